@@ -53,6 +53,20 @@ static void as_self(void)
 	setfsgid(getegid());
 }
 
+/* Without CAP_SETUID or CAP_SETGID, or where its user has no name, they would be made as root. */
+static bool may_be_user(const struct rt_provided *f)
+{
+	bool can;
+
+	if (geteuid())
+		return true;
+	as_user(f);
+	/* Both return what was before, and -1 changes nothing. */
+	can = setfsuid((uid_t)-1) == (int)f->uid && setfsgid((gid_t)-1) == (int)f->gid;
+	as_self();
+	return can;
+}
+
 static void find_user(struct rt_provided *f, pid_t pid)
 {
 	char path[64], value[128];
@@ -382,6 +396,14 @@ int rt_provide(struct rt_provided *f, const struct rt_process *p, const char *pr
 	if (is_visible(f, p->pid, own)) {
 		snprintf(f->path, sizeof(f->path), "%s", own);
 		return 0;
+	}
+	if (!may_be_user(f)) {
+		snprintf(err, errlen,
+			"it has a file system of its own, where the probe is put with the rights "
+			"of its user (uid %u, gid %u), and ringtap may not take these; run it with "
+			"CAP_SETUID and CAP_SETGID",
+			f->uid, f->gid);
+		return -EPERM;
 	}
 	block(f);
 	ret = place(f, p->pid, own);

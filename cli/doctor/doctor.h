@@ -19,9 +19,12 @@
 
 /* What was found out about one application; made by doctor_watch() or by tests. */
 struct pool_look {
-	/* Snapshots, and those in which no receiving thread could get as many objects as a burst */
-	uint32_t looks, empty;
+	/* Snapshots; those in which there was less than a burst; and those in which there was more,
+	 * but none that a receiving thread could get. */
+	uint32_t looks, empty, beyond;
 	uint32_t least; /* available, smallest of the snapshots */
+	/* A receiving thread takes from it, as objects in its cache show, or nothing could. */
+	bool receives;
 };
 
 struct examination {
@@ -117,6 +120,8 @@ struct look {
 };
 /* Adds the last snapshot of an application. */
 void doctor_look(struct look *l, const struct watched *a);
+/* Snapshots in which a thread that needed a burst of objects could not get it. */
+uint32_t doctor_starved(const struct pool_look *p);
 #define DOCTOR_MIN_NS NS_PER_S /* to watch: drivers and the kernel are read twice a second */
 enum doctor_end {
 	DOCTOR_WHOLE,

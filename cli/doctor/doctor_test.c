@@ -204,23 +204,72 @@ static void empty_mempools(void **state)
 	expect(VERDICT_POOL_EXHAUSTED, 1);
 }
 
+/* The thread that polls is that of lcore 1. */
 static void mempool_that_is_in_the_cache_of_another_lcore(void **state)
 {
-	uint16_t caches[2] = {128, 0};
+	uint16_t caches[2] = {128, 20};
 	struct look l = {0};
 
 	bursts(0, 32, 100);
-	pool.available = 140;
-	pool.in_caches = 128;
+	pool.available = 160;
+	pool.in_caches = 148;
 	pool.cache = caches;
 	pool.cache_count = 2;
+	threads[0][0].lcore = threads[1][0].lcore = 1;
 	doctor_look(&l, &app);
-	assert_int_equal(l.pools[0].empty, 1);
+	assert_int_equal(doctor_starved(&l.pools[0]), 0);
+	pool.available = 140;
+	pool.in_caches = 128;
+	caches[1] = 0;
+	doctor_look(&l, &app);
+	assert_int_equal(doctor_starved(&l.pools[0]), 1);
 	assert_int_equal(l.pools[0].least, 140);
-	caches[1] = 128; /* of the thread that polls */
+	caches[1] = 128;
 	caches[0] = 0;
 	doctor_look(&l, &app);
-	assert_int_equal(l.pools[0].empty, 1);
+	assert_int_equal(doctor_starved(&l.pools[0]), 1);
+	free(l.pools);
+}
+
+/* Of a thread that does not poll, lcore 0; the other one has another pool. */
+static void mempool_of_a_sending_thread(void **state)
+{
+	uint16_t caches[2] = {384, 0};
+	struct look l = {0};
+
+	bursts(0, 32, 100);
+	busy(0.1);
+	pool.available = 384;
+	pool.in_caches = 384;
+	pool.cache = caches;
+	pool.cache_count = 2;
+	threads[0][0].lcore = threads[1][0].lcore = 1;
+	for (unsigned i = 0; i < 10; i++)
+		doctor_look(&l, &app);
+	look = l.pools[0];
+	expect(VERDICT_HEALTHY, 0);
+	/* The sending thread itself may lack buffers. */
+	pool.available = pool.in_caches = caches[0] = 31;
+	doctor_look(&l, &app);
+	doctor_look(&l, &app);
+	look = l.pools[0];
+	expect(VERDICT_POOL_EXHAUSTED, 1);
+	free(l.pools);
+}
+
+/* It gets nothing from any cache. */
+static void mempool_of_a_receiving_thread_without_a_cache(void **state)
+{
+	uint16_t caches[2] = {384, 0};
+	struct look l = {0};
+
+	bursts(0, 32, 100);
+	pool.available = pool.in_caches = 384;
+	pool.cache = caches;
+	pool.cache_count = 2;
+	threads[0][0].lcore = threads[1][0].lcore = UINT32_MAX;
+	doctor_look(&l, &app);
+	assert_int_equal(doctor_starved(&l.pools[0]), 1);
 	free(l.pools);
 }
 
@@ -441,6 +490,8 @@ int main(void)
 		cmocka_unit_test_setup(bursts_asked_for_before, setup),
 		cmocka_unit_test_setup(empty_mempools, setup),
 		cmocka_unit_test_setup(mempool_that_is_in_the_cache_of_another_lcore, setup),
+		cmocka_unit_test_setup(mempool_of_a_sending_thread, setup),
+		cmocka_unit_test_setup(mempool_of_a_receiving_thread_without_a_cache, setup),
 		cmocka_unit_test_setup(packets_not_sent, setup),
 		cmocka_unit_test_setup(gaps_without_work, setup),
 		cmocka_unit_test_setup(voluntary_sleep_is_no_preemption, setup),

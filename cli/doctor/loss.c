@@ -77,10 +77,10 @@ static void pool_evidence(struct verdict *v, const struct examination *e,
 	verdict_add_evidence(v, "%s of its %s buffers are available, at the least %s were",
 		format_count(available, p->available), format_count(size, p->size),
 		format_count(least, look->least));
-	if (look->empty)
+	if (doctor_starved(look))
 		verdict_add_evidence(v,
-			"in %.0f %% of %u readings the threads that receive could not get a burst",
-			100.0 * look->empty / look->looks, look->looks);
+			"in %.0f %% of %u readings no thread that receives could get a burst",
+			100.0 * doctor_starved(look) / look->looks, look->looks);
 	if (p->in_caches && p->in_caches >= p->available / 2)
 		verdict_add_evidence(v,
 			"%u of the available ones lie in caches of lcores, where no other lcore "
@@ -108,7 +108,7 @@ void rule_pools(const struct examination *e, struct diagnosis *d)
 		const struct pool_look *look = &e->pools[i];
 		const struct ringtap_pool_stats *p = ringtap_snapshot_pool(e->span.to, i);
 		bool empty = p->buffer_bytes && !p->gone && look->looks &&
-			     look->empty >= LIMIT_POOL_EMPTY * look->looks;
+			     doctor_starved(look) >= LIMIT_POOL_EMPTY * look->looks;
 
 		if (!empty && !(i == scarce && lost >= LIMIT_LOST_PACKETS))
 			continue;

@@ -12,16 +12,20 @@
 #define LOOK_NS   (NS_PER_S / 4) /* probes read mempools and drivers twice a second */
 #define LATE_NS   (3 * NS_PER_S) /* or later, on a busy machine */
 
-/* What the receiving threads can get, that with the most of it: objects in the pool and in the
- * thread's own cache. */
-static uint32_t obtainable(const struct watched *a, const struct ringtap_pool_stats *p)
+/* What the receiving threads have in their caches of a pool, that with the most of it. */
+struct receivers {
+	uint32_t own;
+	bool found;
+	bool uncached; /* one has no cache that is known */
+};
+
+static struct receivers receivers(const struct watched *a, const struct ringtap_pool_stats *p)
 {
-	uint32_t common = p->available > p->in_caches ? p->available - p->in_caches : 0, own = 0;
-	bool found = false;
+	struct receivers r = {0};
 	struct span s;
 
 	if (!span_of(a, &s))
-		return p->available;
+		return r;
 	for (uint32_t i = 0; i < s.to->thread_count; i++) {
 		uint32_t lcore = ringtap_snapshot_thread(s.to, i)->lcore;
 		struct tally polls;
@@ -29,11 +33,34 @@ static uint32_t obtainable(const struct watched *a, const struct ringtap_pool_st
 		tally_sum(&polls, &s, RINGTAP_NO_INDEX, i, RINGTAP_RX);
 		if (!polls.calls)
 			continue;
-		found = true;
-		if (lcore < p->cache_count && p->cache[lcore] > own)
-			own = p->cache[lcore];
+		r.found = true;
+		r.uncached |= lcore >= p->cache_count;
+		if (lcore < p->cache_count && p->cache[lcore] > r.own)
+			r.own = p->cache[lcore];
 	}
-	return found && common + own < p->available ? common + own : p->available;
+	return r;
+}
+
+/* All the free objects of a pool that only sends may lie in the cache of the sending thread, which
+ * is no fault: whether receiving threads lack them is known once one has some. */
+static void look_at(struct pool_look *l, const struct watched *a,
+	const struct ringtap_pool_stats *p, unsigned burst)
+{
+	uint32_t common = p->available > p->in_caches ? p->available - p->in_caches : 0;
+	const struct receivers r = receivers(a, p);
+
+	if (!l->looks++ || p->available < l->least)
+		l->least = p->available;
+	l->receives |= r.own || r.uncached;
+	if (p->available < burst)
+		l->empty++;
+	else if (r.found && common + r.own < burst)
+		l->beyond++;
+}
+
+uint32_t doctor_starved(const struct pool_look *p)
+{
+	return p->empty + (p->receives ? p->beyond : 0);
 }
 
 void doctor_look(struct look *l, const struct watched *a)
@@ -50,14 +77,8 @@ void doctor_look(struct look *l, const struct watched *a)
 		l->pools = more;
 		l->pool_count = f->pool_count;
 	}
-	for (uint32_t i = 0; i < f->pool_count; i++) {
-		const struct ringtap_pool_stats *o = ringtap_snapshot_pool(f, i);
-		struct pool_look *p = &l->pools[i];
-
-		if (!p->looks++ || o->available < p->least)
-			p->least = o->available;
-		p->empty += obtainable(a, o) < burst;
-	}
+	for (uint32_t i = 0; i < f->pool_count; i++)
+		look_at(&l->pools[i], a, ringtap_snapshot_pool(f, i), burst);
 }
 
 unsigned doctor_burst(const struct watched *a)

@@ -122,6 +122,36 @@ static void put(struct test *t, enum direction d, uint32_t port, uint32_t queue,
 #define RX(t, ns, id) put(t, DIRECTION_RX, 0, 0, ns, id, frame(1, 64))
 #define TX(t, ns, id) put(t, DIRECTION_TX, 1, 0, ns, id, frame(1, 63))
 
+/* ---- ports ---- */
+
+/* Each section has as many as there may be, of the same names. */
+static void many_ports_in_many_sections(void **state)
+{
+	enum { SECTIONS = 200 };
+	size_t each = 28 + 20 * PORTS_MAX;
+	uint8_t *file = malloc(SECTIONS * each);
+	struct records *records;
+	struct bytes *bytes;
+	struct record r;
+
+	assert_non_null(file);
+	for (unsigned i = 0; i < SECTIONS; i++)
+		assert_int_equal(make_ports(file + i * each, PORTS_MAX), each);
+	assert_int_equal(records_new(&records), 0);
+	assert_int_equal(bytes_memory(&bytes, file, SECTIONS * each), 0);
+	records_start(records, bytes);
+	assert_int_equal(records_next(records, &r, 1), 0);
+	assert_int_equal(records_port_count(records), PORTS_MAX);
+	for (unsigned i = 0; i < PORTS_MAX; i++) {
+		char name[PORT_NAME];
+
+		snprintf(name, sizeof(name), "interface %u", i);
+		assert_string_equal(records_port(records, i)->name, name);
+	}
+	records_free(records);
+	free(file);
+}
+
 /* ---- fates ---- */
 
 static void fates_and_their_sum(void **state)
@@ -158,6 +188,79 @@ static void fates_and_their_sum(void **state)
 }
 
 /* The later packet has the id; the fate of the earlier one is told all the same. */
+/* ---- time ---- */
+
+#define S UINT64_C(1000000000)
+
+static void one_record_of_another_time(void **state)
+{
+	const uint64_t others[] = {4000 * S, 1 * S, UINT64_MAX, 0};
+
+	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		struct test t;
+
+		begin(&t, MEMORY);
+		RX(&t, 100 * S, 1);
+		RX(&t, others[i], 2);
+		TX(&t, 100 * S + 10, 1);
+		RX(&t, 100 * S + 20, 3);
+		TX(&t, 100 * S + 30, 3);
+		TX(&t, others[i], 99);
+		RX(&t, 100 * S + 40, 4);
+		TX(&t, 100 * S + 50, 4);
+		RX(&t, 100 * S + 5000, 5);
+		TX(&t, 100 * S + 5010, 5);
+		join_end(t.j);
+		assert_int_equal(t.j->sent, 4);
+		assert_int_equal(t.j->not_sent, 1); /* 2 */
+		assert_int_equal(t.j->outliers, 2);
+		assert_int_equal(t.j->first_ns, 100 * S);
+		assert_int_equal(t.j->last_ns, 100 * S + 5010);
+		end(&t);
+	}
+}
+
+/* The first packet after it is not late, and those before it are. */
+static void a_quiet_time(void **state)
+{
+	struct test t;
+
+	begin(&t, MEMORY);
+	RX(&t, 100 * S, 1);
+	for (unsigned i = 0; i < 4; i++) {
+		RX(&t, (110 + 10 * i) * S, 2 + i);
+		TX(&t, (110 + 10 * i) * S + 10, 2 + i);
+	}
+	/* Each is far from the one before it. */
+	for (unsigned i = 0; i < 4; i++)
+		RX(&t, (200 + 10 * i) * S, 10 + i);
+	join_end(t.j);
+	assert_int_equal(t.j->sent, 4);
+	assert_int_equal(t.j->not_sent, 1 + 3);
+	assert_int_equal(t.j->open, 1);
+	assert_int_equal(t.j->outliers, 0);
+	end(&t);
+}
+
+/* Two agree, and are believed; it lasts no longer than they. */
+static void two_records_of_another_time(void **state)
+{
+	struct test t;
+
+	begin(&t, MEMORY);
+	RX(&t, 100 * S, 1);
+	RX(&t, 4000 * S, 2);
+	RX(&t, 4000 * S, 3);
+	for (unsigned i = 0; i < 5; i++) {
+		RX(&t, 100 * S + 100 + i, 10 + i);
+		TX(&t, 100 * S + 110 + i, 10 + i);
+	}
+	join_end(t.j);
+	assert_int_equal(t.j->sent, 5);
+	assert_int_equal(t.j->not_sent + t.j->open, 3);
+	end(&t);
+}
+
 static void ids_that_come_again(void **state)
 {
 	struct test t;
@@ -417,7 +520,11 @@ static void pages_have_no_foreign_markup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(many_ports_in_many_sections),
 		cmocka_unit_test(fates_and_their_sum),
+		cmocka_unit_test(one_record_of_another_time),
+		cmocka_unit_test(a_quiet_time),
+		cmocka_unit_test(two_records_of_another_time),
 		cmocka_unit_test(ids_that_come_again),
 		cmocka_unit_test(many_packets_wait),
 		cmocka_unit_test(memory_is_bounded),

@@ -128,6 +128,11 @@ static void doubts(const struct report *r, const struct saying *to)
 			"%s records are more than 1 ms out of time order: timeouts are "
 			"inexact.",
 			format_count(n, r->j->disorder));
+	if (r->j->outliers)
+		say(to,
+			"%s records have time stamps that are a second or more away from those "
+			"before and after them: timeouts do not go by them.",
+			format_count(n, r->j->outliers));
 }
 
 void notes_make(const struct report *r, void (*tell)(void *, const char *), void *ctx)

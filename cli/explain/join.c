@@ -6,6 +6,7 @@
 #include "join.h"
 
 #define DISORDER_NS 1000000u
+#define FAR_NS      UINT64_C(1000000000) /* or the timeout, if that is longer */
 
 const char *const fate_keys[FATES] = {"sent", "not_sent", "open", "let_go", "made", "unknown"};
 const uint32_t size_limits[SIZES] = {65, 128, 256, 512, 1024, 1519, UINT32_MAX};
@@ -56,7 +57,7 @@ static void count_unsent(struct join *j, const struct waiting *w)
 							 (uint64_t)h->version << 8 | h->protocol);
 
 	j->not_sent++;
-	slices_get(&j->slices, w->ns)->not_sent++;
+	slices_get(&j->slices, w->since_ns)->not_sent++;
 	if (w->flow != FLOW_NONE)
 		flow_table_at(&j->flows, w->flow)->not_sent++;
 	if (!u) {
@@ -91,33 +92,90 @@ static void leave(struct join *j, const struct waiting *w, enum fate unsent)
 
 static bool over(const struct join *j, const struct waiting *w)
 {
-	return j->last_ns > w->ns && j->last_ns - w->ns >= j->timeout_ns;
+	return j->last_ns > w->since_ns && j->last_ns - w->since_ns >= j->timeout_ns;
 }
 
-static void let_time_pass(struct join *j, uint64_t ns)
+static void expire(struct join *j)
 {
 	const struct waiting *w;
 
-	if (!j->first_ns || ns < j->first_ns)
-		j->first_ns = ns;
-	if (j->begins && j->last_ns > ns && j->last_ns - ns >= j->timeout_ns) {
-		/* Files that are not in the order of their times: the clock begins anew. */
-		while ((w = waitlist_oldest(&j->waitlist)))
-			leave(j, w, over(j, w) ? FATE_NOT_SENT : FATE_OPEN);
-		j->last_ns = ns;
-	}
-	j->begins = false;
-	j->disorder += ns + DISORDER_NS < j->last_ns;
-	if (ns > j->last_ns)
-		j->last_ns = ns;
 	while ((w = waitlist_oldest(&j->waitlist)) && over(j, w))
 		leave(j, w, FATE_NOT_SENT);
+}
+
+/* Files that are not in the order of their times: the clock begins anew. */
+static void begin_anew(struct join *j, uint64_t ns)
+{
+	const struct waiting *w, *stays = j->doubt_waits ? waitlist_newest(&j->waitlist) : NULL;
+
+	while ((w = waitlist_oldest(&j->waitlist)) && w != stays)
+		leave(j, w, over(j, w) ? FATE_NOT_SENT : FATE_OPEN);
+	j->last_ns = ns;
+}
+
+static bool is_far(const struct join *j, uint64_t a, uint64_t b)
+{
+	uint64_t limit = j->timeout_ns > FAR_NS ? j->timeout_ns : FAR_NS;
+
+	return (a > b ? a - b : b - a) >= limit;
+}
+
+/* Whether the record before and this one agree that the time is another. */
+static bool confirms(const struct join *j, uint64_t ns)
+{
+	if (!j->doubt || !is_far(j, ns, j->last_ns))
+		return false;
+	return !is_far(j, ns, j->doubt_ns) || (ns > j->doubt_ns && j->doubt_ns > j->last_ns);
+}
+
+/* To the time of the record before. */
+static void jump(struct join *j)
+{
+	if (j->doubt_waits)
+		waitlist_newest(&j->waitlist)->since_ns = j->doubt_ns;
+	if (j->doubt_ns < j->last_ns)
+		begin_anew(j, j->doubt_ns);
+	j->last_ns = j->doubt_ns;
+	j->first_ns = j->doubt_ns < j->first_ns ? j->doubt_ns : j->first_ns;
+	j->doubt = false;
+	expire(j);
+}
+
+/* A single record of another time would let all packets around it be over. */
+static void let_time_pass(struct join *j, uint64_t ns)
+{
+	if (j->records == 1)
+		j->first_ns = j->last_ns = ns;
+	if (j->begins && j->last_ns > ns && j->last_ns - ns >= j->timeout_ns) {
+		j->doubt_waits = false;
+		begin_anew(j, ns);
+	}
+	j->begins = false;
+	if (confirms(j, ns))
+		jump(j);
+	j->outliers += j->doubt;
+	j->doubt_waits = false;
+	j->doubt = is_far(j, ns, j->last_ns);
+	j->doubt_ns = ns;
+	if (j->doubt)
+		return;
+	j->disorder += ns + DISORDER_NS < j->last_ns;
+	if (ns < j->first_ns)
+		j->first_ns = ns;
+	if (ns > j->last_ns)
+		j->last_ns = ns;
+	expire(j);
 }
 
 void join_end(struct join *j)
 {
 	const struct waiting *w;
 
+	/* No other record contradicts it. */
+	if (j->doubt && j->doubt_ns > j->last_ns)
+		jump(j);
+	j->outliers += j->doubt;
+	j->doubt = false;
 	while ((w = waitlist_oldest(&j->waitlist)))
 		leave(j, w, over(j, w) ? FATE_NOT_SENT : FATE_OPEN);
 	for (uint32_t i = 0; i < j->flows.count; i++)
@@ -140,13 +198,15 @@ static void receive(struct join *j, const struct record *r, const struct port *p
 	j->received++;
 	w = waitlist_add(&j->waitlist, port->application_id, r->id);
 	w->ns = r->ns;
+	w->since_ns = j->last_ns;
+	j->doubt_waits = j->doubt;
 	w->number = r->number;
 	w->length = r->length;
 	w->port = (uint16_t)r->port;
 	w->queue = (uint16_t)r->queue;
 	headers_read(&w->headers, port->linktype, r->data, r->caplen);
 	w->flow = flow_table_get(&j->flows, w->port, &w->headers);
-	slices_get(&j->slices, r->ns)->received++;
+	slices_get(&j->slices, w->since_ns)->received++;
 	if (w->flow == FLOW_NONE)
 		return;
 	f = flow_table_at(&j->flows, w->flow);
@@ -206,7 +266,7 @@ static bool send_first(struct join *j, const struct waiting *w, const struct rec
 		.rx_queue = w->queue,
 		.tx_port = (uint16_t)r->port,
 		.tx_queue = (uint16_t)r->queue};
-	struct slice *s = slices_get(&j->slices, w->ns);
+	struct slice *s = slices_get(&j->slices, w->since_ns);
 	struct flow *f = w->flow == FLOW_NONE ? NULL : flow_table_at(&j->flows, w->flow);
 	bool reordered = f && flow_sent(f, w->sequence, &p);
 
@@ -229,7 +289,7 @@ static void send_again(struct join *j, const struct waiting *w, const struct rec
 {
 	j->copies++;
 	j->again += w->tx_port == (uint16_t)r->port && w->tx_queue == (uint16_t)r->queue;
-	slices_get(&j->slices, w->ns)->copies++;
+	slices_get(&j->slices, w->since_ns)->copies++;
 	if (w->flow != FLOW_NONE)
 		flow_table_at(&j->flows, w->flow)->copies++;
 }

@@ -84,7 +84,12 @@ struct join {
 	uint64_t disorder;  /* records that are older than one before by more than 1 ms */
 	uint64_t no_room;   /* sendings between queues, unsent packets of kinds, beyond KEYED_MAX */
 	uint64_t first_ns, last_ns;
-	bool begins; /* the next record is the first of a file; set by the caller */
+	/* The time of the record before was far from last_ns, which stays until the next record is
+	 * near it; doubt_waits: it is the newest of the waitlist. */
+	bool doubt, doubt_waits;
+	uint64_t doubt_ns;
+	uint64_t outliers; /* such records that no other one was near to */
+	bool begins;       /* the next record is the first of a file; set by the caller */
 	uint64_t times[TIMES_MAX + 1];        /* packets that were sent so often */
 	uint64_t times_number[TIMES_MAX + 1]; /* frame of the first of them */
 	struct changed changes[CHANGES];

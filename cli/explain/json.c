@@ -258,6 +258,7 @@ static void put_totals(json_t *to, const struct join *j)
 	put_count(to, "unchanged", j->unchanged);
 	put_count(to, "negative_latency", j->negative);
 	put_count(to, "out_of_time_order", j->disorder);
+	put_count(to, "time_outliers", j->outliers);
 	put_count(to, "repeated_ids", j->waitlist.repeated);
 }
 

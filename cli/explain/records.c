@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/pcapng.h"
+#include "hash.h"
 #include "records.h"
 
 /* Section 3.1 and those of the blocks. */
@@ -20,6 +21,8 @@
 enum { OPT_END, IF_NAME = 2, IF_DESCRIPTION = 3, IF_TSRESOL = 9, IF_FILTER = 11, IF_TSOFFSET = 14 };
 enum { EPB_FLAGS = 2, EPB_DROPCOUNT = 4, EPB_PACKETID = 5, EPB_QUEUE = 6 };
 enum { ISB_STARTTIME = 2, ISB_IFDROP = 5, ISB_OSDROP = 7 };
+
+#define PORT_SLOTS (2 * PORTS_MAX) /* a power of two */
 
 /* How an interface of the section counts time. */
 struct local {
@@ -37,6 +40,8 @@ struct records {
 	uint32_t local_count;
 	struct port *ports;
 	uint32_t port_count;
+	uint16_t slots[PORT_SLOTS]; /* index of a port + 1; 0: empty */
+	struct secret secret;
 	char error[160];
 };
 
@@ -47,6 +52,7 @@ int records_new(struct records **out)
 	*out = b;
 	if (!b)
 		return -ENOMEM;
+	secret_make(&b->secret);
 	b->ports = calloc(PORTS_MAX, sizeof(*b->ports));
 	return b->ports ? 0 : -ENOMEM;
 }
@@ -189,23 +195,43 @@ static uint16_t application_id(const struct records *b, const char *name)
 	return next;
 }
 
-/* The port with this name, or a new one. PORTS_MAX: there is no room. */
-static uint32_t find_port(struct records *b, const struct port *p)
+static bool is_same(const struct port *a, const struct port *b)
 {
+	return !strcmp(a->application, b->application) && !strcmp(a->name, b->name) &&
+	       a->linktype == b->linktype;
+}
+
+/* The slot of this port, or that where it would be. */
+static uint16_t *port_slot(struct records *b, const struct port *p)
+{
+	uint64_t words[2 * PORT_NAME / 8] = {0};
+	char *name = (char *)words;
 	uint32_t i;
 
-	for (i = 0; i < b->port_count; i++) {
-		const struct port *o = &b->ports[i];
+	/* What is behind their ends is undefined. */
+	memcpy(name, p->name, strlen(p->name));
+	memcpy(name + PORT_NAME, p->application, strlen(p->application));
+	i = hash_short(hash_words(&b->secret, words, sizeof(words) / 8) + p->linktype);
+	while (b->slots[i % PORT_SLOTS] && !is_same(&b->ports[b->slots[i % PORT_SLOTS] - 1], p))
+		i++;
+	return &b->slots[i % PORT_SLOTS];
+}
 
-		if (!strcmp(o->application, p->application) && !strcmp(o->name, p->name) &&
-			o->linktype == p->linktype)
-			return i;
-	}
+/* The port with this name, or a new one. PORTS_MAX: there is no room. Each section names its ports
+ * again. */
+static uint32_t find_port(struct records *b, const struct port *p)
+{
+	uint16_t *slot = port_slot(b, p);
+	uint32_t i = b->port_count;
+
+	if (*slot)
+		return *slot - 1u;
 	if (i == PORTS_MAX)
 		return i;
 	b->ports[i] = *p;
 	b->ports[i].application_id = application_id(b, p->application);
 	b->port_count++;
+	*slot = (uint16_t)(i + 1);
 	return i;
 }
 

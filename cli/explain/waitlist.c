@@ -79,6 +79,11 @@ struct waiting *waitlist_oldest(struct waitlist *t)
 	return t->first < t->end ? at(t, t->first) : NULL;
 }
 
+struct waiting *waitlist_newest(struct waitlist *t)
+{
+	return t->first < t->end ? at(t, t->end - 1) : NULL;
+}
+
 void waitlist_leave(struct waitlist *t)
 {
 	struct waiting *w = at(t, t->first);

@@ -14,6 +14,7 @@
 
 struct waiting {
 	uint64_t id, ns, number;
+	uint64_t since_ns; /* time of the file when it came; not below that of those before it */
 	uint32_t flow;     /* index, or FLOW_NONE */
 	uint32_t sequence; /* its place in the flow */
 	uint32_t length;
@@ -46,7 +47,9 @@ void waitlist_free(struct waitlist *t);
 
 /* The oldest packet; NULL: there is none. */
 struct waiting *waitlist_oldest(struct waitlist *t);
-/* Removes it. */
+/* The one that was added last; NULL: there is none. */
+struct waiting *waitlist_newest(struct waitlist *t);
+/* Removes the oldest. */
 void waitlist_leave(struct waitlist *t);
 /* Whether waitlist_add() needs the oldest packet to leave first: there is no more memory. */
 bool waitlist_full(struct waitlist *t);

@@ -92,7 +92,8 @@ static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "Attaching"},
 	ATTACH_OPTION(struct flight_config, attach),
 	{TO(wait), OPTION_FLAG, 0, "wait", NULL, NULL, 0, 0,
-		"Wait until the application runs (default: end with an error)"},
+		"Wait until the application runs and can be attached to; after a failure try again "
+		"in 1 s, then in twice as much, up to a minute (default: end with an error)"},
 	{.kind = OPTION_HEADING, .help = "Messages"},
 	{TO(quiet), OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0, "Print only errors"},
 };

@@ -175,6 +175,8 @@ void status_step(struct flight *f);
 
 /* ---- reports.c: the other files of an incident. 0 or -errno. */
 int reports_write(const struct incident *i);
+/* Space on the disk for the last of them, which describes the others. 0 or -errno. */
+int reports_reserve(const struct incident *i);
 /* Nanoseconds of the window's beginning that were not kept any more, or not captured yet. */
 uint64_t incident_missing_ns(const struct incident *i);
 
@@ -220,6 +222,8 @@ struct diagnosis *history_judge(
  * any size). The newest stays, and so do those that are being written. Returns how many it removed.
  */
 unsigned folder_prune(const char *path, uint64_t count, uint64_t bytes);
+/* Removes an incident's files, and its folder if nothing else is there. */
+void folder_remove(const char *folder, const char *name);
 /* FOLDER/NAME/PART, or FOLDER/NAME if part is NULL. The caller frees; NULL: no memory. */
 char *folder_path(const char *folder, const char *name, const char *part);
 /* The commands. Return enum status. */

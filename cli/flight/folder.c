@@ -103,7 +103,7 @@ static bool is_being_written(const char *folder, const char *name)
 	return locked;
 }
 
-static void remove_incident(const char *folder, const char *name)
+void folder_remove(const char *folder, const char *name)
 {
 	char *path;
 
@@ -133,7 +133,7 @@ unsigned folder_prune(const char *path, uint64_t count, uint64_t bytes)
 		sum += size_of(path, name);
 		if (i < l.count - 1 && !is_being_written(path, name) &&
 			((count && (uint64_t)(l.count - i) > count) || (bytes && sum > bytes))) {
-			remove_incident(path, name);
+			folder_remove(path, name);
 			removed++;
 		}
 	}
@@ -198,6 +198,12 @@ static const char *text_of(json_t *j, const char *key)
 	return text ? text : "";
 }
 
+static bool is_whole(json_t *j)
+{
+	return json_is_null(json_object_get(j, "error")) &&
+	       !json_array_size(json_object_get(j, "not_written"));
+}
+
 static void print_line(const char *name, json_t *j)
 {
 	json_t *t = json_object_get(j, "trigger");
@@ -211,7 +217,7 @@ static void print_line(const char *name, json_t *j)
 		format_count(packets, (uint64_t)json_integer_value(json_object_get(j, "packets"))),
 		format_si(bytes, (double)json_integer_value(json_object_get(j, "bytes"))),
 		text_of(t, "condition"), *text_of(t, "value") ? ": " : "", text_of(t, "value"),
-		json_is_null(json_object_get(j, "error")) ? "" : " (not all of it)");
+		is_whole(j) ? "" : " (not all of it)");
 }
 
 static int list(struct context *c)
@@ -254,6 +260,17 @@ static void copy_to_stdout(const char *path)
 		fclose(f);
 }
 
+static void print_missing_files(json_t *j)
+{
+	json_t *missing = json_object_get(j, "not_written"), *name;
+	size_t i;
+
+	json_array_foreach(missing, i, name)
+		printf("%s%s", i ? ", " : "not written: ", json_string_value(name));
+	if (json_array_size(missing))
+		putchar('\n');
+}
+
 static void print_incident(json_t *j)
 {
 	json_t *t = json_object_get(j, "trigger");
@@ -274,6 +291,7 @@ static void print_incident(json_t *j)
 		printf("not kept: the first %.6f s; give --keep more memory\n", missing);
 	if (*text_of(j, "error"))
 		printf("not complete: %s\n", text_of(j, "error"));
+	print_missing_files(j);
 }
 
 static int show(struct context *c)

@@ -75,6 +75,8 @@ static int prepare(struct incident *i)
 	struct ringtap_kept kept = {.size = sizeof(kept)};
 	int ret = make_folder(i);
 
+	if (!ret)
+		ret = reports_reserve(i);
 	if (ret)
 		return ret;
 	make_comment(i);
@@ -128,6 +130,8 @@ void incident_begin(struct flight *f, const struct trigger *t, const struct even
 	if (ret) {
 		message_print("flight: incident '%s': %s; not recorded", t->text, strerror(-ret));
 		f->failed++;
+		if (i->folder_fd >= 0)
+			folder_remove(f->cfg->folder, i->name);
 		incident_free(i);
 		return;
 	}

@@ -10,14 +10,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "await.h"
 #include "base/signals.h"
 #include "base/util.h"
-#include "cli/attach_app.h"
 #include "cli/which_app.h"
 #include "common/atomics.h"
 #include "flight.h"
 
-#define WAIT_NS  (NS_PER_S / 2)
 #define CHECK_MS 100 /* between snapshots; probes read drivers twice a second */
 #define LOOK_MS  10  /* between looks at what is found without them */
 /* Until an event is noticed: readings of a driver, twice a second, and checks. */
@@ -57,35 +56,6 @@ static int open_monitor(struct flight *f, const struct target *t)
 	f->app.dir = (char *)t->dir;
 	f->app.info.size = sizeof(f->app.info);
 	return ringtap_monitor_app(f->mon, &f->app.info);
-}
-
-static bool is_running(const char *name)
-{
-	struct ringtap_apps *apps;
-	bool found = false;
-
-	if (ringtap_apps_find(&apps))
-		return false;
-	for (size_t i = 0; i < ringtap_apps_count(apps); i++)
-		found |= !name || attach_is_meant(apps, i, name);
-	ringtap_apps_free(apps);
-	return found;
-}
-
-/* False: a signal came. */
-static bool wait_for_app(const struct flight *f)
-{
-	bool said = f->cfg->quiet;
-
-	while (!is_running(f->cfg->app)) {
-		if (!said)
-			fprintf(stderr, "Waiting for %s%s\n", f->cfg->app ? "" : "an application",
-				f->cfg->app ? f->cfg->app : "");
-		said = true;
-		if (stop_wait(WAIT_NS))
-			return false;
-	}
-	return true;
 }
 
 /* Prints what is wrong. */
@@ -287,6 +257,42 @@ static int run_attached(struct flight *f)
 	return status == STATUS_OK && f->failed ? STATUS_FAILED : status;
 }
 
+/* What attach() has made, also in part. */
+static void detach(struct flight *f)
+{
+	usdts_close(f);
+	lookouts_close(f);
+	ringtap_monitor_close(f->mon);
+	f->mon = NULL;
+	if (f->r.cap)
+		ringtap_capture_close(f->r.cap);
+	f->r.cap = NULL;
+	targets_free(&f->r.targets);
+	f->r.targets = (struct targets){0};
+}
+
+/* A terminal would be asked at each attempt. */
+static bool asks(const struct flight *f)
+{
+	return !f->cfg->attach && isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
+/* As attach(); with --wait it ends well or, with 1, by a signal. */
+static int attach_patiently(struct flight *f)
+{
+	struct await a = {0};
+	int ret;
+
+	if (f->cfg->wait && !await_app(f->cfg))
+		return 1;
+	while ((ret = attach(f)) && f->cfg->wait && !asks(f)) {
+		detach(f);
+		if (!await_retry(f->cfg, &a))
+			return 1;
+	}
+	return ret;
+}
+
 int flight_run(struct flight *f)
 {
 	int ret = stop_catch();
@@ -301,19 +307,13 @@ int flight_run(struct flight *f)
 	f->lock_fd = folder_lock(f->cfg->folder);
 	if (f->lock_fd < 0)
 		return STATUS_FAILED;
-	if (f->cfg->wait && !wait_for_app(f)) {
-		close(f->lock_fd);
-		return STATUS_OK;
-	}
-	ret = attach(f);
-	ret = ret ? (ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED) : run_attached(f);
+	ret = attach_patiently(f);
+	if (!ret)
+		ret = run_attached(f);
+	else
+		ret = ret > 0 ? STATUS_OK : ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
 	history_free(f);
-	usdts_close(f);
-	lookouts_close(f);
-	ringtap_monitor_close(f->mon);
-	if (f->r.cap)
-		ringtap_capture_close(f->r.cap);
-	targets_free(&f->r.targets);
+	detach(f);
 	close(f->lock_fd);
 	return ret;
 }

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What stands beside an incident's packets. FLIGHT_INCIDENT comes last: a folder with it is
- * complete. */
+/*
+ * What stands beside an incident's packets. FLIGHT_INCIDENT comes last: a folder with it is
+ * complete.
+ *
+ * The disk may be full by then. FLIGHT_INCIDENT has its space from the beginning, and names the
+ * files that could not be written, which are removed.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +18,10 @@
 #include "cli/top/top.h"
 #include "flight.h"
 
-static FILE *create(const struct incident *i, const char *name, char **path)
+#define RESERVED 32768 /* bytes of FLIGHT_INCIDENT; with its flows it has at most about 12 KiB */
+
+/* flags: O_TRUNC, or 0 to write over what has space on the disk. */
+static FILE *create(const struct incident *i, const char *name, int flags, char **path)
 {
 	FILE *f = NULL;
 	int fd;
@@ -22,7 +30,7 @@ static FILE *create(const struct incident *i, const char *name, char **path)
 		*path = NULL;
 		return NULL;
 	}
-	fd = open(*path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = open(*path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
 	if (fd >= 0)
 		f = fdopen(fd, "w");
 	if (fd >= 0 && !f)
@@ -39,13 +47,15 @@ static int finish(FILE *f, int ret)
 	return ret;
 }
 
-/* Frees j. */
-static int write_json(const struct incident *i, const char *name, json_t *j)
+/* Frees j. flags: as of create(). */
+static int write_json(const struct incident *i, const char *name, int flags, json_t *j)
 {
 	char *path;
-	FILE *f = create(i, name, &path);
+	FILE *f = create(i, name, flags, &path);
 	int ret = f ? json_print(j, f) : -errno;
 
+	if (f && !ret && !flags && ftruncate(fileno(f), ftell(f)))
+		ret = -errno;
 	if (f)
 		ret = finish(f, ret);
 	else
@@ -77,7 +87,7 @@ static int write_metrics(const struct incident *i, unsigned first, unsigned last
 	json_object_set_new(j, "incident", json_text(i->name));
 	json_object_set_new(j, "seconds", seconds);
 	json_object_set_new(j, "all", interval(i->f, first, last));
-	return write_json(i, FLIGHT_METRICS, j);
+	return write_json(i, FLIGHT_METRICS, O_TRUNC, j);
 }
 
 /* ---- doctor.txt */
@@ -92,7 +102,7 @@ static int write_doctor(const struct incident *i, unsigned first, unsigned last)
 
 	if (!d)
 		return 0;
-	f = create(i, FLIGHT_DOCTOR, &path);
+	f = create(i, FLIGHT_DOCTOR, O_TRUNC, &path);
 	ret = f ? 0 : -errno;
 	if (f) {
 		doctor_print(f, &e, d);
@@ -105,23 +115,31 @@ static int write_doctor(const struct incident *i, unsigned first, unsigned last)
 
 /* ---- index.html */
 
-static int write_page(const struct incident *i, unsigned first, unsigned last)
+static int write_plot(const struct incident *i, unsigned first, unsigned last)
 {
 	char *path;
-	FILE *f = create(i, FLIGHT_PLOT, &path);
-	int ret = f ? page_plot(i, first, last, f) : -errno, end;
+	FILE *f = create(i, FLIGHT_PLOT, O_TRUNC, &path);
+	int ret = f ? page_plot(i, first, last, f) : -errno;
 
 	if (f)
 		ret = finish(f, ret);
 	free(path);
-	f = create(i, FLIGHT_PAGE, &path);
-	end = f ? 0 : -errno;
+	return ret;
+}
+
+/* plot: there is one. */
+static int write_page(const struct incident *i, bool plot, unsigned first, unsigned last)
+{
+	char *path;
+	FILE *f = create(i, FLIGHT_PAGE, O_TRUNC, &path);
+	int ret = f ? 0 : -errno;
+
 	if (f) {
-		page_write(i, !ret, first, last, f);
-		end = finish(f, 0);
+		page_write(i, plot, first, last, f);
+		ret = finish(f, 0);
 	}
 	free(path);
-	return ret ? ret : end;
+	return ret;
 }
 
 /* ---- incident.json */
@@ -154,7 +172,8 @@ static json_t *trigger_json(const struct incident *i)
 		*i->event.comment ? json_text(i->event.comment) : json_null());
 }
 
-static json_t *incident_json(const struct incident *i)
+/* missing: names of files. */
+static json_t *incident_json(const struct incident *i, json_t *missing, bool flows)
 {
 	json_t *j = json_object();
 
@@ -178,21 +197,39 @@ static json_t *incident_json(const struct incident *i)
 	json_object_set_new(j, "finished_after_ns", json_count(i->finished_ns - i->begun_ns));
 	json_object_set_new(j, "write_cpu_ns", json_count(i->write_cpu_ns));
 	json_object_set_new(j, "survey_cpu_ns", json_count(i->survey_cpu_ns));
-	json_object_set_new(j, "flows", flow_report_json(i));
+	json_object_set_new(j, "flows", flows ? flow_report_json(i) : json_null());
 	json_object_set_new(j, "error",
 		i->error ? json_text(i->error == -EFBIG ? "more than --max-disk"
 							: strerror(-i->error))
 			 : json_null());
+	json_object_set(j, "not_written", missing);
 	return j;
 }
 
+int reports_reserve(const struct incident *i)
+{
+	char *path;
+	FILE *f = create(i, FLIGHT_UNFINISHED, O_TRUNC, &path);
+	int ret = f ? -posix_fallocate(fileno(f), 0, RESERVED) : -errno;
+
+	if (f)
+		ret = finish(f, ret);
+	free(path);
+	return ret;
+}
+
 /* Under its name only when it is whole: programs wait for it. */
-static int write_last(const struct incident *i)
+static int write_last(const struct incident *i, json_t *missing)
 {
 	char *from = folder_path(i->folder, FLIGHT_UNFINISHED, NULL);
 	char *to = folder_path(i->folder, FLIGHT_INCIDENT, NULL);
-	int ret = from && to ? write_json(i, FLIGHT_UNFINISHED, incident_json(i)) : -ENOMEM;
+	int ret = -ENOMEM;
 
+	if (from && to)
+		ret = write_json(i, FLIGHT_UNFINISHED, 0, incident_json(i, missing, true));
+	/* Some file systems give no space that lasts. */
+	if (from && to && ret)
+		ret = write_json(i, FLIGHT_UNFINISHED, 0, incident_json(i, missing, false));
 	if (!ret && rename(from, to))
 		ret = -errno;
 	free(from);
@@ -200,20 +237,40 @@ static int write_last(const struct incident *i)
 	return ret;
 }
 
+/* ---- all of them */
+
+/* Half a file would be no JSON and no page. */
+static int check(const struct incident *i, json_t *missing, const char *name, int ret)
+{
+	char *path;
+
+	if (!ret)
+		return 0;
+	json_array_append_new(missing, json_text(name));
+	path = folder_path(i->folder, name, NULL);
+	if (path)
+		unlink(path);
+	free(path);
+	return ret;
+}
+
 int reports_write(const struct incident *i)
 {
+	json_t *missing = json_array();
 	unsigned first = 0, last = 0;
-	int ret = 0, end;
+	int rets[6] = {0}, ret = 0;
 
 	if (history_around(i->f, i->from_ns, i->to_ns, &first, &last)) {
-		ret = write_metrics(i, first, last);
-		end = write_doctor(i, first, last);
-		ret = ret ? ret : end;
+		rets[0] = check(i, missing, FLIGHT_METRICS, write_metrics(i, first, last));
+		rets[1] = check(i, missing, FLIGHT_DOCTOR, write_doctor(i, first, last));
 	}
-	end = write_page(i, first, last);
-	ret = ret ? ret : end;
-	end = write_json(i, FLIGHT_TRACE, timeline_json(i, first, last));
-	ret = ret ? ret : end;
-	end = write_last(i);
-	return ret ? ret : end;
+	rets[2] = check(i, missing, FLIGHT_PLOT, write_plot(i, first, last));
+	rets[3] = check(i, missing, FLIGHT_PAGE, write_page(i, !rets[2], first, last));
+	rets[4] = check(i, missing, FLIGHT_TRACE,
+		write_json(i, FLIGHT_TRACE, O_TRUNC, timeline_json(i, first, last)));
+	rets[5] = write_last(i, missing);
+	json_decref(missing);
+	for (unsigned k = 0; k < 6 && !ret; k++)
+		ret = rets[k];
+	return ret;
 }

@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -36,11 +37,20 @@ struct watched_thread {
 	struct perf_event_mmap_page *buffer;
 };
 
+/* A file of the application that has the event. */
+struct event_file {
+	char path[4200];
+	dev_t device;
+	ino_t inode;
+};
+
 struct usdt {
 	struct trigger *trigger;
 	pid_t pid;
-	char path[4200];
+	struct event_file *files;
+	unsigned file_count;
 	struct trace_place places[PLACES_MAX];
+	unsigned file_of[PLACES_MAX]; /* of each place */
 	unsigned place_count;
 	struct watched_thread *threads;
 	unsigned thread_count;
@@ -49,24 +59,53 @@ struct usdt {
 
 /* ---- finding the event */
 
+/* A file may be mapped several times, also by several names; each of its breakpoints counts. */
+static bool is_known(const struct usdt *u, const struct stat *st)
+{
+	for (unsigned i = 0; i < u->file_count; i++)
+		if (u->files[i].device == st->st_dev && u->files[i].inode == st->st_ino)
+			return true;
+	return false;
+}
+
+static int add_file(struct usdt *u, const char *path, const struct stat *st)
+{
+	struct event_file *more = realloc(u->files, (u->file_count + 1) * sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	u->files = more;
+	more[u->file_count] = (struct event_file){.device = st->st_dev, .inode = st->st_ino};
+	snprintf(more[u->file_count].path, sizeof(more->path), "%s", path);
+	u->file_count++;
+	return 0;
+}
+
+/* Of the program and of its libraries: the event is met wherever it is passed. */
 static int find_in(void *ctx, const char *path, const char *file)
 {
 	struct usdt *u = ctx;
-	int n = elf_places(path, u->trigger->provider, u->trigger->event, u->places, PLACES_MAX);
+	struct stat st;
+	int n, ret;
 
 	(void)file;
+	if (stat(path, &st) || is_known(u, &st))
+		return 0;
+	n = elf_places(path, u->trigger->provider, u->trigger->event, u->places + u->place_count,
+		PLACES_MAX - u->place_count);
 	if (n <= 0)
 		return n == -E2BIG ? n : 0;
-	snprintf(u->path, sizeof(u->path), "%s", path);
-	u->place_count = (unsigned)n;
-	return 1;
+	ret = add_file(u, path, &st);
+	for (int i = 0; i < n && !ret; i++)
+		u->file_of[u->place_count++] = u->file_count - 1;
+	return ret;
 }
 
 static int find(struct flight *f, struct usdt *u)
 {
 	int ret = trace_each_file(u->pid, find_in, u);
 
-	if (ret > 0)
+	if (!ret && u->place_count)
 		return 0;
 	if (ret == -E2BIG)
 		message_print("flight: --on '%s': it has more than %d places", u->trigger->text,
@@ -102,11 +141,12 @@ static int uprobe_type(void)
 }
 
 /* A descriptor, or -errno. */
-static int open_place(const struct usdt *u, pid_t tid, const struct trace_place *p)
+static int open_place(const struct usdt *u, pid_t tid, unsigned i)
 {
+	const struct trace_place *p = &u->places[i];
 	struct perf_event_attr a = {.size = sizeof(a),
 		.config = p->semaphore << SEMAPHORE_BIT,
-		.config1 = (uintptr_t)u->path,
+		.config1 = (uintptr_t)u->files[u->file_of[i]].path,
 		.config2 = p->offset,
 		.sample_period = 1,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
@@ -134,7 +174,7 @@ static void unwatch(struct watched_thread *w)
 static int watch_places(const struct usdt *u, struct watched_thread *w)
 {
 	for (unsigned i = 0; i < u->place_count; i++) {
-		w->fd[i] = open_place(u, w->tid, &u->places[i]);
+		w->fd[i] = open_place(u, w->tid, i);
 		if (w->fd[i] < 0)
 			return w->fd[i];
 		if (i && ioctl(w->fd[i], PERF_EVENT_IOC_SET_OUTPUT, w->fd[0]))
@@ -346,6 +386,7 @@ void usdts_close(struct flight *f)
 		for (unsigned k = 0; k < f->usdts[i].thread_count; k++)
 			unwatch(&f->usdts[i].threads[k]);
 		free(f->usdts[i].threads);
+		free(f->usdts[i].files);
 	}
 	free(f->usdts);
 	f->usdts = NULL;

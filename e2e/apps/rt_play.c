@@ -12,7 +12,9 @@
 
 #include <rte_eal.h>
 #include <rte_ethdev.h>
+#include <rte_mempool.h>
 
+#include "rt_event.h"
 #include "rt_ports.h"
 #include "rt_shape.h"
 #include "rt_traffic.h"
@@ -189,6 +191,40 @@ static void do_exit(char **words)
 	exit(number(words, 1));
 }
 
+/* Buffers that never come back. */
+static void do_leak(char **words)
+{
+	struct rte_mempool *pool = rte_mempool_lookup(words[1]);
+	unsigned n = (unsigned)atoi(words[2]), got = 0;
+	void *object;
+
+	while (pool && got < n && !rte_mempool_get(pool, &object))
+		got++;
+	answer(pool ? (int64_t)got : -ENOENT);
+}
+
+static void do_event(char **words)
+{
+	answer(event_pass(words[1]));
+}
+
+static void do_event_map(char **words)
+{
+	answer(event_map(words[1]));
+}
+
+static void do_event_later(char **words)
+{
+	(void)words;
+	answer(event_later());
+}
+
+static void do_event_go(char **words)
+{
+	(void)words;
+	answer(event_go());
+}
+
 #ifdef LINK_IN
 static void do_probe_start(char **words)
 {
@@ -226,10 +262,15 @@ static const struct {
 	{"start", 2, do_start},         /* PORT */
 	{"reconf", 2, do_reconf},       /* PORT [rxq= txq=] */
 	{"callbacks", 2, do_callbacks}, /* PORT */
+	{"leak", 3, do_leak},           /* POOL N */
 	{"lock", 1, do_lock},
 	{"now", 1, do_now},
 	{"cleanup", 1, do_cleanup},
-	{"exit", 2, do_exit}, /* STATUS */
+	{"exit", 2, do_exit},           /* STATUS */
+	{"event", 2, do_event},         /* program|LIBRARY */
+	{"event_map", 2, do_event_map}, /* LIBRARY */
+	{"event_later", 1, do_event_later},
+	{"event_go", 1, do_event_go},
 #ifdef LINK_IN
 	{"probe_start", 1, do_probe_start},
 	{"probe_stop", 1, do_probe_stop},

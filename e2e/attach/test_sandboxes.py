@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Attaches to applications that do not see the probe's files, or may not make all system calls."""
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -10,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness import dpdk, sandbox
+from harness import dpdk, sandbox, service
 from harness.attach import attach, bare, detach, listed, mapped, refused, unchanged
 from harness.paths import BUILD, PROBE_OBJECT, RINGTAP
 from harness.proc import Proc, check, run, until
@@ -77,6 +78,44 @@ USER_NAMESPACE = ["unshare", "--user", "--map-root-user"]
 
 def in_user_namespace_of(app):
     return ["nsenter", "--user", "--preserve-credentials", "-t", str(app.pid)]
+
+
+OTHER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+def of_another_user(closing):
+    """An application that finds only files in /var/tmp that it may write to; and its process id."""
+    namespace = container("mount -t tmpfs -o mode=1777 none /var/tmp")
+    namespace.prefix += OTHER + ["env", "XDG_RUNTIME_DIR=/var/tmp"]
+    app = bare(closing, namespace=namespace)
+    return app, pid_of(app)
+
+
+def with_unit_rights(drop=()):
+    """Those of ringtap-flight@.service, without some of them."""
+    words = service.confined(service.FLIGHT, also=[] if "Seccomp:\t0" in Path("/proc/self/status").read_text()
+                             else ["CAP_SYS_ADMIN"])
+    return [",".join(part for part in word.split(",") if part not in drop) for word in words]
+
+
+def test_files_are_those_of_its_user(closing):
+    """Also with the rights of the unit: as root, they would be in /run."""
+    app, pid = of_another_user(closing)
+    check([*with_unit_rights(), RINGTAP, "attach", pid])
+    maps = Path(f"/proc/{pid}/maps").read_text()
+    assert set(re.findall(r" (/\S+)/ringtap-\d\S+ \(deleted\)", maps)) == {"/var/tmp"}
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+@pytest.mark.parametrize("right", ["+setuid", "+setgid"])
+def test_rights_of_its_user_that_cannot_be_taken(right, closing):
+    app, pid = of_another_user(closing)
+    done = run([*with_unit_rights([right]), RINGTAP, "attach", pid])
+    line, = done.stderr.splitlines()
+    assert done.returncode == 1 and "(uid 65534, gid 65534)" in line and "CAP_SETUID and CAP_SETGID" in line
+    assert not mapped(SimpleNamespace(pid=pid), PROBE_OBJECT.name)
+    assert not list(Path(f"/proc/{pid}/root/var/tmp").glob("ringtap-[0-9]*")) and not folders_of(pid)
+    assert app.one("unloop") > 0 and app.quit() == 0
 
 
 def test_by_root_of_a_user_namespace(closing, record):

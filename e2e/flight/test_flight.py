@@ -225,17 +225,63 @@ def test_second_recorder_of_a_folder_is_refused(app, keep):
     assert done.returncode == FAILED and "another recorder writes there" in done.stderr
 
 
-def test_full_disk(busy, keep, tmp_path, closing):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    check(["mount", "-t", "tmpfs", "-o", "size=2M", "none", disk])
-    closing(type("Mount", (), {"close": lambda _: check(["umount", "-l", disk])})())
-    kept = keep(busy, folder=disk / "incidents")
+@pytest.fixture
+def disk(tmp_path, closing):
+    """disk(size): a file system of this size."""
+    def mount(size):
+        path = tmp_path / "disk"
+        path.mkdir()
+        check(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", path])
+        closing(type("Mount", (), {"close": lambda _: check(["umount", "-l", path])})())
+        return path
+
+    return mount
+
+
+def test_full_disk(busy, keep, disk):
+    """The incident says what there is of it; there is no half of a file."""
+    kept = keep(busy, folder=disk("2M") / "incidents")
     check(["sleep", "0.2"])
     flight.command("trigger", kept.folder)
     kept.proc.expect("No space left on device; what was written before is whole")
-    folder, = kept.folders()
-    assert pcapng.read(folder / flight.PACKETS).packets
+    incident, = kept.incidents(1)
+    packets = incident.file.packets
+    assert packets and incident["packets"] == len(packets)
+    assert incident["last_packet_ns"] == packets[-1].ns < incident["to_ns"]
+    assert incident["error"] == "No space left on device"
+    others = {p.name for p in incident.folder.iterdir()} - {flight.PACKETS, flight.INCIDENT}
+    assert not others & set(incident["not_written"]) and "metrics.json" in incident["not_written"]
+    assert "(not all of it)" in flight.command("list", kept.folder)
+    text = flight.command("show", kept.folder, incident.folder.name)
+    assert "not complete: No space left on device\nnot written: metrics.json, " in text
+    kept.finish(status=FAILED)
+
+
+def test_no_space_for_reports(app, keep, disk):
+    """All of the packets have some."""
+    kept = keep(app, "--before", "60s", "--after", "1ms", folder=disk("44K") / "incidents")
+    assert app.tx(n=10, len=100)[0] == 10
+    kept.proc.send_signal(signal.SIGUSR1)
+    incident, = kept.incidents(1)
+    assert len(incident.file.packets) == 10 and incident["error"] is None
+    assert {"metrics.json", "index.html"} <= set(incident["not_written"])
+    assert "(not all of it)" in flight.command("list", kept.folder)
+    kept.finish(status=FAILED)
+
+
+def test_disk_that_is_full_before(app, keep, disk):
+    """Nothing of an incident stays there; the next one is whole."""
+    path = disk("2M")
+    kept = keep(app, "--before", "60s", "--after", "1ms", folder=path / "incidents")
+    assert "No space left" in run(["dd", "if=/dev/zero", f"of={path / 'other'}", "bs=4K"]).stderr
+    kept.proc.send_signal(signal.SIGUSR1)
+    kept.proc.expect("incident 'command': No space left on device; not recorded")
+    assert not kept.folders()
+    (path / "other").unlink()
+    kept.proc.send_signal(signal.SIGUSR1)
+    incident, = kept.incidents(1)
+    assert incident["error"] is None and not incident["not_written"]
+    assert (incident.folder / flight.INCIDENT).stat().st_size < 10_000
     kept.finish(status=FAILED)
 
 

@@ -6,7 +6,6 @@ import signal
 import sys
 import time
 import urllib.error
-import urllib.request
 
 import pytest
 
@@ -14,7 +13,7 @@ from harness import flight
 from harness.flight import comments
 from harness.paths import RINGTAP
 from harness.proc import Proc, check, run, until
-from harness.prometheus import Exporter, get
+from harness.prometheus import Exporter, get, post
 from harness.ringtap import FAILED, USAGE
 
 
@@ -81,16 +80,6 @@ def test_files_that_are_pipes(app, keep, tmp_path):
     first, = kept.incidents(1)
     assert first["trigger"]["comment"] is None
     kept.finish()
-
-
-def post(exporter, path, data=b"", headers=None):
-    request = urllib.request.Request(f"http://{exporter.address}{path}", method="POST", data=data,
-                                     headers=headers or {})
-    try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            return answer.status
-    except urllib.error.HTTPError as e:
-        return e.code
 
 
 def test_http_request(app, keep, closing):

@@ -15,8 +15,8 @@ class Play:
     map."""
 
     def __init__(self, plugin, lcores="0,1", memory_mb=256, vdevs=(), eal=(), program=None,
-                 namespace=None, huge_dir=None):
-        self.prefix = dpdk.new_prefix("play")
+                 namespace=None, huge_dir=None, prefix=None):
+        self.prefix = prefix or dpdk.new_prefix("play")
         program = BUILD / "e2e" / (program or ("rt_play" if plugin else "rt_play_linkin"))
         inside = namespace.prefix if namespace else []
         self.proc = Proc([*inside, program, *dpdk.eal_args(self.prefix, plugin, vdevs, lcores, memory_mb,

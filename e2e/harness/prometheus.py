@@ -69,6 +69,17 @@ def names_in(expression):
     return selected, grouped - {""}
 
 
+def post(exporter, path, data=b"", headers=None):
+    """The status of the answer."""
+    request = urllib.request.Request(f"http://{exporter.address}{path}", method="POST", data=data,
+                                     headers=headers or {})
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status
+    except urllib.error.HTTPError as e:
+        return e.code
+
+
 class Exporter:
     """A `ringtap export` at a free port."""
 

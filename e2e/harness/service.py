@@ -3,12 +3,14 @@
 folders."""
 import itertools
 import re
+import textwrap
 
-from .paths import BUILD
+from .paths import BUILD, REPO
 from .proc import check
 
 EXPORT = BUILD / "systemd" / "ringtap-export.service"
 FLIGHT = BUILD / "systemd" / "ringtap-flight@.service"
+STATE = "/var/lib/ringtap-flight"
 READ_ONLY = ("/", "/run/dpdk", "/tmp/dpdk")  # as of ProtectSystem=strict
 
 
@@ -42,13 +44,30 @@ def allowed_calls(unit=EXPORT):
     return kept.difference(*(_calls(v[1:].split(), groups) for v in settings("SystemCallFilter", unit) if v[0] == "~"))
 
 
-def confined(unit=EXPORT, folder=None, also=()):
-    """A command prefix. folder: the unit's StateDirectory. also: capabilities beside those of the unit."""
+def drop_in(unit):
+    """The file that docs/flight.md has users make for a unit, as `systemctl edit NAME` does."""
+    text = textwrap.dedent("".join(re.findall(r"^    .*\n|^\n", (REPO / "docs" / "flight.md").read_text(), re.M)))
+    name = unit.name.replace("@.service", "@my-app").removesuffix(".service")
+    found = re.findall(rf"^# systemctl edit {name}\n(\[Service\]\n(?:.+\n)+)", text, re.M)
+    assert len(found) == 1, found
+    return found[0]
+
+
+def _added(drop, name):
+    return [value for key, _, value in (line.partition("=") for line in drop.splitlines()) if key == name]
+
+
+def confined(unit=EXPORT, folder=None, also=(), drop=""):
+    """A command prefix. folder: in place of the unit's StateDirectory, or of STATE in a drop-in file. also:
+    capabilities beside those of the unit. drop: text of a drop-in file."""
     assert setting("ProtectSystem", unit) == "strict" and setting("NoNewPrivileges", unit) == "yes"
     kept = "".join(f",+{name.removeprefix('CAP_').lower()}"
-                   for name in [*setting("CapabilityBoundingSet", unit).split(), *also])
+                   for name in [*setting("CapabilityBoundingSet", unit).split(), *also,
+                                *(n for line in _added(drop, "CapabilityBoundingSet") for n in line.split())])
     writable = [f.removeprefix("-") for line in settings("ReadWritePaths", unit) for f in line.split()]
-    mounts = [f"mount --rbind {f} {f}" for f in [*writable, *([folder] if folder else [])]]
+    writable += [str(folder) if f == STATE else f for line in _added(drop, "ReadWritePaths") for f in line.split()]
+    writable += [str(folder)] if folder and settings("StateDirectory", unit) else []
+    mounts = [f"mount --rbind {f} {f}" for f in writable]
     mounts += [f"mount -o remount,bind,ro {f}" for f in READ_ONLY
                if not any(f == w or f.startswith(f"{w}/") for w in writable)]
     return ["unshare", "-m", "sh", "-c", f'{" && ".join(mounts)} && exec "$@"', "sh",

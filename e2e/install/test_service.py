@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from harness import service
+from harness.flight import Flight
 from harness.fwd import Fwd
-from harness.paths import BUILD, RINGTAP
+from harness.paths import BUILD, PROBE_OBJECT, RINGTAP
 from harness.proc import Proc, check, run, until
-from harness.prometheus import Exporter
+from harness.prometheus import Exporter, post
+from harness.ringtap import FAILED
+from harness.tracers import usdt_sites
 
 EXPOSURE = {service.EXPORT: 2.5, service.FLIGHT: 3.5}  # of 10; 0 is no exposure at all
 
@@ -72,6 +75,36 @@ def check_calls(text, unit, at_least):
     assert not re.findall(r"PROT_WRITE\|PROT_EXEC|mprotect\(.*PROT_EXEC", text)
 
 
+# ---- drop-in files of docs/flight.md
+
+
+@pytest.mark.parametrize("which", [service.EXPORT, service.FLIGHT], ids=["export", "flight"])
+def test_systemd_accepts_the_drop_in_files(which, tmp_path):
+    path = with_build(which, tmp_path)
+    folder = tmp_path / f"{path.name}.d"
+    folder.mkdir()
+    file = folder / "override.conf"
+    file.write_text(service.drop_in(which))
+    done = run(["systemd-analyze", "verify", "--man=no", path])
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    file.write_text(service.drop_in(which).replace("=", "s=/"))
+    assert str(file) in run(["systemd-analyze", "verify", "--man=no", path]).stderr  # it is read
+
+
+def test_comments_of_requests_with_the_drop_in_file(app, closing, tmp_path):
+    """Without it the exporter cannot write them down."""
+    state = tmp_path / "state"
+    state.mkdir(0o700)
+    kept = closing(Flight(app, state / "my-app", "--before", "1ms", "--after", "1ms"))
+    for drop, status in ("", 500), (service.drop_in(service.EXPORT), 202):
+        exporter = closing(Exporter(app, args=("--allow-trigger", kept.folder), prefix=service.confined(
+            folder=state, drop=drop)))
+        assert post(exporter, "/flight/my-app/trigger?comment=alert") == status
+    incident, = kept.incidents(1)
+    kept.finish()
+    assert incident["trigger"]["comment"] == "alert"
+
+
 # ---- ringtap flight
 
 USDT = ("--on", "usdt: ringtap:session_open", "--name", "session")
@@ -127,6 +160,27 @@ def test_recorder_waits_for_its_application(bare, closing, tmp_path):
     app = bare()
     recorder = closing(Proc([RINGTAP, *service_args(app, tmp_path / "i")]))
     recorder.expect("^Keeping the packets of")
+    recorder.send_signal(signal.SIGTERM)
+    assert recorder.wait(60) == 0
+
+
+def test_usdt_conditions_with_the_drop_in_file(bare, closing, tmp_path):
+    """Without it they are refused. The capability is in the bounding set, so the recorder, of root, has it."""
+    if not usdt_sites(PROBE_OBJECT):
+        pytest.skip("built without sys/sdt.h")
+    app = bare()
+    folder = tmp_path / "state"
+    folder.mkdir(0o700)
+    check([RINGTAP, "attach", app.prefix])
+    args = [word for word in service_args(app, folder, USDT) if word != "--wait"]
+    done = run([*service.confined(service.FLIGHT, folder), RINGTAP, *args])
+    assert done.returncode == FAILED and "with CAP_SYS_ADMIN" in done.stderr
+    drop = service.drop_in(service.FLIGHT)
+    recorder = closing(Proc([*service.confined(service.FLIGHT, folder, drop=drop), RINGTAP,
+                             *service_args(app, folder, USDT)]))
+    recorder.expect("^Keeping the packets of")
+    check([RINGTAP, "record", "-i", app.prefix, "-c", "1", "-w", "/dev/null"])
+    recorder.expect("^Incident .*-session: ")
     recorder.send_signal(signal.SIGTERM)
     assert recorder.wait(60) == 0
 

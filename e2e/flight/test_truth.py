@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Incidents against what is known one by one: packets of a burst of drops, buffers of a leak."""
+import json
+
+import pytest
+
+from harness.flight import assert_same_packets
+
+RX, TX = 1, 2  # in epb_flags
+BURST = 32
+LONG = ("--cooldown", "1h")
+# One after the other, so that some come after the recorder is attached.
+BURSTS = ",".join([*(15 * ["1k:3s", "50k:200ms"]), "1k:600s"])
+
+
+def numbers(file, port, direction):
+    """Time by sequence number, of the packets of ringtap-fwd at a port."""
+    return {int.from_bytes(p.data[47:52], "big"): p.ns for p in file.packets
+            if p.direction == direction and file.interfaces[p.interface].name == port}
+
+
+def drops(file):
+    """Time by sequence number, of what was offered to port b and did not arrive behind it. At the end some
+    packets are on their way."""
+    arrived = numbers(file, "net_ring_b", RX)
+    return {n: ns for n, ns in numbers(file, "net_ring_b", TX).items() if n not in arrived and n < max(arrived)}
+
+
+def test_a_burst_of_drops(fwd, keep, record):
+    """For 200 ms more packets come than the ring and its reader take. The readings that the condition compares
+    and the hooks' times may differ by one burst."""
+    app = fwd("--ring", "a:32768", "--ring", "b:512", "--pool-size", 65535, "--frame", "udp",
+              "--role", "generate:a@0", "--role", "oneway:a,b@1", "--role", "sink:b@0", "--tx-full",
+              "drop", "--sink-rate", "15k", "--stages", BURSTS).running()
+    recorder = record(app, ports=["net_ring_b"])
+    kept = keep(app, "-i", "net_ring_b", "--on", "unsent", "--name", "drops", "--before", "500ms", "--after",
+                "500ms", "--cooldown", "1s")
+    # The first one may begin before the recorder.
+    before, incident = kept.incidents(2)[:2]
+    kept.finish()
+    recorder.finish()
+    app.stop()
+    whole = recorder.file()
+    file = assert_same_packets(incident, whole)
+    assert incident["trigger"]["where"] == "net_ring_b" and incident["missing_ns"] == 0
+    lost = drops(whole)
+    between = [n for n, ns in lost.items() if incident["event_from_ns"] <= ns <= incident["event_to_ns"]]
+    assert between and abs(len(between) - incident["trigger"]["number"]) <= 2 * BURST
+    assert set(between) <= set(numbers(file, "net_ring_b", TX))
+    # None before it was noticed.
+    noticed = sum(before["event_to_ns"] + 3e9 / 2 <= ns < incident["event_from_ns"] for ns in lost.values())
+    assert noticed <= BURST
+
+
+def test_a_pool_that_leaks(app, keep):
+    """512 of 4095 buffers at a time: the seventh leaves less than a fifth, 511."""
+    kept = keep(app, "--on", "pool < 20%", "--before", "10s", "--after", "1ms", *LONG)
+    free = 4095
+
+    def available():
+        pools = [p for second in json.loads((incident.folder / "metrics.json").read_text())["seconds"]
+                 for p in second["pools"] if p["name"] == "small"]
+        return [p["available"] for p in pools]
+
+    while free - 512 >= 512:
+        assert app.one("leak small 512") == 512
+        free -= 512
+    assert free == 1023 and not kept.folders()
+    assert app.one("leak small 512") == 512
+    incident, = kept.incidents(1)
+    kept.finish()
+    assert incident["trigger"]["where"] == "small" and incident["trigger"]["number"] == pytest.approx(100 * 511 / 4095)
+    assert incident["trigger"]["threshold"] == "20 %" and len(kept.folders()) == 1
+    assert available()[-1] == 511

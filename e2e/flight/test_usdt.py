@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""USDT events of an application, in each of its files and threads: app:mark of rt_play, which passes it
+if its semaphore says that it is traced."""
+import signal
+
+import pytest
+
+from harness.paths import BUILD, PROBE_OBJECT
+from harness.proc import run, until
+from harness.tracers import usdt_sites
+
+LIBRARY = BUILD / "e2e" / "librt_event.so"
+CONDITION = ("--on", "usdt: app:mark", "--before", "0", "--after", "1ms", "--cooldown", "0")
+
+
+@pytest.fixture
+def app(app):
+    if not usdt_sites(PROBE_OBJECT):
+        pytest.skip("built without sys/sdt.h")
+    assert app.one(f"event {LIBRARY}") == app.one("event program") == 0
+    return app
+
+
+def breakpoints(kept):
+    """Perf events that the recorder has open; others of its files come and go."""
+    links = run(["find", f"/proc/{kept.proc.pid}/fd", "-printf", "%l\n"]).stdout.splitlines()
+    return sum(link == "anon_inode:[perf_event]" for link in links)
+
+
+@pytest.mark.parametrize("order", [("program", LIBRARY), (LIBRARY, "program")], ids=["program", "library"])
+def test_all_files_that_have_the_event(app, keep, order):
+    """The program and a library; whichever is mapped first."""
+    kept = keep(app, *CONDITION)
+    for count, where in enumerate(order, 1):
+        assert app.one(f"event {where}") == 1
+        kept.incidents(count)
+    kept.finish()
+    assert len(kept.folders()) == 2
+    # The semaphores are as before.
+    assert app.one(f"event {LIBRARY}") == app.one("event program") == 0
+
+
+def test_a_thread_that_begins_later(app, keep):
+    kept = keep(app, *CONDITION)
+    before = breakpoints(kept)
+    app.do("event_later")
+    until(lambda: breakpoints(kept) >= before + 2, what="breakpoints of the new thread")
+    assert app.one("event_go") == 1
+    incident, = kept.incidents(1)
+    kept.finish()
+    assert incident["trigger"]["where"] not in ("", f"thread {app.pid}")
+    assert len(kept.folders()) == 1
+
+
+def test_a_file_by_two_names(app, keep, closing):
+    """One breakpoint: the event is met once."""
+    linked = LIBRARY.with_name("librt_event_linked.so")
+    linked.unlink(missing_ok=True)
+    linked.hardlink_to(LIBRARY)
+    closing(type("Link", (), {"close": lambda _: linked.unlink()})())
+    app.do(f"event_map {linked}")
+    kept = keep(app, *CONDITION)
+    assert app.one(f"event {LIBRARY}") == 1
+    incident, = kept.incidents(1)
+    kept.proc.send_signal(signal.SIGUSR1)
+    last = kept.incidents(2)[-1]
+    kept.finish()
+    assert len(kept.folders()) == 2
+    assert incident["trigger"]["suppressed_before"] == last["trigger"]["suppressed_before"] == 0
