@@ -9,14 +9,14 @@
 
 #include <rte_mbuf.h>
 
+#include "common/segment.h"
+
 /* Of a site (receiving port and queue), in the row of one thread: only that writes it.
  * seen - offered - not_offered - unknown, over all rows, are open. */
 struct rt_fate_count {
 	uint64_t seen, offered, not_offered, unknown;
 	uint64_t inferred; /* of the unknown ones: likely offered, without the flag of their id */
 };
-
-enum rt_fate_state { RT_FATE_NONE, RT_FATE_OPEN, RT_FATE_SETTLED };
 
 struct rt_fate_entry {
 	uint64_t mbuf; /* its address; claimed once, by a compare-and-swap */
