@@ -91,9 +91,10 @@ static uint32_t ids_of(const struct ringtap_capture *cap, const struct ringtap_c
 {
 	static_assert(RT_MAX_SOURCES <= 1 << RT_IDS_SOURCE_BITS, "all have numbers");
 
-	if (!o->ids)
+	if (!o->ids && !o->fates)
 		return 0;
-	return RT_IDS_ON | (o->ids == RINGTAP_IDS_INFERRED ? RT_IDS_INFER : 0) |
+	return RT_IDS_ON | (o->fates ? RT_IDS_FATES : 0) |
+	       (o->ids == RINGTAP_IDS_INFERRED ? RT_IDS_INFER : 0) |
 	       cap->source_count << RT_IDS_SOURCE_SHIFT;
 }
 
@@ -113,10 +114,10 @@ static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
 	m = calloc(1, len);
 	if (!m)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
-	rt_msg_init(&m->h, o->ids ? RT_MSG_OPEN_IDS : RT_MSG_OPEN, (uint32_t)len);
+	m->ids = ids_of(cap, o);
+	rt_msg_init(&m->h, m->ids ? RT_MSG_OPEN_IDS : RT_MSG_OPEN, (uint32_t)len);
 	m->on_full = o->on_full == RINGTAP_WAIT ? RT_ON_FULL_WAIT : RT_ON_FULL_DROP;
 	m->timestamp = o->timestamp == RINGTAP_NIC ? RT_TIMESTAMP_NIC : RT_TIMESTAMP_TSC;
-	m->ids = ids_of(cap, o);
 	m->buffer_size = o->buffer_size;
 	m->buffer_most = most;
 	m->target_count = (uint32_t)count;
@@ -208,10 +209,17 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 	ret = send_open(cap, s->conn, targets, count, o, most);
 	if (!ret)
 		ret = open_session(cap, s, o->buffer_size ?: most);
-	if (ret == -EPROTO && o->ids && s->conn->msg.h.type == RT_MSG_ERROR)
+	if (ret == -EPROTO && (o->ids || o->fates) && s->conn->msg.h.type == RT_MSG_ERROR)
 		ret = rt_capture_fail(cap, -ENOTSUP,
 			"its probe is older than packet ids: restart the application with the "
 			"installed probe, or capture without ids");
+	if (!ret && o->fates && !s->seg.h.fate_bits)
+		ret = rt_capture_fail(cap, -ENOTSUP,
+			"its probe is older than fates of packets: restart the application with the "
+			"installed probe");
+	if (!ret && !rt_fates_fit(&s->seg.h))
+		ret = rt_capture_fail(
+			cap, -EBADMSG, "the probe's table of fates lies outside of its memory");
 	if (!ret && rt_clock_read(s->seg.clock, &s->line))
 		ret = rt_capture_fail(cap, -EBADMSG, "the probe's clock is not readable");
 	return ret;
@@ -253,11 +261,13 @@ static int take_options(struct ringtap_capture *cap, const struct ringtap_captur
 		return rt_capture_fail(cap, -EINVAL, "timestamp has an unknown value");
 	if (o->ids != RINGTAP_NO_IDS && o->ids != RINGTAP_IDS && o->ids != RINGTAP_IDS_INFERRED)
 		return rt_capture_fail(cap, -EINVAL, "ids has an unknown value");
+	if (o->fates && o->on_full != RINGTAP_DROP)
+		return rt_capture_fail(cap, -EINVAL, "fates do not wait for the reader");
 	return 0;
 }
 
 static int check_targets(
-	struct ringtap_capture *cap, const struct ringtap_target *targets, size_t count)
+	struct ringtap_capture *cap, const struct ringtap_target *targets, size_t count, bool fates)
 {
 	for (size_t i = 0; i < count; i++) {
 		unsigned d = targets[i].directions;
@@ -265,6 +275,9 @@ static int check_targets(
 		if (!d || d & ~(unsigned)(RINGTAP_RX | RINGTAP_TX))
 			return rt_capture_fail(cap, -EINVAL,
 				"directions of a target are not RINGTAP_RX, RINGTAP_TX or both");
+		if (fates && (targets[i].filter || d != (RINGTAP_RX | RINGTAP_TX)))
+			return rt_capture_fail(cap, -EINVAL,
+				"fates need targets of both directions, without a filter");
 	}
 	return 0;
 }
@@ -279,7 +292,7 @@ static int attach(struct ringtap_capture *cap, const char *dir, const struct rin
 	cap->error[0] = 0;
 	ret = take_options(cap, opts, &o);
 	if (!ret)
-		ret = check_targets(cap, wants, count);
+		ret = check_targets(cap, wants, count, o.fates);
 	if (ret)
 		return ret;
 	if (cap->detached)
