@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ringtap held: received packets that an application neither sends nor frees. */
+#ifndef RINGTAP_CLI_HELD_HELD_H
+#define RINGTAP_CLI_HELD_HELD_H
+
+#include "cli/fates/kinds.h"
+#include "cli/fates/tables.h"
+#include "cli/fates/view.h"
+
+/* A class of ages: from a tenth of its limit on. */
+#define AGES 9
+extern const uint64_t age_limits[AGES]; /* ns; the last one: none */
+extern const char *const age_names[AGES];
+
+#define PLACES_MAX 1024
+
+/* Where packets were received, or the pool they are of. */
+struct held_count {
+	uint64_t open, older; /* packets; older than the bound */
+	uint64_t before;      /* older, in the reading before */
+};
+
+struct held {
+	struct fates_view view; /* first, for fates_set() */
+	uint64_t older_ns;
+	struct kinds kinds; /* of the older ones */
+	uint64_t ages[AGES];
+	struct held_count all;
+	struct held_count queues[PLACES_MAX]; /* by index in the session's fates */
+	struct held_count pools[PLACES_MAX];  /* likewise; the last one: not known */
+	uint64_t oldest_ns;
+	uint64_t read_ns, before_ns; /* CLOCK_MONOTONIC of the readings; 0: none yet */
+};
+
+/* Class of an age. */
+unsigned age_class(uint64_t ns);
+/* How much a count of older packets grew a second; NAN: there is one reading only. */
+double held_growth(const struct held *h, const struct held_count *c);
+/* Mbufs that descriptors may explain among the older ones. */
+uint64_t held_in_descriptors(const struct held *h);
+
+/* ---- report.c, json.c: as struct fates_view has them */
+int held_text(void *ctx, FILE *f);
+json_t *held_json(void *ctx);
+
+#endif
