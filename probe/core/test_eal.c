@@ -166,10 +166,11 @@ void test_shm_make(struct rt_shm *m, uint32_t rings, uint64_t buffer_size, uint3
 void test_session_ready(struct rt_session *s, const struct rt_clock_line *clock)
 {
 	struct rt_msg_layout layout;
+	struct rt_msg_fates fates;
 	int fds[RT_FD_COUNT];
 	char err[RT_TEXT_LEN];
 
-	rt_session_lay_out(s, &layout);
+	rt_session_lay_out(s, &layout, &fates);
 	test_shm_memory(&s->shm, fds);
 	if (rt_session_ready(s, fds, clock, err))
 		fail_msg("%s", err);
