@@ -64,9 +64,12 @@ static inline uint32_t rt_chunks_reserve_alone(uint64_t size, uint32_t count, ui
 /* Chunks that a ring gives back when it begins another one, at most. */
 #define RT_CHUNKS_BACK 8u
 
-#define RT_FATE_SNAP_MAX 256u /* bytes of a received packet that are kept until its fate is known \
-			       */
-#define RT_FATE_POOLS 64
+#define RT_FATE_SNAP_MAX                                                         \
+	256u /* bytes of a received packet that are kept until its fate is known \
+	      */
+#define RT_FATE_POOLS    64
+#define RT_FATE_BITS_MIN 12u /* of the probe's table: 4096 entries */
+#define RT_FATE_BITS_MAX 22u /* at most: 4 Mi entries, for 2 Mi mbufs */
 
 #define RT_NAME_LEN 64
 
@@ -211,8 +214,10 @@ struct rt_seg_count {
 	uint64_t not_offered; /* as far as a hook has noticed it; more are free, see rt_seg_fate */
 	uint64_t unknown;
 	uint64_t inferred;     /* of unknown: likely offered, without the flag of its id */
-	uint64_t rest_offered; /* packets that were offered without their first segment: an upper
-				* limit of those that not_offered counts although they were */
+	/* Of sending taps: packets with the id of a received one, whose first segment they do not
+	 * have: rests of chains, and copies. As many of not_offered may have been offered, at most.
+	 */
+	uint64_t rest_offered;
 	uint8_t reserved[8];
 };
 static_assert(sizeof(struct rt_seg_count) == 128, "counters are two cache lines");

@@ -160,17 +160,23 @@ static int add_rings(struct ringtap_capture *cap, uint32_t source)
 /* Makes the memory that the probe requests and passes it. */
 static int make_memory(struct ringtap_capture *cap, struct rt_source *s, uint64_t buffer_size)
 {
-	struct rt_msg_layout layout;
+	struct {
+		struct rt_msg_layout layout;
+		struct rt_msg_fates fates;
+	} m;
 	struct rt_msg_header h;
+	bool fates;
 	int ret = rt_conn_expect(
 		s->conn, RT_MSG_LAYOUT, NULL, 0, NULL, rt_open_ms, cap->error, sizeof(cap->error));
 
 	if (ret < 0)
 		return ret;
-	if (ret != sizeof(layout))
+	fates = ret == sizeof(m);
+	if (ret != sizeof(m.layout) && !fates)
 		return rt_capture_fail(cap, -EPROTO, "the probe sent an invalid answer");
-	memcpy(&layout, &s->conn->msg, sizeof(layout));
-	ret = rt_memory_make(&s->memory, &layout, buffer_size, cap->error, sizeof(cap->error));
+	memcpy(&m, &s->conn->msg, (size_t)ret);
+	ret = rt_memory_make(&s->memory, &m.layout, fates ? &m.fates : NULL, buffer_size,
+		cap->error, sizeof(cap->error));
 	if (ret)
 		return ret;
 	rt_msg_init(&h, RT_MSG_MEMORY, sizeof(h));

@@ -53,7 +53,8 @@ static int tear_down(void **state)
 /* 0: any size. */
 static int make(uint64_t most)
 {
-	return rt_memory_make(&memory, &layout, most ? most : RT_BUFFER_MAX, err, sizeof(err));
+	return rt_memory_make(
+		&memory, &layout, NULL, most ? most : RT_BUFFER_MAX, err, sizeof(err));
 }
 
 /* ---- what is made ---- */

@@ -1,47 +1,68 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What became of received packets: offered to a port, not offered, unknown, or still open; see
- * docs/fate.md. A table beside the mbufs has the packet that each was last received with. Called
- * from hooks, with the ids of ids.h in the mbufs; nothing calls it yet.
+ * docs/fate.md. A table beside the mbufs has the packet that each was last received with. It lies
+ * in the session's segment, so readers see it, and may write to it: nothing in it is used as an
+ * address, and no number before it is checked.
  */
 #ifndef RINGTAP_PROBE_CAPTURE_FATE_H
 #define RINGTAP_PROBE_CAPTURE_FATE_H
 
 #include <rte_mbuf.h>
 
-#include "common/segment.h"
+#include "session.h"
 
-/* Of a site (receiving port and queue), in the row of one thread: only that writes it.
- * seen - offered - not_offered - unknown, over all rows, are open. */
-struct rt_fate_count {
-	uint64_t seen, offered, not_offered, unknown;
-	uint64_t inferred; /* of the unknown ones: likely offered, without the flag of their id */
+/* The burst whose packets a thread receives. If it jumps out of the hook, those left become
+ * unknown. Written by the thread only. */
+struct rt_fate_burst {
+	uint32_t tap; /* index + 1; 0: none */
+	uint32_t left;
 };
 
-struct rt_fate_entry {
-	uint64_t mbuf; /* its address; claimed once, by a compare-and-swap */
-	uint64_t id;
-	uint64_t tsc; /* of the reception */
-	uint32_t site;
-	uint32_t state; /* enum rt_fate_state */
-};
-static_assert(sizeof(struct rt_fate_entry) == 32, "two in a line");
-
+/* Private, constant while hooks use it but for bursts and pools. */
 struct rt_fates {
-	struct rt_fate_entry *entries;
-	uint32_t shift; /* of the hash: 64 - log2 of their number */
+	uint8_t *table;
+	uint64_t mask;   /* entries - 1 */
+	uint32_t shift;  /* of the hash: 64 - log2 of their number */
+	uint32_t probes; /* entries that are looked at for an mbuf */
+	uint32_t stride, snap;
+	struct rt_tap *const *taps; /* tap_capacity; NULL entries: not made yet */
+	uint32_t tap_capacity;
+	struct rt_fate_burst *bursts;                   /* by ring */
+	const struct rte_mempool *pools[RT_FATE_POOLS]; /* compared only; atomic */
+	uint32_t pool_count;                            /* atomic */
+	struct rt_fate_walk *walk;                      /* control thread */
 };
 
-/* A table for so many mbufs, populated. 0 or -ENOMEM. */
-int rt_fates_make(struct rt_fates *f, uint32_t mbufs);
+/* How many mbufs all pools of packets have. Control lock held. */
+uint64_t rt_fates_mbufs(void);
+/* log2 of the entries for so many mbufs, twice as many; fewer if the table would exceed most bytes
+ * (0: no limit), or RT_FATE_BITS_MAX. */
+uint32_t rt_fates_bits(uint64_t mbufs, uint32_t snap, uint64_t most);
+
+/* Of a session whose memory is attached. NULL: out of memory. */
+struct rt_fates *rt_fates_new(const struct rt_session *s);
 void rt_fates_free(struct rt_fates *f);
 
-/* In an RX hook, after rt_ids_stamp(). row: of this thread, by site. */
-void rt_fate_received(struct rt_fates *f, struct rt_fate_count *row, uint32_t site,
-	struct rte_mbuf **pkts, unsigned n, uint64_t tsc);
+/* In hooks, for a burst of n packets; r: the thread's ring, NULL: it has none. Received ones have
+ * their ids, rt_ids_stamp(); sent ones are not marked yet, rt_ids_use(). ns: the burst's time. */
+void rt_fates_feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
+	uint64_t ns);
 
-/* In a TX hook, before rt_ids_use(). */
-void rt_fate_offered(
-	struct rt_fates *f, struct rt_fate_count *row, struct rte_mbuf **pkts, unsigned n);
+/* Finishes the burst that the ring's thread left by a jump out of the hook, before rt_epb_mend().
+ */
+void rt_fates_mend(const struct rt_fates *f, struct rt_ring *r);
+
+/* Walks the pools: marks the mbufs in their rings, stacks and caches as free. Control lock held. */
+
+/* A part of the walk that is under way, or begins one if it is time for it. */
+void rt_fates_walk(struct rt_session *s, uint64_t now_ms);
+/* A whole one, once no hook uses the session: exact if the application does nothing either. */
+void rt_fates_walk_last(struct rt_session *s);
+
+/* Of an mbuf that was free when it was looked for: marks its entry, if it has one that is open and
+ * was received before since (TSC). */
+void rt_fates_mark(const struct rt_fates *f, const void *mbuf, uint32_t walk, uint64_t since);
+void rt_fates_prefetch(const struct rt_fates *f, const void *mbuf);
 
 #endif

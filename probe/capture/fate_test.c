@@ -1,102 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fates of packets against a plan: what this program does with each, it counts itself. */
+/* Fates of packets against a plan. */
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "fate.h"
 #include "ids.h"
 #include "probe/core/test_eal.h"
-
-#define SITES 3u
-#define MBUFS 2047u
-
-static struct rt_fates fates;
-static struct rt_fate_count row[SITES], truth[SITES];
-static struct rt_thread self; /* for ids */
-static struct rte_mempool *pool;
-
-static int set_up(void **state)
-{
-	char err[RT_TEXT_LEN];
-
-	memset(row, 0, sizeof(row));
-	memset(truth, 0, sizeof(truth));
-	pool = test_pool();
-	assert_int_equal(rt_ids_register(err), 0);
-	return rt_fates_make(&fates, MBUFS);
-}
-
-static int tear_down(void **state)
-{
-	assert_int_equal(rte_mempool_avail_count(pool), MBUFS);
-	rt_fates_free(&fates);
-	return 0;
-}
-
-static uint64_t open_of(const struct rt_fate_count *c)
-{
-	return c->seen - c->offered - c->not_offered - c->unknown;
-}
-
-/* As a driver and the RX hook do it: what is not set here is of the mbuf's last use. */
-static struct rte_mbuf *receive(uint32_t site)
-{
-	struct rte_mbuf *m = rte_mbuf_raw_alloc(pool);
-
-	if (!m)
-		return NULL;
-	m->data_off = RTE_PKTMBUF_HEADROOM;
-	m->nb_segs = 1;
-	m->next = NULL;
-	m->ol_flags = 0;
-	m->port = 7;
-	m->pkt_len = m->data_len = 60;
-	rt_ids_stamp(&self, 7, &m, 1);
-	rt_fate_received(&fates, row, site, &m, 1, 1);
-	truth[site].seen++;
-	return m;
-}
-
-/* As the TX hook and a driver do it. */
-static void offer(struct rte_mbuf *m)
-{
-	rt_fate_offered(&fates, row, &m, 1);
-	rte_pktmbuf_free(m);
-}
-
-/* All mbufs of the pool are received again, so that all that was freed is known. */
-static void flush(void)
-{
-	static struct rte_mbuf *all[MBUFS];
-	unsigned n = 0;
-
-	while ((all[n] = rte_mbuf_raw_alloc(pool)))
-		n++;
-	for (unsigned i = 0; i < n; i++)
-		rte_mbuf_raw_free(all[i]);
-	for (unsigned i = 0; i < n; i++) {
-		struct rte_mbuf *m = receive(0);
-
-		assert_non_null(m);
-		offer(m);
-		truth[0].offered++;
-	}
-}
-
-static void check(void)
-{
-	for (unsigned i = 0; i < SITES; i++) {
-		assert_int_equal(row[i].seen, truth[i].seen);
-		assert_int_equal(row[i].offered, truth[i].offered);
-		assert_int_equal(row[i].not_offered, truth[i].not_offered);
-		assert_int_equal(row[i].unknown, truth[i].unknown);
-		assert_int_equal(row[i].inferred, truth[i].inferred);
-	}
-}
+#include "probe/core/test_ports.h"
+#include "test_fates.h"
 
 enum what {
 	FORWARD,
@@ -113,105 +30,103 @@ enum what {
 	WHATS
 };
 
+static void offered(struct rte_mbuf *m, uint32_t site)
+{
+	truth[site].offered++;
+	test_offer(m);
+}
+
 static void send_clones(struct rte_mbuf *m, uint32_t site, enum what what)
 {
 	struct rte_mbuf *c = rte_pktmbuf_clone(m, pool);
 
-	if (!c) {
-		offer(m);
-		truth[site].offered++;
-		return;
-	}
+	assert_non_null(c);
 	if (what == CLONES) {
-		offer(c);
-		offer(m);
+		test_offer(c);
+		offered(m, site);
 	} else if (what == CLONE_ONLY) {
 		rte_pktmbuf_free(m);
-		offer(c);
+		offered(c, site);
 	} else {
-		rte_pktmbuf_free(m);
+		test_give_up(m, site);
 		rte_pktmbuf_free(c);
 	}
-	if (what == CLONE_LOST)
-		truth[site].not_offered++;
-	else
-		truth[site].offered++;
-}
-
-static void send_made(struct rte_mbuf *next)
-{
-	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
-
-	if (!m) {
-		offer(next);
-		return;
-	}
-	m->next = next;
-	m->nb_segs = next ? 2 : 1;
-	offer(m);
 }
 
 static void treat(struct rte_mbuf *m, uint32_t site, enum what what)
 {
-	struct rte_mbuf *copy;
+	struct rte_mbuf *other;
 
 	switch (what) {
-	case DROP:
-		rte_pktmbuf_free(m);
-		truth[site].not_offered++;
-		return;
+	case DROP: test_give_up(m, site); return;
 	case CLONES:
 	case CLONE_ONLY:
 	case CLONE_LOST: send_clones(m, site, what); return;
 	case COPY:
-		copy = rte_pktmbuf_copy(m, pool, 0, UINT32_MAX);
-		rte_pktmbuf_free(m);
-		truth[site].not_offered++;
-		if (copy)
-			offer(copy);
+		other = rte_pktmbuf_copy(m, pool, 0, UINT32_MAX);
+		assert_non_null(other);
+		test_give_up(m, site);
+		test_offer(other);
 		return;
 	case TWICE:
 		rte_mbuf_refcnt_update(m, 1);
-		offer(m);
+		test_offer(m);
 		break;
 	case HEADER:
-		send_made(m);
-		truth[site].offered++;
+		other = rte_pktmbuf_alloc(pool);
+		assert_non_null(other);
+		other->next = m;
+		other->nb_segs = 2;
+		offered(other, site);
 		return;
 	case RESET:
 		m->ol_flags = 0;
-		offer(m);
+		test_offer(m);
 		truth[site].unknown++;
 		truth[site].inferred++;
 		return;
 	case MAKE:
-		rte_pktmbuf_free(m);
-		truth[site].not_offered++;
-		m = rte_pktmbuf_alloc(pool);
-		if (m)
-			offer(m);
+		test_give_up(m, site);
+		other = rte_pktmbuf_alloc(pool);
+		assert_non_null(other);
+		test_offer(other);
 		return;
 	default: break;
 	}
-	offer(m);
-	truth[site].offered++;
+	offered(m, site);
 }
 
-static void test_fates_are_those_of_the_plan(void **state)
+/* Of the mbufs in the pool, those whose packet is open and found to be free by the last walk. */
+static uint64_t count_free(void)
 {
-	static struct {
-		struct rte_mbuf *m;
-		uint32_t site;
-	} held[500];
+	const struct rt_fates *f = session->fates;
+	uint32_t walk = session->shm.header->fate_walk;
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i <= f->mask; i++) {
+		const struct rt_seg_fate *e = (const void *)(f->table + i * f->stride);
+
+		n += e->state == RT_FATE_OPEN && e->walk == walk;
+	}
+	return n;
+}
+
+struct held {
+	struct rte_mbuf *m;
+	uint32_t site;
+};
+
+static unsigned run_plan(struct held *held, unsigned room, unsigned packets)
+{
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < 300000; i++) {
+	for (unsigned i = 0; i < packets; i++) {
 		uint32_t site = test_random() % SITES;
 		enum what what = test_random() % WHATS;
-		struct rte_mbuf *m = receive(site);
+		struct rte_mbuf *m = test_receive(site);
 
 		assert_non_null(m);
-		if (what != HOLD || count == RTE_DIM(held)) {
+		if (what != HOLD || count == room) {
 			treat(m, site, what == HOLD ? FORWARD : what);
 		} else {
 			held[count].m = m;
@@ -223,57 +138,224 @@ static void test_fates_are_those_of_the_plan(void **state)
 			treat(held[k].m, held[k].site, test_random() % 2 ? FORWARD : DROP);
 			held[k] = held[--count];
 		}
+		if (i % 1024 == 0)
+			test_drain();
 	}
-	flush();
-	check();
-	assert_int_equal(open_of(&row[0]) + open_of(&row[1]) + open_of(&row[2]), count);
+	return count;
+}
+
+/* What is not offered may not have been noticed yet: it is open, and free. */
+static void check_with_free(unsigned held)
+{
+	struct rt_seg_count plan[SITES];
+	uint64_t open = 0, unnoticed = 0;
+
+	test_drain();
+	memcpy(plan, truth, sizeof(plan));
+	for (uint32_t i = 0; i < SITES; i++) {
+		struct rt_seg_count c = test_count(i, RT_DIR_RX);
+
+		open += test_open(i);
+		unnoticed += truth[i].not_offered - c.not_offered;
+		truth[i].not_offered = c.not_offered;
+	}
+	test_check();
+	memcpy(truth, plan, sizeof(plan));
+	assert_int_equal(open, unnoticed + held);
+	assert_int_equal(count_free(), unnoticed);
+}
+
+static void test_fates_are_those_of_the_plan(void **state)
+{
+	static struct held held[500];
+	unsigned count = run_plan(held, RTE_DIM(held), 300000);
+
+	rt_fates_walk_last(session);
+	check_with_free(count);
+	assert_int_equal(session->shm.header->fate_pools, 1);
+	assert_string_equal(session->shm.fate_pools[0].name, "test");
+	assert_int_equal(session->shm.fate_pools[0].size, pool->size);
+	assert_true(session->shm.fate_pools[0].walked);
+	for (unsigned i = 0; i < count; i++)
+		assert_int_equal(test_entry(held[i].m)->pool, 1);
 	while (count--)
-		treat(held[count].m, held[count].site, DROP);
-	flush();
-	check();
-	for (unsigned i = 0; i < SITES; i++)
-		assert_int_equal(open_of(&row[i]), 0);
+		test_give_up(held[count].m, held[count].site);
+	test_session_end(session);
+	check_with_free(0);
+}
+
+/* All mbufs are received again. */
+static void test_what_was_freed_is_known_when_its_mbuf_comes_back(void **state)
+{
+	static struct rte_mbuf *all[4096];
+	unsigned n = 0;
+
+	while ((all[n] = test_receive(1)))
+		n++;
+	for (unsigned i = 0; i < n; i++)
+		test_give_up(all[i], 1);
+	n = 0;
+	while ((all[n] = test_receive(2))) {
+		if (++n % 256 == 0)
+			test_drain();
+	}
+	test_check();
+	for (unsigned i = 0; i < n; i++)
+		offered(all[i], 2);
+	test_check();
+	assert_int_equal(test_open(1) + test_open(2), 0);
 }
 
 static void test_shared_packets_are_unknown(void **state)
 {
-	struct rte_mbuf *m = receive(1);
+	struct rte_mbuf *m = test_receive(1);
 
-	offer(m);
+	offered(m, 1);
 	m = rte_mbuf_raw_alloc(pool);
 	rte_mbuf_refcnt_set(m, 2);
-	rt_fate_received(&fates, row, 2, &m, 1, 1);
-	assert_int_equal(row[2].unknown, 1);
-	assert_int_equal(row[1].offered, 1);
+	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &m, 1, 1);
+	truth[2].received++;
+	truth[2].unknown++;
+	test_check();
 	rte_mbuf_refcnt_set(m, 1);
 	rte_mbuf_raw_free(m);
 }
 
 static void test_mbufs_without_room_are_unknown(void **state)
 {
-	static struct rte_mbuf *all[MBUFS];
+	struct rt_fates *f = session->fates;
+	struct rte_mbuf *all[64];
 
-	rt_fates_free(&fates);
-	assert_int_equal(rt_fates_make(&fates, 1), 0);
-	for (unsigned i = 0; i < MBUFS; i++)
-		assert_non_null(all[i] = receive(0));
-	assert_in_range(row[0].unknown, MBUFS - 1024, MBUFS - 2);
-	for (unsigned i = 0; i < MBUFS; i++)
-		offer(all[i]);
-	assert_int_equal(open_of(&row[0]), 0);
-	assert_int_equal(row[0].offered, MBUFS - row[0].unknown);
+	f->mask = 15;
+	f->shift = 60;
+	f->probes = 16;
+	for (unsigned i = 0; i < RTE_DIM(all); i++)
+		assert_non_null(all[i] = test_receive(0));
+	truth[0].unknown = RTE_DIM(all) - 16;
+	test_check();
+	for (unsigned i = 0; i < RTE_DIM(all); i++)
+		test_offer(all[i]);
+	truth[0].offered = 16;
+	test_check();
 }
+
+static void test_rest_of_a_chain_is_counted(void **state)
+{
+	struct rte_mbuf *m = test_receive(1), *rest = test_receive(1);
+
+	/* As if both had been received as one packet. */
+	offered(test_receive(1), 1);
+	*RTE_MBUF_DYNFIELD(rest, rt_ids.offset, uint64_t *) =
+		*RTE_MBUF_DYNFIELD(m, rt_ids.offset, uint64_t *);
+	test_expect(rest, 1);
+	test_give_up(m, 1);
+	test_offer(rest);
+	assert_int_equal(test_count(0, RT_DIR_TX).rest_offered, 1);
+	m = test_receive(2); /* the ring of the pool is first in, first out: not this one */
+	offered(m, 2);
+	assert_int_equal(test_count(0, RT_DIR_TX).rest_offered, 1);
+}
+
+/* A thread without a ring. */
+static void test_packets_of_threads_without_a_ring_count(void **state)
+{
+	struct rte_mbuf *m = test_receive(1), *again = m;
+
+	test_give_up(m, 1);
+	rt_fates_feed(NULL, test_tap(2, RT_DIR_RX), &again, 1, 1);
+	truth[2].received++;
+	test_check();
+	assert_int_equal(test_count(1, RT_DIR_RX).lost[RT_LOSS_NO_RING], 1);
+	rt_fates_feed(NULL, test_tap(2, RT_DIR_TX), &again, 1, 1);
+	truth[2].offered++;
+	test_check();
+}
+
+static void test_burst_that_is_left_by_a_jump_is_unknown(void **state)
+{
+	struct rte_mbuf *m = test_receive(1);
+	uint32_t tap = test_tap(1, RT_DIR_RX)->index;
+
+	/* After the first of five packets. */
+	session->fates->bursts[0] = (struct rt_fate_burst){.tap = tap + 1, .left = 4};
+	session->rings[0].counts[tap].received += 4;
+	rt_fates_mend(session->fates, &session->rings[0]);
+	rt_fates_mend(session->fates, &session->rings[0]);
+	truth[1].received += 4;
+	truth[1].unknown += 4;
+	offered(m, 1);
+	test_check();
+}
+
+/* ---- two threads ---- */
+
+#define RACES 20000u
+
+static struct {
+	pthread_t thread;
+	struct rte_mbuf *m; /* to be offered; NULL: it has been */
+	bool quit;
+} other;
+
+static void *offer_elsewhere(void *arg)
+{
+	while (!rt_load(&other.quit)) {
+		struct rte_mbuf *m = rt_load_acquire(&other.m);
+
+		if (!m) {
+			sched_yield();
+			continue;
+		}
+		rt_fates_feed(&session->rings[1], test_tap(1, RT_DIR_TX), &m, 1, 1);
+		rte_pktmbuf_free(m);
+		rt_store_release(&other.m, NULL);
+	}
+	return NULL;
+}
+
+/* Clones of one packet, or the packet and its clone, are offered by two threads at once. */
+static void test_a_packet_is_offered_once_by_two_threads(void **state)
+{
+	other.m = NULL;
+	other.quit = false;
+	assert_int_equal(pthread_create(&other.thread, NULL, offer_elsewhere, NULL), 0);
+	for (unsigned i = 0; i < RACES; i++) {
+		struct rte_mbuf *m = test_receive(i % SITES), *c = rte_pktmbuf_clone(m, pool);
+
+		assert_non_null(c);
+		if (i % 2) {
+			struct rte_mbuf *d = rte_pktmbuf_clone(m, pool);
+
+			rte_pktmbuf_free(m);
+			m = d;
+		}
+		rt_store_release(&other.m, c);
+		offered(m, i % SITES);
+		while (rt_load_acquire(&other.m))
+			sched_yield();
+	}
+	rt_store(&other.quit, true);
+	pthread_join(other.thread, NULL);
+	test_check();
+	for (uint32_t i = 0; i < SITES; i++)
+		assert_int_equal(test_open(i), 0);
+}
+
+#define with_fates(f) cmocka_unit_test_setup_teardown(f, test_fates_begin, test_fates_end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			test_fates_are_those_of_the_plan, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_shared_packets_are_unknown, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			test_mbufs_without_room_are_unknown, set_up, tear_down),
+		with_fates(test_fates_are_those_of_the_plan),
+		with_fates(test_what_was_freed_is_known_when_its_mbuf_comes_back),
+		with_fates(test_shared_packets_are_unknown),
+		with_fates(test_mbufs_without_room_are_unknown),
+		with_fates(test_rest_of_a_chain_is_counted),
+		with_fates(test_packets_of_threads_without_a_ring_count),
+		with_fates(test_burst_that_is_left_by_a_jump_is_unknown),
+		with_fates(test_a_packet_is_offered_once_by_two_threads),
 	};
 
-	test_eal_start();
+	test_stats_start();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
