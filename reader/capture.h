@@ -161,9 +161,6 @@ bool rt_capture_learn_if(struct ringtap_capture *cap, uint32_t source, uint32_t 
 /* Ends the thread and closes the descriptor of ringtap_capture_fd(). NULL: nothing. */
 void rt_waker_free(struct rt_waker *w);
 
-/* Whether the table of fates, if there is one, lies within the segment. */
-bool rt_fates_fit(const struct rt_seg_header *h);
-
 /* Marks a ring as corrupt at its pos: nothing after it is read. Records of other rings are still
  * returned. */
 void rt_capture_corrupt(struct ringtap_capture *cap, const struct rt_in *in, const char *why);

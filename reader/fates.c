@@ -10,20 +10,6 @@
 #include "export.h"
 #include "ringtap/fates.h"
 
-bool rt_fates_fit(const struct rt_seg_header *h)
-{
-	const uint64_t entry = sizeof(struct rt_seg_fate);
-
-	if (!h->fate_bits)
-		return true;
-	return h->fate_bits < 32 && h->fate_snap && h->fate_snap % entry == 0 &&
-	       h->fate_snap <= RT_FATE_SNAP_MAX && h->fate_stride == entry + h->fate_snap &&
-	       rt_table_fits(h->segment_size, h->fate_offset, 1ull << h->fate_bits, h->fate_stride,
-		       entry) &&
-	       rt_table_fits(h->segment_size, h->fate_pool_offset, RT_FATE_POOLS,
-		       sizeof(struct rt_seg_fate_pool), entry);
-}
-
 /* A table, and the moment of the look into it. */
 struct view {
 	const struct rt_source *source;
@@ -161,11 +147,23 @@ static void add_rows(struct ringtap_fate_queue *q, const struct rt_segment *seg,
 		q->not_offered += rt_load(&c->not_offered);
 		q->unknown += rt_load(&c->unknown);
 		q->inferred += rt_load(&c->inferred);
-		q->rest_offered += rt_load(&c->rest_offered);
 	}
 	for (uint32_t row = 0; row <= seg->h.ring_count; row++)
 		q->received +=
 			rt_load(&seg->counts[(size_t)row * seg->h.tap_capacity + tap].received);
+}
+
+/* Counted where it is sent: where such a packet was received is not known. */
+static uint64_t rest_offered(const struct view *v)
+{
+	const struct rt_segment *seg = &v->source->seg;
+	uint64_t sum = 0;
+
+	for (uint32_t row = 0; row <= seg->h.ring_count; row++)
+		for (uint32_t t = 0; t < v->taps; t++)
+			sum += rt_load(
+				&seg->counts[(size_t)row * seg->h.tap_capacity + t].rest_offered);
+	return sum;
 }
 
 static void count_queue(struct ringtap_fate_queue *q, const struct view *v, uint32_t tap)
@@ -246,6 +244,7 @@ EXPORT int ringtap_fates_read(
 	for (uint32_t t = 0; t < v.taps; t++)
 		if (r->index[t] != RINGTAP_NO_INDEX)
 			count_queue(&r->queues[r->index[t]], &v, t);
+	r->pub.rest_offered = rest_offered(&v);
 	*out = &r->pub;
 	return 0;
 }

@@ -129,7 +129,6 @@ void drops_add_up(const struct drops *d, struct drops_sum *out)
 		out->open += q->open;
 		out->unknown += q->unknown;
 		out->inferred += q->inferred;
-		out->rest_offered += q->rest_offered;
 	}
 }
 

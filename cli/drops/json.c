@@ -56,7 +56,6 @@ static json_t *queues(const struct drops *d)
 		put(j, "open", json_count(q->open));
 		put(j, "unknown", json_count(q->unknown));
 		put(j, "inferred", json_count(q->inferred));
-		put(j, "rest_offered", json_count(q->rest_offered));
 		json_array_append_new(list, j);
 	}
 	return list;
@@ -76,6 +75,7 @@ json_t *drops_json(void *ctx)
 	put(j, "not_offered", json_count(sum.not_offered));
 	put(j, "open", json_count(sum.open));
 	put(j, "unknown", json_count(sum.unknown));
+	put(j, "rest_offered", json_count(d->view.s.fates->rest_offered));
 	put(j, "copies_not_seen", json_boolean(drops_is_switch(d)));
 	put(j, "lost", json_count(fates_lost(&d->view.s)));
 	put(j, "filter", json_text(d->expression));

@@ -125,11 +125,11 @@ static void print_notes(const struct drops *d, const struct drops_sum *sum, FILE
 			"%s of the unknown ones were likely offered: the application has reset "
 			"the flags of their mbufs.",
 			format_count(n, sum->inferred));
-	if (sum->rest_offered)
+	if (d->view.s.fates->rest_offered)
 		text_wrapf(f, 0,
-			"Up to %s packets count as not offered although all but their first "
-			"segment was.",
-			format_count(n, sum->rest_offered));
+			"Up to %s of those not offered may have been, without their first segment or "
+			"as copies: so many packets were sent with the id of another mbuf.",
+			format_count(n, d->view.s.fates->rest_offered));
 	fates_print_pools_unread(&d->view.s, f);
 	if (drops_is_switch(d))
 		text_wrapf(f, 0,

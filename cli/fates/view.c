@@ -171,6 +171,7 @@ int fates_run(struct fates_view *v)
 		return STATUS_FAILED;
 	}
 	/* From here on it counts: tests and scripts wait for this line. */
-	fprintf(stderr, "Reading %s\n", v->s.app.name);
+	fprintf(stderr, "Measuring %s (%s, pid %u)\n", v->s.app.name, v->s.info.program,
+		v->s.info.pid);
 	return show(v);
 }

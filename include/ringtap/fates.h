@@ -34,10 +34,8 @@ struct ringtap_fate_queue {
 	uint64_t not_offered; /* noticed by a hook: each was a packet of the capture, or lost */
 	uint64_t free;        /* at the last look into the pools */
 	uint64_t open;
-	uint64_t unknown;      /* received while others had the mbuf, or without room to note it */
-	uint64_t inferred;     /* of unknown: likely offered */
-	uint64_t rest_offered; /* offered without their first segment: at most this many of those
-				* not offered */
+	uint64_t unknown;  /* received while others had the mbuf, or without room to note it */
+	uint64_t inferred; /* of unknown: likely offered */
 };
 
 /* A mempool with open packets. */
@@ -56,6 +54,9 @@ struct ringtap_fates {
 	uint32_t queue_count, pool_count;
 	struct ringtap_array queues, pools;
 	uint64_t open, free; /* packets of all queues, as the table of open packets has them */
+	/* Packets that were sent with the id of a received one and without its first segment:
+	 * rests of chains, and copies. At most so many of those not offered were. */
+	uint64_t rest_offered;
 };
 
 /* Reads the fates of application app (in order of attaching). The caller frees *out with
