@@ -341,6 +341,21 @@ static void test_a_packet_is_offered_once_by_two_threads(void **state)
 		assert_int_equal(test_open(i), 0);
 }
 
+static void test_tables_are_large_enough_for_all_mbufs(void **state)
+{
+	assert_int_equal(rt_fates_bits(0, 64, 0), RT_FATE_BITS_MIN);
+	assert_int_equal(rt_fates_bits(2048, 64, 0), 12);
+	assert_int_equal(rt_fates_bits(2049, 64, 0), 13);
+	assert_int_equal(rt_fates_bits(1 << 20, 64, 0), 21);
+	assert_int_equal(rt_fates_bits(1 << 24, 64, 0), RT_FATE_BITS_MAX);
+	/* Or as large as may be. */
+	assert_int_equal(rt_fates_bits(1 << 20, 64, 128 << 14), 14);
+	assert_int_equal(rt_fates_bits(1 << 20, 64, 1), RT_FATE_BITS_MIN);
+	assert_int_equal(session->fates->mask, (1 << 12) - 1);
+	assert_int_equal(session->fates->snap, 128);
+	assert_int_equal(session->fates->stride, 192);
+}
+
 #define with_fates(f) cmocka_unit_test_setup_teardown(f, test_fates_begin, test_fates_end)
 
 int main(void)
@@ -348,6 +363,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_fates(test_fates_are_those_of_the_plan),
 		with_fates(test_what_was_freed_is_known_when_its_mbuf_comes_back),
+		with_fates(test_tables_are_large_enough_for_all_mbufs),
 		with_fates(test_shared_packets_are_unknown),
 		with_fates(test_mbufs_without_room_are_unknown),
 		with_fates(test_rest_of_a_chain_is_counted),
