@@ -134,7 +134,9 @@ void drops_add_up(const struct drops *d, struct drops_sum *out)
 
 bool drops_is_switch(const struct drops *d)
 {
-	return !strcmp(d->view.s.info.program, "ovs-vswitchd");
+	static const char name[] = "ovs-vswitchd"; /* Debian's is called ovs-vswitchd-dpdk */
+
+	return !strncmp(d->view.s.info.program, name, sizeof(name) - 1);
 }
 
 static int begin(struct drops *d)
