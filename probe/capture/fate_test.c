@@ -27,6 +27,7 @@ enum what {
 	HEADER,
 	RESET,
 	MAKE,
+	ELSEWHERE,
 	WHATS
 };
 
@@ -90,6 +91,12 @@ static void treat(struct rte_mbuf *m, uint32_t site, enum what what)
 		other = rte_pktmbuf_alloc(pool);
 		assert_non_null(other);
 		test_offer(other);
+		return;
+	case ELSEWHERE: /* its mbuf is received by a port without hooks */
+		test_expect(m, site);
+		m->ol_flags = 0;
+		m->port = 3;
+		test_offer(m);
 		return;
 	default: break;
 	}
