@@ -186,7 +186,7 @@ static inline void take(const struct feed *w, struct rt_seg_fate *e)
 	rt_compiler_barrier(); /* a jump out of the hook must not count it again */
 	if (rt_unlikely(open))
 		not_offered(w, e);
-	rt_fence_release(); /* pairs with the acquire of the state in readers */
+	rt_fence_release(); /* for readers, which load the state with acquire */
 }
 
 static inline void open_entry(const struct feed *w, struct rt_seg_fate *e, const struct rte_mbuf *m)

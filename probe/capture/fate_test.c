@@ -28,7 +28,7 @@ enum what {
 	RESET,
 	MAKE,
 	ELSEWHERE,
-	WHATS
+	DEEDS
 };
 
 static void offered(struct rte_mbuf *m, uint32_t site)
@@ -129,7 +129,7 @@ static unsigned run_plan(struct held *held, unsigned room, unsigned packets)
 
 	for (unsigned i = 0; i < packets; i++) {
 		uint32_t site = test_random() % SITES;
-		enum what what = test_random() % WHATS;
+		enum what what = test_random() % DEEDS;
 		struct rte_mbuf *m = test_receive(site);
 
 		assert_non_null(m);
