@@ -280,7 +280,8 @@ int main(int argc, char **argv)
 		if (!only || !strcmp(only, shapes[i].name))
 			ret = measure(&b, &shapes[i]);
 	}
-	if (!ret && (b.count[0].captured != b.pushed + b.count[0].not_offered || b.count[0].unknown))
+	if (!ret &&
+		(b.count[0].captured != b.pushed + b.count[0].not_offered || b.count[0].unknown))
 		ret = -EIO;
 	if (ret)
 		fprintf(stderr, "push_bench: %s\n", strerror(-ret));

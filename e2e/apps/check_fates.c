@@ -142,8 +142,9 @@ static void drain(void)
 
 		while (at[r] < head) {
 			const uint32_t *order = &seg.orders[(size_t)r * seg.h.order_count];
-			const uint8_t *p =
-				seg.data + order[at[r] / size % seg.h.order_count] * size + at[r] % size;
+			const uint8_t *p = seg.data +
+					   order[at[r] / size % seg.h.order_count] * size +
+					   at[r] % size;
 
 			if (*(const uint32_t *)p == RT_CHUNK_END)
 				at[r] = (at[r] / size + 1) * size;
@@ -223,8 +224,8 @@ static void same(const char *what, uint64_t counted, uint64_t written)
 		die(what, counted, written);
 }
 
-static void check_queue(uint32_t queue, const struct rt_seg_count *c, const uint8_t *fates,
-	uint64_t open)
+static void check_queue(
+	uint32_t queue, const struct rt_seg_count *c, const uint8_t *fates, uint64_t open)
 {
 	uint64_t n[DEED_UNKNOWN + 1] = {0};
 

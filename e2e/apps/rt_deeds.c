@@ -78,7 +78,7 @@ static struct worker workers[DEED_QUEUES];
 static struct rte_ring *passed[DEED_QUEUES], *out_of[DEED_QUEUES], *back_to[DEED_QUEUES];
 static struct abroad *abroad;
 static struct rte_mempool *pool;
-static uint8_t *fates; /* enum deed_fate, by number */
+static uint8_t *fates;    /* enum deed_fate, by number */
 static unsigned finished; /* threads that pass nothing on any more; atomic */
 
 static uint32_t draw(struct worker *w)

@@ -186,7 +186,7 @@ static inline void take(const struct feed *w, struct rt_seg_fate *e)
 	rt_compiler_barrier(); /* a jump out of the hook must not count it again */
 	if (rt_unlikely(open))
 		not_offered(w, e);
-	rt_fence_release(); /* pairs with the acquire of the state in readers */
+	rt_fence_release(); /* for readers, which load the state with acquire */
 }
 
 static inline void open_entry(const struct feed *w, struct rt_seg_fate *e, const struct rte_mbuf *m)
@@ -287,10 +287,12 @@ static void count(const struct feed *w, const struct rt_seg_fate *e, const struc
 	c = &w->counts[tap->index];
 	if (rt_likely(has_flag(m) && same)) {
 		add(w, &c->offered, 1);
-	} else if (!has_flag(m) && same && m->port != RTE_MBUF_PORT_INVALID) {
+	} else if (!has_flag(m) && same && m->port != RTE_MBUF_PORT_INVALID &&
+		   rt_ids_has_port(id_in(m), m->port)) {
 		add(w, &c->unknown, 1);
 		add(w, &c->inferred, 1);
-	} else { /* a clone, a copy or a packet of the application was made here */
+	} else { /* a clone, a copy or a packet of the application was made here, or another port
+		  * has received one */
 		not_offered(w, e);
 	}
 }

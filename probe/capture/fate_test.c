@@ -27,7 +27,8 @@ enum what {
 	HEADER,
 	RESET,
 	MAKE,
-	WHATS
+	ELSEWHERE,
+	DEEDS
 };
 
 static void offered(struct rte_mbuf *m, uint32_t site)
@@ -91,6 +92,12 @@ static void treat(struct rte_mbuf *m, uint32_t site, enum what what)
 		assert_non_null(other);
 		test_offer(other);
 		return;
+	case ELSEWHERE: /* its mbuf is received by a port without hooks */
+		test_expect(m, site);
+		m->ol_flags = 0;
+		m->port = 3;
+		test_offer(m);
+		return;
 	default: break;
 	}
 	offered(m, site);
@@ -122,7 +129,7 @@ static unsigned run_plan(struct held *held, unsigned room, unsigned packets)
 
 	for (unsigned i = 0; i < packets; i++) {
 		uint32_t site = test_random() % SITES;
-		enum what what = test_random() % WHATS;
+		enum what what = test_random() % DEEDS;
 		struct rte_mbuf *m = test_receive(site);
 
 		assert_non_null(m);

@@ -136,7 +136,7 @@ static void add_pool(struct rt_session *s, const struct rte_mempool *mp, uint32_
 	out->walked = k->kind != POOL_UNKNOWN;
 	rt_store(&s->fates->pools[i], mp);
 	rt_store(&s->fates->pool_count, i + 1);
-	/* The entry is complete; pairs with the acquire in readers. */
+	/* The entry is complete, for readers that load the count with acquire. */
 	rt_store_release(&s->shm.header->fate_pools, i + 1);
 }
 
@@ -208,7 +208,7 @@ static void copy_ring(struct piece *p, const struct rte_ring *r)
 	p->n = RTE_MIN(w->end - w->next, PIECE);
 	for (uint32_t i = 0; i < p->n; i++)
 		p->mbuf[i] = rt_load(&slots[(w->next + i) & r->mask]);
-	rt_fence_acquire(); /* pairs with the release of the tail in a consumer */
+	rt_fence_acquire(); /* the slots before the tail, which consumers store with release */
 	/* Those that have been taken since may have been replaced. */
 	gone = rt_load(&r->cons.tail) - w->next;
 	for (uint32_t i = 0; (int32_t)gone > 0 && i < RTE_MIN(gone, p->n); i++)
@@ -322,8 +322,8 @@ static void end(struct rt_session *s)
 
 	w->on = false;
 	rt_store(&s->shm.header->fate_walk_ns, w->ns);
-	/* The numbers are in the entries, the time is in place; pairs with the acquire in readers.
-	 */
+	/* The numbers are in the entries, the time is in place, for readers that load this with
+	 * acquire. */
 	rt_store_release(&s->shm.header->fate_walk, w->number);
 }
 

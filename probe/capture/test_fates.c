@@ -47,8 +47,7 @@ int test_fates_begin(void **state)
 		.directions = RT_TARGET_RX | RT_TARGET_TX,
 		.snaplen = TEST_SNAP,
 		.insn_first = RT_NO_FILTER};
-	const struct rt_msg_open open = {
-		.ids = RT_IDS_ON | RT_IDS_FATES, .buffer_size = 4 << 20};
+	const struct rt_msg_open open = {.ids = RT_IDS_ON | RT_IDS_FATES, .buffer_size = 4 << 20};
 
 	memset(truth, 0, sizeof(truth));
 	memset(expected, 0, sizeof(expected));

@@ -8,7 +8,7 @@
 
 #include "fate.h"
 
-#define SITES     3u /* ports, each with one queue */
+#define SITES     3u   /* ports, each with one queue */
 #define TEST_SNAP 100u /* bytes; the table has 128 */
 #define PACKETS   (1u << 20)
 

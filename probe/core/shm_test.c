@@ -105,8 +105,8 @@ static void test_table_of_fates_is_behind_the_others(void **state)
 		rt_shm_add_fates(&m, bits[i], 128);
 		assert_true(h->fate_pool_offset >=
 			    h->order_offset + RINGS * h->order_count * sizeof(uint32_t));
-		assert_true(h->fate_offset >= h->fate_pool_offset +
-						      RT_FATE_POOLS * sizeof(struct rt_seg_fate_pool));
+		assert_true(h->fate_offset >=
+			    h->fate_pool_offset + RT_FATE_POOLS * sizeof(struct rt_seg_fate_pool));
 		assert_int_equal(h->fate_offset % (i ? RT_HUGE_PAGE : 128), 0);
 		assert_true(h->segment_size >= h->fate_offset + (192ull << bits[i]));
 		test_shm_memory(&m, fds);
