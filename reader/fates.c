@@ -57,13 +57,6 @@ struct entry {
 	bool free;
 };
 
-/* A walk in progress has marked some of the free mbufs with the next number. What was received
- * after a walk began is not free by its mark, which is that of the packet before. */
-static bool is_free(const struct view *v, uint32_t walk, uint64_t ns)
-{
-	return v->walk && (walk == v->walk || walk == v->walk + 1) && ns < v->walk_ns;
-}
-
 /* False: it has no open packet. */
 static bool read_entry(const struct view *v, uint64_t i, struct entry *e)
 {
@@ -84,7 +77,8 @@ static bool read_entry(const struct view *v, uint64_t i, struct entry *e)
 	if (e->len < e->cap)
 		e->len = e->cap;
 	e->pool = e->pool && e->pool <= v->pool_count ? e->pool - 1 : RINGTAP_NO_INDEX;
-	e->free = is_free(v, rt_load(&f->walk), e->ns);
+	/* The mark of any walk since the reception, which clears it. */
+	e->free = rt_load(&f->walk) != 0;
 	return e->tap < v->taps;
 }
 
@@ -136,6 +130,28 @@ static void count_entries(struct reading *r, const struct view *v)
 	}
 }
 
+/* Counted where it is sent: where such a packet was received is not known. */
+static uint64_t rest_offered(const struct view *v)
+{
+	const struct rt_segment *seg = &v->source->seg;
+	uint64_t sum = 0;
+
+	for (uint32_t row = 0; row <= seg->h.ring_count; row++)
+		for (uint32_t t = 0; t < v->taps; t++)
+			sum += rt_load(
+				&seg->counts[(size_t)row * seg->h.tap_capacity + t].rest_offered);
+	return sum;
+}
+
+static void count_open(struct ringtap_fate_queue *q)
+{
+	const uint64_t level = q->free, known = q->offered + q->not_offered + q->unknown;
+
+	q->open = q->received > known ? q->received - known : 0;
+	q->free = level < q->open ? level : q->open;
+	q->open -= q->free;
+}
+
 static void add_rows(struct ringtap_fate_queue *q, const struct rt_segment *seg, uint32_t tap)
 {
 	for (uint32_t row = 0; row <= seg->h.ring_count; row++) {
@@ -153,30 +169,8 @@ static void add_rows(struct ringtap_fate_queue *q, const struct rt_segment *seg,
 			rt_load(&seg->counts[(size_t)row * seg->h.tap_capacity + tap].received);
 }
 
-/* Counted where it is sent: where such a packet was received is not known. */
-static uint64_t rest_offered(const struct view *v)
-{
-	const struct rt_segment *seg = &v->source->seg;
-	uint64_t sum = 0;
-
-	for (uint32_t row = 0; row <= seg->h.ring_count; row++)
-		for (uint32_t t = 0; t < v->taps; t++)
-			sum += rt_load(
-				&seg->counts[(size_t)row * seg->h.tap_capacity + t].rest_offered);
-	return sum;
-}
-
-static void count_queue(struct ringtap_fate_queue *q, const struct view *v, uint32_t tap)
-{
-	uint64_t level = q->free, known;
-
-	add_rows(q, &v->source->seg, tap);
-	known = q->offered + q->not_offered + q->unknown;
-	q->open = q->received > known ? q->received - known : 0;
-	q->free = level < q->open ? level : q->open;
-	q->open -= q->free;
-}
-
+/* Counters before the table: a packet that a hook notices in between is open in both, while in the
+ * other order it would count twice. */
 static void find_queues(struct reading *r, const struct view *v)
 {
 	for (uint32_t t = 0; t < v->taps; t++) {
@@ -187,6 +181,7 @@ static void find_queues(struct reading *r, const struct view *v)
 		if (!queue_of(v, t, &q->interface, &queue))
 			continue;
 		q->queue = (uint16_t)queue;
+		add_rows(q, &v->source->seg, t);
 		r->index[t] = r->pub.queue_count++;
 	}
 }
@@ -241,9 +236,8 @@ EXPORT int ringtap_fates_read(
 	find_queues(r, &v);
 	read_pools(r, &v);
 	count_entries(r, &v);
-	for (uint32_t t = 0; t < v.taps; t++)
-		if (r->index[t] != RINGTAP_NO_INDEX)
-			count_queue(&r->queues[r->index[t]], &v, t);
+	for (uint32_t i = 0; i < r->pub.queue_count; i++)
+		count_open(&r->queues[i]);
 	r->pub.rest_offered = rest_offered(&v);
 	*out = &r->pub;
 	return 0;

@@ -78,6 +78,8 @@ json_t *drops_json(void *ctx)
 	put(j, "rest_offered", json_count(d->view.s.fates->rest_offered));
 	put(j, "copies_not_seen", json_boolean(drops_is_switch(d)));
 	put(j, "lost", json_count(fates_lost(&d->view.s)));
+	put(j, "sent_unseen", json_count(fates_sent_unseen(&d->view.s)));
+	put(j, "queues_refused", json_count(fates_queues_refused(&d->view.s)));
 	put(j, "filter", json_text(d->expression));
 	put(j, "ports", ports(d));
 	put(j, "queues", queues(d));

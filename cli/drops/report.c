@@ -109,6 +109,18 @@ static void print_losses(const struct drops *d, FILE *f)
 			"%s packets that were not offered are only in the totals: the buffer was "
 			"full, or they could not be read (--buffer).",
 			format_count(n, lost));
+	lost = fates_sent_unseen(&d->view.s);
+	if (lost)
+		text_wrapf(f, 0,
+			"Up to %s of those not offered were: threads that the probe has no room for "
+			"sent so many.",
+			format_count(n, lost));
+	lost = fates_queues_refused(&d->view.s);
+	if (lost)
+		text_wrapf(f, 0,
+			"%s queues are not captured, there are too many: what is sent there is "
+			"shown as not offered.",
+			format_count(n, lost));
 	if (d->kinds.no_room)
 		text_wrapf(f, 0, "%s packets are of further protocols.",
 			format_count(n, d->kinds.no_room));

@@ -41,8 +41,6 @@ static int attach(struct fates_session *s)
 	}
 	ringtap_packets_fields(s->walk, RINGTAP_FIELDS_ALL);
 	ret = ringtap_capture_attach(s->cap, s->app.dir, &all, 1, &o);
-	if (!ret)
-		ret = ringtap_capture_start(s->cap);
 	if (ret)
 		print_not_attached(s->command, s->app.name, ret, ringtap_capture_error(s->cap));
 	return ret;
@@ -70,7 +68,12 @@ int fates_begin(struct fates_session *s)
 		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
 	if (check_port(s) || attach(s))
 		return STATUS_FAILED;
-	watch(s);
+	watch(s); /* first: attaching to statistics takes long, and both count the same time */
+	ret = ringtap_capture_start(s->cap);
+	if (ret) {
+		print_not_attached(s->command, s->app.name, ret, ringtap_capture_error(s->cap));
+		return STATUS_FAILED;
+	}
 	s->start_ns = now_ns(CLOCK_MONOTONIC);
 	return STATUS_OK;
 }
@@ -98,11 +101,17 @@ static int broken(const struct fates_session *s, int error)
 static int take_run(struct fates_session *s, const struct ringtap_run *run)
 {
 	const struct ringtap_packet *p;
+	uint32_t last = RINGTAP_NO_INDEX;
+	bool included = false;
 
 	ringtap_packets_start(s->walk, run);
-	while ((p = ringtap_packet_next(s->walk)))
-		if (fates_includes(s, p->interface))
+	while ((p = ringtap_packet_next(s->walk))) {
+		if (p->interface != last)
+			included = fates_includes(s, p->interface);
+		last = p->interface;
+		if (included)
 			s->take(s->ctx, p);
+	}
 	return ringtap_packets_error(s->walk);
 }
 
@@ -229,18 +238,38 @@ uint64_t fates_descriptors(const struct fates_session *s)
 	return sum;
 }
 
-uint64_t fates_lost(const struct fates_session *s)
+/* Of taps of a direction. */
+static uint64_t lost_of(const struct fates_session *s, unsigned direction)
 {
 	struct ringtap_tap tap = {.size = sizeof(tap)};
 	uint64_t lost = 0;
 
 	for (unsigned i = 0; i < ringtap_capture_tap_count(s->cap); i++) {
-		if (ringtap_capture_tap(s->cap, i, &tap) || !fates_includes(s, tap.interface))
+		if (ringtap_capture_tap(s->cap, i, &tap) || tap.direction != direction)
+			continue;
+		if (direction == RINGTAP_RX && !fates_includes(s, tap.interface))
 			continue;
 		for (int r = 0; r < RINGTAP_LOST_MAX; r++)
 			lost += tap.counts.lost[r];
 	}
 	return lost;
+}
+
+uint64_t fates_lost(const struct fates_session *s)
+{
+	return lost_of(s, RINGTAP_RX);
+}
+
+uint64_t fates_sent_unseen(const struct fates_session *s)
+{
+	return lost_of(s, RINGTAP_TX);
+}
+
+uint64_t fates_queues_refused(const struct fates_session *s)
+{
+	struct ringtap_stats stats = {.size = sizeof(stats)};
+
+	return ringtap_capture_stats(s->cap, &stats) ? 0 : stats.queues_refused;
 }
 
 double fates_seconds(const struct fates_session *s)

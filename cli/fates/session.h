@@ -59,6 +59,10 @@ bool fates_span(const struct fates_session *s, struct span *out);
 uint64_t fates_descriptors(const struct fates_session *s);
 /* Packets that were not offered and are not in the capture: it was full, or could not have them. */
 uint64_t fates_lost(const struct fates_session *s);
+/* Packets that threads sent whose hook could not count them: shown as not offered. */
+uint64_t fates_sent_unseen(const struct fates_session *s);
+/* Queues that are not captured: there were too many. */
+uint64_t fates_queues_refused(const struct fates_session *s);
 double fates_seconds(const struct fates_session *s);
 
 #endif

@@ -25,14 +25,15 @@ extern "C" {
  * application, or was freed and lies in an RX descriptor, a cache or pool that cannot be read. */
 
 /* Of a receiving queue, since the capture began. received == offered + not_offered + free + open +
- * unknown: exactly once no packet moves, within some bursts before. */
+ * unknown, always; each is exact once no packet moves. Before, `free` and `open` are off by what
+ * moves while the table is read, which takes up to some 100 ms with millions of mbufs. */
 struct ringtap_fate_queue {
 	uint32_t interface; /* file-wide id */
 	uint16_t queue;
 	uint64_t received;
 	uint64_t offered;     /* to a TX function, which may have refused some of them */
 	uint64_t not_offered; /* noticed by a hook: each was a packet of the capture, or lost */
-	uint64_t free;        /* at the last look into the pools */
+	uint64_t free;        /* not offered either: found in its pool since its reception */
 	uint64_t open;
 	uint64_t unknown;  /* received while others had the mbuf, or without room to note it */
 	uint64_t inferred; /* of unknown: likely offered */
