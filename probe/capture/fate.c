@@ -234,9 +234,12 @@ static void receive(const struct feed *w, struct rte_mbuf **pkts, unsigned n)
 
 	for (unsigned i = 0; i < RTE_MIN(n, AHEAD); i++)
 		prefetch_received(w->f, pkts[i]);
-	add(w, &c->received, n);
+	b->left = n;
+	b->received = c->received + n;
 	rt_compiler_barrier();
-	*b = (struct rt_fate_burst){.tap = w->tap->index + 1, .left = n};
+	b->tap = w->tap->index + 1;
+	rt_compiler_barrier(); /* from here on, a jump is mended */
+	add(w, &c->received, n);
 	for (unsigned i = 0; i < n; i++) {
 		const struct rte_mbuf *m = pkts[i];
 		struct rt_seg_fate *e = is_shared(m) ? NULL : entry_of(w->f, m, true);
@@ -258,6 +261,7 @@ static void receive(const struct feed *w, struct rte_mbuf **pkts, unsigned n)
 		if (rt_likely(e != NULL))
 			rt_store_release(&e->state, RT_FATE_OPEN);
 	}
+	rt_compiler_barrier();
 	b->tap = 0;
 }
 
@@ -373,8 +377,10 @@ void rt_fates_mend(const struct rt_fates *f, struct rt_ring *r)
 {
 	struct rt_fate_burst *b = &f->bursts[r->index];
 
-	if (b->tap)
+	if (b->tap) {
+		r->counts[b->tap - 1].received = b->received;
 		r->counts[b->tap - 1].unknown += b->left;
+	}
 	b->tap = 0;
 }
 

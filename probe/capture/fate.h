@@ -17,6 +17,7 @@
 struct rt_fate_burst {
 	uint32_t tap; /* index + 1; 0: none */
 	uint32_t left;
+	uint64_t received; /* the counter, with this burst */
 };
 
 /* Private, constant while hooks use it but for bursts and pools. */

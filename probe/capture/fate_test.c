@@ -3,13 +3,16 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
 
 #include <cmocka.h>
 
+#include "epb.h"
 #include "ids.h"
 #include "probe/core/test_eal.h"
 #include "probe/core/test_ports.h"
@@ -284,8 +287,8 @@ static void test_burst_that_is_left_by_a_jump_is_unknown(void **state)
 	uint32_t tap = test_tap(1, RT_DIR_RX)->index;
 
 	/* After the first of five packets. */
-	session->fates->bursts[0] = (struct rt_fate_burst){.tap = tap + 1, .left = 4};
-	session->rings[0].counts[tap].received += 4;
+	session->fates->bursts[0] = (struct rt_fate_burst){
+		.tap = tap + 1, .left = 4, .received = truth[1].received + 4};
 	rt_fates_mend(session->fates, &session->rings[0]);
 	rt_fates_mend(session->fates, &session->rings[0]);
 	truth[1].received += 4;
@@ -294,51 +297,153 @@ static void test_burst_that_is_left_by_a_jump_is_unknown(void **state)
 	test_check();
 }
 
+/* ---- jumps ---- */
+
+#define BURST 32u
+#define JUMPS 300
+
+static sigjmp_buf outside;
+static pthread_t jumper;
+static volatile sig_atomic_t inside, jumps;
+
+static void jump(int sig)
+{
+	/* DPDK's threads get signals, too. */
+	if (!inside || !pthread_equal(pthread_self(), jumper))
+		return;
+	inside = 0;
+	jumps++;
+	siglongjmp(outside, 1);
+}
+
+/* As a hook does it, whose thread may jump out of it at any instruction. */
+static void feed(const struct rt_tap *tap, struct rte_mbuf **m)
+{
+	struct rt_ring *r = &session->rings[0];
+
+	if (r->open) {
+		rt_fates_mend(session->fates, r);
+		rt_epb_mend(r);
+	}
+	if (sigsetjmp(outside, 1))
+		return;
+	inside = 1;
+	rt_compiler_barrier();
+	rt_fates_feed(r, tap, m, BURST, 1);
+	rt_compiler_barrier();
+	inside = 0;
+}
+
+static uint64_t count_open(uint32_t tap)
+{
+	const struct rt_fates *f = session->fates;
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i <= f->mask; i++) {
+		const struct rt_seg_fate *e = (const void *)(f->table + i * f->stride);
+
+		n += e->state == RT_FATE_OPEN && e->tap == tap;
+	}
+	return n;
+}
+
+static void exchange(uint32_t site)
+{
+	struct rte_mbuf *m[BURST];
+
+	for (unsigned i = 0; i < BURST; i++)
+		assert_non_null(m[i] = test_arrive());
+	feed(test_tap(site, RT_DIR_RX), m);
+	truth[site].received += BURST;
+	if (test_random() % 2)
+		feed(test_tap(site, RT_DIR_TX), m);
+	rte_pktmbuf_free_bulk(m, BURST);
+}
+
+/* A packet that is being looked at then may stay open for ever, as nobody knows whether it counts
+ * already; all others count once. */
+static void test_jumps_out_of_hooks_leave_counters_sane(void **state)
+{
+	const struct itimerval often = {{0, 100}, {0, 100}}, never = {0};
+	uint64_t open = 0, entries = 0;
+
+	jumper = pthread_self();
+	signal(SIGALRM, jump);
+	jumps = 0;
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	for (unsigned i = 0; jumps < JUMPS; i++)
+		exchange(i % SITES);
+	setitimer(ITIMER_REAL, &never, NULL);
+	exchange(0); /* mends the last one */
+	for (uint32_t i = 0; i < SITES; i++) {
+		struct rt_seg_count c = test_count(i, RT_DIR_RX);
+
+		/* A jump before anything was counted. */
+		assert_in_range(truth[i].received - c.received, 0, (uint64_t)jumps * BURST);
+		assert_int_equal(
+			c.seen, c.captured + c.lost[RT_LOSS_NO_RING] + c.lost[RT_LOSS_RING_FULL]);
+		assert_in_range(test_open(i), 0, c.received);
+		open += test_open(i);
+		entries += count_open(test_tap(i, RT_DIR_RX)->index);
+	}
+	assert_in_range(open, entries, entries + (uint64_t)jumps);
+}
+
 /* ---- two threads ---- */
 
-#define RACES 20000u
+#define RACES 2000u
 
 static struct {
 	pthread_t thread;
-	struct rte_mbuf *m; /* to be offered; NULL: it has been */
+	struct rte_mbuf *m[BURST]; /* to be offered */
+	uint32_t round;            /* of the one that may begin */
+	uint32_t done;             /* rounds */
 	bool quit;
 } other;
 
 static void *offer_elsewhere(void *arg)
 {
 	while (!rt_load(&other.quit)) {
-		struct rte_mbuf *m = rt_load_acquire(&other.m);
-
-		if (!m) {
-			sched_yield();
+		if (rt_load_acquire(&other.round) == other.done)
 			continue;
-		}
-		rt_fates_feed(&session->rings[1], test_tap(1, RT_DIR_TX), &m, 1, 1);
-		rte_pktmbuf_free(m);
-		rt_store_release(&other.m, NULL);
+		rt_fates_feed(&session->rings[1], test_tap(1, RT_DIR_TX), other.m, BURST, 1);
+		rte_pktmbuf_free_bulk(other.m, BURST);
+		rt_store_release(&other.done, other.done + 1);
 	}
 	return NULL;
+}
+
+/* Packets, or in every second round clones of them, and other clones for the other thread. */
+static void receive_clones(struct rte_mbuf **m, uint32_t round)
+{
+	for (unsigned i = 0; i < BURST; i++) {
+		m[i] = test_receive(round % SITES);
+		assert_non_null(m[i]);
+		other.m[i] = rte_pktmbuf_clone(m[i], pool);
+		assert_non_null(other.m[i]);
+		if (round % 2) {
+			struct rte_mbuf *c = rte_pktmbuf_clone(m[i], pool);
+
+			rte_pktmbuf_free(m[i]);
+			m[i] = c;
+		}
+	}
 }
 
 /* Clones of one packet, or the packet and its clone, are offered by two threads at once. */
 static void test_a_packet_is_offered_once_by_two_threads(void **state)
 {
-	other.m = NULL;
-	other.quit = false;
+	struct rte_mbuf *m[BURST];
+
+	memset(&other, 0, sizeof(other));
 	assert_int_equal(pthread_create(&other.thread, NULL, offer_elsewhere, NULL), 0);
-	for (unsigned i = 0; i < RACES; i++) {
-		struct rte_mbuf *m = test_receive(i % SITES), *c = rte_pktmbuf_clone(m, pool);
-
-		assert_non_null(c);
-		if (i % 2) {
-			struct rte_mbuf *d = rte_pktmbuf_clone(m, pool);
-
-			rte_pktmbuf_free(m);
-			m = d;
-		}
-		rt_store_release(&other.m, c);
-		offered(m, i % SITES);
-		while (rt_load_acquire(&other.m))
+	for (uint32_t round = 1; round <= RACES; round++) {
+		receive_clones(m, round);
+		rt_store_release(&other.round, round);
+		rt_fates_feed(&session->rings[0], test_tap(0, RT_DIR_TX), m, BURST, 1);
+		rte_pktmbuf_free_bulk(m, BURST);
+		truth[round % SITES].offered += BURST;
+		while (rt_load_acquire(&other.done) != round)
 			sched_yield();
 	}
 	rt_store(&other.quit, true);
@@ -346,6 +451,42 @@ static void test_a_packet_is_offered_once_by_two_threads(void **state)
 	test_check();
 	for (uint32_t i = 0; i < SITES; i++)
 		assert_int_equal(test_open(i), 0);
+}
+
+/* ---- the table ---- */
+
+/* As a later segment of a chain, an mbuf has another packet as well. */
+static void test_mbufs_of_later_segments_are_received_again(void **state)
+{
+	struct rte_mbuf *old = test_receive(1), *first = test_arrive();
+
+	test_expect(old, 1); /* freed, and filled by the driver again */
+	first->next = old;
+	first->nb_segs = 2;
+	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &first, 1, 1);
+	truth[2].received++;
+	test_check();
+	offered(first, 2);
+	test_check();
+}
+
+static void test_marks_of_walks_end_with_the_next_packet(void **state)
+{
+	struct rte_mbuf *m = test_receive(1);
+	struct rt_seg_fate *e = test_entry(m);
+
+	test_give_up(m, 1);
+	rt_fates_walk_last(session);
+	assert_int_equal(e->walk, session->shm.header->fate_walk);
+	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &m, 1, 1);
+	truth[2].received++;
+	assert_int_equal(e->walk, 0);
+	/* Received after a walk began: whatever list it is in, it is not free. */
+	rt_fates_mark(session->fates, m, 77, e->tsc);
+	assert_int_equal(e->walk, 0);
+	rt_fates_mark(session->fates, m, 77, e->tsc + 1);
+	assert_int_equal(e->walk, 77);
+	test_check();
 }
 
 static void test_tables_are_large_enough_for_all_mbufs(void **state)
@@ -371,11 +512,14 @@ int main(void)
 		with_fates(test_fates_are_those_of_the_plan),
 		with_fates(test_what_was_freed_is_known_when_its_mbuf_comes_back),
 		with_fates(test_tables_are_large_enough_for_all_mbufs),
+		with_fates(test_mbufs_of_later_segments_are_received_again),
+		with_fates(test_marks_of_walks_end_with_the_next_packet),
 		with_fates(test_shared_packets_are_unknown),
 		with_fates(test_mbufs_without_room_are_unknown),
 		with_fates(test_rest_of_a_chain_is_counted),
 		with_fates(test_packets_of_threads_without_a_ring_count),
 		with_fates(test_burst_that_is_left_by_a_jump_is_unknown),
+		with_fates(test_jumps_out_of_hooks_leave_counters_sane),
 		with_fates(test_a_packet_is_offered_once_by_two_threads),
 	};
 

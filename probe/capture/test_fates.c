@@ -133,13 +133,13 @@ struct rt_seg_fate *test_entry(const void *mbuf)
 	return NULL;
 }
 
-struct rte_mbuf *test_receive(uint32_t site)
+struct rte_mbuf *test_arrive(void)
 {
 	struct rte_mbuf *m = rte_mbuf_raw_alloc(pool);
 
 	if (!m)
 		return NULL;
-	assert_true(++number < PACKETS);
+	number = number % (PACKETS - 1) + 1;
 	m->data_off = RTE_PKTMBUF_HEADROOM;
 	m->nb_segs = 1;
 	m->next = NULL;
@@ -149,6 +149,15 @@ struct rte_mbuf *test_receive(uint32_t site)
 	m->pkt_len = m->data_len = (uint16_t)(60 + number % 200);
 	memcpy(rte_pktmbuf_mtod(m, void *), &number, sizeof(number));
 	rt_ids_stamp(&self, PORT, &m, 1);
+	return m;
+}
+
+struct rte_mbuf *test_receive(uint32_t site)
+{
+	struct rte_mbuf *m = test_arrive();
+
+	if (!m)
+		return NULL;
 	rt_fates_feed(&session->rings[0], test_tap(site, RT_DIR_RX), &m, 1, number);
 	truth[site].received++;
 	return m;

@@ -30,7 +30,9 @@ void test_check(void);
 /* The entry of an mbuf; NULL: it has none. */
 struct rt_seg_fate *test_entry(const void *mbuf);
 
-/* As a driver and the RX hook do it: what is not set here is of the mbuf's last use. The packet
+/* As a driver does it, and rt_ids_stamp(). NULL: the pool is empty. */
+struct rte_mbuf *test_arrive(void);
+/* The same, and the rest of the RX hook: what is not set here is of the mbuf's last use. The packet
  * begins with its number. NULL: the pool is empty. */
 struct rte_mbuf *test_receive(uint32_t site);
 /* As the TX hook and a driver do it. */
