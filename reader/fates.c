@@ -57,6 +57,13 @@ struct entry {
 	bool free;
 };
 
+/* A reception clears the mark. A walk in progress has marked some of the free mbufs with the next
+ * number; what has an earlier one was taken from its pool again. */
+static bool is_free(const struct view *v, uint32_t walk)
+{
+	return walk && (walk == v->walk || walk == v->walk + 1);
+}
+
 /* False: it has no open packet. */
 static bool read_entry(const struct view *v, uint64_t i, struct entry *e)
 {
@@ -77,8 +84,7 @@ static bool read_entry(const struct view *v, uint64_t i, struct entry *e)
 	if (e->len < e->cap)
 		e->len = e->cap;
 	e->pool = e->pool && e->pool <= v->pool_count ? e->pool - 1 : RINGTAP_NO_INDEX;
-	/* The mark of any walk since the reception, which clears it. */
-	e->free = rt_load(&f->walk) != 0;
+	e->free = is_free(v, rt_load(&f->walk));
 	return e->tap < v->taps;
 }
 

@@ -6,9 +6,11 @@ import struct
 
 import pytest
 
-from harness import pcap
+from harness import pcap, tmux
 from harness.known import Measuring
+from harness.paths import RINGTAP
 from harness.proc import check, run, until
+from harness.tmux import Terminal
 
 PACKETS = 600  # packets of each port
 OFFERED, INFERRED, DROPPED = "offered", "inferred", "not_offered"
@@ -171,7 +173,6 @@ def test_packets_that_come_back_are_shown_while_it_runs(testpmd, closing):
 
 
 def test_wrong_options_touch_nothing(tmp_path):
-    from harness.paths import RINGTAP
     for args, status, text in (
             (["-f", "udp porty"], 2, "syntax error"),
             (["-n", "0.01"], 2, "give seconds from 0.1"),
@@ -179,3 +180,22 @@ def test_wrong_options_touch_nothing(tmp_path):
             (["-w", tmp_path / "no" / "file"], 1, "cannot write")):
         done = run([RINGTAP, "drops", *args, "app"])
         assert done.returncode == status and text in done.stderr, done.stderr
+
+
+def test_on_a_terminal(with_packets, closing):
+    reason = tmux.missing()
+    if reason:
+        pytest.skip(reason)
+    app = with_packets("rxonly")
+    # The window stays for what is printed at the end.
+    command = f"{RINGTAP} drops -n 0.2 --buffer 16M {app.prefix}; echo ended $?; cat"
+    window = closing(Terminal(["sh", "-c", command], 80, 40, {"LC_ALL": "C.UTF-8"}))
+    window.shows("q quit")
+    run_all(app)
+    screen = window.shows("1,200 not offered")
+    assert all(len(line) <= 80 for line in screen) and len(screen) <= 40
+    window.keys("Down", "Space")
+    window.shows("PAUSED")
+    window.keys("q")
+    screen = window.shows("ended 0")
+    assert any("IPv4 UDP" in line for line in screen) and not any("q quit" in line for line in screen)

@@ -33,7 +33,7 @@ struct ringtap_fate_queue {
 	uint64_t received;
 	uint64_t offered;     /* to a TX function, which may have refused some of them */
 	uint64_t not_offered; /* noticed by a hook: each was a packet of the capture, or lost */
-	uint64_t free;        /* not offered either: found in its pool since its reception */
+	uint64_t free;        /* not offered either: in their pools at the last look */
 	uint64_t open;
 	uint64_t unknown;  /* received while others had the mbuf, or without room to note it */
 	uint64_t inferred; /* of unknown: likely offered */
