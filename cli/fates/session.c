@@ -2,11 +2,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/signals.h"
 #include "base/util.h"
 #include "cli/which_app.h"
 #include "session.h"
 
-#define RUNS_MAX 64
+#define RUNS_MAX  64
+#define SETTLE_NS NS_PER_S /* at most */
 
 static int check_port(const struct fates_session *s)
 {
@@ -138,6 +140,25 @@ int fates_take(struct fates_session *s, int timeout_ms)
 	return n < 0 || ret ? broken(s, n < 0 ? n : ret) : 0;
 }
 
+/* Until the probe has read the drivers of all ports once more: it does so twice a second. */
+static void settle(struct fates_session *s)
+{
+	const uint64_t end_ns = now_ns(CLOCK_REALTIME), until = now_ns(CLOCK_MONOTONIC) + SETTLE_NS;
+	bool read = !s->mon || !s->first || s->ended;
+
+	while (!read && now_ns(CLOCK_MONOTONIC) < until && !stop_wait(SETTLE_NS / 20)) {
+		struct ringtap_snapshot *now;
+
+		if (ringtap_monitor_read(s->mon, &now))
+			return;
+		read = true;
+		for (uint32_t p = 0; p < now->port_count; p++)
+			read &= ringtap_snapshot_port(now, p)->gone ||
+				ringtap_snapshot_port(now, p)->read_ns > end_ns;
+		ringtap_snapshot_free(now);
+	}
+}
+
 int fates_end(struct fates_session *s)
 {
 	int ret = s->over ? 1 : 0;
@@ -146,7 +167,11 @@ int fates_end(struct fates_session *s)
 		(void)ringtap_capture_stop(s->cap); /* the next call reports it */
 	while (!ret)
 		ret = fates_take(s, -1);
-	return ret < 0 ? ret : 0;
+	if (ret < 0)
+		return ret;
+	s->end_ns = now_ns(CLOCK_MONOTONIC);
+	settle(s);
+	return 0;
 }
 
 int fates_read(struct fates_session *s)
@@ -274,5 +299,5 @@ uint64_t fates_queues_refused(const struct fates_session *s)
 
 double fates_seconds(const struct fates_session *s)
 {
-	return (double)(now_ns(CLOCK_MONOTONIC) - s->start_ns) / NS_PER_S;
+	return (double)((s->end_ns ?: now_ns(CLOCK_MONOTONIC)) - s->start_ns) / NS_PER_S;
 }

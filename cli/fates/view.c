@@ -128,10 +128,12 @@ static int loop(struct fates_view *v, struct screen *screen)
 /* The final, exact tables. */
 static int finish(struct fates_view *v)
 {
-	int ret = fates_end(&v->s);
+	int ret;
 
 	/* The whole time is the interval of what follows. */
 	v->seconds = fates_seconds(&v->s);
+	stop_forget();
+	ret = fates_end(&v->s);
 	if (!ret)
 		ret = fates_read(&v->s);
 	if (!ret)

@@ -87,6 +87,8 @@ def test_modes_of_testpmd(with_packets, drops, mode):
     assert report["not_offered"] == (2 * PACKETS if kind == DROPPED else 0)
     assert report["not_offered_packets"]["packets"] == report["not_offered"] and report["lost"] == 0
     assert not report["copies_not_seen"]
+    # Both count from the same moment, to the end.
+    assert sum(p["tx_offered"] for p in report["ports"]) == (0 if kind == DROPPED else 2 * PACKETS)
 
 
 def test_examples_by_protocol_and_flow(with_packets, drops):
