@@ -100,6 +100,8 @@ static int reading(void *ctx, bool final)
 	struct drops *d = ctx;
 
 	d->final = final;
+	if (d->file && !d->error)
+		d->error = dropped_flush(d->file);
 	if (d->error)
 		return d->error;
 	if (!final)
@@ -145,6 +147,10 @@ static int begin(struct drops *d)
 
 	if (filter_compile(&d->filter, d->expression, err, sizeof(err))) {
 		message_print("drops: -f %s: %s", d->expression, err);
+		return STATUS_USAGE;
+	}
+	if (d->path && !strcmp(d->path, "-")) {
+		message_print("drops: -w -: standard output has the tables; give a file");
 		return STATUS_USAGE;
 	}
 	if (kinds_init(&d->kinds) || (d->path && dropped_open(&d->file, d->path)))

@@ -53,6 +53,8 @@ int dropped_open(struct dropped_file **out, const char *path);
 /* Adds a packet; at_end: nothing had been received into its mbuf when the capture ended. */
 int dropped_put(
 	struct dropped_file *f, const struct fates_session *s, const struct sample *p, bool at_end);
+/* What was added is in the file from then on. */
+int dropped_flush(struct dropped_file *f);
 /* Frees it, too. error: what is there is kept, in whole blocks. */
 int dropped_close(struct dropped_file *f, const struct fates_session *s);
 

@@ -159,6 +159,13 @@ int dropped_put(
 	return 0;
 }
 
+int dropped_flush(struct dropped_file *f)
+{
+	int ret = push(f);
+
+	return ret ? failed(f, ret) : 0;
+}
+
 int dropped_close(struct dropped_file *f, const struct fates_session *s)
 {
 	uint64_t bytes;

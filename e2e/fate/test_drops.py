@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap drops with unmodified programs: what they drop is shown, exactly and with an example."""
 import json
+import os
 import signal
 import struct
 
@@ -178,7 +179,7 @@ def test_wrong_options_touch_nothing(tmp_path):
     for args, status, text in (
             (["-f", "udp porty"], 2, "syntax error"),
             (["-n", "0.01"], 2, "give seconds from 0.1"),
-            (["-s", "300"], 2, "256"),
+            (["-s", "300"], 2, "256"), (["-w", "-"], 2, "give a file"),
             (["-w", tmp_path / "no" / "file"], 1, "cannot write")):
         done = run([RINGTAP, "drops", *args, "app"])
         assert done.returncode == status and text in done.stderr, done.stderr
@@ -201,3 +202,34 @@ def test_on_a_terminal(with_packets, closing):
     window.keys("q")
     screen = window.shows("ended 0")
     assert any("IPv4 UDP" in line for line in screen) and not any("q quit" in line for line in screen)
+
+
+def test_application_is_killed(with_packets, drops, tmp_path):
+    """Nobody can say any more what is free: packets that it had are open."""
+    path = tmp_path / "dropped.pcapng"
+    app = with_packets("io")
+    it = drops(app, "-w", path)
+    run_all(app)
+    os.kill(app.pid, signal.SIGKILL)
+    output = it.finish()
+    report = json.loads(output[output.index("{"):])
+    assert "has ended" in output and report["application_ended"] and report["final"]
+    assert_sums(report)
+    assert report["received"] == report["offered"] == 2 * PACKETS
+    assert check(["capinfos", "-M", "-c", path])
+
+
+def test_full_disk_keeps_whole_packets(with_packets, closing, tmp_path):
+    namespace_mount = tmp_path / "small"
+    namespace_mount.mkdir()
+    check(["mount", "-t", "tmpfs", "-o", "size=64k", "small", namespace_mount])
+    try:
+        path = namespace_mount / "dropped.pcapng"
+        app = with_packets("rxonly")
+        it = closing(Measuring("drops", app, "--once", "--duration", "120", "--buffer", "16M", "-w", path))
+        run_all(app)
+        output = it.finish(signal.SIGINT, status=1)
+        assert "No space left on device; what was written before is whole" in output
+        assert 0 < len(fields(path, "frame.number")) < 2 * PACKETS
+    finally:
+        check(["umount", namespace_mount])
