@@ -403,9 +403,12 @@ static struct {
 
 static void *offer_elsewhere(void *arg)
 {
-	while (!rt_load(&other.quit)) {
-		if (rt_load_acquire(&other.round) == other.done)
+	for (unsigned spins = 1; !rt_load(&other.quit); spins++) {
+		if (rt_load_acquire(&other.round) == other.done) {
+			if (spins % 1024 == 0)
+				sched_yield();
 			continue;
+		}
 		rt_fates_feed(&session->rings[1], test_tap(1, RT_DIR_TX), other.m, BURST, 1);
 		rte_pktmbuf_free_bulk(other.m, BURST);
 		rt_store_release(&other.done, other.done + 1);
@@ -440,6 +443,9 @@ static void test_a_packet_is_offered_once_by_two_threads(void **state)
 	for (uint32_t round = 1; round <= RACES; round++) {
 		receive_clones(m, round);
 		rt_store_release(&other.round, round);
+		/* So that they meet: the other one begins late, by some time. */
+		for (uint32_t i = 0; i < round % 64; i++)
+			rt_pause();
 		rt_fates_feed(&session->rings[0], test_tap(0, RT_DIR_TX), m, BURST, 1);
 		rte_pktmbuf_free_bulk(m, BURST);
 		truth[round % SITES].offered += BURST;
