@@ -29,8 +29,8 @@ static const struct option_def options[] = {
 	FATES_OPTION_ONCE,
 	{.kind = OPTION_HEADING, .help = "Output"},
 	{TO(path), OPTION_FILE, 'w', NULL, "FILE", NULL, 0, 0,
-		"Write the packets to this pcapng file: with the time of their reception, and the "
-		"time until it was noticed in a comment"},
+		"Write the packets to this pcapng file: with the time of their reception, and "
+		"their age in a comment"},
 	FATES_OPTION_JSON,
 };
 /* clang-format on */

@@ -65,6 +65,7 @@ json_t *drops_json(void *ctx)
 {
 	const struct drops *d = ctx;
 	json_t *j = json_object(), *packets = json_object();
+	char name[RINGTAP_NAME_LEN];
 	struct drops_sum sum;
 
 	drops_add_up(d, &sum);
@@ -78,6 +79,10 @@ json_t *drops_json(void *ctx)
 	put(j, "rest_offered", json_count(d->view.s.fates->rest_offered));
 	put(j, "copies_not_seen", json_boolean(drops_is_switch(d)));
 	put(j, "lost", json_count(fates_lost(&d->view.s)));
+	put(j, "upper_port",
+		fates_upper_port(&d->view.s) == RINGTAP_NO_INDEX
+			? json_null()
+			: json_text(fates_port(&d->view.s, fates_upper_port(&d->view.s), name)));
 	put(j, "sent_unseen", json_count(fates_sent_unseen(&d->view.s)));
 	put(j, "queues_refused", json_count(fates_queues_refused(&d->view.s)));
 	put(j, "filter", json_text(d->expression));

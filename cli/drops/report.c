@@ -31,7 +31,7 @@ static int print_ports(const struct drops *d, FILE *f)
 	const struct fates_session *s = &d->view.s;
 	char name[RINGTAP_NAME_LEN];
 	struct sheet t = {.title = "Ports",
-		.heads = {"port", "NIC missed", "no mbuf", "offered to it", "refused"},
+		.heads = {"port", "NIC missed", "no mbuf", "TX calls got", "refused"},
 		.columns = 5};
 	int ret = 0;
 
@@ -128,8 +128,9 @@ static void print_losses(const struct drops *d, FILE *f)
 
 static void print_notes(const struct drops *d, const struct drops_sum *sum, FILE *f)
 {
-	char n[FORMAT_LEN];
+	char n[FORMAT_LEN], name[RINGTAP_NAME_LEN];
 
+	fates_port(&d->view.s, fates_upper_port(&d->view.s), name);
 	fputc('\n', f);
 	print_losses(d, f);
 	if (sum->inferred)
@@ -143,6 +144,11 @@ static void print_notes(const struct drops *d, const struct drops_sum *sum, FILE
 			"as copies: so many packets were sent with the id of another mbuf.",
 			format_count(n, d->view.s.fates->rest_offered));
 	fates_print_pools_unread(&d->view.s, f);
+	if (fates_upper_port(&d->view.s) != RINGTAP_NO_INDEX)
+		text_wrapf(f, 0,
+			"%s receives from other ports, which show all of it as not offered: read the "
+			"counts of %s.",
+			name, name);
 	if (drops_is_switch(d))
 		text_wrapf(f, 0,
 			"Open vSwitch copies packets for vhost and internal ports: what it "

@@ -290,6 +290,16 @@ uint64_t fates_sent_unseen(const struct fates_session *s)
 	return lost_of(s, RINGTAP_TX);
 }
 
+uint32_t fates_upper_port(const struct fates_session *s)
+{
+	struct ringtap_interface i;
+
+	for (uint32_t n = 0; port_info(s, n, &i); n++)
+		if (!strcmp(i.driver, "net_bonding") || !strcmp(i.driver, "net_failsafe"))
+			return n;
+	return RINGTAP_NO_INDEX;
+}
+
 uint64_t fates_queues_refused(const struct fates_session *s)
 {
 	struct ringtap_stats stats = {.size = sizeof(stats)};

@@ -44,7 +44,7 @@ static void count(struct held_count *c, bool older)
 	c->older += older;
 }
 
-static struct held_count *queue_of(struct held *h, uint32_t interface, uint32_t queue)
+static uint32_t queue_of(const struct held *h, uint32_t interface, uint32_t queue)
 {
 	const struct ringtap_fates *f = h->view.s.fates;
 
@@ -52,9 +52,20 @@ static struct held_count *queue_of(struct held *h, uint32_t interface, uint32_t 
 		const struct ringtap_fate_queue *q = ringtap_fates_queue(f, i);
 
 		if (q->interface == interface && q->queue == queue)
-			return &h->queues[i];
+			return i;
 	}
-	return &h->queues[PLACES_MAX - 1];
+	return PLACES_MAX - 1;
+}
+
+static void add_to_group(struct held *h, uint32_t pool, uint32_t queue)
+{
+	struct held_group *g = keyed_get(&h->groups, (uint64_t)pool << 32 | queue);
+
+	if (!g)
+		return;
+	g->pool = pool;
+	g->queue = queue;
+	g->older++;
 }
 
 static void add(struct held *h, const struct ringtap_open_packet *p)
@@ -67,16 +78,20 @@ static void add(struct held *h, const struct ringtap_open_packet *p)
 		.queue = p->queue,
 		.ns = p->ns,
 		.age_ns = now > p->ns ? now - p->ns : 0};
+	uint32_t queue = queue_of(h, p->interface, p->queue);
+	uint32_t pool = p->pool < PLACES_MAX - 1 ? p->pool : PLACES_MAX - 1;
 	bool older = s.age_ns >= h->older_ns;
 
 	count(&h->all, older);
-	count(queue_of(h, p->interface, p->queue), older);
-	count(&h->pools[p->pool < PLACES_MAX - 1 ? p->pool : PLACES_MAX - 1], older);
+	count(&h->queues[queue], older);
+	count(&h->pools[pool], older);
 	h->ages[age_class(s.age_ns)]++;
 	if (s.age_ns > h->oldest_ns)
 		h->oldest_ns = s.age_ns;
-	if (older)
-		kinds_add(&h->kinds, &s);
+	if (!older)
+		return;
+	kinds_add(&h->kinds, &s);
+	add_to_group(h, pool, queue);
 }
 
 static int begin_reading(struct held *h)
@@ -85,6 +100,12 @@ static int begin_reading(struct held *h)
 	for (unsigned i = 0; i < PLACES_MAX; i++) {
 		begin_count(&h->queues[i]);
 		begin_count(&h->pools[i]);
+	}
+	for (uint32_t i = 0; i < h->groups.count; i++) {
+		struct held_group *g = h->groups.things[i];
+
+		g->before = g->older;
+		g->older = 0;
 	}
 	memset(h->ages, 0, sizeof(h->ages));
 	h->oldest_ns = 0;
@@ -137,6 +158,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (!h)
 		return STATUS_FAILED;
 	h->older_ns = NS_PER_S;
+	h->groups.size = sizeof(struct held_group);
 	h->view = (struct fates_view){
 		.s = {.command = "held", .take = ignore, .ctx = h, .snaplen = SNAPLEN},
 		.reading = reading,
@@ -153,6 +175,7 @@ static int run(const struct command *self, int argc, char **argv)
 	ret = kinds_init(&h->kinds) ? STATUS_FAILED : fates_run(&h->view);
 	fates_free(&h->view.s);
 	kinds_free(&h->kinds);
+	keyed_free(&h->groups);
 	free(h);
 	return ret;
 }

@@ -14,6 +14,12 @@ extern const char *const age_names[AGES];
 
 #define PLACES_MAX 1024
 
+/* Older packets of one pool that were received by one queue. */
+struct held_group {
+	uint32_t pool, queue; /* indices as below */
+	uint64_t older, before;
+};
+
 /* Where packets were received, or the pool they are of. */
 struct held_count {
 	uint64_t open, older; /* packets; older than the bound */
@@ -28,6 +34,7 @@ struct held {
 	struct held_count all;
 	struct held_count queues[PLACES_MAX]; /* by index in the session's fates */
 	struct held_count pools[PLACES_MAX];  /* likewise; the last one: not known */
+	struct keyed groups;                  /* struct held_group */
 	uint64_t oldest_ns;
 	uint64_t read_ns, before_ns; /* CLOCK_MONOTONIC of the readings; 0: none yet */
 };
@@ -36,6 +43,8 @@ struct held {
 unsigned age_class(uint64_t ns);
 /* How much a count of older packets grew a second; NAN: there is one reading only. */
 double held_growth(const struct held *h, const struct held_count *c);
+/* The group with most packets; NULL: nothing is older. */
+const struct held_group *held_largest(const struct held *h);
 /* Mbufs that descriptors may explain among the older ones. */
 uint64_t held_in_descriptors(const struct held *h);
 

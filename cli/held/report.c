@@ -20,12 +20,29 @@ unsigned age_class(uint64_t ns)
 	return i;
 }
 
-double held_growth(const struct held *h, const struct held_count *c)
+static double growth_of(const struct held *h, uint64_t now, uint64_t before)
 {
 	if (!h->before_ns)
 		return NAN;
-	return ((double)c->older - (double)c->before) * NS_PER_S /
-	       (double)(h->read_ns - h->before_ns);
+	return ((double)now - (double)before) * NS_PER_S / (double)(h->read_ns - h->before_ns);
+}
+
+double held_growth(const struct held *h, const struct held_count *c)
+{
+	return growth_of(h, c->older, c->before);
+}
+
+const struct held_group *held_largest(const struct held *h)
+{
+	const struct held_group *most = NULL;
+
+	for (uint32_t i = 0; i < h->groups.count; i++) {
+		const struct held_group *g = h->groups.things[i];
+
+		if (g->older && (!most || g->older > most->older))
+			most = g;
+	}
+	return most;
 }
 
 uint64_t held_in_descriptors(const struct held *h)
@@ -139,7 +156,26 @@ static void print_sum(const struct held *h, FILE *f)
 		format_count(open, h->all.open), format_count(older, h->all.older), bound,
 		time_text(oldest, (double)h->oldest_ns));
 	if (!isnan(growth))
-		text_wrapf(f, 2, "those grow by %+.0f a second", growth);
+		fprintf(f, "Older than %s: %+.0f a second\n", bound, growth);
+}
+
+/* "41,000 of them are of mb_pool_0 and were received at p1 queue 3, +120 a second." */
+static void print_largest(const struct held *h, FILE *f)
+{
+	const struct fates_session *s = &h->view.s;
+	const struct held_group *g = held_largest(h);
+	char port[RINGTAP_NAME_LEN], n[FORMAT_LEN], growth[32] = "";
+	const struct ringtap_fate_queue *q;
+
+	if (!g || g->pool >= s->fates->pool_count || g->queue >= s->fates->queue_count)
+		return;
+	q = ringtap_fates_queue(s->fates, g->queue);
+	if (h->before_ns)
+		snprintf(growth, sizeof(growth), ", %+.0f a second",
+			growth_of(h, g->older, g->before));
+	text_wrapf(f, 2, "%s of them are of %s and were received at %s queue %u%s",
+		format_count(n, g->older), ringtap_fates_pool(s->fates, g->pool)->name,
+		fates_port(s, q->interface, port), q->queue, growth);
 }
 
 static void print_notes(const struct held *h, FILE *f)
@@ -150,8 +186,8 @@ static void print_notes(const struct held *h, FILE *f)
 	fputc('\n', f);
 	if (most)
 		text_wrapf(f, 0,
-			"Up to %s of the older ones may be no packets any more: their mbufs were "
-			"freed and lie in RX descriptors, or in a cache since the last look.",
+			"Up to %s of the older ones may have been freed: their mbufs may lie in RX "
+			"descriptors, where they cannot be found.",
 			format_count(n, most));
 	fates_print_pools_unread(&h->view.s, f);
 	if (!h->view.s.fates->walks)
@@ -168,6 +204,7 @@ int held_text(void *ctx, FILE *f)
 
 	fates_head(&h->view, f);
 	print_sum(h, f);
+	print_largest(h, f);
 	ret = print_ages(h, f);
 	if (!ret)
 		ret = print_queues(h, f);

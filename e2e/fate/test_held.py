@@ -2,6 +2,7 @@
 """ringtap held with an application that keeps packets: how many, how old, how they grow, and what is
 freed is not held."""
 import json
+import re
 import signal
 
 import pytest
@@ -83,11 +84,12 @@ def test_what_is_freed_is_not_held(app, closing):
 
 
 def test_text_names_pool_and_queue(app, closing):
-    it = closing(Measuring("held", app, "--older", "100ms", "-n", "0.1", "--duration", "60"))
+    it = closing(Measuring("held", app, "--older", "1us", "-n", "0.1", "--duration", "60"))
     app.do("hold 1")
     app.rx(0, 1, data=UDP, n=7)
     text = it.finish(signal.SIGINT)
-    assert "7 received packets are open" in text and "net_ring_a, 1" in text
+    assert "\n7 received packets are open" in text and "net_ring_a, 1" in text
+    assert re.search(r"7 of them are of \S+ and were received at net_ring_a queue 1", text), text
     assert "By mempool" in text and "of 4,095 mbufs" in text
 
 

@@ -3,10 +3,10 @@
  * libringtap: what became of received packets. Errors, threads and ownership as in reader.h.
  *
  * A capture with the option `fates` has the packets that the application received and did not
- * offer to any port: not sent, no copy of them included. Each is a packet of a run once a hook has
- * noticed it: its time is that of the notice, its id the time of its reception (ns since the
- * epoch), its interface, queue and first bytes are those of the reception. The counters of a tap
- * (ringtap_capture_tap()) are those of these packets; those of all received packets are here.
+ * offer to any port. Each is a packet of a run once a hook gets its mbuf again: its time is that
+ * moment, its id the time of its reception (ns since the epoch); interface, queue and first bytes
+ * are those of the reception. The counters of a tap (ringtap_capture_tap()) are those of these
+ * packets; those of all received packets are here.
  */
 #ifndef RINGTAP_FATES_H
 #define RINGTAP_FATES_H
@@ -20,20 +20,21 @@ extern "C" {
 /* ---- Fates: count what became of received packets, and read those that are open ---------------
  *
  * An open packet is one of which nothing is known since its reception: the application has it, or
- * it has freed it and nobody received into its mbuf since. Those whose mbuf was found in its pool
- * are `free`: not offered, although no hook has noticed it yet. What is left is held by the
- * application, or was freed and lies in an RX descriptor, a cache or pool that cannot be read. */
+ * it has freed it, and no packet was received into its mbuf since. Those whose mbuf was found in
+ * its pool are `free`: not offered, although no hook got the mbuf again yet. What is left is held
+ * by the application, or was freed and lies in an RX descriptor, or in a pool that cannot be read.
+ */
 
 /* Of a receiving queue, since the capture began. received == offered + not_offered + free + open +
- * unknown, always; each is exact once no packet moves. Before, `free` and `open` are off by what
+ * unknown; each is exact once no packet moves. Before, `free` and `open` are off by what
  * moves while the table is read, which takes up to some 100 ms with millions of mbufs. */
 struct ringtap_fate_queue {
 	uint32_t interface; /* file-wide id */
 	uint16_t queue;
 	uint64_t received;
 	uint64_t offered;     /* to a TX function, which may have refused some of them */
-	uint64_t not_offered; /* noticed by a hook: each was a packet of the capture, or lost */
-	uint64_t free;        /* not offered either: in their pools at the last look */
+	uint64_t not_offered; /* each was a packet of the capture, or lost */
+	uint64_t free;        /* not offered either: in their pools when these were last read */
 	uint64_t open;
 	uint64_t unknown;  /* received while others had the mbuf, or without room to note it */
 	uint64_t inferred; /* of unknown: likely offered */
@@ -50,7 +51,7 @@ struct ringtap_fate_pool {
 /* The library allocates it; entries are reached by the functions below. */
 struct ringtap_fates {
 	uint64_t taken_ns;  /* since the epoch */
-	uint64_t walks;     /* looks into the pools so far; 0: `free` is not known yet */
+	uint64_t walks;     /* readings of the pools so far; 0: `free` is not known yet */
 	uint64_t walked_ns; /* since the epoch, when the last one began */
 	uint32_t queue_count, pool_count;
 	struct ringtap_array queues, pools;
