@@ -164,6 +164,24 @@ static void test_growth_needs_two_readings(void **state)
 	assert_true(held_growth(&h, &c) == -15);
 }
 
+static void test_verdict_needs_several_readings_without_a_decrease(void **state)
+{
+	static const struct {
+		uint64_t older;
+		bool grows;
+	} readings[] = {{10, false}, {20, false}, {30, false}, {30, false}, {31, true}, {31, true},
+		{40, true}, {39, false}, {41, false}, {42, false}, {43, true}};
+	struct held h = {0};
+
+	for (unsigned i = 0; i < sizeof(readings) / sizeof(readings[0]); i++) {
+		h.all.before = h.all.older;
+		h.all.older = readings[i].older;
+		held_note_growth(&h);
+		assert_int_equal(held_grows(&h), readings[i].grows);
+		h.before_ns = 1; /* from the second one on */
+	}
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -177,6 +195,7 @@ int main(void)
 		TEST(test_a_packet_in_one_line),
 		TEST(test_classes_of_ages_end_below_their_limit),
 		TEST(test_growth_needs_two_readings),
+		TEST(test_verdict_needs_several_readings_without_a_decrease),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

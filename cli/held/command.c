@@ -135,6 +135,7 @@ static int reading(void *ctx, bool final)
 		if (!p->free && fates_includes(&h->view.s, p->interface))
 			add(h, p);
 	ringtap_open_packets_free(it);
+	held_note_growth(h);
 	return 0;
 }
 

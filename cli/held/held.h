@@ -36,6 +36,7 @@ struct held {
 	struct held_count pools[PLACES_MAX];  /* likewise; the last one: not known */
 	struct keyed groups;                  /* struct held_group */
 	uint64_t oldest_ns;
+	unsigned grown; /* readings in which older packets became more, since one had fewer */
 	uint64_t read_ns, before_ns; /* CLOCK_MONOTONIC of the readings; 0: none yet */
 };
 
@@ -45,6 +46,12 @@ unsigned age_class(uint64_t ns);
 double held_growth(const struct held *h, const struct held_count *c);
 /* The group with most packets; NULL: nothing is older. */
 const struct held_group *held_largest(const struct held *h);
+/* Older packets are more than descriptors explain, and became more in several readings: a queue of
+ * the application grows, or mbufs leak. */
+#define HELD_READINGS 3
+bool held_grows(const struct held *h);
+/* Takes the counts of a reading into that. */
+void held_note_growth(struct held *h);
 /* Mbufs that descriptors may explain among the older ones. */
 uint64_t held_in_descriptors(const struct held *h);
 

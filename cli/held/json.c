@@ -84,6 +84,8 @@ json_t *held_json(void *ctx)
 	put_counts(j, h, &h->all);
 	put(j, "oldest_ns", json_count(h->oldest_ns));
 	put(j, "maybe_in_descriptors", json_count(held_in_descriptors(h)));
+	put(j, "grows", json_boolean(held_grows(h)));
+	put(j, "readings_grown", json_count(h->grown));
 	put(j, "pool_walks", json_count(h->view.s.fates->walks));
 	put(j, "ages", ages(h));
 	put(j, "queues", queues(h));

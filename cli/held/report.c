@@ -45,6 +45,19 @@ const struct held_group *held_largest(const struct held *h)
 	return most;
 }
 
+void held_note_growth(struct held *h)
+{
+	if (!h->before_ns || h->all.older < h->all.before)
+		h->grown = 0;
+	else
+		h->grown += h->all.older > h->all.before;
+}
+
+bool held_grows(const struct held *h)
+{
+	return h->grown >= HELD_READINGS && h->all.older > fates_descriptors(&h->view.s);
+}
+
 uint64_t held_in_descriptors(const struct held *h)
 {
 	uint64_t most = fates_descriptors(&h->view.s);
@@ -184,6 +197,11 @@ static void print_notes(const struct held *h, FILE *f)
 	char n[FORMAT_LEN];
 
 	fputc('\n', f);
+	if (held_grows(h))
+		text_wrapf(f, 0,
+			"They are more than RX descriptors explain, and became more in %u readings: "
+			"a queue in the application grows, or mbufs leak.",
+			h->grown);
 	if (most)
 		text_wrapf(f, 0,
 			"Up to %s of the older ones may have been freed: their mbufs may lie in RX "

@@ -30,6 +30,12 @@ def last(output):
     return json.loads([line for line in output.splitlines() if line.startswith("{")][-1])
 
 
+def newest(it):
+    """The last whole line so far."""
+    lines = [line for line in it.proc.output.splitlines() if line.startswith("{") and line.endswith("}")]
+    return json.loads(lines[-1]) if lines else {}
+
+
 def test_held_packets_by_place_and_kind(app, closing):
     it = start(closing, app, "--older", "0.2", "-n", "0.1")
     app.do("hold 1")
@@ -58,10 +64,10 @@ def test_growth_is_measured(app, closing):
 
     def growing():
         app.rx(0, 0, n=10)
-        lines = [json.loads(line) for line in it.proc.output.splitlines() if line.endswith("}") and line[0] == "{"]
-        return lines and (lines[-1]["older_per_second"] or 0) > 0
+        return (newest(it).get("older_per_second") or 0) > 0
 
     until(growing, what="the number grows")
+    until(lambda: growing() and newest(it)["grows"], what="it grew in several readings")
     held = app.one("hold 0")
     assert app.one(f"release {held}") == held
     report = last(it.finish(signal.SIGINT))
@@ -73,13 +79,9 @@ def test_what_is_freed_is_not_held(app, closing):
     app.do("hold 1")
     app.rx(0, 0, n=200)
 
-    def newest():
-        lines = [line for line in it.proc.output.splitlines() if line.startswith("{") and line.endswith("}")]
-        return json.loads(lines[-1]) if lines else {"open": None}
-
-    until(lambda: newest()["open"] == 200, what="they are held")
+    until(lambda: newest(it).get("open") == 200, what="they are held")
     app.do("release 150")
-    until(lambda: newest()["open"] == 50, what="what was freed is found in its pool")
+    until(lambda: newest(it).get("open") == 50, what="what was freed is found in its pool")
     assert last(it.finish(signal.SIGINT))["open"] == 50
 
 
