@@ -98,6 +98,20 @@ static uint32_t ids_of(const struct ringtap_capture *cap, const struct ringtap_c
 	       cap->source_count << RT_IDS_SOURCE_SHIFT;
 }
 
+/* What the probe may take: for the buffer, if its size is not given, and as much again for the
+ * table of fates. Both have to be in half of what is available, with the other tables. */
+static uint64_t most_of(const struct ringtap_capture_options *o, uint64_t most)
+{
+	const uint64_t both = 2 * (most - most / 16);
+	uint64_t table = both > o->buffer_size ? both - o->buffer_size : 1;
+
+	if (!o->fates)
+		return most;
+	if (!o->buffer_size)
+		return both / 2;
+	return table < RT_BUFFER_MAX ? table : RT_BUFFER_MAX;
+}
+
 static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
 	const struct ringtap_target *targets, size_t count, const struct ringtap_capture_options *o,
 	uint64_t most)
@@ -119,7 +133,7 @@ static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
 	m->on_full = o->on_full == RINGTAP_WAIT ? RT_ON_FULL_WAIT : RT_ON_FULL_DROP;
 	m->timestamp = o->timestamp == RINGTAP_NIC ? RT_TIMESTAMP_NIC : RT_TIMESTAMP_TSC;
 	m->buffer_size = o->buffer_size;
-	m->buffer_most = most;
+	m->buffer_most = most_of(o, most);
 	m->target_count = (uint32_t)count;
 	m->insn_count = (uint32_t)insns;
 	ret = put_targets(cap, conn, targets, count, (struct rt_msg_target *)(m + 1),

@@ -357,6 +357,22 @@ static void test_filters_and_single_directions_are_refused(void **state)
 	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &all, 1, &o), -EINVAL);
 }
 
+/* A large buffer leaves less for the table, and a small one does not let it be refused. */
+static void test_buffer_and_table_fit_what_is_available(void **state)
+{
+	const uint64_t most = rt_memory_most();
+	struct ringtap_capture_options o = fates;
+
+	for (unsigned quarters = 0; quarters <= 7; quarters++) {
+		uint64_t data = quarters ? quarters * (most / 4) : most;
+
+		o.buffer_size = quarters * (most / 4);
+		assert_int_equal(ringtap_capture_attach(cap, peer.dir, &all, 1, &o), 0);
+		assert_true(peer.open.ids & RT_IDS_FATES);
+		assert_in_range(peer.open.buffer_most, 1, 2 * most - most / 16 - data);
+	}
+}
+
 #define TEST(f)          cmocka_unit_test_setup_teardown(f, set_up_attached, tear_down)
 #define TEST_DETACHED(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
@@ -373,6 +389,7 @@ int main(void)
 		TEST_DETACHED(test_tables_outside_of_the_segment_are_refused),
 		TEST_DETACHED(test_probe_without_fates_is_refused),
 		TEST_DETACHED(test_capture_without_fates_has_none),
+		TEST_DETACHED(test_buffer_and_table_fit_what_is_available),
 		TEST_DETACHED(test_filters_and_single_directions_are_refused),
 	};
 
