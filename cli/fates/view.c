@@ -148,8 +148,13 @@ static int show(struct fates_view *v)
 {
 	struct screen *screen = v->once || v->json ? NULL : screen_open();
 	int ret = loop(v, screen);
+	char text[512];
 
 	screen_close(screen);
+	if (ret && screen) { /* what was printed on it is gone */
+		snprintf(text, sizeof(text), "%s", message_last());
+		message_print("%s", text);
+	}
 	if (v->s.ended)
 		message_print("%s: %s has ended; the results are those until then", v->s.command,
 			v->s.app.name);
