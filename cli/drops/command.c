@@ -102,10 +102,8 @@ static int reading(void *ctx, bool final)
 	d->final = final;
 	if (d->file && !d->error)
 		d->error = dropped_flush(d->file);
-	if (d->error)
-		return d->error;
 	if (!final)
-		return 0;
+		return d->error;
 	kinds_unmark(&d->kinds);
 	return take_free(d);
 }

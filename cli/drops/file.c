@@ -18,15 +18,18 @@
 struct dropped_file {
 	struct sink *sink;
 	const char *path;
-	bool started;
+	bool started, failed;
 	unsigned interfaces; /* that the file describes */
 	size_t used;
 	uint64_t packets, sent; /* in the file; before what is in buf */
 	uint8_t buf[BUFFER];
 };
 
-static int failed(const struct dropped_file *f, int error)
+static int failed(struct dropped_file *f, int error)
 {
+	if (f->failed)
+		return error;
+	f->failed = true;
 	message_print("drops: writing %s: %s; what was written before is whole", f->path,
 		strerror(-error));
 	return error;

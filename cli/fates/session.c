@@ -91,10 +91,11 @@ void fates_free(struct fates_session *s)
 	one_app_free(&s->app);
 }
 
-static int broken(const struct fates_session *s, int error)
+static int broken(struct fates_session *s, int error)
 {
 	const char *why = ringtap_capture_error(s->cap);
 
+	s->over = true; /* there is nothing more to take */
 	message_print("%s: reading %s: %s; what came before is right", s->command, s->app.name,
 		*why ? why : strerror(-error));
 	return error;

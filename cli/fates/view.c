@@ -158,7 +158,8 @@ static int show(struct fates_view *v)
 	if (v->s.ended)
 		message_print("%s: %s has ended; the results are those until then", v->s.command,
 			v->s.app.name);
-	return ret ? STATUS_FAILED : finish(v);
+	/* Also after an error: what came before it is right. */
+	return finish(v) || ret ? STATUS_FAILED : STATUS_OK;
 }
 
 int fates_run(struct fates_view *v)
