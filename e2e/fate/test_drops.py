@@ -241,3 +241,19 @@ def test_ports_below_a_bonding_port_are_named(testpmd, closing):
     it = closing(Measuring("drops", app, "--once", "-n", "0.2", "--buffer", "16M"))
     text = it.finish()
     assert "net_bonding0 receives from other ports, which show all of it as not offered" in " ".join(text.split())
+
+
+def test_lost_records_are_counted_and_totals_stay_exact(testpmd, closing):
+    app = testpmd("net_null0", "net_null1")
+    app.cmd("set fwd rxonly")
+    it = closing(Measuring("drops", app, "--once", "--duration", "120", "--json", "--buffer", "1M"))
+    it.proc.send_signal(signal.SIGSTOP)
+    app.start()
+    before = app.stats(0)["RX-packets"]
+    until(lambda: app.stats(0)["RX-packets"] > before + 200000, what="more than the buffer holds")
+    app.stop()
+    it.proc.send_signal(signal.SIGCONT)
+    report = it.json(signal.SIGINT)
+    assert_sums(report)
+    assert report["lost"] > 0 and report["open"] == 0
+    assert report["not_offered_packets"]["packets"] + report["lost"] == report["not_offered"] == report["received"]
