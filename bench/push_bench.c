@@ -14,6 +14,7 @@
 #include <rte_mbuf.h>
 
 #include "probe/capture/epb.h"
+#include "probe/capture/fate.h"
 #include "probe/capture/ids.h"
 #include "bursts.h"
 #include "ring_mem.h"
@@ -23,13 +24,15 @@
 #define UNLIMITED 262144u
 #define L2_BYTES  (2u << 20)
 #define CHUNKS    8u /* of the ring */
+#define FATE_SNAP 64u
 
 struct shape {
 	const char *name;
 	uint16_t segment[SEGMENTS]; /* bytes; the first 0: a mix of sizes */
 	uint32_t snaplen;           /* 0: none */
 	uint64_t flags;
-	enum { NO_IDS, IDS, IDS_SENT } ids;
+	/* FATES: received, and sent; FATES_DROPPED: received again, so that each has a record. */
+	enum { NO_IDS, IDS, IDS_SENT, FATES, FATES_DROPPED } ids;
 };
 
 #define ID_FLAG (1ull << 40) /* any dynamic one; there is no EAL here */
@@ -43,6 +46,8 @@ static const struct shape shapes[] = {
 	{"64, hash", {64}, 0, HASH, NO_IDS},
 	{"64, ids", {64}, 0, 0, IDS},
 	{"64, ids, sent", {64}, 0, ID_FLAG, IDS_SENT},
+	{"64, fates", {64}, 0, 0, FATES},
+	{"64, fates, dropped", {64}, 0, 0, FATES_DROPPED},
 	{"64, hash and ids", {64}, 0, HASH, IDS},
 	{"64, stripped tag", {64}, 0, VLAN, NO_IDS},
 	{"64, two stripped tags", {64}, 0, QINQ, NO_IDS},
@@ -63,13 +68,17 @@ struct bench {
 	struct rt_ring ring;
 	struct rt_chunks chunks;
 	uint32_t order[2 * CHUNKS], pub_order[2 * CHUNKS];
-	struct rt_tap tap;
+	struct rt_tap tap, sent;
+	struct rt_tap *taps[2]; /* those two */
 	struct rt_seg_ring pub;
 	struct rt_seg_tail tail;
-	struct rt_seg_count count;
+	struct rt_seg_count count[2];
+	struct rt_fates fates;
+	struct rt_fate_burst fate_burst;
 	struct rt_thread thread;
 	bool stamps;
-	uint64_t pending, pushed;
+	unsigned kind; /* shape.ids */
+	uint64_t pending[2], pushed;
 	uint8_t *pool;
 	struct rte_mbuf **pkts;
 	uint32_t mbufs, pkt_count, next; /* next: packet of the next burst */
@@ -123,6 +132,19 @@ static int make_packets(struct bench *b, const struct shape *s)
 	return 0;
 }
 
+static void push(struct bench *b, struct rte_mbuf **pkts)
+{
+	rt_epb_push(&b->ring, &b->tap, pkts, BURST, 4711);
+	rt_ring_publish(&b->ring);
+}
+
+static void feed_fates(struct bench *b, struct rte_mbuf **pkts)
+{
+	rt_fates_feed(&b->ring, &b->tap, pkts, BURST, 4711);
+	if (b->kind == FATES)
+		rt_fates_feed(&b->ring, &b->sent, pkts, BURST, 4711);
+}
+
 /* Nanoseconds per packet. */
 static double sample(struct bench *b, unsigned bursts)
 {
@@ -131,12 +153,15 @@ static double sample(struct bench *b, unsigned bursts)
 	for (unsigned i = 0; i < bursts; i++) {
 		if (b->stamps)
 			rt_ids_stamp(&b->thread, 0, b->pkts + b->next, BURST);
-		rt_epb_push(&b->ring, &b->tap, b->pkts + b->next, BURST, 4711);
-		rt_ring_publish(&b->ring);
+		if (b->kind < FATES)
+			push(b, b->pkts + b->next);
+		else
+			feed_fates(b, b->pkts + b->next);
 		b->tail.tail = b->ring.head;
 		b->next = b->next + BURST == b->pkt_count ? 0 : b->next + BURST;
 	}
-	b->pushed += bursts * BURST;
+	if (b->kind < FATES)
+		b->pushed += bursts * BURST;
 	return (bench_now_ns() - start) / (bursts * BURST);
 }
 
@@ -149,10 +174,12 @@ static int measure(struct bench *b, const struct shape *s)
 		free(ns);
 		return -ENOMEM;
 	}
+	memset(b->fates.table, 0, (b->fates.mask + 1) * b->fates.stride);
 	b->tap.snaplen = s->snaplen ? s->snaplen : UNLIMITED;
 	b->tap.ids = s->ids ? RT_IDS_ON : 0;
 	b->tap.direction = s->ids == IDS_SENT ? RT_DIR_TX : RT_DIR_RX;
-	b->stamps = s->ids == IDS;
+	b->stamps = s->ids && s->ids != IDS_SENT;
+	b->kind = s->ids;
 	rt_epb_prepare(&b->tap);
 	sample(b, bursts);
 	bursts = (unsigned)(SAMPLE_NS / sample(b, bursts) / BURST) + 1;
@@ -163,6 +190,29 @@ static int measure(struct bench *b, const struct shape *s)
 		s->name, ns[0], ns[b->samples / 4], b->samples);
 	free(ns);
 	return 0;
+}
+
+/* A table as for a pool of so many mbufs, with 64 bytes of each packet. */
+static int make_fates(struct bench *b)
+{
+	uint32_t bits = rt_fates_bits(b->mbufs, FATE_SNAP, 0);
+	size_t stride = sizeof(struct rt_seg_fate) + FATE_SNAP;
+
+	b->fates = (struct rt_fates){.table = aligned_alloc(128, stride << bits),
+		.mask = (1ull << bits) - 1,
+		.shift = 64 - bits,
+		.probes = 64,
+		.stride = (uint32_t)stride,
+		.snap = FATE_SNAP,
+		.taps = b->taps,
+		.tap_capacity = 2,
+		.bursts = &b->fate_burst,
+		.pool_count = 1};
+	b->session.fates = &b->fates;
+	b->taps[0] = &b->tap;
+	b->taps[1] = &b->sent;
+	b->sent = (struct rt_tap){.session = &b->session, .index = 1, .direction = RT_DIR_TX};
+	return b->fates.table ? 0 : -ENOMEM;
 }
 
 static int set_up(struct bench *b, size_t ring_size)
@@ -180,8 +230,8 @@ static int set_up(struct bench *b, size_t ring_size)
 		.pub_order = b->pub_order,
 		.pub = &b->pub,
 		.peer = &b->tail,
-		.counts = &b->count,
-		.pending = &b->pending};
+		.counts = b->count,
+		.pending = b->pending};
 	ret = rt_chunks_init(&b->chunks, b->mem.data, ring_size / CHUNKS, CHUNKS, 1, 2 * CHUNKS);
 	if (ret)
 		return ret;
@@ -189,7 +239,7 @@ static int set_up(struct bench *b, size_t ring_size)
 	b->tap = (struct rt_tap){.session = &b->session, .nic_ts_offset = -1};
 	rt_ids = (struct rt_mbuf_field){
 		.flag = ID_FLAG, .offset = offsetof(struct rte_mbuf, dynfield1) + 4};
-	return 0;
+	return make_fates(b);
 }
 
 static const char usage[] = "push_bench: packets into a ring, a line of JSON for each kind\n"
@@ -230,7 +280,8 @@ int main(int argc, char **argv)
 		if (!only || !strcmp(only, shapes[i].name))
 			ret = measure(&b, &shapes[i]);
 	}
-	if (!ret && b.count.captured != b.pushed)
+	if (!ret &&
+		(b.count[0].captured != b.pushed + b.count[0].not_offered || b.count[0].unknown))
 		ret = -EIO;
 	if (ret)
 		fprintf(stderr, "push_bench: %s\n", strerror(-ret));

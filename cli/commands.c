@@ -14,6 +14,8 @@ const struct command *const commands[] = {
 	&cmd_top,
 	&cmd_doctor,
 	&cmd_latency,
+	&cmd_drops,
+	&cmd_held,
 	&cmd_memory,
 	&cmd_export,
 	&cmd_trace,

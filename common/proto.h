@@ -136,6 +136,7 @@ enum rt_timestamp { RT_TIMESTAMP_TSC = 0, RT_TIMESTAMP_NIC = 1 };
  * the application, which is in the top bits of its ids. */
 #define RT_IDS_ON           1u
 #define RT_IDS_INFER        2u /* also those of packets without their flag */
+#define RT_IDS_FATES        4u /* with RT_IDS_ON: see struct rt_msg_fates */
 #define RT_IDS_SOURCE_SHIFT 8
 #define RT_IDS_SOURCE_BITS  4
 
@@ -163,6 +164,20 @@ struct rt_msg_layout {
 	/* NUMA node of the ring's thread, RT_NODE_UNKNOWN. Ring r takes chunks from
 	 * r * chunk_count / ring_count on first. */
 	int32_t node[RT_MAX_RINGS];
+};
+
+/* Follows rt_msg_layout in the same message if fates were requested. Such a session has no records
+ * of received and of sent packets: a record is a received packet that was not offered to any TX
+ * function, written when a hook notices it. Its interface and queue are those of its reception, its
+ * time stamp is that of the notice, in place of an id it has the time of its reception, in ns since
+ * the epoch, and its bytes are the first ones of what was received, as many as the snaplen of
+ * the targets has, rounded up to 64, RT_FATE_SNAP_MAX at most. Targets have no filters, all taps of
+ * both directions are needed, and a full ring drops records (RT_ON_FULL_DROP). */
+struct rt_msg_fates {
+	uint32_t bits;   /* as in rt_seg_header */
+	uint32_t stride; /* bytes */
+	uint64_t bytes;  /* of the table and of that of the pools, in RT_FD_SEGMENT besides the rest
+			  */
 };
 
 /* Keeps collectors switched on for as long as the connection lasts; see common/stats.h. */

@@ -9,8 +9,8 @@
  *   RT_FD_DATA     chunk_count chunks of chunk_size bytes; read-only as well
  *   RT_FD_TAILS    one rt_seg_tail for each ring; an honest reader writes nothing else
  *
- * The probe takes no number back from this memory but tails, which it checks: the reader may have
- * kept a writable mapping of all of it.
+ * The probe takes no number back from this memory but tails, which it checks, and those of fates:
+ * the reader may have kept a writable mapping of all of it.
  */
 #ifndef RINGTAP_COMMON_SEGMENT_H
 #define RINGTAP_COMMON_SEGMENT_H
@@ -64,6 +64,13 @@ static inline uint32_t rt_chunks_reserve_alone(uint64_t size, uint32_t count, ui
 /* Chunks that a ring gives back when it begins another one, at most. */
 #define RT_CHUNKS_BACK 8u
 
+#define RT_FATE_SNAP_MAX                                                         \
+	256u /* bytes of a received packet that are kept until its fate is known \
+	      */
+#define RT_FATE_POOLS    64
+#define RT_FATE_BITS_MIN 12u /* of the probe's table: 4096 entries */
+#define RT_FATE_BITS_MAX 22u /* at most: 4 Mi entries, for 2 Mi mbufs */
+
 #define RT_NAME_LEN 64
 
 enum rt_fd { RT_FD_SEGMENT, RT_FD_DATA, RT_FD_TAILS, RT_FD_COUNT };
@@ -111,7 +118,17 @@ struct rt_seg_header {
 	uint32_t if_count;     /* valid entries of the interface table; only grows */
 	uint32_t tap_count;    /* valid entries of the tap table; only grows */
 	uint32_t taps_refused; /* queues that found the tap table full: not captured */
-	uint8_t reserved1[128];
+	/* Fates (RT_IDS_FATES); all 0 without them. Constant, but the last three. */
+	uint64_t fate_offset;      /* of the table: 2^fate_bits entries of fate_stride bytes */
+	uint64_t fate_pool_offset; /* of struct rt_seg_fate_pool[RT_FATE_POOLS] */
+	uint32_t fate_bits;
+	uint32_t fate_stride; /* bytes: struct rt_seg_fate, then fate_snap */
+	uint32_t fate_snap;   /* bytes of each packet; a multiple of 64, up to RT_FATE_SNAP_MAX */
+	uint32_t fate_pools;  /* valid entries of the table of pools; only grows, release */
+	uint32_t fate_walk; /* number of the last finished walk of the pools, from 1 on; release */
+	uint32_t reserved2;
+	uint64_t fate_walk_ns; /* since the epoch, when it began */
+	uint8_t reserved1[80];
 };
 static_assert(sizeof(struct rt_seg_header) == 256, "segment header is 256 bytes");
 
@@ -189,9 +206,55 @@ struct rt_seg_count {
 	uint64_t bytes;    /* of captured packets on the wire */
 	/* In a cache line of its own: the paths that count it are slow anyway. */
 	uint64_t lost[RT_LOSS_COUNT];
-	uint8_t reserved[56];
+	/* Fates, of taps that receive: received == offered + not_offered + unknown + open ones,
+	 * over all rows. The counters above are then those of the records of packets not offered.
+	 */
+	uint64_t received;
+	uint64_t offered;
+	uint64_t not_offered; /* as far as a hook has noticed it; more are free, see rt_seg_fate */
+	uint64_t unknown;
+	uint64_t inferred; /* of unknown: likely offered, without the flag of its id */
+	/* Of sending taps: packets with the id of a received one, whose first segment they do not
+	 * have: rests of chains, and copies. As many of not_offered may have been offered, at most.
+	 */
+	uint64_t rest_offered;
+	uint8_t reserved[8];
 };
 static_assert(sizeof(struct rt_seg_count) == 128, "counters are two cache lines");
+
+enum rt_fate_state {
+	RT_FATE_NONE,
+	RT_FATE_OPEN,   /* received, and neither offered since nor received again */
+	RT_FATE_SETTLED /* counted */
+};
+
+/* An mbuf that was received: hashed by its address, never removed. In the segment, behind it the
+ * first bytes of the packet (fate_snap of them have room). Written by the thread that has the
+ * mbuf, without a sequence number: a reader checks that state and id are the same before and after
+ * copying. Probes use none of it as an address or, unchecked, as an index. */
+struct rt_seg_fate {
+	uint64_t mbuf;  /* its address, claimed once; 0: the entry is unused */
+	uint64_t id;    /* of the reception, as in records, without the source */
+	uint64_t tsc;   /* of the burst it was received in */
+	uint32_t tap;   /* entry of the tap table: where it was received */
+	uint32_t state; /* enum rt_fate_state; release */
+	uint32_t len;   /* bytes of the packet */
+	uint32_t cap;   /* bytes of it that follow the entry */
+	/* Control thread. */
+	uint32_t walk; /* number of the walk that found the mbuf free in its pool */
+	uint32_t pool; /* 1 + entry of the table of pools; 0: not known yet */
+	uint8_t reserved[16];
+};
+static_assert(sizeof(struct rt_seg_fate) == 64, "fate entry is a cache line");
+
+/* A pool with packets in the table. Control thread. */
+struct rt_seg_fate_pool {
+	char name[RT_NAME_LEN];
+	uint32_t size;   /* mbufs */
+	uint32_t walked; /* 0: of an unknown kind: none of its mbufs is known to be free */
+	uint8_t reserved[56];
+};
+static_assert(sizeof(struct rt_seg_fate_pool) == 128, "pool of fates");
 
 /* Written by the reader, one line each, in RT_FD_TAILS. */
 struct rt_seg_tail {

@@ -91,10 +91,25 @@ static uint32_t ids_of(const struct ringtap_capture *cap, const struct ringtap_c
 {
 	static_assert(RT_MAX_SOURCES <= 1 << RT_IDS_SOURCE_BITS, "all have numbers");
 
-	if (!o->ids)
+	if (!o->ids && !o->fates)
 		return 0;
-	return RT_IDS_ON | (o->ids == RINGTAP_IDS_INFERRED ? RT_IDS_INFER : 0) |
+	return RT_IDS_ON | (o->fates ? RT_IDS_FATES : 0) |
+	       (o->ids == RINGTAP_IDS_INFERRED ? RT_IDS_INFER : 0) |
 	       cap->source_count << RT_IDS_SOURCE_SHIFT;
+}
+
+/* What the probe may take: for the buffer, if its size is not given, and as much again for the
+ * table of fates. Both have to be in half of what is available, with the other tables. */
+static uint64_t most_of(const struct ringtap_capture_options *o, uint64_t most)
+{
+	const uint64_t both = 2 * (most - most / 16);
+	uint64_t table = both > o->buffer_size ? both - o->buffer_size : 1;
+
+	if (!o->fates)
+		return most;
+	if (!o->buffer_size)
+		return both / 2;
+	return table < RT_BUFFER_MAX ? table : RT_BUFFER_MAX;
 }
 
 static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
@@ -113,12 +128,12 @@ static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
 	m = calloc(1, len);
 	if (!m)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
-	rt_msg_init(&m->h, o->ids ? RT_MSG_OPEN_IDS : RT_MSG_OPEN, (uint32_t)len);
+	m->ids = ids_of(cap, o);
+	rt_msg_init(&m->h, m->ids ? RT_MSG_OPEN_IDS : RT_MSG_OPEN, (uint32_t)len);
 	m->on_full = o->on_full == RINGTAP_WAIT ? RT_ON_FULL_WAIT : RT_ON_FULL_DROP;
 	m->timestamp = o->timestamp == RINGTAP_NIC ? RT_TIMESTAMP_NIC : RT_TIMESTAMP_TSC;
-	m->ids = ids_of(cap, o);
 	m->buffer_size = o->buffer_size;
-	m->buffer_most = most;
+	m->buffer_most = most_of(o, most);
 	m->target_count = (uint32_t)count;
 	m->insn_count = (uint32_t)insns;
 	ret = put_targets(cap, conn, targets, count, (struct rt_msg_target *)(m + 1),
@@ -159,17 +174,23 @@ static int add_rings(struct ringtap_capture *cap, uint32_t source)
 /* Makes the memory that the probe requests and passes it. */
 static int make_memory(struct ringtap_capture *cap, struct rt_source *s, uint64_t buffer_size)
 {
-	struct rt_msg_layout layout;
+	struct {
+		struct rt_msg_layout layout;
+		struct rt_msg_fates fates;
+	} m;
 	struct rt_msg_header h;
+	bool fates;
 	int ret = rt_conn_expect(
 		s->conn, RT_MSG_LAYOUT, NULL, 0, NULL, rt_open_ms, cap->error, sizeof(cap->error));
 
 	if (ret < 0)
 		return ret;
-	if (ret != sizeof(layout))
+	fates = ret == sizeof(m);
+	if (ret != sizeof(m.layout) && !fates)
 		return rt_capture_fail(cap, -EPROTO, "the probe sent an invalid answer");
-	memcpy(&layout, &s->conn->msg, sizeof(layout));
-	ret = rt_memory_make(&s->memory, &layout, buffer_size, cap->error, sizeof(cap->error));
+	memcpy(&m, &s->conn->msg, (size_t)ret);
+	ret = rt_memory_make(&s->memory, &m.layout, fates ? &m.fates : NULL, buffer_size,
+		cap->error, sizeof(cap->error));
 	if (ret)
 		return ret;
 	rt_msg_init(&h, RT_MSG_MEMORY, sizeof(h));
@@ -208,10 +229,14 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 	ret = send_open(cap, s->conn, targets, count, o, most);
 	if (!ret)
 		ret = open_session(cap, s, o->buffer_size ?: most);
-	if (ret == -EPROTO && o->ids && s->conn->msg.h.type == RT_MSG_ERROR)
+	if (ret == -EPROTO && (o->ids || o->fates) && s->conn->msg.h.type == RT_MSG_ERROR)
 		ret = rt_capture_fail(cap, -ENOTSUP,
 			"its probe is older than packet ids: restart the application with the "
 			"installed probe, or capture without ids");
+	if (!ret && o->fates && !s->seg.h.fate_bits)
+		ret = rt_capture_fail(cap, -ENOTSUP,
+			"its probe is older than fates of packets: restart the application with the "
+			"installed probe");
 	if (!ret && rt_clock_read(s->seg.clock, &s->line))
 		ret = rt_capture_fail(cap, -EBADMSG, "the probe's clock is not readable");
 	return ret;
@@ -253,11 +278,13 @@ static int take_options(struct ringtap_capture *cap, const struct ringtap_captur
 		return rt_capture_fail(cap, -EINVAL, "timestamp has an unknown value");
 	if (o->ids != RINGTAP_NO_IDS && o->ids != RINGTAP_IDS && o->ids != RINGTAP_IDS_INFERRED)
 		return rt_capture_fail(cap, -EINVAL, "ids has an unknown value");
+	if (o->fates && o->on_full != RINGTAP_DROP)
+		return rt_capture_fail(cap, -EINVAL, "fates do not wait for the reader");
 	return 0;
 }
 
 static int check_targets(
-	struct ringtap_capture *cap, const struct ringtap_target *targets, size_t count)
+	struct ringtap_capture *cap, const struct ringtap_target *targets, size_t count, bool fates)
 {
 	for (size_t i = 0; i < count; i++) {
 		unsigned d = targets[i].directions;
@@ -265,6 +292,9 @@ static int check_targets(
 		if (!d || d & ~(unsigned)(RINGTAP_RX | RINGTAP_TX))
 			return rt_capture_fail(cap, -EINVAL,
 				"directions of a target are not RINGTAP_RX, RINGTAP_TX or both");
+		if (fates && (targets[i].filter || d != (RINGTAP_RX | RINGTAP_TX)))
+			return rt_capture_fail(cap, -EINVAL,
+				"fates need targets of both directions, without a filter");
 	}
 	return 0;
 }
@@ -279,7 +309,7 @@ static int attach(struct ringtap_capture *cap, const char *dir, const struct rin
 	cap->error[0] = 0;
 	ret = take_options(cap, opts, &o);
 	if (!ret)
-		ret = check_targets(cap, wants, count);
+		ret = check_targets(cap, wants, count, o.fates);
 	if (ret)
 		return ret;
 	if (cap->detached)

@@ -5,4 +5,5 @@
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes" /* the headers have only the bodies */
 #define RINGTAP_INLINE EXPORT
+#include "ringtap/fates.h"
 #include "ringtap/monitor.h"

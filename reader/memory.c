@@ -43,8 +43,45 @@ static uint64_t tables(const struct rt_msg_layout *l)
 	       sizeof(uint32_t) * l->ring_count * l->order_count;
 }
 
-static int check(const struct rt_msg_layout *l, uint64_t most, char *err, size_t errlen)
+/* 0: none. */
+static uint64_t fate_bytes(const struct rt_msg_fates *f)
 {
+	return f ? f->bytes : 0;
+}
+
+static int check_fates(const struct rt_msg_fates *f, char *err, size_t errlen)
+{
+	uint64_t snap;
+
+	if (!f)
+		return 0;
+	snap = f->stride - (uint64_t)sizeof(struct rt_seg_fate);
+	if (!rt_fates_valid(f->bits, f->stride, (uint32_t)snap) || snap > RT_FATE_SNAP_MAX ||
+		f->bytes != ((uint64_t)f->stride << f->bits) +
+				    sizeof(struct rt_seg_fate_pool) * RT_FATE_POOLS)
+		return bad(err, errlen, "a table of fates of another size");
+	return 0;
+}
+
+static int check_segment(
+	const struct rt_msg_layout *l, const struct rt_msg_fates *f, char *err, size_t errlen)
+{
+	uint64_t least = tables(l) + fate_bytes(f), bytes = l->bytes[RT_FD_SEGMENT];
+
+	/* The table of fates is aligned as huge pages are. */
+	if (bytes < least || bytes % page_size() ||
+		bytes > least + SEGMENT_SLACK + (f ? RT_HUGE_PAGE : 0))
+		return bad(err, errlen, "tables of another size");
+	return 0;
+}
+
+static int check(const struct rt_msg_layout *l, const struct rt_msg_fates *f, uint64_t most,
+	char *err, size_t errlen)
+{
+	int ret = check_fates(f, err, errlen);
+
+	if (ret)
+		return ret;
 	if (!l->ring_count || l->ring_count > RT_MAX_RINGS || l->if_capacity > RT_MAX_IFS ||
 		l->tap_capacity > RT_MAX_TAPS)
 		return bad(err, errlen, "numbers of rings or tables");
@@ -58,10 +95,7 @@ static int check(const struct rt_msg_layout *l, uint64_t most, char *err, size_t
 	if (l->bytes[RT_FD_DATA] != l->chunk_size * l->chunk_count ||
 		l->bytes[RT_FD_TAILS] != pages(sizeof(struct rt_seg_tail) * l->ring_count))
 		return bad(err, errlen, "rings of another size");
-	if (l->bytes[RT_FD_SEGMENT] < tables(l) || l->bytes[RT_FD_SEGMENT] % page_size() ||
-		l->bytes[RT_FD_SEGMENT] > tables(l) + SEGMENT_SLACK)
-		return bad(err, errlen, "tables of another size");
-	return 0;
+	return check_segment(l, f, err, errlen);
 }
 
 /* RLIMIT_FSIZE also applies to ftruncate() of a memfd, which sends SIGXFSZ. */
@@ -121,11 +155,22 @@ static int fill_share(uint8_t *data, const struct rt_msg_layout *l, uint64_t rin
 	return rt_pages_populate(at, size);
 }
 
+static int fill_all(uint8_t *at, const struct rt_msg_layout *l, enum rt_fd which)
+{
+	int ret = 0;
+
+	if (which != RT_FD_DATA)
+		return rt_pages_populate(at, l->bytes[which]);
+	for (uint32_t i = 0; i < l->ring_count && !ret; i++)
+		ret = fill_share(at, l, i);
+	return ret;
+}
+
 /* Huge pages need a mapping that is aligned as they are. They are requested only here: the kernel
  * charges them to the process that does it. */
-static int fill_rings(int fd, const struct rt_msg_layout *l)
+static int fill_huge(int fd, const struct rt_msg_layout *l, enum rt_fd which)
 {
-	uint64_t size = l->bytes[RT_FD_DATA], span = size + RT_HUGE_PAGE;
+	uint64_t size = l->bytes[which], span = size + RT_HUGE_PAGE;
 	uint8_t *base = mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *at;
 	int ret = 0;
 
@@ -136,8 +181,8 @@ static int fill_rings(int fd, const struct rt_msg_layout *l)
 		ret = -errno;
 	if (!ret && size >= RT_HUGE_PAGE)
 		(void)madvise(at, size, MADV_HUGEPAGE);
-	for (uint32_t i = 0; i < l->ring_count && !ret; i++)
-		ret = fill_share(at, l, i);
+	if (!ret)
+		ret = fill_all(at, l, which);
 	if (!ret && size >= RT_HUGE_PAGE)
 		rt_collapse(at, size);
 	munmap(base, span);
@@ -159,7 +204,14 @@ static int fill_table(int fd, uint64_t size, struct rt_seg_tail **keep)
 	return ret;
 }
 
-static int make(struct rt_memory *m, const struct rt_msg_layout *l)
+/* Without fates it is small, and little of it is in use. */
+static int fill_segment(int fd, const struct rt_msg_layout *l, bool fates)
+{
+	return fates ? fill_huge(fd, l, RT_FD_SEGMENT)
+		     : fill_table(fd, l->bytes[RT_FD_SEGMENT], NULL);
+}
+
+static int make(struct rt_memory *m, const struct rt_msg_layout *l, bool fates)
 {
 	static const char *const names[] = {"ringtap-segment", "ringtap-data", "ringtap-tails"};
 	int ret;
@@ -172,12 +224,12 @@ static int make(struct rt_memory *m, const struct rt_msg_layout *l)
 			fcntl(m->fd[i], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
 			return -errno;
 	}
-	ret = fill_table(m->fd[RT_FD_SEGMENT], l->bytes[RT_FD_SEGMENT], NULL);
+	ret = fill_segment(m->fd[RT_FD_SEGMENT], l, fates);
 	if (ret)
 		return ret;
 	m->tails_size = l->bytes[RT_FD_TAILS];
 	ret = fill_table(m->fd[RT_FD_TAILS], m->tails_size, &m->tails);
-	return ret ? ret : fill_rings(m->fd[RT_FD_DATA], l);
+	return ret ? ret : fill_huge(m->fd[RT_FD_DATA], l, RT_FD_DATA);
 }
 
 uint64_t rt_memory_most(void)
@@ -187,10 +239,10 @@ uint64_t rt_memory_most(void)
 	return most < RT_BUFFER_MAX ? most : RT_BUFFER_MAX;
 }
 
-int rt_memory_make(
-	struct rt_memory *m, const struct rt_msg_layout *l, uint64_t most, char *err, size_t errlen)
+int rt_memory_make(struct rt_memory *m, const struct rt_msg_layout *l,
+	const struct rt_msg_fates *fates, uint64_t most, char *err, size_t errlen)
 {
-	int ret = check(l, most, err, errlen);
+	int ret = check(l, fates, most, err, errlen);
 
 	*m = RT_MEMORY_NONE;
 	if (!ret)
@@ -199,7 +251,7 @@ int rt_memory_make(
 		ret = check_file_limit(l, err, errlen);
 	if (ret)
 		return ret;
-	ret = make(m, l);
+	ret = make(m, l, fates);
 	if (ret) {
 		rt_memory_free(m);
 		snprintf(err, errlen, "cannot make the rings: %s", strerror(-ret));

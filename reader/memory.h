@@ -21,12 +21,12 @@ struct rt_memory {
 uint64_t rt_memory_most(void);
 
 /* Makes what a probe requests: all pages are there, each ring's near to its thread, huge ones if
- * possible, and none of the memories can change its size. most: bytes that the buffer may have; the
- * probe may round up to a chunk, and to what each ring needs. -EBADMSG: an impossible request;
- * -ENOMEM: more than half of what this process can have; -errno. A sentence is in err. Undo with
- * rt_memory_free(). */
-int rt_memory_make(struct rt_memory *m, const struct rt_msg_layout *l, uint64_t most, char *err,
-	size_t errlen);
+ * possible, and none of the memories can change its size. fates: what follows the layout, NULL:
+ * nothing. most: bytes that the buffer may have; the probe may round up to a chunk, and to what
+ * each ring needs. -EBADMSG: an impossible request; -ENOMEM: more than half of what this process
+ * can have; -errno. A sentence is in err. Undo with rt_memory_free(). */
+int rt_memory_make(struct rt_memory *m, const struct rt_msg_layout *l,
+	const struct rt_msg_fates *fates, uint64_t most, char *err, size_t errlen);
 /* Closes the descriptors; tails stay mapped. */
 void rt_memory_close(struct rt_memory *m);
 void rt_memory_free(struct rt_memory *m);

@@ -53,7 +53,8 @@ static int tear_down(void **state)
 /* 0: any size. */
 static int make(uint64_t most)
 {
-	return rt_memory_make(&memory, &layout, most ? most : RT_BUFFER_MAX, err, sizeof(err));
+	return rt_memory_make(
+		&memory, &layout, NULL, most ? most : RT_BUFFER_MAX, err, sizeof(err));
 }
 
 /* ---- what is made ---- */
@@ -174,6 +175,57 @@ static void test_inconsistent_sizes_are_refused(void **state)
 }
 
 /* The probe may round up to a chunk, but not further. */
+#define SNAP 128u
+#define BITS 14u /* 3 MiB: huge pages */
+
+static struct rt_msg_fates add_fates(void)
+{
+	struct rt_msg_fates f = {.bits = BITS, .stride = sizeof(struct rt_seg_fate) + SNAP};
+
+	test_session_lay_out(&session, &layout);
+	f.bytes = ((uint64_t)f.stride << f.bits) + RT_FATE_POOLS * sizeof(struct rt_seg_fate_pool);
+	layout.bytes[RT_FD_SEGMENT] += (f.bytes + 4095) / 4096 * 4096;
+	return f;
+}
+
+static int make_with(const struct rt_msg_fates *f)
+{
+	return rt_memory_make(&memory, &layout, f, RT_BUFFER_MAX, err, sizeof(err));
+}
+
+static void test_table_of_fates_is_made(void **state)
+{
+	struct rt_msg_fates f = add_fates();
+
+	assert_int_equal(make_with(&f), 0);
+	assert_int_equal(
+		lseek(memory.fd[RT_FD_SEGMENT], 0, SEEK_HOLE), layout.bytes[RT_FD_SEGMENT]);
+}
+
+static void test_impossible_tables_of_fates_are_refused(void **state)
+{
+	const struct rt_msg_fates good = add_fates();
+	const uint64_t segment = layout.bytes[RT_FD_SEGMENT];
+	struct rt_msg_fates bad[] = {good, good, good, good, good, good, good};
+
+	bad[0].bits = 0;
+	bad[1].bits = RT_FATE_BITS_MAX + 1;
+	bad[2].bits = UINT32_MAX;
+	bad[3].stride = 0;
+	bad[4].stride += 1;
+	bad[5].stride = sizeof(struct rt_seg_fate) + RT_FATE_SNAP_MAX + 64;
+	bad[6].bytes--;
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(make_with(&bad[i]), -EBADMSG);
+		assert_non_null(strstr(err, "impossible memory"));
+	}
+	assert_int_equal(make_with(NULL), -EBADMSG); /* a larger segment, and nothing for it */
+	layout.bytes[RT_FD_SEGMENT] = segment - good.bytes;
+	assert_int_equal(make_with(&good), -EBADMSG);
+	layout.bytes[RT_FD_SEGMENT] = segment + (4 << 20);
+	assert_int_equal(make_with(&good), -EBADMSG);
+}
+
 static void test_buffers_larger_than_requested_are_refused(void **state)
 {
 	assert_int_equal(make(RINGS * TEST_RING), 0);
@@ -310,6 +362,8 @@ int main(void)
 		with_peer(test_missing_numa_nodes_are_no_error),
 		with_peer(test_impossible_numbers_are_refused),
 		with_peer(test_inconsistent_sizes_are_refused),
+		with_peer(test_table_of_fates_is_made),
+		with_peer(test_impossible_tables_of_fates_are_refused),
 		with_peer(test_buffers_larger_than_requested_are_refused),
 		with_peer(test_more_than_available_memory_is_refused),
 		with_peer(test_limit_of_file_sizes),

@@ -56,6 +56,24 @@ bool rt_chunks_valid(uint64_t size, uint64_t count, uint64_t order_count, uint64
 	       !(order_count & (order_count - 1));
 }
 
+bool rt_fates_valid(uint32_t bits, uint32_t stride, uint32_t snap)
+{
+	return bits && bits <= RT_FATE_BITS_MAX && snap && snap <= RT_FATE_SNAP_MAX &&
+	       snap % 64 == 0 && stride == sizeof(struct rt_seg_fate) + snap;
+}
+
+/* Without fates all of it is 0. */
+static bool fates_fit(const struct rt_seg_header *h)
+{
+	if (!h->fate_offset)
+		return !h->fate_pool_offset && !h->fate_bits && !h->fate_stride && !h->fate_snap;
+	return rt_fates_valid(h->fate_bits, h->fate_stride, h->fate_snap) &&
+	       rt_table_fits(
+		       h->segment_size, h->fate_offset, 1ull << h->fate_bits, h->fate_stride, 64) &&
+	       rt_table_fits(h->segment_size, h->fate_pool_offset, RT_FATE_POOLS,
+		       sizeof(struct rt_seg_fate_pool), 64);
+}
+
 static int check_header(
 	const struct rt_seg_header *h, const int64_t sizes[RT_FD_COUNT], char *err, size_t errlen)
 {
@@ -86,28 +104,36 @@ static int check_header(
 		!rt_table_fits(end, h->count_offset, rows * h->tap_capacity,
 			sizeof(struct rt_seg_count), 64) ||
 		!rt_table_fits(end, h->order_offset, (uint64_t)h->ring_count * h->order_count,
-			sizeof(uint32_t), 64))
+			sizeof(uint32_t), 64) ||
+		!fates_fit(h))
 		return bad(err, errlen, "a table lies outside of it");
 	return 0;
 }
 
+/* Huge pages need an address that is aligned as they are. NULL: see errno. */
+static const void *map_aligned(int fd, size_t size, void **base, size_t *span)
+{
+	const size_t align = RT_CHUNK_MAX;
+	void *p;
+
+	*span = size + align;
+	p = mmap(NULL, *span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	*base = p;
+	p = mmap((void *)(((uintptr_t)p + align - 1) / align * align), size, PROT_READ,
+		MAP_SHARED | MAP_FIXED, fd, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
 static int map_data(struct rt_segment *s, int fd)
 {
-	size_t align = RT_CHUNK_MAX, size = s->h.chunk_size * s->h.chunk_count;
-	void *at, *p;
+	size_t size = s->h.chunk_size * s->h.chunk_count;
+	const void *p = map_aligned(fd, size, &s->data_base, &s->data_span);
 
-	s->data_span = size + align;
-	s->data_base = mmap(NULL, s->data_span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (s->data_base == MAP_FAILED) {
-		s->data_base = NULL;
+	if (!p)
 		return -errno;
-	}
-	/* Huge pages need an address that is aligned as they are. */
-	at = (void *)(((uintptr_t)s->data_base + align - 1) / align * align);
-	p = mmap(at, size, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	(void)madvise(p, size, MADV_POPULATE_READ); /* no faults while reading */
+	(void)madvise((void *)(uintptr_t)p, size, MADV_POPULATE_READ); /* no faults while reading */
 	/* Not to be swapped out under a polling thread; RLIMIT_MEMLOCK may forbid it. */
 	(void)mlock(p, size);
 	s->data = p;
@@ -154,11 +180,8 @@ int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], struct rt_s
 	ret = check_header(&s->h, sizes, err, errlen);
 	if (ret)
 		return ret;
-	p = mmap(NULL, s->h.segment_size, PROT_READ, MAP_SHARED, fds[RT_FD_SEGMENT], 0);
-	if (p == MAP_FAILED)
-		return cannot_map(errno, err, errlen);
-	s->live = p;
-	ret = map_all(s, fds, tails);
+	s->live = map_aligned(fds[RT_FD_SEGMENT], s->h.segment_size, &s->live_base, &s->live_span);
+	ret = s->live ? map_all(s, fds, tails) : -errno;
 	if (ret) {
 		rt_segment_unmap(s);
 		return cannot_map(-ret, err, errlen);
@@ -170,8 +193,8 @@ void rt_segment_unmap(struct rt_segment *s)
 {
 	if (s->data_base)
 		munmap(s->data_base, s->data_span);
-	if (s->live)
-		munmap((void *)(uintptr_t)s->live, s->h.segment_size);
+	if (s->live_base)
+		munmap(s->live_base, s->live_span);
 	memset(s, 0, sizeof(*s));
 }
 

@@ -20,8 +20,9 @@ struct rt_segment {
 	struct rt_seg_tail *tails;
 	const uint32_t *orders; /* ring_count * order_count */
 	const uint8_t *data;    /* chunk_count * chunk_size bytes */
-	void *data_base;
-	size_t data_span;
+	/* Reservations that hold data and segment, aligned. */
+	void *data_base, *live_base;
+	size_t data_span, live_span;
 };
 
 /* Maps the memory that the probe has initialized. fds stay the caller's, and so does tails, the
@@ -36,6 +37,9 @@ void rt_segment_unmap(struct rt_segment *s);
 
 /* Can a session have such chunks? */
 bool rt_chunks_valid(uint64_t size, uint64_t count, uint64_t order_count, uint64_t rings);
+
+/* Can a session have such a table of fates? */
+bool rt_fates_valid(uint32_t bits, uint32_t stride, uint32_t snap);
 
 /* The size of memory that cannot shrink under us (that would kill us with SIGBUS) and has been
  * filled, holes would be when we read them; else -1. */

@@ -189,6 +189,53 @@ static void test_tables_outside_of_the_segment_are_refused(void **state)
 	check_offset(&session.h->count_offset, 64);
 }
 
+/* Somewhere in the segment; nothing is read from it here. */
+static void put_fates(void)
+{
+	session.h->fate_offset = RT_SEG_HEADER;
+	session.h->fate_pool_offset = RT_SEG_HEADER;
+	session.h->fate_bits = 3;
+	session.h->fate_snap = 64;
+	session.h->fate_stride = sizeof(struct rt_seg_fate) + 64;
+}
+
+static void test_tables_of_fates_must_fit(void **state)
+{
+	uint64_t size;
+
+	test_session_free(&session); /* a larger one */
+	test_session_make(&session, 10 * RINGS, TEST_RING);
+	size = session.h->segment_size;
+	put_fates();
+	assert_int_equal(map(), 0);
+	rt_segment_unmap(&segment);
+	session.h->fate_offset = 0;
+	assert_refused(-EBADMSG); /* the other fields are not 0 */
+	for (uint64_t at = size - 64; at < size + 128; at += 64) {
+		put_fates();
+		session.h->fate_offset = at;
+		assert_refused(-EBADMSG);
+		put_fates();
+		session.h->fate_pool_offset = at;
+		assert_refused(-EBADMSG);
+	}
+	put_fates();
+	session.h->fate_offset += 8;
+	assert_refused(-EBADMSG);
+	put_fates();
+	session.h->fate_bits = RT_FATE_BITS_MAX;
+	assert_refused(-EBADMSG);
+	session.h->fate_bits = 64 + 3;
+	assert_refused(-EBADMSG);
+	put_fates();
+	session.h->fate_stride = 64;
+	assert_refused(-EBADMSG);
+	put_fates();
+	session.h->fate_snap = UINT32_MAX - 63;
+	session.h->fate_stride = 0;
+	assert_refused(-EBADMSG);
+}
+
 static void test_clock_outside_of_the_segment_is_refused(void **state)
 {
 	static const uint32_t bad[] = {0, 192, 257, 1u << 30, UINT32_MAX - 63, UINT32_MAX};
@@ -286,6 +333,7 @@ int main(void)
 		with_session(test_segment_longer_than_its_memory_is_refused),
 		with_session(test_segment_shorter_than_its_tables_is_refused),
 		with_session(test_tables_outside_of_the_segment_are_refused),
+		with_session(test_tables_of_fates_must_fit),
 		with_session(test_clock_outside_of_the_segment_is_refused),
 		with_session(test_flipped_bits_never_crash),
 		with_session(test_memory_that_could_shrink_is_refused),

@@ -71,6 +71,8 @@ static bool serve(struct test_peer *p, int sock)
 		return false;
 	if (h->type == RT_MSG_MONITOR)
 		memcpy(&p->request, buf, sizeof(p->request));
+	if (h->type == RT_MSG_OPEN || h->type == RT_MSG_OPEN_IDS)
+		memcpy(&p->open, buf, sizeof(p->open));
 	more = p->answer ? p->answer(p, sock, h->type) : test_peer_answer(p, sock, h->type);
 	while (p->fd_count)
 		close(p->fds[--p->fd_count]);

@@ -23,6 +23,7 @@ struct test_peer {
 	struct test_session *session;  /* copied to the memory of each RT_MSG_MEMORY */
 	int stats_fd;                  /* sent for RT_MSG_MONITOR */
 	struct rt_msg_monitor request; /* the last RT_MSG_MONITOR */
+	struct rt_msg_open open;       /* the last request of a session */
 	const char *telemetry;         /* answer of the telemetry socket; NULL: no such socket */
 	bool telemetry_wakes;  /* the probe's socket appears with the first telemetry request */
 	const char *socket;    /* name of the probe's socket; NULL: RT_SOCKET_NAME */

@@ -13,6 +13,8 @@
 #define IF_AT    512u
 #define TAP_AT   (IF_AT + TEST_IFS * sizeof(struct rt_seg_if))
 #define RING_AT  (TAP_AT + TEST_TAPS * sizeof(struct rt_seg_tap))
+#define FATES    ((uint64_t)TEST_FATES * (sizeof(struct rt_seg_fate) + TEST_SNAP))
+#define POOLS    ((uint64_t)RT_FATE_POOLS * sizeof(struct rt_seg_fate_pool))
 #define TRAILER  8u /* end of options, total length */
 
 int test_memfd(uint64_t size, int seals)
@@ -70,12 +72,13 @@ static uint32_t order_entries(uint64_t chunks)
 	return n;
 }
 
-void test_session_make(struct test_session *s, uint32_t rings, uint64_t ring_size)
+static void make(struct test_session *s, uint32_t rings, uint64_t ring_size, uint64_t extra)
 {
 	uint64_t count_at = RING_AT + rings * sizeof(struct rt_seg_ring);
 	uint64_t order_at = count_at + (rings + 1) * TEST_TAPS * sizeof(struct rt_seg_count);
 	uint32_t order_count = order_entries(rings * ring_size / RT_CHUNK_MIN);
-	uint64_t size = order_at + rings * order_count * sizeof(uint32_t);
+	uint64_t fate_at = (order_at + rings * order_count * sizeof(uint32_t) + 63) / 64 * 64;
+	uint64_t size = fate_at + extra;
 	uint64_t tails_size = (rings * sizeof(struct rt_seg_tail) + 4095) / 4096 * 4096;
 	uint8_t *base;
 
@@ -95,6 +98,7 @@ void test_session_make(struct test_session *s, uint32_t rings, uint64_t ring_siz
 	s->rings = (void *)(base + RING_AT);
 	s->counts = (void *)(base + count_at);
 	s->orders = (void *)(base + order_at);
+	s->fates = base + fate_at;
 	*s->h = (struct rt_seg_header){.magic = RT_SEG_MAGIC,
 		.version = RT_SEG_VERSION,
 		.header_size = sizeof(*s->h),
@@ -114,6 +118,27 @@ void test_session_make(struct test_session *s, uint32_t rings, uint64_t ring_siz
 		.state = RT_SEG_ARMED};
 	fill_tables(s);
 	start_clock(s);
+}
+
+void test_session_make(struct test_session *s, uint32_t rings, uint64_t ring_size)
+{
+	make(s, rings, ring_size, 0);
+}
+
+void test_session_make_fates(struct test_session *s, uint32_t rings, uint64_t ring_size)
+{
+	make(s, rings, ring_size, FATES + POOLS);
+	s->pools = (void *)(s->fates + FATES);
+	s->h->fate_offset = (uint64_t)(s->fates - (uint8_t *)s->h);
+	s->h->fate_pool_offset = s->h->fate_offset + FATES;
+	s->h->fate_bits = (uint32_t)__builtin_ctz(TEST_FATES);
+	s->h->fate_stride = sizeof(struct rt_seg_fate) + TEST_SNAP;
+	s->h->fate_snap = TEST_SNAP;
+}
+
+struct rt_seg_fate *test_fate(const struct test_session *s, uint32_t i)
+{
+	return (void *)(s->fates + i * (sizeof(struct rt_seg_fate) + TEST_SNAP));
 }
 
 static uint64_t size_of(int fd)

@@ -8,9 +8,11 @@
 #include "common/proto.h"
 #include "common/segment.h"
 
-#define TEST_IFS  4
-#define TEST_TAPS 4
-#define TEST_RING ((uint64_t)RT_CHUNKS_OF_RING * RT_CHUNK_MIN) /* bytes; the smallest ring */
+#define TEST_IFS   4
+#define TEST_TAPS  4
+#define TEST_FATES 64 /* entries of the table of fates; a power of two */
+#define TEST_SNAP  64 /* bytes of each packet in it */
+#define TEST_RING  ((uint64_t)RT_CHUNKS_OF_RING * RT_CHUNK_MIN) /* bytes; the smallest ring */
 
 struct test_session {
 	int fds[RT_FD_COUNT];
@@ -23,14 +25,22 @@ struct test_session {
 	struct rt_seg_tail *tails;
 	uint32_t *orders;
 	uint8_t *data;
-	uint64_t ring_size;         /* bytes of chunks that each ring has, in rotation */
-	uint64_t pos[RT_MAX_RINGS]; /* written, published or not */
+	uint8_t *fates;                 /* TEST_FATES entries, each with its bytes */
+	struct rt_seg_fate_pool *pools; /* of fates */
+	uint64_t ring_size;             /* bytes of chunks that each ring has, in rotation */
+	uint64_t pos[RT_MAX_RINGS];     /* written, published or not */
 };
 
 /* Aborts where memory is missing. Interfaces: two. The clock is that of this machine. ring_size: a
  * multiple of RT_CHUNK_MIN, which chunks have. */
 void test_session_make(struct test_session *s, uint32_t rings, uint64_t ring_size);
 void test_session_free(struct test_session *s);
+
+/* The same with fates: of no packet. */
+void test_session_make_fates(struct test_session *s, uint32_t rings, uint64_t ring_size);
+
+/* Entry i of the table of fates; its bytes follow it. */
+struct rt_seg_fate *test_fate(const struct test_session *s, uint32_t i);
 
 /* The layout that a probe requests for such a session. */
 void test_session_lay_out(const struct test_session *s, struct rt_msg_layout *out);

@@ -9,9 +9,6 @@
 #define FAR_NS      UINT64_C(1000000000) /* or the timeout, if that is longer */
 
 const char *const fate_keys[FATES] = {"sent", "not_sent", "open", "let_go", "made", "unknown"};
-const uint32_t size_limits[SIZES] = {65, 128, 256, 512, 1024, 1519, UINT32_MAX};
-const char *const size_names[SIZES] = {"up to 64", "65 to 127", "128 to 255", "256 to 511",
-	"512 to 1023", "1024 to 1518", "1519 or more"};
 
 int join_new(struct join **out, uint64_t timeout_ns, uint64_t memory)
 {
@@ -247,15 +244,6 @@ static void count_changes(struct join *j, const struct waiting *w, const struct 
 		to->tx_number = r->number;
 		change_text(c, &w->headers, w->length, tx, r->length, to->text);
 	}
-}
-
-static uint32_t size_class(uint32_t length)
-{
-	uint32_t i = 0;
-
-	while (length >= size_limits[i] && i < SIZES - 1)
-		i++;
-	return i;
 }
 
 /* The first sending of a packet. True: later ones of its flow overtook it. */

@@ -12,6 +12,7 @@
 #include "records.h"
 #include "flow_table.h"
 #include "keyed.h"
+#include "sizes.h"
 #include "slices.h"
 #include "spread.h"
 #include "waitlist.h"
@@ -61,10 +62,6 @@ struct changed {
 	uint64_t rx_number, tx_number; /* frames of the first */
 	char text[CHANGE_TEXT];
 };
-
-#define SIZES 7
-extern const uint32_t size_limits[SIZES]; /* bytes: a class is below its limit */
-extern const char *const size_names[SIZES];
 
 #define TIMES_MAX 8 /* a packet was sent 1, 2 … or so many times or more */
 

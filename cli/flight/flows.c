@@ -280,23 +280,28 @@ static void forget_half(struct flows *f)
 	f->used = keep;
 }
 
-void flows_add(struct flows *f, const uint8_t *data, uint32_t caplen, uint32_t length, int sent)
+void flows_add_key(struct flows *f, const struct flow_key *k, uint32_t length, int sent)
 {
-	struct flow_key k;
-	struct flow *w;
+	struct flow *w = find(f, k);
 
-	flow_key_of(&k, data, caplen);
-	w = find(f, &k);
 	if (!total(w)) {
 		if (f->used == f->max) {
 			forget_half(f);
-			w = find(f, &k);
+			w = find(f, k);
 		}
-		w->key = k;
+		w->key = *k;
 		f->used++;
 	}
 	w->packets[sent != 0]++;
 	w->bytes += length;
+}
+
+void flows_add(struct flows *f, const uint8_t *data, uint32_t caplen, uint32_t length, int sent)
+{
+	struct flow_key k;
+
+	flow_key_of(&k, data, caplen);
+	flows_add_key(f, &k, length, sent);
 }
 
 size_t flows_top(struct flows *f, enum flow_order order, const struct flow **out, size_t max)

@@ -34,6 +34,9 @@ void flows_free(struct flows *f);
 /* Counts a packet of which caplen bytes are at data. */
 void flows_add(struct flows *f, const uint8_t *data, uint32_t caplen, uint32_t length, int sent);
 
+/* The same of a packet whose key is known. */
+void flows_add_key(struct flows *f, const struct flow_key *k, uint32_t length, int sent);
+
 enum flow_order { FLOWS_BY_PACKETS, FLOWS_BY_BYTES };
 /* The largest flows, at most max, largest first. Returns how many. They live until the next call of
  * flows_add(). */

@@ -5,7 +5,8 @@
  * thread, and makes packets of its own, by a plan that follows from a seed. It writes down what it
  * has offered to ports (rt_deeds.h). Commands have the form of those of rt_play:
  *   run N log=PREFIX [seed= infer= leave=]: N packets to each of two threads; infer: expect ids
- * also where it has reset flags; leave: pass some to another process. Logs are PREFIX0 and PREFIX1.
+ * also where it has reset flags; leave: pass some to another process. Logs are PREFIX0 and PREFIX1,
+ * and PREFIXfates.
  * As a secondary process it takes such packets, frees half of them and passes the others back,
  * until its standard input ends.
  */
@@ -77,6 +78,7 @@ static struct worker workers[DEED_QUEUES];
 static struct rte_ring *passed[DEED_QUEUES], *out_of[DEED_QUEUES], *back_to[DEED_QUEUES];
 static struct abroad *abroad;
 static struct rte_mempool *pool;
+static uint8_t *fates;    /* enum deed_fate, by number */
 static unsigned finished; /* threads that pass nothing on any more; atomic */
 
 static uint32_t draw(struct worker *w)
@@ -177,13 +179,27 @@ static void drain(const struct worker *w)
 	}
 }
 
+static void has_become(uint64_t number, enum deed_fate fate)
+{
+	if (fates[number])
+		abort(); /* a plan has one end for each */
+	fates[number] = (uint8_t)fate;
+}
+
 /* ---- deeds: without memory for one, the packet is forwarded ---- */
 
 static void forward(struct worker *w, struct rte_mbuf *m)
 {
 	uint64_t number = rte_pktmbuf_mtod(m, struct deed_frame *)->number;
 
+	has_become(number, DEED_OFFERED);
 	send_packet(w, 1, m, number, 0, true, FORWARD);
+}
+
+static void drop(struct rte_mbuf *m)
+{
+	has_become(rte_pktmbuf_mtod(m, struct deed_frame *)->number, DEED_NOT_OFFERED);
+	rte_pktmbuf_free(m);
 }
 
 static void make(struct worker *w)
@@ -205,6 +221,7 @@ static void retype(struct worker *w, struct rte_mbuf *m, uint64_t number)
 		return;
 	}
 	fill(own, 0, number);
+	has_become(number, DEED_NOT_OFFERED);
 	send_packet(w, 1, own, number, 0, false, RETYPE);
 	rte_pktmbuf_free(m);
 }
@@ -221,6 +238,7 @@ static void put_header(struct worker *w, struct rte_mbuf *m, uint64_t number)
 	h->next = m;
 	h->nb_segs = (uint16_t)(m->nb_segs + 1);
 	h->pkt_len += m->pkt_len;
+	has_become(number, DEED_OFFERED);
 	send_packet(w, 1, h, number, 0, true, HEADER);
 }
 
@@ -228,6 +246,7 @@ static void split(struct worker *w, struct rte_mbuf *m, uint64_t number)
 {
 	struct rte_mbuf *rest = m->next;
 
+	has_become(number, rest ? DEED_NOT_OFFERED : DEED_OFFERED);
 	if (rest) {
 		rest->nb_segs = 1;
 		rest->pkt_len = rest->data_len;
@@ -247,6 +266,7 @@ static void send_clone(struct worker *w, struct rte_mbuf *m, uint64_t number, en
 		forward(w, m);
 		return;
 	}
+	has_become(number, what == COPY ? DEED_NOT_OFFERED : DEED_OFFERED);
 	send_packet(w, 1, c, number, 0, true, what);
 	if (what == CLONE)
 		send_packet(w, 1, m, number, 0, true, what);
@@ -254,18 +274,29 @@ static void send_clone(struct worker *w, struct rte_mbuf *m, uint64_t number, en
 		rte_pktmbuf_free(m);
 }
 
+static bool is_freed_abroad(uint64_t number)
+{
+	return number / DEED_QUEUES % 2;
+}
+
 static void pass(struct worker *w, struct rte_mbuf *m, struct rte_ring *ring)
 {
-	if (rte_ring_enqueue(ring, m))
+	uint64_t number = rte_pktmbuf_mtod(m, struct deed_frame *)->number;
+
+	if (rte_ring_enqueue(ring, m)) {
 		forward(w, m);
-	else if (ring == out_of[w->queue])
+	} else if (ring == out_of[w->queue]) {
 		w->left++;
+		if (is_freed_abroad(number))
+			has_become(number, DEED_NOT_OFFERED);
+	}
 }
 
 static void send_twice(struct worker *w, struct rte_mbuf *m, uint64_t number)
 {
 	for (struct rte_mbuf *s = m; s; s = s->next)
 		rte_mbuf_refcnt_update(s, 1);
+	has_become(number, DEED_OFFERED);
 	send_packet(w, 0, m, number, 0, true, TWICE);
 	send_packet(w, 1, m, number, 0, true, TWICE);
 }
@@ -276,7 +307,7 @@ static void treat(struct worker *w, struct rte_mbuf *m, enum what what)
 	uint64_t number = f->number;
 
 	switch (what) {
-	case DROP: rte_pktmbuf_free(m); return;
+	case DROP: drop(m); return;
 	case HOLD: w->held[w->held_count++] = m; return;
 	case CLONE:
 	case CLONE_ONLY:
@@ -287,18 +318,20 @@ static void treat(struct worker *w, struct rte_mbuf *m, enum what what)
 	case SPLIT: split(w, m, number); return;
 	case RESET:
 		m->ol_flags = 0;
+		has_become(number, DEED_UNKNOWN);
 		/* In a chain the second segment has the id. */
 		send_packet(w, 1, m, number, 0, w->infer || m->nb_segs > 1, what);
 		return;
 	case LEAVE: pass(w, m, out_of[w->queue]); return;
 	case PASS: pass(w, m, passed[1 - w->queue]); return;
 	case MAKE:
-		rte_pktmbuf_free(m);
+		drop(m);
 		make(w);
 		return;
 	case REWRITE: memset(f->macs, 0xee, sizeof(f->macs)); break;
 	default: break;
 	}
+	has_become(number, DEED_OFFERED);
 	send_packet(w, 1, m, number, 0, true, what);
 }
 
@@ -318,7 +351,7 @@ static void let_go(struct worker *w, unsigned n)
 
 		w->held[i] = w->held[--w->held_count];
 		if (draw(w) % 2)
-			rte_pktmbuf_free(m);
+			drop(m);
 		else
 			forward(w, m);
 	}
@@ -396,11 +429,29 @@ static int open_log(struct worker *w, const char *prefix)
 	return w->log ? 0 : -errno;
 }
 
+static int write_fates(const char *prefix, uint64_t n)
+{
+	char path[512];
+	FILE *f;
+	int rc;
+
+	snprintf(path, sizeof(path), "%sfates", prefix);
+	f = fopen(path, "wb");
+	if (!f)
+		return -errno;
+	rc = fwrite(fates, 1, n, f) == n ? 0 : -EIO;
+	return fclose(f) ? -errno : rc;
+}
+
 static int run(uint64_t n, uint64_t seed, bool infer, bool leave, const char *prefix)
 {
 	int rc = prefix ? 0 : -EINVAL;
 
 	finished = 0;
+	free(fates);
+	fates = calloc(n, DEED_QUEUES);
+	if (!fates)
+		return -ENOMEM;
 	memset(abroad, 0, sizeof(*abroad));
 	for (unsigned q = 0; q < DEED_QUEUES && !rc; q++) {
 		workers[q] = (struct worker){.queue = q,
@@ -421,7 +472,7 @@ static int run(uint64_t n, uint64_t seed, bool infer, bool leave, const char *pr
 			rc = -errno;
 		rc = workers[q].error ? workers[q].error : rc;
 	}
-	return rc;
+	return rc ? rc : write_fates(prefix, n * DEED_QUEUES);
 }
 
 static int execute(char *line)
@@ -477,8 +528,8 @@ static void visit(unsigned queue)
 	uint64_t number;
 
 	while (!rte_ring_dequeue(out_of[queue], (void **)&m)) {
-		number = rte_pktmbuf_mtod(m, struct deed_frame *)->number / DEED_QUEUES;
-		if (number % 2) {
+		number = rte_pktmbuf_mtod(m, struct deed_frame *)->number;
+		if (is_freed_abroad(number)) {
 			rte_pktmbuf_free(m);
 			__atomic_fetch_add(&abroad->freed[queue], 1, __ATOMIC_RELEASE);
 		} else if (rte_ring_enqueue(back_to[queue], m)) {

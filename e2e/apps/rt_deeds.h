@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What rt_deeds writes down of the packets that it has offered, and check_ids compares with a
- * recording. */
+/* What rt_deeds writes down: check_ids compares it with a recording, check_fates with a session of
+ * fates. */
 #ifndef RT_DEEDS_H
 #define RT_DEEDS_H
 
@@ -26,6 +26,14 @@ struct deed {
 	uint8_t made;
 	uint8_t has_id; /* that of the packet of this number, as it was received */
 	uint32_t what;  /* for messages */
+};
+
+/* What has become of a packet that was received; a file has a byte for each number. */
+enum deed_fate {
+	DEED_OPEN,
+	DEED_OFFERED,
+	DEED_NOT_OFFERED,
+	DEED_UNKNOWN /* offered, without its flags */
 };
 
 #endif

@@ -70,6 +70,16 @@ static void do_tx(char **words)
 	do_burst(words, false);
 }
 
+static void do_hold(char **words)
+{
+	answer(traffic_hold(number(words, 1)));
+}
+
+static void do_release(char **words)
+{
+	answer(traffic_release(number(words, 1)));
+}
+
 static void do_blast(char **words)
 {
 	answer(traffic_blast(number(words, 1), number(words, 2), shape_arg(words, "workers", 1),
@@ -243,9 +253,11 @@ static const struct {
 	unsigned words; /* minimum, with the name */
 	void (*run)(char **words);
 } commands[] = {
-	{"rx", 3, do_rx},       /* PORT QUEUE [n= burst= len= seg= seq= vlan= qinq= hash= hex=] */
-	{"tx", 3, do_tx},       /* likewise */
-	{"blast", 3, do_blast}, /* PORT QUEUE [workers= n=] */
+	{"rx", 3, do_rx},     /* PORT QUEUE [n= burst= len= seg= seq= vlan= qinq= hash= hex=] */
+	{"tx", 3, do_tx},     /* likewise */
+	{"hold", 2, do_hold}, /* 1: rx keeps what it receives; 0: frees it */
+	{"release", 2, do_release},       /* N */
+	{"blast", 3, do_blast},           /* PORT QUEUE [workers= n=] */
 	{"threads", 3, do_threads},       /* PORT QUEUE [count= n=] */
 	{"crowd", 3, do_crowd},           /* PORT THREADS */
 	{"crowd_send", 2, do_crowd_send}, /* N */

@@ -63,6 +63,39 @@ static void mend(const struct shape *s, struct rte_mbuf **mbufs, uint32_t n)
 	}
 }
 
+#define HELD_MAX 4096
+
+static struct {
+	bool on;
+	uint32_t count;
+	struct rte_mbuf *mbufs[HELD_MAX];
+} held;
+
+int64_t traffic_hold(bool on)
+{
+	held.on = on;
+	return held.count;
+}
+
+int64_t traffic_release(uint32_t n)
+{
+	n = RTE_MIN(n, held.count);
+	rte_pktmbuf_free_bulk(held.mbufs, n);
+	held.count -= n;
+	memmove(held.mbufs, held.mbufs + n, held.count * sizeof(held.mbufs[0]));
+	return n;
+}
+
+static void consume(struct rte_mbuf **mbufs, uint32_t n)
+{
+	if (!held.on || n > HELD_MAX - held.count) {
+		rte_pktmbuf_free_bulk(mbufs, n);
+		return;
+	}
+	memcpy(held.mbufs + held.count, mbufs, n * sizeof(mbufs[0]));
+	held.count += n;
+}
+
 int64_t traffic_rx(uint16_t port, uint16_t queue, const struct shape *s, uint32_t n, uint32_t burst,
 	struct burst_times *times)
 {
@@ -84,7 +117,7 @@ int64_t traffic_rx(uint16_t port, uint16_t queue, const struct shape *s, uint32_
 			return -EIO;
 		times->after_ns = traffic_now_ns();
 		mend(s, mbufs, count);
-		rte_pktmbuf_free_bulk(mbufs, count);
+		consume(mbufs, count);
 	}
 	return n;
 }

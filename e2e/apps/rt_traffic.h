@@ -22,6 +22,11 @@ int64_t traffic_rx(uint16_t port, uint16_t queue, const struct shape *s, uint32_
 int64_t traffic_tx(uint16_t port, uint16_t queue, const struct shape *s, uint32_t n, uint32_t burst,
 	struct burst_times *times);
 
+/* From now on traffic_rx() keeps what it receives, or frees it. Returns the packets kept. */
+int64_t traffic_hold(bool on);
+/* Frees the n oldest of them. Returns how many there were. */
+int64_t traffic_release(uint32_t n);
+
 /* Each worker sends n packets on the same queue; so do non-EAL threads, which start together.
  * Return the sum, or -errno. */
 int64_t traffic_blast(uint16_t port, uint16_t queue, unsigned workers, uint64_t n);

@@ -113,7 +113,7 @@ def exported():
 
 
 def inline(how):
-    text = "".join((REPO / "include/ringtap" / name).read_text() for name in ("reader.h", "monitor.h"))
+    text = "".join((REPO / "include/ringtap" / name).read_text() for name in ("reader.h", "fates.h", "monitor.h"))
     return re.findall(rf"^{how} .*?(ringtap_\w+)\(", text, re.M)
 
 

@@ -214,6 +214,7 @@ struct ringtap_capture_options {
 	 * rings may take up to 60 s whatever it is. */
 	int timeout_ms;
 	enum ringtap_ids ids;
+	bool fates; /* only packets that are not offered, see fates.h */
 };
 
 struct ringtap_capture;
@@ -236,7 +237,7 @@ int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char *dir,
 /* Attaches to the application whose runtime folder is dir, and makes its rings.
  * opts may be NULL. Errors as ringtap_conn_open(), and -ENODEV: a named port does not exist;
  * -EINVAL: filter refused, or unknown or no directions; -E2BIG: no targets or more than 64, or
- * filters too long; of ids: -ENOTSUP: an older probe; -ENOENT, -ENOSPC: no room in mbufs; … */
+ * filters too long; of ids, fates: -ENOTSUP: older probe; -ENOENT, -ENOSPC: no room in mbufs; … */
 static inline int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir,
 	const struct ringtap_target *targets, size_t target_count,
 	const struct ringtap_capture_options *opts)

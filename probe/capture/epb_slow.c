@@ -218,13 +218,54 @@ void rt_epb_unreadable(struct rt_ring *r, const struct rt_tap *tap, unsigned n)
 	rt_trace_drop(rt_load(&tap->port), tap->queue, n, RT_LOSS_UNREADABLE);
 }
 
+/* The record at p has its packet and options; *e has neither length nor time. */
+static void finish(struct rt_ring *r, const struct rt_tap *tap, struct rt_epb *e, uint32_t options,
+	uint64_t ns)
+{
+	uint8_t *p = r->chunk + (r->head & r->mask);
+
+	e->total_len = RT_EPB_HEADER + ((e->cap_len + 3) & ~3u) + options + 4;
+	e->ts_high = (uint32_t)(ns >> 32);
+	e->ts_low = (uint32_t)ns;
+	put32(p + e->total_len - 4, e->total_len);
+	memcpy(p, e, sizeof(*e));
+	rt_compiler_barrier(); /* the record is complete: see rt_epb_mend() */
+	r->head += e->total_len;
+	r->pending[tap->index] = 0;
+	r->counts[tap->index].captured++;
+	r->counts[tap->index].bytes += e->orig_len;
+}
+
+bool rt_epb_kept(
+	struct rt_ring *r, const struct rt_tap *tap, const struct rt_epb_kept *k, uint64_t ns)
+{
+	struct rt_epb e = {.type = RT_EPB_TYPE,
+		.if_index = tap->if_index,
+		.cap_len = RTE_MIN(k->cap, k->len),
+		.orig_len = k->len};
+	uint32_t padded = (e.cap_len + 3) & ~3u;
+	uint64_t dropped = r->pending[tap->index];
+	uint8_t *p, *options;
+
+	if (!make_room(r, tap, (uint64_t)RT_EPB_AROUND + padded))
+		return false;
+	p = r->chunk + (r->head & r->mask) + RT_EPB_HEADER;
+	memset(p + padded - (padded ? 4 : 0), 0, 4);
+	memcpy(p, k->data, e.cap_len);
+	options = p + padded;
+	p = put64(put_common(options, tap), OPT_PACKETID, k->received_ns);
+	if (dropped)
+		p = put64(p, OPT_DROPCOUNT, dropped);
+	finish(r, tap, &e, (uint32_t)(put32(p, 0) - options), ns);
+	return true;
+}
+
 bool rt_epb_slow(struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t ns)
 {
-	struct rt_seg_count *c = &r->counts[tap->index];
 	uint64_t tags;
 	uint32_t tag_len = rt_epb_vlan(m, tap->direction, &tags);
 	uint64_t wire = (uint64_t)m->pkt_len + tag_len;
-	uint32_t cap = (uint32_t)RTE_MIN(wire, tap->snaplen), padded = (cap + 3) & ~3u, total;
+	uint32_t cap = (uint32_t)RTE_MIN(wire, tap->snaplen), padded = (cap + 3) & ~3u;
 	uint64_t need = (uint64_t)RT_EPB_AROUND + padded;
 	struct rt_epb e = {.type = RT_EPB_TYPE, .if_index = tap->if_index, .cap_len = cap};
 	uint8_t *p;
@@ -243,20 +284,10 @@ bool rt_epb_slow(struct rt_ring *r, const struct rt_tap *tap, const struct rte_m
 	p = r->chunk + (r->head & r->mask);
 	memset(p + RT_EPB_HEADER + padded - (padded ? 4 : 0), 0, 4);
 	copy_frame(p + RT_EPB_HEADER, m, tags, tag_len, cap);
-	total = put_options(p + RT_EPB_HEADER + padded, r, tap, m) + RT_EPB_HEADER + padded + 4;
-	put32(p + total - 4, total);
 	if (tap->nic_ts_offset >= 0 && (m->ol_flags & tap->nic_ts_flag))
 		ns = rt_nic_time(rt_load(&tap->nic_clock),
 			*RTE_MBUF_DYNFIELD(m, tap->nic_ts_offset, const uint64_t *), ns);
-	e.total_len = total;
-	e.ts_high = (uint32_t)(ns >> 32);
-	e.ts_low = (uint32_t)ns;
 	e.orig_len = (uint32_t)wire;
-	memcpy(p, &e, sizeof(e));
-	rt_compiler_barrier(); /* the record is complete: see rt_epb_mend() */
-	r->head += total;
-	r->pending[tap->index] = 0;
-	c->captured++;
-	c->bytes += wire;
+	finish(r, tap, &e, put_options(p + RT_EPB_HEADER + padded, r, tap, m), ns);
 	return true;
 }

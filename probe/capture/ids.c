@@ -2,8 +2,6 @@
 /* See ids.h. All but the registration runs in the polling threads. */
 #include "ids.h"
 
-#define PORT_SHIFT   50
-#define PORT_MASK    ((1u << (RT_ID_SOURCE_SHIFT - PORT_SHIFT)) - 1)
 #define THREAD_SHIFT 42
 #define NUMBER_MASK  ((1ull << THREAD_SHIFT) - 1)
 #define USED         (1ull << 63)
@@ -11,7 +9,7 @@
 #define AHEAD        4  /* packets */
 #define SEGMENTS_MAX 4u /* that are searched: headers of the application, then the packet */
 
-static_assert(RT_MAX_THREADS <= 1u << (PORT_SHIFT - THREAD_SHIFT), "the thread fits");
+static_assert(RT_MAX_THREADS <= 1u << (RT_ID_PORT_SHIFT - THREAD_SHIFT), "the thread fits");
 
 struct rt_mbuf_field rt_ids;
 
@@ -54,8 +52,8 @@ void rt_ids_stamp(struct rt_thread *t, uint16_t port, struct rte_mbuf **pkts, un
 {
 	const uint64_t flag = rt_load(&rt_ids.flag);
 	const int32_t offset = rt_load(&rt_ids.offset);
-	const uint64_t common =
-		(uint64_t)(port & PORT_MASK) << PORT_SHIFT | (uint64_t)t->index << THREAD_SHIFT;
+	const uint64_t common = (uint64_t)(port & RT_ID_PORT_MASK) << RT_ID_PORT_SHIFT |
+				(uint64_t)t->index << THREAD_SHIFT;
 	uint64_t number = t->ids;
 
 	if (rt_unlikely(!flag))
@@ -85,7 +83,7 @@ static uint64_t infer_id(const struct rte_mbuf *m)
 	if (m->port == RTE_MBUF_PORT_INVALID || is_shared(m) || RTE_MBUF_CLONED(m))
 		return 0;
 	id = *RTE_MBUF_DYNFIELD(m, rt_load(&rt_ids.offset), const uint64_t *);
-	if (id & USED || (id >> PORT_SHIFT & PORT_MASK) != (m->port & PORT_MASK))
+	if (id & USED || !rt_ids_has_port(id, m->port))
 		return 0;
 	return id;
 }
@@ -104,8 +102,7 @@ uint64_t rt_ids_search(const struct rte_mbuf *m, bool infer)
 		id = *RTE_MBUF_DYNFIELD(s, rt_load(&rt_ids.offset), const uint64_t *);
 		/* Drivers may fill a segment without clearing the flags of its last use: what
 		 * another port has received since has that one's number. */
-		if (m->port == RTE_MBUF_PORT_INVALID ||
-			(id >> PORT_SHIFT & PORT_MASK) == (m->port & PORT_MASK))
+		if (m->port == RTE_MBUF_PORT_INVALID || rt_ids_has_port(id, m->port))
 			return id;
 	}
 	return infer ? infer_id(m) : 0;

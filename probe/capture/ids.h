@@ -50,6 +50,14 @@ uint64_t rt_ids_search(const struct rte_mbuf *m, bool infer);
 
 #define RT_ID_SOURCE_SHIFT (64 - RT_IDS_SOURCE_BITS)
 #define RT_ID_MASK         ((1ull << RT_ID_SOURCE_SHIFT) - 1)
+#define RT_ID_PORT_SHIFT   50
+#define RT_ID_PORT_MASK    ((1u << (RT_ID_SOURCE_SHIFT - RT_ID_PORT_SHIFT)) - 1)
+
+/* Whether it may be an id of packets that this port has received. */
+static inline bool rt_ids_has_port(uint64_t id, uint16_t port)
+{
+	return (id >> RT_ID_PORT_SHIFT & RT_ID_PORT_MASK) == (port & RT_ID_PORT_MASK);
+}
 
 static inline __attribute__((always_inline)) uint64_t rt_ids_of(const struct rte_mbuf *m,
 	const struct rt_tap *tap, enum rt_direction dir, uint64_t flag, int32_t offset)

@@ -8,6 +8,7 @@
 #include <rte_ethdev.h>
 
 #include "epb.h"
+#include "fate.h"
 #include "ids.h"
 #include "probe/core/hook.h"
 #include "nic_time.h"
@@ -59,10 +60,11 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 		.queue = queue,
 		.direction = dir,
 		.wait = s->on_full == RT_ON_FULL_WAIT,
-		.ids = s->ids & (RT_IDS_ON | RT_IDS_INFER),
+		.ids = s->ids & (RT_IDS_ON | RT_IDS_INFER | RT_IDS_FATES),
 		.id_source = (uint64_t)(s->ids >> RT_IDS_SOURCE_SHIFT) << RT_ID_SOURCE_SHIFT,
 		.nic_ts_offset = -1};
-	if (f->nic_clock && dir == RT_DIR_RX &&
+	/* Records of fates have the time of the notice. */
+	if (f->nic_clock && dir == RT_DIR_RX && !(s->ids & RT_IDS_FATES) &&
 		!rt_nic_time_lookup(&t->nic_ts_offset, &t->nic_ts_flag)) {
 		t->nic_clock = f->nic_clock;
 		t->stamped = rt_port_stamped(t->port);
@@ -132,7 +134,9 @@ static void add_tap(struct rt_session *s, uint32_t if_index, enum rt_direction d
 			s->taps_refused++;
 			return;
 		}
-		s->taps[s->tap_count++] = t;
+		/* Pairs with the acquire in tap_of(), fate.c. */
+		rt_store_release(&s->taps[s->tap_count], t);
+		s->tap_count++;
 	}
 	if (s->state == RT_SESSION_ARMED) {
 		fill_tap(s, t);
@@ -309,14 +313,27 @@ struct rt_ring *rt_session_claim_ring(struct rt_session *s, const struct rt_thre
 	return r;
 }
 
+/* With fates, sent ones are those whose fates are wrong: they count as packets lost. */
+static void count_orphans(struct rt_session *s, const struct rt_tap *t, uint64_t n)
+{
+	struct rt_seg_count *c = &s->orphans[t->index];
+
+	if (s->fates && t->direction == RT_DIR_RX) {
+		rt_fetch_add(&c->received, n);
+		rt_fetch_add(&c->unknown, n);
+	} else {
+		rt_fetch_add(&c->seen, n);
+		rt_fetch_add(&c->lost[RT_LOSS_NO_RING], n);
+	}
+}
+
 static void refresh_orphans(struct rt_session *s)
 {
 	for (uint32_t i = 0; i < s->tap_count; i++) {
 		struct rt_tap *t = s->taps[i];
 		uint64_t now = t->linked ? rt_load(&t->hook->orphaned) : t->orphaned;
 
-		rt_fetch_add(&s->orphans[i].seen, now - t->orphaned);
-		rt_fetch_add(&s->orphans[i].lost[RT_LOSS_NO_RING], now - t->orphaned);
+		count_orphans(s, t, now - t->orphaned);
 		if (now != t->orphaned)
 			rt_trace_drop(t->port, t->queue, now - t->orphaned, RT_LOSS_NO_RING);
 		t->orphaned = now;
@@ -348,6 +365,13 @@ void rt_session_refresh(struct rt_session *s, uint32_t age_ms)
 	refresh_orphans(s);
 	for (uint32_t i = 0; i < s->if_count; i++)
 		refresh_nic(s, i, age_ms);
+}
+
+void rt_session_tick(struct rt_session *s, uint64_t now_ms)
+{
+	rt_chunks_tick(&s->chunks, s->rings);
+	if (s->fates)
+		rt_fates_walk(s, now_ms);
 }
 
 bool rt_session_sane(const struct rt_session *s)

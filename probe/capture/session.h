@@ -17,6 +17,7 @@
 #include "probe/core/shm.h"
 #include "probe/core/thread.h"
 
+struct rt_fates;
 struct rt_filter;
 struct rt_hook;
 struct rt_session;
@@ -38,7 +39,7 @@ struct rt_tap {
 	uint64_t nic_ts_flag;
 	bool stamped; /* packets are stamped with CLOCK_REALTIME, in order: rt_port_stamped() */
 	struct rt_nic_clock *nic_clock;
-	uint32_t ids;       /* RT_IDS_ON, RT_IDS_INFER; 0: records have none */
+	uint32_t ids;       /* RT_IDS_ON, RT_IDS_INFER, RT_IDS_FATES; 0: records have none */
 	uint64_t id_source; /* in the top bits of each id */
 	/* Trailers without their total length, see probe/capture/epb.h. */
 	uint8_t trailer[32];
@@ -81,6 +82,7 @@ struct rt_session {
 	uint32_t stopping;            /* a thread that waits for room must leave */
 	struct rt_seg_count *orphans; /* the row of threads without ring; atomic adds */
 	struct rt_ring no_ring;
+	struct rt_fates *fates; /* NULL: records of packets instead */
 
 	/* Control thread only. */
 	enum rt_session_state state;
@@ -133,8 +135,9 @@ static inline uint64_t rt_now_ms(void)
 }
 
 /* Lays out the memory: how many rings, and near which CPUs. The hooks stay installed, idle,
- * until the connection ends. */
-void rt_session_lay_out(struct rt_session *s, struct rt_msg_layout *out);
+ * until the connection ends. *fates: all 0 if the session has none. */
+void rt_session_lay_out(
+	struct rt_session *s, struct rt_msg_layout *out, struct rt_msg_fates *fates);
 
 /* Attaches the memory that the reader has made; the caller closes fds. 0 or -errno, then a
  * sentence is in err (RT_TEXT_LEN bytes) and the session can only be stopped. */
@@ -150,8 +153,9 @@ void rt_session_publish(struct rt_session *s);
 void rt_session_free_filters(struct rt_filter **filters, uint32_t count);
 
 /* Makes a request for other filters: a copy of the session's targets, all with this program, which
- * is taken over; count 0: none. -EBUSY: the last change is not over; -ENOMEM; then a sentence is
- * in err. The caller frees *req with rt_request_free(), also after an error. */
+ * is taken over; count 0: none. -EBUSY: the last change is not over; -EINVAL: the session has
+ * fates; -ENOMEM; then a sentence is in err. The caller frees *req with rt_request_free(), also
+ * after an error. */
 int rt_session_filter_request(struct rt_session *s, struct rt_request *req, struct rt_insn *insns,
 	uint32_t count, char *err);
 /* Takes over req->filters; *req is NULL then. Threads may use the old ones until
@@ -166,6 +170,9 @@ void rt_session_rescan(struct rt_session *s);
 /* Refreshes the NIC's counters, from a reading at most age_ms old, and those of threads without
  * a slot. */
 void rt_session_refresh(struct rt_session *s, uint32_t age_ms);
+
+/* What an armed session needs at every tick. */
+void rt_session_tick(struct rt_session *s, uint64_t now_ms);
 
 /* False: the reader has written invalid values into its tails. */
 bool rt_session_sane(const struct rt_session *s);

@@ -30,6 +30,10 @@ int rt_session_filter_request(struct rt_session *s, struct rt_request *req, stru
 		snprintf(err, RT_TEXT_LEN, "the filter is being changed already");
 		return -EBUSY;
 	}
+	if (s->ids & RT_IDS_FATES) {
+		snprintf(err, RT_TEXT_LEN, "fates are of all packets, not of those of a filter");
+		return -EINVAL;
+	}
 	req->targets = malloc(s->target_count * sizeof(*req->targets));
 	if (!req->targets) {
 		snprintf(err, RT_TEXT_LEN, "not enough memory");

@@ -9,6 +9,7 @@
 #include <rte_lcore.h>
 
 #include "epb.h"
+#include "fate.h"
 #include "ids.h"
 #include "probe/monitor/stats.h"
 #include "probe/core/hook.h"
@@ -216,13 +217,31 @@ static void bound_snaplens(struct rt_session *s)
 		s->taps[i]->snaplen = RTE_MIN(s->taps[i]->snaplen, longest);
 }
 
-void rt_session_lay_out(struct rt_session *s, struct rt_msg_layout *out)
+/* What the reader makes besides. The table lies in the segment. */
+static void add_fates(struct rt_session *s, struct rt_msg_fates *out)
+{
+	uint32_t snap = 0;
+
+	*out = (struct rt_msg_fates){0};
+	if (!(s->ids & RT_IDS_FATES))
+		return;
+	for (uint32_t i = 0; i < s->target_count; i++)
+		snap = RTE_MAX(snap, s->targets[i].snaplen);
+	snap = (RTE_MIN(snap, RT_FATE_SNAP_MAX) + 63) / 64 * 64;
+	rt_shm_add_fates(&s->shm, rt_fates_bits(rt_fates_mbufs(), snap, s->buffer_most), snap);
+	*out = (struct rt_msg_fates){.bits = s->shm.h.fate_bits,
+		.stride = s->shm.h.fate_stride,
+		.bytes = rt_shm_fate_bytes(&s->shm.h)};
+}
+
+void rt_session_lay_out(struct rt_session *s, struct rt_msg_layout *out, struct rt_msg_fates *fates)
 {
 	uint32_t n = 0;
 
 	s->polling = threads_seen(s);
 	rt_shm_lay_out(&s->shm, rings_needed(&s->polling), buffer_wanted(s), s->tap_capacity);
 	bound_snaplens(s);
+	add_fates(s, fates);
 	s->state = RT_SESSION_LAID_OUT;
 	*out = (struct rt_msg_layout){.ring_count = s->shm.ring_count,
 		.if_capacity = s->shm.h.if_capacity,
@@ -286,6 +305,10 @@ int rt_session_ready(struct rt_session *s, const int fds[RT_FD_COUNT],
 		return ret;
 	s->shm = shm;
 	ret = make_rings(s);
+	if (!ret && s->ids & RT_IDS_FATES) {
+		s->fates = rt_fates_new(s);
+		ret = s->fates ? 0 : -ENOMEM;
+	}
 	if (ret) {
 		snprintf(err, RT_TEXT_LEN, "not enough memory");
 		return ret;
@@ -325,6 +348,8 @@ void rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock)
 	rt_store_release(&s->shm.header->state, RT_SEG_ARMED);
 	s->state = RT_SESSION_ARMED;
 	hold_stamped(s);
+	if (s->fates)
+		rt_fates_walk(s, rt_now_ms()); /* finds the pools */
 	rt_session_publish(s);
 }
 
@@ -336,6 +361,8 @@ static void mend_rings(struct rt_session *s)
 
 		if (!r->open)
 			continue;
+		if (s->fates)
+			rt_fates_mend(s->fates, r);
 		rt_epb_mend(r);
 		rt_ring_publish(r);
 	}
@@ -346,6 +373,8 @@ bool rt_session_stopped(struct rt_session *s)
 	if (s->state == RT_SESSION_STOPPING && rt_grace_over(&s->grace)) {
 		s->state = RT_SESSION_STOPPED;
 		mend_rings(s);
+		if (s->fates && !s->abandoned)
+			rt_fates_walk_last(s);
 		/* Counters and heads are final before it: RT_MSG_STOPPED notifies this session's
 		 * reader, other processes may read the state. */
 		if (s->shm.header)
@@ -357,6 +386,7 @@ bool rt_session_stopped(struct rt_session *s)
 void rt_session_free(struct rt_session *s)
 {
 	rt_shm_destroy(&s->shm);
+	rt_fates_free(s->fates);
 	for (uint32_t i = 0; i < s->tap_count; i++) {
 		free(s->taps[i]->spare);
 		free(s->taps[i]);

@@ -310,11 +310,16 @@ bool rt_conn_serve(struct rt_conn *c, const struct rt_clock_line *clock)
 
 static bool send_layout(struct rt_conn *c)
 {
-	struct rt_msg_layout m;
+	struct {
+		struct rt_msg_layout layout;
+		struct rt_msg_fates fates;
+	} m;
 
-	rt_session_lay_out(c->session, &m);
-	rt_msg_init(&m.h, RT_MSG_LAYOUT, sizeof(m));
-	return rt_msg_send(c->fd, &m.h, NULL, 0) == 0;
+	rt_session_lay_out(c->session, &m.layout, &m.fates);
+	rt_msg_init(&m.layout.h, RT_MSG_LAYOUT,
+		m.fates.bytes ? (uint32_t)(offsetof(__typeof__(m), fates) + sizeof(m.fates))
+			      : sizeof(m.layout));
+	return rt_msg_send(c->fd, &m.layout.h, NULL, 0) == 0;
 }
 
 bool rt_conn_advance(struct rt_conn *c, uint64_t now_ms, const struct rt_clock_line *clock)

@@ -218,7 +218,7 @@ static void tick(void)
 			continue;
 		rt_session_rescan(s);
 		if (s->state == RT_SESSION_ARMED)
-			rt_chunks_tick(&s->chunks, s->rings);
+			rt_session_tick(s, now);
 		if (s->state == RT_SESSION_ARMED && now - ctl.counters_ms >= COUNTERS_MS)
 			rt_session_refresh(s, COUNTERS_MS - TICK_MS);
 	}

@@ -20,6 +20,7 @@ struct rt_tapset {
 	uint32_t wait_from; /* the taps from here on may wait for their readers */
 	bool gives_ids;     /* to received packets */
 	bool uses_ids;      /* of sent packets; see rt_ids_use() */
+	bool fates;         /* some taps are of sessions with fates */
 	uint16_t port;
 	struct rt_tap *tap[RT_HOOK_TAPS];
 	struct rt_tapset *next_free; /* control thread: waiting for a grace period */

@@ -8,6 +8,7 @@
 #include <rte_mbuf_dyn.h>
 
 #include "probe/capture/epb.h"
+#include "probe/capture/fate.h"
 #include "probe/capture/ids.h"
 #include "probe/monitor/burst.h"
 #include "probe/capture/filter.h"
@@ -124,6 +125,21 @@ static void feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **
 	r->open = 0;
 }
 
+static __rte_noinline void feed_fates(struct rt_ring *r, const struct rt_tap *tap,
+	struct rte_mbuf **pkts, unsigned n, uint64_t ns)
+{
+	rt_fates_feed(r->chunk ? r : NULL, tap, pkts, n, ns);
+	if (r->chunk)
+		rt_ring_end(r);
+}
+
+static __rte_noinline void mend(const struct rt_session *s, struct rt_ring *r)
+{
+	if (s->fates)
+		rt_fates_mend(s->fates, r);
+	rt_epb_mend(r);
+}
+
 static inline struct rt_ring *ring_of(struct rt_session *s, const struct rt_thread *t)
 {
 	struct rt_ring *r = s->ring_of[t->index];
@@ -144,7 +160,7 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 		if (rt_unlikely(ring[i]->chunk == NULL))
 			continue;
 		if (rt_unlikely(ring[i]->open))
-			rt_epb_mend(ring[i]);
+			mend(set->tap[i]->session, ring[i]);
 		rt_ring_begin(ring[i]);
 	}
 	rt_compiler_barrier(); /* busy first, then the time: the watermark depends on it */
@@ -153,6 +169,10 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 	if (rt_unlikely(set->gives_ids) && !first)
 		rt_ids_stamp(t, set->port, pkts, n);
 	for (unsigned i = first; i < last; i++) {
+		if (rt_unlikely(set->fates) && set->tap[i]->ids & RT_IDS_FATES) {
+			feed_fates(ring[i], set->tap[i], pkts, n, ns);
+			continue;
+		}
 		if (rt_unlikely(ring[i]->chunk == NULL)) {
 			count_orphans(set->tap[i]->session, set->tap[i], n);
 			continue;

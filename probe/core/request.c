@@ -40,8 +40,26 @@ static bool knows_ids(const struct rt_msg_open *o)
 
 	if (o->h.type != RT_MSG_OPEN_IDS)
 		return !o->ids;
-	return flags & RT_IDS_ON && !(flags & ~(RT_IDS_ON | RT_IDS_INFER)) &&
+	return flags & RT_IDS_ON && !(flags & ~(RT_IDS_ON | RT_IDS_INFER | RT_IDS_FATES)) &&
 	       o->ids >> RT_IDS_SOURCE_SHIFT < 1u << RT_IDS_SOURCE_BITS;
+}
+
+/* A packet that is sent where nobody looks would count as not offered. */
+static int check_fates(const struct rt_request *req, char *err)
+{
+	if (!(req->open.ids & RT_IDS_FATES))
+		return 0;
+	if (req->open.on_full != RT_ON_FULL_DROP || req->open.timestamp != RT_TIMESTAMP_TSC)
+		return refuse(err, "fates neither wait for the reader nor have the NIC's time");
+	for (uint32_t i = 0; i < req->open.target_count; i++) {
+		const struct rt_msg_target *w = &req->targets[i];
+
+		if (w->directions != (RT_TARGET_RX | RT_TARGET_TX) || w->queue != RT_QUEUE_ALL)
+			return refuse(err, "fates need all queues in both directions");
+		if (w->insn_first != RT_NO_FILTER)
+			return refuse(err, "fates are of all packets, not of those of a filter");
+	}
+	return 0;
 }
 
 static int check_open(const struct rt_msg_open *o, size_t len, char *err)
@@ -83,7 +101,7 @@ int rt_request_parse(struct rt_request *req, const void *msg, size_t len, char *
 			insns_size);
 	for (uint32_t i = 0; i < req->open.target_count && !ret; i++)
 		ret = check_target(&req->targets[i], req->open.insn_count, err);
-	return ret;
+	return ret ? ret : check_fates(req, err);
 }
 
 void rt_request_free(struct rt_request *req)

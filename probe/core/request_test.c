@@ -132,7 +132,7 @@ static void test_options_are_checked(void **state)
 static void test_ids_are_checked(void **state)
 {
 	static const uint32_t bad[] = {
-		RT_IDS_INFER, RT_IDS_ON | 4, RT_IDS_ON | 16u << RT_IDS_SOURCE_SHIFT};
+		RT_IDS_INFER, RT_IDS_FATES, RT_IDS_ON | 8, RT_IDS_ON | 16u << RT_IDS_SOURCE_SHIFT};
 	struct message m = good();
 
 	m.open.ids = RT_IDS_ON | RT_IDS_INFER | 15u << RT_IDS_SOURCE_SHIFT;
@@ -145,6 +145,44 @@ static void test_ids_are_checked(void **state)
 		assert_int_equal(parse(&m), -EINVAL);
 	}
 	m.open.ids = 0;
+	assert_int_equal(parse(&m), -EINVAL);
+}
+
+static struct message with_fates(void)
+{
+	struct message m = good();
+
+	m.open.h.type = RT_MSG_OPEN_IDS;
+	m.open.ids = RT_IDS_ON | RT_IDS_FATES;
+	m.open.on_full = RT_ON_FULL_DROP;
+	m.open.timestamp = RT_TIMESTAMP_TSC;
+	for (int i = 0; i < 2; i++) {
+		m.target[i].queue = RT_QUEUE_ALL;
+		m.target[i].directions = RT_TARGET_RX | RT_TARGET_TX;
+		m.target[i].insn_first = RT_NO_FILTER;
+	}
+	return m;
+}
+
+static void test_fates_are_of_all_packets(void **state)
+{
+	struct message m = with_fates();
+
+	assert_int_equal(parse(&m), 0);
+	m.open.on_full = RT_ON_FULL_WAIT;
+	assert_int_equal(parse(&m), -EINVAL);
+	m = with_fates();
+	m.open.timestamp = RT_TIMESTAMP_NIC;
+	assert_int_equal(parse(&m), -EINVAL);
+	m = with_fates();
+	m.target[1].queue = 0;
+	assert_int_equal(parse(&m), -EINVAL);
+	m = with_fates();
+	m.target[1].directions = RT_TARGET_RX;
+	assert_int_equal(parse(&m), -EINVAL);
+	m = with_fates();
+	m.target[1].insn_first = 0;
+	m.target[1].insn_count = 1;
 	assert_int_equal(parse(&m), -EINVAL);
 }
 
@@ -250,6 +288,7 @@ int main(void)
 		cmocka_unit_test(test_number_of_instructions_is_bounded),
 		cmocka_unit_test(test_options_are_checked),
 		cmocka_unit_test(test_ids_are_checked),
+		cmocka_unit_test(test_fates_are_of_all_packets),
 		cmocka_unit_test(test_unterminated_port_name_is_refused),
 		cmocka_unit_test(test_directions_are_checked),
 		cmocka_unit_test(test_queue_is_checked),

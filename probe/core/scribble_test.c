@@ -17,6 +17,7 @@
 #include <rte_ethdev.h>
 
 #include "hook.h"
+#include "probe/capture/fate.h"
 #include "request.h"
 #include "test_eal.h"
 #include "test_ports.h"
@@ -47,13 +48,13 @@ static void poll_once(uint32_t seed)
 
 /* ---- sessions ---- */
 
-static struct rt_session *open_session(void)
+static struct rt_session *open_session(uint32_t ids)
 {
 	struct rt_msg_target target = {.queue = RT_QUEUE_ALL,
 		.directions = RT_TARGET_RX | RT_TARGET_TX,
 		.snaplen = 600,
 		.insn_first = RT_NO_FILTER};
-	const struct rt_msg_open open = {.buffer_size = TEST_RING};
+	const struct rt_msg_open open = {.buffer_size = TEST_RING, .ids = ids};
 	struct rt_session *s = test_session_open(&open, &target, NULL);
 
 	poll_once(0);
@@ -101,13 +102,31 @@ static void *scribble(void *arg)
 	return NULL;
 }
 
-static void run(bool tails)
+/* The work of the control thread, under a reader that overwrites what it sees. */
+static void tend(struct rt_session *bad)
 {
-	struct rt_session *good = open_session(), *bad = open_session();
+	char err[RT_TEXT_LEN];
+
+	rt_session_rescan(bad);
+	rt_session_refresh(bad, 0);
+	rt_session_tick(bad, rt_now_ms());
+	if (bad->fates) {
+		rt_fates_walk_last(bad);
+		assert_int_equal(test_set_filter(bad, NULL, err), -EINVAL);
+	} else {
+		assert_int_equal(test_set_filter(bad, NULL, err), 0);
+		while (!rt_session_filter_settled(bad))
+			sched_yield();
+	}
+	rt_clock_publish(bad->shm.clock, test_clock());
+}
+
+static void run(bool tails, uint32_t ids)
+{
+	struct rt_session *good = open_session(0), *bad = open_session(ids);
 	struct scribbler w = {.shm = &bad->shm, .tails = tails};
 	const struct rt_seg_count *c = good->shm.counts;
 	uint64_t polls = 0;
-	char err[RT_TEXT_LEN];
 
 	assert_int_equal(pthread_create(&w.thread, NULL, scribble, &w), 0);
 	for (; rt_load_acquire(&w.rounds) < ROUNDS || polls < ROUNDS; polls++) {
@@ -115,13 +134,7 @@ static void run(bool tails)
 		release(good);
 		if (!tails)
 			release(bad);
-		/* The work of the control thread. */
-		rt_session_rescan(bad);
-		rt_session_refresh(bad, 0);
-		assert_int_equal(test_set_filter(bad, NULL, err), 0);
-		while (!rt_session_filter_settled(bad))
-			sched_yield();
-		rt_clock_publish(bad->shm.clock, test_clock());
+		tend(bad);
 		assert_true(rt_session_sane(good));
 		if (!tails)
 			assert_true(rt_session_sane(bad));
@@ -147,12 +160,17 @@ static void run(bool tails)
 
 static void test_overwritten_segment_and_rings_affect_only_this_session(void **state)
 {
-	run(false);
+	run(false, 0);
 }
 
 static void test_overwritten_tails_are_detected(void **state)
 {
-	run(true);
+	run(true, 0);
+}
+
+static void test_overwritten_fates_affect_only_this_session(void **state)
+{
+	run(false, RT_IDS_ON | RT_IDS_FATES);
 }
 
 int main(void)
@@ -160,6 +178,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_overwritten_segment_and_rings_affect_only_this_session),
 		cmocka_unit_test(test_overwritten_tails_are_detected),
+		cmocka_unit_test(test_overwritten_fates_affect_only_this_session),
 	};
 	int failed;
 

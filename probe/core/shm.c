@@ -71,22 +71,28 @@ static int check_kind(int fd, int which, char *err)
 	return 0;
 }
 
-/* Huge pages need addresses that are multiples of their size. */
-static int map_data(struct rt_shm *m, int fd)
+/* Huge pages need addresses that are multiples of their size. NULL: see errno. */
+static void *map_aligned(int fd, uint64_t bytes, void **base, uint64_t *span)
 {
-	void *at;
+	void *p, *at;
 
-	m->data_span = m->bytes[RT_FD_DATA] + RT_CHUNK_MAX;
-	m->data_base = mmap(NULL, m->data_span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (m->data_base == MAP_FAILED) {
-		m->data_base = NULL;
-		return -errno;
-	}
-	at = (void *)round_up((uintptr_t)m->data_base, RT_CHUNK_MAX);
-	if (mmap(at, m->bytes[RT_FD_DATA], PROT_NONE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
-		return -errno;
-	m->data = at;
-	return 0;
+	*span = bytes + RT_CHUNK_MAX;
+	p = mmap(NULL, *span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	*base = p;
+	at = (void *)round_up((uintptr_t)p, RT_CHUNK_MAX);
+	p = mmap(at, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, fd, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static struct rt_seg_header *map_segment(struct rt_shm *m, int fd)
+{
+	uint64_t bytes = m->bytes[RT_FD_SEGMENT];
+
+	if (!m->h.fate_offset)
+		return map_shared(fd, bytes, PROT_NONE);
+	return map_aligned(fd, bytes, &m->segment_base, &m->segment_span);
 }
 
 /* Without access rights: no page can be touched, not even by mlockall(MCL_FUTURE). */
@@ -94,13 +100,14 @@ static int map_all(struct rt_shm *m, const int fds[RT_FD_COUNT], char *err)
 {
 	int ret = 0;
 
-	m->header = map_shared(fds[RT_FD_SEGMENT], m->bytes[RT_FD_SEGMENT], PROT_NONE);
+	m->header = map_segment(m, fds[RT_FD_SEGMENT]);
 	if (m->header)
 		m->tails = map_shared(fds[RT_FD_TAILS], m->bytes[RT_FD_TAILS], PROT_NONE);
-	if (!m->header || !m->tails)
+	if (m->tails)
+		m->data = map_aligned(
+			fds[RT_FD_DATA], m->bytes[RT_FD_DATA], &m->data_base, &m->data_span);
+	if (!m->data)
 		ret = -errno;
-	if (!ret)
-		ret = map_data(m, fds[RT_FD_DATA]);
 	if (!ret)
 		return 0;
 	snprintf(err, RT_TEXT_LEN, "the application cannot map the reader's memory: %s",
@@ -199,6 +206,29 @@ void rt_shm_lay_out(struct rt_shm *m, uint32_t rings, uint64_t buffer_size, uint
 	m->bytes[RT_FD_TAILS] = round_up(sizeof(struct rt_seg_tail) * rings, page_size());
 }
 
+void rt_shm_add_fates(struct rt_shm *m, uint32_t bits, uint32_t snap)
+{
+	struct rt_seg_header *h = &m->h;
+	uint64_t at = h->segment_size, table;
+
+	h->fate_bits = bits;
+	h->fate_snap = snap;
+	h->fate_stride = (uint32_t)sizeof(struct rt_seg_fate) + snap;
+	h->fate_pool_offset = at;
+	at += sizeof(struct rt_seg_fate_pool) * RT_FATE_POOLS;
+	table = (uint64_t)h->fate_stride << bits;
+	h->fate_offset = round_up(at, table < RT_HUGE_PAGE ? 128 : RT_HUGE_PAGE);
+	h->segment_size = round_up(h->fate_offset + table, page_size());
+	m->bytes[RT_FD_SEGMENT] = h->segment_size;
+}
+
+uint64_t rt_shm_fate_bytes(const struct rt_seg_header *h)
+{
+	return h->fate_offset ? ((uint64_t)h->fate_stride << h->fate_bits) +
+					sizeof(struct rt_seg_fate_pool) * RT_FATE_POOLS
+			      : 0;
+}
+
 static void fill_in(struct rt_shm *m)
 {
 	uint8_t *base = (uint8_t *)m->header;
@@ -210,6 +240,10 @@ static void fill_in(struct rt_shm *m)
 	m->rings = (void *)(base + m->h.ring_offset);
 	m->counts = (void *)(base + m->h.count_offset);
 	m->orders = (void *)(base + m->h.order_offset);
+	if (m->h.fate_offset) {
+		m->fates = base + m->h.fate_offset;
+		m->fate_pools = (void *)(base + m->h.fate_pool_offset);
+	}
 	for (uint32_t i = 0; i < m->ring_count; i++)
 		m->rings[i].lcore = UINT32_MAX;
 }
@@ -238,7 +272,9 @@ void rt_shm_destroy(struct rt_shm *m)
 {
 	if (m->data_base)
 		munmap(m->data_base, m->data_span);
-	if (m->header)
+	if (m->segment_base)
+		munmap(m->segment_base, m->segment_span);
+	else if (m->header)
 		munmap(m->header, m->bytes[RT_FD_SEGMENT]);
 	if (m->tails)
 		munmap(m->tails, m->bytes[RT_FD_TAILS]);

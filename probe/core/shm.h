@@ -20,15 +20,18 @@ struct rt_shm {
 	struct rt_seg_ring *rings;
 	struct rt_seg_count *counts;
 	struct rt_seg_tail *tails;
-	uint32_t *orders;            /* ring_count * order_count */
+	uint32_t *orders; /* ring_count * order_count */
+	uint8_t *fates;   /* table of fates; NULL: none */
+	struct rt_seg_fate_pool *fate_pools;
 	uint8_t *data;               /* chunk_count * chunk_size */
 	struct rt_seg_header h;      /* as laid out; private */
 	uint64_t bytes[RT_FD_COUNT]; /* exact size of each memory */
 	uint64_t chunk_size;
 	uint32_t chunk_count, order_count;
 	uint32_t ring_count, tap_capacity;
-	void *data_base; /* reservation that holds the data, aligned */
-	uint64_t data_span;
+	/* Reservations that hold data and segment, aligned. */
+	void *data_base, *segment_base;
+	uint64_t data_span, segment_span;
 };
 
 /* Seals: no process can shrink, grow or punch holes into it, or map it writable again. 0 or
@@ -38,6 +41,13 @@ int rt_shm_seal(int fd);
 /* Fills in sizes and offsets; nothing is allocated. The buffer is rounded up to whole chunks, and
  * to RT_CHUNKS_OF_RING for each ring. */
 void rt_shm_lay_out(struct rt_shm *m, uint32_t rings, uint64_t buffer_size, uint32_t taps);
+
+/* Adds a table of fates to what has been laid out: 2^bits entries, with snap bytes of each packet
+ * (a multiple of 64, RT_FATE_SNAP_MAX at most). */
+void rt_shm_add_fates(struct rt_shm *m, uint32_t bits, uint32_t snap);
+
+/* Bytes of the tables of fates and of their pools; 0: none. */
+uint64_t rt_shm_fate_bytes(const struct rt_seg_header *h);
 
 /* Maps, seals and checks the reader's memory, makes all of it present in the page tables, and fills
  * in header and tables; clock and counters are left as they are. fds stay the caller's and are not

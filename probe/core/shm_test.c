@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "common/pages.h"
 #include "common/proto.h"
 #include "shm.h"
 #include "test_eal.h"
@@ -89,6 +90,32 @@ static void test_sizes_agree_with_the_header(void **state)
 	assert_int_equal(size_of(RT_FD_SEGMENT), m.header->segment_size);
 	assert_int_equal(size_of(RT_FD_DATA), BUFFER);
 	assert_true(size_of(RT_FD_TAILS) >= RINGS * sizeof(struct rt_seg_tail));
+}
+
+static void test_table_of_fates_is_behind_the_others(void **state)
+{
+	const uint32_t bits[] = {12, 15}; /* 0.75 and 6 MiB */
+
+	for (unsigned i = 0; i < 2; i++) {
+		const struct rt_seg_header *h = &m.h;
+
+		tear_down(state);
+		rt_shm_lay_out(&m, RINGS, BUFFER, TAPS);
+		assert_int_equal(rt_shm_fate_bytes(h), 0);
+		rt_shm_add_fates(&m, bits[i], 128);
+		assert_true(h->fate_pool_offset >=
+			    h->order_offset + RINGS * h->order_count * sizeof(uint32_t));
+		assert_true(h->fate_offset >=
+			    h->fate_pool_offset + RT_FATE_POOLS * sizeof(struct rt_seg_fate_pool));
+		assert_int_equal(h->fate_offset % (i ? RT_HUGE_PAGE : 128), 0);
+		assert_true(h->segment_size >= h->fate_offset + (192ull << bits[i]));
+		test_shm_memory(&m, fds);
+		assert_int_equal(rt_shm_attach(&m, fds, err), 0);
+		assert_ptr_equal(m.fates, (uint8_t *)m.header + m.header->fate_offset);
+		assert_int_equal((uintptr_t)m.fates % (i ? RT_HUGE_PAGE : 128), 0);
+		assert_int_equal(m.fates[(192ull << bits[i]) - 1], 0);
+		assert_int_equal(m.header->fate_bits, bits[i]);
+	}
 }
 
 struct range {
@@ -253,6 +280,7 @@ int main(void)
 		cmocka_unit_test(test_buffers_are_cut_into_chunks),
 		with_shm(test_sizes_agree_with_the_header),
 		with_shm(test_tables_do_not_overlap),
+		with_shm(test_table_of_fates_is_behind_the_others),
 		with_shm(test_lines_of_producers_are_their_own),
 		with_shm(test_tables_begin_empty),
 		with_shm(test_all_pages_are_populated),

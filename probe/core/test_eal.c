@@ -133,11 +133,15 @@ void test_shm_memory(const struct rt_shm *m, int fds[RT_FD_COUNT])
 		.chunk_count = m->chunk_count,
 		.order_count = m->order_count,
 		.chunk_size = m->chunk_size};
+	struct rt_msg_fates f = {.bits = m->h.fate_bits,
+		.stride = m->h.fate_stride,
+		.bytes = rt_shm_fate_bytes(&m->h)};
 	struct rt_memory memory;
 	char err[RT_TEXT_LEN];
 
 	memcpy(l.bytes, m->bytes, sizeof(l.bytes));
-	if (rt_memory_make(&memory, &l, m->bytes[RT_FD_DATA], err, sizeof(err)))
+	if (rt_memory_make(
+		    &memory, &l, f.bytes ? &f : NULL, m->bytes[RT_FD_DATA], err, sizeof(err)))
 		abort();
 	for (int i = 0; i < RT_FD_COUNT; i++) {
 		fds[i] = memory.fd[i];
@@ -162,10 +166,11 @@ void test_shm_make(struct rt_shm *m, uint32_t rings, uint64_t buffer_size, uint3
 void test_session_ready(struct rt_session *s, const struct rt_clock_line *clock)
 {
 	struct rt_msg_layout layout;
+	struct rt_msg_fates fates;
 	int fds[RT_FD_COUNT];
 	char err[RT_TEXT_LEN];
 
-	rt_session_lay_out(s, &layout);
+	rt_session_lay_out(s, &layout, &fates);
 	test_shm_memory(&s->shm, fds);
 	if (rt_session_ready(s, fds, clock, err))
 		fail_msg("%s", err);

@@ -1,45 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The statistics' mempools. The application may create and free pools meanwhile. rte_mempool_walk()
- * keeps out creators only, rte_mempool_free() takes another lock; so both are held, in the order in
- * which a creator takes them. A pool that has been found cannot be freed until they are released;
- * the thread that frees it spins for the few microseconds that this takes.
- */
+/* The statistics' mempools. */
 #include <stdio.h>
 #include <string.h>
 
-#include <rte_eal_memconfig.h>
 #include <rte_mbuf.h>
 #include <rte_memory.h>
 #include <rte_mempool.h>
-#include <rte_tailq.h>
 
 #include "common/ipc.h"
+#include "probe/core/mempools.h"
 #include "stats.h"
-#include "probe/core/teardown.h"
-
-#define POOL_TAILQ "RTE_MEMPOOL" /* lib/mempool/rte_mempool.c */
-
-TAILQ_HEAD(pool_list, rte_tailq_entry);
-
-/* A pool that is created but not filled yet has no ops to call, and its lists may grow. */
-static bool usable(const struct rte_mempool *mp)
-{
-	return mp->flags & RTE_MEMPOOL_F_POOL_CREATED && mp->populated_size == mp->size &&
-	       mp->pool_data;
-}
-
-/* The first object, if the pool is one of packet buffers. */
-static const struct rte_mbuf *first_mbuf(const struct rte_mempool *mp)
-{
-	const struct rte_mempool_objhdr *h = STAILQ_FIRST(&mp->elt_list);
-	const struct rte_mbuf *m = (const void *)(h + 1);
-
-	if (!h || mp->private_data_size < sizeof(struct rte_pktmbuf_pool_private) ||
-		mp->elt_size < sizeof(struct rte_mbuf))
-		return NULL;
-	return m->pool == mp && m->buf_addr ? m : NULL;
-}
 
 static void show_place(struct rt_stat_pool *p, struct rte_mempool *mp)
 {
@@ -59,7 +29,7 @@ static void show_place(struct rt_stat_pool *p, struct rte_mempool *mp)
 /* Where packets lie, which is outside the pool if its buffers are external. */
 static uintptr_t show_buffers(struct rt_stat_pool *p, struct rte_mempool *mp)
 {
-	const struct rte_mbuf *m = first_mbuf(mp);
+	const struct rte_mbuf *m = rt_mempool_first_mbuf(mp);
 	uintptr_t where = m ? (uintptr_t)m->buf_addr : p->base;
 	const struct rte_memseg_list *msl = rte_mem_virt2memseg_list((void *)where);
 
@@ -183,67 +153,51 @@ static bool pages_known(const struct rt_stat_pool *p)
 	return p->memory == RT_MEM_DPDK && p->page_bytes > 4096;
 }
 
-/* Returns how many are new; their entries are not yet counted. unknown: how many of them need
- * the kernel's page sizes. */
-static uint32_t walk(
-	struct rt_stats *f, uint64_t *seen, struct newcomer *unknown, uint32_t *unknown_count)
+struct walk {
+	struct rt_stats *f;
+	uint64_t seen;                          /* a bit for each entry of f */
+	uint32_t count, fresh, beyond;          /* entries before; new ones; without an entry */
+	struct newcomer unknown[RT_STAT_POOLS]; /* that need the kernel's page sizes */
+	uint32_t unknown_count;
+};
+
+static void show_pool(struct rte_mempool *mp, void *arg)
 {
-	struct pool_list *list = RTE_TAILQ_LOOKUP(POOL_TAILQ, pool_list);
-	uint32_t count = RTE_MIN(f->header->pool_count, (uint32_t)RT_STAT_POOLS), n = 0;
-	uint32_t beyond = 0;
-	struct rte_tailq_entry *entry;
+	struct walk *w = arg;
+	struct rt_stat_pool *p = find_pool(w->f, mp);
+	bool fresh = !p;
 
-	if (!list || rt_teardown_late()) /* their list may be unmapped */
-		return 0;
-	rte_mcfg_mempool_read_lock();
-	rte_mcfg_tailq_read_lock();
-	TAILQ_FOREACH(entry, list, next)
-	{
-		struct rte_mempool *mp = entry->data;
-		struct rt_stat_pool *p;
-		bool fresh;
-
-		if (!usable(mp))
-			continue;
-		p = find_pool(f, mp);
-		if (!p && count + n == RT_STAT_POOLS) {
-			beyond++;
-			continue;
-		}
-		fresh = !p;
-		if (fresh) {
-			p = &f->pools[count + n++];
-			show_identity(p, mp);
-		}
-		/* Its mbufs may have been made after the pool was filled. */
-		if (fresh || (!p->buffer_bytes && first_mbuf(mp))) {
-			uintptr_t where = show_buffers(p, mp);
-
-			if (!pages_known(p))
-				unknown[(*unknown_count)++] = (struct newcomer){p, where};
-		}
-		show_levels(p, mp);
-		*seen |= 1ull << (p - f->pools);
+	if (!p && w->count + w->fresh == RT_STAT_POOLS) {
+		w->beyond++;
+		return;
 	}
-	rte_mcfg_tailq_read_unlock();
-	rte_mcfg_mempool_read_unlock();
-	rt_store(&f->header->pools_beyond, beyond);
-	return n;
+	if (fresh) {
+		p = &w->f->pools[w->count + w->fresh++];
+		show_identity(p, mp);
+	}
+	/* Its mbufs may have been made after the pool was filled. */
+	if (fresh || (!p->buffer_bytes && rt_mempool_first_mbuf(mp))) {
+		uintptr_t where = show_buffers(p, mp);
+
+		if (!pages_known(p))
+			w->unknown[w->unknown_count++] = (struct newcomer){p, where};
+	}
+	show_levels(p, mp);
+	w->seen |= 1ull << (p - w->f->pools);
 }
 
 void rt_stats_refresh_pools(struct rt_stats *f)
 {
-	struct newcomer unknown[RT_STAT_POOLS];
-	uint32_t n, unknown_count = 0;
-	uint64_t seen = 0;
+	struct walk w = {.f = f, .count = RTE_MIN(f->header->pool_count, (uint32_t)RT_STAT_POOLS)};
 
 	static_assert(RT_STAT_POOLS <= 64, "a bit for each");
-	n = walk(f, &seen, unknown, &unknown_count);
-	ask_kernel(unknown, unknown_count);
-	/* Pairs with the acquire in take_count(). */
-	rt_store_release(&f->header->pool_count, f->header->pool_count + n);
+	if (rt_mempools_each(show_pool, &w))
+		rt_store(&f->header->pools_beyond, w.beyond);
+	ask_kernel(w.unknown, w.unknown_count);
+	/* Entries are complete. Pairs with the acquire in take_count(). */
+	rt_store_release(&f->header->pool_count, f->header->pool_count + w.fresh);
 	for (uint32_t i = 0; i < f->header->pool_count; i++) {
-		if (!(seen & 1ull << i))
+		if (!(w.seen & 1ull << i))
 			rt_store(&f->pools[i].state, RT_IF_GONE);
 	}
 }

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <pcap/pcap.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "cli/commands.h"
+#include "drops.h"
+
+#define SNAPLEN_DEFAULT 128
+
+#define TO(field) OPTION_TO(struct drops, field)
+
+/* clang-format off: it would break the texts at odd places */
+static const struct option_def options[] = {
+	{.kind = OPTION_HEADING, .help = "What to show"},
+	FATES_OPTION_ATTACH,
+	{TO(expression), OPTION_TEXT, 'f', NULL, "FILTER", NULL, 0, 0,
+		"Show and write only packets that match this libpcap expression, see "
+		"pcap-filter(7), by the bytes of -s. Counts of queues are those of all packets"},
+	{TO(view.s.snaplen), OPTION_SIZE, 's', "snapshot-length", "BYTES", NULL, 64, SAMPLE_BYTES,
+		"Keep BYTES of each packet, rounded up to 64 (default: 128)"},
+	FATES_OPTION_BUFFER,
+	{.kind = OPTION_HEADING, .help = "When to stop"},
+	FATES_OPTION_INTERVAL,
+	FATES_OPTION_COUNT,
+	FATES_OPTION_DURATION,
+	FATES_OPTION_ONCE,
+	{.kind = OPTION_HEADING, .help = "Output"},
+	{TO(path), OPTION_FILE, 'w', NULL, "FILE", NULL, 0, 0,
+		"Write the packets to this pcapng file: with the time of their reception, and "
+		"their age in a comment"},
+	FATES_OPTION_JSON,
+};
+/* clang-format on */
+
+static bool matches(const struct drops *d, const struct sample *p)
+{
+	struct bpf_program prog = {
+		.bf_len = d->filter.len, .bf_insns = (struct bpf_insn *)(void *)d->filter.insns};
+	struct pcap_pkthdr h = {.caplen = p->caplen, .len = p->length};
+
+	return !d->filter.insns || pcap_offline_filter(&prog, &h, p->data);
+}
+
+static void add(struct drops *d, const struct sample *p, bool at_end)
+{
+	if (!matches(d, p))
+		return;
+	kinds_add(&d->kinds, p);
+	d->at_end += at_end;
+	if (d->file && !d->error)
+		d->error = dropped_put(d->file, &d->view.s, p, at_end);
+}
+
+/* Its time is that of the notice, its id that of the reception. */
+static void take(void *ctx, const struct ringtap_packet *p)
+{
+	struct drops *d = ctx;
+	const struct sample s = {.data = p->data,
+		.caplen = p->caplen,
+		.length = p->length,
+		.interface = p->interface,
+		.queue = p->queue,
+		.ns = p->id,
+		.age_ns = p->ns > p->id ? p->ns - p->id : 0};
+
+	d->taken++;
+	add(d, &s, false);
+}
+
+/* What no hook has noticed, as nothing was received into these mbufs since. */
+static int take_free(struct drops *d)
+{
+	struct fates_session *s = &d->view.s;
+	const struct ringtap_open_packet *p;
+	struct ringtap_open_packets *it;
+	int ret = ringtap_open_packets_create(&it, s->cap, 0);
+
+	while (!ret && (p = ringtap_open_packets_next(it))) {
+		const struct sample one = {.data = p->data,
+			.caplen = p->caplen,
+			.length = p->length,
+			.interface = p->interface,
+			.queue = p->queue,
+			.ns = p->ns,
+			.age_ns = s->fates->taken_ns > p->ns ? s->fates->taken_ns - p->ns : 0};
+
+		if (p->free && fates_includes(s, p->interface))
+			add(d, &one, true);
+	}
+	if (!ret)
+		ringtap_open_packets_free(it);
+	return ret;
+}
+
+static int reading(void *ctx, bool final)
+{
+	struct drops *d = ctx;
+
+	d->final = final;
+	if (d->file && !d->error)
+		d->error = dropped_flush(d->file);
+	if (!final)
+		return d->error;
+	kinds_unmark(&d->kinds);
+	return take_free(d);
+}
+
+static void mark(void *ctx)
+{
+	kinds_mark(&((struct drops *)ctx)->kinds);
+}
+
+void drops_add_up(const struct drops *d, struct drops_sum *out)
+{
+	const struct fates_session *s = &d->view.s;
+
+	*out = (struct drops_sum){0};
+	for (uint32_t i = 0; i < s->fates->queue_count; i++) {
+		const struct ringtap_fate_queue *q = ringtap_fates_queue(s->fates, i);
+
+		if (!fates_includes(s, q->interface))
+			continue;
+		out->received += q->received;
+		out->offered += q->offered;
+		out->not_offered += q->not_offered + q->free;
+		out->open += q->open;
+		out->unknown += q->unknown;
+		out->inferred += q->inferred;
+	}
+}
+
+bool drops_is_switch(const struct drops *d)
+{
+	static const char name[] = "ovs-vswitchd"; /* Debian's is called ovs-vswitchd-dpdk */
+
+	return !strncmp(d->view.s.info.program, name, sizeof(name) - 1);
+}
+
+static int begin(struct drops *d)
+{
+	char err[256];
+
+	if (filter_compile(&d->filter, d->expression, err, sizeof(err))) {
+		message_print("drops: -f %s: %s", d->expression, err);
+		return STATUS_USAGE;
+	}
+	if (d->path && !strcmp(d->path, "-")) {
+		message_print("drops: -w -: standard output has the tables; give a file");
+		return STATUS_USAGE;
+	}
+	if (kinds_init(&d->kinds) || (d->path && dropped_open(&d->file, d->path)))
+		return STATUS_FAILED;
+	return STATUS_OK;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct drops d = {.view = {.s = {.command = "drops",
+					   .take = take,
+					   .ctx = &d,
+					   .snaplen = SNAPLEN_DEFAULT},
+				  .reading = reading,
+				  .text = drops_text,
+				  .document = drops_json,
+				  .mark = mark,
+				  .ctx = &d}};
+	int ret = options_parse(self, argc, argv, &d);
+
+	if (ret <= 0)
+		return ret ? STATUS_USAGE : STATUS_OK;
+	ret = begin(&d);
+	if (ret == STATUS_OK)
+		ret = fates_run(&d.view);
+	if (d.file && dropped_close(d.file, &d.view.s))
+		ret = STATUS_FAILED;
+	fates_free(&d.view.s);
+	kinds_free(&d.kinds);
+	filter_free(&d.filter);
+	return ret;
+}
+
+const struct command cmd_drops = {
+	.name = "drops",
+	.summary = "show the packets that an application receives and does not send",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.operands = "[APP[:PORT]]",
+	.listed = LIST_APPS,
+	.operand = fates_operand,
+	.set = fates_set,
+	.run = run,
+};

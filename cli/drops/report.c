@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "cli/explain/sheet.h"
+#include "drops.h"
+
+struct driver_counts drops_driver(const struct drops *d, uint32_t interface)
+{
+	uint32_t port = fates_stats_port(&d->view.s, interface);
+	struct driver_counts c = {.imissed = NAN, .rx_nombuf = NAN, .offered = NAN, .unsent = NAN};
+	struct span span;
+
+	if (port != RINGTAP_NO_INDEX && fates_span(&d->view.s, &span))
+		driver_counts(&span, port, &c);
+	return c;
+}
+
+static void put_known(struct sheet *t, unsigned column, double v)
+{
+	if (isnan(v))
+		sheet_put(t, column, "-");
+	else
+		sheet_put_count(t, column, (uint64_t)(v + 0.5));
+}
+
+/* All ports, also those that were not requested: what was received may be refused by any. */
+static int print_ports(const struct drops *d, FILE *f)
+{
+	const struct fates_session *s = &d->view.s;
+	char name[RINGTAP_NAME_LEN];
+	struct sheet t = {.title = "Ports",
+		.heads = {"port", "NIC missed", "no mbuf", "TX calls got", "refused"},
+		.columns = 5};
+	int ret = 0;
+
+	for (uint32_t i = 0; i < ringtap_capture_interface_count(s->cap) && !ret; i++) {
+		struct driver_counts c = drops_driver(d, i);
+
+		ret = sheet_row(&t);
+		if (ret)
+			break;
+		sheet_put(&t, 0, "%s", fates_port(s, i, name));
+		put_known(&t, 1, c.imissed);
+		put_known(&t, 2, c.rx_nombuf);
+		put_known(&t, 3, c.offered);
+		put_known(&t, 4, c.unsent);
+	}
+	if (!ret)
+		sheet_print(&t, f);
+	sheet_free(&t);
+	return ret;
+}
+
+static int print_queues(const struct drops *d, FILE *f)
+{
+	const struct fates_session *s = &d->view.s;
+	char name[RINGTAP_NAME_LEN];
+	struct sheet t = {.title = "Received packets",
+		.heads = {"port, queue", "received", "offered", "not offered", "%", "open",
+			"unknown"},
+		.columns = 7};
+	int ret = 0;
+
+	for (uint32_t i = 0; i < s->fates->queue_count && !ret; i++) {
+		const struct ringtap_fate_queue *q = ringtap_fates_queue(s->fates, i);
+
+		if (!fates_includes(s, q->interface))
+			continue;
+		ret = sheet_row(&t);
+		if (ret)
+			break;
+		sheet_put(&t, 0, "%s, %u", fates_port(s, q->interface, name), q->queue);
+		sheet_put_count(&t, 1, q->received);
+		sheet_put_count(&t, 2, q->offered);
+		sheet_put_count(&t, 3, q->not_offered + q->free);
+		sheet_put(&t, 4, "%.1f", percent(q->not_offered + q->free, q->received));
+		sheet_put_count(&t, 5, q->open);
+		sheet_put_count(&t, 6, q->unknown);
+	}
+	if (!ret)
+		sheet_print(&t, f);
+	sheet_free(&t);
+	return ret;
+}
+
+static void print_sum(const struct drops *d, const struct drops_sum *sum, FILE *f)
+{
+	char received[FORMAT_LEN], offered[FORMAT_LEN], not_offered[FORMAT_LEN], open[FORMAT_LEN],
+		unknown[FORMAT_LEN];
+
+	text_wrapf(f, 2,
+		"%s packets received: %s offered, %s not offered (%.2f %%), %s open, %s unknown%s",
+		format_count(received, sum->received), format_count(offered, sum->offered),
+		format_count(not_offered, sum->not_offered),
+		percent(sum->not_offered, sum->received), format_count(open, sum->open),
+		format_count(unknown, sum->unknown), d->final ? "" : " so far");
+}
+
+/* What the tables of packets do not have. */
+static void print_losses(const struct drops *d, FILE *f)
+{
+	uint64_t lost = fates_lost(&d->view.s);
+	char n[FORMAT_LEN];
+
+	if (lost)
+		text_wrapf(f, 0,
+			"%s packets that were not offered are only in the totals: the buffer was "
+			"full, or they could not be read (--buffer).",
+			format_count(n, lost));
+	lost = fates_sent_unseen(&d->view.s);
+	if (lost)
+		text_wrapf(f, 0,
+			"Up to %s of those not offered were: threads that the probe has no room for "
+			"sent so many.",
+			format_count(n, lost));
+	lost = fates_queues_refused(&d->view.s);
+	if (lost)
+		text_wrapf(f, 0,
+			"%s queues are not captured, there are too many: what is sent there is "
+			"shown as not offered.",
+			format_count(n, lost));
+	if (d->kinds.no_room)
+		text_wrapf(f, 0, "%s packets are of further protocols.",
+			format_count(n, d->kinds.no_room));
+}
+
+static void print_notes(const struct drops *d, const struct drops_sum *sum, FILE *f)
+{
+	char n[FORMAT_LEN], name[RINGTAP_NAME_LEN];
+
+	fates_port(&d->view.s, fates_upper_port(&d->view.s), name);
+	fputc('\n', f);
+	print_losses(d, f);
+	if (sum->inferred)
+		text_wrapf(f, 0,
+			"%s of the unknown ones were likely offered: the application has reset "
+			"the flags of their mbufs.",
+			format_count(n, sum->inferred));
+	if (d->view.s.fates->rest_offered)
+		text_wrapf(f, 0,
+			"Up to %s of those not offered may have been, without their first segment or "
+			"as copies: so many packets were sent with the id of another mbuf.",
+			format_count(n, d->view.s.fates->rest_offered));
+	fates_print_pools_unread(&d->view.s, f);
+	if (fates_upper_port(&d->view.s) != RINGTAP_NO_INDEX)
+		text_wrapf(f, 0,
+			"%s receives from other ports, which show all of it as not offered: read the "
+			"counts of %s.",
+			name, name);
+	if (drops_is_switch(d))
+		text_wrapf(f, 0,
+			"Open vSwitch copies packets for vhost and internal ports: what it "
+			"delivers there is shown as not offered.");
+	text_wrapf(f, 0,
+		"Not offered: no TX function got the packet or a clone of it. The application may "
+		"have dropped, consumed or copied it; why is not visible.");
+}
+
+int drops_text(void *ctx, FILE *f)
+{
+	const struct drops *d = ctx;
+	char title[128];
+	struct drops_sum sum;
+	int ret;
+
+	drops_add_up(d, &sum);
+	fates_head(&d->view, f);
+	print_sum(d, &sum, f);
+	ret = print_ports(d, f);
+	if (!ret)
+		ret = print_queues(d, f);
+	snprintf(title, sizeof(title), "Not offered%s%.64s", d->expression ? ", that match " : "",
+		d->expression ? d->expression : "");
+	if (!ret)
+		ret = kinds_print(&d->kinds, &d->view.s, title, d->view.seconds, f);
+	if (!ret)
+		print_notes(d, &sum, f);
+	return ret;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/signals.h"
+#include "base/util.h"
+#include "view.h"
+
+#define BUFFER_DEFAULT  (64ull << 20)
+#define INTERVAL_MIN_NS (NS_PER_S / 10)
+#define INTERVAL_MAX_NS (3600 * NS_PER_S)
+#define STEP_NS         (NS_PER_S / 10) /* between two looks at keys and signals */
+
+int fates_set(void *ctx, int id, const struct option_value *v)
+{
+	struct fates_view *view = ctx;
+	uint64_t *ns = id == FATES_INTERVAL ? &view->interval_ns : &view->duration_ns;
+
+	if (!parse_seconds(v->text, ns) &&
+		(id != FATES_INTERVAL || (*ns >= INTERVAL_MIN_NS && *ns <= INTERVAL_MAX_NS)))
+		return 0;
+	message_print("%s: --%s %s: give seconds%s", view->s.command,
+		id == FATES_INTERVAL ? "interval" : "duration", v->text,
+		id == FATES_INTERVAL ? " from 0.1 to 3600" : "");
+	return -EINVAL;
+}
+
+int fates_operand(void *ctx, const char *text)
+{
+	struct fates_view *v = ctx;
+
+	if (v->s.spec) {
+		message_print("%s: %s: one application only", v->s.command, text);
+		return -EINVAL;
+	}
+	v->s.spec = text;
+	return 0;
+}
+
+static int print_json(struct fates_view *v, bool line)
+{
+	json_t *j = v->document(v->ctx);
+	int ret = 0;
+
+	if (!j)
+		return -ENOMEM;
+	if (!line)
+		return json_print(j, stdout);
+	if (json_dumpf(j, stdout, JSON_COMPACT) || putchar('\n') == EOF || fflush(stdout))
+		ret = -errno;
+	json_decref(j);
+	return ret;
+}
+
+/* A reading, shown where that is not left to the end. 0 or -errno. */
+static int tick(struct fates_view *v, struct screen *screen)
+{
+	int ret = fates_read(&v->s);
+
+	if (!ret)
+		ret = v->reading(v->ctx, false);
+	if (!ret && screen && !screen_paused(screen))
+		ret = screen_show(screen, v->text, v->ctx);
+	else if (!ret && v->json && !v->once)
+		ret = output_end(v->s.command, print_json(v, true)) ? -EIO : 0;
+	if (v->mark)
+		v->mark(v->ctx);
+	return ret;
+}
+
+struct timer {
+	uint64_t start, tick, next, end; /* CLOCK_MONOTONIC; end 0: never */
+	uint64_t left;                   /* readings */
+};
+
+static struct timer timer_begin(const struct fates_view *v)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+	uint64_t first = v->first_ns > v->interval_ns ? v->first_ns : v->interval_ns;
+	struct timer t = {.start = now, .tick = now, .next = now + first, .left = v->count};
+
+	if (v->duration_ns)
+		t.end = now + v->duration_ns;
+	else if (v->once)
+		t.end = v->first_ns ? t.next + v->interval_ns : t.next;
+	if (!t.left)
+		t.left = UINT64_MAX;
+	return t;
+}
+
+static int timeout_ms(const struct timer *t, uint64_t now)
+{
+	uint64_t until = now + STEP_NS;
+
+	if (t->next < until)
+		until = t->next;
+	if (t->end && t->end < until)
+		until = t->end;
+	return until > now ? (int)((until - now + 999999) / 1000000) : 0;
+}
+
+/* 0: the end was reached, or -errno. */
+static int loop(struct fates_view *v, struct screen *screen)
+{
+	struct timer t = timer_begin(v);
+
+	for (;;) {
+		uint64_t now = now_ns(CLOCK_MONOTONIC);
+		int ret = fates_take(&v->s, timeout_ms(&t, now));
+
+		if (ret)
+			return ret < 0 ? ret : 0;
+		now = now_ns(CLOCK_MONOTONIC);
+		v->seconds = (double)(now - t.tick) / NS_PER_S;
+		if (stop_wait(0) || (screen && !screen_keys(screen)) || (t.end && now >= t.end))
+			return 0;
+		if (now < t.next)
+			continue;
+		ret = tick(v, screen);
+		if (ret || !--t.left)
+			return ret;
+		t.tick = now;
+		t.next = now + v->interval_ns;
+	}
+}
+
+/* The final, exact tables. */
+static int finish(struct fates_view *v)
+{
+	int ret;
+
+	/* The whole time is the interval of what follows. */
+	v->seconds = fates_seconds(&v->s);
+	stop_forget();
+	ret = fates_end(&v->s);
+	if (!ret)
+		ret = fates_read(&v->s);
+	if (!ret)
+		ret = v->reading(v->ctx, true);
+	if (ret)
+		return STATUS_FAILED;
+	ret = v->json ? print_json(v, !v->once) : v->text(v->ctx, stdout);
+	return output_end(v->s.command, ret);
+}
+
+static int show(struct fates_view *v)
+{
+	struct screen *screen = v->once || v->json ? NULL : screen_open();
+	int ret = loop(v, screen);
+	char text[512];
+
+	screen_close(screen);
+	if (ret && screen) { /* what was printed on it is gone */
+		snprintf(text, sizeof(text), "%s", message_last());
+		message_print("%s", text);
+	}
+	if (v->s.ended)
+		message_print("%s: %s has ended; the results are those until then", v->s.command,
+			v->s.app.name);
+	/* Also after an error: what came before it is right. */
+	return finish(v) || ret ? STATUS_FAILED : STATUS_OK;
+}
+
+int fates_run(struct fates_view *v)
+{
+	int ret;
+
+	if (!v->s.buffer_size)
+		v->s.buffer_size = BUFFER_DEFAULT;
+	if (!v->interval_ns)
+		v->interval_ns = NS_PER_S;
+	ret = fates_begin(&v->s);
+	if (ret != STATUS_OK)
+		return ret;
+	ret = stop_catch();
+	if (ret) {
+		message_print("%s: cannot wait for signals: %s", v->s.command, strerror(-ret));
+		return STATUS_FAILED;
+	}
+	/* From here on it counts: tests and scripts wait for this line. */
+	fprintf(stderr, "Measuring %s (%s, pid %u)\n", v->s.app.name, v->s.info.program,
+		v->s.info.pid);
+	return show(v);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+
+#include "base/json.h"
+#include "held.h"
+
+static void put(json_t *j, const char *key, json_t *value)
+{
+	json_object_set_new(j, key, value);
+}
+
+static void put_counts(json_t *j, const struct held *h, const struct held_count *c)
+{
+	double growth = held_growth(h, c);
+
+	put(j, "open", json_count(c->open));
+	put(j, "older", json_count(c->older));
+	put(j, "older_per_second", isnan(growth) ? json_null() : json_real(growth));
+}
+
+static json_t *ages(const struct held *h)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < AGES; i++) {
+		json_t *j = json_object();
+
+		put(j, "from_ns", json_count(i ? age_limits[i - 1] : 0));
+		put(j, "to_ns", i < AGES - 1 ? json_count(age_limits[i]) : json_null());
+		put(j, "packets", json_count(h->ages[i]));
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+static json_t *queues(const struct held *h)
+{
+	const struct fates_session *s = &h->view.s;
+	char name[RINGTAP_NAME_LEN];
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < s->fates->queue_count && i < PLACES_MAX - 1; i++) {
+		const struct ringtap_fate_queue *q = ringtap_fates_queue(s->fates, i);
+		json_t *j;
+
+		if (!fates_includes(s, q->interface))
+			continue;
+		j = json_object();
+		put(j, "port", json_text(fates_port(s, q->interface, name)));
+		put(j, "queue", json_count(q->queue));
+		put(j, "received", json_count(q->received));
+		put_counts(j, h, &h->queues[i]);
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+static json_t *pools(const struct held *h)
+{
+	const struct fates_session *s = &h->view.s;
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < s->fates->pool_count && i < PLACES_MAX - 1; i++) {
+		const struct ringtap_fate_pool *p = ringtap_fates_pool(s->fates, i);
+		json_t *j = json_object();
+
+		put(j, "name", json_text(p->name));
+		put(j, "size", json_count(p->size));
+		put(j, "read", json_boolean(p->walked));
+		put(j, "free_packets", json_count(p->free));
+		put_counts(j, h, &h->pools[i]);
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+json_t *held_json(void *ctx)
+{
+	const struct held *h = ctx;
+	json_t *j = json_object(), *packets = json_object();
+
+	fates_json(j, &h->view);
+	put(j, "older_than_ns", json_count(h->older_ns));
+	put_counts(j, h, &h->all);
+	put(j, "oldest_ns", json_count(h->oldest_ns));
+	put(j, "maybe_in_descriptors", json_count(held_in_descriptors(h)));
+	put(j, "grows", json_boolean(held_grows(h)));
+	put(j, "readings_grown", json_count(h->grown));
+	put(j, "pool_walks", json_count(h->view.s.fates->walks));
+	put(j, "ages", ages(h));
+	put(j, "queues", queues(h));
+	put(j, "pools", pools(h));
+	kinds_json(packets, &h->kinds, &h->view.s, 0);
+	put(j, "older_packets", packets);
+	return j;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "cli/explain/sheet.h"
+#include "held.h"
+
+const uint64_t age_limits[AGES] = {100000, 1000000, 10000000, 100000000, NS_PER_S, 10 * NS_PER_S,
+	60 * NS_PER_S, 600 * NS_PER_S, UINT64_MAX};
+const char *const age_names[AGES] = {"below 100 us", "100 us to 1 ms", "1 to 10 ms", "10 to 100 ms",
+	"100 ms to 1 s", "1 to 10 s", "10 to 60 s", "1 to 10 min", "10 min or more"};
+
+unsigned age_class(uint64_t ns)
+{
+	unsigned i = 0;
+
+	while (i < AGES - 1 && ns >= age_limits[i])
+		i++;
+	return i;
+}
+
+static double growth_of(const struct held *h, uint64_t now, uint64_t before)
+{
+	if (!h->before_ns)
+		return NAN;
+	return ((double)now - (double)before) * NS_PER_S / (double)(h->read_ns - h->before_ns);
+}
+
+double held_growth(const struct held *h, const struct held_count *c)
+{
+	return growth_of(h, c->older, c->before);
+}
+
+const struct held_group *held_largest(const struct held *h)
+{
+	const struct held_group *most = NULL;
+
+	for (uint32_t i = 0; i < h->groups.count; i++) {
+		const struct held_group *g = h->groups.things[i];
+
+		if (g->older && (!most || g->older > most->older))
+			most = g;
+	}
+	return most;
+}
+
+void held_note_growth(struct held *h)
+{
+	if (!h->before_ns || h->all.older < h->all.before)
+		h->grown = 0;
+	else
+		h->grown += h->all.older > h->all.before;
+}
+
+bool held_grows(const struct held *h)
+{
+	return h->grown >= HELD_READINGS && h->all.older > fates_descriptors(&h->view.s);
+}
+
+uint64_t held_in_descriptors(const struct held *h)
+{
+	uint64_t most = fates_descriptors(&h->view.s);
+
+	return most < h->all.older ? most : h->all.older;
+}
+
+static void put_growth(
+	struct sheet *t, unsigned column, const struct held *h, const struct held_count *c)
+{
+	double growth = held_growth(h, c);
+
+	if (isnan(growth))
+		sheet_put(t, column, "-");
+	else
+		sheet_put(t, column, "%+.0f", growth);
+}
+
+static int print_ages(const struct held *h, FILE *f)
+{
+	struct sheet t = {
+		.title = "Open packets, by age", .heads = {"age", "packets", "%"}, .columns = 3};
+	int ret = 0;
+
+	for (unsigned i = 0; i < AGES && !ret; i++) {
+		if (!h->ages[i])
+			continue;
+		ret = sheet_row(&t);
+		if (ret)
+			break;
+		sheet_put(&t, 0, "%s", age_names[i]);
+		sheet_put_count(&t, 1, h->ages[i]);
+		sheet_put(&t, 2, "%.1f", percent(h->ages[i], h->all.open));
+	}
+	if (!ret)
+		sheet_print(&t, f);
+	sheet_free(&t);
+	return ret;
+}
+
+static int put_place(
+	struct sheet *t, const struct held *h, const char *name, const struct held_count *c)
+{
+	int ret = c->open || c->before ? sheet_row(t) : 0;
+
+	if (ret || (!c->open && !c->before))
+		return ret;
+	sheet_put(t, 0, "%s", name);
+	sheet_put_count(t, 1, c->open);
+	sheet_put_count(t, 2, c->older);
+	put_growth(t, 3, h, c);
+	return 0;
+}
+
+static int print_queues(const struct held *h, FILE *f)
+{
+	const struct fates_session *s = &h->view.s;
+	char port[RINGTAP_NAME_LEN], name[RINGTAP_NAME_LEN + 16];
+	struct sheet t = {.title = "By receiving port and queue",
+		.heads = {"port, queue", "open", "older", "older, a second"},
+		.columns = 4};
+	int ret = 0;
+
+	for (uint32_t i = 0; i < s->fates->queue_count && i < PLACES_MAX - 1 && !ret; i++) {
+		const struct ringtap_fate_queue *q = ringtap_fates_queue(s->fates, i);
+
+		snprintf(name, sizeof(name), "%s, %u", fates_port(s, q->interface, port), q->queue);
+		ret = put_place(&t, h, name, &h->queues[i]);
+	}
+	if (!ret)
+		ret = put_place(&t, h, "others", &h->queues[PLACES_MAX - 1]);
+	if (!ret)
+		sheet_print(&t, f);
+	sheet_free(&t);
+	return ret;
+}
+
+static int print_pools(const struct held *h, FILE *f)
+{
+	const struct fates_session *s = &h->view.s;
+	char name[RINGTAP_NAME_LEN + 32], n[FORMAT_LEN];
+	struct sheet t = {.title = "By mempool",
+		.heads = {"pool", "open", "older", "older, a second"},
+		.columns = 4};
+	int ret = 0;
+
+	for (uint32_t i = 0; i < s->fates->pool_count && i < PLACES_MAX - 1 && !ret; i++) {
+		const struct ringtap_fate_pool *p = ringtap_fates_pool(s->fates, i);
+
+		snprintf(name, sizeof(name), "%s, of %s mbufs", p->name, format_count(n, p->size));
+		ret = put_place(&t, h, name, &h->pools[i]);
+	}
+	if (!ret)
+		ret = put_place(&t, h, "not known yet", &h->pools[PLACES_MAX - 1]);
+	if (!ret)
+		sheet_print(&t, f);
+	sheet_free(&t);
+	return ret;
+}
+
+static void print_sum(const struct held *h, FILE *f)
+{
+	char open[FORMAT_LEN], older[FORMAT_LEN], bound[32], oldest[32];
+	double growth = held_growth(h, &h->all);
+
+	time_text(bound, (double)h->older_ns);
+	text_wrapf(f, 2,
+		"%s received packets are open, %s of them for more than %s; the oldest for %s",
+		format_count(open, h->all.open), format_count(older, h->all.older), bound,
+		time_text(oldest, (double)h->oldest_ns));
+	if (!isnan(growth))
+		fprintf(f, "Older than %s: %+.0f a second\n", bound, growth);
+}
+
+/* "41,000 of them are of mb_pool_0 and were received at p1 queue 3, +120 a second." */
+static void print_largest(const struct held *h, FILE *f)
+{
+	const struct fates_session *s = &h->view.s;
+	const struct held_group *g = held_largest(h);
+	char port[RINGTAP_NAME_LEN], n[FORMAT_LEN], growth[32] = "";
+	const struct ringtap_fate_queue *q;
+
+	if (!g || g->pool >= s->fates->pool_count || g->queue >= s->fates->queue_count)
+		return;
+	q = ringtap_fates_queue(s->fates, g->queue);
+	if (h->before_ns)
+		snprintf(growth, sizeof(growth), ", %+.0f a second",
+			growth_of(h, g->older, g->before));
+	text_wrapf(f, 2, "%s of them are of %s and were received at %s queue %u%s",
+		format_count(n, g->older), ringtap_fates_pool(s->fates, g->pool)->name,
+		fates_port(s, q->interface, port), q->queue, growth);
+}
+
+static void print_notes(const struct held *h, FILE *f)
+{
+	uint64_t most = held_in_descriptors(h);
+	char n[FORMAT_LEN];
+
+	fputc('\n', f);
+	if (held_grows(h))
+		text_wrapf(f, 0,
+			"They are more than RX descriptors explain, and became more in %u readings: "
+			"a queue in the application grows, or mbufs leak.",
+			h->grown);
+	if (most)
+		text_wrapf(f, 0,
+			"Up to %s of the older ones may have been freed: their mbufs may lie in RX "
+			"descriptors, where they cannot be found.",
+			format_count(n, most));
+	fates_print_pools_unread(&h->view.s, f);
+	if (!h->view.s.fates->walks)
+		text_wrapf(
+			f, 0, "The pools were not read yet: free mbufs are among the open ones.");
+	text_wrapf(f, 0, "Packets received before this command began are not counted.");
+}
+
+int held_text(void *ctx, FILE *f)
+{
+	const struct held *h = ctx;
+	char title[64], bound[32];
+	int ret;
+
+	fates_head(&h->view, f);
+	print_sum(h, f);
+	print_largest(h, f);
+	ret = print_ages(h, f);
+	if (!ret)
+		ret = print_queues(h, f);
+	if (!ret)
+		ret = print_pools(h, f);
+	snprintf(title, sizeof(title), "Open for more than %s",
+		time_text(bound, (double)h->older_ns));
+	if (!ret)
+		ret = kinds_print(&h->kinds, &h->view.s, title, 0, f);
+	if (!ret)
+		print_notes(h, f);
+	return ret;
+}

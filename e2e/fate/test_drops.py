@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ringtap drops with unmodified programs: what they drop is shown, exactly and with an example."""
+import json
+import os
+import signal
+import struct
+
+import pytest
+
+from harness import pcap, tmux
+from harness.known import Measuring
+from harness.paths import RINGTAP
+from harness.proc import check, run, until
+from harness.tmux import Terminal
+
+PACKETS = 600  # packets of each port
+OFFERED, INFERRED, DROPPED = "offered", "inferred", "not_offered"
+# Modes that reset the flags of mbufs lose the mark of a packet: that it was sent is likely.
+FORWARDING = {
+    "io": OFFERED, "noisy": OFFERED, "mac": INFERRED, "macswap": INFERRED, "5tswap": INFERRED,
+    "csum": INFERRED, "rxonly": DROPPED, "shared_rxq": DROPPED,
+}
+
+
+def udp(number, to="198.18.0.1", length=100):
+    """A frame from port 1024 of 192.0.2.1."""
+    data = struct.pack(">HHHH", 1024, 4000 + number % 4, length - 34, 0) + bytes(length - 42)
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, length - 14, number, 0, 64, 17, 0, bytes([192, 0, 2, 1]),
+                     bytes(map(int, to.split("."))))
+    total = sum(struct.unpack(">10H", ip))
+    total = (total & 0xFFFF) + (total >> 16)
+    ip = ip[:10] + struct.pack(">H", 0xFFFF - (total & 0xFFFF) - (total >> 16)) + ip[12:]
+    return bytes.fromhex("020000000001020000000002") + b"\x08\x00" + ip + data
+
+
+def arp():
+    return bytes.fromhex("ffffffffffff020000000002" "0806" "0001080006040001" "020000000002" "c0000201"
+                         "000000000000" "c0000202") + bytes(18)
+
+
+@pytest.fixture
+def drops(closing):
+    """drops(app, option, ...) runs until it gets a signal, and prints one document then."""
+    return lambda app, *args: closing(Measuring("drops", app, "--once", "--duration", "120", "--json",
+                                                "--buffer", "16M", *args))
+
+
+@pytest.fixture
+def with_packets(testpmd, tmp_path):
+    """A testpmd with two ports, each of which receives PACKETS after its start: one in four is ARP."""
+    def start(mode):
+        file = pcap.write(tmp_path / "in.pcap", [udp(i) if i % 4 else arp() for i in range(PACKETS)])
+        app = testpmd(*(f"net_pcap{i},rx_pcap={file},tx_pcap={tmp_path}/out{i}.pcap" for i in (0, 1)),
+                      args=("--no-flush-rx", "--rxq-share"))
+        assert f"Set {mode} packet forwarding mode" in app.cmd(f"set fwd {mode}")
+        return app
+    return start
+
+
+def run_all(app):
+    """Until everything has been received."""
+    app.start()
+    until(lambda: sum(app.stats(port)["RX-packets"] for port in (0, 1)) == 2 * PACKETS,
+          what="everything is received")
+    app.stop()
+
+
+def assert_sums(report):
+    """Every received packet is exactly one of four."""
+    for what in [report, *report["queues"]]:
+        assert what["received"] == what["offered"] + what["not_offered"] + what["open"] + what["unknown"], report
+    assert report["received"] == sum(q["received"] for q in report["queues"])
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("mode", FORWARDING)
+def test_modes_of_testpmd(with_packets, drops, mode):
+    app = with_packets(mode)
+    it = drops(app)
+    run_all(app)
+    report = it.json(signal.SIGINT)
+    assert_sums(report)
+    kind = FORWARDING[mode]
+    assert report["received"] == 2 * PACKETS and report["final"]
+    assert report["open"] == 0
+    assert report["offered"] == (2 * PACKETS if kind == OFFERED else 0)
+    assert report["unknown"] == (2 * PACKETS if kind == INFERRED else 0)
+    assert report["not_offered"] == (2 * PACKETS if kind == DROPPED else 0)
+    assert report["not_offered_packets"]["packets"] == report["not_offered"] and report["lost"] == 0
+    assert not report["copies_not_seen"]
+    # Both count from the same moment, to the end.
+    assert sum(p["tx_offered"] for p in report["ports"]) == (0 if kind == DROPPED else 2 * PACKETS)
+
+
+def test_examples_by_protocol_and_flow(with_packets, drops):
+    app = with_packets("rxonly")
+    it = drops(app)
+    run_all(app)
+    report = it.json(signal.SIGINT)
+    packets = report["not_offered_packets"]
+    kinds = {p["protocol"]: p for p in packets["protocols"]}
+    assert {k: p["packets"] for k, p in kinds.items()} == {"IPv4 UDP": 2 * 450, "ARP": 2 * 150}
+    example = kinds["ARP"]["example"]
+    assert example["packet"] == "192.0.2.1 > 192.0.2.2 ARP, 60 bytes"
+    assert example["port"] in ("net_pcap0", "net_pcap1") and example["queue"] == 0
+    assert 0 < example["age_ns"] < 60e9
+    flows = {f["flow"]: f["packets"] for f in packets["flows"]}
+    assert flows["192.0.2.1:1024 > 198.18.0.1:4001 udp"] == 300
+    assert [s["packets"] for s in packets["sizes"]][:2] == [300, 900]
+
+
+def fields(path, *names):
+    text = check(["tshark", "-r", path, "-T", "fields", *(x for name in names for x in ("-e", name))])
+    return [line.split("\t") for line in text.splitlines()]
+
+
+def test_file_has_exactly_the_packets(with_packets, drops, tmp_path):
+    path = tmp_path / "dropped.pcapng"
+    app = with_packets("rxonly")
+    it = drops(app, "-w", path, "-s", "64")
+    before = float(check(["date", "+%s.%N"]))
+    run_all(app)
+    after = float(check(["date", "+%s.%N"]))
+    report = it.json(signal.SIGINT)
+    rows = fields(path, "frame.time_epoch", "frame.len", "frame.cap_len", "frame.interface_name", "frame.comment")
+    assert len(rows) == 2 * PACKETS == report["not_offered"]
+    for time, length, kept, name, comment in rows:
+        assert before <= float(time) <= after and length in ("60", "100")
+        assert int(kept) == min(64, int(length)) and name in ("net_pcap0", "net_pcap1")
+        assert comment.startswith("not offered to any port; ") and " after its reception" in comment
+    assert "1200" in check(["capinfos", "-M", "-c", path])
+
+
+def test_filter_and_port(with_packets, drops, tmp_path):
+    path = tmp_path / "arp.pcapng"
+    app = with_packets("rxonly")
+    it = drops(app, "-f", "arp", "-w", path)
+    of_port = drops(type("App", (), {"prefix": f"{app.prefix}:1"}))
+    run_all(app)
+    report, one = it.json(signal.SIGINT), of_port.json(signal.SIGINT)
+    assert report["not_offered"] == 1200 and report["not_offered_packets"]["packets"] == 300
+    assert len(fields(path, "arp.opcode")) == 300
+    assert one["received"] == one["not_offered"] == one["not_offered_packets"]["packets"] == PACKETS
+    assert {q["port"] for q in one["queues"]} == {"net_pcap1"}
+
+
+def test_generated_packets_are_not_received(testpmd, drops):
+    app = testpmd("net_null0", "net_null1", args=("--no-flush-rx",))
+    app.cmd("set fwd txonly")
+    it = drops(app)
+    app.start()
+    until(lambda: app.stats(1)["TX-packets"] > 20000, what="packets are sent")
+    app.stop()
+    report = it.json(signal.SIGINT)
+    assert_sums(report)
+    assert report["received"] == 0 and report["not_offered_packets"]["packets"] == 0
+    ports = {p["port"]: p for p in report["ports"]}
+    assert ports["net_null1"]["tx_offered"] > 20000 and ports["net_null1"]["tx_refused"] == 0
+
+
+def test_packets_that_come_back_are_shown_while_it_runs(testpmd, closing):
+    """As mbufs are received again and again, hooks notice: a line each interval."""
+    app = testpmd("net_null0", "net_null1")
+    app.cmd("set fwd rxonly")
+    it = closing(Measuring("drops", app, "--json", "-n", "0.2", "-c", "5", "--buffer", "16M"))
+    app.start()
+    lines = [json.loads(line) for line in it.finish().splitlines() if line.startswith("{")]
+    app.stop()
+    assert len(lines) == 6 and lines[-1]["final"] and not lines[0]["final"]
+    for line in lines:
+        assert_sums(line)
+    last = lines[-1]
+    shown = last["not_offered_packets"]
+    assert last["not_offered"] > 8192 and shown["protocols"][0]["example"]["packet"]
+    assert shown["packets"] + last["lost"] == last["not_offered"]
+
+
+def test_wrong_options_touch_nothing(tmp_path):
+    for args, status, text in (
+            (["-f", "udp porty"], 2, "syntax error"),
+            (["-n", "0.01"], 2, "give seconds from 0.1"),
+            (["-s", "300"], 2, "256"), (["-w", "-"], 2, "give a file"),
+            (["-w", tmp_path / "no" / "file"], 1, "cannot write")):
+        done = run([RINGTAP, "drops", *args, "app"])
+        assert done.returncode == status and text in done.stderr, done.stderr
+
+
+def test_on_a_terminal(with_packets, closing):
+    reason = tmux.missing()
+    if reason:
+        pytest.skip(reason)
+    app = with_packets("rxonly")
+    # The window stays for what is printed at the end.
+    command = f"{RINGTAP} drops -n 0.2 --buffer 16M {app.prefix}; echo ended $?; cat"
+    window = closing(Terminal(["sh", "-c", command], 80, 40, {"LC_ALL": "C.UTF-8"}))
+    window.shows("q quit")
+    run_all(app)
+    screen = window.shows("1,200 not offered")
+    assert all(len(line) <= 80 for line in screen) and len(screen) <= 40
+    window.keys("Down", "Space")
+    window.shows("PAUSED")
+    window.keys("q")
+    screen = window.shows("ended 0")
+    assert any("IPv4 UDP" in line for line in screen) and not any("q quit" in line for line in screen)
+
+
+def test_application_is_killed(with_packets, drops, tmp_path):
+    """Nobody can say any more what is free: packets that it had are open."""
+    path = tmp_path / "dropped.pcapng"
+    app = with_packets("io")
+    it = drops(app, "-w", path)
+    run_all(app)
+    os.kill(app.pid, signal.SIGKILL)
+    output = it.finish()
+    report = json.loads(output[output.index("{"):])
+    assert "has ended" in output and report["application_ended"] and report["final"]
+    assert_sums(report)
+    assert report["received"] == report["offered"] == 2 * PACKETS
+    assert check(["capinfos", "-M", "-c", path])
+
+
+def test_full_disk_keeps_whole_packets(with_packets, closing, tmp_path):
+    namespace_mount = tmp_path / "small"
+    namespace_mount.mkdir()
+    check(["mount", "-t", "tmpfs", "-o", "size=64k", "small", namespace_mount])
+    try:
+        path = namespace_mount / "dropped.pcapng"
+        app = with_packets("rxonly")
+        it = closing(Measuring("drops", app, "--once", "--duration", "120", "--buffer", "16M", "-w", path))
+        run_all(app)
+        output = it.finish(signal.SIGINT, status=1)
+        assert output.count("No space left on device; what was written before is whole") == 1
+        assert "1,200 not offered" in output  # the tables are whole
+        assert 0 < len(fields(path, "frame.number")) < 2 * PACKETS
+    finally:
+        check(["umount", namespace_mount])
+
+
+def test_ports_below_a_bonding_port_are_named(testpmd, closing):
+    app = testpmd("net_null0", "net_null1", "net_bonding0,mode=0,slave=net_null0,slave=net_null1")
+    it = closing(Measuring("drops", app, "--once", "-n", "0.2", "--buffer", "16M"))
+    text = it.finish()
+    assert "net_bonding0 receives from other ports, which show all of it as not offered" in " ".join(text.split())
+
+
+def test_lost_records_are_counted_and_totals_stay_exact(testpmd, closing):
+    app = testpmd("net_null0", "net_null1")
+    app.cmd("set fwd rxonly")
+    it = closing(Measuring("drops", app, "--once", "--duration", "120", "--json", "--buffer", "1M"))
+    it.proc.send_signal(signal.SIGSTOP)
+    app.start()
+    before = app.stats(0)["RX-packets"]
+    until(lambda: app.stats(0)["RX-packets"] > before + 200000, what="more than the buffer holds")
+    app.stop()
+    it.proc.send_signal(signal.SIGCONT)
+    report = it.json(signal.SIGINT)
+    assert_sums(report)
+    assert report["lost"] > 0 and report["open"] == 0
+    assert report["not_offered_packets"]["packets"] + report["lost"] == report["not_offered"] == report["received"]

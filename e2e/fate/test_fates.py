@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The fates of packets, against what an application has done with each."""
+import os
+
+import pytest
+
+from harness import dpdk
+from harness.paths import BUILD
+from harness.proc import Proc
+
+# Of two threads together.
+PACKETS = int(os.environ.get("RINGTAP_FATES", 1_000_000))
+
+
+@pytest.fixture
+def checker(closing, tmp_path):
+    def start(app, packets):
+        proc = closing(Proc([BUILD / "e2e" / "check_fates", dpdk.RUN_DIR / app.prefix, packets, tmp_path / "logfates"]))
+        proc.expect("^armed$", 60)
+        return proc
+    return start
+
+
+def compared(checker):
+    """(noticed by hooks, found free, rests offered, walks)"""
+    checker.send("end")
+    found = checker.expect(r"^(\d+) (\d+) (\d+) (\d+)$", 120)
+    assert checker.wait(30) == 0
+    return [int(g) for g in found.groups()]
+
+
+def test_fates_of_all_that_applications_do(play, checker, tmp_path):
+    """rt_deeds writes down what becomes of each packet; every counter, record and free mbuf agrees."""
+    app = play(program="rt_deeds")
+    it = checker(app, PACKETS)
+    app.do(f"run {PACKETS // 2} seed=9 infer=1 log={tmp_path}/log", timeout=60 + PACKETS // 10_000)
+    noticed, free, rest, walks = compared(it)
+    assert noticed > PACKETS // 5
+    assert 0 < free < 16384
+    assert rest > PACKETS // 200
+    assert walks > 1
+
+
+def test_fates_of_packets_that_pass_through_another_process(play, checker, closing, tmp_path):
+    """What the other process frees was not offered."""
+    if dpdk.HugePages.free_mb() < 128:
+        pytest.skip("needs 128 MB of free huge pages")
+    app = play(program="rt_deeds", huge_dir="/dev/hugepages", memory_mb=128)
+    visitor = closing(Proc([BUILD / "e2e" / "rt_deeds", "--proc-type=secondary", "--file-prefix", app.prefix,
+                            "--no-pci", "--lcores", "5@0", "--huge-dir", "/dev/hugepages"]))
+    visitor.expect("^ready$", 60)
+    it = checker(app, 20_000)
+    app.do(f"run 10000 seed=10 leave=1 log={tmp_path}/log")
+    compared(it)
+
+
+def test_check_fates_finds_differences(play, checker, tmp_path):
+    app = play(program="rt_deeds")
+    it = checker(app, 2000)
+    app.do(f"run 1000 seed=7 log={tmp_path}/log")
+    fates = bytearray((tmp_path / "logfates").read_bytes())
+    fates[4] = 1 if fates[4] == 2 else 2
+    (tmp_path / "logfates").write_bytes(fates)
+    it.send("end")
+    it.expect("another fate was written down: 4", 60)
+    assert it.wait(30) == 1

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ringtap held with an application that keeps packets: how many, how old, how they grow, and what is
+freed is not held."""
+import json
+import re
+import signal
+
+import pytest
+
+from harness.known import Measuring
+from harness.paths import RINGTAP
+from harness.proc import run, until
+
+UDP = bytes.fromhex("020000000001020000000002" "0800" "4500002e00010000401100000a0000010a000002"
+                    "0400003500" "1a0000") + bytes(18)
+
+
+@pytest.fixture
+def app(play):
+    it = play()
+    assert it.ring("a", rxq=2) == 0
+    return it
+
+
+def start(closing, app, *args):
+    return closing(Measuring("held", app, "--json", *args))
+
+
+def last(output):
+    return json.loads([line for line in output.splitlines() if line.startswith("{")][-1])
+
+
+def newest(it):
+    """The last whole line so far."""
+    lines = [line for line in it.proc.output.splitlines() if line.startswith("{") and line.endswith("}")]
+    return json.loads(lines[-1]) if lines else {}
+
+
+def test_held_packets_by_place_and_kind(app, closing):
+    it = start(closing, app, "--older", "0.2", "-n", "0.1")
+    app.do("hold 1")
+    app.rx(0, 1, data=UDP, n=300)
+    app.do("hold 0")
+    app.rx(0, 0, n=500)  # freed
+    until(lambda: any(json.loads(line)["older"] == 300 for line in it.proc.output.splitlines()
+                      if line.startswith("{") and line.endswith("}")), what="they are old")
+    report = last(it.finish(signal.SIGINT))
+    assert report["open"] == report["older"] == 300
+    queues = {q["queue"]: q for q in report["queues"]}
+    assert (queues[0]["open"], queues[0]["received"], queues[1]["open"], queues[1]["older"]) == (0, 500, 300, 300)
+    pools = [p for p in report["pools"] if p["open"]]
+    assert len(pools) == 1 and pools[0]["open"] == 300 and pools[0]["read"] and pools[0]["size"] == 4095
+    assert pools[0]["free_packets"] > 0
+    kinds = report["older_packets"]["protocols"]
+    assert [(k["protocol"], k["packets"]) for k in kinds] == [("IPv4 UDP", 300)]
+    assert kinds[0]["example"]["packet"].startswith("10.0.0.1:1024 > 10.0.0.2:53 UDP")
+    assert kinds[0]["example"]["queue"] == 1 and report["oldest_ns"] >= 200e6
+    assert sum(a["packets"] for a in report["ages"]) == 300
+
+
+def test_growth_is_measured(app, closing):
+    it = start(closing, app, "--older", "0.1", "-n", "0.1")
+    app.do("hold 1")
+
+    def growing():
+        app.rx(0, 0, n=10)
+        return (newest(it).get("older_per_second") or 0) > 0
+
+    until(growing, what="the number grows")
+    until(lambda: growing() and newest(it)["grows"], what="it grew in several readings")
+    held = app.one("hold 0")
+    assert app.one(f"release {held}") == held
+    report = last(it.finish(signal.SIGINT))
+    assert report["older_per_second"] is not None
+
+
+def test_what_is_freed_is_not_held(app, closing):
+    it = start(closing, app, "--older", "0.1", "-n", "0.1")
+    app.do("hold 1")
+    app.rx(0, 0, n=200)
+
+    until(lambda: newest(it).get("open") == 200, what="they are held")
+    app.do("release 150")
+    until(lambda: newest(it).get("open") == 50, what="what was freed is found in its pool")
+    assert last(it.finish(signal.SIGINT))["open"] == 50
+
+
+def test_text_names_pool_and_queue(app, closing):
+    it = closing(Measuring("held", app, "--older", "1us", "-n", "0.1", "--duration", "60"))
+    app.do("hold 1")
+    app.rx(0, 1, data=UDP, n=7)
+    text = it.finish(signal.SIGINT)
+    assert "\n7 received packets are open" in text and "net_ring_a, 1" in text
+    assert re.search(r"7 of them are of \S+ and were received at net_ring_a queue 1", text), text
+    assert "By mempool" in text and "of 4,095 mbufs" in text
+
+
+def test_wrong_options():
+    for args, text in ((["--older", "soon"], "--older soon"), (["a", "b"], "one application only")):
+        done = run([RINGTAP, "held", *args])
+        assert done.returncode == 2 and text in done.stderr

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See fate.h. All but the making runs in the polling threads. */
+#include <string.h>
+
+#include "common/atomics.h"
+#include "epb.h"
+#include "fate.h"
+#include "ids.h"
+#include "probe/core/hook_burst.h"
+#include "readable.h"
+
+#define AHEAD      4u /* packets */
+#define DATA_LINES 2u /* of an entry that are prefetched */
+
+/* What counts for the packets of one burst. */
+struct feed {
+	struct rt_fates *f;
+	struct rt_ring *r;           /* NULL: the thread has none */
+	struct rt_seg_count *counts; /* row of the ring, or of all threads without one */
+	const struct rt_tap *tap;
+	uint64_t tsc, ns;
+};
+
+static inline uint64_t hash(const struct rt_fates *f, uint64_t key)
+{
+	return (key >> 6) * 0x9e3779b97f4a7c15ull >> f->shift;
+}
+
+static inline struct rt_seg_fate *entry(const struct rt_fates *f, uint64_t i)
+{
+	return (void *)(f->table + i * f->stride);
+}
+
+/* Of an mbuf; NULL: it has none, and there is no room where it would be, or it is not claimed. */
+static inline struct rt_seg_fate *entry_of(const struct rt_fates *f, const void *mbuf, bool claim)
+{
+	const uint64_t key = (uintptr_t)mbuf;
+	uint64_t i = hash(f, key);
+
+	for (uint32_t n = 0; n < f->probes; n++, i = (i + 1) & f->mask) {
+		struct rt_seg_fate *e = entry(f, i);
+		uint64_t there = rt_load(&e->mbuf);
+
+		if (rt_likely(there == key))
+			return e;
+		if (there)
+			continue;
+		if (!claim)
+			return NULL;
+		/* Once for each mbuf. */
+		if (rt_cas(&e->mbuf, &there, key) || there == key)
+			return e;
+	}
+	return NULL;
+}
+
+void rt_fates_prefetch(const struct rt_fates *f, const void *mbuf)
+{
+	__builtin_prefetch(entry(f, hash(f, (uintptr_t)mbuf)), 1, 3);
+}
+
+static inline bool is_shared(const struct rte_mbuf *m)
+{
+	return rte_mbuf_refcnt_read(m) != 1;
+}
+
+static inline uint64_t id_in(const struct rte_mbuf *m)
+{
+	return *RTE_MBUF_DYNFIELD(m, rt_load(&rt_ids.offset), const uint64_t *) & RT_ID_MASK;
+}
+
+static inline bool has_flag(const struct rte_mbuf *m)
+{
+	return m->ol_flags & rt_load(&rt_ids.flag);
+}
+
+static inline void add(const struct feed *w, uint64_t *counter, uint64_t n)
+{
+	if (rt_likely(w->r != NULL))
+		rt_store(counter, *counter + n);
+	else
+		rt_fetch_add(counter, n);
+}
+
+/* Where the packet of an entry was received. NULL: the reader has overwritten the entry. */
+static inline const struct rt_tap *tap_of(const struct rt_fates *f, const struct rt_seg_fate *e)
+{
+	uint32_t i = rt_load(&e->tap);
+	const struct rt_tap *t;
+
+	if (rt_unlikely(i >= f->tap_capacity))
+		return NULL;
+	/* Pairs with the release in add_tap(). */
+	t = rt_load_acquire(&f->taps[i]);
+	return t && t->direction == RT_DIR_RX ? t : NULL;
+}
+
+/* ---- packets that were not offered ---- */
+
+static __rte_noinline void write_record(
+	const struct feed *w, const struct rt_tap *tap, const struct rt_seg_fate *e)
+{
+	const struct rt_clock_line line = rt_latch_read(&rt_hook_clock);
+	struct rt_epb_kept kept = {.data = (const uint8_t *)(e + 1),
+		.cap = RTE_MIN(rt_load(&e->cap), w->f->snap),
+		.len = rt_load(&e->len),
+		.received_ns = rt_clock_ns(&line, rt_load(&e->tsc))};
+	struct rt_ring *r = w->r;
+
+	r->open = tap->index + 1;
+	rt_compiler_barrier(); /* then the counters: see rt_epb_mend() */
+	r->counts[tap->index].seen++;
+	if (!rt_epb_kept(r, tap, &kept, w->ns))
+		rt_epb_lost(r, tap, 1);
+	rt_compiler_barrier();
+	r->open = w->tap->index + 1;
+}
+
+/* Of an entry that this thread has settled: no other one writes to it. */
+static void not_offered(const struct feed *w, const struct rt_seg_fate *e)
+{
+	const struct rt_tap *tap = tap_of(w->f, e);
+
+	if (rt_unlikely(!tap))
+		return;
+	add(w, &w->counts[tap->index].not_offered, 1);
+	if (rt_likely(w->r != NULL)) {
+		write_record(w, tap, e);
+	} else {
+		add(w, &w->counts[tap->index].seen, 1);
+		add(w, &w->counts[tap->index].lost[RT_LOSS_NO_RING], 1);
+	}
+}
+
+/* ---- receiving ---- */
+
+/* The first bytes of the frame as on the wire, as far as the first segment has them. */
+static uint32_t keep(
+	uint8_t *to, const struct rte_mbuf *m, uint64_t tags, uint32_t tag_len, uint32_t room)
+{
+	uint32_t n = RTE_MIN((uint32_t)m->data_len, m->pkt_len);
+	const uint8_t *from = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	if (rt_unlikely(!m->nb_segs || !rt_readable(m, RTE_MIN(n, room))))
+		return 0;
+	if (rt_unlikely(tag_len && n >= RT_MAC_BYTES)) {
+		memcpy(to, from, RT_MAC_BYTES);
+		memcpy(to + RT_MAC_BYTES, &tags, tag_len);
+		n = RTE_MIN(n - RT_MAC_BYTES, room - RT_MAC_BYTES - tag_len);
+		memcpy(to + RT_MAC_BYTES + tag_len, from + RT_MAC_BYTES, n);
+		return n + RT_MAC_BYTES + tag_len;
+	}
+	n = RTE_MIN(n, room);
+	memcpy(to, from, n);
+	return n;
+}
+
+/* 1 + number of the pool; 0: not known yet. */
+static __rte_noinline uint32_t find_pool(const struct rt_fates *f, const struct rte_mempool *mp)
+{
+	uint32_t n = rt_load(&f->pool_count);
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (rt_load(&f->pools[i]) == mp)
+			return i + 1;
+	}
+	return 0;
+}
+
+static inline void set_pool(
+	const struct rt_fates *f, struct rt_seg_fate *e, const struct rte_mempool *mp)
+{
+	uint32_t p = rt_load(&e->pool);
+
+	if (rt_unlikely(p - 1 >= RT_FATE_POOLS || rt_load(&f->pools[p - 1]) != mp))
+		rt_store(&e->pool, find_pool(f, mp));
+}
+
+/* Takes an entry from whatever it was. A reader that copies it sees that its state is not open
+ * before anything else changes. */
+static inline void take(const struct feed *w, struct rt_seg_fate *e)
+{
+	bool open = rt_load(&e->state) == RT_FATE_OPEN;
+
+	rt_store(&e->state, RT_FATE_SETTLED);
+	rt_compiler_barrier(); /* a jump out of the hook must not count it again */
+	if (rt_unlikely(open))
+		not_offered(w, e);
+	rt_fence_release(); /* for readers, which load the state with acquire */
+}
+
+static inline void open_entry(const struct feed *w, struct rt_seg_fate *e, const struct rte_mbuf *m)
+{
+	uint64_t tags;
+	uint32_t tag_len = rt_epb_vlan(m, RT_DIR_RX, &tags);
+	uint64_t wire = (uint64_t)m->pkt_len + tag_len;
+
+	rt_store(&e->id, id_in(m));
+	rt_store(&e->tsc, w->tsc);
+	rt_store(&e->tap, w->tap->index);
+	rt_store(&e->len, (uint32_t)RTE_MIN(wire, UINT32_MAX));
+	rt_store(&e->cap, keep((uint8_t *)(e + 1), m, tags, tag_len, w->f->snap));
+	set_pool(w->f, e, m->pool);
+	/* Pairs with rt_fates_mark(), which reads the id again once it has stored a number. */
+	rt_store_release(&e->walk, 0);
+}
+
+/* Mbufs of the other segments: what they were received with before was not offered. */
+static __rte_noinline void receive_rest(const struct feed *w, const struct rte_mbuf *first)
+{
+	const struct rte_mbuf *m = first->next;
+
+	for (unsigned segs = first->nb_segs - 1u; m && segs; m = m->next, segs--) {
+		struct rt_seg_fate *e = is_shared(m) ? NULL : entry_of(w->f, m, false);
+
+		if (e && rt_load(&e->state) == RT_FATE_OPEN)
+			take(w, e);
+	}
+}
+
+static void prefetch_received(const struct rt_fates *f, const struct rte_mbuf *m)
+{
+	const uint8_t *e = (const uint8_t *)entry(f, hash(f, (uintptr_t)m));
+
+	__builtin_prefetch(rte_pktmbuf_mtod(m, const void *));
+	for (uint32_t i = 0; i < DATA_LINES; i++)
+		__builtin_prefetch(e + i * RT_CACHE_LINE, 1, 3);
+}
+
+static void receive(const struct feed *w, struct rte_mbuf **pkts, unsigned n)
+{
+	struct rt_fate_burst none, *b = w->r ? &w->f->bursts[w->r->index] : &none;
+	struct rt_seg_count *c = &w->counts[w->tap->index];
+
+	for (unsigned i = 0; i < RTE_MIN(n, AHEAD); i++)
+		prefetch_received(w->f, pkts[i]);
+	b->left = n;
+	b->received = c->received + n;
+	rt_compiler_barrier();
+	b->tap = w->tap->index + 1;
+	rt_compiler_barrier(); /* from here on, a jump is mended */
+	add(w, &c->received, n);
+	for (unsigned i = 0; i < n; i++) {
+		const struct rte_mbuf *m = pkts[i];
+		struct rt_seg_fate *e = is_shared(m) ? NULL : entry_of(w->f, m, true);
+
+		if (i + AHEAD < n)
+			prefetch_received(w->f, pkts[i + AHEAD]);
+		if (rt_unlikely(m->nb_segs > 1))
+			receive_rest(w, m);
+		if (rt_likely(e != NULL)) {
+			take(w, e);
+			open_entry(w, e, m);
+		} else {
+			add(w, &c->unknown, 1);
+		}
+		/* Before the packet can count again; one of those that a jump leaves stays open. */
+		rt_compiler_barrier();
+		b->left = n - 1 - i;
+		rt_compiler_barrier();
+		if (rt_likely(e != NULL))
+			rt_store_release(&e->state, RT_FATE_OPEN);
+	}
+	rt_compiler_barrier();
+	b->tap = 0;
+}
+
+/* ---- sending ---- */
+
+/* True for the one thread that settles it. Others may have the same mbuf, or clones of it. */
+static bool settle(struct rt_seg_fate *e, bool alone)
+{
+	uint32_t open = RT_FATE_OPEN;
+
+	if (!alone)
+		return rt_cas(&e->state, &open, RT_FATE_SETTLED);
+	rt_store(&e->state, RT_FATE_SETTLED);
+	rt_compiler_barrier();
+	return true;
+}
+
+/* The packet of an entry that is settled now, by the mbuf that was offered. */
+static void count(const struct feed *w, const struct rt_seg_fate *e, const struct rte_mbuf *m)
+{
+	bool same = id_in(m) == rt_load(&e->id);
+	const struct rt_tap *tap = tap_of(w->f, e);
+	struct rt_seg_count *c;
+
+	if (rt_unlikely(!tap))
+		return;
+	c = &w->counts[tap->index];
+	if (rt_likely(has_flag(m) && same)) {
+		add(w, &c->offered, 1);
+	} else if (!has_flag(m) && same && m->port != RTE_MBUF_PORT_INVALID &&
+		   rt_ids_has_port(id_in(m), m->port)) {
+		add(w, &c->unknown, 1);
+		add(w, &c->inferred, 1);
+	} else { /* a clone, a copy or a packet of the application was made here, or another port
+		  * has received one */
+		not_offered(w, e);
+	}
+}
+
+/* True: the mbuf's entry has its id, it was received as a first segment. */
+static inline bool offer(const struct feed *w, const struct rte_mbuf *m, bool alone)
+{
+	struct rt_seg_fate *e = entry_of(w->f, m, false);
+
+	if (!e)
+		return false;
+	if (rt_load_acquire(&e->state) == RT_FATE_OPEN && settle(e, alone))
+		count(w, e, m);
+	return rt_load(&e->id) == id_in(m);
+}
+
+/* A segment of another mbuf's packet, which is not offered with it. */
+static inline bool is_rest(const struct rte_mbuf *m, uint64_t id)
+{
+	return has_flag(m) && !RTE_MBUF_CLONED(m) && id_in(m) != id && id_in(m);
+}
+
+static void offer_packet(const struct feed *w, const struct rte_mbuf *m)
+{
+	uint64_t id = 0; /* of this packet, once it is known */
+	bool rest = false;
+
+	for (unsigned segs = m->nb_segs; m && segs; m = m->next, segs--) {
+		if (offer(w, m, !is_shared(m)))
+			id = id_in(m);
+		else
+			rest |= is_rest(m, id);
+		if (rt_unlikely(RTE_MBUF_CLONED(m)))
+			offer(w, rte_mbuf_from_indirect((struct rte_mbuf *)(uintptr_t)m), false);
+	}
+	if (rt_unlikely(rest))
+		add(w, &w->counts[w->tap->index].rest_offered, 1);
+}
+
+static void send(const struct feed *w, struct rte_mbuf **pkts, unsigned n)
+{
+	for (unsigned i = 0; i < RTE_MIN(n, AHEAD); i++)
+		rt_fates_prefetch(w->f, pkts[i]);
+	for (unsigned i = 0; i < n; i++) {
+		if (i + AHEAD < n)
+			rt_fates_prefetch(w->f, pkts[i + AHEAD]);
+		offer_packet(w, pkts[i]);
+	}
+}
+
+void rt_fates_feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
+	uint64_t ns)
+{
+	struct rt_session *s = tap->session;
+	struct feed w = {.f = s->fates,
+		.r = r,
+		.counts = r ? r->counts : s->orphans,
+		.tap = tap,
+		.tsc = rt_tsc(),
+		.ns = ns};
+
+	if (r) {
+		w.ns = r->last_ns = RTE_MAX(ns, r->last_ns);
+		r->open = tap->index + 1;
+		rt_compiler_barrier(); /* then the counters: see rt_fates_mend() */
+	}
+	if (tap->direction == RT_DIR_RX)
+		receive(&w, pkts, n);
+	else
+		send(&w, pkts, n);
+	if (r) {
+		rt_ring_publish(r);
+		r->open = 0;
+	}
+}
+
+void rt_fates_mend(const struct rt_fates *f, struct rt_ring *r)
+{
+	struct rt_fate_burst *b = &f->bursts[r->index];
+
+	if (b->tap) {
+		r->counts[b->tap - 1].received = b->received;
+		r->counts[b->tap - 1].unknown += b->left;
+	}
+	b->tap = 0;
+}
+
+void rt_fates_mark(const struct rt_fates *f, const void *mbuf, uint32_t walk, uint64_t since)
+{
+	struct rt_seg_fate *e = entry_of(f, mbuf, false);
+	uint64_t id;
+
+	/* Pairs with the release in receive(). */
+	if (!e || rt_load_acquire(&e->state) != RT_FATE_OPEN ||
+		(int64_t)(rt_load(&e->tsc) - since) >= 0)
+		return;
+	id = rt_load(&e->id);
+	__atomic_exchange_n(&e->walk, walk, __ATOMIC_SEQ_CST);
+	/* Received again meanwhile: its thread may have cleared the number before. */
+	if (rt_load_acquire(&e->id) != id || rt_load_acquire(&e->state) != RT_FATE_OPEN)
+		rt_store(&e->walk, 0);
+}

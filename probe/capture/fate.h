@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What became of received packets: offered to a port, not offered, unknown, or still open; see
+ * docs/fate.md. A table beside the mbufs has the packet that each was last received with. It lies
+ * in the session's segment, so readers see it, and may write to it: nothing in it is used as an
+ * address, and no number before it is checked.
+ */
+#ifndef RINGTAP_PROBE_CAPTURE_FATE_H
+#define RINGTAP_PROBE_CAPTURE_FATE_H
+
+#include <rte_mbuf.h>
+
+#include "session.h"
+
+/* The burst whose packets a thread receives. If it jumps out of the hook, those left become
+ * unknown. Written by the thread only. */
+struct rt_fate_burst {
+	uint32_t tap; /* index + 1; 0: none */
+	uint32_t left;
+	uint64_t received; /* the counter, with this burst */
+};
+
+/* Private, constant while hooks use it but for bursts and pools. */
+struct rt_fates {
+	uint8_t *table;
+	uint64_t mask;   /* entries - 1 */
+	uint32_t shift;  /* of the hash: 64 - log2 of their number */
+	uint32_t probes; /* entries that are looked at for an mbuf */
+	uint32_t stride, snap;
+	struct rt_tap *const *taps; /* tap_capacity; NULL entries: not made yet */
+	uint32_t tap_capacity;
+	struct rt_fate_burst *bursts;                   /* by ring */
+	const struct rte_mempool *pools[RT_FATE_POOLS]; /* compared only; atomic */
+	uint32_t pool_count;                            /* atomic */
+	struct rt_fate_walk *walk;                      /* control thread */
+};
+
+/* How many mbufs all pools of packets have. Control lock held. */
+uint64_t rt_fates_mbufs(void);
+/* log2 of the entries for so many mbufs, twice as many; fewer if the table would exceed most bytes
+ * (0: no limit), or RT_FATE_BITS_MAX. */
+uint32_t rt_fates_bits(uint64_t mbufs, uint32_t snap, uint64_t most);
+
+/* Of a session whose memory is attached. NULL: out of memory. */
+struct rt_fates *rt_fates_new(const struct rt_session *s);
+void rt_fates_free(struct rt_fates *f);
+
+/* In hooks, for a burst of n packets; r: the thread's ring, NULL: it has none. Received ones have
+ * their ids, rt_ids_stamp(); sent ones are not marked yet, rt_ids_use(). ns: the burst's time. */
+void rt_fates_feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
+	uint64_t ns);
+
+/* Finishes the burst that the ring's thread left by a jump out of the hook, before rt_epb_mend().
+ */
+void rt_fates_mend(const struct rt_fates *f, struct rt_ring *r);
+
+/* Walks the pools: marks the mbufs in their rings, stacks and caches as free. Control lock held. */
+
+/* A part of the walk that is under way, or begins one if it is time for it. */
+void rt_fates_walk(struct rt_session *s, uint64_t now_ms);
+/* A whole one, once no hook uses the session: exact if the application does nothing either. */
+void rt_fates_walk_last(struct rt_session *s);
+
+/* Of an mbuf that was free when it was looked for: marks its entry, if it has one that is open and
+ * was received before since (TSC). */
+void rt_fates_mark(const struct rt_fates *f, const void *mbuf, uint32_t walk, uint64_t since);
+void rt_fates_prefetch(const struct rt_fates *f, const void *mbuf);
+
+#endif
