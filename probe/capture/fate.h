@@ -8,17 +8,20 @@
 #ifndef RINGTAP_PROBE_CAPTURE_FATE_H
 #define RINGTAP_PROBE_CAPTURE_FATE_H
 
+#include <assert.h>
+
 #include <rte_mbuf.h>
 
 #include "session.h"
 
 /* The burst whose packets a thread receives. If it jumps out of the hook, those left become
- * unknown. Written by the thread only. */
+ * unknown. Written by the thread only, for each packet. */
 struct rt_fate_burst {
 	uint32_t tap; /* index + 1; 0: none */
 	uint32_t left;
 	uint64_t received; /* the counter, with this burst */
-};
+} __attribute__((aligned(128)));
+static_assert(sizeof(struct rt_fate_burst) == 128, "two lines: the prefetcher takes pairs");
 
 /* Private, constant while hooks use it but for bursts and pools. */
 struct rt_fates {

@@ -508,6 +508,9 @@ static void test_tables_are_large_enough_for_all_mbufs(void **state)
 	assert_int_equal(session->fates->mask, (1 << 12) - 1);
 	assert_int_equal(session->fates->snap, 128);
 	assert_int_equal(session->fates->stride, 192);
+	/* Each thread writes its own lines. */
+	for (uint32_t i = 0; i < session->ring_count; i++)
+		assert_int_equal((uintptr_t)&session->fates->bursts[i] % 128, 0);
 }
 
 #define with_fates(f) cmocka_unit_test_setup_teardown(f, test_fates_begin, test_fates_end)

@@ -85,10 +85,12 @@ struct rt_fates *rt_fates_new(const struct rt_session *s)
 	f->snap = h->fate_snap;
 	f->taps = s->taps;
 	f->tap_capacity = s->tap_capacity;
-	f->bursts = calloc(s->ring_count, sizeof(*f->bursts));
+	f->bursts = aligned_alloc(sizeof(*f->bursts), s->ring_count * sizeof(*f->bursts));
 	f->walk = calloc(1, sizeof(*f->walk));
-	if (f->bursts && f->walk)
+	if (f->bursts && f->walk) {
+		memset(f->bursts, 0, s->ring_count * sizeof(*f->bursts));
 		return f;
+	}
 	rt_fates_free(f);
 	return NULL;
 }
