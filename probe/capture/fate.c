@@ -251,15 +251,16 @@ static void receive(const struct feed *w, struct rte_mbuf **pkts, unsigned n)
 		if (rt_likely(e != NULL)) {
 			take(w, e);
 			open_entry(w, e, m);
-		} else {
-			add(w, &c->unknown, 1);
 		}
-		/* Before the packet can count again; one of those that a jump leaves stays open. */
+		/* Before the packet can count again, or counts here: one that a jump leaves between
+		 * stays open. */
 		rt_compiler_barrier();
 		b->left = n - 1 - i;
 		rt_compiler_barrier();
 		if (rt_likely(e != NULL))
 			rt_store_release(&e->state, RT_FATE_OPEN);
+		else
+			add(w, &c->unknown, 1);
 	}
 	rt_compiler_barrier();
 	b->tap = 0;

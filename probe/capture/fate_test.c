@@ -299,8 +299,9 @@ static void test_burst_that_is_left_by_a_jump_is_unknown(void **state)
 
 /* ---- jumps ---- */
 
-#define BURST 32u
-#define JUMPS 300
+#define BURST       32u
+#define JUMPS       300
+#define SHARED_SITE 2u /* others hold what it receives as well: unknown */
 
 static sigjmp_buf outside;
 static pthread_t jumper;
@@ -351,10 +352,14 @@ static void exchange(uint32_t site)
 {
 	struct rte_mbuf *m[BURST];
 
-	for (unsigned i = 0; i < BURST; i++)
+	for (unsigned i = 0; i < BURST; i++) {
 		assert_non_null(m[i] = test_arrive());
+		rte_mbuf_refcnt_update(m[i], site == SHARED_SITE);
+	}
 	feed(test_tap(site, RT_DIR_RX), m);
 	truth[site].received += BURST;
+	for (unsigned i = 0; i < BURST; i++)
+		rte_mbuf_refcnt_update(m[i], -(site == SHARED_SITE));
 	if (test_random() % 2)
 		feed(test_tap(site, RT_DIR_TX), m);
 	rte_pktmbuf_free_bulk(m, BURST);
