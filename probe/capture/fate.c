@@ -4,7 +4,7 @@
 
 #include "common/atomics.h"
 #include "epb.h"
-#include "fate.h"
+#include "fate_table.h"
 #include "ids.h"
 #include "probe/core/hook_burst.h"
 #include "readable.h"
@@ -19,44 +19,46 @@ struct feed {
 	struct rt_seg_count *counts; /* row of the ring, or of all threads without one */
 	const struct rt_tap *tap;
 	uint64_t tsc, ns;
+	uint32_t spare; /* probes, see fate_table.h */
 };
 
-static inline uint64_t hash(const struct rt_fates *f, uint64_t key)
+/* Once for each mbuf. False: another one's thread has claimed the entry. */
+static bool claimed(struct rt_fates *f, struct rt_seg_fate *e, uint64_t mbuf)
 {
-	return (key >> 6) * 0x9e3779b97f4a7c15ull >> f->shift;
+	uint64_t there = 0;
+
+	if (!rt_cas(&e->mbuf, &there, mbuf))
+		return there == mbuf;
+	/* The pools have outgrown the table. */
+	if (rt_fetch_add(&f->used, 1) > f->mask / 2)
+		rt_store(&f->probes, RTE_MIN(rt_load(&f->probes), RT_FATE_PROBES_SCARCE));
+	return true;
 }
 
-static inline struct rt_seg_fate *entry(const struct rt_fates *f, uint64_t i)
-{
-	return (void *)(f->table + i * f->stride);
-}
-
-/* Of an mbuf; NULL: it has none, and there is no room where it would be, or it is not claimed. */
-static inline struct rt_seg_fate *entry_of(const struct rt_fates *f, const void *mbuf, bool claim)
+__rte_noinline struct rt_seg_fate *rt_fate_search(
+	struct rt_fates *f, const void *mbuf, bool claim, uint32_t *spare)
 {
 	const uint64_t key = (uintptr_t)mbuf;
-	uint64_t i = hash(f, key);
+	uint64_t i = rt_fate_place(f, key);
+	uint32_t left = *spare + RT_FATE_SPARE_EACH, most = RTE_MIN(rt_load(&f->probes), left);
+	struct rt_seg_fate *found = NULL;
+	uint32_t n = 0;
 
-	for (uint32_t n = 0; n < f->probes; n++, i = (i + 1) & f->mask) {
-		struct rt_seg_fate *e = entry(f, i);
+	for (bool more = true; more && n < most; n++, i = (i + 1) & f->mask) {
+		struct rt_seg_fate *e = rt_fate_at(f, i);
 		uint64_t there = rt_load(&e->mbuf);
 
-		if (rt_likely(there == key))
-			return e;
-		if (there)
-			continue;
-		if (!claim)
-			return NULL;
-		/* Once for each mbuf. */
-		if (rt_cas(&e->mbuf, &there, key) || there == key)
-			return e;
+		if (there == key || (!there && claim && claimed(f, e, key)))
+			found = e;
+		more = !found && (there || claim);
 	}
-	return NULL;
+	*spare = left - n;
+	return found;
 }
 
 void rt_fates_prefetch(const struct rt_fates *f, const void *mbuf)
 {
-	__builtin_prefetch(entry(f, hash(f, (uintptr_t)mbuf)), 1, 3);
+	__builtin_prefetch(rt_fate_at(f, rt_fate_place(f, (uintptr_t)mbuf)), 1, 3);
 }
 
 static inline bool is_shared(const struct rte_mbuf *m)
@@ -206,12 +208,12 @@ static inline void open_entry(const struct feed *w, struct rt_seg_fate *e, const
 }
 
 /* Mbufs of the other segments: what they were received with before was not offered. */
-static __rte_noinline void receive_rest(const struct feed *w, const struct rte_mbuf *first)
+static __rte_noinline void receive_rest(struct feed *w, const struct rte_mbuf *first)
 {
 	const struct rte_mbuf *m = first->next;
 
 	for (unsigned segs = first->nb_segs - 1u; m && segs; m = m->next, segs--) {
-		struct rt_seg_fate *e = is_shared(m) ? NULL : entry_of(w->f, m, false);
+		struct rt_seg_fate *e = is_shared(m) ? NULL : rt_fate_of(w->f, m, false, &w->spare);
 
 		if (e && rt_load(&e->state) == RT_FATE_OPEN)
 			take(w, e);
@@ -220,14 +222,14 @@ static __rte_noinline void receive_rest(const struct feed *w, const struct rte_m
 
 static void prefetch_received(const struct rt_fates *f, const struct rte_mbuf *m)
 {
-	const uint8_t *e = (const uint8_t *)entry(f, hash(f, (uintptr_t)m));
+	const uint8_t *e = (const uint8_t *)rt_fate_at(f, rt_fate_place(f, (uintptr_t)m));
 
 	__builtin_prefetch(rte_pktmbuf_mtod(m, const void *));
 	for (uint32_t i = 0; i < DATA_LINES; i++)
 		__builtin_prefetch(e + i * RT_CACHE_LINE, 1, 3);
 }
 
-static void receive(const struct feed *w, struct rte_mbuf **pkts, unsigned n)
+static void receive(struct feed *w, struct rte_mbuf **pkts, unsigned n)
 {
 	struct rt_fate_burst none, *b = w->r ? &w->f->bursts[w->r->index] : &none;
 	struct rt_seg_count *c = &w->counts[w->tap->index];
@@ -242,7 +244,7 @@ static void receive(const struct feed *w, struct rte_mbuf **pkts, unsigned n)
 	add(w, &c->received, n);
 	for (unsigned i = 0; i < n; i++) {
 		const struct rte_mbuf *m = pkts[i];
-		struct rt_seg_fate *e = is_shared(m) ? NULL : entry_of(w->f, m, true);
+		struct rt_seg_fate *e = is_shared(m) ? NULL : rt_fate_of(w->f, m, true, &w->spare);
 
 		if (i + AHEAD < n)
 			prefetch_received(w->f, pkts[i + AHEAD]);
@@ -303,9 +305,9 @@ static void count(const struct feed *w, const struct rt_seg_fate *e, const struc
 }
 
 /* True: the mbuf's entry has its id, it was received as a first segment. */
-static inline bool offer(const struct feed *w, const struct rte_mbuf *m, bool alone)
+static inline bool offer(struct feed *w, const struct rte_mbuf *m, bool alone)
 {
-	struct rt_seg_fate *e = entry_of(w->f, m, false);
+	struct rt_seg_fate *e = rt_fate_of(w->f, m, false, &w->spare);
 
 	if (!e)
 		return false;
@@ -320,7 +322,7 @@ static inline bool is_rest(const struct rte_mbuf *m, uint64_t id)
 	return has_flag(m) && !RTE_MBUF_CLONED(m) && id_in(m) != id && id_in(m);
 }
 
-static void offer_packet(const struct feed *w, const struct rte_mbuf *m)
+static void offer_packet(struct feed *w, const struct rte_mbuf *m)
 {
 	uint64_t id = 0; /* of this packet, once it is known */
 	bool rest = false;
@@ -337,7 +339,7 @@ static void offer_packet(const struct feed *w, const struct rte_mbuf *m)
 		add(w, &w->counts[w->tap->index].rest_offered, 1);
 }
 
-static void send(const struct feed *w, struct rte_mbuf **pkts, unsigned n)
+static void send(struct feed *w, struct rte_mbuf **pkts, unsigned n)
 {
 	for (unsigned i = 0; i < RTE_MIN(n, AHEAD); i++)
 		rt_fates_prefetch(w->f, pkts[i]);
@@ -357,7 +359,8 @@ void rt_fates_feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf 
 		.counts = r ? r->counts : s->orphans,
 		.tap = tap,
 		.tsc = rt_tsc(),
-		.ns = ns};
+		.ns = ns,
+		.spare = RT_FATE_SPARE};
 
 	if (r) {
 		w.ns = r->last_ns = RTE_MAX(ns, r->last_ns);
@@ -385,9 +388,10 @@ void rt_fates_mend(const struct rt_fates *f, struct rt_ring *r)
 	b->tap = 0;
 }
 
-void rt_fates_mark(const struct rt_fates *f, const void *mbuf, uint32_t walk, uint64_t since)
+void rt_fates_mark(struct rt_fates *f, const void *mbuf, uint32_t walk, uint64_t since)
 {
-	struct rt_seg_fate *e = entry_of(f, mbuf, false);
+	uint32_t spare = RT_FATE_SPARE;
+	struct rt_seg_fate *e = rt_fate_of(f, mbuf, false, &spare);
 	uint64_t id;
 
 	/* Pairs with the release in receive(). */

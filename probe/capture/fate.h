@@ -23,12 +23,12 @@ struct rt_fate_burst {
 } __attribute__((aligned(128)));
 static_assert(sizeof(struct rt_fate_burst) == 128, "two lines: the prefetcher takes pairs");
 
-/* Private, constant while hooks use it but for bursts and pools. */
+/* Private, constant while hooks use it but for what is atomic, and bursts. */
 struct rt_fates {
 	uint8_t *table;
 	uint64_t mask;   /* entries - 1 */
 	uint32_t shift;  /* of the hash: 64 - log2 of their number */
-	uint32_t probes; /* entries that are looked at for an mbuf */
+	uint32_t probes; /* entries that are looked at for an mbuf; atomic */
 	uint32_t stride, snap;
 	struct rt_tap *const *taps; /* tap_capacity; NULL entries: not made yet */
 	uint32_t tap_capacity;
@@ -36,6 +36,7 @@ struct rt_fates {
 	const struct rte_mempool *pools[RT_FATE_POOLS]; /* compared only; atomic */
 	uint32_t pool_count;                            /* atomic */
 	struct rt_fate_walk *walk;                      /* control thread */
+	uint64_t used __attribute__((aligned(128)));    /* entries; atomic */
 };
 
 /* How many mbufs all pools of packets have. Control lock held. */
@@ -66,7 +67,7 @@ void rt_fates_walk_last(struct rt_session *s);
 
 /* Of an mbuf that was free when it was looked for: marks its entry, if it has one that is open and
  * was received before since (TSC). */
-void rt_fates_mark(const struct rt_fates *f, const void *mbuf, uint32_t walk, uint64_t since);
+void rt_fates_mark(struct rt_fates *f, const void *mbuf, uint32_t walk, uint64_t since);
 void rt_fates_prefetch(const struct rt_fates *f, const void *mbuf);
 
 #endif
