@@ -158,24 +158,30 @@ static uint32_t keep(
 }
 
 /* 1 + number of the pool; 0: not known yet. */
-static __rte_noinline uint32_t find_pool(const struct rt_fates *f, const struct rte_mempool *mp)
+static __rte_noinline uint32_t find_pool(
+	const struct rt_fates *f, struct rt_fate_burst *b, const struct rte_mempool *mp)
 {
-	uint32_t n = rt_load(&f->pool_count);
+	/* Pairs with the release in add_pool(): the pools of this version are seen. */
+	uint32_t version = rt_load_acquire(&f->pool_version), n = rt_load(&f->pool_count);
 
+	if (!mp || (mp == b->missed && version == b->missed_version))
+		return 0;
 	for (uint32_t i = 0; i < n; i++) {
 		if (rt_load(&f->pools[i]) == mp)
 			return i + 1;
 	}
+	b->missed = mp;
+	b->missed_version = version;
 	return 0;
 }
 
-static inline void set_pool(
-	const struct rt_fates *f, struct rt_seg_fate *e, const struct rte_mempool *mp)
+static inline void set_pool(const struct rt_fates *f, struct rt_fate_burst *b,
+	struct rt_seg_fate *e, const struct rte_mempool *mp)
 {
 	uint32_t p = rt_load(&e->pool);
 
-	if (rt_unlikely(p - 1 >= RT_FATE_POOLS || rt_load(&f->pools[p - 1]) != mp))
-		rt_store(&e->pool, find_pool(f, mp));
+	if (rt_unlikely(p - 1 >= RT_FATE_POOLS || rt_load(&f->pools[p - 1]) != mp || !mp))
+		rt_store(&e->pool, find_pool(f, b, mp));
 }
 
 /* Takes an entry from whatever it was. A reader that copies it sees that its state is not open
@@ -191,7 +197,8 @@ static inline void take(const struct feed *w, struct rt_seg_fate *e)
 	rt_fence_release(); /* for readers, which load the state with acquire */
 }
 
-static inline void open_entry(const struct feed *w, struct rt_seg_fate *e, const struct rte_mbuf *m)
+static inline void open_entry(const struct feed *w, struct rt_fate_burst *b, struct rt_seg_fate *e,
+	const struct rte_mbuf *m)
 {
 	uint64_t tags;
 	uint32_t tag_len = rt_epb_vlan(m, RT_DIR_RX, &tags);
@@ -202,7 +209,7 @@ static inline void open_entry(const struct feed *w, struct rt_seg_fate *e, const
 	rt_store(&e->tap, w->tap->index);
 	rt_store(&e->len, (uint32_t)RTE_MIN(wire, UINT32_MAX));
 	rt_store(&e->cap, keep((uint8_t *)(e + 1), m, tags, tag_len, w->f->snap));
-	set_pool(w->f, e, m->pool);
+	set_pool(w->f, b, e, m->pool);
 	/* Pairs with rt_fates_mark(), which reads the id again once it has stored a number. */
 	rt_store_release(&e->walk, 0);
 }
@@ -231,7 +238,7 @@ static void prefetch_received(const struct rt_fates *f, const struct rte_mbuf *m
 
 static void receive(struct feed *w, struct rte_mbuf **pkts, unsigned n)
 {
-	struct rt_fate_burst none, *b = w->r ? &w->f->bursts[w->r->index] : &none;
+	struct rt_fate_burst none = {0}, *b = w->r ? &w->f->bursts[w->r->index] : &none;
 	struct rt_seg_count *c = &w->counts[w->tap->index];
 
 	for (unsigned i = 0; i < RTE_MIN(n, AHEAD); i++)
@@ -252,7 +259,7 @@ static void receive(struct feed *w, struct rte_mbuf **pkts, unsigned n)
 			receive_rest(w, m);
 		if (rt_likely(e != NULL)) {
 			take(w, e);
-			open_entry(w, e, m);
+			open_entry(w, b, e, m);
 		}
 		/* Before the packet can count again, or counts here: one that a jump leaves between
 		 * stays open. */
@@ -328,7 +335,12 @@ static void offer_packet(struct feed *w, const struct rte_mbuf *m)
 	bool rest = false;
 
 	for (unsigned segs = m->nb_segs; m && segs; m = m->next, segs--) {
-		if (offer(w, m, !is_shared(m)))
+		bool alone = !is_shared(m);
+
+		/* Who gave up a clone of it has settled it before: pairs with the release of the
+		 * reference. */
+		rt_fence_acquire();
+		if (offer(w, m, alone))
 			id = id_in(m);
 		else
 			rest |= is_rest(m, id);

@@ -19,7 +19,9 @@
 struct rt_fate_burst {
 	uint32_t tap; /* index + 1; 0: none */
 	uint32_t left;
-	uint64_t received; /* the counter, with this burst */
+	uint64_t received;                /* the counter, with this burst */
+	const struct rte_mempool *missed; /* the last one that was not among the pools */
+	uint32_t missed_version;          /* of the pools, then */
 } __attribute__((aligned(128)));
 static_assert(sizeof(struct rt_fate_burst) == 128, "two lines: the prefetcher takes pairs");
 
@@ -35,6 +37,7 @@ struct rt_fates {
 	struct rt_fate_burst *bursts;                   /* by ring */
 	const struct rte_mempool *pools[RT_FATE_POOLS]; /* compared only; atomic */
 	uint32_t pool_count;                            /* atomic */
+	uint32_t pool_version;                          /* counts those that were added; atomic */
 	struct rt_fate_walk *walk;                      /* control thread */
 	uint64_t used __attribute__((aligned(128)));    /* entries; atomic */
 };

@@ -329,6 +329,44 @@ static void test_places_of_equidistant_mbufs_do_not_gather(void **state)
 		assert_in_range(worst_place(used, lines, MBUFS), 1, RT_FATE_PROBES);
 }
 
+/* As those of pools that are not listed, or not yet. */
+static void test_unlisted_pools_are_searched_once(void **state)
+{
+	struct rt_fates *f = session->fates;
+	struct rt_fate_burst *b = &f->bursts[0];
+	const struct rte_mempool *listed = pool;
+	struct rte_mbuf *m;
+
+	rt_fates_walk_last(session);
+	f->pools[0] = NULL; /* freed */
+	offered(m = test_receive(1), 1);
+	assert_int_equal(test_entry(m)->pool, 0);
+	assert_ptr_equal(b->missed, pool);
+	f->pools[0] = listed; /* not seen, as it is no other version */
+	offered(m = test_receive(1), 1);
+	assert_int_equal(test_entry(m)->pool, 0);
+	f->pool_version++;
+	offered(m = test_receive(1), 1);
+	assert_int_equal(test_entry(m)->pool, 1);
+}
+
+static void test_mbufs_without_a_pool_are_of_none(void **state)
+{
+	struct rte_mbuf *m = test_receive(1);
+
+	rt_fates_walk_last(session);
+	offered(m, 1);
+	m = test_arrive();
+	m->pool = NULL;
+	session->fates->pools[0] = NULL;
+	rt_fates_feed(&session->rings[0], test_tap(1, RT_DIR_RX), &m, 1, 1);
+	truth[1].received++;
+	assert_int_equal(test_entry(m)->pool, 0);
+	m->pool = pool;
+	offered(m, 1);
+	test_check();
+}
+
 static void test_rest_of_a_chain_is_counted(void **state)
 {
 	struct rte_mbuf *m = test_receive(1), *rest = test_receive(1);
@@ -614,6 +652,8 @@ int main(void)
 		with_fates(test_probes_of_a_burst_are_limited),
 		cmocka_unit_test(test_places_of_equidistant_mbufs_do_not_gather),
 		with_fates(test_rest_of_a_chain_is_counted),
+		with_fates(test_unlisted_pools_are_searched_once),
+		with_fates(test_mbufs_without_a_pool_are_of_none),
 		with_fates(test_packets_of_threads_without_a_ring_count),
 		with_fates(test_burst_that_is_left_by_a_jump_is_unknown),
 		with_fates(test_jumps_out_of_hooks_leave_counters_sane),

@@ -137,6 +137,8 @@ static void add_pool(struct rt_session *s, const struct rte_mempool *mp, uint32_
 	out->walked = k->kind != POOL_UNKNOWN;
 	rt_store(&s->fates->pools[i], mp);
 	rt_store(&s->fates->pool_count, i + 1);
+	/* Pairs with the acquire in find_pool(). */
+	rt_store_release(&s->fates->pool_version, s->fates->pool_version + 1);
 	/* The entry is complete, for readers that load the count with acquire. */
 	rt_store_release(&s->shm.header->fate_pools, i + 1);
 }
