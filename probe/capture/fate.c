@@ -12,11 +12,20 @@
 #define AHEAD      4u /* packets */
 #define DATA_LINES 2u /* of an entry that are prefetched */
 
+#define SUMS 8u /* taps; a power of two */
+
+/* Of a burst of a thread without a ring, whose row is that of others as well. */
+struct sums {
+	uint32_t tap[SUMS]; /* index + 1; 0: none */
+	struct rt_seg_count count[SUMS];
+};
+
 /* What counts for the packets of one burst. */
 struct feed {
 	struct rt_fates *f;
 	struct rt_ring *r;           /* NULL: the thread has none */
 	struct rt_seg_count *counts; /* row of the ring, or of all threads without one */
+	struct sums *sums;           /* NULL: the thread has a ring */
 	const struct rt_tap *tap;
 	uint64_t tsc, ns;
 	uint32_t spare; /* probes, see fate_table.h */
@@ -76,12 +85,42 @@ static inline bool has_flag(const struct rte_mbuf *m)
 	return m->ol_flags & rt_load(&rt_ids.flag);
 }
 
-static inline void add(const struct feed *w, uint64_t *counter, uint64_t n)
+static inline void add(uint64_t *counter, uint64_t n)
 {
-	if (rt_likely(w->r != NULL))
-		rt_store(counter, *counter + n);
-	else
-		rt_fetch_add(counter, n);
+	rt_store(counter, *counter + n);
+}
+
+static void give_sum(const struct feed *w, uint32_t i)
+{
+	const uint64_t *from = (const uint64_t *)&w->sums->count[i];
+	uint64_t *to;
+
+	if (!w->sums->tap[i])
+		return;
+	to = (uint64_t *)&w->counts[w->sums->tap[i] - 1];
+	for (uint32_t k = 0; k < sizeof(w->sums->count[i]) / sizeof(uint64_t); k++) {
+		if (from[k])
+			rt_fetch_add(&to[k], from[k]);
+	}
+	w->sums->tap[i] = 0;
+	memset(&w->sums->count[i], 0, sizeof(w->sums->count[i]));
+}
+
+static __rte_noinline struct rt_seg_count *sum_of(const struct feed *w, const struct rt_tap *tap)
+{
+	uint32_t i = tap->index % SUMS;
+
+	if (w->sums->tap[i] != tap->index + 1) {
+		give_sum(w, i);
+		w->sums->tap[i] = tap->index + 1;
+	}
+	return &w->sums->count[i];
+}
+
+/* Where the thread counts for a tap, until the next call. */
+static inline struct rt_seg_count *count_of(const struct feed *w, const struct rt_tap *tap)
+{
+	return rt_likely(w->r != NULL) ? &w->counts[tap->index] : sum_of(w, tap);
 }
 
 /* Where the packet of an entry was received. NULL: the reader has overwritten the entry. */
@@ -122,15 +161,17 @@ static __rte_noinline void write_record(
 static void not_offered(const struct feed *w, const struct rt_seg_fate *e)
 {
 	const struct rt_tap *tap = tap_of(w->f, e);
+	struct rt_seg_count *c;
 
 	if (rt_unlikely(!tap))
 		return;
-	add(w, &w->counts[tap->index].not_offered, 1);
+	c = count_of(w, tap);
+	add(&c->not_offered, 1);
 	if (rt_likely(w->r != NULL)) {
 		write_record(w, tap, e);
 	} else {
-		add(w, &w->counts[tap->index].seen, 1);
-		add(w, &w->counts[tap->index].lost[RT_LOSS_NO_RING], 1);
+		c->seen++;
+		c->lost[RT_LOSS_NO_RING]++;
 	}
 }
 
@@ -248,7 +289,10 @@ static void receive(struct feed *w, struct rte_mbuf **pkts, unsigned n)
 	rt_compiler_barrier();
 	b->tap = w->tap->index + 1;
 	rt_compiler_barrier(); /* from here on, a jump is mended */
-	add(w, &c->received, n);
+	if (rt_likely(w->r != NULL))
+		add(&c->received, n);
+	else /* before its packets count: other threads may see some */
+		rt_fetch_add(&c->received, n);
 	for (unsigned i = 0; i < n; i++) {
 		const struct rte_mbuf *m = pkts[i];
 		struct rt_seg_fate *e = is_shared(m) ? NULL : rt_fate_of(w->f, m, true, &w->spare);
@@ -269,7 +313,7 @@ static void receive(struct feed *w, struct rte_mbuf **pkts, unsigned n)
 		if (rt_likely(e != NULL))
 			rt_store_release(&e->state, RT_FATE_OPEN);
 		else
-			add(w, &c->unknown, 1);
+			add(&count_of(w, w->tap)->unknown, 1);
 	}
 	rt_compiler_barrier();
 	b->tap = 0;
@@ -298,13 +342,13 @@ static void count(const struct feed *w, const struct rt_seg_fate *e, const struc
 
 	if (rt_unlikely(!tap))
 		return;
-	c = &w->counts[tap->index];
+	c = count_of(w, tap);
 	if (rt_likely(has_flag(m) && same)) {
-		add(w, &c->offered, 1);
+		add(&c->offered, 1);
 	} else if (!has_flag(m) && same && m->port != RTE_MBUF_PORT_INVALID &&
 		   rt_ids_has_port(id_in(m), m->port)) {
-		add(w, &c->unknown, 1);
-		add(w, &c->inferred, 1);
+		add(&c->unknown, 1);
+		add(&c->inferred, 1);
 	} else { /* a clone, a copy or a packet of the application was made here, or another port
 		  * has received one */
 		not_offered(w, e);
@@ -348,7 +392,7 @@ static void offer_packet(struct feed *w, const struct rte_mbuf *m)
 			offer(w, rte_mbuf_from_indirect((struct rte_mbuf *)(uintptr_t)m), false);
 	}
 	if (rt_unlikely(rest))
-		add(w, &w->counts[w->tap->index].rest_offered, 1);
+		add(&count_of(w, w->tap)->rest_offered, 1);
 }
 
 static void send(struct feed *w, struct rte_mbuf **pkts, unsigned n)
@@ -362,31 +406,47 @@ static void send(struct feed *w, struct rte_mbuf **pkts, unsigned n)
 	}
 }
 
+static void feed(struct feed *w, struct rte_mbuf **pkts, unsigned n)
+{
+	if (w->tap->direction == RT_DIR_RX)
+		receive(w, pkts, n);
+	else
+		send(w, pkts, n);
+}
+
+/* Of threads without a ring: atomic additions, a few for each burst. */
+static __rte_noinline void feed_alone(struct feed *w, struct rte_mbuf **pkts, unsigned n)
+{
+	struct sums sums = {0};
+
+	w->sums = &sums;
+	w->counts = w->tap->session->orphans;
+	feed(w, pkts, n);
+	for (uint32_t i = 0; i < SUMS; i++)
+		give_sum(w, i);
+}
+
 void rt_fates_feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
 	uint64_t ns)
 {
-	struct rt_session *s = tap->session;
-	struct feed w = {.f = s->fates,
+	struct feed w = {.f = tap->session->fates,
 		.r = r,
-		.counts = r ? r->counts : s->orphans,
 		.tap = tap,
 		.tsc = rt_tsc(),
 		.ns = ns,
 		.spare = RT_FATE_SPARE};
 
-	if (r) {
-		w.ns = r->last_ns = RTE_MAX(ns, r->last_ns);
-		r->open = tap->index + 1;
-		rt_compiler_barrier(); /* then the counters: see rt_fates_mend() */
+	if (rt_unlikely(!r)) {
+		feed_alone(&w, pkts, n);
+		return;
 	}
-	if (tap->direction == RT_DIR_RX)
-		receive(&w, pkts, n);
-	else
-		send(&w, pkts, n);
-	if (r) {
-		rt_ring_publish(r);
-		r->open = 0;
-	}
+	w.counts = r->counts;
+	w.ns = r->last_ns = RTE_MAX(ns, r->last_ns);
+	r->open = tap->index + 1;
+	rt_compiler_barrier(); /* then the counters: see rt_fates_mend() */
+	feed(&w, pkts, n);
+	rt_ring_publish(r);
+	r->open = 0;
 }
 
 void rt_fates_mend(const struct rt_fates *f, struct rt_ring *r)

@@ -399,6 +399,35 @@ static void test_packets_of_threads_without_a_ring_count(void **state)
 	test_check();
 }
 
+/* One burst, with packets of all kinds and taps. */
+static void test_bursts_of_threads_without_a_ring_count(void **state)
+{
+	struct rte_mbuf *all[3 * SITES];
+
+	for (unsigned i = 0; i < RTE_DIM(all); i++)
+		assert_non_null(all[i] = test_receive(i % SITES));
+	for (unsigned i = 0; i < RTE_DIM(all); i++) {
+		uint32_t site = i % SITES;
+
+		if (i / SITES == 1) {
+			all[i]->ol_flags = 0;
+			truth[site].unknown++;
+			truth[site].inferred++;
+		} else if (i / SITES == 2) { /* made by the application, in its mbuf */
+			test_expect(all[i], site);
+			all[i]->ol_flags = 0;
+			all[i]->port = RTE_MBUF_PORT_INVALID;
+		} else {
+			truth[site].offered++;
+		}
+	}
+	rt_fates_feed(NULL, test_tap(0, RT_DIR_TX), all, RTE_DIM(all), 1);
+	test_check();
+	for (uint32_t i = 0; i < SITES; i++)
+		assert_int_equal(test_count(i, RT_DIR_RX).lost[RT_LOSS_NO_RING], 1);
+	rte_pktmbuf_free_bulk(all, RTE_DIM(all));
+}
+
 static void test_burst_that_is_left_by_a_jump_is_unknown(void **state)
 {
 	struct rte_mbuf *m = test_receive(1);
@@ -655,6 +684,7 @@ int main(void)
 		with_fates(test_unlisted_pools_are_searched_once),
 		with_fates(test_mbufs_without_a_pool_are_of_none),
 		with_fates(test_packets_of_threads_without_a_ring_count),
+		with_fates(test_bursts_of_threads_without_a_ring_count),
 		with_fates(test_burst_that_is_left_by_a_jump_is_unknown),
 		with_fates(test_jumps_out_of_hooks_leave_counters_sane),
 		with_fates(test_a_packet_is_offered_once_by_two_threads),
