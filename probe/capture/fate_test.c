@@ -16,6 +16,7 @@
 #include "ids.h"
 #include "probe/core/test_eal.h"
 #include "probe/core/test_ports.h"
+#include "fate_table.h"
 #include "test_fates.h"
 
 enum what {
@@ -231,6 +232,18 @@ static void test_shared_packets_are_unknown(void **state)
 	rte_mbuf_raw_free(m);
 }
 
+static uint64_t count_entries(void)
+{
+	const struct rt_fates *f = session->fates;
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i <= f->mask; i++)
+		n += rt_fate_at(f, i)->mbuf != 0;
+	return n;
+}
+
+/* Those that have an entry when the table turns out to be too small keep it, if a look reaches it
+ * still. */
 static void test_mbufs_without_room_are_unknown(void **state)
 {
 	struct rt_fates *f = session->fates;
@@ -238,14 +251,119 @@ static void test_mbufs_without_room_are_unknown(void **state)
 
 	f->mask = 15;
 	f->shift = 60;
-	f->probes = 16;
+	f->probes = RT_FATE_PROBES_SCARCE;
 	for (unsigned i = 0; i < RTE_DIM(all); i++)
 		assert_non_null(all[i] = test_receive(0));
-	truth[0].unknown = RTE_DIM(all) - 16;
+	assert_in_range(count_entries(), 9, 16);
+	truth[0].unknown = RTE_DIM(all) - count_entries();
 	test_check();
 	for (unsigned i = 0; i < RTE_DIM(all); i++)
 		test_offer(all[i]);
-	truth[0].offered = 16;
+	truth[0].offered = count_entries();
+	test_check();
+}
+
+static void test_a_table_that_is_more_than_half_full_is_searched_less(void **state)
+{
+	struct rt_fates *f = session->fates;
+	struct rte_mbuf *all[65];
+
+	f->mask = 127;
+	f->shift = 64 - 7;
+	assert_int_equal(f->probes, RT_FATE_PROBES);
+	for (unsigned i = 0; i < RTE_DIM(all); i++) {
+		assert_int_equal(f->probes, RT_FATE_PROBES);
+		assert_non_null(all[i] = test_receive(0));
+	}
+	assert_int_equal(count_entries(), RTE_DIM(all));
+	assert_int_equal(f->probes, RT_FATE_PROBES_SCARCE);
+	for (unsigned i = 0; i < RTE_DIM(all); i++)
+		rte_pktmbuf_free(all[i]);
+}
+
+/* A reader that fills it with other addresses: each look of a burst would cost all probes. */
+static void test_probes_of_a_burst_are_limited(void **state)
+{
+	struct rt_fates *f = session->fates;
+	uint32_t spare = RT_FATE_SPARE, probes = 0;
+
+	for (uint64_t i = 0; i <= f->mask; i++)
+		rt_fate_at(f, i)->mbuf = UINT64_MAX;
+	for (uintptr_t i = 1; i <= 1000; i++) {
+		uint32_t before = spare + RT_FATE_SPARE_EACH;
+
+		assert_null(rt_fate_of(f, (const void *)(i * 2304), i % 2, &spare));
+		probes += before - spare;
+	}
+	assert_int_equal(f->probes, RT_FATE_PROBES);
+	assert_in_range(probes, 1000, 1000 * RT_FATE_SPARE_EACH + RT_FATE_SPARE);
+	for (uint64_t i = 0; i <= f->mask; i++)
+		rt_fate_at(f, i)->mbuf = 0;
+}
+
+/* Probes of the worst of n mbufs that many lines from each other, in a table that is half full. */
+static uint32_t worst_place(uint8_t *used, uint64_t lines, uint32_t n)
+{
+	const struct rt_fates f = {.mask = 2 * n - 1, .shift = 64 - (uint32_t)__builtin_ctz(2 * n)};
+	uint32_t worst = 0;
+
+	memset(used, 0, 2 * n);
+	for (uint64_t m = 0; m < n; m++) {
+		uint64_t i = rt_fate_place(&f, 0x140000080ull + m * lines * 64);
+		uint32_t probes = 1;
+
+		for (; used[i]; i = (i + 1) & f.mask)
+			probes++;
+		used[i] = 1;
+		worst = RTE_MAX(worst, probes);
+	}
+	return worst;
+}
+
+static void test_places_of_equidistant_mbufs_do_not_gather(void **state)
+{
+	enum { MBUFS = 1 << 15 };
+	static uint8_t used[2 * MBUFS];
+
+	for (uint64_t lines = 37; lines <= 200; lines++)
+		assert_in_range(worst_place(used, lines, MBUFS), 1, RT_FATE_PROBES);
+}
+
+/* As those of pools that are not listed, or not yet. */
+static void test_unlisted_pools_are_searched_once(void **state)
+{
+	struct rt_fates *f = session->fates;
+	struct rt_fate_burst *b = &f->bursts[0];
+	const struct rte_mempool *listed = pool;
+	struct rte_mbuf *m;
+
+	rt_fates_walk_last(session);
+	f->pools[0] = NULL; /* freed */
+	offered(m = test_receive(1), 1);
+	assert_int_equal(test_entry(m)->pool, 0);
+	assert_ptr_equal(b->missed, pool);
+	f->pools[0] = listed; /* not seen, as it is no other version */
+	offered(m = test_receive(1), 1);
+	assert_int_equal(test_entry(m)->pool, 0);
+	f->pool_version++;
+	offered(m = test_receive(1), 1);
+	assert_int_equal(test_entry(m)->pool, 1);
+}
+
+static void test_mbufs_without_a_pool_are_of_none(void **state)
+{
+	struct rte_mbuf *m = test_receive(1);
+
+	rt_fates_walk_last(session);
+	offered(m, 1);
+	m = test_arrive();
+	m->pool = NULL;
+	session->fates->pools[0] = NULL;
+	rt_fates_feed(&session->rings[0], test_tap(1, RT_DIR_RX), &m, 1, 1);
+	truth[1].received++;
+	assert_int_equal(test_entry(m)->pool, 0);
+	m->pool = pool;
+	offered(m, 1);
 	test_check();
 }
 
@@ -281,6 +399,35 @@ static void test_packets_of_threads_without_a_ring_count(void **state)
 	test_check();
 }
 
+/* One burst, with packets of all kinds and taps. */
+static void test_bursts_of_threads_without_a_ring_count(void **state)
+{
+	struct rte_mbuf *all[3 * SITES];
+
+	for (unsigned i = 0; i < RTE_DIM(all); i++)
+		assert_non_null(all[i] = test_receive(i % SITES));
+	for (unsigned i = 0; i < RTE_DIM(all); i++) {
+		uint32_t site = i % SITES;
+
+		if (i / SITES == 1) {
+			all[i]->ol_flags = 0;
+			truth[site].unknown++;
+			truth[site].inferred++;
+		} else if (i / SITES == 2) { /* made by the application, in its mbuf */
+			test_expect(all[i], site);
+			all[i]->ol_flags = 0;
+			all[i]->port = RTE_MBUF_PORT_INVALID;
+		} else {
+			truth[site].offered++;
+		}
+	}
+	rt_fates_feed(NULL, test_tap(0, RT_DIR_TX), all, RTE_DIM(all), 1);
+	test_check();
+	for (uint32_t i = 0; i < SITES; i++)
+		assert_int_equal(test_count(i, RT_DIR_RX).lost[RT_LOSS_NO_RING], 1);
+	rte_pktmbuf_free_bulk(all, RTE_DIM(all));
+}
+
 static void test_burst_that_is_left_by_a_jump_is_unknown(void **state)
 {
 	struct rte_mbuf *m = test_receive(1);
@@ -299,8 +446,9 @@ static void test_burst_that_is_left_by_a_jump_is_unknown(void **state)
 
 /* ---- jumps ---- */
 
-#define BURST 32u
-#define JUMPS 300
+#define BURST       32u
+#define JUMPS       300
+#define SHARED_SITE 2u /* others hold what it receives as well: unknown */
 
 static sigjmp_buf outside;
 static pthread_t jumper;
@@ -351,10 +499,14 @@ static void exchange(uint32_t site)
 {
 	struct rte_mbuf *m[BURST];
 
-	for (unsigned i = 0; i < BURST; i++)
+	for (unsigned i = 0; i < BURST; i++) {
 		assert_non_null(m[i] = test_arrive());
+		rte_mbuf_refcnt_update(m[i], site == SHARED_SITE);
+	}
 	feed(test_tap(site, RT_DIR_RX), m);
 	truth[site].received += BURST;
+	for (unsigned i = 0; i < BURST; i++)
+		rte_mbuf_refcnt_update(m[i], -(site == SHARED_SITE));
 	if (test_random() % 2)
 		feed(test_tap(site, RT_DIR_TX), m);
 	rte_pktmbuf_free_bulk(m, BURST);
@@ -508,6 +660,9 @@ static void test_tables_are_large_enough_for_all_mbufs(void **state)
 	assert_int_equal(session->fates->mask, (1 << 12) - 1);
 	assert_int_equal(session->fates->snap, 128);
 	assert_int_equal(session->fates->stride, 192);
+	/* Each thread writes its own lines. */
+	for (uint32_t i = 0; i < session->ring_count; i++)
+		assert_int_equal((uintptr_t)&session->fates->bursts[i] % 128, 0);
 }
 
 #define with_fates(f) cmocka_unit_test_setup_teardown(f, test_fates_begin, test_fates_end)
@@ -522,8 +677,14 @@ int main(void)
 		with_fates(test_marks_of_walks_end_with_the_next_packet),
 		with_fates(test_shared_packets_are_unknown),
 		with_fates(test_mbufs_without_room_are_unknown),
+		with_fates(test_a_table_that_is_more_than_half_full_is_searched_less),
+		with_fates(test_probes_of_a_burst_are_limited),
+		cmocka_unit_test(test_places_of_equidistant_mbufs_do_not_gather),
 		with_fates(test_rest_of_a_chain_is_counted),
+		with_fates(test_unlisted_pools_are_searched_once),
+		with_fates(test_mbufs_without_a_pool_are_of_none),
 		with_fates(test_packets_of_threads_without_a_ring_count),
+		with_fates(test_bursts_of_threads_without_a_ring_count),
 		with_fates(test_burst_that_is_left_by_a_jump_is_unknown),
 		with_fates(test_jumps_out_of_hooks_leave_counters_sane),
 		with_fates(test_a_packet_is_offered_once_by_two_threads),
