@@ -537,6 +537,77 @@ static void test_abandoned_sessions_are_cut(void **state)
 		sched_yield();
 }
 
+static struct rte_mempool *make_pool(const char *name)
+{
+	struct rte_mempool *mp = rte_pktmbuf_pool_create(name, 31, 8, 0, 128, 0);
+
+	assert_non_null(mp);
+	return mp;
+}
+
+/* Applications do that when a port or its MTU changes. */
+static void test_pools_that_are_made_again_keep_their_slot(void **state)
+{
+	const struct rt_seg_header *h = session->shm.header;
+
+	for (unsigned i = 0; i < RT_FATE_POOLS + 2; i++) {
+		struct rte_mempool *mp = make_pool("again"), *gap = make_pool("gap");
+
+		test_walk();
+		assert_int_equal(h->fate_pools, 3);
+		assert_ptr_equal(session->fates->pools[1], mp);
+		rte_mempool_free(mp);
+		if (i % 2) /* at another address */
+			mp = make_pool("again");
+		rte_mempool_free(gap);
+		if (i % 2)
+			rte_mempool_free(mp);
+	}
+	assert_int_equal(h->fate_pools_beyond, 0);
+}
+
+static void test_slots_of_freed_pools_are_used_again(void **state)
+{
+	const struct rt_seg_header *h = session->shm.header;
+	struct rte_mempool *mp[RT_FATE_POOLS + 1];
+	char name[32];
+
+	for (unsigned i = 0; i < RTE_DIM(mp); i++) {
+		snprintf(name, sizeof(name), "pool%u", i);
+		mp[i] = make_pool(name);
+	}
+	test_walk();
+	assert_int_equal(h->fate_pools, RT_FATE_POOLS);
+	assert_int_equal(h->fate_pools_beyond, 2); /* one is there anyway */
+	rte_mempool_free(mp[5]);
+	test_walk();
+	assert_int_equal(h->fate_pools_beyond, 1);
+	assert_string_equal(session->shm.fate_pools[6].name, "pool63");
+	assert_ptr_equal(session->fates->pools[6], mp[63]);
+	mp[5] = NULL;
+	for (unsigned i = 0; i < RTE_DIM(mp); i++)
+		rte_mempool_free(mp[i]);
+	test_walk();
+	assert_int_equal(h->fate_pools_beyond, 0);
+}
+
+/* The locks of the list are the application's as well. */
+static void test_pools_are_left_alone_while_nothing_is_open(void **state)
+{
+	struct rte_mbuf *m = test_receive(1);
+	uint64_t now = rt_now_ms() + 1000;
+
+	rt_fates_walk(session, now);
+	assert_int_equal(session->shm.header->fate_walk, 2);
+	offered(m, 1);
+	rt_fates_walk(session, now += 1000);
+	assert_int_equal(session->shm.header->fate_walk, 2);
+	m = test_receive(1);
+	rt_fates_walk(session, now += 1000);
+	assert_int_equal(session->shm.header->fate_walk, 3);
+	test_give_up(m, 1);
+}
+
 static void test_tables_are_large_enough_for_all_mbufs(void **state)
 {
 	assert_int_equal(rt_fates_bits(0, 64, 0), RT_FATE_BITS_MIN);
@@ -564,6 +635,9 @@ int main(void)
 		with_fates(test_marks_of_walks_end_with_the_next_packet),
 		with_fates(test_what_was_received_before_a_stop_is_followed),
 		with_fates(test_abandoned_sessions_are_cut),
+		with_fates(test_pools_that_are_made_again_keep_their_slot),
+		with_fates(test_slots_of_freed_pools_are_used_again),
+		with_fates(test_pools_are_left_alone_while_nothing_is_open),
 		with_fates(test_shared_packets_are_unknown),
 		with_fates(test_mbufs_without_room_are_unknown),
 		with_fates(test_rest_of_a_chain_is_counted),
