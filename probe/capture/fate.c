@@ -6,6 +6,7 @@
 #include "epb.h"
 #include "fate_table.h"
 #include "ids.h"
+#include "probe/core/hook.h"
 #include "probe/core/hook_burst.h"
 #include "readable.h"
 
@@ -277,7 +278,7 @@ static void prefetch_received(const struct rt_fates *f, const struct rte_mbuf *m
 		__builtin_prefetch(e + i * RT_CACHE_LINE, 1, 3);
 }
 
-static void receive(struct feed *w, struct rte_mbuf **pkts, unsigned n)
+static void receive_run(struct feed *w, struct rte_mbuf **pkts, unsigned n)
 {
 	struct rt_fate_burst none = {0}, *b = w->r ? &w->f->bursts[w->r->index] : &none;
 	struct rt_seg_count *c = &w->counts[w->tap->index];
@@ -317,6 +318,62 @@ static void receive(struct feed *w, struct rte_mbuf **pkts, unsigned n)
 	}
 	rt_compiler_barrier();
 	b->tap = 0;
+}
+
+/* Bonding and failsafe drivers receive from other ports of the process: a hook has had the packet,
+ * and neither it nor the mbuf has been anywhere since. */
+static inline bool is_passed_on(
+	struct rt_fates *f, const struct rte_mbuf *m, uint16_t port, uint32_t *spare)
+{
+	const struct rt_seg_fate *e;
+
+	if (rt_likely(rt_ids_has_port(id_in(m), port)) || !has_flag(m) || is_shared(m))
+		return false;
+	e = rt_fate_of(f, m, false, spare);
+	return e && rt_load(&e->state) == RT_FATE_OPEN && rt_load(&e->id) == id_in(m);
+}
+
+/* What is passed on stays the packet of the first reception, and counts nothing here. */
+static void receive(struct feed *w, struct rte_mbuf **pkts, unsigned n)
+{
+	unsigned from = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (rt_likely(!is_passed_on(w->f, pkts[i], w->tap->port, &w->spare)))
+			continue;
+		if (from < i)
+			receive_run(w, pkts + from, i - from);
+		from = i + 1;
+	}
+	if (from < n)
+		receive_run(w, pkts + from, n - from);
+}
+
+static bool is_passed_on_to(const struct rt_tapset *set, const struct rte_mbuf *m, uint32_t *spare)
+{
+	for (uint32_t i = 0; i < set->count; i++) {
+		const struct rt_tap *tap = set->tap[i];
+
+		if (tap->ids & RT_IDS_FATES &&
+			is_passed_on(tap->session->fates, m, set->port, spare))
+			return true;
+	}
+	return false;
+}
+
+void rt_fates_stamp(
+	const struct rt_tapset *set, struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
+{
+	uint32_t spare = RT_FATE_SPARE;
+	unsigned from = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (rt_likely(!has_flag(pkts[i]) || !is_passed_on_to(set, pkts[i], &spare)))
+			continue;
+		rt_ids_stamp(t, set->port, pkts + from, i - from);
+		from = i + 1;
+	}
+	rt_ids_stamp(t, set->port, pkts + from, n - from);
 }
 
 /* ---- sending ---- */
@@ -381,8 +438,7 @@ static void offer_packet(struct feed *w, const struct rte_mbuf *m)
 	for (unsigned segs = m->nb_segs; m && segs; m = m->next, segs--) {
 		bool alone = !is_shared(m);
 
-		/* Who gave up a clone of it has settled it before: pairs with the release of the
-		 * reference. */
+		/* Who gave back the reference of a clone had settled the entry before. */
 		rt_fence_acquire();
 		if (offer(w, m, alone))
 			id = id_in(m);

@@ -52,8 +52,13 @@ uint32_t rt_fates_bits(uint64_t mbufs, uint32_t snap, uint64_t most);
 struct rt_fates *rt_fates_new(const struct rt_session *s);
 void rt_fates_free(struct rt_fates *f);
 
+/* rt_ids_stamp() in an RX hook with fates, except for packets of a session with fates that another
+ * port of this process has received and passes on: they keep their ids. */
+void rt_fates_stamp(
+	const struct rt_tapset *set, struct rt_thread *t, struct rte_mbuf **pkts, unsigned n);
+
 /* In hooks, for a burst of n packets; r: the thread's ring, NULL: it has none. Received ones have
- * their ids, rt_ids_stamp(); sent ones are not marked yet, rt_ids_use(). ns: the burst's time. */
+ * their ids, rt_fates_stamp(); sent ones are not marked yet, rt_ids_use(). ns: the burst's time. */
 void rt_fates_feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
 	uint64_t ns);
 
