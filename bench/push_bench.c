@@ -14,7 +14,7 @@
 #include <rte_mbuf.h>
 
 #include "probe/capture/epb.h"
-#include "probe/capture/fate.h"
+#include "probe/capture/fate_table.h"
 #include "probe/capture/ids.h"
 #include "bursts.h"
 #include "ring_mem.h"
@@ -175,6 +175,7 @@ static int measure(struct bench *b, const struct shape *s)
 		return -ENOMEM;
 	}
 	memset(b->fates.table, 0, (b->fates.mask + 1) * b->fates.stride);
+	b->fates.used = 0;
 	b->tap.snaplen = s->snaplen ? s->snaplen : UNLIMITED;
 	b->tap.ids = s->ids ? RT_IDS_ON : 0;
 	b->tap.direction = s->ids == IDS_SENT ? RT_DIR_TX : RT_DIR_RX;
@@ -201,7 +202,7 @@ static int make_fates(struct bench *b)
 	b->fates = (struct rt_fates){.table = aligned_alloc(128, stride << bits),
 		.mask = (1ull << bits) - 1,
 		.shift = 64 - bits,
-		.probes = 64,
+		.probes = RT_FATE_PROBES,
 		.stride = (uint32_t)stride,
 		.snap = FATE_SNAP,
 		.taps = b->taps,

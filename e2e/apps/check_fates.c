@@ -288,9 +288,9 @@ static void print_totals(void)
 		not_offered += c.not_offered;
 	}
 	for (uint64_t i = 0; i < 1ull << seg.h.fate_bits; i++) {
-		const struct rt_seg_fate *e = (const void *)((const uint8_t *)seg.live +
-							     seg.h.fate_offset +
-							     i * seg.h.fate_stride);
+		const struct rt_seg_fate *e =
+			(const void *)((const uint8_t *)seg.live + seg.h.fate_offset +
+				       i * seg.h.fate_stride);
 
 		free_ones += e->state == RT_FATE_OPEN && e->walk == seg.live->fate_walk;
 	}

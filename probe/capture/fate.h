@@ -8,24 +8,29 @@
 #ifndef RINGTAP_PROBE_CAPTURE_FATE_H
 #define RINGTAP_PROBE_CAPTURE_FATE_H
 
+#include <assert.h>
+
 #include <rte_mbuf.h>
 
 #include "session.h"
 
 /* The burst whose packets a thread receives. If it jumps out of the hook, those left become
- * unknown. Written by the thread only. */
+ * unknown. Written by the thread only, for each packet. */
 struct rt_fate_burst {
 	uint32_t tap; /* index + 1; 0: none */
 	uint32_t left;
-	uint64_t received; /* the counter, with this burst */
-};
+	uint64_t received;                /* the counter, with this burst */
+	const struct rte_mempool *missed; /* the last one that was not among the pools */
+	uint32_t missed_version;          /* of the pools, then */
+} __attribute__((aligned(128)));
+static_assert(sizeof(struct rt_fate_burst) == 128, "two lines: the prefetcher takes pairs");
 
-/* Private, constant while hooks use it but for bursts and pools. */
+/* Private, constant while hooks use it but for what is atomic, and bursts. */
 struct rt_fates {
 	uint8_t *table;
 	uint64_t mask;   /* entries - 1 */
 	uint32_t shift;  /* of the hash: 64 - log2 of their number */
-	uint32_t probes; /* entries that are looked at for an mbuf */
+	uint32_t probes; /* entries that are looked at for an mbuf; atomic */
 	uint32_t stride, snap;
 	struct rt_tap *const *taps; /* tap_capacity; NULL entries: not made yet */
 	uint32_t tap_capacity;
@@ -33,7 +38,9 @@ struct rt_fates {
 	const struct rte_mempool *pools[RT_FATE_POOLS]; /* compared only; atomic */
 	uint32_t pool_count;                            /* atomic */
 	uint32_t closing;                               /* atomic; see rt_fates_close() */
+	uint32_t pool_version;                          /* counts those that were added; atomic */
 	struct rt_fate_walk *walk;                      /* control thread */
+	uint64_t used __attribute__((aligned(128)));    /* entries; atomic */
 };
 
 /* How many mbufs all pools of packets have. Control lock held. */
@@ -46,8 +53,13 @@ uint32_t rt_fates_bits(uint64_t mbufs, uint32_t snap, uint64_t most);
 struct rt_fates *rt_fates_new(const struct rt_session *s);
 void rt_fates_free(struct rt_fates *f);
 
+/* rt_ids_stamp() in an RX hook with fates, except for packets of a session with fates that another
+ * port of this process has received and passes on: they keep their ids. */
+void rt_fates_stamp(
+	const struct rt_tapset *set, struct rt_thread *t, struct rte_mbuf **pkts, unsigned n);
+
 /* In hooks, for a burst of n packets; r: the thread's ring, NULL: it has none. Received ones have
- * their ids, rt_ids_stamp(); sent ones are not marked yet, rt_ids_use(). ns: the burst's time. */
+ * their ids, rt_fates_stamp(); sent ones are not marked yet, rt_ids_use(). ns: the burst's time. */
 void rt_fates_feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
 	uint64_t ns);
 
@@ -69,7 +81,7 @@ bool rt_fates_walk_last(struct rt_session *s);
 
 /* Of an mbuf that was free when it was looked for: marks its entry, if it has one that is open and
  * was received before since (TSC). */
-void rt_fates_mark(const struct rt_fates *f, const void *mbuf, uint32_t walk, uint64_t since);
+void rt_fates_mark(struct rt_fates *f, const void *mbuf, uint32_t walk, uint64_t since);
 void rt_fates_prefetch(const struct rt_fates *f, const void *mbuf);
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "epb.h"
 #include "ids.h"
-#include "probe/core/hook.h"
+#include "probe/core/hook_burst.h"
 #include "probe/core/test_eal.h"
 #include "probe/core/test_ports.h"
 #include "test_fates.h"
@@ -232,22 +232,76 @@ static void test_shared_packets_are_unknown(void **state)
 	rte_mbuf_raw_free(m);
 }
 
-static void test_mbufs_without_room_are_unknown(void **state)
+/* As those of pools that are not listed, or not yet. */
+static void test_unlisted_pools_are_searched_once(void **state)
 {
 	struct rt_fates *f = session->fates;
-	struct rte_mbuf *all[64];
+	struct rt_fate_burst *b = &f->bursts[0];
+	const struct rte_mempool *listed = pool;
+	struct rte_mbuf *m;
 
-	f->mask = 15;
-	f->shift = 60;
-	f->probes = 16;
-	for (unsigned i = 0; i < RTE_DIM(all); i++)
-		assert_non_null(all[i] = test_receive(0));
-	truth[0].unknown = RTE_DIM(all) - 16;
+	test_walk();
+	f->pools[0] = NULL; /* freed */
+	offered(m = test_receive(1), 1);
+	assert_int_equal(test_entry(m)->pool, 0);
+	assert_ptr_equal(b->missed, pool);
+	f->pools[0] = listed; /* not seen, as it is no other version */
+	offered(m = test_receive(1), 1);
+	assert_int_equal(test_entry(m)->pool, 0);
+	f->pool_version++;
+	offered(m = test_receive(1), 1);
+	assert_int_equal(test_entry(m)->pool, 1);
+}
+
+static void test_mbufs_without_a_pool_are_of_none(void **state)
+{
+	struct rte_mbuf *m = test_receive(1);
+
+	test_walk();
+	offered(m, 1);
+	m = test_arrive();
+	m->pool = NULL;
+	session->fates->pools[0] = NULL;
+	rt_fates_feed(&session->rings[0], test_tap(1, RT_DIR_RX), &m, 1, 1);
+	truth[1].received++;
+	assert_int_equal(test_entry(m)->pool, 0);
+	m->pool = pool;
+	offered(m, 1);
 	test_check();
-	for (unsigned i = 0; i < RTE_DIM(all); i++)
-		test_offer(all[i]);
-	truth[0].offered = 16;
+}
+
+/* As bonding: the mbuf passes the RX hooks of two ports. A packet between that only the second port
+ * receives is its own. */
+static void test_what_a_port_passes_on_counts_at_the_first(void **state)
+{
+	const struct rt_tap *member = test_tap(1, RT_DIR_RX), *bond = test_tap(2, RT_DIR_RX);
+	const struct rt_tap *out = test_tap(0, RT_DIR_TX);
+	struct rte_mbuf *m[3];
+
+	for (unsigned i = 0; i < RTE_DIM(m); i++) {
+		assert_non_null(m[i] = test_arrive());
+		m[i]->ol_flags = 0;
+		if (i != 1)
+			rt_hook_rx(member->port, 0, &m[i], 1, 1, member->hook);
+	}
+	rt_hook_rx(bond->port, 0, m, RTE_DIM(m), RTE_DIM(m), bond->hook);
+	truth[1].received = 2;
+	truth[2].received = 1;
 	test_check();
+	assert_true(rt_ids_has_port(test_entry(m[0])->id, member->port));
+	assert_true(rt_ids_has_port(test_entry(m[1])->id, bond->port));
+	rt_hook_tx(out->port, 0, m, RTE_DIM(m), out->hook);
+	truth[1].offered = 2;
+	truth[2].offered = 1;
+	test_check();
+	/* Sent, and received by another port, as by net_ring. */
+	rt_hook_rx(bond->port, 0, m, RTE_DIM(m), RTE_DIM(m), bond->hook);
+	truth[2].received += RTE_DIM(m);
+	test_check();
+	rt_hook_tx(out->port, 0, m, RTE_DIM(m), out->hook);
+	truth[2].offered += RTE_DIM(m);
+	test_check();
+	rte_pktmbuf_free_bulk(m, RTE_DIM(m));
 }
 
 static void test_rest_of_a_chain_is_counted(void **state)
@@ -273,6 +327,7 @@ static void test_packets_of_threads_without_a_ring_count(void **state)
 	struct rte_mbuf *m = test_receive(1), *again = m;
 
 	test_give_up(m, 1);
+	test_stamp(m);
 	rt_fates_feed(NULL, test_tap(2, RT_DIR_RX), &again, 1, 1);
 	truth[2].received++;
 	test_check();
@@ -280,6 +335,35 @@ static void test_packets_of_threads_without_a_ring_count(void **state)
 	rt_fates_feed(NULL, test_tap(2, RT_DIR_TX), &again, 1, 1);
 	truth[2].offered++;
 	test_check();
+}
+
+/* One burst, with packets of all kinds and taps. */
+static void test_bursts_of_threads_without_a_ring_count(void **state)
+{
+	struct rte_mbuf *all[3 * SITES];
+
+	for (unsigned i = 0; i < RTE_DIM(all); i++)
+		assert_non_null(all[i] = test_receive(i % SITES));
+	for (unsigned i = 0; i < RTE_DIM(all); i++) {
+		uint32_t site = i % SITES;
+
+		if (i / SITES == 1) {
+			all[i]->ol_flags = 0;
+			truth[site].unknown++;
+			truth[site].inferred++;
+		} else if (i / SITES == 2) { /* made by the application, in its mbuf */
+			test_expect(all[i], site);
+			all[i]->ol_flags = 0;
+			all[i]->port = RTE_MBUF_PORT_INVALID;
+		} else {
+			truth[site].offered++;
+		}
+	}
+	rt_fates_feed(NULL, test_tap(0, RT_DIR_TX), all, RTE_DIM(all), 1);
+	test_check();
+	for (uint32_t i = 0; i < SITES; i++)
+		assert_int_equal(test_count(i, RT_DIR_RX).lost[RT_LOSS_NO_RING], 1);
+	rte_pktmbuf_free_bulk(all, RTE_DIM(all));
 }
 
 static void test_burst_that_is_left_by_a_jump_is_unknown(void **state)
@@ -300,8 +384,9 @@ static void test_burst_that_is_left_by_a_jump_is_unknown(void **state)
 
 /* ---- jumps ---- */
 
-#define BURST 32u
-#define JUMPS 300
+#define BURST       32u
+#define JUMPS       300
+#define SHARED_SITE 2u /* others hold what it receives as well: unknown */
 
 static sigjmp_buf outside;
 static pthread_t jumper;
@@ -352,10 +437,14 @@ static void exchange(uint32_t site)
 {
 	struct rte_mbuf *m[BURST];
 
-	for (unsigned i = 0; i < BURST; i++)
+	for (unsigned i = 0; i < BURST; i++) {
 		assert_non_null(m[i] = test_arrive());
+		rte_mbuf_refcnt_update(m[i], site == SHARED_SITE);
+	}
 	feed(test_tap(site, RT_DIR_RX), m);
 	truth[site].received += BURST;
+	for (unsigned i = 0; i < BURST; i++)
+		rte_mbuf_refcnt_update(m[i], -(site == SHARED_SITE));
 	if (test_random() % 2)
 		feed(test_tap(site, RT_DIR_TX), m);
 	rte_pktmbuf_free_bulk(m, BURST);
@@ -460,8 +549,6 @@ static void test_a_packet_is_offered_once_by_two_threads(void **state)
 		assert_int_equal(test_open(i), 0);
 }
 
-/* ---- the table ---- */
-
 /* As a later segment of a chain, an mbuf has another packet as well. */
 static void test_mbufs_of_later_segments_are_received_again(void **state)
 {
@@ -477,152 +564,6 @@ static void test_mbufs_of_later_segments_are_received_again(void **state)
 	test_check();
 }
 
-static void test_marks_of_walks_end_with_the_next_packet(void **state)
-{
-	struct rte_mbuf *m = test_receive(1);
-	struct rt_seg_fate *e = test_entry(m);
-
-	test_give_up(m, 1);
-	test_walk();
-	assert_int_equal(e->walk, session->shm.header->fate_walk);
-	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &m, 1, 1);
-	truth[2].received++;
-	assert_int_equal(e->walk, 0);
-	/* Received after a walk began: whatever list it is in, it is not free. */
-	rt_fates_mark(session->fates, m, 77, e->tsc);
-	assert_int_equal(e->walk, 0);
-	rt_fates_mark(session->fates, m, 77, e->tsc + 1);
-	assert_int_equal(e->walk, 77);
-	test_check();
-}
-
-/* While a session stops, the application goes on. */
-static void test_what_was_received_before_a_stop_is_followed(void **state)
-{
-	struct rte_mbuf *sent = test_receive(1), *again = test_receive(2), *freed = test_receive(0);
-	struct rte_mbuf *held = test_receive(1), *late = test_arrive();
-
-	test_expect(again, 2);
-	rt_session_stop(session);
-	assert_int_equal(session->state, RT_SESSION_CLOSING);
-	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &again, 1, 1);
-	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &late, 1, 1);
-	test_offer(late);
-	offered(sent, 1);
-	test_offer(again);
-	rte_pktmbuf_free(freed);
-	while (!rt_session_stopped(session))
-		sched_yield();
-	test_check();
-	assert_int_equal(test_count(0, RT_DIR_TX).rest_offered, 0);
-	assert_int_equal(test_open(0), 1);
-	assert_int_equal(test_entry(freed)->walk, session->shm.header->fate_walk);
-	assert_int_equal(test_open(1), 1);
-	assert_int_equal(test_entry(held)->walk, 0);
-	rte_pktmbuf_free(held);
-	while (!rt_hook_reclaim())
-		sched_yield();
-}
-
-/* Nothing is read any more: it ends at once, also in the midst of a stop. */
-static void test_abandoned_sessions_are_cut(void **state)
-{
-	rt_session_stop(session);
-	rt_session_stop(session);
-	assert_int_equal(session->state, RT_SESSION_CLOSING);
-	session->abandoned = true;
-	rt_session_stop(session);
-	assert_int_equal(session->state, RT_SESSION_STOPPING);
-	while (!rt_session_stopped(session) || !rt_hook_reclaim())
-		sched_yield();
-}
-
-static struct rte_mempool *make_pool(const char *name)
-{
-	struct rte_mempool *mp = rte_pktmbuf_pool_create(name, 31, 8, 0, 128, 0);
-
-	assert_non_null(mp);
-	return mp;
-}
-
-/* Applications do that when a port or its MTU changes. */
-static void test_pools_that_are_made_again_keep_their_slot(void **state)
-{
-	const struct rt_seg_header *h = session->shm.header;
-
-	for (unsigned i = 0; i < RT_FATE_POOLS + 2; i++) {
-		struct rte_mempool *mp = make_pool("again"), *gap = make_pool("gap");
-
-		test_walk();
-		assert_int_equal(h->fate_pools, 3);
-		assert_ptr_equal(session->fates->pools[1], mp);
-		rte_mempool_free(mp);
-		if (i % 2) /* at another address */
-			mp = make_pool("again");
-		rte_mempool_free(gap);
-		if (i % 2)
-			rte_mempool_free(mp);
-	}
-	assert_int_equal(h->fate_pools_beyond, 0);
-}
-
-static void test_slots_of_freed_pools_are_used_again(void **state)
-{
-	const struct rt_seg_header *h = session->shm.header;
-	struct rte_mempool *mp[RT_FATE_POOLS + 1];
-	char name[32];
-
-	for (unsigned i = 0; i < RTE_DIM(mp); i++) {
-		snprintf(name, sizeof(name), "pool%u", i);
-		mp[i] = make_pool(name);
-	}
-	test_walk();
-	assert_int_equal(h->fate_pools, RT_FATE_POOLS);
-	assert_int_equal(h->fate_pools_beyond, 2); /* one is there anyway */
-	rte_mempool_free(mp[5]);
-	test_walk();
-	assert_int_equal(h->fate_pools_beyond, 1);
-	assert_string_equal(session->shm.fate_pools[6].name, "pool63");
-	assert_ptr_equal(session->fates->pools[6], mp[63]);
-	mp[5] = NULL;
-	for (unsigned i = 0; i < RTE_DIM(mp); i++)
-		rte_mempool_free(mp[i]);
-	test_walk();
-	assert_int_equal(h->fate_pools_beyond, 0);
-}
-
-/* The locks of the list are the application's as well. */
-static void test_pools_are_left_alone_while_nothing_is_open(void **state)
-{
-	struct rte_mbuf *m = test_receive(1);
-	uint64_t now = rt_now_ms() + 1000;
-
-	rt_fates_walk(session, now);
-	assert_int_equal(session->shm.header->fate_walk, 2);
-	offered(m, 1);
-	rt_fates_walk(session, now += 1000);
-	assert_int_equal(session->shm.header->fate_walk, 2);
-	m = test_receive(1);
-	rt_fates_walk(session, now += 1000);
-	assert_int_equal(session->shm.header->fate_walk, 3);
-	test_give_up(m, 1);
-}
-
-static void test_tables_are_large_enough_for_all_mbufs(void **state)
-{
-	assert_int_equal(rt_fates_bits(0, 64, 0), RT_FATE_BITS_MIN);
-	assert_int_equal(rt_fates_bits(2048, 64, 0), 12);
-	assert_int_equal(rt_fates_bits(2049, 64, 0), 13);
-	assert_int_equal(rt_fates_bits(1 << 20, 64, 0), 21);
-	assert_int_equal(rt_fates_bits(1 << 24, 64, 0), RT_FATE_BITS_MAX);
-	/* Or as large as may be. */
-	assert_int_equal(rt_fates_bits(1 << 20, 64, 128 << 14), 14);
-	assert_int_equal(rt_fates_bits(1 << 20, 64, 1), RT_FATE_BITS_MIN);
-	assert_int_equal(session->fates->mask, (1 << 12) - 1);
-	assert_int_equal(session->fates->snap, 128);
-	assert_int_equal(session->fates->stride, 192);
-}
-
 #define with_fates(f) cmocka_unit_test_setup_teardown(f, test_fates_begin, test_fates_end)
 
 int main(void)
@@ -630,18 +571,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_fates(test_fates_are_those_of_the_plan),
 		with_fates(test_what_was_freed_is_known_when_its_mbuf_comes_back),
-		with_fates(test_tables_are_large_enough_for_all_mbufs),
 		with_fates(test_mbufs_of_later_segments_are_received_again),
-		with_fates(test_marks_of_walks_end_with_the_next_packet),
-		with_fates(test_what_was_received_before_a_stop_is_followed),
-		with_fates(test_abandoned_sessions_are_cut),
-		with_fates(test_pools_that_are_made_again_keep_their_slot),
-		with_fates(test_slots_of_freed_pools_are_used_again),
-		with_fates(test_pools_are_left_alone_while_nothing_is_open),
 		with_fates(test_shared_packets_are_unknown),
-		with_fates(test_mbufs_without_room_are_unknown),
+		with_fates(test_what_a_port_passes_on_counts_at_the_first),
 		with_fates(test_rest_of_a_chain_is_counted),
+		with_fates(test_unlisted_pools_are_searched_once),
+		with_fates(test_mbufs_without_a_pool_are_of_none),
 		with_fates(test_packets_of_threads_without_a_ring_count),
+		with_fates(test_bursts_of_threads_without_a_ring_count),
 		with_fates(test_burst_that_is_left_by_a_jump_is_unknown),
 		with_fates(test_jumps_out_of_hooks_leave_counters_sane),
 		with_fates(test_a_packet_is_offered_once_by_two_threads),

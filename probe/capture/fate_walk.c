@@ -14,17 +14,15 @@
 #include <rte_stack.h>
 
 #include "common/ipc.h"
-#include "fate.h"
+#include "fate_table.h"
 #include "probe/core/hook_burst.h"
 #include "probe/core/mempools.h"
 #include "probe/core/teardown.h"
 
-#define PIECE         4096u /* mbufs */
-#define PIECES        2u    /* of one tick */
-#define AHEAD         8u    /* mbufs */
-#define EVERY_MS      500u
-#define PROBES        64u /* of a table that is half full at most */
-#define PROBES_SCARCE 8u  /* of one that is too small: each costs a cache miss */
+#define PIECE    4096u /* mbufs */
+#define PIECES   2u    /* of one tick */
+#define AHEAD    8u    /* mbufs */
+#define EVERY_MS 500u
 
 enum pool_kind { POOL_UNKNOWN, POOL_RING, POOL_STACK };
 
@@ -80,22 +78,25 @@ uint32_t rt_fates_bits(uint64_t mbufs, uint32_t snap, uint64_t most)
 struct rt_fates *rt_fates_new(const struct rt_session *s)
 {
 	const struct rt_seg_header *h = &s->shm.h;
-	struct rt_fates *f = calloc(1, sizeof(*f));
+	struct rt_fates *f = aligned_alloc(128, sizeof(*f));
 
 	if (!f)
 		return NULL;
+	memset(f, 0, sizeof(*f));
 	f->table = s->shm.fates;
 	f->mask = (1ull << h->fate_bits) - 1;
 	f->shift = 64 - h->fate_bits;
-	f->probes = rt_fates_mbufs() * 2 <= f->mask + 1 ? PROBES : PROBES_SCARCE;
+	f->probes = rt_fates_mbufs() * 2 <= f->mask + 1 ? RT_FATE_PROBES : RT_FATE_PROBES_SCARCE;
 	f->stride = h->fate_stride;
 	f->snap = h->fate_snap;
 	f->taps = s->taps;
 	f->tap_capacity = s->tap_capacity;
-	f->bursts = calloc(s->ring_count, sizeof(*f->bursts));
+	f->bursts = aligned_alloc(sizeof(*f->bursts), s->ring_count * sizeof(*f->bursts));
 	f->walk = calloc(1, sizeof(*f->walk));
-	if (f->bursts && f->walk)
+	if (f->bursts && f->walk) {
+		memset(f->bursts, 0, s->ring_count * sizeof(*f->bursts));
 		return f;
+	}
 	rt_fates_free(f);
 	return NULL;
 }
@@ -144,11 +145,11 @@ static void fill_slot(struct rt_session *s, const struct rte_mempool *mp, uint32
 	out->walked = k->kind != POOL_UNKNOWN;
 	rt_store(&s->fates->pools[i], mp);
 	w->seen |= 1ull << i;
-	if (i < s->fates->pool_count)
-		return;
-	rt_store(&s->fates->pool_count, i + 1);
+	rt_store(&s->fates->pool_count, RTE_MAX(s->fates->pool_count, i + 1));
+	/* Pairs with the acquire in find_pool(). */
+	rt_store_release(&s->fates->pool_version, s->fates->pool_version + 1);
 	/* The entry is complete, for readers that load the count with acquire. */
-	rt_store_release(&s->shm.header->fate_pools, i + 1);
+	rt_store_release(&s->shm.header->fate_pools, s->fates->pool_count);
 }
 
 /* The slot that the pool had before it was freed and made again, a new one, or that of any pool

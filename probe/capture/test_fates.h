@@ -30,6 +30,8 @@ void test_check(void);
 /* The entry of an mbuf; NULL: it has none. */
 struct rt_seg_fate *test_entry(const void *mbuf);
 
+/* Another id. */
+void test_stamp(struct rte_mbuf *m);
 /* As a driver does it, and rt_ids_stamp(). NULL: the pool is empty. */
 struct rte_mbuf *test_arrive(void);
 /* The same, and the rest of the RX hook: what is not set here is of the mbuf's last use. The packet

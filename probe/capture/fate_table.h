@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Entries of mbufs in the table of fates: open addressing, linear probing. Readers may write to the
+ * table, so what a look costs must not depend on what is in it: a burst has a number of probes to
+ * spend, and finds nothing beyond.
+ */
+#ifndef RINGTAP_PROBE_CAPTURE_FATE_TABLE_H
+#define RINGTAP_PROBE_CAPTURE_FATE_TABLE_H
+
+#include "common/atomics.h"
+#include "fate.h"
+
+/* Entries that are looked at for an mbuf: in a table that is half full at most, and in one that is
+ * too small, where each costs a cache miss. */
+#define RT_FATE_PROBES        64u
+#define RT_FATE_PROBES_SCARCE 8u
+
+/* Probes beyond the first ones that a burst has, and what each look adds. */
+#define RT_FATE_SPARE      64u
+#define RT_FATE_SPARE_EACH RT_FATE_PROBES_SCARCE
+
+/* The place of the first probe. Addresses of mbufs are equidistant: one multiplication keeps them
+ * so, and some distances fill few regions of the table. */
+static inline uint64_t rt_fate_place(const struct rt_fates *f, uint64_t mbuf)
+{
+	uint64_t k = (mbuf >> 6) * 0xff51afd7ed558ccdull;
+
+	k ^= k >> 32;
+	return k * 0x9e3779b97f4a7c15ull >> f->shift;
+}
+
+static inline struct rt_seg_fate *rt_fate_at(const struct rt_fates *f, uint64_t i)
+{
+	return (void *)(f->table + i * f->stride);
+}
+
+/* Of an mbuf whose first place is not its own. Probes are taken from *spare. NULL: it has none, and
+ * there is no room where it would be, or it is not claimed. */
+struct rt_seg_fate *rt_fate_search(
+	struct rt_fates *f, const void *mbuf, bool claim, uint32_t *spare);
+
+/* The entry of an mbuf. */
+static inline struct rt_seg_fate *rt_fate_of(
+	struct rt_fates *f, const void *mbuf, bool claim, uint32_t *spare)
+{
+	struct rt_seg_fate *e = rt_fate_at(f, rt_fate_place(f, (uintptr_t)mbuf));
+
+	if (rt_likely(rt_load(&e->mbuf) == (uintptr_t)mbuf))
+		return e;
+	return rt_fate_search(f, mbuf, claim, spare);
+}
+
+#endif
