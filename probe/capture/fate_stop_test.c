@@ -10,6 +10,7 @@
 
 #include "probe/core/hook.h"
 #include "probe/core/test_eal.h"
+#include "probe/core/test_ports.h"
 #include "test_fates.h"
 
 /* While a session stops, the application goes on. */
