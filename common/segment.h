@@ -127,7 +127,7 @@ struct rt_seg_header {
 	uint32_t fate_pools;  /* valid entries of the table of pools; only grows, release */
 	uint32_t fate_walk; /* number of the last finished walk of the pools, from 1 on; release */
 	uint32_t fate_pools_beyond; /* pools that find no entry there */
-	uint64_t fate_walk_ns; /* since the epoch, when it began */
+	uint64_t fate_walk_ns;      /* since the epoch, when it began */
 	uint8_t reserved1[80];
 };
 static_assert(sizeof(struct rt_seg_header) == 256, "segment header is 256 bytes");

@@ -46,7 +46,7 @@ struct rt_tap {
 	uint8_t trailer_hash[48];
 	uint8_t trailer_id[32];
 	uint8_t trailer_both[32];
-	bool due;          /* to be linked */
+	bool due; /* to be linked */
 	bool linked;
 	struct rt_tapset *spare; /* allocated in advance, so that unlinking needs no memory */
 	uint64_t orphaned;       /* the hook's count of slotless threads when it was last added */
