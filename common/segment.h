@@ -118,7 +118,7 @@ struct rt_seg_header {
 	uint32_t if_count;     /* valid entries of the interface table; only grows */
 	uint32_t tap_count;    /* valid entries of the tap table; only grows */
 	uint32_t taps_refused; /* queues that found the tap table full: not captured */
-	/* Fates (RT_IDS_FATES); all 0 without them. Constant, but the last three. */
+	/* Fates (RT_IDS_FATES); all 0 without them. Constant, but the last four. */
 	uint64_t fate_offset;      /* of the table: 2^fate_bits entries of fate_stride bytes */
 	uint64_t fate_pool_offset; /* of struct rt_seg_fate_pool[RT_FATE_POOLS] */
 	uint32_t fate_bits;
@@ -126,8 +126,8 @@ struct rt_seg_header {
 	uint32_t fate_snap;   /* bytes of each packet; a multiple of 64, up to RT_FATE_SNAP_MAX */
 	uint32_t fate_pools;  /* valid entries of the table of pools; only grows, release */
 	uint32_t fate_walk; /* number of the last finished walk of the pools, from 1 on; release */
-	uint32_t reserved2;
-	uint64_t fate_walk_ns; /* since the epoch, when it began */
+	uint32_t fate_pools_beyond; /* pools that find no entry there */
+	uint64_t fate_walk_ns;      /* since the epoch, when it began */
 	uint8_t reserved1[80];
 };
 static_assert(sizeof(struct rt_seg_header) == 256, "segment header is 256 bytes");

@@ -6,6 +6,7 @@
 #include "epb.h"
 #include "fate_table.h"
 #include "ids.h"
+#include "probe/core/hook.h"
 #include "probe/core/hook_burst.h"
 #include "readable.h"
 
@@ -277,7 +278,7 @@ static void prefetch_received(const struct rt_fates *f, const struct rte_mbuf *m
 		__builtin_prefetch(e + i * RT_CACHE_LINE, 1, 3);
 }
 
-static void receive(struct feed *w, struct rte_mbuf **pkts, unsigned n)
+static void receive_run(struct feed *w, struct rte_mbuf **pkts, unsigned n)
 {
 	struct rt_fate_burst none = {0}, *b = w->r ? &w->f->bursts[w->r->index] : &none;
 	struct rt_seg_count *c = &w->counts[w->tap->index];
@@ -317,6 +318,84 @@ static void receive(struct feed *w, struct rte_mbuf **pkts, unsigned n)
 	}
 	rt_compiler_barrier();
 	b->tap = 0;
+}
+
+/* Bonding and failsafe drivers receive from other ports of the process: a hook has had the packet,
+ * and neither it nor the mbuf has been anywhere since. */
+static inline bool is_passed_on(
+	struct rt_fates *f, const struct rte_mbuf *m, uint16_t port, uint32_t *spare)
+{
+	const struct rt_seg_fate *e;
+
+	if (rt_likely(rt_ids_has_port(id_in(m), port)) || !has_flag(m) || is_shared(m))
+		return false;
+	e = rt_fate_of(f, m, false, spare);
+	return e && rt_load(&e->state) == RT_FATE_OPEN && rt_load(&e->id) == id_in(m);
+}
+
+/* What is passed on stays the packet of the first reception, and counts nothing here. */
+static void receive(struct feed *w, struct rte_mbuf **pkts, unsigned n)
+{
+	unsigned from = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (rt_likely(!is_passed_on(w->f, pkts[i], w->tap->port, &w->spare)))
+			continue;
+		if (from < i)
+			receive_run(w, pkts + from, i - from);
+		from = i + 1;
+	}
+	if (from < n)
+		receive_run(w, pkts + from, n - from);
+}
+
+/* Of a session that closes. */
+static __rte_noinline void receive_last(struct feed *w, struct rte_mbuf **pkts, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const struct rte_mbuf *m = pkts[i];
+		struct rt_seg_fate *e;
+
+		if (is_passed_on(w->f, m, w->tap->port, &w->spare))
+			continue;
+		e = is_shared(m) ? NULL : rt_fate_of(w->f, m, false, &w->spare);
+		if (e && rt_load(&e->state) == RT_FATE_OPEN)
+			take(w, e);
+		if (rt_unlikely(m->nb_segs > 1))
+			receive_rest(w, m);
+	}
+}
+
+void rt_fates_close(struct rt_fates *f)
+{
+	rt_store(&f->closing, 1);
+}
+
+static bool is_passed_on_to(const struct rt_tapset *set, const struct rte_mbuf *m, uint32_t *spare)
+{
+	for (uint32_t i = 0; i < set->count; i++) {
+		const struct rt_tap *tap = set->tap[i];
+
+		if (tap->ids & RT_IDS_FATES &&
+			is_passed_on(tap->session->fates, m, set->port, spare))
+			return true;
+	}
+	return false;
+}
+
+void rt_fates_stamp(
+	const struct rt_tapset *set, struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
+{
+	uint32_t spare = RT_FATE_SPARE;
+	unsigned from = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (rt_likely(!has_flag(pkts[i]) || !is_passed_on_to(set, pkts[i], &spare)))
+			continue;
+		rt_ids_stamp(t, set->port, pkts + from, i - from);
+		from = i + 1;
+	}
+	rt_ids_stamp(t, set->port, pkts + from, n - from);
 }
 
 /* ---- sending ---- */
@@ -381,8 +460,7 @@ static void offer_packet(struct feed *w, const struct rte_mbuf *m)
 	for (unsigned segs = m->nb_segs; m && segs; m = m->next, segs--) {
 		bool alone = !is_shared(m);
 
-		/* Who gave up a clone of it has settled it before: pairs with the release of the
-		 * reference. */
+		/* Who gave back the reference of a clone had settled the entry before. */
 		rt_fence_acquire();
 		if (offer(w, m, alone))
 			id = id_in(m);
@@ -391,7 +469,7 @@ static void offer_packet(struct feed *w, const struct rte_mbuf *m)
 		if (rt_unlikely(RTE_MBUF_CLONED(m)))
 			offer(w, rte_mbuf_from_indirect((struct rte_mbuf *)(uintptr_t)m), false);
 	}
-	if (rt_unlikely(rest))
+	if (rt_unlikely(rest) && !rt_load(&w->f->closing)) /* later ones have ids and no entry */
 		add(&count_of(w, w->tap)->rest_offered, 1);
 }
 
@@ -408,10 +486,12 @@ static void send(struct feed *w, struct rte_mbuf **pkts, unsigned n)
 
 static void feed(struct feed *w, struct rte_mbuf **pkts, unsigned n)
 {
-	if (w->tap->direction == RT_DIR_RX)
-		receive(w, pkts, n);
-	else
+	if (w->tap->direction == RT_DIR_TX)
 		send(w, pkts, n);
+	else if (rt_unlikely(rt_load(&w->f->closing)))
+		receive_last(w, pkts, n);
+	else
+		receive(w, pkts, n);
 }
 
 /* Of threads without a ring: atomic additions, a few for each burst. */

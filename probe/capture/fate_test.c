@@ -14,9 +14,9 @@
 
 #include "epb.h"
 #include "ids.h"
+#include "probe/core/hook_burst.h"
 #include "probe/core/test_eal.h"
 #include "probe/core/test_ports.h"
-#include "fate_table.h"
 #include "test_fates.h"
 
 enum what {
@@ -181,7 +181,7 @@ static void test_fates_are_those_of_the_plan(void **state)
 	static struct held held[500];
 	unsigned count = run_plan(held, RTE_DIM(held), 300000);
 
-	rt_fates_walk_last(session);
+	test_walk();
 	check_with_free(count);
 	assert_int_equal(session->shm.header->fate_pools, 1);
 	assert_string_equal(session->shm.fate_pools[0].name, "test");
@@ -232,103 +232,6 @@ static void test_shared_packets_are_unknown(void **state)
 	rte_mbuf_raw_free(m);
 }
 
-static uint64_t count_entries(void)
-{
-	const struct rt_fates *f = session->fates;
-	uint64_t n = 0;
-
-	for (uint64_t i = 0; i <= f->mask; i++)
-		n += rt_fate_at(f, i)->mbuf != 0;
-	return n;
-}
-
-/* Those that have an entry when the table turns out to be too small keep it, if a look reaches it
- * still. */
-static void test_mbufs_without_room_are_unknown(void **state)
-{
-	struct rt_fates *f = session->fates;
-	struct rte_mbuf *all[64];
-
-	f->mask = 15;
-	f->shift = 60;
-	f->probes = RT_FATE_PROBES_SCARCE;
-	for (unsigned i = 0; i < RTE_DIM(all); i++)
-		assert_non_null(all[i] = test_receive(0));
-	assert_in_range(count_entries(), 9, 16);
-	truth[0].unknown = RTE_DIM(all) - count_entries();
-	test_check();
-	for (unsigned i = 0; i < RTE_DIM(all); i++)
-		test_offer(all[i]);
-	truth[0].offered = count_entries();
-	test_check();
-}
-
-static void test_a_table_that_is_more_than_half_full_is_searched_less(void **state)
-{
-	struct rt_fates *f = session->fates;
-	struct rte_mbuf *all[65];
-
-	f->mask = 127;
-	f->shift = 64 - 7;
-	assert_int_equal(f->probes, RT_FATE_PROBES);
-	for (unsigned i = 0; i < RTE_DIM(all); i++) {
-		assert_int_equal(f->probes, RT_FATE_PROBES);
-		assert_non_null(all[i] = test_receive(0));
-	}
-	assert_int_equal(count_entries(), RTE_DIM(all));
-	assert_int_equal(f->probes, RT_FATE_PROBES_SCARCE);
-	for (unsigned i = 0; i < RTE_DIM(all); i++)
-		rte_pktmbuf_free(all[i]);
-}
-
-/* A reader that fills it with other addresses: each look of a burst would cost all probes. */
-static void test_probes_of_a_burst_are_limited(void **state)
-{
-	struct rt_fates *f = session->fates;
-	uint32_t spare = RT_FATE_SPARE, probes = 0;
-
-	for (uint64_t i = 0; i <= f->mask; i++)
-		rt_fate_at(f, i)->mbuf = UINT64_MAX;
-	for (uintptr_t i = 1; i <= 1000; i++) {
-		uint32_t before = spare + RT_FATE_SPARE_EACH;
-
-		assert_null(rt_fate_of(f, (const void *)(i * 2304), i % 2, &spare));
-		probes += before - spare;
-	}
-	assert_int_equal(f->probes, RT_FATE_PROBES);
-	assert_in_range(probes, 1000, 1000 * RT_FATE_SPARE_EACH + RT_FATE_SPARE);
-	for (uint64_t i = 0; i <= f->mask; i++)
-		rt_fate_at(f, i)->mbuf = 0;
-}
-
-/* Probes of the worst of n mbufs that many lines from each other, in a table that is half full. */
-static uint32_t worst_place(uint8_t *used, uint64_t lines, uint32_t n)
-{
-	const struct rt_fates f = {.mask = 2 * n - 1, .shift = 64 - (uint32_t)__builtin_ctz(2 * n)};
-	uint32_t worst = 0;
-
-	memset(used, 0, 2 * n);
-	for (uint64_t m = 0; m < n; m++) {
-		uint64_t i = rt_fate_place(&f, 0x140000080ull + m * lines * 64);
-		uint32_t probes = 1;
-
-		for (; used[i]; i = (i + 1) & f.mask)
-			probes++;
-		used[i] = 1;
-		worst = RTE_MAX(worst, probes);
-	}
-	return worst;
-}
-
-static void test_places_of_equidistant_mbufs_do_not_gather(void **state)
-{
-	enum { MBUFS = 1 << 15 };
-	static uint8_t used[2 * MBUFS];
-
-	for (uint64_t lines = 37; lines <= 200; lines++)
-		assert_in_range(worst_place(used, lines, MBUFS), 1, RT_FATE_PROBES);
-}
-
 /* As those of pools that are not listed, or not yet. */
 static void test_unlisted_pools_are_searched_once(void **state)
 {
@@ -337,7 +240,7 @@ static void test_unlisted_pools_are_searched_once(void **state)
 	const struct rte_mempool *listed = pool;
 	struct rte_mbuf *m;
 
-	rt_fates_walk_last(session);
+	test_walk();
 	f->pools[0] = NULL; /* freed */
 	offered(m = test_receive(1), 1);
 	assert_int_equal(test_entry(m)->pool, 0);
@@ -354,7 +257,7 @@ static void test_mbufs_without_a_pool_are_of_none(void **state)
 {
 	struct rte_mbuf *m = test_receive(1);
 
-	rt_fates_walk_last(session);
+	test_walk();
 	offered(m, 1);
 	m = test_arrive();
 	m->pool = NULL;
@@ -365,6 +268,40 @@ static void test_mbufs_without_a_pool_are_of_none(void **state)
 	m->pool = pool;
 	offered(m, 1);
 	test_check();
+}
+
+/* As bonding: the mbuf passes the RX hooks of two ports. A packet between that only the second port
+ * receives is its own. */
+static void test_what_a_port_passes_on_counts_at_the_first(void **state)
+{
+	const struct rt_tap *member = test_tap(1, RT_DIR_RX), *bond = test_tap(2, RT_DIR_RX);
+	const struct rt_tap *out = test_tap(0, RT_DIR_TX);
+	struct rte_mbuf *m[3];
+
+	for (unsigned i = 0; i < RTE_DIM(m); i++) {
+		assert_non_null(m[i] = test_arrive());
+		m[i]->ol_flags = 0;
+		if (i != 1)
+			rt_hook_rx(member->port, 0, &m[i], 1, 1, member->hook);
+	}
+	rt_hook_rx(bond->port, 0, m, RTE_DIM(m), RTE_DIM(m), bond->hook);
+	truth[1].received = 2;
+	truth[2].received = 1;
+	test_check();
+	assert_true(rt_ids_has_port(test_entry(m[0])->id, member->port));
+	assert_true(rt_ids_has_port(test_entry(m[1])->id, bond->port));
+	rt_hook_tx(out->port, 0, m, RTE_DIM(m), out->hook);
+	truth[1].offered = 2;
+	truth[2].offered = 1;
+	test_check();
+	/* Sent, and received by another port, as by net_ring. */
+	rt_hook_rx(bond->port, 0, m, RTE_DIM(m), RTE_DIM(m), bond->hook);
+	truth[2].received += RTE_DIM(m);
+	test_check();
+	rt_hook_tx(out->port, 0, m, RTE_DIM(m), out->hook);
+	truth[2].offered += RTE_DIM(m);
+	test_check();
+	rte_pktmbuf_free_bulk(m, RTE_DIM(m));
 }
 
 static void test_rest_of_a_chain_is_counted(void **state)
@@ -390,6 +327,7 @@ static void test_packets_of_threads_without_a_ring_count(void **state)
 	struct rte_mbuf *m = test_receive(1), *again = m;
 
 	test_give_up(m, 1);
+	test_stamp(m);
 	rt_fates_feed(NULL, test_tap(2, RT_DIR_RX), &again, 1, 1);
 	truth[2].received++;
 	test_check();
@@ -611,8 +549,6 @@ static void test_a_packet_is_offered_once_by_two_threads(void **state)
 		assert_int_equal(test_open(i), 0);
 }
 
-/* ---- the table ---- */
-
 /* As a later segment of a chain, an mbuf has another packet as well. */
 static void test_mbufs_of_later_segments_are_received_again(void **state)
 {
@@ -628,43 +564,6 @@ static void test_mbufs_of_later_segments_are_received_again(void **state)
 	test_check();
 }
 
-static void test_marks_of_walks_end_with_the_next_packet(void **state)
-{
-	struct rte_mbuf *m = test_receive(1);
-	struct rt_seg_fate *e = test_entry(m);
-
-	test_give_up(m, 1);
-	rt_fates_walk_last(session);
-	assert_int_equal(e->walk, session->shm.header->fate_walk);
-	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &m, 1, 1);
-	truth[2].received++;
-	assert_int_equal(e->walk, 0);
-	/* Received after a walk began: whatever list it is in, it is not free. */
-	rt_fates_mark(session->fates, m, 77, e->tsc);
-	assert_int_equal(e->walk, 0);
-	rt_fates_mark(session->fates, m, 77, e->tsc + 1);
-	assert_int_equal(e->walk, 77);
-	test_check();
-}
-
-static void test_tables_are_large_enough_for_all_mbufs(void **state)
-{
-	assert_int_equal(rt_fates_bits(0, 64, 0), RT_FATE_BITS_MIN);
-	assert_int_equal(rt_fates_bits(2048, 64, 0), 12);
-	assert_int_equal(rt_fates_bits(2049, 64, 0), 13);
-	assert_int_equal(rt_fates_bits(1 << 20, 64, 0), 21);
-	assert_int_equal(rt_fates_bits(1 << 24, 64, 0), RT_FATE_BITS_MAX);
-	/* Or as large as may be. */
-	assert_int_equal(rt_fates_bits(1 << 20, 64, 128 << 14), 14);
-	assert_int_equal(rt_fates_bits(1 << 20, 64, 1), RT_FATE_BITS_MIN);
-	assert_int_equal(session->fates->mask, (1 << 12) - 1);
-	assert_int_equal(session->fates->snap, 128);
-	assert_int_equal(session->fates->stride, 192);
-	/* Each thread writes its own lines. */
-	for (uint32_t i = 0; i < session->ring_count; i++)
-		assert_int_equal((uintptr_t)&session->fates->bursts[i] % 128, 0);
-}
-
 #define with_fates(f) cmocka_unit_test_setup_teardown(f, test_fates_begin, test_fates_end)
 
 int main(void)
@@ -672,14 +571,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_fates(test_fates_are_those_of_the_plan),
 		with_fates(test_what_was_freed_is_known_when_its_mbuf_comes_back),
-		with_fates(test_tables_are_large_enough_for_all_mbufs),
 		with_fates(test_mbufs_of_later_segments_are_received_again),
-		with_fates(test_marks_of_walks_end_with_the_next_packet),
 		with_fates(test_shared_packets_are_unknown),
-		with_fates(test_mbufs_without_room_are_unknown),
-		with_fates(test_a_table_that_is_more_than_half_full_is_searched_less),
-		with_fates(test_probes_of_a_burst_are_limited),
-		cmocka_unit_test(test_places_of_equidistant_mbufs_do_not_gather),
+		with_fates(test_what_a_port_passes_on_counts_at_the_first),
 		with_fates(test_rest_of_a_chain_is_counted),
 		with_fates(test_unlisted_pools_are_searched_once),
 		with_fates(test_mbufs_without_a_pool_are_of_none),

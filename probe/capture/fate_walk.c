@@ -2,7 +2,9 @@
 /*
  * The memory of fates, and the walk that finds received mbufs that are free in their pools. Under
  * DPDK's locks addresses are copied, of PIECE mbufs at a time; they are looked up in the table
- * afterwards, and never followed. The application goes on taking and giving mbufs meanwhile: what
+ * afterwards, and never followed. The locks are the application's as well: a few pieces of some
+ * microseconds in a second, rather than many small ones, each of which this thread may be
+ * interrupted in. The application goes on taking and giving mbufs meanwhile: what
  * was received before the walk began and is in a free list then is what a walk finds.
  */
 #include <stdlib.h>
@@ -17,20 +19,23 @@
 #include "probe/core/mempools.h"
 #include "probe/core/teardown.h"
 
-#define PIECE    256u /* mbufs */
-#define PIECES   256u /* of one tick */
+#define PIECE    4096u /* mbufs */
+#define PIECES   2u    /* of one tick */
+#define AHEAD    8u    /* mbufs */
 #define EVERY_MS 500u
 
 enum pool_kind { POOL_UNKNOWN, POOL_RING, POOL_STACK };
 
 struct rt_fate_walk {
 	bool on;
+	bool last; /* under way */
 	uint32_t number;
 	uint64_t due_ms;
 	uint64_t tsc, ns;   /* when it began */
 	uint32_t pool;      /* the one that is being walked */
 	uint32_t lcore;     /* its cache; RTE_MAX_LCORE: the caches are done */
 	bool begun;         /* next and end are valid */
+	bool again;         /* its caches are looked at once more */
 	uint32_t next, end; /* in the ring, stack or cache */
 	struct known {
 		const struct rte_mempool *mp; /* NULL: freed */
@@ -38,7 +43,9 @@ struct rt_fate_walk {
 		uint32_t size;
 		enum pool_kind kind;
 	} known[RT_FATE_POOLS];
-	uint64_t seen; /* pools that are there, by bit */
+	uint64_t seen;    /* pools that are there, by bit */
+	uint32_t strange; /* pools that are there, and in no slot */
+	const void *found[PIECE];
 };
 
 /* ---- the table ---- */
@@ -123,9 +130,10 @@ static bool is_known(const struct known *k, const struct rte_mempool *mp)
 	return k->mp == mp && k->size == mp->size && strcmp(k->name, mp->name) == 0;
 }
 
-static void add_pool(struct rt_session *s, const struct rte_mempool *mp, uint32_t i)
+static void fill_slot(struct rt_session *s, const struct rte_mempool *mp, uint32_t i)
 {
-	struct known *k = &s->fates->walk->known[i];
+	struct rt_fate_walk *w = s->fates->walk;
+	struct known *k = &w->known[i];
 	struct rt_seg_fate_pool *out = &s->shm.fate_pools[i];
 
 	k->mp = mp;
@@ -136,31 +144,63 @@ static void add_pool(struct rt_session *s, const struct rte_mempool *mp, uint32_
 	out->size = k->size;
 	out->walked = k->kind != POOL_UNKNOWN;
 	rt_store(&s->fates->pools[i], mp);
-	rt_store(&s->fates->pool_count, i + 1);
+	w->seen |= 1ull << i;
+	rt_store(&s->fates->pool_count, RTE_MAX(s->fates->pool_count, i + 1));
 	/* Pairs with the acquire in find_pool(). */
 	rt_store_release(&s->fates->pool_version, s->fates->pool_version + 1);
 	/* The entry is complete, for readers that load the count with acquire. */
-	rt_store_release(&s->shm.header->fate_pools, i + 1);
+	rt_store_release(&s->shm.header->fate_pools, s->fates->pool_count);
+}
+
+/* The slot that the pool had before it was freed and made again, a new one, or that of any pool
+ * that was freed; RT_FATE_POOLS: none. */
+static uint32_t slot_for(const struct rt_fates *f, const struct rte_mempool *mp)
+{
+	uint32_t n = f->pool_count, freed = RT_FATE_POOLS;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct known *k = &f->walk->known[i];
+
+		if (k->mp)
+			continue;
+		if (k->size == mp->size && strcmp(k->name, mp->name) == 0)
+			return i;
+		freed = RTE_MIN(freed, i);
+	}
+	return n < RT_FATE_POOLS ? n : freed;
+}
+
+static bool in_a_slot(const struct rt_fates *f, const struct rte_mempool *mp)
+{
+	for (uint32_t i = 0; i < f->pool_count; i++) {
+		if (is_known(&f->walk->known[i], mp)) {
+			f->walk->seen |= 1ull << i;
+			return true;
+		}
+	}
+	return false;
 }
 
 static void look_at_pool(struct rte_mempool *mp, void *arg)
 {
 	struct rt_session *s = arg;
-	struct rt_fate_walk *w = s->fates->walk;
-	uint32_t n = s->fates->pool_count;
 
-	if (!rt_mempool_first_mbuf(mp))
+	if (rt_mempool_first_mbuf(mp) && !in_a_slot(s->fates, mp))
+		s->fates->walk->strange++;
+}
+
+static void add_pool(struct rte_mempool *mp, void *arg)
+{
+	struct rt_session *s = arg;
+	uint32_t i;
+
+	if (!rt_mempool_first_mbuf(mp) || in_a_slot(s->fates, mp))
 		return;
-	for (uint32_t i = 0; i < n; i++) {
-		if (is_known(&w->known[i], mp)) {
-			w->seen |= 1ull << i;
-			return;
-		}
-	}
-	if (n == RT_FATE_POOLS)
-		return;
-	add_pool(s, mp, n);
-	w->seen |= 1ull << n;
+	i = slot_for(s->fates, mp);
+	if (i == RT_FATE_POOLS)
+		s->fates->walk->strange++;
+	else
+		fill_slot(s, mp, i);
 }
 
 static void look_at_pools(struct rt_session *s)
@@ -168,7 +208,7 @@ static void look_at_pools(struct rt_session *s)
 	struct rt_fate_walk *w = s->fates->walk;
 
 	static_assert(RT_FATE_POOLS <= 64, "a bit for each");
-	w->seen = 0;
+	w->seen = w->strange = 0;
 	if (!rt_mempools_each(look_at_pool, s))
 		return;
 	for (uint32_t i = 0; i < s->fates->pool_count; i++) {
@@ -177,6 +217,12 @@ static void look_at_pools(struct rt_session *s)
 		w->known[i].mp = NULL;
 		rt_store(&s->fates->pools[i], NULL);
 	}
+	/* Once the slots of those that were freed are known. */
+	if (w->strange) {
+		w->strange = 0;
+		(void)rt_mempools_each(add_pool, s);
+	}
+	rt_store(&s->shm.header->fate_pools_beyond, w->strange);
 }
 
 /* ---- a piece of a walk ---- */
@@ -187,7 +233,7 @@ struct piece {
 	bool there; /* the pool still is */
 	bool done;  /* nothing is left of the pool */
 	uint32_t n;
-	const void *mbuf[PIECE];
+	const void **mbuf; /* PIECE */
 };
 
 /* Between the tails: what a thread is putting in is not there yet. */
@@ -195,7 +241,8 @@ static void copy_ring(struct piece *p, const struct rte_ring *r)
 {
 	struct rt_fate_walk *w = p->w;
 	const void *const *slots = (const void *)(r + 1);
-	uint32_t from = __atomic_load_n(&r->cons.tail, __ATOMIC_ACQUIRE), gone;
+	const void **to = p->mbuf + p->n;
+	uint32_t from = __atomic_load_n(&r->cons.tail, __ATOMIC_ACQUIRE), gone, n;
 
 	if (!w->begun) {
 		w->next = from;
@@ -208,44 +255,51 @@ static void copy_ring(struct piece *p, const struct rte_ring *r)
 		p->done = true;
 		return;
 	}
-	p->n = RTE_MIN(w->end - w->next, PIECE);
-	for (uint32_t i = 0; i < p->n; i++)
-		p->mbuf[i] = rt_load(&slots[(w->next + i) & r->mask]);
+	n = RTE_MIN(w->end - w->next, PIECE - p->n);
+	for (uint32_t i = 0; i < n; i++)
+		to[i] = rt_load(&slots[(w->next + i) & r->mask]);
 	rt_fence_acquire(); /* the slots before the tail, which consumers store with release */
 	/* Those that have been taken since may have been replaced. */
 	gone = rt_load(&r->cons.tail) - w->next;
-	for (uint32_t i = 0; (int32_t)gone > 0 && i < RTE_MIN(gone, p->n); i++)
-		p->mbuf[i] = NULL;
-	w->next += p->n;
+	for (uint32_t i = 0; (int32_t)gone > 0 && i < RTE_MIN(gone, n); i++)
+		to[i] = NULL;
+	p->n += n;
+	w->next += n;
+	p->done = w->next == w->end;
 }
 
 /* Of an array with its length, which threads use without a lock that could be taken here. Some
- * change the length before they write: what is not the same in two looks is in motion. */
-static void copy_array(struct piece *p, void *const *objs, const uint32_t *len, uint32_t most)
+ * change the length before they write: what is not the same in two looks is in motion. True:
+ * nothing is left of it. */
+static bool copy_array(struct piece *p, void *const *objs, const uint32_t *len, uint32_t most)
 {
 	struct rt_fate_walk *w = p->w;
-	uint32_t end = RTE_MIN(rt_load(len), most);
+	const void **to = p->mbuf + p->n;
+	uint32_t end = RTE_MIN(rt_load(len), most), n;
 
-	p->n = end > w->next ? RTE_MIN(end - w->next, PIECE) : 0;
-	for (uint32_t i = 0; i < p->n; i++)
-		p->mbuf[i] = rt_load(&objs[w->next + i]);
+	n = end > w->next ? RTE_MIN(end - w->next, PIECE - p->n) : 0;
+	for (uint32_t i = 0; i < n; i++)
+		to[i] = rt_load(&objs[w->next + i]);
 	rt_fence_acquire();
 	end = RTE_MIN(rt_load(len), most);
-	for (uint32_t i = 0; i < p->n; i++) {
-		if (w->next + i >= end || rt_load(&objs[w->next + i]) != p->mbuf[i])
-			p->mbuf[i] = NULL;
+	for (uint32_t i = 0; i < n; i++) {
+		if (w->next + i >= end || rt_load(&objs[w->next + i]) != to[i])
+			to[i] = NULL;
 	}
-	w->next += p->n;
+	p->n += n;
+	w->next += n;
+	return w->next >= end;
 }
 
-static void copy_cache(struct piece *p, const struct rte_mempool *mp)
+static void copy_caches(struct piece *p, const struct rte_mempool *mp)
 {
-	const struct rte_mempool_cache *c = &mp->local_cache[p->w->lcore];
+	struct rt_fate_walk *w = p->w;
 
-	copy_array(p, c->objs, &c->len, RTE_DIM(c->objs));
-	if (p->n < PIECE) {
-		p->w->lcore++;
-		p->w->next = 0;
+	for (; w->lcore < RTE_MAX_LCORE && p->n < PIECE; w->lcore++, w->next = 0) {
+		const struct rte_mempool_cache *c = &mp->local_cache[w->lcore];
+
+		if (!copy_array(p, c->objs, &c->len, RTE_DIM(c->objs)))
+			return;
 	}
 }
 
@@ -255,48 +309,60 @@ static void copy_stack(struct piece *p, const struct rte_stack *s)
 		p->done = true;
 		return;
 	}
-	copy_array(p, s->stack_std.objs, &s->stack_std.len, s->capacity);
-	p->done = p->n < PIECE;
+	p->done = copy_array(p, s->stack_std.objs, &s->stack_std.len, s->capacity);
 }
 
-/* Caches first, as mbufs go from them to the ring rather than back while packets are dropped. */
-static void copy_piece(struct rte_mempool *mp, void *arg)
+/* Of the caches, or of what is behind them. */
+static void copy_step(struct piece *p, const struct rte_mempool *mp)
 {
-	struct piece *p = arg;
 	struct rt_fate_walk *w = p->w;
 
-	if (p->there || !is_known(p->k, mp))
-		return;
-	p->there = true;
 	if (!mp->cache_size)
 		w->lcore = RTE_MAX_LCORE;
-	while (w->lcore < RTE_MAX_LCORE && !rt_load(&mp->local_cache[w->lcore].len))
-		w->lcore++;
 	if (w->lcore < RTE_MAX_LCORE)
-		copy_cache(p, mp);
+		copy_caches(p, mp);
+	else if (w->again)
+		p->done = true;
 	else if (p->k->kind == POOL_RING)
 		copy_ring(p, mp->pool_data);
 	else
 		copy_stack(p, mp->pool_data);
+	if (p->done && !w->again && mp->cache_size) {
+		w->again = true;
+		w->lcore = w->next = 0;
+		p->done = false;
+	}
+}
+
+/* Caches first, for mbufs that go to the ring meanwhile, and last, for those that come from it. */
+static void copy_piece(struct rte_mempool *mp, void *arg)
+{
+	struct piece *p = arg;
+
+	if (p->there || !is_known(p->k, mp))
+		return;
+	p->there = true;
+	while (!p->done && p->n < PIECE)
+		copy_step(p, mp);
 }
 
 static void next_pool(struct rt_fate_walk *w)
 {
 	w->pool++;
 	w->lcore = w->next = 0;
-	w->begun = false;
+	w->begun = w->again = false;
 }
 
 static void walk_piece(struct rt_session *s)
 {
 	struct rt_fate_walk *w = s->fates->walk;
-	struct piece p = {.w = w, .k = &w->known[w->pool]};
+	struct piece p = {.w = w, .k = &w->known[w->pool], .mbuf = w->found};
 
 	if (p.k->mp && p.k->kind != POOL_UNKNOWN)
 		(void)rt_mempools_each(copy_piece, &p);
-	for (uint32_t i = 0; i < p.n; i++)
-		rt_fates_prefetch(s->fates, p.mbuf[i]);
 	for (uint32_t i = 0; i < p.n; i++) {
+		if (i + AHEAD < p.n)
+			rt_fates_prefetch(s->fates, p.mbuf[i + AHEAD]);
 		if (p.mbuf[i])
 			rt_fates_mark(s->fates, p.mbuf[i], w->number, w->tsc);
 	}
@@ -330,6 +396,23 @@ static void end(struct rt_session *s)
 	rt_store_release(&s->shm.header->fate_walk, w->number);
 }
 
+/* Whether a walk could find anything. By counters that the reader may have changed: its own
+ * numbers are wrong then. */
+static bool has_open(const struct rt_session *s)
+{
+	uint64_t open = 0;
+
+	for (uint32_t r = 0; r <= s->ring_count; r++) {
+		for (uint32_t t = 0; t < s->tap_count; t++) {
+			const struct rt_seg_count *c = &s->shm.counts[r * s->tap_capacity + t];
+
+			open += rt_load(&c->received) - rt_load(&c->offered) -
+				rt_load(&c->not_offered) - rt_load(&c->unknown);
+		}
+	}
+	return open != 0;
+}
+
 /* False: the walk is over. */
 static bool go_on(struct rt_session *s, uint32_t pieces)
 {
@@ -348,19 +431,25 @@ void rt_fates_walk(struct rt_session *s, uint64_t now_ms)
 	const struct rt_clock_line line = rt_latch_read(&rt_hook_clock);
 	struct rt_fate_walk *w = s->fates->walk;
 
-	if (!w->on && now_ms < w->due_ms)
-		return;
 	if (!w->on) {
-		begin(s, &line);
+		if (now_ms < w->due_ms)
+			return;
 		w->due_ms = now_ms + EVERY_MS;
+		if (w->number && !has_open(s))
+			return;
+		begin(s, &line);
 	}
 	(void)go_on(s, PIECES);
 }
 
-void rt_fates_walk_last(struct rt_session *s)
+bool rt_fates_walk_last(struct rt_session *s)
 {
 	const struct rt_clock_line line = rt_latch_read(&rt_hook_clock);
 
-	begin(s, &line);
-	(void)go_on(s, UINT32_MAX);
+	struct rt_fate_walk *w = s->fates->walk;
+
+	if (!w->last)
+		begin(s, &line);
+	w->last = go_on(s, 1);
+	return !w->last;
 }

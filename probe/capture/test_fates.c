@@ -133,6 +133,11 @@ struct rt_seg_fate *test_entry(const void *mbuf)
 	return NULL;
 }
 
+void test_stamp(struct rte_mbuf *m)
+{
+	rt_ids_stamp(&self, PORT, &m, 1);
+}
+
 struct rte_mbuf *test_arrive(void)
 {
 	struct rte_mbuf *m = rte_mbuf_raw_alloc(pool);
@@ -148,7 +153,7 @@ struct rte_mbuf *test_arrive(void)
 	m->port = PORT;
 	m->pkt_len = m->data_len = (uint16_t)(60 + number % 200);
 	memcpy(rte_pktmbuf_mtod(m, void *), &number, sizeof(number));
-	rt_ids_stamp(&self, PORT, &m, 1);
+	test_stamp(m);
 	return m;
 }
 
@@ -167,6 +172,12 @@ void test_offer(struct rte_mbuf *m)
 {
 	rt_fates_feed(&session->rings[0], test_tap(0, RT_DIR_TX), &m, 1, number);
 	rte_pktmbuf_free(m);
+}
+
+void test_walk(void)
+{
+	while (!rt_fates_walk_last(session))
+		;
 }
 
 void test_expect(const struct rte_mbuf *m, uint32_t site)

@@ -30,6 +30,8 @@ void test_check(void);
 /* The entry of an mbuf; NULL: it has none. */
 struct rt_seg_fate *test_entry(const void *mbuf);
 
+/* Another id. */
+void test_stamp(struct rte_mbuf *m);
 /* As a driver does it, and rt_ids_stamp(). NULL: the pool is empty. */
 struct rte_mbuf *test_arrive(void);
 /* The same, and the rest of the RX hook: what is not set here is of the mbuf's last use. The packet
@@ -37,6 +39,8 @@ struct rte_mbuf *test_arrive(void);
 struct rte_mbuf *test_receive(uint32_t site);
 /* As the TX hook and a driver do it. */
 void test_offer(struct rte_mbuf *m);
+/* A whole walk, as at the end. */
+void test_walk(void);
 /* The packet in m: frees it, so it is not offered. */
 void test_give_up(struct rte_mbuf *m, uint32_t site);
 

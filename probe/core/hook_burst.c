@@ -140,6 +140,15 @@ static __rte_noinline void mend(const struct rt_session *s, struct rt_ring *r)
 	rt_epb_mend(r);
 }
 
+static __rte_noinline void give_ids(
+	const struct rt_tapset *set, struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
+{
+	if (set->fates)
+		rt_fates_stamp(set, t, pkts, n);
+	else
+		rt_ids_stamp(t, set->port, pkts, n);
+}
+
 static inline struct rt_ring *ring_of(struct rt_session *s, const struct rt_thread *t)
 {
 	struct rt_ring *r = s->ring_of[t->index];
@@ -167,7 +176,7 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 	line = rt_latch_read(&rt_hook_clock);
 	ns = rt_clock_now(&line);
 	if (rt_unlikely(set->gives_ids) && !first)
-		rt_ids_stamp(t, set->port, pkts, n);
+		give_ids(set, t, pkts, n);
 	for (unsigned i = first; i < last; i++) {
 		if (rt_unlikely(set->fates) && set->tap[i]->ids & RT_IDS_FATES) {
 			feed_fates(ring[i], set->tap[i], pkts, n, ns);
