@@ -6,6 +6,9 @@
  * FOLDER: of the application at run time. Prints "armed"; a line on standard input says that the
  * application has finished, and written FATES. Until then it checks that no queue has more fates
  * than packets.
+ * usage: check_fates FOLDER stops COUNT
+ * Has so many sessions, one after the other, of an application that goes on. Prints of each what is
+ * received, noticed, open and free, and open and not free.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -102,6 +105,14 @@ static void open_session(const char *dir)
 	at = calloc(seg.h.ring_count, sizeof(*at));
 	request(RT_MSG_START);
 	expect(RT_MSG_STARTED);
+}
+
+static void close_session(void)
+{
+	free(at);
+	rt_segment_unmap(&seg);
+	rt_memory_free(&memory);
+	ringtap_conn_close(conn);
 }
 
 /* ---- records and entries: each packet once ---- */
@@ -263,12 +274,61 @@ static void check_end(const char *path)
 		seg.live->fate_walk);
 }
 
+/* ---- sessions under traffic ---- */
+
+static void print_totals(void)
+{
+	uint64_t received = 0, known = 0, not_offered = 0, free_ones = 0;
+
+	for (uint32_t t = 0; t < rt_segment_tap_count(&seg); t++) {
+		struct rt_seg_count c = sum(t);
+
+		received += c.received;
+		known += c.offered + c.not_offered + c.unknown;
+		not_offered += c.not_offered;
+	}
+	for (uint64_t i = 0; i < 1ull << seg.h.fate_bits; i++) {
+		const struct rt_seg_fate *e = (const void *)((const uint8_t *)seg.live +
+							     seg.h.fate_offset +
+							     i * seg.h.fate_stride);
+
+		free_ones += e->state == RT_FATE_OPEN && e->walk == seg.live->fate_walk;
+	}
+	printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", received, not_offered,
+		free_ones, received - known - free_ones);
+}
+
+static bool some_received(void)
+{
+	for (uint32_t t = 0; t < rt_segment_tap_count(&seg); t++) {
+		if (sum(t).received)
+			return true;
+	}
+	return false;
+}
+
+static int run_stops(const char *dir, unsigned count)
+{
+	while (count--) {
+		open_session(dir);
+		while (!some_received())
+			poll(NULL, 0, TURN_MS);
+		request(RT_MSG_STOP);
+		expect(RT_MSG_STOPPED);
+		print_totals();
+		close_session();
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct pollfd finished = {.fd = STDIN_FILENO, .events = POLLIN};
 
 	if (argc != 4)
 		fail("usage: check_fates FOLDER PACKETS FATES");
+	if (strcmp(argv[2], "stops") == 0)
+		return run_stops(argv[1], (unsigned)atoi(argv[3]));
 	packets = strtoull(argv[2], NULL, 0);
 	noticed = calloc(packets, 1);
 	if (!noticed)

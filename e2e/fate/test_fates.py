@@ -6,7 +6,7 @@ import pytest
 
 from harness import dpdk
 from harness.paths import BUILD
-from harness.proc import Proc
+from harness.proc import Proc, check
 
 # Of two threads together.
 PACKETS = int(os.environ.get("RINGTAP_FATES", 1_000_000))
@@ -64,3 +64,35 @@ def test_check_fates_finds_differences(play, checker, tmp_path):
     it.send("end")
     it.expect("another fate was written down: 4", 60)
     assert it.wait(30) == 1
+
+
+def totals(app, count):
+    """Of so many sessions: (received, noticed, free, open)"""
+    out = check([BUILD / "e2e" / "check_fates", dpdk.RUN_DIR / app.prefix, "stops", str(count)], timeout=300)
+    lines = [tuple(map(int, line.split())) for line in out.splitlines()]
+    assert len(lines) == count
+    return lines
+
+
+def null_ports(testpmd, mode, queues):
+    app = testpmd("net_null0", "net_null1", args=(f"--forward-mode={mode}", f"--rxq={queues}", f"--txq={queues}",
+                                                  "--mbcache=0"))
+    app.start()
+    return app
+
+
+def test_starts_and_stops_under_traffic_find_no_fates_of_their_own(testpmd):
+    """testpmd sends on whatever it receives, on many queues."""
+    app = null_ports(testpmd, "io", 32)
+    for received, noticed, free, held in totals(app, 20):
+        assert received > 0
+        assert (noticed, free) == (0, 0)
+        assert held <= 2 * 32 * 32
+
+
+def test_stops_under_traffic_know_what_was_dropped(testpmd):
+    """testpmd drops all that it receives; what is left is in its hands."""
+    app = null_ports(testpmd, "rxonly", 1)
+    for received, noticed, free, held in totals(app, 10):
+        assert received == noticed + free + held
+        assert held <= 2 * 32

@@ -265,6 +265,25 @@ static void receive(const struct feed *w, struct rte_mbuf **pkts, unsigned n)
 	b->tap = 0;
 }
 
+/* Of a session that closes. */
+static __rte_noinline void receive_last(const struct feed *w, struct rte_mbuf **pkts, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const struct rte_mbuf *m = pkts[i];
+		struct rt_seg_fate *e = is_shared(m) ? NULL : entry_of(w->f, m, false);
+
+		if (e && rt_load(&e->state) == RT_FATE_OPEN)
+			take(w, e);
+		if (rt_unlikely(m->nb_segs > 1))
+			receive_rest(w, m);
+	}
+}
+
+void rt_fates_close(struct rt_fates *f)
+{
+	rt_store(&f->closing, 1);
+}
+
 /* ---- sending ---- */
 
 /* True for the one thread that settles it. Others may have the same mbuf, or clones of it. */
@@ -332,7 +351,7 @@ static void offer_packet(const struct feed *w, const struct rte_mbuf *m)
 		if (rt_unlikely(RTE_MBUF_CLONED(m)))
 			offer(w, rte_mbuf_from_indirect((struct rte_mbuf *)(uintptr_t)m), false);
 	}
-	if (rt_unlikely(rest))
+	if (rt_unlikely(rest) && !rt_load(&w->f->closing)) /* later ones have ids and no entry */
 		add(w, &w->counts[w->tap->index].rest_offered, 1);
 }
 
@@ -363,10 +382,12 @@ void rt_fates_feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf 
 		r->open = tap->index + 1;
 		rt_compiler_barrier(); /* then the counters: see rt_fates_mend() */
 	}
-	if (tap->direction == RT_DIR_RX)
-		receive(&w, pkts, n);
-	else
+	if (tap->direction == RT_DIR_TX)
 		send(&w, pkts, n);
+	else if (rt_unlikely(rt_load(&w.f->closing)))
+		receive_last(&w, pkts, n);
+	else
+		receive(&w, pkts, n);
 	if (r) {
 		rt_ring_publish(r);
 		r->open = 0;

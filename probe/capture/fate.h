@@ -32,6 +32,7 @@ struct rt_fates {
 	struct rt_fate_burst *bursts;                   /* by ring */
 	const struct rte_mempool *pools[RT_FATE_POOLS]; /* compared only; atomic */
 	uint32_t pool_count;                            /* atomic */
+	uint32_t closing;                               /* atomic; see rt_fates_close() */
 	struct rt_fate_walk *walk;                      /* control thread */
 };
 
@@ -54,12 +55,17 @@ void rt_fates_feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf 
  */
 void rt_fates_mend(const struct rt_fates *f, struct rt_ring *r);
 
+/* The session ends: what is received from now on does not count, but settles what its mbufs had.
+ * What was received before is followed until no hook uses the session. */
+void rt_fates_close(struct rt_fates *f);
+
 /* Walks the pools: marks the mbufs in their rings, stacks and caches as free. Control lock held. */
 
 /* A part of the walk that is under way, or begins one if it is time for it. */
 void rt_fates_walk(struct rt_session *s, uint64_t now_ms);
-/* A whole one, once no hook uses the session: exact if the application does nothing either. */
-void rt_fates_walk_last(struct rt_session *s);
+/* A part of the last one, of a session that is closed: exact once the application rests. True: it
+ * is over. */
+bool rt_fates_walk_last(struct rt_session *s);
 
 /* Of an mbuf that was free when it was looked for: marks its entry, if it has one that is open and
  * was received before since (TSC). */

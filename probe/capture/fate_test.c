@@ -14,6 +14,7 @@
 
 #include "epb.h"
 #include "ids.h"
+#include "probe/core/hook.h"
 #include "probe/core/test_eal.h"
 #include "probe/core/test_ports.h"
 #include "test_fates.h"
@@ -180,7 +181,7 @@ static void test_fates_are_those_of_the_plan(void **state)
 	static struct held held[500];
 	unsigned count = run_plan(held, RTE_DIM(held), 300000);
 
-	rt_fates_walk_last(session);
+	test_walk();
 	check_with_free(count);
 	assert_int_equal(session->shm.header->fate_pools, 1);
 	assert_string_equal(session->shm.fate_pools[0].name, "test");
@@ -482,7 +483,7 @@ static void test_marks_of_walks_end_with_the_next_packet(void **state)
 	struct rt_seg_fate *e = test_entry(m);
 
 	test_give_up(m, 1);
-	rt_fates_walk_last(session);
+	test_walk();
 	assert_int_equal(e->walk, session->shm.header->fate_walk);
 	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &m, 1, 1);
 	truth[2].received++;
@@ -493,6 +494,47 @@ static void test_marks_of_walks_end_with_the_next_packet(void **state)
 	rt_fates_mark(session->fates, m, 77, e->tsc + 1);
 	assert_int_equal(e->walk, 77);
 	test_check();
+}
+
+/* While a session stops, the application goes on. */
+static void test_what_was_received_before_a_stop_is_followed(void **state)
+{
+	struct rte_mbuf *sent = test_receive(1), *again = test_receive(2), *freed = test_receive(0);
+	struct rte_mbuf *held = test_receive(1), *late = test_arrive();
+
+	test_expect(again, 2);
+	rt_session_stop(session);
+	assert_int_equal(session->state, RT_SESSION_CLOSING);
+	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &again, 1, 1);
+	rt_fates_feed(&session->rings[0], test_tap(2, RT_DIR_RX), &late, 1, 1);
+	test_offer(late);
+	offered(sent, 1);
+	test_offer(again);
+	rte_pktmbuf_free(freed);
+	while (!rt_session_stopped(session))
+		sched_yield();
+	test_check();
+	assert_int_equal(test_count(0, RT_DIR_TX).rest_offered, 0);
+	assert_int_equal(test_open(0), 1);
+	assert_int_equal(test_entry(freed)->walk, session->shm.header->fate_walk);
+	assert_int_equal(test_open(1), 1);
+	assert_int_equal(test_entry(held)->walk, 0);
+	rte_pktmbuf_free(held);
+	while (!rt_hook_reclaim())
+		sched_yield();
+}
+
+/* Nothing is read any more: it ends at once, also in the midst of a stop. */
+static void test_abandoned_sessions_are_cut(void **state)
+{
+	rt_session_stop(session);
+	rt_session_stop(session);
+	assert_int_equal(session->state, RT_SESSION_CLOSING);
+	session->abandoned = true;
+	rt_session_stop(session);
+	assert_int_equal(session->state, RT_SESSION_STOPPING);
+	while (!rt_session_stopped(session) || !rt_hook_reclaim())
+		sched_yield();
 }
 
 static void test_tables_are_large_enough_for_all_mbufs(void **state)
@@ -520,6 +562,8 @@ int main(void)
 		with_fates(test_tables_are_large_enough_for_all_mbufs),
 		with_fates(test_mbufs_of_later_segments_are_received_again),
 		with_fates(test_marks_of_walks_end_with_the_next_packet),
+		with_fates(test_what_was_received_before_a_stop_is_followed),
+		with_fates(test_abandoned_sessions_are_cut),
 		with_fates(test_shared_packets_are_unknown),
 		with_fates(test_mbufs_without_room_are_unknown),
 		with_fates(test_rest_of_a_chain_is_counted),

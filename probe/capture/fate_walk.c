@@ -27,6 +27,7 @@ enum pool_kind { POOL_UNKNOWN, POOL_RING, POOL_STACK };
 
 struct rt_fate_walk {
 	bool on;
+	bool last; /* under way */
 	uint32_t number;
 	uint64_t due_ms;
 	uint64_t tsc, ns;   /* when it began */
@@ -354,10 +355,14 @@ void rt_fates_walk(struct rt_session *s, uint64_t now_ms)
 	(void)go_on(s, PIECES);
 }
 
-void rt_fates_walk_last(struct rt_session *s)
+bool rt_fates_walk_last(struct rt_session *s)
 {
 	const struct rt_clock_line line = rt_latch_read(&rt_hook_clock);
 
-	begin(s, &line);
-	(void)go_on(s, UINT32_MAX);
+	struct rt_fate_walk *w = s->fates->walk;
+
+	if (!w->last)
+		begin(s, &line);
+	w->last = go_on(s, 1);
+	return !w->last;
 }

@@ -73,14 +73,28 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 	return t;
 }
 
-/* Linking is the last step: packets arrive from then on. */
 static void link_tap(struct rt_session *s, struct rt_tap *t)
 {
+	t->due = false;
 	t->orphaned = rt_load(&t->hook->orphaned);
 	switch (rt_hook_link(t->hook, t, s->ifs[t->if_index].generation)) {
 	case 0: t->linked = true; break;
 	case -ENODEV: break; /* the port has gone; the next rescan finds that */
 	default: s->taps_refused++;
+	}
+}
+
+/* The last step: packets arrive from then on. Senders first: what is received with a tap is sent
+ * with one, by whichever port and thread. */
+static void link_taps(struct rt_session *s)
+{
+	static const enum rt_direction order[] = {RT_DIR_TX, RT_DIR_RX};
+
+	for (unsigned k = 0; k < RTE_DIM(order); k++) {
+		for (uint32_t i = 0; i < s->tap_count; i++) {
+			if (s->taps[i]->due && s->taps[i]->direction == order[k])
+				link_tap(s, s->taps[i]);
+		}
 	}
 }
 
@@ -138,10 +152,10 @@ static void add_tap(struct rt_session *s, uint32_t if_index, enum rt_direction d
 		rt_store_release(&s->taps[s->tap_count], t);
 		s->tap_count++;
 	}
+	t->due = true;
 	if (s->state == RT_SESSION_ARMED) {
 		fill_tap(s, t);
 		publish_counts(s);
-		link_tap(s, t);
 	}
 }
 
@@ -149,7 +163,7 @@ static void drop_tap(struct rt_tap *t)
 {
 	if (t->linked)
 		rt_hook_unlink(t->hook, t);
-	t->linked = false;
+	t->linked = t->due = false;
 	if (t->hook)
 		rt_hook_unuse(t->hook);
 	t->hook = NULL;
@@ -284,8 +298,10 @@ void rt_session_rescan(struct rt_session *s)
 		if (f)
 			add_queues(s, f);
 	}
-	if (s->state == RT_SESSION_ARMED)
+	if (s->state == RT_SESSION_ARMED) {
+		link_taps(s);
 		rt_store(&s->shm.header->taps_refused, s->taps_refused);
+	}
 }
 
 void rt_session_publish(struct rt_session *s)
@@ -295,10 +311,7 @@ void rt_session_publish(struct rt_session *s)
 	for (uint32_t i = 0; i < s->tap_count; i++)
 		fill_tap(s, s->taps[i]);
 	publish_counts(s);
-	for (uint32_t i = 0; i < s->tap_count; i++) {
-		if (s->taps[i]->hook)
-			link_tap(s, s->taps[i]);
-	}
+	link_taps(s);
 	rt_store(&s->shm.header->taps_refused, s->taps_refused);
 }
 
@@ -370,7 +383,7 @@ void rt_session_refresh(struct rt_session *s, uint32_t age_ms)
 void rt_session_tick(struct rt_session *s, uint64_t now_ms)
 {
 	rt_chunks_tick(&s->chunks, s->rings);
-	if (s->fates)
+	if (s->fates && s->state == RT_SESSION_ARMED)
 		rt_fates_walk(s, now_ms);
 }
 
@@ -383,14 +396,34 @@ bool rt_session_sane(const struct rt_session *s)
 	return true;
 }
 
-void rt_session_stop(struct rt_session *s)
+/* Receivers first, for the reason of link_taps(). */
+void rt_session_cut(struct rt_session *s)
 {
-	rt_store(&s->stopping, 1); /* threads that wait for room give up */
-	if (s->state == RT_SESSION_ARMED)
-		rt_session_refresh(s, 0);
+	if (s->state == RT_SESSION_CLOSING)
+		refresh_orphans(s);
+	for (uint32_t i = 0; i < s->tap_count; i++) {
+		if (s->taps[i]->direction == RT_DIR_RX)
+			drop_tap(s->taps[i]);
+	}
 	for (uint32_t i = 0; i < s->tap_count; i++)
 		drop_tap(s->taps[i]);
 	rt_grace_begin(&s->grace);
 	s->state = RT_SESSION_STOPPING;
 	rt_trace_session_close(s->id, s->reader_pid);
+}
+
+void rt_session_stop(struct rt_session *s)
+{
+	bool armed = s->state == RT_SESSION_ARMED;
+
+	rt_store(&s->stopping, 1); /* threads that wait for room give up */
+	if (armed)
+		rt_session_refresh(s, 0);
+	if (armed && s->fates && !s->abandoned) {
+		rt_fates_close(s->fates);
+		rt_grace_begin(&s->grace);
+		s->state = RT_SESSION_CLOSING;
+	} else if (s->state != RT_SESSION_CLOSING || s->abandoned) {
+		rt_session_cut(s);
+	}
 }

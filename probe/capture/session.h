@@ -46,6 +46,7 @@ struct rt_tap {
 	uint8_t trailer_hash[48];
 	uint8_t trailer_id[32];
 	uint8_t trailer_both[32];
+	bool due;          /* to be linked */
 	bool linked;
 	struct rt_tapset *spare; /* allocated in advance, so that unlinking needs no memory */
 	uint64_t orphaned;       /* the hook's count of slotless threads when it was last added */
@@ -56,6 +57,7 @@ enum rt_session_state {
 	RT_SESSION_LAID_OUT,  /* the reader makes the memory */
 	RT_SESSION_READY,     /* the rings exist, nothing is linked */
 	RT_SESSION_ARMED,
+	RT_SESSION_CLOSING,  /* fates: what was received until now is followed to the last walk */
 	RT_SESSION_STOPPING, /* unlinked, waiting for the grace period */
 	RT_SESSION_STOPPED,  /* no producer left; memory still there */
 };
@@ -177,9 +179,12 @@ void rt_session_tick(struct rt_session *s, uint64_t now_ms);
 /* False: the reader has written invalid values into its tails. */
 bool rt_session_sane(const struct rt_session *s);
 
-/* Unlinks everything and starts the grace period. */
+/* Unlinks everything and starts the grace period. With fates, unless it is abandoned, the session
+ * closes before. Again while it does: for one that was abandoned meanwhile. */
 void rt_session_stop(struct rt_session *s);
-/* True: no producer is left; counters are final. */
+/* Unlinks everything: the last step of a stop. */
+void rt_session_cut(struct rt_session *s);
+/* Goes on with the stop; each call is short. True: no producer is left; counters are final. */
 bool rt_session_stopped(struct rt_session *s);
 
 /* Only once stopped. */

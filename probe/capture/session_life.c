@@ -370,11 +370,12 @@ static void mend_rings(struct rt_session *s)
 
 bool rt_session_stopped(struct rt_session *s)
 {
+	/* Hooks go on: what the application offers or receives meanwhile is settled by them. */
+	if (s->state == RT_SESSION_CLOSING && rt_grace_over(&s->grace) && rt_fates_walk_last(s))
+		rt_session_cut(s);
 	if (s->state == RT_SESSION_STOPPING && rt_grace_over(&s->grace)) {
 		s->state = RT_SESSION_STOPPED;
 		mend_rings(s);
-		if (s->fates && !s->abandoned)
-			rt_fates_walk_last(s);
 		/* Counters and heads are final before it: RT_MSG_STOPPED notifies this session's
 		 * reader, other processes may read the state. */
 		if (s->shm.header)

@@ -169,6 +169,12 @@ void test_offer(struct rte_mbuf *m)
 	rte_pktmbuf_free(m);
 }
 
+void test_walk(void)
+{
+	while (!rt_fates_walk_last(session))
+		;
+}
+
 void test_expect(const struct rte_mbuf *m, uint32_t site)
 {
 	uint64_t n = *rte_pktmbuf_mtod(m, const uint64_t *);

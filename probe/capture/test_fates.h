@@ -37,6 +37,8 @@ struct rte_mbuf *test_arrive(void);
 struct rte_mbuf *test_receive(uint32_t site);
 /* As the TX hook and a driver do it. */
 void test_offer(struct rte_mbuf *m);
+/* A whole walk, as at the end. */
+void test_walk(void);
 /* The packet in m: frees it, so it is not offered. */
 void test_give_up(struct rte_mbuf *m, uint32_t site);
 

@@ -340,6 +340,7 @@ bool rt_conn_advance(struct rt_conn *c, uint64_t now_ms, const struct rt_clock_l
 	case RT_SESSION_ARMED:
 		return rt_session_sane(s) ||
 		       fail(c, -EBADMSG, "the reader has written an impossible tail");
+	case RT_SESSION_CLOSING:
 	case RT_SESSION_STOPPING: return !rt_session_stopped(s) || reply(c, RT_MSG_STOPPED);
 	case RT_SESSION_STOPPED: return true;
 	}

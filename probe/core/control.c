@@ -177,8 +177,8 @@ static void free_abandoned(void)
 static bool in_motion(void)
 {
 	for (struct rt_session *s = rt_sessions; s; s = s->next) {
-		if (s->state == RT_SESSION_OBSERVING || s->state == RT_SESSION_STOPPING ||
-			s->old_filters)
+		if (s->state == RT_SESSION_OBSERVING || s->state == RT_SESSION_CLOSING ||
+			s->state == RT_SESSION_STOPPING || s->old_filters)
 			return true;
 	}
 	return false;
@@ -214,10 +214,11 @@ static void tick(void)
 	ctl.tick_ms = now;
 	tick_clock();
 	for (struct rt_session *s = rt_sessions; s; s = s->next) {
-		if (s->state > RT_SESSION_ARMED)
+		if (s->state > RT_SESSION_CLOSING)
 			continue;
-		rt_session_rescan(s);
-		if (s->state == RT_SESSION_ARMED)
+		if (s->state <= RT_SESSION_ARMED)
+			rt_session_rescan(s);
+		if (s->state >= RT_SESSION_ARMED)
 			rt_session_tick(s, now);
 		if (s->state == RT_SESSION_ARMED && now - ctl.counters_ms >= COUNTERS_MS)
 			rt_session_refresh(s, COUNTERS_MS - TICK_MS);
@@ -246,7 +247,9 @@ static void settle(void)
 		bool sets = rt_hook_reclaim(), moving = !rt_stats_reclaim();
 
 		for (struct rt_session *s = rt_sessions; s; s = s->next) {
-			moving |= s->state == RT_SESSION_STOPPING && !rt_grace_over(&s->grace);
+			moving |= (s->state == RT_SESSION_CLOSING ||
+					  s->state == RT_SESSION_STOPPING) &&
+				  !rt_grace_over(&s->grace);
 			moving |= s->old_filters && !rt_grace_over(&s->filter_grace);
 		}
 		if (sets && !moving)
