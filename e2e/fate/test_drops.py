@@ -257,3 +257,16 @@ def test_lost_records_are_counted_and_totals_stay_exact(testpmd, closing):
     assert_sums(report)
     assert report["lost"] > 0 and report["open"] == 0
     assert report["not_offered_packets"]["packets"] + report["lost"] == report["not_offered"] == report["received"]
+
+
+def test_start_and_stop_under_load_show_no_drops(testpmd):
+    """testpmd offers all that it receives, also what is on its way when the command begins and ends."""
+    app = testpmd("net_null0", "net_null1")
+    app.start()
+    for _ in range(10):
+        report = json.loads(check([RINGTAP, "drops", "--once", "-n", "0.1", "--json", "--buffer", "16M", app.prefix]))
+        assert_sums(report)
+        assert report["received"] > 0
+        assert report["not_offered"] == 0, report["not_offered_packets"]
+        assert report["unknown"] == 0
+    app.stop()
