@@ -145,10 +145,7 @@ static void print_notes(const struct drops *d, const struct drops_sum *sum, FILE
 			format_count(n, d->view.s.fates->rest_offered));
 	fates_print_pools_unread(&d->view.s, f);
 	if (fates_upper_port(&d->view.s) != RINGTAP_NO_INDEX)
-		text_wrapf(f, 0,
-			"%s receives from other ports, which show all of it as not offered: read the "
-			"counts of %s.",
-			name, name);
+		text_wrapf(f, 0, "%s receives from other ports: its packets count at those.", name);
 	if (drops_is_switch(d))
 		text_wrapf(f, 0,
 			"Open vSwitch copies packets for vhost and internal ports: what it "

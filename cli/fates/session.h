@@ -61,8 +61,8 @@ uint64_t fates_descriptors(const struct fates_session *s);
 uint64_t fates_lost(const struct fates_session *s);
 /* Packets that threads sent whose hook could not count them: shown as not offered. */
 uint64_t fates_sent_unseen(const struct fates_session *s);
-/* A port that receives what other ports have received already (bonding, failsafe): those show it as
- * not offered. RINGTAP_NO_INDEX: there is none. */
+/* A port that receives what other ports have received already (bonding, failsafe): it counts at
+ * those. RINGTAP_NO_INDEX: there is none. */
 uint32_t fates_upper_port(const struct fates_session *s);
 /* Queues that are not captured: there were too many. */
 uint64_t fates_queues_refused(const struct fates_session *s);
