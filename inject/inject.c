@@ -21,6 +21,7 @@
 #define OTHERS_MS 15000 /* for other attaches; together with ours less than a minute */
 #define MAPPED_MS 100   /* for the mapping of all segments of the probe */
 #define START_MS  10000 /* of DPDK */
+#define EXEC_MS   500   /* of a program by the kernel */
 #define POLL_MS   5
 
 struct work {
@@ -277,6 +278,19 @@ static int inject(struct work *w)
 	return start(w, &loaded, function, !telemetry);
 }
 
+/* A process that executes its program just now has no mapping of it for a moment. */
+static int open_process(struct rt_process *p, pid_t pid)
+{
+	for (int ms = 0;; ms += POLL_MS) {
+		int ret = rt_process_open(p, pid);
+
+		if (ret || rt_process_program(p) || ms >= EXEC_MS)
+			return ret;
+		rt_process_close(p);
+		nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000}, NULL);
+	}
+}
+
 int rt_inject(pid_t pid, const struct rt_inject_options *opts, char *err, size_t errlen)
 {
 	/* First: what is read afterwards is that of this program, and not changed by others. */
@@ -285,7 +299,7 @@ int rt_inject(pid_t pid, const struct rt_inject_options *opts, char *err, size_t
 		.files = {.at = -1, .folder = -1},
 		.err = err,
 		.errlen = errlen};
-	int ret = rt_process_open(&w.p, pid);
+	int ret = open_process(&w.p, pid);
 
 	err[0] = 0;
 	if (ret == -EACCES || ret == -EPERM)
