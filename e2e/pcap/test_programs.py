@@ -285,8 +285,9 @@ def test_p0f(sides, play_to):
         proc = play_to(side, "p0f", "-i", "{}", ready="Entered main event loop")
         proc.expect(r"http response(?s:.*?)`----")
         proc.stop(signal.SIGINT)
-        assert "Processed 8 packets" in proc.output
-        out.append(proc.output[proc.output.index(".-["):])
+        # It ends without those that it has not read yet, which may be the last three.
+        assert re.search("Processed [5-8] packets", proc.output)
+        out.append(proc.output[proc.output.index(".-["):proc.output.rindex("`----")])
     assert out[0] == out[1]
     assert "os       = Linux" in out[0]
 
