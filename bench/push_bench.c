@@ -111,6 +111,7 @@ static struct rte_mbuf *make_packet(struct bench *b, const struct shape *s, cons
 	head->vlan_tci = 0x123;
 	head->vlan_tci_outer = 0x456;
 	head->hash.rss = 0xcafef00d;
+	head->pool = (void *)b->pool; /* never followed */
 	*RTE_MBUF_DYNFIELD(head, rt_ids.offset, uint64_t *) = bench_random(UINT32_MAX) + 1;
 	return head;
 }
@@ -208,6 +209,7 @@ static int make_fates(struct bench *b)
 		.taps = b->taps,
 		.tap_capacity = 2,
 		.bursts = &b->fate_burst,
+		.pools = {(void *)b->pool},
 		.pool_count = 1};
 	b->session.fates = &b->fates;
 	b->taps[0] = &b->tap;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <string.h>
-
 #include <rte_ether.h>
 
+#include "copy_bytes.h"
 #include "epb.h"
 #include "ids.h"
 #include "readable.h"
@@ -14,14 +13,7 @@
 #define DATA_AHEAD   3
 #define OWN_AHEAD    8192 /* bytes; docs/performance.md */
 
-/* 32 bytes: one register where there is AVX2, two where there is not. */
-typedef uint32_t v8 __attribute__((vector_size(32), aligned(1), may_alias));
 typedef uint32_t v4 __attribute__((vector_size(16), aligned(1), may_alias));
-typedef uint8_t v16 __attribute__((vector_size(16), aligned(1), may_alias));
-typedef uint32_t u32 __attribute__((aligned(1), may_alias));
-typedef uint64_t u64 __attribute__((aligned(1), may_alias));
-
-#define INLINE static inline __attribute__((always_inline))
 
 /* Progress of a burst. No record crosses the end of a chunk, so pointers run straight. */
 struct cursor {
@@ -31,58 +23,9 @@ struct cursor {
 	uint64_t bytes;
 };
 
-INLINE void copy_short(uint8_t *d, const uint8_t *s, uint32_t n)
-{
-	if (n >= 16) {
-		*(v16 *)d = *(const v16 *)s;
-		*(v16 *)(d + n - 16) = *(const v16 *)(s + n - 16);
-	} else if (n >= 8) {
-		*(u64 *)d = *(const u64 *)s;
-		*(u64 *)(d + n - 8) = *(const u64 *)(s + n - 8);
-	} else if (n >= 4) {
-		*(u32 *)d = *(const u32 *)s;
-		*(u32 *)(d + n - 4) = *(const u32 *)(s + n - 4);
-	} else {
-		for (uint32_t i = 0; i < n; i++)
-			d[i] = s[i];
-	}
-}
-
-/* wide: there are registers of 32 bytes. GCC moves a v8 over the stack where there are none. */
-INLINE void copy32(uint8_t *d, const uint8_t *s, const bool wide)
-{
-	if (wide)
-		*(v8 *)d = *(const v8 *)s;
-	else
-		memcpy(d, s, 32);
-}
-
-/* Copies exactly n bytes: reading past the mbuf could leave its page, writing past the record
- * would need more guard. The last stores overlap those before them. */
-INLINE void copy(uint8_t *d, const uint8_t *s, uint32_t n, const bool wide)
-{
-	if (rt_unlikely(n < 32)) {
-		copy_short(d, s, n);
-		return;
-	}
-	copy32(d, s, wide);
-	if (n > 128) {
-		/* Stores that split a cache line cost more than loads that do. */
-		for (uint32_t i = 32 - ((uintptr_t)d & 31); i + 64 <= n; i += 64) {
-			copy32(d + i, s + i, wide);
-			copy32(d + i + 32, s + i + 32, wide);
-		}
-	} else if (n > 64) {
-		copy32(d + 32, s + 32, wide);
-	}
-	if (n > 64)
-		copy32(d + n - 64, s + n - 64, wide);
-	copy32(d + n - 32, s + n - 32, wide);
-}
-
 /* To write a cache line costs a transfer from the reader's core, which has read it: request it
  * early. */
-INLINE void own_ahead(const uint8_t *at, uint32_t len)
+RT_INLINE void own_ahead(const uint8_t *at, uint32_t len)
 {
 	__builtin_prefetch(at, 1, 3);
 	__builtin_prefetch(at + RT_CACHE_LINE, 1, 3);
@@ -91,14 +34,14 @@ INLINE void own_ahead(const uint8_t *at, uint32_t len)
 }
 
 /* Whether the first bytes of a segment can be read; bytes is not more than it has. */
-INLINE bool is_readable(const struct rte_mbuf *m, uint32_t bytes)
+RT_INLINE bool is_readable(const struct rte_mbuf *m, uint32_t bytes)
 {
 	return rt_likely(rt_readable_own(m) && !(m->ol_flags & RTE_MBUF_F_EXTERNAL)) ||
 	       rt_readable_chain(m, bytes);
 }
 
 /* Copies n bytes from off on, which is in the first segment. False: the slow path finds out why. */
-INLINE bool copy_chain(
+RT_INLINE bool copy_chain(
 	uint8_t *d, const struct rte_mbuf *m, uint32_t off, uint32_t n, const bool wide)
 {
 	for (unsigned segs = m->nb_segs; m && segs; m = m->next, segs--) {
@@ -106,7 +49,7 @@ INLINE bool copy_chain(
 
 		if (rt_unlikely(!is_readable(m, off + k)))
 			return false;
-		copy(d, rte_pktmbuf_mtod_offset(m, const uint8_t *, off), k, wide);
+		rt_copy(d, rte_pktmbuf_mtod_offset(m, const uint8_t *, off), k, wide);
 		d += k;
 		n -= k;
 		if (!n)
@@ -117,14 +60,14 @@ INLINE bool copy_chain(
 }
 
 /* The second segment, if the copy needs it. */
-INLINE const struct rte_mbuf *second(const struct rte_mbuf *m, uint32_t snaplen)
+RT_INLINE const struct rte_mbuf *second(const struct rte_mbuf *m, uint32_t snaplen)
 {
 	return m->nb_segs > 1 && m->data_len < RTE_MIN(m->pkt_len, snaplen) ? m->next : NULL;
 }
 
 /* For the packets that follow a chain, perhaps chains, too. Each address is found in memory that
  * the one before leads to. */
-INLINE void prefetch_chains(struct rte_mbuf **pkts, uint64_t left, uint32_t snaplen)
+RT_INLINE void prefetch_chains(struct rte_mbuf **pkts, uint64_t left, uint32_t snaplen)
 {
 	const struct rte_mbuf *m;
 
@@ -142,28 +85,28 @@ INLINE void prefetch_chains(struct rte_mbuf **pkts, uint64_t left, uint32_t snap
 
 /* Copies the MAC addresses and puts tags behind them. False: the slow path does it, or finds out
  * why not. */
-INLINE bool put_tags(uint8_t *d, const struct rte_mbuf *m, uint64_t tags, uint32_t cap)
+RT_INLINE bool put_tags(uint8_t *d, const struct rte_mbuf *m, uint64_t tags, uint32_t cap)
 {
 	const uint8_t *s = rte_pktmbuf_mtod(m, const uint8_t *);
 
 	if (rt_unlikely(cap < RT_MAC_BYTES + sizeof(tags) || m->data_len < RT_MAC_BYTES ||
 			!m->nb_segs || !is_readable(m, RT_MAC_BYTES)))
 		return false;
-	*(u64 *)d = *(const u64 *)s;
-	*(u32 *)(d + 8) = *(const u32 *)(s + 8);
-	*(u64 *)(d + RT_MAC_BYTES) = tags;
+	*(rt_u64 *)d = *(const rt_u64 *)s;
+	*(rt_u32 *)(d + 8) = *(const rt_u32 *)(s + 8);
+	*(rt_u64 *)(d + RT_MAC_BYTES) = tags;
 	return true;
 }
 
 /* The packet is one segment, which can be read, of 16 bytes at least. */
-INLINE bool is_simple(const struct rte_mbuf *m)
+RT_INLINE bool is_simple(const struct rte_mbuf *m)
 {
 	return m->data_len == m->pkt_len && m->data_len >= sizeof(v4) && m->nb_segs &&
 	       rt_readable_own(m);
 }
 
 /* Copies a packet for which is_simple() holds with its stripped tag: cap bytes, at least 16. */
-INLINE void copy_tagged(uint8_t *d, const struct rte_mbuf *m, uint32_t cap, const bool wide)
+RT_INLINE void copy_tagged(uint8_t *d, const struct rte_mbuf *m, uint32_t cap, const bool wide)
 {
 	const uint8_t *s = rte_pktmbuf_mtod(m, const uint8_t *);
 	v4 head = *(const v4 *)s;
@@ -171,53 +114,53 @@ INLINE void copy_tagged(uint8_t *d, const struct rte_mbuf *m, uint32_t cap, cons
 	head[RT_MAC_BYTES / 4] =
 		rte_cpu_to_be_32((uint32_t)RTE_ETHER_TYPE_VLAN << 16 | m->vlan_tci);
 	*(v4 *)d = head;
-	copy(d + sizeof(head), s + RT_MAC_BYTES, cap - (uint32_t)sizeof(head), wide);
+	rt_copy(d + sizeof(head), s + RT_MAC_BYTES, cap - (uint32_t)sizeof(head), wide);
 }
 
 /* Replaces the trailer by that with an RSS hash. Returns the end of the record at p. */
-INLINE uint8_t *put_hash(
+RT_INLINE uint8_t *put_hash(
 	uint8_t *p, uint64_t options_at, const struct rt_tap *tap, const struct rte_mbuf *m)
 {
 	uint32_t total = (uint32_t)options_at + RT_TRAILER_HASH;
 	uint8_t *t = p + options_at;
 
-	((u32 *)p)[1] = total;
-	*(v8 *)t = *(const v8 *)tap->trailer_hash;
-	*(u32 *)(t + RT_TRAILER_HASH_AT) = m->hash.rss;
-	*(u32 *)(t + RT_TRAILER_HASH_LEN_AT) = total;
+	((rt_u32 *)p)[1] = total;
+	*(rt_v8 *)t = *(const rt_v8 *)tap->trailer_hash;
+	*(rt_u32 *)(t + RT_TRAILER_HASH_AT) = m->hash.rss;
+	*(rt_u32 *)(t + RT_TRAILER_HASH_LEN_AT) = total;
 	return p + total;
 }
 
 /* Replaces the trailer by that with an id, and an RSS hash where the packet has one. Returns the
  * end of the record at p. */
-INLINE uint8_t *put_id(uint8_t *p, uint64_t options_at, const struct rt_tap *tap,
+RT_INLINE uint8_t *put_id(uint8_t *p, uint64_t options_at, const struct rt_tap *tap,
 	const struct rte_mbuf *m, bool hash, uint64_t id)
 {
 	uint32_t total = (uint32_t)options_at + (hash ? RT_TRAILER_BOTH : RT_TRAILER_ID);
 	uint8_t *t = p + options_at;
 
-	((u32 *)p)[1] = total;
+	((rt_u32 *)p)[1] = total;
 	if (rt_unlikely(hash)) {
-		*(v8 *)t = *(const v8 *)tap->trailer_both;
-		*(u32 *)(t + RT_TRAILER_HASH_AT) = m->hash.rss;
-		*(u64 *)(t + RT_TRAILER_BOTH_ID_AT) = id;
-		*(u64 *)(t + RT_TRAILER_BOTH_END_AT) = (uint64_t)total << 32;
+		*(rt_v8 *)t = *(const rt_v8 *)tap->trailer_both;
+		*(rt_u32 *)(t + RT_TRAILER_HASH_AT) = m->hash.rss;
+		*(rt_u64 *)(t + RT_TRAILER_BOTH_ID_AT) = id;
+		*(rt_u64 *)(t + RT_TRAILER_BOTH_END_AT) = (uint64_t)total << 32;
 	} else {
-		*(v8 *)t = *(const v8 *)tap->trailer_id;
-		*(u64 *)(t + RT_TRAILER_ID_AT) = id;
-		*(u32 *)(t + RT_TRAILER_ID_LEN_AT) = total;
+		*(rt_v8 *)t = *(const rt_v8 *)tap->trailer_id;
+		*(rt_u64 *)(t + RT_TRAILER_ID_AT) = id;
+		*(rt_u32 *)(t + RT_TRAILER_ID_LEN_AT) = total;
 	}
 	return p + total;
 }
 
 /* What packets of one length have in common. */
 struct record {
-	v8 head, tail;
+	rt_v8 head, tail;
 	uint64_t options_at; /* 64 bits: a broken mbuf may have any length */
 	uint32_t cap;        /* bytes captured */
 };
 
-INLINE void set_lengths(struct record *r, uint32_t wire, uint32_t snaplen)
+RT_INLINE void set_lengths(struct record *r, uint32_t wire, uint32_t snaplen)
 {
 	r->cap = RTE_MIN(wire, snaplen);
 	r->options_at = RT_EPB_HEADER + (((uint64_t)r->cap + 3) & ~3ull);
@@ -226,7 +169,7 @@ INLINE void set_lengths(struct record *r, uint32_t wire, uint32_t snaplen)
 	r->head[6] = wire;
 }
 
-INLINE void prefetch(struct rte_mbuf *m, int32_t id_offset, const bool ids)
+RT_INLINE void prefetch(struct rte_mbuf *m, int32_t id_offset, const bool ids)
 {
 	__builtin_prefetch(rte_pktmbuf_mtod(m, void *));
 	if (ids)
@@ -236,7 +179,7 @@ INLINE void prefetch(struct rte_mbuf *m, int32_t id_offset, const bool ids)
 /* Copies packets until one does not fit, or needs the slow path. Values that cannot change within
  * a burst are in locals: the compiler must assume that stores into the ring alias everything
  * else. */
-INLINE void push_fast(struct cursor *cursor, const struct rt_tap *tap, uint64_t ns,
+RT_INLINE void push_fast(struct cursor *cursor, const struct rt_tap *tap, uint64_t ns,
 	const uint32_t ahead, const bool ids, const bool wide)
 {
 	const enum rt_direction dir = tap->direction;
@@ -256,7 +199,7 @@ INLINE void push_fast(struct cursor *cursor, const struct rt_tap *tap, uint64_t 
 	uint8_t *at = cursor->at;
 	struct record r = {
 		.head = {RT_EPB_TYPE, 0, tap->if_index, (uint32_t)(ns >> 32), (uint32_t)ns},
-		.tail = *(const v8 *)tap->trailer};
+		.tail = *(const rt_v8 *)tap->trailer};
 	uint64_t last_wire = UINT64_MAX, bytes = 0;
 
 	for (; pkts != last; pkts++) {
@@ -281,8 +224,8 @@ INLINE void push_fast(struct cursor *cursor, const struct rt_tap *tap, uint64_t 
 			break;
 		if (ahead)
 			own_ahead(at + ahead, (uint32_t)r.options_at + RT_TRAILER);
-		*(v8 *)at = r.head;
-		*(u32 *)(at + r.options_at - 4) =
+		*(rt_v8 *)at = r.head;
+		*(rt_u32 *)(at + r.options_at - 4) =
 			0; /* zero the padding first; the packet overwrites what is not padding */
 		n = r.cap;
 		if (rt_unlikely(one)) {
@@ -298,7 +241,7 @@ INLINE void push_fast(struct cursor *cursor, const struct rt_tap *tap, uint64_t 
 		}
 		if (rt_likely(off + n <= m->data_len && m->nb_segs && rt_readable_own(m) &&
 			      (!odd || !(odd & RTE_MBUF_F_EXTERNAL)))) {
-			copy(d, rte_pktmbuf_mtod_offset(m, const uint8_t *, off), n, wide);
+			rt_copy(d, rte_pktmbuf_mtod_offset(m, const uint8_t *, off), n, wide);
 		} else {
 			prefetch_chains(pkts, (uint64_t)(last - pkts), snaplen);
 			if (!copy_chain(d, m, off, n, wide))
@@ -313,7 +256,7 @@ INLINE void push_fast(struct cursor *cursor, const struct rt_tap *tap, uint64_t 
 		} else if (rt_unlikely(m->ol_flags & hash_flag)) {
 			at = put_hash(at, r.options_at, tap, m);
 		} else {
-			*(v8 *)(at + r.options_at) = r.tail;
+			*(rt_v8 *)(at + r.options_at) = r.tail;
 			at += r.options_at + RT_TRAILER;
 		}
 	}
@@ -323,12 +266,12 @@ INLINE void push_fast(struct cursor *cursor, const struct rt_tap *tap, uint64_t 
 }
 
 /* To request lines that the reader may still read would slow both. */
-INLINE bool may_own_ahead(const struct rt_ring *r, const struct cursor *c)
+RT_INLINE bool may_own_ahead(const struct rt_ring *r, const struct cursor *c)
 {
 	return r->own_ahead && c->end - c->at > 2 * OWN_AHEAD;
 }
 
-INLINE void push_some(const struct rt_ring *r, struct cursor *c, const struct rt_tap *tap,
+RT_INLINE void push_some(const struct rt_ring *r, struct cursor *c, const struct rt_tap *tap,
 	uint64_t ns, const bool ids, const bool wide)
 {
 	if (rt_likely(may_own_ahead(r, c)))
@@ -337,7 +280,7 @@ INLINE void push_some(const struct rt_ring *r, struct cursor *c, const struct rt
 		push_fast(c, tap, ns, 0, ids, wide);
 }
 
-INLINE void push(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
+RT_INLINE void push(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
 	uint64_t ns, const bool wide)
 {
 	struct rt_seg_count *count = &r->counts[tap->index];

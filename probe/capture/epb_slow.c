@@ -5,6 +5,7 @@
 #include <rte_cycles.h>
 #include <rte_mbuf_dyn.h>
 
+#include "copy_bytes.h"
 #include "epb.h"
 #include "ids.h"
 #include "probe/core/hook.h"
@@ -251,7 +252,7 @@ bool rt_epb_kept(
 		return false;
 	p = r->chunk + (r->head & r->mask) + RT_EPB_HEADER;
 	memset(p + padded - (padded ? 4 : 0), 0, 4);
-	memcpy(p, k->data, e.cap_len);
+	rt_copy(p, k->data, e.cap_len, false);
 	options = p + padded;
 	p = put64(put_common(options, tap), OPT_PACKETID, k->received_ns);
 	if (dropped)

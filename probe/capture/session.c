@@ -148,7 +148,7 @@ static void add_tap(struct rt_session *s, uint32_t if_index, enum rt_direction d
 			s->taps_refused++;
 			return;
 		}
-		/* Pairs with the acquire in tap_of(), fate.c. */
+		/* Pairs with the acquire in rt_fates_tap(). */
 		rt_store_release(&s->taps[s->tap_count], t);
 		s->tap_count++;
 	}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What fate.c, fate_receive.c and fate_send.c share: the hooks' part of fates.
+ */
+#ifndef RINGTAP_PROBE_CAPTURE_FATE_FEED_H
+#define RINGTAP_PROBE_CAPTURE_FATE_FEED_H
+
+#include "copy_bytes.h"
+#include "epb.h"
+#include "fate_table.h"
+#include "ids.h"
+
+#define RT_FATE_CHUNK 32u /* packets, the entries of which are fetched together */
+#define RT_FATE_SUMS  8u  /* taps; a power of two */
+
+/* Of a burst of a thread without a ring, whose row is that of others as well. */
+struct rt_fate_sums {
+	uint32_t tap[RT_FATE_SUMS]; /* index + 1; 0: none */
+	struct rt_seg_count count[RT_FATE_SUMS];
+	struct rt_fate_burst burst;
+};
+
+/* What counts for the packets of one burst. */
+struct rt_fate_feed {
+	struct rt_fates *f;
+	struct rt_ring *r;           /* NULL: the thread has none */
+	struct rt_seg_count *counts; /* row of the ring, or of all threads without one */
+	struct rt_fate_sums *sums;   /* NULL: the thread has a ring */
+	const struct rt_tap *tap;
+	uint64_t tsc, ns;
+	uint32_t spare; /* probes, see fate_table.h */
+};
+
+/* Of a tap that is none of the cached sums of a thread without a ring. */
+struct rt_seg_count *rt_fates_sum(const struct rt_fate_feed *w, const struct rt_tap *tap);
+
+/* Counts and records the packet of an entry that this thread has settled: no other one writes to
+ * it. */
+void rt_fates_not_offered(const struct rt_fate_feed *w, const struct rt_seg_fate *e);
+
+void rt_fates_receive(struct rt_fate_feed *w, struct rte_mbuf **pkts, unsigned n);
+void rt_fates_send(struct rt_fate_feed *w, struct rte_mbuf **pkts, unsigned n);
+
+static inline bool rt_fates_is_shared(const struct rte_mbuf *m)
+{
+	return rte_mbuf_refcnt_read(m) != 1;
+}
+
+static inline uint64_t rt_fates_id(const struct rte_mbuf *m)
+{
+	return *RTE_MBUF_DYNFIELD(m, rt_load(&rt_ids.offset), const uint64_t *) & RT_ID_MASK;
+}
+
+static inline bool rt_fates_has_flag(const struct rte_mbuf *m)
+{
+	return m->ol_flags & rt_load(&rt_ids.flag);
+}
+
+static inline void rt_fates_add(uint64_t *counter, uint64_t n)
+{
+	rt_store(counter, *counter + n);
+}
+
+/* Where the thread counts for a tap, until the next call. */
+static inline struct rt_seg_count *rt_fates_count(
+	const struct rt_fate_feed *w, const struct rt_tap *tap)
+{
+	return rt_likely(w->r != NULL) ? &w->counts[tap->index] : rt_fates_sum(w, tap);
+}
+
+/* The tap of an entry: where its packet was received. NULL: the reader has overwritten it. */
+static inline const struct rt_tap *rt_fates_tap(const struct rt_fates *f, uint32_t i)
+{
+	const struct rt_tap *t;
+
+	if (rt_unlikely(i >= f->tap_capacity))
+		return NULL;
+	/* Pairs with the release in add_tap(). */
+	t = rt_load_acquire(&f->taps[i]);
+	return t && t->direction == RT_DIR_RX ? t : NULL;
+}
+
+/* The first places of the mbufs of n packets, at most RT_FATE_CHUNK. */
+static inline __attribute__((always_inline)) void rt_fates_places(const struct rt_fates *f,
+	struct rte_mbuf *const *pkts, unsigned n, struct rt_seg_fate **place)
+{
+	for (unsigned i = 0; i < n; i++) {
+		place[i] = rt_fate_at(f, rt_fate_place(f, (uintptr_t)pkts[i]));
+		__builtin_prefetch(place[i], 1, 3);
+	}
+}
+
+#endif
