@@ -23,7 +23,9 @@
 #define BLOCKS      64u
 #define BLOCK_MS    1
 #define SLOT_MIN    2048u
-#define DRAIN_NS    NS_PER_S /* maximum time for the kernel to send the rest at the end */
+/* At the end the kernel has time to send the rest: as long as it goes on sending, and at most. */
+#define DRAIN_NS     NS_PER_S
+#define DRAIN_MAX_NS (10 * NS_PER_S)
 
 struct mmap_rings {
 	uint8_t *map;
@@ -235,19 +237,32 @@ static void mmap_kick(struct link *l)
 		(void)send(l->socket->fd, NULL, 0, MSG_DONTWAIT);
 }
 
+static uint64_t unsent(const struct mmap_rings *r)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < r->slots; i++) {
+		const struct tpacket3_hdr *h = (const void *)(r->tx + (size_t)i * r->slot_bytes);
+
+		n += !!(rt_load_acquire(&h->tp_status) & TP_STATUS_SEND_REQUEST);
+	}
+	return n;
+}
+
 static uint64_t mmap_drain(struct link *l)
 {
 	struct mmap_rings *r = l->socket->rings;
-	uint64_t end = now_ns(CLOCK_MONOTONIC) + DRAIN_NS, left = 0;
+	uint64_t start = now_ns(CLOCK_MONOTONIC), now = start, moved = start, left = unsent(r);
 
-	while (last_status(r) & TP_STATUS_SEND_REQUEST && now_ns(CLOCK_MONOTONIC) < end) {
+	while (left && now - moved < DRAIN_NS && now - start < DRAIN_MAX_NS) {
+		uint64_t before = left;
+
 		mmap_kick(l);
 		sched_yield();
-	}
-	for (uint32_t i = 0; i < r->slots; i++) {
-		struct tpacket3_hdr *h = (struct tpacket3_hdr *)(r->tx + (size_t)i * r->slot_bytes);
-
-		left += !!(rt_load_acquire(&h->tp_status) & TP_STATUS_SEND_REQUEST);
+		left = unsent(r);
+		now = now_ns(CLOCK_MONOTONIC);
+		if (left < before)
+			moved = now;
 	}
 	return left;
 }

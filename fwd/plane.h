@@ -47,8 +47,8 @@ struct plane_ops {
 	uint64_t (*missed)(struct link *l);
 	/* packet-mmap: resumes sending, which the kernel stops when a queue is full. */
 	void (*kick)(struct link *l);
-	/* packet-mmap: waits up to a second until all packets are sent. Returns the number of
-	 * unsent packets. */
+	/* packet-mmap: waits until all packets are sent, none has been for a second, or ten
+	 * seconds are over. Returns the number of unsent packets. */
 	uint64_t (*drain)(struct link *l);
 };
 

@@ -19,7 +19,7 @@ import pytest
 from harness import dpdk, sandbox
 from harness.attach import attach, bare, detach, has_probe, listed, mapped, refused, unchanged
 from harness.paths import BUILD, PROBE_OBJECT, RINGTAP
-from harness.proc import Proc, check, run, until
+from harness.proc import Proc, check, freeze, run, until
 from harness.testpmd import Testpmd
 
 KILLS = 20
@@ -338,7 +338,7 @@ def test_traced_by_a_debugger(closing):
 
 def test_stopped_application(closing):
     app = bare(closing)
-    os.kill(app.pid, signal.SIGSTOP)
+    freeze(app.pid)
     try:
         refused(app.pid, "stopped")
     finally:

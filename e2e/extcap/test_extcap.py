@@ -9,7 +9,7 @@ import pytest
 
 from harness import pcap, pcapng, wireshark
 from harness.paths import BUILD
-from harness.proc import Proc, check, run, until
+from harness.proc import Proc, check, freeze, run, until
 from harness.ringtap import BUFFER, FAILED, OK, USAGE, sessions
 from harness.wireshark import EXTCAP, Tshark, interface, preference, tshark
 
@@ -81,7 +81,7 @@ def test_stopped_applications_do_not_delay_the_list(play):
     stopped = apps[:3]
     try:
         for app in stopped:
-            os.kill(app.pid, signal.SIGSTOP)
+            freeze(app.pid)
         begin = time.monotonic()
         output = extcap("--extcap-interfaces")
         took_s = time.monotonic() - begin

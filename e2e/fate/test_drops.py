@@ -10,7 +10,7 @@ import pytest
 from harness import pcap, tmux
 from harness.known import Measuring
 from harness.paths import RINGTAP
-from harness.proc import check, run, until
+from harness.proc import check, freeze, run, until
 from harness.tmux import Terminal
 
 PACKETS = 600  # packets of each port
@@ -254,7 +254,7 @@ def test_lost_records_are_counted_and_totals_stay_exact(testpmd, closing):
     app = testpmd("net_null0", "net_null1")
     app.cmd("set fwd rxonly")
     it = closing(Measuring("drops", app, "--once", "--duration", "120", "--json", "--buffer", "1M"))
-    it.proc.send_signal(signal.SIGSTOP)
+    freeze(it.proc.pid)
     app.start()
     before = app.stats(0)["RX-packets"]
     until(lambda: app.stats(0)["RX-packets"] > before + 200000, what="more than the buffer holds")

@@ -12,7 +12,7 @@ from harness import flight, pcapng
 from harness.flight import COMMENT, assert_same_packets, comments
 from harness.known import Known
 from harness.paths import RINGTAP
-from harness.proc import check, run, until
+from harness.proc import check, freeze, run, until
 from harness.ringtap import FAILED, USAGE
 
 STALL_NS = 1_500_000_000  # longer than a thread waits for its CPU on a busy machine
@@ -82,7 +82,7 @@ def test_kill_of_the_application(app, keep):
 
 def stall(app, kept):
     """A process that is stopped does not poll: the gap is at least that long."""
-    app.proc.send_signal(signal.SIGSTOP)
+    freeze(app.proc.pid)
     check(["sleep", STALL_NS / 1e9])
     app.proc.send_signal(signal.SIGCONT)
     incident, = kept.incidents(1)
@@ -97,7 +97,7 @@ def stall(app, kept):
 def test_a_stall_makes_one_incident(stream, keep):
     """A slow stream: nearly all polls are empty."""
     kept = keep(stream, "--on", "idle-gap > 1s", "--name", "stall", "--before", "100ms",
-                "--after", "50ms")
+                "--after", "500ms")
     check(["sleep", "0.5"])
     incident = stall(stream, kept)
     assert incident.folder.name.endswith("-stall")

@@ -15,7 +15,7 @@ from scapy.utils import wrpcap
 from harness import flight, pcapng
 from harness.flight import Flight
 from harness.paths import RINGTAP
-from harness.proc import check, run
+from harness.proc import check, freeze, run
 from harness.ringtap import FAILED, USAGE
 
 
@@ -46,8 +46,12 @@ def incident(fwd, keep, tmp_path):
     wrpcap(str(tmp_path / "frames.pcap"), FRAMES)
     app = fwd("--ring", "a", "--ring", "b", "--role", "generate:a@0", "--role", "oneway:a,b@1",
               "--role", "sink:b@0", "--pcap", tmp_path / "frames.pcap", "--rate", "20k").running()
-    kept = keep(app, "--before", "200ms", "--after", "50ms", "--collectors", "all")
+    kept = keep(app, "--before", "500ms", "--after", "50ms", "--collectors", "all")
     check(["sleep", "1.2"])
+    # A gap that is among the longest, however busy the machine is.
+    freeze(app.proc.pid)
+    check(["sleep", "0.2"])
+    app.proc.send_signal(signal.SIGCONT)
     flight.command("trigger", kept.folder)
     made, = kept.incidents(1)
     kept.finish()
@@ -60,7 +64,7 @@ def test_page_has_the_gap_of_the_event(fwd, keep):
               "--role", "sink:b@0", "--rate", "20k").running()
     kept = keep(app, "--before", "1s", "--after", "20ms", "--on", "idle-gap > 500ms")
     check(["sleep", "1.2"])
-    app.proc.send_signal(signal.SIGSTOP)
+    freeze(app.proc.pid)
     check(["sleep", "1.6"])
     app.proc.send_signal(signal.SIGCONT)
     made, = kept.incidents(1)

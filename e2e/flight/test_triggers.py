@@ -11,7 +11,7 @@ from harness.doctor import top
 from harness.flight import COMMENT, assert_same_packets, comments
 from harness.known import Known
 from harness.paths import RINGTAP
-from harness.proc import check, run, until
+from harness.proc import check, freeze, run, until
 from harness.ringtap import FAILED, USAGE
 
 RX = 1  # in epb_flags
@@ -256,7 +256,7 @@ def test_rate_over_an_interval(testpmd, keep):
                 "--cooldown", "0", "-f", "less 1")
     pmd.start()
     incident, = kept.incidents(1)
-    os.kill(pmd.pid, signal.SIGSTOP)  # the driver is not read meanwhile: nothing is known, nothing changes
+    freeze(pmd.pid)  # the driver is not read meanwhile: nothing is known, nothing changes
     check(["sleep", "4"])
     os.kill(pmd.pid, signal.SIGCONT)
     check(["sleep", "3"])

@@ -12,7 +12,7 @@ import pytest
 from harness.dpdk import RUN_DIR, new_prefix, telemetry
 from harness.fwd import FWD, refused
 from harness.paths import BUILD
-from harness.proc import check, run, until
+from harness.proc import check, freeze, run, until
 from harness.ringtap import listing
 from harness.sandbox import public
 
@@ -140,7 +140,7 @@ def test_per_second_statistics_after_a_stall(fwd):
     length, except for the last one, which is the rest."""
     app = fwd(*NULL, "--stats", 1).running()
     app.proc.expect(r" 1\.\d s ")
-    app.proc.send_signal(signal.SIGSTOP)
+    freeze(app.proc.pid)
     stopped = time.monotonic()
     until(lambda: time.monotonic() - stopped > 3.2)
     app.proc.send_signal(signal.SIGCONT)

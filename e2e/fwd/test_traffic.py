@@ -8,7 +8,7 @@ import pytest
 
 from harness import pcap
 from harness.fwd import udp
-from harness.proc import check
+from harness.proc import check, freeze
 
 # Rings that hold all packets while a thread waits for a CPU.
 CHAIN = ("--ring", "a:65536", "--ring", "b:65536", "--pool-size", "140000", "--buffer-size", "256",
@@ -204,7 +204,7 @@ def test_pause_of_one_thread_overflows_no_queue(fwd):
     """Generator and wire catch up alternately on what was due meanwhile: both queues are short."""
     app = fwd("--ring", "a:128", "--ring", "b:128", "--role", "generate:a@1", "--role", "oneway:a,b@1",
               "--role", "sink:b@1", "--stages", "40k:2s", "--sink-rate", "50k").running()
-    app.proc.send_signal(signal.SIGSTOP)
+    freeze(app.proc.pid)
     time.sleep(0.4)  # the pause: 16,000 packets
     app.proc.send_signal(signal.SIGCONT)
     report = app.done()

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 
 POLL_S = 0.002
@@ -173,6 +174,15 @@ def check(argv, timeout=HANG, **kwargs):
     done = run(argv, timeout, **kwargs)
     assert done.returncode == 0, f"{argv}: status {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout
+
+
+def freeze(pid):
+    """Stops a process. The signal takes effect once the thread that gets it has run."""
+    def is_stopped(task):
+        return (task / "stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: all(map(is_stopped, Path(f"/proc/{pid}/task").iterdir())), what="all threads stopped")
 
 
 def until(condition, timeout=10, what="condition"):

@@ -4,11 +4,13 @@
 import sys
 
 from .netns import Net
+from .proc import run, until
 from .testpmd import Testpmd
 
 APP = "my-app"
 CLIENT, SERVER = "10.0.0.1", "10.0.0.2"
 FETCH = f"from urllib.request import urlopen; urlopen('http://{SERVER}/').read()"
+NO_ROUTE = "No route to host"  # nobody has answered to ARP for three seconds
 
 
 class _Preferred:
@@ -44,8 +46,13 @@ class TwoHosts:
         self.client.check(["ping", *args, SERVER])
 
     def fetch(self):
-        """A page over HTTP."""
-        self.client.check([sys.executable, "-c", FETCH])
+        """A page over HTTP. On a busy machine the application may not get the CPU for seconds."""
+        until(self._fetched, what="a page")
+
+    def _fetched(self):
+        done = run([*self.client.prefix, sys.executable, "-c", FETCH])
+        assert done.returncode == 0 or NO_ROUTE in done.stderr, done.stderr
+        return done.returncode == 0
 
     def close(self):
         for it in (self.http, self.pmd, self.net):

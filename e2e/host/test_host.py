@@ -11,7 +11,7 @@ import pytest
 
 from harness import pcap, pcapng
 from harness.host import PROGRAM, start_refused
-from harness.proc import Proc, check, run, until
+from harness.proc import Proc, check, freeze, run, until
 from harness.paths import RINGTAP
 from harness.ringtap import FAILED, USAGE, listing
 from harness.sandbox import public
@@ -151,7 +151,7 @@ def test_losses_of_the_kernel_are_counted(wire, host, record):
     counted."""
     it = host(wire.here, wire.device, args=["--buffer-size", "64K"])
     recorder = record(it, "--json", "-f", "ether proto 0x88b5")
-    it.proc.send_signal(signal.SIGSTOP)
+    freeze(it.proc.pid)
     wire.blast(3000)
     it.proc.send_signal(signal.SIGCONT)
     it.looked_after()

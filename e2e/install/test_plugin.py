@@ -14,7 +14,7 @@ import pytest
 from harness import dpdk, sandbox
 from harness.paths import BUILD, PROBE_OBJECT, RINGTAP, copy_probe, probe_object
 from harness.play import Play
-from harness.proc import Proc, check, run
+from harness.proc import Proc, check, run, until
 from harness.ringtap import FAILED, listing
 from harness.testpmd import Testpmd
 
@@ -61,7 +61,7 @@ def test_statically_linked_application(static, plugin, closing, tmp_path):
     assert done.returncode == 0 and " 0 packets" in f" {done.stderr}", done.stderr
     top = told("top", "--once", "--json", app.prefix)
     assert app.prefix in json.dumps(top) and "net_null0" in json.dumps(top)
-    pair, = told("latency", "--json", "--duration", "1", app.prefix)["pairs"]
+    pair, = until(lambda: told("latency", "--json", "--duration", "1", app.prefix)["pairs"], what="latencies")
     assert pair["packets"] > 0
     memory = told("memory", "--json", "--duration", "1", app.prefix)
     assert "rx" in {p["name"] for p in memory["pools"]}

@@ -10,7 +10,7 @@ import pytest
 from harness import prometheus
 from harness.paths import RINGTAP
 from harness.prometheus import OPENMETRICS, Exporter, Prometheus, get, parse
-from harness.proc import run, until
+from harness.proc import freeze, run, until
 from harness.ringtap import FAILED, USAGE
 
 
@@ -127,7 +127,7 @@ def test_application_that_does_not_answer(play, export):
     """The exporter waits for it, but other applications are exported without delay."""
     frozen = play()
     frozen.ring("a")
-    frozen.proc.send_signal(signal.SIGSTOP)
+    freeze(frozen.proc.pid)
     lively = play()
     lively.ring("b")
     exporter = export(lively, args=(frozen.prefix,))

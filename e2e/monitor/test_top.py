@@ -12,7 +12,7 @@ import pytest
 
 from harness import tmux
 from harness.paths import RINGTAP
-from harness.proc import Proc, check, run, until
+from harness.proc import Proc, check, freeze, run, until
 from harness.ringtap import FAILED, USAGE
 from harness.tmux import Terminal
 
@@ -470,7 +470,7 @@ def test_stopped_application(forwarding, terminal):
     again."""
     window = terminal(forwarding.prefix)
     window.shows("net_ring0")
-    forwarding.proc.send_signal(signal.SIGSTOP)
+    freeze(forwarding.proc.pid)
     try:
         window.keys("l")
         begun = time.monotonic()

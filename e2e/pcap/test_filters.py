@@ -2,13 +2,12 @@
 """Filters that libpcap compiles for the kernel only, and filters of stopped applications."""
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
 from harness import pcap, pcapng
 from harness.paths import BUILD, RINGTAP
-from harness.proc import Proc, run, until
+from harness.proc import Proc, freeze, run, until
 from harness.ringtap import BUFFER, OK, TCPDUMP_BUFFER, USAGE, frames_of, sessions
 from harness.wireshark import EXTCAP, interface
 
@@ -85,18 +84,13 @@ def test_check_refuses_what_the_capture_refuses(app, record, expression):
     assert "no application can run it" in output
 
 
-def stopped(pid):
-    stats = [(task / "stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
-    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
-
-
 def test_stopped_application(app, closing):
     """Without an answer in time: an error, the old filter stays, and both continue later."""
     def answer(line):
-        if line in ("pause", "resume"):
-            os.kill(app.pid, signal.SIGSTOP if line == "pause" else signal.SIGCONT)
         if line == "pause":
-            until(lambda: stopped(app.pid), 10, "all its threads stopped")
+            freeze(app.pid)
+        if line == "resume":
+            os.kill(app.pid, signal.SIGCONT)
         return line in ("pause", "resume")
 
     proc = closing(Proc([RINGTAP, "run", LIFE, "filters_a_stopped_application", f"ringtap:{app.prefix}:0"]))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.paths import BUILD, RINGTAP
-from harness.proc import check, run, until
+from harness.proc import check, freeze, run, until
 from harness.ringtap import FAILED, listing
 
 
@@ -75,8 +75,7 @@ def test_application_without_the_probe_is_named(testpmd):
 def stopped(play):
     app = play()
     app.ring("a")
-    app.proc.send_signal(signal.SIGSTOP)
-    until(lambda: "State:\tT" in Path(f"/proc/{app.pid}/status").read_text(), what="it stands")
+    freeze(app.proc.pid)
     yield app
     app.proc.send_signal(signal.SIGCONT)
 

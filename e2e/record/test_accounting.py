@@ -8,7 +8,7 @@ import pytest
 
 from harness import pcapng
 from harness.pcapng import RECEIVED, check_sums
-from harness.proc import until
+from harness.proc import freeze, until
 from harness.ringtap import LOSS
 
 TINY = ("--buffer", "64K")
@@ -53,7 +53,7 @@ def test_dropcounts_add_up_to_the_losses(play, record):
     app = play()
     app.ring("a", rxq=2, txq=2)
     recorder = record(app, *TINY)
-    recorder.proc.send_signal(signal.SIGSTOP)
+    freeze(recorder.proc.pid)
     sent = 0
     for queue in (0, 1):
         for direction in ("rx", "tx"):
@@ -145,7 +145,7 @@ def test_nic_counters_are_in_the_summary(play, record):
 def lost_while_stopped(app, record, packets, *args, **kwargs):
     """What `record` reports of a recorder that is stopped while so many packets come."""
     recorder = record(app, *args, "--json", out="/dev/null", **kwargs)
-    recorder.proc.send_signal(signal.SIGSTOP)
+    freeze(recorder.proc.pid)
     app.rx(n=packets, len=60)
     recorder.proc.send_signal(signal.SIGCONT)
     recorder.finish()

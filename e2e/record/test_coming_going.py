@@ -6,7 +6,7 @@ import pytest
 
 from harness import dpdk, pcap, pcapng
 from harness.paths import BUILD
-from harness.proc import Proc, check, until
+from harness.proc import Proc, check, freeze, until
 from harness.ringtap import sessions
 
 CLIENTS, CYCLES = 4, 500
@@ -52,7 +52,7 @@ def test_recorder_killed_while_it_attaches(busy, record):
 
 def test_stopped_reader_does_not_delay_the_application(busy, record):
     recorder = record(busy, "--buffer", "64K", "-s", "64")
-    recorder.proc.send_signal(signal.SIGSTOP)
+    freeze(recorder.proc.pid)
     keeps_moving(busy)
     recorder.proc.send_signal(signal.SIGCONT)
     recorder.finish()
@@ -66,7 +66,7 @@ def test_file_of_a_killed_application_is_complete(play, record):
     app = play()
     app.ring("a")
     recorder = record(app, "--buffer", "16M")
-    recorder.proc.send_signal(signal.SIGSTOP)  # so that all packets are still in the buffer
+    freeze(recorder.proc.pid)  # so that all packets are still in the buffer
     app.rx(n=3000, len=500)
     app.tx(n=3000, len=500)
     app.proc.kill()

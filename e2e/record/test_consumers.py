@@ -11,7 +11,7 @@ import pytest
 
 from harness import pcap, pcapng, wireshark
 from harness.paths import BUILD, RINGTAP
-from harness.proc import Proc, until
+from harness.proc import Proc, freeze, until
 from harness.ringtap import sessions
 
 LENGTHS = (64, 200, 400)
@@ -98,7 +98,7 @@ def test_five_consumers_one_stopped_one_killed(app, record, closing, tmp_path):
     killed = record(app, "--buffer", RING)
     armed(app, 5)
     played = play_rounds(app, 0, 1)
-    stopped.proc.send_signal(signal.SIGSTOP)
+    freeze(stopped.proc.pid)
     played += play_rounds(app, 1, 1)
     killed.proc.kill()
     armed(app, 4)
@@ -197,7 +197,7 @@ def test_five_consumers_at_full_rate(busy, record, closing, tmp_path):
     before = pace(busy)
     stopped = [recorders[0].proc, *unfriendly]
     for proc in stopped:
-        proc.send_signal(signal.SIGSTOP)
+        freeze(proc.pid)
     # Most of their cost is copying packets, which ends when the rings are full.
     assert pace(busy) > before / 2
     killed.proc.kill()

@@ -9,7 +9,7 @@ import pytest
 
 from harness import pcap, pcapng
 from harness.paths import RINGTAP
-from harness.proc import check, run, until
+from harness.proc import check, freeze, run, until
 from harness.ringtap import FAILED, LOSS, OK, USAGE, Recorder, sessions
 
 NAME = re.compile(r"^cap_(\d{5})_(\d{14})\.pcapng$")
@@ -292,7 +292,7 @@ def test_live_counts(busy, record):
 @pytest.mark.parametrize("option,status", [((), OK), (("--fail-on-loss",), LOSS)])
 def test_exit_status_reports_losses_only_on_request(app, record, option, status):
     recorder = record(app, "--buffer", "64K", *option)
-    recorder.proc.send_signal(signal.SIGSTOP)
+    freeze(recorder.proc.pid)
     app.rx(n=3000, len=500)
     recorder.proc.send_signal(signal.SIGCONT)
     recorder.finish(status=status)

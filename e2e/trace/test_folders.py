@@ -11,7 +11,7 @@ import pytest
 
 from harness import dpdk
 from harness.paths import RINGTAP, copy_probe
-from harness.proc import Proc, check, run, until
+from harness.proc import Proc, check, freeze, run, until
 from harness.ringtap import FAILED
 from harness.tracers import EVENTS, Ctf
 from harness.tracing import Tracing, tracing
@@ -190,7 +190,7 @@ def test_dpdk_is_switched_off_by_another(roomy, trace, tmp_path):
 def test_dpdk_of_a_stopped_application(roomy, trace, tmp_path, number):
     """Tracing is switched off when the application continues, after ringtap has ended."""
     it = trace(roomy, "dpdk", "-o", tmp_path / "out")
-    roomy.proc.send_signal(signal.SIGSTOP)
+    freeze(roomy.proc.pid)
     it.finish(number, -9 if number == signal.SIGKILL else FAILED)
     assert number == signal.SIGKILL or f"it is stopped (SIGSTOP); continue it with: kill -CONT {roomy.pid}" in it.proc.output
     roomy.proc.send_signal(signal.SIGCONT)

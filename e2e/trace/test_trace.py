@@ -17,7 +17,7 @@ from harness.monitor import Monitor
 from harness.paths import BUILD, RINGTAP, probe_object
 from harness.paths import PROBE_OBJECT as PROBE
 from harness.pcapng import stat
-from harness.proc import Proc, check, run, until
+from harness.proc import Proc, check, freeze, run, until
 from harness.ringtap import FAILED, LOSS, USAGE
 from harness.tracers import EVENTS, bpftrace_missing, usdt_sites
 from harness.tracing import NOP, Tracing, bytes_at_sites, nothing_left, semaphores, tracing
@@ -311,7 +311,7 @@ def test_names_beyond_ascii(testpmd, trace, hog):
 def test_a_known_gap(app, trace):
     it = trace(app, "gaps", "--json", "--long", "20000", "--duration", "60")
     first = app.rx(n=1)[2]
-    app.proc.send_signal(signal.SIGSTOP)
+    freeze(app.proc.pid)
     until(lambda: "State:\tT" in Path(f"/proc/{app.pid}/status").read_text(), what="it stands")
     check([sys.executable, "-c", "import time; time.sleep(0.05)"])
     app.proc.send_signal(signal.SIGCONT)
