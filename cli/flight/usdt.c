@@ -3,8 +3,9 @@
  * USDT events of the application: 'usdt:' conditions.
  *
  * perf puts a breakpoint at each place of the event, in this process only, for as long as an event
- * of one of its threads is open. An event belongs to one thread: threads that come later are looked
- * for at each step. Times are of CLOCK_MONOTONIC, the only clock that perf and all kernels share.
+ * of one of its threads is open. An event belongs to one thread: threads and libraries that come
+ * later are looked for at each step. Times are of CLOCK_MONOTONIC, the only clock that perf and all
+ * kernels share.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,16 +29,18 @@
 #define TYPE_FILE     "/sys/bus/event_source/devices/uprobe/type"
 #define SEMAPHORE_BIT 32 /* of perf_event_attr.config: where the semaphore is in the file */
 #define PLACES_MAX    64
-#define PAGES         2 /* of a buffer, and one of its state; a power of two */
+#define FILES_NS      NS_PER_S /* between looks for new libraries */
+#define PAGES         2        /* of a buffer, and one of its state; a power of two */
 
 /* An event of one thread, all its places in one buffer. */
 struct watched_thread {
 	pid_t tid;
-	int fd[PLACES_MAX]; /* the first one has the buffer */
+	unsigned fd_count;
+	int fd[PLACES_MAX]; /* of the first places; the first one has the buffer */
 	struct perf_event_mmap_page *buffer;
 };
 
-/* A file of the application that has the event. */
+/* A file of the application. */
 struct event_file {
 	char path[4200];
 	dev_t device;
@@ -47,14 +50,15 @@ struct event_file {
 struct usdt {
 	struct trigger *trigger;
 	pid_t pid;
-	struct event_file *files;
+	struct event_file *files; /* that have been looked at */
 	unsigned file_count;
+	uint64_t files_ns; /* when they were, CLOCK_MONOTONIC */
 	struct trace_place places[PLACES_MAX];
 	unsigned file_of[PLACES_MAX]; /* of each place */
 	unsigned place_count;
 	struct watched_thread *threads;
 	unsigned thread_count;
-	bool reported; /* that threads cannot be followed */
+	bool reported; /* that threads or libraries cannot be followed */
 };
 
 /* ---- finding the event */
@@ -91,14 +95,14 @@ static int find_in(void *ctx, const char *path, const char *file)
 	(void)file;
 	if (stat(path, &st) || is_known(u, &st))
 		return 0;
+	ret = add_file(u, path, &st);
+	if (ret)
+		return ret;
 	n = elf_places(path, u->trigger->provider, u->trigger->event, u->places + u->place_count,
 		PLACES_MAX - u->place_count);
-	if (n <= 0)
-		return n == -E2BIG ? n : 0;
-	ret = add_file(u, path, &st);
-	for (int i = 0; i < n && !ret; i++)
+	for (int i = 0; i < n; i++)
 		u->file_of[u->place_count++] = u->file_count - 1;
-	return ret;
+	return n == -E2BIG ? n : 0;
 }
 
 static int find(struct flight *f, struct usdt *u)
@@ -166,23 +170,25 @@ static void unwatch(struct watched_thread *w)
 {
 	if (w->buffer)
 		munmap(w->buffer, (size_t)page_size() * (PAGES + 1));
-	for (unsigned i = 0; i < PLACES_MAX; i++)
-		if (w->fd[i] >= 0)
-			close(w->fd[i]);
+	while (w->fd_count)
+		close(w->fd[--w->fd_count]);
 }
 
+/* Of the places that are new. */
 static int watch_places(const struct usdt *u, struct watched_thread *w)
 {
-	for (unsigned i = 0; i < u->place_count; i++) {
-		w->fd[i] = open_place(u, w->tid, i);
-		if (w->fd[i] < 0)
-			return w->fd[i];
-		if (i && ioctl(w->fd[i], PERF_EVENT_IOC_SET_OUTPUT, w->fd[0]))
+	while (w->fd_count < u->place_count) {
+		int fd = open_place(u, w->tid, w->fd_count);
+
+		if (fd < 0)
+			return fd;
+		w->fd[w->fd_count++] = fd;
+		if (w->fd_count > 1 && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, w->fd[0]))
 			return -errno;
-		if (i)
+		if (w->fd_count > 1)
 			continue;
 		w->buffer = mmap(NULL, (size_t)page_size() * (PAGES + 1), PROT_READ | PROT_WRITE,
-			MAP_SHARED, w->fd[0], 0);
+			MAP_SHARED, fd, 0);
 		if (w->buffer == MAP_FAILED) {
 			w->buffer = NULL;
 			return -errno;
@@ -203,8 +209,6 @@ static int watch(struct usdt *u, pid_t tid)
 	u->threads = more;
 	w = &more[u->thread_count];
 	*w = (struct watched_thread){.tid = tid};
-	for (unsigned i = 0; i < PLACES_MAX; i++)
-		w->fd[i] = -1;
 	ret = watch_places(u, w);
 	if (ret)
 		unwatch(w);
@@ -360,14 +364,35 @@ int usdts_attach(struct flight *f)
 	return ret;
 }
 
+/* The event in libraries that have been loaded since, for the threads that are watched already. */
+static int follow_files(struct usdt *u)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+	unsigned before = u->place_count;
+	int ret;
+
+	if (now - u->files_ns < FILES_NS)
+		return 0;
+	u->files_ns = now;
+	ret = trace_each_file(u->pid, find_in, u);
+	for (unsigned i = 0; i < u->thread_count && u->place_count > before; i++) {
+		int one = watch_places(u, &u->threads[i]);
+
+		if (one && one != -ESRCH && !ret)
+			ret = one;
+	}
+	return ret;
+}
+
 static void follow(struct flight *f, struct usdt *u)
 {
-	int ret = follow_threads(u);
+	int files = follow_files(u), threads = follow_threads(u), ret = files ? files : threads;
 
 	if (!ret || u->reported || rt_load_acquire(&f->keeper_ended))
 		return;
 	u->reported = true;
-	message_print("flight: --on '%s': perf: %s; events of new threads may be missed",
+	message_print(
+		"flight: --on '%s': perf: %s; events of new threads and libraries may be missed",
 		u->trigger->text, strerror(-ret));
 }
 

@@ -52,6 +52,22 @@ def test_a_thread_that_begins_later(app, keep):
     assert len(kept.folders()) == 1
 
 
+def test_a_library_that_is_loaded_later(play, keep):
+    app = play()
+    if not usdt_sites(PROBE_OBJECT):
+        pytest.skip("built without sys/sdt.h")
+    assert app.one("event program") == 0
+    kept = keep(app, *CONDITION)
+    before = breakpoints(kept)
+    assert app.one(f"event {LIBRARY}") in (0, 1)  # it is loaded, and may have been found already
+    until(lambda: breakpoints(kept) >= 2 * before, what="breakpoints in the library")
+    made = len(kept.folders())
+    assert app.one(f"event {LIBRARY}") == 1
+    kept.incidents(made + 1)
+    kept.finish()
+    assert app.one(f"event {LIBRARY}") == app.one("event program") == 0
+
+
 def test_a_file_by_two_names(app, keep, closing):
     """One breakpoint: the event is met once."""
     linked = LIBRARY.with_name("librt_event_linked.so")
