@@ -2,16 +2,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "common/in_root.h"
 #include "process.h"
 
 int rt_read_text(const char *path, char *text, size_t size)
@@ -195,7 +194,7 @@ static int reopen(int at, uint64_t ino)
 	int ret = 0;
 
 	if (at < 0)
-		return -errno;
+		return at;
 	if (fstat(at, &st))
 		ret = -errno;
 	else if (!S_ISREG(st.st_mode) || st.st_ino != ino)
@@ -221,20 +220,20 @@ int rt_process_root(pid_t pid)
 
 int rt_process_file(const struct rt_process *p, const struct rt_map *map)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
 	char path[PATH_MAX];
 	int fd, root;
 
 	/* Needs CAP_CHECKPOINT_RESTORE, and finds removed files as well. */
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)p->pid,
 		(unsigned long long)map->start, (unsigned long long)map->end);
-	fd = reopen(open(path, O_PATH | O_CLOEXEC), map->ino);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	fd = reopen(fd < 0 ? -errno : fd, map->ino);
 	if (fd >= 0)
 		return fd;
 	root = rt_process_root(p->pid);
 	if (root < 0)
 		return root;
-	fd = reopen((int)syscall(SYS_openat2, root, map->path, &how, sizeof(how)), map->ino);
+	fd = reopen(rt_open_in_root(root, map->path, O_PATH), map->ino);
 	close(root);
 	return fd;
 }

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <linux/openat2.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/in_root.h"
 #include "provide.h"
 
 #define OBJECTS      "ringtap"       /* the folder beside the probe … */
@@ -155,14 +155,10 @@ static bool is_visible(const struct rt_provided *f, pid_t pid, const char *path)
 /* Opens a folder of the process; symbolic links lead within its root. */
 static int open_there(const struct rt_provided *f, int root, const char *path)
 {
-	struct open_how how = {
-		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
-
 	int fd;
 
 	as_user(f);
-	fd = (int)syscall(SYS_openat2, root, path + 1, &how, sizeof(how));
-	fd = fd < 0 ? -errno : fd;
+	fd = rt_open_in_root(root, path, O_RDONLY | O_DIRECTORY);
 	as_self();
 	return fd;
 }

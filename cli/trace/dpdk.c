@@ -4,18 +4,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "cli/monitor/rates.h"
 #include "base/signals.h"
+#include "common/in_root.h"
 #include "trace.h"
 
 #define COPY_AT_ONCE (1u << 20)
@@ -107,8 +106,6 @@ static int working_directory(pid_t pid, char cwd[PATH_MAX])
 /* The path is resolved below the application's root: it must not lead to files outside of it. */
 static int open_reported(pid_t pid, const char *reported)
 {
-	struct open_how how = {
-		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
 	char root[64], cwd[PATH_MAX] = "", path[2 * PATH_MAX];
 	int fd, top, ret = *reported == '/' ? 0 : working_directory(pid, cwd);
 
@@ -119,10 +116,9 @@ static int open_reported(pid_t pid, const char *reported)
 	top = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (top < 0)
 		return -errno;
-	fd = (int)syscall(SYS_openat2, top, path, &how, sizeof(how));
-	ret = fd < 0 ? -errno : fd;
+	fd = rt_open_in_root(top, path, O_RDONLY | O_DIRECTORY);
 	close(top);
-	return ret;
+	return fd;
 }
 
 /* The number of files, or -errno. */

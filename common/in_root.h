@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files of another process, by paths that hold in its root folder. */
+#ifndef RINGTAP_COMMON_IN_ROOT_H
+#define RINGTAP_COMMON_IN_ROOT_H
+
+/* A descriptor of the file that a process with this root folder would open, or -errno; flags of
+ * open(2), O_CLOEXEC is added. Symbolic links lead within the root, also absolute ones and "..". */
+int rt_open_in_root(int root, const char *path, int flags);
+
+/* The same without openat2(2): kernels before 5.6 lack it, and systemd's RestrictSUIDSGID= denies
+ * it with ENOSYS. Internal, for the tests. */
+int rt_open_by_steps(int root, const char *path, int flags);
+
+#endif
