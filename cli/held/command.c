@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,12 +16,7 @@ static const struct option_def options[] = {
 	FATES_OPTION_ATTACH,
 	{OPT_OLDER, OPTION_TEXT, 0, "older", "SECONDS", NULL, 0, 0,
 		"Show packets that were received longer ago than this (default 1)"},
-	{.kind = OPTION_HEADING, .help = "When to stop"},
-	FATES_OPTION_INTERVAL,
-	FATES_OPTION_COUNT,
-	FATES_OPTION_DURATION,
-	FATES_OPTION_ONCE,
-	{.kind = OPTION_HEADING, .help = "Output"},
+	FATES_OPTIONS_WHEN,
 	FATES_OPTION_JSON,
 };
 
@@ -70,14 +64,7 @@ static void add_to_group(struct held *h, uint32_t pool, uint32_t queue)
 
 static void add(struct held *h, const struct ringtap_open_packet *p)
 {
-	uint64_t now = h->view.s.fates->taken_ns;
-	const struct sample s = {.data = p->data,
-		.caplen = p->caplen,
-		.length = p->length,
-		.interface = p->interface,
-		.queue = p->queue,
-		.ns = p->ns,
-		.age_ns = now > p->ns ? now - p->ns : 0};
+	const struct sample s = sample_of_open(p, h->view.s.fates->taken_ns);
 	uint32_t queue = queue_of(h, p->interface, p->queue);
 	uint32_t pool = p->pool < PLACES_MAX - 1 ? p->pool : PLACES_MAX - 1;
 	bool older = s.age_ns >= h->older_ns;

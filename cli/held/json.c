@@ -36,7 +36,6 @@ static json_t *ages(const struct held *h)
 static json_t *queues(const struct held *h)
 {
 	const struct fates_session *s = &h->view.s;
-	char name[RINGTAP_NAME_LEN];
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < s->fates->queue_count && i < PLACES_MAX - 1; i++) {
@@ -45,10 +44,7 @@ static json_t *queues(const struct held *h)
 
 		if (!fates_includes(s, q->interface))
 			continue;
-		j = json_object();
-		put(j, "port", json_text(fates_port(s, q->interface, name)));
-		put(j, "queue", json_count(q->queue));
-		put(j, "received", json_count(q->received));
+		j = fates_queue_json(s, q);
 		put_counts(j, h, &h->queues[i]);
 		json_array_append_new(list, j);
 	}
@@ -90,6 +86,7 @@ json_t *held_json(void *ctx)
 	put(j, "ages", ages(h));
 	put(j, "queues", queues(h));
 	put(j, "pools", pools(h));
+	put(j, "pools_beyond", json_count(h->view.s.fates->pools_beyond));
 	kinds_json(packets, &h->kinds, &h->view.s, 0);
 	put(j, "older_packets", packets);
 	return j;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
-#include <string.h>
 
 #include "base/util.h"
-#include "cli/explain/sheet.h"
 #include "held.h"
 
 const uint64_t age_limits[AGES] = {100000, 1000000, 10000000, 100000000, NS_PER_S, 10 * NS_PER_S,
@@ -82,20 +80,10 @@ static int print_ages(const struct held *h, FILE *f)
 		.title = "Open packets, by age", .heads = {"age", "packets", "%"}, .columns = 3};
 	int ret = 0;
 
-	for (unsigned i = 0; i < AGES && !ret; i++) {
-		if (!h->ages[i])
-			continue;
-		ret = sheet_row(&t);
-		if (ret)
-			break;
-		sheet_put(&t, 0, "%s", age_names[i]);
-		sheet_put_count(&t, 1, h->ages[i]);
-		sheet_put(&t, 2, "%.1f", percent(h->ages[i], h->all.open));
-	}
-	if (!ret)
-		sheet_print(&t, f);
-	sheet_free(&t);
-	return ret;
+	for (unsigned i = 0; i < AGES && !ret; i++)
+		if (h->ages[i])
+			ret = fates_row(&t, age_names[i], h->ages[i], h->all.open);
+	return sheet_end(&t, ret, f);
 }
 
 static int put_place(
@@ -112,50 +100,47 @@ static int put_place(
 	return 0;
 }
 
-static int print_queues(const struct held *h, FILE *f)
+#define PLACE_TEXT (RINGTAP_NAME_LEN + 32)
+
+static void queue_text(const struct fates_session *s, uint32_t i, char buf[PLACE_TEXT])
 {
-	const struct fates_session *s = &h->view.s;
-	char port[RINGTAP_NAME_LEN], name[RINGTAP_NAME_LEN + 16];
-	struct sheet t = {.title = "By receiving port and queue",
-		.heads = {"port, queue", "open", "older", "older, a second"},
-		.columns = 4};
-	int ret = 0;
+	const struct ringtap_fate_queue *q = ringtap_fates_queue(s->fates, i);
+	char port[RINGTAP_NAME_LEN];
 
-	for (uint32_t i = 0; i < s->fates->queue_count && i < PLACES_MAX - 1 && !ret; i++) {
-		const struct ringtap_fate_queue *q = ringtap_fates_queue(s->fates, i);
-
-		snprintf(name, sizeof(name), "%s, %u", fates_port(s, q->interface, port), q->queue);
-		ret = put_place(&t, h, name, &h->queues[i]);
-	}
-	if (!ret)
-		ret = put_place(&t, h, "others", &h->queues[PLACES_MAX - 1]);
-	if (!ret)
-		sheet_print(&t, f);
-	sheet_free(&t);
-	return ret;
+	snprintf(buf, PLACE_TEXT, "%s, %u", fates_port(s, q->interface, port), q->queue);
 }
 
-static int print_pools(const struct held *h, FILE *f)
+static void pool_text(const struct fates_session *s, uint32_t i, char buf[PLACE_TEXT])
 {
-	const struct fates_session *s = &h->view.s;
-	char name[RINGTAP_NAME_LEN + 32], n[FORMAT_LEN];
-	struct sheet t = {.title = "By mempool",
-		.heads = {"pool", "open", "older", "older, a second"},
+	const struct ringtap_fate_pool *p = ringtap_fates_pool(s->fates, i);
+	char n[FORMAT_LEN];
+
+	snprintf(buf, PLACE_TEXT, "%s, of %s mbufs", p->name, format_count(n, p->size));
+}
+
+struct places {
+	const char *title, *head;
+	const struct held_count *counts; /* PLACES_MAX */
+	uint32_t count;
+	void (*text)(const struct fates_session *s, uint32_t i, char buf[PLACE_TEXT]);
+	const char *rest; /* name of the last of counts */
+};
+
+static int print_places(const struct held *h, const struct places *p, FILE *f)
+{
+	struct sheet t = {.title = p->title,
+		.heads = {p->head, "open", "older", "older, a second"},
 		.columns = 4};
+	char name[PLACE_TEXT];
 	int ret = 0;
 
-	for (uint32_t i = 0; i < s->fates->pool_count && i < PLACES_MAX - 1 && !ret; i++) {
-		const struct ringtap_fate_pool *p = ringtap_fates_pool(s->fates, i);
-
-		snprintf(name, sizeof(name), "%s, of %s mbufs", p->name, format_count(n, p->size));
-		ret = put_place(&t, h, name, &h->pools[i]);
+	for (uint32_t i = 0; i < p->count && i < PLACES_MAX - 1 && !ret; i++) {
+		p->text(&h->view.s, i, name);
+		ret = put_place(&t, h, name, &p->counts[i]);
 	}
 	if (!ret)
-		ret = put_place(&t, h, "not known yet", &h->pools[PLACES_MAX - 1]);
-	if (!ret)
-		sheet_print(&t, f);
-	sheet_free(&t);
-	return ret;
+		ret = put_place(&t, h, p->rest, &p->counts[PLACES_MAX - 1]);
+	return sheet_end(&t, ret, f);
 }
 
 static void print_sum(const struct held *h, FILE *f)
@@ -217,6 +202,10 @@ static void print_notes(const struct held *h, FILE *f)
 int held_text(void *ctx, FILE *f)
 {
 	const struct held *h = ctx;
+	const struct places queues = {"By receiving port and queue", "port, queue", h->queues,
+		h->view.s.fates->queue_count, queue_text, "others"};
+	const struct places pools = {"By mempool", "pool", h->pools, h->view.s.fates->pool_count,
+		pool_text, "not known yet"};
 	char title[64], bound[32];
 	int ret;
 
@@ -225,9 +214,9 @@ int held_text(void *ctx, FILE *f)
 	print_largest(h, f);
 	ret = print_ages(h, f);
 	if (!ret)
-		ret = print_queues(h, f);
+		ret = print_places(h, &queues, f);
 	if (!ret)
-		ret = print_pools(h, f);
+		ret = print_places(h, &pools, f);
 	snprintf(title, sizeof(title), "Open for more than %s",
 		time_text(bound, (double)h->older_ns));
 	if (!ret)
