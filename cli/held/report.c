@@ -1,67 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/util.h"
 #include "held.h"
-
-const uint64_t age_limits[AGES] = {100000, 1000000, 10000000, 100000000, NS_PER_S, 10 * NS_PER_S,
-	60 * NS_PER_S, 600 * NS_PER_S, UINT64_MAX};
-const char *const age_names[AGES] = {"below 100 us", "100 us to 1 ms", "1 to 10 ms", "10 to 100 ms",
-	"100 ms to 1 s", "1 to 10 s", "10 to 60 s", "1 to 10 min", "10 min or more"};
-
-unsigned age_class(uint64_t ns)
-{
-	unsigned i = 0;
-
-	while (i < AGES - 1 && ns >= age_limits[i])
-		i++;
-	return i;
-}
-
-static double growth_of(const struct held *h, uint64_t now, uint64_t before)
-{
-	if (!h->before_ns)
-		return NAN;
-	return ((double)now - (double)before) * NS_PER_S / (double)(h->read_ns - h->before_ns);
-}
-
-double held_growth(const struct held *h, const struct held_count *c)
-{
-	return growth_of(h, c->older, c->before);
-}
-
-const struct held_group *held_largest(const struct held *h)
-{
-	const struct held_group *most = NULL;
-
-	for (uint32_t i = 0; i < h->groups.count; i++) {
-		const struct held_group *g = h->groups.things[i];
-
-		if (g->older && (!most || g->older > most->older))
-			most = g;
-	}
-	return most;
-}
-
-void held_note_growth(struct held *h)
-{
-	if (!h->before_ns || h->all.older < h->all.before)
-		h->grown = 0;
-	else
-		h->grown += h->all.older > h->all.before;
-}
-
-bool held_grows(const struct held *h)
-{
-	return h->grown >= HELD_READINGS && h->all.older > fates_descriptors(&h->view.s);
-}
-
-uint64_t held_in_descriptors(const struct held *h)
-{
-	uint64_t most = fates_descriptors(&h->view.s);
-
-	return most < h->all.older ? most : h->all.older;
-}
 
 static void put_growth(
 	struct sheet *t, unsigned column, const struct held *h, const struct held_count *c)
@@ -100,13 +43,18 @@ static int put_place(
 	return 0;
 }
 
-#define PLACE_TEXT (RINGTAP_NAME_LEN + 32)
+#define PLACE_TEXT   (RINGTAP_NAME_LEN + 32)
+#define GROUPS_SHOWN 20
 
 static void queue_text(const struct fates_session *s, uint32_t i, char buf[PLACE_TEXT])
 {
 	const struct ringtap_fate_queue *q = ringtap_fates_queue(s->fates, i);
 	char port[RINGTAP_NAME_LEN];
 
+	if (i >= s->fates->queue_count) {
+		strcpy(buf, "others");
+		return;
+	}
 	snprintf(buf, PLACE_TEXT, "%s, %u", fates_port(s, q->interface, port), q->queue);
 }
 
@@ -143,6 +91,65 @@ static int print_places(const struct held *h, const struct places *p, FILE *f)
 	return sheet_end(&t, ret, f);
 }
 
+static int by_older(const void *a, const void *b)
+{
+	const struct held_group *x = *(const struct held_group *const *)a,
+				*y = *(const struct held_group *const *)b;
+
+	if (x->count.older != y->count.older)
+		return x->count.older < y->count.older ? 1 : -1;
+	return (x->count.open < y->count.open) - (x->count.open > y->count.open);
+}
+
+/* Pools that have packets now. */
+static unsigned pools_used(const struct held *h)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < PLACES_MAX; i++)
+		n += h->pools[i].open > 0;
+	return n;
+}
+
+/* Those with packets, now or in the reading before; most packets first. Returns their number. */
+static uint32_t sort_groups(const struct held *h, const struct held_group *list[KEYED_MAX])
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < h->groups.count; i++) {
+		const struct held_group *g = h->groups.things[i];
+
+		if (g->count.open || g->count.before)
+			list[n++] = g;
+	}
+	qsort(list, n, sizeof(*list), by_older);
+	return n;
+}
+
+/* Pools by queues. Of a single pool, the table of queues has them all. */
+static int print_groups(const struct held *h, FILE *f)
+{
+	const struct held_group *list[KEYED_MAX];
+	uint32_t n = sort_groups(h, list);
+	char queue[PLACE_TEXT], name[2 * PLACE_TEXT];
+	struct sheet t = {.title = "By mempool, receiving port and queue",
+		.heads = {"pool, port, queue", "open", "older", "older, a second"},
+		.columns = 4,
+		.more = n > GROUPS_SHOWN ? n - GROUPS_SHOWN : 0};
+	int ret = 0;
+
+	if (pools_used(h) < 2)
+		return 0;
+	for (uint32_t i = 0; i < n && i < GROUPS_SHOWN && !ret; i++) {
+		const char *pool = held_pool(h, list[i]->pool);
+
+		queue_text(&h->view.s, list[i]->queue, queue);
+		snprintf(name, sizeof(name), "%s, %s", pool ? pool : "not known yet", queue);
+		ret = put_place(&t, h, name, &list[i]->count);
+	}
+	return sheet_end(&t, ret, f);
+}
+
 static void print_sum(const struct held *h, FILE *f)
 {
 	char open[FORMAT_LEN], older[FORMAT_LEN], bound[32], oldest[32];
@@ -169,10 +176,9 @@ static void print_largest(const struct held *h, FILE *f)
 		return;
 	q = ringtap_fates_queue(s->fates, g->queue);
 	if (h->before_ns)
-		snprintf(growth, sizeof(growth), ", %+.0f a second",
-			growth_of(h, g->older, g->before));
+		snprintf(growth, sizeof(growth), ", %+.0f a second", held_growth(h, &g->count));
 	text_wrapf(f, 2, "%s of them are of %s and were received at %s queue %u%s",
-		format_count(n, g->older), ringtap_fates_pool(s->fates, g->pool)->name,
+		format_count(n, g->count.older), ringtap_fates_pool(s->fates, g->pool)->name,
 		fates_port(s, q->interface, port), q->queue, growth);
 }
 
@@ -217,6 +223,8 @@ int held_text(void *ctx, FILE *f)
 		ret = print_places(h, &queues, f);
 	if (!ret)
 		ret = print_places(h, &pools, f);
+	if (!ret)
+		ret = print_groups(h, f);
 	snprintf(title, sizeof(title), "Open for more than %s",
 		time_text(bound, (double)h->older_ns));
 	if (!ret)
