@@ -162,7 +162,9 @@ struct look {
 	uint32_t pool_count;
 	struct doctor_packets *packets;
 };
-/* Adds the last snapshot of an application. */
+/* Adds the use of pools: also of snapshots before those that are judged otherwise. */
+void doctor_look_at_use(struct look *l, const struct ringtap_snapshot *f);
+/* Adds the last snapshot of an application, and its use of pools. */
 void doctor_look(struct look *l, const struct watched *a);
 /* Snapshots in which a thread that needed a burst of objects could not get it. */
 uint32_t doctor_starved(const struct pool_look *p);

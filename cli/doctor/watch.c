@@ -63,9 +63,26 @@ uint32_t doctor_starved(const struct pool_look *p)
 	return p->empty + (p->receives ? p->beyond : 0);
 }
 
-static void look_at_use(struct look *l, const struct ringtap_snapshot *f)
+static bool make_room(struct look *l, uint32_t pools)
 {
-	for (uint32_t i = 0; i < l->pool_count && i < f->pool_count; i++) {
+	struct pool_look *more;
+
+	if (pools <= l->pool_count)
+		return true;
+	more = realloc(l->pools, pools * sizeof(*more));
+	if (!more)
+		return false;
+	memset(more + l->pool_count, 0, (pools - l->pool_count) * sizeof(*more));
+	l->pools = more;
+	l->pool_count = pools;
+	return true;
+}
+
+void doctor_look_at_use(struct look *l, const struct ringtap_snapshot *f)
+{
+	if (!make_room(l, f->pool_count))
+		return;
+	for (uint32_t i = 0; i < f->pool_count; i++) {
 		const struct ringtap_pool_stats *p = ringtap_snapshot_pool(f, i);
 
 		pool_use_add(&l->pools[i].use, f->taken_mono_ns,
@@ -78,18 +95,11 @@ void doctor_look(struct look *l, const struct watched *a)
 	const struct ringtap_snapshot *f = a->now;
 	unsigned burst = doctor_burst(a);
 
-	if (f->pool_count > l->pool_count) {
-		struct pool_look *more = realloc(l->pools, f->pool_count * sizeof(*more));
-
-		if (!more)
-			return;
-		memset(more + l->pool_count, 0, (f->pool_count - l->pool_count) * sizeof(*more));
-		l->pools = more;
-		l->pool_count = f->pool_count;
-	}
+	if (!make_room(l, f->pool_count))
+		return;
 	for (uint32_t i = 0; i < f->pool_count; i++)
 		look_at(&l->pools[i], a, ringtap_snapshot_pool(f, i), burst);
-	look_at_use(l, f);
+	doctor_look_at_use(l, f);
 }
 
 unsigned doctor_burst(const struct watched *a)
@@ -208,7 +218,7 @@ static void step_packets(const struct watched *a, struct look *l)
 		return;
 	doctor_packets_step(l->packets);
 	if (!ringtap_monitor_read(a->mon, &f))
-		look_at_use(l, f);
+		doctor_look_at_use(l, f);
 	ringtap_snapshot_free(f);
 }
 
