@@ -68,10 +68,14 @@ static struct section section_of(const struct pool_use *u, uint32_t k, uint32_t 
 	return s;
 }
 
-/* Of the least use, from one section to the next. */
-static int64_t rise(const struct pool_use *u, uint32_t k, uint32_t n)
+/* Whether the least use rises enough from one section to a later one, of n: at SHARE of the mean
+ * rate, where it is grown from the first quarter to the last. */
+static bool rises(const struct pool_use *u, uint32_t from, uint32_t to, uint32_t n, int64_t grown)
 {
-	return (int64_t)section_of(u, k + 1, n).least - section_of(u, k, n).least;
+	int64_t rise = (int64_t)section_of(u, to, n).least - section_of(u, from, n).least;
+	int64_t share = SHARE * n * (QUARTERS - 1); /* of a section's */
+
+	return rise * share >= grown * QUARTERS * (to - from);
 }
 
 static uint32_t widest(const struct pool_use *u)
@@ -102,11 +106,10 @@ static uint32_t growth(const struct pool_use *u)
 	if (grown < LIMIT_GROWTH || grown < widest(u))
 		return 0;
 	for (uint32_t k = 0; k < QUARTERS - 1; k++)
-		if (rise(u, k, QUARTERS) * (QUARTERS - 1) * SHARE < grown)
+		if (!rises(u, k, k + 1, QUARTERS, grown))
 			return 0;
-	return rise(u, 2 * QUARTERS - 2, 2 * QUARTERS) * 2 * (QUARTERS - 1) * SHARE < grown
-		       ? 0
-		       : (uint32_t)grown;
+	return rises(u, 2 * QUARTERS - 3, 2 * QUARTERS - 1, 2 * QUARTERS, grown) ? (uint32_t)grown
+										 : 0;
 }
 
 static uint32_t growth_beyond(const struct examination *e, uint32_t i)

@@ -222,7 +222,7 @@ static void step_packets(const struct watched *a, struct look *l)
 	ringtap_snapshot_free(f);
 }
 
-/* The use of pools is read on meanwhile: what grows no more by the end is no fault. */
+/* The use of pools is read on meanwhile: what no longer grows then is no fault. */
 static enum doctor_end watch_packets(struct watch *w, struct look *looks)
 {
 	bool any = false;
