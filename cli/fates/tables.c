@@ -140,8 +140,7 @@ void fates_print_pools_unread(const struct fates_session *s, FILE *f)
 			names);
 	if (s->fates->pools_beyond)
 		text_wrapf(f, 0,
-			"Free mbufs of %u further pools are not found either: there are too many "
-			"pools.",
+			"There are %u pools more, too many: their free mbufs cannot be found.",
 			s->fates->pools_beyond);
 }
 
