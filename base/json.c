@@ -31,13 +31,23 @@ json_t *json_count(uint64_t n)
 	return json_integer((json_int_t)n);
 }
 
-int json_print(json_t *j, FILE *f)
+static int print(json_t *j, FILE *f, size_t flags)
 {
 	int ret;
 
 	errno = 0;
-	ret = j ? json_dumpf(j, f, JSON_INDENT(2)) : -1;
+	ret = j ? json_dumpf(j, f, flags) : -1;
 	json_decref(j);
 	fputc('\n', f);
 	return ret || fflush(f) || ferror(f) ? -(errno ? errno : EIO) : 0;
+}
+
+int json_print(json_t *j, FILE *f)
+{
+	return print(j, f, JSON_INDENT(2));
+}
+
+int json_print_line(json_t *j, FILE *f)
+{
+	return print(j, f, JSON_COMPACT);
 }

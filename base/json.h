@@ -10,7 +10,8 @@
 /* Text of any origin: what is no UTF-8 becomes '?', NULL becomes null. */
 json_t *json_text(const char *text);
 json_t *json_count(uint64_t n);
-/* Prints and frees. 0 or -errno. */
+/* Prints and frees; a line: without indentation. 0 or -errno. */
 int json_print(json_t *j, FILE *f);
+int json_print_line(json_t *j, FILE *f);
 
 #endif

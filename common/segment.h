@@ -214,8 +214,8 @@ struct rt_seg_count {
 	uint64_t not_offered; /* as far as a hook has noticed it; more are free, see rt_seg_fate */
 	uint64_t unknown;
 	uint64_t inferred; /* of unknown: likely offered, without the flag of its id */
-	/* Of sending taps: packets with the id of a received one, whose first segment they do not
-	 * have: rests of chains, and copies. As many of not_offered may have been offered, at most.
+	/* Of sending taps: packets with the id of a received one and without its first segment:
+	 * rests of chains, and copies. As many of not_offered may have been offered, at most.
 	 */
 	uint64_t rest_offered;
 	uint8_t reserved[8];

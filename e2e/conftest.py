@@ -10,12 +10,12 @@ import pytest
 from harness import browser as browser_module
 from harness import corpus
 from harness import ovs as ovs_module
-from harness import sandbox, turns
+from harness import dpdk, sandbox, turns
 from harness.fwd import FWD, Fwd
 from harness.netns import Net
 from harness.ovs import Ovs
 from harness.paths import BUILD, E2E, REPO, RINGTAP, Plugin, private_folder
-from harness.play import Play
+from harness.play import Play, Visitor
 from harness.proc import check
 from harness.ringtap import Recorder
 from harness.testpmd import Testpmd
@@ -139,6 +139,19 @@ def testpmd(plugin, closing):
 def play(plugin, closing):
     def start(linkin=False, **kwargs):
         return closing(Play(None if linkin else kwargs.pop("plugin", plugin), **kwargs))
+
+    return start
+
+
+@pytest.fixture
+def deeds_and_visitor(play, closing):
+    """rt_deeds with a secondary process, to which `leave=1` of its command run gives packets."""
+    def start():
+        if dpdk.HugePages.free_mb() < 128:
+            pytest.skip("needs 128 MB of free huge pages")
+        app = play(program="rt_deeds", huge_dir="/dev/hugepages", memory_mb=128)
+        closing(Visitor(app))
+        return app
 
     return start
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The attach path: what an application's sockets answer. The input is a list of datagrams:
- *    1 byte   bits 0-1: 0 telemetry socket, else the probe's; bits 2-4: how many of the three
+ *    1 byte   bits 0-1: 0 telemetry socket, else the probe's, and the largest of all says what is
+ *             requested: 1 packets, 2 with ids, 3 fates; bits 2-4: how many of the three
  *             descriptors go with it (more: all, in the wrong order); bit 5: a good message of the
  *             type in the low byte of what follows replaces the data; what else follows goes over
  *             its body
@@ -28,6 +29,7 @@
 #include "reader/capture.h"
 #include "reader/telemetry.h"
 #include "reader/test_session.h"
+#include "use_fates.h"
 
 #define RUN_MAX   16u
 #define MEMORY_MS 20
@@ -36,10 +38,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char dir[] = "/tmp/ringtap-fuzz.XXXXXX";
 static int telemetry_listener, probe_listener;
-static struct test_session session;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the input */
+static struct test_session plain, with_fates, *session = &plain; /* of the input */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;         /* of the input */
 static uint8_t input[1 << 16];
 static size_t input_size;
+static unsigned requested;
 
 static int listen_at(const char *name)
 {
@@ -66,9 +69,9 @@ static void take_memory(int sock)
 
 		len = rt_msg_recv(sock, buf, sizeof(buf), fds, RT_FD_COUNT, &n, MEMORY_MS);
 		for (unsigned i = 0; i < n; i++)
-			fits &= lseek(fds[i], 0, SEEK_END) == lseek(session.fds[i], 0, SEEK_END);
+			fits &= lseek(fds[i], 0, SEEK_END) == lseek(session->fds[i], 0, SEEK_END);
 		if (n == RT_FD_COUNT && fits)
-			test_session_move(&session, fds);
+			test_session_move(session, fds);
 		for (unsigned i = 0; i < n; i++)
 			close(fds[i]);
 	} while (len > 0 && h->type != RT_MSG_MEMORY);
@@ -92,7 +95,7 @@ static void send_good(
 	if (type == RT_MSG_OPENED)
 		take_memory(sock);
 	if (type == RT_MSG_LAYOUT)
-		test_session_lay_out(&session, &m.layout);
+		test_session_lay_out(session, &m.layout);
 	if (len_body > len - sizeof(m.h))
 		len_body = len - sizeof(m.h);
 	memcpy((uint8_t *)&m + sizeof(m.h), body, len_body);
@@ -102,7 +105,7 @@ static void send_good(
 
 static void send_one(int sock, uint8_t how, const uint8_t *p, size_t len)
 {
-	int fds[] = {session.fds[2], session.fds[0], session.fds[1]};
+	int fds[] = {session->fds[2], session->fds[0], session->fds[1]};
 	unsigned n = how >> 2 & 7;
 	struct {
 		struct rt_msg_header h;
@@ -111,14 +114,14 @@ static void send_one(int sock, uint8_t how, const uint8_t *p, size_t len)
 
 	if (how & 32) {
 		send_good(sock, len ? p[0] : RT_MSG_WELCOME, p + 1, len ? len - 1 : 0,
-			n > 3 ? fds : session.fds, n > 3 ? 3 : n);
+			n > 3 ? fds : session->fds, n > 3 ? 3 : n);
 		return;
 	}
 	/* The header is mended now and then, or hardly a datagram would be looked into. */
 	if (how & 64 && len > sizeof(m.h)) {
 		memcpy(&m, p, len);
 		rt_msg_init(&m.h, m.h.type, (uint32_t)len);
-		(void)rt_msg_send(sock, &m.h, n > 3 ? fds : session.fds, n > 3 ? 3 : n);
+		(void)rt_msg_send(sock, &m.h, n > 3 ? fds : session->fds, n > 3 ? 3 : n);
 		return;
 	}
 	(void)send(sock, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -176,6 +179,14 @@ static void clean_up(void)
 	rmdir(dir);
 }
 
+static void put_some(struct test_session *s)
+{
+	for (uint32_t i = 0; i < 8; i++)
+		test_put(s, i % 2, 1700000000000000000ull + i, i % 2, 60);
+	test_publish(s, 0, 1700000000000000000ull);
+	test_publish(s, 1, 1700000000000000000ull);
+}
+
 static void set_up(void)
 {
 	static const struct rlimit small = {16 << 20, 16 << 20};
@@ -188,11 +199,11 @@ static void set_up(void)
 	if (setrlimit(RLIMIT_FSIZE, &small) || !mkdtemp(dir))
 		abort();
 	atexit(clean_up);
-	test_session_make(&session, 2, TEST_RING);
-	for (uint32_t i = 0; i < 8; i++)
-		test_put(&session, i % 2, 1700000000000000000ull + i, i % 2, 60);
-	test_publish(&session, 0, 1700000000000000000ull);
-	test_publish(&session, 1, 1700000000000000000ull);
+	test_session_make(&plain, 2, TEST_RING);
+	put_some(&plain);
+	test_session_make_fates(&with_fates, 2, TEST_RING);
+	put_some(&with_fates);
+	put_fates(&with_fates);
 	telemetry_listener = listen_at(RT_TELEMETRY_SOCKET);
 	probe_listener = listen_at(RT_SOCKET_NAME);
 	if (pthread_create(&thread, NULL, be_application, NULL))
@@ -221,23 +232,37 @@ static void record(void)
 {
 	static const struct ringtap_target all = {
 		.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+	const struct ringtap_capture_options options = {.size = sizeof(options),
+		.ids = requested == 2 ? RINGTAP_IDS : RINGTAP_NO_IDS,
+		.fates = requested == 3};
 	struct ringtap_run runs[RUN_MAX];
 	struct ringtap_capture *cap;
 
 	if (ringtap_capture_create(&cap, NULL))
 		return;
-	if (ringtap_capture_attach(cap, dir, &all, 1, NULL) == 0) {
+	if (ringtap_capture_attach(cap, dir, &all, 1, &options) == 0) {
 		int n = 0;
 
 		for (int i = 0; i < 20 && n >= 0; i++) {
 			n = ringtap_capture_next(cap, runs, RUN_MAX, 1);
 			ringtap_capture_release(cap);
 		}
+		use_fates(cap);
 		(void)ringtap_capture_stop(cap);
 	} else if (!ringtap_capture_error(cap)[0]) {
 		abort();
 	}
 	ringtap_capture_close(cap);
+}
+
+/* What the reader asks for: 0 to 3. */
+static unsigned request_of(const uint8_t *data, size_t size)
+{
+	unsigned most = 0;
+
+	for (size_t i = 0; i + 2 <= size; i += 2 + data[i + 1])
+		most = (data[i] & 3u) > most ? data[i] & 3u : most;
+	return most;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -250,6 +275,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	pthread_mutex_lock(&lock);
 	memcpy(input, data, size);
 	input_size = size;
+	requested = request_of(data, size);
+	session = requested == 3 ? &with_fates : &plain;
 	pthread_mutex_unlock(&lock);
 	if (rt_telemetry_wake(dir, name, err, sizeof(err)) && !err[0])
 		abort();

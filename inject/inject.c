@@ -17,7 +17,7 @@
 #include "provide.h"
 #include "remote.h"
 
-#define RETURN_MS 10000 /* for dlopen(): another thread may hold the loader's lock */
+#define RETURN_MS 10000 /* for dlopen(): another thread may hold the dynamic loader's lock */
 #define OTHERS_MS 15000 /* for other attaches; together with ours less than a minute */
 #define MAPPED_MS 100   /* for the mapping of all segments of the probe */
 #define START_MS  10000 /* of DPDK */
@@ -136,8 +136,8 @@ static int read_loaded(struct work *w, struct rt_loaded *loaded, uint64_t *funct
 	return !ret && loaded->version != RT_LOADED_VERSION ? -EPROTOTYPE : ret;
 }
 
-/* Until the loader has relocated the library and run its constructor, which sets the status: an
- * attach that was killed may have begun that. No function of it may be called before. */
+/* Until the dynamic loader has relocated the library and run its constructor, which sets the
+ * status: an attach that was killed may have begun that. No function of it may be called before. */
 static int read_complete(struct work *w, struct rt_loaded *loaded, uint64_t *function)
 {
 	int ret = 0;

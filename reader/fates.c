@@ -17,6 +17,7 @@ struct view {
 	const struct rt_seg_fate_pool *pools;
 	uint64_t count; /* entries */
 	uint32_t stride, snap, pool_count, taps;
+	uint32_t pools_beyond;
 	uint32_t walk; /* the last one that has ended */
 	uint64_t walk_ns, now_ns;
 	struct rt_clock_line line;
@@ -44,6 +45,7 @@ static int view_make(struct view *v, const struct ringtap_capture *cap, uint32_t
 	v->pool_count = rt_load_acquire(&seg->live->fate_pools);
 	if (v->pool_count > RT_FATE_POOLS)
 		v->pool_count = RT_FATE_POOLS;
+	v->pools_beyond = rt_load(&seg->live->fate_pools_beyond);
 	v->walk = rt_load_acquire(&seg->live->fate_walk);
 	v->walk_ns = rt_load(&seg->live->fate_walk_ns);
 	v->now_ns = rt_clock_now(&v->line);
@@ -237,6 +239,7 @@ EXPORT int ringtap_fates_read(
 	r->pub.walks = v.walk;
 	r->pub.walked_ns = v.walk_ns;
 	r->pub.pool_count = v.pool_count;
+	r->pub.pools_beyond = v.pools_beyond;
 	r->pub.queues = (struct ringtap_array){r->queues, sizeof(*r->queues)};
 	r->pub.pools = (struct ringtap_array){r->pools, sizeof(*r->pools)};
 	find_queues(r, &v);

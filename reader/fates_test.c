@@ -122,7 +122,9 @@ static void test_counts_of_all_threads_add_up(void **state)
 	put(0, 1, SECOND)->walk = 1;
 	put(1, 1, SECOND);
 	walk(1, SECOND / 2);
+	session.h->fate_pools_beyond = 3;
 	f = read_fates();
+	assert_int_equal(f->pools_beyond, 3);
 	assert_int_equal(f->queue_count, 2);
 	q = ringtap_fates_queue(f, 1);
 	assert_int_equal(q->interface, 1);

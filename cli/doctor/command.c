@@ -17,7 +17,7 @@ enum { OPT_DURATION = 1 };
 struct context {
 	struct watch watch; /* first, for watch_name() */
 	uint64_t duration_ns;
-	bool json;
+	bool json, no_packets;
 	/* Of all applications. */
 	json_t *array;
 	unsigned examined;
@@ -28,6 +28,9 @@ static const struct option_def options[] = {
 	{OPT_DURATION, OPTION_TEXT, 'd', "duration", "SECONDS", NULL, 0, 0,
 		"How long to watch, 1 to 3600 (default 5), or until Ctrl-C; addresses of buffers "
 		"are sampled for one more second"},
+	{OPTION_TO(struct context, no_packets), OPTION_FLAG, 0, "no-packets", NULL, NULL, 0, 0,
+		"Where the use of a mempool grows, do not follow received packets to find out which "
+		"of them the application holds"},
 	{OPTION_TO(struct context, json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
 	ATTACH_OPTION(struct context, watch.attach),
 };
@@ -65,7 +68,7 @@ static int watch(struct context *c)
 		message_print("doctor: cannot wait for signals: %s", strerror(-ret));
 		return STATUS_FAILED;
 	}
-	switch (doctor_watch(&c->watch, c->duration_ns, take, c)) {
+	switch (doctor_watch(&c->watch, c->duration_ns, !c->no_packets, take, c)) {
 	case DOCTOR_WHOLE: return STATUS_OK;
 	case DOCTOR_CUT:
 		message_print(

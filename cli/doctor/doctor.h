@@ -3,6 +3,7 @@
  * ringtap doctor: watches for some seconds, then judges.
  *
  *   doctor_watch: snapshots -> struct examination (one an application)
+ *   packets: where a mempool's use grows, which received packets the application holds
  *   doctor_rules, doctor_memory: examination -> verdicts, by thresholds in one table
  *   doctor_report: text, JSON
  */
@@ -17,6 +18,18 @@
 #include "cli/monitor/rates.h"
 #include "cli/monitor/watch.h"
 
+/* How a pool's use changed: readings in order, as many in each part as it takes for all to fit. */
+#define USE_PARTS 64
+struct pool_use {
+	struct {
+		uint32_t least, most; /* objects in use */
+	} part[USE_PARTS];
+	uint32_t parts, each; /* readings in each part; in the last one: */
+	uint32_t in_last;
+	uint32_t first, last;       /* readings */
+	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC */
+};
+
 /* What was found out about one application; made by doctor_watch() or by tests. */
 struct pool_look {
 	/* Snapshots; those in which there was less than a burst; and those in which there was more,
@@ -25,7 +38,11 @@ struct pool_look {
 	uint32_t least; /* available, smallest of the snapshots */
 	/* A receiving thread takes from it, as objects in its cache show, or nothing could. */
 	bool receives;
+	struct pool_use use;
 };
+
+/* Received packets that the application holds, of the pool with the largest growth. */
+struct doctor_packets;
 
 struct examination {
 	const struct watched *app;
@@ -33,11 +50,13 @@ struct examination {
 	struct pool_look *pools; /* by pool of span.to */
 	uint32_t pool_count;
 	const struct ringtap_snapshot *samples; /* with runs of addresses; NULL: none */
+	const struct doctor_packets *packets;   /* NULL: they were not followed */
 };
 
 enum verdict_id {
 	VERDICT_TOO_SLOW,
 	VERDICT_POOL_EXHAUSTED,
+	VERDICT_POOL_GROWS,
 	VERDICT_TX_REFUSED,
 	VERDICT_PREEMPTED,
 	VERDICT_SMALL_BURSTS,
@@ -92,16 +111,42 @@ struct verdict *verdict_add(struct diagnosis *d, enum verdict_id id, enum grade 
 void verdict_add_evidence(struct verdict *v, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* ---- loss.c, time.c, memory.c: rules by what they read */
+/* ---- loss.c, growth.c, time.c, memory.c: rules by what they read */
 
 void rule_pools(const struct examination *e, struct diagnosis *d);
+/* What descriptors, caches and bursts of one application take of a pool at most. */
+uint64_t doctor_needed(const struct examination *e, const struct ringtap_pool_stats *p);
 void rule_missed(const struct examination *e, struct diagnosis *d);
+void rule_growth(const struct examination *e, struct diagnosis *d);
 void rule_unsent(const struct examination *e, struct diagnosis *d);
 void rule_preempted(const struct examination *e, struct diagnosis *d);
 void rule_small_bursts(const struct examination *e, struct diagnosis *d);
 void rule_uneven_queues(const struct examination *e, struct diagnosis *d);
 void rule_saturated(const struct examination *e, struct diagnosis *d);
 void rule_scattered(const struct examination *e, struct diagnosis *d);
+
+/* ---- growth.c */
+
+/* Adds a reading: objects in use at ns, CLOCK_MONOTONIC. */
+void pool_use_add(struct pool_use *u, uint64_t ns, uint32_t in_use);
+/* The pool with the largest growth of those that grow beyond doctor_needed(), all the time;
+ * RINGTAP_NO_INDEX: there is none. */
+uint32_t doctor_growing(const struct examination *e);
+
+/* ---- packets.c */
+
+/* Follows what the application receives from now on, to find out what it holds of a pool. NULL
+ * after printing why. The caller frees it. */
+struct doctor_packets *doctor_packets_begin(const char *app, const char *pool);
+void doctor_packets_free(struct doctor_packets *p);
+/* To be called a few times a second. */
+void doctor_packets_step(struct doctor_packets *p);
+/* Ends it, and reads what is held. */
+void doctor_packets_end(struct doctor_packets *p);
+/* Lines of evidence, if it is about that pool and has ended. growth: of the pool's use, mbufs a
+ * second. */
+void doctor_packets_evidence(
+	const struct doctor_packets *p, struct verdict *v, const char *pool, double growth);
 
 /* ---- watch.c */
 
@@ -110,15 +155,16 @@ void rule_scattered(const struct examination *e, struct diagnosis *d);
 /* The largest burst that threads requested since the mark; LIMIT_BURST if none polled. Larger ones
  * of before, as those by which testpmd empties its queues, do not count. */
 unsigned doctor_burst(const struct watched *a);
-/* What was seen of one application's pools; zeroed at first, pools are freed by the caller. In the
- * list of doctor_watch() it has the place that the application has in the watch's: nothing is
- * added.
- */
+/* What was seen of one application; zeroed at first, pools are freed by the caller. In the list of
+ * doctor_watch() it has the place that the application has in the watch's: nothing is added. */
 struct look {
 	struct pool_look *pools;
 	uint32_t pool_count;
+	struct doctor_packets *packets;
 };
-/* Adds the last snapshot of an application. */
+/* Adds the use of pools: also of snapshots before those that are judged otherwise. */
+void doctor_look_at_use(struct look *l, const struct ringtap_snapshot *f);
+/* Adds the last snapshot of an application, and its use of pools. */
 void doctor_look(struct look *l, const struct watched *a);
 /* Snapshots in which a thread that needed a burst of objects could not get it. */
 uint32_t doctor_starved(const struct pool_look *p);
@@ -129,8 +175,10 @@ enum doctor_end {
 	DOCTOR_TOO_SHORT, /* by a signal, before DOCTOR_MIN_NS; take was not called */
 	DOCTOR_FAILED,    /* out of memory */
 };
-/* Watches for duration_ns, or until a signal comes, then calls take for each application. */
-enum doctor_end doctor_watch(struct watch *w, uint64_t duration_ns,
+/* Watches for duration_ns, or until a signal comes, then calls take for each application. packets:
+ * where a pool's use grows, received packets are followed for DOCTOR_PACKETS_NS more. */
+#define DOCTOR_PACKETS_NS (5 * NS_PER_S)
+enum doctor_end doctor_watch(struct watch *w, uint64_t duration_ns, bool packets,
 	void (*take)(void *ctx, const struct examination *e, const struct diagnosis *d), void *ctx);
 
 /* ---- report.c */

@@ -6,6 +6,8 @@
 /* ---- mempools */
 /* Share of the readings. Levels are read twice a second: one bad reading in ten is no accident. */
 #define LIMIT_POOL_EMPTY 0.1
+/* Mbufs, two bursts: threads have one of each in their hands, or not, when a pool is read. */
+#define LIMIT_GROWTH 64
 /* Packets a poll, where no thread polls: what nearly all applications request. */
 #define LIMIT_BURST 32
 

@@ -49,8 +49,7 @@ static uint32_t scarcest(const struct examination *e)
 	return best;
 }
 
-/* What rings, caches and bursts of one application take at most. */
-static uint64_t needed(const struct examination *e, const struct ringtap_pool_stats *p)
+uint64_t doctor_needed(const struct examination *e, const struct ringtap_pool_stats *p)
 {
 	const struct ringtap_snapshot *f = e->span.to;
 	uint64_t sum = 0;
@@ -86,9 +85,9 @@ static void pool_evidence(struct verdict *v, const struct examination *e,
 			"%u of the available ones lie in caches of lcores, where no other lcore "
 			"gets them",
 			p->in_caches);
-	if (needed(e, p) > p->size)
+	if (doctor_needed(e, p) > p->size)
 		verdict_add_evidence(v, "descriptors, caches and bursts alone may take %s",
-			format_count(need, needed(e, p)));
+			format_count(need, doctor_needed(e, p)));
 }
 
 static const char pool_advice[] =

@@ -82,6 +82,7 @@ static int compare(const void *a, const void *b)
 void doctor_judge(const struct examination *e, struct diagnosis *d)
 {
 	rule_pools(e, d);
+	rule_growth(e, d);
 	rule_missed(e, d);
 	rule_unsent(e, d);
 	rule_preempted(e, d);

@@ -8,6 +8,7 @@
 const char *const verdict_names[VERDICT_COUNT] = {
 	[VERDICT_TOO_SLOW] = "too_slow",
 	[VERDICT_POOL_EXHAUSTED] = "pool_exhausted",
+	[VERDICT_POOL_GROWS] = "pool_grows",
 	[VERDICT_TX_REFUSED] = "tx_refused",
 	[VERDICT_PREEMPTED] = "preempted",
 	[VERDICT_SMALL_BURSTS] = "small_bursts",
@@ -24,6 +25,7 @@ const char *const verdict_names[VERDICT_COUNT] = {
 const char *const verdict_titles[VERDICT_COUNT] = {
 	[VERDICT_TOO_SLOW] = "the application is too slow",
 	[VERDICT_POOL_EXHAUSTED] = "the mempool is exhausted",
+	[VERDICT_POOL_GROWS] = "the use of a mempool grows",
 	[VERDICT_TX_REFUSED] = "TX refuses packets",
 	[VERDICT_PREEMPTED] = "the polling thread is pre-empted",
 	[VERDICT_SMALL_BURSTS] = "small bursts",

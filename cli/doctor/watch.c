@@ -63,22 +63,43 @@ uint32_t doctor_starved(const struct pool_look *p)
 	return p->empty + (p->receives ? p->beyond : 0);
 }
 
+static bool make_room(struct look *l, uint32_t pools)
+{
+	struct pool_look *more;
+
+	if (pools <= l->pool_count)
+		return true;
+	more = realloc(l->pools, pools * sizeof(*more));
+	if (!more)
+		return false;
+	memset(more + l->pool_count, 0, (pools - l->pool_count) * sizeof(*more));
+	l->pools = more;
+	l->pool_count = pools;
+	return true;
+}
+
+void doctor_look_at_use(struct look *l, const struct ringtap_snapshot *f)
+{
+	if (!make_room(l, f->pool_count))
+		return;
+	for (uint32_t i = 0; i < f->pool_count; i++) {
+		const struct ringtap_pool_stats *p = ringtap_snapshot_pool(f, i);
+
+		pool_use_add(&l->pools[i].use, f->taken_mono_ns,
+			p->size > p->available ? p->size - p->available : 0);
+	}
+}
+
 void doctor_look(struct look *l, const struct watched *a)
 {
 	const struct ringtap_snapshot *f = a->now;
 	unsigned burst = doctor_burst(a);
 
-	if (f->pool_count > l->pool_count) {
-		struct pool_look *more = realloc(l->pools, f->pool_count * sizeof(*more));
-
-		if (!more)
-			return;
-		memset(more + l->pool_count, 0, (f->pool_count - l->pool_count) * sizeof(*more));
-		l->pools = more;
-		l->pool_count = f->pool_count;
-	}
+	if (!make_room(l, f->pool_count))
+		return;
 	for (uint32_t i = 0; i < f->pool_count; i++)
 		look_at(&l->pools[i], a, ringtap_snapshot_pool(f, i), burst);
+	doctor_look_at_use(l, f);
 }
 
 unsigned doctor_burst(const struct watched *a)
@@ -162,12 +183,64 @@ static enum doctor_end watch_addresses(struct watch *w)
 
 static bool examine(const struct watched *a, const struct look *l, struct examination *e)
 {
-	*e = (struct examination){.app = a, .pools = l->pools, .pool_count = l->pool_count};
+	*e = (struct examination){
+		.app = a, .pools = l->pools, .pool_count = l->pool_count, .packets = l->packets};
 	if (!span_of(a, &e->span))
 		return false;
 	if (e->pool_count > e->span.to->pool_count)
 		e->pool_count = e->span.to->pool_count;
 	return true;
+}
+
+/* Where a pool's use grows. The interval that is judged is over: following packets costs the
+ * application time. */
+static bool begin_packets(const struct watched *a, struct look *l)
+{
+	char pool[RINGTAP_NAME_LEN];
+	struct examination e;
+	uint32_t i;
+
+	if (a->ended || !examine(a, l, &e))
+		return false;
+	i = doctor_growing(&e);
+	if (i == RINGTAP_NO_INDEX)
+		return false;
+	memcpy(pool, ringtap_snapshot_pool(e.span.to, i)->name, sizeof(pool));
+	l->packets = doctor_packets_begin(a->name, pool);
+	return l->packets;
+}
+
+static void step_packets(const struct watched *a, struct look *l)
+{
+	struct ringtap_snapshot *f = NULL;
+
+	if (!l->packets)
+		return;
+	doctor_packets_step(l->packets);
+	if (!ringtap_monitor_read(a->mon, &f))
+		doctor_look_at_use(l, f);
+	ringtap_snapshot_free(f);
+}
+
+/* The use of pools is read on meanwhile: what no longer grows then is no fault. */
+static enum doctor_end watch_packets(struct watch *w, struct look *looks)
+{
+	bool any = false;
+	uint64_t end;
+
+	for (size_t i = 0; i < w->count; i++)
+		any |= begin_packets(w->list[i], &looks[i]);
+	end = now_ns(CLOCK_MONOTONIC) + DOCTOR_PACKETS_NS;
+	while (any && now_ns(CLOCK_MONOTONIC) < end) {
+		if (stop_wait(LOOK_NS))
+			return DOCTOR_CUT;
+		for (size_t i = 0; i < w->count; i++)
+			step_packets(w->list[i], &looks[i]);
+	}
+	for (size_t i = 0; i < w->count; i++)
+		if (looks[i].packets)
+			doctor_packets_end(looks[i].packets);
+	return DOCTOR_WHOLE;
 }
 
 static void judge(const struct watched *a, const struct look *l,
@@ -191,7 +264,7 @@ static void judge(const struct watched *a, const struct look *l,
 	free(d);
 }
 
-enum doctor_end doctor_watch(struct watch *w, uint64_t duration_ns,
+enum doctor_end doctor_watch(struct watch *w, uint64_t duration_ns, bool packets,
 	void (*take)(void *ctx, const struct examination *e, const struct diagnosis *d), void *ctx)
 {
 	struct look *looks = calloc(w->count + 1, sizeof(*looks));
@@ -200,12 +273,16 @@ enum doctor_end doctor_watch(struct watch *w, uint64_t duration_ns,
 	if (!looks)
 		return DOCTOR_FAILED;
 	end = watch_polling(w, looks, duration_ns);
+	if (end == DOCTOR_WHOLE && packets)
+		end = watch_packets(w, looks);
 	if (end == DOCTOR_WHOLE)
 		end = watch_addresses(w);
 	for (size_t i = 0; end != DOCTOR_TOO_SHORT && i < w->count; i++)
 		judge(w->list[i], &looks[i], take, ctx);
-	for (size_t i = 0; i < w->count; i++)
+	for (size_t i = 0; i < w->count; i++) {
+		doctor_packets_free(looks[i].packets);
 		free(looks[i].pools);
+	}
 	free(looks);
 	return end;
 }

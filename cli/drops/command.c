@@ -22,12 +22,7 @@ static const struct option_def options[] = {
 	{TO(view.s.snaplen), OPTION_SIZE, 's', "snapshot-length", "BYTES", NULL, 64, SAMPLE_BYTES,
 		"Keep BYTES of each packet, rounded up to 64 (default: 128)"},
 	FATES_OPTION_BUFFER,
-	{.kind = OPTION_HEADING, .help = "When to stop"},
-	FATES_OPTION_INTERVAL,
-	FATES_OPTION_COUNT,
-	FATES_OPTION_DURATION,
-	FATES_OPTION_ONCE,
-	{.kind = OPTION_HEADING, .help = "Output"},
+	FATES_OPTIONS_WHEN,
 	{TO(path), OPTION_FILE, 'w', NULL, "FILE", NULL, 0, 0,
 		"Write the packets to this pcapng file: with the time of their reception, and "
 		"their age in a comment"},
@@ -70,7 +65,7 @@ static void take(void *ctx, const struct ringtap_packet *p)
 	add(d, &s, false);
 }
 
-/* What no hook has noticed, as nothing was received into these mbufs since. */
+/* No packet was received into these mbufs since: no hook has noticed it. */
 static int take_free(struct drops *d)
 {
 	struct fates_session *s = &d->view.s;
@@ -79,13 +74,7 @@ static int take_free(struct drops *d)
 	int ret = ringtap_open_packets_create(&it, s->cap, 0);
 
 	while (!ret && (p = ringtap_open_packets_next(it))) {
-		const struct sample one = {.data = p->data,
-			.caplen = p->caplen,
-			.length = p->length,
-			.interface = p->interface,
-			.queue = p->queue,
-			.ns = p->ns,
-			.age_ns = s->fates->taken_ns > p->ns ? s->fates->taken_ns - p->ns : 0};
+		const struct sample one = sample_of_open(p, s->fates->taken_ns);
 
 		if (p->free && fates_includes(s, p->interface))
 			add(d, &one, true);

@@ -37,7 +37,6 @@ static json_t *ports(const struct drops *d)
 static json_t *queues(const struct drops *d)
 {
 	const struct fates_session *s = &d->view.s;
-	char name[RINGTAP_NAME_LEN];
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < s->fates->queue_count; i++) {
@@ -46,10 +45,7 @@ static json_t *queues(const struct drops *d)
 
 		if (!fates_includes(s, q->interface))
 			continue;
-		j = json_object();
-		put(j, "port", json_text(fates_port(s, q->interface, name)));
-		put(j, "queue", json_count(q->queue));
-		put(j, "received", json_count(q->received));
+		j = fates_queue_json(s, q);
 		put(j, "offered", json_count(q->offered));
 		put(j, "not_offered", json_count(q->not_offered + q->free));
 		put(j, "in_pools", json_count(q->free));
@@ -85,6 +81,7 @@ json_t *drops_json(void *ctx)
 			: json_text(fates_port(&d->view.s, fates_upper_port(&d->view.s), name)));
 	put(j, "sent_unseen", json_count(fates_sent_unseen(&d->view.s)));
 	put(j, "queues_refused", json_count(fates_queues_refused(&d->view.s)));
+	put(j, "pools_beyond", json_count(d->view.s.fates->pools_beyond));
 	put(j, "filter", json_text(d->expression));
 	put(j, "ports", ports(d));
 	put(j, "queues", queues(d));

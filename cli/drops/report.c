@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
-#include <string.h>
 
 #include "base/util.h"
-#include "cli/explain/sheet.h"
 #include "drops.h"
 
 struct driver_counts drops_driver(const struct drops *d, uint32_t interface)
@@ -47,10 +45,7 @@ static int print_ports(const struct drops *d, FILE *f)
 		put_known(&t, 3, c.offered);
 		put_known(&t, 4, c.unsent);
 	}
-	if (!ret)
-		sheet_print(&t, f);
-	sheet_free(&t);
-	return ret;
+	return sheet_end(&t, ret, f);
 }
 
 static int print_queues(const struct drops *d, FILE *f)
@@ -79,10 +74,7 @@ static int print_queues(const struct drops *d, FILE *f)
 		sheet_put_count(&t, 5, q->open);
 		sheet_put_count(&t, 6, q->unknown);
 	}
-	if (!ret)
-		sheet_print(&t, f);
-	sheet_free(&t);
-	return ret;
+	return sheet_end(&t, ret, f);
 }
 
 static void print_sum(const struct drops *d, const struct drops_sum *sum, FILE *f)
@@ -98,51 +90,42 @@ static void print_sum(const struct drops *d, const struct drops_sum *sum, FILE *
 		format_count(unknown, sum->unknown), d->final ? "" : " so far");
 }
 
+/* A sentence with a count in it; none where that is 0. */
+static void note(FILE *f, uint64_t n, const char *before, const char *after)
+{
+	char text[FORMAT_LEN];
+
+	if (n)
+		text_wrapf(f, 0, "%s%s %s", before, format_count(text, n), after);
+}
+
 /* What the tables of packets do not have. */
 static void print_losses(const struct drops *d, FILE *f)
 {
-	uint64_t lost = fates_lost(&d->view.s);
-	char n[FORMAT_LEN];
-
-	if (lost)
-		text_wrapf(f, 0,
-			"%s packets that were not offered are only in the totals: the buffer was "
-			"full, or they could not be read (--buffer).",
-			format_count(n, lost));
-	lost = fates_sent_unseen(&d->view.s);
-	if (lost)
-		text_wrapf(f, 0,
-			"Up to %s of those not offered were: threads that the probe has no room for "
-			"sent so many.",
-			format_count(n, lost));
-	lost = fates_queues_refused(&d->view.s);
-	if (lost)
-		text_wrapf(f, 0,
-			"%s queues are not captured, there are too many: what is sent there is "
-			"shown as not offered.",
-			format_count(n, lost));
-	if (d->kinds.no_room)
-		text_wrapf(f, 0, "%s packets are of further protocols.",
-			format_count(n, d->kinds.no_room));
+	note(f, fates_lost(&d->view.s), "",
+		"packets that were not offered are only in the totals: the buffer was full, or "
+		"they could not be read (--buffer).");
+	note(f, fates_sent_unseen(&d->view.s), "Threads without a slot sent ",
+		"packets: as many of those not offered, at most, were offered.");
+	note(f, fates_queues_refused(&d->view.s), "",
+		"queues are not captured, there are too many: what is sent there is shown as not "
+		"offered.");
+	note(f, d->kinds.no_room, "", "packets are of further protocols.");
 }
 
 static void print_notes(const struct drops *d, const struct drops_sum *sum, FILE *f)
 {
-	char n[FORMAT_LEN], name[RINGTAP_NAME_LEN];
+	char name[RINGTAP_NAME_LEN];
 
 	fates_port(&d->view.s, fates_upper_port(&d->view.s), name);
 	fputc('\n', f);
 	print_losses(d, f);
-	if (sum->inferred)
-		text_wrapf(f, 0,
-			"%s of the unknown ones were likely offered: the application has reset "
-			"the flags of their mbufs.",
-			format_count(n, sum->inferred));
-	if (d->view.s.fates->rest_offered)
-		text_wrapf(f, 0,
-			"Up to %s of those not offered may have been, without their first segment or "
-			"as copies: so many packets were sent with the id of another mbuf.",
-			format_count(n, d->view.s.fates->rest_offered));
+	note(f, sum->inferred, "",
+		"of the unknown ones were likely offered: the application has reset the flags of "
+		"their mbufs.");
+	note(f, d->view.s.fates->rest_offered, "Up to ",
+		"of those not offered may have been, without their first segment or as copies: so "
+		"many packets were sent with the id of another mbuf.");
 	fates_print_pools_unread(&d->view.s, f);
 	if (fates_upper_port(&d->view.s) != RINGTAP_NO_INDEX)
 		text_wrapf(f, 0, "%s receives from other ports: its packets count at those.", name);

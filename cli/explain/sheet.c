@@ -146,6 +146,14 @@ void sheet_print(const struct sheet *s, FILE *f)
 		fprintf(f, "  and %s more\n", format_count(n, s->more));
 }
 
+int sheet_end(struct sheet *s, int ret, FILE *f)
+{
+	if (!ret)
+		sheet_print(s, f);
+	sheet_free(s);
+	return ret;
+}
+
 /* ---- page ---- */
 
 static void html_cell(

@@ -30,6 +30,8 @@ void sheet_free(struct sheet *s);
 
 /* In TEXT_WIDTH columns. Nothing without rows. */
 void sheet_print(const struct sheet *s, FILE *f);
+/* Prints it if ret, of the rows, is 0, and frees it. Returns ret. */
+int sheet_end(struct sheet *s, int ret, FILE *f);
 /* What text_width columns do not matter for. */
 void sheet_html(const struct sheet *s, FILE *f);
 

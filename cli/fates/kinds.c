@@ -143,3 +143,14 @@ char *sample_text(const struct sample *p, char buf[SAMPLE_TEXT])
 		snprintf(buf + len, SAMPLE_TEXT - len, ", VLAN %u", h.tci[0] & 4095);
 	return buf;
 }
+
+struct sample sample_of_open(const struct ringtap_open_packet *p, uint64_t now_ns)
+{
+	return (struct sample){.data = p->data,
+		.caplen = p->caplen,
+		.length = p->length,
+		.interface = p->interface,
+		.queue = p->queue,
+		.ns = p->ns,
+		.age_ns = now_ns > p->ns ? now_ns - p->ns : 0};
+}

@@ -11,10 +11,11 @@
 #include "cli/explain/keyed.h"
 #include "cli/explain/sizes.h"
 #include "cli/flight/flows.h"
+#include "ringtap/fates.h"
 
 #define SAMPLE_BYTES 256
 
-/* A packet whose fate is known, or that is open. */
+/* An open packet, or one with a known fate. */
 struct sample {
 	const uint8_t *data; /* caplen bytes */
 	uint32_t caplen, length;
@@ -55,6 +56,9 @@ void kinds_unmark(struct kinds *k);
 unsigned kinds_top(const struct kinds *k, const struct kind **out, unsigned max);
 /* Forgets all packets. 0 or -ENOMEM. */
 int kinds_clear(struct kinds *k);
+
+/* An open packet, at a time (ns since the epoch); its data are those of p. */
+struct sample sample_of_open(const struct ringtap_open_packet *p, uint64_t now_ns);
 
 /* A packet in one line: "10.0.0.1:53 > 10.0.0.2:4711 UDP, 98 bytes, TTL 64, VLAN 5". buf is
  * returned. */

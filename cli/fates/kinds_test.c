@@ -182,6 +182,30 @@ static void test_verdict_needs_several_readings_without_a_decrease(void **state)
 	}
 }
 
+static void test_pools_that_cannot_be_read_are_said(void **state)
+{
+	struct ringtap_fate_pool pools[] = {{.name = "ring", .walked = true}, {.name = "odd"}};
+	struct ringtap_fates fates = {.pool_count = 2, .pools = {pools, sizeof(pools[0])}};
+	const struct fates_session s = {.fates = &fates};
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	assert_non_null(f);
+	fates_print_pools_unread(&s, f);
+	fflush(f);
+	assert_non_null(strstr(text, "freed: odd."));
+	assert_null(strstr(text, "more"));
+	rewind(f);
+	pools[1].walked = true;
+	fates.pools_beyond = 3;
+	fates_print_pools_unread(&s, f);
+	fclose(f);
+	assert_string_equal(
+		text, "There are 3 pools more, too many: their free mbufs cannot be found.\n");
+	free(text);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -196,6 +220,7 @@ int main(void)
 		TEST(test_classes_of_ages_end_below_their_limit),
 		TEST(test_growth_needs_two_readings),
 		TEST(test_verdict_needs_several_readings_without_a_decrease),
+		TEST(test_pools_that_cannot_be_read_are_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,7 +59,8 @@ bool fates_span(const struct fates_session *s, struct span *out);
 uint64_t fates_descriptors(const struct fates_session *s);
 /* Packets that were not offered and are not in the capture: it was full, or could not have them. */
 uint64_t fates_lost(const struct fates_session *s);
-/* Packets that threads sent whose hook could not count them: shown as not offered. */
+/* Packets that threads without a slot sent: their hooks cannot note it, and they are shown as not
+ * offered. */
 uint64_t fates_sent_unseen(const struct fates_session *s);
 /* A port that receives what other ports have received already (bonding, failsafe): it counts at
  * those. RINGTAP_NO_INDEX: there is none. */

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-#include <string.h>
-
 #include "base/json.h"
 #include "base/util.h"
-#include "cli/explain/sheet.h"
 #include "cli/monitor/plot.h"
 #include "tables.h"
 
@@ -27,6 +23,18 @@ char *time_text(char buf[32], double ns)
 	return buf;
 }
 
+int fates_row(struct sheet *t, const char *name, uint64_t packets, uint64_t whole)
+{
+	int ret = sheet_row(t);
+
+	if (ret)
+		return ret;
+	sheet_put(t, 0, "%s", name);
+	sheet_put_count(t, 1, packets);
+	sheet_put(t, 2, "%.1f", percent(packets, whole));
+	return 0;
+}
+
 /* "10.0.0.1:53 > 10.0.0.2:4711 UDP, 98 bytes, TTL 64, at p0 queue 3, 1.2 ms" */
 static void put_example(
 	struct sheet *t, unsigned column, const struct sample *p, const struct fates_session *s)
@@ -42,12 +50,27 @@ static double rate(uint64_t packets, uint64_t marked, double seconds)
 	return seconds > 0 ? (double)(packets - marked) / seconds : 0;
 }
 
+static int put_kind(struct sheet *t, const struct kind *kind, const struct kinds *k,
+	const struct fates_session *s, double seconds)
+{
+	char text[FORMAT_LEN];
+	int ret = fates_row(t, kind->name, kind->packets, k->packets);
+
+	if (ret)
+		return ret;
+	if (seconds > 0)
+		sheet_put(t, 3, "%s", format_si(text, rate(kind->packets, kind->marked, seconds)));
+	else
+		sheet_put_ns(t, 3, (double)kind->oldest_ns);
+	put_example(t, 4, &kind->example, s);
+	return 0;
+}
+
 static int print_protocols(const struct kinds *k, const struct fates_session *s, const char *title,
 	double seconds, FILE *f)
 {
 	const struct kind *top[KINDS_SHOWN];
 	unsigned n = kinds_top(k, top, KINDS_SHOWN);
-	char text[FORMAT_LEN];
 	struct sheet t = {.title = title,
 		.heads = {"protocol", "packets", "%", seconds > 0 ? "a second" : "oldest",
 			"example, where and how old"},
@@ -56,24 +79,9 @@ static int print_protocols(const struct kinds *k, const struct fates_session *s,
 		.more = k->protocols.count - n};
 	int ret = 0;
 
-	for (unsigned i = 0; i < n && !ret; i++) {
-		ret = sheet_row(&t);
-		if (ret)
-			break;
-		sheet_put(&t, 0, "%s", top[i]->name);
-		sheet_put_count(&t, 1, top[i]->packets);
-		sheet_put(&t, 2, "%.1f", percent(top[i]->packets, k->packets));
-		if (seconds > 0)
-			sheet_put(&t, 3, "%s",
-				format_si(text, rate(top[i]->packets, top[i]->marked, seconds)));
-		else
-			sheet_put_ns(&t, 3, (double)top[i]->oldest_ns);
-		put_example(&t, 4, &top[i]->example, s);
-	}
-	if (!ret)
-		sheet_print(&t, f);
-	sheet_free(&t);
-	return ret;
+	for (unsigned i = 0; i < n && !ret; i++)
+		ret = put_kind(&t, top[i], k, s, seconds);
+	return sheet_end(&t, ret, f);
 }
 
 static int print_flows(const struct kinds *k, FILE *f)
@@ -89,18 +97,9 @@ static int print_flows(const struct kinds *k, FILE *f)
 
 	if (flows_error(k->flows))
 		t.title = "By flow, the largest: small ones were forgotten";
-	for (size_t i = 0; i < n && !ret; i++) {
-		ret = sheet_row(&t);
-		if (ret)
-			break;
-		sheet_put(&t, 0, "%s", flow_text(text, &top[i]->key));
-		sheet_put_count(&t, 1, top[i]->packets[0]);
-		sheet_put(&t, 2, "%.1f", percent(top[i]->packets[0], k->packets));
-	}
-	if (!ret)
-		sheet_print(&t, f);
-	sheet_free(&t);
-	return ret;
+	for (size_t i = 0; i < n && !ret; i++)
+		ret = fates_row(&t, flow_text(text, &top[i]->key), top[i]->packets[0], k->packets);
+	return sheet_end(&t, ret, f);
 }
 
 static int print_sizes(const struct kinds *k, FILE *f)
@@ -108,20 +107,10 @@ static int print_sizes(const struct kinds *k, FILE *f)
 	struct sheet t = {.title = "By size", .heads = {"bytes", "packets", "%"}, .columns = 3};
 	int ret = 0;
 
-	for (unsigned i = 0; i < SIZES && !ret; i++) {
-		if (!k->sizes[i])
-			continue;
-		ret = sheet_row(&t);
-		if (ret)
-			break;
-		sheet_put(&t, 0, "%s", size_names[i]);
-		sheet_put_count(&t, 1, k->sizes[i]);
-		sheet_put(&t, 2, "%.1f", percent(k->sizes[i], k->packets));
-	}
-	if (!ret)
-		sheet_print(&t, f);
-	sheet_free(&t);
-	return ret;
+	for (unsigned i = 0; i < SIZES && !ret; i++)
+		if (k->sizes[i])
+			ret = fates_row(&t, size_names[i], k->sizes[i], k->packets);
+	return sheet_end(&t, ret, f);
 }
 
 int kinds_print(const struct kinds *k, const struct fates_session *s, const char *title,
@@ -146,9 +135,13 @@ void fates_print_pools_unread(const struct fates_session *s, FILE *f)
 	}
 	if (*names)
 		text_wrapf(f, 0,
-			"Pools whose free mbufs cannot be found, so that packets of them may be "
-			"open although they were freed: %s.",
+			"The free mbufs of some pools cannot be found, so that packets of them may "
+			"be open although they were freed: %s.",
 			names);
+	if (s->fates->pools_beyond)
+		text_wrapf(f, 0,
+			"There are %u pools more, too many: their free mbufs cannot be found.",
+			s->fates->pools_beyond);
 }
 
 /* ---- JSON ---- */
@@ -235,6 +228,17 @@ void kinds_json(json_t *j, const struct kinds *k, const struct fates_session *s,
 	put(j, "flows_counted", json_count(flows_count(k->flows)));
 	put(j, "flow_error_packets", json_count(flows_error(k->flows)));
 	put(j, "sizes", sizes_json(k));
+}
+
+json_t *fates_queue_json(const struct fates_session *s, const struct ringtap_fate_queue *q)
+{
+	char port[RINGTAP_NAME_LEN];
+	json_t *j = json_object();
+
+	put(j, "port", json_text(fates_port(s, q->interface, port)));
+	put(j, "queue", json_count(q->queue));
+	put(j, "received", json_count(q->received));
+	return j;
 }
 
 void fates_json(json_t *j, const struct fates_view *v)

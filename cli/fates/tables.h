@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "cli/explain/sheet.h"
 #include "kinds.h"
 #include "view.h"
 
@@ -19,9 +20,13 @@ int kinds_print(const struct kinds *k, const struct fates_session *s, const char
 void kinds_json(json_t *j, const struct kinds *k, const struct fates_session *s, double seconds);
 /* Sets what a document of both begins with. */
 void fates_json(json_t *j, const struct fates_view *v);
+/* Port, queue, received packets: a new object, to which the caller adds. */
+json_t *fates_queue_json(const struct fates_session *s, const struct ringtap_fate_queue *q);
+/* Appends a row: name, packets, and their share in percent. 0 or -ENOMEM. */
+int fates_row(struct sheet *t, const char *name, uint64_t packets, uint64_t whole);
 /* "12.3 ms". Returns buf. */
 char *time_text(char buf[32], double ns);
-/* Names pools whose free mbufs cannot be found. */
+/* Names pools with free mbufs that cannot be found, and says how many more there are. */
 void fates_print_pools_unread(const struct fates_session *s, FILE *f);
 
 static inline double percent(uint64_t part, uint64_t whole)

@@ -41,16 +41,10 @@ int fates_operand(void *ctx, const char *text)
 static int print_json(struct fates_view *v, bool line)
 {
 	json_t *j = v->document(v->ctx);
-	int ret = 0;
 
 	if (!j)
 		return -ENOMEM;
-	if (!line)
-		return json_print(j, stdout);
-	if (json_dumpf(j, stdout, JSON_COMPACT) || putchar('\n') == EOF || fflush(stdout))
-		ret = -errno;
-	json_decref(j);
-	return ret;
+	return line ? json_print_line(j, stdout) : json_print(j, stdout);
 }
 
 /* A reading, shown where that is not left to the end. 0 or -errno. */

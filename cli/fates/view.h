@@ -30,7 +30,7 @@ struct fates_view {
 	double seconds; /* of the current interval */
 };
 
-/* Rows for the option table of a command whose context begins with its view, and set() of them. */
+/* Rows for the option table of a command, and set() of them; its context begins with the view. */
 enum { FATES_INTERVAL = 1, FATES_DURATION, FATES_OWN };
 #define FATES_TO(field) OPTION_TO(struct fates_view, field)
 #define FATES_OPTION_INTERVAL                                                                \
@@ -69,6 +69,12 @@ enum { FATES_INTERVAL = 1, FATES_DURATION, FATES_OWN };
 			"(default 64M)"                                                 \
 	}
 #define FATES_OPTION_ATTACH ATTACH_OPTION(struct fates_view, s.app.attach)
+#define FATES_OPTIONS_WHEN                                                       \
+	{.kind = OPTION_HEADING, .help = "When to stop"}, FATES_OPTION_INTERVAL, \
+		FATES_OPTION_COUNT, FATES_OPTION_DURATION, FATES_OPTION_ONCE,    \
+	{                                                                        \
+		.kind = OPTION_HEADING, .help = "Output"                         \
+	}
 int fates_set(void *view, int id, const struct option_value *v);
 int fates_operand(void *view, const char *text);
 

@@ -7,7 +7,8 @@
 #include "base/util.h"
 #include "flight.h"
 
-#define DOCTOR_SPAN 5 /* seconds that it judges */
+#define DOCTOR_SPAN 5  /* seconds that it judges */
+#define GROWTH_SPAN 60 /* and of the use of pools, which grows slowly */
 
 static struct ringtap_snapshot *newest(const struct flight *f)
 {
@@ -45,6 +46,8 @@ struct diagnosis *history_judge(
 	struct watched *app = (struct watched *)&f->app;
 	struct look look = {0};
 
+	for (unsigned i = last > GROWTH_SPAN ? last - GROWTH_SPAN : 0; i <= first; i++)
+		doctor_look_at_use(&look, f->history[i]);
 	app->mark = f->history[first];
 	app->tsc_hz = f->tsc_hz;
 	for (unsigned i = first + 1; i <= last; i++) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ringtap flight top: what recorders keep, their conditions and their last incidents. */
-#include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <math.h>
@@ -221,9 +220,7 @@ static int show(const struct live *v, json_t *answers)
 	} else if (!v->interval_ns) {
 		ret = json_print(answers, stdout);
 	} else {
-		if (json_dumpf(answers, stdout, JSON_COMPACT) || putchar('\n') == EOF)
-			ret = -EIO;
-		json_decref(answers);
+		ret = json_print_line(answers, stdout);
 	}
 	return output_end("flight top", ret);
 }

@@ -14,32 +14,44 @@ extern const char *const age_names[AGES];
 
 #define PLACES_MAX 1024
 
-/* Older packets of one pool that were received by one queue. */
-struct held_group {
-	uint32_t pool, queue; /* indices as below */
-	uint64_t older, before;
-};
-
 /* Where packets were received, or the pool they are of. */
 struct held_count {
 	uint64_t open, older; /* packets; older than the bound */
 	uint64_t before;      /* older, in the reading before */
 };
 
+/* Packets of one pool that were received by one queue. */
+struct held_group {
+	uint32_t pool, queue; /* indices as below */
+	struct held_count count;
+};
+
 struct held {
 	struct fates_view view; /* first, for fates_set() */
 	uint64_t older_ns;
+	const char *pool;   /* only its packets count; NULL: those of all */
 	struct kinds kinds; /* of the older ones */
 	uint64_t ages[AGES];
 	struct held_count all;
 	struct held_count queues[PLACES_MAX]; /* by index in the session's fates */
 	struct held_count pools[PLACES_MAX];  /* likewise; the last one: not known */
 	struct keyed groups;                  /* struct held_group */
+	uint64_t unplaced;                    /* packets of further groups */
 	uint64_t oldest_ns;
 	unsigned grown; /* readings in which older packets became more, since one had fewer */
 	uint64_t read_ns, before_ns; /* CLOCK_MONOTONIC of the readings; 0: none yet */
 };
 
+/* ---- reading.c */
+
+/* Zeroed but for what a session needs, and a bound of a second; command: for messages. The caller
+ * frees it with held_free(), which also ends the session. NULL: out of memory. */
+struct held *held_new(const char *command);
+void held_free(struct held *h);
+/* Reads the open packets, after fates_read(). 0, or -errno after printing why. */
+int held_read(struct held *h);
+/* The name of a pool by its index; NULL: not known. */
+const char *held_pool(const struct held *h, uint32_t pool);
 /* Class of an age. */
 unsigned age_class(uint64_t ns);
 /* How much a count of older packets grew a second; NAN: there is one reading only. */

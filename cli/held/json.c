@@ -36,7 +36,6 @@ static json_t *ages(const struct held *h)
 static json_t *queues(const struct held *h)
 {
 	const struct fates_session *s = &h->view.s;
-	char name[RINGTAP_NAME_LEN];
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < s->fates->queue_count && i < PLACES_MAX - 1; i++) {
@@ -45,10 +44,7 @@ static json_t *queues(const struct held *h)
 
 		if (!fates_includes(s, q->interface))
 			continue;
-		j = json_object();
-		put(j, "port", json_text(fates_port(s, q->interface, name)));
-		put(j, "queue", json_count(q->queue));
-		put(j, "received", json_count(q->received));
+		j = fates_queue_json(s, q);
 		put_counts(j, h, &h->queues[i]);
 		json_array_append_new(list, j);
 	}
@@ -74,6 +70,32 @@ static json_t *pools(const struct held *h)
 	return list;
 }
 
+/* Pools by queues. */
+static json_t *places(const struct held *h)
+{
+	const struct fates_session *s = &h->view.s;
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < h->groups.count; i++) {
+		const struct held_group *g = h->groups.things[i];
+		const struct ringtap_fate_queue *q =
+			g->queue < s->fates->queue_count ? ringtap_fates_queue(s->fates, g->queue)
+							 : NULL;
+		char port[RINGTAP_NAME_LEN];
+		json_t *j;
+
+		if (!g->count.open && !g->count.before)
+			continue;
+		j = json_object();
+		put(j, "pool", json_text(held_pool(h, g->pool)));
+		put(j, "port", q ? json_text(fates_port(s, q->interface, port)) : json_null());
+		put(j, "queue", q ? json_count(q->queue) : json_null());
+		put_counts(j, h, &g->count);
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
 json_t *held_json(void *ctx)
 {
 	const struct held *h = ctx;
@@ -90,6 +112,9 @@ json_t *held_json(void *ctx)
 	put(j, "ages", ages(h));
 	put(j, "queues", queues(h));
 	put(j, "pools", pools(h));
+	put(j, "places", places(h));
+	put(j, "unplaced", json_count(h->unplaced));
+	put(j, "pools_beyond", json_count(h->view.s.fates->pools_beyond));
 	kinds_json(packets, &h->kinds, &h->view.s, 0);
 	put(j, "older_packets", packets);
 	return j;

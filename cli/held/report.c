@@ -1,69 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/util.h"
-#include "cli/explain/sheet.h"
 #include "held.h"
-
-const uint64_t age_limits[AGES] = {100000, 1000000, 10000000, 100000000, NS_PER_S, 10 * NS_PER_S,
-	60 * NS_PER_S, 600 * NS_PER_S, UINT64_MAX};
-const char *const age_names[AGES] = {"below 100 us", "100 us to 1 ms", "1 to 10 ms", "10 to 100 ms",
-	"100 ms to 1 s", "1 to 10 s", "10 to 60 s", "1 to 10 min", "10 min or more"};
-
-unsigned age_class(uint64_t ns)
-{
-	unsigned i = 0;
-
-	while (i < AGES - 1 && ns >= age_limits[i])
-		i++;
-	return i;
-}
-
-static double growth_of(const struct held *h, uint64_t now, uint64_t before)
-{
-	if (!h->before_ns)
-		return NAN;
-	return ((double)now - (double)before) * NS_PER_S / (double)(h->read_ns - h->before_ns);
-}
-
-double held_growth(const struct held *h, const struct held_count *c)
-{
-	return growth_of(h, c->older, c->before);
-}
-
-const struct held_group *held_largest(const struct held *h)
-{
-	const struct held_group *most = NULL;
-
-	for (uint32_t i = 0; i < h->groups.count; i++) {
-		const struct held_group *g = h->groups.things[i];
-
-		if (g->older && (!most || g->older > most->older))
-			most = g;
-	}
-	return most;
-}
-
-void held_note_growth(struct held *h)
-{
-	if (!h->before_ns || h->all.older < h->all.before)
-		h->grown = 0;
-	else
-		h->grown += h->all.older > h->all.before;
-}
-
-bool held_grows(const struct held *h)
-{
-	return h->grown >= HELD_READINGS && h->all.older > fates_descriptors(&h->view.s);
-}
-
-uint64_t held_in_descriptors(const struct held *h)
-{
-	uint64_t most = fates_descriptors(&h->view.s);
-
-	return most < h->all.older ? most : h->all.older;
-}
 
 static void put_growth(
 	struct sheet *t, unsigned column, const struct held *h, const struct held_count *c)
@@ -82,20 +23,10 @@ static int print_ages(const struct held *h, FILE *f)
 		.title = "Open packets, by age", .heads = {"age", "packets", "%"}, .columns = 3};
 	int ret = 0;
 
-	for (unsigned i = 0; i < AGES && !ret; i++) {
-		if (!h->ages[i])
-			continue;
-		ret = sheet_row(&t);
-		if (ret)
-			break;
-		sheet_put(&t, 0, "%s", age_names[i]);
-		sheet_put_count(&t, 1, h->ages[i]);
-		sheet_put(&t, 2, "%.1f", percent(h->ages[i], h->all.open));
-	}
-	if (!ret)
-		sheet_print(&t, f);
-	sheet_free(&t);
-	return ret;
+	for (unsigned i = 0; i < AGES && !ret; i++)
+		if (h->ages[i])
+			ret = fates_row(&t, age_names[i], h->ages[i], h->all.open);
+	return sheet_end(&t, ret, f);
 }
 
 static int put_place(
@@ -112,50 +43,111 @@ static int put_place(
 	return 0;
 }
 
-static int print_queues(const struct held *h, FILE *f)
+#define PLACE_TEXT   (RINGTAP_NAME_LEN + 32)
+#define GROUPS_SHOWN 20
+
+static void queue_text(const struct fates_session *s, uint32_t i, char buf[PLACE_TEXT])
 {
-	const struct fates_session *s = &h->view.s;
-	char port[RINGTAP_NAME_LEN], name[RINGTAP_NAME_LEN + 16];
-	struct sheet t = {.title = "By receiving port and queue",
-		.heads = {"port, queue", "open", "older", "older, a second"},
-		.columns = 4};
-	int ret = 0;
+	const struct ringtap_fate_queue *q = ringtap_fates_queue(s->fates, i);
+	char port[RINGTAP_NAME_LEN];
 
-	for (uint32_t i = 0; i < s->fates->queue_count && i < PLACES_MAX - 1 && !ret; i++) {
-		const struct ringtap_fate_queue *q = ringtap_fates_queue(s->fates, i);
-
-		snprintf(name, sizeof(name), "%s, %u", fates_port(s, q->interface, port), q->queue);
-		ret = put_place(&t, h, name, &h->queues[i]);
+	if (i >= s->fates->queue_count) {
+		strcpy(buf, "others");
+		return;
 	}
-	if (!ret)
-		ret = put_place(&t, h, "others", &h->queues[PLACES_MAX - 1]);
-	if (!ret)
-		sheet_print(&t, f);
-	sheet_free(&t);
-	return ret;
+	snprintf(buf, PLACE_TEXT, "%s, %u", fates_port(s, q->interface, port), q->queue);
 }
 
-static int print_pools(const struct held *h, FILE *f)
+static void pool_text(const struct fates_session *s, uint32_t i, char buf[PLACE_TEXT])
 {
-	const struct fates_session *s = &h->view.s;
-	char name[RINGTAP_NAME_LEN + 32], n[FORMAT_LEN];
-	struct sheet t = {.title = "By mempool",
-		.heads = {"pool", "open", "older", "older, a second"},
+	const struct ringtap_fate_pool *p = ringtap_fates_pool(s->fates, i);
+	char n[FORMAT_LEN];
+
+	snprintf(buf, PLACE_TEXT, "%s, of %s mbufs", p->name, format_count(n, p->size));
+}
+
+struct places {
+	const char *title, *head;
+	const struct held_count *counts; /* PLACES_MAX */
+	uint32_t count;
+	void (*text)(const struct fates_session *s, uint32_t i, char buf[PLACE_TEXT]);
+	const char *rest; /* name of the last of counts */
+};
+
+static int print_places(const struct held *h, const struct places *p, FILE *f)
+{
+	struct sheet t = {.title = p->title,
+		.heads = {p->head, "open", "older", "older, a second"},
 		.columns = 4};
+	char name[PLACE_TEXT];
 	int ret = 0;
 
-	for (uint32_t i = 0; i < s->fates->pool_count && i < PLACES_MAX - 1 && !ret; i++) {
-		const struct ringtap_fate_pool *p = ringtap_fates_pool(s->fates, i);
-
-		snprintf(name, sizeof(name), "%s, of %s mbufs", p->name, format_count(n, p->size));
-		ret = put_place(&t, h, name, &h->pools[i]);
+	for (uint32_t i = 0; i < p->count && i < PLACES_MAX - 1 && !ret; i++) {
+		p->text(&h->view.s, i, name);
+		ret = put_place(&t, h, name, &p->counts[i]);
 	}
 	if (!ret)
-		ret = put_place(&t, h, "not known yet", &h->pools[PLACES_MAX - 1]);
-	if (!ret)
-		sheet_print(&t, f);
-	sheet_free(&t);
-	return ret;
+		ret = put_place(&t, h, p->rest, &p->counts[PLACES_MAX - 1]);
+	return sheet_end(&t, ret, f);
+}
+
+static int by_older(const void *a, const void *b)
+{
+	const struct held_group *x = *(const struct held_group *const *)a,
+				*y = *(const struct held_group *const *)b;
+
+	if (x->count.older != y->count.older)
+		return x->count.older < y->count.older ? 1 : -1;
+	return (x->count.open < y->count.open) - (x->count.open > y->count.open);
+}
+
+/* Pools that have packets now. */
+static unsigned pools_used(const struct held *h)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < PLACES_MAX; i++)
+		n += h->pools[i].open > 0;
+	return n;
+}
+
+/* Those with packets, now or in the reading before; most packets first. Returns their number. */
+static uint32_t sort_groups(const struct held *h, const struct held_group *list[KEYED_MAX])
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < h->groups.count; i++) {
+		const struct held_group *g = h->groups.things[i];
+
+		if (g->count.open || g->count.before)
+			list[n++] = g;
+	}
+	qsort(list, n, sizeof(*list), by_older);
+	return n;
+}
+
+/* Pools by queues. Of a single pool, the table of queues has them all. */
+static int print_groups(const struct held *h, FILE *f)
+{
+	const struct held_group *list[KEYED_MAX];
+	uint32_t n = sort_groups(h, list);
+	char queue[PLACE_TEXT], name[2 * PLACE_TEXT];
+	struct sheet t = {.title = "By mempool, receiving port and queue",
+		.heads = {"pool, port, queue", "open", "older", "older, a second"},
+		.columns = 4,
+		.more = n > GROUPS_SHOWN ? n - GROUPS_SHOWN : 0};
+	int ret = 0;
+
+	if (pools_used(h) < 2)
+		return 0;
+	for (uint32_t i = 0; i < n && i < GROUPS_SHOWN && !ret; i++) {
+		const char *pool = held_pool(h, list[i]->pool);
+
+		queue_text(&h->view.s, list[i]->queue, queue);
+		snprintf(name, sizeof(name), "%s, %s", pool ? pool : "not known yet", queue);
+		ret = put_place(&t, h, name, &list[i]->count);
+	}
+	return sheet_end(&t, ret, f);
 }
 
 static void print_sum(const struct held *h, FILE *f)
@@ -184,10 +176,9 @@ static void print_largest(const struct held *h, FILE *f)
 		return;
 	q = ringtap_fates_queue(s->fates, g->queue);
 	if (h->before_ns)
-		snprintf(growth, sizeof(growth), ", %+.0f a second",
-			growth_of(h, g->older, g->before));
+		snprintf(growth, sizeof(growth), ", %+.0f a second", held_growth(h, &g->count));
 	text_wrapf(f, 2, "%s of them are of %s and were received at %s queue %u%s",
-		format_count(n, g->older), ringtap_fates_pool(s->fates, g->pool)->name,
+		format_count(n, g->count.older), ringtap_fates_pool(s->fates, g->pool)->name,
 		fates_port(s, q->interface, port), q->queue, growth);
 }
 
@@ -217,6 +208,10 @@ static void print_notes(const struct held *h, FILE *f)
 int held_text(void *ctx, FILE *f)
 {
 	const struct held *h = ctx;
+	const struct places queues = {"By receiving port and queue", "port, queue", h->queues,
+		h->view.s.fates->queue_count, queue_text, "others"};
+	const struct places pools = {"By mempool", "pool", h->pools, h->view.s.fates->pool_count,
+		pool_text, "not known yet"};
 	char title[64], bound[32];
 	int ret;
 
@@ -225,9 +220,11 @@ int held_text(void *ctx, FILE *f)
 	print_largest(h, f);
 	ret = print_ages(h, f);
 	if (!ret)
-		ret = print_queues(h, f);
+		ret = print_places(h, &queues, f);
 	if (!ret)
-		ret = print_pools(h, f);
+		ret = print_places(h, &pools, f);
+	if (!ret)
+		ret = print_groups(h, f);
 	snprintf(title, sizeof(title), "Open for more than %s",
 		time_text(bound, (double)h->older_ns));
 	if (!ret)

@@ -64,14 +64,8 @@ static void print_view(const struct watch *w, const struct top_config *cfg)
 static int print_json(const struct watch *w, bool line)
 {
 	json_t *j = top_json(w);
-	int ret = 0;
 
-	if (!line)
-		return json_print(j, stdout);
-	if (json_dumpf(j, stdout, JSON_COMPACT) || putchar('\n') == EOF || fflush(stdout))
-		ret = -errno;
-	json_decref(j);
-	return ret;
+	return line ? json_print_line(j, stdout) : json_print(j, stdout);
 }
 
 /* Until a whole interval is over. False: a signal came. */

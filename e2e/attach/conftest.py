@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ringtap in a folder of its own, whose files a test may spoil."""
+"""ringtap in a folder of its own, with files that a test may spoil."""
 import shutil
 
 import pytest

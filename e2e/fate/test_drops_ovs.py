@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ringtap drops with Open vSwitch: what a rule drops is shown, and what the switch copies, is said."""
+"""ringtap drops with Open vSwitch: what a rule, a policer and a meter drop is shown, what a driver refuses is
+counted, and what the switch copies, is said."""
+import re
 import signal
+import sys
 
 import pytest
 
@@ -8,6 +11,15 @@ from harness.known import Measuring
 from harness.proc import check, run, until
 
 PINGS = 40
+RING = 1023  # packets in a ring of net_ring
+# Not more at once than fit the queue of the switch's port.
+SEND = """
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for n in range(int(sys.argv[1])):
+    s.sendto(bytes(50), ("10.99.0.2", 9))
+    time.sleep(0.0005)
+"""
 
 
 @pytest.fixture
@@ -56,6 +68,61 @@ def test_packets_dropped_by_a_rule(switch, closing, tmp_path):
         assert what["received"] == what["offered"] + what["not_offered"] + what["open"] + what["unknown"]
     shown = check(["tshark", "-r", path, "-Y", "icmp.type == 8", "-T", "fields", "-e", "frame.comment"]).splitlines()
     assert len(shown) == PINGS and all("not offered to any port" in line for line in shown)
+
+
+def replies(output):
+    return int(re.search(r"(\d+) received", output).group(1))
+
+
+def assert_requests(report, lost):
+    """So many echo requests were not offered, and there is an example."""
+    icmp = of_protocol(report, "IPv4 ICMP")
+    assert icmp["packets"] == lost > 0, report
+    assert icmp["example"]["packet"].startswith("10.99.0.1 > 10.99.0.2 ICMP, 98 bytes")
+    assert icmp["example"]["port"] == "p0" and report["lost"] == 0
+
+
+def test_packets_dropped_by_a_policer(switch, closing):
+    """1,250 bytes at once, as many a second: of 98 each."""
+    it, hosts = switch
+    it.vsctl("set", "Interface", "p0", "ingress_policing_rate=10", "ingress_policing_burst=10")
+    drops = closing(Measuring("drops", it, "--once", "--duration", "120", "--json", "--buffer", "16M", "-f", "icmp"))
+    came = replies(ping(hosts[0]))
+    report = drops.json(signal.SIGINT)
+    assert 0 < came < PINGS
+    assert_requests(report, PINGS - came)
+    until(lambda: it.statistic("p0", "ovs_rx_qos_drops") >= PINGS - came, what="the switch's own counter")
+
+
+def test_packets_dropped_by_a_meter(switch, closing):
+    it, hosts = switch
+    bridge = f"unix:{it.dir}/br0.mgmt"
+    check(["ovs-ofctl", "-O", "OpenFlow13", "add-meter", bridge, "meter=1,pktps,burst,band=type=drop,rate=1,burst_size=5"])
+    check(["ovs-ofctl", "-O", "OpenFlow13", "add-flow", bridge,
+           "priority=100,icmp,icmp_type=8,nw_dst=10.99.0.2,actions=meter:1,normal"])
+    until(lambda: "100% packet loss" in ping(hosts[0], count=1), what="the meter is in effect")
+    drops = closing(Measuring("drops", it, "--once", "--duration", "120", "--json", "--buffer", "16M", "-f", "icmp"))
+    came = replies(ping(hosts[0]))
+    report = drops.json(signal.SIGINT)
+    assert_requests(report, PINGS - came)
+
+
+def test_packets_that_a_full_queue_refuses(switch, closing):
+    """Nothing reads a ring: that the driver refuses what the switch offers is known in total only."""
+    it, hosts = switch
+    it.add_vdev("full", "net_ring0", 'other_config:pmd-rxq-affinity="0:0"')  # a CPU on which it does not poll
+    rule(it, "priority=100,ip,nw_dst=10.99.0.2,actions=output:full")
+    until(lambda: "100% packet loss" in ping(hosts[0], count=1), what="the rule is in effect")
+    drops = closing(Measuring("drops", it, "--once", "--duration", "120", "--json", "--buffer", "16M"))
+    hosts[0].check([sys.executable, "-c", SEND, str(RING + 300)])
+    report = drops.json(signal.SIGINT)
+    ports = {p["port"]: p for p in report["ports"]}
+    assert ports["full"]["tx_offered"] == RING + 300, report
+    assert 300 <= ports["full"]["tx_refused"] <= 301  # one may have come before
+    assert of_protocol(report, "IPv4 UDP")["packets"] == 0
+    assert report["offered"] >= RING + 300
+    until(lambda: it.statistic("full", "ovs_tx_failure_drops") == ports["full"]["tx_refused"],
+          what="the switch's own counter")
 
 
 def test_copies_for_an_internal_port_are_said(switch, closing):

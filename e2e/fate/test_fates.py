@@ -41,14 +41,9 @@ def test_fates_of_all_that_applications_do(play, checker, tmp_path):
     assert walks > 1
 
 
-def test_fates_of_packets_that_pass_through_another_process(play, checker, closing, tmp_path):
+def test_fates_of_packets_that_pass_through_another_process(deeds_and_visitor, checker, tmp_path):
     """What the other process frees was not offered."""
-    if dpdk.HugePages.free_mb() < 128:
-        pytest.skip("needs 128 MB of free huge pages")
-    app = play(program="rt_deeds", huge_dir="/dev/hugepages", memory_mb=128)
-    visitor = closing(Proc([BUILD / "e2e" / "rt_deeds", "--proc-type=secondary", "--file-prefix", app.prefix,
-                            "--no-pci", "--lcores", "5@0", "--huge-dir", "/dev/hugepages"]))
-    visitor.expect("^ready$", 60)
+    app = deeds_and_visitor()
     it = checker(app, 20_000)
     app.do(f"run 10000 seed=10 leave=1 log={tmp_path}/log")
     compared(it)

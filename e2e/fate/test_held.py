@@ -92,7 +92,31 @@ def test_text_names_pool_and_queue(app, closing):
     text = it.finish(signal.SIGINT)
     assert "\n7 received packets are open" in text and "net_ring_a, 1" in text
     assert re.search(r"7 of them are of \S+ and were received at net_ring_a queue 1", text), text
-    assert "By mempool" in text and "of 4,095 mbufs" in text
+    assert "By mempool" in text and "of 4,095 mbufs" in text and "pool, port, queue" not in text
+
+
+def test_pools_by_queues(app, closing):
+    """Small and large packets are of two pools."""
+    it = start(closing, app, "--older", "0.1", "-n", "0.1")
+    text = closing(Measuring("held", app, "--older", "0.1", "-n", "0.1", "--duration", "60"))
+    app.do("hold 1")
+    app.rx(0, 0, n=30)
+    app.rx(0, 1, n=7)
+    app.rx(0, 1, n=5, len=4000)
+
+    def places():
+        return {(p["pool"], p["port"], p["queue"]): p["older"] for p in newest(it).get("places", ())}
+
+    all_of_them = {("small", "net_ring_a", 0): 30, ("small", "net_ring_a", 1): 7, ("large", "net_ring_a", 1): 5}
+    until(lambda: places() == all_of_them, what="they are old")
+    report = last(it.finish(signal.SIGINT))
+    assert sum(p["open"] for p in report["places"]) == report["open"] == 42
+    assert report["unplaced"] == report["pools_beyond"] == 0
+    tables = text.finish(signal.SIGINT)
+    table = tables[tables.index("By mempool, receiving port and queue"):].splitlines()[2:5]
+    assert [line.split()[:5] for line in table] == [["small,", "net_ring_a,", "0", "30", "30"],
+                                                    ["small,", "net_ring_a,", "1", "7", "7"],
+                                                    ["large,", "net_ring_a,", "1", "5", "5"]]
 
 
 def test_wrong_options():

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Incidents against what is known one by one: packets of a burst of drops, buffers of a leak."""
 import json
+import time
 
 import pytest
 
 from harness.flight import assert_same_packets
+from harness.proc import until
 
 RX, TX = 1, 2  # in epb_flags
 BURST = 32
@@ -50,6 +52,25 @@ def test_a_burst_of_drops(fwd, keep, record):
     # None before it was noticed.
     noticed = sum(before["event_to_ns"] + 3e9 / 2 <= ns < incident["event_from_ns"] for ns in lost.values())
     assert noticed <= BURST
+
+
+def test_a_pool_with_a_use_that_grows(app, keep):
+    """100 buffers each second, as the recorder reads."""
+    assert app.one("leak small 1000") == 1000
+    kept = keep(app, "--on", "doctor: pool_grows", "--before", "10s", "--after", "1ms", *LONG)
+    begin, leaked = time.monotonic(), 0
+
+    def grown():
+        nonlocal leaked
+        n = int(100 * (time.monotonic() - begin)) - leaked
+        leaked += app.one(f"leak small {n}") if n >= 10 else 0
+        return kept.folders()
+
+    until(grown, what="an incident")
+    incident, = kept.incidents(1)
+    kept.finish()
+    assert incident["trigger"]["where"] == "pool_grows: small"
+    assert "the use of a mempool grows: small" in (incident.folder / "doctor.txt").read_text()
 
 
 def test_a_pool_that_leaks(app, keep):

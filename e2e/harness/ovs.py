@@ -80,11 +80,19 @@ class Ovs:
     def add_port(self, name, interface):
         """Returns the name of its ethdev, which is not the name of the port."""
         vdev = f"net_af_packet_of_{interface}"
+        self.add_vdev(name, f"{vdev},iface={interface}")
+        return vdev
+
+    def add_vdev(self, name, devargs, *settings):
+        """A port with these columns of its interface, besides."""
         self.vsctl("add-port", "br0", name, "--", "set", "Interface", name, "type=dpdk",
-                   f"options:dpdk-devargs={vdev},iface={interface}")
+                   f"options:dpdk-devargs={devargs}", *settings)
         error = self.vsctl("get", "Interface", name, "error").strip()
         assert error == "[]", f"port {name}: {error}"
-        return vdev
+
+    def statistic(self, name, key):
+        """A counter of a port, as the switch publishes them every few seconds."""
+        return int(self.vsctl("get", "Interface", name, f"statistics:{key}"))
 
     def del_port(self, name):
         """Removes the port from the bridge; OVS then removes its ethdev from DPDK."""

@@ -77,3 +77,16 @@ class Play:
     def close(self):
         self.proc.close()
         dpdk.remove_run_dir(self.prefix)
+
+
+class Visitor(Proc):
+    """A secondary process of an rt_deeds, on an lcore of its own: caches of pools are by lcore."""
+
+    def __init__(self, app):
+        super().__init__([BUILD / "e2e" / "rt_deeds", "--proc-type=secondary", "--file-prefix", app.prefix,
+                          "--no-pci", "--lcores", "5@0", "--huge-dir", "/dev/hugepages"])
+        try:
+            self.expect("^ready$", 60)
+        except BaseException:
+            self.close()
+            raise

@@ -157,7 +157,7 @@ def test_object_of_another_version(play, plugin, private_dir):
 
 
 def test_linked_application_without_the_object(private_dir, closing):
-    """The application is linked with the stub library, without the object."""
+    """The application is linked with the loader, without the object."""
     alone = shutil.copy(BUILD / "probe" / "libringtap-probe.so", private_dir)
     prefix = dpdk.new_prefix("play")
     proc = closing(Proc([BUILD / "e2e" / "rt_play_linkin", *dpdk.eal_args(prefix)],

@@ -82,6 +82,20 @@ def test_ping(switch, record):
         assert steps == [(0, 1, 8), (1, 2, 8), (1, 1, 0), (0, 2, 0)]
 
 
+def test_ids(switch, record):
+    """A request, and a reply, is received at one port and sent at the other with the same id."""
+    ovs, (a, _b), names = switch
+    recorder = record(ovs, "--ids", "-f", "icmp")
+    a.check(["ping", "-q", "-c", "20", "-i", "0.01", "10.99.0.2"])
+    recorder.finish()
+    file = recorder.file()
+    for i, name in enumerate(names):
+        came = {p.data: p.id for p in packets_of(file, name, pcapng.RX)}
+        went = {p.data: p.id for p in packets_of(file, names[1 - i], pcapng.TX)}
+        assert len(set(came.values())) == 20 and None not in came.values()
+        assert went == came
+
+
 def test_tcp(switch, record):
     ovs, (a, b), names = switch
     recorder = record(ovs, "-f", "tcp port 5001")

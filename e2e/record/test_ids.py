@@ -7,10 +7,10 @@ import struct
 import pytest
 
 from harness import fwd as fwd_module
-from harness import dpdk, pcap
+from harness import pcap
 from harness.paths import BUILD
 from harness.pcapng import RX, TX
-from harness.proc import Proc, check, run, until
+from harness.proc import check, run, until
 from harness.ringtap import USAGE, packets_of
 
 PACKETS = 60_000  # of each of two threads
@@ -30,15 +30,9 @@ def test_ids_of_all_that_applications_do(play, record, tmp_path, option, infer):
     assert sent > PACKETS
 
 
-def test_ids_of_packets_that_pass_through_another_process(play, record, closing, tmp_path):
+def test_ids_of_packets_that_pass_through_another_process(deeds_and_visitor, record, tmp_path):
     """A secondary process frees half of what it gets by a ring, and passes the others back."""
-    if dpdk.HugePages.free_mb() < 128:
-        pytest.skip("needs 128 MB of free huge pages")
-    app = play(program="rt_deeds", huge_dir="/dev/hugepages", memory_mb=128)
-    # An lcore of its own: caches of pools are by lcore.
-    visitor = closing(Proc([BUILD / "e2e" / "rt_deeds", "--proc-type=secondary", "--file-prefix", app.prefix,
-                            "--no-pci", "--lcores", "5@0", "--huge-dir", "/dev/hugepages"]))
-    visitor.expect("^ready$", 60)
+    app = deeds_and_visitor()
     recorder = record(app, "--ids", "-s", "64", "--on-full", "wait")
     app.do(f"run {PACKETS // 4} seed=8 leave=1 log={tmp_path}/log")
     recorder.finish()

@@ -20,9 +20,10 @@ extern "C" {
 /* ---- Fates: count what became of received packets, and read those that are open ---------------
  *
  * An open packet is one of which nothing is known since its reception: the application has it, or
- * it has freed it, and no packet was received into its mbuf since. Those whose mbuf was found in
- * its pool are `free`: not offered, although no hook got the mbuf again yet. What is left is held
- * by the application, or was freed and lies in an RX descriptor, or in a pool that cannot be read.
+ * it has freed it, and no packet was received into its mbuf since. If the mbuf was found in its
+ * pool, the packet is `free`: not offered, although no hook got the mbuf again yet. What is left is
+ * held by the application, or was freed and lies in an RX descriptor, or in a pool that cannot be
+ * read.
  */
 
 /* Of a receiving queue, since the capture began. received == offered + not_offered + free + open +
@@ -59,6 +60,9 @@ struct ringtap_fates {
 	/* Packets that were sent with the id of a received one and without its first segment:
 	 * rests of chains, and copies. At most so many of those not offered were. */
 	uint64_t rest_offered;
+	/* Mempools beyond those that are listed and walked: free packets of them are among the
+	 * open. */
+	uint32_t pools_beyond;
 };
 
 /* Reads the fates of application app (in order of attaching). The caller frees *out with

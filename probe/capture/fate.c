@@ -171,10 +171,10 @@ void rt_fates_mend(const struct rt_fates *f, struct rt_ring *r)
 	b->tap = 0;
 }
 
-void rt_fates_mark(struct rt_fates *f, const void *mbuf, uint32_t walk, uint64_t since)
+void rt_fates_mark(
+	struct rt_fates *f, const void *mbuf, uint32_t walk, uint64_t since, uint32_t *spare)
 {
-	uint32_t spare = RT_FATE_SPARE;
-	struct rt_seg_fate *e = rt_fate_of(f, mbuf, false, &spare);
+	struct rt_seg_fate *e = rt_fate_of(f, mbuf, false, spare);
 	uint64_t id;
 
 	/* Pairs with the release in receive(). */

@@ -80,8 +80,9 @@ void rt_fates_walk(struct rt_session *s, uint64_t now_ms);
 bool rt_fates_walk_last(struct rt_session *s);
 
 /* Of an mbuf that was free when it was looked for: marks its entry, if it has one that is open and
- * was received before since (TSC). */
-void rt_fates_mark(struct rt_fates *f, const void *mbuf, uint32_t walk, uint64_t since);
+ * was received before since (TSC). spare: as rt_fate_search() has it. */
+void rt_fates_mark(
+	struct rt_fates *f, const void *mbuf, uint32_t walk, uint64_t since, uint32_t *spare);
 void rt_fates_prefetch(const struct rt_fates *f, const void *mbuf);
 
 #endif

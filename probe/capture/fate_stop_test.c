@@ -11,6 +11,7 @@
 #include "probe/core/hook.h"
 #include "probe/core/test_eal.h"
 #include "probe/core/test_ports.h"
+#include "fate_table.h"
 #include "test_fates.h"
 
 /* While a session stops, the application goes on. */
@@ -128,6 +129,94 @@ static void test_pools_are_left_alone_while_nothing_is_open(void **state)
 	test_give_up(m, 1);
 }
 
+/* Mbufs of a pool, and those that a step may look for. */
+#define MANY    50000u
+#define AT_ONCE 8192u
+
+static struct rte_mempool *many;
+
+static int begin_with_many(void **state)
+{
+	many = rte_pktmbuf_pool_create("many", MANY, 256, 0, 0, 0);
+	return !many || test_fates_begin(state);
+}
+
+static int end_with_many(void **state)
+{
+	rte_mempool_free(many);
+	return test_fates_end(state);
+}
+
+/* All of them were received, and are free. */
+static void receive_many(void)
+{
+	static struct rte_mbuf *all[MANY];
+
+	assert_int_equal(rte_mempool_get_bulk(many, (void **)all, MANY), 0);
+	for (unsigned i = 0; i < MANY; i++) {
+		all[i]->ol_flags = 0;
+		all[i]->data_len = all[i]->pkt_len = 0;
+		test_stamp(all[i]);
+		rt_fates_feed(&session->rings[0], test_tap(1, RT_DIR_RX), &all[i], 1, 1);
+	}
+	truth[1].received += MANY;
+	rte_mempool_put_bulk(many, (void **)all, MANY);
+}
+
+static unsigned marked(uint32_t walk)
+{
+	unsigned n = 0;
+
+	for (uint64_t i = 0; i <= session->fates->mask; i++)
+		n += rt_fate_at(session->fates, i)->walk == walk;
+	return n;
+}
+
+/* As long as it lasts, the control thread does nothing else. */
+static void test_a_step_of_a_walk_is_short(void **state)
+{
+	const struct rt_seg_header *h = session->shm.header;
+	uint64_t now = rt_now_ms() + 1000;
+	uint32_t before = 0, steps = 0, walk;
+
+	while (h->fate_walk == 0) /* began with the session */
+		rt_fates_walk(session, now);
+	walk = h->fate_walk + 1;
+	receive_many();
+	do {
+		uint32_t after;
+
+		rt_fates_walk(session, now += 1000);
+		after = marked(walk);
+		assert_in_range(after, before, before + AT_ONCE);
+		before = after;
+		steps++;
+	} while (h->fate_walk < walk);
+	assert_int_equal(before, MANY);
+	assert_in_range(steps, MANY / AT_ONCE, 2 * MANY / AT_ONCE + 4);
+	test_check();
+}
+
+/* A reader that fills the table makes each look long. */
+static void test_probes_of_a_step_are_limited(void **state)
+{
+	struct rt_fates *f = session->fates;
+	uint32_t spare = RT_FATE_SPARE;
+	uint64_t probes = 0;
+
+	for (uint64_t i = 0; i <= f->mask; i++)
+		rt_fate_at(f, i)->mbuf = UINT64_MAX;
+	for (uintptr_t i = 1; i <= AT_ONCE; i++) {
+		uint32_t before = spare + RT_FATE_SPARE_EACH;
+
+		rt_fates_mark(f, (const void *)(i * 2304), 1, UINT64_MAX, &spare);
+		probes += before - spare;
+	}
+	assert_in_range(probes, AT_ONCE, AT_ONCE * RT_FATE_SPARE_EACH + RT_FATE_SPARE);
+	for (uint64_t i = 0; i <= f->mask; i++)
+		rt_fate_at(f, i)->mbuf = 0;
+}
+
 #define with_fates(f) cmocka_unit_test_setup_teardown(f, test_fates_begin, test_fates_end)
 
 int main(void)
@@ -138,6 +227,9 @@ int main(void)
 		with_fates(test_pools_that_are_made_again_keep_their_slot),
 		with_fates(test_slots_of_freed_pools_are_used_again),
 		with_fates(test_pools_are_left_alone_while_nothing_is_open),
+		cmocka_unit_test_setup_teardown(
+			test_a_step_of_a_walk_is_short, begin_with_many, end_with_many),
+		with_fates(test_probes_of_a_step_are_limited),
 	};
 
 	test_stats_start();

@@ -130,6 +130,7 @@ static void test_marks_of_walks_end_with_the_next_packet(void **state)
 {
 	struct rte_mbuf *m = test_receive(1);
 	struct rt_seg_fate *e = test_entry(m);
+	uint32_t spare = RT_FATE_SPARE;
 
 	test_give_up(m, 1);
 	test_walk();
@@ -139,9 +140,9 @@ static void test_marks_of_walks_end_with_the_next_packet(void **state)
 	truth[2].received++;
 	assert_int_equal(e->walk, 0);
 	/* Received after a walk began: whatever list it is in, it is not free. */
-	rt_fates_mark(session->fates, m, 77, e->tsc);
+	rt_fates_mark(session->fates, m, 77, e->tsc, &spare);
 	assert_int_equal(e->walk, 0);
-	rt_fates_mark(session->fates, m, 77, e->tsc + 1);
+	rt_fates_mark(session->fates, m, 77, e->tsc + 1, &spare);
 	assert_int_equal(e->walk, 77);
 	test_check();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Between the stub (stub.c) and the object that it loads (object.c). */
+/* Between the loader (loader.c) and the object that it loads (object.c). */
 #ifndef RINGTAP_PROBE_CORE_API_H
 #define RINGTAP_PROBE_CORE_API_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Needs no DPDK: also for the stub. */
+/* Needs no DPDK: also for the loader. */
 #ifndef RINGTAP_PROBE_CORE_ATTACHED_H
 #define RINGTAP_PROBE_CORE_ATTACHED_H
 

@@ -464,7 +464,7 @@ int rt_control_start(bool stay)
 {
 	int ret = 0;
 
-	/* Not under the lock: this waits for the loader's lock, whose holder may run a
+	/* Not under the lock: this waits for the dynamic loader's lock, whose holder may run a
 	 * constructor that waits for the control lock. */
 	rt_trace_find_lttng();
 	pthread_mutex_lock(&ctl.lock);

@@ -148,7 +148,7 @@ static void insert_before(struct bus *first)
 }
 
 /* Constructors and EAL's start run in one thread. Constructors of drivers, which change the list as
- * well, have the loader's lock, as this one has. */
+ * well, have the dynamic loader's lock, as this one has. */
 __attribute__((constructor)) static void register_bus(void)
 {
 	struct bus *first;

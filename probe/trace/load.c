@@ -16,7 +16,7 @@
 #include "load.h"
 
 #define PROVIDER "libringtap-lttng.so"
-#define OBJECT   "/ringtap/probe-abi" /* beside the stub, like the provider */
+#define OBJECT   "/ringtap/probe-abi" /* beside the loader, like the provider */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char folder[PATH_MAX - sizeof("/" PROVIDER)]; /* empty: unknown */

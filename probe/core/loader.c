@@ -34,7 +34,7 @@ EXPORT int ringtap_probe_load(const char *probe, int start);
 /* The only messages of ringtap's libraries: without the probe nothing else reports the failure. An
  * attach reads the text instead. Writing to an ended `app 2>&1 | tee` would leave SIGPIPE pending,
  * which ends the application when its thread has its signal mask again; writing to a full pipe
- * would block the thread with the loader's lock. */
+ * would block the thread with the dynamic loader's lock. */
 #define SAY(...) (rt_is_attach() ? 0 : fprintf(stderr, "ringtap: " __VA_ARGS__))
 
 #define FAIL(format, ...)                                                                      \
@@ -170,8 +170,8 @@ int ringtap_probe_load(const char *probe, int start)
 	static int busy;
 	int status = rt_load_acquire(&ringtap_probe_loaded.status); /* pairs with load() */
 
-	/* No lock: the thread that holds it would wait for the loader's, whose holder may be in
-	 * load(). */
+	/* No lock: the thread that holds it would wait for the dynamic loader's, with a thread in
+	 * load() that holds that one. */
 	if (status > 0 || __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
 		return -EBUSY;
 	if (status < 0)
