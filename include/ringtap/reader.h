@@ -215,6 +215,9 @@ struct ringtap_capture_options {
 	int timeout_ms;
 	enum ringtap_ids ids;
 	bool fates; /* only packets that are not offered, see fates.h */
+	/* With fates: packets bear the id of another capture of the application, and no bytes;
+	 * `fate` is set, and targets may have filters. See fates.h. */
+	bool fate_ids;
 };
 
 struct ringtap_capture;
@@ -357,6 +360,7 @@ struct ringtap_packet {
 	uint32_t hash;     /* RSS hash of the NIC, if has_hash */
 	uint8_t direction; /* RINGTAP_RX, RINGTAP_TX; 0: unknown */
 	bool has_hash;
+	uint8_t fate;       /* enum ringtap_fate of fates.h, of captures with fate_ids */
 	uint64_t dropcount; /* packets lost since the packet before of its thread, port, queue and
 			     * direction */
 	uint64_t id; /* of a received packet, and of it, its clones and copies when sent; 0: none */

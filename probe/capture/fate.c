@@ -5,6 +5,7 @@
 #include "common/atomics.h"
 #include "epb.h"
 #include "fate_table.h"
+#include "filter.h"
 #include "ids.h"
 #include "probe/core/hook.h"
 #include "probe/core/hook_burst.h"
@@ -28,6 +29,7 @@ struct feed {
 	struct rt_seg_count *counts; /* row of the ring, or of all threads without one */
 	struct sums *sums;           /* NULL: the thread has a ring */
 	const struct rt_tap *tap;
+	const struct rt_filter *filter; /* of received packets; NULL: all have records */
 	uint64_t tsc, ns;
 	uint32_t spare; /* probes, see fate_table.h */
 };
@@ -137,25 +139,55 @@ static inline const struct rt_tap *tap_of(const struct rt_fates *f, const struct
 	return t && t->direction == RT_DIR_RX ? t : NULL;
 }
 
-/* ---- packets that were not offered ---- */
+/* ---- records ---- */
 
-static __rte_noinline void write_record(
-	const struct feed *w, const struct rt_tap *tap, const struct rt_seg_fate *e)
+static struct rt_epb_kept kept_of(const struct feed *w, const struct rt_tap *tap,
+	const struct rt_seg_fate *e, enum rt_fate_event event)
 {
 	const struct rt_clock_line line = rt_latch_read(&rt_hook_clock);
-	struct rt_epb_kept kept = {.data = (const uint8_t *)(e + 1),
+	struct rt_epb_kept k = {.data = (const uint8_t *)(e + 1),
 		.cap = RTE_MIN(rt_load(&e->cap), w->f->snap),
-		.len = rt_load(&e->len),
-		.received_ns = rt_clock_ns(&line, rt_load(&e->tsc))};
+		.len = rt_load(&e->len)};
+
+	if (tap->ids & RT_IDS_EVENTS) {
+		k.number = rt_load(&e->id) | tap->id_source;
+		k.event = event;
+	} else {
+		k.number = rt_clock_ns(&line, rt_load(&e->tsc));
+	}
+	return k;
+}
+
+static void write_record(const struct feed *w, const struct rt_tap *tap,
+	const struct rt_seg_fate *e, enum rt_fate_event event)
+{
+	struct rt_epb_kept kept = kept_of(w, tap, e, event);
 	struct rt_ring *r = w->r;
 
 	r->open = tap->index + 1;
 	rt_compiler_barrier(); /* then the counters: see rt_epb_mend() */
 	r->counts[tap->index].seen++;
-	if (!rt_epb_kept(r, tap, &kept, w->ns))
+	if (rt_load(&e->outside))
+		r->counts[tap->index].filtered++;
+	else if (!rt_epb_kept(r, tap, &kept, w->ns))
 		rt_epb_lost(r, tap, 1);
 	rt_compiler_barrier();
 	r->open = w->tap->index + 1;
+}
+
+/* c: what the thread counts for the tap of the reception. */
+static __rte_noinline void record(const struct feed *w, const struct rt_tap *tap,
+	struct rt_seg_count *c, const struct rt_seg_fate *e, enum rt_fate_event event)
+{
+	if (rt_likely(w->r != NULL)) {
+		write_record(w, tap, e, event);
+		return;
+	}
+	c->seen++;
+	if (rt_load(&e->outside))
+		c->filtered++;
+	else
+		c->lost[RT_LOSS_NO_RING]++;
 }
 
 /* Of an entry that this thread has settled: no other one writes to it. */
@@ -168,12 +200,30 @@ static void not_offered(const struct feed *w, const struct rt_seg_fate *e)
 		return;
 	c = count_of(w, tap);
 	add(&c->not_offered, 1);
-	if (rt_likely(w->r != NULL)) {
-		write_record(w, tap, e);
-	} else {
-		c->seen++;
-		c->lost[RT_LOSS_NO_RING]++;
-	}
+	record(w, tap, c, e, RT_EVENT_NOT_OFFERED);
+}
+
+/* Whether the packet is to have no record. */
+static inline bool is_outside(const struct feed *w, const struct rte_mbuf *m)
+{
+	struct rte_mbuf *one = (struct rte_mbuf *)(uintptr_t)m, *pass;
+	unsigned unreadable = 0;
+
+	return rt_unlikely(w->filter != NULL) &&
+	       !rt_filter_burst(w->filter, RT_DIR_RX, &one, 1, &pass, &unreadable);
+}
+
+/* Received, and without an entry. One that others hold has no id that a record could bear. */
+static __rte_noinline void unknown(const struct feed *w, const struct rte_mbuf *m)
+{
+	struct rt_seg_count *c = count_of(w, w->tap);
+	struct rt_seg_fate e = {.id = id_in(m), .tsc = w->tsc, .len = m->pkt_len};
+
+	add(&c->unknown, 1);
+	if (!(w->tap->ids & RT_IDS_EVENTS) || is_shared(m))
+		return;
+	e.outside = is_outside(w, m);
+	record(w, w->tap, c, &e, RT_EVENT_UNKNOWN);
 }
 
 /* ---- receiving ---- */
@@ -185,6 +235,8 @@ static uint32_t keep(
 	uint32_t n = RTE_MIN((uint32_t)m->data_len, m->pkt_len);
 	const uint8_t *from = rte_pktmbuf_mtod(m, const uint8_t *);
 
+	if (!room)
+		return 0;
 	if (rt_unlikely(!m->nb_segs || !rt_readable(m, RTE_MIN(n, room))))
 		return 0;
 	if (rt_unlikely(tag_len && n >= RT_MAC_BYTES)) {
@@ -252,6 +304,7 @@ static inline void open_entry(const struct feed *w, struct rt_fate_burst *b, str
 	rt_store(&e->len, (uint32_t)RTE_MIN(wire, UINT32_MAX));
 	rt_store(&e->cap, keep((uint8_t *)(e + 1), m, tags, tag_len, w->f->snap));
 	set_pool(w->f, b, e, m->pool);
+	rt_store(&e->outside, is_outside(w, m));
 	/* Pairs with rt_fates_mark(), which reads the id again once it has stored a number. */
 	rt_store_release(&e->walk, 0);
 }
@@ -273,8 +326,11 @@ static void prefetch_received(const struct rt_fates *f, const struct rte_mbuf *m
 {
 	const uint8_t *e = (const uint8_t *)rt_fate_at(f, rt_fate_place(f, (uintptr_t)m));
 
+	__builtin_prefetch(e, 1, 3);
+	if (!f->snap)
+		return;
 	__builtin_prefetch(rte_pktmbuf_mtod(m, const void *));
-	for (uint32_t i = 0; i < DATA_LINES; i++)
+	for (uint32_t i = 1; i < DATA_LINES; i++)
 		__builtin_prefetch(e + i * RT_CACHE_LINE, 1, 3);
 }
 
@@ -314,7 +370,7 @@ static void receive_run(struct feed *w, struct rte_mbuf **pkts, unsigned n)
 		if (rt_likely(e != NULL))
 			rt_store_release(&e->state, RT_FATE_OPEN);
 		else
-			add(&count_of(w, w->tap)->unknown, 1);
+			unknown(w, m);
 	}
 	rt_compiler_barrier();
 	b->tap = 0;
@@ -428,6 +484,8 @@ static void count(const struct feed *w, const struct rt_seg_fate *e, const struc
 		   rt_ids_has_port(id_in(m), m->port)) {
 		add(&c->unknown, 1);
 		add(&c->inferred, 1);
+		if (tap->ids & RT_IDS_EVENTS)
+			record(w, tap, c, e, RT_EVENT_INFERRED);
 	} else { /* a clone, a copy or a packet of the application was made here, or another port
 		  * has received one */
 		not_offered(w, e);
@@ -512,6 +570,8 @@ void rt_fates_feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf 
 	struct feed w = {.f = tap->session->fates,
 		.r = r,
 		.tap = tap,
+		/* Load it once. Pairs with the release in rt_session_set_filter(). */
+		.filter = rt_load_acquire(&tap->filter),
 		.tsc = rt_tsc(),
 		.ns = ns,
 		.spare = RT_FATE_SPARE};
