@@ -98,13 +98,12 @@ struct rt_pcapng_isb {
 ssize_t rt_pcapng_isb(void *buf, size_t size, const struct rt_pcapng_isb *isb);
 
 /*
- * Fates Block, of local use (section 3.1: the top bit of its type is set), which other readers skip:
- * what became of received packets, see docs/format.md, Fates in files.
- *   0x80525446 | total length | kind 16, bytes of an entry 16 | entries | time high 32, low 32 |
- * entries | total length
+ * Fates Block, of local use (section 3.1: the top bit of its type is set), which other readers
+ * skip: what became of received packets, see docs/format.md, Fates in files. 0x80525446 | total
+ * length | kind 16, bytes of an entry 16 | entries | time high 32, low 32 | entries | total length
  */
 #define RT_PCAPNG_FATES 0x80525446u
-#define RT_FATES_FIXED  16u /* bytes between the lengths and the entries */
+#define RT_FATES_FIXED  16u   /* bytes between the lengths and the entries */
 #define RT_FATES_MOST   4096u /* entries of a block of ours */
 
 enum rt_fates_kind {
@@ -122,7 +121,7 @@ enum rt_fates_fate {
 };
 
 struct rt_fates_packet {
-	uint64_t id; /* epb_packetid */
+	uint64_t id;              /* epb_packetid */
 	uint32_t ns_high, ns_low; /* since the epoch: when it was noticed */
 	uint32_t interface;       /* that has received it */
 	uint16_t queue;

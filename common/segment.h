@@ -248,8 +248,8 @@ struct rt_seg_fate {
 	uint32_t len;   /* bytes of the packet */
 	uint32_t cap;   /* bytes of it that follow the entry */
 	/* Control thread. */
-	uint32_t walk; /* number of the walk that found the mbuf free in its pool */
-	uint32_t pool; /* 1 + entry of the table of pools; 0: not known yet */
+	uint32_t walk;    /* number of the walk that found the mbuf free in its pool */
+	uint32_t pool;    /* 1 + entry of the table of pools; 0: not known yet */
 	uint32_t outside; /* the polling thread: not 0: the filter of its tap refused the packet */
 	uint8_t reserved[12];
 };

@@ -357,11 +357,8 @@ static struct rt_seg_fate *put_event(uint32_t i, uint64_t id, uint32_t outside)
 {
 	struct rt_seg_fate *f = (void *)(session.fates + i * sizeof(*f));
 
-	*f = (struct rt_seg_fate){.mbuf = 64 * (i + 1),
-		.id = id,
-		.tsc = ago(SECOND),
-		.len = 100,
-		.outside = outside};
+	*f = (struct rt_seg_fate){
+		.mbuf = 64 * (i + 1), .id = id, .tsc = ago(SECOND), .len = 100, .outside = outside};
 	rt_store_release(&f->state, RT_FATE_OPEN);
 	return f;
 }

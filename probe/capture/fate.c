@@ -68,11 +68,6 @@ __rte_noinline struct rt_seg_fate *rt_fate_search(
 	return found;
 }
 
-void rt_fates_prefetch(const struct rt_fates *f, const void *mbuf)
-{
-	__builtin_prefetch(rt_fate_at(f, rt_fate_place(f, (uintptr_t)mbuf)), 1, 3);
-}
-
 static inline bool is_shared(const struct rte_mbuf *m)
 {
 	return rte_mbuf_refcnt_read(m) != 1;
@@ -598,21 +593,4 @@ void rt_fates_mend(const struct rt_fates *f, struct rt_ring *r)
 		r->counts[b->tap - 1].unknown += b->left;
 	}
 	b->tap = 0;
-}
-
-void rt_fates_mark(struct rt_fates *f, const void *mbuf, uint32_t walk, uint64_t since)
-{
-	uint32_t spare = RT_FATE_SPARE;
-	struct rt_seg_fate *e = rt_fate_of(f, mbuf, false, &spare);
-	uint64_t id;
-
-	/* Pairs with the release in receive(). */
-	if (!e || rt_load_acquire(&e->state) != RT_FATE_OPEN ||
-		(int64_t)(rt_load(&e->tsc) - since) >= 0)
-		return;
-	id = rt_load(&e->id);
-	__atomic_exchange_n(&e->walk, walk, __ATOMIC_SEQ_CST);
-	/* Received again meanwhile: its thread may have cleared the number before. */
-	if (rt_load_acquire(&e->id) != id || rt_load_acquire(&e->state) != RT_FATE_OPEN)
-		rt_store(&e->walk, 0);
 }

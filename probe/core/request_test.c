@@ -131,9 +131,8 @@ static void test_options_are_checked(void **state)
 /* In a message of their own type only: earlier probes would ignore them in the other. */
 static void test_ids_are_checked(void **state)
 {
-	static const uint32_t bad[] = {
-		RT_IDS_INFER, RT_IDS_FATES, RT_IDS_ON | RT_IDS_EVENTS, RT_IDS_ON | 16,
-		RT_IDS_ON | 16u << RT_IDS_SOURCE_SHIFT};
+	static const uint32_t bad[] = {RT_IDS_INFER, RT_IDS_FATES, RT_IDS_ON | RT_IDS_EVENTS,
+		RT_IDS_ON | 16, RT_IDS_ON | 16u << RT_IDS_SOURCE_SHIFT};
 	struct message m = good();
 
 	m.open.ids = RT_IDS_ON | RT_IDS_INFER | 15u << RT_IDS_SOURCE_SHIFT;
