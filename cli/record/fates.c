@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * --fates: what becomes of recorded packets, in the file. A second capture of the same applications
- * has an event for each packet that is not offered, or becomes unknown, with its id. All their ports
- * are in it, as a packet of one may be offered to any other.
+ * has an event for each packet that is not offered, or becomes unknown, with its id. All their
+ * ports are in it, as a packet of one may be offered to any other.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,10 +27,10 @@ struct record_fates {
 	uint32_t interface_count;
 	struct rt_fates_packet *events; /* held until their packets are in the file */
 	size_t first, count, room;
-	uint8_t *block; /* RT_PCAPNG_FATES_MAX */
-	bool over;      /* all events were taken */
-	bool finishing; /* all packets are in the file */
-	int error;      /* -errno: events are missing */
+	uint8_t *block;                /* RT_PCAPNG_FATES_MAX */
+	bool over;                     /* all events were taken */
+	bool finishing;                /* all packets are in the file */
+	int error;                     /* -errno: events are missing */
 	struct rt_fates_queue *queues; /* at the end */
 	uint32_t queue_count;
 };

@@ -54,8 +54,8 @@ struct recorder {
 
 	uint64_t emitted_ns; /* time of the last packet, since the epoch */
 	uint64_t written;    /* packets, in files that are closed */
-	uint64_t dead;     /* applications reported as ended */
-	uint64_t start_ns; /* CLOCK_REALTIME */
+	uint64_t dead;       /* applications reported as ended */
+	uint64_t start_ns;   /* CLOCK_REALTIME */
 	uint64_t end_ns;
 	/* CLOCK_MONOTONIC */
 	uint64_t start_mono_ns, end_mono_ns, file_mono_ns;
