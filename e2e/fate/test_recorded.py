@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 import signal
+import subprocess
 
 import pytest
 
@@ -13,7 +14,7 @@ from harness import pcapng
 from harness.paths import RINGTAP
 from harness.pcapng import INFERRED, NOT_OFFERED, OPEN, RX, TX
 from harness.proc import check, run, until
-from harness.ringtap import USAGE
+from harness.ringtap import LOSS, USAGE
 
 PACKETS = 30_000  # of each of two threads
 OFFERED = 0
@@ -223,6 +224,64 @@ def test_two_applications(play, record):
     ids = {p.id for p in file.packets if p.direction == RX}
     assert len(ids) == 20 and {f.id for f in file.fates} == ids
     assert sorted(c.received for c in file.fate_counts) == [10, 10]
+
+
+def test_fates_that_are_lost_are_counted(play, record, tmp_path):
+    """The recorder stands still: both buffers are full. What is in the file is true, and what is missing is counted."""
+    app = play(program="rt_deeds")
+    recorder = record(app, "--fates", "--fail-on-loss", "-s", "64", "--buffer", "512K")
+    deeds(app, tmp_path, packets=100, seed=23)
+    recorder.proc.send_signal(signal.SIGSTOP)
+    app.do(f"run 60000 seed=24 log={tmp_path}/log")
+    truth = Truth(tmp_path / "log")
+    recorder.proc.send_signal(signal.SIGCONT)
+    out = recorder.finish(status=LOSS)
+    file = recorder.file()
+    lost = sum(c.lost for c in file.fate_counts)
+    assert lost > 0 and f"the fates of {lost:,} packets were lost" in out
+    assert sum(c.received for c in file.fate_counts) == 200 + 120_000
+    assert len(file.fates) + lost == sum(c.not_offered + c.unknown for c in file.fate_counts)
+    last = {number(p): p.id for p in pcapng_packets(file, RX)[200:]}
+    by_id = {f.id: f.fate for f in file.fates}
+    assert all(by_id.get(id, OFFERED) in (OFFERED, truth.fates[n]) for n, id in last.items())
+    result = explained(recorder.out)
+    assert result["fates"]["lost"] == lost
+    assert any(f"lost the fates of {lost:,} packets" in note for note in result["notes"])
+
+
+def test_a_limit_of_packets(play, record, tmp_path):
+    """What has not been offered yet when the recording ends is open."""
+    app = play(program="rt_deeds")
+    recorder = record(app, "--fates", "-s", "64", "--on-full", "wait", "-c", "5000")
+    truth = deeds(app, tmp_path, packets=20_000, seed=25)
+    recorder.done()
+    file = recorder.file()
+    assert len(file.packets) == 5000
+    ids = received([file])
+    fates, _ = found([file], ids)
+    assert all(f in (truth.fates[n], OPEN) for n, f in fates.items())
+    result = explained(recorder.out)["fates"]
+    assert {k: result[k] for k in NAMES.values()} == sums(fates)
+
+
+@pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
+def test_a_pipe(play, record, tmp_path):
+    """As `ringtap record -w - | wireshark -k -i -`: dumpcap reads the pipe."""
+    app = play(program="rt_deeds")
+    reader = subprocess.Popen(["tshark", "-i", "-", "-T", "fields", "-e", "frame.packet_id"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        recorder = record(app, "--fates", "-s", "64", "--on-full", "wait", out="-", stdout=reader.stdin)
+        reader.stdin.close()
+        reader.stdin = None  # otherwise communicate() would flush it
+        deeds(app, tmp_path, packets=500, seed=26)
+        recorder.finish()
+        shown, errors = reader.communicate(timeout=60)
+    finally:
+        reader.kill()
+        reader.wait()
+    ids = [line for line in shown.splitlines() if line]
+    assert len(set(ids)) == 1000 and reader.returncode == 0, errors
 
 
 def test_compressed(play, record, tmp_path):
