@@ -20,12 +20,20 @@
 #define BEHIND_NS NS_PER_S
 #define NOWHERE   UINT32_MAX
 
+/* What the file has of a port. */
+struct place {
+	uint32_t interface; /* NOWHERE: it is not recorded, or what it receives is not */
+	int queue;          /* -1: all */
+};
+
 struct record_fates {
 	struct ringtap_capture *cap;
 	struct ringtap_packets *walk;
-	uint32_t *interfaces; /* in the file, by interface of cap; NOWHERE: not recorded */
-	uint32_t interface_count;
-	struct rt_fates_packet *events; /* held until their packets are in the file */
+	struct place *places; /* by interface of cap */
+	uint32_t place_count;
+	uint32_t file_ifs; /* of the file, when they were looked for */
+	/* Held until their packets are in the file; their interfaces are those of cap. */
+	struct rt_fates_packet *events;
 	size_t first, count, room;
 	uint8_t *block;                /* RT_PCAPNG_FATES_MAX */
 	bool over;                     /* all events were taken */
@@ -114,7 +122,7 @@ void record_fates_free(struct record_fates *f)
 	ringtap_packets_free(f->walk);
 	if (f->cap)
 		ringtap_capture_close(f->cap);
-	free(f->interfaces);
+	free(f->places);
 	free(f->events);
 	free(f->queues);
 	free(f->block);
@@ -128,61 +136,58 @@ static bool is_same(const struct ringtap_interface *a, const struct ringtap_inte
 	return a->app == b->app && !strcmp(a->device, b->device) && !strcmp(a->driver, b->driver);
 }
 
-/* The interface of the file that is this port; the newest one, if a port of this name was replaced.
- */
-static uint32_t find_interface(const struct recorder *r, const struct ringtap_interface *of)
+/* Of the newest interface, if a port of this name was replaced. */
+static struct place find_place(const struct recorder *r, const struct ringtap_interface *of)
 {
-	uint32_t found = NOWHERE;
+	struct place found = {.interface = NOWHERE};
 
 	for (unsigned i = 0; i < r->file_ifs; i++) {
 		struct ringtap_interface info = {.size = sizeof(info)};
+		const struct iface_config *cfg;
 
 		if (ringtap_capture_interface(r->cap, i, &info) || !is_same(&info, of))
 			continue;
-		found = recorder_iface(r, &info)->directions & RINGTAP_RX ? i : NOWHERE;
+		cfg = recorder_iface(r, &info);
+		found = (struct place){cfg->directions & RINGTAP_RX ? i : NOWHERE, cfg->queue};
 		if (!memcmp(info.mac, of->mac, sizeof(info.mac)))
 			break;
 	}
 	return found;
 }
 
-static int learn_interfaces(struct recorder *r)
+/* Ports may appear at any time, in one of the captures before the other. */
+static int find_places(struct recorder *r)
 {
 	struct record_fates *f = r->fates;
 	unsigned count = ringtap_capture_interface_count(f->cap);
-	uint32_t *more;
+	struct place *more;
 
-	if (f->interface_count >= count)
+	if (f->place_count == count && f->file_ifs == r->file_ifs)
 		return 0;
-	more = reallocarray(f->interfaces, count, sizeof(*more));
+	more = reallocarray(f->places, count + 1, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
-	f->interfaces = more;
-	for (; f->interface_count < count; f->interface_count++) {
+	f->places = more;
+	for (unsigned i = 0; i < count; i++) {
 		struct ringtap_interface info = {.size = sizeof(info)};
 
-		more[f->interface_count] = NOWHERE;
-		if (!ringtap_capture_interface(f->cap, f->interface_count, &info))
-			more[f->interface_count] = find_interface(r, &info);
+		more[i] = (struct place){.interface = NOWHERE};
+		if (!ringtap_capture_interface(f->cap, i, &info))
+			more[i] = find_place(r, &info);
 	}
+	f->place_count = count;
+	f->file_ifs = r->file_ifs;
 	return 0;
 }
 
 /* NOWHERE: what this queue receives is not recorded. */
-static uint32_t interface_in_file(struct recorder *r, uint32_t interface, uint32_t queue)
+static uint32_t interface_in_file(const struct record_fates *f, uint32_t interface, uint32_t queue)
 {
-	struct record_fates *f = r->fates;
-	struct ringtap_interface info = {.size = sizeof(info)};
-	uint32_t i;
-	int of;
+	const struct place *p = &f->places[interface];
 
-	if (interface >= f->interface_count)
+	if (interface >= f->place_count || (p->queue >= 0 && (uint32_t)p->queue != queue))
 		return NOWHERE;
-	i = f->interfaces[interface];
-	if (i == NOWHERE || i >= r->file_ifs || ringtap_capture_interface(r->cap, i, &info))
-		return NOWHERE;
-	of = recorder_iface(r, &info)->queue;
-	return of < 0 || (uint32_t)of == queue ? i : NOWHERE;
+	return p->interface;
 }
 
 /* ---- events ---- */
@@ -216,30 +221,29 @@ static int hold(struct record_fates *f, const struct rt_fates_packet *e)
 	return 0;
 }
 
-static int note(struct recorder *r, uint64_t id, uint64_t ns, uint32_t interface, uint32_t queue,
-	enum rt_fates_fate fate)
+static int note(struct record_fates *f, uint64_t id, uint64_t ns, uint32_t interface,
+	uint32_t queue, enum rt_fates_fate fate)
 {
-	struct rt_fates_packet e = {.id = id,
+	const struct rt_fates_packet e = {.id = id,
 		.ns_high = (uint32_t)(ns >> 32),
 		.ns_low = (uint32_t)ns,
-		.interface = interface_in_file(r, interface, queue),
+		.interface = interface,
 		.queue = (uint16_t)queue,
 		.fate = (uint8_t)fate};
 
-	return e.interface == NOWHERE || !id ? 0 : hold(r->fates, &e);
+	return id ? hold(f, &e) : 0;
 }
 
-static int take_run(struct recorder *r, const struct ringtap_run *run)
+static int take_run(struct record_fates *f, const struct ringtap_run *run)
 {
-	struct record_fates *f = r->fates;
 	const struct ringtap_packet *p;
-	int ret = learn_interfaces(r);
+	int ret = 0;
 
 	ringtap_packets_fields(f->walk, RINGTAP_FIELDS_ALL);
 	ringtap_packets_start(f->walk, run);
 	while (!ret && (p = ringtap_packet_next(f->walk)))
 		if (p->fate != RINGTAP_FATE_NONE)
-			ret = note(r, p->id, p->ns, p->interface, p->queue,
+			ret = note(f, p->id, p->ns, p->interface, p->queue,
 				(enum rt_fates_fate)p->fate);
 	return ret ? ret : ringtap_packets_error(f->walk);
 }
@@ -252,12 +256,25 @@ static bool is_ripe(const struct recorder *r, const struct rt_fates_packet *e, u
 	return ns <= r->emitted_ns || ns + BEHIND_NS <= now;
 }
 
+/* Of n events, those of recorded queues, as one block. */
+static int put_events(struct recorder *r, struct rt_fates_packet *e, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		e[kept] = e[i];
+		e[kept].interface = interface_in_file(r->fates, e[i].interface, e[i].queue);
+		kept += e[kept].interface != NOWHERE;
+	}
+	return kept ? put_block(r, RT_FATES_PACKETS, e, kept) : 0;
+}
+
 /* all: no more packets come. Sizes of files are those of packets: fates come on top. */
 static int write_events(struct recorder *r, bool all)
 {
 	struct record_fates *f = r->fates;
 	uint64_t now = now_ns(CLOCK_REALTIME);
-	int ret = 0;
+	int ret = find_places(r);
 
 	while (f->first < f->count && !ret) {
 		size_t n = 0, left = f->count - f->first;
@@ -267,7 +284,7 @@ static int write_events(struct recorder *r, bool all)
 			n++;
 		if (!n)
 			return 0;
-		ret = put_block(r, RT_FATES_PACKETS, &f->events[f->first], n);
+		ret = put_events(r, &f->events[f->first], n);
 		f->first += n;
 	}
 	f->first = f->count = 0;
@@ -295,7 +312,7 @@ static bool take(struct recorder *r, int timeout_ms, int *error)
 	int n = ringtap_capture_next(f->cap, runs, RUNS_MAX, timeout_ms), ret = 0;
 
 	for (int i = 0; i < n && !ret; i++)
-		ret = take_run(r, &runs[i]);
+		ret = take_run(f, &runs[i]);
 	ringtap_capture_release(f->cap);
 	if (n < 0 || ret)
 		broken(r, n < 0 ? n : ret);
@@ -330,7 +347,7 @@ static int put_open(struct recorder *r, uint32_t app, uint64_t walked_ns)
 		return 0;
 	}
 	while (!ret && (p = ringtap_open_packets_next(it))) {
-		ret = note(r, p->id, p->free ? walked_ns : now, p->interface, p->queue,
+		ret = note(r->fates, p->id, p->free ? walked_ns : now, p->interface, p->queue,
 			p->free ? RT_FATES_NOT_OFFERED : RT_FATES_OPEN);
 		if (!ret && r->fates->count == RT_FATES_MOST)
 			ret = write_events(r, true);
@@ -357,7 +374,7 @@ static uint64_t lost_of(const struct record_fates *f, uint32_t interface, uint32
 static int add_queue(struct recorder *r, const struct ringtap_fate_queue *q)
 {
 	struct record_fates *f = r->fates;
-	uint32_t interface = interface_in_file(r, q->interface, q->queue);
+	uint32_t interface = interface_in_file(f, q->interface, q->queue);
 	struct rt_fates_queue *more;
 
 	if (interface == NOWHERE)
@@ -406,7 +423,7 @@ int record_fates_finish(struct recorder *r)
 		(void)ringtap_capture_stop(f->cap); /* the next call reports it */
 	while (!f->over && !ret)
 		(void)take(r, -1, &ret);
-	ret = ret ?: learn_interfaces(r);
+	ret = ret ?: find_places(r);
 	for (uint32_t i = 0; i < r->targets.count && !ret && !f->error; i++)
 		ret = put_application(r, i);
 	ret = ret ?: write_events(r, true);

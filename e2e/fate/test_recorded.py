@@ -4,6 +4,7 @@ import collections
 import csv
 import io
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from harness.pcapng import INFERRED, NOT_OFFERED, OPEN, RX, TX
 from harness.proc import check, run, until
 from harness.ringtap import LOSS, USAGE
 
-PACKETS = 30_000  # of each of two threads
+PACKETS = int(os.environ.get("RINGTAP_FATES", 60_000)) // 2  # of each of two threads
 OFFERED = 0
 DEEDS = {1: OFFERED, 2: NOT_OFFERED, 3: INFERRED}  # enum deed_fate of rt_deeds.h
 LONG = ("--timeout", "1000s")
@@ -210,6 +211,23 @@ def test_what_the_application_holds_is_open_and_what_it_has_freed_is_not(app, re
     assert counts == [(12, 7, 5)]
     result = explained(recorder.out)["fates"]
     assert (result["open"], result["not_offered"], result["offered"]) == (7, 5, 0)
+
+
+def test_ports_that_appear_while_it_records(play, record):
+    app = play()
+    app.ring("early")
+    recorder = record(app, "--fates")
+    app.rx(n=3)
+    port = app.ring("late")
+    until(lambda: app.one(f"callbacks {port}") == 2, what="the new port has hooks")
+    app.rx(port, n=20)
+    app.rx(n=4)
+    recorder.finish()
+    file = recorder.file()
+    ids = {p.id: p.interface for p in pcapng_packets(file, RX)}
+    assert {f.id: f.interface for f in file.fates if f.id in ids} == ids
+    by_name = {file.interfaces[c.interface].name: c.received for c in file.fate_counts}
+    assert by_name["net_ring_early"] == 7 and by_name["net_ring_late"] > 0
 
 
 def test_two_applications(play, record):
