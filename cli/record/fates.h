@@ -12,7 +12,8 @@
 struct record_fates;
 struct recorder;
 
-/* Attaches to all targets. Prints what is wrong. */
+/* Attaches to all targets, after the capture of packets has: of a port that appears later, the
+ * probe then links the newer session first. Prints what is wrong. */
 int record_fates_attach(struct recorder *r);
 /* Before the capture of packets is started. */
 void record_fates_start(struct recorder *r);
