@@ -191,3 +191,24 @@ ssize_t rt_pcapng_isb(void *buf, size_t size, const struct rt_pcapng_isb *isb)
 	option_count(&b, ISB_USRDELIV, isb->usrdeliv);
 	return end(&b);
 }
+
+ssize_t rt_pcapng_fates(void *buf, size_t size, enum rt_fates_kind kind, uint64_t ns,
+	const void *entries, uint32_t count)
+{
+	static const uint16_t sizes[] = {[RT_FATES_PACKETS] = sizeof(struct rt_fates_packet),
+		[RT_FATES_END] = sizeof(struct rt_fates_queue)};
+	struct block b = begin(buf, size, RT_PCAPNG_FATES);
+	uint32_t total;
+
+	put16x2(&b, (uint16_t)kind, sizes[kind]);
+	put32(&b, count);
+	put32(&b, (uint32_t)(ns >> 32));
+	put32(&b, (uint32_t)ns);
+	if (count)
+		put(&b, entries, (size_t)count * sizes[kind]);
+	total = (uint32_t)b.len + 4;
+	put32(&b, total);
+	if (b.len <= b.size)
+		memcpy(b.buf + 4, &total, sizeof(total));
+	return (ssize_t)b.len;
+}

@@ -19,6 +19,7 @@
 #ifndef RINGTAP_COMMON_PCAPNG_H
 #define RINGTAP_COMMON_PCAPNG_H
 
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -95,5 +96,54 @@ struct rt_pcapng_isb {
 	const char *comment[RT_PCAPNG_COMMENTS]; /* cut at RT_PCAPNG_COMMENT_MAX */
 };
 ssize_t rt_pcapng_isb(void *buf, size_t size, const struct rt_pcapng_isb *isb);
+
+/*
+ * Fates Block, of local use (section 3.1: the top bit of its type is set), which other readers
+ * skip: what became of received packets, see docs/format.md, Fates in files. 0x80525446 | total
+ * length | kind 16, bytes of an entry 16 | entries | time high 32, low 32 | entries | total length
+ */
+#define RT_PCAPNG_FATES 0x80525446u
+#define RT_FATES_FIXED  16u   /* bytes between the lengths and the entries */
+#define RT_FATES_MOST   4096u /* entries of a block of ours */
+
+enum rt_fates_kind {
+	RT_FATES_BEGIN = 1, /* no entries: fates of this file's packets follow, here or later */
+	RT_FATES_PACKETS,   /* struct rt_fates_packet */
+	RT_FATES_END,       /* struct rt_fates_queue, of all queues: no fates follow */
+};
+
+/* Of a packet; numbers 1 to 3 are those of enum ringtap_fate. */
+enum rt_fates_fate {
+	RT_FATES_NOT_OFFERED = 1,
+	RT_FATES_UNKNOWN,
+	RT_FATES_INFERRED, /* unknown: likely offered */
+	RT_FATES_OPEN,     /* at the end of the recording */
+};
+
+struct rt_fates_packet {
+	uint64_t id;              /* epb_packetid */
+	uint32_t ns_high, ns_low; /* since the epoch: when it was noticed */
+	uint32_t interface;       /* that has received it */
+	uint16_t queue;
+	uint8_t fate; /* enum rt_fates_fate */
+	uint8_t reserved;
+};
+static_assert(sizeof(struct rt_fates_packet) == 24, "docs/format.md");
+
+/* All packets of a receiving queue since the recording began: received = offered + not_offered +
+ * open + unknown. */
+struct rt_fates_queue {
+	uint32_t interface;
+	uint16_t queue, reserved;
+	uint64_t received, offered, not_offered, open, unknown;
+	uint64_t inferred; /* of unknown */
+	uint64_t lost;     /* fates of packets of the file that are missing in it */
+};
+static_assert(sizeof(struct rt_fates_queue) == 64, "docs/format.md");
+
+#define RT_PCAPNG_FATES_MAX (12 + RT_FATES_FIXED + RT_FATES_MOST * 64)
+/* entries: of this kind; ns: since the epoch, when the last of them was known. */
+ssize_t rt_pcapng_fates(void *buf, size_t size, enum rt_fates_kind kind, uint64_t ns,
+	const void *entries, uint32_t count);
 
 #endif

@@ -142,6 +142,35 @@ static void texts_have_limits(void **state)
 		RT_PCAPNG_ISB_MAX);
 }
 
+static void fates_are_blocks_of_local_use(void **state)
+{
+	const struct rt_fates_packet e[2] = {{.id = 7, .interface = 1, .fate = RT_FATES_OPEN},
+		{.id = 8, .ns_high = 1, .ns_low = 2, .queue = 3, .fate = RT_FATES_UNKNOWN}};
+	const struct rt_fates_queue q = {.interface = 1, .received = 9};
+	const uint64_t ns = UINT64_C(5) << 32 | 6;
+	uint32_t buf[64];
+
+	assert_int_equal(rt_pcapng_fates(buf, sizeof(buf), RT_FATES_PACKETS, ns, e, 2), 28 + 48);
+	assert_int_equal(buf[0], 0x80525446);
+	assert_int_equal(buf[1], 28 + 48);
+	assert_int_equal(buf[2], RT_FATES_PACKETS | 24 << 16);
+	assert_int_equal(buf[3], 2);
+	assert_int_equal(buf[4], 5);
+	assert_int_equal(buf[5], 6);
+	assert_memory_equal(buf + 6, e, sizeof(e));
+	assert_int_equal(buf[18], 28 + 48);
+	assert_int_equal(rt_pcapng_fates(buf, sizeof(buf), RT_FATES_END, ns, &q, 1), 28 + 64);
+	assert_int_equal(buf[2], RT_FATES_END | 64 << 16);
+	assert_int_equal(buf[22], 28 + 64);
+	assert_int_equal(rt_pcapng_fates(buf, sizeof(buf), RT_FATES_BEGIN, ns, NULL, 0), 28);
+	assert_int_equal(buf[2], RT_FATES_BEGIN);
+	assert_int_equal(buf[6], 28);
+	/* Its length, where there is no room for it. */
+	buf[2] = 0;
+	assert_int_equal(rt_pcapng_fates(buf, 8, RT_FATES_PACKETS, ns, e, 2), 28 + 48);
+	assert_int_equal(buf[2], 0);
+}
+
 static void libpcap_reads_it_back(void **state)
 {
 	static uint8_t buf[4096];
@@ -153,6 +182,7 @@ static void libpcap_reads_it_back(void **state)
 
 	len += (size_t)rt_pcapng_shb(buf + len, sizeof(buf) - len, &shb);
 	len += (size_t)rt_pcapng_idb(buf + len, sizeof(buf) - len, &idb);
+	len += (size_t)rt_pcapng_fates(buf + len, sizeof(buf) - len, RT_FATES_BEGIN, 1, NULL, 0);
 	len += test_epbs(buf + len, 3, 61, 1);
 	len += (size_t)rt_pcapng_isb(buf + len, sizeof(buf) - len, &isb);
 	p = pcap_fopen_offline_with_tstamp_precision(
@@ -176,6 +206,7 @@ int main(void)
 		cmocka_unit_test(blocks_are_whole_and_bounded),
 		cmocka_unit_test(options_have_the_codes_of_the_draft),
 		cmocka_unit_test(texts_have_limits),
+		cmocka_unit_test(fates_are_blocks_of_local_use),
 		cmocka_unit_test(libpcap_reads_it_back),
 	};
 

@@ -137,6 +137,7 @@ enum rt_timestamp { RT_TIMESTAMP_TSC = 0, RT_TIMESTAMP_NIC = 1 };
 #define RT_IDS_ON           1u
 #define RT_IDS_INFER        2u /* also those of packets without their flag */
 #define RT_IDS_FATES        4u /* with RT_IDS_ON: see struct rt_msg_fates */
+#define RT_IDS_EVENTS       8u /* with RT_IDS_FATES: records of fates have ids, and no bytes */
 #define RT_IDS_SOURCE_SHIFT 8
 #define RT_IDS_SOURCE_BITS  4
 
@@ -172,7 +173,12 @@ struct rt_msg_layout {
  * time stamp is that of the notice, in place of an id it has the time of its reception, in ns since
  * the epoch, and its bytes are the first ones of what was received, as many as the snaplen of
  * the targets has, rounded up to 64, RT_FATE_SNAP_MAX at most. Targets have no filters, all taps of
- * both directions are needed, and a full ring drops records (RT_ON_FULL_DROP). */
+ * both directions are needed, and a full ring drops records (RT_ON_FULL_DROP).
+ *
+ * With RT_IDS_EVENTS records are for readers that have the packets from another session: no bytes
+ * are kept, the id is that of the packet, and there are also records of packets that become unknown
+ * and have an id. enum rt_fate_event is in epb_flags. Targets may have filters: all packets count,
+ * and those that the filter of their reception refuses have no records. */
 struct rt_msg_fates {
 	uint32_t bits;   /* as in rt_seg_header */
 	uint32_t stride; /* bytes */

@@ -123,7 +123,8 @@ struct rt_seg_header {
 	uint64_t fate_pool_offset; /* of struct rt_seg_fate_pool[RT_FATE_POOLS] */
 	uint32_t fate_bits;
 	uint32_t fate_stride; /* bytes: struct rt_seg_fate, then fate_snap */
-	uint32_t fate_snap;   /* bytes of each packet; a multiple of 64, up to RT_FATE_SNAP_MAX */
+	uint32_t fate_snap;   /* bytes of each packet; a multiple of 64, up to RT_FATE_SNAP_MAX; 0
+			       * with RT_IDS_EVENTS */
 	uint32_t fate_pools;  /* valid entries of the table of pools; only grows, release */
 	uint32_t fate_walk; /* number of the last finished walk of the pools, from 1 on; release */
 	uint32_t fate_pools_beyond; /* pools that find no entry there */
@@ -222,6 +223,12 @@ struct rt_seg_count {
 };
 static_assert(sizeof(struct rt_seg_count) == 128, "counters are two cache lines");
 
+/* In records of a session with RT_IDS_EVENTS, from bit RT_EVENT_SHIFT of epb_flags on, which pcapng
+ * reserves: such records get into no file. The numbers are those of enum ringtap_fate. */
+#define RT_EVENT_SHIFT 9
+#define RT_EVENT_MASK  3u
+enum rt_fate_event { RT_EVENT_NONE, RT_EVENT_NOT_OFFERED, RT_EVENT_UNKNOWN, RT_EVENT_INFERRED };
+
 enum rt_fate_state {
 	RT_FATE_NONE,
 	RT_FATE_OPEN,   /* received, and neither offered since nor received again */
@@ -241,9 +248,10 @@ struct rt_seg_fate {
 	uint32_t len;   /* bytes of the packet */
 	uint32_t cap;   /* bytes of it that follow the entry */
 	/* Control thread. */
-	uint32_t walk; /* number of the walk that found the mbuf free in its pool */
-	uint32_t pool; /* 1 + entry of the table of pools; 0: not known yet */
-	uint8_t reserved[16];
+	uint32_t walk;    /* number of the walk that found the mbuf free in its pool */
+	uint32_t pool;    /* 1 + entry of the table of pools; 0: not known yet */
+	uint32_t outside; /* the polling thread: not 0: the filter of its tap refused the packet */
+	uint8_t reserved[12];
 };
 static_assert(sizeof(struct rt_seg_fate) == 64, "fate entry is a cache line");
 

@@ -3,12 +3,17 @@
 -- much later, and in which frame. Records of one packet have the same id. A packet is received before it is sent: of
 -- received packets the later frames are known once the whole file has been read, in Wireshark after loading it, in
 -- tshark with -2 and a filter (-Y ringtap): without one its first pass reads no fields.
+--
+-- Fates that a recording has (`ringtap record --fates`) are in blocks that Wireshark skips: a plugin never sees them.
+-- `ringtap explain --annotate` makes comments of them, which are read here.
 
 local ringtap = Proto("ringtap", "ringtap")
 
 local fate_values = {[1] = "sent", [2] = "not sent in this file", [3] = "made by the application",
-	[4] = "not received in this file"}
+	[4] = "not received in this file", [5] = "not offered", [6] = "open at the end of the recording",
+	[7] = "unknown; likely offered", [8] = "unknown"}
 local SENT, NOT_SENT, MADE, UNKNOWN = 1, 2, 3, 4
+local NOT_OFFERED = 5 -- the first of those that comments have
 
 local fields = {
 	fate = ProtoField.uint8("ringtap.fate", "Fate", base.DEC, fate_values),
@@ -18,13 +23,16 @@ local fields = {
 	times = ProtoField.uint32("ringtap.times", "Sent so many times", base.DEC),
 	copy = ProtoField.uint32("ringtap.copy", "Copy", base.DEC, nil, nil,
 		"0: the first sending of the packet, 1: the second, …"),
+	noticed = ProtoField.relative_time("ringtap.noticed", "Noticed",
+		"From receiving until it was noticed that the packet was not offered"),
 }
-ringtap.fields = {fields.fate, fields.latency, fields.peer, fields.times, fields.copy}
+ringtap.fields = {fields.fate, fields.latency, fields.peer, fields.times, fields.copy, fields.noticed}
 
 local get_id = Field.new("frame.packet_id")
 local get_direction = Field.new("frame.packet_flags_direction")
 local get_description = Field.new("frame.interface_description")
 local get_time = Field.new("frame.time_epoch")
+local get_comment = Field.new("frame.comment")
 
 local RECEIVED, SENDING = 1, 2 -- epb_flags
 
@@ -73,10 +81,38 @@ local function note(frame, id, direction)
 	end
 end
 
+-- The fate in the comments of this frame, and until when it was not known; nil: there is none.
+local function noted_fate()
+	for _, comment in ipairs({get_comment()}) do
+		local text = tostring(comment.value):match("^ringtap: (.*)")
+
+		for fate = NOT_OFFERED, #fate_values do
+			if text and text:sub(1, #fate_values[fate]) == fate_values[fate] then
+				return fate, text:match("noticed (%d+)%.(%d+) s")
+			end
+		end
+	end
+end
+
+local function show_fate(tree, fate, seconds, ns)
+	tree:add(fields.fate, fate):set_generated()
+	if seconds then
+		tree:add(fields.noticed, NSTime.new(tonumber(seconds), tonumber(ns))):set_generated()
+	end
+	tree:append_text(": " .. fate_values[fate])
+end
+
 local function show_received(packet, tree, complete)
 	local first = packet.sent[1]
+	local fate, seconds, ns = noted_fate()
 
-	if first then
+	if fate then
+		show_fate(tree, fate, seconds, ns)
+		if first then
+			tree:add(fields.latency, first.latency):set_generated()
+			tree:add(fields.times, #packet.sent):set_generated()
+		end
+	elseif first then
 		tree:add(fields.fate, SENT):set_generated()
 		tree:add(fields.latency, first.latency):set_generated()
 		tree:add(fields.times, #packet.sent):set_generated()

@@ -93,7 +93,7 @@ static uint32_t ids_of(const struct ringtap_capture *cap, const struct ringtap_c
 
 	if (!o->ids && !o->fates)
 		return 0;
-	return RT_IDS_ON | (o->fates ? RT_IDS_FATES : 0) |
+	return RT_IDS_ON | (o->fates ? RT_IDS_FATES : 0) | (o->fate_ids ? RT_IDS_EVENTS : 0) |
 	       (o->ids == RINGTAP_IDS_INFERRED ? RT_IDS_INFER : 0) |
 	       cap->source_count << RT_IDS_SOURCE_SHIFT;
 }
@@ -233,6 +233,12 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 		ret = rt_capture_fail(cap, -ENOTSUP,
 			"its probe is older than packet ids: restart the application with the "
 			"installed probe, or capture without ids");
+	if (!ret && s->seg.h.fate_bits && o->fate_ids != !s->seg.h.fate_snap)
+		ret = rt_capture_fail(cap, -EBADMSG, "the probe sent an invalid answer");
+	if (ret == -EINVAL && o->fate_ids && strstr(cap->error, "unknown option"))
+		ret = rt_capture_fail(cap, -ENOTSUP,
+			"its probe is older than fates in files: restart the application with the "
+			"installed probe, or capture without fates");
 	if (!ret && o->fates && !s->seg.h.fate_bits)
 		ret = rt_capture_fail(cap, -ENOTSUP,
 			"its probe is older than fates of packets: restart the application with the "
@@ -280,11 +286,13 @@ static int take_options(struct ringtap_capture *cap, const struct ringtap_captur
 		return rt_capture_fail(cap, -EINVAL, "ids has an unknown value");
 	if (o->fates && o->on_full != RINGTAP_DROP)
 		return rt_capture_fail(cap, -EINVAL, "fates do not wait for the reader");
+	if (o->fate_ids && !o->fates)
+		return rt_capture_fail(cap, -EINVAL, "fate_ids is given without fates");
 	return 0;
 }
 
-static int check_targets(
-	struct ringtap_capture *cap, const struct ringtap_target *targets, size_t count, bool fates)
+static int check_targets(struct ringtap_capture *cap, const struct ringtap_target *targets,
+	size_t count, const struct ringtap_capture_options *o)
 {
 	for (size_t i = 0; i < count; i++) {
 		unsigned d = targets[i].directions;
@@ -292,9 +300,11 @@ static int check_targets(
 		if (!d || d & ~(unsigned)(RINGTAP_RX | RINGTAP_TX))
 			return rt_capture_fail(cap, -EINVAL,
 				"directions of a target are not RINGTAP_RX, RINGTAP_TX or both");
-		if (fates && (targets[i].filter || d != (RINGTAP_RX | RINGTAP_TX)))
-			return rt_capture_fail(cap, -EINVAL,
-				"fates need targets of both directions, without a filter");
+		if (o->fates && d != (RINGTAP_RX | RINGTAP_TX))
+			return rt_capture_fail(
+				cap, -EINVAL, "fates need targets of both directions");
+		if (o->fates && !o->fate_ids && targets[i].filter)
+			return rt_capture_fail(cap, -EINVAL, "fates need targets without a filter");
 	}
 	return 0;
 }
@@ -309,7 +319,7 @@ static int attach(struct ringtap_capture *cap, const char *dir, const struct rin
 	cap->error[0] = 0;
 	ret = take_options(cap, opts, &o);
 	if (!ret)
-		ret = check_targets(cap, wants, count, o.fates);
+		ret = check_targets(cap, wants, count, &o);
 	if (ret)
 		return ret;
 	if (cap->detached)

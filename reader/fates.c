@@ -21,6 +21,7 @@ struct view {
 	uint32_t walk; /* the last one that has ended */
 	uint64_t walk_ns, now_ns;
 	struct rt_clock_line line;
+	uint64_t id_source; /* in the top bits of ids */
 };
 
 /* The number of the walk is read before the entries: then all marks of that walk are there. */
@@ -49,6 +50,7 @@ static int view_make(struct view *v, const struct ringtap_capture *cap, uint32_t
 	v->walk = rt_load_acquire(&seg->live->fate_walk);
 	v->walk_ns = rt_load(&seg->live->fate_walk_ns);
 	v->now_ns = rt_clock_now(&v->line);
+	v->id_source = (uint64_t)app << (64 - RT_IDS_SOURCE_BITS);
 	return 0;
 }
 
@@ -56,7 +58,7 @@ static int view_make(struct view *v, const struct ringtap_capture *cap, uint32_t
 struct entry {
 	uint64_t id, ns;
 	uint32_t tap, len, cap, pool;
-	bool free;
+	bool free, outside;
 };
 
 /* A reception clears the mark. A walk in progress has marked some of the free mbufs with the next
@@ -87,6 +89,7 @@ static bool read_entry(const struct view *v, uint64_t i, struct entry *e)
 		e->len = e->cap;
 	e->pool = e->pool && e->pool <= v->pool_count ? e->pool - 1 : RINGTAP_NO_INDEX;
 	e->free = is_free(v, rt_load(&f->walk));
+	e->outside = rt_load(&f->outside) != 0;
 	return e->tap < v->taps;
 }
 
@@ -289,7 +292,7 @@ EXPORT const struct ringtap_open_packet *ringtap_open_packets_next(struct ringta
 		uint64_t i = it->next++;
 		struct entry e;
 
-		if (!read_entry(&it->v, i, &e) ||
+		if (!read_entry(&it->v, i, &e) || e.outside ||
 			!queue_of(&it->v, e.tap, &p->interface, &p->queue))
 			continue;
 		memcpy(it->data, it->v.entries + i * it->v.stride + sizeof(struct rt_seg_fate),
@@ -302,6 +305,7 @@ EXPORT const struct ringtap_open_packet *ringtap_open_packets_next(struct ringta
 		p->ns = e.ns;
 		p->pool = e.pool;
 		p->free = e.free;
+		p->id = e.id ? e.id | it->v.id_source : 0;
 		return p;
 	}
 	return NULL;

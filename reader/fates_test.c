@@ -17,6 +17,8 @@
 
 static const struct ringtap_target all = {.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 static const struct ringtap_capture_options fates = {.size = sizeof(fates), .fates = true};
+static const struct ringtap_capture_options events = {
+	.size = sizeof(events), .fates = true, .fate_ids = true};
 static struct test_session session;
 static struct test_peer peer;
 static struct ringtap_capture *cap;
@@ -305,7 +307,7 @@ static void test_tables_outside_of_the_segment_are_refused(void **state)
 	*session.h = good;
 	session.h->fate_snap = 0;
 	session.h->fate_stride = sizeof(struct rt_seg_fate);
-	refused();
+	assert_int_equal(attach(), -EBADMSG); /* it is for events only */
 	*session.h = good;
 	session.h->fate_snap = 2 * RT_FATE_SNAP_MAX;
 	session.h->fate_stride = sizeof(struct rt_seg_fate) + 2 * RT_FATE_SNAP_MAX;
@@ -341,6 +343,74 @@ static void test_capture_without_fates_has_none(void **state)
 	assert_int_equal(ringtap_fates_read(cap, 1, &f), -ENOENT);
 	assert_int_equal(ringtap_open_packets_create(&it, cap, 0), -ENODATA);
 	assert_null(it);
+}
+
+/* ---- events ---- */
+
+static void attach_events(void)
+{
+	session.h->fate_snap = 0;
+	session.h->fate_stride = sizeof(struct rt_seg_fate);
+	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &all, 1, &events), 0);
+	assert_int_equal(peer.open.ids, RT_IDS_ON | RT_IDS_FATES | RT_IDS_EVENTS);
+}
+
+static struct rt_seg_fate *put_event(uint32_t i, uint64_t id, uint32_t outside)
+{
+	struct rt_seg_fate *f = (void *)(session.fates + i * sizeof(*f));
+
+	*f = (struct rt_seg_fate){
+		.mbuf = 64 * (i + 1), .id = id, .tsc = ago(SECOND), .len = 100, .outside = outside};
+	rt_store_release(&f->state, RT_FATE_OPEN);
+	return f;
+}
+
+/* Those that a filter has refused count, and are not listed. */
+static void test_open_packets_have_ids(void **state)
+{
+	const struct ringtap_open_packet *p;
+	struct ringtap_open_packets *it;
+	struct ringtap_fates *f;
+
+	attach_events();
+	put_event(3, 77, 0);
+	put_event(4, 78, 1);
+	put_event(5, 0, 0);
+	assert_int_equal(ringtap_fates_read(cap, 0, &f), 0);
+	assert_int_equal(f->open, 3);
+	ringtap_fates_free(f);
+	assert_int_equal(ringtap_open_packets_create(&it, cap, 0), 0);
+	p = ringtap_open_packets_next(it);
+	assert_non_null(p);
+	assert_int_equal(p->id, 77);
+	assert_int_equal(p->caplen, 0);
+	p = ringtap_open_packets_next(it);
+	assert_non_null(p);
+	assert_int_equal(p->id, 0);
+	assert_null(ringtap_open_packets_next(it));
+	ringtap_open_packets_free(it);
+}
+
+static void test_events_may_have_filters(void **state)
+{
+	const struct ringtap_insn accept = {.code = 6, .k = 96};
+	struct ringtap_capture_options o = events;
+	struct ringtap_target t = all;
+
+	t.filter = &accept;
+	t.filter_len = 1;
+	session.h->fate_snap = 0;
+	session.h->fate_stride = sizeof(struct rt_seg_fate);
+	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &t, 1, &events), 0);
+	t.directions = RINGTAP_RX;
+	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &t, 1, &events), -EINVAL);
+	o.fates = false;
+	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &all, 1, &o), -EINVAL);
+}
+
+static void test_events_with_bytes_are_refused(void **state)
+{
+	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &all, 1, &events), -EBADMSG);
 }
 
 static void test_filters_and_single_directions_are_refused(void **state)
@@ -393,6 +463,9 @@ int main(void)
 		TEST_DETACHED(test_capture_without_fates_has_none),
 		TEST_DETACHED(test_buffer_and_table_fit_what_is_available),
 		TEST_DETACHED(test_filters_and_single_directions_are_refused),
+		TEST_DETACHED(test_open_packets_have_ids),
+		TEST_DETACHED(test_events_may_have_filters),
+		TEST_DETACHED(test_events_with_bytes_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

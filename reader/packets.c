@@ -88,6 +88,7 @@ static void take_options(struct ringtap_packet *p, const uint8_t *record, const 
 	p->queue = o.queue;
 	p->has_hash = o.has_hash;
 	p->hash = o.hash;
+	p->fate = o.flags >> RT_EVENT_SHIFT & RT_EVENT_MASK;
 	p->dropcount = o.dropcount;
 	p->id = o.id;
 }

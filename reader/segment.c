@@ -58,8 +58,8 @@ bool rt_chunks_valid(uint64_t size, uint64_t count, uint64_t order_count, uint64
 
 bool rt_fates_valid(uint32_t bits, uint32_t stride, uint32_t snap)
 {
-	return bits && bits <= RT_FATE_BITS_MAX && snap && snap <= RT_FATE_SNAP_MAX &&
-	       snap % 64 == 0 && stride == sizeof(struct rt_seg_fate) + snap;
+	return bits && bits <= RT_FATE_BITS_MAX && snap <= RT_FATE_SNAP_MAX && snap % 64 == 0 &&
+	       stride == sizeof(struct rt_seg_fate) + snap;
 }
 
 /* Without fates all of it is 0. */

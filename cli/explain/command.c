@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "annotate.h"
 #include "cli/commands.h"
 #include "base/out_file.h"
 #include "base/util.h"
@@ -19,9 +21,11 @@ struct config {
 	unsigned file_count;
 	uint64_t timeout_ns, memory, flows;
 	enum flow_order order;
-	const char *plot, *html;
+	const char *plot, *html, *annotate;
 	bool json, csv;
 };
+
+#define ORDERS "packets|not-sent|reordered|p99|not-offered"
 
 #define TO(field) OPTION_TO(struct config, field)
 
@@ -36,16 +40,19 @@ static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "Output"},
 	{TO(flows), OPTION_NUMBER, 0, "flows", "N", NULL, 0, UINT32_MAX,
 		"List N flows (default: 10)"},
-	{TO(order), OPTION_CHOICE, 0, "by", "packets|not-sent|reordered|p99",
-		"packets|not-sent|reordered|p99", 0, 0,
-		"List the flows with the most packets (the default), the most packets not sent or "
-		"reordered, or the highest latency"},
+	{TO(order), OPTION_CHOICE, 0, "by", ORDERS, ORDERS, 0, 0,
+		"List the flows with the most packets (the default), the most packets not sent, "
+		"reordered or not offered, or the highest latency"},
 	{TO(json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
 	{TO(csv), OPTION_FLAG, 0, "csv", NULL, NULL, 0, 0,
 		"Print comma-separated values: a line for each packet that was sent, and for each "
 		"that was not"},
 	{TO(html), OPTION_FILE, 0, "html", "FILE", NULL, 0, 0,
 		"Write the report as a page, with plots and without references to other files"},
+	{TO(annotate), OPTION_FILE, 0, "annotate", "FILE.pcapng", NULL, 0, 0,
+		"Copy the recording, with a comment on each received packet that was not offered, "
+		"is open or unknown: for Wireshark, and other programs. It needs 'ringtap record "
+		"--fates'"},
 	{OPT_PLOT, OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0,
 		"Draw latency and packets over time"},
 };
@@ -143,29 +150,45 @@ static bool check_ids(const struct join *j, bool failed)
 /* ---- writing ---- */
 
 struct outputs {
-	struct out_file html, plot;
+	struct out_file html, plot, annotated;
+	struct annotations *notes;
 };
 
 static int open_outputs(struct outputs *o, const struct config *c)
 {
 	*o = (struct outputs){0};
-	if (out_file_open(&o->html, "explain", c->html))
+	if (out_file_open(&o->html, "explain", c->html) ||
+		out_file_open(&o->annotated, "explain", c->annotate))
 		return -EIO;
 	return out_file_open(&o->plot, "explain", c->plot);
 }
 
 /* Those that are left empty, because of an error, are removed. */
-static int close_outputs(struct outputs *o, int html, int plot)
+static int close_outputs(struct outputs *o, int html, int plot, int annotated)
 {
 	int ret = out_file_close(&o->html, "explain", html);
 
+	ret = out_file_close(&o->annotated, "explain", annotated) ?: ret;
 	return out_file_close(&o->plot, "explain", plot) ?: ret;
+}
+
+/* False: there is nothing to write, and a message says why. *error: of writing. */
+static bool write_annotated(const struct report *r, struct outputs *o, int *error)
+{
+	if (!r->j->fates.present)
+		message_print("explain: --annotate: the file has no fates of packets; record with "
+			      "'ringtap record --fates'");
+	else if (o->notes->error)
+		message_print("explain: --annotate: too many comments for --memory; raise it");
+	else
+		*error = annotate_write(o->notes, r->files, r->file_count, o->annotated.f);
+	return r->j->fates.present && !o->notes->error;
 }
 
 static int write_report(
 	const struct report *r, const struct config *c, struct outputs *o, int status)
 {
-	int html = 0, plot = 0, ret = 0;
+	int html = 0, plot = 0, annotated = 0, ret = 0;
 
 	if (c->json)
 		ret = explain_json(r, stdout);
@@ -177,7 +200,9 @@ static int write_report(
 		html = report_html(r, o->html.f);
 	if (o->plot.f)
 		plot = report_plot(r, plot_format(c->plot), o->plot.f);
-	if (close_outputs(o, html, plot))
+	if (o->annotated.f && !write_annotated(r, o, &annotated))
+		status = STATUS_FAILED;
+	if (close_outputs(o, html, plot, annotated))
 		status = STATUS_FAILED;
 	return status;
 }
@@ -199,38 +224,72 @@ static int explain(const struct config *c, struct join *j, struct records *b, st
 		j->ctx = &csv;
 		csv_begin(&csv);
 	}
+	if (c->annotate) {
+		j->tell = annotate_note;
+		j->ctx = o->notes;
+	}
 	ret = join_files(j, b, c, damage);
 	r.damage = damage[0] ? damage : NULL;
 	return check_ids(j, ret != STATUS_OK) ? write_report(&r, c, o, ret) : STATUS_FAILED;
 }
 
-static int check(const struct config *c)
+/* The files are read twice, and the copy is none of them. */
+static bool check_annotate(const struct config *c)
+{
+	struct stat out, in;
+	bool exists = !stat(c->annotate, &out);
+
+	for (unsigned i = 0; i < c->file_count; i++) {
+		if (!strcmp(c->files[i], "-")) {
+			message_print("explain: --annotate: standard input cannot be read twice; "
+				      "give a file");
+			return false;
+		}
+		if (exists && !stat(c->files[i], &in) && in.st_dev == out.st_dev &&
+			in.st_ino == out.st_ino) {
+			message_print("explain: --annotate %s: that is the recording itself; give "
+				      "another name",
+				c->annotate);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool check(const struct config *c)
 {
 	if (!c->file_count)
 		message_print("explain: no file is given; see 'ringtap explain --help'");
 	else if (c->json && c->csv)
 		message_print("explain: --json and --csv: choose one");
-	return c->file_count && !(c->json && c->csv);
+	else if (c->annotate && c->csv)
+		message_print("explain: --annotate and --csv: choose one");
+	else
+		return !c->annotate || check_annotate(c);
+	return false;
 }
 
 static int run_with(const struct config *c)
 {
 	struct records *b = NULL;
 	struct join *j = NULL;
+	struct annotations notes = {.memory = c->memory};
 	struct outputs o;
 	int ret = STATUS_FAILED;
 
 	if (open_outputs(&o, c)) {
-		close_outputs(&o, 0, 0);
+		close_outputs(&o, 0, 0, 0);
 		return STATUS_FAILED;
 	}
+	o.notes = &notes;
 	if (records_new(&b) || join_new(&j, c->timeout_ns, c->memory))
 		message_print("explain: no memory");
 	else
 		ret = explain(c, j, b, &o);
-	close_outputs(&o, 0, 0);
+	close_outputs(&o, 0, 0, 0);
 	join_free(j);
 	records_free(b);
+	annotate_free(&notes);
 	return ret;
 }
 

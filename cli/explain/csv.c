@@ -8,7 +8,7 @@
 void csv_begin(struct csv *c)
 {
 	fputs("fate,id,rx_frame,rx_ns,rx_port,rx_queue,rx_length,tx_frame,tx_ns,tx_port,tx_queue,"
-	      "tx_length,latency_ns,copy,reordered,changes,flow\n",
+	      "tx_length,latency_ns,copy,reordered,changes,flow,noticed_ns\n",
 		c->f);
 }
 
@@ -111,5 +111,8 @@ void csv_line(void *csv, const struct outcome *o)
 	putc(',', c->f);
 	if (o->rx && o->rx->flow != FLOW_NONE)
 		put_text(c->f, flow_table_text(flow_table_at(c->flows, o->rx->flow), text));
+	putc(',', c->f);
+	if (o->noticed_ns)
+		put_number(c->f, o->noticed_ns);
 	putc('\n', c->f);
 }

@@ -135,6 +135,37 @@ static void doubts(const struct report *r, const struct saying *to)
 			format_count(n, r->j->outliers));
 }
 
+static void fate_doubts(const struct report *r, const struct saying *to)
+{
+	const struct known_fates *f = &r->j->fates;
+	uint64_t lost = records_fates_lost(r->records);
+	char n[FORMAT_LEN];
+
+	if (!f->present)
+		return;
+	if (!f->ended && f->total.count[KNOWN_OPEN])
+		say(to, "The recording goes on in another file, or was cut off: packets whose fate "
+			"follows there are shown as open.");
+	if (lost)
+		say(to,
+			"The recorder lost the fates of %s packets: as many are shown as offered, in "
+			"error.",
+			format_count(n, lost));
+	if (f->total.likely)
+		say(to,
+			"%s of the unknown packets were likely offered: the application has reset "
+			"their flags.",
+			format_count(n, f->total.likely));
+	if (f->elsewhere)
+		say(to,
+			"%s fates are of packets that are not in the file, that were let go, or of "
+			"which a copy was sent more than --timeout before.",
+			format_count(n, f->elsewhere));
+	if (f->no_room)
+		say(to, "%s packets of further queues or protocols have no row.",
+			format_count(n, f->no_room));
+}
+
 void notes_make(const struct report *r, void (*tell)(void *, const char *), void *ctx)
 {
 	const struct saying to = {tell, ctx};
@@ -142,6 +173,7 @@ void notes_make(const struct report *r, void (*tell)(void *, const char *), void
 	char n[FORMAT_LEN];
 
 	doubts(r, &to);
+	fate_doubts(r, &to);
 	if (j->again)
 		say(&to,
 			"%s of the copies were sent by the port and queue of the sending before: "

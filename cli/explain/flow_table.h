@@ -36,6 +36,7 @@ struct flow {
 	uint32_t hash;
 	uint32_t received; /* also the sequence number of the next packet; modulo 2^32 */
 	uint64_t sent, not_sent, copies, reordered;
+	uint64_t not_offered;   /* of recordings with fates */
 	uint64_t sum, min, max; /* latency in ns */
 	uint64_t first_number;  /* frame of the first packet */
 	/* Order of the first sending of each packet. */

@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pcapng.h"
 #include "join.h"
 
 #define DISORDER_NS 1000000u
 #define FAR_NS      UINT64_C(1000000000) /* or the timeout, if that is longer */
 
-const char *const fate_keys[FATES] = {"sent", "not_sent", "open", "let_go", "made", "unknown"};
+const char *const fate_keys[FATES] = {"sent", "not_sent", "open", "let_go", "made", "unknown",
+	"offered", "not_offered", "undecided", "likely_offered"};
 
 int join_new(struct join **out, uint64_t timeout_ns, uint64_t memory)
 {
@@ -21,6 +23,7 @@ int join_new(struct join **out, uint64_t timeout_ns, uint64_t memory)
 	j->timeout_ns = timeout_ns;
 	j->pairs.size = j->queues.size = sizeof(struct way);
 	j->unsent.size = sizeof(struct unsent);
+	known_init(&j->fates);
 	ret = waitlist_init(&j->waitlist, memory - memory / 4);
 	ret = flow_table_init(&j->flows, memory / 4) ?: ret;
 	return slices_init(&j->slices) ?: ret;
@@ -33,6 +36,7 @@ void join_free(struct join *j)
 	keyed_free(&j->pairs);
 	keyed_free(&j->queues);
 	keyed_free(&j->unsent);
+	known_free(&j->fates);
 	waitlist_free(&j->waitlist);
 	flow_table_free(&j->flows);
 	slices_free(&j->slices);
@@ -70,21 +74,71 @@ static void count_unsent(struct join *j, const struct waiting *w)
 	}
 }
 
-/* The oldest packet, which is at w. unsent: its fate if it was not sent. */
-static void leave(struct join *j, const struct waiting *w, enum fate unsent)
+static void count_times(struct join *j, const struct waiting *w)
 {
 	uint32_t times = w->sent < TIMES_MAX ? w->sent : TIMES_MAX;
 
 	if (!j->times[times]++)
 		j->times_number[times] = w->number;
-	if (!w->sent) {
-		if (unsent == FATE_NOT_SENT)
-			count_unsent(j, w);
-		j->open += unsent == FATE_OPEN;
-		j->let_go += unsent == FATE_LET_GO;
+}
+
+/* By records only. unsent: the fate of a packet that was not sent. */
+static void count_leaving(struct join *j, const struct waiting *w, enum fate unsent)
+{
+	count_times(j, w);
+	if (w->sent)
+		return;
+	if (unsent == FATE_NOT_SENT)
+		count_unsent(j, w);
+	j->open += unsent == FATE_OPEN;
+	j->let_go += unsent == FATE_LET_GO;
+}
+
+/* Of a packet without a fate in the file. */
+static enum known known_of(const struct join *j, const struct waiting *w, enum fate unsent)
+{
+	if (w->sent || w->late_sent || j->fates.ended)
+		return KNOWN_OFFERED;
+	return unsent == FATE_LET_GO ? KNOWN_LET_GO : KNOWN_OPEN;
+}
+
+static void settle(struct join *j, const struct waiting *w, enum fate unsent)
+{
+	static const enum fate fates[KNOWN] = {[KNOWN_OFFERED] = FATE_OFFERED,
+		[KNOWN_OPEN] = FATE_OPEN,
+		[KNOWN_LET_GO] = FATE_LET_GO};
+	enum known known = known_of(j, w, unsent);
+
+	known_count(&j->fates, w, known, 0);
+	if (!w->sent)
+		tell(j, &(struct outcome){.fate = fates[known], .rx = w});
+}
+
+/* The oldest packet, which is at w, for good. */
+static void leave(struct join *j, const struct waiting *w, enum fate unsent)
+{
+	if (!w->late)
+		count_leaving(j, w, unsent);
+	if (j->fates.present && !w->fate)
+		settle(j, w, unsent);
+	else if (!j->fates.present && !w->sent)
 		tell(j, &(struct outcome){.fate = unsent, .rx = w});
-	}
 	waitlist_leave(&j->waitlist);
+}
+
+/* The time of the oldest packet is over. */
+static void time_out(struct join *j, struct waiting *w)
+{
+	bool waits = j->fates.present && !w->fate && !w->sent && !w->late_sent;
+
+	if (!waits || j->fates.ended) {
+		leave(j, w, FATE_NOT_SENT);
+		return;
+	}
+	if (!w->late)
+		count_leaving(j, w, FATE_NOT_SENT);
+	w->late = true;
+	waitlist_defer(&j->waitlist, j->last_ns);
 }
 
 static bool over(const struct join *j, const struct waiting *w)
@@ -94,10 +148,19 @@ static bool over(const struct join *j, const struct waiting *w)
 
 static void expire(struct join *j)
 {
-	const struct waiting *w;
+	struct waiting *w;
 
 	while ((w = waitlist_oldest(&j->waitlist)) && over(j, w))
-		leave(j, w, FATE_NOT_SENT);
+		time_out(j, w);
+}
+
+/* All that wait. */
+static void flush(struct join *j)
+{
+	const struct waiting *w;
+
+	while ((w = waitlist_oldest(&j->waitlist)))
+		leave(j, w, over(j, w) ? FATE_NOT_SENT : FATE_OPEN);
 }
 
 /* Files that are not in the order of their times: the clock begins anew. */
@@ -166,15 +229,12 @@ static void let_time_pass(struct join *j, uint64_t ns)
 
 void join_end(struct join *j)
 {
-	const struct waiting *w;
-
 	/* No other record contradicts it. */
 	if (j->doubt && j->doubt_ns > j->last_ns)
 		jump(j);
 	j->outliers += j->doubt;
 	j->doubt = false;
-	while ((w = waitlist_oldest(&j->waitlist)))
-		leave(j, w, over(j, w) ? FATE_NOT_SENT : FATE_OPEN);
+	flush(j);
 	for (uint32_t i = 0; i < j->flows.count; i++)
 		j->reordered_flows += flow_table_at(&j->flows, i)->reordered > 0;
 }
@@ -204,6 +264,8 @@ static void receive(struct join *j, const struct record *r, const struct port *p
 	headers_read(&w->headers, port->linktype, r->data, r->caplen);
 	w->flow = flow_table_get(&j->flows, w->port, &w->headers);
 	slices_get(&j->slices, w->since_ns)->received++;
+	if (j->fates.present)
+		known_receive(&j->fates, w);
 	if (w->flow == FLOW_NONE)
 		return;
 	f = flow_table_at(&j->flows, w->flow);
@@ -311,17 +373,65 @@ static void send(struct join *j, const struct record *r, const struct port *port
 {
 	struct waiting *w = r->id ? waitlist_find(&j->waitlist, port->application_id, r->id) : NULL;
 
-	if (w) {
+	if (w && !w->late) {
 		join_sent(j, w, r, port);
 		return;
 	}
+	if (w)
+		w->late_sent = true;
 	j->made += !r->id;
 	j->unknown += r->id != 0;
 	tell(j, &(struct outcome){.fate = r->id ? FATE_UNKNOWN : FATE_MADE, .tx = r});
 }
 
+/* ---- fates ---- */
+
+/* The next recording begins: what waits is of the one before. */
+static void begin_fates(struct join *j)
+{
+	if (j->fates.present && !j->fates.ended)
+		return;
+	flush(j);
+	j->doubt_waits = false;
+	j->fates.present = true;
+	j->fates.ended = false;
+}
+
+static void join_fate(struct join *j, const struct record *r, const struct port *port)
+{
+	static const struct {
+		enum known known;
+		enum fate fate;
+	} meanings[] = {[RT_FATES_NOT_OFFERED] = {KNOWN_NOT_OFFERED, FATE_NOT_OFFERED},
+		[RT_FATES_UNKNOWN] = {KNOWN_UNKNOWN, FATE_UNDECIDED},
+		[RT_FATES_INFERRED] = {KNOWN_UNKNOWN, FATE_LIKELY_OFFERED},
+		[RT_FATES_OPEN] = {KNOWN_OPEN, FATE_OPEN}};
+	struct waiting *w;
+
+	if (!j->fates.present)
+		begin_fates(j);
+	w = waitlist_find(&j->waitlist, port->application_id, r->id);
+	if (!r->fate || r->fate > RT_FATES_OPEN)
+		return;
+	if (!w || w->fate) {
+		j->fates.elsewhere++;
+		return;
+	}
+	w->fate = r->fate;
+	known_count(&j->fates, w, meanings[r->fate].known, r->ns);
+	if (r->fate == RT_FATES_NOT_OFFERED && w->flow != FLOW_NONE)
+		flow_table_at(&j->flows, w->flow)->not_offered++;
+	tell(j, &(struct outcome){.fate = meanings[r->fate].fate, .rx = w, .noticed_ns = r->ns});
+}
+
 static void join_record(struct join *j, const struct record *r, const struct port *port)
 {
+	switch (r->kind) {
+	case RECORD_FATE: join_fate(j, r, port); return;
+	case RECORD_FATES_BEGIN: begin_fates(j); return;
+	case RECORD_FATES_END: j->fates.ended = j->fates.present; return;
+	default: break;
+	}
 	j->records++;
 	j->ids += r->id != 0;
 	let_time_pass(j, r->ns);

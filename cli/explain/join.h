@@ -5,10 +5,14 @@
  *
  *   received = sent + not_sent + open + let_go
  *   records of sent packets = sent + copies + made + unknown
+ *
+ * Of a recording with fates (fates.h), packets that are not sent in it wait beyond the timeout,
+ * until their fate is known.
  */
 #ifndef RINGTAP_CLI_EXPLAIN_JOIN_H
 #define RINGTAP_CLI_EXPLAIN_JOIN_H
 
+#include "fates.h"
 #include "records.h"
 #include "flow_table.h"
 #include "keyed.h"
@@ -24,6 +28,11 @@ enum fate {
 	FATE_LET_GO,   /* not sent until there was no more memory for it */
 	FATE_MADE,     /* sent without an id: the application made it */
 	FATE_UNKNOWN,  /* sent with an id that was not received, or too long ago */
+	/* Of recordings with fates, in place of FATE_NOT_SENT. */
+	FATE_OFFERED,     /* to a port; the file has no sending of it */
+	FATE_NOT_OFFERED, /* also of a packet of which a copy was sent */
+	FATE_UNDECIDED,
+	FATE_LIKELY_OFFERED,
 	FATES
 };
 extern const char *const fate_keys[FATES]; /* in CSV */
@@ -33,6 +42,7 @@ struct outcome {
 	enum fate fate;
 	const struct waiting *rx; /* NULL: MADE, UNKNOWN */
 	const struct record *tx;  /* NULL: neither SENT nor MADE nor UNKNOWN */
+	uint64_t noticed_ns;      /* when a fate was known; 0: it is none of the file's */
 	uint64_t latency_ns;      /* of SENT */
 	uint32_t changes;         /* bits of enum change */
 	bool reordered;
@@ -94,6 +104,7 @@ struct join {
 	struct keyed pairs, queues; /* struct way */
 	struct keyed unsent;        /* struct unsent */
 	struct waitlist waitlist;
+	struct known_fates fates;
 	struct flows flows;
 	struct slices slices;
 };

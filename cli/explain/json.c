@@ -41,7 +41,7 @@ static json_t *histogram(const struct spread *s)
 	return j;
 }
 
-static json_t *spread(const struct spread *s)
+json_t *spread_json(const struct spread *s)
 {
 	json_t *j = json_object();
 
@@ -79,7 +79,7 @@ static json_t *ways(const struct report *r, const struct keyed *k, bool queues)
 			put(j, "tx_queue", queue(w->ends.tx_queue));
 		}
 		put_count(j, "copies", w->copies);
-		put(j, "latency", spread(&w->spread));
+		put(j, "latency", spread_json(&w->spread));
 		json_array_append_new(list, j);
 	}
 	return list;
@@ -95,7 +95,7 @@ static json_t *sizes(const struct join *j)
 		put_count(size, "bytes_min", i ? size_limits[i - 1] : 0);
 		put(size, "bytes_max",
 			i < SIZES - 1 ? json_count(size_limits[i] - 1) : json_null());
-		put(size, "latency", spread(&j->sizes[i]));
+		put(size, "latency", spread_json(&j->sizes[i]));
 		json_array_append_new(list, size);
 	}
 	return list;
@@ -140,6 +140,8 @@ static json_t *flow(const struct report *r, const struct flow *f)
 	put_count(j, "received", f->received);
 	put_count(j, "sent", f->sent);
 	put_count(j, "not_sent", f->not_sent);
+	if (r->j->fates.present)
+		put_count(j, "not_offered", f->not_offered);
 	put_count(j, "copies", f->copies);
 	put_count(j, "first_frame", f->first_number);
 	put_count(j, "reordered", f->reordered);
@@ -293,7 +295,7 @@ int explain_json(const struct report *r, FILE *f)
 	put(j, "damage", json_text(r->damage));
 	put_totals(j, r->j);
 	put(j, "ports", ports(r));
-	put(j, "latency", spread(&r->j->all));
+	put(j, "latency", spread_json(&r->j->all));
 	put(j, "pairs", ways(r, &r->j->pairs, false));
 	put(j, "queues", ways(r, &r->j->queues, true));
 	put(j, "sizes", sizes(r->j));
@@ -304,6 +306,7 @@ int explain_json(const struct report *r, FILE *f)
 	put(j, "not_sent_by_protocol", not_sent(r));
 	put(j, "changes", changes(r->j));
 	put(j, "sent_more_than_once", times_sent(r->j));
+	put(j, "fates", explain_fates_json(r));
 	notes_make(r, add_note, notes);
 	put(j, "notes", notes);
 	return json_print(j, f);

@@ -171,12 +171,17 @@ static void put_method(const struct report *r, FILE *f)
 		"<li>A packet counts as not sent if it was received and not handed to a driver "
 		"within %s. The reason is not visible from outside: the application dropped or "
 		"consumed it, holds it, or sent a copy that has no id.</li>\n"
-		"<li>A packet is reordered if it was received before, and sent after, another "
+		"%s<li>A packet is reordered if it was received before, and sent after, another "
 		"packet of its flow. Of packets of one time stamp in different queues the order "
 		"is not known; they do not count.</li>\n"
 		"<li>Frame numbers are those of Wireshark, over all files. Changes are those of "
 		"the outermost headers.</li>\n</ul>\n",
-		RINGTAP_VERSION, timeout);
+		RINGTAP_VERSION, timeout,
+		r->j->fates.present
+			? "<li>A packet counts as not offered if its mbuf was used again, or was "
+			  "found free, before any port was handed the packet. Why is not "
+			  "visible.</li>\n"
+			: "");
 }
 
 int report_html(const struct report *r, FILE *f)

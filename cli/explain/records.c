@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,9 @@ struct records {
 	struct port *ports;
 	uint32_t port_count;
 	uint16_t slots[PORT_SLOTS]; /* index of a port + 1; 0: empty */
+	const uint8_t *fates;       /* of the last block: those that were not returned yet */
+	uint32_t fates_left;
+	uint64_t fates_lost;
 	struct secret secret;
 	char error[160];
 };
@@ -71,6 +75,7 @@ void records_start(struct records *b, struct bytes *in)
 	bytes_close(b->in);
 	b->in = in;
 	b->used = 0;
+	b->fates_left = 0;
 	b->begun = false;
 	b->local_count = 0;
 	b->error[0] = '\0';
@@ -79,6 +84,11 @@ void records_start(struct records *b, struct bytes *in)
 const char *records_error(const struct records *b)
 {
 	return b->error;
+}
+
+uint64_t records_fates_lost(const struct records *b)
+{
+	return b->fates_lost;
 }
 
 uint32_t records_port_count(const struct records *b)
@@ -372,6 +382,68 @@ static int take_packet(struct records *b, const uint8_t *body, size_t len, struc
 	return 1;
 }
 
+/* ---- fates ---- */
+
+/* Of all queues. */
+static void take_queues(struct records *b, const uint8_t *p, uint32_t count)
+{
+	for (; count--; p += sizeof(struct rt_fates_queue)) {
+		uint64_t lost = get64(b, p + offsetof(struct rt_fates_queue, lost));
+
+		b->fates_lost += lost < COUNT_NONE - b->fates_lost ? lost : 0;
+	}
+}
+
+/* kind 2 | bytes of an entry 2 | entries 4 | time 8 | entries. Types of local use may be those of
+ * other programs: what is not as we write it is left out. */
+static int take_fates(struct records *b, const uint8_t *body, size_t len, struct record *r)
+{
+	uint32_t count;
+	size_t each;
+
+	if (len < RT_FATES_FIXED)
+		return 0;
+	each = get16(b, body + 2);
+	count = get32(b, body + 4);
+	len -= RT_FATES_FIXED;
+	*r = (struct record){.queue = NO_QUEUE};
+	switch (get16(b, body)) {
+	case RT_FATES_BEGIN: r->kind = RECORD_FATES_BEGIN; return 1;
+	case RT_FATES_END:
+		if (each != sizeof(struct rt_fates_queue) || len / each < count)
+			return 0;
+		take_queues(b, body + RT_FATES_FIXED, count);
+		r->kind = RECORD_FATES_END;
+		return 1;
+	case RT_FATES_PACKETS:
+		if (each != sizeof(struct rt_fates_packet) || len / each < count)
+			return 0;
+		b->fates = body + RT_FATES_FIXED;
+		b->fates_left = count;
+	}
+	return 0;
+}
+
+/* The next fate of the block; 0: this one is of no interface that there is. */
+static int next_fate(struct records *b, struct record *r)
+{
+	const uint8_t *p = b->fates;
+	uint32_t interface = get32(b, p + offsetof(struct rt_fates_packet, interface));
+
+	b->fates += sizeof(struct rt_fates_packet);
+	b->fates_left--;
+	if (interface >= b->local_count)
+		return 0;
+	*r = (struct record){.kind = RECORD_FATE,
+		.fate = p[offsetof(struct rt_fates_packet, fate)],
+		.id = get64(b, p),
+		.ns = (uint64_t)get32(b, p + offsetof(struct rt_fates_packet, ns_high)) << 32 |
+		      get32(b, p + offsetof(struct rt_fates_packet, ns_low)),
+		.port = b->local[interface].port,
+		.queue = get16(b, p + offsetof(struct rt_fates_packet, queue))};
+	return 1;
+}
+
 /* ---- blocks ---- */
 
 /* The byte order stands in the body of the section's header; its type reads the same in both. */
@@ -433,6 +505,7 @@ static int take_block(struct records *b, const uint8_t *p, size_t len, struct re
 	case BLOCK_SIMPLE: b->number++; return 0;
 	case RT_PCAPNG_IDB: return take_interface(b, body, len);
 	case RT_PCAPNG_ISB: return take_statistics(b, body, len);
+	case RT_PCAPNG_FATES: return take_fates(b, body, len, r);
 	default: return 0;
 	}
 }
@@ -456,9 +529,14 @@ int records_next(struct records *b, struct record *r, int max)
 		return -EBADMSG;
 	do {
 		const uint8_t *p;
-		ssize_t len = next_block(b, &p);
+		ssize_t len;
 		int ret;
 
+		if (b->fates_left) {
+			n += next_fate(b, &r[n]);
+			continue;
+		}
+		len = next_block(b, &p);
 		if (len == -EBADMSG && !b->error[0])
 			bad(b, "the compressed data is damaged, or ends too early");
 		if (len <= 0)
@@ -467,6 +545,24 @@ int records_next(struct records *b, struct record *r, int max)
 		if (ret < 0)
 			return n ? n : ret;
 		n += ret;
-	} while (!n || (n < max && is_ready(b)));
+	} while (!n || (n < max && (b->fates_left || is_ready(b))));
 	return n;
+}
+
+bool records_swapped(const struct records *b)
+{
+	return b->swapped;
+}
+
+ssize_t records_block(struct records *b, const uint8_t **p, struct record *r)
+{
+	ssize_t len = b->error[0] ? -EBADMSG : next_block(b, p);
+	int ret;
+
+	*r = (struct record){.queue = NO_QUEUE};
+	if (len <= 0)
+		return len;
+	ret = take_block(b, *p, (size_t)len, r);
+	b->fates_left = 0;
+	return ret < 0 ? ret : len;
 }

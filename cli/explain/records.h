@@ -33,7 +33,17 @@ struct port {
 
 enum direction { DIRECTION_NONE, DIRECTION_RX, DIRECTION_TX };
 
+enum record_kind {
+	RECORD_PACKET,
+	RECORD_FATE,        /* what became of the packet with this id */
+	RECORD_FATES_BEGIN, /* fates of this recording's packets follow, in this file or a later one
+			     */
+	RECORD_FATES_END,   /* no more of them follow */
+};
+
 struct record {
+	enum record_kind kind;
+	uint8_t fate;    /* enum rt_fates_fate, of RECORD_FATE; it has id, ns, port and queue */
 	uint64_t number; /* frame number over all files, from 1, as Wireshark counts */
 	uint64_t ns;     /* since the epoch */
 	uint64_t id;     /* epb_packetid; 0: none */
@@ -54,8 +64,16 @@ void records_start(struct records *b, struct bytes *in);
 /* How many packets were read, 1 to max; 0: the end of the file; -EBADMSG: the file is damaged, see
  * records_error(); -errno: it could not be read. Nothing more comes of a file after an error. */
 int records_next(struct records *b, struct record *r, int max);
+/* In place of records_next(): the next block of the file, whole, at *p until the next call. Its
+ * length; 0: the end; errors as above. *r: the packet that it is, or a record with the number 0. */
+ssize_t records_block(struct records *b, const uint8_t **p, struct record *r);
+/* The section is of the other byte order than this machine. */
+bool records_swapped(const struct records *b);
 /* What is wrong with the file, and where. */
 const char *records_error(const struct records *b);
+
+/* Fates that a recorder has lost. */
+uint64_t records_fates_lost(const struct records *b);
 
 uint32_t records_port_count(const struct records *b);
 const struct port *records_port(const struct records *b, uint32_t i);

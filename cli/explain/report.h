@@ -3,13 +3,14 @@
 #ifndef RINGTAP_CLI_EXPLAIN_REPORT_H
 #define RINGTAP_CLI_EXPLAIN_REPORT_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "cli/monitor/plot.h"
 #include "join.h"
 #include "sheet.h"
 
-enum flow_order { BY_PACKETS, BY_NOT_SENT, BY_REORDERED, BY_P99 };
+enum flow_order { BY_PACKETS, BY_NOT_SENT, BY_REORDERED, BY_P99, BY_NOT_OFFERED };
 
 struct report {
 	const struct join *j;
@@ -23,7 +24,8 @@ struct report {
 
 /* sheets.c: the tables, in order of the report. 0 or -ENOMEM. Free with sheets_free() in any
  * case. */
-#define SHEETS 8
+#define FATE_SHEETS 5
+#define SHEETS      (8 + FATE_SHEETS)
 int sheets_make(struct sheet sheets[SHEETS], const struct report *r);
 void sheets_free(struct sheet sheets[SHEETS]);
 /* Indexes of the flows to be listed, those with the most of something first: count of them, in a
@@ -31,6 +33,13 @@ void sheets_free(struct sheet sheets[SHEETS]);
 uint32_t *flows_ranked(const struct join *j, enum flow_order order, uint64_t max, uint32_t *count);
 double flow_quantile(const struct flow *f, double share);
 const char *port_name(const struct report *r, uint32_t port);
+
+#define LATENCY_HEADS "packets", "min", "p50", "p90", "p99", "p99.9", "max"
+void sheet_put_spread(struct sheet *s, unsigned column, const struct spread *d);
+
+/* fate_sheets.c: empty without fates. */
+int fate_sheets_make(struct sheet sheets[FATE_SHEETS], const struct report *r);
+json_t *explain_fates_json(const struct report *r); /* null without fates */
 
 /* facts.c */
 struct fact {
@@ -50,6 +59,7 @@ double report_seconds(const struct report *r);
 /* 0 or -errno. */
 int report_text(const struct report *r, FILE *f);
 int explain_json(const struct report *r, FILE *f);
+json_t *spread_json(const struct spread *s);
 int report_plot(const struct report *r, enum plot_format format, FILE *f);
 int report_html(const struct report *r, FILE *f);
 

@@ -9,7 +9,8 @@
 #include "base/util.h"
 #include "report.h"
 
-#define ROWS_MAX 20 /* of queues and of kinds */
+#define ROWS_MAX   20 /* of queues and of kinds */
+#define OWN_SHEETS (SHEETS - FATE_SHEETS)
 
 const char *port_name(const struct report *r, uint32_t port)
 {
@@ -18,7 +19,7 @@ const char *port_name(const struct report *r, uint32_t port)
 
 /* ---- latency ---- */
 
-static void put_spread(struct sheet *s, unsigned column, const struct spread *d)
+void sheet_put_spread(struct sheet *s, unsigned column, const struct spread *d)
 {
 	sheet_put_count(s, column++, d->count);
 	if (!d->count)
@@ -28,8 +29,6 @@ static void put_spread(struct sheet *s, unsigned column, const struct spread *d)
 		sheet_put_ns(s, column++, spread_quantile(d, quantile_shares[q]));
 	sheet_put_ns(s, column, (double)d->max);
 }
-
-#define LATENCY_HEADS "packets", "min", "p50", "p90", "p99", "p99.9", "max"
 
 static int by_packets(const void *a, const void *b)
 {
@@ -46,7 +45,7 @@ static void put_way(struct sheet *s, const struct report *r, const struct way *w
 	else
 		sheet_put(s, 0, "%s > %s", port_name(r, w->ends.rx_port),
 			port_name(r, w->ends.tx_port));
-	put_spread(s, 1, &w->spread);
+	sheet_put_spread(s, 1, &w->spread);
 }
 
 /* Of pairs all, as they are few. */
@@ -81,7 +80,7 @@ static int make_sizes(struct sheet *s, const struct join *j)
 		if (ret)
 			break;
 		sheet_put(s, 0, "%s", size_names[i]);
-		put_spread(s, 1, &j->sizes[i]);
+		sheet_put_spread(s, 1, &j->sizes[i]);
 	}
 	return ret;
 }
@@ -113,6 +112,7 @@ static double value_of(const struct flow *f, enum flow_order order)
 {
 	switch (order) {
 	case BY_NOT_SENT: return (double)f->not_sent;
+	case BY_NOT_OFFERED: return (double)f->not_offered;
 	case BY_REORDERED: return (double)f->reordered;
 	case BY_P99: return f->bucket ? flow_quantile(f, 0.99) : 0;
 	default: return (double)f->received;
@@ -279,8 +279,8 @@ int sheets_make(struct sheet sheets[SHEETS], const struct report *r)
 {
 	static const char *const titles[] = {"Flows with the most packets",
 		"Flows with the most packets not sent", "Flows with the most packets reordered",
-		"Flows with the highest latency (p99)"};
-	const struct sheet empty[SHEETS] = {
+		"Flows with the highest latency (p99)", "Flows with the most packets not offered"};
+	const struct sheet empty[OWN_SHEETS] = {
 		{.title = "Latency from receiving to sending",
 			.heads = {"from > to", LATENCY_HEADS},
 			.columns = 8},
@@ -307,7 +307,8 @@ int sheets_make(struct sheet sheets[SHEETS], const struct report *r)
 	int ret;
 
 	memcpy(sheets, empty, sizeof(empty));
-	ret = make_ways(&sheets[0], r, &r->j->pairs, false);
+	ret = fate_sheets_make(&sheets[OWN_SHEETS], r);
+	ret = ret ?: make_ways(&sheets[0], r, &r->j->pairs, false);
 	if (r->j->queues.count > r->j->pairs.count)
 		ret = ret ?: make_ways(&sheets[1], r, &r->j->queues, true);
 	ret = ret ?: make_sizes(&sheets[2], r->j);

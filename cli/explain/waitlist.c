@@ -95,6 +95,17 @@ void waitlist_leave(struct waitlist *t)
 	t->first++;
 }
 
+void waitlist_defer(struct waitlist *t, uint64_t since_ns)
+{
+	struct waiting w = *at(t, t->first);
+
+	waitlist_leave(t);
+	if (!w.replaced)
+		put_slot(t, w.hash, t->end);
+	w.since_ns = since_ns;
+	*at(t, t->end++) = w;
+}
+
 /* Twice the room. Places stay; where they are in the queue changes for some. */
 static int grow(struct waitlist *t)
 {

@@ -25,6 +25,9 @@ struct waiting {
 	uint16_t application;
 	bool replaced; /* its id came again: the index has the later packet */
 	struct headers headers;
+	uint8_t fate; /* enum rt_fates_fate; 0: none is known */
+	/* Its time is over, and its fate is still awaited; it was sent meanwhile. */
+	bool late, late_sent;
 };
 
 struct slot {
@@ -53,6 +56,8 @@ struct waiting *waitlist_newest(struct waitlist *t);
 void waitlist_leave(struct waitlist *t);
 /* Whether waitlist_add() needs the oldest packet to leave first: there is no more memory. */
 bool waitlist_full(struct waitlist *t);
+/* The oldest becomes the newest, with this time. */
+void waitlist_defer(struct waitlist *t, uint64_t since_ns);
 /* Adds a packet; the caller fills in what is not an argument. */
 struct waiting *waitlist_add(struct waitlist *t, uint16_t application, uint64_t id);
 /* Loads what waitlist_add() and waitlist_find() of this id will need. */

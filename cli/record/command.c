@@ -36,11 +36,14 @@ static int dump_filters(const struct record_config *cfg)
 
 static int verdict(const struct recorder *r)
 {
-	bool lost;
+	bool lost = false;
 
 	if (r->error)
 		return STATUS_FAILED;
-	lost = (r->cfg->fail_on_loss || !r->cfg->quiet) && report_losses(r);
+	if (r->cfg->fail_on_loss || !r->cfg->quiet) {
+		lost = report_losses(r);
+		lost |= report_fates_lost(r);
+	}
 	return r->cfg->fail_on_loss && lost ? STATUS_LOSS : STATUS_OK;
 }
 
@@ -64,6 +67,7 @@ static int record_attached(struct recorder *r)
 {
 	bool to_stdout = r->cfg->path && !strcmp(r->cfg->path, "-");
 
+	record_fates_start(r);
 	/* The loop's first read fails again and reports it. */
 	(void)ringtap_capture_start(r->cap);
 	if (!r->cfg->quiet)
@@ -101,7 +105,7 @@ int recorder_run(struct recorder *r)
 	/* A file that cannot be opened must not cost the application anything. */
 	if (file_open_first(r))
 		return STATUS_FAILED;
-	if (recorder_attach(r)) {
+	if (recorder_attach(r) || (r->cfg->fates && record_fates_attach(r))) {
 		sink_abandon(r->out.sink);
 		return STATUS_FAILED;
 	}
@@ -113,6 +117,7 @@ void recorder_free(struct recorder *r)
 	signals_release();
 	if (r->cap)
 		ringtap_capture_close(r->cap);
+	record_fates_free(r->fates);
 	output_free(&r->out);
 	files_free(&r->files);
 	targets_free(&r->targets);

@@ -20,6 +20,7 @@ enum {
 	OPT_TIMESTAMP,
 	OPT_IDS,
 	OPT_INFER_IDS,
+	OPT_FATES,
 };
 
 #define STOP_KEYS   "duration|filesize|packets|files"
@@ -102,6 +103,9 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{OPT_INFER_IDS, OPTION_FLAG, 0, "infer-ids", NULL, NULL, 0, 0,
 		"As --ids, also for packets that the application has sent with their flags reset, "
 		"as testpmd's mac mode does: likely, not certain"},
+	{OPT_FATES, OPTION_FLAG, 0, "fates", NULL, NULL, 0, 0,
+		"As --ids, and record of each received packet whether the application has offered "
+		"it to a port, and when it was noticed that it has not"},
 	{.kind = OPTION_HEADING, .help = "Reports"},
 	{TO(quiet), OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
 		"Print no live counts and no summary on standard error"},
@@ -222,6 +226,10 @@ int config_set(void *ctx, int id, const struct option_value *v)
 		return set_limit(&c->rotate, "-b", ROTATE_KEYS, v->text);
 	case OPT_ON_FULL: c->capture.on_full = v->number ? RINGTAP_WAIT : RINGTAP_DROP; break;
 	case OPT_IDS: c->capture.ids = c->capture.ids ? c->capture.ids : RINGTAP_IDS; break;
+	case OPT_FATES:
+		c->fates = true;
+		c->capture.ids = c->capture.ids ? c->capture.ids : RINGTAP_IDS;
+		break;
 	case OPT_INFER_IDS: c->capture.ids = RINGTAP_IDS_INFERRED; break;
 	case OPT_TIMESTAMP: c->capture.timestamp = v->number ? RINGTAP_NIC : RINGTAP_TSC; break;
 	default:

@@ -49,6 +49,7 @@ struct record_config {
 	struct ringtap_capture_options capture;
 	bool pcap, group_read, no_direct, quiet, json, fail_on_loss;
 	bool quiet_end; /* the end of an application is reported in the file only */
+	bool fates;     /* ids as well */
 	bool attach;    /* load the probe where it is missing */
 	bool list_interfaces, dump_filter, statistics;
 };
@@ -66,7 +67,7 @@ void config_free(struct record_config *c);
 
 #define THREADS_MAX 64
 
-#define RECORD_OPTION_COUNT 36
+#define RECORD_OPTION_COUNT 37
 
 extern const struct option_def record_options[RECORD_OPTION_COUNT];
 

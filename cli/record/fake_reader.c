@@ -7,7 +7,7 @@
 
 #include "common/segment.h"
 #include "fake_reader.h"
-#include "ringtap/reader.h"
+#include "ringtap/fates.h"
 
 struct fake fake;
 
@@ -332,6 +332,33 @@ int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stat
 	out->apps_dead = !fake.end && !cap->stopped && cap->next_run == fake.run_count &&
 			 !fake.wait_for_stop;
 	return 0;
+}
+
+/* Without fates: what reads them is tested with a real probe. */
+int ringtap_fates_read(const struct ringtap_capture *cap, uint32_t app, struct ringtap_fates **out)
+{
+	*out = NULL;
+	return -ENODATA;
+}
+
+void ringtap_fates_free(struct ringtap_fates *f)
+{
+}
+
+int ringtap_open_packets_create(
+	struct ringtap_open_packets **out, const struct ringtap_capture *cap, uint32_t app)
+{
+	*out = NULL;
+	return -ENODATA;
+}
+
+void ringtap_open_packets_free(struct ringtap_open_packets *it)
+{
+}
+
+const struct ringtap_open_packet *ringtap_open_packets_next(struct ringtap_open_packets *it)
+{
+	return NULL;
 }
 
 int ringtap_filter_check(const struct ringtap_insn *filter, uint32_t filter_len)

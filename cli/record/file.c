@@ -146,7 +146,8 @@ int file_begin(struct recorder *r)
 	if (!ret)
 		ret = put_section(r, buf);
 	free(buf);
-	return ret ? ret : file_interfaces(r);
+	ret = ret ?: file_interfaces(r);
+	return ret ?: record_fates_begin_file(r);
 }
 
 /* Packets of interface i in the file. Before the end known only if there is one interface. */

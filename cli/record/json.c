@@ -120,6 +120,24 @@ static void set_totals(json_t *j, const struct recorder *r)
 	json_object_set_new(j, "rate_pps", json_real(recorder_rate(r)));
 }
 
+static json_t *json_fates(const struct recorder *r)
+{
+	struct rt_fates_queue q;
+	json_t *j;
+
+	if (!record_fates_total(r, &q))
+		return json_null();
+	j = json_object();
+	json_object_set_new(j, "received", json_count(q.received));
+	json_object_set_new(j, "offered", json_count(q.offered));
+	json_object_set_new(j, "not_offered", json_count(q.not_offered));
+	json_object_set_new(j, "open", json_count(q.open));
+	json_object_set_new(j, "unknown", json_count(q.unknown));
+	json_object_set_new(j, "likely_offered", json_count(q.inferred));
+	json_object_set_new(j, "lost", json_count(q.lost));
+	return j;
+}
+
 void report_json(const struct recorder *r, FILE *f)
 {
 	json_t *j = json_object();
@@ -136,5 +154,6 @@ void report_json(const struct recorder *r, FILE *f)
 		json_array_append_new(interfaces, json_interface(r, i));
 	json_object_set_new(j, "interfaces", interfaces);
 	json_object_set_new(j, "files", json_files(r));
+	json_object_set_new(j, "fates", json_fates(r));
 	json_print(j, f);
 }

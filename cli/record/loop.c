@@ -54,6 +54,10 @@ static void put_batch(struct recorder *r, const struct ringtap_run *runs, int co
 		check(r, packets_put(r, &runs[i]));
 	if (r->out.sink)
 		check(r, output_push(&r->out));
+	if (count > 0)
+		r->emitted_ns = runs[count - 1].last_ns;
+	if (!r->error)
+		check(r, record_fates_take(r));
 }
 
 static void start_clocks(struct recorder *r)
@@ -200,6 +204,8 @@ void recorder_loop(struct recorder *r)
 	r->end_ns = now_ns(CLOCK_REALTIME);
 	r->end_mono_ns = now_ns(CLOCK_MONOTONIC);
 	note_wait(r);
+	if (!r->error)
+		check(r, record_fates_finish(r));
 	if (r->out.sink)
 		check(r, file_end(r, n == -EPIPE));
 	shares_update(r);

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "config.h"
+#include "fates.h"
 #include "files.h"
 #include "output.h"
 #include "targets.h"
@@ -35,6 +36,7 @@ struct recorder {
 	const struct record_config *cfg;
 	struct targets targets;
 	struct ringtap_capture *cap;
+	struct record_fates *fates; /* NULL: without --fates */
 	struct output out;
 	struct files files;
 	char *path;           /* -w, or our own name */
@@ -50,9 +52,10 @@ struct recorder {
 	bool stopped;
 	bool discarding; /* packets that still come are only counted */
 
-	uint64_t written;  /* packets, in files that are closed */
-	uint64_t dead;     /* applications reported as ended */
-	uint64_t start_ns; /* CLOCK_REALTIME */
+	uint64_t emitted_ns; /* time of the last packet, since the epoch */
+	uint64_t written;    /* packets, in files that are closed */
+	uint64_t dead;       /* applications reported as ended */
+	uint64_t start_ns;   /* CLOCK_REALTIME */
 	uint64_t end_ns;
 	/* CLOCK_MONOTONIC */
 	uint64_t start_mono_ns, end_mono_ns, file_mono_ns;
@@ -125,6 +128,8 @@ void report_summary(const struct recorder *r, FILE *f);
 void report_json(const struct recorder *r, FILE *f);
 /* Reports lost packets, and returns whether there are any. */
 bool report_losses(const struct recorder *r);
+/* The same of fates. */
+bool report_fates_lost(const struct recorder *r);
 const char *end_name(enum end_reason why);
 
 /* ---- loss.c */

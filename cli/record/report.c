@@ -186,6 +186,20 @@ static void print_interface(const struct recorder *r, FILE *f, const struct widt
 			info.nic_imissed, info.nic_ierrors, info.nic_nombuf, info.nic_oerrors);
 }
 
+static void print_fates(const struct recorder *r, FILE *f)
+{
+	char received[FORMAT_LEN], offered[FORMAT_LEN], not_offered[FORMAT_LEN], open[FORMAT_LEN],
+		unknown[FORMAT_LEN];
+	struct rt_fates_queue q;
+
+	if (!record_fates_total(r, &q))
+		return;
+	text_wrapf(f, 2, "fates: received %s = offered %s + not offered %s + open %s + unknown %s",
+		format_count(received, q.received), format_count(offered, q.offered),
+		format_count(not_offered, q.not_offered), format_count(open, q.open),
+		format_count(unknown, q.unknown));
+}
+
 static void print_files(const struct recorder *r, FILE *f)
 {
 	/* Of many files only the last ones. */
@@ -221,6 +235,7 @@ void report_summary(const struct recorder *r, FILE *f)
 		format_count(discarded,
 			s.total.captured > r->written ? s.total.captured - r->written : 0),
 		recorder_seconds(r), format_si(rate, recorder_rate(r)), end_text(r));
+	print_fates(r, f);
 	if (s.reordered)
 		fprintf(f, "out of time order: %" PRIu64 " packets\n", s.reordered);
 	if (s.queues_refused)
@@ -282,5 +297,17 @@ bool report_losses(const struct recorder *r)
 	message_print("%s: %s packets were lost (%s): %s; %s", r->cfg->command,
 		format_count(count, lost), percent(share, lost, s.total.seen), reasons,
 		advice(&s.total, full));
+	return true;
+}
+
+bool report_fates_lost(const struct recorder *r)
+{
+	char count[FORMAT_LEN];
+	struct rt_fates_queue q;
+
+	if (!record_fates_total(r, &q) || !q.lost)
+		return false;
+	message_print("%s: the fates of %s packets were lost: the recorder was too slow for them",
+		r->cfg->command, format_count(count, q.lost));
 	return true;
 }

@@ -334,3 +334,114 @@ def test_wrong_command_lines(traced, tmp_path):
         assert explain(*args, status=USAGE).stderr.startswith("ringtap: explain: ")
     assert "No such file" in explain(tmp_path / "none.pcapng", status=FAILED).stderr
     assert explain(traced, "--html", tmp_path / "no" / "x.html", status=FAILED).stderr
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_fates_of_either_byte_order(tmp_path, order):
+    w = Writer(order)
+    w.interface("p0")
+    w.fates(1)
+    for id in range(1, 7):
+        w.packet(0, START + id, bytes(60 * id), RX, id % 2, id)
+    w.packet(0, START + 100, bytes(60), TX, 0, 1)
+    w.fates(2, [(2, START + 2000, 0, 0, 1), (3, START + 3000, 0, 1, 2), (4, START + 4000, 0, 0, 3)])
+    w.fates(2, [(6, START + 9000, 0, 0, 4), (99, START + 9000, 0, 0, 1)])
+    w.fates(3, [(0, 0, 3, 1, 1, 1, 0, 0, 5), (0, 1, 3, 2, 0, 0, 1, 1, 0)])
+    path = w.write(tmp_path / "fates.pcapng")
+    by_id = {int(r["id"]): (r["fate"], r["noticed_ns"]) for r in rows(path)}
+    assert by_id == {1: ("sent", ""), 2: ("not_offered", str(START + 2000)), 3: ("undecided", str(START + 3000)),
+                     4: ("likely_offered", str(START + 4000)), 5: ("offered", ""), 6: ("open", str(START + 9000))}
+    fates = numbers(path)["fates"]
+    assert {k: fates[k] for k in ("received", "offered", "not_offered", "open", "unknown", "likely_offered", "lost",
+                                  "of_other_packets", "complete")} == \
+        {"received": 6, "offered": 2, "not_offered": 1, "open": 1, "unknown": 2, "likely_offered": 1, "lost": 5,
+         "of_other_packets": 1, "complete": True}
+    assert [(q["rx_queue"], q["received"], q["offered"]) for q in fates["queues"]] == [(0, 3, 0), (1, 3, 2)]
+    assert fates["noticed"]["max_ns"] == 1998
+    out = explain(path).stdout
+    assert "What became of received packets" in out and "lost the fates of 5 packets" in out
+    page = tmp_path / "page.html"
+    explain(path, "--html", page)
+    assert "What became of received packets" in page.read_text()
+    assert "Not offered, by size" in page.read_text()
+
+
+def test_not_offered_by_flow(tmp_path):
+    """The flows with the most of them come first."""
+    w = Writer()
+    w.interface("p0")
+    w.fates(1)
+    frames = [bytes.fromhex("020000000001020000000002 0800 4500002e00000000401100000a0000") + bytes([n]) +
+              bytes.fromhex("0a00000900350035001a0000") + bytes(18) for n in (1, 2)]
+    for id in range(1, 11):
+        w.packet(0, START + id, frames[id % 2], RX, 0, id)
+    w.fates(2, [(id, START + 100, 0, 0, 1) for id in (1, 3, 5, 2)])
+    w.fates(3)
+    path = w.write(tmp_path / "flows.pcapng")
+    flows = numbers(path, "--by", "not-offered")["flows"]
+    assert [(f["flow"].split(":")[0], f["not_offered"], f["received"]) for f in flows] == \
+        [("10.0.0.2", 3, 5), ("10.0.0.1", 1, 5)]
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_annotated_copies(tmp_path, order):
+    """All blocks are as they were, and packets with a fate have a comment."""
+    files = []
+    for part in range(2):
+        w = Writer(order)
+        w.interface("p0")
+        w.fates(1)
+        for id in range(1 + 4 * part, 5 + 4 * part):
+            w.packet(0, START + id, bytes(40 + id), RX if id % 4 else 0, 0 if id % 2 else None, id)
+        w.other(0x0BAD, b"abcd")
+        if part:
+            w.fates(2, [(1, START + 101, 0, 0, 1), (6, START + 106, 0, 0, 4)])
+            w.fates(3)
+        files.append(w.write(tmp_path / f"{part}.pcapng"))
+    out = tmp_path / "out.pcapng"
+    explain(*files, "--annotate", out)
+    want = b"".join(f.read_bytes() for f in files)
+    assert len(want) < len(out.read_bytes()) < len(want) + 200
+    plain, frames, comments = [], 0, {}
+    for kind, body in raw_blocks(out.read_bytes(), order):
+        if kind == 6:
+            frames += 1
+            body, comment = without_comment(body, order)
+            if comment:
+                comments[frames] = comment
+        plain.append((kind, body))
+    assert plain == list(raw_blocks(want, order))
+    assert comments == {1: b"ringtap: not offered; noticed 0.000000100 s after its reception",
+                        6: b"ringtap: open at the end of the recording"}
+    # It is explained as the recording itself.
+    assert {k: v for k, v in numbers(out).items() if k != "files"} == \
+        {k: v for k, v in numbers(*files).items() if k != "files"}
+
+
+def raw_blocks(data, order):
+    while data:
+        kind, length = struct.unpack_from(order + "II", data)
+        assert struct.unpack_from(order + "I", data, length - 4) == (length,)
+        yield kind, data[8:length - 4]
+        data = data[length:]
+
+
+def without_comment(body, order):
+    """An Enhanced Packet Block that may have a comment as its first option."""
+    at = 20 + (struct.unpack_from(order + "I", body, 12)[0] + 3) // 4 * 4
+    code, length = struct.unpack_from(order + "HH", body, at) if at < len(body) else (0, 0)
+    if code != 1:
+        return body, None
+    end = at + 4 + (length + 3) // 4 * 4
+    return body[:at] + body[end:], body[at + 4:at + 4 + length]
+
+
+def test_annotating_what_cannot_be(tmp_path, traced):
+    out = tmp_path / "out.pcapng"
+    assert "has no fates" in explain(traced, "--annotate", out, status=FAILED).stderr
+    assert not out.exists()
+    assert "choose one" in explain(traced, "--annotate", out, "--csv", status=USAGE).stderr
+    assert "cannot be read twice" in explain("-", "--annotate", out, status=USAGE).stderr
+    before = traced.read_bytes()
+    assert "is the recording itself" in explain(traced, "--annotate", traced, status=USAGE).stderr
+    assert traced.read_bytes() == before

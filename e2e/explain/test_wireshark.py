@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from harness.paths import REPO
+from harness.paths import REPO, RINGTAP
 from harness.proc import check, run
 from harness.traced import RX, START, TX, Plan, Writer
 
@@ -77,6 +77,29 @@ def test_filters_and_columns(traced, plan):
     first = plan.received[0].number
     shown = {int(line.split()[0]): line.split()[1:] for line in column.splitlines()}
     assert shown[first] == ([expected(plan, True)[first][1]] if plan.received[0].sendings else [])
+
+
+def test_fates_of_an_annotated_recording(tmp_path):
+    """Blocks of fates are not to be seen by a plugin: comments are."""
+    w = Writer()
+    w.interface("p0")
+    w.fates(1)
+    for id in range(1, 6):
+        w.packet(0, START + id, bytes(60), RX, 0, id)
+    w.packet(0, START + 10, bytes(60), TX, 0, 1)
+    w.packet(0, START + 11, bytes(60), TX, 0, 2)  # a copy
+    w.fates(2, [(2, START + 1_500_000_002, 0, 0, 1), (3, START + 30, 0, 0, 3), (4, START + 30, 0, 0, 2),
+                (5, START + 40, 0, 0, 4)])
+    w.fates(3)
+    out = tmp_path / "annotated.pcapng"
+    check([RINGTAP, "explain", w.write(tmp_path / "fates.pcapng"), "--annotate", out])
+    fields = [word for name in ("frame.number", "ringtap.fate", "ringtap.noticed", "ringtap.peer") for word in ("-e", name)]
+    found = [tuple(line.split("\t")) for line in tshark(out, *TWICE, "-T", "fields", *fields).splitlines()]
+    assert found == [("1", SENT, "", "6"), ("2", "5", "1.500000000", "7"), ("3", "7", "", ""), ("4", "8", "", ""),
+                     ("5", "6", "", ""), ("6", SENT, "", "1"), ("7", SENT, "", "2")]
+    # One pass is enough for these, and for a column that Wireshark would sort by.
+    column = tshark(out, "-Y", "ringtap.fate == 5", "-o", 'gui.column.format:"No.","%m","Noticed","%Cus:ringtap.noticed"')
+    assert column.split() == ["2", "1.500000000"]
 
 
 def test_files_without_ids_have_no_fields(tmp_path):

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 
 _BLOCK, _EPB, _OPTION = struct.Struct("<II"), struct.Struct("<IIIII"), struct.Struct("<HH")
 SHB, IDB, ISB, EPB, CB = 0x0A0D0D0A, 1, 5, 6, 0x0BAD
+FATES = 0x80525446  # of local use: docs/format.md
+_FATES, _FATE, _QUEUE = struct.Struct("<HHIII"), struct.Struct("<QIIIHBB"), struct.Struct("<IHHQQQQQQQ")
+NOT_OFFERED, UNKNOWN, INFERRED, OPEN = 1, 2, 3, 4
 RX, TX = 1, 2
 
 
@@ -61,11 +64,37 @@ class Packet:
         return self.options.get(3, [None])[0]
 
 
+@dataclass(slots=True)
+class Fate:
+    id: int
+    ns: int
+    interface: int
+    queue: int
+    fate: int
+    packets: int  # that stand before it in the file
+
+
+@dataclass
+class FateCounts:
+    interface: int
+    queue: int
+    received: int
+    offered: int
+    not_offered: int
+    open: int
+    unknown: int
+    inferred: int
+    lost: int
+
+
 @dataclass
 class File:
     section: dict
     interfaces: list
     packets: list
+    fates: list = field(default_factory=list)
+    fates_begin: bool = False
+    fate_counts: list = None  # of each queue, once the recording has ended
 
 
 @functools.lru_cache(maxsize=10000)
@@ -127,6 +156,29 @@ def _packet(body, file, at):
     return Packet(iface, high << 32 | low, body[20:end], length, options)
 
 
+def _fates(body, file, at):
+    kind, size, count, _high, _low = _FATES.unpack_from(body)
+    entries = body[_FATES.size:]
+    assert len(entries) == size * count, f"fates at {at}: {count} entries do not fit"
+    assert file.fate_counts is None or kind == 3, f"fates at {at} after their end"
+    if kind == 1:
+        assert count == 0 and not file.fates_begin
+        file.fates_begin = True
+        return
+    assert file.fates_begin, f"fates at {at} before their begin"
+    if kind == 2:
+        assert size == _FATE.size
+        for id, high, low, iface, queue, fate, zero in _FATE.iter_unpack(entries):
+            assert iface < len(file.interfaces) and 1 <= fate <= 4 and id and not zero, f"fates at {at}"
+            file.fates.append(Fate(id, high << 32 | low, iface, queue, fate, len(file.packets)))
+        return
+    assert kind == 3 and size == _QUEUE.size
+    file.fate_counts = file.fate_counts or []
+    for iface, queue, zero, *counts in _QUEUE.iter_unpack(entries):
+        assert iface < len(file.interfaces) and not zero
+        file.fate_counts.append(FateCounts(iface, queue, *counts))
+
+
 def _resolution_is_ns(options, at):
     assert options.get(9) == [b"\x09"], f"IDB at {at}: time is not in nanoseconds"
 
@@ -160,6 +212,8 @@ def _file(data, whole):
         elif kind == ISB:
             iface, _high, _low = struct.unpack_from("<III", body)
             file.interfaces[iface].stats.append(_options(body[12:], f"ISB at {at}"))
+        elif kind == FATES:
+            _fates(body, file, at)
         else:
             assert kind == CB, f"block {kind:#x} at {at} is not one that we write"
     return file

@@ -7,6 +7,13 @@
  * moment, its id the time of its reception (ns since the epoch); interface, queue and first bytes
  * are those of the reception. The counters of a tap (ringtap_capture_tap()) are those of these
  * packets; those of all received packets are here.
+ *
+ * With `fate_ids` beside it, the packets are events for a program that has them from another
+ * capture of the same applications, attached in the same order and with `ids`: their id is that of
+ * the other capture's packets, they have no bytes, and there are also those that become unknown. A
+ * packet that the filter of its target refuses counts, and is no event. What has no event was
+ * offered, or is open (ringtap_open_packets_next()). Attach and start it before the other capture,
+ * with all ports.
  */
 #ifndef RINGTAP_FATES_H
 #define RINGTAP_FATES_H
@@ -25,6 +32,14 @@ extern "C" {
  * held by the application, or was freed and lies in an RX descriptor, or in a pool that cannot be
  * read.
  */
+
+/* What has become of a packet. */
+enum ringtap_fate {
+	RINGTAP_FATE_NONE,        /* the packet is no event */
+	RINGTAP_FATE_NOT_OFFERED, /* to any TX function, and its mbuf is used for something else */
+	RINGTAP_FATE_UNKNOWN,     /* there was no room to note it */
+	RINGTAP_FATE_INFERRED     /* unknown: likely offered, without the flag of its id */
+};
 
 /* Of a receiving queue, since the capture began. received == offered + not_offered + free + open +
  * unknown; each is exact once no packet moves. Before, `free` and `open` are off by what
@@ -92,6 +107,7 @@ struct ringtap_open_packet {
 	uint32_t queue;
 	uint32_t pool; /* index in the pools of a reading; RINGTAP_NO_INDEX: not known */
 	bool free;     /* its mbuf was found in its pool: it was not offered */
+	uint64_t id;   /* as in a capture with `ids`, see above; 0: none */
 };
 
 /* An iterator over the open packets of an application, in no order. Packets that move meanwhile

@@ -214,7 +214,8 @@ struct ringtap_capture_options {
 	 * rings may take up to 60 s whatever it is. */
 	int timeout_ms;
 	enum ringtap_ids ids;
-	bool fates; /* only packets that are not offered, see fates.h */
+	bool fates;    /* only packets that are not offered, see fates.h */
+	bool fate_ids; /* with fates: events, with the ids of another capture, see fates.h */
 };
 
 struct ringtap_capture;
@@ -346,19 +347,18 @@ int ringtap_capture_window(struct ringtap_capture *cap, uint64_t from_ns, uint64
 /* ---- Packets: read the packets of a run ------------------------------------------------------ */
 
 struct ringtap_packet {
-	const uint8_t
-		*data;      /* from the Ethernet header on; valid until ringtap_capture_release() */
-	uint32_t caplen;    /* bytes at data */
-	uint32_t length;    /* bytes on the wire; at least caplen */
-	uint64_t ns;        /* since the epoch */
-	uint32_t interface; /* file-wide id, see ringtap_capture_interface() */
+	const uint8_t *data; /* from the Ethernet header on, until ringtap_capture_release() */
+	uint32_t caplen;     /* bytes at data */
+	uint32_t length;     /* bytes on the wire; at least caplen */
+	uint64_t ns;         /* since the epoch */
+	uint32_t interface;  /* file-wide id, see ringtap_capture_interface() */
 	/* Only with RINGTAP_FIELDS_ALL. */
 	uint32_t queue;    /* RINGTAP_NO_INDEX: unknown */
 	uint32_t hash;     /* RSS hash of the NIC, if has_hash */
 	uint8_t direction; /* RINGTAP_RX, RINGTAP_TX; 0: unknown */
 	bool has_hash;
-	uint64_t dropcount; /* packets lost since the packet before of its thread, port, queue and
-			     * direction */
+	uint8_t fate;       /* enum ringtap_fate of fates.h, of captures with fate_ids */
+	uint64_t dropcount; /* packets lost before it, of its thread, port, queue and direction */
 	uint64_t id; /* of a received packet, and of it, its clones and copies when sent; 0: none */
 };
 

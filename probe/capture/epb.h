@@ -53,15 +53,15 @@ extern uint32_t rt_epb_wait_ms;
 bool rt_epb_slow(
 	struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t ns);
 
-/* A received packet of which some bytes were kept. */
+/* A received packet of which some bytes were kept, or none. */
 struct rt_epb_kept {
-	const uint8_t *data; /* may change meanwhile */
-	uint32_t cap, len;   /* bytes kept, and of the packet */
-	uint64_t received_ns;
+	const uint8_t *data;      /* may change meanwhile */
+	uint32_t cap, len;        /* bytes kept, and of the packet */
+	uint64_t number;          /* as epb_packetid: the time of its reception, or its id */
+	enum rt_fate_event event; /* with an id */
 };
 
-/* Writes its record as rt_epb_slow() does: at time ns, and with the time of its reception in place
- * of an id. False: the ring is full. */
+/* Writes its record as rt_epb_slow() does, at time ns. False: the ring is full. */
 bool rt_epb_kept(
 	struct rt_ring *r, const struct rt_tap *tap, const struct rt_epb_kept *k, uint64_t ns);
 

@@ -41,11 +41,6 @@ __rte_noinline struct rt_seg_fate *rt_fate_search(
 	return found;
 }
 
-void rt_fates_prefetch(const struct rt_fates *f, const void *mbuf)
-{
-	__builtin_prefetch(rt_fate_at(f, rt_fate_place(f, (uintptr_t)mbuf)), 1, 3);
-}
-
 static void give_sum(const struct rt_fate_feed *w, uint32_t i)
 {
 	const uint64_t *from = (const uint64_t *)&w->sums->count[i];
@@ -74,25 +69,54 @@ __rte_noinline struct rt_seg_count *rt_fates_sum(
 	return &w->sums->count[i];
 }
 
-/* ---- packets that were not offered ---- */
+/* ---- records ---- */
 
-static __rte_noinline void write_record(
-	const struct rt_fate_feed *w, const struct rt_tap *tap, const struct rt_seg_fate *e)
+static struct rt_epb_kept kept_of(const struct rt_fate_feed *w, const struct rt_tap *tap,
+	const struct rt_seg_fate *e, enum rt_fate_event event)
 {
 	const struct rt_clock_line line = rt_latch_read(&rt_hook_clock);
-	struct rt_epb_kept kept = {.data = (const uint8_t *)(e + 1),
+	struct rt_epb_kept k = {.data = (const uint8_t *)(e + 1),
 		.cap = RTE_MIN(rt_load(&e->cap), w->f->snap),
-		.len = rt_load(&e->len),
-		.received_ns = rt_clock_ns(&line, rt_load(&e->tsc))};
+		.len = rt_load(&e->len)};
+
+	if (tap->ids & RT_IDS_EVENTS) {
+		k.number = rt_load(&e->id) | tap->id_source;
+		k.event = event;
+	} else {
+		k.number = rt_clock_ns(&line, rt_load(&e->tsc));
+	}
+	return k;
+}
+
+static void write_record(const struct rt_fate_feed *w, const struct rt_tap *tap,
+	const struct rt_seg_fate *e, enum rt_fate_event event)
+{
+	struct rt_epb_kept kept = kept_of(w, tap, e, event);
 	struct rt_ring *r = w->r;
 
 	r->open = tap->index + 1;
 	rt_compiler_barrier(); /* then the counters: see rt_epb_mend() */
 	r->counts[tap->index].seen++;
-	if (!rt_epb_kept(r, tap, &kept, w->ns))
+	if (rt_load(&e->outside))
+		r->counts[tap->index].filtered++;
+	else if (!rt_epb_kept(r, tap, &kept, w->ns))
 		rt_epb_lost(r, tap, 1);
 	rt_compiler_barrier();
 	r->open = w->tap->index + 1;
+}
+
+__rte_noinline void rt_fates_record(const struct rt_fate_feed *w, const struct rt_tap *tap,
+	struct rt_seg_count *c, const struct rt_seg_fate *e, enum rt_fate_event event)
+{
+	if (rt_likely(w->r != NULL)) {
+		write_record(w, tap, e, event);
+		return;
+	}
+	c->seen++;
+	if (rt_load(&e->outside))
+		c->filtered++;
+	else
+		c->lost[RT_LOSS_NO_RING]++;
 }
 
 __rte_noinline void rt_fates_not_offered(const struct rt_fate_feed *w, const struct rt_seg_fate *e)
@@ -104,12 +128,7 @@ __rte_noinline void rt_fates_not_offered(const struct rt_fate_feed *w, const str
 		return;
 	c = rt_fates_count(w, tap);
 	rt_fates_add(&c->not_offered, 1);
-	if (rt_likely(w->r != NULL)) {
-		write_record(w, tap, e);
-	} else {
-		c->seen++;
-		c->lost[RT_LOSS_NO_RING]++;
-	}
+	rt_fates_record(w, tap, c, e, RT_EVENT_NOT_OFFERED);
 }
 
 void rt_fates_close(struct rt_fates *f)
@@ -143,6 +162,8 @@ void rt_fates_feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf 
 	struct rt_fate_feed w = {.f = tap->session->fates,
 		.r = r,
 		.tap = tap,
+		/* Load it once. Pairs with the release in rt_session_set_filter(). */
+		.filter = rt_load_acquire(&tap->filter),
 		.tsc = rt_tsc(),
 		.ns = ns,
 		.spare = RT_FATE_SPARE};
@@ -169,21 +190,4 @@ void rt_fates_mend(const struct rt_fates *f, struct rt_ring *r)
 		r->counts[b->tap - 1].unknown += b->left;
 	}
 	b->tap = 0;
-}
-
-void rt_fates_mark(
-	struct rt_fates *f, const void *mbuf, uint32_t walk, uint64_t since, uint32_t *spare)
-{
-	struct rt_seg_fate *e = rt_fate_of(f, mbuf, false, spare);
-	uint64_t id;
-
-	/* Pairs with the release in receive(). */
-	if (!e || rt_load_acquire(&e->state) != RT_FATE_OPEN ||
-		(int64_t)(rt_load(&e->tsc) - since) >= 0)
-		return;
-	id = rt_load(&e->id);
-	__atomic_exchange_n(&e->walk, walk, __ATOMIC_SEQ_CST);
-	/* Received again meanwhile: its thread may have cleared the number before. */
-	if (rt_load_acquire(&e->id) != id || rt_load_acquire(&e->state) != RT_FATE_OPEN)
-		rt_store(&e->walk, 0);
 }

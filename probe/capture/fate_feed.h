@@ -27,6 +27,7 @@ struct rt_fate_feed {
 	struct rt_seg_count *counts; /* row of the ring, or of all threads without one */
 	struct rt_fate_sums *sums;   /* NULL: the thread has a ring */
 	const struct rt_tap *tap;
+	const struct rt_filter *filter; /* of received packets; NULL: all have records */
 	uint64_t tsc, ns;
 	uint32_t spare; /* probes, see fate_table.h */
 };
@@ -37,6 +38,11 @@ struct rt_seg_count *rt_fates_sum(const struct rt_fate_feed *w, const struct rt_
 /* Counts and records the packet of an entry that this thread has settled: no other one writes to
  * it. */
 void rt_fates_not_offered(const struct rt_fate_feed *w, const struct rt_seg_fate *e);
+
+/* Writes a record of it, or counts that there is none. c: what the thread counts for the tap of the
+ * reception. */
+void rt_fates_record(const struct rt_fate_feed *w, const struct rt_tap *tap, struct rt_seg_count *c,
+	const struct rt_seg_fate *e, enum rt_fate_event event);
 
 void rt_fates_receive(struct rt_fate_feed *w, struct rte_mbuf **pkts, unsigned n);
 void rt_fates_send(struct rt_fate_feed *w, struct rte_mbuf **pkts, unsigned n);

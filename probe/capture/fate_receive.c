@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "fate_feed.h"
+#include "filter.h"
 #include "probe/core/hook.h"
 #include "readable.h"
 
@@ -15,7 +16,7 @@ static uint32_t keep(
 	uint32_t n = RTE_MIN((uint32_t)m->data_len, m->pkt_len);
 	const uint8_t *from = rte_pktmbuf_mtod(m, const uint8_t *);
 
-	if (rt_unlikely(!m->nb_segs || !rt_readable(m, RTE_MIN(n, room))))
+	if (!room || rt_unlikely(!m->nb_segs || !rt_readable(m, RTE_MIN(n, room))))
 		return 0;
 	if (rt_unlikely(tag_len && n >= RT_MAC_BYTES)) {
 		memcpy(to, from, RT_MAC_BYTES);
@@ -27,6 +28,29 @@ static uint32_t keep(
 	n = RTE_MIN(n, room);
 	memcpy(to, from, n);
 	return n;
+}
+
+/* Whether the packet is to have no record. */
+static bool is_outside(const struct rt_fate_feed *w, const struct rte_mbuf *m)
+{
+	struct rte_mbuf *one = (struct rte_mbuf *)(uintptr_t)m, *pass;
+	unsigned unreadable = 0;
+
+	return rt_unlikely(w->filter != NULL) &&
+	       !rt_filter_burst(w->filter, RT_DIR_RX, &one, 1, &pass, &unreadable);
+}
+
+/* Received, and without an entry. One that others hold has no id that a record could bear. */
+static __rte_noinline void unknown(const struct rt_fate_feed *w, const struct rte_mbuf *m)
+{
+	struct rt_seg_count *c = rt_fates_count(w, w->tap);
+	struct rt_seg_fate e = {.id = rt_fates_id(m), .tsc = w->tsc, .len = m->pkt_len};
+
+	rt_fates_add(&c->unknown, 1);
+	if (!(w->tap->ids & RT_IDS_EVENTS) || rt_fates_is_shared(m))
+		return;
+	e.outside = is_outside(w, m);
+	rt_fates_record(w, w->tap, c, &e, RT_EVENT_UNKNOWN);
 }
 
 /* 1 + number of the pool; 0: not known yet. */
@@ -85,6 +109,7 @@ static void open_entry(const struct rt_fate_feed *w, struct rt_fate_burst *b, st
 	rt_store(&e->len, (uint32_t)RTE_MIN(wire, UINT32_MAX));
 	rt_store(&e->cap, keep((uint8_t *)(e + 1), m, tags, tag_len, w->f->snap));
 	set_pool(w->f, b, e, m->pool);
+	rt_store(&e->outside, is_outside(w, m));
 	rt_store_release(&e->walk, 0); /* as in receive_chunk() */
 }
 
@@ -124,6 +149,7 @@ static inline __attribute__((always_inline)) void open_simple(struct rt_seg_fate
 	rt_store(&e->len, m->pkt_len);
 	n = RTE_MIN(n, snap);
 	rt_store(&e->cap, n);
+	rt_store(&e->outside, 0);
 	rt_copy((uint8_t *)(e + 1), rte_pktmbuf_mtod(m, const uint8_t *), n, false);
 }
 
@@ -142,8 +168,11 @@ static __rte_noinline struct rt_seg_fate *open_any(
 	return e;
 }
 
-static void prefetch_data(const struct rte_mbuf *m, const struct rt_seg_fate *e)
+static inline void prefetch_data(
+	const struct rte_mbuf *m, const struct rt_seg_fate *e, uint32_t snap)
 {
+	if (!snap)
+		return;
 	__builtin_prefetch(rte_pktmbuf_mtod(m, const void *));
 	__builtin_prefetch(e + 1, 1, 3);
 }
@@ -157,18 +186,19 @@ static void receive_chunk(struct rt_fate_feed *w, struct rt_fate_burst *b, struc
 	const uint32_t tap = w->tap->index, snap = f->snap;
 	const int32_t id_offset = rt_load(&rt_ids.offset);
 	const uint64_t tsc = w->tsc;
+	const bool filtered = w->filter;
 	struct rt_seg_fate *place[RT_FATE_CHUNK], *e;
 
 	rt_fates_places(f, pkts, n, place);
 	for (unsigned i = 0; i < RTE_MIN(n, AHEAD); i++)
-		prefetch_data(pkts[i], place[i]);
+		prefetch_data(pkts[i], place[i], snap);
 	for (unsigned i = 0; i < n; i++) {
 		const struct rte_mbuf *m = pkts[i];
 
 		e = place[i];
 		if (i + AHEAD < n)
-			prefetch_data(pkts[i + AHEAD], place[i + AHEAD]);
-		if (rt_likely(rt_load(&e->mbuf) == (uintptr_t)m && is_simple(m))) {
+			prefetch_data(pkts[i + AHEAD], place[i + AHEAD], snap);
+		if (rt_likely(rt_load(&e->mbuf) == (uintptr_t)m && !filtered && is_simple(m))) {
 			take(w, e);
 			open_simple(e, m, id_offset, tsc, tap, snap);
 			set_pool(f, b, e, m->pool);
@@ -186,7 +216,7 @@ static void receive_chunk(struct rt_fate_feed *w, struct rt_fate_burst *b, struc
 		if (rt_likely(e != NULL))
 			rt_store_release(&e->state, RT_FATE_OPEN);
 		else
-			rt_fates_add(&rt_fates_count(w, w->tap)->unknown, 1);
+			unknown(w, m);
 	}
 }
 

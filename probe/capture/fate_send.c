@@ -31,6 +31,8 @@ static void count(
 		   rt_ids_has_port(rt_fates_id(m), m->port)) {
 		rt_fates_add(&c->unknown, 1);
 		rt_fates_add(&c->inferred, 1);
+		if (tap->ids & RT_IDS_EVENTS)
+			rt_fates_record(w, tap, c, e, RT_EVENT_INFERRED);
 	} else { /* a clone, a copy or a packet of the application was made here, or another port
 		  * has received one */
 		rt_fates_not_offered(w, e);

@@ -349,6 +349,28 @@ static void copy_piece(struct rte_mempool *mp, void *arg)
 		copy_step(p, mp);
 }
 
+void rt_fates_prefetch(const struct rt_fates *f, const void *mbuf)
+{
+	__builtin_prefetch(rt_fate_at(f, rt_fate_place(f, (uintptr_t)mbuf)), 1, 3);
+}
+
+void rt_fates_mark(
+	struct rt_fates *f, const void *mbuf, uint32_t walk, uint64_t since, uint32_t *spare)
+{
+	struct rt_seg_fate *e = rt_fate_of(f, mbuf, false, spare);
+	uint64_t id;
+
+	/* Pairs with the release in receive(). */
+	if (!e || rt_load_acquire(&e->state) != RT_FATE_OPEN ||
+		(int64_t)(rt_load(&e->tsc) - since) >= 0)
+		return;
+	id = rt_load(&e->id);
+	__atomic_exchange_n(&e->walk, walk, __ATOMIC_SEQ_CST);
+	/* Received again meanwhile: its thread may have cleared the number before. */
+	if (rt_load_acquire(&e->id) != id || rt_load_acquire(&e->state) != RT_FATE_OPEN)
+		rt_store(&e->walk, 0);
+}
+
 static void next_pool(struct rt_fate_walk *w)
 {
 	w->pool++;

@@ -39,7 +39,8 @@ struct rt_tap {
 	uint64_t nic_ts_flag;
 	bool stamped; /* packets are stamped with CLOCK_REALTIME, in order: rt_port_stamped() */
 	struct rt_nic_clock *nic_clock;
-	uint32_t ids;       /* RT_IDS_ON, RT_IDS_INFER, RT_IDS_FATES; 0: records have none */
+	uint32_t ids;       /* RT_IDS_ON, RT_IDS_INFER, RT_IDS_FATES, RT_IDS_EVENTS; 0: records
+			     * have none */
 	uint64_t id_source; /* in the top bits of each id */
 	/* Trailers without their total length, see probe/capture/epb.h. */
 	uint8_t trailer[32];

@@ -225,7 +225,7 @@ static void add_fates(struct rt_session *s, struct rt_msg_fates *out)
 	*out = (struct rt_msg_fates){0};
 	if (!(s->ids & RT_IDS_FATES))
 		return;
-	for (uint32_t i = 0; i < s->target_count; i++)
+	for (uint32_t i = 0; i < s->target_count && !(s->ids & RT_IDS_EVENTS); i++)
 		snap = RTE_MAX(snap, s->targets[i].snaplen);
 	snap = (RTE_MIN(snap, RT_FATE_SNAP_MAX) + 63) / 64 * 64;
 	rt_shm_add_fates(&s->shm, rt_fates_bits(rt_fates_mbufs(), snap, s->buffer_most), snap);

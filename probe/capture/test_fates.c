@@ -41,24 +41,48 @@ static void make_ports(void)
 	made = true;
 }
 
-int test_fates_begin(void **state)
+static int begin(uint32_t ids, const struct rt_insn *insns, uint32_t count)
 {
 	const struct rt_msg_target target = {.queue = RT_QUEUE_ALL,
 		.directions = RT_TARGET_RX | RT_TARGET_TX,
 		.snaplen = TEST_SNAP,
-		.insn_first = RT_NO_FILTER};
-	const struct rt_msg_open open = {.ids = RT_IDS_ON | RT_IDS_FATES, .buffer_size = 4 << 20};
+		.insn_first = count ? 0 : RT_NO_FILTER,
+		.insn_count = count};
+	const struct rt_msg_open open = {.ids = ids, .insn_count = count, .buffer_size = 4 << 20};
 
 	memset(truth, 0, sizeof(truth));
 	memset(expected, 0, sizeof(expected));
 	number = records = 0;
 	pool = test_pool();
 	make_ports();
-	session = test_session_open(&open, &target, NULL);
+	session = test_session_open(&open, &target, insns);
 	test_session_arm(session, test_clock());
 	assert_int_equal(session->tap_count, 2 * SITES);
 	reader = (struct test_ring){.shm = session->shm};
 	return 0;
+}
+
+int test_fates_begin(void **state)
+{
+	return begin(RT_IDS_ON | RT_IDS_FATES, NULL, 0);
+}
+
+int test_fates_begin_events(void **state)
+{
+	static const struct rt_insn even[] = {
+		{.code = 0x30 /* ldb [0] */},
+		{.code = 0x45 /* jset #1 */, .jf = 1, .k = 1},
+		{.code = 0x06 /* ret */, .k = 0},
+		{.code = 0x06, .k = 65535},
+	};
+
+	return begin(RT_IDS_ON | RT_IDS_FATES | RT_IDS_EVENTS | 5u << RT_IDS_SOURCE_SHIFT, even,
+		RTE_DIM(even));
+}
+
+bool test_next_record(struct test_record *r)
+{
+	return test_ring_next(&reader, r);
 }
 
 int test_fates_end(void **state)

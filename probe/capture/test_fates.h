@@ -18,6 +18,8 @@ extern struct rte_mempool *pool;
 
 /* cmocka's set-up and tear-down: ports and session, armed. */
 int test_fates_begin(void **state);
+/* Events in place of records, of packets that begin with an even byte. */
+int test_fates_begin_events(void **state);
 int test_fates_end(void **state);
 
 /* The tap of a port. */
@@ -48,5 +50,8 @@ void test_give_up(struct rte_mbuf *m, uint32_t site);
  * said. */
 void test_expect(const struct rte_mbuf *m, uint32_t site);
 void test_drain(void);
+/* The next record of the ring. False: there is none. */
+struct test_record;
+bool test_next_record(struct test_record *r);
 
 #endif

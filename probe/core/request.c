@@ -40,7 +40,10 @@ static bool knows_ids(const struct rt_msg_open *o)
 
 	if (o->h.type != RT_MSG_OPEN_IDS)
 		return !o->ids;
-	return flags & RT_IDS_ON && !(flags & ~(RT_IDS_ON | RT_IDS_INFER | RT_IDS_FATES)) &&
+	if (flags & RT_IDS_EVENTS && !(flags & RT_IDS_FATES))
+		return false;
+	return flags & RT_IDS_ON &&
+	       !(flags & ~(RT_IDS_ON | RT_IDS_INFER | RT_IDS_FATES | RT_IDS_EVENTS)) &&
 	       o->ids >> RT_IDS_SOURCE_SHIFT < 1u << RT_IDS_SOURCE_BITS;
 }
 
@@ -56,7 +59,7 @@ static int check_fates(const struct rt_request *req, char *err)
 
 		if (w->directions != (RT_TARGET_RX | RT_TARGET_TX) || w->queue != RT_QUEUE_ALL)
 			return refuse(err, "fates need all queues in both directions");
-		if (w->insn_first != RT_NO_FILTER)
+		if (w->insn_first != RT_NO_FILTER && !(req->open.ids & RT_IDS_EVENTS))
 			return refuse(err, "fates are of all packets, not of those of a filter");
 	}
 	return 0;

@@ -131,8 +131,8 @@ static void test_options_are_checked(void **state)
 /* In a message of their own type only: earlier probes would ignore them in the other. */
 static void test_ids_are_checked(void **state)
 {
-	static const uint32_t bad[] = {
-		RT_IDS_INFER, RT_IDS_FATES, RT_IDS_ON | 8, RT_IDS_ON | 16u << RT_IDS_SOURCE_SHIFT};
+	static const uint32_t bad[] = {RT_IDS_INFER, RT_IDS_FATES, RT_IDS_ON | RT_IDS_EVENTS,
+		RT_IDS_ON | 16, RT_IDS_ON | 16u << RT_IDS_SOURCE_SHIFT};
 	struct message m = good();
 
 	m.open.ids = RT_IDS_ON | RT_IDS_INFER | 15u << RT_IDS_SOURCE_SHIFT;
@@ -183,6 +183,10 @@ static void test_fates_are_of_all_packets(void **state)
 	m = with_fates();
 	m.target[1].insn_first = 0;
 	m.target[1].insn_count = 1;
+	assert_int_equal(parse(&m), -EINVAL);
+	m.open.ids |= RT_IDS_EVENTS; /* then it only decides which have records */
+	assert_int_equal(parse(&m), 0);
+	m.target[1].directions = RT_TARGET_RX;
 	assert_int_equal(parse(&m), -EINVAL);
 }
 

@@ -174,12 +174,18 @@ static void test_overwritten_fates_affect_only_this_session(void **state)
 	run(false, RT_IDS_ON | RT_IDS_FATES);
 }
 
+static void test_overwritten_events_affect_only_this_session(void **state)
+{
+	run(false, RT_IDS_ON | RT_IDS_FATES | RT_IDS_EVENTS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_overwritten_segment_and_rings_affect_only_this_session),
 		cmocka_unit_test(test_overwritten_tails_are_detected),
 		cmocka_unit_test(test_overwritten_fates_affect_only_this_session),
+		cmocka_unit_test(test_overwritten_events_affect_only_this_session),
 	};
 	int failed;
 

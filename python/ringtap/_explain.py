@@ -15,12 +15,15 @@ from ._apps import Error
 class Outcome(typing.NamedTuple):
     """A sending of a packet, or a received packet that was not sent.
 
-    fate       "sent", "not_sent", "open", "let_go", "made" or "unknown": see ringtap-explain(1)
+    fate       "sent", "not_sent", "open", "let_go", "made" or "unknown"; of recordings with fates (`ringtap record
+               --fates`) "offered", "not_offered", "likely_offered" or "undecided" in place of "not_sent": see
+               ringtap-explain(1)
     id         of the packet; None if the application made it
     rx_…       frame number, time, port, queue and length as received; None for "made" and "unknown"
     tx_…       the same as sent; None for "not_sent", "open" and "let_go"
     latency_ns, copy, reordered, changes, flow
                of "sent": copy is 0 for the first sending of a packet; changes are names as in --json
+    noticed_ns when the recorder learned the fate; None if the file does not say
     """
     fate: str
     id: typing.Optional[int]
@@ -39,6 +42,7 @@ class Outcome(typing.NamedTuple):
     reordered: bool
     changes: typing.Tuple[str, ...]
     flow: typing.Optional[str]
+    noticed_ns: typing.Optional[int] = None
 
 
 _TEXTS = {"fate", "rx_port", "tx_port", "flow"}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tables and JSON of recordings with fates. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "report.h"
+
+#define ROWS_MAX 20
+
+static double share(uint64_t n, uint64_t of)
+{
+	return of ? 100.0 * (double)n / (double)of : 0;
+}
+
+/* ---- by queue ---- */
+
+static void put_row(struct sheet *s, const struct fate_row *row)
+{
+	sheet_put_count(s, 1, row->received);
+	sheet_put_count(s, 2, row->count[KNOWN_OFFERED]);
+	sheet_put_count(s, 3, row->count[KNOWN_NOT_OFFERED]);
+	sheet_put(s, 4, "%.1f", share(row->count[KNOWN_NOT_OFFERED], row->received));
+	sheet_put_count(s, 5, row->count[KNOWN_OPEN]);
+	sheet_put_count(s, 6, row->count[KNOWN_UNKNOWN]);
+	if (s->columns > 7)
+		sheet_put_count(s, 7, row->count[KNOWN_LET_GO]);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct fate_row *x = *(const struct fate_row *const *)a;
+	const struct fate_row *y = *(const struct fate_row *const *)b;
+
+	return x->port != y->port ? (x->port > y->port ? 1 : -1) : (x->queue > y->queue) ? 1 : -1;
+}
+
+/* In order; the caller frees the array. NULL: no memory. */
+static const struct fate_row **sorted_rows(const struct known_fates *f)
+{
+	const struct fate_row **rows = calloc(f->rows.count + 1, sizeof(*rows));
+
+	for (uint32_t i = 0; i < f->rows.count && rows; i++)
+		rows[i] = f->rows.things[i];
+	if (rows)
+		qsort(rows, f->rows.count, sizeof(*rows), by_place);
+	return rows;
+}
+
+static int make_queues(struct sheet *s, const struct report *r)
+{
+	const struct known_fates *f = &r->j->fates;
+	const struct fate_row **rows = sorted_rows(f);
+	uint32_t shown = f->rows.count > ROWS_MAX ? ROWS_MAX : f->rows.count;
+	int ret = rows ? 0 : -ENOMEM;
+
+	s->columns = f->total.count[KNOWN_LET_GO] ? 8 : 7;
+	for (uint32_t i = 0; i < shown && !ret; i++) {
+		ret = sheet_row(s);
+		if (ret)
+			break;
+		sheet_put(s, 0, "%s, %u", port_name(r, rows[i]->port), rows[i]->queue);
+		put_row(s, rows[i]);
+	}
+	s->more = f->rows.count - shown;
+	if (!ret && f->rows.count > 1)
+		ret = sheet_row(s);
+	if (!ret && f->rows.count > 1) {
+		sheet_put(s, 0, "all");
+		put_row(s, &f->total);
+	}
+	free(rows);
+	return ret;
+}
+
+/* ---- not offered ---- */
+
+static int by_count(const void *a, const void *b)
+{
+	const struct refused *x = *(const struct refused *const *)a;
+	const struct refused *y = *(const struct refused *const *)b;
+
+	return x->count < y->count ? 1 : x->count > y->count ? -1 : 0;
+}
+
+static void put_refused(struct sheet *s, const struct report *r, const struct refused *x)
+{
+	char protocol[PROTOCOL_TEXT], text[HEADERS_TEXT];
+
+	sheet_put(s, 0, "%s: %s", port_name(r, x->port), headers_protocol(&x->headers, protocol));
+	sheet_put_count(s, 1, x->count);
+	sheet_put(s, 2, "%" PRIu64, x->number);
+	sheet_put(s, 3, "%s, %u bytes", headers_text(&x->headers, text), x->length);
+}
+
+static int make_protocols(struct sheet *s, const struct report *r)
+{
+	const struct keyed *k = &r->j->fates.refused;
+	const struct refused **all = calloc(k->count + 1, sizeof(*all));
+	uint32_t shown = k->count > ROWS_MAX ? ROWS_MAX : k->count;
+	int ret = all ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < k->count && !ret; i++)
+		all[i] = k->things[i];
+	if (!ret)
+		qsort(all, k->count, sizeof(*all), by_count);
+	for (uint32_t i = 0; i < shown && !ret; i++) {
+		ret = sheet_row(s);
+		if (!ret)
+			put_refused(s, r, all[i]);
+	}
+	s->more = k->count - shown;
+	free(all);
+	return ret;
+}
+
+static int make_flows(struct sheet *s, const struct report *r)
+{
+	uint32_t count, *ranked = flows_ranked(r->j, BY_NOT_OFFERED, r->flows, &count);
+	int ret = ranked ? 0 : -ENOMEM;
+	char text[HEADERS_TEXT];
+
+	for (uint32_t i = 0; i < count && !ret; i++) {
+		const struct flow *f = flow_table_at(&r->j->flows, ranked[i]);
+
+		ret = sheet_row(s);
+		if (ret)
+			break;
+		sheet_put(s, 0, "%s: %s", port_name(r, f->key.port), flow_table_text(f, text));
+		sheet_put_count(s, 1, f->not_offered);
+		sheet_put_count(s, 2, f->received);
+		sheet_put(s, 3, "%.1f", share(f->not_offered, f->received));
+	}
+	free(ranked);
+	return ret;
+}
+
+static int make_sizes(struct sheet *s, const struct known_fates *f)
+{
+	int ret = 0;
+
+	for (int i = 0; i < SIZES && !ret; i++) {
+		if (!f->sizes[i])
+			continue;
+		ret = sheet_row(s);
+		if (ret)
+			break;
+		sheet_put(s, 0, "%s", size_names[i]);
+		sheet_put_count(s, 1, f->sizes[i]);
+		sheet_put(s, 2, "%.1f", share(f->sizes[i], f->total.count[KNOWN_NOT_OFFERED]));
+	}
+	return ret;
+}
+
+static int make_noticed(struct sheet *s, const struct known_fates *f)
+{
+	int ret = f->noticed.count ? sheet_row(s) : 0;
+
+	if (!f->noticed.count || ret)
+		return ret;
+	sheet_put(s, 0, "since the reception");
+	sheet_put_spread(s, 1, &f->noticed);
+	return 0;
+}
+
+int fate_sheets_make(struct sheet sheets[FATE_SHEETS], const struct report *r)
+{
+	const struct known_fates *f = &r->j->fates;
+	const struct sheet empty[FATE_SHEETS] = {
+		{.title = "What became of received packets",
+			.heads = {"port, queue", "received", "offered", "not offered", "%", "open",
+				"unknown", "let go"},
+			.columns = 7},
+		{.title = "Not offered",
+			.heads = {"port: protocol", "packets", "frame", "the first of them"},
+			.columns = 4,
+			.wide = true},
+		{.title = "Flows with the most packets not offered",
+			.heads = {"flow", "not offered", "received", "%"},
+			.columns = 4},
+		{.title = "Not offered, by size", .heads = {"bytes", "packets", "%"}, .columns = 3},
+		{.title = "Time until it was noticed",
+			.heads = {"of packets not offered", LATENCY_HEADS},
+			.columns = 8},
+	};
+	int ret;
+
+	for (int i = 0; i < FATE_SHEETS; i++)
+		sheets[i] = empty[i];
+	if (!f->present)
+		return 0;
+	ret = make_queues(&sheets[0], r);
+	ret = ret ?: make_protocols(&sheets[1], r);
+	ret = ret ?: make_flows(&sheets[2], r);
+	ret = ret ?: make_sizes(&sheets[3], f);
+	return ret ?: make_noticed(&sheets[4], f);
+}
+
+/* ---- JSON ---- */
+
+static void put(json_t *to, const char *key, json_t *value)
+{
+	json_object_set_new(to, key, value);
+}
+
+static void put_counts(json_t *to, const struct fate_row *row)
+{
+	put(to, "received", json_count(row->received));
+	put(to, "offered", json_count(row->count[KNOWN_OFFERED]));
+	put(to, "not_offered", json_count(row->count[KNOWN_NOT_OFFERED]));
+	put(to, "open", json_count(row->count[KNOWN_OPEN]));
+	put(to, "unknown", json_count(row->count[KNOWN_UNKNOWN]));
+	put(to, "likely_offered", json_count(row->likely));
+	put(to, "let_go", json_count(row->count[KNOWN_LET_GO]));
+}
+
+static json_t *queues(const struct report *r)
+{
+	const struct fate_row **rows = sorted_rows(&r->j->fates);
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < r->j->fates.rows.count && rows; i++) {
+		json_t *j = json_object();
+
+		put(j, "rx_port", json_text(port_name(r, rows[i]->port)));
+		put(j, "rx_queue", json_count(rows[i]->queue));
+		put_counts(j, rows[i]);
+		json_array_append_new(list, j);
+	}
+	free(rows);
+	return list;
+}
+
+static json_t *protocols(const struct report *r)
+{
+	const struct keyed *k = &r->j->fates.refused;
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < k->count; i++) {
+		const struct refused *x = k->things[i];
+		char protocol[PROTOCOL_TEXT], text[HEADERS_TEXT];
+		json_t *j = json_object();
+
+		put(j, "rx_port", json_text(port_name(r, x->port)));
+		put(j, "protocol", json_text(headers_protocol(&x->headers, protocol)));
+		put(j, "packets", json_count(x->count));
+		put(j, "first_frame", json_count(x->number));
+		put(j, "first", json_text(headers_text(&x->headers, text)));
+		put(j, "first_bytes", json_count(x->length));
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+static json_t *sizes(const struct known_fates *f)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < SIZES; i++) {
+		json_t *j = json_object();
+
+		put(j, "bytes_min", json_count(i ? size_limits[i - 1] : 0));
+		put(j, "bytes_max", i < SIZES - 1 ? json_count(size_limits[i] - 1) : json_null());
+		put(j, "packets", json_count(f->sizes[i]));
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+json_t *explain_fates_json(const struct report *r)
+{
+	const struct known_fates *f = &r->j->fates;
+	json_t *j;
+
+	if (!f->present)
+		return json_null();
+	j = json_object();
+	put_counts(j, &f->total);
+	put(j, "complete", json_boolean(f->ended));
+	put(j, "lost", json_count(records_fates_lost(r->records)));
+	put(j, "of_other_packets", json_count(f->elsewhere));
+	put(j, "queues", queues(r));
+	put(j, "not_offered_by_protocol", protocols(r));
+	put(j, "not_offered_by_size", sizes(f));
+	put(j, "noticed", spread_json(&f->noticed));
+	return j;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "common/pcapng.h"
+#include "fates.h"
+
+void known_init(struct known_fates *f)
+{
+	f->rows.size = sizeof(struct fate_row);
+	f->refused.size = sizeof(struct refused);
+}
+
+void known_free(struct known_fates *f)
+{
+	keyed_free(&f->rows);
+	keyed_free(&f->refused);
+}
+
+static struct fate_row *row_of(struct known_fates *f, const struct waiting *w)
+{
+	struct fate_row *row = keyed_get(&f->rows, (uint64_t)w->port << 16 | w->queue);
+
+	if (row) {
+		row->port = w->port;
+		row->queue = w->queue;
+	}
+	return row;
+}
+
+void known_receive(struct known_fates *f, const struct waiting *w)
+{
+	struct fate_row *row = row_of(f, w);
+
+	f->total.received++;
+	if (row)
+		row->received++;
+	else
+		f->no_room++;
+}
+
+static void refuse(struct known_fates *f, const struct waiting *w, uint64_t noticed_ns)
+{
+	const struct headers *h = &w->headers;
+	struct refused *r =
+		keyed_get(&f->refused, (uint64_t)w->port << 32 | (uint64_t)h->type << 16 |
+					       (uint64_t)h->version << 8 | h->protocol);
+
+	f->sizes[size_class(w->length)]++;
+	spread_add(&f->noticed, noticed_ns > w->ns ? noticed_ns - w->ns : 0);
+	if (!r) {
+		f->no_room++;
+		return;
+	}
+	if (!r->count++) {
+		r->port = w->port;
+		r->number = w->number;
+		r->length = w->length;
+		r->headers = *h;
+	}
+}
+
+void known_count(
+	struct known_fates *f, const struct waiting *w, enum known known, uint64_t noticed_ns)
+{
+	struct fate_row *row = row_of(f, w);
+	bool likely = w->fate == RT_FATES_INFERRED;
+
+	f->total.count[known]++;
+	f->total.likely += likely;
+	if (row) {
+		row->count[known]++;
+		row->likely += likely;
+	}
+	if (known == KNOWN_NOT_OFFERED)
+		refuse(f, w, noticed_ns);
+}

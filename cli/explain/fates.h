@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What became of received packets, of recordings that have it (`ringtap record --fates`):
+ *
+ *   received = offered + not offered + open + unknown + let go
+ *
+ * A packet without a fate in the file was offered, once the recorder says that no more follow.
+ */
+#ifndef RINGTAP_CLI_EXPLAIN_FATES_H
+#define RINGTAP_CLI_EXPLAIN_FATES_H
+
+#include <stdbool.h>
+
+#include "headers.h"
+#include "keyed.h"
+#include "sizes.h"
+#include "spread.h"
+#include "waitlist.h"
+
+enum known {
+	KNOWN_OFFERED,
+	KNOWN_NOT_OFFERED,
+	KNOWN_OPEN, /* at the end of the recording, or of the file */
+	KNOWN_UNKNOWN,
+	KNOWN_LET_GO, /* there was no memory to wait for its fate */
+	KNOWN
+};
+
+struct fate_row {
+	uint16_t port, queue;
+	uint64_t received, likely; /* likely: of KNOWN_UNKNOWN */
+	uint64_t count[KNOWN];
+};
+
+/* Packets of one kind that were not offered. */
+struct refused {
+	uint16_t port;
+	uint64_t count;
+	uint64_t number; /* frame of the first */
+	uint32_t length;
+	struct headers headers;
+};
+
+struct known_fates {
+	bool present, ended;
+	struct fate_row total;
+	struct keyed rows;    /* struct fate_row */
+	struct keyed refused; /* struct refused */
+	uint64_t sizes[SIZES];
+	struct spread noticed; /* from the reception until it was noticed */
+	uint64_t elsewhere;    /* fates of packets that are not in the file, or were let go */
+	uint64_t no_room;
+};
+
+void known_init(struct known_fates *f);
+void known_free(struct known_fates *f);
+/* A packet was received. */
+void known_receive(struct known_fates *f, const struct waiting *w);
+/* Its fate, once for each packet. noticed_ns: when it was known, of KNOWN_NOT_OFFERED. */
+void known_count(
+	struct known_fates *f, const struct waiting *w, enum known known, uint64_t noticed_ns);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The fates of recordings that have them. */
+#include "common/pcapng.h"
+#include "test_join.h"
+
+static void put_mark(struct test *t, enum record_kind kind)
+{
+	const struct record r = {.kind = kind};
+
+	join_records(t->j, &r, 1, t->records);
+}
+
+static void put_fate(struct test *t, uint64_t ns, uint64_t id, enum rt_fates_fate fate)
+{
+	const struct record r = {.kind = RECORD_FATE, .fate = (uint8_t)fate, .ns = ns, .id = id};
+
+	join_records(t->j, &r, 1, t->records);
+}
+
+static void expect_told(const struct test *t, unsigned i, enum fate fate, uint64_t id)
+{
+	assert_true(i < t->told.count);
+	assert_int_equal(t->told.fate[i], fate);
+	assert_int_equal(t->told.id[i], id);
+}
+
+static uint64_t known(const struct test *t, enum known k)
+{
+	return t->j->fates.total.count[k];
+}
+
+static void check_known_sum(const struct test *t)
+{
+	uint64_t sum = 0;
+
+	for (int k = 0; k < KNOWN; k++)
+		sum += known(t, (enum known)k);
+	assert_int_equal(sum, t->j->fates.total.received);
+}
+
+static void fates_are_awaited_beyond_the_timeout(void **state)
+{
+	struct test t;
+
+	begin(&t, MEMORY);
+	put_mark(&t, RECORD_FATES_BEGIN);
+	for (uint64_t id = 1; id <= 6; id++)
+		RX(&t, 1000 + id, id);
+	TX(&t, 1010, 1);
+	put_fate(&t, 1100, 2, RT_FATES_NOT_OFFERED);
+	RX(&t, 9000, 7); /* all are over */
+	put_fate(&t, 9100, 3, RT_FATES_NOT_OFFERED);
+	put_fate(&t, 9100, 4, RT_FATES_INFERRED);
+	TX(&t, 9200, 5);                             /* late */
+	put_fate(&t, 9300, 1, RT_FATES_NOT_OFFERED); /* nothing is known of it any more */
+	put_fate(&t, 9300, 2, RT_FATES_OPEN);
+	put_fate(&t, 9300, 3, RT_FATES_OPEN); /* a second one */
+	put_fate(&t, 9300, 7, RT_FATES_OPEN);
+	put_mark(&t, RECORD_FATES_END);
+	join_end(t.j);
+	expect_told(&t, 0, FATE_SENT, 1);
+	expect_told(&t, 1, FATE_NOT_OFFERED, 2);
+	expect_told(&t, 2, FATE_NOT_OFFERED, 3);
+	expect_told(&t, 3, FATE_LIKELY_OFFERED, 4);
+	expect_told(&t, 4, FATE_UNKNOWN, 5);
+	expect_told(&t, 5, FATE_OPEN, 7);
+	expect_told(&t, 6, FATE_OFFERED, 5);
+	expect_told(&t, 7, FATE_OFFERED, 6);
+	assert_int_equal(t.told.count, 8);
+	assert_int_equal(known(&t, KNOWN_OFFERED), 3);
+	assert_int_equal(known(&t, KNOWN_NOT_OFFERED), 2);
+	assert_int_equal(known(&t, KNOWN_UNKNOWN), 1);
+	assert_int_equal(known(&t, KNOWN_OPEN), 1);
+	assert_int_equal(t.j->fates.total.likely, 1);
+	assert_int_equal(t.j->fates.elsewhere, 3);
+	assert_int_equal(t.j->fates.noticed.max, 9100 - 1003);
+	check_known_sum(&t);
+	/* By records, nothing differs. */
+	assert_int_equal(t.j->not_sent, 5);
+	assert_int_equal(t.j->received, t.j->sent + t.j->not_sent + t.j->open + t.j->let_go);
+	assert_int_equal(t.j->unknown, 1);
+	end(&t);
+}
+
+/* A recorder that was killed, or a file of which the next one is missing. */
+static void without_an_end_packets_are_open(void **state)
+{
+	struct test t;
+
+	begin(&t, MEMORY);
+	put_mark(&t, RECORD_FATES_BEGIN);
+	RX(&t, 1000, 1);
+	RX(&t, 5000, 2);
+	RX(&t, 5001, 3);
+	TX(&t, 5002, 3);
+	join_end(t.j);
+	assert_int_equal(known(&t, KNOWN_OPEN), 2);
+	assert_int_equal(known(&t, KNOWN_OFFERED), 1);
+	check_known_sum(&t);
+	assert_int_equal(t.told.count, 3);
+	end(&t);
+}
+
+/* The ids of the second are others', and what is left of the first has its fate. */
+static void two_recordings_with_fates(void **state)
+{
+	struct test t;
+
+	begin(&t, MEMORY);
+	RX(&t, 1000, 1); /* of a file without fates */
+	put_mark(&t, RECORD_FATES_BEGIN);
+	RX(&t, 1001, 2);
+	put_mark(&t, RECORD_FATES_BEGIN); /* the next file of a ring buffer */
+	RX(&t, 1002, 3);
+	put_fate(&t, 1003, 2, RT_FATES_NOT_OFFERED);
+	put_mark(&t, RECORD_FATES_END);
+	put_mark(&t, RECORD_FATES_BEGIN);
+	RX(&t, 1004, 3);
+	put_fate(&t, 1005, 3, RT_FATES_UNKNOWN);
+	put_mark(&t, RECORD_FATES_END);
+	join_end(t.j);
+	assert_int_equal(t.j->fates.total.received, 3);
+	assert_int_equal(known(&t, KNOWN_OFFERED), 1);
+	assert_int_equal(known(&t, KNOWN_NOT_OFFERED), 1);
+	assert_int_equal(known(&t, KNOWN_UNKNOWN), 1);
+	check_known_sum(&t);
+	end(&t);
+}
+
+static void memory_for_fates_is_bounded(void **state)
+{
+	struct test t;
+
+	begin(&t, MEMORY);
+	t.j->tell = NULL;
+	put_mark(&t, RECORD_FATES_BEGIN);
+	for (uint64_t i = 1; i <= 200000; i++)
+		RX(&t, 1000 + i, i);
+	assert_true(t.j->waitlist.room * (sizeof(struct waiting) + 16) <= MEMORY);
+	put_mark(&t, RECORD_FATES_END);
+	join_end(t.j);
+	assert_true(known(&t, KNOWN_LET_GO) > 100000);
+	assert_int_equal(known(&t, KNOWN_LET_GO) + known(&t, KNOWN_OFFERED), 200000);
+	assert_int_equal(t.j->received, t.j->sent + t.j->not_sent + t.j->open + t.j->let_go);
+	end(&t);
+}
+
+/* A block of local use may be another program's, or damaged. */
+static void blocks_with_nonsense_have_no_fates(void **state)
+{
+	static const struct {
+		uint32_t body[10];
+		size_t words;
+		int records;
+	} blocks[] = {
+		{{RT_FATES_BEGIN}, 1, 0}, /* cut off */
+		{{RT_FATES_BEGIN, 0, 0, 0}, 4, 1},
+		{{9 | 24u << 16, 1, 0, 0, 1, 0, 0, 0, 0, 1}, 10, 0}, /* an unknown kind */
+		{{RT_FATES_PACKETS | 24u << 16, 2, 0, 0, 1, 0, 0, 0, 0, 1}, 10, 0}, /* too few */
+		{{RT_FATES_PACKETS | 24u << 16, UINT32_MAX, 0, 0, 1, 0, 0, 0, 0, 1}, 10, 0},
+		{{RT_FATES_PACKETS | 20u << 16, 1, 0, 0, 1, 0, 0, 0, 0, 1}, 10, 0},
+		{{RT_FATES_PACKETS | 24u << 16, 1, 0, 0, 1, 0, 0, 0, 3, 1}, 10,
+			0}, /* interface 3 */
+		{{RT_FATES_PACKETS | 24u << 16, 1, 0, 0, 1, 0, 0, 0, 2, 1}, 10, 1},
+		{{RT_FATES_PACKETS | 24u << 16, 0, 0, 0}, 4, 0},
+		{{RT_FATES_END | 64u << 16, 1, 0, 0, 1, 0, 0, 0, 0, 1}, 10, 0},
+		{{RT_FATES_END, 0, 0, 0}, 4, 0},
+		{{RT_FATES_END | 64u << 16, 0, 0, 0}, 4, 1},
+	};
+
+	for (unsigned i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
+		uint8_t file[256], *p = file + make_ports(file, 3);
+		uint32_t len = (uint32_t)(12 + 4 * blocks[i].words);
+		struct records *records;
+		struct bytes *bytes;
+		struct record r[4];
+
+		put32(&p, RT_PCAPNG_FATES);
+		put32(&p, len);
+		memcpy(p, blocks[i].body, 4 * blocks[i].words);
+		p += 4 * blocks[i].words;
+		put32(&p, len);
+		assert_int_equal(records_new(&records), 0);
+		assert_int_equal(bytes_memory(&bytes, file, (size_t)(p - file)), 0);
+		records_start(records, bytes);
+		assert_int_equal(records_next(records, r, 4), blocks[i].records);
+		assert_int_equal(records_next(records, r, 4), 0);
+		records_free(records);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fates_are_awaited_beyond_the_timeout),
+		cmocka_unit_test(without_an_end_packets_are_open),
+		cmocka_unit_test(two_recordings_with_fates),
+		cmocka_unit_test(memory_for_fates_is_bounded),
+		cmocka_unit_test(blocks_with_nonsense_have_no_fates),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

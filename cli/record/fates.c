@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * --fates: what becomes of recorded packets, in the file. A second capture of the same applications
+ * has an event for each packet that is not offered, or becomes unknown, with its id. All their
+ * ports are in it, as a packet of one may be offered to any other.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "common/pcapng.h"
+#include "fates.h"
+#include "record.h"
+
+#define RUNS_MAX    64
+#define BUFFER_MOST (64u << 20)
+/* A packet is in the file before its fate. Where no later packet shows it, time does: a thread
+ * delays the merge for half a second at most. */
+#define BEHIND_NS NS_PER_S
+#define NOWHERE   UINT32_MAX
+
+/* What the file has of a port. */
+struct place {
+	uint32_t interface; /* NOWHERE: it is not recorded, or what it receives is not */
+	int queue;          /* -1: all */
+};
+
+struct record_fates {
+	struct ringtap_capture *cap;
+	struct ringtap_packets *walk;
+	struct place *places; /* by interface of cap */
+	uint32_t place_count;
+	uint32_t file_ifs; /* of the file, when they were looked for */
+	/* Held until their packets are in the file; their interfaces are those of cap. */
+	struct rt_fates_packet *events;
+	size_t first, count, room;
+	uint8_t *block;                /* RT_PCAPNG_FATES_MAX */
+	bool over;                     /* all events were taken */
+	bool finishing;                /* all packets are in the file */
+	int error;                     /* -errno: events are missing */
+	struct rt_fates_queue *queues; /* at the end */
+	uint32_t queue_count;
+};
+
+/* ---- attaching ---- */
+
+static int create(struct recorder *r)
+{
+	struct record_fates *f = calloc(1, sizeof(*f));
+
+	r->fates = f;
+	if (!f)
+		return -ENOMEM;
+	f->block = malloc(RT_PCAPNG_FATES_MAX);
+	if (!f->block)
+		return -ENOMEM;
+	return ringtap_capture_create(&f->cap, NULL) ?: ringtap_packets_create(&f->walk);
+}
+
+/* The same filters decide which packets have events; the other ports are only looked at. */
+static unsigned make_targets(const struct target *t, struct ringtap_target *out)
+{
+	unsigned n = 0;
+
+	for (; n < t->port_count; n++) {
+		out[n] = t->ports[n];
+		out[n].queue = -1;
+		out[n].directions = RINGTAP_RX | RINGTAP_TX;
+		if (!out[n].port)
+			return n + 1;
+	}
+	out[n] = (struct ringtap_target){.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
+	return n + 1;
+}
+
+static int attach(struct recorder *r, const struct target *t)
+{
+	struct ringtap_target targets[CONFIG_IFACES_MAX + 1];
+	const uint64_t buffer = r->cfg->capture.buffer_size;
+	const struct ringtap_capture_options o = {.size = sizeof(o),
+		.buffer_size = buffer && buffer < BUFFER_MOST ? buffer : BUFFER_MOST,
+		.timeout_ms = r->cfg->capture.timeout_ms,
+		.fates = true,
+		.fate_ids = true};
+	unsigned count = make_targets(t, targets);
+
+	if (count > CONFIG_IFACES_MAX) {
+		message_print("%s: --fates: it needs a port more than the %d of -i; leave out one",
+			r->cfg->command, CONFIG_IFACES_MAX);
+		return -E2BIG;
+	}
+	return ringtap_capture_attach(r->fates->cap, t->dir, targets, count, &o);
+}
+
+int record_fates_attach(struct recorder *r)
+{
+	int ret = create(r);
+
+	if (ret)
+		message_print("%s: --fates: %s", r->cfg->command, strerror(-ret));
+	for (unsigned i = 0; i < r->targets.count && !ret; i++) {
+		ret = attach(r, &r->targets.list[i]);
+		if (ret && ret != -E2BIG)
+			message_print("%s: --fates of '%s': %s", r->cfg->command,
+				r->targets.list[i].name, ringtap_capture_error(r->fates->cap));
+	}
+	return ret;
+}
+
+/* First: what is recorded shall be followed. The first read fails again and reports it. */
+void record_fates_start(struct recorder *r)
+{
+	if (r->fates)
+		(void)ringtap_capture_start(r->fates->cap);
+}
+
+void record_fates_free(struct record_fates *f)
+{
+	if (!f)
+		return;
+	ringtap_packets_free(f->walk);
+	if (f->cap)
+		ringtap_capture_close(f->cap);
+	free(f->places);
+	free(f->events);
+	free(f->queues);
+	free(f->block);
+	free(f);
+}
+
+/* ---- interfaces ---- */
+
+static bool is_same(const struct ringtap_interface *a, const struct ringtap_interface *b)
+{
+	return a->app == b->app && !strcmp(a->device, b->device) && !strcmp(a->driver, b->driver);
+}
+
+/* Of the newest interface, if a port of this name was replaced. */
+static struct place find_place(const struct recorder *r, const struct ringtap_interface *of)
+{
+	struct place found = {.interface = NOWHERE};
+
+	for (unsigned i = 0; i < r->file_ifs; i++) {
+		struct ringtap_interface info = {.size = sizeof(info)};
+		const struct iface_config *cfg;
+
+		if (ringtap_capture_interface(r->cap, i, &info) || !is_same(&info, of))
+			continue;
+		cfg = recorder_iface(r, &info);
+		found = (struct place){cfg->directions & RINGTAP_RX ? i : NOWHERE, cfg->queue};
+		if (!memcmp(info.mac, of->mac, sizeof(info.mac)))
+			break;
+	}
+	return found;
+}
+
+/* Ports may appear at any time, in one of the captures before the other. */
+static int find_places(struct recorder *r)
+{
+	struct record_fates *f = r->fates;
+	unsigned count = ringtap_capture_interface_count(f->cap);
+	struct place *more;
+
+	if (f->place_count == count && f->file_ifs == r->file_ifs)
+		return 0;
+	more = reallocarray(f->places, count + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	f->places = more;
+	for (unsigned i = 0; i < count; i++) {
+		struct ringtap_interface info = {.size = sizeof(info)};
+
+		more[i] = (struct place){.interface = NOWHERE};
+		if (!ringtap_capture_interface(f->cap, i, &info))
+			more[i] = find_place(r, &info);
+	}
+	f->place_count = count;
+	f->file_ifs = r->file_ifs;
+	return 0;
+}
+
+/* NOWHERE: what this queue receives is not recorded. */
+static uint32_t interface_in_file(const struct record_fates *f, uint32_t interface, uint32_t queue)
+{
+	const struct place *p = &f->places[interface];
+
+	if (interface >= f->place_count || (p->queue >= 0 && (uint32_t)p->queue != queue))
+		return NOWHERE;
+	return p->interface;
+}
+
+/* ---- events ---- */
+
+static int put_block(struct recorder *r, enum rt_fates_kind kind, const void *entries, size_t count)
+{
+	struct record_fates *f = r->fates;
+	ssize_t n = rt_pcapng_fates(f->block, RT_PCAPNG_FATES_MAX, kind, now_ns(CLOCK_REALTIME),
+		entries, (uint32_t)count);
+
+	return n < 0 ? (int)n : output_block(&r->out, f->block, (size_t)n);
+}
+
+int record_fates_begin_file(struct recorder *r)
+{
+	return r->fates ? put_block(r, RT_FATES_BEGIN, NULL, 0) : 0;
+}
+
+static int hold(struct record_fates *f, const struct rt_fates_packet *e)
+{
+	if (f->count == f->room) {
+		size_t room = f->room ? 2 * f->room : RT_FATES_MOST;
+		struct rt_fates_packet *more = reallocarray(f->events, room, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		f->events = more;
+		f->room = room;
+	}
+	f->events[f->count++] = *e;
+	return 0;
+}
+
+static int note(struct record_fates *f, uint64_t id, uint64_t ns, uint32_t interface,
+	uint32_t queue, enum rt_fates_fate fate)
+{
+	const struct rt_fates_packet e = {.id = id,
+		.ns_high = (uint32_t)(ns >> 32),
+		.ns_low = (uint32_t)ns,
+		.interface = interface,
+		.queue = (uint16_t)queue,
+		.fate = (uint8_t)fate};
+
+	return id ? hold(f, &e) : 0;
+}
+
+static int take_run(struct record_fates *f, const struct ringtap_run *run)
+{
+	const struct ringtap_packet *p;
+	int ret = 0;
+
+	ringtap_packets_fields(f->walk, RINGTAP_FIELDS_ALL);
+	ringtap_packets_start(f->walk, run);
+	while (!ret && (p = ringtap_packet_next(f->walk)))
+		if (p->fate != RINGTAP_FATE_NONE)
+			ret = note(f, p->id, p->ns, p->interface, p->queue,
+				(enum rt_fates_fate)p->fate);
+	return ret ? ret : ringtap_packets_error(f->walk);
+}
+
+/* Whether the packet of an event is in the file, if it is at all. */
+static bool is_ripe(const struct recorder *r, const struct rt_fates_packet *e, uint64_t now)
+{
+	uint64_t ns = (uint64_t)e->ns_high << 32 | e->ns_low;
+
+	return ns <= r->emitted_ns || ns + BEHIND_NS <= now;
+}
+
+/* Of n events, those of recorded queues, as one block. */
+static int put_events(struct recorder *r, struct rt_fates_packet *e, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		e[kept] = e[i];
+		e[kept].interface = interface_in_file(r->fates, e[i].interface, e[i].queue);
+		kept += e[kept].interface != NOWHERE;
+	}
+	return kept ? put_block(r, RT_FATES_PACKETS, e, kept) : 0;
+}
+
+/* all: no more packets come. Sizes of files are those of packets: fates come on top. */
+static int write_events(struct recorder *r, bool all)
+{
+	struct record_fates *f = r->fates;
+	uint64_t now = now_ns(CLOCK_REALTIME);
+	int ret = find_places(r);
+
+	while (f->first < f->count && !ret) {
+		size_t n = 0, left = f->count - f->first;
+
+		while (n < left && n < RT_FATES_MOST &&
+			(all || is_ripe(r, &f->events[f->first + n], now)))
+			n++;
+		if (!n)
+			return 0;
+		ret = put_events(r, &f->events[f->first], n);
+		f->first += n;
+	}
+	f->first = f->count = 0;
+	return ret;
+}
+
+static void broken(struct recorder *r, int error)
+{
+	struct record_fates *f = r->fates;
+	const char *why = ringtap_capture_error(f->cap);
+
+	f->over = true;
+	if (error == -EPIPE)
+		return;
+	f->error = error;
+	message_print("%s: reading fates: %s; from here on they are missing", r->cfg->command,
+		*why ? why : strerror(-error));
+}
+
+/* A batch. Returns whether there was one; *error: of the output. */
+static bool take(struct recorder *r, int timeout_ms, int *error)
+{
+	struct record_fates *f = r->fates;
+	struct ringtap_run runs[RUNS_MAX];
+	int n = ringtap_capture_next(f->cap, runs, RUNS_MAX, timeout_ms), ret = 0;
+
+	for (int i = 0; i < n && !ret; i++)
+		ret = take_run(f, &runs[i]);
+	ringtap_capture_release(f->cap);
+	if (n < 0 || ret)
+		broken(r, n < 0 ? n : ret);
+	*error = write_events(r, f->finishing);
+	return n > 0;
+}
+
+/* What is held stays behind the packets: no more is taken meanwhile, and the ring has the rest. */
+int record_fates_take(struct recorder *r)
+{
+	int ret;
+
+	if (!r->fates || r->fates->over || !r->out.sink)
+		return 0;
+	ret = write_events(r, false);
+	while (!ret && !r->fates->count && !r->fates->over && take(r, 0, &ret))
+		;
+	return ret;
+}
+
+/* ---- the end ---- */
+
+static int put_open(struct recorder *r, uint32_t app, uint64_t walked_ns)
+{
+	struct ringtap_open_packets *it;
+	const struct ringtap_open_packet *p;
+	const uint64_t now = now_ns(CLOCK_REALTIME);
+	int ret = ringtap_open_packets_create(&it, r->fates->cap, app);
+
+	if (ret) {
+		broken(r, ret);
+		return 0;
+	}
+	while (!ret && (p = ringtap_open_packets_next(it))) {
+		ret = note(r->fates, p->id, p->free ? walked_ns : now, p->interface, p->queue,
+			p->free ? RT_FATES_NOT_OFFERED : RT_FATES_OPEN);
+		if (!ret && r->fates->count == RT_FATES_MOST)
+			ret = write_events(r, true);
+	}
+	ringtap_open_packets_free(it);
+	return ret;
+}
+
+/* Events of a queue that were lost: they are the packets of its tap. */
+static uint64_t lost_of(const struct record_fates *f, uint32_t interface, uint32_t queue)
+{
+	unsigned count = ringtap_capture_tap_count(f->cap);
+
+	for (unsigned i = 0; i < count; i++) {
+		struct ringtap_tap t = {.size = sizeof(t)};
+
+		if (!ringtap_capture_tap(f->cap, i, &t) && t.interface == interface &&
+			t.queue == queue && t.direction == RINGTAP_RX)
+			return counts_lost(&t.counts);
+	}
+	return 0;
+}
+
+static int add_queue(struct recorder *r, const struct ringtap_fate_queue *q)
+{
+	struct record_fates *f = r->fates;
+	uint32_t interface = interface_in_file(f, q->interface, q->queue);
+	struct rt_fates_queue *more;
+
+	if (interface == NOWHERE)
+		return 0;
+	more = reallocarray(f->queues, f->queue_count + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	f->queues = more;
+	more[f->queue_count++] = (struct rt_fates_queue){.interface = interface,
+		.queue = q->queue,
+		.received = q->received,
+		.offered = q->offered,
+		.not_offered = q->not_offered + q->free,
+		.open = q->open,
+		.unknown = q->unknown,
+		.inferred = q->inferred,
+		.lost = lost_of(f, q->interface, q->queue)};
+	return 0;
+}
+
+static int put_application(struct recorder *r, uint32_t app)
+{
+	struct ringtap_fates *fates;
+	int ret = ringtap_fates_read(r->fates->cap, app, &fates);
+
+	if (ret) {
+		broken(r, ret);
+		return 0;
+	}
+	ret = put_open(r, app, fates->walked_ns);
+	for (uint32_t i = 0; i < fates->queue_count && !ret; i++)
+		ret = add_queue(r, ringtap_fates_queue(fates, i));
+	ringtap_fates_free(fates);
+	return ret;
+}
+
+int record_fates_finish(struct recorder *r)
+{
+	struct record_fates *f = r->fates;
+	int ret = 0;
+
+	if (!f || !r->out.sink || f->error)
+		return 0;
+	f->finishing = true;
+	if (!f->over)
+		(void)ringtap_capture_stop(f->cap); /* the next call reports it */
+	while (!f->over && !ret)
+		(void)take(r, -1, &ret);
+	ret = ret ?: find_places(r);
+	for (uint32_t i = 0; i < r->targets.count && !ret && !f->error; i++)
+		ret = put_application(r, i);
+	ret = ret ?: write_events(r, true);
+	for (uint32_t at = 0; at <= f->queue_count && !ret && !f->error; at += RT_FATES_MOST) {
+		uint32_t left = f->queue_count - at;
+
+		ret = put_block(r, RT_FATES_END, f->queues ? f->queues + at : NULL,
+			left < RT_FATES_MOST ? left : RT_FATES_MOST);
+	}
+	return ret;
+}
+
+bool record_fates_total(const struct recorder *r, struct rt_fates_queue *sum)
+{
+	*sum = (struct rt_fates_queue){0};
+	for (uint32_t i = 0; r->fates && i < r->fates->queue_count; i++) {
+		const struct rt_fates_queue *q = &r->fates->queues[i];
+
+		sum->received += q->received;
+		sum->offered += q->offered;
+		sum->not_offered += q->not_offered;
+		sum->open += q->open;
+		sum->unknown += q->unknown;
+		sum->inferred += q->inferred;
+		sum->lost += q->lost;
+	}
+	return r->fates && r->fates->queue_count;
+}
