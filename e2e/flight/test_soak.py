@@ -76,13 +76,14 @@ def test_incident_after_incident(fwd, closing, tmp_path):
         if not first and n >= WARM and time.monotonic() - began >= WARM_S:
             first = use(pid)
     last, now = use(pid), state(app)
-    assert now["failed"] == 0 and now["lost"] == 0, now
+    assert now["failed"] == 0, now
     assert len(done) < COUNT and (n < 10 or len(done) < n)
     for what in ("fds", "threads", "maps"):
         assert last[what] <= first[what] + (4 if what == "maps" else 0), (first, last)
     assert last["anon_kb"] <= first["anon_kb"] + GROWTH_KB, (first, last)
     print(f"{COUNT} incidents in {time.monotonic() - began:.0f} s: {first}, {last} at the end; "
           f"{len(done)} incidents of {size} bytes left")
+    assert now["lost"] == 0, now  # last: others may have had the CPUs
     newest = flight.Incident(done[-1])
     assert len(newest.file.packets) == newest["packets"] > 0 and newest["missing_ns"] == 0
     pcapng.assert_in_order(newest.file)
