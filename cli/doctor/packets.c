@@ -108,6 +108,17 @@ static void kind_evidence(struct verdict *v, const struct held *h)
 			top->name, sample_text(&top->example, text));
 }
 
+/* Whether free mbufs of the pool are known. */
+static bool is_walked(const struct held *h)
+{
+	const struct ringtap_fates *f = h->view.s.fates;
+
+	for (uint32_t i = 0; i < f->pool_count; i++)
+		if (!strcmp(ringtap_fates_pool(f, i)->name, h->pool))
+			return ringtap_fates_pool(f, i)->walked;
+	return true; /* no packet of it was received */
+}
+
 void doctor_packets_evidence(
 	const struct doctor_packets *p, struct verdict *v, const char *pool, double growth)
 {
@@ -127,6 +138,9 @@ void doctor_packets_evidence(
 		place_evidence(v, h);
 		kind_evidence(v, h);
 	}
+	if (!is_walked(h))
+		verdict_add_evidence(v,
+			"freed packets are among them: free mbufs of this mempool cannot be found");
 	/* The use of a pool has descriptors in it, always as many of them. */
 	if (freed && a_second > 2 * growth)
 		verdict_add_evidence(v,

@@ -12,13 +12,14 @@ from harness.proc import check, run, until
 
 PINGS = 40
 RING = 1023  # packets in a ring of net_ring
+BURST = 32
 # Not more at once than fit the queue of the switch's port.
 SEND = """
 import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for n in range(int(sys.argv[1])):
     s.sendto(bytes(50), ("10.99.0.2", 9))
-    time.sleep(0.0005)
+    time.sleep(0.002)
 """
 
 
@@ -117,12 +118,13 @@ def test_packets_that_a_full_queue_refuses(switch, closing):
     hosts[0].check([sys.executable, "-c", SEND, str(RING + 300)])
     report = drops.json(signal.SIGINT)
     ports = {p["port"]: p for p in report["ports"]}
-    assert ports["full"]["tx_offered"] == RING + 300, report
-    assert 300 <= ports["full"]["tx_refused"] <= 301  # one may have come before
+    # The switch offers the rest of a burst again, of which the driver took some; one packet may have come before.
+    again = ports["full"]["tx_offered"] - RING - 300
+    refused = ports["full"]["tx_refused"] - again
+    assert 0 <= again < BURST and 300 <= refused <= 301, report
     assert of_protocol(report, "IPv4 UDP")["packets"] == 0
     assert report["offered"] >= RING + 300
-    until(lambda: it.statistic("full", "ovs_tx_failure_drops") == ports["full"]["tx_refused"],
-          what="the switch's own counter")
+    until(lambda: it.statistic("full", "ovs_tx_failure_drops") == refused, what="the switch's own counter")
 
 
 def test_copies_for_an_internal_port_are_said(switch, closing):
