@@ -288,6 +288,12 @@ static int check_ids(const struct record_config *c)
 		message_print("record: --ids: pcap files have no ids; leave out -P");
 		return -EINVAL;
 	}
+	/* A packet stands before its fate: both need one clock. */
+	if (c->fates && c->capture.timestamp == RINGTAP_NIC) {
+		message_print("record: --fates: noticed by the clock of the CPU; leave out "
+			      "--timestamp nic");
+		return -EINVAL;
+	}
 	for (unsigned i = 0; i < c->iface_count; i++) {
 		if (c->ifaces[i].directions & RINGTAP_RX)
 			return 0;

@@ -15,10 +15,7 @@
 
 #define RUNS_MAX    64
 #define BUFFER_MOST (64u << 20)
-/* A packet is in the file before its fate. Where no later packet shows it, time does: a thread
- * delays the merge for half a second at most. */
-#define BEHIND_NS NS_PER_S
-#define NOWHERE   UINT32_MAX
+#define NOWHERE     UINT32_MAX
 
 /* What the file has of a port. */
 struct place {
@@ -249,11 +246,9 @@ static int take_run(struct record_fates *f, const struct ringtap_run *run)
 }
 
 /* Whether the packet of an event is in the file, if it is at all. */
-static bool is_ripe(const struct recorder *r, const struct rt_fates_packet *e, uint64_t now)
+static bool is_ripe(const struct recorder *r, const struct rt_fates_packet *e)
 {
-	uint64_t ns = (uint64_t)e->ns_high << 32 | e->ns_low;
-
-	return ns <= r->emitted_ns || ns + BEHIND_NS <= now;
+	return ((uint64_t)e->ns_high << 32 | e->ns_low) <= r->emitted_ns;
 }
 
 /* Of n events, those of recorded queues, as one block. */
@@ -273,14 +268,13 @@ static int put_events(struct recorder *r, struct rt_fates_packet *e, size_t n)
 static int write_events(struct recorder *r, bool all)
 {
 	struct record_fates *f = r->fates;
-	uint64_t now = now_ns(CLOCK_REALTIME);
 	int ret = find_places(r);
 
 	while (f->first < f->count && !ret) {
 		size_t n = 0, left = f->count - f->first;
 
 		while (n < left && n < RT_FATES_MOST &&
-			(all || is_ripe(r, &f->events[f->first + n], now)))
+			(all || is_ripe(r, &f->events[f->first + n])))
 			n++;
 		if (!n)
 			return 0;

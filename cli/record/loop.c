@@ -7,6 +7,7 @@
 #include "base/util.h"
 
 #define RUNS_MAX         256
+#define BEHIND_NS        NS_PER_S
 #define TICK_NS          (NS_PER_S / 4)
 #define REPORT_SPARSE_NS (5 * NS_PER_S) /* where stderr is no terminal */
 /* Often enough for the counts of a capture that breaks off, too seldom to cost anything. */
@@ -46,6 +47,17 @@ static void check(struct recorder *r, int ret)
 		failed(r, ret == -EBADMSG ? END_CORRUPT : END_OUTPUT, ret);
 }
 
+/* before_ns: when the batch was asked for. An empty one says that no packet of before is left, but
+ * for those of a thread that delays the merge, for half a second at most. */
+static void note_emitted(
+	struct recorder *r, const struct ringtap_run *runs, int count, uint64_t before_ns)
+{
+	uint64_t ns = count > 0 ? runs[count - 1].last_ns : before_ns - BEHIND_NS;
+
+	if (ns > r->emitted_ns)
+		r->emitted_ns = ns;
+}
+
 static void put_batch(struct recorder *r, const struct ringtap_run *runs, int count)
 {
 	if (!r->discarding)
@@ -54,8 +66,6 @@ static void put_batch(struct recorder *r, const struct ringtap_run *runs, int co
 		check(r, packets_put(r, &runs[i]));
 	if (r->out.sink)
 		check(r, output_push(&r->out));
-	if (count > 0)
-		r->emitted_ns = runs[count - 1].last_ns;
 	if (!r->error)
 		check(r, record_fates_take(r));
 }
@@ -188,11 +198,14 @@ void recorder_loop(struct recorder *r)
 	start_clocks(r);
 	check(r, file_begin(r));
 	for (;;) {
+		uint64_t before_ns = now_ns(CLOCK_REALTIME);
+
 		if (r->stopping && !r->stopped)
 			ends = stop_source(r);
 		n = ringtap_capture_next(r->cap, runs, RUNS_MAX, timeout_ms(r));
 		if (n < 0 || (n == 0 && !ends))
 			break;
+		note_emitted(r, runs, n, before_ns);
 		put_batch(r, runs, n);
 		ringtap_capture_release(r->cap);
 		timers(r);

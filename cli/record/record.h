@@ -52,7 +52,7 @@ struct recorder {
 	bool stopped;
 	bool discarding; /* packets that still come are only counted */
 
-	uint64_t emitted_ns; /* time of the last packet, since the epoch */
+	uint64_t emitted_ns; /* since the epoch: all packets before it were taken */
 	uint64_t written;    /* packets, in files that are closed */
 	uint64_t dead;       /* applications reported as ended */
 	uint64_t start_ns;   /* CLOCK_REALTIME */

@@ -14,7 +14,7 @@ import pytest
 from harness import pcapng
 from harness.paths import RINGTAP
 from harness.pcapng import INFERRED, NOT_OFFERED, OPEN, RX, TX
-from harness.proc import check, run, until
+from harness.proc import check, freeze, run, until
 from harness.ringtap import LOSS, USAGE
 
 PACKETS = int(os.environ.get("RINGTAP_FATES", 60_000)) // 2  # of each of two threads
@@ -98,9 +98,7 @@ def test_fates_of_all_that_applications_do(play, record, tmp_path):
     assert fates == truth.of(ids) and others == 0
     assert {f.fate for f in file.fates} == {NOT_OFFERED, INFERRED}
 
-    # A packet stands before its fate, which is not before its reception.
-    place = {p.id: (i, p.ns) for i, p in enumerate(file.packets) if p.direction == RX}
-    assert all(place[f.id][0] < f.packets and place[f.id][1] <= f.ns for f in file.fates)
+    assert in_order(file)
 
     by_queue = {(c.interface, c.queue): c for c in file.fate_counts}
     for queue in (0, 1):
@@ -113,6 +111,30 @@ def test_fates_of_all_that_applications_do(play, record, tmp_path):
     assert all(c.received == 0 for c in by_queue.values())
     summary = json.loads(out[out.index("{"):out.rindex("}") + 1])["fates"]
     assert {k: summary[k] for k in NAMES.values()} == sums(truth.of(ids)) and summary["lost"] == 0
+
+
+def in_order(file):
+    """A packet stands before its fate, which is not before its reception."""
+    place = {p.id: (i, p.ns) for i, p in enumerate(file.packets) if p.direction == RX}
+    return all(place[f.id][0] < f.packets and place[f.id][1] <= f.ns for f in file.fates)
+
+
+def test_fates_stand_behind_packets_of_a_recorder_that_was_late(play, record, tmp_path):
+    """It could not run for longer than it takes to notice fates."""
+    app = play(program="rt_deeds")
+    recorder = record(app, "--fates", "-s", "64", buffer=None)
+    freeze(recorder.proc.pid)
+    deeds(app, tmp_path, packets=10_000, seed=3)
+    check(["sleep", "1.5"])
+    recorder.proc.send_signal(signal.SIGCONT)
+    recorder.finish()
+    file = recorder.file()
+    assert len(file.fates) > 1000 and in_order(file)
+
+
+def test_time_stamps_of_nics_are_refused(tmp_path):
+    done = run([RINGTAP, "record", "--fates", "--timestamp", "nic", "-w", tmp_path / "x"])
+    assert done.returncode == USAGE and "--timestamp nic" in done.stderr
 
 
 def test_explain_has_the_fate_of_each_packet(play, record, tmp_path):
