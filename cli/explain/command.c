@@ -108,6 +108,7 @@ static int join_file(struct join *j, struct records *b, const char *path, char d
 	}
 	records_start(b, in);
 	j->begins = true;
+	j->fates.here = false;
 	while ((ret = records_next(b, r, JOIN_BATCH)) > 0)
 		join_records(j, r, ret, b);
 	if (!ret)

@@ -42,7 +42,10 @@ struct refused {
 };
 
 struct known_fates {
-	bool present, ended;
+	bool present;      /* in some file */
+	bool here;         /* in this file; the caller clears it when a file begins */
+	bool ended;        /* the recording has its end */
+	uint64_t began_ns; /* of the recording, which its files have in common */
 	struct fate_row total;
 	struct keyed rows;    /* struct fate_row */
 	struct keyed refused; /* struct refused */

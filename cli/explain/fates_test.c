@@ -3,11 +3,16 @@
 #include "common/pcapng.h"
 #include "test_join.h"
 
-static void put_mark(struct test *t, enum record_kind kind)
+static void put_mark_of(struct test *t, enum record_kind kind, uint64_t ns)
 {
-	const struct record r = {.kind = kind};
+	const struct record r = {.kind = kind, .ns = ns};
 
 	join_records(t->j, &r, 1, t->records);
+}
+
+static void put_mark(struct test *t, enum record_kind kind)
+{
+	put_mark_of(t, kind, 0);
 }
 
 static void put_fate(struct test *t, uint64_t ns, uint64_t id, enum rt_fates_fate fate)
@@ -127,6 +132,51 @@ static void two_recordings_with_fates(void **state)
 	end(&t);
 }
 
+/* The end is that of the second one only. */
+static void a_killed_recording_before_another(void **state)
+{
+	struct test t;
+
+	begin(&t, MEMORY);
+	put_mark_of(&t, RECORD_FATES_BEGIN, 900);
+	RX(&t, 1000, 1);
+	RX(&t, 1001, 2);
+	put_mark_of(&t, RECORD_FATES_BEGIN, 900); /* its next file */
+	put_fate(&t, 1002, 2, RT_FATES_NOT_OFFERED);
+	put_mark_of(&t, RECORD_FATES_BEGIN, 1500);
+	RX(&t, 1600, 3);
+	put_mark(&t, RECORD_FATES_END);
+	join_end(t.j);
+	expect_told(&t, 0, FATE_NOT_OFFERED, 2);
+	expect_told(&t, 1, FATE_OPEN, 1);
+	expect_told(&t, 2, FATE_OFFERED, 3);
+	assert_int_equal(known(&t, KNOWN_OPEN), 1);
+	assert_int_equal(known(&t, KNOWN_OFFERED), 1);
+	check_known_sum(&t);
+	end(&t);
+}
+
+static void a_file_without_fates_behind_one_that_has_them(void **state)
+{
+	struct test t;
+
+	begin(&t, MEMORY);
+	put_mark(&t, RECORD_FATES_BEGIN);
+	RX(&t, 1000, 1);
+	put_mark(&t, RECORD_FATES_END);
+	t.j->fates.here = false; /* as explain does for each file */
+	RX(&t, 1001, 2);
+	RX(&t, 1002, 3);
+	TX(&t, 1003, 3);
+	RX(&t, 9000, 4);
+	join_end(t.j);
+	assert_int_equal(t.j->fates.total.received, 1);
+	assert_int_equal(known(&t, KNOWN_OFFERED), 1);
+	expect_told(&t, 2, FATE_NOT_SENT, 2);
+	check_known_sum(&t);
+	end(&t);
+}
+
 static void memory_for_fates_is_bounded(void **state)
 {
 	struct test t;
@@ -195,6 +245,8 @@ int main(void)
 		cmocka_unit_test(fates_are_awaited_beyond_the_timeout),
 		cmocka_unit_test(without_an_end_packets_are_open),
 		cmocka_unit_test(two_recordings_with_fates),
+		cmocka_unit_test(a_killed_recording_before_another),
+		cmocka_unit_test(a_file_without_fates_behind_one_that_has_them),
 		cmocka_unit_test(memory_for_fates_is_bounded),
 		cmocka_unit_test(blocks_with_nonsense_have_no_fates),
 	};

@@ -119,9 +119,9 @@ static void leave(struct join *j, const struct waiting *w, enum fate unsent)
 {
 	if (!w->late)
 		count_leaving(j, w, unsent);
-	if (j->fates.present && !w->fate)
+	if (w->followed && !w->fate)
 		settle(j, w, unsent);
-	else if (!j->fates.present && !w->sent)
+	else if (!w->followed && !w->sent)
 		tell(j, &(struct outcome){.fate = unsent, .rx = w});
 	waitlist_leave(&j->waitlist);
 }
@@ -129,7 +129,7 @@ static void leave(struct join *j, const struct waiting *w, enum fate unsent)
 /* The time of the oldest packet is over. */
 static void time_out(struct join *j, struct waiting *w)
 {
-	bool waits = j->fates.present && !w->fate && !w->sent && !w->late_sent;
+	bool waits = w->followed && !w->fate && !w->sent && !w->late_sent;
 
 	if (!waits || j->fates.ended) {
 		leave(j, w, FATE_NOT_SENT);
@@ -264,7 +264,8 @@ static void receive(struct join *j, const struct record *r, const struct port *p
 	headers_read(&w->headers, port->linktype, r->data, r->caplen);
 	w->flow = flow_table_get(&j->flows, w->port, &w->headers);
 	slices_get(&j->slices, w->since_ns)->received++;
-	if (j->fates.present)
+	w->followed = j->fates.here;
+	if (w->followed)
 		known_receive(&j->fates, w);
 	if (w->flow == FLOW_NONE)
 		return;
@@ -386,15 +387,17 @@ static void send(struct join *j, const struct record *r, const struct port *port
 
 /* ---- fates ---- */
 
-/* The next recording begins: what waits is of the one before. */
-static void begin_fates(struct join *j)
+/* A file with fates begins. Of another recording: what waits is of the one before. */
+static void begin_fates(struct join *j, uint64_t began_ns)
 {
-	if (j->fates.present && !j->fates.ended)
+	j->fates.here = true;
+	if (j->fates.present && !j->fates.ended && j->fates.began_ns == began_ns)
 		return;
 	flush(j);
 	j->doubt_waits = false;
 	j->fates.present = true;
 	j->fates.ended = false;
+	j->fates.began_ns = began_ns;
 }
 
 static void join_fate(struct join *j, const struct record *r, const struct port *port)
@@ -408,8 +411,8 @@ static void join_fate(struct join *j, const struct record *r, const struct port 
 		[RT_FATES_OPEN] = {KNOWN_OPEN, FATE_OPEN}};
 	struct waiting *w;
 
-	if (!j->fates.present)
-		begin_fates(j);
+	if (!j->fates.here)
+		begin_fates(j, j->fates.began_ns);
 	w = waitlist_find(&j->waitlist, port->application_id, r->id);
 	if (!r->fate || r->fate > RT_FATES_OPEN)
 		return;
@@ -428,7 +431,7 @@ static void join_record(struct join *j, const struct record *r, const struct por
 {
 	switch (r->kind) {
 	case RECORD_FATE: join_fate(j, r, port); return;
-	case RECORD_FATES_BEGIN: begin_fates(j); return;
+	case RECORD_FATES_BEGIN: begin_fates(j, r->ns); return;
 	case RECORD_FATES_END: j->fates.ended = j->fates.present; return;
 	default: break;
 	}

@@ -408,7 +408,10 @@ static int take_fates(struct records *b, const uint8_t *body, size_t len, struct
 	len -= RT_FATES_FIXED;
 	*r = (struct record){.queue = NO_QUEUE};
 	switch (get16(b, body)) {
-	case RT_FATES_BEGIN: r->kind = RECORD_FATES_BEGIN; return 1;
+	case RT_FATES_BEGIN:
+		r->kind = RECORD_FATES_BEGIN;
+		r->ns = (uint64_t)get32(b, body + 8) << 32 | get32(b, body + 12);
+		return 1;
 	case RT_FATES_END:
 		if (each != sizeof(struct rt_fates_queue) || len / each < count)
 			return 0;

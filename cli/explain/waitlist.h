@@ -25,7 +25,8 @@ struct waiting {
 	uint16_t application;
 	bool replaced; /* its id came again: the index has the later packet */
 	struct headers headers;
-	uint8_t fate; /* enum rt_fates_fate; 0: none is known */
+	uint8_t fate;  /* enum rt_fates_fate; 0: none is known */
+	bool followed; /* its file has fates */
 	/* Its time is over, and its fate is still awaited; it was sent meanwhile. */
 	bool late, late_sent;
 };

@@ -192,8 +192,9 @@ static uint32_t interface_in_file(const struct record_fates *f, uint32_t interfa
 static int put_block(struct recorder *r, enum rt_fates_kind kind, const void *entries, size_t count)
 {
 	struct record_fates *f = r->fates;
-	ssize_t n = rt_pcapng_fates(f->block, RT_PCAPNG_FATES_MAX, kind, now_ns(CLOCK_REALTIME),
-		entries, (uint32_t)count);
+	uint64_t ns = kind == RT_FATES_BEGIN ? r->start_ns : now_ns(CLOCK_REALTIME);
+	ssize_t n =
+		rt_pcapng_fates(f->block, RT_PCAPNG_FATES_MAX, kind, ns, entries, (uint32_t)count);
 
 	return n < 0 ? (int)n : output_block(&r->out, f->block, (size_t)n);
 }
