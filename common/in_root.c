@@ -130,5 +130,6 @@ int rt_open_in_root(int root, const char *path, int flags)
 
 	if (fd >= 0)
 		return fd;
-	return errno == ENOSYS ? rt_open_by_steps(root, path, flags) : -errno;
+	/* Some seccomp filters of containers say EPERM. */
+	return errno == ENOSYS || errno == EPERM ? rt_open_by_steps(root, path, flags) : -errno;
 }

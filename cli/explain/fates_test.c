@@ -195,6 +195,28 @@ static void memory_for_fates_is_bounded(void **state)
 	end(&t);
 }
 
+/* However long the file is: a packet is looked at once when its time is over. */
+static void late_packets_are_moved_once(void **state)
+{
+	struct test t;
+
+	begin(&t, MEMORY);
+	t.j->tell = NULL;
+	put_mark(&t, RECORD_FATES_BEGIN);
+	for (uint64_t i = 1; i <= 2000; i++)
+		RX(&t, 1000 + 10 * i, i);
+	assert_int_equal(t.j->late.first, 0);
+	assert_true(t.j->late.end > 1000);
+	assert_int_equal(t.j->late.end, t.j->waitlist.first);
+	put_fate(&t, 30000, 1, RT_FATES_NOT_OFFERED);
+	put_fate(&t, 30000, 2000, RT_FATES_NOT_OFFERED);
+	put_mark(&t, RECORD_FATES_END);
+	join_end(t.j);
+	assert_int_equal(known(&t, KNOWN_NOT_OFFERED), 2);
+	assert_int_equal(known(&t, KNOWN_OFFERED), 1998);
+	end(&t);
+}
+
 /* A block of local use may be another program's, or damaged. */
 static void blocks_with_nonsense_have_no_fates(void **state)
 {
@@ -248,6 +270,7 @@ int main(void)
 		cmocka_unit_test(a_killed_recording_before_another),
 		cmocka_unit_test(a_file_without_fates_behind_one_that_has_them),
 		cmocka_unit_test(memory_for_fates_is_bounded),
+		cmocka_unit_test(late_packets_are_moved_once),
 		cmocka_unit_test(blocks_with_nonsense_have_no_fates),
 	};
 

@@ -24,7 +24,7 @@ int join_new(struct join **out, uint64_t timeout_ns, uint64_t memory)
 	j->pairs.size = j->queues.size = sizeof(struct way);
 	j->unsent.size = sizeof(struct unsent);
 	known_init(&j->fates);
-	ret = waitlist_init(&j->waitlist, memory - memory / 4);
+	ret = waitlist_init(&j->waitlist, memory - memory / 4) ?: waitlist_init(&j->late, 0);
 	ret = flow_table_init(&j->flows, memory / 4) ?: ret;
 	return slices_init(&j->slices) ?: ret;
 }
@@ -38,6 +38,7 @@ void join_free(struct join *j)
 	keyed_free(&j->unsent);
 	known_free(&j->fates);
 	waitlist_free(&j->waitlist);
+	waitlist_free(&j->late);
 	flow_table_free(&j->flows);
 	slices_free(&j->slices);
 	free(j);
@@ -114,31 +115,32 @@ static void settle(struct join *j, const struct waiting *w, enum fate unsent)
 		tell(j, &(struct outcome){.fate = fates[known], .rx = w});
 }
 
-/* The oldest packet, which is at w, for good. */
-static void leave(struct join *j, const struct waiting *w, enum fate unsent)
+/* The oldest packet of a list, for good. */
+static void leave(struct join *j, struct waitlist *from, enum fate unsent)
 {
+	const struct waiting *w = waitlist_oldest(from);
+
 	if (!w->late)
 		count_leaving(j, w, unsent);
 	if (w->followed && !w->fate)
 		settle(j, w, unsent);
 	else if (!w->followed && !w->sent)
 		tell(j, &(struct outcome){.fate = unsent, .rx = w});
-	waitlist_leave(&j->waitlist);
+	waitlist_leave(from);
 }
 
-/* The time of the oldest packet is over. */
+/* The time of the oldest packet, which is at w, is over. */
 static void time_out(struct join *j, struct waiting *w)
 {
-	bool waits = w->followed && !w->fate && !w->sent && !w->late_sent;
-
-	if (!waits || j->fates.ended) {
-		leave(j, w, FATE_NOT_SENT);
+	if (!w->followed || w->fate || w->sent || j->fates.ended) {
+		leave(j, &j->waitlist, FATE_NOT_SENT);
 		return;
 	}
-	if (!w->late)
-		count_leaving(j, w, FATE_NOT_SENT);
+	count_leaving(j, w, FATE_NOT_SENT);
 	w->late = true;
-	waitlist_defer(&j->waitlist, j->last_ns);
+	if (waitlist_full(&j->late))
+		leave(j, &j->late, FATE_LET_GO);
+	waitlist_move(&j->late, &j->waitlist);
 }
 
 static bool over(const struct join *j, const struct waiting *w)
@@ -159,8 +161,10 @@ static void flush(struct join *j)
 {
 	const struct waiting *w;
 
+	while (waitlist_oldest(&j->late))
+		leave(j, &j->late, FATE_NOT_SENT);
 	while ((w = waitlist_oldest(&j->waitlist)))
-		leave(j, w, over(j, w) ? FATE_NOT_SENT : FATE_OPEN);
+		leave(j, &j->waitlist, over(j, w) ? FATE_NOT_SENT : FATE_OPEN);
 }
 
 /* Files that are not in the order of their times: the clock begins anew. */
@@ -169,7 +173,7 @@ static void begin_anew(struct join *j, uint64_t ns)
 	const struct waiting *w, *stays = j->doubt_waits ? waitlist_newest(&j->waitlist) : NULL;
 
 	while ((w = waitlist_oldest(&j->waitlist)) && w != stays)
-		leave(j, w, over(j, w) ? FATE_NOT_SENT : FATE_OPEN);
+		leave(j, &j->waitlist, over(j, w) ? FATE_NOT_SENT : FATE_OPEN);
 	j->last_ns = ns;
 }
 
@@ -251,7 +255,7 @@ static void receive(struct join *j, const struct record *r, const struct port *p
 		return;
 	}
 	if (waitlist_full(&j->waitlist))
-		leave(j, waitlist_oldest(&j->waitlist), FATE_LET_GO);
+		leave(j, &j->waitlist, FATE_LET_GO);
 	j->received++;
 	w = waitlist_add(&j->waitlist, port->application_id, r->id);
 	w->ns = r->ns;
@@ -370,9 +374,19 @@ static void join_sent(
 	tell(j, &o);
 }
 
+/* Of those that may have come before; NULL: none. */
+static struct waiting *received_as(struct join *j, const struct record *r, const struct port *port)
+{
+	struct waiting *w = waitlist_find(&j->waitlist, port->application_id, r->id);
+
+	return w || !waitlist_oldest(&j->late)
+		       ? w
+		       : waitlist_find(&j->late, port->application_id, r->id);
+}
+
 static void send(struct join *j, const struct record *r, const struct port *port)
 {
-	struct waiting *w = r->id ? waitlist_find(&j->waitlist, port->application_id, r->id) : NULL;
+	struct waiting *w = r->id ? received_as(j, r, port) : NULL;
 
 	if (w && !w->late) {
 		join_sent(j, w, r, port);
@@ -394,6 +408,8 @@ static void begin_fates(struct join *j, uint64_t began_ns)
 	if (j->fates.present && !j->fates.ended && j->fates.began_ns == began_ns)
 		return;
 	flush(j);
+	if (!j->fates.present)
+		waitlist_share(&j->waitlist, &j->late);
 	j->doubt_waits = false;
 	j->fates.present = true;
 	j->fates.ended = false;
@@ -413,7 +429,7 @@ static void join_fate(struct join *j, const struct record *r, const struct port 
 
 	if (!j->fates.here)
 		begin_fates(j, j->fates.began_ns);
-	w = waitlist_find(&j->waitlist, port->application_id, r->id);
+	w = received_as(j, r, port);
 	if (!r->fate || r->fate > RT_FATES_OPEN)
 		return;
 	if (!w || w->fate) {

@@ -104,6 +104,7 @@ struct join {
 	struct keyed pairs, queues; /* struct way */
 	struct keyed unsent;        /* struct unsent */
 	struct waitlist waitlist;
+	struct waitlist late; /* their time is over, their fates are awaited; not ordered by time */
 	struct known_fates fates;
 	struct flows flows;
 	struct slices slices;

@@ -95,17 +95,6 @@ void waitlist_leave(struct waitlist *t)
 	t->first++;
 }
 
-void waitlist_defer(struct waitlist *t, uint64_t since_ns)
-{
-	struct waiting w = *at(t, t->first);
-
-	waitlist_leave(t);
-	if (!w.replaced)
-		put_slot(t, w.hash, t->end);
-	w.since_ns = since_ns;
-	*at(t, t->end++) = w;
-}
-
 /* Twice the room. Places stay; where they are in the queue changes for some. */
 static int grow(struct waitlist *t)
 {
@@ -177,6 +166,25 @@ struct waiting *waitlist_add(struct waitlist *t, uint16_t application, uint64_t 
 	t->end++;
 	*w = (struct waiting){.id = id, .application = application, .hash = hash};
 	return w;
+}
+
+void waitlist_move(struct waitlist *to, struct waitlist *from)
+{
+	struct waiting w = *at(from, from->first), *moved;
+
+	waitlist_leave(from);
+	moved = waitlist_add(to, w.application, w.id);
+	w.hash = moved->hash;
+	w.replaced = false;
+	*moved = w;
+}
+
+void waitlist_share(struct waitlist *t, struct waitlist *with)
+{
+	if (t->room > t->room_max / 2)
+		return;
+	t->room_max /= 2;
+	with->room_max = t->room_max;
 }
 
 struct waiting *waitlist_find(struct waitlist *t, uint16_t application, uint64_t id)

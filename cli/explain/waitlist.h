@@ -57,8 +57,10 @@ struct waiting *waitlist_newest(struct waitlist *t);
 void waitlist_leave(struct waitlist *t);
 /* Whether waitlist_add() needs the oldest packet to leave first: there is no more memory. */
 bool waitlist_full(struct waitlist *t);
-/* The oldest becomes the newest, with this time. */
-void waitlist_defer(struct waitlist *t, uint64_t since_ns);
+/* The oldest of one becomes the newest of another, which is not full. */
+void waitlist_move(struct waitlist *to, struct waitlist *from);
+/* Another, new one gets half of the memory that this one may use, unless it uses more already. */
+void waitlist_share(struct waitlist *t, struct waitlist *with);
 /* Adds a packet; the caller fills in what is not an argument. */
 struct waiting *waitlist_add(struct waitlist *t, uint16_t application, uint64_t id);
 /* Loads what waitlist_add() and waitlist_find() of this id will need. */

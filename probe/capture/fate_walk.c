@@ -360,11 +360,12 @@ void rt_fates_mark(
 	struct rt_seg_fate *e = rt_fate_of(f, mbuf, false, spare);
 	uint64_t id;
 
-	/* Pairs with the release in receive(). */
-	if (!e || rt_load_acquire(&e->state) != RT_FATE_OPEN ||
-		(int64_t)(rt_load(&e->tsc) - since) >= 0)
+	if (!e)
 		return;
-	id = rt_load(&e->id);
+	id = rt_load_acquire(&e->id); /* first: another one later on is a later reception */
+	/* Pairs with the release in receive_chunk(). */
+	if (rt_load_acquire(&e->state) != RT_FATE_OPEN || (int64_t)(rt_load(&e->tsc) - since) >= 0)
+		return;
 	__atomic_exchange_n(&e->walk, walk, __ATOMIC_SEQ_CST);
 	/* Received again meanwhile: its thread may have cleared the number before. */
 	if (rt_load_acquire(&e->id) != id || rt_load_acquire(&e->state) != RT_FATE_OPEN)
