@@ -70,7 +70,7 @@ def killed_attach(app, rng):
 
 def test_attaches_under_traffic(traffic, progress):
     for done in range(COUNT):
-        app = traffic(0.7)
+        app = traffic(1.5)
         attach(app.proc.pid)
         unhurt(app)
         progress(done + 1)
@@ -80,7 +80,7 @@ def test_killed_attaches_under_traffic(traffic, progress):
     """Only kills before the probe is mapped count: then a fresh process is next."""
     rng, kills = random.Random(), 0
     while kills < COUNT:
-        app = traffic(2)
+        app = traffic(4)
         while kills < COUNT and not mapped(app.proc, "libringtap-probe.so"):
             killed_attach(app, rng)
             kills += 1
