@@ -395,7 +395,7 @@ static volatile sig_atomic_t inside, jumps;
 static void jump(int sig)
 {
 	/* DPDK's threads get signals, too. */
-	if (!inside || !pthread_equal(pthread_self(), jumper))
+	if (!pthread_equal(pthread_self(), jumper) || !inside)
 		return;
 	inside = 0;
 	jumps++;
