@@ -15,6 +15,12 @@ enum option_kind {
 	OPTION_TEXT,
 	OPTION_NUMBER, /* min … max */
 	OPTION_SIZE,   /* bytes with K, M, G, T; min … max */
+	/* A number of these units, or with another unit that makes a whole number of them: min …
+	 * max
+	 */
+	OPTION_SECONDS,
+	OPTION_MICROSECONDS,
+	OPTION_MIB,
 	OPTION_CHOICE, /* one of choices; the value is its index */
 	OPTION_FILE,   /* a file name, for completion */
 	OPTION_PORT,   /* [APP:]PORT of a running application, for completion */
@@ -39,7 +45,7 @@ struct option_def {
 
 struct option_value {
 	const char *text;
-	uint64_t number; /* of NUMBER and SIZE; index of CHOICE */
+	uint64_t number; /* of NUMBER, SIZE and those with a unit; index of CHOICE */
 };
 
 struct command {

@@ -117,6 +117,40 @@ static int bad_range(const struct command *cmd, const struct option_def *o, cons
 	return -EINVAL;
 }
 
+static bool is_number(enum option_kind kind)
+{
+	return kind == OPTION_NUMBER || kind == OPTION_SIZE || kind == OPTION_SECONDS ||
+	       kind == OPTION_MICROSECONDS || kind == OPTION_MIB;
+}
+
+/* What a value may be, for the message that it is not. */
+static const char *wanted(enum option_kind kind)
+{
+	switch (kind) {
+	case OPTION_SIZE: return "size; give a number with K, M or G";
+	case OPTION_SECONDS: return "number of seconds; give a whole number, as in 90 or 2min";
+	case OPTION_MICROSECONDS:
+		return "number of microseconds; give a whole number, as in 50, 50us or 2ms";
+	case OPTION_MIB: return "number of MiB; give a whole number, as in 512 or 2G";
+	default: return "number; give decimal digits";
+	}
+}
+
+/* A plain number has the option's unit. */
+static int convert_unit(enum option_kind kind, const char *text, uint64_t *out)
+{
+	uint64_t unit = kind == OPTION_SECONDS ? NS_PER_S : kind == OPTION_MIB ? 1 << 20 : 1000, n;
+	int ret;
+
+	if (!text[strspn(text, "0123456789")])
+		return parse_number(text, UINT64_MAX, out);
+	ret = kind == OPTION_MIB ? parse_size(text, &n) : parse_seconds(text, &n);
+	if (ret || n % unit)
+		return ret ? ret : -EINVAL;
+	*out = n / unit;
+	return 0;
+}
+
 /* Checks a value against the table and turns it into a number where it is one. */
 static int convert(const struct command *cmd, const struct option_def *o, const char *text,
 	struct option_value *v)
@@ -128,6 +162,8 @@ static int convert(const struct command *cmd, const struct option_def *o, const 
 		ret = parse_number(text, UINT64_MAX, &v->number);
 	else if (o->kind == OPTION_SIZE)
 		ret = parse_size(text, &v->number);
+	else if (is_number(o->kind))
+		ret = convert_unit(o->kind, text, &v->number);
 	else if (o->kind == OPTION_CHOICE) {
 		int i = choice_index(o->choices, text, strlen(text));
 
@@ -138,13 +174,10 @@ static int convert(const struct command *cmd, const struct option_def *o, const 
 		message_print("%s%s %s: unknown; choose from %s", prefix(cmd), spelled(o), text,
 			o->choices);
 	else if (ret == -EINVAL)
-		message_print("%s%s %s: not a %s", prefix(cmd), spelled(o), text,
-			o->kind == OPTION_SIZE ? "size; give a number with K, M or G"
-					       : "number; give decimal digits");
+		message_print("%s%s %s: not a %s", prefix(cmd), spelled(o), text, wanted(o->kind));
 	if (ret == -ENOENT || ret == -EINVAL)
 		return -EINVAL;
-	if (ret == -ERANGE || ((o->kind == OPTION_NUMBER || o->kind == OPTION_SIZE) &&
-				      (v->number < o->min || v->number > o->max)))
+	if (ret == -ERANGE || (is_number(o->kind) && (v->number < o->min || v->number > o->max)))
 		return bad_range(cmd, o, text);
 	return 0;
 }

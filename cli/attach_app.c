@@ -70,8 +70,10 @@ int attach_target_find(struct attach_target *t, const char *command, const char 
 		t->name = t->name ? t->name : t->number;
 		return 0;
 	}
-	message_print("%s: no application is called '%s'; 'ringtap list' shows what there is",
-		command, word);
+	if (!print_namesakes(command, t->apps, word))
+		message_print(
+			"%s: no application is called '%s'; 'ringtap list' shows what there is",
+			command, word);
 	return -ENOENT;
 }
 
@@ -124,7 +126,7 @@ static bool is_its_folder(const struct attach_target *t)
 	char value[64], *next = value;
 	struct stat st;
 
-	if (stat(t->dir, &st) || !st.st_uid)
+	if (address_stat(t->dir, &st) || !st.st_uid)
 		return true;
 	rt_process_status(t->pid, "Uid", value, sizeof(value));
 	/* Real, effective, saved, of files */
@@ -144,8 +146,8 @@ static int inject(const struct attach_target *t, char *err, size_t errlen)
 
 	if (t->pid <= 0) {
 		snprintf(err, errlen,
-			"its process is not visible here; run ringtap outside of containers, or "
-			"give its process id");
+			"its process is not visible here, in this PID namespace; run ringtap on the "
+			"host, or share the PID namespace");
 		return -ESRCH;
 	}
 	if (t->dir && !is_its_folder(t)) {
@@ -158,7 +160,22 @@ static int inject(const struct attach_target *t, char *err, size_t errlen)
 	return rt_inject(t->pid, &opts, err, errlen);
 }
 
-static int attach(const struct attach_target *t, char *err, size_t errlen)
+/* Without telemetry and in a container, nothing but the probe shows that it is there. */
+static void find_again(struct attach_target *t)
+{
+	struct ringtap_apps *apps;
+
+	if (ringtap_apps_find(&apps))
+		return;
+	ringtap_apps_free(t->apps);
+	t->apps = apps;
+	t->name = t->number;
+	for (size_t i = 0; i < ringtap_apps_count(apps) && !t->dir; i++)
+		if (ringtap_apps_pid(apps, i) == (uint32_t)t->pid)
+			choose(t, i);
+}
+
+static int attach(struct attach_target *t, char *err, size_t errlen)
 {
 	int ret = t->dir ? answers(t->dir, err, errlen) : -ENOENT;
 
@@ -170,17 +187,21 @@ static int attach(const struct attach_target *t, char *err, size_t errlen)
 		ret = wake(t->dir);
 	else
 		ret = inject(t, err, errlen);
+	if (!ret && !t->dir)
+		find_again(t);
 	return ret || !t->dir ? ret : answers(t->dir, err, errlen);
 }
 
-int attach_target(const struct attach_target *t, const char *command)
+int attach_target(struct attach_target *t, const char *command)
 {
-	char err[512] = "";
+	char err[512] = "", pid[32] = "";
 	int ret = attach(t, err, sizeof(err));
 
+	if (t->pid > 0)
+		snprintf(pid, sizeof(pid), " (pid %d)", (int)t->pid);
 	if (ret < 0)
-		message_print("%s: cannot load the probe into '%s' (pid %d): %s", command, t->name,
-			(int)t->pid, err[0] ? err : strerror(-ret));
+		message_print("%s: cannot load the probe into '%s'%s: %s", command, t->name, pid,
+			err[0] ? err : strerror(-ret));
 	return ret;
 }
 

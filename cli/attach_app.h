@@ -23,8 +23,9 @@ int attach_target_find(struct attach_target *t, const char *command, const char 
 void attach_target_free(struct attach_target *t);
 
 /* Loads the probe where it is missing, and wakes it where it was detached. 0: it answers now; 1: it
- * did before; -errno after printing why. */
-int attach_target(const struct attach_target *t, const char *command);
+ * did before; -errno after printing why. An application that was not listed may be afterwards: t is
+ * updated. */
+int attach_target(struct attach_target *t, const char *command);
 
 /* The option --attach, a bool of the command's context. */
 #define ATTACH_OPTION(type, field)                                                      \

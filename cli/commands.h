@@ -5,9 +5,9 @@
 
 #include "base/command.h"
 
-extern const struct command cmd_attach, cmd_detach, cmd_doctor, cmd_drops, cmd_explain, cmd_export,
-	cmd_flight, cmd_held, cmd_host, cmd_latency, cmd_list, cmd_memory, cmd_record, cmd_run,
-	cmd_top, cmd_trace;
+extern const struct command cmd_archive, cmd_attach, cmd_detach, cmd_doctor, cmd_drops, cmd_explain,
+	cmd_export, cmd_flight, cmd_held, cmd_host, cmd_latency, cmd_list, cmd_memory, cmd_record,
+	cmd_run, cmd_top, cmd_trace;
 
 /* All of them, NULL at the end. */
 extern const struct command *const commands[];

@@ -5,6 +5,15 @@
 #include "interfaces.h"
 #include "base/util.h"
 
+static const char *primary_of(const struct ringtap_apps *apps, size_t i)
+{
+	size_t primary = ringtap_apps_primary(apps, i);
+
+	if (!ringtap_apps_secondary(apps, i))
+		return NULL;
+	return primary == i ? "" : ringtap_apps_name(apps, primary);
+}
+
 void app_view_get(struct app_view *v, const struct ringtap_apps *apps, size_t i, int timeout_ms)
 {
 	const struct ringtap_conn_options opts = {.size = sizeof(opts), .timeout_ms = timeout_ms};
@@ -12,6 +21,7 @@ void app_view_get(struct app_view *v, const struct ringtap_apps *apps, size_t i,
 
 	*v = (struct app_view){.name = ringtap_apps_name(apps, i),
 		.dir = ringtap_apps_dir(apps, i),
+		.primary = primary_of(apps, i),
 		.info = {.size = sizeof(v->info)}};
 	v->error = ringtap_conn_open(&conn, v->dir, &opts, v->why, sizeof(v->why));
 	if (v->error)

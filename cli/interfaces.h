@@ -7,7 +7,8 @@
 
 struct app_view {
 	const char *name, *dir;
-	int error; /* 0, or -errno: why the rest is empty */
+	const char *primary; /* of a secondary process: the primary's name, "" if it has ended */
+	int error;           /* 0, or -errno: why the rest is empty */
 	char why[256];
 	struct ringtap_app_info info;
 	struct ringtap_list *list; /* NULL: none */

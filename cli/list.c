@@ -3,12 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attach_app.h"
 #include "commands.h"
 #include "common/alias.h"
 #include "interfaces.h"
 #include "base/json.h"
 #include "probe_path.h"
 #include "base/util.h"
+#include "which_app.h"
 
 enum { OPT_JSON = 1, OPT_NAMES };
 
@@ -49,12 +51,14 @@ static int operand(void *ctx, const char *text)
 	return 0;
 }
 
-static bool wanted(struct config *c, const char *app)
+/* The name of a primary process means its secondaries, too. */
+static bool wanted(struct config *c, const struct ringtap_apps *apps, size_t app)
 {
+	const char *primary = ringtap_apps_name(apps, ringtap_apps_primary(apps, app));
 	bool named = false;
 
 	for (size_t i = 0; i < c->name_count; i++) {
-		if (strcmp(c->names[i], app))
+		if (!attach_is_meant(apps, app, c->names[i]) && strcmp(c->names[i], primary))
 			continue;
 		c->found[i] = true;
 		named = true;
@@ -63,16 +67,17 @@ static bool wanted(struct config *c, const char *app)
 }
 
 /* Names that no application has. Returns whether there are any. */
-static bool print_unknown(const struct config *c)
+static bool print_unknown(const struct config *c, const struct ringtap_apps *apps)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < c->name_count; i++) {
 		if (c->found[i])
 			continue;
-		message_print(
-			"list: no application is called '%s'; 'ringtap list' shows what there is",
-			c->names[i]);
+		if (!print_namesakes("list", apps, c->names[i]))
+			message_print("list: no application is called '%s'; 'ringtap list' shows "
+				      "what there is",
+				c->names[i]);
 		any = true;
 	}
 	return any;
@@ -130,20 +135,36 @@ static void print_port(const struct ringtap_port_info *p, struct widths w)
 		format_mac(mac, p->mac), speed, p->mtu, queues, p->link_up ? "up" : "down");
 }
 
+/* Here and, in another PID namespace, there. */
+static const char *pid_text(char buf[48], const struct ringtap_app_info *info)
+{
+	bool same = !info->host_pid || info->host_pid == info->pid;
+
+	snprintf(buf, 48, same ? "%u" : "%u (%u in its container)",
+		same ? info->pid : info->host_pid, info->pid);
+	return buf;
+}
+
+static const char *secondary_text(const struct app_view *v)
+{
+	return v->primary ? ", secondary process" : "";
+}
+
 static void print_app(const struct app_view *v)
 {
 	struct widths w = widths_of(v);
+	char pid[48];
 
 	if (v->error) {
-		printf("%s  (%s)\n", v->name, v->dir);
+		printf("%s  (%s)%s\n", v->name, v->dir, secondary_text(v));
 		if (v->error == -EPROTONOSUPPORT)
 			printf("  without the probe; 'ringtap attach %s' loads it\n", v->name);
 		else
 			printf("  cannot attach: %s\n", v->why);
 		return;
 	}
-	text_wrapf(stdout, 4, "%s  (%s, pid %u, %s, probe %s)", v->name, v->info.program,
-		v->info.pid, v->info.dpdk, v->info.probe);
+	text_wrapf(stdout, 4, "%s  (%s, pid %s, %s, probe %s)%s", v->name, v->info.program,
+		pid_text(pid, &v->info), v->info.dpdk, v->info.probe, secondary_text(v));
 	printf("%4s %-*s %-*s %-17s %6s %5s %7s %s\n", "port", w.name, "name", w.driver, "driver",
 		"mac", "bit/s", "mtu", "rx/txq", "link");
 	for (size_t i = 0; i < v->port_count; i++)
@@ -211,6 +232,7 @@ static json_t *app_json(const struct app_view *v, size_t number)
 	json_object_set_new(
 		j, "alias", json_text(rt_alias_make(alias, number, RT_ALIAS_ALL_PORTS)));
 	json_object_set_new(j, "dir", json_text(v->dir));
+	json_object_set_new(j, "primary", v->primary ? json_text(v->primary) : json_null());
 	json_object_set_new(j, "probe", v->error ? json_null() : json_text(v->info.probe));
 	json_object_set_new(j, "error", v->error ? json_text(v->why) : json_null());
 	json_object_set_new(j, "stopped", json_boolean(v->error == -EHOSTDOWN));
@@ -218,6 +240,8 @@ static json_t *app_json(const struct app_view *v, size_t number)
 		json_object_set_new(j, "load_probe", json_sprintf("-d %s", probe_path()));
 	if (!v->error) {
 		json_object_set_new(j, "pid", json_count(v->info.pid));
+		json_object_set_new(j, "host_pid",
+			v->info.host_pid ? json_count(v->info.host_pid) : json_null());
 		json_object_set_new(j, "program", json_text(v->info.program));
 		json_object_set_new(j, "dpdk", json_text(v->info.dpdk));
 	}
@@ -245,7 +269,7 @@ static int list(struct config *c)
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
 		struct app_view v;
 
-		if (!wanted(c, ringtap_apps_name(apps, i)))
+		if (!wanted(c, apps, i))
 			continue;
 		app_view_get(&v, apps, i, 0);
 		if (c->form == FORM_JSON)
@@ -263,15 +287,16 @@ static int list(struct config *c)
 	if (c->form == FORM_TEXT && !ringtap_apps_count(apps))
 		message_print(
 			"list: no running DPDK application found; run ringtap as its user or as root");
-	ringtap_apps_free(apps);
 	if (c->form == FORM_JSON)
 		ret = json_print(
 			json_pack("{s:O,s:O}", "applications", array, "skipped", skipped), stdout);
 	json_decref(array);
 	json_decref(skipped);
-	if (output_end("list", ret) != STATUS_OK)
-		return STATUS_FAILED;
-	return print_unknown(c) ? STATUS_FAILED : STATUS_OK;
+	ret = output_end("list", ret);
+	if (ret == STATUS_OK && print_unknown(c, apps))
+		ret = STATUS_FAILED;
+	ringtap_apps_free(apps);
+	return ret;
 }
 
 static int run(const struct command *self, int argc, char **argv)

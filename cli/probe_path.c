@@ -74,3 +74,19 @@ const char *trace_dir(void)
 	return find(path, "cli/trace/scripts", RINGTAP_TO_DATADIR "/ringtap/trace",
 		RINGTAP_DATADIR "/ringtap/trace");
 }
+
+const char *archive_decoder_path(void)
+{
+	static char path[PATH_MAX];
+
+	return find(path, "archive/decoder/libringtap-archive.so",
+		RINGTAP_TO_LIBDIR "/ringtap/libringtap-archive.so",
+		RINGTAP_LIBDIR "/ringtap/libringtap-archive.so");
+}
+
+const char *archive_program_path(void)
+{
+	static char path[PATH_MAX];
+
+	return near_program(path, 2, ".venv-archive/bin/ringtap-archive") ? path : NULL;
+}

@@ -15,5 +15,9 @@ const char *pcap_shim_dir(void);
 const char *host_path(void);
 /* The folder of the programs for bpftrace. */
 const char *trace_dir(void);
+/* The decoder of ringtap-archive. */
+const char *archive_decoder_path(void);
+/* ringtap-archive in the source tree of this build; NULL: it is not there. */
+const char *archive_program_path(void);
 
 #endif

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/util.h"
+#include "common/in_root.h"
 #include "which_app.h"
 
 void target_split(
@@ -64,45 +68,87 @@ static bool app_has(const char *dir, const char *port)
 	return found;
 }
 
-static void print_app_names(
-	const char *command, const char *port, const char *const *names, size_t count)
+/* Secondary processes are meant where they are named only. */
+static bool is_candidate(const struct ringtap_apps *apps, size_t i)
 {
+	return ringtap_apps_primary(apps, i) == i;
+}
+
+static void print_app_names(const char *command, const char *port, const struct ringtap_apps *apps,
+	const char *const *names)
+{
+	const char *first = NULL;
 	char list[512] = "";
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
+		if (!is_candidate(apps, i))
+			continue;
 		text_list_add(list, sizeof(list), names[i]);
+		first = first ? first : names[i];
+	}
 	message_print(
 		"%s: there are several applications (%s); name one, as in 'ringtap %s%s %s%s%s'",
-		command, list, command, strcmp(command, "record") ? "" : " -i", names[0],
+		command, list, command, strcmp(command, "record") ? "" : " -i", first,
 		port ? ":" : "", port ? port : "");
 }
 
-static void print_unknown(const char *command, const char *port)
+bool print_namesakes(const char *command, const struct ringtap_apps *apps, const char *word)
 {
+	size_t len = strcspn(word, ":");
+	char list[512] = "";
+
+	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
+		const char *name = ringtap_apps_name(apps, i);
+
+		if (!strncmp(name, word, len) && name[len] == '~')
+			text_list_add(list, sizeof(list), name);
+	}
+	if (*list)
+		message_print(
+			"%s: '%.*s' may be several applications (%s); name one by its process id",
+			command, (int)len, word, list);
+	return *list;
+}
+
+static void print_unknown(const char *command, const struct ringtap_apps *apps, const char *port)
+{
+	if (print_namesakes(command, apps, port))
+		return;
 	message_print(
 		"%s: no port or application is called '%s'; 'ringtap list' shows what there is",
 		command, port);
 }
 
+static int only_one(
+	const char *command, const struct ringtap_apps *apps, size_t one, const char *port)
+{
+	const char *dir = ringtap_apps_dir(apps, one);
+
+	/* The error of attaching would name this application, although APP:PORT may name another
+	 * one. */
+	if (!port || !strchr(port, ':') || app_has(dir, port) || !app_has(dir, NULL))
+		return (int)one;
+	print_unknown(command, apps, port);
+	return -1;
+}
+
 int targets_only_app(const char *command, const struct ringtap_apps *apps, const char *const *names,
 	const char *port)
 {
-	size_t count = ringtap_apps_count(apps);
+	size_t count = 0, last = 0;
 	int found = -1;
 	unsigned having = 0;
 
-	if (count == 1) {
-		const char *dir = ringtap_apps_dir(apps, 0);
-
-		/* The error of attaching would name this application, although APP:PORT may name
-		 * another one. */
-		if (!port || !strchr(port, ':') || app_has(dir, port) || !app_has(dir, NULL))
-			return 0;
-		print_unknown(command, port);
-		return -1;
+	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
+		if (!is_candidate(apps, i))
+			continue;
+		count++;
+		last = i;
 	}
-	for (size_t i = 0; i < count; i++) {
-		if (app_has(ringtap_apps_dir(apps, i), port)) {
+	if (count == 1)
+		return only_one(command, apps, last, port);
+	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
+		if (is_candidate(apps, i) && app_has(ringtap_apps_dir(apps, i), port)) {
 			found = (int)i;
 			having++;
 		}
@@ -110,9 +156,9 @@ int targets_only_app(const char *command, const struct ringtap_apps *apps, const
 	if (having == 1)
 		return found;
 	if (having || !port)
-		print_app_names(command, port, names, count);
+		print_app_names(command, port, apps, names);
 	else
-		print_unknown(command, port);
+		print_unknown(command, apps, port);
 	return -1;
 }
 
@@ -132,11 +178,63 @@ void print_no_port(
 			command, app, port);
 }
 
+/* Of a container, /proc/PID/root/..., without links: they would lead out of it. */
+static int open_there(const char *path, int flags)
+{
+	int pid, end = 0, root, fd;
+	char top[64];
+
+	if (sscanf(path, "/proc/%d/root%n", &pid, &end) != 1 || !end || path[end] != '/') {
+		fd = open(path, flags | O_CLOEXEC);
+		return fd < 0 ? -errno : fd;
+	}
+	snprintf(top, sizeof(top), "/proc/%d/root", pid);
+	root = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	fd = rt_open_plain(root, path + end, flags);
+	close(root);
+	return fd;
+}
+
+int address_open(const char *dir, int flags)
+{
+	char path[PATH_MAX], *mark;
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open_there(path, flags);
+	mark = fd < 0 ? strrchr(path, '#') : NULL;
+	if (mark) {
+		*mark = 0;
+		fd = open_there(path, flags);
+	}
+	mark = fd < 0 ? strrchr(path, '/') : NULL;
+	if (mark && mark[1] && !mark[1 + strspn(mark + 1, "0123456789")]) {
+		*mark = 0;
+		fd = open_there(path, flags);
+	}
+	return fd;
+}
+
+int address_stat(const char *dir, struct stat *st)
+{
+	int fd = address_open(dir, O_PATH), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = fstat(fd, st) ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
 /* NULL: the reason says it already. */
 static const char *advice(int error)
 {
 	switch (error) {
 	case -EHOSTDOWN:
+	case -ENOTSUP:
 	case -EUNATCH: return NULL;
 	case -EACCES: return "run ringtap as the application's user or as root";
 	case -ENOMEM: return "try a smaller --buffer";

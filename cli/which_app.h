@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "ringtap/reader.h"
 
@@ -21,11 +22,20 @@ bool target_port_matches(const char *name, const char *device, uint32_t id, cons
 struct ringtap_list *target_ports(const char *dir);
 bool target_has_port(const struct ringtap_list *list, const char *port);
 
+/* Prints, as command, that several applications have the name that a word begins with, up to its
+ * end or a colon, and theirs: "NAME~PID". False: none has. */
+bool print_namesakes(const char *command, const struct ringtap_apps *apps, const char *word);
+
 /* The application that is meant where none is named: the one that has such a port (NULL: the
  * probe). -1 after printing why there is none. command is what stands between "ringtap"
  * and the application on a command line. */
 int targets_only_app(const char *command, const struct ringtap_apps *apps, const char *const *names,
 	const char *port);
+
+/* The folder of an address, which may have the number of an application or the id of a secondary
+ * process behind it. 0 or -errno. */
+int address_stat(const char *dir, struct stat *st);
+int address_open(const char *dir, int flags);
 
 /* Says, as command, why attaching to an application failed, and what to do. why: what the library
  * says, NULL or "": nothing. */

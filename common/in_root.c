@@ -19,9 +19,8 @@ static int close_with(int fd, int result)
 	return result;
 }
 
-/* A path as /a/b, without links and dots. Part by part, and no link is followed: one may have been
- * put there meanwhile. */
-static int open_plain(int root, const char *path, int flags)
+/* Part by part: a link may have been put there meanwhile. */
+int rt_open_plain(int root, const char *path, int flags)
 {
 	int at = openat(root, ".", (*path ? O_PATH | O_DIRECTORY : flags) | O_CLOEXEC);
 
@@ -37,6 +36,8 @@ static int open_plain(int root, const char *path, int flags)
 		memcpy(part, path, n);
 		part[n] = '\0';
 		path += n;
+		if (!n || !strcmp(part, ".") || !strcmp(part, ".."))
+			return close_with(at, -EINVAL);
 		next = openat(
 			at, part, (*path ? O_PATH | O_DIRECTORY : flags) | O_NOFOLLOW | O_CLOEXEC);
 		next = next < 0 ? -errno : next;
@@ -66,7 +67,7 @@ static void drop_last(char *path)
 static int replace_link(int root, struct steps *s)
 {
 	char rest[PATH_MAX], target[PATH_MAX];
-	int fd = open_plain(root, s->done, O_PATH);
+	int fd = rt_open_plain(root, s->done, O_PATH);
 	struct stat st;
 	ssize_t n;
 
@@ -110,17 +111,36 @@ static int step(int root, struct steps *s)
 	return replace_link(root, s);
 }
 
-int rt_open_by_steps(int root, const char *path, int flags)
+static int resolve(int root, const char *path, struct steps *s)
 {
-	struct steps s = {.links = 0};
 	int ret = 0;
 
-	if (strlen(path) >= sizeof(s.left))
+	if (strlen(path) >= sizeof(s->left))
 		return -ENAMETOOLONG;
-	memcpy(s.left, path, strlen(path) + 1);
-	while (!ret && *s.left)
-		ret = step(root, &s);
-	return ret ? ret : open_plain(root, s.done, flags);
+	s->links = 0;
+	s->done[0] = '\0';
+	memcpy(s->left, path, strlen(path) + 1);
+	while (!ret && *s->left)
+		ret = step(root, s);
+	return ret;
+}
+
+int rt_open_by_steps(int root, const char *path, int flags)
+{
+	struct steps s;
+	int ret = resolve(root, path, &s);
+
+	return ret ? ret : rt_open_plain(root, s.done, flags);
+}
+
+int rt_plain_in_root(int root, const char *path, char *plain, size_t size)
+{
+	struct steps s;
+	int ret = resolve(root, path, &s);
+
+	if (ret)
+		return ret;
+	return snprintf(plain, size, "%s", s.done) < (int)size ? 0 : -ENAMETOOLONG;
 }
 
 int rt_open_in_root(int root, const char *path, int flags)

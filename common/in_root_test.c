@@ -108,12 +108,38 @@ static void the_root_itself_is_opened(void **state)
 	close(root);
 }
 
+static void plain_paths_have_no_links(void **state)
+{
+	static const struct {
+		const char *path, *plain;
+	} cases[] = {{"/a/near", "/a/b/file"}, {"absolute/up", "/a/b/file"},
+		{"/chain", "/a/b/file"}, {"/../a/./b/", "/a/b"}, {"/..", ""}};
+	static const char *const refused[] = {"/absolute/file", "/a/../a/b", "/a/./b", "/a//b"};
+	int root = open("root", O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
+	char plain[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(rt_plain_in_root(root, cases[i].path, plain, sizeof(plain)), 0);
+		assert_string_equal(plain, cases[i].plain);
+		fd = rt_open_plain(root, plain, O_PATH);
+		assert_true(fd >= 0);
+		close(fd);
+	}
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
+		assert_true(rt_open_plain(root, refused[i], O_PATH) < 0);
+	assert_int_equal(rt_plain_in_root(root, "/broken", plain, sizeof(plain)), -ENOENT);
+	assert_int_equal(rt_plain_in_root(root, "/a/near", plain, 4), -ENAMETOOLONG);
+	close(root);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_ways_open_the_same),
 		cmocka_unit_test(both_ways_fail_alike),
 		cmocka_unit_test(the_root_itself_is_opened),
+		cmocka_unit_test(plain_paths_have_no_links),
 	};
 
 	return cmocka_run_group_tests(tests, make, clear);

@@ -153,6 +153,7 @@ ssize_t rt_pcapng_idb(void *buf, size_t size, const struct rt_pcapng_idb *idb)
 
 	put16x2(&b, RT_PCAPNG_ETHERNET, 0);
 	put32(&b, idb->snaplen);
+	option_text(&b, OPT_COMMENT, idb->comment);
 	option_text(&b, IF_NAME, idb->name);
 	option_text(&b, IF_DESCRIPTION, idb->description);
 	if (idb->mac)

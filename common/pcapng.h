@@ -62,6 +62,7 @@ struct rt_pcapng_idb {
 	const char *os;          /* if_os */
 	const char *filter;      /* if_filter: a libpcap expression (kind 0) */
 	uint32_t snaplen;        /* bytes; 0: no limit */
+	const char *comment;     /* opt_comment */
 };
 /* if_tsresol is always 9: nanoseconds. */
 ssize_t rt_pcapng_idb(void *buf, size_t size, const struct rt_pcapng_idb *idb);
@@ -80,7 +81,7 @@ ssize_t rt_pcapng_idb(void *buf, size_t size, const struct rt_pcapng_idb *idb);
  *            usrdeliv                      in this capture
  */
 #define RT_PCAPNG_NONE        UINT64_MAX /* leave the option out */
-#define RT_PCAPNG_COMMENTS    2u         /* of an ISB */
+#define RT_PCAPNG_COMMENTS    3u         /* of an ISB */
 #define RT_PCAPNG_COMMENT_MAX 200u       /* bytes of each */
 #define RT_PCAPNG_ISB_MAX     (24 + RT_PCAPNG_COMMENTS * (4 + RT_PCAPNG_COMMENT_MAX) + 7 * 12 + 4)
 struct rt_pcapng_isb {

@@ -15,7 +15,8 @@ static const struct rt_pcapng_idb idb = {.name = "p0",
 	.hardware = "net_null",
 	.os = "os",
 	.filter = "udp port 53",
-	.snaplen = 96};
+	.snaplen = 96,
+	.comment = "clock: timestamp=tsc"};
 static const struct rt_pcapng_isb isb = {.time_ns = UINT64_C(1700000000123456789),
 	.starttime_ns = UINT64_C(1700000000000000000),
 	.endtime_ns = UINT64_C(1700000000123456789),
@@ -98,6 +99,7 @@ static void options_have_the_codes_of_the_draft(void **state)
 	assert_text(buf, 24, 3, "Linux 6.1");
 	assert_text(buf, 24, 4, "ringtap");
 	rt_pcapng_idb(buf, sizeof(buf), &idb);
+	assert_text(buf, 16, 1, "clock: timestamp=tsc");
 	assert_text(buf, 16, 2, "p0");
 	assert_text(buf, 16, 3, "port 0");
 	assert_memory_equal(find(buf, 16, 6, &len), mac, 6);
@@ -138,7 +140,7 @@ static void texts_have_limits(void **state)
 		rt_pcapng_idb(buf, sizeof(buf), &(struct rt_pcapng_idb){.filter = longest + 2}) >
 		(ssize_t)RT_PCAPNG_TEXT_MAX);
 	assert_int_equal(rt_pcapng_isb(buf, RT_PCAPNG_ISB_MAX,
-				 &(struct rt_pcapng_isb){.comment = {longest, longest}}),
+				 &(struct rt_pcapng_isb){.comment = {longest, longest, longest}}),
 		RT_PCAPNG_ISB_MAX);
 }
 

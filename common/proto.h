@@ -15,7 +15,11 @@
 #define RT_PROTO_MAGIC      0x70617472u /* "rtap" */
 #define RT_PROTO_VERSION    3
 #define RT_SOCKET_NAME      "ringtap.sock"
-#define RT_SOCKET_NAME_MAX  32  /* with its number */
+#define RT_SOCKET_SECONDARY RT_SOCKET_NAME "@" /* and the process id */
+#define RT_SOCKET_NAME_MAX  32                 /* with its number */
+/* Where the runtime folder cannot have a socket, its name is abstract (unix(7)): this, the
+ * file-prefix, a slash, and the process id in the application's PID namespace. */
+#define RT_ABSTRACT_NAME    "ringtap.sock/"
 #define RT_INSTANCES_MAX    256 /* applications of one runtime folder: "ringtap.sock:1" and so on */
 #define RT_TELEMETRY_ATTACH "/ringtap/attach"
 #define RT_TELEMETRY_WAKE   "wake"       /* its parameter: also after RT_MSG_DETACH */

@@ -43,6 +43,25 @@ static void refused(const char *line, const char *what, const char *advice)
 	assert_null(strchr(message_last(), '\n'));
 }
 
+/* A plain number has the option's unit. */
+static void units(void **state)
+{
+	static const char *const lines[] = {"--role echo:0 --buffer-size 2048 --stats 120 -m 1024",
+		"--role echo:0 --buffer-size 2k --stats 2min -m 1G"};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(parse(lines[i]), 0);
+		assert_int_equal(c.buffer_size, 2048);
+		assert_int_equal(c.stats_s, 120);
+		assert_int_equal(c.eal_mb, 1024);
+	}
+	refused("--role echo:0 --stats 1500ms", "not a number of seconds", "as in 90 or 2min");
+	refused("--role echo:0 --stats 2h", "out of range", "1 to 3600");
+	refused("--role echo:0 -m 1kB", "not a number of MiB", "as in 512 or 2G");
+	refused("--role echo:0 -m 15", "out of range", "16 to");
+}
+
 static void roles(void **state)
 {
 	struct role_spec r;
@@ -218,6 +237,7 @@ static void errors_are_one_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(units),
 		cmocka_unit_test(roles),
 		cmocka_unit_test(rates),
 		cmocka_unit_test(rates_with_three_decimals),

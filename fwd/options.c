@@ -49,8 +49,8 @@ static const struct option_def options[] = {
 		"Use this PCI device (default: none); may be repeated"},
 	{TO(no_huge), OPTION_FLAG, 0, "no-huge", NULL, NULL, 0, 0,
 		"Use ordinary pages for DPDK's own memory"},
-	{TO(eal_mb), OPTION_NUMBER, 'm', "eal-mb", "MIB", NULL, 16, 1 << 20,
-		"Size of DPDK's own memory in MiB (size of the pool plus 64)"},
+	{TO(eal_mb), OPTION_MIB, 'm', "eal-mb", "MIB", NULL, 16, 1 << 20,
+		"Size of DPDK's own memory in MiB, also as 512M or 2G (size of the pool plus 64)"},
 	{OPT_NAME, OPTION_TEXT, 0, "name", "NAME", NULL, 0, 0,
 		"EAL's --file-prefix, the application name in ringtap (ringtap-fwd-PID)"},
 	{TO(descriptors), OPTION_NUMBER, 0, "descriptors", "N", NULL, 32, 32768,
@@ -98,7 +98,8 @@ static const struct option_def options[] = {
 	{0, OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Receiving"},
 	{OPT_SINK_RATE, OPTION_TEXT, 0, "sink-rate", "RATE", NULL, 0, 0,
 		"Limit sinks to RATE packets per second (max), as a wire does: excess load "
-		"causes back-pressure"},
+		"causes back-pressure. The report then has the time that it takes them to "
+		"receive and free a packet"},
 
 	{0, OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Memory of packets"},
 	{TO(memory), OPTION_CHOICE, 0, "memory", "KIND", "dpdk|4k|thp|huge|gpu", 0, 0,
@@ -115,12 +116,12 @@ static const struct option_def options[] = {
 	{TO(pool_cache), OPTION_NUMBER, 0, "pool-cache", "N", NULL, 0, 512,
 		"Size of each thread's cache of free buffers (256); 0 leaves the order to the "
 		"pool"},
-	{TO(buffer_size), OPTION_NUMBER, 0, "buffer-size", "BYTES", NULL, 256, 65280,
+	{TO(buffer_size), OPTION_SIZE, 0, "buffer-size", "BYTES", NULL, 256, 65280,
 		"Size of a buffer with its headroom of 128 bytes (2176)"},
 
 	{0, OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Output"},
-	{TO(stats_s), OPTION_NUMBER, 0, "stats", "SECONDS", NULL, 1, 3600,
-		"Print rates and burst sizes every SECONDS seconds"},
+	{TO(stats_s), OPTION_SECONDS, 0, "stats", "SECONDS", NULL, 1, 3600,
+		"Print rates and burst sizes every SECONDS seconds, also as 1s or 2min"},
 	{TO(latency), OPTION_NUMBER, 0, "latency", "N", NULL, 1, 1 << 30,
 		"Measure the forwarding time of one burst in N"},
 	{TO(samples), OPTION_FILE, 0, "samples", "FILE", NULL, 0, 0,

@@ -128,6 +128,9 @@ static void text_role(struct app *a, struct role *r)
 
 		sink_total(r->sink, &sum);
 		text_sequence(&sum);
+		if (c.rx_ticks)
+			printf("  time to receive and free %.1f ns per packet\n",
+				ns_of(ratio(c.rx_ticks, c.rx_packets)));
 		if (r->sink->unstamped)
 			printf("  packets without a stamp %" PRIu64 "\n", r->sink->unstamped);
 	}

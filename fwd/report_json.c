@@ -15,6 +15,8 @@ static json_t *json_counters(const struct counters *c)
 	SET(j, "rx_packets", json_count(c->rx_packets));
 	SET(j, "rx_packets_per_call", json_real(ratio(c->rx_packets, rx_bursts(c))));
 	SET(j, "rx_packets_per_busy_call", json_real(ratio(c->rx_packets, c->rx_nonzero)));
+	if (c->rx_ticks)
+		SET(j, "rx_ns_per_packet", json_real(ns_of(ratio(c->rx_ticks, c->rx_packets))));
 	SET(j, "tx_packets", json_count(c->tx_packets));
 	SET(j, "tx_dropped", json_count(c->tx_dropped));
 	SET(j, "tx_retried", json_count(c->tx_retried));

@@ -42,13 +42,16 @@ struct counters {
 	uint64_t tx_refused; /* generate: due, but the port did not accept them */
 	uint64_t tx_nombuf;  /* generate: due, but the pool was empty */
 	uint64_t tx_expired; /* generate: due in a stage that has ended */
+	/* --sink-rate: ticks from asking for packets until they are freed; of polls that received
+	 * some. What an idle thread pays for them does not show in its rate. */
+	uint64_t rx_ticks;
 } __attribute__((aligned(2 * RT_CACHE_LINE)));
 static inline uint64_t rx_bursts(const struct counters *c)
 {
 	return c->rx_empty + c->rx_nonzero;
 }
 
-#define COUNTERS (offsetof(struct counters, tx_expired) / sizeof(uint64_t) + 1)
+#define COUNTERS (offsetof(struct counters, rx_ticks) / sizeof(uint64_t) + 1)
 
 /* Times measured by one forwarder, in TSC ticks. */
 struct latency {

@@ -40,12 +40,12 @@ static void count_numbers(struct sink *s, struct rte_mbuf **m, uint16_t n)
 
 /* The packets that a wire of the rate would take now, at most a burst. Time in which the thread did
  * not run counts: losing the CPU must not slow down the modelled wire. */
-static uint16_t wire(struct role *r)
+static uint16_t wire(struct role *r, uint64_t now)
 {
 	struct sink *s = r->sink;
 
 	s->due_before = s->due;
-	s->due = rate_due(&s->clock, rt_tsc());
+	s->due = rate_due(&s->clock, now);
 	return (uint16_t)RTE_MIN(s->due - s->taken, r->burst);
 }
 
@@ -62,9 +62,11 @@ static inline __attribute__((always_inline)) void sink(struct role *r, const enu
 {
 	struct counters *c = role_counters(r);
 	uint16_t n = r->burst, got;
+	uint64_t begin = 0;
 
 	if (r->config->sink_rate) {
-		n = wire(r);
+		begin = rt_tsc();
+		n = wire(r, begin);
 		if (!n)
 			return;
 	}
@@ -84,6 +86,8 @@ static inline __attribute__((always_inline)) void sink(struct role *r, const enu
 	link_free(plane, r->held, n);
 	count_add(c->rx_nonzero, 1);
 	count_add(c->rx_packets, n);
+	if (r->config->sink_rate)
+		count_add(c->rx_ticks, rt_tsc() - begin);
 }
 
 static void sink_dpdk(struct role *r)

@@ -41,7 +41,7 @@ bool run_dir_exists(const char *dir)
 static bool known(const char *name)
 {
 	static const char *const whole[] = {
-		"config", "hugepage_info", "hugepage_data", "mp_socket"};
+		"config", "hugepage_info", "hugepage_data", "mp_socket", "ringtap.ids"};
 	static const char *const starts[] = {
 		"fbarray_", "mp_socket_", "dpdk_telemetry.v2", "ringtap.sock"};
 

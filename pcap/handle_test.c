@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Handles of ours and of the system's libpcap, and names. */
+#include <errno.h>
 #include <time.h>
 
 #include "reader/conn.h"
@@ -137,6 +138,90 @@ static void test_list_does_not_wait_for_a_stopped_application(void **state)
 	assert_in_range(b.tv_sec - a.tv_sec, 0, rt_answer_ms / 1000 - 2);
 }
 
+/* ---- a secondary process */
+
+static struct test_session other_session;
+static struct test_peer other;
+static int refused_with; /* 0: it accepts */
+
+/* It has port 1 only. */
+static bool answer_as_secondary(struct test_peer *p, int sock, uint16_t type)
+{
+	struct {
+		struct rt_msg_header h;
+		struct rt_msg_port port;
+	} ports = {.port = {.name = "net_null1", .port_id = 1}};
+	struct rt_msg_error e = {.code = refused_with, .text = "not today"};
+	uint64_t none[2] = {0};
+
+	if (type == RT_MSG_LIST) {
+		rt_msg_init(&ports.h, RT_MSG_PORTS, sizeof(ports));
+		rt_msg_init((struct rt_msg_header *)none, RT_MSG_SESSIONS, sizeof(none));
+		return !rt_msg_send(sock, &ports.h, NULL, 0) &&
+		       !rt_msg_send(sock, (struct rt_msg_header *)none, NULL, 0);
+	}
+	if (type != RT_MSG_OPEN || !refused_with)
+		return test_peer_answer(p, sock, type);
+	rt_msg_init(&e.h, RT_MSG_ERROR, sizeof(e));
+	(void)rt_msg_send(sock, &e.h, NULL, 0);
+	return false;
+}
+
+static int set_up_secondary(void **state)
+{
+	char from[160], to[160];
+	int ret = set_up(state);
+
+	refused_with = 0;
+	test_session_make(&other_session, 2, TEST_RING);
+	other = (struct test_peer){.session = &other_session, .answer = answer_as_secondary};
+	test_peer_start(&other, true);
+	snprintf(from, sizeof(from), "%s/" RT_SOCKET_NAME, other.dir);
+	snprintf(to, sizeof(to), "%s/" RT_SOCKET_SECONDARY "7", peer.dir);
+	return ret ? ret : link(from, to);
+}
+
+static int tear_down_secondary(void **state)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/" RT_SOCKET_SECONDARY "7", peer.dir);
+	unlink(path);
+	test_peer_stop(&other);
+	test_session_free(&other_session);
+	return tear_down(state);
+}
+
+static void test_secondary_is_captured_on_the_ports_that_it_has(void **state)
+{
+	char err[PCAP_ERRBUF_SIZE] = "";
+
+	handle = pcap_open_live("ringtap:app:0+1", 0, 1, 20, err);
+	if (!handle)
+		fail_msg("%s", err);
+	assert_int_equal(peer.open.target_count, 2);
+	assert_int_equal(other.open.target_count, 1);
+	pcap_close(handle);
+	other.open.target_count = 0;
+	handle = pcap_open_live("ringtap:app:0", 0, 1, 20, err);
+	assert_non_null(handle);
+	assert_int_equal(other.open.target_count, 0);
+}
+
+static void test_secondary_that_cannot_be_captured_is_an_error(void **state)
+{
+	char err[PCAP_ERRBUF_SIZE] = "";
+
+	refused_with = -ENOMEM;
+	assert_null(pcap_open_live("ringtap:app:1", 0, 1, 20, err));
+	assert_non_null(strstr(err, "app/7: not today"));
+	refused_with = -ENODEV; /* the port has gone */
+	handle = pcap_open_live("ringtap:app:1", 0, 1, 20, err);
+	assert_non_null(handle);
+}
+
+#define paired(f) cmocka_unit_test_setup_teardown(f, set_up_secondary, tear_down_secondary)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -146,6 +231,8 @@ int main(void)
 		closed(test_names_of_ports_are_distinguished),
 		closed(test_names_of_ports),
 		closed(test_list_does_not_wait_for_a_stopped_application),
+		paired(test_secondary_is_captured_on_the_ports_that_it_has),
+		paired(test_secondary_that_cannot_be_captured_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

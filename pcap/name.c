@@ -140,6 +140,79 @@ static int status_of(int error)
 	}
 }
 
+static bool means(const struct ringtap_target *w, const struct ringtap_port_info *p)
+{
+	char number[8];
+
+	snprintf(number, sizeof(number), "%u", p->port_id);
+	return !w->port || !strcmp(w->port, p->name) || !strcmp(w->port, p->device) ||
+	       !strcmp(w->port, number);
+}
+
+static bool has_port(const struct ringtap_list *list, const struct ringtap_target *w)
+{
+	for (size_t i = 0; i < list->port_count; i++)
+		if (means(w, ringtap_list_port(list, i)))
+			return true;
+	return !w->port;
+}
+
+/* Those targets of a primary process that a secondary has as well. */
+static int shared_targets(
+	const char *dir, const struct target *primary, struct target *out, char *err, size_t errlen)
+{
+	struct ringtap_list *list = NULL;
+	struct ringtap_conn *conn;
+	int ret = ringtap_conn_open(&conn, dir, NULL, err, errlen);
+
+	if (ret)
+		return ret;
+	ret = ringtap_conn_list(conn, &list);
+	for (size_t i = 0; !ret && i < primary->count; i++)
+		if (has_port(list, &primary->targets[i]))
+			out->targets[out->count++] = primary->targets[i];
+	ringtap_list_free(list);
+	ringtap_conn_close(conn);
+	return ret;
+}
+
+/* Without the probe, without the ports, and meanwhile ended, it is left out. */
+static int attach_secondary(struct handle *h, const struct targets *t, size_t app,
+	const struct target *primary, const struct ringtap_capture_options *o)
+{
+	const char *dir = ringtap_apps_dir(t->apps, app), *why;
+	struct target own = {.app = app};
+	char err[256] = "";
+	int ret = shared_targets(dir, primary, &own, err, sizeof(err));
+
+	why = err;
+	if (!ret && own.count) {
+		ret = ringtap_capture_attach(h->cap, dir, own.targets, own.count, o);
+		why = ringtap_capture_error(h->cap);
+	}
+	if (!ret || ret == -ENOENT || ret == -ENODEV || ret == -EPROTONOSUPPORT)
+		return 0;
+	return handle_fail(h, status_of(ret), "%s: %s", ringtap_apps_name(t->apps, app),
+		*why ? why : strerror(-ret));
+}
+
+/* The secondary processes of a target's application that are not targets themselves. */
+static int attach_secondaries(struct handle *h, const struct targets *t,
+	const struct target *target, const struct ringtap_capture_options *o)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < ringtap_apps_count(t->apps) && !ret; i++) {
+		bool named = false;
+
+		for (size_t k = 0; k < t->count; k++)
+			named |= t->list[k].app == i;
+		if (!named && ringtap_apps_primary(t->apps, i) == target->app)
+			ret = attach_secondary(h, t, i, target, o);
+	}
+	return ret;
+}
+
 static int attach(struct handle *h, struct targets *t, const struct ringtap_capture_options *o)
 {
 	for (size_t i = 0; i < t->count; i++) {
@@ -152,6 +225,12 @@ static int attach(struct handle *h, struct targets *t, const struct ringtap_capt
 			return handle_fail(h, status_of(ret), "%s: %s",
 				ringtap_apps_name(t->apps, target->app),
 				*why ? why : strerror(-ret));
+	}
+	for (size_t i = 0; i < t->count; i++) {
+		int ret = attach_secondaries(h, t, &t->list[i], o);
+
+		if (ret)
+			return ret;
 	}
 	return 0;
 }
@@ -198,15 +277,6 @@ int name_attach(struct handle *h, const struct ringtap_target *model,
 	free_targets(&t);
 	free(items);
 	return ret;
-}
-
-static bool means(const struct ringtap_target *w, const struct ringtap_port_info *p)
-{
-	char number[8];
-
-	snprintf(number, sizeof(number), "%u", p->port_id);
-	return !w->port || !strcmp(w->port, p->name) || !strcmp(w->port, p->device) ||
-	       !strcmp(w->port, number);
 }
 
 /* Calls see() for each port of a target until it returns false. False: the target has no port, or

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/ipc.h"
 #include "capture.h"
+#include "connect.h"
 #include "export.h"
 
 /* Bytes of a batch: they are still in the L2 cache when they are written. */
@@ -86,16 +88,50 @@ static int put_targets(struct ringtap_capture *cap, struct ringtap_conn *conn,
 	return 0;
 }
 
+/* By the folder itself: each process in a container has a path of its own to it. */
+static void find_folder(struct rt_source *s, const char *app)
+{
+	char err[RT_TEXT_LEN];
+	struct rt_address a;
+	struct rt_folder f;
+	struct stat st;
+
+	if (rt_address_open(app, &a, &f, err, sizeof(err)))
+		return;
+	if (!fstat(f.fd, &st)) {
+		s->dev = st.st_dev;
+		s->ino = st.st_ino;
+		s->secondary = a.secondary;
+		s->instance = a.instance;
+	}
+	rt_folder_close(&f);
+}
+
+/* Whether packets may pass from one to the other: a primary process and a secondary, or two
+ * secondaries. */
+static bool are_related(const struct rt_source *x, const struct rt_source *y)
+{
+	return x->ino && x->ino == y->ino && x->dev == y->dev && (x->secondary || y->secondary) &&
+	       (x->secondary || !x->instance) && (y->secondary || !y->instance);
+}
+
+static uint32_t number_of(const struct ringtap_capture *cap, const struct rt_source *s)
+{
+	for (uint32_t i = 0; i < cap->source_count; i++)
+		if (are_related(&cap->sources[i], s))
+			return cap->sources[i].number;
+	return cap->source_count;
+}
+
 /* Applications of one capture get numbers, so that their ids differ. */
-static uint32_t ids_of(const struct ringtap_capture *cap, const struct ringtap_capture_options *o)
+static uint32_t ids_of(uint32_t number, const struct ringtap_capture_options *o)
 {
 	static_assert(RT_MAX_SOURCES <= 1 << RT_IDS_SOURCE_BITS, "all have numbers");
 
 	if (!o->ids && !o->fates)
 		return 0;
 	return RT_IDS_ON | (o->fates ? RT_IDS_FATES : 0) | (o->fate_ids ? RT_IDS_EVENTS : 0) |
-	       (o->ids == RINGTAP_IDS_INFERRED ? RT_IDS_INFER : 0) |
-	       cap->source_count << RT_IDS_SOURCE_SHIFT;
+	       (o->ids == RINGTAP_IDS_INFERRED ? RT_IDS_INFER : 0) | number << RT_IDS_SOURCE_SHIFT;
 }
 
 /* What the probe may take: for the buffer, if its size is not given, and as much again for the
@@ -112,10 +148,11 @@ static uint64_t most_of(const struct ringtap_capture_options *o, uint64_t most)
 	return table < RT_BUFFER_MAX ? table : RT_BUFFER_MAX;
 }
 
-static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
+static int send_open(struct ringtap_capture *cap, const struct rt_source *s,
 	const struct ringtap_target *targets, size_t count, const struct ringtap_capture_options *o,
 	uint64_t most)
 {
+	struct ringtap_conn *conn = s->conn;
 	size_t insns = 0, len;
 	struct rt_msg_open *m;
 	int ret;
@@ -128,7 +165,7 @@ static int send_open(struct ringtap_capture *cap, struct ringtap_conn *conn,
 	m = calloc(1, len);
 	if (!m)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
-	m->ids = ids_of(cap, o);
+	m->ids = ids_of(s->number, o);
 	rt_msg_init(&m->h, m->ids ? RT_MSG_OPEN_IDS : RT_MSG_OPEN, (uint32_t)len);
 	m->on_full = o->on_full == RINGTAP_WAIT ? RT_ON_FULL_WAIT : RT_ON_FULL_DROP;
 	m->timestamp = o->timestamp == RINGTAP_NIC ? RT_TIMESTAMP_NIC : RT_TIMESTAMP_TSC;
@@ -222,11 +259,13 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 
 	if (ret)
 		return ret;
+	find_folder(s, dir);
+	s->number = number_of(cap, s);
 	s->if_ids = calloc(RT_MAX_IFS, sizeof(*s->if_ids));
 	if (!s->if_ids)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
 	s->target_count = (uint32_t)count;
-	ret = send_open(cap, s->conn, targets, count, o, most);
+	ret = send_open(cap, s, targets, count, o, most);
 	if (!ret)
 		ret = open_session(cap, s, o->buffer_size ?: most);
 	if (ret == -EPROTO && (o->ids || o->fates) && s->conn->msg.h.type == RT_MSG_ERROR)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "common/clock.h"
 #include "common/segment.h"
@@ -45,6 +46,11 @@ struct rt_in {
 
 struct rt_source {
 	struct ringtap_conn *conn;
+	dev_t dev; /* of its runtime folder */
+	ino_t ino; /* 0: unknown */
+	pid_t secondary;
+	unsigned instance; /* in the folder */
+	uint32_t number;   /* of ids: that of the first source of the same application */
 	struct rt_memory memory;
 	struct rt_segment seg;
 	struct rt_clock_line line;

@@ -11,6 +11,7 @@
 #include "conn.h"
 #include "export.h"
 #include "halt.h"
+#include "secondary.h"
 #include "telemetry.h"
 
 _Thread_local int rt_answer_ms = 10000, rt_open_ms = 60000, rt_filter_ms = 8000;
@@ -145,14 +146,14 @@ static int greet(struct ringtap_conn *c, char *err, size_t errlen)
 /* The same name as in ringtap_apps_find(). */
 static void add_suffix(struct ringtap_conn *c, const char *dir)
 {
-	char folder[PATH_MAX], name[sizeof(c->app.prefix) + 32];
+	char name[sizeof(c->app.prefix) + 48];
 	struct ucred peer = {0};
 	socklen_t size = sizeof(peer);
-	unsigned instance = 0;
+	struct rt_address a;
 	int len = snprintf(name, sizeof(name), "%s", c->app.prefix);
 
-	if (!rt_address_split(dir, folder, sizeof(folder), &instance) && instance)
-		len += snprintf(name + len, sizeof(name) - (size_t)len, "#%u", instance);
+	if (!rt_address_split(dir, &a))
+		len += rt_address_suffix(&a, name + len, sizeof(name) - (size_t)len);
 	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
 		peer = (struct ucred){0};
 	c->host_pid = (uint32_t)peer.pid;
@@ -169,6 +170,26 @@ static int cannot_connect(int error, const char *dir, char *err, size_t errlen)
 	return error;
 }
 
+/* The probe of a secondary process, which has no telemetry, does not answer. error: of connecting.
+ */
+static int missing(int error, const char *dir, char *err, size_t errlen)
+{
+	int ret = rt_secondary_alive(dir, err, errlen);
+
+	if (!ret && error == -EAGAIN) {
+		snprintf(
+			err, errlen, "its probe accepts no connection; the process may be stopped");
+		return -ETIMEDOUT;
+	}
+	if (!ret && !err[0])
+		snprintf(err, errlen,
+			"the process runs without the ringtap probe, or it is detached; 'ringtap "
+			"attach' loads it, or EAL option -d libringtap-probe.so at its start");
+	if (ret == -ENOENT)
+		snprintf(err, errlen, "no secondary process has the address %s", dir);
+	return ret ? ret : -EPROTONOSUPPORT;
+}
+
 /* The socket exists while the probe is awake; otherwise wake it by telemetry. */
 static int reach(const char *dir, char *err, size_t errlen)
 {
@@ -179,6 +200,8 @@ static int reach(const char *dir, char *err, size_t errlen)
 		return fd;
 	if (fd != -ENOENT && fd != -ECONNREFUSED && fd != -EAGAIN)
 		return cannot_connect(fd, dir, err, errlen);
+	if (rt_address_is_secondary(dir))
+		return missing(fd, dir, err, errlen);
 	ret = rt_telemetry_wake(dir, name, err, errlen);
 	if (ret)
 		return ret;

@@ -44,15 +44,21 @@ static void assert_fails(struct test_peer p, bool awake, int code, const char *t
 
 #define WOKEN "{\"/ringtap/attach\":{\"protocol\":3,\"status\":0,\"socket\":\"ringtap.sock\"}}"
 
-static void test_sleeping_probe_is_woken(void **state)
+/* busy: connections that are closed before one is served. */
+static void assert_woken_after(uint32_t busy)
 {
-	struct test_peer p = {.telemetry = WOKEN, .telemetry_wakes = true};
+	struct test_peer p = {.telemetry = WOKEN, .telemetry_wakes = true, .telemetry_busy = busy};
 	struct ringtap_conn *conn;
 
 	assert_int_equal(open_peer(&p, false, &conn), 0);
-	assert_int_equal(p.requests, 1);
+	assert_int_equal(p.requests, busy + 1);
 	ringtap_conn_close(conn);
 	test_peer_stop(&p);
+}
+
+static void test_sleeping_probe_is_woken(void **state)
+{
+	assert_woken_after(0);
 }
 
 static void test_woken_probe_names_its_socket(void **state)
@@ -155,6 +161,22 @@ static void test_invalid_telemetry_answers_are_errors(void **state)
 static void test_telemetry_that_closes_does_not_block(void **state)
 {
 	assert_fails((struct test_peer){.telemetry = ""}, false, -ECONNRESET, "does not answer");
+}
+
+/* As DPDK does while it serves ten clients. */
+static void test_telemetry_with_too_many_clients_is_asked_again(void **state)
+{
+	assert_woken_after(3);
+}
+
+static void test_telemetry_that_always_has_too_many_clients_is_an_error(void **state)
+{
+	int saved = rt_telemetry_ms;
+
+	rt_telemetry_ms = SHORT_MS;
+	assert_fails((struct test_peer){.telemetry = WOKEN, .telemetry_busy = UINT32_MAX}, false,
+		-EBUSY, "ten clients");
+	rt_telemetry_ms = saved;
 }
 
 static void test_endless_telemetry_answer_is_an_error(void **state)
@@ -489,6 +511,8 @@ int main(void)
 		cmocka_unit_test(test_status_without_an_errno_is_an_error),
 		cmocka_unit_test(test_invalid_telemetry_answers_are_errors),
 		cmocka_unit_test(test_telemetry_that_closes_does_not_block),
+		cmocka_unit_test(test_telemetry_with_too_many_clients_is_asked_again),
+		cmocka_unit_test(test_telemetry_that_always_has_too_many_clients_is_an_error),
 		cmocka_unit_test(test_endless_telemetry_answer_is_an_error),
 		cmocka_unit_test(test_silent_telemetry_times_out),
 		cmocka_unit_test(test_probe_that_closes_does_not_block),

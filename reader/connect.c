@@ -17,9 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "abstract.h"
+#include "as_user.h"
 #include "connect.h"
 #include "halt.h"
 #include "telemetry.h"
+#include "views.h"
 
 #define RETRY_MS  10
 #define LINKS_MAX 40
@@ -131,6 +134,18 @@ static int check_folder(
 	return 0;
 }
 
+static int finish(
+	const struct walk *w, const char *dir, struct rt_folder *f, char *err, size_t errlen)
+{
+	int ret = check_folder(w, dir, f, err, errlen);
+
+	if (ret)
+		close(w->at);
+	else
+		f->fd = w->at;
+	return ret;
+}
+
 int rt_folder_open(struct rt_folder *f, const char *dir, char *err, size_t errlen)
 {
 	struct walk w = {.next = w.rest, .at = -1};
@@ -138,6 +153,10 @@ int rt_folder_open(struct rt_folder *f, const char *dir, char *err, size_t errle
 
 	err[0] = 0;
 	f->fd = -1;
+	w.at = rt_view_open(dir);
+	if (w.at != -EINVAL)
+		return w.at < 0 ? w.at : finish(&w, dir, f, err, errlen);
+	w.at = -1;
 	if (snprintf(w.rest, sizeof(w.rest), "%s", dir) >= (int)sizeof(w.rest))
 		return -ENAMETOOLONG;
 	ret = go_to(&w, open(dir[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -146,14 +165,10 @@ int rt_folder_open(struct rt_folder *f, const char *dir, char *err, size_t errle
 	if (ret == -EPERM)
 		snprintf(err, errlen, "%s is reached by symbolic links of different users", dir);
 	if (!ret)
-		ret = check_folder(&w, dir, f, err, errlen);
-	if (ret) {
-		if (w.at >= 0)
-			close(w.at);
-		return ret;
-	}
-	f->fd = w.at;
-	return 0;
+		return finish(&w, dir, f, err, errlen);
+	if (w.at >= 0)
+		close(w.at);
+	return ret;
 }
 
 void rt_folder_close(struct rt_folder *f)
@@ -164,12 +179,12 @@ void rt_folder_close(struct rt_folder *f)
 }
 
 /* The backlog of telemetry is short. EAGAIN: it is full at the moment. */
-static int connect_retrying(int fd, const struct sockaddr_un *addr, int timeout_ms)
+int rt_connect_retrying(int fd, const struct sockaddr_un *addr, socklen_t size, int timeout_ms)
 {
 	const struct timespec pause = {.tv_nsec = RETRY_MS * 1000000};
 
 	for (int ms = 0;; ms += RETRY_MS) {
-		if (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) == 0)
+		if (connect(fd, (const struct sockaddr *)addr, size) == 0)
 			return 0;
 		if (errno != EAGAIN || ms >= timeout_ms)
 			return -errno;
@@ -177,18 +192,25 @@ static int connect_retrying(int fd, const struct sockaddr_un *addr, int timeout_
 	}
 }
 
-/* Connects to the socket that at refers to. */
-static int connect_to(int at, int timeout_ms, struct ucred *peer)
+struct attempt {
+	int at; /* the socket's file */
+	int timeout_ms;
+	struct ucred peer;
+};
+
+/* The descriptor or -errno. */
+static int connect_to(void *arg)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), ret;
-	socklen_t len = sizeof(*peer);
+	struct attempt *a = arg;
+	socklen_t len = sizeof(a->peer);
 
 	if (fd < 0)
 		return -errno;
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d", at);
-	ret = connect_retrying(fd, &addr, timeout_ms);
-	if (!ret && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &len))
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d", a->at);
+	ret = rt_connect_retrying(fd, &addr, sizeof(addr), a->timeout_ms);
+	if (!ret && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &a->peer, &len))
 		ret = -errno;
 	if (!ret)
 		return fd;
@@ -196,80 +218,114 @@ static int connect_to(int at, int timeout_ms, struct ucred *peer)
 	return ret;
 }
 
+static int connect_as_peer(void *arg)
+{
+	struct attempt *a = arg;
+	int ret = rt_become_user(a->peer.uid);
+
+	return ret ? ret : connect_to(a);
+}
+
+/* A probe accepts root and its own user. For one in another user namespace root is neither. */
+static int connect_again(struct attempt *a, int fd)
+{
+	int again;
+
+	if (!a->peer.uid || !rt_is_nobody_there(a->peer.pid))
+		return fd;
+	again = rt_in_thread(connect_as_peer, a);
+	if (again < 0)
+		return fd;
+	close(fd);
+	return again;
+}
+
 int rt_folder_connect(
 	const struct rt_folder *f, const char *name, int timeout_ms, char *err, size_t errlen)
 {
-	int at = openat(f->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd = at;
-	struct ucred peer;
+	struct attempt a = {.at = openat(f->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC),
+		.timeout_ms = timeout_ms};
 	struct stat st;
+	int fd;
 
 	err[0] = 0;
-	if (at < 0)
+	if (a.at < 0)
 		return -errno;
-	if (fstat(at, &st))
+	if (fstat(a.at, &st))
 		fd = -errno;
 	else if (!S_ISSOCK(st.st_mode))
 		fd = -ECONNREFUSED; /* as connect() returns */
 	else if (st.st_uid != f->uid)
 		fd = refuse(err, errlen, "its socket", st.st_uid, f->uid);
 	else
-		fd = connect_to(at, timeout_ms, &peer);
-	close(at);
-	if (fd >= 0 && peer.uid != f->uid) {
+		fd = connect_to(&a);
+	if (fd >= 0 && a.peer.uid != f->uid) {
 		close(fd);
 		fd = refuse(
-			err, errlen, "the process that listens on its socket", peer.uid, f->uid);
+			err, errlen, "the process that listens on its socket", a.peer.uid, f->uid);
 	}
+	if (fd >= 0)
+		fd = connect_again(&a, fd);
+	close(a.at);
 	return fd;
 }
 
-int rt_socket_instance(const char *name, const char *base)
+/* A file of the folder's owner to read; -1. A container's root may have made a device, which an
+ * open() may start. */
+static int open_file(const struct rt_folder *f, const char *name)
 {
-	size_t len = strlen(base), digits;
-	unsigned long n;
+	int at = openat(f->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd = -1;
+	struct stat st;
+	char path[64];
 
-	if (strncmp(name, base, len))
+	if (at < 0)
 		return -1;
-	name += len;
-	if (!*name)
-		return 0;
-	digits = strspn(name + 1, "0123456789");
-	if (*name != ':' || !digits || digits > 3 || name[1] == '0' || name[1 + digits])
-		return -1;
-	n = strtoul(name + 1, NULL, 10);
-	return n < RT_INSTANCES_MAX ? (int)n : -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
+	/* O_NONBLOCK: another process may have a lease on it. */
+	if (!fstat(at, &st) && S_ISREG(st.st_mode) && st.st_uid == f->uid)
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	close(at);
+	return fd;
 }
 
-int rt_address_split(const char *app, char *dir, size_t size, unsigned *instance)
+bool rt_folder_locked(const struct rt_folder *f, pid_t *pid)
 {
-	const char *mark = strrchr(app, '#');
-	char suffix[8];
-	struct stat st;
-	int n = -1;
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int fd = open_file(f, "config"), ret;
 
-	if (mark && stat(app, &st)) {
-		snprintf(suffix, sizeof(suffix), ":%.6s", mark + 1);
-		n = rt_socket_instance(suffix, "");
-	}
-	*instance = n > 0 ? (unsigned)n : 0;
-	n = snprintf(dir, size, "%.*s", n > 0 ? (int)(mark - app) : (int)strlen(app), app);
-	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+	*pid = 0;
+	if (fd < 0)
+		return false;
+	ret = fcntl(fd, F_GETLK, &lock);
+	close(fd);
+	if (ret || lock.l_type == F_UNLCK)
+		return false;
+	*pid = lock.l_pid > 0 ? lock.l_pid : 0;
+	return true;
+}
+
+int rt_address_open(
+	const char *app, struct rt_address *a, struct rt_folder *f, char *err, size_t errlen)
+{
+	int ret = rt_address_split(app, a);
+
+	err[0] = 0;
+	if (!ret)
+		ret = rt_folder_open(f, a->dir, err, errlen);
+	return ret == -ENOTDIR ? -ENOENT : ret;
 }
 
 int rt_connect_name(const char *app, const char *name, char *err, size_t errlen)
 {
-	char dir[PATH_MAX];
+	struct rt_address a;
 	struct rt_folder f;
-	unsigned instance;
-	int ret = rt_address_split(app, dir, sizeof(dir), &instance);
+	int ret = rt_address_open(app, &a, &f, err, errlen);
 
-	err[0] = 0;
-	if (!ret)
-		ret = rt_folder_open(&f, dir, err, errlen);
 	if (ret)
-		return ret == -ENOTDIR ? -ENOENT : ret;
+		return ret;
 	ret = rt_folder_connect(&f, name, rt_telemetry_ms, err, errlen);
-	if (ret == -EAGAIN && rt_folder_halted(f.fd, err, errlen))
+	/* The folder shows the state of its primary process only. */
+	if (ret == -EAGAIN && !a.secondary && rt_folder_halted(&f, err, errlen))
 		ret = -EHOSTDOWN;
 	rt_folder_close(&f);
 	return ret;
@@ -277,15 +333,18 @@ int rt_connect_name(const char *app, const char *name, char *err, size_t errlen)
 
 int rt_connect_why(const char *app, const char *base, char *err, size_t errlen)
 {
-	char dir[PATH_MAX], name[RT_SOCKET_NAME_MAX];
-	unsigned instance;
-	int ret = rt_address_split(app, dir, sizeof(dir), &instance);
+	char name[RT_SOCKET_NAME_MAX];
+	struct rt_address a;
+	int ret = rt_address_split(app, &a);
 
 	err[0] = 0;
-	if (ret)
-		return ret;
-	snprintf(name, sizeof(name), instance ? "%s:%u" : "%s", base, instance);
-	return rt_connect_name(app, name, err, errlen);
+	if (rt_is_abstract(app))
+		return strcmp(base, RT_SOCKET_NAME)
+			       ? -ENOENT
+			       : rt_abstract_connect(app, rt_telemetry_ms, err, errlen);
+	if (!ret)
+		ret = rt_address_socket(&a, base, name);
+	return ret ? ret : rt_connect_name(app, name, err, errlen);
 }
 
 int rt_connect(const char *app, const char *base)

@@ -3,12 +3,13 @@
 #ifndef RINGTAP_READER_CONNECT_H
 #define RINGTAP_READER_CONNECT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
-#include "common/proto.h"
-
-#define RT_TELEMETRY_SOCKET "dpdk_telemetry.v2"
+#include "address.h"
 
 /* A runtime folder. It stays open, so that all checks and uses refer to the same one. */
 struct rt_folder {
@@ -19,6 +20,9 @@ struct rt_folder {
 /* Opens a runtime folder. 0; -EPERM: it is not trusted, the reason is in err; -errno. */
 int rt_folder_open(struct rt_folder *f, const char *dir, char *err, size_t errlen);
 void rt_folder_close(struct rt_folder *f);
+/* Splits an address, and opens its folder. 0; -ENOENT: there is none; else as rt_folder_open(). */
+int rt_address_open(
+	const char *app, struct rt_address *a, struct rt_folder *f, char *err, size_t errlen);
 
 /* Connects to the Unix SOCK_SEQPACKET socket of this name in the folder, waiting up to timeout_ms
  * while its backlog is full. The descriptor; -EAGAIN: the backlog stayed full; -EPERM: the socket
@@ -26,14 +30,12 @@ void rt_folder_close(struct rt_folder *f);
 int rt_folder_connect(
 	const struct rt_folder *f, const char *name, int timeout_ms, char *err, size_t errlen);
 
-/* The number after "BASE:" in a socket's name, 0 for BASE alone; -1: another name. */
-int rt_socket_instance(const char *name, const char *base);
+/* Whether a process locks the config file of the folder: a primary process does so until it ends,
+ * and the folder remains after that. *pid: the process; 0: of another PID namespace. */
+bool rt_folder_locked(const struct rt_folder *f, pid_t *pid);
 
-/* Applications without a shared configuration may share a runtime folder. DPDK's telemetry appends
- * ":1" to the socket name of the second one, and so on; the probe appends the same suffix. The
- * address of such an application is "FOLDER#1". Splits an address. A folder that exists with this
- * whole name has precedence. 0 or -ENAMETOOLONG. */
-int rt_address_split(const char *app, char *dir, size_t size, unsigned *instance);
+/* connect() that waits up to timeout_ms while the backlog is full. */
+int rt_connect_retrying(int fd, const struct sockaddr_un *addr, socklen_t size, int timeout_ms);
 
 /* Connects to a socket of the application at an address. base: the socket name of the first
  * application in the folder. The descriptor or -errno; -EPERM as above; -EHOSTDOWN: its process is

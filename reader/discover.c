@@ -11,39 +11,21 @@
 #include <unistd.h>
 
 #include "common/proto.h"
+#include "apps.h"
 #include "conn.h"
 #include "export.h"
 #include "ringtap/reader.h"
+#include "secondary.h"
 #include "telemetry.h"
 
-struct app {
-	char *name, *dir;
-	unsigned number; /* in the order found */
-	pid_t pid;       /* 0: unknown */
-};
-
-struct ringtap_apps {
-	struct app *apps;
-	size_t count;
-	char **notes;
-	size_t note_count;
-	struct stat seen[2]; /* folders that were searched */
-	unsigned seen_count;
-};
-
-/* A runtime folder and the applications in it. */
-struct place {
-	const char *dir, *prefix;
-	struct rt_folder folder;
-	bool named[RT_INSTANCES_MAX]; /* a socket with this number exists */
-	pid_t pid;                    /* of the last one that answered; 0: unknown */
-	pid_t config_pid;             /* of the process that locks the config file; 0: unknown */
-	bool config_listed;
-};
-
-static int add_note(struct ringtap_apps *list, const char *what, const char *why)
+static int add_note(const struct rt_place *p, const char *what, const char *why)
 {
-	char **more = realloc(list->notes, (list->note_count + 1) * sizeof(*more));
+	struct ringtap_apps *list = p->list;
+	char **more;
+
+	if (p->known)
+		return 0;
+	more = realloc(list->notes, (list->note_count + 1) * sizeof(*more));
 
 	if (!more)
 		return -ENOMEM;
@@ -56,7 +38,8 @@ static int add_note(struct ringtap_apps *list, const char *what, const char *why
 
 /* 1: a process listens there; 0: none does; -EPERM: not trusted. Never waits: a listener with a
  * full backlog counts as one. */
-static int answers(struct place *p, const char *base, unsigned instance, char *err, size_t errlen)
+static int answers(
+	struct rt_place *p, const char *base, unsigned instance, char *err, size_t errlen)
 {
 	char name[RT_SOCKET_NAME_MAX];
 	struct ucred peer;
@@ -73,69 +56,100 @@ static int answers(struct place *p, const char *base, unsigned instance, char *e
 	return 1;
 }
 
-/* A primary process holds a write lock on its config file until it ends; the folder remains after
- * that. */
-static bool holds_config(struct place *p)
+/* Containers may share a folder, by other paths. */
+static unsigned folder_number(const struct ringtap_apps *list, const struct stat *folder)
 {
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	int fd, ret;
-
-	/* It may be a file of any type: do not block, do not follow links. */
-	fd = openat(
-		p->folder.fd, "config", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
-	if (fd < 0)
-		return false;
-	ret = fcntl(fd, F_GETLK, &lock);
-	close(fd);
-	p->config_pid = lock.l_pid > 0 ? lock.l_pid : 0;
-	return ret == 0 && lock.l_type != F_UNLCK;
+	for (size_t i = 0; i < list->count && folder->st_ino; i++)
+		if (list->apps[i].dev == folder->st_dev && list->apps[i].ino == folder->st_ino)
+			return list->apps[i].folder;
+	return list->folder_count;
 }
 
 /* For root, names of other users' applications include the user: they cannot imitate one of
  * root's. */
-static int add_app(struct ringtap_apps *list, const struct place *p, unsigned instance, pid_t pid)
+struct rt_app *rt_apps_add(const struct rt_place *p, const struct rt_address *which, pid_t pid)
 {
-	struct app *more = realloc(list->apps, (list->count + 1) * sizeof(*more)), *a;
-	char number[16] = "", user[16] = "";
+	struct ringtap_apps *list = p->list;
+	struct rt_app *more = realloc(list->apps, (list->count + 1) * sizeof(*more)), *a;
+	char suffix[32], user[16] = "";
 
 	if (!more)
-		return -ENOMEM;
+		return NULL;
 	list->apps = more;
 	a = &more[list->count];
-	*a = (struct app){.number = (unsigned)list->count, .pid = pid};
-	if (instance)
-		snprintf(number, sizeof(number), "#%u", instance);
+	*a = (struct rt_app){.number = (unsigned)list->count,
+		.folder = folder_number(list, &p->file),
+		.pid = pid,
+		.secondary = which->secondary,
+		.name_length = strlen(p->prefix),
+		.elsewhere = p->view,
+		.dev = p->file.st_dev,
+		.ino = p->file.st_ino,
+		.instance = which->instance};
+	rt_address_suffix(which, suffix, sizeof(suffix));
 	if (p->folder.uid && p->folder.uid != geteuid())
 		snprintf(user, sizeof(user), "@%u", (unsigned)p->folder.uid);
-	if (asprintf(&a->dir, "%s%s", p->dir, number) < 0)
-		return -ENOMEM;
-	if (asprintf(&a->name, "%s%s%s", p->prefix, number, user) < 0) {
+	/* Its own process lives as long as it. */
+	if (p->view && p->path && !p->view->own
+			? asprintf(&a->dir, RT_VIEW_ROOT "%s%s", (int)pid, p->path, suffix) < 0
+			: asprintf(&a->dir, "%s%s", p->dir, suffix) < 0)
+		return NULL;
+	if (asprintf(&a->name, "%s%s%s", p->prefix, suffix, user) < 0) {
 		free(a->dir);
-		return -ENOMEM;
+		return NULL;
 	}
 	list->count++;
-	return 0;
+	return a;
 }
 
-static int add_instance(struct ringtap_apps *list, struct place *p, unsigned instance)
+static int add_instance(struct ringtap_apps *list, struct rt_place *p, unsigned instance)
 {
+	const struct rt_address which = {.instance = instance};
 	char err[RT_TEXT_LEN];
+	struct rt_app *a;
+	pid_t pid;
 	int ret;
 
+	/* A folder of the host is in each mount namespace: one connection for all of them. */
+	if (p->view && rt_apps_listed(p, &which))
+		return 0;
 	p->pid = 0;
 	ret = answers(p, RT_SOCKET_NAME, instance, err, sizeof(err));
 	if (!ret)
 		ret = answers(p, RT_TELEMETRY_SOCKET, instance, err, sizeof(err));
 	if (ret < 0)
-		return add_note(list, p->dir, err);
+		return add_note(p, p->dir, err);
 	if (!ret)
 		return 0;
-	p->config_listed |= !instance || (p->config_pid && p->pid == p->config_pid);
 	/* A full backlog does not tell the process. */
-	return add_app(list, p, instance, p->pid || instance ? p->pid : p->config_pid);
+	pid = p->pid || instance ? p->pid : p->config_pid;
+	if (!rt_apps_take(p, &which, pid))
+		return 0;
+	a = rt_apps_add(p, &which, pid);
+	if (!a)
+		return -ENOMEM;
+	a->primary = p->config_pid ? pid == p->config_pid : !instance;
+	p->config_listed |= !instance || a->primary;
+	return 0;
 }
 
-static void read_names(struct place *p)
+static int add_secondary(const struct rt_secondary *s, void *arg)
+{
+	const struct rt_address which = {.secondary = s->own_pid, .instance = s->instance};
+	struct rt_place *p = arg;
+	pid_t pid = s->pid ? s->pid : p->view ? rt_view_pid(p->view, s->own_pid) : 0;
+
+	return !rt_apps_take(p, &which, pid) || rt_apps_add(p, &which, pid) ? 0 : -ENOMEM;
+}
+
+static int note_secondary(const char *why, void *arg)
+{
+	const struct rt_place *p = arg;
+
+	return add_note(p, p->dir, why);
+}
+
+static void read_names(struct rt_place *p)
 {
 	int fd = openat(p->folder.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -155,30 +169,86 @@ static void read_names(struct place *p)
 		close(fd);
 }
 
-static int add_folder(struct ringtap_apps *list, struct place *p)
+static int search(struct rt_place *p)
 {
-	char err[RT_TEXT_LEN];
-	int ret = rt_folder_open(&p->folder, p->dir, err, sizeof(err));
+	const struct rt_secondary_visitor v = {add_secondary, note_secondary, p};
+	const struct rt_address none = {.secondary = 0};
+	struct ringtap_apps *list = p->list;
+	struct rt_app *a;
 	bool held;
+	int ret = 0;
 
-	if (ret)
-		return ret == -EPERM && err[0] ? add_note(list, "", err) : 0;
 	read_names(p);
-	held = holds_config(p);
+	held = rt_folder_locked(&p->folder, &p->config_pid);
 	for (unsigned i = 0; i < RT_INSTANCES_MAX && !ret; i++) {
 		if (p->named[i])
 			ret = add_instance(list, p, i);
 	}
 	/* Without telemetry and probe, the lock is all that is visible. */
-	if (!ret && held && !p->config_listed)
-		ret = add_app(list, p, 0, p->config_pid);
+	if (!ret && held && !p->config_listed && rt_apps_take(p, &none, p->config_pid)) {
+		a = rt_apps_add(p, &none, p->config_pid);
+		ret = a ? 0 : -ENOMEM;
+		if (a)
+			a->primary = true;
+	}
+	/* Of a folder that the caller has, all are listed already. */
+	return ret || p->known ? ret : rt_secondaries_each(&p->folder, &v);
+}
+
+static bool was_searched(const struct rt_place *p)
+{
+	for (size_t i = 0; i < p->list->searched_count; i++)
+		if (p->list->searched[i].dev == p->file.st_dev &&
+			p->list->searched[i].ino == p->file.st_ino)
+			return true;
+	return false;
+}
+
+static int remember(const struct rt_place *p)
+{
+	struct ringtap_apps *list = p->list;
+	struct rt_searched *more =
+		realloc(list->searched, (list->searched_count + 1) * sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	list->searched = more;
+	more[list->searched_count++] = (struct rt_searched){p->file.st_dev, p->file.st_ino};
+	return 0;
+}
+
+static int search_once(struct rt_place *p)
+{
+	int ret = 0;
+
+	if (fstat(p->folder.fd, &p->file))
+		return 0;
+	p->known = p->view && was_searched(p);
+	/* A container's processes may use a folder of the caller by another path. */
+	if (p->known && p->view->own)
+		return 0;
+	if (!p->view || p->view->own)
+		ret = remember(p);
+	return ret ? ret : search(p);
+}
+
+int rt_apps_add_folder(struct rt_place *p)
+{
+	char err[RT_TEXT_LEN];
+	int ret = rt_folder_open(&p->folder, p->dir, err, sizeof(err));
+
+	/* In a view, it may be one that the caller has by another path. */
+	if (ret)
+		return ret == -EPERM && err[0] && !p->view ? add_note(p, "", err) : 0;
+	ret = search_once(p);
 	rt_folder_close(&p->folder);
+	p->list->folder_count++;
 	return ret;
 }
 
 static int add(struct ringtap_apps *list, const char *parent, const char *name)
 {
-	struct place p = {.prefix = name};
+	struct rt_place p = {.prefix = name, .list = list};
 	char shown[NAME_MAX + 1], *dir;
 	int ret;
 
@@ -188,8 +258,8 @@ static int add(struct ringtap_apps *list, const char *parent, const char *name)
 	/* Any user may have chosen it, and it may be printed to a terminal. */
 	snprintf(shown, sizeof(shown), "%s", name);
 	rt_copy_text(shown, shown, sizeof(shown));
-	ret = strcmp(shown, name) ? add_note(list, shown, "its name has control characters")
-				  : add_folder(list, &p);
+	ret = strcmp(shown, name) ? add_note(&p, shown, "its name has control characters")
+				  : rt_apps_add_folder(&p);
 	free(dir);
 	return ret;
 }
@@ -230,11 +300,21 @@ static int scan(struct ringtap_apps *list, const char *parent)
 	return ret;
 }
 
+/* Secondary processes follow the others of their prefix, in the order of their ids. */
 static int by_name(const void *a, const void *b)
 {
-	const struct app *x = a, *y = b;
-	int ret = strcmp(x->name, y->name);
+	const struct rt_app *x = a, *y = b;
+	size_t least = x->name_length < y->name_length ? x->name_length : y->name_length;
+	int ret = memcmp(x->name, y->name, least);
 
+	if (!ret)
+		ret = (x->name_length > y->name_length) - (x->name_length < y->name_length);
+	if (!ret)
+		ret = (x->folder > y->folder) - (x->folder < y->folder);
+	if (!ret)
+		ret = (x->secondary > y->secondary) - (x->secondary < y->secondary);
+	if (!ret)
+		ret = strcmp(x->name, y->name);
 	return ret ? ret : (x->number > y->number) - (x->number < y->number);
 }
 
@@ -255,12 +335,16 @@ EXPORT int ringtap_apps_find(struct ringtap_apps **out)
 	}
 	if (!ret)
 		ret = scan(list, "/tmp/dpdk"); /* EAL's default if not root */
+	if (!ret)
+		ret = rt_apps_add_elsewhere(list);
+	if (!ret && list->count) {
+		qsort(list->apps, list->count, sizeof(*list->apps), by_name);
+		ret = rt_apps_tell_apart(list);
+	}
 	if (ret) {
 		ringtap_apps_free(list);
 		return ret;
 	}
-	if (list->count)
-		qsort(list->apps, list->count, sizeof(*list->apps), by_name);
 	*out = list;
 	return 0;
 }
@@ -276,6 +360,7 @@ EXPORT void ringtap_apps_free(struct ringtap_apps *list)
 	for (size_t i = 0; i < list->note_count; i++)
 		free(list->notes[i]);
 	free(list->notes);
+	free(list->searched);
 	free(list->apps);
 	free(list);
 }
@@ -298,6 +383,19 @@ EXPORT const char *ringtap_apps_dir(const struct ringtap_apps *list, size_t i)
 EXPORT uint32_t ringtap_apps_pid(const struct ringtap_apps *list, size_t i)
 {
 	return i < list->count ? (uint32_t)list->apps[i].pid : 0;
+}
+
+EXPORT bool ringtap_apps_secondary(const struct ringtap_apps *list, size_t i)
+{
+	return i < list->count && list->apps[i].secondary;
+}
+
+EXPORT size_t ringtap_apps_primary(const struct ringtap_apps *list, size_t i)
+{
+	for (size_t k = 0; ringtap_apps_secondary(list, i) && k < list->count; k++)
+		if (list->apps[k].primary && list->apps[k].folder == list->apps[i].folder)
+			return k;
+	return i;
 }
 
 EXPORT size_t ringtap_apps_notes(const struct ringtap_apps *list)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -103,19 +104,14 @@ static void test_folder_of_an_ended_application_is_skipped(void **state)
 	test_peer_bury(&p);
 }
 
-/* --no-telemetry, without a linked probe: only EAL's lock is visible. */
-static void test_application_without_sockets_is_found_by_its_lock(void **state)
+/* A process that locks the config file, as EAL does. */
+static pid_t lock_config(const char *config)
 {
 	struct flock lock = {.l_type = F_WRLCK};
-	struct test_peer p = {0};
 	int up[2], fd;
-	struct home h;
-	char config[128], c;
 	pid_t pid;
+	char c;
 
-	test_peer_start(&p, false);
-	make_home(&h, "discovered-locked", p.dir);
-	snprintf(config, sizeof(config), "%s/config", p.dir);
 	assert_int_equal(pipe(up), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -125,12 +121,58 @@ static void test_application_without_sockets_is_found_by_its_lock(void **state)
 		_exit(1);
 	}
 	assert_int_equal(read(up[0], &c, 1), 1);
+	close(up[0]);
+	close(up[1]);
+	return pid;
+}
+
+/* --no-telemetry, without a linked probe: only EAL's lock is visible. */
+static void test_application_without_sockets_is_found_by_its_lock(void **state)
+{
+	struct test_peer p = {0};
+	struct home h;
+	char config[128];
+	pid_t pid;
+
+	test_peer_start(&p, false);
+	make_home(&h, "discovered-locked", p.dir);
+	snprintf(config, sizeof(config), "%s/config", p.dir);
+	pid = lock_config(config);
 	assert_int_equal(found("discovered-locked", h.app), 1);
+	/* Of another user than the folder. */
+	if (!geteuid()) {
+		assert_int_equal(chown(config, 65534, 65534), 0);
+		assert_int_equal(found("discovered-locked", h.app), 0);
+		assert_int_equal(chown(config, 0, 0), 0);
+	}
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	assert_int_equal(found("discovered-locked", h.app), 0);
-	close(up[0]);
-	close(up[1]);
+	unlink(config);
+	remove_home(&h);
+	test_peer_stop(&p);
+}
+
+/* In a container it may be a device. */
+static void test_config_that_is_no_file_is_not_opened(void **state)
+{
+	struct test_peer p = {.telemetry = "{}"};
+	int watch = inotify_init1(IN_NONBLOCK);
+	struct inotify_event event;
+	char config[128];
+	struct home h;
+
+	test_peer_start(&p, false);
+	make_home(&h, "discovered-device", p.dir);
+	snprintf(config, sizeof(config), "%s/config", p.dir);
+	assert_int_equal(mkfifo(config, 0600), 0);
+	assert_true(inotify_add_watch(watch, config, IN_OPEN) >= 0);
+	assert_int_equal(found("discovered-device", h.app), 1);
+	assert_int_equal(read(watch, &event, sizeof(event)), -1);
+	/* The test sees an open(). */
+	close(open(config, O_RDONLY | O_NONBLOCK));
+	assert_int_equal(read(watch, &event, sizeof(event)), sizeof(event));
+	close(watch);
 	unlink(config);
 	remove_home(&h);
 	test_peer_stop(&p);
@@ -166,6 +208,7 @@ int main(void)
 		cmocka_unit_test(test_application_with_telemetry_is_found),
 		cmocka_unit_test(test_folder_of_an_ended_application_is_skipped),
 		cmocka_unit_test(test_application_without_sockets_is_found_by_its_lock),
+		cmocka_unit_test(test_config_that_is_no_file_is_not_opened),
 		cmocka_unit_test(test_folder_with_two_names_is_listed_once),
 	};
 

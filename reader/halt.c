@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,12 +7,12 @@
 #include <unistd.h>
 
 #include "conn.h"
+#include "connect.h"
 #include "export.h"
 #include "halt.h"
 #include "ringtap/reader.h"
 
-/* /proc may show another PID namespace than that of this process, with other numbers. */
-static bool proc_is_ours(void)
+bool rt_proc_is_ours(void)
 {
 	char text[16];
 	ssize_t n = readlink("/proc/self", text, sizeof(text) - 1);
@@ -89,7 +88,7 @@ bool rt_halted(pid_t pid, char *err, size_t errlen)
 {
 	char path[64], state[16] = "", tracer[16] = "0";
 
-	if (pid <= 0 || !proc_is_ours())
+	if (pid <= 0 || !rt_proc_is_ours())
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	if (!value_of(path, "State:\t", state, sizeof(state)))
@@ -119,16 +118,11 @@ bool rt_peer_halted(int fd, char *err, size_t errlen)
 	       rt_halted(peer.pid, err, errlen);
 }
 
-bool rt_folder_halted(int folder, char *err, size_t errlen)
+bool rt_folder_halted(const struct rt_folder *f, char *err, size_t errlen)
 {
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	int fd = openat(folder, "config", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), ret;
+	pid_t pid;
 
-	if (fd < 0)
-		return false;
-	ret = fcntl(fd, F_GETLK, &lock);
-	close(fd);
-	return !ret && lock.l_type != F_UNLCK && rt_halted(lock.l_pid, err, errlen);
+	return rt_folder_locked(f, &pid) && rt_halted(pid, err, errlen);
 }
 
 EXPORT bool ringtap_process_halted(uint32_t pid, char *why, size_t size)

@@ -122,7 +122,7 @@ static void test_running_and_invisible_processes_are_not_halted(void **state)
 	assert_false(rt_halted(-1, err, sizeof(err)));
 	assert_false(rt_halted(999999999, err, sizeof(err)));
 	assert_false(rt_peer_halted(STDIN_FILENO, err, sizeof(err)));
-	assert_false(rt_folder_halted(-1, err, sizeof(err)));
+	assert_false(rt_folder_halted(&(struct rt_folder){.fd = -1}, err, sizeof(err)));
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fd), 0);
 	assert_false(rt_peer_halted(fd[0], err, sizeof(err))); /* this process runs */
 	close(fd[0]);

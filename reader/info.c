@@ -2,14 +2,40 @@
 /* Statistics and interfaces of a capture. */
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "apps.h"
 #include "capture.h"
 #include "export.h"
 
 EXPORT unsigned ringtap_capture_interface_count(const struct ringtap_capture *cap)
 {
 	return cap->if_count;
+}
+
+/* 0: there is no line. */
+static uint64_t tsc_hz(const struct rt_source *s)
+{
+	unsigned __int128 ticks = (unsigned __int128)1000000000 << RT_CLOCK_SHIFT;
+
+	return s->line.mult ? (uint64_t)((ticks + s->line.mult / 2) / s->line.mult) : 0;
+}
+
+/* Containers may choose the same file-prefix; names as in ringtap_apps_find(). */
+static void name_app(
+	const struct ringtap_capture *cap, const struct rt_source *s, char name[RINGTAP_NAME_LEN])
+{
+	const struct ringtap_conn *c = s->conn;
+	char pid[16] = "";
+
+	for (unsigned i = 0; i < cap->source_count; i++)
+		if (&cap->sources[i] != s &&
+			!strcmp(cap->sources[i].conn->app.prefix, c->app.prefix))
+			snprintf(pid, sizeof(pid), RT_NAMESAKE "%u",
+				c->host_pid ? c->host_pid : c->app.pid);
+	snprintf(name, RINGTAP_NAME_LEN, "%.*s%s", (int)(RINGTAP_NAME_LEN - 1 - strlen(pid)),
+		c->app.prefix, pid);
 }
 
 EXPORT int ringtap_capture_interface(
@@ -27,7 +53,7 @@ EXPORT int ringtap_capture_interface(
 	v.target = rt_load(&f->target);
 	if (v.target >= s->target_count)
 		v.target = RINGTAP_NO_INDEX;
-	rt_copy_text(v.app_name, s->conn->app.prefix, sizeof(v.app_name));
+	name_app(cap, s, v.app_name);
 	rt_copy_text(v.device, f->name, sizeof(v.device));
 	memcpy(v.name, cap->ifs[i].name[0] ? cap->ifs[i].name : v.device, sizeof(v.name));
 	rt_copy_text(v.driver, f->driver, sizeof(v.driver));
@@ -42,6 +68,7 @@ EXPORT int ringtap_capture_interface(
 	v.nic_ierrors = rt_load(&f->ierrors);
 	v.nic_nombuf = rt_load(&f->rx_nombuf);
 	v.nic_oerrors = rt_load(&f->oerrors);
+	v.tsc_hz = tsc_hz(s);
 	return rt_copy_out(out, &v, sizeof(v));
 }
 

@@ -61,6 +61,7 @@ EXPORT int ringtap_pcapng_interface(const struct ringtap_capture *cap, unsigned 
 			.speed_bits = (uint64_t)info.link_mbps * 1000000,
 			.hardware = info.driver,
 			.filter = o.filter,
+			.comment = o.comment,
 			.snaplen = info.snaplen});
 }
 
@@ -120,5 +121,5 @@ EXPORT int ringtap_pcapng_statistics(const struct ringtap_capture *cap, unsigned
 			.filteraccept = c.seen - c.filtered,
 			.osdrop = c.lost[0],
 			.usrdeliv = o.has_delivered ? o.delivered : RT_PCAPNG_NONE,
-			.comment = {nic, o.comment}});
+			.comment = {nic, o.comment, o.clock}});
 }

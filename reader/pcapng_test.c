@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,24 +111,34 @@ static void test_texts_of_a_section(void **state)
 static void test_texts_of_an_interface(void **state)
 {
 	struct ringtap_pcapng_interface_options o = {
-		.size = sizeof(o), .name = "uplink", .filter = "udp"};
+		.size = sizeof(o), .name = "uplink", .filter = "udp", .comment = "clock"};
 	uint16_t len;
 
 	assert_true(ringtap_pcapng_interface(cap, 1, buf, sizeof(buf), NULL) > 0);
 	assert_text(16, 2, 0, "port1");
 	assert_text(16, 3, 0, "port 1 of DPDK application test");
 	assert_null(find(16, 11, 0, &len));
+	assert_null(find(16, 1, 0, &len));
 	assert_true(ringtap_pcapng_interface(cap, 1, buf, sizeof(buf), &o) > 0);
 	assert_text(16, 2, 0, "uplink");
 	assert_memory_equal(find(16, 11, 0, &len), "\0udp", 4);
+	assert_text(16, 1, 0, "clock");
 	assert_int_equal(ringtap_pcapng_interface(cap, 2, buf, sizeof(buf), &o), -ENOENT);
 }
 
 static void test_interfaces_of_two_applications(void **state)
 {
+	struct ringtap_interface i = {.size = sizeof(i)};
+	char name[80];
+
 	assert_int_equal(ringtap_capture_attach(cap, peers[1].dir, &all, 1, NULL), 0);
 	assert_true(ringtap_pcapng_interface(cap, 3, buf, sizeof(buf), NULL) > 0);
-	assert_text(16, 2, 0, "test:port1");
+	/* Of the same file-prefix: their process ids tell them apart. */
+	assert_int_equal(ringtap_capture_interface(cap, 3, &i), 0);
+	assert_string_not_equal(i.app_name, "test");
+	assert_memory_equal(i.app_name, "test~", 5);
+	snprintf(name, sizeof(name), "%s:port1", i.app_name);
+	assert_text(16, 2, 0, name);
 }
 
 static void test_statistics_are_of_one_interface(void **state)
@@ -137,7 +148,8 @@ static void test_statistics_are_of_one_interface(void **state)
 		.end_ns = 6ull << 32,
 		.has_delivered = true,
 		.delivered = 2,
-		.comment = "ended"};
+		.comment = "ended",
+		.clock = "clock"};
 	uint16_t len;
 
 	sessions[0].counts[0] = (struct rt_seg_count){.seen = 10,
@@ -158,6 +170,7 @@ static void test_statistics_are_of_one_interface(void **state)
 	assert_text(
 		20, 1, 0, "NIC: imissed=7 ierrors=0 rx_nombuf=8 ipackets=0 opackets=0 oerrors=0");
 	assert_text(20, 1, 1, "ended");
+	assert_text(20, 1, 2, "clock");
 	/* While it goes on, and of what the library cannot know. */
 	assert_true(ringtap_pcapng_statistics(cap, 1, buf, sizeof(buf), NULL) > 0);
 	assert_number(20, 4, 1000);

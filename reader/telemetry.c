@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -17,6 +18,8 @@
 #include "halt.h"
 #include "telemetry.h"
 #include "ringtap/reader.h"
+
+#define RETRY_MS 10
 
 _Thread_local int rt_telemetry_ms = 3000;
 
@@ -39,16 +42,38 @@ static int receive(int fd, char *buf, size_t size)
 	return n ? (int)n : -ECONNRESET;
 }
 
-static int ask(int fd, const char *cmd, char *answer, size_t size)
+/* While DPDK serves ten clients, it closes the next connection without a greeting. A client counts
+ * until its thread has noticed that it left. *fd is replaced. */
+static int greet(const char *app, int *fd, char *buf, size_t size)
 {
-	int ret = receive(fd, answer, size); /* the greeting */
+	const struct timespec pause = {.tv_nsec = RETRY_MS * 1000000L};
+	int ret = receive(*fd, buf, size);
+
+	for (int ms = 0; ret == -ECONNRESET && ms < rt_telemetry_ms; ms += RETRY_MS) {
+		nanosleep(&pause, NULL);
+		close(*fd);
+		*fd = rt_connect(app, RT_TELEMETRY_SOCKET);
+		ret = *fd < 0 ? *fd : receive(*fd, buf, size);
+	}
+	return ret == -ECONNRESET ? -EBUSY : ret;
+}
+
+static int ask(const char *app, int *fd, const char *cmd, char *answer, size_t size)
+{
+	int ret = greet(app, fd, answer, size);
 
 	if (ret < 0)
 		return ret;
-	if (send(fd, cmd, strlen(cmd), MSG_NOSIGNAL) < 0)
+	if (send(*fd, cmd, strlen(cmd), MSG_NOSIGNAL) < 0)
 		return -errno;
-	ret = receive(fd, answer, size);
+	ret = receive(*fd, answer, size);
 	return ret < 0 ? ret : 0;
+}
+
+static void hang_up(int fd)
+{
+	if (fd >= 0) /* as greet() left it */
+		close(fd);
 }
 
 /* Copies the name of the probe's socket out of its answer. */
@@ -111,14 +136,16 @@ int rt_telemetry_wake(const char *app, char socket[RT_SOCKET_NAME_MAX], char *er
 				strerror(-fd));
 		return fd;
 	}
-	ret = ask(fd, RT_TELEMETRY_ATTACH, answer, sizeof(answer));
+	ret = ask(app, &fd, RT_TELEMETRY_ATTACH, answer, sizeof(answer));
 	if (ret == -ETIMEDOUT && rt_peer_halted(fd, err, errlen))
 		ret = -EHOSTDOWN;
-	close(fd);
+	hang_up(fd);
 	if (ret == -EHOSTDOWN)
 		return ret;
 	if (ret) {
-		snprintf(err, errlen, "its telemetry socket does not answer: %s", strerror(-ret));
+		snprintf(err, errlen, "its telemetry socket does not answer: %s",
+			ret == -EBUSY ? "it serves ten clients already; end one of them"
+				      : strerror(-ret));
 		return ret;
 	}
 	return judge(answer, socket, err, errlen);
@@ -130,8 +157,8 @@ int rt_telemetry_query(const char *app, const char *command, char answer[RT_TELE
 
 	if (fd < 0)
 		return fd;
-	ret = ask(fd, command, answer, RT_TELEMETRY_MAX);
-	close(fd);
+	ret = ask(app, &fd, command, answer, RT_TELEMETRY_MAX);
+	hang_up(fd);
 	return ret;
 }
 
@@ -154,9 +181,9 @@ static int request(const char *dir, const char *command, char **answer, uint32_t
 		*pid = peer_of(fd);
 	if (answer) {
 		*answer = malloc(RT_TELEMETRY_MAX);
-		ret = *answer ? ask(fd, command, *answer, RT_TELEMETRY_MAX) : -ENOMEM;
+		ret = *answer ? ask(dir, &fd, command, *answer, RT_TELEMETRY_MAX) : -ENOMEM;
 	}
-	close(fd);
+	hang_up(fd);
 	return ret;
 }
 

@@ -85,7 +85,10 @@ static void serve_telemetry(struct test_peer *p)
 	int sock = accept(p->telemetry_listener, NULL, NULL);
 	char cmd[256];
 
-	rt_fetch_add(&p->requests, 1);
+	if (rt_fetch_add(&p->requests, 1) < p->telemetry_busy) {
+		close(sock);
+		return;
+	}
 	(void)send(sock, "{\"version\":\"DPDK\"}", 18, MSG_NOSIGNAL);
 	if (recv(sock, cmd, sizeof(cmd), 0) > 0) {
 		if (p->telemetry_wakes)

@@ -25,9 +25,10 @@ struct test_peer {
 	struct rt_msg_monitor request; /* the last RT_MSG_MONITOR */
 	struct rt_msg_open open;       /* the last request of a session */
 	const char *telemetry;         /* answer of the telemetry socket; NULL: no such socket */
-	bool telemetry_wakes;  /* the probe's socket appears with the first telemetry request */
-	const char *socket;    /* name of the probe's socket; NULL: RT_SOCKET_NAME */
-	bool telemetry_silent; /* it sends the greeting only */
+	bool telemetry_wakes;    /* the probe's socket appears with the first telemetry request */
+	const char *socket;      /* name of the probe's socket; NULL: RT_SOCKET_NAME */
+	bool telemetry_silent;   /* it sends the greeting only */
+	uint32_t telemetry_busy; /* so many connections are closed without a greeting first */
 	int listener, telemetry_listener, quit[2];
 	int fds[RT_FD_COUNT]; /* received with the current message */
 	unsigned fd_count;

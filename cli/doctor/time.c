@@ -282,7 +282,7 @@ static void judge_unpolled(
 	const struct ringtap_port_stats *p = ringtap_snapshot_port(e->span.to, port);
 	struct verdict *v;
 
-	if (!s->queues || s->queues >= p->rx_queues)
+	if (!s->queues || s->queues >= p->rx_queues || e->app->shared)
 		return;
 	v = verdict_add(d, VERDICT_UNPOLLED_QUEUES, GRADE_NOTE, 0.5, unpolled_advice);
 	if (!v)
@@ -393,9 +393,10 @@ void rule_saturated(const struct examination *e, struct diagnosis *d)
 			"it works %.1f %% of its time, and %.0f %% of the polls of a queue bring "
 			"as many packets as requested (%u): more are waiting",
 			100 * x.busy, 100 * tally_full(&y), y.max_burst);
-		verdict_add_evidence(v,
-			"%s packets/s at %.0f cycles each; the drivers count no loss on reception",
-			format_si(rate, x.packets), x.cycles_per_packet);
+		verdict_add_evidence(v, "%s packets/s at %.0f cycles each; %s",
+			format_si(rate, x.packets), x.cycles_per_packet,
+			e->app->secondary ? "its primary process shows the counters of drivers"
+					  : "the drivers count no loss on reception");
 		silence_evidence(v, e, i);
 	}
 }

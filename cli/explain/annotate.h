@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* --annotate: a copy of recordings with a comment on each received packet that was not offered, or
- * whose fate is open or unknown. Programs that skip blocks of fates show comments. */
+/* --annotate: a copy of recordings with a comment on each received packet that was not offered, is
+ * open or is unknown. Programs that skip blocks of fates show comments. */
 #ifndef RINGTAP_CLI_EXPLAIN_ANNOTATE_H
 #define RINGTAP_CLI_EXPLAIN_ANNOTATE_H
 

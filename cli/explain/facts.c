@@ -144,8 +144,8 @@ static void fate_doubts(const struct report *r, const struct saying *to)
 	if (!f->present)
 		return;
 	if (!f->ended && f->total.count[KNOWN_OPEN])
-		say(to, "The recording goes on in another file, or was cut off: packets whose fate "
-			"follows there are shown as open.");
+		say(to, "The recording goes on in another file, or was cut off: packets with a "
+			"fate that follows there are shown as open.");
 	if (lost)
 		say(to,
 			"The recorder lost the fates of %s packets: as many are shown as offered, in "

@@ -7,8 +7,7 @@
 
 #include "base/json.h"
 #include "report.h"
-
-#define ROWS_MAX 20
+#include "size_json.h"
 
 static double share(uint64_t n, uint64_t of)
 {
@@ -37,32 +36,22 @@ static int by_place(const void *a, const void *b)
 	return x->port != y->port ? (x->port > y->port ? 1 : -1) : (x->queue > y->queue) ? 1 : -1;
 }
 
-/* In order; the caller frees the array. NULL: no memory. */
-static const struct fate_row **sorted_rows(const struct known_fates *f)
-{
-	const struct fate_row **rows = calloc(f->rows.count + 1, sizeof(*rows));
-
-	for (uint32_t i = 0; i < f->rows.count && rows; i++)
-		rows[i] = f->rows.things[i];
-	if (rows)
-		qsort(rows, f->rows.count, sizeof(*rows), by_place);
-	return rows;
-}
-
 static int make_queues(struct sheet *s, const struct report *r)
 {
 	const struct known_fates *f = &r->j->fates;
-	const struct fate_row **rows = sorted_rows(f);
+	void **rows = keyed_sorted(&f->rows, by_place);
 	uint32_t shown = f->rows.count > ROWS_MAX ? ROWS_MAX : f->rows.count;
 	int ret = rows ? 0 : -ENOMEM;
 
 	s->columns = f->total.count[KNOWN_LET_GO] ? 8 : 7;
 	for (uint32_t i = 0; i < shown && !ret; i++) {
+		const struct fate_row *row = rows[i];
+
 		ret = sheet_row(s);
 		if (ret)
 			break;
-		sheet_put(s, 0, "%s, %u", port_name(r, rows[i]->port), rows[i]->queue);
-		put_row(s, rows[i]);
+		sheet_put(s, 0, "%s, %u", port_name(r, row->port), row->queue);
+		put_row(s, row);
 	}
 	s->more = f->rows.count - shown;
 	if (!ret && f->rows.count > 1)
@@ -76,45 +65,6 @@ static int make_queues(struct sheet *s, const struct report *r)
 }
 
 /* ---- not offered ---- */
-
-static int by_count(const void *a, const void *b)
-{
-	const struct refused *x = *(const struct refused *const *)a;
-	const struct refused *y = *(const struct refused *const *)b;
-
-	return x->count < y->count ? 1 : x->count > y->count ? -1 : 0;
-}
-
-static void put_refused(struct sheet *s, const struct report *r, const struct refused *x)
-{
-	char protocol[PROTOCOL_TEXT], text[HEADERS_TEXT];
-
-	sheet_put(s, 0, "%s: %s", port_name(r, x->port), headers_protocol(&x->headers, protocol));
-	sheet_put_count(s, 1, x->count);
-	sheet_put(s, 2, "%" PRIu64, x->number);
-	sheet_put(s, 3, "%s, %u bytes", headers_text(&x->headers, text), x->length);
-}
-
-static int make_protocols(struct sheet *s, const struct report *r)
-{
-	const struct keyed *k = &r->j->fates.refused;
-	const struct refused **all = calloc(k->count + 1, sizeof(*all));
-	uint32_t shown = k->count > ROWS_MAX ? ROWS_MAX : k->count;
-	int ret = all ? 0 : -ENOMEM;
-
-	for (uint32_t i = 0; i < k->count && !ret; i++)
-		all[i] = k->things[i];
-	if (!ret)
-		qsort(all, k->count, sizeof(*all), by_count);
-	for (uint32_t i = 0; i < shown && !ret; i++) {
-		ret = sheet_row(s);
-		if (!ret)
-			put_refused(s, r, all[i]);
-	}
-	s->more = k->count - shown;
-	free(all);
-	return ret;
-}
 
 static int make_flows(struct sheet *s, const struct report *r)
 {
@@ -192,7 +142,7 @@ int fate_sheets_make(struct sheet sheets[FATE_SHEETS], const struct report *r)
 	if (!f->present)
 		return 0;
 	ret = make_queues(&sheets[0], r);
-	ret = ret ?: make_protocols(&sheets[1], r);
+	ret = ret ?: sheet_put_protocols(&sheets[1], r, &f->refused);
 	ret = ret ?: make_flows(&sheets[2], r);
 	ret = ret ?: make_sizes(&sheets[3], f);
 	return ret ?: make_noticed(&sheets[4], f);
@@ -218,39 +168,19 @@ static void put_counts(json_t *to, const struct fate_row *row)
 
 static json_t *queues(const struct report *r)
 {
-	const struct fate_row **rows = sorted_rows(&r->j->fates);
+	void **rows = keyed_sorted(&r->j->fates.rows, by_place);
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < r->j->fates.rows.count && rows; i++) {
+		const struct fate_row *row = rows[i];
 		json_t *j = json_object();
 
-		put(j, "rx_port", json_text(port_name(r, rows[i]->port)));
-		put(j, "rx_queue", json_count(rows[i]->queue));
-		put_counts(j, rows[i]);
+		put(j, "rx_port", json_text(port_name(r, row->port)));
+		put(j, "rx_queue", json_count(row->queue));
+		put_counts(j, row);
 		json_array_append_new(list, j);
 	}
 	free(rows);
-	return list;
-}
-
-static json_t *protocols(const struct report *r)
-{
-	const struct keyed *k = &r->j->fates.refused;
-	json_t *list = json_array();
-
-	for (uint32_t i = 0; i < k->count; i++) {
-		const struct refused *x = k->things[i];
-		char protocol[PROTOCOL_TEXT], text[HEADERS_TEXT];
-		json_t *j = json_object();
-
-		put(j, "rx_port", json_text(port_name(r, x->port)));
-		put(j, "protocol", json_text(headers_protocol(&x->headers, protocol)));
-		put(j, "packets", json_count(x->count));
-		put(j, "first_frame", json_count(x->number));
-		put(j, "first", json_text(headers_text(&x->headers, text)));
-		put(j, "first_bytes", json_count(x->length));
-		json_array_append_new(list, j);
-	}
 	return list;
 }
 
@@ -259,10 +189,8 @@ static json_t *sizes(const struct known_fates *f)
 	json_t *list = json_array();
 
 	for (int i = 0; i < SIZES; i++) {
-		json_t *j = json_object();
+		json_t *j = size_json((uint32_t)i);
 
-		put(j, "bytes_min", json_count(i ? size_limits[i - 1] : 0));
-		put(j, "bytes_max", i < SIZES - 1 ? json_count(size_limits[i] - 1) : json_null());
 		put(j, "packets", json_count(f->sizes[i]));
 		json_array_append_new(list, j);
 	}
@@ -282,7 +210,7 @@ json_t *explain_fates_json(const struct report *r)
 	put(j, "lost", json_count(records_fates_lost(r->records)));
 	put(j, "of_other_packets", json_count(f->elsewhere));
 	put(j, "queues", queues(r));
-	put(j, "not_offered_by_protocol", protocols(r));
+	put(j, "not_offered_by_protocol", protocols_json(r, &f->refused));
 	put(j, "not_offered_by_size", sizes(f));
 	put(j, "noticed", spread_json(&f->noticed));
 	return j;

@@ -5,7 +5,7 @@
 void known_init(struct known_fates *f)
 {
 	f->rows.size = sizeof(struct fate_row);
-	f->refused.size = sizeof(struct refused);
+	f->refused.size = sizeof(struct protocol);
 }
 
 void known_free(struct known_fates *f)
@@ -38,23 +38,9 @@ void known_receive(struct known_fates *f, const struct waiting *w)
 
 static void refuse(struct known_fates *f, const struct waiting *w, uint64_t noticed_ns)
 {
-	const struct headers *h = &w->headers;
-	struct refused *r =
-		keyed_get(&f->refused, (uint64_t)w->port << 32 | (uint64_t)h->type << 16 |
-					       (uint64_t)h->version << 8 | h->protocol);
-
 	f->sizes[size_class(w->length)]++;
 	spread_add(&f->noticed, noticed_ns > w->ns ? noticed_ns - w->ns : 0);
-	if (!r) {
-		f->no_room++;
-		return;
-	}
-	if (!r->count++) {
-		r->port = w->port;
-		r->number = w->number;
-		r->length = w->length;
-		r->headers = *h;
-	}
+	f->no_room += !protocol_count(&f->refused, w);
 }
 
 void known_count(

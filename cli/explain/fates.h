@@ -11,8 +11,7 @@
 
 #include <stdbool.h>
 
-#include "headers.h"
-#include "keyed.h"
+#include "protocols.h"
 #include "sizes.h"
 #include "spread.h"
 #include "waitlist.h"
@@ -32,15 +31,6 @@ struct fate_row {
 	uint64_t count[KNOWN];
 };
 
-/* Packets of one kind that were not offered. */
-struct refused {
-	uint16_t port;
-	uint64_t count;
-	uint64_t number; /* frame of the first */
-	uint32_t length;
-	struct headers headers;
-};
-
 struct known_fates {
 	bool present;      /* in some file */
 	bool here;         /* in this file; the caller clears it when a file begins */
@@ -48,7 +38,7 @@ struct known_fates {
 	uint64_t began_ns; /* of the recording, which its files have in common */
 	struct fate_row total;
 	struct keyed rows;    /* struct fate_row */
-	struct keyed refused; /* struct refused */
+	struct keyed refused; /* struct protocol */
 	uint64_t sizes[SIZES];
 	struct spread noticed; /* from the reception until it was noticed */
 	uint64_t elsewhere;    /* fates of packets that are not in the file, or were let go */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hash.h"
+#include "common/hash.h"
 #include "headers.h"
 #include "spread.h"
 

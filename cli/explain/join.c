@@ -22,7 +22,7 @@ int join_new(struct join **out, uint64_t timeout_ns, uint64_t memory)
 		return -ENOMEM;
 	j->timeout_ns = timeout_ns;
 	j->pairs.size = j->queues.size = sizeof(struct way);
-	j->unsent.size = sizeof(struct unsent);
+	j->unsent.size = sizeof(struct protocol);
 	known_init(&j->fates);
 	ret = waitlist_init(&j->waitlist, memory - memory / 4) ?: waitlist_init(&j->late, 0);
 	ret = flow_table_init(&j->flows, memory / 4) ?: ret;
@@ -54,25 +54,11 @@ static void tell(struct join *j, const struct outcome *o)
 
 static void count_unsent(struct join *j, const struct waiting *w)
 {
-	const struct headers *h = &w->headers;
-	struct unsent *u = keyed_get(&j->unsent, (uint64_t)w->port << 32 | (uint64_t)h->type << 16 |
-							 (uint64_t)h->version << 8 | h->protocol);
-
 	j->not_sent++;
 	slices_get(&j->slices, w->since_ns)->not_sent++;
 	if (w->flow != FLOW_NONE)
 		flow_table_at(&j->flows, w->flow)->not_sent++;
-	if (!u) {
-		j->no_room++;
-		return;
-	}
-	if (!u->count++) {
-		u->port = w->port;
-		u->number = w->number;
-		u->ns = w->ns;
-		u->length = w->length;
-		u->headers = *h;
-	}
+	j->no_room += !protocol_count(&j->unsent, w);
 }
 
 static void count_times(struct join *j, const struct waiting *w)

@@ -58,15 +58,6 @@ struct way {
 	struct spread spread;
 };
 
-/* Packets of one kind that a port received and that were not sent. */
-struct unsent {
-	uint16_t port;
-	uint64_t count;
-	uint64_t number, ns; /* of the first */
-	uint32_t length;
-	struct headers headers;
-};
-
 struct changed {
 	uint64_t count;
 	uint64_t rx_number, tx_number; /* frames of the first */
@@ -102,7 +93,7 @@ struct join {
 	struct changed changes[CHANGES];
 	struct spread all, sizes[SIZES];
 	struct keyed pairs, queues; /* struct way */
-	struct keyed unsent;        /* struct unsent */
+	struct keyed unsent;        /* struct protocol */
 	struct waitlist waitlist;
 	struct waitlist late; /* their time is over, their fates are awaited; not ordered by time */
 	struct known_fates fates;

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/util.h"
 #include "report.h"
+#include "size_json.h"
 
 static void put(json_t *to, const char *key, json_t *value)
 {
@@ -90,11 +91,8 @@ static json_t *sizes(const struct join *j)
 	json_t *list = json_array();
 
 	for (int i = 0; i < SIZES; i++) {
-		json_t *size = json_object();
+		json_t *size = size_json((uint32_t)i);
 
-		put_count(size, "bytes_min", i ? size_limits[i - 1] : 0);
-		put(size, "bytes_max",
-			i < SIZES - 1 ? json_count(size_limits[i] - 1) : json_null());
 		put(size, "latency", spread_json(&j->sizes[i]));
 		json_array_append_new(list, size);
 	}
@@ -173,24 +171,27 @@ static json_t *flows(const struct report *r)
 
 /* ---- what else happened ---- */
 
-static json_t *not_sent(const struct report *r)
+static json_t *protocol_json(const struct report *r, const struct protocol *p)
+{
+	char protocol[PROTOCOL_TEXT], text[HEADERS_TEXT];
+	json_t *j = json_object();
+
+	put(j, "rx_port", json_text(port_name(r, p->port)));
+	put(j, "protocol", json_text(headers_protocol(&p->headers, protocol)));
+	put(j, "packets", json_count(p->count));
+	put(j, "first_frame", json_count(p->number));
+	put(j, "first_ns", json_count(p->ns));
+	put(j, "first", json_text(headers_text(&p->headers, text)));
+	put(j, "first_bytes", json_count(p->length));
+	return j;
+}
+
+json_t *protocols_json(const struct report *r, const struct keyed *k)
 {
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i < r->j->unsent.count; i++) {
-		const struct unsent *u = r->j->unsent.things[i];
-		char protocol[PROTOCOL_TEXT], text[HEADERS_TEXT];
-		json_t *j = json_object();
-
-		put(j, "rx_port", json_text(port_name(r, u->port)));
-		put(j, "protocol", json_text(headers_protocol(&u->headers, protocol)));
-		put_count(j, "packets", u->count);
-		put_count(j, "first_frame", u->number);
-		put_count(j, "first_ns", u->ns);
-		put(j, "first", json_text(headers_text(&u->headers, text)));
-		put_count(j, "first_bytes", u->length);
-		json_array_append_new(list, j);
-	}
+	for (uint32_t i = 0; i < k->count; i++)
+		json_array_append_new(list, protocol_json(r, k->things[i]));
 	return list;
 }
 
@@ -303,7 +304,7 @@ int explain_json(const struct report *r, FILE *f)
 	put(j, "slices", over_time(&r->j->slices));
 	put_count(j, "flow_count", r->j->flows.count);
 	put(j, "flows", flows(r));
-	put(j, "not_sent_by_protocol", not_sent(r));
+	put(j, "not_sent_by_protocol", protocols_json(r, &r->j->unsent));
 	put(j, "changes", changes(r->j));
 	put(j, "sent_more_than_once", times_sent(r->j));
 	put(j, "fates", explain_fates_json(r));

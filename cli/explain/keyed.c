@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
+#include <string.h>
 
 #include "keyed.h"
 
@@ -37,4 +38,15 @@ void keyed_free(struct keyed *k)
 	for (uint32_t i = 0; i < k->count; i++)
 		free(k->things[i]);
 	k->count = 0;
+}
+
+void **keyed_sorted(const struct keyed *k, int (*compare)(const void *a, const void *b))
+{
+	void **all = calloc(k->count + 1, sizeof(*all));
+
+	if (!all)
+		return NULL;
+	memcpy(all, k->things, k->count * sizeof(*all));
+	qsort(all, k->count, sizeof(*all), compare);
+	return all;
 }

@@ -22,5 +22,8 @@ struct keyed {
  * room. */
 void *keyed_get(struct keyed *k, uint64_t key);
 void keyed_free(struct keyed *k);
+/* All things in the order of a function for qsort(), which compares pointers to them. The caller
+ * frees the array; NULL: no memory. */
+void **keyed_sorted(const struct keyed *k, int (*compare)(const void *a, const void *b));
 
 #endif

@@ -7,19 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/hash.h"
 #include "common/pcapng.h"
-#include "hash.h"
+#include "common/pcapng_read.h"
 #include "records.h"
 
-/* Section 3.1 and those of the blocks. */
-#define BLOCK_PACKET 2u /* obsolete, no options that we need */
-#define BLOCK_SIMPLE 3u
-#define BLOCK_EPB    6u
-#define MAGIC_OTHER  0x4d3c2b1au
-#define BLOCK_MAX    (16u << 20) /* bytes; Wireshark's limit is the same */
-#define EPB_FIXED    20u         /* between the length and the packet */
-
-enum { OPT_END, IF_NAME = 2, IF_DESCRIPTION = 3, IF_TSRESOL = 9, IF_FILTER = 11, IF_TSOFFSET = 14 };
+enum { IF_NAME = 2, IF_DESCRIPTION = 3, IF_TSRESOL = 9, IF_FILTER = 11, IF_TSOFFSET = 14 };
 enum { EPB_FLAGS = 2, EPB_DROPCOUNT = 4, EPB_PACKETID = 5, EPB_QUEUE = 6 };
 enum { ISB_STARTTIME = 2, ISB_IFDROP = 5, ISB_OSDROP = 7 };
 
@@ -117,49 +110,22 @@ __attribute__((format(printf, 2, 3))) static int bad(struct records *b, const ch
 
 static uint16_t get16(const struct records *b, const uint8_t *p)
 {
-	uint16_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return b->swapped ? __builtin_bswap16(v) : v;
+	return rt_pcapng_get16(p, b->swapped);
 }
 
 static uint32_t get32(const struct records *b, const uint8_t *p)
 {
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return b->swapped ? __builtin_bswap32(v) : v;
+	return rt_pcapng_get32(p, b->swapped);
 }
 
 static uint64_t get64(const struct records *b, const uint8_t *p)
 {
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return b->swapped ? __builtin_bswap64(v) : v;
+	return rt_pcapng_get64(p, b->swapped);
 }
 
-/* An option; false at the end. What runs over the block ends the options. */
-struct option_at {
-	const uint8_t *p, *end;
-	uint16_t code, len;
-	const uint8_t *value;
-};
-
-static bool next_option(const struct records *b, struct option_at *o)
+static bool next_option(const struct records *b, struct rt_pcapng_options *o)
 {
-	uint32_t padded;
-
-	if (o->end - o->p < 4)
-		return false;
-	o->code = get16(b, o->p);
-	o->len = get16(b, o->p + 2);
-	o->value = o->p + 4;
-	padded = (o->len + 3u) & ~3u;
-	if (o->code == OPT_END || padded > (size_t)(o->end - o->value))
-		return false;
-	o->p = o->value + padded;
-	return true;
+	return rt_pcapng_option_next(o, b->swapped);
 }
 
 /* ---- interfaces ---- */
@@ -248,7 +214,7 @@ static uint32_t find_port(struct records *b, const struct port *p)
 /* 2 | 2 | snaplen 4 | options */
 static int take_interface(struct records *b, const uint8_t *body, size_t len)
 {
-	struct option_at o = {.p = body + 8, .end = body + len};
+	struct rt_pcapng_options o = {.p = body + 8, .end = body + len};
 	struct local local = {.resolution = 6};
 	struct port p = {.lost = COUNT_NONE, .missed = COUNT_NONE};
 	uint32_t snaplen;
@@ -295,7 +261,7 @@ static void begin_capture(struct port *p, uint64_t start)
 /* interface 4 | time 8 | options */
 static int take_statistics(struct records *b, const uint8_t *body, size_t len)
 {
-	struct option_at o = {.p = body + 12, .end = body + len};
+	struct rt_pcapng_options o = {.p = body + 12, .end = body + len};
 	struct port *p;
 
 	if (len < 12 || get32(b, body) >= b->local_count)
@@ -316,28 +282,15 @@ static int take_statistics(struct records *b, const uint8_t *body, size_t len)
 
 /* ---- packets ---- */
 
-/* if_tsresol: a power of 10, or of 2 where the highest bit is set. */
 static uint64_t to_ns(const struct local *l, uint64_t t)
 {
-	unsigned power = l->resolution & 127;
-	uint64_t ns;
-
-	if (l->resolution & 128) {
-		ns = power < 64 ? (uint64_t)(((unsigned __int128)t * 1000000000u) >> power) : 0;
-	} else {
-		ns = t;
-		for (; power < 9; power++)
-			ns *= 10;
-		for (; power > 9; power--)
-			ns /= 10;
-	}
-	return ns + (uint64_t)l->offset_s * 1000000000u;
+	return rt_pcapng_ns(t, l->resolution) + (uint64_t)l->offset_s * 1000000000u;
 }
 
 static void take_options(const struct records *b, const uint8_t *at, const uint8_t *end,
 	struct record *r, struct port *p)
 {
-	struct option_at o = {.p = at, .end = end};
+	struct rt_pcapng_options o = {.p = at, .end = end};
 
 	while (next_option(b, &o)) {
 		if (o.code == EPB_FLAGS && o.len == 4)
@@ -359,18 +312,18 @@ static int take_packet(struct records *b, const uint8_t *body, size_t len, struc
 	uint32_t interface, padded;
 	struct port *p;
 
-	if (len < EPB_FIXED)
+	if (len < RT_PCAPNG_EPB_FIXED)
 		return bad(b, "a packet block of %zu bytes", len);
 	interface = get32(b, body);
 	*r = (struct record){.number = b->number,
 		.queue = NO_QUEUE,
 		.caplen = get32(b, body + 12),
 		.length = get32(b, body + 16),
-		.data = body + EPB_FIXED};
+		.data = body + RT_PCAPNG_EPB_FIXED};
 	if (interface >= b->local_count)
 		return bad(b, "a packet of interface %u, which is not there", interface);
 	padded = (r->caplen + 3) & ~3u;
-	if (r->caplen > len || padded > len - EPB_FIXED)
+	if (r->caplen > len || padded > len - RT_PCAPNG_EPB_FIXED)
 		return bad(b, "a packet that is longer than its block");
 	r->port = b->local[interface].port;
 	r->ns = to_ns(
@@ -456,9 +409,9 @@ static int begin_section(struct records *b, const uint8_t *p, size_t have)
 
 	if (have >= 12)
 		memcpy(&magic, p + 8, sizeof(magic));
-	if (magic != RT_PCAPNG_MAGIC && magic != MAGIC_OTHER)
+	if (magic != RT_PCAPNG_MAGIC && magic != RT_PCAPNG_MAGIC_OTHER)
 		return bad(b, "no byte order in the section header");
-	b->swapped = magic == MAGIC_OTHER;
+	b->swapped = magic == RT_PCAPNG_MAGIC_OTHER;
 	b->begun = true;
 	b->local_count = 0;
 	return 0;
@@ -483,7 +436,7 @@ static ssize_t next_block(struct records *b, const uint8_t **p)
 	if (!b->begun)
 		return bad(b, "this is no pcapng file");
 	len = get32(b, *p + 4);
-	if (len < 12 || len % 4 || len > BLOCK_MAX)
+	if (len < 12 || len % 4 || len > RT_PCAPNG_BLOCK_MAX)
 		return bad(b, "a block of %u bytes", len);
 	if ((size_t)have < len)
 		have = bytes_peek(b->in, len, p);
@@ -503,9 +456,9 @@ static int take_block(struct records *b, const uint8_t *p, size_t len, struct re
 
 	len -= 12;
 	switch (get32(b, p)) {
-	case BLOCK_EPB: b->number++; return take_packet(b, body, len, r);
-	case BLOCK_PACKET:
-	case BLOCK_SIMPLE: b->number++; return 0;
+	case RT_PCAPNG_EPB: b->number++; return take_packet(b, body, len, r);
+	case RT_PCAPNG_OBSOLETE_PACKET:
+	case RT_PCAPNG_SIMPLE_PACKET: b->number++; return 0;
 	case RT_PCAPNG_IDB: return take_interface(b, body, len);
 	case RT_PCAPNG_ISB: return take_statistics(b, body, len);
 	case RT_PCAPNG_FATES: return take_fates(b, body, len, r);

@@ -9,7 +9,6 @@
 #include "base/util.h"
 #include "report.h"
 
-#define ROWS_MAX   20 /* of queues and of kinds */
 #define OWN_SHEETS (SHEETS - FATE_SHEETS)
 
 const char *port_name(const struct report *r, uint32_t port)
@@ -51,14 +50,10 @@ static void put_way(struct sheet *s, const struct report *r, const struct way *w
 /* Of pairs all, as they are few. */
 static int make_ways(struct sheet *s, const struct report *r, const struct keyed *k, bool queues)
 {
-	const struct way **ways = calloc(k->count + 1, sizeof(*ways));
+	void **ways = keyed_sorted(k, by_packets);
 	uint32_t shown = queues && k->count > ROWS_MAX ? ROWS_MAX : k->count;
 	int ret = ways ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; i < k->count && !ret; i++)
-		ways[i] = k->things[i];
-	if (!ret)
-		qsort(ways, k->count, sizeof(*ways), by_packets);
 	for (uint32_t i = 0; i < shown && !ret; i++) {
 		ret = sheet_row(s);
 		if (!ret)
@@ -194,37 +189,32 @@ static int make_flows(struct sheet *s, const struct report *r, enum flow_order o
 
 static int by_count(const void *a, const void *b)
 {
-	const struct unsent *x = *(const struct unsent *const *)a;
-	const struct unsent *y = *(const struct unsent *const *)b;
+	const struct protocol *x = *(const struct protocol *const *)a;
+	const struct protocol *y = *(const struct protocol *const *)b;
 
 	return x->count < y->count ? 1 : x->count > y->count ? -1 : 0;
 }
 
-static void put_unsent(struct sheet *s, const struct report *r, const struct unsent *u)
+static void put_protocol(struct sheet *s, const struct report *r, const struct protocol *p)
 {
 	char protocol[PROTOCOL_TEXT], text[HEADERS_TEXT];
 
-	sheet_put(s, 0, "%s: %s", port_name(r, u->port), headers_protocol(&u->headers, protocol));
-	sheet_put_count(s, 1, u->count);
-	sheet_put(s, 2, "%" PRIu64, u->number);
-	sheet_put(s, 3, "%s, %u bytes", headers_text(&u->headers, text), u->length);
+	sheet_put(s, 0, "%s: %s", port_name(r, p->port), headers_protocol(&p->headers, protocol));
+	sheet_put_count(s, 1, p->count);
+	sheet_put(s, 2, "%" PRIu64, p->number);
+	sheet_put(s, 3, "%s, %u bytes", headers_text(&p->headers, text), p->length);
 }
 
-static int make_unsent(struct sheet *s, const struct report *r)
+int sheet_put_protocols(struct sheet *s, const struct report *r, const struct keyed *k)
 {
-	const struct keyed *k = &r->j->unsent;
-	const struct unsent **all = calloc(k->count + 1, sizeof(*all));
+	void **all = keyed_sorted(k, by_count);
 	uint32_t shown = k->count > ROWS_MAX ? ROWS_MAX : k->count;
 	int ret = all ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; i < k->count && !ret; i++)
-		all[i] = k->things[i];
-	if (!ret)
-		qsort(all, k->count, sizeof(*all), by_count);
 	for (uint32_t i = 0; i < shown && !ret; i++) {
 		ret = sheet_row(s);
 		if (!ret)
-			put_unsent(s, r, all[i]);
+			put_protocol(s, r, all[i]);
 	}
 	s->more = k->count - shown;
 	free(all);
@@ -312,7 +302,7 @@ int sheets_make(struct sheet sheets[SHEETS], const struct report *r)
 	if (r->j->queues.count > r->j->pairs.count)
 		ret = ret ?: make_ways(&sheets[1], r, &r->j->queues, true);
 	ret = ret ?: make_sizes(&sheets[2], r->j);
-	ret = ret ?: make_unsent(&sheets[3], r);
+	ret = ret ?: sheet_put_protocols(&sheets[3], r, &r->j->unsent);
 	ret = ret ?: make_flows(&sheets[4], r, BY_REORDERED, put_reordered);
 	ret = ret ?: make_changes(&sheets[5], r->j);
 	ret = ret ?: make_copies(&sheets[6], r->j);

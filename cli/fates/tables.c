@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/json.h"
 #include "base/util.h"
+#include "cli/explain/size_json.h"
 #include "cli/monitor/plot.h"
 #include "tables.h"
 
@@ -209,10 +210,8 @@ static json_t *sizes_json(const struct kinds *k)
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < SIZES; i++) {
-		json_t *j = json_object();
+		json_t *j = size_json(i);
 
-		put(j, "bytes_min", json_count(i ? size_limits[i - 1] : 0));
-		put(j, "bytes_max", i < SIZES - 1 ? json_count(size_limits[i] - 1) : json_null());
 		put(j, "packets", json_count(k->sizes[i]));
 		json_array_append_new(list, j);
 	}

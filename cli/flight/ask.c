@@ -14,6 +14,7 @@
 
 #include "ask.h"
 #include "base/util.h"
+#include "cli/which_app.h"
 
 #define NAME          "ringtap-flight-"
 #define NEW           ".ringtap-flight-"
@@ -22,19 +23,9 @@
 
 /* ---- names */
 
-/* Of an address: what stands behind a # is the number of an application in the folder. */
 static int open_folder(const char *dir)
 {
-	const char *mark = strrchr(dir, '#');
-	int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	char *path;
-
-	if (fd >= 0 || !mark)
-		return fd < 0 ? -errno : fd;
-	path = strndup(dir, (size_t)(mark - dir));
-	fd = path ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-	free(path);
-	return fd < 0 ? -errno : fd;
+	return address_open(dir, O_PATH | O_DIRECTORY);
 }
 
 /* Paths may be longer than an address has room for. */
@@ -44,20 +35,43 @@ static void set_address(struct sockaddr_un *a, int folder, const char *name)
 	snprintf(a->sun_path, sizeof(a->sun_path), "/proc/self/fd/%d/%.64s", folder, name);
 }
 
+/* Of root, this user, or the owner of the application's folder. */
+static bool is_trusted(uid_t uid, int folder)
+{
+	struct stat st;
+
+	return !uid || uid == geteuid() || (!fstat(folder, &st) && uid == st.st_uid);
+}
+
+/* 0 or -errno. The folder may be that of a container, which may have put a link there. */
+static int check_socket(int at, int folder)
+{
+	struct stat st;
+
+	if (fstat(at, &st))
+		return -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -ENOTSOCK;
+	return is_trusted(st.st_uid, folder) ? 0 : -EPERM;
+}
+
 /* A descriptor, or -errno; -ECONNREFUSED: nothing listens there any more. */
 static int connect_to(int folder, const char *name)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
-	struct sockaddr_un a;
+	int at = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd, ret;
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
 
-	set_address(&a, folder, name);
-	if (fd < 0)
+	if (at < 0)
 		return -errno;
-	if (!connect(fd, (struct sockaddr *)&a, sizeof(a)))
-		return fd;
-	error = errno;
-	close(fd);
-	return -error;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	ret = fd < 0 ? -errno : check_socket(at, folder);
+	snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d", at);
+	if (!ret && connect(fd, (struct sockaddr *)&a, sizeof(a)))
+		ret = -errno;
+	close(at);
+	if (ret && fd >= 0)
+		close(fd);
+	return ret ? ret : fd;
 }
 
 static int is_recorder(const struct dirent *e)
@@ -201,17 +215,13 @@ static char *receive(int fd, int timeout_ms)
 	return NULL;
 }
 
-/* Whether the listening process is of root, this user, or the owner of the application's
- * folder. */
-static bool is_trusted(int fd, int folder)
+static bool is_peer_trusted(int fd, int folder)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
-	struct stat st;
 
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) &&
-	       (!peer.uid || peer.uid == geteuid() ||
-		       (!fstat(folder, &st) && peer.uid == st.st_uid));
+	       is_trusted(peer.uid, folder);
 }
 
 /* Whether it is of this application, with no more conditions than a recorder has: the application's
@@ -228,7 +238,7 @@ static void ask(void *ctx, int folder, const char *name)
 {
 	const struct asking *a = ctx;
 	int fd = connect_to(folder, name);
-	char *text = fd >= 0 && is_trusted(fd, folder) ? receive(fd, a->timeout_ms) : NULL;
+	char *text = fd >= 0 && is_peer_trusted(fd, folder) ? receive(fd, a->timeout_ms) : NULL;
 	json_t *j = text ? json_loads(text, 0, NULL) : NULL;
 
 	if (j && is_answer(j, a->app))

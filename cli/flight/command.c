@@ -42,6 +42,8 @@ static const struct option_def options[] = {
 		"Keep at most BYTES of each packet (default: 0, all)"},
 	{OPT_DIRECTION, OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
 		"Received packets, sent packets, or both (the default)"},
+	{TO(queue), OPTION_NUMBER, 0, "queue", "N", NULL, 0, 65535,
+		"Only this queue of the ports (default: all)"},
 	{OPT_KEEP, OPTION_TEXT, 0, "keep", "SIZE|TIME", NULL, 0, 0,
 		"Memory of the recorder for packets, with K, M or G (default: 256M). A sixteenth "
 		"of it, at least 64M, is left free for packets that come; it may take half of the "
@@ -257,6 +259,7 @@ static int configure(struct flight *f, const struct flight_config *c)
 	r->defaults.filter = c->filter;
 	r->defaults.snaplen = c->snaplen ? c->snaplen : RINGTAP_SNAPLEN_MAX;
 	r->defaults.directions = c->directions;
+	r->defaults.queue = c->queue;
 	for (unsigned i = 0; i < c->port_count || (!i && c->app); i++) {
 		f->specs[i] = spec_of(c, c->port_count ? c->ports[i] : NULL);
 		if (!f->specs[i])
@@ -295,6 +298,7 @@ static int start(struct flight_config *c)
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct flight_config c = {.directions = RINGTAP_RX | RINGTAP_TX,
+		.queue = -1,
 		.defaults = {.before_ns = BEFORE_NS,
 			.after_ns = AFTER_NS,
 			.cooldown_ns = COOLDOWN_NS},

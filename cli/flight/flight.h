@@ -42,6 +42,7 @@ struct flight_config {
 	const char *filter;
 	uint32_t snaplen;
 	unsigned directions;
+	int queue;        /* -1: all */
 	uint64_t keep;    /* bytes; 0: not given */
 	uint64_t keep_ns; /* 0: no limit */
 	uint64_t buffer;  /* bytes, beside keep_ns; 0: not given */
@@ -198,8 +199,9 @@ json_t *timeline_json(const struct incident *i, unsigned first, unsigned last);
 /* ---- history.c */
 /* Between two snapshots of the history. */
 struct span history_span(const struct flight *f, unsigned first, unsigned last);
-/* Takes a snapshot, checks the triggers with it and keeps one a second. */
-void history_step(struct flight *f);
+/* Takes a snapshot, checks the triggers with it and keeps one a second. 0; -EPIPE: the application
+ * has ended. */
+int history_step(struct flight *f);
 /* Makes the history reach to this time, if the application still answers: an incident's end may be
  * within a second that is not over. */
 void history_reach(struct flight *f, uint64_t ns);

@@ -149,13 +149,14 @@ static void check_intervals(struct flight *f)
 	}
 }
 
-void history_step(struct flight *f)
+int history_step(struct flight *f)
 {
 	struct ringtap_snapshot *now, *before = f->last;
 	bool kept = before == newest(f), second;
+	int ret = ringtap_monitor_read(f->mon, &now) == -EPIPE ? -EPIPE : 0;
 
-	if (ringtap_monitor_read(f->mon, &now) && !now)
-		return;
+	if (!now)
+		return ret;
 	if (!f->tsc_hz)
 		f->tsc_hz = (double)now->tsc_hz;
 	if (before && now->taken_mono_ns > before->taken_mono_ns) {
@@ -174,12 +175,13 @@ void history_step(struct flight *f)
 		ringtap_snapshot_free(before);
 	f->last = now;
 	if (!second)
-		return;
+		return ret;
 	push(f, now);
 	if (f->history_count > 1) {
 		check_intervals(f);
 		check_doctor(f);
 	}
+	return ret;
 }
 
 void history_reach(struct flight *f, uint64_t ns)

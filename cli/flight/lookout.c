@@ -64,19 +64,12 @@ bool lookout_saw(
 /* ---- setting up */
 
 /* The ports of the recording, with another filter. */
-static int attach(struct flight *f, struct lookout *l)
+static int attach_target(struct lookout *l, const struct target *t)
 {
-	const struct target *t = &f->r.targets.list[0];
 	struct ringtap_target ports[CONFIG_IFACES_MAX];
 	struct ringtap_capture_options o = {.size = sizeof(o), .buffer_size = BUFFER_MIN};
-	int ret = ringtap_capture_create(&l->cap, NULL);
+	int ret;
 
-	if (!ret)
-		ret = ringtap_packets_create(&l->walk);
-	if (ret) {
-		message_print("flight: starting: %s", strerror(-ret));
-		return ret;
-	}
 	memcpy(ports, t->ports, t->port_count * sizeof(*ports));
 	for (unsigned i = 0; i < t->port_count; i++) {
 		ports[i].filter = l->trigger->filter.insns;
@@ -85,6 +78,21 @@ static int attach(struct flight *f, struct lookout *l)
 	ret = ringtap_capture_attach(l->cap, t->dir, ports, t->port_count, &o);
 	if (ret)
 		print_not_attached("flight", t->name, ret, ringtap_capture_error(l->cap));
+	return t->implied ? 0 : ret; /* a secondary process may have ended by now */
+}
+
+static int attach(struct flight *f, struct lookout *l)
+{
+	int ret = ringtap_capture_create(&l->cap, NULL);
+
+	if (!ret)
+		ret = ringtap_packets_create(&l->walk);
+	if (ret) {
+		message_print("flight: starting: %s", strerror(-ret));
+		return ret;
+	}
+	for (unsigned i = 0; i < f->r.targets.count && !ret; i++)
+		ret = attach_target(l, &f->r.targets.list[i]);
 	return ret;
 }
 

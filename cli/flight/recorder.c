@@ -65,9 +65,9 @@ static int attach(struct flight *f)
 
 	if (ret)
 		return ret;
-	if (f->r.targets.count != 1) {
+	if (f->r.targets.named != 1) {
 		message_print("flight: ports of %u applications; give one application",
-			f->r.targets.count);
+			f->r.targets.named);
 		return -EINVAL;
 	}
 	ret = ringtap_capture_create(&f->r.cap, NULL);
@@ -149,8 +149,8 @@ static void take_end(struct flight *f)
 		incident_begin(f, t, &(struct event){.from_ns = now, .to_ns = now});
 }
 
-/* Conditions, as often as they are checked. */
-static void look(struct flight *f)
+/* Conditions, as often as they are checked. -EPIPE: the application has ended. */
+static int look(struct flight *f)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
 	bool due = now - f->checked_ns >= CHECK_MS * NS_PER_S / 1000;
@@ -158,9 +158,9 @@ static void look(struct flight *f)
 	lookouts_check(f);
 	usdts_check(f, due);
 	if (!due)
-		return;
+		return 0;
 	f->checked_ns = now;
-	history_step(f);
+	return history_step(f);
 }
 
 static void wait_for_events(const struct flight *f, bool stopping)
@@ -175,21 +175,24 @@ static void wait_for_events(const struct flight *f, bool stopping)
 		(void)!read(f->wake_fd, &v, sizeof(v));
 }
 
-/* Until a signal or the end of the application. */
+/* Until a signal or the end of the application. The keeper does not end while secondary processes
+ * of it live. */
 static int record(struct flight *f)
 {
+	bool ended = false;
+
 	/* Pairs with the release in keep(). */
-	while (!rt_load_acquire(&f->keeper_ended)) {
+	while (!ended && !rt_load_acquire(&f->keeper_ended)) {
 		if (stop_wait(0))
 			return STATUS_OK;
 		take_commands(f);
 		incidents_finish(f);
-		look(f);
+		ended = look(f) == -EPIPE;
 		status_step(f);
 		status_answer(f);
 		wait_for_events(f, false);
 	}
-	if (f->keeper_error != -EPIPE) {
+	if (rt_load_acquire(&f->keeper_ended) && f->keeper_error != -EPIPE) {
 		message_print("flight: reading the ring: %s; what came before is kept until now",
 			ringtap_capture_error(f->r.cap));
 		return STATUS_FAILED;

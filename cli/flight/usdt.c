@@ -36,13 +36,14 @@
 struct watched_thread {
 	pid_t tid;
 	unsigned fd_count;
-	int fd[PLACES_MAX]; /* of the first places; the first one has the buffer */
+	int fd[PLACES_MAX]; /* of the first places; -1: the file is gone */
+	int output;         /* the one that has the buffer; -1: none */
 	struct perf_event_mmap_page *buffer;
 };
 
 /* A file of the application. */
 struct event_file {
-	char path[4200];
+	char *path; /* NULL: it does not have the event */
 	dev_t device;
 	ino_t inode;
 };
@@ -72,16 +73,14 @@ static bool is_known(const struct usdt *u, const struct stat *st)
 	return false;
 }
 
-static int add_file(struct usdt *u, const char *path, const struct stat *st)
+static int add_file(struct usdt *u, const struct stat *st)
 {
 	struct event_file *more = realloc(u->files, (u->file_count + 1) * sizeof(*more));
 
 	if (!more)
 		return -ENOMEM;
 	u->files = more;
-	more[u->file_count] = (struct event_file){.device = st->st_dev, .inode = st->st_ino};
-	snprintf(more[u->file_count].path, sizeof(more->path), "%s", path);
-	u->file_count++;
+	more[u->file_count++] = (struct event_file){.device = st->st_dev, .inode = st->st_ino};
 	return 0;
 }
 
@@ -95,11 +94,16 @@ static int find_in(void *ctx, const char *path, const char *file)
 	(void)file;
 	if (stat(path, &st) || is_known(u, &st))
 		return 0;
-	ret = add_file(u, path, &st);
+	ret = add_file(u, &st);
 	if (ret)
 		return ret;
 	n = elf_places(path, u->trigger->provider, u->trigger->event, u->places + u->place_count,
 		PLACES_MAX - u->place_count);
+	if (n > 0) {
+		u->files[u->file_count - 1].path = strdup(path);
+		if (!u->files[u->file_count - 1].path)
+			return -ENOMEM;
+	}
 	for (int i = 0; i < n; i++)
 		u->file_of[u->place_count++] = u->file_count - 1;
 	return n == -E2BIG ? n : 0;
@@ -171,28 +175,39 @@ static void unwatch(struct watched_thread *w)
 	if (w->buffer)
 		munmap(w->buffer, (size_t)page_size() * (PAGES + 1));
 	while (w->fd_count)
-		close(w->fd[--w->fd_count]);
+		if (w->fd[--w->fd_count] >= 0)
+			close(w->fd[w->fd_count]);
 }
 
-/* Of the places that are new. */
+/* 0 or -errno. The first descriptor of a thread has the buffer of all. */
+static int set_output(struct watched_thread *w, int fd)
+{
+	void *buffer;
+
+	if (w->output >= 0)
+		return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, w->output) ? -errno : 0;
+	buffer = mmap(
+		NULL, (size_t)page_size() * (PAGES + 1), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (buffer == MAP_FAILED)
+		return -errno;
+	w->buffer = buffer;
+	w->output = fd;
+	return 0;
+}
+
+/* Of the places that are new. perf opens files by name: one that was deleted or replaced has no
+ * breakpoints in threads that begin later, which must not end those of the others. */
 static int watch_places(const struct usdt *u, struct watched_thread *w)
 {
 	while (w->fd_count < u->place_count) {
-		int fd = open_place(u, w->tid, w->fd_count);
+		int fd = open_place(u, w->tid, w->fd_count), ret;
 
-		if (fd < 0)
+		if (fd < 0 && fd != -ENOENT)
 			return fd;
-		w->fd[w->fd_count++] = fd;
-		if (w->fd_count > 1 && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, w->fd[0]))
-			return -errno;
-		if (w->fd_count > 1)
-			continue;
-		w->buffer = mmap(NULL, (size_t)page_size() * (PAGES + 1), PROT_READ | PROT_WRITE,
-			MAP_SHARED, fd, 0);
-		if (w->buffer == MAP_FAILED) {
-			w->buffer = NULL;
-			return -errno;
-		}
+		w->fd[w->fd_count++] = fd < 0 ? -1 : fd;
+		ret = fd < 0 ? 0 : set_output(w, fd);
+		if (ret)
+			return ret;
 	}
 	return 0;
 }
@@ -208,7 +223,7 @@ static int watch(struct usdt *u, pid_t tid)
 		return -ENOMEM;
 	u->threads = more;
 	w = &more[u->thread_count];
-	*w = (struct watched_thread){.tid = tid};
+	*w = (struct watched_thread){.tid = tid, .output = -1};
 	ret = watch_places(u, w);
 	if (ret)
 		unwatch(w);
@@ -276,9 +291,13 @@ static void copy_out(const struct watched_thread *w, uint64_t at, void *out, siz
 /* Takes all samples of a thread: their number, and the time of the first one. */
 static uint64_t take(struct watched_thread *w, uint64_t *first_ns)
 {
-	/* Pairs with the kernel's barrier before it stores data_head. */
-	uint64_t head = rt_load_acquire(&w->buffer->data_head), tail = w->buffer->data_tail, n = 0;
+	uint64_t head, tail, n = 0;
 
+	if (!w->buffer)
+		return 0;
+	/* Pairs with the kernel's barrier before it stores data_head. */
+	head = rt_load_acquire(&w->buffer->data_head);
+	tail = w->buffer->data_tail;
 	while (tail < head) {
 		struct sample s;
 
@@ -410,6 +429,8 @@ void usdts_close(struct flight *f)
 	for (unsigned i = 0; i < f->usdt_count; i++) {
 		for (unsigned k = 0; k < f->usdts[i].thread_count; k++)
 			unwatch(&f->usdts[i].threads[k]);
+		for (unsigned k = 0; k < f->usdts[i].file_count; k++)
+			free(f->usdts[i].files[k].path);
 		free(f->usdts[i].threads);
 		free(f->usdts[i].files);
 	}

@@ -40,7 +40,7 @@ static const struct option_def options[] = {
 		"af_packet: memory per queue for packets that wait to be received, with K, M or "
 		"G (default: 32M). The driver allocates the same again for sending, which is not "
 		"used"},
-	{TO(frame), OPTION_NUMBER, 0, "frame-size", "BYTES", NULL, 64, HOST_FRAME_MAX,
+	{TO(frame), OPTION_SIZE, 0, "frame-size", "BYTES", NULL, 64, HOST_FRAME_MAX,
 		"af_packet: longest packet; longer ones are cut (default: by the MTU, or 65342 "
 		"bytes where the kernel merges packets: GRO, LRO, TSO, GSO; see ethtool -k). "
 		"Every packet takes that much of the buffer"},

@@ -74,6 +74,10 @@ static int report(const struct config *c, const struct measure *m, const struct 
 		.m = m, .samples = s, .patterns = &patterns, .pcm = pcm, .distances = c->distances};
 	int ret = memory_patterns_find(&patterns, s, m->last);
 
+	if (m->app.secondary)
+		message_print("memory: '%s' is a secondary process: mempools are shown for its "
+			      "primary",
+			m->app.name);
 	if (s->failed)
 		ret = -ENOMEM;
 	if (ret)

@@ -40,6 +40,7 @@ static int take(
 	}
 	a->name = ringtap_apps_name(a->apps, (size_t)app);
 	a->dir = ringtap_apps_dir(a->apps, (size_t)app);
+	a->secondary = ringtap_apps_secondary(a->apps, (size_t)app);
 	if (port && !a->all)
 		a->ports[a->port_count++] = port;
 	return 0;
@@ -58,9 +59,10 @@ static int take_all(struct one_app *a, const char *command, const char *name,
 		if (app < 0)
 			attach_split_pid(a->apps, name, &app, &port);
 		if (app < 0 && !strchr(name, ':')) {
-			message_print(
-				"%s: no application is called '%s'; 'ringtap list' shows what there is",
-				command, name);
+			if (!print_namesakes(command, a->apps, name))
+				message_print("%s: no application is called '%s'; 'ringtap list' "
+					      "shows what there is",
+					command, name);
 			return -ENOENT;
 		}
 		ret = take(a, command, app, names, port);

@@ -16,6 +16,7 @@ struct one_app {
 	unsigned port_count; /* 0: all */
 	bool attach;         /* load the probe where it is missing; set by the caller */
 	bool all;            /* a spec without a port was among them */
+	bool secondary;      /* it is a secondary process */
 };
 
 /* Finds what -i [APP:]PORT and the operand APP (or [APP:]PORT) mean. name is the operand, or NULL.

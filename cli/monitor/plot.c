@@ -19,6 +19,7 @@
 #define TOP         30
 #define BOTTOM      58
 #define FONT        12.5
+#define LONE_RADIUS 3
 #define LEGEND_MAX  16
 #define NAME_MAX_PX 330
 #define TEXTS_MAX   64
@@ -182,15 +183,41 @@ static void set_colour(cairo_t *c, int colour)
 	cairo_set_source_rgb(c, rgb[0], rgb[1], rgb[2]);
 }
 
+/* Where point i is drawn; false: there is none. */
+static bool find_point(const struct plot_panel *p, const struct plot_series *s,
+	const struct plot_box *b, size_t i, double *x, double *y)
+{
+	if (i >= s->count)
+		return false;
+	*x = b->x + plot_place(&p->x, s->x[i]) * b->w;
+	*y = b->y + (1 - plot_place(&p->y, s->y[i])) * b->h;
+	return isfinite(*x) && isfinite(*y);
+}
+
+/* Points without a neighbour: a line of one point is invisible. */
+static void draw_lone_points(cairo_t *c, const struct plot_panel *p, const struct plot_series *s,
+	const struct plot_box *b)
+{
+	double x, y;
+
+	for (size_t i = 0; i < s->count; i++) {
+		if ((i && find_point(p, s, b, i - 1, &x, &y)) ||
+			find_point(p, s, b, i + 1, &x, &y) || !find_point(p, s, b, i, &x, &y))
+			continue;
+		cairo_new_path(c);
+		cairo_arc(c, x, y, LONE_RADIUS, 0, 2 * M_PI);
+		cairo_fill(c);
+	}
+}
+
 static void draw_curve(cairo_t *c, const struct plot_panel *p, const struct plot_series *s,
 	const struct plot_box *b)
 {
 	bool pen = false;
+	double x, y;
 
 	for (size_t i = 0; i < s->count; i++) {
-		double x = b->x + plot_place(&p->x, s->x[i]) * b->w;
-		double y = b->y + (1 - plot_place(&p->y, s->y[i])) * b->h;
-		bool there = isfinite(x) && isfinite(y);
+		bool there = find_point(p, s, b, i, &x, &y);
 
 		if (there)
 			(pen ? cairo_line_to : cairo_move_to)(c, x, y);
@@ -199,6 +226,7 @@ static void draw_curve(cairo_t *c, const struct plot_panel *p, const struct plot
 	cairo_set_line_width(c, 1.8);
 	cairo_set_line_join(c, CAIRO_LINE_JOIN_ROUND);
 	cairo_stroke(c);
+	draw_lone_points(c, p, s, b);
 }
 
 /* Lines without a length, whose ends are round: in an SVG the shortest way to write a point.

@@ -13,6 +13,7 @@
 #include "base/signals.h"
 #include "base/util.h"
 #include "cli/attach_app.h"
+#include "cli/which_app.h"
 #include "watch.h"
 
 #define SETTLE_NS (NS_PER_S / 50)
@@ -29,10 +30,12 @@ static void watched_free(struct watched *a)
 	free(a);
 }
 
+/* The name of a primary process means its secondaries, too. */
 static bool wanted(const struct watch *w, const struct ringtap_apps *apps, size_t i)
 {
 	for (size_t n = 0; n < w->name_count; n++)
-		if (attach_is_meant(apps, i, w->names[n]))
+		if (attach_is_meant(apps, i, w->names[n]) ||
+			attach_is_meant(apps, ringtap_apps_primary(apps, i), w->names[n]))
 			return true;
 	return !w->name_count;
 }
@@ -197,6 +200,15 @@ static void apply(struct watch *w)
 	}
 }
 
+/* Whether it is a secondary process, or there are some of it. */
+static bool has_family(const struct ringtap_apps *apps, size_t i)
+{
+	for (size_t k = 0; k < ringtap_apps_count(apps); k++)
+		if (k != i && ringtap_apps_primary(apps, k) == i)
+			return true;
+	return ringtap_apps_secondary(apps, i);
+}
+
 int watch_refresh(struct watch *w)
 {
 	struct ringtap_apps *apps;
@@ -225,6 +237,8 @@ int watch_refresh(struct watch *w)
 		if (!a)
 			continue;
 		a->found = true;
+		a->secondary = ringtap_apps_secondary(apps, i);
+		a->shared = has_family(apps, i);
 		attach(w, a);
 	}
 	for (size_t i = w->count; i-- > 0;)
@@ -240,7 +254,8 @@ static bool is_foreign(const struct ringtap_apps *apps, size_t i)
 {
 	struct stat st;
 
-	return geteuid() && (stat(ringtap_apps_dir(apps, i), &st) || st.st_uid != geteuid());
+	return geteuid() &&
+	       (address_stat(ringtap_apps_dir(apps, i), &st) || st.st_uid != geteuid());
 }
 
 int watch_attach(struct watch *w)
@@ -400,7 +415,8 @@ static bool settled(const struct watched *a)
 
 	if (!f || a->ended)
 		return true;
-	for (uint32_t i = 0; i < f->port_count; i++) {
+	/* Drivers are read in primary processes only. */
+	for (uint32_t i = 0; i < f->port_count && !a->secondary; i++) {
 		const struct ringtap_port_stats *p = ringtap_snapshot_port(f, i);
 		uint64_t before =
 			i < a->mark->port_count ? ringtap_snapshot_port(a->mark, i)->read_ns : 0;

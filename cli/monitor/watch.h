@@ -27,6 +27,8 @@ struct watched {
 	struct ringtap_snapshot *now;  /* NULL: none yet */
 	struct ringtap_snapshot *mark; /* where the interval began; the first snapshot begins one */
 	bool ended;                    /* now is its last snapshot */
+	bool secondary;                /* it is a secondary process: no NIC counters, no mempools */
+	bool shared;                   /* other processes may poll queues of its ports */
 	/* Of watch.c. */
 	uint64_t retry_ns;     /* monotonic; attach again then */
 	bool found;            /* by the current scan */

@@ -109,8 +109,16 @@ int recorder_attach(struct recorder *r)
 {
 	int ret = check_queues(r);
 
-	for (unsigned i = 0; i < r->targets.count && !ret; i++)
+	for (unsigned i = 0; i < r->targets.count && !ret; i++) {
+		bool implied = r->targets.list[i].implied;
+
 		ret = attach(r, &r->targets.list[i]);
+		/* The message is printed; it may have ended by now. */
+		if (ret && implied) {
+			targets_remove(&r->targets, i--);
+			ret = 0;
+		}
+	}
 	return ret;
 }
 

@@ -70,6 +70,7 @@ static int record_attached(struct recorder *r)
 	record_fates_start(r);
 	/* The loop's first read fails again and reports it. */
 	(void)ringtap_capture_start(r->cap);
+	(void)clock_check(&r->clock); /* before it is announced: what is set later is noticed */
 	if (!r->cfg->quiet)
 		announce(r);
 	recorder_loop(r);
@@ -88,8 +89,10 @@ int recorder_run(struct recorder *r)
 {
 	int ret = targets_resolve(&r->targets, r->cfg);
 
+	r->newcomers_fd = -1;
 	if (ret)
 		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
+	newcomers_begin(r);
 	ret = ringtap_capture_create(&r->cap, NULL);
 	if (!ret)
 		ret = output_init(&r->out, r->cfg);
@@ -115,6 +118,7 @@ int recorder_run(struct recorder *r)
 void recorder_free(struct recorder *r)
 {
 	signals_release();
+	newcomers_end(r);
 	if (r->cap)
 		ringtap_capture_close(r->cap);
 	record_fates_free(r->fates);

@@ -127,6 +127,16 @@ uint32_t ringtap_apps_pid(const struct ringtap_apps *apps, size_t i)
 	return 0;
 }
 
+bool ringtap_apps_secondary(const struct ringtap_apps *apps, size_t i)
+{
+	return false;
+}
+
+size_t ringtap_apps_primary(const struct ringtap_apps *apps, size_t i)
+{
+	return i;
+}
+
 size_t ringtap_apps_notes(const struct ringtap_apps *apps)
 {
 	return 0;

@@ -96,7 +96,8 @@ int record_fates_attach(struct recorder *r)
 
 	if (ret)
 		message_print("%s: --fates: %s", r->cfg->command, strerror(-ret));
-	for (unsigned i = 0; i < r->targets.count && !ret; i++) {
+	/* Secondary processes have no fates. */
+	for (unsigned i = 0; i < r->targets.named && !ret; i++) {
 		ret = attach(r, &r->targets.list[i]);
 		if (ret && ret != -E2BIG)
 			message_print("%s: --fates of '%s': %s", r->cfg->command,
@@ -419,7 +420,7 @@ int record_fates_finish(struct recorder *r)
 	while (!f->over && !ret)
 		(void)take(r, -1, &ret);
 	ret = ret ?: find_places(r);
-	for (uint32_t i = 0; i < r->targets.count && !ret && !f->error; i++)
+	for (uint32_t i = 0; i < r->targets.named && !ret && !f->error; i++)
 		ret = put_application(r, i);
 	ret = ret ?: write_events(r, true);
 	for (uint32_t at = 0; at <= f->queue_count && !ret && !f->error; at += RT_FATES_MOST) {

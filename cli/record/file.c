@@ -98,6 +98,7 @@ static int put_interface(struct recorder *r, uint8_t *buf, unsigned i)
 	struct ringtap_pcapng_interface_options o = {.size = sizeof(o)};
 	struct ringtap_interface info = {.size = sizeof(info)};
 	const struct iface_config *cfg;
+	char clock[CLOCK_TEXT_LEN];
 	int n = ringtap_capture_interface(r->cap, i, &info);
 
 	if (n)
@@ -106,6 +107,9 @@ static int put_interface(struct recorder *r, uint8_t *buf, unsigned i)
 	o.name = cfg->ifname;
 	o.description = cfg->ifdescr;
 	o.filter = cfg->filter;
+	clock_of_interface(
+		clock, r->cfg->capture.timestamp == RINGTAP_NIC ? "nic" : "tsc", info.tsc_hz);
+	o.comment = clock;
 	n = ringtap_pcapng_interface(r->cap, i, buf, BLOCK_MAX, &o);
 	return n < 0 ? n : output_block(&r->out, buf, (size_t)n);
 }
@@ -163,7 +167,7 @@ static int put_statistics(struct recorder *r, unsigned i, bool final)
 {
 	struct ringtap_pcapng_statistics_options o = {.size = sizeof(o), .start_ns = r->start_ns};
 	uint8_t buf[RT_PCAPNG_ISB_MAX];
-	char comment[64];
+	char comment[64], clock[CLOCK_TEXT_LEN];
 	int n;
 
 	set_delivered(r, i, final, &o);
@@ -171,6 +175,12 @@ static int put_statistics(struct recorder *r, unsigned i, bool final)
 		snprintf(comment, sizeof(comment), "capture ended by: %s", end_name(r->end));
 		o.end_ns = r->end_ns;
 		o.comment = comment;
+	}
+	if (i == 0) {
+		(void)clock_check(&r->clock);
+		clock_report(clock, &r->clock);
+		o.clock = clock;
+		r->clock.set_ns = 0;
 	}
 	n = ringtap_pcapng_statistics(r->cap, i, buf, sizeof(buf), &o);
 	return n < 0 ? n : output_block(&r->out, buf, (size_t)n);

@@ -135,7 +135,9 @@ static void tick(struct recorder *r, uint64_t now)
 	if (!r->discarding)
 		check(r, output_flush(&r->out));
 	report_deaths(r);
-	if (!r->discarding && now >= r->next_isb_ns) {
+	newcomers_check(r);
+	/* At once where the clock was set: the file then says when. */
+	if (!r->discarding && (clock_check(&r->clock) || now >= r->next_isb_ns)) {
 		r->next_isb_ns = now + ISB_NS;
 		check(r, file_statistics(r, false));
 	}

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "cli/commands.h"
+#include "clock.h"
 #include "config.h"
 #include "fates.h"
 #include "files.h"
@@ -50,12 +51,14 @@ struct recorder {
 	char *error_text; /* its message */
 	bool stopping;    /* capture shall end, or has ended, at its source */
 	bool stopped;
-	bool discarding; /* packets that still come are only counted */
+	bool discarding;  /* packets that still come are only counted */
+	int newcomers_fd; /* inotify; -1: none */
 
 	uint64_t emitted_ns; /* since the epoch: all packets before it were taken */
 	uint64_t written;    /* packets, in files that are closed */
 	uint64_t dead;       /* applications reported as ended */
-	uint64_t start_ns;   /* CLOCK_REALTIME */
+	struct host_clock clock;
+	uint64_t start_ns; /* CLOCK_REALTIME */
 	uint64_t end_ns;
 	/* CLOCK_MONOTONIC */
 	uint64_t start_mono_ns, end_mono_ns, file_mono_ns;
@@ -81,6 +84,12 @@ int recorder_attach(struct recorder *r);
 /* The -i, or the defaults, that an interface stems from. */
 const struct iface_config *recorder_iface(
 	const struct recorder *r, const struct ringtap_interface *i);
+
+/* ---- newcomers.c */
+/* From now on secondary processes that start are noticed, and reported by newcomers_check(). */
+void newcomers_begin(struct recorder *r);
+void newcomers_check(struct recorder *r);
+void newcomers_end(struct recorder *r);
 
 /* ---- signals.c */
 /* SIGINT, SIGTERM and SIGHUP end the capture; a second one discards what is not yet written, and so

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/attach_app.h"
+#include "cli/interfaces.h"
 #include "cli/probe_path.h"
 #include "targets.h"
 #include "base/util.h"
@@ -73,7 +74,95 @@ static int resolve_one(struct targets *t, const char *command, const struct ifac
 	if (app < 0 || attach_missing(command, t->apps, (size_t)app, attach))
 		return -ENOENT;
 	target = target_of(t, names[app], ringtap_apps_dir(t->apps, (size_t)app));
-	return target ? add_want(target, i, port) : -ENOMEM;
+	if (!target)
+		return -ENOMEM;
+	target->secondary = ringtap_apps_secondary(t->apps, (size_t)app);
+	return add_want(target, i, port);
+}
+
+/* The application's place in the list. */
+static size_t index_of(const struct targets *t, const char *dir)
+{
+	size_t i = 0;
+
+	while (ringtap_apps_dir(t->apps, i) != dir)
+		i++;
+	return i;
+}
+
+static bool is_target(const struct targets *t, const char *dir)
+{
+	for (unsigned i = 0; i < t->count; i++)
+		if (t->list[i].dir == dir)
+			return true;
+	return false;
+}
+
+/* What its primary shall record, as far as it has that. */
+static int imply(struct targets *t, unsigned primary, size_t app, const struct ringtap_list *ports)
+{
+	struct target *new =
+		target_of(t, ringtap_apps_name(t->apps, app), ringtap_apps_dir(t->apps, app));
+	const struct target *like = &t->list[primary];
+
+	if (!new)
+		return -ENOMEM;
+	new->secondary = new->implied = true;
+	for (unsigned i = 0; i < like->port_count; i++) {
+		if (like->ports[i].port && !target_has_port(ports, like->ports[i].port))
+			continue;
+		new->ports[new->port_count] = like->ports[i];
+		new->ifaces[new->port_count++] = like->ifaces[i];
+	}
+	if (!new->port_count)
+		t->count--;
+	return 0;
+}
+
+static int imply_secondary(
+	struct targets *t, const struct record_config *cfg, unsigned primary, size_t app)
+{
+	const char *name = ringtap_apps_name(t->apps, app);
+	struct app_view v;
+	int ret = 0;
+
+	if (is_target(t, ringtap_apps_dir(t->apps, app)) ||
+		attach_missing(cfg->command, t->apps, app, cfg->attach))
+		return 0;
+	app_view_get(&v, t->apps, app, 0);
+	if (!v.error)
+		ret = imply(t, primary, app, v.list);
+	else if (v.error == -EPROTONOSUPPORT)
+		message_print("%s: secondary process '%s' runs without the probe: its packets are "
+			      "not captured; 'ringtap attach %s' loads it",
+			cfg->command, name, name);
+	else if (v.error != -ENOENT) /* it has ended */
+		message_print("%s: packets of the secondary process '%s' are not captured: %s",
+			cfg->command, name, v.why);
+	app_view_free(&v);
+	return ret;
+}
+
+/* Secondary processes of those that are named. They come last. */
+static int imply_secondaries(struct targets *t, const struct record_config *cfg)
+{
+	int ret = 0;
+
+	t->named = t->count;
+	for (unsigned k = 0; k < t->named; k++) {
+		size_t primary = index_of(t, t->list[k].dir);
+
+		for (size_t i = 0; i < ringtap_apps_count(t->apps) && !ret; i++)
+			if (i != primary && ringtap_apps_primary(t->apps, i) == primary)
+				ret = imply_secondary(t, cfg, k, i);
+	}
+	return ret;
+}
+
+void targets_remove(struct targets *t, unsigned i)
+{
+	t->count--;
+	memmove(&t->list[i], &t->list[i + 1], (t->count - i) * sizeof(*t->list));
 }
 
 int targets_resolve(struct targets *t, const struct record_config *cfg)
@@ -104,7 +193,7 @@ int targets_resolve(struct targets *t, const struct record_config *cfg)
 	for (unsigned i = 0; i < cfg->iface_count && !ret; i++)
 		ret = resolve_one(t, cfg->command, &cfg->ifaces[i], names, cfg->attach);
 	free(names);
-	return ret;
+	return ret ? ret : imply_secondaries(t, cfg);
 }
 
 void targets_free(struct targets *t)

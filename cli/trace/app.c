@@ -58,7 +58,8 @@ int trace_meet(struct trace *t)
 	ringtap_conn_close(conn);
 	if (ret || t->pid <= 0) {
 		message_print(
-			"trace: %s: its process is not visible here; run ringtap outside of containers",
+			"trace: %s: its process is not visible here, in this PID namespace; run "
+			"ringtap on the host, or share the PID namespace",
 			t->app.name);
 		return STATUS_FAILED;
 	}

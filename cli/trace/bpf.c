@@ -148,7 +148,8 @@ static const char *keys_variable(void)
 	return renamed ? "BPFTRACE_MAX_MAP_KEYS" : "BPFTRACE_MAP_KEYS_MAX";
 }
 
-static int start(struct trace *t, struct child *c, const char *text)
+/* With -p, bpftrace does not find the probe of a file that is gone. */
+static int start(struct trace *t, struct child *c, const char *text, bool by_pid)
 {
 	const struct trace_config *cfg = t->cfg;
 	bool own = cfg->what == TRACE_PROGRAM;
@@ -169,8 +170,10 @@ static int start(struct trace *t, struct child *c, const char *text)
 		argv[n++] = "-B";
 		argv[n++] = "none";
 	}
-	argv[n++] = "-p";
-	argv[n++] = pid;
+	if (by_pid) {
+		argv[n++] = "-p";
+		argv[n++] = pid;
+	}
 	argv[n++] = "-e";
 	argv[n++] = text;
 	if (cfg->what == TRACE_GAPS)
@@ -298,6 +301,23 @@ static int run_own(struct trace *t, struct child *c)
 	return ret == STATUS_OK ? judge(c, in_time) : ret;
 }
 
+/* The program, whose events are those of a removed file if the probe's is. It frees text. */
+static char *reach_gone(struct trace_gone *g, char *text)
+{
+	char *names = trace_gone_names(g, text);
+	int ret = names ? trace_gone_raise(g, names) : -ENOMEM;
+
+	free(text);
+	if (!ret)
+		return names;
+	message_print(
+		"trace: the probe's file is gone, and its events cannot be reached in %s: %s; "
+		"run ringtap as root, on the host",
+		g->path, strerror(-ret));
+	free(names);
+	return NULL;
+}
+
 /* bpftrace drops entries beyond a full map without a message. */
 static void print_full_maps(json_t *maps)
 {
@@ -316,6 +336,7 @@ int trace_bpf(struct trace *t, unsigned collectors, json_t **maps)
 {
 	struct child c = CHILD_NONE;
 	bool own = t->cfg->what == TRACE_PROGRAM;
+	struct trace_gone gone;
 	char *text;
 	int ret;
 
@@ -325,10 +346,13 @@ int trace_bpf(struct trace *t, unsigned collectors, json_t **maps)
 		return STATUS_FAILED;
 	}
 	text = program_text(t->cfg);
+	trace_gone_find(&gone, t->pid);
+	if (text && *gone.path)
+		text = reach_gone(&gone, text);
 	ret = text ? STATUS_OK : STATUS_FAILED;
 	if (ret == STATUS_OK && own)
 		ret = trace_attach(t, collectors);
-	if (ret == STATUS_OK && start(t, &c, text))
+	if (ret == STATUS_OK && start(t, &c, text, !*gone.path))
 		ret = STATUS_FAILED;
 	if (ret == STATUS_OK)
 		ret = own ? run_own(t, &c) : run_canned(t, &c, collectors);
@@ -337,6 +361,7 @@ int trace_bpf(struct trace *t, unsigned collectors, json_t **maps)
 		print_full_maps(*maps);
 	}
 	child_free(&c);
+	trace_gone_close(&gone);
 	free(text);
 	return ret;
 }

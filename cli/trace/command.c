@@ -50,9 +50,9 @@ static const struct option_def options[] = {
 	{OPT_OFF_CPU, OPTION_FLAG, 0, "off-cpu", NULL, NULL, 0, 0,
 		"gaps: only the time without the CPU, and the tasks that took it; costs the "
 		"application nothing"},
-	{OPT_LONG, OPTION_NUMBER, 0, "long", "MICROSECONDS", NULL, 1, 1000000000,
-		"gaps: name the tasks that had the CPU in gaps of at least this length (default: "
-		"100)"},
+	{OPT_LONG, OPTION_MICROSECONDS, 0, "long", "MICROSECONDS", NULL, 1, 1000000000,
+		"gaps: name the tasks that had the CPU in gaps of at least this length, also as "
+		"50us or 2ms (default: 100)"},
 	{OPT_LATENCY, OPTION_FLAG, 0, "latency", NULL, NULL, 0, 0,
 		"lttng, dpdk, -e: time packets, for the event latency"},
 	{OPT_OUTPUT, OPTION_FILE, 'o', "output", "DIR", NULL, 0, 0,

@@ -76,7 +76,11 @@ json_t *trace_command(const struct trace *t, const char *parameter)
 	const char *error = json_string_value(json_object_get(answer, "error"));
 	char why[TRACE_WHY_LEN];
 
-	if (ret == -ETIMEDOUT || ret == -ECONNRESET || ret == -EAGAIN || ret == -EHOSTDOWN)
+	if (ret == -EBUSY)
+		message_print(
+			"trace: %s: its telemetry serves ten clients already; end one of them",
+			t->app.name);
+	else if (ret == -ETIMEDOUT || ret == -ECONNRESET || ret == -EAGAIN || ret == -EHOSTDOWN)
 		message_print("trace: %s: %s", t->app.name, trace_why_silent(t, why));
 	else if (!answer)
 		message_print("trace: %s: its telemetry has no " COMMAND

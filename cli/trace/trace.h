@@ -5,7 +5,7 @@
  *   app.c (a monitor keeps the hooks in) -+- bpf.c: bpftrace -> maps.c
  *                                         |      -> burst.c, latency.c, drops.c, gaps.c
  *                                         +- lttng.c, dpdk.c
- *   elf.c -> list.c
+ *   elf.c -> list.c, gone.c
  */
 #ifndef RINGTAP_CLI_TRACE_TRACE_H
 #define RINGTAP_CLI_TRACE_TRACE_H
@@ -182,6 +182,24 @@ typedef int (*trace_file_fn)(void *ctx, const char *path, const char *file);
 /* Calls take for each, until it returns another value than 0, which is returned. -errno: the
  * process's map cannot be read. */
 int trace_each_file(pid_t pid, trace_file_fn take, void *ctx);
+
+/* ---- gone.c: a probe that has no file any more */
+
+#define TRACE_GONE_MAX 16
+
+struct trace_gone {
+	pid_t pid;
+	char path[64]; /* by which it is reached; "": the file is there */
+	int fd[TRACE_GONE_MAX];
+	unsigned fd_count;
+};
+
+void trace_gone_find(struct trace_gone *g, pid_t pid);
+/* Puts its path where the program has usdt:*:ringtap:. The caller frees. NULL: no memory. */
+char *trace_gone_names(const struct trace_gone *g, const char *program);
+/* Raises the semaphores of the program's events, until trace_gone_close(). 0 or -errno. */
+int trace_gone_raise(struct trace_gone *g, const char *program);
+void trace_gone_close(struct trace_gone *g);
 
 /* ---- telemetry.c: the probe's command /ringtap/trace */
 

@@ -15,8 +15,9 @@ extern "C" {
 
 /* Opens the control socket (`ringtap.sock`, or with a number) in the DPDK runtime folder and starts
  * the control thread. Call it after rte_eal_init(), from any thread. Nothing is hooked until a
- * reader attaches. Returns 0, or -errno: -EALREADY (running), -EAGAIN (before rte_eal_init()),
- * -ENOTSUP (no runtime folder, or a secondary process), -ENOSYS (the shared library could not load
+ * reader attaches. A secondary process has a socket of its own, `ringtap.sock@PID`, which the
+ * plugin opens by itself. Returns 0, or -errno: -EALREADY (running), -EAGAIN (before
+ * rte_eal_init()), -ENOTSUP (no runtime folder), -ENOSYS (the shared library could not load
  * the probe; a line on stderr gave the reason when it was loaded itself), -ESHUTDOWN (after
  * rte_eal_cleanup()), … */
 int ringtap_probe_start(void);

@@ -43,27 +43,31 @@ RINGTAP_INLINE const void *ringtap_array_at(const struct ringtap_array *a, size_
 	return (const char *)a->first + i * a->stride;
 }
 
-/* Version of the library, "major.minor.patch". Static. */
-const char *ringtap_version(void);
+const char *ringtap_version(void); /* "major.minor.patch", static */
 
 /* ---- Discovery: find applications ------------------------------------------------------------ */
 
 struct ringtap_apps;
 
 /* Scans the DPDK runtime folders (/var/run/dpdk, $XDG_RUNTIME_DIR/dpdk, /tmp/dpdk) for applications
- * that are alive. The caller frees *out with ringtap_apps_free(). An empty list is no error. */
+ * that are alive, and, without RINGTAP_CONTAINERS=no in the environment, those of containers that
+ * the caller may inspect. The caller frees *out with ringtap_apps_free(). It may be empty. */
 int ringtap_apps_find(struct ringtap_apps **out);
 void ringtap_apps_free(struct ringtap_apps *apps);
 size_t ringtap_apps_count(const struct ringtap_apps *apps);
 /* Name and address of the i-th application. Live as long as the list. The name is its EAL
- * file-prefix; further applications in the same runtime folder (--no-shconf, --in-memory) are
- * PREFIX#1 and so on, with the number that DPDK's telemetry gives to them, and applications of a
- * user other than root and the caller have "@UID" appended. The address is the runtime folder, with
- * the same "#1". It is what parameters called dir take. */
+ * file-prefix; further ones in a runtime folder (--no-shconf, --in-memory) are PREFIX#1 and so on,
+ * secondary processes PREFIX/PID (in their PID namespace); "@UID" is appended for users other than
+ * root and the caller, "~PID" for namesakes outside of the caller's folders. The address, which
+ * parameters called dir take, is the runtime folder with the same "#1" or "/PID"; it may begin with
+ * /proc/PID/root, and is /proc/PID/net/@NAME where the probe's socket has an abstract name. */
 const char *ringtap_apps_name(const struct ringtap_apps *apps, size_t i);
 const char *ringtap_apps_dir(const struct ringtap_apps *apps, size_t i);
 /* Process id of the i-th application in this PID namespace; 0: unknown. */
 uint32_t ringtap_apps_pid(const struct ringtap_apps *apps, size_t i);
+bool ringtap_apps_secondary(const struct ringtap_apps *apps, size_t i);
+/* Of a secondary; i itself of others, and if it has ended. */
+size_t ringtap_apps_primary(const struct ringtap_apps *apps, size_t i);
 /* Folders and sockets that were left out since they cannot be trusted: one sentence each. */
 size_t ringtap_apps_notes(const struct ringtap_apps *apps);
 const char *ringtap_apps_note(const struct ringtap_apps *apps, size_t i);
@@ -85,8 +89,7 @@ struct ringtap_app_info {
 /* NULL stands for the defaults. */
 struct ringtap_conn_options {
 	size_t size;
-	int timeout_ms; /* for each answer of the application; 0: 10 s, and 3 s of its telemetry;
-			 * -EINVAL: negative */
+	int timeout_ms; /* for each answer; 0: 10 s, and 3 s of telemetry; -EINVAL: negative */
 };
 
 /* RX time stamps that a port's packets bring along. */
@@ -162,10 +165,10 @@ RINGTAP_INLINE const struct ringtap_session_info *ringtap_list_session(
 
 /* Sends a command to DPDK's telemetry of the application whose runtime folder is dir, such as
  * "/ethdev/stats,0", and waits up to timeout_ms (0: 3 s) for the answer. *answer becomes its JSON
- * text; the caller frees it with free(). *pid, if not NULL, becomes the process that answers, in
- * the PID namespace of the caller (0: not visible). answer may be NULL: nothing is sent. -EINVAL:
- * the command is NULL and the answer is not, or a negative timeout; -ENOENT,
- * -ECONNREFUSED: no such application; -EPERM: its socket cannot be trusted; -ETIMEDOUT; -errno. */
+ * text, for free(). *pid, if not NULL, becomes the process that answers, in the PID namespace of
+ * the caller (0: not visible). answer may be NULL: nothing is sent. -EINVAL: no command for an
+ * answer, or a negative timeout; -ENOENT, -ECONNREFUSED: no application, or a secondary process;
+ * -EPERM: its socket cannot be trusted; -EBUSY: DPDK serves ten clients; -ETIMEDOUT; -errno. */
 int ringtap_telemetry(
 	const char *dir, const char *command, int timeout_ms, char **answer, uint32_t *pid);
 
@@ -336,11 +339,10 @@ int ringtap_capture_kept(struct ringtap_capture *cap, struct ringtap_kept *out);
 
 /* Makes *out a capture of the packets of cap whose time is from_ns … to_ns (since the epoch, both
  * included), which may lie ahead: those that are still kept, and those to come. Until it has
- * released them, they are not given back to the applications. It is read by
- * ringtap_capture_next() until -EPIPE and closed by ringtap_capture_close(), before cap is, and may
- * be used in another thread. Interfaces and their ids, taps and counters are those of cap. May be
- * called in another thread than ringtap_capture_keep(). -EINVAL: cap keeps nothing; -ENOMEM,
- * -EMFILE. */
+ * released them, they are not given back to the applications. It is read by ringtap_capture_next()
+ * until -EPIPE and closed by ringtap_capture_close(), before cap is, and may be used in another
+ * thread. Interfaces and their ids, taps and counters are those of cap. May be called in another
+ * thread than ringtap_capture_keep(). -EINVAL: cap keeps nothing; -ENOMEM, -EMFILE. */
 int ringtap_capture_window(struct ringtap_capture *cap, uint64_t from_ns, uint64_t to_ns,
 	struct ringtap_capture **out);
 
@@ -425,8 +427,7 @@ int ringtap_capture_filter(
 bool ringtap_capture_filtering(const struct ringtap_capture *cap);
 
 /* 0, or -EINVAL: no application will take it. It has to end, so it must not jump back, and must
- * keep to the packet, to its memory and to what is known of a packet: `inbound`, but not `ifindex`.
- */
+ * keep to the packet, its memory and what is known of a packet: `inbound`, but not `ifindex`. */
 int ringtap_filter_check(const struct ringtap_insn *filter, uint32_t filter_len);
 
 /* Makes a waiting ringtap_capture_next() return 0 early. Async-signal- and thread-safe. */
@@ -443,8 +444,7 @@ void ringtap_capture_rearm(struct ringtap_capture *cap, bool more);
 
 /* Asks for the end of the capture and returns at once. Go on with ringtap_capture_next(): it hands
  * out what is still captured and in the rings, up to -EPIPE; then counters are final. An
- * application that does not answer makes that -ETIMEDOUT. (To wait here would fill the rings
- * meanwhile.) */
+ * application that does not answer makes that -ETIMEDOUT. (To wait here would fill the rings.) */
 int ringtap_capture_stop(struct ringtap_capture *cap);
 
 /* Closes the connections, which ends the sessions in the applications. Runs that have been handed
@@ -464,8 +464,7 @@ void ringtap_capture_close(struct ringtap_capture *cap);
 struct ringtap_interface {
 	size_t size;
 	uint32_t app;    /* index in order of attaching */
-	uint32_t target; /* index of the target that chose it; RINGTAP_NO_INDEX: unknown, as the
-			  * application has overwritten it */
+	uint32_t target; /* that chose it; RINGTAP_NO_INDEX: the application has overwritten it */
 	char app_name[RINGTAP_NAME_LEN];
 	char name[RINGTAP_NAME_LEN];
 	char driver[RINGTAP_NAME_LEN];
@@ -477,6 +476,7 @@ struct ringtap_interface {
 	/* The NIC's counters since the capture began. */
 	uint64_t nic_ipackets, nic_opackets, nic_imissed, nic_ierrors, nic_nombuf, nic_oerrors;
 	char device[RINGTAP_NAME_LEN]; /* ethdev's name; name is Open vSwitch's where it has one */
+	uint64_t tsc_hz;               /* ticks a second of its TSC, as the probe measures it */
 };
 unsigned ringtap_capture_interface_count(const struct ringtap_capture *cap);
 int ringtap_capture_interface(
@@ -524,8 +524,7 @@ struct ringtap_ring {
 	uint64_t written;     /* bytes since the beginning */
 	/* From a look of ringtap_capture_next() to the next, where the application lost most
 	 * packets by its full buffer: bytes that the ring wrote, and its packets among those. */
-	uint64_t pause_written;
-	uint64_t pause_lost;
+	uint64_t pause_written, pause_lost;
 };
 unsigned ringtap_capture_ring_count(const struct ringtap_capture *cap);
 int ringtap_capture_ring(const struct ringtap_capture *cap, unsigned i, struct ringtap_ring *out);
@@ -540,9 +539,8 @@ struct ringtap_stats {
 	/* Of the application whose buffer was fullest, whenever ringtap_capture_next() looked. */
 	uint64_t buffer_size;      /* bytes */
 	uint64_t buffer_most_used; /* bytes */
-	/* The longest time from a look at the rings to the next: the caller was busy with packets,
-	 * or had no CPU. */
-	uint64_t longest_pause_ns;
+	uint64_t longest_pause_ns; /* between two looks at the rings: the caller had no CPU, or
+				    * packets */
 };
 int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stats *out);
 
@@ -573,6 +571,7 @@ struct ringtap_pcapng_interface_options {
 	const char *name; /* by default the port's, "APP:PORT" if there are several applications */
 	const char *description; /* by default its number, its application, ethdev's name */
 	const char *filter;      /* the libpcap expression that its packets have passed */
+	const char *comment;
 };
 
 /* The block of interface i of a capture. -ENOENT: there is none. */
@@ -586,6 +585,7 @@ struct ringtap_pcapng_statistics_options {
 	bool has_delivered;
 	uint64_t delivered;  /* packets of the interface in the file, if has_delivered */
 	const char *comment; /* another one than that with the NIC's counters; cut at 200 bytes */
+	const char *clock;   /* a further one: the state of the clock */
 };
 
 /* Statistics of interface i: packets seen, filtered out, lost by the capture and by the NIC. They

@@ -269,7 +269,7 @@ static uint64_t mark(struct rte_mbuf *m)
  * one. False: that of the next segment is not its packet's. */
 static bool choose_port(struct rte_mbuf *m, uint64_t id)
 {
-	uint16_t port = (id >> 50) & 1023;
+	uint16_t port = id >> RT_ID_PORT_SHIFT & RT_ID_PORT_MASK;
 
 	m->port = one_in(3) ? RTE_MBUF_PORT_INVALID : one_in(2) ? port : port ^ 1;
 	return m->port != (port ^ 1);

@@ -164,7 +164,7 @@ void rt_fates_feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf 
 		.tap = tap,
 		/* Load it once. Pairs with the release in rt_session_set_filter(). */
 		.filter = rt_load_acquire(&tap->filter),
-		.tsc = rt_tsc(),
+		.tsc = tap->direction == RT_DIR_RX ? rt_tsc() : 0,
 		.ns = ns,
 		.spare = RT_FATE_SPARE};
 

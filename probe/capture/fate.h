@@ -83,6 +83,5 @@ bool rt_fates_walk_last(struct rt_session *s);
  * was received before since (TSC). spare: as rt_fate_search() has it. */
 void rt_fates_mark(
 	struct rt_fates *f, const void *mbuf, uint32_t walk, uint64_t since, uint32_t *spare);
-void rt_fates_prefetch(const struct rt_fates *f, const void *mbuf);
 
 #endif

@@ -13,7 +13,7 @@
 #define RT_FATE_CHUNK 32u /* packets, the entries of which are fetched together */
 #define RT_FATE_SUMS  8u  /* taps; a power of two */
 
-/* Of a burst of a thread without a ring, whose row is that of others as well. */
+/* Of a burst of a thread without a ring: the row of counters is also that of other threads. */
 struct rt_fate_sums {
 	uint32_t tap[RT_FATE_SUMS]; /* index + 1; 0: none */
 	struct rt_seg_count count[RT_FATE_SUMS];
@@ -28,7 +28,8 @@ struct rt_fate_feed {
 	struct rt_fate_sums *sums;   /* NULL: the thread has a ring */
 	const struct rt_tap *tap;
 	const struct rt_filter *filter; /* of received packets; NULL: all have records */
-	uint64_t tsc, ns;
+	uint64_t tsc;                   /* of received packets */
+	uint64_t ns;
 	uint32_t spare; /* probes, see fate_table.h */
 };
 

@@ -66,7 +66,7 @@ static __rte_noinline void offer_packet(struct rt_fate_feed *w, const struct rte
 	for (unsigned segs = m->nb_segs; m && segs; m = m->next, segs--) {
 		bool alone = !rt_fates_is_shared(m);
 
-		/* Who gave back the reference of a clone had settled the entry before. */
+		/* A thread that gave back the reference of a clone settled the entry before. */
 		rt_fence_acquire();
 		if (offer(w, m, alone))
 			id = rt_fates_id(m);

@@ -349,7 +349,7 @@ static void copy_piece(struct rte_mempool *mp, void *arg)
 		copy_step(p, mp);
 }
 
-void rt_fates_prefetch(const struct rt_fates *f, const void *mbuf)
+static void prefetch(const struct rt_fates *f, const void *mbuf)
 {
 	__builtin_prefetch(rt_fate_at(f, rt_fate_place(f, (uintptr_t)mbuf)), 1, 3);
 }
@@ -389,7 +389,7 @@ static void walk_piece(struct rt_session *s)
 		(void)rt_mempools_each(copy_piece, &p);
 	for (uint32_t i = 0; i < p.n; i++) {
 		if (i + AHEAD < p.n)
-			rt_fates_prefetch(s->fates, p.mbuf[i + AHEAD]);
+			prefetch(s->fates, p.mbuf[i + AHEAD]);
 		if (p.mbuf[i])
 			rt_fates_mark(s->fates, p.mbuf[i], w->number, w->tsc, &spare);
 	}

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See ids.h. All but the registration runs in the polling threads. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
 #include "ids.h"
+#include "probe/core/secondary.h"
 
 #define THREAD_SHIFT 42
 #define NUMBER_MASK  ((1ull << THREAD_SHIFT) - 1)
 #define USED         (1ull << 63)
+#define PACKET_NS    16 /* less than a thread takes for one, and the numbers last for 19 hours */
 
 #define AHEAD        4  /* packets */
 #define SEGMENTS_MAX 4u /* that are searched: headers of the application, then the packet */
@@ -12,9 +19,26 @@
 static_assert(RT_MAX_THREADS <= 1u << (RT_ID_PORT_SHIFT - THREAD_SHIFT), "the thread fits");
 
 struct rt_mbuf_field rt_ids;
+static uint64_t process; /* of this process, in its place */
+static uint64_t before;  /* number that its threads start after */
+
+static_assert(RT_PROCESSES_MAX <= 1u << (RT_ID_SOURCE_SHIFT - RT_ID_PROCESS_SHIFT), "it fits");
 
 int rt_ids_register(char *err)
 {
+	int number = rt_process_number();
+
+	if (number < 0) {
+		snprintf(err, RT_TEXT_LEN,
+			"ids of packets need a number of this secondary process, by a lock on the "
+			"file ringtap.ids in the runtime folder: %s",
+			number == -EBUSY ? "more than 7 processes have one" : strerror(-number));
+		return -ENOTSUP;
+	}
+	/* Another secondary may have had the number and may have ended. */
+	if (number && !process)
+		rt_store(&before, rt_time_ns(CLOCK_BOOTTIME) / PACKET_NS);
+	rt_store(&process, (uint64_t)number << RT_ID_PROCESS_SHIFT);
 	return rt_mbuf_field_register(&rt_ids, "ringtap_dynfield_packet_id",
 		"ringtap_dynflag_packet_id", "an id of each packet", err);
 }
@@ -52,14 +76,15 @@ void rt_ids_stamp(struct rt_thread *t, uint16_t port, struct rte_mbuf **pkts, un
 {
 	const uint64_t flag = rt_load(&rt_ids.flag);
 	const int32_t offset = rt_load(&rt_ids.offset);
-	const uint64_t common = (uint64_t)(port & RT_ID_PORT_MASK) << RT_ID_PORT_SHIFT |
+	const uint64_t common = rt_load(&process) |
+				(uint64_t)(port & RT_ID_PORT_MASK) << RT_ID_PORT_SHIFT |
 				(uint64_t)t->index << THREAD_SHIFT;
-	uint64_t number = t->ids;
+	uint64_t number = t->ids + rt_load(&before);
 
 	if (rt_unlikely(!flag))
 		return;
 	/* First: a thread that jumps out of the hook must not give them again. */
-	rt_store(&t->ids, number + n);
+	rt_store(&t->ids, t->ids + n);
 	rt_compiler_barrier();
 	for (unsigned i = 0; i < RTE_MIN(n, (unsigned)AHEAD); i++)
 		__builtin_prefetch(field_of(pkts[i], offset), 1, 3);

@@ -4,14 +4,17 @@
  * an id into a dynamic field of the mbuf and sets a flag; records of received and of sent packets
  * have the id of their mbuf.
  *
- *   63     60 59      50 49    42 41                          0
- *   +--------+----------+--------+-----------------------------+
- *   | source | port     | thread | number, from 1 on           |
- *   +--------+----------+--------+-----------------------------+
+ *   63     60 59     57 56  50 49    42 41                          0
+ *   +--------+---------+------+--------+-----------------------------+
+ *   | source | process | port | thread | number                      |
+ *   +--------+---------+------+--------+-----------------------------+
  *
  * The number is the thread's, for all sessions: no id is given twice, and none of an earlier
- * session can be taken for a new one. The source is the session's: a reader gives one to each of
- * its applications. In the mbuf these bits are free; the top one marks an id as sent (USED below).
+ * session can be taken for a new one. It counts from 1 on, in a secondary from a number on that the
+ * time gives, as one before may have had the same place. Packets pass between a primary process (0)
+ * and its secondaries, which number themselves (rt_process_number()). The source is the session's:
+ * a reader gives one to each of its applications, the same to all processes of one. In the mbuf
+ * these bits are free; the top one marks an id as sent (USED below).
  *
  * Field and flag are not those of latency.c. A latency is measured once, an id is that of each
  * sending: of a packet that the driver refuses and gets again, or that is sent to several ports.
@@ -48,10 +51,11 @@ void rt_ids_use(struct rte_mbuf **pkts, unsigned n);
 /* The id of a packet whose first segment has no flag, without the source; 0: none. */
 uint64_t rt_ids_search(const struct rte_mbuf *m, bool infer);
 
-#define RT_ID_SOURCE_SHIFT (64 - RT_IDS_SOURCE_BITS)
-#define RT_ID_MASK         ((1ull << RT_ID_SOURCE_SHIFT) - 1)
-#define RT_ID_PORT_SHIFT   50
-#define RT_ID_PORT_MASK    ((1u << (RT_ID_SOURCE_SHIFT - RT_ID_PORT_SHIFT)) - 1)
+#define RT_ID_SOURCE_SHIFT  (64 - RT_IDS_SOURCE_BITS)
+#define RT_ID_MASK          ((1ull << RT_ID_SOURCE_SHIFT) - 1)
+#define RT_ID_PROCESS_SHIFT 57
+#define RT_ID_PORT_SHIFT    50
+#define RT_ID_PORT_MASK     ((1u << (RT_ID_PROCESS_SHIFT - RT_ID_PORT_SHIFT)) - 1)
 
 /* Whether it may be an id of packets that this port has received. */
 static inline bool rt_ids_has_port(uint64_t id, uint16_t port)

@@ -55,3 +55,13 @@ int rt_accept(int listen_fd, int *reserve)
 	*reserve = rt_accept_reserve();
 	return why;
 }
+
+bool rt_accept_allows(int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		return false;
+	return cred.uid == 0 || cred.uid == geteuid();
+}

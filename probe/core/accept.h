@@ -4,6 +4,8 @@
 #ifndef RINGTAP_PROBE_CORE_ACCEPT_H
 #define RINGTAP_PROBE_CORE_ACCEPT_H
 
+#include <stdbool.h>
+
 /* Opens the spare descriptor that rt_accept() closes to refuse a connection. -1: none is left. */
 int rt_accept_reserve(void);
 
@@ -14,5 +16,8 @@ int rt_accept_reserve(void);
 int rt_accept(int listen_fd, int *reserve);
 
 #define RT_ACCEPT_REST_MS 500
+
+/* Whether the peer is root or the application's user. */
+bool rt_accept_allows(int fd);
 
 #endif

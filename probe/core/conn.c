@@ -13,7 +13,9 @@
 #include "common/ipc.h"
 #include "control.h"
 #include "probe/capture/filter_job.h"
+#include "prefix.h"
 #include "request.h"
+#include "secondary.h"
 
 struct rt_session *rt_sessions;
 
@@ -35,28 +37,24 @@ static bool reply(struct rt_conn *c, uint16_t type)
 	return rt_msg_send(c->fd, &h, NULL, 0) == 0;
 }
 
-/* The file-prefix is the last part of the runtime folder. */
-static const char *prefix(void)
-{
-	const char *dir = rte_eal_get_runtime_dir(), *slash = dir ? strrchr(dir, '/') : NULL;
-
-	return slash ? slash + 1 : "";
-}
-
 static bool on_hello(struct rt_conn *c, const void *msg, size_t len)
 {
 	struct rt_msg_hello hello;
 	struct rt_msg_welcome w = {.pid = (uint32_t)getpid()};
+	int ret;
 
 	if (len != sizeof(hello))
 		return fail(c, -EPROTO, "malformed greeting");
+	ret = rt_control_follow();
+	if (ret)
+		return fail(c, ret, "the probe cannot follow the ports");
 	memcpy(&hello, msg, sizeof(hello));
 	hello.program[sizeof(hello.program) - 1] = 0;
 	rt_str_set(c->program, sizeof(c->program), hello.program);
 	c->pid = hello.pid;
 	c->greeted = true;
 	rt_msg_init(&w.h, RT_MSG_WELCOME, sizeof(w));
-	rt_str_set(w.prefix, sizeof(w.prefix), prefix());
+	rt_prefix(w.prefix);
 	rt_str_set(w.program, sizeof(w.program), program_invocation_short_name);
 	rt_str_set(w.dpdk, sizeof(w.dpdk), rte_version());
 	rt_str_set(w.probe, sizeof(w.probe), RINGTAP_VERSION);
@@ -136,6 +134,11 @@ static bool on_open(struct rt_conn *c, const void *msg, size_t len)
 	if (c->session || c->monitor.attached)
 		return fail(c, -EBUSY, "this connection has a session already");
 	ret = rt_request_parse(&req, msg, len, err);
+	/* Fates need the lists of mempools all the time, see secondary.h. */
+	if (!ret && req.open.ids & RT_IDS_FATES && rt_is_secondary()) {
+		snprintf(err, sizeof(err), "it is a secondary process, which has no fates");
+		ret = -ENOTSUP;
+	}
 	if (!ret) {
 		req.reader_pid = c->pid;
 		memcpy(req.reader, c->program, sizeof(req.reader));

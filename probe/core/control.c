@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,8 @@
 #include "probe/capture/nic_time.h"
 #include "plugin.h"
 #include "probe/capture/readable.h"
+#include "secondary.h"
+#include "sessions.h"
 #include "socket.h"
 #include "teardown.h"
 #include "probe/trace/trace.h"
@@ -40,8 +41,10 @@ static struct {
 	bool running, leaving, stay, quit;
 	bool shut;     /* stopped by the application: only the application starts it again */
 	bool detached; /* by a reader, until rt_control_wake() or the application starts it */
+	bool awake;    /* clock and ports are followed: always, but in an idle secondary process */
 	int wake_fd, reserve_fd;
 	uint64_t rest_ms; /* no connection is accepted before this time */
+	uint32_t ports;   /* for rt_ports_changed() */
 	struct rt_listener listener;
 	struct rt_conn *conns;
 	struct rt_monitor lease; /* rt_control_query() */
@@ -68,6 +71,28 @@ static void start_clock(void)
 	rt_hook_set_clock(&ctl.clock.line);
 }
 
+static int wake_up(void)
+{
+	int ret;
+
+	start_clock();
+	ret = rt_ports_watch(rt_hook_cut);
+	ctl.awake = !ret;
+	return ret;
+}
+
+int rt_control_follow(void)
+{
+	return ctl.awake ? 0 : wake_up();
+}
+
+static void doze(void)
+{
+	if (ctl.awake)
+		rt_ports_unwatch();
+	ctl.awake = false;
+}
+
 static void tick_clock(void)
 {
 	struct rt_clock_point now;
@@ -88,16 +113,6 @@ static void tick_clock(void)
 	}
 }
 
-static bool peer_allowed(int fd)
-{
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
-		return false;
-	return cred.uid == 0 || cred.uid == geteuid();
-}
-
 static void accept_one(void)
 {
 	int fd = rt_accept(ctl.listener.fd, &ctl.reserve_fd);
@@ -111,7 +126,7 @@ static void accept_one(void)
 	}
 	for (c = ctl.conns; c; c = c->next)
 		n++;
-	c = n < CONNS_MAX && peer_allowed(fd) ? calloc(1, sizeof(*c)) : NULL;
+	c = n < CONNS_MAX && rt_accept_allows(fd) ? calloc(1, sizeof(*c)) : NULL;
 	if (!c) {
 		close(fd);
 		return;
@@ -159,31 +174,6 @@ static void expire_lease(uint64_t now_ms)
 		rt_stats_attach(&ctl.lease, leased(now_ms), 1, &ctl.clock.line, err);
 }
 
-static void free_abandoned(void)
-{
-	for (struct rt_session **p = &rt_sessions; *p;) {
-		struct rt_session *s = *p;
-
-		if (s->abandoned && rt_session_stopped(s)) {
-			*p = s->next;
-			rt_session_free(s);
-		} else {
-			p = &s->next;
-		}
-	}
-}
-
-/* Whether a session needs to be served again soon. */
-static bool in_motion(void)
-{
-	for (struct rt_session *s = rt_sessions; s; s = s->next) {
-		if (s->state == RT_SESSION_OBSERVING || s->old_filters ||
-			(s->state >= RT_SESSION_CLOSING && s->state < RT_SESSION_STOPPED))
-			return true;
-	}
-	return false;
-}
-
 static void serve(const struct pollfd *fds, const struct rt_conn *const *order, unsigned n)
 {
 	uint64_t now = rt_now_ms();
@@ -209,7 +199,7 @@ static void tick(void)
 {
 	uint64_t now = rt_now_ms();
 
-	if (now - ctl.tick_ms < TICK_MS || rt_teardown_begun())
+	if (!ctl.awake || now - ctl.tick_ms < TICK_MS || rt_teardown_begun())
 		return;
 	ctl.tick_ms = now;
 	tick_clock();
@@ -229,35 +219,43 @@ static void tick(void)
 	}
 }
 
-static bool idle(void)
+/* A reader that looks for applications connects to each, and leaves without a word: 'ringtap top'
+ * of another application does so every second. */
+static bool greeted(void)
 {
-	if (ctl.conns || rt_sessions || rt_stat_current) {
-		ctl.active_ms = rt_now_ms();
-		return false;
-	}
-	return !ctl.stay && !rt_trace_holds_buffer() && rt_now_ms() - ctl.active_ms >= LINGER_MS;
+	const struct rt_conn *c = ctl.conns;
+
+	while (c && !c->greeted)
+		c = c->next;
+	return c;
 }
 
-/* Threads that poll leave a hook within microseconds: try that before sleeping. */
-static void settle(void)
+static bool idle(void)
 {
-	for (int i = 0; i < 100 && !rt_teardown_late(); i++) {
-		bool sets = rt_hook_reclaim(), moving = !rt_stats_reclaim();
+	if (greeted() || rt_sessions || rt_stat_current)
+		ctl.active_ms = rt_now_ms();
+	return !ctl.conns && !rt_trace_holds_buffer() && rt_now_ms() - ctl.active_ms >= LINGER_MS;
+}
 
-		for (struct rt_session *s = rt_sessions; s; s = s->next) {
-			moving |= s->state >= RT_SESSION_CLOSING && s->state < RT_SESSION_STOPPED &&
-				  !rt_grace_over(&s->grace);
-			moving |= s->old_filters && !rt_grace_over(&s->filter_grace);
-		}
-		if (sets && !moving)
-			return;
-		sched_yield();
-	}
+/* Whether the thread ends. Nothing but an attach would start it again in a secondary process. */
+static bool done(void)
+{
+	if (ctl.quit)
+		return true;
+	if (!idle())
+		return false;
+	if (rt_is_secondary())
+		doze();
+	return !ctl.stay && !rt_is_secondary();
 }
 
 static int timeout_ms(void)
 {
-	return in_motion() ? BUSY_MS : rt_sessions || rt_stat_current ? TICK_MS : LINGER_MS / 4;
+	if (!ctl.awake)
+		return rt_now_ms() < ctl.rest_ms ? TICK_MS : -1;
+	return rt_sessions_in_motion()          ? BUSY_MS
+	       : rt_sessions || rt_stat_current ? TICK_MS
+						: LINGER_MS / 4;
 }
 
 /* Connections belong to the control thread: compile without the lock, which the application's
@@ -271,6 +269,13 @@ static bool work(void)
 	return pending;
 }
 
+/* The ports of a secondary process that starts are not complete yet. Awake, only the acceptance of
+ * connections rests. */
+static bool waits_for_ports(void)
+{
+	return !ctl.awake && rt_now_ms() < ctl.rest_ms;
+}
+
 static unsigned fill(struct pollfd *fds, const struct rt_conn **order, int *timeout)
 {
 	unsigned n = 0;
@@ -278,7 +283,8 @@ static unsigned fill(struct pollfd *fds, const struct rt_conn **order, int *time
 	pthread_mutex_lock(&ctl.lock);
 	for (struct rt_conn *c = ctl.conns; c && n < CONNS_MAX; c = c->next, n++) {
 		/* Watch for a hang-up only: messages wait until the last one is answered. */
-		fds[n] = (struct pollfd){.fd = c->fd, .events = c->job ? 0 : POLLIN};
+		fds[n] = (struct pollfd){
+			.fd = waits_for_ports() ? -1 : c->fd, .events = c->job ? 0 : POLLIN};
 		order[n] = c;
 	}
 	fds[n] = (struct pollfd){
@@ -289,11 +295,11 @@ static unsigned fill(struct pollfd *fds, const struct rt_conn **order, int *time
 	return n;
 }
 
-/* Returns after timeout_ms at the latest. A descriptor that stays ready must not make it return
- * at once again and again: the thread would stay on the CPU. */
+/* Returns after timeout_ms at the latest; -1: no limit. A descriptor that stays ready must not make
+ * it return at once again and again: the thread would stay on the CPU. */
 static void wait_for(struct pollfd *fds, unsigned n, int timeout_ms)
 {
-	struct timespec pause = {.tv_nsec = timeout_ms * 1000000L};
+	struct timespec pause = {.tv_nsec = (timeout_ms < 0 ? TICK_MS : timeout_ms) * 1000000L};
 	uint64_t count;
 
 	if (poll(fds, n, timeout_ms) < 0) {
@@ -316,14 +322,18 @@ static bool turn(const struct pollfd *fds, const struct rt_conn *const *order, u
 	 * thread. */
 	if (rt_teardown_begun())
 		return false;
-	serve(fds, order, n);
-	if (fds[n].revents)
-		accept_one();
+	if (!ctl.awake && rt_ports_changed(&ctl.ports))
+		ctl.rest_ms = rt_now_ms() + RT_PORTS_SETTLE_MS;
+	if (!waits_for_ports()) {
+		serve(fds, order, n);
+		if (fds[n].revents)
+			accept_one();
+	}
 	tick();
-	settle();
+	rt_sessions_settle();
 	serve(fds, order, 0); /* answer now what has settled just now */
-	free_abandoned();
-	return !ctl.quit && !idle();
+	rt_sessions_free_abandoned();
+	return !done();
 }
 
 static bool step(void)
@@ -348,21 +358,6 @@ static bool step(void)
 	return more;
 }
 
-/* Readers take the end of their connection for the end of what is in the rings. */
-static void stop_sessions(uint64_t until_ms)
-{
-	for (struct rt_session *s = rt_sessions; s; s = s->next) {
-		if (s->state < RT_SESSION_STOPPING)
-			rt_session_stop(s);
-	}
-	for (bool stopped = false; !stopped && !rt_teardown_late() && rt_now_ms() < until_ms;) {
-		settle();
-		stopped = true;
-		for (struct rt_session *s = rt_sessions; s; s = s->next)
-			stopped &= rt_session_stopped(s);
-	}
-}
-
 static void abandon_all(bool sessions)
 {
 	for (struct rt_conn **p = &ctl.conns; *p && !rt_teardown_late();) {
@@ -384,7 +379,7 @@ static void end_all(void)
 
 	abandon_all(false);
 	if (!rt_teardown_late())
-		stop_sessions(until_ms);
+		rt_sessions_stop(until_ms);
 	abandon_all(true);
 	/* The rest of a session needs DPDK, which may be gone. */
 	for (struct rt_conn *c = ctl.conns; c; c = c->next)
@@ -393,8 +388,8 @@ static void end_all(void)
 		rt_stats_detach(&ctl.lease, &ctl.clock.line);
 	while (!rt_teardown_late() && rt_now_ms() < until_ms &&
 		(rt_sessions || !rt_stats_reclaim())) {
-		settle();
-		free_abandoned();
+		rt_sessions_settle();
+		rt_sessions_free_abandoned();
 	}
 }
 
@@ -413,7 +408,7 @@ static uint32_t run(void *arg)
 	/* After the last call of a driver. Waits until a port event under delivery is over; the
 	 * event needs neither the control lock nor its holder. */
 	if (!rt_teardown_late())
-		rt_ports_unwatch();
+		doze();
 	rt_listener_close(&ctl.listener);
 	close(ctl.wake_fd);
 	if (ctl.reserve_fd >= 0)
@@ -429,10 +424,10 @@ static int listen_on(void)
 {
 	const char *dir = rte_eal_get_runtime_dir();
 
-	/* A secondary process shares the folder: it would take the socket from its primary. */
-	if (!dir || !dir[0] || rte_eal_process_type() != RTE_PROC_PRIMARY)
+	/* A container's file system may be read-only. */
+	if (rt_is_secondary() && (!dir || !dir[0]))
 		return -ENOTSUP;
-	return rt_listener_open(&ctl.listener, dir);
+	return rt_listener_open(&ctl.listener, dir ? dir : "", rt_is_secondary() ? getpid() : 0);
 }
 
 static int start_thread(void)
@@ -444,13 +439,15 @@ static int start_thread(void)
 	ctl.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ctl.reserve_fd = rt_accept_reserve();
 	ctl.rest_ms = ctl.tick_ms = ctl.counters_ms = 0;
-	start_clock();
-	ret = ctl.wake_fd < 0 ? -errno : rt_ports_watch(rt_hook_cut);
+	(void)rt_ports_changed(&ctl.ports);
+	if (rt_is_secondary() && rt_process_is_new())
+		ctl.rest_ms = rt_now_ms() + RT_PORTS_SETTLE_MS;
+	ret = ctl.wake_fd < 0 ? -errno : rt_is_secondary() ? 0 : wake_up();
 	if (!ret) {
 		ret = rt_compat_control_thread("ringtap-ctl", run);
 		if (!ret)
 			return 0;
-		rt_ports_unwatch();
+		doze();
 	}
 	if (ctl.wake_fd >= 0)
 		close(ctl.wake_fd);
@@ -464,7 +461,7 @@ int rt_control_start(bool stay)
 {
 	int ret = 0;
 
-	/* Not under the lock: this waits for the dynamic loader's lock, whose holder may run a
+	/* Not under the lock: this waits for the dynamic loader's lock, and its holder may run a
 	 * constructor that waits for the control lock. */
 	rt_trace_find_lttng();
 	pthread_mutex_lock(&ctl.lock);

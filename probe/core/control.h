@@ -26,6 +26,10 @@ void rt_control_stop(void);
 /* Ends all sessions and the thread soon: rt_control_start() without stay returns -EUNATCH from now
  * on, until rt_control_wake(). Control thread, lock held. */
 void rt_control_detach(void);
+/* The clock and the ports are followed from now on, until no reader is connected: for its first
+ * request, not for its connection, as this takes locks of the primary in a secondary process. 0 or
+ * -errno. Control lock held. */
+int rt_control_follow(void);
 /* Any thread but the control thread. */
 void rt_control_wake(void);
 

@@ -9,9 +9,17 @@
 #include "common/atomics.h"
 #include "common/proto.h"
 #include "mbuf_field.h"
+#include "secondary.h"
 
 static int refuse(const char *what, int code, char *err)
 {
+	if (rt_is_secondary() && (code == EPERM || code == ENOENT)) {
+		snprintf(err, RT_TEXT_LEN,
+			"%s needs 8 bytes and a flag in mbufs, which only the primary process can "
+			"take: request it there first",
+			what);
+		return -ENOTSUP;
+	}
 	snprintf(err, RT_TEXT_LEN, "%s needs 8 bytes and a flag in the application's mbufs: %s",
 		what, code == ENOENT || code == ENOSPC ? "all are taken" : strerror(code));
 	return code ? -code : -EIO;

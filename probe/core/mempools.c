@@ -3,6 +3,7 @@
 #include <rte_tailq.h>
 
 #include "mempools.h"
+#include "secondary.h"
 #include "teardown.h"
 
 #define POOL_TAILQ "RTE_MEMPOOL" /* lib/mempool/rte_mempool.c */
@@ -32,7 +33,7 @@ bool rt_mempools_each(void (*f)(struct rte_mempool *mp, void *arg), void *arg)
 	struct pool_list *list = RTE_TAILQ_LOOKUP(POOL_TAILQ, pool_list);
 	struct rte_tailq_entry *entry;
 
-	if (!list || rt_teardown_late())
+	if (!list || rt_teardown_late() || rt_is_secondary())
 		return false;
 	rte_mcfg_mempool_read_lock();
 	rte_mcfg_tailq_read_lock();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Start of the probe. Loaded by EAL's -d, it registers telemetry commands and does nothing else
- * until the attach command is called. Linked in, it is started by the application.
+ * until the attach command is called, or until DPDK's start in a secondary process, which has no
+ * telemetry. Linked in, it is started by the application.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,11 +16,14 @@
 #include "plugin.h"
 #include "ports.h"
 #include "ringtap/probe.h"
+#include "secondary.h"
 #include "telemetry.h"
 #include "probe/trace/trace.h"
 #include "probe/trace/load.h"
 
 #define EXPORT __attribute__((visibility("default")))
+
+static bool registered;
 
 int rt_probe_init(void)
 {
@@ -54,11 +58,19 @@ __attribute__((constructor)) static void probe_loaded(void)
 	 * last; the first has the trace points and may have been started. */
 	if (rt_trace_points_taken())
 		return;
+	registered = true;
 	/* rte_telemetry refuses help texts of 64 characters and more. */
 	rte_telemetry_register_cmd(
 		RT_TELEMETRY_ATTACH, on_attach, "Starts the ringtap probe. Takes no parameters");
 	rt_telemetry_register();
 	rt_telemetry_register_trace();
+}
+
+void rt_probe_buses_begin(void)
+{
+	/* Nothing would start it later, but an attach. */
+	if (registered && rt_is_secondary())
+		(void)rt_control_start(false);
 }
 
 EXPORT int ringtap_probe_start(void)

@@ -5,4 +5,7 @@
 /* Everything that must be ready before the first hook. Idempotent. 0 or -errno. */
 int rt_probe_init(void);
 
+/* EAL has memory, and probes its buses now. */
+void rt_probe_buses_begin(void);
+
 #endif

@@ -22,6 +22,7 @@
 #include "probe/capture/nic_time.h"
 #include "port_call.h"
 #include "ports.h"
+#include "secondary.h"
 #include "teardown.h"
 
 static uint32_t generations[RTE_MAX_ETHPORTS];
@@ -43,12 +44,12 @@ struct known {
 	uint32_t descriptors[2];
 	struct rt_msg_port desc;
 	struct rte_eth_stats stats;
+	char name[RT_NAME_LEN]; /* in a secondary process */
 };
 
 static struct known known[RTE_MAX_ETHPORTS];
 
-#define SETTLE_MS 500
-#define STATE_MS  1000 /* age of a link state; interval between queries of a port without queues */
+#define STATE_MS 1000 /* age of a link state; interval between queries of a port without queues */
 
 static uint64_t clock_ms(void)
 {
@@ -119,15 +120,37 @@ static bool stopped(uint16_t port)
 
 /* ethdev announces a port from within its driver's probe function. The bus sets the device's
  * driver only after that has returned, and rte_eth_dev_info_get() reads it without a check. A
- * started port had its device before; for others only time helps. */
+ * started port had its device before, except in a secondary process, where all look started; for
+ * others only time helps. */
 static bool probed(uint16_t port)
 {
-	return !stopped(port) || clock_ms() - rt_load(&new_ms[port]) >= SETTLE_MS;
+	return (!stopped(port) && !rt_is_secondary()) ||
+	       clock_ms() - rt_load(&new_ms[port]) >= RT_PORTS_SETTLE_MS;
+}
+
+/* The primary may have closed a port that this process still has: that clears the shared data. Not
+ * asked for by its name: that takes a lock in shared memory from DPDK 23.11 on. */
+static bool closed_elsewhere(uint16_t port)
+{
+	uint16_t mtu;
+
+	return rt_is_secondary() && (rte_eth_dev_get_mtu(port, &mtu) || !mtu);
 }
 
 bool rt_port_alive(uint16_t port)
 {
-	return rte_eth_dev_is_valid_port(port) && !rt_load_acquire(&dying[port]) && probed(port);
+	return rte_eth_dev_is_valid_port(port) && !rt_load_acquire(&dying[port]) && probed(port) &&
+	       !closed_elsewhere(port);
+}
+
+bool rt_ports_changed(uint32_t *count)
+{
+	uint32_t before = *count;
+
+	*count = 0;
+	for (uint16_t i = 0; i < RTE_MAX_ETHPORTS; i++)
+		*count += rte_eth_dev_is_valid_port(i) != 0;
+	return *count != before;
 }
 
 uint16_t rt_port_next(uint16_t port)
@@ -160,6 +183,9 @@ static enum rt_stamps stamps(uint16_t port, const char *driver)
 	/* net_pcap has no such offload, and always sets them. */
 	if (strcmp(driver, "net_pcap") == 0)
 		return RT_STAMPS_NIC;
+	/* The clock cannot be read, see secondary.h. */
+	if (rt_is_secondary())
+		return RT_STAMPS_NONE;
 	return !rte_eth_dev_conf_get(port, &conf) &&
 			       conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP
 		       ? RT_STAMPS_NIC
@@ -183,7 +209,10 @@ static void ask_state(uint16_t port, struct known *k)
 	struct rte_eth_rxq_info rx;
 	struct rte_eth_txq_info tx;
 
-	if (rte_eth_link_get_nowait(port, &link))
+	if (rt_is_secondary()) /* the port works as far as this process shows */
+		link = (struct rte_eth_link){
+			.link_status = RTE_ETH_LINK_UP, .link_speed = RTE_ETH_SPEED_NUM_UNKNOWN};
+	else if (rte_eth_link_get_nowait(port, &link))
 		link.link_status = RTE_ETH_LINK_DOWN;
 	k->desc.link_up = link.link_status == RTE_ETH_LINK_UP;
 	k->desc.link_mbps =
@@ -191,7 +220,7 @@ static void ask_state(uint16_t port, struct known *k)
 	rte_eth_macaddr_get(port, &mac);
 	memcpy(k->desc.mac, mac.addr_bytes, sizeof(k->desc.mac));
 	rte_eth_dev_get_mtu(port, &k->desc.mtu);
-	if (stopped(port))
+	if (stopped(port) || rt_is_secondary())
 		return;
 	if (k->desc.nb_rx_queues && rte_eth_rx_queue_info_get(port, 0, &rx) == 0)
 		k->descriptors[RT_DIR_RX] = rx.nb_desc;
@@ -255,10 +284,12 @@ static struct known *look(uint16_t port)
 {
 	struct known *k = known_of(port);
 	bool has_queues = k->desc.nb_rx_queues + k->desc.nb_tx_queues;
-	bool changed = !stopped(port) && queues_changed(port, k);
+	/* In a secondary the pointers are those of its start, and may be freed memory. */
+	bool changed = !stopped(port) && !rt_is_secondary() && queues_changed(port, k);
 
 	k->stale |= changed || !k->described;
-	if (!k->stale && (has_queues || !stopped(port)))
+	/* In a secondary it never looks stopped. */
+	if (!k->stale && (has_queues || (!stopped(port) && !rt_is_secondary())))
 		return k;
 	if ((changed || is_due(&k->info_ms, STATE_MS)) && read_info(port, k) == 0) {
 		k->stale = false;
@@ -269,11 +300,19 @@ static struct known *look(uint16_t port)
 
 int rt_port_name(uint16_t port, char out[RT_NAME_LEN])
 {
+	struct known *k = rt_is_secondary() ? known_of(port) : NULL;
 	char name[RTE_ETH_NAME_MAX_LEN];
 
+	if (k && k->name[0]) {
+		rt_str_set(out, RT_NAME_LEN, k->name);
+		return 0;
+	}
+	/* Takes a lock in shared memory from DPDK 23.11 on, so in a secondary once. */
 	if (rte_eth_dev_get_name_by_port(port, name))
 		return -ENODEV;
 	rt_str_set(out, RT_NAME_LEN, *given_names[port] ? given_names[port] : name);
+	if (k)
+		rt_str_set(k->name, sizeof(k->name), out);
 	return 0;
 }
 
@@ -283,7 +322,10 @@ int rt_port_describe(uint16_t port, struct rt_msg_port *out)
 
 	if (!k || rt_port_name(port, k->desc.name))
 		return -ENODEV;
-	if ((!k->state_ms || !stopped(port)) && is_due(&k->state_ms, STATE_MS))
+	/* In a secondary once: the primary's driver clears the pointer to the address when it
+	 * closes the port, before ethdev shows that. */
+	if ((!k->state_ms || (!stopped(port) && !rt_is_secondary())) &&
+		is_due(&k->state_ms, STATE_MS))
 		read_state(port, k);
 	k->desc.port_id = port;
 	*out = k->desc;
@@ -311,6 +353,8 @@ static int read_stats(uint16_t port, uint32_t age_ms, struct rte_eth_stats *out)
 {
 	struct known *k = known_of(port);
 
+	if (rt_is_secondary())
+		return -ENODEV;
 	if (!k->stats_ms || clock_ms() - k->stats_ms >= age_ms) {
 		int ret = -ENODEV;
 

@@ -20,6 +20,12 @@ uint32_t rt_port_generation(uint16_t port);
 int rt_ports_watch(void (*changed)(uint16_t port));
 void rt_ports_unwatch(void);
 
+/* Whether the number of ports is another than *count, which becomes it. A driver's functions may be
+ * called only some time after ethdev shows a port; what waits for it without rt_ports_watch() tries
+ * again after RT_PORTS_SETTLE_MS. */
+#define RT_PORTS_SETTLE_MS 500
+bool rt_ports_changed(uint32_t *count);
+
 /* False as soon as the port's removal begins. */
 bool rt_port_alive(uint16_t port);
 
@@ -37,7 +43,7 @@ int rt_port_describe(uint16_t port, struct rt_msg_port *out);
 /* Numbers of queues by direction. Calls the driver only when they have changed. */
 int rt_port_queues(uint16_t port, uint32_t out[2]);
 /* All counters of ethdev, absolute, and the misses that the application reports; at most age_ms
- * old. -ENODEV: the port is gone or stopped. */
+ * old. -ENODEV: the port is gone or stopped, or this is a secondary process. */
 struct rte_eth_stats;
 int rt_port_stats(uint16_t port, uint32_t age_ms, struct rte_eth_stats *out);
 int rt_port_counters(uint16_t port, uint32_t age_ms, uint64_t out[RT_NIC_COUNTERS]);

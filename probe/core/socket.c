@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "prefix.h"
 #include "socket.h"
 
 #define TELEMETRY  "dpdk_telemetry.v2"
@@ -71,9 +73,9 @@ static int look_at(const struct sockaddr_un *addr)
 	return ret;
 }
 
-static int bind_to(struct rt_listener *l, const char *dir, int n)
+static int bind_to(struct rt_listener *l, const char *dir, const char *base, int n)
 {
-	int ret = make_addr(&l->addr, dir, RT_SOCKET_NAME, n);
+	int ret = make_addr(&l->addr, dir, base, n);
 
 	for (int i = 0; !ret && i < BIND_TRIES; i++) {
 		if (!bind(l->fd, (struct sockaddr *)&l->addr, sizeof(l->addr)))
@@ -144,17 +146,100 @@ static int choose(struct rt_listener *l, const char *dir)
 	int own = find_telemetry(dir), n = own < 0 ? 0 : own, ret = -EADDRINUSE;
 
 	if (own >= 0)
-		ret = bind_to(l, dir, own);
+		ret = bind_to(l, dir, RT_SOCKET_NAME, own);
 	for (int i = 0; ret == -EADDRINUSE && i < RT_INSTANCES_MAX; i++) {
 		n = i;
 		if (i != own && !telemetry_lives(dir, i))
-			ret = bind_to(l, dir, i);
+			ret = bind_to(l, dir, RT_SOCKET_NAME, i);
 	}
 	snprintf(l->name, sizeof(l->name), n ? RT_SOCKET_NAME ":%d" : RT_SOCKET_NAME, n);
 	return ret;
 }
 
-int rt_listener_open(struct rt_listener *l, const char *dir)
+static bool is_abstract(const struct rt_listener *l)
+{
+	return !l->addr.sun_path[0];
+}
+
+/* With --in-memory or --no-shconf, EAL goes on without the folder: the file system of a container
+ * may be read-only. */
+static bool is_unusable(int error)
+{
+	return error == -ENOENT || error == -ENOTDIR || error == -EROFS || error == -EACCES ||
+	       error == -EPERM;
+}
+
+/* The name is unique in a PID namespace, but others may have the same network namespace. */
+static int bind_abstract(struct rt_listener *l)
+{
+	char prefix[RT_NAME_LEN];
+	const size_t most = sizeof(l->addr.sun_path) - 1;
+
+	rt_prefix(prefix);
+	for (int n = 0; n < RT_INSTANCES_MAX; n++) {
+		char number[16] = "";
+		int len;
+
+		l->addr = (struct sockaddr_un){.sun_family = AF_UNIX};
+		if (n)
+			snprintf(number, sizeof(number), ":%d", n);
+		len = snprintf(l->addr.sun_path + 1, most, RT_ABSTRACT_NAME "%s/%d%s", prefix,
+			(int)getpid(), number);
+		if ((size_t)len >= most)
+			return -ENAMETOOLONG;
+		if (!bind(l->fd, (struct sockaddr *)&l->addr,
+			    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)))
+			return 0;
+		if (errno != EADDRINUSE)
+			return -errno;
+	}
+	return -EADDRINUSE;
+}
+
+/* The process id is that in its own PID namespace: two secondaries may have the same. */
+static int choose_secondary(struct rt_listener *l, const char *dir, pid_t pid)
+{
+	char base[RT_SOCKET_NAME_MAX];
+	int ret = -EADDRINUSE;
+
+	snprintf(base, sizeof(base), RT_SOCKET_SECONDARY "%d", (int)pid);
+	for (int i = 0; ret == -EADDRINUSE && i < RT_INSTANCES_MAX; i++) {
+		ret = bind_to(l, dir, base, i);
+		snprintf(l->name, sizeof(l->name), i ? "%.24s:%d" : "%.24s", base, i);
+	}
+	return ret;
+}
+
+/* Sockets of secondaries that were killed: their names contain process ids, so that no later
+ * process would replace them. */
+static void remove_stale(const char *dir)
+{
+	struct sockaddr_un addr;
+	struct dirent *e;
+	DIR *d = opendir(dir);
+
+	while (d && (e = readdir(d))) {
+		if (!strncmp(e->d_name, RT_SOCKET_SECONDARY, strlen(RT_SOCKET_SECONDARY)) &&
+			!make_addr(&addr, dir, e->d_name, 0) && look_at(&addr) == -ECONNREFUSED)
+			unlink(addr.sun_path);
+	}
+	if (d)
+		closedir(d);
+}
+
+static int bind_somewhere(struct rt_listener *l, const char *dir, pid_t secondary)
+{
+	int ret = secondary ? choose_secondary(l, dir, secondary) : *dir ? choose(l, dir) : -ENOENT;
+
+	/* A socket of telemetry of its own shows that there is a folder: the process may have given
+	 * up its rights on it since then, and readers come by telemetry. */
+	if (secondary || !is_unusable(ret) || find_telemetry(dir) >= 0)
+		return ret;
+	l->name[0] = '\0';
+	return bind_abstract(l);
+}
+
+int rt_listener_open(struct rt_listener *l, const char *dir, pid_t secondary)
 {
 	int lock, ret;
 
@@ -162,11 +247,16 @@ int rt_listener_open(struct rt_listener *l, const char *dir)
 	if (l->fd < 0)
 		return -errno;
 	lock = lock_folder(dir);
+	/* Without the lock, a socket may be one that is not listened on yet. */
+	if (lock >= 0)
+		remove_stale(dir);
 	/* On Linux bind() gives the socket's own mode to the file. */
-	ret = fchmod(l->fd, 0600) ? -errno : choose(l, dir);
-	if (!ret && (listen(l->fd, BACKLOG) || stat(l->addr.sun_path, &l->file))) {
+	ret = fchmod(l->fd, 0600) ? -errno : bind_somewhere(l, dir, secondary);
+	if (!ret &&
+		(listen(l->fd, BACKLOG) || (!is_abstract(l) && stat(l->addr.sun_path, &l->file)))) {
 		ret = -errno;
-		unlink(l->addr.sun_path);
+		if (!is_abstract(l))
+			unlink(l->addr.sun_path);
 	}
 	unlock_folder(lock);
 	if (ret)
@@ -180,6 +270,10 @@ void rt_listener_close(struct rt_listener *l)
 	struct stat now;
 	int lock;
 
+	if (is_abstract(l)) {
+		close(l->fd);
+		return;
+	}
 	memcpy(dir, l->addr.sun_path, sizeof(dir));
 	*strrchr(dir, '/') = 0;
 	lock = lock_folder(dir);

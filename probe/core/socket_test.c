@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -73,8 +74,8 @@ static void test_live_socket_is_never_replaced(void **state)
 {
 	struct rt_listener a, b, c;
 
-	assert_int_equal(rt_listener_open(&a, dir), 0);
-	assert_int_equal(rt_listener_open(&b, dir), 0);
+	assert_int_equal(rt_listener_open(&a, dir, 0), 0);
+	assert_int_equal(rt_listener_open(&b, dir, 0), 0);
 	assert_string_equal(a.name, RT_SOCKET_NAME);
 	assert_string_equal(b.name, RT_SOCKET_NAME ":1");
 	assert_int_equal(reach(a.name) | reach(b.name), 0);
@@ -82,7 +83,7 @@ static void test_live_socket_is_never_replaced(void **state)
 	rt_listener_close(&a);
 	assert_int_equal(reach(RT_SOCKET_NAME), -ENOENT);
 	assert_int_equal(reach(b.name), 0);
-	assert_int_equal(rt_listener_open(&c, dir), 0);
+	assert_int_equal(rt_listener_open(&c, dir, 0), 0);
 	assert_string_equal(c.name, RT_SOCKET_NAME);
 	rt_listener_close(&c);
 	rt_listener_close(&b);
@@ -95,10 +96,44 @@ static void test_stale_socket_is_replaced(void **state)
 
 	close(listen_at(RT_SOCKET_NAME));
 	assert_int_equal(reach(RT_SOCKET_NAME), -ECONNREFUSED);
-	assert_int_equal(rt_listener_open(&l, dir), 0);
+	assert_int_equal(rt_listener_open(&l, dir, 0), 0);
 	assert_string_equal(l.name, RT_SOCKET_NAME);
 	assert_int_equal(reach(RT_SOCKET_NAME), 0);
 	rt_listener_close(&l);
+}
+
+static void test_secondary_has_a_socket_of_its_own(void **state)
+{
+	struct rt_listener primary, a, b;
+
+	assert_int_equal(rt_listener_open(&primary, dir, 0), 0);
+	assert_int_equal(rt_listener_open(&a, dir, 4711), 0);
+	assert_string_equal(a.name, "ringtap.sock@4711");
+	/* Of another PID namespace. */
+	assert_int_equal(rt_listener_open(&b, dir, 4711), 0);
+	assert_string_equal(b.name, "ringtap.sock@4711:1");
+	assert_int_equal(reach(a.name) | reach(b.name) | reach(primary.name), 0);
+	rt_listener_close(&a);
+	assert_int_equal(reach(a.name), -ENOENT);
+	assert_int_equal(reach(b.name) | reach(primary.name), 0);
+	rt_listener_close(&b);
+	rt_listener_close(&primary);
+}
+
+static void test_sockets_of_killed_secondaries_are_removed(void **state)
+{
+	int live = listen_at(RT_SOCKET_SECONDARY "7");
+	struct rt_listener l;
+
+	close(listen_at(RT_SOCKET_SECONDARY "8"));
+	close(listen_at(RT_SOCKET_SECONDARY "9:1"));
+	assert_int_equal(rt_listener_open(&l, dir, 0), 0);
+	assert_int_equal(reach(RT_SOCKET_SECONDARY "7"), 0);
+	assert_int_equal(reach(RT_SOCKET_SECONDARY "8"), -ENOENT);
+	assert_int_equal(reach(RT_SOCKET_SECONDARY "9:1"), -ENOENT);
+	rt_listener_close(&l);
+	close(live);
+	unlink(addr_of(RT_SOCKET_SECONDARY "7").sun_path);
 }
 
 /* A live socket with a full backlog, and one of another type. */
@@ -116,7 +151,7 @@ static void test_busy_and_unknown_sockets_are_not_replaced(void **state)
 		assert_in_range(n, 0, 7);
 		fds[n] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
 	} while (!connect(fds[n++], (struct sockaddr *)&zero, sizeof(zero)));
-	assert_int_equal(rt_listener_open(&l, dir), 0);
+	assert_int_equal(rt_listener_open(&l, dir, 0), 0);
 	assert_string_equal(l.name, RT_SOCKET_NAME ":2");
 	rt_listener_close(&l);
 	assert_int_equal(reach(RT_SOCKET_NAME), -EAGAIN);
@@ -134,7 +169,7 @@ static void test_closing_keeps_the_socket_of_another_process(void **state)
 	struct rt_listener l;
 	int other;
 
-	assert_int_equal(rt_listener_open(&l, dir), 0);
+	assert_int_equal(rt_listener_open(&l, dir, 0), 0);
 	unlink(l.addr.sun_path); /* as a cleanup script does */
 	other = listen_at(RT_SOCKET_NAME);
 	rt_listener_close(&l);
@@ -150,7 +185,7 @@ static void test_number_is_that_of_the_own_telemetry_socket(void **state)
 	struct rt_listener l;
 
 	close(listen_at(RT_SOCKET_NAME ":7"));
-	assert_int_equal(rt_listener_open(&l, dir), 0);
+	assert_int_equal(rt_listener_open(&l, dir, 0), 0);
 	assert_string_equal(l.name, RT_SOCKET_NAME ":7");
 	rt_listener_close(&l);
 	close(fd);
@@ -174,18 +209,39 @@ static void test_number_of_another_telemetry_socket_is_skipped(void **state)
 		_exit(1);
 	}
 	assert_int_equal(read(up[0], &c, 1), 1);
-	assert_int_equal(rt_listener_open(&l, dir), 0);
+	assert_int_equal(rt_listener_open(&l, dir, 0), 0);
 	assert_string_equal(l.name, RT_SOCKET_NAME ":1");
 	rt_listener_close(&l);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	/* Stale, so its number is free. */
-	assert_int_equal(rt_listener_open(&l, dir), 0);
+	assert_int_equal(rt_listener_open(&l, dir, 0), 0);
 	assert_string_equal(l.name, RT_SOCKET_NAME);
 	rt_listener_close(&l);
 	close(up[0]);
 	close(up[1]);
 	unlink(addr.sun_path);
+}
+
+/* A process that gives up its rights after DPDK's start. */
+static void test_folder_that_is_no_longer_writable_is_an_error(void **state)
+{
+	struct rt_listener l;
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid) {
+		listen_at("dpdk_telemetry.v2");
+		if (chmod(dir, 0500) || (!geteuid() && setresuid(65534, 65534, 65534)))
+			_exit(255);
+		_exit(-rt_listener_open(&l, dir, 0));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(chmod(dir, 0700), 0);
+	unlink(addr_of("dpdk_telemetry.v2").sun_path);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), EACCES);
 }
 
 /* Another process that holds the lock of the folder forever only delays the start. */
@@ -195,7 +251,7 @@ static void test_lock_is_waited_for_a_bounded_time(void **state)
 	struct rt_listener l;
 
 	assert_int_equal(flock(fd, LOCK_EX), 0);
-	assert_int_equal(rt_listener_open(&l, dir), 0);
+	assert_int_equal(rt_listener_open(&l, dir, 0), 0);
 	assert_int_equal(reach(RT_SOCKET_NAME), 0);
 	rt_listener_close(&l);
 	close(fd);
@@ -207,7 +263,7 @@ static void test_path_may_be_too_long(void **state)
 	char path[200];
 
 	snprintf(path, sizeof(path), "%s%0100d", dir, 0);
-	assert_int_equal(rt_listener_open(&l, path), -ENAMETOOLONG);
+	assert_int_equal(rt_listener_open(&l, path, 0), -ENAMETOOLONG);
 }
 
 static pthread_barrier_t barrier;
@@ -220,7 +276,7 @@ static void *come_and_go(void *arg)
 	for (int i = 0; i < ROUNDS; i++) {
 		struct rt_listener l;
 
-		failed |= rt_listener_open(&l, dir) != 0;
+		failed |= rt_listener_open(&l, dir, 0) != 0;
 		pthread_barrier_wait(&barrier);
 		failed |= (uintptr_t)(reach(l.name) != 0) << 1;
 		pthread_barrier_wait(&barrier);
@@ -252,10 +308,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_live_socket_is_never_replaced),
 		cmocka_unit_test(test_stale_socket_is_replaced),
+		cmocka_unit_test(test_secondary_has_a_socket_of_its_own),
+		cmocka_unit_test(test_sockets_of_killed_secondaries_are_removed),
 		cmocka_unit_test(test_busy_and_unknown_sockets_are_not_replaced),
 		cmocka_unit_test(test_closing_keeps_the_socket_of_another_process),
 		cmocka_unit_test(test_number_is_that_of_the_own_telemetry_socket),
 		cmocka_unit_test(test_number_of_another_telemetry_socket_is_skipped),
+		cmocka_unit_test(test_folder_that_is_no_longer_writable_is_an_error),
 		cmocka_unit_test(test_lock_is_waited_for_a_bounded_time),
 		cmocka_unit_test(test_path_may_be_too_long),
 		cmocka_unit_test(test_concurrent_starts_keep_their_sockets),

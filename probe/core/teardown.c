@@ -3,7 +3,8 @@
  * rte_eal_cleanup() unmaps memory that the control thread and telemetry queries read, and does not
  * announce it. Among the functions that it calls, one can be ours: the cleanup function of a bus,
  * which runs in the application's thread while memory and ports still exist. So the probe registers
- * a bus without devices, as the first of all; the cleanup of the others follows.
+ * a bus without devices, as the first of all; the cleanup of the others follows. Its probe function
+ * is also the only one that EAL calls while it starts, with memory and before ports.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 
 #include "common/atomics.h"
 #include "control.h"
+#include "plugin.h"
 #include "probe/capture/session.h"
 #include "teardown.h"
 
@@ -86,6 +88,12 @@ static int nothing(void)
 	return 0;
 }
 
+static int on_probe(void)
+{
+	rt_probe_buses_begin();
+	return 0;
+}
+
 static struct rte_device *no_device(
 	const struct rte_device *start, rte_dev_cmp_t cmp, const void *data)
 {
@@ -114,7 +122,7 @@ struct bus {
 
 static struct bus bus = {.name = "ringtap",
 	.scan = nothing,
-	.probe = nothing,
+	.probe = on_probe,
 	.find_device = no_device,
 	.cleanup = on_cleanup};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A hash of numbers, with a secret per run: the keys come from the network, and an attacker could
  * choose such that meet in one slot of a table. */
-#ifndef RINGTAP_CLI_EXPLAIN_HASH_H
-#define RINGTAP_CLI_EXPLAIN_HASH_H
+#ifndef RINGTAP_COMMON_HASH_H
+#define RINGTAP_COMMON_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>

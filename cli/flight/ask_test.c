@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sockets of recorders in the folder of an application. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "ask.h"
+
+#define DOCUMENT "{\"application\": \"app\"}"
+
+static char home[64], folder[2][80];
+
+static int make(void **state)
+{
+	char command[200];
+
+	strcpy(home, "/tmp/ringtap-ask.XXXXXX");
+	if (!mkdtemp(home))
+		return -1;
+	snprintf(folder[0], sizeof(folder[0]), "%s/a", home);
+	snprintf(folder[1], sizeof(folder[1]), "%s/b", home);
+	snprintf(command, sizeof(command), "mkdir -m 700 %s %s", folder[0], folder[1]);
+	return system(command);
+}
+
+static int clean(void **state)
+{
+	char command[80];
+
+	snprintf(command, sizeof(command), "rm -r %s", home);
+	return system(command);
+}
+
+static void *answer_one(void *arg)
+{
+	const int fd = *(int *)arg;
+
+	while (!ask_is_waiting(fd))
+		usleep(1000);
+	ask_answer(fd, DOCUMENT);
+	return NULL;
+}
+
+/* Of the recorders in a folder. */
+static size_t documents(const char *dir)
+{
+	json_t *list = json_array();
+	size_t n;
+
+	ask_recorders(list, dir, "app", 5000);
+	n = json_array_size(list);
+	json_decref(list);
+	return n;
+}
+
+static void test_recorder_in_the_folder_is_asked(void **state)
+{
+	int fd = ask_listen(folder[0]);
+	pthread_t thread;
+
+	assert_true(fd >= 0);
+	assert_int_equal(pthread_create(&thread, NULL, answer_one, &fd), 0);
+	assert_int_equal(documents(folder[0]), 1);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	ask_close(fd, folder[0]);
+	assert_int_equal(documents(folder[0]), 0);
+}
+
+/* In a container it may lead to a service of the host. */
+static void test_link_is_not_followed(void **state)
+{
+	int fd = ask_listen(folder[0]);
+	char path[160], link[160];
+
+	assert_true(fd >= 0);
+	snprintf(path, sizeof(path), "%s/ringtap-flight-%d", folder[0], (int)getpid());
+	snprintf(link, sizeof(link), "%s/ringtap-flight-1", folder[1]);
+	assert_int_equal(symlink(path, link), 0);
+	assert_int_equal(documents(folder[1]), 0);
+	assert_false(ask_is_waiting(fd));
+	ask_close(fd, folder[0]);
+	unlink(link);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_recorder_in_the_folder_is_asked),
+		cmocka_unit_test(test_link_is_not_followed),
+	};
+
+	return cmocka_run_group_tests(tests, make, clean);
+}
