@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "archive.h"
+#include "flow_rows.h"
+#include "packet.h"
+#include "rows.h"
+#include "spill.h"
+
+#define HOUR_NS INT64_C(3600000000000)
+#define CUT     (1u << 20) /* bytes between two cuts, at least */
+#define NO_HOUR INT64_MIN
+
+static int begin(struct rt_archive **out, unsigned flags)
+{
+	struct rt_archive *a = calloc(1, sizeof(*a));
+
+	*out = a;
+	if (!a)
+		return -ENOMEM;
+	a->flags = flags;
+	a->pool = pool_new(batch_size(&packets_kind));
+	a->flow_pool = pool_new(batch_size(&flows_kind));
+	a->flows = calloc(1, sizeof(*a->flows));
+	if (!a->pool || !a->flow_pool || !a->flows)
+		return -ENOMEM;
+	return flags & RT_ARCHIVE_NO_FLOWS ? 0 : flows_open(a->flows);
+}
+
+/* The file must begin with a section: what is none has no parts. */
+static int check(struct rt_archive *a)
+{
+	const uint8_t *p;
+	ssize_t n = window_peek(&a->walk.w, 0, 4, &p);
+
+	if (n < 0)
+		return (int)n;
+	if (n >= 4 && !memcmp(p, "\n\r\r\n", 4))
+		return 0;
+	strcpy(a->walk.torn, "byte 0: this is no pcapng file");
+	return -EBADMSG;
+}
+
+int rt_archive_open(struct rt_archive **out, int fd, unsigned flags)
+{
+	int ret = begin(out, flags);
+
+	if (!ret)
+		ret = window_open(&(*out)->walk.w, fd);
+	return ret ? ret : check(*out);
+}
+
+int rt_archive_memory(struct rt_archive **out, const void *data, size_t len, unsigned flags)
+{
+	int ret = begin(out, flags);
+
+	if (ret)
+		return ret;
+	window_memory(&(*out)->walk.w, data, len);
+	return check(*out);
+}
+
+static void end_part(struct part *p)
+{
+	free(p->header);
+	free(p->cuts);
+	losses_clear(&p->losses);
+	clock_clear(&p->clock);
+	*p = (struct part){.hour = NO_HOUR};
+}
+
+static void destroy(struct rt_archive *a)
+{
+	end_part(&a->part);
+	walk_close(&a->walk);
+	if (a->flows && !(a->flags & RT_ARCHIVE_NO_FLOWS))
+		flows_close(a->flows);
+	free(a->flows);
+	pool_close(a->pool);
+	pool_close(a->flow_pool);
+	free(a);
+}
+
+void rt_archive_close(struct rt_archive *a)
+{
+	if (!a)
+		return;
+	a->closed = true;
+	a->state = STATE_END; /* the file may be closed: nothing more is read */
+	if (!a->streams)
+		destroy(a);
+}
+
+const char *rt_archive_torn(const struct rt_archive *a)
+{
+	return a->walk.torn[0] ? a->walk.torn : NULL;
+}
+
+const char *rt_archive_version(void)
+{
+	return RINGTAP_VERSION;
+}
+
+void rt_archive_free(void *p)
+{
+	free(p);
+}
+
+/* ---- parts ---- */
+
+int rt_archive_part_next(struct rt_archive *a)
+{
+	struct part *p = &a->part;
+
+	if (a->broken)
+		return a->broken;
+	if (a->state == STATE_PACKETS || a->flows_opened)
+		return -EBUSY;
+	if (a->state == STATE_END)
+		return 0;
+	end_part(p);
+	if (a->state == STATE_READ) {
+		p->header = malloc(a->walk.header_len ? a->walk.header_len : 1);
+		if (!p->header)
+			return -ENOMEM;
+		memcpy(p->header, a->walk.header, a->walk.header_len);
+		p->header_len = a->walk.header_len;
+		p->begin = p->last_cut = a->pending.offset;
+		walk_part(&a->walk);
+		if (!(a->flags & RT_ARCHIVE_NO_FLOWS))
+			flows_clear(a->flows);
+	}
+	a->state = STATE_PACKETS;
+	return 1;
+}
+
+const void *rt_archive_part_header(const struct rt_archive *a, size_t *len)
+{
+	*len = a->part.header_len;
+	return a->part.header;
+}
+
+void rt_archive_part_range(const struct rt_archive *a, uint64_t *range_begin, uint64_t *end)
+{
+	*range_begin = a->part.begin;
+	*end = a->state == STATE_PACKETS ? a->walk.next : a->part.end;
+}
+
+const uint64_t *rt_archive_part_cuts(const struct rt_archive *a, size_t *count)
+{
+	*count = a->part.cut_count;
+	return a->part.cuts;
+}
+
+/* A block begins here: frames of a compressed part can. */
+static int cut(struct part *p, uint64_t offset)
+{
+	if (offset - p->last_cut < CUT)
+		return 0;
+	if (p->cut_count == p->cut_room) {
+		size_t room = p->cut_room ? 2 * p->cut_room : 64;
+		uint64_t *cuts = realloc(p->cuts, room * sizeof(*cuts));
+
+		if (!cuts)
+			return -ENOMEM;
+		p->cuts = cuts;
+		p->cut_room = room;
+	}
+	p->cuts[p->cut_count++] = p->last_cut = offset;
+	return 0;
+}
+
+/* ---- packets ---- */
+
+static int64_t hour_of(int64_t ns)
+{
+	return ns / HOUR_NS - (ns % HOUR_NS < 0);
+}
+
+static void count_packet(struct part *p, int64_t ns)
+{
+	if (!p->packets || ns < p->first_ns)
+		p->first_ns = ns;
+	if (!p->packets || ns > p->last_ns)
+		p->last_ns = ns;
+	p->packets++;
+	p->late |= hour_of(ns) < p->hour;
+}
+
+static void packet_loss(struct rt_archive *a, const struct found *f)
+{
+	if (f->dropcount)
+		losses_add(&a->part.losses, &(struct loss){.ns = f->ns,
+						    .packets = f->dropcount,
+						    .interface = a->walk.base + f->local,
+						    .queue = f->queue,
+						    .direction = f->direction,
+						    .reason = LOSS_CAPTURE});
+}
+
+/* What the capture and its time stamps say: the columns but for those of packet_read(). */
+static void read_found(const struct rt_archive *a, const struct found *f, struct row *r)
+{
+	*r = (struct row){.has = HAS(COL_TIME) | HAS(COL_INTERFACE) | HAS(COL_LENGTH) |
+				 HAS(COL_CAPTURED) | HAS(COL_FILE_OFFSET),
+		.time_ns = f->ns,
+		.interface = (uint16_t)(a->walk.base + f->local),
+		.length = f->length,
+		.captured = f->captured,
+		.file_offset = (int64_t)(f->offset - a->part.begin + a->part.header_len)};
+	if (f->queue <= UINT16_MAX) {
+		r->queue = (uint16_t)f->queue;
+		r->has |= HAS(COL_QUEUE);
+	}
+	if (f->direction) {
+		r->direction = f->direction - 1;
+		r->has |= HAS(COL_DIRECTION);
+	}
+	if (f->has_hash) {
+		r->rss_hash = f->hash;
+		r->has |= HAS(COL_RSS_HASH);
+	}
+	if (f->has_id) {
+		r->packet_id = (int64_t)f->id;
+		r->has |= HAS(COL_PACKET_ID);
+	}
+}
+
+static int take_packet(struct rt_archive *a, const struct found *f, struct batch *b)
+{
+	struct row r;
+	int ret = 0;
+
+	if (a->part.hour == NO_HOUR)
+		a->part.hour = hour_of(f->ns);
+	walk_iface(&a->walk, f->local)->packets++;
+	count_packet(&a->part, f->ns);
+	packet_loss(a, f);
+	read_found(a, f, &r);
+	packet_read(&r, f->linktype, f->data, f->captured, f->length,
+		!(a->flags & RT_ARCHIVE_NO_DIGEST));
+	if (r.has & HAS(COL_FLOW_ID) && !(a->flags & RT_ARCHIVE_NO_FLOWS))
+		ret = flows_offer(a->flows, &r);
+	if (a->flags & RT_ARCHIVE_LEAN) {
+		r.has &= ~(HAS(COL_TCP_SEQ) | HAS(COL_IP_ID));
+		r.tcp_seq = r.ip_id = 0;
+	}
+	rows_put(b, &r);
+	return ret;
+}
+
+/* Counters are those since the capture began, in all its files. Only of a file that has all packets
+ * until then is it known what was lost while it was written. */
+static void take_statistics(struct rt_archive *a, const struct found *f)
+{
+	struct iface *i = walk_iface(&a->walk, f->local);
+	const struct statistics *now = &i->last;
+	bool first = f->before.time_ns == WALK_NONE, all = now->delivered == i->all;
+	uint64_t os = first ? 0 : f->before.os_dropped, nic = first ? 0 : f->before.dropped;
+	struct loss l = {.ns = f->ns,
+		.interface = a->walk.base + f->local,
+		.queue = NO_QUEUE,
+		.reason = LOSS_CAPTURE};
+
+	if (first && !all) {
+		os = now->os_dropped;
+		if (os != WALK_NONE)
+			i->gaps = os;
+	}
+	/* Those that packets tell of are in the list. */
+	if (os < i->gaps)
+		os = i->gaps;
+	if (now->os_dropped != WALK_NONE && os != WALK_NONE && now->os_dropped > os) {
+		l.packets = now->os_dropped - os;
+		losses_add(&a->part.losses, &l);
+		i->gaps += l.packets;
+	}
+	l.reason = LOSS_NIC;
+	if (first && !all)
+		nic = now->dropped;
+	if (now->dropped != WALK_NONE && nic != WALK_NONE && now->dropped > nic) {
+		l.packets = now->dropped - nic;
+		losses_add(&a->part.losses, &l);
+	}
+}
+
+static bool begins_part(const struct rt_archive *a, const struct found *f)
+{
+	return a->part.hour != NO_HOUR && hour_of(f->ns) > a->part.hour;
+}
+
+static int take_found(
+	struct rt_archive *a, enum found_kind kind, const struct found *f, struct batch *b)
+{
+	int ret = cut(&a->part, f->offset);
+
+	if (ret)
+		return ret;
+	switch (kind) {
+	case FOUND_PACKET: return take_packet(a, f, b);
+	case FOUND_STATISTICS:
+		take_statistics(a, f);
+		clock_add(&a->part.clock, &walk_iface(&a->walk, f->local)->report, f->ns);
+		return 0;
+	case FOUND_INTERFACE:
+		/* All say the same at the beginning of a file. */
+		if (f->local == 0)
+			clock_add(&a->part.clock, &walk_iface(&a->walk, 0)->clock, 0);
+		return 0;
+	case FOUND_FATES:
+		if (a->flags & RT_ARCHIVE_NO_FLOWS)
+			return 0;
+		ret = flows_settle(a->flows);
+		flows_fates(a->flows, f, a->walk.swapped);
+		return ret;
+	default: return 0;
+	}
+}
+
+/* Fills a batch. 0, also at the end of the part; -errno. */
+static int fill(struct rt_archive *a, struct batch *b)
+{
+	int ret = 0;
+
+	if (a->has_pending) {
+		a->has_pending = false;
+		ret = take_packet(a, &a->pending, b);
+	}
+	while (!ret && b->rows < packets_kind.rows && a->state == STATE_PACKETS) {
+		struct found f;
+		int kind = walk_next(&a->walk, &f);
+
+		if (kind < 0)
+			return kind;
+		if (kind == FOUND_END) {
+			a->part.end = a->walk.next;
+			a->state = STATE_END;
+		} else if (kind == FOUND_PACKET && begins_part(a, &f)) {
+			a->pending = f;
+			a->has_pending = true;
+			a->part.end = f.offset;
+			a->state = STATE_READ;
+		} else {
+			ret = take_found(a, (enum found_kind)kind, &f, b);
+		}
+	}
+	if (!ret && a->state != STATE_PACKETS && !(a->flags & RT_ARCHIVE_NO_FLOWS))
+		ret = flows_settle(a->flows);
+	return ret;
+}
+
+/* ---- streams ---- */
+
+static const char *last_error(struct ArrowArrayStream *s)
+{
+	struct rt_archive *a = s->private_data;
+
+	return a->error[0] ? a->error : NULL;
+}
+
+static int failed(struct rt_archive *a, const char *what, int ret)
+{
+	snprintf(a->error, sizeof(a->error), "%s: %s", what, strerror(-ret));
+	return -ret;
+}
+
+/* Of reading rows: it stays. */
+static int broken(struct rt_archive *a, const char *what, int ret)
+{
+	a->broken = ret;
+	return failed(a, what, ret);
+}
+
+static int packets_schema(struct ArrowArrayStream *s, struct ArrowSchema *out)
+{
+	int ret = batch_schema(&packets_kind, out);
+
+	return ret ? failed(s->private_data, "schema", ret) : 0;
+}
+
+/* The rows of a batch, none at the end, or what is wrong. b may be NULL. */
+static int hand_out(
+	struct rt_archive *a, struct batch *b, struct ArrowArray *out, const char *what, int ret)
+{
+	if (!ret && b->rows) {
+		batch_export(b, out);
+		return 0;
+	}
+	batch_free(b);
+	return ret ? broken(a, what, ret) : 0;
+}
+
+static int packets_next(struct ArrowArrayStream *s, struct ArrowArray *out)
+{
+	struct rt_archive *a = s->private_data;
+	struct batch *b;
+	int ret;
+
+	out->release = NULL;
+	if (a->broken)
+		return -a->broken;
+	if (a->state != STATE_PACKETS)
+		return 0;
+	b = batch_new(&packets_kind, a->pool);
+	ret = b ? fill(a, b) : -ENOMEM;
+	return hand_out(a, b, out, "packets cannot be read", ret);
+}
+
+static void end_stream(struct ArrowArrayStream *s)
+{
+	struct rt_archive *a = s->private_data;
+
+	s->release = NULL;
+	if (!--a->streams && a->closed)
+		destroy(a);
+}
+
+int rt_archive_part_packets(struct rt_archive *a, struct ArrowArrayStream *out)
+{
+	if (a->state != STATE_PACKETS || a->part.packets)
+		return -EBUSY;
+	*out = (struct ArrowArrayStream){.get_schema = packets_schema,
+		.get_next = packets_next,
+		.get_last_error = last_error,
+		.release = end_stream,
+		.private_data = a};
+	a->streams++;
+	return 0;
+}
+
+static int flows_schema(struct ArrowArrayStream *s, struct ArrowSchema *out)
+{
+	int ret = batch_schema(&flows_kind, out);
+
+	return ret ? failed(s->private_data, "schema", ret) : 0;
+}
+
+static int fill_flows(struct rt_archive *a, struct batch *b)
+{
+	int ret = a->flow_reader ? 0 : flow_reader_open(&a->flow_reader, a->flows);
+
+	while (!ret && b->rows < flows_kind.rows) {
+		const struct flow *f;
+
+		ret = flow_reader_next(a->flow_reader, &f);
+		if (ret <= 0)
+			return ret;
+		flow_rows_put(b, f, &a->flows->fates);
+		ret = 0;
+	}
+	return ret;
+}
+
+static int flows_next(struct ArrowArrayStream *s, struct ArrowArray *out)
+{
+	struct rt_archive *a = s->private_data;
+	struct batch *b;
+	int ret;
+
+	out->release = NULL;
+	if (a->broken)
+		return -a->broken;
+	b = batch_new(&flows_kind, a->flow_pool);
+	ret = b ? fill_flows(a, b) : -ENOMEM;
+	return hand_out(a, b, out, "flows cannot be read", ret);
+}
+
+static void flows_release(struct ArrowArrayStream *s)
+{
+	struct rt_archive *a = s->private_data;
+
+	flow_reader_close(a->flow_reader);
+	a->flow_reader = NULL;
+	a->flows_opened = false;
+	end_stream(s);
+}
+
+int rt_archive_part_flows(struct rt_archive *a, struct ArrowArrayStream *out)
+{
+	if (a->broken)
+		return a->broken;
+	if (a->state == STATE_PACKETS || a->flows_opened)
+		return -EBUSY;
+	if (a->flags & RT_ARCHIVE_NO_FLOWS)
+		return -EINVAL;
+	*out = (struct ArrowArrayStream){.get_schema = flows_schema,
+		.get_next = flows_next,
+		.get_last_error = last_error,
+		.release = flows_release,
+		.private_data = a};
+	a->flows_opened = true;
+	a->streams++;
+	return 0;
+}

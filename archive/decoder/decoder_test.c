@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "archive.h"
+#include "common/pcapng.h"
+#include "rows.h"
+#include "spill.h"
+
+#define HOUR_NS 3600000000000u
+
+/* UDP from 10.0.0.1, port 1, to 10.0.0.2, port 2. */
+static const uint8_t udp[44] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 30, 0, 7, 0,
+	0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2, 0, 10, 0, 0, 'h', 'i'};
+
+struct file {
+	uint8_t data[1 << 16];
+	size_t len;
+};
+
+static void begin(struct file *f)
+{
+	f->len = (size_t)rt_pcapng_shb(f->data, sizeof(f->data), &(struct rt_pcapng_shb){0});
+	f->len += (size_t)rt_pcapng_idb(f->data + f->len, sizeof(f->data) - f->len,
+		&(struct rt_pcapng_idb){.name = "alpha",
+			.description = "port 3 of DPDK application app, net_ring0"});
+}
+
+static void put_packet(struct file *f, uint64_t ns, uint32_t captured)
+{
+	uint32_t total = 32 + ((captured + 3) & ~3u);
+	uint32_t head[7] = {6, total, 0, (uint32_t)(ns >> 32), (uint32_t)ns, captured, sizeof(udp)};
+
+	memcpy(f->data + f->len, head, sizeof(head));
+	memset(f->data + f->len + sizeof(head), 0, total - sizeof(head));
+	memcpy(f->data + f->len + sizeof(head), udp, captured);
+	memcpy(f->data + f->len + total - 4, &total, sizeof(total));
+	f->len += total;
+}
+
+static struct rt_archive *open_file(const struct file *f)
+{
+	struct rt_archive *a;
+
+	assert_int_equal(rt_archive_memory(&a, f->data, f->len, 0), 0);
+	return a;
+}
+
+static struct ArrowArrayStream next_packets(struct rt_archive *a)
+{
+	struct ArrowArrayStream s;
+
+	assert_int_equal(rt_archive_part_next(a), 1);
+	assert_int_equal(rt_archive_part_packets(a, &s), 0);
+	return s;
+}
+
+static bool has(const struct ArrowArray *b, int column, int row)
+{
+	const uint8_t *bits = b->children[column]->buffers[0];
+
+	return !bits || bits[row / 8] >> row % 8 & 1;
+}
+
+static void columns_are_those_of_the_packets(void **state)
+{
+	struct file f;
+	struct rt_archive *a;
+	struct ArrowArrayStream s;
+	struct ArrowArray b;
+
+	begin(&f);
+	put_packet(&f, 5, sizeof(udp));
+	put_packet(&f, 6, 30); /* in the middle of the IP header */
+	a = open_file(&f);
+	s = next_packets(a);
+	assert_int_equal(s.get_next(&s, &b), 0);
+	assert_non_null(b.release);
+	assert_int_equal(b.length, 2);
+	assert_int_equal(((const int64_t *)b.children[COL_TIME]->buffers[1])[1], 6);
+	assert_int_equal(((const uint16_t *)b.children[COL_DST_PORT]->buffers[1])[0], 2);
+	assert_memory_equal(
+		(const uint8_t *)b.children[COL_SRC]->buffers[1] + 10, "\xff\xff\x0a\0\0\1", 6);
+	assert_true(has(&b, COL_FLOW_ID, 0) && has(&b, COL_DIGEST, 0) && has(&b, COL_ETHERTYPE, 1));
+	assert_false(has(&b, COL_SRC, 1) || has(&b, COL_FLOW_ID, 1) || has(&b, COL_DIRECTION, 0));
+	assert_int_equal(b.children[COL_SRC]->null_count, 1);
+	assert_int_equal(b.children[COL_TIME]->null_count, 0);
+	b.release(&b);
+	assert_int_equal(s.get_next(&s, &b), 0);
+	assert_null(b.release);
+	s.release(&s);
+	assert_int_equal(rt_archive_part_next(a), 0);
+	rt_archive_close(a);
+}
+
+/* The Arrow C data interface lets consumers do so. */
+static void arrays_may_be_moved_out_and_outlive_all_else(void **state)
+{
+	struct file f;
+	struct rt_archive *a;
+	struct ArrowArrayStream s;
+	struct ArrowSchema schema;
+	struct ArrowArray b, port, direction;
+
+	begin(&f);
+	put_packet(&f, 5, sizeof(udp));
+	a = open_file(&f);
+	s = next_packets(a);
+	assert_int_equal(s.get_schema(&s, &schema), 0);
+	assert_int_equal(schema.n_children, COLUMNS);
+	assert_string_equal(schema.children[COL_DIRECTION]->dictionary->format, "u");
+	schema.release(&schema);
+	assert_null(schema.release);
+	assert_int_equal(s.get_next(&s, &b), 0);
+	port = *b.children[COL_SRC_PORT];
+	b.children[COL_SRC_PORT]->release = NULL;
+	direction = *b.children[COL_DIRECTION];
+	b.children[COL_DIRECTION]->release = NULL;
+	b.release(&b);
+	rt_archive_close(a);
+	assert_int_equal(s.get_next(&s, &b), 0); /* also the stream outlives the decoder */
+	assert_null(b.release);
+	s.release(&s);
+	assert_int_equal(((const uint16_t *)port.buffers[1])[0], 1);
+	assert_memory_equal(direction.dictionary->buffers[2], "rxtx", 4);
+	direction.release(&direction);
+	port.release(&port);
+}
+
+static void parts_are_read_in_order_and_once(void **state)
+{
+	struct file f;
+	struct rt_archive *a;
+	struct ArrowArrayStream s;
+	struct ArrowArray b;
+	uint64_t from, to, middle;
+	size_t len;
+
+	begin(&f);
+	put_packet(&f, 1, sizeof(udp));
+	middle = f.len;
+	put_packet(&f, HOUR_NS, sizeof(udp));
+	a = open_file(&f);
+	s = next_packets(a);
+	assert_int_equal(rt_archive_part_next(a), -EBUSY);
+	assert_int_equal(rt_archive_part_flows(a, &s), -EBUSY);
+	for (b.release = NULL; !s.get_next(&s, &b) && b.release;)
+		b.release(&b);
+	rt_archive_part_range(a, &from, &to);
+	assert_true(from == 0 && to == middle);
+	rt_archive_part_header(a, &len);
+	assert_int_equal(len, 0);
+	s.release(&s);
+	s = next_packets(a);
+	rt_archive_part_header(a, &len);
+	assert_int_equal(s.get_next(&s, &b), 0);
+	assert_int_equal(((const int64_t *)b.children[COL_FILE_OFFSET]->buffers[1])[0], len);
+	b.release(&b);
+	assert_int_equal(s.get_next(&s, &b), 0);
+	rt_archive_part_range(a, &from, &to);
+	assert_true(from == middle && to == f.len);
+	s.release(&s);
+	assert_int_equal(rt_archive_part_packets(a, &s), -EBUSY);
+	rt_archive_close(a);
+}
+
+static void flows_count_what_was_merged_from_the_temporary_file(void **state)
+{
+	struct file f;
+	struct rt_archive *a;
+	struct ArrowArrayStream s;
+	struct ArrowArray b;
+
+	begin(&f);
+	for (unsigned i = 0; i < 60; i++) {
+		put_packet(&f, i, sizeof(udp));
+		f.data[f.len - 4 - sizeof(udp) + 35] = (uint8_t)(i % 7); /* the source port */
+	}
+	a = open_file(&f);
+	a->flows->max = 3;
+	s = next_packets(a);
+	while (!s.get_next(&s, &b) && b.release)
+		b.release(&b);
+	s.release(&s);
+	assert_non_null(a->flows->spill);
+	assert_int_equal(rt_archive_part_flows(a, &s), 0);
+	assert_int_equal(rt_archive_part_next(a), -EBUSY);
+	assert_int_equal(s.get_next(&s, &b), 0);
+	assert_int_equal(b.length, 7);
+	for (int i = 0; i < 7; i++)
+		assert_in_range(((const int64_t *)b.children[8]->buffers[1])[i], 8, 9);
+	b.release(&b);
+	s.release(&s);
+	rt_archive_close(a);
+}
+
+/* Without a folder for it. */
+static void a_temporary_file_that_cannot_be_made_is_an_error_that_stays(void **state)
+{
+	struct file f;
+	struct rt_archive *a;
+	struct ArrowArrayStream s;
+	struct ArrowArray b;
+
+	begin(&f);
+	for (unsigned i = 0; i < 60; i++) {
+		put_packet(&f, i, sizeof(udp));
+		f.data[f.len - 4 - sizeof(udp) + 35] = (uint8_t)i; /* the source port */
+	}
+	a = open_file(&f);
+	a->flows->max = 3;
+	s = next_packets(a);
+	setenv("TMPDIR", "/nonexistent", 1);
+	assert_int_equal(s.get_next(&s, &b), ENOENT);
+	assert_null(a->flows->spill);
+	assert_int_equal(spill_flows(a->flows), -ENOENT);
+	unsetenv("TMPDIR");
+	assert_int_equal(spill_flows(a->flows), 0);
+	/* What could not be read is not left out. */
+	assert_int_equal(s.get_next(&s, &b), ENOENT);
+	assert_non_null(s.get_last_error(&s));
+	s.release(&s);
+	assert_int_equal(rt_archive_part_flows(a, &s), -ENOENT);
+	assert_int_equal(rt_archive_part_next(a), -ENOENT);
+	rt_archive_close(a);
+}
+
+static void damage_ends_the_file(void **state)
+{
+	struct file f;
+	struct rt_archive *a;
+	struct ArrowArrayStream s;
+	struct ArrowArray b;
+	char *info;
+
+	begin(&f);
+	put_packet(&f, 1, sizeof(udp));
+	put_packet(&f, 2, sizeof(udp));
+	f.data[f.len - 1] = 1; /* of the last length */
+	a = open_file(&f);
+	s = next_packets(a);
+	assert_int_equal(s.get_next(&s, &b), 0);
+	assert_int_equal(b.length, 1);
+	b.release(&b);
+	s.release(&s);
+	assert_non_null(strstr(rt_archive_torn(a), "two different lengths"));
+	info = rt_archive_part_info(a);
+	assert_non_null(strstr(info, "\"app\":\"app\",\"port\":3"));
+	rt_archive_free(info);
+	rt_archive_close(a);
+	memset(f.data, 'x', sizeof(f.data));
+	assert_int_equal(rt_archive_memory(&a, f.data, f.len, 0), -EBADMSG);
+	assert_non_null(rt_archive_torn(a));
+	rt_archive_close(a);
+}
+
+/* The window moves on by reading, and what is longer than it makes it grow. */
+static void files_are_read_in_pieces(void **state)
+{
+	char path[] = "/tmp/rt-archive-XXXXXX";
+	int fd = mkstemp(path);
+	uint8_t *data = malloc(3 << 20);
+	const uint8_t *p;
+	struct window w;
+
+	assert_true(fd >= 0 && data);
+	unlink(path);
+	for (size_t i = 0; i < 3 << 20; i++)
+		data[i] = (uint8_t)(i * 7 + (i >> 12));
+	assert_int_equal(write(fd, data, 3 << 20), 3 << 20);
+	assert_int_equal(window_open(&w, fd), 0);
+	for (size_t at = 0, n = 1; at < 3 << 20; at += n, n = n % 100000 + 1777) {
+		ssize_t have = window_peek(&w, at, n, &p);
+
+		assert_true(have >= 0 && ((size_t)have >= n || at + (size_t)have == 3 << 20));
+		assert_memory_equal(p, data + at, (size_t)have < n ? (size_t)have : n);
+	}
+	assert_int_equal(window_peek(&w, 3 << 20, 1, &p), 0);
+	window_close(&w);
+	assert_int_equal(window_open(&w, fd), 0);
+	assert_true(window_peek(&w, 100, 2 << 20, &p) >= 2 << 20);
+	assert_memory_equal(p, data + 100, 2 << 20);
+	window_close(&w);
+	close(fd);
+	free(data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(columns_are_those_of_the_packets),
+		cmocka_unit_test(arrays_may_be_moved_out_and_outlive_all_else),
+		cmocka_unit_test(parts_are_read_in_order_and_once),
+		cmocka_unit_test(flows_count_what_was_merged_from_the_temporary_file),
+		cmocka_unit_test(a_temporary_file_that_cannot_be_made_is_an_error_that_stays),
+		cmocka_unit_test(damage_ends_the_file),
+		cmocka_unit_test(files_are_read_in_pieces),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* TCP's states, percentiles, ids, the table of flows. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "flows.h"
+#include "ids.h"
+#include "sketch.h"
+#include "spill.h"
+#include "tcp.h"
+
+static bool no_memory;
+
+void *__real_realloc(void *p, size_t n);
+void *__wrap_realloc(void *p, size_t n);
+
+void *__wrap_realloc(void *p, size_t n)
+{
+	return no_memory ? NULL : __real_realloc(p, n);
+}
+
+static void segment(
+	struct tcp *t, unsigned end, uint8_t flags, uint32_t seq, uint32_t ack, uint32_t len)
+{
+	static int64_t now;
+
+	tcp_segment(t,
+		&(struct row){.time_ns = now += 100,
+			.tcp_flags = flags,
+			.tcp_seq = seq,
+			.tcp_ack = ack,
+			.tcp_len = len,
+			.tcp_whole = true},
+		end, 0);
+}
+
+static void what_fills_a_hole_is_no_retransmission(void **state)
+{
+	struct tcp t;
+
+	tcp_begin(&t);
+	segment(&t, 0, TCP_ACK, UINT32_MAX - 9, 0, 10); /* up to the wrap */
+	segment(&t, 0, TCP_ACK, 10, 0, 10);             /* 0 to 9 are missing */
+	assert_int_equal(t.side[0].holes, 1);
+	segment(&t, 0, TCP_ACK, 3, 0, 4); /* splits the hole */
+	assert_int_equal(t.side[0].holes, 2);
+	assert_int_equal(t.retransmissions, 0);
+	segment(&t, 0, TCP_ACK, 3, 0, 4);
+	assert_int_equal(t.retransmissions, 1);
+	segment(&t, 0, TCP_ACK, 0, 0, 10);
+	assert_int_equal(t.side[0].holes, 0);
+	assert_int_equal(t.retransmissions, 1);
+	segment(&t, 0, TCP_ACK, 15, 0, 10); /* in part new */
+	assert_int_equal(t.retransmissions, 1);
+	segment(&t, 0, TCP_ACK, 24, 0, 1); /* keeps the connection */
+	assert_int_equal(t.retransmissions, 1);
+}
+
+static void holes_without_room_are_forgotten(void **state)
+{
+	struct tcp t;
+
+	tcp_begin(&t);
+	for (uint32_t i = 0; i < 10; i++)
+		segment(&t, 0, TCP_ACK, 100 * i, 0, 50);
+	assert_int_equal(t.side[0].holes, TCP_HOLES);
+	segment(&t, 0, TCP_ACK, 850, 0, 50);
+	assert_int_equal(t.retransmissions, 0);
+	segment(&t, 0, TCP_ACK, 50, 0, 50);
+	assert_int_equal(t.retransmissions, 1);
+}
+
+static void the_handshake_gives_the_round_trip(void **state)
+{
+	struct tcp t;
+
+	tcp_begin(&t);
+	segment(&t, 0, TCP_SYN, 7, 0, 0);
+	segment(&t, 0, TCP_SYN, 7, 0, 0); /* again: the time is from the last */
+	segment(&t, 1, TCP_SYN | TCP_ACK, 50, 8, 0);
+	segment(&t, 0, TCP_ACK, 8, 50, 0); /* not of the SYN and ACK */
+	assert_int_equal(t.rtt_ns, -1);
+	segment(&t, 0, TCP_ACK, 8, 51, 0);
+	assert_int_equal(t.rtt_ns, 300);
+	assert_int_equal(t.retransmissions, 1);
+}
+
+static void percentiles_are_off_by_a_bucket_at_most(void **state)
+{
+	struct sketch *s = NULL;
+	uint64_t bytes = 0;
+
+	for (uint64_t i = 1; i <= 10000; i++)
+		assert_int_equal(sketch_add(&s, (i * 7919) % 10000 * 1000, &bytes), 0);
+	assert_in_range(sketch_percentile(s, 50), 4999000 * 0.984, 4999000 * 1.016);
+	assert_in_range(sketch_percentile(s, 99), 9899000 * 0.984, 9899000 * 1.016);
+	assert_in_range(bytes, 1000, 20000);
+	sketch_free(s);
+}
+
+static void ids_are_taken_once_and_the_oldest_is_forgotten(void **state)
+{
+	struct ids t = {0};
+	struct id_entry e;
+	uint64_t found = 0, n = 3 << 20;
+
+	assert_false(ids_take(&t, 1, &e));
+	for (uint64_t i = 1; i <= n; i++)
+		assert_int_equal(ids_put(&t, i, (int64_t)i, (uint32_t)i), 0);
+	assert_int_equal(t.used + t.forgotten, n);
+	assert_true(ids_take(&t, n, &e) && e.ns == (int64_t)n && e.flow == n);
+	assert_false(ids_take(&t, n, &e));
+	for (uint64_t i = 1; i < n; i++)
+		found += ids_take(&t, i, &e);
+	assert_int_equal(found + 1 + t.forgotten, n);
+	assert_int_equal(t.used, 0);
+	ids_close(&t);
+}
+
+/* A packet of flow 1 that is received and sent again. */
+static void forward(struct flows *t, uint64_t latency)
+{
+	static int64_t id;
+	struct row r = {.flow_id = 1,
+		.packet_id = ++id,
+		.has = HAS(COL_PACKET_ID) | HAS(COL_DIRECTION) | HAS(COL_FLOW_ID)};
+
+	assert_int_equal(flows_packet(t, &r), 0);
+	r.direction = 1;
+	r.time_ns = (int64_t)latency;
+	assert_int_equal(flows_packet(t, &r), 0);
+}
+
+static void latencies_that_do_not_fit_into_memory_are_freed_once(void **state)
+{
+	struct flows t;
+	struct flow_reader *r;
+	const struct flow *f;
+
+	assert_int_equal(flows_open(&t), 0);
+	for (uint64_t i = 0; i < 4; i++) /* as many as a sketch has room for at first */
+		forward(&t, 1000 << i);
+	assert_int_equal(spill_flows(&t), 0);
+	forward(&t, 1000000);
+	assert_int_equal(flow_reader_open(&r, &t), 0);
+	no_memory = true;
+	assert_int_equal(flow_reader_next(r, &f), -ENOMEM);
+	no_memory = false;
+	flow_reader_close(r);
+	flows_close(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_fills_a_hole_is_no_retransmission),
+		cmocka_unit_test(holes_without_room_are_forgotten),
+		cmocka_unit_test(the_handshake_gives_the_round_trip),
+		cmocka_unit_test(percentiles_are_off_by_a_bucket_at_most),
+		cmocka_unit_test(ids_are_taken_once_and_the_oldest_is_forgotten),
+		cmocka_unit_test(latencies_that_do_not_fit_into_memory_are_freed_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "losses.h"
+#include "walk.h"
+
+#define LOSSES_MAX 65536u       /* entries: a file may claim a loss with each packet */
+#define LOOK_BACK  64u          /* entries that are compared with a new one */
+#define TOGETHER   1000000000ll /* ns: losses of one place are one entry */
+
+static bool is_same(const struct loss *a, const struct loss *b)
+{
+	return a->interface == b->interface && a->queue == b->queue &&
+	       a->direction == b->direction && a->reason == b->reason && b->ns >= a->ns &&
+	       (uint64_t)b->ns - (uint64_t)a->ns < TOGETHER;
+}
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+static bool make_room(struct losses *l)
+{
+	uint32_t room = l->room ? 2 * l->room : 64;
+	struct loss *list;
+
+	if (l->count < l->room)
+		return true;
+	list = room <= LOSSES_MAX ? realloc(l->list, room * sizeof(*list)) : NULL;
+	if (!list)
+		return false;
+	l->list = list;
+	l->room = room;
+	return true;
+}
+
+void losses_add(struct losses *l, const struct loss *loss)
+{
+	uint32_t first = l->count > LOOK_BACK ? l->count - LOOK_BACK : 0;
+
+	for (uint32_t i = l->count; i-- > first;)
+		if (is_same(&l->list[i], loss)) {
+			l->list[i].packets = add(l->list[i].packets, loss->packets);
+			return;
+		}
+	if (make_room(l))
+		l->list[l->count++] = *loss;
+	else
+		l->beyond = add(l->beyond, loss->packets);
+}
+
+void losses_clear(struct losses *l)
+{
+	free(l->list);
+	*l = (struct losses){0};
+}
+
+static json_t *entry(const struct loss *l)
+{
+	static const char *const reasons[] = {[LOSS_CAPTURE] = "capture", [LOSS_NIC] = "nic"};
+	json_t *j = json_object();
+
+	json_object_set_new(j, "time_ns", json_integer(l->ns));
+	json_object_set_new(j, "interface", json_integer(l->interface));
+	json_object_set_new(
+		j, "queue", l->queue == NO_QUEUE ? json_null() : json_integer(l->queue));
+	json_object_set_new(j, "direction",
+		l->direction == 1   ? json_string("rx")
+		: l->direction == 2 ? json_string("tx")
+				    : json_null());
+	json_object_set_new(
+		j, "packets", json_count(l->packets < INT64_MAX ? l->packets : INT64_MAX));
+	json_object_set_new(j, "reason", json_string(reasons[l->reason]));
+	return j;
+}
+
+json_t *losses_json(const struct losses *l)
+{
+	json_t *j = json_array();
+
+	for (uint32_t i = 0; i < l->count; i++)
+		json_array_append_new(j, entry(&l->list[i]));
+	return j;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "window.h"
+
+/* Of a read: it stays in the second level of caches until it has been decoded. */
+#define CHUNK (256u << 10)
+
+int window_open(struct window *w, int fd)
+{
+	*w = (struct window){.fd = fd, .room = CHUNK, .own = malloc(CHUNK)};
+	w->buf = w->own;
+	if (!w->own)
+		return -ENOMEM;
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	return 0;
+}
+
+void window_memory(struct window *w, const void *data, size_t len)
+{
+	*w = (struct window){.fd = -1, .buf = data, .end = len};
+}
+
+void window_close(struct window *w)
+{
+	free(w->own);
+}
+
+/* What is used no longer goes, and there is room for n bytes from offset on. */
+static int make_room(struct window *w, uint64_t offset, size_t n)
+{
+	size_t keep = offset < w->end ? (size_t)(w->end - offset) : 0;
+
+	memmove(w->own, w->own + (w->end - w->at - keep), keep);
+	w->at = offset;
+	w->end = offset + keep;
+	if (n > w->room) {
+		uint8_t *own = realloc(w->own, n);
+
+		if (!own)
+			return -ENOMEM;
+		w->buf = w->own = own;
+		w->room = n;
+	}
+	return 0;
+}
+
+ssize_t window_fill(struct window *w, uint64_t offset, size_t n, const uint8_t **p)
+{
+	int ret;
+
+	if (w->fd < 0) {
+		*p = w->buf + (offset < w->end ? offset : w->end);
+		return offset < w->end ? (ssize_t)(w->end - offset) : 0;
+	}
+	ret = make_room(w, offset, n);
+	if (ret)
+		return ret;
+	while (w->end - w->at < n) {
+		size_t have = (size_t)(w->end - w->at);
+		ssize_t got = pread(w->fd, w->own + have, w->room - have, (off_t)w->end);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (!got)
+			break;
+		w->end += (size_t)got;
+	}
+	*p = w->own;
+	return (ssize_t)(w->end - w->at);
+}

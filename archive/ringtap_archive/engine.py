@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Views over an archive's Parquet files, in DuckDB or in Spark, with the same names and types of columns.
+
+The files come from the parts' meta.json: of the recorders and of the hours that are asked for. Within
+a file the engine skips row groups by statistics and bloom filters; see docs/archive.md.
+"""
+import contextlib
+import datetime
+import hashlib
+import pathlib
+import re
+import tempfile
+import warnings
+
+from . import addresses, layout
+from .errors import Refused, Refusing
+from .store import Archive
+
+_VIEWS = re.compile(r"\b(losses|interfaces)\b", re.IGNORECASE)
+
+# Of views that meta.json holds: name, type in both engines, key.
+LOSSES = [("time_ns", "BIGINT", "time_ns"), ("interface", "INT", "interface"), ("queue", "BIGINT", "queue"),
+          ("direction", "STRING", "direction"), ("packets", "BIGINT", "packets"), ("reason", "STRING", "reason")]
+INTERFACES = [("interface", "INT", "index"), ("name", "STRING", "name"), ("description", "STRING", "description"),
+              ("linktype", "INT", "linktype"), ("snaplen", "BIGINT", "snaplen"), ("app", "STRING", "app"),
+              ("port", "BIGINT", "port")]
+PARTITION = [("recorder", "STRING"), ("date", "DATE"), ("hour", "INT")]
+
+
+def number(part):
+    """Of a part: the same at every opening and in both engines, and exact in the doubles of JSON's readers."""
+    key = f"{part.recorder}/{part.folder.parent.name[5:]}/{int(part.folder.name[5:])}/{part.number}"
+    return int(hashlib.md5(key.encode(), usedforsecurity=False).hexdigest()[:13], 16)
+
+
+def mentioned(text):
+    """Which of the views that meta.json holds may be in the text: few texts need them."""
+    return {match.lower() for match in _VIEWS.findall(text)}
+
+
+def rows(found, kind):
+    """Of the views that come from meta.json: one list a column, then the part's columns."""
+    columns = LOSSES if kind == "losses" else INTERFACES
+    values = [[] for _ in range(len(columns) + 4)]
+    for part in found:
+        for entry in part.meta.get(kind) or []:
+            row = [entry.get(key) for _, _, key in columns]
+            date = datetime.date.fromisoformat(part.folder.parent.name[5:])
+            for column, value in zip(values, row + [part.recorder, date, int(part.folder.name[5:]), number(part)]):
+                column.append(value)
+    names = [(name, kind) for name, kind, _ in columns] + [*PARTITION, ("part", "BIGINT")]
+    return names, values
+
+
+def windows(since, until):
+    """The condition of each view on its times."""
+    def bounds(first, last):
+        terms = [f"{last} >= {since}"] if since is not None else []
+        terms += [f"{first} < {until}"] if until is not None else []
+        return " AND ".join(terms) or "true"
+    return {"packets": bounds("time_ns", "time_ns"), "flows": bounds("first_ns", "last_ns"),
+            "losses": bounds("time_ns", "time_ns"), "interfaces": "true"}
+
+
+class Engine:
+    """What both engines share. Until it is closed, prune and compact wait."""
+
+    def __init__(self, archive, since, until, recorders):
+        self.archive, self.since, self.until = pathlib.Path(archive), since, until
+        self._numbers = None
+        with contextlib.ExitStack() as reading:
+            store = Archive(self.archive)
+            reading.enter_context(store.reading())
+            self.parts = store.parts(since=since, until=until, recorders=recorders)
+            if unknown := set(recorders or ()) - set(layout.recorders_of(self.archive)):
+                raise Refused(f"{self.archive}: has no recorder '{min(unknown)}'; it has "
+                              f"{', '.join(layout.recorders_of(self.archive)) or 'none'}")
+            self._reading = reading.pop_all()
+
+    def close(self):
+        self._reading.close()
+
+    def part(self, number_):
+        """The part of a row's column `part`."""
+        if self._numbers is None:
+            self._numbers = {number(part): part for part in self.parts}
+        return self._numbers[number_]
+
+    def files(self, view, parts=None):
+        """Of "packets" or "flows"."""
+        return [str(getattr(part, view)) for part in (self.parts if parts is None else parts) if part.meta[view]["rows"]]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def open(archive, engine="duckdb", since=None, until=None, recorders=None, **options):
+    """Views packets, flows, losses, interfaces of the times [since, until) in ns; ip() and ip_text() in SQL."""
+    if engine == "spark":
+        from . import spark
+        return spark.SparkEngine(archive, since, until, recorders, **options)
+    return DuckEngine(archive, since, until, recorders, **options)
+
+
+def quoted(text):
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def file_list(files):
+    """DuckDB takes file names for patterns."""
+    return "[" + ", ".join(quoted(re.sub(r"([\[*?])", r"[\1]", name)) for name in files) + "]"
+
+
+def blob(data):
+    """DuckDB's literal of bytes."""
+    return "'" + "".join(f"\\x{byte:02X}" for byte in data) + "'::BLOB"
+
+
+# `part` in SQL, of the columns of the path.
+PART = "CAST('0x' || left(md5(concat(recorder, '/', date, '/', hour, '/', regexp_extract(filename, '([0-9]+)[.][a-z]+[.]parquet$', 1))), 13) AS BIGINT)"
+
+
+class Result:
+    """Rows of DuckDB, which computes them as they are fetched."""
+
+    def __init__(self, cursor):
+        self._cursor = cursor
+        self.columns = [column[0] for column in cursor.description or []]
+        self.addresses = [i for i, column in enumerate(cursor.description or []) if str(column[1]) in ("BLOB", "BINARY")]
+
+    def batches(self, count=4096):
+        """Lists of at most `count` rows."""
+        with refusing():
+            while rows := self._cursor.fetchmany(count):
+                yield rows
+
+    def all(self):
+        with refusing():
+            return self._cursor.fetchall()
+
+    def arrow(self):
+        with refusing(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a copy: results are small
+            return self._cursor.to_arrow_table()
+
+    def reader(self, count=65536):
+        """A pyarrow.RecordBatchReader."""
+        with refusing(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self._cursor.to_arrow_reader(count)
+
+
+class refusing(Refusing):
+    """DuckDB's errors, by their first line."""
+
+    def reason(self, error):
+        import duckdb
+        if not isinstance(error, duckdb.Error):
+            return None
+        lines = str(error).strip().splitlines()
+        return lines[0] + (f" {lines[1]}" if lines[0].endswith(":") and len(lines) > 1 else "")
+
+
+class DuckEngine(Engine):
+    """DuckDB in this process."""
+
+    def __init__(self, archive, since=None, until=None, recorders=None, memory=None, threads=None):
+        super().__init__(archive, since, until, recorders)
+        import duckdb
+        self._temporary = tempfile.gettempdir()
+        self.con = duckdb.connect(config={"autoinstall_known_extensions": "false", "temp_directory": self._temporary}
+                                  | ({"memory_limit": memory} if memory else {}) | ({"threads": threads} if threads else {}))
+        # A file's footer is read once, however many queries there are.
+        self.con.execute("SET parquet_metadata_cache = true")
+        self.con.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")  # as Spark
+        self._made = set()
+        text = addresses.text_function(lambda text, pattern, by: f"regexp_replace({text}, '{pattern}', '{by}', 'g')",
+                                       lambda value, name, text: f"list_transform([{value}], lambda {name}: {text})[1]")
+        self.con.execute(f"CREATE MACRO ip_text(b) AS {text}")
+        with refusing():
+            for view in ("packets", "flows"):
+                self.con.execute(f"CREATE VIEW {view} AS {self.select(view, self.files(view))}")
+
+    def select(self, view, files):
+        """A SELECT of the view's rows in these files."""
+        if not files:
+            return _nothing(view)
+        types = ", ".join(f"'{name}': {kind.replace('STRING', 'VARCHAR')}" for name, kind in PARTITION)
+        names = ", ".join(name for name, _ in PARTITION)
+        return (f"SELECT * EXCLUDE ({names}), {names}, {PART} AS part FROM read_parquet({file_list(files)}, hive_partitioning = true, "
+                f"hive_types = {{{types}}}) WHERE {windows(self.since, self.until)[view]}")
+
+    def _prepare(self, text):
+        """Makes what the text needs and few texts do; returns it with addresses for calls of ip()."""
+        for view in mentioned(text) - self._made:
+            self._made.add(view)
+            names, values = rows(self.parts, view)
+            columns = ", ".join(f"unnest(?::{kind}[]) AS {name}" for name, kind in names)
+            self.con.execute(f"CREATE TABLE {view}_rows AS SELECT {columns}", values)
+            condition = windows(self.since, self.until)[view]
+            self.con.execute(f"CREATE VIEW {view} AS SELECT * FROM {view}_rows WHERE {condition}")
+        text = addresses.fold(text, blob)
+        if "ip" not in self._made and addresses.calls_remain(text):
+            self._made.add("ip")
+            self.con.create_function("ip", addresses.packed, ["VARCHAR"], "BLOB")
+        return text
+
+    def sql(self, text):
+        """Runs it; the rows come as they are fetched."""
+        with refusing():
+            text = self._prepare(text)
+            return Result(self.con.cursor().execute(text))
+
+    def keep(self, name, text):
+        """A table of this name with the rows, computed once."""
+        self.sql(f"CREATE OR REPLACE TABLE {name} AS {text}").all()
+
+    def close(self):
+        self.con.close()
+        super().close()
+
+
+def _nothing(view):
+    """A view of an archive without files."""
+    from . import schema
+    types = {"uint8": "UTINYINT", "uint16": "USMALLINT", "uint32": "UINTEGER", "int64": "BIGINT"}
+    fields = schema.PACKETS if view == "packets" else schema.FLOWS
+    columns = [(f.name, types.get(str(f.type), "BLOB" if f.type == schema.ADDRESS else "VARCHAR")) for f in fields]
+    columns += [*PARTITION, ("part", "BIGINT")]
+    return "SELECT " + ", ".join(f"NULL::{kind} AS {name}" for name, kind in columns) + " WHERE false"

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""libpcap's filters: compiled by libpcap, applied to packets by libpcap.
+
+What the index can decide of a filter is read off its program, see bpf.py.
+"""
+import ctypes
+import functools
+import operator
+
+from . import bpf
+from .errors import Refused
+
+SNAPLEN = 262144
+_NAMES = ("libpcap.so.0.8", "libpcap.so.1", "libpcap.so")
+_NETMASK_UNKNOWN = 0xFFFFFFFF
+_REJECTS_ALL = b"expression rejects all packets"
+# LINKTYPE_ of files that are another DLT_ in libpcap: pcap-common.c, where they are not the same.
+_DLT = {100: 11, 101: 12, 102: 15, 103: 16, 106: 19}
+
+ETHERNET = 1
+
+
+class _Program(ctypes.Structure):
+    _fields_ = [("count", ctypes.c_uint), ("instructions", ctypes.c_void_p)]
+
+
+class _Instruction(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint16), ("jt", ctypes.c_uint8), ("jf", ctypes.c_uint8), ("k", ctypes.c_uint32)]
+
+
+class _Header(ctypes.Structure):
+    _fields_ = [("seconds", ctypes.c_long), ("microseconds", ctypes.c_long),
+                ("captured", ctypes.c_uint32), ("length", ctypes.c_uint32)]
+
+
+_loaded = None
+
+
+def _libpcap():
+    global _loaded
+    if _loaded:
+        return _loaded
+    for name in _NAMES:
+        try:
+            pcap = ctypes.CDLL(name)
+            break
+        except OSError:
+            continue
+    else:
+        raise Refused("libpcap is not installed, which filters need; install libpcap0.8, or use --where")
+    pcap.pcap_open_dead.restype = ctypes.c_void_p
+    pcap.pcap_geterr.restype = ctypes.c_char_p
+    pcap.pcap_geterr.argtypes = pcap.pcap_close.argtypes = [ctypes.c_void_p]
+    pcap.pcap_compile.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Program), ctypes.c_char_p, ctypes.c_int, ctypes.c_uint32]
+    pcap.pcap_freecode.argtypes = [ctypes.POINTER(_Program)]
+    pcap.pcap_offline_filter.argtypes = [ctypes.POINTER(_Program), ctypes.POINTER(_Header), ctypes.c_void_p]
+    _loaded = pcap
+    return pcap
+
+
+class Filter:
+    """One expression for one link type."""
+
+    def __init__(self, expression, linktype=ETHERNET):
+        self.linktype = linktype
+        self._program = _Program()
+        self._header = _Header()
+        self._match = None
+        self.rejects_all = False
+        self._compile(expression)
+
+    def _compile(self, expression):
+        pcap = _libpcap()
+        handle = pcap.pcap_open_dead(_DLT.get(self.linktype, self.linktype), SNAPLEN)
+        try:
+            if pcap.pcap_compile(handle, ctypes.byref(self._program), expression.encode(), 1, _NETMASK_UNKNOWN) == 0:
+                self._match = pcap.pcap_offline_filter
+                return
+            error = pcap.pcap_geterr(handle)
+        finally:
+            pcap.pcap_close(handle)
+        if error != _REJECTS_ALL:
+            raise Refused(f"the filter '{expression}' does not compile: {error.decode(errors='replace')}; "
+                          "see pcap-filter(7)")
+        self.rejects_all = True
+
+    def __del__(self):
+        if self._match:
+            _libpcap().pcap_freecode(ctypes.byref(self._program))
+
+    def instructions(self):
+        """(code, jt, jf, k) of the program."""
+        if self.rejects_all:
+            return [(bpf.RETURN, 0, 0, 0)]
+        array = ctypes.cast(self._program.instructions, ctypes.POINTER(_Instruction * self._program.count)).contents
+        return [(i.code, i.jt, i.jf, i.k) for i in array]
+
+    def condition(self):
+        """What the index can decide of it: a bpf.Condition that holds for every packet that matches."""
+        return bpf.condition(self.instructions(), self.linktype)
+
+    def matches(self, address, captured, length):
+        """Does the packet at this address of memory match?"""
+        if self.rejects_all:
+            return False
+        self._header.captured = captured
+        self._header.length = length
+        return self._match(self._program, self._header, address) != 0
+
+
+class _None:
+    """The filter means nothing for the link type: no packet matches."""
+
+    @staticmethod
+    def matches(*_):
+        return False
+
+    @staticmethod
+    def condition():
+        return bpf.Condition(bpf.FALSE)
+
+
+def for_linktype(expression, linktype):
+    """A filter, or one that matches nothing if the expression is not for packets of this link type."""
+    try:
+        return Filter(expression, linktype)
+    except Refused:
+        return _None
+
+
+def condition(expression, linktypes):
+    """On packets of interfaces with these link types, a bpf.Condition. Refused if the filter is for none of them."""
+    found, refused = [], None
+    for linktype in linktypes:
+        try:
+            found.append(Filter(expression, linktype).condition())
+        except Refused as error:
+            refused = error
+    if refused and not found:
+        raise refused
+    return functools.reduce(operator.or_, found, bpf.Condition(bpf.FALSE))

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Parquet files of a part. Encodings and sizes of row groups were chosen by measuring: docs/archive.md."""
+import hashlib
+import json
+import os
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from . import schema
+
+ROWS = 1 << 20  # of a row group of packets
+PAGE_ROWS = 20_000
+FLOW_ROWS = 1 << 17
+BUFFER = 1 << 18
+DICTIONARY_BYTES = 4 << 20  # more values than that have no dictionary: few repeat
+FALSE_POSITIVES = 0.01
+SOURCE = b"ringtap.source"  # in the file's metadata: what is needed to make a lost meta.json anew
+
+# All others have dictionaries. Times and offsets grow; digests are random, and cannot be compressed. None
+# has BYTE_STREAM_SPLIT, which makes IP ids 8 % smaller: Spark's vectorized reader does not know it.
+INCOMPRESSIBLE = {"digest", "flow_id"}
+ENCODINGS = {
+    "time_ns": "DELTA_BINARY_PACKED",
+    "file_offset": "DELTA_BINARY_PACKED",
+    "packet_id": "DELTA_BINARY_PACKED",
+    "tcp_seq": "PLAIN",
+    "ip_id": "DELTA_BINARY_PACKED",
+    "digest": "PLAIN",
+}
+# Of zstd, else 1. Sequence numbers become 10 to 17 % smaller; packets without TCP do not pay for it.
+LEVELS = {"tcp_seq": 6}
+FLOW_ENCODINGS = {
+    "first_ns": "DELTA_BINARY_PACKED",
+    "last_ns": "DELTA_BINARY_PACKED",
+    "rtt_ns": "DELTA_BINARY_PACKED",
+    "flow_id": "PLAIN",
+}
+
+
+class Digested:
+    """A file that counts and, by default, digests what is written: pyarrow, zstd and others write to it."""
+
+    def __init__(self, path, digest=True):
+        self.path = path
+        self.digest = hashlib.sha256() if digest else None
+        self.bytes = 0
+        self.closed = False
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+
+    def write(self, data):
+        if self.closed:  # after an error, Arrow writes what it still has
+            return len(data)
+        if self.digest:
+            self.digest.update(data)
+        view = memoryview(data).cast("B")
+        self.bytes += len(view)
+        while view:
+            view = view[os.write(self._fd, view):]
+        return self.bytes
+
+    def tell(self):
+        return self.bytes
+
+    def flush(self):
+        pass
+
+    def writable(self):
+        return True
+
+    def readable(self):
+        return False
+
+    def seekable(self):
+        return False
+
+    def finish(self):
+        os.fsync(self._fd)
+        self.close()
+
+    def close(self):
+        if not self.closed:
+            self.closed = True
+            os.close(self._fd)
+
+
+# Columns without statistics: least and greatest value exclude no row group.
+NO_STATISTICS = {"digest", "tcp_seq", "rss_hash", "src", "dst", "inner_src", "inner_dst", "direction", "tunnel", "flow_id"}
+
+
+def _options(columns, encodings, bloom, statistics):
+    bare = {name for name in INCOMPRESSIBLE if encodings.get(name) == "PLAIN"}
+    return {
+        "compression": {name: "none" if name in bare else "zstd" for name in columns},
+        "compression_level": {name: LEVELS.get(name, 1) for name in columns if name not in bare},
+        "use_dictionary": [name for name in columns if name not in encodings],
+        "column_encoding": encodings,
+        "dictionary_pagesize_limit": DICTIONARY_BYTES,
+        "write_statistics": statistics,
+        "write_page_index": True,
+        "write_page_checksum": True,
+        "max_rows_per_page": PAGE_ROWS,
+        "bloom_filter_options": bloom,
+        "store_schema": True,
+    }
+
+
+class Table:
+    """One Parquet file that grows by row groups."""
+
+    def __init__(self, path, columns, encodings, bloom, sorting, without=()):
+        self.file = Digested(path)
+        self.rows = 0
+        order = [pq.SortingColumn(columns.get_field_index(sorting))] if sorting else None
+        statistics = [name for name in columns.names if name not in without]
+        try:
+            self._stream = pa.BufferedOutputStream(pa.PythonFile(self.file, "w"), BUFFER)
+            self._writer = pq.ParquetWriter(self._stream, columns, sorting_columns=order,
+                                            **_options(columns.names, encodings, bloom, statistics))
+        except BaseException:
+            self.file.close()
+            raise
+
+    def group(self, batches):
+        table = pa.Table.from_batches(batches)
+        self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+        self.rows += table.num_rows
+
+    def finish(self, source=None):
+        if source is not None:
+            self._writer.add_key_value_metadata({SOURCE: json.dumps(source).encode()})
+        self._writer.close()
+        self._stream.flush()
+        self.file.finish()
+
+    def close(self):
+        """After an error. The writer is not closed: that would write a footer, and on a full disk fail."""
+        self.file.close()
+
+
+class Packets:
+    """Collects batches into row groups."""
+
+    def __init__(self, path, rows_likely):
+        bloom = {"flow_id": {"ndv": max(64, min(rows_likely, 1 << 17)), "fpp": FALSE_POSITIVES}}
+        self.table = Table(path, schema.PACKETS, ENCODINGS, bloom, None, NO_STATISTICS)
+        self._pending, self._rows = [], 0
+
+    def add(self, batch):
+        self._pending.append(batch)
+        self._rows += batch.num_rows
+        if self._rows >= ROWS:
+            self.flush()
+
+    def flush(self):
+        if self._pending:
+            self.table.group(self._pending)
+            self._pending, self._rows = [], 0
+
+    def finish(self, source):
+        self.flush()
+        self.table.finish(source)
+
+
+def write_flows(path, batches):
+    """Row groups of FLOW_ROWS flows, each with bloom filters of flow_id and addresses. Returns the Table,
+    which is finished."""
+    table, pending, count = None, [], 0
+    try:
+        for batch in batches:
+            pending.append(batch)
+            count += batch.num_rows
+            if count >= FLOW_ROWS:
+                table = table or _flow_table(path, FLOW_ROWS)
+                table.group(pending)
+                pending, count = [], 0
+        table = table or _flow_table(path, count)
+        if pending:
+            table.group(pending)
+        table.finish()
+    finally:
+        if table:
+            table.close()
+    return table
+
+
+def _flow_table(path, rows):
+    one = {"ndv": max(64, rows), "fpp": FALSE_POSITIVES}
+    return Table(path, schema.FLOWS, FLOW_ENCODINGS, {name: one for name in ("flow_id", "src", "dst")}, "flow_id")
+
+
+def source_of(path):
+    """What finish() has put there; None: nothing, or the file is damaged."""
+    try:
+        return json.loads(pq.ParquetFile(path).metadata.metadata[SOURCE])
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError):
+        return None

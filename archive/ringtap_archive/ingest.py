@@ -1,0 +1,493 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Adds recordings: each in one pass, into files that appear together or not at all."""
+import contextlib
+import ctypes
+import errno
+import fcntl
+import gzip
+import hashlib
+import itertools
+import json
+import os
+import resource
+import shutil
+import signal
+import sys
+import time
+import zlib
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import zstandard
+
+from . import decoder, frames, index, layout, options, units
+from .errors import Lost, Refused, WrongCommandLine
+from .store import Archive, no_space, write_synced
+
+PACKET_BYTES = 100  # of a small packet's block: for the likely number of packets
+READ = 1 << 20
+SETTLED_S = 60
+PACKED_READ = 1 << 16  # of damaged data, what such a read would have had is lost
+IP_TYPES = pa.array([0x0800, 0x86DD], pa.uint16())
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # <malloc.h>
+PACKED = {".zst": lambda file: zstandard.ZstdDecompressor(max_window_size=frames.WINDOW_MAX).stream_reader(
+              file, read_across_frames=True),
+          ".gz": lambda file: gzip.GzipFile(fileobj=file)}
+
+
+def arguments(parser):
+    options.archive(parser)
+    parser.add_argument("files", nargs="*", metavar="FILE", help="pcapng or pcap, also .zst and .gz")
+    parser.add_argument("--recorder", metavar="NAME", help="the recorder's name in the archive (default: this host's)")
+    parser.add_argument("--lean", action="store_true", help="an index without TCP sequence numbers and IP ids")
+    parser.add_argument("--no-compress", action="store_true", help="keep pcapng files as they are")
+    parser.add_argument("--remove", action="store_true", help="remove each file once it is in the archive")
+    parser.add_argument("--watch", type=Path, metavar="DIR",
+                        help="add the files of DIR, and those to come when they are closed, until Ctrl-C")
+    parser.add_argument("--follow", metavar="APP",
+                        help="record the DPDK application APP with 'ringtap record' into the archive, until Ctrl-C; "
+                             "options of record stand behind --")
+    parser.add_argument("--seconds", type=int, default=60, metavar="N",
+                        help="with --follow: a file every N seconds (default: 60)")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print only errors")
+    options.as_json(parser)
+
+
+class Frames:
+    """The pcapng of a part, cut at blocks into frames as they are read; whole where it is not compressed."""
+
+    def __init__(self, path, compress):
+        self.file = index.Digested(path, digest=compress)
+        self.writer = frames.Writer(self.file) if compress else None
+        self.bytes = 0
+
+    def add(self, data):
+        self.bytes += len(data)
+        if self.writer:
+            self.writer.frame(data)
+        else:
+            self.file.write(data)
+
+    def finish(self):
+        if self.writer:
+            self.writer.finish()
+        self.file.finish()
+
+    def meta(self):
+        return {"file": self.file.path.name, "bytes": self.file.bytes,
+                "sha256": self.file.digest.hexdigest() if self.writer else None,
+                "uncompressed": self.bytes, "frames": len(self.writer.sizes) if self.writer else 0}
+
+
+class Bytes:
+    """The source's bytes from front to back: read once, digested, and handed on in pieces. Not mapped: a
+    file that becomes shorter must not end the program."""
+
+    def __init__(self, source):
+        self._source = source
+        self.at = 0
+        self.digest = hashlib.sha256()
+        self._buffer = bytearray(2 * READ)
+
+    def take(self, end, before=b""):
+        """Bytes up to an offset, with others in front of them; valid until the next call."""
+        head, size = len(before), end - self.at
+        if head + size > len(self._buffer):
+            self._buffer = bytearray(head + size)
+        data = memoryview(self._buffer)[:head + size]
+        data[:head] = before
+        done = head
+        while done < len(data):
+            count = self._source.readinto(self.at, data[done:])
+            if not count:
+                raise Refused(f"{self._source.path}: became shorter while it was read; ingest it once it is complete")
+            self.at += count
+            done += count
+        self.digest.update(data[head:])
+        return data
+
+    def rest(self):
+        """To the end; returns the digest of all."""
+        while count := self._source.readinto(self.at, self._buffer):
+            self.digest.update(memoryview(self._buffer)[:count])
+            self.at += count
+        return self.digest.hexdigest()
+
+
+class NewPart:
+    """Files of a part in the making, in the staging folder."""
+
+    def __init__(self, staging, number, data, header, size_likely, compress):
+        stem = staging / f"{number:06d}"
+        self.stem = stem
+        self.data, self.header, self.begin = data, header, data.at
+        self.packets = index.Packets(Path(f"{stem}.packets.parquet"), size_likely // PACKET_BYTES)
+        self.frames = Frames(Path(f"{stem}.pcapng.zst" if compress else f"{stem}.pcapng"), compress)
+        self.flows = None
+        self.flowless, self.typeless = 0, 0
+
+    def batch(self, batch):
+        """Takes the rows, and cuts frames before those packets with which one is full."""
+        self.packets.add(batch)
+        self._count(batch)
+        offsets = batch.column("file_offset").to_numpy()
+        if not len(offsets):
+            return
+        shift = self.begin - len(self.header)
+        while True:
+            full = self.data.at - shift + frames.FRAME if self.frames.bytes else frames.FRAME
+            if full > offsets[-1]:
+                return
+            self._frame(int(offsets[offsets.searchsorted(full)]) + shift)
+
+    def _count(self, batch):
+        """Packets without a flow, of IP's ethertypes and without any: where there are none, which is the rule, a filter
+        on addresses need not look for them."""
+        if batch.column("flow_id").null_count:
+            types = batch.column("ethertype").filter(batch.column("flow_id").is_null())
+            self.flowless += pc.sum(pc.is_in(types, IP_TYPES)).as_py() or 0
+            self.typeless += types.null_count
+
+    def packets_meta(self, interfaces):
+        """flowless: packets of IP that have no flow, as their headers are cut or malformed. Other link layers than
+        Ethernet may have no type."""
+        ethernet = all(interface["linktype"] == 1 for interface in interfaces)
+        return {**_table_meta(self.packets.table), "flowless": self.flowless + (0 if ethernet else self.typeless)}
+
+    def _frame(self, end):
+        self.frames.add(self.data.take(end, b"" if self.frames.bytes else self.header))
+
+    def finish(self, part):
+        for cut in part.cuts:  # behind the last packet; all of a part without any
+            if cut - self.data.at >= frames.FRAME:
+                self._frame(cut)
+        if part.end > self.data.at or not self.frames.bytes:
+            self._frame(part.end)
+        self.frames.finish()
+        self.packets.flush()
+        self.flows = index.write_flows(Path(f"{self.stem}.flows.parquet"), part.flow_batches())
+
+    def close(self):
+        self.packets.table.close()
+        self.frames.file.close()
+
+
+def _times(part):
+    """Of the first and last packet; of losses where there is no packet."""
+    if part.first_ns is not None:
+        return part.first_ns, part.last_ns
+    times = [loss["time_ns"] for loss in part.losses if loss.get("time_ns") is not None]
+    return (min(times), max(times)) if times else (None, None)
+
+
+def _table_meta(table):
+    return {"file": table.file.path.name, "rows": table.rows, "bytes": table.file.bytes,
+            "sha256": table.file.digest.hexdigest()}
+
+
+def _part_meta(made, part, recorder, lean):
+    section = part.section
+    first, last = _times(part)
+    return {
+        "format": layout.FORMAT, "recorder": recorder, "source": None,
+        "pcapng": made.frames.meta(), "packets": made.packets_meta(part.interfaces), "flows": _table_meta(made.flows),
+        "first_ns": first, "last_ns": last, "late": part.late, "lean": lean,
+        "interfaces": part.interfaces, "losses": part.losses, "losses_beyond": part.losses_beyond, "clock": part.clock,
+        "comment": section.get("comment"),
+        "versions": {"ringtap": section.get("application"), "hardware": section.get("hardware"), "os": section.get("os"),
+                     "decoder": decoder.version()},
+    }
+
+
+def file_digest(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def source_in(folder, sha256, bytes_=None):
+    """The source as a part of this folder has it, or one of this size (sha256 None); None: no part is of it."""
+    for meta in layout.metas_of(folder):
+        try:
+            part = layout.read_part(meta)
+        except layout.BadMeta:
+            continue
+        for source in part.sources if part else ():
+            if source["sha256"] == sha256 or (sha256 is None and source["bytes"] == bytes_):
+                return source
+    return None
+
+
+class Known(Exception):
+    """The archive has the source."""
+
+
+class Job:
+    """Adds one file. origin: what replaces "source" of its meta.json, and "sources", for files that were
+    made of parts of the archive."""
+
+    def __init__(self, archive, path, recorder, lean=False, compress=True, origin=None):
+        self.archive, self.path, self.recorder = archive, Path(path), recorder
+        self.lean, self.compress, self.origin = lean, compress, origin
+        self.metas, self.folders = [], []
+        self.torn = None
+        self.sha256 = None
+        self.as_is = True  # neither decompressed nor converted
+
+    def run(self):
+        """Returns what was added, as a dictionary."""
+        begin = time.monotonic()
+        try:
+            return self._result("added" if self._run() else "empty", begin)
+        except Known:
+            return self._result("known", begin)
+
+    def _run(self):
+        with self.archive.staging() as staging:
+            self.prepare(staging)
+            if not self.metas:
+                return False
+            with self.archive.locked():
+                self.publish(staging)
+        return True
+
+    def prepare(self, staging):
+        with self._opened(staging) as source:
+            self._decode(source, staging)
+
+    def _result(self, state, begin):
+        return {
+            "file": str(self.path), "state": state, "packets": sum(m["packets"]["rows"] for m in self.metas),
+            "parts": len(self.metas), "bytes": self.bytes, "stored": sum(m["pcapng"]["bytes"] for m in self.metas),
+            "index": sum(m[table]["bytes"] for m in self.metas for table in ("packets", "flows")),
+            "seconds": round(time.monotonic() - begin, 3), "salvaged": self.torn,
+        }
+
+    @contextlib.contextmanager
+    def _opened(self, staging):
+        """The decoder of the file, which may have to be decompressed first."""
+        try:
+            self.bytes = self.path.stat().st_size
+            path = self._unpacked(staging) if self.path.suffix in PACKED else self.path
+        except OSError as e:
+            if no_space(e):
+                raise
+            raise Refused(f"cannot read '{self.path}': {e.strerror or e}") from e
+        try:
+            source = decoder.open(path, lean=self.lean)
+        except Lost as e:
+            raise Lost(f"cannot read '{self.path}': {self.torn}; nothing before that is left" if self.torn else str(e)) from e
+        with source:
+            yield source
+
+    def _unpacked(self, staging):
+        path = staging / "unpacked.pcapng"
+        try:
+            with open(self.path, "rb") as packed, open(path, "wb") as plain:
+                shutil.copyfileobj(PACKED[self.path.suffix](packed), plain, PACKED_READ)
+        except (zstandard.ZstdError, zlib.error, EOFError, gzip.BadGzipFile) as e:
+            self.torn = f"torn: {e}"
+        self.as_is, self.sha256 = False, file_digest(self.path)
+        return path
+
+    def _decode(self, source, staging):
+        if source.converted:
+            self.as_is, self.sha256 = False, file_digest(self.path)
+        data = Bytes(source)
+        made = contextlib.ExitStack()
+        with made:
+            parts = [self._part(source, staging, number, part, data, made) for number, part in enumerate(source.parts())]
+            self.torn = source.torn or self.torn
+            digest = data.rest()
+            self.sha256 = self.sha256 or digest
+            parts = [(new, meta) for new, meta in parts if meta["first_ns"] is not None]
+            for number, (new, meta) in enumerate(parts):
+                self._complete(new, meta, number, len(parts))
+
+    def _part(self, source, staging, number, part, data, made):
+        batches = part.batches()
+        first = next(batches, None)
+        if number == 0 and first is not None and first.num_rows and not self.origin:
+            self._look_up(first.column("time_ns")[0].as_py())
+        new = NewPart(staging, number, data, part.header, source.size - data.at, self.compress)
+        made.callback(new.close)
+        for batch in itertools.chain([first] if first is not None else [], batches):
+            new.batch(batch)
+        new.finish(part)
+        new.hour_ns = None if part.hour is None else part.hour * layout.HOUR_NS
+        return new, _part_meta(new, part, self.recorder, self.lean)
+
+    def _complete(self, new, meta, number, count):
+        """The index names the source, so that a lost meta.json can be made anew."""
+        source = {"name": self.path.name, "bytes": self.bytes, "sha256": self.sha256, "parts": count, "part": number,
+                  "salvaged": self.torn}
+        origin = {**(self.origin or {}), "source": {**source, **(self.origin or {}).get("source", {})}}
+        new.packets.finish(origin)
+        meta.update(**origin, packets=new.packets_meta(meta["interfaces"]))
+        if meta["pcapng"]["sha256"] is None:  # the same bytes are digested once
+            same = self.as_is and count == 1 and meta["pcapng"]["bytes"] == self.bytes
+            meta["pcapng"]["sha256"] = self.sha256 if same else file_digest(new.frames.file.path)
+        self.metas.append(meta)
+        # That of its first packet, which is not always that of first_ns.
+        self.folders.append(layout.hour_folder(self.recorder, meta["first_ns"] if new.hour_ns is None else new.hour_ns))
+
+    def _look_up(self, time_ns):
+        """Ends it early where the archive has the file: only one of the same size is worth a digest."""
+        folder = self.archive.path / layout.hour_folder(self.recorder, time_ns)
+        if source_in(folder, None, self.bytes):
+            self.sha256 = self.sha256 or file_digest(self.path)
+            if known := source_in(folder, self.sha256):
+                self.torn = known.get("salvaged")
+                raise Known
+
+    def publish(self, staging, removals=(), moves=()):
+        """Under a lock of the archive; removals and moves are of parts that these replace."""
+        renames, metas, late, numbers = [], [], [], {}
+        for meta, relative in zip(self.metas, self.folders):
+            folder = self.archive.path / relative
+            if not self.origin and source_in(folder, self.sha256):
+                raise Known
+            number = int(numbers.get(folder) or layout.next_number(self.archive.path, relative))
+            numbers[folder] = f"{number + 1:06d}"
+            for table in ("pcapng", "packets", "flows"):
+                old = meta[table]["file"]
+                meta[table]["file"] = f"{number:06d}{old[old.index('.'):]}"
+                renames.append((staging / old, folder / meta[table]["file"]))
+            begin = layout.hour_of(folder)
+            if meta["late"] or meta["first_ns"] < begin or meta["last_ns"] >= begin + layout.HOUR_NS:
+                meta["late"] = True
+            if meta["late"] or any(not begin <= ns < begin + layout.HOUR_NS for ns in layout.loss_times(meta)):
+                late.append(folder / f"{number:06d}{layout.META}")
+            draft = staging / f"{len(metas):06d}{layout.META}"
+            write_synced(draft, json.dumps(meta, separators=(",", ":")).encode())
+            metas.append((draft, folder / f"{number:06d}{layout.META}"))
+        self.archive.apply([*moves, *renames, *metas], removals, late)
+
+
+def keep_memory():
+    """Batches are of the same size again and again: glibc must not give their pages back in between."""
+    libc = ctypes.CDLL(None)
+    libc.mallopt(M_MMAP_THRESHOLD, 32 << 20)
+    libc.mallopt(M_TRIM_THRESHOLD, 512 << 20)
+
+
+def open_for_writing(path):
+    """Whether a process writes the file: a read lease is not to be had then. None: it cannot be told, as the file system
+    has no leases, or the file belongs to another user."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        # A writer that comes now waits until the lease is given up, and a signal reports it: an ignored one.
+        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except OSError as e:
+        return True if e.errno == errno.EAGAIN else None
+    finally:
+        os.close(fd)
+    return False
+
+
+def settled(status):
+    """Whether the file has not been changed for a while: a recorder writes at least every 10 seconds."""
+    return time.time() - status.st_mtime >= SETTLED_S
+
+
+def identity(status):
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def describe(result):
+    name = result["file"]
+    if result["state"] == "known":
+        return f"{name}: in the archive already"
+    if result["state"] == "empty":
+        return f"{name}: has neither packets nor losses; nothing is added"
+    text = (f"{name}: {result['packets']} packets in {result['parts']} part{'s'[:result['parts'] != 1]}, "
+            f"{units.size_text(result['bytes'])} as {units.size_text(result['stored'])} and an index of "
+            f"{units.size_text(result['index'])}, in {result['seconds']:.2f} s")
+    return text + (f"; {result['salvaged']}; what is before that was added" if result["salvaged"] else "")
+
+
+class Ingester:
+    """Adds files with the options of the command line, and reports them."""
+
+    def __init__(self, args):
+        self.archive = Archive(args.archive, create=True)
+        self.recorder = layout.recorder_name(args.recorder)
+        self.args = args
+        self.failed = 0
+
+    def remove(self, path, result, before, closed):
+        """A damaged file may have more than the archive: it is kept, by a name that --watch does not take. One that is
+        written still has more soon. before: its state when it was read; closed: no process writes it."""
+        now = path.stat()
+        if identity(now) != identity(before) or not (closed or settled(now)):
+            print(f"ringtap archive: '{path}' is not removed: it may be written still; ingest it again once it is closed",
+                  file=sys.stderr, flush=True)
+            return
+        if not result["salvaged"]:
+            path.unlink(missing_ok=True)
+            return
+        kept = path.with_name(f".{path.name}.torn")
+        path.rename(kept)
+        print(f"ringtap archive: '{path}' is damaged: what is behind the damage is only in '{kept}'", file=sys.stderr,
+              flush=True)
+
+    def add(self, path, remove=False, closed=False):
+        """Whether the file is in the archive. closed: it is known that no process writes it."""
+        try:
+            writer = open_for_writing(path)
+            if writer:
+                raise Refused(f"cannot ingest '{path}': a process writes it; ingest it once it is closed")
+            before = path.stat() if path.exists() else None
+            result = Job(self.archive, path, self.recorder, self.args.lean, not self.args.no_compress).run()
+            self.report(result)
+            if remove or self.args.remove:
+                self.remove(path, result, before, closed or writer is False)
+            return True
+        except Refused as e:
+            self.complain(e)
+        except (OSError, pa.ArrowException) as e:
+            if no_space(e):
+                added = "it will be once there is space" if self.archive.unfinished() else "nothing of it was added"
+                self.complain(f"cannot ingest '{path}': no space is left in {self.archive.path}; {added}; "
+                              "give it space: ringtap archive prune --keep SIZE")
+            else:
+                self.complain(f"cannot ingest '{path}': {e}; nothing of it was added")
+        return False
+
+    def complain(self, text):
+        self.failed += 1
+        print(f"ringtap archive: {text}", file=sys.stderr, flush=True)
+
+    def report(self, result):
+        if self.args.json:
+            print(json.dumps(result), flush=True)
+        elif not self.args.quiet:
+            print(describe(result), flush=True)
+
+
+def _allow_files():
+    """A part's tables stay open until the digest of its recording is known: three files an hour."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def run(args):
+    ways = bool(args.files) + (args.watch is not None) + (args.follow is not None)
+    if ways != 1 and not (args.follow and args.files):
+        raise WrongCommandLine("ingest: give FILEs, --watch DIR or --follow APP; see 'ringtap archive ingest --help'")
+    # One process, one core: several ingest at once, each on its own.
+    pa.set_cpu_count(1)
+    keep_memory()
+    _allow_files()
+    ingester = Ingester(args)
+    if args.watch or args.follow:
+        from . import watch
+        return watch.follow(ingester, args) if args.follow else watch.watch(ingester, args.watch)
+    for path in args.files:
+        ingester.add(Path(path))
+    return 1 if ingester.failed else 0

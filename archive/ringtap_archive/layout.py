@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Folders and files of an archive, and which of them a window of time needs. docs/archive.md has the
+description.
+
+    ARCHIVE/.lock, .readers, .journal.json, .tmp/, .spool/
+    ARCHIVE/recorder=NAME/.late
+    ARCHIVE/recorder=NAME/date=YYYY-MM-DD/hour=HH/NNNNNN.{pcapng[.zst],packets.parquet,flows.parquet,meta.json}
+
+A part exists when its meta.json does."""
+import json
+import os
+import re
+import socket
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+
+from .errors import Refused
+
+FORMAT = 1
+LOCK = ".lock"
+HOUR_NS = 3600 * 10 ** 9
+RECORDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+NUMBER = re.compile(r"(\d{6,})\.")
+META = ".meta.json"
+# Of a part, behind its number.
+FILES = {"pcapng": (".pcapng", ".pcapng.zst"), "packets": (".packets.parquet",), "flows": (".flows.parquet",)}
+
+
+def recorder_name(text=None):
+    """A name that a folder may have; that of this host if none is given."""
+    name = socket.gethostname() if text is None else text
+    if not RECORDER.fullmatch(name):
+        raise Refused(f"--recorder {name}: not a name; give letters, digits, '.', '_' and '-' (at most 128)")
+    return name
+
+
+def hour_folder(recorder, time_ns):
+    """Relative to the archive. Times beyond what a calendar has are of a broken clock: the last hour."""
+    try:
+        when = datetime.fromtimestamp(time_ns // 10 ** 9, timezone.utc)
+    except (OverflowError, ValueError, OSError):
+        when = datetime(9999, 12, 31, 23, tzinfo=timezone.utc)
+    return Path(f"recorder={recorder}", f"date={when:%Y-%m-%d}", f"hour={when:%H}")
+
+
+def hour_of(folder):
+    """The first nanosecond of a folder's hour."""
+    when = datetime.fromisoformat(f"{folder.parent.name[5:]}T{folder.name[5:]}:00+00:00")
+    return int(when.timestamp()) * 10 ** 9
+
+
+def loss_times(meta):
+    """Those of statistics are later than the last packet."""
+    return [loss["time_ns"] for loss in meta.get("losses") or () if loss.get("time_ns") is not None]
+
+
+@dataclass
+class Part:
+    folder: Path
+    number: str  # the digits of its files' names
+    meta: dict = field(repr=False)
+
+    def path(self, suffix):
+        return self.folder / f"{self.number}{suffix}"
+
+    @property
+    def meta_path(self):
+        return self.path(META)
+
+    @property
+    def pcapng(self):
+        return self.folder / self.meta["pcapng"]["file"]
+
+    @property
+    def packets(self):
+        return self.folder / self.meta["packets"]["file"]
+
+    @property
+    def flows(self):
+        return self.folder / self.meta["flows"]["file"]
+
+    @property
+    def recorder(self):
+        """As the folder has it: SQL takes it from there, and folders are renamed."""
+        return self.folder.parents[1].name.removeprefix("recorder=")
+
+    @property
+    def first_ns(self):
+        return self.meta["first_ns"]
+
+    @property
+    def last_ns(self):
+        return self.meta["last_ns"]
+
+    @property
+    def name(self):
+        """Relative to the archive, for messages."""
+        return str(Path(*self.folder.parts[-3:], self.number))
+
+    @property
+    def sources(self):
+        """More than one after compact."""
+        return self.meta.get("sources") or [self.meta["source"]]
+
+    def files(self):
+        """All of the part, meta.json first: without it, the others are no part."""
+        return [self.meta_path, self.pcapng, self.packets, self.flows]
+
+    def stored(self):
+        """Bytes on disk."""
+        return sum(path.stat().st_size for path in self.files() if path.exists())
+
+    def overlaps(self, since, until):
+        """until is outside of the window."""
+        times = [self.first_ns, self.last_ns, *loss_times(self.meta)]
+        return (since is None or max(times) >= since) and (until is None or min(times) < until)
+
+
+class BadMeta(Refused):
+    """A meta.json that cannot be read."""
+
+
+def read_part(meta_path):
+    """None: it was removed in the meantime."""
+    try:
+        meta = json.loads(meta_path.read_bytes())
+        if meta["format"] != FORMAT:
+            raise Refused(f"{meta_path}: format {meta['format']}, of another version of ringtap; this one has "
+                          f"{FORMAT}; use that version")
+        number = meta_path.name[:-len(META)]
+        for key in ("recorder", "source"):
+            meta[key]
+        if any(type(meta[key]) is not int for key in ("first_ns", "last_ns")):
+            raise ValueError("no times")
+        # Others may have written it, and prune removes what it names.
+        for key, suffixes in FILES.items():
+            if meta[key]["file"] not in [number + suffix for suffix in suffixes]:
+                raise ValueError(f"{key}: no file of this part")
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError, OSError) as e:
+        raise BadMeta(f"{meta_path}: unreadable ({type(e).__name__}: {e}); run ringtap archive verify --repair") from e
+    return Part(meta_path.parent, meta_path.name[:-len(META)], meta)
+
+
+def _entries(folder, prefix):
+    """Values of the folders prefix=VALUE, sorted."""
+    try:
+        with os.scandir(folder) as found:
+            return sorted(e.name[len(prefix):] for e in found if e.name.startswith(prefix) and e.is_dir())
+    except FileNotFoundError:
+        return []
+
+
+def _folders(root, since, until):
+    """Folders of one recorder that have hours of the window."""
+    first = hour_folder("", since).parts[1:] if since is not None else None
+    last = hour_folder("", until).parts[1:] if until is not None else None
+    for date in _entries(root, "date="):
+        name = f"date={date}"
+        if (first and name < first[0]) or (last and name > last[0]):
+            continue
+        for hour in _entries(root / name, "hour="):
+            at = (name, f"hour={hour}")
+            if (not first or at >= first) and (not last or at <= last):
+                yield root.joinpath(*at)
+
+
+def metas_of(folder):
+    try:
+        return sorted(folder / name for name in os.listdir(folder) if name.endswith(META) and name[0] != ".")
+    except FileNotFoundError:
+        return []
+
+
+def late_metas(root):
+    """Of parts with packets of other hours than their folder's: no window may overlook them."""
+    try:
+        lines = (root / ".late").read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
+    return [root / f"{line}{META}" for line in dict.fromkeys(lines) if re.fullmatch(r"date=[\d-]+/hour=\d\d/\d+", line)]
+
+
+def recorders_of(archive):
+    return _entries(archive, "recorder=")
+
+
+def list_parts(archive, since=None, until=None, recorders=None, damaged=None):
+    """Parts with packets from since up to until [ns], in the order of their first packets. damaged: a
+    list that gets the errors of metas which cannot be read; without it, the first one is raised."""
+    parts = []
+    for recorder in recorders_of(archive):
+        if recorders is not None and recorder not in recorders:
+            continue
+        root = archive / f"recorder={recorder}"
+        paths = [path for folder in _folders(root, since, until) for path in metas_of(folder)]
+        if since is not None or until is not None:
+            paths = dict.fromkeys([*paths, *late_metas(root)])
+        for path in paths:
+            try:
+                part = read_part(path)
+            except BadMeta as e:
+                if damaged is None:
+                    raise
+                damaged.append((path, e))
+                continue
+            if part and part.overlaps(since, until):
+                parts.append(part)
+    return sorted(parts, key=lambda part: (part.first_ns, part.name))
+
+
+def next_number(archive, folder):
+    """Beyond all numbers of the folder, so that a query which runs meets no other part's files."""
+    try:
+        names = os.listdir(archive / folder)
+    except FileNotFoundError:
+        names = []
+    used = [int(found[1]) for found in map(NUMBER.match, names) if found]
+    return f"{max(used, default=0) + 1:06d}"

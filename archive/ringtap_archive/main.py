@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command line of `ringtap archive`. A command is a module with arguments(parser) and run(args),
+which is imported only when it is called: what it needs takes a second to load."""
+import argparse
+import importlib
+import os
+import re
+import signal
+import sys
+
+from . import options
+from .errors import Refused, WrongCommandLine
+
+PROGRAM = "ringtap archive"
+COMMANDS = {
+    "ingest": "add recordings to an archive",
+    "query": "answer an SQL query",
+    "fetch": "write packets of an archive to a pcapng file",
+    "hops": "follow packets from recorder to recorder: delay, loss, order",
+    "top": "list talkers, conversations, protocols",
+    "report": "write a page about a window of time",
+    "prune": "remove the oldest parts",
+    "verify": "check an archive, and repair it",
+    "compact": "join small parts of an hour",
+    "generate": "write synthetic recordings",
+    "bench": "measure archives",
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """One line for each error, as the other commands of ringtap print them."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._negative_number_matcher = re.compile(r"-\d")  # "--from -2h" is a value; argparse takes bare numbers only
+
+    def error(self, message):
+        raise WrongCommandLine(f"{message}; see '{self.prog} --help'")
+
+
+def overview():
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:{width}}  {text}" for name, text in COMMANDS.items()]
+    return (f"Usage: {PROGRAM} COMMAND -d ARCHIVE [options]\n\nCommands:\n" + "\n".join(lines) +
+            f"\n\n'{PROGRAM} COMMAND --help' lists the options of a command.")
+
+
+def parser_of(name):
+    module = importlib.import_module(f".{name}", __package__)
+    parser = Parser(prog=f"{PROGRAM} {name}", description=f"{name}: {COMMANDS[name]}.", allow_abbrev=False,
+                    formatter_class=options.Help)
+    module.arguments(parser)
+    return module, parser
+
+
+def call(name, words):
+    if name.startswith("-"):
+        raise WrongCommandLine(f"{name}: no option stands before the command; see '{PROGRAM} --help'")
+    if name not in COMMANDS:
+        raise WrongCommandLine(f"{name}: unknown command; see '{PROGRAM} --help'")
+    try:
+        module, parser = parser_of(name)
+    except ImportError as e:
+        raise Refused(f"{name}: {e}; run 'make archive' in ringtap's source tree") from e
+    return module.run(parser.parse_args(words)) or 0
+
+
+def discard_output():
+    """The reader of standard output has ended: no error, and no message at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def main(argv=None):
+    words = sys.argv[1:] if argv is None else argv
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # names of files may be of any bytes
+            stream.reconfigure(errors="backslashreplace")
+    if words[:1] in (["-h"], ["--help"]):
+        print(overview())
+        return 0
+    try:
+        if not words:
+            raise WrongCommandLine(f"no command is given; see '{PROGRAM} --help'")
+        status = call(words[0], words[1:])
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        discard_output()
+        return 1
+    except Refused as e:
+        print(f"{PROGRAM}: {e}", file=sys.stderr)
+        return 2 if isinstance(e, WrongCommandLine) else 1
+    except OSError as e:
+        print(f"{PROGRAM}: {words[0]}: {f'{e.filename}: ' if e.filename else ''}{e.strerror or e}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
+if __name__ == "__main__":
+    sys.exit(main())

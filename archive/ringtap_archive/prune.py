@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Removes the oldest parts."""
+import argparse
+import json
+import re
+import time
+
+from . import layout, options, units
+from .store import Archive, no_space
+
+
+def limit(text):
+    """("age", ns) or ("size", bytes). A forgotten unit would empty the archive."""
+    if re.fullmatch(r"[1-9]\d*m?", text.strip()):
+        raise argparse.ArgumentTypeError(f"{text}: which unit? give 7d, 90min, 500M or 2T")
+    for kind, parse in (("age", units.duration), ("size", units.size)):
+        try:
+            return kind, parse(text)
+        except argparse.ArgumentTypeError:
+            pass
+    raise argparse.ArgumentTypeError(f"{text}: neither an age nor a size; give 7d or 2T")
+
+
+def arguments(parser):
+    options.archive(parser)
+    parser.add_argument("--keep", required=True, type=limit, metavar="AGE|SIZE",
+                        help="keep parts with packets of this age, as in 7d, or of this size in all, as in 2T")
+    options.recorders(parser)
+    parser.add_argument("--dry-run", action="store_true", help="print what would be removed")
+    options.as_json(parser)
+
+
+def too_old(parts, age_ns):
+    oldest = time.time_ns() - age_ns
+    return [part for part in parts if part.last_ns < oldest]
+
+
+def too_many(parts, most):
+    sizes = {part.meta_path: part.stored() for part in parts}
+    excess = sum(sizes.values()) - most
+    chosen = []
+    for part in sorted(parts, key=lambda part: (part.last_ns, part.name)):
+        if excess <= 0:
+            break
+        excess -= sizes[part.meta_path]
+        chosen.append(part)
+    return chosen
+
+
+def remove(archive, parts):
+    """Under removing(). On a full disk not even the journal can be written: then the first part goes
+    without one, its meta.json first. Killed in between, it leaves files that `verify` reports."""
+    try:
+        archive.apply([], [path for part in parts for path in part.files()])
+    except OSError as e:
+        if not no_space(e) or not parts:
+            raise
+        for path in parts[0].files():
+            path.unlink(missing_ok=True)
+        remove(archive, parts[1:])
+
+
+def run(args):
+    archive = Archive(args.archive)
+    kind, value = args.keep
+    damaged = []
+    before = 0 if args.dry_run else archive.make_room()
+    with archive.removing():
+        parts = layout.list_parts(archive.path, recorders=args.recorders, damaged=damaged)
+        chosen = (too_old if kind == "age" else too_many)(parts, value)
+        freed = sum(part.stored() for part in chosen)
+        packets = sum(part.meta["packets"]["rows"] for part in chosen)
+        last = max((part.last_ns for part in chosen), default=None)
+        if chosen and not args.dry_run:
+            remove(archive, chosen)
+    if args.json:
+        print(json.dumps({"parts": [part.name for part in chosen], "bytes": freed, "packets": packets, "last_ns": last,
+                          "left": len(parts) - len(chosen), "dry_run": args.dry_run, "removed_before": before}))
+        return 0
+    if before:
+        print(f"removed {before} parts, as a change was not completed for lack of space; it is now")
+    print(f"{'would remove' if args.dry_run else 'removed'} {len(chosen)} of {len(parts)} parts, {packets} packets, "
+          f"{units.size_text(freed)}" + (f", up to {units.moment_text(last)}" if chosen else ""))
+    for _, error in damaged:
+        print(f"left alone: {error}")
+    return 0

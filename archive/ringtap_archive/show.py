@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Numbers, times and tables as people read them."""
+
+import argparse
+import re
+
+DASH = "–"
+_DURATIONS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
+_DURATION = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|h|d)?")
+
+
+def duration(ns, sign=False):
+    """"812 ns", "20.1 ms": three digits."""
+    if ns is None:
+        return DASH
+    size = abs(ns)
+    for unit, name in ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s")):
+        if size < unit * 1000 or name == "s":
+            break
+    value = ns / unit
+    digits = 0 if unit == 1 else max(0, 2 - len(str(int(abs(value)))) + 1)
+    if size >= 1000 * 10**9:
+        return f"{value:{'+' if sign else ''},.0f} s"
+    return f"{value:{'+' if sign else ''}.{digits}f} {name}"
+
+
+def estimate(ns, bound_ns):
+    """"+3.000 ms ± 105 µs": as many digits as the bound allows for."""
+    for unit, name in ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s")):
+        if abs(ns) < unit * 1000 or name == "s":
+            break
+    digits = max(0, len(str(unit)) - max(len(str(bound_ns)) - 1, 1))
+    return f"{ns / unit:+,.{digits}f} {name} ± {duration(bound_ns)}"
+
+
+def count(n):
+    return DASH if n is None else f"{n:,}"
+
+
+def si(value, unit=""):
+    """"1.23 M", "950 k": three digits."""
+    for limit, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= limit * 0.9995:
+            value /= limit
+            return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f} {name}{unit}"
+    text = f"{value:.0f}" if value >= 99.95 or value == int(value) else f"{value:.{1 if value >= 9.995 else 2}f}"
+    return f"{text} {unit}".rstrip()
+
+
+def percent(part, whole):
+    if not whole:
+        return DASH
+    share = 100 * part / whole
+    return f"{share:.0f} %" if share in (0, 100) else f"{share:.3f} %" if share < 0.1 else f"{share:.2f} %"
+
+
+def parse_duration(text):
+    """Nanoseconds of "10s", "-3.5ms", "0"; a number without a unit is seconds."""
+    match = _DURATION.fullmatch(text.strip())
+    if not match:
+        raise argparse.ArgumentTypeError(f"'{text}' is no time; a time is a number with ns, us, ms, s, m, h or d")
+    return round(float(match[1]) * _DURATIONS[match[2] or "s"])
+
+
+PROTOCOLS = {1: "ICMP", 2: "IGMP", 4: "IPv4", 6: "TCP", 17: "UDP", 41: "IPv6", 47: "GRE", 50: "ESP", 51: "AH", 58: "ICMPv6",
+             89: "OSPF", 103: "PIM", 112: "VRRP", 132: "SCTP"}
+ETHERTYPES = {0x0800: "IPv4", 0x0806: "ARP", 0x86dd: "IPv6", 0x8847: "MPLS", 0x8848: "MPLS", 0x8863: "PPPoE", 0x8864: "PPPoE",
+              0x88cc: "LLDP", 0x88f7: "PTP", 0x8809: "LACP"}
+
+
+def protocol(number):
+    return DASH if number is None else PROTOCOLS.get(number, f"IP {number}")
+
+
+def endpoint(address, port):
+    if address is None:
+        return DASH
+    if not port:
+        return address
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def table(head, rows, right=None):
+    """Lines. right: numbers of columns that are aligned right; all but the first where None."""
+    rows = [[str(x) for x in row] for row in rows]
+    wide = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    right = set(range(1, len(head))) if right is None else set(right)
+    for row in [head, *rows]:
+        yield "  ".join(x.rjust(w) if i in right else x.ljust(w) for i, (x, w) in enumerate(zip(row, wide))).rstrip()

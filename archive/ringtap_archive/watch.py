@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Adds files as they are closed: those of a folder, or those of `ringtap record` that it starts."""
+import contextlib
+import ctypes
+import errno
+import fcntl
+import os
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+
+from . import ingest
+from .errors import Refused
+
+SUFFIXES = (".pcapng", ".pcap", ".ntar", ".zst", ".gz")
+IN_CLOSE_WRITE, IN_MOVED_TO, IN_Q_OVERFLOW, IN_IGNORED = 0x8, 0x80, 0x4000, 0x8000  # <sys/inotify.h>
+EVENT = struct.Struct("iIII")
+SPOOL = ".spool"
+
+
+class Closed:
+    """Names of files in a folder that were closed by their writer, or moved there."""
+
+    def __init__(self, folder):
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.fd = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+        if self.fd < 0 or libc.inotify_add_watch(self.fd, os.fsencode(folder), IN_CLOSE_WRITE | IN_MOVED_TO) < 0:
+            code = ctypes.get_errno()
+            advice = "; raise fs.inotify.max_user_watches" if code == errno.ENOSPC else ""
+            raise Refused(f"cannot watch '{folder}': {os.strerror(code)}{advice}")
+        self.folder = folder
+
+    def read(self):
+        """What was closed since the last call, in this order; None: events were lost; list the folder."""
+        try:
+            data = os.read(self.fd, 1 << 16)
+        except BlockingIOError:
+            return []
+        names, at = [], 0
+        while at < len(data):
+            _, mask, _, size = EVENT.unpack_from(data, at)
+            names.append(os.fsdecode(data[at + EVENT.size:at + EVENT.size + size].rstrip(b"\0")))
+            at += EVENT.size + size
+            if mask & IN_Q_OVERFLOW:
+                return None
+            if mask & IN_IGNORED:
+                raise Refused(f"'{self.folder}' was removed; nothing more will come")
+        return [self.folder / name for name in names]
+
+    def close(self):
+        os.close(self.fd)
+
+
+class Stop:
+    """Signals that end the work, as a readable descriptor: what is being added is added to its end."""
+
+    def __init__(self, *numbers):
+        self.fd, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self.wanted = False
+        self.old = {number: signal.signal(number, self._note) for number in numbers}
+        self._old_fd = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+
+    def _note(self, number, _):
+        self.wanted = self.wanted or number != signal.SIGCHLD
+
+    def drain(self):
+        with contextlib.suppress(BlockingIOError):
+            os.read(self.fd, 4096)
+
+    def close(self):
+        signal.set_wakeup_fd(self._old_fd)
+        for number, handler in self.old.items():
+            signal.signal(number, handler)
+        os.close(self.fd)
+        os.close(self._write)
+
+
+def is_recording(path):
+    return path.name.endswith(SUFFIXES) and not path.name.startswith(".")
+
+
+def complete(folder, closed=False):
+    """Recordings of the folder that no process writes, the oldest first; and whether there are others of which this cannot
+    be told yet. closed: no process writes any of those."""
+    found, later = [], False
+    for path in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+            if not is_recording(path) or not path.is_file():
+                continue
+            status, writer = path.stat(), ingest.open_for_writing(path)
+            if writer is None and not closed and not ingest.settled(status):
+                later = True
+            elif not writer:
+                found.append((status.st_mtime_ns, path.name, path))
+    return [path for _, _, path in sorted(found)], later
+
+
+class Watch:
+    """Adds each file of a folder once it is closed; one that failed is tried again when it is closed
+    again, and at the next start."""
+
+    def __init__(self, ingester, folder, remove=False):
+        self.ingester, self.folder, self.remove = ingester, folder, remove
+        self.closed = Closed(folder)
+        self.done = set()
+        self.later = False  # there are files of which it cannot be told yet whether they are written
+
+    def add(self, paths, stop=None, closed=False):
+        for path in paths:
+            if stop and stop.wanted:
+                return
+            if not is_recording(path):
+                continue
+            try:
+                now = path.stat()
+            except FileNotFoundError:
+                continue
+            state = (path, *ingest.identity(now))
+            if state not in self.done and not ingest.open_for_writing(path) and self.ingester.add(path, self.remove, closed):
+                self.done.add(state)
+
+    def new(self, stop=None):
+        paths = self.closed.read()
+        if paths is None:
+            self.all(stop)
+        else:
+            self.add(paths, stop, closed=True)
+
+    def all(self, stop=None, closed=False):
+        """What is in the folder."""
+        paths, self.later = complete(self.folder, closed)
+        self.add(paths, stop, closed)
+
+    def run(self, stop, more):
+        """Until more() is false or a signal comes."""
+        self.all(stop)
+        while not stop.wanted and more():
+            ready, _, _ = select.select([self.closed.fd, stop.fd], [], [], ingest.SETTLED_S if self.later else None)
+            if not ready:
+                self.all(stop)
+            if stop.fd in ready:
+                stop.drain()
+            if self.closed.fd in ready:
+                self.new(stop)
+
+
+def watch(ingester, folder):
+    if not folder.is_dir():
+        raise Refused(f"cannot watch '{folder}': it is no folder")
+    stop = Stop(signal.SIGINT, signal.SIGTERM)
+    it = Watch(ingester, folder)
+    it.run(stop, lambda: True)
+    return 1 if ingester.failed else 0
+
+
+# ---- --follow
+
+
+def _spool(ingester):
+    """A folder in the archive for the recorder's files, which is locked as long as it is in use."""
+    folder = ingester.archive.path / SPOOL / f"recorder={ingester.recorder}"
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise Refused(f"another 'ingest --follow' records as '{ingester.recorder}'; name this one with --recorder") from None
+    return folder
+
+
+def _ringtap():
+    program = os.environ.get("RINGTAP_PROGRAM") or shutil.which("ringtap")
+    if not program:
+        raise Refused("ringtap was not found; put it into PATH, or name it with RINGTAP_PROGRAM")
+    return program
+
+
+def _record(app, folder, args):
+    # If this process is killed, the recorder ends as with Ctrl-C: its last file is whole. Ctrl-C of a
+    # terminal is for this process, which passes it on.
+    argv = ["setpriv", "--pdeathsig", "TERM", _ringtap(), "record", "-i", app, *args.files, "-b", f"duration:{args.seconds}",
+            "-w", folder / f"{os.getpid()}.pcapng"]
+    try:
+        return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=sys.stderr, process_group=0)
+    except OSError as e:
+        raise Refused(f"cannot start '{argv[0]}': {e.strerror}") from e
+
+
+def follow(ingester, args):
+    folder = _spool(ingester)
+    stop = Stop(signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
+    it = Watch(ingester, folder, remove=True)
+    recorder = _record(args.follow, folder, args)
+    it.run(stop, lambda: recorder.poll() is None)
+    if recorder.poll() is None:
+        recorder.send_signal(signal.SIGTERM)
+    status = recorder.wait()
+    it.all(closed=True)
+    left = [path for path in folder.iterdir() if is_recording(path)]
+    if left:
+        print(f"ringtap archive: {len(left)} files are left in {folder}; the next --follow of this recorder adds them",
+              file=sys.stderr)
+    if status:
+        raise Refused(f"ringtap record ended with status {status}; what it wrote was added")
+    return 1 if ingester.failed else 0
