@@ -15,7 +15,7 @@ PYTEST_ARGS ?=
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PYTEST = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest $(if $(JOBS),-n $(JOBS) --dist loadfile)
 
-.PHONY: all probes matrix deps demo check test test-unit test-e2e soak bench lab report pictures lint abi abi-update format \
+.PHONY: all probes matrix matrix-here qemu deps demo check test test-unit test-e2e test-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
 	set-prefix install uninstall deb test-deb rpm clean
 
 all: $(BUILD)/build.ninja
@@ -42,6 +42,19 @@ matrix: probes
 	devtools/deps.sh packages
 	$(SUDO) devtools/matrix.sh $(BUILD) $(abspath $(ROOTS)) $(SUITES)
 
+# A part of a row on this machine, in no root: the installation with the testpmd of its own DPDK, a minute.
+matrix-here: all
+	devtools/deps.sh test
+	$(SUDO) env PYTEST_ARGS="-k testpmd $(PYTEST_ARGS)" devtools/matrix.sh $(BUILD) --here
+
+# The drivers of network cards that QEMU models, in virtual machines behind an emulated IOMMU; 15 minutes. The result is
+# docs/drivers.json. CARDS="igb vmxnet3" tests some, and keeps the results of others.
+CARDS ?= e1000 e1000e igb vmxnet3 virtio-net-pci
+qemu: all
+	devtools/deps.sh build qemu
+	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) PYTHON=$(PYTHON) \
+		devtools/qemu.sh $(abspath $(ROOTS)) "$(CARDS)" $(PYTEST_ARGS)
+
 deps:
 	devtools/deps.sh build demo test lint
 
@@ -62,16 +75,17 @@ test-unit: all
 test-e2e: all
 	$(PYTEST) $(TESTS) $(PYTEST_ARGS)
 
-# Attaches to that many processes under traffic, and kills as many attaches. Then a flight recorder for so many
+# Attaches to that many processes under traffic, and kills as many attaches, and secondary processes. Then a flight recorder for so many
 # seconds, with so many incidents, of an application that forwards at this rate.
 SOAK ?= 1000
 SOAK_SECONDS ?= 3600
 SOAK_INCIDENTS ?= 500
 SOAK_RATE ?= 250k
-soak: all
+soak: all archive
 	$(SUDO) env RINGTAP_SOAK=$(SOAK) RINGTAP_SOAK_SECONDS=$(SOAK_SECONDS) RINGTAP_SOAK_INCIDENTS=$(SOAK_INCIDENTS) \
 		RINGTAP_SOAK_RATE=$(SOAK_RATE) RINGTAP_BUILD=$(abspath $(BUILD)) \
-		$(PYTHON) -m pytest e2e/attach/test_soak.py e2e/flight/test_soak.py $(PYTEST_ARGS)
+		$(PYTHON) -m pytest e2e/attach/test_soak.py e2e/secondary/test_soak.py e2e/flight/test_soak.py $(PYTEST_ARGS)
+	$(SUDO) env RINGTAP_ARCHIVE_KILLS=100 RINGTAP_BUILD=$(abspath $(BUILD)) $(ARCHIVE_PYTHON) -m pytest e2e/archive/test_robust.py
 
 # ONLY=aims: what recording loses and costs, against what it should; ONLY=copy,push: some parts of the rest.
 ONLY ?=
@@ -81,6 +95,11 @@ bench: all
 	cd lab && $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m ringtap_lab.run.$(if \
 		$(filter aims,$(ONLY)),aims,bench $(if $(ONLY),--only $(ONLY))) $(BENCH_ARGS)
 
+# Archives beside tshark, tcpdump and capinfos; BENCH_ARGS="--only growth --growth 1M,10M,100M": `ringtap archive bench --help`.
+bench-archive: $(if $(RINGTAP_ARCHIVE_PYTHON),all,archive)
+	devtools/deps.sh bench-archive
+	RINGTAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=archive $(ARCHIVE_PYTHON) -m ringtap_archive.main bench $(BENCH_ARGS)
+
 # Makes .venv/bin/ringtap-lab. Its libraries are Debian's; nothing is fetched by pip.
 lab: all .venv/bin/ringtap-lab
 
@@ -88,6 +107,34 @@ lab: all .venv/bin/ringtap-lab
 	devtools/deps.sh lab
 	$(PYTHON) -m venv --system-site-packages .venv
 	.venv/bin/pip --disable-pip-version-check install -q --no-build-isolation --no-index -e lab
+
+# Makes .venv-archive/bin/ringtap-archive, which `ringtap archive` runs. pip fetches pyarrow, DuckDB and zstandard: Debian
+# has none of the first two.
+ARCHIVE_PYTHON ?= $(or $(RINGTAP_ARCHIVE_PYTHON),.venv-archive/bin/python)
+archive: all .venv-archive/bin/ringtap-archive
+
+.venv-archive/bin/ringtap-archive: archive/pyproject.toml
+	devtools/deps.sh archive
+	$(PYTHON) -m venv --system-site-packages .venv-archive
+	.venv-archive/bin/pip --disable-pip-version-check install -q --no-build-isolation -e archive
+
+# Three recorders on a path with delay and loss: where and how much is lost. Leaves archive-demo/.
+archive-demo: archive
+	devtools/deps.sh demo
+	$(SUDO) devtools/archive_demo.sh $(BUILD) $(abspath .venv-archive/bin/ringtap-archive) archive-demo
+
+# Tests of the archive, in that environment; those of `make test` have no part of it.
+test-archive: $(if $(RINGTAP_ARCHIVE_PYTHON),all,archive)
+	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(ARCHIVE_PYTHON) -m pytest $(if $(JOBS),-n $(JOBS) --dist loadfile) \
+		e2e/archive $(PYTEST_ARGS)
+
+# Do Spark, as a cluster of two processes, and DuckDB compute the same? Minutes, and 450 MB that pip fetches.
+test-spark: $(if $(RINGTAP_ARCHIVE_PYTHON),all,archive)
+	devtools/deps.sh spark
+	$(ARCHIVE_PYTHON) -c 'import pyspark' 2>/dev/null || \
+		$(ARCHIVE_PYTHON) -m pip --disable-pip-version-check install -q --no-build-isolation -e 'archive[spark]'
+	$(SUDO) env RINGTAP_SPARK=1 RINGTAP_BUILD=$(abspath $(BUILD)) $(ARCHIVE_PYTHON) -m pytest e2e/archive/test_spark.py \
+		e2e/archive/test_spark_hops.py $(PYTEST_ARGS)
 
 # Makes docs/report of a folder of results (RESULTS=lab-results), or the page anew of the data that is there.
 RESULTS ?= docs/report
@@ -153,4 +200,4 @@ rpm:
 	devtools/rpm.sh build-rpm
 
 clean:
-	rm -rf $(BUILD) .venv lab/*.egg-info
+	rm -rf $(BUILD) .venv .venv-archive lab/*.egg-info archive/*.egg-info

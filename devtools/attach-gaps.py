@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("e2e", "lab")]
 from harness import dpdk  # noqa: E402
 from harness.paths import BUILD, RINGTAP  # noqa: E402
 from harness.proc import Proc, check  # noqa: E402

@@ -17,7 +17,7 @@ FOREIGN = set("""
 # Paths that are no files of the tree: system headers, folders of the system and of an installation.
 FOREIGN_PATHS = re.compile(
     r"^(/|~|\.\.\.|build[/-]|sys/|linux/|netinet/|arpa/|net/|asm/|bits/|ringtap/(?!probe|reader|monitor)|"
-    r"PREFIX/|DATADIR/|NAME\.|results/|bench\.(md|json)$|(incident|metrics|trace)\.json$|(index|trace)\.html$|"
+    r"PREFIX/|DATADIR/|NAME\.|results/|bench\.(md|json)$|(incident|metrics|trace|meta)\.json$|pcap-common\.c$|(index|trace)\.html$|"
     r"dpdk-telemetry\.py|(term|cmocka)\.h$|rte_|share/|include/(?!ringtap)|lib/|drivers/|app/test)")
 # Messages of EAL, the loader, the C library and libpcap.
 FOREIGN_MESSAGE = re.compile("EAL: |cannot open shared object|No such (file|device)|can't parse filter")

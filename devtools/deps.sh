@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs the missing Debian packages of the named sets. Quick if none is missing.
-# usage: deps.sh build|demo|test|matrix|packages|lint|bench|lab|pictures...
+# usage: deps.sh build|demo|test|matrix|qemu|packages|lint|ci|containers|bench|bench-archive|lab|archive|spark|pictures...
 set -eu
 
 packages() {
@@ -20,14 +20,21 @@ packages() {
 		tmux strace prometheus poppler-utils bpftrace binutils \
 		lttng-tools babeltrace2 ;;
 	# In the root of a suite: devtools/matrix.sh. With the build's packages come the libraries that ringtap needs.
-	matrix) echo dpdk dpdk-dev make libsystemd-dev python3-pytest python3-pytest-xdist python3-scapy python3-yaml wireshark-common \
-		tcpdump iproute2 iputils-ping ethtool procps bpftrace lttng-tools babeltrace2 openvswitch-switch-dpdk ;;
+	matrix) echo dpdk dpdk-dev make xz-utils libsystemd-dev python3-pytest python3-pytest-xdist python3-scapy python3-yaml \
+		wireshark-common tcpdump iproute2 iputils-ping ethtool procps bpftrace lttng-tools babeltrace2 openvswitch-switch-dpdk ;;
+	# With kernel and QEMU that make qemu downloads into its folders; igb needs the QEMU of Debian 13, in a root of it.
+	qemu) echo qemu-system-x86 ipxe-qemu busybox-static cpio kmod debootstrap dpdk dpdk-dev tshark python3-pytest python3-scapy ;;
 	packages) echo dpkg-dev debhelper dh-python fakeroot lintian debootstrap rpm rpmlint ;;
 	lint) echo git clang-format codespell pyflakes3 python3 abigail-tools mandoc ;;
 	ci) echo g++ clang libclang-rt-14-dev ;;
+	# Not in CI: its tests of containers use unshare(1), and podman where it is installed.
+	containers) echo podman crun buildah debootstrap ;;
 	bench) echo python3-matplotlib ;;
+	bench-archive) echo tshark wireshark-common tcpdump zstd util-linux ;;
 	lab) echo dpdk dpdk-dev python3-venv python3-setuptools python3-wheel python3-jinja2 \
 		python3-matplotlib python3-numpy iproute2 ethtool procps util-linux binutils bpftrace lttng-tools ;;
+	archive) echo python3-venv python3-setuptools python3-wheel ;;
+	spark) echo default-jre-headless ;;
 	pictures) echo dpdk dpdk-dev iproute2 ethtool tmux tshark wireshark xvfb xdotool openbox imagemagick pngquant \
 		python3-rich fonts-dejavu-core ;;
 	*) echo "deps.sh: no such set: $1; the sets are in the usage line of the script" >&2; return 1 ;;

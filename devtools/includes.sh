@@ -16,6 +16,7 @@ BEGIN {
 	allow("include", "")
 	allow("reader", "common include")
 	allow("pcap", "common include")
+	allow("archive", "base common")
 	allow("probe", "common include")
 	allow("host", "common include")
 	allow("fwd", "base common include")
@@ -26,7 +27,7 @@ BEGIN {
 	allow("bench", "common include probe")
 	allow("examples", "include")
 	allow("e2e", "include")
-	allow("fuzz", "cli common include reader probe")
+	allow("fuzz", "archive cli common include reader probe")
 }
 function allow(from, to,    n, list, i) {
 	known[from] = 1

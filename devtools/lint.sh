@@ -48,8 +48,8 @@ length() {
 }
 
 python_only_where_it_belongs() {
-	list '*.py' | grep -vE '^(e2e|lab|python|examples|devtools)/' |
-		sed 's/$/: Python files belong in e2e, lab, python, examples or devtools/'
+	list '*.py' | grep -vE '^(archive|e2e|lab|python|examples|devtools)/' |
+		sed 's/$/: Python files belong in archive, e2e, lab, python, examples or devtools/'
 	return 0
 }
 
@@ -76,5 +76,6 @@ check 'Python code' python_code
 check 'manual pages' man_pages
 check 'Markdown' "$python" devtools/check_markdown.py
 check 'table of the matrix' "$python" devtools/matrix_table.py check
+check 'tables of drivers' "$python" devtools/drivers_table.py check
 check 'cited names and paths' "$python" devtools/check_citations.py
 exit $failed

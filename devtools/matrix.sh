@@ -3,6 +3,7 @@
 # Tests one installation of ringtap, that of BUILD, with the DPDK and the applications of suites of Debian, in roots of
 # these (see root.sh), which are made if they are missing and kept. Writes docs/matrix.json and README's table of it.
 # usage: matrix.sh BUILD ROOTS SUITE...
+#        matrix.sh BUILD --here          on this machine, with its own applications; writes neither
 # DPDK_GIT names a repository of DPDK with its tags, for its examples: needed where the mirror of Debian has no sources.
 set -eu
 
@@ -60,6 +61,11 @@ mkdir -p "$work"
 meson install -C "$build" --no-rebuild --quiet --destdir "$PWD/$work/tree"
 tree=$work/tree$(meson introspect "$build" --buildoptions |
 	python3 -c 'import json, sys; print(*[o["value"] for o in json.load(sys.stdin) if o["name"] == "prefix"])')
+if [ "$roots" = --here ]; then
+	export RINGTAP_PREFIX="$tree" RINGTAP_BUILD="$PWD/$build" RINGTAP_MATRIX="$work/here.json"
+	# shellcheck disable=SC2086 # options
+	exec /usr/bin/python3 -m pytest -q e2e/matrix ${PYTEST_ARGS:-}
+fi
 if [ -n "${DPDK_GIT:-}" ]; then
 	for tag in $(git -C "$DPDK_GIT" tag --list --sort=version:refname 'v*.11' 'v*.11.*[0-9]' | grep -v rc); do
 		release=$(echo "${tag#v}" | cut -d. -f1,2) # of its tags, the last one remains
@@ -76,7 +82,9 @@ for suite in "$@"; do
 	devtools/root.sh "$roots/$suite" . devtools/matrix.sh --inside "$tree" "$build" "$work/$suite.json" "/mnt/$work/sources" \
 		${PYTEST_ARGS:-} || failed="$failed $suite"
 done
-python3 devtools/matrix_table.py merge docs/matrix.json "$work"/*.json
+set -- "$work"/*.json
+[ -e "$1" ] || { echo "matrix: no suite gave a result:$failed" >&2; exit 1; }
+python3 devtools/matrix_table.py merge docs/matrix.json "$@"
 python3 devtools/matrix_table.py write
 [ -z "$failed" ] || echo "matrix: failed:$failed" >&2
 [ -z "$failed" ]

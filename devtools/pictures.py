@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(REPO / "e2e"))
+sys.path[:0] = [str(REPO / "e2e"), str(REPO / "lab")]
 
 from rich.console import Console  # noqa: E402
 from rich.terminal_theme import MONOKAI  # noqa: E402

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Fixtures: whatever a test starts is gone when the test is over."""
 import collections
+import importlib.util
 import os
 import shutil
 import signal
@@ -24,28 +25,36 @@ from ringtap_lab.tools import cgroup
 # Background jobs of a shell ignore SIGINT, and so would all programs that are started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Not the applications of other test runs, which have other mount namespaces.
+os.environ["RINGTAP_CONTAINERS"] = "no"
+
 # Fixtures that start or look for a third-party program, which may not be installed.
-TOOLS = {"babeltrace", "bpftrace", "browser", "listen", "lttng", "ovs", "prom", "terminal"}
+TOOLS = {"babeltrace", "podman", "bpftrace", "browser", "listen", "lttng", "ovs", "prom", "terminal"}
 SLOW_WEIGHT = 15  # of a test that is marked so; others take about a second
 
-# They build packages, or need root folders of other Debian suites: `make test-deb`,
-# devtools/other-dpdk.sh.
+# Targets of their own run them: `make test-deb`, `make matrix`, `make soak`, `make test-spark`, and devtools/other-dpdk.sh.
 collect_ignore = [path for path, needs in (("packages", "RINGTAP_PACKAGES"), ("install/test_other_dpdk.py", "RINGTAP_ROOTS"),
-                                            ("matrix", "RINGTAP_PREFIX"))
+                                            ("matrix", "RINGTAP_PREFIX"), ("secondary/test_soak.py", "RINGTAP_SOAK"),
+                                            ("archive/test_spark.py", "RINGTAP_SPARK"),
+                                            ("archive/test_spark_hops.py", "RINGTAP_SPARK"))
                   if needs not in os.environ]
+# `make test-archive` runs them, with an interpreter that has these.
+if not all(map(importlib.util.find_spec, ("duckdb", "pyarrow", "zstandard"))):
+    collect_ignore.append("archive")
 
 
 def pytest_configure(config):
     """With -n, each worker has a sandbox; the controller owns huge pages and turns."""
     if not hasattr(config, "workerinput"):
         config.add_cleanup(turns.prepare())
-    if os.geteuid() != 0:
+    if os.geteuid() != 0 or "RINGTAP_DRIVERS" in os.environ:  # guests have a system of their own, but these files
         return
     workers = config.getoption("numprocesses", None)
     if not workers:
         sandbox.enter()
     if not hasattr(config, "workerinput"):
         config.add_cleanup(sandbox.HugePages(workers or 1).close)
+        config.add_cleanup(sandbox.OneGroup().close)
 
 
 @pytest.hookimpl(hookwrapper=True)

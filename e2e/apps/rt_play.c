@@ -5,14 +5,17 @@
  * commands it is a thread that has stopped polling.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include <rte_alarm.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
 #include <rte_mempool.h>
+#include <rte_pause.h>
 
 #include "rt_event.h"
 #include "rt_ports.h"
@@ -25,7 +28,7 @@
 #define WORDS_MAX  24
 #define MBUF_COUNT 4095
 
-static bool cleaned_up;
+static bool cleaned_up, alarm_on, alarm_runs;
 
 static void answer(int64_t rc)
 {
@@ -201,6 +204,40 @@ static void do_exit(char **words)
 	exit(number(words, 1));
 }
 
+static void do_abort(char **words)
+{
+	(void)words;
+	abort();
+}
+
+static void do_crash(char **words)
+{
+	(void)words;
+	raise(SIGSEGV);
+}
+
+/* Runs in EAL's interrupt thread. */
+static void on_alarm(void *arg)
+{
+	(void)arg;
+	__atomic_store_n(&alarm_runs, true, __ATOMIC_RELAXED);
+	while (__atomic_load_n(&alarm_on, __ATOMIC_RELAXED))
+		rte_pause();
+}
+
+static void do_alarm(char **words)
+{
+	bool on = number(words, 1) != 0;
+	int rc = 0;
+
+	__atomic_store_n(&alarm_on, on, __ATOMIC_RELAXED);
+	if (on)
+		rc = rte_eal_alarm_set(1, on_alarm, NULL);
+	while (on && !rc && !__atomic_load_n(&alarm_runs, __ATOMIC_RELAXED))
+		rte_pause();
+	answer(rc);
+}
+
 /* Buffers that never come back. */
 static void do_leak(char **words)
 {
@@ -275,10 +312,13 @@ static const struct {
 	{"reconf", 2, do_reconf},       /* PORT [rxq= txq=] */
 	{"callbacks", 2, do_callbacks}, /* PORT */
 	{"leak", 3, do_leak},           /* POOL N */
+	{"alarm", 2, do_alarm},         /* 1: the interrupt thread is busy; 0: no more */
 	{"lock", 1, do_lock},
 	{"now", 1, do_now},
 	{"cleanup", 1, do_cleanup},
-	{"exit", 2, do_exit},           /* STATUS */
+	{"exit", 2, do_exit}, /* STATUS */
+	{"abort", 1, do_abort},
+	{"crash", 1, do_crash},         /* by SIGSEGV */
 	{"event", 2, do_event},         /* program|LIBRARY */
 	{"event_map", 2, do_event_map}, /* LIBRARY */
 	{"event_later", 1, do_event_later},

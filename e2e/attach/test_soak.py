@@ -13,6 +13,7 @@ from harness.paths import BUILD, RINGTAP
 
 COUNT = int(os.environ.get("RINGTAP_SOAK", 3))
 BARE = BUILD / "e2e" / "fwd_bare"
+TRAFFIC_S = 2.5
 CHAIN = ("--ring", "a:65536", "--ring", "b:65536", "--pool-size", "140000", "--buffer-size", "256",
          "--role", "generate:a@0", "--role", "oneway:a,b@1", "--role", "sink:b@0")
 
@@ -58,11 +59,11 @@ def unhurt(app):
     app.close()
 
 
-def killed_attach(app, rng):
-    """A kill at any moment of an attach, which takes about 30 ms."""
+def killed_attach(app, rng, took):
+    """A kill at any moment of an attach, which takes so many seconds."""
     attacher = subprocess.Popen([RINGTAP, "attach", str(app.proc.pid)], stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
-    time.sleep(rng.uniform(0, 0.04))
+    time.sleep(rng.uniform(0, took))
     attacher.kill()
     attacher.wait()
     assert app.proc.alive()
@@ -77,13 +78,16 @@ def test_attaches_under_traffic(traffic, progress):
 
 
 def test_killed_attaches_under_traffic(traffic, progress):
-    """Only kills before the probe is mapped count: then a fresh process is next."""
-    rng, kills = random.Random(), 0
+    """Only kills before the probe is mapped count: then, or after half of its traffic, a fresh process is next."""
+    rng, kills, took = random.Random(), 0, None
     while kills < COUNT:
-        app = traffic(4)
-        while kills < COUNT and not mapped(app.proc, "libringtap-probe.so"):
-            killed_attach(app, rng)
+        app = traffic(TRAFFIC_S)
+        half = time.monotonic() + TRAFFIC_S / 2
+        while took and kills < COUNT and time.monotonic() < half and not mapped(app.proc, "libringtap-probe.so"):
+            killed_attach(app, rng, took)
             kills += 1
+        begin = time.monotonic()
         attach(app.proc.pid)
+        took = took or time.monotonic() - begin
         unhurt(app)
         progress(kills)

@@ -63,11 +63,13 @@ def test_growth_is_measured(app, closing):
     app.do("hold 1")
 
     def growing():
+        """What the next line shows; there are more packets before the one after it."""
+        report = json.loads(it.proc.expect(r"^\{.*\}$").group())
         app.rx(0, 0, n=10)
-        return (newest(it).get("older_per_second") or 0) > 0
+        return (report["older_per_second"] or 0) > 0 and report
 
     until(growing, what="the number grows")
-    until(lambda: growing() and newest(it)["grows"], what="it grew in several readings")
+    until(lambda: (report := growing()) and report["grows"], what="it grew in several readings")
     held = app.one("hold 0")
     assert app.one(f"release {held}") == held
     report = last(it.finish(signal.SIGINT))

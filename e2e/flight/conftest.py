@@ -14,7 +14,15 @@ def keep(closing, tmp_path):
 
 
 @pytest.fixture
-def stream(fwd):
-    """A stream of numbered packets through a forwarder."""
-    return fwd("--ring", "a", "--ring", "b", "--role", "generate:a@0", "--role", "oneway:a,b@1",
-               "--role", "sink:b@0", "--frame", "udp", "--rate", "20k").running()
+def stream_of(fwd):
+    """stream_of(rate, option...) starts a stream of numbered packets through a forwarder."""
+    def start(rate, *args):
+        return fwd("--ring", "a", "--ring", "b", "--role", "generate:a@0", "--role", "oneway:a,b@1",
+                   "--role", "sink:b@0", "--frame", "udp", "--rate", rate, *args).running()
+
+    return start
+
+
+@pytest.fixture
+def stream(stream_of):
+    return stream_of("20k")

@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap flight against what is known of the packets: each trigger makes one incident, whose
 window holds the packets of its time, each of them, and no other."""
+import itertools
 import json
+import resource
 import signal
 import stat
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from harness import flight, pcapng
-from harness.flight import COMMENT, assert_same_packets, comments
+from harness import flight, pcap, pcapng
+from harness.flight import COMMENT, assert_same_packets, comments, numbers, state
 from harness.known import Known
 from harness.paths import RINGTAP
+from harness.play import pace
 from harness.proc import check, freeze, run, until
 from harness.ringtap import FAILED, USAGE
 
-STALL_NS = 1_500_000_000  # longer than a thread waits for its CPU on a busy machine
+ROOM = ("--buffer", "128M")  # seconds of the stream
+SMALL = ("--keep", "32M")  # quicker to populate than the default
+STALL_NS = 1_500_000_000
+LONG_WAIT = "1.4s"  # longer than a thread waits for its CPU on a busy machine
 
 
 def some_packets(recorder):
@@ -26,8 +32,8 @@ def some_packets(recorder):
 
 @pytest.mark.smoke
 def test_window_around_a_signal(stream, keep, record):
-    recorder = record(stream)
-    kept = keep(stream, "--before", "200ms", "--after", "100ms")
+    recorder = record(stream, *ROOM)
+    kept = keep(stream, "--before", "200ms", "--after", "1s")
     some_packets(recorder)
     kept.proc.send_signal(signal.SIGUSR1)
     incident, = kept.incidents(1)
@@ -35,7 +41,7 @@ def test_window_around_a_signal(stream, keep, record):
     recorder.finish()
     file = assert_same_packets(incident, recorder.file())
     assert len(file.packets) > 1000 and incident["missing_ns"] == 0
-    assert incident["to_ns"] - incident["from_ns"] == 300_000_000
+    assert incident["to_ns"] - incident["from_ns"] == 1_200_000_000
     # The first packet from the trigger on has the comment, and the section.
     text, = comments(file)
     marked = next(p for p in file.packets if COMMENT in p.options)
@@ -50,7 +56,7 @@ def test_window_around_a_signal(stream, keep, record):
 
 
 def test_overlapping_incidents_are_both_whole(stream, keep, record):
-    recorder = record(stream)
+    recorder = record(stream, *ROOM)
     kept = keep(stream, "--before", "300ms", "--after", "400ms")
     some_packets(recorder)
     flight.command("trigger", kept.folder)
@@ -65,11 +71,18 @@ def test_overlapping_incidents_are_both_whole(stream, keep, record):
         assert_same_packets(incident, recorder.file())
 
 
-def test_kill_of_the_application(app, keep):
-    """What it had published is in the recorder's memory."""
-    kept = keep(app, "--on", "exit", "--before", "60s")
+@pytest.mark.parametrize("end", ["kill -9", "crash", "abort", "exit 3"])
+def test_end_of_the_application(end, app, keep):
+    """What it had published is in the recorder's memory, however it comes to its end."""
+    resource.prlimit(app.pid, resource.RLIMIT_CORE, (0, 0))
+    kept = keep(app, "--on", "exit", "--before", "60s", *SMALL)
     sent = app.tx(n=5000, len=100)[0]
-    app.proc.kill()
+    if end == "kill -9":
+        app.proc.kill()
+    else:
+        app.proc.send(end)
+    status = {"kill -9": -signal.SIGKILL, "crash": -signal.SIGSEGV, "abort": -signal.SIGABRT, "exit 3": 3}
+    assert app.proc.wait() == status[end]
     output = kept.done()
     assert "has ended" in output
     incident, = kept.incidents(1)
@@ -78,6 +91,60 @@ def test_kill_of_the_application(app, keep):
     numbers = [p.data for p in incident.file.packets]
     assert len(set(numbers)) == 5000
     assert incident["missing_ns"] > 0  # 60 s before, it was not there
+    assert "journalctl -k" in flight.advice(incident)
+
+
+@pytest.fixture
+def two_ports(play):
+    """Ports a and b with two queues each; and a function that sends and receives on all of them. It returns
+    what it did as {(port, direction, queue): frames}."""
+    app = play()
+    for name in "a", "b":
+        app.ring(name, rxq=2, txq=2)
+
+    def traffic():
+        done = {}
+        for port, name in enumerate(("net_ring_a", "net_ring_b")):
+            for k, (direction, queue) in enumerate(itertools.product(("rx", "tx"), (0, 1))):
+                seq = 1000 * (4 * port + k)
+                assert app.burst(direction, port, queue, n=20 + 5 * port + k, seq=seq)[0] == 20 + 5 * port + k
+                done[name, getattr(pcapng, direction.upper()), queue] = [
+                    pcap.frame(64, seq + i) for i in range(20 + 5 * port + k)]
+        return done
+
+    app.traffic = traffic
+    return app
+
+
+@pytest.mark.parametrize("args,chosen", [
+    (("-i", "net_ring_b"), lambda port, direction, queue: port == "net_ring_b"),
+    (("--queue", "1"), lambda port, direction, queue: queue == 1),
+    (("-i", "1", "--queue", "0", "--direction", "tx"), lambda port, direction, queue: (port, direction, queue) == (
+        "net_ring_b", pcapng.TX, 0)),
+], ids=lambda a: " ".join(a) if isinstance(a, tuple) else "")
+def test_selected_ports_and_queues(args, chosen, two_ports, keep):
+    """By their packets; also those that a condition sees."""
+    kept = keep(two_ports, *args, "--on", "packet: len == 64", "--before", "60s", "--after", "1ms", "--cooldown", "1h",
+                *SMALL)
+    sent = two_ports.traffic()
+    kept.incidents(1)
+    kept.proc.send_signal(signal.SIGUSR1)
+    kept.incidents(2)
+    kept.finish()
+    by_packet, = (i for i in kept.incidents(2) if i.condition != "command")
+    incident, = (i for i in kept.incidents(2) if i.condition == "command")
+    file, found = incident.file, {}
+    for p in file.packets:
+        found.setdefault((file.interfaces[p.interface].name, p.direction, p.queue), []).append(p.data)
+    assert found == {key: frames for key, frames in sent.items() if chosen(*key)}
+    event, = (p for p in by_packet.file.packets if p.ns == by_packet["event_to_ns"] and COMMENT in p.options)
+    assert event.data == found[next(key for key in sent if chosen(*key))][0]
+
+
+def test_queue_that_no_port_has(two_ports, tmp_path):
+    done = run([RINGTAP, "flight", two_ports.prefix, "-w", tmp_path / "i", "-i", "0", "--queue", "2"])
+    assert done.returncode == FAILED and len(done.stderr.splitlines()) == 1
+    assert "net_ring_a has no queue 2 (RX 0-1, TX 0-1)" in done.stderr
 
 
 def stall(app, kept):
@@ -91,28 +158,42 @@ def stall(app, kept):
     assert incident["trigger"]["number"] >= STALL_NS
     assert incident["event_to_ns"] - incident["event_from_ns"] >= STALL_NS
     assert incident["trigger"]["where"]
+    assert "ringtap trace gaps --off-cpu" in flight.advice(incident)
     return incident
 
 
-def test_a_stall_makes_one_incident(stream, keep):
-    """A slow stream: nearly all polls are empty."""
-    kept = keep(stream, "--on", "idle-gap > 1s", "--name", "stall", "--before", "100ms",
-                "--after", "500ms")
-    check(["sleep", "0.5"])
-    incident = stall(stream, kept)
-    assert incident.folder.name.endswith("-stall")
+def test_a_stall_makes_one_incident(stream_of, keep, record):
+    """A slow stream: nearly all polls are empty. The window has its packets one by one: those that ringtap record
+    has, and of the generator all numbers."""
+    app = stream_of("2k")
+    recorder = record(app)
+    kept = keep(app, "--on", f"idle-gap > {LONG_WAIT}", "--name", "stall", "--before", "100ms", "--after", "500ms",
+                *SMALL)
+    # The gap begins when its thread last had its CPU, which may be long before the stall, but not before the
+    # recording: the window is whole.
+    until(lambda: state(app)["kept_ns"] > 1.2 * STALL_NS and state(app)["kept_packets"] > 2000, what="packets")
+    incident = stall(app, kept)
+    assert incident.folder.name.endswith("-stall") and incident["missing_ns"] == 0
+    recorder.finish()
+    file = assert_same_packets(incident, recorder.file())
+    generated, sunk = numbers(file, "net_ring_a", pcapng.TX), numbers(file, "net_ring_b", pcapng.RX)
+    assert sorted(generated) == list(range(min(generated), max(generated) + 1))
     # No packet in the gap, and packets on both sides.
-    times = [p.ns for p in incident.file.packets]
+    times = [p.ns for p in file.packets]
     longest = max(b - a for a, b in zip(times, times[1:]))
-    assert longest >= 0.99 * STALL_NS and incident["missing_ns"] == 0
+    assert longest >= 0.99 * STALL_NS
     assert times[0] < incident["event_from_ns"] and times[-1] > incident["event_to_ns"]
+    report = app.stop()
+    lost = [n for n in range(min(sunk), max(sunk)) if n not in sunk]
+    assert len(lost) <= report.total("oneway")["tx_dropped"]
 
 
 def test_a_stall_of_a_thread_with_work(fwd, keep):
     """Packets that circulate: all polls bring some."""
     app = fwd("--ring", "a:4096", "--role", "echo:a@1", "--tx-first", 32).running()
-    kept = keep(app, "--on", "gap > 1s", "--after", "1ms", "-f", "less 1")
-    check(["sleep", "0.5"])
+    kept = keep(app, "--on", f"gap > {LONG_WAIT}", "--after", "1ms", "-f", "less 1", *SMALL)
+    # The thread has statistics only once a control thread has made room for them.
+    until(lambda: state(app)["conditions"][0]["threshold_share"], what="gaps of the thread")
     stall(app, kept)
 
 
@@ -154,6 +235,7 @@ def test_a_pool_that_runs_empty(testpmd, keep):
     assert len(kept.folders()) == 1
     assert incident["trigger"]["where"] == "mb_pool_0" and incident["trigger"]["number"] < 10
     assert incident["trigger"]["threshold"] == "10 %"
+    assert "Read doctor.txt: it names the thread or mempool to change" in flight.advice(incident)
 
 
 def test_a_verdict_of_the_doctor(testpmd, keep):
@@ -179,6 +261,7 @@ def test_a_slow_packet(plugin, closing, keep):
     kept.finish()
     assert hz and incident["trigger"]["number"] > 2e6
     assert len(incident.file.packets) == 2 * 51 * 32
+    assert "Compare gaps and latency in the plot" in flight.advice(incident)
 
 
 def test_rollover_is_reported(busy, keep):
@@ -217,6 +300,16 @@ def test_kill_of_the_recorder(stream, keep, tmp_path):
     # On a busy machine the application loses packets by itself, between its own threads.
     report = stream.stop()
     assert report.role("sink")["sequence"]["lost"] == report.total("oneway")["tx_dropped"]
+
+
+def test_kill_of_the_recorder_ends_its_cost(busy, keep):
+    """The application is as fast as before, and has nothing of the recorder any more."""
+    before = pace(busy)
+    kept = keep(busy, "--on", "gap > 100s", *SMALL)
+    during = pace(busy, 1)
+    kept.proc.kill()
+    until(lambda: busy.one("callbacks 0") == 0, what="no callback is left")
+    assert pace(busy) > max(0.75 * before, (before + during) / 2)
 
 
 def test_second_recorder_of_a_folder_is_refused(app, keep):
@@ -297,6 +390,27 @@ def test_oldest_incidents_are_removed(app, keep, options):
         names.append(name)
     kept.finish()
     assert [p.name for p in kept.folders()] == names[-2:]
+
+
+def disk_use(folder):
+    """As du(1) counts it."""
+    return sum(512 * p.lstat().st_blocks for p in (folder, *folder.rglob("*")))
+
+
+def test_prune_to_a_size(app, keep):
+    """Incidents of 0.5, 1 and 1.5 MB; each limit is a little more than the newest of them take. The newest one
+    always stays."""
+    kept = keep(app, "--before", "60s", "--after", "1ms", *SMALL)
+    for _ in range(3):
+        assert app.tx(n=350, len=1400)[0] == 350
+        kept.proc.send_signal(signal.SIGUSR1)
+        kept.proc.expect(r"^Incident (\S+): [\d,]+ packets")
+    kept.finish()
+    folders = kept.folders()
+    for newest, removed in (3, 0), (2, 1), (1, 1), (0, 0):
+        limit = sum(map(disk_use, folders[3 - newest:])) + 100_000
+        assert f"{removed} incidents removed" in flight.command("prune", kept.folder, "--max-disk", limit)
+        assert kept.folders() == folders[3 - max(newest, 1):]
 
 
 def test_more_memory_than_there_is(app, tmp_path):

@@ -12,20 +12,10 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.utils import wrpcap
 
-from harness import flight, pcapng
-from harness.flight import Flight
+from harness import flight, pcapng, plot
 from harness.paths import RINGTAP
 from harness.proc import check, freeze, run
 from harness.ringtap import FAILED, USAGE
-
-
-@pytest.fixture
-def keep(closing, tmp_path):
-    """keep(app, option...) starts `ringtap flight`."""
-    def start(app, *args, folder=None, **kwargs):
-        return closing(Flight(app, folder or tmp_path / "incidents", *args, **kwargs))
-
-    return start
 
 
 ETHER = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
@@ -62,15 +52,69 @@ def test_page_has_the_gap_of_the_event(fwd, keep):
     """It went on while snapshots were taken."""
     app = fwd("--ring", "a", "--ring", "b", "--role", "generate:a@0", "--role", "oneway:a,b@1",
               "--role", "sink:b@0", "--rate", "20k").running()
-    kept = keep(app, "--before", "1s", "--after", "20ms", "--on", "idle-gap > 500ms")
+    kept = keep(app, "--before", "1s", "--after", "20ms", "--on", "idle-gap > 1500ms")
     check(["sleep", "1.2"])
     freeze(app.proc.pid)
-    check(["sleep", "1.6"])
+    check(["sleep", "2.6"])
     app.proc.send_signal(signal.SIGCONT)
     made, = kept.incidents(1)
     kept.finish()
-    page = (made.folder / "index.html").read_text()
-    assert re.search(r"longest polling gap</th><td>(1\.[5-9]\d? s|[2-9])", page), page
+    assert re.search(r"longest polling gap</th><td>(2\.[5-9]\d*|(?:[3-9]|\d\d+)(?:\.\d+)?) s\b", flight.page(made))
+    assert "ringtap trace gaps --off-cpu" in flight.advice(made)
+
+
+SLICES = 400  # of a window, in the panel of rates
+SI = {"": 1, "m": 1e-3, "u": 1e-6, "µ": 1e-6, "n": 1e-9}
+
+
+def seconds(text):
+    number, prefix = re.fullmatch(r"([\d.]+) ([mun\u00b5]?)s", text).groups()
+    return float(number) * SI[prefix]
+
+
+def test_panels_of_the_plot(incident):
+    """Each point is compared with the packets of the file and with metrics.json."""
+    rates, times, pools = plot.panels(incident.folder / "plot.svg")
+    width = (incident["to_ns"] - incident["from_ns"] + 1) / SLICES
+    first, last = (rates.curves[0][n][0] for n in (0, -1))  # the middles of the first and of the last slice
+
+    def x_of(ns):
+        return first + (ns - incident["from_ns"] - width / 2) / width * (last - first) / (SLICES - 1)
+
+    for panel in rates, times, pools:
+        assert panel.marks == [pytest.approx(x_of(incident["event_to_ns"]), abs=0.5)]
+    # Packets received and sent.
+    counts = [[0] * SLICES, [0] * SLICES]
+    for p in incident.file.packets:
+        counts[p.direction == pcapng.TX][int((p.ns - incident["from_ns"]) / width)] += 1
+    most = max(map(max, counts))
+    assert len(rates.curves) == 2 and most > 1
+    for curve, count in zip(rates.curves, counts):
+        for k in range(SLICES):
+            height = rates.level(plot.at(curve, x_of(incident["from_ns"] + (k + 0.5) * width)))
+            assert height == pytest.approx(count[k] / most / 1.1, abs=0.01), k
+    # Gaps, latency and pools of each second.
+    metrics = json.loads((incident.folder / "metrics.json").read_text())["seconds"]
+    gap = seconds(re.search("longest polling gap</th><td>([^<]+)", flight.page(incident))[1])
+    assert gap >= 0.2 and len(times.curves) == 2
+    gaps, timed = [times.level(y) for _x, y in times.curves[0]], 0
+    assert max(gaps) == pytest.approx(1 / 1.1, abs=0.01)
+    for s in metrics:
+        x = x_of(s["to_ns"])
+        shown = times.level(plot.at(times.curves[0], x)) * 1.1 * gap
+        longest = max(max(t["max_gap_ns"], t["max_idle_gap_ns"]) for t in s["threads"]) / 1e9
+        assert shown >= 0.99 * longest - 0.01 * gap
+        p99 = max((p["p99_ns"] / 1e9 for p in s["latency"] if p["packets"]), default=None)
+        timed += p99 is not None
+        if p99 is not None:
+            assert times.level(plot.at(times.curves[1], x)) == pytest.approx(p99 / gap / 1.1, abs=0.01)
+        free = min(p["available"] / p["size"] for p in s["pools"])
+        assert pools.level(plot.at(pools.curves[0], x)) == pytest.approx(free / 1.05, abs=0.01)
+    assert len(gaps) == len(pools.curves[0]) == len(metrics) and len(times.curves[1]) == timed > 0
+
+
+def test_advice_of_a_request(incident):
+    assert "the comment marks the first one (tshark -Y frame.comment)" in flight.advice(incident)
 
 
 def tshark(path, *args):
@@ -99,7 +143,7 @@ def test_flows_are_those_of_the_file(incident):
             assert f["sent"] == packets[flow_of(f), pcapng.TX]
             assert f["bytes"] == size[flow_of(f)]
     assert flow_of(flows["by_packets"][0])[1] == 1003 and flow_of(flows["by_bytes"][0])[1] == 1002
-    page = (incident.folder / "index.html").read_text()
+    page = flight.page(incident)
     for text in ("10.0.0.1:1002 &gt; 10.0.0.2:80 tcp vlan 12", "[fd00::1]:1003 &gt; [fd00::2]:443 udp"):
         assert text in page
 

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import resource
+import signal
 import socket
 import stat
 from pathlib import Path
@@ -12,30 +13,16 @@ import pytest
 
 from harness import flight, tmux
 from harness.dpdk import RUN_DIR
-from harness.flight import Flight
+from harness.flight import state
 from harness.paths import RINGTAP
-from harness.proc import check, run, until
+from harness.proc import Proc, check, run, until
 from harness.prometheus import Exporter
 from harness.ringtap import FAILED, USAGE
 from harness.tmux import Terminal
 
 
-@pytest.fixture
-def keep(closing, tmp_path):
-    """keep(app, option...) starts `ringtap flight`."""
-    def start(app, *args, folder=None, **kwargs):
-        return closing(Flight(app, folder or tmp_path / "incidents", *args, **kwargs))
-
-    return start
-
-
 def sockets(app):
     return sorted(RUN_DIR.joinpath(app.prefix).glob("*ringtap-flight-*"))
-
-
-def state(app):
-    found, = json.loads(check([RINGTAP, "flight", "top", app.prefix, "--json"]))["recorders"]
-    return found
 
 
 def test_what_is_kept_is_what_was_captured(app, keep):
@@ -118,15 +105,17 @@ def test_conditions_on_packets_and_intervals(app, keep):
     assert re.search(r"^missed > 10/s over 1s +0 packets/s +10 packets +0 ", text, re.MULTILINE), text
 
 
-def test_top_as_text(app, keep):
+def test_top_as_text(app, keep, closing):
     keep(app, "--on", "gap > 50us")
     app.tx(n=100)
     text = check([RINGTAP, "flight", "top", app.prefix])
     assert f"{app.prefix}: the last " in text and "gap > 50us" in text and "net_ring_a" in text
     assert all(len(line) <= 80 for line in text.splitlines() if not line.startswith((app.prefix, "/")))
     assert check([RINGTAP, "flight", "top", "--once"]).count("CONDITION") >= 1
-    lines = run(["timeout", "-s", "INT", "2", RINGTAP, "flight", "top", "--json", "-n", "0.2", app.prefix]).stdout
-    assert len(lines.splitlines()) > 2 and all(json.loads(line) for line in lines.splitlines())
+    lines = closing(Proc([RINGTAP, "flight", "top", "--json", "-n", "0.2", app.prefix]))
+    for _ in range(3):
+        assert json.loads(lines.expect(r"^\{.*\}$").group())
+    lines.stop(signal.SIGINT)
 
 
 @pytest.mark.tools
@@ -259,16 +248,18 @@ def test_metrics_in_export(app, keep, closing):
     exporter = closing(Exporter(app))
     sent = app.tx(n=1000, len=100)[0]
     labels = {"app": app.prefix, "folder": str(kept.folder)}
-    until(lambda: exporter.value("ringtap_flight_kept_packets", **labels) == sent, what="the packets")
+    # A recorder that answers too late has no series in that scrape.
+    exporter.becomes("ringtap_flight_kept_packets", sent, **labels)
     check(["sleep", "0.1"])
     flight.command("trigger", kept.folder)
     kept.incidents(1)
-    until(lambda: exporter.value("ringtap_flight_incidents_total", condition="command") == 1, what="the incident")
-    assert exporter.value("ringtap_flight_incidents_total", condition="gap > 100s") == 0
-    assert exporter.value("ringtap_flight_kept_seconds") > 0.1
-    assert exporter.value("ringtap_flight_buffer_bytes") == 256 << 20
+    exporter.becomes("ringtap_flight_incidents_total", 1, condition="command")
+    exporter.becomes("ringtap_flight_incidents_total", 0, condition="gap > 100s")
+    seconds, = until(lambda: exporter.values("ringtap_flight_kept_seconds"), what="the seconds")
+    assert seconds > 0.1
+    exporter.becomes("ringtap_flight_buffer_bytes", 256 << 20)
     for name in ("incidents_failed_total", "incidents_incomplete_total", "missing_seconds_total",
                  "lost_packets_total", "incidents_in_progress"):
-        assert exporter.value(f"ringtap_flight_{name}", **labels) == 0
+        exporter.becomes(f"ringtap_flight_{name}", 0, **labels)
     kept.finish()
     assert not [s for s in exporter.series() if s.startswith("ringtap_flight_")]

@@ -18,7 +18,7 @@ from harness.ringtap import FAILED, USAGE
 
 
 def test_comment_of_a_request(app, keep):
-    kept = keep(app, "--before", "1ms", "--after", "200ms")
+    kept = keep(app, "--before", "1ms", "--after", "3s")
     flight.command("trigger", kept.folder, "--comment", "link\x1b flapped")
     kept.proc.expect("^Incident")
     app.tx(n=10, len=100)

@@ -27,7 +27,7 @@ def marked(file):
 @pytest.mark.smoke
 def test_a_packet_with_a_mark(stream, keep, record):
     """One of 65536 numbers, received by the forwarder; the recording has all packets."""
-    recorder = record(stream)
+    recorder = record(stream, "--buffer", "128M")
     kept = keep(stream, "--on", "packet: inbound and ether[50:2] = 0x1234", "--before", "100ms",
                 "--after", "50ms", *LONG)
     incident, = kept.incidents(1)
@@ -87,7 +87,7 @@ def test_conditions_have_names_windows_and_cooldowns_of_their_own(app, keep):
 
 def test_recording_filter_does_not_hide_packets_from_conditions(app, keep):
     kept = keep(app, "--on", "packet: ether proto 0x88b6", "-f", "len == 100", "--before", "60s",
-                "--after", "1s", *LONG)
+                "--after", "4s", *LONG)
     send_around(app, count=20)
     incident, = kept.incidents(1)
     kept.finish()
@@ -264,7 +264,8 @@ def test_rate_over_an_interval(testpmd, keep):
     kept.finish()
     assert len(kept.folders()) == 1
     assert incident["trigger"]["number"] > 1000 and incident["trigger"]["threshold"] == "1000 packets/s"
-    assert 1.5e9 < incident["event_to_ns"] - incident["event_from_ns"]
+    # Between two readings of the driver, which may be late by a part of a second.
+    assert 1.1e9 < incident["event_to_ns"] - incident["event_from_ns"]
 
 
 def test_a_level_that_comes_back_within_the_cooldown(testpmd, keep):

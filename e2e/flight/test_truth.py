@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from harness.flight import assert_same_packets
+from harness.flight import advice, assert_same_packets, numbers
 from harness.proc import until
 
 RX, TX = 1, 2  # in epb_flags
@@ -13,12 +13,6 @@ BURST = 32
 LONG = ("--cooldown", "1h")
 # One after the other, so that some come after the recorder is attached.
 BURSTS = ",".join([*(15 * ["1k:3s", "50k:200ms"]), "1k:600s"])
-
-
-def numbers(file, port, direction):
-    """Time by sequence number, of the packets of ringtap-fwd at a port."""
-    return {int.from_bytes(p.data[47:52], "big"): p.ns for p in file.packets
-            if p.direction == direction and file.interfaces[p.interface].name == port}
 
 
 def drops(file):
@@ -52,6 +46,7 @@ def test_a_burst_of_drops(fwd, keep, record):
     # None before it was noticed.
     noticed = sum(before["event_to_ns"] + 3e9 / 2 <= ns < incident["event_from_ns"] for ns in lost.values())
     assert noticed <= BURST
+    assert "Look at the link and the peer of the port" in advice(incident)
 
 
 def test_a_pool_with_a_use_that_grows(app, keep):
@@ -93,3 +88,29 @@ def test_a_pool_that_leaks(app, keep):
     assert incident["trigger"]["where"] == "small" and incident["trigger"]["number"] == pytest.approx(100 * 511 / 4095)
     assert incident["trigger"]["threshold"] == "20 %" and len(kept.folders()) == 1
     assert available()[-1] == 511
+
+
+def test_a_pool_that_leaks_under_traffic(stream_of, keep, record):
+    """A second generator fills a ring that no role reads: a buffer with each of its packets. The packets of the
+    window are compared one by one, and the trigger's level with their numbers."""
+    size, elsewhere = 16383, 2 * 1024 + 3 * BURST  # buffers; those of other rings and of bursts
+    app = stream_of("2k", "--pool-size", size, "--ring", "hole:32768", "--role", "generate:hole@0")
+    recorder = record(app)
+    kept = keep(app, "--on", "pool < 80%", "--before", "0", "--after", "500ms", "--keep", "32M", *LONG)
+    incident, = kept.incidents(1)
+    kept.finish()
+    recorder.finish()
+    app.stop()
+    whole = recorder.file()
+    file = assert_same_packets(incident, whole)
+    for port in "net_ring_a", "net_ring_hole":
+        made = numbers(file, port, TX)
+        assert len(made) > 100 and sorted(made) == list(range(min(made), max(made) + 1))
+    leaked = numbers(whole, "net_ring_hole", TX)
+    free = incident["trigger"]["number"] / 100 * size
+    assert incident["trigger"]["where"] == "packets" and free < 0.8 * size
+    # The level is read before its time is taken; the first packets may be older than the recording.
+    by_then = [n for n, ns in leaked.items() if ns <= incident["event_to_ns"]]
+    assert max(by_then) + 1 >= size - free - elsewhere
+    assert size - free >= max(n for n, ns in leaked.items() if ns <= incident["event_from_ns"]) + 1 - elsewhere
+    assert "doctor.txt" in advice(incident)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """USDT events of an application, in each of its files and threads: app:mark of rt_play, which passes it
 if its semaphore says that it is traced."""
+import shutil
 import signal
 
 import pytest
@@ -66,6 +67,25 @@ def test_a_library_that_is_loaded_later(play, keep):
     kept.incidents(made + 1)
     kept.finish()
     assert app.one(f"event {LIBRARY}") == app.one("event program") == 0
+
+
+def test_a_thread_that_begins_when_a_file_is_gone(play, keep, tmp_path):
+    """The other files still have the event."""
+    app = play()
+    if not usdt_sites(PROBE_OBJECT):
+        pytest.skip("built without sys/sdt.h")
+    copy = tmp_path / LIBRARY.name
+    shutil.copy(LIBRARY, copy)
+    assert app.one(f"event {copy}") == app.one("event program") == 0
+    kept = keep(app, *CONDITION)
+    before = breakpoints(kept)
+    copy.unlink()
+    app.do("event_later")
+    until(lambda: breakpoints(kept) > before, what="breakpoints of the new thread")
+    assert app.one("event_go") == 1
+    kept.incidents(1)
+    kept.finish()
+    assert len(kept.folders()) == 1 and "may be missed" not in kept.proc.output
 
 
 def test_a_file_by_two_names(app, keep, closing):

@@ -134,6 +134,15 @@ def test_per_second_statistics_add_up(fwd):
             assert line["rx_packets_per_call"] == pytest.approx(line["rx_packets"] / line["rx_calls"])
 
 
+def test_time_of_packets_of_a_sink_with_a_rate(fwd):
+    """It is idle most of the time, which does not count."""
+    sink = ("--vdev", "net_null0", "--role", "sink:0@1")
+    report = fwd(*sink, "--sink-rate", "100k", "--duration", "500ms", "--stats", 1).done()
+    for counters in (report.total("sink"), *report["intervals"]):
+        assert 1 < counters["rx_ns_per_packet"] < 0.8e9 * report["duration_s"] / counters["rx_packets"]
+    assert "rx_ns_per_packet" not in fwd(*sink, "--duration", "100ms").done().total("sink")
+
+
 @pytest.mark.slow
 def test_per_second_statistics_after_a_stall(fwd):
     """The time for which the process was stopped is in one interval. The others have the usual

@@ -247,7 +247,7 @@ def test_exhausted_pool(fwd):
 def test_pair_forwards_in_both_directions(fwd):
     """Two rings that exchange packets: each direction forwards to the other."""
     report = fwd("--ring", "a", "--ring", "b", "--role", "forward:a,b@1", "--tx-first", 64,
-                 "--duration", "300ms").done()
+                 "--duration", "2s").done()
     there, back = report["roles"]
     assert (there["from"], there["to"]) == (back["to"], back["from"])
     for way in (there, back):

@@ -2,10 +2,9 @@
 """ringtap top and doctor, and the kernel's counters of an application's threads."""
 import json
 import time
-from pathlib import Path
 
 from .paths import RINGTAP
-from .proc import run
+from .proc import of_tasks, run
 
 FAULT = 4  # exit status of doctor
 WAIT = 0.01  # LIMIT_WAIT of cli/doctor/limits.h
@@ -32,9 +31,9 @@ class Scheduler:
 
     def _read(self):
         waits = {}
-        for task in Path(f"/proc/{self.pid}/task").iterdir():
-            ran, waited, _ = (int(w) for w in (task / "schedstat").read_text().split())
-            waits[task.name] = (ran, waited)
+        for tid, text in of_tasks(self.pid, "schedstat").items():
+            ran, waited, _ = (int(w) for w in text.split())
+            waits[tid] = (ran, waited)
         return waits
 
     def worst_wait(self):

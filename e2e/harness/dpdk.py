@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Common parts of all DPDK applications: EAL arguments and runtime folders."""
+import contextlib
 import itertools
-import json
 import os
 import shutil
-import socket
 from pathlib import Path
+
+from ringtap_lab.tools.telemetry import Telemetry
 
 _number = itertools.count()
 RUN_DIR = Path("/var/run/dpdk")
@@ -38,6 +39,11 @@ class HugePages:
         self.prefix = ["unshare", "-m", "sh", "-c",
                        'mount -t hugetlbfs none "$0" && exec "$@"', str(folder)]
 
+    def here(self):
+        """The folder is mounted already: processes share it. Returns self."""
+        self.prefix = []
+        return self
+
     @staticmethod
     def free_mb():
         info = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
@@ -46,18 +52,16 @@ class HugePages:
 
 
 def remove_run_dir(prefix):
-    """EAL does not remove its folder when it is killed."""
+    """EAL removes neither its folder nor its files of huge pages when it is killed."""
     shutil.rmtree(RUN_DIR / prefix, ignore_errors=True)
+    for file in Path("/dev/hugepages").glob(f"{prefix}map_*"):
+        file.unlink(missing_ok=True)
 
 
 def telemetry(prefix, command, timeout=60):
     """Sends a command to an application's telemetry socket; returns the decoded answer."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
-        sock.connect(str(RUN_DIR / prefix / "dpdk_telemetry.v2"))  # waits while ten other clients are served
-        sock.settimeout(timeout)
-        limit = json.loads(sock.recv(1024))["max_output_len"]
-        sock.send(command.encode())
-        return json.loads(sock.recv(limit))
+    with contextlib.closing(Telemetry(prefix, timeout)) as client:
+        return {command.split(",")[0]: client.ask(command)}
 
 
 class Resources:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap flight, and its incidents."""
 import json
+import re
 import signal
 
 from . import pcapng
@@ -71,6 +72,34 @@ def command(name, folder, *args, status=0):
     done = run([RINGTAP, "flight", name, "-w", folder, *args])
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
+
+
+def page(incident):
+    """The text of index.html. All files that it names are there."""
+    text = (incident.folder / "index.html").read_text()
+    names = re.findall(r'(?:href|src)="([^"]+)"', text)
+    assert names and all((incident.folder / name).is_file() for name in names), names
+    return text
+
+
+def advice(incident):
+    """What index.html recommends, without its markup."""
+    items, = re.findall(r"<h2>What to look at next</h2>\s*<ul>(.*?)</ul>", page(incident), re.DOTALL)
+    return re.sub(r"<[^>]+>", "", items)
+
+
+def state(app):
+    """What the only recorder of an application answers."""
+    answer = run([RINGTAP, "flight", "top", app.prefix, "--json"])
+    assert answer.returncode == 0, answer.stderr
+    found, = json.loads(answer.stdout)["recorders"]
+    return found
+
+
+def numbers(file, port, direction):
+    """Time by sequence number, of the packets of ringtap-fwd at a port."""
+    return {int.from_bytes(p.data[47:52], "big"): p.ns for p in file.packets
+            if p.direction == direction and file.interfaces[p.interface].name == port}
 
 
 def within(packets, incident):

@@ -3,7 +3,7 @@
 import itertools
 import os
 
-from .proc import Proc, check, run
+from .proc import Proc, check, run, until
 
 _number = itertools.count()
 # A DPDK port receives raw frames: without offloaded checksums and segmentation.
@@ -34,6 +34,18 @@ class Namespace:
 
     def start(self, argv, **kwargs):
         return Proc([*self.prefix, *argv], **kwargs)
+
+    def echo_replies(self):
+        """Number of echo replies that its kernel has received."""
+        lines = self.check(["cat", "/proc/net/snmp"]).splitlines()
+        names, values = (line.split() for line in lines if line.startswith("Icmp:"))
+        return int(values[names.index("InEchoReps")])
+
+    def ping(self, address, count):
+        """Until each request has its reply: at its end, ping does not wait for late ones."""
+        before = self.echo_replies()
+        self.check(["ping", "-q", "-c", count, "-i", "0.01", address])
+        until(lambda: self.echo_replies() - before >= count, what=f"{count} echo replies")
 
     def device_up(self, device, mtu):
         self.check(["ip", "link", "set", device, "mtu", mtu, "up"])

@@ -61,7 +61,10 @@ class Ovs:
     def _start_switch(self, eal, pmd_mask):
         extra = " ".join(str(a) for a in eal)
         self.vsctl("--no-wait", "set", "Open_vSwitch", ".", "other_config:dpdk-init=true",
-                   f'other_config:dpdk-extra="{extra}"', f"other_config:pmd-cpu-mask={pmd_mask}")
+                   f'other_config:dpdk-extra="{extra}"', f"other_config:pmd-cpu-mask={pmd_mask}",
+                   # A pool for all ports takes as many mbufs as there are, and OVS gives up if DPDK has a rest too small
+                   # for one (ENOBUFS) when it creates the pool, which depends on the layout of the heap.
+                   "other_config:per-port-memory=true")
         self.switch = self.namespace.start(
             [VSWITCHD, f"unix:{self.dir}/db.sock", f"--unixctl={self.dir}/sw.ctl",
              "--no-chdir", "-vconsole:info"], env=self._env)
@@ -69,18 +72,25 @@ class Ovs:
         self.vsctl("add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev")
 
     def vsctl(self, *args):
-        done = run(["ovs-vsctl", f"--db=unix:{self.dir}/db.sock", "--timeout=30", *args])
-        state = "alive" if not self.switch or self.switch.alive() else "dead"
-        assert done.returncode == 0, f"{args}: {done.stderr} (the switch is {state})"
+        done = run(["ovs-vsctl", f"--db=unix:{self.dir}/db.sock", "--timeout=120", *args])
+        assert done.returncode == 0, f"{args}: {done.stderr}" + self._state()
         return done.stdout
+
+    def _state(self):
+        """How the switch is, and what it said last."""
+        if not self.switch:
+            return ""
+        state = "alive" if self.switch.alive() else f"dead, {self.switch.child.returncode}"
+        log = [line for line in self.switch.output.splitlines() if "|coverage|" not in line]
+        return "\n".join([f"\nthe switch is {state}", *log[-30:]])
 
     def appctl(self, *args):
         return check(["ovs-appctl", f"--target={self.dir}/sw.ctl", *args])
 
-    def add_port(self, name, interface):
-        """Returns the name of its ethdev, which is not the name of the port."""
+    def add_port(self, name, interface, devargs=""):
+        """Returns the name of its ethdev, which is not the name of the port. devargs: more of them."""
         vdev = f"net_af_packet_of_{interface}"
-        self.add_vdev(name, f"{vdev},iface={interface}")
+        self.add_vdev(name, f"{vdev},iface={interface}{devargs}")
         return vdev
 
     def add_vdev(self, name, devargs, *settings):
@@ -88,7 +98,7 @@ class Ovs:
         self.vsctl("add-port", "br0", name, "--", "set", "Interface", name, "type=dpdk",
                    f"options:dpdk-devargs={devargs}", *settings)
         error = self.vsctl("get", "Interface", name, "error").strip()
-        assert error == "[]", f"port {name}: {error}"
+        assert error == "[]", f"port {name}: {error}" + self._state()
 
     def statistic(self, name, key):
         """A counter of a port, as the switch publishes them every few seconds."""

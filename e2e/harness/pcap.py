@@ -6,15 +6,21 @@ _MAGICS = {b"\xd4\xc3\xb2\xa1": ("<", 1000), b"\xa1\xb2\xc3\xd4": (">", 1000),
            b"\x4d\x3c\xb2\xa1": ("<", 1), b"\xa1\xb2\x3c\x4d": (">", 1)}
 
 
-def parse(data):
+def parse(data, whole=True):
     """Returns a list of (ns, bytes, original length). As in libpcap, packets are truncated to the
-    snapshot length of the file."""
+    snapshot length of the file. With whole=False a truncated last packet is ignored."""
+    if not whole and len(data) < 24:
+        return []
     order, scale = _MAGICS[data[:4]]
     snaplen, = struct.unpack_from(order + "I", data, 16)
     out, at = [], 24
     while at < len(data):
+        if not whole and at + 16 > len(data):
+            break
         sec, frac, captured, length = struct.unpack_from(order + "IIII", data, at)
         at += 16
+        if not whole and at + captured > len(data):
+            break
         assert at + captured <= len(data), "the last packet is cut off"
         out.append((sec * 10**9 + frac * scale, data[at:at + min(captured, snaplen)], length))
         at += captured

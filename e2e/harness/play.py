@@ -70,6 +70,12 @@ class Play:
         until(lambda: self.one(f"callbacks {port}") == 0, what="no callback is left")
         return self
 
+    def hooked(self, port, callbacks=2):
+        """Waits until a port that came during a capture is captured."""
+        until(lambda: self.one(f"callbacks {port}") == callbacks, what=f"{callbacks} callbacks on port {port}")
+        # The callbacks come first, taps are linked to them later under the same lock. A query takes it, too.
+        dpdk.telemetry(self.prefix, "/ringtap/ports")
+
     def quit(self):
         self.proc.send("quit")
         return self.proc.wait(30)
@@ -77,6 +83,23 @@ class Play:
     def close(self):
         self.proc.close()
         dpdk.remove_run_dir(self.prefix)
+
+
+def pace(app, times=3):
+    """Packets per second of CPU time of the application, the median of several: almost independent
+    of other load."""
+    def look():
+        with open(f"/proc/{app.pid}/stat", encoding="ascii") as f:
+            fields = f.read().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12]), app.one("count")
+
+    paces = []
+    for _ in range(times):
+        ran, count = look()
+        until(lambda: look()[0] >= ran + 20, 30, "0.2 s of CPU time")
+        ran_since, count_since = look()
+        paces.append((count_since - count) / (ran_since - ran))
+    return sorted(paces)[times // 2]
 
 
 class Visitor(Proc):

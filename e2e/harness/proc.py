@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A child process whose output can be waited for."""
+import contextlib
 import os
 import pty
 import re
@@ -40,10 +41,12 @@ class Proc:
             os.close(slave)
             self._in, source = master, master
         else:
+            # No session of its own: with sched_autogroup_enabled the kernel shares CPU time among sessions, and
+            # pinned threads of a new one have waited five seconds for their CPU.
             self.child = subprocess.Popen(
                 self.argv, stdin=subprocess.PIPE, stdout=stdout or subprocess.PIPE,
                 stderr=subprocess.PIPE if stdout else subprocess.STDOUT, env=full_env, cwd=cwd,
-                start_new_session=True, preexec_fn=preexec_fn)
+                process_group=0, preexec_fn=preexec_fn)
             self._in = self.child.stdin.fileno()
             source = (self.child.stderr if stdout else self.child.stdout).fileno()
         self._tty = tty
@@ -176,13 +179,31 @@ def check(argv, timeout=HANG, **kwargs):
     return done.stdout
 
 
+def of_tasks(pid, name):
+    """{thread id: its file of this name in /proc} of a process. A thread may end meanwhile, such as those of DPDK's
+    telemetry, one for each client."""
+    found = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):
+            found[task.name] = (task / name).read_text()
+    return found
+
+
+def name_of(pid):
+    """The name of a process; empty if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
 def freeze(pid):
     """Stops a process. The signal takes effect once the thread that gets it has run."""
-    def is_stopped(task):
-        return (task / "stat").read_text().rpartition(")")[2].split()[0] == "T"
+    def is_stopped(stat):
+        return stat.rpartition(")")[2].split()[0] == "T"
 
     os.kill(pid, signal.SIGSTOP)
-    until(lambda: all(map(is_stopped, Path(f"/proc/{pid}/task").iterdir())), what="all threads stopped")
+    until(lambda: all(map(is_stopped, of_tasks(pid, "stat").values())), what="all threads stopped")
 
 
 def until(condition, timeout=10, what="condition"):

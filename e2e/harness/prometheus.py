@@ -108,13 +108,21 @@ class Exporter:
     def series(self, accept=None):
         return parse(self.text(accept))
 
-    def value(self, name, **labels):
-        """Value of the only series of this name with these labels, among others."""
+    def values(self, name, **labels):
+        """Values of the series of this name with these labels, among others."""
         wanted = {f'{k}="{v}"' for k, v in labels.items()}
-        found = [v for s, v in self.series().items()
-                 if s.split("{")[0] == name and wanted <= set(re.findall(r'\w+="[^"]*"', s))]
+        return [v for s, v in self.series().items()
+                if s.split("{")[0] == name and wanted <= set(re.findall(r'\w+="[^"]*"', s))]
+
+    def value(self, name, **labels):
+        """Value of the only one of these series."""
+        found = self.values(name, **labels)
         assert len(found) == 1, f"{name} {labels}: {found}"
         return found[0]
+
+    def becomes(self, name, value, **labels):
+        """Waits until the only one of these series, which may be absent before, has this value."""
+        until(lambda: self.values(name, **labels) == [value], what=f"{name} {labels}: {value}")
 
     def up(self, app):
         return self.series().get(f'ringtap_up{{app="{app.prefix}"}}')
@@ -130,9 +138,6 @@ class Prometheus:
     """In a temporary folder, at a free port."""
 
     def __init__(self, folder, target, interval="500ms", rules=None):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.address = "127.0.0.1:%d" % free.getsockname()[1]
         config = folder / "prometheus.yml"
         config.write_text(f"""\
 global: {{scrape_interval: {interval}, scrape_timeout: {interval}, evaluation_interval: 1s}}
@@ -141,14 +146,23 @@ scrape_configs:
   - job_name: ringtap
     static_configs: [{{targets: ['{target}']}}]
 """)
-        self.proc = Proc(["prometheus", f"--config.file={config}",
-                          f"--storage.tsdb.path={folder / 'data'}",
+        until(lambda: self._started(config, folder / "data"), what="a port that stays free")
+
+    def _started(self, config, data):
+        """At a port that was free; another process may have taken it meanwhile."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = "127.0.0.1:%d" % free.getsockname()[1]
+        self.proc = Proc(["prometheus", f"--config.file={config}", f"--storage.tsdb.path={data}",
                           f"--web.listen-address={self.address}"])
         try:
             self.proc.expect("Server is ready to receive web requests", 60)
         except BaseException:
             self.close()
+            if "address already in use" in self.proc.output:
+                return False
             raise
+        return True
 
     def api(self, what, **args):
         status, _type, text = get(f"http://{self.address}/api/v1/{what}?"

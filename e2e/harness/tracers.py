@@ -150,7 +150,10 @@ class Lttng:
         return run([*self.prefix, "lttng", "--no-sessiond", *args], env=self._env)
 
     def lttng(self, *args):
-        return check([*self.prefix, "lttng", "--no-sessiond", *args], env=self._env)
+        done = self._run(*args)
+        state = "alive" if self.daemon.alive() else "dead"
+        assert done.returncode == 0, f"{args}: {done}; the daemon is {state}:\n{self.daemon.output[-3000:]}"
+        return done.stdout
 
     def start(self, out, *channel):
         """Starts a session that records all events of ringtap to the folder out."""
@@ -166,8 +169,8 @@ class Lttng:
     def kill(self):
         """Kills the daemon and its consumers at the same time; the namespace exists while processes
         are in it."""
-        session = str(self.daemon.pid)  # it is the leader
-        check(["pkill", "-KILL", "--session", session])
+        group = str(self.daemon.pid)  # it is the leader
+        check(["pkill", "-KILL", "--pgroup", group])
         self.daemon.wait()
 
     def close(self):

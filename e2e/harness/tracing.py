@@ -6,18 +6,10 @@ import signal
 from pathlib import Path
 
 from .paths import RINGTAP
-from .proc import Proc, run, until
+from .proc import Proc, name_of, run, until
 from .tracers import usdt_sites
 
 NOP = b"\x90"
-
-
-def _name(pid):
-    """The name of a process; empty if it has ended."""
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
 
 
 class Tracing:
@@ -43,7 +35,7 @@ class Tracing:
     def children(self):
         """Child processes, as (pid, name)."""
         text = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
-        return [(int(p), name) for p in text.split() if (name := _name(p))]
+        return [(int(p), name) for p in text.split() if (name := name_of(p))]
 
     def finish(self, number=signal.SIGINT, status=0):
         """Ends it by a signal (None: waits for its end); returns its standard output."""
@@ -73,15 +65,16 @@ def _read(app, file, places, size):
     return out
 
 
-def bytes_at_sites(app, file):
-    """The byte at each USDT site of the file, in the memory of the application."""
-    return _read(app, file, [s.at for s in usdt_sites(file)], 1)
+def bytes_at_sites(app, file, name=None, sites=None):
+    """The byte at each USDT site of the file, in the memory of the application. name: of the file there. sites: by
+    usdt_sites(), which takes a while."""
+    return _read(app, name or file, [s.at for s in sites or usdt_sites(file)], 1)
 
 
-def semaphores(app, file):
+def semaphores(app, file, name=None):
     """Number of tracers of the events with a semaphore: the values in the application."""
     places = {s.semaphore for s in usdt_sites(file) if s.semaphore}
-    return {int.from_bytes(n, "little") for n in _read(app, file, sorted(places), 2)}
+    return {int.from_bytes(n, "little") for n in _read(app, name or file, sorted(places), 2)}
 
 
 def exists(pid):

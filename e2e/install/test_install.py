@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The installed files are sufficient to build against, in C and C++, and to run."""
 import errno
+import fnmatch
 import re
 import shutil
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness import dpdk
-from harness.paths import LTTNG_PROVIDER, REPO
+from harness.paths import BUILD, LTTNG_PROVIDER, PROBE_OBJECT, REPO
 from harness.proc import Proc, check, run
 from harness.ringtap import listing
 
@@ -165,6 +166,25 @@ def test_dlopen_of_libpcap_finds_the_replacement_library(installation, app):
     shim = next(installation.rglob("ringtap/libpcap.so*"))
     listed = check(["tcpdump", "-D"], env={"LD_LIBRARY_PATH": str(shim.parent)})
     assert f"ringtap:{app.prefix}:net_ring_a" in listed
+
+
+def test_packages_carry_every_object_of_the_probe(installation):
+    """One for each ABI that was built, in the package ringtap-probe and no other."""
+    built = {path.name for path in (BUILD / "probe" / "ringtap").glob("probe-abi*.so")}
+    there = {path for path in installation.rglob("probe-abi*.so")}
+    assert PROBE_OBJECT.name in built == {path.name for path in there}
+    prefix, = {path.parents[3] for path in there}  # of lib/ARCHITECTURE/ringtap
+    for path in there:
+        name = str("usr" / path.relative_to(prefix))
+        takers = [file.stem for file in (REPO / "debian").glob("*.install")
+                  if any(path_matches(name, line) for line in file.read_text().split())]
+        assert takers == ["ringtap-probe"]
+
+
+def path_matches(name, line):
+    """As dh_install: a pattern for each folder of the path; one for a folder takes all of it."""
+    parts, patterns = Path(name).parts, Path(line).parts
+    return len(parts) >= len(patterns) and all(map(fnmatch.fnmatch, parts, patterns))
 
 
 def test_no_object_makes_stacks_executable(installation):

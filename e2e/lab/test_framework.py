@@ -12,7 +12,7 @@ import pytest
 
 from harness import lab, report
 from harness.lab import SAMPLE, STOP
-from harness.proc import check, until
+from harness.proc import check, name_of, until
 from ringtap_lab.run import runner
 from ringtap_lab.run.experiment import Cell
 from ringtap_lab.tools import scope, stats
@@ -319,8 +319,7 @@ def test_huge_pages_of_two_runs(tmp_path, closing, as_many_huge_pages):
 def test_children_end_with_a_killed_run(stopped):
     stopped.child.kill()
     stopped.child.wait()
-    until(lambda: not any("sleep" == Path(f"/proc/{x.split()[1]}/comm").read_text().strip()
-                          for x in lab.remains(stopped.pid) if x.startswith("process")),
+    until(lambda: not any("sleep" == name_of(x.split()[1]) for x in lab.remains(stopped.pid) if x.startswith("process")),
           what="end of the children")
     scope.remove(lambda name: name.startswith(f"{scope.KIND}-{stopped.pid}-"))
     assert lab.remains(stopped.pid) == []

@@ -33,7 +33,7 @@ def l3fwd(plugin, closing, tmp_path, monkeypatch):
     rules = [f"--rule_{version}={tmp_path / version}" for version in ("ipv4", "ipv6")]
     monkeypatch.setitem(examples.OPTIONS, "l3fwd", [*examples.OPTIONS["l3fwd"], "--lookup=acl", *rules])
     monkeypatch.setattr(examples.dpdk, "eal_args", functools.partial(examples.dpdk.eal_args, memory_mb=1024))
-    monkeypatch.setattr(examples, "SEND", "import time; time.sleep(1000)")
+    monkeypatch.setattr(examples, "SEND", "import signal; signal.pause()")
     return closing(examples.Example("l3fwd", "shared", tmp_path, plugin))
 
 

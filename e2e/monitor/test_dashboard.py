@@ -91,8 +91,12 @@ def test_every_name_is_exported(exporter):
     expressions = [e for e, _legend in grafana.queries(BOARD)] + [e for _name, e in rules()]
     # The first snapshots lack latency and the counters of the kernel and of drivers.
     late = {metric for e in expressions for metric in names_in(e)[0]}
-    until(lambda: late <= set(known()), what=f"all of {sorted(late)}")
-    found = known()
+
+    def complete():
+        now = known()
+        return now if late <= set(now) else None
+
+    found = until(complete, what=f"all of {sorted(late)}")
     for expression in expressions:
         check_names(expression, found)
     for metric, label in grafana.variables(BOARD):

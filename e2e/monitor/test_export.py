@@ -24,7 +24,8 @@ def prom(closing, tmp_path):
     reason = prometheus.missing()
     if reason:
         pytest.skip(reason)
-    return lambda exporter: closing(Prometheus(tmp_path, exporter.address))
+    # A scrape that takes longer than this makes the series stale.
+    return lambda exporter: closing(Prometheus(tmp_path, exporter.address, interval="2s"))
 
 
 @pytest.fixture
@@ -98,16 +99,20 @@ def test_prometheus_scrapes_it(app, export, prom):
     app.tx(n=50, burst=50)
     server = prom(exporter)
     packets = 'ringtap_queue_packets_total{direction="rx"}'
-    until(lambda: server.query(packets), 30, "first scrape")
-    (labels, value), = server.query(packets)
+    (labels, value), = until(lambda: server.query(packets), 30, "first scrape")
     assert value == 100
     assert labels["app"] == app.prefix and labels["port"] == "net_ring_a"
-    (_, value), = server.query('ringtap_burst_packets_bucket{direction="rx",le="16.0"}')
+    bucket = 'ringtap_burst_packets_bucket{direction="rx",le="16.0"}'
+    (_, value), = until(lambda: server.query(bucket), 30, "a bucket")
     assert value == 1
     app.rx(n=1000, burst=10)
-    until(lambda: server.query(packets)[0][1] == 1100, 30, "second scrape")
-    target, = server.targets()
-    assert target["health"] == "up" and not target["lastError"]
+    until(lambda: [v for _, v in server.query(packets)] == [1100], 30, "second scrape")
+
+    def healthy():
+        target, = server.targets()
+        return target["health"] == "up" and not target["lastError"]
+
+    until(healthy, 30, "a scrape in time")
 
 
 def test_applications_start_and_end(play, export):
@@ -146,7 +151,7 @@ def test_ports_that_come_back(play, export):
     total = 0
     for _ in range(3):
         port = app.plug("net_null7")
-        until(lambda: app.one(f"callbacks {port}") > 0, what="hooks at the new port")
+        app.hooked(port)
         app.do(f"poll {port} 0 n=320")
         total += 320
         assert exporter.series()[name] == total

@@ -12,7 +12,7 @@ import pytest
 
 from harness import dpdk, wire
 from harness import monitor as stats
-from harness.paths import E2E
+from harness.paths import E2E, REPO
 from harness.proc import Proc, until
 from harness.ringtap import sessions
 
@@ -209,7 +209,8 @@ SEGMENT = "ringtap-statistics"  # its name in /proc/PID/maps
 def test_killed_monitors_leave_no_hooks(busy, closing):
     before = None
     for turn in range(4):
-        child = closing(Proc([sys.executable, "-c", CHILD, busy.prefix], cwd=E2E))
+        child = closing(Proc([sys.executable, "-c", CHILD, busy.prefix],
+                             env={"PYTHONPATH": f"{E2E}:{REPO / 'lab'}"}))
         child.expect("attached")
         assert busy.one("callbacks 0") == 2
         assert SEGMENT in Path(f"/proc/{busy.pid}/maps").read_text()

@@ -28,7 +28,7 @@ def ports_of(ovs):
 
 
 def ping(host):
-    host.check(["ping", "-q", "-c", "5", "-i", "0.01", "10.99.0.2"])
+    host.ping("10.99.0.2", 5)
 
 
 @pytest.mark.smoke
@@ -46,10 +46,10 @@ def test_recorded(switch, record):
     """By either name; the file has the name of the switch, and that of ethdev in the
     description."""
     it, (a, _b), devices = switch
-    recorders = [record(it, "-f", "icmp", ports=[port]) for port in ("p0", devices["p0"])]
+    recorders = [record(it, "-f", "icmp", "-c", "10", ports=[port]) for port in ("p0", devices["p0"])]
     ping(a)
     for recorder in recorders:
-        recorder.finish()
+        recorder.done()
         interface, = recorder.file().interfaces
         assert interface.name == "p0"
         assert interface.text(3).endswith(f", {devices['p0']}")
@@ -113,9 +113,9 @@ def test_without_the_database(switch, record, closing, lie):
     assert ports_of(it) == {device: device for device in devices.values()}
     done = run([RINGTAP, "record", "-i", f"{it.prefix}:p0", "-c", "1", "-w", "/dev/null"])
     assert done.returncode == FAILED and "no port 'p0'" in done.stderr
-    recorder = record(it, "-f", "icmp", ports=[devices["p0"]])
+    recorder = record(it, "-f", "icmp", "-c", "10", ports=[devices["p0"]])
     ping(a)
-    recorder.finish()
+    recorder.done()
     assert [i.name for i in recorder.file().interfaces] == [devices["p0"]]
     assert len(recorder.file().packets) == 10
 

@@ -65,7 +65,7 @@ def check_accounts(file):
 def test_ping(switch, record):
     ovs, (a, _b), names = switch
     recorder = record(ovs)
-    a.check(["ping", "-q", "-c", "20", "-i", "0.01", "10.99.0.2"])
+    a.ping("10.99.0.2", 20)
     recorder.finish()
     file = recorder.file()
     assert [i.name for i in file.interfaces][:2] == names
@@ -85,9 +85,9 @@ def test_ping(switch, record):
 def test_ids(switch, record):
     """A request, and a reply, is received at one port and sent at the other with the same id."""
     ovs, (a, _b), names = switch
-    recorder = record(ovs, "--ids", "-f", "icmp")
-    a.check(["ping", "-q", "-c", "20", "-i", "0.01", "10.99.0.2"])
-    recorder.finish()
+    recorder = record(ovs, "--ids", "-f", "icmp", "-c", "80")
+    a.ping("10.99.0.2", 20)
+    recorder.done()
     file = recorder.file()
     for i, name in enumerate(names):
         came = {p.data: p.id for p in packets_of(file, name, pcapng.RX)}
@@ -129,7 +129,7 @@ def test_ports_that_the_switch_adds_and_removes(switch, record, net):
     ovs.add_port("late", port)
     a.check(["ping", "-q", "-c", "40", "-i", "0.05", "-w", "10", "10.99.0.3"])
     ovs.del_port("late")
-    a.check(["ping", "-q", "-c", "5", "-i", "0.01", "10.99.0.2"])
+    a.ping("10.99.0.2", 5)
     recorder.finish()
     file = recorder.file()
     assert [i.name for i in file.interfaces][:3] == [*names, "late"]
@@ -140,7 +140,7 @@ def test_ports_that_the_switch_adds_and_removes(switch, record, net):
 def test_switch_killed_while_recording(switch, record):
     ovs, (a, _b), _ = switch
     recorder = record(ovs)
-    a.check(["ping", "-q", "-c", "5", "-i", "0.01", "10.99.0.2"])
+    a.ping("10.99.0.2", 5)
     ovs.switch.kill()
     recorder.proc.wait(20)
     assert len([r for r in tshark(recorder.out, "icmp", "icmp.seq")]) == 20

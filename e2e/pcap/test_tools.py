@@ -140,7 +140,7 @@ def test_several_ports_and_applications(app, play, closing, tmp_path):
         for it, port in ((app, 0), (app, 1), (app, 2), (other, 0)):
             it.rx(port=port, len=100 + port + 10 * (it is other), seq=seq)
     late = app.ring("late")
-    until(lambda: app.one(f"callbacks {late}") > 0, 30, "the new port is captured")
+    app.hooked(late)
     app.rx(port=late, len=150)
     for path, packets in zip(files, (60, 61)):
         until(lambda: len(pcap.frames(path)) == packets, 30, f"{packets} packets")

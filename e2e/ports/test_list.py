@@ -10,6 +10,7 @@ import pytest
 from harness.paths import BUILD, RINGTAP
 from harness.proc import check, freeze, run, until
 from harness.ringtap import FAILED, listing
+from ringtap_lab.tools.telemetry import Telemetry
 
 
 def mine(app):
@@ -43,6 +44,18 @@ def test_text_output(play):
     app.ring("a")
     output = check([RINGTAP, "list"])
     assert app.prefix in output and "net_ring_a" in output
+
+
+def test_telemetry_with_ten_clients(play):
+    """DPDK serves no more, and closes the next connection."""
+    app = play()
+    clients = [Telemetry(app.prefix) for _ in range(10)]
+    assert "serves ten clients already" in check([RINGTAP, "list", app.prefix])
+    clients[0].close()
+    assert check([RINGTAP, "list", "--names", app.prefix]).split() == [app.prefix]
+    for client in clients[1:]:
+        assert client.ask("/ethdev/list") == []
+        client.close()
 
 
 def test_only_named_applications(play):

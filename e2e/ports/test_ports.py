@@ -10,10 +10,6 @@ from harness.proc import check, until
 from harness.ringtap import listing, packets_of
 
 
-def hooked(app, port, n):
-    until(lambda: app.one(f"callbacks {port}") == n, 10, f"{n} callbacks on port {port}")
-
-
 @pytest.mark.smoke
 def test_port_is_added(play, record):
     app = play()
@@ -21,7 +17,7 @@ def test_port_is_added(play, record):
     recorder = record(app)
     app.rx(0, n=5)
     assert app.plug("net_null7") == 1
-    hooked(app, 1, 2)
+    app.hooked(1)
     app.one("poll 1 0 n=320")
     app.rx(0, n=5)
     recorder.finish()
@@ -35,7 +31,7 @@ def test_port_is_added_to_an_application_without_ports(play, record):
     app = play()
     recorder = record(app)
     app.plug("net_null0")
-    hooked(app, 0, 2)
+    app.hooked(0)
     app.one("poll 0 0 n=64")
     recorder.finish()
     assert len(recorder.file().packets) == 64
@@ -49,7 +45,7 @@ def test_port_that_comes_back(play, record):
     counts = []
     for round_ in range(3):
         port = app.plug("net_null7")
-        hooked(app, port, 2)
+        app.hooked(port)
         counts.append(32 * (round_ + 1))
         app.one(f"poll {port} 0 n={counts[-1]}")
         app.do("unplug net_null7")
@@ -70,7 +66,7 @@ def arrivals(app, names):
     received = 0
     for i, name in enumerate(names):
         port = app.plug(name)
-        hooked(app, port, 2)
+        app.hooked(port)
         app.one(f"poll {port} 0 n={32 * (i % 3 + 1)}")
         received += 32 * (i % 3 + 1)
         app.do(f"unplug {name}")
@@ -119,10 +115,14 @@ def test_maximum_number_of_ports(testpmd, record):
     assert [p["name"] for p in ports] == names
     assert all(p["link_up"] and p["rx_queues"] == 1 for p in ports)
     recorder = record(pmd, "-s", "64", "--json", out="/dev/null")
-    top = json.loads(check([RINGTAP, "top", "--once", "--json", "-n", "2", pmd.prefix]))
-    rates = {p["name"]: p["driver_per_second"] for p in top["applications"][0]["ports"]}
-    assert sorted(rates) == sorted(names)
-    assert all(r["ipackets"] and r["opackets"] for r in rates.values())
+
+    def all_have_traffic():
+        top = json.loads(check([RINGTAP, "top", "--once", "--json", "-n", "2", pmd.prefix]))
+        rates = {p["name"]: p["driver_per_second"] for p in top["applications"][0]["ports"]}
+        assert sorted(rates) == sorted(names)
+        return all(r["ipackets"] and r["opackets"] for r in rates.values())
+
+    until(all_have_traffic, what="traffic of all ports while top measured")
     output = recorder.finish()
     report = json.loads(output[output.index("{"):output.rindex("}") + 1])
     assert sorted(i["name"] for i in report["interfaces"]) == sorted(names)
@@ -177,7 +177,7 @@ def test_more_and_fewer_queues(play, record):
     sent = 0
     for queues in (1, 4, 2, 4):
         app.do(f"reconf 0 rxq={queues} txq={queues}")
-        hooked(app, 0, 2 * queues)
+        app.hooked(0, 2 * queues)
         for queue in range(queues):
             sent += app.rx(0, queue, n=3, seq=queue)[0] + app.tx(0, queue, n=3, seq=queue)[0]
     recorder.finish()
@@ -198,7 +198,7 @@ def test_ports_are_removed_under_traffic(play, record):
         app.do("unplug net_null7")
     recorder.finish()
     assert app.one("unloop") > 0
-    hooked(app, 0, 0)
+    until(lambda: app.one("callbacks 0") == 0, what="no callback is left")
 
 
 def test_named_port_only(play, record):

@@ -166,3 +166,10 @@ def test_size_that_would_have_held_what_was_lost(app, record):
                        r".*; --buffer (\d+M) would have held them", output)
     assert advice, output
     assert lost_while_stopped(app, record, 100_000, "--buffer", advice[1])[0] == 0
+
+
+def test_losses_in_per_cent(app, record):
+    """In the line about them, with the reason; as many digits as it takes."""
+    lost, output = lost_while_stopped(app, record, 50_000, "--buffer", "64K")
+    assert 0 < lost < 50_000
+    assert f"record: {lost:,} packets were lost ({100 * lost / 50_000:.1f} %): ring_full {lost:,}; " in output

@@ -11,6 +11,7 @@ import pytest
 
 from harness import pcap, pcapng, wireshark
 from harness.paths import BUILD, RINGTAP
+from harness.play import pace
 from harness.proc import Proc, freeze, until
 from harness.ringtap import sessions
 
@@ -127,23 +128,6 @@ def test_five_consumers_one_stopped_one_killed(app, record, closing, tmp_path):
     assert lost > ROUND and delivered == len(stopped.file().packets)
     until(lambda: sessions(app) == [], 20, "all sessions ended")
     assert app.one("callbacks 0") == 0
-
-
-def pace(app):
-    """Packets per second of CPU time of the application, the median of several: almost independent
-    of other load."""
-    def look():
-        with open(f"/proc/{app.pid}/stat", encoding="ascii") as f:
-            fields = f.read().rpartition(")")[2].split()
-        return int(fields[11]) + int(fields[12]), app.one("count")
-
-    paces = []
-    for _ in range(3):
-        ran, count = look()
-        until(lambda: look()[0] >= ran + 20, 30, "0.2 s of CPU time")
-        ran_since, count_since = look()
-        paces.append((count_since - count) / (ran_since - ran))
-    return sorted(paces)[1]
 
 
 def tcpdump(app, closing):

@@ -80,15 +80,20 @@ def test_number_of_files(busy, record, tmp_path):
 
 def test_files_begin_with_the_wall_clocks_interval(app, record, tmp_path):
     """All except the first begin at a full second, also without packets."""
-    folder = tmp_path / "ring"
-    folder.mkdir()
-    record(app, "-b", "interval:1", "-a", "files:4", out=folder / "cap.pcapng").done(timeout=20)
-    files = ring_files(folder)
-    assert list(files) == [1, 2, 3, 4]
-    seconds = [datetime.strptime(NAME.match(p.name).group(2), "%Y%m%d%H%M%S") for p in files.values()]
-    assert [(b - a).seconds for a, b in zip(seconds[1:], seconds[2:])] == [1, 1]
-    for path in files.values():
-        assert pcapng.read(path).packets == []
+    for attempt in range(5):
+        folder = tmp_path / f"ring{attempt}"
+        folder.mkdir()
+        record(app, "-b", "interval:1", "-a", "files:4", out=folder / "cap.pcapng").done(timeout=20)
+        files = ring_files(folder)
+        assert list(files) == [1, 2, 3, 4]
+        begin = [datetime.strptime(NAME.match(p.name).group(2), "%Y%m%d%H%M%S") for p in files.values()]
+        seconds = [(b - a).total_seconds() for a, b in zip(begin[1:], begin[2:])]
+        assert all(s >= 1 for s in seconds)
+        for path in files.values():
+            assert pcapng.read(path).packets == []
+        if seconds == [1, 1]:
+            break  # else the recorder had no CPU for a whole second
+    assert seconds == [1, 1]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -208,8 +213,8 @@ def test_names_and_comments(app, record):
     assert file.section[1] == [b"taken by a test"]
     assert b"ringtap" in file.section[4][0]
     assert file.section[2] and file.section[3]
-    nic, end = iface.stats[-1][1]
-    assert nic.startswith(b"NIC: imissed=0 ") and end == b"capture ended by: signal"
+    nic, end, clock = iface.stats[-1][1]
+    assert nic.startswith(b"NIC: imissed=0 ") and end == b"capture ended by: signal" and clock.startswith(b"clock: synchronized=")
     output = check(["capinfos", recorder.out])
     assert "taken by a test" in output and "uplink" in output
 

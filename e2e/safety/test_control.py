@@ -13,7 +13,7 @@ import pytest
 
 from harness.dpdk import RUN_DIR
 from harness.paths import RINGTAP
-from harness.proc import Proc, run, until
+from harness.proc import Proc, of_tasks, run, until
 from harness.ringtap import FAILED, sessions
 
 TICKS = 60  # of the control thread: 3 s
@@ -21,9 +21,9 @@ TICKS = 60  # of the control thread: 3 s
 
 def control_thread_s(pid):
     """CPU time of the control thread, in seconds."""
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        if "ringtap-ctl" in (task / "comm").read_text():
-            return int((task / "schedstat").read_text().split()[0]) / 1e9
+    for tid, name in of_tasks(pid, "comm").items():
+        if "ringtap-ctl" in name:
+            return int(Path(f"/proc/{pid}/task/{tid}/schedstat").read_text().split()[0]) / 1e9
     raise AssertionError("there is no control thread")
 
 
@@ -110,3 +110,22 @@ def test_limit_below_the_number_of_connections_costs_no_cpu(play, closing):
     assert sum(since) > len(since) * 0.02 and len(clients) == 4
     resource.prlimit(app.pid, resource.RLIMIT_NOFILE, keep)
     assert len(sessions(app)) == 0
+
+
+def test_connections_without_a_word_do_not_keep_it_awake(play):
+    """Readers of other applications look for all there are, once a second."""
+    app = play()
+
+    def awake():
+        return any("ringtap-ctl" in name for name in of_tasks(app.pid, "comm").values())
+
+    def ended():
+        try:
+            connected(app).close()
+        except (ConnectionRefusedError, FileNotFoundError):
+            pass
+        return not awake()
+
+    run([RINGTAP, "list", app.prefix])
+    assert awake()
+    until(ended, 20, "the control thread has ended")

@@ -246,7 +246,7 @@ def test_memory_cannot_be_taken_away(app, reader, record):
 
 @pytest.mark.parametrize("tails", [False, True])
 def test_overwriting_reader_affects_only_its_capture(app, reader, record, tails):
-    good = record(app)
+    good = record(app, "--buffer", "128M")  # room for all: the scribbler takes CPU time from the recorder
     it = reader(app)
     it.open(buffer_size=1 << 16)
     noise = [random.Random(i).randbytes(len(m)) for i, m in enumerate(it.maps)]

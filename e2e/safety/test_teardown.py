@@ -4,7 +4,6 @@ attached."""
 import json
 import socket
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,7 @@ from harness import dpdk
 from harness.known import Measuring
 from harness.paths import BUILD, RINGTAP
 from harness.play import Play
-from harness.proc import Proc, run, until
+from harness.proc import Proc, of_tasks, run, until
 from harness.ringtap import FAILED, listing
 
 MANY = {"plugin": 10, "linked in": 10, "static": 3}
@@ -38,7 +37,7 @@ def start(plugin, closing):
 
 
 def threads(app):
-    return [p.read_text().strip() for p in Path(f"/proc/{app.pid}/task").glob("*/comm")]
+    return [name.strip() for name in of_tasks(app.pid, "comm").values()]
 
 
 def answers(app, command):

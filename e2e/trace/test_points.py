@@ -204,7 +204,7 @@ def test_packets_that_the_driver_refuses(testpmd, monitor, listen):
 TX_FULL, TX_UNSENT = 32, 34
 # The port of the forwarder accepts a fifth.
 OVERLOAD = ("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role", "oneway:a,b@1",
-            "--role", "sink:b@0", "--stages", "1k:2s,50k:400ms", "--sink-rate", "10k")
+            "--role", "sink:b@0", "--stages", "1k:6s,50k:400ms", "--sink-rate", "10k")
 
 
 def total(events, name):

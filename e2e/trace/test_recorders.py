@@ -14,7 +14,7 @@ from harness import dpdk
 from harness import monitor as stats
 from harness.fwd import FWD
 from harness.paths import BUILD, LTTNG_PROVIDER, copy_probe
-from harness.proc import check, until
+from harness.proc import check, of_tasks, until
 from harness.ringtap import sessions
 from harness.tracers import EVENTS, NO_QUEUE, Ctf
 
@@ -39,8 +39,7 @@ def eal_trace(folder, size="16M", mode="discard", events="ringtap.*"):
 
 
 def control_threads(app):
-    tasks = Path(f"/proc/{app.pid}/task").iterdir()
-    return [t.name for t in tasks if (t / "comm").read_text() == "ringtap-ctl\n"]
+    return [tid for tid, name in of_tasks(app.pid, "comm").items() if name == "ringtap-ctl\n"]
 
 
 def traffic(app):
@@ -137,9 +136,19 @@ def test_attached_to_running_traffic(testpmd, monitor, tmp_path):
     """Counted packets are traced, and vice versa, from the first poll on."""
     pmd = testpmd("net_null0", "net_null1", args=["--rxq=4", "--txq=4", "--forward-mode=rxonly"],
                   eal=eal_trace(tmp_path, "64K"))
-    before = trace(pmd)["emitted"]
+
+    def received():
+        return pmd.stats(0)["RX-packets"]
+
+    def without_hooks():
+        """Hooks of the monitor before emit events until they are removed, and the next monitor does not count them."""
+        emitted, packets = trace(pmd)["emitted"], received()
+        until(lambda: received() > packets, what="traffic")
+        return trace(pmd)["emitted"] == emitted and emitted
+
     for _ in range(5):
         pmd.start()
+        before = until(without_hooks, what="polls without events")
         m = monitor(pmd, stats.POLLS)
         until(lambda: sum(sum(h.burst) for h in m.hooks) > 1000, what="traffic")
         pmd.stop()
@@ -147,7 +156,6 @@ def test_attached_to_running_traffic(testpmd, monitor, tmp_path):
         now, counted = trace(pmd)["emitted"], polls_of(m)
         assert {e: now[e] - before[e] for e in counted} == counted
         m.close()
-        before = now
 
 
 @pytest.mark.parametrize("mode", ["discard", "overwrite"])

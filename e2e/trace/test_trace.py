@@ -204,11 +204,12 @@ def first_pids(bpftrace):
 
 @pytest.fixture
 def hog(closing, tmp_path):
-    """A program with this name that uses a CPU continuously."""
+    """A program with this name that uses a CPU continuously. Among more programs than the polling thread and it, it is
+    the next one that runs, which is what traces name, as it gets most of the time."""
     def start(cpu, name="rt-hog"):
         if not (tmp_path / name).exists():
             shutil.copy(os.path.realpath(shutil.which("yes")), tmp_path / name)
-        it = closing(Proc(["taskset", "-c", str(cpu), "sh", "-c",
+        it = closing(Proc(["nice", "-n", "-10", "taskset", "-c", str(cpu), "sh", "-c",
                            'exec "$0" >/dev/null', tmp_path / name]))
 
         def ticks():
@@ -254,12 +255,17 @@ def test_tasks_that_took_the_cpu_of_a_thread_that_migrated(testpmd, trace, hog, 
     tid = max(os.listdir(f"/proc/{pmd.pid}/task"), key=lambda t: int(
         Path(f"/proc/{pmd.pid}/task/{t}/stat").read_text().rpartition(") ")[2].split()[11]))
     hogs = hog(1)
-    had = hogs.ticks()
-    check(["chrt", "-f", "-p", "1", hogs.pid])  # real-time throttling stops it after 0.95 s
-    until(lambda: hogs.ticks() >= had + 15, 60, "the hog had the CPU")
-    check(["taskset", "-p", "-c", "0", tid])
-    until(lambda: Path(f"/proc/{pmd.pid}/task/{tid}/stat").read_text().rpartition(") ")[2]
-          .split()[36] == "0", what="it is on the other CPU")
+    # The gap counts for the task that took the CPU first. On a busy machine that is the hog if the thread ran until then.
+    check(["renice", "-n", "-20", "-p", tid])
+    for _ in range(4):
+        had = hogs.ticks()
+        check(["chrt", "-f", "-p", "1", hogs.pid])  # real-time throttling stops it after 0.95 s
+        until(lambda: hogs.ticks() >= had + 15, 60, "the hog had the CPU")
+        check(["taskset", "-p", "-c", "0", tid])
+        until(lambda: Path(f"/proc/{pmd.pid}/task/{tid}/stat").read_text().rpartition(") ")[2]
+              .split()[36] == "0", what="it is on the other CPU")
+        check(["chrt", "-o", "-p", "0", hogs.pid])
+        check(["taskset", "-p", "-c", "1", tid])
     doc = it.json()
     hogs.kill()
     thread, = [t for t in doc["threads"] if str(t["tid"]) == tid]
@@ -309,14 +315,16 @@ def test_names_beyond_ascii(testpmd, trace, hog):
 
 @pytest.mark.usefixtures("first_pids")
 def test_a_known_gap(app, trace):
-    it = trace(app, "gaps", "--json", "--long", "20000", "--duration", "60")
+    it = trace(app, "gaps", "--json", "--long", "20ms", "--duration", "60")
     first = app.rx(n=1)[2]
     freeze(app.proc.pid)
     until(lambda: "State:\tT" in Path(f"/proc/{app.pid}/status").read_text(), what="it stands")
     check([sys.executable, "-c", "import time; time.sleep(0.05)"])
     app.proc.send_signal(signal.SIGCONT)
     second = app.rx(n=1)[1]
-    thread, = it.json()["threads"]
+    doc = it.json()
+    thread, = doc["threads"]
+    assert doc["long_us"] == 20000
     # The gap is between two polls, within the times that the application reports.
     long = max(thread["long"], key=lambda t: t["max_ns"])  # under load there are others
     assert thread["tid"] == app.pid and long["max_ns"] >= 50e6 and long["off_cpu_ns"] >= 50e6
@@ -411,7 +419,7 @@ def own(app, program, *args, **kwargs):
 def test_own_program(app, bpftrace):
     done = own(app, 'ringtap:session_open { @ = count(); } BEGIN { printf("hello\\n"); exit(); }')
     assert done.returncode == 0 and "hello" in done.stdout, done.stderr
-    assert app.one("callbacks 0") == 0
+    app.unhooked()
 
 
 def test_own_program_receives_bursts(app, trace):
@@ -419,7 +427,7 @@ def test_own_program_receives_bursts(app, trace):
     app.rx(n=7, burst=32)
     assert "7 of 7" in until(lambda: "of" in (t := it._out.read_text()) and t, what="the burst")
     it.finish()
-    assert app.one("callbacks 0") == 0
+    app.unhooked()
 
 
 def test_own_program_on_a_terminal_that_stops_the_background(app, bpftrace, closing):
@@ -432,9 +440,11 @@ def test_own_program_on_a_terminal_that_stops_the_background(app, bpftrace, clos
 
 def test_duration_of_an_own_program(app, plugin, trace):
     """The time begins after bpftrace has attached; the message of bpftrace is not printed."""
+    probe = probe_object(plugin)
+    sites = usdt_sites(probe)
     it = trace(app, "--duration", "3", "-e", "interval:ms:10 { @n = count(); } "
                                                "ringtap:rx_burst { @ = count(); }")
-    assert set(bytes_at_sites(app, probe_object(plugin))) != {NOP}
+    assert set(bytes_at_sites(app, probe, sites=sites)) != {NOP}
     assert int(it.finish(None).split("@n: ")[1].split()[0]) >= 1
     assert "NOTIFY" not in it.proc.output
 

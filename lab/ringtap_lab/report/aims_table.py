@@ -73,13 +73,16 @@ def _rows():
 
 def _flight_rows():
     full = "flight-full"
-    found = [Row("`flight`, 64 B: time added to a packet", "", full, _value("kept_added_s"), None, NS, "ns"),
-             Row("`record` in these rounds", "", full, _value("recorded_added_s"), None, NS, "ns")]
-    for cell_, text in {full: "full rate", "flight-10mpps": "10 Mpps", "flight-1mpps": "1 Mpps"}.items():
+    found = []
+    sizes = {f"flight-1mpps-{size}": f"1 Mpps of {size} B" for size in SIZES[1:]}
+    for cell_, text in {full: "full rate", "flight-10mpps": "10 Mpps", "flight-1mpps": "1 Mpps", **sizes}.items():
         cpu = (None if cell_ == full else "< 5 %", None if cell_ == full else _at_most(0.05))
-        found += [Row(f"`flight`, {text}: CPU of the recorder", cpu[0] or "", cell_, _value("cpu_share"), cpu[1], 100, "%"),
+        found += [Row(f"`flight`, {text}: time added to a packet", "", cell_, _value("kept_added_s"), None, NS, "ns"),
+                  Row(f"`record`, {text}, in these rounds", "", cell_, _value("recorded_added_s"), None, NS, "ns"),
+                  Row(f"`flight`, {text}: CPU of the recorder", cpu[0] or "", cell_, _value("cpu_share"), cpu[1], 100, "%"),
                   Row(f"`flight`, {text}: held by 1 GiB", "", cell_, _value("kept_s"), None, 1, "s", 2),
                   Row(f"`flight`, {text}: first byte of an incident", "<= 100 ms", cell_, _value("first_byte_s"), _at_most(0.1), 1e3, "ms"),
+                  Row(f"`flight`, {text}: the finished incident, of all that is kept", "", cell_, _value("finished_s"), None, 1, "s", 2),
                   Row(f"`flight`, {text}: written at", ">= 1 GB/s", cell_, _value("written_bps"), _at_least(1e9), 1e-9, "GB/s", 2),
                   Row(f"`flight`, {text}: lost", "0 in every round", cell_, _value("lost"), _all_zero, 1, "packets", 0)]
     return found

@@ -25,6 +25,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 ROUNDS, QUICK_ROUNDS = 10, 1
 SECONDS, QUICK_SECONDS = 5.0, 1.5
 SPARE_MB = 128
+FILL_S = 5  # of a flight recorder's memory, and an incident
 START_S = 3.5  # of an application and both probes
 ATTEMPTS = 3  # dpdk-dumpcap ends some applications
 
@@ -39,7 +40,8 @@ def _measurements():
             *((name, c.push, (packets,)) for name, packets in aims_table.PUSHES.items()),
             ("memory", c.memory, ()), ("membarrier", c.membarrier, ()), ("demo", c.demo, ()),
             ("flight-full", flight_cells.full, (64,)),
-            *((f"flight-{mpps}mpps", flight_cells.paced, (64, mpps)) for mpps in (1, 10))]
+            *((f"flight-{mpps}mpps", flight_cells.paced, (64, mpps)) for mpps in (1, 10)),
+            *((f"flight-1mpps-{size}", flight_cells.paced, (size, 1)) for size in aims_table.SIZES[1:])]
 
 
 class Aims(Experiment):
@@ -55,9 +57,9 @@ class Aims(Experiment):
     repetitions, quick_repetitions = ROUNDS, QUICK_ROUNDS
 
     def cells(self, lab):
-        return [Cell(name, {}, START_S + (10 if function is aims_cells.demo else
-                                          0 if function is aims_cells.push else lab.o.aims_seconds))
-                for name, function, _ in _measurements()]
+        seconds = {aims_cells.demo: 10, aims_cells.push: 0, flight_cells.full: 2 * lab.o.aims_seconds + FILL_S,
+                   flight_cells.paced: 3 * (lab.o.aims_seconds + flight_cells.MARGIN_S) + FILL_S}
+        return [Cell(name, {}, START_S + seconds.get(function, lab.o.aims_seconds)) for name, function, _ in _measurements()]
 
     def run(self, lab, cell, repetition):
         function, arguments = next((f, a) for name, f, a in _measurements() if name == cell.key)

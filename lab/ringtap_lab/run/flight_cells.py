@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import signal
+import statistics
 import time
 
 from ..tools import process
@@ -16,6 +17,7 @@ KEEP_MIB = 1024
 FULL_S = 120  # until the memory is in use, at any rate of these cells
 INCIDENT_S = 60
 LOOK_S = 0.5
+MARGIN_S = 2  # of a span, for whole seconds within it
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -70,7 +72,7 @@ def _kept(flight, seconds, rate):
     took = (i["written_after_ns"] - i["first_byte_after_ns"]) * 1e-9
     packets, size = i["packets"], next(flight.folder.glob("*/packets.pcapng")).stat().st_size
     return {"attached_pps": pps, "cpu_share": share, "kept_s": state["kept_ns"] * 1e-9 * 1024 / KEEP_MIB,
-            "first_byte_s": i["first_byte_after_ns"] * 1e-9, "written_bps": size / took, "incident_packets": packets,
+            "first_byte_s": i["first_byte_after_ns"] * 1e-9, "finished_s": i["written_after_ns"] * 1e-9, "written_bps": size / took, "incident_packets": packets,
             "lost": i["lost"] if isinstance(i["lost"], int) else sum(i["lost"].values())}
 
 
@@ -88,22 +90,51 @@ def full(lab, seconds, size):
     return {**values, "alone_pps": alone, "recorded_added_s": 1 / recorded - 1 / alone, "kept_added_s": 1 / values["attached_pps"] - 1 / alone}
 
 
+class Seconds:
+    """What the seconds of a forwarder's report say on spans of time, each of which is of whole seconds."""
+
+    def __init__(self):
+        self.spans = {}
+
+    @contextlib.contextmanager
+    def span(self, name):
+        begin = time.time()
+        yield
+        self.spans[name] = begin, time.time()
+
+    def per_packet_s(self, name, report):
+        """Time to receive and free a packet: the median of the seconds that are within the span."""
+        begin, end = (at - report.data["start_ns"] * 1e-9 for at in self.spans[name])
+        found = [s["rx_ns_per_packet"] * 1e-9 for s in report.data["intervals"]
+                 if s["time_s"] - s["interval_s"] >= begin and s["time_s"] <= end]
+        return statistics.median(found)
+
+
 def paced(lab, seconds, size, mpps):
-    """ringtap-fwd, which receives at a steady rate."""
+    """ringtap-fwd, which receives at a steady rate: alone, recorded to /dev/null, kept. Its thread is idle most of the time, so what
+    it pays shows in the time that packets take it, not in its rate."""
     end = forwarder.End([], ["--vdev", f"net_null0,size={size}"], "net_null0", lab.cpus[0])
-    with contextlib.ExitStack() as stack:
-        app = stack.enter_context(forwarder.Forwarder(lab, end, "sink", ["--sink-rate", f"{mpps}M"]))
-        flight = stack.enter_context(Flight(lab, Named(app)))
-
-        def rate(span):
-            ports = flight.state()["ports"]
-            begin, before = time.monotonic(), sum(p["packets"] for p in ports)
+    span, of = seconds + MARGIN_S, Seconds()
+    with forwarder.Forwarder(lab, end, "sink", ["--sink-rate", f"{mpps}M", "--stats", 1]) as app:
+        with of.span("alone"):
             time.sleep(span)
-            return (sum(p["packets"] for p in flight.state()["ports"]) - before) / (time.monotonic() - begin)
+        with attached.Record(lab, Named(app)) as t:
+            with of.span("recorded"):
+                time.sleep(span)
+            t.counts()
+        with Flight(lab, Named(app)) as flight:
+            def rate(_):
+                ports = flight.state()["ports"]
+                begin, before = time.monotonic(), sum(p["packets"] for p in ports)
+                with of.span("kept"):
+                    time.sleep(span)
+                return (sum(p["packets"] for p in flight.state()["ports"]) - before) / (time.monotonic() - begin)
 
-        values = _kept(flight, seconds, rate)
-        flight.finish()
+            values = _kept(flight, seconds, rate)
+            flight.finish()
         report = app.report()
     pps = report.role("sink")["total"]["rx_packets"] / report.data["duration_s"]
     need_rate(pps, mpps * 1e6)
-    return {**values, "attached_pps": pps, "disturbed": report.disturbed()}
+    alone, recorded, kept = (of.per_packet_s(name, report) for name in ("alone", "recorded", "kept"))
+    return {**values, "attached_pps": pps, "alone_s": alone, "recorded_added_s": recorded - alone, "kept_added_s": kept - alone,
+            "disturbed": report.disturbed()}

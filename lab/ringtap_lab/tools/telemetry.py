@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Client of DPDK's telemetry socket: reads the application's own counters."""
+import errno
 import json
+import math
 import os
 import socket
+import struct
 import time
 
 
@@ -17,14 +20,27 @@ def runtime_dir(prefix):
 
 class Telemetry:
     def __init__(self, prefix, timeout_s=5.0):
+        deadline = time.monotonic() + timeout_s
+        while not (greeting := self._connect(prefix, timeout_s)):
+            if time.monotonic() > deadline:
+                raise OSError(errno.EBUSY, "telemetry serves ten clients already")
+            time.sleep(0.01)
+        self.max_len = json.loads(greeting)["max_output_len"]
+
+    def _connect(self, prefix, timeout_s):
+        """The greeting; empty, and closed, while DPDK serves ten clients."""
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.sock.settimeout(timeout_s)
+        # Not settimeout(): it would fail at once while the backlog is full.
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", math.ceil(timeout_s), 0))
+        greeting = b""
         try:
             self.sock.connect(os.path.join(runtime_dir(prefix), "dpdk_telemetry.v2"))
-            self.max_len = json.loads(self.sock.recv(4096))["max_output_len"]
-        except OSError:
-            self.sock.close()
-            raise
+            self.sock.settimeout(timeout_s)
+            greeting = self.sock.recv(4096)
+        finally:
+            if not greeting:
+                self.sock.close()
+        return greeting
 
     def ask(self, command):
         self.sock.send(command.encode())

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command line: what `ringtap archive --help` and its man page list is what the commands take."""
+import json
+import os
+import shutil
+
+import pytest
+
+from harness.paths import BUILD, RINGTAP
+from harness.proc import check, run
+from ringtap_archive import main
+
+
+def described():
+    (command,) = (c for c in json.loads(check([RINGTAP, "--describe"])) if c["name"] == "archive")
+    return command
+
+
+def names(parser):
+    return {word for action in parser._actions for word in action.option_strings} - {"-h", "--help"}
+
+
+def test_the_table_is_what_commands_take():
+    table = {f"--{o['name']}" for o in described()["options"] if o["name"]}
+    table |= {f"-{o['letter']}" for o in described()["options"] if o["letter"]}
+    assert table == set.union(*(names(main.parser_of(name)[1]) for name in main.COMMANDS))
+    assert described()["words"].split("|") == list(main.COMMANDS)
+    taken = {o["name"] for o in described()["options"] if o["kind"] == "flag"}
+    for name in main.COMMANDS:
+        for action in main.parser_of(name)[1]._actions:
+            word = action.option_strings[-1][2:] if action.option_strings else ""
+            if word not in ("", "help", "packets"):  # --packets of top has no value
+                assert (action.nargs == 0) == (word in taken), (name, word)
+
+
+def test_times_before_now():
+    """'-2h' is no option."""
+    for name in ("query", "hops", "fetch"):
+        parser = main.parser_of(name)[1]
+        words = ["-d", "a", "--from", "-2h", *(["SELECT 1"] if name == "query" else [])]
+        assert parser.parse_args(words)
+
+
+@pytest.mark.parametrize("keep", ["7", "90m"])
+def test_a_forgotten_unit_removes_nothing(keep, capsys):
+    assert main.main(["prune", "-d", "/none", "--keep", keep]) == 2
+    assert "which unit" in capsys.readouterr().err
+
+
+def test_help_fits(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in main.COMMANDS:
+        parser = main.parser_of(name)[1]
+        parser.epilog = None  # examples
+        text = parser.format_help()
+        assert max(map(len, text.splitlines())) <= 80 and text.startswith(f"usage: ringtap archive {name} ")
+    assert max(map(len, main.overview().splitlines())) <= 80
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """ringtap where no environment of the archive is: its program alone, and no such PATH."""
+    for part in ("cli", "reader"):
+        (tmp_path / "build" / part).mkdir(parents=True)
+    shutil.copy(RINGTAP, tmp_path / "build" / "cli")
+    env = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": str(BUILD / "reader")}
+
+    def call(*words, **more):
+        return run([tmp_path / "build" / "cli" / "ringtap", "archive", *words], env={**env, **more})
+
+    return call
+
+
+def test_without_the_environment(bare, tmp_path):
+    done = bare("verify", "-d", tmp_path)
+    assert done.returncode == 1 and done.stdout == ""
+    assert "environment is missing; run 'make archive'" in done.stderr and done.stderr.count("\n") == 1
+    done = bare("verify", RINGTAP_ARCHIVE="/nothing/here")
+    assert done.returncode == 1 and "cannot start '/nothing/here'" in done.stderr and done.stderr.count("\n") == 1
+    done = bare("--help")
+    assert done.returncode == 0 and "--no-compress" in done.stdout
+    done = bare()
+    assert done.returncode == 2 and "no command is given" in done.stderr
+
+
+def test_runs_the_program_with_its_paths(bare, tmp_path):
+    """The words are passed on as they are; the decoder and ringtap are those of this build."""
+    program = tmp_path / "program"
+    program.write_text('#!/bin/sh\necho "$# $1 $3"\necho "$RINGTAP_PROGRAM"\necho "$RINGTAP_ARCHIVE_DECODER"\nexit 7\n')
+    program.chmod(0o755)
+    decoder = tmp_path / "build" / "archive" / "decoder" / "libringtap-archive.so"
+    decoder.parent.mkdir(parents=True)
+    decoder.touch()
+    done = bare("query", "-d", "a b", "--json", "SELECT 1", RINGTAP_ARCHIVE=str(program))
+    assert done.returncode == 7
+    assert done.stdout.splitlines() == ["5 query a b", str(tmp_path / "build" / "cli" / "ringtap"), str(decoder)]
+    # That of a source tree is found beside the build folder.
+    beside = tmp_path / ".venv-archive" / "bin" / "ringtap-archive"
+    beside.parent.mkdir(parents=True)
+    os.rename(program, beside)
+    assert bare("query").returncode == 7

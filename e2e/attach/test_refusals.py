@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Refusals as the command line prints them, and --attach of commands that other tests leave out."""
+import json
+import shutil
+
+import pytest
+
+from harness.attach import bare, mapped
+from harness.paths import RINGTAP
+from harness.proc import check, run, until
+from harness.prometheus import Exporter, get
+
+SCOPE = 'mount -t tmpfs none /proc/sys/kernel && mkdir /proc/sys/kernel/yama && ' \
+        'echo "$0" >/proc/sys/kernel/yama/ptrace_scope && exec "$@"'
+NOT_TRACED = ["strace", "-D", "-f", "-o", "/dev/null", "-e", "inject=ptrace:error=EPERM"]
+
+
+@pytest.mark.parametrize("scope,text", [
+    (0, "not permitted; run ringtap as root with CAP_SYS_PTRACE, outside of containers, or check the security policy "
+        "(SELinux, AppArmor)"),
+    (1, "the kernel forbids tracing (kernel.yama.ptrace_scope is 1); give root CAP_SYS_PTRACE, which it lacks here"),
+    (3, "the kernel forbids tracing (kernel.yama.ptrace_scope is 3); restart the process with -d, as only a reboot "
+        "changes that"),
+], ids=["none", "1", "3"])
+def test_kernel_that_forbids_tracing(scope, text, closing):
+    """The setting is a file in place of the kernel's, and ptrace() fails as it does then."""
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    app = bare(closing)
+    before = mapped(app)
+    done = run(["unshare", "--mount", "sh", "-c", SCOPE, str(scope), *NOT_TRACED, RINGTAP, "attach", str(app.pid)])
+    assert done.returncode == 1
+    assert done.stderr == f"ringtap: attach: cannot load the probe into '{app.prefix}' (pid {app.pid}): {text}\n"
+    assert mapped(app) == before and app.one("unloop") > 0 and app.quit() == 0
+
+
+def test_no_thread_that_sleeps(closing):
+    """No telemetry, and an interrupt thread that is busy with an alarm."""
+    app = bare(closing, eal=["--no-telemetry"])
+    before = mapped(app)
+    app.do("alarm 1")
+    done = run([RINGTAP, "attach", str(app.pid)])
+    assert done.returncode == 1 and mapped(app) == before
+    assert done.stderr == (
+        f"ringtap: attach: cannot load the probe into '{app.prefix}' (pid {app.pid}): it has no thread that can be "
+        "interrupted: neither DPDK's telemetry thread nor its interrupt thread sleeps; try again, or start it with -d\n")
+    app.do("alarm 0")
+    check([RINGTAP, "attach", str(app.pid)])
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+@pytest.mark.parametrize("by", ["prefix", "pid"])
+def test_trace_attaches(by, closing):
+    app = bare(closing)
+    name = str(getattr(app, by))
+    done = run([RINGTAP, "trace", "list", name])
+    assert done.returncode == 1 and "ringtap attach" in done.stderr and not mapped(app, "libringtap-probe.so")
+    listed = json.loads(check([RINGTAP, "trace", "list", "--attach", "--json", name]))
+    assert listed["pid"] == app.pid and mapped(app, "libringtap-probe.so")
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def test_export_attaches(closing):
+    """Its metrics are those of packets that are received."""
+    app = bare(closing)
+    exporter = closing(Exporter(app, args=("--attach",)))
+    assert mapped(app, "libringtap-probe.so")
+    until(lambda: exporter.value("ringtap_port_rx_packets_total", port="net_null0"), what="packets")
+    assert get(exporter.url)[0] == 200
+    assert app.one("unloop") > 0 and app.quit() == 0

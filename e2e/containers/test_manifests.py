@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The manifests: their form as far as it is known without a cluster, and that ringtap takes the arguments."""
+import jsonschema
+import pytest
+import yaml
+
+from harness.paths import REPO, RINGTAP
+from harness.proc import run
+
+# Of a Pod of Kubernetes' API v1, what the manifests use. Misspelt fields are no part of it.
+CONTAINER = {
+    "type": "object", "required": ["name", "image"], "additionalProperties": False,
+    "properties": {
+        "name": {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}, "image": {"type": "string"},
+        "command": {"type": "array", "items": {"type": "string"}}, "args": {"type": "array", "items": {"type": "string"}},
+        "volumeMounts": {"type": "array", "items": {
+            "type": "object", "required": ["name", "mountPath"], "additionalProperties": False,
+            "properties": {"name": {"type": "string"}, "mountPath": {"type": "string"}, "readOnly": {"type": "boolean"}}}},
+        "resources": {"type": "object", "additionalProperties": False, "properties": {"limits": {"type": "object"}}},
+        "securityContext": {"type": "object", "additionalProperties": False, "properties": {
+            "allowPrivilegeEscalation": {"type": "boolean"}, "readOnlyRootFilesystem": {"type": "boolean"},
+            "runAsUser": {"type": "integer"}, "seccompProfile": {"type": "object"},
+            "capabilities": {"type": "object", "additionalProperties": False, "properties": {
+                kind: {"type": "array", "items": {"type": "string", "pattern": "^(ALL|[A-Z_]+)$"}}
+                for kind in ("add", "drop")}}}}}}
+POD = {
+    "type": "object", "required": ["apiVersion", "kind", "metadata", "spec"], "additionalProperties": False,
+    "properties": {
+        "apiVersion": {"const": "v1"}, "kind": {"const": "Pod"}, "metadata": {"type": "object", "required": ["name"]},
+        "spec": {"type": "object", "required": ["containers"], "additionalProperties": False, "properties": {
+            "containers": {"type": "array", "minItems": 1, "items": CONTAINER},
+            "initContainers": {"type": "array", "items": CONTAINER},
+            "volumes": {"type": "array", "items": {"type": "object", "required": ["name"], "maxProperties": 2,
+                                                   "minProperties": 2}},
+            "nodeName": {"type": "string"}, "hostPID": {"type": "boolean"},
+            "restartPolicy": {"enum": ["Always", "OnFailure", "Never"]}}}}}
+
+
+@pytest.fixture(params=["sidecar", "debug-container"])
+def pod(request):
+    return yaml.safe_load((REPO / "packaging" / "kubernetes" / f"{request.param}.yaml").read_text())
+
+
+def test_form(pod):
+    jsonschema.validate(pod, POD)
+    spec = pod["spec"]
+    volumes = {volume["name"] for volume in spec["volumes"]}
+    mounts = {m["name"] for c in [*spec["containers"], *spec.get("initContainers", [])] for m in c["volumeMounts"]}
+    assert mounts == volumes
+
+
+def test_arguments(pod):
+    """Help comes after the options are checked up to it."""
+    for container in pod["spec"]["containers"]:
+        if "ringtap" not in container["image"] or "args" not in container:
+            continue
+        command, *rest = container["args"]
+        done = run([RINGTAP, command, *rest, "--help"])
+        assert done.returncode == 0 and done.stdout.startswith(f"Usage: ringtap {command}"), done.stderr
