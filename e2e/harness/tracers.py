@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Third-party readers of events: bpftrace, LTTng, babeltrace2; and USDT sites of ELF files."""
 import json
-import os
 import re
 import shutil
 import signal
@@ -123,7 +122,7 @@ class Lttng:
 
     def __init__(self, home):
         self._env = {"LTTNG_HOME": str(home)}
-        self._made = not self.RUN.exists()
+        # It stays: a folder that is removed takes the mounts on it in all other namespaces away.
         self.RUN.mkdir(exist_ok=True)
         self.daemon = Proc(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"',
                             self.RUN, "lttng-sessiond", "--no-kernel"], env=self._env)
@@ -177,5 +176,3 @@ class Lttng:
         self.daemon.send_signal(signal.SIGTERM)  # it ends its consumers
         self.daemon.wait()
         self.daemon.close()
-        if self._made and not os.listdir(self.RUN):
-            self.RUN.rmdir()

@@ -16,7 +16,7 @@ from harness.fwd import FWD
 from harness.paths import BUILD, LTTNG_PROVIDER, copy_probe
 from harness.proc import check, of_tasks, until
 from harness.ringtap import sessions
-from harness.tracers import EVENTS, NO_QUEUE, Ctf
+from harness.tracers import EVENTS, NO_QUEUE, Ctf, Lttng
 
 
 @pytest.fixture(autouse=True)
@@ -333,6 +333,13 @@ def test_lttng_daemon_is_killed(play, monitor, lttng, tmp_path):
     app.one("idle 0 0 n=10000")
     traffic(app)
     assert m.hook(stats.RX)[0] == {0: 11017, 4: 1, 32: 3, 512: 1}
+
+
+def test_lttng_daemons_of_two_tests(lttng, closing, tmp_path):
+    """Each has mounted a folder of its own on the one path that LTTng knows."""
+    other = closing(Lttng(tmp_path / "other"))
+    lttng.close()
+    other.lttng("list")
 
 
 def test_lttng_is_not_in_the_probe(app):

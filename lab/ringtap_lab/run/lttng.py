@@ -27,7 +27,7 @@ class Daemon:
         self.env = {"LTTNG_HOME": lab.folder()}
 
     def __enter__(self):
-        self.made = not os.path.exists(FOLDER)
+        # It stays: a folder that is removed takes the mounts on it in all other namespaces away.
         os.makedirs(FOLDER, exist_ok=True)
         null = subprocess.DEVNULL
         self.process = process.start(self.argv, self.env, stdin=null, stdout=null, stderr=null)
@@ -51,9 +51,6 @@ class Daemon:
 
     def __exit__(self, *_):
         process.stop(self.process)  # which ends its consumers
-        if self.made:
-            with contextlib.suppress(OSError):  # another daemon has begun to use it
-                os.rmdir(FOLDER)
 
 
 class Session:
