@@ -14,6 +14,8 @@
 #include "secondary.h"
 #include "telemetry.h"
 
+#define ATTEMPTS 3
+
 _Thread_local int rt_answer_ms = 10000, rt_open_ms = 60000, rt_filter_ms = 8000;
 
 EXPORT const char *ringtap_version(void)
@@ -210,6 +212,24 @@ static int reach(const char *dir, char *err, size_t errlen)
 	return fd < 0 ? cannot_connect(fd, dir, err, errlen) : fd;
 }
 
+/* A probe without readers goes to sleep: a connection that came just then ends unanswered. A
+ * second attempt wakes it. If that reaches nobody, the first reason counts. */
+static int meet(struct ringtap_conn *c, const char *dir, char *err, size_t errlen)
+{
+	char unused[RT_TEXT_LEN];
+	int ret = c->fd = reach(dir, err, errlen);
+
+	if (ret >= 0)
+		ret = greet(c, err, errlen);
+	for (int i = 1; ret == -ECONNRESET && c->fd >= 0 && i < ATTEMPTS; i++) {
+		rt_conn_hang_up(c);
+		c->fd = reach(dir, unused, sizeof(unused));
+		if (c->fd >= 0)
+			ret = greet(c, err, errlen);
+	}
+	return ret;
+}
+
 static int open_conn(struct ringtap_conn *c, const char *dir, char *err, size_t errlen)
 {
 	int telemetry_ms = rt_telemetry_ms, ret;
@@ -217,10 +237,8 @@ static int open_conn(struct ringtap_conn *c, const char *dir, char *err, size_t 
 	/* Connecting and waking read the timeout from thread-local variables. */
 	if (c->timeout_ms)
 		rt_telemetry_ms = c->timeout_ms;
-	ret = c->fd = reach(dir, err, errlen);
+	ret = meet(c, dir, err, errlen);
 	rt_telemetry_ms = telemetry_ms;
-	if (ret >= 0)
-		ret = greet(c, err, errlen);
 	if (ret >= 0)
 		add_suffix(c, dir);
 	return ret;

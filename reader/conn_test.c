@@ -204,6 +204,12 @@ static bool hang_up(struct test_peer *p, int sock, uint16_t type)
 	return false;
 }
 
+/* As a probe that goes to sleep just then. */
+static bool hang_up_first(struct test_peer *p, int sock, uint16_t type)
+{
+	return rt_fetch_add(&p->requests, 1) && test_peer_answer(p, sock, type);
+}
+
 static bool send_nothing(struct test_peer *p, int sock, uint16_t type)
 {
 	return true;
@@ -273,6 +279,16 @@ static bool send_unterminated_names(struct test_peer *p, int sock, uint16_t type
 static void test_probe_that_closes_does_not_block(void **state)
 {
 	assert_fails((struct test_peer){.answer = hang_up}, true, -ECONNRESET, "went away");
+}
+
+static void test_probe_that_goes_to_sleep_is_tried_again(void **state)
+{
+	struct test_peer p = {.answer = hang_up_first};
+	struct ringtap_conn *conn;
+
+	assert_int_equal(open_peer(&p, true, &conn), 0);
+	ringtap_conn_close(conn);
+	test_peer_stop(&p);
 }
 
 static void test_silent_probe_times_out(void **state)
@@ -516,6 +532,7 @@ int main(void)
 		cmocka_unit_test(test_endless_telemetry_answer_is_an_error),
 		cmocka_unit_test(test_silent_telemetry_times_out),
 		cmocka_unit_test(test_probe_that_closes_does_not_block),
+		cmocka_unit_test(test_probe_that_goes_to_sleep_is_tried_again),
 		cmocka_unit_test(test_silent_probe_times_out),
 		cmocka_unit_test(test_unexpected_answers_are_errors),
 		cmocka_unit_test(test_probe_of_another_version_is_refused),

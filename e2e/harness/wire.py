@@ -148,14 +148,15 @@ def sealed(data):
 
 class Impostor:
     """Simulates an application: listens on its socket, and calls answer(connection) in a thread for
-    each connection."""
+    each connection. owner: of the socket, before anybody can connect to it."""
 
-    def __init__(self, run_dir, name, answer):
+    def __init__(self, run_dir, name, answer, owner=0):
         self.dir = run_dir
         self.dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path = self.dir / name
         self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._sock.bind(str(self.path))
+        os.chown(self.path, owner, owner)
         self._sock.listen(8)
         self._answer = answer
         self._open = []

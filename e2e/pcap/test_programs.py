@@ -301,7 +301,7 @@ def test_darkstat(sides, play_to, private_dir):
                        "--no-lastseen", "-b", "127.0.0.1", "-p", "6677", "--chroot", private_dir, "--user", "root")
 
         def rows():
-            page = side.space.check(["/usr/bin/python3", "-c", fetch])
+            page = run([*side.space.prefix, "/usr/bin/python3", "-c", fetch]).stdout  # empty until it listens
             found = re.findall(r'href="./([\d.]+)/"' + 2 * r'.*?num">([\d,]+)<', page, re.DOTALL)
             found = {host: (int(into.replace(",", "")), int(out.replace(",", ""))) for host, into, out in found}
             return found if found.get(A[1], (0, 0))[1] >= sent else None

@@ -108,10 +108,10 @@ def impostor(closing):
     """impostor(socket name, answer) simulates an application; returns its prefix."""
     made = []
 
-    def start(name, answer):
+    def start(name, answer, **kwargs):
         prefix = dpdk.new_prefix("fake")
         made.append(prefix)
-        closing(wire.Impostor(dpdk.RUN_DIR / prefix, name, answer))
+        closing(wire.Impostor(dpdk.RUN_DIR / prefix, name, answer, **kwargs))
         return prefix
 
     yield start
@@ -155,8 +155,7 @@ def test_invalid_application_does_not_affect_the_list(impostor, app, answer):
 @pytest.mark.parametrize("name", ["dpdk_telemetry.v2", "ringtap.sock"])
 def test_socket_of_another_user_is_skipped(tmp_path, impostor, app, name):
     heard = []
-    prefix = impostor(name, lambda c: heard.append(c.recv(4096)))
-    os.chown(dpdk.RUN_DIR / prefix / name, 65534, 65534)
+    prefix = impostor(name, lambda c: heard.append(c.recv(4096)), owner=65534)
     done = run([RINGTAP, "list", "--json"])
     assert done.returncode == 0
     found = json.loads(done.stdout)
