@@ -63,11 +63,8 @@ class OnVeth:
         return self.space.start(argv, **kwargs)
 
     def captures(self):
-        """Whether a packet socket for all protocols is bound to the interface; those of senders are
-        for none."""
-        with open(f"/proc/{self.veth.senders['rx'].pid}/net/packet") as f:
-            rows = [dict(zip(("sk", "refs", "type", "proto", "interface", "running"), line.split())) for line in f]
-        return any(row["proto"] == "0003" and row["interface"] != "0" and row["running"] == "1" for row in rows)
+        """Whether a packet socket has its ring. It is bound before, and loses then what it received until then."""
+        return "ring_rx" in self.space.check(["ss", "--packet", "--extended", "--numeric"])
 
     def send(self, packets):
         self.veth.send("rx", packets)
@@ -298,10 +295,11 @@ def test_darkstat(sides, play_to, private_dir):
     out = []
     for side in sides:
         proc = play_to(side, "darkstat", "-i", "{}", "-l", "10.1.0.0/255.255.255.0", "--no-daemon", "--no-dns",
-                       "--no-lastseen", "-b", "127.0.0.1", "-p", "6677", "--chroot", private_dir, "--user", "root")
+                       "--no-lastseen", "-b", "127.0.0.1", "-p", "6677", "--chroot", private_dir, "--user", "root", "--verbose",
+                       ready="entering main loop")
 
         def rows():
-            page = run([*side.space.prefix, "/usr/bin/python3", "-c", fetch]).stdout  # empty until it listens
+            page = side.space.check(["/usr/bin/python3", "-c", fetch])
             found = re.findall(r'href="./([\d.]+)/"' + 2 * r'.*?num">([\d,]+)<', page, re.DOTALL)
             found = {host: (int(into.replace(",", "")), int(out.replace(",", ""))) for host, into, out in found}
             return found if found.get(A[1], (0, 0))[1] >= sent else None
