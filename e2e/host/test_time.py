@@ -177,7 +177,8 @@ def test_in_order_across_interfaces(net, host, record, closing, args):
 
 def late_packets(it, hosts, record, closing):
     """Records 1500 pings of each host, in order. Returns the number of replies with the time of
-    their request, which shows that they were too late."""
+    their request, which shows that they were too late. The pings may take less time than a thread waits for its CPU:
+    the kernel drops what its buffers do not hold, and the file counts that."""
     recorder = record(it, "-f", "icmp")
     pings = [closing(space.start(["ping", "-q", "-f", "-c", 1500, "-w", 60, f"10.8{i}.0.1"]))
              for i, (space, _device) in enumerate(hosts)]
@@ -190,9 +191,12 @@ def late_packets(it, hosts, record, closing):
     echoes = {}
     for p in file.packets:
         echoes.setdefault((p.interface, p.data[38:42]), []).append((p.ns, p.data[34]))
-    assert len(file.packets) >= 2 * 2 * 1500
-    assert all([kind for _ns, kind in seen] == [8, 0] for seen in echoes.values())
-    return sum(seen[0][0] == seen[1][0] for seen in echoes.values())
+    dropped = sum(pcapng.stat(i, 5) or 0 for i in file.interfaces)  # isb_ifdrop
+    assert len(file.packets) + dropped >= 2 * 2 * 1500, output
+    pairs = [seen for seen in echoes.values() if len(seen) == 2]
+    assert len(pairs) >= (100 if dropped else 2 * 1500)
+    assert all([kind for _ns, kind in seen] == [8, 0] for seen in pairs)
+    return sum(seen[0][0] == seen[1][0] for seen in pairs)
 
 
 def test_silent_interface_delays_no_other(net, host, record, closing):
