@@ -212,20 +212,19 @@ static int reach(const char *dir, char *err, size_t errlen)
 	return fd < 0 ? cannot_connect(fd, dir, err, errlen) : fd;
 }
 
-/* A probe without readers goes to sleep: a connection that came just then ends unanswered. A
- * second attempt wakes it. If that reaches nobody, the first reason counts. */
+/* A probe without readers goes to sleep: a connection that came just then ends unanswered. The
+ * next attempt wakes it. If that reaches nobody, the first reason counts. */
 static int meet(struct ringtap_conn *c, const char *dir, char *err, size_t errlen)
 {
 	char unused[RT_TEXT_LEN];
 	int ret = c->fd = reach(dir, err, errlen);
 
-	if (ret >= 0)
+	for (int attempt = 1; c->fd >= 0; attempt++) {
 		ret = greet(c, err, errlen);
-	for (int i = 1; ret == -ECONNRESET && c->fd >= 0 && i < ATTEMPTS; i++) {
+		if (ret != -ECONNRESET || attempt == ATTEMPTS)
+			break;
 		rt_conn_hang_up(c);
 		c->fd = reach(dir, unused, sizeof(unused));
-		if (c->fd >= 0)
-			ret = greet(c, err, errlen);
 	}
 	return ret;
 }
