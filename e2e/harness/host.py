@@ -38,12 +38,26 @@ class Host:
         return self.proc.output
 
     def looked_after(self):
-        """Waits until the main thread has read the counters of the kernel."""
-        def wake_ups():
-            with open(f"/proc/{self.pid}/status", encoding="ascii") as f:
+        """Waits until the threads have received what the kernel has, and the main thread has read its counters."""
+        self._wakes(self.pid)  # for longer than threads hold packets back
+        tasks = f"/proc/{self.pid}/task"
+        for tid in os.listdir(tasks):
+            with open(f"{tasks}/{tid}/comm", encoding="ascii") as f:
+                if f.read().startswith("rte-worker"):
+                    self._wakes(tid, 2)
+        self._wakes(self.pid)
+
+    def _wakes(self, tid, times=3):
+        """Waits until a thread has slept that many times; where it never sleeps, until it had the CPU."""
+        def slept():
+            with open(f"/proc/{self.pid}/task/{tid}/status", encoding="ascii") as f:
                 return int(f.read().split("\nvoluntary_ctxt_switches:")[1].split()[0])
-        before = wake_ups()
-        until(lambda: wake_ups() >= before + 3, 10, "its main thread wakes up")
+
+        def ran_ns():
+            with open(f"/proc/{self.pid}/task/{tid}/schedstat", encoding="ascii") as f:
+                return int(f.read().split()[0])
+        before, had = slept(), ran_ns()
+        until(lambda: slept() >= before + times or ran_ns() >= had + 20e6, 30, "its thread wakes up")
 
     def close(self):
         self.proc.close()
