@@ -6,7 +6,7 @@ import signal
 
 from . import dpdk
 from .paths import BUILD, RINGTAP
-from .proc import Proc, until
+from .proc import Proc, of_tasks, until
 
 PROGRAM = BUILD / "host" / "ringtap-host"
 _number = itertools.count()
@@ -37,27 +37,26 @@ class Host:
         assert self.proc.wait(30) == 0, self.proc.output
         return self.proc.output
 
+    def slept(self):
+        """{thread id: how many times it has slept}."""
+        return {tid: int(text.split("\nvoluntary_ctxt_switches:")[1].split()[0])
+                for tid, text in of_tasks(self.pid, "status").items()}
+
+    def _ran_ns(self, tid):
+        return int(of_tasks(self.pid, "schedstat")[tid].split()[0])
+
+    def _wakes(self, tid, times):
+        """Waits until a thread has slept that many times; where it never sleeps, until it had the CPU."""
+        slept, ran_ns = self.slept()[tid], self._ran_ns(tid)
+        until(lambda: self.slept()[tid] >= slept + times or self._ran_ns(tid) >= ran_ns + 20e6, 30, "its thread wakes up")
+
     def looked_after(self):
         """Waits until the threads have received what the kernel has, and the main thread has read its counters."""
-        self._wakes(self.pid)  # for longer than threads hold packets back
-        tasks = f"/proc/{self.pid}/task"
-        for tid in os.listdir(tasks):
-            with open(f"{tasks}/{tid}/comm", encoding="ascii") as f:
-                if f.read().startswith("rte-worker"):
-                    self._wakes(tid, 2)
-        self._wakes(self.pid)
-
-    def _wakes(self, tid, times=3):
-        """Waits until a thread has slept that many times; where it never sleeps, until it had the CPU."""
-        def slept():
-            with open(f"/proc/{self.pid}/task/{tid}/status", encoding="ascii") as f:
-                return int(f.read().split("\nvoluntary_ctxt_switches:")[1].split()[0])
-
-        def ran_ns():
-            with open(f"/proc/{self.pid}/task/{tid}/schedstat", encoding="ascii") as f:
-                return int(f.read().split()[0])
-        before, had = slept(), ran_ns()
-        until(lambda: slept() >= before + times or ran_ns() >= had + 20e6, 30, "its thread wakes up")
+        self._wakes(str(self.pid), 3)  # for longer than threads hold packets back
+        for tid, name in of_tasks(self.pid, "comm").items():
+            if name.startswith("rte-worker"):
+                self._wakes(tid, 2)
+        self._wakes(str(self.pid), 3)
 
     def close(self):
         self.proc.close()

@@ -299,16 +299,8 @@ def test_name_in_use(wire, host):
 def test_idle_capture_sleeps(wire, host):
     """Counts voluntary context switches: a spinning thread has almost none."""
     it = host(wire.here, wire.device)
-
-    def switches():
-        total = 0
-        for task in check(["ls", f"/proc/{it.pid}/task"]).split():
-            with open(f"/proc/{it.pid}/task/{task}/status", encoding="ascii") as f:
-                total += int(f.read().split("\nvoluntary_ctxt_switches:")[1].split()[0])
-        return total
-
-    before = switches()
-    until(lambda: switches() > before + 1000, 30, "a thousand naps")
+    before = sum(it.slept().values())
+    until(lambda: sum(it.slept().values()) > before + 1000, 30, "a thousand naps")
 
 
 @pytest.mark.parametrize("args,status,words", [

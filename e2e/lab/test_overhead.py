@@ -60,6 +60,7 @@ def test_overhead(overhead):
         assert v["loss"] == pytest.approx(v["lost"] / max(v["captured"] + v["lost"], 1)), key
         # Packets are copied and queued, or filtered: the cost is visible on any machine, but for that of ringtap's filter.
         assert key == "record-none-on" or v["change"] < -0.1, key
+    assert overhead["record-none-on"]["change"] > overhead["dumpcap-none-on"]["change"]
     for key in ("record-none-on", "dumpcap-none-on"):
         assert overhead[key]["captured"] == 0 < overhead[key]["filtered"], key
     assert overhead["record-on"]["captured"] > 0 == overhead["record-on"]["filtered"]
