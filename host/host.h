@@ -71,7 +71,7 @@ void port_watch(struct port *p);
 /* Maps the packet buffers of a port that is not started. 0, also if there are none, or -errno. */
 int order_open(struct port *p);
 /* When it has been started. */
-void order_start(const struct port *p);
+int order_start(struct port *p);
 void order_close(struct port *p);
 /* Receives from all queues, in the order of time. Returns the number of packets. */
 unsigned order_receive(struct share *s);

@@ -188,13 +188,34 @@ int order_open(struct port *p)
 	return ringtap_probe_port_stamped(p->id);
 }
 
-void order_start(const struct port *p)
+/* The queue's socket is what net_af_packet's struct pkt_rx_queue begins with. */
+static int frames_by_queue(struct port *p)
 {
+	for (uint16_t q = 0; q < p->queues; q++) {
+		const int *fd = rte_eth_fp_ops[p->id].rxq.data[q];
+		unsigned i = q;
+
+		while (i < p->socket_count && p->sockets[i] != *fd)
+			i++;
+		if (i == p->socket_count)
+			return -ENOTSUP;
+		RTE_SWAP(p->sockets[q], p->sockets[i]);
+		RTE_SWAP(p->frames[q], p->frames[i]);
+	}
+	return 0;
+}
+
+int order_start(struct port *p)
+{
+	int ret;
+
 	if (!p->frame_count)
-		return;
+		return 0;
+	ret = frames_by_queue(p);
 	/* All ports have one driver. */
 	driver_rx = rte_eth_fp_ops[p->id].rx_pkt_burst;
 	rte_eth_fp_ops[p->id].rx_pkt_burst = receive;
+	return ret;
 }
 
 /* A mapping keeps its socket open. */

@@ -39,7 +39,9 @@ static bool known(const struct host *h, int fd)
 	return false;
 }
 
-/* Of the sockets of this kind, those that no other port has are the driver's for this one. */
+/* Of the sockets of this kind, those that no other port has are the driver's for this one. Their
+ * order is not that of the queues if another thread, such as telemetry's, closed a descriptor in
+ * between. */
 static void find_sockets(const struct host *h, struct port *p)
 {
 	for (int fd = 0; fd < FDS_MAX && p->socket_count < QUEUES_MAX; fd++)
@@ -125,8 +127,8 @@ int port_open(struct host *h, struct port *p)
 	}
 	ret = configure(h, p);
 	if (!ret)
-		order_start(p);
-	else
+		ret = order_start(p);
+	if (ret)
 		complain("%s: starting the DPDK port: %s; --verbose prints DPDK's messages",
 			p->iface, strerror(-ret));
 	return ret;
