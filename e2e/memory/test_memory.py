@@ -207,9 +207,13 @@ def test_plots(known, memory, tmp_path):
     known.one("pool known n=4000")
     known.circle("known", tmp_path / "order", "shuffled")
     svg, png = tmp_path / "x.svg", tmp_path / "x.png"
-    memory(known, "--packets", "3000", "--plot", svg).finish()
+    # One run of 8192 packets, unless ringtap was kept from its CPU and gets several at once.
+    for _ in range(20):
+        output = memory(known, "--packets", "3000", "--plot", svg, "--json").json()
+        if output["all"]["packets"] <= 10000:
+            break
     points = max(svg_paths(svg), key=len).count("M")
-    assert 2000 < points <= 10000  # except overlapping ones
+    assert 2000 < points <= output["all"]["packets"]  # except overlapping ones
     memory(known, "--packets", "172000", "--plot", svg).finish()
     text = svg.read_text()
     assert "<image" in text and max(svg_paths(svg), key=len).count("M") < 2000
