@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/pcapng.h"
@@ -11,6 +12,13 @@
 
 /* Three texts of the longest kind (comment, or name, description and filter), and the rest. */
 #define BLOCK_MAX (3 * RT_PCAPNG_TEXT_MAX + 1024)
+
+/* Not time(): that is up to a tick of the kernel behind, and a file that begins at a full second
+ * would be named after the one before. */
+static time_t wall_seconds(void)
+{
+	return (time_t)(now_ns(CLOCK_REALTIME) / NS_PER_S);
+}
 
 static int open_path(struct recorder *r, const char *path)
 {
@@ -35,7 +43,7 @@ static int open_next(struct recorder *r)
 
 	if (!r->cfg->rotating)
 		return open_path(r, r->path);
-	name = file_name(r->path, r->files.made + 1, time(NULL));
+	name = file_name(r->path, r->files.made + 1, wall_seconds());
 	if (!name)
 		return -ENOMEM;
 	ret = open_path(r, name);
@@ -57,7 +65,7 @@ static char *own_name(const struct recorder *r)
 		r->cfg->compress == COMPRESS_ZSTD  ? ".zst"
 		: r->cfg->compress == COMPRESS_LZ4 ? ".lz4"
 						   : "");
-	return file_name_default(r->targets.list[0].name, extension, time(NULL));
+	return file_name_default(r->targets.list[0].name, extension, wall_seconds());
 }
 
 int file_open_first(struct recorder *r)
