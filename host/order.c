@@ -212,10 +212,12 @@ int order_start(struct port *p)
 	if (!p->frame_count)
 		return 0;
 	ret = frames_by_queue(p);
+	if (ret)
+		return ret;
 	/* All ports have one driver. */
 	driver_rx = rte_eth_fp_ops[p->id].rx_pkt_burst;
 	rte_eth_fp_ops[p->id].rx_pkt_burst = receive;
-	return ret;
+	return 0;
 }
 
 /* A mapping keeps its socket open. */

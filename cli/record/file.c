@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/pcapng.h"
@@ -12,13 +11,6 @@
 
 /* Three texts of the longest kind (comment, or name, description and filter), and the rest. */
 #define BLOCK_MAX (3 * RT_PCAPNG_TEXT_MAX + 1024)
-
-/* Not time(): that is up to a tick of the kernel behind, and a file that begins at a full second
- * would be named after the one before. */
-static time_t wall_seconds(void)
-{
-	return (time_t)(now_ns(CLOCK_REALTIME) / NS_PER_S);
-}
 
 static int open_path(struct recorder *r, const char *path)
 {
@@ -43,7 +35,7 @@ static int open_next(struct recorder *r)
 
 	if (!r->cfg->rotating)
 		return open_path(r, r->path);
-	name = file_name(r->path, r->files.made + 1, wall_seconds());
+	name = file_name(r->path, r->files.made + 1, (time_t)(r->file_ns / NS_PER_S));
 	if (!name)
 		return -ENOMEM;
 	ret = open_path(r, name);
@@ -65,13 +57,15 @@ static char *own_name(const struct recorder *r)
 		r->cfg->compress == COMPRESS_ZSTD  ? ".zst"
 		: r->cfg->compress == COMPRESS_LZ4 ? ".lz4"
 						   : "");
-	return file_name_default(r->targets.list[0].name, extension, wall_seconds());
+	return file_name_default(
+		r->targets.list[0].name, extension, (time_t)(r->file_ns / NS_PER_S));
 }
 
 int file_open_first(struct recorder *r)
 {
 	int ret = -ENOMEM;
 
+	r->file_ns = now_ns(CLOCK_REALTIME);
 	r->path = r->cfg->path ? strdup(r->cfg->path) : own_name(r);
 	r->files.keep = r->cfg->rotate.files;
 	if (!r->path)
@@ -145,8 +139,10 @@ int file_interfaces(struct recorder *r)
 int file_begin(struct recorder *r)
 {
 	uint8_t *buf;
-	int ret = r->out.sink ? 0 : open_next(r);
+	int ret;
 
+	r->file_ns = now_ns(CLOCK_REALTIME);
+	ret = r->out.sink ? 0 : open_next(r);
 	if (ret)
 		return ret;
 	r->file_ifs = 0;

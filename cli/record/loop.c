@@ -72,8 +72,6 @@ static void put_batch(struct recorder *r, const struct ringtap_run *runs, int co
 
 static void start_clocks(struct recorder *r)
 {
-	uint64_t interval = r->cfg->rotate.interval_ns;
-
 	r->start_ns = now_ns(CLOCK_REALTIME);
 	r->start_mono_ns = now_ns(CLOCK_MONOTONIC);
 	r->waited_ns = r->waited_before_ns = thread_waited_ns();
@@ -81,23 +79,18 @@ static void start_clocks(struct recorder *r)
 	r->next_isb_ns = r->start_mono_ns + ISB_NS;
 	r->report_ns = r->start_mono_ns;
 	r->next_report_ns = r->start_mono_ns + (isatty(STDERR_FILENO) ? TICK_NS : NS_PER_S);
-	if (interval)
-		r->next_interval_ns = (r->start_ns / interval + 1) * interval;
 }
 
 /* A file's time is over. */
-static bool file_is_old(struct recorder *r, uint64_t now)
+static bool file_is_old(const struct recorder *r, uint64_t now)
 {
 	const struct limits *l = &r->cfg->rotate;
-	uint64_t wall = now_ns(CLOCK_REALTIME);
-	bool old = l->duration_ns && now - r->file_mono_ns >= l->duration_ns;
 
+	if (l->duration_ns && now - r->file_mono_ns >= l->duration_ns)
+		return true;
 	/* Also if the clock was set back: it would be long until then. */
-	if (l->interval_ns && wall - (r->next_interval_ns - l->interval_ns) >= l->interval_ns) {
-		r->next_interval_ns = (wall / l->interval_ns + 1) * l->interval_ns;
-		old = true;
-	}
-	return old;
+	return l->interval_ns &&
+	       now_ns(CLOCK_REALTIME) / l->interval_ns != r->file_ns / l->interval_ns;
 }
 
 static void report_deaths(struct recorder *r)

@@ -58,12 +58,12 @@ struct recorder {
 	uint64_t written;    /* packets, in files that are closed */
 	uint64_t dead;       /* applications reported as ended */
 	struct host_clock clock;
-	uint64_t start_ns; /* CLOCK_REALTIME */
-	uint64_t end_ns;
+	/* CLOCK_REALTIME. file_ns names the file, and its interval: not time(), which is up to a
+	 * tick of the kernel behind. */
+	uint64_t start_ns, end_ns, file_ns;
 	/* CLOCK_MONOTONIC */
 	uint64_t start_mono_ns, end_mono_ns, file_mono_ns;
 	uint64_t next_tick_ns, next_isb_ns, next_report_ns;
-	uint64_t next_interval_ns; /* CLOCK_REALTIME; 0: none */
 	/* of the last live report */
 	uint64_t report_ns, report_captured;
 	/* Time that this thread was runnable without a CPU: before the recording, until the last

@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 
 from harness import pcap, pcapng
-from harness.paths import RINGTAP
+from harness.paths import BUILD, RINGTAP
 from harness.proc import check, freeze, run, until
 from harness.ringtap import FAILED, LOSS, OK, USAGE, Recorder, sessions
 
@@ -94,6 +94,15 @@ def test_files_begin_with_the_wall_clocks_interval(app, record, tmp_path):
         if seconds == [1, 1]:
             break  # else the recorder had no CPU for a whole second
     assert seconds == [1, 1]
+
+
+def test_files_are_named_after_the_second_in_which_they_begin(app, record, tmp_path, monkeypatch):
+    """time() is behind for up to a tick of the kernel after each full second."""
+    monkeypatch.setenv("LD_PRELOAD", str(BUILD / "e2e" / "librt_late_clock.so"))
+    before = datetime.now().replace(microsecond=0)
+    record(app, "-b", "packets:5", "-a", "packets:5", out=tmp_path / "cap.pcapng").finish()
+    (path,) = ring_files(tmp_path).values()
+    assert before <= datetime.strptime(NAME.match(path.name).group(2), "%Y%m%d%H%M%S") <= datetime.now()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
