@@ -146,21 +146,38 @@ static int copy_trace(const struct trace *t, const char *directory, const char *
 	return ret ? ret : files;
 }
 
-/* The increase of each count. */
-static json_t *new_events(const json_t *before, const json_t *after, const char *kind)
+static json_int_t count_of(const json_t *state, const char *kind, const char *event)
 {
-	json_t *out = json_object(), *n;
+	return json_integer_value(json_object_get(json_object_get(state, kind), event));
+}
+
+static json_int_t increase(
+	const json_t *before, const json_t *after, const char *kind, const char *event)
+{
+	return count_of(after, kind, event) - count_of(before, kind, event);
+}
+
+/* Of this trace: its events, and those of them that are not in it. Events of an earlier one, which
+ * it has overwritten, belong to neither. */
+static void add_events(json_t *doc, const json_t *before, const json_t *after)
+{
+	json_t *events = json_object(), *lost = json_object(), *n;
 	const char *event;
 
-	json_object_foreach(json_object_get(after, kind), event, n)
+	json_object_foreach(json_object_get(after, "emitted"), event, n)
 	{
-		json_int_t old =
-			json_integer_value(json_object_get(json_object_get(before, kind), event));
+		json_int_t emitted = increase(before, after, "emitted", event);
+		json_int_t gone = increase(before, after, "lost", event) -
+				  increase(before, after, "lost_earlier", event);
 
-		if (json_integer_value(n) > old)
-			json_object_set_new(out, event, json_integer(json_integer_value(n) - old));
+		if (emitted > 0)
+			json_object_set_new(events, event, json_integer(emitted));
+		if (emitted > 0 && gone > 0)
+			json_object_set_new(
+				lost, event, json_integer(gone < emitted ? gone : emitted));
 	}
-	return out;
+	json_object_set_new(doc, "events", events);
+	json_object_set_new(doc, "lost", lost);
 }
 
 static void print(const json_t *doc)
@@ -200,8 +217,7 @@ static int report(const struct trace *t, const char *to, const json_t *before, c
 
 	json_object_set_new(doc, "directory", json_text(to));
 	json_object_set(doc, "saved_to", json_object_get(after, "directory"));
-	json_object_set_new(doc, "events", new_events(before, after, "emitted"));
-	json_object_set_new(doc, "lost", new_events(before, after, "lost"));
+	add_events(doc, before, after);
 	json_object_set(doc, "buffer_bytes", json_object_get(after, "buffer_bytes"));
 	json_object_set(doc, "mode", json_object_get(after, "mode"));
 	return trace_report(t, doc, print);
@@ -288,7 +304,7 @@ static int record(struct trace *t, const char *to, const json_t *before, const j
 }
 
 /* Points that are on already, as by --trace, are kept as they are: telemetry switches all or none.
- * The state once they are on, or NULL. */
+ * If all are, that only marks where this trace begins. The state once they are on, or NULL. */
 static json_t *switch_on(struct trace *t, json_t *before, struct trace_undo *undo)
 {
 	json_int_t n = json_integer_value(json_object_get(before, "points_on"));
@@ -296,10 +312,10 @@ static json_t *switch_on(struct trace *t, json_t *before, struct trace_undo *und
 
 	if (!n)
 		return trace_undo_start(undo, switch_off, t) ? NULL : trace_command(t, "on");
-	if ((size_t)n < all)
-		message_print(
-			"trace: %s: %lld of %zu trace points were on already: these are traced",
-			t->app.name, (long long)n, all);
+	if ((size_t)n >= all)
+		return trace_command(t, "on");
+	message_print("trace: %s: %lld of %zu trace points were on already: these are traced",
+		t->app.name, (long long)n, all);
 	return json_incref(before);
 }
 

@@ -103,6 +103,21 @@ def test_dpdk_reports_missing_parts(play, trace, tmp_path):
     assert Ctf(tmp_path / "out").count("empty_poll") == 10000 - doc["lost"]["empty_poll"]
 
 
+@pytest.mark.parametrize("on", [False, True], ids=["off before", "on before"])
+def test_dpdk_does_not_count_what_an_earlier_trace_loses(play, trace, tmp_path, on):
+    """The second trace overwrites the first one's events, of which there are more than of its own."""
+    app = play(eal=[f"--trace-dir={tmp_path}", "--trace-bufsz=64K", *(["--trace=ringtap.*"] if on else [])])
+    app.ring("a")
+    app.one("idle 0 0 n=10")
+    for n, polls in enumerate((3000, 2000)):
+        it = trace(app, "dpdk", "-o", tmp_path / f"out{n}", "--json")
+        app.one(f"idle 0 0 n={polls}")
+        doc = it.json()
+        assert doc["events"] == {"empty_poll": polls}
+    lost = doc["lost"]["empty_poll"]
+    assert 0 < lost < 2000 and Ctf(tmp_path / "out1").count("empty_poll") == 2000 - lost
+
+
 def test_dpdk_keeps_enabled_trace_points(play, trace, tmp_path):
     app = play(eal=[f"--trace-dir={tmp_path}", "--trace=ringtap.*"])
     app.ring("a")

@@ -32,8 +32,11 @@ static void wait_for_hooks(void)
 
 static int switch_points(bool on)
 {
-	int ret = rte_trace_pattern("ringtap.*", on);
+	int ret;
 
+	if (on)
+		rt_trace_mark();
+	ret = rte_trace_pattern("ringtap.*", on);
 	if (ret < 0)
 		return ret;
 	rt_control_follow_tracers();
@@ -127,18 +130,23 @@ static void show_buffers(struct rte_tel_data *d, const char *text)
 	rt_compat_tel_uint(d, "buffer_bytes", len ? strtoull(value, NULL, 10) : 0);
 }
 
+/* of_first: a member of the first event's counts. */
+static void show_count(struct rte_tel_data *d, const char *name, const uint64_t *of_first)
+{
+	const size_t step = sizeof(struct rt_trace_count) / sizeof(*of_first);
+	struct rte_tel_data *dict = rt_telemetry_dict();
+
+	for (unsigned e = 0; e < RT_TRACE_EVENTS && dict; e++)
+		rt_compat_tel_uint(dict, rt_trace_names[e], of_first[e * step]);
+	if (dict && rte_tel_data_add_dict_container(d, name, dict, 0))
+		rte_tel_data_free(dict);
+}
+
 static void show_counts(struct rte_tel_data *d, const struct rt_trace_count *counts)
 {
-	struct rte_tel_data *emitted = rt_telemetry_dict(), *lost = rt_telemetry_dict();
-
-	for (unsigned e = 0; e < RT_TRACE_EVENTS && emitted && lost; e++) {
-		rt_compat_tel_uint(emitted, rt_trace_names[e], counts[e].emitted);
-		rt_compat_tel_uint(lost, rt_trace_names[e], counts[e].lost);
-	}
-	if (emitted && rte_tel_data_add_dict_container(d, "emitted", emitted, 0))
-		rte_tel_data_free(emitted);
-	if (lost && rte_tel_data_add_dict_container(d, "lost", lost, 0))
-		rte_tel_data_free(lost);
+	show_count(d, "emitted", &counts->emitted);
+	show_count(d, "lost", &counts->lost);
+	show_count(d, "lost_earlier", &counts->lost_earlier);
 }
 
 /* LTTng may take seconds; the other actions take turns. */

@@ -21,8 +21,10 @@
 struct tally {
 	struct rt_trace_count count[RT_TRACE_EVENTS];
 	uint64_t in_buffer[RT_TRACE_EVENTS]; /* emitted since its beginning */
-	uint32_t offset;                     /* in the buffer, after the last event of ringtap */
-	uint32_t generation;                 /* of the thread's slot */
+	uint64_t earlier[RT_TRACE_EVENTS];   /* of these: before the mark */
+	uint32_t mark;
+	uint32_t offset;     /* in the buffer, after the last event of ringtap */
+	uint32_t generation; /* of the thread's slot */
 } __attribute__((aligned(128)));
 
 const char *const rt_trace_names[RT_TRACE_EVENTS] = {
@@ -40,6 +42,7 @@ static rte_trace_point_t *const points[RT_TRACE_EVENTS] = {
 static struct tally tallies[RT_MAX_THREADS];
 static struct rt_trace_count others[RT_TRACE_EVENTS]; /* threads without a slot; atomic */
 static const struct rt_tracer *tracer;
+static uint32_t last_mark;
 static bool saving;
 /* initial-exec: a hook must not allocate its thread's copy. */
 static __thread bool control_thread __attribute__((tls_model("initial-exec")));
@@ -71,17 +74,28 @@ bool rt_trace_listened(void)
 	return rt_trace_points_on() || (t && t->enabled());
 }
 
+/* Threads go on counting: what is part of another count is read before it. The acquires pair with
+ * the releases in wrapped() and count(). */
+static void add_count(struct rt_trace_count *sum, const struct rt_trace_count *c)
+{
+	sum->lost_earlier += rt_load_acquire(&c->lost_earlier);
+	sum->lost += rt_load_acquire(&c->lost);
+	sum->emitted += rt_load(&c->emitted);
+}
+
 void rt_trace_counts(struct rt_trace_count out[RT_TRACE_EVENTS])
 {
 	memset(out, 0, RT_TRACE_EVENTS * sizeof(*out));
 	for (unsigned e = 0; e < RT_TRACE_EVENTS; e++) {
-		out[e].emitted = rt_load(&others[e].emitted);
-		out[e].lost = rt_load(&others[e].lost);
-		for (unsigned i = 0; i < rt_threads_top(); i++) {
-			out[e].emitted += rt_load(&tallies[i].count[e].emitted);
-			out[e].lost += rt_load(&tallies[i].count[e].lost);
-		}
+		add_count(&out[e], &others[e]);
+		for (unsigned i = 0; i < rt_threads_top(); i++)
+			add_count(&out[e], &tallies[i].count[e]);
 	}
+}
+
+void rt_trace_mark(void)
+{
+	rt_fetch_add(&last_mark, 1);
 }
 
 void rt_trace_control_thread(void)
@@ -131,12 +145,15 @@ static bool ready_buffer(void)
 	return rt_trace_holds_buffer();
 }
 
-/* Everything that was in the buffer is overwritten. */
+/* Everything that was in the buffer is overwritten. The releases: add_count(). */
 static void wrapped(struct tally *t)
 {
 	for (unsigned e = 0; e < RT_TRACE_EVENTS; e++) {
-		rt_store(&t->count[e].lost, t->count[e].lost + t->in_buffer[e]);
+		rt_store_release(&t->count[e].lost, t->count[e].lost + t->in_buffer[e]);
+		rt_store_release(
+			&t->count[e].lost_earlier, t->count[e].lost_earlier + t->earlier[e]);
 		t->in_buffer[e] = 0;
+		t->earlier[e] = 0;
 	}
 }
 
@@ -148,7 +165,7 @@ static void count(enum rt_trace_event event, uint32_t before)
 
 	if (!self) {
 		rt_fetch_add(&others[event].emitted, 1);
-		rt_fetch_add(&others[event].lost, before == after);
+		rt_fetch_add_release(&others[event].lost, before == after);
 		return;
 	}
 	t = &tallies[self->index];
@@ -156,10 +173,15 @@ static void count(enum rt_trace_event event, uint32_t before)
 		t->generation = self->generation;
 		t->offset = 0;
 		memset(t->in_buffer, 0, sizeof(t->in_buffer));
+		memset(t->earlier, 0, sizeof(t->earlier));
+	}
+	if (t->mark != rt_load(&last_mark)) {
+		t->mark = rt_load(&last_mark);
+		memcpy(t->earlier, t->in_buffer, sizeof(t->earlier));
 	}
 	rt_store(&t->count[event].emitted, t->count[event].emitted + 1);
 	if (before == after) {
-		rt_store(&t->count[event].lost, t->count[event].lost + 1);
+		rt_store_release(&t->count[event].lost, t->count[event].lost + 1);
 		return;
 	}
 	if (after < before || before < t->offset) /* the latter by events of others */

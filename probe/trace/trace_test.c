@@ -256,6 +256,75 @@ static void test_overwritten_events_are_lost(void **state)
 	assert_true(lost < emitted && emitted - lost <= buffer()->len / POLL_BYTES);
 }
 
+/* With less than a buffer of its own, tracing overwrites what was there before. */
+static void test_earlier_events_are_counted_apart(void **state)
+{
+	struct rt_trace_count before, after;
+	unsigned kept;
+
+	rte_trace_pattern("ringtap.rx_burst", true);
+	polls(2 * (buffer()->len / POLL_BYTES));
+	while (buffer()->offset + 2 * POLL_BYTES <= buffer()->len)
+		polls(1);
+	before = count_of(RT_TRACE_rx_burst);
+	kept = before.emitted - before.lost;
+	rt_trace_mark();
+	assert_int_equal(count_of(RT_TRACE_rx_burst).lost_earlier, before.lost_earlier);
+	polls(kept / 2);
+	after = count_of(RT_TRACE_rx_burst);
+	assert_true(after.lost - before.lost >= kept);
+	assert_int_equal(after.lost_earlier - before.lost_earlier, kept);
+	assert_in_range(after.lost - before.lost - kept, 0, 2);
+	polls(kept + 2); /* a whole buffer of its own is overwritten */
+	assert_int_equal(count_of(RT_TRACE_rx_burst).lost_earlier, after.lost_earlier);
+	assert_in_range(count_of(RT_TRACE_rx_burst).lost - after.lost, kept, kept + 2);
+}
+
+static bool emitting;
+
+static void *emit_without_a_buffer(void *arg)
+{
+	cpu_set_t all;
+
+	/* EAL has bound its own threads, and with them those that they start, to a CPU. */
+	CPU_ZERO(&all);
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		CPU_SET(cpu, &all);
+	(void)pthread_setaffinity_np(pthread_self(), sizeof(all), &all);
+	while (__atomic_load_n(&emitting, __ATOMIC_RELAXED)) {
+		rt_trace_burst(RT_DIR_RX, port, 0, 32, 32);
+		rt_trace_burst(RT_DIR_RX, port, 0, 32, 0);
+		rt_trace_burst(RT_DIR_TX, port, 0, 32, 32);
+		rt_trace_tx_refused(port, 0, 1);
+		rt_trace_drop(port, 0, 1, RT_DROP_IMISSED);
+		rt_trace_session_open(1, 1);
+		rt_trace_session_close(1, 1);
+		rt_trace_ring_full(1, port, 0, 1);
+		rt_trace_latency(port, 0, 1, 1, 1);
+	}
+	return NULL;
+}
+
+/* Each of the thread's events is lost, and some event's counts are in two cache lines. */
+static void test_no_more_are_lost_than_emitted(void **state)
+{
+	struct rt_trace_count now[RT_TRACE_EVENTS];
+	pthread_t thread;
+	unsigned more = 0;
+
+	rte_trace_pattern("ringtap.*", true);
+	emitting = true;
+	assert_int_equal(pthread_create(&thread, NULL, emit_without_a_buffer, NULL), 0);
+	for (unsigned i = 0; i < 1000000; i++) {
+		rt_trace_counts(now);
+		for (unsigned e = 0; e < RT_TRACE_EVENTS; e++)
+			more += now[e].lost > now[e].emitted;
+	}
+	__atomic_store_n(&emitting, false, __ATOMIC_RELAXED);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(more, 0);
+}
+
 static void test_discarded_events_are_lost(void **state)
 {
 	uint64_t emitted, lost;
@@ -466,6 +535,8 @@ int main(void)
 		with_port(test_tracer_is_attached_and_detached),
 		with_port(test_events_of_dpdk_match_the_counters),
 		with_port(test_overwritten_events_are_lost),
+		with_port(test_earlier_events_are_counted_apart),
+		with_port(test_no_more_are_lost_than_emitted),
 		with_port(test_discarded_events_are_lost),
 		with_port(test_threads_that_get_a_trace_buffer),
 		with_port(test_latency_of_a_burst),

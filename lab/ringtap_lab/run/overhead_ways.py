@@ -129,20 +129,21 @@ class DpdkTracing:
     def __init__(self, subject):
         self.app = subject.app
 
-    def _switch(self, state):
-        answer = self.app.telemetry.ask(f"/ringtap/trace,{state}")
+    def _state(self, parameter):
+        answer = self.app.telemetry.ask(f"/ringtap/trace{parameter}")
         if answer["status"] != 0:
-            raise RuntimeError(f"tracing {state}: {answer.get('error')}")
-        return answer["emitted"]["rx_burst"], answer["lost"]["rx_burst"]
+            raise RuntimeError(f"/ringtap/trace{parameter}: {answer.get('error')}")
+        return [answer[kind]["rx_burst"] for kind in ("emitted", "lost", "lost_earlier")]
 
     def __enter__(self):
-        self.before = self._switch("on")
+        self.before = self._state("")
+        self._state(",on")
         return self
 
     def events(self):
         """Lost are those that later ones have overwritten."""
-        events, lost = (after - before for after, before in zip(self._switch("off"), self.before))
-        return events, events * BURST, lost
+        events, lost, earlier = (after - before for after, before in zip(self._state(",off"), self.before))
+        return events, events * BURST, lost - earlier
 
     def __exit__(self, *_):
         pass
