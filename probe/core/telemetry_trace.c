@@ -2,6 +2,7 @@
 /* Telemetry: /ringtap/trace switches tracing and reports its state. */
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,23 +131,24 @@ static void show_buffers(struct rte_tel_data *d, const char *text)
 	rt_compat_tel_uint(d, "buffer_bytes", len ? strtoull(value, NULL, 10) : 0);
 }
 
-/* of_first: a member of the first event's counts. */
-static void show_count(struct rte_tel_data *d, const char *name, const uint64_t *of_first)
+/* member: the offset of a count. */
+static void show_count(struct rte_tel_data *d, const char *name,
+	const struct rt_trace_count *counts, size_t member)
 {
-	const size_t step = sizeof(struct rt_trace_count) / sizeof(*of_first);
 	struct rte_tel_data *dict = rt_telemetry_dict();
 
 	for (unsigned e = 0; e < RT_TRACE_EVENTS && dict; e++)
-		rt_compat_tel_uint(dict, rt_trace_names[e], of_first[e * step]);
+		rt_compat_tel_uint(dict, rt_trace_names[e],
+			*(const uint64_t *)((const char *)&counts[e] + member));
 	if (dict && rte_tel_data_add_dict_container(d, name, dict, 0))
 		rte_tel_data_free(dict);
 }
 
 static void show_counts(struct rte_tel_data *d, const struct rt_trace_count *counts)
 {
-	show_count(d, "emitted", &counts->emitted);
-	show_count(d, "lost", &counts->lost);
-	show_count(d, "lost_earlier", &counts->lost_earlier);
+	show_count(d, "emitted", counts, offsetof(struct rt_trace_count, emitted));
+	show_count(d, "lost", counts, offsetof(struct rt_trace_count, lost));
+	show_count(d, "lost_earlier", counts, offsetof(struct rt_trace_count, lost_earlier));
 }
 
 /* LTTng may take seconds; the other actions take turns. */

@@ -56,14 +56,15 @@ extern const char *const rt_trace_names[RT_TRACE_EVENTS];
 struct rt_trace_count {
 	uint64_t emitted;
 	uint64_t lost;         /* of these: had no buffer, no room, or were overwritten */
-	uint64_t lost_earlier; /* of these: emitted before the last rt_trace_mark() */
+	uint64_t lost_earlier; /* of these: emitted before an rt_trace_mark(), lost after it */
 };
 
-/* Any thread. lost is at most emitted. Exact when no thread is in a hook, with two exceptions: DPDK
- * frees the buffers of EAL threads that end, whose events do not count as lost, and events that
- * threads without a slot have overwritten do not either. */
+/* Any thread. lost is at most emitted. Exact when no thread is in a hook, with two exceptions,
+ * which are not counted as lost: events in the buffer of an EAL thread that has ended, which DPDK
+ * frees, and events that threads without a slot have overwritten. */
 void rt_trace_counts(struct rt_trace_count out[RT_TRACE_EVENTS]);
-/* Call it before tracing begins: what is lost of it is counted apart from what it overwrites. */
+/* Before tracing begins: events lost of it are counted apart from earlier ones that it overwrites.
+ */
 void rt_trace_mark(void);
 /* Whether another probe of this process came first; before this one's constructors or after. */
 bool rt_trace_points_taken(void);
