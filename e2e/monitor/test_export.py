@@ -176,14 +176,16 @@ def test_series_are_the_same_after_a_restart(forwarding, export):
     for _ in range(2):
         exporter = export(forwarding, args=("--collectors", "all"))
         cpu = f'ringtap_thread_cpu_seconds_total{{app="{forwarding.prefix}",thread="lcore 1"}}'
-        latency = re.compile(r"ringtap_latency_seconds_count")
+        latency = {f'ringtap_latency_seconds_count{{app="{forwarding.prefix}",rx_port="net_ring{a}",'
+                   f'tx_port="net_ring{1 - a}"}}' for a in (0, 1)}
         gap = f'ringtap_thread_max_polling_gap_seconds{{app="{forwarding.prefix}",thread="lcore 1"}}'
-        until(lambda: {cpu, gap} <= set(exporter.series()) and
-              any(latency.match(s) for s in exporter.series()), what="all series")
+        until(lambda: {cpu, gap, *latency} <= set(exporter.series()), what="all series")
         found.append({s for s in exporter.series() if 'thread="lcore 1"' in s or
                       s.startswith("ringtap_latency_seconds_bucket")})
         exporter.close()
     assert found[0] == found[1]
+    pairs = {tuple(re.findall(r'port="net_ring(\d)"', s)) for s in found[0] if "latency" in s}
+    assert pairs == {("0", "1"), ("1", "0")}
     bounds = {re.search(r'le="([^"]+)"', s).group(1) for s in found[0]
               if s.startswith("ringtap_thread_polling_gap_seconds_bucket")}
     assert {"1e-07", "3e-06", "10.0", "+Inf"} <= bounds and len(bounds) == 19, bounds

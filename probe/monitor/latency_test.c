@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Latencies compared with the operations of this thread, and packets that must not be timed. */
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -343,6 +345,100 @@ static void test_negative_times_are_none(void **state)
 	assert_in_range(pair(test_port_index(in), out)->max, 0, 1ull << 40);
 }
 
+static bool forwarding_ends;
+
+static void forward(uint16_t from, uint16_t to)
+{
+	struct rte_mbuf *m[BURST];
+	uint16_t n = rte_eth_rx_burst(from, 0, m, BURST);
+	uint16_t sent = rte_eth_tx_burst(to, 0, m, n);
+
+	rte_pktmbuf_free_bulk(m + sent, n - sent);
+}
+
+/* Packets that go round through both ports, while another CPU attaches the monitor: EAL has bound
+ * the test to one. */
+static void *forward_both_ways(void *arg)
+{
+	cpu_set_t all;
+
+	CPU_ZERO(&all);
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		CPU_SET(cpu, &all);
+	(void)pthread_setaffinity_np(pthread_self(), sizeof(all), &all);
+	while (!rt_load_acquire(&forwarding_ends)) {
+		forward(in, out);
+		forward(out, in);
+	}
+	return NULL;
+}
+
+/* While the other thread counts. */
+static uint64_t timed_now(uint16_t rx_port, uint16_t tx_port)
+{
+	const struct rt_stats *f = rt_stat_current;
+	uint32_t n = RTE_MIN(rt_load(&f->header->pair_count), (uint32_t)RT_STAT_PAIRS);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct rt_stat_pair *p = &f->pairs[i];
+
+		/* Pairs with the release in claim_pair(). */
+		if (rt_load_acquire(&p->generation) && p->rx_index == test_port_index(rx_port) &&
+			p->tx_index == test_port_index(tx_port))
+			return rt_load(&p->count);
+	}
+	return 0;
+}
+
+/* net_ring hands on the mbuf as it is: what is received at a port with a hook, and passes the other
+ * one before this has its hooks, would be timed from the first port to itself. */
+static void test_no_packet_is_timed_before_all_hooks_are_in(void **state)
+{
+	uint64_t wrong = 0;
+	pthread_t thread;
+
+	test_monitor_end(&mon);
+	test_port_send(in, 8);
+	rt_store(&forwarding_ends, false);
+	assert_int_equal(pthread_create(&thread, NULL, forward_both_ways, NULL), 0);
+	for (int i = 0; i < 100; i++) {
+		test_monitor(&mon, RT_COLLECT_LATENCY, 1);
+		while (!timed_now(in, out) || !timed_now(out, in))
+			sched_yield();
+		wrong += timed_now(in, in) + timed_now(out, out);
+		test_monitor_end(&mon);
+	}
+	rt_store_release(&forwarding_ends, true);
+	pthread_join(thread, NULL);
+	assert_int_equal(wrong, 0);
+}
+
+#define MORE 8
+static uint16_t more[MORE];
+
+/* Further ports between the two, so that hooking takes longer. */
+static int make_ports_apart(void **state)
+{
+	char name[16];
+
+	in = test_port_make("net_ring_0");
+	for (int i = 0; i < MORE; i++) {
+		snprintf(name, sizeof(name), "net_ring_%d", i + 2);
+		more[i] = test_port_make(name);
+	}
+	out = test_port_make("net_ring_1");
+	test_monitor(&mon, RT_COLLECT_LATENCY, 1);
+	return 0;
+}
+
+static int remove_ports_apart(void **state)
+{
+	remove_ports(state);
+	for (int i = 0; i < MORE; i++)
+		test_port_remove(more[i]);
+	return 0;
+}
+
 static void test_buckets(void **state)
 {
 	uint32_t last = 0;
@@ -399,6 +495,8 @@ int main(void)
 		with_ports(test_pairs_that_find_no_block_are_counted),
 		with_ports(test_nothing_is_written_when_it_is_off),
 		with_ports(test_negative_times_are_none),
+		cmocka_unit_test_setup_teardown(test_no_packet_is_timed_before_all_hooks_are_in,
+			make_ports_apart, remove_ports_apart),
 		cmocka_unit_test(test_buckets),
 		cmocka_unit_test(test_quantiles),
 	};

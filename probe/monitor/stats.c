@@ -147,8 +147,12 @@ static void apply(const struct rt_clock_line *clock)
 		rt_stats_refresh_pools(f); /* the client shall see them at once */
 	rt_stats_supply(f, on);
 	rt_stats_use_supply(f);
-	set_mode(f, on, requested_every(), now_ns);
+	/* Latencies are measured when all hooks are in: a time stamp must not get through a port
+	 * that has no hooks yet, and net_ring hands on mbufs as they are. Such a packet would be
+	 * timed from a port where it was received earlier. */
+	set_mode(f, on & ~(fresh & RT_COLLECT_LATENCY), requested_every(), now_ns);
 	rt_stats_link(f, on & RT_COLLECT_HOOKS);
+	set_mode(f, on, requested_every(), now_ns);
 	/* What drivers refuse from now on is told from these readings. */
 	if (fresh & RT_COLLECT_POLLS)
 		rt_stats_refresh_ports(f, now_ns);
