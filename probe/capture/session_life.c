@@ -136,7 +136,8 @@ int rt_session_open(struct rt_session **out, struct rt_request *req, char *err)
 
 bool rt_session_observed(const struct rt_session *s, uint64_t now_ms)
 {
-	uint64_t age = now_ms - s->opened_ms;
+	/* The round of the control thread may have begun before the session was opened. */
+	uint64_t age = now_ms > s->opened_ms ? now_ms - s->opened_ms : 0;
 	bool receives = false;
 
 	if (age < OBSERVE_MIN_MS || age >= OBSERVE_MAX_MS)

@@ -167,6 +167,19 @@ static void test_session_sees_both_directions_of_all_ports(void **state)
 	rt_session_free(s);
 }
 
+/* Opening takes a while; the time that the control thread passes may be of before. */
+static void test_session_observes_from_its_opening_on(void **state)
+{
+	struct rt_session *s = open_session("", false);
+
+	assert_false(rt_session_observed(s, s->opened_ms - 1));
+	assert_false(rt_session_observed(s, s->opened_ms));
+	assert_true(rt_session_observed(s, s->opened_ms + 150));
+	test_session_arm(s, test_clock());
+	test_session_end(s);
+	rt_session_free(s);
+}
+
 static void test_session_of_one_port_has_no_hooks_on_the_other(void **state)
 {
 	struct rt_session *s = open_session("net_ring_1", false);
@@ -479,6 +492,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		running(test_session_sees_both_directions_of_all_ports),
+		running(test_session_observes_from_its_opening_on),
 		running(test_session_of_one_port_has_no_hooks_on_the_other),
 		running(test_callbacks_are_removed),
 		cmocka_unit_test(test_equal_filters_are_compiled_once),
