@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,6 +54,16 @@ void test_eal_start(void)
 		abort();
 	snprintf(runtime_dir, sizeof(runtime_dir), "%s", rte_eal_get_runtime_dir());
 	atexit(remove_runtime_dir);
+}
+
+void test_any_cpu(void)
+{
+	cpu_set_t all;
+
+	CPU_ZERO(&all);
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		CPU_SET(cpu, &all);
+	(void)pthread_setaffinity_np(pthread_self(), sizeof(all), &all);
 }
 
 struct rte_mempool *test_pool(void)

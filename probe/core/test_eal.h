@@ -14,6 +14,10 @@
 /* Aborts if EAL does not start. At the end of the program the runtime folder is removed. */
 void test_eal_start(void);
 
+/* The calling thread may run on every CPU. EAL binds its own threads to a CPU, and with them those
+ * that they start. */
+void test_any_cpu(void);
+
 /* A pool whose mbufs take jumbo frames in one segment; made once. */
 struct rte_mempool *test_pool(void);
 

@@ -356,16 +356,10 @@ static void forward(uint16_t from, uint16_t to)
 	rte_pktmbuf_free_bulk(m + sent, n - sent);
 }
 
-/* Packets that go round through both ports, while another CPU attaches the monitor: EAL has bound
- * the test to one. */
+/* Packets that go round through both ports, while another CPU attaches the monitor. */
 static void *forward_both_ways(void *arg)
 {
-	cpu_set_t all;
-
-	CPU_ZERO(&all);
-	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		CPU_SET(cpu, &all);
-	(void)pthread_setaffinity_np(pthread_self(), sizeof(all), &all);
+	test_any_cpu();
 	while (!rt_load_acquire(&forwarding_ends)) {
 		forward(in, out);
 		forward(out, in);
@@ -376,18 +370,9 @@ static void *forward_both_ways(void *arg)
 /* While the other thread counts. */
 static uint64_t timed_now(uint16_t rx_port, uint16_t tx_port)
 {
-	const struct rt_stats *f = rt_stat_current;
-	uint32_t n = RTE_MIN(rt_load(&f->header->pair_count), (uint32_t)RT_STAT_PAIRS);
+	const struct rt_stat_pair *p = pair(test_port_index(rx_port), tx_port);
 
-	for (uint32_t i = 0; i < n; i++) {
-		const struct rt_stat_pair *p = &f->pairs[i];
-
-		/* Pairs with the release in claim_pair(). */
-		if (rt_load_acquire(&p->generation) && p->rx_index == test_port_index(rx_port) &&
-			p->tx_index == test_port_index(tx_port))
-			return rt_load(&p->count);
-	}
-	return 0;
+	return p ? rt_load(&p->count) : 0;
 }
 
 /* net_ring hands on the mbuf as it is: what is received at a port with a hook, and passes the other

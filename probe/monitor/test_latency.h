@@ -64,10 +64,12 @@ static inline struct moment hand_over(uint16_t port, struct rte_mbuf **p, unsign
 static inline const struct rt_stat_pair *find(uint32_t rx, uint16_t tx_port, bool inferred)
 {
 	const struct rt_stats *f = rt_stat_current;
-	uint32_t n = RTE_MIN(f->header->pair_count, (uint32_t)RT_STAT_PAIRS);
+	uint32_t n = RTE_MIN(rt_load(&f->header->pair_count), (uint32_t)RT_STAT_PAIRS);
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (f->pairs[i].rx_index == (rx == RT_STAT_PORTS ? UINT16_MAX : rx) &&
+		/* Pairs with the release in claim_pair(). */
+		if (rt_load_acquire(&f->pairs[i].generation) &&
+			f->pairs[i].rx_index == (rx == RT_STAT_PORTS ? UINT16_MAX : rx) &&
 			f->pairs[i].tx_index == test_port_index(tx_port) &&
 			f->pairs[i].inferred == inferred)
 			return &f->pairs[i];

@@ -284,13 +284,7 @@ static bool emitting;
 
 static void *emit_without_a_buffer(void *arg)
 {
-	cpu_set_t all;
-
-	/* EAL has bound its own threads, and with them those that they start, to a CPU. */
-	CPU_ZERO(&all);
-	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		CPU_SET(cpu, &all);
-	(void)pthread_setaffinity_np(pthread_self(), sizeof(all), &all);
+	test_any_cpu();
 	while (__atomic_load_n(&emitting, __ATOMIC_RELAXED)) {
 		rt_trace_burst(RT_DIR_RX, port, 0, 32, 32);
 		rt_trace_burst(RT_DIR_RX, port, 0, 32, 0);
