@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hostile peers: false applications, readers, archives and folders of incidents. A module for each."""
