@@ -13,7 +13,8 @@ JOBS ?= 3
 PYTEST_ARGS ?=
 # Network namespaces, raw sockets and huge pages need root; building does not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
-PYTEST = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest $(if $(JOBS),-n $(JOBS) --dist loadfile)
+AS_ROOT = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD))
+RUN_E2E = devtools/run_tests.py e2e $(if $(JOBS),--jobs $(JOBS))
 
 .PHONY: all probes matrix matrix-here qemu deps demo check test test-unit test-e2e test-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
 	set-prefix install uninstall deb test-deb rpm clean
@@ -65,15 +66,15 @@ demo:
 
 # Unit tests and a few tests of every subject, in a minute.
 check: deps test-unit
-	$(PYTEST) -m smoke $(TESTS) $(PYTEST_ARGS)
+	$(AS_ROOT) $(PYTHON) $(RUN_E2E) $(TESTS) -- -m smoke $(PYTEST_ARGS)
 
 test: deps test-unit test-e2e
 
 test-unit: all
-	meson test -C $(BUILD) --print-errorlogs
+	$(PYTHON) devtools/run_tests.py unit $(BUILD)
 
 test-e2e: all
-	$(PYTEST) $(TESTS) $(PYTEST_ARGS)
+	$(AS_ROOT) $(PYTHON) $(RUN_E2E) $(TESTS) -- $(PYTEST_ARGS)
 
 # Attaches to that many processes under traffic, and kills as many attaches, and secondary processes. Then a flight recorder for so many
 # seconds, with so many incidents, of an application that forwards at this rate.
@@ -125,8 +126,7 @@ archive-demo: archive
 
 # Tests of the archive, in that environment; those of `make test` have no part of it.
 test-archive: $(if $(RINGTAP_ARCHIVE_PYTHON),all,archive)
-	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(ARCHIVE_PYTHON) -m pytest $(if $(JOBS),-n $(JOBS) --dist loadfile) \
-		e2e/archive $(PYTEST_ARGS)
+	$(AS_ROOT) $(ARCHIVE_PYTHON) $(RUN_E2E) $(if $(filter-out e2e,$(TESTS)),$(TESTS),e2e/archive) -- $(PYTEST_ARGS)
 
 # Do Spark, as a cluster of two processes, and DuckDB compute the same? Minutes, and 450 MB that pip fetches.
 test-spark: $(if $(RINGTAP_ARCHIVE_PYTHON),all,archive)

@@ -77,5 +77,6 @@ check 'manual pages' man_pages
 check 'Markdown' "$python" devtools/check_markdown.py
 check 'table of the matrix' "$python" devtools/matrix_table.py check
 check 'tables of drivers' "$python" devtools/drivers_table.py check
+check 'flaky tests' "$python" devtools/check_flaky.py
 check 'cited names and paths' "$python" devtools/check_citations.py
 exit $failed

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs tests. A test that fails runs a second time, alone, only to be classified: passed then, it is *flaky*, is named at
+the end, and does not fail the run. docs/testing.md has the rules.
+
+usage: run_tests.py unit BUILD [--multiplier N]
+       run_tests.py e2e TESTS... [--jobs N] [-- PYTEST_ARGUMENT...]
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from datetime import date
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parent.parent
+REGISTER = REPO / "e2e" / "flaky.toml"
+MAX_CLASSIFIED = 8  # more failures than the register may have entries are no matter of luck
+
+
+class Unit:
+    """Unit tests of a build folder, run by meson."""
+
+    def __init__(self, args):
+        self.build = args.build
+        self.command = ["meson", "test", "-C", args.build, "--print-errorlogs", "--timeout-multiplier", str(args.multiplier)]
+        self.results = Path(args.build) / "outcomes-unit.json"
+
+    def run(self, tests=None):
+        """Returns the exit status and the outcomes: {test: [passed, seconds]}."""
+        status = subprocess.run([*self.command, *(["--num-processes", "1"] if tests else []), *(tests or [])], check=False).returncode
+        log = Path(self.build) / "meson-logs" / "testlog.json"
+        if not log.exists():
+            return status, {}
+        results = [json.loads(line) for line in log.read_text().splitlines()]
+        # A suite stands before the name, as in "ringtap:common / metrics".
+        return status, {one["name"].split(" / ")[-1]: [one["result"] in ("OK", "SKIP"), one["duration"]] for one in results}
+
+
+class EndToEnd:
+    """Tests with real programs, run by pytest."""
+
+    def __init__(self, args):
+        self.tests = args.tests
+        self.jobs = args.jobs
+        self.args = args.rest
+        self.results = Path(os.environ.get("RINGTAP_BUILD", "build")) / f"outcomes-{args.tests[0].strip('/').replace('/', '-')}.json"
+
+    @staticmethod
+    def environment(log):
+        path = os.pathsep.join(filter(None, (str(REPO / "devtools"), os.environ.get("PYTHONPATH"))))
+        return {**os.environ, "PYTHONPATH": path, "RINGTAP_OUTCOMES": str(log.absolute())}
+
+    def run(self, tests=None):
+        """As that of Unit."""
+        log = self.results.with_suffix(".lines")
+        log.unlink(missing_ok=True)
+        jobs = ["-n", str(self.jobs), "--dist", "loadfile"] if self.jobs and not tests else []
+        status = subprocess.run([sys.executable, "-m", "pytest", "-p", "pytest_outcomes", *jobs, *(tests or self.tests), *self.args],
+                                check=False, env=self.environment(log)).returncode
+        outcomes = {}
+        for line in log.read_text().splitlines() if log.exists() else []:
+            test, passed, seconds = json.loads(line)
+            before = outcomes.get(test, [True, 0])
+            outcomes[test] = [before[0] and passed, before[1] + seconds]
+        log.unlink(missing_ok=True)
+        return status, outcomes
+
+
+def failed(outcomes):
+    return sorted(test for test, (passed, _) in outcomes.items() if not passed)
+
+
+def classify(suite, tests, known):
+    """Runs failed tests once more, alone. Returns those that are flaky, and those that fail the run."""
+    again = [test for test in tests if test not in known]
+    if len(again) > MAX_CLASSIFIED:
+        return [], again
+    flaky, broken = [], []
+    for test in again:
+        print(f"\n==== alone, to classify it: {test}", flush=True)
+        status, outcomes = suite.run([test])
+        (flaky if status == 0 and outcomes and not failed(outcomes) else broken).append(test)
+    return flaky, broken
+
+
+def report(text):
+    """Prints the lines, and adds them to the file that .ci/run prints at its end."""
+    print(text, flush=True)
+    if "RINGTAP_FLAKY" in os.environ:
+        with open(os.environ["RINGTAP_FLAKY"], "a", encoding="utf-8") as file:
+            file.write(text + "\n")
+
+
+def entry(test):
+    return f'[[flaky]]\ntest = "{test}"\ndate = {date.today()}\ncause = ""'
+
+
+def known_tests():
+    return {one["test"] for one in tomllib.loads(REGISTER.read_text(encoding="utf-8")).get("flaky", [])} if REGISTER.exists() else set()
+
+
+def judge(suite):
+    """Runs a suite. Returns its exit status: that of the runner, or 0 if only luck failed it."""
+    status, outcomes = suite.run()
+    flaky, broken = [], []
+    known = known_tests()
+    if outcomes and (tests := failed(outcomes)):
+        flaky, broken = classify(suite, tests, known)
+        if not broken:
+            status = 0
+        for test in known.intersection(tests):
+            report(f"failed, does not gate (e2e/flaky.toml): {test}")
+    suite.results.write_text(json.dumps({"outcomes": outcomes, "flaky": flaky, "failed": broken}, indent=1))
+    if flaky:
+        names = "".join(f"\n  {test}" for test in flaky)
+        report(f"{len(flaky)} flaky:{names}\nto commit to e2e/flaky.toml:\n" + "\n".join(map(entry, flaky)))
+    return status
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    kinds = parser.add_subparsers(required=True)
+    unit = kinds.add_parser("unit")
+    unit.set_defaults(suite=Unit)
+    unit.add_argument("build")
+    unit.add_argument("--multiplier", type=int, default=1, help="of meson's timeouts")
+    e2e = kinds.add_parser("e2e")
+    e2e.set_defaults(suite=EndToEnd)
+    e2e.add_argument("tests", nargs="+")
+    e2e.add_argument("--jobs", type=int, default=0, help="at a time (0: no worker processes)")
+    words = sys.argv[1:]
+    end = words.index("--") if "--" in words else len(words)
+    args = parser.parse_args(words[:end])
+    args.rest = words[end + 1:]
+    return judge(args.suite(args))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
