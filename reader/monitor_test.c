@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -115,6 +116,18 @@ static void test_memory_that_may_shrink_is_refused(void **state)
 	close(peer.stats_fd);
 }
 
+/* A hole in it would be SIGBUS. */
+static void test_memory_of_huge_pages_is_refused(void **state)
+{
+	peer.stats_fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
+	if (peer.stats_fd < 0)
+		skip(); /* a kernel without hugetlbfs */
+	assert_int_equal(ftruncate(peer.stats_fd, 64 << 20), 0);
+	assert_int_equal(fcntl(peer.stats_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+	assert_refused(-EBADMSG, "ordinary pages");
+	close(peer.stats_fd);
+}
+
 /* ---- the end ---- */
 
 static void test_a_dead_applications_last_snapshot(void **state)
@@ -148,6 +161,7 @@ int main(void)
 		MONITOR_TEST(test_missing_memory_is_refused),
 		MONITOR_TEST(test_impossible_headers_are_refused),
 		MONITOR_TEST(test_memory_that_may_shrink_is_refused),
+		MONITOR_TEST(test_memory_of_huge_pages_is_refused),
 		MONITOR_TEST(test_a_dead_applications_last_snapshot),
 	};
 

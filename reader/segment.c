@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "common/atomics.h"
@@ -28,12 +30,19 @@ static int cannot_map(int error, char *err, size_t errlen)
 
 #define HOLES_MAX (256ll << 20) /* bytes */
 
+/* F_GET_SEALS first: the kernel alone answers it, for every kind of descriptor, while fstatfs()
+ * waits for file systems that may not answer. */
 int64_t rt_sealed_size(int fd)
 {
+	struct statfs fs;
 	struct stat st;
 	int seals = fcntl(fd, F_GET_SEALS);
 
 	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st))
+		return -1;
+	/* The seals allow holes. The kernel fills one of tmpfs; one of hugetlbfs is SIGBUS where no
+	 * huge page is free. */
+	if (fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC)
 		return -1;
 	/* Reading a hole allocates memory. */
 	if (st.st_size - (int64_t)st.st_blocks * 512 > HOLES_MAX)
@@ -167,7 +176,7 @@ int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], struct rt_s
 	for (int i = 0; i < RT_FD_COUNT; i++) {
 		sizes[i] = rt_sealed_size(fds[i]);
 		if (sizes[i] < 0)
-			return bad(err, errlen, "it is not sealed");
+			return bad(err, errlen, "it is not sealed memory of ordinary pages");
 	}
 	if (sizes[RT_FD_SEGMENT] < (int64_t)sizeof(s->h))
 		return bad(err, errlen, "it is too short");

@@ -41,8 +41,8 @@ bool rt_chunks_valid(uint64_t size, uint64_t count, uint64_t order_count, uint64
 /* Can a session have such a table of fates? */
 bool rt_fates_valid(uint32_t bits, uint32_t stride, uint32_t snap);
 
-/* The size of memory that cannot shrink under us (that would kill us with SIGBUS) and has been
- * filled, holes would be when we read them; else -1. */
+/* The size of a memfd of ordinary pages that cannot shrink under us (that would kill us with
+ * SIGBUS) and has been filled, as reading a hole allocates memory; else -1. */
 int64_t rt_sealed_size(int fd);
 /* Whether a table is after the header, aligned, and within the segment. */
 bool rt_table_fits(

@@ -76,7 +76,7 @@ int rt_stats_map(struct rt_stats *f, int fd, char *err, size_t errlen)
 
 	memset(f, 0, sizeof(*f));
 	if (size < 0)
-		return bad(err, errlen, "the memory is not sealed");
+		return bad(err, errlen, "they are not sealed memory of ordinary pages");
 	if (size < (int64_t)sizeof(f->h))
 		return bad(err, errlen, "the memory is too short");
 	/* Map the header first: its description of the rest is checked on a private copy. */
