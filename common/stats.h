@@ -22,7 +22,7 @@
 #include "segment.h"
 
 #define RT_STAT_MAGIC   "RTFIGUR" /* eight bytes with the terminating zero */
-#define RT_STAT_VERSION 3
+#define RT_STAT_VERSION 4
 
 #define RT_STAT_THREADS  256  /* entries, by thread slot of the probe */
 #define RT_STAT_PORTS    64   /* entries; one that comes back takes its own */
@@ -84,9 +84,11 @@ struct rt_stat_header {
 static_assert(sizeof(struct rt_stat_header) == 256, "statistics header is 256 bytes");
 
 /* Control thread, about twice a second; link, MTU and descriptors once a second. The counters are
- * the driver's own, absolute, and what they were when the port was removed, if it has come back.
- * read_ns is 0 while the fields after it change, and never the same again: they belong together if
- * read_ns is the same before and after they are read. */
+ * the driver's own, carried over: when they have begun again (the application reset them, or the
+ * port was removed and came back), they are added to what they were before, and a new epoch begins.
+ * What the driver counted between the last reading of an epoch and its end is missing. read_ns is 0
+ * while the fields after it change, and never the same again: they belong together if read_ns is
+ * the same before and after they are read. */
 struct rt_stat_port {
 	char name[RT_NAME_LEN];
 	char driver[RT_NAME_LEN];
@@ -102,9 +104,13 @@ struct rt_stat_port {
 	/* Packets that the TX hooks had counted before the driver's counters were read, and after:
 	 * opackets belongs to a count between the two. */
 	uint64_t tx_before, tx_after;
-	uint8_t reserved[8];
+	/* Packets passed to TX between the last reading of an epoch and the first of the next one:
+	 * at most these were sent without being in opackets. Summed over all epochs. */
+	uint64_t tx_unknown;
+	uint32_t epoch; /* how often the driver's counters have begun again */
+	uint8_t reserved[60];
 };
-static_assert(sizeof(struct rt_stat_port) == 256, "port entry");
+static_assert(sizeof(struct rt_stat_port) == 320, "port entry");
 
 /* One of the longest times from one RX poll of a thread to its next one. cycles is 0 while the
  * other fields change: an entry is whole if cycles is the same before and after reading it. */

@@ -81,7 +81,7 @@ struct ringtap_port_stats {
     char name[64], driver[64]; uint16_t port_id; bool link_up, gone;
     uint32_t link_mbps, rx_queues, tx_queues, rx_descriptors, tx_descriptors, mtu; uint64_t read_ns;
     uint64_t ipackets, opackets, ibytes, obytes, imissed, ierrors, rx_nombuf, oerrors; char device[64];
-    uint64_t tx_before, tx_after; ...;
+    uint64_t tx_before, tx_after; uint32_t epoch; uint64_t tx_unknown; ...;
 };
 struct ringtap_gap { uint64_t start_ns, cycles, ns; uint32_t packets, port; uint16_t queue; ...; };
 struct ringtap_microburst { uint64_t start_ns, cycles, ns, packets; ...; };

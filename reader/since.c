@@ -38,6 +38,8 @@ static void since_port(struct ringtap_port_stats *l, const struct ringtap_port_s
 	LESS(ierrors);
 	LESS(rx_nombuf);
 	LESS(oerrors);
+	LESS(tx_unknown);
+	l->epoch -= e->epoch;
 }
 
 static void since_thread(struct ringtap_thread_stats *l, const struct ringtap_thread_stats *e)

@@ -58,6 +58,8 @@ static void test_counters_become_differences(void **state)
 	stats.ports[0].tx_before = 100;
 	stats.ports[0].tx_after = 110;
 	stats.ports[1].tx_after = 10;
+	stats.ports[1].epoch = 2;
+	stats.ports[1].tx_unknown = 100;
 	stats.threads[3].busy_period_packets[2] = 6;
 	stats.pools[0].available = 1000;
 	stats.h->pool_count = 1;
@@ -72,6 +74,8 @@ static void test_counters_become_differences(void **state)
 	stats.ports[0].tx_after = 165;
 	stats.ports[1].tx_before = 9;
 	stats.ports[1].tx_after = 12;
+	stats.ports[1].epoch = 3;
+	stats.ports[1].tx_unknown = 130;
 	stats.threads[3].busy_period_packets[2] = 8;
 	stats.pools[0].available = 900;
 	p->bucket[100] = 9;
@@ -86,7 +90,10 @@ static void test_counters_become_differences(void **state)
 	assert_int_equal(ringtap_snapshot_port(after, 0)->ipackets, 20);
 	assert_int_equal(ringtap_snapshot_port(after, 0)->tx_before, 40);
 	assert_int_equal(ringtap_snapshot_port(after, 0)->tx_after, 65);
+	assert_int_equal(ringtap_snapshot_port(after, 0)->epoch, 0);
 	assert_int_equal(ringtap_snapshot_port(after, 1)->tx_before, 0);
+	assert_int_equal(ringtap_snapshot_port(after, 1)->epoch, 1);
+	assert_int_equal(ringtap_snapshot_port(after, 1)->tx_unknown, 30);
 	assert_int_equal(ringtap_snapshot_thread(after, 0)->busy_period_packets[2], 2);
 	assert_int_equal(ringtap_snapshot_pool(after, 0)->available, 900);
 	assert_int_equal(ringtap_snapshot_pair(after, 0)->bucket[100], 2);

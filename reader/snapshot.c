@@ -55,6 +55,8 @@ static void read_counters(const struct rt_stat_port *p, struct ringtap_port_stat
 		o->oerrors = rt_load(&p->oerrors);
 		o->tx_before = rt_load(&p->tx_before);
 		o->tx_after = rt_load(&p->tx_after);
+		o->tx_unknown = rt_load(&p->tx_unknown);
+		o->epoch = rt_load(&p->epoch);
 		rt_fence_acquire(); /* pairs with the one in show_counters() */
 		if (o->read_ns && rt_load(&p->read_ns) == o->read_ns)
 			return;

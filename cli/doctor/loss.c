@@ -180,6 +180,32 @@ static const char overflow_advice[] =
 	"Traffic comes in bursts that the queue cannot hold: more RX descriptors (testpmd: "
 	"--rxd), or poll more evenly; 'ringtap top -v gaps' shows what kept the threads away";
 
+/* Packets that the driver received, by its own count or, if that is unknown, by the hooks'. */
+static double arrived(
+	const struct examination *e, uint32_t port, const struct driver_counts *driver)
+{
+	struct tally t;
+
+	if (!isnan(driver->ipackets))
+		return driver->ipackets;
+	tally_sum(&t, &e->span, port, ALL, RINGTAP_RX);
+	return (double)t.packets;
+}
+
+/* Its losses are the least then. */
+static void partial_evidence(struct verdict *v, const struct driver_counts *driver)
+{
+	char unknown[FORMAT_LEN];
+
+	if (driver->partial)
+		verdict_add_evidence(v,
+			"at least: the driver's counters began again in between (the application "
+			"reset them, or the port was away); of %s packets handed over it is "
+			"unknown whether they were sent",
+			format_count(unknown,
+				isnan(driver->tx_unknown) ? 0 : (uint64_t)driver->tx_unknown));
+}
+
 void rule_missed(const struct examination *e, struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < e->span.to->port_count; i++) {
@@ -191,7 +217,7 @@ void rule_missed(const struct examination *e, struct diagnosis *d)
 		bool slow;
 
 		driver_counts(&e->span, i, &dr);
-		share = dr.imissed / (dr.imissed + dr.ipackets);
+		share = dr.imissed / (dr.imissed + arrived(e, i, &dr));
 		if (!(dr.imissed >= LIMIT_LOST_PACKETS) || !(share >= LIMIT_LOST_SHARE))
 			continue;
 		find_pollers(e, i, &p);
@@ -208,6 +234,7 @@ void rule_missed(const struct examination *e, struct diagnosis *d)
 			"the NIC dropped %s packets in %.1f s as its queue was full (imissed), "
 			"%.3g %% of what arrived",
 			format_count(missed, (uint64_t)dr.imissed), dr.seconds, 100 * share);
+		partial_evidence(v, &dr);
 		poller_evidence(v, e, &p);
 	}
 }
@@ -260,8 +287,9 @@ void rule_unsent(const struct examination *e, struct diagnosis *d)
 		verdict_add_evidence(v,
 			"%s packets handed over in %.1f s, %s sent: %s (%.3g %%) were not",
 			format_count(offered, (uint64_t)dr.offered), dr.seconds,
-			format_count(sent, (uint64_t)dr.opackets),
+			format_count(sent, (uint64_t)(dr.offered - dr.unsent)),
 			format_count(unsent, (uint64_t)dr.unsent), 100 * dr.unsent / dr.offered);
+		partial_evidence(v, &dr);
 		/* Drivers differ: net_tap counts refused ones as errors, net_ring counts nothing.
 		 */
 		if (dr.oerrors > 0)

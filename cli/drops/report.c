@@ -7,7 +7,8 @@
 struct driver_counts drops_driver(const struct drops *d, uint32_t interface)
 {
 	uint32_t port = fates_stats_port(&d->view.s, interface);
-	struct driver_counts c = {.imissed = NAN, .rx_nombuf = NAN, .offered = NAN, .unsent = NAN};
+	struct driver_counts c = {
+		.imissed = NAN, .rx_nombuf = NAN, .offered = NAN, .unsent = NAN, .tx_unknown = NAN};
 	struct span span;
 
 	if (port != RINGTAP_NO_INDEX && fates_span(&d->view.s, &span))
@@ -99,6 +100,25 @@ static void note(FILE *f, uint64_t n, const char *before, const char *after)
 		text_wrapf(f, 0, "%s%s %s", before, format_count(text, n), after);
 }
 
+static void print_partial(const struct drops *d, FILE *f)
+{
+	char name[RINGTAP_NAME_LEN], unknown[FORMAT_LEN];
+
+	for (uint32_t i = 0; i < ringtap_capture_interface_count(d->view.s.cap); i++) {
+		struct driver_counts c = drops_driver(d, i);
+
+		if (c.partial)
+			text_wrapf(f, 0,
+				"%s: the driver's counters began again in between (the application "
+				"reset them, or the port was away). Its losses are the least that "
+				"there were; of %s packets that TX calls got it is unknown whether "
+				"they were sent.",
+				fates_port(&d->view.s, i, name),
+				format_count(
+					unknown, isnan(c.tx_unknown) ? 0 : (uint64_t)c.tx_unknown));
+	}
+}
+
 /* What the tables of packets do not have. */
 static void print_losses(const struct drops *d, FILE *f)
 {
@@ -119,6 +139,7 @@ static void print_notes(const struct drops *d, const struct drops_sum *sum, FILE
 
 	fates_port(&d->view.s, fates_upper_port(&d->view.s), name);
 	fputc('\n', f);
+	print_partial(d, f);
 	print_losses(d, f);
 	note(f, sum->inferred, "",
 		"of the unknown ones were likely offered: the application has reset the flags of "

@@ -63,7 +63,7 @@ static double counted(const struct trigger *t, const struct driver_counts *d)
 	double n = t->kind == TRIGGER_MISSED   ? d->imissed
 		   : t->kind == TRIGGER_NOMBUF ? d->rx_nombuf
 		   : t->kind == TRIGGER_UNSENT ? d->unsent
-					       : d->ierrors + d->oerrors;
+					       : d->errors;
 
 	return t->rate ? n / d->seconds : n;
 }

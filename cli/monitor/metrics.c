@@ -179,7 +179,7 @@ static double port_number(const struct subject *x, enum rt_metric_id id)
 	case RT_M_OERRORS: return d->oerrors / d->seconds;
 	case RT_M_OFFERED: return d->offered / d->seconds;
 	case RT_M_UNSENT: return d->unsent / d->seconds;
-	case RT_M_ERRORS: return (d->ierrors + d->oerrors) / d->seconds;
+	case RT_M_ERRORS: return d->errors / d->seconds;
 	default: return NAN;
 	}
 }

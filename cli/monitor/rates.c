@@ -241,14 +241,35 @@ static double in_flight(const struct ringtap_snapshot *f, uint32_t port)
 	return sum;
 }
 
+static void count_unsent(const struct span *s, uint32_t port, const struct ringtap_port_stats *b,
+	const struct ringtap_port_stats *e, struct driver_counts *out)
+{
+	double least = (double)b->tx_before - (double)e->tx_after;
+	double most = (double)b->tx_after - (double)e->tx_before;
+	double sent = (double)grown(b->opackets, e->opackets);
+	double epochs = 1.0 + (b->epoch - e->epoch);
+
+	out->offered = (least + most) / 2;
+	out->tx_unknown = (double)grown(b->tx_unknown, e->tx_unknown);
+	sent += out->tx_unknown;
+	out->unsent = least - epochs * in_flight(s->to, port) > sent ? out->offered - sent : 0;
+}
+
+/* The least that was counted, if it is certain to be more than nothing. */
+static void doubt(double *count)
+{
+	if (*count == 0)
+		*count = NAN;
+}
+
 void driver_counts(const struct span *s, uint32_t port, struct driver_counts *out)
 {
 	static const struct ringtap_port_stats zero;
 	const struct ringtap_port_stats *b = ringtap_snapshot_port(s->to, port);
 	const struct ringtap_port_stats *e = &zero;
-	double least, most;
 
-	*out = (struct driver_counts){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+	*out = (struct driver_counts){
+		NAN, false, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 	if (port < s->from->port_count)
 		e = ringtap_snapshot_port(s->from, port);
 	/* A total has no first reading. */
@@ -257,6 +278,7 @@ void driver_counts(const struct span *s, uint32_t port, struct driver_counts *ou
 #define GROWN(field) (double)grown(b->field, e->field)
 	*out = (struct driver_counts){
 		.seconds = e->read_ns ? (double)(b->read_ns - e->read_ns) / NS_PER_S : 1,
+		.partial = e->read_ns && b->epoch != e->epoch,
 		.ipackets = GROWN(ipackets),
 		.opackets = GROWN(opackets),
 		.ibytes = GROWN(ibytes),
@@ -265,18 +287,21 @@ void driver_counts(const struct span *s, uint32_t port, struct driver_counts *ou
 		.ierrors = GROWN(ierrors),
 		.rx_nombuf = GROWN(rx_nombuf),
 		.oerrors = GROWN(oerrors),
+		.errors = GROWN(ierrors) + GROWN(oerrors),
 		.offered = NAN,
-		.unsent = NAN};
+		.unsent = NAN,
+		.tx_unknown = NAN};
 #undef GROWN
-	if (!(s->to->collectors & RINGTAP_POLLS))
+	if (s->to->collectors & RINGTAP_POLLS)
+		count_unsent(s, port, b, e, out);
+	if (!out->partial)
 		return;
-	least = (double)b->tx_before - (double)e->tx_after;
-	most = (double)b->tx_after - (double)e->tx_before;
-	out->offered = (least + most) / 2;
-	/* What was sent before the application reset the driver's counters is unknown. */
-	out->unsent = b->opackets >= e->opackets && least - in_flight(s->to, port) > out->opackets
-			      ? out->offered - out->opackets
-			      : 0;
+	out->ipackets = out->opackets = out->ibytes = out->obytes = NAN;
+	doubt(&out->imissed);
+	doubt(&out->ierrors);
+	doubt(&out->rx_nombuf);
+	doubt(&out->oerrors);
+	doubt(&out->errors);
 }
 
 char *printable(char *dst, size_t size, const char *text)

@@ -83,12 +83,18 @@ void rates_latency(const struct span *s, uint32_t pair, struct latency_rates *ou
 /* What a driver counted between its last readings before either snapshot. */
 struct driver_counts {
 	double seconds; /* between the two readings; NAN, as all others: unknown */
+	/* The driver's counters began again in between (ringtap_port_stats.epoch): packets and
+	 * bytes are unknown, the others are the least that were counted, or unknown where that
+	 * is 0. */
+	bool partial;
 	double ipackets, opackets, ibytes, obytes;
 	double imissed, ierrors, rx_nombuf, oerrors;
+	double errors;  /* of both directions */
 	double offered; /* packets passed to TX */
 	/* Of them, not sent: refused or lost by the driver. 0 unless it is certain that there are
 	 * some: hooks and driver are not read at one moment. */
 	double unsent;
+	double tx_unknown; /* of them, those of which is unknown whether they were sent */
 };
 void driver_counts(const struct span *s, uint32_t port, struct driver_counts *out);
 

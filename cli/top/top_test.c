@@ -162,11 +162,18 @@ static void unsent_only_where_it_is_certain(void **state)
 	ports[1][0].opackets = 699;
 	driver_counts(&s, 0, &d);
 	assert_float_equal(d.unsent, 226, 1e-9);
-	/* The application reset the driver's counters: what was sent before is unknown. */
-	ports[0][0].opackets = 5000;
+	/* The driver's counters began again: 200 packets may have been sent before that, and a
+	 * burst more may have been on its way. */
+	ports[1][0].epoch = 1;
+	ports[1][0].tx_unknown = 200;
 	driver_counts(&s, 0, &d);
-	assert_float_equal(d.opackets, 699, 1e-9);
-	assert_true(d.unsent == 0);
+	assert_true(d.partial && d.unsent == 0 && d.tx_unknown == 200);
+	assert_true(isnan(d.opackets) && isnan(d.imissed) && isnan(d.errors));
+	ports[1][0].opackets = 349;
+	ports[1][0].imissed = 7;
+	driver_counts(&s, 0, &d);
+	assert_float_equal(d.unsent, 376, 1e-9);
+	assert_float_equal(d.imissed, 7, 1e-9);
 	/* Not read again yet. */
 	ports[1][0].read_ns = ports[0][0].read_ns;
 	driver_counts(&s, 0, &d);

@@ -55,8 +55,8 @@ class Port(ctypes.Structure):
         (char, "name[64] driver[64]"), (u16, "port_id link_up"),
         (u32, "state link_mbps nb_rx_queues nb_tx_queues nb_rxd nb_txd mtu"),
         (u64, "read_ns ipackets opackets ibytes obytes imissed ierrors rx_nombuf oerrors"
-              " tx_before tx_after"),
-        (u8, "reserved[8]"))
+              " tx_before tx_after tx_unknown"),
+        (u32, "epoch"), (u8, "reserved[60]"))
 
 
 class Gap(ctypes.Structure):
@@ -115,7 +115,7 @@ class Sampler(ctypes.Structure):
                 ("run", SampleRun * RUNS), ("pad", u8 * 32)]
 
 
-SIZES_OF = {Header: 256, Clock: 64, Port: 256, Window: 448, Pool: 512, Sample: 24}
+SIZES_OF = {Header: 256, Clock: 64, Port: 320, Window: 448, Pool: 512, Sample: 24}
 
 
 def bucket_of(cycles):

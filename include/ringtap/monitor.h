@@ -78,6 +78,13 @@ struct ringtap_port_stats {
 	 * began, and when it had ended. After ringtap_snapshot_since(): the least and the most that
 	 * can have been passed between the two readings. */
 	uint64_t tx_before, tx_after;
+	/* How often the driver's counters have begun again, because the application reset them or
+	 * the port was removed and came back. They are carried over, but lack what was counted
+	 * after the last reading of an epoch: a difference over epochs (not 0 after
+	 * ringtap_snapshot_since()) is the least that the driver counted, and of the packets
+	 * passed to TX tx_unknown may have been sent beside opackets. */
+	uint32_t epoch;
+	uint64_t tx_unknown;
 };
 
 struct ringtap_gap {

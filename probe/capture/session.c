@@ -361,12 +361,12 @@ static void refresh_nic(struct rt_session *s, uint32_t i, uint32_t age_ms)
 		&out->ierrors, &out->rx_nombuf, &out->oerrors};
 	uint64_t v[RT_NIC_COUNTERS];
 
-	if (f->gone || rt_port_counters(f->port.port_id, age_ms, v))
+	if (f->gone || rt_port_counters(f->port.port_id, age_ms, v) ||
+		rt_port_generation(f->port.port_id) != f->generation)
 		return;
 	for (int k = 0; k < RT_NIC_COUNTERS; k++) {
-		/* Lower than before: the application, or a restart of the port, has reset them. */
 		if (f->counted)
-			f->nic[k] += v[k] < f->last[k] ? v[k] : v[k] - f->last[k];
+			f->nic[k] += v[k] - f->last[k];
 		f->last[k] = v[k];
 		rt_store(to[k], f->nic[k]);
 	}

@@ -9,7 +9,9 @@
  * rte_eth_dev_is_valid_port(), rte_eth_dev_get_name_by_port(), rte_eth_macaddr_get(),
  * rte_eth_dev_get_mtu(), callbacks, rte_eth_fp_ops[].
  */
+#include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,11 +45,15 @@ struct known {
 	uint32_t set_up[2];                   /* queues by direction that were set up then */
 	uint32_t descriptors[2];
 	struct rt_msg_port desc;
-	struct rte_eth_stats stats;
+	uint64_t driver[RT_PORT_COUNTERS]; /* in the order of rt_port_stats */
+	uint64_t before[RT_PORT_COUNTERS]; /* counted in earlier epochs */
+	uint32_t epoch;
 	char name[RT_NAME_LEN]; /* in a secondary process */
 };
 
 static struct known known[RTE_MAX_ETHPORTS];
+static_assert(
+	offsetof(struct rt_port_stats, epoch) == sizeof(known->driver), "counters come first");
 
 #define STATE_MS 1000 /* age of a link state; interval between queries of a port without queues */
 
@@ -349,36 +355,64 @@ void rt_port_descriptors(uint16_t port, uint32_t out[2])
 	memcpy(out, known_of(port)->descriptors, sizeof(known->descriptors));
 }
 
-static int read_stats(uint16_t port, uint32_t age_ms, struct rte_eth_stats *out)
+/* The application may reset its drivers' counters at any time, and drivers do when they start. */
+static void follow_stats(struct known *k, const uint64_t now[RT_PORT_COUNTERS])
+{
+	bool fell = false;
+
+	for (int i = 0; i < RT_PORT_COUNTERS; i++)
+		fell |= now[i] < k->driver[i];
+	k->epoch += fell;
+	for (int i = 0; i < RT_PORT_COUNTERS; i++) {
+		k->before[i] += fell ? k->driver[i] : 0;
+		k->driver[i] = now[i];
+	}
+}
+
+static int ask_stats(uint16_t port, struct known *k)
+{
+	struct rte_eth_stats s;
+	int ret = -ENODEV;
+
+	if (rt_port_call_begin(port)) {
+		ret = rte_eth_stats_get(port, &s);
+		rt_port_call_end();
+	}
+	if (ret)
+		return -ENODEV;
+	s.imissed += rt_load(&given_missed[port]);
+	follow_stats(k, (const uint64_t[RT_PORT_COUNTERS]){s.ipackets, s.opackets, s.ibytes,
+				s.obytes, s.imissed, s.ierrors, s.rx_nombuf, s.oerrors});
+	return 0;
+}
+
+static int read_stats(uint16_t port, uint32_t age_ms, struct rt_port_stats *out)
 {
 	struct known *k = known_of(port);
+	uint64_t sum[RT_PORT_COUNTERS];
 
 	if (rt_is_secondary())
 		return -ENODEV;
 	if (!k->stats_ms || clock_ms() - k->stats_ms >= age_ms) {
-		int ret = -ENODEV;
-
 		k->stats_ms = 0;
-		if (rt_port_call_begin(port)) {
-			ret = rte_eth_stats_get(port, &k->stats);
-			rt_port_call_end();
-		}
-		if (ret)
+		if (ask_stats(port, k))
 			return -ENODEV;
 		k->stats_ms = clock_ms();
 	}
-	*out = k->stats;
-	out->imissed += rt_load(&given_missed[port]);
+	for (int i = 0; i < RT_PORT_COUNTERS; i++)
+		sum[i] = k->before[i] + k->driver[i];
+	memcpy(out, sum, sizeof(sum));
+	out->epoch = k->epoch;
 	return 0;
 }
 
-int rt_port_stats(uint16_t port, uint32_t age_ms, struct rte_eth_stats *out)
+int rt_port_stats(uint16_t port, uint32_t age_ms, struct rt_port_stats *out)
 {
 	/* See look(): closing also frees the drivers' counters. */
 	return stopped(port) ? -ENODEV : read_stats(port, age_ms, out);
 }
 
-static int pick(int ret, const struct rte_eth_stats *s, uint64_t out[RT_NIC_COUNTERS])
+static int pick(int ret, const struct rt_port_stats *s, uint64_t out[RT_NIC_COUNTERS])
 {
 	if (ret)
 		return ret;
@@ -393,14 +427,14 @@ static int pick(int ret, const struct rte_eth_stats *s, uint64_t out[RT_NIC_COUN
 
 int rt_port_counters(uint16_t port, uint32_t age_ms, uint64_t out[RT_NIC_COUNTERS])
 {
-	struct rte_eth_stats s;
+	struct rt_port_stats s;
 
 	return pick(rt_port_stats(port, age_ms, &s), &s, out);
 }
 
 int rt_port_first_counters(uint16_t port, uint64_t out[RT_NIC_COUNTERS])
 {
-	struct rte_eth_stats s;
+	struct rt_port_stats s;
 
 	return pick(read_stats(port, 0, &s), &s, out);
 }

@@ -42,10 +42,16 @@ int rt_port_name(uint16_t port, char out[RT_NAME_LEN]);
 int rt_port_describe(uint16_t port, struct rt_msg_port *out);
 /* Numbers of queues by direction. Calls the driver only when they have changed. */
 int rt_port_queues(uint16_t port, uint32_t out[2]);
-/* All counters of ethdev, absolute, and the misses that the application reports; at most age_ms
- * old. -ENODEV: the port is gone or stopped, or this is a secondary process. */
-struct rte_eth_stats;
-int rt_port_stats(uint16_t port, uint32_t age_ms, struct rte_eth_stats *out);
+/* All counters of ethdev, and the misses that the application reports; at most age_ms old. They are
+ * carried over when the driver's have begun again: epoch then changes, and what was counted after
+ * the reading before is missing. Unnoticed if by the next reading every counter has outgrown its
+ * value. -ENODEV: the port is gone or stopped, or this is a secondary process. */
+#define RT_PORT_COUNTERS 8
+struct rt_port_stats {
+	uint64_t ipackets, opackets, ibytes, obytes, imissed, ierrors, rx_nombuf, oerrors;
+	uint32_t epoch;
+};
+int rt_port_stats(uint16_t port, uint32_t age_ms, struct rt_port_stats *out);
 int rt_port_counters(uint16_t port, uint32_t age_ms, uint64_t out[RT_NIC_COUNTERS]);
 /* The current values, also of a stopped port: called once, where counting begins. */
 int rt_port_first_counters(uint16_t port, uint64_t out[RT_NIC_COUNTERS]);

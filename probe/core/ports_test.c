@@ -338,8 +338,8 @@ static void rescan(void)
 
 static void test_counters_of_a_port_that_comes_back_continue(void **state)
 {
-	watched = open_session("net_ring_0", TEST_RING);
 	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
+	watched = open_session("net_ring_0", TEST_RING);
 	for (unsigned i = 1; i <= 3; i++) {
 		test_port_send(port[0], 7);
 		assert_int_equal(nic_opackets(watched), 7 * i);

@@ -10,11 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <rte_ethdev.h>
-
 #include "common/clock.h"
 #include "common/stats.h"
 #include "common/proto.h"
+#include "probe/core/ports.h"
 #include "probe/core/thread.h"
 
 /* In the low half of the mode's state, beside RT_COLLECT_*: each burst is an event for a tracer
@@ -117,7 +116,6 @@ struct rt_stat_site {
 	struct rt_stat_site *next;
 } __attribute__((aligned(RT_CACHE_LINE)));
 
-#define RT_STAT_PORT_COUNTERS 8 /* from ipackets to oerrors in struct rt_stat_port */
 /* The thread's place in a column. */
 static inline struct rt_stat_quick *rt_stat_quick_of(
 	struct rt_stat_quick *column, const struct rt_thread *t)
@@ -135,13 +133,12 @@ struct rt_stat_port_state {
 	uint32_t generation; /* of the port id, see ports.h */
 	uint32_t queues[2];  /* by direction: queues below have their site */
 	uint8_t mac[6];
-	bool returned;                          /* it has been gone: its sites may be there */
-	uint64_t before[RT_STAT_PORT_COUNTERS]; /* counted before the port was removed and came back
-						 */
+	bool returned;               /* it has been gone: its sites may be there */
+	struct rt_port_stats before; /* before the port was removed and came back */
 	/* The driver's counters as last reported to tracers. */
 	bool reported;
 	uint64_t imissed, ierrors, rx_nombuf;
-	uint64_t opackets;
+	uint32_t epoch;
 	uint64_t unsent;   /* modulo 2^64: handed over less opackets, as far as it was certain */
 	uint64_t polls_ns; /* on_ns of the count of what was handed over; 0: none */
 };
@@ -236,7 +233,7 @@ void rt_stats_refresh_pools(struct rt_stats *f);
 /* A reading of a driver's counters, and the packets that the port's TX hooks had counted before and
  * after it. */
 struct rt_stat_reading {
-	struct rte_eth_stats driver;
+	struct rt_port_stats driver;
 	uint64_t tx_before, tx_after;
 };
 

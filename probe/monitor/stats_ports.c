@@ -140,23 +140,21 @@ static void show_state(struct rt_stat_port *p, const struct rt_msg_port *desc)
 	rt_store(&p->nb_txd, descriptors[RT_DIR_TX]);
 }
 
-static void counters_of(struct rt_stat_port *p, uint64_t *to[RT_STAT_PORT_COUNTERS])
+static void counters_of(struct rt_stat_port *p, uint64_t *to[RT_PORT_COUNTERS])
 {
-	uint64_t *all[RT_STAT_PORT_COUNTERS] = {&p->ipackets, &p->opackets, &p->ibytes, &p->obytes,
+	uint64_t *all[RT_PORT_COUNTERS] = {&p->ipackets, &p->opackets, &p->ibytes, &p->obytes,
 		&p->imissed, &p->ierrors, &p->rx_nombuf, &p->oerrors};
 
 	memcpy(to, all, sizeof(all));
 }
 
-/* The entry of a port that comes back goes on from its last counts. */
+/* The entry of a port that comes back goes on from its last counts, in a new epoch. */
 static void begin_counting(struct rt_stat_port *p, struct rt_stat_port_state *state)
 {
-	uint64_t *to[RT_STAT_PORT_COUNTERS];
-
 	*state = (struct rt_stat_port_state){.returned = p->state == RT_IF_GONE};
-	counters_of(p, to);
-	for (int k = 0; k < RT_STAT_PORT_COUNTERS; k++)
-		state->before[k] = *to[k];
+	if (state->returned)
+		state->before = (struct rt_port_stats){p->ipackets, p->opackets, p->ibytes,
+			p->obytes, p->imissed, p->ierrors, p->rx_nombuf, p->oerrors, p->epoch + 1};
 }
 
 /* The entry for a port that was added: the one from before its removal, or a new one.
@@ -260,30 +258,49 @@ static uint64_t passed_to_tx(const struct rt_stats *f, uint32_t index)
 	return packets;
 }
 
+/* What has been passed to TX since the reading before, and is not in the driver's counters. */
+static uint64_t unaccounted(
+	const struct rt_stat_port *p, const struct rt_stat_reading *r, uint64_t opackets)
+{
+	uint64_t passed = r->tx_after - p->tx_before, sent = opackets - p->opackets;
+
+	return passed > sent ? passed - sent : 0;
+}
+
 static void show_counters(struct rt_stat_port *p, const struct rt_stat_port_state *state,
 	const struct rt_stat_reading *r, uint64_t now_ns)
 {
-	const struct rte_eth_stats *s = &r->driver;
-	const uint64_t now[RT_STAT_PORT_COUNTERS] = {s->ipackets, s->opackets, s->ibytes, s->obytes,
-		s->imissed, s->ierrors, s->rx_nombuf, s->oerrors};
-	uint64_t *to[RT_STAT_PORT_COUNTERS];
+	const struct rt_port_stats *s = &r->driver, *b = &state->before;
+	const uint64_t now[RT_PORT_COUNTERS] = {b->ipackets + s->ipackets,
+		b->opackets + s->opackets, b->ibytes + s->ibytes, b->obytes + s->obytes,
+		b->imissed + s->imissed, b->ierrors + s->ierrors, b->rx_nombuf + s->rx_nombuf,
+		b->oerrors + s->oerrors};
+	uint64_t *to[RT_PORT_COUNTERS];
+	uint32_t epoch = b->epoch + s->epoch;
 
 	counters_of(p, to);
 	/* Pairs with the fence in read_counters(). */
 	rt_store(&p->read_ns, 0);
 	rt_fence_release();
-	for (int k = 0; k < RT_STAT_PORT_COUNTERS; k++)
-		rt_store(to[k], state->before[k] + now[k]);
+	if (epoch != p->epoch)
+		rt_store(&p->tx_unknown, p->tx_unknown + unaccounted(p, r, now[1]));
+	rt_store(&p->epoch, epoch);
+	for (int k = 0; k < RT_PORT_COUNTERS; k++)
+		rt_store(to[k], now[k]);
 	rt_store(&p->tx_before, r->tx_before);
 	rt_store(&p->tx_after, r->tx_after);
 	rt_store_release(&p->read_ns, now_ns);
 }
 
-/* False: the port is stopped. It may be about to be closed, so its driver is not called. */
+/* False: the port is stopped. It may be about to be closed, so its driver is not called. Or its id
+ * has just passed to another port. */
 static bool read_driver(const struct rt_stats *f, uint32_t index, struct rt_stat_reading *r)
 {
+	uint16_t id = f->ports[index].port_id;
+
 	r->tx_before = passed_to_tx(f, index);
-	if (rt_port_stats(f->ports[index].port_id, 0, &r->driver))
+	if (rt_port_stats(id, 0, &r->driver) ||
+		rt_port_generation(id) != f->port_state[index].generation)
 		return false;
 	/* Counts of before the reading would make the bound too low. */
 	rt_fence_acquire();

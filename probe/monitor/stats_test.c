@@ -28,12 +28,13 @@ static uint16_t port;
 static int make_port(void **state)
 {
 	port = test_port_make("net_ring_0");
-	return 0;
+	return rt_ports_watch(rt_hook_cut);
 }
 
 static int remove_port(void **state)
 {
 	test_monitors_drop();
+	rt_ports_unwatch();
 	test_port_remove(port);
 	return 0;
 }
@@ -475,6 +476,43 @@ static void test_ports_are_described(void **state)
 	test_monitor_end(&m);
 }
 
+static void assert_port(const struct rt_stat_port *p, uint64_t opackets, uint32_t epoch,
+	uint64_t unknown, uint64_t passed)
+{
+	test_stats_tick();
+	assert_int_equal(p->opackets, opackets);
+	assert_int_equal(p->epoch, epoch);
+	assert_int_equal(p->tx_unknown, unknown);
+	assert_int_equal(p->tx_before, passed);
+}
+
+static void test_drivers_counters_are_carried_over(void **state)
+{
+	const struct rt_stat_port *p;
+	static struct rt_monitor m;
+
+	test_monitor(&m, RT_COLLECT_POLLS, 1);
+	p = &rt_stat_current->ports[test_port_index(port)];
+	test_port_send(port, 10);
+	assert_port(p, 10, 0, 0, 10);
+	/* Four are sent before the application resets the counters, three after it. */
+	test_port_send(port, 4);
+	assert_int_equal(rte_eth_stats_reset(port), 0);
+	test_port_send(port, 3);
+	assert_port(p, 13, 1, 4, 17);
+	test_port_send(port, 20);
+	assert_port(p, 33, 1, 4, 37);
+	/* The same for a port that is removed and comes back. */
+	test_port_send(port, 6);
+	test_port_remove(port);
+	test_stats_tick();
+	port = test_port_make("net_ring_0");
+	assert_port(p, 33, 2, 10, 43);
+	test_port_send(port, 2);
+	assert_port(p, 35, 2, 10, 45);
+	test_monitor_end(&m);
+}
+
 /* A port is stopped before it is closed: its driver must not be called any more. Hooks are
  * installed on its new queues when it is started. */
 static void test_drivers_of_stopped_ports_are_not_called(void **state)
@@ -525,6 +563,7 @@ int main(void)
 		with_port(test_gaps_without_a_monitor_do_not_count),
 		with_port(test_kernel_statistics_of_the_thread),
 		with_port(test_ports_are_described),
+		with_port(test_drivers_counters_are_carried_over),
 		with_port(test_drivers_of_stopped_ports_are_not_called),
 	};
 

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events for packets that drivers lost or refused, emitted when their counters have been read. */
-#include <rte_ethdev.h>
-
 #include "probe/monitor/stats.h"
 #include "trace.h"
 
-/* A driver's counter that the application has reset starts again at 0. */
 static void report_growth(uint16_t port, uint64_t *reported, uint64_t now, enum rt_drop reason)
 {
-	uint64_t grown = now < *reported ? now : now - *reported;
+	uint64_t grown = now - *reported;
 
 	*reported = now;
 	if (grown)
@@ -22,10 +19,10 @@ static void tell_refused(
 {
 	struct rt_stat_port_state *state = &f->port_state[index];
 	uint64_t opackets = r->driver.opackets, least = r->tx_before - opackets;
-	bool known = state->polls_ns == f->on_ns[0] && opackets >= state->opackets;
+	bool known = state->polls_ns == f->on_ns[0] && r->driver.epoch == state->epoch;
 
 	state->polls_ns = f->on_ns[0];
-	state->opackets = opackets;
+	state->epoch = r->driver.epoch;
 	if (!known) {
 		state->unsent = r->tx_after - opackets;
 	} else if ((int64_t)(least - state->unsent) > 0) {
@@ -37,7 +34,7 @@ static void tell_refused(
 void rt_trace_ports(struct rt_stats *f, uint32_t index, const struct rt_stat_reading *r)
 {
 	struct rt_stat_port_state *state = &f->port_state[index];
-	const struct rte_eth_stats *s = &r->driver;
+	const struct rt_port_stats *s = &r->driver;
 	uint16_t port = f->ports[index].port_id;
 
 	if (!state->reported) { /* lost before tracing began */

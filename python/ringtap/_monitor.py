@@ -16,7 +16,8 @@ LATENCY, ADDRESSES, POOLS = lib.RINGTAP_LATENCY, lib.RINGTAP_ADDRESSES, lib.RING
 # What grows, as in ringtap_snapshot_since(); the rest are states.
 COUNTERS = {
     "": ("no_thread_polls", "no_block_polls", "no_pair_packets"),  # of the snapshot itself
-    "ports": ("ipackets", "opackets", "ibytes", "obytes", "imissed", "ierrors", "rx_nombuf", "oerrors"),
+    "ports": ("ipackets", "opackets", "ibytes", "obytes", "imissed", "ierrors", "rx_nombuf", "oerrors",
+              "tx_unknown", "epoch"),
     "threads": ("cpu_ns", "wait_ns", "preempted", "busy_cycles", "idle_cycles", "busy_periods", "busy_period_packets",
                 "gaps_busy", "gaps_idle"),
     "queues": ("polls", "empty_polls", "packets", "bytes", "byte_packets", "big_polls", "big_packets", "burst"),
