@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "out_file.h"
+#include "packet_file.h"
 #include "util.h"
 
 int out_file_open(struct out_file *o, const char *command, const char *path)
@@ -16,6 +17,26 @@ int out_file_open(struct out_file *o, const char *command, const char *path)
 	if (o->f)
 		return 0;
 	message_print("%s: %s: %s; choose another file", command, path, strerror(errno));
+	return -EIO;
+}
+
+int out_file_open_packets(
+	struct out_file *o, const char *command, const char *path, bool group_read)
+{
+	bool created;
+	int fd;
+
+	*o = (struct out_file){.path = path};
+	if (!path)
+		return 0;
+	fd = packet_file_open(path, group_read, &created);
+	/* Devices and pipes cannot be truncated. */
+	o->f = fd < 0 || (ftruncate(fd, 0) && errno != EINVAL) ? NULL : fdopen(fd, "w");
+	if (o->f)
+		return 0;
+	message_print("%s: %s: %s", command, path, packet_file_error(fd < 0 ? fd : -errno));
+	if (fd >= 0)
+		close(fd);
 	return -EIO;
 }
 

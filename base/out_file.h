@@ -3,6 +3,7 @@
 #ifndef RINGTAP_BASE_OUT_FILE_H
 #define RINGTAP_BASE_OUT_FILE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 struct out_file {
@@ -12,6 +13,9 @@ struct out_file {
 
 /* 0, or -errno after printing why. */
 int out_file_open(struct out_file *o, const char *command, const char *path);
+/* The same for packets: packet_file_open(). */
+int out_file_open_packets(
+	struct out_file *o, const char *command, const char *path, bool group_read);
 /* error: 0, or -errno of writing. Prints what failed, and removes an incomplete file. 0 or
  * -errno. */
 int out_file_close(struct out_file *o, const char *command, int error);

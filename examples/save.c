@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include <ringtap/reader.h>
@@ -138,6 +139,7 @@ int main(int argc, char **argv)
 	if (ringtap_capture_attach(cap, dir, &all, 1, NULL) || ringtap_capture_start(cap))
 		return fprintf(stderr, "%s\n", ringtap_capture_error(cap)), 1;
 	file.cap = cap;
+	umask(077); /* packets are for this user only */
 	file.f = fopen(argv[1], "wb");
 	if (!file.f)
 		return perror(argv[1]), 1;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/packet_file.h"
 #include "base/util.h"
 #include "cli/record/sink.h"
 #include "common/pcapng.h"
@@ -81,7 +82,7 @@ int dropped_open(struct dropped_file **out, const char *path)
 		*out = f;
 		return put_section(f);
 	}
-	message_print("drops: cannot write '%s': %s", path, strerror(-ret));
+	message_print("drops: cannot write '%s': %s", path, packet_file_error(ret));
 	free(f);
 	return ret;
 }

@@ -22,7 +22,7 @@ struct config {
 	uint64_t timeout_ns, memory, flows;
 	enum flow_order order;
 	const char *plot, *html, *annotate;
-	bool json, csv;
+	bool json, csv, group_read;
 };
 
 #define ORDERS "packets|not-sent|reordered|p99|not-offered"
@@ -53,6 +53,8 @@ static const struct option_def options[] = {
 		"Copy the recording, with a comment on each received packet that was not offered, "
 		"is open or unknown: for Wireshark, and other programs. It needs 'ringtap record "
 		"--fates'"},
+	{TO(group_read), OPTION_FLAG, 'g', NULL, NULL, NULL, 0, 0,
+		"Let the group read the file of --annotate (mode 0640 instead of 0600)"},
 	{OPT_PLOT, OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0,
 		"Draw latency and packets over time"},
 };
@@ -159,7 +161,7 @@ static int open_outputs(struct outputs *o, const struct config *c)
 {
 	*o = (struct outputs){0};
 	if (out_file_open(&o->html, "explain", c->html) ||
-		out_file_open(&o->annotated, "explain", c->annotate))
+		out_file_open_packets(&o->annotated, "explain", c->annotate, c->group_read))
 		return -EIO;
 	return out_file_open(&o->plot, "explain", c->plot);
 }

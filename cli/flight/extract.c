@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/packet_file.h"
 #include "base/util.h"
 #include "blocks.h"
 #include "flight.h"
@@ -178,7 +179,8 @@ static int run(struct extraction *x, const struct extract *e)
 	if (!ret && (ret = sink_start(x->sink)))
 		sink_abandon(x->sink);
 	if (ret) {
-		message_print("flight extract: cannot write '%s': %s", e->output, strerror(-ret));
+		message_print(
+			"flight extract: cannot write '%s': %s", e->output, packet_file_error(ret));
 		return ret;
 	}
 	ret = copy_all(x, e);

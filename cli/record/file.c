@@ -7,6 +7,7 @@
 
 #include "common/pcapng.h"
 #include "record.h"
+#include "base/packet_file.h"
 #include "base/util.h"
 
 /* Three texts of the longest kind (comment, or name, description and filter), and the rest. */
@@ -79,7 +80,7 @@ int file_open_first(struct recorder *r)
 	ret = open_next(r);
 	if (ret)
 		message_print("%s: cannot write '%s': %s", r->cfg->command,
-			r->bad_path ? r->bad_path : r->path, strerror(-ret));
+			r->bad_path ? r->bad_path : r->path, packet_file_error(ret));
 	else if (!r->cfg->path && !r->cfg->rotating)
 		fprintf(stderr, "File: %s\n", r->path);
 	return ret;

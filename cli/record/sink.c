@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <poll.h>
 #include <stdio.h>
@@ -10,18 +9,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/packet_file.h"
 #include "sink_impl.h"
-
-static int open_file(struct sink *s)
-{
-	mode_t mode = s->options.group_read ? 0640 : 0600;
-
-	s->fd = open(s->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-	s->created = s->fd >= 0;
-	if (s->fd < 0 && errno == EEXIST)
-		s->fd = open(s->path, O_WRONLY | O_CLOEXEC);
-	return s->fd < 0 ? -errno : 0;
-}
 
 /* Memory file systems take O_DIRECT nowadays, but there is nothing to win. */
 static bool on_disk(int fd)
@@ -45,11 +34,12 @@ int sink_open(struct sink **out, const char *path, const struct sink_options *op
 	if (!s->path)
 		goto err;
 	if (strcmp(path, "-"))
-		ret = open_file(s);
-	else
-		ret = (s->fd = dup(STDOUT_FILENO)) < 0 ? -errno : 0;
-	if (ret)
+		ret = packet_file_open(path, options->group_read, &s->created);
+	else if ((ret = dup(STDOUT_FILENO)) < 0)
+		ret = -errno;
+	if (ret < 0)
 		goto err;
+	s->fd = ret;
 	/* Standard output may be shared, or opened for appending: others' data stand before ours,
 	 * and only plain writes go where they should. */
 	s->regular = strcmp(path, "-") && !fstat(s->fd, &st) && S_ISREG(st.st_mode);

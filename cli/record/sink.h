@@ -32,8 +32,8 @@ struct sink_options {
 
 struct sink;
 
-/* Opens path, "-" for standard output. A file that exists keeps its content until sink_start().
- * 0 or -errno. */
+/* Opens path, "-" for standard output. A file that exists keeps its content until sink_start(). 0
+ * or -errno, for packet_file_error(). */
 int sink_open(struct sink **out, const char *path, const struct sink_options *options);
 /* Empties the file. 0 or -errno. */
 int sink_start(struct sink *s);

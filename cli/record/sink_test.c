@@ -405,6 +405,10 @@ static void files_are_private_and_old_ones_safe(void **state)
 	assert_int_equal(sink_open(&s, "old", &o), 0);
 	sink_abandon(s);
 	assert_file_is_prefix("old", 100);
+	if (!geteuid()) {
+		assert_int_equal(chown("old", 4711, 4711), 0);
+		assert_int_equal(sink_open(&s, "old", &o), -EPERM);
+	}
 	assert_int_equal(sink_open(&s, "none/x", &o), -ENOENT);
 	assert_int_equal(sink_open(&s, ".", &o), -EISDIR);
 }

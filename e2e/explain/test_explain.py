@@ -400,6 +400,9 @@ def test_annotated_copies(tmp_path, order):
         files.append(w.write(tmp_path / f"{part}.pcapng"))
     out = tmp_path / "out.pcapng"
     explain(*files, "--annotate", out)
+    assert out.stat().st_mode & 0o777 == 0o600
+    explain(*files, "-g", "--annotate", out)
+    assert out.stat().st_mode & 0o777 == 0o640
     want = b"".join(f.read_bytes() for f in files)
     assert len(want) < len(out.read_bytes()) < len(want) + 200
     plain, frames, comments = [], 0, {}
