@@ -2,13 +2,14 @@
 """Joins small parts of an hour: pcapng files behind each other are a pcapng file of several sections."""
 import itertools
 import json
+import os
 import sys
 import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from . import clocks, frames, ingest, layout, options, units
+from . import clocks, frames, ingest, layout, options, private, units
 from .errors import Refused
 from .store import Archive, no_space
 
@@ -21,6 +22,7 @@ def arguments(parser):
                         help="to parts of at most SIZE (default: 1G)")
     options.window(parser)
     options.recorders(parser)
+    options.shared(parser)
     parser.add_argument("--dry-run", action="store_true", help="print what would be joined")
     options.as_json(parser)
 
@@ -74,7 +76,7 @@ def join(archive, group):
     first = group[0]
     with archive.staging() as staging:
         joined = staging / "joined.pcapng"
-        with open(joined, "wb") as out:
+        with os.fdopen(private.create(joined, new=True), "wb") as out:
             for part in group:
                 with frames.open_file(part.pcapng) as file:
                     for _, piece in file.pieces():
@@ -101,7 +103,7 @@ def join(archive, group):
 
 def run(args):
     pa.set_cpu_count(1)
-    archive = Archive(args.archive)
+    archive = Archive(args.archive, shared=args.shared)
     begin = time.monotonic()
     parts = archive.parts(since=args.since, until=args.until, recorders=args.recorders)
     found = [group for group in groups(parts, args.below, args.up_to) if len(group) > 1]

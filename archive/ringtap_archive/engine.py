@@ -170,8 +170,8 @@ class DuckEngine(Engine):
     def __init__(self, archive, since=None, until=None, recorders=None, memory=None, threads=None):
         super().__init__(archive, since, until, recorders)
         import duckdb
-        self._temporary = tempfile.gettempdir()
-        self.con = duckdb.connect(config={"autoinstall_known_extensions": "false", "temp_directory": self._temporary}
+        self._temporary = tempfile.TemporaryDirectory(prefix="ringtap-archive-")  # its files hold rows, and have known names
+        self.con = duckdb.connect(config={"autoinstall_known_extensions": "false", "temp_directory": self._temporary.name}
                                   | ({"memory_limit": memory} if memory else {}) | ({"threads": threads} if threads else {}))
         # A file's footer is read once, however many queries there are.
         self.con.execute("SET parquet_metadata_cache = true")
@@ -220,6 +220,7 @@ class DuckEngine(Engine):
 
     def close(self):
         self.con.close()
+        self._temporary.cleanup()
         super().close()
 
 

@@ -4,7 +4,7 @@ import contextlib
 import os
 import sys
 
-from . import bpf, engine, filters, options, pick, units
+from . import bpf, engine, filters, options, pick, private, units
 from .errors import Refused, WrongCommandLine
 
 MEMORY = "1GB"  # of DuckDB; it sorts more than that on disk
@@ -24,6 +24,7 @@ def arguments(parser):
     options.window(parser)
     options.recorders(parser)
     parser.add_argument("-w", "--write", dest="file", metavar="FILE", help="the pcapng to write; -: to standard output")
+    options.group(parser)
     parser.add_argument("--wireshark", action="store_true", help="start Wireshark, and write to it")
     parser.add_argument("--packets", type=int, metavar="N", help="end after so many packets")
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
@@ -180,7 +181,7 @@ def _opened(args):
         yield sys.stdout.buffer
     else:
         try:
-            file = open(args.file, "wb")
+            file = os.fdopen(private.create(args.file, args.group), "wb")
         except OSError as error:
             raise Refused(f"cannot write '{args.file}': {error.strerror}") from None
         with file:

@@ -10,6 +10,7 @@ import struct
 
 import zstandard
 
+from . import private
 from .errors import Refused
 
 FRAME = 1 << 20  # uncompressed, at least, but for the last one
@@ -20,9 +21,10 @@ ENTRY = struct.Struct("<II")  # compressed, uncompressed
 HEAD = struct.Struct("<II")  # magic, bytes of the content
 FOOT = struct.Struct("<IBI")  # number of frames, descriptor, magic
 CHECKSUMS = 0x80  # descriptor: entries have four bytes more
-WINDOW_MAX = 1 << 31
+FRAME_MAX = 128 << 20  # uncompressed: a section's header and interfaces, which have at most 64 MiB, and a block of 16 MiB
+WINDOW_MAX = 1 << 27  # as zstd -d
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-PACKED_MAX = 64 << 20
+SCAN_READ = 1 << 10  # compressed; 32 MiB at most when uncompressed
 
 
 class Corrupt(Refused):
@@ -53,7 +55,7 @@ class Plain:
 
     def __init__(self, path):
         self.path = path
-        self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self.fd = private.open_regular(path)
         self.size = os.fstat(self.fd).st_size
 
     def read(self, offset, size):
@@ -116,6 +118,9 @@ class Reader(Plain):
         if self._kept[0] != index:
             begin, end = self.places[index:index + 2]
             plain = self.offsets[index + 1] - self.offsets[index]
+            # Sizes are claims: memory is not taken for more than a frame can have.
+            if max(plain, end - begin) > FRAME_MAX:
+                raise self.corrupt(f"frame {index} has more than {FRAME_MAX} bytes")
             packed = os.pread(self.fd, end - begin, begin)
             try:
                 if zstandard.frame_content_size(packed) != plain:
@@ -152,7 +157,7 @@ def open_file(path):
 def scan(path):
     """The contents of all frames that are whole, in order, without the seek table: for files that are
     damaged. Between frames stands how many bytes were skipped: (content or None, skipped)."""
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
+    with os.fdopen(private.open_regular(path), "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
         at, skipped = 0, 0
         while at < len(data):
             content, used = _frame_at(data, at)
@@ -178,11 +183,13 @@ def _frame_at(data, at):
             return None, HEAD.size + size
     if data[at:at + 4] != ZSTD_MAGIC:
         return None, 0
-    # Frames of this writer are not longer; what follows is read again for the next one.
-    packed = data[at:at + PACKED_MAX]
+    content, size, end = [], 0, at
+    one = zstandard.ZstdDecompressor(max_window_size=WINDOW_MAX).decompressobj()
     try:
-        one = zstandard.ZstdDecompressor(max_window_size=WINDOW_MAX).decompressobj()
-        content = one.decompress(packed)
-        return (content, len(packed) - len(one.unused_data)) if one.eof else (None, 0)
+        while not one.eof and size <= FRAME_MAX and end < len(data):
+            content.append(one.decompress(data[end:end + SCAN_READ]))
+            size += len(content[-1])
+            end = min(end + SCAN_READ, len(data))
     except zstandard.ZstdError:
         return None, 0
+    return (b"".join(content), end - at - len(one.unused_data)) if one.eof and size <= FRAME_MAX else (None, 0)

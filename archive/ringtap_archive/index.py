@@ -7,7 +7,7 @@ import os
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from . import schema
+from . import private, schema, shape
 
 ROWS = 1 << 20  # of a row group of packets
 PAGE_ROWS = 20_000
@@ -41,12 +41,12 @@ FLOW_ENCODINGS = {
 class Digested:
     """A file that counts and, by default, digests what is written: pyarrow, zstd and others write to it."""
 
-    def __init__(self, path, digest=True):
+    def __init__(self, path, digest=True, group=False):
         self.path = path
         self.digest = hashlib.sha256() if digest else None
         self.bytes = 0
         self.closed = False
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        self._fd = private.create(path, group, new=True)
 
     def write(self, data):
         if self.closed:  # after an error, Arrow writes what it still has
@@ -108,8 +108,8 @@ def _options(columns, encodings, bloom, statistics):
 class Table:
     """One Parquet file that grows by row groups."""
 
-    def __init__(self, path, columns, encodings, bloom, sorting, without=()):
-        self.file = Digested(path)
+    def __init__(self, path, columns, encodings, bloom, sorting, without=(), group=False):
+        self.file = Digested(path, group=group)
         self.rows = 0
         order = [pq.SortingColumn(columns.get_field_index(sorting))] if sorting else None
         statistics = [name for name in columns.names if name not in without]
@@ -141,9 +141,9 @@ class Table:
 class Packets:
     """Collects batches into row groups."""
 
-    def __init__(self, path, rows_likely):
+    def __init__(self, path, rows_likely, group=False):
         bloom = {"flow_id": {"ndv": max(64, min(rows_likely, 1 << 17)), "fpp": FALSE_POSITIVES}}
-        self.table = Table(path, schema.PACKETS, ENCODINGS, bloom, None, NO_STATISTICS)
+        self.table = Table(path, schema.PACKETS, ENCODINGS, bloom, None, NO_STATISTICS, group)
         self._pending, self._rows = [], 0
 
     def add(self, batch):
@@ -162,7 +162,7 @@ class Packets:
         self.table.finish(source)
 
 
-def write_flows(path, batches):
+def write_flows(path, batches, group=False):
     """Row groups of FLOW_ROWS flows, each with bloom filters of flow_id and addresses. Returns the Table,
     which is finished."""
     table, pending, count = None, [], 0
@@ -171,10 +171,10 @@ def write_flows(path, batches):
             pending.append(batch)
             count += batch.num_rows
             if count >= FLOW_ROWS:
-                table = table or _flow_table(path, FLOW_ROWS)
+                table = table or _flow_table(path, FLOW_ROWS, group)
                 table.group(pending)
                 pending, count = [], 0
-        table = table or _flow_table(path, count)
+        table = table or _flow_table(path, count, group)
         if pending:
             table.group(pending)
         table.finish()
@@ -184,14 +184,18 @@ def write_flows(path, batches):
     return table
 
 
-def _flow_table(path, rows):
+def _flow_table(path, rows, group):
     one = {"ndv": max(64, rows), "fpp": FALSE_POSITIVES}
-    return Table(path, schema.FLOWS, FLOW_ENCODINGS, {name: one for name in ("flow_id", "src", "dst")}, "flow_id")
+    return Table(path, schema.FLOWS, FLOW_ENCODINGS, {name: one for name in ("flow_id", "src", "dst")}, "flow_id",
+                 group=group)
 
 
 def source_of(path):
     """What finish() has put there; None: nothing, or the file is damaged."""
     try:
-        return json.loads(pq.ParquetFile(path).metadata.metadata[SOURCE])
-    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError):
+        with os.fdopen(private.open_regular(path), "rb") as file:
+            found = json.loads(pq.ParquetFile(file).metadata.metadata[SOURCE])
+        shape.check(found, shape.ORIGIN, "")
+        return found
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError, RecursionError):
         return None

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import zstandard
 
-from . import decoder, frames, index, layout, options, units
+from . import decoder, frames, index, layout, options, private, units
 from .errors import Lost, Refused, WrongCommandLine
 from .store import Archive, no_space, write_synced
 
@@ -51,14 +51,16 @@ def arguments(parser):
     parser.add_argument("--seconds", type=int, default=60, metavar="N",
                         help="with --follow: a file every N seconds (default: 60)")
     parser.add_argument("-q", "--quiet", action="store_true", help="print only errors")
+    options.group(parser, "let the group read a new archive")
+    options.shared(parser)
     options.as_json(parser)
 
 
 class Frames:
     """The pcapng of a part, cut at blocks into frames as they are read; whole where it is not compressed."""
 
-    def __init__(self, path, compress):
-        self.file = index.Digested(path, digest=compress)
+    def __init__(self, path, compress, group):
+        self.file = index.Digested(path, digest=compress, group=group)
         self.writer = frames.Writer(self.file) if compress else None
         self.bytes = 0
 
@@ -118,13 +120,13 @@ class Bytes:
 class NewPart:
     """Files of a part in the making, in the staging folder."""
 
-    def __init__(self, staging, number, data, header, size_likely, compress):
+    def __init__(self, staging, number, data, header, size_likely, compress, group):
         stem = staging / f"{number:06d}"
         self.stem = stem
         self.data, self.header, self.begin = data, header, data.at
-        self.packets = index.Packets(Path(f"{stem}.packets.parquet"), size_likely // PACKET_BYTES)
-        self.frames = Frames(Path(f"{stem}.pcapng.zst" if compress else f"{stem}.pcapng"), compress)
-        self.flows = None
+        self.packets = index.Packets(Path(f"{stem}.packets.parquet"), size_likely // PACKET_BYTES, group)
+        self.frames = Frames(Path(f"{stem}.pcapng.zst" if compress else f"{stem}.pcapng"), compress, group)
+        self.flows, self.group = None, group
         self.flowless, self.typeless = 0, 0
 
     def batch(self, batch):
@@ -166,7 +168,7 @@ class NewPart:
             self._frame(part.end)
         self.frames.finish()
         self.packets.flush()
-        self.flows = index.write_flows(Path(f"{self.stem}.flows.parquet"), part.flow_batches())
+        self.flows = index.write_flows(Path(f"{self.stem}.flows.parquet"), part.flow_batches(), self.group)
 
     def close(self):
         self.packets.table.close()
@@ -283,7 +285,7 @@ class Job:
     def _unpacked(self, staging):
         path = staging / "unpacked.pcapng"
         try:
-            with open(self.path, "rb") as packed, open(path, "wb") as plain:
+            with open(self.path, "rb") as packed, os.fdopen(private.create(path, new=True), "wb") as plain:
                 shutil.copyfileobj(PACKED[self.path.suffix](packed), plain, PACKED_READ)
         except (zstandard.ZstdError, zlib.error, EOFError, gzip.BadGzipFile) as e:
             self.torn = f"torn: {e}"
@@ -309,7 +311,7 @@ class Job:
         first = next(batches, None)
         if number == 0 and first is not None and first.num_rows and not self.origin:
             self._look_up(first.column("time_ns")[0].as_py())
-        new = NewPart(staging, number, data, part.header, source.size - data.at, self.compress)
+        new = NewPart(staging, number, data, part.header, source.size - data.at, self.compress, self.archive.group)
         made.callback(new.close)
         for batch in itertools.chain([first] if first is not None else [], batches):
             new.batch(batch)
@@ -359,7 +361,7 @@ class Job:
             if meta["late"] or any(not begin <= ns < begin + layout.HOUR_NS for ns in layout.loss_times(meta)):
                 late.append(folder / f"{number:06d}{layout.META}")
             draft = staging / f"{len(metas):06d}{layout.META}"
-            write_synced(draft, json.dumps(meta, separators=(",", ":")).encode())
+            write_synced(private.create(draft, self.archive.group, new=True), json.dumps(meta, separators=(",", ":")).encode())
             metas.append((draft, folder / f"{number:06d}{layout.META}"))
         self.archive.apply([*moves, *renames, *metas], removals, late)
 
@@ -375,7 +377,7 @@ def open_for_writing(path):
     """Whether a process writes the file: a read lease is not to be had then. None: it cannot be told, as the file system
     has no leases, or the file belongs to another user."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return False
     try:
@@ -414,7 +416,7 @@ class Ingester:
     """Adds files with the options of the command line, and reports them."""
 
     def __init__(self, args):
-        self.archive = Archive(args.archive, create=True)
+        self.archive = Archive(args.archive, create=True, group=args.group, shared=args.shared)
         self.recorder = layout.recorder_name(args.recorder)
         self.args = args
         self.failed = 0

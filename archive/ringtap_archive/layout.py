@@ -2,29 +2,39 @@
 """Folders and files of an archive, and which of them a window of time needs. docs/archive.md has the
 description.
 
-    ARCHIVE/.lock, .readers, .journal.json, .tmp/, .spool/
+    ARCHIVE/.lock, .readers, .journal.json, .tmp/, .spool/, .damaged/
     ARCHIVE/recorder=NAME/.late
     ARCHIVE/recorder=NAME/date=YYYY-MM-DD/hour=HH/NNNNNN.{pcapng[.zst],packets.parquet,flows.parquet,meta.json}
 
 A part exists when its meta.json does."""
+import contextlib
 import json
 import os
 import re
 import socket
+import stat
 from dataclasses import dataclass, field
+import datetime as dates
 from datetime import datetime, timezone
 from pathlib import Path
 
+from . import private, shape
 from .errors import Refused
 
 FORMAT = 1
 LOCK = ".lock"
 HOUR_NS = 3600 * 10 ** 9
-RECORDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-NUMBER = re.compile(r"(\d{6,})\.")
+META_MAX = 1 << 26  # bytes; 65,536 losses and as many interfaces have less
+LATE_MAX = 1 << 24
+_NAMES = {"recorder=": r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", "date=": r"\d{4}-\d\d-\d\d", "hour=": r"(?:[01]\d|2[0-3])"}
+RECORDER = re.compile(_NAMES["recorder="])
+NUMBER = re.compile(r"(\d{6,})\.", re.ASCII)
 META = ".meta.json"
 # Of a part, behind its number.
 FILES = {"pcapng": (".pcapng", ".pcapng.zst"), "packets": (".packets.parquet",), "flows": (".flows.parquet",)}
+# Of names, as texts of regular expressions: of the folder of an hour, and of a file in it.
+FOLDER = "/".join(prefix + name for prefix, name in _NAMES.items())
+FILE = r"\d{6,18}(" + "|".join(re.escape(end) for ends in ((META,), *FILES.values()) for end in ends) + ")"
 
 
 def recorder_name(text=None):
@@ -121,36 +131,59 @@ class BadMeta(Refused):
     """A meta.json that cannot be read."""
 
 
+def check_meta(meta, number):
+    """ValueError: no process of ringtap writes that."""
+    shape.check(meta, shape.META, "")
+    # prune removes what it names.
+    for key, suffixes in FILES.items():
+        if meta[key]["file"] not in [number + suffix for suffix in suffixes]:
+            raise ValueError(f"{key}: no file of this part")
+
+
 def read_part(meta_path):
-    """None: it was removed in the meantime."""
+    """None: it was removed in the meantime. All that is in it may be another user's."""
+    number = meta_path.name[:-len(META)]
     try:
-        meta = json.loads(meta_path.read_bytes())
-        if meta["format"] != FORMAT:
-            raise Refused(f"{meta_path}: format {meta['format']}, of another version of ringtap; this one has "
+        meta = json.loads(private.read(meta_path, META_MAX))
+        if isinstance(meta, dict) and meta.get("format", FORMAT) != FORMAT:
+            raise Refused(f"{meta_path}: format {str(meta['format'])[:20]}, of another version of ringtap; this one has "
                           f"{FORMAT}; use that version")
-        number = meta_path.name[:-len(META)]
-        for key in ("recorder", "source"):
-            meta[key]
-        if any(type(meta[key]) is not int for key in ("first_ns", "last_ns")):
-            raise ValueError("no times")
-        # Others may have written it, and prune removes what it names.
-        for key, suffixes in FILES.items():
-            if meta[key]["file"] not in [number + suffix for suffix in suffixes]:
-                raise ValueError(f"{key}: no file of this part")
+        check_meta(meta, number)
+        part = Part(meta_path.parent, number, meta)
+        for path in part.files():
+            with contextlib.suppress(FileNotFoundError):
+                if not stat.S_ISREG(os.lstat(path).st_mode):
+                    raise ValueError(f"{path.name}: not a regular file")
+        return part
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, OSError) as e:
+    except PermissionError as e:
+        raise BadMeta(f"{meta_path}: {e.strerror}; its owner may open the archive to a group: chmod -R g+rX,o= "
+                      f"{meta_path.parents[3]}") from e
+    except (ValueError, RecursionError, OSError) as e:
         raise BadMeta(f"{meta_path}: unreadable ({type(e).__name__}: {e}); run ringtap archive verify --repair") from e
-    return Part(meta_path.parent, meta_path.name[:-len(META)], meta)
+
+
+def _named(prefix, value):
+    """Whether a folder of an archive may have this name."""
+    if not re.fullmatch(_NAMES[prefix], value, re.ASCII):
+        return False
+    with contextlib.suppress(ValueError):
+        return prefix != "date=" or bool(dates.date.fromisoformat(value))
+    return False
 
 
 def _entries(folder, prefix):
-    """Values of the folders prefix=VALUE, sorted."""
+    """Values of the folders prefix=VALUE, sorted. Links are refused, not followed: prune would remove what is elsewhere."""
     try:
         with os.scandir(folder) as found:
-            return sorted(e.name[len(prefix):] for e in found if e.name.startswith(prefix) and e.is_dir())
+            entries = [e for e in found if e.name.startswith(prefix) and not e.is_file(follow_symlinks=False)]
     except FileNotFoundError:
         return []
+    for entry in entries:
+        if entry.is_symlink() or not _named(prefix, entry.name[len(prefix):]):
+            raise Refused(f"{folder / entry.name}: a link, or a name that no archive has; move it out of the archive")
+    return sorted(entry.name[len(prefix):] for entry in entries)
 
 
 def _folders(root, since, until):
@@ -169,7 +202,8 @@ def _folders(root, since, until):
 
 def metas_of(folder):
     try:
-        return sorted(folder / name for name in os.listdir(folder) if name.endswith(META) and name[0] != ".")
+        return sorted(folder / name for name in os.listdir(folder)
+                      if (found := NUMBER.match(name)) and name[found.end() - 1:] == META)
     except FileNotFoundError:
         return []
 
@@ -177,10 +211,11 @@ def metas_of(folder):
 def late_metas(root):
     """Of parts with packets of other hours than their folder's: no window may overlook them."""
     try:
-        lines = (root / ".late").read_text(errors="replace").splitlines()
+        lines = private.read(root / ".late", LATE_MAX).decode(errors="replace").splitlines()
     except FileNotFoundError:
         return []
-    return [root / f"{line}{META}" for line in dict.fromkeys(lines) if re.fullmatch(r"date=[\d-]+/hour=\d\d/\d+", line)]
+    form = re.compile(r"date=\d{4}-\d\d-\d\d/hour=\d\d/\d{6,18}", re.ASCII)
+    return [root / f"{line}{META}" for line in dict.fromkeys(lines) if form.fullmatch(line)]
 
 
 def recorders_of(archive):

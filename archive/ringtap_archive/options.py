@@ -35,6 +35,15 @@ def recorders(parser):
                         help="of this recorder only; may be given several times")
 
 
+def group(parser, text="let the group read the file"):
+    parser.add_argument("-g", dest="group", action="store_true", help=f"{text} (mode 0640 instead of 0600)")
+
+
+def shared(parser):
+    parser.add_argument("--shared", action="store_true",
+                        help="change an archive that belongs to another user, or that others write, too; they are trusted")
+
+
 def as_json(parser):
     parser.add_argument("--json", action="store_true", help="print JSON")
 

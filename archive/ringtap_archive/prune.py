@@ -26,6 +26,7 @@ def arguments(parser):
     parser.add_argument("--keep", required=True, type=limit, metavar="AGE|SIZE",
                         help="keep parts with packets of this age, as in 7d, or of this size in all, as in 2T")
     options.recorders(parser)
+    options.shared(parser)
     parser.add_argument("--dry-run", action="store_true", help="print what would be removed")
     options.as_json(parser)
 
@@ -55,13 +56,12 @@ def remove(archive, parts):
     except OSError as e:
         if not no_space(e) or not parts:
             raise
-        for path in parts[0].files():
-            path.unlink(missing_ok=True)
+        archive.remove(parts[0].files())
         remove(archive, parts[1:])
 
 
 def run(args):
-    archive = Archive(args.archive)
+    archive = Archive(args.archive, shared=args.shared)
     kind, value = args.keep
     damaged = []
     before = 0 if args.dry_run else archive.make_room()

@@ -3,9 +3,10 @@
 import decimal
 import itertools
 import math
+import os
 import sys
 
-from . import addresses, options
+from . import addresses, options, private
 from .errors import Refused, WrongCommandLine
 
 WIDTH_ROWS = 1000  # of a table: as many rows decide how wide its columns are
@@ -29,6 +30,7 @@ def arguments(parser):
     output.add_argument("--csv", action="store_true", help="print CSV")
     options.as_json(output)
     output.add_argument("--arrow", metavar="FILE", help="write an Arrow file; -: an Arrow stream to standard output")
+    options.group(parser)
     options.engine(parser)
     parser.formatter_class, parser.epilog = options.Page, PAGE
 
@@ -94,7 +96,7 @@ def print_json(result, out):
     out.write("[]\n" if separator == "[" else "\n]\n")
 
 
-def write_arrow(result, name):
+def write_arrow(result, name, group):
     """The values as they are: addresses have 16 bytes."""
     import pyarrow
     reader = result.reader()
@@ -104,7 +106,7 @@ def write_arrow(result, name):
                 for batch in reader:
                     out.write_batch(batch)
             return
-        with pyarrow.OSFile(name, "wb") as file, pyarrow.ipc.new_file(file, reader.schema) as out:
+        with os.fdopen(private.create(name, group), "wb") as file, pyarrow.ipc.new_file(file, reader.schema) as out:
             for batch in reader:
                 out.write_batch(batch)
     except OSError as error:
@@ -120,7 +122,7 @@ def run(args):
         if not result.columns:
             return 0
         if args.arrow:
-            write_arrow(result, args.arrow)
+            write_arrow(result, args.arrow, args.group)
         else:
             (print_csv if args.csv else print_json if args.json else print_table)(result, sys.stdout)
     return 0

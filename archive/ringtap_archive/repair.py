@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes a damaged part anew out of its packets. What is replaced and was damaged is kept in .damaged."""
 import contextlib
+import os
+import re
 import struct
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from . import frames, index, ingest, layout
+from . import frames, index, ingest, layout, private
 from .errors import Lost, Refused
+from .store import DAMAGED
 
-DAMAGED = ".damaged"
 SECTION, INTERFACE = 0x0A0D0D0A, 1
+_FILE = re.compile(layout.FILE, re.ASCII)
 BYTE_ORDER = 0x1A2B3C4D
 
 
@@ -47,7 +50,7 @@ def _begins_section(data):
 def salvage(source, out, part):
     """Writes what is whole of a pcapng[.zst] to a file. Returns what is lost, as a text, or None."""
     if source.suffix != ".zst":
-        with open(source, "rb") as file:
+        with os.fdopen(private.open_regular(source), "rb") as file:
             while data := file.read(1 << 20):
                 out.write(data)
         return None
@@ -82,7 +85,7 @@ def _stem(archive, found):
 
 def _files(folder, number):
     try:
-        return sorted(path for path in folder.iterdir() if path.name.startswith(f"{number}."))
+        return sorted(path for path in folder.iterdir() if path.name.startswith(f"{number}.") and _FILE.fullmatch(path.name))
     except FileNotFoundError:
         return []
 
@@ -193,7 +196,7 @@ def _replace(archive, found, files, pcapng, packets, had):
     ends = {"pcapng": pcapng.suffix, "packets": ".packets.parquet", "flows": ".flows.parquet", "meta": layout.META}
     with archive.staging() as staging:
         plain = staging / "salvaged.pcapng"
-        with open(plain, "wb") as out:
+        with os.fdopen(private.create(plain, new=True), "wb") as out:
             lost = salvage(pcapng, out, found.part)
         job = ingest.Job(archive, plain, recorder, _lean(found, packets), pcapng.suffix == ".zst",
                          _origin(found, packets, pcapng, lost))

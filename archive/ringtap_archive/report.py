@@ -21,6 +21,7 @@ def arguments(parser):
     options.recorders(parser)
     options.engine(parser)
     parser.add_argument("--html", metavar="FILE", required=True, help="write this file; -: standard output")
+    options.group(parser)
     parser.add_argument("--title", metavar="TEXT", help="heading of the page")
     parser.add_argument("--limit", metavar="N", type=int, default=10, help="rows in each table (default: 10)")
     parser.add_argument("--no-hops", action="store_true", help="do not follow packets between recorders")
@@ -33,16 +34,16 @@ def run(args):
     if args.html == "-":
         sys.stdout.write(page)
     else:
-        _write(Path(args.html), page)
+        _write(Path(args.html), page, args.group)
     return 0
 
 
-def _write(path, text):
+def _write(path, text, group):
     """All of it or nothing."""
     try:
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".", delete=False) as f:
             f.write(text)
-        os.chmod(f.name, 0o644)
+        os.chmod(f.name, 0o640 if group else 0o600)
         os.replace(f.name, path)
     except OSError as error:
         raise Refused(f"cannot write {path}: {error.strerror}") from None

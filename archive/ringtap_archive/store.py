@@ -5,33 +5,37 @@ of them is killed.
 A change is prepared in a folder of its own below .tmp, under flock of a file there: a folder
 with a lock that can be had belongs to no process, and is removed. Then, under flock of .lock, the renames and
 removals that it takes are written to .journal.json, made, and the journal is removed. A process that
-finds a journal under the lock completes it first. Readers take .lock shared while they list parts."""
+finds a journal under the lock completes it first. Readers take .lock shared while they list parts.
+
+An archive may have been written by others: only its owner changes it, a journal names files of the archive and nothing else,
+and all names are opened by private.Tree."""
 import contextlib
 import errno
 import fcntl
 import json
 import os
+import re
 import shutil
+import stat
 from pathlib import Path
 
-from . import layout
+from . import layout, private
 from .errors import Refused
 
 JOURNAL = ".journal.json"
+JOURNAL_MAX = 1 << 28
 READERS = ".readers"
 TEMPORARY = ".tmp"
+DAMAGED = ".damaged"
+
+# The forms of names that a journal has.
+_STAGED = re.compile(rf"{re.escape(TEMPORARY)}/\d+-[0-9a-f]{{12}}/{layout.FILE}", re.ASCII)
+_PART = re.compile(rf"{layout.FOLDER}/{layout.FILE}", re.ASCII)
+_ASIDE = re.compile(rf"{re.escape(DAMAGED)}/{layout.FOLDER}/{layout.FILE}(\.\d+)?", re.ASCII)
 
 
-def sync(path):
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def write_synced(path, data):
-    with open(path, "wb") as file:
+def write_synced(fd, data):
+    with os.fdopen(fd, "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -43,8 +47,8 @@ def no_space(error):
 
 
 @contextlib.contextmanager
-def flocked(path, how, flags=os.O_RDWR | os.O_CREAT):
-    fd = os.open(path, flags | os.O_CLOEXEC, 0o644)
+def flocked(path, how, flags=os.O_RDWR | os.O_CREAT, mode=0o600):
+    fd = private.open_regular(path, flags, mode)
     try:
         fcntl.flock(fd, how)
         yield fd
@@ -52,37 +56,119 @@ def flocked(path, how, flags=os.O_RDWR | os.O_CREAT):
         os.close(fd)
 
 
+def read_journal(data):
+    """(renames, removals) of a journal's bytes. ValueError: no process of ringtap writes that."""
+    todo = json.loads(data)
+    if not isinstance(todo, dict) or set(todo) != {"rename", "remove"} or not all(isinstance(x, list) for x in todo.values()):
+        raise ValueError("not two lists")
+    for path in todo["remove"]:
+        if not isinstance(path, str) or not _PART.fullmatch(path):
+            raise ValueError(f"removes {path!r:.200}")
+    for pair in todo["rename"]:
+        if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(x, str) for x in pair) or not (
+                _STAGED.fullmatch(pair[0]) and _PART.fullmatch(pair[1])
+                or _PART.fullmatch(pair[0]) and _ASIDE.fullmatch(pair[1])):
+            raise ValueError(f"renames {pair!r:.200}")
+    return todo["rename"], todo["remove"]
+
+
 class Archive:
-    def __init__(self, path, create=False):
-        self.path = Path(path)
+    """create: makes it if it is missing. group: its group reads what is in it; shared: and changes it. Both stay: .lock has
+    the modes of all other files."""
+
+    def __init__(self, path, create=False, group=False, shared=False):
+        self.path, self.shared = Path(path), shared
+        self._staged = {}  # folder of a change: its name in the archive
         if create:
-            self._create()
+            self._create(group, shared)
         elif not (self.path / layout.LOCK).exists():
             raise Refused(f"{self.path}: not an archive; 'ringtap archive ingest -d {self.path} FILE' makes one")
+        self.tree = private.Tree(self.path)
 
-    def _create(self):
+    def _create(self, group, shared):
         try:
+            made = not self.path.exists()
             self.path.mkdir(parents=True, exist_ok=True)
             if not (self.path / layout.LOCK).exists() and any(self.path.iterdir()):
                 # Another process may have made the archive since.
                 if not (self.path / layout.LOCK).exists():
                     raise Refused(f"{self.path}: not an archive, and not empty; give another folder")
-            with flocked(self.path / layout.LOCK, fcntl.LOCK_SH):
-                pass
+            self._create_lock(made, group or shared, shared)
         except OSError as e:
             raise Refused(f"cannot make the archive {self.path}: {e.strerror}") from e
 
+    def _create_lock(self, made, group, shared):
+        bits = 0o060 if shared else 0o040 if group else 0
+        tree = private.Tree(self.path)
+        if not tree.exists(layout.LOCK):
+            before = stat.S_IMODE(os.fstat(tree.fd).st_mode)
+            if made or group:
+                os.fchmod(tree.fd, before & ~(0o077 if made else 0) | bits | (0o010 if bits else 0))
+            with contextlib.suppress(FileExistsError):
+                fd = tree.open(layout.LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+                os.fchmod(fd, 0o600 | bits)
+                os.close(fd)
+                return
+        if bits & ~self._bits(tree):
+            raise Refused(f"{self.path}: an archive of its owner only; 'chmod -R g+rX,o= {self.path}' opens it to its group"
+                          f"{', g+rwX to change it' if shared else ''}")
+
+    @staticmethod
+    def _bits(tree):
+        """What the group may, as .lock has it. One that all may read is of an earlier ringtap, and says nothing."""
+        with tree.folder() as fd:
+            mode = os.stat(layout.LOCK, dir_fd=fd, follow_symlinks=False).st_mode
+        return 0 if mode & 0o007 else mode & 0o060
+
+    @property
+    def group(self):
+        """Whether the archive's group may read its files."""
+        return bool(self._bits(self.tree))
+
+    @property
+    def _folder_mode(self):
+        bits = self._bits(self.tree)
+        return 0o700 | bits | (0o010 if bits else 0)
+
+    @property
+    def _lock_mode(self):
+        return 0o600 | self._bits(self.tree)
+
     # ---- locks
+
+    def _own(self):
+        """Whether this user may change it. By root, too: what another user has put there would be done with its rights."""
+        status = os.fstat(self.tree.fd)
+        return self.shared or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
+
+    def _check_own(self):
+        if not self._own():
+            raise Refused(f"{self.path}: belongs to another user, or others may write to it; change it as its owner, or with "
+                          "--shared if its users trust each other")
+        self.tree.owner = None if self.shared else os.geteuid()
+
+    @contextlib.contextmanager
+    def _flocked(self, name, how):
+        self._check_own()
+        try:
+            fd = self.tree.open(name, os.O_RDWR)
+        except FileNotFoundError:
+            fd = self.tree.open(name, os.O_RDWR | os.O_CREAT)
+            os.fchmod(fd, self._lock_mode)
+        except PermissionError as e:
+            raise Refused(f"{self.path}: {e.strerror}; its files belong to another user") from e
+        try:
+            fcntl.flock(fd, how)
+            yield
+        finally:
+            os.close(fd)
 
     @contextlib.contextmanager
     def locked(self):
         """For a change. What a killed process has left of its own is completed or removed first."""
-        try:
-            with flocked(self.path / layout.LOCK, fcntl.LOCK_EX):
-                self._complete()
-                yield self
-        except PermissionError as e:
-            raise Refused(f"{self.path}: {e.strerror}; its files belong to another user") from e
+        with self._flocked(layout.LOCK, fcntl.LOCK_EX):
+            self._complete()
+            yield self
 
     @contextlib.contextmanager
     def listing(self):
@@ -95,14 +181,14 @@ class Archive:
             with self.locked():
                 pass
         except (Refused, OSError) as e:
-            raise Refused(f"{self.path}: a change of it was interrupted, and cannot be completed by this user; run "
+            raise Refused(f"{self.path}: a change of it was interrupted, and cannot be completed ({e}); run "
                           "ringtap archive verify --repair as its owner") from e
         with self.listing():
             yield self
 
     def unfinished(self):
         """Whether a change has to be completed."""
-        return (self.path / JOURNAL).exists()
+        return self.tree.exists(JOURNAL)
 
     def parts(self, **window):
         """As layout.list_parts()."""
@@ -117,10 +203,11 @@ class Archive:
             yield self
 
     def _lock_shared(self, stack):
-        """Also for those that may not write; without a file, in an archive that cannot be written to, there is no lock."""
-        for flags in (os.O_RDONLY, os.O_RDWR | os.O_CREAT):
+        """Also for those that may not write; without a file, in an archive that cannot be written to, there is no lock. In
+        the archive of another user none is made, as that one could not open it."""
+        for flags in (os.O_RDONLY, os.O_RDWR | os.O_CREAT) if self._own() else (os.O_RDONLY,):
             try:
-                stack.enter_context(flocked(self.path / READERS, fcntl.LOCK_SH, flags))
+                stack.enter_context(flocked(self.path / READERS, fcntl.LOCK_SH, flags, self._lock_mode))
                 return
             except FileNotFoundError:
                 continue
@@ -132,7 +219,7 @@ class Archive:
     @contextlib.contextmanager
     def removing(self):
         """As locked(), once no reader is left. In this order: a reader lists parts while it is one."""
-        with flocked(self.path / READERS, fcntl.LOCK_EX), self.locked():
+        with self._flocked(READERS, fcntl.LOCK_EX), self.locked():
             yield self
 
     def make_room(self):
@@ -140,7 +227,7 @@ class Archive:
         Then removes the oldest parts, which the journal does not name, until the change can be completed. Returns how
         many."""
         removed = 0
-        with flocked(self.path / READERS, fcntl.LOCK_EX), flocked(self.path / layout.LOCK, fcntl.LOCK_EX):
+        with self._flocked(READERS, fcntl.LOCK_EX), self._flocked(layout.LOCK, fcntl.LOCK_EX):
             while True:
                 try:
                     self._complete()
@@ -152,121 +239,145 @@ class Archive:
 
     def _remove_oldest(self):
         """False: there is none."""
-        todo = json.loads((self.path / JOURNAL).read_bytes())
-        named = {*todo["remove"], *(target for _, target in todo["rename"])}
-        parts = [part for part in layout.list_parts(self.path)
-                 if not named.intersection(str(path.relative_to(self.path)) for path in part.files())]
-        for path in min(parts, key=lambda part: part.last_ns).files() if parts else ():
-            path.unlink(missing_ok=True)
+        renames, removals = self._journal()
+        named = {*removals, *(target for _, target in renames)}
+        parts = [part for part in layout.list_parts(self.path) if not named.intersection(map(self._relative, part.files()))]
+        self.remove(min(parts, key=lambda part: part.last_ns).files() if parts else ())
         return bool(parts)
+
+    def remove(self, paths):
+        """Under removing(). Files of parts, without a journal."""
+        for path in paths:
+            self.tree.unlink(self._relative(path))
 
     # ---- changes
 
     @contextlib.contextmanager
     def staging(self):
-        """A folder in the archive's file system for files to come; it is removed at the end."""
-        with self.locked():
-            self._remove_abandoned()
-            folder = self.path / TEMPORARY / f"{os.getpid()}-{os.urandom(6).hex()}"
-            folder.mkdir(parents=True)
-            lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            yield folder
-        finally:
-            # What a journal names may be here still, after an error of the disk.
-            if not (self.path / JOURNAL).exists():
-                shutil.rmtree(folder, ignore_errors=True)
-            os.close(lock)
-
-    def _remove_abandoned(self):
-        removed = 0
-        for folder in (self.path / TEMPORARY).glob("*"):
+        """A folder in the archive's file system for files to come; it is removed at the end. Its path is that of a descriptor:
+        no other process can put another folder there."""
+        with contextlib.ExitStack() as stack:
+            with self.locked(), self.tree.folder(TEMPORARY, self._folder_mode) as parent:
+                self._remove_abandoned(parent)
+                name = f"{os.getpid()}-{os.urandom(6).hex()}"
+                folder = stack.enter_context(self.tree.folder(f"{TEMPORARY}/{name}", self._folder_mode))
+                lock = private.open_regular("lock", os.O_RDWR | os.O_CREAT | os.O_EXCL, dir_fd=folder)
+                stack.callback(os.close, lock)
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            path = Path(f"/proc/self/fd/{folder}")
+            self._staged[path] = f"{TEMPORARY}/{name}"
             try:
-                with flocked(folder / "lock", fcntl.LOCK_EX | fcntl.LOCK_NB):
-                    shutil.rmtree(folder, ignore_errors=True)
+                yield path
+            finally:
+                del self._staged[path]
+                # What a journal names may be here still, after an error of the disk.
+                if not self.unfinished():
+                    with self.tree.folder(TEMPORARY) as parent:
+                        shutil.rmtree(name, ignore_errors=True, dir_fd=parent)
+
+    def _remove_abandoned(self, parent):
+        """parent: a descriptor of the folder of all changes. Returns how many were removed."""
+        removed = 0
+        for name in os.listdir(parent):
+            try:
+                with contextlib.ExitStack() as stack:
+                    folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | private.SAFE, dir_fd=parent)
+                    stack.callback(os.close, folder)
+                    with contextlib.suppress(FileNotFoundError):
+                        lock = private.open_regular("lock", os.O_RDWR, dir_fd=folder)
+                        stack.callback(os.close, lock)
+                        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(name, ignore_errors=True, dir_fd=parent)
                     removed += 1
-            except BlockingIOError:
+            except (BlockingIOError, PermissionError):
                 pass
-            except (FileNotFoundError, NotADirectoryError):
-                shutil.rmtree(folder, ignore_errors=True)
+            except NotADirectoryError:
+                os.unlink(name, dir_fd=parent)
         return removed
+
+    def _relative(self, path):
+        path = Path(path)
+        if path.parent in self._staged:
+            return f"{self._staged[path.parent]}/{path.name}"
+        return str(path.relative_to(self.path))
 
     def apply(self, renames, removals=(), late=()):
         """Under locked(), with removals under removing(). renames: (from, to) pairs, in this order; late:
         metas of parts with packets of other hours. Paths are in the archive; nothing is overwritten."""
-        def relative(path):
-            return str(Path(path).relative_to(self.path))
-
-        for _, to in renames:
-            self._make_folders(Path(to).parent)
+        journal = {"rename": [[self._relative(a), self._relative(b)] for a, b in renames],
+                   "remove": [self._relative(path) for path in removals]}
+        data = json.dumps(journal).encode()
+        if len(data) > JOURNAL_MAX:
+            raise Refused(f"{self.path}: {len(renames) + len(removals)} files are too many for one change")
+        for _, to in journal["rename"]:
+            with self.tree.folder(Path(to).parent, self._folder_mode):
+                pass
         for meta in late:
-            self._add_late(Path(meta))
-        journal = {"rename": [[relative(a), relative(b)] for a, b in renames],
-                   "remove": [relative(path) for path in removals]}
-        draft = self.path / f"{JOURNAL}.new"
+            self._add_late(Path(self._relative(meta)))
+        draft = f"{JOURNAL}.new"
         try:
-            write_synced(draft, json.dumps(journal).encode())
-            os.rename(draft, self.path / JOURNAL)
+            self.tree.unlink(draft)
+            write_synced(self.tree.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL), data)
+            self.tree.rename(draft, JOURNAL)
         except OSError:
-            draft.unlink(missing_ok=True)
+            self.tree.unlink(draft)
             raise
-        sync(self.path)
+        self.tree.sync()
         self._complete()
 
-    def _make_folders(self, folder):
-        missing = []
-        while not folder.exists():
-            missing.append(folder)
-            folder = folder.parent
-        for path in reversed(missing):
-            path.mkdir(exist_ok=True)
-            sync(path.parent)
-
     def _add_late(self, meta):
-        root = meta.parents[2]
-        with open(root / ".late", "a+b") as file:
+        fd = self.tree.open(Path(meta.parts[0], ".late"), os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        with os.fdopen(fd, "ab") as file:
+            os.fchmod(fd, 0o640 if self.group else 0o600)
             # A line that was cut off by a crash must not swallow this one.
-            file.write(f"\n{meta.relative_to(root)}"[:-len(layout.META)].encode() + b"\n")
+            file.write(f"\n{meta.relative_to(meta.parts[0])}"[:-len(layout.META)].encode() + b"\n")
             file.flush()
-            os.fsync(file.fileno())
+            os.fsync(fd)
+
+    def _journal(self):
+        """(renames, removals); None: there is none."""
+        try:
+            return read_journal(self.tree.read(JOURNAL, JOURNAL_MAX))
+        except FileNotFoundError:
+            return None
+        except (ValueError, RecursionError) as e:
+            raise Refused(f"{self.path / JOURNAL}: damaged ({e}); no process of ringtap writes that; move it away, then run "
+                          "ringtap archive verify") from e
 
     def _complete(self):
         """Makes the changes of the journal, of which some may have been made."""
-        journal = self.path / JOURNAL
-        try:
-            todo = json.loads(journal.read_bytes())
-        except FileNotFoundError:
+        todo = self._journal()
+        if todo is None:
             return
-        except ValueError as e:
-            raise Refused(f"{journal}: damaged ({e}); no process of ringtap writes that; move it away, then run "
-                          "ringtap archive verify") from e
-        folders = set()
-        for source, target in todo["rename"]:
-            folders.add((self.path / target).parent)
+        renames, removals = todo
+        folders = {str(Path(path).parent) for path in [*removals, *(target for _, target in renames)]}
+        for source, target in renames:
             with contextlib.suppress(FileNotFoundError):
-                os.rename(self.path / source, self.path / target)
-        for path in todo["remove"]:
-            folders.add((self.path / path).parent)
-            (self.path / path).unlink(missing_ok=True)
+                self.tree.rename(source, target)
+        for path in removals:
+            self.tree.unlink(path)
         for folder in folders:
             with contextlib.suppress(FileNotFoundError):
-                sync(folder)
-        journal.unlink()
-        sync(self.path)
-        for folder in folders if todo["remove"] else ():
-            self._remove_empty(folder)
+                self.tree.sync(folder)
+        self.tree.unlink(JOURNAL)
+        self.tree.sync()
+        for folder in folders if removals else ():
+            self._remove_empty(Path(folder))
 
     def _remove_empty(self, folder):
-        """The folders of an hour, its date and its recorder, as far as they are empty."""
+        """The folders of an hour and its date, as far as they are empty."""
         for path in (folder, folder.parent):
             try:
-                path.rmdir()
+                self.tree.rmdir(path)
             except OSError:
                 return
 
     def recover(self):
         """Returns what was done: an interrupted change completed; folders of killed processes removed."""
-        unfinished = (self.path / JOURNAL).exists()
+        unfinished = self.unfinished()
         with self.locked():
-            return unfinished, self._remove_abandoned()
+            try:
+                with self.tree.folder(TEMPORARY) as parent:
+                    return unfinished, self._remove_abandoned(parent)
+            except FileNotFoundError:
+                return unfinished, 0

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks parts: files against their SHA-256, and the index against the packets, decoded anew."""
 import contextlib
+import hashlib
 import json
 import os
 import tempfile
@@ -9,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from . import decoder, frames, ingest, layout, options
+from . import decoder, frames, layout, options, private
 from .errors import Lost, Refused
 from .store import Archive
 
@@ -24,6 +25,7 @@ def arguments(parser):
     parser.add_argument("--quick", action="store_true", help="compare checksums only, not the index with the packets")
     parser.add_argument("--repair", action="store_true",
                         help="make damaged indexes anew, and cut damaged frames out; what is replaced is kept in .damaged")
+    options.shared(parser)
     options.as_json(parser)
 
 
@@ -48,12 +50,17 @@ class Found:
                 "packets_lost": self.lost}
 
 
+def digest_of(path):
+    with os.fdopen(private.open_regular(path), "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def checksum(path, meta):
     try:
         size = path.stat().st_size
         if size != meta.get("bytes", size):
             return f"{size} bytes, not {meta['bytes']}"
-        return None if ingest.file_digest(path) == meta["sha256"] else "other bytes than were written (SHA-256)"
+        return None if digest_of(path) == meta["sha256"] else "other bytes than were written (SHA-256)"
     except FileNotFoundError:
         return "missing"
     except OSError as e:
@@ -190,9 +197,9 @@ def examine(archive, args):
 
 
 def run(args):
-    archive = Archive(args.archive)
+    archive = Archive(args.archive, shared=args.shared)
     results, checked = [], 0
-    state = archive.recover() if args.repair else ((archive.path / ".journal.json").exists(), 0)
+    state = archive.recover() if args.repair else (archive.unfinished(), 0)
     if state[0] and not args.json:
         print("a change that was interrupted " + ("was completed" if args.repair else "is to be completed: --repair"))
     for found in examine(archive, args):

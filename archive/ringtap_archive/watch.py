@@ -112,7 +112,7 @@ class Watch:
         for path in paths:
             if stop and stop.wanted:
                 return
-            if not is_recording(path):
+            if not is_recording(path) or not path.is_file():
                 continue
             try:
                 now = path.stat()
@@ -161,9 +161,10 @@ def watch(ingester, folder):
 
 def _spool(ingester):
     """A folder in the archive for the recorder's files, which is locked as long as it is in use."""
-    folder = ingester.archive.path / SPOOL / f"recorder={ingester.recorder}"
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    name = f"{SPOOL}/recorder={ingester.recorder}"
+    folder = ingester.archive.path / name
+    with ingester.archive.locked(), ingester.archive.tree.folder(name, 0o700):
+        lock = ingester.archive.tree.open(f"{name}/.lock", os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -191,6 +192,8 @@ def _record(app, folder, args):
 
 
 def follow(ingester, args):
+    if args.shared:  # others could put another folder in the place of the recorder's
+        raise Refused("--follow records into an archive of one user; record elsewhere, and add the files by --watch DIR --shared")
     folder = _spool(ingester)
     stop = Stop(signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
     it = Watch(ingester, folder, remove=True)

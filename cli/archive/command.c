@@ -35,6 +35,10 @@ static const struct option_def options[] = {
 	TEXT("master", "URL", "Spark's cluster, for example spark://HOST:7077 (default: local)"),
 	FLAG("json", "Print JSON"),
 	{1, OPTION_FLAG, 'q', "quiet", NULL, NULL, 0, 0, "Print only errors"},
+	{1, OPTION_FLAG, 'g', NULL, NULL, NULL, 0, 0,
+		"Let the group read the file (mode 0640 instead of 0600); ingest: a new archive"},
+	FLAG("shared", "ingest, prune, verify, compact: change an archive that belongs to another "
+		"user, or that others write, too; they are trusted"),
 	HEADING("ingest FILE...: add recordings, pcapng or pcap, also .zst and .gz"),
 	FLAG("lean", "An index without TCP sequence numbers and IP ids"),
 	FLAG("no-compress", "Keep pcapng files as they are"),

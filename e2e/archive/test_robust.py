@@ -211,10 +211,10 @@ def test_full_disk_once_the_journal_is_written(tmp_path, file, monkeypatch, caps
     old = archiving.parts(archive)
     rename = os.rename
 
-    def on_a_full_disk(source, target):
+    def on_a_full_disk(source, target, **folders):
         if not str(target).endswith(store.JOURNAL) and all(part.meta_path.exists() for part in old):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), target)
-        rename(source, target)
+        rename(source, target, **folders)
 
     monkeypatch.setattr(os, "rename", on_a_full_disk)
     other = archiving.recording(tmp_path / "b.pcapng", 100, 9)

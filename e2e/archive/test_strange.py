@@ -79,6 +79,7 @@ def test_readers_without_rights_hold_off_prune(archive):
     with tempfile.TemporaryDirectory(prefix="ringtap-e2e-") as folder:  # pytest's are root's only
         os.chmod(folder, 0o755)
         there = shutil.copytree(archive, Path(folder) / "archive")
+        subprocess.run(["chmod", "-R", "g+rX,o=", there], check=True)
         with store.Archive(there).reading():
             pass  # makes the file
         out, done = os.pipe(), os.pipe()

@@ -356,16 +356,12 @@ def test_a_file_is_not_found(archive, monkeypatch, capsys, pruned):
 
 def test_meta_that_cannot_be_read(archive, monkeypatch, capsys):
     """That is no damage: it may be whole."""
-    whole = layout.Path.read_bytes
-
-    def read_bytes(path):
-        if path.name.endswith(layout.META):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-        return whole(path)
+    def read(path, _):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
     before = files_of(archive)
     with monkeypatch.context() as denied:
-        denied.setattr(layout.Path, "read_bytes", read_bytes)
+        denied.setattr(layout.private, "read", read)
         assert call("verify", "-d", archive, "--repair") == 1
     assert "Permission denied" in capsys.readouterr().out and files_of(archive) == before
     assert call("verify", "-d", archive) == 0

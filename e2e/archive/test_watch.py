@@ -90,7 +90,8 @@ def test_watch_without_leases(tmp_path, no_leases, monkeypatch):
     folder.mkdir()
     whole = archiving.recording(tmp_path / "a.pcapng", 3000).read_bytes()
     file = folder / "a.pcapng"
-    args = argparse.Namespace(archive=archive, recorder="a", lean=False, no_compress=False, remove=False, quiet=True, json=False)
+    args = argparse.Namespace(archive=archive, recorder="a", lean=False, no_compress=False, remove=False, quiet=True, json=False,
+                              group=False, shared=False)
     it = watch.Watch(ingest_module.Ingester(args), folder, remove=True)
     with open(file, "wb") as writer:
         writer.write(whole[:len(whole) // 2])
