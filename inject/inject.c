@@ -225,7 +225,8 @@ static int start(struct work *w, struct rt_loaded *loaded, uint64_t function, bo
 	if (!loaded->started || loaded->started == -EALREADY)
 		return 0;
 	snprintf(w->err, w->errlen, "the probe cannot start: %s",
-		loaded->started == -ENOTSUP
+		loaded->started == -ENOTSUP && loaded->text[0] ? loaded->text
+		: loaded->started == -ENOTSUP
 			? "it is a DPDK secondary process; attach to its primary"
 		: loaded->started == -EAGAIN ? "DPDK is not initialised in it; try again"
 					     : strerror(-loaded->started));

@@ -126,6 +126,14 @@ static void test_reason_of_a_failed_start_is_returned(void **state)
 		false, -ENOMEM, "cannot start: Cannot allocate memory");
 }
 
+static void test_reason_of_the_probe_is_returned_without_escapes(void **state)
+{
+	assert_fails(
+		(struct test_peer){.telemetry = "{\"/ringtap/attach\":{\"protocol\":3,"
+						"\"status\":-95,\"reason\":\"max\\u001b[2J\"}}"},
+		false, -ENOTSUP, "cannot start: max [2J");
+}
+
 static void test_detached_probe_is_named(void **state)
 {
 	assert_fails((struct test_peer){.telemetry = "{\"/ringtap/attach\":{\"protocol\":3,"
@@ -523,6 +531,7 @@ int main(void)
 		cmocka_unit_test(test_error_names_a_missing_probe),
 		cmocka_unit_test(test_probe_of_another_protocol_is_refused),
 		cmocka_unit_test(test_reason_of_a_failed_start_is_returned),
+		cmocka_unit_test(test_reason_of_the_probe_is_returned_without_escapes),
 		cmocka_unit_test(test_detached_probe_is_named),
 		cmocka_unit_test(test_status_without_an_errno_is_an_error),
 		cmocka_unit_test(test_invalid_telemetry_answers_are_errors),

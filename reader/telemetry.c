@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "common/proto.h"
+#include "conn.h"
 #include "export.h"
 #include "halt.h"
 #include "telemetry.h"
@@ -90,6 +91,24 @@ static bool take_name(const json_t *name, char socket[RT_SOCKET_NAME_MAX])
 	return true;
 }
 
+static int not_started(const json_t *body, json_int_t status, char *err, size_t errlen)
+{
+	int ret = status < 0 && status > -4096 ? (int)status : -EPROTO;
+	const char *reason = json_string_value(json_object_get(body, "reason"));
+	char text[RT_TEXT_LEN];
+
+	snprintf(text, sizeof(text), "%s",
+		ret == -ESHUTDOWN     ? "the application has ended DPDK, or stopped it"
+		: reason && reason[0] ? reason
+				      : strerror(-ret));
+	rt_terminate(text, sizeof(text));
+	snprintf(err, errlen,
+		ret == -EUNATCH ? "its probe is detached; 'ringtap attach' wakes it"
+				: "the probe cannot start: %s",
+		text);
+	return ret;
+}
+
 static int judge(const char *answer, char socket[RT_SOCKET_NAME_MAX], char *err, size_t errlen)
 {
 	json_t *root = json_loads(answer, 0, NULL),
@@ -111,12 +130,7 @@ static int judge(const char *answer, char socket[RT_SOCKET_NAME_MAX], char *err,
 			(long long)protocol, RT_PROTO_VERSION);
 		ret = -EPROTOTYPE;
 	} else if (status) {
-		ret = status < 0 && status > -4096 ? (int)status : -EPROTO;
-		snprintf(err, errlen,
-			ret == -EUNATCH ? "its probe is detached; 'ringtap attach' wakes it"
-					: "the probe cannot start: %s",
-			ret == -ESHUTDOWN ? "the application has ended DPDK, or stopped it"
-					  : strerror(-ret));
+		ret = not_started(body, status, err, errlen);
 	} else if (!take_name(json_object_get(body, "socket"), socket)) {
 		snprintf(err, errlen, "its telemetry socket sent an invalid answer");
 		ret = -EPROTO;

@@ -17,7 +17,8 @@ extern "C" {
  * the control thread. Call it after rte_eal_init(), from any thread. Nothing is hooked until a
  * reader attaches. A secondary process has a socket of its own, `ringtap.sock@PID`, which the
  * plugin opens by itself. Returns 0, or -errno: -EALREADY (running), -EAGAIN (before
- * rte_eal_init()), -ENOTSUP (no runtime folder), -ENOSYS (the shared library could not load
+ * rte_eal_init()), -ENOTSUP (no runtime folder, or a build of DPDK that the probe does not
+ * support, which 'ringtap list' names), -ENOSYS (the shared library could not load
  * the probe; a line on stderr gave the reason when it was loaded itself), -ESHUTDOWN (after
  * rte_eal_cleanup()), … */
 int ringtap_probe_start(void);

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define RT_API_VERSION 2
+#define RT_API_VERSION 3
 #define RT_API_SYMBOL  "ringtap_probe_api"
 
 /* The functions of ringtap/probe.h. */
@@ -13,6 +13,7 @@ struct rt_probe_api {
 	uint32_t version;
 	uint32_t size; /* of this */
 	int (*start)(void);
+	const char *(*why)(void); /* it returned -ENOTSUP; "": for another reason */
 	void (*stop)(void);
 	int (*port_name)(uint16_t port, const char *name);
 	int (*port_missed)(uint16_t port, uint64_t packets);

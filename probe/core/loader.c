@@ -179,6 +179,8 @@ int ringtap_probe_load(const char *probe, int start)
 	status = ringtap_probe_loaded.status;
 	if (!status && start) {
 		ringtap_probe_loaded.started = ringtap_probe_start();
+		snprintf(ringtap_probe_loaded.text, sizeof(ringtap_probe_loaded.text), "%s",
+			api && ringtap_probe_loaded.started == -ENOTSUP ? api->why() : "");
 		rt_store_release(&ringtap_probe_loaded.starts, ringtap_probe_loaded.starts + 1);
 	}
 	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);

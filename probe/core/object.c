@@ -11,6 +11,7 @@
 #include <rte_errno.h>
 
 #include "api.h"
+#include "build.h"
 #include "ringtap/probe.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -21,6 +22,7 @@ const struct rt_probe_api ringtap_probe_api = {
 	.version = RT_API_VERSION,
 	.size = sizeof(ringtap_probe_api),
 	.start = ringtap_probe_start,
+	.why = rt_build_why,
 	.stop = ringtap_probe_stop,
 	.port_name = ringtap_probe_port_name,
 	.port_missed = ringtap_probe_port_missed,

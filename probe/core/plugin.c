@@ -10,6 +10,7 @@
 #include <rte_cycles.h>
 #include <rte_telemetry.h>
 
+#include "build.h"
 #include "control.h"
 #include "probe/capture/epb.h"
 #include "hook.h"
@@ -27,6 +28,10 @@ static bool registered;
 
 int rt_probe_init(void)
 {
+	int ret = rt_build_check();
+
+	if (ret)
+		return ret;
 	rt_epb_init();
 	return rt_threads_init();
 }
@@ -45,6 +50,8 @@ static int on_attach(const char *cmd, const char *params, struct rte_tel_data *d
 	rte_tel_data_start_dict(d);
 	rte_tel_data_add_dict_int(d, "protocol", RT_PROTO_VERSION);
 	rte_tel_data_add_dict_int(d, "status", ret);
+	if (ret == -ENOTSUP)
+		rte_tel_data_add_dict_string(d, "reason", rt_build_why());
 	rte_tel_data_add_dict_string(d, "socket", socket[0] ? socket : RT_SOCKET_NAME);
 	rte_tel_data_add_dict_string(d, "version", RINGTAP_VERSION);
 	return 0;
