@@ -8,12 +8,13 @@
  *             its body
  *    1 byte   length
  *    n bytes  the datagram
- * A thread plays the application: it sends the list of the socket that is connected to, and hangs
- * up. Before a good RT_MSG_OPENED it takes the reader's memory, where there is any, and moves the
- * session there.
+ * The application is played by the reader's own calls: before each wait it takes connections, sends
+ * the list of the socket that was connected to, and hangs up. Before a good RT_MSG_OPENED it takes
+ * the reader's memory, where there is any, and moves the session there. A wait that nothing ends
+ * takes no time: the clock is set forward instead (see fuzz/meson.build for the calls).
  */
+#include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,6 +24,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/ipc.h"
@@ -32,22 +34,34 @@
 #include "use_fates.h"
 
 #define RUN_MAX   16u
-#define MEMORY_MS 20
+#define CONNS_MAX 8
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char dir[] = "/tmp/ringtap-fuzz.XXXXXX";
 static int telemetry_listener, probe_listener;
 static struct test_session plain, with_fates, *session = &plain; /* of the input */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;         /* of the input */
 static uint8_t input[1 << 16];
 static size_t input_size;
 static unsigned requested;
+static uint64_t skipped_ns; /* that the clock is ahead */
+static bool playing;        /* the application, which waits for nothing */
+static bool blocked;        /* the reader, unless the application sends something */
+
+/* A connection to the application. */
+struct conn {
+	int sock;
+	bool probe;        /* else telemetry */
+	const uint8_t *at; /* in the input; NULL: has hung up */
+};
+
+static struct conn conns[CONNS_MAX];
+static unsigned conn_count;
 
 static int listen_at(const char *name)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s", dir, name);
 	unlink(addr.sun_path);
@@ -56,8 +70,8 @@ static int listen_at(const char *name)
 	return fd;
 }
 
-/* The reader's memory, if it comes; else nothing. */
-static void take_memory(int sock)
+/* The reader's memory, if it has come. Returns false if the connection has no message. */
+static bool take_memory(int sock)
 {
 	static uint64_t buf[RT_MSG_MAX / 8];
 	const struct rt_msg_header *h = (const void *)buf;
@@ -67,7 +81,7 @@ static void take_memory(int sock)
 	do {
 		bool fits = true;
 
-		len = rt_msg_recv(sock, buf, sizeof(buf), fds, RT_FD_COUNT, &n, MEMORY_MS);
+		len = rt_msg_recv(sock, buf, sizeof(buf), fds, RT_FD_COUNT, &n, 0);
 		for (unsigned i = 0; i < n; i++)
 			fits &= lseek(fds[i], 0, SEEK_END) == lseek(session->fds[i], 0, SEEK_END);
 		if (n == RT_FD_COUNT && fits)
@@ -75,10 +89,11 @@ static void take_memory(int sock)
 		for (unsigned i = 0; i < n; i++)
 			close(fds[i]);
 	} while (len > 0 && h->type != RT_MSG_MEMORY);
+	return len >= 0;
 }
 
 /* A well-formed message of a type: an obstacle that the fuzzer need not learn to take. */
-static void send_good(
+static int send_good(
 	int sock, uint16_t type, const uint8_t *body, size_t len_body, const int *fds, unsigned n)
 {
 	union {
@@ -92,18 +107,17 @@ static void send_good(
 		       : type == RT_MSG_LAYOUT ? sizeof(m.layout)
 					       : sizeof(m.h);
 
-	if (type == RT_MSG_OPENED)
-		take_memory(sock);
 	if (type == RT_MSG_LAYOUT)
 		test_session_lay_out(session, &m.layout);
 	if (len_body > len - sizeof(m.h))
 		len_body = len - sizeof(m.h);
 	memcpy((uint8_t *)&m + sizeof(m.h), body, len_body);
 	rt_msg_init(&m.h, type, len);
-	(void)rt_msg_send(sock, &m.h, fds, n);
+	return rt_msg_send(sock, &m.h, fds, n);
 }
 
-static void send_one(int sock, uint8_t how, const uint8_t *p, size_t len)
+/* Returns 0 or -errno. */
+static int send_one(int sock, uint8_t how, const uint8_t *p, size_t len)
 {
 	int fds[] = {session->fds[2], session->fds[0], session->fds[1]};
 	unsigned n = how >> 2 & 7;
@@ -113,59 +127,155 @@ static void send_one(int sock, uint8_t how, const uint8_t *p, size_t len)
 	} m;
 
 	if (how & 32) {
-		send_good(sock, len ? p[0] : RT_MSG_WELCOME, p + 1, len ? len - 1 : 0,
+		return send_good(sock, len ? p[0] : RT_MSG_WELCOME, p + 1, len ? len - 1 : 0,
 			n > 3 ? fds : session->fds, n > 3 ? 3 : n);
-		return;
 	}
 	/* The header is mended now and then, or hardly a datagram would be looked into. */
 	if (how & 64 && len > sizeof(m.h)) {
 		memcpy(&m, p, len);
 		rt_msg_init(&m.h, m.h.type, (uint32_t)len);
-		(void)rt_msg_send(sock, &m.h, n > 3 ? fds : session->fds, n > 3 ? 3 : n);
-		return;
+		return rt_msg_send(sock, &m.h, n > 3 ? fds : session->fds, n > 3 ? 3 : n);
 	}
-	(void)send(sock, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return send(sock, p, len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-static void play(int listener, bool probe)
+/* Is the datagram a good RT_MSG_OPENED, which a reader expects after it has sent its memory? */
+static bool needs_memory(const struct conn *c, size_t len)
 {
-	int sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	const uint8_t *p = input;
+	return c->at[0] & 32 && len && c->at[2] == RT_MSG_OPENED;
+}
+
+/* Sends what the input has for the connection, up to a message that has to wait for the reader. */
+static void send_list(struct conn *c)
+{
+	const uint8_t *end = input + input_size;
+
+	while (end - c->at >= 2) {
+		size_t left = (size_t)(end - c->at) - 2, n = c->at[1] < left ? c->at[1] : left;
+
+		if (((c->at[0] & 3) != 0) == c->probe) {
+			if (needs_memory(c, n) && !take_memory(c->sock) && !blocked)
+				return;
+			if (send_one(c->sock, c->at[0], c->at + 2, n))
+				break; /* full, or closed */
+		}
+		c->at += 2 + n;
+	}
+	c->at = NULL;
+	/* Not close(): what the reader has sent would discard what it has not received yet. */
+	shutdown(c->sock, SHUT_WR);
+}
+
+static void accept_all(int listener, bool probe)
+{
+	int sock;
+
+	while (conn_count < CONNS_MAX &&
+		(sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+		conns[conn_count++] = (struct conn){.sock = sock, .probe = probe, .at = input};
+}
+
+static void play(void)
+{
 	char sink[4096];
-	size_t left;
 
-	/* Whoever connected may have gone again: then this is the next input already. */
-	pthread_mutex_lock(&lock);
-	left = input_size;
-	while (left >= 2) {
-		size_t n = p[1] < left - 2 ? p[1] : left - 2;
+	playing = true;
+	accept_all(telemetry_listener, false);
+	accept_all(probe_listener, true);
+	for (unsigned i = conn_count; i-- > 0;) {
+		ssize_t got = 1;
 
-		if (((p[0] & 3) != 0) == probe)
-			send_one(sock, p[0], p + 2, n);
-		p += 2 + n;
-		left -= 2 + n;
-	}
-	pthread_mutex_unlock(&lock);
-	/* Not close(): what is unread on our side would take away what they have not read yet. */
-	shutdown(sock, SHUT_WR);
-	while (recv(sock, sink, sizeof(sink), 0) > 0)
-		;
-	close(sock);
-}
-
-static void *be_application(void *arg)
-{
-	for (;;) {
-		struct pollfd fds[2] = {{.fd = telemetry_listener, .events = POLLIN},
-			{.fd = probe_listener, .events = POLLIN}};
-
-		poll(fds, 2, -1);
-		for (int i = 0; i < 2; i++) {
-			if (fds[i].revents)
-				play(fds[i].fd, i == 1);
+		if (conns[i].at)
+			send_list(&conns[i]);
+		while (!conns[i].at && (got = recv(conns[i].sock, sink, sizeof(sink), 0)) > 0)
+			;
+		if (got == 0) {
+			close(conns[i].sock);
+			conns[i] = conns[--conn_count];
 		}
 	}
-	return NULL;
+	playing = false;
+}
+
+/* Leaves no connection to the next input. */
+static void end_all(void)
+{
+	do {
+		play();
+		while (conn_count)
+			close(conns[--conn_count].sock);
+		accept_all(telemetry_listener, false);
+		accept_all(probe_listener, true);
+	} while (conn_count);
+}
+
+/* The linker puts these in the place of the functions without the prefix. */
+int __real_clock_gettime(clockid_t clock, struct timespec *t);
+int __real_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *time, const sigset_t *mask);
+int __wrap_rt_collapse_aside(void (*f)(void *arg), void *arg, int timeout_ms);
+
+static uint64_t ns_of(const struct timespec *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
+{
+	int ret = __real_clock_gettime(clock, t);
+	uint64_t ns = ns_of(t) + skipped_ns;
+
+	*t = (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+	return ret;
+}
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+	(void)left;
+	skipped_ns += ns_of(time);
+	play();
+	return 0;
+}
+
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
+{
+	int ret;
+
+	if (playing)
+		return __real_poll(fds, n, 0);
+	for (int i = 0; i < 2; i++) {
+		blocked = i == 1;
+		play();
+		ret = __real_poll(fds, n, 0);
+		if (ret)
+			return ret;
+	}
+	if (timeout_ms < 0)
+		abort(); /* for ever */
+	skipped_ns += (uint64_t)timeout_ms * 1000000;
+	return 0;
+}
+
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *time, const sigset_t *mask)
+{
+	int ret = __wrap_poll(fds, n, 0);
+
+	(void)mask;
+	if (!ret)
+		skipped_ns += ns_of(time);
+	return ret;
+}
+
+/* A process for each input would take most of the time. */
+int __wrap_rt_collapse_aside(void (*f)(void *arg), void *arg, int timeout_ms)
+{
+	(void)f;
+	(void)arg;
+	(void)timeout_ms;
+	return -1;
 }
 
 static void clean_up(void)
@@ -190,10 +300,10 @@ static void put_some(struct test_session *s)
 static void set_up(void)
 {
 	static const struct rlimit small = {16 << 20, 16 << 20};
-	pthread_t thread;
 
 	if (telemetry_listener)
 		return;
+	rt_telemetry_ms = 50; /* some attempts */
 	/* What the input asks the reader for must not take the machine's memory. */
 	signal(SIGXFSZ, SIG_IGN);
 	if (setrlimit(RLIMIT_FSIZE, &small) || !mkdtemp(dir))
@@ -206,8 +316,6 @@ static void set_up(void)
 	put_fates(&with_fates);
 	telemetry_listener = listen_at(RT_TELEMETRY_SOCKET);
 	probe_listener = listen_at(RT_SOCKET_NAME);
-	if (pthread_create(&thread, NULL, be_application, NULL))
-		abort();
 }
 
 static void list(void)
@@ -272,17 +380,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	set_up();
 	if (size > sizeof(input))
 		return -1;
-	pthread_mutex_lock(&lock);
 	memcpy(input, data, size);
 	input_size = size;
 	requested = request_of(data, size);
 	session = requested == 3 ? &with_fates : &plain;
-	pthread_mutex_unlock(&lock);
 	if (rt_telemetry_wake(dir, name, err, sizeof(err)) && !err[0])
 		abort();
 	if (size && data[0] & 128)
 		list();
 	else
 		record();
+	end_all();
 	return 0;
 }
