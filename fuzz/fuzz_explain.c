@@ -6,7 +6,7 @@
 
 #include "cli/explain/join.h"
 
-#define MEMORY (16u << 20)
+#define MEMORY (1u << 16)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,8 +11,10 @@
 
 #include "bytes.h"
 
-#define PORTS_MAX  4096u /* of all files */
-#define PORT_NAME  64    /* bytes, with the final zero */
+#ifndef PORTS_MAX       /* fuzzers have fewer */
+#define PORTS_MAX 4096u /* of all files */
+#endif
+#define PORT_NAME  64 /* bytes, with the final zero */
 #define NO_QUEUE   UINT32_MAX
 #define COUNT_NONE UINT64_MAX
 

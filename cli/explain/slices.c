@@ -32,13 +32,16 @@ static void merge(struct slice *to, const struct slice *from)
 
 static void halve(struct slices *s)
 {
-	for (uint32_t i = 0; i < SLICES / 2; i++) {
+	uint32_t left = (s->count + 1) / 2;
+
+	for (uint32_t i = 0; i < left; i++) {
 		if (i)
 			s->at[i] = s->at[2 * i];
 		merge(&s->at[i], &s->at[2 * i + 1]);
 	}
-	memset(s->at + SLICES / 2, 0, SLICES / 2 * sizeof(*s->at));
-	s->count = (s->count + 1) / 2;
+	/* Those beyond count are empty already. */
+	memset(s->at + left, 0, (s->count - left) * sizeof(*s->at));
+	s->count = left;
 	s->shift++;
 }
 
