@@ -24,14 +24,17 @@
 #define RT_STAT_MAGIC   "RTFIGUR" /* eight bytes with the terminating zero */
 #define RT_STAT_VERSION 4
 
-#define RT_STAT_THREADS  256  /* entries, by thread slot of the probe */
-#define RT_STAT_PORTS    64   /* entries; one that comes back takes its own */
-#define RT_STAT_POOLS    64   /* entries */
-#define RT_STAT_BURSTS   512  /* burst sizes counted one by one: 0 … 512 */
-#define RT_STAT_HOOKS    4096 /* blocks of (thread, port, queue, direction) */
-#define RT_STAT_LCORES   128  /* mempool caches */
-#define RT_STAT_PAIRS    128  /* blocks of (thread, receiving port, sending port) */
-#define RT_STAT_SAMPLERS 8    /* threads whose buffer addresses are sampled */
+#define RT_STAT_THREADS  256 /* entries, by thread slot of the probe */
+#define RT_STAT_PORTS    64  /* entries; one that comes back takes its own */
+#define RT_STAT_POOLS    64  /* entries */
+#define RT_STAT_BURSTS   512 /* burst sizes counted one by one: 0 … 512 */
+#define RT_STAT_LCORES   128 /* mempool caches */
+#define RT_STAT_PAIRS    128 /* blocks of (thread, receiving port, sending port) */
+#define RT_STAT_SAMPLERS 8   /* threads whose buffer addresses are sampled */
+
+#ifndef RT_STAT_HOOKS      /* fuzzers have fewer */
+#define RT_STAT_HOOKS 4096 /* blocks of (thread, port, queue, direction) */
+#endif
 
 /* Collectors, switched on and off one by one. Each needs the hooks in place. */
 enum {
