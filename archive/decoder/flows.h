@@ -17,10 +17,12 @@
 #include "tcp.h"
 #include "walk.h"
 
-#define FLOWS_MAX   (1u << 20)   /* in memory */
 #define FLOWS_BYTES (256u << 20) /* of their latencies */
 #define FLOW_RUNS   4096u        /* in the temporary file */
 #define FLOWS_AHEAD 32u          /* packets with flows on their way into the caches */
+#ifndef FLOWS_MAX
+#define FLOWS_MAX (1u << 20) /* in memory */
+#endif
 #ifndef FLOW_CHUNK
 #define FLOW_CHUNK 4096u /* flows that are allocated at a time */
 #endif
