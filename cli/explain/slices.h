@@ -9,7 +9,7 @@
 #include "spread.h"
 
 #ifndef SLICES /* fuzzers have fewer */
-#define SLICES        512u
+#define SLICES 512u
 #endif
 #define SLICE_BITS    4 /* of its histogram: percentiles are within 3 % */
 #define SLICE_BUCKETS RT_LOG_BUCKETS(SLICE_BITS, LATENCY_MAX_BITS)
