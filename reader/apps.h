@@ -45,8 +45,10 @@ struct rt_place {
 	const char *dir, *prefix;
 	struct rt_folder folder;
 	bool named[RT_INSTANCES_MAX]; /* a socket with this number exists */
-	pid_t pid;                    /* of the last one that answered; 0: unknown */
-	pid_t config_pid;             /* of the process that locks the config file; 0: unknown */
+	unsigned named_count;
+	bool locked;      /* the config file, by a process that lives */
+	pid_t pid;        /* of the last one that answered; 0: unknown */
+	pid_t config_pid; /* of the process that locks the config file; 0: unknown */
 	bool config_listed;
 	struct ringtap_apps *list;
 	struct stat file;           /* the folder; 0 as st_ino: there is none */

@@ -140,7 +140,7 @@ static int missing(int error, const char *dir, char *err, size_t errlen)
 }
 
 /* The socket exists while the probe is awake; otherwise wake it by telemetry. */
-static int reach(const char *dir, char *err, size_t errlen)
+static int reach(const char *dir, bool awake_only, char *err, size_t errlen)
 {
 	int fd = rt_connect_why(dir, RT_SOCKET_NAME, err, errlen), ret;
 	char name[RT_SOCKET_NAME_MAX];
@@ -151,6 +151,10 @@ static int reach(const char *dir, char *err, size_t errlen)
 		return cannot_connect(fd, dir, err, errlen);
 	if (rt_address_is_secondary(dir))
 		return missing(fd, dir, err, errlen);
+	if (awake_only) {
+		snprintf(err, errlen, "its probe sleeps, or it has none");
+		return -EPROTONOSUPPORT;
+	}
 	ret = rt_telemetry_wake(dir, name, err, errlen);
 	if (ret)
 		return ret;
@@ -164,14 +168,14 @@ static int reach(const char *dir, char *err, size_t errlen)
 static int meet(struct ringtap_conn *c, const char *dir, char *err, size_t errlen)
 {
 	char unused[RT_TEXT_LEN];
-	int ret = c->fd = reach(dir, err, errlen);
+	int ret = c->fd = reach(dir, c->awake_only, err, errlen);
 
 	for (int attempt = 1; c->fd >= 0; attempt++) {
 		ret = greet(c, err, errlen);
 		if (ret != -ECONNRESET || attempt == ATTEMPTS)
 			break;
 		rt_conn_hang_up(c);
-		c->fd = reach(dir, unused, sizeof(unused));
+		c->fd = reach(dir, c->awake_only, unused, sizeof(unused));
 	}
 	return ret;
 }
@@ -214,6 +218,7 @@ EXPORT int ringtap_conn_open(struct ringtap_conn **out, const char *dir,
 		return -ENOMEM;
 	}
 	c->timeout_ms = o.timeout_ms;
+	c->awake_only = o.awake_only;
 	ret = open_conn(c, dir, err, errlen);
 	if (ret < 0) {
 		ringtap_conn_close(c);

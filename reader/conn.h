@@ -2,6 +2,7 @@
 #ifndef RINGTAP_READER_CONN_H
 #define RINGTAP_READER_CONN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/proto.h"
@@ -18,6 +19,7 @@ extern _Thread_local int rt_answer_ms, rt_open_ms, rt_filter_ms;
 struct ringtap_conn {
 	int fd;
 	int timeout_ms; /* 0: rt_answer_ms */
+	bool awake_only;
 	uint32_t host_pid;
 	struct rt_msg_welcome app;
 	struct rt_names names;

@@ -172,6 +172,18 @@ static void test_telemetry_that_closes_does_not_block(void **state)
 }
 
 /* As DPDK does while it serves ten clients. */
+static void test_probe_that_sleeps_may_be_left_asleep(void **state)
+{
+	const struct ringtap_conn_options opts = {.size = sizeof(opts), .awake_only = 1};
+	struct test_peer p = {.telemetry = WOKEN, .telemetry_wakes = true};
+	struct ringtap_conn *conn;
+
+	test_peer_start(&p, false);
+	assert_int_equal(ringtap_conn_open(&conn, p.dir, &opts, NULL, 0), -EPROTONOSUPPORT);
+	test_peer_stop(&p);
+	assert_int_equal(p.requests, 0);
+}
+
 static void test_telemetry_with_too_many_clients_is_asked_again(void **state)
 {
 	assert_woken_after(3);
@@ -536,6 +548,7 @@ int main(void)
 		cmocka_unit_test(test_status_without_an_errno_is_an_error),
 		cmocka_unit_test(test_invalid_telemetry_answers_are_errors),
 		cmocka_unit_test(test_telemetry_that_closes_does_not_block),
+		cmocka_unit_test(test_probe_that_sleeps_may_be_left_asleep),
 		cmocka_unit_test(test_telemetry_with_too_many_clients_is_asked_again),
 		cmocka_unit_test(test_telemetry_that_always_has_too_many_clients_is_an_error),
 		cmocka_unit_test(test_endless_telemetry_answer_is_an_error),

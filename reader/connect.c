@@ -240,6 +240,29 @@ static int connect_again(struct attempt *a, int fd)
 	return again;
 }
 
+int rt_folder_bound(const struct rt_folder *f, const char *name, struct stat *st)
+{
+	int at = openat(f->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC),
+	    fd = at < 0 ? -1 : socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int ret = fd < 0 ? -errno : 0;
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d", at);
+	if (!ret && fstat(at, st))
+		ret = -errno;
+	else if (!ret && !S_ISSOCK(st->st_mode))
+		ret = -ECONNREFUSED;
+	else if (!ret && st->st_uid != f->uid)
+		ret = -EPERM;
+	else if (!ret && connect(fd, (const struct sockaddr *)&addr, sizeof(addr)))
+		ret = errno == EPROTOTYPE ? 1 : -errno;
+	if (at >= 0)
+		close(at);
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
 int rt_folder_connect(
 	const struct rt_folder *f, const char *name, int timeout_ms, char *err, size_t errlen)
 {
@@ -264,7 +287,8 @@ int rt_folder_connect(
 		fd = refuse(
 			err, errlen, "the process that listens on its socket", a.peer.uid, f->uid);
 	}
-	if (fd >= 0)
+	/* DPDK's telemetry accepts every user. */
+	if (fd >= 0 && rt_socket_instance(name, RT_TELEMETRY_SOCKET) < 0)
 		fd = connect_again(&a, fd);
 	close(a.at);
 	return fd;
@@ -323,7 +347,11 @@ int rt_connect_name(const char *app, const char *name, char *err, size_t errlen)
 
 	if (ret)
 		return ret;
-	ret = rt_folder_connect(&f, name, rt_telemetry_ms, err, errlen);
+	/* Its telemetry is not to find a connection that has ended, see telemetry.c. */
+	if (!rt_socket_instance(name, RT_TELEMETRY_SOCKET) && rt_folder_halted(&f, err, errlen))
+		ret = -EHOSTDOWN;
+	else
+		ret = rt_folder_connect(&f, name, rt_telemetry_ms, err, errlen);
 	/* The folder shows the state of its primary process only. */
 	if (ret == -EAGAIN && !a.secondary && rt_folder_halted(&f, err, errlen))
 		ret = -EHOSTDOWN;

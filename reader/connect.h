@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/un.h>
 
@@ -29,6 +30,11 @@ int rt_address_open(
  * or its listener does not belong to the folder's owner, see err; -errno. */
 int rt_folder_connect(
 	const struct rt_folder *f, const char *name, int timeout_ms, char *err, size_t errlen);
+
+/* Whether a process has bound the socket of this name. Nothing of this reaches the process. 0: as a
+ * datagram socket; 1: as another one; -ECONNREFUSED: none has; -EPERM: it is not the folder's
+ * owner's; -errno. */
+int rt_folder_bound(const struct rt_folder *f, const char *name, struct stat *st);
 
 /* Whether a process locks the config file of the folder: a primary process does so until it ends,
  * and the folder remains after that. *pid: the process; 0: of another PID namespace. */

@@ -36,17 +36,21 @@ static int add_note(const struct rt_place *p, const char *what, const char *why)
 	return 0;
 }
 
+static void name_socket(char name[RT_SOCKET_NAME_MAX], const char *base, unsigned instance)
+{
+	snprintf(name, RT_SOCKET_NAME_MAX, instance ? "%s:%u" : "%s", base, instance);
+}
+
 /* 1: a process listens there; 0: none does; -EPERM: not trusted. Never waits: a listener with a
  * full backlog counts as one. */
-static int answers(
-	struct rt_place *p, const char *base, unsigned instance, char *err, size_t errlen)
+static int has_probe(struct rt_place *p, unsigned instance, char *err, size_t errlen)
 {
 	char name[RT_SOCKET_NAME_MAX];
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 	int fd;
 
-	snprintf(name, sizeof(name), instance ? "%s:%u" : "%s", base, instance);
+	name_socket(name, RT_SOCKET_NAME, instance);
 	fd = rt_folder_connect(&p->folder, name, 0, err, errlen);
 	if (fd < 0)
 		return fd == -EAGAIN ? 1 : fd == -EPERM && err[0] ? fd : 0;
@@ -54,6 +58,20 @@ static int answers(
 		p->pid = peer.pid;
 	close(fd);
 	return 1;
+}
+
+/* The same of telemetry. The only application of a folder that locks its configuration is known by
+ * that. */
+static int has_telemetry(struct rt_place *p, unsigned instance, char *err, size_t errlen)
+{
+	char name[RT_SOCKET_NAME_MAX];
+	struct stat st;
+
+	name_socket(name, RT_TELEMETRY_SOCKET, instance);
+	return p->locked && p->named_count == 1 && !instance &&
+			       rt_folder_bound(&p->folder, name, &st) == 1
+		       ? 1
+		       : rt_telemetry_owner(&p->folder, name, &p->pid, err, errlen);
 }
 
 /* Containers may share a folder, by other paths. */
@@ -114,9 +132,9 @@ static int add_instance(struct ringtap_apps *list, struct rt_place *p, unsigned 
 	if (p->view && rt_apps_listed(p, &which))
 		return 0;
 	p->pid = 0;
-	ret = answers(p, RT_SOCKET_NAME, instance, err, sizeof(err));
+	ret = has_probe(p, instance, err, sizeof(err));
 	if (!ret)
-		ret = answers(p, RT_TELEMETRY_SOCKET, instance, err, sizeof(err));
+		ret = has_telemetry(p, instance, err, sizeof(err));
 	if (ret < 0)
 		return add_note(p, p->dir, err);
 	if (!ret)
@@ -160,8 +178,10 @@ static void read_names(struct rt_place *p)
 
 		if (n < 0)
 			n = rt_socket_instance(e->d_name, RT_TELEMETRY_SOCKET);
-		if (n >= 0)
-			p->named[n] = true;
+		if (n < 0)
+			continue;
+		p->named_count += !p->named[n];
+		p->named[n] = true;
 	}
 	if (d)
 		closedir(d);
@@ -175,17 +195,16 @@ static int search(struct rt_place *p)
 	const struct rt_address none = {.secondary = 0};
 	struct ringtap_apps *list = p->list;
 	struct rt_app *a;
-	bool held;
 	int ret = 0;
 
 	read_names(p);
-	held = rt_folder_locked(&p->folder, &p->config_pid);
+	p->locked = rt_folder_locked(&p->folder, &p->config_pid);
 	for (unsigned i = 0; i < RT_INSTANCES_MAX && !ret; i++) {
 		if (p->named[i])
 			ret = add_instance(list, p, i);
 	}
 	/* Without telemetry and probe, the lock is all that is visible. */
-	if (!ret && held && !p->config_listed && rt_apps_take(p, &none, p->config_pid)) {
+	if (!ret && p->locked && !p->config_listed && rt_apps_take(p, &none, p->config_pid)) {
 		a = rt_apps_add(p, &none, p->config_pid);
 		ret = a ? 0 : -ENOMEM;
 		if (a)

@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "common/atomics.h"
 #include "ringtap/reader.h"
 #include "test_peer.h"
 
@@ -104,6 +105,26 @@ static void test_folder_of_an_ended_application_is_skipped(void **state)
 	test_peer_bury(&p);
 }
 
+/* DPDK 23.11.0 never gives back the place of a client that leaves before the greeting. */
+static void test_telemetry_is_met_once_and_its_greeting_received(void **state)
+{
+	struct test_peer p = {.telemetry = "{}", .telemetry_late = true};
+	struct home h;
+	uint32_t pid;
+
+	test_peer_start(&p, false);
+	make_home(&h, "discovered-slots", p.dir);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(found("discovered-slots", h.app), 1);
+	assert_int_equal(rt_load(&p.requests), 1);
+	assert_int_equal(ringtap_telemetry(p.dir, NULL, 0, NULL, &pid), 0);
+	assert_int_equal(pid, getpid());
+	remove_home(&h);
+	test_peer_stop(&p);
+	assert_int_equal(p.requests, 2);
+	assert_int_equal(p.left_early, 0);
+}
+
 /* A process that locks the config file, as EAL does. */
 static pid_t lock_config(const char *config)
 {
@@ -151,6 +172,26 @@ static void test_application_without_sockets_is_found_by_its_lock(void **state)
 	unlink(config);
 	remove_home(&h);
 	test_peer_stop(&p);
+}
+
+static void test_telemetry_beside_a_lock_is_not_connected_to(void **state)
+{
+	struct test_peer p = {.telemetry = "{}"};
+	struct home h;
+	char config[128];
+	pid_t pid;
+
+	test_peer_start(&p, false);
+	make_home(&h, "discovered-untouched", p.dir);
+	snprintf(config, sizeof(config), "%s/config", p.dir);
+	pid = lock_config(config);
+	assert_int_equal(found("discovered-untouched", h.app), 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	unlink(config);
+	remove_home(&h);
+	test_peer_stop(&p);
+	assert_int_equal(p.requests, 0);
 }
 
 /* In a container it may be a device. */
@@ -207,6 +248,8 @@ int main(void)
 		cmocka_unit_test(test_application_with_a_probe_awake_is_found),
 		cmocka_unit_test(test_application_with_telemetry_is_found),
 		cmocka_unit_test(test_folder_of_an_ended_application_is_skipped),
+		cmocka_unit_test(test_telemetry_is_met_once_and_its_greeting_received),
+		cmocka_unit_test(test_telemetry_beside_a_lock_is_not_connected_to),
 		cmocka_unit_test(test_application_without_sockets_is_found_by_its_lock),
 		cmocka_unit_test(test_config_that_is_no_file_is_not_opened),
 		cmocka_unit_test(test_folder_with_two_names_is_listed_once),

@@ -102,6 +102,7 @@ static int start(struct ringtap_monitor *mon, const char *dir,
 
 	ret = take_options(opts, &o, err, errlen);
 	co.timeout_ms = o.timeout_ms;
+	co.awake_only = o.awake_only;
 	if (!ret)
 		ret = ringtap_conn_open(&mon->conn, dir, &co, err, errlen);
 	if (!ret)

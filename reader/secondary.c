@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "halt.h"
@@ -21,25 +20,6 @@ struct search {
 	struct rt_secondary known[SECONDARIES_MAX];
 	size_t count;
 };
-
-/* Whether a process has the socket of DPDK's messages with this name. Nothing is sent to it. */
-static bool listens(const struct rt_folder *f, const char *name)
-{
-	int at = openat(f->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC),
-	    fd = at < 0 ? -1 : socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	struct stat st;
-	bool ret;
-
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d", at);
-	ret = fd >= 0 && !fstat(at, &st) && S_ISSOCK(st.st_mode) && st.st_uid == f->uid &&
-	      !connect(fd, (const struct sockaddr *)&addr, sizeof(addr));
-	if (at >= 0)
-		close(at);
-	if (fd >= 0)
-		close(fd);
-	return ret;
-}
 
 /* The inode of the Unix socket with a file of this name, in the network namespace of a process. The
  * path is as the process sees it. 0: there is none. */
@@ -132,11 +112,12 @@ static int visit_probe(struct search *s, const char *name)
 static int visit_mp(struct search *s, const char *name)
 {
 	struct rt_secondary new = {.own_pid = rt_socket_mp(name)};
+	struct stat st;
 
 	for (size_t i = 0; i < s->count; i++)
 		if (s->known[i].own_pid == new.own_pid)
 			return 0;
-	if (!new.own_pid || !listens(s->folder, name))
+	if (!new.own_pid || rt_folder_bound(s->folder, name, &st))
 		return 0;
 	new.pid = has_socket(s->folder, new.own_pid, name) ? new.own_pid : 0;
 	return take(s, &new);

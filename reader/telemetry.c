@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The part of DPDK's telemetry protocol (v2) that wakes a probe: a greeting comes first, then one
- * JSON object per command; the answer to an unregistered command is null. */
+ * JSON object per command; the answer to an unregistered command is null.
+ *
+ * DPDK 23.11.0 and some releases before it do not notice a client that leaves before the greeting:
+ * after ten of them telemetry serves none. So the greeting is received before each end of a
+ * connection, and what can be found without a connection is. */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,14 +30,14 @@
 _Thread_local int rt_telemetry_ms = 3000;
 
 /* One datagram, zero-terminated. Length or -errno. */
-static int receive(int fd, char *buf, size_t size)
+static int receive_within(int ms, int fd, char *buf, size_t size)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	ssize_t n;
 	int ret;
 
 	do {
-		ret = poll(&p, 1, rt_telemetry_ms);
+		ret = poll(&p, 1, ms);
 	} while (ret < 0 && errno == EINTR);
 	if (ret <= 0)
 		return ret ? -errno : -ETIMEDOUT;
@@ -41,6 +46,11 @@ static int receive(int fd, char *buf, size_t size)
 		return -errno;
 	buf[n] = 0;
 	return n ? (int)n : -ECONNRESET;
+}
+
+static int receive(int fd, char *buf, size_t size)
+{
+	return receive_within(rt_telemetry_ms, fd, buf, size);
 }
 
 /* While DPDK serves ten clients, it closes the next connection without a greeting. A client counts
@@ -187,18 +197,84 @@ static uint32_t peer_of(int fd)
 /* The answer in allocated memory, for the caller to free. */
 static int request(const char *dir, const char *command, char **answer, uint32_t *pid)
 {
-	int fd = rt_connect(dir, RT_TELEMETRY_SOCKET), ret = 0;
+	int fd = rt_connect(dir, RT_TELEMETRY_SOCKET), ret;
+	char greeting[RT_TEXT_LEN];
 
 	if (fd < 0)
 		return fd;
 	if (pid)
 		*pid = peer_of(fd);
-	if (answer) {
+	if (!answer) {
+		ret = greet(dir, &fd, greeting, sizeof(greeting));
+		ret = ret < 0 ? ret : 0;
+	} else {
 		*answer = malloc(RT_TELEMETRY_MAX);
 		ret = *answer ? ask(dir, &fd, command, *answer, RT_TELEMETRY_MAX) : -ENOMEM;
 	}
 	hang_up(fd);
 	return ret;
+}
+
+/* ---- the process behind a socket, which stays the same: it is asked once */
+
+#define MET_MAX 64
+
+static struct met {
+	dev_t dev;
+	ino_t ino;
+	struct timespec bound;
+	pid_t pid;
+} met[MET_MAX]; /* the last ones, for as long as this process runs */
+static unsigned met_count;
+static pthread_mutex_t met_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool recall(const struct stat *st, pid_t *pid)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&met_lock);
+	for (unsigned i = 0; i < MET_MAX && i < met_count && !found; i++) {
+		const struct met *m = &met[i];
+
+		found = m->dev == st->st_dev && m->ino == st->st_ino &&
+			m->bound.tv_sec == st->st_ctim.tv_sec &&
+			m->bound.tv_nsec == st->st_ctim.tv_nsec;
+		if (found)
+			*pid = m->pid;
+	}
+	pthread_mutex_unlock(&met_lock);
+	return found;
+}
+
+static void remember(const struct stat *st, pid_t pid)
+{
+	pthread_mutex_lock(&met_lock);
+	met[met_count++ % MET_MAX] = (struct met){st->st_dev, st->st_ino, st->st_ctim, pid};
+	pthread_mutex_unlock(&met_lock);
+}
+
+int rt_telemetry_owner(
+	const struct rt_folder *f, const char *name, pid_t *pid, char *err, size_t errlen)
+{
+	char greeting[RT_TEXT_LEN];
+	struct stat st;
+	int ret = rt_folder_bound(f, name, &st), fd;
+
+	err[0] = 0;
+	if (ret != 1 && ret != -EPERM)
+		return 0;
+	if (ret == 1 && recall(&st, pid))
+		return 1;
+	fd = rt_folder_connect(f, name, 0, err, errlen);
+	if (fd == -EAGAIN)
+		return 1;
+	if (fd < 0)
+		return fd == -EPERM && err[0] ? fd : 0;
+	*pid = (pid_t)peer_of(fd);
+	remember(&st, *pid);
+	(void)receive_within(RT_GREETING_MS, fd, greeting, sizeof(greeting));
+	close(fd);
+	return 1;
 }
 
 EXPORT int ringtap_telemetry(

@@ -19,4 +19,11 @@ int rt_telemetry_wake(const char *app, char socket[RT_SOCKET_NAME_MAX], char *er
 #define RT_TELEMETRY_MAX 16385
 int rt_telemetry_query(const char *app, const char *command, char answer[RT_TELEMETRY_MAX]);
 
+/* The process that listens at the telemetry socket of this name in a folder, which is connected to
+ * once while it lives. 1, and *pid, if it is known; 0: none listens; -EPERM: not trusted, the
+ * reason is in err. Waits for a greeting only, up to RT_GREETING_MS. */
+#define RT_GREETING_MS 200
+int rt_telemetry_owner(
+	const struct rt_folder *f, const char *name, pid_t *pid, char *err, size_t errlen);
+
 #endif

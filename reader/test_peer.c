@@ -89,7 +89,11 @@ static void serve_telemetry(struct test_peer *p)
 		close(sock);
 		return;
 	}
-	(void)send(sock, "{\"version\":\"DPDK\"}", 18, MSG_NOSIGNAL);
+	/* As a thread that is late: a client may have left. */
+	if (p->telemetry_late)
+		poll(&(struct pollfd){.fd = sock}, 1, 20);
+	if (send(sock, "{\"version\":\"DPDK\"}", 18, MSG_NOSIGNAL) < 0)
+		rt_fetch_add(&p->left_early, 1);
 	if (recv(sock, cmd, sizeof(cmd), 0) > 0) {
 		if (p->telemetry_wakes)
 			p->listener = listen_at(p->dir, p->socket ? p->socket : RT_SOCKET_NAME);

@@ -27,7 +27,9 @@ struct test_peer {
 	const char *telemetry;         /* answer of the telemetry socket; NULL: no such socket */
 	bool telemetry_wakes;    /* the probe's socket appears with the first telemetry request */
 	const char *socket;      /* name of the probe's socket; NULL: RT_SOCKET_NAME */
+	bool telemetry_late;     /* it sends the greeting after 20 ms */
 	bool telemetry_silent;   /* it sends the greeting only */
+	uint32_t left_early;     /* clients that left before the greeting; atomic */
 	uint32_t telemetry_busy; /* so many connections are closed without a greeting first */
 	int listener, telemetry_listener, quit[2];
 	int fds[RT_FD_COUNT]; /* received with the current message */

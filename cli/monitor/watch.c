@@ -121,13 +121,28 @@ static struct watched *add(struct watch *w, const char *name, const char *dir)
 	return NULL;
 }
 
-/* Attaching to an application that does not answer takes seconds; one without the probe stays so.
- */
-static uint64_t patience_ns(int error)
+#define DELAY_MAX_NS (60 * NS_PER_S)
+
+/* Attaching to an application that does not answer takes seconds; one without the probe stays so,
+ * and its telemetry serves others, too. Where nobody listens yet, the application starts. */
+static uint64_t patience_ns(const struct watched *a)
 {
-	return error == -ETIMEDOUT || error == -EHOSTDOWN || error == -EPROTONOSUPPORT
-		       ? 10 * NS_PER_S
-		       : NS_PER_S;
+	uint64_t ns = a->error == -ETIMEDOUT || a->error == -EHOSTDOWN ||
+				      a->error == -EPROTONOSUPPORT || a->error == -EUNATCH
+			      ? 10 * NS_PER_S
+			      : NS_PER_S;
+
+	if (a->error == -ENOENT)
+		return ns;
+	if (ns < 2 * a->delay_ns)
+		ns = 2 * a->delay_ns;
+	return ns < DELAY_MAX_NS ? ns : DELAY_MAX_NS;
+}
+
+/* Whether 'ringtap attach' may have woken the probe since: this costs the application nothing. */
+static bool may_be_awake(const struct watched *a)
+{
+	return a->error == -EPROTONOSUPPORT || a->error == -EUNATCH;
 }
 
 static void attach(struct watch *w, struct watched *a)
@@ -139,13 +154,18 @@ static void attach(struct watch *w, struct watched *a)
 	struct epoll_event end = {.events = EPOLLIN};
 	int ret;
 
-	if (a->mon || now_ns(CLOCK_MONOTONIC) < a->retry_ns)
+	if (a->mon)
+		return;
+	opts.awake_only = now_ns(CLOCK_MONOTONIC) < a->retry_ns;
+	if (opts.awake_only && !may_be_awake(a))
 		return;
 	watch_lock(w);
 	opts.collectors = w->collectors;
 	opts.latency_every = w->latency_every;
 	watch_unlock(w);
 	ret = ringtap_monitor_open(&mon, a->dir, &opts, why, sizeof(why));
+	if (ret == -EPROTONOSUPPORT && opts.awake_only)
+		return;
 	if (!ret)
 		ringtap_monitor_app(mon, &info);
 	watch_lock(w);
@@ -155,7 +175,8 @@ static void attach(struct watch *w, struct watched *a)
 	a->info = info;
 	a->error = ret;
 	memcpy(a->why, why, sizeof(why));
-	a->retry_ns = now_ns(CLOCK_MONOTONIC) + patience_ns(ret);
+	a->delay_ns = ret ? patience_ns(a) : 0;
+	a->retry_ns = now_ns(CLOCK_MONOTONIC) + a->delay_ns;
 	if (mon)
 		epoll_ctl(w->ends, EPOLL_CTL_ADD, ringtap_monitor_fd(mon), &end);
 	watch_unlock(w);

@@ -31,6 +31,7 @@ struct watched {
 	bool shared;                   /* other processes may poll queues of its ports */
 	/* Of watch.c. */
 	uint64_t retry_ns;     /* monotonic; attach again then */
+	uint64_t delay_ns;     /* between the last attempts */
 	bool found;            /* by the current scan */
 	bool switching;        /* collectors, without the lock: mon is in use */
 	unsigned on, on_every; /* collectors that were requested last */

@@ -40,6 +40,7 @@ struct ringtap_monitor_options {
 	unsigned latency_every; /* times one packet in so many; 0 or 1: every one. Of several
 				 * monitors the smallest number counts. */
 	int timeout_ms;         /* as in struct ringtap_conn_options */
+	int awake_only;         /* as there */
 };
 
 /* Attaches to the application whose runtime folder is dir and switches collectors on. The caller

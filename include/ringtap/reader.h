@@ -90,6 +90,9 @@ struct ringtap_app_info {
 struct ringtap_conn_options {
 	size_t size;
 	int timeout_ms; /* for each answer; 0: 10 s, and 3 s of telemetry; -EINVAL: negative */
+	/* 1: the application's telemetry is not asked to wake the probe: -EPROTONOSUPPORT if it
+	 * sleeps or is missing. For those who try again and again. */
+	int awake_only;
 };
 
 /* RX time stamps that a port's packets bring along. */
