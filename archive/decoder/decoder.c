@@ -210,6 +210,7 @@ static void read_found(const struct rt_archive *a, const struct found *f, struct
 		.interface = (uint16_t)(a->walk.base + f->local),
 		.length = f->length,
 		.captured = f->captured,
+		.application = walk_iface(&a->walk, f->local)->application,
 		.file_offset = (int64_t)(f->offset - a->part.begin + a->part.header_len)};
 	if (f->queue <= UINT16_MAX) {
 		r->queue = (uint16_t)f->queue;
@@ -242,7 +243,9 @@ static int take_packet(struct rt_archive *a, const struct found *f, struct batch
 	read_found(a, f, &r);
 	packet_read(&r, f->linktype, f->data, f->captured, f->length,
 		!(a->flags & RT_ARCHIVE_NO_DIGEST));
-	if (r.has & HAS(COL_FLOW_ID) && !(a->flags & RT_ARCHIVE_NO_FLOWS))
+	/* What is sent with an id has been received, whatever its headers are now. */
+	if (!(a->flags & RT_ARCHIVE_NO_FLOWS) &&
+		(r.has & HAS(COL_FLOW_ID) || (r.has & HAS(COL_PACKET_ID) && f->direction == 2)))
 		ret = flows_offer(a->flows, &r);
 	if (a->flags & RT_ARCHIVE_LEAN) {
 		r.has &= ~(HAS(COL_TCP_SEQ) | HAS(COL_IP_ID));
@@ -314,7 +317,7 @@ static int take_found(
 		if (a->flags & RT_ARCHIVE_NO_FLOWS)
 			return 0;
 		ret = flows_settle(a->flows);
-		flows_fates(a->flows, f, a->walk.swapped);
+		flows_fates(a->flows, f, &a->walk);
 		return ret;
 	default: return 0;
 	}

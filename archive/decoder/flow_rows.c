@@ -74,23 +74,19 @@ static void put_ends(struct batch *b, const struct flow_sum *s)
 	put16(b, COL_B_PORT, s->ends.dst_port);
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
-/* A packet without an entry was offered, once all entries have been read (docs/format.md). Before,
- * it was if it is in the file as sent. */
+/* As explain: a packet without an entry was offered if it is in the file as sent, and once all
+ * entries have been read (docs/format.md); else it is open. Where the recorder has lost entries, or
+ * there was no memory, it is unknown. received = offered + not_offered + open + unknown. */
 static void put_fates(struct batch *b, const struct flow_sum *s, const struct fates *fates)
 {
-	uint64_t unknown = s->unknown + s->without_id, offered = s->sent;
+	uint64_t unknown = s->unknown + s->without_id + s->let_go;
+	uint64_t rest = s->received - s->sent - s->not_offered - s->open - unknown;
+	bool all = fates->ended && !fates->lost;
 
-	if (fates->ended && !fates->lost && !fates->forgotten)
-		offered = less(s->received, s->not_offered + s->open + unknown);
-	put64(b, COL_OFFERED, offered);
+	put64(b, COL_OFFERED, s->sent + (all ? rest : 0));
 	put64(b, COL_NOT_OFFERED, s->not_offered);
-	put64(b, COL_OPEN, s->open);
-	put64(b, COL_UNKNOWN, unknown);
+	put64(b, COL_OPEN, s->open + (fates->ended ? 0 : rest));
+	put64(b, COL_UNKNOWN, unknown + (fates->ended && !all ? rest : 0));
 }
 
 void flow_rows_put(struct batch *b, const struct flow *f, const struct fates *fates)

@@ -31,7 +31,6 @@ void flows_empty(struct flows *t)
 	if (t->slot)
 		memset(t->slot, 0, t->slots * sizeof(*t->slot));
 	/* They name flows. What was received before and is sent later is not timed. */
-	t->fates.forgotten += t->ids.used + t->ids.forgotten;
 	ids_clear(&t->ids);
 }
 
@@ -175,27 +174,55 @@ static int find(struct flows *t, const struct row *r, uint32_t h, uint32_t *numb
 
 /* ---- packets ---- */
 
-/* Latency is that of the first time that the packet is sent. */
-static int follow_id(struct flows *t, const struct row *r, uint32_t number)
+/* Ids are those of an application. */
+static uint64_t key_of(uint64_t application, uint64_t id)
 {
-	struct flow_sum *s = &flows_at(t, number)->sum;
-	uint64_t id = r->has & HAS(COL_PACKET_ID) ? (uint64_t)r->packet_id : 0;
-	struct id_entry e;
+	return id ? (id ^ application ?: 1) : 0;
+}
 
-	if (!(r->has & HAS(COL_DIRECTION)))
+static void let_go(struct flows *t, const struct id_entry *e)
+{
+	if (id_waits(e))
+		flows_at(t, e->flow)->sum.let_go++;
+}
+
+void flows_let_go(struct flows *t)
+{
+	const struct id_entry *e;
+
+	for (uint64_t i = 0; t->ids.used && (e = ids_at(&t->ids, i)); i++)
+		let_go(t, e);
+}
+
+static int take_received(struct flows *t, const struct row *r, uint32_t number)
+{
+	uint64_t id = r->has & HAS(COL_PACKET_ID) ? (uint64_t)r->packet_id : 0;
+	struct flow_sum *s = &flows_at(t, number)->sum;
+	struct id_entry gone = {0};
+	int ret = id ? ids_put(&t->ids, key_of(r->application, id), r->time_ns, number, &gone) : 0;
+
+	s->received++;
+	s->without_id += !id;
+	let_go(t, &gone);
+	return ret;
+}
+
+/* Latency is that of the first time that the packet is sent, by whatever: a packet that was not
+ * offered may have been copied. */
+static int take_sent(struct flows *t, const struct row *r)
+{
+	uint64_t id = r->has & HAS(COL_PACKET_ID) ? (uint64_t)r->packet_id : 0;
+	struct id_entry *e = ids_find(&t->ids, key_of(r->application, id));
+	struct flow *f;
+
+	if (!e || e->sent)
 		return 0;
-	if (!r->direction) {
-		s->received++;
-		s->without_id += !id;
-		return id ? ids_put(&t->ids, id, r->time_ns, number) : 0;
-	}
-	if (!ids_take(&t->ids, id, &e))
+	f = flows_at(t, e->flow);
+	e->sent = true;
+	f->sum.sent += !e->judged;
+	if (r->time_ns < e->ns)
 		return 0;
-	flows_at(t, e.flow)->sum.sent++;
-	if (r->time_ns < e.ns)
-		return 0;
-	return sketch_add(
-		&flows_at(t, e.flow)->latency, (uint64_t)r->time_ns - (uint64_t)e.ns, &t->bytes);
+	return sketch_add(&f->latency, (uint64_t)r->time_ns - (uint64_t)e->ns, &t->bytes);
 }
 
 static int take(struct flows *t, const struct row *r, uint32_t hash)
@@ -204,9 +231,13 @@ static int take(struct flows *t, const struct row *r, uint32_t hash)
 	struct flow *f;
 	int end, ret = 0;
 
-	if (t->count == t->max || t->bytes > FLOWS_BYTES)
+	if (t->count == t->max || t->bytes > FLOWS_BYTES) {
+		flows_let_go(t);
 		ret = spill_flows(t);
-	ret = ret ? ret : find(t, r, hash, &number, &end);
+	}
+	if (ret || !(r->has & HAS(COL_FLOW_ID)))
+		return ret ? ret : take_sent(t, r);
+	ret = find(t, r, hash, &number, &end);
 	if (ret)
 		return ret;
 	f = flows_at(t, number);
@@ -222,7 +253,9 @@ static int take(struct flows *t, const struct row *r, uint32_t hash)
 			(uint32_t)r->interface << 2 |
 				(r->has & HAS(COL_DIRECTION) ? 1u + r->direction : 0));
 	}
-	return follow_id(t, r, number);
+	if (!(r->has & HAS(COL_DIRECTION)))
+		return 0;
+	return r->direction ? take_sent(t, r) : take_received(t, r, number);
 }
 
 int flows_packet(struct flows *t, const struct row *r)
@@ -274,14 +307,24 @@ int flows_settle(struct flows *t)
 
 /* ---- fates ---- */
 
-static void take_fate(struct flows *t, uint64_t id, uint8_t fate)
+/* p: an entry of a block. The fate counts, also of a packet that was sent: that was a copy. */
+static void take_fate(struct flows *t, const uint8_t *p, const struct walk *w)
 {
-	struct id_entry e;
+	uint64_t id = rt_pcapng_get64(p, w->swapped);
+	uint32_t local =
+		rt_pcapng_get32(p + offsetof(struct rt_fates_packet, interface), w->swapped);
+	uint8_t fate = p[offsetof(struct rt_fates_packet, fate)];
+	struct id_entry *e;
 	struct flow_sum *s;
 
-	if (!ids_take(&t->ids, id, &e))
+	if (local >= w->count - w->base || !fate || fate > RT_FATES_OPEN)
 		return;
-	s = &flows_at(t, e.flow)->sum;
+	e = ids_find(&t->ids, key_of(walk_iface(w, local)->application, id));
+	if (!e || e->judged)
+		return;
+	e->judged = true;
+	s = &flows_at(t, e->flow)->sum;
+	s->sent -= e->sent;
 	switch (fate) {
 	case RT_FATES_NOT_OFFERED: s->not_offered++; break;
 	case RT_FATES_OPEN: s->open++; break;
@@ -291,8 +334,9 @@ static void take_fate(struct flows *t, uint64_t id, uint8_t fate)
 
 /* kind 2 | bytes of an entry 2 | entries 4 | time 8 | entries. What is not as we write it is left
  * out: the type is of local use. */
-void flows_fates(struct flows *t, const struct found *f, bool swapped)
+void flows_fates(struct flows *t, const struct found *f, const struct walk *w)
 {
+	bool swapped = w->swapped;
 	uint16_t each = rt_pcapng_get16(f->body + 2, swapped);
 	uint32_t count = rt_pcapng_get32(f->body + 4, swapped);
 	const uint8_t *p = f->body + RT_FATES_FIXED;
@@ -304,8 +348,7 @@ void flows_fates(struct flows *t, const struct found *f, bool swapped)
 		if (each != sizeof(struct rt_fates_packet) || len / each < count)
 			return;
 		for (; count--; p += each)
-			take_fate(t, rt_pcapng_get64(p, swapped),
-				p[offsetof(struct rt_fates_packet, fate)]);
+			take_fate(t, p, w);
 		return;
 	case RT_FATES_END:
 		if (each != sizeof(struct rt_fates_queue) || len / each < count)

@@ -34,9 +34,9 @@ struct flow_sum {
 	uint64_t packets[2], bytes[2]; /* of a, of b */
 	uint64_t retransmissions;
 	int64_t rtt_ns; /* -1: unknown */
-	/* Of ids and fates: packets received, of these without id, that were seen again when sent,
-	 * and of which fates are known. */
-	uint64_t received, without_id, sent, not_offered, open, unknown;
+	/* Of ids and fates: packets received; of these without id; sent, if they have no fate in
+	 * the file; of each fate; and those that there was no memory for. */
+	uint64_t received, without_id, sent, not_offered, open, unknown, let_go;
 	uint8_t tcp_flags;
 	bool has_ports, is_tcp;
 };
@@ -49,10 +49,9 @@ struct flow {
 
 /* What fates say of all flows of a part. */
 struct fates {
-	bool present;       /* the recording has fates */
-	bool ended;         /* and their end is in this part */
-	uint64_t lost;      /* queues of which the recorder has lost some */
-	uint64_t forgotten; /* packets of which they could not be counted */
+	bool present;  /* the recording has fates */
+	bool ended;    /* and their end is in this part */
+	uint64_t lost; /* queues of which the recorder has lost some */
 };
 
 struct spill;
@@ -86,15 +85,17 @@ void flows_close(struct flows *t);
 void flows_empty(struct flows *t);
 /* Another part begins; fates go on. */
 void flows_clear(struct flows *t);
-/* A packet with a flow_id. 0 or -errno. */
+/* A packet with a flow_id; one that is sent with an id may have none. 0 or -errno. */
 int flows_packet(struct flows *t, const struct row *r);
 /* The same, some packets later: when its flow is in the caches. The table of a large recording is
  * not, and packets wait for it longer than they take otherwise. */
 int flows_offer(struct flows *t, const struct row *r);
 /* Takes all packets that were offered. Before fates, and before the flows are read. */
 int flows_settle(struct flows *t);
-/* A block of fates, of a section with this number of interfaces. */
-void flows_fates(struct flows *t, const struct found *f, bool swapped);
+/* A block of fates, of the section that the walk is in. */
+void flows_fates(struct flows *t, const struct found *f, const struct walk *w);
+/* What waits for its fate is let go: the flows go to the temporary file. */
+void flows_let_go(struct flows *t);
 
 static inline struct flow *flows_at(const struct flows *t, uint32_t i)
 {

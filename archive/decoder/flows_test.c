@@ -6,8 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 
+#include "common/pcapng.h"
 #include "flows.h"
 #include "ids.h"
 #include "sketch.h"
@@ -103,23 +105,64 @@ static void percentiles_are_off_by_a_bucket_at_most(void **state)
 	sketch_free(s);
 }
 
-static void ids_are_taken_once_and_the_oldest_is_forgotten(void **state)
+static void of_ids_without_room_those_go_first_that_were_sent(void **state)
 {
 	struct ids t = {0};
-	struct id_entry e;
-	uint64_t found = 0, n = 3 << 20;
+	struct id_entry gone, *e;
+	uint64_t found = 0, lost = 0, n = 6 << 20, sent = n / 4;
 
-	assert_false(ids_take(&t, 1, &e));
+	assert_null(ids_find(&t, 1));
+	for (uint64_t i = 1; i <= n; i++) {
+		assert_int_equal(ids_put(&t, i, (int64_t)i, (uint32_t)i, &gone), 0);
+		lost += gone.id != 0;
+		assert_true(!id_waits(&gone) || i > sent);
+		e = ids_find(&t, i);
+		assert_true(e && e->ns == (int64_t)i && e->flow == i);
+		e->sent = i <= sent;
+	}
+	assert_int_equal(t.used + lost, n);
 	for (uint64_t i = 1; i <= n; i++)
-		assert_int_equal(ids_put(&t, i, (int64_t)i, (uint32_t)i), 0);
-	assert_int_equal(t.used + t.forgotten, n);
-	assert_true(ids_take(&t, n, &e) && e.ns == (int64_t)n && e.flow == n);
-	assert_false(ids_take(&t, n, &e));
-	for (uint64_t i = 1; i < n; i++)
-		found += ids_take(&t, i, &e);
-	assert_int_equal(found + 1 + t.forgotten, n);
-	assert_int_equal(t.used, 0);
+		found += ids_find(&t, i) != NULL;
+	assert_int_equal(found, t.used);
 	ids_close(&t);
+}
+
+/* Two packets, of which a copy of the first one was sent; then a fate for it. */
+static void the_fate_counts_and_not_a_copy(void **state)
+{
+	struct iface ifs[1] = {{0}};
+	struct walk w = {.ifs = ifs, .count = 1};
+	struct rt_fates_packet fate = {.id = 1, .fate = RT_FATES_NOT_OFFERED};
+	uint8_t body[RT_FATES_FIXED + sizeof(fate)] = {RT_FATES_PACKETS, 0, sizeof(fate), 0, 1};
+	struct found f = {.body = body, .body_len = sizeof(body)};
+	struct flows t;
+	const struct flow_sum *s;
+
+	memcpy(body + RT_FATES_FIXED, &fate, sizeof(fate));
+	assert_int_equal(flows_open(&t), 0);
+	for (uint64_t i = 0; i < 4; i++) {
+		struct row r = {.flow_id = 1,
+			.packet_id = 1 + (int64_t)(i & 1),
+			.direction = i == 2,
+			.time_ns = (int64_t)i,
+			.has = HAS(COL_PACKET_ID) | HAS(COL_DIRECTION) | HAS(COL_FLOW_ID)};
+
+		if (r.direction)
+			r.has &= ~HAS(COL_FLOW_ID); /* its headers cannot be read */
+		if (i < 3)
+			assert_int_equal(flows_packet(&t, &r), 0);
+	}
+	s = &flows_at(&t, 0)->sum;
+	assert_int_equal(s->received, 2);
+	assert_int_equal(s->sent, 1);
+	assert_int_equal(sketch_percentile(flows_at(&t, 0)->latency, 50), 2);
+	flows_fates(&t, &f, &w);
+	flows_fates(&t, &f, &w);
+	assert_int_equal(s->sent, 0);
+	assert_int_equal(s->not_offered, 1);
+	flows_let_go(&t);
+	assert_int_equal(s->let_go, 1);
+	flows_close(&t);
 }
 
 /* A packet of flow 1 that is received and sent again. */
@@ -162,7 +205,8 @@ int main(void)
 		cmocka_unit_test(holes_without_room_are_forgotten),
 		cmocka_unit_test(the_handshake_gives_the_round_trip),
 		cmocka_unit_test(percentiles_are_off_by_a_bucket_at_most),
-		cmocka_unit_test(ids_are_taken_once_and_the_oldest_is_forgotten),
+		cmocka_unit_test(of_ids_without_room_those_go_first_that_were_sent),
+		cmocka_unit_test(the_fate_counts_and_not_a_copy),
 		cmocka_unit_test(latencies_that_do_not_fit_into_memory_are_freed_once),
 	};
 

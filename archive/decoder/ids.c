@@ -5,9 +5,10 @@
 
 #include "ids.h"
 
-/* Packets that an application holds at a time: more than its mempools have. */
+/* Packets that an application holds at a time, and those of which the fate is noticed later:
+ * several times as many as its mempools have. */
 #ifndef IDS_BITS
-#define IDS_BITS 20
+#define IDS_BITS 22
 #endif
 #define WAYS 4u
 #define SIZE (sizeof(struct id_entry) << IDS_BITS)
@@ -21,7 +22,7 @@ void ids_clear(struct ids *t)
 {
 	if (t->used)
 		memset(t->entry, 0, SIZE);
-	t->forgotten = t->used = 0;
+	t->used = 0;
 }
 
 static struct id_entry *set_of(const struct ids *t, uint64_t id)
@@ -31,7 +32,13 @@ static struct id_entry *set_of(const struct ids *t, uint64_t id)
 	return &t->entry[(h >> (64 - IDS_BITS)) & ~(uint64_t)(WAYS - 1)];
 }
 
-int ids_put(struct ids *t, uint64_t id, int64_t ns, uint32_t flow)
+/* Whether a goes before b. */
+static bool goes_first(const struct id_entry *a, const struct id_entry *b)
+{
+	return id_waits(a) != id_waits(b) ? id_waits(b) : a->ns < b->ns;
+}
+
+int ids_put(struct ids *t, uint64_t id, int64_t ns, uint32_t flow, struct id_entry *gone)
 {
 	struct id_entry *e, *place;
 
@@ -47,25 +54,26 @@ int ids_put(struct ids *t, uint64_t id, int64_t ns, uint32_t flow)
 			place = &e[i];
 			break;
 		}
-		if (e[i].ns < place->ns)
+		if (goes_first(&e[i], place))
 			place = &e[i];
 	}
-	t->forgotten += place->id && place->id != id;
 	t->used += !place->id;
-	*place = (struct id_entry){id, ns, flow};
+	*gone = place->id == id ? (struct id_entry){0} : *place;
+	*place = (struct id_entry){.id = id, .ns = ns, .flow = flow};
 	return 0;
 }
 
-bool ids_take(struct ids *t, uint64_t id, struct id_entry *out)
+struct id_entry *ids_find(const struct ids *t, uint64_t id)
 {
 	struct id_entry *e = t->entry && id ? set_of(t, id) : NULL;
 
 	for (unsigned i = 0; e && i < WAYS; i++)
-		if (e[i].id == id) {
-			*out = e[i];
-			e[i].id = 0;
-			t->used--;
-			return true;
-		}
-	return false;
+		if (e[i].id == id)
+			return &e[i];
+	return NULL;
+}
+
+const struct id_entry *ids_at(const struct ids *t, uint64_t i)
+{
+	return t->entry && i < UINT64_C(1) << IDS_BITS ? &t->entry[i] : NULL;
 }

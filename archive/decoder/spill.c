@@ -313,6 +313,7 @@ static void add_sums(struct flow_sum *a, const struct flow_sum *b)
 	a->not_offered += b->not_offered;
 	a->open += b->open;
 	a->unknown += b->unknown;
+	a->let_go += b->let_go;
 	a->tcp_flags |= b->tcp_flags;
 }
 

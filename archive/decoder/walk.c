@@ -186,6 +186,20 @@ static void interface_option(
 	}
 }
 
+/* Of "port 0 of DPDK application NAME, DEVICE" (reader/pcapng.c) FNV-1a of NAME. */
+static uint64_t application_of(const char *description)
+{
+	static const char before[] = " of DPDK application ";
+	const char *name = description ? strstr(description, before) : NULL;
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	if (!name)
+		return 0;
+	for (name += sizeof(before) - 1; *name && *name != ','; name++)
+		h = (h ^ (uint8_t)*name) * UINT64_C(0x100000001b3);
+	return h;
+}
+
 static int make_room(struct walk *w)
 {
 	uint32_t room = w->room ? 2 * w->room : 16;
@@ -226,6 +240,7 @@ static int take_interface(struct walk *w, const uint8_t *p, uint32_t len, struct
 	memset(&i->last, 0xff, sizeof(i->last));
 	while (rt_pcapng_option_next(&o, w->swapped))
 		interface_option(w, i, &o);
+	i->application = application_of(i->description);
 	if (!i->clock.said)
 		return FOUND_OTHER;
 	*f = (struct found){.offset = w->next, .local = w->count - 1 - w->base};

@@ -31,6 +31,8 @@ struct iface {
 	uint8_t resolution; /* if_tsresol */
 	int64_t offset_s;   /* if_tsoffset */
 	uint64_t speed;     /* bit/s; 0: unknown */
+	/* A hash of its name, see walk.c; 0: the interface is none of an application. */
+	uint64_t application;
 	struct statistics last;
 	struct clock_report clock, report; /* its own, and that of the last statistics */
 	uint64_t packets;                  /* of it, in this part */

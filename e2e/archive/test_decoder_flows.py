@@ -2,16 +2,18 @@
 """Flows, identifiers and digests of the index against plain references over tshark's fields."""
 import collections
 import itertools
+import json
 import math
 import random
 import struct
+import subprocess
 
 import pytest
 from scapy.all import ICMP, IP, TCP, UDP, Dot1Q, Ether, ICMPv6EchoRequest, IPv6, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop, Raw, fragment
 from scapy.layers.sctp import SCTP, SCTPChunkData
 
-from harness import dissected, pcapng
-from harness.paths import REPO
+from harness import dissected, pcapng, traced
+from harness.paths import REPO, RINGTAP
 from harness.pcapng_write import File
 
 pytest.importorskip("pyarrow")
@@ -381,3 +383,49 @@ def test_more_flows_than_memory_holds(tmp_path):
             seen, last = seen + len(ids), ids[-1]
             twice += int((batch["packets_ab"].to_numpy() == 2).sum())
     assert rows == count + len(range(0, count, 13)) and seen == count and twice == len(range(0, count, 13))
+
+
+def of_fates(path, chance, ended, applications=2):
+    """Applications with the same ids that offer, copy, encapsulate, free and keep what they receive."""
+    w = traced.Writer()
+    for number in range(applications):
+        w.interface(f"port {number}", f"app{number}")
+    w.fates(1)
+    now = START
+    for id in range(1, 400):
+        for app in range(applications):
+            flow = chance.randrange(8)
+            packet = IP(src=f"10.0.0.{flow}", dst="10.1.0.1") / UDP(sport=1000 + flow, dport=53)
+            w.packet(app, now, bytes(ETHER / packet), traced.RX, 0, id)
+            fate = chance.choice([0, 0, 0, pcapng.NOT_OFFERED, pcapng.UNKNOWN, pcapng.INFERRED, pcapng.OPEN])
+            sent, first = chance.random() < 0.6, chance.random() < 0.5
+            entry = (id, now + 900, app, 0, fate)
+            if fate and first:
+                w.fates(2, [entry])
+            for copy in range(sent * chance.randint(1, 2)):
+                label = Ether(src=ETHER.src, dst=ETHER.dst, type=0x1234) / Raw(bytes(50))
+                w.packet(app, now + 100 * (1 + flow) + copy, bytes(chance.choice([ETHER / packet, label])), traced.TX, 0, id)
+            if fate and not first:
+                w.fates(2, [entry, entry])
+            now += 2000
+    if ended:
+        w.fates(3, [(0, 0, 399, 0, 0, 0, 0, 0, 0)])
+    return w.write(path)
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_fates_and_latencies_are_those_of_explain(tmp_path, ended):
+    """A copy that was sent does not make its original offered, and what cannot be decoded was sent all the same."""
+    path = of_fates(tmp_path / "fates.pcapng", random.Random(5), ended)
+    told = json.loads(subprocess.run([RINGTAP, "explain", "--json", path], check=True, capture_output=True, text=True).stdout)
+    _, flows = decode(path)
+    total = {key: sum(flow[key] for flow in flows) for key in ("offered", "not_offered", "open", "unknown")}
+    assert total == {key: told["fates"][key] for key in total} and sum(total.values()) == told["fates"]["received"] == 798
+    assert min(total["offered"], total["not_offered"], total["open"], total["unknown"]) > 50
+    # Of one application: flows of explain are those of a port.
+    path = of_fates(tmp_path / "one.pcapng", random.Random(6), ended, 1)
+    told = json.loads(subprocess.run([RINGTAP, "explain", "--json", path], check=True, capture_output=True, text=True).stdout)
+    _, flows = decode(path)
+    middle = {flow["src_port"]: flow["latency_p50_ns"] for flow in flows}
+    theirs = {int(flow["flow"].split(" > ")[0].split(":")[1]): flow["p50_ns"] for flow in told["flows"]}
+    assert len(middle) == 8 and middle == pytest.approx(theirs, rel=0.07)
