@@ -113,12 +113,19 @@ enum rt_fates_kind {
 	RT_FATES_END,       /* struct rt_fates_queue, of all queues: no fates follow */
 };
 
-/* Of a packet; numbers 1 to 3 are those of enum ringtap_fate. */
+/* Of a packet. */
 enum rt_fates_fate {
 	RT_FATES_NOT_OFFERED = 1,
 	RT_FATES_UNKNOWN,
 	RT_FATES_INFERRED, /* unknown: likely offered */
 	RT_FATES_OPEN,     /* at the end of the recording */
+};
+
+/* Why it is unknown. */
+enum rt_fates_why {
+	RT_FATES_WHY_OTHER,
+	RT_FATES_WHY_UNSEEN,  /* perhaps sent on a queue that had no hook yet */
+	RT_FATES_WHY_STOPPED, /* perhaps refused by a port that was stopped */
 };
 
 struct rt_fates_packet {
@@ -127,7 +134,7 @@ struct rt_fates_packet {
 	uint32_t interface;       /* that has received it */
 	uint16_t queue;
 	uint8_t fate; /* enum rt_fates_fate */
-	uint8_t reserved;
+	uint8_t why;  /* enum rt_fates_why */
 };
 static_assert(sizeof(struct rt_fates_packet) == 24, "docs/format.md");
 

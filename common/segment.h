@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define RT_SEG_MAGIC   "RINGTAP" /* eight bytes with the terminating zero */
-#define RT_SEG_VERSION 3
+#define RT_SEG_VERSION 4
 
 #define RT_MAX_RINGS      256
 #define RT_MAX_IFS        1024
@@ -118,7 +118,7 @@ struct rt_seg_header {
 	uint32_t if_count;     /* valid entries of the interface table; only grows */
 	uint32_t tap_count;    /* valid entries of the tap table; only grows */
 	uint32_t taps_refused; /* queues that found the tap table full: not captured */
-	/* Fates (RT_IDS_FATES); all 0 without them. Constant, but the last four. */
+	/* Fates (RT_IDS_FATES); all 0 without them. Constant, but those from fate_pools on. */
 	uint64_t fate_offset;      /* of the table: 2^fate_bits entries of fate_stride bytes */
 	uint64_t fate_pool_offset; /* of struct rt_seg_fate_pool[RT_FATE_POOLS] */
 	uint32_t fate_bits;
@@ -129,7 +129,10 @@ struct rt_seg_header {
 	uint32_t fate_walk; /* number of the last finished walk of the pools, from 1 on; release */
 	uint32_t fate_pools_beyond; /* pools that find no entry there */
 	uint64_t fate_walk_ns;      /* since the epoch, when it began */
-	uint8_t reserved1[80];
+	/* TSC. What was received before may have been sent where no hook was; see docs/fate.md. */
+	uint64_t fate_unseen_tsc;  /* on a queue without a hook */
+	uint64_t fate_stopped_tsc; /* on a port that was stopped, and refuses it */
+	uint8_t reserved1[64];
 };
 static_assert(sizeof(struct rt_seg_header) == 256, "segment header is 256 bytes");
 
@@ -215,19 +218,29 @@ struct rt_seg_count {
 	uint64_t not_offered; /* as far as a hook has noticed it; more are free, see rt_seg_fate */
 	uint64_t unknown;
 	uint64_t inferred; /* of unknown: likely offered, without the flag of its id */
-	/* Of sending taps: packets with the id of a received one and without its first segment:
-	 * rests of chains, and copies. As many of not_offered may have been offered, at most.
-	 */
-	uint64_t rest_offered;
-	uint8_t reserved[8];
+	union {
+		uint64_t unseen; /* of unknown: perhaps sent on a queue without a hook */
+		/* Of sending taps: packets with the id of a received one and without its first
+		 * segment: rests of chains, and copies. As many of not_offered may have been
+		 * offered, at most. */
+		uint64_t rest_offered;
+	};
+	uint64_t stopped; /* of unknown: perhaps refused by a port that was stopped */
 };
 static_assert(sizeof(struct rt_seg_count) == 128, "counters are two cache lines");
 
 /* In records of a session with RT_IDS_EVENTS, from bit RT_EVENT_SHIFT of epb_flags on, which pcapng
  * reserves: such records get into no file. The numbers are those of enum ringtap_fate. */
 #define RT_EVENT_SHIFT 9
-#define RT_EVENT_MASK  3u
-enum rt_fate_event { RT_EVENT_NONE, RT_EVENT_NOT_OFFERED, RT_EVENT_UNKNOWN, RT_EVENT_INFERRED };
+#define RT_EVENT_MASK  7u
+enum rt_fate_event {
+	RT_EVENT_NONE,
+	RT_EVENT_NOT_OFFERED,
+	RT_EVENT_UNKNOWN,
+	RT_EVENT_INFERRED,
+	RT_EVENT_UNSEEN, /* unknown: see rt_seg_count */
+	RT_EVENT_STOPPED
+};
 
 enum rt_fate_state {
 	RT_FATE_NONE,
@@ -248,10 +261,12 @@ struct rt_seg_fate {
 	uint32_t len;   /* bytes of the packet */
 	uint32_t cap;   /* bytes of it that follow the entry */
 	/* Control thread. */
-	uint32_t walk;    /* number of the walk that found the mbuf free in its pool */
-	uint32_t pool;    /* 1 + entry of the table of pools; 0: not known yet */
-	uint32_t outside; /* the polling thread: not 0: the filter of its tap refused the packet */
-	uint8_t reserved[12];
+	uint32_t walk; /* number of the walk that found the mbuf free in its pool */
+	uint32_t pool; /* 1 + entry of the table of pools; 0: not known yet */
+	/* The polling thread. */
+	uint32_t outside;  /* not 0: the filter of its tap refused the packet */
+	uint32_t external; /* not 0: in a buffer of its driver, which outlives the mbuf's use */
+	uint8_t reserved[8];
 };
 static_assert(sizeof(struct rt_seg_fate) == 64, "fate entry is a cache line");
 

@@ -20,6 +20,7 @@ struct view {
 	uint32_t pools_beyond;
 	uint32_t walk; /* the last one that has ended */
 	uint64_t walk_ns, now_ns;
+	uint64_t unseen_tsc, stopped_tsc; /* what was received before may have been sent unseen */
 	struct rt_clock_line line;
 	uint64_t id_source; /* in the top bits of ids */
 };
@@ -49,6 +50,8 @@ static int view_make(struct view *v, const struct ringtap_capture *cap, uint32_t
 	v->pools_beyond = rt_load(&seg->live->fate_pools_beyond);
 	v->walk = rt_load_acquire(&seg->live->fate_walk);
 	v->walk_ns = rt_load(&seg->live->fate_walk_ns);
+	v->unseen_tsc = rt_load(&seg->live->fate_unseen_tsc);
+	v->stopped_tsc = rt_load(&seg->live->fate_stopped_tsc);
 	v->now_ns = rt_clock_now(&v->line);
 	v->id_source = (uint64_t)app << (64 - RT_IDS_SOURCE_BITS);
 	return 0;
@@ -59,6 +62,7 @@ struct entry {
 	uint64_t id, ns;
 	uint32_t tap, len, cap, pool;
 	bool free, outside;
+	enum ringtap_fate fate; /* of one that is free */
 };
 
 /* A reception clears the mark. A walk in progress has marked some of the free mbufs with the next
@@ -68,19 +72,34 @@ static bool is_free(const struct view *v, uint32_t walk)
 	return walk && (walk == v->walk || walk == v->walk + 1);
 }
 
+/* As find_stray() and find_doubt() of the probe: what a hook would have counted. The places of
+ * clones in external buffers are the probe's. */
+static enum ringtap_fate fate_of(const struct view *v, uint64_t tsc, bool external)
+{
+	if (external)
+		return RINGTAP_FATE_UNKNOWN;
+	if (v->stopped_tsc && (int64_t)(tsc - v->stopped_tsc) < 0)
+		return RINGTAP_FATE_STOPPED;
+	if (v->unseen_tsc && (int64_t)(tsc - v->unseen_tsc) < 0)
+		return RINGTAP_FATE_UNSEEN;
+	return RINGTAP_FATE_NOT_OFFERED;
+}
+
 /* False: it has no open packet. */
 static bool read_entry(const struct view *v, uint64_t i, struct entry *e)
 {
 	const struct rt_seg_fate *f = (const void *)(v->entries + i * v->stride);
+	uint64_t tsc;
 
 	if (rt_load_acquire(&f->state) != RT_FATE_OPEN)
 		return false;
+	tsc = rt_load(&f->tsc);
 	e->id = rt_load(&f->id);
 	e->tap = rt_load(&f->tap);
 	e->len = rt_load(&f->len);
 	e->cap = rt_load(&f->cap);
 	e->pool = rt_load(&f->pool);
-	e->ns = rt_clock_ns(&v->line, rt_load(&f->tsc));
+	e->ns = rt_clock_ns(&v->line, tsc);
 	if (e->ns > v->now_ns)
 		e->ns = v->now_ns;
 	if (e->cap > v->snap)
@@ -90,6 +109,7 @@ static bool read_entry(const struct view *v, uint64_t i, struct entry *e)
 	e->pool = e->pool && e->pool <= v->pool_count ? e->pool - 1 : RINGTAP_NO_INDEX;
 	e->free = is_free(v, rt_load(&f->walk));
 	e->outside = rt_load(&f->outside) != 0;
+	e->fate = e->free ? fate_of(v, tsc, rt_load(&f->external)) : RINGTAP_FATE_NONE;
 	return e->tap < v->taps;
 }
 
@@ -117,12 +137,25 @@ static bool queue_of(const struct view *v, uint32_t tap, uint32_t *interface, ui
 
 /* ---- counts ---- */
 
+/* Packets that are free, and may have been sent unseen. */
+struct doubtful {
+	uint64_t all, unseen, stopped;
+};
+
 struct reading {
 	struct ringtap_fates pub;
 	uint32_t *index; /* of queues, by tap; RINGTAP_NO_INDEX: none */
 	struct ringtap_fate_queue *queues;
+	struct doubtful *doubtful; /* by queue */
 	struct ringtap_fate_pool *pools;
 };
+
+static void count_doubtful(struct doubtful *d, enum ringtap_fate fate)
+{
+	d->all++;
+	d->unseen += fate == RINGTAP_FATE_UNSEEN;
+	d->stopped += fate == RINGTAP_FATE_STOPPED;
+}
 
 static void count_entries(struct reading *r, const struct view *v)
 {
@@ -131,6 +164,10 @@ static void count_entries(struct reading *r, const struct view *v)
 	for (uint64_t i = 0; i < v->count; i++) {
 		if (!read_entry(v, i, &e) || r->index[e.tap] == RINGTAP_NO_INDEX)
 			continue;
+		if (e.free && e.fate != RINGTAP_FATE_NOT_OFFERED) {
+			count_doubtful(&r->doubtful[r->index[e.tap]], e.fate);
+			continue;
+		}
 		r->queues[r->index[e.tap]].free += e.free;
 		r->pub.free += e.free;
 		r->pub.open += !e.free;
@@ -141,6 +178,11 @@ static void count_entries(struct reading *r, const struct view *v)
 	}
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* Counted where it is sent: where such a packet was received is not known. */
 static uint64_t rest_offered(const struct view *v)
 {
@@ -148,18 +190,28 @@ static uint64_t rest_offered(const struct view *v)
 	uint64_t sum = 0;
 
 	for (uint32_t row = 0; row <= seg->h.ring_count; row++)
-		for (uint32_t t = 0; t < v->taps; t++)
-			sum += rt_load(
-				&seg->counts[(size_t)row * seg->h.tap_capacity + t].rest_offered);
+		for (uint32_t t = 0; t < v->taps; t++) {
+			const struct rt_seg_count *c =
+				&seg->counts[(size_t)row * seg->h.tap_capacity + t];
+
+			if (rt_load(&seg->taps[t].direction) == RT_DIR_TX)
+				sum += rt_load(&c->rest_offered);
+		}
 	return sum;
 }
 
-static void count_open(struct ringtap_fate_queue *q)
+static void count_open(struct ringtap_fate_queue *q, const struct doubtful *d)
 {
-	const uint64_t level = q->free, known = q->offered + q->not_offered + q->unknown;
+	const uint64_t known = q->offered + q->not_offered + q->unknown;
+	uint64_t doubtful;
 
 	q->open = q->received > known ? q->received - known : 0;
-	q->free = level < q->open ? level : q->open;
+	doubtful = least(d->all, q->open);
+	q->open -= doubtful;
+	q->unknown += doubtful;
+	q->unseen += least(d->unseen, doubtful);
+	q->stopped += least(d->stopped, doubtful);
+	q->free = least(q->free, q->open);
 	q->open -= q->free;
 }
 
@@ -174,6 +226,8 @@ static void add_rows(struct ringtap_fate_queue *q, const struct rt_segment *seg,
 		q->not_offered += rt_load(&c->not_offered);
 		q->unknown += rt_load(&c->unknown);
 		q->inferred += rt_load(&c->inferred);
+		q->unseen += rt_load(&c->unseen);
+		q->stopped += rt_load(&c->stopped);
 	}
 	for (uint32_t row = 0; row <= seg->h.ring_count; row++)
 		q->received +=
@@ -214,6 +268,7 @@ EXPORT void ringtap_fates_free(struct ringtap_fates *f)
 		return;
 	free(r->index);
 	free(r->queues);
+	free(r->doubtful);
 	free(r->pools);
 	free(r);
 }
@@ -233,8 +288,9 @@ EXPORT int ringtap_fates_read(
 		return -ENOMEM;
 	r->index = calloc(v.taps + 1, sizeof(*r->index));
 	r->queues = calloc(v.taps + 1, sizeof(*r->queues));
+	r->doubtful = calloc(v.taps + 1, sizeof(*r->doubtful));
 	r->pools = calloc(RT_FATE_POOLS, sizeof(*r->pools));
-	if (!r->index || !r->queues || !r->pools) {
+	if (!r->index || !r->queues || !r->doubtful || !r->pools) {
 		ringtap_fates_free(&r->pub);
 		return -ENOMEM;
 	}
@@ -249,7 +305,7 @@ EXPORT int ringtap_fates_read(
 	read_pools(r, &v);
 	count_entries(r, &v);
 	for (uint32_t i = 0; i < r->pub.queue_count; i++)
-		count_open(&r->queues[i]);
+		count_open(&r->queues[i], &r->doubtful[i]);
 	r->pub.rest_offered = rest_offered(&v);
 	*out = &r->pub;
 	return 0;
@@ -305,6 +361,7 @@ EXPORT const struct ringtap_open_packet *ringtap_open_packets_next(struct ringta
 		p->ns = e.ns;
 		p->pool = e.pool;
 		p->free = e.free;
+		p->fate = e.fate;
 		p->id = e.id ? e.id | it->v.id_source : 0;
 		return p;
 	}

@@ -120,15 +120,18 @@ static void test_counts_of_all_threads_add_up(void **state)
 		.offered = 80,
 		.inferred = 4,
 	};
-	session.counts[TEST_TAPS].rest_offered = 2; /* of a tap that sends */
+	first->unseen = 2;
+	other->stopped = 1;
+	session.taps[0].direction = RT_DIR_TX;
+	session.counts[TEST_TAPS].rest_offered = 2;
 	put(0, 1, SECOND)->walk = 1;
 	put(1, 1, SECOND);
 	walk(1, SECOND / 2);
 	session.h->fate_pools_beyond = 3;
 	f = read_fates();
 	assert_int_equal(f->pools_beyond, 3);
-	assert_int_equal(f->queue_count, 2);
-	q = ringtap_fates_queue(f, 1);
+	assert_int_equal(f->queue_count, 1);
+	q = ringtap_fates_queue(f, 0);
 	assert_int_equal(q->interface, 1);
 	assert_int_equal(q->queue, 3);
 	assert_int_equal(q->received, 100);
@@ -136,14 +139,53 @@ static void test_counts_of_all_threads_add_up(void **state)
 	assert_int_equal(q->not_offered, 7);
 	assert_int_equal(q->unknown, 5);
 	assert_int_equal(q->inferred, 4);
+	assert_int_equal(q->unseen, 2);
+	assert_int_equal(q->stopped, 1);
 	assert_int_equal(f->rest_offered, 2);
 	assert_int_equal(q->free, 1);
 	assert_int_equal(q->open, 7);
 	assert_int_equal(f->free, 1);
 	assert_int_equal(f->open, 1);
 	assert_int_equal(f->walks, 1);
-	assert_int_equal(ringtap_fates_queue(f, 0)->received, 0);
 	ringtap_fates_free(f);
+}
+
+/* They are free, and a hook would not have counted them as not offered. */
+static void test_free_packets_that_may_have_been_sent_are_unknown(void **state)
+{
+	static const enum ringtap_fate due[] = {RINGTAP_FATE_STOPPED, RINGTAP_FATE_UNSEEN,
+		RINGTAP_FATE_NOT_OFFERED, RINGTAP_FATE_UNKNOWN, RINGTAP_FATE_NONE};
+	const struct ringtap_open_packet *p;
+	const struct ringtap_fate_queue *q;
+	struct ringtap_open_packets *it;
+	struct ringtap_fates *f;
+
+	session.counts[0].received = sizeof(due) / sizeof(due[0]);
+	session.h->fate_stopped_tsc = ago(3 * SECOND);
+	session.h->fate_unseen_tsc = ago(2 * SECOND);
+	for (uint32_t i = 0; i < 4; i++)
+		put(i, 0, 4 * SECOND)->walk = 1;
+	put(1, 0, 5 * SECOND / 2)->walk = 1;
+	put(2, 0, SECOND)->walk = 1;
+	test_fate(&session, 3)->external = 1;
+	put(4, 0, 4 * SECOND); /* held */
+	walk(1, SECOND / 2);
+	f = read_fates();
+	q = ringtap_fates_queue(f, 0);
+	assert_int_equal(q->free, 1);
+	assert_int_equal(q->open, 1);
+	assert_int_equal(q->unknown, 3);
+	assert_int_equal(q->unseen, 1);
+	assert_int_equal(q->stopped, 1);
+	assert_int_equal(f->free, 1);
+	assert_int_equal(f->open, 1);
+	ringtap_fates_free(f);
+	assert_int_equal(ringtap_open_packets_create(&it, cap, 0), 0);
+	for (uint32_t i = 0; (p = ringtap_open_packets_next(it)); i++) {
+		assert_int_equal(p->fate, due[i]);
+		assert_int_equal(p->free, i < 4);
+	}
+	ringtap_open_packets_free(it);
 }
 
 /* A counter that runs ahead of another, or a lie. */
@@ -452,6 +494,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_counts_of_all_threads_add_up),
+		TEST(test_free_packets_that_may_have_been_sent_are_unknown),
 		TEST(test_more_known_than_received_is_nothing_open),
 		TEST(test_taps_that_send_have_no_fates),
 		TEST(test_packets_are_read_with_their_bytes),

@@ -76,7 +76,7 @@ static int take_free(struct drops *d)
 	while (!ret && (p = ringtap_open_packets_next(it))) {
 		const struct sample one = sample_of_open(p, s->fates->taken_ns);
 
-		if (p->free && fates_includes(s, p->interface))
+		if (p->fate == RINGTAP_FATE_NOT_OFFERED && fates_includes(s, p->interface))
 			add(d, &one, true);
 	}
 	if (!ret)
@@ -118,6 +118,8 @@ void drops_add_up(const struct drops *d, struct drops_sum *out)
 		out->open += q->open;
 		out->unknown += q->unknown;
 		out->inferred += q->inferred;
+		out->unseen += q->unseen;
+		out->stopped += q->stopped;
 	}
 }
 

@@ -29,7 +29,7 @@ struct drops {
 
 /* Of the requested ports. */
 struct drops_sum {
-	uint64_t received, offered, not_offered, open, unknown, inferred;
+	uint64_t received, offered, not_offered, open, unknown, inferred, unseen, stopped;
 };
 
 /* What the counts of all queues add up to. */

@@ -54,6 +54,8 @@ static json_t *queues(const struct drops *d)
 		put(j, "open", json_count(q->open));
 		put(j, "unknown", json_count(q->unknown));
 		put(j, "inferred", json_count(q->inferred));
+		put(j, "unseen", json_count(q->unseen));
+		put(j, "port_stopped", json_count(q->stopped));
 		json_array_append_new(list, j);
 	}
 	return list;
@@ -74,6 +76,8 @@ json_t *drops_json(void *ctx)
 	put(j, "not_offered", json_count(sum.not_offered));
 	put(j, "open", json_count(sum.open));
 	put(j, "unknown", json_count(sum.unknown));
+	put(j, "unseen", json_count(sum.unseen));
+	put(j, "port_stopped", json_count(sum.stopped));
 	put(j, "rest_offered", json_count(d->view.s.fates->rest_offered));
 	put(j, "copies_not_seen", json_boolean(drops_is_switch(d)));
 	put(j, "lost", json_count(fates_lost(&d->view.s)));

@@ -128,8 +128,8 @@ static void print_losses(const struct drops *d, FILE *f)
 	note(f, fates_sent_unseen(&d->view.s), "Threads without a slot sent ",
 		"packets: as many of those not offered, at most, were offered.");
 	note(f, fates_queues_refused(&d->view.s), "",
-		"queues are not captured, there are too many: what is sent there is shown as not "
-		"offered.");
+		"queues are not captured, there are too many: what may have been sent there is "
+		"unknown.");
 	note(f, d->kinds.no_room, "", "packets are of further protocols.");
 }
 
@@ -144,6 +144,12 @@ static void print_notes(const struct drops *d, const struct drops_sum *sum, FILE
 	note(f, sum->inferred, "",
 		"of the unknown ones were likely offered: the application has reset the flags of "
 		"their mbufs.");
+	note(f, sum->unseen, "",
+		"of the unknown ones may have been sent on queues that were new: ringtap had no "
+		"hook there yet.");
+	note(f, sum->stopped, "",
+		"of the unknown ones were not sent while a port was stopped that the application "
+		"sends to: such a port refuses all packets, and no hook is called.");
 	note(f, d->view.s.fates->rest_offered, "Up to ",
 		"of those not offered may have been, without their first segment or as copies: so "
 		"many packets were sent with the id of another mbuf.");

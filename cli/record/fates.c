@@ -220,15 +220,31 @@ static int hold(struct record_fates *f, const struct rt_fates_packet *e)
 	return 0;
 }
 
+static const struct in_file {
+	uint8_t fate, why;
+} in_file[] = {[RINGTAP_FATE_NONE] = {RT_FATES_OPEN, 0},
+	[RINGTAP_FATE_NOT_OFFERED] = {RT_FATES_NOT_OFFERED, 0},
+	[RINGTAP_FATE_UNKNOWN] = {RT_FATES_UNKNOWN, RT_FATES_WHY_OTHER},
+	[RINGTAP_FATE_INFERRED] = {RT_FATES_INFERRED, 0},
+	[RINGTAP_FATE_UNSEEN] = {RT_FATES_UNKNOWN, RT_FATES_WHY_UNSEEN},
+	[RINGTAP_FATE_STOPPED] = {RT_FATES_UNKNOWN, RT_FATES_WHY_STOPPED}};
+
+/* What no reader knows of is not said of a packet: a later probe has other numbers. */
+static const struct in_file *find_in_file(unsigned fate)
+{
+	return &in_file[fate < sizeof(in_file) / sizeof(in_file[0]) ? fate : RINGTAP_FATE_UNKNOWN];
+}
+
 static int note(struct record_fates *f, uint64_t id, uint64_t ns, uint32_t interface,
-	uint32_t queue, enum rt_fates_fate fate)
+	uint32_t queue, unsigned fate)
 {
 	const struct rt_fates_packet e = {.id = id,
 		.ns_high = (uint32_t)(ns >> 32),
 		.ns_low = (uint32_t)ns,
 		.interface = interface,
 		.queue = (uint16_t)queue,
-		.fate = (uint8_t)fate};
+		.fate = find_in_file(fate)->fate,
+		.why = find_in_file(fate)->why};
 
 	return id ? hold(f, &e) : 0;
 }
@@ -242,8 +258,7 @@ static int take_run(struct record_fates *f, const struct ringtap_run *run)
 	ringtap_packets_start(f->walk, run);
 	while (!ret && (p = ringtap_packet_next(f->walk)))
 		if (p->fate != RINGTAP_FATE_NONE)
-			ret = note(f, p->id, p->ns, p->interface, p->queue,
-				(enum rt_fates_fate)p->fate);
+			ret = note(f, p->id, p->ns, p->interface, p->queue, p->fate);
 	return ret ? ret : ringtap_packets_error(f->walk);
 }
 
@@ -344,7 +359,7 @@ static int put_open(struct recorder *r, uint32_t app, uint64_t walked_ns)
 	}
 	while (!ret && (p = ringtap_open_packets_next(it))) {
 		ret = note(r->fates, p->id, p->free ? walked_ns : now, p->interface, p->queue,
-			p->free ? RT_FATES_NOT_OFFERED : RT_FATES_OPEN);
+			p->fate);
 		if (!ret && r->fates->count == RT_FATES_MOST)
 			ret = write_events(r, true);
 	}

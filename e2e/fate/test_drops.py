@@ -273,6 +273,24 @@ def test_lost_records_are_counted_and_totals_stay_exact(testpmd, closing):
     assert report["not_offered_packets"]["packets"] + report["lost"] == report["not_offered"] == report["received"]
 
 
+def test_ports_that_are_attached_under_load_show_no_drops(testpmd, drops):
+    """What testpmd sends on ports that are new to the session is unknown at most, for a few ticks."""
+    app = testpmd("net_null0", "net_null1", args=("--no-flush-rx",))
+    app.start()
+    it = drops(app)
+    app.stop()
+    for i in (2, 3):
+        assert f"Port {i} is attached" in app.cmd(f"port attach net_null{i}")
+        app.cmd(f"port start {i}", 30)
+    app.start()
+    until(lambda: app.stats(3)["RX-packets"] > 100_000, what="packets of the new ports")
+    app.stop()
+    report = it.json(signal.SIGINT)
+    assert_sums(report)
+    assert report["received"] > 200_000 and report["not_offered"] == 0, report
+    assert report["unknown"] == report["unseen"]
+
+
 def test_start_and_stop_under_load_show_no_drops(testpmd):
     """testpmd offers all that it receives, also what is on its way when the command begins and ends."""
     app = testpmd("net_null0", "net_null1")

@@ -71,6 +71,7 @@ class Fate:
     interface: int
     queue: int
     fate: int
+    why: int  # of an unknown one
     packets: int  # that stand before it in the file
 
 
@@ -168,9 +169,10 @@ def _fates(body, file, at):
     assert file.fates_begin, f"fates at {at} before their begin"
     if kind == 2:
         assert size == _FATE.size
-        for id, high, low, iface, queue, fate, zero in _FATE.iter_unpack(entries):
-            assert iface < len(file.interfaces) and 1 <= fate <= 4 and id and not zero, f"fates at {at}"
-            file.fates.append(Fate(id, high << 32 | low, iface, queue, fate, len(file.packets)))
+        for id, high, low, iface, queue, fate, why in _FATE.iter_unpack(entries):
+            assert iface < len(file.interfaces) and 1 <= fate <= 4 and id, f"fates at {at}"
+            assert why <= 2 if fate == 2 else not why, f"fates at {at}"
+            file.fates.append(Fate(id, high << 32 | low, iface, queue, fate, why, len(file.packets)))
         return
     assert kind == 3 and size == _QUEUE.size
     file.fate_counts = file.fate_counts or []

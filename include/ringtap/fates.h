@@ -37,8 +37,10 @@ extern "C" {
 enum ringtap_fate {
 	RINGTAP_FATE_NONE,        /* the packet is no event */
 	RINGTAP_FATE_NOT_OFFERED, /* to any TX function, and its mbuf is used for something else */
-	RINGTAP_FATE_UNKNOWN,     /* there was no room to note it */
-	RINGTAP_FATE_INFERRED     /* unknown: likely offered, without the flag of its id */
+	RINGTAP_FATE_UNKNOWN,     /* there was no room to note it, or others may have its buffer */
+	RINGTAP_FATE_INFERRED,    /* unknown: likely offered, without the flag of its id */
+	RINGTAP_FATE_UNSEEN,      /* unknown: a queue was sent to that had no hook yet, perhaps */
+	RINGTAP_FATE_STOPPED      /* unknown: a port that was stopped has refused it, perhaps */
 };
 
 /* Of a receiving queue, since the capture began. received == offered + not_offered + free + open +
@@ -54,6 +56,9 @@ struct ringtap_fate_queue {
 	uint64_t open;
 	uint64_t unknown;  /* received while others had the mbuf, or without room to note it */
 	uint64_t inferred; /* of unknown: likely offered */
+	/* Of unknown: not offered to any queue with a hook, and received before there were hooks on
+	 * all queues, or while a port that the application sends to was stopped. */
+	uint64_t unseen, stopped;
 };
 
 /* A mempool with open packets. */
@@ -105,9 +110,10 @@ struct ringtap_open_packet {
 	uint64_t ns;         /* reception, since the epoch: not after the iterator was made */
 	uint32_t interface;  /* file-wide id */
 	uint32_t queue;
-	uint32_t pool; /* index in the pools of a reading; RINGTAP_NO_INDEX: not known */
-	bool free;     /* its mbuf was found in its pool: it was not offered */
-	uint64_t id;   /* as in a capture with `ids`, see above; 0: none */
+	uint32_t pool;          /* index in the pools of a reading; RINGTAP_NO_INDEX: not known */
+	bool free;              /* its mbuf was found in its pool: it is not held; see fate */
+	uint64_t id;            /* as in a capture with `ids`, see above; 0: none */
+	enum ringtap_fate fate; /* of a free one: not offered, or unknown for some reason */
 };
 
 /* An iterator over the open packets of an application, in no order. Packets that move meanwhile

@@ -119,16 +119,89 @@ __rte_noinline void rt_fates_record(const struct rt_fate_feed *w, const struct r
 		c->lost[RT_LOSS_NO_RING]++;
 }
 
-__rte_noinline void rt_fates_not_offered(const struct rt_fate_feed *w, const struct rt_seg_fate *e)
+/* A time of the TSC that has not passed when the packet was received. */
+static bool was_received_before(const struct rt_seg_fate *e, uint64_t tsc)
+{
+	return tsc && (int64_t)(rt_load(&e->tsc) - tsc) < 0;
+}
+
+#define ASKED (1u << 31) /* with RT_DOUBT_… */
+
+/* Whether the packet may have been sent where no hook is. */
+static enum rt_fate_event find_doubt(struct rt_fate_feed *w, const struct rt_seg_fate *e)
+{
+	struct rt_fates *f = w->f;
+
+	if (!w->doubts)
+		w->doubts = ASKED | rt_fates_doubts(f);
+	if (w->doubts & RT_DOUBT_STOPPED || was_received_before(e, rt_load(&f->stopped_tsc)))
+		return RT_EVENT_STOPPED;
+	if (w->doubts & RT_DOUBT_UNSEEN || was_received_before(e, rt_load(&f->unseen_tsc)))
+		return RT_EVENT_UNSEEN;
+	return RT_EVENT_NOT_OFFERED;
+}
+
+/* Whether a clone of the packet was offered that has its buffer, and not its mbuf; see
+ * rt_fates_note_stray(). */
+static enum rt_fate_event find_stray(const struct rt_fates *f, const struct rt_seg_fate *e)
+{
+	const struct rt_fate_stray *s;
+	uint64_t id = rt_load(&e->id);
+
+	if (rt_load(&e->external))
+		return RT_EVENT_UNKNOWN;
+	if (rt_likely(!rt_load_acquire(&f->stray_seen)))
+		return RT_EVENT_NOT_OFFERED;
+	s = &f->strays[id % RT_FATE_STRAYS];
+	if (rt_load_acquire(&s->id) == id)
+		return RT_EVENT_NONE;
+	/* Another one has taken the place since. */
+	return was_received_before(e, rt_load(&s->tsc)) ? RT_EVENT_UNKNOWN : RT_EVENT_NOT_OFFERED;
+}
+
+void rt_fates_note_stray(struct rt_fates *f, uint64_t id)
+{
+	struct rt_fate_stray *s = &f->strays[id % RT_FATE_STRAYS];
+	uint64_t now = rt_tsc(), before = rt_load(&s->tsc);
+
+	/* The time first, and never an earlier one: it covers the id that is replaced. */
+	while ((int64_t)(now - before) > 0 && !rt_cas(&s->tsc, &before, now))
+		;
+	__atomic_exchange_n(&s->id, id, __ATOMIC_ACQ_REL);
+	rt_store_release(&f->stray_seen, 1);
+}
+
+/* True: it is an event. */
+static bool count_unknown(
+	const struct rt_tap *tap, struct rt_seg_count *c, enum rt_fate_event event)
+{
+	rt_fates_add(&c->unknown, 1);
+	if (event == RT_EVENT_UNSEEN)
+		rt_fates_add(&c->unseen, 1);
+	else if (event == RT_EVENT_STOPPED)
+		rt_fates_add(&c->stopped, 1);
+	return tap->ids & RT_IDS_EVENTS;
+}
+
+__rte_noinline void rt_fates_not_offered(struct rt_fate_feed *w, const struct rt_seg_fate *e)
 {
 	const struct rt_tap *tap = rt_fates_tap(w->f, rt_load(&e->tap));
+	enum rt_fate_event event = find_stray(w->f, e);
 	struct rt_seg_count *c;
 
 	if (rt_unlikely(!tap))
 		return;
+	if (event == RT_EVENT_NOT_OFFERED)
+		event = find_doubt(w, e);
 	c = rt_fates_count(w, tap);
-	rt_fates_add(&c->not_offered, 1);
-	rt_fates_record(w, tap, c, e, RT_EVENT_NOT_OFFERED);
+	if (event == RT_EVENT_NONE)
+		rt_fates_add(&c->offered, 1);
+	else if (event == RT_EVENT_NOT_OFFERED)
+		rt_fates_add(&c->not_offered, 1);
+	else if (!count_unknown(tap, c, event))
+		return;
+	if (event != RT_EVENT_NONE)
+		rt_fates_record(w, tap, c, e, event);
 }
 
 void rt_fates_close(struct rt_fates *f)

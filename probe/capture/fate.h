@@ -25,6 +25,13 @@ struct rt_fate_burst {
 } __attribute__((aligned(128)));
 static_assert(sizeof(struct rt_fate_burst) == 128, "two lines: the prefetcher takes pairs");
 
+/* A clone in an external buffer, which does not name the mbuf that its packet was received in, was
+ * offered: its id, and the time of the last one in this place. Atomic. */
+#define RT_FATE_STRAYS 2048u /* 32 KiB of the application's memory; a power of two */
+struct rt_fate_stray {
+	uint64_t id, tsc;
+};
+
 /* Private, constant while hooks use it but for what is atomic, and bursts. */
 struct rt_fates {
 	uint8_t *table;
@@ -39,8 +46,12 @@ struct rt_fates {
 	uint32_t pool_count;                            /* atomic */
 	uint32_t closing;                               /* atomic; see rt_fates_close() */
 	uint32_t pool_version;                          /* counts those that were added; atomic */
-	struct rt_fate_walk *walk;                      /* control thread */
-	uint64_t used __attribute__((aligned(128)));    /* entries; atomic */
+	uint64_t followed[RTE_MAX_ETHPORTS];            /* see fate_doubt.c; atomic */
+	uint64_t unseen_tsc, stopped_tsc;               /* as in the segment's header; atomic */
+	uint32_t stray_seen; /* not 0: a place of strays is in use; atomic */
+	struct rt_fate_stray *strays;
+	struct rt_fate_walk *walk;                   /* control thread */
+	uint64_t used __attribute__((aligned(128))); /* entries; atomic */
 };
 
 /* How many mbufs all pools of packets have. Control lock held. */
@@ -70,6 +81,17 @@ void rt_fates_mend(const struct rt_fates *f, struct rt_ring *r);
 /* The session ends: what is received from now on does not count, but settles what its mbufs had.
  * What was received before is followed until no hook uses the session. */
 void rt_fates_close(struct rt_fates *f);
+
+/* What is sent where no hook is: on a queue that has none yet, or to a stopped port. */
+#define RT_DOUBT_UNSEEN  1u /* a TX queue that runs has no hook of this session */
+#define RT_DOUBT_STOPPED 2u /* a port that was sent to is stopped */
+/* The same now, as a set of these bits. In hooks, too. */
+uint32_t rt_fates_doubts(struct rt_fates *f);
+/* The taps of all queues that there are have been linked. late: packets were received before;
+ * senders: some of them send. Control lock held, as for the next one. */
+void rt_fates_follow(struct rt_session *s, bool late, bool senders);
+/* In short intervals: notes when there was doubt, and publishes it. */
+void rt_fates_watch(struct rt_session *s);
 
 /* Walks the pools: marks the mbufs in their rings, stacks and caches as free. Control lock held. */
 

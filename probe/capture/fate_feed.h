@@ -30,15 +30,18 @@ struct rt_fate_feed {
 	const struct rt_filter *filter; /* of received packets; NULL: all have records */
 	uint64_t tsc;                   /* of received packets */
 	uint64_t ns;
-	uint32_t spare; /* probes, see fate_table.h */
+	uint32_t spare;  /* probes, see fate_table.h */
+	uint32_t doubts; /* rt_fates_doubts(), and that it was asked for */
 };
 
 /* Of a tap that is none of the cached sums of a thread without a ring. */
 struct rt_seg_count *rt_fates_sum(const struct rt_fate_feed *w, const struct rt_tap *tap);
 
 /* Counts and records the packet of an entry that this thread has settled: no other one writes to
- * it. */
-void rt_fates_not_offered(const struct rt_fate_feed *w, const struct rt_seg_fate *e);
+ * it. Where it may have been sent unnoticed, it is unknown. */
+void rt_fates_not_offered(struct rt_fate_feed *w, const struct rt_seg_fate *e);
+/* A packet with this id was offered in an mbuf that does not lead to the one it was received in. */
+void rt_fates_note_stray(struct rt_fates *f, uint64_t id);
 
 /* Writes a record of it, or counts that there is none. c: what the thread counts for the tap of the
  * reception. */

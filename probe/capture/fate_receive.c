@@ -80,7 +80,7 @@ static inline void set_pool(const struct rt_fates *f, struct rt_fate_burst *b,
 		rt_store(&e->pool, find_pool(f, b, mp));
 }
 
-static __rte_noinline void take_open(const struct rt_fate_feed *w, struct rt_seg_fate *e)
+static __rte_noinline void take_open(struct rt_fate_feed *w, struct rt_seg_fate *e)
 {
 	rt_store(&e->state, RT_FATE_SETTLED);
 	rt_compiler_barrier(); /* a jump out of the hook must not count it again */
@@ -89,11 +89,18 @@ static __rte_noinline void take_open(const struct rt_fate_feed *w, struct rt_seg
 
 /* Takes an entry from whatever it was. A reader that copies it sees that its state is not open
  * before anything else changes. */
-static inline void take(const struct rt_fate_feed *w, struct rt_seg_fate *e)
+static inline void take(struct rt_fate_feed *w, struct rt_seg_fate *e)
 {
 	if (rt_unlikely(rt_load(&e->state) == RT_FATE_OPEN))
 		take_open(w, e);
 	rt_fence_release(); /* for readers, which load the state with acquire */
+}
+
+/* Of a driver, which gives the mbuf back while a clone has the buffer. Not so in pools whose mbufs
+ * have their buffers for good: see offer_external(). */
+static bool is_lent(const struct rte_mbuf *m)
+{
+	return m->ol_flags & RTE_MBUF_F_EXTERNAL && !(m->pool && RTE_MBUF_HAS_PINNED_EXTBUF(m));
 }
 
 static void open_entry(const struct rt_fate_feed *w, struct rt_fate_burst *b, struct rt_seg_fate *e,
@@ -110,6 +117,7 @@ static void open_entry(const struct rt_fate_feed *w, struct rt_fate_burst *b, st
 	rt_store(&e->cap, keep((uint8_t *)(e + 1), m, tags, tag_len, w->f->snap));
 	set_pool(w->f, b, e, m->pool);
 	rt_store(&e->outside, is_outside(w, m));
+	rt_store(&e->external, is_lent(m));
 	rt_store_release(&e->walk, 0); /* as in receive_chunk() */
 }
 
@@ -150,6 +158,7 @@ static inline __attribute__((always_inline)) void open_simple(struct rt_seg_fate
 	n = RTE_MIN(n, snap);
 	rt_store(&e->cap, n);
 	rt_store(&e->outside, 0);
+	rt_store(&e->external, 0);
 	rt_copy((uint8_t *)(e + 1), rte_pktmbuf_mtod(m, const uint8_t *), n, false);
 }
 

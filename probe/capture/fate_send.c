@@ -15,8 +15,7 @@ static bool settle(struct rt_seg_fate *e, bool alone)
 }
 
 /* The packet of an entry that is settled now, by the mbuf that was offered. */
-static void count(
-	const struct rt_fate_feed *w, const struct rt_seg_fate *e, const struct rte_mbuf *m)
+static void count(struct rt_fate_feed *w, const struct rt_seg_fate *e, const struct rte_mbuf *m)
 {
 	bool same = rt_fates_id(m) == rt_load(&e->id);
 	const struct rt_tap *tap = rt_fates_tap(w->f, rt_load(&e->tap));
@@ -58,19 +57,40 @@ static inline bool is_rest(const struct rte_mbuf *m, uint64_t id)
 	       rt_fates_id(m);
 }
 
+/* A clone of a packet in an external buffer, which it shares with an mbuf that it does not name:
+ * only a pool whose mbufs have such buffers for good (rte_pktmbuf_pool_create_extbuf()) puts it
+ * into the shared information. That is the buffer's owner's otherwise, and then compared only. */
+static bool offer_external(struct rt_fate_feed *w, const struct rte_mbuf *m)
+{
+	uint64_t id = rt_fates_id(m);
+	struct rt_seg_fate *e;
+
+	if (!rt_fates_has_flag(m) || !id)
+		return false;
+	e = m->shinfo ? rt_fate_of(w->f, m->shinfo->fcb_opaque, false, &w->spare) : NULL;
+	if (!e || rt_load(&e->id) != id) {
+		rt_fates_note_stray(w->f, id);
+		return false;
+	}
+	if (rt_load_acquire(&e->state) == RT_FATE_OPEN && settle(e, false))
+		count(w, e, m);
+	return true;
+}
+
 static __rte_noinline void offer_packet(struct rt_fate_feed *w, const struct rte_mbuf *m)
 {
 	uint64_t id = 0; /* of this packet, once it is known */
 	bool rest = false;
 
 	for (unsigned segs = m->nb_segs; m && segs; m = m->next, segs--) {
-		bool alone = !rt_fates_is_shared(m);
+		bool external = m->ol_flags & RTE_MBUF_F_EXTERNAL;
+		bool alone = !rt_fates_is_shared(m) && !external;
 
 		/* A thread that gave back the reference of a clone settled the entry before. */
 		rt_fence_acquire();
 		if (offer(w, m, alone))
 			id = rt_fates_id(m);
-		else
+		else if (!external || !offer_external(w, m))
 			rest |= is_rest(m, id);
 		if (rt_unlikely(RTE_MBUF_CLONED(m)))
 			offer(w, rte_mbuf_from_indirect((struct rte_mbuf *)(uintptr_t)m), false);
@@ -104,9 +124,10 @@ static inline __attribute__((always_inline)) bool offer_simple(const struct rt_f
 	const uint64_t *id = RTE_MBUF_DYNFIELD(m, id_offset, const uint64_t *);
 	uint32_t tap;
 
-	if (rt_unlikely(rt_load(&e->mbuf) != (uintptr_t)m || m->nb_segs != 1 ||
-			(m->ol_flags & (flag | RTE_MBUF_F_INDIRECT)) != flag ||
-			rt_fates_is_shared(m)))
+	if (rt_unlikely(
+		    rt_load(&e->mbuf) != (uintptr_t)m || m->nb_segs != 1 ||
+		    (m->ol_flags & (flag | RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL)) != flag ||
+		    rt_fates_is_shared(m)))
 		return false;
 	rt_fence_acquire(); /* as in offer_packet() */
 	if (rt_unlikely(rt_load_acquire(&e->state) != RT_FATE_OPEN ||

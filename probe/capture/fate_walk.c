@@ -96,7 +96,10 @@ struct rt_fates *rt_fates_new(const struct rt_session *s)
 	f->tap_capacity = s->tap_capacity;
 	f->bursts = aligned_alloc(sizeof(*f->bursts), s->ring_count * sizeof(*f->bursts));
 	f->walk = calloc(1, sizeof(*f->walk));
-	if (f->bursts && f->walk) {
+	/* Touched now, not by a polling thread. */
+	f->strays = aligned_alloc(128, RT_FATE_STRAYS * sizeof(*f->strays));
+	if (f->bursts && f->walk && f->strays) {
+		memset(f->strays, 0, RT_FATE_STRAYS * sizeof(*f->strays));
 		memset(f->bursts, 0, s->ring_count * sizeof(*f->bursts));
 		return f;
 	}
@@ -110,6 +113,7 @@ void rt_fates_free(struct rt_fates *f)
 		return;
 	free(f->bursts);
 	free(f->walk);
+	free(f->strays);
 	free(f);
 }
 
@@ -417,6 +421,7 @@ static void end(struct rt_session *s)
 	struct rt_fate_walk *w = s->fates->walk;
 
 	w->on = false;
+	rt_fates_watch(s); /* before what it has found counts */
 	rt_store(&s->shm.header->fate_walk_ns, w->ns);
 	/* The numbers are in the entries, the time is in place, for readers that load this with
 	 * acquire. */

@@ -73,6 +73,12 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 	return t;
 }
 
+static void refuse(struct rt_session *s, uint32_t if_index, enum rt_direction dir)
+{
+	s->taps_refused++;
+	s->ifs[if_index].unhooked += dir == RT_DIR_TX;
+}
+
 static void link_tap(struct rt_session *s, struct rt_tap *t)
 {
 	t->due = false;
@@ -80,22 +86,27 @@ static void link_tap(struct rt_session *s, struct rt_tap *t)
 	switch (rt_hook_link(t->hook, t, s->ifs[t->if_index].generation)) {
 	case 0: t->linked = true; break;
 	case -ENODEV: break; /* the port has gone; the next rescan finds that */
-	default: s->taps_refused++;
+	default: refuse(s, t->if_index, t->direction);
 	}
 }
 
 /* The last step: packets arrive from then on. Senders first: what is received with a tap is sent
- * with one, by whichever port and thread. */
-static void link_taps(struct rt_session *s)
+ * with one, by whichever port and thread. late: packets are received already. */
+static void link_taps(struct rt_session *s, bool late)
 {
 	static const enum rt_direction order[] = {RT_DIR_TX, RT_DIR_RX};
+	bool senders = false;
 
 	for (unsigned k = 0; k < RTE_DIM(order); k++) {
 		for (uint32_t i = 0; i < s->tap_count; i++) {
-			if (s->taps[i]->due && s->taps[i]->direction == order[k])
-				link_tap(s, s->taps[i]);
+			if (!s->taps[i]->due || s->taps[i]->direction != order[k])
+				continue;
+			senders |= order[k] == RT_DIR_TX;
+			link_tap(s, s->taps[i]);
 		}
 	}
+	if (s->fates)
+		rt_fates_follow(s, late, senders);
 }
 
 static void set_hook(struct rt_session *s, struct rt_tap *t, struct rt_hook *hook)
@@ -131,13 +142,13 @@ static void add_tap(struct rt_session *s, uint32_t if_index, enum rt_direction d
 	struct rt_tap *t = s->ifs[if_index].returned ? find_tap(s, if_index, dir, queue) : NULL;
 
 	if (!hook || (!t && s->tap_count >= s->tap_capacity)) {
-		s->taps_refused++;
+		refuse(s, if_index, dir);
 		return;
 	}
 	switch (rt_hook_use(hook)) {
 	case 0: break;
 	case -EINVAL: return; /* a hairpin queue: software never receives its packets */
-	default: s->taps_refused++; return;
+	default: refuse(s, if_index, dir); return;
 	}
 	if (t) {
 		set_hook(s, t, hook);
@@ -145,7 +156,7 @@ static void add_tap(struct rt_session *s, uint32_t if_index, enum rt_direction d
 		t = make_tap(s, if_index, dir, queue, hook);
 		if (!t) {
 			rt_hook_unuse(hook);
-			s->taps_refused++;
+			refuse(s, if_index, dir);
 			return;
 		}
 		/* Pairs with the acquire in rt_fates_tap(). */
@@ -233,6 +244,7 @@ static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 	f->port = port;
 	f->target = target;
 	f->generation = generation;
+	f->unhooked = 0;
 	f->returned = f->gone;
 	f->gone = false;
 	memset(f->queues, 0, sizeof(f->queues));
@@ -299,7 +311,7 @@ void rt_session_rescan(struct rt_session *s)
 			add_queues(s, f);
 	}
 	if (s->state == RT_SESSION_ARMED) {
-		link_taps(s);
+		link_taps(s, true);
 		rt_store(&s->shm.header->taps_refused, s->taps_refused);
 	}
 }
@@ -311,7 +323,7 @@ void rt_session_publish(struct rt_session *s)
 	for (uint32_t i = 0; i < s->tap_count; i++)
 		fill_tap(s, s->taps[i]);
 	publish_counts(s);
-	link_taps(s);
+	link_taps(s, false);
 	rt_store(&s->shm.header->taps_refused, s->taps_refused);
 }
 

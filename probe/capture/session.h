@@ -68,6 +68,7 @@ struct rt_session_if {
 	uint32_t generation; /* of the port id, see ports.h */
 	uint32_t target;     /* index */
 	uint32_t queues[2];  /* by direction: queues below have their tap */
+	uint32_t unhooked;   /* TX queues that could not get a tap or a hook */
 	bool gone;
 	bool returned;                  /* it was removed and came back: its taps may exist */
 	bool counted;                   /* last is valid */

@@ -32,6 +32,7 @@
 #define TICK_MS     50   /* clock, ports, tails */
 #define COUNTERS_MS 500  /* NIC counters */
 #define BUSY_MS     1    /* while a session begins or ends */
+#define WATCH_MS    5    /* for ports that start, which have no hooks until then */
 
 unsigned rt_control_patience_ms = 1000;
 
@@ -199,7 +200,8 @@ static void tick(void)
 {
 	uint64_t now = rt_now_ms();
 
-	if (!ctl.awake || now - ctl.tick_ms < TICK_MS || rt_teardown_begun())
+	if (!ctl.awake || rt_teardown_begun() ||
+		(!rt_sessions_watch() && now - ctl.tick_ms < TICK_MS))
 		return;
 	ctl.tick_ms = now;
 	tick_clock();
@@ -253,9 +255,11 @@ static int timeout_ms(void)
 {
 	if (!ctl.awake)
 		return rt_now_ms() < ctl.rest_ms ? TICK_MS : -1;
-	return rt_sessions_in_motion()          ? BUSY_MS
-	       : rt_sessions || rt_stat_current ? TICK_MS
-						: LINGER_MS / 4;
+	if (rt_sessions_in_motion())
+		return BUSY_MS;
+	if (!rt_sessions && !rt_stat_current)
+		return LINGER_MS / 4;
+	return rt_sessions_restless() ? WATCH_MS : TICK_MS;
 }
 
 /* Connections belong to the control thread: compile without the lock, which the application's

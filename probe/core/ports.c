@@ -31,6 +31,7 @@ static uint32_t generations[RTE_MAX_ETHPORTS];
 static uint32_t dying[RTE_MAX_ETHPORTS];
 static uint64_t new_ms[RTE_MAX_ETHPORTS]; /* CLOCK_MONOTONIC; 0: the port existed before the probe
 					     watched */
+static uint32_t top;
 static void (*on_change)(uint16_t port);
 /* Names that the application has set. */
 static char given_names[RTE_MAX_ETHPORTS][sizeof(((struct rt_msg_port *)0)->name)];
@@ -55,6 +56,7 @@ static struct known known[RTE_MAX_ETHPORTS];
 static_assert(
 	offsetof(struct rt_port_stats, epoch) == sizeof(known->driver), "counters come first");
 
+#define YOUNG_MS 2000 /* a port that has just been created may get queues one by one */
 #define STATE_MS 1000 /* age of a link state; interval between queries of a port without queues */
 
 static uint64_t clock_ms(void)
@@ -67,12 +69,26 @@ uint32_t rt_port_generation(uint16_t port)
 	return rt_load_acquire(&generations[port]);
 }
 
+/* Ports are created one at a time. */
+static void raise_top(uint16_t port)
+{
+	if (port >= rt_load(&top))
+		rt_store(&top, port + 1u);
+}
+
+uint32_t rt_ports_top(void)
+{
+	return rt_load(&top);
+}
+
 static int port_event(uint16_t port, enum rte_eth_event_type event, void *arg, void *ret)
 {
 	if (port >= RTE_MAX_ETHPORTS) /* the application's DPDK was built for more */
 		return 0;
-	if (event == RTE_ETH_EVENT_NEW)
+	if (event == RTE_ETH_EVENT_NEW) {
 		rt_store(&new_ms[port], clock_ms());
+		raise_top(port);
+	}
 	rt_store_release(&dying[port], event == RTE_ETH_EVENT_DESTROY);
 	rt_fetch_add(&generations[port], 1);
 	on_change(port);
@@ -87,8 +103,11 @@ int rt_ports_watch(void (*changed)(uint16_t port))
 	on_change = changed;
 	/* Events between two watches are unknown: trust ethdev. */
 	memset(dying, 0, sizeof(dying));
-	for (unsigned i = 0; i < RTE_MAX_ETHPORTS; i++)
+	for (uint16_t i = 0; i < RTE_MAX_ETHPORTS; i++) {
 		rt_fetch_add(&generations[i], 1);
+		if (rte_eth_dev_is_valid_port(i))
+			raise_top(i);
+	}
 	rt_port_call_unbar_all();
 	memset(known, 0, sizeof(known));
 	ret = rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, port_event, NULL);
@@ -122,6 +141,39 @@ static bool stopped(uint16_t port)
 	const struct rte_eth_fp_ops *ops = &rte_eth_fp_ops[port];
 
 	return rt_load(&ops->rxq.clbk) == rt_load(&ops->txq.clbk);
+}
+
+bool rt_port_stopped(uint16_t port)
+{
+	return stopped(port);
+}
+
+bool rt_ports_restless(void)
+{
+	uint64_t now = clock_ms();
+
+	for (uint16_t i = 0; i < rt_ports_top(); i++) {
+		uint64_t since = rt_load(&new_ms[i]);
+
+		if (rte_eth_dev_is_valid_port(i) &&
+			(stopped(i) || (since && now - since < YOUNG_MS)))
+			return true;
+	}
+	return false;
+}
+
+bool rt_ports_moved(void)
+{
+	static uint64_t seen[RTE_MAX_ETHPORTS];
+	bool moved = false;
+
+	for (uint16_t i = 0; i < rt_ports_top(); i++) {
+		uint64_t now = (uint64_t)rt_port_generation(i) << 1 | stopped(i);
+
+		moved |= now != seen[i];
+		seen[i] = now;
+	}
+	return moved;
 }
 
 /* ethdev announces a port from within its driver's probe function. The bus sets the device's

@@ -29,6 +29,17 @@ bool rt_ports_changed(uint32_t *count);
 /* False as soon as the port's removal begins. */
 bool rt_port_alive(uint16_t port);
 
+/* These four call no driver and take no lock. The first three are also for hooks. */
+
+/* Port ids from here on have not been in use since rt_ports_watch(). */
+uint32_t rt_ports_top(void);
+/* A port that is stopped, or none; never one of a secondary process. */
+bool rt_port_stopped(uint16_t port);
+/* Whether a port may get queues, or start, at any time: it is stopped, or new. */
+bool rt_ports_restless(void);
+/* Whether a port was created, started or stopped since the last call. Control lock held. */
+bool rt_ports_moved(void);
+
 /* The next port id from port on that is alive; RTE_MAX_ETHPORTS: none. */
 uint16_t rt_port_next(uint16_t port);
 

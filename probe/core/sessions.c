@@ -3,6 +3,8 @@
 
 #include "control.h"
 #include "hook.h"
+#include "ports.h"
+#include "probe/capture/fate.h"
 #include "sessions.h"
 #include "teardown.h"
 
@@ -58,4 +60,22 @@ void rt_sessions_stop(uint64_t until_ms)
 		for (struct rt_session *s = rt_sessions; s; s = s->next)
 			stopped &= rt_session_stopped(s);
 	}
+}
+
+bool rt_sessions_watch(void)
+{
+	for (struct rt_session *s = rt_sessions; s; s = s->next) {
+		if (s->fates && s->state == RT_SESSION_ARMED)
+			rt_fates_watch(s);
+	}
+	return rt_ports_moved();
+}
+
+bool rt_sessions_restless(void)
+{
+	for (const struct rt_session *s = rt_sessions; s; s = s->next) {
+		if (s->fates)
+			return true;
+	}
+	return rt_ports_restless();
 }

@@ -10,6 +10,11 @@
 void rt_sessions_free_abandoned(void);
 /* Whether a session needs to be served again soon. */
 bool rt_sessions_in_motion(void);
+/* Between ticks: notes where packets may be sent unseen. True: a port was created, started or
+ * stopped, and sessions and statistics have to look at ports now. */
+bool rt_sessions_watch(void);
+/* Whether that is to be called often: a session has fates, or a port may get queues or start. */
+bool rt_sessions_restless(void);
 /* Threads that poll leave a hook within microseconds: tries that before the caller sleeps. */
 void rt_sessions_settle(void);
 /* Stops all, and waits until that time (rt_now_ms()) at most. Readers take the end of their
