@@ -165,8 +165,9 @@ static int judge_dpdk(const struct judge *j)
 		return 0;
 	if (hides(j->p, "rte_eal_init") || rt_has_eal(j->p->pid))
 		return REFUSE(j, -ENOTSUP,
-			"it is linked statically with DPDK and exports no symbols; link it with "
-			"-Wl,--export-dynamic, as pkg-config's static flags do");
+			"it contains a DPDK whose symbols are hidden: it exports no symbols; link "
+			"a program with -Wl,--export-dynamic, as pkg-config's static flags do, and a "
+			"plugin without -Wl,--exclude-libs");
 	return REFUSE(j, -ENOEXEC, "there is no DPDK in it; 'ringtap list' shows applications");
 }
 

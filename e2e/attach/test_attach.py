@@ -56,7 +56,7 @@ def test_running_testpmd(forwarding, record):
     assert stats[0][0] > 0 and app.quit() == 0
 
 
-@pytest.mark.parametrize("program", ["rt_play", "rt_play_static", "rt_play_static_no_bpf"])
+@pytest.mark.parametrize("program", ["rt_play", "rt_play_static", "rt_play_static_no_bpf", "rt_play_plugin"])
 def test_shared_and_static(program, closing, record):
     if not (BUILD / "e2e" / program).exists():
         pytest.skip("built without DPDK's static libraries")

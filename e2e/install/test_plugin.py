@@ -147,9 +147,9 @@ def test_object_of_another_version(play, plugin, private_dir):
     """Its table of functions is not used; readers can still attach."""
     alone = copy_probe(plugin, private_dir)
     code = probe_object(alone).read_bytes()
-    head = struct.pack("II", 2, 56)  # version and size in struct rt_probe_api
+    head = struct.pack("II", 3, 64)  # version and size in struct rt_probe_api
     assert code.count(head) == 1
-    probe_object(alone).write_bytes(code.replace(head, struct.pack("II", 3, 56)))
+    probe_object(alone).write_bytes(code.replace(head, struct.pack("II", 4, 64)))
     app = play(plugin=alone)
     line, = log(app)
     assert str(probe_object(alone)) in line and "have different versions" in line
@@ -194,6 +194,18 @@ def test_dpdk_outside_of_the_global_scope(plugin, closing):
     proc.send("")
     proc.wait()
     dpdk.remove_run_dir(prefix)
+
+
+def test_dpdk_in_a_plugin_of_local_scope(static, plugin, closing, tmp_path):
+    """As in VPP: a static DPDK that the plugin exports."""
+    app = closing(Play(plugin, program="rt_play_plugin"))
+    app.plug("net_null0", args="size=100")
+    app.do("loop 0 0")
+    done, packets = record(app, tmp_path / "all.pcap", "-f", "greater 100")
+    assert done.returncode == 0 and len(packets) == 1000, done.stderr
+    done, _ = record(app, tmp_path / "none.pcap", "-f", "less 99", "-a", "duration:1")
+    assert done.returncode == 0 and " 0 packets" in f" {done.stderr}", done.stderr
+    assert app.one("unloop") > 0 and not log(app) and app.quit() == 0
 
 
 # ---- DPDK as it is installed -----------------------------------------------------------------

@@ -20,6 +20,7 @@
 #include "common/atomics.h"
 #include "common/loaded.h"
 #include "ringtap/probe.h"
+#include "scope.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define EAL    "librte_eal.so"
@@ -46,47 +47,29 @@ EXPORT int ringtap_probe_load(const char *probe, int start);
 		return -ELIBACC;                                                               \
 	} while (0)
 
-static int is_eal(struct dl_phdr_info *info, size_t size, void *path)
-{
-	const char *slash = strrchr(info->dlpi_name, '/');
-
-	if (strncmp(slash ? slash + 1 : info->dlpi_name, EAL, strlen(EAL)))
-		return 0;
-	snprintf(path, PATH_MAX, "%s", info->dlpi_name);
-	return 1;
-}
-
-/* Makes DPDK's shared libraries visible to objects that are loaded later, where a program has
- * loaded them with local scope. */
-static const char *(*find_version(void))(void)
-{
-	void *f = dlsym(RTLD_DEFAULT, "rte_version"), *eal;
-	char path[PATH_MAX];
-
-	if (!f && dl_iterate_phdr(is_eal, path)) {
-		eal = dlopen(path, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
-		f = eal ? dlsym(eal, "rte_version") : NULL;
-	}
-	return (const char *(*)(void))(uintptr_t)f;
-}
-
 /* Loads a library of the application's shared DPDK that the application is not linked with. It
  * needs nothing new: all libraries that it depends on are loaded already. */
-static void add_library(const char *symbol, const char *library, const void *in_eal)
+static void add_library(
+	struct rt_scope *s, const char *symbol, const char *library, const void *in_eal)
 {
 	char path[PATH_MAX];
 	const char *slash, *name;
 	Dl_info info;
+	bool several;
+	void *object;
 
-	if (dlsym(RTLD_DEFAULT, symbol) || !dladdr(in_eal, &info))
+	if (rt_scope_find(s, symbol, &several) || !dladdr(in_eal, &info))
 		return;
 	slash = strrchr(info.dli_fname, '/');
 	name = slash ? slash + 1 : info.dli_fname;
 	if (strncmp(name, EAL, strlen(EAL)))
 		return; /* a static program: no second DPDK may be loaded */
 	if (snprintf(path, sizeof(path), "%.*s%s.so%s", (int)(name - info.dli_fname),
-		    info.dli_fname, library, name + strlen(EAL)) < (int)sizeof(path))
-		dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+		    info.dli_fname, library, name + strlen(EAL)) >= (int)sizeof(path))
+		return;
+	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (object)
+		rt_scope_add(s, object);
 }
 
 /* DPDK's ABI number is the year after that of its November release. 0: unknown. */
@@ -118,32 +101,39 @@ static int folder_of(const char *probe, char out[PATH_MAX])
 
 static int find_object(const char *probe)
 {
-	const char *(*version)(void) = find_version();
+	static struct rt_scope scope; /* not on the stack, which may be small */
+	const char *(*version)(void);
 	const struct rt_probe_api *found;
-	char folder[PATH_MAX], path[PATH_MAX + 64];
+	char folder[PATH_MAX], path[PATH_MAX + 64], err[128];
 	void *object;
+	bool several;
 	unsigned abi;
 
+	scope.count = 0;
+	version = (const char *(*)(void))(uintptr_t)rt_scope_find(&scope, "rte_version", &several);
+	if (several)
+		FAIL("%s", "several plugins of the application contain a DPDK each");
 	if (!version)
-		FAIL("no DPDK symbols are visible: link statically linked applications with %s",
-			"-Wl,--export-dynamic");
+		FAIL("%s", "the file that contains DPDK hides its symbols: link a program with "
+			   "-Wl,--export-dynamic, and a plugin without -Wl,--exclude-libs");
 	abi = abi_of(version());
 	if (!abi)
 		FAIL("DPDK's version (%s) is unknown", version());
 	if (!folder_of(probe, folder))
 		FAIL("the folder of libringtap-probe.so is unknown: %s", strerror(errno));
-	add_library("rte_eth_dev_count_avail", "librte_ethdev", (const void *)(uintptr_t)version);
-	add_library("rte_bpf_load", "librte_bpf", (const void *)(uintptr_t)version);
+	add_library(&scope, "rte_eth_dev_count_avail", "librte_ethdev",
+		(const void *)(uintptr_t)version);
+	add_library(&scope, "rte_bpf_load", "librte_bpf", (const void *)(uintptr_t)version);
 	snprintf(path, sizeof(path), "%s/ringtap/probe-abi%u.so", folder, abi);
 	if (access(path, F_OK))
 		FAIL("%.256s, the probe for %s (ABI %u), is missing: build it with 'make probes' or with "
 		     "meson's option -Ddpdk=PATH/libdpdk.pc of DPDK %u.11",
 			path, version(), abi, abi - 1);
-	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	object = rt_scope_open(&scope, path, err, sizeof(err));
 	if (!object)
-		FAIL("%.256s, for %s: build ringtap anew, and link statically linked applications "
+		FAIL("%.256s, for %s: build ringtap again, and link statically linked applications "
 		     "with -Wl,--export-dynamic",
-			dlerror(), version());
+			err[0] ? err : dlerror(), version());
 	found = dlsym(object, RT_API_SYMBOL);
 	if (found && found->version == RT_API_VERSION && found->size == sizeof(*found))
 		rt_store(&api, found);
