@@ -59,9 +59,9 @@ qemu: all
 deps:
 	devtools/deps.sh build demo test lint
 
-demo:
+demo: $(BUILD)/build.ninja
 	devtools/deps.sh build demo
-	$(MAKE) all
+	ninja -C $(BUILD) demo
 	devtools/demo.sh $(BUILD)
 
 # Unit tests and a few tests of every subject, in a minute.

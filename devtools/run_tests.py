@@ -25,7 +25,8 @@ class Unit:
 
     def __init__(self, args):
         self.build = args.build
-        self.command = ["meson", "test", "-C", args.build, "--print-errorlogs", "--timeout-multiplier", str(args.multiplier)]
+        self.command = ["meson", "test", "-C", args.build, "--no-rebuild", "--print-errorlogs", "--timeout-multiplier",
+                        str(args.multiplier)]
         self.results = Path(args.build) / "outcomes-unit.json"
 
     def run(self, tests=None):
