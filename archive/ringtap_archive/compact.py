@@ -3,13 +3,12 @@
 import itertools
 import json
 import os
-import sys
 import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from . import clocks, frames, ingest, layout, options, private, units
+from . import clocks, frames, ingest, layout, options, private, show, units
 from .errors import Refused
 from .store import Archive, no_space
 
@@ -114,13 +113,13 @@ def run(args):
         except (Refused, OSError, pa.ArrowException) as e:
             failed += 1
             text = f"no space is left in {archive.path}; prune it" if no_space(e) else e
-            print(f"ringtap archive: compact: {text}", file=sys.stderr)
+            show.warn(f"compact: {text}")
     joined = sum(map(len, found))
     result = {"parts": len(parts), "joined": joined, "into": len(found), "done": done, "failed": failed,
               "seconds": round(time.monotonic() - begin, 3), "dry_run": args.dry_run}
     if args.json:
-        print(json.dumps(result))
+        show.say(json.dumps(result))
     else:
-        print(f"{'would join' if args.dry_run else 'joined'} {joined} of {len(parts)} parts into {len(found)}" +
-              (f"; {failed} failed" if failed else ""))
+        show.say(f"{'would join' if args.dry_run else 'joined'} {joined} of {len(parts)} parts into {len(found)}" +
+                 (f"; {failed} failed" if failed else ""))
     return 1 if failed else 0

@@ -4,7 +4,7 @@ import contextlib
 import os
 import sys
 
-from . import bpf, engine, filters, options, pick, private, units
+from . import bpf, engine, filters, options, pick, private, show, units
 from .errors import Refused, WrongCommandLine
 
 MEMORY = "1GB"  # of DuckDB; it sorts more than that on disk
@@ -198,10 +198,9 @@ def _copy(plan, output, most):
 
 def _report(output, plan, quiet):
     for error, count in output.missing.items():
-        print(f"ringtap archive: fetch: {error}: {count} packet{'s' * (count != 1)} missing", file=sys.stderr)
+        show.warn(f"fetch: {error}: {count} packet{'s' * (count != 1)} missing")
     for name, error in plan.damaged.items():
-        print(f"ringtap archive: fetch: {name}: its index cannot be read ({error}): its packets are missing; "
-              "run ringtap archive verify", file=sys.stderr)
+        show.warn(f"fetch: {name}: its index cannot be read ({error}): its packets are missing; run ringtap archive verify")
     if not quiet:
         print(f"{output.packets} packets of {len(output.recorders)} recorders; {output.frames_read} frames read",
               file=sys.stderr)

@@ -64,7 +64,8 @@ def _run(con, args):
     if args.json:
         print(json.dumps(as_json(found, lost, missing, captured, states), indent=2))
     else:
-        print("\n".join(text(found, lost, missing, captured, states, args.limit)))
+        for line in text(found, lost, missing, captured, states, args.limit):
+            show.say(line)
     return 0
 
 

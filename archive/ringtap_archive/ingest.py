@@ -12,7 +12,6 @@ import os
 import resource
 import shutil
 import signal
-import sys
 import time
 import zlib
 from pathlib import Path
@@ -21,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import zstandard
 
-from . import decoder, frames, index, layout, options, private, units
+from . import decoder, frames, index, layout, options, private, show, units
 from .errors import Lost, Refused, WrongCommandLine
 from .store import Archive, no_space, write_synced
 
@@ -426,16 +425,14 @@ class Ingester:
         written still has more soon. before: its state when it was read; closed: no process writes it."""
         now = path.stat()
         if identity(now) != identity(before) or not (closed or settled(now)):
-            print(f"ringtap archive: '{path}' is not removed: it may be written still; ingest it again once it is closed",
-                  file=sys.stderr, flush=True)
+            show.warn(f"'{path}' is not removed: it may be written still; ingest it again once it is closed")
             return
         if not result["salvaged"]:
             path.unlink(missing_ok=True)
             return
         kept = path.with_name(f".{path.name}.torn")
         path.rename(kept)
-        print(f"ringtap archive: '{path}' is damaged: what is behind the damage is only in '{kept}'", file=sys.stderr,
-              flush=True)
+        show.warn(f"'{path}' is damaged: what is behind the damage is only in '{kept}'")
 
     def add(self, path, remove=False, closed=False):
         """Whether the file is in the archive. closed: it is known that no process writes it."""
@@ -462,13 +459,13 @@ class Ingester:
 
     def complain(self, text):
         self.failed += 1
-        print(f"ringtap archive: {text}", file=sys.stderr, flush=True)
+        show.warn(text)
 
     def report(self, result):
         if self.args.json:
             print(json.dumps(result), flush=True)
         elif not self.args.quiet:
-            print(describe(result), flush=True)
+            show.say(describe(result))
 
 
 def _allow_files():

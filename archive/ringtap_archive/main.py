@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 
-from . import options
+from . import options, show
 from .errors import Refused, WrongCommandLine
 
 PROGRAM = "ringtap archive"
@@ -88,10 +88,10 @@ def main(argv=None):
         discard_output()
         return 1
     except Refused as e:
-        print(f"{PROGRAM}: {e}", file=sys.stderr)
+        show.warn(e)
         return 2 if isinstance(e, WrongCommandLine) else 1
     except OSError as e:
-        print(f"{PROGRAM}: {words[0]}: {f'{e.filename}: ' if e.filename else ''}{e.strerror or e}", file=sys.stderr)
+        show.warn(f"{words[0]}: {f'{e.filename}: ' if e.filename else ''}{e.strerror or e}")
         return 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT

@@ -5,7 +5,7 @@ import json
 import re
 import time
 
-from . import layout, options, units
+from . import layout, options, show, units
 from .store import Archive, no_space
 
 
@@ -78,9 +78,9 @@ def run(args):
                           "left": len(parts) - len(chosen), "dry_run": args.dry_run, "removed_before": before}))
         return 0
     if before:
-        print(f"removed {before} parts, as a change was not completed for lack of space; it is now")
-    print(f"{'would remove' if args.dry_run else 'removed'} {len(chosen)} of {len(parts)} parts, {packets} packets, "
-          f"{units.size_text(freed)}" + (f", up to {units.moment_text(last)}" if chosen else ""))
+        show.say(f"removed {before} parts, as a change was not completed for lack of space; it is now")
+    show.say(f"{'would remove' if args.dry_run else 'removed'} {len(chosen)} of {len(parts)} parts, {packets} packets, "
+             f"{units.size_text(freed)}" + (f", up to {units.moment_text(last)}" if chosen else ""))
     for _, error in damaged:
-        print(f"left alone: {error}")
+        show.say(f"left alone: {error}")
     return 0

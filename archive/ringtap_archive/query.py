@@ -6,11 +6,12 @@ import math
 import os
 import sys
 
-from . import addresses, options, private
+from . import addresses, options, private, show
 from .errors import Refused, WrongCommandLine
 
 WIDTH_ROWS = 1000  # of a table: as many rows decide how wide its columns are
 KNOWN_MAX = 100_000
+FORMULA = ("=", "+", "-", "@")
 
 PAGE = """Views: packets, flows, losses, interfaces; each has recorder, date, hour and part.
 ip('10.0.0.1') is an address, ip_text(src) its text; addresses are printed as text.
@@ -57,14 +58,14 @@ def _is_number(value):
 
 
 def _text(value):
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else show.printable(value)
 
 
 def print_table(result, out):
     """Numbers to the right. Column widths are those of the first rows."""
     rows = _rows(result)
     first = list(itertools.islice(rows, WIDTH_ROWS))
-    lines = [result.columns, *(list(map(_text, row)) for row in first)]
+    lines = [list(map(show.printable, result.columns)), *(list(map(_text, row)) for row in first)]
     wide = [max(map(len, column)) for column in zip(*lines)]
     right = [any(map(_is_number, column)) for column in zip(*first)] or [False] * len(wide)
     pad = [str.rjust if number else str.ljust for number in right]
@@ -72,11 +73,19 @@ def print_table(result, out):
         out.write("  ".join(p(value, w) for p, value, w in zip(pad, line, wide)).rstrip() + "\n")
 
 
+def _cell(value):
+    """Programs for tables compute what begins so. Numbers are none of others' text."""
+    if value is None or _is_number(value):
+        return value
+    text = show.printable(value)
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
 def print_csv(result, out):
     import csv
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(result.columns)
-    writer.writerows(_rows(result))
+    writer.writerow(map(_cell, result.columns))
+    writer.writerows(map(_cell, row) for row in _rows(result))
 
 
 def _json_value(value):

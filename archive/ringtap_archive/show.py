@@ -3,10 +3,27 @@
 
 import argparse
 import re
+import sys
 
 DASH = "–"
 _DURATIONS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
 _DURATION = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|h|d)?")
+
+
+def printable(text):
+    """Text of others on one line: nothing in it moves the cursor, changes the terminal or the order of letters."""
+    text = str(text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def say(text, file=None):
+    """Prints a line, of which parts may be others' text."""
+    print(printable(text), file=file or sys.stdout, flush=True)
+
+
+def warn(text):
+    """The same to standard error, with the name of the program."""
+    say(f"ringtap archive: {text}", sys.stderr)
 
 
 def duration(ns, sign=False):
@@ -82,7 +99,7 @@ def endpoint(address, port):
 
 def table(head, rows, right=None):
     """Lines. right: numbers of columns that are aligned right; all but the first where None."""
-    rows = [[str(x) for x in row] for row in rows]
+    rows = [[printable(x) for x in row] for row in rows]
     wide = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
     right = set(range(1, len(head))) if right is None else set(right)
     for row in [head, *rows]:

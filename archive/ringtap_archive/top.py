@@ -146,7 +146,8 @@ def run(args):
     if args.json:
         print(json.dumps({"by": args.by, "first_ns": first, "last_ns": last, "rows": [as_json(r) for r in rows]}, indent=2))
     else:
-        print("\n".join(text(KINDS[args.by], rows, first, last, args.sum)))
+        for line in text(KINDS[args.by], rows, first, last, args.sum):
+            show.say(line)
     return 0
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from . import decoder, frames, layout, options, private
+from . import decoder, frames, layout, options, private, show
 from .errors import Lost, Refused
 from .store import Archive
 
@@ -201,7 +201,7 @@ def run(args):
     results, checked = [], 0
     state = archive.recover() if args.repair else (archive.unfinished(), 0)
     if state[0] and not args.json:
-        print("a change that was interrupted " + ("was completed" if args.repair else "is to be completed: --repair"))
+        show.say("a change that was interrupted " + ("was completed" if args.repair else "is to be completed: --repair"))
     for found in examine(archive, args):
         checked += 1
         if not found:
@@ -212,11 +212,11 @@ def run(args):
                 continue
         results.append(found)
         if not args.json:
-            print(f"{found.name}: {'; '.join(found.texts())}" + (f"; {found.outcome}" if found.outcome else ""), flush=True)
+            show.say(f"{found.name}: {'; '.join(found.texts())}" + (f"; {found.outcome}" if found.outcome else ""))
     bad = [found for found in results if not found.outcome or found.lost != 0]
     if args.json:
         print(json.dumps({"parts": checked, "damaged": [found.as_json() for found in results], "interrupted": state[0]}))
     else:
-        print(f"{checked} parts, {len(results)} damaged" +
-              ("; --repair repairs what can be repaired" if results and not args.repair else ""))
+        show.say(f"{checked} parts, {len(results)} damaged" +
+                 ("; --repair repairs what can be repaired" if results and not args.repair else ""))
     return 1 if bad or (state[0] and not args.repair) else 0

@@ -12,7 +12,7 @@ import struct
 import subprocess
 import sys
 
-from . import ingest
+from . import ingest, show
 from .errors import Refused
 
 SUFFIXES = (".pcapng", ".pcap", ".ntar", ".zst", ".gz")
@@ -205,8 +205,7 @@ def follow(ingester, args):
     it.all(closed=True)
     left = [path for path in folder.iterdir() if is_recording(path)]
     if left:
-        print(f"ringtap archive: {len(left)} files are left in {folder}; the next --follow of this recorder adds them",
-              file=sys.stderr)
+        show.warn(f"{len(left)} files are left in {folder}; the next --follow of this recorder adds them")
     if status:
         raise Refused(f"ringtap record ended with status {status}; what it wrote was added")
     return 1 if ingester.failed else 0

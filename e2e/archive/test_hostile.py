@@ -13,6 +13,7 @@ import pytest
 from harness import archiving
 from harness.archiving import call, child, end_of, parts
 from harness.hostile import archive as hostile
+from harness.pcapng_write import File
 from ringtap_archive import frames, layout, private, store
 from ringtap_archive.errors import Refused
 
@@ -192,3 +193,39 @@ def test_names_do_not_lead_out(tmp_path, outside):
     tree = private.Tree(outside)
     with pytest.raises(Refused, match="leads out"):
         tree.read("../outside/precious", 10)
+
+
+EVIL = b"\x1b]0;owned\x07\x1b[31m\xc2\x9b2J\r\n\xe2\x80\xaeeth0"
+
+
+@pytest.mark.parametrize("words", [
+    ("query", "SELECT name, description FROM interfaces"), ("query", "--csv", "SELECT name FROM interfaces"),
+    ("query", "--json", "SELECT name FROM interfaces"), ("query", "SELECT CAST(name AS INT) FROM interfaces"),
+    ("top", "--by", "interfaces"), ("hops",), ("hops", "--json"), ("verify",), ("ingest", "--recorder", "c", "{file}"),
+    ("ingest", "--recorder", "d", "{torn}")], ids=lambda words: " ".join(words)[:30])
+def test_text_of_others_is_printed_as_text(tmp_path, words, capsys):
+    """Names in a recording, and of files."""
+    file = tmp_path / "evil\x1b[2J.pcapng"
+    for recorder, ns in (("a", 0), ("b", 1000)):
+        f = File().section().interface(1, 0, (2, EVIL), (3, b"=1+1" + EVIL), (9, b"\x09"))
+        for n in range(20):
+            f.packet(bytes([2] * 12) + b"\x08\x00" + bytes.fromhex("4500001c000%x0000401100000a0000010a000002" % (n % 16)) + bytes([0, n]) * 4,
+                     archiving.START_NS + n * 10**6 + ns)
+        f.write(file)
+        assert call("ingest", "-d", tmp_path / "archive", "--recorder", recorder, "-q", file) == 0
+    (tmp_path / "torn\x1b[2J.pcapng").write_bytes(file.read_bytes()[:-7])
+    if words == ("verify",):
+        parts(tmp_path / "archive")[0].flows.write_bytes(b"")
+    capsys.readouterr()
+    call(words[0], "-d", tmp_path / "archive", *(word.format(file=file, torn=tmp_path / "torn\x1b[2J.pcapng") for word in words[1:]))
+    out, err = capsys.readouterr()
+    text = (out + err).replace("\n", "")
+    assert len(out + err) > 20 and text.isprintable() and "Traceback" not in text
+    assert words[0] not in ("top", "hops") or "eth0" in text
+
+
+def test_cells_of_csv_are_not_computed(archive, capsys):
+    """Text that begins as a formula does; numbers stay numbers."""
+    sql = "SELECT * FROM (VALUES ('=1+1', -5, -0.5::DOUBLE, '-5'), ('@x', 7, 1e30, '+a'), ('a=b', NULL, -1, NULL)) AS t(a, b, \"=c\", d)"
+    assert call("query", "-d", archive, "--csv", sql) == 0
+    assert capsys.readouterr().out.splitlines() == ["a,b,'=c,d", "'=1+1,-5,-0.5,'-5", "'@x,7,1e+30,'+a", "a=b,,-1.0,"]
