@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controls.h"
 #include "util.h"
 
 #define WIDTH 80
@@ -15,24 +16,15 @@ const char *message_program = "ringtap";
 static char last_text[1024];
 static size_t live_len;
 
-/* A terminal obeys these: ASCII's, and C1, in UTF-8 or as it is. A message may contain
- * the name of another user's process or file. */
-static void take_controls_out(char *text)
+/* A message may contain the name of another user's process or file. */
+static void make_one_line(char *text)
 {
-	unsigned more = 0; /* bytes that a UTF-8 sequence still lacks */
+	struct controls c = {0};
 
-	for (unsigned char *p = (unsigned char *)text; *p; p++) {
-		bool inside = more && (*p & 0xc0) == 0x80;
-		bool c1 = *p >= 0x80 && *p < 0xa0 && (!inside || p[-1] == 0xc2);
-
-		more = inside ? more - 1 : *p >= 0xf0 ? 3 : *p >= 0xe0 ? 2 : *p >= 0xc0 ? 1 : 0;
-		if (c1 && inside)
-			p[-1] = '?';
-		if (*p == '\n' || *p == '\r')
+	for (char *p = text; *p; p++)
+		if (*p == '\n' || *p == '\r' || *p == '\t')
 			*p = ' ';
-		else if (c1 || *p < ' ' || *p == 0x7f)
-			*p = '?';
-	}
+	controls_replace(&c, text, strlen(text));
 }
 
 void message_print(const char *format, ...)
@@ -42,7 +34,7 @@ void message_print(const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(last_text, sizeof(last_text), format, ap);
 	va_end(ap);
-	take_controls_out(last_text);
+	make_one_line(last_text);
 	if (live_len)
 		fputc('\n', stderr);
 	live_len = 0;

@@ -4,6 +4,7 @@
 
 #include "ringtap/reader.h"
 #include "commands.h"
+#include "base/controls.h"
 #include "base/util.h"
 
 static const struct command *find(const char *name)
@@ -44,6 +45,7 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "";
 	const struct command *cmd = find(name);
 
+	controls_guard_stdout();
 	if (!strcmp(name, "--version") || !strcmp(name, "-v")) {
 		printf("ringtap %s\n", ringtap_version());
 		return STATUS_OK;

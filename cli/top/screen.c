@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/controls.h"
 #include "base/signals.h"
 #include "top.h"
 #include "base/util.h"
@@ -365,7 +366,7 @@ static bool colored(void)
 
 bool top_begin(unsigned long *alarm, bool *utf8)
 {
-	SCREEN *terminal = newterm(NULL, stdout, stdin);
+	SCREEN *terminal = newterm(NULL, controls_terminal(), stdin);
 
 	if (!terminal)
 		return false;
