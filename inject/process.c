@@ -10,8 +10,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "common/foreign.h"
 #include "common/in_root.h"
 #include "process.h"
+
+#define NAMESAKES_MAX 1000 /* mappings; each may be compared with 65,530 others */
 
 int rt_read_text(const char *path, char *text, size_t size)
 {
@@ -149,12 +152,14 @@ static bool is_loaded(const struct rt_process *p, size_t i)
 const struct rt_map *rt_process_find(const struct rt_process *p, const char *name)
 {
 	const struct rt_map *data = NULL;
+	unsigned namesakes = 0;
 
-	for (size_t i = 0; i < p->map_count; i++) {
+	for (size_t i = 0; i < p->map_count && namesakes < NAMESAKES_MAX; i++) {
 		const char *slash = strrchr(p->maps[i].path, '/');
 
 		if (!slash || strncmp(slash + 1, name, strlen(name)))
 			continue;
+		namesakes++;
 		if (is_loaded(p, i))
 			return &p->maps[i];
 		data = data ? data : &p->maps[i];
@@ -185,27 +190,16 @@ const struct rt_map *rt_process_program(const struct rt_process *p)
 }
 
 /* A file system may show another device number in maps than in stat(): compare inodes only. The
- * path is the process's choice: nothing but this file is opened, as opening a device may do things.
- */
+ * path is the process's choice. */
 static int reopen(int at, uint64_t ino)
 {
-	char path[64];
 	struct stat st;
-	int ret = 0;
+	int fd = rt_foreign_reopen(at, &st);
 
-	if (at < 0)
-		return at;
-	if (fstat(at, &st))
-		ret = -errno;
-	else if (!S_ISREG(st.st_mode) || st.st_ino != ino)
-		ret = -ENOENT;
-	if (!ret) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
-		ret = open(path, O_RDONLY | O_CLOEXEC);
-		ret = ret < 0 ? -errno : ret;
-	}
-	close(at);
-	return ret;
+	if (fd < 0 || st.st_ino == ino)
+		return fd;
+	close(fd);
+	return -ENOENT;
 }
 
 int rt_process_root(pid_t pid)

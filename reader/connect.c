@@ -19,6 +19,7 @@
 
 #include "abstract.h"
 #include "as_user.h"
+#include "common/foreign.h"
 #include "connect.h"
 #include "halt.h"
 #include "telemetry.h"
@@ -294,22 +295,16 @@ int rt_folder_connect(
 	return fd;
 }
 
-/* A file of the folder's owner to read; -1. A container's root may have made a device, which an
- * open() may start. */
+/* A file of the folder's owner to read, or -errno. */
 static int open_file(const struct rt_folder *f, const char *name)
 {
-	int at = openat(f->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd = -1;
 	struct stat st;
-	char path[64];
+	int fd = rt_foreign_open(f->fd, name, O_NOFOLLOW, &st);
 
-	if (at < 0)
-		return -1;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
-	/* O_NONBLOCK: another process may have a lease on it. */
-	if (!fstat(at, &st) && S_ISREG(st.st_mode) && st.st_uid == f->uid)
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	close(at);
-	return fd;
+	if (fd < 0 || st.st_uid == f->uid)
+		return fd;
+	close(fd);
+	return -EPERM;
 }
 
 bool rt_folder_locked(const struct rt_folder *f, pid_t *pid)

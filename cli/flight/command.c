@@ -183,8 +183,7 @@ static int set_time(const char *option, const char *text, uint64_t *ns)
 static int set_name(struct flight_config *c, const char *text)
 {
 	if (!c->trigger_count || !*text || strlen(text) > 24 ||
-		text[strspn(text,
-			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")]) {
+		text[strspn(text, FLIGHT_NAME_CHARS)]) {
 		message_print("flight: --name %s: give 1 to 24 letters, digits, - or _, behind an "
 			      "--on",
 			text);

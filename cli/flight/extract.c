@@ -12,6 +12,7 @@
 #include "base/packet_file.h"
 #include "base/util.h"
 #include "blocks.h"
+#include "common/foreign.h"
 #include "flight.h"
 
 #define OUT_BYTES BLOCKS_MAX
@@ -103,7 +104,8 @@ static int open_incident(const char *folder, const char *name)
 	bool own = strchr(name, '/');
 	char *path = folder_path(
 		own ? name : folder, own ? FLIGHT_PACKETS : name, own ? NULL : FLIGHT_PACKETS);
-	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1, ret = fd < 0 ? -errno : fd;
+	struct stat st;
+	int ret = path ? rt_foreign_open(AT_FDCWD, path, 0, &st) : -ENOMEM;
 
 	free(path);
 	if (ret < 0)

@@ -33,6 +33,9 @@
 #define FLIGHT_PLOT       "plot.svg"
 #define FLIGHT_TRACE      "trace.json"
 
+/* Of the names of conditions, which are parts of the names of incidents. */
+#define FLIGHT_NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+
 #define INCIDENT_SLICES 400 /* of a window, for its plot */
 
 struct flight_config {

@@ -14,12 +14,14 @@
 #include "base/command.h"
 #include "base/json.h"
 #include "base/util.h"
+#include "common/foreign.h"
 #include "flight.h"
 
 /* What an incident consists of: nothing else is ever removed. */
 static const char *const parts[] = {FLIGHT_PACKETS, FLIGHT_METRICS, FLIGHT_DOCTOR, FLIGHT_PAGE,
 	FLIGHT_PLOT, FLIGHT_TRACE, FLIGHT_UNFINISHED, FLIGHT_INCIDENT};
-#define PARTS (sizeof(parts) / sizeof(parts[0]))
+#define PARTS    (sizeof(parts) / sizeof(parts[0]))
+#define TEXT_MAX (1u << 20) /* of FLIGHT_INCIDENT and FLIGHT_DOCTOR, which have some KiB */
 
 char *folder_path(const char *folder, const char *name, const char *part)
 {
@@ -32,16 +34,17 @@ char *folder_path(const char *folder, const char *name, const char *part)
 
 /* ---- what there is */
 
-/* 20260102T030405.678901-NAME */
+/* 20260102T030405.678901-NAME; nothing else is listed, such as names that contain lines. */
 static int is_incident(const struct dirent *e)
 {
 	static const char form[] = "ddddddddTdddddd.dddddd-";
+	size_t i;
 
-	for (size_t i = 0; form[i]; i++)
+	for (i = 0; form[i]; i++)
 		if (form[i] == 'd' ? e->d_name[i] < '0' || e->d_name[i] > '9'
 				   : e->d_name[i] != form[i])
 			return 0;
-	return 1;
+	return !e->d_name[i + strspn(e->d_name + i, "." FLIGHT_NAME_CHARS)];
 }
 
 struct listing {
@@ -63,60 +66,78 @@ static void listing_free(struct listing *l)
 		free(l->list);
 }
 
-static uint64_t size_of(const char *folder, const char *name)
+/* Of a name in the folder, which may have become a link to another one. */
+static int open_incident(const char *folder, const char *name)
+{
+	char *path = folder_path(folder, name, NULL);
+	int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) : -1;
+
+	free(path);
+	return fd;
+}
+
+static uint64_t size_of(int incident)
 {
 	uint64_t sum = 0;
+	struct stat st;
 
-	for (size_t i = 0; i < PARTS; i++) {
-		char *path = folder_path(folder, name, parts[i]);
-		struct stat st;
-
-		if (path && !lstat(path, &st))
+	for (size_t i = 0; i < PARTS; i++)
+		if (!fstatat(incident, parts[i], &st, AT_SYMLINK_NOFOLLOW))
 			sum += (uint64_t)st.st_size;
-		free(path);
-	}
 	return sum;
+}
+
+/* A text file of an incident, and its length. The caller frees. */
+static char *read_part(const char *folder, const char *name, const char *part, size_t *len)
+{
+	int fd = open_incident(folder, name);
+	char *text = NULL;
+	ssize_t n = fd < 0 ? -1 : rt_foreign_read(fd, part, O_NOFOLLOW, TEXT_MAX, &text);
+
+	if (fd >= 0)
+		close(fd);
+	*len = n < 0 ? 0 : (size_t)n;
+	return text;
 }
 
 /* Its file; NULL: it is being written, or its recorder was killed. The caller decrefs. */
 static json_t *load(const char *folder, const char *name)
 {
-	char *path = folder_path(folder, name, FLIGHT_INCIDENT);
-	json_t *j = path ? json_load_file(path, 0, NULL) : NULL;
+	size_t len;
+	char *text = read_part(folder, name, FLIGHT_INCIDENT, &len);
+	json_t *j = text ? json_loadb(text, len, 0, NULL) : NULL;
 
-	free(path);
+	free(text);
 	return j;
 }
 
 /* ---- pruning */
 
-/* One without FLIGHT_INCIDENT, of a recorder that was killed, is not. */
-static bool is_being_written(const char *folder, const char *name)
+static void remove_parts(const char *folder, const char *name, int incident)
 {
 	char *path = folder_path(folder, name, NULL);
-	int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) : -1;
-	bool locked = fd < 0 || flock(fd, LOCK_SH | LOCK_NB);
 
+	for (size_t i = 0; i < PARTS; i++)
+		unlinkat(incident, parts[i], 0);
+	if (path)
+		rmdir(path);
 	free(path);
-	if (fd >= 0)
-		close(fd);
-	return locked;
 }
 
 void folder_remove(const char *folder, const char *name)
 {
-	char *path;
+	int fd = open_incident(folder, name);
 
-	for (size_t i = 0; i < PARTS; i++) {
-		path = folder_path(folder, name, parts[i]);
-		if (path)
-			unlink(path);
-		free(path);
-	}
-	path = folder_path(folder, name, NULL);
-	if (path)
-		rmdir(path);
-	free(path);
+	if (fd < 0)
+		return;
+	remove_parts(folder, name, fd);
+	close(fd);
+}
+
+/* One without FLIGHT_INCIDENT, of a recorder that was killed, is not. */
+static bool is_being_written(int incident)
+{
+	return flock(incident, LOCK_SH | LOCK_NB);
 }
 
 unsigned folder_prune(const char *path, uint64_t count, uint64_t bytes)
@@ -129,13 +150,17 @@ unsigned folder_prune(const char *path, uint64_t count, uint64_t bytes)
 		return 0;
 	for (int i = l.count - 1; i >= 0; i--) {
 		const char *name = l.list[i]->d_name;
+		int fd = open_incident(path, name);
 
-		sum += size_of(path, name);
-		if (i < l.count - 1 && !is_being_written(path, name) &&
+		if (fd < 0)
+			continue;
+		sum += size_of(fd);
+		if (i < l.count - 1 && !is_being_written(fd) &&
 			((count && (uint64_t)(l.count - i) > count) || (bytes && sum > bytes))) {
-			folder_remove(path, name);
+			remove_parts(path, name, fd);
 			removed++;
 		}
+		close(fd);
 	}
 	listing_free(&l);
 	return removed;
@@ -204,6 +229,13 @@ static bool is_whole(json_t *j)
 	       !json_array_size(json_object_get(j, "not_written"));
 }
 
+/* A text of the file in one line, behind what comes before it; nothing, if it is empty. */
+static void put_text(const char *before, const char *text)
+{
+	for (fputs(*text ? before : "", stdout); *text; text++)
+		putchar(*text == '\n' ? ' ' : *text);
+}
+
 static void print_line(const char *name, json_t *j)
 {
 	json_t *t = json_object_get(j, "trigger");
@@ -213,11 +245,12 @@ static void print_line(const char *name, json_t *j)
 		printf("%-48s  incomplete\n", name);
 		return;
 	}
-	printf("%-48s  %12s packets  %8sB  %s%s%s%s\n", name,
+	printf("%-48s  %12s packets  %8sB", name,
 		format_count(packets, (uint64_t)json_integer_value(json_object_get(j, "packets"))),
-		format_si(bytes, (double)json_integer_value(json_object_get(j, "bytes"))),
-		text_of(t, "condition"), *text_of(t, "value") ? ": " : "", text_of(t, "value"),
-		is_whole(j) ? "" : " (not all of it)");
+		format_si(bytes, (double)json_integer_value(json_object_get(j, "bytes"))));
+	put_text("  ", text_of(t, "condition"));
+	put_text(": ", text_of(t, "value"));
+	puts(is_whole(j) ? "" : " (not all of it)");
 }
 
 static int list(struct context *c)
@@ -248,25 +281,13 @@ static int list(struct context *c)
 	return output_end("flight list", ret);
 }
 
-static void copy_to_stdout(const char *path)
-{
-	FILE *f = path ? fopen(path, "re") : NULL;
-	char buf[4096];
-	size_t n;
-
-	while (f && (n = fread(buf, 1, sizeof(buf), f)) > 0)
-		fwrite(buf, 1, n, stdout);
-	if (f)
-		fclose(f);
-}
-
 static void print_missing_files(json_t *j)
 {
 	json_t *missing = json_object_get(j, "not_written"), *name;
 	size_t i;
 
 	json_array_foreach(missing, i, name)
-		printf("%s%s", i ? ", " : "not written: ", json_string_value(name));
+		put_text(i ? ", " : "not written: ", json_string_value(name) ?: "?");
 	if (json_array_size(missing))
 		putchar('\n');
 }
@@ -277,27 +298,29 @@ static void print_incident(json_t *j)
 	double missing = json_number_value(json_object_get(j, "missing_ns")) / 1e9;
 	long long lost = json_integer_value(json_object_get(j, "lost"));
 
-	printf("application: %s\ntrigger: %s%s%s%s%s\n", text_of(j, "application"),
-		text_of(t, "condition"), *text_of(t, "where") ? ", at " : "", text_of(t, "where"),
-		*text_of(t, "value") ? ", value " : "", text_of(t, "value"));
-	if (*text_of(t, "comment"))
-		printf("comment: %s\n", text_of(t, "comment"));
-	printf("window: %.6f s, %lld packets, %lld lost by the capture\n",
+	put_text("application: ", text_of(j, "application"));
+	put_text("\ntrigger: ", text_of(t, "condition"));
+	put_text(", at ", text_of(t, "where"));
+	put_text(", value ", text_of(t, "value"));
+	put_text("\ncomment: ", text_of(t, "comment"));
+	printf("\nwindow: %.6f s, %lld packets, %lld lost by the capture\n",
 		(json_number_value(json_object_get(j, "to_ns")) -
 			json_number_value(json_object_get(j, "from_ns"))) /
 			1e9,
 		(long long)json_integer_value(json_object_get(j, "packets")), lost);
 	if (missing > 0)
 		printf("not kept: the first %.6f s; give --keep more memory\n", missing);
+	put_text("not complete: ", text_of(j, "error"));
 	if (*text_of(j, "error"))
-		printf("not complete: %s\n", text_of(j, "error"));
+		putchar('\n');
 	print_missing_files(j);
 }
 
 static int show(struct context *c)
 {
 	json_t *j = c->name && !strchr(c->name, '/') ? load(c->folder, c->name) : NULL;
-	char *path;
+	char *doctor;
+	size_t len;
 
 	if (!j) {
 		message_print("flight show: %s: no complete incident of that name in %s; 'ringtap "
@@ -309,9 +332,9 @@ static int show(struct context *c)
 		json_print(json_incref(j), stdout);
 	} else {
 		print_incident(j);
-		path = folder_path(c->folder, c->name, FLIGHT_DOCTOR);
-		copy_to_stdout(path);
-		free(path);
+		doctor = read_part(c->folder, c->name, FLIGHT_DOCTOR, &len);
+		fwrite(doctor, 1, len, stdout);
+		free(doctor);
 	}
 	json_decref(j);
 	return output_end("flight show", 0);

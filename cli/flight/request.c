@@ -14,6 +14,7 @@
 
 #include "base/util.h"
 #include "cli/monitor/rates.h"
+#include "common/foreign.h"
 #include "request.h"
 
 #define LOCK    ".recorder" /* locked while a recorder writes here; holds its process id */
@@ -56,25 +57,11 @@ int folder_lock(const char *path)
 
 /* ---- the recorder, for other processes: the owner of the folder may be an attacker */
 
-/* A file of the folder, if it is a regular one; -errno. */
-static int open_in(int folder, const char *name, struct stat *st)
-{
-	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, st) || !S_ISREG(st->st_mode)) {
-		close(fd);
-		return -EPERM;
-	}
-	return fd;
-}
-
 /* Of the file that a recorder has locked, and its process id; -ESRCH: none writes there. */
 static int recorder_of(int folder, struct stat *lock, pid_t *pid)
 {
 	char text[16] = "";
-	int fd = open_in(folder, LOCK, lock);
+	int fd = rt_foreign_open(folder, LOCK, O_NOFOLLOW, lock);
 
 	if (fd < 0)
 		return fd == -ENOENT ? -ESRCH : fd;
@@ -230,7 +217,7 @@ void request_take(const char *folder, char comment[REQUEST_COMMENT_MAX])
 	int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char text[REQUEST_COMMENT_MAX] = "";
 	struct stat st;
-	int fd = dir >= 0 ? open_in(dir, COMMENT, &st) : -1;
+	int fd = dir >= 0 ? rt_foreign_open(dir, COMMENT, O_NOFOLLOW, &st) : -1;
 
 	if (fd >= 0) {
 		if (read(fd, text, sizeof(text) - 1) < 0)

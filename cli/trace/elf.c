@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/foreign.h"
 #include "trace.h"
 
 #define OWNER      "stapsdt"
@@ -21,7 +22,7 @@
 /* Limit of bytes of notes and names read from one file: sections may overlap, and may lie in holes
  * of the file. */
 #define BYTES_MAX    (1u << 20)
-#define SECTIONS_MAX 65536
+#define SECTIONS_MAX 4096
 
 /* A zero-terminated text, and *p behind it. NULL: it has no end. */
 static const char *text_of(const char **p, const char *end)
@@ -197,18 +198,14 @@ static int search_elf(struct search *s)
 static int search(const char *path, struct search *s)
 {
 	struct stat st;
-	/* The path may be a pipe by now: do not wait for a writer. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), ret = 0;
+	int fd = rt_foreign_open(AT_FDCWD, path, 0, &st), ret;
 
 	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		ret = -ENOEXEC;
+		return fd == -EPERM ? -ENOEXEC : fd;
 	elf_version(EV_CURRENT);
 	/* Read, not mapped: a file that is truncated meanwhile would raise SIGBUS. */
-	s->elf = ret ? NULL : elf_begin(fd, ELF_C_READ, NULL);
-	if (!ret)
-		ret = s->elf ? search_elf(s) : -ENOEXEC;
+	s->elf = elf_begin(fd, ELF_C_READ, NULL);
+	ret = s->elf ? search_elf(s) : -ENOEXEC;
 	elf_end(s->elf);
 	close(fd);
 	return ret;
