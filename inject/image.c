@@ -23,6 +23,28 @@
 #define SECTIONS_MAX 4096
 #define SEGMENTS_MAX 512
 
+/* What opening a file costs, and comparing a segment with a mapping, in bytes that are read. */
+#define OPEN_COST    (64u << 10)
+#define COMPARE_COST 16u
+
+static _Thread_local uint64_t limit = UINT64_MAX;
+
+void rt_image_limit(uint64_t bytes)
+{
+	limit = bytes;
+}
+
+bool rt_image_limit_reached(void)
+{
+	return !limit;
+}
+
+static bool afford(uint64_t bytes)
+{
+	limit -= bytes < limit ? bytes : limit;
+	return limit;
+}
+
 /* Extended numbering, where the header's number of sections is 0, is for object files. */
 static bool is_bounded(int fd)
 {
@@ -35,9 +57,11 @@ static bool is_bounded(int fd)
 	if (pread(fd, &u, sizeof(u), 0) < (ssize_t)sizeof(u.h32))
 		return false;
 	if (u.ident[EI_CLASS] == ELFCLASS64)
-		return u.h64.e_phnum <= SEGMENTS_MAX && u.h64.e_shnum <= SECTIONS_MAX &&
+		return afford(OPEN_COST + u.h64.e_shnum * sizeof(Elf64_Shdr)) &&
+		       u.h64.e_phnum <= SEGMENTS_MAX && u.h64.e_shnum <= SECTIONS_MAX &&
 		       (u.h64.e_shnum || !u.h64.e_shoff);
-	return u.h32.e_phnum <= SEGMENTS_MAX && u.h32.e_shnum <= SECTIONS_MAX &&
+	return afford(OPEN_COST + u.h32.e_shnum * sizeof(Elf32_Shdr)) &&
+	       u.h32.e_phnum <= SEGMENTS_MAX && u.h32.e_shnum <= SECTIONS_MAX &&
 	       (u.h32.e_shnum || !u.h32.e_shoff);
 }
 
@@ -81,7 +105,7 @@ static bool is_loaded(
 	size_t count;
 	GElf_Phdr h;
 
-	if (elf_getphdrnum(i->elf, &count))
+	if (elf_getphdrnum(i->elf, &count) || !afford(count * p->map_count * COMPARE_COST))
 		return false;
 	for (size_t n = 0; n < count; n++) {
 		const struct rt_map *at;
@@ -98,7 +122,7 @@ static bool is_loaded(
 
 int rt_image_open(struct rt_image *i, const struct rt_process *p, const struct rt_map *map)
 {
-	int ret = begin(i, rt_process_file(p, map));
+	int ret = begin(i, limit ? rt_process_file(p, map) : -E2BIG);
 
 	if (!ret)
 		ret = find_base(i, map);
@@ -144,7 +168,7 @@ static Elf_Data *find_table(const struct rt_image *i, unsigned type, Elf_Data **
 	linked = section ? elf_getscn(i->elf, h.sh_link) : NULL;
 	if (!linked || !gelf_getshdr(linked, &n) || ((h.sh_flags | n.sh_flags) & SHF_COMPRESSED) ||
 		n.sh_type != SHT_STRTAB || h.sh_size > BYTES_MAX ||
-		n.sh_size > BYTES_MAX - h.sh_size)
+		n.sh_size > BYTES_MAX - h.sh_size || !afford(h.sh_size + n.sh_size))
 		return NULL;
 	*names = elf_getdata(linked, NULL);
 	return *names ? elf_getdata(section, NULL) : NULL;
@@ -184,7 +208,7 @@ static Elf_Data *segment(
 	const struct rt_image *i, size_t n, unsigned flag, size_t *left, GElf_Phdr *h)
 {
 	if (!gelf_getphdr(i->elf, (int)n, h) || h->p_type != PT_LOAD || !(h->p_flags & flag) ||
-		h->p_filesz > *left)
+		h->p_filesz > *left || !afford(h->p_filesz))
 		return NULL;
 	*left -= h->p_filesz;
 	return elf_getdata_rawchunk(i->elf, (int64_t)h->p_offset, h->p_filesz, ELF_T_BYTE);

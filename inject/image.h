@@ -11,8 +11,15 @@ struct rt_image {
 	uint64_t base; /* added to the file's addresses */
 };
 
+/* Limits what this thread reads of all files together from now on; a process may map 65,530 of
+ * them, and large ones. */
+void rt_image_limit(uint64_t bytes);
+/* Whether something has not been read because of that. */
+bool rt_image_limit_reached(void);
+
 /* Opens the file of a mapping with offset 0. 0 or -errno; -ENOEXEC: no ELF file of usual
- * dimensions, or mapped there as data, not as a program. Close with rt_image_close(). */
+ * dimensions, or mapped there as data, not as a program; -E2BIG: the limit was reached. Close with
+ * rt_image_close(). */
 int rt_image_open(struct rt_image *i, const struct rt_process *p, const struct rt_map *map);
 /* Opens a file; base is 0. */
 int rt_image_open_file(struct rt_image *i, const char *path);

@@ -60,10 +60,10 @@ static void test_library_that_is_mapped_as_data(void **state)
 	check_addresses(PROT_READ);
 }
 
-/* Sections that are all the same 256 MiB of a sparse file. */
-static int make_bomb(unsigned sections, unsigned count)
+/* Sections that are all the same 256 MiB of a sparse file, or as many symbols. */
+static int make_bomb(unsigned sections, unsigned count, unsigned symbols)
 {
-	const off_t size = 24 * 11184800, from = 1 << 20;
+	const off_t size = 24 * (off_t)symbols, from = 1 << 20;
 	Elf64_Ehdr e = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, 1},
 		.e_type = ET_DYN,
 		.e_machine = EM_X86_64,
@@ -117,12 +117,50 @@ static long memory_of(int fd)
 
 static void test_many_tables_of_symbols(void **state)
 {
-	assert_true(memory_of(make_bomb(0, 64)) < 600);
+	assert_true(memory_of(make_bomb(0, 64, 11184800)) < 600);
 }
 
 static void test_many_sections(void **state)
 {
-	assert_true(memory_of(make_bomb(10000000, 0)) < 100);
+	assert_true(memory_of(make_bomb(10000000, 0, 11184800)) < 100);
+}
+
+/* A process makes others read what it maps: here 16 files with 2.4 MB of symbols each, in holes. */
+static void test_many_mapped_files(void **state)
+{
+	const struct rt_inject_options opts = {.probe = "/nonexistent"};
+	const Elf64_Phdr load = {.p_type = PT_LOAD, .p_flags = PF_R, .p_filesz = 4096};
+	const Elf64_Off at = 1 << 19;
+	const Elf64_Half count = 1, size = sizeof(load);
+	struct rt_process p;
+	char err[256];
+	void *maps[16];
+
+	if (geteuid())
+		skip(); /* files without a name are found with a capability only */
+	for (unsigned i = 0; i < 16; i++) {
+		int fd = make_bomb(0, 3, 100000);
+
+		pwrite(fd, &load, sizeof(load), (off_t)at);
+		pwrite(fd, &at, sizeof(at), offsetof(Elf64_Ehdr, e_phoff));
+		pwrite(fd, &size, sizeof(size), offsetof(Elf64_Ehdr, e_phentsize));
+		pwrite(fd, &count, sizeof(count), offsetof(Elf64_Ehdr, e_phnum));
+		maps[i] = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+		assert_ptr_not_equal(maps[i], MAP_FAILED);
+		close(fd);
+	}
+	assert_int_equal(rt_process_open(&p, getpid()), 0);
+	rt_judge_bytes = 20 << 20;
+	assert_int_equal(rt_judge(&p, &opts, err, sizeof(err)), -E2BIG);
+	assert_non_null(strstr(err, "more and larger files"));
+	rt_judge_bytes = 512 << 20;
+	assert_int_equal(rt_judge(&p, &opts, err, sizeof(err)), -ENOEXEC); /* no DPDK */
+	/* What follows a judgement has no such limit. */
+	assert_false(rt_image_limit_reached());
+	assert_true(rt_judge_dlopen(&p) != 0);
+	rt_process_close(&p);
+	for (unsigned i = 0; i < 16; i++)
+		munmap(maps[i], 4096);
 }
 
 int main(void)
@@ -131,6 +169,7 @@ int main(void)
 		cmocka_unit_test(test_library_that_is_mapped_as_data),
 		cmocka_unit_test(test_many_tables_of_symbols),
 		cmocka_unit_test(test_many_sections),
+		cmocka_unit_test(test_many_mapped_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,8 +75,8 @@ static int not_called(struct work *w, int error)
 			"with -d");
 	case -EACCES:
 		return fail(w, error,
-			"its seccomp filter would end it when it loads a library; start it with -d, "
-			"or allow the calls of dlopen()");
+			"its seccomp filter would end it when it loads a library, or ask a "
+			"supervisor; start it with -d, or allow the calls of dlopen()");
 	case -ETIMEDOUT:
 		return fail(w, error,
 			"its thread does not stop: it may be frozen or hang in the kernel; try "

@@ -21,6 +21,8 @@
 #define CONFIG    "*/dpdk/*/config"
 #define RTE_MAGIC 19820526u
 
+uint64_t rt_judge_bytes = 512ull << 20; /* a second or two; programs have some 100 MB */
+
 struct judge {
 	const struct rt_process *p;
 	const struct rt_inject_options *opts;
@@ -138,7 +140,7 @@ static int judge_program(const struct judge *j)
 /* DPDK may be in a shared library of another name. */
 static const struct rt_map *any_export(const struct rt_process *p)
 {
-	for (size_t i = 0; i < p->map_count; i++) {
+	for (size_t i = 0; i < p->map_count && !rt_image_limit_reached(); i++) {
 		const struct rt_map *m = &p->maps[i];
 
 		if (!m->offset && m->ino && m->path[0] == '/' && exports(p, m, "rte_eal_init"))
@@ -163,6 +165,10 @@ static int judge_dpdk(const struct judge *j)
 {
 	if (find_eal(j->p))
 		return 0;
+	if (rt_image_limit_reached())
+		return REFUSE(j, -E2BIG,
+			"it maps more and larger files than are searched for DPDK; start it with "
+			"-d");
 	if (hides(j->p, "rte_eal_init") || rt_has_eal(j->p->pid))
 		return REFUSE(j, -ENOTSUP,
 			"it contains a DPDK whose symbols are hidden: it exports no symbols; link "
@@ -260,11 +266,14 @@ int rt_judge(
 	const struct rt_process *p, const struct rt_inject_options *opts, char *err, size_t errlen)
 {
 	const struct judge j = {p, opts, err, errlen};
-	int ret = judge_program(&j);
+	int ret;
 
+	rt_image_limit(rt_judge_bytes);
+	ret = judge_program(&j);
 	ret = ret ? ret : judge_dpdk(&j);
 	ret = ret ? ret : judge_libc(&j);
 	ret = ret ? ret : judge_files(&j);
+	rt_image_limit(UINT64_MAX);
 	ret = ret ? ret : judge_state(&j);
 	return ret ? ret : rt_judge_seccomp(p->pid, err, errlen);
 }

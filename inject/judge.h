@@ -6,9 +6,12 @@
 #include "inject.h"
 #include "process.h"
 
-/* 0, or -errno and a sentence with the reason and what to do: -ENOEXEC: no DPDK in it; -ENOTSUP:
- * the probe cannot work in it; -ELIBACC: there is no probe for its DPDK; -EBUSY: it is traced;
- * -EHOSTDOWN: it is stopped; -EPERM. */
+/* Bytes that one judgement reads of all files; a variable for tests. */
+extern uint64_t rt_judge_bytes;
+
+/* 0, or -errno and a sentence with the reason and what to do: -ENOEXEC: no DPDK in it; -E2BIG: too
+ * many files; -ENOTSUP: the probe cannot work in it; -ELIBACC: there is no probe for its DPDK;
+ * -EBUSY: it is traced; -EHOSTDOWN: it is stopped; -EPERM. */
 int rt_judge(
 	const struct rt_process *p, const struct rt_inject_options *opts, char *err, size_t errlen);
 

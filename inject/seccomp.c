@@ -195,8 +195,9 @@ uint32_t rt_seccomp_run(const void *program, size_t count, const void *data, siz
 static bool ends(uint32_t action)
 {
 	action &= SECCOMP_RET_ACTION_FULL;
-	return action == SECCOMP_RET_KILL_PROCESS || action == SECCOMP_RET_KILL_THREAD ||
-	       action == SECCOMP_RET_TRAP;
+	/* A supervisor may never answer: the thread would keep the lock of the dynamic loader. */
+	return action == SECCOMP_RET_USER_NOTIF || action == SECCOMP_RET_KILL_PROCESS ||
+	       action == SECCOMP_RET_KILL_THREAD || action == SECCOMP_RET_TRAP;
 }
 
 static const char *forbidden(const struct sock_filter *program, size_t count)

@@ -109,8 +109,8 @@ static const char *forbids(const struct sock_filter *f, size_t count)
 	return name;
 }
 
-/* Kills at one call where any of these bits of an argument are set; 0: at any. */
-static const char *forbids_call(int nr, unsigned arg, uint32_t bits)
+/* Acts at one call where any of these bits of an argument are set; 0: at any. */
+static const char *forbids_by(uint32_t action, int nr, unsigned arg, uint32_t bits)
 {
 	const struct sock_filter f[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -118,11 +118,26 @@ static const char *forbids_call(int nr, unsigned arg, uint32_t bits)
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			(uint32_t)offsetof(struct seccomp_data, args[arg])),
 		BPF_JUMP(bits ? BPF_JMP | BPF_JSET | BPF_K : BPF_JMP | BPF_JGE | BPF_K, bits, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, action),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 
 	return forbids(f, COUNT(f));
+}
+
+static const char *forbids_call(int nr, unsigned arg, uint32_t bits)
+{
+	return forbids_by(SECCOMP_RET_KILL_PROCESS, nr, arg, bits);
+}
+
+/* It may be stopped, and would keep the thread in dlopen() with the lock of the dynamic loader. */
+static void test_supervisor(void **state)
+{
+	if (geteuid())
+		skip();
+	assert_string_equal(forbids_by(SECCOMP_RET_USER_NOTIF, SYS_openat, 0, 0), "openat");
+	assert_null(forbids_by(SECCOMP_RET_USER_NOTIF, SYS_mount, 0, 0));
+	assert_null(forbids_by(SECCOMP_RET_LOG, SYS_openat, 0, 0));
 }
 
 static void test_calls_of_the_probe(void **state)
@@ -147,6 +162,7 @@ int main(void)
 		cmocka_unit_test(test_arithmetic_and_memory),
 		cmocka_unit_test(test_nonsense_ends),
 		cmocka_unit_test(test_calls_of_the_probe),
+		cmocka_unit_test(test_supervisor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,10 +15,13 @@ static void path_to(char *path, size_t size, pid_t pid, const char *file, const 
 		snprintf(path, size, "/proc/%d/map_files/%s", (int)pid, range);
 }
 
+#define FILES_MAX 4096 /* a process can map 65,530, and have each of them read */
+
 int trace_each_file(pid_t pid, trace_file_fn take, void *ctx)
 {
 	char path[4200], line[4352], range[64], rights[8], last[4096] = "";
 	FILE *f;
+	unsigned files = 0;
 	int at, ret = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
@@ -32,7 +35,7 @@ int trace_each_file(pid_t pid, trace_file_fn take, void *ctx)
 			continue;
 		snprintf(last, sizeof(last), "%s", line + at);
 		path_to(path, sizeof(path), pid, last, range);
-		ret = take(ctx, path, last);
+		ret = files++ < FILES_MAX ? take(ctx, path, last) : -E2BIG;
 	}
 	fclose(f);
 	return ret;
