@@ -89,8 +89,10 @@ int rt_control_follow(void)
 
 static void doze(void)
 {
-	if (ctl.awake)
+	if (ctl.awake) {
+		rt_hook_remove_unused(true);
 		rt_ports_unwatch();
+	}
 	ctl.awake = false;
 }
 
@@ -217,7 +219,7 @@ static void tick(void)
 	rt_stats_tick(now, &ctl.clock.line);
 	if (now - ctl.counters_ms >= COUNTERS_MS) {
 		ctl.counters_ms = now;
-		rt_hook_retry_removals();
+		rt_hook_remove_unused(false);
 	}
 }
 

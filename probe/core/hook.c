@@ -14,12 +14,14 @@
 /* A callback that is no longer in ethdev's list, while a thread may still walk over it. */
 struct rt_deferred {
 	struct rt_deferred *next;
+	struct rt_hook *hook;
 	void *callback;
 };
 
 #define DEFERRED_MS 60 /* factor on rt_deferred_ms, for threads that never enter a hook again */
 
 uint64_t rt_deferred_ms = 10000;
+uint64_t rt_hook_rest_ms = 2000;
 
 static struct rt_hook **hooks[RTE_MAX_ETHPORTS][2]; /* by queue */
 /* Unlinked since the last grace period began, and the sets that this period is for. */
@@ -161,12 +163,14 @@ int rt_hook_use(struct rt_hook *h)
 
 /* Removes the callback from ethdev's list; lock held. ethdev refuses where the port is gone or
  * has fewer queues now: the callback then stays linked, without effect, until the queue is back.
- * After a late teardown it is not removed either, as DPDK may have unmapped the list. */
+ * So it does where too many of the hook wait to be freed, which bounds what readers that come and
+ * go take of DPDK's heap. After a late teardown it is not removed either, as DPDK may have unmapped
+ * the list. */
 static void remove_callback(struct rt_hook *h)
 {
 	int ret;
 
-	if (rt_teardown_late())
+	if (h->waiting == RT_HOOK_WAITING || rt_teardown_late())
 		return;
 	if (h->direction == RT_DIR_RX)
 		ret = rte_eth_remove_rx_callback(h->port, h->queue, h->callback);
@@ -174,18 +178,27 @@ static void remove_callback(struct rt_hook *h)
 		ret = rte_eth_remove_tx_callback(h->port, h->queue, h->callback);
 	if (ret)
 		return;
-	h->parted->callback = (void *)(uintptr_t)h->callback;
+	*h->parted = (struct rt_deferred){deferred_new, h, (void *)(uintptr_t)h->callback};
 	h->callback = NULL;
-	h->parted->next = deferred_new;
 	deferred_new = h->parted;
 	h->parted = NULL;
+	h->waiting++;
+	h->removed_ms = rt_now_ms();
+}
+
+/* A second removal within rt_hook_rest_ms is left to rt_hook_remove_unused(), so that users that
+ * follow each other find the callback in place. Lock held. */
+static void remove_unused(struct rt_hook *h, bool at_once)
+{
+	if (!h->users && h->callback && (at_once || rt_now_ms() - h->removed_ms >= rt_hook_rest_ms))
+		remove_callback(h);
 }
 
 void rt_hook_unuse(struct rt_hook *h)
 {
 	acquire();
-	if (--h->users == 0 && h->callback)
-		remove_callback(h);
+	h->users--;
+	remove_unused(h, false);
 	release();
 }
 
@@ -368,6 +381,10 @@ static void reclaim_sets(void)
 
 static void free_deferred(struct rt_deferred *l)
 {
+	acquire();
+	for (struct rt_deferred *d = l; d; d = d->next)
+		d->hook->waiting--;
+	release();
 	while (l) {
 		struct rt_deferred *next = l->next;
 
@@ -402,7 +419,7 @@ static void reclaim_callbacks(void)
 	}
 }
 
-void rt_hook_retry_removals(void)
+void rt_hook_remove_unused(bool at_once)
 {
 	for (unsigned i = 0; i < RTE_MAX_ETHPORTS * 2; i++) {
 		struct rt_hook **table = hooks[i / 2][i % 2];
@@ -411,8 +428,8 @@ void rt_hook_retry_removals(void)
 		for (unsigned q = 0; table && q < RTE_MAX_QUEUES_PER_PORT; q++) {
 			struct rt_hook *h = table[q];
 
-			if (h && !h->users && h->callback && rt_port_alive(h->port))
-				remove_callback(h);
+			if (h && (at_once || rt_port_alive(h->port)))
+				remove_unused(h, at_once);
 		}
 		release();
 	}

@@ -12,7 +12,8 @@
 #include "common/clock.h"
 #include "probe/capture/session.h"
 
-#define RT_HOOK_TAPS 16 /* sessions on one port, queue and direction */
+#define RT_HOOK_TAPS    16 /* sessions on one port, queue and direction */
+#define RT_HOOK_WAITING 16 /* most removed callbacks of a hook that wait to be freed */
 
 /* What a hook does; immutable once linked. */
 struct rt_tapset {
@@ -39,6 +40,8 @@ struct rt_hook {
 	uint8_t direction;
 	/* Under the hooks' lock. */
 	uint32_t users;             /* sessions and statistics that need it in place */
+	uint32_t waiting;           /* removed callbacks that are not freed yet */
+	uint64_t removed_ms;        /* when the last one was removed; 0: never */
 	const void *callback;       /* ethdev's handle; NULL: not installed */
 	struct rt_deferred *parted; /* the record of the callback's removal, allocated in advance so
 				       that removal needs no memory */
@@ -46,6 +49,8 @@ struct rt_hook {
 
 /* The least time that a removed callback is kept; a variable for the tests. */
 extern uint64_t rt_deferred_ms;
+/* The least time between two removals of a hook's callback; a variable for the tests. */
+extern uint64_t rt_hook_rest_ms;
 
 /* The argument of this thread's last ringtap_probe_received_until(); 0: never called. */
 extern __thread uint64_t rt_hook_until __attribute__((tls_model("initial-exec")));
@@ -63,7 +68,8 @@ void rt_hook_cut(uint16_t port);
 /* The hook of a port's queue, made on first use. NULL: out of memory. */
 struct rt_hook *rt_hook_get(uint16_t port, uint16_t queue, enum rt_direction dir);
 
-/* Installs it for the first user, removes it after the last. 0 or -errno. */
+/* Installs it for the first user, removes it after the last; soon after an earlier removal it stays
+ * in place for the next user. 0 or -errno. */
 int rt_hook_use(struct rt_hook *h);
 void rt_hook_unuse(struct rt_hook *h);
 
@@ -85,8 +91,9 @@ void rt_hook_give_column(struct rt_hook *h, const struct rt_stat_site *site);
  * Callbacks may stay until their threads enter a hook again. */
 bool rt_hook_reclaim(void);
 
-/* Removes callbacks that ethdev refused to remove before. */
-void rt_hook_retry_removals(void);
+/* Removes callbacks without users that were left in place, or that ethdev refused to remove.
+ * at_once: also those of hooks that have removed another one just now. */
+void rt_hook_remove_unused(bool at_once);
 
 /* Sets the line by which hooks convert the TSC. */
 void rt_hook_set_clock(const struct rt_clock_line *line);

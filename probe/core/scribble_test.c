@@ -155,8 +155,7 @@ static void run(bool tails, uint32_t ids)
 		assert_int_equal(c[tap].captured, polls * BURST);
 	}
 	rt_session_free(good);
-	for (int dir = 0; dir < 2; dir++)
-		assert_null(rt_hook_get(port, 0, dir)->callback);
+	assert_int_equal(test_port_callbacks(port), 0);
 }
 
 static void test_overwritten_segment_and_rings_affect_only_this_session(void **state)

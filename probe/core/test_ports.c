@@ -86,8 +86,11 @@ unsigned test_port_callbacks(uint16_t port)
 {
 	unsigned n = 0;
 
-	for (int dir = 0; dir < 2; dir++)
-		n += rt_hook_get(port, 0, dir)->callback != NULL;
+	for (int dir = 0; dir < 2; dir++) {
+		const struct rt_hook *h = rt_hook_get(port, 0, dir);
+
+		n += h->callback && h->users;
+	}
 	return n;
 }
 

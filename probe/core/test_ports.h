@@ -20,7 +20,7 @@ unsigned test_port_receive(uint16_t port, struct rte_mbuf **pkts, unsigned max);
 unsigned test_port_poll(uint16_t port, unsigned max);
 /* Forwards one burst from RX to TX and drops what TX refuses. */
 void test_port_forward(uint16_t port);
-/* Callbacks in place at queue 0. */
+/* Callbacks of queue 0 that have a user. */
 unsigned test_port_callbacks(uint16_t port);
 
 /* Before the first test. */
