@@ -194,8 +194,10 @@ bool rt_grace_passed(const struct rt_grace *g)
 	for (unsigned i = 0; i < g->count; i++) {
 		int64_t moved = (int64_t)(rt_load_acquire(&rt_threads[i].epoch) - g->epoch[i]);
 
-		/* Inside at the start: it has to leave the hook and enter one again. */
-		if (rt_load(&rt_threads[i].used) && moved <= (int64_t)(g->epoch[i] & 1))
+		/* Outside at the start (even), it may have loaded the removed callback and still
+		 * enter it: that visit has to end, and another to begin. Inside (odd), that is its
+		 * visit. */
+		if (rt_load(&rt_threads[i].used) && moved < 3 - (int64_t)(g->epoch[i] & 1))
 			return false;
 	}
 	return true;

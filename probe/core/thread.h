@@ -108,8 +108,8 @@ struct rt_grace {
 void rt_grace_begin(struct rt_grace *g);
 /* True once every thread that was inside a hook at rt_grace_begin() has left it. */
 bool rt_grace_over(const struct rt_grace *g);
-/* True once every living thread has entered a hook since rt_grace_begin(): then none of them
- * still walks an old callback list. May never become true. */
+/* True once every living thread has left a hook and entered one again since rt_grace_begin(): then
+ * none of them still walks an old callback list. May never become true. */
 bool rt_grace_passed(const struct rt_grace *g);
 
 #endif

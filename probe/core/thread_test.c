@@ -157,13 +157,18 @@ static void test_thread_outside_of_a_hook_is_not_waited_for(void **state)
 	stop_worker(&p);
 }
 
-static void test_callback_lists_wait_for_another_visit_of_every_thread(void **state)
+/* A thread that is outside may have loaded the removed callback: its next visit is in it. */
+static void test_callback_lists_wait_for_a_whole_visit_and_another(void **state)
 {
 	struct rt_grace g;
 	struct worker p;
 
 	start_worker(&p);
 	rt_grace_begin(&g);
+	assert_false(rt_grace_passed(&g));
+	command(&p, ORDER_ENTER);
+	assert_false(rt_grace_passed(&g));
+	command(&p, ORDER_EXIT);
 	assert_false(rt_grace_passed(&g));
 	command(&p, ORDER_ENTER);
 	assert_true(rt_grace_passed(&g));
@@ -382,7 +387,7 @@ int main(void)
 		cmocka_unit_test(test_more_threads_than_slots_get_none),
 		cmocka_unit_test(test_thread_in_a_hook_is_waited_for),
 		cmocka_unit_test(test_thread_outside_of_a_hook_is_not_waited_for),
-		cmocka_unit_test(test_callback_lists_wait_for_another_visit_of_every_thread),
+		cmocka_unit_test(test_callback_lists_wait_for_a_whole_visit_and_another),
 		cmocka_unit_test(test_callback_lists_wait_for_a_further_visit),
 		cmocka_unit_test(test_callback_lists_do_not_wait_for_dead_threads),
 		cmocka_unit_test(test_epoch_is_set_not_toggled),
