@@ -22,6 +22,9 @@
 /* … or by one that is higher. Anything further away is another stack, sigaltstack(2). */
 #define HIGHER_MAX (1u << 20) /* bytes */
 
+/* Store buffers drain in well under 10 us. */
+#define DRAIN_NS 1000000
+
 struct rt_thread rt_threads[RT_MAX_THREADS];
 uint64_t rt_thread_searches;
 bool rt_thread_fence;
@@ -38,6 +41,8 @@ static_assert(sizeof(slots) <= RT_CACHE_LINE, "one line");
 
 /* given_back + 1 at the last search that found no slot; 0: every search found one. */
 static __thread uint64_t searched __attribute__((tls_model("initial-exec")));
+/* Hooks fence, and epochs show all visits that began without a fence. */
+static bool fenced;
 static pthread_key_t exit_key;
 static bool exit_key_usable;
 static uint32_t ready; /* everything above is initialised */
@@ -166,13 +171,26 @@ bool rt_thread_jumped(struct rt_thread *t, uintptr_t stack)
 	return ++t->nested > NESTED_MAX;
 }
 
+/* Orders the caller's stores before its loads of epochs, and entries as thread.h describes. The
+ * kernel may refuse membarrier() at any time: an application may install a seccomp filter late. */
+static void order(void)
+{
+	if (!rt_load(&fenced)) {
+		if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+			return;
+		rt_store(&rt_thread_fence, true);
+		/* An entry without a fence stored its epoch before it read this: wait until the
+		 * epoch is visible. */
+		nanosleep(&(struct timespec){.tv_nsec = DRAIN_NS}, NULL);
+		rt_store(&fenced, true);
+	}
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
 void rt_grace_begin(struct rt_grace *g)
 {
-	if (!rt_thread_fence)
-		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-	else
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	/* After the barrier: a slot at or above this count is entered later, by a thread that
+	order();
+	/* After the barriers: a slot at or above this count is entered later, by a thread that
 	 * reads what is linked now. */
 	g->count = rt_threads_top();
 	for (unsigned i = 0; i < g->count; i++)

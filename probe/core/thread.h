@@ -13,7 +13,8 @@
  *
  * The entry is a store (epoch) followed by a load (what was linked). Plain accesses may be
  * reordered; the control side pays for the order with membarrier(2), so that a hook needs compiler
- * barriers only. Where the kernel has no membarrier, rt_thread_fence is set and hooks fence.
+ * barriers only. Where the kernel has no membarrier, or refuses it later, rt_thread_fence is set
+ * and hooks fence.
  */
 #ifndef RINGTAP_PROBE_CORE_THREAD_H
 #define RINGTAP_PROBE_CORE_THREAD_H
@@ -83,8 +84,9 @@ bool rt_thread_jumped(struct rt_thread *t, uintptr_t stack);
 static inline void rt_thread_enter(struct rt_thread *t)
 {
 	rt_store(&t->epoch, (t->epoch + 1) | 1);
-#ifndef __SANITIZE_THREAD__ /* it knows no fences; membarrier is there wherever it runs */
-	if (rt_unlikely(rt_thread_fence))
+	rt_compiler_barrier(); /* see order(), thread.c */
+#ifndef __SANITIZE_THREAD__    /* it knows no fences; membarrier is there wherever it runs */
+	if (rt_unlikely(rt_load(&rt_thread_fence)))
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
 	rt_compiler_barrier();

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Slots, and when memory that polling threads may read can be freed. */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -7,6 +10,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include <cmocka.h>
 
@@ -368,16 +373,35 @@ static void test_freed_memory_is_not_accessed(void **state)
 	stress();
 }
 
-/* As on a kernel without membarrier(). */
-static void test_freed_memory_is_not_accessed_with_fences(void **state)
+/* Of this thread, and of those that it starts. */
+static void refuse_membarrier(void)
 {
+	struct sock_filter f[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog p = {.len = sizeof(f) / sizeof(f[0]), .filter = f};
+
+	assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p), 0);
+}
+
+/* The last test, as nothing undoes this. */
+static void test_freed_memory_is_not_accessed_once_membarrier_is_refused(void **state)
+{
+	struct rt_grace g;
+
 #ifdef __SANITIZE_THREAD__
 	print_message("skipped: ThreadSanitizer knows no fences\n");
 	skip();
 #endif
-	rt_thread_fence = true;
+	assert_false(rt_thread_fence);
+	refuse_membarrier();
+	rt_grace_begin(&g);
+	assert_true(rt_thread_fence);
 	stress();
-	rt_thread_fence = false;
 }
 
 int main(void)
@@ -395,7 +419,7 @@ int main(void)
 		cmocka_unit_test(test_jumps_and_nested_calls_are_distinguished),
 		cmocka_unit_test(test_nested_calls_are_bounded),
 		cmocka_unit_test(test_freed_memory_is_not_accessed),
-		cmocka_unit_test(test_freed_memory_is_not_accessed_with_fences),
+		cmocka_unit_test(test_freed_memory_is_not_accessed_once_membarrier_is_refused),
 	};
 
 	if (rt_threads_init())
