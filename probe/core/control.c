@@ -220,6 +220,7 @@ static void tick(void)
 	if (now - ctl.counters_ms >= COUNTERS_MS) {
 		ctl.counters_ms = now;
 		rt_hook_remove_unused(false);
+		rt_threads_return();
 	}
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,19 +47,43 @@ static __thread uint64_t searched __attribute__((tls_model("initial-exec")));
 static bool fenced;
 static pthread_key_t exit_key;
 static bool exit_key_usable;
+static pid_t slots_pid;
 static uint32_t ready; /* everything above is initialised */
 
-static void thread_ends(void *slot)
+static void give_back(struct rt_thread *t)
 {
-	struct rt_thread *t = slot;
-
-	rt_thread_self = NULL;
 	rt_stat_thread_ends(t);
 	rt_store(&t->used, 0);
 	/* Pairs with the acquire of the compare-and-swap in take_slot(). */
 	rt_thread_set_add(&slots.free, t->index);
 	/* After the bit; pairs with the acquire in rt_thread_claim(). */
 	rt_fetch_add_release(&slots.given_back, 1);
+}
+
+static void thread_ends(void *slot)
+{
+	rt_thread_self = NULL;
+	give_back(slot);
+}
+
+/* In a child that the process has forked the ids are those of the parent's threads. */
+static bool is_gone(uint32_t tid)
+{
+	return tid && getpid() == slots_pid && tgkill(slots_pid, (pid_t)tid, 0) && errno == ESRCH;
+}
+
+void rt_threads_return(void)
+{
+	for (unsigned i = 0; i < rt_threads_top(); i++) {
+		struct rt_thread *t = &rt_threads[i];
+		uint32_t generation = rt_load(&t->generation);
+
+		/* Checked again, since the thread may have given the slot to another meanwhile.
+		 * Pairs with the release in own_slot(). */
+		if (rt_load(&t->used) && is_gone(rt_load(&t->tid)) && rt_load_acquire(&t->used) &&
+			rt_load(&t->generation) == generation)
+			give_back(t);
+	}
 }
 
 static int membarrier(int cmd)
@@ -74,6 +100,7 @@ int rt_threads_init(void)
 	ret = pthread_key_create(&exit_key, thread_ends);
 	if (ret)
 		return -ret;
+	slots_pid = getpid();
 	exit_key_usable = exit_key < KEYS_WITHOUT_ALLOCATION;
 	if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED))
 		rt_thread_fence = true;
@@ -132,9 +159,9 @@ static struct rt_thread *own_slot(struct rt_thread *t, uint32_t lcore)
 	rt_store(&t->lcore, lcore);
 	rt_store(&t->tid, own_tid());
 	rt_store(&t->generation, t->generation + 1);
-	rt_store(&t->used, 1);
+	rt_store_release(&t->used, 1); /* pairs with the acquire in rt_threads_return() */
 	rt_thread_self = t;
-	/* Without a usable key the slot is never given back. */
+	/* Without a usable key rt_threads_return() gives the slot back. */
 	if (exit_key_usable)
 		pthread_setspecific(exit_key, t);
 	return t;

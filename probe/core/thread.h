@@ -50,6 +50,8 @@ int rt_threads_init(void);
 /* Gives the calling thread a slot, freed when it ends. NULL: all RT_MAX_THREADS are taken. A
  * thread that found none searches again only after a slot has been freed. */
 struct rt_thread *rt_thread_claim(uint32_t lcore);
+/* Returns the slots of threads that have ended without it. Control thread, with its lock. */
+void rt_threads_return(void);
 /* Slots from this one on have never been claimed. Never decreases. */
 uint32_t rt_threads_top(void);
 /* Searches for a free slot so far, successful or not; for the tests. */
