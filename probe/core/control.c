@@ -17,7 +17,6 @@
 #include "compat.h"
 #include "control.h"
 #include "hook.h"
-#include "probe/capture/nic_time.h"
 #include "plugin.h"
 #include "probe/capture/readable.h"
 #include "secondary.h"
@@ -103,17 +102,7 @@ static void tick_clock(void)
 	rt_clock_take(&now);
 	rt_clock_follow(&ctl.clock, &now);
 	rt_hook_set_clock(&ctl.clock.line);
-	for (struct rt_session *s = rt_sessions; s; s = s->next) {
-		if (s->shm.clock)
-			rt_clock_publish(s->shm.clock, &ctl.clock.line);
-		for (uint32_t i = 0; i < s->if_count; i++) {
-			struct rt_session_if *f = &s->ifs[i];
-
-			if (f->nic_clock && !f->gone)
-				rt_nic_clock_update(f->nic_clock, f->port.port_id,
-					rt_clock_ns(&ctl.clock.line, rt_tsc()));
-		}
-	}
+	rt_sessions_set_clock(&ctl.clock.line);
 }
 
 static void accept_one(void)

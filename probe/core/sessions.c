@@ -3,6 +3,7 @@
 
 #include "control.h"
 #include "hook.h"
+#include "probe/capture/nic_time.h"
 #include "ports.h"
 #include "probe/capture/fate.h"
 #include "sessions.h"
@@ -30,6 +31,21 @@ bool rt_sessions_in_motion(void)
 			return true;
 	}
 	return false;
+}
+
+void rt_sessions_set_clock(const struct rt_clock_line *line)
+{
+	for (struct rt_session *s = rt_sessions; s; s = s->next) {
+		if (s->shm.clock)
+			rt_clock_publish(s->shm.clock, line);
+		for (uint32_t i = 0; i < s->if_count; i++) {
+			struct rt_session_if *f = &s->ifs[i];
+
+			if (f->nic_clock && !f->gone)
+				rt_nic_clock_update(
+					f->nic_clock, f->port.port_id, rt_clock_ns(line, rt_tsc()));
+		}
+	}
 }
 
 void rt_sessions_settle(void)

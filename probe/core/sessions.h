@@ -15,6 +15,9 @@ bool rt_sessions_in_motion(void);
 bool rt_sessions_watch(void);
 /* Whether that is to be called often: a session has fates, or a port may get queues or start. */
 bool rt_sessions_restless(void);
+/* The line by which their readers, and hooks of NIC time stamps, convert the TSC. */
+struct rt_clock_line;
+void rt_sessions_set_clock(const struct rt_clock_line *line);
 /* Threads that poll leave a hook within microseconds: tries that before the caller sleeps. */
 void rt_sessions_settle(void);
 /* Stops all, and waits until that time (rt_now_ms()) at most. Readers take the end of their
