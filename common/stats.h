@@ -22,7 +22,7 @@
 #include "segment.h"
 
 #define RT_STAT_MAGIC   "RTFIGUR" /* eight bytes with the terminating zero */
-#define RT_STAT_VERSION 4
+#define RT_STAT_VERSION 5
 
 #define RT_STAT_THREADS  256 /* entries, by thread slot of the probe */
 #define RT_STAT_PORTS    64  /* entries; one that comes back takes its own */
@@ -110,8 +110,10 @@ struct rt_stat_port {
 	/* Packets passed to TX between the last reading of an epoch and the first of the next one:
 	 * at most these were sent without being in opackets. Summed over all epochs. */
 	uint64_t tx_unknown;
-	uint32_t epoch; /* how often the driver's counters have begun again */
-	uint8_t reserved[60];
+	uint32_t epoch;      /* how often the driver's counters have begun again */
+	uint32_t used;       /* not 0: packets have passed the port, or its driver counts some */
+	uint64_t stopped_ns; /* since the epoch, when it was found to be stopped; 0: it runs */
+	uint8_t reserved[48];
 };
 static_assert(sizeof(struct rt_stat_port) == 320, "port entry");
 

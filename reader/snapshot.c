@@ -83,6 +83,8 @@ static void read_ports(struct ringtap_monitor *mon, struct rt_snapshot *snap)
 		o->rx_descriptors = rt_load(&p->nb_rxd);
 		o->tx_descriptors = rt_load(&p->nb_txd);
 		o->mtu = rt_load(&p->mtu);
+		o->stopped_ns = o->gone ? 0 : rt_load(&p->stopped_ns);
+		o->used = rt_load(&p->used) != 0;
 		read_counters(p, o);
 	}
 }

@@ -58,6 +58,7 @@ enum verdict_id {
 	VERDICT_POOL_EXHAUSTED,
 	VERDICT_POOL_GROWS,
 	VERDICT_TX_REFUSED,
+	VERDICT_PORT_STOPPED,
 	VERDICT_PREEMPTED,
 	VERDICT_SMALL_BURSTS,
 	VERDICT_UNEVEN_QUEUES,
@@ -116,6 +117,7 @@ void verdict_add_evidence(struct verdict *v, const char *format, ...)
 void rule_pools(const struct examination *e, struct diagnosis *d);
 /* What descriptors, caches and bursts of one application take of a pool at most. */
 uint64_t doctor_needed(const struct examination *e, const struct ringtap_pool_stats *p);
+void rule_stopped(const struct examination *e, struct diagnosis *d);
 void rule_missed(const struct examination *e, struct diagnosis *d);
 void rule_growth(const struct examination *e, struct diagnosis *d);
 void rule_unsent(const struct examination *e, struct diagnosis *d);

@@ -114,6 +114,23 @@ static void idle_well_and_not_polling(void **state)
 	expect(VERDICT_HEALTHY, 0);
 }
 
+static void stopped_ports(void **state)
+{
+	bursts(0, 16, 1000);
+	bursts(3, 16, 1000);
+	busy(0.5);
+	ports[1][0].stopped_ns = 103 * NS_PER_S;
+	expect(VERDICT_HEALTHY, 0); /* it was never in use */
+	ports[1][0].used = true;
+	expect(VERDICT_HEALTHY, 0);
+	assert_int_equal(d.verdict[1].id, VERDICT_PORT_STOPPED);
+	assert_string_equal(d.verdict[1].where, "port");
+	bursts(0, 16, 2); /* more than are sent */
+	expect(VERDICT_PORT_STOPPED, 1);
+	ports[1][0].gone = true;
+	expect(VERDICT_HEALTHY, 0);
+}
+
 static void missed_packets(void **state)
 {
 	bursts(0, 32, 40000);
@@ -483,6 +500,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(idle_well_and_not_polling, setup),
+		cmocka_unit_test_setup(stopped_ports, setup),
 		cmocka_unit_test_setup(missed_packets, setup),
 		cmocka_unit_test_setup(missed_because_somebody_else_had_the_cpu, setup),
 		cmocka_unit_test_setup(one_hot_queue_of_several, setup),

@@ -304,3 +304,66 @@ void rule_unsent(const struct examination *e, struct diagnosis *d)
 		queue_evidence(v, e, i);
 	}
 }
+
+/* ---- stopped ports */
+
+static const char stopped_advice[] =
+	"Start the port, or let the application not send to it: rte_eth_tx_burst() of a stopped port "
+	"returns 0, and nothing counts what is freed then. 'ringtap drops' shows such packets as "
+	"unknown";
+
+/* Received and handed to no port that runs, from a share on that is not an accident. 0: it is. */
+static uint64_t unanswered(const struct tally *rx, const struct tally *tx)
+{
+	uint64_t n = rx->packets > tx->packets ? rx->packets - tx->packets : 0;
+
+	return n >= LIMIT_LOST_PACKETS && (double)n >= LIMIT_UNSENT_SHARE * (double)rx->packets ? n
+												: 0;
+}
+
+static void stopped_evidence(struct verdict *v, const struct examination *e,
+	const struct ringtap_port_stats *p, const struct tally *rx, const struct tally *tx)
+{
+	char lost[FORMAT_LEN], received[FORMAT_LEN];
+	uint64_t age =
+		e->span.to->taken_ns > p->stopped_ns ? e->span.to->taken_ns - p->stopped_ns : 0;
+
+	verdict_add_evidence(v,
+		"it is stopped, for %.1f s at least: it refuses all packets, and neither hooks nor "
+		"the driver count them",
+		(double)age / NS_PER_S);
+	if (!rx->calls && !tx->calls)
+		verdict_add_evidence(
+			v, "no other port is polled; threads that poll this one are not visible");
+	else if (unanswered(rx, tx))
+		verdict_add_evidence(v,
+			"threads poll meanwhile: %s of %s packets that they received were handed "
+			"to no port that runs",
+			format_count(lost, unanswered(rx, tx)),
+			format_count(received, rx->packets));
+	else
+		verdict_add_evidence(
+			v, "threads poll meanwhile, and hand on what they receive to other ports");
+}
+
+/* Ports may be stopped on purpose: a fault is only what seems to cost packets. */
+void rule_stopped(const struct examination *e, struct diagnosis *d)
+{
+	struct tally rx, tx;
+
+	tally_sum(&rx, &e->span, ALL, ALL, RINGTAP_RX);
+	tally_sum(&tx, &e->span, ALL, ALL, RINGTAP_TX);
+	for (uint32_t i = 0; i < e->span.to->port_count; i++) {
+		const struct ringtap_port_stats *p = ringtap_snapshot_port(e->span.to, i);
+		struct verdict *v;
+
+		if (p->gone || !p->used || !p->stopped_ns)
+			continue;
+		v = verdict_add(d, VERDICT_PORT_STOPPED,
+			unanswered(&rx, &tx) ? GRADE_FAULT : GRADE_NOTE, 6, stopped_advice);
+		if (!v)
+			return;
+		where_port(v, p);
+		stopped_evidence(v, e, p, &rx, &tx);
+	}
+}

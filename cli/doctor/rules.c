@@ -85,6 +85,7 @@ void doctor_judge(const struct examination *e, struct diagnosis *d)
 	rule_growth(e, d);
 	rule_missed(e, d);
 	rule_unsent(e, d);
+	rule_stopped(e, d);
 	rule_preempted(e, d);
 	rule_small_bursts(e, d);
 	rule_uneven_queues(e, d);

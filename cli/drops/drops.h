@@ -45,6 +45,8 @@ json_t *drops_json(void *ctx);
 /* What is certain about a port between the first and the last reading of its driver; NAN: unknown.
  */
 struct driver_counts drops_driver(const struct drops *d, uint32_t interface);
+/* It was in use, and is stopped now. */
+bool drops_port_stopped(const struct drops *d, uint32_t interface);
 
 /* ---- file.c: the packets as pcapng, with the time of their reception. All print what is wrong. */
 

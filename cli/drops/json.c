@@ -29,6 +29,7 @@ static json_t *ports(const struct drops *d)
 		put(j, "no_mbuf", known(c.rx_nombuf));
 		put(j, "tx_offered", known(c.offered));
 		put(j, "tx_refused", known(c.unsent));
+		put(j, "stopped", json_boolean(drops_port_stopped(d, i)));
 		put(j, "tx_unknown", known(c.tx_unknown));
 		put(j, "counters_began_again", json_boolean(c.partial));
 		json_array_append_new(list, j);

@@ -16,6 +16,15 @@ struct driver_counts drops_driver(const struct drops *d, uint32_t interface)
 	return c;
 }
 
+bool drops_port_stopped(const struct drops *d, uint32_t interface)
+{
+	uint32_t port = fates_stats_port(&d->view.s, interface);
+	const struct ringtap_port_stats *p =
+		port == RINGTAP_NO_INDEX ? NULL : ringtap_snapshot_port(d->view.s.now, port);
+
+	return p && p->used && p->stopped_ns;
+}
+
 static void put_known(struct sheet *t, unsigned column, double v)
 {
 	if (isnan(v))
@@ -133,6 +142,19 @@ static void print_losses(const struct drops *d, FILE *f)
 	note(f, d->kinds.no_room, "", "packets are of further protocols.");
 }
 
+static void print_stopped(const struct drops *d, FILE *f)
+{
+	char name[RINGTAP_NAME_LEN];
+
+	for (uint32_t i = 0; i < ringtap_capture_interface_count(d->view.s.cap); i++) {
+		if (drops_port_stopped(d, i))
+			text_wrapf(f, 0,
+				"%s is stopped: it refuses all packets, and nothing counts those "
+				"that are sent to it.",
+				fates_port(&d->view.s, i, name));
+	}
+}
+
 static void print_notes(const struct drops *d, const struct drops_sum *sum, FILE *f)
 {
 	char name[RINGTAP_NAME_LEN];
@@ -141,6 +163,7 @@ static void print_notes(const struct drops *d, const struct drops_sum *sum, FILE
 	fputc('\n', f);
 	print_partial(d, f);
 	print_losses(d, f);
+	print_stopped(d, f);
 	note(f, sum->inferred, "",
 		"of the unknown ones were likely offered: the application has reset the flags of "
 		"their mbufs.");

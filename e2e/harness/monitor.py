@@ -56,7 +56,7 @@ class Port(ctypes.Structure):
         (u32, "state link_mbps nb_rx_queues nb_tx_queues nb_rxd nb_txd mtu"),
         (u64, "read_ns ipackets opackets ibytes obytes imissed ierrors rx_nombuf oerrors"
               " tx_before tx_after tx_unknown"),
-        (u32, "epoch"), (u8, "reserved[60]"))
+        (u32, "epoch used"), (u64, "stopped_ns"), (u8, "reserved[48]"))
 
 
 class Gap(ctypes.Structure):

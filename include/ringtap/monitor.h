@@ -86,6 +86,9 @@ struct ringtap_port_stats {
 	 * passed to TX tx_unknown may have been sent beside opackets. */
 	uint32_t epoch;
 	uint64_t tx_unknown;
+	/* A stopped port refuses all packets; no hook and no driver counts them. */
+	uint64_t stopped_ns; /* since the epoch, when it was found to be stopped; 0: it runs */
+	bool used;           /* packets have passed it */
 };
 
 struct ringtap_gap {

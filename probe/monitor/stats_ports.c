@@ -172,6 +172,14 @@ static uint32_t take_entry(const struct rt_stats *f, const struct rt_msg_port *d
 	return i;
 }
 
+/* By the driver's counters, of a port that was stopped before anything counted its packets. */
+static bool has_counted(uint16_t id)
+{
+	uint64_t c[RT_NIC_COUNTERS];
+
+	return !rt_port_first_counters(id, c) && (c[0] || c[1]);
+}
+
 static uint32_t add_port(struct rt_stats *f, uint16_t id)
 {
 	/* Before the port's description, which may else be that of the next port with this id. */
@@ -190,6 +198,8 @@ static uint32_t add_port(struct rt_stats *f, uint16_t id)
 	memcpy(p->name, desc.name, sizeof(p->name));
 	memcpy(p->driver, desc.driver, sizeof(p->driver));
 	rt_store(&p->port_id, id);
+	rt_store(&p->stopped_ns, 0);
+	rt_store(&p->used, rt_port_stopped(id) && has_counted(id));
 	show_state(p, &desc);
 	begin_counting(p, &f->port_state[i]);
 	memcpy(f->port_state[i].mac, desc.mac, sizeof(desc.mac));
@@ -308,6 +318,15 @@ static bool read_driver(const struct rt_stats *f, uint32_t index, struct rt_stat
 	return true;
 }
 
+/* ethdev calls no hook of a stopped port, which refuses all packets. */
+static void show_stop(struct rt_stat_port *p, uint64_t now_ns)
+{
+	if (!rt_port_stopped(p->port_id))
+		rt_store(&p->stopped_ns, 0);
+	else if (!p->stopped_ns)
+		rt_store(&p->stopped_ns, now_ns);
+}
+
 void rt_stats_refresh_ports(struct rt_stats *f, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < ports_known(f); i++) {
@@ -315,10 +334,15 @@ void rt_stats_refresh_ports(struct rt_stats *f, uint64_t now_ns)
 		struct rt_stat_reading r;
 		struct rt_msg_port desc;
 
-		if (!present(p) || !read_driver(f, i, &r))
+		if (!present(p))
+			continue;
+		show_stop(p, now_ns);
+		if (!read_driver(f, i, &r))
 			continue;
 		rt_trace_ports(f, i, &r);
 		show_counters(p, &f->port_state[i], &r, now_ns);
+		if (r.driver.ipackets || r.driver.opackets || r.tx_after)
+			rt_store(&p->used, 1);
 		if (rt_port_describe(p->port_id, &desc) == 0)
 			show_state(p, &desc);
 	}

@@ -542,6 +542,32 @@ static void test_drivers_of_stopped_ports_are_not_called(void **state)
 	test_monitor_end(&m);
 }
 
+static void test_ports_that_were_in_use_are_known_to_be_stopped(void **state)
+{
+	const struct rt_stat_port *p;
+	static struct rt_monitor m;
+
+	test_monitor(&m, 0, 1);
+	p = &rt_stat_current->ports[test_port_index(port)];
+	assert_int_equal(rte_eth_dev_stop(port), 0);
+	test_stats_tick();
+	assert_true(p->stopped_ns > 0);
+	assert_int_equal(rte_eth_dev_start(port), 0);
+	test_stats_tick();
+	assert_int_equal(p->stopped_ns, 0);
+	assert_false(p->used);
+	test_port_send(port, 1);
+	test_stats_tick();
+	assert_true(p->used);
+	test_monitor_end(&m);
+	assert_int_equal(rte_eth_dev_stop(port), 0);
+	test_monitor(&m, 0, 1); /* which did not see it run */
+	p = &rt_stat_current->ports[test_port_index(port)];
+	assert_true(p->used && p->stopped_ns);
+	assert_int_equal(rte_eth_dev_start(port), 0);
+	test_monitor_end(&m);
+}
+
 #define with_port(f) cmocka_unit_test_setup_teardown(f, make_port, remove_port)
 
 int main(void)
@@ -563,6 +589,7 @@ int main(void)
 		with_port(test_gaps_without_a_monitor_do_not_count),
 		with_port(test_kernel_statistics_of_the_thread),
 		with_port(test_ports_are_described),
+		with_port(test_ports_that_were_in_use_are_known_to_be_stopped),
 		with_port(test_drivers_counters_are_carried_over),
 		with_port(test_drivers_of_stopped_ports_are_not_called),
 	};
