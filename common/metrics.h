@@ -59,6 +59,9 @@ enum rt_unit {
 		"ports that are not shown: there were more than 64 since the first monitor")       \
 	M(APP, APP_POOLS, "uncounted_pools", "uncounted_mempools", GAUGE, COUNT,                   \
 		"mempools that are not shown: there were more than 64 since the first monitor")    \
+	M(APP, APP_LEFT_OUT, NULL, "samples_left_out", GAUGE, COUNT,                               \
+		"samples that are missing here: the application has more than it may; "            \
+		"--max-samples")                                                                   \
 	M(PORT, PORT_ID, "port", NULL, GAUGE, COUNT, "port id")                                    \
 	M(PORT, PORT_NAME, "name", "port", INFO, TEXT, "name, driver and id of the port")          \
 	M(PORT, PORT_DRIVER, "driver", NULL, GAUGE, TEXT, "driver of the port")                    \

@@ -12,19 +12,21 @@
 
 #define LISTEN_DEFAULT    "127.0.0.1:9777"
 #define LATENCY_EVERY_MAX 1000000
+#define SAMPLES_OF_APP    50000
+#define SAMPLES_IN_ALL    200000
+#define SAMPLES_MAX       10000000
 
-enum { OPT_COLLECTORS = 1, OPT_ALLOW_TRIGGER, OPT_TRIGGER_FROM };
+enum { OPT_COLLECTORS = 1, OPT_ALLOW_TRIGGER, OPT_TRIGGER_FROM, OPT_HOST };
 
 struct context {
 	struct watch watch; /* first, for watch_name() */
-	const char *listen;
-	struct export_triggers triggers;
+	struct export_config config;
 };
 
 #define TO(field) OPTION_TO(struct context, field)
 
 static const struct option_def options[] = {
-	{TO(listen), OPTION_TEXT, 'l', "listen", "[HOST:]PORT", NULL, 0, 0,
+	{TO(config.listen), OPTION_TEXT, 'l', "listen", "[HOST:]PORT", NULL, 0, 0,
 		"Address to listen at (default " LISTEN_DEFAULT "). Port 0 selects a free port; "
 		":PORT listens at all addresses "
 		"of the host, for all clients"},
@@ -42,8 +44,29 @@ static const struct option_def options[] = {
 	{OPT_TRIGGER_FROM, OPTION_CHOICE, 0, "trigger-from", "loopback|any", "loopback|any", 0, 0,
 		"Clients that may do so: those of this host (the default), or all that reach the "
 		"address of --listen"},
+	{OPT_HOST, OPTION_TEXT, 0, "host", "NAME", NULL, 0, 0,
+		"Another name of this host, in requests to http://NAME; may be given several times "
+		"(without it: addresses, localhost, and what hostname(1) prints)"},
+	{TO(config.limits.of_app), OPTION_NUMBER, 0, "max-samples", "N", NULL, 1, SAMPLES_MAX,
+		"Samples of an application in an answer (default 50000); "
+		"ringtap_samples_left_out counts the others"},
+	{TO(config.limits.in_all), OPTION_NUMBER, 0, "max-samples-in-all", "N", NULL, 1,
+		SAMPLES_MAX,
+		"Samples of all applications (default 200000), of which those of other users "
+		"share a quarter, and the others the rest, in equal parts"},
 	ATTACH_OPTION(struct context, watch.attach),
 };
+
+static int add_host(struct export_config *c, const char *name)
+{
+	if (c->host_count == EXPORT_HOSTS_MAX) {
+		message_print("export: --host %s: more than %d names; give fewer", name,
+			EXPORT_HOSTS_MAX);
+		return -EINVAL;
+	}
+	c->hosts[c->host_count++] = name;
+	return 0;
+}
 
 static int set(void *ctx, int id, const struct option_value *v)
 {
@@ -51,9 +74,11 @@ static int set(void *ctx, int id, const struct option_value *v)
 	struct watch *w = &c->watch;
 
 	if (id == OPT_ALLOW_TRIGGER)
-		return export_trigger_add(&c->triggers, v->text);
+		return export_trigger_add(&c->config.triggers, v->text);
+	if (id == OPT_HOST)
+		return add_host(&c->config, v->text);
 	if (id == OPT_TRIGGER_FROM) {
-		c->triggers.from_any = v->number;
+		c->config.triggers.from_any = v->number;
 		return 0;
 	}
 	w->collectors = collectors_parse("export", v->text);
@@ -65,7 +90,7 @@ static int export(struct context *c)
 	struct watch *w = &c->watch;
 	struct export_server *s;
 	char url[128];
-	int ret = export_serve(&s, w, &c->triggers, c->listen, url, sizeof(url));
+	int ret = export_serve(&s, w, &c->config, url, sizeof(url));
 
 	if (ret)
 		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
@@ -81,6 +106,7 @@ static int export(struct context *c)
 	/* Scrapes take snapshots of their own; these notice that applications have ended. */
 	for (bool first = true; !stop_wait(WATCH_STEP_NS); first = false) {
 		watch_step(w);
+		export_expire(s);
 		if (first && !watch_attached(w)) {
 			watch_explain(w);
 			message_print("export: nothing to export yet; waiting for an application");
@@ -92,7 +118,8 @@ static int export(struct context *c)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct context c = {.listen = LISTEN_DEFAULT,
+	struct context c = {
+		.config = {.listen = LISTEN_DEFAULT, .limits = {SAMPLES_OF_APP, SAMPLES_IN_ALL}},
 		.watch = {.command = "export",
 			.collectors = RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS,
 			.latency_every = 1}};

@@ -8,6 +8,7 @@
 #define GAP_BINS       48
 #define GAP_BOUNDS     18
 #define LATENCY_BOUNDS 22
+#define BURST_SAMPLES  14 /* 0, powers of two up to RINGTAP_BURSTS, beyond, sum, count */
 #define BOUNDS_MAX     LATENCY_BOUNDS
 
 /* 1, 3 from 0.1 us to 30 s: the bins are an octave wide. */
@@ -43,6 +44,8 @@ static void print(struct export_text *t, const char *labels, const struct histog
 {
 	uint64_t count = 0;
 
+	if (!export_takes(t, h->bounds + 3))
+		return;
 	for (unsigned i = 0; i <= h->bounds; i++) {
 		count += h->bucket[i];
 		export_bucket(t, labels, i < h->bounds ? h->bound(i) : INFINITY, count);
@@ -57,6 +60,8 @@ static void print_bursts(struct export_text *t, const char *labels, const struct
 	uint64_t sum = 0;
 	unsigned n = 0;
 
+	if (!export_takes(t, BURST_SAMPLES))
+		return;
 	for (unsigned le = 0; le <= RINGTAP_BURSTS; le = le ? 2 * le : 1) {
 		for (; n <= le; n++)
 			sum += y->burst[n];
@@ -70,13 +75,12 @@ static void print_bursts(struct export_text *t, const char *labels, const struct
 
 static void export_bursts(struct export_text *t, const struct exported *x, uint32_t i)
 {
-	const struct ringtap_snapshot *f = x->span.to;
+	const struct series *s = labels_series(x, RT_OBJECT_CALLS);
 	char labels[LABELS_LEN];
 	struct tally y = {0};
 
-	for (uint32_t k = i; k < f->queue_count; k++)
-		if (labels_same(f, RT_OBJECT_CALLS, i, k))
-			tally_add(&y, &x->span, k);
+	for (uint32_t k = i; k != RINGTAP_NO_INDEX; k = s->next[k])
+		tally_add(&y, &x->span, k);
 	print_bursts(t, labels_of(labels, x, RT_OBJECT_CALLS, i), &y);
 }
 
@@ -95,17 +99,17 @@ static void add_gaps(struct histogram *h, const uint64_t bin[GAP_BINS], double h
 
 static void export_gaps(struct export_text *t, const struct exported *x, uint32_t i)
 {
+	const struct series *s = labels_series(x, RT_OBJECT_THREAD);
 	const struct ringtap_snapshot *f = x->span.to;
 	char labels[LABELS_LEN], name[THREAD_NAME_LEN];
 
 	for (unsigned idle = 0; idle < 2; idle++) {
 		struct histogram h = {.bound = gap_bound, .bounds = GAP_BOUNDS};
 
-		for (uint32_t k = i; k < f->thread_count; k++) {
+		for (uint32_t k = i; k != RINGTAP_NO_INDEX; k = s->next[k]) {
 			const struct ringtap_thread_stats *th = ringtap_snapshot_thread(f, k);
 
-			if (labels_same(f, RT_OBJECT_THREAD, i, k))
-				add_gaps(&h, idle ? th->gaps_idle : th->gaps_busy, x->span.tsc_hz);
+			add_gaps(&h, idle ? th->gaps_idle : th->gaps_busy, x->span.tsc_hz);
 		}
 		thread_name(name, ringtap_snapshot_thread(f, i));
 		print(t,
@@ -130,23 +134,23 @@ static void add_latency(struct histogram *h, const struct ringtap_pair_stats *p,
 static void export_latency(struct export_text *t, const struct exported *x, uint32_t i)
 {
 	struct histogram h = {.bound = latency_bound, .bounds = LATENCY_BOUNDS};
+	const struct series *s = labels_series(x, RT_OBJECT_PAIR);
 	const struct ringtap_snapshot *f = x->span.to;
 	char labels[LABELS_LEN];
 
-	for (uint32_t k = i; k < f->pair_count; k++)
-		if (labels_same(f, RT_OBJECT_PAIR, i, k))
-			add_latency(&h, ringtap_snapshot_pair(f, k), x->span.tsc_hz);
+	for (uint32_t k = i; k != RINGTAP_NO_INDEX; k = s->next[k])
+		add_latency(&h, ringtap_snapshot_pair(f, k), x->span.tsc_hz);
 	print(t, labels_of(labels, x, RT_OBJECT_PAIR, i), &h);
 }
 
 void export_histogram(struct export_text *t, enum rt_metric_id id, const struct exported *x)
 {
-	enum rt_metric_object object = rt_metrics[id].object;
+	const struct series *s = labels_series(x, rt_metrics[id].object);
 	const struct ringtap_snapshot *f = x->span.to;
 
-	for (uint32_t i = 0; i < subject_count(f, object); i++) {
-		if (!labels_first(f, object, i))
-			continue;
+	for (uint32_t k = 0; k < s->count; k++) {
+		uint32_t i = s->first[k];
+
 		if (id == RT_M_BURSTS)
 			export_bursts(t, x, i);
 		else if (id == RT_M_GAPS)

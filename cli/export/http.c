@@ -9,16 +9,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "clients.h"
 #include "export.h"
 #include "base/util.h"
 
-/* Scrapes are sequential: clients with many or silent connections must not keep others out for
- * long. */
-#define CONNECTIONS_MAX    64
-#define CONNECTIONS_PER_IP 32
-#define SILENCE_S          5
-#define REQUEST_BYTES      8192
-#define BODY_BYTES         65536 /* of a POST, which is not read: alert managers send their alert */
+#define SILENCE_S     5
+#define REQUEST_BYTES 8192
+#define BODY_BYTES    65536 /* of a POST, which is not read: alert managers send their alert */
 
 #define TYPE_PLAIN       "text/plain; version=0.0.4; charset=utf-8"
 #define TYPE_OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -26,7 +23,10 @@
 struct export_server {
 	struct MHD_Daemon *daemon;
 	struct watch *watch;
-	struct export_triggers *triggers;
+	struct export_config *config;
+	struct export_recorders *recorders;
+	struct clients clients;
+	char host[256]; /* of --listen */
 };
 
 /* The weight that a list of media types gives to one; 0: it is not in it. */
@@ -68,17 +68,17 @@ static enum MHD_Result answer_text(struct MHD_Connection *c, unsigned status, co
 			strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT));
 }
 
-static enum MHD_Result answer_metrics(struct MHD_Connection *c, struct watch *w)
+static enum MHD_Result answer_metrics(struct export_server *s, struct MHD_Connection *c)
 {
 	const char *accept =
 		MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
 	double open = weight(accept, "application/openmetrics-text");
 	struct export_text t = {.openmetrics = open > 0 && open >= weight(accept, "text/plain")};
 
-	watch_lock(w);
-	watch_step(w);
-	export_all(&t, w);
-	watch_unlock(w);
+	watch_lock(s->watch);
+	watch_step(s->watch);
+	export_all(&t, s->watch, &s->config->limits, s->recorders);
+	watch_unlock(s->watch);
 	if (t.failed || !t.data) {
 		free(t.data);
 		return answer_text(
@@ -105,8 +105,22 @@ static enum MHD_Result answer_post(struct export_server *s, struct MHD_Connectio
 		*size = 0;
 		return (uintptr_t)*state > BODY_BYTES ? MHD_NO : MHD_YES;
 	}
-	status = export_trigger(s->triggers, c, url, &text);
+	status = export_trigger(&s->config->triggers, c, url, &text);
 	return answer_text(c, status, text, NULL, NULL);
+}
+
+/* When all of it is read, as an answer before would cost the connection. */
+static enum MHD_Result refuse_host(struct MHD_Connection *c, size_t *size, void **state)
+{
+	bool ended = *state && !*size;
+
+	*state = c;
+	*size = 0;
+	return ended ? answer_text(c, MHD_HTTP_FORBIDDEN,
+			       "the header Host is not an address or name of this host; see "
+			       "--host\n",
+			       NULL, NULL)
+		     : MHD_YES;
 }
 
 static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *url,
@@ -114,7 +128,10 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *u
 {
 	struct export_server *s = arg;
 
-	if (s->triggers->count && !strcmp(method, MHD_HTTP_METHOD_POST))
+	if (!clients_is_host(MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST),
+		    s->config->hosts, s->config->host_count))
+		return refuse_host(c, size, state);
+	if (s->config->triggers.count && !strcmp(method, MHD_HTTP_METHOD_POST))
 		return answer_post(s, c, url, size, state);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return answer_text(c, MHD_HTTP_METHOD_NOT_ALLOWED,
@@ -125,7 +142,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *u
 		return MHD_YES;
 	}
 	if (!strcmp(url, "/metrics"))
-		return answer_metrics(c, s->watch);
+		return answer_metrics(s, c);
 	if (!strcmp(url, "/"))
 		return answer_text(c, MHD_HTTP_OK, "ringtap: see /metrics\n", NULL, NULL);
 	return answer_text(
@@ -167,7 +184,7 @@ static int open_socket(const struct addrinfo *a)
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, CONNECTIONS_MAX))
+	if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, CLIENTS_MAX))
 		return fd;
 	one = errno;
 	close(fd);
@@ -236,11 +253,22 @@ static int listen_at(const char *listen)
 	return ret;
 }
 
-int export_serve(struct export_server **out, struct watch *w, struct export_triggers *triggers,
-	const char *listen, char *url, size_t url_size)
+static struct MHD_Daemon *start(struct export_server *s, int fd)
+{
+	return MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO | MHD_USE_ERROR_LOG,
+		0, NULL, NULL, handle, s, MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL,
+		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CLIENTS_MAX,
+		MHD_OPTION_CONNECTION_TIMEOUT, SILENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)REQUEST_BYTES, MHD_OPTION_NOTIFY_CONNECTION, clients_notify, &s->clients,
+		MHD_OPTION_NOTIFY_COMPLETED, clients_completed, &s->clients, MHD_OPTION_END);
+}
+
+int export_serve(struct export_server **out, struct watch *w, struct export_config *config,
+	char *url, size_t url_size)
 {
 	struct export_server *s = calloc(1, sizeof(*s));
-	int fd = s ? listen_at(listen) : -ENOMEM;
+	int fd = s ? listen_at(config->listen) : -ENOMEM, ret;
+	const char *port;
 
 	*out = NULL;
 	if (fd < 0) {
@@ -248,16 +276,17 @@ int export_serve(struct export_server **out, struct watch *w, struct export_trig
 		return fd;
 	}
 	s->watch = w;
-	s->triggers = triggers;
+	s->config = config;
+	if (!split(config->listen, s->host, sizeof(s->host), &port) && *s->host)
+		config->hosts[config->host_count++] = s->host;
+	pthread_mutex_init(&s->clients.lock, NULL);
 	describe(fd, url, url_size);
-	s->daemon = MHD_start_daemon(
-		MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO | MHD_USE_ERROR_LOG, 0, NULL, NULL,
-		handle, s, MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-		CONNECTIONS_PER_IP, MHD_OPTION_CONNECTION_TIMEOUT, SILENCE_S,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES, MHD_OPTION_END);
+	ret = export_recorders_start(&s->recorders, w);
+	s->daemon = ret ? NULL : start(s, fd);
 	if (!s->daemon) {
-		message_print("export: the HTTP server does not start: %s", strerror(errno));
+		message_print(
+			"export: the HTTP server does not start: %s", strerror(ret ? -ret : errno));
+		export_recorders_stop(s->recorders);
 		close(fd);
 		free(s);
 		return -EIO;
@@ -266,10 +295,16 @@ int export_serve(struct export_server **out, struct watch *w, struct export_trig
 	return 0;
 }
 
+void export_expire(struct export_server *s)
+{
+	clients_expire(&s->clients, now_ns(CLOCK_MONOTONIC));
+}
+
 void export_stop(struct export_server *s)
 {
 	if (!s)
 		return;
 	MHD_stop_daemon(s->daemon);
+	export_recorders_stop(s->recorders);
 	free(s);
 }

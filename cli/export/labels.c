@@ -1,67 +1,151 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "export.h"
 
 #define NONE RINGTAP_NO_INDEX
 
-static bool same_port(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
+static int by_number(uint64_t a, uint64_t b)
 {
-	return a == b || (a != NONE && b != NONE &&
-				 !strcmp(ringtap_snapshot_port(f, a)->name,
-					 ringtap_snapshot_port(f, b)->name));
+	return (a > b) - (a < b);
 }
 
-static bool same_queue(const struct ringtap_queue_stats *x, const struct ringtap_queue_stats *y,
-	const struct ringtap_snapshot *f)
+static int by_port(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
 {
-	return x->queue == y->queue && x->direction == y->direction &&
-	       same_port(f, x->port, y->port);
+	if (a == b || a == NONE || b == NONE)
+		return by_number(a, b);
+	return strcmp(ringtap_snapshot_port(f, a)->name, ringtap_snapshot_port(f, b)->name);
 }
 
-static bool same_thread(const struct ringtap_thread_stats *x, const struct ringtap_thread_stats *y)
+static int by_queue(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
+{
+	const struct ringtap_queue_stats *x = ringtap_snapshot_queue(f, a),
+					 *y = ringtap_snapshot_queue(f, b);
+	int ret = by_number(x->queue, y->queue);
+
+	if (!ret)
+		ret = by_number(x->direction, y->direction);
+	return ret ? ret : by_port(f, x->port, y->port);
+}
+
+static int by_thread(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
 {
 	char left[THREAD_NAME_LEN], right[THREAD_NAME_LEN];
 
-	return !strcmp(thread_name(left, x), thread_name(right, y));
+	return strcmp(thread_name(left, ringtap_snapshot_thread(f, a)),
+		thread_name(right, ringtap_snapshot_thread(f, b)));
 }
 
-static bool same_pair(const struct ringtap_pair_stats *x, const struct ringtap_pair_stats *y,
-	const struct ringtap_snapshot *f)
+static int by_pool(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
 {
-	return !x->inferred == !y->inferred && same_port(f, x->rx_port, y->rx_port) &&
-	       same_port(f, x->tx_port, y->tx_port);
+	return strcmp(ringtap_snapshot_pool(f, a)->name, ringtap_snapshot_pool(f, b)->name);
 }
 
-bool labels_same(
-	const struct ringtap_snapshot *f, enum rt_metric_object object, uint32_t a, uint32_t b)
+static int by_pair(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
 {
-	switch (object) {
-	case RT_OBJECT_PORT:
-	case RT_OBJECT_DRIVER: return same_port(f, a, b);
-	case RT_OBJECT_QUEUE:
-	case RT_OBJECT_CALLS:
-		return same_queue(ringtap_snapshot_queue(f, a), ringtap_snapshot_queue(f, b), f);
-	case RT_OBJECT_THREAD:
-		return same_thread(ringtap_snapshot_thread(f, a), ringtap_snapshot_thread(f, b));
-	case RT_OBJECT_POOL:
-		return !strcmp(
-			ringtap_snapshot_pool(f, a)->name, ringtap_snapshot_pool(f, b)->name);
-	case RT_OBJECT_PAIR:
-		return same_pair(ringtap_snapshot_pair(f, a), ringtap_snapshot_pair(f, b), f);
-	default: return true;
+	const struct ringtap_pair_stats *x = ringtap_snapshot_pair(f, a),
+					*y = ringtap_snapshot_pair(f, b);
+	int ret = by_number(x->inferred, y->inferred);
+
+	if (!ret)
+		ret = by_port(f, x->rx_port, y->rx_port);
+	return ret ? ret : by_port(f, x->tx_port, y->tx_port);
+}
+
+/* A class of objects whose entries have the same labels. */
+static enum rt_metric_object class_of(enum rt_metric_object object)
+{
+	return object == RT_OBJECT_DRIVER  ? RT_OBJECT_PORT
+	       : object == RT_OBJECT_CALLS ? RT_OBJECT_QUEUE
+					   : object;
+}
+
+struct order {
+	const struct ringtap_snapshot *f;
+	enum rt_metric_object object;
+};
+
+static int by_labels(const struct order *o, uint32_t a, uint32_t b)
+{
+	switch (o->object) {
+	case RT_OBJECT_PORT: return by_port(o->f, a, b);
+	case RT_OBJECT_QUEUE: return by_queue(o->f, a, b);
+	case RT_OBJECT_THREAD: return by_thread(o->f, a, b);
+	case RT_OBJECT_POOL: return by_pool(o->f, a, b);
+	case RT_OBJECT_PAIR: return by_pair(o->f, a, b);
+	default: return 0;
 	}
 }
 
-bool labels_first(const struct ringtap_snapshot *f, enum rt_metric_object object, uint32_t i)
+static int by_labels_and_entry(const void *a, const void *b, void *order)
 {
-	if (object == RT_OBJECT_PAIR && ringtap_snapshot_pair(f, i)->rx_port == NONE)
-		return false;
-	for (uint32_t k = 0; k < i; k++)
-		if (labels_same(f, object, k, i))
-			return false;
-	return true;
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	int ret = by_labels(order, x, y);
+
+	return ret ? ret : by_number(x, y);
+}
+
+/* Links the entries of each series, which are neighbours in sorted[]. */
+static void link_series(
+	struct series *s, const struct order *o, const uint32_t *sorted, uint32_t entries)
+{
+	for (uint32_t i = 0; i < entries; i++) {
+		bool last = i + 1 == entries || by_labels(o, sorted[i], sorted[i + 1]);
+
+		s->next[sorted[i]] = last ? NONE : sorted[i + 1];
+		if (!last)
+			s->first[sorted[i + 1]] = NONE;
+	}
+	for (uint32_t i = 0; i < entries; i++)
+		if (s->first[i] != NONE && !(o->object == RT_OBJECT_PAIR &&
+						   ringtap_snapshot_pair(o->f, i)->rx_port == NONE))
+			s->first[s->count++] = i;
+}
+
+static int find_series(struct series *s, struct order *o)
+{
+	uint32_t entries = subject_count(o->f, o->object);
+	uint32_t *sorted = calloc(entries + 1, sizeof(*sorted));
+
+	s->first = calloc(entries + 1, sizeof(*s->first));
+	s->next = calloc(entries + 1, sizeof(*s->next));
+	if (sorted && s->first && s->next) {
+		for (uint32_t i = 0; i < entries; i++)
+			sorted[i] = i;
+		qsort_r(sorted, entries, sizeof(*sorted), by_labels_and_entry, o);
+		link_series(s, o, sorted, entries);
+	}
+	free(sorted);
+	return sorted && s->first && s->next ? 0 : -ENOMEM;
+}
+
+int labels_find(struct exported *x)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < LABEL_CLASSES && !ret; i++) {
+		struct order o = {x->span.to, (enum rt_metric_object)i};
+
+		if (class_of(o.object) == o.object)
+			ret = find_series(&x->series[i], &o);
+	}
+	return ret;
+}
+
+void labels_free(struct exported *x)
+{
+	for (unsigned i = 0; i < LABEL_CLASSES; i++) {
+		free(x->series[i].first);
+		free(x->series[i].next);
+	}
+}
+
+const struct series *labels_series(const struct exported *x, enum rt_metric_object object)
+{
+	return &x->series[class_of(object)];
 }
 
 static char *queue_labels(char buf[LABELS_LEN], const struct exported *x, uint32_t i)

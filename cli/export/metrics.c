@@ -30,12 +30,10 @@ static double series_value(const struct exported *x, enum rt_metric_id id, uint3
 	bool counter = m->type == RT_METRIC_COUNTER, sums = id == RT_M_MAX_GAP;
 	double value = NAN;
 
-	for (uint32_t k = i; k < subject_count(x->span.to, m->object); k++) {
+	for (uint32_t k = i; k != RINGTAP_NO_INDEX; k = labels_series(x, m->object)->next[k]) {
 		struct metric_value v;
 		struct subject y;
 
-		if (!labels_same(x->span.to, m->object, i, k))
-			continue;
 		subject_make(&y, &x->span, m->object, k, sums);
 		if (!counter && m->object != RT_OBJECT_THREAD && subject_gone(&y))
 			continue;
@@ -56,16 +54,14 @@ static double series_value(const struct exported *x, enum rt_metric_id id, uint3
 static void export_series(struct export_text *t, enum rt_metric_id id, const struct exported *x)
 {
 	enum rt_metric_object object = rt_metrics[id].object;
+	const struct series *s = labels_series(x, object);
 	char labels[LABELS_LEN];
 
-	for (uint32_t i = 0; i < subject_count(x->span.to, object); i++) {
-		double value;
+	for (uint32_t i = 0; i < s->count; i++) {
+		double value = series_value(x, id, s->first[i]);
 
-		if (!labels_first(x->span.to, object, i))
-			continue;
-		value = series_value(x, id, i);
-		if (!isnan(value))
-			export_number(t, "", labels_of(labels, x, object, i), value);
+		if (!isnan(value) && export_takes(t, 1))
+			export_number(t, "", labels_of(labels, x, object, s->first[i]), value);
 	}
 }
 
@@ -76,7 +72,7 @@ static void export_port_info(struct export_text *t, const struct exported *x)
 	for (uint32_t i = 0; i < x->span.to->port_count; i++) {
 		const struct ringtap_port_stats *p = ringtap_snapshot_port(x->span.to, i);
 
-		if (p->gone)
+		if (p->gone || !export_takes(t, 1))
 			continue;
 		snprintf(id, sizeof(id), "%u", p->port_id);
 		export_number(t, "",
@@ -124,39 +120,86 @@ static void export_metric(struct export_text *t, enum rt_metric_id id, const str
 
 /* Applications of one name in different runtime folders (of different users) have different
  * labels. */
-static void name_app(const struct watch *w, size_t i, struct exported *x)
+static void name_app(const struct exported *list, size_t i, struct exported *x)
 {
-	const struct watched *a = w->list[i];
+	const struct watched *a = x->app;
 	bool taken = false;
 
 	for (size_t k = 0; k < i; k++)
-		taken |= !strcmp(w->list[k]->name, a->name);
+		taken |= !strcmp(list[k].app->name, a->name);
 	snprintf(x->label, sizeof(x->label), "%s", taken ? a->dir : a->name);
-	x->app = a;
-	x->recorders = export_ask(x);
 	if (!a->ended && a->now)
 		x->span = span_total(a);
 }
 
-void export_all(struct export_text *t, const struct watch *w)
+/* The samples of each application: those of other users share a quarter of all. */
+static unsigned room_of(const struct watch *w, const struct export_limits *l, bool foreign)
 {
-	struct exported *x = calloc(w->count + 1, sizeof(*x));
+	unsigned n = 0, most = foreign ? l->in_all / 4 : l->in_all - l->in_all / 4;
 
-	if (!x) {
-		t->failed = true;
-		return;
-	}
 	for (size_t i = 0; i < w->count; i++)
-		name_app(w, i, &x[i]);
+		n += w->list[i]->foreign == foreign;
+	return n && most / n < l->of_app ? most / n : l->of_app;
+}
+
+static bool prepare(struct exported *list, const struct watch *w, const struct export_limits *l,
+	struct export_recorders *r)
+{
+	size_t n = 0;
+
+	for (unsigned foreign = 0; foreign < 2; foreign++) {
+		unsigned most = room_of(w, l, foreign);
+
+		for (size_t i = 0; i < w->count; i++) {
+			struct exported *x = &list[n];
+
+			if (w->list[i]->foreign != foreign)
+				continue;
+			x->app = w->list[i];
+			x->room.most = most;
+			name_app(list, n++, x);
+			x->recorders = export_recorders_of(r, x);
+			if (x->span.to && labels_find(x))
+				return false;
+		}
+	}
+	return true;
+}
+
+static void export_families(struct export_text *t, struct exported *list, size_t count)
+{
 	for (enum rt_metric_id id = 0; id < RT_M_COUNT; id++) {
-		if (!rt_metrics[id].prometheus)
+		if (!rt_metrics[id].prometheus || id == RT_M_APP_LEFT_OUT)
 			continue;
 		export_family(t, &rt_metrics[id]);
-		for (size_t i = 0; i < w->count; i++)
-			export_metric(t, id, &x[i]);
+		for (size_t i = 0; i < count; i++) {
+			t->room = &list[i].room;
+			export_metric(t, id, &list[i]);
+		}
+	}
+	/* Last, as the others count. */
+	export_family(t, &rt_metrics[RT_M_APP_LEFT_OUT]);
+	for (size_t i = 0; i < count; i++) {
+		char labels[LABELS_LEN];
+
+		if (list[i].span.to)
+			export_number(t, "", export_labels(labels, "app", list[i].label, NULL),
+				list[i].room.left_out);
 	}
 	export_end(t);
-	for (size_t i = 0; i < w->count; i++)
-		json_decref(x[i].recorders);
-	free(x);
+}
+
+void export_all(struct export_text *t, const struct watch *w, const struct export_limits *l,
+	struct export_recorders *r)
+{
+	struct exported *list = calloc(w->count + 1, sizeof(*list));
+
+	t->failed = !list || !prepare(list, w, l, r);
+	if (!t->failed)
+		export_families(t, list, w->count);
+	for (size_t i = 0; list && i < w->count; i++) {
+		json_decref(list[i].recorders);
+		labels_free(&list[i]);
+	}
+	free(list);
 }

@@ -50,6 +50,18 @@ void export_family(struct export_text *t, const struct rt_metric *m)
 		types[info && !t->openmetrics ? RT_METRIC_GAUGE : m->type]);
 }
 
+bool export_takes(struct export_text *t, unsigned samples)
+{
+	struct export_room *r = t->room;
+	bool fits = samples <= r->most - r->used;
+
+	if (fits)
+		r->used += samples;
+	else
+		r->left_out += samples;
+	return fits;
+}
+
 void export_number(struct export_text *t, const char *suffix, const char *labels, double v)
 {
 	enum rt_metric_type type = t->family->type;

@@ -2,13 +2,12 @@
 /* POST /flight/NAME/trigger: an incident of ringtap flight. */
 #include <errno.h>
 #include <microhttpd.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/util.h"
 #include "cli/flight/request.h"
+#include "clients.h"
 #include "export.h"
 
 #define PATH "/flight/"
@@ -60,27 +59,12 @@ int export_trigger_add(struct export_triggers *t, const char *folder)
 	return -EINVAL;
 }
 
-static bool is_loopback(const struct sockaddr *a)
-{
-	const struct sockaddr_in *v4 = (const void *)a;
-	const struct sockaddr_in6 *v6 = (const void *)a;
-
-	if (a->sa_family == AF_INET)
-		return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
-	return a->sa_family == AF_INET6 &&
-	       (IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr) ||
-		       (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && v6->sin6_addr.s6_addr[12] == 127));
-}
-
 static bool is_allowed(const struct export_triggers *t, struct MHD_Connection *c)
 {
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-
 	/* A page of any site may make a browser send it. */
 	if (MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN))
 		return false;
-	return t->from_any || (info && is_loopback(info->client_addr));
+	return t->from_any || clients_is_local(c);
 }
 
 static unsigned request(const char *folder, const char *comment, const char **text)
@@ -112,7 +96,8 @@ unsigned export_trigger(
 		"--allow-trigger\n";
 	if (i < 0)
 		return MHD_HTTP_NOT_FOUND;
-	*text = "only for this host, and not from pages of other sites; see --trigger-from\n";
+	*text = "only for this host, not by a proxy, and not from pages of other sites; see "
+		"--trigger-from\n";
 	if (!is_allowed(t, c))
 		return MHD_HTTP_FORBIDDEN;
 	/* Incidents take disk space, or the place of older ones. */

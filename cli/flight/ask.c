@@ -182,38 +182,18 @@ void ask_close(int fd, const char *dir)
 
 /* ---- the other end */
 
-struct asking {
-	json_t *list;
-	const char *app;
-	int timeout_ms;
+/* A recorder that has been connected to, and what has come of its document. */
+struct asked {
+	int fd; /* -1: its document is here, or it has failed */
+	char *text;
+	size_t len;
+	bool whole;
 };
 
-/* Until the end of the document. The caller frees; NULL: late, too long, or no memory. */
-static char *receive(int fd, int timeout_ms)
-{
-	uint64_t until = now_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000;
-	char *text = malloc(ANSWER_MAX + 1);
-	size_t len = 0;
-
-	while (text && len < ANSWER_MAX) {
-		uint64_t now = now_ns(CLOCK_MONOTONIC);
-		struct pollfd p = {.fd = fd, .events = POLLIN};
-		ssize_t n;
-
-		if (now >= until || poll(&p, 1, (int)((until - now) / 1000000) + 1) <= 0)
-			break;
-		n = recv(fd, text + len, ANSWER_MAX - len, 0);
-		if (!n) {
-			text[len] = '\0';
-			return text;
-		}
-		if (n < 0 && errno != EINTR && errno != EAGAIN)
-			break;
-		len += n > 0 ? (size_t)n : 0;
-	}
-	free(text);
-	return NULL;
-}
+struct asking {
+	struct asked list[RECORDERS_MAX];
+	nfds_t count;
+};
 
 static bool is_peer_trusted(int fd, int folder)
 {
@@ -222,6 +202,63 @@ static bool is_peer_trusted(int fd, int folder)
 
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) &&
 	       is_trusted(peer.uid, folder);
+}
+
+static void ask(void *ctx, int folder, const char *name)
+{
+	struct asking *a = ctx;
+	int fd = connect_to(folder, name);
+
+	if (fd >= 0 && is_peer_trusted(fd, folder))
+		a->list[a->count++] = (struct asked){.fd = fd, .text = malloc(ANSWER_MAX + 1)};
+	else if (fd >= 0)
+		close(fd);
+}
+
+static void hang_up(struct asked *r)
+{
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
+}
+
+static void receive(struct asked *r)
+{
+	ssize_t n = r->text && r->len < ANSWER_MAX
+			    ? recv(r->fd, r->text + r->len, ANSWER_MAX - r->len, MSG_DONTWAIT)
+			    : -1;
+
+	if (n < 0 && r->text && r->len < ANSWER_MAX && (errno == EINTR || errno == EAGAIN))
+		return;
+	r->whole = !n;
+	if (n > 0)
+		r->len += (size_t)n;
+	else
+		hang_up(r);
+}
+
+/* Until the end of all documents. False: some did not come in time. */
+static bool receive_all(struct asking *a, int timeout_ms)
+{
+	uint64_t until = now_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000;
+
+	for (;;) {
+		struct pollfd p[RECORDERS_MAX];
+		uint64_t now = now_ns(CLOCK_MONOTONIC);
+		bool more = false;
+
+		for (nfds_t i = 0; i < a->count; i++) {
+			p[i] = (struct pollfd){.fd = a->list[i].fd, .events = POLLIN};
+			more |= a->list[i].fd >= 0;
+		}
+		if (!more)
+			return true;
+		if (now >= until || poll(p, a->count, (int)((until - now) / 1000000) + 1) <= 0)
+			return false;
+		for (nfds_t i = 0; i < a->count; i++)
+			if (p[i].revents)
+				receive(&a->list[i]);
+	}
 }
 
 /* Whether it is of this application, with no more conditions than a recorder has: the application's
@@ -234,28 +271,26 @@ static bool is_answer(const json_t *j, const char *app)
 	       json_array_size(json_object_get(j, "conditions")) <= ASK_CONDITIONS_MAX;
 }
 
-static void ask(void *ctx, int folder, const char *name)
+bool ask_recorders(json_t *list, const char *dir, const char *app, int timeout_ms)
 {
-	const struct asking *a = ctx;
-	int fd = connect_to(folder, name);
-	char *text = fd >= 0 && is_peer_trusted(fd, folder) ? receive(fd, a->timeout_ms) : NULL;
-	json_t *j = text ? json_loads(text, 0, NULL) : NULL;
-
-	if (j && is_answer(j, a->app))
-		json_array_append(a->list, j);
-	json_decref(j);
-	free(text);
-	if (fd >= 0)
-		close(fd);
-}
-
-void ask_recorders(json_t *list, const char *dir, const char *app, int timeout_ms)
-{
-	struct asking a = {.list = list, .app = app, .timeout_ms = timeout_ms};
+	struct asking a = {.count = 0};
 	int folder = open_folder(dir);
+	bool all;
 
 	if (folder < 0)
-		return;
+		return true;
 	each(folder, ask, &a);
 	close(folder);
+	all = receive_all(&a, timeout_ms);
+	for (nfds_t i = 0; i < a.count; i++) {
+		struct asked *r = &a.list[i];
+		json_t *j = r->whole ? json_loadb(r->text, r->len, 0, NULL) : NULL;
+
+		if (j && is_answer(j, app))
+			json_array_append(list, j);
+		json_decref(j);
+		hang_up(r);
+		free(r->text);
+	}
+	return all;
 }

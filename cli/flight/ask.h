@@ -4,6 +4,8 @@
 #ifndef RINGTAP_CLI_FLIGHT_ASK_H
 #define RINGTAP_CLI_FLIGHT_ASK_H
 
+#include <stdbool.h>
+
 #include <jansson.h>
 
 #define ASK_CONDITIONS_MAX 33 /* of a document */
@@ -24,7 +26,8 @@ void ask_close(int fd, const char *dir);
 
 /* Adds the documents of the recorders of an application to a list. app: its name, by which
  * recorders of other applications in the same folder are left out, and so is what a recorder of
- * root, this user or the folder's owner does not answer. Each gets timeout_ms. */
-void ask_recorders(json_t *list, const char *dir, const char *app, int timeout_ms);
+ * root, this user or the folder's owner does not answer. All of them together get timeout_ms.
+ * False: some did not answer within. */
+bool ask_recorders(json_t *list, const char *dir, const char *app, int timeout_ms);
 
 #endif

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -73,6 +75,35 @@ static void test_recorder_in_the_folder_is_asked(void **state)
 	assert_int_equal(documents(folder[0]), 0);
 }
 
+/* Sixteen that are mute take as long as one, and the others answer. */
+static void test_mute_recorders_are_waited_for_together(void **state)
+{
+	int fd = ask_listen(folder[0]), mute[3];
+	json_t *list = json_array();
+	pthread_t thread;
+
+	for (int i = 0; i < 3; i++) {
+		struct sockaddr_un a = {.sun_family = AF_UNIX};
+
+		snprintf(a.sun_path, sizeof(a.sun_path), "%s/ringtap-flight-0%d", folder[0], i);
+		mute[i] = socket(AF_UNIX, SOCK_STREAM, 0);
+		assert_int_equal(bind(mute[i], (struct sockaddr *)&a, sizeof(a)), 0);
+		assert_int_equal(listen(mute[i], 4), 0);
+	}
+	assert_int_equal(pthread_create(&thread, NULL, answer_one, &fd), 0);
+	/* One after the other, the first would have taken the time of all. */
+	assert_false(ask_recorders(list, folder[0], "app", 300));
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(json_array_size(list), 1);
+	for (int i = 0; i < 3; i++)
+		close(mute[i]);
+	ask_close(fd, folder[0]);
+	/* What dead recorders have left is removed by the next one. */
+	fd = ask_listen(folder[0]);
+	ask_close(fd, folder[0]);
+	json_decref(list);
+}
+
 /* In a container it may lead to a service of the host. */
 static void test_link_is_not_followed(void **state)
 {
@@ -93,6 +124,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_recorder_in_the_folder_is_asked),
+		cmocka_unit_test(test_mute_recorders_are_waited_for_together),
 		cmocka_unit_test(test_link_is_not_followed),
 	};
 

@@ -28,6 +28,7 @@ struct watched {
 	struct ringtap_snapshot *mark; /* where the interval began; the first snapshot begins one */
 	bool ended;                    /* now is its last snapshot */
 	bool secondary;                /* it is a secondary process: no NIC counters, no mempools */
+	bool foreign;                  /* of a user other than root and this one */
 	bool shared;                   /* other processes may poll queues of its ports */
 	/* Of watch.c. */
 	uint64_t retry_ns;     /* monotonic; attach again then */

@@ -238,7 +238,7 @@ def test_a_socket_that_does_not_answer(app, closing):
         try:
             assert run([RINGTAP, "flight", "top", app.prefix]).returncode == FAILED
             exporter = closing(Exporter(app))
-            assert not [s for s in exporter.series() if s.startswith("ringtap_flight_")]
+            until(lambda: not [s for s in exporter.series() if s.startswith("ringtap_flight_")], what="none of its series")
         finally:
             path.unlink()
 
@@ -248,7 +248,7 @@ def test_metrics_in_export(app, keep, closing):
     exporter = closing(Exporter(app))
     sent = app.tx(n=1000, len=100)[0]
     labels = {"app": app.prefix, "folder": str(kept.folder)}
-    # A recorder that answers too late has no series in that scrape.
+    # Recorders are asked once a second, whenever Prometheus comes.
     exporter.becomes("ringtap_flight_kept_packets", sent, **labels)
     check(["sleep", "0.1"])
     flight.command("trigger", kept.folder)
@@ -262,4 +262,4 @@ def test_metrics_in_export(app, keep, closing):
                  "lost_packets_total", "incidents_in_progress"):
         exporter.becomes(f"ringtap_flight_{name}", 0, **labels)
     kept.finish()
-    assert not [s for s in exporter.series() if s.startswith("ringtap_flight_")]
+    until(lambda: not [s for s in exporter.series() if s.startswith("ringtap_flight_")], what="none of its series")

@@ -97,7 +97,9 @@ def test_http_request(app, keep, closing):
     assert get(f"http://{exporter.address}{path}", method="PUT")[0] == 405
     assert post(exporter, "/flight/other/trigger") == post(exporter, "/flight/trigger") == 404
     assert post(exporter, path + "/trigger") == 404
-    assert post(exporter, path, headers={"Origin": "http://example.com"}) == 403
+    for header, value in (("Origin", "http://example.com"), ("Forwarded", "for=192.0.2.1"), ("Via", "1.1 proxy"),
+                          ("X-Forwarded-For", "192.0.2.1"), ("Host", "example.com")):
+        assert post(exporter, path, headers={header: value}) == 403
     with pytest.raises((OSError, urllib.error.URLError)):
         post(exporter, path, b"x" * 1_000_000)
     kept.finish()

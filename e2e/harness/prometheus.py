@@ -22,10 +22,10 @@ def missing():
     return None
 
 
-def get(url, accept=None, method="GET", timeout=20):
+def get(url, accept=None, method="GET", timeout=20, host=None):
     """(status, content type, text)"""
     request = urllib.request.Request(url, method=method,
-                                     headers={"Accept": accept} if accept else {})
+                                     headers={k: v for k, v in (("Accept", accept), ("Host", host)) if v})
     try:
         with urllib.request.urlopen(request, timeout=timeout) as answer:
             return answer.status, answer.headers["Content-Type"], answer.read().decode()

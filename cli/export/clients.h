@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Clients of the endpoint: none keeps others out, and what a request says of its origin. */
+#ifndef RINGTAP_CLI_EXPORT_CLIENTS_H
+#define RINGTAP_CLI_EXPORT_CLIENTS_H
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define CLIENTS_MAX  64 /* connections that the server accepts */
+#define CLIENTS_KEPT 48 /* beyond, the oldest ends: the server accepts the next one before */
+
+struct client {
+	int fd;
+	uint8_t address[16];
+	uint64_t since_ns; /* monotonic; its current request began then, or later */
+	bool ended;        /* the server has not closed it yet */
+};
+
+struct clients {
+	pthread_mutex_t lock;
+	struct client list[CLIENTS_MAX];
+	unsigned count;
+};
+
+/* Of the server, by descriptor. */
+void clients_add(struct clients *all, int fd, const struct sockaddr *a, uint64_t now);
+void clients_remove(struct clients *all, int fd);
+void clients_served(struct clients *all, int fd, uint64_t now);
+/* Ends those whose request takes too long. Call it again and again. */
+void clients_expire(struct clients *all, uint64_t now);
+
+/* MHD_OPTION_NOTIFY_CONNECTION and MHD_OPTION_NOTIFY_COMPLETED; arg: the clients. */
+void clients_notify(void *arg, struct MHD_Connection *c, void **state,
+	enum MHD_ConnectionNotificationCode code);
+void clients_completed(
+	void *arg, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode code);
+
+/* Whether a request comes from this host, without a proxy. */
+bool clients_is_local(struct MHD_Connection *c);
+/* Whether the header Host, which may be NULL, is an address, a name of this host, or one of these:
+ * any page may have its own name mean this host (DNS rebinding). */
+bool clients_is_host(const char *header, const char *const *names, unsigned count);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What one application, or one client, can take from others. */
+#include <netinet/in.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "clients.h"
+#include "export.h"
+
+#define QUEUES 4096u
+
+/* ---- samples ---- */
+
+static struct ringtap_queue_stats queues[QUEUES];
+static struct ringtap_port_stats ports[2];
+static struct ringtap_snapshot snapshot;
+static struct watched apps[3], *list[3] = {&apps[0], &apps[1], &apps[2]};
+static struct watch watch = {.list = list, .count = 3};
+
+static int set_up(void **state)
+{
+	memset(queues, 0, sizeof(queues));
+	for (unsigned i = 0; i < QUEUES; i++)
+		queues[i].queue = (uint16_t)i;
+	for (unsigned i = 0; i < 2; i++)
+		snprintf(ports[i].name, sizeof(ports[i].name), "p%u", i);
+	snapshot = (struct ringtap_snapshot){.taken_ns = NS_PER_S,
+		.taken_mono_ns = NS_PER_S,
+		.tsc_hz = 1000000000,
+		.collectors = RINGTAP_POLLS,
+		.port_count = 2,
+		.queue_count = QUEUES,
+		.ports = {ports, sizeof(ports[0])},
+		.queues = {queues, sizeof(queues[0])}};
+	for (unsigned i = 0; i < 3; i++)
+		apps[i] = (struct watched){.name = (char *)(i == 0   ? "mallorys"
+							    : i == 1 ? "alices"
+								     : "roots"),
+			.dir = (char *)"/nowhere",
+			.now = &snapshot,
+			.mark = &snapshot,
+			.tsc_hz = 1e9,
+			.foreign = i < 2};
+	return 0;
+}
+
+/* How often a text is in the answer. */
+static unsigned count(const char *text, const char *what)
+{
+	unsigned n = 0;
+
+	while ((text = strstr(text, what))) {
+		text += strlen(what);
+		n++;
+	}
+	return n;
+}
+
+static char *answer(unsigned of_app, unsigned in_all)
+{
+	const struct export_limits limits = {of_app, in_all};
+	struct export_recorders *none;
+	struct export_text t = {0};
+	struct watch empty = {0};
+
+	watch_init(&empty);
+	assert_int_equal(export_recorders_start(&none, &empty), 0);
+	export_all(&t, &watch, &limits, none);
+	export_recorders_stop(none);
+	watch_free(&empty);
+	assert_false(t.failed);
+	return t.data;
+}
+
+static void test_entries_of_one_name_are_one_series(void **state)
+{
+	static const uint32_t first[] = {0, 1, 2, 4};
+	struct exported x = {.span = {.to = &snapshot}};
+	const struct series *s;
+
+	snapshot.queue_count = 6;
+	queues[3] = queues[1];
+	queues[5] = queues[1];
+	queues[4].direction = RINGTAP_TX;
+	assert_int_equal(labels_find(&x), 0);
+	s = labels_series(&x, RT_OBJECT_CALLS);
+	assert_ptr_equal(s, labels_series(&x, RT_OBJECT_QUEUE));
+	assert_int_equal(s->count, 4);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(s->first[i], first[i]);
+	assert_int_equal(s->next[1], 3);
+	assert_int_equal(s->next[3], 5);
+	assert_int_equal(s->next[5], RINGTAP_NO_INDEX);
+	assert_int_equal(s->next[4], RINGTAP_NO_INDEX);
+	labels_free(&x);
+}
+
+static void test_an_application_has_so_many_samples(void **state)
+{
+	char *text;
+
+	watch.count = 1;
+	text = answer(100, 1000000);
+	assert_in_range(count(text, "{app=\"mallorys\""), 90, 110);
+	assert_non_null(strstr(text, "ringtap_samples_left_out{app=\"mallorys\"} "));
+	assert_null(strstr(text, "ringtap_samples_left_out{app=\"mallorys\"} 0\n"));
+	/* A histogram is whole, or it is not there. */
+	assert_int_equal(count(text, "ringtap_burst_packets_bucket"),
+		12 * count(text, "ringtap_burst_packets_count"));
+	free(text);
+	watch.count = 3;
+}
+
+static void test_other_users_leave_room_for_root(void **state)
+{
+	char *text = answer(1000000, 8000);
+
+	assert_in_range(count(text, "{app=\"mallorys\""), 900, 1010);
+	assert_in_range(count(text, "{app=\"alices\""), 900, 1010);
+	assert_in_range(count(text, "{app=\"roots\""), 5900, 6010);
+	free(text);
+	snapshot.queue_count = 8;
+	text = answer(1000000, 8000);
+	assert_non_null(strstr(text, "ringtap_samples_left_out{app=\"roots\"} 0\n"));
+	free(text);
+}
+
+/* ---- clients ---- */
+
+static struct clients clients = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+struct peer {
+	int here, there;
+};
+
+static struct peer connect_from(uint32_t address, uint64_t now)
+{
+	const struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};
+	int fd[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+	clients_add(&clients, fd[0], (const struct sockaddr *)&a, now);
+	return (struct peer){fd[0], fd[1]};
+}
+
+/* Whether the server has ended it. */
+static bool ended(const struct peer *p)
+{
+	return poll(&(struct pollfd){.fd = p->there, .events = POLLIN}, 1, 0) == 1;
+}
+
+static void leave(struct peer *p)
+{
+	clients_remove(&clients, p->here);
+	close(p->here);
+	close(p->there);
+}
+
+static void test_request_has_a_time_as_a_whole(void **state)
+{
+	struct peer slow = connect_from(1, 0), quick = connect_from(2, 0);
+
+	clients_expire(&clients, 9 * NS_PER_S);
+	assert_false(ended(&slow));
+	clients_served(&clients, quick.here, 9 * NS_PER_S);
+	clients_expire(&clients, 11 * NS_PER_S);
+	assert_true(ended(&slow));
+	assert_false(ended(&quick));
+	leave(&slow);
+	leave(&quick);
+	assert_int_equal(clients.count, 0);
+}
+
+static void test_oldest_of_most_makes_room(void **state)
+{
+	struct peer one = connect_from(1, 0), many[CLIENTS_KEPT];
+
+	for (unsigned i = 0; i < CLIENTS_KEPT; i++)
+		many[i] = connect_from(2, 1 + i);
+	assert_true(ended(&many[0]));
+	assert_false(ended(&one) || ended(&many[1]));
+	/* It is still there: the server has not closed it. */
+	leave(&many[0]);
+	many[0] = connect_from(2, 100);
+	assert_true(ended(&many[1]));
+	assert_false(ended(&one) || ended(&many[0]) || ended(&many[2]));
+	for (unsigned i = 0; i < CLIENTS_KEPT; i++)
+		leave(&many[i]);
+	leave(&one);
+}
+
+static void test_names_of_this_host(void **state)
+{
+	static const char *const right[] = {"127.0.0.1", "127.0.0.1:9777", "[::1]", "[::1]:9777",
+		"localhost", "LocalHost:9777", "localhost.", "10.1.2.3:1", "metrics.example:9777"};
+	static const char *const wrong[] = {"", "evil.example", "evil.example:9777", ":9777",
+		"localhost.evil.example", "127.0.0.1.evil.example", "[::1", "[evil]", "::1",
+		"[::1]evil", "127.0.0.1:9777:1"};
+	static const char *const names[] = {"metrics.example"};
+	char own[256] = "";
+
+	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
+		assert_true(clients_is_host(right[i], names, 1));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_false(clients_is_host(wrong[i], names, 1));
+	assert_int_equal(gethostname(own, sizeof(own) - 1), 0);
+	assert_true(clients_is_host(own, NULL, 0));
+	assert_true(clients_is_host(NULL, NULL, 0));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_entries_of_one_name_are_one_series, set_up),
+		cmocka_unit_test_setup(test_an_application_has_so_many_samples, set_up),
+		cmocka_unit_test_setup(test_other_users_leave_room_for_root, set_up),
+		cmocka_unit_test(test_request_has_a_time_as_a_whole),
+		cmocka_unit_test(test_oldest_of_most_makes_room),
+		cmocka_unit_test(test_names_of_this_host),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
