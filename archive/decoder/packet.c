@@ -18,6 +18,7 @@ enum {
 	LINK_SLL2 = 276,
 };
 enum { TYPE_IP = 0x0800, TYPE_IPV6 = 0x86dd, TYPE_ETHERNET = 0x6558 };
+enum { TYPE_ARP = 0x0806, TYPE_RARP = 0x8035 };
 enum { TYPE_MPLS = 0x8847, TYPE_MPLS_MULTICAST = 0x8848, TYPE_PPPOE = 0x8864 };
 enum { TYPE_VLAN = 0x8100, TYPE_QINQ = 0x88a8, TYPE_QINQ_OLD = 0x9100 };
 enum { PPP_IP = 0x21, PPP_IPV6 = 0x57 };
@@ -487,6 +488,22 @@ static void read_tunnel(struct row *row, const struct ip *ip)
 		read_gtpu(row, &r);
 }
 
+/* ---- ARP ---- */
+
+/* hardware 2 | protocol 2 | bytes of their addresses 1 + 1 | operation 2 | MAC, IP of the sender |
+ * of the target. A filter on a host means ARP as well. */
+static void read_arp(struct row *row, const struct rest *r)
+{
+	if (r->len < 18 || be16(r->p + 2) != TYPE_IP || r->p[4] != 6 || r->p[5] != 4)
+		return;
+	put_ipv4(row->outer.src, r->p + 14);
+	row->has |= HAS(COL_SRC);
+	if (r->len < 28)
+		return;
+	put_ipv4(row->outer.dst, r->p + 24);
+	row->has |= HAS(COL_DST);
+}
+
 /* ---- all ---- */
 
 static void read_transport(struct row *row, const struct ip *ip, bool digest)
@@ -512,6 +529,8 @@ void packet_read(struct row *row, uint16_t linktype, const uint8_t *data, size_t
 	uint16_t type = read_link(row, linktype, &r);
 	struct ip ip;
 
+	if (type == TYPE_ARP || type == TYPE_RARP)
+		read_arp(row, &r);
 	if (!type || !read_ip(type, &row->outer, &ip, &r))
 		return;
 	row->has |= HAS(COL_SRC) | HAS(COL_DST);

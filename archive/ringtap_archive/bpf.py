@@ -20,8 +20,9 @@ _SIZES = {0x00: 4, 0x08: 2, 0x10: 1}
 # Next headers behind which the index has another protocol than the IPv6 header: RFC 7045, and some experiments.
 _FRAGMENT = 44
 _EXTENSIONS = {0, 43, 44, 50, 51, 60, 135, 139, 140, 253, 254}
-# Ethertypes of packets without a flow.
+# Ethertypes of packets without a flow, of which the index has addresses.
 _NO_FLOW = {0x0806, 0x8035}
+_ARP = 1  # in place of the IP version
 
 # Where the link type has its ethertype, where the network header begins, whether VLAN tags may be in between.
 _Link = collections.namedtuple("_Link", "type_at network tags")
@@ -158,6 +159,9 @@ class _Walk:
             return [(term, facts) for term in _transport(operation, a[1], a[2], k, mask)]
         if a[0] == "at" and facts.version == 4:
             return [(term, facts) for term in self._ipv4(operation, a[1] - self._network(facts), a[2], k, mask)]
+        if a[0] == "at" and facts.version == _ARP:
+            column = {(14, 4): "src", (24, 4): "dst"}.get((a[1] - self._network(facts), a[2]))
+            return [(term, facts) for term in self._address(operation, column, k, mask)]
         if a[0] == "at" and facts.version == 6:
             return self._ipv6(operation, a[1] - self._network(facts), a[2], k, mask, facts)
         return (TRUE, facts), (TRUE, facts)
@@ -174,7 +178,7 @@ class _Walk:
             # The index has one outermost tag: behind two of them it is not known how many it has skipped.
             passed = facts._replace(tags=facts.tags + 1) if facts.tags < 2 else facts._replace(version=-1)
             return (TRUE, passed), (TRUE, facts)
-        found = facts._replace(version={_IPV4: 4, _IPV6: 6}.get(k, -1))
+        found = facts._replace(version={_IPV4: 4, _IPV6: 6}.get(k, _ARP if k in _NO_FLOW else -1))
         # Behind LLC and SNAP the index has a type where the frame has its length: nothing follows of "not k".
         return (("range", "ethertype", k, k), found), (TRUE, facts)
 
@@ -183,7 +187,11 @@ class _Walk:
             return _compared(operation, "protocol", k, 0xFF, mask)
         if (offset, size) == (4, 2):
             return _compared(operation, "ip_id", k, 0xFFFF, mask)
-        column = {(12, 4): "src", (16, 4): "dst"}.get((offset, size))
+        return self._address(operation, {(12, 4): "src", (16, 4): "dst"}.get((offset, size)), k, mask)
+
+    @staticmethod
+    def _address(operation, column, k, mask):
+        """An IPv4 address; column None: none of the index."""
         if not column or operation not in (0x10, 0x20, 0x30):
             return TRUE, TRUE
         if operation != 0x10:
@@ -270,6 +278,7 @@ def _sql(term, address, never_null=()):
 
 
 _FLOW = {"src", "dst", "protocol", "src_port", "dst_port"}
+_NOT_OF_ARP = {"protocol", "src_port", "dst_port"}
 _OF_EACH_FLOW = ("src", "dst", "protocol")
 _BACK = {"src": "dst", "dst": "src", "src_port": "dst_port", "dst_port": "src_port"}
 
@@ -280,7 +289,7 @@ def _of_non_ip(term):
         return (_all if term[0] == "and" else _any)(*map(_of_non_ip, term[1]))
     if term[0] == "range" and term[1] == "ethertype":
         return FALSE if term[2] in (_IPV4, _IPV6) else term
-    return TRUE if len(term) > 1 and term[1] in _FLOW else term
+    return TRUE if len(term) > 1 and term[1] in _NOT_OF_ARP else term
 
 
 def _of_flow(term):

@@ -133,6 +133,7 @@ class Output:
         snaplens = {interface.get("snaplen") or 0 for part in parts for interface in part.meta["interfaces"]}
         # One for all: libpcap refuses files with interfaces that differ in it.
         self._snaplen = 0 if 0 in snaplens else max(snaplens, default=0)
+        self._linktype = next((i["linktype"] for part in parts for i in part.meta["interfaces"]), filters.ETHERNET)
         self.packets = self.frames_read = 0
         self.missing = collections.Counter()  # by error
         self.recorders = set()
@@ -195,6 +196,8 @@ class Output:
         self._pending.clear()
 
     def close(self):
+        if not self._count:  # a file without an interface is none to tcpdump
+            self._pending += blocks.interface(self._linktype, self._snaplen, [])
         self.flush()
         for source in self._sources.values():
             self._drop(source)

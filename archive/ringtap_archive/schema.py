@@ -28,7 +28,7 @@ PACKETS = _fields([
     ("captured", pa.uint32()),
     ("vlan", pa.uint16()),  # VID of the outermost tag
     ("ethertype", pa.uint16()),  # behind VLAN tags
-    ("src", ADDRESS),
+    ("src", ADDRESS),  # of IP; of ARP sender and target
     ("dst", ADDRESS),
     ("protocol", pa.uint8()),  # of IP, behind IPv6 extension headers
     ("src_port", pa.uint16()),

@@ -9,6 +9,7 @@ from .engine import number
 from .errors import Refused
 
 ALL = 2**31 - 1  # rows
+IP = "coalesce(ethertype, 0) NOT IN (2054, 32821)"  # ARP and RARP have addresses, and are in no flow
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def _by_packets(con):
 def _traffic_of_packets(chosen):
     """Of parts that the window cuts, and where packets are chosen by their columns."""
     return follow.statement("top_packets", columns="recorder, src, dst, protocol, src_port, dst_port",
-                            chosen=f"src IS NOT NULL AND {chosen}")
+                            chosen=f"src IS NOT NULL AND {IP} AND {chosen}")
 
 
 def _traffic(con, where):

@@ -296,3 +296,23 @@ def test_errors_are_one_line(archive, tmp_path):
     assert done.stderr == f"ringtap archive: cannot write '{tmp_path}': Is a directory\n"
     done = archived.run("fetch", "-d", tmp_path / ("n" * 300), "-w", tmp_path / "a.pcapng", status=1)
     assert done.stderr.count("\n") == 1 and "File name too long" in done.stderr
+
+
+def test_a_file_without_a_packet_is_one(archive, tmp_path):
+    archived.run("fetch", "-d", archive, "host 203.0.113.99 and tcp port 1", "-w", tmp_path / "none.pcapng")
+    for command in (["tcpdump", "-nr"], ["tshark", "-r"]):
+        assert subprocess.run([*command, tmp_path / "none.pcapng"], check=True, capture_output=True).stdout == b""
+
+
+def test_arp_of_a_host_is_found_by_the_index(tmp_path):
+    """Of four frames with ARP, one has the host's."""
+    def arp(sender, target):
+        return bytes([2] * 12) + bytes.fromhex("080600010800060400010200000000") + b"\x01" + bytes([10, 0, 0, sender]) + bytes(6) \
+            + bytes([10, 0, 0, target])
+    packets = [(BEGIN * 10**9 + n, arp(1 if n == 10 else 3, 1 if n == 20 else 2) + bytes(1400), 1442) for n in range(3000)]
+    write(tmp_path / "a.pcap", ETHERNET, packets)
+    archived.run("ingest", "-d", tmp_path / "archive", "--recorder", "a", tmp_path / "a.pcap")
+    found, text = expect(tmp_path / "archive", tmp_path / "out.pcapng", 0, "host 10.0.0.1")
+    assert list(found.values()) == [[packets[10], packets[20]]] and text.endswith("; 1 frames read\n")
+    found, text = expect(tmp_path / "archive", tmp_path / "out.pcapng", 0, "arp src net 10.0.0.0/30 and not host 10.0.0.3")
+    assert list(found.values()) == [[packets[10]]] and text.endswith("; 1 frames read\n")

@@ -21,7 +21,7 @@ FIELDS = ["frame.number", "frame.time_epoch", "frame.len", "frame.cap_len", "fra
           "eth.type", "vlan.id", "vlan.etype", "ieee8021ad.id", "sll.etype", "llc.type", "pppoe.code", "ip.src", "ip.dst", "ip.proto", "ip.id",
           "ipv6.src", "ipv6.dst", "ipv6.nxt", *(f"{e}.nxt" for e in EXTENSIONS), "ipv6.fraghdr.ident", "ipv6.fraghdr.offset", "tcp.seq_raw", "tcp.flags",
           "tcp.len", "tcp.ack_raw", "tcp.analysis.initial_rtt", "tcp.analysis.retransmission", "vxlan.vni", "vxlan.flags", "gre.key",
-          "gre.flags.version", "gtp.teid", "gtp.message",
+          "gre.flags.version", "gtp.teid", "gtp.message", "arp.src.proto_ipv4", "arp.dst.proto_ipv4", "arp.hw.size",
           *(f"{p}.{end}" for p in ("tcp", "udp", "dccp", "sctp") for end in ("srcport", "dstport"))]
 VXLAN = {"4789", "8472"}  # tshark also takes packets from these ports
 # tshark shows nothing of a header that is cut off; the decoder shows what was captured of it.
@@ -110,6 +110,9 @@ class Layers:
     def ends(self):
         """Addresses, protocol and ports of an IP packet; None without one."""
         name = self.next()
+        if name in ("arp", "rarp") and self.take("arp.hw.size") == "6":
+            ends = {end: self.take(f"arp.{end}.proto_ipv4") for end in ("src", "dst")}
+            return {end: text and address(text) for end, text in ends.items()}
         if name not in ("ip", "ipv6"):
             return None
         self.names.popleft()
