@@ -178,11 +178,16 @@ bool rt_ports_moved(void)
 
 /* ethdev announces a port from within its driver's probe function. The bus sets the device's
  * driver only after that has returned, and rte_eth_dev_info_get() reads it without a check. A
- * started port had its device before, except in a secondary process, where all look started; for
- * others only time helps. */
+ * started port had its device before, also when it is stopped again, except in a secondary process,
+ * where all look started; for others only time helps. */
 static bool probed(uint16_t port)
 {
-	return (!stopped(port) && !rt_is_secondary()) ||
+	static uint32_t started[RTE_MAX_ETHPORTS]; /* the last generation that was, plus 1 */
+	uint32_t life = rt_port_generation(port) + 1;
+
+	if (!stopped(port) && !rt_is_secondary())
+		rt_store(&started[port], life);
+	return rt_load(&started[port]) == life ||
 	       clock_ms() - rt_load(&new_ms[port]) >= RT_PORTS_SETTLE_MS;
 }
 

@@ -469,6 +469,26 @@ static void test_identity_of_a_port(void **state)
 	assert_true(rt_port_same(&p, p.name, p.driver, hardware));
 }
 
+/* Within RT_PORTS_SETTLE_MS, and noticed while it is stopped. */
+static void test_port_that_restarts_soon_after_its_creation_keeps_its_hooks(void **state)
+{
+	struct rt_session *s = open_session("net_ring_1", TEST_RING);
+
+	assert_int_equal(rt_ports_watch(rt_hook_cut), 0);
+	test_port_remove(port[1]);
+	port[1] = test_port_make("net_ring_1");
+	rt_session_rescan(s);
+	rte_eth_dev_stop(port[1]);
+	rt_session_rescan(s);
+	assert_int_equal(s->shm.ifs[0].state, RT_IF_PRESENT);
+	assert_int_equal(rte_eth_dev_start(port[1]), 0);
+	test_port_send(port[1], 3);
+	assert_int_equal(test_port_poll(port[1], 32), 3);
+	assert_int_equal(captured(s, 0) + captured(s, 1), 6);
+	rt_ports_unwatch();
+	end_session(s);
+}
+
 /* More often than there are entries. It keeps its entry and blocks: its counters do not decrease,
  * although those of the driver restart. */
 static void test_statistics_of_a_port_that_comes_back_continue(void **state)
@@ -542,6 +562,7 @@ int main(void)
 		with_ports(test_port_that_comes_back_under_another_id),
 		with_ports(test_more_ports_than_entries_are_counted),
 		with_ports(test_statistics_of_a_port_that_comes_back_continue),
+		with_ports(test_port_that_restarts_soon_after_its_creation_keeps_its_hooks),
 		with_ports(test_clock_of_a_port_without_sessions_is_reset),
 		cmocka_unit_test(test_identity_of_a_port),
 	};
