@@ -27,7 +27,7 @@ BEGIN {
 	allow("bench", "common include probe")
 	allow("examples", "include")
 	allow("e2e", "include")
-	allow("fuzz", "archive cli common include inject probe reader")
+	allow("fuzz", "archive base cli common include inject probe reader")
 }
 function allow(from, to,    n, list, i) {
 	known[from] = 1

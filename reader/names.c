@@ -30,11 +30,6 @@
 #define LIVE_MS      100 /* during a capture: 256 MiB hold 200 ms at 10 Gbit/s */
 #define CMDLINE_MAX  4096
 
-struct rt_switch_port {
-	char name[RT_NAME_LEN], device[RT_NAME_LEN];
-	int port_id; /* -1: not known */
-};
-
 int rt_names_ms = 300;
 
 /* Path of the socket in the switch's arguments; the default if they name none. -ENOENT: it uses
@@ -185,7 +180,7 @@ static bool take_row(const json_t *row, struct rt_switch_port *p)
 	return true;
 }
 
-static void take_rows(struct rt_names *n, const json_t *root)
+void rt_names_take(struct rt_names *n, const json_t *root)
 {
 	const json_t *result = json_array_get(json_object_get(root, "result"), 0);
 	const json_t *rows = json_object_get(result, "rows"), *row;
@@ -217,7 +212,7 @@ static void refresh(struct ringtap_conn *c)
 		root = query(path, peer.uid, n->live ? LIVE_MS : rt_names_ms);
 	n->useless = !root && !n->live;
 	if (root)
-		take_rows(n, root);
+		rt_names_take(n, root);
 	json_decref(root);
 }
 

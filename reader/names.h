@@ -7,11 +7,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "common/segment.h"
 
 #define RT_SWITCH_PORTS_MAX 1024
 
 struct ringtap_conn;
+
+struct rt_switch_port {
+	char name[RT_NAME_LEN],
+		device[RT_NAME_LEN]; /* zero-terminated, without control characters: name */
+	int port_id;                 /* -1: not known */
+};
 
 /* The ports of type dpdk in the switch's database. Zeroed: not queried yet. */
 struct rt_names {
@@ -23,6 +31,10 @@ struct rt_names {
 };
 
 void rt_names_free(struct rt_names *n);
+
+/* Takes the ports of the database's answer, which may be any JSON; its list replaces the one
+ * before. */
+void rt_names_take(struct rt_names *n, const json_t *answer);
 
 /* Timeout of the database. A variable, so that tests can set it. */
 extern int rt_names_ms;
