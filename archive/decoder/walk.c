@@ -471,6 +471,8 @@ static ssize_t next_block(struct walk *w, const uint8_t **p)
 
 int walk_next(struct walk *w, struct found *f)
 {
+	const uint64_t start = w->next;
+
 	for (;;) {
 		const uint8_t *p;
 		ssize_t n = w->torn[0] ? 0 : next_block(w, &p);
@@ -491,7 +493,10 @@ int walk_next(struct walk *w, struct found *f)
 		if (ret <= 0)
 			return ret;
 		w->next += len;
-		if (ret != FOUND_OTHER)
-			return ret;
+		if (ret == FOUND_OTHER && w->next - start >= WALK_FAR)
+			*f = (struct found){.offset = w->next - len};
+		else if (ret == FOUND_OTHER)
+			continue;
+		return ret;
 	}
 }

@@ -15,6 +15,7 @@
 
 #define WALK_TEXT   256u        /* bytes of a text that are kept, with the final zero */
 #define WALK_HEADER (64u << 20) /* bytes of a section's header and interfaces */
+#define WALK_FAR    (1u << 20)  /* bytes */
 #define WALK_NONE   UINT64_MAX  /* a counter that is not there */
 #define NO_QUEUE    UINT32_MAX
 #define INTERFACES  65535u /* of a part: columns have 16 bits */
@@ -87,8 +88,8 @@ struct walk {
 };
 
 void walk_close(struct walk *w);
-/* The next block that is of use. A kind of enum found_kind; -errno: reading failed. A damaged block
- * is the end, with its reason in torn. */
+/* The next block that is of use; behind WALK_FAR bytes without one, FOUND_OTHER. A kind of enum
+ * found_kind; -errno: reading failed. A damaged block is the end, with its reason in torn. */
 int walk_next(struct walk *w, struct found *f);
 /* Forgets the interfaces of the sections before, and counts packets anew. */
 void walk_part(struct walk *w);

@@ -234,12 +234,17 @@ class Part:
         for _ in self.batches():
             pass
 
-    def _end(self):
-        begin, end, count = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_size_t()
-        self._lib.rt_archive_part_range(self._handle, begin, end)
+    def cuts_from(self, first):
+        """cuts[first:], as far as packets have been read."""
+        count, cuts = ctypes.c_size_t(), array.array("Q")
         at = self._lib.rt_archive_part_cuts(self._handle, count)
-        cuts = array.array("Q")
-        cuts.frombytes(ctypes.string_at(at, 8 * count.value) if count.value else b"")
+        cuts.frombytes(ctypes.string_at(at + 8 * first, 8 * (count.value - first)) if count.value > first else b"")
+        return cuts
+
+    def _end(self):
+        begin, end = ctypes.c_uint64(), ctypes.c_uint64()
+        self._lib.rt_archive_part_range(self._handle, begin, end)
+        cuts = self.cuts_from(0)
         text = self._lib.rt_archive_part_info(self._handle)
         if not text:
             raise MemoryError

@@ -24,6 +24,9 @@ from . import decoder, frames, index, layout, options, private, show, units
 from .errors import Lost, Refused, WrongCommandLine
 from .store import Archive, no_space, write_synced
 
+OPEN_MAX = 16  # parts with tables that wait for the digest of their recording
+HOURS_MAX = 10_000
+LONG = ("interfaces", "losses", "clock", "versions", "comment")
 PACKET_BYTES = 100  # of a small packet's block: for the likely number of packets
 READ = 1 << 20
 SETTLED_S = 60
@@ -122,25 +125,24 @@ class NewPart:
     def __init__(self, staging, number, data, header, size_likely, compress, group):
         stem = staging / f"{number:06d}"
         self.stem = stem
-        self.data, self.header, self.begin = data, header, data.at
+        self.data, self.header, self.cuts = data, header, 0
         self.packets = index.Packets(Path(f"{stem}.packets.parquet"), size_likely // PACKET_BYTES, group)
         self.frames = Frames(Path(f"{stem}.pcapng.zst" if compress else f"{stem}.pcapng"), compress, group)
         self.flows, self.group = None, group
         self.flowless, self.typeless = 0, 0
 
-    def batch(self, batch):
-        """Takes the rows, and cuts frames before those packets with which one is full."""
+    def batch(self, batch, part):
+        """Takes the rows, and the frames that are full."""
         self.packets.add(batch)
         self._count(batch)
-        offsets = batch.column("file_offset").to_numpy()
-        if not len(offsets):
-            return
-        shift = self.begin - len(self.header)
-        while True:
-            full = self.data.at - shift + frames.FRAME if self.frames.bytes else frames.FRAME
-            if full > offsets[-1]:
-                return
-            self._frame(int(offsets[offsets.searchsorted(full)]) + shift)
+        self._cut(part)
+
+    def _cut(self, part):
+        cuts = part.cuts_from(self.cuts)
+        self.cuts += len(cuts)
+        for cut in cuts:
+            if cut - self.data.at >= frames.FRAME:
+                self._frame(cut)
 
     def _count(self, batch):
         """Packets without a flow, of IP's ethertypes and without any: where there are none, which is the rule, a filter
@@ -160,9 +162,7 @@ class NewPart:
         self.frames.add(self.data.take(end, b"" if self.frames.bytes else self.header))
 
     def finish(self, part):
-        for cut in part.cuts:  # behind the last packet; all of a part without any
-            if cut - self.data.at >= frames.FRAME:
-                self._frame(cut)
+        self._cut(part)
         if part.end > self.data.at or not self.frames.bytes:
             self._frame(part.end)
         self.frames.finish()
@@ -221,6 +221,12 @@ def source_in(folder, sha256, bytes_=None):
 
 class Known(Exception):
     """The archive has the source."""
+
+
+def _with_aside(meta):
+    if "aside" not in meta:
+        return meta
+    return {**{key: value for key, value in meta.items() if key != "aside"}, **json.loads(meta["aside"].read_bytes())}
 
 
 class Job:
@@ -294,27 +300,63 @@ class Job:
     def _decode(self, source, staging):
         if source.converted:
             self.as_is, self.sha256 = False, file_digest(self.path)
-        data = Bytes(source)
-        made = contextlib.ExitStack()
-        with made:
-            parts = [self._part(source, staging, number, part, data, made) for number, part in enumerate(source.parts())]
+        data, pending, count = Bytes(source), [], 0
+        try:
+            for part in source.parts():
+                pending.append(self._part(source, staging, count, part, data))
+                count += 1
+                if count > HOURS_MAX:
+                    raise Refused(f"cannot ingest '{self.path}': it has packets of more than {HOURS_MAX} hours; cut it with "
+                                  "editcap -A, -B")
+                if count > OPEN_MAX:
+                    self._complete_some(pending, None, staging)
             self.torn = source.torn or self.torn
-            digest = data.rest()
-            self.sha256 = self.sha256 or digest
-            parts = [(new, meta) for new, meta in parts if meta["first_ns"] is not None]
-            for number, (new, meta) in enumerate(parts):
-                self._complete(new, meta, number, len(parts))
+            self._check_digest(data.rest())
+            self._complete_some(pending, count, staging)
+        finally:
+            for new, _ in pending:
+                new.close()
+        for meta in self.metas if not self.origin else ():
+            meta["source"].update(parts=count, salvaged=self.torn)
 
-    def _part(self, source, staging, number, part, data, made):
+    def _check_digest(self, digest):
+        if self.sha256 and self.as_is and self.sha256 != digest:
+            raise Refused(f"'{self.path}' changed while it was read; ingest it once it is complete")
+        self.sha256 = self.sha256 or digest
+
+    def _complete_some(self, pending, count, staging):
+        """count: None as long as it is not known. An open table takes a megabyte: of a file of many hours the digest is
+        taken before all of it is decoded, which reads it once more."""
+        self.sha256 = self.sha256 or file_digest(self.path)
+        while pending:
+            new, meta = pending[0]
+            if meta["first_ns"] is not None:
+                self._complete(new, meta, len(self.metas), count)
+                if count is None:
+                    self._set_aside(meta, staging)
+            pending.pop(0)[0].close()
+
+    @staticmethod
+    def _set_aside(meta, staging):
+        """What is long in it, until it is published."""
+        path = staging / f"{meta['packets']['file']}.aside"
+        with os.fdopen(private.create(path, new=True), "w", encoding="utf-8") as file:
+            json.dump({key: meta.pop(key) for key in LONG}, file)
+        meta["aside"] = path
+
+    def _part(self, source, staging, number, part, data):
         batches = part.batches()
         first = next(batches, None)
         if number == 0 and first is not None and first.num_rows and not self.origin:
             self._look_up(first.column("time_ns")[0].as_py())
         new = NewPart(staging, number, data, part.header, source.size - data.at, self.compress, self.archive.group)
-        made.callback(new.close)
-        for batch in itertools.chain([first] if first is not None else [], batches):
-            new.batch(batch)
-        new.finish(part)
+        try:
+            for batch in itertools.chain([first] if first is not None else [], batches):
+                new.batch(batch, part)
+            new.finish(part)
+        except BaseException:
+            new.close()
+            raise
         new.hour_ns = None if part.hour is None else part.hour * layout.HOUR_NS
         return new, _part_meta(new, part, self.recorder, self.lean)
 
@@ -345,6 +387,7 @@ class Job:
         """Under a lock of the archive; removals and moves are of parts that these replace."""
         renames, metas, late, numbers = [], [], [], {}
         for meta, relative in zip(self.metas, self.folders):
+            meta = _with_aside(meta)
             folder = self.archive.path / relative
             if not self.origin and source_in(folder, self.sha256):
                 raise Known

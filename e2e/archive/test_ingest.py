@@ -7,6 +7,7 @@ import json
 import os
 import struct
 import subprocess
+import weakref
 
 import duckdb
 import pyarrow.parquet as pq
@@ -15,7 +16,7 @@ import pytest
 from harness import archived, archiving
 from harness.archiving import START_NS, assert_clean, assert_whole, call, content, packets_in, parts
 from harness.pcapng_write import File
-from ringtap_archive import frames, layout, units
+from ringtap_archive import frames, ingest, layout, units
 
 
 @pytest.mark.smoke
@@ -284,3 +285,42 @@ def test_recording_of_many_hours(tmp_path):
                           check=False)
     assert done.returncode == 0, done.stderr
     assert len(parts(tmp_path / "archive")) == 60
+
+
+def test_memory_does_not_grow_with_hours(tmp_path, monkeypatch):
+    """Tables of a megabyte each are open until the digest of the recording is known."""
+    most, alive = [0], weakref.WeakSet()
+
+    class Counted(ingest.NewPart):
+        def __init__(self, *args):
+            super().__init__(*args)
+            alive.add(self)
+            most[0] = max(most[0], len(alive))
+
+    monkeypatch.setattr(ingest, "NewPart", Counted)
+    f = File().section().interface(1, 0, (9, b"\x09"))
+    for hour in range(60):
+        f.packet(bytes(60), START_NS + hour * layout.HOUR_NS)
+    file = f.write(tmp_path / "sparse.pcapng")
+    assert call("ingest", "-d", tmp_path / "archive", "--recorder", "a", file) == 0
+    assert most[0] <= ingest.OPEN_MAX + 2
+    assert_whole(tmp_path / "archive", file)
+    assert all(part.meta["interfaces"] and "aside" not in part.meta for part in parts(tmp_path / "archive"))
+    assert call("verify", "-d", tmp_path / "archive") == 0
+    monkeypatch.setattr(ingest, "HOURS_MAX", 50)
+    assert call("ingest", "-d", tmp_path / "archive", "--recorder", "b", file) == 1
+
+
+def test_frames_do_not_grow_with_what_is_between_packets(tmp_path):
+    f = File().section().interface(1, 0, (9, b"\x09"))
+    for at in range(3):
+        f.packet(bytes(60), START_NS + at)
+        for _ in range(10):
+            f.block(0x0BAD, struct.pack("<I", 0) + bytes(1 << 20))
+    file = f.write(tmp_path / "gaps.pcapng")
+    assert call("ingest", "-d", tmp_path / "archive", "--recorder", "a", file) == 0
+    (part,) = parts(tmp_path / "archive")
+    with frames.open_file(part.pcapng) as packed:
+        assert max(len(data) for _, data in packed.pieces()) < 3 << 20
+    assert content(part) == file.read_bytes()
+    assert call("verify", "-d", tmp_path / "archive") == 0
