@@ -156,8 +156,8 @@ void usdts_check(struct flight *f, bool threads);
 void usdts_close(struct flight *f);
 
 /* ---- incident.c */
-/* Begins an incident in a new folder; prints why it cannot. */
-void incident_begin(struct flight *f, const struct trigger *t, const struct event *e);
+/* Begins an incident in a new folder. 0, or -errno after a message. */
+int incident_begin(struct flight *f, const struct trigger *t, const struct event *e);
 /* Reports on those whose packets are written, and frees them. */
 void incidents_finish(struct flight *f);
 

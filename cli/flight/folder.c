@@ -20,8 +20,9 @@
 /* What an incident consists of: nothing else is ever removed. */
 static const char *const parts[] = {FLIGHT_PACKETS, FLIGHT_METRICS, FLIGHT_DOCTOR, FLIGHT_PAGE,
 	FLIGHT_PLOT, FLIGHT_TRACE, FLIGHT_UNFINISHED, FLIGHT_INCIDENT};
-#define PARTS    (sizeof(parts) / sizeof(parts[0]))
-#define TEXT_MAX (1u << 20) /* of FLIGHT_INCIDENT and FLIGHT_DOCTOR, which have some KiB */
+#define PARTS      (sizeof(parts) / sizeof(parts[0]))
+#define TEXT_MAX   (1u << 20) /* of FLIGHT_INCIDENT and FLIGHT_DOCTOR, which have some KiB */
+#define REQUEST_MS 10000 /* a recorder reads requests every 100 ms, and makes folders meanwhile */
 
 char *folder_path(const char *folder, const char *name, const char *part)
 {
@@ -352,10 +353,17 @@ static int prune(struct context *c)
 
 static int trigger(struct context *c)
 {
-	int ret = request_send(c->folder, c->comment);
+	char why[REQUEST_WHY_MAX];
+	int ret = request_send_within(c->folder, c->comment, REQUEST_MS, why);
 
 	if (ret == -ESRCH)
 		message_print("flight trigger: no recorder writes to %s; give its folder by -w",
+			c->folder);
+	else if (ret == -ECANCELED)
+		message_print("flight trigger: %s: the recorder reports: %s", c->folder, why);
+	else if (ret == -ETIMEDOUT)
+		message_print("flight trigger: %s: its recorder has not taken the request; it may "
+			      "wait for its application",
 			c->folder);
 	else if (ret)
 		message_print(

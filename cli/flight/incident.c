@@ -105,7 +105,7 @@ static void say_begun(const struct incident *i)
 			*value ? ": " : "", value, *i->event.where ? ", " : "", i->event.where);
 }
 
-void incident_begin(struct flight *f, const struct trigger *t, const struct event *e)
+int incident_begin(struct flight *f, const struct trigger *t, const struct event *e)
 {
 	struct incident *i;
 	int ret;
@@ -114,11 +114,14 @@ void incident_begin(struct flight *f, const struct trigger *t, const struct even
 		message_print("flight: %s: %d incidents are being written already; not recorded",
 			t->text, FLIGHT_INCIDENTS_MAX);
 		f->failed++;
-		return;
+		return -EBUSY;
 	}
 	i = calloc(1, sizeof(*i));
-	if (!i)
-		return;
+	if (!i) {
+		message_print("flight: incident '%s': no memory; not recorded", t->text);
+		f->failed++;
+		return -ENOMEM;
+	}
 	i->f = f;
 	i->folder_fd = -1;
 	i->trigger = t;
@@ -133,12 +136,13 @@ void incident_begin(struct flight *f, const struct trigger *t, const struct even
 		if (i->folder_fd >= 0)
 			folder_remove(f->cfg->folder, i->name);
 		incident_free(i);
-		return;
+		return ret;
 	}
 	f->incidents[f->incident_count++] = i;
 	f->made++;
 	f->made_by[t - f->cfg->triggers]++;
 	say_begun(i);
+	return 0;
 }
 
 static void note_finished(struct flight *f, const struct incident *i, bool failed)

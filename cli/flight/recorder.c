@@ -108,32 +108,43 @@ static const struct trigger *trigger_of(const struct flight *f, enum trigger_kin
 	return NULL;
 }
 
-static void take_commands(struct flight *f)
+static int begin_requested(void *ctx, const char *comment)
 {
-	struct signalfd_siginfo info;
+	struct flight *f = ctx;
+	uint64_t now = now_ns(CLOCK_REALTIME);
+	struct event e = {.from_ns = now, .to_ns = now};
 
-	while (read(f->usr1_fd, &info, sizeof(info)) == sizeof(info)) {
-		uint64_t now = now_ns(CLOCK_REALTIME);
-		struct event e = {.from_ns = now, .to_ns = now};
-
-		request_take(f->cfg->folder, e.comment);
-		incident_begin(f, trigger_of(f, TRIGGER_COMMAND), &e);
-	}
+	snprintf(e.comment, sizeof(e.comment), "%s", comment);
+	return incident_begin(f, trigger_of(f, TRIGGER_COMMAND), &e);
 }
 
-/* Those that came while there was no application: there are no packets of them. */
-static void drop_commands(struct flight *f)
+/* A signal of ringtap flight trigger comes with a request, another one is a request. */
+static void take_commands(struct flight *f, request_fn begin)
 {
 	struct signalfd_siginfo info;
-	char comment[REQUEST_COMMENT_MAX];
-	unsigned n = 0;
+	bool any = false, plain = false;
 
-	while (read(f->usr1_fd, &info, sizeof(info)) == sizeof(info))
-		n++;
-	/* Of a recorder before, too. */
-	request_take(f->cfg->folder, comment);
-	if (n)
-		message_print("flight: a request came before the recording; no incident of it");
+	while (read(f->usr1_fd, &info, sizeof(info)) == sizeof(info)) {
+		any = true;
+		plain |= info.ssi_code != SI_QUEUE || info.ssi_int != REQUEST_VALUE;
+	}
+	if (any)
+		requests_take(f->cfg->folder, begin, f);
+	if (plain)
+		begin(f, "");
+}
+
+/* While there is no application: there are no packets of them. */
+static int refuse_early(void *ctx, const char *comment)
+{
+	message_print("flight: a request came before the recording; no incident of it");
+	return -EAGAIN;
+}
+
+static int refuse_late(void *ctx, const char *comment)
+{
+	message_print("flight: a request came after the recording; no incident of it");
+	return -EPIPE;
 }
 
 static void take_end(struct flight *f)
@@ -185,7 +196,7 @@ static int record(struct flight *f)
 	while (!ended && !rt_load_acquire(&f->keeper_ended)) {
 		if (stop_wait(0))
 			return STATUS_OK;
-		take_commands(f);
+		take_commands(f, begin_requested);
 		incidents_finish(f);
 		ended = look(f) == -EPIPE;
 		status_step(f);
@@ -218,6 +229,7 @@ static void finish_incidents(struct flight *f)
 		/* Reports need snapshots until the end of their windows. */
 		if (!rt_load_acquire(&f->keeper_ended))
 			look(f);
+		take_commands(f, refuse_late);
 		status_answer(f);
 		incidents_finish(f);
 	}
@@ -229,7 +241,9 @@ static int run_attached(struct flight *f)
 
 	if (f->cfg->keep_ns)
 		ringtap_capture_keep_for(f->r.cap, f->cfg->keep_ns + NOTICE_NS);
-	drop_commands(f);
+	take_commands(f, refuse_early);
+	/* Of a recorder before, too. */
+	requests_take(f->cfg->folder, refuse_early, f);
 	ret = keeper_start(f);
 	/* With the recording: an event before it would have no packets. */
 	if (!ret && lookouts_start(f)) {

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,8 +18,13 @@
 #include "common/foreign.h"
 #include "request.h"
 
-#define LOCK    ".recorder" /* locked while a recorder writes here; holds its process id */
-#define COMMENT ".comment"  /* of the last request, until the recorder has taken it */
+#define LOCK ".recorder" /* locked while a recorder writes here; holds its process id */
+/* A request and its comment, until the recorder has taken it; why there is no incident of it, until
+ * its sender has read it. Behind each name stands the sender's process id. */
+#define REQUEST ".request-"
+#define REFUSED ".refused-"
+#define FRESH   ".new-" /* becomes REQUEST */
+#define POLL_MS 10
 
 static char *path_in(const char *folder, const char *name)
 {
@@ -162,24 +168,71 @@ static int put_text(int folder, const char *name, const char *text, const struct
 	return ret;
 }
 
-/* Whole or not at all: the recorder may be reading the one before. */
-static int put_comment(int folder, const char *text, const struct stat *lock)
+static char *name_of(char name[32], const char *before)
 {
-	char own[32];
-	int ret;
+	snprintf(name, 32, "%s%d", before, getpid());
+	return name;
+}
 
-	snprintf(own, sizeof(own), COMMENT ".%d", getpid());
-	ret = put_text(folder, own, text, lock);
-	if (!ret && renameat(folder, own, folder, COMMENT))
+/* Whole or not at all: the recorder may be reading requests. */
+static int put_request(int folder, const char *text, const struct stat *lock)
+{
+	char fresh[32], name[32], refused[32];
+	int ret = put_text(folder, name_of(fresh, FRESH), text, lock);
+
+	unlinkat(folder, name_of(refused, REFUSED), 0);
+	if (!ret && renameat(folder, fresh, folder, name_of(name, REQUEST)))
 		ret = -errno;
 	if (ret)
-		unlinkat(folder, own, 0);
+		unlinkat(folder, fresh, 0);
 	return ret;
 }
 
-static int send_to(int folder, const char *comment)
+static int read_refusal(int folder, char why[REQUEST_WHY_MAX])
+{
+	char name[32], *text;
+	ssize_t n =
+		rt_foreign_read(folder, name_of(name, REFUSED), O_NOFOLLOW, REQUEST_WHY_MAX, &text);
+
+	if (n < 0)
+		return 0;
+	memcpy(why, text, (size_t)n + 1);
+	free(text);
+	unlinkat(folder, name, 0);
+	return -ECANCELED;
+}
+
+/* Until the recorder has taken the request, or does so no more. */
+static int await_answer(int folder, int process, int timeout_ms, char why[REQUEST_WHY_MAX])
+{
+	struct pollfd p = {.fd = process, .events = POLLIN};
+	char name[32];
+
+	name_of(name, REQUEST);
+	for (int ms = 0; !faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW); ms += POLL_MS) {
+		bool ended = poll(&p, 1, POLL_MS) > 0;
+
+		if ((ended || ms >= timeout_ms) && !unlinkat(folder, name, 0))
+			return ended ? -ESRCH : -ETIMEDOUT;
+	}
+	return read_refusal(folder, why);
+}
+
+static int send_signal(int process)
+{
+	siginfo_t info = {.si_signo = SIGUSR1,
+		.si_code = SI_QUEUE,
+		.si_pid = getpid(),
+		.si_uid = getuid(),
+		.si_value.sival_int = REQUEST_VALUE};
+
+	return syscall(SYS_pidfd_send_signal, process, SIGUSR1, &info, 0) ? -errno : 0;
+}
+
+static int send_to(int folder, const char *comment, int timeout_ms, char why[REQUEST_WHY_MAX])
 {
 	struct stat lock;
+	char name[32];
 	pid_t pid;
 	int ret = recorder_of(folder, &lock, &pid), process;
 
@@ -190,43 +243,73 @@ static int send_to(int folder, const char *comment)
 	if (process < 0)
 		return -errno;
 	ret = check_recorder(folder, pid, &lock);
-	if (!ret && comment && *comment)
-		ret = put_comment(folder, comment, &lock);
-	if (!ret && syscall(SYS_pidfd_send_signal, process, SIGUSR1, NULL, 0)) {
-		ret = -errno;
-		if (comment && *comment)
-			unlinkat(folder, COMMENT, 0);
-	}
+	if (!ret)
+		ret = put_request(folder, comment ? comment : "", &lock);
+	if (!ret && (ret = send_signal(process)))
+		unlinkat(folder, name_of(name, REQUEST), 0);
+	if (!ret && timeout_ms)
+		ret = await_answer(folder, process, timeout_ms, why);
 	close(process);
 	return ret;
 }
 
 int request_send(const char *folder, const char *comment)
 {
+	return request_send_within(folder, comment, 0, NULL);
+}
+
+int request_send_within(
+	const char *folder, const char *comment, int timeout_ms, char why[REQUEST_WHY_MAX])
+{
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret;
 
 	if (fd < 0)
 		return errno == ENOENT || errno == ENOTDIR ? -ESRCH : -errno;
-	ret = send_to(fd, comment);
+	ret = send_to(fd, comment, timeout_ms, why);
 	close(fd);
 	return ret;
 }
 
-void request_take(const char *folder, char comment[REQUEST_COMMENT_MAX])
-{
-	int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	char text[REQUEST_COMMENT_MAX] = "";
-	struct stat st;
-	int fd = dir >= 0 ? rt_foreign_open(dir, COMMENT, O_NOFOLLOW, &st) : -1;
+/* ---- the recorder's end */
 
-	if (fd >= 0) {
-		if (read(fd, text, sizeof(text) - 1) < 0)
-			*text = '\0';
-		close(fd);
+static int is_request(const struct dirent *e)
+{
+	size_t n = strlen(REQUEST);
+
+	return !strncmp(e->d_name, REQUEST, n) && e->d_name[n] &&
+	       !e->d_name[n + strspn(e->d_name + n, "0123456789")];
+}
+
+static void take(int folder, const char *name, request_fn begin, void *ctx)
+{
+	char comment[REQUEST_COMMENT_MAX] = "", refused[300], *text;
+	struct stat st = {.st_uid = geteuid()};
+	ssize_t n = rt_foreign_read(folder, name, O_NOFOLLOW, sizeof(comment), &text);
+
+	if (n >= 0)
+		printable(comment, sizeof(comment), text);
+	free(text);
+	snprintf(refused, sizeof(refused), "%s%s", REFUSED, name + strlen(REQUEST));
+	/* Before the request is gone, which the sender waits for. */
+	if (begin(ctx, comment))
+		(void)put_text(folder, refused, message_last(), &st);
+	unlinkat(folder, name, 0);
+}
+
+unsigned requests_take(const char *path, request_fn begin, void *ctx)
+{
+	int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), n;
+	struct dirent **list;
+
+	if (folder < 0)
+		return 0;
+	n = scandir(path, &list, is_request, alphasort);
+	for (int i = 0; i < n; i++) {
+		take(folder, list[i]->d_name, begin, ctx);
+		free(list[i]);
 	}
-	if (dir >= 0) {
-		unlinkat(dir, COMMENT, 0);
-		close(dir);
-	}
-	printable(comment, REQUEST_COMMENT_MAX, text);
+	if (n >= 0)
+		free(list);
+	close(folder);
+	return n > 0 ? (unsigned)n : 0;
 }

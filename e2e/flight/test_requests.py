@@ -75,11 +75,32 @@ def test_files_that_are_pipes(app, keep, tmp_path):
     os.mkfifo(folder / ".recorder")
     flight.command("trigger", folder, status=FAILED)
     kept = keep(app, "--before", "1ms", "--after", "1ms")
-    os.mkfifo(kept.folder / ".comment")
-    kept.proc.send_signal(signal.SIGUSR1)
-    first, = kept.incidents(1)
-    assert first["trigger"]["comment"] is None
+    os.mkfifo(kept.folder / ".request-1")
+    flight.command("trigger", kept.folder, "--comment", "text")
+    first, second = kept.incidents(2)
+    assert sorted(str(i["trigger"]["comment"]) for i in (first, second)) == ["None", "text"]
+    kept.proc.send_signal(signal.SIGUSR1)  # of any program
+    assert kept.incidents(3)[2]["trigger"]["comment"] is None
     kept.finish()
+
+
+def test_refused_requests_fail(app, keep, tmp_path, closing):
+    """A request of which the recorder makes no incident ends with a failure and the reason."""
+    waiting = closing(Proc([RINGTAP, "flight", "no-such-app", "--wait", "-w", tmp_path / "waiting"]))
+    waiting.expect("Waiting")
+    request = closing(Proc([RINGTAP, "flight", "trigger", "-w", tmp_path / "waiting"]))
+    kept = keep(app, "--before", "1ms", "--after", "600s")
+    for _ in range(16):
+        flight.command("trigger", kept.folder)
+    refused = flight.command("trigger", kept.folder, "--comment", "text", status=FAILED)
+    assert "the recorder reports: flight: command: 16 incidents are being written already" in refused
+    kept.proc.send_signal(signal.SIGINT)
+    flight.command("trigger", kept.folder, status=FAILED)
+    kept.finish(status=FAILED)
+    assert len(kept.folders()) == 16
+    assert [p.name for p in kept.folder.iterdir() if p.is_file()] == [".recorder"]
+    assert request.wait() == FAILED and "may wait for its application" in request.output
+    assert [p.name for p in (tmp_path / "waiting").iterdir()] == [".recorder"]
 
 
 def test_http_request(app, keep, closing):
