@@ -309,7 +309,9 @@ static void print_incident(json_t *j)
 			json_number_value(json_object_get(j, "from_ns"))) /
 			1e9,
 		(long long)json_integer_value(json_object_get(j, "packets")), lost);
-	if (missing > 0)
+	if (missing > 0 && *text_of(j, "error"))
+		printf("not written: the first %.6f s\n", missing);
+	else if (missing > 0)
 		printf("not kept: the first %.6f s; give --keep more memory\n", missing);
 	put_text("not complete: ", text_of(j, "error"));
 	if (*text_of(j, "error"))

@@ -2,20 +2,25 @@
 /* The packets of an incident: what the window holds goes to the file, which is whole whatever
  * happens. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/util.h"
+#include "blocks.h"
 #include "common/atomics.h"
+#include "common/foreign.h"
 #include "common/pcapng.h"
 #include "flight.h"
 
-#define RUNS_MAX    64
-#define TIMEOUT_MS  100
-#define COMMENT     1 /* code of opt_comment, pcapng section 3.5 */
-#define COMMENT_MAX 1100
-#define BLOCK_MAX   (RT_CHUNK_MAX + COMMENT_MAX)
+#define NARROWED_MAX 8 /* times that a file is begun again */
+#define RUNS_MAX     64
+#define TIMEOUT_MS   100
+#define COMMENT      1 /* code of opt_comment, pcapng section 3.5 */
+#define COMMENT_MAX  1100
+#define BLOCK_MAX    (RT_CHUNK_MAX + COMMENT_MAX)
 
 /* Whether the comment belongs to this packet: the one that was the event, else the first one at or
  * after it. */
@@ -144,6 +149,80 @@ static int write_window(struct incident *i)
 	return ret;
 }
 
+static int write_file(struct incident *i)
+{
+	int ret = file_begin(&i->r), end;
+
+	if (!ret)
+		ret = write_window(i);
+	if (!i->r.out.sink)
+		return ret;
+	end = output_close(&i->r.out, &i->bytes, &i->packets);
+	return ret ? ret : end;
+}
+
+/* ---- when the disk is full */
+
+static bool is_full(int error)
+{
+	return error == -ENOSPC || error == -EDQUOT || error == -EFBIG;
+}
+
+/* Whether the file has packets from the event on. */
+static bool has_event(const struct incident *i)
+{
+	const uint8_t *data;
+	struct blocks b;
+	struct block block;
+	struct rt_record r = {0};
+	struct stat st;
+	int fd = rt_foreign_open(AT_FDCWD, i->r.path, O_NOFOLLOW, &st);
+
+	if (fd < 0)
+		return false;
+	if (!blocks_open(&b, fd))
+		while (r.ns < i->event.to_ns && blocks_next(&b, &block) > 0)
+			if (block.type == RT_EPB_TYPE && block_packet(&block, &r, &data))
+				break;
+	blocks_close(&b);
+	close(fd);
+	return r.ns >= i->event.to_ns;
+}
+
+/* A window that begins later. The one before holds its packets until it is closed. */
+static int narrow(struct incident *i, uint64_t before_ns)
+{
+	struct ringtap_kept kept = {.size = sizeof(kept)};
+	struct ringtap_capture *window;
+	uint64_t from_ns = i->event.from_ns - before_ns;
+	int ret = ringtap_capture_window(i->f->r.cap, from_ns, i->to_ns, &window);
+
+	if (ret)
+		return ret;
+	ringtap_capture_kept(window, &kept);
+	ringtap_capture_close(i->window);
+	i->r.cap = i->window = window;
+	i->since_ns = kept.since_ns > from_ns ? kept.since_ns : from_ns;
+	i->marked = false;
+	return 0;
+}
+
+/* Packets come in order of time: what has no room is what comes last, and the event with it. Then
+ * less of what was before the event is written, at last nothing. */
+static int write_around_event(struct incident *i)
+{
+	uint64_t before_ns = i->event.from_ns - i->from_ns;
+	int full = write_file(i);
+
+	for (int n = NARROWED_MAX, ret = full; n-- && is_full(ret) && !has_event(i);) {
+		before_ns = n ? before_ns / 4 : 0;
+		if (narrow(i, before_ns))
+			break;
+		ret = write_file(i);
+	}
+	return full;
+}
+
 static uint64_t thread_ns(void)
 {
 	return now_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -155,13 +234,7 @@ void *packets_write(void *arg)
 	const uint64_t one = 1;
 	int ret;
 
-	i->error = file_begin(&i->r);
-	if (!i->error)
-		i->error = write_window(i);
-	if (i->r.out.sink) {
-		ret = output_close(&i->r.out, &i->bytes, &i->packets);
-		i->error = i->error ? i->error : ret;
-	}
+	i->error = write_around_event(i);
 	/* Space goes back at once: what follows reads the file. */
 	ringtap_capture_close(i->window);
 	i->window = NULL;

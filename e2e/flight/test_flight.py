@@ -332,7 +332,7 @@ def disk(tmp_path, closing):
 
 
 def test_full_disk(busy, keep, disk):
-    """The incident says what there is of it; there is no half of a file."""
+    """The incident says what there is of it, and that is the time of the event; there is no half of a file."""
     kept = keep(busy, folder=disk("2M") / "incidents")
     check(["sleep", "0.2"])
     flight.command("trigger", kept.folder)
@@ -340,7 +340,9 @@ def test_full_disk(busy, keep, disk):
     incident, = kept.incidents(1)
     packets = incident.file.packets
     assert packets and incident["packets"] == len(packets)
-    assert incident["last_packet_ns"] == packets[-1].ns < incident["to_ns"]
+    assert incident["event_to_ns"] <= incident["last_packet_ns"] == packets[-1].ns < incident["to_ns"]
+    assert incident["from_ns"] < packets[0].ns and incident["missing_ns"] > 0
+    assert len(flight.comments(incident.file)) == 1
     assert incident["error"] == "No space left on device"
     others = {p.name for p in incident.folder.iterdir()} - {flight.PACKETS, flight.INCIDENT}
     assert not others & set(incident["not_written"]) and "metrics.json" in incident["not_written"]
