@@ -48,7 +48,7 @@ static void put_next(FILE *f, uint64_t v)
 static void put_place(const struct csv *c, uint32_t port, uint32_t queue, uint32_t length)
 {
 	putc(',', c->f);
-	put_text(c->f, records_port(c->records, port)->name);
+	put_text(c->f, records_port(c->records, port)->shown);
 	putc(',', c->f);
 	if (queue < UINT16_MAX)
 		put_number(c->f, queue);

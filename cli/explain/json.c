@@ -273,7 +273,7 @@ static json_t *ports(const struct report *r)
 		const struct port *p = records_port(r->records, i);
 		json_t *j = json_object();
 
-		put(j, "port", json_text(p->name));
+		put(j, "port", json_text(p->shown));
 		put(j, "application", p->application[0] ? json_text(p->application) : json_null());
 		put_count(j, "received", p->received);
 		put_count(j, "sent", p->sent);

@@ -138,19 +138,20 @@ static void put_note(void *f, const char *text)
 
 static void put_where(const struct report *r, FILE *f)
 {
-	bool application = false;
+	uint32_t known = 0; /* applications: their ids are 0, 1, … in order of their first ports */
 
 	fputs("<p class=\"soft\">", f);
-	for (uint32_t i = 0; i < records_port_count(r->records) && !application; i++) {
+	for (uint32_t i = 0; i < records_port_count(r->records); i++) {
 		const struct port *p = records_port(r->records, i);
 
-		if (!p->application[0])
+		if (!p->application[0] || p->application_id < known)
 			continue;
-		fputs("DPDK application ", f);
+		fputs(known ? ", " : "DPDK application ", f);
 		html_text(f, p->application);
-		fputs(", ", f);
-		application = true;
+		known = p->application_id + 1u;
 	}
+	if (known)
+		fputs(", ", f);
 	put_time(f, r->j->first_ns);
 	fputs(" to ", f);
 	put_time(f, r->j->last_ns);

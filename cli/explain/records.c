@@ -34,6 +34,7 @@ struct records {
 	uint32_t local_count;
 	struct port *ports;
 	uint32_t port_count;
+	bool several;               /* applications */
 	uint16_t slots[PORT_SLOTS]; /* index of a port + 1; 0: empty */
 	const uint8_t *fates;       /* of the last block: those that were not returned yet */
 	uint32_t fates_left;
@@ -193,6 +194,15 @@ static uint16_t *port_slot(struct records *b, const struct port *p)
 	return &b->slots[i % PORT_SLOTS];
 }
 
+/* ringtap record names ports so when it records several applications. */
+static void show_application(struct port *p)
+{
+	size_t n = strlen(p->application);
+
+	if (n && (strncmp(p->name, p->application, n) || p->name[n] != ':'))
+		snprintf(p->shown, sizeof(p->shown), "%s:%s", p->application, p->name);
+}
+
 /* The port with this name, or a new one. PORTS_MAX: there is no room. Each section names its ports
  * again. */
 static uint32_t find_port(struct records *b, const struct port *p)
@@ -206,7 +216,14 @@ static uint32_t find_port(struct records *b, const struct port *p)
 		return i;
 	b->ports[i] = *p;
 	b->ports[i].application_id = application_id(b, p->application);
+	snprintf(b->ports[i].shown, sizeof(b->ports[i].shown), "%s", p->name);
 	b->port_count++;
+	/* With the second application, also those of the first. */
+	for (uint32_t k = b->several ? i : 0; b->ports[i].application_id && k < i; k++)
+		show_application(&b->ports[k]);
+	b->several |= b->ports[i].application_id > 0;
+	if (b->several)
+		show_application(&b->ports[i]);
 	*slot = (uint16_t)(i + 1);
 	return i;
 }

@@ -23,6 +23,7 @@ struct port {
 	char name[PORT_NAME];
 	char application[PORT_NAME]; /* "" where a file does not name it */
 	uint16_t application_id;     /* equal for ports of one application */
+	char shown[2 * PORT_NAME]; /* the name, as APP:PORT where there are several applications */
 	uint16_t linktype;
 	bool filtered, cut; /* recorded with a filter; with a snaplen below 65535 */
 	/* Of the last Interface Statistics Block of a capture; COUNT_NONE where there is none. */

@@ -13,7 +13,7 @@
 
 const char *port_name(const struct report *r, uint32_t port)
 {
-	return records_port(r->records, port)->name;
+	return records_port(r->records, port)->shown;
 }
 
 /* ---- latency ---- */

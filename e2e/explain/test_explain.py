@@ -296,6 +296,27 @@ def test_ids_of_two_applications_are_two(tmp_path):
     assert (j["sent"], j["unknown"]) == (1, 1) and j["pairs"][0]["tx_port"] == "own"
 
 
+def test_applications_have_their_names(tmp_path):
+    """Recordings of one application each, in one file, with ports of the same names."""
+    w = Writer()
+    for app in ("left", "right"):
+        w.interface("p0", app)
+        w.interface(f"{app}:p1", app)  # of a recording of several
+    for i in range(4):
+        w.packet(i // 2 * 2, START + 10 * i, FRAME, RX, 0, 1 + i)
+        w.packet(i // 2 * 2 + 1, START + 10 * i + 1, FRAME, TX, 0, 1 + i)
+    path = w.write(tmp_path / "both.pcapng")
+    j = numbers(path)
+    assert [(p["port"], p["application"]) for p in j["ports"]] == [
+        ("left:p0", "left"), ("left:p1", "left"), ("right:p0", "right"), ("right:p1", "right")]
+    assert [(p["rx_port"], p["tx_port"]) for p in j["pairs"]] == [("left:p0", "left:p1"), ("right:p0", "right:p1")]
+    text = explain(path, "--html", tmp_path / "x.html").stdout
+    assert "left:p0 > left:p1" in text and "right:p0 > right:p1" in text
+    assert "DPDK application left, right, " in (tmp_path / "x.html").read_text()
+    rows = list(csv.DictReader(io.StringIO(explain(path, "--csv").stdout)))
+    assert {r["rx_port"] for r in rows} == {"left:p0", "right:p0"}
+
+
 def test_files_without_ids(tmp_path):
     w = two_ports()
     w.packet(0, START, FRAME, RX, 0)
