@@ -217,6 +217,8 @@ enum rt_unit {
 		"microburst: polls in a row that all had packets")                                 \
 	M(GAP, GAP_START, "start_ns", NULL, GAUGE, CLOCK, "when it began")                         \
 	M(GAP, GAP_NS, "duration_ns", NULL, GAUGE, NS, "how long it took")                         \
+	M(GAP, GAP_OPEN, "open", NULL, GAUGE, BOOL,                                                \
+		"whether it lasts: it has taken so long so far")                                   \
 	M(GAP, GAP_PACKETS, "packets", NULL, GAUGE, COUNT,                                         \
 		"packets of the poll before it, or of the microburst")                             \
 	M(GAP, GAP_PORT, "port", NULL, GAUGE, TEXT, "port of the poll before it")                  \

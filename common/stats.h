@@ -22,7 +22,7 @@
 #include "segment.h"
 
 #define RT_STAT_MAGIC   "RTFIGUR" /* eight bytes with the terminating zero */
-#define RT_STAT_VERSION 5
+#define RT_STAT_VERSION 6
 
 #define RT_STAT_THREADS  256 /* entries, by thread slot of the probe */
 #define RT_STAT_PORTS    64  /* entries; one that comes back takes its own */
@@ -165,7 +165,16 @@ struct rt_stat_thread {
 	uint64_t preempted; /* involuntary context switches */
 	uint64_t read_ns;   /* since the epoch, when these were read */
 	uint32_t cpu;       /* that it ran on last */
-	uint32_t reserved0[15];
+	/* Its last RX poll, as of looked_tsc, every 50 ms while RT_COLLECT_GAPS is on: what a
+	 * thread that has stopped polling cannot publish itself. looked_tsc is 0 while the others
+	 * change, and never the same again. */
+	uint32_t poll_packets; /* that it brought */
+	uint64_t poll_tsc;     /* 0: unknown */
+	uint64_t looked_tsc;
+	uint16_t poll_port; /* entry of the port table */
+	uint16_t poll_queue;
+	uint32_t poll_holds; /* 1: it has called no TX function since */
+	uint32_t reserved0[8];
 	/* Written by the thread. It reads the TSC only where polls with packets and empty polls
 	 * alternate, so the sums lack the current period: a reader adds now - since_tsc to the
 	 * sum that is_busy selects, while RT_COLLECT_BUSY is on. since_tsc is 0 while the sums

@@ -73,7 +73,7 @@ static void use_threads(const struct ringtap_snapshot *f)
 		const struct ringtap_thread_stats *t = ringtap_snapshot_thread(f, i);
 
 		assert_text(t->name, sizeof(t->name));
-		if (t->gap_count > RT_STAT_WINDOWS * RT_STAT_WORST ||
+		if (t->gap_count > RT_STAT_WINDOWS * RT_STAT_WORST + 1 ||
 			t->microburst_count > RT_STAT_WINDOWS * RT_STAT_WORST)
 			abort();
 		for (uint32_t g = 0; g < t->gap_count; g++)

@@ -83,13 +83,14 @@ struct ringtap_port_stats {
     uint64_t ipackets, opackets, ibytes, obytes, imissed, ierrors, rx_nombuf, oerrors; char device[64];
     uint64_t tx_before, tx_after; uint32_t epoch; uint64_t tx_unknown; ...;
 };
-struct ringtap_gap { uint64_t start_ns, cycles, ns; uint32_t packets, port; uint16_t queue; ...; };
+struct ringtap_gap { uint64_t start_ns, cycles, ns; uint32_t packets, port; uint16_t queue; bool open; ...; };
 struct ringtap_microburst { uint64_t start_ns, cycles, ns, packets; ...; };
 struct ringtap_thread_stats {
     uint32_t slot, generation; bool alive; uint32_t lcore, tid, cpu; char name[16];
     uint64_t cpu_ns, wait_ns, preempted, read_ns, busy_cycles, idle_cycles, busy_periods;
     uint64_t busy_period_packets[...], gaps_busy[...], gaps_idle[...];
-    uint32_t gap_count, microburst_count; ...;
+    uint32_t gap_count, microburst_count; uint64_t last_poll_ns, quiet_ns;
+    uint32_t last_poll_packets, last_poll_port; uint16_t last_poll_queue; bool last_poll_holds; ...;
 };
 struct ringtap_queue_stats {
     uint32_t thread, port; uint16_t queue, direction; uint32_t max_burst;

@@ -20,7 +20,7 @@ struct rt_owner {
 /* A thread with its arrays. Copies need rt_thread_link(). */
 struct rt_thread {
 	struct ringtap_thread_stats pub;
-	struct ringtap_gap gaps[RT_STAT_WINDOWS * RT_STAT_WORST];
+	struct ringtap_gap gaps[RT_STAT_WINDOWS * RT_STAT_WORST + 1]; /* and the one that lasts */
 	struct ringtap_microburst microbursts[RT_STAT_WINDOWS * RT_STAT_WORST];
 };
 

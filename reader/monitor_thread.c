@@ -5,7 +5,8 @@
 #include "common/atomics.h"
 #include "monitor_state.h"
 
-#define TRIES 8 /* to read a consistent copy; the last one is used in any case */
+#define OPEN_NS 100000000ull /* shorter gaps are reported when they have ended */
+#define TRIES   8            /* to read a consistent copy; the last one is used in any case */
 
 typedef uint64_t __attribute__((may_alias)) word;
 
@@ -112,6 +113,45 @@ static int more_first(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
+static void read_poll(const struct ringtap_monitor *mon, const struct rt_stat_thread *t,
+	uint64_t tsc_hz, struct ringtap_thread_stats *o)
+{
+	uint64_t looked, tsc = 0;
+
+	for (int i = 0; i < TRIES; i++) {
+		looked = rt_load_acquire(&t->looked_tsc);
+		tsc = rt_load(&t->poll_tsc);
+		o->last_poll_packets = rt_load(&t->poll_packets);
+		o->last_poll_port = rt_load(&t->poll_port);
+		o->last_poll_queue = rt_load(&t->poll_queue);
+		o->last_poll_holds = o->last_poll_packets && rt_load(&t->poll_holds);
+		rt_fence_acquire(); /* pairs with the one in look_at_poll() */
+		if (looked && rt_load(&t->looked_tsc) == looked)
+			break;
+		tsc = 0;
+	}
+	if (o->last_poll_port >= mon->port_count)
+		o->last_poll_port = RINGTAP_NO_INDEX;
+	o->last_poll_ns = tsc ? rt_clock_ns(&mon->line, tsc) : 0;
+	o->quiet_ns = tsc && looked > tsc ? rt_ticks_ns(looked - tsc, tsc_hz) : 0;
+}
+
+/* The gap that lasts. */
+static void add_open(uint64_t tsc_hz, struct rt_thread *o)
+{
+	const struct ringtap_thread_stats *t = &o->pub;
+
+	if (t->quiet_ns < OPEN_NS)
+		return;
+	o->gaps[o->pub.gap_count++] = (struct ringtap_gap){.start_ns = t->last_poll_ns,
+		.cycles = (uint64_t)((double)t->quiet_ns * (double)tsc_hz / 1e9),
+		.ns = t->quiet_ns,
+		.packets = t->last_poll_packets,
+		.port = t->last_poll_port,
+		.queue = t->last_poll_queue,
+		.open = true};
+}
+
 /* Windows of a thread that has stopped polling may be old: they do not count. */
 static void read_worst(const struct ringtap_monitor *mon, const struct rt_stat_thread *t,
 	uint64_t tsc_hz, struct rt_thread *o)
@@ -124,6 +164,7 @@ static void read_worst(const struct ringtap_monitor *mon, const struct rt_stat_t
 		if (number && mon->newest_window - number < RT_STAT_WINDOWS)
 			add_window(mon, tsc_hz, w, number, o);
 	}
+	add_open(tsc_hz, o);
 	qsort(o->gaps, o->pub.gap_count, sizeof(o->gaps[0]), longer_first);
 	qsort(o->microbursts, o->pub.microburst_count, sizeof(o->microbursts[0]), more_first);
 }
@@ -184,6 +225,7 @@ bool rt_thread_read(
 			sizeof(o->busy_period_packets));
 		rt_copy_words(o->gaps_busy, t->gaps_busy, sizeof(o->gaps_busy));
 		rt_copy_words(o->gaps_idle, t->gaps_idle, sizeof(o->gaps_idle));
+		read_poll(mon, t, tsc_hz, o);
 		read_worst(mon, t, tsc_hz, out);
 		if (rt_load(&t->generation) == generation)
 			return true;

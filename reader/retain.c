@@ -325,8 +325,14 @@ EXPORT int ringtap_capture_kept(struct ringtap_capture *cap, struct ringtap_kept
 		return -EINVAL;
 	rt_retain_lock(of);
 	v.since_ns = cap->window ? cap->window->since_ns : rt_retain_since(of);
-	for (uint32_t i = 0; i < of->in_count; i++)
-		v.bytes += of->ins[i].head - of->ins[i].tail;
+	for (uint32_t i = 0; i < of->in_count; i++) {
+		const struct rt_in *in = &of->ins[i];
+		uint64_t ns = rt_load(&of->sources[in->source].seg.rings[in->index].last_ns);
+
+		v.bytes += in->head - in->tail;
+		if (in->head > in->tail && ns > v.newest_ns)
+			v.newest_ns = ns < in->now_ns ? ns : in->now_ns;
+	}
 	rt_retain_unlock(of);
 	for (uint32_t i = 0; i < of->source_count; i++)
 		v.buffer_size += of->sources[i].seg.h.chunk_size * of->sources[i].seg.h.chunk_count;

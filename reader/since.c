@@ -55,13 +55,13 @@ static void since_thread(struct ringtap_thread_stats *l, const struct ringtap_th
 	LESS_HISTOGRAM(gaps_idle);
 }
 
-/* Removes gaps and microbursts that began before. */
+/* Removes gaps that ended, and microbursts that began, before. */
 static void drop_old(struct rt_thread *t, uint64_t since_ns)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < t->pub.gap_count; i++) {
-		if (t->gaps[i].start_ns >= since_ns)
+		if (t->gaps[i].start_ns >= since_ns || t->gaps[i].open)
 			t->gaps[n++] = t->gaps[i];
 	}
 	t->pub.gap_count = n;

@@ -83,6 +83,45 @@ static void put_gap(uint32_t window, int at, uint64_t cycles, uint16_t port)
 	w->burst[at] = (struct rt_stat_burst){.tsc = rt_tsc(), .cycles = 9, .packets = cycles};
 }
 
+static void last_poll(uint64_t looked_ms, uint16_t port)
+{
+	stats.threads[3].poll_tsc = stats.h->tsc_hz;
+	stats.threads[3].looked_tsc = stats.h->tsc_hz / 1000 * (1000 + looked_ms);
+	stats.threads[3].poll_port = port;
+	stats.threads[3].poll_packets = 32;
+}
+
+static void test_a_gap_that_lasts_counts(void **state)
+{
+	const struct ringtap_thread_stats *t;
+
+	put_gap(40, 0, 100, 0);
+	last_poll(99, 1);
+	must_attach();
+	assert_int_equal(ringtap_snapshot_thread(f, 0)->gap_count, 1);
+	last_poll(2000, 1);
+	assert_int_equal(take_snapshot(), 0);
+	t = ringtap_snapshot_thread(f, 0);
+	assert_int_equal(t->gap_count, 2);
+	assert_true(ringtap_thread_gap(t, 0)->open && !ringtap_thread_gap(t, 1)->open);
+	assert_in_range(ringtap_thread_gap(t, 0)->ns, 1999000000, 2001000000);
+	assert_int_equal(ringtap_thread_gap(t, 0)->ns, t->quiet_ns);
+	assert_int_equal(ringtap_thread_gap(t, 0)->start_ns, t->last_poll_ns);
+	assert_int_equal(ringtap_thread_gap(t, 0)->port, 1);
+	assert_int_equal(t->last_poll_packets, 32);
+	assert_false(t->last_poll_holds);
+	/* Ports of a segment that lies; entries that are being written. */
+	last_poll(2000, 64);
+	stats.threads[3].poll_holds = 1;
+	assert_int_equal(take_snapshot(), 0);
+	assert_int_equal(ringtap_snapshot_thread(f, 0)->last_poll_port, RINGTAP_NO_INDEX);
+	assert_true(ringtap_snapshot_thread(f, 0)->last_poll_holds);
+	stats.threads[3].looked_tsc = 0;
+	assert_int_equal(take_snapshot(), 0);
+	assert_int_equal(ringtap_snapshot_thread(f, 0)->gap_count, 1);
+	assert_int_equal(ringtap_snapshot_thread(f, 0)->last_poll_ns, 0);
+}
+
 static void test_changing_entries_are_skipped(void **state)
 {
 	put_gap(40, 0, 100, 0);
@@ -371,6 +410,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		MONITOR_TEST(test_a_snapshot_shows_what_was_counted),
 		MONITOR_TEST(test_current_period_counts),
+		MONITOR_TEST(test_a_gap_that_lasts_counts),
 		MONITOR_TEST(test_changing_entries_are_skipped),
 		MONITOR_TEST(test_worst_of_all_recent_windows_longest_first),
 		MONITOR_TEST(test_implausible_frequency_is_rejected),

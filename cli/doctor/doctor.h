@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cli/monitor/kernel.h"
 #include "cli/monitor/rates.h"
 #include "cli/monitor/watch.h"
 
@@ -51,6 +52,9 @@ struct examination {
 	uint32_t pool_count;
 	const struct ringtap_snapshot *samples; /* with runs of addresses; NULL: none */
 	const struct doctor_packets *packets;   /* NULL: they were not followed */
+	/* Of doctor_look_at_kernel(); NULL: not needed, or unknown. The caller frees it. */
+	struct kernel_thread *kernel;
+	unsigned kernel_count;
 };
 
 enum verdict_id {
@@ -66,6 +70,7 @@ enum verdict_id {
 	VERDICT_OVERFLOW,
 	VERDICT_UNPOLLED_QUEUES,
 	VERDICT_SATURATED,
+	VERDICT_HUNG,
 	VERDICT_NOT_POLLING,
 	VERDICT_IDLE,
 	VERDICT_HEALTHY,
@@ -112,13 +117,14 @@ struct verdict *verdict_add(struct diagnosis *d, enum verdict_id id, enum grade 
 void verdict_add_evidence(struct verdict *v, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* ---- loss.c, growth.c, time.c, memory.c: rules by what they read */
+/* ---- loss.c, growth.c, hang.c, time.c, memory.c: rules by what they read */
 
 void rule_pools(const struct examination *e, struct diagnosis *d);
 /* What descriptors, caches and bursts of one application take of a pool at most. */
 uint64_t doctor_needed(const struct examination *e, const struct ringtap_pool_stats *p);
 void rule_stopped(const struct examination *e, struct diagnosis *d);
 void rule_missed(const struct examination *e, struct diagnosis *d);
+void rule_hung(const struct examination *e, struct diagnosis *d);
 void rule_growth(const struct examination *e, struct diagnosis *d);
 void rule_unsent(const struct examination *e, struct diagnosis *d);
 void rule_preempted(const struct examination *e, struct diagnosis *d);
@@ -126,6 +132,14 @@ void rule_small_bursts(const struct examination *e, struct diagnosis *d);
 void rule_uneven_queues(const struct examination *e, struct diagnosis *d);
 void rule_saturated(const struct examination *e, struct diagnosis *d);
 void rule_scattered(const struct examination *e, struct diagnosis *d);
+
+/* ---- hang.c */
+
+/* Reads the states of threads where one of them, or all, do not poll. */
+void doctor_look_at_kernel(struct examination *e);
+/* Evidence of threads that may poll, of which nothing else is known. True: one of them seems to
+ * hang. */
+bool doctor_unpolled(const struct examination *e, struct verdict *v);
 
 /* ---- growth.c */
 

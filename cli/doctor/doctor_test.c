@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "doctor.h"
 #include "limits.h"
@@ -129,6 +130,61 @@ static void stopped_ports(void **state)
 	expect(VERDICT_PORT_STOPPED, 1);
 	ports[1][0].gone = true;
 	expect(VERDICT_HEALTHY, 0);
+}
+
+static void hung_threads(void **state)
+{
+	struct kernel_thread k[] = {
+		{.tid = 70, .name = "main", .state = 'S', .call = SYS_read},
+		{.tid = 71, .name = "dpdk-worker1", .state = 'S', .call = SYS_futex},
+	};
+	struct ringtap_thread_stats *t = &threads[1][0];
+
+	bursts(0, 32, 1000);
+	bursts(3, 32, 1000);
+	busy(0.1);
+	t->tid = 71;
+	t->last_poll_ns = 100 * NS_PER_S;
+	t->quiet_ns = LIMIT_HUNG_NS - 1;
+	t->last_poll_packets = 32;
+	t->last_poll_holds = true;
+	expect(VERDICT_HEALTHY, 0);
+	t->quiet_ns = LIMIT_HUNG_NS;
+	expect(VERDICT_HUNG, 1);
+	assert_non_null(strstr(d.verdict[0].evidence[0], "32 packets, and nothing has been sent"));
+	/* By the kernel: a lock, an endless loop, a thread that waits for work. */
+	e.kernel = k;
+	e.kernel_count = 2;
+	t->last_poll_holds = false;
+	expect(VERDICT_HUNG, 1);
+	assert_non_null(strstr(d.verdict[0].evidence[1], "futex()"));
+	assert_string_equal(d.verdict[0].where, "lcore 1, tid 71");
+	k[1].state = 'R';
+	expect(VERDICT_HUNG, 1);
+	k[1].state = 'S';
+	k[1].call = SYS_read;
+	expect(VERDICT_HEALTHY, 0);
+	t->last_poll_holds = true;
+	expect(VERDICT_HUNG, 1);
+}
+
+/* The doctor came after they had stopped. */
+static void threads_that_never_polled(void **state)
+{
+	struct kernel_thread k[] = {
+		{.tid = 70, .name = "app", .state = 'R', .call = -1},
+		{.tid = 71, .name = "rte-worker-1", .state = 'S', .call = SYS_read},
+		{.tid = 72, .name = "telemetry-v2", .state = 'S', .call = SYS_futex},
+	};
+
+	app.info.pid = 70;
+	e.kernel = k;
+	e.kernel_count = 3;
+	expect(VERDICT_NOT_POLLING, 0);
+	assert_int_equal(d.verdict[0].evidence_count, 3);
+	assert_non_null(strstr(d.verdict[0].evidence[2], "read()"));
+	k[1].call = SYS_futex;
+	expect(VERDICT_NOT_POLLING, 1);
 }
 
 static void missed_packets(void **state)
@@ -501,6 +557,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(idle_well_and_not_polling, setup),
 		cmocka_unit_test_setup(stopped_ports, setup),
+		cmocka_unit_test_setup(hung_threads, setup),
+		cmocka_unit_test_setup(threads_that_never_polled, setup),
 		cmocka_unit_test_setup(missed_packets, setup),
 		cmocka_unit_test_setup(missed_because_somebody_else_had_the_cpu, setup),
 		cmocka_unit_test_setup(one_hot_queue_of_several, setup),

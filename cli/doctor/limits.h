@@ -34,6 +34,8 @@
 /* A thread that sleeps most of its time does not poll all the time, nor means to: how long it waits
  * for a CPU when it wakes is its own affair. */
 #define LIMIT_ASLEEP 0.5
+/* A thread that has not polled for so long has stopped: queues of any length are full by then. */
+#define LIMIT_HUNG_NS 1000000000u
 /* Gaps count only where the thread was runnable all the time. The kernel's counts may lag by some
  * ticks in half a second. */
 #define LIMIT_NAPS    0.05

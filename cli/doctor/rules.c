@@ -47,8 +47,11 @@ static void judge_rest(const struct examination *e, struct diagnosis *d)
 		v = verdict_add(d, VERDICT_NOT_POLLING, GRADE_NOTE, 1,
 			"If it should work now: is forwarding started, and are its threads "
 			"launched?");
-		if (v)
-			verdict_add_evidence(v, "no port was polled and nothing was sent");
+		if (!v)
+			return;
+		verdict_add_evidence(v, "no port was polled and nothing was sent");
+		if (doctor_unpolled(e, v))
+			v->grade = GRADE_FAULT;
 		return;
 	}
 	if (fmax(rx_pps, tx_pps) < LIMIT_IDLE_PPS) {
@@ -81,6 +84,7 @@ static int compare(const void *a, const void *b)
 
 void doctor_judge(const struct examination *e, struct diagnosis *d)
 {
+	rule_hung(e, d);
 	rule_pools(e, d);
 	rule_growth(e, d);
 	rule_missed(e, d);

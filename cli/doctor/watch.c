@@ -258,8 +258,10 @@ static void judge(const struct watched *a, const struct look *l,
 	if (!a->ended && ringtap_monitor_read(a->mon, &samples) && !samples)
 		samples = NULL;
 	e.samples = samples;
+	doctor_look_at_kernel(&e);
 	doctor_judge(&e, d);
 	take(ctx, &e, d);
+	free(e.kernel);
 	ringtap_snapshot_free(samples);
 	free(d);
 }

@@ -62,8 +62,13 @@ struct diagnosis *history_judge(
 	}
 	if (e->pool_count > e->span.to->pool_count)
 		e->pool_count = e->span.to->pool_count;
+	if (last == f->history_count - 1)
+		doctor_look_at_kernel(e);
 	doctor_judge(e, d);
+	free(e->kernel);
 	free(look.pools);
+	e->kernel = NULL;
+	e->kernel_count = 0;
 	e->pools = NULL;
 	e->pool_count = 0;
 	return d;

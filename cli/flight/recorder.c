@@ -147,17 +147,33 @@ static int refuse_late(void *ctx, const char *comment)
 	return -EPIPE;
 }
 
+/* An application that has hung and is killed had its last packets long before its end. */
+static void reach_back(struct flight *f, const struct trigger *t, struct event *e)
+{
+	struct ringtap_kept k = {.size = sizeof(k)};
+
+	if (ringtap_capture_kept(f->r.cap, &k) || !k.newest_ns ||
+		k.newest_ns + t->before_ns >= e->to_ns)
+		return;
+	e->from_ns = k.newest_ns;
+	snprintf(e->comment, sizeof(e->comment), "the last packets are %.1f s older",
+		(double)(e->to_ns - k.newest_ns) / NS_PER_S);
+}
+
 static void take_end(struct flight *f)
 {
 	const struct trigger *t = trigger_of(f, TRIGGER_EXIT);
 	uint64_t now = now_ns(CLOCK_REALTIME);
+	struct event e = {.from_ns = now, .to_ns = now};
 
 	/* What has been found by the end may be an incident, too. */
 	lookouts_check(f);
 	usdts_check(f, false);
 	history_step(f);
-	if (t)
-		incident_begin(f, t, &(struct event){.from_ns = now, .to_ns = now});
+	if (!t)
+		return;
+	reach_back(f, t, &e);
+	incident_begin(f, t, &e);
 }
 
 /* Conditions, as often as they are checked. -EPIPE: the application has ended. */

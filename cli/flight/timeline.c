@@ -64,7 +64,7 @@ static bool had_gap(const struct ringtap_thread_stats *before, uint64_t start_ns
 		uint64_t had = ringtap_thread_gap(before, i)->start_ns;
 
 		if (had < start_ns + 1000 && start_ns < had + 1000)
-			return true;
+			return !ringtap_thread_gap(before, i)->open;
 	}
 	return false;
 }
@@ -81,12 +81,14 @@ static bool had_burst(const struct ringtap_thread_stats *before, uint64_t start_
 }
 
 static void add_thread(struct timeline *t, const struct ringtap_snapshot *s,
-	const struct ringtap_thread_stats *now, const struct ringtap_thread_stats *before)
+	const struct ringtap_thread_stats *now, const struct ringtap_thread_stats *before,
+	bool last)
 {
 	for (uint32_t i = 0; i < now->gap_count; i++) {
 		const struct ringtap_gap *g = ringtap_thread_gap(now, i);
 
-		if (overlaps(t->i, g->start_ns, g->ns) && !had_gap(before, g->start_ns))
+		if ((!g->open || last) && overlaps(t->i, g->start_ns, g->ns) &&
+			!had_gap(before, g->start_ns))
 			add_gap(t, s, now->tid, g);
 	}
 	for (uint32_t i = 0; i < now->microburst_count; i++) {
@@ -151,7 +153,8 @@ json_t *timeline_json(const struct incident *i, unsigned first, unsigned last)
 
 		for (uint32_t k = 0; k < s->thread_count; k++)
 			add_thread(&t, s, ringtap_snapshot_thread(s, k),
-				a && k < a->thread_count ? ringtap_snapshot_thread(a, k) : NULL);
+				a && k < a->thread_count ? ringtap_snapshot_thread(a, k) : NULL,
+				n == last);
 	}
 	if (first < last)
 		name_threads(&t, f->history[last]);

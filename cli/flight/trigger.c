@@ -11,7 +11,7 @@ unsigned trigger_collectors(const struct trigger *t)
 {
 	switch (t->kind) {
 	case TRIGGER_UNSENT: return RINGTAP_POLLS;
-	case TRIGGER_LATENCY:
+	case TRIGGER_LATENCY: return RINGTAP_LATENCY | RINGTAP_GAPS; /* see check_held() */
 	case TRIGGER_P50:
 	case TRIGGER_P90:
 	case TRIGGER_P99:
@@ -142,12 +142,58 @@ static bool check_pair(const struct trigger *t, const struct span *s, uint32_t p
 	return *value > t->threshold;
 }
 
+static void at_thread(struct event *e, const struct ringtap_thread_stats *t, uint64_t start_ns,
+	uint64_t end_ns, double value)
+{
+	*e = (struct event){.from_ns = start_ns, .to_ns = end_ns, .value = value};
+	thread_name(e->where, t);
+}
+
+/* Whether the thread sends packets that it has received. */
+static bool forwards(const struct ringtap_snapshot *f, uint32_t thread)
+{
+	for (uint32_t i = 0; i < f->pair_count; i++) {
+		const struct ringtap_pair_stats *p = ringtap_snapshot_pair(f, i);
+
+		if (p->thread == thread && p->count)
+			return true;
+	}
+	return false;
+}
+
+static double held_ns(const struct ringtap_thread_stats *t)
+{
+	return t->last_poll_holds ? (double)t->quiet_ns : 0;
+}
+
+/* Packets that a thread has in hand and does not send, because it hangs: they are timed when they
+ * are sent, which may be never. */
+static bool check_held(const struct trigger *t, const struct span *s, struct event *e)
+{
+	bool met = false;
+
+	for (uint32_t i = 0; i < s->to->thread_count; i++) {
+		const struct ringtap_thread_stats *th = ringtap_snapshot_thread(s->to, i);
+		double ns = held_ns(th);
+
+		if (!(ns > t->threshold) || (met && ns <= e->value) || !forwards(s->to, i) ||
+			(i < s->from->thread_count &&
+				held_ns(ringtap_snapshot_thread(s->from, i)) > t->threshold))
+			continue;
+		met = true;
+		at_thread(e, th, th->last_poll_ns, th->last_poll_ns + th->quiet_ns, ns);
+	}
+	return met;
+}
+
 static bool check_latency(const struct trigger *t, const struct span *s, struct event *e)
 {
 	bool met = false;
 
 	if (s->from->switched != s->to->switched)
 		return false; /* the histograms begin anew */
+	if (t->kind == TRIGGER_LATENCY)
+		met = check_held(t, s, e);
 	for (uint32_t i = 0; i < s->to->pair_count; i++) {
 		const struct ringtap_pair_stats *p = ringtap_snapshot_pair(s->to, i);
 		double value;
@@ -160,34 +206,46 @@ static bool check_latency(const struct trigger *t, const struct span *s, struct 
 	return met;
 }
 
+/* Times come from a clock line that is replaced: the same one may move a little. */
+static bool same_time(uint64_t a, uint64_t b)
+{
+	return a + 1000 > b && a < b + 1000;
+}
+
 /* Lists hold the worst: one that an earlier snapshot lacks is new, unless it only came back when
- * worse ones had become too old. */
-static bool is_new(
-	const struct span *s, uint32_t thread, uint64_t start_ns, uint64_t end_ns, bool gap)
+ * worse ones had become too old. One that lasted then may have been too short. */
+static bool is_new_gap(
+	const struct span *s, uint32_t thread, const struct ringtap_gap *g, double threshold)
 {
 	const struct ringtap_thread_stats *t;
 
-	if (end_ns + NS_PER_S < s->from->taken_ns)
+	if (g->start_ns + g->ns + NS_PER_S < s->from->taken_ns)
 		return false;
 	if (thread >= s->from->thread_count)
 		return true;
 	t = ringtap_snapshot_thread(s->from, thread);
-	for (uint32_t i = 0; i < (gap ? t->gap_count : t->microburst_count); i++) {
-		uint64_t had = gap ? ringtap_thread_gap(t, i)->start_ns
-				   : ringtap_thread_microburst(t, i)->start_ns;
+	for (uint32_t i = 0; i < t->gap_count; i++) {
+		const struct ringtap_gap *had = ringtap_thread_gap(t, i);
 
-		/* Times come from a clock line that is replaced: the same one may move a little. */
-		if (had + 1000 > start_ns && had < start_ns + 1000)
+		if (same_time(had->start_ns, g->start_ns) && (double)had->ns > threshold)
 			return false;
 	}
 	return true;
 }
 
-static void at_thread(struct event *e, const struct ringtap_thread_stats *t, uint64_t start_ns,
-	uint64_t end_ns, double value)
+static bool is_new_burst(const struct span *s, uint32_t thread, const struct ringtap_microburst *b)
 {
-	*e = (struct event){.from_ns = start_ns, .to_ns = end_ns, .value = value};
-	thread_name(e->where, t);
+	const struct ringtap_thread_stats *t;
+
+	if (b->start_ns + b->ns + NS_PER_S < s->from->taken_ns)
+		return false;
+	if (thread >= s->from->thread_count)
+		return true;
+	t = ringtap_snapshot_thread(s->from, thread);
+	for (uint32_t i = 0; i < t->microburst_count; i++)
+		if (same_time(ringtap_thread_microburst(t, i)->start_ns, b->start_ns))
+			return false;
+	return true;
 }
 
 static bool check_gaps(const struct trigger *t, const struct span *s, struct event *e)
@@ -203,7 +261,7 @@ static bool check_gaps(const struct trigger *t, const struct span *s, struct eve
 			if (!g->packets != (t->kind == TRIGGER_IDLE_GAP) ||
 				!((double)g->ns > t->threshold) ||
 				(met && (double)g->ns <= e->value) ||
-				!is_new(s, i, g->start_ns, g->start_ns + g->ns, true))
+				!is_new_gap(s, i, g, t->threshold))
 				continue;
 			met = true;
 			at_thread(e, th, g->start_ns, g->start_ns + g->ns, (double)g->ns);
@@ -223,8 +281,7 @@ static bool check_bursts(const struct trigger *t, const struct span *s, struct e
 			const struct ringtap_microburst *b = ringtap_thread_microburst(th, k);
 			double n = (double)b->packets;
 
-			if (!(n > t->threshold) || (met && n <= e->value) ||
-				!is_new(s, i, b->start_ns, b->start_ns + b->ns, false))
+			if (!(n > t->threshold) || (met && n <= e->value) || !is_new_burst(s, i, b))
 				continue;
 			met = true;
 			at_thread(e, th, b->start_ns, b->start_ns + b->ns, n);

@@ -75,7 +75,7 @@ bool subject_gap(struct subject *x, const struct subject *thread, uint32_t i)
 	*x = (struct subject){.span = thread->span, .object = RT_OBJECT_GAP, .thread = t};
 	for (uint32_t k = 0; k < t->gap_count; k++) {
 		x->gap = ringtap_thread_gap(t, k);
-		if (x->gap->start_ns >= since_ns && !i--)
+		if ((x->gap->start_ns >= since_ns || x->gap->open) && !i--)
 			return true;
 	}
 	x->gap = NULL;
@@ -272,6 +272,7 @@ static double gap_number(const struct subject *x, enum rt_metric_id id)
 	case RT_M_GAP_START: return (double)began_ns(x);
 	case RT_M_GAP_NS: return (double)(g ? g->ns : x->microburst->ns);
 	case RT_M_GAP_PACKETS: return (double)(g ? g->packets : x->microburst->packets);
+	case RT_M_GAP_OPEN: return g && g->open;
 	case RT_M_GAP_QUEUE: return g && g->port != NONE ? g->queue : NAN;
 	default: return NAN;
 	}

@@ -154,7 +154,7 @@ static void worst(const struct ringtap_thread_stats *t, uint64_t since_ns, struc
 	for (uint32_t i = 0; i < t->gap_count; i++) {
 		const struct ringtap_gap *g = ringtap_thread_gap(t, i);
 
-		if (g->start_ns < since_ns)
+		if (g->start_ns < since_ns && !g->open)
 			continue;
 		out->worst_gap_ns = fmax(out->worst_gap_ns, (double)g->ns);
 		if (!g->packets)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "cli/monitor/kernel.h"
 #include "trace.h"
 
 #define TAKERS_SHOWN 12
@@ -111,24 +112,6 @@ void gaps_document(const struct trace *t, json_t *maps, json_t *doc)
 	json_object_set_new(doc, "threads", rows);
 }
 
-/* The number of a thread in the application's PID namespace; 0: it is gone. */
-static uint64_t their_tid(pid_t pid, const char *tid)
-{
-	char path[64], line[256];
-	uint64_t theirs = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/status", (int)pid, tid);
-	f = fopen(path, "r");
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, "NSpid:", 6))
-			theirs =
-				strtoull(strrchr(line, '\t') ? strrchr(line, '\t') : "0", NULL, 10);
-	if (f)
-		fclose(f);
-	return theirs;
-}
-
 /* The number in our PID namespace of the application's thread tid; 0: it is gone. */
 static uint64_t our_tid(const struct trace *t, uint64_t tid)
 {
@@ -142,7 +125,7 @@ static uint64_t our_tid(const struct trace *t, uint64_t tid)
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)t->pid);
 	d = opendir(path);
 	while (d && !ours && (e = readdir(d)))
-		if (their_tid(t->pid, e->d_name) == tid)
+		if (kernel_own_tid(t->pid, e->d_name) == tid)
 			ours = strtoull(e->d_name, NULL, 10);
 	if (d)
 		closedir(d);

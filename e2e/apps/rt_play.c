@@ -133,6 +133,11 @@ static void do_unloop(char **words)
 	answer(traffic_unloop());
 }
 
+static void do_hang(char **words)
+{
+	answer(traffic_hang());
+}
+
 static void do_count(char **words)
 {
 	answer((int64_t)traffic_loop_count());
@@ -303,6 +308,7 @@ static const struct {
 	{"idle", 3, do_idle}, /* PORT QUEUE [n=] */
 	{"loop", 3, do_loop}, /* FROM TO [queue= second= doze=] */
 	{"unloop", 1, do_unloop},
+	{"hang", 1, do_hang},
 	{"count", 1, do_count},
 	{"ring", 2, do_ring},           /* NAME [rxq= txq=] */
 	{"plug", 2, do_plug},           /* NAME [args= rxq= txq=] */

@@ -26,6 +26,7 @@ struct job {
 static struct {
 	uint16_t from, to, queue, second;
 	unsigned lcore, doze_us;
+	pthread_mutex_t lock;
 	bool running;
 	uint64_t count;
 } loop;
@@ -326,9 +327,11 @@ static int run_loop(void *arg)
 	struct rte_mbuf *mbufs[BURST];
 
 	while (__atomic_load_n(&loop.running, __ATOMIC_RELAXED)) {
-		uint16_t got = rte_eth_rx_burst(loop.from, loop.queue, mbufs, BURST);
-		uint16_t sent = rte_eth_tx_burst(loop.to, loop.queue, mbufs, got);
+		uint16_t got = rte_eth_rx_burst(loop.from, loop.queue, mbufs, BURST), sent;
 
+		pthread_mutex_lock(&loop.lock); /* of traffic_hang(), which does not unlock it */
+		pthread_mutex_unlock(&loop.lock);
+		sent = rte_eth_tx_burst(loop.to, loop.queue, mbufs, got);
 		rte_pktmbuf_free_bulk(mbufs + sent, got - sent);
 		__atomic_store_n(&loop.count, loop.count + sent, __ATOMIC_RELAXED);
 		if (loop.second != loop.queue)
@@ -353,6 +356,11 @@ int traffic_loop(uint16_t from, uint16_t to, uint16_t queue, uint16_t second, un
 	loop.running = true;
 	loop.lcore = rte_get_next_lcore(-1, 1, 0);
 	return rte_eal_remote_launch(run_loop, NULL, loop.lcore);
+}
+
+int traffic_hang(void)
+{
+	return -pthread_mutex_lock(&loop.lock);
 }
 
 uint64_t traffic_loop_count(void)

@@ -48,6 +48,8 @@ int64_t traffic_idle(uint16_t port, uint16_t queue, uint64_t n);
  * also polls a second queue, if that is another one, and sleeps when the first is empty, if doze_us
  * is not 0. */
 int traffic_loop(uint16_t from, uint16_t to, uint16_t queue, uint16_t second, unsigned doze_us);
+/* It waits for a lock, between receiving and sending, until the end. */
+int traffic_hang(void);
 uint64_t traffic_loop_count(void);
 int64_t traffic_unloop(void); /* forwarded packets in total */
 

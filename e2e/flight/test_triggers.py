@@ -2,12 +2,13 @@
 """Conditions of ringtap flight against what is known to happen: each fires once, for that event."""
 import json
 import os
+import re
 import signal
 import time
 
 import pytest
 
-from harness.doctor import top
+from harness.doctor import Diagnosis, top
 from harness.flight import COMMENT, assert_same_packets, comments
 from harness.known import Known
 from harness.paths import RINGTAP
@@ -314,3 +315,23 @@ def test_packets_that_a_driver_refuses_as_errors(testpmd, wire, keep):
     kept.finish()
     assert incident["trigger"]["where"] == "net_af_packet0"
     assert 10 < incident["trigger"]["number"] <= errors and len(kept.folders()) == 1
+
+
+def test_a_hang_that_never_ends(busy, keep):
+    """A worker waits for a lock for good, with packets in hand, and the application is killed."""
+    window = ("--before", "1ms", "--after", "1ms", *LONG)
+    kept = keep(busy, "-s", "64", "--on", "gap > 300ms", *window, "--on", "latency > 300ms", *window,
+                "--on", "exit", *window)
+    busy.do("hang")
+    gap, latency = sorted(kept.incidents(2), key=lambda i: i.condition)
+    for incident in gap, latency:
+        assert incident["trigger"]["where"] == "lcore 1" and incident["trigger"]["number"] > 300e6
+        assert incident["packets"] > 0
+    assert Diagnosis(busy).evidence("hung").count("futex()") == 1
+    busy.proc.kill()
+    kept.done()
+    *_, last = sorted(kept.incidents(3), key=lambda i: i["event_to_ns"])
+    assert last.condition == "exit" and last["packets"] > 0
+    assert last["event_from_ns"] == last["last_packet_ns"]
+    assert re.fullmatch(r"the last packets are \d+\.\d s older", last["trigger"]["comment"])
+    assert "its last poll was at" in (last.folder / "doctor.txt").read_text()

@@ -75,7 +75,8 @@ class Window(ctypes.Structure):
 class Thread(ctypes.Structure):
     _fields_ = [*_fields(
         (u32, "generation alive lcore tid"), (char, "name[16]"),
-        (u64, "cpu_ns wait_ns preempted read_ns"), (u32, "cpu reserved0[15]"),
+        (u64, "cpu_ns wait_ns preempted read_ns"), (u32, "cpu poll_packets"),
+        (u64, "poll_tsc looked_tsc"), (u16, "poll_port poll_queue"), (u32, "poll_holds reserved0[8]"),
         (u64, "busy_cycles idle_cycles since_tsc"), (u32, "is_busy window_next"),
         (u64, "busy_periods busy_period_packets[40] gaps_busy[48] gaps_idle[48]"), (u8, "reserved1[24]")),
         ("window", Window * WINDOWS)]

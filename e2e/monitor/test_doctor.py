@@ -41,6 +41,14 @@ def test_no_thread_polls(testpmd):
     assert found.sound() == "not_polling"
 
 
+def test_a_worker_that_hung_before(busy):
+    """Nothing has observed its last poll."""
+    busy.do("hang")
+    found = Diagnosis(busy)
+    assert found.faults == ["not_polling"]
+    assert re.search(r"worker.*blocked, in futex\(\)", found.evidence("not_polling"))
+
+
 def test_healthy_application(testpmd, net):
     """An application that answers pings, and has idle time."""
     host, device = net.add_host("192.0.2.1")

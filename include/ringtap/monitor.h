@@ -97,6 +97,7 @@ struct ringtap_gap {
 	uint32_t packets; /* that the poll before it brought; 0: there was no work */
 	uint32_t port;    /* index in ports, RINGTAP_NO_INDEX: unknown */
 	uint16_t queue;
+	bool open; /* it lasts: how long it has lasted so far; only those of 100 ms and more */
 };
 
 struct ringtap_microburst {
@@ -123,6 +124,12 @@ struct ringtap_thread_stats {
 	uint32_t gap_count, microburst_count;
 	struct ringtap_array gaps;        /* longest first: ringtap_thread_gap() */
 	struct ringtap_array microbursts; /* most packets first: ringtap_thread_microburst() */
+	/* Its last RX poll, with RINGTAP_GAPS; the probe looks 20 times a second. */
+	uint64_t last_poll_ns; /* since the epoch; 0: unknown */
+	uint64_t quiet_ns;     /* that it had not polled when the probe looked */
+	uint32_t last_poll_packets, last_poll_port; /* as in a gap */
+	uint16_t last_poll_queue;
+	bool last_poll_holds; /* it has called no TX function since */
 };
 
 /* One thread at one port, queue and direction. */

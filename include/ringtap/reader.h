@@ -309,6 +309,7 @@ struct ringtap_kept {
 			    * the capture began. Of a window: was kept when it was made. */
 	uint64_t bytes;    /* taken by packets, in all buffers */
 	uint64_t buffer_size; /* bytes of all buffers */
+	uint64_t newest_ns;   /* since the epoch: time of the newest packet; 0: there is none */
 };
 
 /* What is kept. May be called in another thread than ringtap_capture_keep(). -EINVAL: nothing is

@@ -124,6 +124,14 @@ static void die(void)
 	test_peer_die(&peer);
 }
 
+static uint64_t newest(void)
+{
+	struct ringtap_kept k = {.size = sizeof(k)};
+
+	assert_int_equal(ringtap_capture_kept(cap, &k), 0);
+	return k.newest_ns;
+}
+
 static void look(void)
 {
 	assert_int_equal(ringtap_capture_keep(cap, 0), 0);
@@ -200,6 +208,7 @@ static void test_the_oldest_go_first_and_no_ring_waits(void **state)
 		(ns - kept_since()) / STEP_NS, (KEPT - 3 * RINGS) * PER_CHUNK, KEPT * PER_CHUNK);
 	assert_int_equal(
 		window_packets(kept_since(), ns, kept_since()), (ns - kept_since()) / STEP_NS);
+	assert_int_equal(newest(), ns - STEP_NS);
 }
 
 /* In whole chunks; the buffer would hold them all. */

@@ -174,8 +174,8 @@ void rt_stat_follow(struct rt_stat_own *o, const struct rt_thread *t, uint64_t s
 		rt_store(&o->pub->since_tsc, 0);
 	}
 	if (o->gaps_generation != rt_load(&rt_stat_mode.gaps_generation)) {
-		o->gaps_generation = rt_load(&rt_stat_mode.gaps_generation);
-		o->last_tsc = 0;
+		rt_store(&o->gaps_generation, rt_load(&rt_stat_mode.gaps_generation));
+		rt_store(&o->last_tsc, 0);
 	}
 	if (o->addresses_generation != rt_load(&rt_stat_mode.addresses_generation)) {
 		o->addresses_generation = rt_load(&rt_stat_mode.addresses_generation);
@@ -197,7 +197,7 @@ void rt_stat_thread_ends(struct rt_thread *t)
 		struct rt_stat_own *o = &f->rows[t->index].own;
 
 		close_period(o);
-		o->last_tsc = 0;
+		rt_store(&o->last_tsc, 0);
 		o->filling = NULL;
 		o->switching = 0; /* the next owner of the slot publishes itself */
 	}

@@ -81,8 +81,8 @@ static inline void rt_stat_count(struct rt_stat_site *s, const struct rt_thread 
 }
 
 /* From one RX poll of the thread to the next. */
-static inline void rt_stat_gap(
-	const struct rt_stat_site *s, struct rt_stat_own *o, unsigned n, uint64_t tsc)
+static inline void rt_stat_gap(const struct rt_stat_site *s, struct rt_stat_own *o,
+	const struct rt_thread *t, unsigned n, uint64_t tsc)
 {
 	uint64_t cycles = tsc - o->last_tsc;
 
@@ -101,9 +101,10 @@ static inline void rt_stat_gap(
 		if (rt_unlikely(cycles > o->gap_min))
 			rt_stat_keep_gap(o, cycles);
 	}
-	o->last_tsc = tsc;
-	o->last_count = n;
-	o->last_where = s->where;
+	rt_store(&o->last_tsc, tsc);
+	rt_store(&o->last_epoch, t->epoch);
+	rt_store(&o->last_count, n);
+	rt_store(&o->last_where, s->where);
 }
 
 /* Whether only bursts are counted, so that the quick path suffices from now on. state was read
@@ -176,7 +177,7 @@ static inline void rt_stat_rx(struct rt_stat_site *s, const struct rt_thread *t,
 		rt_stat_follow(o, t, on);
 	if (on & RT_COLLECT_GAPS) {
 		tsc = rt_tsc();
-		rt_stat_gap(s, o, n, tsc);
+		rt_stat_gap(s, o, t, n, tsc);
 	}
 	if (on & RT_COLLECT_BUSY) {
 		enum rt_stat_kind kind = n ? RT_STAT_BUSY : RT_STAT_IDLE;

@@ -240,6 +240,7 @@ void rt_stats_tick(uint64_t now_ms, const struct rt_clock_line *clock)
 		run_ms = now_ms;
 		rt_store(&rt_stat_mode.wanted, rt_stat_mode.wanted + 1);
 	}
+	rt_stats_look_at_polls(f);
 	if (now_ms - refresh_ms < REFRESH_MS)
 		return;
 	refresh_ms = now_ms;

@@ -55,11 +55,13 @@ extern struct rt_stats *rt_stat_current;
 
 /* What a polling thread keeps from call to call; its own. */
 struct rt_stat_own {
-	uint32_t switching;  /* high half of the mode's state that it has followed */
-	uint32_t kind;       /* of its last RX poll: enum rt_stat_kind */
-	uint64_t packets;    /* of the current busy period */
-	uint64_t since_tsc;  /* start of the period */
+	uint32_t switching; /* high half of the mode's state that it has followed */
+	uint32_t kind;      /* of its last RX poll: enum rt_stat_kind */
+	uint64_t packets;   /* of the current busy period */
+	uint64_t since_tsc; /* start of the period */
+	/* The control thread reads the last poll, see rt_stats_look_at_polls(). */
 	uint64_t last_tsc;   /* of its last RX poll, 0: unknown */
+	uint64_t last_epoch; /* of the thread, in that poll */
 	uint32_t last_count; /* packets, … */
 	uint32_t last_where; /* … port and queue of it */
 	uint32_t window;     /* number, 0: none yet */
@@ -229,6 +231,7 @@ void rt_stats_scan_ports(struct rt_stats *f);
 void rt_stats_refresh_ports(struct rt_stats *f, uint64_t now_ns);
 void rt_stats_refresh_threads(struct rt_stats *f, uint64_t now_ns);
 void rt_stats_refresh_pools(struct rt_stats *f);
+void rt_stats_look_at_polls(struct rt_stats *f);
 
 /* A reading of a driver's counters, and the packets that the port's TX hooks had counted before and
  * after it. */

@@ -28,13 +28,12 @@ static uint16_t port;
 static int make_port(void **state)
 {
 	port = test_port_make("net_ring_0");
-	return rt_ports_watch(rt_hook_cut);
+	return 0;
 }
 
 static int remove_port(void **state)
 {
 	test_monitors_drop();
-	rt_ports_unwatch();
 	test_port_remove(port);
 	return 0;
 }
@@ -375,6 +374,35 @@ static void test_longest_gap_is_found(void **state)
 	test_monitor_end(&m);
 }
 
+/* What a thread that hangs cannot publish itself. */
+static void test_last_poll_is_published(void **state)
+{
+	static struct rt_monitor m;
+	const struct rt_stat_thread *t;
+	struct moment last;
+
+	test_monitor(&m, RT_COLLECT_GAPS, 1);
+	test_port_send(port, 17);
+	last = poll_at(17);
+	test_stats_tick();
+	t = test_thread();
+	assert_in_range(t->poll_tsc, last.before, last.after);
+	assert_true(t->looked_tsc > t->poll_tsc);
+	assert_int_equal(t->poll_packets, 17);
+	assert_int_equal(t->poll_port, test_port_index(port));
+	assert_int_equal(t->poll_holds, 1);
+	test_port_send(port, 1);
+	test_stats_tick();
+	assert_in_range(t->poll_tsc, last.before, last.after);
+	assert_int_equal(t->poll_holds, 0);
+	test_monitor_end(&m);
+	/* A later one has not been observed: it is not the last one. */
+	test_monitor(&m, RT_COLLECT_POLLS, 1);
+	test_stats_tick();
+	assert_int_equal(test_thread()->poll_tsc, 0);
+	test_monitor_end(&m);
+}
+
 static void test_windows_restart(void **state)
 {
 	static struct rt_monitor m;
@@ -439,135 +467,6 @@ static void test_kernel_statistics_of_the_thread(void **state)
 	test_monitor_end(&m);
 }
 
-static void test_ports_are_described(void **state)
-{
-	static struct rt_monitor m;
-	const struct rt_stat_port *p;
-	uint64_t nic[RT_NIC_COUNTERS];
-
-	test_port_send(port, 5);
-	test_monitor(&m, RT_COLLECT_POLLS, 1);
-	p = &rt_stat_current->ports[test_port_index(port)];
-	assert_string_equal(p->name, "net_ring_0");
-	assert_string_equal(p->driver, "net_ring");
-	assert_int_equal(p->link_up, 1);
-	assert_int_equal(p->nb_rx_queues, 1);
-	assert_int_equal(p->nb_tx_queues, 1);
-	assert_int_equal(p->opackets, 5);
-	assert_true(p->read_ns > 0);
-	/* Sent before the hooks were installed. */
-	assert_int_equal(p->tx_before, 0);
-	assert_int_equal(p->tx_after, 0);
-	test_port_send(port, 3);
-	assert_int_equal(test_port_poll(port, 32), 8);
-	test_stats_tick();
-	assert_int_equal(p->ipackets, 8);
-	assert_int_equal(p->opackets, 8);
-	assert_int_equal(p->tx_before, 3);
-	assert_int_equal(p->tx_after, 3);
-	/* What the application counts itself belongs to it, here as in a recording. */
-	assert_int_equal(p->imissed, 0);
-	assert_int_equal(rt_port_set_missed(port, 7), 0);
-	test_stats_tick();
-	assert_int_equal(p->imissed, 7);
-	assert_int_equal(rt_port_counters(port, 0, nic), 0);
-	assert_int_equal(nic[2], 7);
-	rt_port_set_missed(port, 0);
-	test_monitor_end(&m);
-}
-
-static void assert_port(const struct rt_stat_port *p, uint64_t opackets, uint32_t epoch,
-	uint64_t unknown, uint64_t passed)
-{
-	test_stats_tick();
-	assert_int_equal(p->opackets, opackets);
-	assert_int_equal(p->epoch, epoch);
-	assert_int_equal(p->tx_unknown, unknown);
-	assert_int_equal(p->tx_before, passed);
-}
-
-static void test_drivers_counters_are_carried_over(void **state)
-{
-	const struct rt_stat_port *p;
-	static struct rt_monitor m;
-
-	test_monitor(&m, RT_COLLECT_POLLS, 1);
-	p = &rt_stat_current->ports[test_port_index(port)];
-	test_port_send(port, 10);
-	assert_port(p, 10, 0, 0, 10);
-	/* Four are sent before the application resets the counters, three after it. */
-	test_port_send(port, 4);
-	assert_int_equal(rte_eth_stats_reset(port), 0);
-	test_port_send(port, 3);
-	assert_port(p, 13, 1, 4, 17);
-	test_port_send(port, 20);
-	assert_port(p, 33, 1, 4, 37);
-	/* The same for a port that is removed and comes back. */
-	test_port_send(port, 6);
-	test_port_remove(port);
-	test_stats_tick();
-	port = test_port_make("net_ring_0");
-	assert_port(p, 33, 2, 10, 43);
-	test_port_send(port, 2);
-	assert_port(p, 35, 2, 10, 45);
-	test_monitor_end(&m);
-}
-
-/* A port is stopped before it is closed: its driver must not be called any more. Hooks are
- * installed on its new queues when it is started. */
-static void test_drivers_of_stopped_ports_are_not_called(void **state)
-{
-	struct rte_eth_conf conf = {0};
-	static struct rt_monitor m;
-	uint32_t n[2], index;
-
-	test_monitor(&m, RT_COLLECT_POLLS, 1);
-	index = test_port_index(port);
-	assert_int_equal(rte_eth_dev_stop(port), 0);
-	assert_int_equal(rte_eth_dev_configure(port, 2, 1, &conf), 0);
-	for (uint16_t q = 0; q < 2; q++)
-		assert_int_equal(
-			rte_eth_rx_queue_setup(port, q, 512, SOCKET_ID_ANY, NULL, test_pool()), 0);
-	assert_int_equal(rte_eth_tx_queue_setup(port, 0, 512, SOCKET_ID_ANY, NULL), 0);
-	assert_int_equal(rt_port_queues(port, n), 0);
-	assert_int_equal(n[RT_DIR_RX], 1);
-	test_stats_tick();
-	assert_int_equal(rt_stat_current->port_state[index].queues[RT_DIR_RX], 1);
-	assert_int_equal(rte_eth_dev_start(port), 0);
-	assert_int_equal(rt_port_queues(port, n), 0);
-	assert_int_equal(n[RT_DIR_RX], 2);
-	test_stats_tick();
-	assert_int_equal(rt_stat_current->port_state[index].queues[RT_DIR_RX], 2);
-	assert_int_equal(test_port_index(port), index);
-	test_monitor_end(&m);
-}
-
-static void test_ports_that_were_in_use_are_known_to_be_stopped(void **state)
-{
-	const struct rt_stat_port *p;
-	static struct rt_monitor m;
-
-	test_monitor(&m, 0, 1);
-	p = &rt_stat_current->ports[test_port_index(port)];
-	assert_int_equal(rte_eth_dev_stop(port), 0);
-	test_stats_tick();
-	assert_true(p->stopped_ns > 0);
-	assert_int_equal(rte_eth_dev_start(port), 0);
-	test_stats_tick();
-	assert_int_equal(p->stopped_ns, 0);
-	assert_false(p->used);
-	test_port_send(port, 1);
-	test_stats_tick();
-	assert_true(p->used);
-	test_monitor_end(&m);
-	assert_int_equal(rte_eth_dev_stop(port), 0);
-	test_monitor(&m, 0, 1); /* which did not see it run */
-	p = &rt_stat_current->ports[test_port_index(port)];
-	assert_true(p->used && p->stopped_ns);
-	assert_int_equal(rte_eth_dev_start(port), 0);
-	test_monitor_end(&m);
-}
-
 #define with_port(f) cmocka_unit_test_setup_teardown(f, make_port, remove_port)
 
 int main(void)
@@ -585,13 +484,10 @@ int main(void)
 		with_port(test_microbursts_are_logged),
 		with_port(test_only_the_largest_bursts_are_kept),
 		with_port(test_longest_gap_is_found),
+		with_port(test_last_poll_is_published),
 		with_port(test_windows_restart),
 		with_port(test_gaps_without_a_monitor_do_not_count),
 		with_port(test_kernel_statistics_of_the_thread),
-		with_port(test_ports_are_described),
-		with_port(test_ports_that_were_in_use_are_known_to_be_stopped),
-		with_port(test_drivers_counters_are_carried_over),
-		with_port(test_drivers_of_stopped_ports_are_not_called),
 	};
 
 	test_stats_start();

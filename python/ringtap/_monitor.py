@@ -102,7 +102,7 @@ class Snapshot:
 
     def since(self, earlier):
         """The difference to an earlier snapshot of the same monitor: counters are differences, states stay.
-        Gaps and microbursts are those that began since."""
+        Gaps and microbursts are those that began since, and gaps that last."""
         out = copy.deepcopy(self)
         out.interval_ns = self.taken_mono_ns - earlier.taken_mono_ns
         for later, before in zip(out.ports, earlier.ports):
@@ -114,7 +114,7 @@ class Snapshot:
                 for name in counters:
                     setattr(later, name, _grown(getattr(later, name), getattr(before, name)))
         for thread in out.threads:
-            thread.gaps = [g for g in thread.gaps if g.start_ns >= earlier.taken_ns]
+            thread.gaps = [g for g in thread.gaps if g.open or g.start_ns >= earlier.taken_ns]
             thread.microbursts = [m for m in thread.microbursts if m.start_ns >= earlier.taken_ns]
             thread.gap_count, thread.microburst_count = len(thread.gaps), len(thread.microbursts)
         return out
