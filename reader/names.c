@@ -19,6 +19,7 @@
 #include <jansson.h>
 
 #include "common/clock.h"
+#include "common/in_root.h"
 #include "common/ipc.h"
 #include "conn.h"
 #include "names.h"
@@ -72,16 +73,34 @@ static bool trusted(uid_t uid, uid_t app_uid)
 	return !uid || uid == geteuid();
 }
 
-static int connect_to(const char *path, uid_t app_uid)
+/* What the switch finds there: in a container, the path is one of its own files. A user without the
+ * right to see the switch's root connects by own rights. */
+static int open_there(pid_t pid, const char *path)
+{
+	char root[64];
+	int at, fd;
+
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+	at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (at < 0 && errno == EACCES && geteuid())
+		at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (at < 0)
+		return -errno;
+	fd = rt_open_in_root(at, path, O_PATH);
+	close(at);
+	return fd;
+}
+
+static int connect_to(pid_t pid, const char *path, uid_t app_uid)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	int file = open(path, O_PATH | O_CLOEXEC), fd, ret = -EPERM;
+	int file = open_there(pid, path), fd, ret = -EPERM;
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 	struct stat st;
 
 	if (file < 0)
-		return -errno;
+		return file;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	/* By descriptor, as the path may change meanwhile. */
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d", file);
@@ -128,13 +147,13 @@ static json_t *receive(int fd, int within_ms)
 	return root;
 }
 
-static json_t *query(const char *path, uid_t app_uid, int within_ms)
+static json_t *query(const struct ucred *peer, const char *path, int within_ms)
 {
 	static const char question[] =
 		"{\"method\":\"transact\",\"id\":0,\"params\":[\"Open_vSwitch\",{\"op\":\"select\","
 		"\"table\":\"Interface\",\"where\":[[\"type\",\"==\",\"dpdk\"]],"
 		"\"columns\":[\"name\",\"options\",\"status\"]}]}";
-	int fd = connect_to(path, app_uid);
+	int fd = connect_to(peer->pid, path, peer->uid);
 	json_t *root = NULL;
 
 	if (fd < 0)
@@ -209,7 +228,7 @@ static void refresh(struct ringtap_conn *c)
 	if (!strncmp(c->app.program, PROGRAM, strlen(PROGRAM)) &&
 		!getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid > 0 &&
 		!socket_path(peer.pid, path, sizeof(path)))
-		root = query(path, peer.uid, n->live ? LIVE_MS : rt_names_ms);
+		root = query(&peer, path, n->live ? LIVE_MS : rt_names_ms);
 	n->useless = !root && !n->live;
 	if (root)
 		rt_names_take(n, root);

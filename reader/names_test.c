@@ -6,13 +6,17 @@
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -242,6 +246,49 @@ static void test_database_of_another_user_is_not_queried(void **state)
 	assert_int_equal(rt_load(&questions), 1);
 }
 
+/* A switch in a container names a path of its own, which may be that of a socket of the host. */
+static void test_path_is_one_of_the_switch(void **state)
+{
+	char root[] = "/tmp/rt-names-root-XXXXXX", inner[64];
+	struct rt_msg_header h;
+	unsigned fds;
+	int pair[2];
+	pid_t child;
+
+	if (geteuid())
+		skip();
+	set_answer(ROWS(ROW("p0", "a", NUMBER("0"))));
+	assert_non_null(mkdtemp(root));
+	snprintf(inner, sizeof(inner), "%s/tmp", root);
+	assert_int_equal(mkdir(inner, 0755), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	rt_msg_init(&h, 1, sizeof(h));
+	child = fork();
+	if (!child) {
+		int own[2];
+
+		/* The peer of a pair is the process that made it. */
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) || chroot(root) || chdir("/") ||
+			socketpair(AF_UNIX, SOCK_SEQPACKET, 0, own) ||
+			rt_msg_send(pair[1], &h, own, 1))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(conn->fd);
+	assert_true(rt_msg_recv(pair[0], &h, sizeof(h), &conn->fd, 1, &fds, 5000) > 0);
+	assert_int_equal(fds, 1);
+	/* The host's socket is at this path, the container has none. */
+	assert_name(0, "a", "a");
+	assert_int_equal(rt_load(&questions), 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(pair[0]);
+	close(pair[1]);
+	rmdir(inner);
+	rmdir(root);
+}
+
 #define with_database(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -257,6 +304,7 @@ int main(int argc, char **argv)
 		with_database(test_endless_answers_are_aborted),
 		with_database(test_long_names_and_control_characters),
 		with_database(test_database_of_another_user_is_not_queried),
+		with_database(test_path_is_one_of_the_switch),
 	};
 
 	if (argc == 1) {
