@@ -36,11 +36,18 @@ struct copying {
 	int to; /* folder */
 };
 
-/* A user of files that is not root has no capabilities to override permissions. */
+static struct {
+	gid_t list[NGROUPS_MAX];
+	int count;
+} own_groups;
+
+/* A user of files that is not root has no capabilities to override permissions, and none of our
+ * groups. Of this thread only, which setgroups(3) is not. */
 static void as_user(const struct rt_provided *f)
 {
 	if (geteuid())
 		return;
+	syscall(SYS_setgroups, 0, NULL);
 	setfsgid(f->gid);
 	setfsuid(f->uid);
 }
@@ -51,6 +58,7 @@ static void as_self(void)
 		return;
 	setfsuid(0);
 	setfsgid(getegid());
+	syscall(SYS_setgroups, own_groups.count, own_groups.list);
 }
 
 /* Without CAP_SETUID or CAP_SETGID, or where its user has no name, they would be made as root. */
@@ -62,7 +70,8 @@ static bool may_be_user(const struct rt_provided *f)
 		return true;
 	as_user(f);
 	/* Both return what was before, and -1 changes nothing. */
-	can = setfsuid((uid_t)-1) == (int)f->uid && setfsgid((gid_t)-1) == (int)f->gid;
+	can = setfsuid((uid_t)-1) == (int)f->uid && setfsgid((gid_t)-1) == (int)f->gid &&
+	      !getgroups(0, NULL);
 	as_self();
 	return can;
 }
@@ -389,6 +398,7 @@ int rt_provide(struct rt_provided *f, const struct rt_process *p, const char *pr
 		return ret;
 	}
 	find_user(f, p->pid);
+	own_groups.count = getgroups(NGROUPS_MAX, own_groups.list);
 	if (is_visible(f, p->pid, own)) {
 		snprintf(f->path, sizeof(f->path), "%s", own);
 		return 0;
