@@ -14,10 +14,12 @@
 #include "base/json.h"
 #include "cli/monitor/rates.h"
 #include "base/signals.h"
+#include "common/foreign.h"
 #include "common/in_root.h"
 #include "trace.h"
 
 #define COPY_AT_ONCE (1u << 20)
+#define COPY_MAX     (8ull << 30) /* bytes of a trace; threads have 1 MiB each by default */
 #define ASK_MS       5000
 #define OFF_NS       (8 * NS_PER_S)
 
@@ -50,28 +52,31 @@ static int switch_off(void *ctx)
 	return 0;
 }
 
-static int copy_file(int from_dir, const char *name, const char *to_dir)
+/* room: bytes that may still be copied; a file with holes may have any size. */
+static int copy_file(int from_dir, const char *name, const char *to_dir, uint64_t *room)
 {
 	char path[8192];
-	int from = openat(from_dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), to;
-	ssize_t n = from < 0 ? -1 : 1;
 	struct stat st;
+	int from = rt_foreign_open(from_dir, name, O_NOFOLLOW, &st), to;
+	ssize_t n = 1;
 	off_t left;
 
-	if (from >= 0 && (fstat(from, &st) || !S_ISREG(st.st_mode))) {
+	if (from < 0)
+		return from == -EPERM ? 0 : from;
+	if ((uint64_t)st.st_size > *room) {
 		close(from);
-		return 0;
+		return -EFBIG;
 	}
+	*room -= (uint64_t)st.st_size;
 	snprintf(path, sizeof(path), "%s/%s", to_dir, name);
-	to = n < 0 ? -1 : open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	left = from < 0 ? 0 : st.st_size; /* its size now: it may grow */
+	to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	left = st.st_size; /* its size now: it may grow */
 	while (to >= 0 && n > 0 && left > 0 && !stop_wait(0)) {
 		n = sendfile(to, from, NULL, left < COPY_AT_ONCE ? (size_t)left : COPY_AT_ONCE);
 		left -= n > 0 ? n : 0;
 	}
 	n = to < 0 || n < 0 ? -errno : stop_wait(0) ? -EINTR : 0;
-	if (from >= 0)
-		close(from);
+	close(from);
 	if (to >= 0 && close(to) && !n)
 		n = -errno;
 	return (int)n;
@@ -125,6 +130,7 @@ static int open_reported(pid_t pid, const char *reported)
 static int copy_trace(const struct trace *t, const char *directory, const char *to)
 {
 	int fd = open_reported(t->pid, directory), ret = fd < 0 ? fd : 0, files = 0;
+	uint64_t room = COPY_MAX;
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 
@@ -135,7 +141,7 @@ static int copy_trace(const struct trace *t, const char *directory, const char *
 	while (d && !ret && (e = readdir(d))) {
 		if (!of_trace(e->d_name))
 			continue;
-		ret = copy_file(dirfd(d), e->d_name, to);
+		ret = copy_file(dirfd(d), e->d_name, to, &room);
 		files++;
 	}
 	if (d)

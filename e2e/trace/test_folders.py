@@ -177,6 +177,25 @@ def test_dpdk_of_an_application_with_other_files(play, closing, trace, tmp_path)
     assert {p.stat().st_mode & 0o777 for p in (tmp_path / "out").iterdir()} == {0o600}
 
 
+def test_dpdk_of_an_application_with_a_huge_file(play, trace, tmp_path):
+    """Nothing but a hole, which a copy would fill the disk with."""
+    there = tmp_path / "there"
+    there.mkdir()
+    app = play(eal=[f"--trace-dir={there}"])
+    app.ring("a")
+    first = trace(app, "dpdk", "-o", tmp_path / "first")
+    traffic(app)
+    first.finish()
+    saved, = there.iterdir()
+    (saved / "channel0_4711").touch()
+    os.truncate(saved / "channel0_4711", 1 << 40)
+    second = trace(app, "dpdk", "-o", tmp_path / "second")
+    traffic(app)
+    second.finish(status=FAILED)
+    assert "File too large" in second.proc.output
+    assert not (tmp_path / "second" / "channel0_4711").exists()
+
+
 def test_dpdk_keeps_disabled_trace_points(play, trace, tmp_path):
     """Telemetry cannot switch single trace points: those that are on are traced."""
     app = play(eal=[f"--trace-dir={tmp_path}", "--trace=ringtap.rx_burst"])
