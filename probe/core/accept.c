@@ -24,7 +24,7 @@ static int take(int listen_fd)
 	return fd >= 0 ? fd : -errno;
 }
 
-static void refuse(int fd, int why)
+void rt_accept_refuse(int fd, int why, const char *text)
 {
 	struct rt_msg_error m = {.code = why};
 	char greeting[256];
@@ -32,11 +32,19 @@ static void refuse(int fd, int why)
 	/* Unread bytes would turn the close into a reset, and the peer would lose the answer. */
 	(void)!recv(fd, greeting, sizeof(greeting), MSG_DONTWAIT);
 	rt_msg_init(&m.h, RT_MSG_ERROR, sizeof(m));
-	snprintf(m.text, sizeof(m.text), "the application cannot accept a connection: %s%s",
-		strerror(-why),
-		why == -EMFILE ? "; raise its limit of open files (prlimit --nofile)" : "");
+	rt_str_set(m.text, sizeof(m.text), text);
 	(void)rt_msg_send(fd, &m.h, NULL, 0);
 	close(fd);
+}
+
+static void refuse(int fd, int why)
+{
+	char text[RT_TEXT_LEN];
+
+	snprintf(text, sizeof(text), "the application cannot accept a connection: %s%s",
+		strerror(-why),
+		why == -EMFILE ? "; raise its limit of open files (prlimit --nofile)" : "");
+	rt_accept_refuse(fd, why, text);
 }
 
 int rt_accept(int listen_fd, int *reserve)

@@ -17,6 +17,9 @@ int rt_accept(int listen_fd, int *reserve);
 
 #define RT_ACCEPT_REST_MS 500
 
+/* Sends the reason and closes the connection. */
+void rt_accept_refuse(int fd, int why, const char *text);
+
 /* Whether the peer is root or the application's user. */
 bool rt_accept_allows(int fd);
 

@@ -15,6 +15,7 @@
 #include "accept.h"
 #include "common/clock.h"
 #include "compat.h"
+#include "conns.h"
 #include "control.h"
 #include "hook.h"
 #include "plugin.h"
@@ -26,7 +27,6 @@
 #include "probe/trace/trace.h"
 #include "probe/trace/load.h"
 
-#define CONNS_MAX   32
 #define LINGER_MS   2000 /* the reader connects within this time after its telemetry query */
 #define TICK_MS     50   /* clock, ports, tails */
 #define COUNTERS_MS 500  /* NIC counters */
@@ -46,7 +46,6 @@ static struct {
 	uint64_t rest_ms; /* no connection is accepted before this time */
 	uint32_t ports;   /* for rt_ports_changed() */
 	struct rt_listener listener;
-	struct rt_conn *conns;
 	struct rt_monitor lease; /* rt_control_query() */
 	uint64_t lease_ms[RT_COLLECT_COUNT +
 			  1]; /* when the lease of each collector ends; the last entry: of any */
@@ -108,39 +107,11 @@ static void tick_clock(void)
 static void accept_one(void)
 {
 	int fd = rt_accept(ctl.listener.fd, &ctl.reserve_fd);
-	struct rt_conn *c;
-	unsigned n = 0;
 
-	if (fd < 0) {
-		if (fd != -EAGAIN)
-			ctl.rest_ms = rt_now_ms() + RT_ACCEPT_REST_MS;
-		return;
-	}
-	for (c = ctl.conns; c; c = c->next)
-		n++;
-	c = n < CONNS_MAX && rt_accept_allows(fd) ? calloc(1, sizeof(*c)) : NULL;
-	if (!c) {
-		close(fd);
-		return;
-	}
-	c->fd = fd;
-	c->next = ctl.conns;
-	ctl.conns = c;
-}
-
-static void abandon(struct rt_conn *c)
-{
-	struct rt_session *s = c->session;
-
-	close(c->fd);
-	rt_conn_cancel(c);
-	rt_stats_detach(&c->monitor, &ctl.clock.line);
-	free(c);
-	if (!s)
-		return;
-	s->abandoned = true;
-	if (s->state < RT_SESSION_STOPPING)
-		rt_session_stop(s);
+	if (fd >= 0)
+		rt_conns_add(fd, rt_now_ms());
+	else if (fd != -EAGAIN)
+		ctl.rest_ms = rt_now_ms() + RT_ACCEPT_REST_MS;
 }
 
 static uint32_t leased(uint64_t now_ms)
@@ -164,27 +135,6 @@ static void expire_lease(uint64_t now_ms)
 		rt_stats_detach(&ctl.lease, &ctl.clock.line);
 	else if (leased(now_ms) != ctl.lease.collectors)
 		rt_stats_attach(&ctl.lease, leased(now_ms), 1, &ctl.clock.line, err);
-}
-
-static void serve(const struct pollfd *fds, const struct rt_conn *const *order, unsigned n)
-{
-	uint64_t now = rt_now_ms();
-
-	for (struct rt_conn **p = &ctl.conns; *p && !rt_teardown_begun();) {
-		struct rt_conn *c = *p;
-		bool ok = true;
-
-		for (unsigned i = 0; i < n; i++) {
-			if (order[i] == c && fds[i].revents)
-				ok = rt_conn_serve(c, &ctl.clock.line);
-		}
-		if (ok && rt_conn_advance(c, now, &ctl.clock.line)) {
-			p = &c->next;
-		} else {
-			*p = c->next;
-			abandon(c);
-		}
-	}
 }
 
 static void tick(void)
@@ -213,22 +163,11 @@ static void tick(void)
 	}
 }
 
-/* A reader that looks for applications connects to each, and leaves without a word: 'ringtap top'
- * of another application does so every second. */
-static bool greeted(void)
-{
-	const struct rt_conn *c = ctl.conns;
-
-	while (c && !c->greeted)
-		c = c->next;
-	return c;
-}
-
 static bool idle(void)
 {
-	if (greeted() || rt_sessions || rt_stat_current)
+	if (rt_conns_greeted() || rt_sessions || rt_stat_current)
 		ctl.active_ms = rt_now_ms();
-	return !ctl.conns && !rt_trace_holds_buffer() && rt_now_ms() - ctl.active_ms >= LINGER_MS;
+	return !rt_conns && !rt_trace_holds_buffer() && rt_now_ms() - ctl.active_ms >= LINGER_MS;
 }
 
 /* Whether the thread ends. Nothing but an attach would start it again in a secondary process. */
@@ -246,7 +185,7 @@ static bool done(void)
 static int timeout_ms(void)
 {
 	if (!ctl.awake)
-		return rt_now_ms() < ctl.rest_ms ? TICK_MS : -1;
+		return rt_now_ms() < ctl.rest_ms ? TICK_MS : rt_conns ? LINGER_MS / 4 : -1;
 	if (rt_sessions_in_motion())
 		return BUSY_MS;
 	if (!rt_sessions && !rt_stat_current)
@@ -260,7 +199,7 @@ static bool work(void)
 {
 	bool pending = false;
 
-	for (struct rt_conn *c = ctl.conns; c && !rt_teardown_begun(); c = c->next)
+	for (struct rt_conn *c = rt_conns; c && !rt_teardown_begun(); c = c->next)
 		pending |= rt_conn_work(c);
 	return pending;
 }
@@ -277,7 +216,7 @@ static unsigned fill(struct pollfd *fds, const struct rt_conn **order, int *time
 	unsigned n = 0;
 
 	pthread_mutex_lock(&ctl.lock);
-	for (struct rt_conn *c = ctl.conns; c && n < CONNS_MAX; c = c->next, n++) {
+	for (struct rt_conn *c = rt_conns; c && n < RT_CONNS_MAX; c = c->next, n++) {
 		/* Watch for a hang-up only: messages wait until the last one is answered. */
 		fds[n] = (struct pollfd){
 			.fd = waits_for_ports() ? -1 : c->fd, .events = c->job ? 0 : POLLIN};
@@ -321,21 +260,21 @@ static bool turn(const struct pollfd *fds, const struct rt_conn *const *order, u
 	if (!ctl.awake && rt_ports_changed(&ctl.ports))
 		ctl.rest_ms = rt_now_ms() + RT_PORTS_SETTLE_MS;
 	if (!waits_for_ports()) {
-		serve(fds, order, n);
+		rt_conns_serve(fds, order, n, &ctl.clock.line);
 		if (fds[n].revents)
 			accept_one();
 	}
 	tick();
 	rt_sessions_settle();
-	serve(fds, order, 0); /* answer now what has settled just now */
+	rt_conns_serve(fds, order, 0, &ctl.clock.line); /* answer now what has settled just now */
 	rt_sessions_free_abandoned();
 	return !done();
 }
 
 static bool step(void)
 {
-	struct pollfd fds[CONNS_MAX + 2];
-	const struct rt_conn *order[CONNS_MAX];
+	struct pollfd fds[RT_CONNS_MAX + 2];
+	const struct rt_conn *order[RT_CONNS_MAX];
 	bool pending = work();
 	int timeout;
 	unsigned n = fill(fds, order, &timeout);
@@ -354,31 +293,17 @@ static bool step(void)
 	return more;
 }
 
-static void abandon_all(bool sessions)
-{
-	for (struct rt_conn **p = &ctl.conns; *p && !rt_teardown_late();) {
-		struct rt_conn *c = *p;
-
-		if (c->session && !sessions) {
-			p = &c->next;
-		} else {
-			*p = c->next;
-			abandon(c);
-		}
-	}
-}
-
 /* Sessions that threads still use stay in rt_sessions; the next control thread frees them. */
 static void end_all(void)
 {
 	uint64_t until_ms = rt_now_ms() + rt_control_patience_ms;
 
-	abandon_all(false);
+	rt_conns_abandon(false, &ctl.clock.line);
 	if (!rt_teardown_late())
 		rt_sessions_stop(until_ms);
-	abandon_all(true);
+	rt_conns_abandon(true, &ctl.clock.line);
 	/* The rest of a session needs DPDK, which may be gone. */
-	for (struct rt_conn *c = ctl.conns; c; c = c->next)
+	for (struct rt_conn *c = rt_conns; c; c = c->next)
 		close(c->fd);
 	if (!rt_teardown_late())
 		rt_stats_detach(&ctl.lease, &ctl.clock.line);

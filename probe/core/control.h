@@ -60,6 +60,7 @@ void rt_control_early(void);
 struct rt_conn {
 	int fd;
 	bool greeted;
+	uint64_t heard_ms; /* rt_now_ms() of its last message, or of its beginning */
 	uint32_t pid;
 	char program[RT_NAME_LEN];
 	/* At most one of the two is set. */

@@ -19,9 +19,11 @@
 #include <rte_ethdev.h>
 
 #include "common/ipc.h"
+#include "conns.h"
 #include "control.h"
 #include "reader/capture.h"
 #include "reader/telemetry.h"
+#include "ringtap/monitor.h"
 #include "ringtap/probe.h"
 #include "ringtap/reader.h"
 #include "test_eal.h"
@@ -413,27 +415,65 @@ static void test_requests_without_a_greeting_are_refused(void **state)
 	assert_disconnected(fd);
 }
 
-/* Silent connections count, but do not disturb the other ones. */
-static void test_number_of_connections_is_bounded(void **state)
+static void assert_lists(int fd)
 {
-	int fds[40], last = greeted();
 	struct rt_msg_header h;
 	uint8_t answer[8192];
 
-	for (int i = 0; i < 40; i++)
-		fds[i] = rt_connect(dir, RT_SOCKET_NAME);
 	rt_msg_init(&h, RT_MSG_LIST, sizeof(h));
-	assert_int_equal(rt_msg_send(last, &h, NULL, 0), 0);
-	assert_true(rt_msg_recv(last, answer, sizeof(answer), NULL, 0, NULL, 5000) > 0);
-	assert_true(rt_msg_recv(last, answer, sizeof(answer), NULL, 0, NULL, 5000) > 0);
-	/* The fortieth connection was rejected. */
-	if (fds[39] >= 0)
-		assert_int_equal(rt_msg_recv(fds[39], answer, 1, NULL, 0, NULL, 5000), 0);
-	for (int i = 0; i < 40; i++) {
-		if (fds[i] >= 0)
-			close(fds[i]);
+	assert_int_equal(rt_msg_send(fd, &h, NULL, 0), 0);
+	for (int i = 0; i < 2; i++)
+		assert_true(rt_msg_recv(fd, answer, sizeof(answer), NULL, 0, NULL, 5000) > 0);
+	assert_int_equal(((const struct rt_msg_header *)answer)->type, RT_MSG_SESSIONS);
+}
+
+static void test_silent_connections_make_room(void **state)
+{
+	int fds[3 * RT_CONNS_MAX];
+
+	for (unsigned i = 0; i < RTE_DIM(fds); i++) {
+		fds[i] = i % 2 ? rt_connect(dir, RT_SOCKET_NAME) : greeted();
+		assert_true(fds[i] >= 0);
 	}
-	close(last);
+	assert_lists(fds[RTE_DIM(fds) - 2]);
+	assert_disconnected(fds[0]);
+	for (unsigned i = 1; i < RTE_DIM(fds); i++)
+		close(fds[i]);
+}
+
+static void test_connections_that_do_not_greet_end(void **state)
+{
+	int fd = rt_connect(dir, RT_SOCKET_NAME);
+
+	rt_conns_greeting_ms = 1;
+	assert_true(fd >= 0);
+	assert_disconnected(fd);
+	rt_conns_greeting_ms = 5000;
+}
+
+static void test_readers_in_use_stay_and_further_ones_get_a_reason(void **state)
+{
+	const struct ringtap_monitor_options opts = {.size = sizeof(opts)};
+	struct ringtap_monitor *monitors[RT_CONNS_MAX - 1];
+	struct ringtap_capture *cap = test_capture(dir);
+	uint64_t got = 0, last = 0;
+	struct ringtap_conn *conn;
+	char err[256] = "";
+
+	for (unsigned i = 0; i < RTE_DIM(monitors); i++)
+		assert_int_equal(
+			ringtap_monitor_open(&monitors[i], dir, &opts, err, sizeof(err)), 0);
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(ringtap_conn_open(&conn, dir, NULL, err, sizeof(err)), -EBUSY);
+		assert_non_null(strstr(err, "has 32 readers"));
+	}
+	assert_true(read_packets(cap, 1000, &got, &last) > 0);
+	ringtap_capture_close(cap);
+	for (unsigned i = 0; i < RTE_DIM(monitors); i++)
+		ringtap_monitor_close(monitors[i]);
+	while (ringtap_conn_open(&conn, dir, NULL, err, sizeof(err)))
+		assert_non_null(strstr(err, "has 32 readers"));
+	ringtap_conn_close(conn);
 }
 
 #define probing(f) cmocka_unit_test_setup_teardown(f, start_probe, stop_probe)
@@ -455,7 +495,9 @@ int main(void)
 		probing(test_unexpected_messages_end_the_connection),
 		probing(test_invalid_messages_end_the_connection),
 		probing(test_requests_without_a_greeting_are_refused),
-		probing(test_number_of_connections_is_bounded),
+		probing(test_silent_connections_make_room),
+		probing(test_connections_that_do_not_greet_end),
+		probing(test_readers_in_use_stay_and_further_ones_get_a_reason),
 	};
 
 	test_eal_start();
