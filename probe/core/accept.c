@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "accept.h"
@@ -64,6 +66,35 @@ int rt_accept(int listen_fd, int *reserve)
 	return why;
 }
 
+/* Whether this user id stands for all that the process's user namespace does not map. */
+static bool is_overflow(uid_t uid)
+{
+	unsigned long overflow = 65534, first, outside, count, mapped = 0;
+	FILE *f = fopen("/proc/sys/kernel/overflowuid", "re");
+
+	if (f) {
+		(void)!fscanf(f, "%lu", &overflow);
+		fclose(f);
+	}
+	if (uid != overflow)
+		return false;
+	f = fopen("/proc/self/uid_map", "re");
+	while (f && fscanf(f, "%lu %lu %lu", &first, &outside, &count) == 3)
+		mapped += count;
+	if (f)
+		fclose(f);
+	return mapped < UINT32_MAX;
+}
+
+/* The permissions of a file keep other users off, an abstract name does not. */
+static bool has_file(int fd)
+{
+	struct sockaddr_un addr = {0};
+	socklen_t len = sizeof(addr);
+
+	return !getsockname(fd, (struct sockaddr *)&addr, &len) && addr.sun_path[0];
+}
+
 bool rt_accept_allows(int fd)
 {
 	struct ucred cred;
@@ -71,5 +102,5 @@ bool rt_accept_allows(int fd)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		return false;
-	return cred.uid == 0 || cred.uid == geteuid();
+	return (cred.uid == 0 || cred.uid == geteuid()) && (has_file(fd) || !is_overflow(cred.uid));
 }

@@ -20,7 +20,9 @@ int rt_accept(int listen_fd, int *reserve);
 /* Sends the reason and closes the connection. */
 void rt_accept_refuse(int fd, int why, const char *text);
 
-/* Whether the peer is root or the application's user. */
+/* Whether the peer is root or the application's user. If the application runs as the kernel's
+ * overflow user in a user namespace, all that it does not map look the same: on an abstract socket
+ * none of them is. */
 bool rt_accept_allows(int fd);
 
 #endif

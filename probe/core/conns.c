@@ -68,7 +68,9 @@ void rt_conns_add(int fd, uint64_t now_ms)
 	struct rt_conn *c;
 
 	if (!rt_accept_allows(fd)) {
-		close(fd);
+		rt_accept_refuse(fd, -EPERM,
+			"the application accepts readers of root and of its own user, as its user "
+			"namespace maps them; run ringtap as one of them");
 		return;
 	}
 	if (!make_room()) {
