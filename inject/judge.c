@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/loaded.h"
@@ -15,6 +17,9 @@
 
 #define EAL        "librte_eal.so"
 #define OLDEST_ABI 23 /* DPDK 22.11 */
+
+/* That the probe opens, and the one of accept(). */
+#define DESCRIPTORS 4
 
 /* What EAL maps to share it with secondary processes, and how it begins when EAL has been
  * initialised. */
@@ -262,6 +267,43 @@ static int judge_files(const struct judge *j)
 	return 0;
 }
 
+/* Descriptors that are open below the limit. -errno. */
+static int count_open(pid_t pid, rlim_t limit)
+{
+	char path[64];
+	struct dirent *e;
+	int n = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	d = opendir(path);
+	if (!d)
+		return -errno;
+	while ((e = readdir(d)))
+		n += e->d_name[0] != '.' && strtoul(e->d_name, NULL, 10) < limit;
+	closedir(d);
+	return n;
+}
+
+/* accept() has reserved its descriptor, gives it up when it is interrupted, and fails if it gets
+ * none again: DPDK's telemetry thread then ends. */
+int rt_judge_descriptors(pid_t pid, char *err, size_t errlen)
+{
+	struct rlimit limit;
+	int open;
+
+	if (prlimit(pid, RLIMIT_NOFILE, NULL, &limit) || limit.rlim_cur > INT_MAX)
+		return 0;
+	open = count_open(pid, limit.rlim_cur);
+	if (open < 0 || open + DESCRIPTORS <= (int)limit.rlim_cur)
+		return 0;
+	snprintf(err, errlen,
+		"it has too few descriptors for the probe: %d are left of %d; raise its limit with "
+		"'prlimit --pid %d --nofile=NUMBER'",
+		(int)limit.rlim_cur - open, (int)limit.rlim_cur, (int)pid);
+	return -EMFILE;
+}
+
 int rt_judge(
 	const struct rt_process *p, const struct rt_inject_options *opts, char *err, size_t errlen)
 {
@@ -275,6 +317,7 @@ int rt_judge(
 	ret = ret ? ret : judge_files(&j);
 	rt_image_limit(UINT64_MAX);
 	ret = ret ? ret : judge_state(&j);
+	ret = ret ? ret : rt_judge_descriptors(p->pid, err, errlen);
 	return ret ? ret : rt_judge_seccomp(p->pid, err, errlen);
 }
 
