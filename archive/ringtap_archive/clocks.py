@@ -31,6 +31,12 @@ def of_recorders(parts):
     return {recorder: merged(states) for recorder, states in sorted(found.items())}
 
 
+def errors(parts):
+    """{recorder: by how much its clock is off at most, ns}, of those whose clocks were synchronized and never set."""
+    return {recorder: state["max_error_ns"] for recorder, state in of_recorders(parts).items()
+            if state and state["synchronized"] and not state["set"] and state["max_error_ns"] is not None}
+
+
 def notes(found):
     """Sentences on clocks that were not synchronized, or were set."""
     for recorder, state in found.items():

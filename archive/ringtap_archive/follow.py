@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
 
+from . import clocks as recorder_clocks
+
 SLICE_NS = 60_000_000_000  # one offset for each, where clocks drift
 FATES = ("passed", "lost", "appeared", "not judged", "not judged")
+UNDIRECTED = 2  # one_way of a pair of which it cannot be told
 _SQL = Path(__file__).with_name("sql")
 
 
@@ -40,12 +43,20 @@ class Clocks:
     forth: int = 0
     back: int = 0
     known: bool = False  # said by the caller
+    way: int = 0  # of packets that go one way only: 1 from a to b, -1 from b to a, 0 as the clocks say
+    error_ns: int = None  # at most by so much both clocks are off, by what their recorders say
     slices: dict = field(default_factory=dict)  # number -> offset, without coarse_ns
     drift: float = None  # change of the offset in a second, by time
 
     @property
     def both(self):
         return self.least_ns is not None and self.most_ns is not None
+
+    @property
+    def directed(self):
+        """Whether the way of packets that go one way only can be told. Clocks that differ by half of --apart or more have their
+        whole difference taken out, and none is left that would tell the way."""
+        return bool(self.known or self.both or self.way or not self.coarse_ns)
 
     @property
     def steady(self):
@@ -123,6 +134,11 @@ def keep(con, name, text):
         con.sql(f"CREATE OR REPLACE TABLE {name} AS {text}").all()
 
 
+def _in_order(path, a, b):
+    """1: a stands before b in the path; -1: behind it; 0: it does not say."""
+    return 0 if a not in path or b not in path or a == b else 1 if path.index(a) < path.index(b) else -1
+
+
 def _place_name(r):
     """Of an interface, which may have none."""
     return str(r["interface"]) if r["name"] in (None, f"interface {r['interface']}") else r["name"]
@@ -150,7 +166,7 @@ class Follower:
             self.parts.append(r)
             if self._chosen(point):
                 r["point"] = numbers.setdefault(point, len(numbers))
-        self.points = sorted(numbers, key=str)
+        self.points = sorted(numbers, key=lambda p: (p.recorder, str(p)))  # as the two of Clocks
         order = {numbers[p]: n for n, p in enumerate(self.points)}
         for r in self.parts:
             r["point"] = order.get(r.get("point"))
@@ -192,13 +208,12 @@ class Follower:
         hosts = sorted({p.recorder for p in self.points})
         number = {frozenset(two): n for n, two in enumerate(itertools.combinations(hosts, 2))}
         known = set(hosts) if self.same_clock else set(self.ahead)
-        self.clocks = [Clocks(a, b, known={a, b} <= known) for a, b in itertools.combinations(hosts, 2)]
+        errors = recorder_clocks.errors(self.con.parts)
+        self.clocks = [Clocks(a, b, known={a, b} <= known, way=_in_order(self.path, a, b),
+                              error_ns=None if None in (errors.get(a), errors.get(b)) else errors[a] + errors[b])
+                       for a, b in itertools.combinations(hosts, 2)]
         self.pairs = [(n, x, y, number.get(frozenset((self.points[x].recorder, self.points[y].recorder)), -1))
                       for n, (x, y) in enumerate(itertools.combinations(range(len(self.points)), 2))]
-
-    def _one_way(self, x, y):
-        at = [self.path.index(p.recorder) if p.recorder in self.path else None for p in (x, y)]
-        return 0 if None in at or at[0] == at[1] else 1 if at[0] < at[1] else -1
 
     def _pair_rows(self):
         rows = []
@@ -207,7 +222,7 @@ class Follower:
             c = self.clocks[clocks] if clocks >= 0 else None
             rows.append((n, x, y, clocks, c.coarse_ns if c else 0, c.fine_ns if c else 0,
                          -1 if (a.direction, b.direction) == ("tx", "rx") else 1,
-                         self._one_way(a, b) if c and not c.both and not c.known else 0))
+                         0 if not c or c.both or c.known else c.way if c.directed else UNDIRECTED))
         return values(("pair", "x", "y", "clocks", "coarse_ns", "offset_ns", "marked", "one_way"), rows)
 
     def _side_rows(self):
@@ -242,6 +257,8 @@ class Follower:
             clocks.packets = r["packets"]
             if not clocks.known and abs(r["middle_ns"]) > self.apart_ns // 2:
                 clocks.coarse_ns = r["middle_ns"]
+                if not clocks.way and clocks.error_ns is not None and abs(clocks.coarse_ns) > clocks.error_ns:
+                    clocks.way = 1 if clocks.coarse_ns > 0 else -1  # so much is delay
 
     def _read_bounds(self):
         found = {}

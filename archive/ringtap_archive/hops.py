@@ -74,8 +74,14 @@ def _refuse(found):
         raise Refused("nothing to follow: packets of one place only are in this window; ingest those of another one, or widen "
                       "--from and --to" if found.points else "no packets in this window; widen --from and --to")
     if not found.legs:
-        raise Refused("no packet was recorded at two places within the time of --apart; NAT, tunnels and proxies change "
-                      "packets so that they cannot be followed")
+        raise Refused(why_nothing(found))
+
+
+def why_nothing(found):
+    """Why there are no legs."""
+    return "; ".join(clock_text(c) for c in found.clocks if not c.directed) or (
+        "no packet was recorded at two places within the time of --apart; NAT, tunnels and proxies change packets so that they "
+        "cannot be followed")
 
 
 # ---- text
@@ -98,6 +104,9 @@ def clock_text(c):
     seen = f"{c.forth:,} packets from {c.a} to {c.b}, {c.back:,} back"
     if c.known:
         return f"{pair}: as given"
+    if not c.directed:
+        return (f"{pair}: cannot tell the direction: packets go one way only, and the clocks differ by "
+                f"{show.duration(abs(c.coarse_ns))} or so; give --path {c.a},{c.b} or --path {c.b},{c.a}")
     if c.offset_ns is None:
         return (f"{pair}: cannot be told from delay: packets go one way only; delays (*) contain it" if c.packets
                 else f"{pair}: no packet in common")
@@ -180,7 +189,7 @@ def text(found, lost, missing, captured, states, limit):
 def _clocks_json(c):
     return {"recorder": c.b, "against": c.a, "offset_ns": c.offset_ns, "bound_ns": c.bound_ns, "least_ns": _plus(c.least_ns, c),
             "most_ns": _plus(c.most_ns, c), "packets": [c.forth, c.back], "given": c.known,
-            "drift_ppm": None if c.drift is None else c.drift * 1e6, "steady": c.steady or c.known}
+            "directed": c.directed, "drift_ppm": None if c.drift is None else c.drift * 1e6, "steady": c.steady or c.known}
 
 
 def _plus(ns, c):

@@ -105,6 +105,7 @@ class Page:
 
     def _follow(self):
         found = hops.follower(self.con, self.args).run()
+        self.nothing = None if found.legs else hops.why_nothing(found)
         return found if found.legs else None
 
     def _buckets(self, rows, value, first=None, last=None):
@@ -248,7 +249,7 @@ class Page:
             return ""
         out = ['<h2 id="hops">Between recorders</h2>']
         if not self.found:
-            return out[0] + "<p>No packet was recorded at two places.</p>"
+            return f"{out[0]}<p>Nothing can be followed: {escape(self.nothing)}.</p>"
         direct = [g for g in self.found.legs if not g.via]
         over = [g for g in self.found.legs if g.via]
         out.append(self._leg_table(direct))

@@ -7,6 +7,7 @@ import pytest
 from harness.site import SECOND, START, TCP, UDP, Recorder, Site, archive_command
 
 pytest.importorskip("duckdb")
+from ringtap_archive import clocks as clocks_of_recorders  # noqa: E402
 MS, US = 10**6, 10**3
 FORTH = ("10.0.0.1", "10.0.0.2", 40000, 443, TCP)
 BACK = ("10.0.0.2", "10.0.0.1", 443, 40000, TCP)
@@ -269,3 +270,36 @@ def test_an_interface_that_was_not_recorded_loses_nothing(tmp_path):
 def test_any_condition(site, where):
     """Also of columns that the statements have themselves, and with a comment at its end."""
     assert site.json("hops", "--where", where)["hops"]
+
+
+def far_apart(folder, ahead):
+    """Flows from a to b only, which is behind or ahead by more than half of --apart; every tenth packet is lost."""
+    site = Site(folder, Recorder("a"), Recorder("b", ahead=lambda t: ahead))
+    lost = 0
+    for n in range(1200):
+        flow = ("10.0.0.1", "10.0.0.2", 4000 + n % 60, 53, 17)
+        gone = n % 10 == 0 and 100 < n < 1100
+        lost += gone
+        # Flows have delays of their own: the median of all is between them.
+        site.send("a" if gone else "ab", flow, START + SECOND + n * MS, delay=lambda a, b: MS + n % 60 * 10 * US)
+    return site.ingest(), lost
+
+
+@pytest.mark.parametrize("ahead", [-700 * MS, 700 * MS])
+def test_the_direction_of_one_way_traffic_is_not_guessed(tmp_path, ahead):
+    """Without --path nothing is judged; with it all losses are found."""
+    site, lost = far_apart(tmp_path, ahead)
+    for words in ((), ("--json",)):
+        text = site.run("hops", *words, status=1)
+        assert "cannot tell the direction: packets go one way only" in text and "give --path a,b or --path b,a" in text
+    found = site.json("hops", "--path", "a,b")["hops"]
+    assert [(hop["from"][:1], hop["to"][:1], hop["lost"], hop["appeared"]) for hop in found] == [("a", "b", lost, 0)]
+    site.run("report", "--html", tmp_path / "page.html")
+    assert "cannot tell the direction" in (tmp_path / "page.html").read_text()
+
+
+def test_clocks_that_are_known_well_tell_the_direction(tmp_path, monkeypatch):
+    site, lost = far_apart(tmp_path, 700 * MS)
+    monkeypatch.setattr(clocks_of_recorders, "errors", lambda parts: {"a": 300 * MS, "b": 300 * MS})
+    found = site.json("hops")["hops"]
+    assert [(hop["from"][:1], hop["to"][:1], hop["lost"]) for hop in found] == [("a", "b", lost)]

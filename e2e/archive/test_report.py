@@ -127,7 +127,7 @@ def test_one_recorder_alone_has_a_page(tmp_path):
     for n in range(5):
         site.send("a", FORTH, START + n * MS)
     site.ingest().run("report", "--html", tmp_path / "page.html")
-    assert "No packet was recorded at two places" in (tmp_path / "page.html").read_text()
+    assert "no packet was recorded at two places" in (tmp_path / "page.html").read_text()
 
 
 def test_a_page_that_cannot_be_written_is_refused(site):
