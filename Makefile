@@ -16,7 +16,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 AS_ROOT = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD))
 RUN_E2E = devtools/run_tests.py e2e $(if $(JOBS),--jobs $(JOBS))
 
-.PHONY: all probes matrix matrix-here qemu deps demo check test test-unit test-e2e test-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
+.PHONY: all probes matrix matrix-here qemu deps demo check test test-unit test-e2e test-archive fuzz-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
 	set-prefix install uninstall deb test-deb rpm clean
 
 all: $(BUILD)/build.ninja
@@ -127,6 +127,10 @@ archive-demo: archive
 # Tests of the archive, in that environment; those of `make test` have no part of it.
 test-archive: $(if $(RINGTAP_ARCHIVE_PYTHON),all,archive)
 	$(AS_ROOT) $(ARCHIVE_PYTHON) $(RUN_E2E) $(if $(filter-out e2e,$(TESTS)),$(TESTS),e2e/archive) -- $(PYTEST_ARGS)
+
+# Its parsers in Python with damaged input, SECONDS for each.
+fuzz-archive: $(if $(RINGTAP_ARCHIVE_PYTHON),all,archive)
+	PYTHONPATH=archive $(ARCHIVE_PYTHON) devtools/fuzz_archive.py $(or $(SECONDS),3)
 
 # Do Spark, as a cluster of two processes, and DuckDB compute the same? Minutes, and 450 MB that pip fetches.
 test-spark: $(if $(RINGTAP_ARCHIVE_PYTHON),all,archive)

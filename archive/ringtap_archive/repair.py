@@ -112,7 +112,7 @@ def _rows(path):
 def _origin(found, packets, pcapng, lost):
     """What the new meta.json says about its source, as the old one or the index has it."""
     if found.part:
-        origin = {key: found.part.meta[key] for key in ("source", "sources") if key in found.part.meta}
+        origin = {key: found.part.meta[key] for key in ("source", "sources") if found.part.meta[key]}
     else:
         origin = index.source_of(packets) or {"source": {"name": pcapng.name}}
     if lost:

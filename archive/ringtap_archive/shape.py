@@ -22,7 +22,7 @@ U8, U16, U32 = range(1 << 8), range(1 << 16), range(1 << 32)
 SOURCE = {"name": TEXT, "bytes": Maybe(COUNT), "sha256": Maybe(TEXT), "parts": Maybe(COUNT), "part": Maybe(COUNT),
           "salvaged": Maybe(TEXT)}
 INTERFACE = {"index": INDEX, "name": Maybe(TEXT), "description": Maybe(TEXT), "app": Maybe(TEXT), "port": Maybe(U32),
-             "linktype": U16, "snaplen": Maybe(U32), "tsresol": U8, "tsoffset": Maybe(TIME), "packets": Maybe(COUNT)}
+             "linktype": U16, "snaplen": U32, "tsresol": U8, "tsoffset": Maybe(TIME), "packets": Maybe(COUNT)}
 LOSS = {"time_ns": Maybe(TIME), "interface": Maybe(INDEX), "queue": Maybe(U32), "direction": Maybe(TEXT), "packets": COUNT,
         "reason": TEXT}
 CLOCK = {"reports": COUNT, "unsynchronized": COUNT, "synchronized": Maybe(FLAG), "max_error_ns": Maybe(COUNT),
@@ -37,7 +37,7 @@ META = {"format": COUNT, "recorder": TEXT, "source": SOURCE, "sources": Maybe([S
 
 
 def check(value, shape, name):
-    """ValueError, with the name of what has another shape."""
+    """ValueError, with the name of what has another shape. Keys that may be missing are null then."""
     if isinstance(shape, Maybe):
         if value is not None:
             check(value, shape.shape, name)
@@ -45,7 +45,7 @@ def check(value, shape, name):
         _check(isinstance(value, dict), name)
         for key, of in shape.items():
             _check(key in value or isinstance(of, Maybe), f"{name}.{key}")
-            check(value.get(key), of, f"{name}.{key}")
+            check(value.setdefault(key, None), of, f"{name}.{key}")
     elif isinstance(shape, list):
         _check(isinstance(value, list) and len(value) <= MAX, name)
         for entry in value:

@@ -127,7 +127,8 @@ def test_sizes_that_a_frame_claims(archive):
     lambda m: m.update(interfaces=7), lambda m: m["interfaces"][0].update(name="\ud800"), lambda m: m.update(first_ns=1 << 70),
     lambda m: m["interfaces"][0].update(tsresol=256), lambda m: m.update(losses=[3]), lambda m: m.update(source=[]),
     lambda m: m.update(clock={"reports": "x"}), lambda m: m["packets"].update(rows=-1), lambda m: m.update(format="1"),
-    lambda m: m.update(late=None), lambda m: m["pcapng"].pop("frames")], ids=range(11))
+    lambda m: m.update(late=None), lambda m: m["pcapng"].pop("frames"),
+    lambda m: m["interfaces"][0].pop("snaplen")], ids=range(12))
 def test_meta_of_another_shape(archive, change, capsys):
     """One line, and a repair makes the file again from the packets."""
     hostile.meta(archive, change)
@@ -137,6 +138,12 @@ def test_meta_of_another_shape(archive, change, capsys):
     assert "Traceback" not in out + err and err.count("\n") in (2, 3)
     if "of another version" not in err:
         assert call("verify", "-d", archive, "--repair") == 0 and call("verify", "-d", archive) == 0
+
+
+def test_meta_without_what_may_be_missing(archive, capsys):
+    hostile.meta(archive, lambda m: m.update(clock={"reports": 1, "unsynchronized": 1, "set": [], "set_beyond": 0}))
+    assert call("hops", "-d", archive, "--json") in (0, 1) and call("report", "-d", archive, "--html", archive.parent / "page") == 0
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_only_the_owner_reads_packets(tmp_path, capsys):
