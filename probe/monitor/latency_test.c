@@ -398,6 +398,27 @@ static void test_no_packet_is_timed_before_all_hooks_are_in(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+/* The same for a port that is added later: the packet passes it both ways, as in a ring. */
+static void test_no_packet_is_timed_across_a_port_before_its_hooks_are_in(void **state)
+{
+	uint64_t before = timed_now(in, in);
+	struct rte_mbuf *m;
+	uint16_t late;
+
+	test_port_send(in, 1);
+	assert_int_equal(rte_eth_rx_burst(in, 0, &m, 1), 1);
+	late = test_port_make("net_ring_late");
+	assert_int_equal(rte_eth_tx_burst(late, 0, &m, 1), 1);
+	assert_int_equal(rte_eth_rx_burst(late, 0, &m, 1), 1);
+	test_stats_tick();
+	assert_int_equal(rte_eth_tx_burst(in, 0, &m, 1), 1);
+	assert_int_equal(timed_now(in, in), before);
+	test_port_forward(in); /* what is received from now on is timed */
+	assert_int_equal(timed_now(in, in), before + 1);
+	test_port_remove(late);
+	test_stats_tick();
+}
+
 #define MORE 8
 static uint16_t more[MORE];
 
@@ -480,6 +501,7 @@ int main(void)
 		with_ports(test_pairs_that_find_no_block_are_counted),
 		with_ports(test_nothing_is_written_when_it_is_off),
 		with_ports(test_negative_times_are_none),
+		with_ports(test_no_packet_is_timed_across_a_port_before_its_hooks_are_in),
 		cmocka_unit_test_setup_teardown(test_no_packet_is_timed_before_all_hooks_are_in,
 			make_ports_apart, remove_ports_apart),
 		cmocka_unit_test(test_buckets),

@@ -9,14 +9,16 @@
 #include "probe/core/hook.h"
 #include "probe/core/ports.h"
 
-static void link_site(struct rt_stat_site *s)
+/* True: packets were passing without a hook there until now. */
+static bool link_site(struct rt_stat_site *s)
 {
 	const struct rt_stat_port_state *state = &s->stats->port_state[s->where & UINT16_MAX];
 
 	if (s->linked || !s->hook || rt_hook_use(s->hook))
-		return; /* ethdev refuses a hairpin queue: software never receives its packets */
+		return false; /* ethdev refuses a hairpin queue: software never receives its
+			       * packets */
 	s->linked = true;
-	rt_hook_count(s->hook, s, state->generation);
+	return rt_hook_count(s->hook, s, state->generation);
 }
 
 static void unlink_site(struct rt_stat_site *s)
@@ -33,7 +35,7 @@ void rt_stats_link(struct rt_stats *f, bool on)
 	f->linked = on;
 	for (struct rt_stat_site *s = f->sites; s; s = s->next) {
 		if (on)
-			link_site(s);
+			(void)link_site(s);
 		else
 			unlink_site(s);
 	}
@@ -81,29 +83,33 @@ static struct rt_stat_site *take_site(struct rt_stats *f, uint32_t where, enum r
 	return s;
 }
 
-static void add_site(struct rt_stats *f, uint32_t index, uint16_t queue, enum rt_direction dir)
+static bool add_site(struct rt_stats *f, uint32_t index, uint16_t queue, enum rt_direction dir)
 {
 	struct rt_stat_site *s = take_site(f, index | (uint32_t)queue << 16, dir);
 
 	if (!s)
-		return;
+		return false;
 	s->hook = rt_hook_get(f->ports[index].port_id, queue, dir);
 	give_column(f, s);
-	if (f->linked)
-		link_site(s);
+	return f->linked && link_site(s);
 }
 
 static void add_queues(struct rt_stats *f, uint32_t index)
 {
 	struct rt_stat_port_state *state = &f->port_state[index];
 	uint32_t n[2];
+	bool linked = false;
 
 	if (rt_port_queues(f->ports[index].port_id, n))
 		return;
 	for (int dir = 0; dir < 2; dir++) {
 		for (; state->queues[dir] < n[dir]; state->queues[dir]++)
-			add_site(f, index, (uint16_t)state->queues[dir], dir);
+			linked |= add_site(f, index, (uint16_t)state->queues[dir], dir);
 	}
+	/* A packet may have passed the new queues with its time stamp, and would be timed from its
+	 * first port: see apply(). */
+	if (linked)
+		rt_store(&rt_stat_mode.latency_on_tsc, rt_tsc());
 }
 
 static uint32_t ports_known(const struct rt_stats *f)
