@@ -324,6 +324,9 @@ void rt_session_publish(struct rt_session *s)
 		fill_tap(s, s->taps[i]);
 	publish_counts(s);
 	link_taps(s, false);
+	/* Pairs with the acquire in flows(). Else packets would pass one port with a tap and the
+	 * next one without: an id would come back that was not seen on its way. */
+	rt_store_release(&s->flows, 1);
 	rt_store(&s->shm.header->taps_refused, s->taps_refused);
 }
 

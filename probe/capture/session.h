@@ -79,6 +79,7 @@ struct rt_session_if {
 
 struct rt_session {
 	/* Read in hooks. */
+	uint32_t flows; /* all taps that there were have been linked: packets count from here on */
 	struct rt_ring *ring_of[RT_MAX_THREADS]; /* NULL: not requested yet; &no_ring: has none */
 	struct rt_ring *rings;
 	uint32_t ring_count;

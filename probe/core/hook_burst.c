@@ -140,9 +140,26 @@ static __rte_noinline void mend(const struct rt_session *s, struct rt_ring *r)
 	rt_epb_mend(r);
 }
 
+static inline bool flows(const struct rt_session *s)
+{
+	return rt_load_acquire(&s->flows); /* pairs with the release in rt_session_publish() */
+}
+
+/* Whether a session wants them whose packets flow already. */
+static bool wants_ids(const struct rt_tapset *set)
+{
+	for (uint32_t i = 0; i < set->count; i++) {
+		if (set->tap[i]->ids && flows(set->tap[i]->session))
+			return true;
+	}
+	return false;
+}
+
 static __rte_noinline void give_ids(
 	const struct rt_tapset *set, struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
 {
+	if (!wants_ids(set))
+		return;
 	if (set->fates)
 		rt_fates_stamp(set, t, pkts, n);
 	else
@@ -165,6 +182,9 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 	uint64_t ns;
 
 	for (unsigned i = first; i < last; i++) {
+		ring[i] = NULL;
+		if (rt_unlikely(!flows(set->tap[i]->session)))
+			continue;
 		ring[i] = ring_of(set->tap[i]->session, t);
 		if (rt_unlikely(ring[i]->chunk == NULL))
 			continue;
@@ -178,6 +198,8 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 	if (rt_unlikely(set->gives_ids) && !first)
 		give_ids(set, t, pkts, n);
 	for (unsigned i = first; i < last; i++) {
+		if (rt_unlikely(!ring[i]))
+			continue;
 		if (rt_unlikely(set->fates) && set->tap[i]->ids & RT_IDS_FATES) {
 			feed_fates(ring[i], set->tap[i], pkts, n, ns);
 			continue;
