@@ -156,6 +156,16 @@ static void fate_doubts(const struct report *r, const struct saying *to)
 			"%s of the unknown packets were likely offered: the application has reset "
 			"their flags.",
 			format_count(n, f->total.likely));
+	if (f->total.unseen)
+		say(to,
+			"%s of the unknown packets may have been sent on queues that were new: there "
+			"were no hooks yet.",
+			format_count(n, f->total.unseen));
+	if (f->total.stopped)
+		say(to,
+			"%s of the unknown packets were not sent while a port was stopped that the "
+			"application sends to: it refuses all packets, and no hook is called.",
+			format_count(n, f->total.stopped));
 	if (f->elsewhere)
 		say(to,
 			"%s fates are of packets that are not in the file, that were let go, or of "

@@ -163,6 +163,8 @@ static void put_counts(json_t *to, const struct fate_row *row)
 	put(to, "open", json_count(row->count[KNOWN_OPEN]));
 	put(to, "unknown", json_count(row->count[KNOWN_UNKNOWN]));
 	put(to, "likely_offered", json_count(row->likely));
+	put(to, "unseen", json_count(row->unseen));
+	put(to, "port_stopped", json_count(row->stopped));
 	put(to, "let_go", json_count(row->count[KNOWN_LET_GO]));
 }
 

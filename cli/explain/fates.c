@@ -36,6 +36,14 @@ void known_receive(struct known_fates *f, const struct waiting *w)
 		f->no_room++;
 }
 
+static void count_in(struct fate_row *row, const struct waiting *w, enum known known)
+{
+	row->count[known]++;
+	row->likely += w->fate == RT_FATES_INFERRED;
+	row->unseen += w->why == RT_FATES_WHY_UNSEEN;
+	row->stopped += w->why == RT_FATES_WHY_STOPPED;
+}
+
 static void refuse(struct known_fates *f, const struct waiting *w, uint64_t noticed_ns)
 {
 	f->sizes[size_class(w->length)]++;
@@ -47,14 +55,10 @@ void known_count(
 	struct known_fates *f, const struct waiting *w, enum known known, uint64_t noticed_ns)
 {
 	struct fate_row *row = row_of(f, w);
-	bool likely = w->fate == RT_FATES_INFERRED;
 
-	f->total.count[known]++;
-	f->total.likely += likely;
-	if (row) {
-		row->count[known]++;
-		row->likely += likely;
-	}
+	count_in(&f->total, w, known);
+	if (row)
+		count_in(row, w, known);
 	if (known == KNOWN_NOT_OFFERED)
 		refuse(f, w, noticed_ns);
 }

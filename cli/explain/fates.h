@@ -27,7 +27,8 @@ enum known {
 
 struct fate_row {
 	uint16_t port, queue;
-	uint64_t received, likely; /* likely: of KNOWN_UNKNOWN */
+	uint64_t received;
+	uint64_t likely, unseen, stopped; /* of KNOWN_UNKNOWN */
 	uint64_t count[KNOWN];
 };
 

@@ -22,6 +22,17 @@ static void put_fate(struct test *t, uint64_t ns, uint64_t id, enum rt_fates_fat
 	join_records(t->j, &r, 1, t->records);
 }
 
+static void put_unknown(struct test *t, uint64_t ns, uint64_t id, enum rt_fates_why why)
+{
+	const struct record r = {.kind = RECORD_FATE,
+		.fate = RT_FATES_UNKNOWN,
+		.why = (uint8_t)why,
+		.ns = ns,
+		.id = id};
+
+	join_records(t->j, &r, 1, t->records);
+}
+
 static void expect_told(const struct test *t, unsigned i, enum fate fate, uint64_t id)
 {
 	assert_true(i < t->told.count);
@@ -84,6 +95,27 @@ static void fates_are_awaited_beyond_the_timeout(void **state)
 	assert_int_equal(t.j->not_sent, 5);
 	assert_int_equal(t.j->received, t.j->sent + t.j->not_sent + t.j->open + t.j->let_go);
 	assert_int_equal(t.j->unknown, 1);
+	end(&t);
+}
+
+static void unknown_fates_have_reasons(void **state)
+{
+	struct test t;
+
+	begin(&t, MEMORY);
+	put_mark(&t, RECORD_FATES_BEGIN);
+	for (uint64_t id = 1; id <= 4; id++)
+		RX(&t, 1000 + id, id);
+	put_unknown(&t, 1100, 1, RT_FATES_WHY_OTHER);
+	put_unknown(&t, 1100, 2, RT_FATES_WHY_UNSEEN);
+	put_unknown(&t, 1100, 3, RT_FATES_WHY_STOPPED);
+	put_unknown(&t, 1100, 4, (enum rt_fates_why)77); /* of a later version */
+	put_mark(&t, RECORD_FATES_END);
+	join_end(t.j);
+	assert_int_equal(known(&t, KNOWN_UNKNOWN), 4);
+	assert_int_equal(t.j->fates.total.unseen, 1);
+	assert_int_equal(t.j->fates.total.stopped, 1);
+	check_known_sum(&t);
 	end(&t);
 }
 
@@ -265,6 +297,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fates_are_awaited_beyond_the_timeout),
+		cmocka_unit_test(unknown_fates_have_reasons),
 		cmocka_unit_test(without_an_end_packets_are_open),
 		cmocka_unit_test(two_recordings_with_fates),
 		cmocka_unit_test(a_killed_recording_before_another),

@@ -423,6 +423,7 @@ static void join_fate(struct join *j, const struct record *r, const struct port 
 		return;
 	}
 	w->fate = r->fate;
+	w->why = r->fate == RT_FATES_UNKNOWN ? r->why : RT_FATES_WHY_OTHER;
 	known_count(&j->fates, w, meanings[r->fate].known, r->ns);
 	if (r->fate == RT_FATES_NOT_OFFERED && w->flow != FLOW_NONE)
 		flow_table_at(&j->flows, w->flow)->not_offered++;

@@ -409,6 +409,7 @@ static int next_fate(struct records *b, struct record *r)
 		return 0;
 	*r = (struct record){.kind = RECORD_FATE,
 		.fate = p[offsetof(struct rt_fates_packet, fate)],
+		.why = p[offsetof(struct rt_fates_packet, why)],
 		.id = get64(b, p),
 		.ns = (uint64_t)get32(b, p + offsetof(struct rt_fates_packet, ns_high)) << 32 |
 		      get32(b, p + offsetof(struct rt_fates_packet, ns_low)),

@@ -47,6 +47,7 @@ enum record_kind {
 struct record {
 	enum record_kind kind;
 	uint8_t fate;    /* enum rt_fates_fate, of RECORD_FATE; it has id, ns, port and queue */
+	uint8_t why;     /* enum rt_fates_why */
 	uint64_t number; /* frame number over all files, from 1, as Wireshark counts */
 	uint64_t ns;     /* since the epoch */
 	uint64_t id;     /* epb_packetid; 0: none */

@@ -26,6 +26,7 @@ struct waiting {
 	bool replaced; /* its id came again: the index has the later packet */
 	struct headers headers;
 	uint8_t fate;  /* enum rt_fates_fate; 0: none is known */
+	uint8_t why;   /* enum rt_fates_why */
 	bool followed; /* its file has fates */
 	/* Its time is over, and its fate is still awaited; it was sent meanwhile. */
 	bool late, late_sent;
