@@ -16,7 +16,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 AS_ROOT = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD))
 RUN_E2E = devtools/run_tests.py e2e $(if $(JOBS),--jobs $(JOBS))
 
-.PHONY: all probes matrix matrix-here qemu deps demo check test test-unit test-e2e test-archive fuzz-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
+.PHONY: all probes matrix matrix-here builds qemu deps demo check test test-unit test-e2e test-archive fuzz-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
 	set-prefix install uninstall deb test-deb rpm clean
 
 all: $(BUILD)/build.ninja
@@ -47,6 +47,17 @@ matrix: probes
 matrix-here: all
 	devtools/deps.sh test
 	$(SUDO) env PYTEST_ARGS="-k testpmd $(PYTEST_ARGS)" devtools/matrix.sh $(BUILD) --here
+
+# DPDK of releases and with options that no suite has: built, kept in DPDK_BUILDS, and its testpmd with this build's probe.
+# DPDK_GIT names a repository of DPDK with its tags; BUILDS="26.07 many" builds some. An hour, the first time.
+DPDK_GIT ?=
+DPDK_BUILDS ?= $(BUILD)/dpdk-builds
+BUILDS ?= 26.07 many few iova-va
+builds: probes
+	devtools/deps.sh build test builds
+	devtools/dpdk-builds.sh "$(DPDK_GIT)" $(DPDK_BUILDS) $(BUILDS)
+	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) RINGTAP_DPDK_BUILDS=$(abspath $(DPDK_BUILDS)) \
+		$(PYTHON) -m pytest e2e/install/test_builds.py $(PYTEST_ARGS)
 
 # The drivers of network cards that QEMU models, in virtual machines behind an emulated IOMMU; 15 minutes. The result is
 # docs/drivers.json. CARDS="igb vmxnet3" tests some, and keeps the results of others.

@@ -56,7 +56,7 @@ enum rt_unit {
 	M(APP, APP_POLLS, "uncounted_polls", "uncounted_polls", COUNTER, COUNT,                    \
 		"calls of threads and queues that found no room in the segment")                   \
 	M(APP, APP_PORTS, "uncounted_ports", "uncounted_ports", GAUGE, COUNT,                      \
-		"ports that are not shown: there were more than 64 since the first monitor")       \
+		"ports not shown: more than 64 since the first monitor, or ids too high")          \
 	M(APP, APP_POOLS, "uncounted_pools", "uncounted_mempools", GAUGE, COUNT,                   \
 		"mempools that are not shown: there were more than 64 since the first monitor")    \
 	M(APP, APP_LEFT_OUT, NULL, "samples_left_out", GAUGE, COUNT,                               \

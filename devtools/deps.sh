@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs the missing Debian packages of the named sets. Quick if none is missing.
-# usage: deps.sh build|demo|test|matrix|qemu|packages|lint|ci|containers|bench|bench-archive|lab|archive|spark|pictures...
+# usage: deps.sh build|demo|test|matrix|builds|qemu|packages|lint|ci|containers|bench|bench-archive|lab|archive|spark|pictures...
 set -eu
 
 packages() {
@@ -24,6 +24,7 @@ packages() {
 		wireshark-common tcpdump iproute2 iputils-ping ethtool procps bpftrace lttng-tools babeltrace2 openvswitch-switch-dpdk ;;
 	# With kernel and QEMU that make qemu downloads into its folders; igb needs the QEMU of Debian 13, in a root of it.
 	qemu) echo qemu-system-x86 ipxe-qemu busybox-static cpio kmod debootstrap dpdk dpdk-dev tshark python3-pytest python3-scapy ;;
+	builds) echo python3-pyelftools libnuma-dev ;;
 	packages) echo dpkg-dev debhelper dh-python fakeroot lintian debootstrap rpm rpmlint ;;
 	lint) echo git clang-format codespell pyflakes3 python3 abigail-tools mandoc ;;
 	ci) echo ccache g++ clang libclang-rt-14-dev ;;

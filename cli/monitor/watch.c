@@ -502,8 +502,8 @@ static bool reason_of(const struct watched *a, char *line, size_t size)
 		snprintf(line, size, "%s: %s", a->name, a->why);
 	else if (a->now && a->now->ports_beyond)
 		snprintf(line, size,
-			"%s: ports without an entry: %u; entries become free when the last "
-			"monitor detaches",
+			"%s: ports without an entry: %u; entries of ports that went become free "
+			"when the last monitor detaches",
 			a->name, a->now->ports_beyond);
 	else
 		return false;

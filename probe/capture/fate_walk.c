@@ -22,10 +22,11 @@
 /* A tick keeps the control thread, and those that wait for its lock, for two pieces: for some
  * 16,000 cache misses, a millisecond or two, and where the table is full for eight times as many
  * probes at most. A million mbufs take six seconds. */
-#define PIECE    4096u /* mbufs */
-#define PIECES   2u    /* of one tick */
-#define AHEAD    8u    /* mbufs */
-#define EVERY_MS 500u
+#define PIECE       4096u /* mbufs */
+#define PIECES      2u    /* of one tick */
+#define AHEAD       8u    /* mbufs */
+#define EVERY_MS    500u
+#define CACHES_DONE UINT32_MAX
 
 enum pool_kind { POOL_UNKNOWN, POOL_RING, POOL_STACK };
 
@@ -36,7 +37,7 @@ struct rt_fate_walk {
 	uint64_t due_ms;
 	uint64_t tsc, ns;   /* when it began */
 	uint32_t pool;      /* the one that is being walked */
-	uint32_t lcore;     /* its cache; RTE_MAX_LCORE: the caches are done */
+	uint32_t lcore;     /* its cache; CACHES_DONE: all are done */
 	bool begun;         /* next and end are valid */
 	bool again;         /* its caches are looked at once more */
 	uint32_t next, end; /* in the ring, stack or cache */
@@ -301,13 +302,17 @@ static bool copy_array(struct piece *p, void *const *objs, const uint32_t *len, 
 static void copy_caches(struct piece *p, const struct rte_mempool *mp)
 {
 	struct rt_fate_walk *w = p->w;
+	struct rt_mempool_caches caches;
 
-	for (; w->lcore < RTE_MAX_LCORE && p->n < PIECE; w->lcore++, w->next = 0) {
-		const struct rte_mempool_cache *c = &mp->local_cache[w->lcore];
+	(void)rt_mempool_caches(mp, &caches);
+	for (; w->lcore < caches.count && p->n < PIECE; w->lcore++, w->next = 0) {
+		const struct rte_mempool_cache *c = rt_mempool_cache(mp, &caches, w->lcore);
 
-		if (!copy_array(p, c->objs, &c->len, RTE_DIM(c->objs)))
+		if (!copy_array(p, c->objs, &c->len, caches.room))
 			return;
 	}
+	if (w->lcore == caches.count)
+		w->lcore = CACHES_DONE;
 }
 
 static void copy_stack(struct piece *p, const struct rte_stack *s)
@@ -325,8 +330,8 @@ static void copy_step(struct piece *p, const struct rte_mempool *mp)
 	struct rt_fate_walk *w = p->w;
 
 	if (!mp->cache_size)
-		w->lcore = RTE_MAX_LCORE;
-	if (w->lcore < RTE_MAX_LCORE)
+		w->lcore = CACHES_DONE;
+	if (w->lcore < CACHES_DONE)
 		copy_caches(p, mp);
 	else if (w->again)
 		p->done = true;

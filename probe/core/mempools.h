@@ -11,9 +11,28 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
-/* Calls f for each pool that has been filled, under DPDK's locks: f must be short. False: not
- * called, as DPDK ends and may have unmapped the list. Control thread. */
+/* Calls f for each pool that has been filled and whose layout is known, under DPDK's locks: f must
+ * be short. False: not called, as DPDK ends and may have unmapped the list. Control thread. */
 bool rt_mempools_each(void (*f)(struct rte_mempool *mp, void *arg), void *arg);
+
+/* The caches of threads, whose number and size depend on how the application's DPDK was built. */
+struct rt_mempool_caches {
+	unsigned count; /* 0: the pool has none */
+	uint32_t room;  /* objects in each */
+	size_t bytes;
+};
+
+/* False, and none: the layout of the pool is not that of any build: nothing of it can be used. */
+bool rt_mempool_caches(const struct rte_mempool *mp, struct rt_mempool_caches *c);
+
+static inline const struct rte_mempool_cache *rt_mempool_cache(
+	const struct rte_mempool *mp, const struct rt_mempool_caches *c, unsigned lcore)
+{
+	return RTE_PTR_ADD(mp->local_cache, lcore * c->bytes);
+}
+
+/* Of a pool of packet buffers, as rte_mempool_get_priv(), which has the sizes of this object. */
+const struct rte_pktmbuf_pool_private *rt_mempool_private(const struct rte_mempool *mp);
 
 /* The first object, if the pool is one of packet buffers. Within rt_mempools_each(). */
 const struct rte_mbuf *rt_mempool_first_mbuf(const struct rte_mempool *mp);

@@ -22,6 +22,7 @@
 #include "common/clock.h"
 #include "common/ipc.h"
 #include "probe/capture/nic_time.h"
+#include "build.h"
 #include "port_call.h"
 #include "ports.h"
 #include "secondary.h"
@@ -98,6 +99,8 @@ static int port_event(uint16_t port, enum rte_eth_event_type event, void *arg, v
 
 int rt_ports_watch(void (*changed)(uint16_t port))
 {
+	/* RTE_ETH_ALL */
+	uint16_t all = rt_build_ports();
 	int ret;
 
 	on_change = changed;
@@ -110,24 +113,26 @@ int rt_ports_watch(void (*changed)(uint16_t port))
 	}
 	rt_port_call_unbar_all();
 	memset(known, 0, sizeof(known));
-	ret = rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, port_event, NULL);
+	ret = rte_eth_dev_callback_register(all, RTE_ETH_EVENT_NEW, port_event, NULL);
 	if (ret)
 		return ret;
-	ret = rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_DESTROY, port_event, NULL);
+	ret = rte_eth_dev_callback_register(all, RTE_ETH_EVENT_DESTROY, port_event, NULL);
 	if (ret)
-		rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, port_event, NULL);
+		rte_eth_dev_callback_unregister(all, RTE_ETH_EVENT_NEW, port_event, NULL);
 	return ret;
 }
 
 void rt_ports_unwatch(void)
 {
+	uint16_t all = rt_build_ports();
+
 	/* -EAGAIN: an event is being delivered just now. */
-	while (rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, port_event, NULL) ==
+	while (rte_eth_dev_callback_unregister(all, RTE_ETH_EVENT_NEW, port_event, NULL) ==
 			-EAGAIN &&
 		!rt_teardown_late())
 		;
-	while (rte_eth_dev_callback_unregister(
-		       RTE_ETH_ALL, RTE_ETH_EVENT_DESTROY, port_event, NULL) == -EAGAIN &&
+	while (rte_eth_dev_callback_unregister(all, RTE_ETH_EVENT_DESTROY, port_event, NULL) ==
+			-EAGAIN &&
 		!rt_teardown_late())
 		;
 }
@@ -214,6 +219,16 @@ bool rt_ports_changed(uint32_t *count)
 	for (uint16_t i = 0; i < RTE_MAX_ETHPORTS; i++)
 		*count += rte_eth_dev_is_valid_port(i) != 0;
 	return *count != before;
+}
+
+uint32_t rt_ports_beyond(void)
+{
+	uint16_t end = rt_build_ports();
+	uint32_t n = 0;
+
+	for (uint16_t p = RTE_MAX_ETHPORTS; p < end; p++)
+		n += rte_eth_dev_is_valid_port(p) != 0;
+	return n;
 }
 
 uint16_t rt_port_next(uint16_t port)

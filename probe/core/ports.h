@@ -40,6 +40,10 @@ bool rt_ports_restless(void);
 /* Whether a port was created, started or stopped since the last call. Control lock held. */
 bool rt_ports_moved(void);
 
+/* Ports whose ids this object has no place for: the application's DPDK was built with a greater
+ * RTE_MAX_ETHPORTS. */
+uint32_t rt_ports_beyond(void);
+
 /* The next port id from port on that is alive; RTE_MAX_ETHPORTS: none. */
 uint16_t rt_port_next(uint16_t port);
 

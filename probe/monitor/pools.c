@@ -34,9 +34,9 @@ static uintptr_t show_buffers(struct rt_stat_pool *p, struct rte_mempool *mp)
 	const struct rte_memseg_list *msl = rte_mem_virt2memseg_list((void *)where);
 
 	if (m) {
-		p->buffer_bytes = rte_pktmbuf_data_room_size(mp);
+		p->buffer_bytes = rt_mempool_private(mp)->mbuf_data_room_size;
 		p->pinned_external =
-			(rte_pktmbuf_priv_flags(mp) & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) != 0;
+			(rt_mempool_private(mp)->flags & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) != 0;
 	}
 	p->memory = msl && !msl->external ? RT_MEM_DPDK : RT_MEM_EXTERNAL;
 	p->page_bytes = msl ? msl->page_sz : 0;
@@ -64,9 +64,11 @@ static void show_levels(struct rt_stat_pool *p, const struct rte_mempool *mp)
 {
 	/* Not an atomic snapshot: sums may be off by objects that move meanwhile. */
 	uint32_t in_caches = 0, available = rte_mempool_avail_count(mp);
+	struct rt_mempool_caches c;
 
-	for (unsigned i = 0; mp->cache_size && i < RTE_MAX_LCORE; i++) {
-		uint32_t len = rt_load(&mp->local_cache[i].len);
+	(void)rt_mempool_caches(mp, &c);
+	for (unsigned i = 0; i < c.count; i++) {
+		uint32_t len = rt_load(&rt_mempool_cache(mp, &c, i)->len);
 
 		in_caches += len;
 		if (i < RTE_DIM(p->cache))

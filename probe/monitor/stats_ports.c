@@ -230,7 +230,7 @@ static void drop_port(struct rt_stats *f, uint32_t index)
 
 void rt_stats_scan_ports(struct rt_stats *f)
 {
-	uint32_t beyond = 0;
+	uint32_t beyond = rt_ports_beyond();
 
 	for (uint32_t i = 0; i < ports_known(f); i++) {
 		uint16_t id = f->ports[i].port_id;
