@@ -86,6 +86,7 @@ static void describe(struct fake_probe *p)
 		.chunk_count = chunks(p),
 		.order_count = order_count(p),
 		.ring_count = p->rings,
+		.share_count = p->rings,
 		.if_capacity = 1,
 		.tap_capacity = 1,
 		.clock_offset = CLOCK_AT,
@@ -93,6 +94,7 @@ static void describe(struct fake_probe *p)
 		.tap_offset = TAP_AT,
 		.ring_offset = RING_AT,
 		.count_offset = COUNT_AT,
+		.orphan_offset = COUNT_AT + p->rings * sizeof(struct rt_seg_count),
 		.order_offset = ORDER_AT,
 		.pid = (uint32_t)getpid(),
 		.state = RT_SEG_ARMED,
@@ -101,6 +103,7 @@ static void describe(struct fake_probe *p)
 	for (uint32_t r = 0; r < p->rings; r++) {
 		uint32_t *order = (uint32_t *)(base + ORDER_AT) + r * order_count(p);
 
+		p->header->used[r / 64] |= 1ull << r % 64;
 		for (uint32_t i = 0; i < chunks(p) / p->rings; i++)
 			order[i] = r * (chunks(p) / p->rings) + i;
 	}
@@ -110,6 +113,7 @@ static void describe(struct fake_probe *p)
 static void lay_out(const struct fake_probe *p, struct rt_msg_layout *l)
 {
 	*l = (struct rt_msg_layout){.ring_count = p->rings,
+		.share_count = p->rings,
 		.if_capacity = 1,
 		.tap_capacity = 1,
 		.chunk_count = chunks(p),
@@ -117,6 +121,7 @@ static void lay_out(const struct fake_probe *p, struct rt_msg_layout *l)
 		.chunk_size = p->chunk_size};
 	for (int i = 0; i < RT_FD_COUNT; i++)
 		l->bytes[i] = bytes_of(p, i);
+	l->filled = l->bytes[RT_FD_SEGMENT];
 	for (int i = 0; i < RT_MAX_RINGS; i++)
 		l->node[i] = RT_NODE_UNKNOWN;
 	rt_msg_init(&l->h, RT_MSG_LAYOUT, sizeof(*l));

@@ -67,7 +67,7 @@ struct bench {
 	struct rt_session session;
 	struct rt_ring ring;
 	struct rt_chunks chunks;
-	uint32_t order[2 * CHUNKS], pub_order[2 * CHUNKS];
+	uint32_t pub_order[2 * CHUNKS];
 	struct rt_tap tap, sent;
 	struct rt_tap *taps[2]; /* those two */
 	struct rt_seg_ring pub;
@@ -229,16 +229,17 @@ static int set_up(struct bench *b, size_t ring_size)
 	if (!b->pkts || !b->pool)
 		return -ENOMEM;
 	b->ring = (struct rt_ring){.own_ahead = ring_size > L2_BYTES,
-		.order = b->order,
 		.pub_order = b->pub_order,
 		.pub = &b->pub,
 		.peer = &b->tail,
 		.counts = b->count,
 		.pending = b->pending};
-	ret = rt_chunks_init(&b->chunks, b->mem.data, ring_size / CHUNKS, CHUNKS, 1, 2 * CHUNKS);
+	ret = rt_chunks_init(
+		&b->chunks, &b->ring, b->mem.data, ring_size / CHUNKS, CHUNKS, 2 * CHUNKS);
 	if (ret)
 		return ret;
-	rt_chunks_begin(&b->chunks, &b->ring);
+	rt_chunks_empty(&b->chunks, &b->ring);
+	rt_chunks_use(&b->chunks, &b->ring, 0);
 	b->tap = (struct rt_tap){.session = &b->session, .nic_ts_offset = -1};
 	rt_ids = (struct rt_mbuf_field){
 		.flag = ID_FLAG, .offset = offsetof(struct rte_mbuf, dynfield1) + 4};

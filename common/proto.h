@@ -13,7 +13,7 @@
 #include "segment.h"
 
 #define RT_PROTO_MAGIC      0x70617472u /* "rtap" */
-#define RT_PROTO_VERSION    3
+#define RT_PROTO_VERSION    4
 #define RT_SOCKET_NAME      "ringtap.sock"
 #define RT_SOCKET_SECONDARY RT_SOCKET_NAME "@" /* and the process id */
 #define RT_SOCKET_NAME_MAX  32                 /* with its number */
@@ -161,13 +161,16 @@ struct rt_msg_open {
 #define RT_NODE_UNKNOWN (-1)
 struct rt_msg_layout {
 	struct rt_msg_header h;
-	uint32_t ring_count; /* 1 to RT_MAX_RINGS */
+	uint32_t ring_count;  /* 1 to RT_MAX_RINGS */
+	uint32_t share_count; /* 1 to ring_count: parts of the buffer */
 	uint32_t if_capacity, tap_capacity;
 	uint32_t chunk_count, order_count;
 	uint64_t chunk_size;         /* bytes: power of two, page multiple */
 	uint64_t bytes[RT_FD_COUNT]; /* exact size of each memory */
-	/* NUMA node of the ring's thread, RT_NODE_UNKNOWN. Ring r takes chunks from
-	 * r * chunk_count / ring_count on first. */
+	uint64_t filled; /* bytes of RT_FD_SEGMENT that the reader populates; the rest are rows of
+			  * counters for later threads */
+	/* By share: its NUMA node, RT_NODE_UNKNOWN. Share i begins with chunk
+	 * i * chunk_count / share_count. */
 	int32_t node[RT_MAX_RINGS];
 };
 

@@ -24,20 +24,23 @@ struct rt_ring {
 	bool own_ahead; /* ask for lines before they are written; a buffer in the L2 cache is slowed
 			   by it */
 	bool held;      /* its thread receives packets that are stamped before: it stays busy */
-	uint16_t index;
-	uint32_t open; /* index of the tap whose burst is being written, + 1; 0: none */
+	bool used;      /* announced to the reader: rt_session_begin_ring() */
+	uint8_t index;  /* of its thread's slot */
+	uint16_t open;  /* index of the tap whose burst is being written, + 1; 0: none */
+	uint8_t bad_tail; /* the reader lied: the control thread ends the session; atomic */
+	bool gave_up;     /* on-full=wait timed out, and no room since */
 	uint64_t last_ns;
 	struct rt_seg_ring *pub;
 	const struct rt_seg_tail *peer; /* written by the reader: believe nothing */
 	struct rt_seg_count *counts;    /* row of this ring, by tap index */
 	uint64_t *pending;              /* losses not yet reported in epb_dropcount, by tap index */
-	uint32_t bad_tail;              /* the reader lied: the control thread ends the session */
-	uint32_t gave_up;               /* on-full=wait timed out, and no room since */
+	uint32_t gaps;                  /* taps with such losses */
+	uint32_t reused;                /* chunk that its thread was about to write again */
 	struct rt_chunks *chunks;       /* of the session; see probe/capture/chunks.h */
-	uint32_t *order;                /* chunk by its number in the ring, modulo order_count */
-	uint32_t *pub_order;            /* the same, for the reader */
-	int64_t oldest; /* twice the number of the first chunk that the ring still has; odd: its
-			   thread writes the one before it again. Atomic */
+	uint32_t id[2]; /* the chunk of head, and the last or next one: by number, modulo 2 */
+	uint32_t *
+		pub_order; /* chunk by its number in the ring, modulo order_count; for the reader */
+	uint64_t oldest;   /* the first chunk that the ring still has; see chunks.c. Atomic */
 } __attribute__((aligned(128)));
 static_assert(sizeof(struct rt_ring) == 128, "two lines: the prefetcher takes pairs");
 
@@ -54,6 +57,13 @@ static inline bool rt_ring_refresh(struct rt_ring *r)
 	}
 	r->tail = tail;
 	return true;
+}
+
+/* n packets of a tap are lost: its next record says so. */
+static inline void rt_ring_miss(struct rt_ring *r, uint32_t tap, uint64_t n)
+{
+	r->gaps += n && !r->pending[tap];
+	r->pending[tap] += n;
 }
 
 static inline void rt_ring_begin(struct rt_ring *r)

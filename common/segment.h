@@ -21,12 +21,12 @@
 #define RT_SEG_MAGIC   "RINGTAP" /* eight bytes with the terminating zero */
 #define RT_SEG_VERSION 4
 
-#define RT_MAX_RINGS      256
+#define RT_MAX_RINGS      256 /* one for each thread that can come */
 #define RT_MAX_IFS        1024
 #define RT_MAX_TAPS       16384
 #define RT_CHUNK_MIN      (128u << 10)  /* bytes; longer packets are cut */
 #define RT_CHUNK_MAX      (2u << 20)    /* bytes; a huge page */
-#define RT_CHUNKS_OF_RING 2             /* that each ring has for itself, at least */
+#define RT_CHUNKS_OF_RING 2             /* that a ring needs to go on, at least */
 #define RT_BUFFER_MAX     (64ull << 30) /* bytes of all chunks */
 /* The producer may write this many bytes past what it publishes, and leaves them free: a chunk
  * holds chunk_size - RT_CHUNK_GUARD bytes of records, and a word that ends it. */
@@ -34,32 +34,6 @@
 #define RT_CHUNK_END   0u /* in the place of a record's type: it is in the next chunk */
 
 #define RT_WINDOW (64u << 20) /* bytes that a ring writes in turn; docs/performance.md */
-
-/* Chunks that a ring keeps while the reader keeps up, of count chunks of size bytes. */
-static inline uint32_t rt_chunks_window(uint64_t size, uint32_t count, uint32_t rings)
-{
-	uint32_t window = (uint32_t)(RT_WINDOW / size), share = count / rings;
-
-	return share < window ? share : window;
-}
-
-/* Chunks that no ring takes beyond its window, if several are busy. No more than all windows:
- * nothing else may use them. */
-static inline uint32_t rt_chunks_reserve(uint64_t size, uint32_t count, uint32_t rings)
-{
-	uint32_t windows = rings * rt_chunks_window(size, count, rings);
-
-	if (rings == 1)
-		return 0;
-	return count / 4 < windows ? count / 4 : windows;
-}
-
-/* The same if no other ring is busy: what a thread that begins now has until the reader has caught
- * up. */
-static inline uint32_t rt_chunks_reserve_alone(uint64_t size, uint32_t count, uint32_t rings)
-{
-	return rings == 1 ? 0 : rt_chunks_window(size, count, rings) / 4;
-}
 
 /* Chunks that a ring gives back when it begins another one, at most. */
 #define RT_CHUNKS_BACK 8u
@@ -86,7 +60,7 @@ enum rt_seg_state {
 /* Why a packet that passed the filter is not in the ring. */
 enum rt_loss {
 	RT_LOSS_RING_FULL,  /* the reader was too slow */
-	RT_LOSS_NO_RING,    /* its thread has no ring, or was interrupted while it used its ring */
+	RT_LOSS_NO_RING,    /* its thread has no slot, or was interrupted while it used its ring */
 	RT_LOSS_WAIT,       /* on-full=wait, and the bounded wait ran out */
 	RT_LOSS_BAD_MBUF,   /* broken segment chain */
 	RT_LOSS_UNREADABLE, /* in memory that the CPU cannot read, or has not been checked yet */
@@ -99,20 +73,20 @@ struct rt_seg_header {
 	uint32_t header_size;  /* sizeof(struct rt_seg_header) */
 	uint64_t segment_size; /* bytes of RT_FD_SEGMENT */
 	uint64_t chunk_size;   /* bytes: power of two, page multiple */
-	uint32_t ring_count;   /* rt_seg_ring entries; counter rows are one more */
+	uint32_t ring_count;   /* rt_seg_ring entries and rows of counters, by slot of threads */
 	uint32_t if_capacity;  /* entries in the interface table */
 	uint32_t tap_capacity; /* entries in the tap table */
 	uint32_t clock_offset; /* of struct rt_seg_clock; offsets are from the segment's start */
 	uint64_t if_offset;    /* of struct rt_seg_if[if_capacity] */
 	uint64_t tap_offset;   /* of struct rt_seg_tap[tap_capacity] */
 	uint64_t ring_offset;  /* of struct rt_seg_ring[ring_count] */
-	uint64_t count_offset; /* of struct rt_seg_count[ring_count + 1][tap_capacity] */
+	uint64_t count_offset; /* of struct rt_seg_count[ring_count][tap_capacity]; last table */
 	uint64_t order_offset; /* of uint32_t[ring_count][order_count] */
 	uint32_t chunk_count;
 	uint32_t order_count; /* power of two, more than chunk_count */
 	uint32_t pid;         /* of the application, in its own PID namespace */
-	uint32_t reserved0;
-	uint64_t start_ns; /* when the session was armed, ns since the epoch */
+	uint32_t share_count; /* threads that the buffer is laid out for */
+	uint64_t start_ns;    /* when the session was armed, ns since the epoch */
 	/* Written while the session runs, release; pairs with rt_segment_if_count() …. */
 	uint32_t state;        /* enum rt_seg_state */
 	uint32_t if_count;     /* valid entries of the interface table; only grows */
@@ -132,7 +106,12 @@ struct rt_seg_header {
 	/* TSC. What was received before may have been sent where no hook was; see docs/fate.md. */
 	uint64_t fate_unseen_tsc;  /* on a queue without a hook */
 	uint64_t fate_stopped_tsc; /* on a port that was stopped, and refuses it */
-	uint8_t reserved1[64];
+	/* Bit by ring: a thread uses it, or has used it; only grows. Acquire and release. */
+	uint64_t used[RT_MAX_RINGS / 64];
+	uint32_t window;        /* chunks that each ring may keep now while the reader keeps up */
+	uint32_t reserve;       /* chunks that are kept free now for rings below their window */
+	uint64_t orphan_offset; /* of struct rt_seg_count[tap_capacity]: threads without a ring */
+	uint8_t reserved1[16];
 };
 static_assert(sizeof(struct rt_seg_header) == 256, "segment header is 256 bytes");
 
@@ -188,21 +167,25 @@ struct rt_seg_tap {
 };
 static_assert(sizeof(struct rt_seg_tap) == 16, "tap entry is 16 bytes");
 
-/* What one polling thread publishes. Positions count bytes since the session began and never wrap.
- * Position p is in chunk order[p / chunk_size % order_count], at p % chunk_size; an entry of order
- * is valid once head is past its chunk's first byte. A record never crosses the end of a chunk:
- * RT_CHUNK_END says that the next one is at the beginning of the next chunk. */
+/* What one polling thread publishes, in the ring with the number of its slot. Positions count bytes
+ * since the session began and never wrap. Position p is in chunk order[p / chunk_size %
+ * order_count], at p % chunk_size; an entry of order is valid once head is past its chunk's first
+ * byte. A record never crosses the end of a chunk: RT_CHUNK_END says that the next one is at the
+ * beginning of the next chunk. */
 struct rt_seg_ring {
 	uint64_t head;    /* end of the last finished record; release */
 	uint64_t last_ns; /* time of the last published burst */
 	uint32_t busy;    /* 1 from before the TSC is read until after head is published */
-	uint32_t lcore;   /* EAL lcore of its thread, UINT32_MAX: not an EAL thread or none yet */
+	uint32_t
+		lcore; /* EAL lcore of its last thread, UINT32_MAX: not an EAL thread or none yet */
 	uint8_t reserved[104];
 };
 static_assert(sizeof(struct rt_seg_ring) == 128, "two lines: the prefetcher takes pairs");
 
-/* seen == captured + filtered + sum(lost). Row r belongs to the thread of ring r; the last
- * row counts for all threads that have no ring. */
+/* The last entries of a ring's row, behind those of all taps that there can be, are the probe's
+ * own: uint64_t by tap, packets that are lost since the last record. seen == captured + filtered +
+ * sum(lost). Row r belongs to the thread of ring r; one more row counts for all threads without a
+ * ring. Rows of rings that are not used may not be there: reading one allocates its memory. */
 struct rt_seg_count {
 	uint64_t seen;
 	uint64_t captured;

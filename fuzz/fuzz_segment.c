@@ -156,13 +156,11 @@ static void capture(struct rt_segment *seg, struct ringtap_conn *conn)
 	struct ringtap_capture cap = {.sources = &source,
 		.source_count = 1,
 		.ins = ins,
-		.in_count = seg->h.ring_count,
+		.in_room = seg->h.ring_count,
 		.batch_bytes = seg->h.chunk_size / 4,
 		.nap_max_ns = 1000,
 		.wake_fd = -1};
 
-	for (uint32_t i = 0; i < cap.in_count; i++)
-		rt_in_init(&ins[i], seg, 0, i);
 	read_to_the_end(&cap);
 	free(cap.ifs);
 }

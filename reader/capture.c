@@ -184,18 +184,16 @@ static int send_open(struct ringtap_capture *cap, const struct rt_source *s,
 	return ret;
 }
 
-static int add_rings(struct ringtap_capture *cap, uint32_t source)
+static int make_room_for_rings(struct ringtap_capture *cap, uint32_t source)
 {
 	const struct rt_segment *seg = &cap->sources[source].seg;
-	uint32_t n = seg->h.ring_count;
-	uint64_t share = seg->h.chunk_size * seg->h.chunk_count / n;
-	struct rt_in *ins = realloc(cap->ins, (cap->in_count + n) * sizeof(*ins));
+	uint64_t share = seg->h.chunk_size * seg->h.chunk_count / seg->h.share_count;
+	struct rt_in *ins = realloc(cap->ins, (cap->in_room + seg->h.ring_count) * sizeof(*ins));
 
 	if (!ins)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
 	cap->ins = ins;
-	for (uint32_t i = 0; i < n; i++)
-		rt_in_init(&ins[cap->in_count++], seg, source, i);
+	cap->in_room += seg->h.ring_count;
 	/* Give space back often enough, and sleep short enough, for the smallest buffer. */
 	if (cap->lag_bytes > share / 4)
 		cap->lag_bytes = share / 4;
@@ -375,12 +373,13 @@ static int attach(struct ringtap_capture *cap, const char *dir, const struct rin
 	*s = (struct rt_source){.memory = RT_MEMORY_NONE};
 	ret = open_source(cap, s, dir, wants, count, &o);
 	if (!ret)
-		ret = add_rings(cap, cap->source_count);
+		ret = make_room_for_rings(cap, cap->source_count);
 	if (ret) {
 		close_source(s);
 		return ret;
 	}
 	rt_capture_learn_all_ifs(cap, cap->source_count++);
+	rt_rings_follow(cap);
 	return 0;
 }
 

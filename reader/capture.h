@@ -54,7 +54,8 @@ struct rt_source {
 	struct rt_memory memory;
 	struct rt_segment seg;
 	struct rt_clock_line line;
-	uint32_t *if_ids; /* file-wide id by local id; RT_MAX_IFS */
+	uint64_t rings[RT_MAX_RINGS / 64]; /* bit by ring: it is in ins; atomic */
+	uint32_t *if_ids;                  /* file-wide id by local id; RT_MAX_IFS */
 	uint32_t if_known;
 	uint32_t target_count;
 	bool started;
@@ -74,9 +75,11 @@ struct rt_window;    /* window.c */
 struct ringtap_capture {
 	struct rt_source *sources;
 	uint32_t source_count;
-	struct rt_in *ins; /* all rings of all sources */
-	uint32_t in_count;
-	uint64_t batch_bytes; /* handed out per call, at most */
+	/* Rings that threads use, or have used, of all sources. Others can read up to in_count,
+	 * which only grows; there is room for all that there can be. */
+	struct rt_in *ins;
+	uint32_t in_count, in_room; /* in_count: release */
+	uint64_t batch_bytes;       /* handed out per call, at most */
 	uint64_t nap_max_ns;
 	struct rt_if_ref *ifs; /* by file-wide id */
 	uint32_t if_count;
@@ -111,6 +114,12 @@ extern uint64_t rt_hold_ns;
 /* The ring of this index, before anything was read. */
 void rt_in_init(struct rt_in *in, const struct rt_segment *seg, uint32_t source, uint32_t index);
 
+/* Takes over the rings that threads have begun to use. Those of which it does not know yet will
+ * have records of later times only than the clock had before the call. */
+void rt_rings_follow(struct ringtap_capture *cap);
+/* Whether there are any. */
+bool rt_rings_due(const struct ringtap_capture *cap);
+
 /* Looks at a ring's producer: takes over head, and returns the watermark: every record that is
  * published later will bear a time not before it. now_ns must have been taken before; mono_ns, of
  * CLOCK_MONOTONIC, tells how long a producer stands still: now_ns may jump. -EBADMSG via
@@ -129,6 +138,8 @@ unsigned rt_merge(
 /* The keeping of packets. lock and unlock: nothing where the capture does not keep any. */
 int rt_retain_begin(struct ringtap_capture *cap);
 void rt_retain_end(struct ringtap_capture *cap);
+/* Also keeps the packets of ring i, which is new. False: no memory. */
+bool rt_retain_ring(struct ringtap_capture *cap, uint32_t i);
 void rt_retain_lock(struct ringtap_capture *cap);
 void rt_retain_unlock(struct ringtap_capture *cap);
 /* Takes over what the rings have got, and gives back what has to go. Under the lock. */
@@ -136,6 +147,7 @@ void rt_retain(struct ringtap_capture *cap);
 
 /* Windows: in place of what other captures do. */
 void rt_window_sync(struct ringtap_capture *cap);
+void rt_window_follow(struct ringtap_capture *cap);
 unsigned rt_window_next(
 	struct ringtap_capture *cap, uint64_t watermark, struct ringtap_run *runs, unsigned max);
 void rt_window_release(struct ringtap_capture *cap);

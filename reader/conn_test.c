@@ -42,7 +42,7 @@ static void assert_fails(struct test_peer p, bool awake, int code, const char *t
 
 /* ---- telemetry ---- */
 
-#define WOKEN "{\"/ringtap/attach\":{\"protocol\":3,\"status\":0,\"socket\":\"ringtap.sock\"}}"
+#define WOKEN "{\"/ringtap/attach\":{\"protocol\":4,\"status\":0,\"socket\":\"ringtap.sock\"}}"
 
 /* busy: connections that are closed before one is served. */
 static void assert_woken_after(uint32_t busy)
@@ -63,7 +63,7 @@ static void test_sleeping_probe_is_woken(void **state)
 
 static void test_woken_probe_names_its_socket(void **state)
 {
-	struct test_peer p = {.telemetry = "{\"/ringtap/attach\":{\"protocol\":3,\"status\":0,"
+	struct test_peer p = {.telemetry = "{\"/ringtap/attach\":{\"protocol\":4,\"status\":0,"
 					   "\"socket\":\"ringtap.sock:5\"}}",
 		.telemetry_wakes = true,
 		.socket = "ringtap.sock:5"};
@@ -82,7 +82,7 @@ static void test_socket_name_with_a_path_is_an_error(void **state)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(answer, sizeof(answer),
-			"{\"/ringtap/attach\":{\"protocol\":3,\"status\":0,\"socket\":%s}}",
+			"{\"/ringtap/attach\":{\"protocol\":4,\"status\":0,\"socket\":%s}}",
 			names[i]);
 		assert_fails((struct test_peer){.telemetry = answer, .telemetry_wakes = true},
 			false, -EPROTO, "sent an invalid answer");
@@ -115,13 +115,13 @@ static void test_probe_of_another_protocol_is_refused(void **state)
 {
 	assert_fails(
 		(struct test_peer){
-			.telemetry = "{\"/ringtap/attach\":{\"protocol\":4,\"status\":0}}"},
-		false, -EPROTOTYPE, "version 4");
+			.telemetry = "{\"/ringtap/attach\":{\"protocol\":5,\"status\":0}}"},
+		false, -EPROTOTYPE, "version 5");
 }
 
 static void test_reason_of_a_failed_start_is_returned(void **state)
 {
-	assert_fails((struct test_peer){.telemetry = "{\"/ringtap/attach\":{\"protocol\":3,"
+	assert_fails((struct test_peer){.telemetry = "{\"/ringtap/attach\":{\"protocol\":4,"
 						     "\"status\":-12}}"},
 		false, -ENOMEM, "cannot start: Cannot allocate memory");
 }
@@ -129,14 +129,14 @@ static void test_reason_of_a_failed_start_is_returned(void **state)
 static void test_reason_of_the_probe_is_returned_without_escapes(void **state)
 {
 	assert_fails(
-		(struct test_peer){.telemetry = "{\"/ringtap/attach\":{\"protocol\":3,"
+		(struct test_peer){.telemetry = "{\"/ringtap/attach\":{\"protocol\":4,"
 						"\"status\":-95,\"reason\":\"max\\u001b[2J\"}}"},
 		false, -ENOTSUP, "cannot start: max [2J");
 }
 
 static void test_detached_probe_is_named(void **state)
 {
-	assert_fails((struct test_peer){.telemetry = "{\"/ringtap/attach\":{\"protocol\":3,"
+	assert_fails((struct test_peer){.telemetry = "{\"/ringtap/attach\":{\"protocol\":4,"
 						     "\"status\":-49}}"},
 		false, -EUNATCH, "detached; 'ringtap attach' wakes it");
 }
@@ -144,9 +144,9 @@ static void test_detached_probe_is_named(void **state)
 static void test_status_without_an_errno_is_an_error(void **state)
 {
 	static const char *const answers[] = {
-		"{\"/ringtap/attach\":{\"protocol\":3,\"status\":5}}",
-		"{\"/ringtap/attach\":{\"protocol\":3,\"status\":-5000000000}}",
-		"{\"/ringtap/attach\":{\"protocol\":3,\"status\":9223372036854775807}}",
+		"{\"/ringtap/attach\":{\"protocol\":4,\"status\":5}}",
+		"{\"/ringtap/attach\":{\"protocol\":4,\"status\":-5000000000}}",
+		"{\"/ringtap/attach\":{\"protocol\":4,\"status\":9223372036854775807}}",
 	};
 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
@@ -158,7 +158,7 @@ static void test_invalid_telemetry_answers_are_errors(void **state)
 {
 	static const char *const answers[] = {"x", "[]", "3", "{}", "{\"/ringtap/attach\":[]}",
 		"{\"/ringtap/attach\":{}}", "{\"/ringtap/attach\":{\"protocol\":\"1\"}}",
-		"{\"/ringtap/attach\":{\"protocol\":3", "{\"/ringtap/attach\":7}", "\xff\xfe",
+		"{\"/ringtap/attach\":{\"protocol\":4", "{\"/ringtap/attach\":7}", "\xff\xfe",
 		"[[[[[["};
 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)

@@ -187,16 +187,13 @@ static uint64_t least(uint64_t a, uint64_t b)
 static uint64_t rest_offered(const struct view *v)
 {
 	const struct rt_segment *seg = &v->source->seg;
+	const struct rt_seg_count *row;
 	uint64_t sum = 0;
 
-	for (uint32_t row = 0; row <= seg->h.ring_count; row++)
-		for (uint32_t t = 0; t < v->taps; t++) {
-			const struct rt_seg_count *c =
-				&seg->counts[(size_t)row * seg->h.tap_capacity + t];
-
+	for (uint32_t at = 0; (row = rt_segment_row(seg, &at));)
+		for (uint32_t t = 0; t < v->taps; t++)
 			if (rt_load(&seg->taps[t].direction) == RT_DIR_TX)
-				sum += rt_load(&c->rest_offered);
-		}
+				sum += rt_load(&row[t].rest_offered);
 	return sum;
 }
 
@@ -217,21 +214,19 @@ static void count_open(struct ringtap_fate_queue *q, const struct doubtful *d)
 
 static void add_rows(struct ringtap_fate_queue *q, const struct rt_segment *seg, uint32_t tap)
 {
-	for (uint32_t row = 0; row <= seg->h.ring_count; row++) {
-		const struct rt_seg_count *c =
-			&seg->counts[(size_t)row * seg->h.tap_capacity + tap];
+	const struct rt_seg_count *row;
 
+	for (uint32_t at = 0; (row = rt_segment_row(seg, &at));) {
 		/* In the order that a packet takes: what moves meanwhile is open. */
-		q->offered += rt_load(&c->offered);
-		q->not_offered += rt_load(&c->not_offered);
-		q->unknown += rt_load(&c->unknown);
-		q->inferred += rt_load(&c->inferred);
-		q->unseen += rt_load(&c->unseen);
-		q->stopped += rt_load(&c->stopped);
+		q->offered += rt_load(&row[tap].offered);
+		q->not_offered += rt_load(&row[tap].not_offered);
+		q->unknown += rt_load(&row[tap].unknown);
+		q->inferred += rt_load(&row[tap].inferred);
+		q->unseen += rt_load(&row[tap].unseen);
+		q->stopped += rt_load(&row[tap].stopped);
 	}
-	for (uint32_t row = 0; row <= seg->h.ring_count; row++)
-		q->received +=
-			rt_load(&seg->counts[(size_t)row * seg->h.tap_capacity + tap].received);
+	for (uint32_t at = 0; (row = rt_segment_row(seg, &at));)
+		q->received += rt_load(&row[tap].received);
 }
 
 /* Counters before the table: a packet that a hook notices in between is open in both, while in the

@@ -105,6 +105,9 @@ EXPORT int ringtap_capture_filter(
 			ret = ask(cap, s, m);
 	}
 	free(m);
+	rt_retain_lock(cap);
+	rt_rings_follow(cap);
+	rt_retain_unlock(cap);
 	for (uint32_t i = 0; i < cap->in_count; i++) {
 		struct rt_in *in = &cap->ins[i];
 

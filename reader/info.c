@@ -87,9 +87,10 @@ static void add_counts(struct ringtap_counts *sum, const struct rt_seg_count *c)
 static struct ringtap_counts sum_tap(const struct rt_segment *seg, uint32_t tap)
 {
 	struct ringtap_counts sum = {0};
+	const struct rt_seg_count *row;
 
-	for (uint32_t row = 0; row <= seg->h.ring_count; row++)
-		add_counts(&sum, &seg->counts[(size_t)row * seg->h.tap_capacity + tap]);
+	for (uint32_t at = 0; (row = rt_segment_row(seg, &at));)
+		add_counts(&sum, &row[tap]);
 	return sum;
 }
 
@@ -167,11 +168,11 @@ EXPORT int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringt
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		const struct rt_segment *seg = &cap->sources[i].seg;
 		uint32_t taps = rt_segment_tap_count(seg);
+		const struct rt_seg_count *row;
 
-		for (uint32_t row = 0; row <= seg->h.ring_count; row++) {
+		for (uint32_t at = 0; (row = rt_segment_row(seg, &at));) {
 			for (uint32_t t = 0; t < taps; t++)
-				add_counts(&v.total,
-					&seg->counts[(size_t)row * seg->h.tap_capacity + t]);
+				add_counts(&v.total, &row[t]);
 		}
 		v.apps_dead += cap->sources[i].dead;
 		v.queues_refused += rt_load(&seg->live->taps_refused);

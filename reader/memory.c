@@ -33,13 +33,19 @@ static int bad(char *err, size_t errlen, const char *what)
 	return -EBADMSG;
 }
 
+static uint64_t to_fill(const struct rt_msg_layout *l, int which)
+{
+	return which == RT_FD_SEGMENT ? l->filled : l->bytes[which];
+}
+
 static uint64_t tables(const struct rt_msg_layout *l)
 {
 	return sizeof(struct rt_seg_header) + sizeof(struct rt_seg_clock) +
 	       sizeof(struct rt_seg_if) * l->if_capacity +
 	       sizeof(struct rt_seg_tap) * l->tap_capacity +
 	       sizeof(struct rt_seg_ring) * l->ring_count +
-	       sizeof(struct rt_seg_count) * l->tap_capacity * (l->ring_count + 1ull) +
+	       sizeof(struct rt_seg_count) * l->tap_capacity *
+		       (l->ring_count + 1ull) + /* orphans */
 	       sizeof(uint32_t) * l->ring_count * l->order_count;
 }
 
@@ -69,7 +75,7 @@ static int check_segment(
 	uint64_t least = tables(l) + fate_bytes(f), bytes = l->bytes[RT_FD_SEGMENT];
 
 	/* The table of fates is aligned as huge pages are. */
-	if (bytes < least || bytes % page_size() ||
+	if (bytes < least || bytes % page_size() || !l->filled || l->filled > bytes ||
 		bytes > least + SEGMENT_SLACK + (f ? RT_HUGE_PAGE : 0))
 		return bad(err, errlen, "tables of another size");
 	return 0;
@@ -82,12 +88,13 @@ static int check(const struct rt_msg_layout *l, const struct rt_msg_fates *f, ui
 
 	if (ret)
 		return ret;
-	if (!l->ring_count || l->ring_count > RT_MAX_RINGS || l->if_capacity > RT_MAX_IFS ||
+	if (!l->ring_count || l->ring_count > RT_MAX_RINGS || !l->share_count ||
+		l->share_count > l->ring_count || l->if_capacity > RT_MAX_IFS ||
 		l->tap_capacity > RT_MAX_TAPS)
 		return bad(err, errlen, "numbers of rings or tables");
-	if (!rt_chunks_valid(l->chunk_size, l->chunk_count, l->order_count, l->ring_count))
+	if (!rt_chunks_valid(l->chunk_size, l->chunk_count, l->order_count, l->share_count))
 		return bad(err, errlen, "numbers or sizes of chunks");
-	/* The probe rounds up to a chunk; each ring needs some. */
+	/* The probe rounds up to a chunk; each ring that is likely to be used needs some. */
 	if (most < RT_CHUNK_MIN * RT_CHUNKS_OF_RING * l->ring_count)
 		most = RT_CHUNK_MIN * RT_CHUNKS_OF_RING * l->ring_count;
 	if (l->chunk_size * (l->chunk_count - 1ull) >= most)
@@ -121,7 +128,7 @@ static int check_available(const struct rt_msg_layout *l, char *err, size_t errl
 	uint64_t there = rt_pages_available(), need = 0;
 
 	for (int i = 0; i < RT_FD_COUNT; i++)
-		need += l->bytes[i];
+		need += to_fill(l, i);
 	if (need <= there / 2)
 		return 0;
 	snprintf(err, errlen,
@@ -143,15 +150,15 @@ static void prefer_node(void *p, uint64_t size, int32_t node)
 	(void)syscall(SYS_mbind, p, size, MPOL_PREFERRED, mask, (unsigned long)NODES_MAX + 1, 0);
 }
 
-/* The chunks that a ring takes first. */
-static int fill_share(uint8_t *data, const struct rt_msg_layout *l, uint64_t ring)
+/* The chunks that rings of threads on a node take first. */
+static int fill_share(uint8_t *data, const struct rt_msg_layout *l, uint64_t share)
 {
-	uint64_t first = ring * l->chunk_count / l->ring_count;
-	uint64_t end = (ring + 1) * l->chunk_count / l->ring_count;
+	uint64_t first = share * l->chunk_count / l->share_count;
+	uint64_t end = (share + 1) * l->chunk_count / l->share_count;
 	uint8_t *at = data + first * l->chunk_size;
 	uint64_t size = (end - first) * l->chunk_size;
 
-	prefer_node(at, size, l->node[ring]);
+	prefer_node(at, size, l->node[share]);
 	return rt_pages_populate(at, size);
 }
 
@@ -160,8 +167,8 @@ static int fill_all(uint8_t *at, const struct rt_msg_layout *l, enum rt_fd which
 	int ret = 0;
 
 	if (which != RT_FD_DATA)
-		return rt_pages_populate(at, l->bytes[which]);
-	for (uint32_t i = 0; i < l->ring_count && !ret; i++)
+		return rt_pages_populate(at, to_fill(l, which));
+	for (uint32_t i = 0; i < l->share_count && !ret; i++)
 		ret = fill_share(at, l, i);
 	return ret;
 }
@@ -170,7 +177,7 @@ static int fill_all(uint8_t *at, const struct rt_msg_layout *l, enum rt_fd which
  * charges them to the process that does it. */
 static int fill_huge(int fd, const struct rt_msg_layout *l, enum rt_fd which)
 {
-	uint64_t size = l->bytes[which], span = size + RT_HUGE_PAGE;
+	uint64_t size = to_fill(l, which), span = size + RT_HUGE_PAGE;
 	uint8_t *base = mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *at;
 	int ret = 0;
 
@@ -207,8 +214,7 @@ static int fill_table(int fd, uint64_t size, struct rt_seg_tail **keep)
 /* Without fates it is small, and little of it is in use. */
 static int fill_segment(int fd, const struct rt_msg_layout *l, bool fates)
 {
-	return fates ? fill_huge(fd, l, RT_FD_SEGMENT)
-		     : fill_table(fd, l->bytes[RT_FD_SEGMENT], NULL);
+	return fates ? fill_huge(fd, l, RT_FD_SEGMENT) : fill_table(fd, l->filled, NULL);
 }
 
 static int make(struct rt_memory *m, const struct rt_msg_layout *l, bool fates)

@@ -185,6 +185,7 @@ static struct rt_msg_fates add_fates(void)
 	test_session_lay_out(&session, &layout);
 	f.bytes = ((uint64_t)f.stride << f.bits) + RT_FATE_POOLS * sizeof(struct rt_seg_fate_pool);
 	layout.bytes[RT_FD_SEGMENT] += (f.bytes + 4095) / 4096 * 4096;
+	layout.filled = layout.bytes[RT_FD_SEGMENT];
 	return f;
 }
 

@@ -71,6 +71,54 @@ void rt_in_init(struct rt_in *in, const struct rt_segment *seg, uint32_t source,
 		.index = index};
 }
 
+static bool is_known(const struct rt_source *s, uint32_t ring)
+{
+	return rt_load(&s->rings[ring / 64]) >> ring % 64 & 1;
+}
+
+bool rt_rings_due(const struct ringtap_capture *cap)
+{
+	bool due = false;
+
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		const struct rt_source *s = &cap->sources[i];
+
+		for (uint32_t w = 0; w < RT_MAX_RINGS / 64 && w * 64 < s->seg.h.ring_count; w++)
+			due |= rt_load_acquire(&s->seg.live->used[w]) & ~rt_load(&s->rings[w]);
+	}
+	return due;
+}
+
+static void follow_source(struct ringtap_capture *cap, uint32_t source)
+{
+	struct rt_source *s = &cap->sources[source];
+
+	for (uint32_t r = rt_segment_ring_next(&s->seg, 0); r < s->seg.h.ring_count;
+		r = rt_segment_ring_next(&s->seg, r + 1)) {
+		uint32_t i = cap->in_count;
+
+		if (is_known(s, r) || i == cap->in_room)
+			continue;
+		rt_in_init(&cap->ins[i], &s->seg, source, r);
+		if (cap->retention && !rt_retain_ring(cap, i))
+			continue; /* the next call tries again */
+		rt_store(&s->rings[r / 64], s->rings[r / 64] | 1ull << r % 64);
+		rt_store_release(&cap->in_count, i + 1);
+	}
+}
+
+void rt_rings_follow(struct ringtap_capture *cap)
+{
+	if (!rt_rings_due(cap))
+		return;
+	if (cap->window) {
+		rt_window_follow(cap);
+		return;
+	}
+	for (uint32_t i = 0; i < cap->source_count; i++)
+		follow_source(cap, i);
+}
+
 /* ---- chunks ---- */
 
 static inline const uint8_t *at_pos(const struct rt_in *in, uint64_t pos)

@@ -91,40 +91,43 @@ static uint64_t lost_of(const struct ringtap_capture *cap, const struct rt_in *i
 	return lost;
 }
 
-/* Since the last look the rings [first, end) of a source have written much of its buffer. Counters
- * are read then only. */
-static void note_pause(struct ringtap_capture *cap, uint32_t first, uint32_t end)
+/* Since the last look the rings of a source have written much of its buffer. Counters are read then
+ * only. */
+static void note_pause(struct ringtap_capture *cap, uint32_t source)
 {
 	uint64_t lost = 0, most = 0;
 
-	for (uint32_t i = first; i < end; i++) {
+	for (uint32_t i = 0; i < cap->in_count; i++) {
 		struct rt_in *in = &cap->ins[i];
-		uint64_t now = lost_of(cap, in);
+		uint64_t now;
 
+		if (in->source != source)
+			continue;
+		now = lost_of(cap, in);
 		in->look_lost = now - in->lost;
 		in->lost = now;
 		lost += in->look_lost;
 		most += in->pause_lost;
 	}
-	for (uint32_t i = first; i < end && lost > most; i++) {
+	for (uint32_t i = 0; i < cap->in_count && lost > most; i++) {
+		if (cap->ins[i].source != source)
+			continue;
 		cap->ins[i].pause_written = cap->ins[i].head - cap->ins[i].looked;
 		cap->ins[i].pause_lost = cap->ins[i].look_lost;
 	}
 }
 
-static void note_pauses(struct ringtap_capture *cap)
+/* written: by source, since the last look. */
+static void note_pauses(struct ringtap_capture *cap, const uint64_t written[RT_MAX_SOURCES])
 {
-	for (uint32_t i = 0, end; i < cap->in_count; i = end) {
-		uint64_t written = 0;
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		const struct rt_seg_header *h = &cap->sources[i].seg.h;
 
-		for (end = i; end < cap->in_count && cap->ins[end].source == cap->ins[i].source;
-			end++)
-			written += cap->ins[end].head - cap->ins[end].looked;
-		if (written > cap->ins[i].size / 8)
-			note_pause(cap, i, end);
-		for (uint32_t k = i; k < end && written; k++)
-			cap->ins[k].looked = cap->ins[k].head;
+		if (written[i] > h->chunk_size * h->chunk_count / 8)
+			note_pause(cap, i);
 	}
+	for (uint32_t i = 0; i < cap->in_count; i++)
+		cap->ins[i].looked = cap->ins[i].head;
 }
 
 static void note_used(struct ringtap_capture *cap, const uint64_t used[RT_MAX_SOURCES])
@@ -144,7 +147,7 @@ static void note_used(struct ringtap_capture *cap, const uint64_t used[RT_MAX_SO
 static uint64_t refresh_rings(struct ringtap_capture *cap)
 {
 	uint64_t now[RT_MAX_SOURCES], mark = RT_FOREVER, mono = rt_mono_ns();
-	uint64_t used[RT_MAX_SOURCES] = {0};
+	uint64_t used[RT_MAX_SOURCES] = {0}, written[RT_MAX_SOURCES] = {0};
 
 	note_look(cap, mono);
 	for (uint32_t i = 0; i < cap->source_count; i++) {
@@ -155,16 +158,18 @@ static uint64_t refresh_rings(struct ringtap_capture *cap)
 		rt_clock_read(s->seg.clock, &s->line);
 		now[i] = rt_clock_now(&s->line);
 	}
+	rt_rings_follow(cap);
 	for (uint32_t i = 0; i < cap->in_count; i++) {
 		struct rt_in *in = &cap->ins[i];
 		uint64_t m = rt_in_refresh(cap, in, now[in->source], mono);
 
 		used[in->source] += in->head - in->tail;
+		written[in->source] += in->head - in->looked;
 		if (m < mark)
 			mark = m;
 	}
 	note_used(cap, used);
-	note_pauses(cap);
+	note_pauses(cap, written);
 	return mark;
 }
 

@@ -44,22 +44,27 @@ int rt_retain_begin(struct ringtap_capture *cap)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
 	pthread_mutex_init(&r->lock, NULL);
 	cap->retention = r;
-	r->rings = calloc(cap->in_count + 1, sizeof(*r->rings));
-	if (!r->rings)
-		goto err;
-	for (uint32_t i = 0; i < cap->in_count; i++) {
-		const struct rt_in *in = &cap->ins[i];
-		struct rt_kept_ring *k = &r->rings[i];
-
-		k->first_ns = calloc(in->order_mask + 1ull, sizeof(*k->first_ns));
-		k->known = k->oldest = k->last = k->seen = in->tail >> in->shift;
-		if (!k->first_ns)
-			goto err;
+	r->rings = calloc(cap->in_room + 1, sizeof(*r->rings));
+	for (uint32_t i = 0; i < cap->in_count && r->rings; i++) {
+		if (!rt_retain_ring(cap, i)) {
+			rt_retain_end(cap);
+			break;
+		}
 	}
-	return 0;
-err:
+	if (cap->retention && r->rings)
+		return 0;
 	rt_retain_end(cap);
 	return rt_capture_fail(cap, -ENOMEM, "not enough memory");
+}
+
+bool rt_retain_ring(struct ringtap_capture *cap, uint32_t i)
+{
+	struct rt_kept_ring *k = &cap->retention->rings[i];
+	const struct rt_in *in = &cap->ins[i];
+
+	k->first_ns = calloc(in->order_mask + 1ull, sizeof(*k->first_ns));
+	k->known = k->oldest = k->last = k->seen = in->tail >> in->shift;
+	return k->first_ns;
 }
 
 void rt_retain_end(struct ringtap_capture *cap)
@@ -68,7 +73,7 @@ void rt_retain_end(struct ringtap_capture *cap)
 
 	if (!r)
 		return;
-	for (uint32_t i = 0; r->rings && i < cap->in_count; i++)
+	for (uint32_t i = 0; r->rings && i < cap->in_room; i++)
 		free(r->rings[i].first_ns);
 	free(r->rings);
 	pthread_mutex_destroy(&r->lock);
@@ -95,27 +100,37 @@ static uint64_t first_of(struct ringtap_capture *cap, const struct rt_in *in, ui
 	return r.ns > in->now_ns ? in->now_ns : r.ns;
 }
 
-/* A ring that has begun no chunk for long has lost what was before the tail then, except for one.
- */
+/* A ring that has begun no chunk for long has lost what was before the tail then. */
 static void take_back(struct rt_kept_ring *k)
 {
 	uint64_t now = rt_mono_ns();
 
 	if (!k->writes && now - k->still_ns < rt_still_ns)
 		return;
-	if (!k->writes && k->still > k->floor + 1)
-		k->floor = k->still - 1;
+	if (!k->writes && k->still > k->floor)
+		k->floor = k->still;
 	k->still_ns = now;
 	k->still = k->oldest;
 }
 
+/* What the probe says now. */
+static uint64_t chunks_at_most(const struct rt_segment *seg, const uint32_t *field)
+{
+	uint32_t n = rt_load(field);
+
+	return n < seg->h.chunk_count ? n : seg->h.chunk_count;
+}
+
 static void take_over(struct ringtap_capture *cap, const struct rt_in *in, struct rt_kept_ring *k)
 {
-	const struct rt_seg_header *h = &cap->sources[in->source].seg.h;
-	uint64_t window = rt_chunks_window(h->chunk_size, h->chunk_count, h->ring_count);
+	const struct rt_segment *seg = &cap->sources[in->source].seg;
+	/* It may have changed since the last look. */
+	uint64_t window = chunks_at_most(seg, &seg->live->window), before = k->window;
 	uint64_t last = in->head >> in->shift, begun = last - k->last;
 	uint64_t back = k->floor + begun * RT_CHUNKS_BACK;
 
+	k->window = window;
+	window = window > before ? window : before;
 	/* Nor does it go below its window. */
 	if (back + window > last)
 		back = last > window ? last - window : 0;
@@ -139,17 +154,13 @@ static void take_over(struct ringtap_capture *cap, const struct rt_in *in, struc
 /* Chunks that the ring has, at most. */
 static uint64_t owned(const struct rt_kept_ring *k)
 {
-	uint64_t n = k->last - k->floor + 1;
-
-	return n > RT_CHUNKS_OF_RING ? n : RT_CHUNKS_OF_RING;
+	return k->known ? k->last - k->floor + 1 : 0;
 }
 
 /* Chunks that it needs: those that are kept, and the one that it writes next. */
 static uint64_t needed(const struct rt_kept_ring *k)
 {
-	uint64_t n = k->last - k->oldest + 2;
-
-	return n > RT_CHUNKS_OF_RING ? n : RT_CHUNKS_OF_RING;
+	return k->last - k->oldest + 2;
 }
 
 /* ---- what goes ---- */
@@ -178,18 +189,18 @@ static void give_back(struct ringtap_capture *cap, uint32_t ring, uint64_t oldes
 	rt_store_release(&cap->sources[in->source].seg.tails[in->index].tail, in->tail);
 }
 
-/* The ring of [first, end) whose oldest chunk is the oldest of all and may go; end: none. */
-static uint32_t oldest_of(const struct ringtap_capture *cap, uint32_t first, uint32_t end)
+/* The ring of a source whose oldest chunk is the oldest of all and may go; in_count: none. */
+static uint32_t oldest_of(const struct ringtap_capture *cap, uint32_t source)
 {
+	uint32_t found = cap->in_count;
 	uint64_t least = RT_FOREVER;
-	uint32_t found = end;
 
-	for (uint32_t i = first; i < end; i++) {
+	for (uint32_t i = 0; i < cap->in_count; i++) {
 		const struct rt_kept_ring *k = &cap->retention->rings[i];
 		uint64_t ns = k->first_ns[k->oldest & cap->ins[i].order_mask];
 
-		if (k->oldest >= k->last || k->oldest >= k->known || ns >= least ||
-			k->oldest >= pinned(cap, i))
+		if (cap->ins[i].source != source || k->oldest >= k->last || k->oldest >= k->known ||
+			ns >= least || k->oldest >= pinned(cap, i))
 			continue;
 		least = ns;
 		found = i;
@@ -197,18 +208,14 @@ static uint32_t oldest_of(const struct ringtap_capture *cap, uint32_t first, uin
 	return found;
 }
 
-/* Oldest first, until the rings need no more than the limit. */
+/* Oldest first, until the rings of the source need no more than the limit. sum: they need now. */
 static void give_back_oldest(
-	struct ringtap_capture *cap, uint32_t first, uint32_t end, uint64_t limit)
+	struct ringtap_capture *cap, uint32_t source, uint64_t sum, uint64_t limit)
 {
-	uint64_t sum = 0;
-
-	for (uint32_t i = first; i < end; i++)
-		sum += needed(&cap->retention->rings[i]);
 	for (; sum > limit; sum--) {
-		uint32_t i = oldest_of(cap, first, end);
+		uint32_t i = oldest_of(cap, source);
 
-		if (i == end)
+		if (i == cap->in_count)
 			return;
 		give_back(cap, i, cap->retention->rings[i].oldest + 1);
 	}
@@ -244,26 +251,33 @@ static void give_back_old(struct ringtap_capture *cap, uint32_t ring, uint64_t k
 		give_back(cap, ring, to);
 }
 
-static void retain_source(
-	struct ringtap_capture *cap, uint32_t source, uint32_t first, uint32_t end)
+static void retain_source(struct ringtap_capture *cap, uint32_t source)
 {
-	const struct rt_seg_header *h = &cap->sources[source].seg.h;
-	uint64_t reserve = rt_chunks_reserve(h->chunk_size, h->chunk_count, h->ring_count);
-	uint64_t margin = h->chunk_count / MARGIN_SHARE, sum = 0, keep_ns = rt_load(&cap->keep_ns);
+	const struct rt_segment *seg = &cap->sources[source].seg;
+	uint64_t reserve = chunks_at_most(seg, &seg->live->reserve), count = seg->h.chunk_count;
+	uint64_t margin = count / MARGIN_SHARE, has = 0, needs = 0;
+	uint64_t keep_ns = rt_load(&cap->keep_ns);
 
-	if (margin < MARGIN_BYTES / h->chunk_size)
-		margin = MARGIN_BYTES / h->chunk_size;
-	if (margin > h->chunk_count / 4)
-		margin = h->chunk_count / 4;
-	for (uint32_t i = first; i < end && keep_ns; i++)
-		give_back_old(cap, i, keep_ns);
-	give_back_oldest(cap, first, end, h->chunk_count - reserve - margin);
-	for (uint32_t i = first; i < end; i++)
-		sum += owned(&cap->retention->rings[i]);
-	if (sum + reserve + margin / 2 < h->chunk_count)
-		return;
-	for (uint32_t i = first; i < end; i++)
-		give_back_own(cap, i, margin / 4 + 1);
+	if (margin < MARGIN_BYTES / seg->h.chunk_size)
+		margin = MARGIN_BYTES / seg->h.chunk_size;
+	if (margin > count / 4)
+		margin = count / 4;
+	if (reserve > count / 4)
+		reserve = count / 4;
+	for (uint32_t i = 0; i < cap->in_count; i++) {
+		if (cap->ins[i].source != source)
+			continue;
+		if (keep_ns)
+			give_back_old(cap, i, keep_ns);
+		needs += needed(&cap->retention->rings[i]);
+	}
+	give_back_oldest(cap, source, needs, count - reserve - margin);
+	for (uint32_t i = 0; i < cap->in_count; i++)
+		has += cap->ins[i].source == source ? owned(&cap->retention->rings[i]) : 0;
+	for (uint32_t i = 0; i < cap->in_count && has + reserve + margin / 2 >= count; i++) {
+		if (cap->ins[i].source == source)
+			give_back_own(cap, i, margin / 4 + 1);
+	}
 }
 
 void rt_retain(struct ringtap_capture *cap)
@@ -273,13 +287,9 @@ void rt_retain(struct ringtap_capture *cap)
 
 	for (uint32_t i = 0; i < cap->in_count && !cap->corrupt; i++)
 		take_over(cap, &cap->ins[i], &r->rings[i]);
-	for (uint32_t i = 0, end; i < cap->in_count && !cap->corrupt; i = end) {
-		uint32_t source = cap->ins[i].source;
-
-		for (end = i; end < cap->in_count && cap->ins[end].source == source; end++)
-			;
-		if (!cap->sources[source].dead && !cap->sources[source].stopped)
-			retain_source(cap, source, i, end);
+	for (uint32_t i = 0; i < cap->source_count && !cap->corrupt; i++) {
+		if (!cap->sources[i].dead && !cap->sources[i].stopped)
+			retain_source(cap, i);
 	}
 	for (uint32_t i = 0; i < cap->source_count; i++)
 		over |= (uint32_t)(cap->sources[i].dead || cap->sources[i].stopped) << i;

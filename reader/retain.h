@@ -22,6 +22,7 @@ struct rt_kept_ring {
 	uint64_t last;      /* the chunk that is being written */
 	uint64_t seen;      /* oldest, as any change of chunks since the last look has met it */
 	uint64_t floor;     /* the ring has no chunk before it */
+	uint64_t window;    /* chunks that a ring kept at least, at the last look */
 	uint64_t still_ns;  /* CLOCK_MONOTONIC: no chunk begun since, with still as oldest */
 	uint64_t still;
 	bool writes; /* began a chunk since the last look */

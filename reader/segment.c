@@ -32,7 +32,7 @@ static int cannot_map(int error, char *err, size_t errlen)
 
 /* F_GET_SEALS first: the kernel alone answers it, for every kind of descriptor, while fstatfs()
  * waits for file systems that may not answer. */
-int64_t rt_sealed_size(int fd)
+static int64_t sealed_size(int fd, int64_t holes_max)
 {
 	struct statfs fs;
 	struct stat st;
@@ -45,9 +45,14 @@ int64_t rt_sealed_size(int fd)
 	if (fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC)
 		return -1;
 	/* Reading a hole allocates memory. */
-	if (st.st_size - (int64_t)st.st_blocks * 512 > HOLES_MAX)
+	if (st.st_size - (int64_t)st.st_blocks * 512 > holes_max)
 		return -1;
 	return st.st_size;
+}
+
+int64_t rt_sealed_size(int fd)
+{
+	return sealed_size(fd, HOLES_MAX);
 }
 
 bool rt_table_fits(
@@ -57,10 +62,10 @@ bool rt_table_fits(
 	       count <= (segment_size - offset) / each;
 }
 
-bool rt_chunks_valid(uint64_t size, uint64_t count, uint64_t order_count, uint64_t rings)
+bool rt_chunks_valid(uint64_t size, uint64_t count, uint64_t order_count, uint64_t shares)
 {
 	return size >= RT_CHUNK_MIN && size <= RT_CHUNK_MAX && !(size & (size - 1)) &&
-	       size % (uint64_t)sysconf(_SC_PAGESIZE) == 0 && count >= rings * RT_CHUNKS_OF_RING &&
+	       size % (uint64_t)sysconf(_SC_PAGESIZE) == 0 && count >= shares * RT_CHUNKS_OF_RING &&
 	       count <= RT_BUFFER_MAX / size && order_count > count && order_count <= 2 * count &&
 	       !(order_count & (order_count - 1));
 }
@@ -86,7 +91,7 @@ static bool fates_fit(const struct rt_seg_header *h)
 static int check_header(
 	const struct rt_seg_header *h, const int64_t sizes[RT_FD_COUNT], char *err, size_t errlen)
 {
-	uint64_t rows = (uint64_t)h->ring_count + 1, end = h->segment_size;
+	uint64_t rows = h->ring_count, end = h->segment_size;
 
 	if (memcmp(h->magic, RT_SEG_MAGIC, sizeof(h->magic)))
 		return bad(err, errlen, "it does not begin with the magic number");
@@ -97,10 +102,11 @@ static int check_header(
 	}
 	if (h->segment_size > (uint64_t)sizes[RT_FD_SEGMENT])
 		return bad(err, errlen, "the segment is shorter than it says");
-	if (!h->ring_count || h->ring_count > RT_MAX_RINGS || h->if_capacity > RT_MAX_IFS ||
+	if (!h->ring_count || h->ring_count > RT_MAX_RINGS || !h->share_count ||
+		h->share_count > h->ring_count || h->if_capacity > RT_MAX_IFS ||
 		h->tap_capacity > RT_MAX_TAPS)
 		return bad(err, errlen, "impossible numbers of rings or tables");
-	if (!rt_chunks_valid(h->chunk_size, h->chunk_count, h->order_count, h->ring_count))
+	if (!rt_chunks_valid(h->chunk_size, h->chunk_count, h->order_count, h->share_count))
 		return bad(err, errlen, "impossible numbers or sizes of chunks");
 	if (h->chunk_size * h->chunk_count > (uint64_t)sizes[RT_FD_DATA] ||
 		sizeof(struct rt_seg_tail) * h->ring_count > (uint64_t)sizes[RT_FD_TAILS])
@@ -112,6 +118,8 @@ static int check_header(
 			end, h->ring_offset, h->ring_count, sizeof(struct rt_seg_ring), 64) ||
 		!rt_table_fits(end, h->count_offset, rows * h->tap_capacity,
 			sizeof(struct rt_seg_count), 64) ||
+		!rt_table_fits(
+			end, h->orphan_offset, h->tap_capacity, sizeof(struct rt_seg_count), 64) ||
 		!rt_table_fits(end, h->order_offset, (uint64_t)h->ring_count * h->order_count,
 			sizeof(uint32_t), 64) ||
 		!fates_fit(h))
@@ -158,9 +166,10 @@ static int map_all(struct rt_segment *s, const int fds[RT_FD_COUNT], struct rt_s
 	s->taps = (const void *)(base + s->h.tap_offset);
 	s->rings = (const void *)(base + s->h.ring_offset);
 	s->counts = (const void *)(base + s->h.count_offset);
+	s->orphans = (const void *)(base + s->h.orphan_offset);
 	s->orders = (const void *)(base + s->h.order_offset);
 	s->tails = tails;
-	(void)mlock(s->live, s->h.segment_size);
+	(void)mlock2(s->live, s->h.segment_size, MLOCK_ONFAULT); /* it is sparse */
 	(void)mlock(tails, sizeof(*tails) * s->h.ring_count);
 	return map_data(s, fds[RT_FD_DATA]);
 }
@@ -174,7 +183,7 @@ int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], struct rt_s
 
 	memset(s, 0, sizeof(*s));
 	for (int i = 0; i < RT_FD_COUNT; i++) {
-		sizes[i] = rt_sealed_size(fds[i]);
+		sizes[i] = sealed_size(fds[i], INT64_MAX); /* this process has made it */
 		if (sizes[i] < 0)
 			return bad(err, errlen, "it is not sealed memory of ordinary pages");
 	}
@@ -221,4 +230,28 @@ uint32_t rt_segment_if_count(const struct rt_segment *s)
 uint32_t rt_segment_tap_count(const struct rt_segment *s)
 {
 	return at_most(rt_load_acquire(&s->live->tap_count), s->h.tap_capacity);
+}
+
+uint32_t rt_segment_ring_next(const struct rt_segment *s, uint32_t from)
+{
+	for (; from < s->h.ring_count; from = (from / 64 + 1) * 64) {
+		/* Pairs with the release in rt_session_begin_ring(). */
+		uint64_t bits = rt_load_acquire(&s->live->used[from / 64]) >> from % 64;
+
+		from += bits ? (uint32_t)__builtin_ctzll(bits) : 0;
+		if (bits)
+			break;
+	}
+	return at_most(from, s->h.ring_count);
+}
+
+const struct rt_seg_count *rt_segment_row(const struct rt_segment *s, uint32_t *from)
+{
+	uint32_t n = s->h.ring_count, ring = *from;
+
+	if (ring > n)
+		return NULL;
+	ring = rt_segment_ring_next(s, ring);
+	*from = ring + 1;
+	return ring < n ? s->counts + (size_t)ring * s->h.tap_capacity : s->orphans;
 }

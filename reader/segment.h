@@ -16,7 +16,7 @@ struct rt_segment {
 	const struct rt_seg_if *ifs;
 	const struct rt_seg_tap *taps;
 	const struct rt_seg_ring *rings;
-	const struct rt_seg_count *counts;
+	const struct rt_seg_count *counts, *orphans;
 	struct rt_seg_tail *tails;
 	const uint32_t *orders; /* ring_count * order_count */
 	const uint8_t *data;    /* chunk_count * chunk_size bytes */
@@ -36,7 +36,7 @@ void rt_segment_unmap(struct rt_segment *s);
 #define RT_SEG_HEADER 256 /* bytes; of every kind of segment */
 
 /* Can a session have such chunks? */
-bool rt_chunks_valid(uint64_t size, uint64_t count, uint64_t order_count, uint64_t rings);
+bool rt_chunks_valid(uint64_t size, uint64_t count, uint64_t order_count, uint64_t shares);
 
 /* Can a session have such a table of fates? */
 bool rt_fates_valid(uint32_t bits, uint32_t stride, uint32_t snap);
@@ -47,6 +47,11 @@ int64_t rt_sealed_size(int fd);
 /* Whether a table is after the header, aligned, and within the segment. */
 bool rt_table_fits(
 	uint64_t segment_size, uint64_t offset, uint64_t count, uint64_t each, uint64_t align);
+
+/* The first ring from this one on that a thread uses, or has used; ring_count: none. */
+uint32_t rt_segment_ring_next(const struct rt_segment *s, uint32_t from);
+/* Counters by tap of each ring that is used, and of threads without a ring. NULL ends. */
+const struct rt_seg_count *rt_segment_row(const struct rt_segment *s, uint32_t *from);
 
 /* The current counts, limited to the capacity. */
 uint32_t rt_segment_if_count(const struct rt_segment *s);

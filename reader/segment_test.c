@@ -102,10 +102,16 @@ static void test_other_version_has_an_error_of_its_own(void **state)
 
 static void test_impossible_ring_counts_are_refused(void **state)
 {
-	static const uint32_t counts[] = {0, RINGS + 1, RT_MAX_RINGS, RT_MAX_RINGS + 1, UINT32_MAX};
+	static const uint32_t counts[] = {0, 100, RT_MAX_RINGS, RT_MAX_RINGS + 1, UINT32_MAX};
+	static const uint32_t shares[] = {0, RINGS + 1, RT_MAX_RINGS, UINT32_MAX};
 
 	for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		session.h->ring_count = counts[i];
+		assert_refused(-EBADMSG);
+	}
+	session.h->ring_count = RINGS;
+	for (unsigned i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+		session.h->share_count = shares[i];
 		assert_refused(-EBADMSG);
 	}
 }
@@ -262,9 +268,10 @@ static void test_flipped_bits_never_crash(void **state)
 			sum += segment.rings[segment.h.ring_count - 1].head;
 			for (uint32_t t = 0; t < segment.h.tap_capacity; t++)
 				sum += segment.counts[segment.h.ring_count *
-							      segment.h.tap_capacity +
-						      t]
-					       .bytes;
+							      segment.h.tap_capacity -
+						      1]
+					       .bytes +
+				       segment.orphans[t].bytes;
 			sum += segment.clock->mult;
 			rt_segment_unmap(&segment);
 		} else {

@@ -107,6 +107,9 @@ static void make(struct test_session *s, uint32_t rings, uint64_t ring_size, uin
 		.chunk_count = (uint32_t)(rings * ring_size / RT_CHUNK_MIN),
 		.order_count = order_count,
 		.ring_count = rings,
+		.share_count = rings,
+		.window = order_count / 2 / rings,
+		.reserve = (uint32_t)(rings * ring_size / RT_CHUNK_MIN / 4),
 		.if_capacity = TEST_IFS,
 		.tap_capacity = TEST_TAPS,
 		.clock_offset = CLOCK_AT,
@@ -114,8 +117,11 @@ static void make(struct test_session *s, uint32_t rings, uint64_t ring_size, uin
 		.tap_offset = TAP_AT,
 		.ring_offset = RING_AT,
 		.count_offset = count_at,
+		.orphan_offset = count_at + rings * TEST_TAPS * sizeof(struct rt_seg_count),
 		.order_offset = order_at,
 		.state = RT_SEG_ARMED};
+	for (uint32_t i = 0; i < rings; i++)
+		s->h->used[i / 64] |= 1ull << i % 64;
 	fill_tables(s);
 	start_clock(s);
 }
@@ -161,10 +167,12 @@ void test_session_lay_out(const struct test_session *s, struct rt_msg_layout *ou
 		.chunk_count = s->h->chunk_count,
 		.order_count = s->h->order_count,
 		.ring_count = s->h->ring_count,
+		.share_count = s->h->share_count,
 		.if_capacity = TEST_IFS,
 		.tap_capacity = TEST_TAPS};
 	for (int i = 0; i < RT_FD_COUNT; i++)
 		out->bytes[i] = size_of(s->fds[i]);
+	out->filled = out->bytes[RT_FD_SEGMENT];
 	for (int i = 0; i < RT_MAX_RINGS; i++)
 		out->node[i] = RT_NODE_UNKNOWN;
 	rt_msg_init(&out->h, RT_MSG_LAYOUT, sizeof(*out));

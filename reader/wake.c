@@ -92,11 +92,12 @@ static void clear_event(int fd)
 
 static bool has_changed(const struct rt_waker *w)
 {
-	for (uint32_t i = 0; i < w->cap->in_count; i++) {
+	/* Pairs with the release in follow_source(), which this thread does not call. */
+	for (uint32_t i = 0, n = rt_load_acquire(&w->cap->in_count); i < n; i++) {
 		if (head_of(w->cap, i) != w->seen[i])
 			return true;
 	}
-	return count_ports(w->cap) != w->ports;
+	return rt_rings_due(w->cap) || count_ports(w->cap) != w->ports;
 }
 
 /* Sleeps for ns, or without limit if no reader waits. True: a probe has sent a message, or its
@@ -129,7 +130,7 @@ static bool sleep_for(struct rt_waker *w, uint64_t ns)
 
 static void take_heads(struct rt_waker *w)
 {
-	for (uint32_t i = 0; i < w->cap->in_count; i++)
+	for (uint32_t i = 0, n = rt_load_acquire(&w->cap->in_count); i < n; i++)
 		w->seen[i] = head_of(w->cap, i);
 	w->ports = count_ports(w->cap);
 }
@@ -255,7 +256,7 @@ static bool has_more(const struct ringtap_capture *cap)
 		if (head_of(cap, i) != cap->ins[i].pos)
 			return true;
 	}
-	return false;
+	return rt_rings_due(cap);
 }
 
 static void kick(struct rt_waker *w)
@@ -335,7 +336,7 @@ static struct rt_waker *make_waker(struct ringtap_capture *cap)
 		.kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 		.follow_fd = -1,
 		.pid = getpid(),
-		.seen = calloc(cap->in_count + 1, sizeof(*w->seen))};
+		.seen = calloc(cap->in_room + 1, sizeof(*w->seen))};
 	if (w->fd >= 0 && w->kick_fd >= 0 && w->seen && !start_thread(w))
 		return w;
 	if (w->fd >= 0)

@@ -270,6 +270,27 @@ static void test_many_come_and_go(void **state)
 
 #define started(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
+static void test_a_thread_that_begins_makes_it_readable(void **state)
+{
+	int fd;
+
+	/* As if the second ring had not been used yet. */
+	rt_store(&session.h->used[0], 1);
+	cap->sources[0].rings[0] = 1;
+	cap->in_count = 1;
+	fd = descriptor();
+	read_all();
+	assert_false(readable(fd, 0));
+	put_some(1, 3);
+	rt_fetch_or(&session.h->used[0], 2);
+	assert_true(readable(fd, PATIENCE_MS));
+	assert_int_equal(read_all(), 3);
+	assert_false(readable(fd, 0));
+	put_some(1, 2);
+	assert_true(readable(fd, PATIENCE_MS));
+	assert_int_equal(read_all(), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +305,7 @@ int main(void)
 		started(test_ports_that_come_and_go),
 		started(test_child_continues_reading),
 		started(test_many_come_and_go),
+		started(test_a_thread_that_begins_makes_it_readable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,9 +27,10 @@ static uint64_t chunk_before(const struct rt_in *in, const struct rt_kept_ring *
 	return k->oldest;
 }
 
+/* Takes over the rings of the other one that this one lacks, in the same order. Under the lock. */
 static void place_rings(struct ringtap_capture *cap, const struct ringtap_capture *of)
 {
-	for (uint32_t i = 0; i < of->in_count; i++) {
+	for (uint32_t i = cap->in_count; i < of->in_count; i++) {
 		const struct rt_in *in = &of->ins[i];
 		uint64_t n = chunk_before(in, &of->retention->rings[i], cap->window->from_ns);
 		uint64_t pos = n << in->shift;
@@ -40,8 +41,23 @@ static void place_rings(struct ringtap_capture *cap, const struct ringtap_captur
 		cap->ins[i].key = 0;
 		cap->ins[i].keyed = false;
 		cap->ins[i].next = NULL;
-		cap->window->pins[i] = cap->ins[i].pos;
+		rt_store_release(&cap->window->pins[i], cap->ins[i].pos); /* as below */
 	}
+	rt_store_release(&cap->in_count, of->in_count);
+	for (uint32_t i = 0; i < of->source_count; i++)
+		memcpy(cap->sources[i].rings, of->sources[i].rings, sizeof(of->sources[i].rings));
+}
+
+/* The thread that keeps packets may be late: this one must not pass the first records of a ring
+ * that the other one does not know yet. Until then the ring is pinned at its beginning. */
+void rt_window_follow(struct ringtap_capture *cap)
+{
+	struct ringtap_capture *of = cap->window->of;
+
+	rt_retain_lock(of);
+	rt_rings_follow(of);
+	place_rings(cap, of);
+	rt_retain_unlock(of);
 }
 
 /* Copies what has become known of interfaces. Under the lock. False: no memory. */
@@ -111,10 +127,10 @@ static struct ringtap_capture *make(struct ringtap_capture *of)
 	cap->nap_max_ns = of->nap_max_ns;
 	cap->lag_bytes = of->lag_bytes;
 	cap->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	cap->in_count = of->in_count;
-	cap->ins = calloc(of->in_count + 1, sizeof(*cap->ins));
+	cap->in_room = of->in_room;
+	cap->ins = calloc(of->in_room + 1, sizeof(*cap->ins));
 	cap->window->of = of;
-	cap->window->pins = calloc(of->in_count + 1, sizeof(*cap->window->pins));
+	cap->window->pins = calloc(of->in_room + 1, sizeof(*cap->window->pins));
 	return cap;
 }
 

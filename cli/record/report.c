@@ -248,8 +248,8 @@ static const char *advice(const struct ringtap_counts *c, const char *full)
 {
 	const char *const texts[] = {
 		[RINGTAP_LOST_FULL] = full,
-		[RINGTAP_LOST_NO_RING] = "their threads have no ring: they began to poll later "
-					 "(record again), or there are more than 256",
+		[RINGTAP_LOST_NO_RING] = "their threads have no ring: many began to poll within "
+					 "50 ms, or there are more than 256",
 		[RINGTAP_LOST_WAIT] =
 			"the recorder was too slow even for --on-full wait; try a filter",
 		[RINGTAP_LOST_BAD] =

@@ -55,6 +55,21 @@ def test_window_around_a_signal(stream, keep, record):
     check(["capinfos", incident.folder / flight.PACKETS])
 
 
+def test_threads_that_begin_later(play, keep):
+    """Under a recorder that nobody restarts: their first packets are in the incident."""
+    app = play()
+    app.plug("net_null0", "no-rx=1", rxq=16, txq=16)
+    kept = keep(app, *SMALL, "--before", "60s", "--after", "1ms")
+    assert app.one("crowd 0 16") == 16
+    assert app.one("crowd_send 50") == 800
+    kept.proc.send_signal(signal.SIGUSR1)
+    incident, = kept.incidents(1)
+    kept.finish()
+    file = incident.file
+    assert len(file.packets) == 800
+    assert [pcapng.stat(i, pcapng.LOST) for i in file.interfaces] == [0]
+
+
 def test_overlapping_incidents_are_both_whole(stream, keep, record):
     recorder = record(stream, *ROOM)
     kept = keep(stream, "--before", "300ms", "--after", "400ms")

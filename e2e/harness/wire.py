@@ -8,7 +8,7 @@ import socket
 import struct
 import threading
 
-MAGIC, VERSION, SEG_VERSION = 0x70617472, 3, 3
+MAGIC, VERSION, SEG_VERSION = 0x70617472, 4, 4
 CHUNK, CHUNKS = 128 << 10, 2  # the smallest, and the least number
 HELLO, LIST, OPEN, START, STOP, MONITOR, FILTER, MEMORY = range(1, 9)
 (WELCOME, PORTS, SESSIONS, OPENED, STARTED, STOPPED, ERROR, MONITORING, FILTERED,
@@ -54,20 +54,22 @@ def filtered(body):
 
 
 RINGS_MAX = 256
-LAYOUT_BODY = struct.Struct(f"<5IQ3Q{RINGS_MAX}i")
+LAYOUT_BODY = struct.Struct(f"<6I4x5Q{RINGS_MAX}i")
 
 
 class Layout:
     """The memory that a probe requests."""
 
     def __init__(self, body):
-        (self.rings, self.interfaces, self.taps, self.chunks, self.order, self.chunk_size,
+        (self.rings, self.shares, self.interfaces, self.taps, self.chunks, self.order, self.chunk_size,
          *rest) = LAYOUT_BODY.unpack(body)
-        self.sizes, self.nodes = rest[:3], rest[3:]
+        self.sizes, self.filled, self.nodes = rest[:3], rest[3], rest[4:]
 
 
-def layout(sizes, rings=1, interfaces=1, taps=1, chunks=CHUNKS, order=2 * CHUNKS, chunk_size=CHUNK):
-    return message(LAYOUT, LAYOUT_BODY.pack(rings, interfaces, taps, chunks, order, chunk_size, *sizes,
+def layout(sizes, rings=1, shares=1, interfaces=1, taps=1, chunks=CHUNKS, order=2 * CHUNKS,
+           chunk_size=CHUNK, filled=None):
+    return message(LAYOUT, LAYOUT_BODY.pack(rings, shares, interfaces, taps, chunks, order, chunk_size, *sizes,
+                                            sizes[0] if filled is None else filled,
                                             *[-1] * RINGS_MAX))
 
 
@@ -192,12 +194,13 @@ def segment(records=b"", head=None, **fields):
                   chunk_size=CHUNK, ring_count=1, if_capacity=1, tap_capacity=1,
                   clock_offset=256, if_offset=4096, tap_offset=4096 + 256, ring_offset=8192,
                   count_offset=8192 + 128, order_offset=12288, chunk_count=CHUNKS,
-                  order_count=2 * CHUNKS, pid=os.getpid(), reserved=0, start_ns=1, state=1,
+                  order_count=2 * CHUNKS, pid=os.getpid(), shares=1, start_ns=1, state=1,
                   if_count=1, tap_count=1, refused=0)
     header["segment_size"] = 16384
     header.update(fields)
     out = bytearray(max(header["segment_size"], 16384) if header["segment_size"] < 1 << 20 else 16384)
     struct.pack_into("<8sIIQQIIIIQQQQQIIIIQIIII", out, 0, *header.values())
+    struct.pack_into("<4QIIQ", out, 192, 1, 0, 0, 0, 2, 0, 8192 + 256)  # used rings, window, reserve
     struct.pack_into("<IIQQQ", out, 256, 0, 0, 0, 10**18, 1 << 40)
     struct.pack_into("<64s64s6sHIIIIII", out, 4096, text("port0"), text("net_fake"), b"\2" * 6, 0,
                      0, 262144, 1, 1, 0, 1)

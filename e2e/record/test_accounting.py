@@ -113,8 +113,31 @@ def test_several_lcores_on_one_tx_queue(play, record):
     assert seen == 600003 == captured + lost
 
 
-def test_more_threads_than_rings(play, record):
-    """Packets of threads without a ring have their own loss counter."""
+def test_threads_that_begin_later(play, record):
+    """Threads that EAL does not know begin to poll when the recorder has been there for long: it has their first packets."""
+    app = play()
+    app.plug("net_null0", "no-rx=1", rxq=16, txq=16)
+    recorder = record(app, "--buffer", "4M")
+    assert app.one("crowd 0 16") == 16
+    assert app.one("crowd_send 50") == 800
+    recorder.finish()
+    file = recorder.file()
+    (seen, captured, lost), = check_sums(file)
+    assert (seen, captured, lost) == (800, 800, 0)
+    pcapng.assert_in_order(file)
+
+
+def test_lcores_that_begin_later(play, record):
+    app = play(lcores="(0-3)@(0,1)")
+    app.plug("net_null0")
+    recorder = record(app, "--buffer", "4M")
+    assert app.one("blast 0 0 workers=3 n=50") == 150
+    recorder.finish()
+    assert check_sums(recorder.file()) == [(150, 150, 0)]
+
+
+def test_more_threads_at_once_than_the_buffer_serves(play, record):
+    """Packets that are lost when a hundred threads begin at once, with a buffer for eight, are counted."""
     app = play()
     app.plug("net_null0")
     recorder = record(app, "--buffer", "1M")

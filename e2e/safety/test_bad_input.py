@@ -186,6 +186,8 @@ BROKEN = {
     "order too short": dict(order_count=wire.CHUNKS),
     "order outside": dict(order_offset=16384),
     "ring count": dict(ring_count=1 << 20),
+    "no share": dict(shares=0),
+    "more shares than rings": dict(shares=2),
     "interface table outside": dict(if_offset=1 << 32),
     "interface table unaligned": dict(if_offset=(1 << 64) - 8),
     "tap table outside": dict(tap_offset=16384),
@@ -222,6 +224,8 @@ def test_application_cannot_truncate_the_memory(record, impostor):
 
 LAYOUTS = {
     "no rings": dict(sizes=[16384, 0, 4096], rings=0),
+    "more shares than rings": dict(sizes=[16384, 2 * wire.CHUNK, 4096], shares=2),
+    "more to fill than there is": dict(sizes=[16384, 2 * wire.CHUNK, 4096], filled=20480),
     "too many rings": dict(sizes=[1 << 20, 514 * wire.CHUNK, 20480], rings=257, chunks=514, order=1024),
     "a buffer of a TiB": dict(sizes=[16384, 1 << 40, 4096], chunks=1 << 23, order=1 << 24),
     "data larger than its chunks": dict(sizes=[16384, 1 << 30, 4096]),

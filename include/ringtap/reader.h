@@ -463,7 +463,8 @@ int ringtap_capture_interface(
 
 enum ringtap_loss {
 	RINGTAP_LOST_FULL,       /* ring full: the reader was too slow */
-	RINGTAP_LOST_NO_RING,    /* its thread has no ring, or was interrupted while it used it */
+	RINGTAP_LOST_NO_RING,    /* its thread has no ring: there are more than 256, or many began
+				  * within 50 ms; or it was interrupted while it used its ring */
 	RINGTAP_LOST_WAIT,       /* on-full=wait: the bounded wait ran out */
 	RINGTAP_LOST_BAD,        /* broken mbuf */
 	RINGTAP_LOST_UNREADABLE, /* in memory that the CPU cannot read (a GPU's) */

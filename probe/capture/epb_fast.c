@@ -292,7 +292,7 @@ RT_INLINE void push(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf
 
 		c.at = start;
 		c.end = start + (r->limit > r->head ? r->limit - r->head : 0);
-		if (rt_unlikely(r->pending[tap->index]))
+		if (rt_unlikely(r->gaps && r->pending[tap->index]))
 			; /* the slow path records the gap */
 		else if (rt_unlikely(tap->ids))
 			push_some(r, &c, tap, ns, true, wide);

@@ -84,7 +84,7 @@ void rt_epb_lost(struct rt_ring *r, const struct rt_tap *tap, unsigned n)
 		return;
 	}
 	r->counts[tap->index].lost[reason] += n;
-	r->pending[tap->index] += n;
+	rt_ring_miss(r, tap->index, n);
 	rt_trace_ring_full(tap->session->id, rt_load(&tap->port), tap->queue, n);
 	rt_trace_drop(rt_load(&tap->port), tap->queue, n, reason);
 }
@@ -98,7 +98,7 @@ void rt_epb_mend(struct rt_ring *r)
 	for (unsigned i = 0; i < RT_LOSS_COUNT; i++)
 		missing -= c->lost[i];
 	c->lost[RT_LOSS_NO_RING] += missing;
-	r->pending[r->open - 1] += missing;
+	rt_ring_miss(r, r->open - 1, missing);
 	r->open = 0;
 }
 
@@ -126,7 +126,7 @@ static bool wait_for_room(struct rt_ring *r, const struct rt_tap *tap)
 			break;
 		rt_pause();
 	}
-	r->gave_up = 1;
+	r->gave_up = true;
 	return false;
 }
 
@@ -140,7 +140,7 @@ static bool make_room(struct rt_ring *r, const struct rt_tap *tap, uint64_t need
 	if (!rt_ring_refresh(r))
 		return false;
 	if (rt_chunks_next(r)) {
-		r->gave_up = 0;
+		r->gave_up = false;
 		return true;
 	}
 	return tap->wait && wait_for_room(r, tap);
@@ -210,14 +210,14 @@ static uint32_t put_options(
 static void bad_mbuf(struct rt_ring *r, const struct rt_tap *tap)
 {
 	r->counts[tap->index].lost[RT_LOSS_BAD_MBUF]++;
-	r->pending[tap->index]++;
+	rt_ring_miss(r, tap->index, 1);
 	rt_trace_drop(rt_load(&tap->port), tap->queue, 1, RT_LOSS_BAD_MBUF);
 }
 
 void rt_epb_unreadable(struct rt_ring *r, const struct rt_tap *tap, unsigned n)
 {
 	r->counts[tap->index].lost[RT_LOSS_UNREADABLE] += n;
-	r->pending[tap->index] += n;
+	rt_ring_miss(r, tap->index, n);
 	rt_trace_drop(rt_load(&tap->port), tap->queue, n, RT_LOSS_UNREADABLE);
 }
 
@@ -225,6 +225,7 @@ void rt_epb_unreadable(struct rt_ring *r, const struct rt_tap *tap, unsigned n)
 static void finish(struct rt_ring *r, const struct rt_tap *tap, struct rt_epb *e, uint32_t options,
 	uint64_t ns)
 {
+	struct rt_seg_count *c = &r->counts[tap->index];
 	uint8_t *p = r->chunk + (r->head & r->mask);
 
 	e->total_len = RT_EPB_HEADER + ((e->cap_len + 3) & ~3u) + options + 4;
@@ -234,9 +235,12 @@ static void finish(struct rt_ring *r, const struct rt_tap *tap, struct rt_epb *e
 	memcpy(p, e, sizeof(*e));
 	rt_compiler_barrier(); /* the record is complete: see rt_epb_mend() */
 	r->head += e->total_len;
+	/* The reader may have changed pending: its own records lack it, or have it too often. */
+	if (r->pending[tap->index] && r->gaps)
+		r->gaps--;
 	r->pending[tap->index] = 0;
-	r->counts[tap->index].captured++;
-	r->counts[tap->index].bytes += e->orig_len;
+	c->captured++;
+	c->bytes += e->orig_len;
 }
 
 bool rt_epb_kept(

@@ -25,7 +25,7 @@ static void test_tables_are_large_enough_for_all_mbufs(void **state)
 	assert_int_equal(session->fates->snap, 128);
 	assert_int_equal(session->fates->stride, 192);
 	/* Each thread writes its own lines. */
-	for (uint32_t i = 0; i < session->ring_count; i++)
+	for (uint32_t i = 0; i < RT_MAX_RINGS; i++)
 		assert_int_equal((uintptr_t)&session->fates->bursts[i] % 128, 0);
 }
 

@@ -95,13 +95,13 @@ struct rt_fates *rt_fates_new(const struct rt_session *s)
 	f->snap = h->fate_snap;
 	f->taps = s->taps;
 	f->tap_capacity = s->tap_capacity;
-	f->bursts = aligned_alloc(sizeof(*f->bursts), s->ring_count * sizeof(*f->bursts));
+	f->bursts = aligned_alloc(sizeof(*f->bursts), RT_MAX_RINGS * sizeof(*f->bursts));
 	f->walk = calloc(1, sizeof(*f->walk));
 	/* Touched now, not by a polling thread. */
 	f->strays = aligned_alloc(128, RT_FATE_STRAYS * sizeof(*f->strays));
 	if (f->bursts && f->walk && f->strays) {
 		memset(f->strays, 0, RT_FATE_STRAYS * sizeof(*f->strays));
-		memset(f->bursts, 0, s->ring_count * sizeof(*f->bursts));
+		memset(f->bursts, 0, RT_MAX_RINGS * sizeof(*f->bursts));
 		return f;
 	}
 	rt_fates_free(f);
@@ -433,21 +433,25 @@ static void end(struct rt_session *s)
 	rt_store_release(&s->shm.header->fate_walk, w->number);
 }
 
+static uint64_t open_in(const struct rt_session *s, const struct rt_seg_count *row)
+{
+	uint64_t open = 0;
+
+	for (uint32_t t = 0; t < s->tap_count; t++)
+		open += rt_load(&row[t].received) - rt_load(&row[t].offered) -
+			rt_load(&row[t].not_offered) - rt_load(&row[t].unknown);
+	return open;
+}
+
 /* Whether a walk could find anything. By counters that the reader may have changed: its own
  * numbers are wrong then. */
 static bool has_open(const struct rt_session *s)
 {
 	uint64_t open = 0;
 
-	for (uint32_t r = 0; r <= s->ring_count; r++) {
-		for (uint32_t t = 0; t < s->tap_count; t++) {
-			const struct rt_seg_count *c = &s->shm.counts[r * s->tap_capacity + t];
-
-			open += rt_load(&c->received) - rt_load(&c->offered) -
-				rt_load(&c->not_offered) - rt_load(&c->unknown);
-		}
-	}
-	return open != 0;
+	RT_EACH_RING(s, r)
+	open += open_in(s, s->rings[r].counts);
+	return open + open_in(s, s->orphans) != 0;
 }
 
 /* False: the walk is over. */

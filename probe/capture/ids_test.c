@@ -37,9 +37,9 @@ static unsigned count;
 static void read_records(const struct rt_session *s)
 {
 	count = 0;
-	for (uint32_t i = 0; i < s->ring_count; i++) {
+	for (uint32_t i = 0; i < RT_MAX_RINGS; i++) {
 		const struct rt_ring *ring = &s->rings[i];
-		const uint8_t *chunk = s->shm.data + ring->order[0] * s->shm.chunk_size;
+		const uint8_t *chunk = s->shm.data + ring->pub_order[0] * s->shm.chunk_size;
 
 		assert_in_range(ring->head, 0, s->shm.chunk_size);
 		for (uint64_t at = 0; at < ring->head;) {

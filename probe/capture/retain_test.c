@@ -30,7 +30,6 @@ static struct test_peer peer;
 static struct ringtap_capture *cap;
 static struct rt_chunks chunks;
 static struct rt_ring ring[RINGS];
-static uint32_t orders[RINGS][2 * COUNT];
 static uint64_t ns, begin_ns; /* of the next packet, of the first one */
 static uint64_t refused;      /* chunks that a ring did not get */
 static bool waits;            /* rings wait for their chunks */
@@ -38,6 +37,8 @@ static bool dead;             /* the application has ended */
 
 static int set_up(void **state)
 {
+	static const int32_t node[RINGS] = {RT_NODE_UNKNOWN, RT_NODE_UNKNOWN, RT_NODE_UNKNOWN};
+
 	test_session_make(&session, RINGS, (uint64_t)OF_RING * RT_CHUNK_MIN);
 	peer = (struct test_peer){.session = &session};
 	test_peer_start(&peer, true);
@@ -47,17 +48,20 @@ static int set_up(void **state)
 					 .queue = -1, .directions = RINGTAP_RX | RINGTAP_TX},
 				 1, NULL),
 		0);
-	memset(orders, 0, sizeof(orders));
-	assert_int_equal(rt_chunks_init(&chunks, session.data, RT_CHUNK_MIN, COUNT, RINGS,
+	assert_int_equal(rt_chunks_init(&chunks, ring, session.data, RT_CHUNK_MIN, COUNT,
 				 session.h->order_count),
 		0);
+	rt_chunks_share(&chunks, RINGS, node);
+	session.h->window = chunks.window;
+	session.h->reserve = chunks.reserve;
 	for (uint32_t i = 0; i < RINGS; i++) {
 		ring[i] = (struct rt_ring){.index = (uint16_t)i,
 			.pub = &session.rings[i],
 			.peer = &session.tails[i],
-			.order = orders[i],
 			.pub_order = &session.orders[i * session.h->order_count]};
-		rt_chunks_begin(&chunks, &ring[i]);
+		rt_chunks_empty(&chunks, &ring[i]);
+		rt_chunks_use(&chunks, &ring[i], RT_NODE_UNKNOWN);
+		assert_true(rt_chunks_next(&ring[i]));
 	}
 	refused = 0;
 	waits = dead = false;
@@ -285,8 +289,8 @@ static void test_the_others_get_what_a_silent_ring_had(void **state)
 	for (unsigned i = 0; i < 10 * COUNT; i++) {
 		write_chunk(2);
 		look();
-		rt_chunks_tick(&chunks, ring);
-		rt_chunks_tick(&chunks, ring); /* a ring stands still from one to the next */
+		rt_chunks_tick(&chunks);
+		rt_chunks_tick(&chunks); /* a ring stands still from one to the next */
 		look();
 	}
 	assert_int_equal(refused, 0);
@@ -338,6 +342,44 @@ static void test_a_window_waits_for_its_end(void **state)
 	assert_int_equal(ringtap_capture_next(w, &run, 1, -1), -EPIPE);
 	assert_true(test_now(&session) > to);
 	ringtap_capture_close(w);
+}
+
+/* A thread that polls its first packets while a window waits: the keeper has not seen it yet. */
+static void test_a_window_has_the_packets_of_a_thread_that_begins(void **state)
+{
+	uint64_t to = test_now(&session) + 100000000;
+	struct ringtap_capture *w;
+	struct ringtap_run run;
+
+	rt_store(&session.h->used[0], 1);
+	cap->sources[0].rings[0] = 1;
+	cap->in_count = 1;
+	write_chunk(0);
+	look();
+	assert_int_equal(ringtap_capture_window(cap, begin_ns, to, &w), 0);
+	assert_int_equal(ringtap_capture_next(w, &run, 1, 0), 1);
+	write_chunk(2);
+	rt_fetch_or(&session.h->used[0], 4);
+	assert_int_equal(ringtap_capture_next(w, &run, 1, 0), 1);
+	assert_int_equal(run.packets, PER_CHUNK);
+	assert_int_equal(run.first_ns, begin_ns + PER_CHUNK * STEP_NS);
+	look();
+	assert_int_equal(ringtap_capture_ring_count(cap), 2);
+	/* They are kept, and go, as those of others. */
+	for (unsigned i = 0; i < 3 * COUNT; i++) {
+		write_chunk(i % 2 * 2);
+		look();
+	}
+	assert_true(refused > 0); /* the window has released nothing */
+	ringtap_capture_close(w);
+	look();
+	refused = 0;
+	for (unsigned i = 0; i < 3 * COUNT; i++) {
+		write_chunk(i % 2 * 2);
+		look();
+	}
+	assert_int_equal(refused, 0);
+	assert_true(kept_since() > begin_ns);
 }
 
 /* The application goes on until it finds no chunk; what is lost is the newest. */
@@ -505,6 +547,7 @@ int main(void)
 		with_app(test_a_reader_that_is_late_loses_nothing),
 		with_app(test_a_window_has_exactly_its_packets),
 		with_app(test_a_window_waits_for_its_end),
+		with_app(test_a_window_has_the_packets_of_a_thread_that_begins),
 		with_app(test_what_a_window_has_not_released_stays),
 		with_app(test_the_end_of_the_application_ends_windows),
 		with_app(test_a_window_describes_new_interfaces),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <rte_ethdev.h>
+#include <rte_lcore.h>
 
 #include "epb.h"
 #include "fate.h"
@@ -330,15 +331,19 @@ void rt_session_publish(struct rt_session *s)
 	rt_store(&s->shm.header->taps_refused, s->taps_refused);
 }
 
-struct rt_ring *rt_session_claim_ring(struct rt_session *s, const struct rt_thread *t)
+bool rt_session_begin_ring(struct rt_session *s, struct rt_ring *r, const struct rt_thread *t)
 {
-	uint32_t i = rt_fetch_add(&s->spare_next, 1);
-	struct rt_ring *r = i < s->ring_count ? &s->rings[i] : &s->no_ring;
-
-	if (r->pub)
-		rt_store(&r->pub->lcore, rt_load(&t->lcore));
-	s->ring_of[t->index] = r;
-	return r;
+	/* Pairs with the release in rt_session_supply_rows(). */
+	if (r->index >= rt_load_acquire(&s->rows))
+		return false;
+	rt_store(&r->pub->lcore, rt_load(&t->lcore));
+	/* That of an EAL thread, or of one that is registered with EAL. */
+	rt_chunks_use(&s->chunks, r, (int32_t)rte_socket_id());
+	/* Pairs with the acquire in rt_segment_ring_next(). Before the time is taken: a reader that
+	 * does not find it yet gets later packets only. */
+	rt_fetch_or(&s->shm.header->used[r->index / 64], 1ull << r->index % 64);
+	r->used = true; /* last: a signal handler may jump out */
+	return true;
 }
 
 /* With fates, sent ones are those whose fates are wrong: they count as packets lost. */
@@ -395,16 +400,40 @@ void rt_session_refresh(struct rt_session *s, uint32_t age_ms)
 		refresh_nic(s, i, age_ms);
 }
 
+/* Slots pass from thread to thread. */
+void rt_session_publish_shares(const struct rt_session *s)
+{
+	rt_store(&s->shm.header->window, s->chunks.window);
+	rt_store(&s->shm.header->reserve, s->chunks.reserve);
+	RT_EACH_RING(s, i)
+	rt_store(&s->shm.rings[i].lcore, rt_load(&rt_threads[i].lcore));
+}
+
+/* Ahead of the threads that come. */
+void rt_session_supply_rows(struct rt_session *s)
+{
+	uint32_t rows = RTE_MIN(rt_threads_top() + RT_ROWS_AHEAD, (uint32_t)RT_MAX_RINGS);
+
+	if (rows <= s->rows)
+		return;
+	rt_shm_fill_rows(&s->shm, rows);
+	/* Pairs with the acquire in rt_session_begin_ring(). */
+	rt_store_release(&s->rows, rt_shm_rows(&s->shm));
+}
+
 void rt_session_tick(struct rt_session *s, uint64_t now_ms)
 {
-	rt_chunks_tick(&s->chunks, s->rings);
+	rt_session_supply_rows(s);
+	rt_chunks_tick(&s->chunks);
+	rt_session_publish_shares(s);
 	if (s->fates && s->state == RT_SESSION_ARMED)
 		rt_fates_walk(s, now_ms);
 }
 
 bool rt_session_sane(const struct rt_session *s)
 {
-	for (uint32_t i = 0; i < s->ring_count; i++) {
+	RT_EACH_RING(s, i)
+	{
 		if (rt_load(&s->rings[i].bad_tail))
 			return false;
 	}

@@ -3,6 +3,7 @@
 #ifndef RINGTAP_PROBE_CAPTURE_SESSION_H
 #define RINGTAP_PROBE_CAPTURE_SESSION_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,6 +17,12 @@
 #include "common/ring.h"
 #include "probe/core/shm.h"
 #include "probe/core/thread.h"
+
+static_assert(RT_MAX_RINGS == RT_MAX_THREADS, "a ring for each slot");
+
+/* Rows of counters that are populated beyond the threads that are known: as many may begin between
+ * two ticks without a loss. The reader populates more at the beginning. */
+#define RT_ROWS_AHEAD 16u
 
 struct rt_fates;
 struct rt_filter;
@@ -54,7 +61,7 @@ struct rt_tap {
 };
 
 enum rt_session_state {
-	RT_SESSION_OBSERVING, /* hooks are installed to find out which threads poll */
+	RT_SESSION_OBSERVING, /* hooks are installed, and show which threads poll */
 	RT_SESSION_LAID_OUT,  /* the reader makes the memory */
 	RT_SESSION_READY,     /* the rings exist, nothing is linked */
 	RT_SESSION_ARMED,
@@ -77,16 +84,17 @@ struct rt_session_if {
 	uint64_t nic[RT_NIC_COUNTERS];  /* since the session began */
 };
 
+/* Rings that a thread uses, or has used. */
+#define RT_EACH_RING(s, i)                                                            \
+	for (uint32_t i = rt_thread_set_next(&(s)->chunks.used, 0); i < RT_MAX_RINGS; \
+		i = rt_thread_set_next(&(s)->chunks.used, i + 1))
+
 struct rt_session {
 	/* Read in hooks. */
 	uint32_t flows; /* all taps that there were have been linked: packets count from here on */
-	struct rt_ring *ring_of[RT_MAX_THREADS]; /* NULL: not requested yet; &no_ring: has none */
-	struct rt_ring *rings;
-	uint32_t ring_count;
-	uint32_t spare_next;          /* next ring to give away; atomic */
-	uint32_t stopping;            /* a thread that waits for room must leave */
-	struct rt_seg_count *orphans; /* the row of threads without ring; atomic adds */
-	struct rt_ring no_ring;
+	struct rt_ring *rings;  /* RT_MAX_RINGS, by slot of its thread; NULL: no memory yet */
+	uint32_t rows;          /* rings below have counters that are populated; atomic */
+	uint32_t stopping;      /* a thread that waits for room must leave */
 	struct rt_fates *fates; /* NULL: records of packets instead */
 
 	/* Control thread only. */
@@ -101,12 +109,13 @@ struct rt_session {
 		*old_filters; /* replaced, perhaps still in use; NULL: no change under way */
 	struct rt_grace filter_grace;
 	uint32_t if_count, if_room, tap_count, tap_capacity, taps_refused;
-	struct rt_session_if *ifs; /* if_room */
-	struct rt_tap **taps;      /* tap_capacity */
-	uint64_t *pending;         /* ring_count * tap_capacity */
-	uint32_t *orders;          /* ring_count * order_count */
+	struct rt_session_if *ifs;    /* if_room */
+	struct rt_tap **taps;         /* tap_capacity */
+	struct rt_seg_count *orphans; /* the row of threads without a ring */
 	struct rt_chunks chunks;
-	struct rt_thread_set polling; /* threads that polled when the memory was laid out */
+	uint32_t share_count; /* threads that will probably poll, and some */
+	uint32_t least;       /* threads that may poll: one for each queue, and some */
+	int32_t node[RT_MAX_RINGS];
 	struct rt_shm shm;
 	struct rt_grace grace;
 	uint64_t opened_ms; /* CLOCK_MONOTONIC */
@@ -118,19 +127,21 @@ struct rt_session {
 	struct rt_session *next;
 };
 
-/* Gives the thread of slot index its ring. Called once per thread and session, in a hook. */
-struct rt_ring *rt_session_claim_ring(struct rt_session *s, const struct rt_thread *t);
+/* Announces the thread's ring to the reader. In a hook, once per ring, before the time of the
+ * burst is taken. False: its counters are not there yet, as many threads have begun at once. */
+bool rt_session_begin_ring(struct rt_session *s, struct rt_ring *r, const struct rt_thread *t);
 
 /* For all functions that follow the control lock is held. */
 
 /* A reader's request, checked; see request.h. */
 struct rt_request;
 
-/* Makes a session and installs its hooks to find out which threads poll; takes over
- * req->filters. On error a sentence is in err (RT_TEXT_LEN bytes), and req is unchanged. */
+/* Makes a session and installs its hooks; takes over req->filters. On error a sentence is in err
+ * (RT_TEXT_LEN bytes), and req is unchanged. */
 int rt_session_open(struct rt_session **out, struct rt_request *req, char *err);
 
-/* True when the threads are known, or the time to find them is over. */
+/* Only the merge of ports that are stamped (rt_port_stamped()) needs to know which threads poll
+ * them. True when it is known, or the time to find it out is over. */
 bool rt_session_observed(const struct rt_session *s, uint64_t now_ms);
 
 /* The clock of opened_ms and the like. */
@@ -139,8 +150,8 @@ static inline uint64_t rt_now_ms(void)
 	return rt_time_ns(CLOCK_MONOTONIC) / 1000000;
 }
 
-/* Lays out the memory: how many rings, and near which CPUs. The hooks stay installed, idle,
- * until the connection ends. *fates: all 0 if the session has none. */
+/* Lays out the memory: how large, and near which CPUs. The hooks stay installed, idle, until the
+ * connection ends. *fates: all 0 if the session has none. */
 void rt_session_lay_out(
 	struct rt_session *s, struct rt_msg_layout *out, struct rt_msg_fates *fates);
 
@@ -175,6 +186,12 @@ void rt_session_rescan(struct rt_session *s);
 /* Refreshes the NIC's counters, from a reading at most age_ms old, and those of threads without
  * a slot. */
 void rt_session_refresh(struct rt_session *s, uint32_t age_ms);
+
+/* Populates rows of counters ahead of the threads that come. */
+void rt_session_supply_rows(struct rt_session *s);
+
+/* What each ring may keep now, for the reader. */
+void rt_session_publish_shares(const struct rt_session *s);
 
 /* What an armed session needs at every tick. */
 void rt_session_tick(struct rt_session *s, uint64_t now_ms);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
@@ -18,11 +19,10 @@
 #include "probe/core/request.h"
 #include "probe/trace/trace.h"
 
-#define TAPS_SPARE      512 /* for queues that are added later */
-#define RINGS_SPARE_MIN 2u  /* for threads that did not poll while the session observed */
-#define RINGS_SPARE_MAX 8u
-#define OBSERVE_MIN_MS  10  /* so that threads that only send are found, too */
-#define OBSERVE_MAX_MS  150 /* ports that no thread polls end the wait here */
+#define TAPS_SPARE     512 /* for queues that are added later */
+#define PENDING_EACH   (sizeof(struct rt_seg_count) / sizeof(uint64_t))
+#define SHARES_SPARE   2u  /* for threads beyond those that are expected */
+#define OBSERVE_MAX_MS 150 /* ports that no thread polls end the wait here */
 /* Bytes; 27 ms at 10 GB/s: docs/performance.md. */
 #define BUFFER_DEFAULT   (256ull << 20)
 #define BUFFER_OF_THREAD (32ull << 20)
@@ -54,23 +54,31 @@ static int check_ports(const struct rt_session *s, char *err)
 	return 0;
 }
 
-static uint32_t count_queues(const struct rt_session *s)
+static void count_queues(const struct rt_session *s, uint32_t total[2])
 {
-	uint32_t total = 0;
+	total[RT_DIR_RX] = total[RT_DIR_TX] = 0;
 
 	for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS; p = rt_port_next(p + 1)) {
 		uint32_t target = 0, n[2];
 
 		while (target < s->target_count && !rt_port_matches(p, s->targets[target].port))
 			target++;
-		if (target < s->target_count && rt_port_queues(p, n) == 0)
-			total += n[RT_DIR_RX] + n[RT_DIR_TX];
+		if (target == s->target_count || rt_port_queues(p, n))
+			continue;
+		total[RT_DIR_RX] += n[RT_DIR_RX];
+		total[RT_DIR_TX] += n[RT_DIR_TX];
 	}
-	return total;
+}
+
+/* Counters of so many taps, and behind them what is lost since the last record of each. */
+static uint32_t row_entries(uint32_t taps)
+{
+	return taps + (uint32_t)((taps + PENDING_EACH - 1) / PENDING_EACH);
 }
 
 static int prepare(struct rt_session *s, const struct rt_request *req, char *err)
 {
+	uint32_t queues[2];
 	uint64_t flag;
 	int offset, ret;
 
@@ -90,11 +98,30 @@ static int prepare(struct rt_session *s, const struct rt_request *req, char *err
 		if (ret)
 			return ret;
 	}
-	s->tap_capacity = count_queues(s) * 2 + TAPS_SPARE;
-	if (s->tap_capacity > RT_MAX_TAPS)
-		s->tap_capacity = RT_MAX_TAPS;
+	count_queues(s, queues);
+	s->tap_capacity = (queues[RT_DIR_RX] + queues[RT_DIR_TX]) * 2 + TAPS_SPARE;
+	if (row_entries(s->tap_capacity) > RT_MAX_TAPS)
+		s->tap_capacity = RT_MAX_TAPS - RT_MAX_TAPS / PENDING_EACH;
 	s->taps = calloc(s->tap_capacity, sizeof(struct rt_tap *));
 	return s->taps ? 0 : -ENOMEM;
+}
+
+static bool has_stamped(const struct rt_session *s)
+{
+	for (uint32_t i = 0; i < s->tap_count; i++) {
+		if (s->taps[i]->stamped)
+			return true;
+	}
+	return false;
+}
+
+/* Stamped ports need those that poll now, see hold_stamped(). */
+static void forget_threads(struct rt_session *s)
+{
+	if (!has_stamped(s))
+		return;
+	for (uint32_t i = 0; i < s->tap_count; i++)
+		rt_thread_set_clear(&s->taps[i]->hook->seen);
 }
 
 int rt_session_open(struct rt_session **out, struct rt_request *req, char *err)
@@ -125,8 +152,7 @@ int rt_session_open(struct rt_session **out, struct rt_request *req, char *err)
 	s->filters = req->filters;
 	req->filters = NULL;
 	rt_session_rescan(s);
-	for (uint32_t i = 0; i < s->tap_count; i++)
-		rt_thread_set_clear(&s->taps[i]->hook->seen);
+	forget_threads(s);
 	rt_stat_look_again();
 	s->opened_ms = rt_now_ms();
 	*out = s;
@@ -138,37 +164,31 @@ bool rt_session_observed(const struct rt_session *s, uint64_t now_ms)
 {
 	/* The round of the control thread may have begun before the session was opened. */
 	uint64_t age = now_ms > s->opened_ms ? now_ms - s->opened_ms : 0;
-	bool receives = false;
 
-	if (age < OBSERVE_MIN_MS || age >= OBSERVE_MAX_MS)
-		return age >= OBSERVE_MAX_MS;
-	for (uint32_t i = 0; i < s->tap_count; i++) {
-		const struct rt_hook *h = s->taps[i]->hook;
+	for (uint32_t i = 0; i < s->tap_count && age < OBSERVE_MAX_MS; i++) {
+		const struct rt_tap *t = s->taps[i];
 
-		if (!h || h->direction != RT_DIR_RX)
-			continue;
-		receives = true;
-		if (!rt_thread_set_count(&h->seen))
+		if (t->stamped && t->hook && !rt_thread_set_count(&t->hook->seen))
 			return false;
 	}
-	return receives;
+	return true;
 }
 
 static void set_up_ring(struct rt_session *s, uint32_t i)
 {
+	struct rt_seg_count *row = &s->shm.counts[(size_t)i * s->shm.tap_capacity];
 	struct rt_ring *r = &s->rings[i];
 
 	*r = (struct rt_ring){
 		.own_ahead = s->chunks.window * s->chunks.size >= OWN_AHEAD_MIN,
-		.index = (uint16_t)i,
-		.order = &s->orders[(size_t)i * s->shm.order_count],
+		.index = (uint8_t)i,
 		.pub_order = &s->shm.orders[(size_t)i * s->shm.order_count],
 		.pub = &s->shm.rings[i],
 		.peer = &s->shm.tails[i],
-		.counts = &s->shm.counts[(size_t)i * s->tap_capacity],
-		.pending = &s->pending[(size_t)i * s->tap_capacity],
+		.counts = row,
+		.pending = (uint64_t *)(row + s->tap_capacity),
 	};
-	rt_chunks_begin(&s->chunks, r);
+	rt_chunks_empty(&s->chunks, r);
 }
 
 static struct rt_thread_set threads_seen(const struct rt_session *s)
@@ -182,29 +202,74 @@ static struct rt_thread_set threads_seen(const struct rt_session *s)
 	return seen;
 }
 
-/* A ring for each thread that polls, and some for threads that begin later. */
-static uint32_t rings_needed(const struct rt_thread_set *seen)
+static int by_node(const void *a, const void *b)
 {
-	uint32_t known = rt_thread_set_count(seen), lcores = rte_lcore_count();
-	uint32_t spare = lcores > known ? lcores - known : 0;
+	return *(const int32_t *)a - *(const int32_t *)b;
+}
 
-	if (spare < RINGS_SPARE_MIN)
-		spare = RINGS_SPARE_MIN;
-	if (spare > RINGS_SPARE_MAX)
-		spare = RINGS_SPARE_MAX;
-	return known + spare < RT_MAX_RINGS ? known + spare : RT_MAX_RINGS;
+/* The nodes of all lcores, sorted. Returns their number. */
+static uint32_t lcore_nodes(int32_t node[RT_MAX_RINGS])
+{
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < RTE_MAX_LCORE && n < RT_MAX_RINGS; i++) {
+		if (rte_eal_lcore_role(i) != ROLE_OFF) {
+			const rte_cpuset_t cpus = rte_lcore_cpuset(i);
+
+			node[n++] = rt_node_of_cpus(&cpus);
+		}
+	}
+	qsort(node, n, sizeof(*node), by_node);
+	return n;
+}
+
+/* A share of the buffer for each thread that will probably poll: there is an lcore for it, and a
+ * queue, or it has polled already, for another session or a monitor. A few more are for others.
+ * Rings are not bound to these: any thread gets what is free. */
+static void expect_threads(struct rt_session *s)
+{
+	struct rt_thread_set seen = threads_seen(s);
+	uint32_t lcores = lcore_nodes(s->node), queues[2], n;
+	int32_t of_lcores[RT_MAX_RINGS];
+
+	memcpy(of_lcores, s->node, sizeof(of_lcores));
+	count_queues(s, queues);
+	n = RTE_MAX(queues[RT_DIR_RX], queues[RT_DIR_TX]);
+	s->least = RTE_MIN(n + SHARES_SPARE, (uint32_t)RT_MAX_RINGS);
+	if (!n || n > lcores) /* without ports: any */
+		n = lcores;
+	n = RTE_MAX(n, rt_thread_set_count(&seen));
+	n = RTE_MAX(n, 1u);
+	n = RTE_MIN(n, RT_MAX_RINGS - SHARES_SPARE);
+	for (uint32_t i = 0; i < RT_MAX_RINGS; i++)
+		s->node[i] = i < n && lcores ? of_lcores[i * lcores / n] : RT_NODE_UNKNOWN;
+	s->share_count = n + SHARES_SPARE;
 }
 
 /* More for many threads, each of which may be as far ahead of the reader. */
 static uint64_t buffer_wanted(const struct rt_session *s)
 {
-	uint64_t threads = rt_thread_set_count(&s->polling), size = BUFFER_DEFAULT;
+	uint64_t threads = s->share_count - SHARES_SPARE, size = BUFFER_DEFAULT;
 
 	if (s->buffer_size)
 		return s->buffer_size;
 	if (size < threads * BUFFER_OF_THREAD)
 		size = threads * BUFFER_OF_THREAD;
 	return size < s->buffer_most ? size : s->buffer_most;
+}
+
+/* Rows of counters that the reader populates: for the threads that are known, expected, or may be
+ * there for all queues, and one for each CPU, as a thread on each may begin at once. */
+static uint32_t rows_wanted(const struct rt_session *s)
+{
+	uint32_t likely = RTE_MAX(s->share_count, s->least),
+		 rows = RTE_MAX(rt_threads_top(), likely);
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (cpus > RT_MAX_RINGS)
+		return RT_MAX_RINGS;
+	rows += cpus > (long)RT_ROWS_AHEAD ? (uint32_t)cpus : RT_ROWS_AHEAD;
+	return RTE_MIN(rows, (uint32_t)RT_MAX_RINGS);
 }
 
 /* No record crosses the end of a chunk. */
@@ -237,61 +302,43 @@ static void add_fates(struct rt_session *s, struct rt_msg_fates *out)
 
 void rt_session_lay_out(struct rt_session *s, struct rt_msg_layout *out, struct rt_msg_fates *fates)
 {
-	uint32_t n = 0;
-
-	s->polling = threads_seen(s);
-	rt_shm_lay_out(&s->shm, rings_needed(&s->polling), buffer_wanted(s), s->tap_capacity);
+	expect_threads(s);
+	rt_shm_lay_out(&s->shm, &(struct rt_shm_numbers){.rings = RT_MAX_RINGS,
+					.taps = row_entries(s->tap_capacity),
+					.rows = rows_wanted(s),
+					.shares = s->share_count,
+					.least = s->least,
+					.buffer_size = buffer_wanted(s)});
 	bound_snaplens(s);
 	add_fates(s, fates);
 	s->state = RT_SESSION_LAID_OUT;
 	*out = (struct rt_msg_layout){.ring_count = s->shm.ring_count,
+		.share_count = s->share_count,
 		.if_capacity = s->shm.h.if_capacity,
 		.tap_capacity = s->shm.tap_capacity,
 		.chunk_count = s->shm.chunk_count,
 		.order_count = s->shm.order_count,
-		.chunk_size = s->shm.chunk_size};
+		.chunk_size = s->shm.chunk_size,
+		.filled = s->shm.filled};
 	memcpy(out->bytes, s->shm.bytes, sizeof(out->bytes));
-	/* In the order in which make_rings() assigns them. */
-	for (uint32_t t = 0; t < RT_MAX_THREADS && n < RT_MAX_RINGS; t++) {
-		if (rt_thread_set_has(&s->polling, t))
-			out->node[n++] = rt_node_of_thread(rt_load(&rt_threads[t].tid));
-	}
-	while (n < RT_MAX_RINGS)
-		out->node[n++] = RT_NODE_UNKNOWN;
-}
-
-/* calloc() leaves large areas to be faulted in at the first access, here by a polling thread. */
-static void *populated_zeros(size_t bytes)
-{
-	volatile uint8_t *p = calloc(1, bytes);
-
-	for (size_t i = 0; p && i < bytes; i += 4096)
-		p[i] = 0;
-	if (p && bytes)
-		p[bytes - 1] = 0;
-	return (void *)(uintptr_t)p;
+	memcpy(out->node, s->node, sizeof(out->node));
 }
 
 static int make_rings(struct rt_session *s)
 {
-	uint32_t n = s->shm.ring_count;
+	struct rt_ring *rings = aligned_alloc(128, RT_MAX_RINGS * sizeof(*rings));
 
-	s->rings = aligned_alloc(128, n * sizeof(*s->rings));
-	s->pending = populated_zeros((size_t)n * s->tap_capacity * sizeof(*s->pending));
-	s->orders = populated_zeros((size_t)n * s->shm.order_count * sizeof(*s->orders));
-	if (!s->rings || !s->pending || !s->orders)
+	if (!rings || rt_chunks_init(&s->chunks, rings, s->shm.data, s->shm.chunk_size,
+			      s->shm.chunk_count, s->shm.order_count)) {
+		free(rings);
 		return -ENOMEM;
-	if (rt_chunks_init(&s->chunks, s->shm.data, s->shm.chunk_size, s->shm.chunk_count, n,
-		    s->shm.order_count))
-		return -ENOMEM;
-	s->ring_count = n;
-	for (uint32_t i = 0; i < n; i++)
-		set_up_ring(s, i);
-	s->orphans = &s->shm.counts[(size_t)n * s->tap_capacity];
-	for (uint32_t t = 0; t < RT_MAX_THREADS; t++) {
-		if (rt_thread_set_has(&s->polling, t))
-			rt_session_claim_ring(s, &rt_threads[t]);
 	}
+	s->rings = rings;
+	rt_chunks_share(&s->chunks, s->share_count, s->node);
+	for (uint32_t i = 0; i < RT_MAX_RINGS; i++)
+		set_up_ring(s, i);
+	s->orphans = s->shm.orphans;
+	s->rows = rt_shm_rows(&s->shm);
 	return 0;
 }
 
@@ -315,6 +362,7 @@ int rt_session_ready(struct rt_session *s, const int fds[RT_FD_COUNT],
 		return ret;
 	}
 	rt_clock_publish(s->shm.clock, clock);
+	rt_session_publish_shares(s);
 	s->state = RT_SESSION_READY;
 	return 0;
 }
@@ -323,21 +371,20 @@ int rt_session_ready(struct rt_session *s, const int fds[RT_FD_COUNT],
  * that may get such packets holds up the merge like a busy one. Rings that do get them stay so. */
 static void hold_stamped(struct rt_session *s)
 {
-	struct rt_thread_set seen = {0};
-	bool stamped = false;
+	struct rt_thread_set polling = threads_seen(s), seen = {0};
 
+	if (!has_stamped(s))
+		return;
 	for (uint32_t i = 0; i < s->tap_count; i++) {
-		if (!s->taps[i]->stamped)
-			continue;
-		stamped = true;
-		if (s->taps[i]->hook)
+		if (s->taps[i]->stamped && s->taps[i]->hook)
 			rt_thread_set_merge(&seen, &s->taps[i]->hook->seen);
 	}
-	for (uint32_t i = 0; i < s->ring_count && i < s->spare_next && stamped; i++)
+	for (uint32_t i = rt_thread_set_next(&polling, 0); i < RT_MAX_THREADS;
+		i = rt_thread_set_next(&polling, i + 1)) {
+		if (!rt_session_begin_ring(s, &s->rings[i], &rt_threads[i]))
+			continue;
 		rt_store(&s->rings[i].pub->busy, 1);
-	for (uint32_t t = 0; t < RT_MAX_THREADS; t++) {
-		if (s->ring_of[t] && rt_thread_set_has(&seen, t))
-			s->ring_of[t]->held = true;
+		s->rings[i].held = rt_thread_set_has(&seen, i);
 	}
 }
 
@@ -348,6 +395,7 @@ void rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock)
 	s->shm.header->start_ns = s->start_ns;
 	rt_store_release(&s->shm.header->state, RT_SEG_ARMED);
 	s->state = RT_SESSION_ARMED;
+	rt_session_supply_rows(s);
 	hold_stamped(s);
 	if (s->fates)
 		rt_fates_walk(s, rt_now_ms()); /* finds the pools */
@@ -357,7 +405,8 @@ void rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock)
 /* Bursts of threads that were cancelled or jumped, and did not come back to mend them. */
 static void mend_rings(struct rt_session *s)
 {
-	for (uint32_t i = 0; i < s->ring_count; i++) {
+	RT_EACH_RING(s, i)
+	{
 		struct rt_ring *r = &s->rings[i];
 
 		if (!r->open)
@@ -398,8 +447,6 @@ void rt_session_free(struct rt_session *s)
 	free(s->taps);
 	free(s->ifs);
 	free(s->targets);
-	free(s->pending);
-	free(s->orders);
 	rt_chunks_free(&s->chunks);
 	free(s->rings);
 	free(s);

@@ -88,6 +88,8 @@ static uint16_t make_port(const char *name)
 
 /* ---- the control thread ---- */
 
+static uint64_t buffer_size = TEST_RING;
+
 static struct rt_session *open_session(const char *port, bool drop_all)
 {
 	static const struct rt_insn none[] = {{.code = 0x06, .k = 0}};
@@ -96,7 +98,7 @@ static struct rt_session *open_session(const char *port, bool drop_all)
 		.snaplen = 96,
 		.insn_first = drop_all ? 0 : RT_NO_FILTER,
 		.insn_count = drop_all ? 1 : 0};
-	const struct rt_msg_open open = {.buffer_size = TEST_RING};
+	const struct rt_msg_open open = {.buffer_size = buffer_size};
 
 	snprintf(target.port, sizeof(target.port), "%s", port);
 	return test_session_open(&open, &target, none);
@@ -146,35 +148,41 @@ static void test_session_sees_both_directions_of_all_ports(void **state)
 {
 	struct rt_session *s = open_session("", false);
 
-	let_all_poll(10);
-	assert_true(rt_session_observed(s, s->opened_ms + 20));
 	test_session_arm(s, test_clock());
 	assert_int_equal(s->shm.header->if_count, PORTS);
 	assert_int_equal(s->shm.header->tap_count, 2 * PORTS);
-	/* One ring for each thread that polls, and spare ones. */
-	assert_true(s->ring_count >= PORTS + 2);
 	let_all_poll(100);
 	test_session_end(s);
+	assert_int_equal(rt_thread_set_count(&s->chunks.used), PORTS);
 	assert_true(assert_accounted(s) > 0);
 	for (uint32_t i = 0; i < s->tap_count; i++) {
 		uint64_t seen = 0;
 
-		for (uint32_t r = 0; r <= s->ring_count; r++)
-			seen += s->shm.counts[r * s->tap_capacity + i].seen;
+		for (uint32_t r = 0; r <= s->rows; r++)
+			seen += test_session_row(s, r)[i].seen;
 		assert_true(seen > 0);
 	}
 	assert_int_equal(test_session_sum(s).lost[RT_LOSS_NO_RING], 0);
 	rt_session_free(s);
 }
 
-/* Opening takes a while; the time that the control thread passes may be of before. */
-static void test_session_observes_from_its_opening_on(void **state)
+/* Only stamped ports make it wait; the time that the control thread passes may be of before. */
+static void test_session_waits_for_threads_of_stamped_ports(void **state)
 {
 	struct rt_session *s = open_session("", false);
+	struct rt_hook *hook = s->taps[0]->hook;
 
+	assert_true(rt_session_observed(s, s->opened_ms - 1));
+	stop_poller(&pollers[0]);
+	rt_thread_set_clear(&hook->seen);
+	s->taps[0]->stamped = true;
 	assert_false(rt_session_observed(s, s->opened_ms - 1));
-	assert_false(rt_session_observed(s, s->opened_ms));
+	assert_false(rt_session_observed(s, s->opened_ms + 149));
 	assert_true(rt_session_observed(s, s->opened_ms + 150));
+	start_poller(&pollers[0], pollers[0].port);
+	let_poll(&pollers[0], 10);
+	assert_true(rt_session_observed(s, s->opened_ms));
+	s->taps[0]->stamped = false;
 	test_session_arm(s, test_clock());
 	test_session_end(s);
 	rt_session_free(s);
@@ -315,35 +323,111 @@ static void test_sessions_of_a_queue_are_bounded(void **state)
 	assert_int_equal(test_port_callbacks(pollers[0].port), 0);
 }
 
-static void test_later_thread_gets_a_spare_ring(void **state)
+#define LATE 64u /* threads, more than anybody expects */
+
+/* They poll one port in turn, and live at the same time: each has a slot of its own. */
+static struct {
+	pthread_barrier_t polled, end;
+	pthread_mutex_t turn;
+	pthread_t thread[LATE];
+	uint32_t received[LATE];
+} late = {.turn = PTHREAD_MUTEX_INITIALIZER};
+
+static void *poll_late(void *arg)
+{
+	struct rte_mbuf *m[4];
+	uint16_t n;
+
+	pthread_mutex_lock(&late.turn);
+	*(uint32_t *)arg = n = rte_eth_rx_burst(pollers[1].port, 0, m, RTE_DIM(m));
+	assert_int_equal(rte_eth_tx_burst(pollers[1].port, 0, m, n), n);
+	pthread_mutex_unlock(&late.turn);
+	pthread_barrier_wait(&late.polled);
+	pthread_barrier_wait(&late.end);
+	return NULL;
+}
+
+/* Returns what threads first to end - 1 have received, and sent. */
+static uint32_t begin_late(uint32_t first, uint32_t end)
+{
+	uint32_t sum = 0;
+
+	pthread_barrier_init(&late.polled, NULL, end - first + 1);
+	for (uint32_t i = first; i < end; i++)
+		assert_int_equal(
+			pthread_create(&late.thread[i], NULL, poll_late, &late.received[i]), 0);
+	pthread_barrier_wait(&late.polled);
+	pthread_barrier_destroy(&late.polled);
+	for (uint32_t i = first; i < end; i++)
+		sum += late.received[i];
+	return sum;
+}
+
+static void end_late(struct rt_session *s)
+{
+	pthread_barrier_wait(&late.end);
+	for (uint32_t i = 0; i < LATE; i++)
+		pthread_join(late.thread[i], NULL);
+	pthread_barrier_destroy(&late.end);
+	test_session_end(s);
+	start_poller(&pollers[1], pollers[1].port);
+}
+
+static struct rt_session *open_late(void)
 {
 	struct rt_session *s;
 
 	stop_poller(&pollers[1]);
-	s = open_session("", false);
-	let_poll(&pollers[0], 10);
+	pthread_barrier_init(&late.end, NULL, LATE + 1);
+	buffer_size = 2 * LATE * RT_CHUNK_MIN;
+	s = open_session("net_ring_1", false);
+	buffer_size = TEST_RING;
 	test_session_arm(s, test_clock());
-	start_poller(&pollers[1], pollers[1].port);
-	let_poll(&pollers[1], 100);
-	test_session_end(s);
-	assert_true(assert_accounted(s) > 0);
-	assert_int_equal(test_session_sum(s).lost[RT_LOSS_NO_RING], 0);
+	return s;
+}
+
+/* Threads that EAL does not know, which begin when the session has begun. The first burst of each
+ * is all that it has. */
+static void test_later_threads_are_recorded_from_their_first_burst(void **state)
+{
+	struct rt_session *s = open_late();
+	struct rt_seg_count c;
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < LATE; i += RT_ROWS_AHEAD) {
+		sum += begin_late(i, i + RT_ROWS_AHEAD);
+		rt_session_tick(s, rt_now_ms()); /* every 50 ms */
+	}
+	end_late(s);
+	c = test_session_sum(s);
+	for (int k = 0; k < RT_LOSS_COUNT; k++)
+		print_message("lost %d %lu; count %u size %lu shares %u\n", k, c.lost[k],
+			s->chunks.count, s->chunks.size, s->share_count);
+	assert_int_equal(rt_thread_set_count(&s->chunks.used), LATE);
+	assert_memory_equal(s->shm.header->used, &s->chunks.used, sizeof(s->chunks.used));
+	assert_int_equal(c.seen, 2 * sum);
+	assert_int_equal(c.captured, 2 * sum);
 	rt_session_free(s);
 }
 
-static void test_threads_beyond_the_rings_are_counted(void **state)
+/* More than could run at once, between two ticks: what they miss is counted, and they have their
+ * rings after the tick. */
+static void test_threads_that_begin_at_once_are_counted(void **state)
 {
-	struct rt_session *s = open_session("net_ring_0", false);
+	struct rt_session *s = open_late();
+	struct rt_seg_count c;
+	uint32_t sum;
 
-	let_poll(&pollers[0], 10);
-	test_session_ready(s, test_clock());
-	s->spare_next = s->ring_count; /* as if other threads had taken all of them */
-	memset(s->ring_of, 0, sizeof(s->ring_of));
-	rt_session_arm(s, test_clock());
-	let_poll(&pollers[0], 200);
-	test_session_end(s);
-	assert_true(assert_accounted(s) > 0);
-	assert_int_equal(test_session_sum(s).lost[RT_LOSS_NO_RING], test_session_sum(s).seen);
+	assert_true(s->rows >= RT_ROWS_AHEAD);
+	s->rows = RT_ROWS_AHEAD; /* slots have been used before */
+	sum = begin_late(0, LATE);
+	rt_session_tick(s, rt_now_ms());
+	assert_true(s->rows >= LATE + RT_ROWS_AHEAD);
+	end_late(s);
+	c = test_session_sum(s);
+	assert_int_equal(c.seen, 2 * sum);
+	assert_in_range(c.lost[RT_LOSS_NO_RING], 1, 2 * sum - 1);
+	assert_int_equal(assert_accounted(s), c.captured + c.lost[RT_LOSS_NO_RING]);
 	rt_session_free(s);
 }
 
@@ -383,8 +467,8 @@ static void test_port_that_comes_back_is_the_same_interface(void **state)
 	for (uint32_t t = 0; t < watched->tap_count; t++) {
 		uint64_t seen = 0;
 
-		for (uint32_t r = 0; r <= watched->ring_count; r++)
-			seen += watched->shm.counts[r * watched->tap_capacity + t].seen;
+		for (uint32_t r = 0; r <= watched->rows; r++)
+			seen += test_session_row(watched, r)[t].seen;
 		assert_true(seen > 0);
 	}
 	rt_session_free(watched);
@@ -433,7 +517,7 @@ static uint64_t published(const struct rt_session *s)
 {
 	uint64_t sum_of_heads = 0;
 
-	for (uint32_t i = 0; i < s->ring_count; i++) {
+	for (uint32_t i = 0; i < RT_MAX_RINGS; i++) {
 		uint64_t head = rt_load_acquire(&s->shm.rings[i].head);
 
 		rt_store_release(&s->shm.tails[i].tail, head);
@@ -493,7 +577,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		running(test_session_sees_both_directions_of_all_ports),
-		running(test_session_observes_from_its_opening_on),
+		running(test_session_waits_for_threads_of_stamped_ports),
 		running(test_session_of_one_port_has_no_hooks_on_the_other),
 		running(test_callbacks_are_removed),
 		cmocka_unit_test(test_equal_filters_are_compiled_once),
@@ -501,8 +585,8 @@ int main(void)
 		running(test_thousands_of_sessions_under_traffic),
 		running(test_several_sessions_on_the_same_ports),
 		running(test_sessions_of_a_queue_are_bounded),
-		running(test_later_thread_gets_a_spare_ring),
-		running(test_threads_beyond_the_rings_are_counted),
+		running(test_later_threads_are_recorded_from_their_first_burst),
+		running(test_threads_that_begin_at_once_are_counted),
 		running(test_port_that_comes_back_is_the_same_interface),
 		running(test_capture_of_a_restarted_port_continues),
 		running(test_filter_is_replaced_under_traffic),

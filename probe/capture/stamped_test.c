@@ -193,7 +193,7 @@ static void *release(void *arg)
 static void test_last_ns_is_published_before_a_wait(void **state)
 {
 	const struct rt_epb *first = (const void *)session->shm.data;
-	uint64_t limit = TEST_RING - RT_CHUNK_GUARD, before, bytes, written;
+	uint64_t limit = test_session_room(session), before, bytes, written;
 	pthread_t thread;
 
 	do {
@@ -212,7 +212,8 @@ static void test_last_ns_is_published_before_a_wait(void **state)
 	written = (waiting.head - before) / bytes;
 	assert_int_equal(waiting.last_ns, LONG_AGO + 1 + written);
 	assert_int_equal(ring()->last_ns, LONG_AGO + 4);
-	assert_int_equal(ring()->head, TEST_RING + (4 - written) * bytes); /* in the next chunk */
+	/* In the next chunk. */
+	assert_int_equal(ring()->head, limit + RT_CHUNK_GUARD + (4 - written) * bytes);
 }
 
 static void test_empty_polls_publish_last_ns(void **state)

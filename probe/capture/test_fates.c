@@ -58,6 +58,8 @@ static int begin(uint32_t ids, const struct rt_insn *insns, uint32_t count)
 	session = test_session_open(&open, &target, insns);
 	test_session_arm(session, test_clock());
 	assert_int_equal(session->tap_count, 2 * SITES);
+	for (uint32_t i = 0; i < 2; i++) /* for tests that call rt_fates_feed() */
+		assert_true(rt_session_begin_ring(session, &session->rings[i], &rt_threads[i]));
 	reader = (struct test_ring){.shm = session->shm};
 	return 0;
 }
@@ -106,9 +108,8 @@ struct rt_seg_count test_count(uint32_t site, enum rt_direction dir)
 {
 	struct rt_seg_count sum = {0};
 
-	for (uint32_t r = 0; r <= session->ring_count; r++) {
-		const struct rt_seg_count *c =
-			&session->shm.counts[r * session->tap_capacity + 2 * site + dir];
+	for (uint32_t r = 0; r <= session->rows; r++) {
+		const struct rt_seg_count *c = &test_session_row(session, r)[2 * site + dir];
 		const uint64_t *from = (const uint64_t *)c;
 
 		for (unsigned i = 0; i < sizeof(sum) / sizeof(uint64_t); i++)

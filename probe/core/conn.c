@@ -94,7 +94,7 @@ static bool send_sessions(struct rt_conn *c)
 	for (struct rt_session *s = rt_sessions; s && n < 64; s = s->next, n++) {
 		m.session[n] = (struct rt_msg_session){.id = s->id,
 			.reader_pid = s->reader_pid,
-			.rings = s->ring_count,
+			.rings = rt_thread_set_count(&s->chunks.used),
 			.taps = s->tap_count,
 			.buffer_size = s->shm.bytes[RT_FD_DATA],
 			.start_ns = s->start_ns};

@@ -237,7 +237,7 @@ static void test_invalid_tail_ends_only_its_session(void **state)
 	uint64_t got = 0, last = 0;
 	int n;
 
-	for (uint32_t i = 0; i < liar->in_count; i++)
+	for (uint32_t i = 0; i < liar->sources[0].seg.h.ring_count; i++)
 		rt_store(&liar->sources[0].seg.tails[i].tail, UINT64_MAX / 2);
 	/* Nothing is released, as a release would correct the tails. */
 	while ((n = ringtap_capture_next(liar, runs, RUN_MAX, 5000)) > 0)

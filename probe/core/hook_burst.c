@@ -128,8 +128,8 @@ static void feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **
 static __rte_noinline void feed_fates(struct rt_ring *r, const struct rt_tap *tap,
 	struct rte_mbuf **pkts, unsigned n, uint64_t ns)
 {
-	rt_fates_feed(r->chunk ? r : NULL, tap, pkts, n, ns);
-	if (r->chunk)
+	rt_fates_feed(r, tap, pkts, n, ns);
+	if (r)
 		rt_ring_end(r);
 }
 
@@ -166,12 +166,7 @@ static __rte_noinline void give_ids(
 		rt_ids_stamp(t, set->port, pkts, n);
 }
 
-static inline struct rt_ring *ring_of(struct rt_session *s, const struct rt_thread *t)
-{
-	struct rt_ring *r = s->ring_of[t->index];
-
-	return rt_likely(r != NULL) ? r : rt_session_claim_ring(s, t);
-}
+static struct rt_ring no_ring; /* of a thread whose counters are not there yet */
 
 /* Taps first to last - 1, all with the same time stamp. */
 static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_t last,
@@ -185,9 +180,12 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 		ring[i] = NULL;
 		if (rt_unlikely(!flows(set->tap[i]->session)))
 			continue;
-		ring[i] = ring_of(set->tap[i]->session, t);
-		if (rt_unlikely(ring[i]->chunk == NULL))
+		ring[i] = &set->tap[i]->session->rings[t->index];
+		if (rt_unlikely(!ring[i]->used) &&
+			!rt_session_begin_ring(set->tap[i]->session, ring[i], t)) {
+			ring[i] = &no_ring;
 			continue;
+		}
 		if (rt_unlikely(ring[i]->open))
 			mend(set->tap[i]->session, ring[i]);
 		rt_ring_begin(ring[i]);
@@ -201,10 +199,10 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 		if (rt_unlikely(!ring[i]))
 			continue;
 		if (rt_unlikely(set->fates) && set->tap[i]->ids & RT_IDS_FATES) {
-			feed_fates(ring[i], set->tap[i], pkts, n, ns);
+			feed_fates(ring[i] != &no_ring ? ring[i] : NULL, set->tap[i], pkts, n, ns);
 			continue;
 		}
-		if (rt_unlikely(ring[i]->chunk == NULL)) {
+		if (rt_unlikely(ring[i] == &no_ring)) {
 			count_orphans(set->tap[i]->session, set->tap[i], n);
 			continue;
 		}

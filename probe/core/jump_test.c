@@ -40,7 +40,7 @@ static uint64_t stamped_ns(const struct rt_session *s)
 {
 	uint64_t ns = 0;
 
-	for (uint32_t i = 0; i < s->ring_count; i++)
+	for (uint32_t i = 0; i < RT_MAX_RINGS; i++)
 		ns = s->rings[i].last_ns > ns ? s->rings[i].last_ns : ns;
 	return ns;
 }

@@ -20,16 +20,12 @@ static int node_of_cpu(int cpu)
 	return RT_NODE_UNKNOWN;
 }
 
-int rt_node_of_thread(uint32_t tid)
+int32_t rt_node_of_cpus(const cpu_set_t *set)
 {
 	int first = -1, last = -1, node;
-	cpu_set_t set;
 
-	/* 0 would mean the calling thread. */
-	if (!tid || sched_getaffinity((pid_t)tid, sizeof(set), &set))
-		return RT_NODE_UNKNOWN;
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (CPU_ISSET(cpu, &set)) {
+		if (CPU_ISSET(cpu, set)) {
 			first = first < 0 ? cpu : first;
 			last = cpu;
 		}

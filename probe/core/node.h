@@ -2,10 +2,11 @@
 #ifndef RINGTAP_PROBE_CORE_NODE_H
 #define RINGTAP_PROBE_CORE_NODE_H
 
+#include <sched.h>
 #include <stdint.h>
 
-/* The NUMA node of the CPUs that a thread of this process may run on. RT_NODE_UNKNOWN: there is no
- * such thread, its first and last CPU are of different nodes, or the kernel names no node. */
-int rt_node_of_thread(uint32_t tid);
+/* The NUMA node of these CPUs. RT_NODE_UNKNOWN: there are none, the first and the last one are of
+ * different nodes, or the kernel names no node. */
+int32_t rt_node_of_cpus(const cpu_set_t *set);
 
 #endif

@@ -359,8 +359,8 @@ static uint64_t captured(const struct rt_session *s, uint32_t tap)
 {
 	uint64_t n = 0;
 
-	for (uint32_t r = 0; r <= s->ring_count; r++)
-		n += s->shm.counts[r * s->tap_capacity + tap].captured;
+	for (uint32_t r = 0; r <= s->rows; r++)
+		n += test_session_row(s, r)[tap].captured;
 	return n;
 }
 

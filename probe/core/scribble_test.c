@@ -65,7 +65,7 @@ static struct rt_session *open_session(uint32_t ids)
 /* As a correct reader does: releases all published records. */
 static void release(struct rt_session *s)
 {
-	for (uint32_t i = 0; i < s->ring_count; i++)
+	for (uint32_t i = 0; i < RT_MAX_RINGS; i++)
 		rt_store_release(&s->shm.tails[i].tail, s->rings[i].head);
 }
 

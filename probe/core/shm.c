@@ -86,21 +86,13 @@ static void *map_aligned(int fd, uint64_t bytes, void **base, uint64_t *span)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static struct rt_seg_header *map_segment(struct rt_shm *m, int fd)
-{
-	uint64_t bytes = m->bytes[RT_FD_SEGMENT];
-
-	if (!m->h.fate_offset)
-		return map_shared(fd, bytes, PROT_NONE);
-	return map_aligned(fd, bytes, &m->segment_base, &m->segment_span);
-}
-
 /* Without access rights: no page can be touched, not even by mlockall(MCL_FUTURE). */
 static int map_all(struct rt_shm *m, const int fds[RT_FD_COUNT], char *err)
 {
 	int ret = 0;
 
-	m->header = map_segment(m, fds[RT_FD_SEGMENT]);
+	m->header = map_aligned(
+		fds[RT_FD_SEGMENT], m->bytes[RT_FD_SEGMENT], &m->segment_base, &m->segment_span);
 	if (m->header)
 		m->tails = map_shared(fds[RT_FD_TAILS], m->bytes[RT_FD_TAILS], PROT_NONE);
 	if (m->tails)
@@ -116,6 +108,11 @@ static int map_all(struct rt_shm *m, const int fds[RT_FD_COUNT], char *err)
 	return -ENOMEM;
 }
 
+static uint64_t filled(const struct rt_shm *m, int which)
+{
+	return which == RT_FD_SEGMENT ? m->filled : m->bytes[which];
+}
+
 /* In this order: facts that are read before the seals may change until the seals are set. */
 static int seal_and_check(const struct rt_shm *m, int fd, int which, char *err)
 {
@@ -125,19 +122,21 @@ static int seal_and_check(const struct rt_shm *m, int fd, int which, char *err)
 		return refuse(err, which, "it cannot be sealed");
 	if (fstat(fd, &st) || (uint64_t)st.st_size != m->bytes[which])
 		return refuse(err, which, "it is not of the size that was requested");
-	if (lseek(fd, 0, SEEK_HOLE) != st.st_size)
+	if (lseek(fd, 0, SEEK_HOLE) < (off_t)filled(m, which))
 		return refuse(err, which, "it has holes");
 	return 0;
 }
 
-/* All pages exist already: this needs page tables and no other memory. */
+/* All pages that are populated exist already: this needs page tables and no other memory. */
 static int open_up(struct rt_shm *m, char *err)
 {
 	void *const at[RT_FD_COUNT] = {m->header, m->data, m->tails};
 
 	for (uint32_t i = 0; i < RT_FD_COUNT; i++) {
+		/* A mapping that mlockall(MCL_FUTURE) has locked is sparse, too. */
+		(void)munlock(at[i], m->bytes[i]);
 		if (mprotect(at[i], m->bytes[i], PROT_READ | PROT_WRITE) ||
-			rt_pages_populate(at[i], m->bytes[i])) {
+			rt_pages_populate(at[i], filled(m, i))) {
 			int error = errno;
 
 			snprintf(err, RT_TEXT_LEN,
@@ -152,13 +151,14 @@ static int open_up(struct rt_shm *m, char *err)
 	return 0;
 }
 
-/* Chunks are as large as is good for the TLB, but at least eight for a ring: what idle rings keep
- * for themselves is missing elsewhere. */
-static void cut(struct rt_shm *m, uint64_t buffer_size)
+/* Chunks are as large as is good for the TLB, but at least eight for a share, and one for each
+ * thread that can come: what idle rings keep for themselves is missing elsewhere. */
+static void cut(struct rt_shm *m, uint64_t buffer_size, uint32_t rings)
 {
-	uint64_t size = RT_CHUNK_MAX, least = m->ring_count * RT_CHUNKS_OF_RING;
+	uint64_t size = RT_CHUNK_MAX, least = rings * RT_CHUNKS_OF_RING;
+	uint64_t good = 4 * least > RT_MAX_RINGS ? 4 * least : RT_MAX_RINGS;
 
-	while (size > RT_CHUNK_MIN && size > page_size() && buffer_size / size < 4 * least)
+	while (size > RT_CHUNK_MIN && size > page_size() && buffer_size / size < good)
 		size /= 2;
 	m->chunk_size = size;
 	m->chunk_count = (uint32_t)(round_up(buffer_size, size) / size);
@@ -169,13 +169,28 @@ static void cut(struct rt_shm *m, uint64_t buffer_size)
 		m->order_count *= 2;
 }
 
-void rt_shm_lay_out(struct rt_shm *m, uint32_t rings, uint64_t buffer_size, uint32_t taps)
+static uint64_t row_bytes(const struct rt_shm *m)
+{
+	return sizeof(struct rt_seg_count) * m->tap_capacity;
+}
+
+/* Counters are the last table, as some of its end is not there. */
+static void end_with_counts(struct rt_shm *m, uint64_t at, uint32_t rows)
+{
+	m->h.count_offset = round_up(at, 128);
+	m->h.segment_size = round_up(m->h.count_offset + row_bytes(m) * m->ring_count, page_size());
+	m->filled = round_up(m->h.count_offset + row_bytes(m) * rows, page_size());
+	m->bytes[RT_FD_SEGMENT] = m->h.segment_size;
+}
+
+void rt_shm_lay_out(struct rt_shm *m, const struct rt_shm_numbers *n)
 {
 	struct rt_seg_header *h = &m->h;
 	uint64_t at = sizeof(*h);
 
-	*m = (struct rt_shm){.ring_count = rings, .tap_capacity = taps};
-	cut(m, buffer_size);
+	*m = (struct rt_shm){
+		.ring_count = n->rings, .share_count = n->shares, .tap_capacity = n->taps};
+	cut(m, n->buffer_size, n->shares > n->least ? n->shares : n->least);
 	*h = (struct rt_seg_header){
 		.magic = RT_SEG_MAGIC,
 		.version = RT_SEG_VERSION,
@@ -183,9 +198,10 @@ void rt_shm_lay_out(struct rt_shm *m, uint32_t rings, uint64_t buffer_size, uint
 		.chunk_size = m->chunk_size,
 		.chunk_count = m->chunk_count,
 		.order_count = m->order_count,
-		.ring_count = rings,
+		.ring_count = n->rings,
+		.share_count = n->shares,
 		.if_capacity = RT_MAX_IFS,
-		.tap_capacity = taps,
+		.tap_capacity = n->taps,
 		.pid = (uint32_t)getpid(),
 	};
 	h->clock_offset = (uint32_t)at;
@@ -193,23 +209,23 @@ void rt_shm_lay_out(struct rt_shm *m, uint32_t rings, uint64_t buffer_size, uint
 	h->if_offset = at;
 	at += sizeof(struct rt_seg_if) * RT_MAX_IFS;
 	h->tap_offset = at;
-	at = round_up(at + sizeof(struct rt_seg_tap) * taps, 128);
+	at = round_up(at + sizeof(struct rt_seg_tap) * n->taps, 128);
 	h->ring_offset = at;
-	at += sizeof(struct rt_seg_ring) * rings;
-	h->count_offset = at;
-	at += sizeof(struct rt_seg_count) * taps * (rings + 1);
+	at += sizeof(struct rt_seg_ring) * n->rings;
+	h->orphan_offset = at;
+	at += row_bytes(m);
 	h->order_offset = at;
-	at += sizeof(uint32_t) * rings * m->order_count;
-	h->segment_size = round_up(at, page_size());
-	m->bytes[RT_FD_SEGMENT] = h->segment_size;
+	at += sizeof(uint32_t) * n->rings * m->order_count;
+	end_with_counts(m, at, n->rows);
 	m->bytes[RT_FD_DATA] = m->chunk_size * m->chunk_count;
-	m->bytes[RT_FD_TAILS] = round_up(sizeof(struct rt_seg_tail) * rings, page_size());
+	m->bytes[RT_FD_TAILS] = round_up(sizeof(struct rt_seg_tail) * n->rings, page_size());
 }
 
 void rt_shm_add_fates(struct rt_shm *m, uint32_t bits, uint32_t snap)
 {
 	struct rt_seg_header *h = &m->h;
-	uint64_t at = h->segment_size, table;
+	uint64_t at = h->count_offset, table;
+	uint32_t rows = rt_shm_rows(m);
 
 	h->fate_bits = bits;
 	h->fate_snap = snap;
@@ -218,8 +234,23 @@ void rt_shm_add_fates(struct rt_shm *m, uint32_t bits, uint32_t snap)
 	at += sizeof(struct rt_seg_fate_pool) * RT_FATE_POOLS;
 	table = (uint64_t)h->fate_stride << bits;
 	h->fate_offset = round_up(at, table < RT_HUGE_PAGE ? 128 : RT_HUGE_PAGE);
-	h->segment_size = round_up(h->fate_offset + table, page_size());
-	m->bytes[RT_FD_SEGMENT] = h->segment_size;
+	end_with_counts(m, h->fate_offset + table, rows);
+}
+
+uint32_t rt_shm_rows(const struct rt_shm *m)
+{
+	uint64_t rows = (m->filled - m->h.count_offset) / row_bytes(m);
+
+	return rows < m->ring_count ? (uint32_t)rows : m->ring_count;
+}
+
+void rt_shm_fill_rows(struct rt_shm *m, uint32_t rows)
+{
+	uint64_t end = round_up(m->h.count_offset + row_bytes(m) * rows, page_size());
+
+	if (end > m->filled &&
+		!rt_pages_populate((uint8_t *)m->header + m->filled, end - m->filled))
+		m->filled = end;
 }
 
 uint64_t rt_shm_fate_bytes(const struct rt_seg_header *h)
@@ -239,6 +270,7 @@ static void fill_in(struct rt_shm *m)
 	m->taps = (void *)(base + m->h.tap_offset);
 	m->rings = (void *)(base + m->h.ring_offset);
 	m->counts = (void *)(base + m->h.count_offset);
+	m->orphans = (void *)(base + m->h.orphan_offset);
 	m->orders = (void *)(base + m->h.order_offset);
 	if (m->h.fate_offset) {
 		m->fates = base + m->h.fate_offset;
@@ -274,8 +306,6 @@ void rt_shm_destroy(struct rt_shm *m)
 		munmap(m->data_base, m->data_span);
 	if (m->segment_base)
 		munmap(m->segment_base, m->segment_span);
-	else if (m->header)
-		munmap(m->header, m->bytes[RT_FD_SEGMENT]);
 	if (m->tails)
 		munmap(m->tails, m->bytes[RT_FD_TAILS]);
 	*m = (struct rt_shm){0};

@@ -30,7 +30,11 @@ static char err[RT_TEXT_LEN];
 
 static int set_up(void **state)
 {
-	rt_shm_lay_out(&m, RINGS, RINGS * RT_CHUNKS_OF_RING * RT_CHUNK_MIN, TAPS);
+	rt_shm_lay_out(&m, &(struct rt_shm_numbers){.rings = RINGS,
+				   .rows = RINGS,
+				   .shares = RINGS,
+				   .buffer_size = RINGS * RT_CHUNKS_OF_RING * RT_CHUNK_MIN,
+				   .taps = TAPS});
 	test_shm_memory(&m, fds);
 	memset(err, 0, sizeof(err));
 	return 0;

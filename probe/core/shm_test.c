@@ -22,13 +22,15 @@
 #define TAPS   10u
 #define BUFFER ((uint64_t)RINGS * RT_CHUNKS_OF_RING * RT_CHUNK_MIN)
 
+static const struct rt_shm_numbers numbers = {
+	.rings = RINGS, .rows = RINGS, .shares = RINGS, .buffer_size = BUFFER, .taps = TAPS};
 static struct rt_shm m;
 static int fds[RT_FD_COUNT];
 static char err[RT_TEXT_LEN];
 
 static int set_up(void **state)
 {
-	rt_shm_lay_out(&m, RINGS, BUFFER, TAPS);
+	rt_shm_lay_out(&m, &numbers);
 	test_shm_memory(&m, fds);
 	memset(err, 0, sizeof(err));
 	return 0;
@@ -55,11 +57,15 @@ static uint64_t size_of(int which)
 	return (uint64_t)st.st_size;
 }
 
-static void assert_chunks(uint32_t rings, uint64_t buffer, uint64_t size, uint32_t count)
+static void assert_chunks(uint32_t shares, uint64_t buffer, uint64_t size, uint32_t count)
 {
 	struct rt_shm s;
 
-	rt_shm_lay_out(&s, rings, buffer, TAPS);
+	rt_shm_lay_out(&s, &(struct rt_shm_numbers){.rings = RT_MAX_RINGS,
+				   .rows = 1,
+				   .shares = shares,
+				   .buffer_size = buffer,
+				   .taps = TAPS});
 	assert_int_equal(s.chunk_size, size);
 	assert_int_equal(s.chunk_count, count);
 	assert_int_equal(s.bytes[RT_FD_DATA], size * count);
@@ -74,8 +80,11 @@ static void test_buffers_are_cut_into_chunks(void **state)
 	assert_chunks(1, 3 * RT_CHUNK_MIN + 1, RT_CHUNK_MIN, 4);
 	assert_chunks(4, 1 << 20, RT_CHUNK_MIN, 8);
 	assert_chunks(4, 4 << 20, 128 << 10, 32);
-	assert_chunks(4, 32 << 20, 1 << 20, 32);
-	assert_chunks(4, 256 << 20, RT_CHUNK_MAX, 128);
+	assert_chunks(4, 32 << 20, 128 << 10, 256);
+	assert_chunks(4, 64 << 20, 256 << 10, 256);
+	assert_chunks(4, 256 << 20, 1 << 20, 256);
+	assert_chunks(40, 256 << 20, 512 << 10, 512);
+	assert_chunks(4, 512 << 20, RT_CHUNK_MAX, 256);
 	assert_chunks(256, 256 << 20, 128 << 10, 2048);
 	assert_chunks(1, RT_BUFFER_MAX, RT_CHUNK_MAX, RT_BUFFER_MAX / RT_CHUNK_MAX);
 }
@@ -100,7 +109,7 @@ static void test_table_of_fates_is_behind_the_others(void **state)
 		const struct rt_seg_header *h = &m.h;
 
 		tear_down(state);
-		rt_shm_lay_out(&m, RINGS, BUFFER, TAPS);
+		rt_shm_lay_out(&m, &numbers);
 		assert_int_equal(rt_shm_fate_bytes(h), 0);
 		rt_shm_add_fates(&m, bits[i], 128);
 		assert_true(h->fate_pool_offset >=
@@ -130,9 +139,9 @@ static void test_tables_do_not_overlap(void **state)
 		{h->if_offset, h->if_offset + h->if_capacity * sizeof(struct rt_seg_if)},
 		{h->tap_offset, h->tap_offset + TAPS * sizeof(struct rt_seg_tap)},
 		{h->ring_offset, h->ring_offset + RINGS * sizeof(struct rt_seg_ring)},
-		{h->count_offset,
-			h->count_offset + (RINGS + 1) * TAPS * sizeof(struct rt_seg_count)},
+		{h->orphan_offset, h->orphan_offset + TAPS * sizeof(struct rt_seg_count)},
 		{h->order_offset, h->order_offset + RINGS * h->order_count * sizeof(uint32_t)},
+		{h->count_offset, h->count_offset + RINGS * TAPS * sizeof(struct rt_seg_count)},
 		{h->segment_size, UINT64_MAX}};
 
 	for (unsigned i = 0; i + 1 < sizeof(r) / sizeof(r[0]); i++)
@@ -167,12 +176,11 @@ static void test_all_pages_are_populated(void **state)
 		assert_true(there[p] & 1);
 }
 
-static void test_large_chunks_are_aligned_for_huge_pages(void **state)
+static void test_buffers_are_aligned_for_huge_pages(void **state)
 {
 	struct rt_shm big;
 
 	test_shm_make(&big, 2, 16 * RT_CHUNK_MAX, 1);
-	assert_int_equal(big.chunk_size, RT_CHUNK_MAX);
 	assert_int_equal((uintptr_t)big.data % RT_CHUNK_MAX, 0);
 	rt_shm_destroy(&big);
 }
@@ -284,7 +292,7 @@ int main(void)
 		with_shm(test_lines_of_producers_are_their_own),
 		with_shm(test_tables_begin_empty),
 		with_shm(test_all_pages_are_populated),
-		cmocka_unit_test(test_large_chunks_are_aligned_for_huge_pages),
+		cmocka_unit_test(test_buffers_are_aligned_for_huge_pages),
 		with_shm(test_no_part_can_shrink),
 		with_shm(test_no_part_can_grow),
 		with_shm(test_seals_are_final),

@@ -139,6 +139,8 @@ static void set_up_tap(struct test_ring *t, enum rt_direction dir)
 void test_shm_memory(const struct rt_shm *m, int fds[RT_FD_COUNT])
 {
 	struct rt_msg_layout l = {.ring_count = m->ring_count,
+		.share_count = m->share_count,
+		.filled = m->filled,
 		.if_capacity = m->h.if_capacity,
 		.tap_capacity = m->tap_capacity,
 		.chunk_count = m->chunk_count,
@@ -166,7 +168,11 @@ void test_shm_make(struct rt_shm *m, uint32_t rings, uint64_t buffer_size, uint3
 	int fds[RT_FD_COUNT];
 	char err[RT_TEXT_LEN];
 
-	rt_shm_lay_out(m, rings, buffer_size, taps);
+	rt_shm_lay_out(m, &(struct rt_shm_numbers){.rings = rings,
+				  .rows = rings,
+				  .shares = rings,
+				  .buffer_size = buffer_size,
+				  .taps = taps});
 	test_shm_memory(m, fds);
 	if (rt_shm_attach(m, fds, err))
 		abort();
@@ -204,18 +210,30 @@ void test_session_end(struct rt_session *s)
 		sched_yield();
 }
 
+uint64_t test_session_room(const struct rt_session *s)
+{
+	return (s->chunks.count - s->chunks.alone) * s->chunks.size - RT_CHUNK_GUARD;
+}
+
+const struct rt_seg_count *test_session_row(const struct rt_session *s, uint32_t i)
+{
+	return i < s->rows ? &s->shm.counts[(size_t)i * s->shm.tap_capacity] : s->shm.orphans;
+}
+
 struct rt_seg_count test_session_sum(const struct rt_session *s)
 {
 	struct rt_seg_count c = {0};
 
-	for (uint32_t i = 0; i < (s->ring_count + 1) * s->tap_capacity; i++) {
-		const struct rt_seg_count *d = &s->shm.counts[i];
+	for (uint32_t i = 0; i <= s->rows; i++) {
+		const struct rt_seg_count *row = test_session_row(s, i);
 
-		c.seen += d->seen;
-		c.captured += d->captured;
-		c.filtered += d->filtered;
-		for (int k = 0; k < RT_LOSS_COUNT; k++)
-			c.lost[k] += d->lost[k];
+		for (uint32_t t = 0; t < s->tap_capacity; t++) {
+			c.seen += row[t].seen;
+			c.captured += row[t].captured;
+			c.filtered += row[t].filtered;
+			for (int k = 0; k < RT_LOSS_COUNT; k++)
+				c.lost[k] += row[t].lost[k];
+		}
 	}
 	return c;
 }
@@ -262,17 +280,16 @@ void test_ring_make(struct test_ring *t, uint64_t size)
 	test_shm_make(&t->shm, 1, size, 2);
 	t->session = aligned_alloc(128, (sizeof(*t->session) + 127) / 128 * 128);
 	memset(t->session, 0, sizeof(*t->session));
-	if (rt_chunks_init(&t->chunks, t->shm.data, t->shm.chunk_size, t->shm.chunk_count, 1,
+	if (rt_chunks_init(&t->chunks, &t->ring, t->shm.data, t->shm.chunk_size, t->shm.chunk_count,
 		    t->shm.order_count))
 		abort();
-	t->order = calloc(t->shm.order_count, sizeof(*t->order));
-	t->ring = (struct rt_ring){.order = t->order,
-		.pub_order = t->shm.orders,
+	t->ring = (struct rt_ring){.pub_order = t->shm.orders,
 		.pub = &t->shm.rings[0],
 		.peer = &t->shm.tails[0],
 		.counts = t->shm.counts,
 		.pending = t->pending};
-	rt_chunks_begin(&t->chunks, &t->ring);
+	rt_chunks_empty(&t->chunks, &t->ring);
+	rt_chunks_use(&t->chunks, &t->ring, RT_NODE_UNKNOWN);
 	set_up_tap(t, RT_DIR_RX);
 	set_up_tap(t, RT_DIR_TX);
 }
@@ -281,7 +298,6 @@ void test_ring_free(struct test_ring *t)
 {
 	rt_shm_destroy(&t->shm);
 	rt_chunks_free(&t->chunks);
-	free(t->order);
 	free(t->session);
 }
 

@@ -50,6 +50,10 @@ void test_session_ready(struct rt_session *s, const struct rt_clock_line *clock)
 void test_session_arm(struct rt_session *s, const struct rt_clock_line *clock);
 /* Stops the session and waits until no hook uses it. The caller frees it. */
 void test_session_end(struct rt_session *s);
+/* Where the records of a ring end that writes alone, and is not read. */
+uint64_t test_session_room(const struct rt_session *s);
+/* Counters by tap of ring i, or, where i is s->rows, of threads without a ring. */
+const struct rt_seg_count *test_session_row(const struct rt_session *s, uint32_t i);
 /* The counters of all rings and taps. */
 struct rt_seg_count test_session_sum(const struct rt_session *s);
 
@@ -67,7 +71,6 @@ uint32_t test_random(void);
 struct test_ring {
 	struct rt_shm shm;
 	struct rt_chunks chunks;
-	uint32_t *order;
 	struct rt_ring ring;
 	struct rt_session *session;
 	struct rt_tap tap[2]; /* RX and TX of one queue */

@@ -45,6 +45,18 @@ static inline void rt_thread_set_merge(struct rt_thread_set *s, const struct rt_
 		s->word[i] |= rt_load(&from->word[i]);
 }
 
+/* The first member from this one on; RT_MAX_THREADS: none. */
+static inline uint32_t rt_thread_set_next(const struct rt_thread_set *s, uint32_t from)
+{
+	for (uint32_t w = from / 64; w < RT_THREAD_SET_WORDS; w++, from = w * 64) {
+		uint64_t bits = rt_load(&s->word[w]) & (UINT64_MAX << from % 64);
+
+		if (bits)
+			return w * 64 + (uint32_t)__builtin_ctzll(bits);
+	}
+	return RT_MAX_THREADS;
+}
+
 static inline uint32_t rt_thread_set_count(const struct rt_thread_set *s)
 {
 	uint32_t n = 0;
