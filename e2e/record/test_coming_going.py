@@ -14,8 +14,8 @@ RATE_WINDOW = 200_000  # packets; long enough to tell a stuck application from a
 
 
 def detached(app, ports=(0,)):
-    """Waits up to a second until all callbacks are removed."""
-    until(lambda: all(app.one(f"callbacks {p}") == 0 for p in ports), 1, "callbacks gone")
+    """Waits until all callbacks are removed: up to 2.5 s after an earlier removal."""
+    until(lambda: all(app.one(f"callbacks {p}") == 0 for p in ports), 10, "callbacks gone")
 
 
 def keeps_moving(app):
