@@ -16,8 +16,10 @@ struct app_view {
 };
 
 /* Reads the i-th application, waiting timeout_ms (0: the default) for each answer. Free with
- * app_view_free(). */
-void app_view_get(struct app_view *v, const struct ringtap_apps *apps, size_t i, int timeout_ms);
+ * app_view_free(). *foreign_ns: the time of applications of other users, which have some seconds
+ * together; NULL: this one was named. */
+void app_view_get(struct app_view *v, const struct ringtap_apps *apps, size_t i, int timeout_ms,
+	uint64_t *foreign_ns);
 void app_view_free(struct app_view *v);
 
 /* record -D. Returns enum status. */

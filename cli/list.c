@@ -258,6 +258,7 @@ static int list(struct config *c)
 {
 	json_t *array = json_array(), *skipped = json_array();
 	struct ringtap_apps *apps;
+	uint64_t foreign_ns = 0;
 	int ret = ringtap_apps_find(&apps);
 
 	if (ret) {
@@ -271,7 +272,7 @@ static int list(struct config *c)
 
 		if (!wanted(c, apps, i))
 			continue;
-		app_view_get(&v, apps, i, 0);
+		app_view_get(&v, apps, i, 0, &foreign_ns);
 		if (c->form == FORM_JSON)
 			json_array_append_new(array, app_json(&v, i));
 		else if (c->form == FORM_NAMES)

@@ -44,6 +44,7 @@ static void print_app(const struct app_view *v, void *ctx)
 static int each_app(void (*each)(const struct app_view *v, void *ctx), void *ctx)
 {
 	struct ringtap_apps *apps;
+	uint64_t foreign_ns = 0;
 	int ret;
 
 	ret = ringtap_apps_find(&apps);
@@ -54,7 +55,7 @@ static int each_app(void (*each)(const struct app_view *v, void *ctx), void *ctx
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
 		struct app_view v;
 
-		app_view_get(&v, apps, i, ANSWER_MS);
+		app_view_get(&v, apps, i, ANSWER_MS, &foreign_ns);
 		each(&v, ctx);
 		app_view_free(&v);
 	}

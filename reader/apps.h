@@ -5,10 +5,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
 #include "connect.h"
+#include "ringtap/apps.h"
 #include "views.h"
 
 struct rt_app {
@@ -17,6 +19,7 @@ struct rt_app {
 	unsigned folder;    /* counts those with applications */
 	pid_t pid;          /* 0: unknown */
 	pid_t secondary;    /* its id in its own PID namespace; 0: it is not a secondary process */
+	bool foreign;       /* of a user other than root and this one */
 	bool primary;       /* has the shared configuration of the folder */
 	size_t name_length; /* of the file-prefix */
 	bool elsewhere;     /* found by its process, not in the folders of the caller */
@@ -38,6 +41,11 @@ struct ringtap_apps {
 		ino_t ino;
 	} * searched; /* folders by paths of the caller */
 	size_t searched_count;
+	/* First applications of root and this user; then, until a time, those of others. */
+	bool foreign;
+	size_t foreign_count;
+	uint64_t until_ns; /* CLOCK_MONOTONIC */
+	const struct ringtap_apps_options *opts;
 };
 
 /* A runtime folder and the applications in it. */
@@ -59,6 +67,13 @@ struct rt_place {
 
 /* Adds an application to the list of its place. NULL: not enough memory. */
 struct rt_app *rt_apps_add(const struct rt_place *p, const struct rt_address *which, pid_t pid);
+/* Whether a user is neither root nor this one. */
+bool rt_apps_is_foreign(uid_t uid);
+/* Whether applications of a user are searched for. */
+bool rt_apps_wanted(const struct ringtap_apps *list, uid_t uid);
+/* -ETIME: enough of other users. 0 */
+int rt_apps_time(const struct ringtap_apps *list);
+
 /* Adds the applications in a folder. 0 or -ENOMEM. */
 int rt_apps_add_folder(struct rt_place *p);
 

@@ -22,6 +22,7 @@
 #include "common/proto.h"
 #include "connect.h"
 #include "ringtap/reader.h"
+#include "owners.h"
 #include "telemetry.h"
 
 #define ALICE   4711u
@@ -197,6 +198,64 @@ static void test_root_may_connect_to_sockets_of_one_user(void **state)
 	assert_int_equal(listed("alices@4711", "alices", &notes), 1);
 	assert_int_equal(notes, 0);
 	stop(&l);
+}
+
+static unsigned searched(const char *name, const uint32_t *users, size_t count)
+{
+	const struct ringtap_apps_options opts = {
+		.size = sizeof(opts), .users = users, .user_count = count};
+	struct ringtap_apps *apps;
+	unsigned n = 0;
+
+	assert_int_equal(ringtap_apps_search(&apps, &opts), 0);
+	for (size_t i = 0; i < ringtap_apps_count(apps); i++)
+		if (!strcmp(ringtap_apps_name(apps, i), name)) {
+			assert_int_equal(ringtap_apps_foreign(apps, i), strchr(name, '@') != NULL);
+			n++;
+		}
+	ringtap_apps_free(apps);
+	return n;
+}
+
+/* What others have need not be searched, which they could make long. */
+static void test_applications_of_some_users_are_found(void **state)
+{
+	static const uint32_t alice[] = {ALICE}, mallory[] = {MALLORY};
+	struct listener a, r;
+
+	make_folder("some-alices", ALICE, 0700);
+	make_folder("some-roots", 0, 0700);
+	a = start("some-alices", RT_SOCKET_NAME, ALICE, ALICE, 8);
+	r = start("some-roots", RT_SOCKET_NAME, 0, 0, 8);
+	assert_int_equal(searched("some-alices@4711", NULL, 0), 1);
+	assert_int_equal(searched("some-alices@4711", alice, 1), 1);
+	assert_int_equal(searched("some-alices@4711", mallory, 1), 0);
+	assert_int_equal(searched("some-alices@4711", alice, 0), 0);
+	assert_int_equal(searched("some-roots", alice, 0), 1);
+	assert_int_equal(searched("some-roots", NULL, 0), 1);
+	stop(&a);
+	stop(&r);
+}
+
+static void test_users_of_sockets_are_known(void **state)
+{
+	int own = socket(AF_UNIX, SOCK_STREAM, 0), alices;
+	struct rt_owners owners;
+	struct stat st;
+
+	assert_int_equal(seteuid(ALICE), 0);
+	alices = socket(AF_UNIX, SOCK_STREAM, 0);
+	assert_int_equal(seteuid(0), 0);
+	rt_owners_read(&owners);
+	if (!owners.known)
+		skip(); /* a kernel before 5.3 */
+	assert_int_equal(fstat(alices, &st), 0);
+	assert_true(rt_owners_foreign(&owners, st.st_ino));
+	assert_int_equal(fstat(own, &st), 0);
+	assert_false(rt_owners_foreign(&owners, st.st_ino));
+	free(owners.foreign);
+	close(own);
+	close(alices);
 }
 
 static void test_socket_of_another_user_is_refused(void **state)
@@ -395,6 +454,8 @@ int main(void)
 	const struct CMUnitTest users[] = {
 		cmocka_unit_test(test_sockets_of_root_are_trusted),
 		cmocka_unit_test(test_root_may_connect_to_sockets_of_one_user),
+		cmocka_unit_test(test_applications_of_some_users_are_found),
+		cmocka_unit_test(test_users_of_sockets_are_known),
 		cmocka_unit_test(test_socket_of_another_user_is_refused),
 		cmocka_unit_test(test_listener_of_another_user_receives_nothing),
 		cmocka_unit_test(test_telemetry_socket_of_another_user_is_refused),

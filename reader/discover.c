@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/proto.h"
 #include "apps.h"
 #include "conn.h"
@@ -18,12 +19,39 @@
 #include "secondary.h"
 #include "telemetry.h"
 
+#define FOREIGN_MS  1000 /* all of other users */
+#define FOREIGN_MAX 256  /* applications of theirs: their number, and that of folders, is theirs */
+#define NOTES_MAX   64
+
+bool rt_apps_is_foreign(uid_t uid)
+{
+	return uid && uid != geteuid();
+}
+
+bool rt_apps_wanted(const struct ringtap_apps *list, uid_t uid)
+{
+	const struct ringtap_apps_options *o = list->opts;
+	bool found = !o->users || !rt_apps_is_foreign(uid);
+
+	for (size_t i = 0; i < o->user_count && !found; i++)
+		found = o->users[i] == uid;
+	return found;
+}
+
+int rt_apps_time(const struct ringtap_apps *list)
+{
+	return list->foreign && (list->foreign_count >= FOREIGN_MAX ||
+					rt_time_ns(CLOCK_MONOTONIC) > list->until_ns)
+		       ? -ETIME
+		       : 0;
+}
+
 static int add_note(const struct rt_place *p, const char *what, const char *why)
 {
 	struct ringtap_apps *list = p->list;
 	char **more;
 
-	if (p->known)
+	if (p->known || list->note_count >= NOTES_MAX)
 		return 0;
 	more = realloc(list->notes, (list->note_count + 1) * sizeof(*more));
 
@@ -103,6 +131,7 @@ struct rt_app *rt_apps_add(const struct rt_place *p, const struct rt_address *wh
 		.elsewhere = p->view,
 		.dev = p->file.st_dev,
 		.ino = p->file.st_ino,
+		.foreign = rt_apps_is_foreign(p->folder.uid),
 		.instance = which->instance};
 	rt_address_suffix(which, suffix, sizeof(suffix));
 	if (p->folder.uid && p->folder.uid != geteuid())
@@ -117,6 +146,7 @@ struct rt_app *rt_apps_add(const struct rt_place *p, const struct rt_address *wh
 		return NULL;
 	}
 	list->count++;
+	list->foreign_count += a->foreign;
 	return a;
 }
 
@@ -259,7 +289,10 @@ int rt_apps_add_folder(struct rt_place *p)
 	/* In a view, it may be one that the caller has by another path. */
 	if (ret)
 		return ret == -EPERM && err[0] && !p->view ? add_note(p, "", err) : 0;
-	ret = search_once(p);
+	/* A view may have it for both searches. */
+	if (rt_apps_wanted(p->list, p->folder.uid) &&
+		(!p->view || rt_apps_is_foreign(p->folder.uid) == p->list->foreign))
+		ret = search_once(p);
 	rt_folder_close(&p->folder);
 	p->list->folder_count++;
 	return ret;
@@ -299,6 +332,15 @@ static bool seen_before(struct ringtap_apps *list, int fd)
 	return false;
 }
 
+/* Whether an entry, a link included, belongs to the users of this search. */
+static bool is_of_search(const struct ringtap_apps *list, int parent, const char *name)
+{
+	struct stat st;
+
+	return !fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       rt_apps_is_foreign(st.st_uid) == list->foreign;
+}
+
 static int scan(struct ringtap_apps *list, const char *parent)
 {
 	DIR *d = opendir(parent);
@@ -312,7 +354,10 @@ static int scan(struct ringtap_apps *list, const char *parent)
 		return 0;
 	}
 	while (!ret && (e = readdir(d))) {
-		if (e->d_name[0] != '.')
+		if (e->d_name[0] == '.' || !is_of_search(list, dirfd(d), e->d_name))
+			continue;
+		ret = rt_apps_time(list);
+		if (!ret)
 			ret = add(list, parent, e->d_name);
 	}
 	closedir(d);
@@ -337,16 +382,13 @@ static int by_name(const void *a, const void *b)
 	return ret ? ret : (x->number > y->number) - (x->number < y->number);
 }
 
-EXPORT int ringtap_apps_find(struct ringtap_apps **out)
+static int search_folders(struct ringtap_apps *list)
 {
 	const char *xdg = getenv("XDG_RUNTIME_DIR");
-	struct ringtap_apps *list = calloc(1, sizeof(*list));
 	char user[4096];
 	int ret;
 
-	*out = NULL;
-	if (!list)
-		return -ENOMEM;
+	list->seen_count = 0;
 	ret = scan(list, "/var/run/dpdk");
 	if (!ret && xdg) {
 		snprintf(user, sizeof(user), "%s/dpdk", xdg);
@@ -354,8 +396,42 @@ EXPORT int ringtap_apps_find(struct ringtap_apps **out)
 	}
 	if (!ret)
 		ret = scan(list, "/tmp/dpdk"); /* EAL's default if not root */
-	if (!ret)
-		ret = rt_apps_add_elsewhere(list);
+	return ret ? ret : rt_apps_add_elsewhere(list);
+}
+
+static int search_all(struct ringtap_apps *list, int timeout_ms)
+{
+	const struct rt_place nowhere = {.list = list};
+	int ret = search_folders(list);
+
+	if (ret || (list->opts->users && !list->opts->user_count))
+		return ret;
+	list->foreign = true;
+	list->until_ns = rt_time_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000;
+	ret = search_folders(list);
+	return ret != -ETIME ? ret
+			     : add_note(&nowhere, "",
+				       "some applications of other users, who have too many "
+				       "folders or sockets");
+}
+
+EXPORT int ringtap_apps_search(struct ringtap_apps **out, const struct ringtap_apps_options *opts)
+{
+	struct ringtap_apps_options o;
+	struct ringtap_apps *list;
+	char err[RT_TEXT_LEN];
+	int ret = rt_options_in(&o, sizeof(o), RT_END_OF(struct ringtap_apps_options, timeout_ms),
+		opts, err, sizeof(err));
+
+	*out = NULL;
+	if (ret || o.timeout_ms < 0)
+		return ret ? ret : -EINVAL;
+	list = calloc(1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	list->opts = &o;
+	ret = search_all(list, o.timeout_ms ? o.timeout_ms : FOREIGN_MS);
+	list->opts = NULL;
 	if (!ret && list->count) {
 		qsort(list->apps, list->count, sizeof(*list->apps), by_name);
 		ret = rt_apps_tell_apart(list);
@@ -366,6 +442,11 @@ EXPORT int ringtap_apps_find(struct ringtap_apps **out)
 	}
 	*out = list;
 	return 0;
+}
+
+EXPORT int ringtap_apps_find(struct ringtap_apps **out)
+{
+	return ringtap_apps_search(out, NULL);
 }
 
 EXPORT void ringtap_apps_free(struct ringtap_apps *list)
@@ -402,6 +483,11 @@ EXPORT const char *ringtap_apps_dir(const struct ringtap_apps *list, size_t i)
 EXPORT uint32_t ringtap_apps_pid(const struct ringtap_apps *list, size_t i)
 {
 	return i < list->count ? (uint32_t)list->apps[i].pid : 0;
+}
+
+EXPORT bool ringtap_apps_foreign(const struct ringtap_apps *list, size_t i)
+{
+	return i < list->count && list->apps[i].foreign;
 }
 
 EXPORT bool ringtap_apps_secondary(const struct ringtap_apps *list, size_t i)

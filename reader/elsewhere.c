@@ -70,7 +70,9 @@ static int add_abstract(struct rt_place *p, const char *name)
 	struct ucred peer;
 
 	if (!is_printable(name) || rt_abstract_peer(p->view->pid, name, &peer) ||
-		(geteuid() && peer.uid != geteuid()) || !rt_apps_take(p, &which, peer.pid))
+		(geteuid() && peer.uid != geteuid()) || !rt_apps_wanted(p->list, peer.uid) ||
+		rt_apps_is_foreign(peer.uid) != p->list->foreign ||
+		!rt_apps_take(p, &which, peer.pid))
 		return 0;
 	snprintf(only, sizeof(only), "%.*s", (int)strcspn(prefix, "/"), prefix);
 	snprintf(dir, sizeof(dir), "/proc/%d/net/%s", (int)peer.pid, name);
@@ -87,7 +89,10 @@ static int add(void *arg, const struct rt_view *v, const char *folder)
 {
 	char plain[PATH_MAX], dir[PATH_MAX + 64] = "";
 	struct rt_place p = {.list = arg, .view = v};
+	int ret = rt_apps_time(p.list);
 
+	if (ret)
+		return ret;
 	if (*folder == '@')
 		return add_abstract(&p, folder);
 	if (!find_plain(v, folder, plain, sizeof(plain)) || !strrchr(plain, '/') ||
@@ -104,7 +109,7 @@ static int add(void *arg, const struct rt_view *v, const char *folder)
 
 int rt_apps_add_elsewhere(struct ringtap_apps *list)
 {
-	return rt_views_each(add, list);
+	return rt_views_each(list->foreign, add, list);
 }
 
 static bool has_namesake(const struct ringtap_apps *list, size_t app)

@@ -15,6 +15,7 @@
 #include "abstract.h"
 #include "connect.h"
 #include "halt.h"
+#include "owners.h"
 #include "views.h"
 
 #define MP_SOCKET "mp_socket" /* EAL's; of secondaries with an id behind it */
@@ -33,6 +34,8 @@ struct search {
 	size_t view_count;
 	struct net *nets;
 	size_t net_count;
+	struct rt_owners owners; /* of the sockets in the own network namespace */
+	bool foreign;            /* searched for: those of other users than root and this one */
 };
 
 static int stat_of(pid_t pid, const char *name, struct stat *st)
@@ -150,12 +153,8 @@ static bool take_folder(char *path)
 
 static int add_folder(struct net *n, const char *folder)
 {
-	char **list;
+	char **list = grow(n->folders, n->count, sizeof(*list));
 
-	for (size_t i = 0; i < n->count; i++)
-		if (!strcmp(n->folders[i], folder))
-			return 0;
-	list = grow(n->folders, n->count, sizeof(*list));
 	if (!list)
 		return -ENOMEM;
 	n->folders = list;
@@ -163,9 +162,32 @@ static int add_folder(struct net *n, const char *folder)
 	return list[n->count] ? (n->count++, 0) : -ENOMEM;
 }
 
-/* /proc/PID/net/unix: address, uses, protocol, flags, type, state, inode, path. */
-static int read_sockets(struct net *n, pid_t pid)
+static int by_text(const void *a, const void *b)
 {
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* A folder has several sockets. */
+static void sort_folders(struct net *n)
+{
+	size_t left = 0;
+
+	if (n->count)
+		qsort(n->folders, n->count, sizeof(*n->folders), by_text);
+	for (size_t i = 0; i < n->count; i++) {
+		if (left && !strcmp(n->folders[left - 1], n->folders[i]))
+			free(n->folders[i]);
+		else
+			n->folders[left++] = n->folders[i];
+	}
+	n->count = left;
+}
+
+/* /proc/PID/net/unix: address, uses, protocol, flags, type, state, inode, path. */
+static int read_sockets(const struct search *s, struct net *n, pid_t pid)
+{
+	/* Another user may have any number of them, here. */
+	const struct rt_owners *owners = !s->foreign && n->ino == s->own.net ? &s->owners : NULL;
 	char path[64], *line = NULL;
 	size_t size = 0;
 	int ret = 0;
@@ -174,13 +196,16 @@ static int read_sockets(struct net *n, pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/net/unix", (int)pid);
 	f = fopen(path, "re");
 	while (f && !ret && getline(&line, &size, f) > 0) {
+		unsigned long ino = 0;
 		int at = 0;
 
 		line[strcspn(line, "\n")] = '\0';
-		if (sscanf(line, "%*s %*s %*s %*s %*s %*s %*s %n", &at) >= 0 && at &&
-			take_folder(line + at))
+		/* 0: a connection that is not accepted yet has the name of its listener. */
+		if (sscanf(line, "%*s %*s %*s %*s %*s %*s %lu %n", &ino, &at) == 1 && at && ino &&
+			!(owners && rt_owners_foreign(owners, ino)) && take_folder(line + at))
 			ret = add_folder(n, line + at);
 	}
+	sort_folders(n);
 	free(line);
 	if (f)
 		fclose(f);
@@ -199,7 +224,8 @@ static int net_of(struct search *s, const struct rt_view *v, size_t *found)
 		return -ENOMEM;
 	s->nets = list;
 	list[s->net_count] = (struct net){.ino = v->net};
-	return read_sockets(&list[s->net_count++], v->pid);
+	s->net_count++;
+	return read_sockets(s, &list[s->net_count - 1], v->pid);
 }
 
 /* ---- views */
@@ -230,12 +256,21 @@ static void clear(struct search *s)
 	}
 	free(s->nets);
 	free(s->views);
+	free(s->owners.foreign);
 }
 
-int rt_views_each(rt_view_take take, void *arg)
+/* Other users may have any number of processes. */
+static bool is_of_search(const struct search *s, pid_t pid)
+{
+	struct stat st;
+
+	return s->foreign || (!stat_of(pid, "", &st) && (!st.st_uid || st.st_uid == geteuid()));
+}
+
+int rt_views_each(bool foreign, rt_view_take take, void *arg)
 {
 	const char *wanted = secure_getenv(RT_VIEWS_VARIABLE);
-	struct search s = {0};
+	struct search s = {.foreign = foreign};
 	struct dirent *e;
 	int ret = 0;
 	DIR *d;
@@ -244,12 +279,14 @@ int rt_views_each(rt_view_take take, void *arg)
 	if ((wanted && !strcmp(wanted, "no")) || !rt_proc_is_ours() ||
 		rt_view_get(&s.own, getpid()))
 		return 0;
+	if (!foreign)
+		rt_owners_read(&s.owners);
 	d = opendir("/proc");
 	while (d && !ret && (e = readdir(d))) {
 		struct rt_view v;
 
-		if (!isdigit((unsigned char)e->d_name[0]) || rt_view_get(&v, atoi(e->d_name)) ||
-			is_known(&s, &v))
+		if (!isdigit((unsigned char)e->d_name[0]) || !is_of_search(&s, atoi(e->d_name)) ||
+			rt_view_get(&v, atoi(e->d_name)) || is_known(&s, &v))
 			continue;
 		ret = take_view(&s, &v, take, arg);
 	}

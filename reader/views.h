@@ -36,7 +36,9 @@ pid_t rt_view_pid(const struct rt_view *v, pid_t own_pid);
  * view; it may be that of another view's. Returns what take() returned, or -ENOMEM. Abstract names
  * of probes, "@…", are passed as they are. */
 typedef int (*rt_view_take)(void *arg, const struct rt_view *v, const char *folder);
-int rt_views_each(rt_view_take take, void *arg);
+/* foreign: all sockets in all views; false: only those of root and this user, as far as the kernel
+ * tells, in views of their processes. */
+int rt_views_each(bool foreign, rt_view_take take, void *arg);
 
 /* The address of a folder in the view of a process, "/proc/PID/root/FOLDER". */
 #define RT_VIEW_ROOT "/proc/%d/root"

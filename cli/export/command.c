@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/attach_app.h"
@@ -16,7 +18,7 @@
 #define SAMPLES_IN_ALL    200000
 #define SAMPLES_MAX       10000000
 
-enum { OPT_COLLECTORS = 1, OPT_ALLOW_TRIGGER, OPT_TRIGGER_FROM, OPT_HOST };
+enum { OPT_COLLECTORS = 1, OPT_ALLOW_TRIGGER, OPT_TRIGGER_FROM, OPT_HOST, OPT_USERS };
 
 struct context {
 	struct watch watch; /* first, for watch_name() */
@@ -44,6 +46,9 @@ static const struct option_def options[] = {
 	{OPT_TRIGGER_FROM, OPTION_CHOICE, 0, "trigger-from", "loopback|any", "loopback|any", 0, 0,
 		"Clients that may do so: those of this host (the default), or all that reach the "
 		"address of --listen"},
+	{OPT_USERS, OPTION_TEXT, 0, "users", "NAME[,NAME]...|all", NULL, 0, 0,
+		"Where no APP is given: also applications of these users, by name or number, as "
+		"Open vSwitch may have its own (default: those of root and of this user)"},
 	{OPT_HOST, OPTION_TEXT, 0, "host", "NAME", NULL, 0, 0,
 		"Another name of this host, in requests to http://NAME; may be given several times "
 		"(without it: addresses, localhost, and what hostname(1) prints)"},
@@ -56,6 +61,39 @@ static const struct option_def options[] = {
 		"share a quarter, and the others the rest, in equal parts"},
 	ATTACH_OPTION(struct context, watch.attach),
 };
+
+static int add_user(struct watch *w, const char *name)
+{
+	const struct passwd *user;
+	uint64_t number;
+
+	if (w->user_count == WATCH_USERS) {
+		message_print("export: --users %s: more than %d users; give fewer, or all", name,
+			WATCH_USERS);
+		return -EINVAL;
+	}
+	user = parse_number(name, UINT32_MAX, &number) ? getpwnam(name) : NULL;
+	if (!user && parse_number(name, UINT32_MAX, &number)) {
+		message_print(
+			"export: --users %s: no such user; give names or numbers, or all", name);
+		return -EINVAL;
+	}
+	w->users[w->user_count++] = user ? user->pw_uid : (uint32_t)number;
+	return 0;
+}
+
+static int add_users(struct watch *w, const char *list)
+{
+	char *copy = strdup(list), *rest = NULL;
+	int ret = copy ? 0 : -ENOMEM;
+
+	w->by_user = strcmp(list, "all");
+	for (char *name = copy ? strtok_r(copy, ",", &rest) : NULL; w->by_user && name && !ret;
+		name = strtok_r(NULL, ",", &rest))
+		ret = add_user(w, name);
+	free(copy);
+	return ret;
+}
 
 static int add_host(struct export_config *c, const char *name)
 {
@@ -75,6 +113,8 @@ static int set(void *ctx, int id, const struct option_value *v)
 
 	if (id == OPT_ALLOW_TRIGGER)
 		return export_trigger_add(&c->config.triggers, v->text);
+	if (id == OPT_USERS)
+		return add_users(w, v->text);
 	if (id == OPT_HOST)
 		return add_host(&c->config, v->text);
 	if (id == OPT_TRIGGER_FROM) {
@@ -121,6 +161,7 @@ static int run(const struct command *self, int argc, char **argv)
 	struct context c = {
 		.config = {.listen = LISTEN_DEFAULT, .limits = {SAMPLES_OF_APP, SAMPLES_IN_ALL}},
 		.watch = {.command = "export",
+			.by_user = true,
 			.collectors = RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS,
 			.latency_every = 1}};
 	int ret = options_parse(self, argc, argv, &c);

@@ -122,6 +122,7 @@ static struct watched *add(struct watch *w, const char *name, const char *dir)
 }
 
 #define DELAY_MAX_NS (60 * NS_PER_S)
+#define FOREIGN_MS   1000 /* for an answer of another user's application, and for all in a round */
 
 /* Attaching to an application that does not answer takes seconds; one without the probe stays so,
  * and its telemetry serves others, too. Where nobody listens yet, the application starts. */
@@ -150,7 +151,8 @@ static void attach(struct watch *w, struct watched *a)
 	struct ringtap_app_info info = {.size = sizeof(info)};
 	struct ringtap_monitor *mon = NULL;
 	char why[sizeof(a->why)] = "";
-	struct ringtap_monitor_options opts = {.size = sizeof(opts)};
+	struct ringtap_monitor_options opts = {
+		.size = sizeof(opts), .timeout_ms = a->foreign ? FOREIGN_MS : 0};
 	struct epoll_event end = {.events = EPOLLIN};
 	int ret;
 
@@ -230,10 +232,33 @@ static bool has_family(const struct ringtap_apps *apps, size_t i)
 	return ringtap_apps_secondary(apps, i);
 }
 
+static int search(const struct watch *w, struct ringtap_apps **apps)
+{
+	const struct ringtap_apps_options opts = {.size = sizeof(opts),
+		.users = w->by_user && !w->name_count ? w->users : NULL,
+		.user_count = w->by_user && !w->name_count ? w->user_count : 0};
+
+	return ringtap_apps_search(apps, &opts);
+}
+
+/* Those of root and this user first: others may not answer, in any number. */
+static void attach_all(struct watch *w)
+{
+	uint64_t until;
+
+	for (size_t i = 0; i < w->count; i++)
+		if (w->list[i]->found && !w->list[i]->foreign)
+			attach(w, w->list[i]);
+	until = now_ns(CLOCK_MONOTONIC) + FOREIGN_MS * 1000000ull;
+	for (size_t i = 0; i < w->count && now_ns(CLOCK_MONOTONIC) < until; i++)
+		if (w->list[i]->found && w->list[i]->foreign)
+			attach(w, w->list[i]);
+}
+
 int watch_refresh(struct watch *w)
 {
 	struct ringtap_apps *apps;
-	int ret = ringtap_apps_find(&apps);
+	int ret = search(w, &apps);
 	bool ended;
 
 	if (ret)
@@ -260,8 +285,9 @@ int watch_refresh(struct watch *w)
 		a->found = true;
 		a->secondary = ringtap_apps_secondary(apps, i);
 		a->shared = has_family(apps, i);
-		attach(w, a);
+		a->foreign = ringtap_apps_foreign(apps, i);
 	}
+	attach_all(w);
 	for (size_t i = w->count; i-- > 0;)
 		if (!w->list[i]->found && !w->list[i]->mon)
 			forget(w, i);
@@ -285,7 +311,7 @@ int watch_attach(struct watch *w)
 	int ret = 0;
 
 	/* A terminal is asked about applications that were named only. */
-	if ((!w->attach && !w->name_count) || ringtap_apps_find(&apps))
+	if ((!w->attach && !w->name_count) || search(w, &apps))
 		return STATUS_OK;
 	for (size_t i = 0; i < ringtap_apps_count(apps) && !ret; i++) {
 		if (!wanted(w, apps, i) || (!w->name_count && is_foreign(apps, i)))
@@ -544,6 +570,7 @@ void watch_explain(struct watch *w)
 		message_print("%s: %s", w->command, line);
 	if (!w->count && !w->name_count)
 		message_print(
-			"%s: no running DPDK application found; run ringtap as its user or as root",
-			w->command);
+			"%s: no running DPDK application found; run ringtap as its user or as "
+			"root%s",
+			w->command, w->by_user ? ", with --users for other users" : "");
 }

@@ -16,6 +16,7 @@
  * by one. */
 #define WATCH_STEP_NS NS_PER_S
 #define WATCH_NAMES   64
+#define WATCH_USERS   16
 
 struct watched {
 	char *name, *dir;
@@ -44,6 +45,10 @@ struct watch {
 	const char *names[WATCH_NAMES]; /* file-prefixes; they live as long as the watch */
 	size_t name_count;              /* 0: all applications */
 	unsigned collectors, latency_every;
+	/* Without names: all users, or, if set, root, this user and these. */
+	bool by_user;
+	uint32_t users[WATCH_USERS];
+	size_t user_count;
 	bool attach; /* load the probe where it is missing when watching begins */
 	/* Those of now; read them between watch_lock() and watch_unlock(). */
 	struct watched **list;

@@ -98,6 +98,16 @@ int ringtap_apps_find(struct ringtap_apps **out)
 	return 0;
 }
 
+int ringtap_apps_search(struct ringtap_apps **out, const struct ringtap_apps_options *opts)
+{
+	return ringtap_apps_find(out);
+}
+
+bool ringtap_apps_foreign(const struct ringtap_apps *apps, size_t i)
+{
+	return false;
+}
+
 void ringtap_apps_free(struct ringtap_apps *apps)
 {
 	free(apps);

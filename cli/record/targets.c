@@ -129,7 +129,7 @@ static int imply_secondary(
 	if (is_target(t, ringtap_apps_dir(t->apps, app)) ||
 		attach_missing(cfg->command, t->apps, app, cfg->attach))
 		return 0;
-	app_view_get(&v, t->apps, app, 0);
+	app_view_get(&v, t->apps, app, 0, NULL);
 	if (!v.error)
 		ret = imply(t, primary, app, v.list);
 	else if (v.error == -EPROTONOSUPPORT)

@@ -19,6 +19,18 @@ struct ringtap_apps;
  * that are alive, and, without RINGTAP_CONTAINERS=no in the environment, those of containers that
  * the caller may inspect. The caller frees *out with ringtap_apps_free(). It may be empty. */
 int ringtap_apps_find(struct ringtap_apps **out);
+
+struct ringtap_apps_options {
+	size_t size;
+	/* Those of root and of this user come first, and always. Of others: only those of these
+	 * users; NULL: of all. */
+	const uint32_t *users;
+	size_t user_count;
+	int timeout_ms; /* for those of others; 0: 1 s. A note states that time was short. */
+};
+
+/* The same with options. -EINVAL: size, or a negative timeout. */
+int ringtap_apps_search(struct ringtap_apps **out, const struct ringtap_apps_options *opts);
 void ringtap_apps_free(struct ringtap_apps *apps);
 size_t ringtap_apps_count(const struct ringtap_apps *apps);
 /* Name and address of the i-th application. Live as long as the list. The name is its EAL
@@ -31,6 +43,8 @@ const char *ringtap_apps_name(const struct ringtap_apps *apps, size_t i);
 const char *ringtap_apps_dir(const struct ringtap_apps *apps, size_t i);
 /* Process id of the i-th application in this PID namespace; 0: unknown. */
 uint32_t ringtap_apps_pid(const struct ringtap_apps *apps, size_t i);
+/* Whether it belongs to a user other than root and this one. */
+bool ringtap_apps_foreign(const struct ringtap_apps *apps, size_t i);
 bool ringtap_apps_secondary(const struct ringtap_apps *apps, size_t i);
 /* Of a secondary; i itself of others, and if it has ended. */
 size_t ringtap_apps_primary(const struct ringtap_apps *apps, size_t i);
