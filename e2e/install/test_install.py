@@ -32,7 +32,7 @@ int main(void)
 {
 	struct ringtap_monitor *mon;
 	char err[256];
-	struct ringtap_monitor_options opts = {sizeof(opts), RINGTAP_POLLS | RINGTAP_LATENCY, 0, 0};
+	struct ringtap_monitor_options opts = {sizeof(opts), RINGTAP_POLLS | RINGTAP_LATENCY, 0, 0, 0};
 	int rc = ringtap_monitor_open(&mon, "/nonexistent", &opts, err, sizeof(err));
 	printf("%s %d %u\\n", err, rc < 0, ringtap_latency_buckets());
 	ringtap_monitor_close(mon);
