@@ -252,6 +252,8 @@ class Job:
     def _run(self):
         with self.archive.staging() as staging:
             self.prepare(staging)
+            if not self.metas and self.torn:
+                raise self._lost()
             if not self.metas:
                 return False
             with self.archive.locked():
@@ -283,9 +285,12 @@ class Job:
         try:
             source = decoder.open(path, lean=self.lean)
         except Lost as e:
-            raise Lost(f"cannot read '{self.path}': {self.torn}; nothing before that is left" if self.torn else str(e)) from e
+            raise (self._lost() if self.torn else e) from e
         with source:
             yield source
+
+    def _lost(self):
+        return Lost(f"cannot read '{self.path}': {self.torn}; no packet is before that")
 
     def _unpacked(self, staging):
         path = staging / "unpacked.pcapng"

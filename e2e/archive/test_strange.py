@@ -54,6 +54,19 @@ def test_a_filter_that_jumps_back(archive, tmp_path):
     assert call("fetch", "-d", archive, "ip6 protochain 6", "-w", tmp_path / "out.pcapng", "--quiet") == 0
 
 
+@pytest.mark.parametrize("option", [(), ("--remove",)], ids=["keep", "remove"])
+def test_damaged_before_the_first_packet(archive, tmp_path, capsys, option):
+    """One wrong bit in the length of the interface's block: such a file is not empty."""
+    file = archiving.recording(tmp_path / "b.pcapng", 500, seed=2)
+    data = bytearray(file.read_bytes())
+    at = struct.unpack_from("<I", data, 4)[0]  # behind the section header
+    data[at + 4] ^= 1
+    file.write_bytes(data)
+    assert call("ingest", "-d", archive, "--recorder", "b", file, *option) == 1
+    assert f"cannot read '{file}': " in capsys.readouterr().err
+    assert file.read_bytes() == data and len(parts(archive)) == 1
+
+
 def test_compressed_data_are_damaged(archive, tmp_path, capsys):
     whole = gzip.compress(archiving.recording(tmp_path / "b.pcapng", 4000, seed=2).read_bytes())
     for name, at in (("half", len(whole) // 2), ("all", 20)):
