@@ -52,7 +52,9 @@ static bool usable(const struct rte_mempool *mp)
 }
 
 /* RTE_LIBRTE_MEMPOOL_DEBUG adds a number to the header of an object. */
-const struct rte_mbuf *rt_mempool_first_mbuf(const struct rte_mempool *mp)
+/* A candidate may be misaligned: it is only compared. */
+__attribute__((no_sanitize("alignment"))) const struct rte_mbuf *rt_mempool_first_mbuf(
+	const struct rte_mempool *mp)
 {
 	const struct rte_mempool_objhdr *h = STAILQ_FIRST(&mp->elt_list);
 
