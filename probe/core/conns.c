@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "accept.h"
+#include "common/atomics.h"
 #include "conns.h"
 #include "teardown.h"
 
@@ -96,7 +97,7 @@ void rt_conns_serve(const struct pollfd *fds, const struct rt_conn *const *order
 
 	for (struct rt_conn **p = &rt_conns; *p && !rt_teardown_begun();) {
 		struct rt_conn *c = *p;
-		bool ok = c->greeted || now - c->heard_ms < rt_conns_greeting_ms;
+		bool ok = c->greeted || now - c->heard_ms < rt_load(&rt_conns_greeting_ms);
 
 		for (unsigned i = 0; i < n; i++) {
 			if (order[i] == c && fds[i].revents) {

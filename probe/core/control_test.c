@@ -445,10 +445,10 @@ static void test_connections_that_do_not_greet_end(void **state)
 {
 	int fd = rt_connect(dir, RT_SOCKET_NAME);
 
-	rt_conns_greeting_ms = 1;
+	rt_store(&rt_conns_greeting_ms, 1);
 	assert_true(fd >= 0);
 	assert_disconnected(fd);
-	rt_conns_greeting_ms = 5000;
+	rt_store(&rt_conns_greeting_ms, 5000);
 }
 
 static void test_readers_in_use_stay_and_further_ones_get_a_reason(void **state)

@@ -381,12 +381,13 @@ const uint8_t *test_ring_at(const struct test_ring *t, uint64_t pos)
 bool test_ring_next(struct test_ring *t, struct test_record *r)
 {
 	uint64_t head = rt_load_acquire(&t->shm.rings[0].head);
-	const uint8_t *p = test_ring_at(t, t->read);
+	const uint8_t *p;
 	uint32_t padded;
 
 	memset(r, 0, sizeof(*r));
 	if (t->read == head)
 		return false;
+	p = test_ring_at(t, t->read);
 	if (word(p) == RT_CHUNK_END) {
 		t->read = (t->read / t->shm.chunk_size + 1) * t->shm.chunk_size;
 		p = test_ring_at(t, t->read);
