@@ -45,12 +45,12 @@ def query(archive, sql, *options, **more):
 def test_talkers_as_tshark_counts_them(recorded):
     archive, files, _frames = recorded
     out = subprocess.run(["tshark", "-n", "-r", files["one"], "-T", "fields", "-E", "occurrence=f", "-e", "ip.src", "-e", "ipv6.src",
-                          "-e", "frame.len"], check=True, capture_output=True, text=True).stdout
+                          "-e", "arp.src.proto_ipv4", "-e", "frame.len"], check=True, capture_output=True, text=True).stdout
     expected = collections.defaultdict(lambda: [0, 0])
-    for four, six, length in (line.split("\t") for line in out.splitlines()):
-        if four or six:
-            expected[four or six][0] += 1
-            expected[four or six][1] += int(length)
+    for *addresses, length in (line.split("\t") for line in out.splitlines()):
+        if source := "".join(addresses):  # a packet has one of them
+            expected[source][0] += 1
+            expected[source][1] += int(length)
     rows = json.loads(query(archive, "SELECT src, count(*) AS packets, sum(length) AS bytes FROM packets "
                                      "WHERE src IS NOT NULL AND recorder = 'one' GROUP BY src", "--json"))
     assert {row["src"]: [row["packets"], row["bytes"]] for row in rows} == expected
