@@ -47,8 +47,8 @@ def test_talkers_as_tshark_counts_them(recorded):
     out = subprocess.run(["tshark", "-n", "-r", files["one"], "-T", "fields", "-E", "occurrence=f", "-e", "ip.src", "-e", "ipv6.src",
                           "-e", "arp.src.proto_ipv4", "-e", "frame.len"], check=True, capture_output=True, text=True).stdout
     expected = collections.defaultdict(lambda: [0, 0])
-    for *addresses, length in (line.split("\t") for line in out.splitlines()):
-        if source := "".join(addresses):  # a packet has one of them
+    for four, six, arp, length in (line.split("\t") for line in out.splitlines()):
+        if source := four or six or arp:
             expected[source][0] += 1
             expected[source][1] += int(length)
     rows = json.loads(query(archive, "SELECT src, count(*) AS packets, sum(length) AS bytes FROM packets "
