@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import tmux
+from harness import dpdk, tmux
 from harness.paths import RINGTAP
 from harness.proc import Proc, check, freeze, run, until
 from harness.ringtap import FAILED, USAGE
@@ -493,6 +493,12 @@ def test_stopped_application(forwarding, terminal):
     window.shows("net_ring0 net_null1|net_null1 net_ring0", timeout=20)
 
 
+def counted(app):
+    """Names of the ports in the application's statistics."""
+    answer, = dpdk.telemetry(app.prefix, "/ringtap/ports").values()
+    return [port["name"] for port in answer["ports"].values()]
+
+
 def test_ports_beyond_the_table(app, terminal):
     """The table has 64 entries, which earlier ports have used."""
     screen = terminal(app.prefix, columns=120)
@@ -500,7 +506,7 @@ def test_ports_beyond_the_table(app, terminal):
     for i in range(64):
         app.plug(f"net_null{i}")
         if i < 63:
-            until(lambda: app.one("callbacks 1") == 2, 10, "shown")
+            until(lambda: f"net_null{i}" in counted(app), 10, "counted")
             app.do(f"unplug net_null{i}")
     screen.shows("ports without an entry: 1;")
     text = check([RINGTAP, "top", "--once", "--json", "-n", "0.2", app.prefix])

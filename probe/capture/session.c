@@ -260,6 +260,15 @@ static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 	return f;
 }
 
+uint32_t rt_session_linked(const struct rt_session *s)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->tap_count; i++)
+		n += s->taps[i]->linked;
+	return n;
+}
+
 static struct rt_session_if *find_if(struct rt_session *s, uint16_t port)
 {
 	for (uint32_t i = 0; i < s->if_count; i++) {

@@ -206,6 +206,8 @@ void rt_session_stop(struct rt_session *s);
 void rt_session_cut(struct rt_session *s);
 /* Goes on with the stop; each call is short. True: no producer is left; counters are final. */
 bool rt_session_stopped(struct rt_session *s);
+/* Its taps that receive packets: not those of ports that are gone. */
+uint32_t rt_session_linked(const struct rt_session *s);
 
 /* Only once stopped. */
 void rt_session_free(struct rt_session *s);

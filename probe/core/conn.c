@@ -95,7 +95,7 @@ static bool send_sessions(struct rt_conn *c)
 		m.session[n] = (struct rt_msg_session){.id = s->id,
 			.reader_pid = s->reader_pid,
 			.rings = rt_thread_set_count(&s->chunks.used),
-			.taps = s->tap_count,
+			.taps = rt_session_linked(s),
 			.buffer_size = s->shm.bytes[RT_FD_DATA],
 			.start_ns = s->start_ns};
 		memcpy(m.session[n].reader, s->reader, sizeof(s->reader));
