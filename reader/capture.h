@@ -120,6 +120,9 @@ void rt_rings_follow(struct ringtap_capture *cap);
 /* Whether there are any. */
 bool rt_rings_due(const struct ringtap_capture *cap);
 
+/* The watermark of the rings of a source that no thread uses yet; now_ns as below, taken before
+ * rt_rings_follow(). */
+uint64_t rt_source_mark(const struct rt_source *s, uint64_t now_ns);
 /* Looks at a ring's producer: takes over head, and returns the watermark: every record that is
  * published later will bear a time not before it. now_ns must have been taken before; mono_ns, of
  * CLOCK_MONOTONIC, tells how long a producer stands still: now_ns may jump. -EBADMSG via

@@ -8,7 +8,8 @@
  * its last publication (a ring whose packets have older time stamps than the TSC's stays busy, and
  * publishes last_ns at every poll). The watermark is the minimum over all rings; records up to it
  * can be returned. A thread that is stopped in a hook would delay all of them: after rt_hold_ns it
- * is ignored. What it publishes later may be out of order, which is counted.
+ * is ignored. What it publishes later may be out of order, which is counted. A ring that no thread
+ * uses yet is as an idle one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,13 @@
 #define FETCH_RECORDS 8    /* this many records ahead */
 
 uint64_t rt_hold_ns = 500000000;
+
+uint64_t rt_source_mark(const struct rt_source *s, uint64_t now_ns)
+{
+	if (s->dead || s->stopped)
+		return RT_FOREVER;
+	return now_ns > SLACK_NS ? now_ns - SLACK_NS : 0;
+}
 
 uint64_t rt_in_refresh(
 	struct ringtap_capture *cap, struct rt_in *in, uint64_t now_ns, uint64_t mono_ns)
@@ -48,7 +56,7 @@ uint64_t rt_in_refresh(
 		return RT_FOREVER;
 	if (!busy) {
 		in->busy_since_ns = 0;
-		return now_ns > SLACK_NS ? now_ns - SLACK_NS : 0;
+		return rt_source_mark(s, now_ns);
 	}
 	if (!in->busy_since_ns || in->busy_head != head || in->busy_last_ns != last_ns) {
 		in->busy_since_ns = mono_ns;

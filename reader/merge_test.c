@@ -543,12 +543,31 @@ static void test_rings_that_no_thread_uses_cost_nothing(void **state)
 	assert_int_equal(cap->in_count, SLOTS);
 }
 
+/* Threads that begin before its end may have packets for it. */
+static void test_a_window_without_rings_waits_for_its_end(void **state)
+{
+	uint64_t begin = test_now(&session), to = begin + 200000000;
+	struct ringtap_capture *w;
+
+	assert_int_equal(ringtap_capture_keep(cap, 0), 0);
+	assert_int_equal(ringtap_capture_window(cap, begin, to, &w), 0);
+	assert_int_equal(ringtap_capture_next(w, runs, RUN_MAX, 0), 0);
+	begin_ring(7, begin + 1);
+	assert_int_equal(ringtap_capture_next(w, runs, RUN_MAX, 0), 1);
+	ringtap_capture_release(w);
+	assert_int_equal(ringtap_capture_next(w, runs, RUN_MAX, -1), -EPIPE);
+	assert_true(test_now(&session) > to);
+	ringtap_capture_close(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_capture(test_records_come_in_time_order),
 		cmocka_unit_test_setup_teardown(
 			test_rings_that_no_thread_uses_cost_nothing, set_up_unused, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_window_without_rings_waits_for_its_end, set_up_unused, tear_down),
 		with_capture(test_neighbours_make_one_run),
 		with_capture(test_equal_times_are_neither_lost_nor_late),
 		with_capture(test_records_after_the_watermark_are_held),

@@ -144,6 +144,11 @@ static void note_used(struct ringtap_capture *cap, const uint64_t used[RT_MAX_SO
 	}
 }
 
+static uint64_t min_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 static uint64_t refresh_rings(struct ringtap_capture *cap)
 {
 	uint64_t now[RT_MAX_SOURCES], mark = RT_FOREVER, mono = rt_mono_ns();
@@ -157,16 +162,15 @@ static uint64_t refresh_rings(struct ringtap_capture *cap)
 		 * line. */
 		rt_clock_read(s->seg.clock, &s->line);
 		now[i] = rt_clock_now(&s->line);
+		mark = min_of(mark, rt_source_mark(s, now[i]));
 	}
 	rt_rings_follow(cap);
 	for (uint32_t i = 0; i < cap->in_count; i++) {
 		struct rt_in *in = &cap->ins[i];
-		uint64_t m = rt_in_refresh(cap, in, now[in->source], mono);
 
+		mark = min_of(mark, rt_in_refresh(cap, in, now[in->source], mono));
 		used[in->source] += in->head - in->tail;
 		written[in->source] += in->head - in->looked;
-		if (m < mark)
-			mark = m;
 	}
 	note_used(cap, used);
 	note_pauses(cap, written);
