@@ -24,16 +24,21 @@ static struct test_peer peer;
 static struct ringtap_capture *cap;
 static struct ringtap_run runs[RUN_MAX];
 
-static int set_up(void **state)
+static void begin(void)
 {
 	static const struct ringtap_target all = {
 		.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
 
-	test_session_make(&session, RINGS, TEST_RING);
 	peer = (struct test_peer){.session = &session};
 	test_peer_start(&peer, true);
 	assert_int_equal(ringtap_capture_create(&cap, NULL), 0);
 	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &all, 1, NULL), 0);
+}
+
+static int set_up(void **state)
+{
+	test_session_make(&session, RINGS, TEST_RING);
+	begin();
 	return 0;
 }
 
@@ -50,15 +55,9 @@ static int tear_down(void **state)
 /* No thread has polled yet. */
 static int set_up_unused(void **state)
 {
-	static const struct ringtap_target all = {
-		.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
-
 	test_session_make(&session, SLOTS, TEST_RING);
 	memset(session.h->used, 0, sizeof(session.h->used));
-	peer = (struct test_peer){.session = &session};
-	test_peer_start(&peer, true);
-	assert_int_equal(ringtap_capture_create(&cap, NULL), 0);
-	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &all, 1, NULL), 0);
+	begin();
 	return 0;
 }
 
@@ -546,13 +545,13 @@ static void test_rings_that_no_thread_uses_cost_nothing(void **state)
 /* Threads that begin before its end may have packets for it. */
 static void test_a_window_without_rings_waits_for_its_end(void **state)
 {
-	uint64_t begin = test_now(&session), to = begin + 200000000;
+	uint64_t from = test_now(&session), to = from + 200000000;
 	struct ringtap_capture *w;
 
 	assert_int_equal(ringtap_capture_keep(cap, 0), 0);
-	assert_int_equal(ringtap_capture_window(cap, begin, to, &w), 0);
+	assert_int_equal(ringtap_capture_window(cap, from, to, &w), 0);
 	assert_int_equal(ringtap_capture_next(w, runs, RUN_MAX, 0), 0);
-	begin_ring(7, begin + 1);
+	begin_ring(7, from + 1);
 	assert_int_equal(ringtap_capture_next(w, runs, RUN_MAX, 0), 1);
 	ringtap_capture_release(w);
 	assert_int_equal(ringtap_capture_next(w, runs, RUN_MAX, -1), -EPIPE);

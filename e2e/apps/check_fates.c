@@ -148,7 +148,8 @@ static void drain(void)
 {
 	const uint64_t size = seg.h.chunk_size;
 
-	for (uint32_t r = 0; r < seg.h.ring_count; r++) {
+	for (uint32_t r = rt_segment_ring_next(&seg, 0); r < seg.h.ring_count;
+		r = rt_segment_ring_next(&seg, r + 1)) {
 		uint64_t head = rt_load_acquire(&seg.rings[r].head);
 
 		while (at[r] < head) {
@@ -191,11 +192,11 @@ static uint64_t take_free(uint64_t open[DEED_QUEUES])
 
 static struct rt_seg_count sum(uint32_t tap)
 {
+	const struct rt_seg_count *row;
 	struct rt_seg_count c = {0};
 
-	for (uint32_t r = 0; r <= seg.h.ring_count; r++) {
-		const uint64_t *from =
-			(const uint64_t *)&seg.counts[(uint64_t)r * seg.h.tap_capacity + tap];
+	for (uint32_t r = 0; (row = rt_segment_row(&seg, &r));) {
+		const uint64_t *from = (const uint64_t *)&row[tap];
 
 		/* Backwards: what a packet counts last is read first, its reception at the end. */
 		for (size_t i = sizeof(c) / sizeof(uint64_t); i--;)
