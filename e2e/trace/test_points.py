@@ -176,12 +176,14 @@ def test_losses_of_threads_without_a_ring(play, record, listen):
     app.plug("net_null0")
     b = listen(app, "drop")
     recorder = record(app, "--buffer", "1M")
-    assert app.one("threads 0 0 count=40 n=50") == 2000
+    # More threads than there are slots; of the others, some find no free chunk.
+    assert app.one("threads 0 0 count=300 n=50") == 15000
     recorder.finish()
     drops = of(b.counts(), "drop")
     lost = sum(stat(i, LOST) for i in recorder.file().interfaces)
     assert lost and sum(n * calls for (_, _, n, _), calls in drops.items()) == lost
-    assert {(port, queue, reason) for port, queue, _, reason in drops} == {(0, 0, NO_RING)}
+    reasons = {(port, queue, reason) for port, queue, _, reason in drops}
+    assert (0, 0, NO_RING) in reasons and reasons <= {(0, 0, NO_RING), (0, 0, RING_FULL)}
 
 
 def test_packets_that_the_driver_refuses(testpmd, monitor, listen):
