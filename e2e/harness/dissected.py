@@ -107,10 +107,10 @@ class Layers:
         if not self.names and not later and self.whole:
             self.bad_options = True
 
-    def ends(self):
-        """Addresses, protocol and ports of an IP packet; None without one."""
+    def ends(self, inner=False):
+        """Addresses, protocol and ports of an IP packet, or the addresses of ARP outside of tunnels; None without one."""
         name = self.next()
-        if name in ("arp", "rarp") and self.take("arp.hw.size") == "6":
+        if not inner and name in ("arp", "rarp") and self.take("arp.hw.size") == "6":
             ends = {end: self.take(f"arp.{end}.proto_ipv4") for end in ("src", "dst")}
             return {end: text and address(text) for end, text in ends.items()}
         if name not in ("ip", "ipv6"):
@@ -182,7 +182,7 @@ def row(values):
     inner = None
     if out["tunnel"]:
         layers.link()
-        inner = layers.ends()
+        inner = layers.ends(inner=True)
     for column in ("src", "dst", "protocol", "src_port", "dst_port"):
         out[f"inner_{column}"] = (inner or {}).get(column)
     if layers.bad_options:
