@@ -254,9 +254,8 @@ void child_watch(struct child *c, int fd1, int fd2, uint64_t ns)
 		{.fd = out, .events = POLLIN}, {.fd = c->fd[1], .events = POLLIN},
 		{.fd = c->pid_fd, .events = POLLIN},
 		{.fd = pending(c) ? STDOUT_FILENO : -1, .events = POLLOUT}};
-	struct timespec ts = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 
-	if (c->ended || ppoll(fds, sizeof(fds) / sizeof(fds[0]), &ts, NULL) <= 0)
+	if (c->ended || rt_poll_ns(fds, sizeof(fds) / sizeof(fds[0]), ns) <= 0)
 		return;
 	for (unsigned i = 0; i < 2; i++)
 		if (fds[2 + i].revents)

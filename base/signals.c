@@ -54,10 +54,9 @@ int stop_catch_first(void)
 bool stop_wait(uint64_t ns)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
-	struct timespec ts = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 
 	/* Not read: it stays so. */
-	if (ppoll(&p, 1, &ts, NULL) < 0)
+	if (rt_poll_ns(&p, 1, ns) < 0)
 		return poll(&p, 1, 0) > 0; /* interrupted by the signal, or by another one */
 	return p.revents;
 }

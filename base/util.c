@@ -286,8 +286,5 @@ void text_list_add(char *buf, size_t size, const char *text)
 
 uint64_t now_ns(clockid_t clock)
 {
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+	return rt_now_ns(clock);
 }

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "common/now.h"
+
 enum status {
 	STATUS_OK = 0,
 	STATUS_FAILED = 1, /* the capture or its output */

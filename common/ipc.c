@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ipc.h"
+#include "now.h"
 
 #define FDS_MAX 8 /* more than any message carries */
 
@@ -113,7 +114,8 @@ int rt_msg_recv(int sock, void *buf, size_t size, int *fds, unsigned fd_max, uns
 	if (fd_count)
 		*fd_count = 0;
 	do {
-		ret = poll(&p, 1, timeout_ms);
+		ret = rt_poll_ns(
+			&p, 1, timeout_ms < 0 ? RT_WAIT_ENDLESS : (uint64_t)timeout_ms * 1000000);
 	} while (ret < 0 && errno == EINTR);
 	if (ret <= 0)
 		return ret < 0 ? -errno : -ETIMEDOUT;

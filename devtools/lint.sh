@@ -53,6 +53,12 @@ python_only_where_it_belongs() {
 	return 0
 }
 
+clocks() { # unit tests set the time: it is read by common/now.h
+	list 'base/*.c' 'cli/*.c' 'reader/*.c' | grep -vE '_test\.c$|/(test|fake)_' |
+		xargs grep -nHE '\b(clock_gettime|(clock_)?nanosleep|u?sleep|ppoll|time|pthread_cond_timedwait|rt_time_ns)\('
+	return 0
+}
+
 python_code() { list '*.py' | xargs -r "$python" -m pyflakes; }
 
 man_pages() { # of section 3, out of the headers
@@ -71,6 +77,7 @@ check 'trailing whitespace' whitespace
 check 'file length' length
 check 'directions of includes' devtools/includes.sh
 check 'symbols of the packages' devtools/symbols.sh
+check 'clocks' clocks
 check 'Python folders' python_only_where_it_belongs
 check 'Python code' python_code
 check 'manual pages' man_pages

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "common/clock.h"
+#include "common/now.h"
 #include "common/segment.h"
 #include "conn.h"
 #include "memory.h"
@@ -161,7 +162,7 @@ void rt_window_close(struct ringtap_capture *cap);
 
 static inline uint64_t rt_mono_ns(void)
 {
-	return rt_time_ns(CLOCK_MONOTONIC);
+	return rt_now_ns(CLOCK_MONOTONIC);
 }
 
 /* Stores text as the capture's error; returns code. */

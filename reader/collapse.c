@@ -15,11 +15,11 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collapse.h"
 #include "common/atomics.h"
+#include "common/now.h"
 #include "common/pages.h"
 
 #ifndef MADV_COLLAPSE
@@ -40,14 +40,6 @@ static bool is_stuck(void)
 		return true;
 	rt_store(&stuck, 0);
 	return false;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 /* Without the descriptors: they would keep connections, pipes and locks of this process. */
@@ -71,8 +63,7 @@ static pid_t begin(void (*f)(void *arg), void *arg)
 
 int rt_collapse_aside(void (*f)(void *arg), void *arg, int timeout_ms)
 {
-	uint64_t until = now_ns() + (uint64_t)timeout_ms * 1000000;
-	struct timespec nap = {.tv_nsec = 1000000};
+	uint64_t until = rt_now_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000;
 	int status = 0;
 	pid_t pid, ended;
 
@@ -81,8 +72,9 @@ int rt_collapse_aside(void (*f)(void *arg), void *arg, int timeout_ms)
 	pid = begin(f, arg);
 	if (pid < 0)
 		return -errno;
-	while (!(ended = waitpid(pid, &status, __WALL | WNOHANG)) && now_ns() < until)
-		nanosleep(&nap, NULL);
+	while (!(ended = waitpid(pid, &status, __WALL | WNOHANG)) &&
+		rt_now_ns(CLOCK_MONOTONIC) < until)
+		rt_sleep_ns(1000000);
 	if (ended)
 		return ended == pid && WIFEXITED(status) ? 0 : -EINTR;
 	kill(pid, SIGKILL);

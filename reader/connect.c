@@ -14,12 +14,12 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "abstract.h"
 #include "as_user.h"
 #include "common/foreign.h"
+#include "common/now.h"
 #include "connect.h"
 #include "halt.h"
 #include "telemetry.h"
@@ -182,14 +182,12 @@ void rt_folder_close(struct rt_folder *f)
 /* The backlog of telemetry is short. EAGAIN: it is full at the moment. */
 int rt_connect_retrying(int fd, const struct sockaddr_un *addr, socklen_t size, int timeout_ms)
 {
-	const struct timespec pause = {.tv_nsec = RETRY_MS * 1000000};
-
 	for (int ms = 0;; ms += RETRY_MS) {
 		if (connect(fd, (const struct sockaddr *)addr, size) == 0)
 			return 0;
 		if (errno != EAGAIN || ms >= timeout_ms)
 			return -errno;
-		nanosleep(&pause, NULL);
+		rt_sleep_ns(RETRY_MS * 1000000);
 	}
 }
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/clock.h"
+#include "common/now.h"
 #include "common/proto.h"
 #include "apps.h"
 #include "conn.h"
@@ -41,7 +41,7 @@ bool rt_apps_wanted(const struct ringtap_apps *list, uid_t uid)
 int rt_apps_time(const struct ringtap_apps *list)
 {
 	return list->foreign && (list->foreign_count >= FOREIGN_MAX ||
-					rt_time_ns(CLOCK_MONOTONIC) > list->until_ns)
+					rt_now_ns(CLOCK_MONOTONIC) > list->until_ns)
 		       ? -ETIME
 		       : 0;
 }
@@ -407,7 +407,7 @@ static int search_all(struct ringtap_apps *list, int timeout_ms)
 	if (ret || (list->opts->users && !list->opts->user_count))
 		return ret;
 	list->foreign = true;
-	list->until_ns = rt_time_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000;
+	list->until_ns = rt_now_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000;
 	ret = search_folders(list);
 	return ret != -ETIME ? ret
 			     : add_note(&nowhere, "",

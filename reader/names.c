@@ -18,9 +18,9 @@
 
 #include <jansson.h>
 
-#include "common/clock.h"
 #include "common/in_root.h"
 #include "common/ipc.h"
+#include "common/now.h"
 #include "conn.h"
 #include "names.h"
 
@@ -117,17 +117,17 @@ static int connect_to(pid_t pid, const char *path, uid_t app_uid)
 /* Receives the answer to the query. NULL: a timeout, or not JSON. */
 static json_t *receive(int fd, int within_ms)
 {
-	uint64_t end_ns = rt_time_ns(CLOCK_MONOTONIC) + (uint64_t)within_ms * 1000000;
+	uint64_t end_ns = rt_now_ns(CLOCK_MONOTONIC) + (uint64_t)within_ms * 1000000;
 	size_t len = 0, size = 65536;
 	char *buf = malloc(size), *more;
 	json_t *root = NULL;
 
 	while (buf && !root && len < ANSWER_MAX) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
-		int64_t left_ns = (int64_t)(end_ns - rt_time_ns(CLOCK_MONOTONIC));
+		int64_t left_ns = (int64_t)(end_ns - rt_now_ns(CLOCK_MONOTONIC));
 		ssize_t n;
 
-		if (left_ns <= 0 || poll(&p, 1, (int)(left_ns / 1000000) + 1) <= 0)
+		if (left_ns <= 0 || rt_poll_ns(&p, 1, (uint64_t)left_ns) <= 0)
 			break;
 		n = recv(fd, buf + len, size - len, MSG_DONTWAIT);
 		if (n <= 0)
@@ -224,7 +224,7 @@ static void refresh(struct ringtap_conn *c)
 	socklen_t len = sizeof(peer);
 	json_t *root = NULL;
 
-	n->queried_ns = rt_time_ns(CLOCK_MONOTONIC);
+	n->queried_ns = rt_now_ns(CLOCK_MONOTONIC);
 	if (!strncmp(c->app.program, PROGRAM, strlen(PROGRAM)) &&
 		!getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid > 0 &&
 		!socket_path(peer.pid, path, sizeof(path)))
@@ -258,7 +258,7 @@ bool rt_switch_name(
 
 	if (!c->names.useless &&
 		(!c->names.queried_ns ||
-			rt_time_ns(CLOCK_MONOTONIC) - c->names.queried_ns > FRESH_NS))
+			rt_now_ns(CLOCK_MONOTONIC) - c->names.queried_ns > FRESH_NS))
 		refresh(c);
 	for (size_t i = 0; i < c->names.count; i++) {
 		int f = fit(&c->names.list[i], port_id, device);

@@ -188,7 +188,6 @@ static bool all_over(const struct ringtap_capture *cap)
 
 static void nap(struct ringtap_capture *cap, uint64_t ns)
 {
-	struct timespec ts = {.tv_nsec = (long)ns};
 	struct pollfd p[RT_MAX_SOURCES + 1];
 	unsigned n = 0;
 	uint64_t v;
@@ -198,7 +197,7 @@ static void nap(struct ringtap_capture *cap, uint64_t ns)
 			p[n++] = (struct pollfd){.fd = cap->sources[i].conn->fd, .events = POLLIN};
 	}
 	p[n++] = (struct pollfd){.fd = cap->wake_fd, .events = POLLIN};
-	if (ppoll(p, n, &ts, NULL) <= 0)
+	if (rt_poll_ns(p, n, ns) <= 0)
 		return;
 	/* It may be meant for another process: a forked one has the same descriptor. */
 	if (p[n - 1].revents && !rt_load(&cap->broken))

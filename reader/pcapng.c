@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/utsname.h>
-#include <time.h>
 
 #include "common/pcapng.h"
 #include "capture.h"
@@ -84,14 +83,6 @@ static struct ringtap_counts sum_interface(const struct ringtap_capture *cap, un
 	return sum;
 }
 
-static uint64_t real_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 EXPORT int ringtap_pcapng_statistics(const struct ringtap_capture *cap, unsigned i, void *buf,
 	size_t size, const struct ringtap_pcapng_statistics_options *opts)
 {
@@ -113,7 +104,7 @@ EXPORT int ringtap_pcapng_statistics(const struct ringtap_capture *cap, unsigned
 		info.nic_opackets, info.nic_oerrors);
 	return (int)rt_pcapng_isb(buf, size,
 		&(struct rt_pcapng_isb){.interface_id = i,
-			.time_ns = o.end_ns ? o.end_ns : real_ns(),
+			.time_ns = o.end_ns ? o.end_ns : rt_now_ns(CLOCK_REALTIME),
 			.starttime_ns = o.start_ns ? o.start_ns : RT_PCAPNG_NONE,
 			.endtime_ns = o.end_ns ? o.end_ns : RT_PCAPNG_NONE,
 			.ifrecv = c.seen,

@@ -283,7 +283,7 @@ static int fill(struct ringtap_monitor *mon, struct rt_snapshot *snap)
 	struct ringtap_snapshot *f = &snap->pub;
 	int ret;
 
-	f->taken_ns = rt_time_ns(CLOCK_REALTIME);
+	f->taken_ns = rt_now_ns(CLOCK_REALTIME);
 	rt_clock_sample_mono(&f->taken_tsc, &snap->mono_ns);
 	f->taken_mono_ns = snap->mono_ns;
 	f->tsc_hz = rt_measure_hz(mon, f->taken_tsc, snap->mono_ns);

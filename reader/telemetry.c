@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
+#include "common/now.h"
 #include "common/proto.h"
 #include "conn.h"
 #include "export.h"
@@ -37,7 +37,7 @@ static int receive_within(int ms, int fd, char *buf, size_t size)
 	int ret;
 
 	do {
-		ret = poll(&p, 1, ms);
+		ret = rt_poll_ns(&p, 1, ms < 0 ? RT_WAIT_ENDLESS : (uint64_t)ms * 1000000);
 	} while (ret < 0 && errno == EINTR);
 	if (ret <= 0)
 		return ret ? -errno : -ETIMEDOUT;
@@ -57,11 +57,10 @@ static int receive(int fd, char *buf, size_t size)
  * until its thread has noticed that it left. *fd is replaced. */
 static int greet(const char *app, int *fd, char *buf, size_t size)
 {
-	const struct timespec pause = {.tv_nsec = RETRY_MS * 1000000L};
 	int ret = receive(*fd, buf, size);
 
 	for (int ms = 0; ret == -ECONNRESET && ms < rt_telemetry_ms; ms += RETRY_MS) {
-		nanosleep(&pause, NULL);
+		rt_sleep_ns(RETRY_MS * 1000000);
 		close(*fd);
 		*fd = rt_connect(app, RT_TELEMETRY_SOCKET);
 		ret = *fd < 0 ? *fd : receive(*fd, buf, size);

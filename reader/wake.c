@@ -104,7 +104,6 @@ static bool has_changed(const struct rt_waker *w)
  * application has ended. */
 static bool sleep_for(struct rt_waker *w, uint64_t ns)
 {
-	struct timespec ts = {.tv_nsec = (long)ns};
 	struct pollfd p[RT_MAX_SOURCES + 2];
 	unsigned n = 0;
 	bool endless;
@@ -117,7 +116,7 @@ static bool sleep_for(struct rt_waker *w, uint64_t ns)
 	if (endless && w->following)
 		p[n++] = (struct pollfd){.fd = w->follow_fd, .events = POLLIN};
 	pthread_mutex_unlock(&w->lock);
-	if (ppoll(p, n, endless ? NULL : &ts, NULL) <= 0)
+	if (rt_poll_ns(p, n, endless ? RT_WAIT_ENDLESS : ns) <= 0)
 		return false;
 	if (p[0].revents)
 		clear_event(w->kick_fd);

@@ -131,18 +131,15 @@ static void ask_all(struct export_recorders *r)
 static void *run(void *arg)
 {
 	struct export_recorders *r = arg;
-	struct timespec until;
 
 	pthread_mutex_lock(&r->lock);
 	while (!r->stop) {
 		pthread_mutex_unlock(&r->lock);
 		update(r);
 		ask_all(r);
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec += EVERY_NS / NS_PER_S;
 		pthread_mutex_lock(&r->lock);
 		if (!r->stop)
-			pthread_cond_timedwait(&r->stopping, &r->lock, &until);
+			rt_cond_wait_ns(&r->stopping, &r->lock, EVERY_NS);
 	}
 	pthread_mutex_unlock(&r->lock);
 	return NULL;

@@ -253,7 +253,7 @@ static bool receive_all(struct asking *a, int timeout_ms)
 		}
 		if (!more)
 			return true;
-		if (now >= until || poll(p, a->count, (int)((until - now) / 1000000) + 1) <= 0)
+		if (now >= until || rt_poll_ns(p, a->count, until - now) <= 0)
 			return false;
 		for (nfds_t i = 0; i < a->count; i++)
 			if (p[i].revents)

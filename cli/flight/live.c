@@ -295,7 +295,7 @@ static int screen(const struct live *v)
 		int key;
 
 		draw(&s, utf8, v->app);
-		(void)poll(p, 2, (int)(ns / 1000000));
+		(void)rt_poll_ns(p, 2, ns);
 		quit = p[1].revents || p[0].revents & (POLLHUP | POLLERR | POLLNVAL);
 		while (!quit && (key = getch()) != ERR)
 			quit = key == 'q' || key == 'Q' || key == 'x';

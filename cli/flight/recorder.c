@@ -17,8 +17,8 @@
 #include "common/atomics.h"
 #include "flight.h"
 
-#define CHECK_MS 100 /* between snapshots; probes read drivers twice a second */
-#define LOOK_MS  10  /* between looks at what is found without them */
+#define CHECK_NS (NS_PER_S / 10)  /* between snapshots; probes read drivers twice a second */
+#define LOOK_NS  (NS_PER_S / 100) /* between looks at what is found without them */
 /* Until an event is noticed: readings of a driver, twice a second, and checks. */
 #define NOTICE_NS (2 * NS_PER_S)
 
@@ -180,7 +180,7 @@ static void take_end(struct flight *f)
 static int look(struct flight *f)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
-	bool due = now - f->checked_ns >= CHECK_MS * NS_PER_S / 1000;
+	bool due = now - f->checked_ns >= CHECK_NS;
 
 	lookouts_check(f);
 	usdts_check(f, due);
@@ -198,7 +198,8 @@ static void wait_for_events(const struct flight *f, bool stopping)
 		{.fd = stopping ? -1 : stop_fd(), .events = POLLIN}};
 	uint64_t v;
 
-	if (poll(p, 4, f->lookout_count || f->usdt_count ? LOOK_MS : CHECK_MS) > 0 && p[0].revents)
+	if (rt_poll_ns(p, 4, f->lookout_count || f->usdt_count ? LOOK_NS : CHECK_NS) > 0 &&
+		p[0].revents)
 		(void)!read(f->wake_fd, &v, sizeof(v));
 }
 

@@ -210,7 +210,7 @@ static int await_answer(int folder, int process, int timeout_ms, char why[REQUES
 
 	name_of(name, REQUEST);
 	for (int ms = 0; !faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW); ms += POLL_MS) {
-		bool ended = poll(&p, 1, POLL_MS) > 0;
+		bool ended = rt_poll_ns(&p, 1, POLL_MS * 1000000) > 0;
 
 		if ((ended || ms >= timeout_ms) && !unlinkat(folder, name, 0))
 			return ended ? -ESRCH : -ETIMEDOUT;

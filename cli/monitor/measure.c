@@ -141,7 +141,7 @@ static bool nap(const struct measure *m, uint64_t left_ns)
 		{.fd = stop_fd(), .events = POLLIN}};
 	uint64_t ns = left_ns < TICK_NS ? left_ns : TICK_NS;
 
-	(void)poll(fds, 2, (int)((ns + 999999) / 1000000));
+	(void)rt_poll_ns(fds, 2, ns);
 	return stop_wait(0);
 }
 

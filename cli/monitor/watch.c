@@ -340,7 +340,6 @@ int watch_find(struct watch *w)
 static void *refresh_thread(void *arg)
 {
 	struct watch *w = arg;
-	struct timespec until;
 
 	watch_lock(w);
 	while (!w->stop) {
@@ -348,11 +347,9 @@ static void *refresh_thread(void *arg)
 		watch_unlock(w);
 		apply(w); /* attaching may take seconds */
 		watch_refresh(w);
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec++;
 		watch_lock(w);
 		if (!w->stop && !w->hurry)
-			pthread_cond_timedwait(&w->changed, &w->lock, &until);
+			rt_cond_wait_ns(&w->changed, &w->lock, NS_PER_S);
 	}
 	watch_unlock(w);
 	return NULL;

@@ -99,7 +99,7 @@ static void refill(struct screen *s)
 
 static void draw_head(const struct screen *s)
 {
-	time_t now = time(NULL);
+	time_t now = (time_t)(now_ns(CLOCK_REALTIME) / NS_PER_S);
 	char clock[16], line[128];
 	struct tm tm;
 	int x = 0;
@@ -290,12 +290,11 @@ static bool wait_input(struct screen *s, uint64_t ns)
 {
 	struct pollfd p[3] = {{.fd = STDIN_FILENO, .events = POLLIN},
 		{.fd = stop_fd(), .events = POLLIN}, {.fd = watch_fd(s->w), .events = POLLIN}};
-	struct timespec ts = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 	bool any = false;
 	int key;
 
 	/* Interrupted by SIGWINCH, of which ncurses makes a key. */
-	ppoll(p, 3, &ts, NULL);
+	rt_poll_ns(p, 3, ns);
 	if (p[1].revents || p[0].revents & (POLLHUP | POLLERR | POLLNVAL))
 		s->quit = true;
 	while (!s->quit && (key = getch()) != ERR) {

@@ -143,7 +143,6 @@ static bool any_newer(const struct ringtap_snapshot *s, uint64_t ns)
 static int last_snapshot(struct trace *t)
 {
 	uint64_t now = now_ns(CLOCK_REALTIME), until = now_ns(CLOCK_MONOTONIC) + 2 * NS_PER_S;
-	const struct timespec tick = {.tv_nsec = NS_PER_S / 100};
 	bool last = t->cfg->what != TRACE_DROPS;
 	int ret;
 
@@ -153,7 +152,8 @@ static int last_snapshot(struct trace *t)
 		if (ret || last)
 			return ret;
 		last = any_newer(t->stats, now) || now_ns(CLOCK_MONOTONIC) >= until;
-		nanosleep(&tick, NULL); /* not stop_wait(): often a signal has ended the trace */
+		/* Not stop_wait(): often a signal has ended the trace. */
+		rt_sleep_ns(NS_PER_S / 100);
 	}
 }
 

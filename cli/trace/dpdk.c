@@ -32,7 +32,6 @@ static bool is_there(int error)
  * point on. */
 static int switch_off(void *ctx)
 {
-	const struct timespec pause = {.tv_sec = 1};
 	const struct trace *t = ctx;
 	json_t *answer = NULL;
 	bool done = false;
@@ -46,7 +45,7 @@ static int switch_off(void *ctx)
 
 		done = !ret || !is_there(ret);
 		if (!done)
-			nanosleep(&pause, NULL);
+			rt_sleep_ns(NS_PER_S);
 	}
 	json_decref(answer);
 	return 0;

@@ -170,7 +170,7 @@ static int create(struct lttng *l)
 
 	snprintf(pid, sizeof(pid), "%" PRIu32, l->t->info.pid);
 	snprintf(l->session, sizeof(l->session), "ringtap-%d-%lld", (int)getpid(),
-		(long long)time(NULL));
+		(long long)(now_ns(CLOCK_REALTIME) / NS_PER_S));
 	current_session(l->previous);
 	if (trace_undo_start(&l->undo, destroy, l))
 		return -ECHILD;

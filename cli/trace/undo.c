@@ -66,7 +66,6 @@ int trace_undo_start(struct trace_undo *u, int (*undo)(void *ctx), void *ctx)
 
 int trace_undo_now(struct trace_undo *u, uint64_t patience_ns)
 {
-	const struct timespec pause = {.tv_nsec = LOOK_NS};
 	uint64_t until = now_ns(CLOCK_MONOTONIC) + patience_ns;
 	int status = 0;
 	pid_t ended;
@@ -76,7 +75,7 @@ int trace_undo_now(struct trace_undo *u, uint64_t patience_ns)
 	close(u->fd);
 	u->fd = -1;
 	while (!(ended = waitpid(u->pid, &status, WNOHANG)) && now_ns(CLOCK_MONOTONIC) < until)
-		nanosleep(&pause, NULL);
+		rt_sleep_ns(LOOK_NS);
 	if (!ended)
 		return -ETIMEDOUT;
 	return ended == u->pid && !status ? 0 : -EIO;
