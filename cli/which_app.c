@@ -178,7 +178,7 @@ void print_no_port(
 			command, app, port);
 }
 
-/* Of a container, /proc/PID/root/..., without links: they would lead out of it. */
+/* Opens a path of a container, /proc/PID/root/..., without links: they would lead out of it. */
 static int open_there(const char *path, int flags)
 {
 	int pid, end = 0, root, fd;

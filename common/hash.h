@@ -35,7 +35,7 @@ static inline uint64_t hash_number(const struct secret *s, uint64_t a, uint64_t 
 	return hash_mix(a ^ s->word[0], b ^ s->word[1]);
 }
 
-/* Of words of 8 bytes. */
+/* len counts words of 8 bytes. */
 static inline uint64_t hash_words(const struct secret *s, const void *data, size_t words)
 {
 	uint64_t h = words; /* not word[1]: a factor of 0 would make all first words equal */

@@ -113,7 +113,7 @@ enum rt_fates_kind {
 	RT_FATES_END,       /* struct rt_fates_queue, of all queues: no fates follow */
 };
 
-/* Of a packet. */
+/* Fate of a packet. */
 enum rt_fates_fate {
 	RT_FATES_NOT_OFFERED = 1,
 	RT_FATES_UNKNOWN,

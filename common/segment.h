@@ -203,7 +203,7 @@ struct rt_seg_count {
 	uint64_t inferred; /* of unknown: likely offered, without the flag of its id */
 	union {
 		uint64_t unseen; /* of unknown: perhaps sent on a queue without a hook */
-		/* Of sending taps: packets with the id of a received one and without its first
+		/* Sending taps: packets with the id of a received one and without its first
 		 * segment: rests of chains, and copies. As many of not_offered may have been
 		 * offered, at most. */
 		uint64_t rest_offered;

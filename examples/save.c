@@ -71,7 +71,7 @@ static int put_statistics(struct file *file)
 	return ret;
 }
 
-/* Of the only application, packets lie in the ring as they stand in the file. Of several, the
+/* Packets of a single application lie in the ring as they stand in the file. With several, the
  * numbers of the interfaces have to be changed, in a copy. */
 static int put_run(struct file *file, const struct ringtap_run *run)
 {

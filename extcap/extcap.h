@@ -17,7 +17,7 @@ struct extcap {
 	const char *reload;
 	const char *filter;
 	const char *fifo;
-	/* Of the capture. */
+	/* Options of the capture. */
 	unsigned directions;  /* RINGTAP_RX | RINGTAP_TX; 0: both */
 	int queue;            /* -1: all */
 	uint32_t snaplen;     /* bytes; 0: all */

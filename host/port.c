@@ -39,8 +39,8 @@ static bool known(const struct host *h, int fd)
 	return false;
 }
 
-/* Of the sockets of this kind, those that no other port has are the driver's for this one. Their
- * order is not that of the queues if another thread, such as telemetry's, closed a descriptor in
+/* Sockets of this kind that no other port has are the driver's for this port. Their order
+ * is not that of the queues if another thread, such as telemetry's, closed a descriptor in
  * between. */
 static void find_sockets(const struct host *h, struct port *p)
 {

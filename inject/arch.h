@@ -37,8 +37,8 @@ bool rt_arch_is_sigreturn(pid_t pid, uint64_t at);
 /* Whether the instruction before this one is a system call. */
 bool rt_arch_is_syscall(pid_t pid, uint64_t pc);
 
-/* Of a thread that this process has stopped: checks that it is in the system call still and makes
- * the frames. 0; -EAGAIN: it is not; -ENOTSUP: its registers cannot be restored; -errno. */
+/* Checks that a thread which this process has stopped is still in the system call, and makes the
+ * frames. 0; -EAGAIN: it is not; -ENOTSUP: its registers cannot be restored; -errno. */
 int rt_arch_prepare(
 	pid_t tid, const struct rt_idle *idle, const struct rt_call *call, struct rt_frames *f);
 /* Sets the registers, after the bytes have been written. */

@@ -24,7 +24,7 @@
 
 #define LOW ((void *)0x10000000) /* below all libraries */
 
-/* Of this process, after the C library was mapped as data, with this protection. */
+/* Checks this process, after the C library was mapped as data, with this protection. */
 static void check_addresses(int prot)
 {
 	const struct rt_map *libc, *code;

@@ -70,8 +70,8 @@ static int wait_for_stop(pid_t tid)
 	return status >> 16 ? -EHOSTDOWN : -EAGAIN;
 }
 
-/* Of a stopped thread: whether it belongs to the process still, which runs the program that the
- * addresses are of, and whether there is code at them. 0; -ESRCH; -EAGAIN: the thread has
+/* Checks that a stopped thread still belongs to the process, that this runs the program of the
+ * addresses, and that there is code at them. 0; -ESRCH; -EAGAIN: the thread has
  * ended; -EADDRNOTAVAIL. Not the bytes of
  * the function: a uprobe or a breakpoint in dlopen() changes them. */
 static int check_same(

@@ -10,9 +10,9 @@
  * read. 0; -EPERM and a sentence. */
 int rt_judge_seccomp(pid_t pid, char *err, size_t errlen);
 
-/* Of a thread that this process has stopped: the name of a system call that the probe makes and a
- * filter answers with a signal, which ends the process; "any": the filters cannot be read. NULL:
- * there is none. Filters that return an error are no reason. */
+/* Returns a system call of the probe that a seccomp filter of the thread answers with a signal,
+ * which ends the process; "any": the filters cannot be read; NULL: none. Filters that return an
+ * error do not count. The thread is stopped by this process. */
 const char *rt_seccomp_forbids(pid_t tid);
 
 /* Runs a filter of count struct sock_filter; for the tests. */

@@ -38,7 +38,7 @@ bool rt_is_abstract(const char *address)
 	return split(address, &pid, &name);
 }
 
-/* Of this thread. */
+/* Changes the network namespace of this thread. */
 static int enter_net_of(pid_t pid)
 {
 	struct stat own, other;

@@ -48,8 +48,8 @@ int rt_in_thread(int (*call)(void *arg), void *arg)
 	return ret ? -ret : d.result;
 }
 
-/* Of this thread only: the functions of the C library change all. Its real and saved user remain,
- * so that processes of the user can neither trace nor signal this one. */
+/* Changes this thread only: the functions of the C library change all. Its real and saved user
+ * remain, so that processes of the user can neither trace nor signal this one. */
 int rt_become_user(uid_t uid)
 {
 	return syscall(SYS_setresuid, -1, uid, -1) ? -errno : 0;

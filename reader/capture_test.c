@@ -526,7 +526,7 @@ static void test_use_of_the_buffer_is_noted(void **state)
 	assert_int_equal(stats.buffer_most_used, used); /* it does not shrink */
 }
 
-/* Of two looks with losses, the one with more; a look at little says nothing. */
+/* Two pauses with losses: the one with more counts. A pause with few packets means nothing. */
 static void test_the_worst_pause_is_noted(void **state)
 {
 	static const struct {

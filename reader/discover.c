@@ -240,7 +240,7 @@ static int search(struct rt_place *p)
 		if (a)
 			a->primary = true;
 	}
-	/* Of a folder that the caller has, all are listed already. */
+	/* The caller has listed all applications of a folder that it passes. */
 	return ret || p->known ? ret : rt_secondaries_each(&p->folder, &v);
 }
 

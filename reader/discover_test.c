@@ -160,7 +160,7 @@ static void test_application_without_sockets_is_found_by_its_lock(void **state)
 	snprintf(config, sizeof(config), "%s/config", p.dir);
 	pid = lock_config(config);
 	assert_int_equal(found("discovered-locked", h.app), 1);
-	/* Of another user than the folder. */
+	/* The file belongs to another user than the folder. */
 	if (!geteuid()) {
 		assert_int_equal(chown(config, 65534, 65534), 0);
 		assert_int_equal(found("discovered-locked", h.app), 0);

@@ -133,7 +133,7 @@ static void test_interfaces_of_two_applications(void **state)
 
 	assert_int_equal(ringtap_capture_attach(cap, peers[1].dir, &all, 1, NULL), 0);
 	assert_true(ringtap_pcapng_interface(cap, 3, buf, sizeof(buf), NULL) > 0);
-	/* Of the same file-prefix: their process ids tell them apart. */
+	/* Two applications with one file-prefix: their process ids tell them apart. */
 	assert_int_equal(ringtap_capture_interface(cap, 3, &i), 0);
 	assert_string_not_equal(i.app_name, "test");
 	assert_memory_equal(i.app_name, "test~", 5);

@@ -44,7 +44,7 @@ struct batch {
 size_t batch_size(const struct batch_kind *k);
 /* NULL: no memory. The batch lies in the pool's piece. */
 struct batch *batch_new(const struct batch_kind *k, struct pool *pool);
-/* Of a batch that was not handed over. */
+/* For a batch that was not handed over. */
 void batch_free(struct batch *b);
 /* Writes the validity of the last 32 rows. */
 void batch_flush(struct batch *b);

@@ -370,7 +370,7 @@ static int failed(struct rt_archive *a, const char *what, int ret)
 	return -ret;
 }
 
-/* Of reading rows: it stays. */
+/* An error of reading rows stays. */
 static int broken(struct rt_archive *a, const char *what, int ret)
 {
 	a->broken = ret;

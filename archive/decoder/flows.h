@@ -34,8 +34,8 @@ struct flow_sum {
 	uint64_t packets[2], bytes[2]; /* of a, of b */
 	uint64_t retransmissions;
 	int64_t rtt_ns; /* -1: unknown */
-	/* Of ids and fates: packets received; of these without id; sent, if they have no fate in
-	 * the file; of each fate; and those that there was no memory for. */
+	/* Counters from ids and fates: packets received; of these without id; sent, if they have no
+	 * fate in the file; of each fate; and those that there was no memory for. */
 	uint64_t received, without_id, sent, not_offered, open, unknown, let_go;
 	uint8_t tcp_flags;
 	bool has_ports, is_tcp;

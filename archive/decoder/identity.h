@@ -8,7 +8,7 @@
 
 #include "row.h"
 
-/* Of an IP packet: what its headers and the capture have. */
+/* Headers of an IP packet, as far as they were captured. */
 struct ip {
 	uint8_t version, protocol; /* protocol: valid if whole */
 	bool whole;                /* the headers were captured, up to the payload */

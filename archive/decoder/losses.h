@@ -11,7 +11,7 @@ enum loss_reason {
 	LOSS_NIC,     /* before the application: isb_ifdrop */
 };
 
-/* Of one place within a second. */
+/* Losses at one place within a second. */
 struct loss {
 	int64_t ns; /* of the first packet behind it, or of the statistics */
 	uint64_t packets;

@@ -48,7 +48,7 @@ static uint64_t get_time(const struct walk *w, const uint8_t *p)
 	return (uint64_t)get32(w, p) << 32 | get32(w, p + 4);
 }
 
-/* Of the first option of its kind. Without memory the text is missing. */
+/* Keeps the text of the first option of its kind. Without memory it is missing. */
 static void keep_text(char **dst, const uint8_t *text, size_t len)
 {
 	if (!*dst && len)
@@ -186,7 +186,7 @@ static void interface_option(
 	}
 }
 
-/* Of "port 0 of DPDK application NAME, DEVICE" (reader/pcapng.c) FNV-1a of NAME. */
+/* FNV-1a of NAME in "port 0 of DPDK application NAME, DEVICE" (reader/pcapng.c). */
 static uint64_t application_of(const char *description)
 {
 	static const char before[] = " of DPDK application ";

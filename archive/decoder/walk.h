@@ -54,7 +54,7 @@ enum found_kind {
 
 struct found {
 	uint64_t offset; /* of the block, in the file */
-	/* Of a packet. */
+	/* Fields of a packet. */
 	int64_t ns;
 	uint64_t id;        /* epb_packetid; valid if has_id */
 	uint64_t dropcount; /* lost before it */
@@ -66,8 +66,8 @@ struct found {
 	uint8_t direction; /* 0: unknown; 1: rx; 2: tx */
 	uint16_t linktype;
 	const uint8_t *data; /* valid until the next walk_next() */
-	/* Of other blocks: behind type and length. Of statistics local is the interface, and before
-	 * are its counters until now. */
+	/* Fields of other blocks. body: behind type and length. In statistics, local is the
+	 * interface, and before are its counters until now. */
 	const uint8_t *body;
 	uint32_t body_len;
 	struct statistics before;

@@ -7,7 +7,7 @@
 
 #include "window.h"
 
-/* Of a read: it stays in the second level of caches until it has been decoded. */
+/* Bytes of a read: it stays in the second level of caches until it has been decoded. */
 #define CHUNK (256u << 10)
 
 int window_open(struct window *w, int fd)

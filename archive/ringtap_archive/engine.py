@@ -18,7 +18,7 @@ from .store import Archive
 
 _VIEWS = re.compile(r"\b(losses|interfaces)\b", re.IGNORECASE)
 
-# Of views that meta.json holds: name, type in both engines, key.
+# Views that meta.json holds: name, type in both engines, key.
 LOSSES = [("time_ns", "BIGINT", "time_ns"), ("interface", "INT", "interface"), ("queue", "BIGINT", "queue"),
           ("direction", "STRING", "direction"), ("packets", "BIGINT", "packets"), ("reason", "STRING", "reason")]
 INTERFACES = [("interface", "INT", "index"), ("name", "STRING", "name"), ("description", "STRING", "description"),

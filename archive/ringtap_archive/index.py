@@ -28,7 +28,7 @@ ENCODINGS = {
     "ip_id": "DELTA_BINARY_PACKED",
     "digest": "PLAIN",
 }
-# Of zstd, else 1. Sequence numbers become 10 to 17 % smaller; packets without TCP do not pay for it.
+# Levels of zstd, else 1. Sequence numbers become 10 to 17 % smaller; packets without TCP do not pay for it.
 LEVELS = {"tcp_seq": 6}
 FLOW_ENCODINGS = {
     "first_ns": "DELTA_BINARY_PACKED",

@@ -30,9 +30,9 @@ _NAMES = {"recorder=": r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", "date=": r"\d{4}-\d\
 RECORDER = re.compile(_NAMES["recorder="])
 NUMBER = re.compile(r"(\d{6,})\.", re.ASCII)
 META = ".meta.json"
-# Of a part, behind its number.
+# Endings of a part's files, behind its number.
 FILES = {"pcapng": (".pcapng", ".pcapng.zst"), "packets": (".packets.parquet",), "flows": (".flows.parquet",)}
-# Of names, as texts of regular expressions: of the folder of an hour, and of a file in it.
+# Regular expressions of names: the folder of an hour, and a file in it.
 FOLDER = "/".join(prefix + name for prefix, name in _NAMES.items())
 FILE = r"\d{6,18}(" + "|".join(re.escape(end) for ends in ((META,), *FILES.values()) for end in ends) + ")"
 

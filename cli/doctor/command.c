@@ -18,7 +18,7 @@ struct context {
 	struct watch watch; /* first, for watch_name() */
 	uint64_t duration_ns;
 	bool json, no_packets;
-	/* Of all applications. */
+	/* Results of all applications. */
 	json_t *array;
 	unsigned examined;
 	bool faults;

@@ -52,7 +52,7 @@ struct examination {
 	uint32_t pool_count;
 	const struct ringtap_snapshot *samples; /* with runs of addresses; NULL: none */
 	const struct doctor_packets *packets;   /* NULL: they were not followed */
-	/* Of doctor_look_at_kernel(); NULL: not needed, or unknown. The caller frees it. */
+	/* From doctor_look_at_kernel(); NULL: not needed, or unknown. The caller frees it. */
 	struct kernel_thread *kernel;
 	unsigned kernel_count;
 };

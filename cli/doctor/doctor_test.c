@@ -304,7 +304,7 @@ static void mempool_that_is_in_the_cache_of_another_lcore(void **state)
 	free(l.pools);
 }
 
-/* Of a thread that does not poll, lcore 0; the other one has another pool. */
+/* The pool of a thread that does not poll, lcore 0; the other one has another pool. */
 static void mempool_of_a_sending_thread(void **state)
 {
 	uint16_t caches[2] = {384, 0};

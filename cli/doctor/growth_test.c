@@ -80,7 +80,7 @@ static void test_constant_use_does_not_grow(void **state)
 	assert_false(grows());
 }
 
-/* Of the application, or of the thread that reads its pools. */
+/* Pauses of the application, or of the thread that reads its pools. */
 static void test_pauses_do_not_hide_growth(void **state)
 {
 	for (uint32_t at = 0; at < 20; at++) {

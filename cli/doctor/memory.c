@@ -30,7 +30,7 @@ static bool has_iova(const struct ringtap_sample *s)
 	return s->iova && s->iova != UINT64_MAX;
 }
 
-/* Of a run, addresses of one pool's buffers as devices see them. NULL: out of memory. */
+/* Addresses of one pool's buffers in a run, as devices see them. NULL: out of memory. */
 static uint64_t *addresses(const struct ringtap_snapshot *f, const struct ringtap_sample_run *s,
 	uint32_t pool, uint64_t *count)
 {

@@ -66,7 +66,7 @@ void doctor_packets_end(struct doctor_packets *p)
 	p->read = !fates_end(s) && !fates_read(s) && !held_read(p->held);
 }
 
-/* Of the packets that are older than the bound: the time in which they were received. */
+/* The time in which the packets older than the bound were received. */
 static double seconds_of(const struct held *h)
 {
 	const struct fates_session *s = &h->view.s;

@@ -27,7 +27,7 @@ struct drops {
 	bool final;
 };
 
-/* Of the requested ports. */
+/* Sums over the requested ports. */
 struct drops_sum {
 	uint64_t received, offered, not_offered, open, unknown, inferred, unseen, stopped;
 };

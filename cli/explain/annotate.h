@@ -21,7 +21,7 @@ struct annotations {
 	int error;       /* -ENOMEM, -E2BIG: no room in memory */
 };
 
-/* Of join.tell; ctx: struct annotations. */
+/* A join.tell; ctx: struct annotations. */
 void annotate_note(void *ctx, const struct outcome *o);
 void annotate_free(struct annotations *a);
 

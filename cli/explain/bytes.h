@@ -11,7 +11,7 @@ struct bytes;
 
 /* path: "-" is standard input. 0 or -errno. Free with bytes_close() in any case. */
 int bytes_open(struct bytes **out, const char *path);
-/* Of memory, which must live as long as it. 0 or -ENOMEM. */
+/* Bytes in memory, which must live as long as *out. 0 or -ENOMEM. */
 int bytes_memory(struct bytes **out, const void *data, size_t len);
 void bytes_close(struct bytes *b);
 

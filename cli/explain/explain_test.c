@@ -228,7 +228,7 @@ static void order_is_that_of_a_flow(void **state)
 	end(&t);
 }
 
-/* Of a key's words each one counts; the first one did not, once. */
+/* Each word of a key counts; the first one once did not. */
 static void flows_differ_in_each_part(void **state)
 {
 	const struct headers first = {.flags = HAS_IP | HAS_PORTS, .version = 4};

@@ -106,7 +106,7 @@ static void read_ipv6(struct headers *h, struct rest *r)
 		read_ports(h, r);
 }
 
-/* Of IPv4 over Ethernet (RFC 826). */
+/* ARP for IPv4 over Ethernet (RFC 826). */
 static void read_arp(struct headers *h, struct rest *r)
 {
 	const uint8_t *p = take(r, 28);
@@ -249,7 +249,7 @@ static uint32_t compare_vlans(const struct headers *a, const struct headers *b)
 	return bit(a->tci[0] != b->tci[0] || a->tci[1] != b->tci[1], CHANGE_VLAN);
 }
 
-/* Of addresses only where both are of one version: else the type has changed. */
+/* Addresses are compared only if both are of one version: else the type has changed. */
 static uint32_t compare_ip(const struct headers *a, const struct headers *b)
 {
 	return bit((a->tos ^ b->tos) >> 2, CHANGE_DSCP) | bit((a->tos ^ b->tos) & 3, CHANGE_ECN) |
@@ -278,7 +278,7 @@ uint32_t headers_compare(
 	return bits;
 }
 
-/* Of one packet. */
+/* The value in one packet, as text. */
 static void value_text(enum change c, const struct headers *h, uint32_t length, char buf[56])
 {
 	switch (c) {

@@ -37,7 +37,7 @@ char *headers_text(const struct headers *h, char buf[HEADERS_TEXT]);
 #define PROTOCOL_TEXT 32
 char *headers_protocol(const struct headers *h, char buf[PROTOCOL_TEXT]);
 
-/* Of two packets: what differs. */
+/* Fields in which two packets differ. */
 enum change {
 	CHANGE_SRC_MAC,
 	CHANGE_DST_MAC,

@@ -81,7 +81,7 @@ static void count_leaving(struct join *j, const struct waiting *w, enum fate uns
 	j->let_go += unsent == FATE_LET_GO;
 }
 
-/* Of a packet without a fate in the file. */
+/* For a packet without a fate in the file. */
 static enum known known_of(const struct join *j, const struct waiting *w, enum fate unsent)
 {
 	if (w->sent || w->late_sent || j->fates.ended)
@@ -360,7 +360,7 @@ static void join_sent(
 	tell(j, &o);
 }
 
-/* Of those that may have come before; NULL: none. */
+/* The reception that may have come before; NULL: none. */
 static struct waiting *received_as(struct join *j, const struct record *r, const struct port *port)
 {
 	struct waiting *w = waitlist_find(&j->waitlist, port->application_id, r->id);

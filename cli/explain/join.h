@@ -6,8 +6,8 @@
  *   received = sent + not_sent + open + let_go
  *   records of sent packets = sent + copies + made + unknown
  *
- * Of a recording with fates (fates.h), packets that are not sent in it wait beyond the timeout,
- * until their fate is known.
+ * In a recording with fates (fates.h), packets that are not sent wait beyond the timeout, until
+ * their fate is known.
  */
 #ifndef RINGTAP_CLI_EXPLAIN_JOIN_H
 #define RINGTAP_CLI_EXPLAIN_JOIN_H
@@ -28,7 +28,7 @@ enum fate {
 	FATE_LET_GO,   /* not sent until there was no more memory for it */
 	FATE_MADE,     /* sent without an id: the application made it */
 	FATE_UNKNOWN,  /* sent with an id that was not received, or too long ago */
-	/* Of recordings with fates, in place of FATE_NOT_SENT. */
+	/* In recordings with fates, instead of FATE_NOT_SENT. */
 	FATE_OFFERED,     /* to a port; the file has no sending of it */
 	FATE_NOT_OFFERED, /* also of a packet of which a copy was sent */
 	FATE_UNDECIDED,

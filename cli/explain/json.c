@@ -238,7 +238,7 @@ static void add_note(void *list, const char *text)
 	json_array_append_new(list, json_text(text));
 }
 
-/* Of the whole file. */
+/* Totals of the whole file. */
 static void put_totals(json_t *to, const struct join *j)
 {
 	put_count(to, "records", j->records);

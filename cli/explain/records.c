@@ -354,7 +354,7 @@ static int take_packet(struct records *b, const uint8_t *body, size_t len, struc
 
 /* ---- fates ---- */
 
-/* Of all queues. */
+/* Adds the counters of all queues. */
 static void take_queues(struct records *b, const uint8_t *p, uint32_t count)
 {
 	for (; count--; p += sizeof(struct rt_fates_queue)) {

@@ -26,10 +26,10 @@ struct port {
 	char shown[2 * PORT_NAME]; /* the name, as APP:PORT where there are several applications */
 	uint16_t linktype;
 	bool filtered, cut; /* recorded with a filter; with a snaplen below 65535 */
-	/* Of the last Interface Statistics Block of a capture; COUNT_NONE where there is none. */
+	/* From the last Interface Statistics Block of a capture; COUNT_NONE where there is none. */
 	uint64_t lost, missed;
 	uint64_t start; /* isb_starttime, as it stands there: tells captures apart */
-	/* Of the records. */
+	/* Counted from the records. */
 	uint64_t received, sent, gaps; /* gaps: sum of epb_dropcount */
 	uint64_t lost_before;          /* of captures before this one */
 };

@@ -47,7 +47,7 @@ static void put_way(struct sheet *s, const struct report *r, const struct way *w
 	sheet_put_spread(s, 1, &w->spread);
 }
 
-/* Of pairs all, as they are few. */
+/* All pairs are shown, as they are few. */
 static int make_ways(struct sheet *s, const struct report *r, const struct keyed *k, bool queues)
 {
 	void **ways = keyed_sorted(k, by_packets);

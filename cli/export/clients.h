@@ -25,7 +25,7 @@ struct clients {
 	unsigned count;
 };
 
-/* Of the server, by descriptor. */
+/* Clients of the server, by descriptor. */
 void clients_add(struct clients *all, int fd, const struct sockaddr *a, uint64_t now);
 void clients_remove(struct clients *all, int fd);
 void clients_served(struct clients *all, int fd, uint64_t now);

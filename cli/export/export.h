@@ -115,7 +115,7 @@ struct export_triggers {
 int export_trigger_add(struct export_triggers *t, const char *folder);
 
 struct MHD_Connection;
-/* Of a POST; of one thread. Returns the status of the answer; *text is static. */
+/* Answers a POST; one thread calls it. Returns the status of the answer; *text is static. */
 unsigned export_trigger(
 	struct export_triggers *t, struct MHD_Connection *c, const char *url, const char **text);
 

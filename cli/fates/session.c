@@ -264,7 +264,7 @@ uint64_t fates_descriptors(const struct fates_session *s)
 	return sum;
 }
 
-/* Of taps of a direction. */
+/* Sums the losses of the taps of a direction. */
 static uint64_t lost_of(const struct fates_session *s, unsigned direction)
 {
 	struct ringtap_tap tap = {.size = sizeof(tap)};

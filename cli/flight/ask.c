@@ -35,7 +35,7 @@ static void set_address(struct sockaddr_un *a, int folder, const char *name)
 	snprintf(a->sun_path, sizeof(a->sun_path), "/proc/self/fd/%d/%.64s", folder, name);
 }
 
-/* Of root, this user, or the owner of the application's folder. */
+/* Trusted are root, this user, and the owner of the application's folder. */
 static bool is_trusted(uid_t uid, int folder)
 {
 	struct stat st;

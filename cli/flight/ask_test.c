@@ -50,7 +50,7 @@ static void *answer_one(void *arg)
 	return NULL;
 }
 
-/* Of the recorders in a folder. */
+/* Documents of the recorders in a folder. */
 static size_t documents(const char *dir)
 {
 	json_t *list = json_array();

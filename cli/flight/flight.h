@@ -33,7 +33,7 @@
 #define FLIGHT_PLOT       "plot.svg"
 #define FLIGHT_TRACE      "trace.json"
 
-/* Of the names of conditions, which are parts of the names of incidents. */
+/* Characters in names of conditions, which are parts of the names of incidents. */
 #define FLIGHT_NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
 #define INCIDENT_SLICES 400 /* of a window, for its plot */
@@ -84,7 +84,7 @@ struct incident {
 	struct recorder r; /* what file.c needs of one; its capture is the window */
 	struct record_config cfg;
 	char comment[1024];
-	/* Of the writer; valid for others once done is set. */
+	/* Written by the writer; valid for others once done is set. */
 	uint64_t packets, bytes, counted, lost, first_ns, last_ns;
 	uint64_t *if_packets, *if_lost;      /* by interface, r.file_ifs of them */
 	struct flows *flows;                 /* NULL: no memory */
@@ -118,7 +118,7 @@ struct flight {
 	unsigned lookout_count, usdt_count;
 	uint64_t made, failed, start_ns;
 	uint64_t made_by[FLIGHT_TRIGGERS_MAX + 1]; /* by index in cfg->triggers */
-	/* Of those that are over: without their beginning, and how much of it; packets lost. */
+	/* Incidents that are over: without their beginning, and how much of it; packets lost. */
 	uint64_t finished, incomplete, missing_ns, incident_lost;
 	struct finished recent[FLIGHT_RECENT]; /* number n at n modulo FLIGHT_RECENT */
 	struct flight_status *status;

@@ -67,7 +67,7 @@ static void listing_free(struct listing *l)
 		free(l->list);
 }
 
-/* Of a name in the folder, which may have become a link to another one. */
+/* Opens a name in the folder, which may have become a link to another one. */
 static int open_incident(const char *folder, const char *name)
 {
 	char *path = folder_path(folder, name, NULL);

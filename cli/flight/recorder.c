@@ -259,7 +259,7 @@ static int run_attached(struct flight *f)
 	if (f->cfg->keep_ns)
 		ringtap_capture_keep_for(f->r.cap, f->cfg->keep_ns + NOTICE_NS);
 	take_commands(f, refuse_early);
-	/* Of a recorder before, too. */
+	/* Also the requests to an earlier recorder. */
 	requests_take(f->cfg->folder, refuse_early, f);
 	ret = keeper_start(f);
 	/* With the recording: an event before it would have no packets. */

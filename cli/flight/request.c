@@ -63,7 +63,7 @@ int folder_lock(const char *path)
 
 /* ---- the recorder, for other processes: the owner of the folder may be an attacker */
 
-/* Of the file that a recorder has locked, and its process id; -ESRCH: none writes there. */
+/* Status of the file that a recorder has locked, and its process id; -ESRCH: none writes there. */
 static int recorder_of(int folder, struct stat *lock, pid_t *pid)
 {
 	char text[16] = "";
@@ -138,7 +138,7 @@ static int check_recorder(int folder, pid_t pid, const struct stat *lock)
 	if (process < 0)
 		return -ESRCH;
 	open_there = has_open(process, lock);
-	/* Of a recorder with capabilities only privileged ones see what it has open. */
+	/* Only privileged processes see the open files of a recorder with capabilities. */
 	if (open_there == -EACCES && !fstat(folder, &dir) && dir.st_uid == lock->st_uid)
 		open_there = 1;
 	if (open_there > 0 && lock->st_nlink == 1 && is_of(process, lock->st_uid))

@@ -81,7 +81,7 @@ static int append(struct incident *i, int fd, const void *data, size_t len)
 	return n < 0 || ftruncate(fd, (off_t)i->bytes) ? -errno : -ENOSPC;
 }
 
-/* Of the window alone: packets in the file, and those that are marked as lost before one of them.
+/* For the window alone: packets in the file, and those that are marked as lost before one of them.
  */
 static int put_statistics(struct incident *i, int fd)
 {

@@ -47,7 +47,7 @@ struct trigger {
 	struct filter filter; /* of TRIGGER_PACKET */
 	char provider[64], event[64]; /* of TRIGGER_USDT */
 	uint64_t before_ns, after_ns, cooldown_ns;
-	/* Of a level: it has been met since its incident; it is met, and the cooldown lasts. */
+	/* A level: it has been met since its incident; it is met, and the cooldown lasts. */
 	bool holds, waits;
 	uint64_t quiet_ns;   /* CLOCK_MONOTONIC, no incident before */
 	uint64_t suppressed; /* events that made no incident */
@@ -86,7 +86,7 @@ bool trigger_check(const struct trigger *t, const struct span *s, struct event *
 bool trigger_known(const struct trigger *t, const struct span *s);
 /* The same of a diagnosis. */
 bool trigger_check_doctor(const struct trigger *t, const struct diagnosis *d, struct event *e);
-/* Of a level, only the change counts; other conditions are met again and again. */
+/* Only the change of a level counts; other conditions are met again and again. */
 bool trigger_is_level(const struct trigger *t);
 /* "12 packets", "61.2 us": a value of this trigger. */
 void trigger_value(const struct trigger *t, double value, char *out, size_t size);

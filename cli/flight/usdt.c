@@ -84,7 +84,7 @@ static int add_file(struct usdt *u, const struct stat *st)
 	return 0;
 }
 
-/* Of the program and of its libraries: the event is met wherever it is passed. */
+/* Searches the program and its libraries: the event is met wherever it is passed. */
 static int find_in(void *ctx, const char *path, const char *file)
 {
 	struct usdt *u = ctx;
@@ -195,8 +195,8 @@ static int set_output(struct watched_thread *w, int fd)
 	return 0;
 }
 
-/* Of the places that are new. perf opens files by name: one that was deleted or replaced has no
- * breakpoints in threads that begin later, which must not end those of the others. */
+/* Watches the places that are new. perf opens files by name: one that was deleted or replaced has
+ * no breakpoints in threads that begin later, which must not end those of the others. */
 static int watch_places(const struct usdt *u, struct watched_thread *w)
 {
 	while (w->fd_count < u->place_count) {

@@ -137,7 +137,7 @@ static int begin_reading(struct held *h)
 	return kinds_clear(&h->kinds);
 }
 
-/* Of the packets, those that are counted. */
+/* Whether a packet is counted. */
 static bool is_meant(const struct held *h, const struct ringtap_open_packet *p)
 {
 	const struct ringtap_fates *f = h->view.s.fates;

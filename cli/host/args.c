@@ -61,7 +61,7 @@ static uint32_t most_queues(const struct host_config *h)
 	return most;
 }
 
-/* Of the kernel's buffer: a power of two, so that blocks are full, or the largest. */
+/* Frame size of the kernel's buffer: a power of two, so that blocks are full, or the largest. */
 static uint32_t frame_of(const struct host_config *h, unsigned i)
 {
 	const struct netdev *d = &h->devs[i];

@@ -41,7 +41,7 @@ struct latency {
 	uint32_t every;   /* one in so many was timed */
 };
 
-/* Of the difference to first. 0 or -ENOMEM. Free with latency_free() in any case. */
+/* Sums the difference to first. 0 or -ENOMEM. Free with latency_free() in any case. */
 int latency_sum(struct latency *l, const struct one_app *app, const struct ringtap_snapshot *first,
 	const struct ringtap_snapshot *since);
 void latency_free(struct latency *l);

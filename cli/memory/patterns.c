@@ -98,7 +98,7 @@ static int analyse(struct memory_pattern *p, const struct memory_samples *s,
 	if (!ret)
 		ret = analyse_run(p, &pages, device + begin, p->count - begin);
 	for (int k = 0; k < PAGE_KINDS; k++) {
-		/* Of runs that are too short, one after the other has to do. */
+		/* Runs are too short: taken together, one after the other. */
 		p->pages[k] = pages.windows ? pages.sum[k] / (double)pages.windows
 					    : iotlb_distinct(device, p->count, page_shifts[k],
 						      MEMORY_SOME);

@@ -14,7 +14,8 @@ struct kernel_thread {
 	long call;  /* number of the system call that it sleeps in; -1: none, or not shown */
 };
 
-/* Of process pid, in the PID namespace of the caller. The caller frees it. NULL: not shown. */
+/* Threads of process pid, in the PID namespace of the caller. The caller frees it. NULL: not shown.
+ */
 struct kernel_thread *kernel_threads(pid_t pid, unsigned *count);
 /* The number of a thread in the application's PID namespace; 0: it has ended. tid: in ours. */
 uint32_t kernel_own_tid(pid_t pid, const char *tid);

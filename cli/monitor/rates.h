@@ -37,14 +37,13 @@ struct tally {
 
 /* Adds what entry i of the snapshots' queues grew by. */
 void tally_add(struct tally *t, const struct span *s, uint32_t i);
-/* Of all entries that are port's (RINGTAP_NO_INDEX: any), thread's (likewise) and of a direction
- * (0: both). */
+/* Sums the entries of a port and a thread (RINGTAP_NO_INDEX: any) and of a direction (0: both). */
 void tally_sum(
 	struct tally *t, const struct span *s, uint32_t port, uint32_t thread, unsigned direction);
 double tally_mean(const struct tally *t);      /* packets a call; NAN without calls */
 double tally_mean_busy(const struct tally *t); /* of calls that had any */
-/* Of the calls that had packets, the burst size below or at which a share of them lies; those
- * beyond the histogram count as RINGTAP_BURSTS + 1. 0 without calls. */
+/* The burst size at or below which a share of the calls with packets lies; calls beyond
+ * the histogram count as RINGTAP_BURSTS + 1. 0 without calls. */
 unsigned tally_quantile(const struct tally *t, double share);
 /* Full calls as a share of all. An entry whose thread once requested larger bursts than it does now
  * has none: only the largest request is known. */
@@ -91,10 +90,10 @@ struct driver_counts {
 	double imissed, ierrors, rx_nombuf, oerrors;
 	double errors;  /* of both directions */
 	double offered; /* packets passed to TX */
-	/* Of them, not sent: refused or lost by the driver. 0 unless it is certain that there are
-	 * some: hooks and driver are not read at one moment. */
+	/* Those of them that were not sent: refused or lost by the driver. 0 unless there certainly
+	 * are some: hooks and driver are not read at one moment. */
 	double unsent;
-	double tx_unknown; /* of them, those of which is unknown whether they were sent */
+	double tx_unknown; /* of them, those that may or may not have been sent */
 };
 void driver_counts(const struct span *s, uint32_t port, struct driver_counts *out);
 

@@ -31,7 +31,7 @@ struct watched {
 	bool secondary;                /* it is a secondary process: no NIC counters, no mempools */
 	bool foreign;                  /* of a user other than root and this one */
 	bool shared;                   /* other processes may poll queues of its ports */
-	/* Of watch.c. */
+	/* For watch.c only. */
 	uint64_t retry_ns;     /* monotonic; attach again then */
 	uint64_t delay_ns;     /* between the last attempts */
 	bool found;            /* by the current scan */
@@ -53,7 +53,7 @@ struct watch {
 	/* Those of now; read them between watch_lock() and watch_unlock(). */
 	struct watched **list;
 	size_t count;
-	/* Of watch.c. */
+	/* For watch.c only. */
 	pthread_mutex_t lock; /* recursive */
 	pthread_cond_t changed;
 	pthread_t thread;

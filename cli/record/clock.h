@@ -23,7 +23,7 @@ struct host_clock {
 bool clock_check(struct host_clock *c);
 /* The same of an offset that was read. */
 bool clock_note(struct host_clock *c, int64_t offset_ns);
-/* Of an interface. source: of its time stamps; tsc_hz 0: unknown. */
+/* Clock of an interface. source: of its time stamps; tsc_hz 0: unknown. */
 void clock_of_interface(char text[CLOCK_TEXT_LEN], const char *source, uint64_t tsc_hz);
 /* A report, with what was set until now. */
 void clock_report(char text[CLOCK_TEXT_LEN], const struct host_clock *c);

@@ -61,7 +61,7 @@ int config_set(void *ctx, int id, const struct option_value *v);
 int config_check(struct record_config *c);
 void config_free(struct record_config *c);
 
-/* Of --buffer, bytes. */
+/* Limits of --buffer, bytes. */
 #define BUFFER_MIN 65536
 #define BUFFER_MAX (UINT64_C(64) << 30)
 

@@ -30,7 +30,7 @@ struct fake {
 	int signal_at_end;             /* raised once instead of silence; 0: none */
 	uint64_t filtered, lost_later; /* counted on interface 0 besides */
 	uint64_t lost[2];              /* by the full buffer of an application, on its p0 */
-	/* Of each application's only ring, and of all. */
+	/* For each application's only ring, and for all. */
 	uint64_t buffer_size, written, buffer_most_used, longest_pause_ns;
 	uint64_t pause_written, pause_lost;
 	/* Recorded for tests. */

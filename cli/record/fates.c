@@ -134,7 +134,7 @@ static bool is_same(const struct ringtap_interface *a, const struct ringtap_inte
 	return a->app == b->app && !strcmp(a->device, b->device) && !strcmp(a->driver, b->driver);
 }
 
-/* Of the newest interface, if a port of this name was replaced. */
+/* The newest interface, if a port of this name was replaced. */
 static struct place find_place(const struct recorder *r, const struct ringtap_interface *of)
 {
 	struct place found = {.interface = NOWHERE};
@@ -268,7 +268,7 @@ static bool is_ripe(const struct recorder *r, const struct rt_fates_packet *e)
 	return ((uint64_t)e->ns_high << 32 | e->ns_low) <= r->emitted_ns;
 }
 
-/* Of n events, those of recorded queues, as one block. */
+/* Writes those of n events that are of recorded queues, as one block. */
 static int put_events(struct recorder *r, struct rt_fates_packet *e, size_t n)
 {
 	size_t kept = 0;

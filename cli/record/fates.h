@@ -28,7 +28,7 @@ int record_fates_take(struct recorder *r);
 /* After the last packet: what is left, and the counts. */
 int record_fates_finish(struct recorder *r);
 
-/* Of all queues, once it is finished. False: there are none. */
+/* Sum over all queues, once the recording is finished. False: there are no fates. */
 bool record_fates_total(const struct recorder *r, struct rt_fates_queue *sum);
 
 #endif

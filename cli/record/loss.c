@@ -60,7 +60,7 @@ static struct load load_of(const struct recorder *r, unsigned app)
 	return load;
 }
 
-/* Of the application that lost most bytes: each has a buffer of its own. */
+/* Load of the application that lost most bytes: each has a buffer of its own. */
 static struct load worst_load(const struct recorder *r)
 {
 	struct load worst = load_of(r, 0);

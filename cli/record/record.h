@@ -121,7 +121,7 @@ uint64_t counts_lost(const struct ringtap_counts *c);
 void recorder_end(struct recorder *r, enum end_reason why, bool discard);
 /* Packets in all files, the current one included. */
 uint64_t recorder_written(const struct recorder *r);
-/* Of a recording that is over: how long it took, and packets written a second. */
+/* Duration of a recording that is over, and packets written a second. */
 double recorder_seconds(const struct recorder *r);
 double recorder_rate(const struct recorder *r);
 

@@ -42,7 +42,7 @@ static const char *end_text(const struct recorder *r)
 				  : "an error of the output";
 }
 
-/* Of the application whose buffer is fullest. Its rings come one after the other. */
+/* Fill of the fullest application's buffer. Its rings come one after the other. */
 static unsigned buffer_fill_percent(const struct recorder *r)
 {
 	unsigned count = ringtap_capture_ring_count(r->cap), most = 0;
@@ -202,7 +202,7 @@ static void print_fates(const struct recorder *r, FILE *f)
 
 static void print_files(const struct recorder *r, FILE *f)
 {
-	/* Of many files only the last ones. */
+	/* Many files: only the last ones are named. */
 	size_t from = r->files.count > 5 ? r->files.count - 5 : 0;
 
 	if (from)

@@ -162,8 +162,8 @@ static json_int_t increase(
 	return count_of(after, kind, event) - count_of(before, kind, event);
 }
 
-/* Of this trace: its events, and those of them that are not in it. Events of an earlier one, which
- * it has overwritten, belong to neither. */
+/* Adds the events of this trace, and how many of them it lost. Events of an earlier trace, which it
+ * has overwritten, are not counted. */
 static void add_events(json_t *doc, const json_t *before, const json_t *after)
 {
 	json_t *events = json_object(), *lost = json_object(), *n;

@@ -149,7 +149,7 @@ static void print_bar(double share)
 	putchar('\n');
 }
 
-/* Of whole numbers the inclusive range; a single one alone. */
+/* Whole numbers print as an inclusive range; a single one alone. */
 static void print_range(const json_t *bucket, bool ns)
 {
 	char low[FORMAT_LEN], end[FORMAT_LEN];

@@ -56,7 +56,7 @@ static uint32_t next_block(FILE *f, const char *path)
 	return block[0];
 }
 
-/* Of an Enhanced Packet Block: pcapng, sections 3.5 and 4.3. */
+/* Options of an Enhanced Packet Block: pcapng, sections 3.5 and 4.3. */
 static struct packet packet_of(const char *path)
 {
 	const uint32_t cap = block[5], words = (cap + 3) / 4, *o = block + 7 + words,

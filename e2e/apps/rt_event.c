@@ -9,7 +9,7 @@
 #define _SDT_HAS_SEMAPHORES 1
 #include <sys/sdt.h>
 
-/* Of this file alone, or the library would use the program's. */
+/* Hidden in this file, or the library would use the program's. */
 __attribute__((section(".probes"), visibility("hidden"))) unsigned short app_mark_semaphore = 0;
 
 int RT_EVENT(void)

@@ -15,7 +15,7 @@ struct port_rings {
 	struct rte_ring *tx[QUEUES_MAX]; /* packets that the port has sent */
 };
 
-/* Of ports made by port_make_ring(); all NULL for others. */
+/* Rings of ports made by port_make_ring(); all NULL for others. */
 extern struct port_rings port_rings[PORTS_MAX];
 
 /* All return the port id or 0, or -errno. Ports come up configured and started. */

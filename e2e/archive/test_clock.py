@@ -177,7 +177,7 @@ def test_ringtap_record(busy, record, tmp_path):
     clock, (interface, *_) = part.meta["clock"], part.meta["interfaces"]
     assert clock["reports"] == 2 and clock["synchronized"] in (True, False) and clock["set"] == []
     assert interface["timestamp"] == "tsc"
-    # Of the machine: what one can measure in a moment.
+    # Measured in a moment: the bounds are those of any machine.
     assert 0.5e9 < interface["tsc_hz"] < 10e9
 
 

@@ -422,7 +422,7 @@ def test_fates_and_latencies_are_those_of_explain(tmp_path, ended):
     total = {key: sum(flow[key] for flow in flows) for key in ("offered", "not_offered", "open", "unknown")}
     assert total == {key: told["fates"][key] for key in total} and sum(total.values()) == told["fates"]["received"] == 798
     assert min(total["offered"], total["not_offered"], total["open"], total["unknown"]) > 50
-    # Of one application: flows of explain are those of a port.
+    # One application: flows of explain are those of a port.
     path = of_fates(tmp_path / "one.pcapng", random.Random(6), ended, 1)
     told = json.loads(subprocess.run([RINGTAP, "explain", "--json", path], check=True, capture_output=True, text=True).stdout)
     _, flows = decode(path)

@@ -11,7 +11,7 @@ from harness.paths import REPO
 from ringtap_archive import index
 
 PACKETS, ROWS, FLOW_ROWS = 200_000, 1 << 17, 1 << 10
-# Of docs/archive.md.
+# As docs/archive.md has it.
 DELTA = {"time_ns", "file_offset", "packet_id", "ip_id", "first_ns", "last_ns", "rtt_ns"}
 PLAIN = {"tcp_seq", "digest"}
 

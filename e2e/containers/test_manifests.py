@@ -7,7 +7,7 @@ import yaml
 from harness.paths import REPO, RINGTAP
 from harness.proc import run
 
-# Of a Pod of Kubernetes' API v1, what the manifests use. Misspelt fields are no part of it.
+# The part of Kubernetes' API v1 for a Pod that the manifests use. Misspelt fields are refused.
 CONTAINER = {
     "type": "object", "required": ["name", "image"], "additionalProperties": False,
     "properties": {

@@ -8,7 +8,7 @@ from harness import dpdk
 from harness.paths import BUILD
 from harness.proc import Proc, check
 
-# Of two threads together.
+# Sum over two threads.
 PACKETS = int(os.environ.get("RINGTAP_FATES", 1_000_000))
 
 

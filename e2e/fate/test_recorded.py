@@ -211,7 +211,7 @@ def test_a_ring_of_files(play, record, tmp_path):
     assert fates == truth.of(ids) and others == 0
     result = explained(*paths)["fates"]
     assert {k: result[k] for k in NAMES.values()} == sums(truth.of(ids))
-    # Of the first one alone, nothing is claimed that it does not show.
+    # The first one alone: nothing is claimed that it does not show.
     alone = explained(paths[0])["fates"]
     assert alone["complete"] is False
     assert alone["received"] == alone["offered"] + alone["not_offered"] + alone["open"] + alone["unknown"]

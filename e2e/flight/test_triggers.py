@@ -194,7 +194,7 @@ def test_packets_older_than_a_time_are_given_back(stream, keep):
     stream.proc.kill()
     kept.done()
     assert incident["missing_ns"] == 0
-    # Of these 6 s, 3.5 s are gone: 2 s more are kept for events that are noticed late, in chunks.
+    # 3.5 s of these 6 s are gone: 2 s more are kept for events that are noticed late, in chunks.
     kept_ns = incident["event_to_ns"] - incident["kept_since_ns"]
     assert 2_500_000_000 <= kept_ns < 5_000_000_000
 

@@ -46,7 +46,7 @@ uint32_t ringtap_apps_pid(const struct ringtap_apps *apps, size_t i);
 /* Whether it belongs to a user other than root and this one. */
 bool ringtap_apps_foreign(const struct ringtap_apps *apps, size_t i);
 bool ringtap_apps_secondary(const struct ringtap_apps *apps, size_t i);
-/* Of a secondary; i itself of others, and if it has ended. */
+/* Index of the primary of secondary process i. i for a primary, or if the primary has ended. */
 size_t ringtap_apps_primary(const struct ringtap_apps *apps, size_t i);
 /* Folders and sockets that were left out since they cannot be trusted: one sentence each. */
 size_t ringtap_apps_notes(const struct ringtap_apps *apps);

@@ -43,8 +43,8 @@ enum ringtap_fate {
 	RINGTAP_FATE_STOPPED      /* unknown: a port that was stopped has refused it, perhaps */
 };
 
-/* Of a receiving queue, since the capture began. received == offered + not_offered + free + open +
- * unknown; each is exact once no packet moves. Before, `free` and `open` are off by what
+/* Counters of a receiving queue, since the capture began. received == offered + not_offered + free
+ * + open + unknown; each is exact once no packet moves. Before, `free` and `open` are off by what
  * moves while the table is read, which takes up to some 100 ms with millions of mbufs. */
 struct ringtap_fate_queue {
 	uint32_t interface; /* file-wide id */
@@ -56,8 +56,8 @@ struct ringtap_fate_queue {
 	uint64_t open;
 	uint64_t unknown;  /* received while others had the mbuf, or without room to note it */
 	uint64_t inferred; /* of unknown: likely offered */
-	/* Of unknown: not offered to any queue with a hook, and received before there were hooks on
-	 * all queues, or while a port that the application sends to was stopped. */
+	/* Parts of unknown: not offered to any queue with a hook, and received before there were
+	 * hooks on all queues, or while a port that the application sends to was stopped. */
 	uint64_t unseen, stopped;
 };
 

@@ -516,7 +516,8 @@ struct ringtap_stats {
 	uint64_t reordered;      /* of them, packets handed out later than their time */
 	uint64_t apps_dead;      /* applications that went away by themselves */
 	uint64_t queues_refused; /* not captured: more queues than the segment has room for */
-	/* Of the application whose buffer was fullest, whenever ringtap_capture_next() looked. */
+	/* Figures of the application whose buffer was fullest, whenever ringtap_capture_next()
+	 * looked. */
 	uint64_t buffer_size;      /* bytes */
 	uint64_t buffer_most_used; /* bytes */
 	uint64_t longest_pause_ns; /* between two looks at the rings: the caller had no CPU, or

@@ -7,7 +7,7 @@
 #include "readable.h"
 
 #define PREFETCH_AHEAD 6 /* packets */
-/* Of chains, by packets: where the second segment is, that segment, and its data. */
+/* Prefetch distances for chains, in packets: pointer to the second segment, segment, its data. */
 #define NEXT_AHEAD   8
 #define SECOND_AHEAD 5
 #define DATA_AHEAD   3

@@ -172,7 +172,7 @@ static void copy_chain(uint8_t *dst, const struct rte_mbuf *m, uint32_t off, uin
 	}
 }
 
-/* Of the first cap bytes of the frame, those that are restored tags. */
+/* Restored tags within the first cap bytes of the frame, bytes. */
 static uint32_t tags_of(uint32_t cap, uint32_t tag_len)
 {
 	return cap > RT_MAC_BYTES ? RTE_MIN(cap - RT_MAC_BYTES, tag_len) : 0;

@@ -217,7 +217,7 @@ static void feed(struct rt_fate_feed *w, struct rte_mbuf **pkts, unsigned n)
 		rt_fates_receive(w, pkts, n);
 }
 
-/* Of threads without a ring: atomic additions, a few for each burst. */
+/* For threads without a ring: atomic additions, a few for each burst. */
 static __rte_noinline void feed_alone(struct rt_fate_feed *w, struct rte_mbuf **pkts, unsigned n)
 {
 	struct rt_fate_sums sums = {0};

@@ -60,7 +60,7 @@ uint64_t rt_fates_mbufs(void);
  * (0: no limit), or RT_FATE_BITS_MAX. */
 uint32_t rt_fates_bits(uint64_t mbufs, uint32_t snap, uint64_t most);
 
-/* Of a session whose memory is attached. NULL: out of memory. */
+/* s: its memory is attached. NULL: out of memory. */
 struct rt_fates *rt_fates_new(const struct rt_session *s);
 void rt_fates_free(struct rt_fates *f);
 
@@ -101,8 +101,8 @@ void rt_fates_walk(struct rt_session *s, uint64_t now_ms);
  * is over. */
 bool rt_fates_walk_last(struct rt_session *s);
 
-/* Of an mbuf that was free when it was looked for: marks its entry, if it has one that is open and
- * was received before since (TSC). spare: as rt_fate_search() has it. */
+/* Marks the entry of an mbuf that the walk found free, if the entry is open and its packet was
+ * received before since (TSC). spare: as rt_fate_search() has it. */
 void rt_fates_mark(
 	struct rt_fates *f, const void *mbuf, uint32_t walk, uint64_t since, uint32_t *spare);
 

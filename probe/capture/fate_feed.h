@@ -13,7 +13,8 @@
 #define RT_FATE_CHUNK 32u /* packets, the entries of which are fetched together */
 #define RT_FATE_SUMS  8u  /* taps; a power of two */
 
-/* Of a burst of a thread without a ring: the row of counters is also that of other threads. */
+/* Sums of one burst of a thread without a ring: its row of counters is shared with other threads.
+ */
 struct rt_fate_sums {
 	uint32_t tap[RT_FATE_SUMS]; /* index + 1; 0: none */
 	struct rt_seg_count count[RT_FATE_SUMS];
@@ -34,7 +35,7 @@ struct rt_fate_feed {
 	uint32_t doubts; /* rt_fates_doubts(), and that it was asked for */
 };
 
-/* Of a tap that is none of the cached sums of a thread without a ring. */
+/* Counters of a tap that is not among the cached sums of a thread without a ring. */
 struct rt_seg_count *rt_fates_sum(const struct rt_fate_feed *w, const struct rt_tap *tap);
 
 /* Counts and records the packet of an entry that this thread has settled: no other one writes to

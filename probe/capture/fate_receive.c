@@ -96,8 +96,8 @@ static inline void take(struct rt_fate_feed *w, struct rt_seg_fate *e)
 	rt_fence_release(); /* for readers, which load the state with acquire */
 }
 
-/* Of a driver, which gives the mbuf back while a clone has the buffer. Not so in pools whose mbufs
- * have their buffers for good: see offer_external(). */
+/* Lent by a driver, which gives the mbuf back while a clone has the buffer. False in pools whose
+ * mbufs have their buffers for good: see offer_external(). */
 static bool is_lent(const struct rte_mbuf *m)
 {
 	return m->ol_flags & RTE_MBUF_F_EXTERNAL && !(m->pool && RTE_MBUF_HAS_PINNED_EXTBUF(m));
@@ -284,7 +284,7 @@ static void receive_first(struct rt_fate_feed *w, struct rte_mbuf **pkts, unsign
 		receive_run(w, pkts + from, n - from);
 }
 
-/* Of a session that closes. */
+/* For a session that closes. */
 static __rte_noinline void receive_last(struct rt_fate_feed *w, struct rte_mbuf **pkts, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {

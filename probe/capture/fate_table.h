@@ -34,8 +34,8 @@ static inline struct rt_seg_fate *rt_fate_at(const struct rt_fates *f, uint64_t 
 	return (void *)(f->table + i * f->stride);
 }
 
-/* Of an mbuf whose first place is not its own. Probes are taken from *spare. NULL: it has none, and
- * there is no room where it would be, or it is not claimed. */
+/* Entry of an mbuf whose first place is not its own. Probes are taken from *spare. NULL: it has no
+ * entry, and none was claimed or there is no room for one. */
 struct rt_seg_fate *rt_fate_search(
 	struct rt_fates *f, const void *mbuf, bool claim, uint32_t *spare);
 

@@ -107,7 +107,7 @@ static void treat(struct rte_mbuf *m, uint32_t site, enum what what)
 	offered(m, site);
 }
 
-/* Of the mbufs in the pool, those whose packet is open and found to be free by the last walk. */
+/* Mbufs of the pool whose packet is open and which the last walk found free. */
 static uint64_t count_free(void)
 {
 	const struct rt_fates *f = session->fates;

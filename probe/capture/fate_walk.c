@@ -276,9 +276,9 @@ static void copy_ring(struct piece *p, const struct rte_ring *r)
 	p->done = w->next == w->end;
 }
 
-/* Of an array with its length, which threads use without a lock that could be taken here. Some
- * change the length before they write: what is not the same in two looks is in motion. True:
- * nothing is left of it. */
+/* Copies an array that threads change without a lock that could be taken here. Some change its
+ * length before they write: an entry that differs between two readings is in motion. True: the
+ * whole array is copied. */
 static bool copy_array(struct piece *p, void *const *objs, const uint32_t *len, uint32_t most)
 {
 	struct rt_fate_walk *w = p->w;
@@ -324,7 +324,7 @@ static void copy_stack(struct piece *p, const struct rte_stack *s)
 	p->done = copy_array(p, s->stack_std.objs, &s->stack_std.len, s->capacity);
 }
 
-/* Of the caches, or of what is behind them. */
+/* Copies from the caches, or from what is behind them. */
 static void copy_step(struct piece *p, const struct rte_mempool *mp)
 {
 	struct rt_fate_walk *w = p->w;

@@ -10,7 +10,7 @@
 
 #include "common/proto.h"
 
-/* Of a burst. The generated code knows where the fields are. */
+/* State of one burst. The generated code knows where the fields are. */
 struct rt_loop_burst {
 	struct rte_mbuf **pkts, **last; /* next packet, and behind the last one */
 	struct rte_mbuf **pass;         /* where the next one that passes is stored */

@@ -22,7 +22,7 @@
 #define PER_CHUNK 4u
 #define LEN       1000u
 #define STEP_NS   1000u /* from packet to packet */
-/* Of COUNT chunks: a quarter for windows of rings, a quarter as margin. */
+/* A quarter of the COUNT chunks is for windows of rings, a quarter is a margin. */
 #define KEPT (COUNT / 2)
 
 static struct test_session session;

@@ -47,7 +47,7 @@ static enum verdict verdict_as(unsigned as, int fd)
 	return WEXITSTATUS(status);
 }
 
-/* Of another user, if this one is root. */
+/* The peer is another user, if this one is root. */
 static void test_users_that_are_not_mapped_are_refused_on_abstract_names(void **state)
 {
 	int pair[2];

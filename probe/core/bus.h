@@ -14,7 +14,7 @@
 /* Has a letter for each word of struct rte_bus: bus.c. */
 struct rt_bus_layout;
 
-/* Of a release, such as "DPDK 22.11.5"; NULL: unknown. */
+/* Layout of a release, such as "DPDK 22.11.5"; NULL: unknown. */
 const struct rt_bus_layout *rt_bus_layout(const char *version);
 /* Whether a registered bus has it. */
 bool rt_bus_fits(const struct rt_bus_layout *l, const void *bus);

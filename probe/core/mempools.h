@@ -31,7 +31,8 @@ static inline const struct rte_mempool_cache *rt_mempool_cache(
 	return RTE_PTR_ADD(mp->local_cache, lcore * c->bytes);
 }
 
-/* Of a pool of packet buffers, as rte_mempool_get_priv(), which has the sizes of this object. */
+/* Private data of a pool of packet buffers. rte_mempool_get_priv() would use the sizes of this
+ * object. */
 const struct rte_pktmbuf_pool_private *rt_mempool_private(const struct rte_mempool *mp);
 
 /* The first object, if the pool is one of packet buffers. Within rt_mempools_each(). */

@@ -109,7 +109,7 @@ static void test_secondary_has_a_socket_of_its_own(void **state)
 	assert_int_equal(rt_listener_open(&primary, dir, 0), 0);
 	assert_int_equal(rt_listener_open(&a, dir, 4711), 0);
 	assert_string_equal(a.name, "ringtap.sock@4711");
-	/* Of another PID namespace. */
+	/* In another PID namespace. */
 	assert_int_equal(rt_listener_open(&b, dir, 4711), 0);
 	assert_string_equal(b.name, "ringtap.sock@4711:1");
 	assert_int_equal(reach(a.name) | reach(b.name) | reach(primary.name), 0);

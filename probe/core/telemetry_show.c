@@ -15,7 +15,7 @@
 #define GAPS_SHOWN 8
 #define LIST_BYTES (15u << 10) /* leaves room for what surrounds the list */
 
-/* Of the entry under construction; control lock held. */
+/* The entry under construction; control lock held. */
 static size_t entry_bytes;
 static struct rte_tel_data *entry_nested;
 

@@ -373,7 +373,7 @@ static void test_freed_memory_is_not_accessed(void **state)
 	stress();
 }
 
-/* Of this thread, and of those that it starts. */
+/* In this thread, and in those that it starts. */
 static void refuse_membarrier(void)
 {
 	struct sock_filter f[] = {

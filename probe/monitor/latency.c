@@ -33,7 +33,7 @@
 #define PORT_MASK  ((1u << PORT_BITS) - 1)
 #define TAG_MASK   UINT64_C(0xffff)
 
-/* Of a pair: receiving port | KEY_INFERRED, or KEY_UNTIMED; sending port << 16. */
+/* Key of a pair: receiving port | KEY_INFERRED, or KEY_UNTIMED; sending port << 16. */
 #define KEY_INFERRED   0x8000u
 #define KEY_UNTIMED    0xffffu
 #define STAMP_INFERRED (UINT64_C(1) << 63) /* in a time stamp without a tag */

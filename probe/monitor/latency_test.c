@@ -270,7 +270,7 @@ static void test_extremes_are_since_the_collector_is_on(void **state)
 	assert_int_equal(p->min, p->max);
 }
 
-/* Of the packets that the thread receives on any port. */
+/* N counts the packets that the thread receives on any port. */
 static void test_one_packet_in_n_is_timed(void **state)
 {
 	uint64_t received = 0, chosen = 0;

@@ -16,8 +16,9 @@
 #include "points.h"
 #include "tracer.h"
 
-/* Of one thread. DPDK fills the buffer from its start and then either takes no more or starts
- * again; the part up to the last event is saved, so a single wrap loses everything before it. */
+/* Events of one thread. DPDK fills the buffer from its start and then either takes no more or
+ * starts again; the part up to the last event is saved, so a single wrap loses everything before
+ * it. */
 struct tally {
 	struct rt_trace_count count[RT_TRACE_EVENTS];
 	uint64_t in_buffer[RT_TRACE_EVENTS]; /* emitted since its beginning */

@@ -74,8 +74,8 @@ unsigned rt_trace_points_on(void);
  * have none lose their events instead of waiting for the disk. */
 void rt_trace_saving(bool on);
 
-/* Of the calling thread, which ringtap has made: it may have a buffer, and if so must not end
- * before the application does, as DPDK 22.11 would never free the buffer. */
+/* The calling thread is ringtap's own. If it has a trace buffer it must not end before the
+ * application does: DPDK 22.11 would never free the buffer. */
 void rt_trace_control_thread(void);
 bool rt_trace_holds_buffer(void);
 

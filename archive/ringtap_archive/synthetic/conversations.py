@@ -14,7 +14,7 @@ from .layouts import Kind
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 
-# Of 64 flows, so many are of each kind.
+# Flows of each kind among 64.
 SHARES = {
     "udp": {Kind.UDP4: 64},
     "realistic": {Kind.TCP4: 30, Kind.TCP6: 8, Kind.UDP4: 6, Kind.UDP6: 3, Kind.DNS: 5, Kind.VXLAN: 3, Kind.VXLAN6: 1,

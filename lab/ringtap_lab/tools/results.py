@@ -42,7 +42,7 @@ class Outcome:
         self.key, self.params = cell["cell"], cell["params"]
         self.runs = cell.get("runs", [])  # dicts with the keys _OF_RUN
         self.unavailable = cell.get("unavailable")
-        # Of repetitions whose last attempt failed.
+        # Repetitions whose last attempt failed.
         self.errors = {int(repetition): error for repetition, error in cell.get("errors", {}).items()}
 
     def series(self, metric):

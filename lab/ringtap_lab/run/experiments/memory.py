@@ -14,7 +14,7 @@ CURES = {"drop": ["--tx-full", "drop", "--pool-order", "ring"],
          "stack": ["--tx-full", "drop", "--pool-order", "stack"]}
 STRIDE = 2176  # bytes, of ringtap-fwd's default buffer
 EAL_MB = 256
-# Of EAL, of the pool in our own huge pages beside it, and some to spare.
+# EAL's, those of the pool beside it, and some to spare.
 HUGE_MB = EAL_MB + -(-POOL * STRIDE // (2 << 20)) * 2 + 16
 ATTEMPTS = 6
 BUDGET_S = 240  # of the whole experiment, within which attempts are repeated
@@ -23,7 +23,7 @@ WINDOW = 2 * POOL  # packets: one round through the pool fills the model's cache
 ROUNDS = 2 * WINDOW  # packets in each phase, at least
 STAGE_MAX_S = 5.0
 
-# Of what the machine can do at most: the wire behind the forwarder; of that wire: the loads.
+# The wire behind the forwarder as a share of what the machine can do, and the loads as shares of the wire.
 WIRE, BELOW, ABOVE = 0.1, 0.8, 1.4
 PHASES = {1: 0, 2: 1, 3: 3}  # phases and their stages; between the last two, queues run empty
 DRAIN = "0:200ms"
