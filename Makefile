@@ -87,8 +87,8 @@ test-unit: all
 test-e2e: all
 	$(AS_ROOT) $(PYTHON) $(RUN_E2E) $(TESTS) -- $(PYTEST_ARGS)
 
-# Attaches to that many processes under traffic, and kills as many attaches, and secondary processes. Then a flight recorder for so many
-# seconds, with so many incidents, of an application that forwards at this rate.
+# Attaches to SOAK processes under traffic, and kills as many attaches, and secondary processes. Then a flight recorder for
+# SOAK_SECONDS, with SOAK_INCIDENTS incidents, of an application that forwards at this rate.
 SOAK ?= 1000
 SOAK_SECONDS ?= 3600
 SOAK_INCIDENTS ?= 500
@@ -151,7 +151,7 @@ test-spark: $(if $(RINGTAP_ARCHIVE_PYTHON),all,archive)
 	$(SUDO) env RINGTAP_SPARK=1 RINGTAP_BUILD=$(abspath $(BUILD)) $(ARCHIVE_PYTHON) -m pytest e2e/archive/test_spark.py \
 		e2e/archive/test_spark_hops.py $(PYTEST_ARGS)
 
-# Makes docs/report of a folder of results (RESULTS=lab-results), or the page anew of the data that is there.
+# Makes docs/report of a folder of results (RESULTS=lab-results), or the page again from the data that is there.
 RESULTS ?= docs/report
 report:
 	devtools/deps.sh lab
@@ -159,7 +159,7 @@ report:
 		{ mkdir -p docs/report && rm -f docs/report/* && cp $(RESULTS)/*.json docs/report; }
 	PYTHONPATH=lab $(PYTHON) -m ringtap_lab.run.cli report -o docs/report
 
-# Makes docs/images anew, with programs and a screen of its own.
+# Makes docs/images again, with programs and a screen of its own.
 pictures: all
 	devtools/deps.sh pictures
 	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) devtools/pictures.py
@@ -168,7 +168,7 @@ lint:
 	devtools/deps.sh lint
 	PYTHON=$(PYTHON) devtools/lint.sh
 
-# Is the interface of the libraries, in binaries and in headers, what devtools/abi holds? abi-update writes it anew.
+# Is the interface of the libraries, in binaries and in headers, what devtools/abi holds? abi-update writes it again.
 abi abi-update: all
 	devtools/deps.sh lint
 	devtools/abi.sh $(if $(findstring update,$@),update,check) $(BUILD)

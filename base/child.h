@@ -25,7 +25,7 @@ enum {
 	CHILD_PASS_ERR = 4,  /* what is read of standard error goes to ours, but for the notice */
 	CHILD_STORE_OUT = 8, /* standard output goes to memory and is read at the end, and
 			      * standard error is lost: an unwatched child never waits */
-	CHILD_PASS_OUT = 32, /* likewise for what is read of standard output, and all of it: the
+	CHILD_PASS_OUT = 32, /* the same for what is read of standard output, and all of it: the
 			      * child waits for the reader of ours, as if it wrote there itself */
 	CHILD_REPEAT_STOP = 16, /* child_stop() sends its signal five times a second: bpftrace
 				 * misses one that does not find it waiting */

@@ -38,7 +38,7 @@ struct option_def {
 	const char *help; /* sentences without the last full stop */
 };
 
-/* In place of an id: the value goes to this field of the context, without a call of set(). TEXT,
+/* Instead of an id: the value goes to this field of the context, without a call of set(). TEXT,
  * FILE and PORT need a const char *, FLAG a bool, the others an integer or enum that max fits into.
  */
 #define OPTION_TO(type, field) (-(int)(offsetof(type, field) << 4 | sizeof(((type *)NULL)->field)))

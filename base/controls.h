@@ -13,7 +13,7 @@ struct controls {
 	unsigned char last;
 };
 
-/* Puts '?' in place of control characters, those of ASCII and C1, the latter in UTF-8 or as they
+/* Puts '?' instead of control characters, those of ASCII and C1, the latter in UTF-8 or as they
  * are; line ends and tabs stay. c: zeros for the beginning of a text. */
 void controls_replace(struct controls *c, char *text, size_t len);
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Text of any origin: what is no UTF-8 becomes '?', NULL becomes null. */
+/* Text of any origin: what is not UTF-8 becomes '?', NULL becomes null. */
 json_t *json_text(const char *text);
 json_t *json_count(uint64_t n);
 /* Prints and frees; a line: without indentation. 0 or -errno. */

@@ -56,7 +56,7 @@ static void tables_build(struct tables *t, const struct command *cmd)
 	int at = 0;
 
 	memset(t, 0, sizeof(*t));
-	/* -: give out words that are no options, as value 1; +: stop at the first of them; ':':
+	/* -: give out words that are not options, as value 1; +: stop at the first of them; ':':
 	 * recognize a missing value. */
 	t->shorts[at++] = cmd->operand ? '-' : '+';
 	t->shorts[at++] = ':';

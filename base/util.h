@@ -54,7 +54,7 @@ char *format_mac(char buf[FORMAT_LEN], const uint8_t mac[6]);
 
 /* Characters of a UTF-8 text, for columns. */
 size_t text_columns(const char *text);
-/* Copies text into buf. If it has more characters than columns (at least 3), "…" stands in place of
+/* Copies text into buf. If it has more characters than columns (at least 3), "…" stands instead of
  * its middle: names differ at their ends. Returns buf. */
 char *text_shorten(char *buf, size_t size, const char *text, size_t columns);
 /* The same, padded with blanks to this number of columns (printf() would count bytes). */

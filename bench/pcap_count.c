@@ -6,11 +6,11 @@
  *
  *   pcap_count INTERFACE SECONDS [FILTER [SNAPLEN [BUFFER_BYTES]]]
  *
- * Prints "ready" on standard error when it captures, and one line of JSON after so many seconds, or
- * on SIGINT or SIGTERM: packets and bytes (on the wire) of the callback; received, dropped and
- * ifdropped of pcap_stats() since "ready"; received_before and dropped_before, up to then (the loop
- * gets these packets, too); seconds from "ready" to the end of the loop; user and system, CPU
- * seconds of this process in that time.
+ * Prints "ready" on standard error when it captures, and one line of JSON after that number of
+ * seconds, or on SIGINT or SIGTERM: packets and bytes (on the wire) of the callback; received,
+ * dropped and ifdropped of pcap_stats() since "ready"; received_before and dropped_before, up to
+ * then (the loop gets these packets, too); seconds from "ready" to the end of the loop; user and
+ * system, CPU seconds of this process in that time.
  */
 #include <pcap/pcap.h>
 #include <signal.h>

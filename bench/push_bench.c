@@ -194,7 +194,7 @@ static int measure(struct bench *b, const struct shape *s)
 	return 0;
 }
 
-/* A table as for a pool of so many mbufs, with 64 bytes of each packet. */
+/* A table as for a pool of n mbufs, with 64 bytes of each packet. */
 static int make_fates(struct bench *b)
 {
 	uint32_t bits = rt_fates_bits(b->mbufs, FATE_SNAP, 0);

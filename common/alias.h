@@ -15,7 +15,7 @@
 
 /* port: a number or RT_ALIAS_ALL_PORTS. Returns alias. */
 char *rt_alias_make(char alias[RT_ALIAS_LEN], size_t app, int port);
-/* False: name is no alias; app and port are undefined then. Keeps errno. */
+/* False: name is not an alias; app and port are undefined then. Keeps errno. */
 bool rt_alias_parse(const char *name, size_t *app, int *port);
 
 #endif

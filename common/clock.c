@@ -5,7 +5,7 @@
 #include "clock.h"
 
 #define BASELINE_NS \
-	30000000000ull /* the longest baseline of the rate; it begins anew at half of that */
+	30000000000ull /* the longest baseline of the rate; it begins again at half of that */
 #define SETTLED_NS 1000000000ull /* over less, jitter makes a worse rate than a known one */
 #define EARLY_NS   1000000ull    /* two samples that are closer together give no rate */
 #define AGREE      0.01          /* the largest relative difference of two equal rates */

@@ -248,7 +248,7 @@ static void test_discipline_keeps_its_rate_across_two_steps(void **state)
 
 	m.real += 7 * S;
 	tick(&m, INTERVAL_NS);
-	/* 4 ms in 50 are no frequency. */
+	/* 4 ms in 50 do not make a frequency. */
 	m.real += 4 * MS;
 	tick(&m, INTERVAL_NS);
 	assert_within(run_for(&m, 10 * S, INTERVAL_NS), MS);

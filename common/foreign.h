@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files that another user may have put in place of ours. */
+/* Files that another user may have put instead of ours. */
 #ifndef RINGTAP_COMMON_FOREIGN_H
 #define RINGTAP_COMMON_FOREIGN_H
 

@@ -11,7 +11,7 @@
 
 /* Whether a classic BPF program ends, jumps within itself and keeps to its memory. rte_bpf
  * checks its own conversion, but writes out of bounds while converting some programs (22.11: a
- * last instruction that is no return). Unknown instructions are left for rte_bpf_convert() to
+ * last instruction that is not a return). Unknown instructions are left for rte_bpf_convert() to
  * find. */
 bool rt_program_valid(const struct rt_insn *insns, uint32_t count);
 

@@ -177,7 +177,7 @@ struct rt_msg_layout {
 /* Follows rt_msg_layout in the same message if fates were requested. Such a session has no records
  * of received and of sent packets: a record is a received packet that was not offered to any TX
  * function, written when a hook notices it. Its interface and queue are those of its reception, its
- * time stamp is that of the notice, in place of an id it has the time of its reception, in ns since
+ * time stamp is that of the notice, instead of an id it has the time of its reception, in ns since
  * the epoch, and its bytes are the first ones of what was received, as many as the snaplen of
  * the targets has, rounded up to 64, RT_FATE_SNAP_MAX at most. Targets have no filters, all taps of
  * both directions are needed, and a full ring drops records (RT_ON_FULL_DROP).
@@ -197,7 +197,7 @@ struct rt_msg_fates {
 struct rt_msg_monitor {
 	struct rt_msg_header h;
 	uint32_t collectors;    /* RT_COLLECT_* */
-	uint32_t latency_every; /* one packet in so many is timed; 0: every one */
+	uint32_t latency_every; /* times one packet in N; 0: every one */
 };
 
 /* The filter of all targets from now on. */

@@ -71,7 +71,7 @@ struct rt_stat_header {
 	 * generation is not 0 (release; pairs with the acquires in meet_hook(), meet_pair() and
 	 * meet_sampler()). */
 	uint32_t collectors;             /* RT_COLLECT_*, on at the moment */
-	uint32_t latency_every;          /* one packet in so many is timed */
+	uint32_t latency_every;          /* times one packet in N */
 	uint32_t port_count, pool_count; /* control thread */
 	uint32_t hook_count, pair_count, sampler_count;
 	uint32_t switched; /* changes whenever collectors or latency_every do */

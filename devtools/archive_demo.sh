@@ -48,7 +48,7 @@ in_space() { # in_space NAME COMMAND...
 	nsenter --net="/run/netns/$space" "$@"
 }
 
-inside() { # inside NAME COMMAND...: in place of a subshell, so that its id is the command's
+inside() { # inside NAME COMMAND...: instead of a subshell, so that its id is the command's
 	space=$name-$1
 	shift
 	exec nsenter --net="/run/netns/$space" "$@"

@@ -14,7 +14,7 @@ FOREIGN_PREFIXES = ("rte_", "RTE_", "eal_", "eth_", "pthread_", "pcap_", "lttng_
 FOREIGN = set("""
     adjtimex build_csv compadd getchar gettid sigaltstack sniff
 """.split())
-# Paths that are no files of the tree: system headers, folders of the system and of an installation.
+# Paths outside the tree: system headers, folders of the system and of an installation.
 FOREIGN_PATHS = re.compile(
     r"^(/|~|\.\.\.|build[/-]|sys/|linux/|netinet/|arpa/|net/|asm/|bits/|ringtap/(?!probe|reader|monitor)|"
     r"PREFIX/|DATADIR/|NAME\.|results/|bench\.(md|json)$|(incident|metrics|trace|meta)\.json$|pcap-common\.c$|(index|trace)\.html$|"
@@ -101,7 +101,7 @@ class Tree:
                 continue
             for message in re.findall(r"`([^`]*)`", text.split(" | ")[0]):
                 for part in re.split("…", message):
-                    # What a program prints before the message, and words that are no message.
+                    # What a program prints before the message, and words that are not a message.
                     part = re.sub(r"^(record|trace): ", "", part).strip(" :;")
                     if " " in part and part not in literals:
                         yield f"{name}:{line}: no such message: {part}"

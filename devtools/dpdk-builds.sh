@@ -24,7 +24,7 @@ build() { # build NAME TAG MESON_ARGS...
 	rm -rf "$src"
 	mkdir -p "$src"
 	git -C "$git" archive "$tag" | tar -x -C "$src"
-	if [ "$name" = few ]; then # these are no options of meson
+	if [ "$name" = few ]; then # these are not options of meson
 		sed -i -e 's/\(RTE_MEMPOOL_CACHE_MAX_SIZE\) 512/\1 1024/' \
 			-e '$a #define RTE_LIBRTE_MEMPOOL_STATS 1\n#define RTE_LIBRTE_MEMPOOL_DEBUG 1' "$src/config/rte_config.h"
 	fi

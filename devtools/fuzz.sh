@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs each fuzz target for so many seconds, two at a time; fails if one finds something, or if there is none.
+# Runs each fuzz target for SECONDS, two at a time; fails if one finds something, or if there is none.
 # usage: fuzz.sh BUILD SECONDS [TARGET]
 set -u
 build=$1

@@ -3,7 +3,7 @@
 """Mutates what an archive has beside Parquet, and reads it: meta.json, the journal, seek tables and frames, blocks.
 
 usage: fuzz_archive.py SECONDS [SEED]
-Each target runs so many seconds. All that may come of an input is a refusal; what else does is printed, with the number that
+Each target runs SECONDS. All that may come of an input is a refusal; what else does is printed, with the number that
 makes the same input again, and the status is 1."""
 import copy
 import ctypes
@@ -108,7 +108,7 @@ def meta(chance, _):
 
 
 class Lead:
-    """In place of pick.Source: a file of which the beginning is damaged."""
+    """Instead of pick.Source: a file of which the beginning is damaged."""
 
     def __init__(self, part):
         self.part = part
@@ -181,7 +181,7 @@ def seekable(chance, folder):
 
 
 class Interface:
-    """Of the output of fetch."""
+    """An interface of the output of fetch."""
     snaplen = 0
     filter = filters.Filter("tcp port 80")
 

@@ -82,6 +82,7 @@ check 'Python folders' python_only_where_it_belongs
 check 'Python code' python_code
 check 'manual pages' man_pages
 check 'subjects of commits' devtools/check_commits.sh
+check words "$python" devtools/check_words.py
 check 'Markdown' "$python" devtools/check_markdown.py
 check 'table of the matrix' "$python" devtools/matrix_table.py check
 check 'tables of drivers' "$python" devtools/drivers_table.py check

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes docs/images anew: `ringtap top` in a terminal, a recording in Wireshark, one explained, and incidents of
+"""Makes docs/images again: `ringtap top` in a terminal, a recording in Wireshark, one explained, and incidents of
 `ringtap flight`. Run as root: RINGTAP_BUILD=build devtools/pictures.py [flight] (packages: devtools/deps.sh test pictures).
 
 The application is the stock dpdk-testpmd, which forwards between two network namespaces."""
@@ -188,7 +188,7 @@ def forwarded(rng, x, queue):
 
 
 def explain(folder, out):
-    """Of a made recording: 60,000 packets, one every 9 us, of which some meet a congestion."""
+    """Explains a made recording: 60,000 packets, one every 9 us, of which some meet a congestion."""
     rng, count, now = random.Random(5), 60_000, START
     records = []
     for id in range(1, count + 1):

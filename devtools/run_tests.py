@@ -17,7 +17,7 @@ from pathlib import Path
 
 REPO = Path(__file__).resolve().parent.parent
 REGISTER = REPO / "e2e" / "flaky.toml"
-MAX_CLASSIFIED = 8  # more failures than the register may have entries are no matter of luck
+MAX_CLASSIFIED = 8  # more failures than the register may have entries are not luck
 
 
 class Unit:

@@ -54,7 +54,7 @@ static const struct option_def options[] = {
 	{OPT_QUEUE, OPTION_TEXT, 0, "queue", "N|all", NULL, 0, 0,
 		"Only this queue; all by default"},
 	{TO(snaplen), OPTION_SIZE, 's', "snaplen", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
-		"At most so many bytes of each packet; 0, the default, means all"},
+		"Largest number of bytes of each packet (default: 0, all)"},
 	{OPT_BUFFER, OPTION_TEXT, 0, "buffer", "BYTES", NULL, 0, 0,
 		"Memory for the packets of the application, with K, M or G"},
 	{OPT_TIMESTAMP, OPTION_CHOICE, 0, "timestamp", "tsc|nic", "tsc|nic", 0, 0,

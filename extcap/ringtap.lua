@@ -20,7 +20,7 @@ local fields = {
 	latency = ProtoField.relative_time("ringtap.latency", "Latency", "From receiving to sending this packet"),
 	peer = ProtoField.framenum("ringtap.peer", "Peer frame", base.NONE, frametype.NONE, 0,
 		"The packet as it was sent, or received"),
-	times = ProtoField.uint32("ringtap.times", "Sent so many times", base.DEC),
+	times = ProtoField.uint32("ringtap.times", "Number of sendings", base.DEC),
 	copy = ProtoField.uint32("ringtap.copy", "Copy", base.DEC, nil, nil,
 		"0: the first sending of the packet, 1: the second, …"),
 	noticed = ProtoField.relative_time("ringtap.noticed", "Noticed",

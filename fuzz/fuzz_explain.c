@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A file that is no recording, or one that was changed: every packet of it that is read is
+/* A file that is not a recording, or one that was changed: every packet of it that is read is
  * accounted for, in little memory. */
 #include <stdint.h>
 #include <stdlib.h>

@@ -24,7 +24,7 @@
  * by interrupts or a hypervisor: wait so long for packets that are stamped before others and come
  * after them. */
 #define HOLD_NS 1000000ull
-/* More is no packet that comes late, but a clock that was set back. */
+/* A longer delay is a clock that was set back. */
 #define STEP_NS 1000000000ull
 
 static int field;
@@ -57,7 +57,7 @@ static void sort(struct rte_mbuf **pkts, uint64_t *ns, unsigned n)
 	}
 }
 
-/* In place of the driver's function, so that the probe's callback finds the time stamps. */
+/* Instead of the driver's function, so that the probe's callback finds the time stamps. */
 static uint16_t receive(void *rxq, struct rte_mbuf **pkts, uint16_t n)
 {
 	n = driver_rx(rxq, pkts, (uint16_t)RTE_MIN(n, batch.count));

@@ -26,7 +26,7 @@ struct rt_process {
 
 /* Reads the mappings. 0; -ESRCH: no such process; -EACCES, -EPERM: not allowed; -errno. */
 int rt_process_open(struct rt_process *p, pid_t pid);
-/* Reads them anew. On error none are left. */
+/* Reads them again. On error none are left. */
 int rt_process_refresh(struct rt_process *p);
 void rt_process_close(struct rt_process *p);
 

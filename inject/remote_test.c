@@ -433,7 +433,7 @@ static void test_exec_meanwhile(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-/* As after a second mapping of libc, which is no code. */
+/* As after a second mapping of libc that is not executable. */
 static void test_addresses_without_code(void **state)
 {
 	struct sockaddr_un addr;

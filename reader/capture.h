@@ -86,7 +86,7 @@ struct ringtap_capture {
 	uint32_t if_count;
 	uint64_t emitted_ns; /* time of the last record handed out */
 	uint64_t delivered, reordered;
-	uint64_t most_used, most_used_of; /* bytes, of a buffer of so many */
+	uint64_t most_used, most_used_of; /* bytes, and the size of that buffer */
 	uint64_t looked_ns;               /* CLOCK_MONOTONIC, of the last look at the rings */
 	uint64_t longest_pause_ns;
 	uint64_t lag_bytes;  /* distance to the producer before more is taken */
@@ -149,7 +149,7 @@ void rt_retain_unlock(struct ringtap_capture *cap);
 /* Takes over what the rings have got, and gives back what has to go. Under the lock. */
 void rt_retain(struct ringtap_capture *cap);
 
-/* Windows: in place of what other captures do. */
+/* Windows: instead of what other captures do. */
 void rt_window_sync(struct ringtap_capture *cap);
 void rt_window_follow(struct ringtap_capture *cap);
 unsigned rt_window_next(

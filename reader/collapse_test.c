@@ -94,7 +94,7 @@ static void test_that_does_not_end(void **state)
 	assert_int_equal(rt_collapse_aside(forever, NULL, 50), -ETIMEDOUT);
 	assert_true(seconds() - begin >= 0.05);
 	assert_true(seconds() - begin < 30);
-	/* It was killed, and is no child that an application waits for. */
+	/* It was killed, and no application waits for it. */
 	assert_int_equal(waitpid(-1, NULL, 0), -1);
 	assert_int_equal(errno, ECHILD);
 	wait_for_the_killed();

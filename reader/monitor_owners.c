@@ -60,7 +60,7 @@ static int meet_pair(struct ringtap_monitor *mon, uint32_t block, struct rt_owne
 	const struct rt_stat_pair *p = &mon->stats.pairs[block];
 	uint16_t rx;
 
-	if (!rt_load_acquire(&p->generation)) /* likewise */
+	if (!rt_load_acquire(&p->generation)) /* the same */
 		return -EAGAIN;
 	rx = rt_load(&p->rx_index);
 	o->rx_port = rx == UINT16_MAX ? RINGTAP_NO_INDEX : rx;
@@ -74,7 +74,7 @@ static int meet_sampler(struct ringtap_monitor *mon, uint32_t block, struct rt_o
 {
 	const struct rt_stat_sampler *s = &mon->stats.samplers[block];
 
-	if (!rt_load_acquire(&s->generation)) /* likewise */
+	if (!rt_load_acquire(&s->generation)) /* the same */
 		return -EAGAIN;
 	return owner_thread(mon, rt_load(&s->thread), &o->thread);
 }

@@ -12,7 +12,7 @@
 struct rt_owner {
 	uint32_t block;         /* index in its table */
 	uint32_t thread;        /* index in the snapshot */
-	uint32_t port, rx_port; /* likewise */
+	uint32_t port, rx_port; /* the same */
 	uint16_t queue;
 	uint8_t direction;
 };

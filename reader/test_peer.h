@@ -30,7 +30,8 @@ struct test_peer {
 	bool telemetry_late;     /* it sends the greeting after 20 ms */
 	bool telemetry_silent;   /* it sends the greeting only */
 	uint32_t left_early;     /* clients that left before the greeting; atomic */
-	uint32_t telemetry_busy; /* so many connections are closed without a greeting first */
+	uint32_t telemetry_busy; /* number of connections that are closed first, without a greeting
+				  */
 	int listener, telemetry_listener, quit[2];
 	int fds[RT_FD_COUNT]; /* received with the current message */
 	unsigned fd_count;

@@ -40,7 +40,7 @@ static int check(struct rt_archive *a)
 		return (int)n;
 	if (n >= 4 && !memcmp(p, "\n\r\r\n", 4))
 		return 0;
-	strcpy(a->walk.torn, "byte 0: this is no pcapng file");
+	strcpy(a->walk.torn, "byte 0: this is not a pcapng file");
 	return -EBADMSG;
 }
 

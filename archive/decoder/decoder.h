@@ -80,7 +80,7 @@ int rt_archive_part_next(struct rt_archive *a);
 int rt_archive_part_packets(struct rt_archive *a, struct ArrowArrayStream *out);
 /* Once packets have been read to their end: the flows, sorted by flow_id. To be read once. */
 int rt_archive_part_flows(struct rt_archive *a, struct ArrowArrayStream *out);
-/* What the part's pcapng begins with, in place of the bytes before rt_archive_part_range(): section
+/* What the part's pcapng begins with, instead of the bytes before rt_archive_part_range(): section
  * header and interfaces. Empty for the first part. Valid until the next part. */
 const void *rt_archive_part_header(const struct rt_archive *a, size_t *len);
 /* The bytes of the file that belong to the part; end is known with the last packet. */
@@ -93,8 +93,8 @@ char *rt_archive_part_info(const struct rt_archive *a);
 /* Where and why the file is damaged; NULL: it is not, as far as it has been read. */
 const char *rt_archive_torn(const struct rt_archive *a);
 
-/* Writes a classic pcap file as pcapng. 1: the file is no pcap, nothing was written; 0; -errno.
- * What is wrong with its end is in torn, an empty text where it is whole. */
+/* Writes a classic pcap file as pcapng. 1: the file is not in that format, nothing was written; 0;
+ * -errno. What is wrong with its end is in torn, an empty text where it is whole. */
 int rt_archive_convert(int from, int to, char *torn, size_t size);
 /* Frees what these functions return. */
 void rt_archive_free(void *p);

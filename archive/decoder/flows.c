@@ -66,7 +66,7 @@ static uint64_t hash_end(const struct flows *t, const uint8_t address[16], uint1
 	return hash_mix(w[0] ^ t->secret.word[0], w[1] ^ t->secret.word[1] ^ (uint64_t)port << 32);
 }
 
-/* The same in both directions. Not flow_id, which is no secret: packets could be made that meet in
+/* The same in both directions. Not flow_id, which is not secret: packets could be made that meet in
  * one slot. */
 static uint32_t hash_ends(const struct flows *t, const struct ends *e)
 {

@@ -18,7 +18,7 @@ struct tcp_side {
 	uint32_t isn;
 	struct {
 		uint32_t from, to;
-	} hole[TCP_HOLES]; /* not seen yet: what fills them is no retransmission */
+	} hole[TCP_HOLES]; /* not seen yet: what fills them is not a retransmission */
 	uint32_t point;    /* of capture: a packet that is recorded twice is not sent twice */
 	uint8_t holes;
 	bool begun, has_isn;

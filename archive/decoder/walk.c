@@ -454,7 +454,7 @@ static ssize_t next_block(struct walk *w, const uint8_t **p)
 	if (rt_pcapng_get32(*p, false) == RT_PCAPNG_SHB && !begin_order(w, *p))
 		return torn(w, "no byte order in the section header");
 	if (!w->begun && rt_pcapng_get32(*p, false) != RT_PCAPNG_SHB)
-		return torn(w, "this is no pcapng file");
+		return torn(w, "this is not a pcapng file");
 	len = get32(w, *p + 4);
 	if (len < 12 || len % 4 || len > RT_PCAPNG_BLOCK_MAX)
 		return torn(w, "a block of %u bytes", len);

@@ -91,7 +91,7 @@ void walk_close(struct walk *w);
 /* The next block that is of use; behind WALK_FAR bytes without one, FOUND_OTHER. A kind of enum
  * found_kind; -errno: reading failed. A damaged block is the end, with its reason in torn. */
 int walk_next(struct walk *w, struct found *f);
-/* Forgets the interfaces of the sections before, and counts packets anew. */
+/* Forgets the interfaces of the sections before, and counts packets again. */
 void walk_part(struct walk *w);
 
 static inline struct iface *walk_iface(const struct walk *w, uint32_t local)

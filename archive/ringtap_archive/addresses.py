@@ -18,7 +18,7 @@ def packed(text):
     try:
         address = ipaddress.ip_address(text.strip())
     except ValueError:
-        raise Refused(f"'{text}' is no IP address; ip() takes one such as '10.0.0.1' or '2001:db8::1'") from None
+        raise Refused(f"'{text}' is not an IP address; ip() takes one such as '10.0.0.1' or '2001:db8::1'") from None
     return MAPPED + address.packed if address.version == 4 else address.packed
 
 

@@ -70,11 +70,11 @@ def arguments(parser):
     parser.add_argument("--growth", type=_sizes, default=(1_000_000, 10_000_000), metavar="SIZES",
                         help="packets of the archive that grows (1M,10M)")
     parser.add_argument("--copies", type=int, default=1, metavar="N",
-                        help="then also so many recorders with the same packets, in copies of the index (1: no)")
+                        help="then also N recorders with the same packets, in copies of the index (1: no)")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="repetitions (5)")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="for files and archives, which stay there (a temporary one)")
     parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)), metavar="N", help="for what one core does (the last)")
-    parser.add_argument("--drop-caches", action="store_true", help="empty all caches of the machine, in place of evicting files; root")
+    parser.add_argument("--drop-caches", action="store_true", help="empty all caches of the machine, instead of evicting files; root")
     parser.add_argument("--result", type=Path, metavar="FILE", help="write all values as JSON")
 
 
@@ -182,7 +182,7 @@ def parallel(bench, args, folder):
             shutil.rmtree(archive)
             both = bench.run(["sh", "-c", f"taskset -c {cpus[0]} $0 & pid=$!; taskset -c {cpus[1]} $1; wait $pid".replace(
                 "$0", _words(archive, paths[0])).replace("$1", _words(archive, paths[1]))], cpus=set(cpus)).seconds
-        bench.add("two ingests: so many times the packets a second of one", "x", 2 * one / both)
+        bench.add("two ingests: packets a second, in multiples of one ingest's", "x", 2 * one / both)
 
 
 def _words(archive, path):
@@ -190,7 +190,7 @@ def _words(archive, path):
 
 
 def grow(archive, packets, say=print):
-    """Ingests slices until the archive has so many packets; each is generated and removed again."""
+    """Ingests slices until the archive has that number of packets; each is generated and removed again."""
     archive.mkdir(parents=True, exist_ok=True)
     count = sum(part.meta["packets"]["rows"] for part in layout.list_parts(archive))
     start = generate.parse_time(generate.START)

@@ -121,7 +121,7 @@ def evict(paths):
 
 
 def drop_caches():
-    """Of the whole machine, programs too. Needs root."""
+    """Empties the caches of the whole machine, of programs too. Needs root."""
     os.sync()
     with open("/proc/sys/vm/drop_caches", "w") as file:
         file.write("3")

@@ -62,7 +62,7 @@ def interface(linktype, snaplen, pairs):
 
 
 def read_lead(data):
-    """Of a file's beginning: comments of its first section header, and the interfaces before its first packet, as
+    """From a file's beginning: comments of its first section header, and the interfaces before its first packet, as
     lists of (code, value)."""
     comments, found, order, at = [], [], "<", 0
     while at + 12 <= len(data):

@@ -22,7 +22,7 @@ _FRAGMENT = 44
 _EXTENSIONS = {0, 43, 44, 50, 51, 60, 135, 139, 140, 253, 254}
 # Ethertypes of packets without a flow, of which the index has addresses.
 _NO_FLOW = {0x0806, 0x8035}
-_ARP = 1  # in place of the IP version
+_ARP = 1  # instead of the IP version
 
 # Where the link type has its ethertype, where the network header begins, whether VLAN tags may be in between.
 _Link = collections.namedtuple("_Link", "type_at network tags")
@@ -57,7 +57,7 @@ def _any(*terms):
 
 
 def _narrowest(terms):
-    """Of ranges of one column, one within the other, the inner one."""
+    """The inner one of several ranges of one column, if they lie within each other."""
     def within(inner, outer):
         return (inner[0] == outer[0] == "range" and inner != outer and inner[1] == outer[1]
                 and outer[2] <= inner[2] and inner[3] <= outer[3])
@@ -329,7 +329,7 @@ def _fewest(alternatives):
 
 
 def _swapped(term):
-    """Of packets in the other direction."""
+    """The condition for packets in the other direction."""
     if term[0] in ("and", "or"):
         return term[0], tuple(map(_swapped, term[1]))
     return (term[0], _BACK.get(term[1], term[1]), *term[2:]) if len(term) > 1 else term

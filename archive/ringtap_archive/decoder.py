@@ -81,7 +81,7 @@ def _library():
 
 
 def version():
-    """Of the decoder."""
+    """Version of the decoder."""
     return _library().rt_archive_version().decode()
 
 
@@ -110,7 +110,7 @@ class Decoder:
             raise
 
     def _begin(self):
-        """What is no pcapng may be a classic pcap file: it is converted, into an unnamed file."""
+        """A file that is not pcapng may be a classic pcap file: it is converted, into an unnamed file."""
         result = self._lib.rt_archive_open(self.handle, self._fd, self._flags)
         if result == -errno.EBADMSG and self._make_pcapng():
             self._lib.rt_archive_close(self.handle)

@@ -28,7 +28,7 @@ PARTITION = [("recorder", "STRING"), ("date", "DATE"), ("hour", "INT")]
 
 
 def number(part):
-    """Of a part: the same at every opening and in both engines, and exact in the doubles of JSON's readers."""
+    """A part's number: the same at every opening and in both engines, and exact in the doubles of JSON's readers."""
     key = f"{part.recorder}/{part.folder.parent.name[5:]}/{int(part.folder.name[5:])}/{part.number}"
     return int(hashlib.md5(key.encode(), usedforsecurity=False).hexdigest()[:13], 16)
 
@@ -39,7 +39,7 @@ def mentioned(text):
 
 
 def rows(found, kind):
-    """Of the views that come from meta.json: one list a column, then the part's columns."""
+    """Rows of a view that comes from meta.json: one list a column, then the part's columns."""
     columns = LOSSES if kind == "losses" else INTERFACES
     values = [[] for _ in range(len(columns) + 4)]
     for part in found:
@@ -87,7 +87,7 @@ class Engine:
         return self._numbers[number_]
 
     def files(self, view, parts=None):
-        """Of "packets" or "flows"."""
+        """Files of the view "packets" or "flows"."""
         return [str(getattr(part, view)) for part in (self.parts if parts is None else parts) if part.meta[view]["rows"]]
 
     def __enter__(self):

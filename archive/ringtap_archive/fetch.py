@@ -26,7 +26,7 @@ def arguments(parser):
     parser.add_argument("-w", "--write", dest="file", metavar="FILE", help="the pcapng to write; -: to standard output")
     options.group(parser)
     parser.add_argument("--wireshark", action="store_true", help="start Wireshark, and write to it")
-    parser.add_argument("--packets", type=int, metavar="N", help="end after so many packets")
+    parser.add_argument("--packets", type=int, metavar="N", help="stop after N packets")
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
     parser.formatter_class, parser.epilog = options.Page, PAGE
 
@@ -85,7 +85,7 @@ class Plan:
         return good
 
     def check(self):
-        """Refuses a condition that is no SQL, before a file is written."""
+        """Refuses a condition that is not SQL, before a file is written."""
         if self.where and self.parts:
             try:
                 self.con.sql(f"EXPLAIN {self._select(self.parts[:1], self.where)}").all()
@@ -93,7 +93,7 @@ class Plan:
                 self._check_where()
 
     def _check_where(self):
-        """A condition that is no SQL is no damage."""
+        """A condition that is not SQL is not damage."""
         if self.where:
             self.con.sql(f"SELECT 1 FROM ({self.con.select('packets', [])}) WHERE {self.where}").all()
 

@@ -140,7 +140,7 @@ def _in_order(path, a, b):
 
 
 def _place_name(r):
-    """Of an interface, which may have none."""
+    """Name of an interface; its number if it has none."""
     return str(r["interface"]) if r["name"] in (None, f"interface {r['interface']}") else r["name"]
 
 

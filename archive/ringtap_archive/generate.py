@@ -19,7 +19,7 @@ PORTS = 2  # a sends to the first, b to the second
 START = "2026-01-01T00:00:00Z"
 SNAPLEN_LEAST = (layouts.LONGEST + 3) & ~3
 SNAPLEN = 262144
-FORWARDED_NOT = 1024  # one of so many received packets is not sent
+FORWARDED_NOT = 1024  # one received packet of N is not sent
 NOTICED_NS = 10_000
 HEADER_COLUMNS = ("layout", "slot", "from_a", "port_a", "interface", "tx", "frame", "payload", "ip_id", "start", "generation", "seq",
                   "ack", "tcp_flags", "rss", "time", "total", "at", "captured")
@@ -54,7 +54,7 @@ class Generator:
         self.open = []
 
     def write(self, path, packets):
-        """Records of so many received packets. Returns what was written, as a dictionary."""
+        """Records of N received packets. Returns what was written, as a dictionary."""
         begin_ns = self.now_ns
         seen, lost, resent, written, size = self.seen.copy(), self.lost.copy(), self.resent, 0, 0
         with open_output(path) as out:

@@ -40,7 +40,7 @@ def _names(text):
 def _offset(text):
     name, _, value = text.partition("=")
     if not name or not value:
-        raise argparse.ArgumentTypeError(f"'{text}' is no offset; give RECORDER=TIME, for example core=-3ms")
+        raise argparse.ArgumentTypeError(f"'{text}' is not an offset; give RECORDER=TIME, for example core=-3ms")
     return name, show.parse_duration(value)
 
 

@@ -15,7 +15,7 @@ FLOW_ROWS = 1 << 17
 BUFFER = 1 << 18
 DICTIONARY_BYTES = 4 << 20  # more values than that have no dictionary: few repeat
 FALSE_POSITIVES = 0.01
-SOURCE = b"ringtap.source"  # in the file's metadata: what is needed to make a lost meta.json anew
+SOURCE = b"ringtap.source"  # in the file's metadata: what is needed to make a lost meta.json again
 
 # All others have dictionaries. Times and offsets grow; digests are random, and cannot be compressed. None
 # has BYTE_STREAM_SPLIT, which makes IP ids 8 % smaller: Spark's vectorized reader does not know it.

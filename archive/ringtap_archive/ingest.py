@@ -175,7 +175,7 @@ class NewPart:
 
 
 def _times(part):
-    """Of the first and last packet; of losses where there is no packet."""
+    """Times of the first and last packet, or of losses if there is no packet."""
     if part.first_ns is not None:
         return part.first_ns, part.last_ns
     times = [loss["time_ns"] for loss in part.losses if loss.get("time_ns") is not None]
@@ -366,7 +366,7 @@ class Job:
         return new, _part_meta(new, part, self.recorder, self.lean)
 
     def _complete(self, new, meta, number, count):
-        """The index names the source, so that a lost meta.json can be made anew."""
+        """The index names the source, so that a lost meta.json can be made again."""
         source = {"name": self.path.name, "bytes": self.bytes, "sha256": self.sha256, "parts": count, "part": number,
                   "salvaged": self.torn}
         origin = {**(self.origin or {}), "source": {**source, **(self.origin or {}).get("source", {})}}

@@ -209,7 +209,7 @@ def metas_of(folder):
 
 
 def late_metas(root):
-    """Of parts with packets of other hours than their folder's: no window may overlook them."""
+    """meta.json files of parts with packets of other hours than their folder's: each window includes them."""
     try:
         lines = private.read(root / ".late", LATE_MAX).decode(errors="replace").splitlines()
     except FileNotFoundError:

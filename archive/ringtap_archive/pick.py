@@ -24,7 +24,7 @@ class Frame:
         self.address = ctypes.cast(data, ctypes.c_void_p).value
 
     def block_end(self, offset):
-        """Of the packet block at this offset; types of such blocks are less than 256."""
+        """Offset behind the packet block at this offset; types of such blocks are less than 256."""
         at = offset - self.begin
         if at < 0 or at + 8 > len(self.data):
             return self.end + 1
@@ -98,7 +98,7 @@ class Source:
 
 
 class Interface:
-    """Of the output; it has no number until it has a packet."""
+    """An interface of the output; it has no number until it has a packet."""
 
     __slots__ = ("number", "filter", "snaplen", "block")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes a damaged part anew out of its packets. What is replaced and was damaged is kept in .damaged."""
+"""Rebuilds a damaged part from its packets. What is replaced and was damaged is kept in .damaged."""
 import contextlib
 import os
 import re
@@ -36,7 +36,7 @@ def _interface(meta):
 
 
 def _header(part):
-    """In place of a first frame that is lost, of meta.json; None: it is lost as well."""
+    """Instead of a first frame that is lost, of meta.json; None: it is lost as well."""
     if not part or not part.meta.get("interfaces"):
         return None
     return (_block(SECTION, struct.pack("<IHHq", BYTE_ORDER, 1, 0, -1)) +
@@ -181,8 +181,8 @@ def _repair(archive, found, files):
         rows, lost = _replace(archive, found, files, pcapng, packets, had)
         found.lost = max(0, had - rows) if had is not None else None if lost else 0
         what = "an unknown number of" if found.lost is None else found.lost
-        found.outcome = (f"made anew of {rows} packets; {f'{lost}, ' if lost else ''}{what} packets lost"
-                         if lost or found.lost else f"made anew of {'' if had is None else 'all '}{rows} packets")
+        found.outcome = (f"made again from {rows} packets; {f'{lost}, ' if lost else ''}{what} packets lost"
+                         if lost or found.lost else f"made again from {'' if had is None else 'all '}{rows} packets")
     except Lost as e:
         with archive.removing():
             _check_there(found, folder, number, files)

@@ -75,7 +75,7 @@ def parse_duration(text):
     """Nanoseconds of "10s", "-3.5ms", "0"; a number without a unit is seconds."""
     match = _DURATION.fullmatch(text.strip())
     if not match:
-        raise argparse.ArgumentTypeError(f"'{text}' is no time; a time is a number with ns, us, ms, s, m, h or d")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a time; a time is a number with ns, us, ms, s, m, h or d")
     return round(float(match[1]) * _DURATIONS[match[2] or "s"])
 
 

@@ -36,7 +36,7 @@ def _columns(view):
 
 
 def _packed():
-    """ip() of what is no literal. By value: executors have no package of ours."""
+    """ip() of an expression. By value: executors have no package of ours."""
     def ip(text):
         import ipaddress
         address = None if text is None else ipaddress.ip_address(text)

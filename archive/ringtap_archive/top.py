@@ -93,7 +93,7 @@ def _by_packets(con):
 
 
 def _traffic_of_packets(chosen):
-    """Of parts that the window cuts, and where packets are chosen by their columns."""
+    """Traffic from packets: for parts that the window cuts, and if packets are chosen by their columns."""
     return follow.statement("top_packets", columns="recorder, src, dst, protocol, src_port, dst_port",
                             chosen=f"src IS NOT NULL AND {IP} AND {chosen}")
 

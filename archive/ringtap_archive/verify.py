@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks parts: files against their SHA-256, and the index against the packets, decoded anew."""
+"""Checks parts: files against their SHA-256, and the index against the packets, decoded again."""
 import contextlib
 import hashlib
 import json
@@ -24,7 +24,7 @@ def arguments(parser):
     options.recorders(parser)
     parser.add_argument("--quick", action="store_true", help="compare checksums only, not the index with the packets")
     parser.add_argument("--repair", action="store_true",
-                        help="make damaged indexes anew, and cut damaged frames out; what is replaced is kept in .damaged")
+                        help="make damaged indexes again, and cut damaged frames out; what is replaced is kept in .damaged")
     options.shared(parser)
     options.as_json(parser)
 

@@ -149,7 +149,7 @@ class Watch:
 
 def watch(ingester, folder):
     if not folder.is_dir():
-        raise Refused(f"cannot watch '{folder}': it is no folder")
+        raise Refused(f"cannot watch '{folder}': it is not a folder")
     stop = Stop(signal.SIGINT, signal.SIGTERM)
     it = Watch(ingester, folder)
     it.run(stop, lambda: True)

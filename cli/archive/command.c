@@ -54,7 +54,7 @@ static const struct option_def options[] = {
 	HEADING("fetch [FILTER]: write packets to a pcapng file"),
 	PATHS('w', "write", "FILE", "The file to write; -: standard output. Also of generate"),
 	FLAG("wireshark", "Start Wireshark, and write to it"),
-	TEXT("packets", "N", "End after so many packets. top: rank by packets (no value); generate, "
+	TEXT("packets", "N", "Stop after N packets. top: rank by packets (no value); generate, "
 		"bench: received packets in a file"),
 	HEADING("hops, report: follow packets from recorder to recorder"),
 	TEXT("between", "NAME,NAME...", "Only between these recorders or interfaces "
@@ -80,7 +80,7 @@ static const struct option_def options[] = {
 		"size in all, as in 2T"),
 	FLAG("dry-run", "prune, compact: print what would be done"),
 	FLAG("quick", "verify: compare checksums only, not the index with the packets"),
-	FLAG("repair", "verify: make damaged indexes anew, and cut damaged frames out; what is "
+	FLAG("repair", "verify: make damaged indexes again, and cut damaged frames out; what is "
 		"replaced is kept in .damaged"),
 	TEXT("below", "SIZE", "compact: join parts of less than SIZE on disk (default: 64M)"),
 	TEXT("up-to", "SIZE", "compact: to parts of at most SIZE (default: 1G)"),
@@ -101,12 +101,12 @@ static const struct option_def options[] = {
 	HEADING("bench: measure archives"),
 	TEXT("only", "PARTS", "A list of index, size, parallel, growth (default: all)"),
 	TEXT("growth", "SIZES", "Packets of the archive that grows (default: 1M,10M)"),
-	TEXT("copies", "N", "Then also so many recorders with the same packets (default: 1)"),
+	TEXT("copies", "N", "Then also N recorders with the same packets (default: 1)"),
 	TEXT("rounds", "N", "Repetitions (default: 5)"),
 	PATHS(0, "folder", "DIR", "For files and archives, which stay there (default: a temporary "
 		"one)"),
 	TEXT("cpu", "N", "For what one core does (default: the last)"),
-	FLAG("drop-caches", "Empty all caches of the machine, in place of evicting files; root"),
+	FLAG("drop-caches", "Empty all caches of the machine, instead of evicting files; root"),
 	PATHS(0, "result", "FILE", "Write all values as JSON"),
 };
 /* clang-format on */

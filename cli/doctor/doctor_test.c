@@ -87,7 +87,7 @@ static void busy(double share)
 	threads[1][0].idle_cycles = (uint64_t)((1 - share) * HZ * SECONDS);
 }
 
-/* Judges, and expects so many faults, and as the first verdict this one. */
+/* Judges, and expects that number of faults and this first verdict. */
 static void expect(enum verdict_id first, unsigned faults)
 {
 	unsigned n = 0;

@@ -8,7 +8,7 @@
 #include "base/util.h"
 
 #define QUARTERS 4u
-#define SHARE    4 /* one in so many */
+#define SHARE    4 /* one in N */
 
 static void merge_pairs(struct pool_use *u)
 {

@@ -4,7 +4,8 @@
 #define RINGTAP_CLI_DOCTOR_LIMITS_H
 
 /* ---- mempools */
-/* Share of the readings. Levels are read twice a second: one bad reading in ten is no accident. */
+/* Share of the readings. Levels are read twice a second: one bad reading in ten is not an accident.
+ */
 #define LIMIT_POOL_EMPTY 0.1
 /* Mbufs, two bursts: threads have one of each in their hands, or not, when a pool is read. */
 #define LIMIT_GROWTH 64

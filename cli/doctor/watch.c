@@ -42,7 +42,7 @@ static struct receivers receivers(const struct watched *a, const struct ringtap_
 }
 
 /* All the free objects of a pool that only sends may lie in the cache of the sending thread, which
- * is no fault: whether receiving threads lack them is known once one has some. */
+ * is not a fault: whether receiving threads lack them is known once one has some. */
 static void look_at(struct pool_look *l, const struct watched *a,
 	const struct ringtap_pool_stats *p, unsigned burst)
 {
@@ -222,7 +222,7 @@ static void step_packets(const struct watched *a, struct look *l)
 	ringtap_snapshot_free(f);
 }
 
-/* The use of pools is read on meanwhile: what no longer grows then is no fault. */
+/* The use of pools is read on meanwhile: what no longer grows then is not a fault. */
 static enum doctor_end watch_packets(struct watch *w, struct look *looks)
 {
 	bool any = false;

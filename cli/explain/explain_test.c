@@ -50,7 +50,7 @@ static void fates_and_their_sum(void **state)
 	TX(&t, 1011, NO_ID);
 	TX(&t, 1012, 99);
 	TX(&t, 1999, 7); /* a copy, just in time */
-	RX(&t, 1500, 9); /* a time stamp that is late is no reason to forget */
+	RX(&t, 1500, 9); /* a time stamp that is late is not a reason to forget */
 	TX(&t, 2001, 8);
 	join_end(t.j);
 	assert_int_equal(t.told.count, 7);

@@ -45,7 +45,7 @@ void flow_table_free(struct flows *f)
 static void key_of(struct flow_key *k, uint16_t port, const struct headers *h)
 {
 	*k = (struct flow_key){.type = h->type,
-		.vlan = h->vlans ? h->tci[0] & 4095 : 4095, /* 4095 is no valid VLAN */
+		.vlan = h->vlans ? h->tci[0] & 4095 : 4095, /* 4095 is not a valid VLAN */
 		.port = port,
 		.flags = h->flags};
 	if (h->flags & HAS_IP) {

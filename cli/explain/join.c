@@ -153,7 +153,7 @@ static void flush(struct join *j)
 		leave(j, &j->waitlist, over(j, w) ? FATE_NOT_SENT : FATE_OPEN);
 }
 
-/* Files that are not in the order of their times: the clock begins anew. */
+/* Files that are not in the order of their times: the clock begins again. */
 static void begin_anew(struct join *j, uint64_t ns)
 {
 	const struct waiting *w, *stays = j->doubt_waits ? waitlist_newest(&j->waitlist) : NULL;

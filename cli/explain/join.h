@@ -64,7 +64,7 @@ struct changed {
 	char text[CHANGE_TEXT];
 };
 
-#define TIMES_MAX 8 /* a packet was sent 1, 2 … or so many times or more */
+#define TIMES_MAX 8 /* a packet was sent 1, 2 … times; the last entry: that often or more */
 
 struct join {
 	uint64_t timeout_ns;

@@ -452,7 +452,7 @@ static ssize_t next_block(struct records *b, const uint8_t **p)
 	if (type == RT_PCAPNG_SHB && begin_section(b, *p, (size_t)have))
 		return -EBADMSG;
 	if (!b->begun)
-		return bad(b, "this is no pcapng file");
+		return bad(b, "this is not a pcapng file");
 	len = get32(b, *p + 4);
 	if (len < 12 || len % 4 || len > RT_PCAPNG_BLOCK_MAX)
 		return bad(b, "a block of %u bytes", len);

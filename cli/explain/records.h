@@ -68,7 +68,7 @@ void records_start(struct records *b, struct bytes *in);
 /* How many packets were read, 1 to max; 0: the end of the file; -EBADMSG: the file is damaged, see
  * records_error(); -errno: it could not be read. Nothing more comes of a file after an error. */
 int records_next(struct records *b, struct record *r, int max);
-/* In place of records_next(): the next block of the file, whole, at *p until the next call. Its
+/* Instead of records_next(): the next block of the file, whole, at *p until the next call. Its
  * length; 0: the end; errors as above. *r: the packet that it is, or a record with the number 0. */
 ssize_t records_block(struct records *b, const uint8_t **p, struct record *r);
 /* The section is of the other byte order than this machine. */

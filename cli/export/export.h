@@ -37,13 +37,13 @@ void export_printf(struct export_text *t, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Begins the family of a metric; its samples follow. */
 void export_family(struct export_text *t, const struct rt_metric *m);
-/* Whether there is room for so many samples, which are counted. */
+/* Whether there is room for n more samples; counts them. */
 bool export_takes(struct export_text *t, unsigned samples);
 /* A sample of the family; suffix is that of histograms, "" otherwise. */
 void export_number(struct export_text *t, const char *suffix, const char *labels, double v);
 /* Names and values in turn, NULL at the end: a="b",c="d". Values that do not fit are cut. */
 char *export_labels(char buf[LABELS_LEN], ...) __attribute__((sentinel));
-/* A bucket of a histogram: so many values were at most le. */
+/* A bucket of a histogram: the count of values up to le. */
 void export_bucket(struct export_text *t, const char *labels, double le, uint64_t v);
 void export_end(struct export_text *t);
 

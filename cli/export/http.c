@@ -227,7 +227,7 @@ static int find_address(const char *listen, struct addrinfo **found)
 	}
 	/* getaddrinfo() takes the lower 16 bits of any number. */
 	if (parse_number(port, 65535, &number)) {
-		message_print("export: --listen %s: '%s' is no port number from 0 to 65535; %s",
+		message_print("export: --listen %s: '%s' is not a port number from 0 to 65535; %s",
 			listen, port, accepted);
 		return -EINVAL;
 	}

@@ -47,7 +47,7 @@ enum { FATES_INTERVAL = 1, FATES_DURATION, FATES_OWN };
 #define FATES_OPTION_COUNT                                                              \
 	{                                                                               \
 		FATES_TO(count), OPTION_NUMBER, 'c', "count", "N", NULL, 1, UINT32_MAX, \
-			"End after so many intervals"                                   \
+			"Stop after N intervals"                                        \
 	}
 #define FATES_OPTION_ONCE                                                                       \
 	{                                                                                       \
@@ -84,7 +84,7 @@ int fates_run(struct fates_view *v);
 /* ---- screen.c: text on a terminal */
 
 struct screen;
-/* NULL: standard input and output are no terminal that can be drawn on. */
+/* NULL: standard input or output is not a terminal that can be drawn on. */
 struct screen *screen_open(void);
 void screen_close(struct screen *s);
 /* Shows the text that print() writes. 0 or -errno. */

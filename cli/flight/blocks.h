@@ -26,7 +26,7 @@ struct blocks {
 int blocks_open(struct blocks *b, int fd);
 void blocks_close(struct blocks *b);
 /* The next block, which lives until the next call. 1; 0: the end of the file; -ENODATA: the file
- * ends within a block; -EBADMSG: this is no block; -errno. */
+ * ends within a block; -EBADMSG: this is not a block; -errno. */
 int blocks_next(struct blocks *b, struct block *out);
 
 /* The block at p, of which left bytes are there. As blocks_next(); 0: there is nothing. */

@@ -28,7 +28,7 @@ struct flow {
 
 struct flows;
 
-/* At most so many flows at a time. The caller frees with flows_free(). NULL: no memory. */
+/* max: flows at a time. The caller frees with flows_free(). NULL: no memory. */
 struct flows *flows_new(size_t max);
 void flows_free(struct flows *f);
 /* Counts a packet of which caplen bytes are at data. */

@@ -191,7 +191,7 @@ static bool check_latency(const struct trigger *t, const struct span *s, struct 
 	bool met = false;
 
 	if (s->from->switched != s->to->switched)
-		return false; /* the histograms begin anew */
+		return false; /* the histograms begin again */
 	if (t->kind == TRIGGER_LATENCY)
 		met = check_held(t, s, e);
 	for (uint32_t i = 0; i < s->to->pair_count; i++) {

@@ -34,7 +34,7 @@ struct held {
 	uint64_t ages[AGES];
 	struct held_count all;
 	struct held_count queues[PLACES_MAX]; /* by index in the session's fates */
-	struct held_count pools[PLACES_MAX];  /* likewise; the last one: not known */
+	struct held_count pools[PLACES_MAX];  /* the same; the last one: not known */
 	struct keyed groups;                  /* struct held_group */
 	uint64_t unplaced;                    /* packets of further groups */
 	uint64_t oldest_ns;

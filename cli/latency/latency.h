@@ -38,7 +38,7 @@ struct latency {
 	uint32_t pair_count, untimed_count;
 	uint64_t no_room; /* packets that found no block */
 	uint64_t timed;   /* packets, all pairs, inferred ones too */
-	uint32_t every;   /* one in so many was timed */
+	uint32_t every;   /* one packet in N was timed */
 };
 
 /* Sums the difference to first. 0 or -ENOMEM. Free with latency_free() in any case. */

@@ -19,7 +19,7 @@
 #define NAME_LEN   (RINGTAP_NAME_LEN + 24)
 #define MIB        1048576.0
 #define GAP        0.04 /* all pauses together, of the time that is shown */
-#define PATIENCE   20   /* median times between bursts, that are no pause yet */
+#define PATIENCE   20   /* times the median between bursts: longer is a pause */
 
 struct cloud {
 	const struct memory_pattern *of[SERIES_MAX]; /* patterns of this pool */
@@ -46,7 +46,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The longest time between two bursts that is no pause: a thread that was taken off its CPU for
+/* The longest time between two bursts that is not a pause: a thread that was taken off its CPU for
  * milliseconds would squeeze all the rest. */
 static int find_patience(const struct memory_samples *s, uint64_t *ns)
 {

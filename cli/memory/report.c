@@ -6,7 +6,7 @@
 #include "memory.h"
 #include "base/util.h"
 
-#define HUGE_FROM (64u << 10) /* bytes: ordinary pages of some machines have so many */
+#define HUGE_FROM (64u << 10) /* bytes: the size of ordinary pages on some machines */
 
 /* Columns of a table that is TEXT_WIDTH wide. */
 #define POOL_WIDTH       14

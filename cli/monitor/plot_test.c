@@ -47,7 +47,7 @@ static void test_numbers_with_prefixes(void **state)
 	assert_string_equal(text, "1.5 kB");
 }
 
-/* Bytes of an SVG with so many points of one series. */
+/* Bytes of an SVG with n points of one series. */
 static long svg_size(size_t points)
 {
 	double *x = calloc(points, sizeof(*x)), *y = calloc(points, sizeof(*y));

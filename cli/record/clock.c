@@ -9,7 +9,7 @@
 #include "clock.h"
 
 /* Slewing moves both clocks alike, so that their difference changes only where CLOCK_REALTIME is
- * set. It is read within MOST_APART_NS, or not at all; less than SET_NS is no setting. */
+ * set. It is read within MOST_APART_NS, or not at all; less than SET_NS is not a setting. */
 #define MOST_APART_NS 20000
 #define SET_NS        100000
 #define TRIES         3

@@ -51,7 +51,7 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{OPT_QUEUE, OPTION_NUMBER, 0, "queue", "N", NULL, 0, 65535,
 		"Only this queue (default: all)"},
 	{OPT_IFNAME, OPTION_TEXT, 0, "ifname", "NAME", NULL, 0, 0,
-		"Name of the interface in the file, in place of the port's"},
+		"Name of the interface in the file, instead of the port's"},
 	{OPT_IFDESCR, OPTION_TEXT, 0, "ifdescr", "TEXT", NULL, 0, 0,
 		"Description of the interface in the file"},
 	{.kind = OPTION_HEADING, .help = "When to stop"},
@@ -250,7 +250,7 @@ static int check_rotation(const struct record_config *c)
 			"record: -b files: gives no condition for the next file; add -b filesize:N, "
 			"duration:N, packets:N or interval:N");
 	else if (c->path && !strcmp(c->path, "-"))
-		message_print("record: -b: standard output is no file; give -w FILE");
+		message_print("record: -b: standard output is not a file; give -w FILE");
 	else
 		return 0;
 	return -EINVAL;

@@ -39,7 +39,7 @@ static struct frame *frame(const struct frames *f, uint64_t n)
 static void compress_whole(struct frame *r)
 {
 	r->error = compressor_put(r->compressor, r->in, r->in_len);
-	/* Also after an error: the next frame begins anew. */
+	/* Also after an error: the next frame begins again. */
 	int ret = compressor_end(r->compressor, &r->out.iov_base, &r->out.iov_len);
 
 	r->error = r->error ? r->error : ret;

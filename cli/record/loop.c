@@ -9,7 +9,7 @@
 #define RUNS_MAX         256
 #define BEHIND_NS        NS_PER_S
 #define TICK_NS          (NS_PER_S / 4)
-#define REPORT_SPARSE_NS (5 * NS_PER_S) /* where stderr is no terminal */
+#define REPORT_SPARSE_NS (5 * NS_PER_S) /* where stderr is not a terminal */
 /* Often enough for the counts of a capture that breaks off, too seldom to cost anything. */
 #define ISB_NS (10 * NS_PER_S)
 

@@ -25,7 +25,7 @@ uint64_t salvage_end(
 	uint64_t len;
 	int rfd;
 
-	/* A pcap file begins with a header that is no record. */
+	/* A pcap file begins with a header that is not a record. */
 	if (format == SINK_PCAP && start == 0)
 		start = end < PCAP_FILE_HEADER ? end : PCAP_FILE_HEADER;
 	if (format == SINK_OPAQUE || start == end)

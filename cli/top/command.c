@@ -46,7 +46,7 @@ static const struct option_def options[] = {
 		"Print JSON with all statistics: a line each interval, or one document with "
 		"--once"},
 	{TO(cfg.count), OPTION_NUMBER, 'c', "count", "N", NULL, 1, UINT32_MAX,
-		"End after so many intervals"},
+		"Stop after N intervals"},
 	{OPT_COLLECTORS, OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, addresses, pools, or all (default polls,busy,pools; latency and gaps "
@@ -90,7 +90,8 @@ static int check(const struct top_config *cfg)
 		return -EINVAL;
 	}
 	if (!cfg->once && !cfg->json && (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))) {
-		message_print("top: standard input or output is no terminal; use --once or --json");
+		message_print(
+			"top: standard input or output is not a terminal; use --once or --json");
 		return -EINVAL;
 	}
 	return 0;

@@ -219,7 +219,7 @@ void cell_text(const struct column *c, const struct metric_value *cell, bool utf
 
 int column_pad(const struct column *c, const char *text, unsigned width)
 {
-	/* Bytes are no characters in bars, which are as wide as their column. */
+	/* A character of a bar has several bytes, which are as wide as their column. */
 	size_t shown = unit_of(c) == RT_UNIT_BARS ? width : strlen(text);
 
 	return column_left(c) || shown >= width ? 0 : (int)(width - shown);

@@ -78,7 +78,7 @@ void cell_text(const struct column *c, const struct metric_value *cell, bool utf
 	char *buf, size_t size);
 /* Shown at the left or the right of its width. */
 bool column_left(const struct column *c);
-/* Characters to the left of a text of so many bytes. */
+/* Characters to the left of a text, by its bytes. */
 int column_pad(const struct column *c, const char *text, unsigned width);
 /* A row as a line of text; row NULL: the titles. Returns its length. */
 #define LINE_LEN 4096

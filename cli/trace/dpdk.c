@@ -269,7 +269,7 @@ static int wait_and_switch_off(
 	else if (off)
 		message_print(
 			"trace: %s: %s; its trace points are switched off when it answers, and there "
-			"is no trace",
+			"is not a trace",
 			t->app.name, trace_why_silent(t, why));
 	return off || t->end == TRACE_BY_APPLICATION ? STATUS_FAILED : STATUS_OK;
 }

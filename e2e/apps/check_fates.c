@@ -7,7 +7,7 @@
  * application has finished, and written FATES. Until then it checks that no queue has more fates
  * than packets.
  * usage: check_fates FOLDER stops COUNT
- * Has so many sessions, one after the other, of an application that goes on. Prints of each what is
+ * Has N sessions, one after the other, of an application that goes on. Prints of each what is
  * received, noticed, open and free, and open and not free.
  */
 #include <inttypes.h>

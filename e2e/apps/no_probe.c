@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In place of the probe, for a ringtap-fwd that is linked without it. */
+/* Instead of the probe, for a ringtap-fwd that is linked without it. */
 #include <errno.h>
 #include <stdbool.h>
 

@@ -301,7 +301,7 @@ static void do_circle(char **words)
 	free(o.list);
 }
 
-/* pool NAME [n= cache= room= ops= take=]: take so many objects out of it. */
+/* pool NAME [n= cache= room= ops= take=]: take N objects out of it. */
 static void do_pool(char **words)
 {
 	static struct rte_mbuf *taken[1 << 16];

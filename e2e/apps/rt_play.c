@@ -296,7 +296,7 @@ static const struct {
 	void (*run)(char **words);
 } commands[] = {
 	{"rx", 3, do_rx},     /* PORT QUEUE [n= burst= len= seg= seq= vlan= qinq= hash= hex=] */
-	{"tx", 3, do_tx},     /* likewise */
+	{"tx", 3, do_tx},     /* the same */
 	{"hold", 2, do_hold}, /* 1: rx keeps what it receives; 0: frees it */
 	{"release", 2, do_release},       /* N */
 	{"blast", 3, do_blast},           /* PORT QUEUE [workers= n=] */

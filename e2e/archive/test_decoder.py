@@ -243,7 +243,7 @@ def test_files_that_are_none_are_refused(tmp_path):
 
 
 def test_classic_pcap_files(frames, tmp_path):
-    """Of both byte orders and units; the conversion keeps packets and times."""
+    """Both byte orders and units; the conversion keeps packets and times."""
     for order, magic, unit in (("<", 0xA1B2C3D4, 1000), (">", 0xA1B2C3D4, 1000), ("<", 0xA1B23C4D, 1), (">", 0xA1B23C4D, 1)):
         path, made = tmp_path / "classic.pcap", tmp_path / "made.pcapng"
         content = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 262144, 1)

@@ -52,7 +52,7 @@ def mix(a, b):
 
 
 def hashed(data):
-    """Of whole words."""
+    """Hash of whole words."""
     words = struct.unpack(f"<{len(data) // 8}Q", data)
     h = len(words)
     for word in words:
@@ -71,7 +71,7 @@ HEADERS = {17: 8, 1: 8, 58: 8, 132: 12}
 
 
 def digest(frame):
-    """Of an Ethernet frame with an IP packet, by scapy's reading of it."""
+    """Digest of an Ethernet frame with an IP packet, by scapy's reading of it."""
     packet = Ether(frame)
     if IP in packet:
         ip = packet[IP]

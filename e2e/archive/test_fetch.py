@@ -56,7 +56,7 @@ def recording(folder, name, linktype, frames, snaplen=262144):
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory):
-    """Of Ethernet, cut and whole, with more tags than usual; and their IP packets with other link layers."""
+    """Recordings of Ethernet, cut and whole, with more tags than usual; and their IP packets with other link layers."""
     folder = tmp_path_factory.mktemp("recordings")
     frames = [frame for path in corpus.make(folder) for frame in pcap.frames(path)][::4]
     some = [frame for frame in frames[::11] if len(frame) >= 14]
@@ -146,7 +146,7 @@ def test_a_filter_is_no_sql(archive, tmp_path):
 
 
 def test_foreign_readers_of_a_pipe(archive, recordings, tmp_path):
-    """Of Ethernet, as tcpdump reads no file of several link layers."""
+    """The link layer is Ethernet, as tcpdump reads no file of several."""
     words = [archived.python(), "-m", "ringtap_archive.main", "fetch", "-q", "-d", archive, "-w", "-", "--recorder", "whole",
              "--recorder", "cut", "tcp or arp"]
     data = subprocess.run(words, env=archived.environment(), check=True, capture_output=True).stdout
@@ -305,7 +305,7 @@ def test_a_file_without_a_packet_is_one(archive, tmp_path):
 
 
 def test_arp_of_a_host_is_found_by_the_index(tmp_path):
-    """Of four frames with ARP, one has the host's."""
+    """One of four frames with ARP has the host's address."""
     def arp(sender, target):
         return bytes([2] * 12) + bytes.fromhex("080600010800060400010200000000") + b"\x01" + bytes([10, 0, 0, sender]) + bytes(6) \
             + bytes([10, 0, 0, target])

@@ -70,7 +70,7 @@ def test_a_journal_of_another_user(archive, outside, capsys):
 
 
 def test_links_are_not_followed(archive, outside, capsys):
-    """Of the folder of changes, a recorder, an hour, a file of a part, and the folder of what is set aside."""
+    """Links that take the place of the folder of changes, a recorder, an hour, a file of a part, and the folder of what is set aside."""
     file = archiving.recording(archive.parent / "b.pcapng", 100, 2)
     for name in (".tmp", ".spool", store.DAMAGED):
         (archive / name).symlink_to(outside) if not (archive / name).exists() else hostile.link(archive / name, outside)

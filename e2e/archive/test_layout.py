@@ -18,7 +18,7 @@ PLAIN = {"tcp_seq", "digest"}
 
 @pytest.fixture(scope="module")
 def part(tmp_path_factory):
-    """Of several row groups, which are smaller here."""
+    """A part of several row groups, which are smaller here."""
     folder = tmp_path_factory.mktemp("layout")
     file = archiving.recording(folder / "a.pcapng", PACKETS, rate=100_000, ids=True)
     with pytest.MonkeyPatch.context() as patch:

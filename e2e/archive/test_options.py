@@ -34,7 +34,7 @@ def test_the_table_is_what_commands_take():
 
 
 def test_times_before_now():
-    """'-2h' is no option."""
+    """'-2h' is not an option."""
     for name in ("query", "hops", "fetch"):
         parser = main.parser_of(name)[1]
         words = ["-d", "a", "--from", "-2h", *(["SELECT 1"] if name == "query" else [])]

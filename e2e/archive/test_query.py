@@ -127,7 +127,7 @@ def test_what_cannot_matter_is_not_read(recorded):
 @pytest.mark.parametrize(("sql", "line"), [
     ("SELECT nothing FROM packets", 'Binder Error: Referenced column "nothing" not found in FROM clause!'),
     ("SELEKT", 'Parser Error: syntax error at or near "SELEKT"'),
-    ("SELECT ip('10.0.0')", "'10.0.0' is no IP address; ip() takes one such as '10.0.0.1' or '2001:db8::1'"),
+    ("SELECT ip('10.0.0')", "'10.0.0' is not an IP address; ip() takes one such as '10.0.0.1' or '2001:db8::1'"),
 ])
 def test_one_line_says_what_is_wrong(recorded, sql, line):
     done = archived.run("query", "-d", recorded[0], sql, status=1)

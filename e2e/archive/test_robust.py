@@ -151,7 +151,7 @@ def test_killed_at_every_call_of_compact_and_prune(tmp_path, fast_disk):
 
 
 def test_two_at_once(tmp_path, file):
-    """Of the same files, in opposite order; each is added by one of them."""
+    """Two ingests of the same files, in opposite order; each is added by one of them."""
     files = [file] + [archiving.recording(tmp_path / f"{i}.pcapng", 500, seed=i + 5) for i in range(3)]
     archive = tmp_path / "archive"
     pids = [child(ingest, archive, *order) for order in (files, files[::-1])]

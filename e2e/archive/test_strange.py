@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What others have made of an archive, and recordings that are no recordings: a clear line, and nothing is lost."""
+"""What others have made of an archive, and files that are not recordings: a clear line, and nothing is lost."""
 import fcntl
 import gzip
 import json

@@ -79,13 +79,13 @@ def other_packets(part):
 @pytest.mark.parametrize("damage", [damaged_packets, damaged_footer, lost_packets, damaged_flows, lost_meta, damaged_meta, short_meta,
                                     other_packets], ids=lambda f: f.__name__)
 def test_index(archive, original, capsys, damage):
-    """The index is made anew: nothing is lost."""
+    """The index is made again: nothing is lost."""
     damage(parts(archive)[0])
     assert call("verify", "-d", archive) == 1
     assert "1 damaged; --repair" in capsys.readouterr().out
     assert call("verify", "-d", archive, "--repair") == 0
     out = capsys.readouterr().out
-    assert "made anew of all 12000 packets" in out, out
+    assert "made again from all 12000 packets" in out, out
     assert call("verify", "-d", archive) == 0
     assert_whole(archive, original[1])
     assert_clean(archive)
@@ -355,7 +355,7 @@ def test_a_file_is_not_found(archive, monkeypatch, capsys, pruned):
 
 
 def test_meta_that_cannot_be_read(archive, monkeypatch, capsys):
-    """That is no damage: it may be whole."""
+    """That is not damage: it may be whole."""
     def read(path, _):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 

@@ -217,7 +217,7 @@ def test_while_dpdk_is_initialised(eal, closing):
 
 
 def killed_before_it_is_loaded(app, rng, most):
-    """Kills attaches, at most so many, until one of them has begun to load the probe: later ones have
+    """Kills attaches, at most N, until one of them has begun to load the probe: later ones have
     nothing to do. Returns how many."""
     kills = 0
     while kills < most and not mapped(app, "libringtap-probe.so"):

@@ -23,7 +23,7 @@ NOT_TRACED = ["strace", "-D", "-f", "-o", "/dev/null", "-e", "inject=ptrace:erro
         "changes that"),
 ], ids=["none", "1", "3"])
 def test_kernel_that_forbids_tracing(scope, text, closing):
-    """The setting is a file in place of the kernel's, and ptrace() fails as it does then."""
+    """The setting is a file instead of the kernel's, and ptrace() fails as it does then."""
     if not shutil.which("strace"):
         pytest.skip("strace is not installed")
     app = bare(closing)

@@ -35,7 +35,7 @@ def container(*commands, user=()):
 
 
 def pid_of(app):
-    """Of the application, in this PID namespace."""
+    """Process id of the application, in this PID namespace."""
     return check(["pgrep", "-f", f"^{BUILD}/e2e/rt_play .*{app.prefix} "]).split()[0]
 
 
@@ -233,7 +233,7 @@ def filtered(action, *calls):
 
 @pytest.mark.parametrize("call", [RT_SIGRETURN, MEMBARRIER])
 def test_filter_that_would_end_it(call, closing):
-    """Of a system call that the application itself never makes."""
+    """The filter forbids a system call that the application itself never makes."""
     app = bare(closing, namespace=filtered(KILL, call))
     unchanged(app, "seccomp", "-d")
 

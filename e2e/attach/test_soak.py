@@ -60,7 +60,7 @@ def unhurt(app):
 
 
 def killed_attach(app, rng, took):
-    """A kill at any moment of an attach, which takes so many seconds."""
+    """A kill at any moment of an attach, which takes that number of seconds."""
     attacher = subprocess.Popen([RINGTAP, "attach", str(app.proc.pid)], stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
     time.sleep(rng.uniform(0, took))

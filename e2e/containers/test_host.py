@@ -128,7 +128,7 @@ sys.stdin.read()
 
 def test_of_another_user(closing, tmp_path, private_dir):
     """A folder that no variable of root names. Any user can make a mount namespace in which it has another path;
-    that is no other application, and does not hide this one."""
+    that is not another application, and does not hide this one."""
     folder, false = private_dir / "dpdk", "/run/dpdk/false"
     folder.mkdir()
     other = closing(Proc([*Container(share={private_dir: "/shared"}).prefix, "python3", "-c", HIDE, false,

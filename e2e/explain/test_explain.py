@@ -248,7 +248,7 @@ def test_losses_and_filters_are_named(tmp_path):
     j = numbers(w.write(tmp_path / "lossy.pcapng"))
     assert j["ports"][0]["lost_by_capture"] == 12
     assert any("lost 12 packets" in note for note in j["notes"]) and any("filter" in note for note in j["notes"])
-    # Counts of a capture go on from file to file; another capture begins anew.
+    # Counts of a capture go on from file to file; another capture begins again.
     w.statistics(0, 9, 15)
     again = w.write(tmp_path / "again.pcapng")
     w.statistics(0, 9, 4, start=1)
@@ -347,7 +347,7 @@ def test_damaged_files_are_explained_up_to_the_damage(traced, plan, tmp_path):
     packed.write_bytes(packed.read_bytes()[:-1000])
     assert "compressed data" in explain(packed, status=FAILED).stderr
     path.write_bytes(b"PK\3\4 this is something else")
-    assert "no pcapng file" in explain(path, status=FAILED).stderr
+    assert "not a pcapng file" in explain(path, status=FAILED).stderr
 
 
 def test_wrong_command_lines(traced, tmp_path):

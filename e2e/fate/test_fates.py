@@ -62,7 +62,7 @@ def test_check_fates_finds_differences(play, checker, tmp_path):
 
 
 def totals(app, count):
-    """Of so many sessions: (received, noticed, free, open)"""
+    """Counts of N sessions: (received, noticed, free, open)"""
     out = check([BUILD / "e2e" / "check_fates", dpdk.RUN_DIR / app.prefix, "stops", str(count)], timeout=300)
     lines = [tuple(map(int, line.split())) for line in out.splitlines()]
     assert len(lines) == count

@@ -24,7 +24,7 @@ LONG = ("--timeout", "1000s")
 
 
 def number(packet):
-    """Of a packet of rt_deeds."""
+    """Number of a packet of rt_deeds."""
     return int.from_bytes(packet.data[16:24], "little")
 
 

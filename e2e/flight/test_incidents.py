@@ -32,7 +32,7 @@ ROUND = {("10.0.0.1", 1001, "10.0.0.2", 53, "udp", None): 3, ("10.0.0.1", 1002, 
 
 @pytest.fixture
 def incident(fwd, keep, tmp_path):
-    """Of a stream with four flows, over two ports."""
+    """An incident of a stream with four flows, over two ports."""
     wrpcap(str(tmp_path / "frames.pcap"), FRAMES)
     app = fwd("--ring", "a", "--ring", "b", "--role", "generate:a@0", "--role", "oneway:a,b@1",
               "--role", "sink:b@0", "--pcap", tmp_path / "frames.pcap", "--rate", "20k").running()
@@ -127,7 +127,7 @@ def flow_of(f):
 
 
 def test_flows_are_those_of_the_file(incident):
-    """Counted anew here, from the frames that were sent."""
+    """Counted again here, from the frames that were sent."""
     sizes = {bytes(f): key for f, key in zip((FRAMES[0], FRAMES[3], FRAMES[5], FRAMES[-1]), ROUND)}
     packets, size = collections.Counter(), collections.Counter()
     for p in incident.file.packets:

@@ -87,7 +87,7 @@ def test_conditions_have_values_and_distances(testpmd, keep):
 
 
 def test_conditions_on_packets_and_intervals(app, keep):
-    """A packet is no number; an interval has a value once it has passed."""
+    """A packet is not a number; an interval has a value once it has passed."""
     keep(app, "--on", "packet: len == 60", "--cooldown", "1h", "--on", "missed > 10/s over 1s")
     assert app.tx(n=5, len=60)[0] == 5
 
@@ -178,7 +178,7 @@ def test_a_socket_that_is_no_recorder(app, answer):
 
 
 def cpu_seconds(pid):
-    """Of its main thread."""
+    """CPU seconds of its main thread."""
     return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 

@@ -54,7 +54,7 @@ def test_folders_of_ended_runs_are_removed(fwd):
     """Only folders of ringtap-fwd, and only known files in them."""
     dead = run(["sh", "-c", "echo $$"]).stdout.strip()
     mine, padded, other = (RUN_DIR / n for n in (f"ringtap-fwd-{dead}", f"ringtap-fwd-0{dead}",
-                                               f"somebody-{dead}"))
+                                               f"other-{dead}"))
     for folder in (mine, padded, other):
         folder.mkdir(parents=True)
         (folder / "config").write_text("")

@@ -26,7 +26,7 @@ def recording(path, packets=3000, seed=1, rate=1_000_000, start_ns=START_NS, **o
 
 
 def of_hours(path, hours, seed=1, each=800):
-    """A recording with packets of so many hours: a section for each, as concatenated files have them."""
+    """A recording with packets of N hours: a section for each, as concatenated files have them."""
     data = b""
     for hour in range(hours):
         piece = path.with_name(f"{path.name}.{hour}")

@@ -73,7 +73,7 @@ class Container:
 
 
 def pid_of(app):
-    """Of an rt_play in a container, in this PID namespace."""
+    """Process id of an rt_play in a container, in this PID namespace."""
     return int(check(["pgrep", "-f", f"^{BUILD}/e2e/rt_play .*{app.prefix} "]).split()[0])
 
 

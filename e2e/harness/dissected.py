@@ -32,7 +32,7 @@ LINK = {"eth", "ethertype", "vlan", "ieee8021ad", "llc", "sll", "raw", "null", "
 
 
 def fields(path):
-    """Of each packet, the values of each field, as text."""
+    """The values of each field of each packet, as text."""
     command = ["tshark", "-n", "-r", str(path), "-T", "fields", "-E", "occurrence=a", "-E", "aggregator=|",
                "-d", "udp.port==8472,vxlan"]
     command += [part for setting in SETTINGS for part in ("-o", setting)]
@@ -95,7 +95,7 @@ class Layers:
         return vlan, ethertype
 
     def _extensions(self, out):
-        """Of IPv6: the protocol behind them, None if they are cut off before it."""
+        """Extension headers of IPv6: the protocol behind them, None if they are cut off before it."""
         out["protocol"], later = self.number("ipv6.nxt"), False
         for header in self.skip(EXTENSIONS):
             out["protocol"] = self.number(f"{header}.nxt")
@@ -164,7 +164,7 @@ DIRECTION = {None: None, 0: None, 1: "rx", 2: "tx"}
 
 
 def row(values):
-    """The columns that tshark shows; not interface: tshark counts them anew in each section."""
+    """The columns that tshark shows; not interface: tshark counts them again in each section."""
     layers = Layers(values)
     out = {"time_ns": _nanoseconds(layers.take("frame.time_epoch")), "length": layers.number("frame.len"),
            "captured": layers.number("frame.cap_len"), "queue": layers.number("frame.interface_queue"),

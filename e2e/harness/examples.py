@@ -33,7 +33,7 @@ def _udp(to, port, length=100):
 
 
 def frames(to):
-    """Of each four, one goes to UDP port 53."""
+    """One of each four frames goes to UDP port 53."""
     return [_udp(to, 80 if n % 4 else 53) for n in range(FRAMES)]
 
 

@@ -232,7 +232,7 @@ class Machine:
 
 
 def _many_files():
-    """Of the guest, which has the host's files open."""
+    """Open files for the guest, which has the host's files open."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 

@@ -74,7 +74,7 @@ def listed(app):
 
 
 def sockets(app):
-    """Of probes, in the folder of a primary and its secondaries."""
+    """Sockets of probes, in the folder of a primary and its secondaries."""
     return {name for name in os.listdir(dpdk.RUN_DIR / app.prefix) if name.startswith("ringtap.sock")}
 
 

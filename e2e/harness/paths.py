@@ -10,13 +10,13 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 E2E = REPO / "e2e"
 BUILD = Path(os.environ.get("RINGTAP_BUILD") or REPO / "build").resolve()
-# The prefix of an installation that is tested in place of the build's programs.
+# The prefix of an installation that is tested instead of the build's programs.
 PREFIX = Path(os.environ["RINGTAP_PREFIX"]).resolve() if "RINGTAP_PREFIX" in os.environ else None
 RINGTAP = PREFIX / "bin" / "ringtap" if PREFIX else BUILD / "cli" / "ringtap"
 
 
 def dpdk_version():
-    """Of this machine's DPDK; None if it has none to build with."""
+    """Version of this machine's DPDK; None if it has none to build with."""
     done = subprocess.run(["pkg-config", "--modversion", "libdpdk"], capture_output=True, text=True)
     return done.stdout.strip() or None
 

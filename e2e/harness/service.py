@@ -58,7 +58,7 @@ def _added(drop, name):
 
 
 def confined(unit=EXPORT, folder=None, also=(), drop=""):
-    """A command prefix. folder: in place of the unit's StateDirectory, or of STATE in a drop-in file. also:
+    """A command prefix. folder: instead of the unit's StateDirectory, or of STATE in a drop-in file. also:
     capabilities beside those of the unit. drop: text of a drop-in file."""
     assert setting("ProtectSystem", unit) == "strict" and setting("NoNewPrivileges", unit) == "yes"
     kept = "".join(f",+{name.removeprefix('CAP_').lower()}"

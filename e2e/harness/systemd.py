@@ -111,7 +111,7 @@ class Systemd:
 
 
 def with_build(text, installed):
-    """A unit with the command of the build in place of the installed one; its output in files below /run."""
+    """A unit with the command of the build instead of the installed one; its output in files below /run."""
     assert installed in text
     text = text.replace(installed, str(TREE / "cli" / "ringtap"))
     return text.replace("[Service]\n", "[Service]\nStandardOutput=append:/run/%n.log\nStandardError=append:/run/%n.log\n")

@@ -163,7 +163,7 @@ def _rewritten(rng, packet):
     if rng.random() < 0.1:
         p = p / Raw(b"x" * 8)
         changes.add("length")
-    for layer in (IP, TCP, UDP, IPv6):  # lengths and checksums are computed anew
+    for layer in (IP, TCP, UDP, IPv6):  # lengths and checksums are computed again
         if layer in p:
             for name in ("len", "chksum", "plen"):
                 if name in p[layer].fields:

@@ -52,7 +52,7 @@ def ends(app, how):
 @pytest.mark.parametrize("name", SERVED)
 @pytest.mark.parametrize("how", ["quit", signal.SIGTERM, signal.SIGINT], ids=str)
 def test_end_after_a_reader(name, how, pmd, tmp_path):
-    """Of 26.07, whose struct rte_bus differs from that of the other releases of its ABI."""
+    """Applications of 26.07, whose struct rte_bus differs from that of the other releases of its ABI."""
     app = pmd(name)
     done = run([RINGTAP, "record", "-i", f"{app.prefix}:", "-f", "greater 10", "-c", "1000", "-w", tmp_path / "a.pcapng"])
     assert done.returncode == OK, done.stderr

@@ -110,7 +110,7 @@ OBJECTS = sorted(PROBE_OBJECT.parent.glob("probe-abi*.so"))
 
 @pytest.mark.parametrize("path", OBJECTS, ids=lambda path: path.stem)
 def test_every_object_is_independent_of_this_dpdk(path):
-    """Of the same source: the same symbols, and no library of the DPDK that is installed here."""
+    """Objects of the same source have the same symbols, and need no library of the DPDK that is installed here."""
     def exported(file):
         return set(re.findall(r" GLOBAL DEFAULT +\d+ (\w+)", check(["readelf", "-W", "--dyn-syms", file])))
 

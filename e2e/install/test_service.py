@@ -17,7 +17,7 @@ from harness.prometheus import Exporter, post
 from harness.ringtap import FAILED
 from harness.tracers import usdt_sites
 
-EXPOSURE = {service.EXPORT: 2.5, service.FLIGHT: 3.5}  # of 10; 0 is no exposure at all
+EXPOSURE = {service.EXPORT: 2.5, service.FLIGHT: 3.5}  # of 10; 0 is none
 
 
 def with_build(unit, folder):
@@ -112,7 +112,7 @@ USDT = ("--on", "usdt: ringtap:session_open", "--name", "session")
 
 
 def service_args(app, folder, options=()):
-    """Those of the unit and of its file of options, with a folder in place of the state directory's. %I would
+    """Those of the unit and of its file of options, with a folder instead of the state directory's. %I would
     make a / of each - in the name."""
     words = service.setting("ExecStart", service.FLIGHT).split()[1:]
     defaults = service.setting("Environment", service.FLIGHT).strip('"').partition("=")[2].split()

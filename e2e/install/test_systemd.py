@@ -105,7 +105,7 @@ def test_wrong_options_are_not_tried_again(machine, flight):
 
 
 def test_metrics(machine, pmd):
-    """Of an application that has the probe, as it is one of another user's."""
+    """Metrics of an application that has the probe and belongs to another user."""
     machine.ctl("start", "ringtap-export")
     app = pmd()
     fetch = "from urllib.request import urlopen; print(urlopen('http://localhost:9777/metrics').read().decode())"

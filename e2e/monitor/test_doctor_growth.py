@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Mempools with a use that grows, and `ringtap doctor`: a leak is found and its packets are named; what is only
-filled, or comes and goes, is no leak."""
+filled, or comes and goes, is not a leak."""
 import json
 import time
 

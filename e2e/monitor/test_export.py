@@ -301,9 +301,9 @@ def test_address_in_use(app, export):
 
 
 @pytest.mark.parametrize("listen,wrong", [
-    ("nowhere.invalid:1", "cannot resolve 'nowhere.invalid'"), ("127.0.0.1:x", "'x' is no port number"),
-    ("127.0.0.1:99999", "'99999' is no port number"), ("[::1", "cannot resolve '[:'"),
-    ("foo", "'foo' is no port number"), ("x" * 300 + ":1", "too long")])
+    ("nowhere.invalid:1", "cannot resolve 'nowhere.invalid'"), ("127.0.0.1:x", "'x' is not a port number"),
+    ("127.0.0.1:99999", "'99999' is not a port number"), ("[::1", "cannot resolve '[:'"),
+    ("foo", "'foo' is not a port number"), ("x" * 300 + ":1", "too long")])
 def test_bad_addresses(listen, wrong):
     done = run([RINGTAP, "export", "--listen", listen])
     assert done.returncode == USAGE, done.stderr

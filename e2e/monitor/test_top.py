@@ -259,7 +259,7 @@ def test_control_characters_in_names_are_replaced(play):
     (["-v", "moon"], USAGE, "moon"), (["--once", "--sort", "moon"], USAGE, "moon"),
     (["--once", "--view", "gaps", "--sort", "moon"], USAGE,
      "choose from APP, THREAD, WHAT, BEGAN, LENGTH, PACKETS, PORT, Q"),
-    (["--collectors", "polls,moon"], USAGE, "moon"), ([], USAGE, "no terminal"),
+    (["--collectors", "polls,moon"], USAGE, "moon"), ([], USAGE, "not a terminal"),
     (["--once", "no-such-application"], FAILED, "no application is called")])
 def test_errors_are_one_line(args, status, says):
     done = run([RINGTAP, "top", *args])

@@ -90,7 +90,7 @@ class Guest:
         return program
 
     def counter(self, port, name):
-        """Of the driver, as `ringtap export` has it."""
+        """A counter of the driver, as `ringtap export` has it."""
         text = self.machine.run("python3", "-c", "import urllib.request; print(urllib.request.urlopen("
                                 f"'http://{self.listens}/metrics').read().decode())")["out"]
         label = f'port="{self.addresses[port]}"'

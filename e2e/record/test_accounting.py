@@ -166,7 +166,7 @@ def test_nic_counters_are_in_the_summary(play, record):
 
 
 def lost_while_stopped(app, record, packets, *args, **kwargs):
-    """What `record` reports of a recorder that is stopped while so many packets come."""
+    """What `record` reports of a recorder that is stopped while N packets come."""
     recorder = record(app, *args, "--json", out="/dev/null", **kwargs)
     freeze(recorder.proc.pid)
     app.rx(n=packets, len=60)

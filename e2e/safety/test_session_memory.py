@@ -170,8 +170,8 @@ SPOILT = {
     "sparse": ("it has holes", lambda f, s: other(f[1], wire.memfd(s[1], fill=False))),
     "too small": ("not of the size", lambda f, s: os.truncate(f[1], s[1] - 4096)),
     "too large": ("not of the size", lambda f, s: os.truncate(f[0], s[0] + 4096)),
-    "a pipe": ("no memfd", lambda f, s: other(f[2], os.pipe()[0])),
-    "/dev/zero": ("no memfd", lambda f, s: other(f[1], os.open("/dev/zero", os.O_RDWR))),
+    "a pipe": ("not a memfd", lambda f, s: other(f[2], os.pipe()[0])),
+    "/dev/zero": ("not a memfd", lambda f, s: other(f[1], os.open("/dev/zero", os.O_RDWR))),
     "read-only": ("cannot be written", lambda f, s: other(
         f[1], os.open(f"/proc/self/fd/{f[1]}", os.O_RDONLY))),
 }
@@ -187,7 +187,7 @@ def test_unusable_memory_is_refused(request, reader, what, locked):
 
 def test_file_on_disk_is_refused(app, reader):
     why = refused(app, reader, as_disk_file)
-    assert "no memfd" in why or "cannot be sealed" in why  # the latter on a tmpfs
+    assert "not a memfd" in why or "cannot be sealed" in why  # the latter on a tmpfs
 
 
 def test_huge_pages_of_the_system_are_refused(app, reader):

@@ -283,7 +283,7 @@ def test_programs_of_one_name_are_two_rows(testpmd, trace, hog, off_cpu):
     it, people = trace(pmd, *args, "--json"), trace(pmd, *args)
     hogs = [hog(1), hog(1)]
     hogs[0].kill()
-    # Of two, one may have had the CPU for the longest time each time that the thread did not run.
+    # One of the two may have had the CPU for the longest time each time that the thread did not run.
     had = hogs[1].ticks()
     until(lambda: hogs[1].ticks() >= had + 20, 60, "the second had 0.2 s without the first")
     thread, = it.json()["threads"]

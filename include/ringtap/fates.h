@@ -11,7 +11,7 @@
  * With `fate_ids` beside it, the packets are events for a program that has them from another
  * capture of the same applications, attached in the same order and with `ids`: their id is that of
  * the other capture's packets, they have no bytes, and there are also those that become unknown. A
- * packet that the filter of its target refuses counts, and is no event. What has no event was
+ * packet that the filter of its target refuses counts, and is not an event. What has no event was
  * offered, or is open (ringtap_open_packets_next()). Attach and start it before the other capture,
  * with all ports.
  */
@@ -35,7 +35,7 @@ extern "C" {
 
 /* What has become of a packet. */
 enum ringtap_fate {
-	RINGTAP_FATE_NONE,        /* the packet is no event */
+	RINGTAP_FATE_NONE,        /* the packet is not an event */
 	RINGTAP_FATE_NOT_OFFERED, /* to any TX function, and its mbuf is used for something else */
 	RINGTAP_FATE_UNKNOWN,     /* there was no room to note it, or others may have its buffer */
 	RINGTAP_FATE_INFERRED,    /* unknown: likely offered, without the flag of its id */
@@ -78,7 +78,7 @@ struct ringtap_fates {
 	struct ringtap_array queues, pools;
 	uint64_t open, free; /* packets of all queues, as the table of open packets has them */
 	/* Packets that were sent with the id of a received one and without its first segment:
-	 * rests of chains, and copies. At most so many of those not offered were. */
+	 * rests of chains, and copies. Upper bound of the packets not offered that were. */
 	uint64_t rest_offered;
 	/* Mempools beyond those that are listed and walked: free packets of them are among the
 	 * open. */

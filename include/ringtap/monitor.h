@@ -37,7 +37,7 @@ struct ringtap_monitor;
 struct ringtap_monitor_options {
 	size_t size;
 	unsigned collectors;    /* RINGTAP_POLLS, …; 0: ports only */
-	unsigned latency_every; /* times one packet in so many; 0 or 1: every one. Of several
+	unsigned latency_every; /* times one packet in N; 0 or 1: every one. Of several
 				 * monitors the smallest number counts. */
 	int timeout_ms;         /* as in struct ringtap_conn_options */
 	int awake_only;         /* as there */

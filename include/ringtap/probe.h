@@ -43,7 +43,7 @@ int ringtap_probe_port_missed(uint16_t port, uint64_t packets);
 
 /* The RX time stamps of the port's mbufs (rte_mbuf_dyn_rx_timestamp) are nanoseconds of
  * CLOCK_REALTIME, do not decrease within a polling thread, and all its packets have one: captures
- * use them in place of the time of the burst. A thread that polls such a port must poll no others,
+ * use them instead of the time of the burst. A thread that polls such a port must poll no others,
  * and must call ringtap_probe_received_until(). What it sends is captured with the time up to which
  * it has received. Call it once, before the port is started; it holds until the process ends. */
 int ringtap_probe_port_stamped(uint16_t port);

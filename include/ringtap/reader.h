@@ -74,7 +74,7 @@ struct ringtap_conn_options {
 enum ringtap_stamps {
 	RINGTAP_STAMPS_NONE,
 	RINGTAP_STAMPS_NIC,  /* for RINGTAP_NIC */
-	RINGTAP_STAMPS_TIME, /* of the system's clock: used in place of RINGTAP_TSC */
+	RINGTAP_STAMPS_TIME, /* of the system's clock: used instead of RINGTAP_TSC */
 };
 
 struct ringtap_port_info {
@@ -286,7 +286,7 @@ const void *ringtap_run_pcapng(const struct ringtap_run *run, void *buf, size_t 
 
 /* ---- Retention: packets stay in the buffer until their space is needed ----------------------
  *
- * A flight recorder: ringtap_capture_keep() in place of ringtap_capture_next() lets packets lie
+ * A flight recorder: ringtap_capture_keep() instead of ringtap_capture_next() lets packets lie
  * where the application has put them, without reading them, and gives back the oldest when the
  * buffer fills up. What happened before an event is then read from a window. */
 
@@ -562,7 +562,7 @@ int ringtap_pcapng_interface(const struct ringtap_capture *cap, unsigned i, void
 struct ringtap_pcapng_statistics_options {
 	size_t size;
 	uint64_t start_ns; /* since the epoch: when the capture began; 0: left out */
-	uint64_t end_ns;   /* likewise, when it ended; 0: it goes on */
+	uint64_t end_ns;   /* the same, when it ended; 0: it goes on */
 	bool has_delivered;
 	uint64_t delivered;  /* packets of the interface in the file, if has_delivered */
 	const char *comment; /* another one than that with the NIC's counters; cut at 200 bytes */

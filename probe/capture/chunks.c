@@ -34,7 +34,7 @@ static uint32_t id_of(uint64_t oldest)
 	return (uint32_t)(oldest >> 1) & NONE;
 }
 
-/* What rings keep when so many of them write. */
+/* Chunks that rings keep when that number of them writes. */
 static void set_shares(struct rt_chunks *c, uint32_t rings)
 {
 	uint32_t window = (uint32_t)(RT_WINDOW / c->size), part = (c->count - c->fresh) / rings;

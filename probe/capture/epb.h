@@ -36,7 +36,7 @@
 /* Bytes that a record has besides its packet, at most. */
 #define RT_EPB_AROUND (RT_EPB_HEADER + 60u /* options */ + 4u)
 
-/* The longest packet that a chunk of so many bytes holds: a tap's snaplen is at most this. */
+/* The longest packet that a chunk of that size holds: a tap's snaplen is at most this. */
 static inline uint32_t rt_epb_longest(uint64_t chunk_size)
 {
 	return (uint32_t)(chunk_size - RT_CHUNK_GUARD - RT_EPB_AROUND) & ~3u;

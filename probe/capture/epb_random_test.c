@@ -86,7 +86,7 @@ static void put16(uint16_t a, uint16_t b)
 	put(&b, 2);
 }
 
-/* The frame as on the wire, up to cap bytes. False: there are not so many. */
+/* The frame as on the wire, up to cap bytes. False: the frame is shorter. */
 static bool frame(const struct packet *p, uint8_t *out, uint32_t cap)
 {
 	uint32_t from = 0;

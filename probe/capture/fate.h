@@ -56,8 +56,8 @@ struct rt_fates {
 
 /* How many mbufs all pools of packets have. Control lock held. */
 uint64_t rt_fates_mbufs(void);
-/* log2 of the entries for so many mbufs, twice as many; fewer if the table would exceed most bytes
- * (0: no limit), or RT_FATE_BITS_MAX. */
+/* log2 of the entries for that number of mbufs, twice as many; fewer if the table would exceed most
+ * bytes (0: no limit), or RT_FATE_BITS_MAX. */
 uint32_t rt_fates_bits(uint64_t mbufs, uint32_t snap, uint64_t most);
 
 /* s: its memory is attached. NULL: out of memory. */

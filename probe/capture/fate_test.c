@@ -245,7 +245,7 @@ static void test_unlisted_pools_are_searched_once(void **state)
 	offered(m = test_receive(1), 1);
 	assert_int_equal(test_entry(m)->pool, 0);
 	assert_ptr_equal(b->missed, pool);
-	f->pools[0] = listed; /* not seen, as it is no other version */
+	f->pools[0] = listed; /* not seen, as it has the same version */
 	offered(m = test_receive(1), 1);
 	assert_int_equal(test_entry(m)->pool, 0);
 	f->pool_version++;

@@ -148,7 +148,7 @@ static void test_unreadable_packets_are_counted(void **state)
 	munmap(p, ROOM);
 }
 
-/* Drivers that set the flags of received packets anew (i40e) reset this one. */
+/* Drivers that overwrite the flags of received packets (i40e) reset this one. */
 static void test_unreadable_packets_without_the_flag(void **state)
 {
 	uint8_t *p = map(PROT_NONE);

@@ -70,7 +70,7 @@ static void count_queues(const struct rt_session *s, uint32_t total[2])
 	}
 }
 
-/* Counters of so many taps, and behind them what is lost since the last record of each. */
+/* Counters of all taps, and behind them what is lost since the last record of each. */
 static uint32_t row_entries(uint32_t taps)
 {
 	return taps + (uint32_t)((taps + PENDING_EACH - 1) / PENDING_EACH);

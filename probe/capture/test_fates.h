@@ -18,7 +18,7 @@ extern struct rte_mempool *pool;
 
 /* cmocka's set-up and tear-down: ports and session, armed. */
 int test_fates_begin(void **state);
-/* Events in place of records, of packets that begin with an even byte. */
+/* Events instead of records, of packets that begin with an even byte. */
 int test_fates_begin_events(void **state);
 int test_fates_end(void **state);
 

@@ -63,7 +63,7 @@ static int check_kind(int fd, int which, char *err)
 	struct statfs fs;
 
 	if (fcntl(fd, F_GET_SEALS) < 0)
-		return refuse(err, which, "it is no memfd");
+		return refuse(err, which, "it is not a memfd");
 	if (fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC)
 		return refuse(err, which, "its pages are not ordinary ones (hugetlb)");
 	if ((fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR)

@@ -49,7 +49,7 @@ static int tear_down(void **state)
 }
 
 /* Seals are permanent: makes other memory. */
-static void anew(void **state)
+static void restart(void **state)
 {
 	tear_down(state);
 	set_up(state);
@@ -118,7 +118,7 @@ static void test_sparse_memory_is_refused(void **state)
 		use(i, memfd(m.bytes[i], 0));
 		assert_refused("it has holes");
 		assert_int_equal(used(fds[i]), 0);
-		anew(state);
+		restart(state);
 	}
 }
 
@@ -152,7 +152,7 @@ static void test_memory_of_another_size_is_refused(void **state)
 		for (int i = 0; i < RT_FD_COUNT; i++) {
 			uint64_t size = m.bytes[i] + (uint64_t)more[k];
 
-			anew(state);
+			restart(state);
 			use(i, size ? full(size) : memfd(0, 0));
 			assert_refused("not of the size");
 		}
@@ -166,12 +166,12 @@ static void test_descriptors_without_a_memfd_are_refused(void **state)
 
 	for (unsigned k = 0; k < sizeof(paths) / sizeof(paths[0]); k++) {
 		use(RT_FD_DATA, open(paths[k], O_RDONLY | O_CLOEXEC));
-		assert_refused("no memfd");
+		assert_refused("not a memfd");
 	}
 	assert_int_equal(pipe(ends), 0);
 	use(RT_FD_SEGMENT, ends[0]);
 	close(ends[1]);
-	assert_refused("no memfd");
+	assert_refused("not a memfd");
 }
 
 /* The peer could write to it, or truncate it, by its name. */
@@ -183,7 +183,7 @@ static void test_file_on_disk_is_refused(void **state)
 	unlink(path);
 	assert_int_equal(ftruncate(fd, (off_t)m.bytes[RT_FD_DATA]), 0);
 	use(RT_FD_DATA, fd);
-	assert_refused("no memfd");
+	assert_refused("not a memfd");
 }
 
 static void test_file_of_a_tmpfs_is_refused(void **state)
@@ -228,7 +228,7 @@ static void test_memory_that_is_sealed_already_is_refused(void **state)
 		use(RT_FD_DATA, full(m.bytes[RT_FD_DATA]));
 		assert_int_equal(fcntl(fds[RT_FD_DATA], F_ADD_SEALS, seals[k]), 0);
 		assert_refused(why[k]);
-		anew(state);
+		restart(state);
 	}
 }
 
@@ -276,7 +276,7 @@ static void race(void **state, void *(*spoil)(void *))
 		}
 		rt_store(&quit, 1);
 		pthread_join(thread, NULL);
-		anew(state);
+		restart(state);
 	}
 }
 
@@ -337,10 +337,10 @@ static void test_process_that_locks_all_its_memory(void **state)
 	if (geteuid())
 		skip(); /* no permission to lock */
 	assert_int_equal(in_child(false, RLIM_INFINITY), 0);
-	anew(state);
+	restart(state);
 	/* Mapping populates no holes: the refusal comes before anything is charged. */
 	assert_int_equal(in_child(true, RLIM_INFINITY), 0);
-	anew(state);
+	restart(state);
 	assert_int_equal(in_child(false, 65536), 20);
 }
 

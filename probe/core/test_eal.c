@@ -25,7 +25,7 @@
 
 static char runtime_dir[128];
 
-/* Memory that DPDK's constructors and drivers never free is no leak of the probe. */
+/* Memory that DPDK's constructors and drivers never free is not a leak of the probe. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {

@@ -42,7 +42,7 @@ const struct rt_stat_thread *test_thread(void);
 /* Entry of a port in the table; fails the test if there is none. */
 uint32_t test_port_index(uint16_t port);
 uint64_t test_sum(const uint64_t *v, unsigned n);
-/* Spins so many cycles. */
+/* Spins that number of cycles. */
 void test_spin(uint64_t cycles);
 
 #endif

@@ -166,7 +166,7 @@ struct rt_stats {
 	struct rt_stat_site *sites;
 	uint32_t site_count;    /* ever */
 	uint32_t sites_ready;   /* those below have their place in the rows, … */
-	uint64_t row_bytes;     /* … of which so many bytes are populated, … */
+	uint64_t row_bytes;     /* … bytes of it that are populated, … */
 	uint32_t threads_ready; /* … in the rows of the slots below */
 	bool linked;
 	struct rt_stat_port_state port_state[RT_STAT_PORTS];

@@ -41,7 +41,7 @@ static void extend(struct rt_stat_supply *s, uint32_t to, uint32_t max, void *ta
 	rt_store_release(&s->ready, to); /* pairs with the acquire in rt_stat_take() */
 }
 
-/* Bytes of a row that hold so many sites, in whole pages. */
+/* Bytes of a row that holds n sites, in whole pages. */
 static uint64_t row_bytes(uint32_t sites)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

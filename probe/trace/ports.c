@@ -13,7 +13,7 @@ static void report_growth(uint16_t port, uint64_t *reported, uint64_t now, enum 
 }
 
 /* The smallest number that fits both counts is certain. What was on its way to the driver at the
- * first reading is no refusal. */
+ * first reading is not a refusal. */
 static void tell_refused(
 	struct rt_stats *f, uint32_t index, uint16_t port, const struct rt_stat_reading *r)
 {

@@ -16,7 +16,7 @@ class Outcome(typing.NamedTuple):
     """A sending of a packet, or a received packet that was not sent.
 
     fate       "sent", "not_sent", "open", "let_go", "made" or "unknown"; of recordings with fates (`ringtap record
-               --fates`) "offered", "not_offered", "likely_offered" or "undecided" in place of "not_sent": see
+               --fates`) "offered", "not_offered", "likely_offered" or "undecided" instead of "not_sent": see
                ringtap-explain(1)
     id         of the packet; None if the application made it
     rx_…       frame number, time, port, queue and length as received; None for "made" and "unknown"

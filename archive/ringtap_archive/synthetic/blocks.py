@@ -71,5 +71,5 @@ def options(p, ids, drops):
 
 
 def windows(array, size):
-    """All places of an array of bytes or words where so many elements fit: one row each, overlapping."""
+    """All places of an array of bytes or words where N elements fit: one row each, overlapping."""
     return np.lib.stride_tricks.as_strided(array, (len(array) - size + 1, size), (array.itemsize, array.itemsize))

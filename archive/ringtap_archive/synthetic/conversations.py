@@ -33,11 +33,11 @@ PORTS_LOW, PORTS_HIGH = 50_000, 61_000  # of the client, 4096 each: Wireshark ha
 PAIRS = (Kind.DNS, Kind.ICMP, Kind.ARP, Kind.FRAG4, Kind.FRAG6)  # conversations of two packets
 ENDLESS = 1 << 40
 ELEPHANTS = 32  # flows of the first ranks are of no such pairs
-LONGER = 100  # conversations of the first rank are so many times as long, of the second half so
+LONGER = 100  # conversations of the first rank are that many times as long, of the second half so
 PAYLOAD_LEAST = 8
 
 POOL_ZEROS = 4096
-POOL_STARTS = 1 << 18  # payloads begin at so many places of the pool
+POOL_STARTS = 1 << 18  # number of places of the pool at which payloads begin
 
 
 def mix(*parts):

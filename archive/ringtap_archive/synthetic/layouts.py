@@ -10,7 +10,7 @@ FRAGMENTS_SMALL = ((32, 30), (24, 30))
 
 
 class Kind(enum.Enum):
-    """Of a flow."""
+    """Kind of a flow."""
     UDP4, TCP4, TCP6, UDP6, DNS, VXLAN, VXLAN6, GRE, GTPU, FRAG4, FRAG6, ICMP, ARP = range(13)
 
 
@@ -167,7 +167,7 @@ class Filler:
         return words(ip)[:, 4:20].sum(axis=1, dtype=np.int64)
 
     def _payload_sum(self, p):
-        """Of the payload in the pool, as 16-bit words."""
+        """Sum of the payload in the pool, as 16-bit words."""
         start, size = p["start"], p["payload"]
         even = self.prefix[(start + size) >> 1] - self.prefix[start >> 1]
         odd = np.where(size & 1, self.pool[start + size - 1].astype(np.int64) << 8, 0)

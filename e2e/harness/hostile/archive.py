@@ -26,7 +26,7 @@ def journal(archive, content):
 
 
 def link(path, target):
-    """In place of a folder or file, which goes to NAME.old."""
+    """Instead of a folder or file, which goes to NAME.old."""
     if os.path.lexists(path):
         path.rename(path.with_name(f"old-{path.name}"))
     path.symlink_to(target)

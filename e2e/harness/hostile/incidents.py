@@ -25,7 +25,7 @@ def incident(folder, number, document=None, name="exit"):
 
 
 def in_place_of(path, what):
-    """Puts a FIFO, a device, a file of 16 GiB or a link to another file in place of a file."""
+    """Puts a FIFO, a device, a file of 16 GiB or a link to another file instead of a file."""
     path.unlink(missing_ok=True)
     if what == "fifo":
         os.mkfifo(path)

@@ -89,7 +89,7 @@ def _flight_rows():
 
 
 def _series(results, row, regime=None):
-    """Of the rounds of a regime, or of all, whether others disturbed them or not."""
+    """Values of the rounds of a regime, or of all, whether others disturbed them or not."""
     outcome, s = results.cell(row.cell), Series()
     for run in outcome.runs if outcome else ():
         value = row.of(run)
@@ -108,7 +108,7 @@ def _compared():
 
 
 def _ratio_to_dumpcap(results, regime=None):
-    """Of the time added, median by median."""
+    """Ratio of the times added, median by median."""
     ours, theirs = (_calm(results, row, regime).median() for row in _compared())
     return ours / theirs if ours and theirs else None
 
@@ -156,7 +156,7 @@ def _by_regime(row, name):
 
 
 def _why(results):
-    """Of rounds that lost something: what the recorder reports."""
+    """What the recorder reports of rounds that lost packets."""
     lines = []
     for key, name in LOSSES.items():
         for run in results.cell(key).runs if results.cell(key) else ():

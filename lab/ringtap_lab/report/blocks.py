@@ -180,5 +180,5 @@ def count(cell, metric, digits=0, how="mean"):
 
 
 def mpps(cell, metric="pps", digits=1):
-    """Of packets per second."""
+    """Value of a metric in packets per second."""
     return Value(cell, metric, 1e-6, digits)

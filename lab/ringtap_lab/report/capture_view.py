@@ -49,7 +49,7 @@ def summary(results):
 
 
 def _limits(results):
-    """What the sender could not send is no loss, but bounds what is shown."""
+    """What the sender could not send is not a loss, but bounds what is shown."""
     reached = [(o.params["rate"], o.series("pps").mean()) for o in results.measured() if o.params["way"] != PORT]
     if all(pps >= REACHED * rate for rate, pps in reached):
         return []

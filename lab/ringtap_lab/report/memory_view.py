@@ -37,7 +37,7 @@ def as_stated(kind, policy, v, pool):
 
 
 def _misses_as_stated(kind, policy, v):
-    """Of pages of their real size."""
+    """Whether misses of pages of their real size are as stated."""
     if kind != "4k":
         return max(v[f"misses_64_{p}"] for p in PHASES) < CURED
     if policy == "stack":

@@ -3,7 +3,7 @@
 
 Rounds of short measurements by turns, each between two probes of the machine's regime. Each result is on the disk at once (aims.jsonl
 in the folder of results): a run that is interrupted, or limited by --limit, goes on where it stopped,
-with the same build of a commit; a build with other changes than commits begins anew."""
+with the same build of a commit; a build with other changes than commits begins again."""
 import argparse
 import os
 import pathlib

@@ -82,7 +82,7 @@ def _settings(options, experiment):
 
 
 def _write_report(folder, known):
-    """Of all experiments that the folder has results of. False if there are none."""
+    """Writes the report of all experiments that the folder has results of. False if there are none."""
     found = [(e, r) for e in known.values() if (r := results.found(folder, e))]
     if found:
         path = folder / "report.html"
@@ -165,7 +165,7 @@ def _measure_all(selected, options):
 def _measured(experiment, options, progress, part):
     """Exit status. An experiment that cannot be made does not stop the others."""
     if part.complete:
-        print(f"{experiment.name}: all of it is in {options.out} already; --fresh measures anew", file=sys.stderr)
+        print(f"{experiment.name}: all of it is in {options.out} already; --fresh measures again", file=sys.stderr)
         return 0
     try:
         failed = _measure(experiment, options, progress, part)

@@ -41,7 +41,7 @@ class Flight(process.Program):
         return json.loads(out)["recorders"][0]
 
     def cpu_s(self):
-        """Of all its threads."""
+        """CPU seconds of all its threads."""
         fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
 

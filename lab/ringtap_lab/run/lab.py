@@ -39,7 +39,7 @@ class Lab:
         process.abbreviations.update({f"{options.build}/": "build/", self.name: "lab"})
 
     def begin_cell(self):
-        """Names begin anew: a cell's commands are the same in each repetition."""
+        """Names begin again: a cell's commands are the same in each repetition."""
         self._number = itertools.count()
 
     def spare_s(self, budget_s):

@@ -25,11 +25,11 @@ class Subject:
     daemon: object = None
 
     def rate(self):
-        """Of all the window: captures come in waves."""
+        """Rate of the whole window: captures come in waves."""
         return self.app.rate_of_own_time(self.window_s)
 
     def fastest(self):
-        """Of some parts of the window: other programs can only slow an application down."""
+        """Rate of the fastest part of the window: other programs can only slow an application down."""
         return max(self.app.rate_of_own_time(self.window_s / WINDOWS) for _ in range(WINDOWS))
 
 

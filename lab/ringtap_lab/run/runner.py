@@ -111,7 +111,7 @@ class Run:
         everything, todo = plan(self.experiment, self.lab, self.journal.results, self.lab.o.only)
         if len(todo) < len(everything):
             self.lab.log(f"{self.experiment.name}: {len(everything) - len(todo)} of {len(everything)} measurements are in "
-                         f"{self.journal.path} already; --fresh measures anew")
+                         f"{self.journal.path} already; --fresh measures again")
         part = self.part
         part.number, part.left_s = len(todo), sum(cell.seconds for _, cell in todo)
         for repetition, cell in todo:

@@ -23,7 +23,7 @@ ANSWER_S = 20  # of a thread that may have to wait for a CPU
 SMALL_PAGES_MB = 1024  # the same mbufs need more when a page holds one
 
 # Lcores of a secondary process are named after their CPUs, and mempool caches belong to lcore ids: two processes with a common id
-# corrupt each other's. So the main lcore, on the capture's CPU, has an id that is no CPU's.
+# corrupt each other's. So the main lcore, on the capture's CPU, has an id that no CPU has.
 MAIN_LCORE = 127
 
 

@@ -12,7 +12,7 @@ def _ticks():
 
 
 def _own_s():
-    """Of this process and those of its children that have ended."""
+    """CPU seconds of this process and those of its children that have ended."""
     return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, (resource.RUSAGE_SELF,
                                                                          resource.RUSAGE_CHILDREN)))
 

@@ -72,7 +72,7 @@ def describe(ringtap, cpus):
         "kernel": platform.release(),
         "dpdk": _first(r"DPDK ([\d.]+)", _output("dpdk-dumpcap", "--version")),
         "ringtap": _first(r"(\d+\.\d+\.\d+)", _output(ringtap, "--version")),
-        "commit": _first(r"^([0-9a-f]{7,}\S*)$", commit),  # None if this is no clone; "-dirty": with other changes
+        "commit": _first(r"^([0-9a-f]{7,}\S*)$", commit),  # None outside a clone; "-dirty": with other changes
         **time,
         "hypervisor": ", ".join(filter(None, [time["hypervisor"], vendor])),
         "isolation": _isolation(),

@@ -71,7 +71,7 @@ class Outcome:
 
 
 class Results:
-    """Of one experiment, in memory. Cells in order of first measurement."""
+    """Results of one experiment, in memory. Cells in order of first measurement."""
 
     # trouble: why it could not be measured, or not to its end. changed: how machines of later runs differ: sentences.
     _STATE = {"settings": {}, "machine": {}, "changed": [], "trouble": None, "began": None, "ended": None, "prepared": None,
@@ -194,7 +194,7 @@ class Journal:
         """settings: what must be equal for results to belong together."""
         if self.results.began and self.results.settings != settings:
             raise OtherSettings(f"{self.path} holds results of other settings: {_difference(self.results.settings, settings)}; use "
-                                "another folder (-o), or --fresh to measure anew")
+                                "another folder (-o), or --fresh to measure again")
 
     def begin(self, settings, machine):
         self.expect(settings)
@@ -237,7 +237,7 @@ class Journal:
 
 def found(folder, experiment):
     """Results in a folder, for the page: of the journal, or of the exported JSON if there is no journal. None if there are
-    none. Both exported files are written anew."""
+    none. Both exported files are written again."""
     journal = Journal(folder, experiment)
     exported = folder / f"{experiment.name}.json"
     if not journal.path.exists() and exported.exists():

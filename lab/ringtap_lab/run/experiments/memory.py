@@ -7,7 +7,7 @@ from .. import forwarder
 from ..experiment import Cell, Experiment, Measurement
 
 POOL = 32767  # buffers
-SLOTS = 8192  # of each ring: a drop brings a buffer forward in the pool by so many
+SLOTS = 8192  # of each ring: a drop brings a buffer forward in the pool by that number
 KINDS = ("4k", "thp", "huge", "dpdk")
 CURES = {"drop": ["--tx-full", "drop", "--pool-order", "ring"],
          "retry": ["--tx-full", "retry", "--pool-order", "ring"],

@@ -119,7 +119,7 @@ def drift(m):
 
 
 def between(lab, way, repetition):
-    """Of some processes, with and without by turns, the fastest of each: the place of memory matters, too, and differs between
+    """The fastest of some processes, with and without by turns: the place of memory matters, too, and differs between
     processes."""
     ways = {"pps": way, "untouched_pps": WAYS[0]}
     rates = {what: [] for what in ways}

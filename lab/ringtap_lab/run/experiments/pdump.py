@@ -27,7 +27,7 @@ class Pdump(Experiment):
         "packets is several times the line rate of two ports of 10 Gbit/s: so the ways of writing meet their own limits, and not "
         "the wire's. Captured is what both ports receive (dpdk-dumpcap: and send) to /dev/null, by one process on the other CPU. "
         "The ways differ only in what is done with the packets: one write() for each (bench/write_modes), copied into a buffer of "
-        "1 MiB that is written when it is full (likewise), batches written straight out of the ring, where packets lie in the "
+        "1 MiB that is written when it is full (the same), batches written straight out of the ring, where packets lie in the "
         "file's format (ringtap record as it is), or 16 bytes of each read and nothing written (bench/write_modes): the reader's "
         "limit. Rates are packets per second that the polling thread ran. The published values are of one write for each packet in "
         "dpdk-dumpcap as it was, then buffered writes, then batches.")
