@@ -16,7 +16,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 AS_ROOT = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD))
 RUN_E2E = devtools/run_tests.py e2e $(if $(JOBS),--jobs $(JOBS))
 
-.PHONY: all probes matrix matrix-here builds qemu deps demo check test test-unit test-e2e test-archive fuzz-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
+.PHONY: all probes matrix matrix-here builds qemu deps demo check test nightly test-unit test-e2e test-archive fuzz-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
 	set-prefix install uninstall deb test-deb rpm clean
 
 all: $(BUILD)/build.ninja
@@ -86,6 +86,10 @@ test-unit: all
 
 test-e2e: all
 	$(AS_ROOT) $(PYTHON) $(RUN_E2E) $(TESTS) -- $(PYTEST_ARGS)
+
+# Tests that do not gate: measurements, matrices, soak tests, rare environments.
+nightly: all
+	$(AS_ROOT) $(PYTHON) $(RUN_E2E) $(TESTS) -- -m nightly $(PYTEST_ARGS)
 
 # Attaches to SOAK processes under traffic, and kills as many attaches, and secondary processes. Then a flight recorder for
 # SOAK_SECONDS, with SOAK_INCIDENTS incidents, of an application that forwards at this rate.

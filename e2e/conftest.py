@@ -91,9 +91,19 @@ def _mark_by_place(items):
             item.add_marker(pytest.mark.tools)
 
 
+def _leave_out_nightly(config, items):
+    """Tests that do not gate run where -m names their mark only."""
+    if "nightly" in (config.option.markexpr or ""):
+        return
+    left_out = [item for item in items if item.get_closest_marker("nightly")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Skips all tests for one reason if none can run. With RINGTAP_BUILD set, that is an error."""
+    _leave_out_nightly(config, items)
     _smoke_is_one_case(items)
     _mark_by_place(items)
     if hasattr(config, "workerinput"):
