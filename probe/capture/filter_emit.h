@@ -61,7 +61,7 @@ void rt_emit_compare(struct rt_code *c, const struct rt_insn *i);
 void rt_emit_jump_if(struct rt_code *c, enum rt_when when, uint32_t to);
 void rt_emit_jump(struct rt_code *c, uint32_t to);
 
-#if defined(__x86_64__) || (defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+#ifdef __x86_64__
 #define RT_LOOP_NATIVE 1
 #else
 #define RT_LOOP_NATIVE 0
