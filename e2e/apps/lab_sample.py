@@ -10,6 +10,7 @@ from ringtap_lab.report.blocks import CONFIRMED, Claim, Datum, Plot, Ratio, Tabl
 from ringtap_lab.report.sources import Published
 from ringtap_lab.run import cli, experiments
 from ringtap_lab.run.experiment import Cell, Experiment, Measurement
+from ringtap_lab.tools import process
 from ringtap_lab.tools.errors import Trouble, Unavailable
 from ringtap_lab.tools.process import run
 
@@ -58,7 +59,9 @@ class Sample(Experiment):
     def _stop(self, lab):
         """Creates everything that a run can leave in the system, and waits until it is ended."""
         open(os.path.join(lab.folder(), "socket"), "w").close()
-        trap = "trap '' TERM;" if lab.o.sample_deaf else ""
+        trap = ""
+        if lab.o.sample_deaf:
+            trap, process.PATIENCE_S = "trap '' TERM;", 0.5  # such a process is waited for
         with lab.hosts() as (a, b):
             with lab.running([*a.prefix, "sleep", "1000"]), \
                  lab.running([*b.prefix, "sh", "-c", f"{trap} echo here; while :; do sleep 1; done"],

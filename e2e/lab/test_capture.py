@@ -9,6 +9,7 @@ from harness import lab
 CELLS = ("none", "libpcap", "host", "xdp", "port")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_every_way_of_capturing(tmp_path):
     done = lab.run("capture", "--quick", "--repetitions", "1", "--capture-seconds", "0.3", "--only",

@@ -11,13 +11,11 @@ import pytest
 
 from harness import lab, report
 from harness.proc import check, until
-from harness.sandbox import public
 from ringtap_lab.report import memory_view
-from ringtap_lab.run import experiments
 from ringtap_lab.run.experiments.memory import POOL
 
 FWD = lab.BUILD / "fwd" / "ringtap-fwd"
-pytestmark = pytest.mark.skipif(not FWD.exists(), reason=f"{FWD} is not built")
+pytestmark = [pytest.mark.nightly, pytest.mark.skipif(not FWD.exists(), reason=f"{FWD} is not built")]
 
 
 DOCUMENTS = "".join(p.read_text() for p in (lab.REPO / "docs").glob("*.md"))
@@ -137,14 +135,6 @@ def test_in_a_browser(browser, name, width, request, tmp_path):
     assert (tmp_path / "shot.png").stat().st_size > 20000
 
 
-def test_browser_reports_errors(browser, tmp_path):
-    bad = tmp_path / "bad.html"
-    bad.write_text("<img src='missing.png'><script>nonsense()</script>")
-    browser.open(bad, 400)
-    assert any("nonsense" in c for c in browser.complaints)
-    assert any(u.endswith("missing.png") for u in browser.requests)
-
-
 def test_page_is_printed(browser, latency, tmp_path):
     if not shutil.which("pdftotext"):
         pytest.skip("pdftotext is not installed (poppler-utils)")
@@ -164,32 +154,6 @@ def test_interrupt_leaves_nothing(name, tmp_path, closing):
     assert lab.remains(p.pid) == []
     assert "interrupted" in p.output and "Traceback" not in p.output
     assert (tmp_path / "out" / f"{name}.jsonl").exists()
-
-
-@pytest.mark.parametrize("name", ["latency", "memory"])
-@pytest.mark.parametrize("wrap, args, complaint", [
-    ([], ["--build", "/nowhere"], "neither in /nowhere/"),
-    ([], ["--cpus", "0"], "needs 2 CPUs"),
-    (["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"], [], "needs root")])
-def test_missing_parts_are_reported_in_one_line(name, wrap, args, complaint, tmp_path):
-    done = lab.run(name, *args, "-o", tmp_path / "out", wrap=wrap, cwd=public(lab.LAB),
-                   PATH="/usr/bin:/bin:/usr/sbin:/sbin", PYTHONPATH=str(public(lab.LAB)),
-                   RINGTAP_BUILD=str(public(lab.BUILD)))
-    assert done.returncode == 2, done.stderr
-    assert len(lab.messages(done)) == 1 and complaint in lab.messages(done)[0], done.stderr
-
-
-@pytest.mark.parametrize("name", ["latency", "memory"])
-def test_missing_huge_pages(name, tmp_path):
-    """A simulated kernel without huge pages."""
-    meminfo = tmp_path / "meminfo"
-    meminfo.write_text("MemTotal: 1000000 kB\nHugePages_Total: 0\nHugePages_Free: 0\nHugepagesize: 2048 kB\n")
-    (tmp_path / "nr").write_text("0")
-    hide = f"mount --bind {meminfo} /proc/meminfo && mount --bind {tmp_path}/nr /proc/sys/vm/nr_hugepages"
-    done = lab.run(name, "-o", tmp_path / "out",
-                   wrap=["unshare", "-m", "sh", "-c", f'{hide} && exec "$@"', "sh"])
-    assert done.returncode == 2, done.stderr
-    assert len(lab.messages(done)) == 1 and "the kernel does not find" in done.stderr
 
 
 # Makes socket() of an address family fail by a seccomp filter, as in a kernel built without it.
@@ -240,11 +204,3 @@ def test_dpdk_without_a_driver(tmp_path):
     assert set(cells) == {"within-memif", "roundtrip-memif", "within-af_xdp"}
     for cell in cells.values():
         assert "failed to parse device" in cell["unavailable"]
-
-
-def test_all_experiments_are_found():
-    found = experiments.load()
-    assert list(found)[:2] == ["latency", "memory"]
-    done = lab.run("all", "--list")
-    assert done.returncode == 0
-    assert "latency within-packet" in done.stdout and "memory 4k-drop" in done.stdout

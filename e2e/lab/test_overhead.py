@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The experiments overhead and pdump in short runs: their values are consistent, and nothing is
-left behind."""
+left behind. What they compute is tested in lab/tests/test_costs.py."""
 import json
 import signal
-import struct
-import subprocess
 
 import pytest
 
-from harness import lab, pcapng, report
+from harness import lab, report
 from harness.paths import BUILD
-from harness.proc import Proc, check, until
+from harness.proc import until
 from harness.tracers import bpftrace_missing, lttng_missing
-from ringtap_lab.report import overhead_view, pdump_view
-from ringtap_lab.run import attached, overhead_ways
-from ringtap_lab.tools import scope
+from ringtap_lab.report import pdump_view
 
 # Fewer processes, and nothing measured again because other workers disturbed it.
 SHORTLY = ("-c", "import sys; from ringtap_lab.run import cli; from ringtap_lab.run.experiments import overhead; "
@@ -23,7 +19,7 @@ WRITE_MODES = BUILD / "bench" / "write_modes"
 STOCK = ("dumpcap-none-on", "pdump-on")
 TRACED = ("usdt-on", "trace-burst-on", "lttng-on", "rte_trace-on")
 CAPTURED = ("record-on", "record-none-on", *STOCK)
-pytestmark = pytest.mark.skipif(not WRITE_MODES.exists(), reason=f"{WRITE_MODES} is not built")
+pytestmark = [pytest.mark.nightly, pytest.mark.skipif(not WRITE_MODES.exists(), reason=f"{WRITE_MODES} is not built")]
 
 
 def measured(folder, name, cells):
@@ -97,59 +93,6 @@ def test_pdump(pdump):
     assert 0 < pdump["paced-touch"]["forwarded_line"] < 1.05  # a busy machine may be too slow
 
 
-def test_line_rate():
-    assert pdump_view.line_pps(64) == pytest.approx(2 * 14_880_952, rel=1e-6)
-    assert pdump_view.line_pps(512) == pytest.approx(2 * 2_349_624, rel=1e-6)
-
-
-@pytest.mark.parametrize("mode", ["packet", "buffer", "touch"])
-def test_ways_of_writing(app, closing, tmp_path, mode):
-    """They write received packets, readable by other tools, and no sent ones."""
-    path = tmp_path / "out.pcapng"
-    p = closing(Proc([WRITE_MODES, mode, app.prefix, path]))
-    p.expect("ready")
-    sizes = [60, 61, 1514]
-    for size in sizes:
-        app.rx(n=1000, len=size)
-    app.tx(n=500)
-    p.send_signal(signal.SIGINT)
-    assert p.wait(30) == 0
-    text = json.loads(p.output.splitlines()[-1])
-    assert text["seen"] == text["captured"] == text["packets"] == 3000 and text["lost"] == text["filtered"] == 0
-    if mode == "touch":
-        assert not path.exists() and text["writes"] == 0 and text["touched"] > 0
-        return
-    packets = pcapng.read(path).packets
-    assert [len(x.data) for x in packets] == [size for size in sizes for _ in range(1000)]
-    head = 2  # blocks before the packets
-    assert text["writes"] == head + (3000 if mode == "packet" else -(-text["bytes"] // (1 << 20)))
-    assert attached.packets_in(path.read_bytes()) == 3000
-    assert "3000" in check(["capinfos", "-c", "-M", path])
-
-
-@pytest.mark.parametrize("args, complaint", [
-    ([], "usage: write_modes packet|buffer|touch APP FILE"), (["nonsense", "a", "b"], "usage: "),
-    (["packet", "nobody", "/dev/null"], "no application 'nobody'"),
-    (["buffer", "nobody", "/nowhere/file"], "/nowhere/file: No such file")])
-def test_write_modes_reports_errors(args, complaint):
-    done = subprocess.run([WRITE_MODES, *args], capture_output=True, text=True, timeout=30, check=False)
-    assert done.returncode == 1 and len(lab.messages(done)) == 1 and complaint in done.stderr
-
-
-def test_a_full_disk_is_reported(app, closing):
-    p = closing(Proc([WRITE_MODES, "packet", app.prefix, "/dev/full"]))
-    assert p.wait(30) == 1
-    assert "writing: No space left on device" in p.output
-
-
-def test_packets_in_a_file():
-    block = struct.pack("<II", 6, 12) + bytes(4)
-    other = struct.pack("<II", 1, 16) + bytes(8)
-    assert attached.packets_in(other + 3 * block + other) == 3
-    with pytest.raises(RuntimeError):
-        attached.packets_in(struct.pack("<II", 6, 0))
-
-
 def commands_of(pid):
     """Command lines of the child processes of a run."""
     found = [x.split()[1] for x in lab.remains(pid) if x.startswith("process")]
@@ -178,41 +121,3 @@ def test_interrupt_leaves_nothing(name, cell, program, tmp_path, closing):
     assert p.wait(60) == 130
     assert lab.remains(p.pid) == []
     assert "interrupted" in p.output and "Traceback" not in p.output
-
-
-def test_remains_of_a_killed_run_are_removed(tmp_path, closing):
-    p = closing(lab.start("overhead", "--quick", "--only", "record-on", "--overhead-seconds", "1",
-                          "-o", str(tmp_path / "out")))
-    until(lambda: any("record" in text for text in commands_of(p.pid)), 120, "ringtap record")
-    p.child.kill()
-    p.child.wait()
-    scope.remove(lambda name: name.startswith(f"{scope.KIND}-{p.pid}-"))
-    assert lab.remains(p.pid) == []
-
-
-@pytest.mark.parametrize("name", ["overhead", "pdump"])
-@pytest.mark.parametrize("args, complaint", [
-    (["--build", "/nowhere"], "neither in /nowhere/"), (["--cpus", "0"], "needs 2 CPUs")])
-def test_missing_parts_are_reported_in_one_line(name, args, complaint, tmp_path):
-    done = lab.run(name, *args, "-o", tmp_path / "out", PATH="/usr/bin:/bin:/usr/sbin:/sbin")
-    assert done.returncode == 2, done.stderr
-    assert len(lab.messages(done)) == 1 and complaint in lab.messages(done)[0], done.stderr
-
-
-def test_missing_tool(tmp_path):
-    """The cell is unavailable; the message names the package to install."""
-    empty = tmp_path / "empty"
-    empty.touch()
-    hide = f"mount --bind {empty} /usr/bin/dpdk-dumpcap && chmod 0 {empty}"
-    done = lab.run("overhead", "--quick", "--only", "dumpcap-none", "-o", tmp_path / "out",
-                   wrap=["unshare", "-m", "sh", "-c", f'{hide} && exec "$@"', "sh"])
-    assert done.returncode == 0, done.stderr
-    cells = {c["cell"]: c for c in json.loads((tmp_path / "out" / "overhead.json").read_text())["cells"]}
-    assert "dpdk-dumpcap is not installed: apt install dpdk-dev" in cells["dumpcap-none-on"]["unavailable"]
-
-
-def test_every_row_is_measured():
-    keys = {way.key for way in overhead_ways.WAYS}
-    rows = overhead_view.ROWS
-    assert {key for r in rows for key in (r.off, r.on) if key} == keys
-    assert len(keys) == len(overhead_ways.WAYS)

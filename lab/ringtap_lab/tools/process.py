@@ -16,6 +16,7 @@ echo = True  # prints each as it is used for the first time
 
 READY_S = 30
 END_S = 60
+PATIENCE_S = 5  # with a process that a signal asks to end
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
 
@@ -143,11 +144,11 @@ def waiting_share(before, after):
     return (after[2] - before[2]) / (after[0] - before[0])
 
 
-def stop(p, sig=signal.SIGTERM, patience_s=5):
+def stop(p, sig=signal.SIGTERM):
     if p.poll() is None:
         p.send_signal(sig)
     try:
-        p.wait(patience_s)
+        p.wait(PATIENCE_S)
     except subprocess.TimeoutExpired:
         p.kill()
         p.wait()

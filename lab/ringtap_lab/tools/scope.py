@@ -11,6 +11,7 @@ import signal
 import subprocess
 import time
 
+from . import process
 from .hugepages import MOUNT, give_back
 from .telemetry import runtime_dir
 
@@ -92,7 +93,7 @@ def _end_processes(is_ours):
                 os.kill(pid, sig)
             except ProcessLookupError:
                 pass
-        end = time.monotonic() + 5
+        end = time.monotonic() + process.PATIENCE_S
         while _processes(is_ours):
             if time.monotonic() > end:
                 break

@@ -22,7 +22,6 @@ def misses_of_a_real_cache(pages, entries, warm_up):
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.smoke
 def test_model_matches_a_cache(seed):
     source = random.Random(seed)
     count = source.choice([1, 2, 3, 100, 777, 1024])
