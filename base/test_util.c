@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <dirent.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <pcap/pcap.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,18 +20,42 @@ void test_folder_enter(void)
 	assert_int_equal(chdir(folder), 0);
 }
 
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	return at->level ? remove(path) : 0;
+}
+
 void test_folder_leave(void)
 {
-	DIR *d = opendir(".");
-	struct dirent *e;
-
-	assert_non_null(d);
-	while ((e = readdir(d)))
-		if (e->d_name[0] != '.')
-			unlink(e->d_name);
-	closedir(d);
+	assert_int_equal(nftw(".", remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
 	assert_int_equal(chdir(".."), 0);
 	assert_int_equal(rmdir(folder), 0);
+}
+
+static int out = -1, out_saved;
+
+void test_stdout_begin(void)
+{
+	out = memfd_create("stdout", MFD_CLOEXEC);
+	fflush(stdout);
+	out_saved = dup(STDOUT_FILENO);
+	assert_true(out >= 0 && out_saved >= 0);
+	assert_int_equal(dup2(out, STDOUT_FILENO), STDOUT_FILENO);
+}
+
+const char *test_stdout_end(void)
+{
+	static char text[1 << 16];
+	ssize_t len;
+
+	fflush(stdout);
+	assert_int_equal(dup2(out_saved, STDOUT_FILENO), STDOUT_FILENO);
+	close(out_saved);
+	len = pread(out, text, sizeof(text) - 1, 0);
+	close(out);
+	assert_in_range(len, 0, sizeof(text) - 2);
+	text[len] = 0;
+	return text;
 }
 
 uint8_t *test_read(const char *path, size_t *len)

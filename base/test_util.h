@@ -16,6 +16,11 @@
 void test_folder_enter(void);
 void test_folder_leave(void);
 
+/* Between these two, standard output goes to memory. The second returns what has come, less than
+ * 64 KiB, up to the next call. A test that fails in between has no output of its own. */
+void test_stdout_begin(void);
+const char *test_stdout_end(void);
+
 /* The file's content; the caller frees. */
 uint8_t *test_read(const char *path, size_t *len);
 void test_write(const char *path, const void *data, size_t len);

@@ -32,11 +32,13 @@ int rt_pages_populate(void *p, size_t size)
 
 /* ---- available memory ---- */
 
+const char *rt_pages_root = "";
+
 static FILE *open_in(const char *dir, const char *name)
 {
-	char path[PATH_MAX + 64];
+	char path[PATH_MAX + 128];
 
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	snprintf(path, sizeof(path), "%s%s/%s", rt_pages_root, dir, name);
 	return fopen(path, "re");
 }
 
@@ -109,7 +111,7 @@ static uint64_t left_below(const struct files *c, const char *path)
 /* proc(5): hierarchy, controllers, path. Version 2 has no controllers there. */
 static uint64_t left_in_cgroup(void)
 {
-	FILE *f = fopen("/proc/self/cgroup", "re");
+	FILE *f = open_in("/proc/self", "cgroup");
 	uint64_t least = UINT64_MAX;
 	char line[PATH_MAX];
 

@@ -17,4 +17,7 @@ int rt_pages_populate(void *p, size_t size);
  * limits of its memory cgroup and of that one's parents leave, if less. UINT64_MAX: unknown. */
 uint64_t rt_pages_available(void);
 
+/* The folder with /proc and /sys of the kernel: "", or that of a unit test. */
+extern const char *rt_pages_root;
+
 #endif
