@@ -116,7 +116,7 @@ static void test_groups_of_version_1(void **state)
 	put_mib(V1 "x/memory.limit_in_bytes", 20);
 	put_mib(V1 "x/memory.usage_in_bytes", 17);
 	assert_int_equal(rt_pages_available(), 3 * MIB);
-	/* Of other controllers no file counts. */
+	/* No file of another controller counts. */
 	put("proc/self/cgroup", "3:pids:/x/y\n");
 	assert_int_equal(rt_pages_available(), UINT64_MAX);
 }

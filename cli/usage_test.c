@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Command lines that each command refuses, before it looks for an application or writes a file. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/test_util.h"
+#include "base/util.h"
+#include "commands.h"
+#include "ringtap/reader.h"
+
+#define ARGS_MAX 48
+
+struct misuse {
+	const char *line, *message;
+};
+
+/* These replace libringtap's: a command line that is not refused would look for applications. */
+int ringtap_apps_find(struct ringtap_apps **out)
+{
+	fail_msg("it looks for applications");
+	return 0;
+}
+
+int ringtap_apps_search(struct ringtap_apps **out, const struct ringtap_apps_options *opts)
+{
+	return ringtap_apps_find(out);
+}
+
+/* clang-format off: one line, one case */
+static const struct misuse of_list[] = {
+	{"list --ids", "list: --ids: unknown option or wrong use of it; see 'ringtap"},
+	{"list --json=1", "list: --json=1: unknown option or wrong use of it; see 'ringtap"},
+	{"list a b --nonsense",
+		"list: --nonsense: unknown option or wrong use of it; see 'ringtap"},
+};
+
+static const struct misuse of_attach[] = {
+	{"attach", "attach: no application is given; 'ringtap list' shows what there is"},
+	{"attach a b", "b: one application only; name it by PID or NAME"},
+	{"attach --nonsense a",
+		"attach: --nonsense: unknown option or wrong use of it; see 'ringtap"},
+	{"attach --quiet=1 a",
+		"attach: --quiet=1: unknown option or wrong use of it; see 'ringtap"},
+};
+
+static const struct misuse of_detach[] = {
+	{"detach", "detach: no application is given; 'ringtap list' shows what there is"},
+	{"detach a b", "b: one application only; name it by PID or NAME"},
+	{"detach -z a", "detach: -z: unknown option; see 'ringtap"},
+};
+
+static const struct misuse of_record[] = {
+	{"record --nonsense",
+		"record: --nonsense: unknown option or wrong use of it; see 'ringtap"},
+	{"record -s x", "record: --snapshot-length x: not a size; give a number with K, M or G"},
+	{"record -P --ids", "record: --ids: pcap files have no ids; leave out -P"},
+	{"record --ids --direction tx",
+		"record: --ids: packets get their ids when they are received; record a port that receives, or leave out"},
+	{"record stray", "record: stray: unexpected argument; see 'ringtap"},
+	{"record -f 'ip and and'",
+		"record: filter 'ip and and': can't parse filter expression: syntax error; see pcap-filter(7)"},
+	{"record -f 'ip6 protochain 58'",
+		"record: filter 'ip6 protochain 58': no application can run it: it has a loop (protochain), or needs what only"},
+};
+
+static const struct misuse of_explain[] = {
+	{"explain", "explain: no file is given; see 'ringtap"},
+	{"explain a --json --csv", "explain: --json and --csv: choose one"},
+	{"explain a --timeout 0",
+		"explain: --timeout 0: not a time above zero; give seconds, or a number with ms or us"},
+	{"explain a --timeout x",
+		"explain: --timeout x: not a time above zero; give seconds, or a number with ms or us"},
+	{"explain a --plot x.gif", "explain: --plot x.gif: neither .svg nor .png; choose one"},
+	{"explain a --by size",
+		"explain: --by size: unknown; choose from packets|not-sent|reordered|p99|not-offered"},
+	{"explain a --flows -1", "explain: --flows -1: not a number; give decimal digits"},
+	{"explain a --memory 1",
+		"explain: --memory 1: out of range; give 16777216 to 18446744073709551615"},
+	{"explain a --annotate b --csv", "explain: --annotate and --csv: choose one"},
+	{"explain - --annotate b",
+		"explain: --annotate: standard input cannot be read twice; give a file"},
+	{"explain a --annotate", "explain: --annotate: needs a value; see 'ringtap"},
+};
+
+static const struct misuse of_archive[] = {
+	{"archive", "archive: no command is given; see 'ringtap"},
+};
+
+static const struct misuse of_flight[] = {
+	{"flight a b", "flight: b: a second application; give one"},
+	{"flight --keep 5",
+		"flight: --keep 5: neither a size from 16M to 64G nor a time of 0.1s or more; give 8G or 30s"},
+	{"flight --keep 1s --keep 1G",
+		"flight: --keep: a size and a time; give --keep TIME --buffer SIZE"},
+	{"flight --keep 0.01s",
+		"flight: --keep 0.01s: neither a size from 16M to 64G nor a time of 0.1s or more; give 8G or 30s"},
+	{"flight --buffer 64M", "flight: --buffer: without --keep TIME; give --keep SIZE"},
+	{"flight --buffer 1M --keep 5s",
+		"flight: --buffer 1M: out of range; give 16777216 to 68719476736"},
+	{"flight --on gap",
+		"flight: --on 'gap': give a threshold, as in 'gap > 50us'; see ringtap-flight(1)"},
+	{"flight --on 'gap > x'",
+		"flight: --on 'gap > x': the threshold is not a time, such as 50us; see ringtap-flight(1)"},
+	{"flight --on 'gap < 5us'",
+		"flight: --on 'gap < 5us': give a threshold, as in 'gap > 50us'; see ringtap-flight(1)"},
+	{"flight --on 'moon > 5'", "flight: --on 'moon > 5': unknown condition; choose from"},
+	{"flight --on 'pool > 5'",
+		"flight: --on 'pool > 5': give a level, as in 'pool < 10%'; see ringtap-flight(1)"},
+	{"flight --on 'pool < x'",
+		"flight: --on 'pool < x': the threshold is not a number; see ringtap-flight(1)"},
+	{"flight --on 'missed > 5/m'",
+		"flight: --on 'missed > 5/m': the threshold is not a number; see ringtap-flight(1)"},
+	{"flight --on 'burst > 5us'",
+		"flight: --on 'burst > 5us': the threshold is not a number; see ringtap-flight(1)"},
+	{"flight --on 'p99 > 5us over 0.5s'",
+		"flight: --on 'p99 > 5us over 0.5s': the interval is not a time from 1s to 100s; see ringtap-flight(1)"},
+	{"flight --on 'gap > 5us over 5s'",
+		"flight: --on 'gap > 5us over 5s': only counters and percentiles have an interval; see ringtap-flight(1)"},
+	{"flight --on 'packet: ip and and'",
+		"flight: --on 'packet: ip and and': can't parse filter expression: syntax error; see pcap-filter(7)"},
+	{"flight --on 'packet:'",
+		"flight: --on 'packet:': give a filter, as in 'packet: icmp'; see ringtap-flight(1)"},
+	{"flight --on 'doctor: moon'",
+		"flight: --on 'doctor: moon': there is no such verdict; see ringtap-flight(1)"},
+	{"flight --on 'usdt: x'",
+		"flight: --on 'usdt: x': give an event, as in 'usdt: PROVIDER:NAME'; see ringtap-flight(1)"},
+	{"flight --on 'exit > 5'",
+		"flight: --on 'exit > 5': 'exit' has no threshold; see ringtap-flight(1)"},
+	{"flight --name x",
+		"flight: --name x: give 1 to 24 letters, digits, - or _, behind an --on"},
+	{"flight --on exit --name ''",
+		"flight: --name : give 1 to 24 letters, digits, - or _, behind an --on"},
+	{"flight --on exit --name a/b",
+		"flight: --name a/b: give 1 to 24 letters, digits, - or _, behind an --on"},
+	{"flight --on exit --name 1234567890123456789012345",
+		"flight: --name 1234567890123456789012345: give 1 to 24 letters, digits, - or _, behind an --on"},
+	{"flight --before 2h",
+		"flight: --before 2h: not a time up to one hour; give seconds, as in 2 or 500ms"},
+	{"flight --after x",
+		"flight: --after x: not a time up to one hour; give seconds, as in 2 or 500ms"},
+	{"flight --cooldown 3601",
+		"flight: --cooldown 3601: not a time up to one hour; give seconds, as in 2 or 500ms"},
+	{"flight --on exit --before 20s --keep 10s",
+		"flight: --on 'exit': --before reaches back beyond --keep; give a longer one"},
+	{"flight --collectors moon",
+		"flight: --collectors moon: there is no collector 'moon'; choose from all|polls"},
+	{"flight --latency-every 0", "flight: --latency-every 0: out of range; give 1 to 1048576"},
+	{"flight --max-incidents 0",
+		"flight: --max-incidents 0: out of range; give 1 to 4294967295"},
+	{"flight --max-disk 5",
+		"flight: --max-disk 5: out of range; give 1048576 to 18446744073709551615"},
+	{"flight -i ''", "flight: -i : empty, or one too many; see 'ringtap"},
+	{"flight --direction up", "flight: --direction up: unknown; choose from rx|tx|both"},
+	{"flight --queue 65536", "flight: --queue 65536: out of range; give 0 to 65535"},
+	{"flight -f 'ip and and'",
+		"flight: filter 'ip and and': can't parse filter expression: syntax error; see pcap-filter(7)"},
+	{"flight trigger --nonsense",
+		"flight trigger: --nonsense: unknown option or wrong use of it; see 'ringtap"},
+	{"flight top a b", "flight top: b: a second application; give one, or none for all"},
+	{"flight top --interval 0.01",
+		"flight top: --interval 0.01: out of range; give seconds from 0.1 to 3600"},
+	{"flight top --interval 3601",
+		"flight top: --interval 3601: out of range; give seconds from 0.1 to 3600"},
+	{"flight top --nonsense",
+		"flight top: --nonsense: unknown option or wrong use of it; see 'ringtap"},
+	{"flight list --nonsense",
+		"flight list: --nonsense: unknown option or wrong use of it; see 'ringtap"},
+	{"flight list x", "flight list: x: unexpected argument; see 'ringtap"},
+	{"flight show --nonsense",
+		"flight show: --nonsense: unknown option or wrong use of it; see 'ringtap"},
+	{"flight extract", "flight extract: no incident; give its name or its path"},
+	{"flight extract -f 'ip and and' x",
+		"flight extract: -f 'ip and and': can't parse filter expression: syntax error; see pcap-filter(7)"},
+	{"flight extract --nonsense",
+		"flight extract: --nonsense: unknown option or wrong use of it; see 'ringtap"},
+	{"flight prune", "flight prune: no limit; give --max-incidents or --max-disk"},
+	{"flight prune --max-incidents 0",
+		"flight prune: --max-incidents 0: out of range; give 1 to 4294967295"},
+	{"flight prune stray --max-incidents 5",
+		"flight prune: stray: unexpected argument; see 'ringtap"},
+};
+
+static const struct misuse of_run[] = {
+	{"run", "run: no program is given; see 'ringtap"},
+	{"run --nonsense", "run: --nonsense: unknown option or wrong use of it; see 'ringtap"},
+	{"run --copy", "run: no program is given; see 'ringtap"},
+};
+
+static const struct misuse of_host[] = {
+	{"host", "host: no interface given; see 'ringtap"},
+	{"host --driver moon eth0", "host: --driver moon: unknown; choose from af_packet|af_xdp"},
+	{"host --queues 0 eth0", "host: --queues 0: out of range; give 1 to 64"},
+	{"host --queues 65 eth0", "host: --queues 65: out of range; give 1 to 64"},
+	{"host --frame-size 64M eth0", "host: --frame-size 64M: out of range; give 64 to 65342"},
+	{"host --frame-size x eth0",
+		"host: --frame-size x: not a size; give a number with K, M or G"},
+	{"host --buffer-size 5 eth0",
+		"host: --buffer-size 5: out of range; give 65536 to 1073741824"},
+	{"host --memory 1M eth0", "host: --memory 1M: out of range; give 16777216 to 68719476736"},
+	{"host --cpus x lo", "host: --cpus x: not a list of usable CPUs; give some, as in 0,2-3"},
+	{"host --cpus 3-1 lo",
+		"host: --cpus 3-1: not a list of usable CPUs; give some, as in 0,2-3"},
+	{"host --name a/b lo",
+		"host: --name 'a/b': give letters, digits, and -, _ or . after them"},
+	{"host lo lo", "host: lo: given twice; leave one out"},
+	{"host a b c d e f g h i j k l m n o p q r s t u v w x y z aa bb cc dd ee ff gg",
+		"host: gg: too many interfaces; give at most 32"},
+};
+
+static const struct misuse of_top[] = {
+	{"top --view moon",
+		"top: --view moon: unknown; choose from ports|queues|threads|pools|latency|gaps"},
+	{"top --sort moon --once",
+		"top: --sort moon: the view ports has no such column; choose from APP, PORT, ID, RXPPS, RXBIT/s, TXPPS,"},
+	{"top --interval 0.01 --once",
+		"top: --interval 0.01: out of range; give seconds from 0.1 to 3600"},
+	{"top --interval 3601 --once",
+		"top: --interval 3601: out of range; give seconds from 0.1 to 3600"},
+	{"top --interval x --once",
+		"top: --interval x: out of range; give seconds from 0.1 to 3600"},
+	{"top --count 0", "top: --count 0: out of range; give 1 to 4294967295"},
+	{"top --collectors polls,moon",
+		"top: --collectors polls,moon: there is no collector 'moon'; choose from all|polls"},
+	{"top --collectors ''",
+		"top: --collectors : there is no collector ''; choose from all|polls"},
+	{"top --latency-every 0", "top: --latency-every 0: out of range; give 1 to 1000000"},
+	{"top --latency-every 1000001",
+		"top: --latency-every 1000001: out of range; give 1 to 1000000"},
+	{"top --nonsense", "top: --nonsense: unknown option or wrong use of it; see 'ringtap"},
+};
+
+static const struct misuse of_doctor[] = {
+	{"doctor --duration 0.5",
+		"doctor: --duration 0.5: out of range; give seconds from 1 to 3600"},
+	{"doctor --duration 3601",
+		"doctor: --duration 3601: out of range; give seconds from 1 to 3600"},
+	{"doctor --duration x", "doctor: --duration x: out of range; give seconds from 1 to 3600"},
+	{"doctor --json=1", "doctor: --json=1: unknown option or wrong use of it; see 'ringtap"},
+	{"doctor --nonsense",
+		"doctor: --nonsense: unknown option or wrong use of it; see 'ringtap"},
+};
+
+static const struct misuse of_latency[] = {
+	{"latency --json --csv", "latency: --json and --csv: choose one"},
+	{"latency --duration 0", "latency: --duration 0: not a number above zero; give seconds"},
+	{"latency --duration x", "latency: --duration x: not a number above zero; give seconds"},
+	{"latency --packets 0",
+		"latency: --packets 0: out of range; give 1 to 18446744073709551615"},
+	{"latency --every 0", "latency: --every 0: out of range; give 1 to 1048576"},
+	{"latency --every 1048577", "latency: --every 1048577: out of range; give 1 to 1048576"},
+	{"latency --plot x.gif", "latency: --plot x.gif: neither .svg nor .png; choose one"},
+	{"latency --plot x", "latency: --plot x: neither .svg nor .png; choose one"},
+	{"latency -i", "latency: -i: needs a value; see 'ringtap"},
+};
+
+static const struct misuse of_memory[] = {
+	{"memory --json --csv", "memory: --json and --csv: choose one"},
+	{"memory --duration 0", "memory: --duration 0: not a number above zero; give seconds"},
+	{"memory --packets 0", "memory: --packets 0: out of range; give 1 to 8388608"},
+	{"memory --packets 99999999999",
+		"memory: --packets 99999999999: out of range; give 1 to 8388608"},
+	{"memory --plot x.gif", "memory: --plot x.gif: neither .svg nor .png; choose one"},
+};
+
+static const struct misuse of_drops[] = {
+	{"drops a b", "drops: b: one application only"},
+	{"drops -f 'ip and and'",
+		"drops: -f ip and and: can't parse filter expression: syntax error"},
+	{"drops -s 63", "drops: --snapshot-length 63: out of range; give 64 to 256"},
+	{"drops -s 9999999", "drops: --snapshot-length 9999999: out of range; give 64 to 256"},
+	{"drops -w -", "drops: -w -: standard output has the tables; give a file"},
+	{"drops --interval 0.01", "drops: --interval 0.01: give seconds from 0.1 to 3600"},
+	{"drops --duration 0", "drops: --duration 0: give seconds"},
+	{"drops --buffer 1", "drops: --buffer 1: out of range; give 65536 to 68719476736"},
+};
+
+static const struct misuse of_held[] = {
+	{"held a b", "held: b: one application only"},
+	{"held --older x", "held: --older x: give a time, such as 500ms, 10 or 5min"},
+	{"held --interval 3601", "held: --interval 3601: give seconds from 0.1 to 3600"},
+	{"held --duration x", "held: --duration x: give seconds"},
+	{"held --nonsense", "held: --nonsense: unknown option or wrong use of it; see 'ringtap"},
+};
+
+static const struct misuse of_export[] = {
+	{"export --listen", "export: --listen: needs a value; see 'ringtap"},
+	{"export --listen nonsense", "export: --listen nonsense: 'nonsense'"},
+	{"export --listen 1.2.3.4:99999", "export: --listen 1.2.3.4:99999: '99999'"},
+	{"export --listen :x", "export: --listen :x: 'x'"},
+	{"export --collectors moon",
+		"export: --collectors moon: there is no collector 'moon'; choose from all|polls"},
+	{"export --latency-every 0", "export: --latency-every 0: out of range; give 1 to 1000000"},
+	{"export --users nosuchuser",
+		"export: --users nosuchuser: no such user; give names or numbers, or all"},
+	{"export --max-samples 0", "export: --max-samples 0: out of range; give 1 to 10000000"},
+	{"export --max-samples-in-all 0",
+		"export: --max-samples-in-all 0: out of range; give 1 to 10000000"},
+	{"export --trigger-from moon",
+		"export: --trigger-from moon: unknown; choose from loopback|any"},
+	{"export --allow-trigger ''", "export: --allow-trigger : no folder with a name"},
+	{"export --nonsense",
+		"export: --nonsense: unknown option or wrong use of it; see 'ringtap"},
+};
+
+static const struct misuse of_trace[] = {
+	{"trace",
+		"trace: nothing to trace; choose from list|burst|latency|drops|gaps|lttng|dpdk, or give -e PROGRAM"},
+	{"trace moon",
+		"trace: moon: unknown; choose from list|burst|latency|drops|gaps|lttng|dpdk, or give -e PROGRAM"},
+	{"trace burst a b", "trace: b: one application at a time; see 'ringtap"},
+	{"trace -e p burst a", "trace: a: with -e, give an application only"},
+	{"trace burst --off-cpu", "trace: --off-cpu: only with gaps"},
+	{"trace latency --empty", "trace: --empty: only with burst"},
+	{"trace burst --long 5", "trace: --long: only with gaps"},
+	{"trace gaps --long 5 --off-cpu",
+		"trace: --long: cannot be combined with --off-cpu, which covers all preemptions"},
+	{"trace gaps --long 1500ns",
+		"trace: --long 1500ns: not a number of microseconds; give a whole number, as in 50, 50us or 2ms"},
+	{"trace gaps --long 0", "trace: --long 0: out of range; give 1 to 1000000000"},
+	{"trace burst --latency", "trace: --latency: only with lttng, dpdk and -e"},
+	{"trace burst -o x", "trace: --output: only with lttng and dpdk"},
+	{"trace dpdk", "trace: -o DIR is missing: a folder for the trace"},
+	{"trace lttng", "trace: -o DIR is missing: a folder for the trace"},
+	{"trace dpdk -o x --buffer-size 1M", "trace: --buffer-size: only with lttng"},
+	{"trace lttng -o x --buffer-size 5",
+		"trace: --buffer-size 5: out of range; give 65536 to 1073741824"},
+	{"trace list --duration 5", "trace: --duration: only with traces"},
+	{"trace burst --duration 0", "trace: --duration 0: not a number above zero; give seconds"},
+	{"trace burst --duration x", "trace: --duration x: not a number above zero; give seconds"},
+};
+/* clang-format on */
+
+/* Splits a line at blanks, but not between single quotes. Returns the number of words. */
+static int split(char *line, char *argv[ARGS_MAX])
+{
+	int argc = 0;
+
+	for (char *p = line; *p && argc < ARGS_MAX - 1;) {
+		char end = *p == '\'' ? '\'' : ' ';
+
+		argv[argc++] = p += end == '\'';
+		p += strcspn(p, end == ' ' ? " " : "'");
+		if (*p)
+			*p++ = 0;
+		p += end == '\'' && *p == ' ';
+	}
+	argv[argc] = NULL;
+	return argc;
+}
+
+static const struct command *find(const char *name)
+{
+	for (const struct command *const *c = commands; *c; c++)
+		if (!strcmp((*c)->name, name))
+			return *c;
+	fail_msg("no command %s", name);
+	return NULL;
+}
+
+static void each(const struct misuse *m, size_t count)
+{
+	for (; count; m++, count--) {
+		char line[256], *argv[ARGS_MAX];
+		const struct command *cmd;
+		int argc, status;
+
+		snprintf(line, sizeof(line), "%s", m->line);
+		argc = split(line, argv);
+		cmd = find(argv[0]);
+		status = cmd->run(cmd, argc, argv);
+		if (status != STATUS_USAGE)
+			fail_msg("'%s' gave status %d", m->line, status);
+		if (strncmp(message_last(), m->message, strlen(m->message)))
+			fail_msg("'%s' gave '%s'", m->line, message_last());
+	}
+}
+
+#define REFUSED_BY(name)                                                   \
+	static void misuse_of_##name(void **state)                         \
+	{                                                                  \
+		each(of_##name, sizeof(of_##name) / sizeof(of_##name[0])); \
+	}
+
+REFUSED_BY(list)
+REFUSED_BY(attach)
+REFUSED_BY(detach)
+REFUSED_BY(record)
+REFUSED_BY(explain)
+REFUSED_BY(archive)
+REFUSED_BY(flight)
+REFUSED_BY(run)
+REFUSED_BY(host)
+REFUSED_BY(top)
+REFUSED_BY(doctor)
+REFUSED_BY(latency)
+REFUSED_BY(memory)
+REFUSED_BY(drops)
+REFUSED_BY(held)
+REFUSED_BY(export)
+REFUSED_BY(trace)
+
+static void every_command_is_here(void **state)
+{
+	static const char *const names[] = {"list", "attach", "detach", "record", "explain",
+		"archive", "flight", "run", "host", "top", "doctor", "latency", "memory", "drops",
+		"held", "export", "trace"};
+	size_t count = 0;
+
+	while (commands[count])
+		find(names[count++]);
+	assert_int_equal(count, sizeof(names) / sizeof(names[0]));
+}
+
+static void assert_fits(const char *line, const char *text)
+{
+	assert_true(strlen(text) > 200);
+	for (size_t len; *text; text += len + (text[len] == '\n')) {
+		len = strcspn(text, "\n");
+		if (len > TEXT_WIDTH)
+			fail_msg("%s: %.*s", line, (int)len, text);
+	}
+}
+
+/* Each option of the definition is in the help, which fits a terminal. */
+static void help_of_every_command(void **state)
+{
+	for (const struct command *const *c = commands; *c; c++) {
+		char *argv[] = {(char *)(*c)->name, "--help", NULL}, word[64], end[64];
+		const char *text;
+		int status;
+
+		test_stdout_begin();
+		status = (*c)->run(*c, 2, argv);
+		text = test_stdout_end();
+		assert_int_equal(status, STATUS_OK);
+		assert_fits((*c)->name, text);
+		for (size_t i = 0; i < (*c)->option_count; i++) {
+			const struct option_def *o = &(*c)->options[i];
+
+			if (o->name)
+				snprintf(word, sizeof(word), " --%s", o->name);
+			else
+				snprintf(word, sizeof(word), "  -%c", o->letter);
+			if (o->kind != OPTION_HEADING && !strstr(text, word))
+				fail_msg("%s: no '%s' in its help", (*c)->name, word);
+		}
+		snprintf(end, sizeof(end), "man ringtap-%s\n", (*c)->name);
+		assert_string_equal(text + strlen(text) - strlen(end), end);
+	}
+}
+
+static void help_of_the_commands_of_flight(void **state)
+{
+	static char *const words[] = {"trigger", "top", "list", "show", "extract", "prune"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		char *argv[] = {"flight", words[i], "--help", NULL}, line[64];
+		const char *text;
+		int status;
+
+		test_stdout_begin();
+		status = cmd_flight.run(&cmd_flight, 3, argv);
+		text = test_stdout_end();
+		assert_int_equal(status, STATUS_OK);
+		assert_fits(words[i], text);
+		snprintf(line, sizeof(line), "\nflight %s: ", words[i]);
+		assert_non_null(strstr(text, line));
+		assert_non_null(strstr(text, "man ringtap-flight\n"));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(misuse_of_list),
+		cmocka_unit_test(misuse_of_attach),
+		cmocka_unit_test(misuse_of_detach),
+		cmocka_unit_test(misuse_of_record),
+		cmocka_unit_test(misuse_of_explain),
+		cmocka_unit_test(misuse_of_archive),
+		cmocka_unit_test(misuse_of_flight),
+		cmocka_unit_test(misuse_of_run),
+		cmocka_unit_test(misuse_of_host),
+		cmocka_unit_test(misuse_of_top),
+		cmocka_unit_test(misuse_of_doctor),
+		cmocka_unit_test(misuse_of_latency),
+		cmocka_unit_test(misuse_of_memory),
+		cmocka_unit_test(misuse_of_drops),
+		cmocka_unit_test(misuse_of_held),
+		cmocka_unit_test(misuse_of_export),
+		cmocka_unit_test(misuse_of_trace),
+		cmocka_unit_test(every_command_is_here),
+		cmocka_unit_test(help_of_every_command),
+		cmocka_unit_test(help_of_the_commands_of_flight),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
