@@ -17,7 +17,7 @@ from harness.paths import RINGTAP
 from harness.proc import Proc, of_tasks, run, until
 from harness.ringtap import FAILED, sessions
 
-TICKS = 60  # of the control thread: 3 s
+TICKS = 20  # of the control thread: 1 s
 
 
 def control_thread_s(pid):
@@ -110,7 +110,7 @@ def test_limit_below_the_number_of_connections_costs_no_cpu(play, closing):
     clients = [greet(closing(connected(app))) for _ in range(4)]
     resource.prlimit(app.pid, resource.RLIMIT_NOFILE, (3, keep[1]))
     calls = closing(Proc(["strace", "-f", "-r", "-e", "trace=poll", "-p", app.pid]))
-    for _ in range(20):
+    for _ in range(5):
         calls.expect(r"poll\(.*EINVAL")
     calls.send_signal(signal.SIGINT)
     calls.wait(20)

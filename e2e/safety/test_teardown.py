@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Applications that end DPDK, by rte_eal_cleanup() or exit(), with all kinds of readers
-attached."""
+attached. probe/core/teardown_test.c has the order of the ends."""
 import json
 import socket
 import threading
@@ -14,8 +14,7 @@ from harness.play import Play
 from harness.proc import Proc, of_tasks, run, until
 from harness.ringtap import FAILED, listing
 
-MANY = {"plugin": 10, "linked in": 10, "static": 3}
-SOME = {"plugin": 3, "linked in": 3, "static": 2}
+TIMES = 3
 COMMANDS = ("ports", "threads", "polling", "latency", "mempools", "addresses", "trace", "trace,on")
 KINDS = pytest.mark.parametrize("kind", ["plugin", "linked in", "static"])
 
@@ -57,48 +56,36 @@ def still_alive(app):
 
 
 @KINDS
-def test_cleanup_under_monitors(start, closing, kind):
-    for _ in range(MANY[kind]):
+def test_cleanup_under_all_readers(start, closing, record, kind, tmp_path):
+    """Monitors, a recorder at full rate, and a query whose lease of ten seconds has not ended."""
+    for i in range(TIMES):
         app = start(kind)
         top = closing(Proc([RINGTAP, "top", "--json", "--interval", "0.1", app.prefix]))
         top.expect('"collectors"')
         memory = closing(Measuring("memory", app, "--json", "--duration", "60"))
+        recorder = record(app, out=tmp_path / f"{i}.pcapng")
+        before = app.one("count")
+        until(lambda: app.one("count") > before + 100_000, what="packets")
         assert answers(app, "mempools")["mempools"]
         app.do("unloop")
         assert app.one("cleanup") == 0
         assert memory.json()["application_ended"]
+        assert "has ended" in recorder.done(timeout=120)
         still_alive(app)
+        assert recorder.file().packets
+        recorder.out.unlink()
         top.send_signal(2)
         assert top.wait() == 0
         assert app.quit() == 0
 
 
-@KINDS
-def test_cleanup_after_a_query(start, kind):
-    """The lease of the query lasts ten seconds."""
-    for _ in range(SOME[kind]):
-        app = start(kind)
-        assert answers(app, "mempools")["mempools"]
-        app.do("unloop")
-        assert app.one("cleanup") == 0
-        still_alive(app)
-        assert app.quit() == 0
-
-
-@KINDS
-def test_cleanup_of_a_capture_at_full_rate(start, record, kind, tmp_path):
-    for i in range(SOME[kind]):
-        app = start(kind)
-        recorder = record(app, out=tmp_path / f"{i}.pcapng")
-        before = app.one("count")
-        until(lambda: app.one("count") > before + 100_000, what="packets")
-        app.do("unloop")
-        assert app.one("cleanup") == 0
-        assert "has ended" in recorder.done(timeout=120)
-        still_alive(app)
-        assert recorder.file().packets
-        recorder.out.unlink()
-        assert app.quit() == 0
+def test_cleanup_after_a_query(start):
+    app = start("plugin")
+    assert answers(app, "mempools")["mempools"]
+    app.do("unloop")
+    assert app.one("cleanup") == 0
+    still_alive(app)
+    assert app.quit() == 0
 
 
 class Asking(threading.Thread):
@@ -127,10 +114,9 @@ class Asking(threading.Thread):
         self._socket.close()
 
 
-@KINDS
-def test_cleanup_with_queries_in_flight(start, closing, kind):
-    for _ in range(SOME[kind]):
-        app = start(kind)
+def test_cleanup_with_queries_in_flight(start, closing):
+    for _ in range(TIMES):
+        app = start("plugin")
         asking = [closing(Asking(app)) for _ in range(3)]
         assert answers(app, "mempools")["mempools"]
         app.do("unloop")
@@ -143,9 +129,8 @@ def test_cleanup_with_queries_in_flight(start, closing, kind):
 
 
 @KINDS
-@pytest.mark.parametrize("polling", [False, True], ids=["idle", "polling"])
-def test_exit(start, record, closing, kind, polling):
-    for _ in range(SOME[kind]):
+def test_exit(start, record, closing, kind):
+    for polling in (False, True):
         app = start(kind)
         memory = closing(Measuring("memory", app, "--json", "--duration", "60"))
         recorder = record(app, out="/dev/null")
