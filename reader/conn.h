@@ -8,6 +8,7 @@
 #include "common/proto.h"
 #include "names.h"
 #include "ringtap/reader.h"
+#include "text.h"
 #include "versions.h"
 
 /* Timeouts of the probe, in milliseconds: for an answer; for rings, as populating gigabytes takes
@@ -42,22 +43,5 @@ static inline int rt_conn_timeout_ms(const struct ringtap_conn *c)
 {
 	return c->timeout_ms ? c->timeout_ms : rt_answer_ms;
 }
-
-/* Points *err to own if the caller passed no buffer. Empties it. */
-static inline void rt_default_text(char **err, size_t *errlen, char *own, size_t size)
-{
-	if (!*err || !*errlen) {
-		*err = own;
-		*errlen = size;
-	}
-	**err = 0;
-}
-
-/* Terminates a text that a peer has sent, and replaces control characters. */
-void rt_terminate(char *s, size_t size);
-
-/* Copies a text field that the peer may change meanwhile, terminates it, and replaces control
- * characters, as it may be printed to a terminal. */
-void rt_copy_text(char *dst, const char *src, size_t size);
 
 #endif

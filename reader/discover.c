@@ -13,7 +13,7 @@
 #include "common/now.h"
 #include "common/proto.h"
 #include "apps.h"
-#include "conn.h"
+#include "text.h"
 #include "export.h"
 #include "ringtap/reader.h"
 #include "secondary.h"

@@ -12,7 +12,7 @@
 #include "abstract.h"
 #include "apps.h"
 #include "common/in_root.h"
-#include "conn.h"
+#include "text.h"
 
 bool rt_apps_listed(const struct rt_place *p, const struct rt_address *which)
 {

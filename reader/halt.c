@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "conn.h"
+#include "text.h"
 #include "connect.h"
 #include "export.h"
 #include "halt.h"

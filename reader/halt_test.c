@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "common/proto.h"
-#include "conn.h"
+#include "text.h"
 #include "halt.h"
 #include "telemetry.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/ipc.h"
-#include "capture.h"
+#include "ringtap/reader.h"
 #include "export.h"
 #include "monitor_state.h"
 

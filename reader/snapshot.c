@@ -6,7 +6,7 @@
 
 #include "common/atomics.h"
 #include "common/clock.h"
-#include "capture.h"
+#include "common/now.h"
 #include "export.h"
 #include "monitor_state.h"
 

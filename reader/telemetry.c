@@ -19,7 +19,7 @@
 
 #include "common/now.h"
 #include "common/proto.h"
-#include "conn.h"
+#include "text.h"
 #include "export.h"
 #include "halt.h"
 #include "telemetry.h"

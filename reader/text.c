@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdbool.h>
 
-#include "conn.h"
+#include "text.h"
 
 /* Bytes of the UTF-8 character at s; 0: it is none, or a control character, C1 among them (U+009B
  * is to many terminals what ESC [ is). */
