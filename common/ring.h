@@ -68,7 +68,7 @@ static inline void rt_ring_miss(struct rt_ring *r, uint32_t tap, uint64_t n)
 
 static inline void rt_ring_begin(struct rt_ring *r)
 {
-	/* Before the TSC is read; see reader/merge.c for what the reader makes of it. */
+	/* Before the TSC is read; see reader/capture/merge.c for what the reader makes of it. */
 	rt_store(&r->pub->busy, 1);
 }
 

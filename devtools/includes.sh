@@ -15,6 +15,12 @@ BEGIN {
 	allow("base", "common")
 	allow("include", "")
 	allow("reader", "common include")
+	# Rooms: each includes its own folder, the headers of reader/ itself, and these.
+	room("reader/find", "")
+	room("reader/conn", "find")
+	room("reader/memory", "")
+	room("reader/capture", "find conn memory")
+	room("reader/stats", "find conn memory")
 	allow("pcap", "common include")
 	allow("archive", "base common")
 	allow("probe", "common include")
@@ -35,6 +41,18 @@ function allow(from, to,    n, list, i) {
 	for (i = 1; i <= n; i++)
 		allowed[from, list[i]] = 1
 }
+function room(path, to,    n, list, i, top) {
+	is_room[path] = 1
+	top = path
+	sub(/\/.*/, "", top)
+	n = split(to, list, " ")
+	for (i = 1; i <= n; i++)
+		opens[path, top "/" list[i]] = 1
+}
+function place(path) {
+	sub(/\/[^\/]*$/, "", path)
+	return path
+}
 # The folder of a file. cli/monitor, which the commands share, is below them.
 function folder(path) {
 	if (path ~ /^cli\/monitor\//)
@@ -51,6 +69,9 @@ function folder(path) {
 		next # the same folder
 	from = folder(file); to = folder(target)
 	test = file ~ /_test\.c$/ || file ~ /\/(test|fake)_[^\/]*$/
+	if (is_room[place(file)] && is_room[place(target)] && !test && place(file) != place(target) &&
+		!((place(file), place(target)) in opens))
+		print file ":" $2 ": " place(file) " must not include " target
 	if (from == to || (from == "cli" && to == "cli/monitor") || (from == "extcap" && to == "cli/monitor"))
 		next
 	if (from == "cli/monitor" && target == "cli/commands.h")

@@ -28,8 +28,8 @@
 #include <unistd.h>
 
 #include "common/ipc.h"
-#include "reader/capture.h"
-#include "reader/telemetry.h"
+#include "reader/capture/capture.h"
+#include "reader/find/telemetry.h"
 #include "reader/test_session.h"
 #include "use_fates.h"
 

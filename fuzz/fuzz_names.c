@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reader/names.h"
+#include "reader/conn/names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "reader/capture.h"
+#include "reader/capture/capture.h"
 #include "reader/test_session.h"
 #include "use_fates.h"
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reader/monitor_state.h"
+#include "reader/stats/monitor_state.h"
 #include "reader/test_stats.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <time.h>
 
-#include "reader/conn.h"
+#include "reader/conn/conn.h"
 #include "test_app.h"
 
 static void test_handles_of_libpcap_are_distinguished(void **state)

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "monitor_state.h"
+#include "reader/stats/monitor_state.h"
 #include "test_peer.h"
 #include "test_stats.h"
 

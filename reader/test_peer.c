@@ -9,7 +9,7 @@
 
 #include "common/atomics.h"
 #include "common/ipc.h"
-#include "telemetry.h"
+#include "reader/find/telemetry.h"
 #include "test_peer.h"
 
 #define CONNS_MAX 8

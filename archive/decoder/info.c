@@ -20,7 +20,7 @@ static void put_text(json_t *j, const char *key, const char *text)
 		json_object_set_new(j, key, json_text(text));
 }
 
-/* "port 0 of DPDK application NAME, DEVICE": reader/pcapng.c writes it. */
+/* "port 0 of DPDK application NAME, DEVICE": reader/capture/pcapng.c writes it. */
 static void put_application(json_t *j, const char *description)
 {
 	char name[WALK_TEXT];

@@ -186,7 +186,7 @@ static void interface_option(
 	}
 }
 
-/* FNV-1a of NAME in "port 0 of DPDK application NAME, DEVICE" (reader/pcapng.c). */
+/* FNV-1a of NAME in "port 0 of DPDK application NAME, DEVICE" (reader/capture/pcapng.c). */
 static uint64_t application_of(const char *description)
 {
 	static const char before[] = " of DPDK application ";

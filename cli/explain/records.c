@@ -141,7 +141,7 @@ static void copy_text(char dst[PORT_NAME], const uint8_t *src, size_t len)
 	dst[n] = '\0';
 }
 
-/* "port 0 of DPDK application NAME, DEVICE": reader/pcapng.c writes it. */
+/* "port 0 of DPDK application NAME, DEVICE": reader/capture/pcapng.c writes it. */
 static void copy_application(char dst[PORT_NAME], const uint8_t *text, size_t len)
 {
 	static const char before[] = " of DPDK application ";

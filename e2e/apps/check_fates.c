@@ -19,9 +19,9 @@
 
 #include "common/atomics.h"
 #include "common/ipc.h"
-#include "reader/conn.h"
-#include "reader/memory.h"
-#include "reader/segment.h"
+#include "reader/conn/conn.h"
+#include "reader/memory/memory.h"
+#include "reader/memory/segment.h"
 #include "rt_deeds.h"
 
 #define SNAP     64u

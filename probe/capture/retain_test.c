@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "chunks.h"
-#include "reader/retain.h"
+#include "reader/capture/retain.h"
 #include "reader/test_peer.h"
 
 #define RINGS     3u

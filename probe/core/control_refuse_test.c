@@ -22,7 +22,7 @@
 
 #include "common/ipc.h"
 #include "control.h"
-#include "reader/telemetry.h"
+#include "reader/find/telemetry.h"
 #include "ringtap/probe.h"
 #include "test_eal.h"
 #include "test_ports.h"

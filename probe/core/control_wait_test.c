@@ -23,7 +23,7 @@
 #include "control.h"
 #include "probe/capture/filter.h"
 #include "hook.h"
-#include "reader/telemetry.h"
+#include "reader/find/telemetry.h"
 #include "ringtap/monitor.h"
 #include "ringtap/probe.h"
 #include "ringtap/reader.h"

@@ -21,7 +21,7 @@
 
 #include "hook.h"
 #include "probe/capture/nic_time.h"
-#include "reader/capture.h"
+#include "reader/capture/capture.h"
 #include "request.h"
 #include "ringtap/monitor.h"
 #include "ringtap/probe.h"

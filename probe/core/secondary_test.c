@@ -18,7 +18,7 @@
 #include "common/clock.h"
 #include "common/ipc.h"
 #include "ports.h"
-#include "reader/connect.h"
+#include "reader/find/connect.h"
 #include "ringtap/probe.h"
 #include "test_eal.h"
 #include "test_ports.h"

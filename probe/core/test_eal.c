@@ -17,7 +17,7 @@
 #include "probe/capture/epb.h"
 #include "probe/capture/filter_job.h"
 #include "hook.h"
-#include "reader/memory.h"
+#include "reader/memory/memory.h"
 #include "test_eal.h"
 
 #define POOL_MBUFS 2047

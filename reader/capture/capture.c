@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Attaching, starting, stopping. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/ipc.h"
+#include "capture.h"
+#include "reader/find/connect.h"
+#include "reader/export.h"
+
+/* Bytes of a batch: they are still in the L2 cache when they are written. */
+#define BATCH_MAX (1ull << 20)
+/* Distance to the producer: twice the L2 cache of current servers, see is_ripe() in next.c. */
+#define LAG_BYTES            (4ull << 20)
+#define NAP_MAX_NS           1000000ull
+#define FASTEST_BYTES_PER_NS 16 /* upper limit of the rate at which a ring fills */
+
+EXPORT int ringtap_capture_create(
+	struct ringtap_capture **out, const struct ringtap_capture_create_options *opts)
+{
+	struct ringtap_capture_create_options o;
+	struct ringtap_capture *cap;
+	char unused[RT_TEXT_LEN];
+	int ret =
+		rt_options_in(&o, sizeof(o), RT_END_OF(struct ringtap_capture_create_options, size),
+			opts, unused, sizeof(unused));
+
+	*out = NULL;
+	if (ret)
+		return ret;
+	cap = calloc(1, sizeof(*cap));
+	if (!cap)
+		return -ENOMEM;
+	cap->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (cap->wake_fd < 0) {
+		ret = -errno;
+		free(cap);
+		return ret;
+	}
+	cap->batch_bytes = BATCH_MAX;
+	cap->nap_max_ns = NAP_MAX_NS;
+	cap->lag_bytes = LAG_BYTES;
+	*out = cap;
+	return 0;
+}
+
+EXPORT const char *ringtap_capture_error(const struct ringtap_capture *cap)
+{
+	return cap->error;
+}
+
+int rt_capture_fail(struct ringtap_capture *cap, int code, const char *text)
+{
+	snprintf(cap->error, sizeof(cap->error), "%s", text);
+	return code;
+}
+
+/* ---- attaching ---- */
+
+static int put_targets(struct ringtap_capture *cap, struct ringtap_conn *conn,
+	const struct ringtap_target *targets, size_t count, struct rt_msg_target *out,
+	struct rt_insn *insns)
+{
+	uint32_t at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct ringtap_target *w = &targets[i];
+		const char *port = w->port ? w->port : "";
+
+		if (strlen(port) >= sizeof(out[i].port))
+			return rt_capture_fail(cap, -EINVAL, "port name is too long");
+		rt_switch_device(conn, port, out[i].port);
+		out[i].queue = w->queue < 0 ? RT_QUEUE_ALL : (uint32_t)w->queue;
+		out[i].directions = w->directions;
+		out[i].snaplen = w->snaplen ? w->snaplen : RINGTAP_SNAPLEN_MAX;
+		out[i].insn_first = w->filter ? at : RT_NO_FILTER;
+		out[i].insn_count = w->filter ? w->filter_len : 0;
+		if (!w->filter)
+			continue;
+		memcpy(&insns[at], w->filter, w->filter_len * sizeof(*insns));
+		at += w->filter_len;
+	}
+	return 0;
+}
+
+/* By the folder itself: each process in a container has a path of its own to it. */
+static void find_folder(struct rt_source *s, const char *app)
+{
+	char err[RT_TEXT_LEN];
+	struct rt_address a;
+	struct rt_folder f;
+	struct stat st;
+
+	if (rt_address_open(app, &a, &f, err, sizeof(err)))
+		return;
+	if (!fstat(f.fd, &st)) {
+		s->dev = st.st_dev;
+		s->ino = st.st_ino;
+		s->secondary = a.secondary;
+		s->instance = a.instance;
+	}
+	rt_folder_close(&f);
+}
+
+/* Whether packets may pass from one to the other: a primary process and a secondary, or two
+ * secondaries. */
+static bool are_related(const struct rt_source *x, const struct rt_source *y)
+{
+	return x->ino && x->ino == y->ino && x->dev == y->dev && (x->secondary || y->secondary) &&
+	       (x->secondary || !x->instance) && (y->secondary || !y->instance);
+}
+
+static uint32_t number_of(const struct ringtap_capture *cap, const struct rt_source *s)
+{
+	for (uint32_t i = 0; i < cap->source_count; i++)
+		if (are_related(&cap->sources[i], s))
+			return cap->sources[i].number;
+	return cap->source_count;
+}
+
+/* Applications of one capture get numbers, so that their ids differ. */
+static uint32_t ids_of(uint32_t number, const struct ringtap_capture_options *o)
+{
+	static_assert(RT_MAX_SOURCES <= 1 << RT_IDS_SOURCE_BITS, "all have numbers");
+
+	if (!o->ids && !o->fates)
+		return 0;
+	return RT_IDS_ON | (o->fates ? RT_IDS_FATES : 0) | (o->fate_ids ? RT_IDS_EVENTS : 0) |
+	       (o->ids == RINGTAP_IDS_INFERRED ? RT_IDS_INFER : 0) | number << RT_IDS_SOURCE_SHIFT;
+}
+
+/* What the probe may take: for the buffer, if its size is not given, and as much again for the
+ * table of fates. Both have to be in half of what is available, with the other tables. */
+static uint64_t most_of(const struct ringtap_capture_options *o, uint64_t most)
+{
+	const uint64_t both = 2 * (most - most / 16);
+	uint64_t table = both > o->buffer_size ? both - o->buffer_size : 1;
+
+	if (!o->fates)
+		return most;
+	if (!o->buffer_size)
+		return both / 2;
+	return table < RT_BUFFER_MAX ? table : RT_BUFFER_MAX;
+}
+
+static int send_open(struct ringtap_capture *cap, const struct rt_source *s,
+	const struct ringtap_target *targets, size_t count, const struct ringtap_capture_options *o,
+	uint64_t most)
+{
+	struct ringtap_conn *conn = s->conn;
+	size_t insns = 0, len;
+	struct rt_msg_open *m;
+	int ret;
+
+	for (size_t i = 0; i < count; i++)
+		insns += targets[i].filter ? targets[i].filter_len : 0;
+	len = sizeof(*m) + count * sizeof(struct rt_msg_target) + insns * sizeof(struct rt_insn);
+	if (len > RT_MSG_MAX)
+		return rt_capture_fail(cap, -E2BIG, "the filters are too long");
+	m = calloc(1, len);
+	if (!m)
+		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
+	m->ids = ids_of(s->number, o);
+	rt_msg_init(&m->h, m->ids ? RT_MSG_OPEN_IDS : RT_MSG_OPEN, (uint32_t)len);
+	m->on_full = o->on_full == RINGTAP_WAIT ? RT_ON_FULL_WAIT : RT_ON_FULL_DROP;
+	m->timestamp = o->timestamp == RINGTAP_NIC ? RT_TIMESTAMP_NIC : RT_TIMESTAMP_TSC;
+	m->buffer_size = o->buffer_size;
+	m->buffer_most = most_of(o, most);
+	m->target_count = (uint32_t)count;
+	m->insn_count = (uint32_t)insns;
+	ret = put_targets(cap, conn, targets, count, (struct rt_msg_target *)(m + 1),
+		(struct rt_insn *)((struct rt_msg_target *)(m + 1) + count));
+	if (!ret) {
+		ret = rt_msg_send(conn->fd, &m->h, NULL, 0);
+		if (ret)
+			rt_capture_fail(cap, ret, "cannot send the request to the probe");
+	}
+	free(m);
+	return ret;
+}
+
+static int make_room_for_rings(struct ringtap_capture *cap, uint32_t source)
+{
+	const struct rt_segment *seg = &cap->sources[source].seg;
+	uint64_t share = seg->h.chunk_size * seg->h.chunk_count / seg->h.share_count;
+	struct rt_in *ins = realloc(cap->ins, (cap->in_room + seg->h.ring_count) * sizeof(*ins));
+
+	if (!ins)
+		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
+	cap->ins = ins;
+	cap->in_room += seg->h.ring_count;
+	/* Give space back often enough, and sleep short enough, for the smallest buffer. */
+	if (cap->lag_bytes > share / 4)
+		cap->lag_bytes = share / 4;
+	if (cap->batch_bytes > share / 4)
+		cap->batch_bytes = share / 4;
+	if (cap->nap_max_ns > share / FASTEST_BYTES_PER_NS / 4)
+		cap->nap_max_ns = share / FASTEST_BYTES_PER_NS / 4;
+	if (cap->nap_max_ns < RT_NAP_MIN_NS)
+		cap->nap_max_ns = RT_NAP_MIN_NS;
+	return 0;
+}
+
+/* Makes the memory that the probe requests and passes it. */
+static int make_memory(struct ringtap_capture *cap, struct rt_source *s, uint64_t buffer_size)
+{
+	struct {
+		struct rt_msg_layout layout;
+		struct rt_msg_fates fates;
+	} m;
+	struct rt_msg_header h;
+	bool fates;
+	int ret = rt_conn_expect(
+		s->conn, RT_MSG_LAYOUT, NULL, 0, NULL, rt_open_ms, cap->error, sizeof(cap->error));
+
+	if (ret < 0)
+		return ret;
+	fates = ret == sizeof(m);
+	if (ret != sizeof(m.layout) && !fates)
+		return rt_capture_fail(cap, -EPROTO, "the probe sent an invalid answer");
+	memcpy(&m, &s->conn->msg, (size_t)ret);
+	ret = rt_memory_make(&s->memory, &m.layout, fates ? &m.fates : NULL, buffer_size,
+		cap->error, sizeof(cap->error));
+	if (ret)
+		return ret;
+	rt_msg_init(&h, RT_MSG_MEMORY, sizeof(h));
+	ret = rt_msg_send(s->conn->fd, &h, s->memory.fd, RT_FD_COUNT);
+	return ret ? rt_capture_fail(cap, ret, "cannot pass memory to the probe") : 0;
+}
+
+static int open_session(struct ringtap_capture *cap, struct rt_source *s, uint64_t buffer_size)
+{
+	int ret = make_memory(cap, s, buffer_size);
+
+	if (!ret)
+		ret = rt_conn_expect(s->conn, RT_MSG_OPENED, NULL, 0, NULL, rt_open_ms, cap->error,
+			sizeof(cap->error));
+	if (ret >= 0)
+		ret = rt_segment_map(
+			&s->seg, s->memory.fd, s->memory.tails, cap->error, sizeof(cap->error));
+	rt_memory_close(&s->memory);
+	return ret;
+}
+
+static int open_source(struct ringtap_capture *cap, struct rt_source *s, const char *dir,
+	const struct ringtap_target *targets, size_t count, const struct ringtap_capture_options *o)
+{
+	const struct ringtap_conn_options co = {.size = sizeof(co), .timeout_ms = o->timeout_ms};
+	/* Once: what is available changes. */
+	const uint64_t most = rt_memory_most();
+	int ret = ringtap_conn_open(&s->conn, dir, &co, cap->error, sizeof(cap->error));
+
+	if (ret)
+		return ret;
+	find_folder(s, dir);
+	s->number = number_of(cap, s);
+	s->if_ids = calloc(RT_MAX_IFS, sizeof(*s->if_ids));
+	if (!s->if_ids)
+		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
+	s->target_count = (uint32_t)count;
+	ret = send_open(cap, s, targets, count, o, most);
+	if (!ret)
+		ret = open_session(cap, s, o->buffer_size ?: most);
+	if (ret == -EPROTO && (o->ids || o->fates) && s->conn->msg.h.type == RT_MSG_ERROR)
+		ret = rt_capture_fail(cap, -ENOTSUP,
+			"its probe is older than packet ids: restart the application with the "
+			"installed probe, or capture without ids");
+	if (!ret && s->seg.h.fate_bits && o->fate_ids != !s->seg.h.fate_snap)
+		ret = rt_capture_fail(cap, -EBADMSG, "the probe sent an invalid answer");
+	if (ret == -EINVAL && o->fate_ids && strstr(cap->error, "unknown option"))
+		ret = rt_capture_fail(cap, -ENOTSUP,
+			"its probe is older than fates in files: restart the application with the "
+			"installed probe, or capture without fates");
+	if (!ret && o->fates && !s->seg.h.fate_bits)
+		ret = rt_capture_fail(cap, -ENOTSUP,
+			"its probe is older than fates of packets: restart the application with the "
+			"installed probe");
+	if (!ret && rt_clock_read(s->seg.clock, &s->line))
+		ret = rt_capture_fail(cap, -EBADMSG, "the probe's clock is not readable");
+	return ret;
+}
+
+static void close_source(struct rt_source *s)
+{
+	rt_segment_unmap(&s->seg);
+	rt_memory_free(&s->memory);
+	ringtap_conn_close(s->conn);
+	free(s->if_ids);
+}
+
+uint32_t rt_capture_applications(const struct ringtap_capture *cap)
+{
+	return cap->source_count;
+}
+
+void rt_capture_learn_all_ifs(struct ringtap_capture *cap, uint32_t source)
+{
+	uint32_t n = rt_segment_if_count(&cap->sources[source].seg);
+
+	if (n)
+		rt_capture_learn_if(cap, source, n - 1);
+}
+
+static int take_options(struct ringtap_capture *cap, const struct ringtap_capture_options *opts,
+	struct ringtap_capture_options *o)
+{
+	int ret =
+		rt_options_in(o, sizeof(*o), RT_END_OF(struct ringtap_capture_options, timeout_ms),
+			opts, cap->error, sizeof(cap->error));
+
+	if (ret)
+		return ret;
+	if (o->on_full != RINGTAP_DROP && o->on_full != RINGTAP_WAIT)
+		return rt_capture_fail(cap, -EINVAL, "on_full has an unknown value");
+	if (o->timestamp != RINGTAP_TSC && o->timestamp != RINGTAP_NIC)
+		return rt_capture_fail(cap, -EINVAL, "timestamp has an unknown value");
+	if (o->ids != RINGTAP_NO_IDS && o->ids != RINGTAP_IDS && o->ids != RINGTAP_IDS_INFERRED)
+		return rt_capture_fail(cap, -EINVAL, "ids has an unknown value");
+	if (o->fates && o->on_full != RINGTAP_DROP)
+		return rt_capture_fail(cap, -EINVAL, "fates do not wait for the reader");
+	if (o->fate_ids && !o->fates)
+		return rt_capture_fail(cap, -EINVAL, "fate_ids is given without fates");
+	return 0;
+}
+
+static int check_targets(struct ringtap_capture *cap, const struct ringtap_target *targets,
+	size_t count, const struct ringtap_capture_options *o)
+{
+	for (size_t i = 0; i < count; i++) {
+		unsigned d = targets[i].directions;
+
+		if (!d || d & ~(unsigned)(RINGTAP_RX | RINGTAP_TX))
+			return rt_capture_fail(cap, -EINVAL,
+				"directions of a target are not RINGTAP_RX, RINGTAP_TX or both");
+		if (o->fates && d != (RINGTAP_RX | RINGTAP_TX))
+			return rt_capture_fail(
+				cap, -EINVAL, "fates need targets of both directions");
+		if (o->fates && !o->fate_ids && targets[i].filter)
+			return rt_capture_fail(cap, -EINVAL, "fates need targets without a filter");
+	}
+	return 0;
+}
+
+static int attach(struct ringtap_capture *cap, const char *dir, const struct ringtap_target *wants,
+	size_t count, const struct ringtap_capture_options *opts)
+{
+	struct ringtap_capture_options o;
+	struct rt_source *more, *s;
+	int ret;
+
+	cap->error[0] = 0;
+	ret = take_options(cap, opts, &o);
+	if (!ret)
+		ret = check_targets(cap, wants, count, &o);
+	if (ret)
+		return ret;
+	if (cap->detached)
+		return rt_capture_fail(cap, -EINVAL, "the capture is detached");
+	if (cap->retention || cap->window)
+		return rt_capture_fail(cap, -EINVAL, "the capture keeps packets already");
+	if (cap->source_count == RT_MAX_SOURCES)
+		return rt_capture_fail(cap, -E2BIG, "too many applications");
+	more = realloc(cap->sources, (cap->source_count + 1) * sizeof(*more));
+	if (!more)
+		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
+	cap->sources = more;
+	s = &more[cap->source_count];
+	*s = (struct rt_source){.memory = RT_MEMORY_NONE};
+	ret = open_source(cap, s, dir, wants, count, &o);
+	if (!ret)
+		ret = make_room_for_rings(cap, cap->source_count);
+	if (ret) {
+		close_source(s);
+		return ret;
+	}
+	rt_capture_learn_all_ifs(cap, cap->source_count++);
+	rt_rings_follow(cap);
+	return 0;
+}
+
+EXPORT int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char *dir,
+	const struct ringtap_target *targets, size_t size, size_t count,
+	const struct ringtap_capture_options *opts)
+{
+	struct ringtap_target *own;
+	int ret = 0;
+
+	if (!count || count > RT_MAX_TARGETS)
+		return rt_capture_fail(cap, -E2BIG, "no targets, or too many");
+	if (size == sizeof(*own))
+		return attach(cap, dir, targets, count, opts);
+	own = calloc(count, sizeof(*own));
+	if (!own)
+		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
+	for (size_t i = 0; i < count && !ret; i++)
+		ret = rt_copy_in(&own[i], sizeof(*own),
+			RT_END_OF(struct ringtap_target, filter_len),
+			(const char *)targets + i * size, size);
+	if (ret)
+		rt_capture_fail(cap, ret, "the targets are not of this version of libringtap");
+	else
+		ret = attach(cap, dir, own, count, opts);
+	free(own);
+	return ret;
+}
+
+bool rt_capture_learn_if(struct ringtap_capture *cap, uint32_t source, uint32_t local)
+{
+	struct rt_source *s = &cap->sources[source];
+	uint32_t n = rt_segment_if_count(&s->seg);
+	char device[RT_NAME_LEN];
+
+	if (cap->window)
+		return rt_window_learn_if(cap, source, local);
+	if (local >= n)
+		return false;
+	for (; s->if_known < n; s->if_known++) {
+		struct rt_if_ref *more = realloc(cap->ifs, (cap->if_count + 1) * sizeof(*more));
+
+		if (!more)
+			return false;
+		cap->ifs = more;
+		more[cap->if_count] = (struct rt_if_ref){.source = source, .local = s->if_known};
+		rt_copy_text(device, s->seg.ifs[s->if_known].name, sizeof(device));
+		if (!rt_switch_name(s->conn, rt_load(&s->seg.ifs[s->if_known].port_id), device,
+			    more[cap->if_count].name))
+			more[cap->if_count].name[0] = 0;
+		s->if_ids[s->if_known] = cap->if_count++;
+	}
+	return true;
+}
+
+void rt_capture_corrupt(struct ringtap_capture *cap, const struct rt_in *in, const char *why)
+{
+	if (cap->corrupt) /* report the first one only */
+		return;
+	cap->corrupt = -EBADMSG;
+	snprintf(cap->error, sizeof(cap->error), "ring %u of %s is corrupt at byte %llu: %s",
+		in->index, cap->sources[in->source].conn->app.prefix, (unsigned long long)in->pos,
+		why);
+}
+
+/* Sends a request to one application that is answered at once. */
+static int request(struct rt_source *s, uint16_t type, uint16_t answer, char *err)
+{
+	struct rt_msg_header h;
+	int ret;
+
+	rt_msg_init(&h, type, sizeof(h));
+	ret = rt_msg_send(s->conn->fd, &h, NULL, 0);
+	if (ret) {
+		snprintf(err, RT_TEXT_LEN, "cannot talk to the probe: %s", strerror(-ret));
+		return ret == -EPIPE ? -ECONNRESET : ret;
+	}
+	ret = rt_conn_expect(
+		s->conn, answer, NULL, 0, NULL, rt_conn_timeout_ms(s->conn), err, RT_TEXT_LEN);
+	return ret < 0 ? ret : 0;
+}
+
+EXPORT int ringtap_capture_start(struct ringtap_capture *cap)
+{
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		struct rt_source *s = &cap->sources[i];
+		int ret;
+
+		if (s->started)
+			continue;
+		ret = request(s, RT_MSG_START, RT_MSG_STARTED, cap->error);
+		s->dead |= ret == -ECONNRESET;
+		s->started = !ret || s->dead;
+		s->conn->names.live = s->started;
+		if (ret)
+			return ret;
+		rt_capture_learn_all_ifs(cap, i);
+	}
+	return 0;
+}
+
+bool rt_capture_started(const struct ringtap_capture *cap)
+{
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		if (!cap->sources[i].started)
+			return false;
+	}
+	return true;
+}
+
+/* ---- the end ---- */
+
+/* The longest answer timeout of all applications. */
+static uint64_t stop_timeout_ns(const struct ringtap_capture *cap)
+{
+	int ms = cap->source_count ? 0 : rt_answer_ms;
+
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		if (rt_conn_timeout_ms(cap->sources[i].conn) > ms)
+			ms = rt_conn_timeout_ms(cap->sources[i].conn);
+	}
+	return (uint64_t)ms * 1000000;
+}
+
+EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
+{
+	int result = 0;
+
+	if (cap->stop_until_ns)
+		return 0; /* requested already */
+	if (cap->window)
+		return -EINVAL; /* the connections are not its own */
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		struct rt_source *s = &cap->sources[i];
+		struct rt_msg_header h;
+		int ret;
+
+		if (s->dead || s->stopped)
+			continue;
+		s->started = true; /* ringtap_capture_next() must not start it */
+		rt_msg_init(&h, RT_MSG_STOP, sizeof(h));
+		ret = rt_msg_send(s->conn->fd, &h, NULL, 0);
+		if (ret == -EPIPE)
+			s->dead = true;
+		else if (ret)
+			result = rt_capture_fail(cap, ret, "cannot talk to the probe");
+	}
+	cap->stop_until_ns = rt_mono_ns() + stop_timeout_ns(cap);
+	return result;
+}
+
+/* Rings and tails stay mapped: in a child process they are the parent's, so neither next() nor
+ * release() may use them any more. */
+EXPORT void ringtap_capture_detach(struct ringtap_capture *cap)
+{
+	if (cap->detached || cap->window)
+		return;
+	cap->detached = true;
+	rt_waker_free(cap->waker); /* it polls the connections */
+	cap->waker = NULL;
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		struct rt_source *s = &cap->sources[i];
+
+		rt_conn_hang_up(s->conn);
+		s->started = s->stopped = true; /* nothing is sent or awaited any more */
+	}
+	close(cap->wake_fd);
+	cap->wake_fd = -1;
+}
+
+EXPORT void ringtap_capture_close(struct ringtap_capture *cap)
+{
+	if (!cap)
+		return;
+	if (cap->window) {
+		rt_window_close(cap);
+		return;
+	}
+	ringtap_capture_detach(cap); /* first: the waker looks at the rings */
+	for (uint32_t i = 0; i < cap->source_count; i++)
+		close_source(&cap->sources[i]);
+	rt_retain_end(cap);
+	free(cap->sources);
+	free(cap->ins);
+	free(cap->ifs);
+	free(cap);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The blocks around the packets of a pcapng file, of what a capture knows. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/utsname.h>
+
+#include "common/pcapng.h"
+#include "capture.h"
+#include "reader/export.h"
+
+#define OPTIONS_IN(own, type, last, opts)                                                       \
+	rt_options_in(&(own), sizeof(own), RT_END_OF(type, last), opts, (char[RT_TEXT_LEN]){0}, \
+		RT_TEXT_LEN)
+
+EXPORT int ringtap_pcapng_section(
+	void *buf, size_t size, const struct ringtap_pcapng_section_options *opts)
+{
+	struct ringtap_pcapng_section_options o;
+	struct utsname u;
+	char os[sizeof(u.sysname) + sizeof(u.release) + 2];
+	struct rt_pcapng_shb shb = {0};
+	int ret = OPTIONS_IN(o, struct ringtap_pcapng_section_options, comment, opts);
+
+	if (ret)
+		return ret;
+	shb.application = o.application ? o.application : "libringtap " RINGTAP_VERSION;
+	shb.comment = o.comment;
+	if (!uname(&u)) {
+		snprintf(os, sizeof(os), "%s %s", u.sysname, u.release);
+		shb.hardware = u.machine;
+		shb.os = os;
+	}
+	return (int)rt_pcapng_shb(buf, size, &shb);
+}
+
+EXPORT int ringtap_pcapng_interface(const struct ringtap_capture *cap, unsigned i, void *buf,
+	size_t size, const struct ringtap_pcapng_interface_options *opts)
+{
+	struct ringtap_interface info = {.size = sizeof(info)};
+	struct ringtap_pcapng_interface_options o;
+	char name[2 * RINGTAP_NAME_LEN + 2], description[2 * RINGTAP_NAME_LEN + 48];
+	bool several = rt_capture_applications(cap) > 1;
+	int ret = OPTIONS_IN(o, struct ringtap_pcapng_interface_options, filter, opts);
+
+	if (!ret)
+		ret = ringtap_capture_interface(cap, i, &info);
+	if (ret)
+		return ret;
+	snprintf(name, sizeof(name), "%s%s%s", several ? info.app_name : "", several ? ":" : "",
+		info.name);
+	snprintf(description, sizeof(description), "port %u of DPDK application %s", info.port_id,
+		info.app_name);
+	if (info.device[0] && strcmp(info.name, info.device))
+		snprintf(description, sizeof(description), "port %u of DPDK application %s, %s",
+			info.port_id, info.app_name, info.device);
+	return (int)rt_pcapng_idb(buf, size,
+		&(struct rt_pcapng_idb){.name = o.name ? o.name : name,
+			.description = o.description ? o.description : description,
+			.mac = info.mac,
+			.speed_bits = (uint64_t)info.link_mbps * 1000000,
+			.hardware = info.driver,
+			.filter = o.filter,
+			.comment = o.comment,
+			.snaplen = info.snaplen});
+}
+
+/* Over its queues and directions. */
+static struct ringtap_counts sum_interface(const struct ringtap_capture *cap, unsigned i)
+{
+	unsigned taps = ringtap_capture_tap_count(cap);
+	struct ringtap_counts sum = {0};
+
+	for (unsigned k = 0; k < taps; k++) {
+		struct ringtap_tap t = {.size = sizeof(t)};
+
+		if (ringtap_capture_tap(cap, k, &t) || t.interface != i)
+			continue;
+		sum.seen += t.counts.seen;
+		sum.filtered += t.counts.filtered;
+		for (unsigned n = 0; n < RINGTAP_LOST_MAX; n++)
+			sum.lost[0] += t.counts.lost[n];
+	}
+	return sum;
+}
+
+EXPORT int ringtap_pcapng_statistics(const struct ringtap_capture *cap, unsigned i, void *buf,
+	size_t size, const struct ringtap_pcapng_statistics_options *opts)
+{
+	struct ringtap_interface info = {.size = sizeof(info)};
+	struct ringtap_pcapng_statistics_options o;
+	char nic[RT_PCAPNG_COMMENT_MAX + 1];
+	struct ringtap_counts c;
+	int ret = OPTIONS_IN(o, struct ringtap_pcapng_statistics_options, comment, opts);
+
+	if (!ret)
+		ret = ringtap_capture_interface(cap, i, &info);
+	if (ret)
+		return ret;
+	c = sum_interface(cap, i);
+	snprintf(nic, sizeof(nic),
+		"NIC: imissed=%" PRIu64 " ierrors=%" PRIu64 " rx_nombuf=%" PRIu64
+		" ipackets=%" PRIu64 " opackets=%" PRIu64 " oerrors=%" PRIu64,
+		info.nic_imissed, info.nic_ierrors, info.nic_nombuf, info.nic_ipackets,
+		info.nic_opackets, info.nic_oerrors);
+	return (int)rt_pcapng_isb(buf, size,
+		&(struct rt_pcapng_isb){.interface_id = i,
+			.time_ns = o.end_ns ? o.end_ns : rt_now_ns(CLOCK_REALTIME),
+			.starttime_ns = o.start_ns ? o.start_ns : RT_PCAPNG_NONE,
+			.endtime_ns = o.end_ns ? o.end_ns : RT_PCAPNG_NONE,
+			.ifrecv = c.seen,
+			.ifdrop = info.nic_imissed + info.nic_nombuf,
+			.filteraccept = c.seen - c.filtered,
+			.osdrop = c.lost[0],
+			.usrdeliv = o.has_delivered ? o.delivered : RT_PCAPNG_NONE,
+			.comment = {nic, o.comment, o.clock}});
+}

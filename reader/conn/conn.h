@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RINGTAP_READER_CONN_H
+#define RINGTAP_READER_CONN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/proto.h"
+#include "names.h"
+#include "ringtap/reader.h"
+#include "reader/text.h"
+#include "reader/versions.h"
+
+/* Timeouts of the probe, in milliseconds: for an answer; for rings, as populating gigabytes takes
+ * long; for another filter, whose answer a thread delays that waits for space in a ring, for up to
+ * 5 s. Variables, so that tests can set them; of a thread, so that a list of applications can use
+ * shorter ones. */
+extern _Thread_local int rt_answer_ms, rt_open_ms, rt_filter_ms;
+
+struct ringtap_conn {
+	int fd;
+	int timeout_ms; /* 0: rt_answer_ms */
+	bool awake_only;
+	uint32_t host_pid;
+	struct rt_msg_welcome app;
+	struct rt_names names;
+	union {
+		struct rt_msg_header h;
+		uint64_t words[RT_MSG_MAX / sizeof(uint64_t)];
+	} msg; /* the last message received */
+};
+
+/* Waits for a message of this type. Its length, or -errno: -ECONNRESET: the peer has closed;
+ * -EPROTO: another type; the code of an RT_MSG_ERROR, its text in err. */
+int rt_conn_expect(struct ringtap_conn *c, uint16_t type, int *fds, unsigned fd_max,
+	unsigned *fd_count, int timeout_ms, char *err, size_t errlen);
+
+/* Closes the connection; what is known of the application stays. */
+void rt_conn_hang_up(struct ringtap_conn *c);
+
+/* Timeout of an answer, in milliseconds. */
+static inline int rt_conn_timeout_ms(const struct ringtap_conn *c)
+{
+	return c->timeout_ms ? c->timeout_ms : rt_answer_ms;
+}
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "stats.h"
+#include "reader/memory/segment.h"
+
+/* Time stamp counters have 10 MHz (some Arm) to 6 GHz. */
+#define HZ_MIN 1000000ull
+#define HZ_MAX 100000000000ull
+
+static_assert(sizeof(struct rt_stat_header) == RT_SEG_HEADER, "offsets are checked against it");
+
+static int bad(char *err, size_t errlen, const char *what)
+{
+	snprintf(err, errlen, "the probe's statistics are not usable: %s", what);
+	return -EBADMSG;
+}
+
+static int cannot_map(char *err, size_t errlen)
+{
+	int error = errno;
+
+	snprintf(err, errlen, "cannot map the probe's statistics: %s", strerror(error));
+	return -error;
+}
+
+static bool tables_fit(const struct rt_stat_header *h)
+{
+	const struct {
+		uint64_t offset, count, each;
+	} tables[] = {
+		{h->clock_offset, 1, sizeof(struct rt_seg_clock)},
+		{h->port_offset, RT_STAT_PORTS, sizeof(struct rt_stat_port)},
+		{h->thread_offset, RT_STAT_THREADS, sizeof(struct rt_stat_thread)},
+		{h->hook_offset, RT_STAT_HOOKS, sizeof(struct rt_stat_hook)},
+		{h->pair_offset, RT_STAT_PAIRS, sizeof(struct rt_stat_pair)},
+		{h->pool_offset, RT_STAT_POOLS, sizeof(struct rt_stat_pool)},
+		{h->sampler_offset, RT_STAT_SAMPLERS, sizeof(struct rt_stat_sampler)},
+	};
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		if (!rt_table_fits(
+			    h->segment_size, tables[i].offset, tables[i].count, tables[i].each, 64))
+			return false;
+	}
+	return true;
+}
+
+static int check_header(const struct rt_stat_header *h, int64_t size, char *err, size_t errlen)
+{
+	if (memcmp(h->magic, RT_STAT_MAGIC, sizeof(h->magic)))
+		return bad(err, errlen, "they do not begin with the magic number");
+	if (h->version != RT_STAT_VERSION || h->header_size != sizeof(*h)) {
+		snprintf(err, errlen, "the probe's statistics are version %u, this reader's %d",
+			h->version, RT_STAT_VERSION);
+		return -EPROTOTYPE;
+	}
+	if (h->segment_size > (uint64_t)size)
+		return bad(err, errlen, "the memory is shorter than it says");
+	if (h->tsc_hz < HZ_MIN || h->tsc_hz > HZ_MAX)
+		return bad(err, errlen, "impossible frequency of the time stamp counter");
+	if (!tables_fit(h))
+		return bad(err, errlen, "a table lies outside of the memory");
+	return 0;
+}
+
+int rt_stats_map(struct rt_stats *f, int fd, char *err, size_t errlen)
+{
+	int64_t size = rt_sealed_size(fd);
+	const uint8_t *base;
+	void *p;
+	int ret;
+
+	memset(f, 0, sizeof(*f));
+	if (size < 0)
+		return bad(err, errlen, "they are not sealed memory of ordinary pages");
+	if (size < (int64_t)sizeof(f->h))
+		return bad(err, errlen, "the memory is too short");
+	/* Map the header first: its description of the rest is checked on a private copy. */
+	p = mmap(NULL, sizeof(f->h), PROT_READ, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return cannot_map(err, errlen);
+	memcpy(&f->h, p, sizeof(f->h));
+	munmap(p, sizeof(f->h));
+	ret = check_header(&f->h, size, err, errlen);
+	if (ret)
+		return ret;
+	p = mmap(NULL, f->h.segment_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return cannot_map(err, errlen);
+	f->live = p;
+	base = p;
+	f->clock = (const void *)(base + f->h.clock_offset);
+	f->ports = (const void *)(base + f->h.port_offset);
+	f->threads = (const void *)(base + f->h.thread_offset);
+	f->hooks = (const void *)(base + f->h.hook_offset);
+	f->pairs = (const void *)(base + f->h.pair_offset);
+	f->pools = (const void *)(base + f->h.pool_offset);
+	f->samplers = (const void *)(base + f->h.sampler_offset);
+	return 0;
+}
+
+void rt_stats_unmap(struct rt_stats *f)
+{
+	if (f->live)
+		munmap((void *)(uintptr_t)f->live, f->h.segment_size);
+	memset(f, 0, sizeof(*f));
+}
