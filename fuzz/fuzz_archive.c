@@ -147,6 +147,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (!ret && (ret = rt_archive_part_next(a)) == 1) {
 		uint64_t packets = read_packets(a, size);
 
+		if (rt_archive_part_later(a, -1) < 0)
+			abort();
 		if (read_flows(a) != packets)
 			abort();
 		check_part(a, size, &at);

@@ -13,6 +13,7 @@
 #define HOUR_NS INT64_C(3600000000000)
 #define CUT     (1u << 20) /* bytes between two cuts, at least */
 #define NO_HOUR INT64_MIN
+#define LATER   INT64_C(60000000000) /* behind the end of a part */
 
 static int begin(struct rt_archive **out, unsigned flags)
 {
@@ -353,6 +354,57 @@ static int fill(struct rt_archive *a, struct batch *b)
 	if (!ret && a->state != STATE_PACKETS && !(a->flags & RT_ARCHIVE_NO_FLOWS))
 		ret = flows_settle(a->flows);
 	return ret;
+}
+
+/* ---- behind the part ---- */
+
+/* In the part's own file, from the packet on that the next part begins with. */
+static int later_here(struct rt_archive *a, int64_t until_ns)
+{
+	struct walk w;
+	int ret = walk_fork(&w, &a->walk);
+
+	if (!ret) {
+		w.next = a->part.end;
+		ret = flows_later(a->flows, &w, until_ns);
+	}
+	walk_close(&w);
+	return ret;
+}
+
+static int later_there(struct rt_archive *a, int fd, int64_t until_ns)
+{
+	struct walk w = {0};
+	int ret = window_open(&w.w, fd);
+
+	if (!ret)
+		ret = flows_later(a->flows, &w, until_ns);
+	walk_close(&w);
+	return ret;
+}
+
+int rt_archive_part_later(struct rt_archive *a, int fd)
+{
+	int64_t until = a->part.last_ns > INT64_MAX - LATER ? INT64_MAX : a->part.last_ns + LATER;
+	struct fates *now;
+	uint64_t learned;
+	bool ended;
+	int ret;
+
+	if (a->broken)
+		return a->broken;
+	if (a->state != STATE_READ && a->state != STATE_END)
+		return -EBUSY;
+	if (a->flags & RT_ARCHIVE_NO_FLOWS || !a->flows->fates.present || a->flows->fates.ended ||
+		!a->flows->ids.used)
+		return 0;
+	now = &a->flows->fates;
+	learned = a->flows->learned;
+	ended = now->ended;
+	ret = a->state == STATE_READ ? later_here(a, until) : 0;
+	if (!ret && fd >= 0 && !a->walk.torn[0])
+		ret = later_there(a, fd, until);
+	return ret < 0 ? ret : a->flows->learned != learned || now->ended != ended;
 }
 
 /* ---- streams ---- */

@@ -80,6 +80,12 @@ int rt_archive_part_next(struct rt_archive *a);
 int rt_archive_part_packets(struct rt_archive *a, struct ArrowArrayStream *out);
 /* Once packets have been read to their end: the flows, sorted by flow_id. To be read once. */
 int rt_archive_part_flows(struct rt_archive *a, struct ArrowArrayStream *out);
+/* Once packets have been read to their end, and before flows: what becomes of packets of the part
+ * with fates behind its end, up to a minute later. Reads on in the file, and where that ends, in
+ * this one, which may be its successor; it is left out where it is of another recording or damaged.
+ * fd: stays the caller's; -1: there is none. 1: the flows are now others than those of the part
+ * alone; 0; -errno. */
+int rt_archive_part_later(struct rt_archive *a, int fd);
 /* What the part's pcapng begins with, instead of the bytes before rt_archive_part_range(): section
  * header and interfaces. Empty for the first part. Valid until the next part. */
 const void *rt_archive_part_header(const struct rt_archive *a, size_t *len);

@@ -201,6 +201,152 @@ static void flows_count_what_was_merged_from_the_temporary_file(void **state)
 	rt_archive_close(a);
 }
 
+/* ---- what lies behind a part ---- */
+
+static void put_block(struct file *f, uint32_t type, const void *body, uint32_t len)
+{
+	uint32_t head[2] = {type, len + 12};
+
+	memcpy(f->data + f->len, head, sizeof(head));
+	memcpy(f->data + f->len + sizeof(head), body, len);
+	memcpy(f->data + f->len + sizeof(head) + len, &head[1], 4);
+	f->len += len + 12;
+}
+
+/* A recording that began at this time. */
+static void begin_fates(struct file *f, uint32_t begun)
+{
+	begin(f);
+	put_block(f, RT_PCAPNG_FATES, (uint32_t[4]){RT_FATES_BEGIN, 0, 0, begun}, 16);
+}
+
+static void put_id(struct file *f, uint64_t ns, uint32_t direction, uint32_t id)
+{
+	uint32_t body[5 + sizeof(udp) / 4 + 6] = {
+		0, (uint32_t)(ns >> 32), (uint32_t)ns, sizeof(udp), sizeof(udp)};
+	const uint32_t options[6] = {2 | 4 << 16, direction, 5 | 8 << 16, id, 0, 0};
+
+	memcpy(body + 5, udp, sizeof(udp));
+	memcpy(body + 5 + sizeof(udp) / 4, options, sizeof(options));
+	put_block(f, 6, body, sizeof(body));
+}
+
+static void put_fate(struct file *f, uint32_t id, uint8_t fate)
+{
+	const uint32_t body[4 + 6] = {RT_FATES_PACKETS | sizeof(struct rt_fates_packet) << 16, 1, 0,
+		0, id, 0, 0, 0, 0, (uint32_t)fate << 16};
+
+	put_block(f, RT_PCAPNG_FATES, body, sizeof(body));
+}
+
+/* Compares offered, not offered and open packets of the one flow. later: what
+ * rt_archive_part_later() returns. */
+static void assert_fates(
+	const struct file *f, int fd, int later, int64_t offered, int64_t not_offered, int64_t open)
+{
+	struct rt_archive *a = open_file(f);
+	struct ArrowArrayStream s = next_packets(a);
+	struct ArrowArray b;
+
+	assert_int_equal(rt_archive_part_later(a, fd), -EBUSY);
+	while (!s.get_next(&s, &b) && b.release)
+		b.release(&b);
+	s.release(&s);
+	assert_int_equal(rt_archive_part_later(a, fd), later);
+	assert_int_equal(rt_archive_part_flows(a, &s), 0);
+	assert_int_equal(s.get_next(&s, &b), 0);
+	assert_int_equal(((const int64_t *)b.children[17]->buffers[1])[0], offered);
+	assert_int_equal(((const int64_t *)b.children[18]->buffers[1])[0], not_offered);
+	assert_int_equal(((const int64_t *)b.children[19]->buffers[1])[0], open);
+	b.release(&b);
+	s.release(&s);
+	rt_archive_close(a);
+}
+
+static int file_of(const struct file *f)
+{
+	char path[] = "/tmp/rt-archive-XXXXXX";
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	unlink(path);
+	assert_int_equal(write(fd, f->data, f->len), f->len);
+	return fd;
+}
+
+static void three_received(struct file *f, uint64_t ns)
+{
+	begin_fates(f, 7);
+	for (uint32_t id = 1; id <= 3; id++)
+		put_id(f, ns, 1, id);
+}
+
+static void what_is_behind_the_hour_counts_for_a_minute(void **state)
+{
+	const uint64_t end = HOUR_NS - 1, minute = 60000000000;
+	struct file f;
+
+	three_received(&f, end);
+	put_id(&f, end + 1, 2, 1);
+	put_fate(&f, 2, RT_FATES_NOT_OFFERED);
+	put_id(&f, end + minute + 1, 2, 3); /* too late */
+	assert_fates(&f, -1, 1, 1, 1, 1);
+	three_received(&f, end);
+	put_id(&f, end + minute + 1, 2, 1);
+	assert_fates(&f, -1, 0, 0, 0, 3);
+}
+
+static void what_the_next_file_has_counts_if_it_is_of_the_recording(void **state)
+{
+	static const struct {
+		uint32_t begun;
+		bool ends, torn;
+		int later, offered, not_offered, open;
+	} cases[] = {
+		{7, false, false, 1, 1, 1, 1},
+		{7, true, false, 1, 2, 1, 0}, /* its end: without a fate is offered */
+		{7, false, true, 1, 1, 1, 1},
+		{8, true, false, 0, 0, 0, 3},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct file f, next;
+		int fd;
+
+		begin_fates(&next, cases[i].begun);
+		put_id(&next, 1000, 2, 1);
+		put_fate(&next, 2, RT_FATES_NOT_OFFERED);
+		if (cases[i].ends)
+			put_block(&next, RT_PCAPNG_FATES,
+				(uint32_t[4]){RT_FATES_END | sizeof(struct rt_fates_queue) << 16},
+				16);
+		next.len += cases[i].torn ? 5 : 0;
+		fd = file_of(&next);
+		three_received(&f, 1);
+		assert_fates(&f, fd, cases[i].later, cases[i].offered, cases[i].not_offered,
+			cases[i].open);
+		close(fd);
+	}
+}
+
+static void a_file_without_begin_or_of_other_bytes_does_not_follow(void **state)
+{
+	struct file f, next;
+	int fd;
+
+	three_received(&f, 1);
+	begin(&next);
+	put_id(&next, 1000, 2, 1);
+	fd = file_of(&next);
+	assert_fates(&f, fd, 0, 0, 0, 3);
+	close(fd);
+	memset(next.data, 'x', sizeof(next.data));
+	fd = file_of(&next);
+	assert_fates(&f, fd, 0, 0, 0, 3);
+	close(fd);
+	assert_fates(&f, fd, 0, 0, 0, 3); /* also one that cannot be read */
+}
+
 /* Without a folder for it. */
 static void a_temporary_file_that_cannot_be_made_is_an_error_that_stays(void **state)
 {
@@ -300,6 +446,9 @@ int main(void)
 		cmocka_unit_test(parts_are_read_in_order_and_once),
 		cmocka_unit_test(flows_count_what_was_merged_from_the_temporary_file),
 		cmocka_unit_test(a_temporary_file_that_cannot_be_made_is_an_error_that_stays),
+		cmocka_unit_test(what_is_behind_the_hour_counts_for_a_minute),
+		cmocka_unit_test(what_the_next_file_has_counts_if_it_is_of_the_recording),
+		cmocka_unit_test(a_file_without_begin_or_of_other_bytes_does_not_follow),
 		cmocka_unit_test(damage_ends_the_file),
 		cmocka_unit_test(files_are_read_in_pieces),
 	};

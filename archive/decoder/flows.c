@@ -39,7 +39,7 @@ void flows_clear(struct flows *t)
 	flows_empty(t);
 	spill_close(t->spill);
 	t->spill = NULL;
-	t->fates = (struct fates){.present = t->fates.present};
+	t->fates = (struct fates){.present = t->fates.present, .begun = t->fates.begun};
 	t->taken = t->offered;
 }
 
@@ -219,6 +219,7 @@ static int take_sent(struct flows *t, const struct row *r)
 		return 0;
 	f = flows_at(t, e->flow);
 	e->sent = true;
+	t->learned++;
 	f->sum.sent += !e->judged;
 	if (r->time_ns < e->ns)
 		return 0;
@@ -323,6 +324,7 @@ static void take_fate(struct flows *t, const uint8_t *p, const struct walk *w)
 	if (!e || e->judged)
 		return;
 	e->judged = true;
+	t->learned++;
 	s = &flows_at(t, e->flow)->sum;
 	s->sent -= e->sent;
 	switch (fate) {
@@ -330,6 +332,13 @@ static void take_fate(struct flows *t, const uint8_t *p, const struct walk *w)
 	case RT_FATES_OPEN: s->open++; break;
 	default: s->unknown++;
 	}
+}
+
+/* When the recording began, the same in all files of a recording. Halves, the high one first. */
+static uint64_t fates_time(const struct found *f, const struct walk *w)
+{
+	return (uint64_t)rt_pcapng_get32(f->body + 8, w->swapped) << 32 |
+	       rt_pcapng_get32(f->body + 12, w->swapped);
 }
 
 /* kind 2 | bytes of an entry 2 | entries 4 | time 8 | entries. What is not as we write it is left
@@ -343,7 +352,10 @@ void flows_fates(struct flows *t, const struct found *f, const struct walk *w)
 	size_t len = f->body_len - RT_FATES_FIXED;
 
 	switch (rt_pcapng_get16(f->body, swapped)) {
-	case RT_FATES_BEGIN: t->fates.present = true; return;
+	case RT_FATES_BEGIN:
+		t->fates.present = true;
+		t->fates.begun = fates_time(f, w);
+		return;
 	case RT_FATES_PACKETS:
 		if (each != sizeof(struct rt_fates_packet) || len / each < count)
 			return;
@@ -358,4 +370,35 @@ void flows_fates(struct flows *t, const struct found *f, const struct walk *w)
 			if (rt_pcapng_get64(p + offsetof(struct rt_fates_queue, lost), swapped))
 				t->fates.lost++;
 	}
+}
+
+static void sent_later(struct flows *t, const struct found *f, const struct walk *w)
+{
+	struct row r = {.has = HAS(COL_PACKET_ID),
+		.time_ns = f->ns,
+		.application = walk_iface(w, f->local)->application,
+		.packet_id = (int64_t)f->id};
+
+	/* Without memory the latency is missing. */
+	if (f->has_id && f->direction == 2)
+		(void)take_sent(t, &r);
+}
+
+int flows_later(struct flows *t, struct walk *w, int64_t until_ns)
+{
+	bool same = true;
+	struct found f;
+	int kind;
+
+	while ((kind = walk_next(w, &f)) > 0) {
+		if (kind == FOUND_FATES && rt_pcapng_get16(f.body, w->swapped) == RT_FATES_BEGIN)
+			same = t->fates.begun == fates_time(&f, w);
+		if (kind == FOUND_PACKET && (f.ns > until_ns || !same || !w->fates_begun))
+			return 1;
+		if (kind == FOUND_PACKET)
+			sent_later(t, &f, w);
+		else if (kind == FOUND_FATES && same && w->fates_begun)
+			flows_fates(t, &f, w);
+	}
+	return kind == -ENOMEM ? kind : 0;
 }

@@ -49,9 +49,10 @@ struct flow {
 
 /* What fates say of all flows of a part. */
 struct fates {
-	bool present;  /* the recording has fates */
-	bool ended;    /* and their end is in this part */
-	uint64_t lost; /* queues of which the recorder has lost some */
+	bool present;   /* the recording has fates */
+	bool ended;     /* and their end has been read */
+	uint64_t begun; /* when the recording began, as its files say */
+	uint64_t lost;  /* queues of which the recorder has lost some */
 };
 
 struct spill;
@@ -73,6 +74,7 @@ struct flows {
 	struct secret secret;
 	struct ids ids;
 	struct fates fates;
+	uint64_t learned;    /* of ids: that they were sent, or have a fate */
 	struct spill *spill; /* NULL: all are in memory */
 	struct waiting ahead[FLOWS_AHEAD];
 	uint32_t offered, taken; /* numbers of packets; they wrap */
@@ -94,6 +96,11 @@ int flows_offer(struct flows *t, const struct row *r);
 int flows_settle(struct flows *t);
 /* A block of fates, of the section that the walk is in. */
 void flows_fates(struct flows *t, const struct found *f, const struct walk *w);
+/* What becomes of the packets of the part behind its end, until a packet that is later than this:
+ * reads on with w, which is in the part's file, or at the beginning of one that may be of another
+ * recording. Where w cannot read on is the end. 1: a later packet was read; 0: the end of the
+ * recording, as far as w has it; -ENOMEM. */
+int flows_later(struct flows *t, struct walk *w, int64_t until_ns);
 /* What waits for its fate is let go: the flows go to the temporary file. */
 void flows_let_go(struct flows *t);
 

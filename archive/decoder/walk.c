@@ -95,6 +95,28 @@ void walk_part(struct walk *w)
 		w->ifs[i].packets = 0;
 }
 
+int walk_fork(struct walk *w, const struct walk *from)
+{
+	*w = (struct walk){.next = from->next,
+		.begun = from->begun,
+		.swapped = from->swapped,
+		.fates_begun = from->fates_begun,
+		.count = from->count - from->base,
+		.room = from->count - from->base + 1,
+		.last_ns = from->last_ns};
+	w->ifs = calloc(w->room, sizeof(*w->ifs));
+	if (!w->ifs) {
+		w->count = 0;
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < w->count; i++) {
+		w->ifs[i] = *walk_iface(from, i);
+		w->ifs[i].name = w->ifs[i].description = w->ifs[i].filter = NULL;
+		w->ifs[i].hardware = w->ifs[i].os = NULL;
+	}
+	return window_again(&w->w, &from->w);
+}
+
 /* Appends a block to what later parts of this section begin with. */
 static int keep_block(struct walk *w, const uint8_t *p, size_t len)
 {

@@ -91,6 +91,9 @@ void walk_close(struct walk *w);
 /* The next block that is of use; behind WALK_FAR bytes without one, FOUND_OTHER. A kind of enum
  * found_kind; -errno: reading failed. A damaged block is the end, with its reason in torn. */
 int walk_next(struct walk *w, struct found *f);
+/* Reads on where from stands, of the same file and on its own: no texts, and no counters of parts.
+ * 0 or -ENOMEM. Close it in any case. */
+int walk_fork(struct walk *w, const struct walk *from);
 /* Forgets the interfaces of the sections before, and counts packets again. */
 void walk_part(struct walk *w);
 

@@ -25,6 +25,14 @@ void window_memory(struct window *w, const void *data, size_t len)
 	*w = (struct window){.fd = -1, .buf = data, .end = len};
 }
 
+int window_again(struct window *w, const struct window *of)
+{
+	if (of->fd >= 0)
+		return window_open(w, of->fd);
+	*w = *of;
+	return 0;
+}
+
 void window_close(struct window *w)
 {
 	free(w->own);

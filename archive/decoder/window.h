@@ -20,6 +20,8 @@ struct window {
 int window_open(struct window *w, int fd);
 /* data must live as long as w. */
 void window_memory(struct window *w, const void *data, size_t len);
+/* The same file or memory. 0 or -ENOMEM. Close it in any case. */
+int window_again(struct window *w, const struct window *of);
 void window_close(struct window *w);
 /* Reads on, see window_peek(). */
 ssize_t window_fill(struct window *w, uint64_t offset, size_t n, const uint8_t **p);

@@ -15,6 +15,7 @@ import errno
 import json
 import os
 import shutil
+import stat
 import tempfile
 from pathlib import Path
 
@@ -58,6 +59,7 @@ def _load():
             ("part_next", ctypes.c_int, [pointer]),
             ("part_packets", ctypes.c_int, [pointer, ctypes.POINTER(_Stream)]),
             ("part_flows", ctypes.c_int, [pointer, ctypes.POINTER(_Stream)]),
+            ("part_later", ctypes.c_int, [pointer, ctypes.c_int]),
             ("part_header", pointer, [pointer, by_size]),
             ("part_range", None, [pointer, by_number, by_number]),
             ("part_cuts", pointer, [pointer, by_size]),
@@ -198,6 +200,18 @@ def _create(path):
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666), "wb")
 
 
+def _open_other(path):
+    """-1: it cannot be read as a regular file. A FIFO must not make this wait."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return -1
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return fd
+    os.close(fd)
+    return -1
+
+
 class Part:
     """An hour of a recording. Once its packets have been read: begin and end, its bytes in the file,
     which follow header; cuts, offsets in the file at which a frame may begin; first_ns, last_ns (None
@@ -260,6 +274,20 @@ class Part:
         if name not in self._known:
             raise AttributeError(name)
         return self._known[name]
+
+    def look_ahead(self, following=None):
+        """Before flows are read: what becomes of the packets within a minute behind the part's end, in the file, and in the
+        one that follows it in the recording. Whether the flows are now others than those of the part alone."""
+        self.finish()
+        fd = -1 if following is None else _open_other(following)
+        try:
+            result = self._lib.rt_archive_part_later(self._handle, fd)
+        finally:
+            if fd >= 0:
+                os.close(fd)
+        if result < 0:
+            raise Refused(f"cannot read '{self._decoder.path}': {os.strerror(-result)}")
+        return bool(result)
 
     def flow_batches(self):
         """The flows, sorted by flow_id, as record batches: for more than memory should hold at once."""

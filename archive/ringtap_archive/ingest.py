@@ -130,6 +130,7 @@ class NewPart:
         self.frames = Frames(Path(f"{stem}.pcapng.zst" if compress else f"{stem}.pcapng"), compress, group)
         self.flows, self.group = None, group
         self.flowless, self.typeless = 0, 0
+        self.later = False  # flows have what lies behind the part's end
 
     def batch(self, batch, part):
         """Takes the rows, and the frames that are full."""
@@ -161,12 +162,13 @@ class NewPart:
     def _frame(self, end):
         self.frames.add(self.data.take(end, b"" if self.frames.bytes else self.header))
 
-    def finish(self, part):
+    def finish(self, part, following):
         self._cut(part)
         if part.end > self.data.at or not self.frames.bytes:
             self._frame(part.end)
         self.frames.finish()
         self.packets.flush()
+        self.later = part.look_ahead(following)
         self.flows = index.write_flows(Path(f"{self.stem}.flows.parquet"), part.flow_batches(), self.group)
 
     def close(self):
@@ -193,7 +195,7 @@ def _part_meta(made, part, recorder, lean):
     return {
         "format": layout.FORMAT, "recorder": recorder, "source": None,
         "pcapng": made.frames.meta(), "packets": made.packets_meta(part.interfaces), "flows": _table_meta(made.flows),
-        "first_ns": first, "last_ns": last, "late": part.late, "lean": lean,
+        "first_ns": first, "last_ns": last, "late": part.late, "lean": lean, "later": made.later,
         "interfaces": part.interfaces, "losses": part.losses, "losses_beyond": part.losses_beyond, "clock": part.clock,
         "comment": section.get("comment"),
         "versions": {"ringtap": section.get("application"), "hardware": section.get("hardware"), "os": section.get("os"),
@@ -231,11 +233,12 @@ def _with_aside(meta):
 
 class Job:
     """Adds one file. origin: what replaces "source" of its meta.json, and "sources", for files that were
-    made of parts of the archive."""
+    made of parts of the archive. following: the path of the next file, which may be of the same recording: it has what
+    became of packets of this one."""
 
-    def __init__(self, archive, path, recorder, lean=False, compress=True, origin=None):
+    def __init__(self, archive, path, recorder, lean=False, compress=True, origin=None, following=None):
         self.archive, self.path, self.recorder = archive, Path(path), recorder
-        self.lean, self.compress, self.origin = lean, compress, origin
+        self.lean, self.compress, self.origin, self.following = lean, compress, origin, following
         self.metas, self.folders = [], []
         self.torn = None
         self.sha256 = None
@@ -358,7 +361,7 @@ class Job:
         try:
             for batch in itertools.chain([first] if first is not None else [], batches):
                 new.batch(batch, part)
-            new.finish(part)
+            new.finish(part, self.following)
         except BaseException:
             new.close()
             raise
@@ -482,14 +485,15 @@ class Ingester:
         path.rename(kept)
         show.warn(f"'{path}' is damaged: what is behind the damage is only in '{kept}'")
 
-    def add(self, path, remove=False, closed=False):
-        """Whether the file is in the archive. closed: it is known that no process writes it."""
+    def add(self, path, remove=False, closed=False, following=None):
+        """Whether the file is in the archive. closed: it is known that no process writes it. following: see Job."""
         try:
             writer = open_for_writing(path)
             if writer:
                 raise Refused(f"cannot ingest '{path}': a process writes it; ingest it once it is closed")
             before = path.stat() if path.exists() else None
-            result = Job(self.archive, path, self.recorder, self.args.lean, not self.args.no_compress).run()
+            result = Job(self.archive, path, self.recorder, self.args.lean, not self.args.no_compress,
+                         following=following).run()
             self.report(result)
             if remove or self.args.remove:
                 self.remove(path, result, before, closed or writer is False)
@@ -535,6 +539,6 @@ def run(args):
     if args.watch or args.follow:
         from . import watch
         return watch.follow(ingester, args) if args.follow else watch.watch(ingester, args.watch)
-    for path in args.files:
-        ingester.add(Path(path))
+    for path, following in itertools.zip_longest(args.files, args.files[1:]):
+        ingester.add(Path(path), following=following)
     return 1 if ingester.failed else 0

@@ -32,7 +32,7 @@ _TABLE = {"file": TEXT, "rows": COUNT, "bytes": COUNT, "sha256": TEXT}
 META = {"format": COUNT, "recorder": TEXT, "source": SOURCE, "sources": Maybe([SOURCE]),
         "pcapng": {"file": TEXT, "bytes": COUNT, "sha256": TEXT, "uncompressed": COUNT, "frames": COUNT},
         "packets": {**_TABLE, "flowless": Maybe(COUNT)}, "flows": _TABLE, "first_ns": TIME, "last_ns": TIME, "late": FLAG,
-        "lean": FLAG, "interfaces": [INTERFACE], "losses": [LOSS], "losses_beyond": Maybe(COUNT), "clock": Maybe(CLOCK),
+        "lean": FLAG, "later": Maybe(FLAG), "interfaces": [INTERFACE], "losses": [LOSS], "losses_beyond": Maybe(COUNT), "clock": Maybe(CLOCK),
         "comment": Maybe(TEXT), "versions": Maybe({"decoder": Maybe(TEXT)})}
 
 

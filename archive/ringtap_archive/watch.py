@@ -112,15 +112,19 @@ class Watch:
         for path in paths:
             if stop and stop.wanted:
                 return
-            if not is_recording(path) or not path.is_file():
-                continue
-            try:
-                now = path.stat()
-            except FileNotFoundError:
-                continue
-            state = (path, *ingest.identity(now))
-            if state not in self.done and not ingest.open_for_writing(path) and self.ingester.add(path, self.remove, closed):
-                self.done.add(state)
+            self.add_one(path, closed)
+
+    def add_one(self, path, closed, following=None):
+        if not is_recording(path) or not path.is_file():
+            return
+        try:
+            now = path.stat()
+        except FileNotFoundError:
+            return
+        state = (path, *ingest.identity(now))
+        if (state not in self.done and not ingest.open_for_writing(path) and
+                self.ingester.add(path, self.remove, closed, following)):
+            self.done.add(state)
 
     def new(self, stop=None):
         paths = self.closed.read()
@@ -145,6 +149,30 @@ class Watch:
                 stop.drain()
             if self.closed.fd in ready:
                 self.new(stop)
+
+
+class Following(Watch):
+    """Files of one recording after the other: each waits for the next one, which has fates of its packets."""
+
+    def __init__(self, ingester, folder, fates):
+        super().__init__(ingester, folder, remove=True)
+        self.fates, self.held = fates, None
+
+    def add(self, paths, stop=None, closed=False):
+        if not self.fates:
+            super().add(paths, stop, closed)
+        for path in filter(is_recording, paths if self.fates else ()):
+            if stop and stop.wanted:
+                return
+            if self.held and path != self.held:
+                self.add_one(self.held, closed, path)
+            self.held = path
+
+    def last(self):
+        """All that is in the folder, as nothing follows."""
+        self.all(closed=True)
+        if self.held:
+            self.add_one(self.held, True)
 
 
 def watch(ingester, folder):
@@ -196,13 +224,13 @@ def follow(ingester, args):
         raise Refused("--follow records into an archive of one user; record elsewhere, and add the files by --watch DIR --shared")
     folder = _spool(ingester)
     stop = Stop(signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
-    it = Watch(ingester, folder, remove=True)
+    it = Following(ingester, folder, "--fates" in args.files)
     recorder = _record(args.follow, folder, args)
     it.run(stop, lambda: recorder.poll() is None)
     if recorder.poll() is None:
         recorder.send_signal(signal.SIGTERM)
     status = recorder.wait()
-    it.all(closed=True)
+    it.last()
     left = [path for path in folder.iterdir() if is_recording(path)]
     if left:
         show.warn(f"{len(left)} files are left in {folder}; the next --follow of this recorder adds them")

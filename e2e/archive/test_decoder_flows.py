@@ -12,11 +12,11 @@ import pytest
 from scapy.all import ICMP, IP, TCP, UDP, Dot1Q, Ether, ICMPv6EchoRequest, IPv6, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop, Raw, fragment
 from scapy.layers.sctp import SCTP, SCTPChunkData
 
-from harness import dissected, pcapng, traced
+from harness import archiving, dissected, pcapng, traced
 from harness.paths import REPO, RINGTAP
 from harness.pcapng_write import File
 
-pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("ringtap_archive", reason=f"not in this environment: {REPO / 'archive'}")
 from ringtap_archive import decoder, generate  # noqa: E402
 
@@ -429,3 +429,82 @@ def test_fates_and_latencies_are_those_of_explain(tmp_path, ended):
     middle = {flow["src_port"]: flow["latency_p50_ns"] for flow in flows}
     theirs = {int(flow["flow"].split(" > ")[0].split(":")[1]): flow["p50_ns"] for flow in told["flows"]}
     assert len(middle) == 8 and middle == pytest.approx(theirs, rel=0.07)
+
+
+def split_fates(tmp_path, chance, start, begun=1, last=4):
+    """Files of ten seconds each, of one recording that keeps packets for up to nine: what becomes of them is in the same file
+    or in the next one."""
+    events = []
+    for id in range(1, 400):
+        flow, now = chance.randrange(8), start + chance.randrange(10_000_000_000 * last - 9_500_000_000)
+        packet = bytes(ETHER / IP(src=f"10.0.0.{flow}", dst="10.1.0.1") / UDP(sport=1000 + flow, dport=53))
+        events.append((now, lambda w, ns, data=packet, id=id: w.packet(0, ns, data, traced.RX, 0, id)))
+        fate = chance.choice([0, 0, pcapng.NOT_OFFERED, pcapng.UNKNOWN, pcapng.OPEN])
+        if fate == 0 or chance.random() < 0.3:
+            at = now + chance.randrange(1000, 9_000_000_000)
+            events.append((at, lambda w, ns, data=packet, id=id: w.packet(0, ns, data, traced.TX, 0, id)))
+        if fate:
+            at = now + chance.randrange(9_000_000_000)
+            events.append((at, lambda w, ns, id=id, fate=fate: w.fates(2, [(id, ns, 0, 0, fate)])))
+    paths = []
+    for number in range(last):
+        w = traced.Writer()
+        w.interface("port 0")
+        w.fates(1, ns=start + begun)
+        for ns, event in sorted(events, key=lambda e: e[0]):
+            if (ns - start) // 10_000_000_000 == number:
+                event(w, ns)
+        if number == last - 1:
+            w.fates(3, [(0, 0, 399, 0, 0, 0, 0, 0, 0)])
+        paths.append(w.write(tmp_path / f"{begun}-{number}.pcapng"))
+    return paths
+
+
+FATES = ("offered", "not_offered", "open", "unknown")
+
+
+def fates_of(archive):
+    flows = [flow for part in archiving.parts(archive) for flow in pq.read_table(part.flows, partitioning=None).to_pylist()]
+    return {key: sum(flow[key] or 0 for flow in flows) for key in FATES}
+
+
+def explained(*paths):
+    done = subprocess.run([RINGTAP, "explain", "--json", "--timeout", "60s", *paths], check=True, capture_output=True, text=True)
+    fates = json.loads(done.stdout)["fates"]
+    return {key: fates[key] for key in FATES}
+
+
+def ingested(archive, *paths):
+    assert archiving.call("ingest", "-q", "-d", archive, "--recorder", "a", *paths) == 0
+    return fates_of(archive)
+
+
+def test_fates_in_the_next_file_and_behind_the_hour(tmp_path):
+    """All files together have the fates that explain finds in them; verify accepts what one file alone has not."""
+    paths = split_fates(tmp_path, random.Random(8), START + 3585 * 10**9)
+    assert ingested(tmp_path / "all", *paths) == explained(*paths)
+    assert len(archiving.parts(tmp_path / "all")) == 5
+    assert archiving.call("verify", "-d", tmp_path / "all") == 0
+    # Alone, each file has fewer: the test would not notice if all of them were in the same file.
+    alone = tmp_path / "alone"
+    assert [ingested(alone, path) for path in paths][-1]["open"] > explained(*paths)["open"] + 20
+
+
+def test_fates_of_another_recording_are_not_taken(tmp_path):
+    """The next file may be of another one, with the same ids; and a minute is the end."""
+    first, other = (split_fates(tmp_path, random.Random(8), START, begun)[:2] for begun in (1, 2))
+    alone = ingested(tmp_path / "alone", first[0])
+    with decoder.open(first[0]) as d:
+        part = next(d.parts())
+        assert not part.look_ahead(other[1]) and not part.look_ahead(tmp_path) and not part.look_ahead(tmp_path / "none")
+        assert {key: sum(flow[key] for flow in part.flows().to_pylist()) for key in FATES} == alone
+    with decoder.open(first[0]) as d:
+        part = next(d.parts())
+        assert part.look_ahead(first[1])
+        assert sum(flow["open"] for flow in part.flows().to_pylist()) < alone["open"]
+    late = traced.Writer()
+    late.interface("port 0")
+    late.fates(1, ns=START + 1)
+    late.packet(0, START + 71 * 10**9, bytes(60), traced.RX, 0, 1000)
+    late.fates(3, [(0, 0, 399, 0, 0, 0, 0, 0, 0)])
+    assert ingested(tmp_path / "late", first[0], late.write(tmp_path / "late.pcapng")) == alone

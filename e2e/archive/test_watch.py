@@ -154,6 +154,37 @@ def test_follow(tmp_path, app, ingest):
     assert archiving.call("verify", "-d", archive) == 0
 
 
+class Noted:
+    """An ingester that notes what it is to add."""
+
+    def __init__(self):
+        self.calls = []
+
+    def add(self, path, remove, _closed, following=None):
+        self.calls.append((path.name, following and following.name))
+        if remove:
+            path.unlink()
+        return True
+
+
+def test_follow_holds_a_file_until_the_next_one(tmp_path):
+    """Each has its successor, whose fates may be of its packets; the last one has none."""
+    noted = Noted()
+    it = watch.Following(noted, tmp_path, fates=True)
+    for number in range(3):
+        (tmp_path / f"{number}.pcapng").write_bytes(b"")
+        it.new()
+    (tmp_path / ".lock").write_bytes(b"")
+    assert noted.calls == [("0.pcapng", "1.pcapng"), ("1.pcapng", "2.pcapng")]
+    (tmp_path / "3.pcapng").write_bytes(b"")
+    it.last()
+    assert noted.calls[2:] == [("2.pcapng", "3.pcapng"), ("3.pcapng", None)]
+    it = watch.Following(noted, tmp_path, fates=False)
+    (tmp_path / "4.pcapng").write_bytes(b"")
+    it.new()
+    assert noted.calls[4:] == [("4.pcapng", None)]
+
+
 def test_follow_nothing(ingest):
     it = ingest("--follow", "no-such-application")
     assert it.wait() == 1
