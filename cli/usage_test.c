@@ -2,11 +2,13 @@
 /* Command lines that each command refuses, before it looks for an application or writes a file. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/test_util.h"
 #include "base/util.h"
 #include "commands.h"
+#include "common/pages.h"
 #include "ringtap/reader.h"
 
 #define ARGS_MAX 48
@@ -400,6 +402,33 @@ REFUSED_BY(held)
 REFUSED_BY(export)
 REFUSED_BY(trace)
 
+/* A cgroup of 127 MiB, as MemoryMax= of a unit makes it; what can never be had is refused before
+ * the application is looked for. */
+static void more_than_half_of_the_cgroups_limit(void **state)
+{
+	static const struct misuse refused[] = {
+		{"flight --wait --keep 64M a",
+			"flight: --keep: 64 MiB may not be more than half of the "
+			"memory limit of the recorder's cgroup, 127 MiB; "
+			"raise that to 384 MiB (MemoryMax=384M in"},
+		{"flight --keep 5s --buffer 1G a",
+			"flight: --buffer: 1024 MiB may not be more than"},
+		{"flight a", "flight: --keep: 256 MiB may not be more than"},
+	};
+	static const char group[] = "0::/\n", limit[] = "133169152\n";
+
+	test_folder_enter();
+	rt_pages_root = "./";
+	assert_int_equal(mkdir("proc", 0700) | mkdir("proc/self", 0700) | mkdir("sys", 0700) |
+				 mkdir("sys/fs", 0700) | mkdir("sys/fs/cgroup", 0700),
+		0);
+	test_write("proc/self/cgroup", group, strlen(group));
+	test_write("sys/fs/cgroup/memory.max", limit, strlen(limit));
+	each(refused, sizeof(refused) / sizeof(refused[0]));
+	rt_pages_root = "";
+	test_folder_leave();
+}
+
 static void every_command_is_here(void **state)
 {
 	static const char *const names[] = {"list", "attach", "detach", "record", "explain",
@@ -490,6 +519,7 @@ int main(void)
 		cmocka_unit_test(misuse_of_held),
 		cmocka_unit_test(misuse_of_export),
 		cmocka_unit_test(misuse_of_trace),
+		cmocka_unit_test(more_than_half_of_the_cgroups_limit),
 		cmocka_unit_test(every_command_is_here),
 		cmocka_unit_test(help_of_every_command),
 		cmocka_unit_test(help_of_the_commands_of_flight),

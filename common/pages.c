@@ -73,14 +73,16 @@ static const struct files v1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes"
 static const struct files v2 = {
 	"/sys/fs/cgroup", "memory.max", "memory.current", "active_file ", "inactive_file "};
 
-/* What one cgroup's limit leaves; its page cache can be dropped. */
-static uint64_t left_in(const struct files *c, const char *dir)
+/* What one cgroup's limit leaves, or is; its page cache can be dropped. */
+static uint64_t left_in(const struct files *c, const char *dir, bool whole)
 {
 	uint64_t limit = number_in(dir, c->limit, ""), usage = number_in(dir, c->usage, "");
 	uint64_t active = number_in(dir, "memory.stat", c->active);
 	uint64_t inactive = number_in(dir, "memory.stat", c->inactive), cache = 0;
 
-	if (limit == UINT64_MAX || usage == UINT64_MAX)
+	if (whole || limit == UINT64_MAX)
+		return limit;
+	if (usage == UINT64_MAX)
 		return UINT64_MAX;
 	if (active != UINT64_MAX && inactive != UINT64_MAX)
 		cache = active + inactive;
@@ -90,7 +92,7 @@ static uint64_t left_in(const struct files *c, const char *dir)
 
 /* A limit holds for all cgroups below, so every parent counts. In a container the root may be
  * its own cgroup, while the path is the outer one: missing folders are skipped. */
-static uint64_t left_below(const struct files *c, const char *path)
+static uint64_t left_below(const struct files *c, const char *path, bool whole)
 {
 	size_t root = strlen(c->root);
 	uint64_t least = UINT64_MAX;
@@ -98,7 +100,7 @@ static uint64_t left_below(const struct files *c, const char *path)
 
 	snprintf(dir, sizeof(dir), "%s%s", c->root, path);
 	while (strlen(dir) >= root) {
-		uint64_t left = left_in(c, dir);
+		uint64_t left = left_in(c, dir, whole);
 		char *slash = strrchr(dir, '/');
 
 		if (left < least)
@@ -109,7 +111,7 @@ static uint64_t left_below(const struct files *c, const char *path)
 }
 
 /* proc(5): hierarchy, controllers, path. Version 2 has no controllers there. */
-static uint64_t left_in_cgroup(void)
+static uint64_t left_in_cgroup(bool whole)
 {
 	FILE *f = open_in("/proc/self", "cgroup");
 	uint64_t least = UINT64_MAX;
@@ -125,11 +127,11 @@ static uint64_t left_in_cgroup(void)
 		*path++ = 0;
 		path[strcspn(path, "\n")] = 0;
 		if (!controllers[1])
-			left = left_below(&v2, path);
+			left = left_below(&v2, path, whole);
 		for (name = strtok_r(controllers + 1, ",", &rest); name;
 			name = strtok_r(NULL, ",", &rest)) {
 			if (strcmp(name, "memory") == 0)
-				left = left_below(&v1, path);
+				left = left_below(&v1, path, whole);
 		}
 		if (left < least)
 			least = left;
@@ -141,8 +143,14 @@ static uint64_t left_in_cgroup(void)
 
 uint64_t rt_pages_available(void)
 {
-	uint64_t kib = number_in("/proc", "meminfo", "MemAvailable:"), group = left_in_cgroup();
+	uint64_t kib = number_in("/proc", "meminfo", "MemAvailable:"),
+		 group = left_in_cgroup(false);
 	uint64_t machine = kib == UINT64_MAX ? kib : kib << 10;
 
 	return group < machine ? group : machine;
+}
+
+uint64_t rt_pages_limit(void)
+{
+	return left_in_cgroup(true);
 }

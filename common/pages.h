@@ -17,6 +17,9 @@ int rt_pages_populate(void *p, size_t size);
  * limits of its memory cgroup and of that one's parents leave, if less. UINT64_MAX: unknown. */
 uint64_t rt_pages_available(void);
 
+/* The least of these limits, whatever is used of it. UINT64_MAX: there is none. */
+uint64_t rt_pages_limit(void);
+
 /* The folder with /proc and /sys of the kernel: "", or that of a unit test. */
 extern const char *rt_pages_root;
 

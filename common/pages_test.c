@@ -63,6 +63,7 @@ static void test_group_of_version_2(void **state)
 	put_mib(V2 "a/b/memory.max", 100);
 	put_mib(V2 "a/b/memory.current", 40);
 	assert_int_equal(rt_pages_available(), 60 * MIB);
+	assert_int_equal(rt_pages_limit(), 100 * MIB);
 	put_mib(V2 "a/b/memory.current", 101);
 	assert_int_equal(rt_pages_available(), 0);
 	/* The machine has less. */
@@ -70,6 +71,7 @@ static void test_group_of_version_2(void **state)
 	assert_int_equal(rt_pages_available(), 1024 * MIB);
 	put(V2 "a/b/memory.max", "max\n");
 	assert_int_equal(rt_pages_available(), 1024 * MIB);
+	assert_int_equal(rt_pages_limit(), UINT64_MAX);
 }
 
 static void test_limit_of_a_parent(void **state)
@@ -82,6 +84,7 @@ static void test_limit_of_a_parent(void **state)
 	assert_int_equal(rt_pages_available(), 40 * MIB);
 	put_mib(V2 "a/b/memory.max", 25);
 	assert_int_equal(rt_pages_available(), 20 * MIB);
+	assert_int_equal(rt_pages_limit(), 25 * MIB);
 }
 
 /* In a container the group is the root, and its path that of the host. */
@@ -116,6 +119,7 @@ static void test_groups_of_version_1(void **state)
 	put_mib(V1 "x/memory.limit_in_bytes", 20);
 	put_mib(V1 "x/memory.usage_in_bytes", 17);
 	assert_int_equal(rt_pages_available(), 3 * MIB);
+	assert_int_equal(rt_pages_limit(), 20 * MIB);
 	/* No file of another controller counts. */
 	put("proc/self/cgroup", "3:pids:/x/y\n");
 	assert_int_equal(rt_pages_available(), UINT64_MAX);

@@ -8,6 +8,7 @@
 #include "cli/attach_app.h"
 #include "cli/commands.h"
 #include "cli/monitor/collectors.h"
+#include "common/pages.h"
 #include "flight.h"
 
 #define BEFORE_NS   (2 * NS_PER_S)
@@ -15,6 +16,7 @@
 #define COOLDOWN_NS (10 * NS_PER_S)
 #define KEEP        (UINT64_C(256) << 20)
 #define KEEP_MIN    (UINT64_C(16) << 20)
+#define SPARE       (UINT64_C(256) << 20) /* beside twice of that, in a limit that is enough */
 
 enum {
 	OPT_INTERFACE = 1,
@@ -136,6 +138,24 @@ static int set_keep(struct flight_config *c, const char *text)
 		return -EINVAL;
 	}
 	return 0;
+}
+
+/* The limit of a systemd unit does not follow --keep. Before the application is touched, and not at
+ * each attempt of --wait: what is more than this can never be had. */
+static int check_limit(const struct flight_config *c)
+{
+	uint64_t limit = rt_pages_limit();
+	const char *name = c->buffer ? "--buffer" : "--keep";
+
+	if (c->keep <= limit / 2)
+		return 0;
+	message_print("flight: %s: %llu MiB may not be more than half of the memory limit of the "
+		      "recorder's cgroup, %llu MiB; raise that to %llu MiB (MemoryMax=%lluM in a "
+		      "drop-in of its systemd unit, by 'systemctl edit'), or give a smaller %s",
+		name, (unsigned long long)c->keep >> 20, (unsigned long long)limit >> 20,
+		(unsigned long long)(2 * c->keep + SPARE) >> 20,
+		(unsigned long long)(2 * c->keep + SPARE) >> 20, name);
+	return -EINVAL;
 }
 
 static int check_keep(struct flight_config *c)
@@ -283,7 +303,7 @@ static int start(struct flight_config *c)
 	c->trigger_count++;
 	f->cfg = c;
 	f->r.cfg = &f->record;
-	if (!check_keep(c) && !configure(f, c))
+	if (!check_keep(c) && !configure(f, c) && !check_limit(c))
 		ret = flight_run(f);
 	config_free(&f->record);
 	for (unsigned i = 0; i < c->trigger_count; i++)

@@ -440,8 +440,11 @@ def test_more_memory_than_there_is(app, tmp_path):
 
 def test_memory_limit_of_a_cgroup(memory_limit, app, tmp_path):
     group = memory_limit(128 << 20)
-    done = run([*group.prefix, RINGTAP, "flight", app.prefix, "-w", tmp_path / "i", "--keep", "256M"])
+    words = [*group.prefix, RINGTAP, "flight", app.prefix, "-w", tmp_path / "i", "--keep"]
+    done = run([*words, "64M"])  # the recorder itself has some of the other half
     assert done.returncode == FAILED and "not enough memory" in done.stderr
+    done = run([*words, "65M", "--wait"])  # there is no use in waiting
+    assert done.returncode == USAGE and len(done.stderr.splitlines()) == 1 and "MemoryMax=386M" in done.stderr
     assert group.oom_kills == 0
 
 
