@@ -28,6 +28,7 @@
 #define DEFAULT_PATH "/var/run/openvswitch/db.sock"
 #define ANSWER_MAX   (4u << 20) /* bytes */
 #define FRESH_NS     100000000ull
+#define REST         20  /* times the last query */
 #define LIVE_MS      100 /* during a capture: 256 MiB hold 200 ms at 10 Gbit/s */
 #define CMDLINE_MAX  4096
 
@@ -216,15 +217,22 @@ void rt_names_take(struct rt_names *n, const json_t *root)
 	n->useless = !n->list || !json_is_array(rows);
 }
 
+void rt_names_queried(struct rt_names *n, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t rest_ns = REST * (end_ns - begin_ns);
+
+	n->next_ns = rest_ns > FRESH_NS ? end_ns + rest_ns : begin_ns + FRESH_NS;
+}
+
 static void refresh(struct ringtap_conn *c)
 {
 	struct rt_names *n = &c->names;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
+	uint64_t begin_ns = rt_now_ns(CLOCK_MONOTONIC);
 	json_t *root = NULL;
 
-	n->queried_ns = rt_now_ns(CLOCK_MONOTONIC);
 	if (!strncmp(c->app.program, PROGRAM, strlen(PROGRAM)) &&
 		!getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid > 0 &&
 		!socket_path(peer.pid, path, sizeof(path)))
@@ -233,6 +241,7 @@ static void refresh(struct ringtap_conn *c)
 	if (root)
 		rt_names_take(n, root);
 	json_decref(root);
+	rt_names_queried(n, begin_ns, rt_now_ns(CLOCK_MONOTONIC));
 }
 
 void rt_names_free(struct rt_names *n)
@@ -256,9 +265,7 @@ bool rt_switch_name(
 	const struct rt_switch_port *found = NULL;
 	int best = 0;
 
-	if (!c->names.useless &&
-		(!c->names.queried_ns ||
-			rt_now_ns(CLOCK_MONOTONIC) - c->names.queried_ns > FRESH_NS))
+	if (!c->names.useless && rt_now_ns(CLOCK_MONOTONIC) >= c->names.next_ns)
 		refresh(c);
 	for (size_t i = 0; i < c->names.count; i++) {
 		int f = fit(&c->names.list[i], port_id, device);

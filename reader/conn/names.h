@@ -25,9 +25,9 @@ struct rt_switch_port {
 struct rt_names {
 	struct rt_switch_port *list;
 	size_t count;
-	uint64_t queried_ns; /* CLOCK_MONOTONIC */
-	bool useless;        /* no Open vSwitch, or its database does not answer */
-	bool live;           /* a capture runs: do not block the reader of the rings */
+	uint64_t next_ns; /* CLOCK_MONOTONIC: not queried again before; 0: not queried yet */
+	bool useless;     /* no Open vSwitch, or its database does not answer */
+	bool live;        /* a capture runs: do not block the reader of the rings */
 };
 
 void rt_names_free(struct rt_names *n);
@@ -36,11 +36,15 @@ void rt_names_free(struct rt_names *n);
  * before. */
 void rt_names_take(struct rt_names *n, const json_t *answer);
 
+/* After a query: the next one is due 100 ms after its beginning, and no earlier than 20 times its
+ * duration after its end. A database may be slow on purpose. */
+void rt_names_queried(struct rt_names *n, uint64_t begin_ns, uint64_t end_ns);
+
 /* Timeout of the database. A variable, so that tests can set it. */
 extern int rt_names_ms;
 
 /* Writes the switch's name of a port into name, without control characters; device, ethdev's name,
- * if it has none. False: none. Queries the database at most ten times a second, as names and
+ * if it has none. False: none. Queries the database again, see rt_names_queried(), as names and
  * numbers of ports change, and never again after a failure. */
 bool rt_switch_name(
 	struct ringtap_conn *c, uint16_t port_id, const char *device, char name[RT_NAME_LEN]);

@@ -210,6 +210,33 @@ static void test_long_names_and_control_characters(void **state)
 	assert_int_equal(strlen(name), RT_NAME_LEN - 1);
 }
 
+static void test_slow_database_is_queried_less_often(void **state)
+{
+	static const struct {
+		uint64_t took_ms, rest_ms; /* from the beginning */
+	} cases[] = {{0, 100}, {4, 100}, {5, 100}, {6, 126}, {100, 2100}, {300, 6300}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rt_names n = {0};
+
+		rt_names_queried(&n, 7000000, 7000000 + cases[i].took_ms * 1000000);
+		assert_int_equal(n.next_ns, 7000000 + cases[i].rest_ms * 1000000);
+	}
+}
+
+static void test_names_are_kept_until_the_next_query(void **state)
+{
+	set_answer(ROWS(ROW("p0", "a", NUMBER("0"))));
+	assert_name(0, "a", "p0");
+	conn->names.next_ns = UINT64_MAX;
+	set_answer(ROWS(ROW("p1", "a", NUMBER("0"))));
+	assert_name(0, "a", "p0");
+	conn->names.next_ns = 1;
+	assert_name(0, "a", "p1");
+	assert_true(conn->names.next_ns > 1);
+	assert_int_equal(rt_load(&questions), 2);
+}
+
 /* Changes the owner of the socket, or of the process that listens. */
 static void listen_as(uid_t owner, uid_t process)
 {
@@ -303,6 +330,8 @@ int main(int argc, char **argv)
 		with_database(test_invalid_answers_change_no_names),
 		with_database(test_endless_answers_are_aborted),
 		with_database(test_long_names_and_control_characters),
+		cmocka_unit_test(test_slow_database_is_queried_less_often),
+		with_database(test_names_are_kept_until_the_next_query),
 		with_database(test_database_of_another_user_is_not_queried),
 		with_database(test_path_is_one_of_the_switch),
 	};
