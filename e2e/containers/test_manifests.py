@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The manifests: their form as far as it is known without a cluster, and that ringtap takes the arguments."""
+"""The manifests and the image: their form as far as it is known without a cluster, and that ringtap takes the arguments."""
 import jsonschema
 import pytest
 import yaml
@@ -57,3 +57,18 @@ def test_arguments(pod):
         command, *rest = container["args"]
         done = run([RINGTAP, command, *rest, "--help"])
         assert done.returncode == 0 and done.stdout.startswith(f"Usage: ringtap {command}"), done.stderr
+
+
+DIGEST = "docker.io/library/debian@sha256:" + "0123456789abcdef" * 4
+
+
+@pytest.mark.parametrize("base, unpinned, good", [
+    (DIGEST, "", True), ("localhost/debian:bookworm", "", True), ("docker.io/library/debian:bookworm-slim", "yes", True),
+    ("docker.io/library/debian:bookworm-slim", "", False), ("docker.io/library/debian", "", False), (DIGEST[:-1], "", False),
+    ("localhost.example.org/debian:1", "", False), ("", "", False)])
+def test_base_of_the_image(base, unpinned, good):
+    """A tag is refused: what it names is the registry's choice."""
+    text = (REPO / "packaging" / "container" / "Containerfile").read_text().replace("\\\n", "")
+    check = next(line for line in text.splitlines() if line.startswith("RUN case")).removeprefix("RUN ")
+    done = run(["sh", "-c", check], env={"BASE": base, "UNPINNED": unpinned})
+    assert (done.returncode == 0) == good and ("UNPINNED=yes" in done.stderr) != good
