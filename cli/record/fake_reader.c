@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/now.h"
 #include "common/segment.h"
 #include "fake_reader.h"
 #include "ringtap/fates.h"
@@ -238,6 +239,8 @@ int ringtap_capture_next_sized(struct ringtap_capture *cap, struct ringtap_run *
 	if (n || (fake.wait_for_stop && !cap->stopped)) {
 		if (!n && fake.signal_at_end)
 			raise(fake.signal_at_end);
+		else if (!n)
+			rt_sleep_ns((uint64_t)timeout_ms * 1000000);
 		return n;
 	}
 	return fake.end ? fake.end : -EPIPE;

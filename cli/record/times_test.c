@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What `ringtap record` does by the clock, which the tests set: time passes while the fake reader
+ * waits for packets. */
+#include <glob.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/test_util.h"
+#include "base/util.h"
+#include "cli/commands.h"
+#include "common/now.h"
+#include "common/test_now.h"
+#include "fake_reader.h"
+
+#define MS UINT64_C(1000000)
+
+static const struct fake_run runs[] = {{0, 0, 100, 60}, {0, 1, 3, 1500}};
+#define TOTAL 103u
+
+static uint64_t begun;
+
+/* 22:13:20 UTC on 2023-11-14, and after_ns. */
+static void begin_at(uint64_t after_ns)
+{
+	test_now_set(TEST_NOW_MONO_NS, TEST_NOW_REAL_NS + after_ns);
+	begun = rt_now_ns(CLOCK_MONOTONIC);
+}
+
+static uint64_t passed_ms(void)
+{
+	return (rt_now_ns(CLOCK_MONOTONIC) - begun) / MS;
+}
+
+static int set_up(void **state)
+{
+	setenv("TZ", "UTC", 1);
+	fake = (struct fake){.apps = 1, .runs = runs, .run_count = 2, .wait_for_stop = true};
+	test_folder_enter();
+	begin_at(0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	test_folder_leave();
+	return 0;
+}
+
+static void record(const char *line)
+{
+	char copy[256];
+	char *argv[32] = {"record", "-q"};
+	int argc = 2;
+
+	snprintf(copy, sizeof(copy), "%s", line);
+	for (char *w = strtok(copy, " "); w; w = strtok(NULL, " "))
+		argv[argc++] = w;
+	argv[argc] = NULL;
+	assert_int_equal(cmd_record.run(&cmd_record, argc, argv), STATUS_OK);
+}
+
+/* The files of -b, in order, and no other. */
+static void assert_files(const char *const *names, size_t count)
+{
+	glob_t g;
+
+	assert_int_equal(glob("c_*", 0, NULL, &g), 0);
+	assert_int_equal(g.gl_pathc, count);
+	for (size_t i = 0; i < count; i++)
+		assert_string_equal(g.gl_pathv[i], names[i]);
+	globfree(&g);
+}
+
+/* All but the first begin in the first quarter of a full second, also without packets. */
+static void files_begin_with_the_interval(void **state)
+{
+	static const char *const names[] = {"c_00001_20231114221320.pcapng",
+		"c_00002_20231114221321.pcapng", "c_00003_20231114221322.pcapng",
+		"c_00004_20231114221323.pcapng"};
+
+	fake.run_count = 0;
+	begin_at(300 * MS);
+	record("-w c.pcapng -b interval:1 -a files:4");
+	assert_files(names, 4);
+	assert_in_range(passed_ms(), 3700, 3950);
+	assert_int_equal(test_blocks_read(names[3]).epb, 0);
+}
+
+/* It is a new interval, and it would be long until the old one ends. */
+static void set_back(void *arg)
+{
+	test_now_step_real(-120 * (int64_t)NS_PER_S);
+}
+
+static void clock_that_is_set_back_begins_a_file(void **state)
+{
+	static const char *const names[] = {
+		"c_00001_20231114221320.pcapng", "c_00002_20231114221121.pcapng"};
+
+	test_now_after(1000 * MS, set_back, NULL);
+	record("-w c.pcapng -b interval:60 -a files:2 -a duration:10");
+	assert_files(names, 2);
+	assert_int_equal(test_blocks_read(names[0]).epb, TOTAL);
+}
+
+static void files_of_a_duration(void **state)
+{
+	static const char *const names[] = {"c_00001_20231114221320.pcapng",
+		"c_00002_20231114221320.pcapng", "c_00003_20231114221320.pcapng"};
+
+	record("-w c.pcapng -b duration:0.2 -a files:3");
+	assert_files(names, 3);
+	assert_int_equal(passed_ms(), 600);
+}
+
+static void names_have_the_second_in_which_files_begin(void **state)
+{
+	static const char *const before[] = {"c_00001_20231114221320.pcapng"};
+	static const char *const both[] = {before[0], "c_00001_20231114221321.pcapng"};
+
+	begin_at(NS_PER_S - 1);
+	record("-w c.pcapng -b packets:1000 -a packets:5");
+	assert_files(before, 1);
+	begin_at(NS_PER_S);
+	record("-w c.pcapng -b packets:1000 -a packets:5");
+	assert_files(both, 2);
+}
+
+static void duration_is_exact(void **state)
+{
+	static const struct {
+		const char *line;
+		uint64_t ms;
+	} cases[] = {{"-w f -a duration:0.5", 500}, {"-w f -a duration:0.001", 1},
+		{"-w f -a duration:61", 61000}, {"-w f -a duration:0.25 -b duration:9", 250}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin_at(0);
+		record(cases[i].line);
+		assert_int_equal(passed_ms(), cases[i].ms);
+	}
+	assert_int_equal(test_pcap_read("f").packets, TOTAL);
+}
+
+static void duration_is_in_the_summary(void **state)
+{
+	const char *text;
+
+	test_stdout_begin();
+	record("--json -w f -a duration:2.5");
+	text = test_stdout_end();
+	assert_non_null(strstr(text, "\"ended_by\": \"duration\""));
+	assert_non_null(strstr(text, "\"duration_s\": 2.5"));
+}
+
+/* ---- what is on disk while it runs ---- */
+
+static unsigned found;
+
+static void count_packets(void *arg)
+{
+	found = test_pcap_read(arg).packets;
+}
+
+/* A recorder that is killed loses what came in the last quarter of a second. */
+static void packets_are_written_within_a_quarter_of_a_second(void **state)
+{
+	static const char *const lines[] = {
+		"-w f -a duration:5", "-w f --no-direct -a duration:5", "-w f -P -a duration:5"};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		begin_at(0);
+		found = 0;
+		test_now_after(260 * MS, count_packets, "f");
+		record(lines[i]);
+		assert_int_equal(found, TOTAL);
+	}
+}
+
+static unsigned isbs;
+
+static void count_statistics(void *arg)
+{
+	isbs = test_blocks_read("f").isb;
+}
+
+/* For the counts of a capture that breaks off. */
+static void statistics_are_written_every_ten_seconds(void **state)
+{
+	test_now_after(30600 * MS, count_statistics, NULL);
+	record("-w f -a duration:35");
+	assert_int_equal(isbs, 2 * 3);
+	assert_int_equal(test_blocks_read("f").isb, 2 * 4);
+}
+
+static void signal_later(void *arg)
+{
+	raise(SIGINT);
+}
+
+static void signal_ends_a_wait_within_a_tick(void **state)
+{
+	test_now_after(700 * MS, signal_later, NULL);
+	record("-w f");
+	assert_in_range(passed_ms(), 700, 750);
+	assert_true(test_blocks_read("f").ended[0]);
+}
+
+#define timed(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		timed(files_begin_with_the_interval),
+		timed(clock_that_is_set_back_begins_a_file),
+		timed(files_of_a_duration),
+		timed(names_have_the_second_in_which_files_begin),
+		timed(duration_is_exact),
+		timed(duration_is_in_the_summary),
+		timed(packets_are_written_within_a_quarter_of_a_second),
+		timed(statistics_are_written_every_ten_seconds),
+		timed(signal_ends_a_wait_within_a_tick),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
