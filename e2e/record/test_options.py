@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Options of `ringtap record`, with files and standard output."""
+"""Options of `ringtap record`, with files and standard output: several recorders of one application at a time. What depends on
+the time is in cli/record/times_test.c, refusals in options_test.c, the rest of reports and files in record_test.c."""
 import json
 import re
 import signal
-from datetime import datetime
 
 import pytest
 
 from harness import pcap, pcapng
-from harness.paths import BUILD, RINGTAP
-from harness.proc import check, freeze, run, until
-from harness.ringtap import FAILED, LOSS, OK, USAGE, Recorder, sessions
+from harness.paths import RINGTAP
+from harness.proc import check, freeze, until
+from harness.ringtap import FAILED, LOSS, Recorder, sessions
 
 NAME = re.compile(r"^cap_(\d{5})_(\d{14})\.pcapng$")
 
@@ -30,179 +30,120 @@ def ring_files(folder):
     return dict(sorted(found.items()))
 
 
+@pytest.fixture
+def folder(tmp_path):
+    """folder(name) makes a folder; returns the name of a file in it."""
+    def make(name):
+        (tmp_path / name).mkdir()
+        return tmp_path / name / "cap.pcapng"
+    return make
+
+
 # ---- When to stop -----------------------------------------------------------------------------
 
 
-@pytest.fixture
-def app(module_app):
-    return module_app.unhooked()
+def test_ends_under_full_traffic(busy, record, folder, tmp_path):
+    """After a time, a size, and a number of files."""
+    with open(tmp_path / "report.json", "wb") as f:
+        record(busy, "-a", "duration:0.5", "--json", "-s", "64", out="/dev/null", stdout=f).done()
+    summary = json.loads((tmp_path / "report.json").read_text())
+    assert summary["ended_by"] == "duration" and summary["duration_s"] >= 0.5
 
-
-@pytest.mark.parametrize("option", [("-c", "7"), ("-a", "packets:7")])
-@pytest.mark.smoke
-def test_exact_number_of_packets(app, record, option):
-    recorder = record(app, *option)
-    app.rx(n=100)
-    recorder.done()
-    assert numbered(recorder.file().packets) == list(range(7))
-
-
-def test_duration(busy, record, tmp_path):
-    """Never shorter; on a busy machine longer, but not every time."""
-    took = []
-    while not took or took[-1] > 0.9:
-        assert len(took) < 10, took
-        with open(tmp_path / "report.json", "wb") as f:
-            recorder = record(busy, "-a", "duration:0.5", "--json", "-s", "64", out="/dev/null", stdout=f)
-            recorder.done()
-        summary = json.loads((tmp_path / "report.json").read_text())
-        assert summary["ended_by"] == "duration"
-        took.append(summary["duration_s"])
-        assert took[-1] > 0.4
-
-
-def test_filesize(busy, record):
-    """kB of 1000 bytes, as in dumpcap; packets are not truncated for it."""
     recorder = record(busy, "-a", "filesize:500")
     recorder.done(timeout=10)
-    assert 480_000 < recorder.out.stat().st_size <= 510_000
+    assert 480_000 < recorder.out.stat().st_size <= 510_000  # kB of 1000 bytes, as in dumpcap
     assert recorder.file().packets
 
-
-def test_number_of_files(busy, record, tmp_path):
-    folder = tmp_path / "ring"
-    folder.mkdir()
-    record(busy, "-b", "packets:1000", "-a", "files:3", out=folder / "cap.pcapng").done(timeout=10)
-    files = ring_files(folder)
+    out = folder("packets")
+    record(busy, "-b", "packets:1000", "-a", "files:3", out=out).done(timeout=10)
+    files = ring_files(out.parent)
     assert list(files) == [1, 2, 3]
     assert [len(pcapng.read(p).packets) for p in files.values()] == [1000] * 3
 
-
-def test_files_begin_with_the_wall_clocks_interval(app, record, tmp_path):
-    """All except the first begin at a full second, also without packets."""
-    for attempt in range(5):
-        folder = tmp_path / f"ring{attempt}"
-        folder.mkdir()
-        record(app, "-b", "interval:1", "-a", "files:4", out=folder / "cap.pcapng").done(timeout=20)
-        files = ring_files(folder)
-        assert list(files) == [1, 2, 3, 4]
-        begin = [datetime.strptime(NAME.match(p.name).group(2), "%Y%m%d%H%M%S") for p in files.values()]
-        seconds = [(b - a).total_seconds() for a, b in zip(begin[1:], begin[2:])]
-        assert all(s >= 1 for s in seconds)
-        for path in files.values():
-            assert pcapng.read(path).packets == []
-        if seconds == [1, 1]:
-            break  # else the recorder had no CPU for a whole second
-    assert seconds == [1, 1]
+    out = folder("time")
+    record(busy, "-s", "64", "-b", "duration:0.2", "-a", "files:3", out=out).done(timeout=10)
+    assert list(ring_files(out.parent)) == [1, 2, 3]
 
 
-def test_files_are_named_after_the_second_in_which_they_begin(app, record, tmp_path, monkeypatch):
-    """time() is behind for up to a tick of the kernel after each full second."""
-    monkeypatch.setenv("LD_PRELOAD", str(BUILD / "e2e" / "librt_late_clock.so"))
-    before = datetime.now().replace(microsecond=0)
-    record(app, "-b", "packets:5", "-a", "packets:5", out=tmp_path / "cap.pcapng").finish()
-    (path,) = ring_files(tmp_path).values()
-    assert before <= datetime.strptime(NAME.match(path.name).group(2), "%Y%m%d%H%M%S") <= datetime.now()
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signals_finish_the_file(app, record, number):
-    recorder = record(app)
+@pytest.mark.smoke
+def test_ends_after_packets_and_signals(app, record):
+    exact = [record(app, *option) for option in (("-c", "7"), ("-a", "packets:7"))]
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    recorders = [record(app) for _ in numbers]
     app.rx(n=1000)
-    recorder.finish(number)
-    file = recorder.file()
-    assert numbered(file.packets) == list(range(1000))
-    assert file.interfaces[0].stats, "no statistics at the end"
+    for recorder in exact:
+        recorder.done()
+        assert numbered(recorder.file().packets) == list(range(7))
+    for recorder, number in zip(recorders, numbers):
+        recorder.finish(number)
+        file = recorder.file()
+        assert numbered(file.packets) == list(range(1000)), number
+        assert file.interfaces[0].stats, "no statistics at the end"
 
 
 # ---- Files ------------------------------------------------------------------------------------
 
 
-def test_ring_of_files_by_packets(app, record, tmp_path):
-    folder = tmp_path / "ring"
-    folder.mkdir()
-    recorder = record(app, "-b", "packets:100", "-b", "files:3", out=folder / "cap.pcapng")
-    app.rx(n=950)
-    recorder.finish()
-    files = ring_files(folder)
+def test_rings_of_files(app, record, folder):
+    some = record(app, "-b", "packets:100", "-b", "files:3", out=folder("some"))
+    every = record(app, "-b", "filesize:20", out=folder("every"))
+    app.rx(n=950, len=500)
+    some.finish()
+    files = ring_files(some.out.parent)
     assert list(files) == [8, 9, 10]
     got = [numbered(pcapng.read(p).packets) for p in files.values()]
     assert got == [list(range(700, 800)), list(range(800, 900)), list(range(900, 950))]
-
-
-def test_ring_of_files_by_size_loses_nothing(app, record, tmp_path):
-    folder = tmp_path / "ring"
-    folder.mkdir()
-    recorder = record(app, "-b", "filesize:20", out=folder / "cap.pcapng")
-    app.rx(n=1000, len=500)
-    recorder.finish()
-    files = ring_files(folder)
+    every.finish()
+    files = ring_files(every.out.parent)
     assert len(files) > 20
     assert all(p.stat().st_size <= 20_000 for p in files.values())
-    assert [n for p in files.values() for n in numbered(pcapng.read(p).packets)] == list(range(1000))
-    for path in files.values():
-        check(["capinfos", path])
+    assert [n for p in files.values() for n in numbered(pcapng.read(p).packets)] == list(range(950))
+    check(["capinfos", *files.values()])
 
 
-def test_ring_of_files_by_time(busy, record, tmp_path):
-    folder = tmp_path / "ring"
-    folder.mkdir()
-    record(busy, "-s", "64", "-b", "duration:0.2", "-a", "files:3",
-           out=folder / "cap.pcapng").done(timeout=10)
-    assert list(ring_files(folder)) == [1, 2, 3]
-
-
-def test_pcap_with_nanoseconds(app, record, tmp_path):
-    recorder = record(app, "-P", "-s", "60", out=tmp_path / "out.pcap")
+def test_forms_of_files(app, record, tmp_path):
+    """pcap, compressed by one thread and by several, instead of an old file, and readable by the group."""
+    old = tmp_path / "old.pcapng"
+    old.write_bytes(b"x" * 10_000_000)
+    plain = record(app, out=old)
+    classic = record(app, "-P", "-s", "60", out=tmp_path / "out.pcap")
+    group = record(app, "-g")
+    compressed = {(tool, n): record(app, "--compress", tool, "--threads", n, out=tmp_path / f"out.pcapng.{tool}{n}")
+                  for tool in ("zstd", "lz4") for n in ("1", "3")}
     _, before, after = app.rx(n=1, len=100)
+    app.rx(n=5000, len=300, seq=1)
     app.tx(n=1, len=50, vlan=5)
-    recorder.finish()
-    assert recorder.out.read_bytes()[:4] == b"\x4d\x3c\xb2\xa1"
-    first, second = pcap.read(recorder.out)
+    plain.finish()
+    assert len(plain.file().packets) == 5002
+    assert plain.out.stat().st_mode & 0o777 == 0o600
+    group.finish()
+    assert group.out.stat().st_mode & 0o777 == 0o640
+    for (tool, _n), recorder in compressed.items():
+        recorder.finish()
+        packed = recorder.out.rename(recorder.out.with_suffix(f".{tool}"))
+        again = tmp_path / "again.pcapng"
+        check([tool, "-d", "-q", "-f", packed, *(["-o"] if tool == "zstd" else []), again])
+        assert numbered(pcapng.read(again).packets)[:-1] == list(range(5001))
+        assert packed.stat().st_size < again.stat().st_size / 2
+    classic.finish()
+    assert classic.out.read_bytes()[:4] == b"\x4d\x3c\xb2\xa1"  # nanoseconds
+    first, *_, last = pcap.read(classic.out)
     assert first[1:] == (pcap.frame(100)[:60], 100)
     assert before - 10**6 <= first[0] <= after + 10**6
-    assert second[2] == 54
-    assert len(check(["tcpdump", "-r", recorder.out, "-nn"]).splitlines()) >= 2
+    assert last[2] == 54
+    assert len(check(["tcpdump", "-r", classic.out, "-nn"]).splitlines()) >= 5002
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("tool,suffix", [("zstd", "zst"), ("lz4", "lz4")])
-def test_compression(app, record, tmp_path, tool, suffix, threads):
-    recorder = record(app, "--compress", tool, "--threads", str(threads), out=tmp_path / f"out.pcapng.{suffix}")
-    app.rx(n=5000, len=300)
-    recorder.finish()
-    plain = tmp_path / "plain.pcapng"
-    check([tool, "-d", "-q", "-f", recorder.out, "-o", plain] if tool == "zstd"
-          else [tool, "-d", "-q", "-f", recorder.out, plain])
-    assert numbered(pcapng.read(plain).packets) == list(range(5000))
-    assert recorder.out.stat().st_size < plain.stat().st_size / 2
-
-
-@pytest.mark.parametrize("direct", [(), ("--no-direct",)])
-@pytest.mark.parametrize("count", [0, 1, 5000])
-def test_every_way_to_write_a_file(app, record, private_dir, direct, count):
+def test_every_way_to_write_a_file(app, record, private_dir):
     """On disk, where O_DIRECT needs whole pages, and files end within one."""
-    recorder = record(app, *direct, out=private_dir / "out.pcapng")
-    if count:
-        app.rx(n=count, len=333)
-    recorder.finish()
-    assert numbered(recorder.file().packets) == list(range(count))
-
-
-def test_file_that_exists_is_replaced(app, record, tmp_path):
-    out = tmp_path / "old.pcapng"
-    out.write_bytes(b"x" * 1_000_000)
-    recorder = record(app, out=out)
-    app.rx(n=5)
-    recorder.finish()
-    assert len(recorder.file().packets) == 5
-
-
-@pytest.mark.parametrize("option,mode", [((), 0o600), (("-g",), 0o640)])
-def test_permissions_of_the_file(app, record, option, mode):
-    recorder = record(app, *option)
-    recorder.finish()
-    assert recorder.out.stat().st_mode & 0o777 == mode
+    for count in (0, 1, 5000):
+        recorders = [record(app, *option, out=private_dir / f"{count}{i}.pcapng")
+                     for i, option in enumerate(((), ("--no-direct",)))]
+        if count:
+            app.rx(n=count, len=333)
+        for recorder in recorders:
+            recorder.finish()
+            assert numbered(recorder.file().packets) == list(range(count))
 
 
 # ---- What is in it ----------------------------------------------------------------------------
@@ -228,151 +169,97 @@ def test_names_and_comments(app, record):
     assert "taken by a test" in output and "uplink" in output
 
 
-def test_options_of_one_interface(play, record):
-    app = play()
-    app.ring("a")
-    app.ring("b")
-    recorder = record(app, "-s", "50", "-i", f"{app.prefix}:net_ring_b", "-s", "70",
-                      "--direction", "tx", ports=["net_ring_a"])
-    for port in (0, 1):
-        app.rx(port, n=1, len=100)
-        app.tx(port, n=1, len=100)
-    recorder.finish()
-    file = recorder.file()
-    got = sorted((file.interfaces[p.interface].name, p.direction, len(p.data)) for p in file.packets)
-    assert got == [("net_ring_a", 1, 50), ("net_ring_a", 2, 50), ("net_ring_b", 2, 70)]
+def test_ports_and_queues(play, record, closing, tmp_path):
+    """By name and number, all of an application, each with its own options; and a queue that only one has."""
+    apps = [play(), play()]
+    for app in apps:
+        app.ring("a", rxq=3, txq=2)
+        app.ring("b")
+    app = apps[0]
+    wrong = record(app, "--queue", "99", attach=False, out=tmp_path / "wrong")
+    assert "--queue: net_ring_a has no queue 99 (RX 0-2, TX 0-1), net_ring_b has no queue 99 (RX 0, TX 0);" \
+           " there is nothing to capture" in wrong.done(status=FAILED)
+    assert not list(tmp_path.iterdir())
+    each = record(app, "-s", "50", "-i", f"{app.prefix}:net_ring_b", "-s", "70", "--direction", "tx", ports=["net_ring_a"])
+    second = record(app, ports=[1])
+    whole = closing(Recorder(["-i", app.prefix], tmp_path / "whole.pcapng")).attached()
+    queue = record(app, "--queue", "2")
+    for which in apps:
+        for port in (0, 1):
+            which.rx(port, n=1, len=100)
+            which.tx(port, n=1, len=100)
+    app.rx(0, 2, n=5)
 
+    def packets(recorder):
+        recorder.finish()
+        file = recorder.file()
+        return sorted((file.interfaces[p.interface].name, p.queue, p.direction, len(p.data)) for p in file.packets)
 
-def test_port_by_number(play, record):
-    app = play()
-    app.ring("a")
-    app.ring("b")
-    recorder = record(app, ports=[1])
-    app.rx(0, n=3)
-    app.rx(1, n=2)
-    recorder.finish()
-    assert [i.name for i in recorder.file().interfaces] == ["net_ring_b"]
-    assert len(recorder.file().packets) == 2
+    rx, tx = pcapng.RX, pcapng.TX
+    assert packets(each) == [("net_ring_a", 0, rx, 50), ("net_ring_a", 0, tx, 50), *5 * [("net_ring_a", 2, rx, 50)],
+                             ("net_ring_b", 0, tx, 70)]
+    assert packets(second) == [("net_ring_b", 0, rx, 100), ("net_ring_b", 0, tx, 100)]
+    assert packets(whole) == [("net_ring_a", 0, rx, 100), ("net_ring_a", 0, tx, 100), *5 * [("net_ring_a", 2, rx, 64)],
+                              ("net_ring_b", 0, rx, 100), ("net_ring_b", 0, tx, 100)]
+    assert packets(queue) == 5 * [("net_ring_a", 2, rx, 64)]
+    assert "--queue: net_ring_b has no queue 2 (RX 0, TX 0); nothing of it is captured" in queue.proc.output
 
 
 # ---- What it prints ---------------------------------------------------------------------------
 
 
-def attached(app):
-    """For recorders without messages."""
-    until(lambda: any(s["start_ns"] for s in sessions(app)), 10, "attached")
-
-
 @pytest.mark.smoke
-def test_json_summary(app, record, tmp_path):
+def test_reports(app, record, tmp_path):
+    """As text, as JSON, and nothing."""
     report = tmp_path / "report.json"
+    text = record(app)
     with open(report, "wb") as f:
+        quiet = record(app, "-q", attach=False)
         recorder = record(app, "--json", "-q", attach=False, stdout=f)
-        attached(app)
-        app.rx(n=11, len=100)
-        app.tx(n=7, len=100)
-        recorder.finish()
+    until(lambda: len([s for s in sessions(app) if s["start_ns"]]) == 3, 10, "attached")
+    app.rx(n=1100, len=100)
+    app.tx(n=7, len=100)
+    assert quiet.finish() == ""
+    recorder.finish()
     summary = json.loads(report.read_text())
     assert summary["applications"] == [app.prefix]
-    assert (summary["written"], summary["seen"], summary["lost_total"]) == (18, 18, 0)
+    assert (summary["written"], summary["seen"], summary["lost_total"]) == (1107, 1107, 0)
     iface, = summary["interfaces"]
-    assert (iface["name"], iface["driver"], iface["captured"]) == ("net_ring_a", "net_ring", 18)
+    assert (iface["name"], iface["driver"], iface["captured"]) == ("net_ring_a", "net_ring", 1107)
     taps = {t["direction"]: t for t in iface["taps"]}
-    assert (taps["rx"]["captured"], taps["tx"]["captured"]) == (11, 7)
+    assert (taps["rx"]["captured"], taps["tx"]["captured"]) == (1100, 7)
     file, = summary["files"]
     assert (file["name"], file["bytes"]) == (str(recorder.out), recorder.out.stat().st_size)
+    output = text.finish()
+    assert "1,107" in output and text.out.name in output
 
 
-def test_quiet_prints_nothing(app, record):
-    recorder = record(app, "-q", attach=False)
-    attached(app)
-    assert recorder.finish() == ""
-
-
-def test_text_summary(app, record):
-    recorder = record(app)
-    app.rx(n=1234)
-    output = recorder.finish()
-    assert "1,234" in output or "1234" in output
-    assert recorder.out.name in output
-
-
-def test_live_counts(busy, record):
-    recorder = record(busy, "-s", "64", out="/dev/null")
-    recorder.proc.expect(r"packets.*", 10)
-    recorder.finish()
-
-
-@pytest.mark.parametrize("option,status", [((), OK), (("--fail-on-loss",), LOSS)])
-def test_exit_status_reports_losses_only_on_request(app, record, option, status):
-    recorder = record(app, "--buffer", "64K", *option)
-    freeze(recorder.proc.pid)
+def test_losses_in_reports(app, record):
+    """The exit status is another one on request only."""
+    recorders = [record(app, "--buffer", "64K", *option) for option in ((), ("--fail-on-loss",))]
+    for recorder in recorders:
+        freeze(recorder.proc.pid)
     app.rx(n=3000, len=500)
-    recorder.proc.send_signal(signal.SIGCONT)
-    recorder.finish(status=status)
+    for recorder in recorders:
+        recorder.proc.send_signal(signal.SIGCONT)
+    recorders[0].finish()
+    recorders[1].finish(status=LOSS)
 
 
-def test_list_of_interfaces(app):
+def test_statistics_and_lists(busy, record, closing):
+    """Live, and a summary of millions of packets, most of them lost, that fits a terminal."""
     output = check([RINGTAP, "record", "-D"])
-    assert app.prefix in output and "net_ring_a" in output
-
-
-def test_statistics(busy, closing):
+    assert busy.prefix in output and "net_null0" in output
     stats = closing(Recorder(["-S", "-i", f"{busy.prefix}:"]))
     stats.proc.expect(r"net_null0\s+\d+", 10)
     stats.proc.expect(r"net_null0\s+\d+", 10)
     stats.proc.send_signal(signal.SIGINT)
     stats.proc.wait()
-
-
-def test_a_queue_that_does_not_exist(play, record, tmp_path):
-    app = play()
-    app.ring("a", rxq=3, txq=2)
-    app.ring("b")
-    wrong = record(app, "--queue", "99", attach=False)
-    assert "--queue: net_ring_a has no queue 99 (RX 0-2, TX 0-1), net_ring_b has no queue 99 (RX 0, TX 0);" \
-           " there is nothing to capture" in wrong.done(status=FAILED)
-    assert not list(tmp_path.iterdir())
-    recorder = record(app, "--queue", "2", "-c", "5")
-    for queue in range(3):
-        app.rx(0, queue, n=5)
-    said = recorder.done()
-    assert "--queue: net_ring_b has no queue 2 (RX 0, TX 0); nothing of it is captured" in said
-    assert {p.queue for p in recorder.file().packets} == {2}
-
-
-def test_the_name_of_an_application_means_all_its_ports(play, closing, tmp_path):
-    apps = [play(), play()]
-    for app in apps:
-        app.ring("a")
-        app.ring("b")
-    recorder = closing(Recorder(["-i", apps[0].prefix, "-c", "20"], tmp_path / "out.pcapng")).attached()
-    for app in apps:
-        app.rx(0, 0, n=10)
-        app.rx(1, 0, n=10)
-    recorder.done()
-    file = recorder.file()
-    assert {i.name for i in file.interfaces} == {"net_ring_a", "net_ring_b"}
-    assert {p.interface for p in file.packets} == {0, 1}
-
-
-def test_summary_fits_a_terminal(busy, record):
-    """Also after millions of packets, most of them lost."""
+    live = record(busy, "-s", "64", out="/dev/null")
+    live.proc.expect(r"packets.*", 10)
+    live.finish()
     recorder = record(busy, "-c", "2000000", "--buffer", "64K")
     recorder.done()
     table = recorder.proc.output.split("\ninterface")[1].split("\nended by")[0].splitlines()
     assert any("lost, ring_full: " in line for line in table)
     assert max(map(len, table)) <= 80, table
-
-
-def test_help_as_a_command():
-    assert check([RINGTAP, "help"]) == check([RINGTAP, "--help"])
-    assert check([RINGTAP, "help", "record"]) == check([RINGTAP, "record", "--help"])
-    done = run([RINGTAP, "help", "nonsense"])
-    assert done.returncode == USAGE and "unknown command" in done.stderr
-
-
-def test_help_and_manual():
-    for args in (["--help"], ["record", "--help"], ["list", "--help"], ["--version"]):
-        done = run([RINGTAP, *args])
-        assert done.returncode == OK and done.stdout and not done.stderr
