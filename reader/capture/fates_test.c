@@ -10,6 +10,7 @@
 
 #include "capture.h"
 #include "common/ipc.h"
+#include "common/test_pages.h"
 #include "ringtap/fates.h"
 #include "reader/test_peer.h"
 
@@ -47,6 +48,7 @@ static int set_up_attached(void **state)
 
 static int tear_down(void **state)
 {
+	test_available_end();
 	return test_capture_close(&session, &peer, cap);
 }
 
@@ -474,17 +476,29 @@ static void test_filters_and_single_directions_are_refused(void **state)
 /* A large buffer leaves less for the table, and a small one does not let it be refused. */
 static void test_buffer_and_table_fit_what_is_available(void **state)
 {
-	const uint64_t most = rt_memory_most();
+	const uint64_t mib = 1 << 20;
+	const struct {
+		uint64_t buffer, table; /* MiB; 0: any size */
+	} cases[] = {{0, 960}, {256, 1664}, {1024, 896}, {1792, 128}};
 	struct ringtap_capture_options o = fates;
 
-	for (unsigned quarters = 0; quarters <= 7; quarters++) {
-		uint64_t data = quarters ? quarters * (most / 4) : most;
-
-		o.buffer_size = quarters * (most / 4);
+	test_available(4 << 20);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		o.buffer_size = cases[i].buffer * mib;
 		assert_int_equal(ringtap_capture_attach(cap, peer.dir, &all, 1, &o), 0);
 		assert_true(peer.open.ids & RT_IDS_FATES);
-		assert_in_range(peer.open.buffer_most, 1, 2 * most - most / 16 - data);
+		assert_int_equal(peer.open.buffer_most, cases[i].table * mib);
 	}
+}
+
+static void test_buffer_that_leaves_no_memory_for_a_table(void **state)
+{
+	struct ringtap_capture_options o = fates;
+
+	test_available(4 << 20);
+	o.buffer_size = 1920ull << 20;
+	assert_int_equal(ringtap_capture_attach(cap, peer.dir, &all, 1, &o), 0);
+	assert_int_equal(peer.open.buffer_most, 1);
 }
 
 #define TEST(f)          cmocka_unit_test_setup_teardown(f, set_up_attached, tear_down)
@@ -505,6 +519,7 @@ int main(void)
 		TEST_DETACHED(test_probe_without_fates_is_refused),
 		TEST_DETACHED(test_capture_without_fates_has_none),
 		TEST_DETACHED(test_buffer_and_table_fit_what_is_available),
+		TEST_DETACHED(test_buffer_that_leaves_no_memory_for_a_table),
 		TEST_DETACHED(test_filters_and_single_directions_are_refused),
 		TEST_DETACHED(test_open_packets_have_ids),
 		TEST_DETACHED(test_events_may_have_filters),

@@ -21,6 +21,7 @@
 #include "common/atomics.h"
 #include "ringtap/reader.h"
 #include "reader/test_peer.h"
+#include "views.h"
 
 /* XDG_RUNTIME_DIR, with dpdk/NAME -> the peer's folder. */
 struct home {
@@ -36,6 +37,8 @@ static void make_home(struct home *h, const char *name, const char *target)
 	snprintf(h->app, sizeof(h->app), "%s/%s", h->dpdk, name);
 	assert_int_equal(symlink(target, h->app), 0);
 	setenv("XDG_RUNTIME_DIR", h->dir, 1);
+	/* Searches of other runs of this test. */
+	setenv(RT_VIEWS_VARIABLE, "no", 1);
 }
 
 static void remove_home(struct home *h)

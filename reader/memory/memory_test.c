@@ -17,7 +17,7 @@
 
 #include "reader/capture/capture.h"
 #include "common/ipc.h"
-#include "common/pages.h"
+#include "common/test_pages.h"
 #include "memory.h"
 #include "reader/test_peer.h"
 
@@ -43,6 +43,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
+	test_available_end();
 	ringtap_capture_close(cap);
 	rt_memory_free(&memory);
 	test_peer_stop(&peer);
@@ -241,21 +242,28 @@ static void test_buffers_larger_than_requested_are_refused(void **state)
 	assert_int_equal(make(1), -EBADMSG);
 }
 
+/* Half of the available memory: the rest is for others. */
 static void test_more_than_available_memory_is_refused(void **state)
 {
-	uint32_t before = layout.order_count;
+	uint64_t need = layout.filled + layout.bytes[RT_FD_DATA] + layout.bytes[RT_FD_TAILS];
 
-	if (rt_pages_available() / 2 >= RT_BUFFER_MAX)
-		skip();
-	layout.chunk_size = RT_CHUNK_MAX;
-	layout.chunk_count = RT_BUFFER_MAX / RT_CHUNK_MAX;
-	layout.order_count = 2 * layout.chunk_count;
-	layout.bytes[RT_FD_DATA] = RT_BUFFER_MAX;
-	layout.bytes[RT_FD_SEGMENT] +=
-		(RINGS * sizeof(uint32_t) * (layout.order_count - before) + 4095) / 4096 * 4096;
+	assert_int_equal(need % 1024, 0);
+	test_available(2 * need / 1024 - 1);
 	assert_int_equal(make(0), -ENOMEM);
-	assert_non_null(strstr(err, "not enough memory"));
+	assert_non_null(strstr(err, "not enough memory: the buffer needs"));
 	assert_int_equal(memory.fd[0], -1);
+	test_available(2 * need / 1024);
+	assert_int_equal(make(0), 0);
+}
+
+static void test_buffer_is_a_quarter_of_the_available_memory_at_most(void **state)
+{
+	test_available(4000);
+	assert_int_equal(rt_memory_most(), 1000 << 10);
+	test_available(RT_BUFFER_MAX / 256 - 1);
+	assert_int_equal(rt_memory_most(), RT_BUFFER_MAX - 256);
+	test_available(RT_BUFFER_MAX);
+	assert_int_equal(rt_memory_most(), RT_BUFFER_MAX);
 }
 
 static void test_limit_of_file_sizes(void **state)
@@ -367,6 +375,7 @@ int main(void)
 		with_peer(test_impossible_tables_of_fates_are_refused),
 		with_peer(test_buffers_larger_than_requested_are_refused),
 		with_peer(test_more_than_available_memory_is_refused),
+		with_peer(test_buffer_is_a_quarter_of_the_available_memory_at_most),
 		with_peer(test_limit_of_file_sizes),
 		with_peer(test_layout_of_another_length_is_an_error),
 		with_peer(test_impossible_layout_ends_the_attempt),

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Available memory that a test sets, independent of the machine. */
+#ifndef RINGTAP_COMMON_TEST_PAGES_H
+#define RINGTAP_COMMON_TEST_PAGES_H
+
+#include <stdint.h>
+
+/* What rt_pages_available() returns, until test_available_end(). */
+void test_available(uint64_t kib);
+void test_available_end(void);
+
+#endif
