@@ -166,6 +166,27 @@ static double held_ns(const struct ringtap_thread_stats *t)
 	return t->last_poll_holds ? (double)t->quiet_ns : 0;
 }
 
+/* Times come from a clock line that is replaced: the start of what lasted for ns may move by a part
+ * of that, and a little. */
+static bool same_start(uint64_t a, uint64_t b, uint64_t ns)
+{
+	uint64_t slack = 1000 + ns / 256;
+
+	return a + slack > b && a < b + slack;
+}
+
+static bool was_held(const struct span *s, uint32_t thread, const struct ringtap_thread_stats *now,
+	double threshold)
+{
+	const struct ringtap_thread_stats *t;
+
+	if (thread >= s->from->thread_count)
+		return false;
+	t = ringtap_snapshot_thread(s->from, thread);
+	return held_ns(t) > threshold &&
+	       same_start(t->last_poll_ns, now->last_poll_ns, t->quiet_ns);
+}
+
 /* Packets that a thread has in hand and does not send, because it hangs: they are timed when they
  * are sent, which may be never. */
 static bool check_held(const struct trigger *t, const struct span *s, struct event *e)
@@ -177,8 +198,7 @@ static bool check_held(const struct trigger *t, const struct span *s, struct eve
 		double ns = held_ns(th);
 
 		if (!(ns > t->threshold) || (met && ns <= e->value) || !forwards(s->to, i) ||
-			(i < s->from->thread_count &&
-				held_ns(ringtap_snapshot_thread(s->from, i)) > t->threshold))
+			was_held(s, i, th, t->threshold))
 			continue;
 		met = true;
 		at_thread(e, th, th->last_poll_ns, th->last_poll_ns + th->quiet_ns, ns);
@@ -188,12 +208,11 @@ static bool check_held(const struct trigger *t, const struct span *s, struct eve
 
 static bool check_latency(const struct trigger *t, const struct span *s, struct event *e)
 {
-	bool met = false;
+	/* This is of one snapshot. */
+	bool met = t->kind == TRIGGER_LATENCY && check_held(t, s, e);
 
 	if (s->from->switched != s->to->switched)
-		return false; /* the histograms begin again */
-	if (t->kind == TRIGGER_LATENCY)
-		met = check_held(t, s, e);
+		return met; /* the histograms begin again */
 	for (uint32_t i = 0; i < s->to->pair_count; i++) {
 		const struct ringtap_pair_stats *p = ringtap_snapshot_pair(s->to, i);
 		double value;
@@ -204,12 +223,6 @@ static bool check_latency(const struct trigger *t, const struct span *s, struct 
 		whole(e, s, value, ringtap_snapshot_port(s->to, p->tx_port)->name);
 	}
 	return met;
-}
-
-/* Times come from a clock line that is replaced: the same one may move a little. */
-static bool same_time(uint64_t a, uint64_t b)
-{
-	return a + 1000 > b && a < b + 1000;
 }
 
 /* Lists hold the worst: one that an earlier snapshot lacks is new, unless it only came back when
@@ -227,7 +240,7 @@ static bool is_new_gap(
 	for (uint32_t i = 0; i < t->gap_count; i++) {
 		const struct ringtap_gap *had = ringtap_thread_gap(t, i);
 
-		if (same_time(had->start_ns, g->start_ns) && (double)had->ns > threshold)
+		if (same_start(had->start_ns, g->start_ns, had->ns) && (double)had->ns > threshold)
 			return false;
 	}
 	return true;
@@ -243,7 +256,7 @@ static bool is_new_burst(const struct span *s, uint32_t thread, const struct rin
 		return true;
 	t = ringtap_snapshot_thread(s->from, thread);
 	for (uint32_t i = 0; i < t->microburst_count; i++)
-		if (same_time(ringtap_thread_microburst(t, i)->start_ns, b->start_ns))
+		if (same_start(ringtap_thread_microburst(t, i)->start_ns, b->start_ns, 0))
 			return false;
 	return true;
 }

@@ -77,6 +77,20 @@ static void a_gap_that_lasts_is_met_once(void **state)
 	assert_false(met("gap > 100ms", &e));
 }
 
+/* The rate of the clock is corrected all the time, and an old poll moves with it. */
+static void a_gap_whose_start_moves_is_the_same(void **state)
+{
+	struct event e;
+
+	for (int k = 0; k < 2; k++)
+		quiet(k, 600 * NS_PER_S + k * NS_PER_S / 10);
+	gaps[1].start_ns += 600000; /* 1 ppm */
+	assert_false(met("gap > 1s", &e));
+	gaps[1].start_ns = threads[0].last_poll_ns + gaps[0].ns; /* a second one */
+	gaps[1].ns = 2 * NS_PER_S;
+	assert_true(met("gap > 1s", &e));
+}
+
 static void packets_that_are_held_are_late(void **state)
 {
 	struct event e;
@@ -92,11 +106,35 @@ static void packets_that_are_held_are_late(void **state)
 	assert_false(met("latency > 200ms", &e));
 }
 
+/* The one snapshot in which they become late is not left out. */
+static void held_packets_are_late_while_collectors_are_switched(void **state)
+{
+	struct event e;
+
+	snapshots[1].switched = snapshots[0].switched + 1;
+	assert_true(met("latency > 200ms", &e));
+	assert_false(met("latency > 100ms", &e));
+}
+
+static void a_second_hang_holds_other_packets(void **state)
+{
+	struct event e;
+
+	quiet(0, 400000000);
+	threads[1].last_poll_ns += 410000000;
+	assert_true(met("latency > 200ms", &e));
+	threads[1].last_poll_ns = LAST_POLL + 1000000; /* the same one, by a corrected clock */
+	assert_false(met("latency > 200ms", &e));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_gap_that_lasts_is_met_once, setup),
+		cmocka_unit_test_setup(a_gap_whose_start_moves_is_the_same, setup),
 		cmocka_unit_test_setup(packets_that_are_held_are_late, setup),
+		cmocka_unit_test_setup(held_packets_are_late_while_collectors_are_switched, setup),
+		cmocka_unit_test_setup(a_second_hang_holds_other_packets, setup),
 	};
 	int ret;
 
