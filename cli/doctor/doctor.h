@@ -45,6 +45,8 @@ struct pool_look {
 /* Received packets that the application holds, of the pool with the largest growth. */
 struct doctor_packets;
 
+#define EVIDENCE_LEN 240
+
 struct examination {
 	const struct watched *app;
 	struct span span;
@@ -55,6 +57,7 @@ struct examination {
 	/* From doctor_look_at_kernel(); NULL: not needed, or unknown. The caller frees it. */
 	struct kernel_thread *kernel;
 	unsigned kernel_count;
+	char halted[EVIDENCE_LEN]; /* why the process as a whole is stopped; "": it is not */
 };
 
 enum verdict_id {
@@ -84,7 +87,6 @@ enum grade {
 };
 
 #define EVIDENCE_MAX 8
-#define EVIDENCE_LEN 240
 struct verdict {
 	enum verdict_id id;
 	enum grade grade;

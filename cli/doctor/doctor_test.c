@@ -132,6 +132,21 @@ static void stopped_ports(void **state)
 	expect(VERDICT_HEALTHY, 0);
 }
 
+/* With its control thread: the age of the last poll in the statistics does not grow. */
+static void stopped_process(void **state)
+{
+	struct kernel_thread k = {.tid = 71, .state = 'T', .call = -1};
+
+	threads[1][0].tid = 71;
+	threads[1][0].last_poll_ns = snapshots[1].taken_ns - 4500 * (NS_PER_S / 1000);
+	e.kernel = &k;
+	e.kernel_count = 1;
+	strcpy(e.halted, "it is stopped (SIGSTOP)");
+	expect(VERDICT_HUNG, 1);
+	assert_non_null(strstr(d.verdict[0].evidence[1], "tid 71: the kernel shows it stopped by"));
+	assert_non_null(strstr(d.verdict[0].evidence[1], ".500, 4.5 s ago"));
+}
+
 static void hung_threads(void **state)
 {
 	struct kernel_thread k[] = {
@@ -558,6 +573,7 @@ int main(void)
 		cmocka_unit_test_setup(idle_well_and_not_polling, setup),
 		cmocka_unit_test_setup(stopped_ports, setup),
 		cmocka_unit_test_setup(hung_threads, setup),
+		cmocka_unit_test_setup(stopped_process, setup),
 		cmocka_unit_test_setup(threads_that_never_polled, setup),
 		cmocka_unit_test_setup(missed_packets, setup),
 		cmocka_unit_test_setup(missed_because_somebody_else_had_the_cpu, setup),

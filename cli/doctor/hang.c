@@ -29,10 +29,13 @@ void doctor_look_at_kernel(struct examination *e)
 
 	if (e->app->ended || !e->app->info.host_pid)
 		return;
+	/* Its control thread, which reads the time of polls, is stopped with it. */
+	if (!ringtap_process_halted(e->app->info.host_pid, e->halted, sizeof(e->halted)))
+		*e->halted = '\0';
 	for (uint32_t i = 0; i < f->thread_count; i++)
 		quiet |= is_quiet(ringtap_snapshot_thread(f, i));
 	tally_sum(&all, &e->span, RINGTAP_NO_INDEX, RINGTAP_NO_INDEX, 0);
-	if (quiet || !all.calls)
+	if (quiet || !all.calls || *e->halted)
 		e->kernel = kernel_threads((pid_t)e->app->info.host_pid, &e->kernel_count);
 }
 
@@ -61,23 +64,32 @@ static bool sends(const struct ringtap_snapshot *f, uint32_t thread)
 	return false;
 }
 
-static void poll_evidence(struct verdict *v, const struct examination *e,
-	const struct ringtap_thread_stats *t, bool holds)
+/* "its last poll was at 10:20:30.123, 4.5 s ago" */
+#define POLL_LEN 64
+static char *last_poll(char buf[POLL_LEN], const struct ringtap_thread_stats *t, uint64_t quiet_ns)
 {
 	time_t s = (time_t)(t->last_poll_ns / NS_PER_S);
-	char clock[16], port[RINGTAP_NAME_LEN] = "a port";
+	char clock[16];
 	struct tm tm;
 
 	localtime_r(&s, &tm);
 	strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
+	snprintf(buf, POLL_LEN, "its last poll was at %s.%03u, %.1f s ago", clock,
+		(unsigned)(t->last_poll_ns / (NS_PER_S / 1000) % 1000),
+		(double)quiet_ns / NS_PER_S);
+	return buf;
+}
+
+static void poll_evidence(struct verdict *v, const struct examination *e,
+	const struct ringtap_thread_stats *t, bool holds)
+{
+	char poll[POLL_LEN], port[RINGTAP_NAME_LEN] = "a port";
+
 	if (t->last_poll_port != RINGTAP_NO_INDEX)
 		printable(port, sizeof(port),
 			ringtap_snapshot_port(newest(e), t->last_poll_port)->name);
-	verdict_add_evidence(v,
-		"its last poll was at %s.%03u, %.1f s ago, of %s, queue %u; it brought %u "
-		"packets%s",
-		clock, (unsigned)(t->last_poll_ns / (NS_PER_S / 1000) % 1000),
-		(double)t->quiet_ns / NS_PER_S, port, t->last_poll_queue, t->last_poll_packets,
+	verdict_add_evidence(v, "%s, of %s, queue %u; it brought %u packets%s",
+		last_poll(poll, t, t->quiet_ns), port, t->last_poll_queue, t->last_poll_packets,
 		holds ? ", and nothing has been sent since: it holds them" : "");
 }
 
@@ -112,16 +124,32 @@ static void judge_hung(const struct examination *e, uint32_t i, struct diagnosis
 		kernel_evidence(v, k);
 }
 
+/* The whole process. */
+static void judge_halted(const struct examination *e, struct diagnosis *d)
+{
+	struct verdict *v = verdict_add(d, VERDICT_HUNG, GRADE_FAULT, 12,
+		"Let it continue; what it received meanwhile is lost where queues were full");
+	char name[THREAD_NAME_LEN], state[KERNEL_TEXT_LEN], poll[POLL_LEN];
+
+	if (!v)
+		return;
+	verdict_add_evidence(v, "%s", e->halted);
+	for (uint32_t i = 0; i < newest(e)->thread_count; i++) {
+		const struct ringtap_thread_stats *t = ringtap_snapshot_thread(newest(e), i);
+		const struct kernel_thread *k = find(e, t->tid);
+
+		if (!k || !t->last_poll_ns)
+			continue;
+		verdict_add_evidence(v, "%s, tid %u: the kernel shows it %s; %s",
+			thread_name(name, t), t->tid, kernel_state(state, k),
+			last_poll(poll, t, newest(e)->taken_ns - t->last_poll_ns));
+	}
+}
+
 void rule_hung(const struct examination *e, struct diagnosis *d)
 {
-	char why[EVIDENCE_LEN];
-	struct verdict *v;
-
-	if (e->kernel && ringtap_process_halted(e->app->info.host_pid, why, sizeof(why))) {
-		v = verdict_add(d, VERDICT_HUNG, GRADE_FAULT, 12,
-			"Let it continue; what it received meanwhile is lost where queues were full");
-		if (v)
-			verdict_add_evidence(v, "%s", why);
+	if (*e->halted) {
+		judge_halted(e, d);
 		return;
 	}
 	for (uint32_t i = 0; i < newest(e)->thread_count; i++)

@@ -168,12 +168,26 @@ static enum doctor_end watch_polling(struct watch *w, struct look *looks, uint64
 	return age < DOCTOR_MIN_NS ? DOCTOR_TOO_SHORT : DOCTOR_CUT;
 }
 
+/* Stopped processes do not answer: each request of theirs waits for seconds. */
+static bool any_runs(const struct watch *w)
+{
+	for (size_t i = 0; i < w->count; i++) {
+		const struct watched *a = w->list[i];
+
+		if (!a->ended && !ringtap_process_halted(a->info.host_pid, NULL, 0))
+			return true;
+	}
+	return false;
+}
+
 /* Goes on until every sampled thread had time for a run. Its drivers' readings are not of
  * interest any more. */
 static enum doctor_end watch_addresses(struct watch *w)
 {
 	uint64_t end = now_ns(CLOCK_MONOTONIC) + SAMPLE_NS;
 
+	if (!any_runs(w))
+		return DOCTOR_WHOLE;
 	watch_switch(w, DOCTOR_COLLECTORS | RINGTAP_ADDRESSES, 1);
 	while (now_ns(CLOCK_MONOTONIC) < end && watch_attached(w))
 		if (stop_wait(LOOK_NS))

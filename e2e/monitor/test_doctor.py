@@ -4,15 +4,18 @@ import json
 import re
 import signal
 import struct
+import subprocess
 import time
 
 import pytest
 
+from harness.debugger import Debugger
 from harness.doctor import FAULT, Diagnosis
+from harness.monitor import GAPS
 from harness.paths import RINGTAP
 from harness.pcap import frame
 from harness.prometheus import Exporter
-from harness.proc import Proc, check, run, until
+from harness.proc import Proc, check, freeze, of_tasks, run, until
 from harness.ringtap import FAILED, USAGE
 
 # 2,000 random writes a packet take tens of microseconds: some 10,000 packets a second are too many.
@@ -47,6 +50,37 @@ def test_a_worker_that_hung_before(busy):
     found = Diagnosis(busy)
     assert found.faults == ["not_polling"]
     assert re.search(r"worker.*blocked, in futex\(\)", found.evidence("not_polling"))
+
+
+def stop(app, how, closing):
+    """Returns how the kernel shows the worker then."""
+    if how == "signal":
+        freeze(app.pid)
+        return "stopped by a signal"
+    names = of_tasks(app.pid, "comm")
+    closing(Debugger([tid for tid, name in names.items() if how == "debugger" or "worker" in name]))
+    return "stopped by a debugger"
+
+
+@pytest.mark.parametrize("how", ["signal", "debugger", "debugger of the worker"])
+def test_a_worker_that_is_stopped_meanwhile(how, busy, monitor, closing):
+    """Alone or with the process, whose control thread does not read the time of polls then."""
+    doctor = closing(Proc([RINGTAP, "doctor", "--json", "-d", 600, busy.prefix], stdout=subprocess.PIPE))
+    until(lambda: busy.one("callbacks 0") > 0, what="attached doctor")
+    seen = monitor(busy, GAPS)
+    until(lambda: any(t.poll_tsc for t in seen.threads.values()), what="the time of a poll, which the control thread reads")
+    shown = stop(busy, how, closing)
+    due = time.monotonic() + 1.5
+    until(lambda: time.monotonic() > due, what="time to watch")
+    doctor.send_signal(signal.SIGINT)
+    app, = json.loads(doctor.child.stdout.read())["applications"]
+    assert doctor.wait() == FAULT
+    hung, = (v for v in app["verdicts"] if v["verdict"] == "hung")
+    text = "\n".join(hung["evidence"])
+    worker, = (tid for tid, name in of_tasks(busy.pid, "comm").items() if "worker" in name)
+    assert f"lcore 1, tid {worker}" in f"{hung['where']}{text}" and f"the kernel shows it {shown}" in text
+    assert re.search(r"its last poll was at \d\d:\d\d:\d\d\.\d{3}, [1-9]\d*\.\d s ago", text), text
+    assert ("continue it" in text) == (how != "debugger of the worker")
 
 
 def test_healthy_application(testpmd, net):
