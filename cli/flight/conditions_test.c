@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Each kind of condition between two snapshots, on either side of its threshold, and what it says.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/test_util.h"
+#include "base/util.h"
+#include "cli/monitor/fake_monitor.h"
+#include "common/test_now.h"
+#include "trigger.h"
+
+static struct fake_app *app;
+static struct ringtap_snapshot *from, *to;
+static struct span span;
+static struct event e;
+
+static int begin(void **state)
+{
+	test_now_set(TEST_NOW_MONO_NS, TEST_NOW_REAL_NS);
+	fake_apps_begin();
+	app = &fake_apps[0];
+	from = fake_snapshot(app, 0);
+	rt_sleep_ns(NS_PER_S);
+	to = fake_snapshot(app, NS_PER_S);
+	span = (struct span){.from = from, .to = to, .seconds = 1, .tsc_hz = 1e9};
+	return 0;
+}
+
+static int end(void **state)
+{
+	ringtap_snapshot_free(from);
+	ringtap_snapshot_free(to);
+	fake_apps_end();
+	return 0;
+}
+
+/* The entries of a snapshot, to be changed. */
+#define PORT(f, i)   ((struct ringtap_port_stats *)ringtap_snapshot_port(f, i))
+#define THREAD(f, i) ((struct ringtap_thread_stats *)ringtap_snapshot_thread(f, i))
+#define PAIR(f, i)   ((struct ringtap_pair_stats *)ringtap_snapshot_pair(f, i))
+#define POOL(f, i)   ((struct ringtap_pool_stats *)ringtap_snapshot_pool(f, i))
+#define GAP(f, i)    ((struct ringtap_gap *)ringtap_thread_gap(THREAD(f, 0), i))
+#define BURST(f, i)  ((struct ringtap_microburst *)ringtap_thread_microburst(THREAD(f, 0), i))
+
+static struct trigger parsed(const char *text)
+{
+	struct trigger t = {0};
+
+	assert_int_equal(trigger_parse(&t, text), 0);
+	return t;
+}
+
+static bool met(const char *text)
+{
+	struct trigger t = parsed(text);
+
+	e = (struct event){0};
+	return trigger_check(&t, &span, &e);
+}
+
+static void assert_met(const char *text, const char *where, double value)
+{
+	assert_true(met(text));
+	assert_string_equal(e.where, where);
+	assert_float_equal(e.value, value, 1e-6 * value);
+}
+
+/* ---- counters of drivers */
+
+static void counters(void **state)
+{
+	PORT(to, 0)->imissed = 10;
+	PORT(to, 0)->rx_nombuf = 20;
+	PORT(to, 1)->oerrors = 30;
+	PORT(to, 1)->opackets = 0;
+	assert_met("missed", "p0", 10);
+	assert_met("nombuf > 19", "p0", 20);
+	assert_met("errors > 29", "p1", 30);
+	assert_met("unsent > 999000", "p1", 1000000);
+	assert_false(met("missed > 10"));
+	assert_false(met("nombuf > 20"));
+	assert_false(met("errors > 30"));
+	assert_false(met("unsent > 1000000"));
+}
+
+static void rates_are_by_the_time_between_readings(void **state)
+{
+	PORT(to, 0)->imissed = 10;
+	PORT(to, 0)->read_ns = PORT(from, 0)->read_ns + NS_PER_S / 2;
+	assert_met("missed > 19/s", "p0", 20);
+	assert_false(met("missed > 20/s"));
+}
+
+static void the_worst_port_is_named(void **state)
+{
+	PORT(to, 0)->imissed = 10;
+	PORT(to, 1)->imissed = 11;
+	assert_met("missed", "p1", 11);
+	PORT(to, 0)->imissed = 12;
+	assert_met("missed", "p0", 12);
+}
+
+static void the_event_is_between_readings_of_the_driver(void **state)
+{
+	PORT(to, 0)->imissed = 10;
+	PORT(to, 0)->read_ns = 77;
+	PORT(from, 0)->read_ns = 66;
+	assert_true(met("missed"));
+	assert_int_equal(e.from_ns, 66);
+	assert_int_equal(e.to_ns, 77);
+}
+
+static void a_port_that_has_appeared_counts_from_its_beginning(void **state)
+{
+	PORT(to, 1)->imissed = 10;
+	from->port_count = 1;
+	assert_false(met("missed"));
+}
+
+static void names_of_ports_are_printable(void **state)
+{
+	PORT(to, 0)->imissed = 10;
+	strcpy(PORT(to, 0)->name, "a\x1b[31m");
+	assert_met("missed", "a?[31m", 10);
+}
+
+static void counters_that_were_not_read_again_are_unknown(void **state)
+{
+	struct trigger t = parsed("missed"), gap = parsed("gap > 1ms");
+
+	assert_true(trigger_known(&t, &span));
+	PORT(to, 0)->read_ns = PORT(from, 0)->read_ns;
+	assert_true(trigger_known(&t, &span));
+	PORT(to, 1)->read_ns = PORT(from, 1)->read_ns;
+	assert_false(trigger_known(&t, &span));
+	assert_true(trigger_known(&gap, &span));
+}
+
+/* ---- latency */
+
+static uint64_t *buckets(struct ringtap_snapshot *f)
+{
+	return (uint64_t *)PAIR(f, 0)->bucket;
+}
+
+/* The bucket that has a value, in cycles, which are nanoseconds here. */
+static uint32_t bucket_of(uint64_t ns)
+{
+	uint64_t width;
+	uint32_t i = 0;
+
+	while (ringtap_latency_low(i + 1, &width) <= ns)
+		i++;
+	return i;
+}
+
+static void one_slow_packet(void **state)
+{
+	uint64_t width, low = ringtap_latency_low(bucket_of(5000000), &width);
+
+	buckets(to)[bucket_of(5000000)] = 1;
+	PAIR(to, 0)->count++;
+	assert_met("latency > 2ms", "p1", (double)low);
+	assert_false(met("latency > 6ms"));
+	/* It was there before. */
+	buckets(from)[bucket_of(5000000)] = 1;
+	assert_false(met("latency > 2ms"));
+}
+
+static void percentiles(void **state)
+{
+	memset(buckets(to), 0, ringtap_latency_buckets() * sizeof(uint64_t));
+	buckets(to)[bucket_of(1000)] = 600;
+	buckets(to)[bucket_of(10000)] = 350;
+	buckets(to)[bucket_of(100000)] = 45;
+	buckets(to)[bucket_of(1000000)] = 5;
+	PAIR(to, 0)->count = 1000;
+	assert_true(met("p50 > 900ns"));
+	assert_false(met("p50 > 1100ns"));
+	assert_true(met("p90 > 9us"));
+	assert_false(met("p90 > 11us"));
+	assert_true(met("p99 > 90us"));
+	assert_false(met("p99 > 110us"));
+	assert_true(met("p999 > 900us"));
+	assert_false(met("p999 > 1100us"));
+	assert_string_equal((met("p99 > 90us"), e.where), "p1");
+	assert_int_equal(e.from_ns, from->taken_ns);
+	assert_int_equal(e.to_ns, to->taken_ns);
+}
+
+static void histograms_that_began_again_say_nothing(void **state)
+{
+	buckets(to)[bucket_of(5000000)] = 1;
+	to->switched = 1;
+	assert_false(met("latency > 2ms"));
+	assert_false(met("p999 > 1ns"));
+}
+
+/* ---- gaps and busy periods */
+
+static void put_gap(
+	struct ringtap_snapshot *f, uint32_t i, uint64_t start_ns, uint64_t ns, uint32_t packets)
+{
+	*GAP(f, i) = (struct ringtap_gap){.start_ns = start_ns, .ns = ns, .packets = packets};
+	if (THREAD(f, 0)->gap_count <= i)
+		THREAD(f, 0)->gap_count = i + 1;
+}
+
+static void gaps_with_and_without_work(void **state)
+{
+	put_gap(to, 0, to->taken_ns - 900000, 300000, 32);
+	put_gap(to, 1, to->taken_ns - 500000, 400000, 0);
+	assert_met("gap > 200us", "lcore 1", 300000);
+	assert_int_equal(e.from_ns, to->taken_ns - 900000);
+	assert_int_equal(e.to_ns, to->taken_ns - 600000);
+	assert_met("idle-gap > 200us", "lcore 1", 400000);
+	assert_false(met("gap > 300us"));
+	assert_false(met("idle-gap > 400us"));
+}
+
+static void the_longest_gap_is_the_event(void **state)
+{
+	put_gap(to, 0, to->taken_ns - 900000, 300000, 32);
+	put_gap(to, 1, to->taken_ns - 500000, 400000, 32);
+	assert_met("gap > 200us", "lcore 1", 400000);
+}
+
+/* The clock line that converts their times is replaced: they move a little. */
+static void a_gap_that_was_there_is_not_new(void **state)
+{
+	put_gap(from, 0, from->taken_ns - 900000, 300000, 32);
+	put_gap(to, 0, from->taken_ns - 900000 + 999, 300000, 32);
+	assert_false(met("gap > 200us"));
+	put_gap(to, 0, from->taken_ns - 900000 + 1000, 300000, 32);
+	assert_true(met("gap > 200us"));
+}
+
+/* One that is shown again since worse ones are too old by now. */
+static void a_gap_that_came_back_is_not_new(void **state)
+{
+	put_gap(to, 0, from->taken_ns - NS_PER_S - 300001, 300000, 32);
+	assert_false(met("gap > 200us"));
+	put_gap(to, 0, from->taken_ns - NS_PER_S - 300000, 300000, 32);
+	assert_true(met("gap > 200us"));
+}
+
+static void gaps_of_a_thread_that_is_new(void **state)
+{
+	put_gap(to, 0, to->taken_ns - 900000, 300000, 32);
+	from->thread_count = 0;
+	assert_true(met("gap > 200us"));
+}
+
+static void put_burst(struct ringtap_snapshot *f, uint32_t i, uint64_t start_ns, uint64_t packets)
+{
+	*BURST(f, i) =
+		(struct ringtap_microburst){.start_ns = start_ns, .ns = 100000, .packets = packets};
+	if (THREAD(f, 0)->microburst_count <= i)
+		THREAD(f, 0)->microburst_count = i + 1;
+}
+
+static void busy_periods(void **state)
+{
+	put_burst(to, 0, to->taken_ns - 900000, 500);
+	put_burst(to, 1, to->taken_ns - 500000, 20000);
+	put_burst(to, 2, to->taken_ns - 200000, 600);
+	assert_met("burst > 10000", "lcore 1", 20000);
+	assert_int_equal(e.from_ns, to->taken_ns - 500000);
+	assert_int_equal(e.to_ns, to->taken_ns - 400000);
+	assert_false(met("burst > 20000"));
+	put_burst(from, 0, to->taken_ns - 500000, 15000);
+	assert_met("burst > 400", "lcore 1", 600);
+}
+
+static void busy_periods_that_came_back_are_not_new(void **state)
+{
+	put_burst(to, 0, from->taken_ns - NS_PER_S - 100001, 500);
+	assert_false(met("burst > 1"));
+	put_burst(to, 0, from->taken_ns - NS_PER_S - 100000, 500);
+	assert_true(met("burst > 1"));
+	from->thread_count = 0;
+	assert_true(met("burst > 1"));
+}
+
+/* ---- pools */
+
+static void levels_of_pools(void **state)
+{
+	POOL(to, 0)->available = 409;
+	assert_met("pool < 410", "mb_pool_0", 409);
+	assert_met("pool < 10%", "mb_pool_0", 100 * 409.0 / 4095);
+	assert_false(met("pool < 409"));
+	assert_false(met("pool < 9%"));
+	POOL(to, 0)->gone = true;
+	assert_false(met("pool < 410"));
+}
+
+static void the_emptiest_pool_is_named(void **state)
+{
+	*POOL(to, 1) = *POOL(to, 0);
+	strcpy(POOL(to, 1)->name, "small");
+	to->pool_count = 2;
+	POOL(to, 1)->available = 100;
+	assert_met("pool < 4096", "small", 100);
+	POOL(to, 0)->available = 99;
+	assert_met("pool < 4096", "mb_pool_0", 99);
+	POOL(to, 0)->size = 0; /* not read yet */
+	assert_met("pool < 4096", "small", 100);
+}
+
+/* ---- verdicts */
+
+static bool judged(const char *text)
+{
+	static struct diagnosis d = {
+		.verdict = {{.id = VERDICT_POOL_EXHAUSTED, .grade = GRADE_FAULT, .where = "mb"},
+			{.id = VERDICT_TOO_SLOW, .grade = GRADE_FAULT},
+			{.id = VERDICT_SATURATED, .grade = GRADE_NOTE}},
+		.count = 3};
+	struct trigger t = parsed(text);
+
+	return trigger_check_doctor(&t, &d, &e);
+}
+
+static void verdicts_by_name(void **state)
+{
+	assert_true(judged("doctor: too_slow"));
+	assert_string_equal(e.where, "too_slow");
+	assert_true(judged("doctor: saturated"));
+	assert_true(judged("doctor"));
+	assert_string_equal(e.where, "pool_exhausted: mb");
+	assert_false(judged("doctor: healthy"));
+}
+
+/* ---- what conditions need, and what is printed */
+
+static void collectors(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned collectors;
+		bool level;
+	} rows[] = {
+		{"missed", 0, false},
+		{"unsent", RINGTAP_POLLS, false},
+		{"latency > 1ms", RINGTAP_LATENCY | RINGTAP_GAPS, false},
+		{"p50 > 1ms", RINGTAP_LATENCY, false},
+		{"p999 > 1ms over 5s", RINGTAP_LATENCY, true},
+		{"gap > 1ms", RINGTAP_GAPS, false},
+		{"idle-gap > 1ms", RINGTAP_GAPS, false},
+		{"burst > 1", RINGTAP_BUSY, false},
+		{"pool < 5%", RINGTAP_POOLS, true},
+		{"doctor", DOCTOR_COLLECTORS, true},
+		{"usdt: a:b", 0, false},
+		{"exit", 0, false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct trigger t = parsed(rows[i].text);
+
+		assert_int_equal(trigger_collectors(&t), rows[i].collectors);
+		assert_int_equal(trigger_is_level(&t), rows[i].level);
+	}
+}
+
+static void values(void **state)
+{
+	static const struct {
+		const char *text;
+		double value;
+		const char *shown;
+	} rows[] = {
+		{"missed > 5", 12, "12 packets"},
+		{"missed > 5/s", 1499.6, "1500 packets/s"},
+		{"gap > 1us", 61234, "61.2 µs"},
+		{"p99 > 1us", 2.5e9, "2.5 s"},
+		{"pool < 10%", 9.9, "10 %"},
+		{"pool < 512", 511, "511 objects"},
+		{"burst > 1", 20000, "20000 packets"},
+		{"doctor", 1, ""},
+		{"exit", 1, ""},
+	};
+	char text[64];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct trigger t = parsed(rows[i].text);
+
+		trigger_value(&t, rows[i].value, text, sizeof(text));
+		assert_string_equal(text, rows[i].shown);
+	}
+}
+
+static void what_is_parsed(void **state)
+{
+	struct trigger t = parsed("  missed  >  1000/s  over 5s");
+
+	assert_int_equal(t.kind, TRIGGER_MISSED);
+	assert_float_equal(t.threshold, 1000, 0);
+	assert_true(t.rate && !t.percent);
+	assert_int_equal(t.over_ns, 5 * NS_PER_S);
+	t = parsed("pool<10%");
+	assert_true(t.percent && !t.rate);
+	t = parsed("p99 > 50us over 100s");
+	assert_float_equal(t.threshold, 50000, 0);
+	assert_int_equal(t.over_ns, 100 * NS_PER_S);
+	t = parsed("usdt: app:mark");
+	assert_string_equal(t.provider, "app");
+	assert_string_equal(t.event, "mark");
+	t = parsed("doctor");
+	assert_int_equal(t.verdict, -1);
+	t = parsed("missed over 1s");
+	assert_float_equal(t.threshold, 0, 0);
+	t = parsed("packet: tcp[tcpflags] & tcp-rst != 0");
+	assert_true(t.filter.len > 0);
+	filter_free(&t.filter);
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(counters),
+		CASE(rates_are_by_the_time_between_readings),
+		CASE(the_worst_port_is_named),
+		CASE(the_event_is_between_readings_of_the_driver),
+		CASE(a_port_that_has_appeared_counts_from_its_beginning),
+		CASE(names_of_ports_are_printable),
+		CASE(counters_that_were_not_read_again_are_unknown),
+		CASE(one_slow_packet),
+		CASE(percentiles),
+		CASE(histograms_that_began_again_say_nothing),
+		CASE(gaps_with_and_without_work),
+		CASE(the_longest_gap_is_the_event),
+		CASE(a_gap_that_was_there_is_not_new),
+		CASE(a_gap_that_came_back_is_not_new),
+		CASE(gaps_of_a_thread_that_is_new),
+		CASE(busy_periods),
+		CASE(busy_periods_that_came_back_are_not_new),
+		CASE(levels_of_pools),
+		CASE(the_emptiest_pool_is_named),
+		CASE(verdicts_by_name),
+		CASE(collectors),
+		CASE(values),
+		CASE(what_is_parsed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

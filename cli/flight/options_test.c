@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Arguments that the recorder and its commands refuse, before anything is touched. */
+#include "base/test_command.h"
+#include "base/util.h"
+#include "cli/commands.h"
+
+#define LONG_FILTER                                                                             \
+	"host 10.0.0.1 or host 10.0.0.2 or host 10.0.0.3 or host 10.0.0.4 or host 10.0.0.5 or " \
+	"host 10.0.0.6"
+#define ON8  "--on|exit|--on|exit|--on|exit|--on|exit|--on|exit|--on|exit|--on|exit|--on|exit"
+#define ON32 ON8 "|" ON8 "|" ON8 "|" ON8
+
+static const struct test_refusal rows[] = {
+	/* conditions */
+	{"--on|mised", STATUS_USAGE, "--on 'mised': unknown condition; choose from missed|nombuf|"},
+	{"--on|", STATUS_USAGE, "unknown condition"},
+	{"--on|command", STATUS_USAGE, "unknown condition"},
+	{"--on|gap > fast", STATUS_USAGE, "the threshold is not a time, such as 50us"},
+	{"--on|latency > 0", STATUS_USAGE, "not a time"},
+	{"--on|pool", STATUS_USAGE, "give a level"},
+	{"--on|pool < 5/s", STATUS_USAGE, "not a number"},
+	{"--on|missed > x", STATUS_USAGE, "not a number"},
+	{"--on|missed > 5%", STATUS_USAGE, "not a number"},
+	{"--on|missed > 5/s5", STATUS_USAGE, "not a number"},
+	{"--on|missed > 4294967296", STATUS_USAGE, "not a number"},
+	{"--on|missed > 99999999999999999999999999", STATUS_USAGE, "not a number"},
+	{"--on|burst > 1/s", STATUS_USAGE, "not a number"},
+	{"--on|burst", STATUS_USAGE, "give a threshold"},
+	{"--on|doctor: bored", STATUS_USAGE, "there is no such verdict"},
+	{"--on|doctor bored", STATUS_USAGE, "give 'doctor' or 'doctor: VERDICT'"},
+	{"--on|exit > 1", STATUS_USAGE, "'exit' has no threshold"},
+	{"--on|packet", STATUS_USAGE, "give a filter, as in 'packet: icmp'"},
+	{"--on|packet: ", STATUS_USAGE, "give a filter"},
+	{"--on|packet icmp", STATUS_USAGE, "give a filter"},
+	{"--on|packet: tcp port x", STATUS_USAGE, "see pcap-filter(7)"},
+	{"--on|packet: ip protochain 6", STATUS_USAGE, "no application can run it"},
+	{"--on|usdt: a:b:c", STATUS_USAGE, "give an event"},
+	{"--on|usdt: :b", STATUS_USAGE, "give an event"},
+	{"--on|usdt: a:", STATUS_USAGE, "give an event"},
+	{"--on|usdt: a/b:c", STATUS_USAGE, "give an event"},
+	{"--on|usdt", STATUS_USAGE, "give an event"},
+	{"--on|missed over", STATUS_USAGE, "threshold"},
+	{"--on|gap > 1ms over 2s", STATUS_USAGE, "only counters and percentiles have an interval"},
+	{"--on|pool < 5 over 2s", STATUS_USAGE, "only counters and percentiles"},
+	{"--on|p99 > 1ms over 0.1s", STATUS_USAGE, "the interval is not a time from 1s to 100s"},
+	{"--on|p99 > 1ms over 101s", STATUS_USAGE, "from 1s to 100s"},
+	{"--on|p99 > 1ms over x", STATUS_USAGE, "from 1s to 100s"},
+	{"--on|missed > 1 " LONG_FILTER LONG_FILTER, STATUS_USAGE, "it is too long"},
+	{ON32 "|--on|missed", STATUS_USAGE, "more than 32 conditions; give fewer"},
+	/* names and times */
+	{"--on|missed|--name|../x", STATUS_USAGE, "letters"},
+	{"--on|missed|--name|", STATUS_USAGE, "1 to 24 letters"},
+	{"--on|missed|--name|abcdefghijklmnopqrstuvwxy", STATUS_USAGE, "1 to 24 letters"},
+	{"--after|3601", STATUS_USAGE, "--after 3601: not a time up to one hour"},
+	{"--cooldown|-1", STATUS_USAGE, "--cooldown -1: not a time up to one hour"},
+	/* memory */
+	{"--keep|1s|--before|2s", STATUS_USAGE, "--before reaches back beyond --keep"},
+	{"--keep|1s|--on|missed over 5s|--before|0", STATUS_USAGE, "reaches back beyond --keep"},
+	{"--keep|32M|--buffer|32M", STATUS_USAGE, "without --keep TIME"},
+	{"--keep|32M|--keep|32s", STATUS_USAGE, "a size and a time"},
+	{"--keep|1M", STATUS_USAGE, "neither a size from 16M to 64G nor a time"},
+	{"--keep|65G", STATUS_USAGE, "neither a size"},
+	{"--keep|0s", STATUS_USAGE, "neither a size"},
+	{"--keep|50ms", STATUS_USAGE, "neither a size"},
+	{"--keep|5m", STATUS_USAGE, "neither a size"}, /* mebibytes */
+	{"--keep|5s|--buffer|1M", STATUS_USAGE, "--buffer"},
+	/* others */
+	{"--collectors|polls,moon", STATUS_USAGE, "moon"},
+	{"--max-disk|1K", STATUS_USAGE, "--max-disk"},
+	{"-f|tcp port x", STATUS_USAGE, "pcap-filter(7)"},
+	{"--nonsense", STATUS_USAGE, "--nonsense"},
+	/* the commands for incidents */
+	{"extract|nothing|-o|x", STATUS_FAILED, "No such file or directory; 'ringtap flight list'"},
+	{"extract|nothing|-f|tcp port x", STATUS_USAGE, "pcap-filter(7)"},
+	{"list|-w|nowhere", STATUS_FAILED, "nowhere: No such file or directory; give the folder"},
+	{"show", STATUS_FAILED, "no name: no complete incident of that name"},
+	{"show|../x", STATUS_FAILED, "../x: no complete incident of that name in incidents"},
+	{"trigger", STATUS_FAILED, "no recorder writes to incidents; give its folder by -w"},
+	{"top|-n|0", STATUS_USAGE, "--interval 0: out of range; give seconds from 0.1 to 3600"},
+	{"top|-n|3601", STATUS_USAGE, "out of range"},
+};
+
+int main(void)
+{
+	return test_refusals(&cmd_flight, rows, sizeof(rows) / sizeof(rows[0]));
+}
