@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What ringtap top prints, of applications that are made up and with a clock that is set. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/signals.h"
+#include "base/test_command.h"
+#include "base/test_util.h"
+#include "base/util.h"
+#include "cli/commands.h"
+#include "cli/monitor/fake_monitor.h"
+#include "common/test_now.h"
+
+static struct fake_app *app;
+
+static int begin(void **state)
+{
+	test_now_set(TEST_NOW_MONO_NS, TEST_NOW_REAL_NS);
+	fake_apps_begin();
+	app = &fake_apps[0];
+	setenv("TZ", "UTC", 1);
+	setenv("LC_ALL", "C", 1);
+	unsetenv("COLUMNS");
+	return 0;
+}
+
+static int end(void **state)
+{
+	fake_apps_end();
+	return fake_monitors ? -1 : 0;
+}
+
+/* A thread that is not an EAL thread, losses, a stalled port, a second pool; and what was worst. */
+static void trouble(struct fake_app *a, uint64_t ns)
+{
+	struct fake_stats *s = &a->s;
+	uint64_t readings = ns / FAKE_READING_NS;
+
+	fake_forward(a, ns);
+	s->ports[0].imissed = 50 * readings;
+	s->ports[0].rx_nombuf = 25 * readings;
+	s->ports[0].ierrors = 10 * readings;
+	s->ports[1].opackets -= 1000 * readings;
+	s->threads[0].wait_ns = 100000000 * readings;
+	s->threads[0].preempted = 7 * readings;
+	s->threads[1].cpu_ns = 400000000 * readings;
+	s->threads[1].read_ns = s->threads[0].read_ns;
+	s->threads[1].idle_cycles = ns;
+	s->queues[2].polls = s->queues[2].empty_polls = s->queues[2].burst[0] = ns / 1000;
+	s->gaps[0][0] = (struct ringtap_gap){.start_ns = TEST_NOW_REAL_NS + NS_PER_S / 4 + 123456,
+		.ns = 5250000,
+		.cycles = 5250000,
+		.packets = 32,
+		.port = 0,
+		.queue = 0};
+	s->gaps[0][1] = (struct ringtap_gap){.start_ns = TEST_NOW_REAL_NS + 3 * NS_PER_S / 5,
+		.ns = 900000,
+		.cycles = 900000,
+		.port = RINGTAP_NO_INDEX};
+	s->microbursts[0][0] = (struct ringtap_microburst){
+		.start_ns = TEST_NOW_REAL_NS + NS_PER_S / 2, .ns = 700000, .packets = 12345};
+}
+
+static void in_trouble(void)
+{
+	struct fake_stats *s = &app->s;
+
+	s->snapshot.thread_count = 2;
+	s->snapshot.queue_count = 3;
+	s->snapshot.pool_count = 2;
+	s->threads[0].gap_count = 2;
+	s->threads[0].microburst_count = 1;
+	s->threads[1] = (struct ringtap_thread_stats){
+		.slot = 1, .alive = true, .lcore = UINT32_MAX, .tid = 4713, .cpu = 3, .name = "w"};
+	s->queues[2] = (struct ringtap_queue_stats){
+		.thread = 1, .port = 1, .direction = RINGTAP_RX, .max_burst = 64};
+	s->pools[1] = s->pools[0];
+	strcpy(s->pools[1].name, "small");
+	s->pools[1].available = 3;
+	s->pools[1].lowest = 0;
+	app->work = trouble;
+}
+
+static void two_applications(void)
+{
+	fake_app_add("another-application");
+	fake_apps[1].s.snapshot.pool_count = 0;
+}
+
+static void utf8(void)
+{
+	in_trouble();
+	setenv("LC_ALL", "C.UTF-8", 1);
+}
+
+static void hundred_columns(void)
+{
+	in_trouble();
+	setenv("COLUMNS", "100", 1);
+}
+
+static void forty_columns(void)
+{
+	in_trouble();
+	setenv("COLUMNS", "40", 1);
+}
+
+static void nothing_there(void)
+{
+	app->s.snapshot.port_count = app->s.snapshot.thread_count = app->s.snapshot.queue_count =
+		app->s.snapshot.pair_count = app->s.snapshot.pool_count = 0;
+}
+
+static void one_without_the_probe(void)
+{
+	two_applications();
+	fake_apps[1].error = -EPROTONOSUPPORT;
+}
+
+static void one_that_ends(void)
+{
+	test_now_after(3 * NS_PER_S, fake_app_end, app);
+}
+
+static void strange_names(void)
+{
+	strcpy(app->s.ports[0].name, "net_null\x1b[31m5");
+	strcpy(app->s.pools[0].name, "p\np");
+}
+
+static const struct test_golden rows[] = {
+	{"ports.txt", "--once", STATUS_OK, in_trouble},
+	{"ports-wide.txt", "--once|--wide|-v|ports", STATUS_OK, in_trouble},
+	{"ports-100.txt", "--once", STATUS_OK, hundred_columns},
+	{"ports-40.txt", "--once", STATUS_OK, forty_columns},
+	{"ports-5s.txt", "--once|-n|5|--wide", STATUS_OK, in_trouble},
+	{"queues.txt", "--once|-v|queues", STATUS_OK, in_trouble},
+	{"queues-wide.txt", "--once|--wide|-v|queues", STATUS_OK, in_trouble},
+	{"queues-utf8.txt", "--once|--wide|-v|queues", STATUS_OK, utf8},
+	{"threads.txt", "--once|-v|threads", STATUS_OK, in_trouble},
+	{"threads-wide.txt", "--once|--wide|-v|threads", STATUS_OK, in_trouble},
+	{"pools.txt", "--once|-v|pools", STATUS_OK, in_trouble},
+	{"pools-wide.txt", "--once|--wide|-v|pools", STATUS_OK, in_trouble},
+	{"latency.txt", "--once|-v|latency", STATUS_OK, in_trouble},
+	{"latency-wide.txt", "--once|--wide|-v|latency", STATUS_OK, in_trouble},
+	{"gaps.txt", "--once|-v|gaps", STATUS_OK, in_trouble},
+	{"gaps-wide.txt", "--once|--wide|-v|gaps", STATUS_OK, in_trouble},
+	{"applications.txt", "--once", STATUS_OK, two_applications},
+	{"by-name.txt", "--once|another-application", STATUS_OK, two_applications},
+	{"sorted.txt", "--once|--sort|port|--reverse", STATUS_OK, in_trouble},
+	{"sorted-rate.txt", "--once|-v|queues|--sort|PPS|--reverse", STATUS_OK, in_trouble},
+	{"none-ports.txt", "--once|-v|ports", STATUS_OK, nothing_there},
+	{"none-queues.txt", "--once|-v|queues", STATUS_OK, nothing_there},
+	{"none-pools.txt", "--once|-v|pools", STATUS_OK, nothing_there},
+	{"none-latency.txt", "--once|-v|latency", STATUS_OK, nothing_there},
+	{"none-gaps.txt", "--once|-v|gaps", STATUS_OK, nothing_there},
+	{"without-probe.txt", "--once", STATUS_OK, one_without_the_probe},
+	{"names.json", "--once|--json", STATUS_OK, strange_names},
+	{"once.json", "--once|--json|--collectors|all", STATUS_OK, in_trouble},
+	{"lines.json", "--json|-c|3|-n|2", STATUS_OK, two_applications},
+	{"ended.json", "--json|-c|3", STATUS_OK, one_that_ends},
+};
+
+/* ---- arguments */
+
+static const struct test_refusal refused[] = {
+	{"-n|0", STATUS_USAGE, "--interval 0: out of range; give seconds from 0.1 to 3600"},
+	{"-n|0.09", STATUS_USAGE, "--interval 0.09: out of range"},
+	{"-n|3601", STATUS_USAGE, "--interval 3601: out of range"},
+	{"-n|x", STATUS_USAGE, "--interval x: out of range"},
+	{"-v|moon", STATUS_USAGE, "moon"},
+	{"--once|--sort|moon", STATUS_USAGE,
+		"--sort moon: the view ports has no such column; choose from APP, PORT, ID, RXPPS"},
+	{"--once|--view|gaps|--sort|moon", STATUS_USAGE,
+		"choose from APP, THREAD, WHAT, BEGAN, LENGTH, PACKETS, PORT, Q"},
+	{"--json|-c|0", STATUS_USAGE, "-c"},
+	{"", STATUS_USAGE, "standard input or output is not a terminal; use --once or --json"},
+	{"--once|nowhere", STATUS_FAILED,
+		"no application is called 'nowhere'; 'ringtap list' shows what there is"},
+};
+
+/* ---- times */
+
+static uint64_t lasts(const char *args)
+{
+	struct test_output o = test_command(&cmd_top, args);
+
+	assert_int_equal(o.status, STATUS_OK);
+	test_output_free(&o);
+	return rt_now_ns(CLOCK_MONOTONIC) - TEST_NOW_MONO_NS;
+}
+
+/* At most 0.52 s more, until drivers were read. */
+static void an_interval_is_a_second(void **state)
+{
+	assert_in_range(lasts("--once"), NS_PER_S, NS_PER_S + 13 * NS_PER_S / 25);
+}
+
+static void an_interval_is_as_long_as_given(void **state)
+{
+	assert_in_range(lasts("--once|-n|0.1"), NS_PER_S / 10, NS_PER_S / 10 + 13 * NS_PER_S / 25);
+}
+
+static void intervals_follow_one_another(void **state)
+{
+	assert_in_range(
+		lasts("--json|-c|100|-n|2.5"), 250 * NS_PER_S, 250 * NS_PER_S + 13 * NS_PER_S / 25);
+}
+
+static void views_switch_their_collectors_on(void **state)
+{
+	static const struct {
+		const char *args;
+		unsigned collectors;
+	} views[] = {
+		{"--once", RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS},
+		{"--once|-v|latency",
+			RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS | RINGTAP_LATENCY},
+		{"--once|-v|gaps", RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS | RINGTAP_GAPS},
+		{"--once|--collectors|bytes", RINGTAP_BYTES | RINGTAP_POLLS},
+	};
+
+	for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
+		lasts(views[i].args);
+		assert_int_equal(app->options.collectors, views[i].collectors);
+	}
+	lasts("--once|--latency-every|8");
+	assert_int_equal(app->options.latency_every, 8);
+}
+
+static void a_closed_output_is_a_failure(void **state)
+{
+	int full = dup(STDOUT_FILENO), status;
+	char *argv[] = {"top", "--once", "--json", NULL};
+	FILE *f = freopen("/dev/full", "w", stdout);
+
+	assert_non_null(f);
+	status = cmd_top.run(&cmd_top, 3, argv);
+	dup2(full, STDOUT_FILENO);
+	close(full);
+	clearerr(stdout);
+	assert_int_equal(status, STATUS_FAILED);
+	assert_non_null(strstr(message_last(), "No space left on device"));
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(an_interval_is_a_second),
+		CASE(an_interval_is_as_long_as_given),
+		CASE(intervals_follow_one_another),
+		CASE(views_switch_their_collectors_on),
+		CASE(a_closed_output_is_a_failure),
+	};
+	int failed =
+		test_goldens(&cmd_top, GOLDEN, rows, sizeof(rows) / sizeof(rows[0]), begin, end);
+
+	fake_apps_end();
+	failed += test_refusals(&cmd_top, refused, sizeof(refused) / sizeof(refused[0]));
+	return failed + cmocka_run_group_tests(tests, NULL, NULL);
+}
