@@ -30,7 +30,7 @@
 #define rt_fence_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #endif
 
-/* Orders the compiler only; the other side pays for the CPU's order, see probe/core/thread.h. */
+/* Orders the compiler only; the other side pays for the CPU's order, see probe/hook/thread.h. */
 #define rt_compiler_barrier() __asm__ __volatile__("" ::: "memory")
 
 #define rt_likely(x)   __builtin_expect(!!(x), 1)

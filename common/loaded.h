@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Between libringtap-probe.so (probe/core/loader.c) and the code that gets it into a running
+ * Between libringtap-probe.so (probe/control/loader.c) and the code that gets it into a running
  * process (inject/). Both symbols are exported; applications do not use them.
  */
 #ifndef RINGTAP_COMMON_LOADED_H

@@ -8,7 +8,7 @@
 
 #include "common/ipc.h"
 #include "common/program.h"
-#include "probe/core/request.h"
+#include "probe/capture/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

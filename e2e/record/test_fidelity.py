@@ -65,7 +65,7 @@ def test_every_size_from_60_to_jumbo(testpmd, record, all_sizes, tmp_path):
 
 
 def test_snaplen_cuts_exactly(testpmd, record, tmp_path):
-    """Recorders at the same time; probe/capture/epb_test.c has all lengths."""
+    """Recorders at the same time; probe/burst/epb_test.c has all lengths."""
     snaplens = (1, 64, 2049, JUMBO - 1)
     sizes = sorted({60, 61, 64, 65, 1514, 2047, 2048, 2049, 2050, 4096, 4097, 9000, JUMBO - 1, JUMBO})
     frames = [pcap.frame(n, n) for n in sizes]

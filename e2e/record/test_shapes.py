@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """mbufs of all shapes: VLAN tags that the NIC has stripped or will insert, hashes, chains, broken ones. One recorder each;
-probe/capture/epb_test.c and epb_random_test.c have all lengths, cuts and places of tags."""
+probe/burst/epb_test.c and epb_random_test.c have all lengths, cuts and places of tags."""
 import struct
 
 import pytest

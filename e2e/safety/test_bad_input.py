@@ -2,7 +2,7 @@
 """Refusals are one line, without a file, a hang, or harm to the application.
 
 One of each kind. All command lines are in cli/usage_test.c and cli/record/options_test.c, all messages of readers in
-probe/core/control_refuse_test.c and request_test.c, of probes in reader/conn/conn_test.c, memories in probe/core/shm_refuse_test.c,
+probe/control/control_refuse_test.c and request_test.c, of probes in reader/conn/conn_test.c, memories in probe/memory/shm_refuse_test.c,
 reader/memory/segment_test.c and reader/memory/memory_test.c, records in reader/capture/merge_test.c."""
 import errno
 import json

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Applications that end DPDK, by rte_eal_cleanup() or exit(), with all kinds of readers
-attached. probe/core/teardown_test.c has the order of the ends."""
+attached. probe/dpdk/teardown_test.c has the order of the ends."""
 import json
 import socket
 import threading

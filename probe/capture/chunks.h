@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "common/ring.h"
-#include "probe/core/thread_set.h"
+#include "probe/hook/thread_set.h"
 
 /* By ring and by share of the buffer. */
 struct rt_chunks_part {

@@ -4,8 +4,7 @@
 
 #include "common/atomics.h"
 #include "fate_feed.h"
-#include "probe/core/hook.h"
-#include "probe/core/hook_burst.h"
+#include "probe/hook/hook.h"
 
 /* Once for each mbuf. False: another one's thread has claimed the entry. */
 static bool claimed(struct rt_fates *f, struct rt_seg_fate *e, uint64_t mbuf)

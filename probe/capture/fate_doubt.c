@@ -13,8 +13,8 @@
 
 #include "common/clock.h"
 #include "fate.h"
-#include "probe/core/hook.h"
-#include "probe/core/ports.h"
+#include "probe/hook/hook.h"
+#include "probe/dpdk/ports.h"
 
 /* rt_fates.followed, by port id: the port's generation in the upper half. */
 #define FOLLOWED 1u /* each TX queue has a tap, or the session does not want the port */

@@ -12,10 +12,10 @@
 
 #include "common/clock.h"
 #include "ids.h"
-#include "probe/core/hook.h"
-#include "probe/core/test_eal.h"
-#include "probe/core/test_ports.h"
-#include "test_fates.h"
+#include "probe/hook/hook.h"
+#include "probe/test_eal.h"
+#include "probe/test_ports.h"
+#include "probe/test_fates.h"
 
 #define PORT 7
 

@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include "ids.h"
-#include "probe/core/test_eal.h"
-#include "probe/core/test_ports.h"
-#include "test_fates.h"
+#include "probe/test_eal.h"
+#include "probe/test_ports.h"
+#include "probe/test_fates.h"
 
 #define SOURCE (5ull << RT_ID_SOURCE_SHIFT)
 

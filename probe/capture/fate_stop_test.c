@@ -8,11 +8,11 @@
 
 #include <cmocka.h>
 
-#include "probe/core/hook.h"
-#include "probe/core/test_eal.h"
-#include "probe/core/test_ports.h"
+#include "probe/hook/hook.h"
+#include "probe/test_eal.h"
+#include "probe/test_ports.h"
 #include "fate_table.h"
-#include "test_fates.h"
+#include "probe/test_fates.h"
 
 /* While a session stops, the application goes on. */
 static void test_what_was_received_before_a_stop_is_followed(void **state)

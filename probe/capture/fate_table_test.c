@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "probe/core/test_ports.h"
+#include "probe/test_ports.h"
 #include "fate_table.h"
-#include "test_fates.h"
+#include "probe/test_fates.h"
 
 static void test_tables_are_large_enough_for_all_mbufs(void **state)
 {

@@ -14,10 +14,10 @@
 
 #include "epb.h"
 #include "ids.h"
-#include "probe/core/hook_burst.h"
-#include "probe/core/test_eal.h"
-#include "probe/core/test_ports.h"
-#include "test_fates.h"
+#include "probe/above.h"
+#include "probe/test_eal.h"
+#include "probe/test_ports.h"
+#include "probe/test_fates.h"
 
 enum what {
 	FORWARD,

@@ -15,9 +15,9 @@
 
 #include "common/ipc.h"
 #include "fate_table.h"
-#include "probe/core/hook_burst.h"
-#include "probe/core/mempools.h"
-#include "probe/core/teardown.h"
+#include "probe/hook/hook.h"
+#include "probe/dpdk/mempools.h"
+#include "probe/dpdk/teardown.h"
 
 /* A tick keeps the control thread, and those that wait for its lock, for two pieces: for some
  * 16,000 cache misses, a millisecond or two, and where the table is full for eight times as many

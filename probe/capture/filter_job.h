@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "probe/core/request.h"
+#include "request.h"
 
 struct rt_filter_job {
 	struct rt_request req; /* req.filters are made here */

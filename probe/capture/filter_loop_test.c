@@ -15,8 +15,8 @@
 
 #include "common/program.h"
 #include "filter_loop.h"
-#include "probe/core/test_eal.h"
-#include "test_program.h"
+#include "probe/test_eal.h"
+#include "probe/test_program.h"
 
 #define BURST     32u
 #define ROOM      256u

@@ -11,8 +11,8 @@
 
 #include "common/program.h"
 #include "filter_run.h"
-#include "probe/core/test_eal.h"
-#include "test_program.h"
+#include "probe/test_eal.h"
+#include "probe/test_program.h"
 
 #define FRAME_LEN 60
 

@@ -14,7 +14,7 @@
 
 #include "epb.h"
 #include "filter.h"
-#include "probe/core/test_eal.h"
+#include "probe/test_eal.h"
 
 #define FRAME_MAX  2000u
 #define FRAMES_MAX 20000u

@@ -6,7 +6,7 @@
 
 #include "common/clock.h"
 #include "ids.h"
-#include "probe/core/secondary.h"
+#include "probe/dpdk/secondary.h"
 
 #define THREAD_SHIFT 42
 #define NUMBER_MASK  ((1ull << THREAD_SHIFT) - 1)

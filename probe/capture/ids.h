@@ -32,7 +32,7 @@
 #include <rte_mbuf.h>
 #include <rte_mbuf_dyn.h>
 
-#include "probe/core/mbuf_field.h"
+#include "probe/dpdk/mbuf_field.h"
 #include "session.h"
 
 /* Set before the first tap with ids is linked. */

@@ -13,9 +13,9 @@
 #include "common/record.h"
 #include "ids.h"
 #include "readable.h"
-#include "probe/core/hook.h"
-#include "probe/core/test_eal.h"
-#include "probe/core/test_ports.h"
+#include "probe/hook/hook.h"
+#include "probe/test_eal.h"
+#include "probe/test_ports.h"
 
 #define BURST 32u
 

@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "probe/core/thread.h"
+#include "probe/hook/thread.h"
 
 #define LOOK_MS  1000 /* the greatest age of the table while it is used */
 #define REQUESTS 32   /* addresses that are in mappings without the needed permissions */

@@ -23,8 +23,8 @@
 #include "epb.h"
 #include "filter.h"
 #include "readable.h"
-#include "probe/core/test_eal.h"
-#include "probe/core/thread.h"
+#include "probe/test_eal.h"
+#include "probe/hook/thread.h"
 
 #define NS   1000000
 #define LEN  200u

@@ -12,7 +12,7 @@
 #include <rte_cycles.h>
 
 #include "epb.h"
-#include "probe/core/test_eal.h"
+#include "probe/test_eal.h"
 
 #define BURST 32u
 

@@ -11,10 +11,12 @@
 #include "epb.h"
 #include "fate.h"
 #include "ids.h"
-#include "probe/core/hook.h"
-#include "nic_time.h"
-#include "probe/core/request.h"
+#include "probe/hook/hook.h"
+#include "probe/dpdk/nic_time.h"
+#include "request.h"
 #include "probe/trace/trace.h"
+
+struct rt_session *rt_sessions;
 
 static uint32_t target_directions(const struct rt_msg_target *w, enum rt_direction dir)
 {

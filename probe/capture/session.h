@@ -12,11 +12,13 @@
 #include "common/clock.h"
 #include "common/proto.h"
 #include "common/segment.h"
-#include "probe/core/ports.h"
+#include "probe/dpdk/ports.h"
 #include "chunks.h"
 #include "common/ring.h"
-#include "probe/core/shm.h"
-#include "probe/core/thread.h"
+#include "probe/memory/shm.h"
+#include "probe/hook/tap.h"
+#include "probe/hook/thread.h"
+#include "probe/now_ms.h"
 
 static_assert(RT_MAX_RINGS == RT_MAX_THREADS, "a ring for each slot");
 
@@ -26,39 +28,6 @@ static_assert(RT_MAX_RINGS == RT_MAX_THREADS, "a ring for each slot");
 
 struct rt_fates;
 struct rt_filter;
-struct rt_hook;
-struct rt_session;
-struct rt_tapset;
-
-/* One (port, queue, direction) of one session. Constant once it is linked into a hook, except
- * for the filter. */
-struct rt_tap {
-	struct rt_session *session;
-	const struct rt_filter *filter; /* NULL: everything passes; read once per burst */
-	struct rt_hook *hook;
-	uint32_t index; /* in the segment's tap table */
-	uint32_t if_index;
-	uint32_t snaplen; /* bytes */
-	uint16_t port, queue;
-	uint8_t direction; /* enum rt_direction */
-	bool wait;         /* on-full=wait */
-	int nic_ts_offset; /* of the mbuf field, -1: time stamps are the TSC's */
-	uint64_t nic_ts_flag;
-	bool stamped; /* packets are stamped with CLOCK_REALTIME, in order: rt_port_stamped() */
-	struct rt_nic_clock *nic_clock;
-	uint32_t ids;       /* RT_IDS_ON, RT_IDS_INFER, RT_IDS_FATES, RT_IDS_EVENTS; 0: records
-			     * have none */
-	uint64_t id_source; /* in the top bits of each id */
-	/* Trailers without their total length, see probe/capture/epb.h. */
-	uint8_t trailer[32];
-	uint8_t trailer_hash[48];
-	uint8_t trailer_id[32];
-	uint8_t trailer_both[32];
-	bool due; /* to be linked */
-	bool linked;
-	struct rt_tapset *spare; /* allocated in advance, so that unlinking needs no memory */
-	uint64_t orphaned;       /* the hook's count of slotless threads when it was last added */
-};
 
 enum rt_session_state {
 	RT_SESSION_OBSERVING, /* hooks are installed, and show which threads poll */
@@ -118,7 +87,7 @@ struct rt_session {
 	int32_t node[RT_MAX_RINGS];
 	struct rt_shm shm;
 	struct rt_grace grace;
-	uint64_t opened_ms; /* CLOCK_MONOTONIC */
+	uint64_t opened_ms; /* rt_now_ms() */
 	uint64_t start_ns;
 	uint32_t reader_pid;
 	char reader[RT_NAME_LEN];
@@ -126,6 +95,9 @@ struct rt_session {
 	bool abandoned; /* its connection is gone: free it as soon as it has stopped */
 	struct rt_session *next;
 };
+
+/* All sessions; control lock held. */
+extern struct rt_session *rt_sessions;
 
 /* Announces the thread's ring to the reader. In a hook, once per ring, before the time of the
  * burst is taken. False: its counters are not there yet, as many threads have begun at once. */
@@ -143,12 +115,6 @@ int rt_session_open(struct rt_session **out, struct rt_request *req, char *err);
 /* Only the merge of ports that are stamped (rt_port_stamped()) needs to know which threads poll
  * them. True when it is known, or the time to find it out is over. */
 bool rt_session_observed(const struct rt_session *s, uint64_t now_ms);
-
-/* The clock of opened_ms and the like. */
-static inline uint64_t rt_now_ms(void)
-{
-	return rt_time_ns(CLOCK_MONOTONIC) / 1000000;
-}
 
 /* Lays out the memory: how large, and near which CPUs. The hooks stay installed, idle, until the
  * connection ends. *fates: all 0 if the session has none. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "filter.h"
-#include "probe/core/request.h"
+#include "request.h"
 #include "session.h"
 
 void rt_session_free_filters(struct rt_filter **filters, uint32_t count)

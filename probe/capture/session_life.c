@@ -12,11 +12,11 @@
 #include "epb.h"
 #include "fate.h"
 #include "ids.h"
-#include "probe/monitor/stats.h"
-#include "probe/core/hook.h"
-#include "nic_time.h"
-#include "probe/core/node.h"
-#include "probe/core/request.h"
+#include "probe/above.h"
+#include "probe/hook/hook.h"
+#include "probe/dpdk/nic_time.h"
+#include "probe/memory/node.h"
+#include "request.h"
 #include "probe/trace/trace.h"
 
 #define TAPS_SPARE     512 /* for queues that are added later */

@@ -21,10 +21,10 @@
 #include <rte_ethdev.h>
 
 #include "filter_job.h"
-#include "probe/core/hook.h"
-#include "probe/core/request.h"
-#include "probe/core/test_eal.h"
-#include "probe/core/test_ports.h"
+#include "probe/hook/hook.h"
+#include "request.h"
+#include "probe/test_eal.h"
+#include "probe/test_ports.h"
 
 #define PORTS  2u   /* net_ring; the TX of each leads to its RX */
 #define CIRCLE 256u /* packets that circulate in each port */

@@ -16,12 +16,12 @@
 #include <rte_mbuf_dyn.h>
 
 #include "epb.h"
-#include "probe/core/hook.h"
-#include "nic_time.h"
-#include "probe/core/request.h"
+#include "probe/hook/hook.h"
+#include "probe/dpdk/nic_time.h"
+#include "request.h"
 #include "ringtap/probe.h"
-#include "probe/core/test_eal.h"
-#include "probe/core/test_ports.h"
+#include "probe/test_eal.h"
+#include "probe/test_ports.h"
 
 #define LONG_AGO 1500000000000000000ull /* ns since the epoch */
 

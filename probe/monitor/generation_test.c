@@ -15,10 +15,10 @@
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
 
-#include "probe/core/hook.h"
-#include "probe/core/ports.h"
-#include "probe/core/test_eal.h"
-#include "probe/core/test_ports.h"
+#include "probe/hook/hook.h"
+#include "probe/dpdk/ports.h"
+#include "probe/test_eal.h"
+#include "probe/test_ports.h"
 
 static uint16_t port;
 static struct rt_monitor mon;

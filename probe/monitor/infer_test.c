@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "test_latency.h"
+#include "probe/burst/test_latency.h"
 
 static void test_packets_without_their_flag_are_inferred(void **state)
 {

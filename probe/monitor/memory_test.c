@@ -16,9 +16,9 @@
 
 #include <rte_ethdev.h>
 
-#include "probe/core/hook.h"
-#include "probe/core/test_eal.h"
-#include "probe/core/test_ports.h"
+#include "probe/hook/hook.h"
+#include "probe/test_eal.h"
+#include "probe/test_ports.h"
 
 #define PORTS   2u
 #define THREADS 3u

@@ -8,7 +8,7 @@
 #include <rte_mempool.h>
 
 #include "common/ipc.h"
-#include "probe/core/mempools.h"
+#include "probe/dpdk/mempools.h"
 #include "stats.h"
 
 static void show_place(struct rt_stat_pool *p, struct rte_mempool *mp)

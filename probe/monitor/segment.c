@@ -9,9 +9,9 @@
 #include <rte_cycles.h>
 
 #include "stats.h"
-#include "probe/core/hook.h"
-#include "probe/core/shm.h"
-#include "probe/core/sparse.h"
+#include "probe/hook/hook.h"
+#include "probe/memory/shm.h"
+#include "probe/memory/sparse.h"
 
 static uint64_t place(uint64_t *at, uint64_t size)
 {

@@ -7,8 +7,8 @@
 #include <rte_common.h>
 
 #include "stats.h"
-#include "probe/core/control.h"
-#include "probe/core/mbuf_field.h"
+#include "probe/above.h"
+#include "probe/dpdk/mbuf_field.h"
 #include "probe/trace/trace.h"
 #include "probe/capture/session.h"
 

@@ -13,8 +13,8 @@
 #include "common/clock.h"
 #include "common/stats.h"
 #include "common/proto.h"
-#include "probe/core/ports.h"
-#include "probe/core/thread.h"
+#include "probe/dpdk/ports.h"
+#include "probe/hook/thread.h"
 
 /* In the low half of the mode's state, beside RT_COLLECT_*: each burst is an event for a tracer
  * beyond USDT. */
@@ -209,12 +209,6 @@ void rt_stats_tick(uint64_t now_ms, const struct rt_clock_line *clock);
 /* Frees segments whose grace period is over. True: none is left. */
 bool rt_stats_reclaim(void);
 
-/* Call it when a hook has got more to do than counting, or tracers have come or gone. */
-void rt_stat_look_again(void);
-
-/* In a thread that ends and still owns t: it must not count any more. */
-void rt_stat_thread_ends(struct rt_thread *t);
-
 /* Calls of hooks by threads without a slot, while there are statistics; atomic. */
 extern uint64_t rt_stat_no_thread;
 
@@ -240,7 +234,7 @@ struct rt_stat_reading {
 	uint64_t tx_before, tx_after;
 };
 
-/* probe/trace/ports.c: reports what was lost or refused since the reading before. */
+/* probe/monitor/trace_ports.c: reports what was lost or refused since the reading before. */
 void rt_trace_ports(struct rt_stats *f, uint32_t index, const struct rt_stat_reading *r);
 
 #endif

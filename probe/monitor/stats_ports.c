@@ -6,8 +6,8 @@
 #include <rte_ethdev.h>
 
 #include "stats.h"
-#include "probe/core/hook.h"
-#include "probe/core/ports.h"
+#include "probe/hook/hook.h"
+#include "probe/dpdk/ports.h"
 
 /* True: packets were passing without a hook there until now. */
 static bool link_site(struct rt_stat_site *s)
@@ -18,7 +18,7 @@ static bool link_site(struct rt_stat_site *s)
 		return false; /* ethdev refuses a hairpin queue: software never receives its
 			       * packets */
 	s->linked = true;
-	return rt_hook_count(s->hook, s, state->generation);
+	return rt_hook_count(s->hook, s, s->column, state->generation);
 }
 
 static void unlink_site(struct rt_stat_site *s)
@@ -48,7 +48,7 @@ static void give_column(struct rt_stats *f, struct rt_stat_site *s)
 	/* Pairs with the acquires in rt_stat_count() and rt_stat_settle(). */
 	rt_store_release(&s->column, &f->rows[0].quick[s->number]);
 	if (s->linked)
-		rt_hook_give_column(s->hook, s);
+		rt_hook_give_column(s->hook, s, s->column);
 }
 
 void rt_stats_use_supply(struct rt_stats *f)

@@ -9,10 +9,10 @@
 
 #include <rte_ethdev.h>
 
-#include "probe/core/hook.h"
-#include "probe/core/ports.h"
-#include "probe/core/test_eal.h"
-#include "probe/core/test_ports.h"
+#include "probe/hook/hook.h"
+#include "probe/dpdk/ports.h"
+#include "probe/test_eal.h"
+#include "probe/test_ports.h"
 
 static uint16_t port;
 

@@ -15,10 +15,10 @@
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
 
-#include "probe/core/hook.h"
-#include "probe/core/ports.h"
-#include "probe/core/test_eal.h"
-#include "probe/core/test_ports.h"
+#include "probe/hook/hook.h"
+#include "probe/dpdk/ports.h"
+#include "probe/test_eal.h"
+#include "probe/test_ports.h"
 
 #define POLLING (RT_COLLECT_POLLS | RT_COLLECT_BUSY)
 #define WORK    100000 /* cycles; more than a poll takes, less than a time slice */

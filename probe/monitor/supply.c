@@ -10,7 +10,7 @@
 #include <rte_lcore.h>
 
 #include "stats.h"
-#include "probe/core/sparse.h"
+#include "probe/memory/sparse.h"
 
 #define THREADS_AHEAD 8u   /* that have not polled yet */
 #define HOOKS_AHEAD   16u  /* blocks */

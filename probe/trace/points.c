@@ -5,7 +5,7 @@
 #include <rte_trace.h>
 #include <rte_trace_point_register.h>
 
-#include "probe/core/attached.h"
+#include "attached.h"
 #include "trace.h"
 #include "points.h"
 #include "tracer.h"

@@ -10,8 +10,8 @@
 #include <rte_trace.h>
 
 #include "common/sdt.h"
-#include "probe/monitor/stats.h"
-#include "probe/core/ports.h"
+#include "probe/hook/thread.h"
+#include "probe/dpdk/ports.h"
 #include "trace.h"
 #include "points.h"
 #include "tracer.h"

@@ -14,10 +14,10 @@
 #include <rte_trace_point.h>
 
 #include "common/segment.h"
-#include "probe/core/hook.h"
-#include "probe/core/ports.h"
-#include "probe/core/test_eal.h"
-#include "probe/core/test_ports.h"
+#include "probe/hook/hook.h"
+#include "probe/dpdk/ports.h"
+#include "probe/test_eal.h"
+#include "probe/test_ports.h"
 #include "trace.h"
 #include "points.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The parts of a capture: sources (applications), their rings, and the merge. */
-#ifndef RINGTAP_READER_CAPTURE_H
-#define RINGTAP_READER_CAPTURE_H
+#ifndef RINGTAP_READER_CAPTURE_CAPTURE_H
+#define RINGTAP_READER_CAPTURE_CAPTURE_H
 
 #include <stdbool.h>
 #include <stdint.h>

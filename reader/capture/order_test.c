@@ -54,7 +54,7 @@ static void spin(unsigned n)
 		rt_pause();
 }
 
-/* The steps of probe/core/hook_burst.c. Threads differ in rate and burst. */
+/* The steps of probe/burst/hook_burst.c. Threads differ in rate and burst. */
 static void *produce(void *arg)
 {
 	struct producer *p = arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a capture that keeps its packets knows of its chunks. */
-#ifndef RINGTAP_READER_RETAIN_H
-#define RINGTAP_READER_RETAIN_H
+#ifndef RINGTAP_READER_CAPTURE_RETAIN_H
+#define RINGTAP_READER_CAPTURE_RETAIN_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RINGTAP_READER_CONN_H
-#define RINGTAP_READER_CONN_H
+#ifndef RINGTAP_READER_CONN_CONN_H
+#define RINGTAP_READER_CONN_CONN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Port names of Open vSwitch: ethdev has others, the switch's database has these. */
-#ifndef RINGTAP_READER_NAMES_H
-#define RINGTAP_READER_NAMES_H
+#ifndef RINGTAP_READER_CONN_NAMES_H
+#define RINGTAP_READER_CONN_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>

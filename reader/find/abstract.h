@@ -3,8 +3,8 @@
  * Sockets with abstract names, of applications that have no runtime folder: they belong to a
  * network namespace. The address of such an application is "/proc/PID/net/@NAME".
  */
-#ifndef RINGTAP_READER_ABSTRACT_H
-#define RINGTAP_READER_ABSTRACT_H
+#ifndef RINGTAP_READER_FIND_ABSTRACT_H
+#define RINGTAP_READER_FIND_ABSTRACT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,8 +8,8 @@
  *   FOLDER/4711     a secondary process, by its process id in its own PID namespace
  *   FOLDER/1#1      another one with the same id, of another namespace
  */
-#ifndef RINGTAP_READER_ADDRESS_H
-#define RINGTAP_READER_ADDRESS_H
+#ifndef RINGTAP_READER_FIND_ADDRESS_H
+#define RINGTAP_READER_FIND_ADDRESS_H
 
 #include <limits.h>
 #include <stdbool.h>

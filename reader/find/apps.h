@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The list of applications while it is made. */
-#ifndef RINGTAP_READER_APPS_H
-#define RINGTAP_READER_APPS_H
+#ifndef RINGTAP_READER_FIND_APPS_H
+#define RINGTAP_READER_FIND_APPS_H
 
 #include <stdbool.h>
 #include <stddef.h>

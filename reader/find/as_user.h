@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Root of one user namespace is the overflow user (65534) in another one that does not map it. */
-#ifndef RINGTAP_READER_AS_USER_H
-#define RINGTAP_READER_AS_USER_H
+#ifndef RINGTAP_READER_FIND_AS_USER_H
+#define RINGTAP_READER_FIND_AS_USER_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sockets of applications. docs/memory-model.md, "Which sockets are trusted". */
-#ifndef RINGTAP_READER_CONNECT_H
-#define RINGTAP_READER_CONNECT_H
+#ifndef RINGTAP_READER_FIND_CONNECT_H
+#define RINGTAP_READER_FIND_CONNECT_H
 
 #include <stdbool.h>
 #include <stddef.h>

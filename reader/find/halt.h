@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whether a process does not answer because it is stopped, by /proc. */
-#ifndef RINGTAP_READER_HALT_H
-#define RINGTAP_READER_HALT_H
+#ifndef RINGTAP_READER_FIND_HALT_H
+#define RINGTAP_READER_FIND_HALT_H
 
 #include <stdbool.h>
 #include <stddef.h>

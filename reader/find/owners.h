@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The users of the Unix sockets in this network namespace, as the kernel has them. */
-#ifndef RINGTAP_READER_OWNERS_H
-#define RINGTAP_READER_OWNERS_H
+#ifndef RINGTAP_READER_FIND_OWNERS_H
+#define RINGTAP_READER_FIND_OWNERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * messages in the runtime folder, mp_socket_PID_NUMBER, and with the probe another one,
  * ringtap.sock@PID.
  */
-#ifndef RINGTAP_READER_SECONDARY_H
-#define RINGTAP_READER_SECONDARY_H
+#ifndef RINGTAP_READER_FIND_SECONDARY_H
+#define RINGTAP_READER_FIND_SECONDARY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RINGTAP_READER_TELEMETRY_H
-#define RINGTAP_READER_TELEMETRY_H
+#ifndef RINGTAP_READER_FIND_TELEMETRY_H
+#define RINGTAP_READER_FIND_TELEMETRY_H
 
 #include <stddef.h>
 

@@ -4,8 +4,8 @@
  * containers, or below another root. Their runtime folders are found by the sockets of their
  * network namespace, and reached by /proc/PID/root.
  */
-#ifndef RINGTAP_READER_VIEWS_H
-#define RINGTAP_READER_VIEWS_H
+#ifndef RINGTAP_READER_FIND_VIEWS_H
+#define RINGTAP_READER_FIND_VIEWS_H
 
 #include <stdbool.h>
 #include <stddef.h>

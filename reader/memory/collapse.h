@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Huge pages for memory that has small ones. */
-#ifndef RINGTAP_READER_COLLAPSE_H
-#define RINGTAP_READER_COLLAPSE_H
+#ifndef RINGTAP_READER_MEMORY_COLLAPSE_H
+#define RINGTAP_READER_MEMORY_COLLAPSE_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The memory of a session: the reader allocates it, sets its NUMA nodes, and is charged for it. */
-#ifndef RINGTAP_READER_MEMORY_H
-#define RINGTAP_READER_MEMORY_H
+#ifndef RINGTAP_READER_MEMORY_MEMORY_H
+#define RINGTAP_READER_MEMORY_MEMORY_H
 
 #include <stddef.h>
 #include <stdint.h>

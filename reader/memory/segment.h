@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A session's memory in the reader: no value in it is used before it is checked. */
-#ifndef RINGTAP_READER_SEGMENT_H
-#define RINGTAP_READER_SEGMENT_H
+#ifndef RINGTAP_READER_MEMORY_SEGMENT_H
+#define RINGTAP_READER_MEMORY_SEGMENT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The state of a monitor between snapshots, and the parts of a snapshot. */
-#ifndef RINGTAP_READER_MONITOR_STATE_H
-#define RINGTAP_READER_MONITOR_STATE_H
+#ifndef RINGTAP_READER_STATS_MONITOR_STATE_H
+#define RINGTAP_READER_STATS_MONITOR_STATE_H
 
 #include "common/clock.h"
 #include "reader/conn/conn.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The statistics segment in the reader: no value in it is used before it is checked. */
-#ifndef RINGTAP_READER_STATS_H
-#define RINGTAP_READER_STATS_H
+#ifndef RINGTAP_READER_STATS_STATS_H
+#define RINGTAP_READER_STATS_STATS_H
 
 #include <stddef.h>
 

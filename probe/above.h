@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The calls that go up, from a room to one above it: docs/architecture.md. Nothing else does. They
+ * are functions, not pointers, as the hot path's are the callbacks that ethdev calls.
+ */
+#ifndef RINGTAP_PROBE_ABOVE_H
+#define RINGTAP_PROBE_ABOVE_H
+
+#include <stdint.h>
+
+struct rt_thread;
+struct rte_mbuf;
+
+/* burst/: rte_rx_callback_fn and rte_tx_callback_fn; the last argument is the struct rt_hook. */
+uint16_t rt_hook_rx(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, uint16_t max,
+	void *hook);
+uint16_t rt_hook_tx(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, void *hook);
+
+/* burst/: in a thread that ends and still owns t: it must not count any more. */
+void rt_stat_thread_ends(struct rt_thread *t);
+
+/* monitor/: call it when a hook has got more to do than counting, or tracers have come or gone. */
+void rt_stat_look_again(void);
+
+/* control/: final rt_control_stop(), for the end of DPDK: waits until that time (rt_now_ms()) at
+ * most and leaves the rest undone. Does nothing in a child of the process that has the thread. */
+void rt_control_end(uint64_t until_ms);
+/* control/: EAL has memory, and probes its buses now. */
+void rt_probe_buses_begin(void);
+
+#endif

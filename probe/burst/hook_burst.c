@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The code that runs in the application's polling threads. No lock, no allocation, no log, no
+ * system call, no waiting (except on-full=wait, which the user chooses), no atomic
+ * read-modify-write except once per thread and hook.
+ */
+#include <rte_lcore.h>
+#include <rte_mbuf_dyn.h>
+
+#include "probe/capture/epb.h"
+#include "probe/capture/fate.h"
+#include "probe/capture/ids.h"
+#include "count.h"
+#include "probe/above.h"
+#include "probe/hook/hook.h"
+#include "probe/capture/filter.h"
+#include "trace_burst.h"
+
+#define CHUNK 64 /* packets that a filter checks before they are copied */
+
+#ifdef RT_TRACE_OWN_LOOP
+const bool rt_trace_own_loop = true;
+#else
+const bool rt_trace_own_loop;
+#endif
+
+struct rt_clock_latch rt_hook_clock;
+__thread uint64_t rt_hook_until;
+
+static void count_orphans(struct rt_session *s, const struct rt_tap *tap, unsigned n)
+{
+	rt_fetch_add(&s->orphans[tap->index].seen, n);
+	rt_fetch_add(&s->orphans[tap->index].lost[RT_LOSS_NO_RING], n);
+	rt_trace_drop(rt_load(&tap->port), tap->queue, n, RT_LOSS_NO_RING);
+}
+
+static void push_filtered(struct rt_ring *r, const struct rt_tap *tap,
+	const struct rt_filter *filter, struct rte_mbuf **pkts, unsigned n, uint64_t ns)
+{
+	struct rte_mbuf *pass[CHUNK];
+
+	while (n) {
+		unsigned look = n < CHUNK ? n : CHUNK, unreadable = 0;
+		unsigned k = rt_filter_burst(filter, tap->direction, pkts, look, pass, &unreadable);
+
+		r->counts[tap->index].filtered += look - k - unreadable;
+		if (k)
+			rt_epb_push(r, tap, pass, k, ns);
+		if (rt_unlikely(unreadable))
+			rt_epb_unreadable(r, tap, unreadable);
+		pkts += look;
+		n -= look;
+	}
+}
+
+/* Packet by packet: waiting for room publishes last_ns in the middle of a burst. */
+static uint64_t stamped_at(
+	struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t ns)
+{
+	uint64_t stamp = *RTE_MBUF_DYNFIELD(m, tap->nic_ts_offset, const uint64_t *);
+
+	if ((m->ol_flags & tap->nic_ts_flag) && stamp > r->last_ns)
+		r->last_ns = stamp;
+	return r->last_ns ? r->last_ns : ns;
+}
+
+/* NIC time stamps differ from packet to packet. */
+static void push_each(struct rt_ring *r, const struct rt_tap *tap, const struct rt_filter *filter,
+	struct rte_mbuf **pkts, unsigned n, uint64_t ns)
+{
+	for (unsigned i = 0; i < n; i++) {
+		unsigned unreadable = 0;
+		struct rte_mbuf *pass;
+
+		if (tap->stamped)
+			ns = stamped_at(r, tap, pkts[i], ns);
+		if (filter &&
+			!rt_filter_burst(filter, tap->direction, &pkts[i], 1, &pass, &unreadable)) {
+			if (unreadable)
+				rt_epb_unreadable(r, tap, 1);
+			else
+				r->counts[tap->index].filtered++;
+			continue;
+		}
+		if (!rt_epb_slow(r, tap, pkts[i], ns))
+			rt_epb_lost(r, tap, 1);
+	}
+}
+
+/* For a ring that stays busy, whose last_ns is the time stamp that no later received packet
+ * precedes. Returns the time for packets without a stamp (those that the thread sends): last_ns,
+ * to keep the ring in order; ns as long as last_ns is unknown. */
+static __rte_noinline uint64_t stamped_until(struct rt_ring *r, uint64_t ns)
+{
+	r->held = true;
+	if (rt_hook_until > r->last_ns)
+		r->last_ns = rt_hook_until;
+	return r->last_ns ? r->last_ns : ns;
+}
+
+static void feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
+	uint64_t ns)
+{
+	/* Load it once, since it may be replaced. Pairs with the release in
+	 * rt_session_set_filter(). */
+	const struct rt_filter *filter = rt_load_acquire(&tap->filter);
+
+	if (rt_unlikely(tap->stamped || r->held)) {
+		ns = stamped_until(r, ns);
+	} else {
+		/* The clock does not go back, but the previous line may have rounded up. */
+		if (rt_unlikely(ns < r->last_ns))
+			ns = r->last_ns;
+		r->last_ns = ns;
+	}
+	r->open = tap->index + 1;
+	rt_compiler_barrier(); /* then the counters: see rt_epb_mend() */
+	r->counts[tap->index].seen += n;
+	if (rt_unlikely(tap->nic_ts_offset >= 0))
+		push_each(r, tap, filter, pkts, n, ns);
+	else if (filter)
+		push_filtered(r, tap, filter, pkts, n, ns);
+	else
+		rt_epb_push(r, tap, pkts, n, ns);
+	rt_ring_publish(r);
+	r->open = 0;
+}
+
+static __rte_noinline void feed_fates(struct rt_ring *r, const struct rt_tap *tap,
+	struct rte_mbuf **pkts, unsigned n, uint64_t ns)
+{
+	rt_fates_feed(r, tap, pkts, n, ns);
+	if (r)
+		rt_ring_end(r);
+}
+
+static __rte_noinline void mend(const struct rt_session *s, struct rt_ring *r)
+{
+	if (s->fates)
+		rt_fates_mend(s->fates, r);
+	rt_epb_mend(r);
+}
+
+static inline bool flows(const struct rt_session *s)
+{
+	return rt_load_acquire(&s->flows); /* pairs with the release in rt_session_publish() */
+}
+
+/* Whether a session wants them whose packets flow already. */
+static bool wants_ids(const struct rt_tapset *set)
+{
+	for (uint32_t i = 0; i < set->count; i++) {
+		if (set->tap[i]->ids && flows(set->tap[i]->session))
+			return true;
+	}
+	return false;
+}
+
+static __rte_noinline void give_ids(
+	const struct rt_tapset *set, struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
+{
+	if (!wants_ids(set))
+		return;
+	if (set->fates)
+		rt_fates_stamp(set, t, pkts, n);
+	else
+		rt_ids_stamp(t, set->port, pkts, n);
+}
+
+static struct rt_ring no_ring; /* of a thread whose counters are not there yet */
+
+/* Taps first to last - 1, all with the same time stamp. */
+static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_t last,
+	struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
+{
+	struct rt_ring *ring[RT_HOOK_TAPS];
+	struct rt_clock_line line;
+	uint64_t ns;
+
+	for (unsigned i = first; i < last; i++) {
+		ring[i] = NULL;
+		if (rt_unlikely(!flows(set->tap[i]->session)))
+			continue;
+		ring[i] = &set->tap[i]->session->rings[t->index];
+		if (rt_unlikely(!ring[i]->used) &&
+			!rt_session_begin_ring(set->tap[i]->session, ring[i], t)) {
+			ring[i] = &no_ring;
+			continue;
+		}
+		if (rt_unlikely(ring[i]->open))
+			mend(set->tap[i]->session, ring[i]);
+		rt_ring_begin(ring[i]);
+	}
+	rt_compiler_barrier(); /* busy first, then the time: the watermark depends on it */
+	line = rt_latch_read(&rt_hook_clock);
+	ns = rt_clock_now(&line);
+	if (rt_unlikely(set->gives_ids) && !first)
+		give_ids(set, t, pkts, n);
+	for (unsigned i = first; i < last; i++) {
+		if (rt_unlikely(!ring[i]))
+			continue;
+		if (rt_unlikely(set->fates) && set->tap[i]->ids & RT_IDS_FATES) {
+			feed_fates(ring[i] != &no_ring ? ring[i] : NULL, set->tap[i], pkts, n, ns);
+			continue;
+		}
+		if (rt_unlikely(ring[i] == &no_ring)) {
+			count_orphans(set->tap[i]->session, set->tap[i], n);
+			continue;
+		}
+		feed(ring[i], set->tap[i], pkts, n, ns);
+		/* Packets have time stamps older than the burst: only last_ns is a lower bound
+		 * of them. */
+		if (rt_likely(!ring[i]->held))
+			rt_ring_end(ring[i]);
+	}
+}
+
+/* Taps that may wait come last and run one by one: a ring must not be busy while the hook waits
+ * for another ring's reader. */
+static void run_set(
+	const struct rt_tapset *set, struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
+{
+	if (rt_likely(set->wait_from))
+		run_taps(set, 0, set->wait_from, t, pkts, n);
+	for (uint32_t i = set->wait_from; rt_unlikely(i < set->count); i++)
+		run_taps(set, i, i + 1, t, pkts, n);
+	if (rt_unlikely(set->uses_ids))
+		rt_ids_use(pkts, n);
+}
+
+/* Counts only: it must not touch memory that can be freed, or that the interrupted visit uses. */
+static void visit_outside(struct rt_hook *h, unsigned n)
+{
+	if (n)
+		rt_fetch_add(&h->orphaned, n);
+	if (rt_load(&h->stats))
+		rt_fetch_add(&rt_stat_no_thread, 1);
+}
+
+static void visit_slotless(struct rt_hook *h, unsigned n, unsigned nb_pkts)
+{
+	if ((rt_load(&h->stats) || rt_load(&h->taps)) &&
+		rt_load(&rt_stat_mode.state) & RT_COLLECT_TRACE)
+		rt_trace_burst(h->direction, h->port, h->queue, nb_pkts, n);
+	visit_outside(h, n);
+}
+
+/* The thread is inside the hook. Not inlined, so that the quick path needs no stack frame. */
+static __rte_noinline uint16_t visit(struct rt_hook *h, struct rt_thread *t, struct rte_mbuf **pkts,
+	uint16_t n, unsigned nb_pkts)
+{
+	/* Read the state first: writers update the hook, then publish the state. Pairs with the
+	 * release in set_state(), stats.c. */
+	uint64_t state = rt_load_acquire(&rt_stat_mode.state);
+	const struct rt_tapset *set;
+	struct rt_stat_site *site;
+
+	if (rt_unlikely(!rt_thread_set_has(&h->seen, t->index)))
+		rt_thread_set_add(&h->seen, t->index);
+	/* Pairs with the release in rt_hook_count(). */
+	site = rt_load_acquire(&h->stats);
+	/* Pairs with the release in replace(), hook.c. */
+	set = rt_load_acquire(&h->taps);
+	/* The callback is installed before there is a place to count in. */
+	if (rt_unlikely(state & RT_COLLECT_TRACE) && (site || set))
+		rt_trace_burst(h->direction, h->port, h->queue, nb_pkts, n);
+	/* Compare with the site's own statistics: the mode may already belong to the next. Pairs
+	 * with the release in supply_threads(). */
+	if (site && rt_unlikely(t->index >= rt_load_acquire(&site->stats->threads_ready))) {
+		rt_fetch_add(&site->stats->no_row_polls, 1);
+		site = NULL;
+	}
+	if (site && h->direction == RT_DIR_RX)
+		rt_stat_rx(site, t, state, pkts, n, nb_pkts);
+	else if (site)
+		rt_stat_tx(site, t, state, pkts, n);
+	if (set && (n || rt_unlikely(rt_hook_until)))
+		run_set(set, t, pkts, n);
+	if (site && !set)
+		rt_stat_settle(site, t, state);
+	rt_thread_exit(t);
+	return n;
+}
+
+/* stack: of the hook. Store it last: a signal handler that polls before the epoch is odd enters
+ * the hook, and must not leave its own stack behind. Until it is stored, a handler reads 0. */
+static inline void go_in(struct rt_thread *t, uintptr_t stack)
+{
+	rt_thread_enter(t);
+	t->stack = stack;
+	rt_compiler_barrier();
+}
+
+/* A thread without a slot, or whose last visit did not end with an exit. */
+static __rte_noinline uint16_t visit_first(
+	struct rt_hook *h, struct rte_mbuf **pkts, uint16_t n, unsigned nb_pkts, uintptr_t stack)
+{
+	struct rt_thread *t = rt_thread_self;
+
+	if (t && !rt_thread_jumped(t, stack)) {
+		visit_outside(h, n);
+		return n;
+	}
+	if (!t)
+		t = rt_thread_claim(rte_lcore_id());
+	else
+		t->stack = 0; /* of the visit that ended without an exit */
+	if (!t) {
+		visit_slotless(h, n, nb_pkts);
+		return n;
+	}
+	go_in(t, stack);
+	return visit(h, t, pkts, n, nb_pkts);
+}
+
+static inline uint16_t enter(struct rt_hook *h, struct rte_mbuf **pkts, uint16_t n,
+	unsigned nb_pkts, enum rt_direction dir)
+{
+	uintptr_t stack = rt_stack_pointer();
+	struct rt_thread *t = rt_thread_self;
+	struct rt_stat_quick *column;
+	bool done;
+
+	if (rt_unlikely(!t || rt_thread_inside(t)))
+		return visit_first(h, pkts, n, nb_pkts, stack);
+	go_in(t, stack);
+	/* Pairs with the releases in rt_hook_count() and rt_hook_give_column(). */
+	column = rt_load_acquire(&h->column);
+	if (!column)
+		return visit(h, t, pkts, n, nb_pkts);
+	done = dir == RT_DIR_RX ? rt_stat_rx_quick(column, t, n, nb_pkts)
+				: rt_stat_tx_quick(column, t, n);
+	if (rt_unlikely(!done))
+		return visit(h, t, pkts, n, nb_pkts);
+	rt_thread_exit(t);
+	return n;
+}
+
+uint16_t rt_hook_rx(
+	uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, uint16_t max, void *hook)
+{
+	rt_trace_rx(port, queue, max, n);
+	return enter(hook, pkts, n, max, RT_DIR_RX);
+}
+
+uint16_t rt_hook_tx(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, void *hook)
+{
+	rt_trace_tx(port, queue, n);
+	return enter(hook, pkts, n, n, RT_DIR_TX);
+}

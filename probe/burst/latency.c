@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How long packets stay. A received packet gets a time stamp in a dynamic mbuf field and a flag; at
+ * the sending side the flag marks a valid one. Still in the polling threads.
+ *
+ *   63                      22 21      16 15           0
+ *   +------------------------+----------+--------------+
+ *   | TSC, its low 42 bits   | port     | tag          |
+ *   +------------------------+----------+--------------+
+ *
+ * Not all that bears the flag has been received: rte_pktmbuf_clone() and rte_pktmbuf_copy() take
+ * flag and field along, and flags outlive a monitor. Hence the tag, made of the mbuf's own
+ * address and the number of the monitoring: a copy is another mbuf. And no time stamp is older than
+ * the switching on. The port is in the field because m->port is what the first driver has set
+ * (net_ring).
+ *
+ * Applications that reset ol_flags (testpmd: mac, macswap, csum, icmpecho, 5tswap) reset the flag
+ * with it. A packet without the flag is *inferred* to have been received if its tag fits, its time
+ * stamp has not been used, and m->port is the port of the time stamp: rte_pktmbuf_reset() sets
+ * m->port to RTE_MBUF_PORT_INVALID, so no packet made by rte_pktmbuf_alloc() is. It is not certain:
+ * neither freeing an mbuf nor rte_mbuf_raw_alloc() leaves a mark in it, so an application that
+ * frees what it has received, and fills raw mbufs of the same pool itself (testpmd: flowgen), sends
+ * mbufs of the same look. Hence inferred times have blocks of their own.
+ */
+#include <rte_mbuf_dyn.h>
+
+#include "count.h"
+#include "probe/trace/trace.h"
+
+#define TSC_SHIFT  22
+#define PORT_SHIFT 16
+#define PORT_BITS  6
+#define PORT_MASK  ((1u << PORT_BITS) - 1)
+#define TAG_MASK   UINT64_C(0xffff)
+
+/* Key of a pair: receiving port | KEY_INFERRED, or KEY_UNTIMED; sending port << 16. */
+#define KEY_INFERRED   0x8000u
+#define KEY_UNTIMED    0xffffu
+#define STAMP_INFERRED (UINT64_C(1) << 63) /* in a time stamp without a tag */
+
+static_assert(RT_STAT_PORTS <= PORT_MASK + 1, "the port fits");
+static_assert(TSC_SHIFT + RT_STAT_LAT_MAX == 64, "so does the time");
+static_assert(RT_STAT_PORTS < KEY_INFERRED, "no port is taken for an inferred one");
+
+/* mbufs begin at lines: two with the same tag are a multiple of 65,521 lines apart. In one chunk of
+ * memory these are 65,521 mbufs, as it is a prime. Huge pages below 128 GiB are never that far
+ * apart: copies from one pool to another do not collide in lockstep. The compiler multiplies. */
+static inline uint16_t tag_of(const struct rte_mbuf *m, uint32_t generation)
+{
+	return (uint16_t)((uint32_t)((uintptr_t)m >> 6) % 65521u + generation);
+}
+
+/* Other holders may exist: then nothing in the mbuf may be written. */
+static inline bool is_shared(const struct rte_mbuf *m)
+{
+	return rte_mbuf_refcnt_read(m) != 1;
+}
+
+static inline uint64_t *field_of(struct rte_mbuf *m, int32_t offset)
+{
+	return RTE_MBUF_DYNFIELD(m, offset, uint64_t *);
+}
+
+static void stamp_all(struct rte_mbuf **pkts, unsigned n, uint64_t stamp)
+{
+	const uint64_t flag = rt_load(&rt_stat_mode.latency_flag);
+	const uint32_t generation = rt_load(&rt_stat_mode.latency_generation);
+	const int32_t offset = rt_load(&rt_stat_mode.latency_field);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = pkts[i];
+
+		if (rt_unlikely(is_shared(m)))
+			continue;
+		m->ol_flags |= flag;
+		*field_of(m, offset) = stamp | tag_of(m, generation);
+	}
+}
+
+/* Unsampled packets have a stale flag cleared; and, if times are inferred, the time stamp: they
+ * may have been dropped unsent after they were chosen in an earlier use of the mbuf. */
+static void stamp_some(struct rt_stat_own *o, struct rte_mbuf **pkts, unsigned n, uint64_t stamp,
+	uint32_t every, bool infer)
+{
+	const uint64_t flag = rt_load(&rt_stat_mode.latency_flag);
+	const uint32_t generation = rt_load(&rt_stat_mode.latency_generation);
+	const int32_t offset = rt_load(&rt_stat_mode.latency_field);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = pkts[i];
+		bool chosen = --o->countdown == 0;
+
+		if (rt_unlikely(chosen))
+			o->countdown = every;
+		if (rt_unlikely(is_shared(m)))
+			continue;
+		if (rt_unlikely(chosen)) {
+			m->ol_flags |= flag;
+			*field_of(m, offset) = stamp | tag_of(m, generation);
+			continue;
+		}
+		if (rt_unlikely(m->ol_flags & flag))
+			m->ol_flags &= ~flag;
+		if (rt_unlikely(infer))
+			*field_of(m, offset) = (uint16_t)~tag_of(m, generation);
+	}
+}
+
+void rt_stat_stamp(const struct rt_stat_site *s, struct rt_stat_own *o, struct rte_mbuf **pkts,
+	unsigned n, uint64_t tsc)
+{
+	uint32_t every = rt_load(&rt_stat_mode.latency_every);
+	bool infer = every & RT_STAT_INFER;
+	uint64_t stamp = tsc << TSC_SHIFT | (uint64_t)(s->where & PORT_MASK) << PORT_SHIFT;
+
+	every &= ~RT_STAT_INFER;
+	if (every == 1)
+		stamp_all(pkts, n, stamp);
+	else
+		stamp_some(o, pkts, n, stamp, every, infer);
+}
+
+static struct rt_stat_pair *claim_pair(
+	struct rt_stats *f, struct rt_stat_own *o, const struct rt_thread *t, uint32_t key)
+{
+	struct rt_stat_pair *p;
+	uint32_t i;
+
+	if (!rt_stat_take(&f->pair_supply, &f->header->pair_count, &i))
+		return NULL;
+	p = &f->pairs[i];
+	p->thread = t->index;
+	p->inferred = (key & KEY_UNTIMED) != KEY_UNTIMED && key & KEY_INFERRED;
+	p->rx_index = (uint16_t)(p->inferred ? key & ~KEY_INFERRED : key);
+	p->tx_index = (uint16_t)(key >> 16);
+	p->min = UINT64_MAX;
+	f->pair_keys[i] = key;
+	o->pairs[o->pair_count++] = (uint8_t)i;
+	rt_store_release(&p->generation, t->generation); /* pairs with the acquire in meet_pair() */
+	return p;
+}
+
+/* min and max are since the collector was switched on. */
+static void renew(struct rt_stats *f, struct rt_stat_pair *p)
+{
+	uint32_t *generation = &f->pair_generations[p - f->pairs],
+		 now = rt_load(&rt_stat_mode.latency_generation);
+
+	if (*generation == now)
+		return;
+	*generation = now;
+	rt_store(&p->min, UINT64_MAX);
+	rt_store(&p->max, 0);
+}
+
+/* NULL: none is left. */
+static struct rt_stat_pair *find_pair(
+	struct rt_stats *f, struct rt_stat_own *o, const struct rt_thread *t, uint32_t key)
+{
+	struct rt_stat_pair *p = NULL;
+
+	if (rt_likely(o->pair && o->pair_key == key &&
+		      o->pair_generation == rt_load(&rt_stat_mode.latency_generation)))
+		return o->pair;
+	for (uint32_t i = 0; i < o->pair_count && !p; i++) {
+		if (f->pair_keys[o->pairs[i]] == key)
+			p = &f->pairs[o->pairs[i]];
+	}
+	if (!p)
+		p = claim_pair(f, o, t, key);
+	if (!p)
+		return NULL;
+	renew(f, p);
+	o->pair = p;
+	o->pair_key = key;
+	o->pair_generation = rt_load(&rt_stat_mode.latency_generation);
+	return p;
+}
+
+/* For the event of one burst. */
+struct times {
+	uint64_t sum, greatest; /* cycles */
+	uint32_t packets;
+};
+
+static void add_times(struct times *times, uint64_t cycles, uint32_t run)
+{
+	times->packets += run;
+	times->sum += cycles * run;
+	if (cycles > times->greatest)
+		times->greatest = cycles;
+}
+
+/* Packets that came in one burst and leave in one have one latency. times: NULL if no tracer
+ * needs them. */
+static void add_run(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt_thread *t,
+	uint64_t stamp, uint64_t tsc, uint32_t run, uint32_t *unstamped, struct times *times)
+{
+	uint64_t cycles = ((tsc - (stamp >> PORT_BITS)) << TSC_SHIFT) >> TSC_SHIFT;
+	bool inferred = stamp & STAMP_INFERRED;
+	uint32_t key = (uint32_t)(stamp & PORT_MASK) | s->where << 16;
+	struct rt_stat_pair *p;
+
+	/* From an earlier monitoring, or from a CPU whose counter is ahead, which turns a
+	 * negative time into one of nearly 2^42. */
+	if (rt_unlikely(cycles > tsc - rt_load(&rt_stat_mode.latency_on_tsc) ||
+			cycles >= 1ull << (RT_STAT_LAT_MAX - 1))) {
+		*unstamped += run;
+		return;
+	}
+	p = find_pair(s->stats, o, t, inferred ? key | KEY_INFERRED : key);
+	if (rt_unlikely(!p)) {
+		RT_STAT_ADD(o->no_pair_packets, run);
+		return;
+	}
+	RT_STAT_ADD(p->bucket[rt_stat_bucket(cycles)], run);
+	RT_STAT_ADD(p->sum, cycles * run);
+	if (rt_unlikely(cycles < p->min))
+		rt_store(&p->min, cycles);
+	if (rt_unlikely(cycles > p->max))
+		rt_store(&p->max, cycles);
+	RT_STAT_ADD(p->count, run);
+	if (rt_unlikely(times) && !inferred)
+		add_times(times, cycles, run);
+}
+
+static void trace_burst(const struct rt_stat_site *s, const struct times *times)
+{
+	const struct rt_stat_port *port = &s->stats->ports[s->where & UINT16_MAX];
+
+	rt_trace_latency((uint16_t)port->port_id, (uint16_t)(s->where >> 16), times->packets,
+		times->sum, times->greatest);
+}
+
+static void add_untimed(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt_thread *t,
+	uint32_t unstamped, uint32_t shared)
+{
+	struct rt_stat_pair *p = find_pair(s->stats, o, t, KEY_UNTIMED | s->where << 16);
+
+	if (!p) {
+		RT_STAT_ADD(o->no_pair_packets, unstamped + shared);
+		return;
+	}
+	RT_STAT_ADD(p->unstamped, unstamped);
+	RT_STAT_ADD(p->shared, shared);
+}
+
+/* What a packet without the flag needs to be taken for a received one, before its second line is
+ * touched: packets that the application has made have no port. */
+static inline bool may_infer(const struct rte_mbuf *m, bool infer)
+{
+	return infer && m->port != RTE_MBUF_PORT_INVALID;
+}
+
+static inline bool is_port_of(const struct rt_stats *f, const struct rte_mbuf *m, uint64_t stamp)
+{
+	return f->ports[stamp & PORT_MASK].port_id == m->port;
+}
+
+/* Uses up the time stamp of a packet that is sent: a driver may refuse it, so that it is offered
+ * again, or return its mbuf for the application to fill. False: it has none. */
+static inline bool take_stamp(const struct rt_stats *f, struct rte_mbuf *m, uint64_t *stamp,
+	uint64_t flag, uint32_t generation, int32_t offset)
+{
+	uint64_t flags = m->ol_flags, *field = field_of(m, offset), v = *field;
+
+	if (rt_likely(flags & flag))
+		m->ol_flags = flags - flag; /* the mbuf may circulate */
+	if (rt_unlikely((uint16_t)v != tag_of(m, generation)))
+		return false;
+	*field = v ^ TAG_MASK;
+	*stamp = v >> PORT_SHIFT;
+	if (rt_likely(flags & flag))
+		return true;
+	if (!is_port_of(f, m, *stamp))
+		return false;
+	*stamp |= STAMP_INFERRED;
+	return true;
+}
+
+void rt_stat_time(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt_thread *t,
+	struct rte_mbuf **pkts, unsigned n)
+{
+	/* Pairs with the release in rt_stat_set_every(): before it, latency_on_tsc has been set. */
+	const uint32_t every = rt_load_acquire(&rt_stat_mode.latency_every);
+	const bool infer = every == 1 || every & RT_STAT_INFER;
+	const uint64_t flag = rt_load(&rt_stat_mode.latency_flag);
+	const uint32_t generation = rt_load(&rt_stat_mode.latency_generation);
+	const int32_t offset = rt_load(&rt_stat_mode.latency_field);
+	uint64_t tsc = rt_tsc(), stamp = 0, v;
+	uint32_t run = 0, unstamped = 0, shared = 0;
+	struct times sums = {0}, *times = rt_trace_latency_enabled() ? &sums : NULL;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = pkts[i];
+		uint64_t flags = m->ol_flags;
+
+		if (rt_unlikely(flags & RTE_MBUF_F_INDIRECT || is_shared(m))) {
+			if (flags & flag)
+				shared++;
+			else
+				unstamped++;
+			continue;
+		}
+		if (rt_unlikely(!(flags & flag) && !may_infer(m, infer))) {
+			unstamped++;
+			continue;
+		}
+		if (rt_unlikely(!take_stamp(s->stats, m, &v, flag, generation, offset))) {
+			unstamped++;
+			continue;
+		}
+		if (rt_unlikely(v != stamp)) {
+			if (run)
+				add_run(s, o, t, stamp, tsc, run, &unstamped, times);
+			run = 0;
+			stamp = v;
+		}
+		run++;
+	}
+	if (run)
+		add_run(s, o, t, stamp, tsc, run, &unstamped, times);
+	if (unstamped + shared)
+		add_untimed(s, o, t, unstamped, shared);
+	if (rt_unlikely(sums.packets))
+		trace_burst(s, &sums);
+}

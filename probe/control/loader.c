@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libringtap-probe.so: the file that EAL's -d loads and that applications link with. It needs no
+ * DPDK itself: with a DT_NEEDED entry for DPDK's libraries, a statically linked application would
+ * get a second DPDK beside its own, and panic. It loads the object that fits the application's
+ * DPDK, from the folder ringtap/ beside itself. If that fails, the application runs without a
+ * probe.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api.h"
+#include "probe/trace/attached.h"
+#include "common/atomics.h"
+#include "common/loaded.h"
+#include "ringtap/probe.h"
+#include "scope.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define EAL    "librte_eal.so"
+
+static const struct rt_probe_api *api; /* NULL: not loaded, or of another version */
+
+/* inject/ reads it in a running process. */
+EXPORT extern struct rt_loaded ringtap_probe_loaded;
+struct rt_loaded ringtap_probe_loaded = {.version = RT_LOADED_VERSION, .status = 1, .started = 1};
+EXPORT int ringtap_probe_load(const char *probe, int start);
+
+/* The only messages of ringtap's libraries: without the probe nothing else reports the failure. An
+ * attach reads the text instead. Writing to an ended `app 2>&1 | tee` would leave SIGPIPE pending,
+ * which ends the application when its thread has its signal mask again; writing to a full pipe
+ * would block the thread with the dynamic loader's lock. */
+#define SAY(...) (rt_is_attach() ? 0 : fprintf(stderr, "ringtap: " __VA_ARGS__))
+
+#define FAIL(format, ...)                                                                      \
+	do {                                                                                   \
+		snprintf(ringtap_probe_loaded.text, sizeof(ringtap_probe_loaded.text), format, \
+			__VA_ARGS__);                                                          \
+		SAY("cannot load the probe: %s; the application runs without it\n",            \
+			ringtap_probe_loaded.text);                                            \
+		return -ELIBACC;                                                               \
+	} while (0)
+
+/* Loads a library of the application's shared DPDK that the application is not linked with. It
+ * needs nothing new: all libraries that it depends on are loaded already. */
+static void add_library(
+	struct rt_scope *s, const char *symbol, const char *library, const void *in_eal)
+{
+	char path[PATH_MAX];
+	const char *slash, *name;
+	Dl_info info;
+	bool several;
+	void *object;
+
+	if (rt_scope_find(s, symbol, &several) || !dladdr(in_eal, &info))
+		return;
+	slash = strrchr(info.dli_fname, '/');
+	name = slash ? slash + 1 : info.dli_fname;
+	if (strncmp(name, EAL, strlen(EAL)))
+		return; /* a static program: no second DPDK may be loaded */
+	if (snprintf(path, sizeof(path), "%.*s%s.so%s", (int)(name - info.dli_fname),
+		    info.dli_fname, library, name + strlen(EAL)) >= (int)sizeof(path))
+		return;
+	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (object)
+		rt_scope_add(s, object);
+}
+
+/* DPDK's ABI number is the year after that of its November release. 0: unknown. */
+static unsigned abi_of(const char *version)
+{
+	unsigned year, month;
+
+	if (sscanf(version + strcspn(version, "0123456789"), "%u.%u", &year, &month) != 2)
+		return 0;
+	return month >= 11 ? year + 1 : year;
+}
+
+/* The folder of this object; NULL: of the one that is loaded. False: unknown. */
+static int folder_of(const char *probe, char out[PATH_MAX])
+{
+	struct link_map *map = NULL;
+	char *slash;
+	Dl_info info;
+
+	if (!probe && dladdr1(&api, &info, (void **)&map, RTLD_DL_LINKMAP) && map)
+		probe = map->l_name;
+	if (!probe || !realpath(probe, out))
+		return 0;
+	slash = strrchr(out, '/');
+	if (slash)
+		*slash = '\0';
+	return slash != NULL;
+}
+
+static int find_object(const char *probe)
+{
+	static struct rt_scope scope; /* not on the stack, which may be small */
+	const char *(*version)(void);
+	const struct rt_probe_api *found;
+	char folder[PATH_MAX], path[PATH_MAX + 64], err[128];
+	void *object;
+	bool several;
+	unsigned abi;
+
+	scope.count = 0;
+	version = (const char *(*)(void))(uintptr_t)rt_scope_find(&scope, "rte_version", &several);
+	if (several)
+		FAIL("%s", "several plugins of the application contain a DPDK each");
+	if (!version)
+		FAIL("%s", "the file that contains DPDK hides its symbols: link a program with "
+			   "-Wl,--export-dynamic, and a plugin without -Wl,--exclude-libs");
+	abi = abi_of(version());
+	if (!abi)
+		FAIL("DPDK's version (%s) is unknown", version());
+	if (!folder_of(probe, folder))
+		FAIL("the folder of libringtap-probe.so is unknown: %s", strerror(errno));
+	add_library(&scope, "rte_eth_dev_count_avail", "librte_ethdev",
+		(const void *)(uintptr_t)version);
+	add_library(&scope, "rte_bpf_load", "librte_bpf", (const void *)(uintptr_t)version);
+	snprintf(path, sizeof(path), "%s/ringtap/probe-abi%u.so", folder, abi);
+	if (access(path, F_OK))
+		FAIL("%.256s, the probe for %s (ABI %u), is missing: build it with 'make probes' or with "
+		     "meson's option -Ddpdk=PATH/libdpdk.pc of DPDK %u.11",
+			path, version(), abi, abi - 1);
+	object = rt_scope_open(&scope, path, err, sizeof(err));
+	if (!object)
+		FAIL("%.256s, for %s: build ringtap again, and link statically linked applications "
+		     "with -Wl,--export-dynamic",
+			err[0] ? err : dlerror(), version());
+	found = dlsym(object, RT_API_SYMBOL);
+	if (found && found->version == RT_API_VERSION && found->size == sizeof(*found))
+		rt_store(&api, found);
+	else /* its constructors have run: only telemetry can reach it */
+		SAY("the application cannot call the probe: %s and libringtap-probe.so have "
+		    "different versions; install both from the same build\n",
+			path);
+	return 0;
+}
+
+static void load(const char *probe)
+{
+	/* Pairs with the acquire load in ringtap_probe_load(): text comes first. */
+	rt_store_release(&ringtap_probe_loaded.status, find_object(probe));
+}
+
+__attribute__((constructor)) static void load_own(void)
+{
+	load(NULL);
+}
+
+int ringtap_probe_load(const char *probe, int start)
+{
+	static int busy;
+	int status = rt_load_acquire(&ringtap_probe_loaded.status); /* pairs with load() */
+
+	/* No lock: the thread that holds it would wait for the dynamic loader's, with a thread in
+	 * load() that holds that one. */
+	if (status > 0 || __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+		return -EBUSY;
+	if (status < 0)
+		load(probe);
+	status = ringtap_probe_loaded.status;
+	if (!status && start) {
+		ringtap_probe_loaded.started = ringtap_probe_start();
+		snprintf(ringtap_probe_loaded.text, sizeof(ringtap_probe_loaded.text), "%s",
+			api && ringtap_probe_loaded.started == -ENOTSUP ? api->why() : "");
+		rt_store_release(&ringtap_probe_loaded.starts, ringtap_probe_loaded.starts + 1);
+	}
+	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+	return status;
+}
+
+EXPORT int ringtap_probe_start(void)
+{
+	return api ? api->start() : -ENOSYS;
+}
+
+EXPORT void ringtap_probe_stop(void)
+{
+	if (api)
+		api->stop();
+}
+
+EXPORT int ringtap_probe_port_name(uint16_t port, const char *name)
+{
+	return api ? api->port_name(port, name) : -ENOSYS;
+}
+
+EXPORT int ringtap_probe_port_missed(uint16_t port, uint64_t packets)
+{
+	return api ? api->port_missed(port, packets) : -ENOSYS;
+}
+
+EXPORT int ringtap_probe_port_stamped(uint16_t port)
+{
+	return api ? api->port_stamped(port) : -ENOSYS;
+}
+
+EXPORT void ringtap_probe_received_until(uint64_t ns)
+{
+	if (api)
+		api->received_until(ns);
+}

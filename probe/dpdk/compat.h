@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Renames and removals between DPDK 22.11 and 26.07. No other file depends on the version. */
+#ifndef RINGTAP_PROBE_DPDK_COMPAT_H
+#define RINGTAP_PROBE_DPDK_COMPAT_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <rte_lcore.h>
+#include <rte_telemetry.h>
+#include <rte_version.h>
+
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 11, 0, 0)
+#include <rte_thread.h>
+#endif
+
+/* Starts a detached thread off the CPUs that lcores poll on. 0 or -errno. */
+static inline int rt_compat_control_thread(const char *name, uint32_t (*run)(void *))
+{
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 11, 0, 0)
+	rte_thread_t id;
+	int ret = rte_thread_create_control(&id, name, run, NULL);
+
+	return ret ? -abs(ret) : -abs(rte_thread_detach(id));
+#else
+	pthread_t id;
+	int ret = rte_ctrl_thread_create(&id, name, NULL, (void *(*)(void *))(uintptr_t)run, NULL);
+
+	return ret ? -abs(ret) : -pthread_detach(id);
+#endif
+}
+
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
+#define rt_compat_tel_uint(dict, name, v)  rte_tel_data_add_dict_uint(dict, name, v)
+#define rt_compat_tel_array_uint(array, v) rte_tel_data_add_array_uint(array, v)
+#define RT_COMPAT_TEL_UINT                 RTE_TEL_UINT_VAL
+#else
+#define rt_compat_tel_uint(dict, name, v)  rte_tel_data_add_dict_u64(dict, name, v)
+#define rt_compat_tel_array_uint(array, v) rte_tel_data_add_array_u64(array, v)
+#define RT_COMPAT_TEL_UINT                 RTE_TEL_U64_VAL
+#endif
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The application's mempools, which it may create and free meanwhile. rte_mempool_walk() keeps out
+ * creators only, rte_mempool_free() takes another lock; so both are held, in the order in which a
+ * creator takes them. A pool that has been found cannot be freed until they are released; the
+ * thread that frees it spins for the few microseconds that this takes.
+ */
+#ifndef RINGTAP_PROBE_DPDK_MEMPOOLS_H
+#define RINGTAP_PROBE_DPDK_MEMPOOLS_H
+
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+
+/* Calls f for each pool that has been filled and whose layout is known, under DPDK's locks: f must
+ * be short. False: not called, as DPDK ends and may have unmapped the list. Control thread. */
+bool rt_mempools_each(void (*f)(struct rte_mempool *mp, void *arg), void *arg);
+
+/* The caches of threads, whose number and size depend on how the application's DPDK was built. */
+struct rt_mempool_caches {
+	unsigned count; /* 0: the pool has none */
+	uint32_t room;  /* objects in each */
+	size_t bytes;
+};
+
+/* False, and none: the layout of the pool is not that of any build: nothing of it can be used. */
+bool rt_mempool_caches(const struct rte_mempool *mp, struct rt_mempool_caches *c);
+
+static inline const struct rte_mempool_cache *rt_mempool_cache(
+	const struct rte_mempool *mp, const struct rt_mempool_caches *c, unsigned lcore)
+{
+	return RTE_PTR_ADD(mp->local_cache, lcore * c->bytes);
+}
+
+/* Private data of a pool of packet buffers. rte_mempool_get_priv() would use the sizes of this
+ * object. */
+const struct rte_pktmbuf_pool_private *rt_mempool_private(const struct rte_mempool *mp);
+
+/* The first object, if the pool is one of packet buffers. Within rt_mempools_each(). */
+const struct rte_mbuf *rt_mempool_first_mbuf(const struct rte_mempool *mp);
+
+#endif
