@@ -19,31 +19,56 @@ def mine(app):
     return found[0]
 
 
+COMPLETE = """
+source "$1"; shift
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+_ringtap
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+def completed(*words):
+    """Completions of bash for the last word."""
+    script = BUILD / "cli" / "completion" / "ringtap"
+    path = f"{RINGTAP.parent}:{os.environ['PATH']}"
+    return check(["bash", "-c", COMPLETE, "bash", script, *words], env={"PATH": path}).split()
+
+
+def assert_completed(app):
+    port = f"{app.prefix}:net_ring_a"
+    names = check([RINGTAP, "list", "--names"]).split()
+    assert app.prefix in names and port in names
+    assert completed("ringtap", "record", "-i", app.prefix[:-1]) == [n for n in names if n.startswith(app.prefix[:-1])]
+    assert port in completed("ringtap", "record", "-i", "")
+    assert app.prefix in completed("ringtap", "list", "")
+    assert app.prefix in completed("ringtap", "top", "") and port not in completed("ringtap", "top", "")
+    assert "lo" in completed("ringtap", "host", "l")
+    assert "record" in completed("ringtap", "help", "re")
+    assert "zstd" in completed("ringtap", "record", "--compress", "")
+
+
 @pytest.mark.smoke
-def test_ports_and_sessions(play, record):
+def test_ports_sessions_and_names(play, record):
+    """As text, as JSON, and as names, which bash completes. Listing hooks nothing."""
     app = play()
-    app.ring("a", rxq=3, txq=2)
+    port = app.ring("a", rxq=3, txq=2)
     app.plug("net_null7")
     entry = mine(app)
-    assert entry["pid"] == app.pid
+    assert entry["pid"] == app.pid and app.one(f"callbacks {port}") == 0
     ports = {p["name"]: p for p in entry["ports"]}
     assert list(ports) == ["net_ring_a", "net_null7"]
     ring = ports["net_ring_a"]
     assert (ring["driver"], ring["rx_queues"], ring["tx_queues"]) == ("net_ring", 3, 2)
     assert len(ring["mac"].split(":")) == 6
+    output = check([RINGTAP, "list"])
+    assert app.prefix in output and "net_ring_a" in output
+    assert_completed(app)
     assert entry["sessions"] == []
     recorder = record(app)
     session, = mine(app)["sessions"]
     assert recorder.proc.pid in session.values()
     recorder.finish()
     assert mine(app)["sessions"] == []
-
-
-def test_text_output(play):
-    app = play()
-    app.ring("a")
-    output = check([RINGTAP, "list"])
-    assert app.prefix in output and "net_ring_a" in output
 
 
 def test_telemetry_with_ten_clients(play):
@@ -58,7 +83,8 @@ def test_telemetry_with_ten_clients(play):
         client.close()
 
 
-def test_only_named_applications(play):
+def test_only_named_applications(play, testpmd):
+    """And those that run: one that was killed is not listed. Without the probe there is a name."""
     apps = [play(), play(), play()]
     names = [app.prefix for app in apps]
     found = json.loads(check([RINGTAP, "list", "--json", names[2], names[0]]))["applications"]
@@ -70,47 +96,31 @@ def test_only_named_applications(play):
     assert len(done.stderr.splitlines()) == 1
     # Aliases count all applications.
     assert [a["alias"] for a in found] == [a["alias"] for a in listing() if a["name"] in (names[0], names[2])]
-
-
-def test_listing_hooks_nothing(play):
-    app = play()
-    port = app.ring("a")
-    mine(app)
-    assert app.one(f"callbacks {port}") == 0
-
-
-def test_application_without_the_probe_is_named(testpmd):
-    pmd = testpmd("net_null0", plugin=None)
-    assert pmd.prefix in check([RINGTAP, "list"])
-
-
-@pytest.fixture
-def stopped(play):
-    app = play()
-    app.ring("a")
-    freeze(app.proc.pid)
-    yield app
-    app.proc.send_signal(signal.SIGCONT)
-
-
-def test_stopped_application_is_reported(stopped):
-    entry = mine(stopped)
-    assert entry["stopped"] is True and f"kill -CONT {stopped.pid}" in entry["error"]
+    apps[0].proc.kill()
+    bare = testpmd("net_null0", plugin=None)
     output = check([RINGTAP, "list"])
-    assert "it is stopped (SIGSTOP)" in output and f"kill -CONT {stopped.pid}" in output
-    stopped.proc.send_signal(signal.SIGCONT)
-    assert mine(stopped)["stopped"] is False
+    assert names[0] not in output and names[1] in output and bare.prefix in output
 
 
-@pytest.mark.parametrize("command", [
-    ["record", "-w", "/dev/null", "-i", "APP:"], ["trace", "list", "APP"], ["latency", "APP"],
-    ["memory", "APP"], ["top", "--once", "APP"], ["doctor", "APP"], ["trace", "dpdk", "-o", "out", "APP"]],
-    ids=lambda c: " ".join(c[:2]))
-def test_every_command_reports_that_the_application_is_stopped(stopped, tmp_path, command):
-    done = run([RINGTAP, *(a.replace("APP", stopped.prefix) for a in command)], cwd=tmp_path)
-    assert done.returncode == FAILED, done
-    assert "it is stopped (SIGSTOP)" in done.stderr, done.stderr
-    assert f"kill -CONT {stopped.pid}" in done.stderr and stopped.prefix in done.stderr
+COMMANDS = [["record", "-w", "/dev/null", "-i", "APP:"], ["trace", "list", "APP"], ["latency", "APP"], ["memory", "APP"],
+            ["top", "--once", "APP"], ["doctor", "APP"], ["trace", "dpdk", "-o", "out", "APP"]]
+
+
+def test_every_command_reports_that_the_application_is_stopped(app, tmp_path):
+    freeze(app.pid)
+    try:
+        entry = mine(app)
+        assert entry["stopped"] is True and f"kill -CONT {app.pid}" in entry["error"]
+        output = check([RINGTAP, "list"])
+        assert "it is stopped (SIGSTOP)" in output and f"kill -CONT {app.pid}" in output
+        for command in COMMANDS:
+            done = run([RINGTAP, *(word.replace("APP", app.prefix) for word in command)], cwd=tmp_path)
+            assert done.returncode == FAILED, done
+            assert "it is stopped (SIGSTOP)" in done.stderr, done.stderr
+            assert f"kill -CONT {app.pid}" in done.stderr and app.prefix in done.stderr, command
+    finally:
+        app.proc.send_signal(signal.SIGCONT)
+    assert mine(app)["stopped"] is False
 
 
 def test_frozen_application_is_reported(play):
@@ -136,37 +146,3 @@ def test_frozen_application_is_reported(play):
         (base / "cgroup.procs").write_text(str(app.pid))
         until(lambda: not (group / "cgroup.procs").read_text(), what="the group is empty")
         group.rmdir()
-
-
-def test_ended_application_is_not_listed(play):
-    app = play()
-    app.proc.kill()
-    assert app.prefix not in check([RINGTAP, "list"])
-
-
-COMPLETE = """
-source "$1"; shift
-COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
-_ringtap
-printf '%s\\n' "${COMPREPLY[@]}"
-"""
-
-
-def completed(*words):
-    """Completions of bash for the last word."""
-    script = BUILD / "cli" / "completion" / "ringtap"
-    path = f"{RINGTAP.parent}:{os.environ['PATH']}"
-    return check(["bash", "-c", COMPLETE, "bash", script, *words], env={"PATH": path}).split()
-
-
-def test_names_and_completion(app):
-    port = f"{app.prefix}:net_ring_a"
-    names = check([RINGTAP, "list", "--names"]).split()
-    assert app.prefix in names and port in names
-    assert completed("ringtap", "record", "-i", app.prefix[:-1]) == [n for n in names if n.startswith(app.prefix[:-1])]
-    assert port in completed("ringtap", "record", "-i", "")
-    assert app.prefix in completed("ringtap", "list", "")
-    assert app.prefix in completed("ringtap", "top", "") and port not in completed("ringtap", "top", "")
-    assert "lo" in completed("ringtap", "host", "l")
-    assert "record" in completed("ringtap", "help", "re")
-    assert "zstd" in completed("ringtap", "record", "--compress", "")

@@ -53,35 +53,25 @@ def shared(request, testpmd, closing, tmp_path):
     return Shared(testpmd, closing, tmp_path, request.param)
 
 
-def test_each_is_recorded_by_its_own_name(shared):
+def test_two_applications_and_the_second_alone(shared):
+    """Each is recorded by its own name, which all consumers use."""
     one, two = shared.app(), shared.app()
     assert shared.pids() == {"": one.pid, "#1": two.pid}
-    recorders = [shared.recorder(number, "-c", COUNT) for number in ("", "#1")]
-    for pmd, recorder in zip((one, two), recorders):
-        pmd.start()
-        recorder.done()
-        assert frames_of(recorder.file()) == pmd.frames
-
-
-def test_consumers_use_the_same_names(shared):
-    shared.app(), shared.app()
     names = {f"{shared.prefix}{number}:net_pcap0" for number in ("", "#1")}
     assert names <= set(check([RINGTAP, "record", "-D"]).split())
     extcap = check([BUILD / "extcap" / "ringtap-extcap", "--extcap-interfaces"])
     assert all(f"value=ringtap:{name}}}" in extcap for name in names), extcap
     measured = check([RINGTAP, "memory", f"{shared.prefix}#1", "--json", "--duration", "0.1"])
     assert f'"{shared.prefix}#1"' in measured
-
-
-def test_second_application_continues(shared):
-    one, two = shared.app(), shared.app()
-    assert len(shared.pids()) == 2  # both probes are awake
-    recorder = shared.recorder("#1", "-c", COUNT)
+    recorders = [shared.recorder(number, "-c", COUNT) for number in ("", "#1")]
+    one.start()
+    recorders[0].done()
     one.quit()
     assert shared.pids() == {"#1": two.pid}
     two.start()
-    recorder.done()
-    assert frames_of(recorder.file()) == two.frames
+    recorders[1].done()
+    for pmd, recorder in zip((one, two), recorders):
+        assert frames_of(recorder.file()) == pmd.frames
 
 
 def test_remains_of_killed_applications_are_replaced(shared):

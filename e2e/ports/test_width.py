@@ -28,22 +28,13 @@ def many_names(play):
     return app
 
 
-def test_list(many_names):
+def test_list_and_statistics(many_names):
     said = check([RINGTAP, "list"])
     assert_fits(said)
     row, = [line for line in said.splitlines() if "…" in line]
     assert "net_null_o" in row and "left_9 net_null " in row
     assert LONG in check([RINGTAP, "list", "--names"])
     assert LONG in [p["name"] for a in listing() for p in a["ports"]]
-
-
-def test_short_names_are_not_shortened(app):
-    said = check([RINGTAP, "list"])
-    assert_fits(said)
-    assert "…" not in said and " net_ring_a net_ring " in said
-
-
-def test_statistics(many_names):
     it = Proc([RINGTAP, "record", "-S", "-i", f"{many_names.prefix}:"], tty=True)
     try:
         it.expect("left_9 ")
@@ -54,7 +45,10 @@ def test_statistics(many_names):
     assert_fits(it.output)
 
 
-def test_trace_list(app):
+def test_short_names_are_not_shortened(app):
+    said = check([RINGTAP, "list"])
+    assert_fits(said)
+    assert "…" not in said and " net_ring_a net_ring " in said
     said = check([RINGTAP, "trace", "list", app.prefix])
     assert_fits("\n".join(line for line in said.splitlines() if not line.startswith("/")))
     assert "uint64 arg4=max_cycles\n" in said
@@ -65,51 +59,38 @@ LONGEST = ["net_null_" + c * 51 for c in "ab"]
 
 @pytest.fixture
 def all_names_long(testpmd):
-    pmd = testpmd(*LONGEST, prefix=dpdk.new_prefix("an-application-with-a-name-as-long-as-they-get"))
-    pmd.start()
+    pmd = testpmd(*LONGEST, "net_ring0", "net_ring1", prefix=dpdk.new_prefix("an-application-with-a-name-as-long-as-they-get"))
+    pmd.start("start tx_first 3")
+    until(lambda: pmd.stats(2)["RX-packets"] > 20000, 30, "traffic")
     return pmd
 
 
 REPORTS = [["list"], ["latency", "--histogram", "--duration", "0.3"], ["memory", "--distances", "--duration", "0.3"],
-           ["doctor", "-d", "1"], *(["top", "--once", "-v", view] for view in
+           ["doctor", "-d", "1"], *(["top", "--once", "-n", "0.2", "-v", view] for view in
                                     ("ports", "queues", "threads", "pools", "latency", "gaps"))]
 
 
-@pytest.mark.parametrize("what", REPORTS, ids=lambda w: "-".join(w[:4]))
-def test_reports_of_long_names(all_names_long, what):
-    done = run(["env", "-u", "COLUMNS", RINGTAP, *what, all_names_long.prefix])
-    assert done.returncode in (OK, FAULT) and len(done.stdout.splitlines()) > 1
-    assert_fits(done.stdout)
-
-
-def test_summary_of_long_names(all_names_long):
-    said = run([RINGTAP, "record", "-i", f"{all_names_long.prefix}:", "-w", "/dev/null", "-a", "duration:0.3"]).stderr
-    assert_fits(said[said.index("\ninterface"):])
-
-
-def test_columns_of_top(all_names_long):
+def assert_columns_of_top(name):
     def titles(*args, columns):
-        shown = check(["env", f"COLUMNS={columns}", RINGTAP, "top", "--once", "-n", "0.2", *args, all_names_long.prefix])
+        shown = check(["env", f"COLUMNS={columns}", RINGTAP, "top", "--once", "-n", "0.2", *args, name])
         return shown, shown.splitlines()[0].split()
     assert "UNSENT" in titles(columns=80)[1] and "NOMBUF" not in titles(columns=80)[1]
     assert "NOMBUF" in titles(columns=200)[1]
     shown, all_titles = titles("--wide", columns=80)
     assert "NOMBUF" in all_titles and "ID" in all_titles
-    assert all_names_long.prefix in shown and LONGEST[0] in shown
+    assert name in shown and LONGEST[0] in shown
 
 
-@pytest.mark.parametrize("what", [["latency", "--histogram"], ["memory", "--distances"], ["record", "-w", "/dev/null"]],
-                         ids=lambda w: w[0])
-def test_reports(testpmd, what):
-    pmd = testpmd("net_ring0", "net_null1")
-    pmd.start("start tx_first 3")
-    until(lambda: pmd.stats(0)["RX-packets"] > 20000, 30, "traffic")
-    limit = ["-a", "duration:0.3", "-i", f"{pmd.prefix}:"] if what[0] == "record" else ["--duration", "0.3", pmd.prefix]
-    done = run([RINGTAP, *what, *limit])
-    assert done.returncode == 0 and "net_null1" in done.stdout + done.stderr
+def test_reports_of_long_names(all_names_long):
+    name = all_names_long.prefix
+    for what in REPORTS:
+        done = run(["env", "-u", "COLUMNS", RINGTAP, *what, name])
+        assert done.returncode in (OK, FAULT) and len(done.stdout.splitlines()) > 1, what
+        assert_fits(done.stdout)
+    said = run([RINGTAP, "record", "-i", f"{name}:", "-w", "/dev/null", "-a", "duration:0.3"]).stderr
     # A message is on one line, however long; on a busy machine there is one of packets that were lost.
-    assert_fits(done.stdout if what[0] != "record" else
-                "\n".join(line for line in done.stderr.splitlines() if not line.startswith("ringtap: ")))
+    assert_fits("\n".join(line for line in said[said.index("\ninterface"):].splitlines() if not line.startswith("ringtap: ")))
+    assert_columns_of_top(name)
 
 
 def test_report_of_the_forwarder(fwd):
@@ -123,19 +104,8 @@ def test_report_of_the_forwarder(fwd):
 
 
 @pytest.mark.skipif(bpftrace_missing() is not None, reason=str(bpftrace_missing()))
-@pytest.mark.parametrize("what", [["burst", "--empty"], ["latency"], ["drops"], ["gaps"]], ids=lambda w: w[0])
-def test_trace_of_long_names(all_names_long, what):
-    said = check([RINGTAP, "trace", *what, "--duration", "0.3", all_names_long.prefix])
-    assert all_names_long.prefix in said
-    assert_fits(said)
-
-
-@pytest.mark.skipif(bpftrace_missing() is not None, reason=str(bpftrace_missing()))
-@pytest.mark.parametrize("what", [["burst", "--empty"], ["latency"], ["drops"], ["gaps"]], ids=lambda w: w[0])
-def test_trace(testpmd, what):
-    pmd = testpmd("net_ring0", "net_null1")
-    pmd.start("start tx_first 3")
-    until(lambda: pmd.stats(0)["RX-packets"] > 20000, 30, "traffic")
-    said = check([RINGTAP, "trace", *what, "--duration", "0.3", pmd.prefix])
-    assert pmd.prefix in said
-    assert_fits(said)
+def test_traces_of_long_names(all_names_long):
+    for what in (("burst", "--empty"), ("latency",), ("drops",), ("gaps",)):
+        said = check([RINGTAP, "trace", *what, "--duration", "0.3", all_names_long.prefix])
+        assert all_names_long.prefix in said, what
+        assert_fits(said)
