@@ -6,14 +6,14 @@
 #include <string.h>
 
 #include "common/now.h"
+#include "common/record.h"
 #include "common/segment.h"
 #include "fake_reader.h"
-#include "ringtap/fates.h"
 
 struct fake fake;
 
-/* An EPB with epb_flags, as the probe writes it. */
-#define OPTIONS_LEN 12u
+/* An EPB with epb_flags, as the probe writes it; with fates also with epb_packetid. */
+#define OPTIONS_LEN (fake.fates ? 24u : 12u)
 
 struct ringtap_apps {
 	unsigned count;
@@ -57,12 +57,21 @@ static void put_packet(uint8_t *at, const struct fake_run *r, uint64_t k)
 		.ts_low = (uint32_t)ns,
 		.cap_len = r->len,
 		.orig_len = r->len + 4};
-	const uint32_t options[3] = {2 | 4u << 16, 1, 0};
+	const uint64_t id = ns - FAKE_AGE_NS;
+	const uint32_t flags[2] = {RT_OPTION_FLAGS | 4u << 16, 1};
+	const uint32_t packetid = RT_OPTION_PACKETID | 8u << 16;
 
 	memset(at, 0, total);
 	memcpy(at, &epb, sizeof(epb));
-	memcpy(at + sizeof(epb), &k, sizeof(k));
-	memcpy(at + total - 16, options, sizeof(options));
+	if (fake.bytes)
+		memcpy(at + sizeof(epb), fake.bytes, r->len);
+	else
+		memcpy(at + sizeof(epb), &k, sizeof(k));
+	memcpy(at + total - 4 - OPTIONS_LEN, flags, sizeof(flags));
+	if (fake.fates) {
+		memcpy(at + total - 20, &packetid, sizeof(packetid));
+		memcpy(at + total - 16, &id, sizeof(id));
+	}
 	memcpy(at + total - 4, &total, sizeof(total));
 }
 
@@ -268,6 +277,8 @@ int ringtap_capture_stop(struct ringtap_capture *cap)
 
 void ringtap_capture_close(struct ringtap_capture *cap)
 {
+	if (!cap)
+		return;
 	ringtap_capture_release(cap);
 	free(cap->buffers);
 	free(cap);
@@ -288,6 +299,8 @@ unsigned ringtap_capture_interface_count(const struct ringtap_capture *cap)
 int ringtap_capture_interface(
 	const struct ringtap_capture *cap, unsigned i, struct ringtap_interface *out)
 {
+	if (i >= if_count(cap))
+		return -ENOENT;
 	out->app = fake.late_interface ? i % fake.apps : i / 2;
 	out->port_id = (uint16_t)(fake.late_interface ? i / fake.apps : i % 2);
 	out->target = 0;
@@ -297,18 +310,27 @@ int ringtap_capture_interface(
 	out->nic_nombuf = 4;
 	snprintf(out->app_name, sizeof(out->app_name), "app%u", out->app);
 	snprintf(out->name, sizeof(out->name), "p%u", out->port_id);
-	snprintf(out->driver, sizeof(out->driver), "net_fake");
+	snprintf(out->device, sizeof(out->device), "p%u", out->port_id);
+	snprintf(out->driver, sizeof(out->driver), "%s",
+		out->port_id && fake.driver ? fake.driver : "net_fake");
 	return 0;
 }
 
-/* One tap for each interface. */
+/* A tap for each interface, and one that sends if it loses something. */
 unsigned ringtap_capture_tap_count(const struct ringtap_capture *cap)
 {
-	return if_count(cap);
+	return if_count(cap) + (fake.lost_tx > 0);
 }
 
 int ringtap_capture_tap(const struct ringtap_capture *cap, unsigned i, struct ringtap_tap *out)
 {
+	if (i == if_count(cap)) {
+		out->interface = 1;
+		out->direction = RINGTAP_TX;
+		out->counts = (struct ringtap_counts){.seen = fake.lost_tx};
+		out->counts.lost[RINGTAP_LOST_FULL] = fake.lost_tx;
+		return 0;
+	}
 	out->interface = i;
 	out->direction = RINGTAP_RX;
 	out->counts =
@@ -357,31 +379,87 @@ int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stat
 	return 0;
 }
 
-/* Without fates: what reads them is tested with a real probe. */
 int ringtap_fates_read(const struct ringtap_capture *cap, uint32_t app, struct ringtap_fates **out)
 {
-	*out = NULL;
-	return -ENODATA;
+	*out = fake.fates ? malloc(sizeof(**out)) : NULL;
+	if (!*out)
+		return -ENODATA;
+	**out = *fake.fates;
+	return 0;
 }
 
 void ringtap_fates_free(struct ringtap_fates *f)
 {
+	free(f);
 }
+
+struct ringtap_open_packets {
+	uint64_t next;
+};
 
 int ringtap_open_packets_create(
 	struct ringtap_open_packets **out, const struct ringtap_capture *cap, uint32_t app)
 {
-	*out = NULL;
-	return -ENODATA;
+	*out = fake.fates ? calloc(1, sizeof(**out)) : NULL;
+	return *out ? 0 : -ENODATA;
 }
 
 void ringtap_open_packets_free(struct ringtap_open_packets *it)
 {
+	free(it);
 }
 
 const struct ringtap_open_packet *ringtap_open_packets_next(struct ringtap_open_packets *it)
 {
-	return NULL;
+	return it->next < fake.fates->open + fake.fates->free ? &fake.open[it->next++] : NULL;
+}
+
+/* ---- statistics: those of the fake, or none ---- */
+
+struct ringtap_monitor {
+	unsigned readings;
+};
+
+int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir,
+	const struct ringtap_monitor_options *opts, char *err, size_t errlen)
+{
+	*out = fake.first ? calloc(1, sizeof(**out)) : NULL;
+	return *out ? 0 : -EOPNOTSUPP;
+}
+
+void ringtap_monitor_close(struct ringtap_monitor *mon)
+{
+	free(mon);
+}
+
+int ringtap_monitor_switch(struct ringtap_monitor *mon, const struct ringtap_monitor_options *opts,
+	char *err, size_t errlen)
+{
+	return 0;
+}
+
+int ringtap_monitor_fd(const struct ringtap_monitor *mon)
+{
+	return -1;
+}
+
+int ringtap_monitor_app(const struct ringtap_monitor *mon, struct ringtap_app_info *out)
+{
+	out->pid = 4711;
+	snprintf(out->program, sizeof(out->program), "%s", fake.program);
+	return 0;
+}
+
+int ringtap_monitor_read(struct ringtap_monitor *mon, struct ringtap_snapshot **out)
+{
+	*out = malloc(sizeof(**out));
+	**out = mon->readings++ ? *fake.now : *fake.first;
+	return 0;
+}
+
+void ringtap_snapshot_free(struct ringtap_snapshot *f)
+{
+	free(f);
 }
 
 int ringtap_filter_check(const struct ringtap_insn *filter, uint32_t filter_len)

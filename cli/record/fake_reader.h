@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ringtap/fates.h"
+#include "ringtap/monitor.h"
+
 struct fake_run {
 	uint32_t app;
 	uint32_t interface; /* the application's id */
@@ -27,9 +30,18 @@ struct fake {
 	bool wait_for_stop;      /* after the last run there is silence until stop */
 	bool renumber;
 	int attach_error;
-	int signal_at_end;             /* raised once instead of silence; 0: none */
-	uint64_t filtered, lost_later; /* counted on interface 0 besides */
-	uint64_t lost[2];              /* by the full buffer of an application, on its p0 */
+	int signal_at_end;    /* raised once instead of silence; 0: none */
+	const uint8_t *bytes; /* of each packet, instead of its number; NULL: none */
+	const char *driver;   /* of p1; NULL: net_fake */
+	/* What has become of packets; NULL: the application has no fates. Packets of a capture are
+	 * then those that were not offered, FAKE_AGE_NS after their reception. */
+	const struct ringtap_fates *fates;
+	const struct ringtap_open_packet *open;     /* fates->open + fates->free */
+	const struct ringtap_snapshot *first, *now; /* statistics; NULL: none */
+	const char *program;                        /* its name, with statistics */
+	uint64_t filtered, lost_later;              /* counted on interface 0 besides */
+	uint64_t lost[2]; /* by the full buffer of an application, on its p0 */
+	uint64_t lost_tx; /* by TX taps of p1 */
 	/* For each application's only ring, and for all. */
 	uint64_t buffer_size, written, buffer_most_used, longest_pause_ns;
 	uint64_t pause_written, pause_lost;
@@ -40,6 +52,7 @@ struct fake {
 extern struct fake fake;
 
 #define FAKE_START_NS UINT64_C(1700000000123456789)
+#define FAKE_AGE_NS   UINT64_C(5000000)
 
 /* Length of the block that holds a packet of len bytes. */
 uint32_t fake_block_len(uint32_t len);

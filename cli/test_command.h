@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* For unit tests of commands: runs one in this process. */
+#ifndef RINGTAP_CLI_TEST_COMMAND_H
+#define RINGTAP_CLI_TEST_COMMAND_H
+
+#include "base/command.h"
+
+/* Runs a command with the words of a line, fails the test unless it ends with this status, and
+ * returns its standard output, as test_stdout_end(). */
+const char *test_command_output(const struct command *cmd, const char *line, int status);
+
+struct test_refusal {
+	const char *line;
+	int status;
+	const char *message; /* that the line's message contains */
+};
+/* Each line is refused so, with nothing on standard output. */
+void test_refusals(const struct command *cmd, const struct test_refusal *list, size_t count);
+
+/* Fails the test unless text contains part, or does not. */
+void test_assert_has(const char *text, const char *part);
+void test_assert_has_not(const char *text, const char *part);
+/* Fails the test if a line is wider than a terminal of 80 columns. */
+void test_assert_fits(const char *text);
+
+#endif
