@@ -81,7 +81,15 @@ def of_protocol(report, name):
     return kinds.get(name, {"packets": 0})
 
 
-def test_packets_dropped_by_a_rule(switch, closing, tmp_path):
+def assert_requests(report, lost):
+    """So many echo requests were not offered, and there is an example."""
+    icmp = of_protocol(report, "IPv4 ICMP")
+    assert icmp["packets"] == lost > 0, report
+    assert icmp["example"]["packet"].startswith("10.99.0.1 > 10.99.0.2 ICMP, 98 bytes")
+    assert icmp["example"]["port"] == "p0" and report["lost"] == 0
+
+
+def test_packets_dropped_by_a_rule_or_a_meter_and_those_copied(switch, closing, tmp_path):
     it, hosts = switch
     path = tmp_path / "dropped.pcapng"
     drop_requests(it, hosts, "drop")
@@ -89,22 +97,30 @@ def test_packets_dropped_by_a_rule(switch, closing, tmp_path):
     hosts[1].ping("10.99.0.1", PINGS)
     assert replies(hosts) == 0
     report = drops.json(signal.SIGINT)
-    icmp = of_protocol(report, "IPv4 ICMP")
-    assert icmp["packets"] == PINGS, report
-    assert icmp["example"]["packet"].startswith("10.99.0.1 > 10.99.0.2 ICMP, 98 bytes")
-    assert icmp["example"]["port"] == "p0" and report["copies_not_seen"] and report["lost"] == 0
+    assert_requests(report, PINGS)
+    assert report["copies_not_seen"]
     for what in [report, *report["queues"]]:
         assert what["received"] == what["offered"] + what["not_offered"] + what["open"] + what["unknown"]
     shown = check(["tshark", "-r", path, "-Y", "icmp.type == 8", "-T", "fields", "-e", "frame.comment"]).splitlines()
     assert len(shown) == PINGS and all("not offered to any port" in line for line in shown)
 
+    # A rule of the same match and priority replaces it. No reply comes: the copies are for the host's own port.
+    drop_requests(it, hosts, "LOCAL")
+    drops = closing(Measuring("drops", it, "--duration", "120", "--buffer", "16M"))
+    assert replies(hosts) == 0
+    text = drops.finish(signal.SIGINT)
+    assert "Open vSwitch copies packets" in text
+    assert any(line.split()[:3] == ["IPv4", "ICMP", str(PINGS)] for line in text.splitlines()), text
 
-def assert_requests(report, lost):
-    """So many echo requests were not offered, and there is an example."""
-    icmp = of_protocol(report, "IPv4 ICMP")
-    assert icmp["packets"] == lost > 0, report
-    assert icmp["example"]["packet"].startswith("10.99.0.1 > 10.99.0.2 ICMP, 98 bytes")
-    assert icmp["example"]["port"] == "p0" and report["lost"] == 0
+    check(["ovs-ofctl", "-O", "OpenFlow13", "add-meter", f"unix:{it.dir}/br0.mgmt",
+           "meter=1,pktps,burst,band=type=drop,rate=1,burst_size=5"])
+    check(["ovs-ofctl", "-O", "OpenFlow13", "add-flow", f"unix:{it.dir}/br0.mgmt",
+           "priority=101,icmp,icmp_type=8,nw_dst=10.99.0.2,actions=meter:1,normal"])
+    until(lambda: replies(hosts, count=1) == 1, what="the meter lets one request pass")
+    in_effect(hosts)
+    drops = closing(Measuring("drops", it, "--once", "--duration", "120", "--json", "--buffer", "16M", "-f", "icmp"))
+    came = replies(hosts)
+    assert_requests(drops.json(signal.SIGINT), PINGS - came)
 
 
 def test_packets_dropped_by_a_policer(switch, closing):
@@ -122,19 +138,6 @@ def test_packets_dropped_by_a_policer(switch, closing):
     report = drops.json(signal.SIGINT)
     assert 0 < came() < PINGS
     assert_requests(report, PINGS - came())
-
-
-def test_packets_dropped_by_a_meter(switch, closing):
-    it, hosts = switch
-    bridge = f"unix:{it.dir}/br0.mgmt"
-    check(["ovs-ofctl", "-O", "OpenFlow13", "add-meter", bridge, "meter=1,pktps,burst,band=type=drop,rate=1,burst_size=5"])
-    check(["ovs-ofctl", "-O", "OpenFlow13", "add-flow", bridge,
-           "priority=100,icmp,icmp_type=8,nw_dst=10.99.0.2,actions=meter:1,normal"])
-    in_effect(hosts)
-    drops = closing(Measuring("drops", it, "--once", "--duration", "120", "--json", "--buffer", "16M", "-f", "icmp"))
-    came = replies(hosts)
-    report = drops.json(signal.SIGINT)
-    assert_requests(report, PINGS - came)
 
 
 def test_packets_that_a_full_queue_refuses(switch, closing):
@@ -157,13 +160,3 @@ def test_packets_that_a_full_queue_refuses(switch, closing):
     assert of_protocol(report, "IPv4 UDP")["packets"] == 0
     assert report["offered"] >= RING + 300
     until(lambda: it.statistic("full", "ovs_tx_failure_drops") == refused, what="the switch's own counter")
-
-
-def test_copies_for_an_internal_port_are_said(switch, closing):
-    it, hosts = switch
-    drop_requests(it, hosts, "LOCAL")
-    drops = closing(Measuring("drops", it, "--duration", "120", "--buffer", "16M"))
-    assert replies(hosts) == 0
-    text = drops.finish(signal.SIGINT)
-    assert "Open vSwitch copies packets" in text
-    assert any(line.split()[:3] == ["IPv4", "ICMP", str(PINGS)] for line in text.splitlines()), text

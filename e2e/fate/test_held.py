@@ -8,8 +8,7 @@ import signal
 import pytest
 
 from harness.known import Measuring
-from harness.paths import RINGTAP
-from harness.proc import run, until
+from harness.proc import until
 
 UDP = bytes.fromhex("020000000001020000000002" "0800" "4500002e00010000401100000a0000010a000002"
                     "0400003500" "1a0000") + bytes(18)
@@ -36,14 +35,18 @@ def newest(it):
     return json.loads(lines[-1]) if lines else {}
 
 
+def newest_is(it, **counts):
+    return all(newest(it).get(key) == value for key, value in counts.items())
+
+
 def test_held_packets_by_place_and_kind(app, closing):
     it = start(closing, app, "--older", "0.2", "-n", "0.1")
+    text = closing(Measuring("held", app, "--older", "1us", "-n", "0.1", "--duration", "60"))
     app.do("hold 1")
     app.rx(0, 1, data=UDP, n=300)
     app.do("hold 0")
     app.rx(0, 0, n=500)  # freed
-    until(lambda: any(json.loads(line)["older"] == 300 for line in it.proc.output.splitlines()
-                      if line.startswith("{") and line.endswith("}")), what="they are old")
+    until(lambda: newest_is(it, older=300, open=300), what="they are old")
     report = last(it.finish(signal.SIGINT))
     assert report["open"] == report["older"] == 300
     queues = {q["queue"]: q for q in report["queues"]}
@@ -56,49 +59,14 @@ def test_held_packets_by_place_and_kind(app, closing):
     assert kinds[0]["example"]["packet"].startswith("10.0.0.1:1024 > 10.0.0.2:53 UDP")
     assert kinds[0]["example"]["queue"] == 1 and report["oldest_ns"] >= 200e6
     assert sum(a["packets"] for a in report["ages"]) == 300
+    tables = text.finish(signal.SIGINT)
+    assert "\n300 received packets are open" in tables and "net_ring_a, 1" in tables
+    assert re.search(r"300 of them are of \S+ and were received at net_ring_a queue 1", tables), tables
+    assert "By mempool" in tables and "of 4,095 mbufs" in tables and "pool, port, queue" not in tables
 
 
-def test_growth_is_measured(app, closing):
-    it = start(closing, app, "--older", "0.1", "-n", "0.1")
-    app.do("hold 1")
-
-    def growing():
-        """What the next line shows; there are more packets before the one after it."""
-        report = json.loads(it.proc.expect(r"^\{.*\}$").group())
-        app.rx(0, 0, n=10)
-        return (report["older_per_second"] or 0) > 0 and report
-
-    until(growing, what="the number grows")
-    until(lambda: (report := growing()) and report["grows"], what="it grew in several readings")
-    held = app.one("hold 0")
-    assert app.one(f"release {held}") == held
-    report = last(it.finish(signal.SIGINT))
-    assert report["older_per_second"] is not None
-
-
-def test_what_is_freed_is_not_held(app, closing):
-    it = start(closing, app, "--older", "0.1", "-n", "0.1")
-    app.do("hold 1")
-    app.rx(0, 0, n=200)
-
-    until(lambda: newest(it).get("open") == 200, what="they are held")
-    app.do("release 150")
-    until(lambda: newest(it).get("open") == 50, what="what was freed is found in its pool")
-    assert last(it.finish(signal.SIGINT))["open"] == 50
-
-
-def test_text_names_pool_and_queue(app, closing):
-    it = closing(Measuring("held", app, "--older", "1us", "-n", "0.1", "--duration", "60"))
-    app.do("hold 1")
-    app.rx(0, 1, data=UDP, n=7)
-    text = it.finish(signal.SIGINT)
-    assert "\n7 received packets are open" in text and "net_ring_a, 1" in text
-    assert re.search(r"7 of them are of \S+ and were received at net_ring_a queue 1", text), text
-    assert "By mempool" in text and "of 4,095 mbufs" in text and "pool, port, queue" not in text
-
-
-def test_pools_by_queues(app, closing):
-    """Small and large packets are of two pools."""
+def test_pools_growth_and_what_is_freed(app, closing):
+    """Small and large packets are of two pools. The number grows; what is freed is found in its pool."""
     it = start(closing, app, "--older", "0.1", "-n", "0.1")
     text = closing(Measuring("held", app, "--older", "0.1", "-n", "0.1", "--duration", "60"))
     app.do("hold 1")
@@ -111,7 +79,7 @@ def test_pools_by_queues(app, closing):
 
     all_of_them = {("small", "net_ring_a", 0): 30, ("small", "net_ring_a", 1): 7, ("large", "net_ring_a", 1): 5}
     until(lambda: places() == all_of_them, what="they are old")
-    report = last(it.finish(signal.SIGINT))
+    report = newest(it)
     assert sum(p["open"] for p in report["places"]) == report["open"] == 42
     assert report["unplaced"] == report["pools_beyond"] == 0
     tables = text.finish(signal.SIGINT)
@@ -120,8 +88,16 @@ def test_pools_by_queues(app, closing):
                                                     ["small,", "net_ring_a,", "1", "7", "7"],
                                                     ["large,", "net_ring_a,", "1", "5", "5"]]
 
+    def growing():
+        """What the next line shows; there are more packets before the one after it."""
+        report = json.loads(it.proc.expect(r"^\{.*\}$").group())
+        app.rx(0, 0, n=10)
+        return (report["older_per_second"] or 0) > 0 and report
 
-def test_wrong_options():
-    for args, text in ((["--older", "soon"], "--older soon"), (["a", "b"], "one application only")):
-        done = run([RINGTAP, "held", *args])
-        assert done.returncode == 2 and text in done.stderr
+    until(growing, what="the number grows")
+    until(lambda: (report := growing()) and report["grows"], what="it grew in several readings")
+    held = app.one("hold 1")
+    assert app.one(f"release {held - 50}") == held - 50
+    until(lambda: newest_is(it, open=50), what="what was freed is found in its pool")
+    report = last(it.finish(signal.SIGINT))
+    assert report["open"] == 50 and report["older_per_second"] is not None

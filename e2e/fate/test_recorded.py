@@ -15,7 +15,7 @@ from harness import pcapng
 from harness.paths import RINGTAP
 from harness.pcapng import INFERRED, NOT_OFFERED, OPEN, RX, TX
 from harness.proc import check, freeze, run, until
-from harness.ringtap import LOSS, USAGE
+from harness.ringtap import LOSS
 
 PACKETS = int(os.environ.get("RINGTAP_FATES", 60_000)) // 2  # of each of two threads
 OFFERED = 0
@@ -132,20 +132,48 @@ def test_fates_stand_behind_packets_of_a_recorder_that_was_late(play, record, tm
     assert len(file.fates) > 1000 and in_order(file)
 
 
-def test_time_stamps_of_nics_are_refused(tmp_path):
-    done = run([RINGTAP, "record", "--fates", "--timestamp", "nic", "-w", tmp_path / "x"])
-    assert done.returncode == USAGE and "--timestamp nic" in done.stderr
+READERS = {"tshark": ["-r"], "capinfos": [], "tcpdump": ["-nr"]}
 
 
-def test_explain_has_the_fate_of_each_packet(play, record, tmp_path):
+def assert_other_programs_skip_fates(recorder, file):
+    """They have the packets, and no complaint."""
+    for program in filter(shutil.which, READERS):
+        done = run([program, *READERS[program], recorder.out])
+        assert done.returncode == 0, program
+        complaints = [line for line in done.stderr.splitlines()
+                      if not line.startswith(("reading from file", "Running as user"))]
+        assert not complaints, program
+        if program == "capinfos":
+            assert f"Number of packets:   {len(file.packets)}" in check([program, "-M", recorder.out])
+        else:
+            lines = [line for line in done.stdout.splitlines() if line[0] != "\t"]  # tcpdump shows bytes below
+            assert len(lines) == len(file.packets), program
+    if shutil.which("editcap"):
+        copy = recorder.out.with_suffix(".copy")
+        check(["editcap", recorder.out, copy])
+        assert str(len(file.packets)) in check(["capinfos", "-M", "-c", copy])
+
+
+def assert_python_has_fates(recorder, wanted, python_env):
+    code = ("import ringtap, sys\n"
+            "for o in ringtap.explain(sys.argv[1], timeout=1000, program=sys.argv[2]):\n"
+            "    if o.fate == 'not_offered' and o.noticed_ns >= o.rx_ns: print(o.id)\n")
+    out = check(["/usr/bin/python3", "-c", code, recorder.out, RINGTAP], env=python_env)
+    assert set(map(int, out.split())) == wanted
+
+
+def test_every_reader_of_a_recording_with_fates(play, record, tmp_path, python_env):
+    """explain and the Python module have the fate of each packet; other programs skip it."""
     app = play(program="rt_deeds")
     recorder = record(app, "--fates", "--infer-ids", "-s", "64", "--on-full", "wait")
-    truth = deeds(app, tmp_path, packets=5000, seed=12, infer=1)
+    truth = deeds(app, tmp_path, packets=2000, seed=12, infer=1)
     recorder.finish()
-    ids = received([recorder.file()])
+    file = recorder.file()
+    assert file.fates
+    ids = received([file])
     result = explained(recorder.out)["fates"]
     assert {k: result[k] for k in NAMES.values()} == sums(truth.of(ids))
-    assert (result["received"], result["lost"], result["let_go"], result["of_other_packets"]) == (10_000, 0, 0, 0)
+    assert (result["received"], result["lost"], result["let_go"], result["of_other_packets"]) == (4000, 0, 0, 0)
     assert result["complete"] is True
     for row in result["queues"]:
         want = sums({n: f for n, f in truth.of(ids).items() if n % 2 == row["rx_queue"]})
@@ -163,12 +191,17 @@ def test_explain_has_the_fate_of_each_packet(play, record, tmp_path):
     assert {ids[n] for n, f in truth.of(ids).items() if f == OFFERED} <= sent
     assert not {r["fate"] for r in rows} & {"not_sent", "open", "let_go"}
 
+    assert_other_programs_skip_fates(recorder, file)
+    assert_python_has_fates(recorder, {ids[n] for n, f in truth.of(ids).items() if f == NOT_OFFERED}, python_env)
+
 
 def test_only_packets_of_the_file_have_fates(play, record, tmp_path):
-    """A filter, one queue of another: what is not in the file has none."""
+    """A filter, one queue of another: what is not in the file has none. With received ones only, what has no fate in the
+    file was offered."""
     app = play(program="rt_deeds")
     some = record(app, "-f", "ether[16] & 2 = 0", "--fates", "-s", "64", "--on-full", "wait")
     one = record(app, "--queue", "1", "--fates", "-s", "64", "--on-full", "wait")
+    no_tx = record(app, "--direction", "rx", "--fates", "-s", "64", "--on-full", "wait")
     truth = deeds(app, tmp_path, packets=5000, seed=13)
     for recorder, wanted in ((some, lambda n: not n & 2), (one, lambda n: n % 2 == 1)):
         recorder.finish()
@@ -180,28 +213,25 @@ def test_only_packets_of_the_file_have_fates(play, record, tmp_path):
     # Counts are of all packets of a queue.
     assert [c.received for c in some.file().fate_counts if c.received] == [5000, 5000]
     assert [c.queue for c in one.file().fate_counts if c.received] == [1]
-
-
-def test_packets_that_the_file_has_not_as_sent(play, record, tmp_path):
-    """Received ones only: what has no fate in the file was offered."""
-    app = play(program="rt_deeds")
-    recorder = record(app, "--direction", "rx", "--fates", "-s", "64", "--on-full", "wait")
-    truth = deeds(app, tmp_path, packets=2000, seed=14)
-    recorder.finish()
-    file = recorder.file()
+    no_tx.finish()
+    file = no_tx.file()
     assert not pcapng_packets(file, TX)
     ids = received([file])
-    assert found([file], ids)[0] == truth.of(ids)
-    result = explained(recorder.out)["fates"]
+    assert len(ids) == 10_000 and found([file], ids)[0] == truth.of(ids)
+    result = explained(no_tx.out)["fates"]
     assert {k: result[k] for k in NAMES.values()} == sums(truth.of(ids))
 
 
-def test_a_ring_of_files(play, record, tmp_path):
-    """A packet's fate may stand in a later file."""
+def test_a_ring_of_files_a_limit_and_compression(play, record, tmp_path):
+    """A packet's fate may stand in a later file. What has not been offered yet when a recording ends is open."""
     app = play(program="rt_deeds")
     recorder = record(app, "--fates", "-s", "64", "--on-full", "wait", "-b", "packets:3000", out=tmp_path / "ring.pcapng")
+    limited = record(app, "--fates", "-s", "64", "--on-full", "wait", "-c", "5000")
+    small = record(app, "--fates", "-s", "64", "--on-full", "wait", "--compress", "zstd", out=tmp_path / "a.pcapng.zst")
     truth = deeds(app, tmp_path, packets=10_000, seed=15)
+    limited.done()
     recorder.finish()
+    small.finish()
     paths = sorted(tmp_path.glob("ring_*"))
     files = [pcapng.read(p) for p in paths]
     assert len(files) > 5 and all(f.fates_begin for f in files)
@@ -209,12 +239,19 @@ def test_a_ring_of_files(play, record, tmp_path):
     ids = received(files)
     fates, others = found(files, ids)
     assert fates == truth.of(ids) and others == 0
-    result = explained(*paths)["fates"]
-    assert {k: result[k] for k in NAMES.values()} == sums(truth.of(ids))
+    for result in explained(*paths)["fates"], explained(small.out)["fates"]:
+        assert {k: result[k] for k in NAMES.values()} == sums(truth.of(ids))
     # The first one alone: nothing is claimed that it does not show.
     alone = explained(paths[0])["fates"]
     assert alone["complete"] is False
     assert alone["received"] == alone["offered"] + alone["not_offered"] + alone["open"] + alone["unknown"]
+
+    file = limited.file()
+    assert len(file.packets) == 5000
+    fates, _ = found([file], received([file]))
+    assert all(f in (truth.fates[n], OPEN) for n, f in fates.items())
+    result = explained(limited.out)["fates"]
+    assert {k: result[k] for k in NAMES.values()} == sums(fates)
 
 
 def test_what_the_application_holds_is_open_and_what_it_has_freed_is_not(app, record):
@@ -233,6 +270,13 @@ def test_what_the_application_holds_is_open_and_what_it_has_freed_is_not(app, re
     assert counts == [(12, 7, 5)]
     result = explained(recorder.out)["fates"]
     assert (result["open"], result["not_offered"], result["offered"]) == (7, 5, 0)
+    # Without the option there are none.
+    recorder = record(app, "--ids", "-c", "5")
+    app.rx(n=5)
+    recorder.done()
+    file = recorder.file()
+    assert not file.fates_begin and file.fate_counts is None
+    assert explained(recorder.out)["fates"] is None
 
 
 def test_ports_that_appear_while_it_records(play, record):
@@ -291,21 +335,6 @@ def test_fates_that_are_lost_are_counted(play, record, tmp_path):
     assert any(f"lost the fates of {lost:,} packets" in note for note in result["notes"])
 
 
-def test_a_limit_of_packets(play, record, tmp_path):
-    """What has not been offered yet when the recording ends is open."""
-    app = play(program="rt_deeds")
-    recorder = record(app, "--fates", "-s", "64", "--on-full", "wait", "-c", "5000")
-    truth = deeds(app, tmp_path, packets=20_000, seed=25)
-    recorder.done()
-    file = recorder.file()
-    assert len(file.packets) == 5000
-    ids = received([file])
-    fates, _ = found([file], ids)
-    assert all(f in (truth.fates[n], OPEN) for n, f in fates.items())
-    result = explained(recorder.out)["fates"]
-    assert {k: result[k] for k in NAMES.values()} == sums(fates)
-
-
 @pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
 def test_a_pipe(play, record, tmp_path):
     """As `ringtap record -w - | wireshark -k -i -`: dumpcap reads the pipe."""
@@ -326,16 +355,7 @@ def test_a_pipe(play, record, tmp_path):
     assert len(set(ids)) == 1000 and reader.returncode == 0, errors
 
 
-def test_compressed(play, record, tmp_path):
-    app = play(program="rt_deeds")
-    recorder = record(app, "--fates", "-s", "64", "--on-full", "wait", "--compress", "zstd", out=tmp_path / "a.pcapng.zst")
-    truth = deeds(app, tmp_path, packets=2000, seed=16)
-    recorder.finish()
-    result = explained(recorder.out)["fates"]
-    assert {k: result[k] for k in NAMES.values()} == sums(truth.of(range(4000)))
-
-
-def test_a_killed_recorder_leaves_a_readable_file(play, record, tmp_path):
+def test_a_killed_recorder_and_then_a_killed_application_leave_readable_files(play, record, tmp_path):
     app = play(program="rt_deeds")
     recorder = record(app, "--fates", "-s", "64", "--on-full", "wait", "--no-direct")
     truth = deeds(app, tmp_path, packets=5000, seed=17)
@@ -352,13 +372,8 @@ def test_a_killed_recorder_leaves_a_readable_file(play, record, tmp_path):
     assert result["complete"] is False and result["received"] == 10_000
     assert result["offered"] + result["not_offered"] + result["open"] + result["unknown"] == 10_000
     # The application goes on without it.
-    deeds(app, tmp_path, packets=1000, seed=18)
-
-
-def test_the_application_ends(play, record, tmp_path):
-    app = play(program="rt_deeds")
     recorder = record(app, "--fates", "-s", "64", "--on-full", "wait")
-    truth = deeds(app, tmp_path, packets=2000, seed=19)
+    truth = deeds(app, tmp_path, packets=2000, seed=18)
     app.close()
     recorder.done()
     file = recorder.file()
@@ -366,67 +381,3 @@ def test_the_application_ends(play, record, tmp_path):
     # What no hook and no walk has noticed until then is open.
     assert all(f in (truth.fates[n], OPEN) for n, f in fates.items())
     assert sum(c.received for c in file.fate_counts) == 4000
-
-
-READERS = {"tshark": ["-r"], "capinfos": [], "tcpdump": ["-nr"]}
-
-
-@pytest.mark.parametrize("program", READERS)
-def test_other_readers_skip_fates(play, record, tmp_path, program):
-    if not shutil.which(program):
-        pytest.skip(f"{program} is not installed")
-    app = play(program="rt_deeds")
-    recorder = record(app, "--fates", "-s", "64", "--on-full", "wait")
-    deeds(app, tmp_path, packets=500, seed=20)
-    recorder.finish()
-    file = recorder.file()
-    assert file.fates
-    done = run([program, *READERS[program], recorder.out])
-    assert done.returncode == 0
-    complaints = [line for line in done.stderr.splitlines()
-                  if not line.startswith(("reading from file", "Running as user"))]
-    assert not complaints
-    if program == "capinfos":
-        assert f"Number of packets:   {len(file.packets)}" in check([program, "-M", recorder.out])
-    else:
-        lines = [line for line in done.stdout.splitlines() if line[0] != "\t"]  # tcpdump shows bytes below
-        assert len(lines) == len(file.packets)
-
-
-@pytest.mark.skipif(not shutil.which("editcap"), reason="editcap is not installed")
-def test_editcap_copies_the_packets(play, record, tmp_path):
-    app = play(program="rt_deeds")
-    recorder = record(app, "--fates", "-s", "64", "--on-full", "wait")
-    deeds(app, tmp_path, packets=500, seed=21)
-    recorder.finish()
-    check(["editcap", recorder.out, tmp_path / "copy.pcapng"])
-    count = check(["capinfos", "-M", "-c", tmp_path / "copy.pcapng"])
-    assert str(len(recorder.file().packets)) in count
-
-
-def test_files_without_the_option_have_no_fates(app, record):
-    recorder = record(app, "--ids", "-c", "5")
-    app.rx(n=5)
-    recorder.done()
-    file = recorder.file()
-    assert not file.fates_begin and file.fate_counts is None
-    assert explained(recorder.out)["fates"] is None
-
-
-@pytest.mark.parametrize("args", [("-P",), ("--direction", "tx")])
-def test_fates_that_cannot_be_are_refused(app, record, args):
-    recorder = record(app, *args, "--fates", attach=False, out=None)
-    assert "record: --ids: " in recorder.done(USAGE)
-
-
-def test_the_python_module_has_the_fate_of_a_packet(play, record, tmp_path, python_env):
-    app = play(program="rt_deeds")
-    recorder = record(app, "--fates", "-s", "64", "--on-full", "wait")
-    truth = deeds(app, tmp_path, packets=1000, seed=22)
-    recorder.finish()
-    code = ("import ringtap, sys\n"
-            "for o in ringtap.explain(sys.argv[1], timeout=1000, program=sys.argv[2]):\n"
-            "    if o.fate == 'not_offered' and o.noticed_ns >= o.rx_ns: print(o.id)\n")
-    out = check(["/usr/bin/python3", "-c", code, recorder.out, RINGTAP], env=python_env)
-    ids = received([recorder.file()])
-    assert set(map(int, out.split())) == {ids[n] for n, f in truth.of(ids).items() if f == NOT_OFFERED}
