@@ -4,6 +4,7 @@ AF_XDP."""
 import collections
 import json
 import signal
+import socket
 import struct
 import sys
 
@@ -11,9 +12,9 @@ import pytest
 
 from harness import pcap, pcapng
 from harness.host import PROGRAM, start_refused
-from harness.proc import Proc, check, freeze, run, until
+from harness.proc import check, freeze, run, until
 from harness.paths import RINGTAP
-from harness.ringtap import FAILED, USAGE, listing
+from harness.ringtap import FAILED, listing, packets_of
 from harness.sandbox import public
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
@@ -95,55 +96,37 @@ def numbers(file):
 
 
 def test_both_directions_with_a_working_network(wire, host, record, closing, tmp_path):
-    """The same packets as tcpdump on the same interface; ping and TCP work meanwhile."""
-    it = host(wire.here, wire.device)
-    entry, = [a for a in listing() if a["name"] == it.prefix]
-    assert [(p["name"], p["driver"]) for p in entry["ports"]] == [(wire.device, "net_af_packet")]
-    theirs = closing(wire.here.start(["tcpdump", "-U", "-i", wire.device, "-w", tmp_path / "t.pcap"]))
-    theirs.expect("listening on")
-    recorder = record(it)
-    assert wire.ping(5, patience=20) == 5
-    assert wire.transfer(200_000) == 200_000
-    it.looked_after()
-    recorder.finish()
-    ours = [p.data for p in recorder.file().packets]
-    until(lambda: len(frames_so_far(tmp_path / "t.pcap")) >= len(ours), 10, "tcpdump has them")
-    theirs.stop(signal.SIGINT)
-    # Two sockets may receive simultaneous packets of two CPUs in different order.
-    assert collections.Counter(ours) == collections.Counter(pcap.frames(tmp_path / "t.pcap"))
-    assert {p.direction for p in recorder.file().packets} == {pcapng.RX}
-    own = wire.mac()
-    assert {d[6:12] == own for d in ours} == {True, False}  # sent and received
-    it.finish()
-    assert not it.run_dir.exists()
-    assert "promiscuity 0" in wire.details()
-
-
-def test_packets_larger_than_the_mtu(wire, host, record):
-    """With TSO the kernel passes packets of up to 64 KiB, which are captured completely."""
+    """The same packets as tcpdump on the same interface; ping and TCP work meanwhile. With TSO the kernel passes packets of
+    up to 64 KiB, which are captured completely."""
     for space, device in ((wire.here, wire.device), (wire.there, "eth0")):
         space.check(["ethtool", "-K", device, "tx", "on", "tso", "on", "gso", "on"])
     it = host(wire.here, wire.device)
-    recorder = record(it, "-f", f"src host {HERE} and tcp")
+    entry, = [a for a in listing() if a["name"] == it.prefix]
+    assert [(p["name"], p["driver"]) for p in entry["ports"]] == [(wire.device, "net_af_packet")]
+    theirs = closing(wire.here.start(["tcpdump", "-U", "-B", "16384", "-i", wire.device, "-w", tmp_path / "t.pcap"]))
+    theirs.expect("listening on")
+    recorder = record(it)
+    assert wire.ping(5, patience=20) == 5
     assert wire.transfer(2_000_000) == 2_000_000
     it.looked_after()
     recorder.finish()
     packets = recorder.file().packets
-    payload = sum(int.from_bytes(p.data[16:18], "big") - 20 - (p.data[46] >> 4) * 4 for p in packets)
+    ours = [p.data for p in packets]
+    until(lambda: len(frames_so_far(tmp_path / "t.pcap")) >= len(ours), 10, "tcpdump has them")
+    theirs.stop(signal.SIGINT)
+    # Two sockets may receive simultaneous packets of two CPUs in different order.
+    assert collections.Counter(ours) == collections.Counter(pcap.frames(tmp_path / "t.pcap"))
+    assert {p.direction for p in packets} == {pcapng.RX}
+    own = wire.mac()
+    assert {d[6:12] == own for d in ours} == {True, False}  # sent and received
+    stream = [d for d in ours if d[6:12] == own and d[12:14] == b"\x08\x00" and d[23] == socket.IPPROTO_TCP]
+    payload = sum(int.from_bytes(d[16:18], "big") - 20 - (d[46] >> 4) * 4 for d in stream)
     assert payload >= 2_000_000
-    assert all(len(p.data) == 14 + int.from_bytes(p.data[16:18], "big") for p in packets)
-    assert max(len(p.data) for p in packets) > 10_000
-
-
-@pytest.mark.parametrize("args", [[], ["--queues", "2", "--cpus", "0,1"], ["--busy-poll"]],
-                         ids=lambda a: " ".join(a) or "plain")
-def test_every_packet_once(wire, host, record, args):
-    it = host(wire.here, wire.device, args=args)
-    recorder = record(it)
-    wire.blast(2000)
-    it.looked_after()
-    recorder.finish()
-    assert sorted(numbers(recorder.file())) == list(range(2000))
+    assert all(len(d) == 14 + int.from_bytes(d[16:18], "big") for d in stream)
+    assert max(map(len, stream)) > 10_000
+    it.finish()
+    assert not it.run_dir.exists()
+    assert "promiscuity 0" in wire.details()
 
 
 def test_losses_of_the_kernel_are_counted(wire, host, record):
@@ -163,39 +146,24 @@ def test_losses_of_the_kernel_are_counted(wire, host, record):
     assert pcapng.stat(recorder.file().interfaces[0], 5) == interface["nic"]["imissed"]
 
 
-def test_several_interfaces(net, host, record):
+def test_several_interfaces_and_the_loopback(net, host, record):
+    """Packets of the loopback are captured twice. An idle capture sleeps: a spinning thread has almost no voluntary context
+    switches."""
     hosts = [net.add_host(f"10.78.{i}.2") for i in range(2)]
-    it = host(net.hub, *(device for _space, device in hosts))
-    recorder = record(it)
+    it = host(net.hub, "lo", *(device for _space, device in hosts))
+    before = sum(it.slept().values())
+    until(lambda: sum(it.slept().values()) > before + 1000, 30, "a thousand naps")
+    recorder = record(it, "-f", "udp port 9 or ether proto 0x88b5")
     for (space, _device), count in zip(hosts, (10, 20)):
         space.check([sys.executable, "-c", SENDER, "eth0", str(count)])
-    it.looked_after()
-    recorder.finish()
-    file = recorder.file()
-    got = collections.Counter(file.interfaces[p.interface].name for p in file.packets)
-    assert got == {hosts[0][1]: 10, hosts[1][1]: 20}
-
-
-def test_loopback_packets_are_captured_twice(net, host, record):
-    it = host(net.hub, "lo")
-    recorder = record(it, "-f", "udp port 9")
     net.hub.check([sys.executable, "-c", "import socket; s = socket.socket(type=socket.SOCK_DGRAM); "
                    "[s.sendto(bytes([i]), ('127.0.0.1', 9)) for i in range(10)]"])
     it.looked_after()
     recorder.finish()
-    assert [p.data[42] for p in recorder.file().packets] == [i for i in range(10) for _ in (0, 1)]
-
-
-def test_libpcap_programs(wire, host, closing, tmp_path):
-    it = host(wire.here, wire.device)
-    out = tmp_path / "out.pcap"
-    tcpdump = closing(Proc([RINGTAP, "run", "--", "tcpdump", "-U", "-i",
-                            f"ringtap:{it.prefix}:{wire.device}", "-w", out, "ether proto 0x88b5"]))
-    tcpdump.expect("listening on", 30)
-    wire.blast(100)
-    until(lambda: out.exists() and out.stat().st_size >= 24 + 100 * 80, 20, "100 packets")
-    assert tcpdump.stop(signal.SIGINT) == 0
-    assert [int.from_bytes(d[14:18], "big") for d in pcap.frames(out)] == list(range(100))
+    file = recorder.file()
+    got = collections.Counter(file.interfaces[p.interface].name for p in file.packets)
+    assert got == {"lo": 20, hosts[0][1]: 10, hosts[1][1]: 20}
+    assert [p.data[42] for p in packets_of(file, "lo")] == [i for i in range(10) for _ in (0, 1)]
 
 
 XDP_SOCKET = """
@@ -223,7 +191,8 @@ def xdp(wire, host):
     return host(wire.here, wire.device, args=["--driver", "af_xdp"])
 
 
-def test_af_xdp_captures_received_packets(wire, xdp, record):
+def test_af_xdp(wire, xdp, host, record):
+    """It captures what is received, which the host has again when the program was killed, and when it has ended."""
     assert f"{wire.device}: what is received is captured and kept from the host" in xdp.proc.output
     recorder = record(xdp)
     assert wire.ping() == 0
@@ -231,12 +200,6 @@ def test_af_xdp_captures_received_packets(wire, xdp, record):
     xdp.looked_after()
     recorder.finish()
     assert numbers(recorder.file()) == list(range(2000))
-    xdp.finish()
-    assert "xdp" not in wire.details() and "promiscuity 0" in wire.details()
-    until(lambda: wire.ping() == 3, 20, "the host answers")
-
-
-def test_network_works_after_killed_af_xdp(wire, xdp, host, record):
     xdp.proc.kill()
     until(lambda: wire.ping() == 3, 20, "the host answers")
     assert "promiscuity 0" in wire.details()
@@ -247,11 +210,15 @@ def test_network_works_after_killed_af_xdp(wire, xdp, host, record):
     recorder.finish()
     assert numbers(recorder.file()) == list(range(10))
     again.finish()
-    assert "xdp" not in wire.details()
+    assert "xdp" not in wire.details() and "promiscuity 0" in wire.details()
+    until(lambda: wire.ping() == 3, 20, "the host answers")
 
 
-def test_killed_af_packet_starts_again(wire, host):
+@pytest.mark.smoke
+def test_name_in_use_until_it_is_killed(wire, host):
     it = host(wire.here, wire.device)
+    status, output = start_refused(wire.here, "--name", it.prefix, wire.device)
+    assert status == FAILED and it.prefix in output and len(output.strip().splitlines()) == 1
     it.proc.kill()
     assert "promiscuity 0" in wire.details()
     assert it.prefix not in check([RINGTAP, "list"])
@@ -264,14 +231,7 @@ def test_killed_af_packet_starts_again(wire, host):
         proc.close()
 
 
-def test_interface_is_removed(wire, host):
-    it = host(wire.here, wire.device)
-    wire.here.check(["ip", "link", "del", wire.device])
-    assert it.proc.wait(20) == FAILED
-    assert f"{wire.device}: the interface has gone" in it.proc.output
-
-
-def test_interface_renamed(wire, host, record):
+def test_interface_is_renamed_and_removed(wire, host, record):
     """The interface stays the same; another one with its old name is not captured."""
     it = host(wire.here, wire.device)
     recorder = record(it)
@@ -289,39 +249,19 @@ def test_interface_renamed(wire, host, record):
     assert f"{wire.device}: the interface has gone" in it.proc.output
 
 
-@pytest.mark.smoke
-def test_name_in_use(wire, host):
-    it = host(wire.here, wire.device)
-    status, output = start_refused(wire.here, "--name", it.prefix, wire.device)
-    assert status == FAILED and it.prefix in output and len(output.strip().splitlines()) == 1
+NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
 
 
-def test_idle_capture_sleeps(wire, host):
-    """Counts voluntary context switches: a spinning thread has almost none."""
-    it = host(wire.here, wire.device)
-    before = sum(it.slept().values())
-    until(lambda: sum(it.slept().values()) > before + 1000, 30, "a thousand naps")
-
-
-@pytest.mark.parametrize("args,status,words", [
-    (["no-such-if0"], FAILED, "no-such-if0: no such interface"),
-    (["an-interface-of-a-long-name"], FAILED, "longer than an interface's name"),
-    ([], USAGE, "no interface given"),
-    (["lo", "lo"], USAGE, "given twice"),
-    (["--name", "x" * 64, "lo"], USAGE, "at most 63"),
-    (["--name", "a/b", "lo"], USAGE, "a/b"),
-    (["--name", "", "lo"], USAGE, "--name"),
-    (["--cpus", "4000", "lo"], USAGE, "4000"),
-    (["--cpus", "0-", "lo"], USAGE, "0-"),
-    (["--cpus", "1-0", "lo"], USAGE, "1-0"),
-    (["--driver", "af_foo", "lo"], USAGE, "af_packet|af_xdp"),
-    (["--huge-pages", "--memory", "64G", "lo"], FAILED, "--huge-pages: "),
-    (["--memory", "16M", "lo"], FAILED, "memory"),
-], ids=lambda v: " ".join(v)[:30] if isinstance(v, list) else "")
-def test_errors_are_one_line(net, args, status, words):
-    got, output = start_refused(net.hub, *args)
-    assert got == status and words in output, output
-    assert len(output.strip().splitlines()) == 1, output
+def test_what_the_kernel_or_dpdk_refuses(net):
+    """In one line; cli/host/host_test.c has the options."""
+    for args, how, words in (
+            (["no-such-if0"], {}, "no-such-if0: no such interface"),
+            (["--huge-pages", "--memory", "64G", "lo"], {}, "--huge-pages: "),
+            (["--memory", "16M", "lo"], {}, "memory"),
+            (["lo"], {"prefix": NOBODY, "program": public(RINGTAP)}, "root")):
+        status, output = start_refused(net.hub, *args, **how)
+        assert status == FAILED and words in output, output
+        assert len(output.strip().splitlines()) == 1, output
 
 
 def test_host_program_is_not_in_path(installation):
@@ -343,10 +283,3 @@ def test_huge_pages(wire, host, record):
     it.looked_after()
     recorder.finish()
     assert numbers(recorder.file()) == list(range(10))
-
-
-def test_without_rights(net):
-    nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-    status, output = start_refused(net.hub, "lo", prefix=nobody, program=public(RINGTAP))
-    assert status == FAILED and "root" in output
-    assert len(output.strip().splitlines()) == 1
