@@ -13,7 +13,7 @@ import pytest
 from harness.dpdk import RUN_DIR, new_prefix, remove_run_dir
 from harness.known import (CLONED, HELD, MADE, SENT_TWICE, Known, Measuring, png_size, svg_paths)
 from harness.paths import RINGTAP
-from harness.proc import run, until
+from harness.proc import check, run, until
 from harness.wire import ERROR, Impostor, fake_probe, message, sealed, text
 from harness import wire
 
@@ -87,16 +87,14 @@ def test_statistics_of_known_times(known, latency, tmp_path):
     assert output["tsc_hz"] == pytest.approx(hz, rel=2e-3)
     for name, cycles in pair["cycles"].items():
         assert pair["ns"][name] == pytest.approx(cycles * 1e9 / output["tsc_hz"], rel=1e-6), name
+    assert_example_of_the_manual_page(output, tmp_path / "document")
 
 
-def test_example_of_the_manual_page(known, latency, tmp_path):
+def assert_example_of_the_manual_page(output, document):
     """It must fail where each packet takes longer: jq's null, of a missing key, is below any limit."""
     text = (Path(__file__).parents[2] / "cli" / "latency" / "latency.txt").read_text()
     example = re.search(r"jq -e \\\n +'([^']+)'", text)[1]
-    it = latency(known, "--duration", "60", "--json")
-    known.send([5000], rounds=150, log=tmp_path / "log")
-    document = tmp_path / "document"
-    document.write_text(json.dumps(it.json(signal.SIGINT)))
+    document.write_text(json.dumps(output))
     for limit, status in ((0, 1), (10**12, 0)):
         done = run(["jq", "-e", example.replace("50000", str(limit)), document])
         assert done.returncode == status, done.stdout + done.stderr
@@ -115,20 +113,7 @@ def test_one_packet_in_n(known, latency, tmp_path):
     assert lows[0] - SLACK <= pair["cycles"]["min"] and pair["cycles"]["max"] <= highs[-1] + SLACK
 
 
-def test_packets_that_were_not_received_have_no_latency(known, latency, tmp_path):
-    it = latency(known, "--duration", "60", "--json")
-    known.send([4000], rounds=3, how=MADE)
-    known.send([4000], rounds=4, how=CLONED)
-    known.send([4000], rounds=5, how=HELD)
-    stays = known.send([4000], rounds=6, how=SENT_TWICE, log=tmp_path / "log")
-    output = it.json(signal.SIGINT)
-    pair, = output["pairs"]
-    assert_figures(pair, stays)
-    untimed, = output["not_timed"]
-    assert untimed == {"tx_port": "net_ring_b", "unstamped": (3 + 6) * 32, "shared": (4 + 5) * 32}
-
-
-def test_pairs_and_the_requested_ports(known, latency, tmp_path):
+def test_pairs_the_requested_ports_and_what_has_no_latency(known, latency, tmp_path):
     both = latency(known, "--duration", "60", "--json")
     one = latency(known, "-i", "net_ring_b", "--duration", "60", "--json")
     there = known.send([3000], rounds=10, log=tmp_path / "log1")
@@ -141,6 +126,17 @@ def test_pairs_and_the_requested_ports(known, latency, tmp_path):
         assert_figures(pairs[which], stays)
     assert {(p["rx_port"], p["tx_port"]) for p in one.json(signal.SIGINT)["pairs"]} \
         == {(a, b), (b, a)}
+    # Packets that were not received have none.
+    it = latency(known, "--duration", "60", "--json")
+    known.send([4000], rounds=3, how=MADE)
+    known.send([4000], rounds=4, how=CLONED)
+    known.send([4000], rounds=5, how=HELD)
+    stays = known.send([4000], rounds=6, how=SENT_TWICE, log=tmp_path / "log")
+    output = it.json(signal.SIGINT)
+    pair, = output["pairs"]
+    assert_figures(pair, stays)
+    untimed, = output["not_timed"]
+    assert untimed == {"tx_port": "net_ring_b", "unstamped": (3 + 6) * 32, "shared": (4 + 5) * 32}
 
 
 def test_a_later_measurement_counts_from_its_beginning(known, latency, tmp_path):
@@ -156,10 +152,36 @@ def test_a_later_measurement_counts_from_its_beginning(known, latency, tmp_path)
     assert_figures(pair, before + after)
 
 
-def test_table_histogram_and_the_end_by_packets(known, latency):
-    it = latency(known, "--packets", "960", "--histogram")
-    known.send([3000], rounds=30)
-    output = it.finish()
+def test_every_output_and_the_end_by_packets(known, latency, tmp_path):
+    """Table and histogram, comma-separated values, plots, and a live line on a terminal."""
+    svg, png = tmp_path / "x.svg", tmp_path / "x.PNG"
+    table = latency(known, "--packets", "960", "--histogram")
+    figures = latency(known, "--packets", "960", "--csv", "-i", "0", stdout=-1)
+    buckets = latency(known, "--packets", "960", "--csv", "--histogram", stdout=-1)
+    plots = [latency(known, "--packets", "960", "--plot", f) for f in (svg, png)]
+    live = latency(known, "--duration", "60", tty=True)
+    known.send([3000, 30000], rounds=15)
+    assert_table(table.finish())
+    row, = csv.DictReader(io.StringIO(figures.proc.child.stdout.read().decode()))
+    assert (row["rx_port"], row["tx_port"], row["packets"]) == ("net_ring_a", "net_ring_b", "960")
+    assert 3000 - SLACK <= float(row["min_cycles"]) <= float(row["max_cycles"])
+    rows = list(csv.DictReader(io.StringIO(buckets.proc.child.stdout.read().decode())))
+    assert sum(int(r["packets"]) for r in rows) == 960
+    assert all(float(r["from_cycles"]) < float(r["to_cycles"]) for r in rows)
+    for it in (figures, buckets, *plots):
+        it.finish()
+    assert any(len(d) > 200 for d in svg_paths(svg))  # curves
+    text = svg.read_text()
+    # Percentiles: dots in one plot, dashed lines in the other.
+    assert len(re.findall(r'fill:rgb\([^"]*" d="M [\d. ]+ C ', text)) == 4  # p50, p90, p99, p99.9
+    assert len(re.findall(r"stroke-dasharray[:=]", text)) >= 3
+    width, height = png_size(png)
+    assert width >= 800 and height >= 800
+    live.proc.expect(r"\r\d+\.\d s, 960 packets timed ")
+    assert re.search(r"^net_ring_a > net_ring_b: 960 packets", live.finish(signal.SIGINT), re.MULTILINE)
+
+
+def assert_table(output):
     assert "every packet timed" in output
     assert re.search(r"^net_ring_a > net_ring_b: 960 packets$", output, re.MULTILINE)
     header = re.search(r"^ +min +mean +p50 +p90 +p99 +p99\.9 +max$", output, re.MULTILINE)
@@ -173,43 +195,15 @@ def test_table_histogram_and_the_end_by_packets(known, latency):
     assert sum(int(n.replace(",", "")) for n in bars) == 960
 
 
-def test_live_line_on_a_terminal(known, latency):
-    it = latency(known, "--duration", "60", tty=True)
-    known.send([3000], rounds=20)
-    it.proc.expect(r"\r\d+\.\d s, 640 packets timed ")
-    assert re.search(r"^net_ring_a > net_ring_b: 640 packets", it.finish(signal.SIGINT), re.MULTILINE)
-
-
-def test_comma_separated_values(known, latency):
-    figures = latency(known, "--packets", "320", "--csv", "-i", "0", stdout=-1)
-    buckets = latency(known, "--packets", "320", "--csv", "--histogram", stdout=-1)
-    known.send([3000], rounds=10)
-    row, = csv.DictReader(io.StringIO(figures.proc.child.stdout.read().decode()))
-    assert (row["rx_port"], row["tx_port"], row["packets"]) == ("net_ring_a", "net_ring_b", "320")
-    assert 3000 - SLACK <= float(row["min_cycles"]) <= float(row["max_cycles"])
-    rows = list(csv.DictReader(io.StringIO(buckets.proc.child.stdout.read().decode())))
-    assert sum(int(r["packets"]) for r in rows) == 320
-    assert all(float(r["from_cycles"]) < float(r["to_cycles"]) for r in rows)
-    figures.finish()
-    buckets.finish()
-
-
-def test_plots(known, latency, tmp_path):
-    """Curves, and percentiles: dots in one plot, dashed lines in the other."""
-    svg, png = tmp_path / "x.svg", tmp_path / "x.PNG"
-    runs = [latency(known, "--packets", "640", "--plot", f) for f in (svg, png)]
-    known.send([3000, 30000], rounds=10)
-    for it in runs:
-        it.finish()
-    assert any(len(d) > 200 for d in svg_paths(svg))  # curves
-    text = svg.read_text()
-    assert len(re.findall(r'fill:rgb\([^"]*" d="M [\d. ]+ C ', text)) == 4  # p50, p90, p99, p99.9
-    assert len(re.findall(r"stroke-dasharray[:=]", text)) >= 3
-    width, height = png_size(png)
-    assert width >= 800 and height >= 800
-
-
-def test_application_is_killed(known, latency, tmp_path):
+def test_killed_reader_leaves_no_hooks_and_a_killed_application_its_times(known, latency, tmp_path):
+    it = latency(known, "--duration", "60")
+    assert known.one("callbacks 0") == 2 and known.one("callbacks 1") == 2
+    it.proc.kill()
+    for port in (0, 1):
+        until(lambda: known.one(f"callbacks {port}") == 0, what="callbacks are gone")
+    again = latency(known, "--packets", "32", "--json")
+    known.send([3000])
+    assert again.json()["pairs"][0]["packets"] == 32
     it = latency(known, "--duration", "60", "--json")
     stays = known.send([3000], rounds=5, log=tmp_path / "log")
     known.proc.kill()
@@ -234,59 +228,41 @@ def test_port_is_removed(play, latency):
     assert pair["packets"] > 0
 
 
-def test_killed_reader_leaves_no_hooks(known, latency):
-    it = latency(known, "--duration", "60")
-    assert known.one("callbacks 0") == 2 and known.one("callbacks 1") == 2
-    it.proc.kill()
-    for port in (0, 1):
-        until(lambda: known.one(f"callbacks {port}") == 0, what="callbacks are gone")
-    again = latency(known, "--packets", "32", "--json")
-    known.send([3000])
-    assert again.json()["pairs"][0]["packets"] == 32
-
-
 def test_stock_testpmd(testpmd):
+    """It forwards; then in a mode that resets flags, of which a sample is timed, and is marked in top, too."""
     app = testpmd("net_null0", "net_null1", lcores="0@0,127@1")
     app.start()
-    done = run([RINGTAP, "latency", app.prefix, "--packets", "100000", "--json"])
+    output = json.loads(check([RINGTAP, "latency", app.prefix, "--packets", "100000", "--json"]))
     app.stop()
-    output = json.loads(done.stdout)
     assert {(p["rx_port"], p["tx_port"]) for p in output["pairs"]} \
         == {("net_null0", "net_null1"), ("net_null1", "net_null0")}
     assert sum(p["packets"] for p in output["pairs"]) >= 100000
     assert all(0 < p["ns"]["min"] <= p["ns"]["p50"] <= p["ns"]["max"] for p in output["pairs"])
+    app.cmd("set fwd mac")
+    app.start()
+    output = json.loads(check([RINGTAP, "latency", app.prefix, "--packets", "20000", "--every", "16", "--json"]))
+    assert not output["pairs"]
+    inferred = sum(p["packets"] for p in output["inferred"])
+    assert inferred >= 20000 and sum(u["unstamped"] for u in output["not_timed"]) > 10 * inferred
+
+    def pairs():
+        report = json.loads(check([RINGTAP, "top", "--once", "-n", "0.3", "--json", "--collectors", "latency", app.prefix]))
+        return [p for p in report["applications"][0]["latency"] if p["packets"]]
+
+    assert all(p["inferred"] for p in until(pairs, what="packets are timed"))
+    app.stop()
 
 
-def test_no_traffic(known):
+def test_what_is_not_there(known, testpmd):
+    """Traffic, an application, a port, a folder; options are in cli/usage_test.c."""
     done = run([RINGTAP, "latency", known.prefix, "--duration", "0.2"])
     assert done.returncode == 0, done.stderr
     assert "No packet was received and sent again" in done.stdout
-
-
-WRONG = (
-    (["--duration", "0"], 2, "not a number above zero"),
-    (["--duration", "x"], 2, "not a number above zero"),
-    (["--packets", "0"], 2, "out of range"),
-    (["--every", "-1"], 2, "--every"),
-    (["--plot", "x.pdf"], 2, "neither .svg nor .png"),
-    (["--json", "--csv"], 2, "choose one"),
-    (["-i", ""], 2, "-i"),
-    (["another", "one"], 2, "one application at a time"),
-    (["--plot", "/nonexistent/x.svg"], 1, "No such file"),
-    (["no-such-app"], 1, "no application is called"),
-)
-
-
-@pytest.mark.parametrize("command", ["latency", "memory"])
-def test_wrong_command_lines(known, command):
-    for args, status, words in WRONG:
-        done = run([RINGTAP, command, *args])
-        assert done.returncode == status, done.stderr
-        assert words in done.stderr and len(done.stderr.splitlines()) == 1
-        assert done.stdout == ""
-
-
-def test_unknown_ports(known, testpmd):
+    for command in ("latency", "memory"):
+        for args, words in ((["--plot", "/nonexistent/x.svg"], "No such file"), (["no-such-app"], "no application is called")):
+            done = run([RINGTAP, command, *args])
+            assert done.returncode == 1 and words in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+            assert done.stdout == ""
     for spec in (f"{known.prefix}:7", f"{known.prefix}:net_ring_c"):
         done = run([RINGTAP, "latency", "-i", spec, "--duration", "1"])
         recorded = run([RINGTAP, "record", "-i", spec, "-w", "/dev/null"])
@@ -345,21 +321,14 @@ def impostor(closing):
         remove_run_dir(prefix)
 
 
-@pytest.mark.parametrize("start, size, words", [
-    (b"", 0, "too short"),
-    (b"", 65536, "magic"),
-    (b"RTFIGUR\0\x63", 65536, "version"),
-], ids=["empty", "zeros", "version"])
-def test_impossible_statistics(impostor, start, size, words):
-    memory = sealed(start.ljust(size, b"\0"))
-    prefix = impostor("liar", lambda c: wire.socket.send_fds(c, [message(MONITORING)], [memory]))
-    for command in ("latency", "memory"):
-        done = run([RINGTAP, command, prefix])
-        assert done.returncode == 1 and words in done.stderr
-        assert len(done.stderr.splitlines()) == 1
-
-
-def test_old_probe(impostor):
+def test_impossible_statistics_and_an_old_probe(impostor):
+    for start, size, words in ((b"", 0, "too short"), (b"", 65536, "magic"), (b"RTFIGUR\0\x63", 65536, "version")):
+        memory = sealed(start.ljust(size, b"\0"))
+        prefix = impostor("liar", lambda c, fd=memory: wire.socket.send_fds(c, [message(MONITORING)], [fd]))
+        for command in ("latency", "memory"):
+            done = run([RINGTAP, command, prefix])
+            assert done.returncode == 1 and words in done.stderr
+            assert len(done.stderr.splitlines()) == 1
     refusal = message(ERROR, wire.struct.pack("<i", -71) + text("unknown message", 256))
     prefix = impostor("old", lambda c: c.send(refusal))
     done = run([RINGTAP, "latency", prefix])

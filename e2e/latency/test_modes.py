@@ -3,7 +3,7 @@
 certain, inferred, or counted as not timed. Modes that reset the flags of mbufs lose the mark."""
 import csv
 import io
-import json
+import itertools
 import signal
 import struct
 
@@ -12,8 +12,7 @@ import pytest
 from harness import pcap
 from harness.dpdk import telemetry
 from harness.known import Measuring
-from harness.paths import RINGTAP
-from harness.proc import check, until
+from harness.proc import until
 from harness.prometheus import Exporter
 
 PACKETS = 600  # packets of each port
@@ -70,60 +69,55 @@ def sums(report):
             sum(u["unstamped"] for u in report["not_timed"]), sum(u["shared"] for u in report["not_timed"]))
 
 
-@pytest.mark.parametrize("mode", FORWARDING)
-def test_received_packets(with_packets, latency, mode):
-    app = with_packets(mode)
-    it = latency(app, "--duration", "60", "--json")
-    app.start()
-    until(lambda: received(app) == 2 * PACKETS, what="everything is received")
-    sent = sum(tx for _, tx, _, _ in app.stop().values())
-    kind = FORWARDING[mode]
-    assert sent == (0 if kind == NOTHING else 2 * PACKETS)
-    report = it.json(signal.SIGINT)
-    assert sums(report) == (sent if kind == CERTAIN else 0, sent if kind == INFERRED else 0, 0, 0)
-    for pair in report["pairs"] + report["inferred"]:
-        assert sum(n for _, _, n in pair["histogram_cycles"]) == pair["packets"]
-        assert 0 < pair["ns"]["min"] <= pair["ns"]["p50"] <= pair["ns"]["max"]
-        assert (pair["rx_port"] == pair["tx_port"]) == (mode == "icmpecho")
+def test_received_packets(with_packets, latency):
+    """Ports that start again receive the same packets again."""
+    app = with_packets("io")
+    for mode, kind in FORWARDING.items():
+        app.cmd("port stop all")
+        assert f"Set {mode} packet forwarding mode" in app.cmd(f"set fwd {mode}")
+        app.cmd("port start all")
+        app.cmd("clear port stats all")
+        it = latency(app, "--duration", "60", "--json")
+        app.start()
+        until(lambda: received(app) == 2 * PACKETS, what="everything is received")
+        sent = sum(tx for _, tx, _, _ in app.stop().values())
+        assert sent == (0 if kind == NOTHING else 2 * PACKETS), mode
+        report = it.json(signal.SIGINT)
+        assert sums(report) == (sent if kind == CERTAIN else 0, sent if kind == INFERRED else 0, 0, 0), mode
+        for pair in report["pairs"] + report["inferred"]:
+            assert sum(n for _, _, n in pair["histogram_cycles"]) == pair["packets"], mode
+            assert 0 < pair["ns"]["min"] <= pair["ns"]["p50"] <= pair["ns"]["max"], mode
+            assert (pair["rx_port"] == pair["tx_port"]) == (mode == "icmpecho")
 
 
-@pytest.mark.parametrize("mode", ["flowgen", "txonly"])
-@pytest.mark.parametrize("every", [1, 16])
-def test_generated_packets_are_never_certain(testpmd, latency, mode, every):
+def test_generated_packets_are_never_certain(testpmd, latency):
     app = testpmd("net_null0", "net_null1")
-    # The pool has mbufs with old time stamps.
-    app.cmd("set fwd rxonly")
-    it = latency(app, "--duration", "60", "--json", "--every", str(every))
-    app.start()
-    until(lambda: received(app) > 20000, what="packets are received")
-    app.stop()
-    app.cmd(f"set fwd {mode}")
-    app.start()
-    until(lambda: app.stats(1)["TX-packets"] > 200000, what="packets are sent")
-    sent = sum(tx + dropped for _, tx, _, dropped in app.stop().values())
-    certain, inferred, unstamped, shared = sums(it.json(signal.SIGINT))
-    assert certain == 0 and shared == 0
-    assert inferred + unstamped == sent
-    if mode == "txonly":
-        assert inferred <= 8192 + 1024, "no more than there were mbufs with a time stamp"
+    for mode, every in itertools.product(("flowgen", "txonly"), (1, 16)):
+        # The pool has mbufs with old time stamps.
+        app.cmd("clear port stats all")
+        app.cmd("set fwd rxonly")
+        it = latency(app, "--duration", "60", "--json", "--every", str(every))
+        app.start()
+        until(lambda: received(app) > 20000, what="packets are received")
+        app.stop()
+        app.cmd(f"set fwd {mode}")
+        app.start()
+        until(lambda: app.stats(1)["TX-packets"] > 200000, what="packets are sent")
+        sent = sum(tx + dropped for _, tx, _, dropped in app.stop().values())
+        certain, inferred, unstamped, shared = sums(it.json(signal.SIGINT))
+        assert certain == 0 and shared == 0
+        assert inferred + unstamped == sent, (mode, every)
+        if mode == "txonly":
+            assert inferred <= 8192 + 1024, "no more than there were mbufs with a time stamp"
 
 
-def test_a_sample_of_a_mode_that_resets_flags(testpmd, latency):
-    app = testpmd("net_null0", "net_null1")
-    app.cmd("set fwd mac")
-    it = latency(app, "--packets", "20000", "--every", "16", "--json")
-    app.start()
-    report = it.json()
-    app.stop()
-    certain, inferred, unstamped, _ = sums(report)
-    assert certain == 0 and inferred >= 20000 and unstamped > 10 * inferred
-
-
-def test_inferred_times_are_marked_in_all_outputs(with_packets, latency):
+def test_inferred_times_are_marked_in_all_outputs(with_packets, latency, closing):
     app = with_packets("macswap")
     text, table, buckets = (latency(app, "--duration", "60", *how, **where) for how, where in (
         (["--histogram"], {}), (["--csv"], {"stdout": -1}),
         (["--csv", "--histogram"], {"stdout": -1})))
+    exporter = closing(Exporter(app, args=("--collectors", "latency")))
+    exporter.series()  # attached
     app.start()
     until(lambda: received(app) == 2 * PACKETS, what="everything is received")
     answer = telemetry(app.prefix, "/ringtap/latency")
@@ -138,32 +132,9 @@ def test_inferred_times_are_marked_in_all_outputs(with_packets, latency):
         assert {r["inferred"] for r in rows} == {"1"}
         assert sum(int(r["packets"]) for r in rows) == 2 * PACKETS
         it.finish()
-
-
-def test_inferred_times_in_top(testpmd):
-    app = testpmd("net_null0", "net_null1")
-    app.cmd("set fwd mac")
-    app.start()
-
-    def pairs():
-        report = json.loads(check([RINGTAP, "top", "--once", "--json", "--collectors", "latency",
-                                 app.prefix]))
-        return [p for p in report["applications"][0]["latency"] if p["packets"]]
-
-    assert all(p["inferred"] for p in until(pairs, what="packets are timed"))
-    app.stop()
-
-
-def test_inferred_times_have_their_own_metric(with_packets, closing):
-    app = with_packets("csum")
-    exporter = closing(Exporter(app, args=("--collectors", "latency")))
-    ports = {"rx_port": "net_pcap0", "tx_port": "net_pcap1"}
-    exporter.series()  # attached
-    app.start()
-    until(lambda: received(app) == 2 * PACKETS, what="everything is received")
-    app.stop()
     name = f'ringtap_inferred_latency_seconds_count{{app="{app.prefix}",'
     until(lambda: any(s.startswith(name) for s in exporter.series()), what="the metric")
+    ports = {"rx_port": "net_pcap0", "tx_port": "net_pcap1"}
     assert exporter.value("ringtap_inferred_latency_seconds_count", **ports) == PACKETS
     assert not any(s.startswith("ringtap_latency_seconds_count") for s in exporter.series())
 
