@@ -7,9 +7,10 @@ import threading
 
 import pytest
 
+from harness.known import Measuring
 from harness.paths import BUILD, RINGTAP
 from harness.proc import Proc, check, run
-from harness.ringtap import FAILED, OK, listing
+from harness.ringtap import FAILED, listing
 
 
 @pytest.fixture
@@ -32,21 +33,23 @@ def ping(host):
 
 
 @pytest.mark.smoke
-def test_listed(switch):
-    it, _hosts, devices = switch
+def test_every_command_has_the_names(switch, record, closing):
+    """The recorded file has the name of the switch, and that of ethdev in the description. Either name is taken."""
+    it, (a, _b), devices = switch
     assert ports_of(it) == devices
     text = check([RINGTAP, "list"])  # ethdev names are shortened to fit
     assert all(f" {name} ({device[:4]}" in text for name, device in devices.items())
     assert f"ringtap:{it.prefix}:p0" in check([RINGTAP, "run", "--", "tcpdump", "-D"])
-    assert f"ringtap:{it.prefix}:p0" in check([BUILD / "extcap" / "ringtap-extcap",
-                                              "--extcap-interfaces"])
+    assert f"ringtap:{it.prefix}:p0" in check([BUILD / "extcap" / "ringtap-extcap", "--extcap-interfaces"])
+    app, = json.loads(check([RINGTAP, "top", "--once", "-n", "0.2", "--json", it.prefix]))["applications"]
+    assert {p["name"] for p in app["ports"]} == set(devices)
 
-
-def test_recorded(switch, record):
-    """By either name; the file has the name of the switch, and that of ethdev in the
-    description."""
-    it, (a, _b), devices = switch
     recorders = [record(it, "-f", "icmp", "-c", "10", ports=[port]) for port in ("p0", devices["p0"])]
+    measured = [closing(Measuring("latency", it, "-i", f"{it.prefix}:{port}", "--packets", "5", "--duration", "60", "--json"))
+                for port in ("p0", devices["p0"])]
+    tcpdump = closing(Proc([RINGTAP, "run", "--", "tcpdump", "-l", "-n", "-c", "10", "-i",
+                            f"ringtap:{it.prefix}:p0", "icmp"]))
+    tcpdump.expect("listening on", 30)
     ping(a)
     for recorder in recorders:
         recorder.done()
@@ -54,70 +57,46 @@ def test_recorded(switch, record):
         assert interface.name == "p0"
         assert interface.text(3).endswith(f", {devices['p0']}")
         assert len(recorder.file().packets) == 10
-
-
-def test_shown_by_monitors(switch):
-    it, (a, _b), devices = switch
-    done = check([RINGTAP, "top", "--once", "--json", it.prefix])
-    app, = json.loads(done)["applications"]
-    assert {p["name"] for p in app["ports"]} == set(devices)
-    for port in ("p0", devices["p0"]):
-        latency = Proc([RINGTAP, "latency", "-i", f"{it.prefix}:{port}", "--packets", "5",
-                        "--duration", "30", "--json"],
-                       stdout=None)
-        try:
-            while latency.alive():
-                ping(a)
-            assert latency.wait() == OK
-            pairs = json.loads(latency.output[latency.output.index("{\n"):])["pairs"]
-            assert {(p["rx_port"], p["tx_port"]) for p in pairs} <= {("p0", "p1"), ("p1", "p0")}
-        finally:
-            latency.close()
-
-
-def test_read_by_tcpdump(switch, closing):
-    it, (a, _b), _devices = switch
-    tcpdump = closing(Proc([RINGTAP, "run", "--", "tcpdump", "-l", "-n", "-c", "10", "-i",
-                            f"ringtap:{it.prefix}:p0", "icmp"]))
-    tcpdump.expect("listening on", 30)
-    ping(a)
     assert tcpdump.wait() == 0
+    for latency in measured:
+        assert {(p["rx_port"], p["tx_port"]) for p in latency.json()["pairs"]} <= {("p0", "p1"), ("p1", "p0")}
 
 
 def test_names_follow_the_switch(switch, net):
-    """Port numbers are reused."""
+    """Port numbers are reused. Ports of vhost-user and of the host are not listed."""
     it, _hosts, devices = switch
     it.del_port("p0")
     del devices["p0"]
     _host, port = net.add_host("10.99.0.3")
     devices["other"] = it.add_port("other", port)
     assert ports_of(it) == devices
-
-
-def test_vhost_user_and_internal_ports_are_not_listed(switch):
-    it, _hosts, devices = switch
     it.vsctl("add-port", "br0", "vhost0", "--", "set", "Interface", "vhost0",
              "type=dpdkvhostuserclient", f"options:vhost-server-path={it.dir}/vhost0")
     it.vsctl("add-port", "br0", "inner", "--", "set", "Interface", "inner", "type=internal")
     assert ports_of(it) == devices
 
 
-@pytest.mark.parametrize("lie", [None, b"", b"]}", b'{"result":[{"rows":[{"name":{}}]}]}', b"[" * 4096],
-                         ids=["gone", "silent", "nonsense", "odd rows", "endless"])
-def test_without_the_database(switch, record, closing, lie):
+LIES = {"gone": None, "silent": b"", "nonsense": b"]}", "odd rows": b'{"result":[{"rows":[{"name":{}}]}]}', "endless": b"[" * 4096}
+
+
+def test_without_the_database(switch, record):
     """Also with an invalid answer: ports then have ethdev names."""
     it, (a, _b), devices = switch
     it.db.stop(signal.SIGTERM)
-    if lie is not None:
-        closing(Liar(it.dir / "db.sock", lie))
-    assert ports_of(it) == {device: device for device in devices.values()}
-    done = run([RINGTAP, "record", "-i", f"{it.prefix}:p0", "-c", "1", "-w", "/dev/null"])
-    assert done.returncode == FAILED and "no port 'p0'" in done.stderr
-    recorder = record(it, "-f", "icmp", "-c", "10", ports=[devices["p0"]])
-    ping(a)
-    recorder.done()
-    assert [i.name for i in recorder.file().interfaces] == [devices["p0"]]
-    assert len(recorder.file().packets) == 10
+    for what, lie in LIES.items():
+        liar = lie is not None and Liar(it.dir / "db.sock", lie)
+        try:
+            assert ports_of(it) == {device: device for device in devices.values()}, what
+            done = run([RINGTAP, "record", "-i", f"{it.prefix}:p0", "-c", "1", "-w", "/dev/null"])
+            assert done.returncode == FAILED and "no port 'p0'" in done.stderr, what
+            recorder = record(it, "-f", "icmp", "-c", "10", ports=[devices["p0"]])
+            ping(a)
+            recorder.done()
+            assert [i.name for i in recorder.file().interfaces] == [devices["p0"]], what
+            assert len(recorder.file().packets) == 10, what
+        finally:
+            if liar:
+                liar.close()
 
 
 class Liar:

@@ -37,17 +37,22 @@ def free_huge_pages():
     return int(path.read_text()) if path.exists() else 0
 
 
-@pytest.fixture(params=[False, True], ids=["no huge pages", "huge pages"])
-def switch(request, ovs, net):
-    """Two hosts on one bridge. Returns (ovs, hosts, names of ports)."""
-    if request.param and free_huge_pages() < HUGE_PAGES_NEEDED:
-        pytest.skip(f"needs {HUGE_PAGES_NEEDED} free huge pages of 2 MiB")
-    hosts = [net.add_host(f"10.99.0.{i}") for i in (1, 2)]
-    it = ovs(huge=request.param)
-    names = ["p0", "p1"]
-    for name, (_, port) in zip(names, hosts):
-        it.add_port(name, port)
-    return it, [host for host, _ in hosts], names
+HUGE = pytest.mark.parametrize("huge", [False, True], ids=["no huge pages", "huge pages"])
+
+
+@pytest.fixture
+def switch(ovs, net):
+    """switch(huge) has two hosts on one bridge. Returns (ovs, hosts, names of ports)."""
+    def start(huge=False):
+        if huge and free_huge_pages() < HUGE_PAGES_NEEDED:
+            pytest.skip(f"needs {HUGE_PAGES_NEEDED} free huge pages of 2 MiB")
+        hosts = [net.add_host(f"10.99.0.{i}") for i in (1, 2)]
+        it = ovs(huge=huge)
+        names = ["p0", "p1"]
+        for name, (_, port) in zip(names, hosts):
+            it.add_port(name, port)
+        return it, [host for host, _ in hosts], names
+    return start
 
 
 def tshark(path, expression, *fields):
@@ -62,8 +67,8 @@ def check_accounts(file):
         assert pcapng.stat(iface, 8) == sum(p.interface == i for p in file.packets)
 
 
-def test_ping(switch, record):
-    ovs, (a, _b), names = switch
+def assert_pings(record, ovs, a, names):
+    """Each request and each reply is received at one port, then sent at the other."""
     recorder = record(ovs)
     a.ping("10.99.0.2", 20)
     recorder.finish()
@@ -71,7 +76,6 @@ def test_ping(switch, record):
     assert [i.name for i in file.interfaces][:2] == names
     pcapng.assert_in_order(file)
     check_accounts(file)
-    # Each request and each reply: received at one port, then sent at the other.
     rows = tshark(recorder.out, "icmp", "frame.interface_name", "frame.packet_flags_direction",
                   "icmp.type", "icmp.seq")
     per_seq = {}
@@ -82,9 +86,8 @@ def test_ping(switch, record):
         assert steps == [(0, 1, 8), (1, 2, 8), (1, 1, 0), (0, 2, 0)]
 
 
-def test_ids(switch, record):
+def assert_ids(record, ovs, a, names):
     """A request, and a reply, is received at one port and sent at the other with the same id."""
-    ovs, (a, _b), names = switch
     recorder = record(ovs, "--ids", "-f", "icmp", "-c", "80")
     a.ping("10.99.0.2", 20)
     recorder.done()
@@ -96,8 +99,7 @@ def test_ids(switch, record):
         assert went == came
 
 
-def test_tcp(switch, record):
-    ovs, (a, b), names = switch
+def assert_stream(record, ovs, a, b, names):
     recorder = record(ovs, "-f", "tcp port 5001")
     server = b.start([PYTHON, "-c", RECEIVE])
     server.expect("listening")
@@ -122,8 +124,22 @@ def test_tcp(switch, record):
     assert bytes.fromhex(stream) == b"ringtap!" * (BYTES // 8)
 
 
+@HUGE
+def test_hosts_communicate(switch, record, huge):
+    """Until the switch is killed: its recording is whole."""
+    ovs, (a, b), names = switch(huge)
+    assert_pings(record, ovs, a, names)
+    assert_ids(record, ovs, a, names)
+    assert_stream(record, ovs, a, b, names)
+    recorder = record(ovs)
+    a.ping("10.99.0.2", 5)
+    ovs.switch.kill()
+    recorder.proc.wait(20)
+    assert len(tshark(recorder.out, "icmp", "icmp.seq")) == 20
+
+
 def test_ports_that_the_switch_adds_and_removes(switch, record, net):
-    ovs, (a, _b), names = switch
+    ovs, (a, _b), names = switch()
     recorder = record(ovs)
     c, port = net.add_host("10.99.0.3")
     ovs.add_port("late", port)
@@ -135,12 +151,3 @@ def test_ports_that_the_switch_adds_and_removes(switch, record, net):
     assert [i.name for i in file.interfaces][:3] == [*names, "late"]
     check_accounts(file)
     assert packets_of(file, "late", pcapng.RX), "nothing of the new port's was captured"
-
-
-def test_switch_killed_while_recording(switch, record):
-    ovs, (a, _b), _ = switch
-    recorder = record(ovs)
-    a.ping("10.99.0.2", 5)
-    ovs.switch.kill()
-    recorder.proc.wait(20)
-    assert len([r for r in tshark(recorder.out, "icmp", "icmp.seq")]) == 20
