@@ -84,16 +84,6 @@ def test_same_prefix(closing, tmp_path):
         assert app.one("unloop") > 0 and app.quit() == 0
 
 
-def test_folder_of_the_host(closing, tmp_path):
-    """One application, although it is reached by two paths."""
-    app = bare(closing, namespace=Container(share={dpdk.RUN_DIR: Path("/run/dpdk")}))
-    found, = (a for a in listing() if a["name"].startswith(app.prefix))
-    assert found["dir"] == str(dpdk.RUN_DIR / app.prefix)
-    attach(app.prefix)
-    assert len(recorded(closing, app.prefix, tmp_path / "c.pcapng").packets) == 1000
-    assert app.one("unloop") > 0 and app.quit() == 0
-
-
 def connections(prefix, folder):
     """How often a listing opens the telemetry socket of an application, which it does to connect."""
     trace = folder / "trace"
@@ -101,13 +91,18 @@ def connections(prefix, folder):
     return len([line for line in trace.read_text().splitlines() if prefix in line and '"dpdk_telemetry' in line])
 
 
-def test_services_with_mounts_of_their_own(closing, tmp_path):
-    """They see the host's folders: the application is asked once, not once for each of them."""
-    app = bare(closing)
+def test_paths_and_mounts_of_one_application(closing, tmp_path):
+    """One application, although it is reached by two paths. Services with mounts of their own see the host's folders: the
+    application is asked once, not once for each of them."""
+    app = bare(closing, namespace=Container(share={dpdk.RUN_DIR: Path("/run/dpdk")}))
+    found, = (a for a in listing() if a["name"].startswith(app.prefix))
+    assert found["dir"] == str(dpdk.RUN_DIR / app.prefix)
+    attach(app.prefix)
     before = connections(app.prefix, tmp_path)
     for _ in range(4):
         closing(Proc(["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo there; read x"])).expect("there")
     assert connections(app.prefix, tmp_path) == before >= 1
+    assert len(recorded(closing, app.prefix, tmp_path / "c.pcapng").packets) == 1000
     assert app.one("unloop") > 0 and app.quit() == 0
 
 
@@ -152,9 +147,13 @@ def test_of_another_user(closing, tmp_path, private_dir):
 READ_ONLY = ["sh", "-c", 'mount --rbind /run /run && mount -o remount,ro,bind /run && exec "$@"', "sh"]
 
 
-@pytest.mark.parametrize("users,eal", [(False, "--in-memory"), (True, "--no-shconf")])
-def test_without_a_folder(users, eal, closing, tmp_path):
+def test_without_a_folder(closing, tmp_path):
     """EAL has no run-time folder where /run is read-only: the application is found when it has the probe."""
+    for users, eal in ((False, "--in-memory"), (True, "--no-shconf")):
+        assert_found_with_the_probe(users, eal, closing, tmp_path)
+
+
+def assert_found_with_the_probe(users, eal, closing, tmp_path):
     huge_dir = "/dev/hugepages" if eal == "--in-memory" else None  # which is refused without huge pages
     app = bare(closing, namespace=Container(users=users, command=READ_ONLY), eal=[eal, "--no-telemetry"],
                huge_dir=huge_dir, memory_mb=64)

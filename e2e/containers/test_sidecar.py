@@ -36,11 +36,14 @@ def pair(private_dir, closing, tmp_path):
     return Pair(private_dir, tmp_path, closing)
 
 
-def test_list_record_top(pair, tmp_path):
+def test_every_command(pair, closing, tmp_path):
+    """Those of docs/containers.md; what needs the process says so in one line."""
     apps = json.loads(check(pair.ringtap("list", "--json")))["applications"]
     found, = apps
     assert found["name"] == pair.app.prefix and "without the ringtap probe" in found["error"]
+    assert_needs_the_process(pair.ringtap("attach", pair.app.prefix))
     attach(pair.pid)
+    assert_needs_the_process(pair.ringtap("trace", "burst", pair.app.prefix))
     found, = json.loads(check(pair.ringtap("list", "--json")))["applications"]
     assert found["dir"] == f"/var{RUN}/{pair.app.prefix}" and found["ports"][0]["name"] == "net_null0"
     assert found["pid"] == 1 and found["host_pid"] is None
@@ -53,19 +56,33 @@ def test_list_record_top(pair, tmp_path):
         return top["ports"][0]["rx"]["packets_per_second"] > 0
 
     until(receives, what="an interval in which its thread had a CPU")
+    name = pair.app.prefix
+    latency = json.loads(check(pair.ringtap("latency", "--json", "--duration", "0.5", name)))
+    assert latency["pairs"] and latency["pairs"][0]["packets"] > 0
+    memory = json.loads(check(pair.ringtap("memory", "--json", "--duration", "0.5", name)))
+    assert memory["pools"]
+    done = run(pair.ringtap("doctor", "--json", "--duration", "1", name))
+    found, = json.loads(done.stdout)["applications"]
+    assert found["name"] == name and not found.get("error"), done.stderr
+    # The container's network is its own: a request is made in it.
+    exporter = closing(Proc(pair.ringtap("export", "--listen", "127.0.0.1:0")))
+    port = exporter.expect(r"^Exporting at http://\S+:(\d+)/").group(1).decode()
+    inner = check(["pgrep", "-f", f"^{RINGTAP} export --listen 127.0.0.1:0$"]).split()[-1]
+    check(["nsenter", "-n", "-t", inner, "ip", "link", "set", "lo", "up"])
+
+    def received():
+        text = check(["nsenter", "-n", "-t", inner, "curl", "-s", f"http://127.0.0.1:{port}/metrics"])
+        counts = re.findall(rf'^ringtap_port_rx_packets_total\{{[^}}]*app="{name}"[^}}]*\}} (\S+)$', text, re.MULTILINE)
+        return counts and sum(map(float, counts)) > 0
+
+    until(received, what="packets in the metrics")
     assert pair.app.one("unloop") > 0 and pair.app.quit() == 0
 
 
-def test_what_needs_the_process(pair):
-    """One line for each that says so."""
-    done = run(pair.ringtap("attach", pair.app.prefix))
+def assert_needs_the_process(command):
+    done = run(command)
     line, = done.stderr.splitlines()
     assert done.returncode == FAILED and "its process is not visible here" in line and "PID namespace" in line
-    attach(pair.pid)
-    done = run(pair.ringtap("trace", "burst", pair.app.prefix))
-    line, = done.stderr.splitlines()
-    assert done.returncode == FAILED and "its process is not visible here" in line and "PID namespace" in line
-    assert pair.app.one("unloop") > 0 and pair.app.quit() == 0
 
 
 # ---- the manifest -----------------------------------------------------------------------------
@@ -112,29 +129,3 @@ def test_flight_as_the_manifest_runs_it(private_dir, closing, tmp_path):
     for path in packets:
         assert [p.data for p in pcapng.read(path).packets] == [pcap.frame(200, k) for k in range(100)]
         assert check(["capinfos", "-Mc", path]).split()[-1] == "100"
-
-
-def test_latency_memory_export_doctor(pair, closing):
-    """What docs/containers.md says of a sidecar, beside the commands above."""
-    attach(pair.pid)
-    name = pair.app.prefix
-    latency = json.loads(check(pair.ringtap("latency", "--json", "--duration", "0.5", name)))
-    assert latency["pairs"] and latency["pairs"][0]["packets"] > 0
-    memory = json.loads(check(pair.ringtap("memory", "--json", "--duration", "0.5", name)))
-    assert memory["pools"]
-    done = run(pair.ringtap("doctor", "--json", "--duration", "1", name))
-    found, = json.loads(done.stdout)["applications"]
-    assert found["name"] == name and not found.get("error"), done.stderr
-    # The container's network is its own: a request is made in it.
-    exporter = closing(Proc(pair.ringtap("export", "--listen", "127.0.0.1:0")))
-    port = exporter.expect(r"^Exporting at http://\S+:(\d+)/").group(1).decode()
-    inner = check(["pgrep", "-f", f"^{RINGTAP} export --listen 127.0.0.1:0$"]).split()[-1]
-    check(["nsenter", "-n", "-t", inner, "ip", "link", "set", "lo", "up"])
-
-    def received():
-        text = check(["nsenter", "-n", "-t", inner, "curl", "-s", f"http://127.0.0.1:{port}/metrics"])
-        counts = re.findall(rf'^ringtap_port_rx_packets_total\{{[^}}]*app="{name}"[^}}]*\}} (\S+)$', text, re.MULTILINE)
-        return counts and sum(map(float, counts)) > 0
-
-    until(received, what="packets in the metrics")
-    assert pair.app.one("unloop") > 0 and pair.app.quit() == 0

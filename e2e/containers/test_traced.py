@@ -47,9 +47,8 @@ class Attached:
         return semaphores(self, PROBE_OBJECT, self.probe)
 
 
-@pytest.mark.parametrize("users", [False, True])
-def test_bursts(users, bpftrace, closing, tmp_path):
-    it = Attached(closing, users)
+def test_bursts(bpftrace, closing, tmp_path):
+    it = Attached(closing, False)
     app = it.app
     app.one("unloop")
     listed = json.loads(check([RINGTAP, "trace", "list", "--json", it.prefix]))
@@ -66,8 +65,8 @@ def test_bursts(users, bpftrace, closing, tmp_path):
     assert app.quit() == 0
 
 
-def test_an_event_with_a_semaphore(bpftrace, closing, tmp_path):
-    """It is raised while the event is traced, by a report and by a program of one's own."""
+def test_an_event_with_a_semaphore_and_gaps_in_a_user_namespace(bpftrace, closing, tmp_path):
+    """The semaphore is raised while the event is traced, by a report and by a program of one's own."""
     it = Attached(closing, True)
     assert it.semaphores() == {0}
     trace = closing(Tracing(it, tmp_path, "latency", "--json", "--duration", "60"))
@@ -80,17 +79,16 @@ def test_an_event_with_a_semaphore(bpftrace, closing, tmp_path):
     done = run([RINGTAP, "trace", "--latency", "-e", program, it.prefix])
     assert done.returncode == 0 and int(re.search(r"packets (\d+)", done.stdout)[1]) > 0, done.stdout + done.stderr
     until(lambda: it.semaphores() == {0} and not it.breakpoints(), what="nothing of the trace is left")
+    assert_gaps(it, closing, tmp_path)
+    assert_gaps(it, closing, tmp_path, "--off-cpu")
     assert it.app.one("unloop") > 0 and it.app.quit() == 0
 
 
-@pytest.mark.parametrize("option", [(), ("--off-cpu",)], ids=["polls", "off-cpu"])
-def test_gaps(option, bpftrace, closing, tmp_path):
+def assert_gaps(it, closing, tmp_path, *option):
     """Threads have their numbers of the host. One gap is certain: the application is stopped."""
-    it = Attached(closing, True)
     trace = closing(Tracing(it, tmp_path, "gaps", *option, "--json", "--duration", "60"))
     freeze(it.pid)
     os.kill(it.pid, signal.SIGCONT)
     until(lambda: top(it)["ports"][0]["rx"]["packets_per_second"], what="traffic that is traced")
     tids = {t["tid"] for t in trace.json()["threads"]}
     assert tids and tids <= {int(path.name) for path in Path(f"/proc/{it.pid}/task").iterdir()}
-    assert it.app.one("unloop") > 0 and it.app.quit() == 0

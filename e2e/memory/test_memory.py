@@ -205,7 +205,7 @@ def shades(path, box):
 
 
 def test_plots(known, memory, tmp_path):
-    """Many packets are a density with several colours; cli/memory/memory_test.c has few."""
+    """Many packets are a density with several colours; cli/monitor/plot_test.c has few, which are points."""
     known.one("pool known n=4000")
     known.circle("known", tmp_path / "order", "shuffled")
     svg, png = tmp_path / "x.svg", tmp_path / "x.png"

@@ -50,20 +50,15 @@ def test_recording_an_application_records_all_its_processes(primary, secondary, 
     assert sum(a != b for a, b in zip(turns, turns[1:])) > 10
 
 
-def test_without_the_probe_a_message_says_what_is_missing(primary, secondary, record):
+def test_secondaries_without_the_probe_and_later_ones_are_reported(primary, secondary, plugin, record):
     other = secondary()
     recorder = record(primary)
     assert f"'{other.name}' runs without the probe: its packets are not captured" in recorder.proc.output
     forward([primary, other])
+    late = secondary(plugin, queue=2)
+    recorder.proc.expect(rf"a secondary process of '{primary.name}' has started \(pid {late.pid}\): its packets are")
     recorder.finish()
     assert len(recorder.file().packets) == 2 * COUNT
-
-
-def test_secondary_that_starts_later_is_reported(primary, secondary, plugin, record):
-    recorder = record(primary)
-    other = secondary(plugin)
-    recorder.proc.expect(rf"a secondary process of '{primary.name}' has started \(pid {other.pid}\): its packets are")
-    recorder.finish()
 
 
 def test_attach_enters_a_running_secondary(primary, secondary, record):
@@ -106,9 +101,18 @@ def test_killed_secondary_harms_neither_capture_nor_primary(primary, secondary, 
     assert other.quit() == 0 and sockets(primary) == {"ringtap.sock"}
 
 
+def assert_ids_need_the_primary_first(first, other, record):
+    args = [RINGTAP, "record", "-i", other.name, "--ids", "-a", "duration:0.1", "--buffer", "16M", "-w", os.devnull]
+    done = run(args)
+    assert done.returncode == 1 and "only the primary process can take" in done.stderr
+    record(first, "--ids").finish()
+    assert run(args).returncode == 0
+
+
 def test_killed_primary_leaves_a_secondary_that_is_recorded(plugin, secondary, closing, record):
     first = closing(Part(plugin, 0))
     other = secondary(plugin, of=first)
+    assert_ids_need_the_primary_first(first, other, record)
     recorder = record(first)
     forward([first, other])
     os.kill(first.pid, signal.SIGKILL)
@@ -185,13 +189,3 @@ def test_ids_of_a_secondary_that_follows_a_killed_one(primary, secondary, plugin
     recorder.finish()
     sent = ids(recorder.file().packets, TX)
     assert len(sent) == len(set(sent)) == 400 and None not in sent
-
-
-def test_ids_of_a_secondary_alone_need_its_primary_first(plugin, secondary, closing, record):
-    first = closing(Part(plugin, 0))
-    other = secondary(plugin, of=first)
-    args = [RINGTAP, "record", "-i", other.name, "--ids", "-a", "duration:0.1", "--buffer", "16M", "-w", os.devnull]
-    done = run(args)
-    assert done.returncode == 1 and "only the primary process can take" in done.stderr
-    record(first, "--ids").finish()
-    assert run(args).returncode == 0
