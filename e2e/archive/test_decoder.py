@@ -67,7 +67,8 @@ def _write(path, packets):
 
 
 @pytest.mark.smoke
-def test_all_of_the_corpus(whole):
+@pytest.mark.parametrize("packets", ["all", *corpus.LEFT_OUT])
+def test_all_of_the_corpus(whole, packets):
     path, found = whole
     assert differences(found, path) == []
     for column in ("vlan", "ip_id", "tcp_flags", "tunnel", "inner_src_port", "flow_id", "digest"):

@@ -31,7 +31,7 @@ def _abi(version):
 # DPDK.
 PROBE_OBJECT = BUILD / "probe" / "ringtap" / f"probe-abi{_abi(dpdk_version() or '0.0')}.so"
 LTTNG_PROVIDER = BUILD / "probe" / "libringtap-lttng.so"
-CORPUS = REPO.parent / "shared" / "pcaps"
+CORPUS = Path(os.environ.get("RINGTAP_CORPUS") or REPO.parent / "shared" / "pcaps").absolute()
 
 
 def world_writable(path):

@@ -2,7 +2,7 @@
 """Packets through unmodified testpmd are in the file, byte for byte, in order, without loss."""
 import pytest
 
-from harness import pcap, pcapng
+from harness import corpus, pcap, pcapng
 from harness.proc import check
 from harness.ringtap import frames_of
 
@@ -37,7 +37,8 @@ def pairs(items):
     return [i ^ 1 for i in range(len(items))]
 
 
-def test_every_frame_of_the_corpus(testpmd, record, corpus_files, tmp_path):
+@pytest.mark.parametrize("packets", ["all", *corpus.LEFT_OUT])
+def test_every_frame_of_the_corpus(testpmd, record, corpus_files, tmp_path, packets):
     """Eight ports, each with an eighth of the files."""
     paths = [pcap.write(tmp_path / f"{i}.pcap", [f for path in corpus_files[i::8] for f in pcap.frames(path)]) for i in range(8)]
     recorder, frames = play_files(testpmd, record, paths)
