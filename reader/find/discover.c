@@ -198,13 +198,13 @@ static int note_secondary(const char *why, void *arg)
 	return add_note(p, p->dir, why);
 }
 
-static void read_names(struct rt_place *p)
+static void read_names(struct rt_place *p, uint64_t until_ns)
 {
 	int fd = openat(p->folder.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 
-	while (d && (e = readdir(d))) {
+	while (d && !rt_is_late(until_ns) && (e = readdir(d))) {
 		int n = rt_socket_instance(e->d_name, RT_SOCKET_NAME);
 
 		if (n < 0)
@@ -222,13 +222,14 @@ static void read_names(struct rt_place *p)
 
 static int search(struct rt_place *p)
 {
-	const struct rt_secondary_visitor v = {add_secondary, note_secondary, p};
+	const struct rt_secondary_visitor v = {
+		add_secondary, note_secondary, p, rt_folder_until(&p->folder)};
 	const struct rt_address none = {.secondary = 0};
 	struct ringtap_apps *list = p->list;
 	struct rt_app *a;
 	int ret = 0;
 
-	read_names(p);
+	read_names(p, v.until_ns);
 	p->locked = rt_folder_locked(&p->folder, &p->config_pid);
 	for (unsigned i = 0; i < RT_INSTANCES_MAX && !ret; i++) {
 		if (p->named[i])
@@ -242,7 +243,9 @@ static int search(struct rt_place *p)
 			a->primary = true;
 	}
 	/* The caller has listed all applications of a folder that it passes. */
-	return ret || p->known ? ret : rt_secondaries_each(&p->folder, &v);
+	if (!ret && !p->known)
+		ret = rt_secondaries_each(&p->folder, &v);
+	return ret || !rt_is_late(v.until_ns) ? ret : add_note(p, p->dir, "it has too many files");
 }
 
 static bool was_searched(const struct rt_place *p)

@@ -9,10 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/now.h"
 #include "halt.h"
 #include "secondary.h"
 
 #define SECONDARIES_MAX 256 /* of a folder: its owner may have made any number of files */
+#define FOLDER_NS       UINT64_C(250000000)
 
 struct search {
 	const struct rt_folder *folder;
@@ -123,13 +125,23 @@ static int visit_mp(struct search *s, const char *name)
 	return take(s, &new);
 }
 
+uint64_t rt_folder_until(const struct rt_folder *f)
+{
+	return f->uid && f->uid != geteuid() ? rt_now_ns(CLOCK_MONOTONIC) + FOLDER_NS : 0;
+}
+
+bool rt_is_late(uint64_t until_ns)
+{
+	return until_ns && rt_now_ns(CLOCK_MONOTONIC) > until_ns;
+}
+
 static int each_name(struct search *s, int (*visit)(struct search *s, const char *name))
 {
 	int fd = openat(s->folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret = 0;
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 
-	while (d && !ret && (e = readdir(d)))
+	while (d && !ret && !rt_is_late(s->v->until_ns) && (e = readdir(d)))
 		ret = visit(s, e->d_name);
 	if (d)
 		closedir(d);
@@ -180,7 +192,7 @@ static int skip(const char *why, void *arg)
 int rt_secondary_alive(const char *app, char *err, size_t errlen)
 {
 	struct rt_secondary wanted = {0};
-	const struct rt_secondary_visitor v = {is_it, skip, &wanted};
+	struct rt_secondary_visitor v = {is_it, skip, &wanted, 0};
 	struct rt_address a;
 	struct rt_folder f;
 	int ret = rt_address_open(app, &a, &f, err, errlen);
@@ -189,6 +201,7 @@ int rt_secondary_alive(const char *app, char *err, size_t errlen)
 		return ret;
 	wanted.own_pid = a.secondary;
 	wanted.instance = a.instance;
+	v.until_ns = rt_folder_until(&f);
 	ret = rt_secondaries_each(&f, &v);
 	rt_folder_close(&f);
 	if (ret <= 0)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "connect.h"
@@ -25,8 +26,15 @@ struct rt_secondary_visitor {
 	int (*found)(const struct rt_secondary *s, void *arg);
 	int (*refused)(const char *why, void *arg);
 	void *arg;
+	uint64_t until_ns; /* CLOCK_MONOTONIC: names that are read later are left out; 0: none */
 };
 int rt_secondaries_each(const struct rt_folder *f, const struct rt_secondary_visitor *v);
+
+/* The end of the time to read a folder: its owner may have made any number of files. 0: it is
+ * root's, or of this user. */
+uint64_t rt_folder_until(const struct rt_folder *f);
+/* Whether this time is over. */
+bool rt_is_late(uint64_t until_ns);
 
 /* Whether an address is that of a secondary process. */
 bool rt_address_is_secondary(const char *app);

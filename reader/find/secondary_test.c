@@ -124,6 +124,45 @@ static void test_process_of_another_namespace_is_not_guessed(void **state)
 	close(fd);
 }
 
+static int count_found(const struct rt_secondary *s, void *count)
+{
+	++*(unsigned *)count;
+	return 0;
+}
+
+static int count_refused(const char *why, void *count)
+{
+	return 0;
+}
+
+/* The owner of a folder makes any number of files: they are read until a time, which is that of
+ * other users' folders. */
+static void test_names_are_read_until_a_time(void **state)
+{
+	static const struct {
+		uint64_t until_ns;
+		unsigned found;
+	} cases[] = {{0, 1}, {UINT64_MAX, 1}, {1, 0}};
+	char err[256];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		unsigned count = 0;
+		const struct rt_secondary_visitor v = {
+			count_found, count_refused, &count, cases[i].until_ns};
+		int fd = open_at(SOCK_SEQPACKET, "ringtap.sock@77");
+		struct rt_folder f;
+
+		assert_int_equal(rt_folder_open(&f, folder, err, sizeof(err)), 0);
+		assert_int_equal(rt_secondaries_each(&f, &v), 0);
+		assert_int_equal(count, cases[i].found);
+		assert_int_equal(rt_folder_until(&f), 0);
+		f.uid = geteuid() + 1;
+		assert_true(rt_folder_until(&f) > 1);
+		rt_folder_close(&f);
+		close(fd);
+	}
+}
+
 /* What a user may write to /proc/PID/net/unix proves nothing of another user's process. */
 static void test_process_of_another_user_is_not_taken(void **state)
 {
@@ -402,6 +441,7 @@ int main(void)
 		cmocka_unit_test(test_own_socket_of_dpdk_is_found_with_its_process),
 		cmocka_unit_test(test_process_of_another_namespace_is_not_guessed),
 		cmocka_unit_test(test_process_of_another_user_is_not_taken),
+		cmocka_unit_test(test_names_are_read_until_a_time),
 		cmocka_unit_test(test_probes_tell_processes_with_the_same_id_apart),
 		cmocka_unit_test(test_primary_is_told_of_a_secondary),
 		cmocka_unit_test(test_connecting_says_what_is_missing),
