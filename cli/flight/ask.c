@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,7 +19,8 @@
 
 #define NAME          "ringtap-flight-"
 #define NEW           ".ringtap-flight-"
-#define RECORDERS_MAX 16 /* of an application */
+#define RECORDERS_MAX 16     /* of an application */
+#define FILES_MAX     65536u /* of its folder */
 #define ANSWER_MAX    (1u << 20)
 
 /* ---- names */
@@ -74,27 +76,30 @@ static int connect_to(int folder, const char *name)
 	return ret ? ret : fd;
 }
 
-static int is_recorder(const struct dirent *e)
+static int by_name(const void *a, const void *b)
 {
-	return !strncmp(e->d_name, NAME, strlen(NAME));
+	return strcmp(a, b);
 }
 
-/* Calls visit() for each name. */
+/* Calls visit() for each name. The folder's owner may have made any number of files. */
 static void each(int folder, void (*visit)(void *ctx, int folder, const char *name), void *ctx)
 {
-	char path[64];
-	struct dirent **list;
-	int n;
+	char names[RECORDERS_MAX][NAME_MAX + 1];
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	size_t n = 0;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", folder);
-	n = scandir(path, &list, is_recorder, alphasort);
-	for (int i = 0; i < n; i++) {
-		if (i < RECORDERS_MAX)
-			visit(ctx, folder, list[i]->d_name);
-		free(list[i]);
-	}
-	if (n >= 0)
-		free(list);
+	for (unsigned i = 0; d && i < FILES_MAX && n < RECORDERS_MAX && (e = readdir(d)); i++)
+		if (!strncmp(e->d_name, NAME, strlen(NAME)))
+			strcpy(names[n++], e->d_name);
+	if (d)
+		closedir(d);
+	else if (fd >= 0)
+		close(fd);
+	qsort(names, n, sizeof(names[0]), by_name);
+	for (size_t i = 0; i < n; i++)
+		visit(ctx, folder, names[i]);
 }
 
 /* ---- the recorder's end */
