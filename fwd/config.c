@@ -9,7 +9,8 @@
 #include "base/util.h"
 
 const char *const plane_names[] = {"dpdk", "packet", "packet-mmap"};
-const char *const memory_names[] = {"dpdk", "4k", "thp", "huge", "gpu"};
+const char *const memory_names[] = {
+	"dpdk", "4k", "thp", "huge", "gpu", "gpu-managed", "gpu-pinned"};
 const char *const order_names[] = {"ring", "stack", "shuffled"};
 const char *const role_names[] = {"forward", "oneway", "echo", "generate", "sink"};
 
@@ -227,9 +228,9 @@ static const char *conflict(const struct fwd_config *c)
 	if (c->sleep && (config_has(c, ROLE_FORWARD) || (generates && c->rtt && !c->outstanding)))
 		return "--sleep: a thread can wait for one event only; give oneway roles instead "
 		       "of forward, and --outstanding with --rtt";
-	if (c->memory == MEMORY_GPU && (generates || config_has(c, ROLE_SINK) || c->mac_swap))
-		return "--memory gpu: the CPU cannot access the packets; give only forwarding "
-		       "roles, without --mac-swap";
+	if (c->memory == MEMORY_GPU && (c->mac_swap || c->rtt || c->pcap))
+		return "--memory gpu: the CPU cannot access the packets; remove --mac-swap, --rtt "
+		       "and --pcap";
 	return NULL;
 }
 

@@ -24,7 +24,15 @@
 /* In the order of the choices of --plane, --frame, … */
 enum plane_id { PLANE_DPDK, PLANE_PACKET, PLANE_MMAP };
 enum frame_kind { FRAME_ARP, FRAME_UDP };
-enum memory_kind { MEMORY_DPDK, MEMORY_4K, MEMORY_THP, MEMORY_HUGE, MEMORY_GPU };
+enum memory_kind {
+	MEMORY_DPDK,
+	MEMORY_4K,
+	MEMORY_THP,
+	MEMORY_HUGE,
+	MEMORY_GPU,
+	MEMORY_GPU_MANAGED,
+	MEMORY_GPU_PINNED
+};
 enum pool_order { ORDER_RING, ORDER_STACK, ORDER_SHUFFLED };
 extern const char *const plane_names[], *const memory_names[], *const order_names[];
 

@@ -221,7 +221,16 @@ static void errors_are_one_line(void **state)
 	refused("-r generate:a --outstanding 1", "--outstanding", "--rtt");
 	refused("-r echo:a --plane packet --memory 4k", "--memory", "--plane dpdk");
 	refused("-r echo:a --memory 8k", "--memory 8k", "dpdk|4k");
-	refused("-r generate:a --memory gpu", "--memory gpu", "forward");
+	refused("-r echo:a --memory gpu --mac-swap", "--memory gpu", "remove --mac-swap");
+	refused("-r generate:a --memory gpu --rtt", "--memory gpu", "--rtt");
+	refused("-r generate:a --memory gpu --pcap f", "--memory gpu", "--pcap");
+	refused("-r echo:a --plane packet --memory gpu-pinned", "--memory", "--plane dpdk");
+	refused("-r echo:a --memory gpu-host", "gpu-host", "gpu-managed");
+	assert_int_equal(parse("-r generate:a -r sink:b --memory gpu"), 0);
+	assert_int_equal(parse("-r generate:a --rtt --memory gpu-managed"), 0);
+	assert_int_equal(c.memory, MEMORY_GPU_MANAGED);
+	assert_int_equal(parse("-r echo:a --mac-swap --memory gpu-pinned"), 0);
+	assert_int_equal(c.memory, MEMORY_GPU_PINNED);
 	refused("-r echo:a --tx-full never", "--tx-full never", "retry");
 	refused("-r echo:a --nonsense", "--nonsense", "--help");
 	refused("-r echo:a --burst 1000", "--burst 1000", "1 to 256");

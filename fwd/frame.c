@@ -175,9 +175,14 @@ int frames_make(struct frames *f, const struct fwd_config *c, const uint8_t src_
 		ret = load(f, c);
 	else if ((ret = build(f, c, src_mac)))
 		message_print("cannot build the frames: %s", strerror(-ret));
-	if (ret)
+	if (ret) {
 		frames_free(f);
-	return ret;
+		return ret;
+	}
+	f->stamped &= c->memory != MEMORY_GPU;
+	for (unsigned i = 0; i < f->count; i++)
+		f->at[i].written = c->memory == MEMORY_GPU ? 0 : f->at[i].len;
+	return 0;
 }
 
 void frames_free(struct frames *f)

@@ -66,10 +66,11 @@ struct frames {
 	uint8_t *data; /* frames at multiples of FRAME_ROOM */
 	struct frame_at {
 		uint32_t offset;
-		uint32_t len; /* bytes */
+		uint32_t len;     /* bytes */
+		uint32_t written; /* bytes; 0 where the CPU cannot write packets */
 	} * at;
 	unsigned count;
-	bool stamped; /* the frames have room for a stamp */
+	bool stamped; /* the frames have room for a stamp, and the CPU can write it */
 };
 
 /* Builds the configured frames with this source address, or reads --pcap. The caller calls

@@ -50,7 +50,8 @@ static uint64_t pool_bytes(const struct fwd_config *c)
 
 	if (c->plane != PLANE_DPDK)
 		return 0;
-	if (c->memory == MEMORY_4K || c->memory == MEMORY_THP)
+	if (c->memory == MEMORY_4K || c->memory == MEMORY_THP || c->memory == MEMORY_GPU_MANAGED ||
+		c->memory == MEMORY_GPU_PINNED)
 		bytes += (uint64_t)c->pool_size * c->buffer_size;
 	if (c->no_huge)
 		bytes += memory_eal_mb(c) * MIB;
@@ -144,7 +145,7 @@ static int register_with_dpdk(const struct memory *m, const struct rte_pktmbuf_e
 static int external_pool(
 	struct memory *m, const struct fwd_config *c, const uint16_t *ports, unsigned port_count)
 {
-	bool paged = rte_eal_iova_mode() == RTE_IOVA_PA && m->kind != MEMORY_GPU;
+	bool paged = rte_eal_iova_mode() == RTE_IOVA_PA && !gpu_kind(m->kind);
 	struct rte_pktmbuf_extmem *list;
 	unsigned count;
 	int ret;
@@ -159,7 +160,7 @@ static int external_pool(
 	m->bytes = paged ? (c->pool_size + m->page_size / m->stride - 1) /
 				   (m->page_size / m->stride) * m->page_size
 			 : c->pool_size * m->stride;
-	ret = m->kind == MEMORY_GPU ? gpu_map(m) : memory_map(m);
+	ret = gpu_kind(m->kind) ? gpu_map(m, GPU_LIBRARY) : memory_map(m);
 	if (ret)
 		return ret;
 	list = pieces(m, paged, &count);
@@ -251,7 +252,9 @@ int memory_make(struct memory *m, const struct fwd_config *c, const uint16_t *po
 		ret = dpdk_pool(m, c);
 	else
 		ret = external_pool(m, c, ports, count);
-	if (!ret && m->kind != MEMORY_DPDK && m->kind != MEMORY_GPU)
+	if (!ret && gpu_kind(m->kind)) /* whose mappings the driver decides on */
+		(void)smaps_self(m->base, m->bytes, &m->smaps);
+	else if (!ret && m->kind != MEMORY_DPDK)
 		ret = memory_verify(m);
 	if (!ret && m->order == ORDER_SHUFFLED)
 		ret = shuffle(m, c->seed);
@@ -274,7 +277,7 @@ void memory_free(struct memory *m)
 	if (m->kind == MEMORY_DPDK || !m->base)
 		return;
 	(void)rte_extmem_unregister(m->base, m->bytes);
-	if (m->kind == MEMORY_GPU)
+	if (gpu_kind(m->kind))
 		gpu_unmap(m);
 	else
 		memory_unmap(m);

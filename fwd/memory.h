@@ -18,7 +18,7 @@ struct memory {
 	uint64_t stride;    /* bytes from buffer to buffer; kind dpdk: from object to object */
 	struct smaps smaps;
 	int gpu;       /* device number */
-	void *mapping; /* for munmap(), guards included; NULL: none */
+	void *mapping; /* for munmap(), guards included, or for the GPU's driver; NULL: none */
 	uint64_t mapping_bytes;
 };
 

@@ -102,10 +102,12 @@ static const struct option_def options[] = {
 		"receive and free a packet"},
 
 	{0, OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Memory of packets"},
-	{TO(memory), OPTION_CHOICE, 0, "memory", "KIND", "dpdk|4k|thp|huge|gpu", 0, 0,
+	{TO(memory), OPTION_CHOICE, 0, "memory", "KIND",
+		"dpdk|4k|thp|huge|gpu|gpu-managed|gpu-pinned", 0, 0,
 		"Memory of the packet buffers: dpdk (DPDK's own, default), 4k (ordinary pages), "
-		"thp (transparent huge pages), huge (huge pages outside DPDK's own), gpu (GPU "
-		"memory)"},
+		"thp (transparent huge pages), huge (huge pages outside DPDK's own), gpu (memory "
+		"of a GPU, which no role accesses), gpu-managed (memory that GPU and CPU share), "
+		"gpu-pinned (of the CPU, which the GPU reads where it is)"},
 	{OPT_PAGE_SIZE, OPTION_CHOICE, 0, "page-size", "SIZE", "2M|1G", 0, 0,
 		"Page size of --memory huge (2M)"},
 	{TO(order), OPTION_CHOICE, 0, "pool-order", "ORDER", "ring|stack|shuffled", 0, 0,

@@ -106,19 +106,42 @@ int ports_make_rings(const struct fwd_config *c)
 	return ret;
 }
 
-/* Rejects drivers that cannot share external memory with their peer. */
+/* Whether a virtual device's driver hands packets on without reading or writing them. Others copy
+ * them, except those of real devices. */
+static bool copies(const char *driver, const char *arguments)
+{
+	if (!strcmp(driver, "net_ring"))
+		return false;
+	return strcmp(driver, "net_null") || strstr(arguments, "copy=1");
+}
+
+static const char *vdev_of(const struct fwd_config *c, const char *name)
+{
+	for (unsigned i = 0; i < c->vdev_count; i++)
+		if (!strncmp(c->vdevs[i], name, strlen(name)))
+			return c->vdevs[i];
+	return "";
+}
+
+/* Rejects drivers that cannot share external memory with their peer, or not access it. */
 static int check_driver(
 	uint16_t port, const struct fwd_config *c, const struct rte_eth_dev_info *info)
 {
 	char name[RTE_ETH_NAME_MAX_LEN] = "";
-	bool zero_copy = false;
+	const char *vdev;
+	bool zero_copy;
 
 	if (c->memory == MEMORY_DPDK)
 		return 0;
 	rte_eth_dev_get_name_by_port(port, name);
-	for (unsigned i = 0; i < c->vdev_count; i++)
-		zero_copy |= !strncmp(c->vdevs[i], name, strlen(name)) &&
-			     strstr(c->vdevs[i], "zero-copy=yes");
+	vdev = vdev_of(c, name);
+	zero_copy = strstr(vdev, "zero-copy=yes");
+	if (c->memory == MEMORY_GPU && vdev[0] && copies(info->driver_name, vdev)) {
+		message_print("--memory gpu: the CPU cannot access the packets, which %s copies; "
+			      "give a network card, net_null or net_ring",
+			name);
+		return -ENOTSUP;
+	}
 	if (strcmp(info->driver_name, "net_virtio_user") &&
 		strcmp(info->driver_name, "net_af_xdp") &&
 		(strcmp(info->driver_name, "net_memif") || !zero_copy))

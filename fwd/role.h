@@ -23,7 +23,7 @@ static inline void frame_fill(struct rte_mbuf *m, const struct frames *f, unsign
 
 	m->data_len = (uint16_t)f->at[i].len;
 	m->pkt_len = f->at[i].len;
-	for (uint32_t k = 0; k < f->at[i].len; k += FRAME_ROOM)
+	for (uint32_t k = 0; k < f->at[i].written; k += FRAME_ROOM)
 		memcpy(to + k, from + k, FRAME_ROOM);
 }
 

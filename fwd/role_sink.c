@@ -82,7 +82,10 @@ static inline __attribute__((always_inline)) void sink(struct role *r, const enu
 	r->sink->taken += n;
 	if (r->samples)
 		samples_take(r->samples, r->held, n, rt_load(&run.stage));
-	count_numbers(r->sink, r->held, n);
+	if (rt_unlikely(r->config->memory == MEMORY_GPU)) /* not readable */
+		r->sink->unstamped += n;
+	else
+		count_numbers(r->sink, r->held, n);
 	link_free(plane, r->held, n);
 	count_add(c->rx_nonzero, 1);
 	count_add(c->rx_packets, n);

@@ -223,8 +223,12 @@ def test_drops_scatter_a_pool_for_good(fwd, tmp_path, policy, order, cured):
         assert len(set(after)) > POOL * 0.9
 
 
-def test_no_gpu(fwd):
-    assert "no GPU" in refused("--no-huge", "--vdev", "net_null0", "--role", "echo:0", "--memory", "gpu")
+@pytest.mark.parametrize("kind", ["gpu", "gpu-managed", "gpu-pinned"])
+def test_no_gpu(kind):
+    if Path("/proc/driver/nvidia/version").exists():
+        pytest.skip("there is a GPU: test_gpu.py uses it")
+    output = refused("--no-huge", "--vdev", "net_null0", "--role", "echo:0", "--memory", kind)
+    assert f"--memory {kind}: no GPU found" in output and "install NVIDIA's driver" in output
 
 
 def test_devices_that_share_dpdks_memory_are_refused(tmp_path, fwd):
