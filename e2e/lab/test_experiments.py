@@ -44,7 +44,7 @@ def latency(tmp_path_factory):
 def memory(tmp_path_factory):
     folder = tmp_path_factory.mktemp("memory")
     done = lab.run("memory", "--quick", "--repetitions", 1, "-o", folder, "--nice", -5,
-                   "--only", "4k-drop,4k-retry,4k-stack,huge-drop,gpu,cost-4k")
+                   "--only", "4k-drop,4k-retry,4k-stack,huge-drop,gpu-drop,cost-4k")
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -106,7 +106,7 @@ def test_memory(memory):
     assert [(p, q) for p in found for q in found if memory_view.as_stated("4k", p, found[q], POOL)] == [
         (p, p) for p in found]
     assert not memory_view.as_stated("huge", "drop", drop, POOL)
-    assert "GPU" in cells["gpu"]["unavailable"] or cells["gpu"]["runs"]
+    assert "no GPU" in (cells["gpu-drop"]["unavailable"] or "") or cells["gpu-drop"]["runs"]
     phases = cells["4k-drop"]["runs"][0]["data"]["phases"]
     assert set(phases) == {"1", "2", "3"} and len(phases["3"]["offsets_kib"]) > 1000
     for order in ("ring", "shuffled"):

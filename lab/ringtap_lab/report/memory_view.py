@@ -5,7 +5,9 @@ from .blocks import (CONFIRMED, DIFFERENT, OPEN, PARTLY, Claim, Datum, Plot, Rat
                      percent)
 
 PHASES = {1: "below", 2: "above", 3: "below again"}
-KINDS = {"4k": "4 KiB pages", "thp": "transparent huge pages", "huge": "own huge pages", "dpdk": "DPDK's memory"}
+KINDS = {"4k": "4 KiB pages", "thp": "transparent huge pages", "huge": "own huge pages", "dpdk": "DPDK's memory",
+         "gpu": "the GPU's memory", "gpu-managed": "managed memory", "gpu-pinned": "pinned memory"}
+LARGE_PAGES = ("thp", "huge", "dpdk")
 POLICIES = {"drop": "ring order, drop", "retry": "ring order, retry", "stack": "stack order, drop"}
 STATED = {"drop": "in order below the limit, scattered above it, and scattered for good after it", "retry": "in order in all phases",
           "stack": "few buffers in use below the limit, with or without drops"}
@@ -38,7 +40,7 @@ def as_stated(kind, policy, v, pool):
 
 def _misses_as_stated(kind, policy, v):
     """Whether misses of pages of their real size are as stated."""
-    if kind != "4k":
+    if kind in LARGE_PAGES:
         return max(v[f"misses_64_{p}"] for p in PHASES) < CURED
     if policy == "stack":
         return max(v["misses_64_1"], v["misses_64_3"]) < FEW_MISSES
@@ -47,13 +49,14 @@ def _misses_as_stated(kind, policy, v):
 
 
 def _name(key):
-    kind, policy = key.split("-")
+    kind, policy = key.rsplit("-", 1)
     return f"{KINDS[kind]}, {POLICIES[policy]}"
 
 
 def _keys(results):
     """All three-phase cells, in a fixed order."""
-    return [key for kind in KINDS for policy in POLICIES if results.cell(key := f"{kind}-{policy}")]
+    found = [f"{kind}-{policy}" for kind in KINDS for policy in POLICIES]
+    return [key for key in found if results.cell(key) and not (key.startswith("gpu") and results.cell(key).unavailable)]
 
 
 def _phases(results, key):
@@ -141,6 +144,8 @@ def _cost(results):
     rows = []
     for kind, name in KINDS.items():
         ring, shuffled = f"cost-{kind}-ring", f"cost-{kind}-shuffled"
+        if kind.startswith("gpu") and not results.series(ring, "pps"):
+            continue
         rows.append([name, mpps(ring, digits=3), mpps(shuffled, digits=3), count(ring, "cycles_per_packet", 1),
                      count(shuffled, "cycles_per_packet", 1),
                      Ratio(*(count(k, "cycles_per_packet", 1, "least") for k in (shuffled, ring)), change=True),
@@ -151,8 +156,21 @@ def _cost(results):
         "fastest against slowest run, in order", "disturbed, %, in order", "random"], rows, published=NOTHING,
         note="Of generator, forwarder and sink together at full load: each touches the packet's header. For \"more\", the fastest "
              "repetition of each order counts, as other programs can only slow it down. Where runs of one order differ by more than "
-             "the orders do, nothing follows. Where huge pages show less of a difference than 4 KiB pages, the TLB is a likely "
-             "cause; it was not measured by itself.")
+             "the orders do, nothing follows. Packets in the GPU's memory are not touched. Where huge pages show less of a difference than "
+             "4 KiB pages, the TLB is a likely cause; it was not measured by itself.")
+
+
+def _read(results):
+    rows = [[name, *(Value(f"read-{kind}", f"{metric}_{phase}", scale, digits)
+                     for metric, scale, digits in (("read_s", 1e9, 3), ("written_s", 1e9, 3), ("burst_s", 1e6, 1)) for phase in (1, 3))]
+            for kind, name in KINDS.items() if results.series(f"read-{kind}", "read_s_1")]
+    return [Table("What does it cost a GPU to read each packet's header?", [
+        "buffers in", "ns per packet, in order", "after the overload", "CPU has just written them: ns per packet, in order",
+        "after the overload", "burst of 32, µs, in order", "after the overload"], rows, published=NOTHING,
+        note="Two rounds through the pool in one launch, by the GPU's clock; median of 14 launches. The order is that in which the forwarder "
+             "received the packets below the limit, and below it again after the overload. No CPU can write to the GPU's memory. Managed "
+             "memory moves to the GPU when that reads it, and back when the CPU does. A burst: from its launch until the CPU knows its end; "
+             "median of 200.")] if rows else []
 
 
 def blocks(results):
@@ -161,6 +179,7 @@ def blocks(results):
         found += _addresses(results, f"4k-{policy}", STATED[policy])
     return [
         *found, *_addresses(results, "huge-drop", "as scattered as in small pages, but of few pages"),
+        *_addresses(results, "gpu-drop", NOTHING),
         _by_phase(results, "Packets dropped, by place", [("by the forwarder", "dropped", 1, 0), ("before it", "refused", 1, 0)],
                   published=NOTHING, note="By the forwarder: its port took no more. Before it: its own ring was full, as a NIC "
                                           "misses packets; the generator keeps the buffer."),
@@ -174,7 +193,7 @@ def blocks(results):
         _by_phase(results, "Modelled IOTLB misses per packet", [("64 entries", "misses_64", 1, 4),
                                                                 ("1,024 entries", "misses_1024", 1, 4)],
                   published=MISSES, note="With pages of their real size."),
-        *_misses(results), *_entries(results), _cost(results)]
+        *_misses(results), *_entries(results), _cost(results), *_read(results)]
 
 
 def _verdict(found, confirmed, different):

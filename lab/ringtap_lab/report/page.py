@@ -15,7 +15,7 @@ from . import plots
 from .blocks import WORDS, Measured
 
 _FOLDER = pathlib.Path(__file__).parent
-_FACTS = {"cpu": "CPU", "cpus": "CPUs", "caches": "caches of a CPU", "huge_pages": "huge pages", "dpdk": "DPDK",
+_FACTS = {"cpu": "CPU", "cpus": "CPUs", "caches": "caches of a CPU", "huge_pages": "huge pages", "gpu": "GPU", "dpdk": "DPDK",
           "commit": "its commit", "tsc_mhz": "TSC, MHz", "tsc_flags": "TSC flags", "clocksource": "clock source",
           "governor": "frequency governor", "hypervisor": "virtual machine", "isolation": "CPUs kept from other work"}
 # Facts that differ between experiments on the same machine.

@@ -57,6 +57,13 @@ def _caches():
     return ", ".join(f"{k} {v}" for k, v in found.items()) or None
 
 
+def _gpu():
+    """{} without NVIDIA's driver."""
+    models = [_first(r"^Model:\s*(.*)$", read(path)) for path in sorted(glob.glob("/proc/driver/nvidia/gpus/*/information"))]
+    driver = _first(r"x86_64\s+([\d.]+)", read("/proc/driver/nvidia/version"))
+    return {"gpu": f"{', '.join(filter(None, models))}; driver {driver}"} if models else {}
+
+
 def describe(ringtap, cpus):
     """cpus: those that are measured on."""
     time = clock.describe()
@@ -65,14 +72,16 @@ def describe(ringtap, cpus):
                      "--exclude=*")
     return {
         "cpu": _first(r"^model name\s*:\s*(.*)$", read("/proc/cpuinfo")) or platform.machine(),
-        "cpus": f"{os.cpu_count()}; measured on {' and '.join(str(c) for c in cpus)}",
+        "cpus": f"{os.cpu_count()}; measured on {(' and ' if len(cpus) == 2 else ', ').join(str(c) for c in cpus)}",
         "caches": _caches(),
         **_memory(),
+        **_gpu(),
         "system": _first(r'^PRETTY_NAME="?(.*?)"?$', read("/etc/os-release")),
         "kernel": platform.release(),
         "dpdk": _first(r"DPDK ([\d.]+)", _output("dpdk-dumpcap", "--version")),
         "ringtap": _first(r"(\d+\.\d+\.\d+)", _output(ringtap, "--version")),
-        "commit": _first(r"^([0-9a-f]{7,}\S*)$", commit),  # None outside a clone; "-dirty": with other changes
+        # None outside a clone, and what was not packed from one; "-dirty": with other changes.
+        "commit": os.environ.get("RINGTAP_COMMIT") or _first(r"^([0-9a-f]{7,}\S*)$", commit),
         **time,
         "hypervisor": ", ".join(filter(None, [time["hypervisor"], vendor])),
         "isolation": _isolation(),

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What dropped packets do to the order of a pool's buffers, and what that costs."""
 from ...report import memory_view
-from ...tools import buffers
-from ...tools.errors import Trouble, Unavailable
-from .. import forwarder
+from ...tools import buffers, cuda
+from ...tools.errors import Trouble
+from .. import forwarder, gpu_headers
 from ..experiment import Cell, Experiment, Measurement
 
 POOL = 32767  # buffers
 SLOTS = 8192  # of each ring: a drop brings a buffer forward in the pool by that number
 KINDS = ("4k", "thp", "huge", "dpdk")
+GPU_KINDS = (cuda.DEVICE, cuda.MANAGED, cuda.PINNED)
+READ_KINDS = ("4k", "huge", *GPU_KINDS)  # in which a GPU can read packets
 CURES = {"drop": ["--tx-full", "drop", "--pool-order", "ring"],
          "retry": ["--tx-full", "retry", "--pool-order", "ring"],
          "stack": ["--tx-full", "drop", "--pool-order", "stack"]}
@@ -44,7 +46,10 @@ class Memory(Experiment):
         "before it. "
         f"{POOL} buffers of {STRIDE} bytes, no caches of threads in the pool. The IOTLB is a model: least recently used "
         "entry replaced, one lookup for each packet. The cost is the rate at full load without a wire, of buffers in "
-        "order and in random order, on two CPUs, every packet touched; cycles are ticks of the TSC.")
+        "order and in random order, on two CPUs, every packet touched; cycles are ticks of the TSC. Packets in a GPU's "
+        "own memory are sent, forwarded and freed, but not touched: no CPU can. A kernel of the GPU reads the 42 bytes of headers of two "
+        "rounds of packets, in the order in which the forwarder received them, one thread for each packet, out of the GPU's caches; 4 KiB "
+        "and huge pages are registered with its driver for that. No NIC takes part.")
     published = memory_view.PUBLISHED
     view = memory_view
     root_for = "packet memory and DPDK's run-time folders"
@@ -74,16 +79,21 @@ class Memory(Experiment):
         stage_s = _stage_s(lab)
         cells = [Cell(f"{kind}-{cure}", {"memory": kind, "policy": cure}, 3 * stage_s + 1.5)
                  for kind in KINDS for cure in CURES]
-        cells.append(Cell("gpu", {"memory": "gpu", "policy": "drop"}, 0.5))
-        return cells + [Cell(f"cost-{kind}-{order}", {"memory": kind, "order": order}, stage_s + 1)
-                        for kind in KINDS for order in ("ring", "shuffled")]
+        cells += [Cell(f"{kind}-{cure}", {"memory": kind, "policy": cure}, 3 * stage_s + 3) for kind in GPU_KINDS for cure in CURES]
+        cells += [Cell(f"cost-{kind}-{order}", {"memory": kind, "order": order}, stage_s + 1)
+                  for kind in (*KINDS, *GPU_KINDS) for order in ("ring", "shuffled")]
+        return cells + [Cell(f"read-{kind}", {"memory": kind, "policy": "drop", "reads": "headers"}, 3 * stage_s + 4)
+                        for kind in READ_KINDS]
 
     def run(self, lab, cell, repetition):
-        kind = cell.params["memory"]
+        kind, about = cell.params["memory"], {}
+        if kind in GPU_KINDS or "reads" in cell.params:
+            with cuda.Gpu() as gpu:  # before anything else is: without one, the cell is not available
+                about = {"gpu": gpu.name(), "cuda": gpu.driver()}
+        if "reads" in cell.params:
+            return _read(lab, kind, about)
         if "order" in cell.params:
-            return Measurement(_cost(lab, kind, cell.params["order"], _stage_s(lab)))
-        if kind == "gpu":
-            return _without_gpu(lab)
+            return Measurement(_cost(lab, kind, cell.params["order"], _stage_s(lab)), about)
         return _undisturbed(lab, kind, cell.params["policy"], keep=repetition == 0)
 
 
@@ -91,22 +101,23 @@ def _stage_s(lab):
     return 0.4 if lab.quick else 0.6
 
 
-def _argv(lab, more, one_thread=False):
+def _argv(lab, kind, more, one_thread=False):
     a, b = lab.cpus[:2]
+    touch = [] if kind == cuda.DEVICE else ["--mac-swap"]
     if one_thread:
         a = b
     return [lab.program(forwarder.PROGRAM), "--json", "--name", lab.unique("fwd"),
             "--ring", f"in:{SLOTS}", "--ring", f"out:{SLOTS}",
             "--role", f"generate:in@{a}", "--role", f"oneway:in,out@{b}", "--role", f"sink:out@{a}",
-            "--frame", "udp", "--mac-swap", "--pool-size", str(POOL), "--pool-cache", "0",
+            "--memory", kind, "--frame", "udp", *touch, "--pool-size", str(POOL), "--pool-cache", "0",
             "--eal-mb", str(EAL_MB), *more]
 
 
 def _cost(lab, kind, order, seconds):
     """At full load, every packet's header touched."""
     for _ in range(ATTEMPTS):
-        report = forwarder.run_argv(_argv(lab, [
-            "--memory", kind, "--pool-order", order, "--tx-full", "retry", "--rate", "max",
+        report = forwarder.run_argv(_argv(lab, kind, [
+            "--pool-order", order, "--tx-full", "retry", "--rate", "max",
             "--duration", f"{round(seconds * 1000)}ms"]), 60)
         pps = report.role("sink")["total"]["rx_packets"] / report.data["duration_s"]
         if pps:
@@ -145,27 +156,33 @@ def _short(m):
     return 1 - reached + (v["dropped_1"] + v["dropped_3"]) / max(v["offered_1"] + v["offered_3"], 1)
 
 
-def _stages(lab, kind, policy, stage_s, keep):
-    """One run of the three phases. keep: data for the plots, too."""
+def _windows(lab, kind, policy, stage_s):
+    """(addresses of the last packets in each phase, memory of the pool, whole report) of one run of the three phases."""
     p = lab.prepared
     below, above = round(p["below_pps"]), round(p["above_pps"])
     span = f"{round(stage_s * 1000)}ms"
     with buffers.Samples(lab) as samples:
-        report = forwarder.run_argv(_argv(lab, [
-            "--memory", kind, *CURES[policy], "--sink-rate", str(round(p["wire_pps"])),
+        report = forwarder.run_argv(_argv(lab, kind, [
+            *CURES[policy], "--sink-rate", str(round(p["wire_pps"])),
             "--stages", f"{below}:{span},{above}:{span},{DRAIN},{below}:{span}",
             "--samples", samples.path, "--sample-every", "1", "--samples-max", str(1 << 22)], one_thread=True), 60)
         windows = {phase: samples.window(report.number("oneway"), stage, WINDOW)
                    for phase, stage in PHASES.items()}
+    return windows, report.data["memory"], report
+
+
+def _stages(lab, kind, policy, stage_s, keep):
+    """One run of the three phases. keep: data for the plots, too."""
+    windows, memory, report = _windows(lab, kind, policy, stage_s)
     values, data = {"disturbed": report.disturbed()}, {}
     for phase, stage in PHASES.items():
         values |= {f"{k}_{phase}": v for k, v in _counts(report, stage).items()}
-        found, curves = buffers.describe(windows[phase], report.data["memory"])
+        found, curves = buffers.describe(windows[phase], memory)
         values |= {f"{k}_{phase}": v for k, v in found.items()}
         data[str(phase)] = {"misses": curves,
-                            **({"offsets_kib": buffers.offsets(windows[phase], report.data["memory"])}
+                            **({"offsets_kib": buffers.offsets(windows[phase], memory)}
                                if keep else {})}
-        values[f"wire_{phase}"] = values[f"passed_{phase}"] / (p["wire_pps"] * stage_s)
+        values[f"wire_{phase}"] = values[f"passed_{phase}"] / (lab.prepared["wire_pps"] * stage_s)
     values["as_stated"] = memory_view.as_stated(kind, policy, values, POOL)
     return Measurement(values, {"phases": data, "entries": list(buffers.ENTRIES)} if keep else {})
 
@@ -181,16 +198,22 @@ def _counts(report, stage):
             "retried": forward["tx_retried"]}
 
 
-def _without_gpu(lab):
-    """With a GPU it is measured like other memory, but its packets cannot be touched."""
-    argv = [lab.program(forwarder.PROGRAM), "--json", "--name", lab.unique("fwd"), "--vdev", "net_null0",
-            "--role", "echo:net_null0", "--memory", "gpu", "--duration", "500ms"]
-    try:
-        report = forwarder.run_argv(argv, 60)
-    except RuntimeError as e:
-        raise Unavailable(str(e)) from e
-    pps = report.role("echo")["total"]["rx_packets"] / report.data["duration_s"]
-    return Measurement({"pps": pps, "cycles_per_packet": report.hz / pps})
+def _read(lab, kind, about):
+    """A GPU reads the headers of packets, in the order before and after an overload."""
+    for attempt in range(ATTEMPTS):
+        try:
+            windows, memory, report = _windows(lab, kind, "drop", lab.prepared["stage_s"])
+            break
+        except buffers.TooFew:
+            if attempt == ATTEMPTS - 1:
+                raise
+    values = {"disturbed": report.disturbed()}
+    with cuda.Gpu() as gpu:
+        pool = gpu_headers.Pool(gpu, kind, POOL, memory["stride_bytes"])
+        for phase in (1, 3):
+            values |= {f"{k}_{phase}": v for k, v in pool.read(windows[phase] - memory["base"]).items()}
+            values[f"out_of_order_{phase}"] = buffers.order(windows[phase], memory["stride_bytes"])
+    return Measurement(values, about)
 
 
 EXPERIMENT = Memory()
