@@ -48,7 +48,8 @@ def alone(monkeypatch, facts, tmp_path):
 @pytest.fixture
 def build(tmp_path):
     """A build folder with names of programs."""
-    for name in ("cli/ringtap", "fwd/ringtap-fwd", "probe/libringtap-probe.so", "bench/pcap_count", "bench/write_modes"):
+    for name in ("cli/ringtap", "fwd/ringtap-fwd", "probe/libringtap-probe.so", "bench/pcap_count", "bench/write_modes",
+                 "bench/merge_bench"):
         path = tmp_path / "build" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()

@@ -73,10 +73,15 @@ def _machines(found):
 
 
 def _about(found):
-    m = next((r.machine for _, r in reversed(found) if r.machine), {})
-    commit = f" ({m['commit']})" if m.get("commit") else ""
-    return [str(x) for x in (m.get("cpu"), m.get("system"), f"Linux {m.get('kernel')}", f"DPDK {m.get('dpdk')}",
-                             f"ringtap {m.get('ringtap')}{commit}") if x]
+    """Texts on the machines, each once."""
+    texts = {}
+    for _, r in found:
+        m = r.machine
+        commit = f" ({m['commit']})" if m.get("commit") else ""
+        for x in (m.get("cpu"), m.get("gpu"), m.get("system"), m and f"Linux {m.get('kernel')}", m and f"DPDK {m.get('dpdk')}",
+                  m and f"ringtap {m.get('ringtap')}{commit}"):
+            texts[str(x)] = bool(x)
+    return [text for text, known in texts.items() if known]
 
 
 def render(found):

@@ -44,9 +44,9 @@ def packets_in(pcapng):
     return count
 
 
-def on_cpu(lab):
-    """Prefix of a command: it runs on the second CPU."""
-    return ["taskset", "-c", str(lab.cpus[1])]
+def on_cpu(lab, cpu=None):
+    """Prefix of a command: it runs on this CPU (the second one)."""
+    return ["taskset", "-c", str(lab.cpus[1] if cpu is None else cpu)]
 
 
 def installed(lab, name, package):
@@ -70,12 +70,13 @@ class Capture(Program):
 
 
 class Record(Capture):
-    """ringtap record, of all ports."""
+    """ringtap record, of all ports, or of those with these numbers. cpu: where it runs (the second CPU)."""
 
-    def __init__(self, lab, app, expression="", direction="both", path="/dev/null", seconds=None, more=()):
+    def __init__(self, lab, app, expression="", direction="both", path="/dev/null", seconds=None, more=(), ports=("",), cpu=None):
         filters = ["-f", expression] if expression else []
-        super().__init__([*on_cpu(lab), lab.program("ringtap"), "record", "--json", "--direction", direction, *filters, *more,
-                          "-i", f"{app.prefix}:", "-w", path], "Capturing on", seconds=seconds)
+        interfaces = [a for port in ports for a in ("-i", f"{app.prefix}:{port}")]
+        super().__init__([*on_cpu(lab, cpu), lab.program("ringtap"), "record", "--json", "--direction", direction, *filters, *more,
+                          *interfaces, "-w", path], "Capturing on", seconds=seconds)
 
     def counts(self):
         self.summary = summary = json.loads(self.end()[0])

@@ -59,14 +59,15 @@ class TestPmd:
     """A running testpmd; rates in packets per second over all its ports."""
 
     def __init__(self, source, cpus, huge, plugin=None, prefix=None, wrap=()):
-        """wrap: a prefix of the command."""
+        """cpus: those of polling threads, and at last the one of the main thread, which sleeps. wrap: a prefix of the command."""
         self.source, self.plugin = source, plugin
         self.prefix = prefix or f"bench{os.getpid()}"
         self.log = tempfile.TemporaryFile(mode="w+")
-        self.cpu, capture_cpu = cpus
+        *polling, main_cpu = cpus
+        lcores = ",".join([*(f"{cpu}@{cpu}" for cpu in polling), f"{MAIN_LCORE}@{main_cpu}"])
         memory = ["-m", str(MEMORY_MB)] if huge else ["-m", str(SMALL_PAGES_MB), "--no-huge"]
         argv = [*wrap, PROGRAM, *memory, "--no-pci", f"--file-prefix={self.prefix}",
-                "--lcores", f"{self.cpu}@{self.cpu},{MAIN_LCORE}@{capture_cpu}", "--main-lcore", str(MAIN_LCORE),
+                "--lcores", lcores, "--main-lcore", str(MAIN_LCORE),
                 *(["-d", plugin] if plugin else []), *source.eal, "--", *source.app, "--auto-start"]
         self.process = process.start(argv, stdin=subprocess.PIPE, stdout=self.log, stderr=subprocess.STDOUT)
         self.telemetry = self.polling_task = None
