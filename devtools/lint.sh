@@ -61,6 +61,8 @@ clocks() { # unit tests set the time: it is read by common/now.h
 
 python_code() { list '*.py' | xargs -r "$python" -m pyflakes; }
 
+retries() { list 'e2e/*.py' | xargs -r "$python" devtools/check_retries.py; }
+
 man_pages() { # of section 3, out of the headers
 	command -v mandoc >/dev/null || { echo 'mandoc is missing'; return 1; }
 	folder=$(mktemp -d)
@@ -87,5 +89,6 @@ check 'Markdown' "$python" devtools/check_markdown.py
 check 'table of the matrix' "$python" devtools/matrix_table.py check
 check 'tables of drivers' "$python" devtools/drivers_table.py check
 check 'flaky tests' "$python" devtools/check_flaky.py
+check 'retries in tests' retries
 check 'cited names and paths' "$python" devtools/check_citations.py
 exit $failed

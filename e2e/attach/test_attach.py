@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The probe gets into running applications, which go on as if nothing had happened."""
+import contextlib
 import json
 import os
 import random
@@ -16,7 +17,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness import dpdk, sandbox
+from harness import dpdk, pcap, sandbox
 from harness.attach import attach, bare, detach, has_probe, listed, mapped, refused, unchanged
 from harness.paths import BUILD, PROBE_OBJECT, RINGTAP
 from harness.proc import Proc, check, freeze, of_tasks, run, until
@@ -190,27 +191,37 @@ def has_interrupt_thread(pid):
     return any(name.strip() in ("eal-intr-thread", "dpdk-intr") for name in of_tasks(pid, "comm").values())
 
 
+def opened_by_both(fifo):
+    """A descriptor to write to the reader of a FIFO. None: it has no reader."""
+    with contextlib.suppress(OSError):
+        return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+    return None
+
+
 @pytest.mark.parametrize("eal", [[], ["--no-telemetry"]])
-def test_while_dpdk_is_initialised(eal, closing):
-    """EAL's interrupt thread exists before telemetry, memory and the list of ports do."""
-    early = 0
-    for _ in range(20):
-        prefix = dpdk.new_prefix("early")
-        proc = closing(Proc([BUILD / "e2e" / "rt_play", *dpdk.eal_args(prefix, None, [], "0,1", 256, eal)]))
-        app = SimpleNamespace(prefix=prefix, pid=proc.pid)
-        until(lambda: has_interrupt_thread(proc.pid), what="EAL's first thread")  # pylint: disable=cell-var-from-loop
-        early += "ready" not in proc.output  # where this thread gets the CPU late, EAL is faster
-        attach(app.pid)
-        assert has_probe(app)
-        proc.expect("^ready$")
-        if not eal:
-            answer = dpdk.telemetry(prefix, "/ringtap/trace,on")["/ringtap/trace"]
-            assert answer["status"] != 0 and answer["points_on"] == 0
-        proc.send("quit")
-        assert proc.wait() == 0
-        if early == 3:
-            break
-    assert early == 3
+def test_while_dpdk_is_initialised(eal, closing, tmp_path):
+    """EAL waits for the file of a driver: its interrupt thread exists, telemetry and the list of ports do not. The attach waits
+    for those."""
+    fifo = tmp_path / "packets.pcap"
+    os.mkfifo(fifo)
+    prefix = dpdk.new_prefix("early")
+    vdevs = [f"net_pcap0,rx_pcap={fifo},tx_pcap=/dev/null"]
+    proc = closing(Proc([BUILD / "e2e" / "rt_play", *dpdk.eal_args(prefix, None, vdevs, "0,1", 256, eal)]))
+    app = SimpleNamespace(prefix=prefix, pid=proc.pid)
+    writer = until(lambda: opened_by_both(fifo), what="EAL opens the file")
+    assert has_interrupt_thread(proc.pid)
+    attacher = closing(Proc([RINGTAP, "attach", app.pid]))
+    assert not attacher.ends_within(1) and "ready" not in proc.output
+    with open(writer, "wb") as file:
+        file.write(pcap.write(tmp_path / "empty.pcap", []).read_bytes())
+    assert attacher.wait() == 0, attacher.output
+    assert has_probe(app)
+    proc.expect("^ready$")
+    if not eal:
+        answer = dpdk.telemetry(prefix, "/ringtap/trace,on")["/ringtap/trace"]
+        assert answer["status"] != 0 and answer["points_on"] == 0
+    proc.send("quit")
+    assert proc.wait() == 0
 
 
 # ---- killed attaches --------------------------------------------------------------------------

@@ -317,6 +317,8 @@ def test_kill_of_the_recorder(stream, keep, tmp_path):
     assert report.role("sink")["sequence"]["lost"] == report.total("oneway")["tx_dropped"]
 
 
+@pytest.mark.nightly
+@pytest.mark.alone
 def test_kill_of_the_recorder_ends_its_cost(busy, keep):
     """The application is as fast as before, and has nothing of the recorder any more."""
     before = pace(busy)

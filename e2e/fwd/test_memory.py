@@ -189,18 +189,18 @@ def by_stage(path, base, stride):
 
 
 def three_phases(fwd, path, *args):
-    """Buffers that the forwarder received below, above and again below the rate of the ring. If the
-    thread has no CPU for most of a stage, the run is not usable."""
-    for _ in range(20):
-        report = fwd(*SCATTER, *args, "--samples", path).done()
-        stages = by_stage(path, report["memory"]["base"], report["memory"]["stride_bytes"])
-        way = report.role("oneway")["stages"]
-        if min(len(stages[0]), len(stages[3])) > 4000 and len(stages[1]) > 20000 \
-                and not way[0]["tx_dropped"] and not way[3]["tx_dropped"]:
-            return report, stages
-    raise AssertionError("the machine did not keep a load for 0.4 s, in 20 attempts")
+    """Buffers that the forwarder received below, above and again below the rate of the ring, which needs a thread that has
+    its CPU for most of each stage."""
+    report = fwd(*SCATTER, *args, "--samples", path).done()
+    stages = by_stage(path, report["memory"]["base"], report["memory"]["stride_bytes"])
+    way = report.role("oneway")["stages"]
+    assert min(len(stages[0]), len(stages[3])) > 4000 and len(stages[1]) > 20000
+    assert not way[0]["tx_dropped"] and not way[3]["tx_dropped"]
+    return report, stages
 
 
+@pytest.mark.nightly
+@pytest.mark.alone
 @pytest.mark.parametrize("policy,order,cured", [
     ("drop", "ring", False), ("retry", "ring", True), ("drop", "stack", True)])
 def test_drops_scatter_a_pool_for_good(fwd, tmp_path, policy, order, cured):

@@ -41,15 +41,23 @@ def assert_rate(role, index, asked, seconds):
     assert 0.999 <= taken * asked / intervals <= 1.001 + (role["max_backlog"] + after * asked) / intervals
 
 
+@pytest.mark.nightly
+@pytest.mark.alone
 @pytest.mark.parametrize("rate,seconds", [(1000, 1), (100_000, 1), (1_000_000, 1), (5_000_000, 0.4)])
-def test_rate_is_exact_and_nothing_is_lost(fwd, rate, seconds):
+def test_rate_is_exact(fwd, rate, seconds):
+    generator = fwd(*CHAIN, "--stages", f"{rate}:{seconds}s").done().role("generate")
+    if generator["total"]["tx_refused"] or generator["total"]["tx_expired"]:
+        pytest.skip("this machine is too slow for the rate")
+    assert_rate(generator, 0, rate, seconds)
+
+
+@pytest.mark.parametrize("rate,seconds", [(1000, 1), (1_000_000, 1)])
+def test_all_packets_of_a_rate_are_accounted_for(fwd, rate, seconds):
     report = fwd(*CHAIN, "--stages", f"{rate}:{seconds}s").done()
     generator = report.role("generate")
     assert due(generator["stages"][0]) == rate * seconds
     assert_all_accounted(report)
     assert report.role("sink")["sequence"]["lost"] == report.total("oneway")["tx_dropped"]
-    if not generator["total"]["tx_refused"] and not generator["total"]["tx_expired"]:
-        assert_rate(generator, 0, rate, seconds)
 
 
 def test_one_packet_a_second(fwd):

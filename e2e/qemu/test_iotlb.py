@@ -48,13 +48,14 @@ def card(request):
 
 
 def arrives(machine, pmd):
-    """Whether one of many frames is received, by testpmd's own statistics."""
-    for _ in range(100):
+    """Whether one of 2,000 frames is received, by testpmd's own statistics."""
+    sent = received = 0
+    while sent < 2000 and not received:
         for _ in range(20):
             machine.wires[0].send(udp(0))
-        if int(re.search(r"RX-packets:\s*(\d+)", pmd.say("show port stats 0"))[1]):
-            return True
-    return False
+        sent += 20
+        received = int(re.search(r"RX-packets:\s*(\d+)", pmd.say("show port stats 0"))[1])
+    return received > 0
 
 
 def receive(machine, name, eal, args):
