@@ -16,7 +16,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 AS_ROOT = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD))
 RUN_E2E = devtools/run_tests.py e2e $(if $(JOBS),--jobs $(JOBS))
 
-.PHONY: all probes matrix matrix-here builds qemu deps demo check test nightly test-unit test-e2e test-archive fuzz-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
+.PHONY: all probes matrix matrix-here builds qemu deps demo check test nightly results test-unit test-e2e test-archive fuzz-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
 	set-prefix install uninstall deb test-deb rpm clean
 
 all: $(BUILD)/build.ninja
@@ -75,8 +75,9 @@ demo: $(BUILD)/build.ninja
 	ninja -C $(BUILD) demo
 	devtools/demo.sh $(BUILD)
 
-# Unit tests and a few tests of every subject, in a minute.
-check: deps test-unit
+# Unit tests of what differs from the upstream branch, and 45 s of tests of every subject.
+check: deps all
+	$(PYTHON) devtools/run_tests.py unit $(BUILD) --changed
 	$(AS_ROOT) $(PYTHON) $(RUN_E2E) $(TESTS) -- -m smoke $(PYTEST_ARGS)
 
 test: deps test-unit test-e2e
@@ -87,9 +88,15 @@ test-unit: all
 test-e2e: all
 	$(AS_ROOT) $(PYTHON) $(RUN_E2E) $(TESTS) -- $(PYTEST_ARGS)
 
-# Tests that do not gate: measurements, matrices, soak tests, rare environments.
+# What does not gate, by part, each at most 90 minutes: measurements, matrices, soak tests, rare environments.
+PART ?= lab fwd other matrix packages qemu soak archive busy
 nightly: all
-	$(AS_ROOT) $(PYTHON) $(RUN_E2E) $(TESTS) -- -m nightly $(PYTEST_ARGS)
+	$(SUDO) devtools/nightly.sh $(BUILD) $(PART)
+
+# The table of docs/testing.md, with the last runs of this build folder.
+results:
+	$(PYTHON) devtools/results.py outcomes $(wildcard $(BUILD)/outcomes-unit.json $(BUILD)/outcomes-e2e.json $(BUILD)/outcomes-e2e-archive.json)
+	$(PYTHON) devtools/results.py write
 
 # Attaches to SOAK processes under traffic, and kills as many attaches, and secondary processes. Then a flight recorder for
 # SOAK_SECONDS, with SOAK_INCIDENTS incidents, of an application that forwards at this rate.

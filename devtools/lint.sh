@@ -88,6 +88,7 @@ check words "$python" devtools/check_words.py
 check 'Markdown' "$python" devtools/check_markdown.py
 check 'table of the matrix' "$python" devtools/matrix_table.py check
 check 'tables of drivers' "$python" devtools/drivers_table.py check
+check 'table of results' "$python" devtools/results.py check
 check 'flaky tests' "$python" devtools/check_flaky.py
 check 'retries in tests' retries
 check 'cited names and paths' "$python" devtools/check_citations.py

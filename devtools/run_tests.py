@@ -3,17 +3,20 @@
 """Runs tests. A test that fails runs a second time, alone, only to be classified: passed then, it is *flaky*, is named at
 the end, and does not fail the run. docs/testing.md has the rules.
 
-usage: run_tests.py unit BUILD [--multiplier N]
-       run_tests.py e2e TESTS... [--jobs N] [-- PYTEST_ARGUMENT...]
+usage: run_tests.py unit BUILD [--multiplier N] [--changed]
+       run_tests.py e2e TESTS... [--jobs N] [--name NAME] [-- PYTEST_ARGUMENT...]
 """
 import argparse
 import json
 import os
 import subprocess
 import sys
+import time
 import tomllib
 from datetime import date
 from pathlib import Path
+
+import changed_tests
 
 REPO = Path(__file__).resolve().parent.parent
 REGISTER = REPO / "e2e" / "flaky.toml"
@@ -28,10 +31,17 @@ class Unit:
         self.command = ["meson", "test", "-C", args.build, "--no-rebuild", "--print-errorlogs", "--timeout-multiplier",
                         str(args.multiplier)]
         self.results = Path(args.build) / "outcomes-unit.json"
+        self.changed = args.changed
 
     def run(self, tests=None):
         """Returns the exit status and the outcomes: {test: [passed, seconds]}."""
-        status = subprocess.run([*self.command, *(["--num-processes", "1"] if tests else []), *(tests or [])], check=False).returncode
+        alone = ["--num-processes", "1"] if tests else []
+        if self.changed and not tests:
+            tests = changed_tests.changed_tests(self.build)
+            if not tests:
+                print("no unit test concerns what has changed")
+                return 0, {}
+        status = subprocess.run([*self.command, *alone, *(tests or [])], check=False).returncode
         log = Path(self.build) / "meson-logs" / "testlog.json"
         if not log.exists():
             return status, {}
@@ -47,7 +57,8 @@ class EndToEnd:
         self.tests = args.tests
         self.jobs = args.jobs
         self.args = args.rest
-        self.results = Path(os.environ.get("RINGTAP_BUILD", "build")) / f"outcomes-{args.tests[0].strip('/').replace('/', '-')}.json"
+        name = args.name or args.tests[0].strip("/").replace("/", "-")
+        self.results = Path(os.environ.get("RINGTAP_BUILD", "build")) / f"outcomes-{name}.json"
 
     @staticmethod
     def environment(log):
@@ -105,7 +116,9 @@ def known_tests():
 
 def judge(suite):
     """Runs a suite. Returns its exit status: that of the runner, or 0 if only luck failed it."""
+    begin = time.monotonic()
     status, outcomes = suite.run()
+    seconds = round(time.monotonic() - begin)
     flaky, broken = [], []
     known = known_tests()
     if outcomes and (tests := failed(outcomes)):
@@ -114,7 +127,7 @@ def judge(suite):
             status = 0
         for test in known.intersection(tests):
             report(f"failed, does not gate (e2e/flaky.toml): {test}")
-    suite.results.write_text(json.dumps({"outcomes": outcomes, "flaky": flaky, "failed": broken}, indent=1))
+    suite.results.write_text(json.dumps({"seconds": seconds, "outcomes": outcomes, "flaky": flaky, "failed": broken}, indent=1))
     if flaky:
         names = "".join(f"\n  {test}" for test in flaky)
         report(f"{len(flaky)} flaky:{names}\nto commit to e2e/flaky.toml:\n" + "\n".join(map(entry, flaky)))
@@ -128,10 +141,12 @@ def main():
     unit.set_defaults(suite=Unit)
     unit.add_argument("build")
     unit.add_argument("--multiplier", type=int, default=1, help="of meson's timeouts")
+    unit.add_argument("--changed", action="store_true", help="only tests of what differs from the branch that this one follows")
     e2e = kinds.add_parser("e2e")
     e2e.set_defaults(suite=EndToEnd)
     e2e.add_argument("tests", nargs="+")
     e2e.add_argument("--jobs", type=int, default=0, help="at a time (0: no worker processes)")
+    e2e.add_argument("--name", help="of the outcomes' file (default: that of the first test)")
     words = sys.argv[1:]
     end = words.index("--") if "--" in words else len(words)
     args = parser.parse_args(words[:end])

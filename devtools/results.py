@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table of the last results in docs/testing.md, from docs/results.json.
+
+usage: results.py add NAME STATUS SECONDS   notes the end of a part of make nightly, with that exit status
+       results.py outcomes FILE...          notes runs of devtools/run_tests.py, by the files that it writes
+       results.py write | check             puts the table into docs/testing.md; prints if it is not there"""
+import json
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parent.parent
+PAGE, RESULTS = REPO / "docs" / "testing.md", REPO / "docs" / "results.json"
+BEGIN, END = "<!-- made by results.py -->\n", "<!-- end -->\n"
+
+
+def read():
+    return json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+
+
+def note(name, seconds, result):
+    revision = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=REPO, check=False, capture_output=True, text=True).stdout
+    results = {**read(), name: {"date": str(date.today()), "revision": revision.strip(), "seconds": seconds, "result": result}}
+    RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def summary(run):
+    """The result of a run, whose file run_tests.py has written."""
+    outcomes, flaky, failed = run["outcomes"], len(run["flaky"]), len(run["failed"])
+    parts = [f"{len(outcomes) - flaky - failed} of {len(outcomes)} passed"]
+    return ", ".join(parts + [f"{n} {what}" for n, what in ((flaky, "flaky"), (failed, "failed")) if n])
+
+
+def table():
+    lines = ["| | last run | revision | time | result |", "|---|---|---|---|---|"]
+    for name, one in sorted(read().items()):
+        minutes, seconds = divmod(one["seconds"], 60)
+        lines.append(f"| {name} | {one['date']} | {one['revision']} | {minutes}:{seconds:02} | {one['result']} |")
+    return "\n".join(lines) + "\n"
+
+
+def page():
+    """The page with the table."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    return before + BEGIN + table() + END + rest.partition(END)[2]
+
+
+def main(words):
+    if words[:1] == ["add"] and len(words) == 4:
+        status = int(words[2])
+        note(words[1], int(words[3]), {0: "passed", 124: "stopped after its time"}.get(status, f"failed (status {status})"))
+    elif words[:1] == ["outcomes"]:
+        for name in words[1:]:
+            run = json.loads(Path(name).read_text(encoding="utf-8"))
+            note(Path(name).stem.removeprefix("outcomes-"), int(run["seconds"]), summary(run))
+    elif words == ["check"]:
+        if PAGE.read_text(encoding="utf-8") != page():
+            print("docs/testing.md: not the table of docs/results.json: devtools/results.py write")
+            return 1
+    elif words == ["write"]:
+        PAGE.write_text(page(), encoding="utf-8")
+    else:
+        sys.exit(__doc__)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
