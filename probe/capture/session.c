@@ -420,10 +420,21 @@ void rt_session_publish_shares(const struct rt_session *s)
 	rt_store(&s->shm.rings[i].lcore, rt_load(&rt_threads[i].lcore));
 }
 
+uint32_t rt_session_threads(const struct rt_session *s)
+{
+	uint32_t taps[2] = {0}, most;
+
+	for (uint32_t i = 0; i < s->tap_count; i++)
+		taps[s->taps[i]->direction]++;
+	most = RTE_MAX(taps[RT_DIR_RX], taps[RT_DIR_TX]);
+	most = RTE_MAX(most, rte_lcore_count());
+	return RTE_MAX(most, rt_threads_top());
+}
+
 /* Ahead of the threads that come. */
 void rt_session_supply_rows(struct rt_session *s)
 {
-	uint32_t rows = RTE_MIN(rt_threads_top() + RT_ROWS_AHEAD, (uint32_t)RT_MAX_RINGS);
+	uint32_t rows = RTE_MIN(rt_session_threads(s) + RT_ROWS_AHEAD, (uint32_t)RT_MAX_RINGS);
 
 	if (rows <= s->rows)
 		return;

@@ -153,6 +153,10 @@ void rt_session_rescan(struct rt_session *s);
  * a slot. */
 void rt_session_refresh(struct rt_session *s, uint32_t age_ms);
 
+/* Slots of threads that may be needed at once: of those that have polled, of all lcores, also those
+ * that registered with EAL since, and of one thread for each captured queue. */
+uint32_t rt_session_threads(const struct rt_session *s);
+
 /* Populates rows of counters ahead of the threads that come. */
 void rt_session_supply_rows(struct rt_session *s);
 

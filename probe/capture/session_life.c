@@ -263,7 +263,7 @@ static uint64_t buffer_wanted(const struct rt_session *s)
 static uint32_t rows_wanted(const struct rt_session *s)
 {
 	uint32_t likely = RTE_MAX(s->share_count, s->least),
-		 rows = RTE_MAX(rt_threads_top(), likely);
+		 rows = RTE_MAX(rt_session_threads(s), likely);
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	if (cpus > RT_MAX_RINGS)
