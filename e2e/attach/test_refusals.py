@@ -2,6 +2,7 @@
 """Refusals as the command line prints them, and --attach of commands that other tests leave out."""
 import json
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
@@ -46,6 +47,26 @@ def test_no_thread_that_sleeps(closing):
         "interrupted: neither DPDK's telemetry thread nor its interrupt thread sleeps; try again, or start it with -d\n")
     app.do("alarm 0")
     check([RINGTAP, "attach", str(app.pid)])
+    assert app.one("unloop") > 0 and app.quit() == 0
+
+
+HOSTILE = r"""
+struct { unsigned version; int status, started; unsigned starts; char text[496]; } ringtap_probe_loaded = {
+	2, -1, 1, 0, "\033]0;owned\a\nroot: ok"};
+int ringtap_probe_load(const char *probe, int start) { return -1; }
+"""
+
+
+def test_what_the_process_says_is_printed_without_control_characters(closing, tmp_path):
+    """A file of the probe's name, with a reason that sets a terminal's title and begins a line of its own."""
+    file, source = tmp_path / "libringtap-probe.so", tmp_path / "hostile.c"
+    source.write_text(HOSTILE)
+    check(["gcc", "-shared", "-fPIC", "-x", "c", "-o", file, source])
+    app = bare(closing, namespace=SimpleNamespace(prefix=["env", f"LD_PRELOAD={file}"]))
+    done = run([RINGTAP, "attach", str(app.pid)])
+    assert done.returncode == 1
+    assert done.stderr == (f"ringtap: attach: cannot load the probe into '{app.prefix}' (pid {app.pid}): "
+                           "the probe cannot be loaded: ?]0;owned? root: ok\n")
     assert app.one("unloop") > 0 and app.quit() == 0
 
 
