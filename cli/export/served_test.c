@@ -519,7 +519,7 @@ static void recorders_have_their_series(void **state)
 		  "{\"application\": \"app\", \"folder\": \"/var/lib/x\", \"kept_packets\": 13}]";
 	serve();
 	/* The thread asks at once, while the server already answers. */
-	while (!has("ringtap_flight_kept_packets"))
+	while (!has("ringtap_flight_kept_packets{"))
 		sched_yield();
 	assert_true(has("ringtap_flight_kept_packets{app=\"app\",folder=\"/var/lib/x\"} 12\n"));
 	assert_true(has("ringtap_flight_kept_seconds{app=\"app\",folder=\"/var/lib/x\"} 2.5\n"));
