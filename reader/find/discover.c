@@ -222,8 +222,8 @@ static void read_names(struct rt_place *p, uint64_t until_ns)
 
 static int search(struct rt_place *p)
 {
-	const struct rt_secondary_visitor v = {
-		add_secondary, note_secondary, p, rt_folder_until(&p->folder)};
+	const struct rt_secondary_visitor v = {add_secondary, note_secondary, p,
+		rt_folder_until(&p->folder, p->view && !p->view->own)};
 	const struct rt_address none = {.secondary = 0};
 	struct ringtap_apps *list = p->list;
 	struct rt_app *a;

@@ -14,7 +14,7 @@
 #include "secondary.h"
 
 #define SECONDARIES_MAX 256 /* of a folder: its owner may have made any number of files */
-#define FOLDER_NS       UINT64_C(250000000)
+#define FOLDER_NS       UINT64_C(250000000) /* of another user or a container */
 
 struct search {
 	const struct rt_folder *folder;
@@ -125,9 +125,11 @@ static int visit_mp(struct search *s, const char *name)
 	return take(s, &new);
 }
 
-uint64_t rt_folder_until(const struct rt_folder *f)
+uint64_t rt_folder_until(const struct rt_folder *f, bool elsewhere)
 {
-	return f->uid && f->uid != geteuid() ? rt_now_ns(CLOCK_MONOTONIC) + FOLDER_NS : 0;
+	bool foreign = f->uid && f->uid != geteuid();
+
+	return foreign || elsewhere ? rt_now_ns(CLOCK_MONOTONIC) + FOLDER_NS : 0;
 }
 
 bool rt_is_late(uint64_t until_ns)
@@ -201,7 +203,7 @@ int rt_secondary_alive(const char *app, char *err, size_t errlen)
 		return ret;
 	wanted.own_pid = a.secondary;
 	wanted.instance = a.instance;
-	v.until_ns = rt_folder_until(&f);
+	v.until_ns = rt_folder_until(&f, false);
 	ret = rt_secondaries_each(&f, &v);
 	rt_folder_close(&f);
 	if (ret <= 0)

@@ -30,9 +30,9 @@ struct rt_secondary_visitor {
 };
 int rt_secondaries_each(const struct rt_folder *f, const struct rt_secondary_visitor *v);
 
-/* The end of the time to read a folder: its owner may have made any number of files. 0: it is
- * root's, or of this user. */
-uint64_t rt_folder_until(const struct rt_folder *f);
+/* The end of the time to read a folder, that of another user or of a container: there may be any
+ * number of files. 0: it is one of root's, or of this user. */
+uint64_t rt_folder_until(const struct rt_folder *f, bool elsewhere);
 /* Whether this time is over. */
 bool rt_is_late(uint64_t until_ns);
 

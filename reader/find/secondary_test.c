@@ -155,9 +155,10 @@ static void test_names_are_read_until_a_time(void **state)
 		assert_int_equal(rt_folder_open(&f, folder, err, sizeof(err)), 0);
 		assert_int_equal(rt_secondaries_each(&f, &v), 0);
 		assert_int_equal(count, cases[i].found);
-		assert_int_equal(rt_folder_until(&f), 0);
+		assert_int_equal(rt_folder_until(&f, false), 0);
+		assert_true(rt_folder_until(&f, true) > 1);
 		f.uid = geteuid() + 1;
-		assert_true(rt_folder_until(&f) > 1);
+		assert_true(rt_folder_until(&f, false) > 1);
 		rt_folder_close(&f);
 		close(fd);
 	}
