@@ -72,7 +72,6 @@ def assert_sums(report):
     assert report["received"] == sum(q["received"] for q in report["queues"])
 
 
-@pytest.mark.smoke
 def test_modes_of_testpmd(with_packets, drops):
     """Ports that start again receive the same packets again."""
     app = with_packets("io")
@@ -206,6 +205,7 @@ def test_on_a_terminal(with_packets, closing):
     assert any("IPv4 UDP" in line for line in screen) and not any("q quit" in line for line in screen)
 
 
+@pytest.mark.smoke
 def test_application_is_killed(with_packets, drops, tmp_path):
     """Nobody can say any more what is free: packets that it had are open."""
     path = tmp_path / "dropped.pcapng"

@@ -233,7 +233,6 @@ def test_programs_of_libpcap_and_a_silent_interface(net, host, closing, tmp_path
     assert [frame[34] for _ns, frame, _ in pcap.read(out)] == [8, 0] * 5
 
 
-@pytest.mark.smoke
 def test_types_of_time_stamps_of_ports(testpmd, tmp_path):
     path = pcap.write(tmp_path / "p.pcap", [pcap.frame(64, i) for i in range(10)])
     pmd = testpmd(f"net_pcap0,rx_pcap={path},infinite_rx=1", "net_null0", args=["--no-flush-rx"])

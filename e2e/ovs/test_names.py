@@ -32,7 +32,6 @@ def ping(host):
     host.ping("10.99.0.2", 5)
 
 
-@pytest.mark.smoke
 def test_every_command_has_the_names(switch, record, closing):
     """The recorded file has the name of the switch, and that of ethdev in the description. Either name is taken."""
     it, (a, _b), devices = switch
@@ -62,6 +61,7 @@ def test_every_command_has_the_names(switch, record, closing):
         assert {(p["rx_port"], p["tx_port"]) for p in latency.json()["pairs"]} <= {("p0", "p1"), ("p1", "p0")}
 
 
+@pytest.mark.smoke
 def test_names_follow_the_switch(switch, net):
     """Port numbers are reused. Ports of vhost-user and of the host are not listed."""
     it, _hosts, devices = switch

@@ -25,7 +25,6 @@ def running(pmds):
         app.stop()
 
 
-@pytest.mark.smoke
 def test_every_command_beside_a_primary(pmds, running):
     primary, secondary = running
     found = listed(secondary)
