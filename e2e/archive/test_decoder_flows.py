@@ -267,7 +267,7 @@ def compare(found, expected):
 @pytest.mark.smoke
 def test_flows_of_realistic_traffic(tmp_path):
     path = tmp_path / "realistic.pcapng"
-    generate.write(path, packets=12_000, flows=300, seed=5)
+    generate.write(path, packets=6_000, flows=150, seed=5)
     rows, flows = decode(path)
     expected = reference(path)
     compare(flows, expected)
@@ -287,7 +287,7 @@ def test_flows_of_realistic_traffic(tmp_path):
 def test_lost_reordered_and_repeated_segments(tmp_path):
     """Conversations with faults, sequence numbers that wrap around, ports that are used again, and what keeps one open."""
     chance, packets = random.Random(6), []
-    for number in range(60):
+    for number in range(30):
         ends = [{"src": f"10.0.0.{number}", "dst": "10.1.0.1"}, {"src": "10.1.0.1", "dst": f"10.0.0.{number}"}]
         ports = [{"sport": 1000 + number, "dport": 80}, {"sport": 80, "dport": 1000 + number}]
         for _ in range(chance.choice((1, 1, 2))):
@@ -319,7 +319,7 @@ def test_lost_reordered_and_repeated_segments(tmp_path):
     flows = decode(path)[1]
     expected = reference(path)
     compare(flows, expected)
-    assert sum(flow.again for flow in expected.values()) > 100
+    assert sum(flow.again for flow in expected.values()) > 50
 
 
 def percentile(values, percent):
@@ -329,7 +329,7 @@ def percentile(values, percent):
 def test_latency_and_fates_of_each_flow(tmp_path):
     """A forwarder's recording with ids and fates; what is not in the file has no entry."""
     path = tmp_path / "forwarded.pcapng"
-    generate.write(path, packets=20_000, flows=200, seed=7, ids=True, fates=True, loss=0.01)
+    generate.write(path, packets=8_000, flows=80, seed=7, ids=True, fates=True, loss=0.01)
     file = pcapng.read(path)
     rows, flows = decode(path)
     received, times, outcome = {}, collections.defaultdict(list), collections.defaultdict(collections.Counter)
@@ -357,7 +357,7 @@ def test_latency_and_fates_of_each_flow(tmp_path):
         rest = count["received"] - count["not_offered"] - count["unknown"] - count["open"]
         assert (flow["offered"], flow["not_offered"], flow["open"], flow["unknown"]) == (
             rest, count["not_offered"], count["open"], count["unknown"])
-    assert sum(len(own) for own in times.values()) > 10_000
+    assert sum(len(own) for own in times.values()) > 4_000
 
 
 def test_more_flows_than_memory_holds(tmp_path):

@@ -119,10 +119,11 @@ def test_killed_at_every_call_of_ingest(fast_disk, file):
 
 def test_killed_at_every_call_of_compact_and_prune(tmp_path, fast_disk):
     files = [archiving.recording(tmp_path / f"{seed}.pcapng", 200, seed) for seed in (1, 2)]
-    digests = None
+    assert call("ingest", "-d", tmp_path / "all", "--recorder", "a", *files) == 0
+    digests = {source: len(n) for source, n in archiving.sources(tmp_path / "all").items()}
 
     def before(archive):
-        assert call("ingest", "-d", archive, "--recorder", "a", *files) == 0
+        shutil.copytree(tmp_path / "all", archive)
 
     def joined(archive):
         assert_whole(archive, *files)
@@ -145,8 +146,6 @@ def test_killed_at_every_call_of_compact_and_prune(tmp_path, fast_disk):
         return call(*words)
 
     assert changed(fast_disk / "c", before, lambda archive: quietly("compact", "-d", archive), joined) > 20
-    before(tmp_path / "all")
-    digests = {source: len(n) for source, n in archiving.sources(tmp_path / "all").items()}
     assert changed(fast_disk / "p", before, lambda archive: quietly("prune", "-d", archive, "--keep", "0"), pruned) > 5
 
 
