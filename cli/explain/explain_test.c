@@ -228,6 +228,29 @@ static void order_is_that_of_a_flow(void **state)
 	end(&t);
 }
 
+/* The packets of a burst have one time stamp: the order of those of two queues is unknown. */
+static void equal_times_of_two_queues_have_no_order(void **state)
+{
+	static const struct {
+		uint32_t rx, tx;
+		unsigned reordered;
+	} queues[] = {{0, 0, 1}, {1, 0, 0}, {0, 1, 0}};
+
+	for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++) {
+		struct test t;
+
+		begin(&t, MEMORY);
+		put(&t, DIRECTION_RX, 0, 0, 1000, 1, frame(1, 64));
+		put(&t, DIRECTION_RX, 0, queues[i].rx, 1000 + !queues[i].rx, 2, frame(1, 64));
+		put(&t, DIRECTION_TX, 1, 0, 1009, 2, frame(1, 64));
+		put(&t, DIRECTION_TX, 1, queues[i].tx, 1009 + !queues[i].tx, 1, frame(1, 64));
+		join_end(t.j);
+		assert_int_equal(t.j->sent, 2);
+		assert_int_equal(t.j->reordered, queues[i].reordered);
+		end(&t);
+	}
+}
+
 /* Each word of a key counts; the first one once did not. */
 static void flows_differ_in_each_part(void **state)
 {
@@ -411,6 +434,7 @@ int main(void)
 		cmocka_unit_test(many_packets_wait),
 		cmocka_unit_test(memory_is_bounded),
 		cmocka_unit_test(order_is_that_of_a_flow),
+		cmocka_unit_test(equal_times_of_two_queues_have_no_order),
 		cmocka_unit_test(flows_differ_in_each_part),
 		cmocka_unit_test(flows_without_room_are_counted),
 		cmocka_unit_test(headers_are_compared_where_both_have_them),

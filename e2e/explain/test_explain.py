@@ -86,35 +86,28 @@ def test_every_packet_is_explained(traced, plan):
     assert_true(rows(traced, *TIMEOUT), plan)
 
 
-@pytest.mark.parametrize("seed", [2, 3])
-def test_byte_order_and_resolution(seed, tmp_path):
-    """Files of other machines, with time stamps in 2^-30 s, and with blocks that are not ours."""
-    plan = Plan(seed, packets=500)
+def test_forms_of_files(traced, plan, tmp_path):
+    """From other machines, with time stamps in 2^-30 s and blocks of other programs; compressed; standard input; several files of one
+    recording."""
+    other = Plan(2, packets=500)
     w = Writer(">")
     for name in ("p0", "p1"):
         w.interface(name, tsresol=128 | 30)
     w.other(0x80000123)
-    for i, (holder, (port, frame, direction, queue, id)) in enumerate(plan._events()):
+    for i, (holder, (port, frame, direction, queue, id)) in enumerate(other._events()):
         w.packet(port, -(-(holder.ns << 30) // 10**9), frame, direction, queue, id)
         if i % 50 == 0:
             w.other(0x80000000 | i)
-    assert_true(rows(w.write(tmp_path / "big.pcapng"), *TIMEOUT), plan)
-
-
-@pytest.mark.parametrize("tool", ["zstd", "lz4"])
-def test_compressed_files_and_standard_input(traced, plan, tmp_path, tool):
-    packed = tmp_path / f"trace.{tool}"
-    assert run(["sh", "-c", f"{tool} -q <{traced} >{packed}"]).returncode == 0
-    assert_true(rows(packed, *TIMEOUT), plan)
+    assert_true(rows(w.write(tmp_path / "big.pcapng"), *TIMEOUT), other)
+    for tool in ("zstd", "lz4"):
+        packed = tmp_path / f"trace.{tool}"
+        assert run(["sh", "-c", f"{tool} -q <{traced} >{packed}"]).returncode == 0
+        assert_true(rows(packed, *TIMEOUT), plan)
     piped = run(["sh", "-c", f"cat {packed} | {RINGTAP} explain - --csv --timeout 10ms"])
     assert_true(list(csv.DictReader(io.StringIO(piped.stdout))), plan)
-
-
-def test_several_files_are_one_recording(plan, tmp_path):
     parts = [Writer() for _ in range(3)]
     plan.write(None, parts=parts)
-    files = [w.write(tmp_path / f"{i}.pcapng") for i, w in enumerate(parts)]
-    assert_true(rows(*files, *TIMEOUT), plan)
+    assert_true(rows(*(w.write(tmp_path / f"{i}.pcapng") for i, w in enumerate(parts)), *TIMEOUT), plan)
 
 
 def percentile(values, share):
@@ -122,7 +115,8 @@ def percentile(values, share):
     return values[max(-(-int(share * 1000) * len(values) // 1000), 1) - 1]
 
 
-def test_json_has_sums_and_percentiles(traced, plan):
+def test_numbers_and_tables(traced, plan):
+    """Sums and percentiles; changes, copies and protocols; flows and time: as the plan has them. The text fits a terminal."""
     j = numbers(traced, *TIMEOUT, "--flows", "1000")
     sent = [r for r in plan.received if r.sendings]
     copies = sum(len(r.sendings) - 1 for r in sent)
@@ -149,9 +143,6 @@ def test_json_has_sums_and_percentiles(traced, plan):
         most = size["bytes_max"] or 1 << 32
         assert size["latency"]["packets"] == sum(size["bytes_min"] <= len(r.frame) <= most for r in sent)
 
-
-def test_json_has_changes_copies_and_protocols(traced, plan):
-    j = numbers(traced, *TIMEOUT)
     sendings = [s for r in plan.received for s in r.sendings]
     changes = collections.Counter(c for s in sendings for c in s.changes)
     assert {k: v["packets"] for k, v in j["changes"].items() if v["packets"]} == changes
@@ -165,9 +156,6 @@ def test_json_has_changes_copies_and_protocols(traced, plan):
     truth = [r for r in dropped if r.flow % 6 == 5]  # all of them at port 1
     assert [u["packets"] for u in arp] == [len(truth)] and arp[0]["first_frame"] == truth[0].number
 
-
-def test_json_has_flows_and_time(traced, plan):
-    j = numbers(traced, *TIMEOUT, "--flows", "1000")
     # ARP requests of a flow have the MAC addresses of that flow.
     assert j["flow_count"] == len({r.flow for r in plan.received})
     by_frame = {min(r.number for r in plan.received if r.flow == n): n for n in {r.flow for r in plan.received}}
@@ -185,15 +173,10 @@ def test_json_has_flows_and_time(traced, plan):
         assert s["ns"] == first + i * j["slice_ns"]
         assert s["received"] == sum(s["ns"] <= r.ns < s["ns"] + j["slice_ns"] for r in plan.received)
 
-
-def test_flows_are_ranked(traced, plan):
     for by, key in (("packets", "received"), ("not-sent", "not_sent"), ("reordered", "reordered"), ("p99", "p99_ns")):
         values = [f[key] for f in numbers(traced, *TIMEOUT, "--by", by, "--flows", "1000")["flows"]]
         assert values == sorted(values, reverse=True) and len(values) > 5
         assert [f[key] for f in numbers(traced, *TIMEOUT, "--by", by, "--flows", "3")["flows"]] == values[:3]
-
-
-def test_the_table_fits_the_terminal(traced):
     out = explain(traced, *TIMEOUT).stdout
     assert max(map(len, out.splitlines())) <= 80
     for part in ("not sent", "Latency from receiving", "Changed on the way", "TTL, hop limit", "Sent more than once",
@@ -214,49 +197,6 @@ def two_ports():
 FRAME = bytes.fromhex("020000000001020000000002" "88b5") + bytes(46)
 
 
-def test_equal_times_in_different_queues_are_no_reordering(tmp_path):
-    """The packets of a burst have one time stamp; of two queues nobody knows which was first."""
-    for rx_queue, tx_queue, reordered in ((0, 0, 1), (1, 0, 0), (0, 1, 0)):
-        w = two_ports()
-        w.packet(0, START, FRAME, RX, 0, 1)
-        w.packet(0, START + (rx_queue == 0), FRAME, RX, rx_queue, 2)
-        w.packet(1, START + 9, FRAME, TX, 0, 2)
-        w.packet(1, START + 9 + (tx_queue == 0), FRAME, TX, tx_queue, 1)
-        assert numbers(w.write(tmp_path / "ties.pcapng"))["reordered"] == reordered
-
-
-def test_little_memory_lets_packets_go(tmp_path):
-    """What had to leave is counted, and the sum stays right."""
-    w, count = two_ports(), 150_000
-    for i in range(count):
-        w.packet(0, START + i, FRAME, RX, 0, i + 1)
-    for i in range(count):
-        w.packet(1, START + count + i, FRAME, TX, 0, i + 1)
-    path = w.write(tmp_path / "long.pcapng")
-    assert numbers(path)["sent"] == count
-    j = numbers(path, "--memory", "16M")
-    assert j["let_go"] > 0 and j["sent"] + j["let_go"] == count == j["sent"] + j["unknown"]
-    assert any("--memory was too small" in note for note in j["notes"])
-
-
-def test_losses_and_filters_are_named(tmp_path):
-    w = Writer()
-    w.interface("p0", filter="udp")
-    w.packet(0, START, FRAME, RX, 0, 1, dropped=3)
-    w.packet(0, START + 5, FRAME, TX, 0, 1)
-    w.statistics(0, 2, 12)
-    j = numbers(w.write(tmp_path / "lossy.pcapng"))
-    assert j["ports"][0]["lost_by_capture"] == 12
-    assert any("lost 12 packets" in note for note in j["notes"]) and any("filter" in note for note in j["notes"])
-    # Counts of a capture go on from file to file; another capture begins again.
-    w.statistics(0, 9, 15)
-    again = w.write(tmp_path / "again.pcapng")
-    w.statistics(0, 9, 4, start=1)
-    other = w.write(tmp_path / "other.pcapng")
-    for files, lost in (((again,), 15), ((again, again), 15), ((other,), 19)):
-        assert numbers(*files)["ports"][0]["lost_by_capture"] == lost
-
-
 def test_a_section_of_the_other_byte_order_moves_no_packet(tmp_path):
     """Its length is small in the order of the section before, so that it seems to be in memory; reading all of it moves that."""
     w, size = two_ports(), 2 << 20
@@ -270,34 +210,8 @@ def test_a_section_of_the_other_byte_order_moves_no_packet(tmp_path):
     assert [int(row["id"]) for row in csv.DictReader(io.StringIO(done.stdout))] == list(range(1, 9))
 
 
-def test_files_that_are_not_in_the_order_of_their_times(tmp_path):
-    """What a later file has sent, and an earlier one, is sent in both."""
-    paths = []
-    for name, begin in (("late", START + 10 * 10**9), ("early", START)):
-        w = two_ports()
-        for i in range(100):
-            w.packet(0, begin + 1000 * i, FRAME, RX, 0, begin + i)
-            w.packet(1, begin + 1000 * i + 500, FRAME, TX, 0, begin + i)
-        w.packet(0, begin + 3 * 10**9, FRAME, RX, 0, begin + 100)
-        paths.append(w.write(tmp_path / f"{name}.pcapng"))
-    j = numbers(*paths)
-    assert (j["sent"], j["unknown"], j["open"], j["not_sent"]) == (200, 0, 2, 0)
-
-
-def test_ids_of_two_applications_are_two(tmp_path):
-    w = Writer()
-    w.interface("a:p0", "a")
-    w.interface("b:p0", "b")
-    w.interface("own", description="described by the user")  # of the first application
-    w.packet(0, START, FRAME, RX, 0, 1)
-    w.packet(1, START + 1, FRAME, TX, 0, 1)
-    w.packet(2, START + 2, FRAME, TX, 0, 1)
-    j = numbers(w.write(tmp_path / "two.pcapng"))
-    assert (j["sent"], j["unknown"]) == (1, 1) and j["pairs"][0]["tx_port"] == "own"
-
-
-def test_applications_have_their_names(tmp_path):
-    """Recordings of one application each, in one file, with ports of the same names."""
+def test_recordings_of_several_captures(tmp_path):
+    """Applications with ports of the same names, captures with losses and filters, files in another order than their times."""
     w = Writer()
     for app in ("left", "right"):
         w.interface("p0", app)
@@ -316,8 +230,34 @@ def test_applications_have_their_names(tmp_path):
     rows = list(csv.DictReader(io.StringIO(explain(path, "--csv").stdout)))
     assert {r["rx_port"] for r in rows} == {"left:p0", "right:p0"}
 
+    # What the capture has lost or filtered is named.
+    w = Writer()
+    w.interface("p0", filter="udp")
+    w.packet(0, START, FRAME, RX, 0, 1, dropped=3)
+    w.packet(0, START + 5, FRAME, TX, 0, 1)
+    w.statistics(0, 2, 12)
+    j = numbers(w.write(tmp_path / "lossy.pcapng"))
+    assert j["ports"][0]["lost_by_capture"] == 12
+    assert any("lost 12 packets" in note for note in j["notes"]) and any("filter" in note for note in j["notes"])
 
-def test_files_without_ids(tmp_path):
+    # What a later file has sent, and an earlier one, is sent in both.
+    paths = []
+    for name, begin in (("late", START + 10 * 10**9), ("early", START)):
+        w = two_ports()
+        for i in range(100):
+            w.packet(0, begin + 1000 * i, FRAME, RX, 0, begin + i)
+            w.packet(1, begin + 1000 * i + 500, FRAME, TX, 0, begin + i)
+        w.packet(0, begin + 3 * 10**9, FRAME, RX, 0, begin + 100)
+        paths.append(w.write(tmp_path / f"{name}.pcapng"))
+    j = numbers(*paths)
+    assert (j["sent"], j["unknown"], j["open"], j["not_sent"]) == (200, 0, 2, 0)
+
+
+def test_refusals_and_damage(traced, plan, tmp_path):
+    """Wrong command lines are in cli/usage_test.c, other damage is in cli/explain/records_test.c."""
+    assert explain(traced, "--timeout", "0", status=USAGE).stderr.startswith("ringtap: explain: ")
+    assert "No such file" in explain(tmp_path / "none.pcapng", status=FAILED).stderr
+    assert explain(traced, "--html", tmp_path / "no" / "x.html", status=FAILED).stderr
     w = two_ports()
     w.packet(0, START, FRAME, RX, 0)
     w.packet(1, START + 1, FRAME, TX, 0)
@@ -326,40 +266,35 @@ def test_files_without_ids(tmp_path):
         path.write_bytes(data)
         done = explain(path, "--html", tmp_path / "x.html", status=FAILED)
         assert message in done.stderr and not done.stdout and not (tmp_path / "x.html").exists()
+    done = run([RINGTAP, "explain", traced, "--html", "/dev/full"])
+    assert done.returncode == FAILED and "/dev/full" in done.stderr
+    done = run(["sh", "-c", f"{RINGTAP} explain {traced} --csv >/dev/full"])
+    assert done.returncode == FAILED and "No space left" in done.stderr
+    out = tmp_path / "out.pcapng"
+    assert "has no fates" in explain(traced, "--annotate", out, status=FAILED).stderr
+    assert not out.exists()
+    before = traced.read_bytes()
+    assert "is the recording itself" in explain(traced, "--annotate", traced, status=USAGE).stderr
+    assert traced.read_bytes() == before
 
-
-def test_damaged_files_are_explained_up_to_the_damage(traced, plan, tmp_path):
+    # A damaged file is explained up to the damage.
     path, data = tmp_path / "bad.pcapng", traced.read_bytes()
     at = [at for kind, _, at in pcapng.blocks(data) if kind == pcapng.EPB][len(plan.received)]
-    for bad, message in ((data[:at + 5], "ends in the middle"), (data[:at] + b"\xff" * 64 + data[at + 64:], "a block of"),
-                         (data[:at + 8] + b"\7" + data[at + 9:], "which is not there"),
-                         (data[:at + 20] + b"\xff\xff" + data[at + 22:], "longer than its block")):
-        path.write_bytes(bad)
-        done = explain(path, "--csv", *TIMEOUT, status=FAILED)
-        assert message in done.stderr
-        found = [r for r in csv.DictReader(io.StringIO(done.stdout)) if r["fate"] == "sent"]
-        assert len(found) > len(plan.received) // 3
-        whole = [r for r in rows(traced, *TIMEOUT) if r["fate"] == "sent"][:len(found)]
-        assert found == whole
-        assert numbers(path, *TIMEOUT, status=FAILED)["damage"]
+    path.write_bytes(data[:at + 5])
+    done = explain(path, "--csv", *TIMEOUT, status=FAILED)
+    assert "ends in the middle" in done.stderr
+    found = [r for r in csv.DictReader(io.StringIO(done.stdout)) if r["fate"] == "sent"]
+    assert len(found) > len(plan.received) // 3
+    assert found == [r for r in rows(traced, *TIMEOUT) if r["fate"] == "sent"][:len(found)]
+    assert numbers(path, *TIMEOUT, status=FAILED)["damage"]
     packed = tmp_path / "cut.zst"
     assert run(["zstd", "-q", traced, "-o", packed]).returncode == 0
     packed.write_bytes(packed.read_bytes()[:-1000])
     assert "compressed data" in explain(packed, status=FAILED).stderr
-    path.write_bytes(b"PK\3\4 this is something else")
-    assert "not a pcapng file" in explain(path, status=FAILED).stderr
 
 
-def test_wrong_command_lines(traced, tmp_path):
-    for args in ((), (traced, "--json", "--csv"), (traced, "--timeout", "0"), (traced, "--plot", "x.gif")):
-        assert explain(*args, status=USAGE).stderr.startswith("ringtap: explain: ")
-    assert "No such file" in explain(tmp_path / "none.pcapng", status=FAILED).stderr
-    assert explain(traced, "--html", tmp_path / "no" / "x.html", status=FAILED).stderr
-
-
-@pytest.mark.parametrize("order", "<>")
-def test_fates_of_either_byte_order(tmp_path, order):
-    w = Writer(order)
+def test_fates(tmp_path):
+    w = Writer(">")
     w.interface("p0")
     w.fates(1)
     for id in range(1, 7):
@@ -386,9 +321,7 @@ def test_fates_of_either_byte_order(tmp_path, order):
     assert "What became of received packets" in page.read_text()
     assert "Not offered, by size" in page.read_text()
 
-
-def test_not_offered_by_flow(tmp_path):
-    """The flows with the most of them come first."""
+    # The flows with the most of them come first.
     w = Writer()
     w.interface("p0")
     w.fates(1)
@@ -404,10 +337,9 @@ def test_not_offered_by_flow(tmp_path):
         [("10.0.0.2", 3, 5), ("10.0.0.1", 1, 5)]
 
 
-@pytest.mark.parametrize("order", "<>")
-def test_annotated_copies(tmp_path, order):
+def test_annotated_copies(tmp_path):
     """All blocks are as they were, and packets with a fate have a comment."""
-    files = []
+    files, order = [], ">"
     for part in range(2):
         w = Writer(order)
         w.interface("p0")
@@ -458,14 +390,3 @@ def without_comment(body, order):
         return body, None
     end = at + 4 + (length + 3) // 4 * 4
     return body[:at] + body[end:], body[at + 4:at + 4 + length]
-
-
-def test_annotating_what_cannot_be(tmp_path, traced):
-    out = tmp_path / "out.pcapng"
-    assert "has no fates" in explain(traced, "--annotate", out, status=FAILED).stderr
-    assert not out.exists()
-    assert "choose one" in explain(traced, "--annotate", out, "--csv", status=USAGE).stderr
-    assert "cannot be read twice" in explain("-", "--annotate", out, status=USAGE).stderr
-    before = traced.read_bytes()
-    assert "is the recording itself" in explain(traced, "--annotate", traced, status=USAGE).stderr
-    assert traced.read_bytes() == before

@@ -33,7 +33,8 @@ def traced(plan, tmp_path_factory):
     return plan.write(Writer()).write(tmp_path_factory.mktemp("python") / "trace.pcapng")
 
 
-def test_outcomes(python, traced, plan):
+def test_explain_in_python(python, traced, plan, tmp_path):
+    """Outcomes, the summary, an iteration that stops early, and errors."""
     out = python("for o in ringtap.explain(sys.argv[1], timeout=0.01, program=PROGRAM):\n"
                  "    print(json.dumps(o._asdict()))", traced)
     found = [json.loads(line) for line in out.splitlines()]
@@ -50,16 +51,11 @@ def test_outcomes(python, traced, plan):
     assert all(o["tx_ns"] is None and o["latency_ns"] is None and o["changes"] == [] for o in lost)
     assert all(o["id"] is None and o["rx_ns"] is None for o in found if o["fate"] == "made")
 
-
-def test_summary_and_an_iteration_that_stops_early(python, traced, plan):
     out = python("for o in ringtap.explain([sys.argv[1]], program=PROGRAM):\n    break\n"
                  "print(json.dumps(ringtap.explain_summary(sys.argv[1], timeout=0.01, memory=1 << 25, program=PROGRAM)))",
                  traced)
     summary = json.loads(out)
     assert summary["received"] == len(plan.received) and summary["timeout_ns"] == 10**7
-
-
-def test_errors(python, tmp_path):
     out = python("for call in (lambda: next(ringtap.explain(sys.argv[1], program=PROGRAM)),\n"
                  "             lambda: ringtap.explain_summary(sys.argv[1], program=PROGRAM),\n"
                  "             lambda: ringtap.explain_summary(sys.argv[1], program='/no/ringtap')):\n"

@@ -88,23 +88,12 @@ def recorded(app, record, option, packets):
     return recorder
 
 
-@pytest.mark.parametrize("mode,option,changes", [("io", "--ids", set()), ("mac", "--infer-ids", {"src_mac", "dst_mac"}),
-                                                 ("macswap", "--infer-ids", {"src_mac", "dst_mac"})])
-def test_testpmd_changes(ports, record, mode, option, changes):
-    j = assert_as_joined(recorded(ports(mode), record, option, 4 * FRAMES))
-    assert (j["received"], j["sent"], j["copies"]) == (2 * FRAMES, 2 * FRAMES, 0)
-    assert {k: v["packets"] for k, v in j["changes"].items() if v["packets"]} == {k: 2 * FRAMES for k in changes}
-    assert {(p["rx_port"], p["tx_port"]) for p in j["pairs"]} == {("net_pcap0", "net_pcap1"), ("net_pcap1", "net_pcap0")}
-
-
-def test_flags_that_are_reset_are_named(ports, record):
+def test_testpmd(ports, record):
     """In mac mode, testpmd resets the flags of what it sends: without --infer-ids nothing is sent with an id."""
+    j = assert_as_joined(recorded(ports("mac"), record, "--infer-ids", 4 * FRAMES))
+    assert (j["received"], j["sent"], j["copies"]) == (2 * FRAMES, 2 * FRAMES, 0)
+    assert {k: v["packets"] for k, v in j["changes"].items() if v["packets"]} == {k: 2 * FRAMES for k in ("src_mac", "dst_mac")}
+    assert {(p["rx_port"], p["tx_port"]) for p in j["pairs"]} == {("net_pcap0", "net_pcap1"), ("net_pcap1", "net_pcap0")}
     j = assert_as_joined(recorded(ports("mac"), record, "--ids", 4 * FRAMES))
     assert (j["sent"], j["open"], j["made"]) == (0, 2 * FRAMES, 2 * FRAMES)
     assert any("--infer-ids" in note for note in j["notes"])
-
-
-def test_rxonly_sends_nothing(ports, record):
-    j = assert_as_joined(recorded(ports("rxonly"), record, "--ids", 2 * FRAMES))
-    assert (j["received"], j["sent"], j["open"]) == (2 * FRAMES, 0, 2 * FRAMES)
-    assert any("no sent packets" in note for note in j["notes"])

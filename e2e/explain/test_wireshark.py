@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The Lua plugin in tshark: latency, peer frames and fate of each packet of a file whose truth is known."""
-import re
 import shutil
 
 import pytest
@@ -62,12 +61,10 @@ def traced(plan, tmp_path_factory):
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("passes", [TWICE, ()])
-def test_every_frame_has_its_fields(traced, plan, passes):
-    assert table(traced, *passes) == expected(plan, bool(passes))
-
-
-def test_filters_and_columns(traced, plan):
+def test_every_frame_has_its_fields(traced, plan):
+    """On two passes and on one, in filters and in columns."""
+    for passes in (TWICE, ()):
+        assert table(traced, *passes) == expected(plan, bool(passes))
     slow = {s.number for r in plan.received for s in r.sendings if s.ns - r.ns > 100_000}
     slow |= {r.number for r in plan.received if r.sendings and r.sendings[0].ns - r.ns > 100_000}
     found = tshark(traced, "-2", "-Y", "ringtap.latency > 0.0001", "-T", "fields", "-e", "frame.number")
@@ -79,8 +76,8 @@ def test_filters_and_columns(traced, plan):
     assert shown[first] == ([expected(plan, True)[first][1]] if plan.received[0].sendings else [])
 
 
-def test_fates_of_an_annotated_recording(tmp_path):
-    """Blocks of fates are not to be seen by a plugin: comments are."""
+def test_fates_and_ids(tmp_path):
+    """A plugin does not get blocks of fates, but comments: of an annotated recording."""
     w = Writer()
     w.interface("p0")
     w.fates(1)
@@ -101,16 +98,12 @@ def test_fates_of_an_annotated_recording(tmp_path):
     column = tshark(out, "-Y", "ringtap.fate == 5", "-o", 'gui.column.format:"No.","%m","Noticed","%Cus:ringtap.noticed"')
     assert column.split() == ["2", "1.500000000"]
 
-
-def test_files_without_ids_have_no_fields(tmp_path):
+    # Files without ids have no fields, and ids of two applications are two.
     w = Writer()
     w.interface("p0")
     w.packet(0, START, bytes(60), RX, 0)
     w.packet(0, START + 1, bytes(60), TX, 0)
     assert set(table(w.write(tmp_path / "plain.pcapng"), *TWICE).values()) == {("",) * 5}
-
-
-def test_ids_of_two_applications_are_two(tmp_path):
     w = Writer()
     w.interface("a:p0", "a")
     w.interface("b:p0", "b")
@@ -120,11 +113,3 @@ def test_ids_of_two_applications_are_two(tmp_path):
     w.packet(2, START + 2, bytes(60), TX, 0, 1)
     found = table(w.write(tmp_path / "two.pcapng"), *TWICE)
     assert [found[n][0] for n in (1, 2, 3)] == [SENT, UNKNOWN, SENT] and found[1][2] == "3"
-
-
-def test_the_plugin_is_installed(installation):
-    """In Wireshark's own folder of global Lua plugins, where the prefix is Wireshark's."""
-    installed = list(installation.rglob("wireshark/plugins/ringtap.lua"))
-    assert [p.read_text() for p in installed] == [PLUGIN.read_text()]
-    folder = re.search(r"Global Lua Plugins:\s+(\S+)", check(["tshark", "-G", "folders"])).group(1)
-    assert folder == f"/{installed[0].parent.relative_to(installation)}"
