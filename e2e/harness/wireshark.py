@@ -18,9 +18,10 @@ def folder():
 
 
 def inside(where):
-    """A command prefix that mounts the test's folder over this one. (As root, Wireshark ignores
+    """A command prefix that mounts a folder with this program alone over this one. (As root, Wireshark ignores
     WIRESHARK_EXTCAP_DIR.)"""
-    script = f"mount --bind {EXTCAP.parent} {where} && exec \"$@\""
+    inside = f"{where}/{EXTCAP.name}"
+    script = f"mount -t tmpfs none {where} && touch {inside} && mount --bind {EXTCAP} {inside} && exec \"$@\""
     return ["unshare", "-m", "sh", "-c", script, "sh"]
 
 
