@@ -446,6 +446,34 @@ static void every_command_is_here(void **state)
 	assert_int_equal(count, sizeof(names) / sizeof(names[0]));
 }
 
+/* Options are checked up to --help. */
+static void values_with_units_are_accepted(void **state)
+{
+	static const char *const lines[] = {"host --frame-size 2k --help",
+		"host --frame-size 2KiB --help", "host --frame-size 2048 --help",
+		"trace gaps --long 50us --help", "trace gaps --long 1.5ms --help",
+		"trace gaps --long 100 --help", "flight --keep 8G --help",
+		"flight --keep 5min --help", "flight --before 500ms --help",
+		"flight --max-disk 1T --help", "explain --timeout 500us --help",
+		"held --older 5min --help", "top --interval 0.1 --help",
+		"top --interval 3600 --help", "doctor --duration 1h --help"};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		char line[64], *argv[ARGS_MAX];
+		const struct command *cmd;
+		int argc, status;
+
+		snprintf(line, sizeof(line), "%s", lines[i]);
+		argc = split(line, argv);
+		cmd = find(argv[0]);
+		test_stdout_begin();
+		status = cmd->run(cmd, argc, argv);
+		test_stdout_end();
+		if (status != STATUS_OK)
+			fail_msg("'%s' gave '%s'", lines[i], message_last());
+	}
+}
+
 static void assert_fits(const char *line, const char *text)
 {
 	assert_true(strlen(text) > 200);
@@ -526,6 +554,7 @@ int main(void)
 		cmocka_unit_test(misuse_of_trace),
 		cmocka_unit_test(more_than_half_of_the_cgroups_limit),
 		cmocka_unit_test(every_command_is_here),
+		cmocka_unit_test(values_with_units_are_accepted),
 		cmocka_unit_test(help_of_every_command),
 		cmocka_unit_test(help_of_the_commands_of_flight),
 	};

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The checks of Markdown and of cited names report faults, and none in a correct tree."""
 import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from harness.paths import REPO
-from harness.proc import check, run
+REPO = Path(__file__).resolve().parents[2]
 
 GOOD = {
     "README.md": "# Title\n\nA [link](docs/a.md#a-heading), `src/a.c` and `work()`.\n",
@@ -42,8 +43,8 @@ def lint(folder, script, changed=None, text=""):
         path = folder / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text if name == changed else content, encoding="utf-8")
-    check(["git", "init", "-q", folder])
-    return run([sys.executable, folder / "devtools" / script])
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    return subprocess.run([sys.executable, folder / "devtools" / script], capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("script", ["check_markdown.py", "check_citations.py"])
