@@ -1,37 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A filter in the application selects what tcpdump selects from the same bytes."""
+"""A filter in the application selects what tcpdump selects from the same bytes. Each kind of expression:
+probe/capture/filter_test.c and filter_loop_test.c have more of them, on more bytes."""
 import struct
 
 import pytest
 
-from harness import pcap
-from harness.proc import check, run, until
+from harness import pcap, pcapng
+from harness.proc import check, until
 from harness.paths import RINGTAP
-from harness.ringtap import USAGE, sessions
+from harness.ringtap import frames_of
 
 EXPRESSIONS = [
-    "ip", "ip6", "arp", "tcp", "udp", "icmp", "icmp6", "sctp", "igmp", "pim",
-    "not ip", "not (ip or ip6)", "ip and not tcp", "tcp or udp", "stp", "isis", "ip proto 89",
-    "ip6 proto 89", "ip6 proto 58",
-    "port 53", "port 179", "tcp port 179", "udp port 67 or udp port 68", "src port 179",
-    "dst port 5353", "portrange 1-1023", "udp dst portrange 3000-4000",
-    "host 10.0.0.1", "src net 10.0.0.0/8", "dst net 192.168.0.0/16", "net 224.0.0.0/4",
-    "ip6 net fe80::/10", "ether multicast", "ether broadcast", "ip multicast",
-    "ether host 01:80:c2:00:00:00", "ether proto 0x88cc", "ether proto 0x8847", "ether[0] & 1 = 1",
-    "less 64", "greater 1000", "len > 100 and len <= 200", "ip[8] < 5", "ip[6:2] & 0x1fff != 0",
-    "tcp[tcpflags] & (tcp-syn|tcp-fin) != 0", "tcp[tcpflags] = tcp-ack", "icmp[icmptype] = 8",
-    "ip[2:2] > 576", "vlan", "vlan and ip", "vlan 5", "vlan 5 and tcp", "not vlan",
-    "vlan and vlan", "ip or (vlan and ip)", "mpls", "pppoes", "ether[12:2] = 0x8100",
-    "tcp[4:4] > 1000000", "udp[ip[0] & 0xf:4] != 0", "ip[ip[8] & 0x1f] < 0x20", "ip[2:2] / 3 > 100",
-    "ip[2:2] % ip[8] = 3", "ip[0] << 2 = 276", "ip[12:4] & 0x80000000 != 0", "ip[8] - ip[9] > 40",
-    "ip[4:2] * ip[8] > 0x100000", "ip[12:4] > 0xc0000000", "ether[6:4] | ether[8:4] > 0xf0000000",
-    "ether[len - 1] = 0", "ether[len - 64:4] = 0", "ether[ether[0:4]:4] = 1", "link[0:4] = 0x01005e00", "llc", "ip and ether[14] & 0xf > 5",
+    "ip6", "arp", "not (ip or ip6)", "tcp port 179", "udp dst portrange 3000-4000", "src net 10.0.0.0/8",
+    "ip6 net fe80::/10", "ether multicast", "ether[0] & 1 = 1", "less 64", "len > 100 and len <= 200",
+    "ip[6:2] & 0x1fff != 0", "tcp[tcpflags] & (tcp-syn|tcp-fin) != 0", "vlan 5 and tcp", "vlan and vlan",
+    "mpls", "udp[ip[0] & 0xf:4] != 0", "ip[ip[8] & 0x1f] < 0x20", "ip[2:2] / 3 > 100", "ip[2:2] % ip[8] = 3",
+    "ip[0] << 2 = 276", "ip[12:4] > 0xc0000000", "ether[len - 64:4] = 0", "ether[ether[0:4]:4] = 1", "llc",
     # DPDK's verifier would take years for these: too many paths.
     " or ".join(f"(net {10 + 7 * i}.0.0.0/8 and port {(53, 80, 443, 179, 1000 + i)[i % 5]})" for i in range(30)),
     " or ".join(f"host fe80::{i:x}:{i:x}" for i in range(60)) + " or ip6 multicast",
     " and ".join(f"not (net {10 + i}.0.0.0/8 and port {(53, 80, 443, 179, 67)[i % 5]})" for i in range(30)),
 ]
-AT_ONCE = 8  # parallel sessions, which must not affect each other's filters
+AT_ONCE = 14  # parallel sessions, which must not affect each other's filters
 
 
 def groups(items, n):
@@ -99,8 +89,7 @@ def strip(data):
     return data, {}
 
 
-@pytest.mark.parametrize("direction", ["rx", "tx"])
-def test_filters_of_tags_in_the_mbuf(play, record, reference, frames, direction):
+def test_filters_of_tags_in_the_mbuf(play, record, reference, frames):
     """The tags are only in mbuf fields; the filter applies to the frame as in the file."""
     expressions = ["vlan", "not vlan", "vlan 5 and ip", "ether[12:2] = 0x8100", "vlan and vlan",
                    "ip", "ether proto 0x88a8", "less 68"]
@@ -112,23 +101,15 @@ def test_filters_of_tags_in_the_mbuf(play, record, reference, frames, direction)
                  for e in expressions}
     for data in some:
         bare, words = strip(data)
-        app.burst(direction, data=bare, **words)
+        for direction in ("rx", "tx"):
+            app.burst(direction, data=bare, **words)
     for expression, recorder in recorders.items():
         recorder.finish()
         out = source.with_name("selected.pcap")
         check(["tcpdump", "-r", source, "-w", out, expression])
-        got = [p.data for p in recorder.file().packets]
-        assert got == pcap.frames(out), expression
+        for direction in (pcapng.RX, pcapng.TX):
+            assert frames_of(recorder.file(), direction=direction) == pcap.frames(out), expression
     assert recorders["vlan"].file().packets, "no packet with a tag: this shows nothing"
-
-
-def test_filters_that_loop_are_refused(play, record):
-    """protochain walks a list of unknown length; programs in an application must terminate."""
-    app = play()
-    port = app.ring("a")
-    output = record(app, "-f", "ip6 protochain 58", attach=False).done(status=USAGE)
-    assert len(output.strip().splitlines()) == 1 and "filter" in output
-    assert app.one(f"callbacks {port}") == 0
 
 
 @pytest.mark.smoke
@@ -145,27 +126,9 @@ def test_filters_on_chains_of_segments(play, record):
     assert [p.data[40] for p in recorder.file().packets] == [0x42]
 
 
-@pytest.mark.parametrize("expression", ["ip", "tcp port 80", "vlan 5 and udp"])
-@pytest.mark.smoke
-def test_dump_is_that_of_tcpdump(expression):
-    ours = check([RINGTAP, "record", "-d", "-f", expression])
-    theirs = check(["tcpdump", "-d", "-y", "EN10MB", expression])
-    assert [line for line in theirs.splitlines() if line.startswith("(")] == \
-        [line for line in ours.splitlines() if line.startswith("(")]
-
-
-@pytest.mark.parametrize("expression", ["ip and and", "host 300.1.1.1", "frobnicate", "tcp port"])
-def test_bad_expression(play, expression, tmp_path):
-    """The error text of libpcap; nothing is attached, no file is created."""
-    app = play()
-    port = app.ring("a")
-    out = tmp_path / "none.pcapng"
-    done = run([RINGTAP, "record", "-i", f"{app.prefix}:", "-f", expression, "-w", out])
-    assert done.returncode == USAGE
-    theirs = run(["tcpdump", "-d", "-y", "EN10MB", expression]).stderr.strip().splitlines()[-1]
-    words = theirs.removeprefix("tcpdump: ").strip()
-    assert words in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert not out.exists()
-    assert app.one(f"callbacks {port}") == 0
-    assert sessions(app) == []
+def test_dump_is_that_of_tcpdump():
+    for expression in ("ip", "tcp port 80", "vlan 5 and udp"):
+        ours = check([RINGTAP, "record", "-d", "-f", expression])
+        theirs = check(["tcpdump", "-d", "-y", "EN10MB", expression])
+        assert [line for line in theirs.splitlines() if line.startswith("(")] == \
+            [line for line in ours.splitlines() if line.startswith("(")]

@@ -49,13 +49,6 @@ def python(env):
     return [PYTHON]
 
 
-def traffic(app):
-    """12 packets of 100 bytes in and 7 of 200 out, once a program captures."""
-    until(lambda: any(s["start_ns"] for s in sessions(app)), 30)
-    app.rx(n=12, len=100)
-    app.tx(n=7, len=200, seq=100)
-
-
 def finish(program):
     status = program.wait(60)
     text = program.output
@@ -63,28 +56,29 @@ def finish(program):
     return text
 
 
-@pytest.mark.parametrize("name,expected", [
-    ("count.c", [f"19 packets, {12 * 100 + 7 * 200} bytes, 0 broadcasts",
-                 "19 packets seen, 19 captured, 0 lost, 19 delivered"]),
-    ("lengths.cc", ["RX 100 bytes: 12 packets", "TX 200 bytes: 7 packets"])])
-def test_examples_of_captures(app, built, env, closing, name, expected):
-    program = closing(Proc([*built(name), LONG_S, app.prefix], env=env))
-    traffic(app)
-    text = finish(program)
-    for line in expected:
-        assert line in text
-
-
-def test_example_that_writes_a_file(play, built, env, closing, tmp_path):
-    """The file is whole for foreign readers, also with a port that appears while it is written."""
+def test_examples_of_captures(play, built, env, closing, tmp_path):
+    """In C, C++ and Python, at the same time; one of them writes a file that foreign readers can read, also with a port that appears
+    while it is written."""
     app, out = play(), tmp_path / "out.pcapng"
     app.ring("a")
-    program = closing(Proc([*built("save.c"), out, "6", app.prefix], env=env))
-    traffic(app)
+    commands = {"count": [*built("count.c"), LONG_S, app.prefix], "lengths": [*built("lengths.cc"), LONG_S, app.prefix],
+                "talkers": [*built("talkers.py"), f"{app.prefix}:0", LONG_S, "len = 100"],
+                "save": [*built("save.c"), out, LONG_S, app.prefix]}
+    programs = {name: closing(Proc(command, env=env)) for name, command in commands.items()}
+    until(lambda: len([s for s in sessions(app) if s["start_ns"]]) == len(programs), 30)
+    app.rx(n=12, len=100)
+    app.tx(n=7, len=200, seq=100)
     app.ring("b")
-    until(lambda: app.one("callbacks 1") > 0, 10, "the new port is captured")
+    until(lambda: app.one("callbacks 1") == 2, 10, "the new port is captured")
+    until(lambda: [s["taps"] for s in sessions(app)].count(4) == 3, 10, "by all that capture all ports")
     app.rx(1, n=5, len=60)
-    finish(program)
+    texts = {name: finish(program) for name, program in programs.items()}
+    for name, expected in (("count", f"19 packets, {12 * 100 + 7 * 200} bytes, 0 broadcasts"),
+                           ("count", "5 packets, 300 bytes, 0 broadcasts"),
+                           ("count", "24 packets seen, 24 captured, 0 lost, 24 delivered"),
+                           ("lengths", "RX 100 bytes: 12 packets"), ("lengths", "TX 200 bytes: 7 packets"),
+                           ("talkers", f"{pcap.frame(100)[6:12].hex(':')}: 12 packets")):
+        assert expected in texts[name], texts[name]
     file = pcapng.read(out)
     assert [i.name for i in file.interfaces] == ["net_ring_a", "net_ring_b"]
     assert [len([p for p in file.packets if p.interface == i]) for i in (0, 1)] == [19, 5]
@@ -102,12 +96,6 @@ def test_example_of_statistics(busy, built, env, closing):
     assert "RX queue 0: " in text and "32.0 per burst" in text
 
 
-def test_example_in_python(app, built, env, closing):
-    program = closing(Proc([*built("talkers.py"), f"{app.prefix}:0", LONG_S, "len = 100"], env=env))
-    traffic(app)
-    assert f"{pcap.frame(100)[6:12].hex(':')}: 12 packets" in finish(program)
-
-
 def exported():
     return re.findall(r"^\t(ringtap_\w+);", (REPO / "reader" / "libringtap.map").read_text(), re.M)
 
@@ -117,17 +105,14 @@ def inline(how):
     return re.findall(rf"^{how} .*?(ringtap_\w+)\(", text, re.M)
 
 
-def test_every_function_has_a_manual_page(installation):
+def test_every_function_has_a_manual_page_and_every_accessor_a_symbol(installation):
+    accessors = inline("RINGTAP_INLINE")
+    assert len(accessors) > 10 and set(accessors) <= set(exported())
     folder = next(installation.rglob("man3"))
     for name in exported() + inline("static inline"):
         shown = run(["man", "--warnings", "-l", folder / f"{name}.3"], env={"MANPATH": str(folder.parent)},
                     cwd=folder.parent)
         assert f"{name}(" in re.sub(r".\x08", "", shown.stdout) and not shown.stderr, (name, shown.stderr)
-
-
-def test_every_accessor_is_a_symbol():
-    accessors = inline("RINGTAP_INLINE")
-    assert len(accessors) > 10 and set(accessors) <= set(exported())
 
 
 FOREIGN = """
@@ -174,16 +159,15 @@ print(json.dumps({"packets": out, "stats": stats, "total": total}))
 """
 
 
-def packets(app, env, closing, filter, count):
-    program = closing(Proc([*python(env), "-c", PACKETS % count, app.prefix, filter], env=env))
-    program.expect("^attached$", 30)
+def test_packets_in_python(app, env, closing):
+    """All, and those that pass a filter, at the same time."""
+    programs = [closing(Proc([*python(env), "-c", PACKETS % count, app.prefix, filter], env=env))
+                for filter, count in (("", 19), ("greater 150", 7))]
+    for program in programs:
+        program.expect("^attached$", 30)
     app.rx(n=12, len=100)
     app.tx(n=7, len=200, seq=100)
-    return json.loads(finish(program).splitlines()[-1])
-
-
-def test_packets_in_python(app, env, closing):
-    got = packets(app, env, closing, "", 19)
+    got, filtered = (json.loads(finish(program).splitlines()[-1]) for program in programs)
     assert [p["data"] for p in got["packets"]] == \
         [pcap.frame(100, i).hex() for i in range(12)] + [pcap.frame(200, 100 + i).hex() for i in range(7)]
     assert {(p["app"], p["port"], p["queue"], p["direction"], p["length"], p["drops"]) for p in got["packets"]} == \
@@ -195,12 +179,8 @@ def test_packets_in_python(app, env, closing):
     assert times == sorted(times) and times[0] > 1_600_000_000 * 10**9
     assert got["stats"]["seen"] == got["stats"]["captured"] == got["stats"]["delivered"] == 19
     assert got["total"] == 12 * 100 + 7 * 200
-
-
-def test_filter_in_python(app, env, closing):
-    got = packets(app, env, closing, "greater 150", 7)
-    assert [p["length"] for p in got["packets"]] == [200] * 7
-    assert got["stats"]["filtered"] == 12
+    assert [p["length"] for p in filtered["packets"]] == [200] * 7
+    assert filtered["stats"]["filtered"] == 12
 
 
 STATISTICS = """
@@ -225,15 +205,3 @@ def test_statistics_in_python(app, env, closing):
     app.rx(n=12, len=100)
     program.send("go")
     assert "net_ring_a 0 rx 12 1200 1 " in finish(program)
-
-
-@pytest.mark.parametrize("code,message", [
-    ("ringtap.capture('nobody')", "no application for 'nobody'"),
-    ("ringtap.capture(APP + ':nowhere')", "nowhere"),
-    ("ringtap.capture(APP, 'not a filter')", "filter 'not a filter': "),
-    ("ringtap.monitor(APP, 1 << 30)", "no such collector")])
-def test_errors_in_python(app, env, code, message):
-    program = ("import ringtap, sys\nAPP = sys.argv[1]\nassert [a.name for a in ringtap.apps()] == [APP]\n"
-               f"try:\n    {code}\nexcept ringtap.Error as e:\n    assert e.errno > 0\n    print(e.strerror)\n")
-    done = run([*python(env), "-c", program, app.prefix], env=env)
-    assert done.returncode == 0 and message in done.stdout, done.stderr

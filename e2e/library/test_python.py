@@ -46,8 +46,10 @@ def ends_capture(app, program, pattern):
 
 
 def test_close_ends_the_session_while_a_view_lives(app, program):
+    """The whole of it: applications have nothing left."""
     it = program("with start_capture() as capture:\n    p = next(capture)\ngo('closed')\nprint(p.data[:6].hex())")
     ends_capture(app, it, "^closed$")
+    assert sessions(app) == []
     app.rx(n=5, len=60)  # not captured
     it.send("go")
     assert re.search(r"^[0-9a-f]{12}$", finish(it), re.M)
@@ -143,15 +145,6 @@ def test_a_child_does_not_keep_a_monitor(app, program):
     it.expect("^the monitor belongs to the parent process$", 30)
 
 
-def test_close_ends_the_whole_session(app, program):
-    """Not only what it copies: applications have nothing left of it."""
-    it = program(VIEW + "\ncapture.close()\ngo('closed')\nprint(len(bytes(view)))")
-    ends_capture(app, it, "^closed$")
-    assert sessions(app) == []
-    it.send("go")
-    assert finish(it).endswith("100\n")
-
-
 def test_stop_from_another_thread(app, program):
     it = program("""
 capture = start_capture()
@@ -196,10 +189,9 @@ print(errors, sum(len(bytes(v)) for v in kept) > 0)
 
 
 def test_threads_share_a_capture_and_close_it(busy, python_env):
-    for _ in range(3):
-        code = "import sys, threading\nimport ringtap\nAPP = sys.argv[1]\n" + START + THREADS
-        done = run([PYTHON, "-c", code, busy.prefix], env=python_env)
-        assert done.returncode == 0 and done.stdout == "[] True\n", (done.returncode, done.stdout, done.stderr)
+    code = "import sys, threading\nimport ringtap\nAPP = sys.argv[1]\n" + START + THREADS
+    done = run([PYTHON, "-c", code, busy.prefix], env=python_env)
+    assert done.returncode == 0 and done.stdout == "[] True\n", (done.returncode, done.stdout, done.stderr)
 
 
 SINCE = """
@@ -266,15 +258,26 @@ with ringtap.monitor(APP) as m:
     assert finish(it).endswith("12 packets\nthe application has ended\n")
 
 
-@pytest.mark.parametrize("code,message", [
+REFUSED = [
     ("ringtap.capture([])", "the list is empty"),
     ("ringtap.capture(APP, queue=-1)", "queue is a number"),
     ("ringtap.capture(APP, queue=65536)", "queue is a number"),
     ("ringtap.capture(APP, queue='0')", "queue is a number"),
     ("ringtap.capture(APP, timeout=-1)", "timeout is a number of seconds"),
     ("ringtap.monitor(APP, timeout=-1)", "timeout is a number of seconds"),
-    ("ringtap.monitor(APP + ':0')", "without a port")])
-def test_wrong_arguments(module_app, python_env, code, message):
-    code = f"import ringtap, sys\nAPP = sys.argv[1]\ntry:\n    {code}\nexcept ValueError as e:\n    print(e)\n"
-    done = run([PYTHON, "-c", code, module_app.prefix], env=python_env)
-    assert done.returncode == 0 and message in done.stdout, (done.stdout, done.stderr)
+    ("ringtap.monitor(APP + ':0')", "without a port"),
+    ("ringtap.capture('nobody')", "no application for 'nobody'"),
+    ("ringtap.capture(APP + ':nowhere')", "nowhere"),
+    ("ringtap.capture(APP, 'not a filter')", "filter 'not a filter': "),
+    ("ringtap.monitor(APP, 1 << 30)", "no such collector")]
+
+
+def test_errors(app, program):
+    """Wrong arguments are a ValueError, and what the library refuses an Error with its number and sentence."""
+    it = program("assert APP in [a.name for a in ringtap.apps()]\n" + "".join(
+        f"try:\n    {code}\nexcept ValueError as e:\n    print('value', e)\n"
+        "except ringtap.Error as e:\n    assert e.errno > 0\n    print('error', e.strerror)\n" for code, _ in REFUSED))
+    lines = finish(it).splitlines()
+    assert len(lines) == len(REFUSED)
+    for i, (code, message) in enumerate(REFUSED):
+        assert message in lines[i] and lines[i].startswith("value" if i < 7 else "error"), (code, lines[i])

@@ -3,12 +3,7 @@
 clock.c."""
 import time
 
-import pytest
-
 from harness import pcap, pcapng
-from harness.paths import RINGTAP
-from harness.proc import run
-from harness.ringtap import FAILED
 
 MS = 1_000_000  # ns
 
@@ -73,12 +68,3 @@ def test_time_stamps_of_the_nic(testpmd, record, tmp_path):
     assert [p.ns for p in packets if p.direction == pcapng.RX] == stamps
     sent = [p.ns for p in packets if p.direction == pcapng.TX]
     assert len(sent) == 500 and started - MS <= min(sent) and max(sent) <= time.time_ns() + MS
-
-
-@pytest.mark.smoke
-def test_time_stamps_of_a_nic_that_has_none(testpmd):
-    pmd = testpmd("net_null0")
-    done = run([RINGTAP, "record", "-i", f"{pmd.prefix}:", "--timestamp", "nic", "-c", "1",
-                "-w", "/dev/null"], timeout=30)
-    assert done.returncode == FAILED
-    assert "NIC time stamps" in done.stderr and len(done.stderr.strip().splitlines()) == 1

@@ -42,7 +42,18 @@ static const char *const expressions[] = {"arp", "ip", "ip6", "tcp", "udp", "icm
 	"(tcp or udp) and (port 53 or port 80 or port 443)",
 	"ip host 10.0.0.1 and (tcp port 80 or udp port 53)", "ether[20] = 0x11 or ether[54] = 0x11",
 	"not ip and not ip6 and not arp", "ip6 and udp", "src or dst port 179", "ether[200:4] != 0",
-	"tcp[20:4] = 0 or udp[20] = 1"};
+	"tcp[20:4] = 0 or udp[20] = 1", "not ip", "not (ip or ip6)", "ip and not tcp", "tcp or udp",
+	"ip proto 89", "ip6 proto 89", "port 179", "tcp port 179", "udp port 67 or udp port 68",
+	"src port 179", "dst port 5353", "portrange 1-1023", "udp dst portrange 3000-4000",
+	"src net 10.0.0.0/8", "dst net 192.168.0.0/16", "net 224.0.0.0/4", "ip6 net fe80::/10",
+	"ether host 01:80:c2:00:00:00", "ether proto 0x8847", "ether[0] & 1 = 1", "less 64",
+	"len > 100 and len <= 200", "ip[6:2] & 0x1fff != 0", "icmp[icmptype] = 8", "vlan 5 and tcp",
+	"ip or (vlan and ip)", "ether[12:2] = 0x8100", "tcp[4:4] > 1000000",
+	"udp[ip[0] & 0xf:4] != 0", "ip[ip[8] & 0x1f] < 0x20", "ip[2:2] / 3 > 100",
+	"ip[2:2] % ip[8] = 3", "ip[0] << 2 = 276", "ip[12:4] & 0x80000000 != 0",
+	"ip[8] - ip[9] > 40", "ip[4:2] * ip[8] > 0x100000", "ip[12:4] > 0xc0000000",
+	"ether[6:4] | ether[8:4] > 0xf0000000", "link[0:4] = 0x01005e00", "llc",
+	"ip and ether[14] & 0xf > 5"};
 #define EXPRESSIONS (sizeof(expressions) / sizeof(expressions[0]))
 
 struct frame {
