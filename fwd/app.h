@@ -39,7 +39,7 @@ struct app {
 	unsigned role_count;
 	struct worker workers[INSTANCES_MAX];
 	unsigned worker_count;
-	struct second *seconds; /* grown with realloc() */
+	struct second *seconds; /* grown by one of each role */
 	size_t second_count;
 	uint64_t start_ns; /* CLOCK_REALTIME */
 	double elapsed;    /* seconds */

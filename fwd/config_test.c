@@ -14,14 +14,14 @@
 #include "parse.h"
 #include "base/util.h"
 
-#define ARGS_MAX 24
+#define ARGS_MAX 256
 
 static struct fwd_config c;
 
 /* Parses a command line, split at blanks. */
 static int parse(const char *line)
 {
-	static char copy[512];
+	static char copy[16384];
 	char *argv[ARGS_MAX + 1] = {"ringtap-fwd"};
 	int argc = 1, ret;
 
@@ -209,6 +209,29 @@ static void a_whole_line(void **state)
 static void errors_are_one_line(void **state)
 {
 	refused("", "--role", "give one");
+	refused("-r fly:0", "--role fly:0", "forward:A,B");
+	refused("-r generate:a --rate 5000G", "--rate 5000G", "1 to 1G");
+	refused("-r generate:a --rate fast", "--rate fast", "1 to 1G");
+	refused("-r echo:a --burst 0", "--burst 0", "1 to 256");
+	refused("-r generate:a --stages 1M:0s", "--stages 1M:0s", "RATE:TIME");
+	refused("-r generate:a --dst-mac 02", "--dst-mac 02", "02:00:00:00:00:01");
+	refused("-r generate:a --src-ip 1.2.3", "--src-ip 1.2.3", "IPv4");
+	refused("-r generate:a --dst-ip x", "--dst-ip x", "IPv4");
+	refused("-r sink:a --sink-rate 0", "--sink-rate 0", "1 to 1G");
+	refused("-r echo:a --duration 0s", "--duration 0s", "above zero");
+	refused("-r echo:a --linger x", "--linger x", "above zero");
+	refused("-r echo:a --link-wait -1s", "--link-wait -1s", "above zero");
+	refused("-r generate:a --rtt --timeout 0", "--timeout 0", "above zero");
+	refused("-r echo:a --samples f -p packet", "--samples", "--plane dpdk");
+	refused("-r generate:a --samples f", "--samples", "receives");
+	refused("-r sink:a --latency 1", "--latency", "--rtt");
+	refused("-r sink:a --samples f --sample-run 65", "--sample-run", "--sample-every");
+	refused("-r sink:a -p packet --vdev net_null0", "--vdev", "--plane dpdk");
+	refused("-r sink:a -p packet --pool-order stack", "--pool-order", "--plane dpdk");
+	refused("-r sink:a --sleep", "--sleep", "packet-mmap");
+	refused("-r forward:a,b -p packet --sleep", "--sleep", "oneway");
+	refused("-r generate:a -p packet --sleep --rtt", "--sleep", "--outstanding");
+	refused("-r generate:a --pcap f --rtt", "--rtt", "--pcap");
 	refused("-r echo", "--role echo", "echo:A");
 	refused("-r generate:a --rate 0", "--rate 0", "1 to 1G");
 	refused("-r generate:a --rate 1000G", "--rate 1000G", "1 to 1G");
@@ -243,6 +266,64 @@ static void errors_are_one_line(void **state)
 	refused("-r echo:a nonsense", "nonsense", "--help");
 }
 
+/* As the option is given once too often, the message names the last one. */
+static void too_many(const char *option, const char *value, int most)
+{
+	char line[16384];
+	size_t n = (size_t)snprintf(line, sizeof(line), "-r echo:a");
+
+	for (int i = 0; i < most; i++)
+		n += (size_t)snprintf(line + n, sizeof(line) - n, " %s %s", option, value);
+	if (strcmp(option, "-r"))
+		assert_int_equal(parse(line), 0);
+	snprintf(line + n, sizeof(line) - n, " %s last", option);
+	refused(line, "last", "too many");
+}
+
+static void devices_and_roles_are_limited(void **state)
+{
+	(void)state;
+	too_many("--vdev", "net_null0", DEVICES_MAX);
+	too_many("--ring", "a", DEVICES_MAX);
+	too_many("--pci", "00:01.0", DEVICES_MAX);
+}
+
+static void limits_of_a_name(void **state)
+{
+	char line[256] = "-r echo:a --name ";
+	size_t n = strlen(line);
+
+	(void)state;
+	memset(line + n, 'x', 200);
+	assert_int_equal(parse(line), 0);
+	line[n + 200] = 'x';
+	refused(line, "--name", "200");
+	assert_int_equal(parse("-r echo:a --name .x"), 0);
+	assert_string_equal(c.name, ".x");
+}
+
+static void all_values_arrive(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		parse("-r generate:a --rtt --outstanding 3 --timeout 2s --count 7 --stream 240 "
+		      "--seed 9 --poisson --page-size 1G --rate 5k"),
+		0);
+	assert_true(c.rtt && c.poisson);
+	assert_int_equal(c.outstanding, 3);
+	assert_int_equal(c.timeout_ns, 2000000000);
+	assert_int_equal(c.count, 7);
+	assert_int_equal(c.stream, 240);
+	assert_int_equal(c.seed, 9);
+	assert_int_equal(c.page_size, 1 << 30);
+	assert_int_equal(c.stages[0].rate, 5000);
+	assert_int_equal(parse("-r sink:a --sink-rate max --duration 300ms --linger 1s"), 0);
+	assert_int_equal(c.sink_rate, 0);
+	assert_int_equal(c.duration_ns, 300000000);
+	assert_int_equal(c.linger_ns, 1000000000);
+	assert_int_equal(c.link_ns, 5000000000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,6 +336,9 @@ int main(void)
 		cmocka_unit_test(policies_and_addresses),
 		cmocka_unit_test(a_whole_line),
 		cmocka_unit_test(errors_are_one_line),
+		cmocka_unit_test(devices_and_roles_are_limited),
+		cmocka_unit_test(limits_of_a_name),
+		cmocka_unit_test(all_values_arrive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 
 #include "app.h"
 #include "common/clock.h"
+#include "common/now.h"
 #include "eal.h"
 #include "signals.h"
 #include "base/util.h"
@@ -58,10 +59,10 @@ static void *work(void *arg)
 	/* Pairs with the release in app_run(): the generators' clocks are set. */
 	while (!rt_load_acquire(&w->running) && !rt_load(&run.stop))
 		rt_pause();
-	before = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	before = rt_now_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (!rt_load(&run.stop))
 		poll_all(w);
-	w->cpu_seconds = (double)(now_ns(CLOCK_THREAD_CPUTIME_ID) - before) / 1e9;
+	w->cpu_seconds = (double)(rt_now_ns(CLOCK_THREAD_CPUTIME_ID) - before) / 1e9;
 	if (w->plane == PLANE_DPDK)
 		eal_leave_thread();
 	return NULL;
@@ -124,11 +125,15 @@ static void growth(struct counters *now, const struct counters *before, struct c
 
 static void record_second(struct app *a, struct counters *before, double at, double *last)
 {
-	struct second *more =
-		realloc(a->seconds, (a->second_count + a->role_count) * sizeof(*a->seconds));
+	/* Not by realloc(), as counters are aligned more than it does. */
+	struct second *more = aligned_alloc(
+		_Alignof(struct second), (a->second_count + a->role_count) * sizeof(*a->seconds));
 
 	if (!more)
 		return;
+	if (a->second_count)
+		memcpy(more, a->seconds, a->second_count * sizeof(*more));
+	free(a->seconds);
 	a->seconds = more;
 	for (unsigned i = 0; i < a->role_count; i++) {
 		struct second *s = &a->seconds[a->second_count++];
@@ -215,17 +220,18 @@ static void watch(struct app *a)
 {
 	static struct counters before[INSTANCES_MAX];
 	static struct progress progress;
-	uint64_t start = now_ns(CLOCK_MONOTONIC), now = start;
+	uint64_t start = rt_now_ns(CLOCK_MONOTONIC), now = start;
 	uint64_t step = a->config->stats_s * NS_PER_S, next = start + step;
 	double last = 0;
 
+	memset(before, 0, sizeof(before));
 	quiet(a, &progress, start, false);
 	for (;;) {
 		if (signals_wait(TICK_NS)) {
 			a->end = END_SIGNAL;
 			break;
 		}
-		now = now_ns(CLOCK_MONOTONIC);
+		now = rt_now_ns(CLOCK_MONOTONIC);
 		if (step && now >= next) {
 			record_second(a, before, (double)(now - start) / 1e9, &last);
 			/* After a stall, the next interval has the full length. */
@@ -234,7 +240,7 @@ static void watch(struct app *a)
 		if (ended(a, &progress, now, start))
 			break;
 	}
-	now = now_ns(CLOCK_MONOTONIC);
+	now = rt_now_ns(CLOCK_MONOTONIC);
 	a->elapsed = (double)(now - start) / 1e9;
 	join(a, a->worker_count);
 	/* A last interval after the last packet: the intervals add up to the total. */
@@ -254,7 +260,7 @@ int app_run(struct app *a)
 		ret = start_workers(a);
 	if (ret)
 		return ret;
-	a->start_ns = now_ns(CLOCK_REALTIME);
+	a->start_ns = rt_now_ns(CLOCK_REALTIME);
 	run.start_tsc = rt_tsc() + run.hz / 1000; /* time for all threads to poll */
 	for (unsigned i = 0; i < a->role_count; i++)
 		if (a->roles[i]->generator)

@@ -25,10 +25,7 @@ def on(plane, interface):
     return ["--plane", *plane.split()], interface
 
 
-PLANES = ["packet", "packet-mmap", "af_packet"]
-
-
-@pytest.mark.parametrize("plane", [*PLANES, "packet --sleep", "packet-mmap --sleep"])
+@pytest.mark.parametrize("plane", ["packet --sleep", "af_packet"])
 def test_round_trips_one_at_a_time(fwd, wire, plane):
     (here, near), (there, far) = wire
     args, port = on(plane, far)
@@ -53,10 +50,9 @@ def test_round_trips_one_at_a_time(fwd, wire, plane):
     assert generator["round_trip"]["ns"]["mean"] > way["latency"]["ns"]["min"]
 
 
-@pytest.mark.parametrize("plane", PLANES)
-def test_nothing_is_lost_or_changed_below_the_limit(fwd, wire, tmp_path, plane):
-    """UDP of mixed sizes over the wire into a sink of the same plane; a capture of the kernel shows
-    the same packets."""
+def test_nothing_is_lost_or_changed_below_the_limit(fwd, wire, tmp_path):
+    """UDP of mixed sizes over the wire into a sink; a capture of the kernel shows the same packets."""
+    plane = "packet-mmap"
     (here, near), (there, far) = wire
     args, port = on(plane, far)
     sink = fwd(*args, "--role", f"sink:{port}@1", "--count", 240, namespace=there).running()
@@ -114,79 +110,81 @@ def test_rate_by_the_kernels_clock(fwd, wire, tmp_path):
     assert max(by_the_kernel(fwd, wire, tmp_path / "rate.pcap", 2000)) < 0.002
 
 
-@pytest.mark.parametrize("plane", ["packet", "packet-mmap"])
-@pytest.mark.parametrize("policy", ["drop", "retry"])
-def test_too_long_frames_are_errors(fwd, wire, plane, policy):
+def test_too_long_frames_are_errors(fwd, wire):
     """Every other frame is longer than the MTU: it delays nothing, and does not count as sent."""
     (here, near), (there, far) = wire
-    sink = fwd("--plane", plane, "--role", f"sink:{far}@1", "--count", 100,
-               namespace=there).running()
-    report = fwd("--plane", plane, "--role", f"generate:{near}@0", "--rate", "2k", "--count", 200,
-                 "--frame", "udp", "--sizes", "60,2000", "--tx-full", policy, namespace=here).done()
-    generator = report.role("generate")
-    assert generator["total"]["tx_packets"] == generator["total"]["tx_errors"] == 100
-    assert generator["total"]["tx_refused"] == 0
-    assert "too long" in generator["tx_error"]
-    got = sink.done().role("sink")["sequence"]
-    assert (got["received"], got["lost"]) == (100, 99)  # losses behind the last one are unknown
+    for plane, policy in (("packet", "retry"), ("packet-mmap", "drop")):
+        sink = fwd("--plane", plane, "--role", f"sink:{far}@1", "--count", 100,
+                   namespace=there).running()
+        report = fwd("--plane", plane, "--role", f"generate:{near}@0", "--rate", "2k", "--count", 200,
+                     "--frame", "udp", "--sizes", "60,2000", "--tx-full", policy, namespace=here).done()
+        generator = report.role("generate")
+        assert generator["total"]["tx_packets"] == generator["total"]["tx_errors"] == 100
+        assert generator["total"]["tx_refused"] == 0
+        assert "too long" in generator["tx_error"]
+        got = sink.done().role("sink")["sequence"]
+        assert (got["received"], got["lost"]) == (100, 99)  # losses behind the last one are unknown
 
 
-@pytest.mark.parametrize("plane", PLANES[:2])
-def test_temporarily_full_queue(fwd, wire, tmp_path, plane):
+def test_temporarily_full_queue(fwd, wire, tmp_path):
     """The kernel refuses, or stops in the middle of a burst: all packets that count as sent
     arrive. To send the last ones takes longer than a second."""
     (here, near), (there, far) = wire
     here.check(["tc", "qdisc", "add", "dev", near, "root", "tbf", "rate", "1mbit", "burst", "1600",
                 "limit", "3000"])
-    path = tmp_path / "wire.pcap"
-    dump = there.start(["tcpdump", "-i", far, "-U", "-w", path, "-c", COUNT, "udp"])
-    dump.expect("listening on")
-    report = fwd("--plane", plane, "--role", f"generate:{near}@0", "--rate", "max", "--count", COUNT,
-                 "--frame", "udp", "--sizes", "590", namespace=here).done()
-    assert report.total("generate")["tx_packets"] == COUNT
-    assert report.total("generate")["tx_unsent"] == 0
-    dump.wait()
-    assert [int.from_bytes(f[47:52], "big") for f in pcap.frames(path)] == list(range(COUNT))
+    for plane in ("packet", "packet-mmap"):
+        path = tmp_path / f"{plane}.pcap"
+        dump = there.start(["tcpdump", "-i", far, "-U", "-w", path, "-c", COUNT, "udp"])
+        dump.expect("listening on")
+        report = fwd("--plane", plane, "--role", f"generate:{near}@0", "--rate", "max", "--count", COUNT,
+                     "--frame", "udp", "--sizes", "590", namespace=here).done()
+        assert report.total("generate")["tx_packets"] == COUNT
+        assert report.total("generate")["tx_unsent"] == 0
+        dump.wait()
+        assert [int.from_bytes(f[47:52], "big") for f in pcap.frames(path)] == list(range(COUNT))
 
 
-@pytest.mark.parametrize("plane", ["packet", "packet-mmap"])
-@pytest.mark.parametrize("policy", ["drop", "retry"])
-def test_forwarding_too_long_frames(fwd, net, closing, plane, policy):
+def test_forwarding_too_long_frames(fwd, net, closing):
     """From an interface with a large MTU to one with a small one."""
     first, left = net.add_host("192.0.2.1")
     second, right = net.add_host("192.0.2.2")
     for ns, name in ((first, "eth0"), (net.hub, left)):
         ns.check(["ip", "link", "set", name, "mtu", "3000"])
-    way = fwd("--plane", plane, "--role", f"oneway:{left},{right}@1", "--tx-full", policy,
-              namespace=net.hub).running()
-    last = closing(second.start(["tcpdump", "-i", "eth0", "-c", 101, "udp", "dst", "port", 0x5254]))
-    last.expect("listening on")
-    fwd("--plane", "packet", "--role", "generate:eth0@0", "--rate", "2k", "--count", 201, "--frame",
-        "udp", "--sizes", "60,2000", namespace=first).done()
-    assert last.wait(60) == 0
-    role = way.stop().role("oneway")
-    total = role["total"]
-    assert total["tx_errors"] == 100
-    assert total["rx_packets"] == total["tx_packets"] + total["tx_errors"]
-    assert total["tx_packets"] >= 101  # and packets that the hosts send
-    assert "too long" in role["tx_error"]
+    for plane, policy in (("packet", "drop"), ("packet-mmap", "retry")):
+        way = fwd("--plane", plane, "--role", f"oneway:{left},{right}@1", "--tx-full", policy,
+                  namespace=net.hub).running()
+        last = closing(second.start(["tcpdump", "-i", "eth0", "-c", 101, "udp", "dst", "port", 0x5254]))
+        last.expect("listening on")
+        fwd("--plane", "packet", "--role", "generate:eth0@0", "--rate", "2k", "--count", 201, "--frame",
+            "udp", "--sizes", "60,2000", namespace=first).done()
+        assert last.wait(60) == 0
+        role = way.stop().role("oneway")
+        total = role["total"]
+        assert total["tx_errors"] == 100
+        assert total["rx_packets"] == total["tx_packets"] + total["tx_errors"]
+        assert total["tx_packets"] >= 101  # and packets that the hosts send
+        assert "too long" in role["tx_error"]
 
 
-@pytest.mark.parametrize("plane", ["packet", "packet-mmap"])
-def test_forwarding_between_interfaces(fwd, net, plane):
-    """A host pings another through the forwarder."""
+def test_forwarding_between_interfaces(fwd, net):
+    """A host pings another through the forwarder. When an interface is removed it keeps running."""
+    plane = "packet-mmap"
     first, left = net.add_host("192.0.2.1")
     _second, right = net.add_host("192.0.2.2")
     way = fwd("--plane", plane, "--role", f"forward:{left},{right}@1", namespace=net.hub).running()
     output = first.check(["ping", "-c", 5, "-i", "0.05", "-w", 20, "-s", 1000, "192.0.2.2"])
     assert "5 received" in output
-    there, back = way.stop()["roles"]
+    check([*net.hub.prefix, "ip", "link", "del", left])
+    report = way.stop()
+    assert report["ended_by"] == "signal"
+    there, back = report["roles"]
     for role in (there, back):
         assert role["total"]["rx_packets"] >= 6  # pings and ARP
         assert role["total"]["tx_dropped"] == 0
 
 
-def test_packet_plane_uses_one_call_per_packet(fwd, wire, tmp_path):
+def test_packet_plane_uses_one_call_per_packet_and_no_dpdk(fwd, wire, tmp_path):
+    """No runtime folder, no huge page, no memory of EAL."""
     if run(["strace", "-V"]).returncode:
         pytest.skip("needs strace")
     (here, near), (there, far) = wire
@@ -202,11 +200,6 @@ def test_packet_plane_uses_one_call_per_packet(fwd, wire, tmp_path):
     assert len(packet) == COUNT
     packet = [line for line in (tmp_path / "tx").read_text().splitlines() if line.endswith(" = 60")]
     assert len(packet) == COUNT
-
-
-def test_packet_plane_uses_no_dpdk(fwd, wire):
-    """No runtime folder, no huge page, no memory of EAL."""
-    (here, near), _far = wire
     app = fwd("--plane", "packet", "--role", f"sink:{near}@1", namespace=here).running()
     maps = open(f"/proc/{app.proc.pid}/maps", encoding="ascii").read()
     assert "hugepage" not in maps and "/dev/hugepages" not in maps
@@ -220,7 +213,7 @@ def test_memif_between_two_processes(fwd, tmp_path):
     polling before."""
     socket = f"socket-abstract=no,socket={tmp_path}/memif"
     echo = fwd("--vdev", f"net_memif0,role=server,{socket}", "--role", "echo:0@1", "--mac-swap",
-               "--count", COUNT, "--linger", "3s").running()
+               "--count", COUNT, "--linger", "1s").running()
     report = fwd("--vdev", f"net_memif0,role=client,{socket}", "--role", "generate:0@0", "--rate",
                  "2k", "--count", COUNT, "--rtt", "--timeout", "20s").done()
     generator = report.role("generate")
@@ -260,47 +253,16 @@ def peer(wire):
     return it, here, near
 
 
-@pytest.mark.slow
-def test_late_reply_frees_no_place(fwd, peer):
-    """The packet has timed out, and another one is in flight instead."""
+def test_packets_in_flight(fwd, peer):
+    """A packet that times out is replaced, and its late reply frees no place."""
     it, here, near = peer
     app = fwd("--plane", "packet", "--role", f"generate:{near}@0", "--rate", "max", "--rtt",
-              "--outstanding", 1, "--timeout", "4s", "--count", 3, namespace=here)
+              "--outstanding", 1, "--timeout", "2s", "--count", 3, namespace=here)
     it.expect("^frame 0$")
     it.expect("^frame 1$")
-    it.send("0")
-    it.never("^frame", 1)
-    it.send("1")
-    it.expect("^frame 2$", 3)
+    it.send("0 1")
+    it.expect("^frame 2$")
     it.send("2")
     generator = app.done().role("generate")
     assert generator["timeouts"] == 1
     assert generator["replies"]["unique"] == 3
-
-
-def test_new_stage_keeps_packets_in_flight(fwd, peer):
-    it, here, near = peer
-    app = fwd("--plane", "packet", "--role", f"generate:{near}@0", "--stages", "max:200ms,max:60s",
-              "--rtt", "--outstanding", 1, "--timeout", "30s", "--count", 2, namespace=here)
-    it.expect("^frame 0$")
-    it.never("^frame", 1)
-    it.send("0")
-    it.expect("^frame 1$", 10)
-    it.send("1")
-    generator = app.done().role("generate")
-    assert generator["timeouts"] == 0
-    assert generator["replies"]["unique"] == 2
-
-
-def test_link_that_stays_down(fwd, tmp_path):
-    output = fwd("--vdev", f"net_memif0,role=server,socket-abstract=no,socket={tmp_path}/m", "--role",
-               "generate:0", "--link-wait", "100ms").done(status=1)
-    assert "net_memif0: the link is down" in output
-
-
-def test_interface_is_removed(fwd, wire):
-    """The program keeps running and can be stopped."""
-    (here, near), _far = wire
-    app = fwd("--plane", "packet", "--role", f"echo:{near}@1", namespace=here).running()
-    check([*here.prefix, "ip", "link", "del", near])
-    assert app.stop()["ended_by"] == "signal"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ringtap-fwd: rates, stages, sequence accounting, forwarding, what happens when a port is full."""
+"""ringtap-fwd: rates, stages, sequence accounting, forwarding, what happens when a port is full: between threads. What one
+role does with a burst is tested in fwd/role_test.c and fwd/generate_test.c."""
 import random
 import signal
 import time
@@ -51,7 +52,7 @@ def test_rate_is_exact(fwd, rate, seconds):
     assert_rate(generator, 0, rate, seconds)
 
 
-@pytest.mark.parametrize("rate,seconds", [(1000, 1), (1_000_000, 1)])
+@pytest.mark.parametrize("rate,seconds", [(1_000_000, 1)])
 def test_all_packets_of_a_rate_are_accounted_for(fwd, rate, seconds):
     report = fwd(*CHAIN, "--stages", f"{rate}:{seconds}s").done()
     generator = report.role("generate")
@@ -60,18 +61,11 @@ def test_all_packets_of_a_rate_are_accounted_for(fwd, rate, seconds):
     assert report.role("sink")["sequence"]["lost"] == report.total("oneway")["tx_dropped"]
 
 
-def test_one_packet_a_second(fwd):
-    report = fwd(*CHAIN, "--rate", 1, "--count", 2).done()
-    assert report.total("sink")["rx_packets"] == 2
-    assert report["duration_s"] >= 1
-    assert report["ended_by"] == "count"
-
-
 def test_stages_have_their_own_counts(fwd):
-    report = fwd(*CHAIN, "--stages", "20k:300ms,0:100ms,50k:300ms,10k:300ms").done()
-    wanted = [6000, 0, 15000, 3000]
+    report = fwd(*CHAIN, "--stages", "1M:300ms,0:100ms,5M:100ms,10k:300ms").done()
+    wanted = [300_000, 0, 500_000, 3000]
     assert [due(s) for s in report.role("generate")["stages"]] == wanted
-    assert [s["duration_s"] for s in report["stages"]] == [0.3, 0.1, 0.3, 0.3]
+    assert [s["duration_s"] for s in report["stages"]] == [0.3, 0.1, 0.1, 0.3]
     assert report["ended_by"] == "stages"
     assert_all_accounted(report)
     for role in report["roles"]:
@@ -79,15 +73,15 @@ def test_stages_have_their_own_counts(fwd):
             assert sum(s[key] for s in role["stages"]) == role["total"][key]
 
 
-def test_poisson_is_random_but_repeatable(fwd):
-    """The standard deviation of a count is its square root: 100 of 10,000."""
-    counts = []
-    for seed in (1, 1, 2):
-        report = fwd(*CHAIN, "--stages", "20k:500ms", "--poisson", "--seed", seed).done()
-        counts.append(due(report.role("generate")["stages"][0]))
-        assert_all_accounted(report)
-    assert all(abs(n - 10_000) < 600 for n in counts)
-    assert counts[0] == counts[1] != counts[2]
+def test_one_packet_a_second_and_random_times(fwd):
+    report = fwd(*CHAIN, "--rate", 1, "--count", 2).done()
+    assert report.total("sink")["rx_packets"] == 2
+    assert report["duration_s"] >= 1
+    assert report["ended_by"] == "count"
+    report = fwd(*CHAIN, "--stages", "20k:500ms", "--poisson", "--seed", 7).done()
+    # The standard deviation of a count is its square root.
+    assert due(report.role("generate")["stages"][0]) == pytest.approx(10_000, abs=600)
+    assert_all_accounted(report)
 
 
 def faulty():
@@ -142,31 +136,21 @@ def through_files(fwd, tmp_path, role, frames, *args, status=0):
     return pcap.frames(target)
 
 
-def test_echo_does_not_change_frames(fwd, tmp_path):
+@pytest.mark.smoke
+def test_frames_of_files(fwd, tmp_path):
+    """An echo does not change them, but for their addresses with --mac-swap; a generator repeats them."""
     frames = [pcap.frame(n, n) for n in (60, 61, 64, 590, 1500, 1514)]
     assert through_files(fwd, tmp_path, "echo:0@1", frames) == frames
-
-
-@pytest.mark.smoke
-def test_mac_swap(fwd, tmp_path):
     frames = [pcap.frame(60 + n, n) for n in range(70)]
     swapped = [f[6:12] + f[:6] + f[12:] for f in frames]
     assert through_files(fwd, tmp_path, "echo:0@1", frames, "--mac-swap") == swapped
-
-
-def test_frames_of_a_file_are_repeated(fwd, tmp_path):
-    frames = [pcap.frame(60 + n, n) for n in range(7)]
-    source, target = pcap.write(tmp_path / "in.pcap", frames), tmp_path / "out.pcap"
+    source, target = pcap.write(tmp_path / "in.pcap", frames[:7]), tmp_path / "out.pcap"
     fwd("--vdev", f"net_pcap0,tx_pcap={target}", "--role", "generate:0@1", "--pcap", source,
         "--rate", "5k", "--count", 16).done()
-    assert pcap.frames(target) == [*frames, *frames, *frames[:2]]
+    assert pcap.frames(target) == [*frames[:7], *frames[:7], *frames[:2]]
 
 
-@pytest.mark.parametrize("args,expected", [
-    ((), "60\tff:ff:ff:ff:ff:ff\t198.18.0.2\t"),
-    (("--frame", "udp", "--sizes", "imix", "--dst-mac", "02:00:00:00:00:77"),
-     "02:00:00:00:00:77\t\t198.18.0.2")])
-def test_built_frames_in_tshark(fwd, tmp_path, args, expected):
+def built_frames(fwd, tmp_path, args, expected):
     target = tmp_path / "out.pcap"
     fwd("--vdev", f"net_pcap0,tx_pcap={target}", "--role", "generate:0@1", "--rate", "5k",
         "--count", 24, *args).done()
@@ -188,11 +172,18 @@ def test_built_frames_in_tshark(fwd, tmp_path, args, expected):
             assert int(udp_length) == int(length) - 34
 
 
+def test_built_frames_in_tshark(fwd, tmp_path):
+    built_frames(fwd, tmp_path, (), "60\tff:ff:ff:ff:ff:ff\t198.18.0.2\t")
+    built_frames(fwd, tmp_path, ("--frame", "udp", "--sizes", "imix", "--dst-mac", "02:00:00:00:00:77"),
+                 "02:00:00:00:00:77\t\t198.18.0.2")
+
+
 OVERLOAD = ("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role", "oneway:a,b@1",
-            "--role", "sink:b@0", "--stages", "50k:600ms", "--sink-rate", "10k")
+            "--role", "sink:b@0", "--stages", "50k:300ms", "--sink-rate", "10k")
 
 
-def test_drop_never_retries(fwd):
+def test_full_port(fwd):
+    """Each policy, the end of a run, and a pool whose buffers are all in a ring."""
     report = fwd(*OVERLOAD, "--tx-full", "drop").done()
     way = report.total("oneway")
     assert way["tx_dropped"] > 0
@@ -200,9 +191,6 @@ def test_drop_never_retries(fwd):
     assert_all_accounted(report)
     # The sink does not count packets dropped behind the last one.
     assert 0 < report.role("sink")["sequence"]["lost"] <= way["tx_dropped"]
-
-
-def test_retry_never_drops(fwd):
     report = fwd(*OVERLOAD, "--tx-full", "retry").done()
     way = report.total("oneway")
     assert way["tx_dropped"] == 0
@@ -210,6 +198,28 @@ def test_retry_never_drops(fwd):
     assert report.total("generate")["tx_refused"] > 0  # the generator is refused instead
     assert report.role("sink")["sequence"]["lost"] == 0
     assert_all_accounted(report)
+    report = fwd(*OVERLOAD, "--tx-full", "retry:3").done()
+    way = report.total("oneway")
+    assert way["tx_dropped"] > 0
+    assert way["tx_retried"] >= 3
+    assert_all_accounted(report)
+    # Stopped while the ring is full: nothing is dropped or leaked.
+    app = fwd("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role",
+              "oneway:a,b@1", "--rate", "max", "--tx-full", "retry", "--duration", "200ms")
+    report = app.done()
+    way = report.total("oneway")
+    assert way["tx_packets"] == 64
+    assert way["tx_dropped"] == 0
+    assert way["rx_packets"] == way["tx_packets"] + way["tx_unsent"]
+    rings = 64 + report.total("generate")["tx_packets"] - way["rx_packets"]
+    assert report["memory"]["available"] == report["memory"]["buffers"] - rings
+    # All buffers are in the ring.
+    report = fwd("--ring", "a:1024", "--pool-size", 127, "--pool-cache", 0, "--role",
+                 "generate:a@0", "--stages", "10k:200ms").done()
+    total = report.total("generate")
+    assert total["tx_nombuf"] > 0
+    assert due(total) == 2000
+    assert total["tx_packets"] <= 127
 
 
 def test_pause_of_one_thread_overflows_no_queue(fwd):
@@ -225,45 +235,14 @@ def test_pause_of_one_thread_overflows_no_queue(fwd):
     assert report.role("generate")["max_backlog"] > 10_000
 
 
-def test_retry_n_times(fwd):
-    report = fwd(*OVERLOAD, "--tx-full", "retry:3").done()
-    way = report.total("oneway")
-    assert way["tx_dropped"] > 0
-    assert way["tx_retried"] >= 3
-    assert_all_accounted(report)
-
-
-def test_held_packets_are_counted_at_the_end(fwd):
-    """Stopped while the ring is full: nothing is dropped or leaked."""
-    app = fwd("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role",
-              "oneway:a,b@1", "--rate", "max", "--tx-full", "retry", "--duration", "500ms")
-    report = app.done()
-    way = report.total("oneway")
-    assert way["tx_packets"] == 64
-    assert way["tx_dropped"] == 0
-    assert way["rx_packets"] == way["tx_packets"] + way["tx_unsent"]
-    rings = 64 + report.total("generate")["tx_packets"] - way["rx_packets"]
-    assert report["memory"]["available"] == report["memory"]["buffers"] - rings
-
-
-def test_exhausted_pool(fwd):
-    """All buffers are in the ring: due packets cannot be built."""
-    report = fwd("--ring", "a:1024", "--pool-size", 127, "--pool-cache", 0, "--role",
-                 "generate:a@0", "--stages", "10k:200ms").done()
-    total = report.total("generate")
-    assert total["tx_nombuf"] > 0
-    assert due(total) == 2000
-    assert total["tx_packets"] <= 127
-
-
 def test_pair_forwards_in_both_directions(fwd):
     """Two rings that exchange packets: each direction forwards to the other."""
     report = fwd("--ring", "a", "--ring", "b", "--role", "forward:a,b@1", "--tx-first", 64,
-                 "--duration", "2s").done()
+                 "--duration", "500ms").done()
     there, back = report["roles"]
     assert (there["from"], there["to"]) == (back["to"], back["from"])
     for way in (there, back):
-        assert way["total"]["rx_packets"] > 10_000
+        assert way["total"]["rx_packets"] > 2_000
         assert way["total"]["tx_dropped"] == 0
     sent = sum(w["total"]["tx_packets"] for w in (there, back))
     received = sum(w["total"]["rx_packets"] for w in (there, back))
@@ -283,11 +262,3 @@ def test_streams_of_several_processes(fwd, net):
     assert {n: s["received"] for n, s in streams.items()} == {0: 100, 1: 100, 7: 200, 8: 200, 240: 100, 241: 100}
     assert {n: s["duplicated"] for n, s in streams.items() if s["duplicated"]} == {7: 100, 8: 100}
     assert not any(s["lost"] or s["reordered"] for s in streams.values())
-
-
-def test_several_streams(fwd):
-    """Two generators on one thread share a port; the sink counts them separately."""
-    report = fwd("--ring", "a:16384", "--role", "generate:a@0", "--role", "generate:a@0", "--role",
-                 "sink:a@1", "--rate", "10k", "--count", 500).done()
-    streams = report.role("sink")["streams"]
-    assert [(s["stream"], s["received"], s["lost"]) for s in streams] == [(0, 500, 0), (1, 500, 0)]
