@@ -61,7 +61,13 @@ def roomy(play, tmp_path):
     return app
 
 
+@pytest.mark.smoke
 def test_dpdk(roomy, trace, tmp_path):
+    """rte_trace saves nothing before the first event. The buffers of the application keep events of the trace before."""
+    doc = trace(roomy, "dpdk", "-o", tmp_path / "none", "--json").json()
+    assert (doc["events"], doc["lost"], doc["saved_to"]) == ({}, {}, None)
+    assert "no event" in trace(roomy, "dpdk", "-o", tmp_path / "none").finish()
+    assert not list((tmp_path / "none").iterdir())
     out = tmp_path / "out"
     it = trace(roomy, "dpdk", "-o", out, "--json")
     traffic(roomy)
@@ -70,43 +76,26 @@ def test_dpdk(roomy, trace, tmp_path):
     assert doc["events"] == {"rx_burst": 4, "empty_poll": 17, "tx_burst": 2}
     assert doc["lost"] == {} and doc["directory"] == str(out)
     assert Path(doc["saved_to"]).parent == tmp_path / "eal"
-    assert state(roomy)["points_on"] == 0 and roomy.one("callbacks 0") == 0
-
-
-@pytest.mark.smoke
-def test_dpdk_again_with_text_output(roomy, trace, tmp_path):
-    for n in range(2):
-        it = trace(roomy, "dpdk", "-o", tmp_path / f"out{n}", "--duration", "60")
-        traffic(roomy)
-        text = it.finish()
-    assert [line.split() for line in text.splitlines()[1:]] == [
+    assert state(roomy)["points_on"] == 0
+    until(lambda: roomy.one("callbacks 0") == 0, 20, "removed callbacks")
+    it = trace(roomy, "dpdk", "-o", tmp_path / "again", "--duration", "60")
+    traffic(roomy)
+    assert [line.split() for line in it.finish().splitlines()[1:]] == [
         ["rx_burst", "4"], ["empty_poll", "17"], ["tx_burst", "2"]]
-    # The buffers of the application still have earlier events.
-    assert Ctf(tmp_path / "out1").count("empty_poll") == 34
-
-
-def test_dpdk_without_an_event(roomy, trace, tmp_path):
-    """rte_trace then saves nothing."""
-    doc = trace(roomy, "dpdk", "-o", tmp_path / "out", "--json").json()
-    assert (doc["events"], doc["lost"], doc["saved_to"]) == ({}, {}, None)
-    assert "no event" in trace(roomy, "dpdk", "-o", tmp_path / "out").finish()
-    assert not list((tmp_path / "out").iterdir())
+    assert Ctf(tmp_path / "again").count("empty_poll") == 34
+    (tmp_path / "file").touch()
+    for name in ("again", "file", "not/there"):
+        done = tracing("dpdk", "-o", tmp_path / name, roomy.prefix)
+        assert done.returncode == FAILED and name in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    assert state(roomy)["points_on"] == 0
+    until(lambda: roomy.one("callbacks 0") == 0, 20, "removed callbacks")
 
 
 def test_dpdk_reports_missing_parts(play, trace, tmp_path):
-    app = play(eal=[f"--trace-dir={tmp_path}", "--trace-bufsz=64K"])
-    app.ring("a")
-    it = trace(app, "dpdk", "-o", tmp_path / "out", "--json")
-    app.one("idle 0 0 n=10000")
-    doc = it.json()
-    assert doc["events"] == {"empty_poll": 10000} and doc["lost"]["empty_poll"] > 1000
-    assert Ctf(tmp_path / "out").count("empty_poll") == 10000 - doc["lost"]["empty_poll"]
-
-
-@pytest.mark.parametrize("on", [False, True], ids=["off before", "on before"])
-def test_dpdk_does_not_count_what_an_earlier_trace_loses(play, trace, tmp_path, on):
-    """The second trace overwrites the first one's events, of which there are more than of its own."""
-    app = play(eal=[f"--trace-dir={tmp_path}", "--trace-bufsz=64K", *(["--trace=ringtap.*"] if on else [])])
+    """The second trace overwrites the first one's events, which are not counted as its own: there are more of these. Trace points
+    that were on before stay on."""
+    app = play(eal=[f"--trace-dir={tmp_path}", "--trace-bufsz=64K", "--trace=ringtap.*"])
     app.ring("a")
     app.one("idle 0 0 n=10")
     for n, polls in enumerate((3000, 2000)):
@@ -116,84 +105,7 @@ def test_dpdk_does_not_count_what_an_earlier_trace_loses(play, trace, tmp_path, 
         assert doc["events"] == {"empty_poll": polls}
     lost = doc["lost"]["empty_poll"]
     assert 0 < lost < 2000 and Ctf(tmp_path / "out1").count("empty_poll") == 2000 - lost
-
-
-def test_dpdk_keeps_enabled_trace_points(play, trace, tmp_path):
-    app = play(eal=[f"--trace-dir={tmp_path}", "--trace=ringtap.*"])
-    app.ring("a")
-    trace(app, "dpdk", "-o", tmp_path / "out").finish()
     assert state(app)["points_on"] == len(EVENTS)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_dpdk_is_off_again(roomy, trace, tmp_path, number):
-    it = trace(roomy, "dpdk", "-o", tmp_path / "out")
-    assert state(roomy)["points_on"] == len(EVENTS)
-    it.finish(number, -9 if number == signal.SIGKILL else 0)
-    until(lambda: not state(roomy)["points_on"] and roomy.one("callbacks 0") == 0, 20, "off")
-
-
-def test_dpdk_below_its_working_directory(play, trace, tmp_path, monkeypatch):
-    """A relative --trace-dir refers to the working directory of the application."""
-    (tmp_path / "there").mkdir()
-    monkeypatch.chdir(tmp_path / "there")
-    app = play(eal=["--trace-dir=eal"])
-    monkeypatch.chdir(tmp_path)
-    app.ring("a")
-    it = trace(app, "dpdk", "-o", tmp_path / "out")
-    traffic(app)
-    it.finish()
-    assert Ctf(tmp_path / "out").events == SENT
-
-
-def test_dpdk_of_a_long_path(play, trace, tmp_path):
-    """Longer than a string of telemetry can be."""
-    there = tmp_path / ("a" * 90) / ("b" * 90)
-    there.mkdir(parents=True)
-    app = play(eal=[f"--trace-dir={there}"])
-    app.ring("a")
-    it = trace(app, "dpdk", "-o", tmp_path / "out")
-    traffic(app)
-    it.finish()
-    assert Ctf(tmp_path / "out").events == SENT and list(there.iterdir())
-
-
-def test_dpdk_of_an_application_with_other_files(play, closing, trace, tmp_path):
-    """Links are resolved as in the mount namespace of the application."""
-    there = tmp_path / "there"
-    there.mkdir()
-    keeper = closing(Proc(["unshare", "-m", "cat"]))
-    until(lambda: Path(f"/proc/{keeper.pid}/comm").read_text() == "cat\n", what="it is in there")
-    inside = Keeper(keeper, None)
-    check([*inside.prefix, "mount", "-t", "tmpfs", "none", there])
-    check([*inside.prefix, "mkdir", there / "real"])
-    check([*inside.prefix, "ln", "-s", there / "real", there / "link"])
-    app = play(eal=[f"--trace-dir={there / 'link'}"], namespace=inside)
-    app.ring("a")
-    it = trace(app, "dpdk", "-o", tmp_path / "out")
-    traffic(app)
-    it.finish()
-    assert Ctf(tmp_path / "out").events == SENT and not list(there.iterdir())
-    assert {p.stat().st_mode & 0o777 for p in (tmp_path / "out").iterdir()} == {0o600}
-
-
-def test_dpdk_of_an_application_with_a_huge_file(play, trace, tmp_path):
-    """Nothing but a hole, which a copy would fill the disk with."""
-    there = tmp_path / "there"
-    there.mkdir()
-    app = play(eal=[f"--trace-dir={there}"])
-    app.ring("a")
-    first = trace(app, "dpdk", "-o", tmp_path / "first")
-    traffic(app)
-    first.finish()
-    saved, = there.iterdir()
-    (saved / "channel0_4711").touch()
-    os.truncate(saved / "channel0_4711", 1 << 40)
-    second = trace(app, "dpdk", "-o", tmp_path / "second")
-    traffic(app)
-    second.finish(status=FAILED)
-    assert "File too large" in second.proc.output
-    assert not (tmp_path / "second" / "channel0_4711").exists()
 
 
 def test_dpdk_keeps_disabled_trace_points(play, trace, tmp_path):
@@ -208,8 +120,13 @@ def test_dpdk_keeps_disabled_trace_points(play, trace, tmp_path):
     assert state(app)["points_on"] == 1
 
 
-def test_dpdk_is_switched_off_by_another(roomy, trace, tmp_path):
-    """The first session switches off for all: the second one reports an incomplete trace."""
+def test_dpdk_is_off_again(roomy, trace, tmp_path):
+    """However it ends; of a stopped application when it continues. Who ends first switches off for all."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        it = trace(roomy, "dpdk", "-o", tmp_path / f"out{int(number)}")
+        assert state(roomy)["points_on"] == len(EVENTS)
+        it.finish(number, -9 if number == signal.SIGKILL else 0)
+        until(lambda: not state(roomy)["points_on"] and roomy.one("callbacks 0") == 0, 20, "off")
     first = trace(roomy, "dpdk", "-o", tmp_path / "first")
     second = trace(roomy, "dpdk", "-o", tmp_path / "second", "--json")
     traffic(roomy)
@@ -217,36 +134,81 @@ def test_dpdk_is_switched_off_by_another(roomy, trace, tmp_path):
     roomy.rx(n=5)
     doc = json.loads(second.finish(status=FAILED))
     assert "incomplete" in second.proc.output and doc["events"]["rx_burst"] == 4
-    assert Ctf(tmp_path / "first").events == Ctf(tmp_path / "second").events == SENT
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_dpdk_of_a_stopped_application(roomy, trace, tmp_path, number):
-    """Tracing is switched off when the application continues, after ringtap has ended."""
-    it = trace(roomy, "dpdk", "-o", tmp_path / "out")
+    assert Ctf(tmp_path / "first").events == Ctf(tmp_path / "second").events
+    it = trace(roomy, "dpdk", "-o", tmp_path / "stopped")
     freeze(roomy.proc.pid)
-    it.finish(number, -9 if number == signal.SIGKILL else FAILED)
-    assert number == signal.SIGKILL or f"it is stopped (SIGSTOP); continue it with: kill -CONT {roomy.pid}" in it.proc.output
+    it.finish(signal.SIGKILL, -9)
     roomy.proc.send_signal(signal.SIGCONT)
     until(lambda: points_on(roomy) == 0 and roomy.one("callbacks 0") == 0, 20, "off")
-
-
-def test_dpdk_and_the_application_is_killed(roomy, trace, tmp_path):
-    it = trace(roomy, "dpdk", "-o", tmp_path / "out")
+    it = trace(roomy, "dpdk", "-o", tmp_path / "killed")
     roomy.proc.kill()
     it.finish(None, FAILED)
     assert "the trace in its memory is lost" in it.proc.output
 
 
-def test_invalid_folders(roomy, tmp_path):
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "x").touch()
-    (tmp_path / "file").touch()
-    for name in ("full", "file", "not/there"):
-        done = tracing("dpdk", "-o", tmp_path / name, roomy.prefix)
-        assert done.returncode == FAILED and name in done.stderr
-        assert len(done.stderr.splitlines()) == 1
-    assert state(roomy)["points_on"] == 0 and roomy.one("callbacks 0") == 0
+@pytest.mark.nightly
+@pytest.mark.slow
+def test_dpdk_of_a_stopped_application(roomy, trace, tmp_path):
+    """The message names what continues it."""
+    it = trace(roomy, "dpdk", "-o", tmp_path / "out")
+    freeze(roomy.proc.pid)
+    it.finish(signal.SIGTERM, FAILED)
+    assert f"it is stopped (SIGSTOP); continue it with: kill -CONT {roomy.pid}" in it.proc.output
+    roomy.proc.send_signal(signal.SIGCONT)
+    until(lambda: points_on(roomy) == 0 and roomy.one("callbacks 0") == 0, 20, "off")
+
+
+def test_dpdk_saves_elsewhere(play, closing, trace, tmp_path, monkeypatch):
+    """Below its working directory; in a path that is longer than a string of telemetry; in its own mount namespace, where a
+    link is resolved."""
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path / "there")
+    app = play(eal=["--trace-dir=eal"])
+    monkeypatch.chdir(tmp_path)
+    app.ring("a")
+    it = trace(app, "dpdk", "-o", tmp_path / "out")
+    traffic(app)
+    it.finish()
+    assert Ctf(tmp_path / "out").events == SENT
+    there = tmp_path / ("a" * 90) / ("b" * 90)
+    there.mkdir(parents=True)
+    app = play(eal=[f"--trace-dir={there}"])
+    app.ring("a")
+    it = trace(app, "dpdk", "-o", tmp_path / "long")
+    traffic(app)
+    it.finish()
+    assert Ctf(tmp_path / "long").events == SENT and list(there.iterdir())
+    # A file that is nothing but a hole, which a copy would fill the disk with.
+    there = tmp_path / "huge"
+    there.mkdir()
+    app = play(eal=[f"--trace-dir={there}"])
+    app.ring("a")
+    first = trace(app, "dpdk", "-o", tmp_path / "first")
+    traffic(app)
+    first.finish()
+    saved, = there.iterdir()
+    (saved / "channel0_4711").touch()
+    os.truncate(saved / "channel0_4711", 1 << 40)
+    second = trace(app, "dpdk", "-o", tmp_path / "second")
+    traffic(app)
+    second.finish(status=FAILED)
+    assert "File too large" in second.proc.output
+    assert not (tmp_path / "second" / "channel0_4711").exists()
+    there = tmp_path / "elsewhere"
+    there.mkdir()
+    keeper = closing(Proc(["unshare", "-m", "cat"]))
+    until(lambda: Path(f"/proc/{keeper.pid}/comm").read_text() == "cat\n", what="it is in there")
+    inside = Keeper(keeper, None)
+    check([*inside.prefix, "mount", "-t", "tmpfs", "none", there])
+    check([*inside.prefix, "mkdir", there / "real"])
+    check([*inside.prefix, "ln", "-s", there / "real", there / "link"])
+    app = play(eal=[f"--trace-dir={there / 'link'}"], namespace=inside)
+    app.ring("a")
+    it = trace(app, "dpdk", "-o", tmp_path / "linked")
+    traffic(app)
+    it.finish()
+    assert Ctf(tmp_path / "linked").events == SENT and not list(there.iterdir())
+    assert {p.stat().st_mode & 0o777 for p in (tmp_path / "linked").iterdir()} == {0o600}
 
 
 # ---- LTTng -----------------------------------------------------------------------------------
@@ -292,10 +254,13 @@ def sessions_of(lttng):
     return lttng.lttng("list")
 
 
+@pytest.mark.smoke
 def test_lttng(play, lttng, trace, tmp_path):
     app, other = (play(namespace=lttng) for _ in range(2))
     for it in (app, other):
         it.ring("a")
+    doc = within(lttng, trace, app, "-o", tmp_path / "none", "--json").json()
+    assert (doc["events"], doc["discarded"]) == (0, 0)
     out = tmp_path / "out"
     it = within(lttng, trace, app, "-o", out, "--json")
     nested = within(lttng, trace, other, "-o", tmp_path / "other")
@@ -323,7 +288,7 @@ def test_lttng_reports_what_it_discarded(play, lttng, trace, tmp_path):
 
 
 def test_lttng_without_a_daemon(play, no_daemon, trace, tmp_path):
-    """A daemon is started, and ended."""
+    """A daemon is started, and ended, also if the trace or the daemon itself is killed."""
     assert not no_daemon.daemons()
     app = play(namespace=no_daemon)
     app.ring("a")
@@ -334,31 +299,32 @@ def test_lttng_without_a_daemon(play, no_daemon, trace, tmp_path):
     assert not no_daemon.daemons()
     assert Ctf(tmp_path / "out").events == SENT
     assert [line.split()[:2] for line in text.splitlines()[1:]] == [["recorded", "23"], ["discarded", "0"]]
-
-
-def test_lttng_is_killed(play, lttng, trace, tmp_path):
-    app = play(namespace=lttng)
-    app.ring("a")
-    it = within(lttng, trace, app, "-o", tmp_path / "out")
-    assert "ringtap-" in sessions_of(lttng)
+    it = within(no_daemon, trace, app, "-o", tmp_path / "killed")
     it.finish(signal.SIGKILL, -9)
-    until(lambda: "ringtap-" not in sessions_of(lttng), 30, "the session is gone")
-    until(lambda: app.one("callbacks 0") == 0, 20, "removed callbacks")
-    assert lttng.daemon.alive()
-
-
-def test_lttng_with_a_daemon_of_its_own_is_killed(play, no_daemon, trace, tmp_path):
-    app = play(namespace=no_daemon)
-    app.ring("a")
-    it = within(no_daemon, trace, app, "-o", tmp_path / "out")
-    it.finish(signal.SIGKILL, -9)
+    until(lambda: not no_daemon.daemons() and app.one("callbacks 0") == 0, 30, "nothing is left")
+    it = within(no_daemon, trace, app, "-o", tmp_path / "daemon")
+    os.kill(next(pid for pid, name in it.children() if name.startswith("lttng-sessiond")), signal.SIGKILL)
+    assert not it.finish(None, FAILED)
+    lines = it.proc.output.splitlines()
+    assert len(lines) == 2 and "lttng-sessiond ended" in lines[1]
     until(lambda: not no_daemon.daemons() and app.one("callbacks 0") == 0, 30, "nothing is left")
 
 
-def test_lttng_and_the_application_is_killed(play, lttng, trace, tmp_path):
-    """Events received until then are saved."""
+def test_lttng_is_killed(play, lttng, trace, tmp_path):
+    """The session is removed, and later lttng commands of the user apply to the session of the user. Events that were received
+    from an application that is killed are saved."""
     app = play(namespace=lttng)
     app.ring("a")
+    lttng.lttng("create", "mine", "-o", tmp_path / "mine")
+    for number in (signal.SIGINT, signal.SIGKILL):
+        it = within(lttng, trace, app, "-o", tmp_path / f"out{int(number)}")
+        assert "ringtap-" in sessions_of(lttng)
+        assert (tmp_path / ".lttngrc").read_text() == "session=mine\n"
+        it.finish(number, -9 if number == signal.SIGKILL else 0)
+        until(lambda: "ringtap-" not in sessions_of(lttng), 30, "the session is gone")
+        assert (tmp_path / ".lttngrc").read_text() == "session=mine\n"
+    until(lambda: app.one("callbacks 0") == 0, 20, "removed callbacks")
+    assert lttng.daemon.alive()
     it = within(lttng, trace, app, "-o", tmp_path / "out", "--json")
     traffic(app)
     app.proc.kill()
@@ -378,6 +344,7 @@ def test_lttng_without_the_provider(play, lttng, tmp_path, private_dir, plugin):
     assert "ringtap-" not in sessions_of(lttng)
 
 
+@pytest.mark.nightly
 def test_lttng_on_a_full_disk(play, no_daemon, trace, tmp_path):
     """The incomplete trace is reported as such."""
     small = tmp_path / "small"
@@ -393,37 +360,7 @@ def test_lttng_on_a_full_disk(play, no_daemon, trace, tmp_path):
     assert not no_daemon.daemons()
 
 
-def test_lttng_and_its_daemon_is_killed(play, no_daemon, trace, tmp_path):
-    app = play(namespace=no_daemon)
-    app.ring("a")
-    it = within(no_daemon, trace, app, "-o", tmp_path / "out")
-    os.kill(next(pid for pid, name in it.children() if name.startswith("lttng-sessiond")), signal.SIGKILL)
-    assert not it.finish(None, FAILED)
-    lines = it.proc.output.splitlines()
-    assert len(lines) == 2 and "lttng-sessiond ended" in lines[1]
-    until(lambda: not no_daemon.daemons() and app.one("callbacks 0") == 0, 30, "nothing is left")
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_lttng_keeps_the_current_session(play, lttng, trace, tmp_path, number):
-    """Later lttng commands of the user apply to the session of the user."""
-    app = play(namespace=lttng)
-    app.ring("a")
-    lttng.lttng("create", "mine", "-o", tmp_path / "mine")
-    it = within(lttng, trace, app, "-o", tmp_path / "out")
-    assert (tmp_path / ".lttngrc").read_text() == "session=mine\n"
-    it.finish(number, -9 if number == signal.SIGKILL else 0)
-    until(lambda: "ringtap-" not in sessions_of(lttng), 30, "the session is gone")
-    assert (tmp_path / ".lttngrc").read_text() == "session=mine\n"
-
-
-def test_lttng_without_an_event(play, lttng, trace, tmp_path):
-    app = play(namespace=lttng)
-    app.ring("a")
-    doc = within(lttng, trace, app, "-o", tmp_path / "out", "--json").json()
-    assert (doc["events"], doc["discarded"]) == (0, 0)
-
-
+@pytest.mark.nightly
 def test_lttng_and_counting_takes_long(play, lttng, trace, tmp_path):
     """A second Ctrl-C ends the counting: the trace is saved, its number of events is unknown."""
     slow = tmp_path / "bin" / "babeltrace2"

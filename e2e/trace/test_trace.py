@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`ringtap trace` with bpftrace: reports match the operations, and nothing is left behind."""
+"""`ringtap trace` with bpftrace: reports match the operations, and nothing is left behind. Command lines that it refuses are
+tested in cli/usage_test.c, what it makes of output in cli/trace/trace_test.c."""
 import json
 import os
 import shutil
@@ -23,7 +24,6 @@ from harness.tracers import EVENTS, bpftrace_missing, usdt_sites
 from harness.tracing import NOP, Tracing, bytes_at_sites, nothing_left, semaphores, tracing
 
 SLACK = 100  # ticks: the CPU may read its counter out of order
-RING_PACKETS = 1023  # of net_ring
 LOST = 7  # option of an ISB
 
 
@@ -74,21 +74,15 @@ def test_list(app, plugin):
     assert str(probe_object(plugin)) in text and "rx_burst" in text and "arg3=nb_rx" in text
 
 
-def test_list_of_a_program_with_the_probe_linked_in(play):
-    app = play(linkin=True)
-    output = json.loads(check([RINGTAP, "trace", "list", "--json", app.prefix]))
-    assert events_of(output, PROBE) == {s.event for s in usdt_sites(PROBE)}
-
-
 # ---- the canned programs ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("linkin", [False, True], ids=["plugin", "linked in"])
 @pytest.mark.smoke
-def test_bursts_match_the_traffic(play, trace, linkin):
-    app = play(linkin=linkin)
-    app.ring("a")
+def test_bursts_match_the_traffic(app, trace, closing):
+    """Beside a monitor, whose hooks stay; as JSON and as text."""
+    closing(Monitor(app, stats.POLLS))
     it = trace(app, "burst", "--empty", "--json", "--duration", "60")
+    people = trace(app, "burst", "--duration", "60")
     app.rx(n=100, burst=32)  # 32, 32, 32, 4
     app.one("idle 0 0 n=17")
     app.rx(n=512, burst=512)
@@ -100,6 +94,22 @@ def test_bursts_match_the_traffic(play, trace, linkin):
     assert (rx["calls"], rx["packets"], rx["calls_beyond_histogram"]) == (5, 612, 0)
     assert sizes(tx) == {64: 1, 6: 1} and tx["packets"] == 70
     assert rx["name"] == tx["name"] == "net_ring_a"
+    text = people.finish()
+    assert "net_ring_a queue 0 rx: 5 bursts, 612 packets, 122.4 packets a burst" in text
+    assert app.one("callbacks 0") == 2
+
+
+def test_probe_that_is_linked_in(play, trace):
+    app = play(linkin=True)
+    app.ring("a")
+    output = json.loads(check([RINGTAP, "trace", "list", "--json", app.prefix]))
+    assert events_of(output, PROBE) == {s.event for s in usdt_sites(PROBE)}
+    it = trace(app, "burst", "--json", "--duration", "0.3")
+    doc = it.json(None)
+    assert doc["ended_by"] == "duration" and 0.3 <= doc["duration_s"] and doc["queues"] == []
+    it = trace(app, "burst", "--json", "--duration", "60")
+    app.rx(n=100, burst=32)
+    assert sizes(queue(it.json(), "rx")) == {32: 3, 4: 1}
 
 
 def test_bursts_of_testpmd_are_those_of_top(testpmd, trace):
@@ -128,25 +138,6 @@ def test_bursts_of_testpmd_are_those_of_top(testpmd, trace):
     rx, tx = queue(doc, "rx"), queue(doc, "tx")
     assert {0: rx["empty_calls"], **sizes(rx)} == {0: 0, **reply["rx"]}
     assert sizes(tx) == reply["tx"] and sum(sizes(rx).values()) > 1000
-
-
-def test_burst_text_output(app, trace):
-    it = trace(app, "burst", "--duration", "60")
-    app.rx(n=100, burst=32)
-    text = it.finish()
-    assert "net_ring_a queue 0 rx: 4 bursts, 100 packets, 25.0 packets a burst" in text
-    rows = [line.split()[:2] for line in text.splitlines() if "%" in line]
-    assert rows == [["4", "1"], ["32", "3"]]
-
-
-def test_text_output_groups_sizes(app, trace):
-    it = trace(app, "burst", "--duration", "60")
-    for size in range(1, 41):
-        app.rx(n=size, burst=64)
-    text = it.finish()
-    rows = [line.split("%")[0].split()[:-1] for line in text.splitlines() if "%" in line]
-    assert rows == [["1", "1"], ["2", "-", "3", "2"], ["4", "-", "7", "4"], ["8", "-", "15", "8"],
-                    ["16", "-", "31", "16"], ["32", "-", "63", "9"]]
 
 
 def test_latency(plugin, closing, trace, tmp_path):
@@ -181,21 +172,6 @@ def test_losses_of_a_recording(app, record, trace):
     assert not doc["refused"]
 
 
-def test_packets_that_a_driver_refuses(testpmd, trace):
-    """net_ring accepts packets until it is full, and has no reader."""
-    pmd = testpmd("net_ring0", "net_null1", args=["--forward-mode=txonly"])
-    it = trace(pmd, "drops", "--duration", "60", "--json")
-    people = trace(pmd, "drops", "--duration", "60")
-    pmd.start()
-    until(lambda: pmd.stats(0)["TX-packets"] == RING_PACKETS, 30, "the ring is full")
-    dropped = pmd.stop()[0][3]
-    doc = it.json()
-    row, = doc["refused"]
-    assert dropped > 0 and row["packets"] == dropped
-    assert (row["name"], row["queue"]) == ("net_ring0", None)
-    assert f"{dropped:,}" in people.finish() and not doc["drops"]
-
-
 @pytest.fixture(scope="module")
 def first_pids(bpftrace):
     if os.stat("/proc/self/ns/pid").st_ino != 0xEFFFFFFC:  # PROC_PID_INIT_INO
@@ -224,34 +200,34 @@ def hog(closing, tmp_path):
 
 
 @pytest.mark.usefixtures("first_pids")
-@pytest.mark.parametrize("off_cpu", [False, True])
-def test_tasks_that_took_the_cpu(testpmd, trace, hog, off_cpu):
+def test_tasks_that_took_the_cpu(testpmd, trace, hog):
+    """In gaps between polls, and whenever the thread did not have the CPU."""
     pmd = testpmd("net_ring0")
     pmd.start()
-    it = trace(pmd, "gaps", "--json", "--duration", "60", *(["--off-cpu"] if off_cpu else []))
+    gaps, off_cpu = (trace(pmd, "gaps", "--json", "--duration", "60", *more) for more in ([], ["--off-cpu"]))
     hog(1).kill()
-    thread, = it.json()["threads"]
-    takers = thread["taken" if off_cpu else "long"]
-    hogged, = [t for t in takers if t["by"] == "rt-hog"]
-    assert hogged["count"] >= 1 and hogged["max_ns"] <= hogged["total_ns"]
-    assert hogged["total_ns"] > 20e6
-    if off_cpu:
-        assert thread["times"] == sum(t["count"] for t in takers)
-    else:
-        assert hogged["off_cpu_ns"] <= hogged["total_ns"]
-        assert thread["gaps"] > sum(t["count"] for t in takers)
-        assert thread["max_ns"] == max(t["max_ns"] for t in takers)
-    name = Path(f"/proc/{pmd.pid}/task/{thread['tid']}/comm").read_text().strip()
-    assert thread["name"] == name
+    for it, key in ((gaps, "long"), (off_cpu, "taken")):
+        thread, = it.json()["threads"]
+        takers = thread[key]
+        hogged, = [t for t in takers if t["by"] == "rt-hog"]
+        assert hogged["count"] >= 1 and hogged["max_ns"] <= hogged["total_ns"]
+        assert hogged["total_ns"] > 20e6
+        if key == "taken":
+            assert thread["times"] == sum(t["count"] for t in takers)
+        else:
+            assert hogged["off_cpu_ns"] <= hogged["total_ns"]
+            assert thread["gaps"] > sum(t["count"] for t in takers)
+            assert thread["max_ns"] == max(t["max_ns"] for t in takers)
+        name = Path(f"/proc/{pmd.pid}/task/{thread['tid']}/comm").read_text().strip()
+        assert thread["name"] == name
 
 
 @pytest.mark.usefixtures("first_pids")
-@pytest.mark.parametrize("off_cpu", [False, True])
-def test_tasks_that_took_the_cpu_of_a_thread_that_migrated(testpmd, trace, hog, off_cpu):
+def test_tasks_that_took_the_cpu_of_a_thread_that_migrated(testpmd, trace, hog):
     """The task on the first CPU still runs when the thread continues on another CPU."""
     pmd = testpmd("net_ring0")
     pmd.start()
-    it = trace(pmd, "gaps", "--json", "--duration", "60", *(["--off-cpu"] if off_cpu else []))
+    traces = [(trace(pmd, "gaps", "--json", "--duration", "60", *more), key) for more, key in (([], "long"), (["--off-cpu"], "taken"))]
     tid = max(os.listdir(f"/proc/{pmd.pid}/task"), key=lambda t: int(
         Path(f"/proc/{pmd.pid}/task/{t}/stat").read_text().rpartition(") ")[2].split()[11]))
     hogs = hog(1)
@@ -266,54 +242,36 @@ def test_tasks_that_took_the_cpu_of_a_thread_that_migrated(testpmd, trace, hog, 
               .split()[36] == "0", what="it is on the other CPU")
         check(["chrt", "-o", "-p", "0", hogs.pid])
         check(["taskset", "-p", "-c", "1", tid])
-    doc = it.json()
+    docs = [(it.json(), key) for it, key in traces]
     hogs.kill()
-    thread, = [t for t in doc["threads"] if str(t["tid"]) == tid]
-    taker, = [t for t in thread["taken" if off_cpu else "long"] if t["by"] == "rt-hog"]
-    assert taker["max_ns"] > 100e6 and taker["pid"] == hogs.pid
+    for doc, key in docs:
+        thread, = [t for t in doc["threads"] if str(t["tid"]) == tid]
+        taker, = [t for t in thread[key] if t["by"] == "rt-hog"]
+        assert taker["max_ns"] > 100e6 and taker["pid"] == hogs.pid
 
 
 @pytest.mark.usefixtures("first_pids")
-@pytest.mark.parametrize("off_cpu", [False, True])
-def test_programs_of_one_name_are_two_rows(testpmd, trace, hog, off_cpu):
-    """One of them has ended when the rows are made. Each row of the table has the pid."""
+def test_programs_of_one_name_are_two_rows(testpmd, trace, hog):
+    """One of them has ended when the rows are made. Each row of the table has the pid. Control characters in names do not
+    reach the terminal."""
     pmd = testpmd("net_ring0")
     pmd.start()
-    args = ["gaps", "--duration", "60", *(["--off-cpu"] if off_cpu else [])]
+    args = ["gaps", "--duration", "60", "--off-cpu"]
     it, people = trace(pmd, *args, "--json"), trace(pmd, *args)
-    hogs = [hog(1), hog(1)]
+    name = "rt-\033[31m\u00f6"
+    hogs = [hog(1, name=name), hog(1, name=name)]
     hogs[0].kill()
     # One of the two may have had the CPU for the longest time each time that the thread did not run.
     had = hogs[1].ticks()
     until(lambda: hogs[1].ticks() >= had + 20, 60, "the second had 0.2 s without the first")
     thread, = it.json()["threads"]
     pids = {h.pid for h in hogs}
-    rows = [t for t in thread["taken" if off_cpu else "long"] if t["by"] == "rt-hog"]
+    rows = [t for t in thread["taken"] if t["by"] == name]
     assert len(rows) == 2 and {t["pid"] for t in rows} == {t["tid"] for t in rows} == pids
     text = people.finish()
-    assert {int(line.split()[1]) for line in text.splitlines() if "rt-hog" in line} == pids
+    assert {int(line.split()[1]) for line in text.splitlines() if "rt-?[31m" in line} == pids
     assert max(map(len, text.splitlines())) <= 80
-
-
-@pytest.mark.usefixtures("first_pids")
-def test_control_characters_in_names_do_not_reach_the_terminal(testpmd, trace, hog):
-    pmd = testpmd("net_ring0")
-    pmd.start()
-    it = trace(pmd, "gaps", "--off-cpu", "--duration", "60")
-    hog(1, name="rt-\033[31m\007").kill()
-    text = it.finish()
-    assert "rt-?[31m?" in text
-    assert not [c for c in text + it.proc.output if ord(c) < 32 and c != "\n"]
-
-
-@pytest.mark.usefixtures("first_pids")
-def test_names_beyond_ascii(testpmd, trace, hog):
-    pmd = testpmd("net_ring0")
-    pmd.start()
-    it = trace(pmd, "gaps", "--off-cpu", "--json", "--duration", "60")
-    hog(1, name="rt-h\u00f6g").kill()
-    thread, = it.json()["threads"]
-    assert "rt-h\u00f6g" in [t["by"] for t in thread["taken"]]
+    assert not [c for c in text + people.proc.output if ord(c) < 32 and c != "\n"]
 
 
 @pytest.mark.usefixtures("first_pids")
@@ -358,42 +316,17 @@ def test_in_other_mount_and_pid_namespaces(testpmd, plugin, private_dir, trace, 
     assert [t for t in threads if "rt-hog" in [taker["by"] for taker in t["taken"]]]
     received = pmd.stop()[0][0]
     assert queue(it.json(), "rx")["packets"] == received > 1000
-
-
-@pytest.mark.parametrize("option", [[], ["--off-cpu"]])
-def test_gaps_seen_from_another_pid_namespace(testpmd, bpftrace, option):
-    """bpftrace reports thread ids of another namespace."""
-    space = SimpleNamespace(prefix=["unshare", "-m", "-p", "--fork", "--kill-child", "--mount-proc"])
-    pmd = testpmd("net_ring0", namespace=space)
-    pid = json.loads(check([RINGTAP, "trace", "list", "--json", pmd.prefix]))["pid"]
-    done = run(["nsenter", "-m", "-p", "-t", str(pid), RINGTAP, "trace", "gaps", *option, pmd.prefix])
-    assert done.returncode == FAILED and "outside of containers" in done.stderr
-    assert len(done.stderr.splitlines()) == 1 and not done.stdout
-
-
-def test_a_program_with_events_of_its_own(fwd, trace):
-    """ringtap-fwd: the probe is linked into the program, and its own loop counts losses."""
-    app = fwd("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role",
-              "oneway:a,b@1", "--role", "sink:b@0", "--stages", "50k:20s", "--sink-rate", "10k",
-              "--tx-full", "drop").running()
-    it = trace(app, "drops", "--json", "--duration", "1")
-    doc = it.json(None)
-    app.stop()
-    full = [d for d in doc["drops"] if d["why"] == "tx_full"]
-    assert {(d["name"], d["reason"]) for d in full} == {("net_ring_b", 32)}
-    assert sum(d["packets"] for d in full) > 0
-    assert "net_ring_b" in {r["name"] for r in doc["refused"]}
+    # bpftrace reports thread ids of another namespace.
+    for option in ([], ["--off-cpu"]):
+        done = run(["nsenter", "-m", "-p", "-t", str(output["pid"]), RINGTAP, "trace", "gaps", *option, pmd.prefix])
+        assert done.returncode == FAILED and "outside of containers" in done.stderr
+        assert len(done.stderr.splitlines()) == 1 and not done.stdout
 
 
 # ---- the files, by hand ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("file,args", [
-    ("burst", []), ("polls", []), ("latency", []), ("drops", []), ("gaps", ["50"]),
-    ("offcpu", ["PID"])])
-def test_programs_by_hand(app, bpftrace, closing, file, args):
-    """As their comments say; where tracefs is not mounted, it is for them only."""
-    closing(Monitor(app, stats.POLLS | stats.LATENCY))
+def by_hand(app, closing, file, args):
     args = [str(app.pid) if a == "PID" else a for a in args]
     it = closing(Proc(["unshare", "-m", "sh", "-c",
                        "test -d /sys/kernel/tracing/events || "
@@ -412,6 +345,13 @@ def test_programs_by_hand(app, bpftrace, closing, file, args):
     assert file != "burst" or "[32, 33)               3 |" in it.output
 
 
+def test_programs_by_hand(app, bpftrace, closing):
+    """As their comments say; where tracefs is not mounted, it is for them only."""
+    closing(Monitor(app, stats.POLLS | stats.LATENCY))
+    for file, args in (("burst", []), ("polls", []), ("latency", []), ("drops", []), ("gaps", ["50"]), ("offcpu", ["PID"])):
+        by_hand(app, closing, file, args)
+
+
 # ---- one's own program -----------------------------------------------------------------------
 
 
@@ -419,21 +359,26 @@ def own(app, program, *args, **kwargs):
     return tracing("-e", program, app.prefix, *args, **kwargs)
 
 
-def test_own_program(app, bpftrace):
+def test_own_program(app, plugin, trace, closing):
+    """Its output is printed at once, also on a terminal that stops programs in the background. Its time begins after bpftrace has attached; the message of bpftrace is not printed."""
+    probe = probe_object(plugin)
+    sites = usdt_sites(probe)
+    it = trace(app, "--duration", "1", "-e", 'interval:ms:10 { @n = count(); } '
+                                               'ringtap:rx_burst { printf("%d of %d\\n", arg3, arg2); }')
+    assert set(bytes_at_sites(app, probe, sites=sites)) != {NOP}
+    app.rx(n=7, burst=32)
+    assert "7 of 7" in until(lambda: "of" in (t := it._out.read_text()) and t, what="the burst")
+    assert int(it.finish(None).split("@n: ")[1].split()[0]) >= 1
+    assert "NOTIFY" not in it.proc.output
+    app.unhooked()
     done = own(app, 'ringtap:session_open { @ = count(); } BEGIN { printf("hello\\n"); exit(); }')
     assert done.returncode == 0 and "hello" in done.stdout, done.stderr
     app.unhooked()
-
-
-def test_own_program_receives_bursts(app, trace):
-    it = trace(app, "-e", 'ringtap:rx_burst { printf("%d of %d\\n", arg3, arg2); }')
-    app.rx(n=7, burst=32)
-    assert "7 of 7" in until(lambda: "of" in (t := it._out.read_text()) and t, what="the burst")
-    it.finish()
-    app.unhooked()
-
-
-def test_own_program_on_a_terminal_that_stops_the_background(app, bpftrace, closing):
+    for program, says in (("ringtap:rx_burst { @ = cou", "syntax error"),
+                          ("ringtap:no_such_event { @ = count(); }", "No probes to attach")):
+        done = own(app, program)
+        assert done.returncode == FAILED
+        assert says in done.stderr + done.stdout and "ended with status" in done.stderr
     it = closing(Proc(["setsid", "-w", "-c", "sh", "-c", 'stty tostop; exec "$@"', "sh", RINGTAP,
                        "trace", "--duration", "0.2", "-e", 'BEGIN { printf("hello\\n"); } '
                        'interval:ms:10 { @n = count(); }', app.prefix], tty=True))
@@ -441,33 +386,11 @@ def test_own_program_on_a_terminal_that_stops_the_background(app, bpftrace, clos
     assert "hello" in it.output and "@n: " in it.output and "killed" not in it.output
 
 
-def test_duration_of_an_own_program(app, plugin, trace):
-    """The time begins after bpftrace has attached; the message of bpftrace is not printed."""
-    probe = probe_object(plugin)
-    sites = usdt_sites(probe)
-    it = trace(app, "--duration", "3", "-e", "interval:ms:10 { @n = count(); } "
-                                               "ringtap:rx_burst { @ = count(); }")
-    assert set(bytes_at_sites(app, probe, sites=sites)) != {NOP}
-    assert int(it.finish(None).split("@n: ")[1].split()[0]) >= 1
-    assert "NOTIFY" not in it.proc.output
-
-
-@pytest.mark.parametrize("program,says", [
-    ("ringtap:rx_burst { @ = cou", "syntax error"),
-    ("ringtap:no_such_event { @ = count(); }", "No probes to attach")])
-def test_invalid_own_program(app, bpftrace, program, says):
-    """The message of bpftrace is printed."""
-    done = own(app, program)
-    assert done.returncode == FAILED
-    assert says in done.stderr + done.stdout and "ended with status" in done.stderr
-
-
 # ---- ends ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-@pytest.mark.parametrize("what", [("burst", "--empty"), ("latency",),
-                                  ("-e", "ringtap:rx_burst { @ = count(); }")],
+@pytest.mark.parametrize("what,number", [(("burst", "--empty"), signal.SIGINT), (("latency",), signal.SIGKILL),
+                                         (("-e", "ringtap:rx_burst { @ = count(); }"), signal.SIGTERM)],
                          ids=["burst", "latency", "own"])
 def test_nothing_is_left_behind(app, plugin, trace, what, number):
     it = trace(app, *what, *(["--duration", "60"] if what[0] != "-e" else []))
@@ -480,8 +403,7 @@ def test_nothing_is_left_behind(app, plugin, trace, what, number):
     nothing_left(app, probe_object(plugin), children)
 
 
-@pytest.mark.parametrize("what", [("burst", "--duration", "60"), ("-e", "BEGIN {}")])
-def test_bpftrace_is_killed(app, plugin, trace, what):
+def bpftrace_is_killed(app, plugin, trace, *what):
     it = trace(app, *what)
     (pid, name), = until(it.children)
     until(lambda: Path(f"/proc/{pid}/comm").read_text() == "bpftrace\n", what="it is bpftrace")
@@ -491,8 +413,7 @@ def test_bpftrace_is_killed(app, plugin, trace, what):
     nothing_left(app, probe_object(plugin), [(pid, name)])
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_ended_during_the_start(app, plugin, bpftrace, closing, number):
+def ended_during_the_start(app, plugin, closing, number):
     it = closing(Proc([RINGTAP, "trace", "burst", app.prefix]))
     children = Path(f"/proc/{it.pid}/task/{it.pid}/children")
     started = until(lambda: children.read_text().split(), what="bpftrace")
@@ -502,7 +423,12 @@ def test_ended_during_the_start(app, plugin, bpftrace, closing, number):
     nothing_left(app, probe_object(plugin), [(pid, "bpftrace") for pid in started])
 
 
-def test_application_is_killed(app, trace):
+def test_early_ends(app, plugin, trace, closing):
+    """The end of bpftrace, of the command during its start, of the application."""
+    bpftrace_is_killed(app, plugin, trace, "burst", "--duration", "60")
+    bpftrace_is_killed(app, plugin, trace, "-e", "BEGIN {}")
+    for number in (signal.SIGINT, signal.SIGKILL):
+        ended_during_the_start(app, plugin, closing, number)
     it = trace(app, "burst", "--json", "--duration", "60")
     app.rx(n=100, burst=32)
     app.proc.kill()
@@ -511,69 +437,34 @@ def test_application_is_killed(app, trace):
     assert sizes(queue(doc, "rx")) == {32: 3, 4: 1}
 
 
-def test_a_duration(app, trace):
-    doc = trace(app, "burst", "--json", "--duration", "0.3").json(None)
-    assert doc["ended_by"] == "duration" and 0.3 <= doc["duration_s"]
-    assert doc["queues"] == []
-
-
-def test_with_a_monitor(app, trace, closing):
-    """The hooks of the monitor stay."""
-    closing(Monitor(app, stats.POLLS))
-    it = trace(app, "burst", "--json", "--duration", "60")
-    app.rx(n=100, burst=32)
-    assert sizes(queue(it.json(), "rx")) == {32: 3, 4: 1}
-    assert app.one("callbacks 0") == 2
-
-
 # ---- mistakes --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("args,status,says", [
-    ([], USAGE, "nothing to trace"), (["moon"], USAGE, "moon"),
-    (["burst", "a", "b"], USAGE, "one application"), (["-e", "BEGIN {}", "burst", "a"], USAGE, "-e"),
-    (["burst", "--duration", "0"], USAGE, "--duration"), (["list", "--duration", "1"], USAGE, "--duration"),
-    (["drops", "--empty"], USAGE, "only with burst"), (["burst", "--off-cpu"], USAGE, "only with gaps"),
-    (["gaps", "--off-cpu", "--long", "5"], USAGE, "--long"), (["burst", "-o", "x"], USAGE, "--output"),
-    (["lttng"], USAGE, "-o DIR"), (["dpdk"], USAGE, "-o DIR"),
-    (["burst", "no-such-application"], FAILED, "no application is called"),
-    (["list", "no-such-application"], FAILED, "no application is called")])
-def test_wrong_command_lines(app, args, status, says):
-    done = tracing(*args)
-    assert done.returncode == status, done.stderr
-    assert says in done.stderr and len(done.stderr.splitlines()) == 1 and not done.stdout
+def refused(says, *args, **kwargs):
+    done = tracing(*args, **kwargs)
+    assert done.returncode == FAILED and says in done.stderr, done.stderr
+    assert len(done.stderr.splitlines()) == 1 and not done.stdout
 
 
-@pytest.mark.parametrize("what,line", [(["list"], "list"), (["-e", "BEGIN {}"], "-e PROGRAM")])
-def test_of_several_applications_one_is_named(play, bpftrace, what, line):
-    """The example in the message is a valid command line."""
+def test_refusals(play, testpmd, bpftrace, tmp_path):
+    """The example in the message is a valid command line. Missing tools are named."""
     apps = [play(), play()]
-    done = tracing(*what)
-    assert done.returncode == FAILED and "-i" not in done.stderr.replace("-it", "")
-    named, = [a for a in apps if f"name one, as in 'ringtap trace {line} {a.prefix}'" in done.stderr]
-    done = tracing(*what, f"{named.prefix}:no-such-port")
-    assert done.returncode == USAGE and "names a port" in done.stderr
-    if what == ["list"]:
-        assert tracing(*what, named.prefix).returncode == 0
-
-
-@pytest.mark.parametrize("args,package", [
-    (["burst"], "bpftrace"), (["-e", "BEGIN {}"], "bpftrace"), (["lttng", "-o", "x"], "lttng-tools")])
-def test_missing_tools_are_named(app, tmp_path, args, package):
-    done = tracing(*args, app.prefix, env={"PATH": str(tmp_path)}, cwd=tmp_path)
-    assert done.returncode == FAILED and f"apt install {package}" in done.stderr
-    assert len(done.stderr.splitlines()) == 1 and not list(tmp_path.iterdir())
-
-
-def test_ordinary_users_get_a_message(app):
-    done = tracing("burst", app.prefix, user=65534, group=65534, extra_groups=[])
-    assert done.returncode == FAILED and "root" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
-def test_application_without_the_probe(testpmd, bpftrace):
+    for what, line in ((["list"], "list"), (["-e", "BEGIN {}"], "-e PROGRAM")):
+        done = tracing(*what)
+        assert done.returncode == FAILED and "-i" not in done.stderr.replace("-it", "")
+        named, = [a for a in apps if f"name one, as in 'ringtap trace {line} {a.prefix}'" in done.stderr]
+        done = tracing(*what, f"{named.prefix}:no-such-port")
+        assert done.returncode == USAGE and "names a port" in done.stderr
+        if what == ["list"]:
+            assert tracing(*what, named.prefix).returncode == 0
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    name = apps[0].prefix
+    for args, package in ((["burst"], "bpftrace"), (["-e", "BEGIN {}"], "bpftrace"), (["lttng", "-o", "x"], "lttng-tools")):
+        refused(f"apt install {package}", *args, name, env={"PATH": str(empty)}, cwd=empty)
+    assert not list(empty.iterdir())
+    refused("root", "burst", name, user=65534, group=65534, extra_groups=[])
     pmd = testpmd("net_null0", plugin=None)
     for what in ("burst", "list"):
-        done = tracing(what, pmd.prefix)
-        assert done.returncode == FAILED and "probe" in done.stderr
-        assert len(done.stderr.splitlines()) == 1
+        refused("no application is called", what, "no-such-application")
+        refused("probe", what, pmd.prefix)
