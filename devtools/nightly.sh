@@ -32,7 +32,6 @@ part() {
 	soak) make soak BUILD="$build" SOAK=300 SOAK_SECONDS=1800 SOAK_INCIDENTS=250 ;;
 	archive) make test-archive BUILD="$build" JOBS= PYTEST_ARGS="-m 'nightly or not nightly'" && make bench-archive BUILD="$build" ;;
 	busy) busy ;;
-	*) echo "nightly.sh: no such part: $1" >&2; return 2 ;;
 	esac
 }
 
@@ -41,6 +40,16 @@ if [ "${1:-}" = --part ]; then
 	part "$2"
 	exit
 fi
+parts=' lab fwd other matrix packages qemu soak archive busy '
+for name; do
+	case $parts in
+	*" $name "*) ;;
+	*)
+		echo "nightly.sh: no such part: $name; there are:$parts" >&2
+		exit 2
+		;;
+	esac
+done
 for name; do
 	echo "==== $name"
 	begin=$(date +%s)

@@ -25,7 +25,6 @@ def marked(file):
     return packet
 
 
-@pytest.mark.smoke
 def test_a_packet_with_a_mark(stream, keep, record):
     """One of 65536 numbers, received by the forwarder; the recording has all packets."""
     recorder = record(stream, "--buffer", "128M")
