@@ -54,19 +54,10 @@ def test_aliases_are_names_of_ports(play, closing, tmp_path):
         until(lambda: len(pcap.frames(tmp_path / name)) == len(lengths), 20, "written")
         proc.stop(signal.SIGINT)
         assert [len(f) for f in pcap.frames(tmp_path / name)] == lengths
-
-
-def test_aliases_are_listed(app):
-    app.ring("b")
     text = check([RINGTAP, "run", "tcpdump", "-D"])
-    alias, (first, second) = ports(app)
+    alias, (first, second) = ports(apps[0])
     for name, expected in ((":net_ring_a", first["alias"]), (":net_ring_b", second["alias"]), ("", alias)):
-        assert re.search(rf"\.ringtap:{app.prefix}{name} \(.*, alias {expected}\)", text), text
-
-
-def test_alias_of_no_application(app):
-    done = run([RINGTAP, "run", "tcpdump", "-i", "rt4711p0"])
-    assert done.returncode == 1 and "no alias 'rt4711p0'" in done.stderr
+        assert re.search(rf"\.ringtap:{apps[0].prefix}{name} \(.*, alias {expected}\)", text), text
 
 
 def test_interface_of_the_kernel_precedes_an_alias(app, closing, tmp_path):
@@ -80,8 +71,9 @@ def test_interface_of_the_kernel_precedes_an_alias(app, closing, tmp_path):
     assert sessions(app) == []
 
 
-def test_requests_for_an_interface(play):
-    """As for a kernel interface without addresses; the hardware address is that of the port."""
+def test_requests_for_an_interface(play, testpmd):
+    """As for a kernel interface without addresses; the hardware address is that of the port. What is cut to 15
+    characters may be another port's name."""
     app = play()
     app.plug("net_null0")  # its address is random
     port = ports(app)[1][0]
@@ -96,9 +88,8 @@ def test_requests_for_an_interface(play):
         assert requests(name, SIOCGIFFLAGS) == ["ENODEV"], name
     assert requests("lo", SIOCGIFMTU) == [check(["/usr/bin/python3", "-c", _REQUESTS, "lo", str(SIOCGIFMTU)]).strip()]
 
-
-def test_short_names_of_ports_need_no_alias(testpmd, plugin):
-    """What is cut to 15 characters may be another port's name."""
+    done = run([RINGTAP, "run", "tcpdump", "-i", "rt4711p0"])
+    assert done.returncode == 1 and "no alias 'rt4711p0'" in done.stderr
     pmd = testpmd("net_null0", prefix="pmd")
     for name, expected in ((f"ringtap:{pmd.prefix}:0", "ringtap:pmd:0 "), (f"ringtap:{pmd.prefix}:0+0", "ENODEV"),
                            (f"ringtap:{pmd.prefix}:7", "ENODEV")):

@@ -189,6 +189,7 @@ def test_iftop(sides, play_to):
     assert {line.split()[0] for line in out[0]} >= {"10.1.0.1:9000", "10.1.0.2:9001", "10.1.0.1:40000"}
 
 
+@pytest.mark.nightly
 def test_netdiscover(sides, play_to):
     out = []
     for side in sides:
@@ -198,6 +199,7 @@ def test_netdiscover(sides, play_to):
     assert out[0] == out[1] == {(A[1], A[0]), (B[1], B[0])}
 
 
+@pytest.mark.nightly
 def test_netdiscover_rejects_long_names(sides, play_to):
     proc = play_to(sides[1], "netdiscover", "-p", "-P", "-N", "-i", "{}")
     assert proc.wait() == 1 and "interface name is too long" in proc.output
@@ -230,6 +232,7 @@ def test_argus(sides, play_to, tmp_path):
     assert sum(octets for _, octets in out[0].values()) == sum(len(f) for f in FRAMES)
 
 
+@pytest.mark.nightly
 def test_arpwatch(sides, play_to, tmp_path):
     """It writes to the packets."""
     out = []
@@ -246,6 +249,7 @@ def test_arpwatch(sides, play_to, tmp_path):
     assert A[0] in out[0] and B[0] in out[0]
 
 
+@pytest.mark.nightly
 def test_arpalert(sides, play_to, private_dir):
     """It requests the hardware address, to skip its own packets."""
     out = []
@@ -276,6 +280,7 @@ def test_tcpflow(sides, play_to, tmp_path):
     assert any(b"a page\n" * 100 in data for data in out[0].values())
 
 
+@pytest.mark.nightly
 def test_p0f(sides, play_to):
     out = []
     for side in sides:
@@ -289,6 +294,7 @@ def test_p0f(sides, play_to):
     assert "os       = Linux" in out[0]
 
 
+@pytest.mark.nightly
 def test_darkstat(sides, play_to, private_dir):
     sent, got = (sum(Ether(f)[IP].len for f in FRAMES if IP in Ether(f) and Ether(f)[IP].src == host[1]) for host in (A, B))
     fetch = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:6677/hosts/?full=yes').read().decode())"
@@ -309,6 +315,7 @@ def test_darkstat(sides, play_to, private_dir):
     assert out[0][A[1]] == out[0][B[1]][::-1] == (got, sent)
 
 
+@pytest.mark.nightly
 def test_httpry(sides, play_to):
     out = []
     for side in sides:

@@ -67,17 +67,15 @@ def refusals(lines, device):
     return [re.sub(r" \(.*\)$", " (why)", line.replace(device, "DEVICE")) for line in lines]
 
 
-@pytest.mark.parametrize("device", ["ringtap:nosuchapp:0", "ringtap:", "ringtap:{}:nosuchport",
-                                    "ringtap:{}:0+nosuchport", "ringtap:{}:0+nosuchapp:0"])
-def test_missing_interfaces(veth, app, closing, device):
-    device = device.format(app.prefix)
+def test_refused_interfaces(veth, app, closing):
+    """Missing ones, and those without permission."""
     theirs = lines_of(closing(veth.space.start([TABLE, "nosuch0", "refusals"])))
-    ours = lines_of(closing(Proc([RINGTAP, "run", TABLE, device, "refusals"])))
-    assert not differences(refusals(theirs, "nosuch0"), refusals(ours, device))
+    for device in ("ringtap:nosuchapp:0", "ringtap:", "ringtap:{}:nosuchport", "ringtap:{}:0+nosuchport",
+                   "ringtap:{}:0+nosuchapp:0"):
+        device = device.format(app.prefix)
+        ours = lines_of(closing(Proc([RINGTAP, "run", TABLE, device, "refusals"])))
+        assert not differences(refusals(theirs, "nosuch0"), refusals(ours, device)), device
     assert app.one("callbacks 0") == 0
-
-
-def test_interfaces_without_permission(veth, app, closing):
     listing()  # wakes the probe, which makes its socket
     for sock in (dpdk.RUN_DIR / app.prefix).glob("*"):
         if stat.S_ISSOCK(sock.stat().st_mode):
