@@ -57,42 +57,34 @@ def test_running_testpmd(forwarding, record):
     assert stats[0][0] > 0 and app.quit() == 0
 
 
-@pytest.mark.parametrize("program", ["rt_play", "rt_play_static", "rt_play_static_no_bpf", "rt_play_plugin"])
-def test_shared_and_static(program, closing, record):
-    if not (BUILD / "e2e" / program).exists():
-        pytest.skip("built without DPDK's static libraries")
-    app = bare(closing, program)
-    attach(app.pid)
-    assert mapped(app, PROBE_OBJECT.name)
-    assert [p["name"] for p in listed(app)["ports"]] == ["net_null0"]
-    record(app, "-c", "1000").done()
-    assert app.one("unloop") > 0 and app.quit() == 0
+def test_shared_and_static(closing, record):
+    for program in ("rt_play", "rt_play_static", "rt_play_static_no_bpf", "rt_play_plugin"):
+        if not (BUILD / "e2e" / program).exists():
+            pytest.skip("built without DPDK's static libraries")
+        app = bare(closing, program)
+        attach(app.pid)
+        assert mapped(app, PROBE_OBJECT.name)
+        assert [p["name"] for p in listed(app)["ports"]] == ["net_null0"]
+        record(app, "-c", "1000").done()
+        assert app.one("unloop") > 0 and app.quit() == 0
 
 
-@pytest.mark.parametrize("program", ["rt_play", "rt_play_static"])
-def test_without_telemetry(program, closing, record):
-    app = bare(closing, program, eal=["--no-telemetry"])
-    attach(app.prefix)
-    assert listed(app)["pid"] == app.pid
-    record(app, "-c", "1000").done()
-    # Awake until it is detached.
-    detach(app.prefix)
-    assert not has_probe(app)
-    attach(app.prefix)
-    record(app, "-c", "1000").done()
-    assert app.one("unloop") > 0 and app.quit() == 0
-
-
-def test_attach_twice(closing):
-    app = bare(closing)
-    attach(app.prefix)
-    maps = Path(f"/proc/{app.pid}/maps").read_text()
-    assert "has the probe already" in attach(app.prefix)
-    assert Path(f"/proc/{app.pid}/maps").read_text().count("ringtap") == maps.count("ringtap")
+def test_without_telemetry(closing, record):
+    for program in ("rt_play", "rt_play_static"):
+        app = bare(closing, program, eal=["--no-telemetry"])
+        attach(app.prefix)
+        assert listed(app)["pid"] == app.pid
+        record(app, "-c", "1000").done()
+        # Awake until it is detached.
+        detach(app.prefix)
+        assert not has_probe(app)
+        attach(app.prefix)
+        record(app, "-c", "1000").done()
+        assert app.one("unloop") > 0 and app.quit() == 0
 
 
 def test_two_attaches_at_once(closing):
-    for _ in range(5):
+    for _ in range(2):
         app = bare(closing)
         both = [subprocess.Popen([RINGTAP, "attach", str(app.pid)], stderr=subprocess.PIPE, text=True)
                 for _ in range(4)]
@@ -104,9 +96,18 @@ def test_two_attaches_at_once(closing):
         assert app.one("unloop") > 0 and app.quit() == 0
 
 
-def test_detach_and_attach(closing, record):
+def test_detach_and_attach(closing, record, app):
+    """Detaching is not limited to attached probes. At the exit of an application that is recorded, the bus that is registered late
+    is cleaned up first, as with -d."""
+    detach(app.prefix)
+    assert listed(app)["error"]
+    attach(app.prefix)
+    assert not listed(app)["error"]
     app = bare(closing)
     attach(app.prefix)
+    maps = Path(f"/proc/{app.pid}/maps").read_text()
+    assert "has the probe already" in attach(app.prefix)
+    assert Path(f"/proc/{app.pid}/maps").read_text().count("ringtap") == maps.count("ringtap")
     recorder = record(app)
     detach(app.prefix)
     assert recorder.done().count("packets")
@@ -120,15 +121,11 @@ def test_detach_and_attach(closing, record):
     detach(app.prefix)
     until(lambda: len(os.listdir(f"/proc/{app.pid}/task")) <= threads, what="the control thread has ended")
     assert "no probe that is awake" in detach(app.prefix)
-    assert app.one("unloop") > 0 and app.quit() == 0
-
-
-def test_probe_that_was_loaded_at_start(app):
-    """Detaching is not limited to attached probes."""
-    detach(app.prefix)
-    assert listed(app)["error"]
     attach(app.prefix)
-    assert not listed(app)["error"]
+    recorder = record(app)
+    app.do("unloop")
+    assert app.quit() == 0
+    recorder.done()
 
 
 def test_telemetry_goes_on(closing):
@@ -161,16 +158,6 @@ def test_telemetry_goes_on(closing):
     assert not faults
     assert "/ringtap/attach" in dpdk.telemetry(app.prefix, "/")["/"]
     assert app.one("unloop") > 0 and app.quit() == 0
-
-
-def test_exit_while_recording(closing, record):
-    """The bus that is registered late is cleaned up first, as with -d."""
-    app = bare(closing)
-    attach(app.prefix)
-    recorder = record(app)
-    app.do("unloop")
-    assert app.quit() == 0
-    recorder.done()
 
 
 def test_dpdks_tracing_is_on(closing, tmp_path):
@@ -301,61 +288,46 @@ def test_killed_attach_whose_library_is_not_relocated(closing, tmp_path):
 # ---- refusals ---------------------------------------------------------------------------------
 
 
-def test_no_such_application():
+def test_no_such_application(closing):
     refused("no-such-app", "no application is called 'no-such-app'")
     ended = Proc(["true"])
     ended.wait()
     refused(ended.pid, "no such process")
-
-
-def test_process_without_dpdk(closing):
     proc = closing(Proc(["sleep", "1000"]))
     refused(proc.pid, "no DPDK")
     assert proc.alive()
 
 
 @pytest.mark.smoke
-def test_static_application_that_exports_nothing(closing):
+def test_static_applications_that_are_refused(closing, tmp_path):
+    """One that exports nothing; of another DPDK, without telemetry, by the name of the folder of drivers that EAL has in it."""
     if not (BUILD / "e2e" / "rt_play_static_hidden").exists():
         pytest.skip("built without DPDK's static libraries")
     unchanged(bare(closing, "rt_play_static_hidden"), "exports no symbols", "-Wl,--export-dynamic")
+    for abi, words in ((b"22", ["older than 22.11"]), (b"98", ["no probe for its DPDK 97.11 (ABI 98)", "build ringtap"])):
+        program = tmp_path / "rt_play_static"
+        if not (BUILD / "e2e" / program.name).exists():
+            pytest.skip("built without DPDK's static libraries")
+        code, count = re.subn(rb"(dpdk/pmds-)\d\d(?=\.)", rb"\g<1>" + abi, (BUILD / "e2e" / program.name).read_bytes())
+        assert count
+        program.unlink(missing_ok=True)
+        program.write_bytes(code)
+        program.chmod(0o755)
+        unchanged(bare(closing, program, eal=["--no-telemetry"]), *words)
 
 
-@pytest.mark.parametrize("abi, words", [
-    (b"22", ["older than 22.11"]), (b"98", ["no probe for its DPDK 97.11 (ABI 98)", "build ringtap"])])
-def test_static_application_of_another_dpdk(abi, words, closing, tmp_path):
-    """Without telemetry, by the name of the folder of drivers that EAL has in it."""
-    program = tmp_path / "rt_play_static"
-    if not (BUILD / "e2e" / program.name).exists():
-        pytest.skip("built without DPDK's static libraries")
-    code, count = re.subn(rb"(dpdk/pmds-)\d\d(?=\.)", rb"\g<1>" + abi, (BUILD / "e2e" / program.name).read_bytes())
-    assert count
-    program.write_bytes(code)
-    program.chmod(0o755)
-    unchanged(bare(closing, program, eal=["--no-telemetry"]), *words)
-
-
-def test_other_user(closing):
+def test_processes_that_cannot_be_traced(closing):
+    """A process of another user, one that a debugger traces, and one that is stopped."""
     app = bare(closing)
     done = run(["setpriv", "--reuid", "65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all",
                 sandbox.public(RINGTAP), "attach", str(app.pid)])
     line, = done.stderr.splitlines()
     assert done.returncode == 1 and "belongs to user 0" in line and "as root" in line
-    assert app.one("unloop") > 0 and app.quit() == 0
-
-
-def test_traced_by_a_debugger(closing):
-    app = bare(closing)
     tracer = closing(Proc(["strace", "-f", "-o", "/dev/null", "-p", str(app.pid)]))
     tracer.expect("attached")
     unchanged_line = refused(app.pid, "traces it")
     assert str(tracer.pid) in unchanged_line
     tracer.stop(signal.SIGINT)
-    assert app.one("unloop") > 0 and app.quit() == 0
-
-
-def test_stopped_application(closing):
-    app = bare(closing)
     freeze(app.pid)
     try:
         refused(app.pid, "stopped")
@@ -373,22 +345,17 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("names, words", [
-    (["librte_eal.so.22.0"], ["older than 22.11"]),
-    (["librte_eal.so.99.0"], ["no probe for its DPDK 98.11 (ABI 99)", "build ringtap"]),
-    (["librte_eal.so.23.0", "ld-musl-x86_64.so.1"], ["musl"])])
-def test_by_the_names_of_libraries(names, words, closing, tmp_path):
-    """What cannot run here: a process that maps files of these names."""
-    for name in names:
-        (tmp_path / name).write_bytes(bytes(4096))
-    proc = closing(Proc([sys.executable, "-c", MAPS, *(tmp_path / name for name in names)]))
-    proc.expect("^mapped$")
-    refused(proc.pid, *words)
-    assert proc.alive()
-
-
-def test_32_bit_process(closing, tmp_path):
-    """A program that calls pause() again and again."""
+def test_processes_that_cannot_have_the_probe(closing, tmp_path):
+    """What cannot run here: a process that maps files of these names. A 32-bit program that calls pause() again and again."""
+    for names, words in ((["librte_eal.so.22.0"], ["older than 22.11"]),
+                         (["librte_eal.so.99.0"], ["no probe for its DPDK 98.11 (ABI 99)", "build ringtap"]),
+                         (["librte_eal.so.23.0", "ld-musl-x86_64.so.1"], ["musl"])):
+        for name in names:
+            (tmp_path / name).write_bytes(bytes(4096))
+        proc = closing(Proc([sys.executable, "-c", MAPS, *(tmp_path / name for name in names)]))
+        proc.expect("^mapped$")
+        refused(proc.pid, *words)
+        assert proc.alive()
     code = bytes.fromhex("b81d000000" "cd80" "ebf7")
     head = b"\x7fELF" + bytes([1, 1, 1]) + bytes(9) + struct.pack(
         "<HHIIIIIHHHHHH", 2, 3, 1, 0x8048054, 52, 0, 0, 52, 32, 1, 0, 0, 0)
@@ -423,45 +390,45 @@ def test_missing_files(closing, moved):
     assert app.one("unloop") > 0 and app.quit() == 0
 
 
-@pytest.mark.parametrize("how", ["damaged", "constructor"])
-def test_object_that_cannot_be_loaded(how, closing, moved):
+def test_object_that_cannot_be_loaded(closing, moved):
     """The reason is reported, and a repaired one is loaded later."""
-    app = bare(closing)
-    probe = moved / "probe" / "ringtap" / PROBE_OBJECT.name
-    code = probe.read_bytes()
-    probe.unlink()
-    if how == "damaged":
-        probe.write_bytes(b"something else" * 100)
-    else:
-        probe.write_bytes(code.replace(b"\0rte_eth_add_tx_callback\0", b"\0rte_eth_add_xx_callback\0"))
-    refused_by(moved / "cli" / "ringtap", app, str(probe),
-               "invalid ELF header" if how == "damaged" else "undefined symbol: rte_eth_add_xx_callback")
-    assert "ringtap:" not in app.proc.output and not has_probe_now(app)
-    probe.unlink()
-    probe.write_bytes(code)
-    check([moved / "cli" / "ringtap", "attach", app.prefix])
-    assert has_probe_now(app)
-    assert app.one("unloop") > 0 and app.quit() == 0
+    for how in ("damaged", "constructor"):
+        app = bare(closing)
+        probe = moved / "probe" / "ringtap" / PROBE_OBJECT.name
+        code = probe.read_bytes()
+        probe.unlink()
+        if how == "damaged":
+            probe.write_bytes(b"something else" * 100)
+        else:
+            probe.write_bytes(code.replace(b"\0rte_eth_add_tx_callback\0", b"\0rte_eth_add_xx_callback\0"))
+        refused_by(moved / "cli" / "ringtap", app, str(probe),
+                   "invalid ELF header" if how == "damaged" else "undefined symbol: rte_eth_add_xx_callback")
+        assert "ringtap:" not in app.proc.output and not has_probe_now(app)
+        probe.unlink()
+        probe.write_bytes(code)
+        check([moved / "cli" / "ringtap", "attach", app.prefix])
+        assert has_probe_now(app)
+        assert app.one("unloop") > 0 and app.quit() == 0
 
 
-@pytest.mark.parametrize("pipe", ["ended", "full"])
-def test_failure_with_a_standard_error(pipe, closing, moved, tmp_path):
+def test_failure_with_a_standard_error(closing, moved, tmp_path):
     """As that of `app 2>&1 | tee` whose tee has ended, or is stopped: an attach prints nothing there."""
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    app = bare(closing, namespace=SimpleNamespace(prefix=["sh", "-c", f'exec 2>{fifo} "$@"', "sh"]))
-    if pipe == "ended":
-        os.close(reader)
-    else:
-        writer = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
-        for size in (4096, 1):  # a write up to PIPE_BUF is done as a whole or not at all
-            with pytest.raises(BlockingIOError):
-                while True:
-                    os.write(writer, bytes(size))
-    (moved / "probe" / "ringtap" / PROBE_OBJECT.name).write_bytes(b"something else" * 100)
-    refused_by(moved / "cli" / "ringtap", app, "invalid ELF header")
-    assert app.one("unloop") > 0 and app.quit() == 0
+    for pipe in ("ended", "full"):
+        fifo = tmp_path / pipe
+        os.mkfifo(fifo)
+        reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        app = bare(closing, namespace=SimpleNamespace(prefix=["sh", "-c", f'exec 2>{fifo} "$@"', "sh"]))
+        if pipe == "ended":
+            os.close(reader)
+        else:
+            writer = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+            for size in (4096, 1):  # a write up to PIPE_BUF is done as a whole or not at all
+                with pytest.raises(BlockingIOError):
+                    while True:
+                        os.write(writer, bytes(size))
+        (moved / "probe" / "ringtap" / PROBE_OBJECT.name).write_bytes(b"something else" * 100)
+        refused_by(moved / "cli" / "ringtap", app, "invalid ELF header")
+        assert app.one("unloop") > 0 and app.quit() == 0
 
 
 def has_probe_now(app):
@@ -471,18 +438,21 @@ def has_probe_now(app):
 # ---- other commands ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", [
-    ["record", "-c", "100", "-w", "/dev/null", "-i"], ["top", "--once"], ["latency", "--duration", "0.1"],
-    ["memory", "--duration", "0.1"], ["doctor", "-d", "1"]])
-@pytest.mark.parametrize("by", ["prefix", "pid"])
-def test_commands_attach(command, by, closing):
-    app = bare(closing)
-    name = str(getattr(app, by))
-    done = run([RINGTAP, *command, name])
-    assert done.returncode == 1 and not mapped(app, "libringtap-probe.so"), done.stderr
-    done = run([RINGTAP, command[0], "--attach", *command[1:], name])
-    assert done.returncode in (0, 4) and mapped(app, "libringtap-probe.so"), done.stderr
-    assert app.one("unloop") > 0 and app.quit() == 0
+COMMANDS = [["record", "-c", "100", "-w", "/dev/null", "-i"], ["top", "--once"], ["latency", "--duration", "0.1"],
+            ["memory", "--duration", "0.1"], ["doctor", "-d", "1"]]
+
+
+def test_commands_attach(closing):
+    """By the name of the application, and by its process id."""
+    for number, command in enumerate(COMMANDS):
+        by = ("prefix", "pid")[number % 2]
+        app = bare(closing)
+        name = str(getattr(app, by))
+        done = run([RINGTAP, *command, name])
+        assert done.returncode == 1 and not mapped(app, "libringtap-probe.so"), done.stderr
+        done = run([RINGTAP, command[0], "--attach", *command[1:], name])
+        assert done.returncode in (0, 4) and mapped(app, "libringtap-probe.so"), done.stderr
+        assert app.one("unloop") > 0 and app.quit() == 0
 
 
 def only(folder, *apps):
@@ -505,12 +475,19 @@ def test_all_applications(closing, tmp_path):
     assert not mapped(refusing, "libringtap-probe.so")
 
 
-@pytest.mark.parametrize("answer, loaded", [("n", False), ("", False), ("y", True)])
-def test_question_at_a_terminal(answer, loaded, closing):
+def test_question_at_a_terminal(closing, tmp_path):
+    """A recorder that waits for an application also asks once."""
+    for answer, loaded in (("n", False), ("", False), ("y", True)):
+        app = bare(closing)
+        proc = closing(Proc([RINGTAP, "latency", "--duration", "0.1", app.prefix], tty=True))
+        proc.expect(r"runs without the probe. Load it now\? \[y/N\]")
+        proc.send(answer)
+        assert proc.wait() == (0 if loaded else 1)
+        assert bool(mapped(app, "libringtap-probe.so")) == loaded
+        assert app.one("unloop") > 0 and app.quit() == 0
     app = bare(closing)
-    proc = closing(Proc([RINGTAP, "latency", "--duration", "0.1", app.prefix], tty=True))
-    proc.expect(r"runs without the probe. Load it now\? \[y/N\]")
-    proc.send(answer)
-    assert proc.wait() == (0 if loaded else 1)
-    assert bool(mapped(app, "libringtap-probe.so")) == loaded
+    recorder = closing(Proc([RINGTAP, "flight", "--wait", "-w", tmp_path / "i", app.prefix], tty=True))
+    recorder.expect(r"runs without the probe. Load it now\? \[y/N\] ")
+    recorder.send("n")
+    assert recorder.wait(60) == 1 and recorder.output.count("[y/N]") == 1
     assert app.one("unloop") > 0 and app.quit() == 0

@@ -16,23 +16,27 @@ SCOPE = 'mount -t tmpfs none /proc/sys/kernel && mkdir /proc/sys/kernel/yama && 
 NOT_TRACED = ["strace", "-D", "-f", "-o", "/dev/null", "-e", "inject=ptrace:error=EPERM"]
 
 
-@pytest.mark.parametrize("scope,text", [
+FORBIDDEN = [
     (0, "not permitted; run ringtap as root with CAP_SYS_PTRACE, outside of containers, or check the security policy "
         "(SELinux, AppArmor)"),
     (1, "the kernel forbids tracing (kernel.yama.ptrace_scope is 1); give root CAP_SYS_PTRACE, which it lacks here"),
     (3, "the kernel forbids tracing (kernel.yama.ptrace_scope is 3); restart the process with -d, as only a reboot "
         "changes that"),
-], ids=["none", "1", "3"])
-def test_kernel_that_forbids_tracing(scope, text, closing):
+]
+
+
+def test_kernel_that_forbids_tracing(closing):
     """The setting is a file instead of the kernel's, and ptrace() fails as it does then."""
     if not shutil.which("strace"):
         pytest.skip("strace is not installed")
     app = bare(closing)
     before = mapped(app)
-    done = run(["unshare", "--mount", "sh", "-c", SCOPE, str(scope), *NOT_TRACED, RINGTAP, "attach", str(app.pid)])
-    assert done.returncode == 1
-    assert done.stderr == f"ringtap: attach: cannot load the probe into '{app.prefix}' (pid {app.pid}): {text}\n"
-    assert mapped(app) == before and app.one("unloop") > 0 and app.quit() == 0
+    for scope, text in FORBIDDEN:
+        done = run(["unshare", "--mount", "sh", "-c", SCOPE, str(scope), *NOT_TRACED, RINGTAP, "attach", str(app.pid)])
+        assert done.returncode == 1
+        assert done.stderr == f"ringtap: attach: cannot load the probe into '{app.prefix}' (pid {app.pid}): {text}\n"
+        assert mapped(app) == before
+    assert app.one("unloop") > 0 and app.quit() == 0
 
 
 def test_no_thread_that_sleeps(closing):
@@ -70,22 +74,18 @@ def test_what_the_process_says_is_printed_without_control_characters(closing, tm
     assert app.one("unloop") > 0 and app.quit() == 0
 
 
-@pytest.mark.parametrize("by", ["prefix", "pid"])
-def test_trace_attaches(by, closing):
-    app = bare(closing)
-    name = str(getattr(app, by))
-    done = run([RINGTAP, "trace", "list", name])
-    assert done.returncode == 1 and "ringtap attach" in done.stderr and not mapped(app, "libringtap-probe.so")
-    listed = json.loads(check([RINGTAP, "trace", "list", "--attach", "--json", name]))
-    assert listed["pid"] == app.pid and mapped(app, "libringtap-probe.so")
-    assert app.one("unloop") > 0 and app.quit() == 0
-
-
-def test_export_attaches(closing):
-    """Its metrics are those of packets that are received."""
+def test_export_and_trace_attach(closing):
+    """Metrics are those of packets that are received."""
     app = bare(closing)
     exporter = closing(Exporter(app, args=("--attach",)))
     assert mapped(app, "libringtap-probe.so")
     until(lambda: exporter.value("ringtap_port_rx_packets_total", port="net_null0"), what="packets")
     assert get(exporter.url)[0] == 200
+    assert app.one("unloop") > 0 and app.quit() == 0
+    app = bare(closing)
+    name = app.prefix
+    done = run([RINGTAP, "trace", "list", name])
+    assert done.returncode == 1 and "ringtap attach" in done.stderr and not mapped(app, "libringtap-probe.so")
+    listed = json.loads(check([RINGTAP, "trace", "list", "--attach", "--json", name]))
+    assert listed["pid"] == app.pid and mapped(app, "libringtap-probe.so")
     assert app.one("unloop") > 0 and app.quit() == 0

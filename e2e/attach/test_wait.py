@@ -2,8 +2,10 @@
 """ringtap flight --wait --attach, as of its systemd unit, with an application that cannot be attached to."""
 import signal
 
+import pytest
+
 from harness.attach import bare, has_probe
-from harness.paths import PROBE_OBJECT, RINGTAP
+from harness.paths import PROBE_OBJECT
 from harness.proc import Proc
 
 FAILED = "^ringtap: flight: cannot load the probe into"
@@ -28,6 +30,7 @@ def waiting(closing, moved, app, tmp_path):
                          tmp_path / "i", app.prefix]))
 
 
+@pytest.mark.nightly
 def test_attempts_become_rare(closing, moved, tmp_path):
     """The application is interrupted less and less often, and recorded once it can be."""
     app = bare(closing)
@@ -46,35 +49,21 @@ def test_attempts_become_rare(closing, moved, tmp_path):
 
 
 def test_another_process_is_tried_at_once(closing, moved, tmp_path):
+    """A signal ends the waiting."""
     app = bare(closing)
     mend = damage(moved)
     recorder = waiting(closing, moved, app, tmp_path)
-    recorder.expect("^Trying again in 4 s$")
+    recorder.expect("^Trying again in 2 s$")
     app.proc.kill()
     recorder.expect(f"^Waiting for {app.prefix}$")
     another = bare(closing, prefix=app.prefix)
     recorder.expect(FAILED)
     recorder.expect("^Trying again in 1 s$")
+    recorder.send_signal(signal.SIGTERM)
+    assert recorder.wait(60) == 0
+    recorder = waiting(closing, moved, another, tmp_path)
+    recorder.expect("^Trying again in 1 s$")
     mend()
     recorder.expect("^Keeping the packets of")
     another.proc.kill()
     assert recorder.wait(60) == 0
-
-
-def test_a_signal_ends_the_waiting(closing, moved, tmp_path):
-    app = bare(closing)
-    damage(moved)
-    recorder = waiting(closing, moved, app, tmp_path)
-    recorder.expect("^Trying again in 2 s$")
-    recorder.send_signal(signal.SIGTERM)
-    assert recorder.wait(60) == 0
-    assert app.one("unloop") > 0 and app.quit() == 0
-
-
-def test_a_terminal_is_asked_once(closing, tmp_path):
-    app = bare(closing)
-    recorder = closing(Proc([RINGTAP, "flight", "--wait", "-w", tmp_path / "i", app.prefix], tty=True))
-    recorder.expect(r"runs without the probe. Load it now\? \[y/N\] ")
-    recorder.send("n")
-    assert recorder.wait(60) == 1 and recorder.output.count("[y/N]") == 1
-    assert app.one("unloop") > 0 and app.quit() == 0
