@@ -34,8 +34,10 @@ TOOLS = {"babeltrace", "podman", "bpftrace", "browser", "listen", "lttng", "ovs"
 SLOW_WEIGHT = 15  # of a test that is marked so; others take about a second
 
 # Targets of their own run them: `make test-deb`, `make matrix`, `make soak`, `make test-spark`, and devtools/other-dpdk.sh.
-collect_ignore = [path for path, needs in (("packages", "RINGTAP_PACKAGES"), ("install/test_other_dpdk.py", "RINGTAP_ROOTS"),
-                                            ("matrix", "RINGTAP_PREFIX"), ("secondary/test_soak.py", "RINGTAP_SOAK"),
+collect_ignore = [path for path, needs in (("packages", "RINGTAP_PACKAGES"), ("install/test_builds.py", "RINGTAP_DPDK_BUILDS"),
+                                            ("install/test_other_dpdk.py", "RINGTAP_ROOTS"),
+                                            ("matrix", "RINGTAP_PREFIX"), ("attach/test_soak.py", "RINGTAP_SOAK"),
+                                            ("secondary/test_soak.py", "RINGTAP_SOAK"),
                                             ("archive/test_spark.py", "RINGTAP_SPARK"),
                                             ("archive/test_spark_hops.py", "RINGTAP_SPARK"))
                   if needs not in os.environ]

@@ -17,7 +17,7 @@ TRAFFIC_S = 2.5
 CHAIN = ("--ring", "a:65536", "--ring", "b:65536", "--pool-size", "140000", "--buffer-size", "256",
          "--role", "generate:a@0", "--role", "oneway:a,b@1", "--role", "sink:b@0")
 
-pytestmark = [pytest.mark.nightly, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

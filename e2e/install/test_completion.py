@@ -77,26 +77,21 @@ def options_of(*command):
     return sorted({word for pair in found for word in pair if word})
 
 
-def test_commands(offered):
+def test_completion(offered, app, tmp_path):
+    """Commands, options as in the help, values, applications and ports, programs to run."""
     commands = re.findall(r"^  (\w+) ", check([RINGTAP, "--help"]), re.M)
     assert len(commands) > 8
     assert offered("ringtap ") == sorted([*commands, "help"])
     assert offered("ringtap rec") == ["record"]
     assert offered("ringtap help rec") == ["record"]
     assert offered("ringtap --ver") == ["--version"]
-
-
-@pytest.mark.parametrize("command", ["record", "trace", "host", "run"])
-def test_options_are_those_of_the_help(offered, command):
-    known = options_of(RINGTAP, command)
-    assert "--help" in known
-    long = [word for word in known if word.startswith("--")]
-    assert [word.rstrip("=") for word in offered(f"ringtap {command} --")] == long
-    short = [word for word in known if not word.startswith("--")]
-    assert [word for word in offered(f"ringtap {command} -") if len(word) == 2 and word != "--"] == short
-
-
-def test_values(offered, tmp_path):
+    for command in ("record", "trace", "host", "run"):
+        known = options_of(RINGTAP, command)
+        assert "--help" in known
+        long = [word for word in known if word.startswith("--")]
+        assert [word.rstrip("=") for word in offered(f"ringtap {command} --")] == long
+        short = [word for word in known if not word.startswith("--")]
+        assert [word for word in offered(f"ringtap {command} -") if len(word) == 2 and word != "--"] == short
     (tmp_path / "some.pcapng").touch()
     assert offered("ringtap record --on-full ") == ["drop", "wait"]
     assert "duration" in offered("ringtap record -a ") and "interval" in offered("ringtap record -b ")
@@ -104,9 +99,6 @@ def test_values(offered, tmp_path):
     assert offered("ringtap explain some") == ["some.pcapng"]
     assert offered("ringtap record --queue ") == []
     assert offered("ringtap-fwd --plane pack") == ["packet", "packet-mmap"]
-
-
-def test_applications_and_ports(offered, app):
     port = f"{app.prefix}:net_ring_a"
     assert {app.prefix, port} <= set(offered("ringtap record -i "))
     assert offered("ringtap record -i " + port[:-1]) == [port]
@@ -114,7 +106,4 @@ def test_applications_and_ports(offered, app):
     assert app.prefix in offered("ringtap attach ") and port not in offered("ringtap attach ")
     assert {app.prefix, "burst", "lttng"} <= set(offered("ringtap trace "))
     assert "lo" in offered("ringtap host ")
-
-
-def test_programs_to_run(offered):
     assert "dpdk-testpmd" in offered("ringtap run -- dpdk-test")

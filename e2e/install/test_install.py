@@ -87,60 +87,56 @@ def compile_(source, suffix, folder, compiler, flags):
     return folder / "program"
 
 
-@pytest.mark.parametrize("compiler,suffix", [("gcc", "c"), ("g++", "cc"), ("clang", "c")])
-def test_reader_library(pkg_config, tmp_path, compiler, suffix):
-    flags = pkg_config("libringtap", "--cflags", "--libs")
-    program = compile_(READER, suffix, tmp_path, compiler, ["-pedantic", *flags])
+def test_reader_library(pkg_config, tmp_path):
     env = {"LD_LIBRARY_PATH": str(pkg_config.lib)}
-    assert check([program], env=env).endswith(" 0\n")
-
-
-@pytest.mark.parametrize("compiler,suffix", [("gcc", "c"), ("g++", "cc")])
-def test_monitors(pkg_config, tmp_path, compiler, suffix):
     flags = pkg_config("libringtap", "--cflags", "--libs")
-    program = compile_(MONITOR, suffix, tmp_path, compiler, ["-pedantic", *flags])
-    assert check([program], env={"LD_LIBRARY_PATH": str(pkg_config.lib)}).endswith(" 1 2368\n")
+    for compiler, suffix in (("gcc", "c"), ("g++", "cc"), *([("clang", "c")] if shutil.which("clang") else [])):
+        for source, end in ((READER, " 0\n"), (MONITOR, " 1 2368\n")):
+            program = compile_(source, suffix, tmp_path, compiler, ["-pedantic", *flags])
+            assert check([program], env=env).endswith(end)
 
 
-@pytest.mark.parametrize("library", ["-lringtap-probe", "-l:libringtap-probe.a"])
-def test_link_in(pkg_config, tmp_path, library):
+def test_link_in(pkg_config, tmp_path):
     """The probe without telemetry, which the plugin needs."""
-    flags = pkg_config("libringtap-probe", "--cflags", "--libs")
-    flags[flags.index("-lringtap-probe")] = library
-    program = compile_(LINK_IN, "c", tmp_path, "gcc", flags)
-    prefix = dpdk.new_prefix("link")
-    proc = Proc([program, *dpdk.eal_args(prefix, extra=["--no-telemetry"])],
-                env={"LD_LIBRARY_PATH": str(pkg_config.lib)})
-    try:
-        proc.expect(r"^started 0$")
-        assert [a for a in listing() if a["name"] == prefix]
-        proc.send("")
-        assert proc.wait() == 0
-        assert not (dpdk.RUN_DIR / prefix / "ringtap.sock").exists()
-    finally:
-        proc.close()
-        dpdk.remove_run_dir(prefix)
+    for library in ("-lringtap-probe", "-l:libringtap-probe.a"):
+        flags = pkg_config("libringtap-probe", "--cflags", "--libs")
+        flags[flags.index("-lringtap-probe")] = library
+        program = compile_(LINK_IN, "c", tmp_path, "gcc", flags)
+        prefix = dpdk.new_prefix("link")
+        proc = Proc([program, *dpdk.eal_args(prefix, extra=["--no-telemetry"])],
+                    env={"LD_LIBRARY_PATH": str(pkg_config.lib)})
+        try:
+            proc.expect(r"^started 0$")
+            assert [a for a in listing() if a["name"] == prefix]
+            proc.send("")
+            assert proc.wait() == 0
+            assert not (dpdk.RUN_DIR / prefix / "ringtap.sock").exists()
+        finally:
+            proc.close()
+            dpdk.remove_run_dir(prefix)
 
 
-@pytest.mark.parametrize("library,dpdk_loaded", [
-    ("-lringtap-probe", False), ("-lringtap-probe", True), ("-l:libringtap-probe.a", True)])
-def test_all_public_functions_of_the_probe_can_be_called(installation, pkg_config, tmp_path, library, dpdk_loaded):
+def test_all_public_functions_of_the_probe_can_be_called(installation, pkg_config, tmp_path):
     """The functions of the header are those of the map, and both libraries export them."""
-    header = next(installation.rglob("ringtap/probe.h")).read_text()
-    names = re.findall(r"^(?:int|void) (ringtap_\w+)\(", header, re.M)
-    listed = re.findall(r"^\t(ringtap_\w+);", (REPO / "probe" / "libringtap-probe.map").read_text().split("};")[0], re.M)
-    assert names and sorted(names) == listed
-    flags = [f for f in pkg_config("libringtap-probe", "--cflags", "--libs") if f != "-Wl,--as-needed"]
-    flags[flags.index("-lringtap-probe")] = library
-    functions = ", ".join(f"(void (*)(void)){name}" for name in names)
-    program = compile_(ALL_FUNCTIONS.replace("FUNCTIONS", functions), "c", tmp_path, "gcc", [
-        "-Wno-cast-function-type", f"-Wl,--{'no-' if dpdk_loaded else ''}as-needed", *flags])
-    done = run([program], env={"LD_LIBRARY_PATH": str(pkg_config.lib)})
-    expected = "EINVAL" if dpdk_loaded else "ENOSYS"
-    assert done.returncode == 0 and done.stdout == f"{-getattr(errno, expected)}\n", done.stderr
+    for library, dpdk_loaded in (("-lringtap-probe", False), ("-lringtap-probe", True), ("-l:libringtap-probe.a", True)):
+        header = next(installation.rglob("ringtap/probe.h")).read_text()
+        names = re.findall(r"^(?:int|void) (ringtap_\w+)\(", header, re.M)
+        listed = re.findall(r"^\t(ringtap_\w+);", (REPO / "probe" / "libringtap-probe.map").read_text().split("};")[0], re.M)
+        assert names and sorted(names) == listed
+        flags = [f for f in pkg_config("libringtap-probe", "--cflags", "--libs") if f != "-Wl,--as-needed"]
+        flags[flags.index("-lringtap-probe")] = library
+        functions = ", ".join(f"(void (*)(void)){name}" for name in names)
+        program = compile_(ALL_FUNCTIONS.replace("FUNCTIONS", functions), "c", tmp_path, "gcc", [
+            "-Wno-cast-function-type", f"-Wl,--{'no-' if dpdk_loaded else ''}as-needed", *flags])
+        done = run([program], env={"LD_LIBRARY_PATH": str(pkg_config.lib)})
+        expected = "EINVAL" if dpdk_loaded else "ENOSYS"
+        assert done.returncode == 0 and done.stdout == f"{-getattr(errno, expected)}\n", done.stderr
 
 
 def test_exported_names_are_public(installation):
+    """The replacement of libpcap has no function of ringtap, and none that libpcap lacks; and ioctl(), see pcap/ifreq.c. No
+    object makes stacks executable: each has a GNU_STACK header without the flag E. Without a header, the loader makes all
+    stacks executable."""
     names = ["libringtap.so", "libringtap-probe.so"]
     if LTTNG_PROVIDER.exists():
         names.append(LTTNG_PROVIDER.name)
@@ -149,16 +145,17 @@ def test_exported_names_are_public(installation):
         for line in check(["nm", "-D", "--defined-only", lib]).splitlines():
             symbol = line.split()[-1].split("@")[0]
             assert symbol.startswith(("ringtap_", "RINGTAP", "LIBRINGTAP")), f"{name} exports {symbol}"
-
-
-def test_replacement_library_exports_only_names_of_libpcap(installation):
-    """No function of ringtap, and none that libpcap lacks; and ioctl(), see pcap/ifreq.c."""
     def names(lib):
         return {line.split()[-1] for line in check(["nm", "-D", "--defined-only", lib]).splitlines()}
 
     ours = names(next(installation.rglob("libringtap-pcap.so")))
     theirs = names(check(["sh", "-c", "ldd $(command -v tcpdump) | awk '/libpcap/{print $3}'"]).strip())
     assert len(ours) > 1 and ours <= theirs | {"ioctl"}
+    objects = [path for path in installation.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
+    assert len(objects) > 8
+    for path in objects:
+        flags = re.findall(r"GNU_STACK .* (\S+) +0x\w+$", check(["readelf", "-lW", path]), re.M)
+        assert flags == ["RW"], path
 
 
 def test_dlopen_of_libpcap_finds_the_replacement_library(installation, app):
@@ -187,16 +184,6 @@ def path_matches(name, line):
     return len(parts) >= len(patterns) and all(map(fnmatch.fnmatch, parts, patterns))
 
 
-def test_no_object_makes_stacks_executable(installation):
-    """Each has a GNU_STACK header without the flag E. Without a header, the loader makes all stacks
-    executable."""
-    objects = [path for path in installation.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
-    assert len(objects) > 8
-    for path in objects:
-        flags = re.findall(r"GNU_STACK .* (\S+) +0x\w+$", check(["readelf", "-lW", path]), re.M)
-        assert flags == ["RW"], path
-
-
 def test_binaries_run_from_the_installation(installation):
     assert check([next(installation.rglob("bin/ringtap")), "--version"])
 
@@ -210,6 +197,7 @@ def small_build(tmp_path_factory):
     return build
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("prefix", ["/usr/local", "/opt/ringtap"])
 @pytest.mark.slow
 def test_make_install_with_any_prefix_and_uninstall(small_build, tmp_path, prefix):
@@ -228,6 +216,7 @@ def test_make_install_with_any_prefix_and_uninstall(small_build, tmp_path, prefi
     assert [path for path in root.rglob("*") if not path.is_dir() or "ringtap" in path.name] == []
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_dpdk_outside_of_the_default_folders(tmp_path):
     """ringtap-fwd uses only the DPDK that it was built with; its man page, which it prints itself,

@@ -18,7 +18,7 @@ def extcap(tmp_path):
     return [*GENERATE, tmp_path, tmp_path / "commands", "1.0", "/usr/share", tmp_path / "extcap.txt"]
 
 
-@pytest.mark.parametrize("text, what", [
+BROKEN = [
     ("text\n", "extcap.txt:1: text before the first heading"),
     ("#TITLE\ntext\n", "extcap.txt:1: not a heading"),
     ("# ONE\n\n# TWO\ntext\n", "extcap.txt: the section ONE has no text"),
@@ -27,17 +27,17 @@ def extcap(tmp_path):
     ("# ONE\n\n\ttext\n", "extcap.txt:3: a control character"),
     ("# ONE\n@include\n", "extcap.txt:2: unknown instruction"),
     ("# ONE\ntext\n\n@include other.txt\n", "other.txt: [Errno 2] No such file"),
-    ("# ONE\ntext\n\n@include loop.txt\n", "loop.txt:1: unknown instruction")])
-def test_a_broken_text(extcap, tmp_path, text, what):
+    ("# ONE\ntext\n\n@include loop.txt\n", "loop.txt:1: unknown instruction")]
+
+
+def test_a_broken_text(extcap, tmp_path):
     """The build, which runs this, fails and shows where."""
-    (tmp_path / "extcap.txt").write_text(text)
-    (tmp_path / "loop.txt").write_text("@include loop.txt\n")
-    done = run(extcap)
-    assert done.returncode == 1
-    assert what in done.stderr and "Traceback" not in done.stderr
-
-
-def test_a_command_without_a_text(extcap):
+    for text, what in BROKEN:
+        (tmp_path / "extcap.txt").write_text(text)
+        (tmp_path / "loop.txt").write_text("@include loop.txt\n")
+        done = run(extcap)
+        assert done.returncode == 1
+        assert what in done.stderr and "Traceback" not in done.stderr
     done = run(extcap[:-1])
     assert done.returncode == 1
     assert done.stderr == "no text for the man page of extcap; add extcap.txt to the build's files\n"
@@ -55,9 +55,6 @@ def test_markup(extcap, tmp_path):
     assert others.split(".SH SHARED\n")[1] == (
         "\\&.one\n.PP\n" + example.format("  two") + ".PP\n" + example.format("  three") +
         ".SH TWO\ne\\-f\n.SH SEE ALSO\n\\fBringtap\\fR(1)\n")
-
-
-def test_every_command_has_a_page():
     commands = json.loads(check([RINGTAP, "--describe"]))
     assert len(commands) >= 10
     for command in commands:
