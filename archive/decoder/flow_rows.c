@@ -26,6 +26,8 @@ enum {
 	COL_NOT_OFFERED,
 	COL_OPEN,
 	COL_UNKNOWN,
+	COL_UNSEEN,
+	COL_STOPPED,
 	FLOW_COLUMNS
 };
 
@@ -51,6 +53,8 @@ static const struct column_kind columns[FLOW_COLUMNS] = {
 	[COL_NOT_OFFERED] = {"not_offered", "l", 8, false, 0, NULL},
 	[COL_OPEN] = {"open", "l", 8, false, 0, NULL},
 	[COL_UNKNOWN] = {"unknown", "l", 8, false, 0, NULL},
+	[COL_UNSEEN] = {"unseen", "l", 8, false, 0, NULL},
+	[COL_STOPPED] = {"port_stopped", "l", 8, false, 0, NULL},
 };
 
 const struct batch_kind flows_kind = {columns, FLOW_COLUMNS, FLOW_ROWS_MAX};
@@ -87,6 +91,8 @@ static void put_fates(struct batch *b, const struct flow_sum *s, const struct fa
 	put64(b, COL_NOT_OFFERED, s->not_offered);
 	put64(b, COL_OPEN, s->open + (fates->ended ? 0 : rest));
 	put64(b, COL_UNKNOWN, unknown + (fates->ended && !all ? rest : 0));
+	put64(b, COL_UNSEEN, s->unseen);
+	put64(b, COL_STOPPED, s->stopped);
 }
 
 void flow_rows_put(struct batch *b, const struct flow *f, const struct fates *fates)
@@ -94,8 +100,8 @@ void flow_rows_put(struct batch *b, const struct flow *f, const struct fates *fa
 	const uint32_t no_ports = 1u << COL_A_PORT | 1u << COL_B_PORT;
 	const uint32_t no_tcp = 1u << COL_FLAGS | 1u << COL_RETRANSMISSIONS;
 	const uint32_t no_latency = 1u << COL_P50 | 1u << COL_P99;
-	const uint32_t no_fates =
-		1u << COL_OFFERED | 1u << COL_NOT_OFFERED | 1u << COL_OPEN | 1u << COL_UNKNOWN;
+	const uint32_t no_fates = 1u << COL_OFFERED | 1u << COL_NOT_OFFERED | 1u << COL_OPEN |
+				  1u << COL_UNKNOWN | 1u << COL_UNSEEN | 1u << COL_STOPPED;
 	const struct flow_sum *s = &f->sum;
 	uint32_t has = (1u << FLOW_COLUMNS) - 1;
 

@@ -308,6 +308,13 @@ int flows_settle(struct flows *t)
 
 /* ---- fates ---- */
 
+/* A later version may have other reasons. */
+static void count_reason(struct flow_sum *s, uint8_t why)
+{
+	s->unseen += why == RT_FATES_WHY_UNSEEN;
+	s->stopped += why == RT_FATES_WHY_STOPPED;
+}
+
 /* p: an entry of a block. The fate counts, also of a packet that was sent: that was a copy. */
 static void take_fate(struct flows *t, const uint8_t *p, const struct walk *w)
 {
@@ -332,6 +339,8 @@ static void take_fate(struct flows *t, const uint8_t *p, const struct walk *w)
 	case RT_FATES_OPEN: s->open++; break;
 	default: s->unknown++;
 	}
+	if (fate == RT_FATES_UNKNOWN)
+		count_reason(s, p[offsetof(struct rt_fates_packet, why)]);
 }
 
 /* When the recording began, the same in all files of a recording. Halves, the high one first. */

@@ -35,8 +35,10 @@ struct flow_sum {
 	uint64_t retransmissions;
 	int64_t rtt_ns; /* -1: unknown */
 	/* Counters from ids and fates: packets received; of these without id; sent, if they have no
-	 * fate in the file; of each fate; and those that there was no memory for. */
+	 * fate in the file; of each fate; those that there was no memory for; and of the unknown
+	 * ones, those with a reason. */
 	uint64_t received, without_id, sent, not_offered, open, unknown, let_go;
+	uint64_t unseen, stopped;
 	uint8_t tcp_flags;
 	bool has_ports, is_tcp;
 };

@@ -165,6 +165,58 @@ static void the_fate_counts_and_not_a_copy(void **state)
 	flows_close(&t);
 }
 
+static void receive(struct flows *t, int64_t id)
+{
+	struct row r = {.flow_id = 1,
+		.packet_id = id,
+		.has = HAS(COL_PACKET_ID) | HAS(COL_DIRECTION) | HAS(COL_FLOW_ID)};
+
+	assert_int_equal(flows_packet(t, &r), 0);
+}
+
+static void judge(struct flows *t, uint64_t id, uint8_t fate, uint8_t why)
+{
+	struct iface ifs[1] = {{0}};
+	struct walk w = {.ifs = ifs, .count = 1};
+	struct rt_fates_packet entry = {.id = id, .fate = fate, .why = why};
+	uint8_t body[RT_FATES_FIXED + sizeof(entry)] = {RT_FATES_PACKETS, 0, sizeof(entry), 0, 1};
+
+	memcpy(body + RT_FATES_FIXED, &entry, sizeof(entry));
+	flows_fates(t, &(struct found){.body = body, .body_len = sizeof(body)}, &w);
+}
+
+/* Also of a flow in two pieces. Reasons of other fates, and those of later versions, are none. */
+static void reasons_of_unknown_packets_count(void **state)
+{
+	static const uint8_t fates[][2] = {{RT_FATES_UNKNOWN, RT_FATES_WHY_UNSEEN},
+		{RT_FATES_UNKNOWN, RT_FATES_WHY_STOPPED}, {RT_FATES_UNKNOWN, RT_FATES_WHY_STOPPED},
+		{RT_FATES_UNKNOWN, RT_FATES_WHY_OTHER}, {RT_FATES_UNKNOWN, 77},
+		{RT_FATES_INFERRED, RT_FATES_WHY_UNSEEN}, {RT_FATES_OPEN, RT_FATES_WHY_STOPPED},
+		{RT_FATES_NOT_OFFERED, RT_FATES_WHY_STOPPED}};
+	struct flows t;
+	struct flow_reader *r;
+	const struct flow *f;
+	int64_t id = 0;
+
+	assert_int_equal(flows_open(&t), 0);
+	for (unsigned piece = 0; piece < 2; piece++) {
+		for (unsigned i = 0; i < sizeof(fates) / sizeof(*fates); i++) {
+			receive(&t, ++id);
+			judge(&t, (uint64_t)id, fates[i][0], fates[i][1]);
+		}
+		assert_int_equal(flows_at(&t, 0)->sum.unseen, 1);
+		assert_int_equal(flows_at(&t, 0)->sum.stopped, 2);
+		assert_int_equal(flows_at(&t, 0)->sum.unknown, 6);
+		assert_int_equal(spill_flows(&t), 0);
+	}
+	assert_int_equal(flow_reader_open(&r, &t), 0);
+	assert_int_equal(flow_reader_next(r, &f), 1);
+	assert_int_equal(f->sum.unseen, 2);
+	assert_int_equal(f->sum.stopped, 4);
+	flow_reader_close(r);
+	flows_close(&t);
+}
+
 /* A packet of flow 1 that is received and sent again. */
 static void forward(struct flows *t, uint64_t latency)
 {
@@ -207,6 +259,7 @@ int main(void)
 		cmocka_unit_test(percentiles_are_off_by_a_bucket_at_most),
 		cmocka_unit_test(of_ids_without_room_those_go_first_that_were_sent),
 		cmocka_unit_test(the_fate_counts_and_not_a_copy),
+		cmocka_unit_test(reasons_of_unknown_packets_count),
 		cmocka_unit_test(latencies_that_do_not_fit_into_memory_are_freed_once),
 	};
 

@@ -314,6 +314,8 @@ static void add_sums(struct flow_sum *a, const struct flow_sum *b)
 	a->open += b->open;
 	a->unknown += b->unknown;
 	a->let_go += b->let_go;
+	a->unseen += b->unseen;
+	a->stopped += b->stopped;
 	a->tcp_flags |= b->tcp_flags;
 }
 

@@ -182,15 +182,24 @@ class DuckEngine(Engine):
         self.con.execute(f"CREATE MACRO ip_text(b) AS {text}")
         with refusing():
             for view in ("packets", "flows"):
-                self.con.execute(f"CREATE VIEW {view} AS {self.select(view, self.files(view))}")
+                self.con.execute(f"CREATE VIEW {view} AS {self.select(view, self.parts)}")
 
-    def select(self, view, files):
-        """A SELECT of the view's rows in these files."""
+    def select(self, view, parts):
+        """A SELECT of the view's rows in these parts. Flows of format 1 have no reasons."""
+        from . import schema
+        old = [part for part in parts if view == "flows" and not part.has_reasons]
+        new = [part for part in parts if view != "flows" or part.has_reasons]
+        found = [self._select(view, self.files(view, some), lacks) for some, lacks in ((new, ()), (old, schema.REASONS))]
+        return " UNION ALL BY NAME ".join(filter(None, found)) or _nothing(view)
+
+    def _select(self, view, files, lacks):
+        """None: no files."""
         if not files:
-            return _nothing(view)
+            return None
         types = ", ".join(f"'{name}': {kind.replace('STRING', 'VARCHAR')}" for name, kind in PARTITION)
         names = ", ".join(name for name, _ in PARTITION)
-        return (f"SELECT * EXCLUDE ({names}), {names}, {PART} AS part FROM read_parquet({file_list(files)}, hive_partitioning = true, "
+        nulls = "".join(f"NULL::BIGINT AS {name}, " for name in lacks)
+        return (f"SELECT * EXCLUDE ({names}), {nulls}{names}, {PART} AS part FROM read_parquet({file_list(files)}, hive_partitioning = true, "
                 f"hive_types = {{{types}}}) WHERE {windows(self.since, self.until)[view]}")
 
     def _prepare(self, text):

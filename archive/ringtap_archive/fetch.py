@@ -114,13 +114,13 @@ class Plan:
             yield lambda parts: self._select(parts, condition), group
 
     def _select(self, parts, condition):
-        view = self.con.select("packets", self.con.files("packets", parts))
+        view = self.con.select("packets", parts)
         return f"SELECT time_ns, part, file_offset, interface FROM ({view}) WHERE {condition}"
 
     def _find_flows(self):
         """Makes a table of the flows that may match; returns the number of their packets. None: they are too many."""
         def make(parts):
-            view = self.con.select("flows", self.con.files("flows", parts))
+            view = self.con.select("flows", parts)
             columns = "part, flow_id, packets_ab + packets_ba AS packets"
             found = [f"SELECT {columns} FROM ({view}) WHERE {text}" for text in self.condition.flows(engine.blob)]
             return f"SELECT DISTINCT * FROM ({' UNION ALL '.join(found)}) LIMIT {FLOWS_MAX + 1}"

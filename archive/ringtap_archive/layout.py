@@ -21,7 +21,7 @@ from pathlib import Path
 from . import private, shape
 from .errors import Refused
 
-FORMAT = 1
+FORMAT = 2  # 1 is read as well: its flows lack schema.REASONS
 LOCK = ".lock"
 HOUR_NS = 3600 * 10 ** 9
 META_MAX = 1 << 26  # bytes; 65,536 losses and as many interfaces have less
@@ -113,6 +113,10 @@ class Part:
         """More than one after compact."""
         return self.meta.get("sources") or [self.meta["source"]]
 
+    @property
+    def has_reasons(self):
+        return self.meta["format"] >= 2
+
     def files(self):
         """All of the part, meta.json first: without it, the others are no part."""
         return [self.meta_path, self.pcapng, self.packets, self.flows]
@@ -145,9 +149,9 @@ def read_part(meta_path):
     number = meta_path.name[:-len(META)]
     try:
         meta = json.loads(private.read(meta_path, META_MAX))
-        if isinstance(meta, dict) and meta.get("format", FORMAT) != FORMAT:
-            raise Refused(f"{meta_path}: format {str(meta['format'])[:20]}, of another version of ringtap; this one has "
-                          f"{FORMAT}; use that version")
+        if isinstance(meta, dict) and meta.get("format", FORMAT) not in range(1, FORMAT + 1):
+            raise Refused(f"{meta_path}: format {str(meta['format'])[:20]}, of another version of ringtap; this one reads "
+                          f"1 to {FORMAT}; use that version")
         check_meta(meta, number)
         part = Part(meta_path.parent, number, meta)
         for path in part.files():

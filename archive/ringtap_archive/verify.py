@@ -10,13 +10,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from . import decoder, frames, layout, options, private, show
+from . import decoder, frames, layout, options, private, schema, show
 from .errors import Lost, Refused
 from .store import Archive
 
 MEMORY = 256 << 20  # what is larger is decompressed into a file
 TABLES = ("pcapng", "packets", "flows")
-LATER = ["latency_p50_ns", "latency_p99_ns", "offered", "not_offered", "open", "unknown"]
+LATER = ["latency_p50_ns", "latency_p99_ns", "offered", "not_offered", "open", "unknown", *schema.REASONS]
 
 
 def arguments(parser):
@@ -134,8 +134,10 @@ def compare(part, found):
         flows = decoded.flows()
         try:
             table = pq.read_table(part.flows, partitioning=None, page_checksum_verification=True)
+            if not part.has_reasons:
+                flows = flows.drop(schema.REASONS)
             if part.meta["later"]:  # what another file had: of these columns only the checksum holds
-                flows, table = flows.drop(LATER), table.drop(LATER)
+                flows, table = (t.drop([name for name in LATER if name in t.column_names]) for t in (flows, table))
             columns = differing(flows, table) if flows.num_rows == table.num_rows else ["their number"]
             found.problems["flows"] = f"flows differ from those of the packets in {', '.join(columns)}" if columns else None
         except (pa.ArrowException, OSError) as e:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Flows, identifiers and digests of the index against plain references over tshark's fields."""
 import collections
+import hashlib
 import itertools
 import json
 import math
@@ -18,7 +19,7 @@ from harness.pcapng_write import File
 
 pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("ringtap_archive", reason=f"not in this environment: {REPO / 'archive'}")
-from ringtap_archive import decoder, generate  # noqa: E402
+from ringtap_archive import decoder, engine, generate, schema  # noqa: E402
 
 START = 1_700_000_000 * 10**9 // (3600 * 10**9) * 3600 * 10**9
 K0, K1, MASK = 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, (1 << 64) - 1
@@ -399,7 +400,8 @@ def of_fates(path, chance, ended, applications=2):
             w.packet(app, now, bytes(ETHER / packet), traced.RX, 0, id)
             fate = chance.choice([0, 0, 0, pcapng.NOT_OFFERED, pcapng.UNKNOWN, pcapng.INFERRED, pcapng.OPEN])
             sent, first = chance.random() < 0.6, chance.random() < 0.5
-            entry = (id, now + 900, app, 0, fate)
+            # 3: of a later version. Other fates have no reason, whatever the byte is.
+            entry = (id, now + 900, app, 0, fate, chance.randrange(4))
             if fate and first:
                 w.fates(2, [entry])
             for copy in range(sent * chance.randint(1, 2)):
@@ -419,9 +421,11 @@ def test_fates_and_latencies_are_those_of_explain(tmp_path, ended):
     path = of_fates(tmp_path / "fates.pcapng", random.Random(5), ended)
     told = json.loads(subprocess.run([RINGTAP, "explain", "--json", path], check=True, capture_output=True, text=True).stdout)
     _, flows = decode(path)
-    total = {key: sum(flow[key] for flow in flows) for key in ("offered", "not_offered", "open", "unknown")}
-    assert total == {key: told["fates"][key] for key in total} and sum(total.values()) == told["fates"]["received"] == 798
-    assert min(total["offered"], total["not_offered"], total["open"], total["unknown"]) > 50
+    total = {key: sum(flow[key] for flow in flows) for key in (*FATES, *schema.REASONS)}
+    assert total == {key: told["fates"][key] for key in total}
+    assert sum(total[key] for key in FATES) == told["fates"]["received"] == 798
+    assert min(total[key] for key in FATES) > 50 and min(total[key] for key in schema.REASONS) > 10
+    assert total["unseen"] + total["port_stopped"] < total["unknown"]
     # One application: flows of explain are those of a port.
     path = of_fates(tmp_path / "one.pcapng", random.Random(6), ended, 1)
     told = json.loads(subprocess.run([RINGTAP, "explain", "--json", path], check=True, capture_output=True, text=True).stdout)
@@ -468,10 +472,10 @@ def fates_of(archive):
     return {key: sum(flow[key] or 0 for flow in flows) for key in FATES}
 
 
-def explained(*paths):
+def explained(*paths, keys=FATES):
     done = subprocess.run([RINGTAP, "explain", "--json", "--timeout", "60s", *paths], check=True, capture_output=True, text=True)
     fates = json.loads(done.stdout)["fates"]
-    return {key: fates[key] for key in FATES}
+    return {key: fates[key] for key in keys}
 
 
 def ingested(archive, *paths):
@@ -508,3 +512,38 @@ def test_fates_of_another_recording_are_not_taken(tmp_path):
     late.packet(0, START + 71 * 10**9, bytes(60), traced.RX, 0, 1000)
     late.fates(3, [(0, 0, 399, 0, 0, 0, 0, 0, 0)])
     assert ingested(tmp_path / "late", first[0], late.write(tmp_path / "late.pcapng")) == alone
+
+
+def as_format_1(part):
+    """What earlier versions have written: flows without reasons."""
+    pq.write_table(pq.read_table(part.flows, partitioning=None).drop(schema.REASONS), part.flows)
+    part.meta["format"] = 1
+    part.meta["flows"].update(bytes=part.flows.stat().st_size, sha256=hashlib.sha256(part.flows.read_bytes()).hexdigest())
+    part.meta_path.write_text(json.dumps(part.meta))
+
+
+def test_archives_of_format_1_stay_readable(tmp_path, capsys):
+    """Beside parts of this format; their reasons are null, until the part is made again."""
+    archive, old, new = tmp_path / "archive", *(of_fates(tmp_path / f"{n}.pcapng", random.Random(n), True) for n in (1, 2))
+    for path in (old, new):
+        assert archiving.call("ingest", "-q", "-d", archive, "--recorder", path.stem, path) == 0
+    as_format_1(archiving.parts(archive)[0])
+    with engine.open(archive) as reader:
+        names = reader.sql("SELECT * FROM flows").columns
+        found = reader.sql("SELECT recorder, CAST(sum(unknown) AS BIGINT), CAST(sum(unseen) AS BIGINT), "
+                           "CAST(sum(port_stopped) AS BIGINT) FROM flows GROUP BY 1 ORDER BY 1").all()
+    expected = explained(new, keys=("unknown", *schema.REASONS))
+    assert names[:len(schema.FLOWS.names)] == schema.FLOWS.names
+    assert found == [("1", explained(old)["unknown"], None, None), ("2", *expected.values())]
+    assert archiving.call("verify", "-d", archive) == 0
+    part = archiving.parts(archive)[0]
+    part.flows.write_bytes(b"damaged")
+    assert archiving.call("verify", "-d", archive, "--repair") == 0 and archiving.call("verify", "-d", archive) == 0
+    assert archiving.parts(archive)[0].meta["format"] == 2
+    # A later format than this one.
+    part = archiving.parts(archive)[0]
+    part.meta["format"] = 3
+    part.meta_path.write_text(json.dumps(part.meta))
+    capsys.readouterr()
+    assert archiving.call("query", "-d", archive, "SELECT * FROM flows") == 1
+    assert "format 3, of another version of ringtap; this one reads 1 to 2" in capsys.readouterr().err

@@ -56,13 +56,13 @@ class Writer:
         self._block(5, self._pack("III", interface, 0, 0) + self._options(options))
 
     def fates(self, kind, entries=(), ns=START):
-        """kind 1: they begin; 2: (id, ns, interface, queue, fate) of packets; 3: the end, with (interface, queue,
+        """kind 1: they begin; 2: (id, ns, interface, queue, fate[, reason]) of packets; 3: the end, with (interface, queue,
         received, offered, not offered, open, unknown, likely offered, lost) of queues."""
         size = {1: 0, 2: 24, 3: 64}[kind]
         body = self._pack("HHIII", kind, size, len(entries), ns >> 32, ns & 0xffffffff)
         for e in entries:
             if kind == 2:
-                body += self._pack("QIIIHBB", e[0], e[1] >> 32, e[1] & 0xffffffff, *e[2:], 0)
+                body += self._pack("QIIIHBB", e[0], e[1] >> 32, e[1] & 0xffffffff, *e[2:], *[0] * (6 - len(e)))
             else:
                 body += self._pack("IHHQQQQQQQ", *e[:2], 0, *e[2:])
         self._block(0x80525446, body)
