@@ -42,13 +42,15 @@ static int clean(void **state)
 	return system(command);
 }
 
+static const char *document = DOCUMENT;
+
 static void *answer_one(void *arg)
 {
 	const int fd = *(int *)arg;
 
 	while (!ask_is_waiting(fd))
 		usleep(1000);
-	ask_answer(fd, DOCUMENT);
+	ask_answer(fd, document);
 	return NULL;
 }
 
@@ -144,6 +146,61 @@ static void test_folder_without_an_end_is_left(void **state)
 	endless = 0;
 }
 
+static size_t documents_of(const char *text)
+{
+	int fd = ask_listen(folder[0]);
+	pthread_t thread;
+	size_t n;
+
+	document = text;
+	assert_true(fd >= 0);
+	assert_int_equal(pthread_create(&thread, NULL, answer_one, &fd), 0);
+	n = documents(folder[0]);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	ask_close(fd, folder[0]);
+	document = DOCUMENT;
+	return n;
+}
+
+/* The application's owner can answer anything. */
+static void test_what_is_not_an_answer(void **state)
+{
+	static const char *const texts[] = {"", "[]", "{}", "5", "{\"application\": 5}",
+		"{\"application\": \"other\"}", "{\"application\": \"app\"", DOCUMENT DOCUMENT};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		assert_int_equal(documents_of(texts[i]), 0);
+}
+
+static void test_long_answers(void **state)
+{
+	char *text = calloc(1, 200001);
+
+	memset(text, 'x', 200000);
+	assert_int_equal(documents_of(text), 0);
+	memset(text, '{', 200000);
+	assert_int_equal(documents_of(text), 0);
+	free(text);
+}
+
+static size_t documents_with(unsigned conditions)
+{
+	char text[4096];
+	int n = snprintf(text, sizeof(text), "{\"application\": \"app\", \"conditions\": [");
+
+	for (unsigned i = 0; i < conditions; i++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s{}", i ? ", " : "");
+	snprintf(text + n, sizeof(text) - (size_t)n, "]}");
+	return documents_of(text);
+}
+
+/* An exporter compares them one by one. */
+static void test_more_conditions_than_a_recorder_has(void **state)
+{
+	assert_int_equal(documents_with(ASK_CONDITIONS_MAX), 1);
+	assert_int_equal(documents_with(ASK_CONDITIONS_MAX + 1), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -151,6 +208,9 @@ int main(void)
 		cmocka_unit_test(test_mute_recorders_are_waited_for_together),
 		cmocka_unit_test(test_link_is_not_followed),
 		cmocka_unit_test(test_folder_without_an_end_is_left),
+		cmocka_unit_test(test_what_is_not_an_answer),
+		cmocka_unit_test(test_long_answers),
+		cmocka_unit_test(test_more_conditions_than_a_recorder_has),
 	};
 
 	return cmocka_run_group_tests(tests, make, clean);
