@@ -80,22 +80,31 @@ static bool had_burst(const struct ringtap_thread_stats *before, uint64_t start_
 	return false;
 }
 
+/* Lists have the worst only: what ended before the earlier snapshot, and is in the later one only,
+ * had given way to worse ones that have become too old, and has been shown before that. */
+static bool came_back(const struct ringtap_snapshot *earlier, uint64_t end_ns)
+{
+	return earlier && end_ns + NS_PER_S < earlier->taken_ns;
+}
+
+/* earlier, before: the snapshot before s, and its thread; NULL: none. */
 static void add_thread(struct timeline *t, const struct ringtap_snapshot *s,
-	const struct ringtap_thread_stats *now, const struct ringtap_thread_stats *before,
-	bool last)
+	const struct ringtap_thread_stats *now, const struct ringtap_snapshot *earlier,
+	const struct ringtap_thread_stats *before, bool last)
 {
 	for (uint32_t i = 0; i < now->gap_count; i++) {
 		const struct ringtap_gap *g = ringtap_thread_gap(now, i);
 
 		if ((!g->open || last) && overlaps(t->i, g->start_ns, g->ns) &&
-			!had_gap(before, g->start_ns))
+			!had_gap(before, g->start_ns) && !came_back(earlier, g->start_ns + g->ns))
 			add_gap(t, s, now->tid, g);
 	}
 	for (uint32_t i = 0; i < now->microburst_count; i++) {
 		const struct ringtap_microburst *b = ringtap_thread_microburst(now, i);
 		json_t *e;
 
-		if (!overlaps(t->i, b->start_ns, b->ns) || had_burst(before, b->start_ns))
+		if (!overlaps(t->i, b->start_ns, b->ns) || had_burst(before, b->start_ns) ||
+			came_back(earlier, b->start_ns + b->ns))
 			continue;
 		e = complete(t, "busy period", now->tid, b->start_ns, b->ns);
 		json_object_set_new(
@@ -152,7 +161,7 @@ json_t *timeline_json(const struct incident *i, unsigned first, unsigned last)
 					      *a = n > first ? f->history[n - 1] : NULL;
 
 		for (uint32_t k = 0; k < s->thread_count; k++)
-			add_thread(&t, s, ringtap_snapshot_thread(s, k),
+			add_thread(&t, s, ringtap_snapshot_thread(s, k), a,
 				a && k < a->thread_count ? ringtap_snapshot_thread(a, k) : NULL,
 				n == last);
 	}
