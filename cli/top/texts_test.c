@@ -157,6 +157,7 @@ static const struct test_golden rows[] = {
 	{"none-latency.txt", "--once|-v|latency", STATUS_OK, nothing_there},
 	{"none-gaps.txt", "--once|-v|gaps", STATUS_OK, nothing_there},
 	{"without-probe.txt", "--once", STATUS_OK, one_without_the_probe},
+	{"names.txt", "--once|--wide", STATUS_OK, strange_names},
 	{"names.json", "--once|--json", STATUS_OK, strange_names},
 	{"once.json", "--once|--json|--collectors|all", STATUS_OK, in_trouble},
 	{"lines.json", "--json|-c|3|-n|2", STATUS_OK, two_applications},
