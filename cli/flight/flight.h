@@ -108,6 +108,7 @@ struct flight {
 	struct watched app;                               /* for the doctor: name, mark and now */
 	struct ringtap_snapshot *history[FLIGHT_HISTORY]; /* one a second, oldest first */
 	unsigned history_count;
+	uint64_t second_ns; /* CLOCK_MONOTONIC, of the last of them that began a second */
 	struct ringtap_snapshot *last; /* of the last check */
 	double tsc_hz;
 	struct incident *incidents[FLIGHT_INCIDENTS_MAX];

@@ -175,13 +175,14 @@ int history_step(struct flight *f)
 				check(f, t, trigger_check(t, &s, &e), &e);
 		}
 	}
-	second = !newest(f) || now->taken_mono_ns - newest(f)->taken_mono_ns >= NS_PER_S;
+	second = !newest(f) || now->taken_mono_ns - f->second_ns >= NS_PER_S;
 	if (before && !kept)
 		ringtap_snapshot_free(before);
 	f->last = now;
 	if (!second)
 		return ret;
 	push(f, now);
+	f->second_ns = now->taken_mono_ns;
 	if (f->history_count > 1) {
 		check_intervals(f);
 		check_doctor(f);
@@ -197,6 +198,8 @@ void history_reach(struct flight *f, uint64_t ns)
 	if (!f->last || f->last == newest(f) ||
 		(newest(f) && f->last->taken_mono_ns <= newest(f)->taken_mono_ns))
 		return;
+	/* Beside those of each second: intervals, which begin and end with these, leave out
+	 * nothing. */
 	push(f, f->last);
 }
 

@@ -371,6 +371,33 @@ static void a_number_over_an_interval(void **state)
 	assert_float_equal(made[0].event.value, 4500, 1e-6);
 }
 
+/* One slow packet of 50: the bucket of 100 ms. */
+static void one_is_slow(struct fake_app *a, uint64_t ns)
+{
+	uint64_t width, slow = 0;
+
+	fake_forward(a, ns);
+	while (ringtap_latency_low((uint32_t)slow, &width) < 100000000)
+		slow++;
+	memset(a->s.buckets[0], 0, ringtap_latency_buckets() * sizeof(uint64_t));
+	a->s.buckets[0][500] = ns >= 3 * NS_PER_S / 2 ? 49 * 32 : 0;
+	a->s.buckets[0][slow] = ns >= 3 * NS_PER_S / 2 ? 32 : 0;
+	a->s.pairs[0].count = a->s.buckets[0][500] + a->s.buckets[0][slow];
+}
+
+/* Another condition's incident ends within the second, and the history reaches to its end: the
+ * intervals stay those of whole seconds. */
+static void an_incident_within_the_interval_hides_nothing(void **state)
+{
+	on("p99 > 10ms over 1s", 0);
+	app->work = one_is_slow; /* at 1.5 s */
+	step_for(16 * STEP_NS);
+	history_reach(&f, TEST_NOW_REAL_NS + 16 * STEP_NS);
+	assert_int_equal(f.history_count, 3);
+	step_for(5 * NS_PER_S);
+	MADE_AT(21);
+}
+
 static void no_interval_is_over_yet(void **state)
 {
 	on("errors > 1 over 10s", 0);
@@ -402,20 +429,6 @@ static void a_driver_that_is_not_read_changes_nothing(void **state)
 	step_for(20 * NS_PER_S);
 	MADE_AT(21);
 	assert_true(t->holds);
-}
-
-/* One slow packet of 50: the bucket of 100 ms. */
-static void one_is_slow(struct fake_app *a, uint64_t ns)
-{
-	uint64_t width, slow = 0;
-
-	fake_forward(a, ns);
-	while (ringtap_latency_low((uint32_t)slow, &width) < 100000000)
-		slow++;
-	memset(a->s.buckets[0], 0, ringtap_latency_buckets() * sizeof(uint64_t));
-	a->s.buckets[0][500] = ns >= 3 * NS_PER_S / 2 ? 49 * 32 : 0;
-	a->s.buckets[0][slow] = ns >= 3 * NS_PER_S / 2 ? 32 : 0;
-	a->s.pairs[0].count = a->s.buckets[0][500] + a->s.buckets[0][slow];
 }
 
 static void percentiles_over_an_interval(void **state)
@@ -519,6 +532,7 @@ int main(void)
 		CASE(a_rate_over_an_interval_is_one_event),
 		CASE(a_rate_that_is_not_exceeded_over_the_interval),
 		CASE(a_number_over_an_interval),
+		CASE(an_incident_within_the_interval_hides_nothing),
 		CASE(no_interval_is_over_yet),
 		CASE(a_driver_that_is_not_read_changes_nothing),
 		CASE(percentiles_over_an_interval),
