@@ -107,7 +107,7 @@ SOAK_RATE ?= 250k
 soak: all archive
 	$(SUDO) env RINGTAP_SOAK=$(SOAK) RINGTAP_SOAK_SECONDS=$(SOAK_SECONDS) RINGTAP_SOAK_INCIDENTS=$(SOAK_INCIDENTS) \
 		RINGTAP_SOAK_RATE=$(SOAK_RATE) RINGTAP_BUILD=$(abspath $(BUILD)) \
-		$(PYTHON) -m pytest e2e/attach/test_soak.py e2e/secondary/test_soak.py e2e/flight/test_soak.py $(PYTEST_ARGS)
+		$(PYTHON) -m pytest e2e/attach/test_soak.py e2e/secondary/test_soak.py e2e/flight/test_soak.py -m "nightly or not nightly" $(PYTEST_ARGS)
 	$(SUDO) env RINGTAP_ARCHIVE_KILLS=100 RINGTAP_BUILD=$(abspath $(BUILD)) $(ARCHIVE_PYTHON) -m pytest e2e/archive/test_robust.py
 
 # ONLY=aims: what recording loses and costs, against what it should; ONLY=copy,push: some parts of the rest.

@@ -20,27 +20,18 @@ def forwarding(testpmd):
     return pmd
 
 
-def test_rules_are_valid():
+def test_prometheus_evaluates_the_rules(forwarding, closing, tmp_path):
+    """Without errors, and without alerts of losses or of missing applications; all their metrics are exported by the
+    default collectors, as the service has no options."""
     if prometheus.missing():
         pytest.skip(prometheus.missing())
     assert "12 rules found" in check(["promtool", "check", "rules", "--lint-fatal", RULES])
-
-
-def test_metrics_of_the_rules_are_exported(forwarding, closing, tmp_path):
-    """By the default collectors, as the service has no options."""
     used = set(re.findall(r"\bringtap_\w+", re.sub(r"#.*", "", RULES.read_text())))
     assert len(used) > 10
     closing(Flight(forwarding, tmp_path / "incidents", "--keep", "16M"))
     exporter = closing(Exporter(forwarding))
     # Counters of drivers and of the kernel are there after their first reading.
     until(lambda: used <= {series.split("{")[0] for series in exporter.series()}, 20, f"all of {sorted(used)}")
-
-
-def test_prometheus_evaluates_the_rules(forwarding, closing, tmp_path):
-    """Without errors, and without alerts of losses or of missing applications."""
-    if prometheus.missing():
-        pytest.skip(prometheus.missing())
-    exporter = closing(Exporter(forwarding))
     server = closing(Prometheus(tmp_path, exporter.address, rules=RULES))
     until(lambda: server.query("count_over_time(ringtap_up[1m]) > 3"), 30, "some scrapes")
 

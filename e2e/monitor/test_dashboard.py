@@ -52,38 +52,7 @@ def server(exporter, closing, folder):
     return server
 
 
-def test_every_query_has_data_and_its_labels(server):
-    queries = list(grafana.queries(BOARD))
-    assert len(queries) > 15
-    for expression, legend in queries:
-        until(lambda: server.query(expression), 20, f"data for {expression}")
-        for labels, _value in server.query(expression):
-            assert legend <= set(labels), (expression, labels)
-    for metric, label in grafana.variables(BOARD):
-        assert all(label in labels for labels, _value in server.query(metric)), metric
-
-
-def test_prometheus_accepts_every_rule(server):
-    """An alert that does not fire has no data; an invalid query is an error."""
-    assert RULES
-    for path in RULES:
-        done = subprocess.run(["promtool", "check", "rules", path], capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stdout + done.stderr
-    for _name, expression in rules():
-        server.query(expression)
-
-
-def check_names(expression, known):
-    """Checks that metrics and labels of an expression are exported."""
-    selected, grouped = names_in(expression)
-    assert selected, expression
-    for metric, labels in selected.items():
-        assert metric in known, f"{expression}: the exporter has no {metric}"
-        assert labels <= known[metric], f"{expression}: {metric} has no label {labels - known[metric]}"
-        assert grouped <= known[metric], f"{expression}: {metric} has no label {grouped - known[metric]}"
-
-
-def test_every_name_is_exported(exporter):
+def check_names_are_exported(exporter):
     def known():
         found = labels_by_name(exporter.series())
         return {name: labels | OF_PROMETHEUS for name, labels in {**found, "up": set()}.items()}
@@ -106,20 +75,58 @@ def test_every_name_is_exported(exporter):
             check_names(wrong, found)
 
 
-def test_dashboard_matches_the_documentation_of_grafana():
-    grafana.check(BOARD)
+def healthy(server):
+    target, = server.targets()
+    return target["health"] == "up" and not target["lastError"]
 
 
-@pytest.mark.parametrize("spoil", [
-    lambda b: b.pop("schemaVersion"), lambda b: b.update(graphTooltip=3), lambda b: b.update(boards=[]),
+def test_every_query_has_data_and_its_labels(exporter, server):
+    check_names_are_exported(exporter)
+    until(lambda: healthy(server), 30, "a scrape in time")
+    up, = (value for labels, value in server.query("ringtap_up"))
+    assert up == 1
+    queries = list(grafana.queries(BOARD))
+    assert len(queries) > 15
+    for expression, legend in queries:
+        until(lambda: server.query(expression), 20, f"data for {expression}")
+        for labels, _value in server.query(expression):
+            assert legend <= set(labels), (expression, labels)
+    for metric, label in grafana.variables(BOARD):
+        assert all(label in labels for labels, _value in server.query(metric)), metric
+    # An alert that does not fire has no data; an invalid query is an error.
+    assert RULES
+    for path in RULES:
+        done = subprocess.run(["promtool", "check", "rules", path], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stdout + done.stderr
+    for _name, expression in rules():
+        server.query(expression)
+
+
+def check_names(expression, known):
+    """Checks that metrics and labels of an expression are exported."""
+    selected, grouped = names_in(expression)
+    assert selected, expression
+    for metric, labels in selected.items():
+        assert metric in known, f"{expression}: the exporter has no {metric}"
+        assert labels <= known[metric], f"{expression}: {metric} has no label {labels - known[metric]}"
+        assert grouped <= known[metric], f"{expression}: {metric} has no label {grouped - known[metric]}"
+
+
+SPOILED = (lambda b: b.pop("schemaVersion"), lambda b: b.update(graphTooltip=3), lambda b: b.update(boards=[]),
     lambda b: b["panels"][1].update(type="graph2"), lambda b: b["panels"][1].pop("gridPos"),
     lambda b: b["panels"][1]["gridPos"].update(x=20), lambda b: b["panels"][2].update(id=b["panels"][1]["id"]),
     lambda b: b["panels"][1]["targets"][0].pop("refId"), lambda b: b["panels"][1]["targets"][0].update(query="up"),
     lambda b: b["panels"][1]["fieldConfig"]["defaults"].update(unit="packets"),
     lambda b: b["panels"][1]["targets"][0].update(expr="ringtap_up{app=~\"$application\"}"),
-    lambda b: b["templating"]["list"][1].update(refresh=7)])
-def test_wrong_dashboard_is_detected(spoil):
-    board = copy.deepcopy(BOARD)
-    spoil(board)
-    with pytest.raises((jsonschema.ValidationError, AssertionError, KeyError)):
-        grafana.check(board)
+    lambda b: b["templating"]["list"][1].update(refresh=7),
+)
+
+
+def test_dashboard_matches_the_documentation_of_grafana():
+    """The check finds each of these faults."""
+    grafana.check(BOARD)
+    for spoil in SPOILED:
+        board = copy.deepcopy(BOARD)
+        spoil(board)
+        with pytest.raises((jsonschema.ValidationError, AssertionError, KeyError)):
+            grafana.check(board)

@@ -8,7 +8,7 @@ import pytest
 
 from harness.doctor import FAULT
 from harness.paths import RINGTAP
-from harness.proc import Proc, check
+from harness.proc import Proc
 
 ARP = bytes.fromhex("ffffffffffff020000000002" "0806" "0001080006040001" "020000000002" "c0000201"
                     "000000000000" "c0000202") + bytes(18)
@@ -63,6 +63,7 @@ def test_packets_that_are_held_are_named(app, closing):
     assert "not received packets" not in evidence
 
 
+@pytest.mark.nightly
 def test_mbufs_that_were_not_received(app, closing):
     found = Watched(closing, app, lambda n, _: app.do(f"leak small {n}"), *LONG)
     evidence = found.one()
@@ -70,46 +71,7 @@ def test_mbufs_that_were_not_received(app, closing):
     assert "the application allocates these mbufs itself" in evidence
 
 
-def test_without_following_packets(app, closing):
-    found = Watched(closing, app, lambda n, _: app.rx(0, 1, data=ARP, n=n), "--no-packets", *LONG)
-    evidence = found.one()
-    assert "a second more" in evidence and "received" not in evidence
-    assert FOLLOWING not in found.text and "ringtap held APP" in found.text
-
-
-def test_constant_use_is_no_leak(app, closing):
-    """Packets come and go."""
-    def pass_on(n, _):
-        app.do("hold 0")
-        app.rx(0, 1, data=ARP, n=n)
-
-    found = Watched(closing, app, pass_on)
-    assert not found.growing and FOLLOWING not in found.text
-
-
-def test_a_queue_that_fills_at_the_start_is_no_leak(app, closing):
-    left = [800]
-
-    def fill(n, _):
-        n = min(4 * n, left[0])
-        if n:
-            app.rx(0, 1, data=ARP, n=n)
-        left[0] -= n
-
-    found = Watched(closing, app, fill)
-    assert not left[0] and not found.growing and FOLLOWING not in found.text
-
-
-def test_growth_that_ends_meanwhile_is_no_leak(app, closing):
-    """It goes on until the doctor says that it follows packets."""
-    def until_followed(n, output):
-        if FOLLOWING not in output:
-            app.rx(0, 1, data=ARP, n=n)
-
-    found = Watched(closing, app, until_followed, "-d", "7")
-    assert FOLLOWING in found.text and not found.growing
-
-
+@pytest.mark.nightly
 def test_held_packets_of_a_plan_are_no_leak(play, closing, tmp_path):
     """rt_deeds holds up to 512 packets of each thread, among all that applications do."""
     app = play(program="rt_deeds")
@@ -118,7 +80,3 @@ def test_held_packets_of_a_plan_are_no_leak(play, closing, tmp_path):
         app.do(f"run 20000 seed=3 log={tmp_path}/log")
     assert proc.wait() in (0, FAULT)
     assert "pool_grows" not in proc.output, proc.output
-
-
-def test_help_says_what_it_costs():
-    assert "--no-packets" in check([RINGTAP, "doctor", "--help"])

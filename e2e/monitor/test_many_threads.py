@@ -34,7 +34,8 @@ def capture(app, record, threads):
     return file, lost
 
 
-def test_a_hundred_threads_are_captured(crowd, record):
+def test_a_hundred_threads(crowd, record, monitor):
+    """They are captured and monitored."""
     app = crowd(100)
     file, lost = capture(app, record, 100)
     assert lost == 0
@@ -43,18 +44,6 @@ def test_a_hundred_threads_are_captured(crowd, record):
     for packet in file.packets:
         of_queue[packet.queue] = of_queue.get(packet.queue, 0) + 1
     assert of_queue == {queue: 50 for queue in range(100)}
-    assert app.one("crowd_end") == 100
-
-
-def test_threads_beyond_all_slots_are_accounted(crowd, record):
-    app = crowd(300)
-    _, lost = capture(app, record, 300)
-    assert lost == 44 * 50
-    assert app.one("crowd_end") == 300
-
-
-def test_a_hundred_threads_are_monitored(crowd, monitor):
-    app = crowd(100)
     m = monitor(app, stats.POLLS)
     # A new thread counts from the next tick on; each block belongs to one thread and queue.
     until(lambda: len(m.hooks) == 100, 30, "all polling threads")
@@ -69,6 +58,14 @@ def test_a_hundred_threads_are_monitored(crowd, monitor):
     assert m.header.no_block_polls == uncounted and m.header.no_thread_polls == 0
     assert counted > uncounted
     assert len({h.thread for h in m.hooks}) == 100
+    assert app.one("crowd_end") == 100
+
+
+def test_threads_beyond_all_slots_are_accounted(crowd, record):
+    app = crowd(300)
+    _, lost = capture(app, record, 300)
+    assert lost == 44 * 50
+    assert app.one("crowd_end") == 300
 
 
 def resident_kib(pid):
@@ -76,6 +73,7 @@ def resident_kib(pid):
     return int(re.search(r"^Rss:\s+(\d+) kB", text, re.M)[1])
 
 
+@pytest.mark.nightly
 def test_top_costs_an_application_less_than_a_mebibyte(testpmd, monitor):
     """testpmd calls mlockall(MCL_FUTURE), which populates all ordinary mappings."""
     pmd = testpmd("net_null0", "net_null1", args=["--no-flush-rx"])

@@ -24,10 +24,9 @@ def callbacks_gone(app, port=0):
 # ---- Polling ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("collectors", [stats.POLLS, stats.POLLS | stats.BUSY, stats.ALL])
 @pytest.mark.smoke
-def test_bursts_are_counted_by_size(app, monitor, collectors):
-    m = monitor(app, collectors)
+def test_bursts_are_counted_by_size(app, monitor):
+    m = monitor(app, stats.ALL)
     app.rx(n=100, burst=32)  # 32, 32, 32, 4
     app.one("idle 0 0 n=17")
     app.rx(n=7, burst=1, len=300)
@@ -42,17 +41,15 @@ def test_bursts_are_counted_by_size(app, monitor, collectors):
     assert bursts == {64: 1, 6: 1}
     (thread,) = m.threads.values()
     assert thread.generation and thread.tid == app.pid
-    if collectors & stats.BUSY:
-        busy_periods = {n: c for n, c in enumerate(thread.busy_period_packets) if c}
-        assert thread.busy_periods == 2
-        assert busy_periods == {6: 1, 9: 1}  # 100, 519 packets
-        assert not thread.is_busy and thread.since_tsc
-        largest = sorted((b.packets for w in thread.window for b in w.burst), reverse=True)
-        assert largest[:3] == [519, 100, 0]
-    if collectors & stats.GAPS:
-        # 12 polls had packets; the gap after the last poll, an empty one, is still open.
-        assert sum(thread.gaps_busy) == 12
-        assert sum(thread.gaps_idle) == 19
+    busy_periods = {n: c for n, c in enumerate(thread.busy_period_packets) if c}
+    assert thread.busy_periods == 2
+    assert busy_periods == {6: 1, 9: 1}  # 100, 519 packets
+    assert not thread.is_busy and thread.since_tsc
+    largest = sorted((b.packets for w in thread.window for b in w.burst), reverse=True)
+    assert largest[:3] == [519, 100, 0]
+    # 12 polls had packets; the gap after the last poll, an empty one, is still open.
+    assert sum(thread.gaps_busy) == 12
+    assert sum(thread.gaps_idle) == 19
 
 
 def test_bytes_on_the_wire(app, monitor):
@@ -121,8 +118,10 @@ def test_statistics_match_testpmd(testpmd, monitor):
 
 
 def test_latency_of_received_and_sent_packets(testpmd, monitor):
+    """In the segment, and as DPDK's telemetry has it."""
     pmd = testpmd("net_ring0", "net_ring1")
     m = monitor(pmd, stats.LATENCY | stats.POLLS)
+    query(pmd, "/ringtap/latency")
     pmd.start("start tx_first")
     until(lambda: sum(sum(h.burst) for h in m.hooks) > 20000, 30, "traffic")
     pmd.stop()
@@ -140,13 +139,23 @@ def test_latency_of_received_and_sent_packets(testpmd, monitor):
         assert sum(p.unstamped for p in rest) == 32
         assert sum(p.shared for p in rest) == 0
         assert sum(p.count for p in timed) + 32 == packets
+    pairs = [p for p in query(pmd, "/ringtap/latency")["pairs"].values() if "packets" in p]
+    assert sorted((p["rx_port"], p["tx_port"]) for p in pairs) == [
+        ("net_ring0", "net_ring1"), ("net_ring1", "net_ring0")]
+    for p in pairs:
+        shown = [p[k] for k in ("min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")]
+        assert [v * 1.01 + 1 for v in sorted(shown)] >= shown
+        assert 0 < p["min_ns"] <= p["mean_ns"] <= p["max_ns"]
+    only = query(pmd, "/ringtap/latency,0")["pairs"].values()
+    assert [p["rx_port"] for p in only] == ["net_ring0"]
 
 
 # ---- Memory ----------------------------------------------------------------------------------
 
 
-def test_pools_of_testpmd(testpmd, monitor):
-    pmd = testpmd("net_null0", mbufs=5000, args=["--mbcache=100"])
+def test_pools_and_addresses(testpmd, monitor):
+    """In the segment, and as DPDK's telemetry has them."""
+    pmd = testpmd("net_null0", mbufs=5000, args=["--mbcache=100", "--forward-mode=rxonly"])
     m = monitor(pmd, stats.POOLS)
     (pool,) = [p for p in m.pools if p.name.startswith(b"mb_pool")]
     output = dpdk.telemetry(pmd.prefix, f"/mempool/info,{pool.name.decode()}")["/mempool/info"]
@@ -159,20 +168,23 @@ def test_pools_of_testpmd(testpmd, monitor):
     assert pool.span >= pool.size * pool.object_bytes
     # No cost for polling threads: no callback is installed.
     assert m.hooks == []
-
-
-def test_addresses_are_in_the_pool(testpmd, monitor):
-    pmd = testpmd("net_null0")
-    m = monitor(pmd, stats.ADDRESSES | stats.POOLS)
+    sampled = monitor(pmd, stats.ADDRESSES | stats.POOLS)
     pmd.start()
-    until(lambda: any(s.done for s in m.samplers), 20, "a sample run")
-    (pool,) = [p for p in m.pools if p.name.startswith(b"mb_pool")]
-    run = next(st for s in m.samplers if s.done for st in s.run if st.number)
+    until(lambda: any(s.done for s in sampled.samplers), 20, "a sample run")
+    run = next(st for s in sampled.samplers if s.done for st in s.run if st.number)
     assert run.count == stats.RUN
     for sample in run.sample[:run.count]:
         assert pool.base <= sample.buf_addr < pool.base + pool.span
         assert (sample.port_index, sample.queue) == (0, 0)
+    query(pmd, "/ringtap/addresses")
+    (thread,) = until(lambda: [t for t in query(pmd, "/ringtap/addresses")["threads"].values()
+                               if t["packets"] == stats.RUN], 20, "a sample run")
     pmd.stop()
+    # testpmd over net_null uses the same few buffers again and again.
+    assert 1 <= thread["pages_1g_per_1000_packets"] <= 2
+    assert thread["pages_1g_per_1000_packets"] <= thread["pages_2m_per_1000_packets"] <= thread["pages_4k_per_1000_packets"]
+    assert thread["pages_4k_per_1000_packets"] <= 1000
+    assert thread["steps"] == stats.RUN - 1 and 0 <= thread["sequential_steps"] <= thread["steps"]
 
 
 # ---- Coming and going ------------------------------------------------------------------------
@@ -208,7 +220,7 @@ SEGMENT = "ringtap-statistics"  # its name in /proc/PID/maps
 
 def test_killed_monitors_leave_no_hooks(busy, closing):
     before = None
-    for turn in range(4):
+    for turn in range(3):
         child = closing(Proc([sys.executable, "-c", CHILD, busy.prefix],
                              env={"PYTHONPATH": f"{E2E}:{REPO / 'lab'}"}))
         child.expect("attached")
@@ -282,32 +294,28 @@ MESSAGES = {
 }
 
 
-@pytest.mark.parametrize("first", [True, False])
-@pytest.mark.parametrize("what", MESSAGES)
-def test_malformed_requests(app, closing, what, first):
+def refused(app, closing, message, before=(), **how):
     """Refused with a reason; collectors are switched off with the connection."""
     dpdk.telemetry(app.prefix, "/ringtap/attach")
-    liar = closing(wire.Reader(dpdk.RUN_DIR / app.prefix))
-    if not first:
-        liar.send(wire.message(wire.MONITOR, struct.pack("<II", stats.POLLS, 1)))
+    liar = closing(wire.Reader(dpdk.RUN_DIR / app.prefix, **how))
+    for first in before:
+        liar.send(first)
         assert liar.receive()[0] == wire.MONITORING
         assert app.one("callbacks 0") == 2
-    liar.send(wire.message(wire.MONITOR, MESSAGES[what]))
+    liar.send(message)
     kind, body = liar.receive()
     assert kind == wire.ERROR and len(body.strip(b"\0")) > 10
     assert liar.receive()[0] is None
     callbacks_gone(app)
 
 
-def test_no_monitor_without_a_greeting(app, closing):
-    dpdk.telemetry(app.prefix, "/ringtap/attach")
-    rude = closing(wire.Reader(dpdk.RUN_DIR / app.prefix, greet=False))
-    rude.send(wire.message(wire.MONITOR, struct.pack("<II", stats.POLLS, 1)))
-    assert rude.receive()[0] == wire.ERROR
-    assert app.one("callbacks 0") == 0
-
-
-def test_connection_is_a_capture_or_a_monitor(app, monitor, closing):
+def test_malformed_requests(app, monitor, closing):
+    good = wire.message(wire.MONITOR, struct.pack("<II", stats.POLLS, 1))
+    for body in MESSAGES.values():
+        refused(app, closing, wire.message(wire.MONITOR, body))
+    refused(app, closing, wire.message(wire.MONITOR, MESSAGES["all bits"]), before=[good])
+    refused(app, closing, good, greet=False)
+    # A connection is a capture or a monitor.
     m = monitor(app, stats.POLLS)
     m.wire.send(wire.open_request())
     assert m.wire.receive()[0] == wire.ERROR
@@ -341,8 +349,7 @@ def query(app, command):
     return dpdk.telemetry(app.prefix, command)[command.partition(",")[0]]
 
 
-@pytest.mark.slow
-def test_telemetry_has_the_statistics_and_a_lease(app, monitor):
+def test_telemetry_has_the_statistics(app, monitor, closing):
     assert query(app, "/ringtap/polling")["lease_ms"] == 10000
     assert app.one("callbacks 0") == 2
     app.rx(n=100, burst=32)
@@ -364,8 +371,23 @@ def test_telemetry_has_the_statistics_and_a_lease(app, monitor):
     (port,) = query(app, "/ringtap/ports,0")["ports"].values()
     assert port["name"] == m.ports[0].name.decode()
     assert query(app, "/ringtap/ports,7")["ports"] == {}
-    m.close()
-    # The lease is ten seconds.
+    # The script of DPDK, at its prompt.
+    tool = closing(Proc(["dpdk-telemetry.py", "-f", app.prefix], tty=True))
+    tool.expect("-->")
+    tool.send("/ringtap/ports")
+    tool.expect('"link_mbps"')
+    tool.send("/help,/ringtap/latency")
+    tool.expect("receive to send")
+    tool.send("quit")
+    assert tool.wait(20) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_lease_of_telemetry(app):
+    """Ten seconds."""
+    query(app, "/ringtap/polling")
+    assert app.one("callbacks 0") == 2
     until(lambda: app.one("callbacks 0") == 0, 30, "lease over")
 
 
@@ -384,47 +406,3 @@ def test_telemetry_counts_omitted_entries(play):
     for port in ports:
         one = query(app, f"/ringtap/polling,{port}")
         assert len(one["queues"]) == 32 and "omitted" not in one
-
-
-def test_telemetry_of_latency(testpmd):
-    pmd = testpmd("net_ring0", "net_ring1")
-    pmd.start("start tx_first")
-    query(pmd, "/ringtap/latency")
-    until(lambda: sum(p.get("packets", 0) for p in query(pmd, "/ringtap/latency")["pairs"].values())
-          > 10000, 20, "latencies")
-    pmd.stop()
-    pairs = [p for p in query(pmd, "/ringtap/latency")["pairs"].values() if "packets" in p]
-    assert sorted((p["rx_port"], p["tx_port"]) for p in pairs) == [
-        ("net_ring0", "net_ring1"), ("net_ring1", "net_ring0")]
-    for p in pairs:
-        figures = [p[k] for k in ("min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")]
-        assert [f * 1.01 + 1 for f in sorted(figures)] >= figures
-        assert 0 < p["min_ns"] <= p["mean_ns"] <= p["max_ns"]
-    only = query(pmd, "/ringtap/latency,0")["pairs"].values()
-    assert [p["rx_port"] for p in only] == ["net_ring0"]
-
-
-def test_telemetry_of_addresses(testpmd):
-    """testpmd over net_null uses the same few buffers again and again."""
-    pmd = testpmd("net_null0", args=["--forward-mode=rxonly"])
-    pmd.start()
-    query(pmd, "/ringtap/addresses")
-    (thread,) = until(lambda: [t for t in query(pmd, "/ringtap/addresses")["threads"].values()
-                               if t["packets"] == stats.RUN], 20, "a sample run")
-    pmd.stop()
-    assert 1 <= thread["pages_1g_per_1000_packets"] <= 2
-    assert thread["pages_1g_per_1000_packets"] <= thread["pages_2m_per_1000_packets"] <= thread["pages_4k_per_1000_packets"]
-    assert thread["pages_4k_per_1000_packets"] <= 1000
-    assert thread["steps"] == stats.RUN - 1 and 0 <= thread["sequential_steps"] <= thread["steps"]
-
-
-def test_dpdk_telemetry_tool_shows_them(app, closing):
-    """The script of DPDK, at its prompt."""
-    tool = closing(Proc(["dpdk-telemetry.py", "-f", app.prefix], tty=True))
-    tool.expect("-->")
-    tool.send("/ringtap/ports")
-    tool.expect('"link_mbps"')
-    tool.send("/help,/ringtap/latency")
-    tool.expect("receive to send")
-    tool.send("quit")
-    assert tool.wait(20) == 0

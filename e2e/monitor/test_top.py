@@ -13,7 +13,7 @@ import pytest
 from harness import dpdk, tmux
 from harness.paths import RINGTAP
 from harness.proc import Proc, check, freeze, run, until
-from harness.ringtap import FAILED, USAGE
+from harness.ringtap import FAILED
 from harness.tmux import Terminal
 
 UTF8 = {"LC_ALL": "C.UTF-8"}
@@ -88,8 +88,9 @@ def worked(doc):
 
 @pytest.mark.smoke
 def test_counts_are_exact(app, lines):
-    it = lines(app, "--collectors", "polls,bytes")
-    app.rx(n=100, burst=32, len=60)
+    """Packets, bursts, bytes, gaps and microbursts."""
+    it = lines(app, "--collectors", "polls,bytes,busy,gaps")
+    _, before, _ = app.rx(n=100, burst=32, len=60)
     app.rx(n=5, burst=1, len=1000)
     app.tx(n=64, burst=16, len=128)
     it.until(lambda: it.packets("net_ring_a", "tx") == 64)
@@ -99,6 +100,19 @@ def test_counts_are_exact(app, lines):
     assert sum(p["rx"]["bytes"] for p in it.ports("net_ring_a")) == 100 * 60 + 5 * 1000
     assert sum(p["tx"]["bytes"] for p in it.ports("net_ring_a")) == 64 * 128
     assert sum(p["rx"]["empty_calls"] for p in it.ports("net_ring_a")) == 0
+    app.rx(n=1)  # after the gap that this command caused
+    _, _, after = app.rx(n=1)
+    found = []
+
+    def seen():
+        found.extend(g for t in it.documents[-1]["threads"] for g in t["gaps"])
+        return len(found) > 2
+
+    it.until(seen)
+    for g in found:
+        assert g["port"] == "net_ring_a" and g["queue"] == 0 and g["duration_ns"] > 0
+        assert g["packets"] in (1, 4, 32)
+        assert before - 5_000_000 < g["start_ns"] < after + 5_000_000
 
 
 def test_counts_are_those_of_testpmd(testpmd, lines):
@@ -117,13 +131,14 @@ def test_counts_are_those_of_testpmd(testpmd, lines):
 
 
 def test_rates_and_shares(testpmd):
-    pmd = testpmd("net_null0", "net_null1")
+    """All in one document, which has what is switched on only."""
+    pmd = testpmd("net_null0", "net_null1", mbufs=2000)
     pmd.start()
 
     def good(doc):
         """The driver's counters are read at other times, between which the thread may have no CPU."""
         port = doc["ports"][0]
-        return worked(doc) and port["rx"]["packets"] and 0.3 < (
+        return worked(doc) and port["rx"]["packets"] and sum(p["packets"] for p in doc["latency"]) > 1000 and 0.3 < (
             port["driver_per_second"]["ipackets"] / port["rx"]["packets_per_second"]) < 3
 
     doc = document(pmd, "--collectors", "all", good=good)
@@ -139,17 +154,15 @@ def test_rates_and_shares(testpmd):
     assert 0.2 < thread["cpu_share"] + thread["wait_share"] < 1.5
     driver = port["driver_per_second"]
     assert driver["unsent"] == 0 and driver["imissed"] == 0
-
-
-def test_idle_thread(testpmd):
-    pmd = testpmd("net_ring0", args=("--forward-mode=rxonly",))
-    pmd.start()
-    doc = document(pmd, good=worked)
-    assert doc["threads"][0]["busy_share"] == 0
-    assert doc["threads"][0]["cycles_per_packet"] is None
-    rx = doc["ports"][0]["rx"]
-    assert rx["calls"] == rx["empty_calls"] > 0
-    assert rx["packets_per_call"] == 0 and rx["packets_per_busy_call"] is None
+    pool = next(p for p in doc["pools"] if p["name"] == "mb_pool_0")
+    assert pool["size"] == 2000
+    assert pool["in_use"] == 2000 - pool["available"]
+    assert pool["in_caches"] <= pool["available"]
+    pair = next(p for p in doc["latency"] if p["rx_port"] == "net_null0" and p["packets"])
+    assert pair["tx_port"] == "net_null1"
+    assert 0 < pair["p50_ns"] <= pair["p99_ns"] <= pair["p999_ns"]
+    doc = document(pmd)
+    assert "latency" not in doc["collectors"] and not doc["latency"]
 
 
 def test_unsent_packets(testpmd):
@@ -166,120 +179,41 @@ def test_unsent_packets(testpmd):
     assert ports[0][3] > 0 == ports[1][3]
 
 
-def test_gaps_and_microbursts(app, lines):
-    it = lines(app, "--collectors", "polls,busy,gaps")
-    _, before, _ = app.rx(n=640, burst=32)
-    app.rx(n=1)  # after the gap that this command caused
-    _, _, after = app.rx(n=1)
-    found = []
-
-    def seen():
-        found.extend(g for t in it.documents[-1]["threads"] for g in t["gaps"])
-        return len(found) > 2
-
-    it.until(seen)
-    for g in found:
-        assert g["port"] == "net_ring_a" and g["queue"] == 0 and g["duration_ns"] > 0
-        assert g["packets"] in (1, 32)
-        assert before - 5_000_000 < g["start_ns"] < after + 5_000_000
-
-
-def test_mempools(testpmd):
-    pmd = testpmd("net_ring0", mbufs=2000)
-    pmd.start("start tx_first 3")
-    pool = next(p for p in document(pmd)["pools"] if p["name"] == "mb_pool_0")
-    assert pool["size"] == 2000
-    assert pool["in_use"] == 2000 - pool["available"] == 96
-    assert pool["in_caches"] <= pool["available"]
-
-
-def test_latency_only_on_request(testpmd):
-    pmd = testpmd("net_ring0", "net_ring1")
-    pmd.start("start tx_first")
-    doc = document(pmd)
-    assert "latency" not in doc["collectors"] and not doc["latency"]
-    doc = document(pmd, "--collectors", "latency,polls",
-                   good=lambda d: sum(p["packets"] for p in d["latency"]) > 1000)
-    assert set(doc["collectors"]) == {"latency", "polls"}
-    pair = next(p for p in doc["latency"] if p["rx_port"] == "net_ring0" and p["packets"])
-    assert pair["tx_port"] == "net_ring1"
-    assert 0 < pair["p50_ns"] <= pair["p99_ns"] <= pair["p999_ns"]
-
-
 # ---- without a terminal
 
 
-def test_one_table(testpmd):
-    pmd = testpmd("net_null0", "net_ring1")
-    pmd.start()
-    document(pmd, good=worked)
-    head, *rows = once(pmd, "--wide").splitlines()
-    assert head.split()[:4] == ["APP", "PORT", "ID", "RXPPS"]
-    assert [r.split()[1] for r in rows] == ["net_null0", "net_ring1"]
-    for view in ("queues", "threads", "pools", "gaps"):
-        text = until(lambda: re.search(r"[\s\S]*\n.", once(pmd, "-v", view, "-n", "0.2")), 20, view)
-        assert "\x1b" not in text.string
-    done = run([RINGTAP, "top", "--once", "-n", "0.2", pmd.prefix, "nowhere"])
-    assert done.returncode == 0 and "net_ring1" in done.stdout
-    assert "no application is called 'nowhere'" in done.stderr
-
-
-def test_sorting(testpmd):
-    """net_null receives most, net_ring only packets that it has sent, net_null2 is between the
-    two."""
+def test_tables(testpmd):
+    """net_null receives most, net_ring only packets that it has sent, net_null2 is between the two."""
     pmd = testpmd("net_null0", "net_ring1", "net_null2", args=("--forward-mode=rxonly",))
     pmd.start()
+    document(pmd, good=worked)
+    head, *rows = once(pmd, "--wide", "-n", "0.2").splitlines()
+    assert head.split()[:4] == ["APP", "PORT", "ID", "RXPPS"]
+    assert [r.split()[1] for r in rows] == ["net_null0", "net_ring1", "net_null2"]
 
     def order(*args):
         return [r.split()[1] for r in once(pmd, "-n", "0.2", *args).splitlines()[1:]]
 
-    assert order("--sort", "PORT") == ["net_null0", "net_null2", "net_ring1"]
     assert order("--sort", "port", "--reverse") == ["net_ring1", "net_null2", "net_null0"]
     # A thread without a CPU receives nothing for a whole interval.
     until(lambda: order("--sort", "rxpps")[2] == "net_ring1", what="it is last")
-    until(lambda: order("--sort", "rxpps", "--reverse")[0] == "net_ring1", what="it is first")
-
-
-def test_bars_in_utf8_and_ascii(testpmd):
-    pmd = testpmd("net_null0")
-    pmd.start()
     for locale, full in (("C.UTF-8", "\u2588"), ("C", "@")):
         until(lambda: full in once(pmd, "-v", "queues", "-n", "0.2", locale=locale), 20, locale)
-
-
-def test_control_characters_in_names_are_replaced(play):
-    app = play()
-    app.plug("net_null\x1b[31m5")
-    shown = once(app, "--wide")
-    assert "\x1b" not in shown and "net_null?[31m5" in shown
-
-
-@pytest.mark.parametrize("args,status,says", [
-    (["-n", "0"], USAGE, "--interval"), (["-n", "0.01"], USAGE, "--interval"),
-    (["-v", "moon"], USAGE, "moon"), (["--once", "--sort", "moon"], USAGE, "moon"),
-    (["--once", "--view", "gaps", "--sort", "moon"], USAGE,
-     "choose from APP, THREAD, WHAT, BEGAN, LENGTH, PACKETS, PORT, Q"),
-    (["--collectors", "polls,moon"], USAGE, "moon"), ([], USAGE, "not a terminal"),
-    (["--once", "no-such-application"], FAILED, "no application is called")])
-def test_errors_are_one_line(args, status, says):
-    done = run([RINGTAP, "top", *args])
-    assert done.returncode == status
-    assert says in done.stderr and len(done.stderr.splitlines()) == 1
-
-
-def test_reader_of_the_pipe_closes(app):
-    """`top --json | head -1` must end."""
-    done = run(["sh", "-c", f"{RINGTAP} top --json -n 0.1 {app.prefix} | head -1"])
+    done = run([RINGTAP, "top", "--once", "-n", "0.2", pmd.prefix, "nowhere"])
+    assert done.returncode == 0 and "net_ring1" in done.stdout
+    assert "no application is called 'nowhere'" in done.stderr
+    # top --json | head -1 must end.
+    done = run(["sh", "-c", f"{RINGTAP} top --json -n 0.1 {pmd.prefix} | head -1"])
     assert done.stdout.startswith("{")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_ended_top_leaves_no_hooks(app, lines, number):
-    it = lines(app)
-    assert app.one("callbacks 0") > 0
-    it.proc.send_signal(number)
-    assert it.proc.wait() == (-9 if number == signal.SIGKILL else 0)
-    until(lambda: app.one("callbacks 0") == 0, what="removed callbacks")
+def test_ended_top_leaves_no_hooks(app, lines):
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGKILL:
+        it = lines(app)
+        assert app.one("callbacks 0") > 0
+        it.proc.send_signal(number)
+        assert it.proc.wait() == (-9 if number == signal.SIGKILL else 0)
+        until(lambda: app.one("callbacks 0") == 0, what="removed callbacks")
 
 
 # ---- on a terminal
@@ -327,16 +261,20 @@ def test_80_columns_then_200(forwarding, terminal):
     assert window.ended() == 0
 
 
-@pytest.mark.parametrize("key,title,row", [
+VIEWS = (
     ("u", "DIR", r"net_ring0 +0 rx"), ("t", "CYC/PKT", "lcore 1"), ("m", "LOWEST", "mb_pool_0"),
     ("g", "LENGTH", "(busy|idle) gap|microburst"), ("l", "P99", r"net_ring0 net_null1|net_null1 net_ring0"),
-    ("p", "RXPPS", "net_null1"), ("Right", "DIR", "net_ring0"), ("Left", "LENGTH", "(busy|idle) gap|microburst")])
-def test_views(forwarding, terminal, key, title, row):
+    ("p", "RXPPS", "net_null1"), ("Right", "DIR", "net_ring0"), ("Left", "RXPPS", "net_null1"),
+    ("Left", "LENGTH", "(busy|idle) gap|microburst"))
+
+
+def test_views(forwarding, terminal):
     window = terminal(forwarding.prefix)
     window.shows("net_ring0")
-    window.keys(key)
-    window.shows(title)
-    assert fits(window.shows(row), 80)
+    for key, title, row in VIEWS:
+        window.keys(key)
+        window.shows(title)
+        assert fits(window.shows(row), 80), key
     window.keys("q")
     assert window.ended() == 0
 
@@ -370,35 +308,26 @@ def test_help_pause_sort_and_interval(forwarding, terminal):
     until(sorted_by, what="a marked column")
 
 
-def test_application_starts_and_ends(play, terminal):
-    app = play()
-    app.ring("a")
-    other = None
-    window = terminal(columns=200)
-    window.shows(app.prefix)
-    other = play()
-    other.ring("b")
-    window.shows(rf"{other.prefix}\s+net_ring_b")
-    app.proc.kill()
-    until(lambda: not any(app.prefix in line for line in window.screen()), 20, "its end")
-    assert any(other.prefix in line for line in window.screen())
-
-
-def test_end_during_a_pause(play, terminal):
-    """It is shown at once, while the other statistics stand still."""
-    ends, stays = play(), play()
+def test_applications_start_and_end(play, terminal):
+    """An end is shown at once, also during a pause, while the other statistics stand still."""
+    ends = play()
     ends.ring("a")
+    window = terminal(columns=200)
+    window.shows(ends.prefix)
+    stays = play()
     stays.ring("b")
-    window = terminal(ends.prefix, stays.prefix)
-    window.shows("net_ring_a")
-    window.shows("net_ring_b")
+    window.shows(rf"{stays.prefix}\s+net_ring_b")
     window.keys("Space")
     window.shows("PAUSED")
     ends.proc.kill()
     screen = "\n".join(window.shows(f"{ends.prefix}: the application has ended"))
     assert "1 application  PAUSED" in screen and "net_ring_b" in screen and "net_ring_a" not in screen
+    window.keys("Space")
+    until(lambda: not any(ends.prefix in line for line in window.screen()), 20, "its end")
+    assert any(stays.prefix in line for line in window.screen())
 
 
+@pytest.mark.nightly
 def test_a_pause_needs_no_cpu(app, terminal):
     window = terminal(app.prefix)
     window.shows("net_ring_a")
@@ -413,9 +342,17 @@ def test_a_pause_needs_no_cpu(app, terminal):
     assert ticks() - before < 0.1 * os.sysconf("SC_CLK_TCK")
 
 
-def test_waits_for_a_named_application(testpmd, terminal):
+def test_waiting_and_other_terminals(app, terminal):
     window = terminal("not-there-yet")
     window.shows("no application is called 'not-there-yet'")
+    window.keys("C-c")
+    assert window.ended() == 0
+    # Unknown and dumb terminals.
+    window = terminal(app.prefix, env={**UTF8, "TERM": "moon"})
+    assert window.ended() == FAILED
+    window = terminal(app.prefix, "-n", "0.2", env={**UTF8, "TERM": "dumb"})
+    window.shows(r"net_ring_a")
+    until(lambda: sum("net_ring_a" in line for line in window.screen()) > 1, what="the next table")
     window.keys("C-c")
     assert window.ended() == 0
 
@@ -436,20 +373,8 @@ def test_terminal_is_closed(app, terminal):
     until(lambda: app.one("callbacks 0") == 0, what="removed callbacks")
 
 
-def test_unknown_terminal(app, terminal):
-    window = terminal(app.prefix, env={**UTF8, "TERM": "moon"})
-    assert window.ended() == FAILED
-
-
-def test_tables_on_a_dumb_terminal(app, terminal):
-    window = terminal(app.prefix, "-n", "0.2", env={**UTF8, "TERM": "dumb"})
-    window.shows(r"net_ring_a")
-    until(lambda: sum("net_ring_a" in line for line in window.screen()) > 1, what="the next table")
-    window.keys("C-c")
-    assert window.ended() == 0
-
-
-def test_no_color(testpmd, terminal):
+def test_colours(testpmd, terminal):
+    """Values that are too high, unless NO_COLOR is set."""
     pmd = testpmd("net_ring0", "net_null1", args=("--forward-mode=txonly",))
     pmd.start()
     window = terminal(pmd.prefix, env={**UTF8, "TERM": "screen-256color", "NO_COLOR": "1"})
@@ -457,19 +382,14 @@ def test_no_color(testpmd, terminal):
 
     def bold():
         return [x for x in window.screen(styles=True) if "net_ring0" in x and "\x1b[1m" in x]
-    assert not re.search(r"\x1b\[[\d;]*31m", until(bold, what="a bold figure")[0])
-
-
-def test_bad_values_are_coloured(testpmd, terminal):
-    pmd = testpmd("net_ring0", "net_null1", args=("--forward-mode=txonly",))
-    pmd.start()
+    assert not re.search(r"\x1b\[[\d;]*31m", until(bold, what="a bold value")[0])
     window = terminal(pmd.prefix, env={**UTF8, "TERM": "screen-256color"})
     window.shows(r"net_ring0.*\d[kM]$")
 
     def red():
         return any("\x1b[1m\x1b[31m" in x or re.search(r"\x1b\[[\d;]*31m", x)
                    for x in window.screen(styles=True) if "net_ring0" in x)
-    until(red, what="a red figure")
+    until(red, what="a red value")
 
 
 def test_stopped_application(forwarding, terminal):
@@ -499,6 +419,7 @@ def counted(app):
     return [port["name"] for port in answer["ports"].values()]
 
 
+@pytest.mark.nightly
 def test_ports_beyond_the_table(app, terminal):
     """The table has 64 entries, which earlier ports have used."""
     screen = terminal(app.prefix, columns=120)
