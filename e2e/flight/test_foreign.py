@@ -2,12 +2,9 @@
 """The folder of incidents belongs to another user, who has prepared it."""
 import json
 
-import pytest
-
 from harness.hostile import incidents
 from harness.paths import RINGTAP
-from harness.proc import check, run
-from harness.ringtap import FAILED
+from harness.proc import check
 
 
 def flight(command, folder, *args):
@@ -27,36 +24,3 @@ def test_control_sequences_stay_in_the_files(tmp_path):
     assert listed.startswith(made.name) and listed.count("\n") == 1
     assert_harmless(flight("show", tmp_path, made.name))
     assert json.loads(flight("list", tmp_path, "--json"))["incidents"][0]["trigger"]["condition"].startswith("condition")
-
-
-@pytest.mark.parametrize("what", ["fifo", "large", "device", "link", "lease"])
-def test_other_files_in_place_of_those_of_an_incident(tmp_path, closing, what):
-    """Nothing waits for them, and nothing is printed of them."""
-    good, bad = incidents.incident(tmp_path, 1), incidents.incident(tmp_path, 2)
-    if what == "lease":
-        closing(incidents.Lease(bad / "incident.json"))
-    else:
-        incidents.in_place_of(bad / "incident.json", what)
-        incidents.in_place_of(good / "doctor.txt", what)
-    first, second = flight("list", tmp_path).splitlines()
-    assert first.startswith(good.name) and " 1 packets" in first
-    assert second.split() == [bad.name, "incomplete"]
-    assert "root:" not in flight("show", tmp_path, good.name)
-    show = run([RINGTAP, "flight", "show", "-w", tmp_path, bad.name], timeout=20)
-    assert show.returncode == FAILED and "no complete incident" in show.stderr
-    incidents.in_place_of(bad / "packets.pcapng", "fifo")
-    extract = run([RINGTAP, "flight", "extract", "-w", tmp_path, bad.name, "-o", tmp_path / "out"], timeout=20)
-    assert extract.returncode == FAILED and not (tmp_path / "out").exists()
-
-
-def test_pruning_stays_in_the_folder(tmp_path):
-    """An incident that is a link to another folder is none."""
-    folder, elsewhere = tmp_path / "incidents", tmp_path / "elsewhere"
-    folder.mkdir()
-    kept = incidents.incident(tmp_path, 3)
-    kept.rename(elsewhere)
-    (folder / incidents.name_of(1)).symlink_to(elsewhere)
-    incidents.incident(folder, 2)
-    incidents.incident(folder, 3)
-    assert flight("prune", folder, "--max-incidents", "1") == "1 incidents removed\n"
-    assert sorted(p.name for p in elsewhere.iterdir()) == ["doctor.txt", "incident.json"]

@@ -14,7 +14,7 @@ from scapy.utils import wrpcap
 
 from harness import flight, pcapng, plot
 from harness.paths import RINGTAP
-from harness.proc import check, freeze, run
+from harness.proc import check, freeze
 from harness.ringtap import FAILED, USAGE
 
 
@@ -31,7 +31,7 @@ ROUND = {("10.0.0.1", 1001, "10.0.0.2", 53, "udp", None): 3, ("10.0.0.1", 1002, 
 
 
 @pytest.fixture
-def incident(fwd, keep, tmp_path):
+def kept(fwd, keep, tmp_path):
     """An incident of a stream with four flows, over two ports."""
     wrpcap(str(tmp_path / "frames.pcap"), FRAMES)
     app = fwd("--ring", "a", "--ring", "b", "--role", "generate:a@0", "--role", "oneway:a,b@1",
@@ -43,24 +43,9 @@ def incident(fwd, keep, tmp_path):
     check(["sleep", "0.2"])
     app.proc.send_signal(signal.SIGCONT)
     flight.command("trigger", kept.folder)
-    made, = kept.incidents(1)
+    kept.incidents(1)
     kept.finish()
-    return made
-
-
-def test_page_has_the_gap_of_the_event(fwd, keep):
-    """It went on while snapshots were taken."""
-    app = fwd("--ring", "a", "--ring", "b", "--role", "generate:a@0", "--role", "oneway:a,b@1",
-              "--role", "sink:b@0", "--rate", "20k").running()
-    kept = keep(app, "--before", "1s", "--after", "20ms", "--on", "idle-gap > 1500ms")
-    check(["sleep", "1.2"])
-    freeze(app.proc.pid)
-    check(["sleep", "2.6"])
-    app.proc.send_signal(signal.SIGCONT)
-    made, = kept.incidents(1)
-    kept.finish()
-    assert re.search(r"longest polling gap</th><td>(2\.[5-9]\d*|(?:[3-9]|\d\d+)(?:\.\d+)?) s\b", flight.page(made))
-    assert "ringtap trace gaps --off-cpu" in flight.advice(made)
+    return kept
 
 
 SLICES = 400  # of a window, in the panel of rates
@@ -72,7 +57,7 @@ def seconds(text):
     return float(number) * SI[prefix]
 
 
-def test_panels_of_the_plot(incident):
+def check_panels_of_the_plot(incident):
     """Each point is compared with the packets of the file and with metrics.json."""
     rates, times, pools = plot.panels(incident.folder / "plot.svg")
     width = (incident["to_ns"] - incident["from_ns"] + 1) / SLICES
@@ -113,10 +98,6 @@ def test_panels_of_the_plot(incident):
     assert len(gaps) == len(pools.curves[0]) == len(metrics) and len(times.curves[1]) == timed > 0
 
 
-def test_advice_of_a_request(incident):
-    assert "the comment marks the first one (tshark -Y frame.comment)" in flight.advice(incident)
-
-
 def tshark(path, *args):
     return check(["tshark", "-r", path, *args]).splitlines()
 
@@ -126,7 +107,7 @@ def flow_of(f):
             f["protocol"], f["vlan"])
 
 
-def test_flows_are_those_of_the_file(incident):
+def check_flows_are_those_of_the_file(incident):
     """Counted again here, from the frames that were sent."""
     sizes = {bytes(f): key for f, key in zip((FRAMES[0], FRAMES[3], FRAMES[5], FRAMES[-1]), ROUND)}
     packets, size = collections.Counter(), collections.Counter()
@@ -148,13 +129,13 @@ def test_flows_are_those_of_the_file(incident):
         assert text in page
 
 
-def test_metrics_reach_to_the_end_of_the_window(incident):
+def check_metrics_reach_to_the_end_of_the_window(incident):
     """Which is within a second that is not over yet."""
     metrics = json.loads((incident.folder / "metrics.json").read_text())
     assert metrics["all"]["from_ns"] <= incident["from_ns"] < incident["to_ns"] <= metrics["all"]["to_ns"]
 
 
-def test_trace_has_the_event_and_what_threads_did(incident):
+def check_trace_has_the_event_and_what_threads_did(incident):
     trace = json.loads((incident.folder / "trace.json").read_text())
     events = trace["traceEvents"]
     window_us = (incident["to_ns"] - incident["from_ns"]) / 1e3
@@ -173,9 +154,31 @@ def test_trace_has_the_event_and_what_threads_did(incident):
     assert trace["otherData"]["from_ns"] == incident["from_ns"]
 
 
-def test_extract_by_a_filter(incident, tmp_path):
+def check_lists(kept, incident):
+    listed = json.loads(flight.command("list", kept.folder, "--json"))
+    assert [i["name"] for i in listed["incidents"]] == [incident.folder.name]
+    assert incident.folder.name in flight.command("list", kept.folder)
+    assert "trigger: command" in flight.command("show", kept.folder, incident.folder.name)
+    assert "watched for" in (incident.folder / "doctor.txt").read_text()
+    page = flight.page(incident)
+    assert "<td>command</td>" in page and "plot.svg" in page
+    assert "the comment marks the first one (tshark -Y frame.comment)" in flight.advice(incident)
+
+
+def test_reports(kept):
+    """All files beside the packets are compared with these."""
+    incident, = kept.incidents(1)
+    metrics = json.loads((incident.folder / "metrics.json").read_text())
+    assert {p["name"] for p in metrics["all"]["ports"]} == {i.name for i in incident.file.interfaces}
+    check_lists(kept, incident)
+    check_metrics_reach_to_the_end_of_the_window(incident)
+    check_flows_are_those_of_the_file(incident)
+    check_panels_of_the_plot(incident)
+    check_trace_has_the_event_and_what_threads_did(incident)
+
+
+def check_extract_by_a_filter(incident, out):
     whole = incident.file
-    out = tmp_path / "some.pcapng"
     flight.command("extract", incident.folder.parent, incident.folder.name, "-f", "vlan 12 and tcp", "-o", out)
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
     some = pcapng.read(out)
@@ -189,9 +192,8 @@ def test_extract_by_a_filter(incident, tmp_path):
     check(["capinfos", out])
 
 
-def test_extract_all_of_two_incidents_to_a_pipe(incident, tmp_path):
+def check_extract_twice_to_a_pipe(incident, out):
     """By path, and by name; a section each."""
-    out = tmp_path / "both.pcapng"
     check(["sh", "-c", '"$0" flight extract "$1" "$2" -w "$3" | cat > "$4"', RINGTAP, incident.folder,
            incident.folder.name, incident.folder.parent, out])
     one = (incident.folder / flight.PACKETS).read_bytes()
@@ -199,29 +201,17 @@ def test_extract_all_of_two_incidents_to_a_pipe(incident, tmp_path):
     assert len(tshark(out)) == 2 * incident["packets"]
 
 
-def test_extract_of_an_incident_that_was_cut(incident, tmp_path):
+def test_extract(kept, tmp_path):
+    incident, = kept.incidents(1)
+    check_extract_by_a_filter(incident, tmp_path / "some.pcapng")
+    check_extract_twice_to_a_pipe(incident, tmp_path / "both.pcapng")
     packets = incident.folder / flight.PACKETS
+    size = packets.stat().st_size
+    text = flight.command("extract", kept.folder, incident.folder.name, "-o", packets, status=USAGE)
+    assert "own file" in text and packets.stat().st_size == size
+    # One that was cut.
     packets.write_bytes(packets.read_bytes()[:-200_001])
     out = tmp_path / "cut.pcapng"
-    text = flight.command("extract", incident.folder.parent, incident.folder.name, "-o", out, status=FAILED)
+    text = flight.command("extract", kept.folder, incident.folder.name, "-o", out, status=FAILED)
     assert "ends within a block" in text
     assert 0 < len(pcapng.read(out).packets) < incident["packets"]
-
-
-@pytest.mark.parametrize("args,status,text", [
-    ((), USAGE, "no incident"),
-    (("nothing", "-o", "x"), FAILED, "No such file or directory; 'ringtap flight list'"),
-    (("nothing", "-f", "tcp port x"), USAGE, "pcap-filter(7)"),
-])
-def test_extract_refuses(args, status, text, tmp_path):
-    done = run([RINGTAP, "flight", "extract", "-w", tmp_path, *args], cwd=tmp_path)
-    assert done.returncode == status and text in done.stderr
-    assert len(done.stderr.splitlines()) == 1 and not list(tmp_path.iterdir())
-
-
-def test_extract_does_not_write_over_its_incident(incident):
-    size = (incident.folder / flight.PACKETS).stat().st_size
-    text = flight.command("extract", incident.folder.parent, incident.folder.name, "-o",
-                          incident.folder / flight.PACKETS, status=USAGE)
-    assert "own file" in text
-    assert (incident.folder / flight.PACKETS).stat().st_size == size

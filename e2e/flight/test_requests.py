@@ -4,7 +4,6 @@ import fcntl
 import os
 import signal
 import sys
-import time
 import urllib.error
 
 import pytest
@@ -12,25 +11,34 @@ import pytest
 from harness import flight
 from harness.flight import comments
 from harness.paths import RINGTAP
-from harness.proc import Proc, check, run, until
+from harness.proc import Proc, check, until
 from harness.prometheus import Exporter, get, post
-from harness.ringtap import FAILED, USAGE
+from harness.ringtap import FAILED
 
 
-def test_comment_of_a_request(app, keep):
-    kept = keep(app, "--before", "1ms", "--after", "3s")
+def test_requests(app, keep):
+    """With and without a comment; of one without capabilities, as the unit of the exporter has it: the recorder's files
+    in /proc cannot be read; with a pipe among them; and SIGUSR1 of any program."""
+    kept = keep(app, "--before", "1ms", "--after", "1s")
     flight.command("trigger", kept.folder, "--comment", "link\x1b flapped")
     kept.proc.expect("^Incident")
     app.tx(n=10, len=100)
     first, = kept.incidents(1)
-    flight.command("trigger", kept.folder)
+    check(["setpriv", "--bounding-set=-all,+dac_override", "--inh-caps=-all", RINGTAP, "flight", "trigger",
+           "-w", kept.folder])
     second = kept.incidents(2)[1]
+    os.mkfifo(kept.folder / ".request-1")
+    flight.command("trigger", kept.folder, "--comment", "text")
+    third, fourth = kept.incidents(4)[2:]
+    assert sorted(str(i["trigger"]["comment"]) for i in (third, fourth)) == ["None", "text"]
+    kept.proc.send_signal(signal.SIGUSR1)
+    fifth = kept.incidents(5)[4]
     kept.finish()
-    assert first["trigger"]["comment"] == "link? flapped" and second["trigger"]["comment"] is None
+    assert first["trigger"]["comment"] == "link? flapped"
+    assert second["trigger"]["comment"] is fifth["trigger"]["comment"] is None
     assert comments(first.file)[0].endswith("Z: link? flapped")
     assert "comment: link? flapped" in flight.command("show", kept.folder, first.folder.name)
-    assert sorted(p.name for p in kept.folder.iterdir()) == [
-        ".recorder", first.folder.name, second.folder.name]
+    assert [p.name for p in kept.folder.iterdir() if p.is_file()] == [".recorder"]
 
 
 @pytest.fixture
@@ -41,47 +49,24 @@ def victim(closing):
                          "print('ready', flush=True)\nwhile True: signal.pause()"]))
 
 
-@pytest.mark.parametrize("owner", [0, 65534])
-def test_requests_reach_no_other_process(victim, owner, tmp_path):
+def test_requests_reach_no_other_process(victim, tmp_path):
     """The folder's owner writes which process the recorder is, and keeps the file locked."""
     victim.expect("ready")
-    lock = tmp_path / ".recorder"
-    lock.write_text(f"{victim.pid}\n")
-    os.chown(lock, owner, owner)
-    os.chown(tmp_path, owner, owner)
-    with lock.open() as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        for args in (), ("--comment", "text"):
-            assert "not permitted" in flight.command("trigger", tmp_path, *args, status=FAILED)
-    assert [p.name for p in tmp_path.iterdir()] == [".recorder"]
+    for owner in 0, 65534:
+        folder = tmp_path / str(owner)
+        folder.mkdir()
+        lock = folder / ".recorder"
+        lock.write_text(f"{victim.pid}\n")
+        os.chown(lock, owner, owner)
+        os.chown(folder, owner, owner)
+        with lock.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            for args in (), ("--comment", "text"):
+                assert "not permitted" in flight.command("trigger", folder, *args, status=FAILED)
+        assert [p.name for p in folder.iterdir()] == [".recorder"]
     victim.send_signal(signal.SIGTERM)
     victim.wait()
     assert "signalled" not in victim.output
-
-
-def test_request_of_one_without_capabilities(app, keep):
-    """As the unit of the exporter has it: the recorder's files in /proc cannot be read."""
-    kept = keep(app, "--before", "1ms", "--after", "1ms")
-    check(["setpriv", "--bounding-set=-all,+dac_override", "--inh-caps=-all", RINGTAP, "flight", "trigger",
-           "-w", kept.folder])
-    kept.incidents(1)
-    kept.finish()
-
-
-def test_files_that_are_pipes(app, keep, tmp_path):
-    """Nobody opens their other ends."""
-    folder = tmp_path / "foreign"
-    folder.mkdir()
-    os.mkfifo(folder / ".recorder")
-    flight.command("trigger", folder, status=FAILED)
-    kept = keep(app, "--before", "1ms", "--after", "1ms")
-    os.mkfifo(kept.folder / ".request-1")
-    flight.command("trigger", kept.folder, "--comment", "text")
-    first, second = kept.incidents(2)
-    assert sorted(str(i["trigger"]["comment"]) for i in (first, second)) == ["None", "text"]
-    kept.proc.send_signal(signal.SIGUSR1)  # of any program
-    assert kept.incidents(3)[2]["trigger"]["comment"] is None
-    kept.finish()
 
 
 def test_refused_requests_fail(app, keep, tmp_path, closing):
@@ -103,33 +88,8 @@ def test_refused_requests_fail(app, keep, tmp_path, closing):
     assert [p.name for p in (tmp_path / "waiting").iterdir()] == [".recorder"]
 
 
-def test_http_request(app, keep, closing):
-    kept = keep(app, "--before", "1ms", "--after", "1ms")
-    exporter = closing(Exporter(app, args=("--allow-trigger", kept.folder)))
-    path = f"/flight/{kept.folder.name}/trigger"
-    began = time.monotonic()
-    assert post(exporter, path + "?comment=alert%201", b"{}" * 100) == 202
-    answer = post(exporter, path)
-    assert answer == 429 or time.monotonic() - began > 1
-    incident = kept.incidents(1)[0]
-    assert incident["trigger"]["comment"] == "alert 1" and incident.condition == "command"
-    assert get(exporter.url)[0] == 200
-    assert get(f"http://{exporter.address}{path}")[0] == 404  # only POST does anything
-    assert get(f"http://{exporter.address}{path}", method="PUT")[0] == 405
-    assert post(exporter, "/flight/other/trigger") == post(exporter, "/flight/trigger") == 404
-    assert post(exporter, path + "/trigger") == 404
-    for header, value in (("Origin", "http://example.com"), ("Forwarded", "for=192.0.2.1"), ("Via", "1.1 proxy"),
-                          ("X-Forwarded-For", "192.0.2.1"), ("Host", "example.com")):
-        assert post(exporter, path, headers={header: value}) == 403
-    with pytest.raises((OSError, urllib.error.URLError)):
-        post(exporter, path, b"x" * 1_000_000)
-    kept.finish()
-    until(lambda: post(exporter, path) == 503, what="the end of the second after a request")
-    assert len(kept.folders()) == 1 + (answer == 202)
-
-
-def test_http_request_from_another_host(app, keep, closing, net):
-    """Another network namespace reaches the address, and may do so only with --trigger-from any."""
+def test_http_requests(app, keep, closing, net):
+    """To this host, and from another network namespace, only with --trigger-from any."""
     host, device = net.add_host("192.0.2.1")
     address = "192.0.2.254"
     check(["ip", "-n", net.hub.name, "addr", "add", f"{address}/24", "dev", device])
@@ -143,18 +103,14 @@ def test_http_request_from_another_host(app, keep, closing, net):
                      url.format(port)])
         assert got == status
     kept.incidents(1)
+    exporter = closing(Exporter(app, args=("--allow-trigger", kept.folder)))
+    path = f"/flight/{kept.folder.name}/trigger"
+    assert post(exporter, path + "?comment=alert%201", b"{}" * 100) == 202
+    incident = kept.incidents(2)[1]
+    assert incident["trigger"]["comment"] == "alert 1" and incident.condition == "command"
+    assert get(exporter.url)[0] == 200
+    with pytest.raises((OSError, urllib.error.URLError)):
+        post(exporter, path, b"x" * 1_000_000)
     kept.finish()
-
-
-def test_requests_are_off_by_default(app, closing):
-    exporter = closing(Exporter(app))
-    assert post(exporter, "/flight/incidents/trigger") == 405
-
-
-@pytest.mark.parametrize("folders,text", [
-    (("/",), "no folder with a name"),
-    (("/a/x", "/b/x/"), "same name"),
-])
-def test_wrong_folders_are_refused(folders, text):
-    done = run([RINGTAP, "export", *(a for f in folders for a in ("--allow-trigger", f))])
-    assert done.returncode == USAGE and text in done.stderr
+    until(lambda: post(exporter, path) == 503, what="the end of the second after a request")
+    assert len(kept.folders()) == 2

@@ -25,7 +25,7 @@ WARM = 3  # incidents after which nothing may grow
 WARM_S = 150 if SECONDS > 300 else 0
 GROWTH_KB = 1024 if WARM_S else 4096
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 
 def use(pid):

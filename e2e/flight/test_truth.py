@@ -1,12 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Incidents against what is known one by one: packets of a burst of drops, buffers of a leak."""
-import json
-import time
-
-import pytest
-
 from harness.flight import advice, assert_same_packets, numbers
-from harness.proc import until
 
 RX, TX = 1, 2  # in epb_flags
 BURST = 32
@@ -47,47 +41,6 @@ def test_a_burst_of_drops(fwd, keep, record):
     noticed = sum(before["event_to_ns"] + 3e9 / 2 <= ns < incident["event_from_ns"] for ns in lost.values())
     assert noticed <= BURST
     assert "Look at the link and the peer of the port" in advice(incident)
-
-
-def test_a_pool_with_a_use_that_grows(app, keep):
-    """100 buffers each second, as the recorder reads."""
-    assert app.one("leak small 1000") == 1000
-    kept = keep(app, "--on", "doctor: pool_grows", "--before", "10s", "--after", "1ms", *LONG)
-    begin, leaked = time.monotonic(), 0
-
-    def grown():
-        nonlocal leaked
-        n = int(100 * (time.monotonic() - begin)) - leaked
-        leaked += app.one(f"leak small {n}") if n >= 10 else 0
-        return kept.folders()
-
-    until(grown, what="an incident")
-    incident, = kept.incidents(1)
-    kept.finish()
-    assert incident["trigger"]["where"] == "pool_grows: small"
-    assert "the use of a mempool grows: small" in (incident.folder / "doctor.txt").read_text()
-
-
-def test_a_pool_that_leaks(app, keep):
-    """512 of 4095 buffers at a time: the seventh leaves less than a fifth, 511."""
-    kept = keep(app, "--on", "pool < 20%", "--before", "10s", "--after", "1ms", *LONG)
-    free = 4095
-
-    def available():
-        pools = [p for second in json.loads((incident.folder / "metrics.json").read_text())["seconds"]
-                 for p in second["pools"] if p["name"] == "small"]
-        return [p["available"] for p in pools]
-
-    while free - 512 >= 512:
-        assert app.one("leak small 512") == 512
-        free -= 512
-    assert free == 1023 and not kept.folders()
-    assert app.one("leak small 512") == 512
-    incident, = kept.incidents(1)
-    kept.finish()
-    assert incident["trigger"]["where"] == "small" and incident["trigger"]["number"] == pytest.approx(100 * 511 / 4095)
-    assert incident["trigger"]["threshold"] == "20 %" and len(kept.folders()) == 1
-    assert available()[-1] == 511
 
 
 def test_a_pool_that_leaks_under_traffic(stream_of, keep, record):

@@ -28,29 +28,30 @@ def breakpoints(kept):
     return sum(link == "anon_inode:[perf_event]" for link in links)
 
 
-@pytest.mark.parametrize("order", [("program", LIBRARY), (LIBRARY, "program")], ids=["program", "library"])
-def test_all_files_that_have_the_event(app, keep, order):
-    """The program and a library; whichever is mapped first."""
-    kept = keep(app, *CONDITION)
-    for count, where in enumerate(order, 1):
-        assert app.one(f"event {where}") == 1
-        kept.incidents(count)
-    kept.finish()
-    assert len(kept.folders()) == 2
-    # The semaphores are as before.
-    assert app.one(f"event {LIBRARY}") == app.one("event program") == 0
-
-
-def test_a_thread_that_begins_later(app, keep):
+def test_all_files_that_have_the_event(app, keep, closing):
+    """The program and a library, by two names of one file; then in a thread that begins later. Each event is met once."""
+    linked = LIBRARY.with_name("librt_event_linked.so")
+    linked.unlink(missing_ok=True)
+    linked.hardlink_to(LIBRARY)
+    closing(type("Link", (), {"close": lambda _: linked.unlink()})())
+    app.do(f"event_map {linked}")
     kept = keep(app, *CONDITION)
     before = breakpoints(kept)
+    for count, where in enumerate(("program", LIBRARY, LIBRARY, "program"), 1):
+        assert app.one(f"event {where}") == 1
+        kept.incidents(count)
     app.do("event_later")
     until(lambda: breakpoints(kept) >= before + 2, what="breakpoints of the new thread")
     assert app.one("event_go") == 1
-    incident, = kept.incidents(1)
+    incident = kept.incidents(5)[-1]
+    kept.proc.send_signal(signal.SIGUSR1)
+    last = kept.incidents(6)[-1]
     kept.finish()
+    assert len(kept.folders()) == 6
     assert incident["trigger"]["where"] not in ("", f"thread {app.pid}")
-    assert len(kept.folders()) == 1
+    assert incident["trigger"]["suppressed_before"] == last["trigger"]["suppressed_before"] == 0
+    # The semaphores are as before.
+    assert app.one(f"event {LIBRARY}") == app.one("event program") == 0
 
 
 def test_a_library_that_is_loaded_later(play, keep):
@@ -86,20 +87,3 @@ def test_a_thread_that_begins_when_a_file_is_gone(play, keep, tmp_path):
     kept.incidents(1)
     kept.finish()
     assert len(kept.folders()) == 1 and "may be missed" not in kept.proc.output
-
-
-def test_a_file_by_two_names(app, keep, closing):
-    """One breakpoint: the event is met once."""
-    linked = LIBRARY.with_name("librt_event_linked.so")
-    linked.unlink(missing_ok=True)
-    linked.hardlink_to(LIBRARY)
-    closing(type("Link", (), {"close": lambda _: linked.unlink()})())
-    app.do(f"event_map {linked}")
-    kept = keep(app, *CONDITION)
-    assert app.one(f"event {LIBRARY}") == 1
-    incident, = kept.incidents(1)
-    kept.proc.send_signal(signal.SIGUSR1)
-    last = kept.incidents(2)[-1]
-    kept.finish()
-    assert len(kept.folders()) == 2
-    assert incident["trigger"]["suppressed_before"] == last["trigger"]["suppressed_before"] == 0
