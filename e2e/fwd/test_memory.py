@@ -51,20 +51,22 @@ def free_pages(kb):
     return int(path.read_text()) if path.exists() else 0
 
 
-@pytest.mark.parametrize("huge_eal", [False, True])
-def test_4k(fwd, huge_eal):
-    if huge_eal and free_pages(2048) < 64:
+def test_ordinary_pages(fwd):
+    """With and without huge pages of DPDK's own."""
+    if free_pages(2048) < 64:
         pytest.skip("needs 64 free huge pages of 2 MiB")
-    memory, kernel, pages = kept(fwd, "--memory", "4k", huge=huge_eal)
-    assert memory["kind"] == "4k" and memory["page_bytes"] == 4096
-    assert pages == {4}
-    assert kernel["AnonHugePages"] == 0
-    assert kernel["Private_Hugetlb"] == kernel["Shared_Hugetlb"] == 0
-    assert kernel["Rss"] * 1024 >= memory["bytes"] >= POOL * STRIDE
-    assert memory["smaps"]["rss_kb"] == kernel["Rss"]
-
-
-def test_transparent_huge(fwd):
+    for huge_eal, size in ((False, 4), (True, 2048)):
+        memory, kernel, pages = kept(fwd, "--memory", "4k", huge=huge_eal)
+        assert memory["kind"] == "4k" and memory["page_bytes"] == 4096
+        assert pages == {4}
+        assert kernel["AnonHugePages"] == 0
+        assert kernel["Private_Hugetlb"] == kernel["Shared_Hugetlb"] == 0
+        assert kernel["Rss"] * 1024 >= memory["bytes"] >= POOL * STRIDE
+        assert memory["smaps"]["rss_kb"] == kernel["Rss"]
+        memory, kernel, pages = kept(fwd, huge=huge_eal)
+        assert (memory["kind"], memory["page_bytes"]) == ("dpdk", size << 10)
+        assert pages == {size}
+        assert bool(kernel["Private_Hugetlb"] + kernel["Shared_Hugetlb"]) == huge_eal
     if "[never]" in Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text():
         pytest.skip("transparent huge pages are switched off")
     memory, kernel, _pages = kept(fwd, "--memory", "thp")
@@ -74,7 +76,7 @@ def test_transparent_huge(fwd):
     assert memory["smaps"]["anon_huge_kb"] == kernel["AnonHugePages"]
 
 
-@pytest.mark.parametrize("size,kb", [("2M", 2048), ("1G", 1 << 20)])
+@pytest.mark.parametrize("size,kb", [("2M", 2048), pytest.param("1G", 1 << 20, marks=pytest.mark.nightly)])
 def test_huge_pages_of_the_program(fwd, closing, size, kb):
     closing(HugePages(pages={kb: -(-POOL * STRIDE // (kb << 10))}))
     if free_pages(kb) < -(-POOL * STRIDE // (kb << 10)):
@@ -86,16 +88,6 @@ def test_huge_pages_of_the_program(fwd, closing, size, kb):
     assert held == memory["smaps"]["hugetlb_kb"]
 
 
-@pytest.mark.parametrize("huge_eal,size", [(False, 4), (True, 2048)])
-def test_memory_of_dpdk(fwd, huge_eal, size):
-    if huge_eal and free_pages(2048) < 64:
-        pytest.skip("needs 64 free huge pages of 2 MiB")
-    memory, kernel, pages = kept(fwd, huge=huge_eal)
-    assert (memory["kind"], memory["page_bytes"]) == ("dpdk", size << 10)
-    assert pages == {size}
-    assert bool(kernel["Private_Hugetlb"] + kernel["Shared_Hugetlb"]) == huge_eal
-
-
 def physical(pid, address):
     """The physical address of an address of a process: Documentation/admin-guide/mm/pagemap.rst."""
     with open(f"/proc/{pid}/pagemap", "rb") as f:
@@ -105,23 +97,23 @@ def physical(pid, address):
     return (entry & ((1 << 55) - 1)) * 4096 + address % 4096
 
 
-@pytest.mark.parametrize("kind", ["4k", "thp"])
-def test_physical_addresses(fwd, tmp_path, kind):
+def test_physical_addresses(fwd, tmp_path):
     """For devices without an IOMMU: addresses are correct, and no buffer crosses a page."""
-    if free_pages(2048) < 64:
-        pytest.skip("needs 64 free huge pages of 2 MiB")
-    path = tmp_path / "samples.csv"
-    app = fwd("--vdev", "net_null0", "--role", "echo:0@1", "--memory", kind, "--pool-size", POOL,
-              "--samples", path, "--sample-every", 1, "--samples-max", POOL, "--count", 100_000,
-              "--linger", "60s", huge=True, eal=("--iova-mode=pa",))
-    app.running()
-    until(lambda: path.exists() and len(path.read_text().splitlines()) == POOL + 1, timeout=30)
-    with open(path, encoding="ascii") as f:
-        rows = [(int(row["va"]), int(row["iova"])) for row in csv.DictReader(f)]
-    page = 4096 if kind == "4k" else 2 << 20
-    for va, iova in rows[::50]:
-        assert physical(app.proc.pid, va) == iova
-    assert all((va - HEADROOM) % page + STRIDE <= page for va, _iova in rows)
+    for kind in ("4k", "thp"):
+        if free_pages(2048) < 64:
+            pytest.skip("needs 64 free huge pages of 2 MiB")
+        path = tmp_path / f"{kind}.csv"
+        app = fwd("--vdev", "net_null0", "--role", "echo:0@1", "--memory", kind, "--pool-size", POOL,
+                  "--samples", path, "--sample-every", 1, "--samples-max", POOL, "--count", 100_000,
+                  "--linger", "60s", huge=True, eal=("--iova-mode=pa",))
+        app.running()
+        until(lambda: path.exists() and len(path.read_text().splitlines()) == POOL + 1, timeout=30)
+        with open(path, encoding="ascii") as f:
+            rows = [(int(row["va"]), int(row["iova"])) for row in csv.DictReader(f)]
+        page = 4096 if kind == "4k" else 2 << 20
+        for va, iova in rows[::50]:
+            assert physical(app.proc.pid, va) == iova
+        assert all((va - HEADROOM) % page + STRIDE <= page for va, _iova in rows)
 
 
 def buffers(path, role=0):
@@ -150,20 +142,14 @@ def successive(numbers):
     return sum((b - a) % POOL == 1 for a, b in zip(numbers, numbers[1:])) / len(numbers)
 
 
-def test_order_ring(fwd, tmp_path):
+def test_orders(fwd, tmp_path):
     report, order = handed_out(fwd, tmp_path)
     assert report["memory"]["pool_ops"].startswith("ring")
     assert successive(order) > 0.99
     assert set(order) == set(range(POOL))
-
-
-def test_order_stack(fwd, tmp_path):
     report, order = handed_out(fwd, tmp_path, "--pool-order", "stack")
     assert report["memory"]["pool_ops"] == "stack"
     assert len(set(order)) == 32  # the same burst each time
-
-
-def test_order_shuffled(fwd, tmp_path):
     orders = [handed_out(fwd, tmp_path, "--pool-order", "shuffled", "--seed", seed)[1][:POOL]
               for seed in (1, 1, 2)]
     assert orders[0] == orders[1] != orders[2]
@@ -223,41 +209,35 @@ def test_drops_scatter_a_pool_for_good(fwd, tmp_path, policy, order, cured):
         assert len(set(after)) > POOL * 0.9
 
 
-@pytest.mark.parametrize("kind", ["gpu", "gpu-managed", "gpu-pinned"])
-def test_no_gpu(kind):
-    if Path("/proc/driver/nvidia/version").exists():
-        pytest.skip("there is a GPU: test_gpu.py uses it")
-    output = refused("--no-huge", "--vdev", "net_null0", "--role", "echo:0", "--memory", kind)
-    assert f"--memory {kind}: no GPU found" in output and "install NVIDIA's driver" in output
+TOO_MUCH = [
+    (("--memory", "4k", "--pool-size", 1 << 26, "--buffer-size", 65280), "--pool-size"),
+    (("--memory", "thp", "--pool-size", 1 << 26, "--buffer-size", 65280), "--pool-size"),
+    (("--pool-size", 1 << 26, "--buffer-size", 65280), "--pool-size"),
+    (("--samples", "/dev/null", "--samples-max", 1 << 28, *16 * ("--role", "sink:1")), "--samples-max")]
 
 
-def test_devices_that_share_dpdks_memory_are_refused(tmp_path, fwd):
+def test_refusals(tmp_path):
+    """No GPU, a device that shares DPDK's memory, too few huge pages; more than the available memory, which is reported at once,
+    before memory is touched."""
+    if not Path("/proc/driver/nvidia/version").exists():  # else test_gpu.py uses it
+        for kind in ("gpu", "gpu-managed", "gpu-pinned"):
+            output = refused("--no-huge", "--vdev", "net_null0", "--role", "echo:0", "--memory", kind)
+            assert f"--memory {kind}: no GPU found" in output and "install NVIDIA's driver" in output
     output = refused("--no-huge", "--vdev", f"net_memif0,zero-copy=yes,role=client,socket={tmp_path}/m,"
                    "socket-abstract=no", "--role", "echo:0", "--memory", "4k", "--",
                    "--single-file-segments")
     assert "net_memif0" in output and "zero-copy" in output
-
-
-def test_missing_huge_pages():
     output = refused("--vdev", "net_null0", "--role", "echo:0", "--eal-mb", 1 << 20)
     assert "huge pages" in output and "--no-huge" in output
     output = refused("--no-huge", "--vdev", "net_null0", "--role", "echo:0", "--memory", "huge",
                    "--pool-size", 1 << 24, "--eal-mb", 6000)
     assert "--memory huge" in output and "nr_hugepages" in output
-
-
-@pytest.mark.parametrize("args,advice", [
-    (("--memory", "4k", "--pool-size", 1 << 26, "--buffer-size", 65280), "--pool-size"),
-    (("--memory", "thp", "--pool-size", 1 << 26, "--buffer-size", 65280), "--pool-size"),
-    (("--pool-size", 1 << 26, "--buffer-size", 65280), "--pool-size"),
-    (("--samples", "/dev/null", "--samples-max", 1 << 28, *16 * ("--role", "sink:1")), "--samples-max")])
-def test_more_than_available_memory(args, advice):
-    """Reported at once, before memory is touched."""
     if available_mb() > 100_000:
         pytest.skip("so much memory could be had here")
-    output = refused("--no-huge", "--vdev", "net_null0",
-                   *(args if "--role" in args else ("--role", "echo:0", *args)))
-    assert "MiB of memory are needed" in output and advice in output
+    for args, advice in TOO_MUCH:
+        output = refused("--no-huge", "--vdev", "net_null0",
+                       *(args if "--role" in args else ("--role", "echo:0", *args)))
+        assert "MiB of memory are needed" in output and advice in output
 
 
 def available_mb():
