@@ -311,6 +311,16 @@ static void test_notes(void **state)
 	test_assert_fits(text);
 }
 
+static void test_a_long_sum_goes_on_below(void **state)
+{
+	const char *text;
+
+	queues[0].received = queues[0].offered = 12345678901234567;
+	text = test_command_output(&cmd_drops, "--once app0", STATUS_OK);
+	test_assert_has(text, "\n12,345,678,901,234,578 packets received: ");
+	test_assert_has(text, " offered, 23 not\n  offered (0.00 %), 2 open, 15 unknown\n");
+}
+
 static void test_notes_are_in_the_document(void **state)
 {
 	json_t *j;
@@ -361,6 +371,7 @@ static void test_the_file_has_the_packets_by_the_time_of_reception(void **state)
 	static const char noticed[] = "not offered to any port; noticed 5 ms after its reception";
 	static const char found[] = "not offered to any port; free in its pool 7 µs after its "
 				    "reception, when the capture ended";
+	static const uint8_t end[8] = {0, 0, 0, 0, 216}; /* opt_endofopt, and the block's length */
 	struct test_blocks blocks;
 	uint8_t *data;
 	size_t len;
@@ -373,6 +384,7 @@ static void test_the_file_has_the_packets_by_the_time_of_reception(void **state)
 	assert_int_equal(blocks.epb, 21);
 	data = test_read("out", &len);
 	assert_non_null(memmem(data, len, noticed, strlen(noticed)));
+	assert_non_null(memmem(data, len, end, sizeof(end)));
 	assert_non_null(memmem(data, len, found, strlen(found)));
 	free(data);
 	first = test_pcap_read("out").first_ns;
@@ -417,6 +429,7 @@ int main(void)
 		TEST(test_without_statistics_ports_are_unknown),
 		TEST(test_tables),
 		TEST(test_notes),
+		TEST(test_a_long_sum_goes_on_below),
 		TEST(test_notes_are_in_the_document),
 		TEST(test_an_application_that_ends),
 		TEST(test_corrupt_records_end_it_and_leave_what_came_before),

@@ -17,7 +17,7 @@
 static uint8_t udp[60] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64,
 	17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 4, 0, 0, 53};
 
-static struct ringtap_fate_queue queues[3];
+static struct ringtap_fate_queue queues[4]; /* the last one is beyond those of the session */
 static struct ringtap_fate_pool pools[2];
 static struct ringtap_fates fates;
 static struct ringtap_open_packet packets[PACKETS];
@@ -41,6 +41,7 @@ static int set_up(void **state)
 	queues[0] = (struct ringtap_fate_queue){.received = 500};
 	queues[1] = (struct ringtap_fate_queue){.queue = 1, .received = 300};
 	queues[2] = (struct ringtap_fate_queue){.interface = 1, .received = 7};
+	queues[3] = (struct ringtap_fate_queue){.queue = 7};
 	pools[0] = (struct ringtap_fate_pool){
 		.name = "small", .size = 4095, .walked = true, .open = 4, .free = 9};
 	pools[1] = (struct ringtap_fate_pool){.name = "large", .size = 511, .walked = true};
