@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/test_util.h"
 #include "common/sdt.h"
 #include "trace.h"
 
@@ -354,6 +355,136 @@ static void namesakes_are_told_apart(void **state)
 	json_decref(maps);
 }
 
+/* The report of maps that bpftrace printed. */
+static json_t *report_of(const struct trace_config *cfg, const char *lines,
+	void (*document)(const struct trace *t, json_t *maps, json_t *doc))
+{
+	static struct ringtap_snapshot none;
+	const struct trace t = {.cfg = cfg, .stats = &none};
+	json_t *maps = maps_read(lines), *doc = json_object();
+
+	document(&t, maps, doc);
+	json_decref(maps);
+	return doc;
+}
+
+#define BUCKET(size, n) "{\"min\":" #size ",\"max\":" #size ",\"count\":" #n "}"
+
+static void bursts_of_queues(void **state)
+{
+	const struct trace_config cfg = {.empty = true};
+	json_t *doc = report_of(&cfg,
+		"{\"type\":\"hist\",\"data\":{\"@rx\":{\"0,1\":[" BUCKET(4, 1) "," BUCKET(
+			8, 0) "," BUCKET(32,
+			3) ",{\"min\":513,\"count\":2}]}}}\n"
+			   "{\"type\":\"hist\",\"data\":{\"@tx\":{\"0,0\":[" BUCKET(6,
+				   1) "]}}}\n"
+				      "{\"type\":\"map\",\"data\":{\"@rx_big\":{\"0,1\":1200}}}\n"
+				      "{\"type\":\"map\",\"data\":{\"@empty\":{\"0,1\":17,\"0,2\":5}}}\n",
+		burst_document);
+	json_t *rows = json_object_get(doc, "queues"), *rx = json_array_get(rows, 0);
+	const char *text;
+
+	assert_int_equal(json_array_size(rows), 3);
+	assert_string_equal(json_string_value(json_object_get(rx, "direction")), "rx");
+	assert_int_equal(json_integer_value(json_object_get(rx, "queue")), 1);
+	assert_int_equal(json_integer_value(json_object_get(rx, "calls")), 6);
+	assert_int_equal(json_integer_value(json_object_get(rx, "packets")), 1300);
+	assert_int_equal(json_integer_value(json_object_get(rx, "calls_beyond_histogram")), 2);
+	assert_int_equal(json_integer_value(json_object_get(rx, "packets_beyond_histogram")), 1200);
+	assert_int_equal(json_integer_value(json_object_get(rx, "empty_calls")), 17);
+	assert_int_equal(json_object_size(json_object_get(rx, "bursts")), 2);
+	rx = json_array_get(rows, 1); /* a queue that was only polled */
+	assert_int_equal(json_integer_value(json_object_get(rx, "calls")), 0);
+	assert_int_equal(json_integer_value(json_object_get(rx, "empty_calls")), 5);
+	assert_null(json_object_get(json_array_get(rows, 2), "empty_calls"));
+	test_stdout_begin();
+	burst_print(doc);
+	text = test_stdout_end();
+	assert_non_null(strstr(
+		text, "(unknown port) queue 1 rx: 6 bursts, 1,300 packets, 216.7 packets a burst"));
+	assert_non_null(strstr(text, "  17 empty polls\n"));
+	assert_non_null(strstr(text, "queue 0 tx: 1 bursts, 6 packets, 6.0 packets a burst"));
+	json_decref(doc);
+}
+
+/* The first numbers of each row of a histogram in a text: "1 1;2 3 2;". */
+static void rows_of(const char *text, char *out)
+{
+	for (const char *line = text; *line;
+		line += strcspn(line, "\n") + (line[strcspn(line, "\n")] != 0)) {
+		unsigned low, high, n;
+
+		if (!memchr(line, '%', strcspn(line, "\n")))
+			continue;
+		if (sscanf(line, " %u - %u %u", &low, &high, &n) == 3)
+			out += sprintf(out, "%u-%u %u;", low, high, n);
+		else if (sscanf(line, " %u %u", &low, &n) == 2)
+			out += sprintf(out, "%u %u;", low, n);
+	}
+}
+
+static void many_sizes_are_grouped(void **state)
+{
+	const struct trace_config cfg = {0};
+	char lines[8192], rows[512] = "";
+	size_t n = (size_t)sprintf(lines, "{\"type\":\"hist\",\"data\":{\"@rx\":{\"0,0\":[");
+	json_t *doc;
+
+	for (int i = 1; i <= 40; i++)
+		n += (size_t)sprintf(
+			lines + n, "%s{\"min\":%d,\"max\":%d,\"count\":1}", i > 1 ? "," : "", i, i);
+	sprintf(lines + n, "]}}}\n");
+	doc = report_of(&cfg, lines, burst_document);
+	test_stdout_begin();
+	burst_print(doc);
+	rows_of(test_stdout_end(), rows);
+	assert_string_equal(rows, "1 1;2-3 2;4-7 4;8-15 8;16-31 16;32-63 9;");
+	json_decref(doc);
+	doc = report_of(&cfg, "", burst_document);
+	test_stdout_begin();
+	burst_print(doc);
+	assert_string_equal(test_stdout_end(), "\nNo bursts.\n");
+	json_decref(doc);
+}
+
+static void losses_have_reasons(void **state)
+{
+	const struct trace_config cfg = {0};
+	json_t *doc = report_of(&cfg,
+		"{\"type\":\"stats\",\"data\":{\"@drop\":{\"1,0,32,7,fwd-1\":{\"count\":2,\"total\":12000},"
+		"\"1,3,0,7,fwd-1\":{\"count\":1,\"total\":5},\"1,3,99,7,x\":{\"count\":1,\"total\":1}}}}\n"
+		"{\"type\":\"stats\",\"data\":{\"@refused\":{\"1,65535,7,fwd-1\":{\"count\":3,\"total\":40}}}}\n"
+		"{\"type\":\"stats\",\"data\":{\"@ring_full\":{\"1,3,2,7,fwd-1\":{\"count\":1,\"total\":5}}}}\n",
+		drops_document);
+	json_t *row = json_array_get(json_object_get(doc, "drops"), 0);
+	const char *text;
+
+	assert_int_equal(json_array_size(json_object_get(doc, "drops")), 3);
+	assert_string_equal(json_string_value(json_object_get(row, "why")), "tx_full");
+	assert_int_equal(json_integer_value(json_object_get(row, "packets")), 12000);
+	assert_int_equal(json_integer_value(json_object_get(row, "tid")), 7);
+	row = json_array_get(json_object_get(doc, "refused"), 0);
+	assert_true(json_is_null(json_object_get(row, "queue")));
+	assert_int_equal(json_integer_value(json_object_get(row, "packets")), 40);
+	row = json_array_get(json_object_get(doc, "ring_full"), 0);
+	assert_int_equal(json_integer_value(json_object_get(row, "session")), 2);
+	test_stdout_begin();
+	drops_print(doc);
+	text = test_stdout_end();
+	assert_non_null(strstr(text, "12,000"));
+	assert_non_null(strstr(text, "  tx_full: freed, as the port was full\n"));
+	assert_non_null(strstr(text, "  ring_full: lost to a recording: its ring is full\n"));
+	assert_non_null(strstr(text, "  refused: refused by the driver: TX is full\n"));
+	assert_non_null(strstr(text, "reason 99"));
+	json_decref(doc);
+	doc = report_of(&cfg, "", drops_document);
+	test_stdout_begin();
+	drops_print(doc);
+	assert_string_equal(test_stdout_end(), "\nNothing was lost.\n");
+	json_decref(doc);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -368,6 +499,9 @@ int main(void)
 		cmocka_unit_test(names_beyond_ascii),
 		cmocka_unit_test(names_do_not_steer_terminals),
 		cmocka_unit_test(namesakes_are_told_apart),
+		cmocka_unit_test(bursts_of_queues),
+		cmocka_unit_test(many_sizes_are_grouped),
+		cmocka_unit_test(losses_have_reasons),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
