@@ -18,7 +18,7 @@ def test_ports_that_come_and_go(play, record):
     recorder = record(app)  # without ports yet
     app.ring("a")
     app.hooked(0)
-    of_one = record(app, ports=["net_ring_a"], out="one.pcapng")
+    of_one = record(app, ports=["net_ring_a"])
     app.rx(0, n=5)
     counts = []
     for round_ in range(3):
