@@ -29,7 +29,7 @@ needed() {
 }
 mkdir -p "$stage/lib" "$stage/drivers"
 loaded=
-for name in bus_vdev mempool_ring mempool_stack net_null net_ring net_tap; do
+for name in bus_vdev mempool_ring mempool_stack net_memif net_null net_ring net_tap; do
 	loaded="$loaded $drivers/librte_$name.so"
 done
 # shellcheck disable=SC2086
