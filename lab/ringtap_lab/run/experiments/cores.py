@@ -6,9 +6,9 @@ import json
 import time
 
 from ...report import cores_view
-from ...report.cores_view import MERGES, PACED, QUEUES, RECORDERS, THREADS, TOUR_THREADS
+from ...report.cores_view import MERGES, QUEUES, RECORDERS, THREADS, TOUR_THREADS
 from ...tools import process, topology
-from .. import attached, forwarder
+from .. import attached
 from ..experiment import Cell, Experiment, Measurement
 from ..lab import PLUGIN
 from ..testpmd import MEMORY_MB, PROGRAM, Source, TestPmd
@@ -17,7 +17,6 @@ SIZE = 64  # bytes
 MBUFS = 65536
 WINDOW_S, QUICK_WINDOW_S = 0.4, 0.3  # for the application's rate before and after
 WARM_S = 0.4  # until caches and clocks are those of a running application
-REACHED = 0.99  # of the rate of a paced application
 SPARE_MB = 128
 BUFFER_MB = 32  # of a recorder, for each thread
 TOUR_PORTS = 4
@@ -46,14 +45,13 @@ class Cores(Experiment):
         f"testpmd receives {SIZE}-byte packets from net_null as fast as it can, one port for each polling thread, nothing is sent. "
         "ringtap record has its default options and writes to /dev/null; two recorders have one half of the ports each. Each polling "
         "thread and each recorder has a CPU of its own, on cores of their own as far as there are some. The cost is the time between "
-        "two packets of a thread while it is recorded, less the time without a recorder just before and just after. Paced: "
-        "ringtap-fwd's sinks receive at a given rate, which all threads share. Merging alone: "
+        "two packets of a thread while it is recorded, less the time without a recorder just before and just after. Merging alone: "
         "one thread reads filled rings, 64-byte packets in bursts of 32, and does nothing with them. The tour: "
         f"{TOUR_PORTS} ports with {QUEUES // TOUR_PORTS} queues each, forwarded (io) by up to {TOUR_THREADS} threads, without a tool and "
         f"with `ringtap top` and `ringtap latency`; then {ATTACHES} recorders attach and detach.")
     view = cores_view
     root_for = "DPDK's run-time folders and huge pages"
-    programs = ("ringtap", forwarder.PROGRAM)
+    programs = ("ringtap",)
     built = (PLUGIN, MERGE_PROGRAM)
     tools = {PROGRAM: "dpdk-dev", "taskset": "util-linux"}
     order = 60
@@ -69,8 +67,6 @@ class Cores(Experiment):
         cpus, seconds = len(_cpus(lab)), self.length(lab) + 3
         cells = [Cell(f"record-{threads}x{recorders}", {"threads": threads, "recorders": recorders}, seconds)
                  for recorders in RECORDERS for threads in THREADS if threads >= recorders and threads + recorders <= cpus]
-        cells += [Cell(f"paced-{threads}x{recorders}-{mpps}", {"threads": threads, "recorders": recorders, "mpps": mpps}, seconds)
-                  for threads, recorders, mpps in PACED if threads + recorders <= cpus]
         cells += [Cell(f"merge-{rings}", {"threads": rings, "recorders": 1}, 2) for rings in MERGES]
         return [*cells, Cell("tour", {"threads": _tour_threads(lab), "recorders": 1}, 12)]
 
@@ -80,8 +76,6 @@ class Cores(Experiment):
             return Measurement(_merge(lab, threads))
         if cell.key == "tour":
             return _tour(lab, threads)
-        if "mpps" in cell.params:
-            return _paced(lab, threads, recorders, cell.params["mpps"], self.length(lab))
         return _recorded(lab, threads, recorders, self.length(lab))
 
 
@@ -107,37 +101,6 @@ def _testpmd(lab, source, polling, main):
         raise RuntimeError(f"{e}{app.obituary()}") from e
     finally:
         app.stop()
-
-
-class _Sinks(process.Program):
-    """ringtap-fwd with a sink for each CPU, which receives its part of a rate."""
-
-    def __init__(self, lab, polling, mpps):
-        self.prefix = lab.unique("fwd")
-        ports = [f"net_null{i}" for i in range(len(polling))]
-        super().__init__([lab.program(forwarder.PROGRAM), "--json", "--name", self.prefix,
-                          *(a for port in ports for a in ("--vdev", f"{port},size={SIZE}")),
-                          *(a for port, cpu in zip(ports, polling) for a in ("--role", f"sink:{port}@{cpu}")),
-                          "--sink-rate", str(mpps * 1000000 // len(polling))], "running")
-
-
-def _paced(lab, threads, recorders, mpps, seconds):
-    cpus = _cpus(lab)
-    polling, of_recorders = cpus[:threads], cpus[threads:threads + recorders]
-    with _Sinks(lab, polling, mpps) as app:
-        with contextlib.ExitStack() as stack:
-            tools = [stack.enter_context(attached.Record(lab, app, ports=ports, cpu=cpu))
-                     for ports, cpu in zip(_halves(threads, recorders), of_recorders)]
-            time.sleep(seconds)
-            counts = [tool.counts() for tool in tools]
-        report = forwarder.Report(app.finish()[0])
-    seen_pps = sum(c.seen / c.seconds for c in counts)
-    if seen_pps < REACHED * mpps * 1e6:
-        raise RuntimeError(f"the application received {seen_pps / 1e6:.1f} Mpps instead of {mpps}")
-    return Measurement({
-        "seen_pps": seen_pps, "captured_pps": sum(c.captured / c.seconds for c in counts), "lost": sum(c.lost for c in counts),
-        "loss": sum(c.lost for c in counts) / sum(c.seen for c in counts), "disturbed": report.disturbed(), **_worst(tools)},
-        {"cpus": {"polling": polling, "recorders": of_recorders}})
 
 
 def _worst(recorders):
