@@ -435,7 +435,8 @@ static void test_silent_connections_make_room(void **state)
 		fds[i] = i % 2 ? rt_connect(dir, RT_SOCKET_NAME) : greeted();
 		assert_true(fds[i] >= 0);
 	}
-	assert_lists(fds[RTE_DIM(fds) - 2]);
+	for (int i = 0; i < 2; i++)
+		assert_lists(fds[RTE_DIM(fds) - 2]);
 	assert_disconnected(fds[0]);
 	for (unsigned i = 1; i < RTE_DIM(fds); i++)
 		close(fds[i]);
