@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "test_plane.h"
+#include "common/clock.h"
 
 /* As role_read(): tx_packets of forwarders lacks rx_packets. */
 static uint64_t sent_packets(void)
@@ -164,6 +165,9 @@ static void packets_that_the_kernel_rejects_are_errors(void **state)
 
 static void one_burst_in_n_is_measured(void **state)
 {
+	const uint64_t start = rt_tsc();
+	uint64_t all;
+
 	(void)state;
 	config.latency = 3;
 	forwards();
@@ -179,6 +183,9 @@ static void one_burst_in_n_is_measured(void **state)
 	r.poll(&r); /* what is refused is not measured from receiving to sending */
 	assert_int_equal(r.latency->rx_to_tx.count, 18);
 	assert_int_equal(r.latency->per_packet.count, 24);
+	all = rt_tsc() - start;
+	assert_in_range(r.latency->rx_to_tx.max, r.latency->rx_to_tx.min, all);
+	assert_in_range(r.latency->per_packet.max, 1, all);
 }
 
 static void first_packets(void **state)
