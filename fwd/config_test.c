@@ -210,6 +210,8 @@ static void errors_are_one_line(void **state)
 {
 	refused("", "--role", "give one");
 	refused("-r fly:0", "--role fly:0", "forward:A,B");
+	refused("-r generate:a --rate 5000G", "out of range", "1 to 1G");
+	refused("-r generate:a --rate fast", "invalid value", "1 to 1G");
 	refused("-r generate:a --rate 5000G", "--rate 5000G", "1 to 1G");
 	refused("-r generate:a --rate fast", "--rate fast", "1 to 1G");
 	refused("-r echo:a --burst 0", "--burst 0", "1 to 256");

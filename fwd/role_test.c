@@ -195,6 +195,8 @@ static void first_packets(void **state)
 	forwards();
 	assert_int_equal(forward_prime(&r), 0);
 	assert_int_equal(out_end, 20);
+	for (unsigned i = 0; i < out_end; i++)
+		assert_int_equal(outgoing[i]->data_len, FRAME_MIN);
 	assert_int_equal(tx_calls, 3);
 	assert_int_equal(sent_packets(), 20);
 	accepts = 4;
@@ -228,6 +230,9 @@ static void streams_are_counted_separately(void **state)
 	assert_null(r.sink->streams[1]);
 	assert_int_equal(r.sink->unstamped, 2);
 	assert_int_equal(r.counters[0].rx_ticks, 0);
+	polls(1);
+	assert_int_equal(r.counters[0].rx_nonzero, 2);
+	assert_int_equal(r.counters[0].rx_empty, 1);
 	assert_int_equal(free_count(), POOL);
 }
 
