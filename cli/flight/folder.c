@@ -336,7 +336,8 @@ static int show(struct context *c)
 	} else {
 		print_incident(j);
 		doctor = read_part(c->folder, c->name, FLIGHT_DOCTOR, &len);
-		fwrite(doctor, 1, len, stdout);
+		if (doctor)
+			fwrite(doctor, 1, len, stdout);
 		free(doctor);
 	}
 	json_decref(j);
