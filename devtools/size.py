@@ -6,11 +6,12 @@ usage: size.py [REVISION]     by top folder, and their sum; the work tree withou
        size.py BEFORE..AFTER  by top folder: lines before, lines after, difference
 """
 import collections
+import os
 import re
 import subprocess
 import sys
 
-NOT_COUNTED = re.compile(r"^(fuzz|bench|e2e|examples)/|(^|/)test_[^/]*$|_test\.[ch]$")
+NOT_COUNTED = re.compile(r"^(fuzz|bench|e2e|examples)/|(^|/)(test|fake)_[^/]*$|_test\.[ch]$")
 # A comment, or a literal in which the characters of a comment mean nothing.
 TOKEN = re.compile(r"""//(?:\\\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
 
@@ -46,6 +47,7 @@ def count(revision):
 def main():
     if len(sys.argv) > 2 or "-h" in sys.argv or "--help" in sys.argv:
         sys.exit(__doc__)
+    os.chdir(git("rev-parse", "--show-toplevel").strip())
     before, dots, after = sys.argv[1].partition("..") if len(sys.argv) == 2 else ("", "", "")
     tables = [count(before), count(after)] if dots else [count(before)]
     for folder in sorted(set().union(*tables)) + ["sum"]:
