@@ -97,11 +97,11 @@ def test_paths_and_mounts_of_one_application(closing, tmp_path):
     app = bare(closing, namespace=Container(share={dpdk.RUN_DIR: Path("/run/dpdk")}))
     found, = (a for a in listing() if a["name"].startswith(app.prefix))
     assert found["dir"] == str(dpdk.RUN_DIR / app.prefix)
-    attach(app.prefix)
     before = connections(app.prefix, tmp_path)
     for _ in range(4):
         closing(Proc(["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo there; read x"])).expect("there")
     assert connections(app.prefix, tmp_path) == before >= 1
+    attach(app.prefix)
     assert len(recorded(closing, app.prefix, tmp_path / "c.pcapng").packets) == 1000
     assert app.one("unloop") > 0 and app.quit() == 0
 
