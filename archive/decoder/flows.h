@@ -76,7 +76,7 @@ struct flows {
 	struct secret secret;
 	struct ids ids;
 	struct fates fates;
-	uint64_t learned;    /* of ids: that they were sent, or have a fate */
+	uint64_t learned;    /* ids that were sent, or have a fate */
 	struct spill *spill; /* NULL: all are in memory */
 	struct waiting ahead[FLOWS_AHEAD];
 	uint32_t offered, taken; /* numbers of packets; they wrap */

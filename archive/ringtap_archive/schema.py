@@ -73,8 +73,8 @@ FLOWS = _fields([
     ("not_offered", pa.int64()),
     ("open", pa.int64()),
     ("unknown", pa.int64()),
-    ("unseen", pa.int64()),  # of unknown: perhaps sent on a TX queue that had no hook yet
-    ("port_stopped", pa.int64()),  # of unknown: perhaps not sent because a port was stopped
+    ("unseen", pa.int64()),  # part of unknown: perhaps sent on a TX queue that had no hook yet
+    ("port_stopped", pa.int64()),  # part of unknown: perhaps not sent because a port was stopped
 ])
 
-REASONS = ["unseen", "port_stopped"]  # of flows, since format 2
+REASONS = ["unseen", "port_stopped"]  # columns of flows, since format 2

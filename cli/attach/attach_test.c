@@ -128,8 +128,10 @@ static void process_must_be_visible(void **state)
 /* Any user may make a folder that names the process of another one. */
 static void folder_of_another_user_is_refused(void **state)
 {
-	if (geteuid())
-		skip(); /* chown() needs root */
+	if (geteuid()) {
+		print_message("skipped: chown() needs root\n");
+		skip();
+	}
 	test_folder_enter();
 	assert_int_equal(chown(".", 65534, 65534), 0);
 	test_apps.app[0].error = -EPROTONOSUPPORT;

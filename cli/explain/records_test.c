@@ -181,7 +181,7 @@ static void all_fields_in_both_byte_orders(void **state)
 		file.swap = swap;
 		section(&file);
 		interface(&file, "p0", NULL, NULL, 9);
-		begin_block(&file, 0x80000123); /* of another program */
+		begin_block(&file, 0x80000123); /* a block of another program */
 		put32(&file, 77);
 		end_block(&file);
 		packet(&file, 0, UINT64_C(1700000000123456789), 1, UINT64_C(0x1122334455667788));

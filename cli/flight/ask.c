@@ -19,8 +19,8 @@
 
 #define NAME          "ringtap-flight-"
 #define NEW           ".ringtap-flight-"
-#define RECORDERS_MAX 16     /* of an application */
-#define FILES_MAX     65536u /* of its folder */
+#define RECORDERS_MAX 16     /* for each application */
+#define FILES_MAX     65536u /* names that are read of its folder */
 #define ANSWER_MAX    (1u << 20)
 
 /* ---- names */

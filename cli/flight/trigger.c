@@ -166,8 +166,8 @@ static double held_ns(const struct ringtap_thread_stats *t)
 	return t->last_poll_holds ? (double)t->quiet_ns : 0;
 }
 
-/* Times come from a clock line that is replaced: the start of what lasted for ns may move by a part
- * of that, and a little. */
+/* Times come from a clock line that is replaced: the start of an event of ns may move by a part of
+ * its duration, and a little. */
 static bool same_start(uint64_t a, uint64_t b, uint64_t ns)
 {
 	uint64_t slack = 1000 + ns / 256;

@@ -42,7 +42,7 @@ struct fake_app {
 	/* What monitors did. */
 	unsigned attempts, switches;
 	bool attached;
-	int fd; /* of the last monitor */
+	int fd; /* the last monitor's */
 	struct ringtap_monitor_options options;
 	uint64_t attempt_ns[64]; /* since fake_apps_begin() */
 };
@@ -51,7 +51,7 @@ extern struct fake_app fake_apps[FAKE_APPS];
 extern unsigned fake_app_count;
 extern unsigned fake_monitors; /* that are open */
 extern int fake_search_error;
-extern bool fake_by_user; /* of the last search */
+extern bool fake_by_user; /* the last search's */
 
 /* One application, "app", that works as fake_forward(). */
 void fake_apps_begin(void);

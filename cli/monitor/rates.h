@@ -93,7 +93,7 @@ struct driver_counts {
 	/* Those of them that were not sent: refused or lost by the driver. 0 unless there certainly
 	 * are some: hooks and driver are not read at one moment. */
 	double unsent;
-	double tx_unknown; /* of them, those that may or may not have been sent */
+	double tx_unknown; /* the part that may or may not have been sent */
 };
 void driver_counts(const struct span *s, uint32_t port, struct driver_counts *out);
 

@@ -31,7 +31,7 @@ struct fake {
 	bool renumber;
 	int attach_error;
 	int signal_at_end;    /* raised once instead of silence; 0: none */
-	const uint8_t *bytes; /* of each packet, instead of its number; NULL: none */
+	const uint8_t *bytes; /* content of each packet, instead of its number; NULL: none */
 	const char *driver;   /* of p1; NULL: net_fake */
 	/* What has become of packets; NULL: the application has no fates. Packets of a capture are
 	 * then those that were not offered, FAKE_AGE_NS after their reception. */
