@@ -175,18 +175,27 @@ pictures: all
 	devtools/deps.sh pictures
 	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) devtools/pictures.py
 
-lint:
+lint: .venv-lint/bin/ruff
 	devtools/deps.sh lint
 	PYTHON=$(PYTHON) devtools/lint.sh
+
+# A formatter and linter of Python that Debian does not have: one wheel, of PyPI.
+.venv-lint/bin/ruff: devtools/requirements-lint.txt
+	devtools/deps.sh archive
+	$(PYTHON) -m venv .venv-lint
+	.venv-lint/bin/pip --disable-pip-version-check install -q -r $<
+	touch $@
 
 # Is the interface of the libraries, in binaries and in headers, what devtools/abi holds? abi-update writes it again.
 abi abi-update: all
 	devtools/deps.sh lint
 	devtools/abi.sh $(if $(findstring update,$@),update,check) $(BUILD)
 
-# In place, with the same tool and rules as lint.
-format:
+# In place, with the same tools and rules as lint.
+format: .venv-lint/bin/ruff
 	git ls-files -z -- "*.c" "*.h" | xargs -0 clang-format -i
+	.venv-lint/bin/ruff format --quiet .
+	.venv-lint/bin/ruff check --quiet --fix .
 
 # A PREFIX that is named replaces the one that the build folder was made with.
 ifeq ($(filter file default,$(origin PREFIX)),)
@@ -226,4 +235,4 @@ rpm:
 	devtools/rpm.sh build-rpm
 
 clean:
-	rm -rf $(BUILD) .venv .venv-archive lab/*.egg-info archive/*.egg-info
+	rm -rf $(BUILD) .venv .venv-archive .venv-lint lab/*.egg-info archive/*.egg-info

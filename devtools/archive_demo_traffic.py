@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Traffic of the archive's demo: a page over HTTP, again and again, and datagrams at a steady rate.
 usage: archive_demo_traffic.py ADDRESS SECONDS"""
+
 import socket
 import sys
 import threading

@@ -3,6 +3,7 @@
 """Longest polling gaps of an application in windows with and without an attach, and how long an
 attach takes: attach-gaps.py [WINDOWS]. Needs root and a quiet machine. Every window has a fresh
 process; both kinds take turns."""
+
 import os
 import statistics
 import sys
@@ -51,10 +52,14 @@ def main():
     for attach, name in ((True, "with an attach"), (False, "without")):
         gaps, times = zip(*results[attach])
         gaps = sorted(gaps)
-        print(f"{name}: longest gap: median {statistics.median(gaps):.1f} us, least {gaps[0]:.1f}, most {gaps[-1]:.1f}; "
-              f"command: median {statistics.median(times):.0f} ms, most {max(times):.0f}")
-    print(f"difference of the medians: "
-          f"{statistics.median(g for g, _ in results[True]) - statistics.median(g for g, _ in results[False]):.1f} us")
+        print(
+            f"{name}: longest gap: median {statistics.median(gaps):.1f} us, least {gaps[0]:.1f}, most {gaps[-1]:.1f}; "
+            f"command: median {statistics.median(times):.0f} ms, most {max(times):.0f}"
+        )
+    print(
+        f"difference of the medians: "
+        f"{statistics.median(g for g, _ in results[True]) - statistics.median(g for g, _ in results[False]):.1f} us"
+    )
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 """Which unit tests of a build folder concern a change: those whose program is made of a changed file, or of one that includes it.
 
 usage: changed_tests.py BUILD   prints their names"""
+
 import json
 import subprocess
 import sys

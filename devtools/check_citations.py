@@ -2,6 +2,7 @@
 """Prints what comments and Markdown cite that does not exist: functions, identifiers with our prefix,
 paths of files, and the messages in docs/troubleshooting.md. Run by devtools/lint.sh; exit status 1
 if anything is printed."""
+
 import os
 import re
 import subprocess
@@ -11,14 +12,13 @@ from pathlib import Path
 # Functions of the C library, the kernel, and other libraries and languages, by prefix or by name.
 # Those that our code calls are found there and need no entry.
 FOREIGN_PREFIXES = ("rte_", "RTE_", "eal_", "eth_", "pthread_", "pcap_", "lttng_", "__")
-FOREIGN = set("""
-    adjtimex build_csv compadd getchar gettid sigaltstack sniff
-""".split())
+FOREIGN = {"adjtimex", "build_csv", "compadd", "getchar", "gettid", "sigaltstack", "sniff"}
 # Paths outside the tree: system headers, folders of the system and of an installation.
 FOREIGN_PATHS = re.compile(
     r"^(/|~|\.\.\.|build[/-]|sys/|linux/|netinet/|arpa/|net/|asm/|bits/|ringtap/(?!probe|reader|monitor)|"
     r"PREFIX/|DATADIR/|NAME\.|results/|bench\.(md|json)$|(incident|metrics|trace|meta)\.json$|pcap-common\.c$|(index|trace)\.html$|"
-    r"dpdk-telemetry\.py|(term|cmocka)\.h$|rte_|share/|include/(?!ringtap)|lib/|drivers/|app/test)")
+    r"dpdk-telemetry\.py|(term|cmocka)\.h$|rte_|share/|include/(?!ringtap)|lib/|drivers/|app/test)"
+)
 # Messages of EAL, the loader, the C library and libpcap.
 FOREIGN_MESSAGE = re.compile("EAL: |cannot open shared object|No such (file|device)|can't parse filter")
 EXTENSIONS = "c|h|py|sh|md|bt|build|map|json|html|txt|css|ini|toml"
@@ -33,8 +33,9 @@ PYTHON_TOKEN = re.compile(r'""".*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'
 
 
 def tracked():
-    out = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], check=True,
-                         stdout=subprocess.PIPE, text=True).stdout
+    out = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
     return [name for name in out.splitlines() if os.path.isfile(name)]
 
 
@@ -42,7 +43,7 @@ def comments_of(text, token, is_comment):
     """(line, comment) pairs, and the text without them."""
     found, code, at = [], [], 0
     for match in token.finditer(text):
-        code.append(text[at:match.start()])
+        code.append(text[at : match.start()])
         at = match.end()
         if is_comment(match.group()):
             found.append((text.count("\n", 0, match.start()) + 1, match.group()))
@@ -116,7 +117,7 @@ class Tree:
     def wrong(self, name, text):
         markdown = name.endswith(".md")
         for match in PAIRS.finditer(text):
-            if not markdown and "()" not in text[match.start():] and "kernel" not in text:
+            if not markdown and "()" not in text[match.start() :] and "kernel" not in text:
                 yield "function named that it", match
         for match in CALL.finditer(text):
             if not self.has_function(match.group(1)):
@@ -126,7 +127,7 @@ class Tree:
                 yield "name", match
         for match in PATH.finditer(text):
             # Links of Markdown are checked by check_markdown.py.
-            if markdown and text[:match.start()].count("`") % 2 == 0:
+            if markdown and text[: match.start()].count("`") % 2 == 0:
                 continue
             if not self.has_path(match.group(1), name):
                 yield "file", match

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints what is wrong with the register of flaky tests: too many entries, no cause after 14 days, tests that do not exist.
 Run by devtools/lint.sh; exit status 1 if anything is printed."""
+
 import sys
 import tomllib
 from datetime import date, timedelta

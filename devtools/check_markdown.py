@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints lines of Markdown that are too long, links that lead nowhere, and a README that is too long.
 Run by devtools/lint.sh; exit status 1 if anything is printed."""
+
 import os
 import re
 import subprocess
@@ -14,8 +15,12 @@ HEADING = re.compile(r"^#{1,6}\s+(.*)$")
 
 
 def documents():
-    out = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], check=True,
-                         stdout=subprocess.PIPE, text=True).stdout
+    out = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout
     return [Path(name) for name in out.splitlines() if os.path.isfile(name)]
 
 

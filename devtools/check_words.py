@@ -4,6 +4,7 @@
 
 Prints a line for each fault: file, line, what stands there and what to write.
 """
+
 import re
 import subprocess
 import sys

@@ -3,6 +3,7 @@
 
 usage: drivers_table.py merge RESULT     puts the result of some cards into docs/drivers.json, for those of before
        drivers_table.py write | check    puts the tables into docs/drivers.md; fails if they are not there"""
+
 import json
 import re
 import sys
@@ -11,8 +12,18 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[1]
 PAGE, RESULT = REPO / "docs" / "drivers.md", REPO / "docs" / "drivers.json"
 CARDS = ["e1000", "e1000e", "igb", "vmxnet3", "virtio-net-pci"]
-CHECKS = ["list", "record", "rss_hash", "stripped_vlan", "tso", "mbuf_fast_free", "link_goes_down_and_comes_up",
-          "missed_packets", "unplugged", "iotlb"]
+CHECKS = [
+    "list",
+    "record",
+    "rss_hash",
+    "stripped_vlan",
+    "tso",
+    "mbuf_fast_free",
+    "link_goes_down_and_comes_up",
+    "missed_packets",
+    "unplugged",
+    "iotlb",
+]
 UNKNOWN = "the reason was not kept when this ran, and it has not run to its end since"
 BEGIN = "<!-- made by drivers_table.py: {} -->\n"
 
@@ -25,12 +36,17 @@ def summary(data):
     """A row for each check, a column for each card."""
     cards = [c for c in CARDS if any(r["card"] == c for r in data["results"])]
     cells = {(r["card"], r["check"]): r["result"] for r in data["results"]}
-    lines = ["| | " + " | ".join(f"{c} (QEMU {data['qemu'][c]})" if c in data["qemu"] else c for c in cards) + " |",
-             "|---|" + "---|" * len(cards)]
+    lines = [
+        "| | " + " | ".join(f"{c} (QEMU {data['qemu'][c]})" if c in data["qemu"] else c for c in cards) + " |",
+        "|---|" + "---|" * len(cards),
+    ]
     for check in CHECKS:
         found = [cells.get((c, check), "–") for c in cards]
-        lines.append(f"| {text(check)} | " + " | ".join(
-            r if r in ("passed", "failed", "not run", "–") else "not there" for r in found) + " |")
+        lines.append(
+            f"| {text(check)} | "
+            + " | ".join(r if r in ("passed", "failed", "not run", "–") else "not there" for r in found)
+            + " |"
+        )
     return lines
 
 
@@ -78,8 +94,10 @@ def main(what, *args):
     elif what == "write":
         PAGE.write_text(page())
     elif page() != PAGE.read_text():
-        sys.exit("docs/drivers.md: the tables are not those of docs/drivers.json: "
-                 "run 'python3 devtools/drivers_table.py write'")
+        sys.exit(
+            "docs/drivers.md: the tables are not those of docs/drivers.json: "
+            "run 'python3 devtools/drivers_table.py write'"
+        )
 
 
 main(*sys.argv[1:])

@@ -5,6 +5,7 @@
 usage: fuzz_archive.py SECONDS [SEED]
 Each target runs SECONDS. All that may come of an input is a refusal; what else does is printed, with the number that
 makes the same input again, and the status is 1."""
+
 import copy
 import ctypes
 import json
@@ -21,25 +22,105 @@ from ringtap_archive import blocks, clocks, engine, filters, frames, layout, pic
 from ringtap_archive.errors import Refused
 
 START = pathlib.Path("/archive/recorder=a/date=2026-03-01/hour=10")
-NUMBERS = [0, 1, -1, 4, 127, 255, 256, 65535, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 63, 1 << 64, -(1 << 63), 1.5, 1e308]
-VALUES = [*NUMBERS, None, True, "", "x", "\ud800", "../../x", "/etc/passwd", "000001.pcapng", "x" * 9000, [], {}, [[]], [None], {"a": 1}]
-WORDS = [b"\0\0\0\0", b"\xff\xff\xff\xff", b"\0\0\0\x80", b"\x04\0\0\0", b"\0\0\x10\0", b"..", b"/", b"\"", b"{", b"[" * 50, b"\\ud800"]
+NUMBERS = [
+    0,
+    1,
+    -1,
+    4,
+    127,
+    255,
+    256,
+    65535,
+    1 << 20,
+    (1 << 31) - 1,
+    1 << 31,
+    (1 << 32) - 1,
+    1 << 63,
+    1 << 64,
+    -(1 << 63),
+    1.5,
+    1e308,
+]
+VALUES = [
+    *NUMBERS,
+    None,
+    True,
+    "",
+    "x",
+    "\ud800",
+    "../../x",
+    "/etc/passwd",
+    "000001.pcapng",
+    "x" * 9000,
+    [],
+    {},
+    [[]],
+    [None],
+    {"a": 1},
+]
+WORDS = [
+    b"\0\0\0\0",
+    b"\xff\xff\xff\xff",
+    b"\0\0\0\x80",
+    b"\x04\0\0\0",
+    b"\0\0\x10\0",
+    b"..",
+    b"/",
+    b"\"",
+    b"{",
+    b"[" * 50,
+    b"\\ud800",
+]
 
 META = {
-    "format": 1, "recorder": "a", "source": {"name": "a", "bytes": 5, "sha256": "ab", "parts": 1, "part": 0, "salvaged": None},
+    "format": 1,
+    "recorder": "a",
+    "source": {"name": "a", "bytes": 5, "sha256": "ab", "parts": 1, "part": 0, "salvaged": None},
     "pcapng": {"file": "000001.pcapng.zst", "bytes": 5, "sha256": "ab", "uncompressed": 9, "frames": 1},
     "packets": {"file": "000001.packets.parquet", "rows": 3, "bytes": 5, "sha256": "ab", "flowless": 0},
     "flows": {"file": "000001.flows.parquet", "rows": 3, "bytes": 5, "sha256": "ab"},
-    "first_ns": 1772359200 * 10**9, "last_ns": 1772359201 * 10**9, "late": False, "lean": False,
-    "interfaces": [{"index": 0, "name": "eth0", "description": "x", "linktype": 1, "snaplen": 0, "tsresol": 9, "tsoffset": 0, "packets": 3}],
-    "losses": [{"time_ns": 1772359200 * 10**9, "interface": 0, "queue": None, "direction": "rx", "packets": 7, "reason": "nic"}],
-    "losses_beyond": 0, "comment": None, "versions": {"decoder": "0.1.0"},
-    "clock": {"reports": 2, "unsynchronized": 1, "synchronized": False, "max_error_ns": 5, "estimated_error_ns": 1,
-              "set": [{"time_ns": 1, "by_ns": -1}], "set_beyond": 0}}
-JOURNAL = {"rename": [[".tmp/12-0123456789ab/000001.pcapng.zst", "recorder=a/date=2026-03-01/hour=10/000001.pcapng.zst"],
-                      ["recorder=a/date=2026-03-01/hour=10/000001.meta.json",
-                       ".damaged/recorder=a/date=2026-03-01/hour=10/000001.meta.json.1"]],
-           "remove": ["recorder=a/date=2026-03-01/hour=10/000002.flows.parquet"]}
+    "first_ns": 1772359200 * 10**9,
+    "last_ns": 1772359201 * 10**9,
+    "late": False,
+    "lean": False,
+    "interfaces": [
+        {
+            "index": 0,
+            "name": "eth0",
+            "description": "x",
+            "linktype": 1,
+            "snaplen": 0,
+            "tsresol": 9,
+            "tsoffset": 0,
+            "packets": 3,
+        }
+    ],
+    "losses": [
+        {"time_ns": 1772359200 * 10**9, "interface": 0, "queue": None, "direction": "rx", "packets": 7, "reason": "nic"}
+    ],
+    "losses_beyond": 0,
+    "comment": None,
+    "versions": {"decoder": "0.1.0"},
+    "clock": {
+        "reports": 2,
+        "unsynchronized": 1,
+        "synchronized": False,
+        "max_error_ns": 5,
+        "estimated_error_ns": 1,
+        "set": [{"time_ns": 1, "by_ns": -1}],
+        "set_beyond": 0,
+    },
+}
+JOURNAL = {
+    "rename": [
+        [".tmp/12-0123456789ab/000001.pcapng.zst", "recorder=a/date=2026-03-01/hour=10/000001.pcapng.zst"],
+        [
+            "recorder=a/date=2026-03-01/hour=10/000001.meta.json",
+            ".damaged/recorder=a/date=2026-03-01/hour=10/000001.meta.json.1",
+        ],
+    ],
+    "remove": ["recorder=a/date=2026-03-01/hour=10/000002.flows.parquet"],
+}
 
 
 def bytes_of(chance, data):
@@ -52,14 +133,14 @@ def bytes_of(chance, data):
             data[at % len(data)] ^= 1 << chance.randrange(8)
         elif kind == 1:
             word = chance.choice(WORDS)
-            data[at:at + len(word)] = word
+            data[at : at + len(word)] = word
         elif kind == 2:
             data[at:at] = chance.choice(WORDS)
         elif kind == 3:
-            del data[at:at + chance.randint(1, 40)]
+            del data[at : at + chance.randint(1, 40)]
         elif kind == 4:
             other = chance.randrange(len(data) + 1)
-            data[at:at] = data[other:other + chance.randint(1, 40)]
+            data[at:at] = data[other : other + chance.randint(1, 40)]
         else:
             del data[at:]
     return bytes(data)
@@ -102,9 +183,11 @@ def meta(chance, _):
     engine.rows([part], "losses")
     engine.rows([part], "interfaces")
     list(clocks.notes({"a": clocks.merged([content.get("clock"), META["clock"]])}))
-    repair._header(part)  # noqa: SLF001
+    repair._header(part)
     for index, interface in enumerate(content["interfaces"]):
-        blocks.interface(interface["linktype"], interface.get("snaplen") or 0, pick._described(Lead(part), index, interface))  # noqa: SLF001
+        blocks.interface(
+            interface["linktype"], interface.get("snaplen") or 0, pick._described(Lead(part), index, interface)
+        )
 
 
 class Lead:
@@ -131,9 +214,13 @@ def journal(chance, _):
 def _packed():
     """Blocks, and the same in frames of their own."""
     data = blocks.section("x") + blocks.interface(1, 0, [(blocks.IF_NAME, b"eth0"), (blocks.COMMENT, b"c")])
-    packet = bytes([2] * 12) + b"\x08\x00" + bytes.fromhex("450000280001000040060000" "0a0000010a000002" "00500051" + "00" * 16)
+    packet = (
+        bytes([2] * 12) + b"\x08\x00" + bytes.fromhex("4500002800010000400600000a0000010a00000200500051" + "00" * 16)
+    )
     for _ in range(6):
-        data += blocks.block(blocks.PACKET, struct.pack("<5I", 0, 0, 5, len(packet), len(packet)) + packet + bytes(-len(packet) % 4))
+        data += blocks.block(
+            blocks.PACKET, struct.pack("<5I", 0, 0, 5, len(packet), len(packet)) + packet + bytes(-len(packet) % 4)
+        )
     return data
 
 
@@ -154,7 +241,7 @@ def _zst():
     out = Out()
     writer = frames.Writer(out)
     for at in range(0, len(PCAPNG), 150):
-        writer.frame(PCAPNG[at:at + 150])
+        writer.frame(PCAPNG[at : at + 150])
     writer.finish()
     return bytes(out.data)
 
@@ -182,6 +269,7 @@ def seekable(chance, folder):
 
 class Interface:
     """An interface of the output of fetch."""
+
     snaplen = 0
     filter = filters.Filter("tcp port 80")
 
@@ -206,7 +294,7 @@ def run(target, seconds, seed, folder):
         count += 1
         try:
             target(random.Random(f"{target.__name__}{seed}{count}"), folder)
-        except Exception:  # noqa: BLE001 what else than a refusal comes is a finding
+        except Exception:
             traceback.print_exc()
             print(f"{target.__name__}: seed {seed}, execution {count}")
             return False
@@ -216,8 +304,14 @@ def run(target, seconds, seed, folder):
 
 def main():
     seconds, seed = float(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else time.time_ns()
-    with tempfile.TemporaryDirectory(prefix="ringtap-fuzz-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
-        found = [target for target in (meta, journal, seekable, packets) if not run(target, seconds, seed, pathlib.Path(folder))]
+    with tempfile.TemporaryDirectory(
+        prefix="ringtap-fuzz-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    ) as folder:
+        found = [
+            target
+            for target in (meta, journal, seekable, packets)
+            if not run(target, seconds, seed, pathlib.Path(folder))
+        ]
     return bool(found)
 
 

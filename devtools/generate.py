@@ -4,6 +4,7 @@
 usage: generate.py man OUTPUT_FOLDER DEFINITIONS VERSION DATADIR TEXT...
        generate.py bash|zsh|fish OUTPUT_FOLDER DEFINITIONS
 """
+
 import itertools
 import json
 import re
@@ -112,26 +113,49 @@ class Manual:
         if name not in self.texts:
             raise Bad(f"no text for the man page of {name}; add {name}.txt to the build's files")
         first, *others = [roff_section(*section, self.datadir) for section in read_prose(self.texts[name])]
-        lines = [f'.\\" {NOTICE}', f'.TH "{page}" 1 "" "ringtap {self.version}" "ringtap manual"', ".SH NAME",
-                 f"{roff(page)} \\- {roff(summary)}", ".SH SYNOPSIS", *synopsis, *first, *definitions,
-                 *itertools.chain(*others), ".SH SEE ALSO", see_also, ""]
+        lines = [
+            f'.\\" {NOTICE}',
+            f'.TH "{page}" 1 "" "ringtap {self.version}" "ringtap manual"',
+            ".SH NAME",
+            f"{roff(page)} \\- {roff(summary)}",
+            ".SH SYNOPSIS",
+            *synopsis,
+            *first,
+            *definitions,
+            *itertools.chain(*others),
+            ".SH SEE ALSO",
+            see_also,
+            "",
+        ]
         (self.folder / f"{page}.1").write_text("\n".join(lines), encoding="utf-8")
 
     def command(self, c):
         operands = f" \\fI{roff(c['operands'])}\\fR" if c["operands"] else ""
         definitions = [".SH OPTIONS", *itertools.chain(*map(roff_option, c["options"]))] if c["options"] else []
-        self.write(c["name"], c["program"] or f"ringtap-{c['name']}", c["summary"],
-                   [f"\\fB{roff(c['program'] or 'ringtap ' + c['name'])}\\fR [\\fIoptions\\fR]{operands}"],
-                   definitions, "\\fBringtap\\fR(1)")
+        self.write(
+            c["name"],
+            c["program"] or f"ringtap-{c['name']}",
+            c["summary"],
+            [f"\\fB{roff(c['program'] or 'ringtap ' + c['name'])}\\fR [\\fIoptions\\fR]{operands}"],
+            definitions,
+            "\\fBringtap\\fR(1)",
+        )
 
     def overview(self, commands):
         pages = [f"\\fBringtap\\-{c['name']}\\fR(1)" for c in commands]
         definitions = [line for page, c in zip(pages, commands) for line in (".TP", page, roff(c["summary"]) + ".")]
-        self.write("ringtap", "ringtap", SUMMARY,
-                   ["\\fBringtap\\fR \\fIcommand\\fR [\\fIoptions\\fR]", ".br",
-                    "\\fBringtap \\-\\-version\\fR | \\fB\\-\\-help\\fR"],
-                   [".SH COMMANDS", *definitions],
-                   ", ".join([*pages, "\\fBpcap\\-filter\\fR(7)", "\\fBdumpcap\\fR(1)"]))
+        self.write(
+            "ringtap",
+            "ringtap",
+            SUMMARY,
+            [
+                "\\fBringtap\\fR \\fIcommand\\fR [\\fIoptions\\fR]",
+                ".br",
+                "\\fBringtap \\-\\-version\\fR | \\fB\\-\\-help\\fR",
+            ],
+            [".SH COMMANDS", *definitions],
+            ", ".join([*pages, "\\fBpcap\\-filter\\fR(7)", "\\fBdumpcap\\fR(1)"]),
+        )
 
 
 def man(folder, commands, version, datadir, *texts):
@@ -162,17 +186,22 @@ def bash_value(o):
 
 
 def bash_command(c):
-    every = "".join((f" -{o['letter']}" if o["letter"] else "") + (f" --{o['name']}" if o["name"] else "")
-                    for o in options(c))
+    every = "".join(
+        (f" -{o['letter']}" if o["letter"] else "") + (f" --{o['name']}" if o["name"] else "") for o in options(c)
+    )
     listed = f" $({c['listed']})" if c["listed"] else ""
     files = "\t\tcompopt -o default\n" if takes_files(c) else ""  # what no word matches
-    return (f"\t{c['name']})\n\t\tcase $prev in\n" + "".join(map(bash_value, options(c))) +
-            f"\t\tesac\n{files}\t\twords=\"{words(c['words'])}--help{every}{listed}\" ;;\n")
+    return (
+        f"\t{c['name']})\n\t\tcase $prev in\n"
+        + "".join(map(bash_value, options(c)))
+        + f"\t\tesac\n{files}\t\twords=\"{words(c['words'])}--help{every}{listed}\" ;;\n"
+    )
 
 
 BASH_WORDS = "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words\n"
 # Ports have a ':' before them, at which bash parts words: bash-completion undoes that.
-BASH_HEAD = """_ringtap_words()
+BASH_HEAD = (
+    """_ringtap_words()
 {
 	COMPREPLY=($(compgen -W "$1" -- "$cur"))
 	! declare -F __ltrim_colon_completions >/dev/null || __ltrim_colon_completions "$cur"
@@ -180,10 +209,13 @@ BASH_HEAD = """_ringtap_words()
 
 _ringtap()
 {
-""" + BASH_WORDS + """	! declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref -n : cur prev
+"""
+    + BASH_WORDS
+    + """	! declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref -n : cur prev
 	COMPREPLY=()
 	case ${COMP_WORDS[1]} in
 """
+)
 BASH_TAIL = """	esac
 	if [ "$COMP_CWORD" -eq 1 ] ||
 		{ [ "$COMP_CWORD" -eq 2 ] && [ "$prev" = help ]; }; then
@@ -200,9 +232,11 @@ def bash(folder, commands):
     name, program = commands[0]["name"], commands[0]["program"]
     if program:
         # Its options are those of its only command.
-        text = (f"_ringtap_{name}()\n{{\n{BASH_WORDS}\tCOMPREPLY=()\n\tcase {name} in\n{body}"
-                '\tesac\n\tCOMPREPLY=($(compgen -W "$words" -- "$cur"))\n}\n'
-                f"complete -F _ringtap_{name} {program}\n")
+        text = (
+            f"_ringtap_{name}()\n{{\n{BASH_WORDS}\tCOMPREPLY=()\n\tcase {name} in\n{body}"
+            '\tesac\n\tCOMPREPLY=($(compgen -W "$words" -- "$cur"))\n}\n'
+            f"complete -F _ringtap_{name} {program}\n"
+        )
     else:
         text = BASH_HEAD + body + BASH_TAIL % " ".join(c["name"] for c in commands)
     (folder / (program or "ringtap")).write_text(f"# {NOTICE}\n{text}", encoding="utf-8")
@@ -249,17 +283,25 @@ def zsh_command(c):
         operands = f" \\\n\t\t'*:{title}: _ringtap_operands_{name}'"
     if c["words"] or c["listed"]:
         listed = f'${{(f)"$({c["listed"]})"}}' if c["listed"] else ""
-        text = (f"_ringtap_operands_{name}()\n{{\n\tlocal -a found=({words(c['words'])}{listed})\n"
-                "\tcompadd -a found\n}\n\n")
+        text = (
+            f"_ringtap_operands_{name}()\n{{\n\tlocal -a found=({words(c['words'])}{listed})\n"
+            "\tcompadd -a found\n}\n\n"
+        )
     end = "-A '-*' " if runs_another(c) else ""
-    return (f"{text}_ringtap_{name}()\n{{\n\t_arguments -s -S {end}: \\\n"
-            "\t\t'(- *)'{-h,--help}'[Print this help and exit]'" + "".join(map(zsh_option, options(c))) +
-            f"{operands}\n}}\n\n")
+    return (
+        f"{text}_ringtap_{name}()\n{{\n\t_arguments -s -S {end}: \\\n"
+        "\t\t'(- *)'{-h,--help}'[Print this help and exit]'"
+        + "".join(map(zsh_option, options(c)))
+        + f"{operands}\n}}\n\n"
+    )
 
 
-ZSH_HEAD = """_ringtap_ports()
+ZSH_HEAD = (
+    """_ringtap_ports()
 {
-	local -a found=(${(f)"$(""" + LIST_PORTS + """)"})
+	local -a found=(${(f)"$("""
+    + LIST_PORTS
+    + """)"})
 	compadd -a found
 }
 
@@ -278,6 +320,7 @@ _ringtap_program()
 }
 
 """
+)
 # _arguments leaves the command's words, from its name on, in $words.
 ZSH_TAIL = """		'help:list the options of a command'
 	)
@@ -303,8 +346,9 @@ def zsh(folder, commands):
         text += f"_ringtap_{commands[0]['name']} \"$@\"\n"
     else:
         summaries = "".join(f"\t\t'{c['name']}:{zsh_text(c['summary'], ':')}'\n" for c in commands)
-        text += ("_ringtap()\n{\n\tlocal curcontext=$curcontext state line\n\tlocal -a summaries=(\n" +
-                 summaries + ZSH_TAIL)
+        text += (
+            "_ringtap()\n{\n\tlocal curcontext=$curcontext state line\n\tlocal -a summaries=(\n" + summaries + ZSH_TAIL
+        )
     (folder / f"_{program}").write_text(text, encoding="utf-8")
 
 
@@ -360,9 +404,11 @@ def fish(folder, commands):
     if not commands[0]["program"]:
         text += FISH_FUNCTIONS
         text += "".join(f"{FISH_COMMAND} -a {c['name']} -d {fish_text(c['summary'])}\n" for c in commands)
-        text += (f"{FISH_COMMAND} -a help -d 'list the options of a command'\n"
-                 f"{FISH_COMMAND} -s h -l help -d 'List the commands'\n"
-                 f"{FISH_COMMAND} -s v -l version -d 'Print the version'\n")
+        text += (
+            f"{FISH_COMMAND} -a help -d 'list the options of a command'\n"
+            f"{FISH_COMMAND} -s h -l help -d 'List the commands'\n"
+            f"{FISH_COMMAND} -s v -l version -d 'Print the version'\n"
+        )
     text += "".join(map(fish_command, commands))
     (folder / f"{program}.fish").write_text(text, encoding="utf-8")
 

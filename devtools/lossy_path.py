@@ -4,6 +4,7 @@ usage: lossy_path.py INTERFACE INTERFACE FORTH BACK, where FORTH and BACK are DE
 
 Prints "ready", then works until SIGTERM or SIGINT, and prints what it has done as JSON. Jitter reorders. Each frame has a delay
 drawn from a seeded generator; times are those at which the frame was sent, so that what the scheduler adds is in them."""
+
 import heapq
 import itertools
 import json
@@ -41,7 +42,7 @@ class Way:
         """Puts all frames that are there into the queue."""
         while True:
             try:
-                frame, (_, protocol, kind, *_) = self.source.recvfrom(MAX_FRAME)
+                frame, (_, _protocol, kind, *_) = self.source.recvfrom(MAX_FRAME)
             except BlockingIOError:
                 return
             if kind == OUTGOING:

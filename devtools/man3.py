@@ -6,6 +6,7 @@ a page of its own. Pages of functions refer to the page they are on.
 usage: man3.py VERSION OUTPUT_FOLDER HEADER...
        man3.py --list HEADER...   names of the files that are written
 """
+
 import re
 import sys
 from pathlib import Path
@@ -46,8 +47,11 @@ def blocks(text):
 def declarations(code):
     """Prototypes, inline functions without their body, structures and enumerations."""
     functions = []
-    for match in re.finditer(r"^(?:static inline |RINGTAP_INLINE )?((?:const )?(?:struct )?\w+[ *]+ringtap_\w+\([^;{]*?\))\s*(?:;|\{)",
-                             code, re.M | re.S):
+    for match in re.finditer(
+        r"^(?:static inline |RINGTAP_INLINE )?((?:const )?(?:struct )?\w+[ *]+ringtap_\w+\([^;{]*?\))\s*(?:;|\{)",
+        code,
+        re.M | re.S,
+    ):
         functions.append(" ".join(match.group(1).split()).replace("( ", "(") + ";")
     types = re.findall(r"^(?:(?:struct|enum) \w+|enum) \{(?:[^}\n]*\};|\n.*?^\};)", code, re.M | re.S)
     types += re.findall(r"^#define RINGTAP_\w+ +[^\n\\]+(?:\n\t\t+ \*[^\n]*)*", code, re.M)
@@ -67,7 +71,7 @@ class Page:
         # Comments within braces belong to what is declared there.
         outside = re.sub(r"\{.*?^\}", "", block, flags=re.M | re.S)
         for match in COMMENT.finditer(outside):
-            behind = outside[match.end():]
+            behind = outside[match.end() :]
             following = COMMENT.split(behind)[0]
             named = FUNCTION.findall(following.split("\n\n")[0])
             self.parts.append((list(dict.fromkeys(named)), plain(match.group(1))))
@@ -77,9 +81,15 @@ class Page:
         return list(dict.fromkeys(FUNCTION.search(f).group(1) for f in self.functions))
 
     def write(self, folder, version, others):
-        out = [f'.TH {self.name} 3 "" "ringtap {version}" "libringtap"', ".SH NAME",
-               roff(", ".join(self.names() or [self.name])) + f" \\- {roff(self.about)}",
-               ".SH SYNOPSIS", ".nf", f".B #include <ringtap/{self.header}>", ".PP"]
+        out = [
+            f'.TH {self.name} 3 "" "ringtap {version}" "libringtap"',
+            ".SH NAME",
+            roff(", ".join(self.names() or [self.name])) + f" \\- {roff(self.about)}",
+            ".SH SYNOPSIS",
+            ".nf",
+            f".B #include <ringtap/{self.header}>",
+            ".PP",
+        ]
         out += [f".BI \"{roff(f)}\"" for f in self.functions]
         out += [".fi", ".SH DESCRIPTION"]
         for paragraph in self.intro:
@@ -107,25 +117,26 @@ class Page:
 def pages_of(path):
     text = Path(path).read_text()
     head = COMMENT.findall(text)[1]
-    body = text[text.index('extern "C" {') + len('extern "C" {'):text.rindex("#ifdef __cplusplus")]
+    body = text[text.index('extern "C" {') + len('extern "C" {') : text.rindex("#ifdef __cplusplus")]
     body = body.split("#endif", 1)[1]
     intro = plain(head)
     found = list(HEADING.finditer(body))
     if not found:
         return [Page(path.name, f"ringtap_{path.stem}", intro[0].split(": ")[-1].split(".")[0], body, intro)]
-    before = body[:found[0].start()]  # definitions that all of them use
+    before = body[: found[0].start()]  # definitions that all of them use
     pages = []
     for here, behind in zip(found, [*found[1:], None]):
         name, about, more = here.groups()
-        part = body[here.end():behind.start() if behind else len(body)]
-        pages.append(Page(path.name, f"ringtap_{name.lower()}", about, (before if not pages else "") + part,
-                          intro + plain(more)))
+        part = body[here.end() : behind.start() if behind else len(body)]
+        pages.append(
+            Page(path.name, f"ringtap_{name.lower()}", about, (before if not pages else "") + part, intro + plain(more))
+        )
     return pages
 
 
 def main(args):
     listing = args[0] == "--list"
-    headers = [Path(a) for a in args[1 if listing else 2:]]
+    headers = [Path(a) for a in args[1 if listing else 2 :]]
     pages = [page for header in headers for page in pages_of(header)]
     if listing:
         for page in pages:

@@ -3,6 +3,7 @@
 
 usage: matrix_table.py merge RESULT SUITE_RESULT...   puts the suites' results into RESULT, for those of before
        matrix_table.py write | check                  puts the table into README.md; fails if it is not there"""
+
 import json
 import re
 import sys
@@ -12,8 +13,12 @@ REPO = Path(__file__).resolve().parents[1]
 README, RESULT = REPO / "README.md", REPO / "docs" / "matrix.json"
 BEGIN = "<!-- made by matrix_table.py -->\n"
 WAYS = {"fresh": "started", "running": "attached"}
-NAMES = {"testpmd": "`dpdk-testpmd`", "ovs": "Open vSwitch",
-         "shared": "four examples, shared DPDK", "static": "four examples, static DPDK"}
+NAMES = {
+    "testpmd": "`dpdk-testpmd`",
+    "ovs": "Open vSwitch",
+    "shared": "four examples, shared DPDK",
+    "static": "four examples, static DPDK",
+}
 
 
 def key(result):

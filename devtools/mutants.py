@@ -15,6 +15,7 @@ tried again, so the same command goes on where it was interrupted; --again runs 
 "equivalent": "REASON" to a mutant of the file that no test can find: another takes its place.
 Exit status 1: --old has found one that --new has not.
 """
+
 import argparse
 import ast
 import hashlib
@@ -35,7 +36,14 @@ NO_CODE = {
     ".py": r'""".*?"""|#[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'',
 }
 NO_CODE[".h"] = NO_CODE[".c"]
-COMPARISONS = [(r"==", "!="), (r"!=", "=="), (r"<=", "<"), (r">=", ">"), (r"(?<![<-])<(?![<=])", "<="), (r"(?<![>-])>(?![>=])", ">=")]
+COMPARISONS = [
+    (r"==", "!="),
+    (r"!=", "=="),
+    (r"<=", "<"),
+    (r">=", ">"),
+    (r"(?<![<-])<(?![<=])", "<="),
+    (r"(?<![>-])>(?![>=])", ">="),
+]
 NUMBER = (r"(?<![\w.])(0[xX][0-9a-fA-F]+|\d+)(?![\w.])", None)
 # {kind: [(pattern, what replaces it)]}; None: see changes_of()
 C_RULES = {
@@ -47,13 +55,17 @@ C_RULES = {
 PYTHON_RULES = {
     "condition": [*COMPARISONS, (r"\band\b", "or"), (r"\bor\b", "and"), (r"\bnot (?!in\b)", "")],
     "constant": [NUMBER],
-    "error path": [(r"(?<=    )raise\b[^\n(]*(\([^\n]*\))?$", "pass"), (r"(?<=        )return\b[^\n]*[\w)\]]$", "pass")],
+    "error path": [
+        (r"(?<=    )raise\b[^\n(]*(\([^\n]*\))?$", "pass"),
+        (r"(?<=        )return\b[^\n]*[\w)\]]$", "pass"),
+    ],
     "statement": [(r"(?<=    )[a-z_][\w.]*(\([^\n]*\)| [-+|&]?= [^\n]*[\w)\]])$", "pass")],
 }
 
 
 def code_of(path, text):
     """The text with comments, literals and lines of the preprocessor blanked."""
+
     def blank(found):
         return re.sub(r"[^\n]", " ", found.group())
 
@@ -63,7 +75,11 @@ def code_of(path, text):
 def functions_of(path, text):
     """{name: (first line, last line)}"""
     if path.suffix == ".py":
-        return {one.name: (one.lineno, one.end_lineno) for one in ast.walk(ast.parse(text)) if isinstance(one, ast.FunctionDef)}
+        return {
+            one.name: (one.lineno, one.end_lineno)
+            for one in ast.walk(ast.parse(text))
+            if isinstance(one, ast.FunctionDef)
+        }
     found = {}
     lines = text.split("\n")
     for begin in [i for i, line in enumerate(lines) if line == "{"]:
@@ -97,10 +113,18 @@ def mutants_of(place):
                 if wanted and function not in wanted.split(","):
                     continue
                 column = found.start() - code.rfind("\n", 0, found.start())
-                old = text[found.start():found.end()]
+                old = text[found.start() : found.end()]
                 for change in changes_of(old, new):
-                    yield {"file": name, "line": number, "column": column, "function": function, "kind": kind,
-                           "text": lines[number - 1].strip(), "from": old, "to": change}
+                    yield {
+                        "file": name,
+                        "line": number,
+                        "column": column,
+                        "function": function,
+                        "kind": kind,
+                        "text": lines[number - 1].strip(),
+                        "from": old,
+                        "to": change,
+                    }
 
 
 def key(one):
@@ -126,7 +150,9 @@ class Copy:
 
     @staticmethod
     def update(tree):
-        names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=REPO, check=True, capture_output=True, text=True)
+        names = subprocess.run(
+            ["git", "ls-files", "-co", "--exclude-standard"], cwd=REPO, check=True, capture_output=True, text=True
+        )
         there = {name for name in names.stdout.splitlines() if (REPO / name).is_file()}
         for name in there:
             if not (tree / name).exists() or (tree / name).read_bytes() != (REPO / name).read_bytes():
@@ -143,9 +169,18 @@ class Copy:
         return {path: hashlib.sha1(path.read_bytes()).digest() for path in sorted(self.build.rglob("*.o"))}
 
     def passes(self, command, tree):
-        with open(self.root / "log", "w", encoding="utf-8") as log, \
-                subprocess.Popen([*self.wrap, "sh", "-c", command], cwd=tree, env=self.env, stdout=log, stderr=log,
-                                 stdin=subprocess.DEVNULL, start_new_session=True) as run:
+        with (
+            open(self.root / "log", "w", encoding="utf-8") as log,
+            subprocess.Popen(
+                [*self.wrap, "sh", "-c", command],
+                cwd=tree,
+                env=self.env,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            ) as run,
+        ):
             for number, seconds in ((signal.SIGINT, self.timeout), (signal.SIGKILL, 60)):
                 try:
                     return run.wait(seconds) == 0
@@ -158,7 +193,7 @@ class Copy:
             lines = (REPO / one["file"]).read_text(encoding="utf-8").split("\n")
             line, column = lines[one["line"] - 1], one["column"] - 1
             if not back:
-                lines[one["line"] - 1] = line[:column] + one["to"] + line[column + len(one["from"]):]
+                lines[one["line"] - 1] = line[:column] + one["to"] + line[column + len(one["from"]) :]
             (tree / one["file"]).write_text("\n".join(lines), encoding="utf-8")
 
 
@@ -212,13 +247,21 @@ def main():
     parser.add_argument("places", nargs="+", metavar="FILE[:FUNCTION,...]")
     parser.add_argument("--old", required=True, metavar="COMMAND")
     parser.add_argument("--new", required=True, metavar="COMMAND")
-    parser.add_argument("--revision", default="", help="e2e/ of the old command is of this revision (default: the present one)")
+    parser.add_argument(
+        "--revision", default="", help="e2e/ of the old command is of this revision (default: the present one)"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=15, help="mutants (default: 15)")
-    parser.add_argument("--build", default="all", metavar="TARGETS", help="what ninja builds for the commands (default: all)")
-    parser.add_argument("--timeout", type=int, default=300, help="seconds of a command, after which it has failed (default: 300)")
+    parser.add_argument(
+        "--build", default="all", metavar="TARGETS", help="what ninja builds for the commands (default: all)"
+    )
+    parser.add_argument(
+        "--timeout", type=int, default=300, help="seconds of a command, after which it has failed (default: 300)"
+    )
     parser.add_argument("--lazy", action="store_true", help="run --old only on mutants that --new does not find")
-    parser.add_argument("--again", action="store_true", help="run --new again on mutants of the results that it has not found")
+    parser.add_argument(
+        "--again", action="store_true", help="run --new again on mutants of the results that it has not found"
+    )
     parser.add_argument("--wrap", default="", metavar="COMMAND", help="put before the commands; not recorded")
     args = parser.parse_args()
     file = RESULTS / f"{args.area}.json"
@@ -227,7 +270,9 @@ def main():
     original = copy.make()
     for command, tree in ((args.old, copy.old_tree), (args.new, copy.tree)):
         if original is None or not copy.passes(command, tree):
-            sys.exit(f"mutants.py: fails without a mutant (see {copy.root / 'log'}): {command if original else 'the build'}")
+            sys.exit(
+                f"mutants.py: fails without a mutant (see {copy.root / 'log'}): {command if original else 'the build'}"
+            )
     tried, counted = [], 0
     for one in candidates(args.places, args.seed):
         if counted == args.count:
@@ -238,7 +283,10 @@ def main():
             test(copy, one, args, original)
         tried.append(one)
         counted += "new" in one and "equivalent" not in one
-        print(f"{outcome(one)}: {one['file']}:{one['line']} {one['kind']} '{one['from']}' -> '{one['to']}' in '{one['text']}'", flush=True)
+        print(
+            f"{outcome(one)}: {one['file']}:{one['line']} {one['kind']} '{one['from']}' -> '{one['to']}' in '{one['text']}'",
+            flush=True,
+        )
         done.pop(key(one), None)
         write(file, args, tried + list(done.values()))
     write(file, args, tried)

@@ -3,6 +3,7 @@
 `ringtap flight`. Run as root: RINGTAP_BUILD=build devtools/pictures.py [flight] (packages: devtools/deps.sh test pictures).
 
 The application is the stock dpdk-testpmd, which forwards between two network namespaces."""
+
 import io
 import random
 import re
@@ -14,22 +15,21 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(REPO / "e2e"), str(REPO / "lab")]
 
-from rich.console import Console  # noqa: E402
-from rich.terminal_theme import MONOKAI  # noqa: E402
-from rich.text import Text  # noqa: E402
-
 from harness import dpdk, sandbox  # noqa: E402
 from harness.browser import Browser  # noqa: E402
 from harness.flight import Flight  # noqa: E402
 from harness.fwd import FWD  # noqa: E402
 from harness.netns import Namespace, Net  # noqa: E402
 from harness.ovs import Ovs  # noqa: E402
-from harness.paths import Plugin, RINGTAP  # noqa: E402
+from harness.paths import RINGTAP, Plugin  # noqa: E402
 from harness.proc import Proc, check, run, until  # noqa: E402
 from harness.ringtap import Recorder  # noqa: E402
 from harness.tmux import Terminal  # noqa: E402
 from harness.traced import RX, START, TX, Writer  # noqa: E402
 from harness.two_hosts import APP, TwoHosts  # noqa: E402
+from rich.console import Console  # noqa: E402
+from rich.terminal_theme import MONOKAI  # noqa: E402
+from rich.text import Text  # noqa: E402
 
 IMAGES = REPO / "docs" / "images"
 COLUMNS = 112
@@ -68,8 +68,9 @@ def screens_of_top():
 
 def top(bed, out):
     echo = bed.server.start([FWD, "--plane", "packet", "--role", "echo:eth0@0", "--mac-swap", "--sleep"])
-    load = bed.client.start([FWD, "--plane", "packet", "--role", "generate:eth0@0", "--rate", "60k",
-                             "--poisson", "--rtt", "--burst", "8"])
+    load = bed.client.start(
+        [FWD, "--plane", "packet", "--role", "generate:eth0@0", "--rate", "60k", "--poisson", "--rtt", "--burst", "8"]
+    )
     try:
         load.expect("ringtap-fwd: running")
         first, *others = screens_of_top()
@@ -83,13 +84,15 @@ def top(bed, out):
 def draw(lines, out):
     """Lines of a terminal as SVG."""
     text = "\n".join(lines)
-    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True,
-                      color_system="truecolor")
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     console.print(Text.from_ansi(text), no_wrap=True)
     svg = console.export_svg(theme=MONOKAI, code_format=SVG, unique_id="top")
     # Room for the margin, which the numbers of rich do not have.
-    svg = re.sub(r'viewBox="(\S+) (\S+) (\S+) (\S+)"',
-                 lambda m: f'viewBox="{m[1]} {m[2]} {float(m[3]) + 20:.0f} {float(m[4]) + 24:.0f}"', svg)
+    svg = re.sub(
+        r'viewBox="(\S+) (\S+) (\S+) (\S+)"',
+        lambda m: f'viewBox="{m[1]} {m[2]} {float(m[3]) + 20:.0f} {float(m[4]) + 24:.0f}"',
+        svg,
+    )
     out.write_text("<!-- made by devtools/pictures.py -->\n" + re.sub(r"[ \t]+\n", "\n", svg), encoding="utf-8")
 
 
@@ -105,10 +108,12 @@ def record_http(bed, file):
         recorder.close()
 
 
-COLUMN_FORMAT = ('"No.","%m","Time","%t","Port","%Cus:frame.interface_name:0:R",'
-                 '"Direction","%Cus:frame.packet_flags_direction:0:R","Queue",'
-                 '"%Cus:frame.interface_queue:0:R","Source","%s","Destination","%d",'
-                 '"Protocol","%p","Info","%i"')
+COLUMN_FORMAT = (
+    '"No.","%m","Time","%t","Port","%Cus:frame.interface_name:0:R",'
+    '"Direction","%Cus:frame.packet_flags_direction:0:R","Queue",'
+    '"%Cus:frame.interface_queue:0:R","Source","%s","Destination","%d",'
+    '"Protocol","%p","Info","%i"'
+)
 RECENT = """gui.geometry_main_x: 0
 gui.geometry_main_y: 0
 gui.geometry_main_width: {0}
@@ -133,15 +138,36 @@ def wireshark(file, out):
     (home / "config").mkdir()
     (home / "config" / "recent_common").write_text(RECENT.format(*SIZE))
     (home / "config" / "recent").write_text(RECENT.format(*SIZE))
-    env = {"HOME": str(home), "WIRESHARK_CONFIG_DIR": str(home / "config"),
-           "XDG_RUNTIME_DIR": str(home), "XDG_CONFIG_HOME": str(home)}
+    env = {
+        "HOME": str(home),
+        "WIRESHARK_CONFIG_DIR": str(home / "config"),
+        "XDG_RUNTIME_DIR": str(home),
+        "XDG_CONFIG_HOME": str(home),
+    }
     server = Proc(["Xvfb", "-displayfd", "1", "-screen", "0", f"{SIZE[0]}x{SIZE[1]}x24", "-nolisten", "tcp"])
     try:
         env["DISPLAY"] = ":" + server.expect(r"^(\d+)$").group(1).decode()
         manager = Proc(["openbox"], env=env)
-        window = Proc(["wireshark", "-o", f"gui.column.format:{COLUMN_FORMAT}", "-o", "gui.update.enabled:FALSE",
-                       "-o", "privs.warn_if_elevated:FALSE", "-o", "gui.window_title:",
-                       "-o", "tcp.analyze_sequence_numbers:FALSE", "-g", number, "-r", file], env=env)
+        window = Proc(
+            [
+                "wireshark",
+                "-o",
+                f"gui.column.format:{COLUMN_FORMAT}",
+                "-o",
+                "gui.update.enabled:FALSE",
+                "-o",
+                "privs.warn_if_elevated:FALSE",
+                "-o",
+                "gui.window_title:",
+                "-o",
+                "tcp.analyze_sequence_numbers:FALSE",
+                "-g",
+                number,
+                "-r",
+                file,
+            ],
+            env=env,
+        )
         try:
             shoot(env, out)
         finally:
@@ -154,6 +180,7 @@ def wireshark(file, out):
 def shoot(env, out):
     def named():
         return run(["xdotool", "search", "--onlyvisible", "--name", r"\.pcapng"], env=env).stdout.split()
+
     window = until(named, 60, "Wireshark's window")[-1]
     check(["xdotool", "windowactivate", "--sync", window], env=env)
     taken = out.with_suffix(".full.png")
@@ -228,7 +255,9 @@ def switch(plugin):
     for name, (_, port) in zip(("p0", "p1"), hosts):
         ovs.add_port(name, port)
     for host, other in ((hosts[0][0], 2), (hosts[1][0], 1)):
-        until(lambda: run([*host.prefix, "ping", "-c", "1", "-W", "1", f"10.0.0.{other}"]).returncode == 0, 30, "a ping")
+        until(
+            lambda: run([*host.prefix, "ping", "-c", "1", "-W", "1", f"10.0.0.{other}"]).returncode == 0, 30, "a ping"
+        )
     pings = [host.start(["ping", "-q", "-i", "0.001", f"10.0.0.{other}"]) for (host, _), other in zip(hosts, (2, 1))]
     return net, ovs, pings
 
@@ -264,14 +293,33 @@ def flight(plugin, folder):
     net, ovs, pings = switch(plugin)
     kept = terminal = None
     try:
-        kept = Flight(ovs, folder / "incidents", "--keep", "64M", "--before", "1s", "--after", "500ms", "--cooldown", "1h",
-                      "--on", "idle-gap > 50ms", "--name", "slow-pmd", "--on", "errors", "--name", "link",
-                      "--collectors", "all")
+        kept = Flight(
+            ovs,
+            folder / "incidents",
+            "--keep",
+            "64M",
+            "--before",
+            "1s",
+            "--after",
+            "500ms",
+            "--cooldown",
+            "1h",
+            "--on",
+            "idle-gap > 50ms",
+            "--name",
+            "slow-pmd",
+            "--on",
+            "errors",
+            "--name",
+            "link",
+            "--collectors",
+            "all",
+        )
         terminal = Terminal([RINGTAP, "flight", "top"], COLUMNS, 24, {"LC_ALL": "C.UTF-8"})
         time.sleep(4)
         # A gap after a poll with packets is none of an idle thread: rare, and not what is to be seen.
         until(lambda: kept.folders() or slow_pmd() or time.sleep(1), 30, "an incident")
-        pmd, = kept.incidents(1)
+        (pmd,) = kept.incidents(1)
         time.sleep(2)
         flap(net)
         link = next(i for i in kept.incidents(2) if i.folder != pmd.folder)

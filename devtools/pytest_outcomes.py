@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A plugin of pytest for devtools/run_tests.py: writes a line for each phase of each test, into the file that the variable
 RINGTAP_OUTCOMES names: the test, as one names it to pytest in the current folder; whether the phase passed; seconds."""
+
 import json
 import os
 

@@ -4,6 +4,7 @@
 usage: results.py add NAME STATUS SECONDS   notes the end of a part of make nightly, with that exit status
        results.py outcomes FILE...          notes runs of devtools/run_tests.py, by the files that it writes
        results.py write | check             puts the table into docs/testing.md; prints if it is not there"""
+
 import json
 import subprocess
 import sys
@@ -20,8 +21,13 @@ def read():
 
 
 def note(name, seconds, result):
-    revision = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=REPO, check=False, capture_output=True, text=True).stdout
-    results = {**read(), name: {"date": str(date.today()), "revision": revision.strip(), "seconds": seconds, "result": result}}
+    revision = subprocess.run(
+        ["git", "rev-parse", "--short=8", "HEAD"], cwd=REPO, check=False, capture_output=True, text=True
+    ).stdout
+    results = {
+        **read(),
+        name: {"date": str(date.today()), "revision": revision.strip(), "seconds": seconds, "result": result},
+    }
     RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
@@ -49,7 +55,11 @@ def page():
 def main(words):
     if words[:1] == ["add"] and len(words) == 4:
         status = int(words[2])
-        note(words[1], int(words[3]), {0: "passed", 124: "stopped after its time"}.get(status, f"failed (status {status})"))
+        note(
+            words[1],
+            int(words[3]),
+            {0: "passed", 124: "stopped after its time"}.get(status, f"failed (status {status})"),
+        )
     elif words[:1] == ["outcomes"]:
         for name in words[1:]:
             run = json.loads(Path(name).read_text(encoding="utf-8"))

@@ -6,6 +6,7 @@ the end, and does not fail the run. docs/testing.md has the rules.
 usage: run_tests.py unit BUILD [--multiplier N] [--changed]
        run_tests.py e2e TESTS... [--jobs N] [--name NAME] [-- PYTEST_ARGUMENT...]
 """
+
 import argparse
 import json
 import os
@@ -28,8 +29,16 @@ class Unit:
 
     def __init__(self, args):
         self.build = args.build
-        self.command = ["meson", "test", "-C", args.build, "--no-rebuild", "--print-errorlogs", "--timeout-multiplier",
-                        str(args.multiplier)]
+        self.command = [
+            "meson",
+            "test",
+            "-C",
+            args.build,
+            "--no-rebuild",
+            "--print-errorlogs",
+            "--timeout-multiplier",
+            str(args.multiplier),
+        ]
         self.results = Path(args.build) / "outcomes-unit.json"
         self.changed = args.changed
 
@@ -47,7 +56,9 @@ class Unit:
             return status, {}
         results = [json.loads(line) for line in log.read_text().splitlines()]
         # A suite stands before the name, as in "ringtap:common / metrics".
-        return status, {one["name"].split(" / ")[-1]: [one["result"] in ("OK", "SKIP"), one["duration"]] for one in results}
+        return status, {
+            one["name"].split(" / ")[-1]: [one["result"] in ("OK", "SKIP"), one["duration"]] for one in results
+        }
 
 
 class EndToEnd:
@@ -70,8 +81,11 @@ class EndToEnd:
         log = self.results.with_suffix(".lines")
         log.unlink(missing_ok=True)
         jobs = ["-n", str(self.jobs), "--dist", "loadfile"] if self.jobs and not tests else []
-        status = subprocess.run([sys.executable, "-m", "pytest", "-p", "pytest_outcomes", *jobs, *(tests or self.tests), *self.args],
-                                check=False, env=self.environment(log)).returncode
+        status = subprocess.run(
+            [sys.executable, "-m", "pytest", "-p", "pytest_outcomes", *jobs, *(tests or self.tests), *self.args],
+            check=False,
+            env=self.environment(log),
+        ).returncode
         outcomes = {}
         for line in log.read_text().splitlines() if log.exists() else []:
             test, passed, seconds = json.loads(line)
@@ -111,7 +125,11 @@ def entry(test):
 
 
 def known_tests():
-    return {one["test"] for one in tomllib.loads(REGISTER.read_text(encoding="utf-8")).get("flaky", [])} if REGISTER.exists() else set()
+    return (
+        {one["test"] for one in tomllib.loads(REGISTER.read_text(encoding="utf-8")).get("flaky", [])}
+        if REGISTER.exists()
+        else set()
+    )
 
 
 def judge(suite):
@@ -127,7 +145,9 @@ def judge(suite):
             status = 0
         for test in known.intersection(tests):
             report(f"failed, does not gate (e2e/flaky.toml): {test}")
-    suite.results.write_text(json.dumps({"seconds": seconds, "outcomes": outcomes, "flaky": flaky, "failed": broken}, indent=1))
+    suite.results.write_text(
+        json.dumps({"seconds": seconds, "outcomes": outcomes, "flaky": flaky, "failed": broken}, indent=1)
+    )
     if flaky:
         names = "".join(f"\n  {test}" for test in flaky)
         report(f"{len(flaky)} flaky:{names}\nto commit to e2e/flaky.toml:\n" + "\n".join(map(entry, flaky)))
@@ -141,7 +161,9 @@ def main():
     unit.set_defaults(suite=Unit)
     unit.add_argument("build")
     unit.add_argument("--multiplier", type=int, default=1, help="of meson's timeouts")
-    unit.add_argument("--changed", action="store_true", help="only tests of what differs from the branch that this one follows")
+    unit.add_argument(
+        "--changed", action="store_true", help="only tests of what differs from the branch that this one follows"
+    )
     e2e = kinds.add_parser("e2e")
     e2e.set_defaults(suite=EndToEnd)
     e2e.add_argument("tests", nargs="+")
@@ -150,7 +172,7 @@ def main():
     words = sys.argv[1:]
     end = words.index("--") if "--" in words else len(words)
     args = parser.parse_args(words[:end])
-    args.rest = words[end + 1:]
+    args.rest = words[end + 1 :]
     return judge(args.suite(args))
 
 

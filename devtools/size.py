@@ -5,6 +5,7 @@
 usage: size.py [REVISION]     by top folder, and their sum; the work tree without REVISION
        size.py BEFORE..AFTER  by top folder: lines before, lines after, difference
 """
+
 import collections
 import os
 import re
@@ -50,7 +51,7 @@ def main():
     os.chdir(git("rev-parse", "--show-toplevel").strip())
     before, dots, after = sys.argv[1].partition("..") if len(sys.argv) == 2 else ("", "", "")
     tables = [count(before), count(after)] if dots else [count(before)]
-    for folder in sorted(set().union(*tables)) + ["sum"]:
+    for folder in [*sorted(set().union(*tables)), "sum"]:
         row = [sum(table.values()) if folder == "sum" else table[folder] for table in tables]
         print(f"{folder:10}" + "".join(f"{n:8}" for n in row) + (f"{row[1] - row[0]:+8}" if dots else ""))
 

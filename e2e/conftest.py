@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Fixtures: whatever a test starts is gone when the test is over."""
+
 import collections
 import importlib.util
 import os
@@ -8,11 +9,9 @@ import signal
 import zlib
 
 import pytest
-
 from harness import browser as browser_module
-from harness import corpus
+from harness import corpus, dpdk, sandbox, turns
 from harness import ovs as ovs_module
-from harness import dpdk, sandbox, turns
 from harness.fwd import FWD, Fwd
 from harness.netns import Net
 from harness.ovs import Ovs
@@ -34,13 +33,20 @@ TOOLS = {"babeltrace", "podman", "bpftrace", "browser", "listen", "lttng", "ovs"
 SLOW_WEIGHT = 15  # of a test that is marked so; others take about a second
 
 # Targets of their own run them: `make test-deb`, `make matrix`, `make soak`, `make test-spark`, and devtools/other-dpdk.sh.
-collect_ignore = [path for path, needs in (("packages", "RINGTAP_PACKAGES"), ("install/test_builds.py", "RINGTAP_DPDK_BUILDS"),
-                                            ("install/test_other_dpdk.py", "RINGTAP_ROOTS"),
-                                            ("matrix", "RINGTAP_PREFIX"), ("attach/test_soak.py", "RINGTAP_SOAK"),
-                                            ("secondary/test_soak.py", "RINGTAP_SOAK"),
-                                            ("archive/test_spark.py", "RINGTAP_SPARK"),
-                                            ("archive/test_spark_hops.py", "RINGTAP_SPARK"))
-                  if needs not in os.environ]
+collect_ignore = [
+    path
+    for path, needs in (
+        ("packages", "RINGTAP_PACKAGES"),
+        ("install/test_builds.py", "RINGTAP_DPDK_BUILDS"),
+        ("install/test_other_dpdk.py", "RINGTAP_ROOTS"),
+        ("matrix", "RINGTAP_PREFIX"),
+        ("attach/test_soak.py", "RINGTAP_SOAK"),
+        ("secondary/test_soak.py", "RINGTAP_SOAK"),
+        ("archive/test_spark.py", "RINGTAP_SPARK"),
+        ("archive/test_spark_hops.py", "RINGTAP_SPARK"),
+    )
+    if needs not in os.environ
+]
 # `make test-archive` runs them, with an interpreter that has these.
 if not all(map(importlib.util.find_spec, ("duckdb", "pyarrow", "zstandard"))):
     collect_ignore.append("archive")
@@ -179,6 +185,7 @@ def play(plugin, closing):
 @pytest.fixture
 def deeds_and_visitor(play, closing):
     """rt_deeds with a secondary process, to which `leave=1` of its command run gives packets."""
+
     def start():
         if dpdk.HugePages.free_mb() < 128:
             pytest.skip("needs 128 MB of free huge pages")
@@ -265,8 +272,7 @@ def wire(net, testpmd):
     host, device = net.add_host("192.0.2.1")
 
     def send():
-        sender = testpmd("net_af_packet0,iface=eth0", plugin=None, namespace=host,
-                         args=("--forward-mode=txonly",))
+        sender = testpmd("net_af_packet0,iface=eth0", plugin=None, namespace=host, args=("--forward-mode=txonly",))
         sender.start()
         return sender
 

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The source addresses (MAC) that send most to an application, in some seconds, and what its threads do meanwhile.
 
-   talkers.py [APP[:PORT] [SECONDS [FILTER]]]
+talkers.py [APP[:PORT] [SECONDS [FILTER]]]
 """
+
 import collections
 import sys
 

@@ -3,6 +3,7 @@
 
 Structures end in "...": the C compiler fills in their layout, so that they follow the headers.
 """
+
 import sys
 
 import cffi

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints where the interpreter finds modules below a prefix. usage: install_dir.py PREFIX"""
+
 import sys
 import sysconfig
 
@@ -11,5 +12,5 @@ elif prefix == "/usr/local" and "posix_local" in schemes:  # Debian's interprete
     scheme, prefix = "posix_local", "/usr"
 else:
     scheme = "posix_prefix"
-base = {name: prefix for name in ("base", "platbase", "installed_base", "installed_platbase")}
+base = dict.fromkeys(("base", "platbase", "installed_base", "installed_platbase"), prefix)
 print(sysconfig.get_path("platlib", scheme, vars=base))

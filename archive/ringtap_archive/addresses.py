@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Addresses: 16 bytes in the index, text for people, and `ip('…')` in SQL."""
+
 import ipaddress
 import re
 
@@ -8,8 +9,10 @@ from .errors import Refused
 MAPPED = bytes(10) + b"\xff\xff"
 
 # ip( 'literal' ), and what must not be searched for it: other literals, quoted names, comments.
-_TOKEN = re.compile(r"""(?P<ip>\bip\s*\(\s*'(?P<text>[^']*)'\s*\))|'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/""",
-                    re.IGNORECASE | re.DOTALL)
+_TOKEN = re.compile(
+    r"""(?P<ip>\bip\s*\(\s*'(?P<text>[^']*)'\s*\))|'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/""",
+    re.IGNORECASE | re.DOTALL,
+)
 _CALL = re.compile(r"\bip\s*\(", re.IGNORECASE)
 
 
@@ -33,8 +36,10 @@ def text(blob):
 
 def fold(sql, literal):
     """Replaces calls of ip() by literals, so that each engine can compare them with statistics and bloom filters."""
+
     def replacement(match):
         return literal(packed(match["text"])) if match["ip"] else match[0]
+
     return _TOKEN.sub(replacement, sql)
 
 
@@ -48,12 +53,21 @@ def text_function(every, let):
     the expression has it once."""
     byte = "CAST(16 * (instr(d, substr(h, {a}, 1)) - 1) + instr(d, substr(h, {b}, 1)) - 1 AS STRING)"
     four = let("'0123456789ABCDEF'", "d", " || '.' || ".join(byte.format(a=at, b=at + 1) for at in range(25, 33, 2)))
-    groups = every("':' || " + " || ':' || ".join(f"substr(lower(h), {at}, 4)" for at in range(1, 33, 4)) + " || ':'",
-                   ":0{1,3}", ":")
+    groups = every(
+        "':' || " + " || ':' || ".join(f"substr(lower(h), {at}, 4)" for at in range(1, 33, 4)) + " || ':'",
+        ":0{1,3}",
+        ":",
+    )
     runs = [":0" * n + ":" for n in range(8, 1, -1)]  # RFC 5952: the longest run of zeros, the first of equal ones
-    squeezed = "CASE " + " ".join(
-        f"WHEN instr(s, '{run}') > 0 THEN substr(s, 1, instr(s, '{run}') - 1) || '::' || "
-        f"substr(s, instr(s, '{run}') + {len(run)})" for run in runs) + " ELSE s END"
+    squeezed = (
+        "CASE "
+        + " ".join(
+            f"WHEN instr(s, '{run}') > 0 THEN substr(s, 1, instr(s, '{run}') - 1) || '::' || "
+            f"substr(s, instr(s, '{run}') + {len(run)})"
+            for run in runs
+        )
+        + " ELSE s END"
+    )
     left = "CASE WHEN substr(s, 1, 2) = '::' THEN s ELSE substr(s, 2) END"
     right = "CASE WHEN right(s, 2) = '::' THEN s ELSE substr(s, 1, length(s) - 1) END"
     six = let(let(let(groups, "s", squeezed), "s", left), "s", right)

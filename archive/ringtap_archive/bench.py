@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measures archives beside other programs that read recordings: one round after the other, on the same files."""
+
 import argparse
 import functools
 import json
@@ -19,8 +20,24 @@ SLICE = 2_000_000  # packets of a file of the growing archive
 SLICE_RATE = 3333  # a second: ten minutes a file
 FIRST_SEED = 1000
 TSHARK_SHARE = 40  # tshark reads every so-manieth part of what the others read: it takes that much longer
-FIELDS = ("frame.time_epoch", "frame.len", "frame.cap_len", "frame.interface_id", "vlan.id", "eth.type", "ip.src", "ip.dst", "ip.proto",
-          "ip.id", "udp.srcport", "udp.dstport", "tcp.srcport", "tcp.dstport", "tcp.flags", "tcp.seq")
+FIELDS = (
+    "frame.time_epoch",
+    "frame.len",
+    "frame.cap_len",
+    "frame.interface_id",
+    "vlan.id",
+    "eth.type",
+    "ip.src",
+    "ip.dst",
+    "ip.proto",
+    "ip.id",
+    "udp.srcport",
+    "udp.dstport",
+    "tcp.srcport",
+    "tcp.dstport",
+    "tcp.flags",
+    "tcp.seq",
+)
 MODULE = (PYTHON, "-m", "ringtap_archive.main")
 
 # What an ingest does for the index alone: rows and flows to Parquet files; neither copy nor checksum of the packets.
@@ -65,16 +82,34 @@ print(json.dumps({"load": loaded - begin, "open": opened - loaded, "query": time
 
 def arguments(parser):
     parser.description = "Measures archives beside tshark, tcpdump and capinfos."
-    parser.add_argument("--only", type=_parts, default=PARTS, metavar="PARTS", help=f"a list of {', '.join(PARTS)} (all)")
+    parser.add_argument(
+        "--only", type=_parts, default=PARTS, metavar="PARTS", help=f"a list of {', '.join(PARTS)} (all)"
+    )
     parser.add_argument("--packets", type=units_count, default=4_000_000, metavar="N", help="in a file (4M)")
-    parser.add_argument("--growth", type=_sizes, default=(1_000_000, 10_000_000), metavar="SIZES",
-                        help="packets of the archive that grows (1M,10M)")
-    parser.add_argument("--copies", type=int, default=1, metavar="N",
-                        help="then also N recorders with the same packets, in copies of the index (1: no)")
+    parser.add_argument(
+        "--growth",
+        type=_sizes,
+        default=(1_000_000, 10_000_000),
+        metavar="SIZES",
+        help="packets of the archive that grows (1M,10M)",
+    )
+    parser.add_argument(
+        "--copies",
+        type=int,
+        default=1,
+        metavar="N",
+        help="then also N recorders with the same packets, in copies of the index (1: no)",
+    )
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="repetitions (5)")
-    parser.add_argument("--folder", type=Path, metavar="DIR", help="for files and archives, which stay there (a temporary one)")
-    parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)), metavar="N", help="for what one core does (the last)")
-    parser.add_argument("--drop-caches", action="store_true", help="empty all caches of the machine, instead of evicting files; root")
+    parser.add_argument(
+        "--folder", type=Path, metavar="DIR", help="for files and archives, which stay there (a temporary one)"
+    )
+    parser.add_argument(
+        "--cpu", type=int, default=max(os.sched_getaffinity(0)), metavar="N", help="for what one core does (the last)"
+    )
+    parser.add_argument(
+        "--drop-caches", action="store_true", help="empty all caches of the machine, instead of evicting files; root"
+    )
     parser.add_argument("--result", type=Path, metavar="FILE", help="write all values as JSON")
 
 
@@ -112,19 +147,22 @@ def index_speed(bench, args, folder):
     """One core: decoding, the index, the whole ingest; other programs on the same file."""
     bench.say("index: 64-byte UDP, 100,000 flows, one core")
     path = made(folder, "udp64", packets=args.packets, flows=100_000, size="64", traffic="udp")
-    part = made(folder, "udp64-part", packets=max(1, args.packets // TSHARK_SHARE), flows=100_000, size="64", traffic="udp")
+    part = made(
+        folder, "udp64-part", packets=max(1, args.packets // TSHARK_SHARE), flows=100_000, size="64", traffic="udp"
+    )
     fields = [word for name in FIELDS for word in ("-e", name)]
     for _ in range(args.rounds):
         warm(path)
         bench.spin()
         for name, command, packets in (
-                ("decode", [PYTHON, "-c", DECODE, path], args.packets),
-                ("index", [PYTHON, "-c", INDEX, path], args.packets),
-                ("ingest --no-compress", ["--no-compress"], args.packets),
-                ("ingest", [], args.packets),
-                ("capinfos", ["capinfos", "-c", path], args.packets),
-                ("tcpdump -r", ["tcpdump", "-nr", path], args.packets // 8),
-                ("tshark -T fields", ["tshark", "-n", "-r", part, "-T", "fields", *fields], args.packets // TSHARK_SHARE)):
+            ("decode", [PYTHON, "-c", DECODE, path], args.packets),
+            ("index", [PYTHON, "-c", INDEX, path], args.packets),
+            ("ingest --no-compress", ["--no-compress"], args.packets),
+            ("ingest", [], args.packets),
+            ("capinfos", ["capinfos", "-c", path], args.packets),
+            ("tcpdump -r", ["tcpdump", "-nr", path], args.packets // 8),
+            ("tshark -T fields", ["tshark", "-n", "-r", part, "-T", "fields", *fields], args.packets // TSHARK_SHARE),
+        ):
             with tempfile.TemporaryDirectory(dir=folder) as scratch:
                 if name.startswith("ingest"):
                     took = ingest(bench, Path(scratch) / "archive", [path], *command)
@@ -142,16 +180,21 @@ def _index_bytes(archive):
     parts = layout.list_parts(archive)
     rows = sum(part.meta["packets"]["rows"] for part in parts)
     index = sum(part.packets.stat().st_size + part.flows.stat().st_size for part in parts)
-    return index / rows, sum(part.pcapng.stat().st_size for part in parts) / rows, \
-        sum(part.meta["pcapng"]["uncompressed"] for part in parts) / rows
+    return (
+        index / rows,
+        sum(part.pcapng.stat().st_size for part in parts) / rows,
+        sum(part.meta["pcapng"]["uncompressed"] for part in parts) / rows,
+    )
 
 
 def index_size(bench, args, folder):
     bench.say("size: bytes a packet")
-    for name, text, options in (("realistic", "realistic mix, 10,000 flows", {"flows": 10_000}),
-                                ("few", "realistic mix, 20 flows", {"flows": 20}),
-                                ("udp64", "64-byte UDP, 100,000 flows", {"flows": 100_000, "size": "64", "traffic": "udp"}),
-                                ("forwarded", "realistic mix, 10,000 flows, ids and fates", {"flows": 10_000, "fates": True})):
+    for name, text, options in (
+        ("realistic", "realistic mix, 10,000 flows", {"flows": 10_000}),
+        ("few", "realistic mix, 20 flows", {"flows": 20}),
+        ("udp64", "64-byte UDP, 100,000 flows", {"flows": 100_000, "size": "64", "traffic": "udp"}),
+        ("forwarded", "realistic mix, 10,000 flows, ids and fates", {"flows": 10_000, "fates": True}),
+    ):
         packets = args.packets if name == "udp64" else args.packets // 2
         path = made(folder, name, packets=packets, **options)
         for lean in (False, True):
@@ -171,8 +214,10 @@ def parallel(bench, args, folder):
     if len(cpus) < 2:
         raise Refused("parallel: needs two CPUs; leave it out with --only")
     bench.say("parallel: two ingests on two cores")
-    paths = [made(folder, f"parallel{i}", packets=args.packets // 2, flows=100_000, size="64", traffic="udp", seed=2 + i)
-             for i in (0, 1)]
+    paths = [
+        made(folder, f"parallel{i}", packets=args.packets // 2, flows=100_000, size="64", traffic="udp", seed=2 + i)
+        for i in (0, 1)
+    ]
     for _ in range(args.rounds):
         for path in paths:
             warm(path)
@@ -180,8 +225,16 @@ def parallel(bench, args, folder):
             archive = Path(scratch) / "archive"
             one = ingest(bench, archive, paths[:1], cpus={cpus[0]}).seconds
             shutil.rmtree(archive)
-            both = bench.run(["sh", "-c", f"taskset -c {cpus[0]} $0 & pid=$!; taskset -c {cpus[1]} $1; wait $pid".replace(
-                "$0", _words(archive, paths[0])).replace("$1", _words(archive, paths[1]))], cpus=set(cpus)).seconds
+            both = bench.run(
+                [
+                    "sh",
+                    "-c",
+                    f"taskset -c {cpus[0]} $0 & pid=$!; taskset -c {cpus[1]} $1; wait $pid".replace(
+                        "$0", _words(archive, paths[0])
+                    ).replace("$1", _words(archive, paths[1])),
+                ],
+                cpus=set(cpus),
+            ).seconds
         bench.add("two ingests: packets a second, in multiples of one ingest's", "x", 2 * one / both)
 
 
@@ -197,9 +250,18 @@ def grow(archive, packets, say=print):
     while count < packets:
         size = min(SLICE, packets - count)
         path = archive.parent / f"from{count}.pcapng"
-        generate.write(path, size, seed=FIRST_SEED + count, flows=100_000, size="64", rate=SLICE_RATE,
-                       start_ns=start + count * 10**9 // SLICE_RATE)
-        subprocess.run([*MODULE, "ingest", "-d", str(archive), "--recorder", "bench", "-q", "--remove", str(path)], check=True)
+        generate.write(
+            path,
+            size,
+            seed=FIRST_SEED + count,
+            flows=100_000,
+            size="64",
+            rate=SLICE_RATE,
+            start_ns=start + count * 10**9 // SLICE_RATE,
+        )
+        subprocess.run(
+            [*MODULE, "ingest", "-d", str(archive), "--recorder", "bench", "-q", "--remove", str(path)], check=True
+        )
         count += size
         say(f"  {count:,} packets")
 
@@ -220,10 +282,16 @@ def _ask(bench, archive, sql, cpus):
 
 def _some_flow(bench, archive, cpus):
     """A TCP conversation of 1,000 to 3,000 packets of the middle of the archive."""
-    sql = ("SELECT flow_id, packets_ab + packets_ba AS packets, first_ns FROM flows WHERE protocol = 6 "
-           "AND packets_ab + packets_ba BETWEEN 1000 AND 3000 ORDER BY first_ns, flow_id")
-    answer, _ = _ask(bench, archive, f"WITH f AS ({sql}) SELECT flow_id, packets FROM f LIMIT 1 OFFSET (SELECT count(*) // 2 FROM f)",
-                     cpus)
+    sql = (
+        "SELECT flow_id, packets_ab + packets_ba AS packets, first_ns FROM flows WHERE protocol = 6 "
+        "AND packets_ab + packets_ba BETWEEN 1000 AND 3000 ORDER BY first_ns, flow_id"
+    )
+    answer, _ = _ask(
+        bench,
+        archive,
+        f"WITH f AS ({sql}) SELECT flow_id, packets FROM f LIMIT 1 OFFSET (SELECT count(*) // 2 FROM f)",
+        cpus,
+    )
     return int(answer["last"][0])
 
 
@@ -242,7 +310,9 @@ def multiply(archive, copies):
     shutil.rmtree(whole, ignore_errors=True)
     for number in range(copies):
         name = f"bench{number}"
-        shutil.copytree(archive / "recorder=bench", whole / f"recorder={name}", copy_function=functools.partial(_copy_as, name))
+        shutil.copytree(
+            archive / "recorder=bench", whole / f"recorder={name}", copy_function=functools.partial(_copy_as, name)
+        )
     (whole / layout.LOCK).touch()
     return whole
 
@@ -283,7 +353,9 @@ def measure_queries(bench, args, archive, packets):
                 answer, took = _ask(bench, archive, sql.format(flow=flow), cpus)
                 bench.add(f"{packets:,} packets, {name}, {state}", "s", answer["open"] + answer["query"])
                 if number == 0 and state == "warm":
-                    bench.say(f"      {answer['rows']} rows; {answer}; {took.seconds:.2f} s with the start of the program")
+                    bench.say(
+                        f"      {answer['rows']} rows; {answer}; {took.seconds:.2f} s with the start of the program"
+                    )
         _commands(bench, args, archive, flow, packets, cpus)
     return flow
 
@@ -295,9 +367,11 @@ def _two_cpus():
 def _commands(bench, args, archive, flow, packets, cpus):
     """Whole commands, from the start of Python to their end."""
     condition = f"flow_id = {flow}"
-    for name, command in (("`query` of the flow's rows", ["query", "--csv", f"SELECT * FROM packets WHERE {condition}"]),
-                          ("`fetch` of its first 1,000 packets", ["fetch", "--where", condition, "-q", "--packets", 1000, "-w", "-"]),
-                          ("`top`: ten talkers", ["top", "--json"])):
+    for name, command in (
+        ("`query` of the flow's rows", ["query", "--csv", f"SELECT * FROM packets WHERE {condition}"]),
+        ("`fetch` of its first 1,000 packets", ["fetch", "--where", condition, "-q", "--packets", 1000, "-w", "-"]),
+        ("`top`: ten talkers", ["top", "--json"]),
+    ):
         for state in ("cold", "warm"):
             if state == "cold":
                 _cold(args, archive)
@@ -308,7 +382,9 @@ def _commands(bench, args, archive, flow, packets, cpus):
 def _scan(bench, archive, flow, packets):
     """tcpdump through all that the archive has; the packets are kept compressed, so zstd runs beside it."""
     cpus = _two_cpus()
-    answer, _ = _ask(bench, archive, f"SELECT ip_text(src), ip_text(dst), src_port, dst_port FROM flows WHERE flow_id = {flow}", cpus)
+    answer, _ = _ask(
+        bench, archive, f"SELECT ip_text(src), ip_text(dst), src_port, dst_port FROM flows WHERE flow_id = {flow}", cpus
+    )
     a, b, port_a, port_b = answer["last"]
     expression = f"tcp and host {a} and host {b} and port {port_a} and port {port_b}"
     files = [part.pcapng for part in layout.list_parts(archive)]
@@ -347,15 +423,24 @@ def run(args):
         if args.drop_caches and not os.access("/proc/sys/vm/drop_caches", os.W_OK):
             raise Refused("--drop-caches: needs root")
         try:
-            for name, part in (("index", index_speed), ("size", index_size), ("parallel", parallel), ("growth", growth)):
+            for name, part in (
+                ("index", index_speed),
+                ("size", index_size),
+                ("parallel", parallel),
+                ("growth", growth),
+            ):
                 if name in args.only:
                     part(bench, args, folder)
         except subprocess.CalledProcessError as error:
-            raise Refused(f"{error.cmd[0]} failed: {(error.stderr or b'').decode(errors='replace').strip()[-300:]}") from error
+            raise Refused(
+                f"{error.cmd[0]} failed: {(error.stderr or b'').decode(errors='replace').strip()[-300:]}"
+            ) from error
     bench.say(f"machine: {machine()}; free: {units.size_text(shutil.disk_usage(folder.anchor).free)}")
     print_table(bench)
     if args.result:
-        args.result.write_text(json.dumps({"machine": machine(), "rows": [row.as_json() for row in bench.rows]}, indent=1))
+        args.result.write_text(
+            json.dumps({"machine": machine(), "rows": [row.as_json() for row in bench.rows]}, indent=1)
+        )
     return 0
 
 

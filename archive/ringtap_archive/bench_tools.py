@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measures commands: time, CPU time, memory; what else the machine did; files out of the page cache."""
+
 import hashlib
 import os
 import statistics
@@ -24,6 +25,7 @@ class Measured:
 @dataclass
 class Series:
     """One thing, measured several times."""
+
     name: str
     unit: str
     values: list = field(default_factory=list)
@@ -73,9 +75,13 @@ class Bench:
             self.say(f"  $ {text}")
         cpus = cpus or {self.cpu}
         begin = time.monotonic()
-        process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                   stdout=subprocess.PIPE if keep else subprocess.DEVNULL,
-                                   preexec_fn=lambda: os.sched_setaffinity(0, cpus))
+        process = subprocess.Popen(
+            list(map(str, command)),
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE if keep else subprocess.DEVNULL,
+            preexec_fn=lambda: os.sched_setaffinity(0, cpus),
+        )
         complaints = []
         reader = threading.Thread(target=lambda: complaints.append(process.stderr.read()))
         reader.start()

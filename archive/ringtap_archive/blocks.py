@@ -3,6 +3,7 @@
 
 draft-ietf-opsawg-pcapng, sections 3.1 (blocks), 3.5 (options), 4.1 to 4.4, appendix A (obsolete packet block).
 """
+
 import struct
 
 from .frames import Corrupt
@@ -41,7 +42,7 @@ def read_options(data, order):
         code, length = struct.unpack_from(order + "HH", data, at)
         if code == 0 or at + 4 + length > len(data):
             return
-        yield code, bytes(data[at + 4:at + 4 + length])
+        yield code, bytes(data[at + 4 : at + 4 + length])
         at += 4 + (length + 3) // 4 * 4
 
 
@@ -52,8 +53,11 @@ def block(kind, body):
 
 def section(comment):
     """A section header."""
-    return block(SECTION, struct.pack("<IHHq", _MAGIC, 1, 0, -1) +
-                 options([(COMMENT, comment.encode()[:60000]), (_APPLICATION, b"ringtap archive fetch")]))
+    return block(
+        SECTION,
+        struct.pack("<IHHq", _MAGIC, 1, 0, -1)
+        + options([(COMMENT, comment.encode()[:60000]), (_APPLICATION, b"ringtap archive fetch")]),
+    )
 
 
 def interface(linktype, snaplen, pairs):
@@ -66,16 +70,23 @@ def read_lead(data):
     lists of (code, value)."""
     comments, found, order, at = [], [], "<", 0
     while at + 12 <= len(data):
-        if data[at:at + 4] == b"\x0a\x0d\x0d\x0a":
-            order = "<" if data[at + 8:at + 12] == b"\x4d\x3c\x2b\x1a" else ">"
+        if data[at : at + 4] == b"\x0a\x0d\x0d\x0a":
+            order = "<" if data[at + 8 : at + 12] == b"\x4d\x3c\x2b\x1a" else ">"
         kind, length = struct.unpack_from(order + "II", data, at)
         if kind in _PACKETS or length < 12 or length % 4 or at + length > len(data):
             break
         if kind == SECTION:
-            comments += [value for code, value in read_options(data[at + 24:at + length - 4], order) if code == COMMENT]
+            comments += [
+                value for code, value in read_options(data[at + 24 : at + length - 4], order) if code == COMMENT
+            ]
         elif kind == INTERFACE:
-            found.append([(code, _native(code, value, order)) for code, value in
-                          read_options(data[at + 16:at + length - 4], order) if order == "<" or code not in _CUSTOM])
+            found.append(
+                [
+                    (code, _native(code, value, order))
+                    for code, value in read_options(data[at + 16 : at + length - 4], order)
+                    if order == "<" or code not in _CUSTOM
+                ]
+            )
         at += length
     return comments, found
 
@@ -96,15 +107,20 @@ def packet(data, at, number, time_ns, interface, address):
         raise Corrupt(NO_BLOCK)
     if interface.filter and not interface.filter.matches(address + at + 28, captured, original):
         return None
-    return _EPB.pack(PACKET, length, number, time_ns >> 32 & 0xFFFFFFFF, time_ns & 0xFFFFFFFF) + data[at + 20:end]
+    return _EPB.pack(PACKET, length, number, time_ns >> 32 & 0xFFFFFFFF, time_ns & 0xFFFFFFFF) + data[at + 20 : end]
 
 
 def _unusual(data, at, number, time_ns, interface, address):
     """Big endian, simple and obsolete blocks."""
-    order = ">" if data[at:at + 4] in _BIG else "<"
+    order = ">" if data[at : at + 4] in _BIG else "<"
     kind, length = struct.unpack_from(order + "II", data, at) if at + 8 <= len(data) else (0, 0)
-    if kind not in _PACKETS or length & 3 or not 16 <= length <= len(data) - at or \
-            (kind != SIMPLE and length < 32) or struct.unpack_from(order + "I", data, at + length - 4)[0] != length:
+    if (
+        kind not in _PACKETS
+        or length & 3
+        or not 16 <= length <= len(data) - at
+        or (kind != SIMPLE and length < 32)
+        or struct.unpack_from(order + "I", data, at + length - 4)[0] != length
+    ):
         raise Corrupt(NO_BLOCK)
     start, captured, original, extra = _fields(data, at, kind, length, order, interface.snaplen)
     if start + captured > at + length - 4:
@@ -112,11 +128,14 @@ def _unusual(data, at, number, time_ns, interface, address):
     if interface.filter and not interface.filter.matches(address + start, captured, original):
         return None
     if kind != SIMPLE:
-        behind = data[start + (captured + 3) // 4 * 4:at + length - 4]
-        extra += [(code, _packet_option(kind, code, value, order)) for code, value in read_options(behind, order)
-                  if order == "<" or code not in _CUSTOM]
+        behind = data[start + (captured + 3) // 4 * 4 : at + length - 4]
+        extra += [
+            (code, _packet_option(kind, code, value, order))
+            for code, value in read_options(behind, order)
+            if order == "<" or code not in _CUSTOM
+        ]
     body = struct.pack("<IIIII", number, time_ns >> 32 & 0xFFFFFFFF, time_ns & 0xFFFFFFFF, captured, original)
-    return block(PACKET, body + _padded(data[start:start + captured]) + options(extra))
+    return block(PACKET, body + _padded(data[start : start + captured]) + options(extra))
 
 
 def _fields(data, at, kind, length, order, snaplen):

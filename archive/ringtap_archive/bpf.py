@@ -6,6 +6,7 @@ with constants. Where a field has a column, the comparison becomes one of SQL; w
 possible. So the result holds for every packet that the program accepts, and for some that it does not. Only numbers
 get from the filter into the SQL. A null column may hide any value: the packet is malformed, or it was cut.
 """
+
 import collections
 
 RETURN = 0x06
@@ -26,9 +27,15 @@ _ARP = 1  # instead of the IP version
 
 # Where the link type has its ethertype, where the network header begins, whether VLAN tags may be in between.
 _Link = collections.namedtuple("_Link", "type_at network tags")
-_LINKS = {1: _Link(12, 14, True), 113: _Link(14, 16, False), 276: _Link(0, 20, False),
-          101: _Link(None, 0, False), 12: _Link(None, 0, False),
-          228: _Link(None, 0, False), 229: _Link(None, 0, False)}
+_LINKS = {
+    1: _Link(12, 14, True),
+    113: _Link(14, 16, False),
+    276: _Link(0, 20, False),
+    101: _Link(None, 0, False),
+    12: _Link(None, 0, False),
+    228: _Link(None, 0, False),
+    229: _Link(None, 0, False),
+}
 
 # What a path has found out: VLAN tags passed, 4 or 6, the IPv6 header's next header, and words of its addresses.
 _Facts = collections.namedtuple("_Facts", "tags version next_header source destination")
@@ -58,9 +65,16 @@ def _any(*terms):
 
 def _narrowest(terms):
     """The inner one of several ranges of one column, if they lie within each other."""
+
     def within(inner, outer):
-        return (inner[0] == outer[0] == "range" and inner != outer and inner[1] == outer[1]
-                and outer[2] <= inner[2] and inner[3] <= outer[3])
+        return (
+            inner[0] == outer[0] == "range"
+            and inner != outer
+            and inner[1] == outer[1]
+            and outer[2] <= inner[2]
+            and inner[3] <= outer[3]
+        )
+
     return [t for t in terms if not any(within(other, t) for other in terms)]
 
 
@@ -220,7 +234,7 @@ class _Walk:
                 shift = 96 - 32 * len(words)
                 base = sum(word << (96 - 32 * i) for i, word in enumerate(words))
                 term = ("range", column, base | k << shift, base | high << shift | ((1 << shift) - 1))
-                return (term, facts._replace(**{name: words + (k,)}) if high == k else facts), (TRUE, facts)
+                return (term, facts._replace(**{name: (*words, k)}) if high == k else facts), (TRUE, facts)
         return same
 
 

@@ -13,15 +13,37 @@ WIDTH, HEIGHT = 640, 260
 LEFT, RIGHT, TOP, BOTTOM = 66, 14, 12, 30
 LEGEND_LINE = 17
 LOG_FROM = 30  # the greatest value by the least
-_STEPS_S = [s * m for m in (1e-6, 1e-3) for s in (1, 2, 5, 10, 20, 50, 100, 200, 500)] + \
-    [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 3 * 3600, 6 * 3600, 12 * 3600, 86400, 2 * 86400, 7 * 86400]
+_STEPS_S = [s * m for m in (1e-6, 1e-3) for s in (1, 2, 5, 10, 20, 50, 100, 200, 500)] + [
+    1,
+    2,
+    5,
+    10,
+    15,
+    30,
+    60,
+    120,
+    300,
+    600,
+    900,
+    1800,
+    3600,
+    7200,
+    3 * 3600,
+    6 * 3600,
+    12 * 3600,
+    86400,
+    2 * 86400,
+    7 * 86400,
+]
 BUCKETS = [s for s in _STEPS_S if s >= 1e-5]
 
 
 def bucket_ns(first_ns, last_ns, most=160):
     """Length of intervals, so that there are at most that many."""
     span = (last_ns - first_ns) / 1e9
-    return round(next((s for s in BUCKETS if span / s <= most), max(BUCKETS[-1], math.ceil(span / most / 86400) * 86400)) * 1e9)
+    return round(
+        next((s for s in BUCKETS if span / s <= most), max(BUCKETS[-1], math.ceil(span / most / 86400) * 86400)) * 1e9
+    )
 
 
 def nice(most):
@@ -32,17 +54,17 @@ def nice(most):
 
 
 def _clock(ns, step_s):
-    moment = datetime.datetime.fromtimestamp(ns // 10**9, datetime.timezone.utc)
+    moment = datetime.datetime.fromtimestamp(ns // 10**9, datetime.UTC)
     if step_s >= 86400:
         return f"{moment:%m-%d}"
     if step_s >= 60:
         return f"{moment:%H:%M}"
     digits = max(0, math.ceil(-math.log10(step_s) - 1e-9))
-    return f"{moment:%H:%M:%S}" + (f".{ns % 10**9:09d}"[:digits + 1] if digits else "")
+    return f"{moment:%H:%M:%S}" + (f".{ns % 10**9:09d}"[: digits + 1] if digits else "")
 
 
 def _short(text):
-    """"5 M" of "5.00 M"."""
+    """ "5 M" of "5.00 M"."""
     return re.sub(r"(\.\d*?)0+(?!\d)", lambda m: m[1].rstrip("."), text)
 
 
@@ -105,16 +127,18 @@ class Chart:
                 runs, run = [*runs, run], []
             else:
                 run.append((self._x(ns), self._y(value)))
-        for run in filter(None, [*runs, run]):
-            if len(run) == 1:
-                yield f'<circle cx="{run[0][0]:.1f}" cy="{run[0][1]:.1f}" r="2.2" fill="{colour}"/>'
+        for part in filter(None, [*runs, run]):
+            if len(part) == 1:
+                yield f'<circle cx="{part[0][0]:.1f}" cy="{part[0][1]:.1f}" r="2.2" fill="{colour}"/>'
             else:
-                path = "L".join(f"{x:.1f} {y:.1f}" for x, y in run)
+                path = "L".join(f"{x:.1f} {y:.1f}" for x, y in part)
                 yield f'<path class="curve" stroke="{colour}" stroke-dasharray="{dash}" d="M{path}"/>'
         for ns, value in points:
             if value is not None:
-                yield (f'<circle class="spot" cx="{self._x(ns):.1f}" cy="{self._y(value):.1f}" r="6"><title>'
-                       f'{escape(name)}\n{_clock(ns, 1e-3)}: {escape(self.text(value))}</title></circle>')
+                yield (
+                    f'<circle class="spot" cx="{self._x(ns):.1f}" cy="{self._y(value):.1f}" r="6"><title>'
+                    f'{escape(name)}\n{_clock(ns, 1e-3)}: {escape(self.text(value))}</title></circle>'
+                )
 
     def _legend(self):
         """Lines of names below the axes, and their height."""
@@ -124,14 +148,20 @@ class Chart:
             if x + wide > WIDTH and x > LEFT:
                 x, y = LEFT, y + LEGEND_LINE
             colour, dash = COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
-            out.append(f'<path class="curve" stroke="{colour}" stroke-dasharray="{dash}" d="M{x} {y}h22"/>'
-                       f'<text x="{x + 28}" y="{y + 4}">{escape(name)}</text>')
+            out.append(
+                f'<path class="curve" stroke="{colour}" stroke-dasharray="{dash}" d="M{x} {y}h22"/>'
+                f'<text x="{x + 28}" y="{y + 4}">{escape(name)}</text>'
+            )
             x += wide
         return out, y + 10
 
     def svg(self):
         self._scale()
         legend, height = self._legend()
-        curves = [line for number, (name, points) in enumerate(self.series) for line in self._curve(number, name, points)]
-        return (f'<svg role="img" aria-label="{escape(self.title)}" viewBox="0 0 {WIDTH} {height}" '
-                f'xmlns="http://www.w3.org/2000/svg">{"".join([*self._axes(), *curves, *legend])}</svg>')
+        curves = [
+            line for number, (name, points) in enumerate(self.series) for line in self._curve(number, name, points)
+        ]
+        return (
+            f'<svg role="img" aria-label="{escape(self.title)}" viewBox="0 0 {WIDTH} {height}" '
+            f'xmlns="http://www.w3.org/2000/svg">{"".join([*self._axes(), *curves, *legend])}</svg>'
+        )

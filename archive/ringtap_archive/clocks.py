@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What recordings say about their recorders' clocks: `clock` of meta.json, see docs/archive.md."""
+
 from . import show, units
 
 SETTINGS = 3  # that are printed of a recorder
@@ -15,12 +16,15 @@ def merged(states):
         return max((state[key] for state in states if state[key] is not None), default=None)
 
     said = [state["synchronized"] for state in states if state["synchronized"] is not None]
-    return {"reports": sum(state["reports"] for state in states),
-            "unsynchronized": sum(state["unsynchronized"] for state in states),
-            "synchronized": all(said) if said else None,
-            "max_error_ns": most("max_error_ns"), "estimated_error_ns": most("estimated_error_ns"),
-            "set": [entry for state in states for entry in state["set"]],
-            "set_beyond": sum(state["set_beyond"] for state in states)}
+    return {
+        "reports": sum(state["reports"] for state in states),
+        "unsynchronized": sum(state["unsynchronized"] for state in states),
+        "synchronized": all(said) if said else None,
+        "max_error_ns": most("max_error_ns"),
+        "estimated_error_ns": most("estimated_error_ns"),
+        "set": [entry for state in states for entry in state["set"]],
+        "set_beyond": sum(state["set_beyond"] for state in states),
+    }
 
 
 def of_recorders(parts):
@@ -33,8 +37,11 @@ def of_recorders(parts):
 
 def errors(parts):
     """{recorder: by how much its clock is off at most, ns}, of those whose clocks were synchronized and never set."""
-    return {recorder: state["max_error_ns"] for recorder, state in of_recorders(parts).items()
-            if state and state["synchronized"] and not state["set"] and state["max_error_ns"] is not None}
+    return {
+        recorder: state["max_error_ns"]
+        for recorder, state in of_recorders(parts).items()
+        if state and state["synchronized"] and not state["set"] and state["max_error_ns"] is not None
+    }
 
 
 def notes(found):
@@ -43,8 +50,10 @@ def notes(found):
         if not state:
             continue
         if state["synchronized"] is False:
-            yield (f"{recorder}: its clock was not synchronized, by {state['unsynchronized']:,} of {state['reports']:,} reports "
-                   "in its recording")
+            yield (
+                f"{recorder}: its clock was not synchronized, by {state['unsynchronized']:,} of {state['reports']:,} reports "
+                "in its recording"
+            )
         for entry in state["set"][:SETTINGS]:
             yield f"{recorder}: its clock was set by {show.duration(entry['by_ns'], True)}, before {units.moment_text(entry['time_ns'])}"
         if (more := len(state["set"]) - SETTINGS + state["set_beyond"]) > 0:

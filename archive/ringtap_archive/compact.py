@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Joins small parts of an hour: pcapng files behind each other are a pcapng file of several sections."""
+
 import itertools
 import json
 import os
@@ -15,10 +16,16 @@ from .store import Archive, no_space
 
 def arguments(parser):
     options.archive(parser)
-    parser.add_argument("--below", type=units.size, default=64 << 20, metavar="SIZE",
-                        help="join parts of less than SIZE on disk (default: 64M)")
-    parser.add_argument("--up-to", type=units.size, default=1 << 30, metavar="SIZE",
-                        help="to parts of at most SIZE (default: 1G)")
+    parser.add_argument(
+        "--below",
+        type=units.size,
+        default=64 << 20,
+        metavar="SIZE",
+        help="join parts of less than SIZE on disk (default: 64M)",
+    )
+    parser.add_argument(
+        "--up-to", type=units.size, default=1 << 30, metavar="SIZE", help="to parts of at most SIZE (default: 1G)"
+    )
     options.window(parser)
     options.recorders(parser)
     options.shared(parser)
@@ -37,13 +44,19 @@ def joinable(part, below):
     """Late packets would make other parts than one. What compact has made is not made again unless it
     grows by another one."""
     begin = layout.hour_of(part.folder)
-    return (not part.meta["late"] and part.meta["pcapng"]["bytes"] < below and part.first_ns >= begin and
-            part.last_ns < begin + layout.HOUR_NS and not has_ids(part))
+    return (
+        not part.meta["late"]
+        and part.meta["pcapng"]["bytes"] < below
+        and part.first_ns >= begin
+        and part.last_ns < begin + layout.HOUR_NS
+        and not has_ids(part)
+    )
 
 
 def groups(parts, below, most):
     """Lists of two or more parts of one folder, in the order of time; also of one kind of index, and of
     storage."""
+
     def kind(part):
         return str(part.folder), part.meta["lean"], part.pcapng.suffix
 
@@ -65,8 +78,11 @@ def keep_losses(meta, group):
     them. Interfaces are numbered on from part to part."""
     begins = list(itertools.accumulate((len(part.meta["interfaces"]) for part in group), initial=0))
     if begins[-1] == len(meta["interfaces"]):
-        meta["losses"] = [{**loss, "interface": loss["interface"] + begin} for part, begin in zip(group, begins)
-                          for loss in part.meta["losses"]]
+        meta["losses"] = [
+            {**loss, "interface": loss["interface"] + begin}
+            for part, begin in zip(group, begins)
+            for loss in part.meta["losses"]
+        ]
         meta["losses_beyond"] = sum(part.meta.get("losses_beyond", 0) for part in group)
 
 
@@ -80,14 +96,24 @@ def join(archive, group):
                 with frames.open_file(part.pcapng) as file:
                     for _, piece in file.pieces():
                         out.write(piece)
-        job = ingest.Job(archive, joined, first.recorder, first.meta["lean"], first.pcapng.suffix == ".zst",
-                         origin={"source": {"name": "compact", "salvaged": None},
-                                 "sources": [source for part in group for source in part.sources]})
+        job = ingest.Job(
+            archive,
+            joined,
+            first.recorder,
+            first.meta["lean"],
+            first.pcapng.suffix == ".zst",
+            origin={
+                "source": {"name": "compact", "salvaged": None},
+                "sources": [source for part in group for source in part.sources],
+            },
+        )
         job.prepare(staging)
         rows = sum(part.meta["packets"]["rows"] for part in group)
         if job.torn or len(job.metas) != 1 or job.metas[0]["packets"]["rows"] != rows:
-            raise Refused(f"cannot join parts of {first.folder}: {job.torn or 'other packets than before'}; run ringtap "
-                          "archive verify")
+            raise Refused(
+                f"cannot join parts of {first.folder}: {job.torn or 'other packets than before'}; run ringtap "
+                "archive verify"
+            )
         keep_losses(job.metas[0], group)
         if any(part.meta.get("clock") for part in group):
             job.metas[0]["clock"] = clocks.merged(part.meta.get("clock") for part in group)
@@ -115,11 +141,20 @@ def run(args):
             text = f"no space is left in {archive.path}; prune it" if no_space(e) else e
             show.warn(f"compact: {text}")
     joined = sum(map(len, found))
-    result = {"parts": len(parts), "joined": joined, "into": len(found), "done": done, "failed": failed,
-              "seconds": round(time.monotonic() - begin, 3), "dry_run": args.dry_run}
+    result = {
+        "parts": len(parts),
+        "joined": joined,
+        "into": len(found),
+        "done": done,
+        "failed": failed,
+        "seconds": round(time.monotonic() - begin, 3),
+        "dry_run": args.dry_run,
+    }
     if args.json:
         show.say(json.dumps(result))
     else:
-        show.say(f"{'would join' if args.dry_run else 'joined'} {joined} of {len(parts)} parts into {len(found)}" +
-                 (f"; {failed} failed" if failed else ""))
+        show.say(
+            f"{'would join' if args.dry_run else 'joined'} {joined} of {len(parts)} parts into {len(found)}"
+            + (f"; {failed} failed" if failed else "")
+        )
     return 1 if failed else 0

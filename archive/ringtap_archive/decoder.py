@@ -9,6 +9,7 @@
 
 A part's packets are read to their end, in this order and once; what is left when the next part is
 asked for is read and dropped."""
+
 import array
 import ctypes
 import errno
@@ -30,7 +31,10 @@ _READ = 1 << 20
 
 class _Stream(ctypes.Structure):
     """struct ArrowArrayStream."""
-    _fields_ = [(name, ctypes.c_void_p) for name in ("get_schema", "get_next", "get_last_error", "release", "private_data")]
+
+    _fields_ = [
+        (name, ctypes.c_void_p) for name in ("get_schema", "get_next", "get_last_error", "release", "private_data")
+    ]
 
 
 def _candidates():
@@ -54,20 +58,21 @@ def _load():
     pointer, size, text = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
     by_size, by_number = ctypes.POINTER(size), ctypes.POINTER(ctypes.c_uint64)
     for name, result, arguments in (
-            ("open", ctypes.c_int, [ctypes.POINTER(pointer), ctypes.c_int, ctypes.c_uint]),
-            ("close", None, [pointer]),
-            ("part_next", ctypes.c_int, [pointer]),
-            ("part_packets", ctypes.c_int, [pointer, ctypes.POINTER(_Stream)]),
-            ("part_flows", ctypes.c_int, [pointer, ctypes.POINTER(_Stream)]),
-            ("part_later", ctypes.c_int, [pointer, ctypes.c_int]),
-            ("part_header", pointer, [pointer, by_size]),
-            ("part_range", None, [pointer, by_number, by_number]),
-            ("part_cuts", pointer, [pointer, by_size]),
-            ("part_info", pointer, [pointer]),
-            ("torn", text, [pointer]),
-            ("convert", ctypes.c_int, [ctypes.c_int, ctypes.c_int, text, size]),
-            ("free", None, [pointer]),
-            ("version", text, [])):
+        ("open", ctypes.c_int, [ctypes.POINTER(pointer), ctypes.c_int, ctypes.c_uint]),
+        ("close", None, [pointer]),
+        ("part_next", ctypes.c_int, [pointer]),
+        ("part_packets", ctypes.c_int, [pointer, ctypes.POINTER(_Stream)]),
+        ("part_flows", ctypes.c_int, [pointer, ctypes.POINTER(_Stream)]),
+        ("part_later", ctypes.c_int, [pointer, ctypes.c_int]),
+        ("part_header", pointer, [pointer, by_size]),
+        ("part_range", None, [pointer, by_number, by_number]),
+        ("part_cuts", pointer, [pointer, by_size]),
+        ("part_info", pointer, [pointer]),
+        ("torn", text, [pointer]),
+        ("convert", ctypes.c_int, [ctypes.c_int, ctypes.c_int, text, size]),
+        ("free", None, [pointer]),
+        ("version", text, []),
+    ):
         function = getattr(lib, f"rt_archive_{name}")
         function.restype, function.argtypes = result, arguments
     return lib
@@ -127,7 +132,9 @@ class Decoder:
         with tempfile.TemporaryFile() as made:
             result = self._lib.rt_archive_convert(self._fd, made.fileno(), torn, len(torn))
             if result < 0:
-                raise Refused(f"cannot convert '{self.path}' to pcapng in {tempfile.gettempdir()}: {os.strerror(-result)}")
+                raise Refused(
+                    f"cannot convert '{self.path}' to pcapng in {tempfile.gettempdir()}: {os.strerror(-result)}"
+                )
             if result:
                 return False
             os.close(self._fd)

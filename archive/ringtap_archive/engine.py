@@ -4,6 +4,7 @@
 The files come from the parts' meta.json: of the recorders and of the hours that are asked for. Within
 a file the engine skips row groups by statistics and bloom filters; see docs/archive.md.
 """
+
 import contextlib
 import datetime
 import hashlib
@@ -19,11 +20,23 @@ from .store import Archive
 _VIEWS = re.compile(r"\b(losses|interfaces)\b", re.IGNORECASE)
 
 # Views that meta.json holds: name, type in both engines, key.
-LOSSES = [("time_ns", "BIGINT", "time_ns"), ("interface", "INT", "interface"), ("queue", "BIGINT", "queue"),
-          ("direction", "STRING", "direction"), ("packets", "BIGINT", "packets"), ("reason", "STRING", "reason")]
-INTERFACES = [("interface", "INT", "index"), ("name", "STRING", "name"), ("description", "STRING", "description"),
-              ("linktype", "INT", "linktype"), ("snaplen", "BIGINT", "snaplen"), ("app", "STRING", "app"),
-              ("port", "BIGINT", "port")]
+LOSSES = [
+    ("time_ns", "BIGINT", "time_ns"),
+    ("interface", "INT", "interface"),
+    ("queue", "BIGINT", "queue"),
+    ("direction", "STRING", "direction"),
+    ("packets", "BIGINT", "packets"),
+    ("reason", "STRING", "reason"),
+]
+INTERFACES = [
+    ("interface", "INT", "index"),
+    ("name", "STRING", "name"),
+    ("description", "STRING", "description"),
+    ("linktype", "INT", "linktype"),
+    ("snaplen", "BIGINT", "snaplen"),
+    ("app", "STRING", "app"),
+    ("port", "BIGINT", "port"),
+]
 PARTITION = [("recorder", "STRING"), ("date", "DATE"), ("hour", "INT")]
 
 
@@ -46,7 +59,7 @@ def rows(found, kind):
         for entry in part.meta.get(kind) or []:
             row = [entry.get(key) for _, _, key in columns]
             date = datetime.date.fromisoformat(part.folder.parent.name[5:])
-            for column, value in zip(values, row + [part.recorder, date, int(part.folder.name[5:]), number(part)]):
+            for column, value in zip(values, [*row, part.recorder, date, int(part.folder.name[5:]), number(part)]):
                 column.append(value)
     names = [(name, kind) for name, kind, _ in columns] + [*PARTITION, ("part", "BIGINT")]
     return names, values
@@ -54,12 +67,18 @@ def rows(found, kind):
 
 def windows(since, until):
     """The condition of each view on its times."""
+
     def bounds(first, last):
         terms = [f"{last} >= {since}"] if since is not None else []
         terms += [f"{first} < {until}"] if until is not None else []
         return " AND ".join(terms) or "true"
-    return {"packets": bounds("time_ns", "time_ns"), "flows": bounds("first_ns", "last_ns"),
-            "losses": bounds("time_ns", "time_ns"), "interfaces": "true"}
+
+    return {
+        "packets": bounds("time_ns", "time_ns"),
+        "flows": bounds("first_ns", "last_ns"),
+        "losses": bounds("time_ns", "time_ns"),
+        "interfaces": "true",
+    }
 
 
 class Engine:
@@ -73,8 +92,10 @@ class Engine:
             reading.enter_context(store.reading())
             self.parts = store.parts(since=since, until=until, recorders=recorders)
             if unknown := set(recorders or ()) - set(layout.recorders_of(self.archive)):
-                raise Refused(f"{self.archive}: has no recorder '{min(unknown)}'; it has "
-                              f"{', '.join(layout.recorders_of(self.archive)) or 'none'}")
+                raise Refused(
+                    f"{self.archive}: has no recorder '{min(unknown)}'; it has "
+                    f"{', '.join(layout.recorders_of(self.archive)) or 'none'}"
+                )
             self._reading = reading.pop_all()
 
     def close(self):
@@ -88,7 +109,9 @@ class Engine:
 
     def files(self, view, parts=None):
         """Files of the view "packets" or "flows"."""
-        return [str(getattr(part, view)) for part in (self.parts if parts is None else parts) if part.meta[view]["rows"]]
+        return [
+            str(getattr(part, view)) for part in (self.parts if parts is None else parts) if part.meta[view]["rows"]
+        ]
 
     def __enter__(self):
         return self
@@ -101,6 +124,7 @@ def open(archive, engine="duckdb", since=None, until=None, recorders=None, **opt
     """Views packets, flows, losses, interfaces of the times [since, until) in ns; ip() and ip_text() in SQL."""
     if engine == "spark":
         from . import spark
+
         return spark.SparkEngine(archive, since, until, recorders, **options)
     return DuckEngine(archive, since, until, recorders, **options)
 
@@ -129,7 +153,9 @@ class Result:
     def __init__(self, cursor):
         self._cursor = cursor
         self.columns = [column[0] for column in cursor.description or []]
-        self.addresses = [i for i, column in enumerate(cursor.description or []) if str(column[1]) in ("BLOB", "BINARY")]
+        self.addresses = [
+            i for i, column in enumerate(cursor.description or []) if str(column[1]) in ("BLOB", "BINARY")
+        ]
 
     def batches(self, count=4096):
         """Lists of at most `count` rows."""
@@ -158,6 +184,7 @@ class refusing(Refusing):
 
     def reason(self, error):
         import duckdb
+
         if not isinstance(error, duckdb.Error):
             return None
         lines = str(error).strip().splitlines()
@@ -170,15 +197,23 @@ class DuckEngine(Engine):
     def __init__(self, archive, since=None, until=None, recorders=None, memory=None, threads=None):
         super().__init__(archive, since, until, recorders)
         import duckdb
-        self._temporary = tempfile.TemporaryDirectory(prefix="ringtap-archive-")  # its files hold rows, and have known names
-        self.con = duckdb.connect(config={"autoinstall_known_extensions": "false", "temp_directory": self._temporary.name}
-                                  | ({"memory_limit": memory} if memory else {}) | ({"threads": threads} if threads else {}))
+
+        self._temporary = tempfile.TemporaryDirectory(
+            prefix="ringtap-archive-"
+        )  # its files hold rows, and have known names
+        self.con = duckdb.connect(
+            config={"autoinstall_known_extensions": "false", "temp_directory": self._temporary.name}
+            | ({"memory_limit": memory} if memory else {})
+            | ({"threads": threads} if threads else {})
+        )
         # A file's footer is read once, however many queries there are.
         self.con.execute("SET parquet_metadata_cache = true")
         self.con.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")  # as Spark
         self._made = set()
-        text = addresses.text_function(lambda text, pattern, by: f"regexp_replace({text}, '{pattern}', '{by}', 'g')",
-                                       lambda value, name, text: f"list_transform([{value}], lambda {name}: {text})[1]")
+        text = addresses.text_function(
+            lambda text, pattern, by: f"regexp_replace({text}, '{pattern}', '{by}', 'g')",
+            lambda value, name, text: f"list_transform([{value}], lambda {name}: {text})[1]",
+        )
         self.con.execute(f"CREATE MACRO ip_text(b) AS {text}")
         with refusing():
             for view in ("packets", "flows"):
@@ -187,9 +222,12 @@ class DuckEngine(Engine):
     def select(self, view, parts):
         """A SELECT of the view's rows in these parts. Flows of format 1 have no reasons."""
         from . import schema
+
         old = [part for part in parts if view == "flows" and not part.has_reasons]
         new = [part for part in parts if view != "flows" or part.has_reasons]
-        found = [self._select(view, self.files(view, some), lacks) for some, lacks in ((new, ()), (old, schema.REASONS))]
+        found = [
+            self._select(view, self.files(view, some), lacks) for some, lacks in ((new, ()), (old, schema.REASONS))
+        ]
         return " UNION ALL BY NAME ".join(filter(None, found)) or _nothing(view)
 
     def _select(self, view, files, lacks):
@@ -199,8 +237,10 @@ class DuckEngine(Engine):
         types = ", ".join(f"'{name}': {kind.replace('STRING', 'VARCHAR')}" for name, kind in PARTITION)
         names = ", ".join(name for name, _ in PARTITION)
         nulls = "".join(f"NULL::BIGINT AS {name}, " for name in lacks)
-        return (f"SELECT * EXCLUDE ({names}), {nulls}{names}, {PART} AS part FROM read_parquet({file_list(files)}, hive_partitioning = true, "
-                f"hive_types = {{{types}}}) WHERE {windows(self.since, self.until)[view]}")
+        return (
+            f"SELECT * EXCLUDE ({names}), {nulls}{names}, {PART} AS part FROM read_parquet({file_list(files)}, hive_partitioning = true, "
+            f"hive_types = {{{types}}}) WHERE {windows(self.since, self.until)[view]}"
+        )
 
     def _prepare(self, text):
         """Makes what the text needs and few texts do; returns it with addresses for calls of ip()."""
@@ -236,6 +276,7 @@ class DuckEngine(Engine):
 def _nothing(view):
     """A view of an archive without files."""
     from . import schema
+
     types = {"uint8": "UTINYINT", "uint16": "USMALLINT", "uint32": "UINTEGER", "int64": "BIGINT"}
     fields = schema.PACKETS if view == "packets" else schema.FLOWS
     columns = [(f.name, types.get(str(f.type), "BLOB" if f.type == schema.ADDRESS else "VARCHAR")) for f in fields]

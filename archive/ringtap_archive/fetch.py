@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap archive fetch`: packets of all recorders, as one pcapng in the order of time."""
+
 import contextlib
 import os
 import sys
@@ -61,6 +62,7 @@ class Plan:
     def _sorted(self, make, parts):
         def run(some):
             return self.con.sql(f"{make(some)} ORDER BY time_ns, part, file_offset").batches()
+
         try:
             first = next(batches := run(parts), None)
         except Refused as error:  # no row has come yet, as they are sorted
@@ -101,12 +103,13 @@ class Plan:
         """Functions that make a SELECT of the rows of parts, and the parts."""
         if self.condition.never or not self.parts:
             return
-        terms = ([self.where] if self.where else []) + \
-            ([] if self.condition.always else [self.condition.sql(engine.blob)])
+        terms = ([self.where] if self.where else []) + (
+            [] if self.condition.always else [self.condition.sql(engine.blob)]
+        )
         condition = " AND ".join(terms) or "true"
         by_flow = not self.where and not self.condition.of_flows.always
         if by_flow and (packets := self._find_flows()) is not None:
-            having = {number for number, in self.con.sql("SELECT DISTINCT part FROM wanted").all()}
+            having = {number for (number,) in self.con.sql("SELECT DISTINCT part FROM wanted").all()}
             for group in [self.parts] if packets <= TOGETHER else _groups(self.parts):
                 yield lambda parts: self._of_flows(parts, having, condition), group
             return
@@ -119,11 +122,13 @@ class Plan:
 
     def _find_flows(self):
         """Makes a table of the flows that may match; returns the number of their packets. None: they are too many."""
+
         def make(parts):
             view = self.con.select("flows", parts)
             columns = "part, flow_id, packets_ab + packets_ba AS packets"
             found = [f"SELECT {columns} FROM ({view}) WHERE {text}" for text in self.condition.flows(engine.blob)]
             return f"SELECT DISTINCT * FROM ({' UNION ALL '.join(found)}) LIMIT {FLOWS_MAX + 1}"
+
         try:
             self.con.sql(f"CREATE TABLE wanted AS {make(self.parts)}").all()
         except Refused as error:
@@ -135,8 +140,10 @@ class Plan:
     def _of_flows(self, parts, having, condition):
         """Packets of the flows, in the parts that have them; and packets without a flow."""
         found = [part for part in parts if engine.number(part) in having]
-        return " UNION ALL ".join([*([self._select(found, self._flow_ids())] if found else []),
-                                   *self._without_flow(parts, condition)] or [self._select([], "false")])
+        return " UNION ALL ".join(
+            [*([self._select(found, self._flow_ids())] if found else []), *self._without_flow(parts, condition)]
+            or [self._select([], "false")]
+        )
 
     def _flow_ids(self):
         """Statistics and bloom filters are for a comparison with one; a join with many has its own way."""
@@ -148,8 +155,11 @@ class Plan:
         others = self.condition.of_non_ip
         whole = [part for part in parts if part.meta["packets"].get("flowless") == 0]
         rest = [part for part in parts if part.meta["packets"].get("flowless") != 0]
-        return ([self._select(whole, f"flow_id IS NULL AND {others.sql(engine.blob)}")] if whole and not others.never else []) + \
-            ([self._select(rest, f"flow_id IS NULL AND {condition}")] if rest else [])
+        return (
+            [self._select(whole, f"flow_id IS NULL AND {others.sql(engine.blob)}")]
+            if whole and not others.never
+            else []
+        ) + ([self._select(rest, f"flow_id IS NULL AND {condition}")] if rest else [])
 
 
 def _condition(con, expression):
@@ -160,9 +170,12 @@ def _condition(con, expression):
 
 
 def _comment(args):
-    terms = [args.filter or "all packets", args.where and f"where {args.where}",
-             args.since is not None and f"from {units.moment_text(args.since)}",
-             args.until is not None and f"to {units.moment_text(args.until)}"]
+    terms = [
+        args.filter or "all packets",
+        args.where and f"where {args.where}",
+        args.since is not None and f"from {units.moment_text(args.since)}",
+        args.until is not None and f"to {units.moment_text(args.until)}",
+    ]
     return "fetched: " + "; ".join(term for term in terms if term)
 
 
@@ -171,6 +184,7 @@ def _opened(args):
     """The file to write."""
     if args.wireshark:
         import subprocess
+
         try:
             program = subprocess.Popen(["wireshark", "-k", "-i", "-"], stdin=subprocess.PIPE, start_new_session=True)
         except OSError as error:
@@ -200,10 +214,14 @@ def _report(output, plan, quiet):
     for error, count in output.missing.items():
         show.warn(f"fetch: {error}: {count} packet{'s' * (count != 1)} missing")
     for name, error in plan.damaged.items():
-        show.warn(f"fetch: {name}: its index cannot be read ({error}): its packets are missing; run ringtap archive verify")
+        show.warn(
+            f"fetch: {name}: its index cannot be read ({error}): its packets are missing; run ringtap archive verify"
+        )
     if not quiet:
-        print(f"{output.packets} packets of {len(output.recorders)} recorders; {output.frames_read} frames read",
-              file=sys.stderr)
+        print(
+            f"{output.packets} packets of {len(output.recorders)} recorders; {output.frames_read} frames read",
+            file=sys.stderr,
+        )
     return 1 if output.missing or plan.damaged else 0
 
 

@@ -3,6 +3,7 @@
 
 What the index can decide of a filter is read off its program, see bpf.py.
 """
+
 import ctypes
 import functools
 import operator
@@ -29,8 +30,12 @@ class _Instruction(ctypes.Structure):
 
 
 class _Header(ctypes.Structure):
-    _fields_ = [("seconds", ctypes.c_long), ("microseconds", ctypes.c_long),
-                ("captured", ctypes.c_uint32), ("length", ctypes.c_uint32)]
+    _fields_ = [
+        ("seconds", ctypes.c_long),
+        ("microseconds", ctypes.c_long),
+        ("captured", ctypes.c_uint32),
+        ("length", ctypes.c_uint32),
+    ]
 
 
 _loaded = None
@@ -51,7 +56,13 @@ def _libpcap():
     pcap.pcap_open_dead.restype = ctypes.c_void_p
     pcap.pcap_geterr.restype = ctypes.c_char_p
     pcap.pcap_geterr.argtypes = pcap.pcap_close.argtypes = [ctypes.c_void_p]
-    pcap.pcap_compile.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Program), ctypes.c_char_p, ctypes.c_int, ctypes.c_uint32]
+    pcap.pcap_compile.argtypes = [
+        ctypes.c_void_p,
+        ctypes.POINTER(_Program),
+        ctypes.c_char_p,
+        ctypes.c_int,
+        ctypes.c_uint32,
+    ]
     pcap.pcap_freecode.argtypes = [ctypes.POINTER(_Program)]
     pcap.pcap_offline_filter.argtypes = [ctypes.POINTER(_Program), ctypes.POINTER(_Header), ctypes.c_void_p]
     _loaded = pcap
@@ -80,8 +91,9 @@ class Filter:
         finally:
             pcap.pcap_close(handle)
         if error != _REJECTS_ALL:
-            raise Refused(f"the filter '{expression}' does not compile: {error.decode(errors='replace')}; "
-                          "see pcap-filter(7)")
+            raise Refused(
+                f"the filter '{expression}' does not compile: {error.decode(errors='replace')}; see pcap-filter(7)"
+            )
         self.rejects_all = True
 
     def __del__(self):

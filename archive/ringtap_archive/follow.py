@@ -149,8 +149,7 @@ class Follower:
     caller gives; same_clock: the others are known to be 0. path: recorders in the order in which packets that go one
     way only pass them. between: names of recorders or points; others are left out."""
 
-    def __init__(self, con, where="1 = 1", apart_ns=1_000_000_000, ahead=None, same_clock=False, path=(),
-                 between=()):
+    def __init__(self, con, where="1 = 1", apart_ns=1_000_000_000, ahead=None, same_clock=False, path=(), between=()):
         self.con, self.filter, self.apart_ns = con, where, apart_ns
         self.ahead, self.same_clock, self.path, self.between = ahead or {}, same_clock, list(path), set(between)
         self.points, self.clocks, self.legs, self.zero = [], [], [], 0
@@ -176,8 +175,11 @@ class Follower:
         return not self.between or {point.recorder, f"{point.recorder}:{point.name}", str(point)} & self.between
 
     def _point_rows(self):
-        rows = [(r["part"], r["interface"], r["direction"], r["point"], self.ahead.get(r["recorder"], 0))
-                for r in self.parts if r["point"] is not None]
+        rows = [
+            (r["part"], r["interface"], r["direction"], r["point"], self.ahead.get(r["recorder"], 0))
+            for r in self.parts
+            if r["point"] is not None
+        ]
         return values(("part", "interface", "direction", "point", "ahead_ns"), rows)
 
     def _spans(self):
@@ -209,39 +211,76 @@ class Follower:
         number = {frozenset(two): n for n, two in enumerate(itertools.combinations(hosts, 2))}
         known = set(hosts) if self.same_clock else set(self.ahead)
         errors = recorder_clocks.errors(self.con.parts)
-        self.clocks = [Clocks(a, b, known={a, b} <= known, way=_in_order(self.path, a, b),
-                              error_ns=None if None in (errors.get(a), errors.get(b)) else errors[a] + errors[b])
-                       for a, b in itertools.combinations(hosts, 2)]
-        self.pairs = [(n, x, y, number.get(frozenset((self.points[x].recorder, self.points[y].recorder)), -1))
-                      for n, (x, y) in enumerate(itertools.combinations(range(len(self.points)), 2))]
+        self.clocks = [
+            Clocks(
+                a,
+                b,
+                known={a, b} <= known,
+                way=_in_order(self.path, a, b),
+                error_ns=None if None in (errors.get(a), errors.get(b)) else errors[a] + errors[b],
+            )
+            for a, b in itertools.combinations(hosts, 2)
+        ]
+        self.pairs = [
+            (n, x, y, number.get(frozenset((self.points[x].recorder, self.points[y].recorder)), -1))
+            for n, (x, y) in enumerate(itertools.combinations(range(len(self.points)), 2))
+        ]
 
     def _pair_rows(self):
         rows = []
         for n, x, y, clocks in self.pairs:
             a, b = self.points[x], self.points[y]
             c = self.clocks[clocks] if clocks >= 0 else None
-            rows.append((n, x, y, clocks, c.coarse_ns if c else 0, c.fine_ns if c else 0,
-                         -1 if (a.direction, b.direction) == ("tx", "rx") else 1,
-                         0 if not c or c.both or c.known else c.way if c.directed else UNDIRECTED))
+            rows.append(
+                (
+                    n,
+                    x,
+                    y,
+                    clocks,
+                    c.coarse_ns if c else 0,
+                    c.fine_ns if c else 0,
+                    -1 if (a.direction, b.direction) == ("tx", "rx") else 1,
+                    0 if not c or c.both or c.known else c.way if c.directed else UNDIRECTED,
+                )
+            )
         return values(("pair", "x", "y", "clocks", "coarse_ns", "offset_ns", "marked", "one_way"), rows)
 
     def _side_rows(self):
-        return values(("pair", "point", "side"), [(n, p, side) for n, x, y, _ in self.pairs for side, p in enumerate((x, y))])
+        return values(
+            ("pair", "point", "side"), [(n, p, side) for n, x, y, _ in self.pairs for side, p in enumerate((x, y))]
+        )
 
     def _slice_rows(self):
-        return values(("clocks", "slice", "offset_ns"),
-                      [(n, s, ns) for n, c in enumerate(self.clocks) for s, ns in c.slices.items()])
+        return values(
+            ("clocks", "slice", "offset_ns"),
+            [(n, s, ns) for n, c in enumerate(self.clocks) for s, ns in c.slices.items()],
+        )
 
     def _leg_rows(self):
         number = {p: n for n, p in enumerate(self.points)}
-        rows = [(g.pair, g.way, number[g.start], number[g.end], g.start.recorder, g.end.recorder, g.ahead_ns, g.least_ns,
-                 g.most_ns) for g in self.legs]
-        return values(("pair", "way", "in_point", "out_point", "in_recorder", "out_recorder", "ahead_ns", "least_ns", "most_ns"),
-                      rows)
+        rows = [
+            (
+                g.pair,
+                g.way,
+                number[g.start],
+                number[g.end],
+                g.start.recorder,
+                g.end.recorder,
+                g.ahead_ns,
+                g.least_ns,
+                g.most_ns,
+            )
+            for g in self.legs
+        ]
+        return values(
+            ("pair", "way", "in_point", "out_point", "in_recorder", "out_recorder", "ahead_ns", "least_ns", "most_ns"),
+            rows,
+        )
 
     def _statement(self, name, **more):
-        return statement(name, **{"filter": self.filter, "apart": self.apart_ns, "zero": self.zero,
-                                  "slice": SLICE_NS, **more})
+        return statement(
+            name, **{"filter": self.filter, "apart": self.apart_ns, "zero": self.zero, "slice": SLICE_NS, **more}
+        )
 
     def _keep(self, name, **more):
         keep(self.con, name, self._statement(name, **more))
@@ -269,14 +308,19 @@ class Follower:
             clocks.least_ns = max((r["least_ns"] for r in slices.values() if r["least_ns"] is not None), default=None)
             clocks.most_ns = min((r["most_ns"] for r in slices.values() if r["most_ns"] is not None), default=None)
             clocks.forth, clocks.back = (sum(r[k] for r in slices.values()) for k in ("forth", "back"))
-            middles = {s: (r["least_ns"] + r["most_ns"]) // 2 for s, r in sorted(slices.items())
-                       if r["least_ns"] is not None and r["most_ns"] is not None}
+            middles = {
+                s: (r["least_ns"] + r["most_ns"]) // 2
+                for s, r in sorted(slices.items())
+                if r["least_ns"] is not None and r["most_ns"] is not None
+            }
             if clocks.known or not clocks.both or clocks.steady or len(middles) < 2:
                 continue
             clocks.drift = statistics.linear_regression([s * SLICE_NS for s in middles], list(middles.values())).slope
             last = max(r["last_ns"] for r in self.parts)
-            clocks.slices = {s: middles[min(middles, key=lambda m, s=s: abs(m - s))]
-                             for s in range((last - self.zero) // SLICE_NS + 1)}
+            clocks.slices = {
+                s: middles[min(middles, key=lambda m, s=s: abs(m - s))]
+                for s in range((last - self.zero) // SLICE_NS + 1)
+            }
 
     # ---- legs
 
@@ -352,8 +396,12 @@ class Follower:
         return next((g for g in self.legs if (g.pair, g.way) == (row["pair"], row["way"])), None)
 
     def lost(self, limit=None):
-        return self._rows("hops_lost", points=self._point_rows(), legs=self._leg_rows(),
-                          limit=limit if limit is not None else 2**31 - 1)
+        return self._rows(
+            "hops_lost",
+            points=self._point_rows(),
+            legs=self._leg_rows(),
+            limit=limit if limit is not None else 2**31 - 1,
+        )
 
     def missing(self):
         return self._rows("hops_missing", points=self._point_rows(), legs=self._leg_rows(), spans=self._spans())

@@ -2,6 +2,7 @@
 """Files in the Zstandard seekable format (contrib/seekable_format of zstd): frames that are decompressed
 one by one, and a table of their sizes at the end, in a frame that other programs skip: `zstd -d` reads
 the file as any other. Each frame ends in a checksum of its content."""
+
 import bisect
 import itertools
 import mmap
@@ -21,7 +22,9 @@ ENTRY = struct.Struct("<II")  # compressed, uncompressed
 HEAD = struct.Struct("<II")  # magic, bytes of the content
 FOOT = struct.Struct("<IBI")  # number of frames, descriptor, magic
 CHECKSUMS = 0x80  # descriptor: entries have four bytes more
-FRAME_MAX = 128 << 20  # uncompressed: a section's header and interfaces, which have at most 64 MiB, and a block of 16 MiB
+FRAME_MAX = (
+    128 << 20
+)  # uncompressed: a section's header and interfaces, which have at most 64 MiB, and a block of 16 MiB
 WINDOW_MAX = 1 << 27  # as zstd -d
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 SCAN_READ = 1 << 10  # compressed; 32 MiB at most when uncompressed
@@ -116,7 +119,7 @@ class Reader(Plain):
     def frame(self, index):
         """The content of a frame. Raises Corrupt."""
         if self._kept[0] != index:
-            begin, end = self.places[index:index + 2]
+            begin, end = self.places[index : index + 2]
             plain = self.offsets[index + 1] - self.offsets[index]
             # Sizes are claims: memory is not taken for more than a frame can have.
             if max(plain, end - begin) > FRAME_MAX:
@@ -133,14 +136,14 @@ class Reader(Plain):
 
     def packed(self, index):
         """The frame as it is stored."""
-        begin, end = self.places[index:index + 2]
+        begin, end = self.places[index : index + 2]
         return os.pread(self.fd, end - begin, begin)
 
     def read(self, offset, size):
         found = []
         while size > 0 and 0 <= offset < self.size:
             index = bisect.bisect_right(self.offsets, offset) - 1
-            piece = self.frame(index)[offset - self.offsets[index]:][:size]
+            piece = self.frame(index)[offset - self.offsets[index] :][:size]
             found.append(piece)
             offset += len(piece)
             size -= len(piece)
@@ -181,13 +184,13 @@ def _frame_at(data, at):
         magic, size = HEAD.unpack_from(data, at)
         if magic & ~0xF == SKIPPABLE & ~0xF and at + HEAD.size + size <= len(data):
             return None, HEAD.size + size
-    if data[at:at + 4] != ZSTD_MAGIC:
+    if data[at : at + 4] != ZSTD_MAGIC:
         return None, 0
     content, size, end = [], 0, at
     one = zstandard.ZstdDecompressor(max_window_size=WINDOW_MAX).decompressobj()
     try:
         while not one.eof and size <= FRAME_MAX and end < len(data):
-            content.append(one.decompress(data[end:end + SCAN_READ]))
+            content.append(one.decompress(data[end : end + SCAN_READ]))
             size += len(content[-1])
             end = min(end + SCAN_READ, len(data))
     except zstandard.ZstdError:

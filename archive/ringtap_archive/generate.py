@@ -21,16 +21,48 @@ SNAPLEN_LEAST = (layouts.LONGEST + 3) & ~3
 SNAPLEN = 262144
 FORWARDED_NOT = 1024  # one received packet of N is not sent
 NOTICED_NS = 10_000
-HEADER_COLUMNS = ("layout", "slot", "from_a", "port_a", "interface", "tx", "frame", "payload", "ip_id", "start", "generation", "seq",
-                  "ack", "tcp_flags", "rss", "time", "total", "at", "captured")
+HEADER_COLUMNS = (
+    "layout",
+    "slot",
+    "from_a",
+    "port_a",
+    "interface",
+    "tx",
+    "frame",
+    "payload",
+    "ip_id",
+    "start",
+    "generation",
+    "seq",
+    "ack",
+    "tcp_flags",
+    "rss",
+    "time",
+    "total",
+    "at",
+    "captured",
+)
 OPTION_COLUMNS = ("tx", "queue", "rss", "drops", "total", "at", "padded")
 
 
 class Generator:
     """Traffic as a forwarding application with two ports records it; goes on where the last file ended."""
 
-    def __init__(self, seed=1, flows=10_000, size="imix", traffic="realistic", ids=False, fates=False, loss=0.0, rate=1_000_000,
-                 burst=4, queues=4, snaplen=SNAPLEN, start_ns=None):
+    def __init__(
+        self,
+        seed=1,
+        flows=10_000,
+        size="imix",
+        traffic="realistic",
+        ids=False,
+        fates=False,
+        loss=0.0,
+        rate=1_000_000,
+        burst=4,
+        queues=4,
+        snaplen=SNAPLEN,
+        start_ns=None,
+    ):
         """ids: also what is sent, with packet ids; fates: and what becomes of the others. loss: share of the
         records that are missing and counted. rate: packets received a second; burst: packets with one time, on average."""
         self.ids, self.fates, self.burst, self.queues, self.snaplen = ids or fates, fates, burst, queues, snaplen
@@ -58,6 +90,7 @@ class Generator:
         begin_ns = self.now_ns
         seen, lost, resent, written, size = self.seen.copy(), self.lost.copy(), self.resent, 0, 0
         with open_output(path) as out:
+
             def put(data):
                 nonlocal size
                 out.write(data)
@@ -71,8 +104,15 @@ class Generator:
                 put(fates)
                 written += count
             put(self._trailer(begin_ns))
-        return {"records": written, "lost": int((self.lost - lost).sum()), "seen": int((self.seen - seen).sum()), "bytes": size,
-                "retransmissions": self.resent - resent, "first_ns": begin_ns, "last_ns": self.now_ns}
+        return {
+            "records": written,
+            "lost": int((self.lost - lost).sum()),
+            "seen": int((self.seen - seen).sum()),
+            "bytes": size,
+            "retransmissions": self.resent - resent,
+            "first_ns": begin_ns,
+            "last_ns": self.now_ns,
+        }
 
     def _header(self, ns):
         parts = [blocks.section(f"ringtap-archive generate {VERSION}")]
@@ -84,7 +124,9 @@ class Generator:
         return b"".join(parts)
 
     def _trailer(self, begin_ns):
-        parts = [blocks.statistics(i, begin_ns, self.now_ns, int(self.seen[i]), int(self.lost[i])) for i in range(PORTS)]
+        parts = [
+            blocks.statistics(i, begin_ns, self.now_ns, int(self.seen[i]), int(self.lost[i])) for i in range(PORTS)
+        ]
         if self.fates:
             parts += [blocks.fates(blocks.FATES_PACKETS, self.now_ns, f) for f in self.open]
             self.open = []
@@ -96,7 +138,12 @@ class Generator:
         queues["interface"] = np.repeat(np.arange(PORTS), self.queues)
         queues["queue"] = np.tile(np.arange(self.queues), PORTS)
         received, not_offered, unknown, still_open = (t.ravel() for t in self.totals)
-        queues["received"], queues["not_offered"], queues["unknown"], queues["open"] = received, not_offered, unknown, still_open
+        queues["received"], queues["not_offered"], queues["unknown"], queues["open"] = (
+            received,
+            not_offered,
+            unknown,
+            still_open,
+        )
         queues["offered"] = received - not_offered - unknown - still_open
         return queues
 
@@ -174,9 +221,9 @@ class Generator:
         noticed = p["time"][rows] + NOTICED_NS
         entries["id"], entries["interface"], entries["queue"] = p["id"][rows], p["interface"][rows], p["queue"][rows]
         entries["time_high"], entries["time_low"], entries["fate"] = noticed >> 32, noticed & 0xFFFFFFFF, fate
-        self.open.append(entries[fate == blocks.OPEN][:blocks.FATES_MOST])
+        self.open.append(entries[fate == blocks.OPEN][: blocks.FATES_MOST])
         entries = entries[fate != blocks.OPEN]
-        chunks = [entries[i:i + blocks.FATES_MOST] for i in range(0, len(entries), blocks.FATES_MOST)]
+        chunks = [entries[i : i + blocks.FATES_MOST] for i in range(0, len(entries), blocks.FATES_MOST)]
         return b"".join(blocks.fates(blocks.FATES_PACKETS, self.now_ns, chunk) for chunk in chunks)
 
     def _lose(self, p, natural):
@@ -247,7 +294,9 @@ class Generator:
             part = p.take(rows[with_drops == drops], (*OPTION_COLUMNS, "id") if self.ids else OPTION_COLUMNS)
             if len(part["at"]):
                 trailer = blocks.options(part, self.ids, drops)
-                blocks.windows(words, trailer.shape[1])[(part["at"] + layouts.BLOCK_LENGTH + part["padded"]) >> 2] = trailer
+                blocks.windows(words, trailer.shape[1])[(part["at"] + layouts.BLOCK_LENGTH + part["padded"]) >> 2] = (
+                    trailer
+                )
 
 
 def groups(key):
@@ -260,8 +309,8 @@ def groups(key):
 def parse_time(text):
     moment = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
     if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=datetime.timezone.utc)
-    since = moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+        moment = moment.replace(tzinfo=datetime.UTC)
+    since = moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
     return ((since.days * 86400 + since.seconds) * 10**6 + since.microseconds) * 1000
 
 
@@ -314,30 +363,61 @@ def arguments(parser):
     parser.add_argument("-w", "--write", required=True, metavar="FILE", help="pcapng file to write; -: standard output")
     parser.add_argument("--packets", type=_count, default=100_000, metavar="N", help="received packets (100k)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the random numbers (1)")
-    parser.add_argument("--flows", type=_count, default=10_000, metavar="N", help="flows at a time, by Zipf's law (10k)")
-    parser.add_argument("--size", choices=["imix", "64"], default="imix", help="frames: 64, 590 and 1514 bytes, or all 64 (imix)")
-    parser.add_argument("--mix", choices=["realistic", "udp"], default="realistic",
-                        help="TCP, tunnels, IPv6, VLANs, fragments, DNS and ARP, or only UDP over IPv4 (realistic)")
+    parser.add_argument(
+        "--flows", type=_count, default=10_000, metavar="N", help="flows at a time, by Zipf's law (10k)"
+    )
+    parser.add_argument(
+        "--size", choices=["imix", "64"], default="imix", help="frames: 64, 590 and 1514 bytes, or all 64 (imix)"
+    )
+    parser.add_argument(
+        "--mix",
+        choices=["realistic", "udp"],
+        default="realistic",
+        help="TCP, tunnels, IPv6, VLANs, fragments, DNS and ARP, or only UDP over IPv4 (realistic)",
+    )
     parser.add_argument("--ids", action="store_true", help="record also what is sent, with packet ids")
     parser.add_argument("--fates", action="store_true", help="record also what becomes of packets that are not sent")
-    parser.add_argument("--loss", type=_share, default=0.0, metavar="SHARE", help="share of the records that are lost, and counted (0)")
+    parser.add_argument(
+        "--loss", type=_share, default=0.0, metavar="SHARE", help="share of the records that are lost, and counted (0)"
+    )
     parser.add_argument("--rate", type=_count, default=1_000_000, metavar="PPS", help="packets received a second (1M)")
     parser.add_argument("--burst", type=_count, default=4, metavar="N", help="packets with one time, on average (4)")
-    parser.add_argument("--queues", type=int, choices=range(1, 9), default=4, metavar="N", help="of each port, 1 to 8 (4)")
-    parser.add_argument("--snaplen", type=_snaplen, default=SNAPLEN, metavar="BYTES", help="bytes of a packet that are captured")
-    parser.add_argument("--start", type=_time, default=START, metavar="TIME", help=f"time of the first packet ({START})")
+    parser.add_argument(
+        "--queues", type=int, choices=range(1, 9), default=4, metavar="N", help="of each port, 1 to 8 (4)"
+    )
+    parser.add_argument(
+        "--snaplen", type=_snaplen, default=SNAPLEN, metavar="BYTES", help="bytes of a packet that are captured"
+    )
+    parser.add_argument(
+        "--start", type=_time, default=START, metavar="TIME", help=f"time of the first packet ({START})"
+    )
 
 
 def run(args):
     begin = time.monotonic()
     start_ns = args.start if isinstance(args.start, int) else parse_time(args.start)
-    done = write(args.write, args.packets, seed=args.seed, flows=args.flows, size=args.size, traffic=args.mix, ids=args.ids,
-                 fates=args.fates, loss=args.loss, rate=args.rate, burst=args.burst, queues=args.queues, snaplen=args.snaplen,
-                 start_ns=start_ns)
+    done = write(
+        args.write,
+        args.packets,
+        seed=args.seed,
+        flows=args.flows,
+        size=args.size,
+        traffic=args.mix,
+        ids=args.ids,
+        fates=args.fates,
+        loss=args.loss,
+        rate=args.rate,
+        burst=args.burst,
+        queues=args.queues,
+        snaplen=args.snaplen,
+        start_ns=start_ns,
+    )
     seconds = time.monotonic() - begin
     name = "standard output" if args.write == "-" else os.path.basename(args.write)
-    print(f"{name}: {done['records']:,} packets, {done['bytes']:,} bytes, {done['lost']:,} lost, in {seconds:.1f} s",
-          file=sys.stderr)
+    print(
+        f"{name}: {done['records']:,} packets, {done['bytes']:,} bytes, {done['lost']:,} lost, in {seconds:.1f} s",
+        file=sys.stderr,
+    )
     return 0
 
 

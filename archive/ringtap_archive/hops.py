@@ -15,22 +15,52 @@ def arguments(parser):
     options.engine(parser)
     follow_arguments(parser)
     parser.add_argument("--lost", action="store_true", help="list the packets that entered and never came out")
-    parser.add_argument("--limit", metavar="N", type=int, default=100, help="list at most N packets; 0: all (default: 100)")
+    parser.add_argument(
+        "--limit", metavar="N", type=int, default=100, help="list at most N packets; 0: all (default: 100)"
+    )
     options.as_json(parser)
 
 
 def follow_arguments(parser):
     """Those that say how packets are followed."""
-    parser.add_argument("--between", metavar="NAME,NAME...", type=_names, default=[],
-                        help="only between these recorders or interfaces (RECORDER:INTERFACE)")
-    parser.add_argument("--where", metavar="SQL", default="1 = 1", help="only packets for which this is true, for example \"dst_port = 443\"")
-    parser.add_argument("--apart", metavar="TIME", type=show.parse_duration, default=10**9,
-                        help="packets with the same contents that are further apart are not the same packet (default: 1s)")
-    parser.add_argument("--offset", metavar="RECORDER=TIME", type=_offset, action="append", default=[],
-                        help="the clock of this recorder is known to be ahead by this time, for example -3ms")
-    parser.add_argument("--same-clock", action="store_true", help="the clocks of all recorders are known to agree, as with PTP")
-    parser.add_argument("--path", metavar="NAME,NAME...", type=_names, default=[],
-                        help="packets that go one way only pass the recorders in this order")
+    parser.add_argument(
+        "--between",
+        metavar="NAME,NAME...",
+        type=_names,
+        default=[],
+        help="only between these recorders or interfaces (RECORDER:INTERFACE)",
+    )
+    parser.add_argument(
+        "--where",
+        metavar="SQL",
+        default="1 = 1",
+        help="only packets for which this is true, for example \"dst_port = 443\"",
+    )
+    parser.add_argument(
+        "--apart",
+        metavar="TIME",
+        type=show.parse_duration,
+        default=10**9,
+        help="packets with the same contents that are further apart are not the same packet (default: 1s)",
+    )
+    parser.add_argument(
+        "--offset",
+        metavar="RECORDER=TIME",
+        type=_offset,
+        action="append",
+        default=[],
+        help="the clock of this recorder is known to be ahead by this time, for example -3ms",
+    )
+    parser.add_argument(
+        "--same-clock", action="store_true", help="the clocks of all recorders are known to agree, as with PTP"
+    )
+    parser.add_argument(
+        "--path",
+        metavar="NAME,NAME...",
+        type=_names,
+        default=[],
+        help="packets that go one way only pass the recorders in this order",
+    )
 
 
 def _names(text):
@@ -45,8 +75,15 @@ def _offset(text):
 
 
 def follower(con, args):
-    return follow.Follower(con, where=args.where, apart_ns=args.apart, ahead=dict(args.offset),
-                           same_clock=args.same_clock, path=args.path, between=args.between)
+    return follow.Follower(
+        con,
+        where=args.where,
+        apart_ns=args.apart,
+        ahead=dict(args.offset),
+        same_clock=args.same_clock,
+        path=args.path,
+        between=args.between,
+    )
 
 
 def run(args):
@@ -71,8 +108,12 @@ def _run(con, args):
 
 def _refuse(found):
     if len(found.points) < 2:
-        raise Refused("nothing to follow: packets of one place only are in this window; ingest those of another one, or widen "
-                      "--from and --to" if found.points else "no packets in this window; widen --from and --to")
+        raise Refused(
+            "nothing to follow: packets of one place only are in this window; ingest those of another one, or widen "
+            "--from and --to"
+            if found.points
+            else "no packets in this window; widen --from and --to"
+        )
     if not found.legs:
         raise Refused(why_nothing(found))
 
@@ -81,17 +122,26 @@ def why_nothing(found):
     """Why there are no legs."""
     return "; ".join(clock_text(c) for c in found.clocks if not c.directed) or (
         "no packet was recorded at two places within the time of --apart; NAT, tunnels and proxies change packets so that they "
-        "cannot be followed")
+        "cannot be followed"
+    )
 
 
 # ---- text
+
 
 def leg_row(leg):
     c = leg.counts
     mark = "" if leg.timed else "*"
     delays = [show.duration(c[k]) + mark for k in ("min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")]
-    return [str(leg.start), str(leg.end), show.count(c["arrived"]), show.count(c["lost"]),
-            show.percent(c["lost"], c["arrived"] + c["lost"]), show.count(c["reordered"]), *delays]
+    return [
+        str(leg.start),
+        str(leg.end),
+        show.count(c["arrived"]),
+        show.count(c["lost"]),
+        show.percent(c["lost"], c["arrived"] + c["lost"]),
+        show.count(c["reordered"]),
+        *delays,
+    ]
 
 
 def _legs(legs):
@@ -105,14 +155,21 @@ def clock_text(c):
     if c.known:
         return f"{pair}: as given"
     if not c.directed:
-        return (f"{pair}: cannot tell the direction: packets go one way only, and the clocks differ by "
-                f"{show.duration(abs(c.coarse_ns))} or so; give --path {c.a},{c.b} or --path {c.b},{c.a}")
+        return (
+            f"{pair}: cannot tell the direction: packets go one way only, and the clocks differ by "
+            f"{show.duration(abs(c.coarse_ns))} or so; give --path {c.a},{c.b} or --path {c.b},{c.a}"
+        )
     if c.offset_ns is None:
-        return (f"{pair}: cannot be told from delay: packets go one way only; delays (*) contain it" if c.packets
-                else f"{pair}: no packet in common")
+        return (
+            f"{pair}: cannot be told from delay: packets go one way only; delays (*) contain it"
+            if c.packets
+            else f"{pair}: no packet in common"
+        )
     if c.slices:
-        return (f"{pair}: drifts by {c.drift * 1e6:+.2f} ppm, one offset for each minute, on average "
-                f"{show.duration(c.offset_ns, True)} ({seen})")
+        return (
+            f"{pair}: drifts by {c.drift * 1e6:+.2f} ppm, one offset for each minute, on average "
+            f"{show.duration(c.offset_ns, True)} ({seen})"
+        )
     if not c.steady:
         return f"{pair}: about {show.duration(c.offset_ns, True)}; no single offset explains all packets: did a clock step? ({seen})"
     return f"{pair}: {show.estimate(c.offset_ns, c.bound_ns)} ({seen})"
@@ -131,8 +188,10 @@ def notes(found, captured):
         yield f"{r['recorder']}: its recording lacks {r['packets']:,} packets ({r['reason']}): they count as lost here"
     for c in found.clocks:
         if c.known and c.both and not c.least_ns <= 0 <= c.most_ns:
-            yield (f"{c.b} - {c.a}: the given clocks contradict the packets, by which the offset is between "
-                   f"{show.duration(c.least_ns, True)} and {show.duration(c.most_ns, True)} more")
+            yield (
+                f"{c.b} - {c.a}: the given clocks contradict the packets, by which the offset is between "
+                f"{show.duration(c.least_ns, True)} and {show.duration(c.most_ns, True)} more"
+            )
 
 
 def _section(title, lines):
@@ -145,9 +204,16 @@ def lost_cells(found, lost):
     yield ["ENTERED", "LAST SEEN AT", "NOT AT", "PROTOCOL", "SOURCE", "DESTINATION", "BYTES", "DIGEST"]
     for r in lost:
         leg = found.leg(r)
-        yield [units.moment_text(r["in_ns"]), str(leg.start), str(leg.end), show.protocol(r["protocol"]),
-                     show.endpoint(r["src"], r["src_port"]), show.endpoint(r["dst"], r["dst_port"]), show.count(r["length"]),
-                     f"{r['digest']:08x}"]
+        yield [
+            units.moment_text(r["in_ns"]),
+            str(leg.start),
+            str(leg.end),
+            show.protocol(r["protocol"]),
+            show.endpoint(r["src"], r["src_port"]),
+            show.endpoint(r["dst"], r["dst_port"]),
+            show.count(r["length"]),
+            f"{r['digest']:08x}",
+        ]
 
 
 def _list_lost(found, lost, limit):
@@ -162,8 +228,15 @@ def missing_cells(found, missing):
     yield ["LAST SEEN AT", "NOT AT", "PROTOCOL", "SOURCE", "DESTINATION", "PACKETS", "FIRST"]
     for r in missing:
         leg = found.leg(r)
-        yield [str(leg.start), str(leg.end), show.protocol(r["protocol"]), show.endpoint(r["src"], r["src_port"]),
-                     show.endpoint(r["dst"], r["dst_port"]), show.count(r["packets"]), units.moment_text(r["first_ns"])]
+        yield [
+            str(leg.start),
+            str(leg.end),
+            show.protocol(r["protocol"]),
+            show.endpoint(r["src"], r["src_port"]),
+            show.endpoint(r["dst"], r["dst_port"]),
+            show.count(r["packets"]),
+            units.moment_text(r["first_ns"]),
+        ]
 
 
 def _list_missing(found, missing):
@@ -176,8 +249,12 @@ def text(found, lost, missing, captured, states, limit):
     direct, over = [g for g in found.legs if not g.via], [g for g in found.legs if g.via]
     lines = list(_legs(direct))
     lines += _section("End to end (over points above)", _legs(over) if over else [])
-    lines += _section("Clocks", [f"  {clock_text(c)}" for c in found.clocks] + [f"  {note}" for note in clocks.notes(states)])
-    lines += _section("Flows of which nothing came out: lost altogether, or routed elsewhere", _list_missing(found, missing))
+    lines += _section(
+        "Clocks", [f"  {clock_text(c)}" for c in found.clocks] + [f"  {note}" for note in clocks.notes(states)]
+    )
+    lines += _section(
+        "Flows of which nothing came out: lost altogether, or routed elsewhere", _list_missing(found, missing)
+    )
     lines += _section("Notes", (f"  {x}" for x in notes(found, captured)))
     if lost is not None:
         lines += _section("Lost packets", _list_lost(found, lost, limit) if lost else ["  none"])
@@ -186,10 +263,21 @@ def text(found, lost, missing, captured, states, limit):
 
 # ---- JSON
 
+
 def _clocks_json(c):
-    return {"recorder": c.b, "against": c.a, "offset_ns": c.offset_ns, "bound_ns": c.bound_ns, "least_ns": _plus(c.least_ns, c),
-            "most_ns": _plus(c.most_ns, c), "packets": [c.forth, c.back], "given": c.known,
-            "directed": c.directed, "drift_ppm": None if c.drift is None else c.drift * 1e6, "steady": c.steady or c.known}
+    return {
+        "recorder": c.b,
+        "against": c.a,
+        "offset_ns": c.offset_ns,
+        "bound_ns": c.bound_ns,
+        "least_ns": _plus(c.least_ns, c),
+        "most_ns": _plus(c.most_ns, c),
+        "packets": [c.forth, c.back],
+        "given": c.known,
+        "directed": c.directed,
+        "drift_ppm": None if c.drift is None else c.drift * 1e6,
+        "steady": c.steady or c.known,
+    }
 
 
 def _plus(ns, c):
@@ -203,10 +291,17 @@ def _row_json(found, row):
 
 
 def as_json(found, lost, missing, captured, states):
-    hops = [{"from": str(g.start), "to": str(g.end), "via": [str(p) for p in g.via], "timed": g.timed, **g.counts}
-            for g in found.legs]
-    out = {"hops": hops, "clocks": [_clocks_json(c) for c in found.clocks],
-           "missing_flows": [_row_json(found, r) for r in missing], "not_captured": captured, "recorder_clocks": states}
+    hops = [
+        {"from": str(g.start), "to": str(g.end), "via": [str(p) for p in g.via], "timed": g.timed, **g.counts}
+        for g in found.legs
+    ]
+    out = {
+        "hops": hops,
+        "clocks": [_clocks_json(c) for c in found.clocks],
+        "missing_flows": [_row_json(found, r) for r in missing],
+        "not_captured": captured,
+        "recorder_clocks": states,
+    }
     if lost is not None:
         out["lost"] = [_row_json(found, r) for r in lost]
     return out

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Parquet files of a part. Encodings and sizes of row groups were chosen by measuring: docs/archive.md."""
+
 import hashlib
 import json
 import os
@@ -56,7 +57,7 @@ class Digested:
         view = memoryview(data).cast("B")
         self.bytes += len(view)
         while view:
-            view = view[os.write(self._fd, view):]
+            view = view[os.write(self._fd, view) :]
         return self.bytes
 
     def tell(self):
@@ -85,7 +86,18 @@ class Digested:
 
 
 # Columns without statistics: least and greatest value exclude no row group.
-NO_STATISTICS = {"digest", "tcp_seq", "rss_hash", "src", "dst", "inner_src", "inner_dst", "direction", "tunnel", "flow_id"}
+NO_STATISTICS = {
+    "digest",
+    "tcp_seq",
+    "rss_hash",
+    "src",
+    "dst",
+    "inner_src",
+    "inner_dst",
+    "direction",
+    "tunnel",
+    "flow_id",
+}
 
 
 def _options(columns, encodings, bloom, statistics):
@@ -115,8 +127,9 @@ class Table:
         statistics = [name for name in columns.names if name not in without]
         try:
             self._stream = pa.BufferedOutputStream(pa.PythonFile(self.file, "w"), BUFFER)
-            self._writer = pq.ParquetWriter(self._stream, columns, sorting_columns=order,
-                                            **_options(columns.names, encodings, bloom, statistics))
+            self._writer = pq.ParquetWriter(
+                self._stream, columns, sorting_columns=order, **_options(columns.names, encodings, bloom, statistics)
+            )
         except BaseException:
             self.file.close()
             raise
@@ -186,8 +199,9 @@ def write_flows(path, batches, group=False):
 
 def _flow_table(path, rows, group):
     one = {"ndv": max(64, rows), "fpp": FALSE_POSITIVES}
-    return Table(path, schema.FLOWS, FLOW_ENCODINGS, {name: one for name in ("flow_id", "src", "dst")}, "flow_id",
-                 group=group)
+    return Table(
+        path, schema.FLOWS, FLOW_ENCODINGS, dict.fromkeys(("flow_id", "src", "dst"), one), "flow_id", group=group
+    )
 
 
 def source_of(path):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Adds recordings: each in one pass, into files that appear together or not at all."""
+
 import contextlib
 import ctypes
 import errno
@@ -33,9 +34,12 @@ SETTLED_S = 60
 PACKED_READ = 1 << 16  # of damaged data, what such a read would have had is lost
 IP_TYPES = pa.array([0x0800, 0x86DD], pa.uint16())
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # <malloc.h>
-PACKED = {".zst": lambda file: zstandard.ZstdDecompressor(max_window_size=frames.WINDOW_MAX).stream_reader(
-              file, read_across_frames=True),
-          ".gz": lambda file: gzip.GzipFile(fileobj=file)}
+PACKED = {
+    ".zst": lambda file: zstandard.ZstdDecompressor(max_window_size=frames.WINDOW_MAX).stream_reader(
+        file, read_across_frames=True
+    ),
+    ".gz": lambda file: gzip.GzipFile(fileobj=file),
+}
 
 
 def arguments(parser):
@@ -45,13 +49,21 @@ def arguments(parser):
     parser.add_argument("--lean", action="store_true", help="an index without TCP sequence numbers and IP ids")
     parser.add_argument("--no-compress", action="store_true", help="keep pcapng files as they are")
     parser.add_argument("--remove", action="store_true", help="remove each file once it is in the archive")
-    parser.add_argument("--watch", type=Path, metavar="DIR",
-                        help="add the files of DIR, and those to come when they are closed, until Ctrl-C")
-    parser.add_argument("--follow", metavar="APP",
-                        help="record the DPDK application APP with 'ringtap record' into the archive, until Ctrl-C; "
-                             "options of record stand behind --")
-    parser.add_argument("--seconds", type=int, default=60, metavar="N",
-                        help="with --follow: a file every N seconds (default: 60)")
+    parser.add_argument(
+        "--watch",
+        type=Path,
+        metavar="DIR",
+        help="add the files of DIR, and those to come when they are closed, until Ctrl-C",
+    )
+    parser.add_argument(
+        "--follow",
+        metavar="APP",
+        help="record the DPDK application APP with 'ringtap record' into the archive, until Ctrl-C; "
+        "options of record stand behind --",
+    )
+    parser.add_argument(
+        "--seconds", type=int, default=60, metavar="N", help="with --follow: a file every N seconds (default: 60)"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="print only errors")
     options.group(parser, "let the group read a new archive")
     options.shared(parser)
@@ -79,9 +91,13 @@ class Frames:
         self.file.finish()
 
     def meta(self):
-        return {"file": self.file.path.name, "bytes": self.file.bytes,
-                "sha256": self.file.digest.hexdigest() if self.writer else None,
-                "uncompressed": self.bytes, "frames": len(self.writer.sizes) if self.writer else 0}
+        return {
+            "file": self.file.path.name,
+            "bytes": self.file.bytes,
+            "sha256": self.file.digest.hexdigest() if self.writer else None,
+            "uncompressed": self.bytes,
+            "frames": len(self.writer.sizes) if self.writer else 0,
+        }
 
 
 class Bytes:
@@ -99,7 +115,7 @@ class Bytes:
         head, size = len(before), end - self.at
         if head + size > len(self._buffer):
             self._buffer = bytearray(head + size)
-        data = memoryview(self._buffer)[:head + size]
+        data = memoryview(self._buffer)[: head + size]
         data[:head] = before
         done = head
         while done < len(data):
@@ -185,21 +201,40 @@ def _times(part):
 
 
 def _table_meta(table):
-    return {"file": table.file.path.name, "rows": table.rows, "bytes": table.file.bytes,
-            "sha256": table.file.digest.hexdigest()}
+    return {
+        "file": table.file.path.name,
+        "rows": table.rows,
+        "bytes": table.file.bytes,
+        "sha256": table.file.digest.hexdigest(),
+    }
 
 
 def _part_meta(made, part, recorder, lean):
     section = part.section
     first, last = _times(part)
     return {
-        "format": layout.FORMAT, "recorder": recorder, "source": None,
-        "pcapng": made.frames.meta(), "packets": made.packets_meta(part.interfaces), "flows": _table_meta(made.flows),
-        "first_ns": first, "last_ns": last, "late": part.late, "lean": lean, "later": made.later,
-        "interfaces": part.interfaces, "losses": part.losses, "losses_beyond": part.losses_beyond, "clock": part.clock,
+        "format": layout.FORMAT,
+        "recorder": recorder,
+        "source": None,
+        "pcapng": made.frames.meta(),
+        "packets": made.packets_meta(part.interfaces),
+        "flows": _table_meta(made.flows),
+        "first_ns": first,
+        "last_ns": last,
+        "late": part.late,
+        "lean": lean,
+        "later": made.later,
+        "interfaces": part.interfaces,
+        "losses": part.losses,
+        "losses_beyond": part.losses_beyond,
+        "clock": part.clock,
         "comment": section.get("comment"),
-        "versions": {"ringtap": section.get("application"), "hardware": section.get("hardware"), "os": section.get("os"),
-                     "decoder": decoder.version()},
+        "versions": {
+            "ringtap": section.get("application"),
+            "hardware": section.get("hardware"),
+            "os": section.get("os"),
+            "decoder": decoder.version(),
+        },
     }
 
 
@@ -269,10 +304,15 @@ class Job:
 
     def _result(self, state, begin):
         return {
-            "file": str(self.path), "state": state, "packets": sum(m["packets"]["rows"] for m in self.metas),
-            "parts": len(self.metas), "bytes": self.bytes, "stored": sum(m["pcapng"]["bytes"] for m in self.metas),
+            "file": str(self.path),
+            "state": state,
+            "packets": sum(m["packets"]["rows"] for m in self.metas),
+            "parts": len(self.metas),
+            "bytes": self.bytes,
+            "stored": sum(m["pcapng"]["bytes"] for m in self.metas),
             "index": sum(m[table]["bytes"] for m in self.metas for table in ("packets", "flows")),
-            "seconds": round(time.monotonic() - begin, 3), "salvaged": self.torn,
+            "seconds": round(time.monotonic() - begin, 3),
+            "salvaged": self.torn,
         }
 
     @contextlib.contextmanager
@@ -314,8 +354,10 @@ class Job:
                 pending.append(self._part(source, staging, count, part, data))
                 count += 1
                 if count > HOURS_MAX:
-                    raise Refused(f"cannot ingest '{self.path}': it has packets of more than {HOURS_MAX} hours; cut it with "
-                                  "editcap -A, -B")
+                    raise Refused(
+                        f"cannot ingest '{self.path}': it has packets of more than {HOURS_MAX} hours; cut it with "
+                        "editcap -A, -B"
+                    )
                 if count > OPEN_MAX:
                     self._complete_some(pending, None, staging)
             self.torn = source.torn or self.torn
@@ -370,8 +412,14 @@ class Job:
 
     def _complete(self, new, meta, number, count):
         """The index names the source, so that a lost meta.json can be made again."""
-        source = {"name": self.path.name, "bytes": self.bytes, "sha256": self.sha256, "parts": count, "part": number,
-                  "salvaged": self.torn}
+        source = {
+            "name": self.path.name,
+            "bytes": self.bytes,
+            "sha256": self.sha256,
+            "parts": count,
+            "part": number,
+            "salvaged": self.torn,
+        }
         origin = {**(self.origin or {}), "source": {**source, **(self.origin or {}).get("source", {})}}
         new.packets.finish(origin)
         meta.update(**origin, packets=new.packets_meta(meta["interfaces"]))
@@ -403,7 +451,7 @@ class Job:
             numbers[folder] = f"{number + 1:06d}"
             for table in ("pcapng", "packets", "flows"):
                 old = meta[table]["file"]
-                meta[table]["file"] = f"{number:06d}{old[old.index('.'):]}"
+                meta[table]["file"] = f"{number:06d}{old[old.index('.') :]}"
                 renames.append((staging / old, folder / meta[table]["file"]))
             begin = layout.hour_of(folder)
             if meta["late"] or meta["first_ns"] < begin or meta["last_ns"] >= begin + layout.HOUR_NS:
@@ -411,7 +459,9 @@ class Job:
             if meta["late"] or any(not begin <= ns < begin + layout.HOUR_NS for ns in layout.loss_times(meta)):
                 late.append(folder / f"{number:06d}{layout.META}")
             draft = staging / f"{len(metas):06d}{layout.META}"
-            write_synced(private.create(draft, self.archive.group, new=True), json.dumps(meta, separators=(",", ":")).encode())
+            write_synced(
+                private.create(draft, self.archive.group, new=True), json.dumps(meta, separators=(",", ":")).encode()
+            )
             metas.append((draft, folder / f"{number:06d}{layout.META}"))
         self.archive.apply([*moves, *renames, *metas], removals, late)
 
@@ -456,9 +506,11 @@ def describe(result):
         return f"{name}: in the archive already"
     if result["state"] == "empty":
         return f"{name}: has neither packets nor losses; nothing is added"
-    text = (f"{name}: {result['packets']} packets in {result['parts']} part{'s'[:result['parts'] != 1]}, "
-            f"{units.size_text(result['bytes'])} as {units.size_text(result['stored'])} and an index of "
-            f"{units.size_text(result['index'])}, in {result['seconds']:.2f} s")
+    text = (
+        f"{name}: {result['packets']} packets in {result['parts']} part{'s'[: result['parts'] != 1]}, "
+        f"{units.size_text(result['bytes'])} as {units.size_text(result['stored'])} and an index of "
+        f"{units.size_text(result['index'])}, in {result['seconds']:.2f} s"
+    )
     return text + (f"; {result['salvaged']}; what is before that was added" if result["salvaged"] else "")
 
 
@@ -492,8 +544,9 @@ class Ingester:
             if writer:
                 raise Refused(f"cannot ingest '{path}': a process writes it; ingest it once it is closed")
             before = path.stat() if path.exists() else None
-            result = Job(self.archive, path, self.recorder, self.args.lean, not self.args.no_compress,
-                         following=following).run()
+            result = Job(
+                self.archive, path, self.recorder, self.args.lean, not self.args.no_compress, following=following
+            ).run()
             self.report(result)
             if remove or self.args.remove:
                 self.remove(path, result, before, closed or writer is False)
@@ -503,8 +556,10 @@ class Ingester:
         except (OSError, pa.ArrowException) as e:
             if no_space(e):
                 added = "it will be once there is space" if self.archive.unfinished() else "nothing of it was added"
-                self.complain(f"cannot ingest '{path}': no space is left in {self.archive.path}; {added}; "
-                              "give it space: ringtap archive prune --keep SIZE")
+                self.complain(
+                    f"cannot ingest '{path}': no space is left in {self.archive.path}; {added}; "
+                    "give it space: ringtap archive prune --keep SIZE"
+                )
             else:
                 self.complain(f"cannot ingest '{path}': {e}; nothing of it was added")
         return False
@@ -538,6 +593,7 @@ def run(args):
     ingester = Ingester(args)
     if args.watch or args.follow:
         from . import watch
+
         return watch.follow(ingester, args) if args.follow else watch.watch(ingester, args.watch)
     for path, following in itertools.zip_longest(args.files, args.files[1:]):
         ingester.add(Path(path), following=following)

@@ -7,15 +7,16 @@ description.
     ARCHIVE/recorder=NAME/date=YYYY-MM-DD/hour=HH/NNNNNN.{pcapng[.zst],packets.parquet,flows.parquet,meta.json}
 
 A part exists when its meta.json does."""
+
 import contextlib
+import datetime as dates
 import json
 import os
 import re
 import socket
 import stat
 from dataclasses import dataclass, field
-import datetime as dates
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 
 from . import private, shape
@@ -23,7 +24,7 @@ from .errors import Refused
 
 FORMAT = 2  # 1 is read as well: its flows lack schema.REASONS
 LOCK = ".lock"
-HOUR_NS = 3600 * 10 ** 9
+HOUR_NS = 3600 * 10**9
 META_MAX = 1 << 26  # bytes; 65,536 losses and as many interfaces have less
 LATE_MAX = 1 << 24
 _NAMES = {"recorder=": r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", "date=": r"\d{4}-\d\d-\d\d", "hour=": r"(?:[01]\d|2[0-3])"}
@@ -48,16 +49,16 @@ def recorder_name(text=None):
 def hour_folder(recorder, time_ns):
     """Relative to the archive. Times beyond what a calendar has are of a broken clock: the last hour."""
     try:
-        when = datetime.fromtimestamp(time_ns // 10 ** 9, timezone.utc)
+        when = datetime.fromtimestamp(time_ns // 10**9, dates.UTC)
     except (OverflowError, ValueError, OSError):
-        when = datetime(9999, 12, 31, 23, tzinfo=timezone.utc)
+        when = datetime(9999, 12, 31, 23, tzinfo=dates.UTC)
     return Path(f"recorder={recorder}", f"date={when:%Y-%m-%d}", f"hour={when:%H}")
 
 
 def hour_of(folder):
     """The first nanosecond of a folder's hour."""
     when = datetime.fromisoformat(f"{folder.parent.name[5:]}T{folder.name[5:]}:00+00:00")
-    return int(when.timestamp()) * 10 ** 9
+    return int(when.timestamp()) * 10**9
 
 
 def loss_times(meta):
@@ -146,12 +147,14 @@ def check_meta(meta, number):
 
 def read_part(meta_path):
     """None: it was removed in the meantime. All that is in it may be another user's."""
-    number = meta_path.name[:-len(META)]
+    number = meta_path.name[: -len(META)]
     try:
         meta = json.loads(private.read(meta_path, META_MAX))
         if isinstance(meta, dict) and meta.get("format", FORMAT) not in range(1, FORMAT + 1):
-            raise Refused(f"{meta_path}: format {str(meta['format'])[:20]}, of another version of ringtap; this one reads "
-                          f"1 to {FORMAT}; use that version")
+            raise Refused(
+                f"{meta_path}: format {str(meta['format'])[:20]}, of another version of ringtap; this one reads "
+                f"1 to {FORMAT}; use that version"
+            )
         check_meta(meta, number)
         part = Part(meta_path.parent, number, meta)
         for path in part.files():
@@ -162,8 +165,10 @@ def read_part(meta_path):
     except FileNotFoundError:
         return None
     except PermissionError as e:
-        raise BadMeta(f"{meta_path}: {e.strerror}; its owner may open the archive to a group: chmod -R g+rX,o= "
-                      f"{meta_path.parents[3]}") from e
+        raise BadMeta(
+            f"{meta_path}: {e.strerror}; its owner may open the archive to a group: chmod -R g+rX,o= "
+            f"{meta_path.parents[3]}"
+        ) from e
     except (ValueError, RecursionError, OSError) as e:
         raise BadMeta(f"{meta_path}: unreadable ({type(e).__name__}: {e}); run ringtap archive verify --repair") from e
 
@@ -185,9 +190,9 @@ def _entries(folder, prefix):
     except FileNotFoundError:
         return []
     for entry in entries:
-        if entry.is_symlink() or not _named(prefix, entry.name[len(prefix):]):
+        if entry.is_symlink() or not _named(prefix, entry.name[len(prefix) :]):
             raise Refused(f"{folder / entry.name}: a link, or a name that no archive has; move it out of the archive")
-    return sorted(entry.name[len(prefix):] for entry in entries)
+    return sorted(entry.name[len(prefix) :] for entry in entries)
 
 
 def _folders(root, since, until):
@@ -206,8 +211,11 @@ def _folders(root, since, until):
 
 def metas_of(folder):
     try:
-        return sorted(folder / name for name in os.listdir(folder)
-                      if (found := NUMBER.match(name)) and name[found.end() - 1:] == META)
+        return sorted(
+            folder / name
+            for name in os.listdir(folder)
+            if (found := NUMBER.match(name)) and name[found.end() - 1 :] == META
+        )
     except FileNotFoundError:
         return []
 

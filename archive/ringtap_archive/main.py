@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command line of `ringtap archive`. A command is a module with arguments(parser) and run(args),
 which is imported only when it is called: what it needs takes a second to load."""
+
 import argparse
 import importlib
 import os
@@ -41,14 +42,21 @@ class Parser(argparse.ArgumentParser):
 def overview():
     width = max(map(len, COMMANDS))
     lines = [f"  {name:{width}}  {text}" for name, text in COMMANDS.items()]
-    return (f"Usage: {PROGRAM} COMMAND -d ARCHIVE [options]\n\nCommands:\n" + "\n".join(lines) +
-            f"\n\n'{PROGRAM} COMMAND --help' lists the options of a command.")
+    return (
+        f"Usage: {PROGRAM} COMMAND -d ARCHIVE [options]\n\nCommands:\n"
+        + "\n".join(lines)
+        + f"\n\n'{PROGRAM} COMMAND --help' lists the options of a command."
+    )
 
 
 def parser_of(name):
     module = importlib.import_module(f".{name}", __package__)
-    parser = Parser(prog=f"{PROGRAM} {name}", description=f"{name}: {COMMANDS[name]}.", allow_abbrev=False,
-                    formatter_class=options.Help)
+    parser = Parser(
+        prog=f"{PROGRAM} {name}",
+        description=f"{name}: {COMMANDS[name]}.",
+        allow_abbrev=False,
+        formatter_class=options.Help,
+    )
     module.arguments(parser)
     return module, parser
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Options that several commands have, so that they are spelled the same."""
+
 import argparse
 import shutil
 from pathlib import Path
@@ -24,15 +25,25 @@ def archive(parser):
 
 def window(parser):
     """since and until: nanoseconds, or None."""
-    parser.add_argument("--from", dest="since", type=units.moment, metavar="TIME",
-                        help="from this time on: 2026-11-24T10:00:00 (UTC), @SECONDS since 1970, or -2h (before now)")
+    parser.add_argument(
+        "--from",
+        dest="since",
+        type=units.moment,
+        metavar="TIME",
+        help="from this time on: 2026-11-24T10:00:00 (UTC), @SECONDS since 1970, or -2h (before now)",
+    )
     parser.add_argument("--to", dest="until", type=units.moment, metavar="TIME", help="up to this time, without it")
 
 
 def recorders(parser):
     """recorders: list of names, or None."""
-    parser.add_argument("--recorder", dest="recorders", action="append", metavar="NAME",
-                        help="of this recorder only; may be given several times")
+    parser.add_argument(
+        "--recorder",
+        dest="recorders",
+        action="append",
+        metavar="NAME",
+        help="of this recorder only; may be given several times",
+    )
 
 
 def group(parser, text="let the group read the file"):
@@ -40,8 +51,11 @@ def group(parser, text="let the group read the file"):
 
 
 def shared(parser):
-    parser.add_argument("--shared", action="store_true",
-                        help="change an archive that belongs to another user, or that others write, too; they are trusted")
+    parser.add_argument(
+        "--shared",
+        action="store_true",
+        help="change an archive that belongs to another user, or that others write, too; they are trusted",
+    )
 
 
 def as_json(parser):
@@ -50,12 +64,17 @@ def as_json(parser):
 
 def engine(parser):
     """engine and master: what computes."""
-    parser.add_argument("--engine", choices=("duckdb", "spark"), default="duckdb", help="what computes (default: duckdb)")
-    parser.add_argument("--master", metavar="URL", help="Spark's cluster, for example spark://HOST:7077 (default: local)")
+    parser.add_argument(
+        "--engine", choices=("duckdb", "spark"), default="duckdb", help="what computes (default: duckdb)"
+    )
+    parser.add_argument(
+        "--master", metavar="URL", help="Spark's cluster, for example spark://HOST:7077 (default: local)"
+    )
 
 
 def connect(args):
     """The engine with the views of the window."""
     from . import engine as engines
+
     more = {"master": args.master} if args.engine == "spark" and args.master else {}
     return engines.open(args.archive, args.engine, args.since, args.until, args.recorders, **more)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Packets out of the parts' pcapng files, by offset, into one pcapng: of a compressed file only the frames that
 have them are read."""
+
 import bisect
 import collections
 import ctypes
@@ -17,7 +18,7 @@ FLUSH = 1 << 18
 class Frame:
     """Bytes of a file, and where they are in memory, for libpcap."""
 
-    __slots__ = ("begin", "end", "data", "address")
+    __slots__ = ("address", "begin", "data", "end")
 
     def __init__(self, begin, data):
         self.begin, self.end, self.data = begin, begin + len(data), data
@@ -28,7 +29,7 @@ class Frame:
         at = offset - self.begin
         if at < 0 or at + 8 > len(self.data):
             return self.end + 1
-        return offset + int.from_bytes(self.data[at + 4:at + 8], "little" if self.data[at] else "big")
+        return offset + int.from_bytes(self.data[at + 4 : at + 8], "little" if self.data[at] else "big")
 
 
 class Source:
@@ -100,7 +101,7 @@ class Source:
 class Interface:
     """An interface of the output; it has no number until it has a packet."""
 
-    __slots__ = ("number", "filter", "snaplen", "block")
+    __slots__ = ("block", "filter", "number", "snaplen")
 
     def __init__(self, filter_, snaplen, block):
         self.number, self.filter, self.snaplen, self.block = None, filter_, snaplen, block
@@ -111,13 +112,18 @@ def _described(source, index, meta):
     that are not at the file's beginning have what meta.json has of them."""
     comments, found = source.lead()
     own = dict(found[index]) if index < len(found) else {}
-    others = [(code, value) for code, value in (found[index] if index < len(found) else []) if code not in blocks.REPLACED]
+    others = [
+        (code, value) for code, value in (found[index] if index < len(found) else []) if code not in blocks.REPLACED
+    ]
     recorder = source.part.recorder.encode()
     name = own.get(blocks.IF_NAME) or (meta.get("name") or str(index)).encode()
     description = own.get(blocks.IF_DESCRIPTION) or (meta.get("description") or "").encode()
-    return [(blocks.IF_NAME, recorder + b":" + name),
-            (blocks.IF_DESCRIPTION, (description + b", " if description else b"") + b"recorder " + recorder),
-            *((blocks.COMMENT, comment) for comment in comments), *others]
+    return [
+        (blocks.IF_NAME, recorder + b":" + name),
+        (blocks.IF_DESCRIPTION, (description + b", " if description else b"") + b"recorder " + recorder),
+        *((blocks.COMMENT, comment) for comment in comments),
+        *others,
+    ]
 
 
 class Output:

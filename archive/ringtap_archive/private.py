@@ -3,6 +3,7 @@
 
 Files are 0600 and folders 0700, a group's 0640 and 0750, whatever the umask is. Below an archive names are opened
 component by component and no link is followed: another user may replace a folder by a link at any moment."""
+
 import contextlib
 import errno
 import os
@@ -17,12 +18,16 @@ SAFE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 def create(path, group=False, new=False, dir_fd=None):
     """A descriptor of the file, which is empty. new: it must not exist. A pipe or a device is written to as it is."""
     mode = 0o640 if group else 0o600
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_EXCL | os.O_NOFOLLOW if new else 0), mode, dir_fd=dir_fd)
+    fd = os.open(
+        path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_EXCL | os.O_NOFOLLOW if new else 0), mode, dir_fd=dir_fd
+    )
     try:
         status = os.fstat(fd)
         if stat.S_ISREG(status.st_mode):
             if status.st_uid != os.geteuid():
-                raise PermissionError(errno.EPERM, "it belongs to another user; remove it, or give another name", str(path))
+                raise PermissionError(
+                    errno.EPERM, "it belongs to another user; remove it, or give another name", str(path)
+                )
             os.fchmod(fd, mode)
             os.ftruncate(fd, 0)
     except BaseException:
@@ -64,7 +69,9 @@ class Tree:
         if self.owner is None or os.fstat(fd).st_uid == self.owner:
             return fd
         os.close(fd)
-        raise Refused(f"{self.path / path}: belongs to another user; --shared changes an archive that several users write")
+        raise Refused(
+            f"{self.path / path}: belongs to another user; --shared changes an archive that several users write"
+        )
 
     def _below(self, parent, name, path, make):
         flags = os.O_RDONLY | os.O_DIRECTORY | SAFE

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Removes the oldest parts."""
+
 import argparse
 import json
 import re
@@ -23,8 +24,13 @@ def limit(text):
 
 def arguments(parser):
     options.archive(parser)
-    parser.add_argument("--keep", required=True, type=limit, metavar="AGE|SIZE",
-                        help="keep parts with packets of this age, as in 7d, or of this size in all, as in 2T")
+    parser.add_argument(
+        "--keep",
+        required=True,
+        type=limit,
+        metavar="AGE|SIZE",
+        help="keep parts with packets of this age, as in 7d, or of this size in all, as in 2T",
+    )
     options.recorders(parser)
     options.shared(parser)
     parser.add_argument("--dry-run", action="store_true", help="print what would be removed")
@@ -74,13 +80,26 @@ def run(args):
         if chosen and not args.dry_run:
             remove(archive, chosen)
     if args.json:
-        print(json.dumps({"parts": [part.name for part in chosen], "bytes": freed, "packets": packets, "last_ns": last,
-                          "left": len(parts) - len(chosen), "dry_run": args.dry_run, "removed_before": before}))
+        print(
+            json.dumps(
+                {
+                    "parts": [part.name for part in chosen],
+                    "bytes": freed,
+                    "packets": packets,
+                    "last_ns": last,
+                    "left": len(parts) - len(chosen),
+                    "dry_run": args.dry_run,
+                    "removed_before": before,
+                }
+            )
+        )
         return 0
     if before:
         show.say(f"removed {before} parts, as a change was not completed for lack of space; it is now")
-    show.say(f"{'would remove' if args.dry_run else 'removed'} {len(chosen)} of {len(parts)} parts, {packets} packets, "
-             f"{units.size_text(freed)}" + (f", up to {units.moment_text(last)}" if chosen else ""))
+    show.say(
+        f"{'would remove' if args.dry_run else 'removed'} {len(chosen)} of {len(parts)} parts, {packets} packets, "
+        f"{units.size_text(freed)}" + (f", up to {units.moment_text(last)}" if chosen else "")
+    )
     for _, error in damaged:
         show.say(f"left alone: {error}")
     return 0

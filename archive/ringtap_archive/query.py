@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap archive query`: SQL on the views of an archive."""
+
 import decimal
 import itertools
 import math
@@ -83,6 +84,7 @@ def _cell(value):
 
 def print_csv(result, out):
     import csv
+
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(map(_cell, result.columns))
     writer.writerows(map(_cell, row) for row in _rows(result))
@@ -97,6 +99,7 @@ def _json_value(value):
 def print_json(result, out):
     """A list of objects, one a line."""
     import json
+
     separator = "["
     for row in _rows(result):
         values = {n: v if not isinstance(v, float) or math.isfinite(v) else None for n, v in zip(result.columns, row)}
@@ -108,6 +111,7 @@ def print_json(result, out):
 def write_arrow(result, name, group):
     """The values as they are: addresses have 16 bytes."""
     import pyarrow
+
     reader = result.reader()
     try:
         if name == "-":

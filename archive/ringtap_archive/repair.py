@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Rebuilds a damaged part from its packets. What is replaced and was damaged is kept in .damaged."""
+
 import contextlib
 import os
 import re
@@ -28,7 +29,9 @@ def _option(code, value):
 
 def _interface(meta):
     """tsresol and tsoffset count for the times; names are for people."""
-    options = b"".join(_option(code, meta[key].encode()) for code, key in ((2, "name"), (3, "description")) if meta.get(key))
+    options = b"".join(
+        _option(code, meta[key].encode()) for code, key in ((2, "name"), (3, "description")) if meta.get(key)
+    )
     options += _option(9, bytes([meta["tsresol"]]))
     if meta.get("tsoffset"):
         options += _option(14, struct.pack("<q", meta["tsoffset"]))
@@ -39,8 +42,9 @@ def _header(part):
     """Instead of a first frame that is lost, of meta.json; None: it is lost as well."""
     if not part or not part.meta.get("interfaces"):
         return None
-    return (_block(SECTION, struct.pack("<IHHq", BYTE_ORDER, 1, 0, -1)) +
-            b"".join(map(_interface, sorted(part.meta["interfaces"], key=lambda one: one["index"]))))
+    return _block(SECTION, struct.pack("<IHHq", BYTE_ORDER, 1, 0, -1)) + b"".join(
+        map(_interface, sorted(part.meta["interfaces"], key=lambda one: one["index"]))
+    )
 
 
 def _begins_section(data):
@@ -71,7 +75,7 @@ def salvage(source, out, part):
         first = False
     if first:
         raise Lost("no frame of it is whole")
-    return f"{lost} bytes damaged in {places} place{'s'[:places != 1]}" if places else None
+    return f"{lost} bytes damaged in {places} place{'s'[: places != 1]}" if places else None
 
 
 class Gone(Exception):
@@ -85,7 +89,9 @@ def _stem(archive, found):
 
 def _files(folder, number):
     try:
-        return sorted(path for path in folder.iterdir() if path.name.startswith(f"{number}.") and _FILE.fullmatch(path.name))
+        return sorted(
+            path for path in folder.iterdir() if path.name.startswith(f"{number}.") and _FILE.fullmatch(path.name)
+        )
     except FileNotFoundError:
         return []
 
@@ -105,7 +111,7 @@ def _check_there(found, folder, number, files):
 def _rows(path):
     try:
         return pq.read_metadata(path).num_rows
-    except Exception:  # noqa: BLE001 of a damaged file, Arrow raises what it likes
+    except Exception:
         return None
 
 
@@ -126,8 +132,11 @@ def _lean(found, packets):
         return found.part.meta["lean"]
     with contextlib.suppress(Exception):  # a damaged file
         file = pq.ParquetFile(packets)
-        return all(file.metadata.row_group(i).column(file.schema_arrow.get_field_index("ip_id")).statistics.null_count ==
-                   file.metadata.row_group(i).num_rows for i in range(file.num_row_groups))
+        return all(
+            file.metadata.row_group(i).column(file.schema_arrow.get_field_index("ip_id")).statistics.null_count
+            == file.metadata.row_group(i).num_rows
+            for i in range(file.num_row_groups)
+        )
     return False
 
 
@@ -181,8 +190,11 @@ def _repair(archive, found, files):
         rows, lost = _replace(archive, found, files, pcapng, packets, had)
         found.lost = max(0, had - rows) if had is not None else None if lost else 0
         what = "an unknown number of" if found.lost is None else found.lost
-        found.outcome = (f"made again from {rows} packets; {f'{lost}, ' if lost else ''}{what} packets lost"
-                         if lost or found.lost else f"made again from {'' if had is None else 'all '}{rows} packets")
+        found.outcome = (
+            f"made again from {rows} packets; {f'{lost}, ' if lost else ''}{what} packets lost"
+            if lost or found.lost
+            else f"made again from {'' if had is None else 'all '}{rows} packets"
+        )
     except Lost as e:
         with archive.removing():
             _check_there(found, folder, number, files)
@@ -198,8 +210,14 @@ def _replace(archive, found, files, pcapng, packets, had):
         plain = staging / "salvaged.pcapng"
         with os.fdopen(private.create(plain, new=True), "wb") as out:
             lost = salvage(pcapng, out, found.part)
-        job = ingest.Job(archive, plain, recorder, _lean(found, packets), pcapng.suffix == ".zst",
-                         _origin(found, packets, pcapng, lost))
+        job = ingest.Job(
+            archive,
+            plain,
+            recorder,
+            _lean(found, packets),
+            pcapng.suffix == ".zst",
+            _origin(found, packets, pcapng, lost),
+        )
         job.prepare(staging)
         if job.torn:
             lost = f"{lost}; {job.torn}" if lost else job.torn

@@ -51,6 +51,7 @@ def _write(path, text, group):
 
 # ---- parts of a page
 
+
 def _table(head, rows, names, shares=None, bad=None):
     """names: how many columns are names. shares: {column: [0..1 of each row]}. bad: pairs of row and column."""
     out = ['<div class="scroll" tabindex="0"><table><thead><tr>']
@@ -123,11 +124,16 @@ class Page:
         octets = {}
         for r in self.rates:
             octets[r["recorder"]] = octets.get(r["recorder"], 0) + r["bytes"]
-        out = [_tile(str(len(self.recorders)), "recorder" if len(self.recorders) == 1 else "recorders"),
-               _tile(show.duration(self.last - self.first), "from first to last packet"),
-               _tile(show.si(sum(r["packets"] for r in self.recorders)), "recorded packets"),
-               _tile(show.si(max(octets.values(), default=0) * 8 / max((self.last - self.first) / 1e9, 1e-9), "bit/s"), "at the busiest recorder, on average"),
-               _tile(show.si(lacking), "packets that recordings lack", bad=lacking > 0)]
+        out = [
+            _tile(str(len(self.recorders)), "recorder" if len(self.recorders) == 1 else "recorders"),
+            _tile(show.duration(self.last - self.first), "from first to last packet"),
+            _tile(show.si(sum(r["packets"] for r in self.recorders)), "recorded packets"),
+            _tile(
+                show.si(max(octets.values(), default=0) * 8 / max((self.last - self.first) / 1e9, 1e-9), "bit/s"),
+                "at the busiest recorder, on average",
+            ),
+            _tile(show.si(lacking), "packets that recordings lack", bad=lacking > 0),
+        ]
         if self.found:
             direct = [g for g in self.found.legs if not g.via]
             lost = sum(g.counts["lost"] for g in direct)
@@ -144,8 +150,10 @@ class Page:
         timed = [g for g in direct if g.timed]
         if timed:
             slow = max(timed, key=lambda g: g.counts["p50_ns"])
-            yield (f"{slow.start} to {slow.end} has the longest median delay, {show.duration(slow.counts['p50_ns'])}; 1 % of its "
-                   f"packets take more than {show.duration(slow.counts['p99_ns'])}.")
+            yield (
+                f"{slow.start} to {slow.end} has the longest median delay, {show.duration(slow.counts['p50_ns'])}; 1 % of its "
+                f"packets take more than {show.duration(slow.counts['p99_ns'])}."
+            )
         if self.missing:
             flows = "1 flow" if len(self.missing) == 1 else f"{len(self.missing):,} flows"
             yield f"Of {flows} nothing came out at the next recorder."
@@ -164,11 +172,25 @@ class Page:
             first, last = max(first, self.first), min(last, self.last)
             seconds = max(last - first, 1) / 1e9
             lacking = sum(x["packets"] for x in self.captured if x["recorder"] == r["recorded"])
-            rows.append([r["recorded"], units.moment_text(first), units.moment_text(last), show.count(r["packets"]), show.count(r["bytes"]),
-                         show.si(r["packets"] / seconds), show.si(r["bytes"] * 8 / seconds), show.count(lacking)])
+            rows.append(
+                [
+                    r["recorded"],
+                    units.moment_text(first),
+                    units.moment_text(last),
+                    show.count(r["packets"]),
+                    show.count(r["bytes"]),
+                    show.si(r["packets"] / seconds),
+                    show.si(r["bytes"] * 8 / seconds),
+                    show.count(lacking),
+                ]
+            )
             bad |= {(n, 7)} if lacking else set()
-        return _table(["Recorder", "First packet (UTC)", "Last packet", "Packets", "Bytes", "Packet/s", "Bit/s", "Not captured"],
-                      rows, 3, bad=bad)
+        return _table(
+            ["Recorder", "First packet (UTC)", "Last packet", "Packets", "Bytes", "Packet/s", "Bit/s", "Not captured"],
+            rows,
+            3,
+            bad=bad,
+        )
 
     def _rates(self):
         rows = self.rates
@@ -181,10 +203,14 @@ class Page:
             ends = (self.zero + mine[0]["bucket"] * self.bucket, self.zero + mine[-1]["bucket"] * self.bucket)
             bits.add(name, self._buckets(mine, lambda r: r["bytes"] * 8 / seconds, *ends))
             packets.add(name, self._buckets(mine, lambda r: r["packets"] / seconds, *ends))
-        twice = " What an application received and sent counts once." if any(
-            i.get("app") is not None for p in self.con.parts for i in p.meta.get("interfaces") or []) else ""
+        twice = (
+            " What an application received and sent counts once."
+            if any(i.get("app") is not None for p in self.con.parts for i in p.meta.get("interfaces") or [])
+            else ""
+        )
         note = f"Each point: {show.duration(self.bucket)}.{twice}" + (
-            f" The {CURVES} busiest of {len(self.recorders)} recorders." if len(self.recorders) > CURVES else "")
+            f" The {CURVES} busiest of {len(self.recorders)} recorders." if len(self.recorders) > CURVES else ""
+        )
         return f'<div class="plots">{_figure("Bits a second", bits, note)}{_figure("Packets a second", packets, note)}</div>'
 
     def _captured_chart(self):
@@ -195,8 +221,11 @@ class Page:
         for name in sorted({r["recorder"] for r in rows})[:CURVES]:
             mine = [r for r in rows if r["recorder"] == name]
             chart.add(name, self._buckets(mine, lambda r: r["packets"], self.first, self.last))
-        reasons = _table(["Recorder", "Reason", "Packets"], [[r["recorder"], r["reason"], show.count(r["packets"])]
-                                                            for r in self.captured], 2)
+        reasons = _table(
+            ["Recorder", "Reason", "Packets"],
+            [[r["recorder"], r["reason"], show.count(r["packets"])] for r in self.captured],
+            2,
+        )
         return f'<div class="plots">{_figure("Packets that recordings lack", chart)}<div><h3>By reason</h3>{reasons}</div></div>'
 
     def _tops(self):
@@ -217,17 +246,24 @@ class Page:
 
     def _leg_charts(self, direct):
         rows = self.found.over_time(self.zero, self.bucket)
-        p50, p99, loss = (charts.Chart(title, self.first, self.last, text, height=240, log=log) for title, text, log in (
-            ("Median delay over time", show.duration, True), ("99 % of delays over time", show.duration, True),
-            ("Loss over time", lambda v: f"{v:.3g} %", False)))
+        p50, p99, loss = (
+            charts.Chart(title, self.first, self.last, text, height=240, log=log)
+            for title, text, log in (
+                ("Median delay over time", show.duration, True),
+                ("99 % of delays over time", show.duration, True),
+                ("Loss over time", lambda v: f"{v:.3g} %", False),
+            )
+        )
         for leg in sorted(direct, key=lambda g: -g.counts["arrived"])[:CURVES]:
             mine = [r for r in rows if (r["pair"], r["way"]) == (leg.pair, leg.way)]
             name = f"{leg.start} to {leg.end}" + ("" if leg.timed else " *")
             p50.add(name, self._buckets(mine, lambda r: r["p50_ns"]))
             p99.add(name, self._buckets(mine, lambda r: r["p99_ns"]))
             loss.add(name, self._buckets(mine, lambda r: 100 * r["lost"] / (r["arrived"] + r["lost"])))
-        shown = "".join(_figure(title, c) for title, c in (
-            ("Median delay", p50), ("99 % of packets are faster than", p99), ("Loss", loss)))
+        shown = "".join(
+            _figure(title, c)
+            for title, c in (("Median delay", p50), ("99 % of packets are faster than", p99), ("Loss", loss))
+        )
         return f'<div class="plots">{shown}</div>'
 
     def _lost_table(self):
@@ -236,13 +272,19 @@ class Page:
             return ""
         head, *body = hops.lost_cells(self.found, rows)
         command = f"ringtap archive hops -d {self.args.archive} --lost"
-        return (f"<h3>Lost packets: the first {len(rows)}</h3>{_table(_capital(head), body, 6)}"
-                f'<p class="note">All of them: <code>{escape(command)}</code></p>')
+        return (
+            f"<h3>Lost packets: the first {len(rows)}</h3>{_table(_capital(head), body, 6)}"
+            f'<p class="note">All of them: <code>{escape(command)}</code></p>'
+        )
 
     def _missing_table(self):
         head, *body = hops.missing_cells(self.found, self.missing)
-        return f"<h3>Flows of which nothing came out</h3><p>Lost altogether, or routed elsewhere.</p>" \
-               f"{_table(_capital(head), body, 5)}" if body else ""
+        return (
+            f"<h3>Flows of which nothing came out</h3><p>Lost altogether, or routed elsewhere.</p>"
+            f"{_table(_capital(head), body, 5)}"
+            if body
+            else ""
+        )
 
     def _hops(self):
         if self.args.no_hops:
@@ -254,14 +296,20 @@ class Page:
         over = [g for g in self.found.legs if g.via]
         out.append(self._leg_table(direct))
         if any(not g.timed for g in self.found.legs):
-            out.append('<p class="warning">* Delays contain the offset between the clocks: packets go one way only, so that the '
-                       "two cannot be told apart.</p>")
+            out.append(
+                '<p class="warning">* Delays contain the offset between the clocks: packets go one way only, so that the '
+                "two cannot be told apart.</p>"
+            )
         out.append(self._leg_charts(direct))
         if over:
             out.append(f"<h3>End to end</h3>{self._leg_table(over)}")
-        out += [f"<h3>Clocks</h3>{_list([*map(hops.clock_text, self.found.clocks), *clocks.notes(clocks.of_recorders(self.con.parts))])}"
-                if self.found.clocks else "",
-                self._missing_table(), self._lost_table()]
+        out += [
+            f"<h3>Clocks</h3>{_list([*map(hops.clock_text, self.found.clocks), *clocks.notes(clocks.of_recorders(self.con.parts))])}"
+            if self.found.clocks
+            else "",
+            self._missing_table(),
+            self._lost_table(),
+        ]
         notes = _list(hops.notes(self.found, self.captured))
         out.append(f"<h3>Notes</h3>{notes}" if notes else "")
         return "".join(out)
@@ -272,14 +320,27 @@ class Page:
         parts = [("rates", "Rates"), ("losses", "Losses of recordings"), *((s, s.capitalize()) for s in SECTIONS)]
         parts += [] if self.args.no_hops else [("hops", "Between recorders")]
         links = "".join(f'<a href="#{name}">{text}</a>' for name, text in parts)
-        body = [f"<header><h1>{escape(title)}</h1>", f'<p class="soft">{units.moment_text(self.first)} to {units.moment_text(self.last)} UTC</p>',
-                f"<nav>{links}</nav></header>", self._summary(), _list(self._findings()), self._recorder_table(),
-                '<h2 id="rates">Rates</h2>', self._rates(), '<h2 id="losses">Losses of the recordings</h2>',
-                self._captured_chart(), "<h2>Most of the traffic</h2>",
-                '<p class="note">Packets pass several recorders: each row counts at the recorder that has most of it (At).</p>',
-                *self._tops(), self._hops()]
+        body = [
+            f"<header><h1>{escape(title)}</h1>",
+            f'<p class="soft">{units.moment_text(self.first)} to {units.moment_text(self.last)} UTC</p>',
+            f"<nav>{links}</nav></header>",
+            self._summary(),
+            _list(self._findings()),
+            self._recorder_table(),
+            '<h2 id="rates">Rates</h2>',
+            self._rates(),
+            '<h2 id="losses">Losses of the recordings</h2>',
+            self._captured_chart(),
+            "<h2>Most of the traffic</h2>",
+            '<p class="note">Packets pass several recorders: each row counts at the recorder that has most of it (At).</p>',
+            *self._tops(),
+            self._hops(),
+        ]
         style = _STYLE.read_text(encoding="utf-8")
-        return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n'
-                f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
-                f"<title>{escape(title)}</title>\n<style>\n{style}</style></head><body>\n" + "\n".join(filter(None, body))
-                + "\n</body></html>\n")
+        return (
+            f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n'
+            f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
+            f"<title>{escape(title)}</title>\n<style>\n{style}</style></head><body>\n"
+            + "\n".join(filter(None, body))
+            + "\n</body></html>\n"
+        )

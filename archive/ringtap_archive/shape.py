@@ -19,21 +19,65 @@ COUNT, INDEX = range(1 << 63), range(1 << 31)
 TIME = range(-(1 << 63), 1 << 63)
 U8, U16, U32 = range(1 << 8), range(1 << 16), range(1 << 32)
 
-SOURCE = {"name": TEXT, "bytes": Maybe(COUNT), "sha256": Maybe(TEXT), "parts": Maybe(COUNT), "part": Maybe(COUNT),
-          "salvaged": Maybe(TEXT)}
-INTERFACE = {"index": INDEX, "name": Maybe(TEXT), "description": Maybe(TEXT), "app": Maybe(TEXT), "port": Maybe(U32),
-             "linktype": U16, "snaplen": U32, "tsresol": U8, "tsoffset": Maybe(TIME), "packets": Maybe(COUNT)}
-LOSS = {"time_ns": Maybe(TIME), "interface": Maybe(INDEX), "queue": Maybe(U32), "direction": Maybe(TEXT), "packets": COUNT,
-        "reason": TEXT}
-CLOCK = {"reports": COUNT, "unsynchronized": COUNT, "synchronized": Maybe(FLAG), "max_error_ns": Maybe(COUNT),
-         "estimated_error_ns": Maybe(COUNT), "set": [{"time_ns": TIME, "by_ns": TIME}], "set_beyond": COUNT}
+SOURCE = {
+    "name": TEXT,
+    "bytes": Maybe(COUNT),
+    "sha256": Maybe(TEXT),
+    "parts": Maybe(COUNT),
+    "part": Maybe(COUNT),
+    "salvaged": Maybe(TEXT),
+}
+INTERFACE = {
+    "index": INDEX,
+    "name": Maybe(TEXT),
+    "description": Maybe(TEXT),
+    "app": Maybe(TEXT),
+    "port": Maybe(U32),
+    "linktype": U16,
+    "snaplen": U32,
+    "tsresol": U8,
+    "tsoffset": Maybe(TIME),
+    "packets": Maybe(COUNT),
+}
+LOSS = {
+    "time_ns": Maybe(TIME),
+    "interface": Maybe(INDEX),
+    "queue": Maybe(U32),
+    "direction": Maybe(TEXT),
+    "packets": COUNT,
+    "reason": TEXT,
+}
+CLOCK = {
+    "reports": COUNT,
+    "unsynchronized": COUNT,
+    "synchronized": Maybe(FLAG),
+    "max_error_ns": Maybe(COUNT),
+    "estimated_error_ns": Maybe(COUNT),
+    "set": [{"time_ns": TIME, "by_ns": TIME}],
+    "set_beyond": COUNT,
+}
 ORIGIN = {"source": SOURCE, "sources": Maybe([SOURCE])}
 _TABLE = {"file": TEXT, "rows": COUNT, "bytes": COUNT, "sha256": TEXT}
-META = {"format": COUNT, "recorder": TEXT, "source": SOURCE, "sources": Maybe([SOURCE]),
-        "pcapng": {"file": TEXT, "bytes": COUNT, "sha256": TEXT, "uncompressed": COUNT, "frames": COUNT},
-        "packets": {**_TABLE, "flowless": Maybe(COUNT)}, "flows": _TABLE, "first_ns": TIME, "last_ns": TIME, "late": FLAG,
-        "lean": FLAG, "later": Maybe(FLAG), "interfaces": [INTERFACE], "losses": [LOSS], "losses_beyond": Maybe(COUNT), "clock": Maybe(CLOCK),
-        "comment": Maybe(TEXT), "versions": Maybe({"decoder": Maybe(TEXT)})}
+META = {
+    "format": COUNT,
+    "recorder": TEXT,
+    "source": SOURCE,
+    "sources": Maybe([SOURCE]),
+    "pcapng": {"file": TEXT, "bytes": COUNT, "sha256": TEXT, "uncompressed": COUNT, "frames": COUNT},
+    "packets": {**_TABLE, "flowless": Maybe(COUNT)},
+    "flows": _TABLE,
+    "first_ns": TIME,
+    "last_ns": TIME,
+    "late": FLAG,
+    "lean": FLAG,
+    "later": Maybe(FLAG),
+    "interfaces": [INTERFACE],
+    "losses": [LOSS],
+    "losses_beyond": Maybe(COUNT),
+    "clock": Maybe(CLOCK),
+    "comment": Maybe(TEXT),
+    "versions": Maybe({"decoder": Maybe(TEXT)}),
+}
 
 
 def check(value, shape, name):

@@ -6,7 +6,16 @@ import re
 import sys
 
 DASH = "–"
-_DURATIONS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
+_DURATIONS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "d": 86400 * 10**9,
+}
 _DURATION = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|h|d)?")
 
 
@@ -27,7 +36,7 @@ def warn(text):
 
 
 def duration(ns, sign=False):
-    """"812 ns", "20.1 ms": three digits."""
+    """ "812 ns", "20.1 ms": three digits."""
     if ns is None:
         return DASH
     size = abs(ns)
@@ -42,7 +51,7 @@ def duration(ns, sign=False):
 
 
 def estimate(ns, bound_ns):
-    """"+3.000 ms ± 105 µs": as many digits as the bound allows for."""
+    """ "+3.000 ms ± 105 µs": as many digits as the bound allows for."""
     for unit, name in ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s")):
         if abs(ns) < unit * 1000 or name == "s":
             break
@@ -55,7 +64,7 @@ def count(n):
 
 
 def si(value, unit=""):
-    """"1.23 M", "950 k": three digits."""
+    """ "1.23 M", "950 k": three digits."""
     for limit, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= limit * 0.9995:
             value /= limit
@@ -79,10 +88,34 @@ def parse_duration(text):
     return round(float(match[1]) * _DURATIONS[match[2] or "s"])
 
 
-PROTOCOLS = {1: "ICMP", 2: "IGMP", 4: "IPv4", 6: "TCP", 17: "UDP", 41: "IPv6", 47: "GRE", 50: "ESP", 51: "AH", 58: "ICMPv6",
-             89: "OSPF", 103: "PIM", 112: "VRRP", 132: "SCTP"}
-ETHERTYPES = {0x0800: "IPv4", 0x0806: "ARP", 0x86dd: "IPv6", 0x8847: "MPLS", 0x8848: "MPLS", 0x8863: "PPPoE", 0x8864: "PPPoE",
-              0x88cc: "LLDP", 0x88f7: "PTP", 0x8809: "LACP"}
+PROTOCOLS = {
+    1: "ICMP",
+    2: "IGMP",
+    4: "IPv4",
+    6: "TCP",
+    17: "UDP",
+    41: "IPv6",
+    47: "GRE",
+    50: "ESP",
+    51: "AH",
+    58: "ICMPv6",
+    89: "OSPF",
+    103: "PIM",
+    112: "VRRP",
+    132: "SCTP",
+}
+ETHERTYPES = {
+    0x0800: "IPv4",
+    0x0806: "ARP",
+    0x86DD: "IPv6",
+    0x8847: "MPLS",
+    0x8848: "MPLS",
+    0x8863: "PPPoE",
+    0x8864: "PPPoE",
+    0x88CC: "LLDP",
+    0x88F7: "PTP",
+    0x8809: "LACP",
+}
 
 
 def protocol(number):

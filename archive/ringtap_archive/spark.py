@@ -2,6 +2,7 @@
 """The views in Apache Spark: the same files, names and types, computed by a cluster.
 
 Driver and executors open the archive's files by the same path: on a shared file system, or each on its own."""
+
 import os
 import re
 import sys
@@ -22,8 +23,10 @@ appender.stderr.layout.pattern = spark: %m%n
 # Spark has no unsigned types; it reads those of Parquet as the next wider signed ones.
 _TYPES = {"uint8": "SMALLINT", "uint16": "INT", "uint32": "BIGINT", "int64": "BIGINT"}
 _SPLIT = re.compile(r"\b(tcp_seq|ip_id)\b|\*(?!\s*\))", re.IGNORECASE)
-PART = ("CAST(conv(left(md5(concat_ws('/', recorder, CAST(date AS STRING), CAST(hour AS STRING), "
-        "regexp_extract(_metadata.file_name, '([0-9]+)[.][a-z]+[.]parquet$', 1))), 13), 16, 10) AS BIGINT)")
+PART = (
+    "CAST(conv(left(md5(concat_ws('/', recorder, CAST(date AS STRING), CAST(hour AS STRING), "
+    "regexp_extract(_metadata.file_name, '([0-9]+)[.][a-z]+[.]parquet$', 1))), 13), 16, 10) AS BIGINT)"
+)
 
 
 def _ddl(columns):
@@ -37,10 +40,13 @@ def _columns(view):
 
 def _packed():
     """ip() of an expression. By value: executors have no package of ours."""
+
     def ip(text):
         import ipaddress
+
         address = None if text is None else ipaddress.ip_address(text)
         return address and (bytes(10) + b"\xff\xff" + address.packed if address.version == 4 else address.packed)
+
     return ip
 
 
@@ -53,6 +59,7 @@ class refusing(Refusing):
 
     def reason(self, error):
         from pyspark.errors import PySparkException
+
         known = isinstance(error, PySparkException) or type(error).__module__.startswith("py4j")
         return f"Spark: {_reason(str(error))}" if known else None
 
@@ -117,21 +124,30 @@ class SparkEngine(engine.Engine):
         try:
             from pyspark.sql import SparkSession
         except ImportError as error:
-            raise Refused(f"{error}; install it with '.venv-archive/bin/pip install -e archive[spark]', and a Java "
-                          "runtime with 'devtools/deps.sh spark'") from None
+            raise Refused(
+                f"{error}; install it with '.venv-archive/bin/pip install -e archive[spark]', and a Java "
+                "runtime with 'devtools/deps.sh spark'"
+            ) from None
         logging = os.path.join(self._folder.name, "log4j2.properties")
         with open(logging, "w", encoding="ascii") as file:
             file.write(_LOGGING)
         builder = SparkSession.builder.master(master).appName("ringtap archive")
-        options = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
-                   # Jobs of their own that list files cost more than the files.
-                   "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
-                   "spark.sql.session.timeZone": "UTC",
-                   "spark.sql.execution.arrow.pyspark.enabled": "true",
-                   "spark.sql.warehouse.dir": os.path.join(self._folder.name, "warehouse"),
-                   "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging}"}
+        options = {
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            # Jobs of their own that list files cost more than the files.
+            "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+            "spark.sql.session.timeZone": "UTC",
+            "spark.sql.execution.arrow.pyspark.enabled": "true",
+            "spark.sql.warehouse.dir": os.path.join(self._folder.name, "warehouse"),
+            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging}",
+        }
         if master.startswith("local"):
-            options |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.pyspark.python": sys.executable}
+            options |= {
+                "spark.driver.host": "127.0.0.1",
+                "spark.driver.bindAddress": "127.0.0.1",
+                "spark.pyspark.python": sys.executable,
+            }
         for key, value in (options | settings).items():
             builder = builder.config(key, value)
         session = builder.getOrCreate()
@@ -139,16 +155,21 @@ class SparkEngine(engine.Engine):
         return session
 
     def _functions(self):
-        text = addresses.text_function(lambda value, pattern, by: f"regexp_replace({value}, '{pattern}', '{by}')",
-                                       lambda value, name, body: f"transform(array({value}), {name} -> {body})[0]")
+        text = addresses.text_function(
+            lambda value, pattern, by: f"regexp_replace({value}, '{pattern}', '{by}')",
+            lambda value, name, body: f"transform(array({value}), {name} -> {body})[0]",
+        )
         self.session.sql(f"CREATE OR REPLACE TEMPORARY FUNCTION ip_text(b BINARY) RETURNS STRING RETURN {text}")
 
     def _frame(self, view):
         columns, files = _columns(view), self.files(view)
         if not files:
             return self.session.createDataFrame([], _ddl([*columns, *engine.PARTITION, ("part", "BIGINT")]))
-        frame = self.session.read.schema(_ddl([*columns, *engine.PARTITION])) \
-            .option("basePath", str(self.archive)).parquet(*map(_escaped, files))
+        frame = (
+            self.session.read.schema(_ddl([*columns, *engine.PARTITION]))
+            .option("basePath", str(self.archive))
+            .parquet(*map(_escaped, files))
+        )
         names = [f"`{name}`" for name, _ in [*columns, *engine.PARTITION]]
         return frame.selectExpr(*names, f"{PART} AS part").where(engine.windows(self.since, self.until)[view])
 

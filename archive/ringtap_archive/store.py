@@ -9,6 +9,7 @@ finds a journal under the lock completes it first. Readers take .lock shared whi
 
 An archive may have been written by others: only its owner changes it, a journal names files of the archive and nothing else,
 and all names are opened by private.Tree."""
+
 import contextlib
 import errno
 import fcntl
@@ -59,15 +60,25 @@ def flocked(path, how, flags=os.O_RDWR | os.O_CREAT, mode=0o600):
 def read_journal(data):
     """(renames, removals) of a journal's bytes. ValueError: no process of ringtap writes that."""
     todo = json.loads(data)
-    if not isinstance(todo, dict) or set(todo) != {"rename", "remove"} or not all(isinstance(x, list) for x in todo.values()):
+    if (
+        not isinstance(todo, dict)
+        or set(todo) != {"rename", "remove"}
+        or not all(isinstance(x, list) for x in todo.values())
+    ):
         raise ValueError("not two lists")
     for path in todo["remove"]:
         if not isinstance(path, str) or not _PART.fullmatch(path):
             raise ValueError(f"removes {path!r:.200}")
     for pair in todo["rename"]:
-        if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(x, str) for x in pair) or not (
-                _STAGED.fullmatch(pair[0]) and _PART.fullmatch(pair[1])
-                or _PART.fullmatch(pair[0]) and _ASIDE.fullmatch(pair[1])):
+        if (
+            not isinstance(pair, list)
+            or len(pair) != 2
+            or not all(isinstance(x, str) for x in pair)
+            or not (
+                (_STAGED.fullmatch(pair[0]) and _PART.fullmatch(pair[1]))
+                or (_PART.fullmatch(pair[0]) and _ASIDE.fullmatch(pair[1]))
+            )
+        ):
             raise ValueError(f"renames {pair!r:.200}")
     return todo["rename"], todo["remove"]
 
@@ -110,8 +121,10 @@ class Archive:
                 os.close(fd)
                 return
         if bits & ~self._bits(tree):
-            raise Refused(f"{self.path}: an archive of its owner only; 'chmod -R g+rX,o= {self.path}' opens it to its group"
-                          f"{', g+rwX to change it' if shared else ''}")
+            raise Refused(
+                f"{self.path}: an archive of its owner only; 'chmod -R g+rX,o= {self.path}' opens it to its group"
+                f"{', g+rwX to change it' if shared else ''}"
+            )
 
     @staticmethod
     def _bits(tree):
@@ -143,8 +156,10 @@ class Archive:
 
     def _check_own(self):
         if not self._own():
-            raise Refused(f"{self.path}: belongs to another user, or others may write to it; change it as its owner, or with "
-                          "--shared if its users trust each other")
+            raise Refused(
+                f"{self.path}: belongs to another user, or others may write to it; change it as its owner, or with "
+                "--shared if its users trust each other"
+            )
         self.tree.owner = None if self.shared else os.geteuid()
 
     @contextlib.contextmanager
@@ -181,8 +196,10 @@ class Archive:
             with self.locked():
                 pass
         except (Refused, OSError) as e:
-            raise Refused(f"{self.path}: a change of it was interrupted, and cannot be completed ({e}); run "
-                          "ringtap archive verify --repair as its owner") from e
+            raise Refused(
+                f"{self.path}: a change of it was interrupted, and cannot be completed ({e}); run "
+                "ringtap archive verify --repair as its owner"
+            ) from e
         with self.listing():
             yield self
 
@@ -241,7 +258,9 @@ class Archive:
         """False: there is none."""
         renames, removals = self._journal()
         named = {*removals, *(target for _, target in renames)}
-        parts = [part for part in layout.list_parts(self.path) if not named.intersection(map(self._relative, part.files()))]
+        parts = [
+            part for part in layout.list_parts(self.path) if not named.intersection(map(self._relative, part.files()))
+        ]
         self.remove(min(parts, key=lambda part: part.last_ns).files() if parts else ())
         return bool(parts)
 
@@ -304,8 +323,10 @@ class Archive:
     def apply(self, renames, removals=(), late=()):
         """Under locked(), with removals under removing(). renames: (from, to) pairs, in this order; late:
         metas of parts with packets of other hours. Paths are in the archive; nothing is overwritten."""
-        journal = {"rename": [[self._relative(a), self._relative(b)] for a, b in renames],
-                   "remove": [self._relative(path) for path in removals]}
+        journal = {
+            "rename": [[self._relative(a), self._relative(b)] for a, b in renames],
+            "remove": [self._relative(path) for path in removals],
+        }
         data = json.dumps(journal).encode()
         if len(data) > JOURNAL_MAX:
             raise Refused(f"{self.path}: {len(renames) + len(removals)} files are too many for one change")
@@ -330,7 +351,7 @@ class Archive:
         with os.fdopen(fd, "ab") as file:
             os.fchmod(fd, 0o640 if self.group else 0o600)
             # A line that was cut off by a crash must not swallow this one.
-            file.write(f"\n{meta.relative_to(meta.parts[0])}"[:-len(layout.META)].encode() + b"\n")
+            file.write(f"\n{meta.relative_to(meta.parts[0])}"[: -len(layout.META)].encode() + b"\n")
             file.flush()
             os.fsync(fd)
 
@@ -341,8 +362,10 @@ class Archive:
         except FileNotFoundError:
             return None
         except (ValueError, RecursionError) as e:
-            raise Refused(f"{self.path / JOURNAL}: damaged ({e}); no process of ringtap writes that; move it away, then run "
-                          "ringtap archive verify") from e
+            raise Refused(
+                f"{self.path / JOURNAL}: damaged ({e}); no process of ringtap writes that; move it away, then run "
+                "ringtap archive verify"
+            ) from e
 
     def _complete(self):
         """Makes the changes of the journal, of which some may have been made."""

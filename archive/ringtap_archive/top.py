@@ -41,25 +41,51 @@ def _layers(row):
     return show.ETHERTYPES.get(row["ethertype"], f"0x{row['ethertype']:04x}")
 
 
-
 KINDS = {
-    "talkers": Kind("Talkers", ["ADDRESS"], ["address"], lambda r: [_address(r["address"])], ("SENT", "RECEIVED"), halves=2),
-    "conversations": Kind("Conversations", ["A", "B"], ["a", "b"], lambda r: [_address(r["a"]), _address(r["b"])],
-                          ("A TO B", "B TO A")),
-    "flows": Kind("Flows", ["A", "B", "PROTOCOL"], ["a", "a_port", "b", "b_port", "protocol"],
-                  lambda r: [_end(r, "a"), _end(r, "b"), show.protocol(r["protocol"])], ("A TO B", "B TO A")),
-    "protocols": Kind("Protocols", ["PROTOCOL", "OVER"], ["ethertype", "protocol"],
-                      lambda r: [_layers(r), show.ETHERTYPES.get(r["ethertype"], show.DASH) if r["protocol"] is not None else ""],
-                      columns="recorder, ethertype, protocol"),
-    "ports": Kind("Ports", ["PORT", "PROTOCOL"], ["protocol", "port"], lambda r: [r["port"], show.protocol(r["protocol"])],
-                  ("TO IT", "FROM IT")),
+    "talkers": Kind(
+        "Talkers", ["ADDRESS"], ["address"], lambda r: [_address(r["address"])], ("SENT", "RECEIVED"), halves=2
+    ),
+    "conversations": Kind(
+        "Conversations", ["A", "B"], ["a", "b"], lambda r: [_address(r["a"]), _address(r["b"])], ("A TO B", "B TO A")
+    ),
+    "flows": Kind(
+        "Flows",
+        ["A", "B", "PROTOCOL"],
+        ["a", "a_port", "b", "b_port", "protocol"],
+        lambda r: [_end(r, "a"), _end(r, "b"), show.protocol(r["protocol"])],
+        ("A TO B", "B TO A"),
+    ),
+    "protocols": Kind(
+        "Protocols",
+        ["PROTOCOL", "OVER"],
+        ["ethertype", "protocol"],
+        lambda r: [_layers(r), show.ETHERTYPES.get(r["ethertype"], show.DASH) if r["protocol"] is not None else ""],
+        columns="recorder, ethertype, protocol",
+    ),
+    "ports": Kind(
+        "Ports",
+        ["PORT", "PROTOCOL"],
+        ["protocol", "port"],
+        lambda r: [r["port"], show.protocol(r["protocol"])],
+        ("TO IT", "FROM IT"),
+    ),
     "recorders": Kind("Recorders", ["RECORDED"], ["recorded"], lambda r: [r["recorded"]], halves=0),
-    "interfaces": Kind("Interfaces", ["INTERFACE", "DIRECTION"], ["place", "direction"],
-                       lambda r: [r["place"], r["direction"] or show.DASH]),
-    "vlans": Kind("VLANs", ["VLAN"], ["vlan"], lambda r: [show.DASH if r["vlan"] is None else r["vlan"]], columns="recorder, vlan"),
-    "tunnels": Kind("Tunnels", ["TUNNEL", "ID"], ["tunnel", "tunnel_id"],
-                    lambda r: [r["tunnel"] or "none", show.DASH if r["tunnel_id"] is None else r["tunnel_id"]],
-                    columns="recorder, tunnel, tunnel_id"),
+    "interfaces": Kind(
+        "Interfaces",
+        ["INTERFACE", "DIRECTION"],
+        ["place", "direction"],
+        lambda r: [r["place"], r["direction"] or show.DASH],
+    ),
+    "vlans": Kind(
+        "VLANs", ["VLAN"], ["vlan"], lambda r: [show.DASH if r["vlan"] is None else r["vlan"]], columns="recorder, vlan"
+    ),
+    "tunnels": Kind(
+        "Tunnels",
+        ["TUNNEL", "ID"],
+        ["tunnel", "tunnel_id"],
+        lambda r: [r["tunnel"] or "none", show.DASH if r["tunnel_id"] is None else r["tunnel_id"]],
+        columns="recorder, tunnel, tunnel_id",
+    ),
 }
 
 
@@ -68,21 +94,31 @@ def arguments(parser):
     options.window(parser)
     options.recorders(parser)
     options.engine(parser)
-    parser.add_argument("--by", metavar="WHAT", choices=KINDS, default="talkers",
-                        help=f"{', '.join(KINDS)} (default: talkers)")
+    parser.add_argument(
+        "--by", metavar="WHAT", choices=KINDS, default="talkers", help=f"{', '.join(KINDS)} (default: talkers)"
+    )
     parser.add_argument("--limit", metavar="N", type=int, default=10, help="at most N rows; 0: all (default: 10)")
     parser.add_argument("--packets", action="store_true", help="rank by packets instead of bytes")
-    parser.add_argument("--sum", action="store_true",
-                        help="add up what all recorders have, also packets that passed several of them")
-    parser.add_argument("--where", metavar="SQL", help="only packets for which this is true, for example \"dst_port = 443\"")
+    parser.add_argument(
+        "--sum", action="store_true", help="add up what all recorders have, also packets that passed several of them"
+    )
+    parser.add_argument(
+        "--where", metavar="SQL", help="only packets for which this is true, for example \"dst_port = 443\""
+    )
     options.as_json(parser)
 
 
 def _cut(con):
     """Parts of which the window leaves something out."""
-    return [p for p in con.parts if p.meta.get("first_ns") is not None
-            and ((con.since is not None and p.meta["first_ns"] < con.since)
-                 or (con.until is not None and p.meta["last_ns"] >= con.until))]
+    return [
+        p
+        for p in con.parts
+        if p.meta.get("first_ns") is not None
+        and (
+            (con.since is not None and p.meta["first_ns"] < con.since)
+            or (con.until is not None and p.meta["last_ns"] >= con.until)
+        )
+    ]
 
 
 def _by_packets(con):
@@ -94,8 +130,11 @@ def _by_packets(con):
 
 def _traffic_of_packets(chosen):
     """Traffic from packets: for parts that the window cuts, and if packets are chosen by their columns."""
-    return follow.statement("top_packets", columns="recorder, src, dst, protocol, src_port, dst_port",
-                            chosen=f"src IS NOT NULL AND {IP} AND {chosen}")
+    return follow.statement(
+        "top_packets",
+        columns="recorder, src, dst, protocol, src_port, dst_port",
+        chosen=f"src IS NOT NULL AND {IP} AND {chosen}",
+    )
 
 
 def _traffic(con, where):
@@ -122,8 +161,14 @@ def _rows(con, name, where):
 def top(con, name, limit=10, measure="bytes", add_up=False, where=None):
     """Rows of a kind, most first."""
     kind = KINDS[name]
-    text = follow.statement("top", rows=_rows(con, name, where), keys=", ".join(kind.keys), limit=limit or ALL, measure=measure,
-                            recorder="'all'" if add_up else "recorder")
+    text = follow.statement(
+        "top",
+        rows=_rows(con, name, where),
+        keys=", ".join(kind.keys),
+        limit=limit or ALL,
+        measure=measure,
+        recorder="'all'" if add_up else "recorder",
+    )
     return follow.rows_of(con, text)
 
 
@@ -145,7 +190,11 @@ def run(args):
         first, last = span(con)
         rows = top(con, args.by, args.limit, "packets" if args.packets else "bytes", args.sum, args.where)
     if args.json:
-        print(json.dumps({"by": args.by, "first_ns": first, "last_ns": last, "rows": [as_json(r) for r in rows]}, indent=2))
+        print(
+            json.dumps(
+                {"by": args.by, "first_ns": first, "last_ns": last, "rows": [as_json(r) for r in rows]}, indent=2
+            )
+        )
     else:
         for line in text(KINDS[args.by], rows, first, last, args.sum):
             show.say(line)
@@ -162,10 +211,20 @@ def cells(kind, rows, first, last):
     two = [f"{unit} {way}" for unit in ("PACKETS", "BYTES") for way in kind.ways] or ["PACKETS", "BYTES"]
     yield [*kind.head, *two, "PACKET/S", "BIT/S", "SHARE", "AT"]
     for r in rows:
-        counts = [r["packets_out"], r["packets_back"], r["bytes_out"], r["bytes_back"]] if kind.ways else [r["packets"], r["bytes"]]
+        counts = (
+            [r["packets_out"], r["packets_back"], r["bytes_out"], r["bytes_back"]]
+            if kind.ways
+            else [r["packets"], r["bytes"]]
+        )
         others = f" +{r['recorders'] - 1}" if r["recorders"] > 1 else ""
-        yield [*map(str, kind.name(r)), *map(show.count, counts), show.si(r["packets"] / seconds), show.si(r["bytes"] * 8 / seconds),
-               show.percent(r["bytes"] * kind.halves, kind.halves and r["recorder_bytes"]), r["recorder"] + others]
+        yield [
+            *map(str, kind.name(r)),
+            *map(show.count, counts),
+            show.si(r["packets"] / seconds),
+            show.si(r["bytes"] * 8 / seconds),
+            show.percent(r["bytes"] * kind.halves, kind.halves and r["recorder_bytes"]),
+            r["recorder"] + others,
+        ]
 
 
 def text(kind, rows, first, last, add_up):

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sizes, durations and times as the commands take them, and as they print them."""
+
 import argparse
 import re
 import time
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
 SECONDS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-NS = 10 ** 9
+NS = 10**9
 
 
 def size(text):
@@ -45,11 +46,13 @@ def moment(text):
     try:
         if not found:
             raise ValueError
-        when = datetime.fromisoformat(f"{found[1]}T{found[2] or '00:00'}{found[3] or ':00'}{found[5] or '+00:00'}"
-                                      .replace("Z", "+00:00"))
+        when = datetime.fromisoformat(
+            f"{found[1]}T{found[2] or '00:00'}{found[3] or ':00'}{found[5] or '+00:00'}".replace("Z", "+00:00")
+        )
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"{text}: not a time; give 2026-11-24T10:00:00 (UTC), @SECONDS since 1970, now, or -2h") from None
+            f"{text}: not a time; give 2026-11-24T10:00:00 (UTC), @SECONDS since 1970, now, or -2h"
+        ) from None
     return int(when.timestamp()) * NS + _fraction(found[4])
 
 
@@ -66,7 +69,7 @@ def moment_text(ns):
     if ns is None:
         return "-"
     try:
-        when = datetime.fromtimestamp(ns // NS, timezone.utc)
+        when = datetime.fromtimestamp(ns // NS, UTC)
     except (OverflowError, ValueError, OSError):  # beyond what a calendar has
         return f"@{ns // NS}.{ns % NS:09d}"
     return f"{when:%Y-%m-%dT%H:%M:%S}.{ns % NS:09d}Z"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks parts: files against their SHA-256, and the index against the packets, decoded again."""
+
 import contextlib
 import hashlib
 import json
@@ -24,8 +25,11 @@ def arguments(parser):
     options.window(parser)
     options.recorders(parser)
     parser.add_argument("--quick", action="store_true", help="compare checksums only, not the index with the packets")
-    parser.add_argument("--repair", action="store_true",
-                        help="make damaged indexes again, and cut damaged frames out; what is replaced is kept in .damaged")
+    parser.add_argument(
+        "--repair",
+        action="store_true",
+        help="make damaged indexes again, and cut damaged frames out; what is replaced is kept in .damaged",
+    )
     options.shared(parser)
     options.as_json(parser)
 
@@ -47,8 +51,12 @@ class Found:
         return [f"{what}: {text}" for what, text in self.problems.items() if text]
 
     def as_json(self):
-        return {"part": self.name, "problems": {k: v for k, v in self.problems.items() if v}, "repaired": self.outcome,
-                "packets_lost": self.lost}
+        return {
+            "part": self.name,
+            "problems": {k: v for k, v in self.problems.items() if v},
+            "repaired": self.outcome,
+            "packets_lost": self.lost,
+        }
 
 
 def digest_of(path):
@@ -139,7 +147,9 @@ def compare(part, found):
             if part.meta["later"]:  # what another file had: of these columns only the checksum holds
                 flows, table = (t.drop([name for name in LATER if name in t.column_names]) for t in (flows, table))
             columns = differing(flows, table) if flows.num_rows == table.num_rows else ["their number"]
-            found.problems["flows"] = f"flows differ from those of the packets in {', '.join(columns)}" if columns else None
+            found.problems["flows"] = (
+                f"flows differ from those of the packets in {', '.join(columns)}" if columns else None
+            )
         except (pa.ArrowException, OSError) as e:
             found.problems["flows"] = f"unreadable: {e}"
         if source.torn:
@@ -171,7 +181,7 @@ def orphans(archive):
         for path in (archive / f"recorder={recorder}").glob("date=*/hour=*/*"):
             number = layout.NUMBER.match(path.name)
             if number:
-                stems.setdefault((path.parent, number[1]), []).append(path.name[number.end() - 1:])
+                stems.setdefault((path.parent, number[1]), []).append(path.name[number.end() - 1 :])
     return [(folder, number) for (folder, number), kinds in sorted(stems.items()) if layout.META not in kinds]
 
 
@@ -206,13 +216,16 @@ def run(args):
     results, checked = [], 0
     state = archive.recover() if args.repair else (archive.unfinished(), 0)
     if state[0] and not args.json:
-        show.say("a change that was interrupted " + ("was completed" if args.repair else "is to be completed: --repair"))
+        show.say(
+            "a change that was interrupted " + ("was completed" if args.repair else "is to be completed: --repair")
+        )
     for found in examine(archive, args):
         checked += 1
         if not found:
             continue
         if args.repair:
             from . import repair
+
             if not repair.repair(archive, found):
                 continue
         results.append(found)
@@ -220,8 +233,12 @@ def run(args):
             show.say(f"{found.name}: {'; '.join(found.texts())}" + (f"; {found.outcome}" if found.outcome else ""))
     bad = [found for found in results if not found.outcome or found.lost != 0]
     if args.json:
-        print(json.dumps({"parts": checked, "damaged": [found.as_json() for found in results], "interrupted": state[0]}))
+        print(
+            json.dumps({"parts": checked, "damaged": [found.as_json() for found in results], "interrupted": state[0]})
+        )
     else:
-        show.say(f"{checked} parts, {len(results)} damaged" +
-                 ("; --repair repairs what can be repaired" if results and not args.repair else ""))
+        show.say(
+            f"{checked} parts, {len(results)} damaged"
+            + ("; --repair repairs what can be repaired" if results and not args.repair else "")
+        )
     return 1 if bad or (state[0] and not args.repair) else 0

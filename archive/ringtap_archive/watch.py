@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Adds files as they are closed: those of a folder, or those of `ringtap record` that it starts."""
+
 import contextlib
 import ctypes
 import errno
@@ -42,7 +43,7 @@ class Closed:
         names, at = [], 0
         while at < len(data):
             _, mask, _, size = EVENT.unpack_from(data, at)
-            names.append(os.fsdecode(data[at + EVENT.size:at + EVENT.size + size].rstrip(b"\0")))
+            names.append(os.fsdecode(data[at + EVENT.size : at + EVENT.size + size].rstrip(b"\0")))
             at += EVENT.size + size
             if mask & IN_Q_OVERFLOW:
                 return None
@@ -122,8 +123,11 @@ class Watch:
         except FileNotFoundError:
             return
         state = (path, *ingest.identity(now))
-        if (state not in self.done and not ingest.open_for_writing(path) and
-                self.ingester.add(path, self.remove, closed, following)):
+        if (
+            state not in self.done
+            and not ingest.open_for_writing(path)
+            and self.ingester.add(path, self.remove, closed, following)
+        ):
             self.done.add(state)
 
     def new(self, stop=None):
@@ -197,7 +201,9 @@ def _spool(ingester):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(lock)
-        raise Refused(f"another 'ingest --follow' records as '{ingester.recorder}'; name this one with --recorder") from None
+        raise Refused(
+            f"another 'ingest --follow' records as '{ingester.recorder}'; name this one with --recorder"
+        ) from None
     return folder
 
 
@@ -211,8 +217,20 @@ def _ringtap():
 def _record(app, folder, args):
     # If this process is killed, the recorder ends as with Ctrl-C: its last file is whole. Ctrl-C of a
     # terminal is for this process, which passes it on.
-    argv = ["setpriv", "--pdeathsig", "TERM", _ringtap(), "record", "-i", app, *args.files, "-b", f"duration:{args.seconds}",
-            "-w", folder / f"{os.getpid()}.pcapng"]
+    argv = [
+        "setpriv",
+        "--pdeathsig",
+        "TERM",
+        _ringtap(),
+        "record",
+        "-i",
+        app,
+        *args.files,
+        "-b",
+        f"duration:{args.seconds}",
+        "-w",
+        folder / f"{os.getpid()}.pcapng",
+    ]
     try:
         return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=sys.stderr, process_group=0)
     except OSError as e:
@@ -221,7 +239,9 @@ def _record(app, folder, args):
 
 def follow(ingester, args):
     if args.shared:  # others could put another folder in the place of the recorder's
-        raise Refused("--follow records into an archive of one user; record elsewhere, and add the files by --watch DIR --shared")
+        raise Refused(
+            "--follow records into an archive of one user; record elsewhere, and add the files by --watch DIR --shared"
+        )
     folder = _spool(ingester)
     stop = Stop(signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
     it = Following(ingester, folder, "--fates" in args.files)

@@ -3,6 +3,7 @@
 """What the kernel reports about memory of a GPU, or shared with one, and which ways to read it work for a CPU: JSON. Each way is tried
 in a process of its own, which a read of device memory ends.
 usage: kinds.py OUTPUT | kinds.py --hold   (keeps the GPU in use until it is killed)"""
+
 import ctypes
 import json
 import os
@@ -11,7 +12,6 @@ import signal
 import sys
 
 import numpy
-
 from ringtap_lab.tools import cuda
 
 BYTES = 4 << 20
@@ -63,10 +63,10 @@ def _try(kind, where, read):
     if not pid:
         try:
             with cuda.Gpu() as gpu:
-                contents = numpy.full(BYTES, 0x5a, numpy.uint8)
+                contents = numpy.full(BYTES, 0x5A, numpy.uint8)
                 address, _ = gpu.memory(kind, contents)
                 if where == "gpu" and kind == cuda.MANAGED:
-                    gpu.fill(address, 0x5a, BYTES)
+                    gpu.fill(address, 0x5A, BYTES)
                 os.write(writer, json.dumps({"mapping": _mapping(address), "got": read(address)}).encode())
         except BaseException as e:
             os.write(writer, json.dumps({"error": f"{type(e).__name__}: {e}"}).encode())
@@ -88,7 +88,9 @@ def main():
         for kind in KINDS:
             for where in ("cpu", "gpu") if kind == cuda.MANAGED else ("cpu",):
                 for read in (_vm_readv, _write, _load):
-                    line = json.dumps({"kind": kind, "written_by": where, "way": read.__name__[1:], **_try(kind, where, read)})
+                    line = json.dumps(
+                        {"kind": kind, "written_by": where, "way": read.__name__[1:], **_try(kind, where, read)}
+                    )
                     print(line, flush=True)
                     f.write(line + "\n")
 

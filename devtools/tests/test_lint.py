@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The checks of Markdown and of cited names report faults, and none in a correct tree."""
+
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ GOOD = {
     "docs/a.md": "# A heading\n\n| a table may be wide " + "x" * 100 + " |\n\n    code " + "x" * 100 + "\n",
     "docs/troubleshooting.md": "| symptom | cause |\n|---|---|\n| `cannot open …; try again` | – |\n",
     "src/a.c": '/* Calls work(), which src/a.c has. */\nvoid work(void)\n{\n'
-               '\tsay("cannot open %s; "\n\t    "try again");\n}\n',
+    '\tsay("cannot open %s; "\n\t    "try again");\n}\n',
 }
 MARKDOWN = [
     ("README.md", "x" * 101 + "\n", "README.md:1: 101 columns"),
@@ -28,7 +29,11 @@ CITATIONS = [
     ("docs/a.md", "`src/gone.c`\n", "docs/a.md:1: no such file: src/gone.c"),
     ("docs/a.md", "`rt_gone`\n", "docs/a.md:1: no such name: rt_gone"),
     ("src/a.c", "/* One.\n * Pairs with gone(). */\n", "src/a.c:2: no such function: gone"),
-    ("src/a.c", "/* Pairs with the acquire in\n * src/a.c. */\n", "src/a.c:1: no such function named that it: Pairs with"),
+    (
+        "src/a.c",
+        "/* Pairs with the acquire in\n * src/a.c. */\n",
+        "src/a.c:1: no such function named that it: Pairs with",
+    ),
     ("src/a.c", "/* See gone.h. */\n", "src/a.c:1: no such file: gone.h"),
     ("docs/troubleshooting.md", "| `cannot read …` | – |\n", "no such message: cannot read"),
 ]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap-lab with one experiment that needs only the kernel, for tests of the framework."""
+
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from ringtap_lab.tools.errors import Trouble, Unavailable
 from ringtap_lab.tools.process import run
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from harness.dpdk import HugePages  # noqa: E402
+from harness.dpdk import HugePages
 
 
 class Sample(Experiment):
@@ -53,8 +54,10 @@ class Sample(Experiment):
         if lab.o.sample_stop == f"{cell.key}{repetition}" and not os.path.exists("healed"):
             self._stop(lab)
         _, out, _ = run(["seq", str(cell.params["first"]), str(lab.o.sample_last)])
-        return Measurement({"bytes": len(out) + repetition, "lines": out.count("\n"), "late": int(repetition > 0)},
-                           {"text": out, "curve": {"y": [1.25, len(out) / 8]}})
+        return Measurement(
+            {"bytes": len(out) + repetition, "lines": out.count("\n"), "late": int(repetition > 0)},
+            {"text": out, "curve": {"y": [1.25, len(out) / 8]}},
+        )
 
     def _stop(self, lab):
         """Creates everything that a run can leave in the system, and waits until it is ended."""
@@ -62,30 +65,60 @@ class Sample(Experiment):
         trap = ""
         if lab.o.sample_deaf:
             trap, process.PATIENCE_S = "trap '' TERM;", 0.5  # such a process is waited for
-        with lab.hosts() as (a, b):
-            with lab.running([*a.prefix, "sleep", "1000"]), \
-                 lab.running([*b.prefix, "sh", "-c", f"{trap} echo here; while :; do sleep 1; done"],
-                             stdout=subprocess.PIPE) as other:
-                other.stdout.readline()
-                print("everything is there", file=sys.stderr, flush=True)
-                signal.pause()
+        with (
+            lab.hosts() as (a, b),
+            lab.running([*a.prefix, "sleep", "1000"]),
+            lab.running(
+                [*b.prefix, "sh", "-c", f"{trap} echo here; while :; do sleep 1; done"], stdout=subprocess.PIPE
+            ) as other,
+        ):
+            other.stdout.readline()
+            print("everything is there", file=sys.stderr, flush=True)
+            signal.pause()
 
     def blocks(self, results):
-        rows = [[o.key, "20", Value(o.key, "bytes", 1, 2), Value(o.key, "lines", 0.5, 1),
-                 Value(o.key, "bytes", how="least"), Value(o.key, "bytes", 1, 0, "B", how="greatest"),
-                 Value(o.key, "bytes", how="sum"), Value(o.key, "late", 1, 0, how="runs"),
-                 Ratio(Value(o.key, "bytes"), Value("one", "lines")),
-                 Ratio(Value(o.key, "bytes", how="least"), Value("one", "bytes"), 2, change=True),
-                 Datum(o.key, ("curve", "y", 1), 2)] for o in results.outcomes.values()]
-        head = ["cell", "published bytes", "bytes", "half the lines", "least", "most", "in all", "late", "for a line",
-                "more", "of a curve"]
-        return [Text("Of seq."), Table("Bytes", head, rows, published="20 bytes"),
-                Plot("Lines", lambda axes: axes.plot([1, 2], [3, 4], "o-", label="a"), ["one", "two"],
-                     published="20 bytes"),
-                Plot("Other lines", lambda axes: axes.plot([1, 2], [4, 3], "o-", label="b"), ["one"])]
+        rows = [
+            [
+                o.key,
+                "20",
+                Value(o.key, "bytes", 1, 2),
+                Value(o.key, "lines", 0.5, 1),
+                Value(o.key, "bytes", how="least"),
+                Value(o.key, "bytes", 1, 0, "B", how="greatest"),
+                Value(o.key, "bytes", how="sum"),
+                Value(o.key, "late", 1, 0, how="runs"),
+                Ratio(Value(o.key, "bytes"), Value("one", "lines")),
+                Ratio(Value(o.key, "bytes", how="least"), Value("one", "bytes"), 2, change=True),
+                Datum(o.key, ("curve", "y", 1), 2),
+            ]
+            for o in results.outcomes.values()
+        ]
+        head = [
+            "cell",
+            "published bytes",
+            "bytes",
+            "half the lines",
+            "least",
+            "most",
+            "in all",
+            "late",
+            "for a line",
+            "more",
+            "of a curve",
+        ]
+        return [
+            Text("Of seq."),
+            Table("Bytes", head, rows, published="20 bytes"),
+            Plot(
+                "Lines", lambda axes: axes.plot([1, 2], [3, 4], "o-", label="a"), ["one", "two"], published="20 bytes"
+            ),
+            Plot("Other lines", lambda axes: axes.plot([1, 2], [4, 3], "o-", label="b"), ["one"]),
+        ]
 
     def summary(self, results):
-        return [Claim("It writes 20 bytes.", "20 bytes", [("one", Value("one", "bytes"))], Verdict(CONFIRMED, "It does."))]
+        return [
+            Claim("It writes 20 bytes.", "20 bytes", [("one", Value("one", "bytes"))], Verdict(CONFIRMED, "It does."))
+        ]
 
 
 class Other(Sample):

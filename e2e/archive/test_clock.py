@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a recording says about its recorder's clock, from the kernel to meta.json and `hops`."""
+
 import json
 import subprocess
 
 import pytest
-
 from harness import pcapng
 from harness.archiving import START_NS, assert_clean, call, parts
 from harness.pcapng_write import File
@@ -52,7 +52,9 @@ def of_interface(text, name=b"eth0"):
     return (1, 0, (COMMENT, text.encode()), (NAME, name), (RESOLUTION, b"\x09"))
 
 
-def written(path, *reports, start="clock: timestamp=tsc tsc_hz=2600000000 synchronized=yes maxerror_us=100 esterror_us=10"):
+def written(
+    path, *reports, start="clock: timestamp=tsc tsc_hz=2600000000 synchronized=yes maxerror_us=100 esterror_us=10"
+):
     """A packet and a report at each of these hours: (hour, text)."""
     file = File().section().interface(*of_interface(start)).interface(*of_interface(start, b"eth1"))
     for n, (hour, text) in enumerate(reports):
@@ -68,15 +70,31 @@ def ingested(tmp_path, path):
     return archive
 
 
-REPORTS = [(0, "clock: synchronized=no maxerror_us=16000000 esterror_us=16000000"),
-           (0, "clock: synchronized=yes maxerror_us=500 esterror_us=20 set_ns=-1500000000"),
-           (1, "clock: synchronized=yes maxerror_us=700 esterror_us=5 later=word"),
-           (1, "capture ended by: signal"),
-           (1, "clock: synchronized=unknown")]
-FIRST = {"reports": 3, "unsynchronized": 1, "synchronized": False, "max_error_ns": 16 * 10**9, "estimated_error_ns": 16 * 10**9,
-         "set": [{"time_ns": START_NS + 1001, "by_ns": -1_500_000_000}], "set_beyond": 0}
-SECOND = {"reports": 2, "unsynchronized": 0, "synchronized": True, "max_error_ns": 700_000, "estimated_error_ns": 5000,
-          "set": [], "set_beyond": 0}
+REPORTS = [
+    (0, "clock: synchronized=no maxerror_us=16000000 esterror_us=16000000"),
+    (0, "clock: synchronized=yes maxerror_us=500 esterror_us=20 set_ns=-1500000000"),
+    (1, "clock: synchronized=yes maxerror_us=700 esterror_us=5 later=word"),
+    (1, "capture ended by: signal"),
+    (1, "clock: synchronized=unknown"),
+]
+FIRST = {
+    "reports": 3,
+    "unsynchronized": 1,
+    "synchronized": False,
+    "max_error_ns": 16 * 10**9,
+    "estimated_error_ns": 16 * 10**9,
+    "set": [{"time_ns": START_NS + 1001, "by_ns": -1_500_000_000}],
+    "set_beyond": 0,
+}
+SECOND = {
+    "reports": 2,
+    "unsynchronized": 0,
+    "synchronized": True,
+    "max_error_ns": 700_000,
+    "estimated_error_ns": 5000,
+    "set": [],
+    "set_beyond": 0,
+}
 
 
 def test_reports_belong_to_their_hour(tmp_path):
@@ -89,14 +107,26 @@ def test_reports_belong_to_their_hour(tmp_path):
 
 def test_recordings_of_other_programs(tmp_path):
     """Nothing is claimed of them."""
-    (part,) = parts(ingested(tmp_path, File().section().interface().packet(FRAME, START_NS // 1000).write(tmp_path / "a.pcapng")))
+    (part,) = parts(
+        ingested(tmp_path, File().section().interface().packet(FRAME, START_NS // 1000).write(tmp_path / "a.pcapng"))
+    )
     assert part.meta["clock"] is None and "timestamp" not in part.meta["interfaces"][0]
     assert clocks.of_recorders([part]) == {"a": None} and not list(clocks.notes({"a": None}))
 
 
-@pytest.mark.parametrize("text", ["clock: ", "clock:", "clock: =", "clock: synchronized", "clock: maxerror_us=-1 tsc_hz=x set_ns=",
-                                  "clock: synchronized=yes" + " x=y" * 3000, "clock: maxerror_us=99999999999999999999 set_ns=9" + "9" * 30,
-                                  "clock: timestamp=" + "t" * 300])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "clock: ",
+        "clock:",
+        "clock: =",
+        "clock: synchronized",
+        "clock: maxerror_us=-1 tsc_hz=x set_ns=",
+        "clock: synchronized=yes" + " x=y" * 3000,
+        "clock: maxerror_us=99999999999999999999 set_ns=9" + "9" * 30,
+        "clock: timestamp=" + "t" * 300,
+    ],
+)
 def test_comments_are_not_trusted(tmp_path, text):
     with decoder.open(written(tmp_path / "a.pcapng", (0, text), start=text)) as d:
         (part,) = d.parts()
@@ -140,18 +170,23 @@ def test_hops_says_it(tmp_path):
     for n in range(100):
         site.send("ab", FLOW, START_NS + n * 10**6, delay=lambda a, b: 1000)
     site.ingest()
-    for part, clock in zip(sorted(parts(site.archive), key=lambda part: part.recorder),
-                           (FIRST | {"set": FIRST["set"] * 5}, SECOND | {"set": []})):
+    for part, clock in zip(
+        sorted(parts(site.archive), key=lambda part: part.recorder),
+        (FIRST | {"set": FIRST["set"] * 5}, SECOND | {"set": []}),
+    ):
         part.meta_path.write_text(json.dumps(part.meta | {"clock": clock}))
     status, text, errors = archive_command("hops", "-d", site.archive)
     assert status == 0, errors
     assert "a: its clock was not synchronized, by 1 of 3 reports in its recording" in text
-    assert text.count("a: its clock was set by -1.50 s, before 2026-03-01T10:00:00") == 3 and "a: and 2 times more" in text
+    assert (
+        text.count("a: its clock was set by -1.50 s, before 2026-03-01T10:00:00") == 3 and "a: and 2 times more" in text
+    )
     assert "b: its clock" not in text
     assert site.json("hops")["recorder_clocks"]["b"] == SECOND
 
 
 # ---- what ringtap record writes
+
 
 @pytest.fixture
 def fake(tmp_path):
@@ -172,7 +207,9 @@ def test_ringtap_record(busy, record, tmp_path):
     recorder.done()
     said = [text for interface in recorder.file().interfaces for text in comments(interface.options)]
     assert all(text.startswith("clock: timestamp=tsc tsc_hz=") and " synchronized=" in text for text in said) and said
-    assert "clock: timestamp=tsc" in check(["tshark", "-r", recorder.out, "-Y", "frame.number == 1", "-V"]) + check(["capinfos", recorder.out])
+    assert "clock: timestamp=tsc" in check(["tshark", "-r", recorder.out, "-Y", "frame.number == 1", "-V"]) + check(
+        ["capinfos", recorder.out]
+    )
     (part,) = parts(ingested(tmp_path, recorder.out))
     clock, (interface, *_) = part.meta["clock"], part.meta["interfaces"]
     assert clock["reports"] == 2 and clock["synchronized"] in (True, False) and clock["set"] == []
@@ -192,10 +229,14 @@ def test_recording_whose_clock_is_set(busy, record, fake, tmp_path):
         recorder.finish()
     file = pcapng.read(out)
     found = [text for options in file.interfaces[0].stats for text in comments(options) if text.startswith("clock: ")]
-    assert [text.partition(" set_ns=")[0] for text in found] == ["clock: synchronized=yes maxerror_us=1234 esterror_us=56"] * len(found)
+    assert [text.partition(" set_ns=")[0] for text in found] == [
+        "clock: synchronized=yes maxerror_us=1234 esterror_us=56"
+    ] * len(found)
     (setting,) = [int(text.partition(" set_ns=")[2]) for text in found if "set_ns" in text]
     assert abs(setting + 7 * 10**9) < 10**6 and "set_ns" not in found[-1]
-    assert not any(text.startswith("clock: ") for i in file.interfaces[1:] for options in i.stats for text in comments(options))
+    assert not any(
+        text.startswith("clock: ") for i in file.interfaces[1:] for options in i.stats for text in comments(options)
+    )
 
 
 def test_recorder_without_synchronization(busy, record, fake, tmp_path):

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Each row of the index is what tshark reads of the packet; what is damaged is null, and no crash."""
+
 import random
 import struct
 
 import pytest
-from scapy.all import GRE, IP, TCP, UDP, Dot1Q, Ether, IPv6, IPv6ExtHdrHopByHop, Raw
-from scapy.contrib.gtp import GTP_U_Header, GTPPDUSessionContainer
-from scapy.layers.vxlan import VXLAN
-
 from harness import corpus
 from harness.dissected import differences
 from harness.paths import REPO
 from harness.pcapng_write import File
+from scapy.all import GRE, IP, TCP, UDP, Dot1Q, Ether, IPv6, IPv6ExtHdrHopByHop, Raw
+from scapy.contrib.gtp import GTP_U_Header, GTPPDUSessionContainer
+from scapy.layers.vxlan import VXLAN
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("ringtap_archive", reason=f"not in this environment: {REPO / 'archive'}")
@@ -79,7 +79,7 @@ def test_all_of_the_corpus(whole, packets):
 def test_truncated_packets(frames, whole, tmp_path):
     """What is cut off is null; what is left of a cut header is what the whole packet has."""
     chance = random.Random(1)
-    cut = [(data[:chance.randrange(min(len(data), 130) + 1)], len(data)) for data in frames]
+    cut = [(data[: chance.randrange(min(len(data), 130) + 1)], len(data)) for data in frames]
     path = _write(tmp_path / "cut.pcapng", cut)
     found, torn = rows(path)
     assert torn is None and differences(found, path, whole=whole[1]) == []
@@ -116,24 +116,58 @@ def test_tunnels(tmp_path):
         outer / UDP(dport=2152) / GTP_U_Header(teid=3, S=1, seq=4) / inner6,
         outer / UDP(dport=2152) / GTP_U_Header(teid=4, E=1) / GTPPDUSessionContainer(type=1, QFI=3) / inner,
         outer / UDP(dport=2152) / GTP_U_Header(teid=0, gtp_type=1) / Raw(b"\x0e\x00"),
-        ETHER / IPv6(src="2001:db8::a", dst="2001:db8::b") / IPv6ExtHdrHopByHop() / UDP(dport=4789) / VXLAN(vni=9) / ETHER / inner6,
+        ETHER
+        / IPv6(src="2001:db8::a", dst="2001:db8::b")
+        / IPv6ExtHdrHopByHop()
+        / UDP(dport=4789)
+        / VXLAN(vni=9)
+        / ETHER
+        / inner6,
     ]
     path = _write(tmp_path / "tunnels.pcapng", [(bytes(p), len(bytes(p))) for p in packets])
     found, _ = rows(path)
     assert differences(found, path) == []
     assert [(row["tunnel"], row["tunnel_id"]) for row in found] == [
-        ("vxlan", 77), ("vxlan", 0xFFFFFF), (None, None), ("gre", None), ("gre", 0xFFFFFFFE), ("gre", 5), ("gre", 6), (None, None),
-        ("gtpu", 0x12345678), ("gtpu", 3), ("gtpu", 4), (None, None), ("vxlan", 9)]
+        ("vxlan", 77),
+        ("vxlan", 0xFFFFFF),
+        (None, None),
+        ("gre", None),
+        ("gre", 0xFFFFFFFE),
+        ("gre", 5),
+        ("gre", 6),
+        (None, None),
+        ("gtpu", 0x12345678),
+        ("gtpu", 3),
+        ("gtpu", 4),
+        (None, None),
+        ("vxlan", 9),
+    ]
     assert sum(row["inner_src_port"] is not None for row in found) == 10
 
 
 def test_link_types(tmp_path):
-    ip, ip6 = (bytes(net / UDP(sport=5, dport=6) / b"data") for net in (IP(src="10.0.0.1", dst="10.0.0.2"), IPv6(src="::2", dst="::3")))
+    ip, ip6 = (
+        bytes(net / UDP(sport=5, dport=6) / b"data")
+        for net in (IP(src="10.0.0.1", dst="10.0.0.2"), IPv6(src="::2", dst="::3"))
+    )
     sll = struct.pack(">HHH8sH", 0, 1, 6, bytes(8), 0x0800)
     sll2 = struct.pack(">HHIHBB8s", 0x86DD, 0, 1, 1, 4, 6, bytes(8))
-    packets = [(1, bytes(ETHER) [:12] + b"\x08\x00" + ip), (101, ip), (101, ip6), (12, ip), (228, ip), (229, ip6), (113, sll + ip),
-               (276, sll2 + ip6), (0, struct.pack("<I", 2) + ip), (0, struct.pack(">I", 30) + ip6), (0, struct.pack("<I", 28) + ip6),
-               (108, struct.pack(">I", 2) + ip), (108, struct.pack(">I", 24) + ip6), (105, b"\x08\x01" + bytes(30))]
+    packets = [
+        (1, bytes(ETHER)[:12] + b"\x08\x00" + ip),
+        (101, ip),
+        (101, ip6),
+        (12, ip),
+        (228, ip),
+        (229, ip6),
+        (113, sll + ip),
+        (276, sll2 + ip6),
+        (0, struct.pack("<I", 2) + ip),
+        (0, struct.pack(">I", 30) + ip6),
+        (0, struct.pack("<I", 28) + ip6),
+        (108, struct.pack(">I", 2) + ip),
+        (108, struct.pack(">I", 24) + ip6),
+        (105, b"\x08\x01" + bytes(30)),
+    ]
     f = File().section()
     for linktype, _ in packets:
         f.interface(linktype, 0, (9, b"\x09"))
@@ -157,8 +191,18 @@ def test_blocks_times_and_options_of_both_byte_orders(tmp_path):
         f.interface(1, 0, (2, b"eth0"), (9, b"\x09"), (14, f.pack("q", 100)))
         f.interface(1, 40, (9, bytes([0x80 | 20])))
         f.packet(data, START // 1000 + 1, 0)
-        f.packet(data, START + 2, 1, options=[(2, f.pack("I", 1)), (6, f.pack("I", 3)), (5, f.pack("Q", 1 << 63 | 5)),
-                                             (3, b"\x05" + f.pack("I", 0xDEADBEEF)), (4, f.pack("Q", 7))])
+        f.packet(
+            data,
+            START + 2,
+            1,
+            options=[
+                (2, f.pack("I", 1)),
+                (6, f.pack("I", 3)),
+                (5, f.pack("Q", 1 << 63 | 5)),
+                (3, b"\x05" + f.pack("I", 0xDEADBEEF)),
+                (4, f.pack("Q", 7)),
+            ],
+        )
         f.packet(data, START + 3, 1, options=[(1, b"comment"), (2, f.pack("I", 2)), (6, f.pack("I", 65535))])
         f.packet(data, (START // SECOND << 20) + 5, 2)
         f.obsolete(data, START // 1000 + 9, 0, drops=4, options=[(2, f.pack("I", 1))])
@@ -169,15 +213,26 @@ def test_blocks_times_and_options_of_both_byte_orders(tmp_path):
     assert [row["queue"] for row in found] == 2 * [None, 3, 65535, None, None]
     assert [row["rss_hash"] for row in found] == 2 * [None, 0xDEADBEEF, None, None, None]
     with decoder.open(path) as d:
-        part, = d.parts()
+        (part,) = d.parts()
         part.finish()
-    assert [(loss["interface"], loss["queue"], loss["packets"]) for loss in part.losses] == [(1, 3, 7), (0, None, 4), (4, 3, 7), (3, None, 4)]
+    assert [(loss["interface"], loss["queue"], loss["packets"]) for loss in part.losses] == [
+        (1, 3, 7),
+        (0, None, 4),
+        (4, 3, 7),
+        (3, None, 4),
+    ]
     assert part.interfaces[1]["name"] == "eth0" and part.section["application"] == "tests"
 
 
 def test_simple_packets_have_the_time_of_the_packet_before(tmp_path):
     data = bytes(ETHER / IP(src="10.0.0.1", dst="10.0.0.2") / UDP() / bytes(100))
-    f = File().section().interface(1, 60, (9, b"\x09")).packet(data[:60], START, length=len(data)).simple(data[:60], len(data))
+    f = (
+        File()
+        .section()
+        .interface(1, 60, (9, b"\x09"))
+        .packet(data[:60], START, length=len(data))
+        .simple(data[:60], len(data))
+    )
     found, _ = rows(f.write(tmp_path / "simple.pcapng"))
     assert [(row["time_ns"], row["captured"], row["length"]) for row in found] == [(START, 60, len(data))] * 2
 
@@ -204,7 +259,7 @@ def test_offsets_parts_and_cuts(tmp_path):
             content = own.read_bytes()
             for row in found:
                 offset = row["file_offset"]
-                assert content[offset + 28:offset + 28 + row["captured"]] == data[seen]
+                assert content[offset + 28 : offset + 28 + row["captured"]] == data[seen]
                 seen += 1
             assert differences(found, own) == []
             assert [i["name"] for i in part.interfaces] == ["alpha", "later"]
@@ -225,10 +280,10 @@ def test_torn_files_end_where_they_are_torn(tmp_path):
         assert len(found) == len(good)
         assert (torn is None) == (cut in ends) or cut < ends[0]
         with decoder.open(path) as d:
-            part, = d.parts()
+            (part,) = d.parts()
             part.finish()
             assert part.end == max(good, default=part.end)
-    path.write_bytes(f.data[:ends[3]] + b"garbage " * 10)
+    path.write_bytes(f.data[: ends[3]] + b"garbage " * 10)
     found, torn = rows(path)
     assert len(found) == 4 and str(ends[3]) in torn
 
@@ -245,7 +300,12 @@ def test_files_that_are_none_are_refused(tmp_path):
 
 def test_classic_pcap_files(frames, tmp_path):
     """Both byte orders and units; the conversion keeps packets and times."""
-    for order, magic, unit in (("<", 0xA1B2C3D4, 1000), (">", 0xA1B2C3D4, 1000), ("<", 0xA1B23C4D, 1), (">", 0xA1B23C4D, 1)):
+    for order, magic, unit in (
+        ("<", 0xA1B2C3D4, 1000),
+        (">", 0xA1B2C3D4, 1000),
+        ("<", 0xA1B23C4D, 1),
+        (">", 0xA1B23C4D, 1),
+    ):
         path, made = tmp_path / "classic.pcap", tmp_path / "made.pcapng"
         content = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 262144, 1)
         for i, data in enumerate(frames[:300]):
@@ -269,7 +329,8 @@ def test_lean_rows_and_rows_without_digest(whole):
     left_out = {"tcp_seq", "ip_id", "digest"}
     assert all(row[column] is None for row in found for column in left_out)
     assert [{k: v for k, v in row.items() if k not in left_out} for row in found] == [
-        {k: v for k, v in row.items() if k not in left_out} for row in full]
+        {k: v for k, v in row.items() if k not in left_out} for row in full
+    ]
 
 
 def test_batches_outlive_their_decoder(whole):
@@ -299,8 +360,17 @@ def test_losses_are_counted_once(tmp_path):
     with decoder.open(f.write(tmp_path / "losses.pcapng")) as d:
         part = next(d.parts())
         part.finish()
-    found = [(loss["time_ns"] - START, loss["reason"], loss["packets"], loss["queue"], loss["direction"]) for loss in part.losses]
-    assert found == [(0, "capture", 7, 2, "rx"), (SECOND, "capture", 3, None, None), (SECOND, "nic", 3, None, None),
-                     (2 * SECOND, "capture", 6, None, None), (5 * SECOND, "capture", 4, None, None), (5 * SECOND, "nic", 2, None, None),
-                     (8 * SECOND, "capture", 100, None, None)]
+    found = [
+        (loss["time_ns"] - START, loss["reason"], loss["packets"], loss["queue"], loss["direction"])
+        for loss in part.losses
+    ]
+    assert found == [
+        (0, "capture", 7, 2, "rx"),
+        (SECOND, "capture", 3, None, None),
+        (SECOND, "nic", 3, None, None),
+        (2 * SECOND, "capture", 6, None, None),
+        (5 * SECOND, "capture", 4, None, None),
+        (5 * SECOND, "nic", 2, None, None),
+        (8 * SECOND, "capture", 100, None, None),
+    ]
     assert part.interfaces[1]["statistics"]["os_dropped"] == 1100

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Flows, identifiers and digests of the index against plain references over tshark's fields."""
+
 import collections
 import hashlib
 import itertools
@@ -10,12 +11,24 @@ import struct
 import subprocess
 
 import pytest
-from scapy.all import ICMP, IP, TCP, UDP, Dot1Q, Ether, ICMPv6EchoRequest, IPv6, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop, Raw, fragment
-from scapy.layers.sctp import SCTP, SCTPChunkData
-
 from harness import archiving, dissected, pcapng, traced
 from harness.paths import REPO, RINGTAP
 from harness.pcapng_write import File
+from scapy.all import (
+    ICMP,
+    IP,
+    TCP,
+    UDP,
+    Dot1Q,
+    Ether,
+    ICMPv6EchoRequest,
+    IPv6,
+    IPv6ExtHdrFragment,
+    IPv6ExtHdrHopByHop,
+    Raw,
+    fragment,
+)
+from scapy.layers.sctp import SCTP, SCTPChunkData
 
 pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("ringtap_archive", reason=f"not in this environment: {REPO / 'archive'}")
@@ -48,6 +61,7 @@ def write(path, packets):
 
 # ---- identifiers, as decoder.h has them ----
 
+
 def mix(a, b):
     return (a * b & MASK) ^ (a * b >> 64)
 
@@ -76,20 +90,24 @@ def digest(frame):
     packet = Ether(frame)
     if IP in packet:
         ip = packet[IP]
-        raw = bytes(ip.original)[:ip.len]
+        raw = bytes(ip.original)[: ip.len]
         src, dst = (dissected.address(a) for a in (ip.src, ip.dst))
         number, more, offset, protocol, length = ip.id, "MF" in ip.flags, ip.frag, ip.proto, ip.len
-        payload, wire = raw[ip.ihl * 4:], ip.len - ip.ihl * 4
+        payload, wire = raw[ip.ihl * 4 :], ip.len - ip.ihl * 4
     else:
         ip = packet[IPv6]
         src, dst = (dissected.address(a) for a in (ip.src, ip.dst))
-        raw = bytes(ip.original)[40:40 + ip.plen]
+        raw = bytes(ip.original)[40 : 40 + ip.plen]
         number = more = offset = 0
         protocol, length, payload, wire = ip.nh, ip.plen, raw, ip.plen
         while protocol in (0, 43, 44, 60) and not offset:
             size = 8 if protocol == 44 else 8 + 8 * payload[1]
             if protocol == 44:
-                offset, more, number = struct.unpack(">H", payload[2:4])[0] >> 3, payload[3] & 1, struct.unpack(">I", payload[4:8])[0]
+                offset, more, number = (
+                    struct.unpack(">H", payload[2:4])[0] >> 3,
+                    payload[3] & 1,
+                    struct.unpack(">I", payload[4:8])[0],
+                )
             protocol, payload, wire = payload[0], payload[size:], wire - size
     header = 0 if offset else max(20, (payload[12] >> 4) * 4) if protocol == 6 else HEADERS.get(protocol, 0)
     n = min(header + 64, wire)
@@ -99,7 +117,13 @@ def digest(frame):
     if not offset and protocol in CHECKSUMS:
         first, end = CHECKSUMS[protocol]
         data[first:end] = bytes(end - first)
-    head = src + dst + struct.pack("<IHBBII", number, offset | (0x8000 if more else 0), protocol, 6 if IPv6 in packet else 4, length, n)
+    head = (
+        src
+        + dst
+        + struct.pack(
+            "<IHBBII", number, offset | (0x8000 if more else 0), protocol, 6 if IPv6 in packet else 4, length, n
+        )
+    )
     data = head + bytes(data)
     h = hashed(data + bytes(-len(data) % 8))
     return (h ^ h >> 32) & 0xFFFFFFFF
@@ -112,7 +136,11 @@ def kinds():
     for net in (ip, ip6):
         for n in (0, 3, 40, 64, 100):
             yield net / UDP(sport=5, dport=6) / Raw(text[:n])
-            yield net / TCP(sport=5, dport=6, seq=9, options=[("MSS", 1460), ("Timestamp", (1, 2))][:n % 3]) / Raw(text[:n])
+            yield (
+                net
+                / TCP(sport=5, dport=6, seq=9, options=[("MSS", 1460), ("Timestamp", (1, 2))][: n % 3])
+                / Raw(text[:n])
+            )
             yield net / SCTP(sport=5, dport=6) / SCTPChunkData(data=text[:n])
         yield net / Raw(text) if net is ip6 else net.copy() / Raw(text)
     yield ip / ICMP() / text
@@ -128,7 +156,8 @@ def test_identifiers_are_those_of_the_formula(tmp_path):
     rows, flows = decode(write(tmp_path / "kinds.pcapng", frames))
     assert [row["digest"] for row in rows] == [digest(frame) for frame in frames]
     assert [row["flow_id"] for row in rows] == [
-        flow_id(row["src"], row["dst"], row["protocol"], row["src_port"], row["dst_port"]) for row in rows]
+        flow_id(row["src"], row["dst"], row["protocol"], row["src_port"], row["dst_port"]) for row in rows
+    ]
     assert len({row["digest"] for row in rows}) == len(rows)
     assert [flow["flow_id"] for flow in flows] == sorted({row["flow_id"] for row in rows})
 
@@ -153,7 +182,7 @@ def test_digests_do_not_change_on_the_way(tmp_path):
     chance, changed = random.Random(4), []
     for frame in before:
         at = 26 + chance.randrange(4)  # of an address
-        changed.append(frame[:at] + bytes([frame[at] ^ 1]) + frame[at + 1:])
+        changed.append(frame[:at] + bytes([frame[at] ^ 1]) + frame[at + 1 :])
     third = decode(write(tmp_path / "c", changed))[0]
     assert not {row["digest"] for row in first} & {row["digest"] for row in third}
 
@@ -167,10 +196,11 @@ def test_snaplen_cuts_digests_at_whole_units(tmp_path):
         if captured >= 42:
             assert found[captured] == digest(frame[:captured])
     assert all(found[captured] is None for captured in range(30, 42))
-    assert len(set(found[captured] for captured in range(42, 106))) == 4 and found[106] == found[119] == digest(frame)
+    assert len({found[captured] for captured in range(42, 106)}) == 4 and found[106] == found[119] == digest(frame)
 
 
 # ---- flows ----
+
 
 class Side:
     """What an end of a TCP connection has sent: ranges, in numbers that do not wrap around."""
@@ -228,7 +258,7 @@ class Flow:
         if not size or flags & RST:
             return
         side = self.sides[end]
-        if side is None or flags & SYN and side.isn != seq:
+        if side is None or (flags & SYN and side.isn != seq):
             side = self.sides[end] = Side(seq)
             side.isn = seq if flags & SYN else None
         begin = side.unwrapped(seq)
@@ -258,10 +288,17 @@ def compare(found, expected):
         right = expected[frozenset(ends), flow["protocol"]]
         is_tcp = flow["protocol"] == 6
         assert ends == right.ends
-        assert flow["flow_id"] == flow_id(flow["src"], flow["dst"], flow["protocol"], flow["src_port"], flow["dst_port"])
-        assert ([flow["packets_ab"], flow["packets_ba"]], [flow["bytes_ab"], flow["bytes_ba"]]) == (right.packets, right.bytes)
+        assert flow["flow_id"] == flow_id(
+            flow["src"], flow["dst"], flow["protocol"], flow["src_port"], flow["dst_port"]
+        )
+        assert ([flow["packets_ab"], flow["packets_ba"]], [flow["bytes_ab"], flow["bytes_ba"]]) == (
+            right.packets,
+            right.bytes,
+        )
         assert (flow["first_ns"], flow["last_ns"]) == (right.first, right.last)
-        assert (flow["tcp_flags"], flow["retransmissions"]) == ((right.flags, right.again) if is_tcp else (None, None)), flow
+        assert (flow["tcp_flags"], flow["retransmissions"]) == (
+            (right.flags, right.again) if is_tcp else (None, None)
+        ), flow
         assert flow["rtt_ns"] == right.rtt, flow
 
 
@@ -272,7 +309,9 @@ def test_flows_of_realistic_traffic(tmp_path):
     rows, flows = decode(path)
     expected = reference(path)
     compare(flows, expected)
-    assert sum(flow["packets_ab"] + flow["packets_ba"] for flow in flows) == sum(row["flow_id"] is not None for row in rows)
+    assert sum(flow["packets_ab"] + flow["packets_ba"] for flow in flows) == sum(
+        row["flow_id"] is not None for row in rows
+    )
     measured, again = collections.defaultdict(set), 0  # by tshark, of each connection
     for values in dissected.fields(path):
         row = dissected.row(values)
@@ -282,7 +321,9 @@ def test_flows_of_realistic_traffic(tmp_path):
             measured[key].add(round(float(values["tcp.analysis.initial_rtt"][0]) * 1e9))
     assert sum(flow["retransmissions"] or 0 for flow in flows) == again > 5
     times = {flow["flow_id"]: flow["rtt_ns"] for flow in flows if flow["rtt_ns"] is not None}
-    assert len(times) > 50 and sum(times[key] in found for key, found in measured.items() if key in times) > 0.9 * len(times)
+    assert len(times) > 50 and sum(times[key] in found for key, found in measured.items() if key in times) > 0.9 * len(
+        times
+    )
 
 
 def test_lost_reordered_and_repeated_segments(tmp_path):
@@ -295,7 +336,9 @@ def test_lost_reordered_and_repeated_segments(tmp_path):
             seq = [chance.choice((0xFFFFFF00, chance.getrandbits(32))) for _ in range(2)]
 
             def segment(end, flags, at, size=0):
-                tcp = TCP(flags=flags, seq=at & 0xFFFFFFFF, ack=seq[1 - end] & 0xFFFFFFFF if "A" in flags else 0, **ports[end])
+                tcp = TCP(
+                    flags=flags, seq=at & 0xFFFFFFFF, ack=seq[1 - end] & 0xFFFFFFFF if "A" in flags else 0, **ports[end]
+                )
                 packets.append(ETHER / IP(**ends[end]) / tcp / Raw(bytes(size)))
 
             for _ in range(chance.choice((1, 1, 2))):
@@ -341,7 +384,12 @@ def test_latency_and_fates_of_each_flow(tmp_path):
         elif row["direction"] == "tx" and row["packet_id"] in received:
             origin = received[row["packet_id"]]
             times[origin["flow_id"]].append(row["time_ns"] - origin["time_ns"])
-    names = {pcapng.NOT_OFFERED: "not_offered", pcapng.UNKNOWN: "unknown", pcapng.INFERRED: "unknown", pcapng.OPEN: "open"}
+    names = {
+        pcapng.NOT_OFFERED: "not_offered",
+        pcapng.UNKNOWN: "unknown",
+        pcapng.INFERRED: "unknown",
+        pcapng.OPEN: "open",
+    }
     for fate in file.fates:
         if fate.id in received:
             outcome[received[fate.id]["flow_id"]][names[fate.fate]] += 1
@@ -357,7 +405,11 @@ def test_latency_and_fates_of_each_flow(tmp_path):
             continue
         rest = count["received"] - count["not_offered"] - count["unknown"] - count["open"]
         assert (flow["offered"], flow["not_offered"], flow["open"], flow["unknown"]) == (
-            rest, count["not_offered"], count["open"], count["unknown"])
+            rest,
+            count["not_offered"],
+            count["open"],
+            count["unknown"],
+        )
     assert sum(len(own) for own in times.values()) > 4_000
 
 
@@ -406,7 +458,9 @@ def of_fates(path, chance, ended, applications=2):
                 w.fates(2, [entry])
             for copy in range(sent * chance.randint(1, 2)):
                 label = Ether(src=ETHER.src, dst=ETHER.dst, type=0x1234) / Raw(bytes(50))
-                w.packet(app, now + 100 * (1 + flow) + copy, bytes(chance.choice([ETHER / packet, label])), traced.TX, 0, id)
+                w.packet(
+                    app, now + 100 * (1 + flow) + copy, bytes(chance.choice([ETHER / packet, label])), traced.TX, 0, id
+                )
             if fate and not first:
                 w.fates(2, [entry, entry])
             now += 2000
@@ -419,7 +473,9 @@ def of_fates(path, chance, ended, applications=2):
 def test_fates_and_latencies_are_those_of_explain(tmp_path, ended):
     """A copy that was sent does not make its original offered, and what cannot be decoded was sent all the same."""
     path = of_fates(tmp_path / "fates.pcapng", random.Random(5), ended)
-    told = json.loads(subprocess.run([RINGTAP, "explain", "--json", path], check=True, capture_output=True, text=True).stdout)
+    told = json.loads(
+        subprocess.run([RINGTAP, "explain", "--json", path], check=True, capture_output=True, text=True).stdout
+    )
     _, flows = decode(path)
     total = {key: sum(flow[key] for flow in flows) for key in (*FATES, *schema.REASONS)}
     assert total == {key: told["fates"][key] for key in total}
@@ -428,7 +484,9 @@ def test_fates_and_latencies_are_those_of_explain(tmp_path, ended):
     assert total["unseen"] + total["port_stopped"] < total["unknown"]
     # One application: flows of explain are those of a port.
     path = of_fates(tmp_path / "one.pcapng", random.Random(6), ended, 1)
-    told = json.loads(subprocess.run([RINGTAP, "explain", "--json", path], check=True, capture_output=True, text=True).stdout)
+    told = json.loads(
+        subprocess.run([RINGTAP, "explain", "--json", path], check=True, capture_output=True, text=True).stdout
+    )
     _, flows = decode(path)
     middle = {flow["src_port"]: flow["latency_p50_ns"] for flow in flows}
     theirs = {int(flow["flow"].split(" > ")[0].split(":")[1]): flow["p50_ns"] for flow in told["flows"]}
@@ -468,12 +526,16 @@ FATES = ("offered", "not_offered", "open", "unknown")
 
 
 def fates_of(archive):
-    flows = [flow for part in archiving.parts(archive) for flow in pq.read_table(part.flows, partitioning=None).to_pylist()]
+    flows = [
+        flow for part in archiving.parts(archive) for flow in pq.read_table(part.flows, partitioning=None).to_pylist()
+    ]
     return {key: sum(flow[key] or 0 for flow in flows) for key in FATES}
 
 
 def explained(*paths, keys=FATES):
-    done = subprocess.run([RINGTAP, "explain", "--json", "--timeout", "60s", *paths], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [RINGTAP, "explain", "--json", "--timeout", "60s", *paths], check=True, capture_output=True, text=True
+    )
     fates = json.loads(done.stdout)["fates"]
     return {key: fates[key] for key in keys}
 
@@ -500,7 +562,9 @@ def test_fates_of_another_recording_are_not_taken(tmp_path):
     alone = ingested(tmp_path / "alone", first[0])
     with decoder.open(first[0]) as d:
         part = next(d.parts())
-        assert not part.look_ahead(other[1]) and not part.look_ahead(tmp_path) and not part.look_ahead(tmp_path / "none")
+        assert (
+            not part.look_ahead(other[1]) and not part.look_ahead(tmp_path) and not part.look_ahead(tmp_path / "none")
+        )
         assert {key: sum(flow[key] for flow in part.flows().to_pylist()) for key in FATES} == alone
     with decoder.open(first[0]) as d:
         part = next(d.parts())
@@ -518,22 +582,29 @@ def as_format_1(part):
     """What earlier versions have written: flows without reasons."""
     pq.write_table(pq.read_table(part.flows, partitioning=None).drop(schema.REASONS), part.flows)
     part.meta["format"] = 1
-    part.meta["flows"].update(bytes=part.flows.stat().st_size, sha256=hashlib.sha256(part.flows.read_bytes()).hexdigest())
+    part.meta["flows"].update(
+        bytes=part.flows.stat().st_size, sha256=hashlib.sha256(part.flows.read_bytes()).hexdigest()
+    )
     part.meta_path.write_text(json.dumps(part.meta))
 
 
 def test_archives_of_format_1_stay_readable(tmp_path, capsys):
     """Beside parts of this format; their reasons are null, until the part is made again."""
-    archive, old, new = tmp_path / "archive", *(of_fates(tmp_path / f"{n}.pcapng", random.Random(n), True) for n in (1, 2))
+    archive, old, new = (
+        tmp_path / "archive",
+        *(of_fates(tmp_path / f"{n}.pcapng", random.Random(n), True) for n in (1, 2)),
+    )
     for path in (old, new):
         assert archiving.call("ingest", "-q", "-d", archive, "--recorder", path.stem, path) == 0
     as_format_1(archiving.parts(archive)[0])
     with engine.open(archive) as reader:
         names = reader.sql("SELECT * FROM flows").columns
-        found = reader.sql("SELECT recorder, CAST(sum(unknown) AS BIGINT), CAST(sum(unseen) AS BIGINT), "
-                           "CAST(sum(port_stopped) AS BIGINT) FROM flows GROUP BY 1 ORDER BY 1").all()
+        found = reader.sql(
+            "SELECT recorder, CAST(sum(unknown) AS BIGINT), CAST(sum(unseen) AS BIGINT), "
+            "CAST(sum(port_stopped) AS BIGINT) FROM flows GROUP BY 1 ORDER BY 1"
+        ).all()
     expected = explained(new, keys=("unknown", *schema.REASONS))
-    assert names[:len(schema.FLOWS.names)] == schema.FLOWS.names
+    assert names[: len(schema.FLOWS.names)] == schema.FLOWS.names
     assert found == [("1", explained(old)["unknown"], None, None), ("2", *expected.values())]
     assert archiving.call("verify", "-d", archive) == 0
     part = archiving.parts(archive)[0]

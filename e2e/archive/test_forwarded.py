@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A recording of ringtap-fwd: its rows are what tshark reads, and fetch gives its packets back."""
-import pyarrow.parquet as pq
 
+import pyarrow.parquet as pq
 from harness import dissected, pcapng
 from harness.archiving import assert_whole, call, parts
 
@@ -10,8 +10,26 @@ PACKETS = 10000
 
 def test_recording_of_the_forwarder(fwd, record, tmp_path):
     """What the generator makes, what is forwarded in another thread, and what the sink takes."""
-    app = fwd("--ring", "a", "--ring", "b", "--role", "generate:a@0", "--role", "oneway:a,b@1", "--role", "sink:b@0",
-              "--frame", "udp", "--sizes", "imix", "--rate", "20k", "--duration", "60s").running()
+    app = fwd(
+        "--ring",
+        "a",
+        "--ring",
+        "b",
+        "--role",
+        "generate:a@0",
+        "--role",
+        "oneway:a,b@1",
+        "--role",
+        "sink:b@0",
+        "--frame",
+        "udp",
+        "--sizes",
+        "imix",
+        "--rate",
+        "20k",
+        "--duration",
+        "60s",
+    ).running()
     recorder = record(app, "--ids", "-c", str(PACKETS))
     recorder.done()
     app.stop()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Synthetic recordings are right: foreign readers find all that was meant, and nothing malformed."""
+
 import collections
 import hashlib
 import json
@@ -7,7 +8,6 @@ import os
 import subprocess
 
 import pytest
-
 from harness.archived import python
 from harness.paths import REPO
 
@@ -23,8 +23,13 @@ print(json.dumps(generate.write(sys.argv[1], **json.loads(sys.argv[2]))))
 
 def generate(path, **options):
     env = dict(os.environ, PYTHONPATH=str(REPO / "archive"))
-    done = subprocess.run([python(), "-c", SOME, str(path), json.dumps({"packets": PACKETS, "flows": 300, **options})],
-                          env=env, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [python(), "-c", SOME, str(path), json.dumps({"packets": PACKETS, "flows": 300, **options})],
+        env=env,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     return json.loads(done.stdout)
 
 
@@ -52,15 +57,34 @@ def forwarded(tmp_path_factory):
     """Records and what tshark reads of them."""
     path = tmp_path_factory.mktemp("forwarded") / "forwarded.pcapng"
     done = generate(path, ids=True, fates=True, loss=0.02, seed=2)
-    return path, done, tshark(path, "frame.packet_id", "frame.packet_flags_direction", "frame.time_epoch", "frame.interface_id",
-                              "frame.len", "frame.drop_count")
+    return (
+        path,
+        done,
+        tshark(
+            path,
+            "frame.packet_id",
+            "frame.packet_flags_direction",
+            "frame.time_epoch",
+            "frame.interface_id",
+            "frame.len",
+            "frame.drop_count",
+        ),
+    )
 
 
 @pytest.mark.smoke
 def test_nothing_is_malformed_and_all_kinds_are_there(realistic):
     path, done = realistic
-    rows = tshark(path, "_ws.malformed", "ip.checksum.status", "tcp.checksum.status", "udp.checksum.status", "icmp.checksum.status",
-                  "frame.protocols", once=False)
+    rows = tshark(
+        path,
+        "_ws.malformed",
+        "ip.checksum.status",
+        "tcp.checksum.status",
+        "udp.checksum.status",
+        "icmp.checksum.status",
+        "frame.protocols",
+        once=False,
+    )
     assert len(rows) == done["records"] == PACKETS
     assert not [row for row in rows if row[0]]
     for row in rows:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What `hops` says of traffic with known losses, delays, order and clocks, packet by packet."""
+
 import math
 
 import pytest
-
 from harness.site import SECOND, START, TCP, UDP, Recorder, Site, archive_command
 
 pytest.importorskip("duckdb")
-from ringtap_archive import clocks as clocks_of_recorders  # noqa: E402
+from ringtap_archive import clocks as clocks_of_recorders
+
 MS, US = 10**6, 10**3
 FORTH = ("10.0.0.1", "10.0.0.2", 40000, 443, TCP)
 BACK = ("10.0.0.2", "10.0.0.1", 443, 40000, TCP)
@@ -27,13 +28,20 @@ def site(tmp_path_factory):
     """Three recorders; packets both ways, lost and reordered; clocks off by milliseconds and by hours."""
     site = Site(tmp_path_factory.mktemp("site"), *clocks())
     delay, t = jitter(site), START + SECOND
-    flows = [(FORTH, BACK)] + [((f"10.1.{n}.1", "10.0.0.2", 5000 + n, 53, UDP), ("10.0.0.2", f"10.1.{n}.1", 53, 5000 + n, UDP))
-                               for n in range(5)] + [(("fd00::1", "fd00::2", 40000, 80, UDP), ("fd00::2", "fd00::1", 80, 40000, UDP))]
+    flows = (
+        [(FORTH, BACK)]
+        + [
+            ((f"10.1.{n}.1", "10.0.0.2", 5000 + n, 53, UDP), ("10.0.0.2", f"10.1.{n}.1", 53, 5000 + n, UDP))
+            for n in range(5)
+        ]
+        + [(("fd00::1", "fd00::2", 40000, 80, UDP), ("fd00::2", "fd00::1", 80, 40000, UDP))]
+    )
     for n in range(6000):
         t += site.random.randrange(20 * US, 200 * US)
         forth, back = flows[site.random.randrange(len(flows))]
-        site.send("abc", forth, t, lost={"c": 0.03}, delay=delay) if n % 2 else \
-            site.send("cba", back, t, lost={"b": 0.01, "a": 0.005}, delay=delay)
+        site.send("abc", forth, t, lost={"c": 0.03}, delay=delay) if n % 2 else site.send(
+            "cba", back, t, lost={"b": 0.01, "a": 0.005}, delay=delay
+        )
     for n in range(30):  # nothing is lost at the end: the last packets can be judged
         t += MS
         site.send("abc", FORTH, t, delay=delay)
@@ -101,17 +109,30 @@ def test_each_lost_packet_is_listed_where_it_was_seen_last(site, told):
         if p.lost_at:
             last = list(p.times)[-1]
             expected.append((p.times[last] + AHEAD[last], f"{last}:eth0", f"{p.lost_at}:eth0", p.flow))
-    found = [(r["in_ns"], r["from"], r["to"], (r["src"], r["dst"], r["src_port"], r["dst_port"], r["protocol"]))
-             for r in told["lost"]]
+    found = [
+        (r["in_ns"], r["from"], r["to"], (r["src"], r["dst"], r["src_port"], r["dst_port"], r["protocol"]))
+        for r in told["lost"]
+    ]
     assert sorted(found) == sorted(expected) and len(expected) > 100
 
 
 def test_a_lost_packet_can_be_fetched(site, told, tmp_path):
     lost = told["lost"][0]
-    site.run("fetch", "--where", f"part = {lost['part']} AND file_offset = {lost['file_offset']}", "-w", tmp_path / "lost.pcapng")
+    site.run(
+        "fetch",
+        "--where",
+        f"part = {lost['part']} AND file_offset = {lost['file_offset']}",
+        "-w",
+        tmp_path / "lost.pcapng",
+    )
     data = (tmp_path / "lost.pcapng").read_bytes()
-    packet = next(p for p in site.sent if p.lost_at and list(p.times)[-1] == lost["recorder"]
-                  and p.times[lost["recorder"]] + AHEAD[lost["recorder"]] == lost["in_ns"])
+    packet = next(
+        p
+        for p in site.sent
+        if p.lost_at
+        and list(p.times)[-1] == lost["recorder"]
+        and p.times[lost["recorder"]] + AHEAD[lost["recorder"]] == lost["in_ns"]
+    )
     assert b"%012d" % packet.number in data
     assert sum(b"%012d" % p.number in data for p in site.sent[:200]) == (packet.number < 200)
 
@@ -128,8 +149,15 @@ def identical(folder, period, delay, lost, count=300, bidirectional=True):
     site = Site(folder, *clocks("ab"))
     for n in range(count):
         t = START + SECOND + n * period
-        p = site.send("ab", ("10.0.0.1", "10.0.0.2", 7, 7, UDP), t, ip_id=0, payload=b"same", delay=lambda a, b: delay(n),
-                      lost={"b": 1 if lost(n) else 0})
+        p = site.send(
+            "ab",
+            ("10.0.0.1", "10.0.0.2", 7, 7, UDP),
+            t,
+            ip_id=0,
+            payload=b"same",
+            delay=lambda a, b: delay(n),
+            lost={"b": 1 if lost(n) else 0},
+        )
         assert bool(p.lost_at) == lost(n)
         if bidirectional:
             site.send("ab", FORTH, t + 10, delay=lambda a, b: delay(n))
@@ -137,9 +165,16 @@ def identical(folder, period, delay, lost, count=300, bidirectional=True):
     return site
 
 
-@pytest.mark.parametrize("period,delay", [(10 * MS, lambda n: MS + n % 7 * US), (MS, lambda n: 5 * MS + n % 7 * US),
-                                          (MS // 2, lambda n: 20 * MS + n % 3 * 100 * US), (2000 * MS, lambda n: 200 * US)],
-                         ids=["sparse", "dense", "jitter", "keepalive"])
+@pytest.mark.parametrize(
+    "period,delay",
+    [
+        (10 * MS, lambda n: MS + n % 7 * US),
+        (MS, lambda n: 5 * MS + n % 7 * US),
+        (MS // 2, lambda n: 20 * MS + n % 3 * 100 * US),
+        (2000 * MS, lambda n: 200 * US),
+    ],
+    ids=["sparse", "dense", "jitter", "keepalive"],
+)
 def test_of_identical_packets_the_lost_ones_are_found(tmp_path, period, delay):
     site = identical(tmp_path, period, delay, lambda n: n % 10 == 3 or n in (50, 51, 52))
     told = site.ingest().json("hops", "--lost", "--where", "protocol = 17", "--offset", "a=0", "--offset", "b=3ms")
@@ -155,8 +190,15 @@ def test_a_retransmission_with_equal_contents_is_no_delay(tmp_path):
     flow = ("10.0.0.1", "10.0.0.2", 9, 9, UDP)
     for n in range(20):  # the first of two is lost: 200 ms later it is sent again
         for again in (0, 1):
-            site.send("ab", flow, START + 2 * SECOND + n * SECOND + again * 200 * MS, ip_id=n, payload=b"again",
-                      delay=lambda a, b: MS, lost={"b": 1 - again})
+            site.send(
+                "ab",
+                flow,
+                START + 2 * SECOND + n * SECOND + again * 200 * MS,
+                ip_id=n,
+                payload=b"again",
+                delay=lambda a, b: MS,
+                lost={"b": 1 - again},
+            )
     site.send("ab", FORTH, START + 30 * SECOND, delay=lambda a, b: MS)  # the recorders go on
     told = site.ingest().json("hops", "--lost", "--where", "src_port = 9", "--offset", "a=0", "--offset", "b=3ms")
     found = hop(told, "a", "b")
@@ -222,9 +264,13 @@ def test_flows_of_which_nothing_comes_out_are_listed(tmp_path):
         site.send("cba", BACK, t, delay=lambda a, b: MS)
         if 100 <= n < 150:
             site.send("ab", ("10.0.0.1", "10.0.0.2", 40001, 8080, TCP), t, delay=lambda a, b: MS)
-            site.send("a", ("10.0.0.1", "10.9.9.9", 40001, 8080, TCP), t)  # elsewhere: other packets to there do not come either
+            site.send(
+                "a", ("10.0.0.1", "10.9.9.9", 40001, 8080, TCP), t
+            )  # elsewhere: other packets to there do not come either
     told = site.ingest().json("hops")
-    assert [(m["from"], m["to"], m["dst_port"], m["packets"]) for m in told["missing_flows"]] == [("b:eth0", "c:eth0", 8080, 50)]
+    assert [(m["from"], m["to"], m["dst_port"], m["packets"]) for m in told["missing_flows"]] == [
+        ("b:eth0", "c:eth0", 8080, 50)
+    ]
     assert hop(told, "b", "c")["lost"] == 0
 
 
@@ -253,7 +299,9 @@ def test_an_interface_that_was_not_recorded_loses_nothing(tmp_path):
     for n in range(1000):
         t = START + SECOND + n * 10 * MS
         site.send("ab", FORTH, t, delay=lambda a, b: 100 * US)
-        site.send(["a", "b2"] if n < 500 else ["a"], ("10.0.0.1", "10.0.0.3", 5000, 53, UDP), t, delay=lambda a, b: 100 * US)
+        site.send(
+            ["a", "b2"] if n < 500 else ["a"], ("10.0.0.1", "10.0.0.3", 5000, 53, UDP), t, delay=lambda a, b: 100 * US
+        )
     for name in site.recorders:
         file = tmp_path / f"{name}.pcapng"
         file.write_bytes(site.recorders[name].pcapng())

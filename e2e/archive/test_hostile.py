@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """An archive of another user does nothing outside of itself, takes no memory for what it claims, and holds nobody up."""
+
 import json
 import os
 import resource
@@ -9,7 +10,6 @@ import tempfile
 from pathlib import Path
 
 import pytest
-
 from harness import archiving
 from harness.archiving import call, child, end_of, parts
 from harness.hostile import archive as hostile
@@ -23,7 +23,9 @@ NOBODY = 65534
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
-    assert call("ingest", "-d", folder / "archive", "--recorder", "a", archiving.recording(folder / "a.pcapng", 500)) == 0
+    assert (
+        call("ingest", "-d", folder / "archive", "--recorder", "a", archiving.recording(folder / "a.pcapng", 500)) == 0
+    )
     return folder / "archive"
 
 
@@ -58,11 +60,17 @@ def test_a_journal_changes_its_archive_only(archive, outside, content, capsys):
 
 def test_a_journal_of_another_user(archive, outside, capsys):
     """Also one that could be of ringtap: what it removes, its owner removes."""
-    hostile.journal(archive, {"rename": [], "remove": [str(path.relative_to(archive)) for path in parts(archive)[0].files()]})
+    hostile.journal(
+        archive, {"rename": [], "remove": [str(path.relative_to(archive)) for path in parts(archive)[0].files()]}
+    )
     os.chown(archive / store.JOURNAL, NOBODY, NOBODY)
     assert call("query", "-d", archive, "SELECT count(*) FROM packets") == 1
     os.chown(archive, NOBODY, NOBODY)
-    for words in (("query", "-d", archive, "SELECT 1"), ("prune", "-d", archive, "--keep", "0"), ("verify", "--repair", "-d", archive)):
+    for words in (
+        ("query", "-d", archive, "SELECT 1"),
+        ("prune", "-d", archive, "--keep", "0"),
+        ("verify", "--repair", "-d", archive),
+    ):
         assert call(*words) == 1
     assert capsys.readouterr().err.count("another user") == 4
     (archive / store.JOURNAL).unlink()
@@ -88,7 +96,13 @@ def test_links_are_not_followed(archive, outside, capsys):
 
 def test_pipes_hold_nobody_up(archive, capsys):
     (part,) = parts(archive)
-    for path in (part.packets, part.meta_path, archive / "recorder=a" / ".late", archive / store.JOURNAL, archive / layout.LOCK):
+    for path in (
+        part.packets,
+        part.meta_path,
+        archive / "recorder=a" / ".late",
+        archive / store.JOURNAL,
+        archive / layout.LOCK,
+    ):
         path.unlink(missing_ok=True)
         os.mkfifo(path)
         assert call("query", "-d", archive, "--from", "2026-01-01", "SELECT count(*) FROM packets") == 1
@@ -98,6 +112,7 @@ def test_pipes_hold_nobody_up(archive, capsys):
 
 def limited(function, *words):
     """The exit status in a process that gets 512 MiB more."""
+
     def run():
         used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
         resource.setrlimit(resource.RLIMIT_AS, (used + (512 << 20),) * 2)
@@ -105,6 +120,7 @@ def limited(function, *words):
             return function(*words)
         except MemoryError:
             return 77
+
     return end_of(child(run))
 
 
@@ -123,16 +139,32 @@ def test_sizes_that_a_frame_claims(archive):
     assert limited(first) == limited(all_whole) == (0, None)
 
 
-@pytest.mark.parametrize("change", [
-    lambda m: m.update(interfaces=7), lambda m: m["interfaces"][0].update(name="\ud800"), lambda m: m.update(first_ns=1 << 70),
-    lambda m: m["interfaces"][0].update(tsresol=256), lambda m: m.update(losses=[3]), lambda m: m.update(source=[]),
-    lambda m: m.update(clock={"reports": "x"}), lambda m: m["packets"].update(rows=-1), lambda m: m.update(format="1"),
-    lambda m: m.update(late=None), lambda m: m["pcapng"].pop("frames"),
-    lambda m: m["interfaces"][0].pop("snaplen")], ids=range(12))
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m.update(interfaces=7),
+        lambda m: m["interfaces"][0].update(name="\ud800"),
+        lambda m: m.update(first_ns=1 << 70),
+        lambda m: m["interfaces"][0].update(tsresol=256),
+        lambda m: m.update(losses=[3]),
+        lambda m: m.update(source=[]),
+        lambda m: m.update(clock={"reports": "x"}),
+        lambda m: m["packets"].update(rows=-1),
+        lambda m: m.update(format="1"),
+        lambda m: m.update(late=None),
+        lambda m: m["pcapng"].pop("frames"),
+        lambda m: m["interfaces"][0].pop("snaplen"),
+    ],
+    ids=range(12),
+)
 def test_meta_of_another_shape(archive, change, capsys):
     """One line, and a repair makes the file again from the packets."""
     hostile.meta(archive, change)
-    for words in (("query", "-d", archive, "SELECT * FROM interfaces"), ("top", "-d", archive), ("verify", "-d", archive)):
+    for words in (
+        ("query", "-d", archive, "SELECT * FROM interfaces"),
+        ("top", "-d", archive),
+        ("verify", "-d", archive),
+    ):
         assert call(*words) == 1
     out, err = capsys.readouterr()
     assert "Traceback" not in out + err and err.count("\n") in (2, 3)
@@ -142,22 +174,39 @@ def test_meta_of_another_shape(archive, change, capsys):
 
 def test_meta_without_what_may_be_missing(archive, capsys):
     hostile.meta(archive, lambda m: m.update(clock={"reports": 1, "unsynchronized": 1, "set": [], "set_beyond": 0}))
-    assert call("hops", "-d", archive, "--json") in (0, 1) and call("report", "-d", archive, "--html", archive.parent / "page") == 0
+    assert (
+        call("hops", "-d", archive, "--json") in (0, 1)
+        and call("report", "-d", archive, "--html", archive.parent / "page") == 0
+    )
     assert "Traceback" not in capsys.readouterr().err
 
 
 def test_only_the_owner_reads_packets(tmp_path, capsys):
     """Whatever the umask is, and with -g the group, too."""
+
     def modes(folder):
-        return {stat.S_IMODE(path.lstat().st_mode) for path in [folder, *folder.rglob("*")] if path.is_dir()}, \
-            {stat.S_IMODE(path.lstat().st_mode) for path in folder.rglob("*") if path.is_file()}
+        return {stat.S_IMODE(path.lstat().st_mode) for path in [folder, *folder.rglob("*")] if path.is_dir()}, {
+            stat.S_IMODE(path.lstat().st_mode) for path in folder.rglob("*") if path.is_file()
+        }
 
     file = archiving.recording(tmp_path / "a.pcapng", 500)
     for mask, more, folders, files in ((0, [], {0o700}, {0o600}), (0o077, ["-g"], {0o750}, {0o640})):
         archive = tmp_path / f"archive{mask}"
         before = os.umask(mask)
         try:
-            assert call("ingest", "-d", archive, "--recorder", "a", *more, file, archiving.recording(tmp_path / "b.pcapng", 50, 3)) == 0
+            assert (
+                call(
+                    "ingest",
+                    "-d",
+                    archive,
+                    "--recorder",
+                    "a",
+                    *more,
+                    file,
+                    archiving.recording(tmp_path / "b.pcapng", 50, 3),
+                )
+                == 0
+            )
             assert call("compact", "-d", archive) == 0 and len(parts(archive)) == 1
             assert call("fetch", "-d", archive, "-w", tmp_path / f"out{mask}", *more) == 0
             assert call("query", "-d", archive, "SELECT 1 AS a", "--arrow", tmp_path / f"arrow{mask}", *more) == 0
@@ -181,7 +230,9 @@ def test_a_member_of_the_group_reads(tmp_path):
     with tempfile.TemporaryDirectory(prefix="ringtap-e2e-") as folder:  # pytest's are root's only
         os.chmod(folder, 0o755)
         archive = Path(folder) / "archive"
-        assert call("ingest", "-d", archive, "-g", "--recorder", "a", archiving.recording(tmp_path / "a.pcapng", 100)) == 0
+        assert (
+            call("ingest", "-d", archive, "-g", "--recorder", "a", archiving.recording(tmp_path / "a.pcapng", 100)) == 0
+        )
         for path in [archive, *archive.rglob("*")]:
             os.chown(path, -1, NOBODY)
 
@@ -205,26 +256,47 @@ def test_names_do_not_lead_out(tmp_path, outside):
 EVIL = b"\x1b]0;owned\x07\x1b[31m\xc2\x9b2J\r\n\xe2\x80\xaeeth0"
 
 
-@pytest.mark.parametrize("words", [
-    ("query", "SELECT name, description FROM interfaces"), ("query", "--csv", "SELECT name FROM interfaces"),
-    ("query", "--json", "SELECT name FROM interfaces"), ("query", "SELECT CAST(name AS INT) FROM interfaces"),
-    ("top", "--by", "interfaces"), ("hops",), ("hops", "--json"), ("verify",), ("ingest", "--recorder", "c", "{file}"),
-    ("ingest", "--recorder", "d", "{torn}")], ids=lambda words: " ".join(words)[:30])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("query", "SELECT name, description FROM interfaces"),
+        ("query", "--csv", "SELECT name FROM interfaces"),
+        ("query", "--json", "SELECT name FROM interfaces"),
+        ("query", "SELECT CAST(name AS INT) FROM interfaces"),
+        ("top", "--by", "interfaces"),
+        ("hops",),
+        ("hops", "--json"),
+        ("verify",),
+        ("ingest", "--recorder", "c", "{file}"),
+        ("ingest", "--recorder", "d", "{torn}"),
+    ],
+    ids=lambda words: " ".join(words)[:30],
+)
 def test_text_of_others_is_printed_as_text(tmp_path, words, capsys):
     """Names in a recording, and of files."""
     file = tmp_path / "evil\x1b[2J.pcapng"
     for recorder, ns in (("a", 0), ("b", 1000)):
         f = File().section().interface(1, 0, (2, EVIL), (3, b"=1+1" + EVIL), (9, b"\x09"))
         for n in range(20):
-            f.packet(bytes([2] * 12) + b"\x08\x00" + bytes.fromhex("4500001c000%x0000401100000a0000010a000002" % (n % 16)) + bytes([0, n]) * 4,
-                     archiving.START_NS + n * 10**6 + ns)
+            f.packet(
+                bytes([2] * 12)
+                + b"\x08\x00"
+                + bytes.fromhex("4500001c000%x0000401100000a0000010a000002" % (n % 16))
+                + bytes([0, n]) * 4,
+                archiving.START_NS + n * 10**6 + ns,
+            )
         f.write(file)
         assert call("ingest", "-d", tmp_path / "archive", "--recorder", recorder, "-q", file) == 0
     (tmp_path / "torn\x1b[2J.pcapng").write_bytes(file.read_bytes()[:-7])
     if words == ("verify",):
         parts(tmp_path / "archive")[0].flows.write_bytes(b"")
     capsys.readouterr()
-    call(words[0], "-d", tmp_path / "archive", *(word.format(file=file, torn=tmp_path / "torn\x1b[2J.pcapng") for word in words[1:]))
+    call(
+        words[0],
+        "-d",
+        tmp_path / "archive",
+        *(word.format(file=file, torn=tmp_path / "torn\x1b[2J.pcapng") for word in words[1:]),
+    )
     out, err = capsys.readouterr()
     text = (out + err).replace("\n", "")
     assert len(out + err) > 20 and text.isprintable() and "Traceback" not in text

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Recordings come into an archive wholly, once, and as they were; foreign readers read what is there."""
+
 import argparse
 import gzip
 import hashlib
@@ -12,7 +13,6 @@ import weakref
 import duckdb
 import pyarrow.parquet as pq
 import pytest
-
 from harness import archived, archiving
 from harness.archiving import START_NS, assert_clean, assert_whole, call, content, packets_in, parts
 from harness.pcapng_write import File
@@ -35,7 +35,9 @@ def test_one_file(tmp_path, capsys):
     assert source["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest() and source["name"] == "a.pcapng"
     for table in ("pcapng", "packets", "flows"):
         stored = getattr(part, table).read_bytes()
-        assert part.meta[table]["sha256"] == hashlib.sha256(stored).hexdigest() and part.meta[table]["bytes"] == len(stored)
+        assert part.meta[table]["sha256"] == hashlib.sha256(stored).hexdigest() and part.meta[table]["bytes"] == len(
+            stored
+        )
 
 
 def test_offsets_lead_to_the_packets(tmp_path):
@@ -83,25 +85,33 @@ def test_parts_of_hours(tmp_path):
     for part in found:
         hour = layout.hour_of(part.folder)
         assert hour <= part.first_ns <= part.last_ns < hour + layout.HOUR_NS
-        assert packets_in(part.pcapng.read_bytes()) == part.meta["packets"]["rows"] == pq.read_metadata(part.packets).num_rows
+        assert (
+            packets_in(part.pcapng.read_bytes())
+            == part.meta["packets"]["rows"]
+            == pq.read_metadata(part.packets).num_rows
+        )
     # Blocks are those of the source, behind headers of their own.
-    assert content(found[0]) == data[:len(content(found[0]))]
+    assert content(found[0]) == data[: len(content(found[0]))]
     assert data.endswith(content(found[2])[-1000:])
-    assert [len(parts(archive, since=START_NS + h * layout.HOUR_NS, until=START_NS + (h + 1) * layout.HOUR_NS))
-            for h in range(-1, 4)] == [0, 1, 1, 1, 0]
+    assert [
+        len(parts(archive, since=START_NS + h * layout.HOUR_NS, until=START_NS + (h + 1) * layout.HOUR_NS))
+        for h in range(-1, 4)
+    ] == [0, 1, 1, 1, 0]
 
 
 def test_clock_set_back(tmp_path):
     """What is late stays with what was before it, and a window of its time finds it."""
-    early, late = (archiving.recording(tmp_path / name, 500, seed, start_ns=start).read_bytes() for name, seed, start in (
-        ("1", 1, START_NS - 5 * layout.HOUR_NS), ("2", 2, START_NS)))
+    early, late = (
+        archiving.recording(tmp_path / name, 500, seed, start_ns=start).read_bytes()
+        for name, seed, start in (("1", 1, START_NS - 5 * layout.HOUR_NS), ("2", 2, START_NS))
+    )
     file = tmp_path / "back.pcapng"
     file.write_bytes(late + early)
     archive = tmp_path / "archive"
     assert call("ingest", "-d", archive, "--recorder", "a", file) == 0
     (part,) = parts(archive)
     assert part.meta["late"] and part.meta["packets"]["rows"] == 1000 and part.folder.name == "hour=10"
-    assert 0 <= part.first_ns - (START_NS - 5 * layout.HOUR_NS) < 10 ** 6
+    assert 0 <= part.first_ns - (START_NS - 5 * layout.HOUR_NS) < 10**6
     hour = START_NS - 5 * layout.HOUR_NS
     assert [p.name for p in parts(archive, since=hour, until=hour + layout.HOUR_NS)] == [part.name]
     assert call("verify", "-d", archive) == 0
@@ -110,7 +120,7 @@ def test_clock_set_back(tmp_path):
 def test_torn_file(tmp_path, capsys):
     whole = archiving.recording(tmp_path / "a.pcapng", 4000).read_bytes()
     file = tmp_path / "torn.pcapng"
-    file.write_bytes(whole[:len(whole) * 2 // 3])
+    file.write_bytes(whole[: len(whole) * 2 // 3])
     archive = tmp_path / "archive"
     assert call("ingest", "-d", archive, file) == 0
     out = capsys.readouterr().out
@@ -126,7 +136,10 @@ def test_torn_file(tmp_path, capsys):
         copy.write_bytes(file.read_bytes())
         assert call("ingest", "-d", where, "--remove", copy) == 0 and "behind the damage" in capsys.readouterr().err
         assert not copy.exists() and copy.with_name(".copy.pcapng.torn").read_bytes() == file.read_bytes()
-    assert call("ingest", "-d", tmp_path / "third", "--remove", file) == 0 and "behind the damage" in capsys.readouterr().err
+    assert (
+        call("ingest", "-d", tmp_path / "third", "--remove", file) == 0
+        and "behind the damage" in capsys.readouterr().err
+    )
     assert not file.exists() and file.with_name(".torn.pcapng.torn").stat().st_size == len(whole) * 2 // 3
 
 
@@ -183,7 +196,9 @@ def test_lean(tmp_path):
         assert call("verify", "-d", tmp_path / name) == 0
     full, lean = (pq.read_table(parts(tmp_path / name)[0].packets, partitioning=None) for name in ("full", "lean"))
     gone = {"tcp_seq", "ip_id"}
-    assert [name for name in full.schema.names if not full[name].equals(lean[name])] == sorted(gone, key=full.schema.names.index)
+    assert [name for name in full.schema.names if not full[name].equals(lean[name])] == sorted(
+        gone, key=full.schema.names.index
+    )
     assert all(lean[name].null_count == 2000 for name in gone)
 
 
@@ -216,9 +231,16 @@ def test_a_frame_costs_no_other(tmp_path):
 
 
 def test_units():
-    assert units.size("2T") == 2 << 40 and units.duration("7d") == 7 * 86400 * 10 ** 9
-    assert units.moment("2026-03-01T10:00:00.000000001Z") == START_NS + 1 == units.moment("2026-03-01T12:00:00.000000001+02:00")
-    assert units.moment_text(START_NS + 1) == "2026-03-01T10:00:00.000000001Z" and units.moment(f"@{START_NS // 10 ** 9}") == START_NS
+    assert units.size("2T") == 2 << 40 and units.duration("7d") == 7 * 86400 * 10**9
+    assert (
+        units.moment("2026-03-01T10:00:00.000000001Z")
+        == START_NS + 1
+        == units.moment("2026-03-01T12:00:00.000000001+02:00")
+    )
+    assert (
+        units.moment_text(START_NS + 1) == "2026-03-01T10:00:00.000000001Z"
+        and units.moment(f"@{START_NS // 10**9}") == START_NS
+    )
     for text in ("7", "x", "2026-13-01", "10:00", "@1e5"):
         with pytest.raises(argparse.ArgumentTypeError, match="not a"):
             units.moment(text)
@@ -246,7 +268,10 @@ def test_numbers_beyond_all_bounds(tmp_path, capsys):
     archive = tmp_path / "archive"
     assert call("ingest", "-q", "-d", archive, file.write(tmp_path / "a.pcapng")) == 0
     capsys.readouterr()
-    assert call("query", "-d", archive, "--json", "SELECT queue, packets, port FROM losses JOIN interfaces USING (part)") == 0
+    assert (
+        call("query", "-d", archive, "--json", "SELECT queue, packets, port FROM losses JOIN interfaces USING (part)")
+        == 0
+    )
     assert json.loads(capsys.readouterr().out) == [{"queue": 4294967294, "packets": 2**63 - 1, "port": 4294967295}]
 
 
@@ -270,7 +295,9 @@ def test_names_of_any_bytes(tmp_path):
     named = os.fsencode(tmp_path) + b"/\xff\xe4.pcapng"
     os.rename(file, named)
     words = [archived.python(), "-m", "ringtap_archive.main", "ingest", "-d", tmp_path / "archive", named]
-    done = subprocess.run(words, env=archived.environment() | {"PYTHONIOENCODING": "utf-8"}, capture_output=True, check=False)
+    done = subprocess.run(
+        words, env=archived.environment() | {"PYTHONIOENCODING": "utf-8"}, capture_output=True, check=False
+    )
     assert done.returncode == 0 and b"100 packets" in done.stdout, done.stderr
 
 
@@ -280,9 +307,23 @@ def test_recording_of_many_hours(tmp_path):
     for hour in range(60):
         file.packet(b"\0" * 60, START_NS + hour * layout.HOUR_NS)
     file.write(tmp_path / "a.pcapng")
-    done = subprocess.run(["prlimit", "--nofile=64:1024", archived.python(), "-m", "ringtap_archive.main", "ingest", "-d",
-                           tmp_path / "archive", tmp_path / "a.pcapng"], env=archived.environment(), capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run(
+        [
+            "prlimit",
+            "--nofile=64:1024",
+            archived.python(),
+            "-m",
+            "ringtap_archive.main",
+            "ingest",
+            "-d",
+            tmp_path / "archive",
+            tmp_path / "a.pcapng",
+        ],
+        env=archived.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert len(parts(tmp_path / "archive")) == 60
 

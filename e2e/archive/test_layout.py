@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Parquet files are laid out as docs/archive.md says, by the metadata that pyarrow reads."""
+
 import re
 
 import pyarrow.parquet as pq
 import pytest
-
 from harness import archiving
 from harness.archiving import call, parts
 from harness.paths import REPO

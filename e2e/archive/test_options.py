@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command line: what `ringtap archive --help` and its man page list is what the commands take."""
+
 import json
 import os
 import shutil
 
 import pytest
-
 from harness.paths import BUILD, RINGTAP
 from harness.proc import check, run
 from ringtap_archive import main

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Answers of `query` are those of tshark, in each form; and files and row groups that cannot matter are not read."""
+
 import collections
 import csv
 import io
@@ -9,7 +10,6 @@ import struct
 import subprocess
 
 import pytest
-
 from harness import archived, corpus
 
 HOUR = 3600
@@ -30,10 +30,14 @@ def recorded(tmp_path_factory):
     """Two recorders: of one hour, and of three hours."""
     folder = tmp_path_factory.mktemp("recorded")
     frames = [frame for kind in KINDS for frame in corpus.frames(kind)]
-    files = {"one": write(folder / "one.pcap", BEGIN + 60, 10**6, frames),
-             "three": write(folder / "three.pcap", BEGIN, 3 * HOUR * 10**9 // len(frames), frames)}
+    files = {
+        "one": write(folder / "one.pcap", BEGIN + 60, 10**6, frames),
+        "three": write(folder / "three.pcap", BEGIN, 3 * HOUR * 10**9 // len(frames), frames),
+    }
     archive = folder / "archive"
-    statuses, errors = archived.many(["ingest", "-q", "-d", archive, "--recorder", name, path] for name, path in files.items())
+    statuses, errors = archived.many(
+        ["ingest", "-q", "-d", archive, "--recorder", name, path] for name, path in files.items()
+    )
     assert not any(statuses), errors
     return archive, files, frames
 
@@ -44,15 +48,42 @@ def query(archive, sql, *options, **more):
 
 def test_talkers_as_tshark_counts_them(recorded):
     archive, files, _frames = recorded
-    out = subprocess.run(["tshark", "-n", "-r", files["one"], "-T", "fields", "-E", "occurrence=f", "-e", "ip.src", "-e", "ipv6.src",
-                          "-e", "arp.src.proto_ipv4", "-e", "frame.len"], check=True, capture_output=True, text=True).stdout
+    out = subprocess.run(
+        [
+            "tshark",
+            "-n",
+            "-r",
+            files["one"],
+            "-T",
+            "fields",
+            "-E",
+            "occurrence=f",
+            "-e",
+            "ip.src",
+            "-e",
+            "ipv6.src",
+            "-e",
+            "arp.src.proto_ipv4",
+            "-e",
+            "frame.len",
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
     expected = collections.defaultdict(lambda: [0, 0])
     for four, six, arp, length in (line.split("\t") for line in out.splitlines()):
         if source := four or six or arp:
             expected[source][0] += 1
             expected[source][1] += int(length)
-    rows = json.loads(query(archive, "SELECT src, count(*) AS packets, sum(length) AS bytes FROM packets "
-                                     "WHERE src IS NOT NULL AND recorder = 'one' GROUP BY src", "--json"))
+    rows = json.loads(
+        query(
+            archive,
+            "SELECT src, count(*) AS packets, sum(length) AS bytes FROM packets "
+            "WHERE src IS NOT NULL AND recorder = 'one' GROUP BY src",
+            "--json",
+        )
+    )
     assert {row["src"]: [row["packets"], row["bytes"]] for row in rows} == expected
     assert any(":" in address for address in expected) and any("." in address for address in expected)
 
@@ -61,34 +92,63 @@ def test_forms(recorded, tmp_path):
     archive, _files, frames = recorded
     sql = "SELECT recorder, count(*) AS packets, ip('10.0.0.1') AS address, NULL AS nothing FROM packets GROUP BY recorder ORDER BY 1"
     words = ["query", "-d", archive, sql]
-    done, errors = archived.outputs([words, [*words, "--csv"], [*words, "--json"], [*words, "--arrow", tmp_path / "file.arrow"],
-                                     ["query", "-d", archive, "--json", "SELECT 1 AS one WHERE false"]])
+    done, errors = archived.outputs(
+        [
+            words,
+            [*words, "--csv"],
+            [*words, "--json"],
+            [*words, "--arrow", tmp_path / "file.arrow"],
+            ["query", "-d", archive, "--json", "SELECT 1 AS one WHERE false"],
+        ]
+    )
     table, text, objects, nothing, empty = [out for status, out in done if status == 0]
     n = len(frames)
     assert not errors and not nothing and json.loads(empty) == []
     assert table.splitlines() == [
-        "recorder  packets  address   nothing", *(f"{name:8}  {n:7}  10.0.0.1" for name in ("one", "three"))]
+        "recorder  packets  address   nothing",
+        *(f"{name:8}  {n:7}  10.0.0.1" for name in ("one", "three")),
+    ]
     assert list(csv.reader(io.StringIO(text))) == [
-        ["recorder", "packets", "address", "nothing"], *([name, str(n), "10.0.0.1", ""] for name in ("one", "three"))]
-    assert json.loads(objects) == [{"recorder": name, "packets": n, "address": "10.0.0.1", "nothing": None} for name in ("one", "three")]
-    show = "import pyarrow, sys; print(pyarrow.ipc.open_file(sys.argv[1]).read_all().column('address')[0].as_py().hex())"
-    out = subprocess.run([archived.python(), "-c", show, tmp_path / "file.arrow"], check=True, capture_output=True, text=True).stdout
+        ["recorder", "packets", "address", "nothing"],
+        *([name, str(n), "10.0.0.1", ""] for name in ("one", "three")),
+    ]
+    assert json.loads(objects) == [
+        {"recorder": name, "packets": n, "address": "10.0.0.1", "nothing": None} for name in ("one", "three")
+    ]
+    show = (
+        "import pyarrow, sys; print(pyarrow.ipc.open_file(sys.argv[1]).read_all().column('address')[0].as_py().hex())"
+    )
+    out = subprocess.run(
+        [archived.python(), "-c", show, tmp_path / "file.arrow"], check=True, capture_output=True, text=True
+    ).stdout
     assert out.strip() == "0" * 20 + "ffff0a000001"
 
 
 def test_text_of_addresses_in_sql(recorded):
-    texts = ["10.0.0.1", "255.255.255.255", "::", "::1", "1::", "2001:db8::1", "1:0:0:2::3", "1:2:3:4:5:6:7:8", "fe80::a00:0:0:1"]
+    texts = [
+        "10.0.0.1",
+        "255.255.255.255",
+        "::",
+        "::1",
+        "1::",
+        "2001:db8::1",
+        "1:0:0:2::3",
+        "1:2:3:4:5:6:7:8",
+        "fe80::a00:0:0:1",
+    ]
     sql = "SELECT " + ", ".join(f"ip_text(ip('{text}')) AS t{i}, ip('{text}') AS a{i}" for i, text in enumerate(texts))
-    row, = json.loads(query(recorded[0], sql, "--json"))
+    (row,) = json.loads(query(recorded[0], sql, "--json"))
     assert list(row.values()) == [text for text in texts for _ in range(2)]
-    row, = json.loads(query(recorded[0], "SELECT ip('10.0.0.' || 7) AS address, 'ip(''x'')' AS text", "--json"))
+    (row,) = json.loads(query(recorded[0], "SELECT ip('10.0.0.' || 7) AS address, 'ip(''x'')' AS text", "--json"))
     assert row == {"address": "10.0.0.7", "text": "ip('x')"}
 
 
 def test_window_and_recorders(recorded):
     archive, _files, frames = recorded
     sql = "SELECT count(*) AS n, min(time_ns) AS first, max(hour) AS hour FROM packets"
-    row, = json.loads(query(archive, sql, "--json", "--recorder", "three", "--from", "2026-01-01T01:00:00", "--to", "@1767232800"))
+    (row,) = json.loads(
+        query(archive, sql, "--json", "--recorder", "three", "--from", "2026-01-01T01:00:00", "--to", "@1767232800")
+    )
     step = 3 * HOUR * 10**9 // len(frames)
     inside = [i * step for i in range(len(frames)) if HOUR * 10**9 <= i * step < 2 * HOUR * 10**9]
     assert row == {"n": len(inside), "first": BEGIN * 10**9 + inside[0], "hour": 1}
@@ -116,7 +176,9 @@ def test_what_cannot_matter_is_not_read(recorded):
         (["SELECT sum(packets_ab) FROM flows WHERE src = ip('10.0.0.2')"], (None, 0)),
         (["SELECT sum(packets_ab) FROM flows WHERE src = ip('10.0.0.1')"], (None, 4)),
     ]
-    done, errors = archived.outputs(["query", "-d", recorded[0], "--json", f"EXPLAIN ANALYZE {sql}", *more] for (sql, *more), _ in cases)
+    done, errors = archived.outputs(
+        ["query", "-d", recorded[0], "--json", f"EXPLAIN ANALYZE {sql}", *more] for (sql, *more), _ in cases
+    )
     assert not errors
     for (words, (files, groups)), (status, out) in zip(cases, done):
         plan = json.loads(out)[0]["explain_value"]
@@ -124,27 +186,42 @@ def test_what_cannot_matter_is_not_read(recorded):
         assert status == 0 and found[1] == groups and files in (None, found[0]), f"{words}: {plan}"
 
 
-@pytest.mark.parametrize(("sql", "line"), [
-    ("SELECT nothing FROM packets", 'Binder Error: Referenced column "nothing" not found in FROM clause!'),
-    ("SELEKT", 'Parser Error: syntax error at or near "SELEKT"'),
-    ("SELECT ip('10.0.0')", "'10.0.0' is not an IP address; ip() takes one such as '10.0.0.1' or '2001:db8::1'"),
-])
+@pytest.mark.parametrize(
+    ("sql", "line"),
+    [
+        ("SELECT nothing FROM packets", 'Binder Error: Referenced column "nothing" not found in FROM clause!'),
+        ("SELEKT", 'Parser Error: syntax error at or near "SELEKT"'),
+        ("SELECT ip('10.0.0')", "'10.0.0' is not an IP address; ip() takes one such as '10.0.0.1' or '2001:db8::1'"),
+    ],
+)
 def test_one_line_says_what_is_wrong(recorded, sql, line):
     done = archived.run("query", "-d", recorded[0], sql, status=1)
     assert done.stderr == f"ringtap archive: {line}\n" and not done.stdout
 
 
 def test_no_such_archive_or_recorder(recorded, tmp_path):
-    assert "no recorder 'four'; it has one, three" in archived.run("query", "-d", recorded[0], "--recorder", "four", "SELECT 1",
-                                                                   status=1).stderr
+    assert (
+        "no recorder 'four'; it has one, three"
+        in archived.run("query", "-d", recorded[0], "--recorder", "four", "SELECT 1", status=1).stderr
+    )
     assert "not an archive" in archived.run("query", "-d", tmp_path, "SELECT 1", status=1).stderr
     archived.run("query", "-d", recorded[0], "--master", "local", "SELECT 1", status=2)
 
 
 def test_reader_of_a_pipe_may_end(recorded):
-    command = [archived.python(), "-m", "ringtap_archive.main", "query", "-d", recorded[0], "--csv",
-               "SELECT a.* FROM packets a, packets b"]
-    with subprocess.Popen(command, env=archived.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    command = [
+        archived.python(),
+        "-m",
+        "ringtap_archive.main",
+        "query",
+        "-d",
+        recorded[0],
+        "--csv",
+        "SELECT a.* FROM packets a, packets b",
+    ]
+    with subprocess.Popen(
+        command, env=archived.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         assert process.stdout.readline().startswith(b"time_ns,")
         process.stdout.close()
         assert process.stderr.read() == b"" and process.wait(30) == 1

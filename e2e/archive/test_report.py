@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The page of a window: complete by itself, and with the numbers of the other commands."""
+
 import html.parser
 import re
 
 import pytest
-
 from harness.site import SECOND, START, TCP, Recorder, Site
 
 pytest.importorskip("duckdb")
@@ -16,7 +16,9 @@ VOID = {"meta", "link", "br", "img"}
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    site = Site(tmp_path_factory.mktemp("report"), Recorder("a"), Recorder("b", ahead=lambda t: 3 * MS, interfaces=(EVIL,)))
+    site = Site(
+        tmp_path_factory.mktemp("report"), Recorder("a"), Recorder("b", ahead=lambda t: 3 * MS, interfaces=(EVIL,))
+    )
     for n in range(3000):
         t = START + SECOND + n * 2 * MS
         site.send("ab", FORTH, t, lost={"b": 0.05 if 1000 < n < 1500 else 0}, delay=lambda a, b: MS + n * 1000)
@@ -94,13 +96,18 @@ def test_curves_show_the_time_of_the_losses(page):
     """Losses were in the second to third second, and the delay rises."""
     text = page.read_text()
     chart = re.search(r'aria-label="Loss over time".*?</svg>', text, re.S).group()
-    spots = re.findall(r'<circle class="spot" cx="([\d.]+)" cy="([\d.]+)".*?<title>a:eth0 to .*?\n(\S+): (\S+) %', chart)
+    spots = re.findall(
+        r'<circle class="spot" cx="([\d.]+)" cy="([\d.]+)".*?<title>a:eth0 to .*?\n(\S+): (\S+) %', chart
+    )
     lossy = {float(x) for x, _, _, value in spots if float(value) > 0}
     all_x = [float(x) for x, _, _, _ in spots]
     assert lossy and min(all_x) + 0.3 * (max(all_x) - min(all_x)) < min(lossy) < max(lossy) < min(all_x) + 0.55 * (
-        max(all_x) - min(all_x))
+        max(all_x) - min(all_x)
+    )
     delays = re.search(r'aria-label="Median delay over time".*?</svg>', text, re.S).group()
-    heights = [float(y) for y in re.findall(r'<circle class="spot" cx="[\d.]+" cy="([\d.]+)".*?<title>a:eth0 to ', delays)]
+    heights = [
+        float(y) for y in re.findall(r'<circle class="spot" cx="[\d.]+" cy="([\d.]+)".*?<title>a:eth0 to ', delays)
+    ]
     assert heights[0] > heights[len(heights) // 2] > heights[-1]  # the y axis points down
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Nothing is lost and nothing is there twice, whatever ends an ingest: kill -9, a full disk, another
 ingest. `make soak` kills more often (RINGTAP_ARCHIVE_KILLS)."""
+
 import errno
 import os
 import random
@@ -10,7 +11,6 @@ import subprocess
 import sys
 
 import pytest
-
 from harness import archiving, sandbox
 from harness.archiving import assert_all_or_nothing, assert_clean, assert_whole, call, child, end_of
 from harness.proc import until
@@ -19,7 +19,14 @@ from ringtap_archive import store
 KILLS = int(os.environ.get("RINGTAP_ARCHIVE_KILLS", 20))
 # What makes a change visible or lasting: a process that is killed before each of these has been killed
 # at every moment that differs from its neighbours for another process.
-CALLS = ("rename", "unlink", "rmdir", "mkdir", "fsync", *(["write", "close"] if "RINGTAP_ARCHIVE_KILLS" in os.environ else []))
+CALLS = (
+    "rename",
+    "unlink",
+    "rmdir",
+    "mkdir",
+    "fsync",
+    *(["write", "close"] if "RINGTAP_ARCHIVE_KILLS" in os.environ else []),
+)
 
 
 def disk(path, size):
@@ -52,6 +59,7 @@ def ingest(archive, *files):
 def killing_at(number, function, *args):
     """Runs it, and kills this process before the so-manieth of CALLS."""
     left = number
+
     def counted(real):
         def wrapper(*words, **options):
             nonlocal left
@@ -59,6 +67,7 @@ def killing_at(number, function, *args):
             if left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
             return real(*words, **options)
+
         return wrapper
 
     for name in CALLS:
@@ -170,8 +179,10 @@ def test_a_reader_holds_up_prune_but_not_ingest(tmp_path, file):
     assert call("ingest", "-d", archive, "--recorder", "a", file) == 0
     with store.Archive(archive).reading():
         # Not forked: a child has the locks of its parent.
-        prune = subprocess.Popen([sys.executable, "-m", "ringtap_archive.main", "prune", "-d", archive, "--keep", "0"],
-                                 stdout=subprocess.DEVNULL)
+        prune = subprocess.Popen(
+            [sys.executable, "-m", "ringtap_archive.main", "prune", "-d", archive, "--keep", "0"],
+            stdout=subprocess.DEVNULL,
+        )
         until(lambda: waits_for_a_lock(prune.pid), what="prune to wait")
         assert call("ingest", "-d", archive, "--recorder", "a", archiving.recording(tmp_path / "b.pcapng", 100, 9)) == 0
         assert prune.poll() is None and len(archiving.parts(archive)) == 4

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The statements of hops, top and report compute the same in Spark and in DuckDB: `make test-spark`."""
+
 import json
 import subprocess
 
 import pytest
-
 from harness import archived
 from harness.site import SECOND, START, TCP, UDP, Recorder, Site
 
@@ -45,12 +45,20 @@ def compared(tmp_path_factory):
         site.send("abc", FORTH, t, lost={"c": 0.03}, delay=delay)
         site.send("cba", BACK, t, lost={"b": 0.01}, delay=delay)
         if n % 10 == 0:
-            site.send("abc", ("10.0.0.1", "10.0.0.2", 7, 7, UDP), t, ip_id=0, payload=b"same", lost={"c": 0.2}, delay=delay)
+            site.send(
+                "abc", ("10.0.0.1", "10.0.0.2", 7, 7, UDP), t, ip_id=0, payload=b"same", lost={"c": 0.2}, delay=delay
+            )
         if n % 100 == 0:
             site.send("ab", ("10.0.0.1", "10.0.0.2", 99, 99, UDP), t, delay=delay)
     site.ingest()
-    done = subprocess.run([archived.python(), "-c", COMPARE, str(site.archive)], env=archived.environment(), check=False,
-                          capture_output=True, text=True, timeout=550)
+    done = subprocess.run(
+        [archived.python(), "-c", COMPARE, str(site.archive)],
+        env=archived.environment(),
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=550,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     executors, found = json.loads(done.stdout.splitlines()[-1])
     assert executors == 2

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What others have made of an archive, and files that are not recordings: a clear line, and nothing is lost."""
+
 import fcntl
 import gzip
 import json
@@ -11,7 +12,6 @@ import tempfile
 from pathlib import Path
 
 import pytest
-
 from harness import archiving
 from harness.archiving import call, parts
 from ringtap_archive import layout, store
@@ -19,7 +19,10 @@ from ringtap_archive import layout, store
 
 @pytest.fixture
 def archive(tmp_path):
-    assert call("ingest", "-d", tmp_path / "archive", "--recorder", "a", archiving.recording(tmp_path / "a.pcapng", 500)) == 0
+    assert (
+        call("ingest", "-d", tmp_path / "archive", "--recorder", "a", archiving.recording(tmp_path / "a.pcapng", 500))
+        == 0
+    )
     return tmp_path / "archive"
 
 
@@ -43,10 +46,20 @@ def test_a_recorder_is_renamed(archive, tmp_path, capsys):
     for chosen in ("greater 1", None):
         words = [chosen] if chosen else ["--where", "length > 0"]
         assert call("fetch", "-d", archive, *words, "-w", tmp_path / "out.pcapng", "--quiet") == 0
-        text = subprocess.run(["capinfos", "-Mc", tmp_path / "out.pcapng"], check=True, capture_output=True, text=True).stdout
+        text = subprocess.run(
+            ["capinfos", "-Mc", tmp_path / "out.pcapng"], check=True, capture_output=True, text=True
+        ).stdout
         assert int(text.split()[-1]) == 500
-    assert call("query", "-d", archive, "--csv", "SELECT DISTINCT p.recorder, i.recorder FROM packets p JOIN interfaces i "
-                "ON p.part = i.part") == 0
+    assert (
+        call(
+            "query",
+            "-d",
+            archive,
+            "--csv",
+            "SELECT DISTINCT p.recorder, i.recorder FROM packets p JOIN interfaces i ON p.part = i.part",
+        )
+        == 0
+    )
     assert capsys.readouterr().out.split()[-1] == "b,b"
 
 
@@ -71,7 +84,7 @@ def test_compressed_data_are_damaged(archive, tmp_path, capsys):
     whole = gzip.compress(archiving.recording(tmp_path / "b.pcapng", 4000, seed=2).read_bytes())
     for name, at in (("half", len(whole) // 2), ("all", 20)):
         data = bytearray(whole)
-        data[at:at + 40] = b"\xff" * 40
+        data[at : at + 40] = b"\xff" * 40
         (tmp_path / f"{name}.pcapng.gz").write_bytes(data)
     assert call("ingest", "-d", archive, "--recorder", "a", tmp_path / "half.pcapng.gz") == 0
     assert "what is before that was added" in capsys.readouterr().out
@@ -111,15 +124,16 @@ def test_readers_without_rights_hold_off_prune(archive):
 
 
 def test_an_error_while_reading_is_passed_on(archive):
-    with pytest.raises(PermissionError):
-        with store.Archive(archive).reading():
-            raise PermissionError(13, "of something else")
+    with pytest.raises(PermissionError), store.Archive(archive).reading():
+        raise PermissionError(13, "of something else")
 
 
 def test_a_report_of_losses_without_packets(tmp_path, capsys):
     """A recorder that has lost all: statistics of an interface, and no packet."""
+
     def block(kind, body):
         return struct.pack("<II", kind, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
+
     section = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
     ns = archiving.START_NS // 1000
     statistics = block(5, struct.pack("<IIIHHQHHQHHQHH", 0, ns >> 32, ns & 0xFFFFFFFF, 4, 8, 0, 7, 8, 9, 8, 8, 0, 0, 0))

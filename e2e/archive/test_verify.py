@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Damage of every kind is found, named, and repaired as far as the packets are there."""
+
 import argparse
 import errno
 import fcntl
@@ -11,7 +12,6 @@ import shutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 from harness import archiving
 from harness.archiving import START_NS, assert_clean, assert_whole, call, content, packets_in, parts
 from harness.pcapng_write import File
@@ -70,14 +70,21 @@ def other_packets(part):
     """An index that is whole, but not of these packets; with checksums to match."""
     table = pq.read_table(part.packets, partitioning=None)
     ports = pa.chunked_array([pa.array([1] * table.num_rows, pa.uint16())])
-    pq.write_table(table.set_column(table.schema.get_field_index("dst_port"), table.schema.field("dst_port"), ports), part.packets)
+    pq.write_table(
+        table.set_column(table.schema.get_field_index("dst_port"), table.schema.field("dst_port"), ports), part.packets
+    )
     meta = dict(part.meta)
-    meta["packets"].update(bytes=part.packets.stat().st_size, sha256=hashlib.sha256(part.packets.read_bytes()).hexdigest())
+    meta["packets"].update(
+        bytes=part.packets.stat().st_size, sha256=hashlib.sha256(part.packets.read_bytes()).hexdigest()
+    )
     part.meta_path.write_text(json.dumps(meta))
 
 
-@pytest.mark.parametrize("damage", [damaged_packets, damaged_footer, lost_packets, damaged_flows, lost_meta, damaged_meta, short_meta,
-                                    other_packets], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "damage",
+    [damaged_packets, damaged_footer, lost_packets, damaged_flows, lost_meta, damaged_meta, short_meta, other_packets],
+    ids=lambda f: f.__name__,
+)
 def test_index(archive, original, capsys, damage):
     """The index is made again: nothing is lost."""
     damage(parts(archive)[0])
@@ -102,7 +109,7 @@ def test_frame(archive, original, capsys, frame):
     (part,) = parts(archive)
     with frames.Reader(part.pcapng) as reader:
         frame %= reader.frames()
-        begin, end = reader.offsets[frame:frame + 2]
+        begin, end = reader.offsets[frame : frame + 2]
         place = reader.places[frame]
     offsets = pq.read_table(part.packets, columns=["file_offset"], partitioning=None)["file_offset"].to_pylist()
     hit = sum(begin <= offset < end for offset in offsets)
@@ -179,6 +186,7 @@ def test_without_the_decoder(archive, original, tmp_path, monkeypatch, capsys, d
 
 def test_full_disk(archive, monkeypatch, capsys):
     """An error of the system is one line."""
+
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -200,8 +208,16 @@ def test_nothing_is_whole(archive, capsys, bytes_):
 
 def losses(archive):
     """[(hour, interface's name, reason, packets)] of all parts."""
-    return sorted((loss["time_ns"] // layout.HOUR_NS, part.meta["interfaces"][loss["interface"]]["name"],
-                   loss["reason"], loss["packets"]) for part in parts(archive) for loss in part.meta["losses"])
+    return sorted(
+        (
+            loss["time_ns"] // layout.HOUR_NS,
+            part.meta["interfaces"][loss["interface"]]["name"],
+            loss["reason"],
+            loss["packets"],
+        )
+        for part in parts(archive)
+        for loss in part.meta["losses"]
+    )
 
 
 def two_hours(path, name, seed):
@@ -212,8 +228,13 @@ def two_hours(path, name, seed):
     for at in range(40):
         f.packet(bytes([2] * 12) + b"\x08\x00" + bytes([seed] * 40), START_NS + at * layout.HOUR_NS // 20, at % 2)
     for number in range(2):
-        f.statistics(number, START_NS + 2 * layout.HOUR_NS - 1, (5, f.pack("Q", 3 + seed + number)),
-                     (7, f.pack("Q", 5 + seed)), (8, f.pack("Q", 20)))
+        f.statistics(
+            number,
+            START_NS + 2 * layout.HOUR_NS - 1,
+            (5, f.pack("Q", 3 + seed + number)),
+            (7, f.pack("Q", 5 + seed)),
+            (8, f.pack("Q", 20)),
+        )
     return f.write(path)
 
 
@@ -224,9 +245,12 @@ def test_losses_stay(tmp_path):
         assert call("ingest", "-d", archive, "--recorder", "a", two_hours(tmp_path / f"{seed}.pcapng", name, seed)) == 0
     found = losses(archive)
     hour = START_NS // layout.HOUR_NS + 1
-    assert found == sorted((hour, f"{name}{number}", reason, count) for seed, name in enumerate("xy")
-                           for number in range(2)
-                           for reason, count in (("nic", 3 + seed + number), ("capture", 5 + seed)))
+    assert found == sorted(
+        (hour, f"{name}{number}", reason, count)
+        for seed, name in enumerate("xy")
+        for number in range(2)
+        for reason, count in (("nic", 3 + seed + number), ("capture", 5 + seed))
+    )
     assert len(parts(archive)) == 4
     for part in parts(archive):
         damaged_flows(part)
@@ -241,8 +265,11 @@ def test_losses_stay(tmp_path):
     assert call("verify", "-d", archive) == 0
 
 
-@pytest.mark.parametrize("meta", [damaged_meta, lost_meta, lambda part: (lost_meta(part), lost_packets(part))],
-                         ids=["damaged_meta", "lost_meta", "lost_packets"])
+@pytest.mark.parametrize(
+    "meta",
+    [damaged_meta, lost_meta, lambda part: (lost_meta(part), lost_packets(part))],
+    ids=["damaged_meta", "lost_meta", "lost_packets"],
+)
 def test_pcapng_and_meta(archive, capsys, meta):
     """A damaged pcapng is kept, whatever else is damaged."""
     (part,) = parts(archive)
@@ -279,8 +306,11 @@ def found_in(archive):
     return [found for found in verify.examine(store.Archive(archive), args) if found]
 
 
-@pytest.mark.parametrize("damage", [damaged_flows, damaged_meta, lost_meta, lambda part: part.pcapng.unlink()],
-                         ids=["damaged_flows", "damaged_meta", "lost_meta", "lost_pcapng"])
+@pytest.mark.parametrize(
+    "damage",
+    [damaged_flows, damaged_meta, lost_meta, lambda part: part.pcapng.unlink()],
+    ids=["damaged_flows", "damaged_meta", "lost_meta", "lost_pcapng"],
+)
 def test_repaired_meanwhile(archive, capsys, damage):
     """By another process: that is not done again, and nothing is said to be lost."""
     damage(parts(archive)[0])
@@ -341,6 +371,7 @@ def test_verify_is_a_reader(archive, monkeypatch):
 @pytest.mark.parametrize("pruned", [False, True])
 def test_a_file_is_not_found(archive, monkeypatch, capsys, pruned):
     """One of the part: it is gone. Another one: the part stays, and the error is printed."""
+
     def prepare(*_):
         if pruned:
             shutil.rmtree(archive / "recorder=a")
@@ -356,6 +387,7 @@ def test_a_file_is_not_found(archive, monkeypatch, capsys, pruned):
 
 def test_meta_that_cannot_be_read(archive, monkeypatch, capsys):
     """That is not damage: it may be whole."""
+
     def read(path, _):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 

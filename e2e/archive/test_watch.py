@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Files come into an archive as they are closed, and as an application is recorded."""
+
 import argparse
 import errno
 import fcntl
@@ -9,7 +10,6 @@ import sys
 import time
 
 import pytest
-
 from harness import archiving
 from harness.archiving import assert_clean, assert_whole
 from harness.paths import RINGTAP
@@ -22,8 +22,23 @@ from ringtap_archive import watch
 @pytest.fixture
 def ingest(closing, tmp_path):
     def start(*words):
-        return closing(Proc([sys.executable, "-u", "-m", "ringtap_archive.main", "ingest", "-d", tmp_path / "archive",
-                             "--recorder", "a", *words], env={"RINGTAP_PROGRAM": str(RINGTAP)}))
+        return closing(
+            Proc(
+                [
+                    sys.executable,
+                    "-u",
+                    "-m",
+                    "ringtap_archive.main",
+                    "ingest",
+                    "-d",
+                    tmp_path / "archive",
+                    "--recorder",
+                    "a",
+                    *words,
+                ],
+                env={"RINGTAP_PROGRAM": str(RINGTAP)},
+            )
+        )
 
     return start
 
@@ -90,15 +105,24 @@ def test_watch_without_leases(tmp_path, no_leases, monkeypatch):
     folder.mkdir()
     whole = archiving.recording(tmp_path / "a.pcapng", 3000).read_bytes()
     file = folder / "a.pcapng"
-    args = argparse.Namespace(archive=archive, recorder="a", lean=False, no_compress=False, remove=False, quiet=True, json=False,
-                              group=False, shared=False)
+    args = argparse.Namespace(
+        archive=archive,
+        recorder="a",
+        lean=False,
+        no_compress=False,
+        remove=False,
+        quiet=True,
+        json=False,
+        group=False,
+        shared=False,
+    )
     it = watch.Watch(ingest_module.Ingester(args), folder, remove=True)
     with open(file, "wb") as writer:
-        writer.write(whole[:len(whole) // 2])
+        writer.write(whole[: len(whole) // 2])
         writer.flush()
         it.all()
         assert it.later and file.exists() and not archiving.parts(archive)
-        writer.write(whole[len(whole) // 2:])
+        writer.write(whole[len(whole) // 2 :])
     it.new()
     assert not file.exists()
     assert_whole(archive, tmp_path / "a.pcapng")

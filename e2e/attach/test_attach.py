@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The probe gets into running applications, which go on as if nothing had happened."""
+
 import contextlib
 import json
 import os
@@ -16,7 +17,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
 from harness import dpdk, pcap, sandbox
 from harness.attach import attach, bare, detach, has_probe, listed, mapped, refused, unchanged
 from harness.paths import BUILD, PROBE_OBJECT, RINGTAP
@@ -49,7 +49,7 @@ def test_running_testpmd(forwarding, record):
     assert len(recorder.file().packets) >= 1000
 
     def receives():
-        top, = json.loads(check([RINGTAP, "top", "--once", "--json", app.prefix]))["applications"]
+        (top,) = json.loads(check([RINGTAP, "top", "--once", "--json", app.prefix]))["applications"]
         return any(port["rx"]["packets_per_second"] > 0 for port in top["ports"])
 
     until(receives, what="an interval in which its thread had a CPU")
@@ -86,8 +86,9 @@ def test_without_telemetry(closing, record):
 def test_two_attaches_at_once(closing):
     for _ in range(2):
         app = bare(closing)
-        both = [subprocess.Popen([RINGTAP, "attach", str(app.pid)], stderr=subprocess.PIPE, text=True)
-                for _ in range(4)]
+        both = [
+            subprocess.Popen([RINGTAP, "attach", str(app.pid)], stderr=subprocess.PIPE, text=True) for _ in range(4)
+        ]
         for one in both:
             _, text = one.communicate(timeout=60)
             assert one.returncode == 0, text
@@ -168,7 +169,7 @@ def test_dpdks_tracing_is_on(closing, tmp_path):
     assert answer["status"] != 0 and "-d" in answer["error"] and answer["points_on"] == 0
     assert dpdk.telemetry(app.prefix, "/ringtap/trace,save")["/ringtap/trace"]["status"] == 0
     assert app.one("unloop") > 0 and app.quit() == 0
-    folder, = {path.parent for path in tmp_path.rglob("metadata")}
+    (folder,) = {path.parent for path in tmp_path.rglob("metadata")}
     assert "ringtap" not in (folder / "metadata").read_text()
     if shutil.which("babeltrace2"):
         assert "lib.eal" in check(["babeltrace2", folder])
@@ -219,8 +220,9 @@ def killed_before_it_is_loaded(app, rng, most):
     nothing to do. Returns how many."""
     kills = 0
     while kills < most and not mapped(app, "libringtap-probe.so"):
-        attacher = subprocess.Popen([RINGTAP, "attach", str(app.pid)], stdout=subprocess.DEVNULL,
-                                    stderr=subprocess.DEVNULL)
+        attacher = subprocess.Popen(
+            [RINGTAP, "attach", str(app.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         time.sleep(rng.uniform(0, 0.03))
         attacher.kill()
         attacher.wait()
@@ -253,14 +255,33 @@ def slow_load(hold):
     """An application whose dynamic loader stops between mapping and relocating the probe while this file
     exists."""
     hold.touch()
-    return SimpleNamespace(prefix=["env", "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536",
-                                   f"LD_AUDIT={BUILD}/e2e/librt_slow_load.so", f"RT_SLOW_LOAD={hold}"])
+    return SimpleNamespace(
+        prefix=[
+            "env",
+            "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536",
+            f"LD_AUDIT={BUILD}/e2e/librt_slow_load.so",
+            f"RT_SLOW_LOAD={hold}",
+        ]
+    )
 
 
 def attach_unseen(pid):
     """Attaches without a request to the telemetry, whose thread is busy. Returns the process."""
-    return subprocess.Popen(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /var/run/dpdk && exec "$@"', "sh",
-                             RINGTAP, "attach", str(pid)], stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [
+            "unshare",
+            "-m",
+            "sh",
+            "-c",
+            'mount -t tmpfs none /var/run/dpdk && exec "$@"',
+            "sh",
+            RINGTAP,
+            "attach",
+            str(pid),
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def waits(attacher):
@@ -304,7 +325,10 @@ def test_static_applications_that_are_refused(closing, tmp_path):
     if not (BUILD / "e2e" / "rt_play_static_hidden").exists():
         pytest.skip("built without DPDK's static libraries")
     unchanged(bare(closing, "rt_play_static_hidden"), "exports no symbols", "-Wl,--export-dynamic")
-    for abi, words in ((b"22", ["older than 22.11"]), (b"98", ["no probe for its DPDK 97.11 (ABI 98)", "build ringtap"])):
+    for abi, words in (
+        (b"22", ["older than 22.11"]),
+        (b"98", ["no probe for its DPDK 97.11 (ABI 98)", "build ringtap"]),
+    ):
         program = tmp_path / "rt_play_static"
         if not (BUILD / "e2e" / program.name).exists():
             pytest.skip("built without DPDK's static libraries")
@@ -319,9 +343,20 @@ def test_static_applications_that_are_refused(closing, tmp_path):
 def test_processes_that_cannot_be_traced(closing):
     """A process of another user, one that a debugger traces, and one that is stopped."""
     app = bare(closing)
-    done = run(["setpriv", "--reuid", "65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all",
-                sandbox.public(RINGTAP), "attach", str(app.pid)])
-    line, = done.stderr.splitlines()
+    done = run(
+        [
+            "setpriv",
+            "--reuid",
+            "65534",
+            "--clear-groups",
+            "--bounding-set=-all",
+            "--inh-caps=-all",
+            sandbox.public(RINGTAP),
+            "attach",
+            str(app.pid),
+        ]
+    )
+    (line,) = done.stderr.splitlines()
     assert done.returncode == 1 and "belongs to user 0" in line and "as root" in line
     tracer = closing(Proc(["strace", "-f", "-o", "/dev/null", "-p", str(app.pid)]))
     tracer.expect("attached")
@@ -347,18 +382,24 @@ sys.stdin.read()
 
 def test_processes_that_cannot_have_the_probe(closing, tmp_path):
     """What cannot run here: a process that maps files of these names. A 32-bit program that calls pause() again and again."""
-    for names, words in ((["librte_eal.so.22.0"], ["older than 22.11"]),
-                         (["librte_eal.so.99.0"], ["no probe for its DPDK 98.11 (ABI 99)", "build ringtap"]),
-                         (["librte_eal.so.23.0", "ld-musl-x86_64.so.1"], ["musl"])):
+    for names, words in (
+        (["librte_eal.so.22.0"], ["older than 22.11"]),
+        (["librte_eal.so.99.0"], ["no probe for its DPDK 98.11 (ABI 99)", "build ringtap"]),
+        (["librte_eal.so.23.0", "ld-musl-x86_64.so.1"], ["musl"]),
+    ):
         for name in names:
             (tmp_path / name).write_bytes(bytes(4096))
         proc = closing(Proc([sys.executable, "-c", MAPS, *(tmp_path / name for name in names)]))
         proc.expect("^mapped$")
         refused(proc.pid, *words)
         assert proc.alive()
-    code = bytes.fromhex("b81d000000" "cd80" "ebf7")
-    head = b"\x7fELF" + bytes([1, 1, 1]) + bytes(9) + struct.pack(
-        "<HHIIIIIHHHHHH", 2, 3, 1, 0x8048054, 52, 0, 0, 52, 32, 1, 0, 0, 0)
+    code = bytes.fromhex("b81d000000cd80ebf7")
+    head = (
+        b"\x7fELF"
+        + bytes([1, 1, 1])
+        + bytes(9)
+        + struct.pack("<HHIIIIIHHHHHH", 2, 3, 1, 0x8048054, 52, 0, 0, 52, 32, 1, 0, 0, 0)
+    )
     segment = struct.pack("<IIIIIIII", 1, 0, 0x8048000, 0x8048000, 84 + len(code), 84 + len(code), 5, 4096)
     program = tmp_path / "pause32"
     program.write_bytes(head + segment + code)
@@ -376,7 +417,7 @@ def test_processes_that_cannot_have_the_probe(closing, tmp_path):
 
 def refused_by(ringtap, app, *words):
     done = run([ringtap, "attach", str(app.pid)])
-    line, = done.stderr.splitlines()
+    (line,) = done.stderr.splitlines()
     assert done.returncode == 1 and all(word in line for word in words), line
 
 
@@ -401,8 +442,12 @@ def test_object_that_cannot_be_loaded(closing, moved):
             probe.write_bytes(b"something else" * 100)
         else:
             probe.write_bytes(code.replace(b"\0rte_eth_add_tx_callback\0", b"\0rte_eth_add_xx_callback\0"))
-        refused_by(moved / "cli" / "ringtap", app, str(probe),
-                   "invalid ELF header" if how == "damaged" else "undefined symbol: rte_eth_add_xx_callback")
+        refused_by(
+            moved / "cli" / "ringtap",
+            app,
+            str(probe),
+            "invalid ELF header" if how == "damaged" else "undefined symbol: rte_eth_add_xx_callback",
+        )
         assert "ringtap:" not in app.proc.output and not has_probe_now(app)
         probe.unlink()
         probe.write_bytes(code)
@@ -438,8 +483,13 @@ def has_probe_now(app):
 # ---- other commands ---------------------------------------------------------------------------
 
 
-COMMANDS = [["record", "-c", "100", "-w", "/dev/null", "-i"], ["top", "--once"], ["latency", "--duration", "0.1"],
-            ["memory", "--duration", "0.1"], ["doctor", "-d", "1"]]
+COMMANDS = [
+    ["record", "-c", "100", "-w", "/dev/null", "-i"],
+    ["top", "--once"],
+    ["latency", "--duration", "0.1"],
+    ["memory", "--duration", "0.1"],
+    ["doctor", "-d", "1"],
+]
 
 
 def test_commands_attach(closing):

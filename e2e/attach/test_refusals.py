@@ -1,27 +1,35 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Refusals as the command line prints them, and --attach of commands that other tests leave out."""
+
 import json
 import shutil
 from types import SimpleNamespace
 
 import pytest
-
 from harness.attach import bare, mapped
 from harness.paths import RINGTAP
 from harness.proc import check, run, until
 from harness.prometheus import Exporter, get
 
-SCOPE = 'mount -t tmpfs none /proc/sys/kernel && mkdir /proc/sys/kernel/yama && ' \
-        'echo "$0" >/proc/sys/kernel/yama/ptrace_scope && exec "$@"'
+SCOPE = (
+    'mount -t tmpfs none /proc/sys/kernel && mkdir /proc/sys/kernel/yama && '
+    'echo "$0" >/proc/sys/kernel/yama/ptrace_scope && exec "$@"'
+)
 NOT_TRACED = ["strace", "-D", "-f", "-o", "/dev/null", "-e", "inject=ptrace:error=EPERM"]
 
 
 FORBIDDEN = [
-    (0, "not permitted; run ringtap as root with CAP_SYS_PTRACE, outside of containers, or check the security policy "
-        "(SELinux, AppArmor)"),
+    (
+        0,
+        "not permitted; run ringtap as root with CAP_SYS_PTRACE, outside of containers, or check the security policy "
+        "(SELinux, AppArmor)",
+    ),
     (1, "the kernel forbids tracing (kernel.yama.ptrace_scope is 1); give root CAP_SYS_PTRACE, which it lacks here"),
-    (3, "the kernel forbids tracing (kernel.yama.ptrace_scope is 3); restart the process with -d, as only a reboot "
-        "changes that"),
+    (
+        3,
+        "the kernel forbids tracing (kernel.yama.ptrace_scope is 3); restart the process with -d, as only a reboot "
+        "changes that",
+    ),
 ]
 
 
@@ -48,7 +56,8 @@ def test_no_thread_that_sleeps(closing):
     assert done.returncode == 1 and mapped(app) == before
     assert done.stderr == (
         f"ringtap: attach: cannot load the probe into '{app.prefix}' (pid {app.pid}): it has no thread that can be "
-        "interrupted: neither DPDK's telemetry thread nor its interrupt thread sleeps; try again, or start it with -d\n")
+        "interrupted: neither DPDK's telemetry thread nor its interrupt thread sleeps; try again, or start it with -d\n"
+    )
     app.do("alarm 0")
     check([RINGTAP, "attach", str(app.pid)])
     assert app.one("unloop") > 0 and app.quit() == 0
@@ -69,8 +78,10 @@ def test_what_the_process_says_is_printed_without_control_characters(closing, tm
     app = bare(closing, namespace=SimpleNamespace(prefix=["env", f"LD_PRELOAD={file}"]))
     done = run([RINGTAP, "attach", str(app.pid)])
     assert done.returncode == 1
-    assert done.stderr == (f"ringtap: attach: cannot load the probe into '{app.prefix}' (pid {app.pid}): "
-                           "the probe cannot be loaded: ?]0;owned? root: ok\n")
+    assert done.stderr == (
+        f"ringtap: attach: cannot load the probe into '{app.prefix}' (pid {app.pid}): "
+        "the probe cannot be loaded: ?]0;owned? root: ok\n"
+    )
     assert app.one("unloop") > 0 and app.quit() == 0
 
 

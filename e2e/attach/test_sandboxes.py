@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Attaches to applications that do not see the probe's files, or may not make all system calls."""
+
 import os
 import re
 import shutil
@@ -10,28 +11,47 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
 from harness import dpdk, sandbox, service
 from harness.attach import attach, bare, detach, listed, mapped, refused, unchanged
 from harness.paths import BUILD, PROBE_OBJECT, RINGTAP
 from harness.proc import Proc, check, run, until
 
-
 # ---- a file system of its own -----------------------------------------------------------------
 
 
 # Without what copies of another attach may be in: of the host's only folders that DPDK needs.
-OWN_RUN = " && ".join(["mount -t tmpfs -o mode=755 none /mnt", *(
-    f"mkdir /mnt/{folder.name} && mount --bind {folder} /mnt/{folder.name}" for folder in (dpdk.RUN_DIR, sandbox.ALL_DRIVERS)),
-    "mount -n --move /mnt /run"])
+OWN_RUN = " && ".join(
+    [
+        "mount -t tmpfs -o mode=755 none /mnt",
+        *(
+            f"mkdir /mnt/{folder.name} && mount --bind {folder} /mnt/{folder.name}"
+            for folder in (dpdk.RUN_DIR, sandbox.ALL_DRIVERS)
+        ),
+        "mount -n --move /mnt /run",
+    ]
+)
 
 
 def container(*commands, user=()):
     """A mount, PID and network namespace without the probe's files, and with a /run of its own. user: options
     of unshare for a user namespace."""
     script = " && ".join([f"mount -t tmpfs none {BUILD}/probe", OWN_RUN, *commands, 'exec "$@"'])
-    return SimpleNamespace(prefix=["unshare", *user, "--mount", "--pid", "--net", "--fork", "--kill-child", "--mount-proc",
-                                   "sh", "-c", script, "sh"])
+    return SimpleNamespace(
+        prefix=[
+            "unshare",
+            *user,
+            "--mount",
+            "--pid",
+            "--net",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+            "sh",
+            "-c",
+            script,
+            "sh",
+        ]
+    )
 
 
 def pid_of(app):
@@ -86,15 +106,16 @@ OTHER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 def of_another_user(closing):
     """An application that finds only files in /var/tmp that it may write to; and its process id."""
     namespace = container("mount -t tmpfs -o mode=1777 none /var/tmp")
-    namespace.prefix += OTHER + ["env", "XDG_RUNTIME_DIR=/var/tmp"]
+    namespace.prefix += [*OTHER, "env", "XDG_RUNTIME_DIR=/var/tmp"]
     app = bare(closing, namespace=namespace)
     return app, pid_of(app)
 
 
 def with_unit_rights(drop=()):
     """Those of ringtap-flight@.service, without some of them."""
-    words = service.confined(service.FLIGHT, also=[] if "Seccomp:\t0" in Path("/proc/self/status").read_text()
-                             else ["CAP_SYS_ADMIN"])
+    words = service.confined(
+        service.FLIGHT, also=[] if "Seccomp:\t0" in Path("/proc/self/status").read_text() else ["CAP_SYS_ADMIN"]
+    )
     return [",".join(part for part in word.split(",") if part not in drop) for word in words]
 
 
@@ -103,7 +124,7 @@ def test_files_are_those_of_its_user(closing):
     app, pid = of_another_user(closing)
     for right in ("+setuid", "+setgid"):
         done = run([*with_unit_rights([right]), RINGTAP, "attach", pid])
-        line, = done.stderr.splitlines()
+        (line,) = done.stderr.splitlines()
         assert done.returncode == 1 and "(uid 65534, gid 65534)" in line and "CAP_SETUID and CAP_SETGID" in line
         assert not mapped(SimpleNamespace(pid=pid), PROBE_OBJECT.name)
         assert not list(Path(f"/proc/{pid}/root/var/tmp").glob("ringtap-[0-9]*")) and not folders_of(pid)
@@ -177,8 +198,13 @@ def test_files_of_a_killed_attach(closing):
 
 
 def test_without_a_folder_for_files(closing):
-    app = bare(closing, namespace=container("mount -o remount,bind,noexec /run", *(
-        f"mount -t tmpfs -o noexec none {folder}" for folder in ("/var/tmp", "/tmp", "/dev/shm"))))
+    app = bare(
+        closing,
+        namespace=container(
+            "mount -o remount,bind,noexec /run",
+            *(f"mount -t tmpfs -o noexec none {folder}" for folder in ("/var/tmp", "/tmp", "/dev/shm")),
+        ),
+    )
     refused(app.prefix, "/run, /var/tmp, /tmp and /dev/shm", "noexec")
     assert app.one("unloop") > 0 and app.quit() == 0
 
@@ -193,8 +219,16 @@ def test_two_attaches_at_once_without_our_files(closing):
             _, text = one.communicate(timeout=60)
             assert one.returncode == 0, text
         for name in ("libringtap-probe.so", PROBE_OBJECT.name):
-            assert len({line.split(maxsplit=5)[5] for line in Path(f"/proc/{pid}/maps").read_text().splitlines()
-                        if name in line}) == 1
+            assert (
+                len(
+                    {
+                        line.split(maxsplit=5)[5]
+                        for line in Path(f"/proc/{pid}/maps").read_text().splitlines()
+                        if name in line
+                    }
+                )
+                == 1
+            )
         assert app.one("unloop") > 0 and app.quit() == 0
 
 
@@ -248,7 +282,7 @@ def test_filter_that_cannot_be_read(closing):
 
 def cannot_read(app, user):
     done = run([*user, RINGTAP, "attach", str(app.pid)])
-    line, = done.stderr.splitlines()
+    (line,) = done.stderr.splitlines()
     assert done.returncode == 1 and "seccomp" in line and "CAP_SYS_ADMIN" in line
     assert not mapped(app, "libringtap-probe.so")
     assert app.one("unloop") > 0 and app.quit() == 0

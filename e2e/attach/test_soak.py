@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Many attaches, and many that are killed, under traffic: `make soak`. RINGTAP_SOAK: how many."""
+
 import os
 import random
 import subprocess
 import time
 
 import pytest
-
 from harness.attach import attach, mapped
 from harness.fwd import Fwd
 from harness.paths import BUILD, RINGTAP
@@ -14,8 +14,22 @@ from harness.paths import BUILD, RINGTAP
 COUNT = int(os.environ.get("RINGTAP_SOAK", 3))
 BARE = BUILD / "e2e" / "fwd_bare"
 TRAFFIC_S = 2.5
-CHAIN = ("--ring", "a:65536", "--ring", "b:65536", "--pool-size", "140000", "--buffer-size", "256",
-         "--role", "generate:a@0", "--role", "oneway:a,b@1", "--role", "sink:b@0")
+CHAIN = (
+    "--ring",
+    "a:65536",
+    "--ring",
+    "b:65536",
+    "--pool-size",
+    "140000",
+    "--buffer-size",
+    "256",
+    "--role",
+    "generate:a@0",
+    "--role",
+    "oneway:a,b@1",
+    "--role",
+    "sink:b@0",
+)
 
 pytestmark = pytest.mark.slow
 
@@ -61,8 +75,9 @@ def unhurt(app):
 
 def killed_attach(app, rng, took):
     """A kill at any moment of an attach, which takes that number of seconds."""
-    attacher = subprocess.Popen([RINGTAP, "attach", str(app.proc.pid)], stdout=subprocess.DEVNULL,
-                                stderr=subprocess.DEVNULL)
+    attacher = subprocess.Popen(
+        [RINGTAP, "attach", str(app.proc.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     time.sleep(rng.uniform(0, took))
     attacher.kill()
     attacher.wait()

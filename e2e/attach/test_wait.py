@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap flight --wait --attach, as of its systemd unit, with an application that cannot be attached to."""
+
 import signal
 
 import pytest
-
 from harness.attach import bare, has_probe
 from harness.paths import PROBE_OBJECT
 from harness.proc import Proc
@@ -26,8 +26,21 @@ def damage(moved):
 
 
 def waiting(closing, moved, app, tmp_path):
-    return closing(Proc([moved / "cli" / "ringtap", "flight", "--wait", "--attach", "--keep", "64M", "-w",
-                         tmp_path / "i", app.prefix]))
+    return closing(
+        Proc(
+            [
+                moved / "cli" / "ringtap",
+                "flight",
+                "--wait",
+                "--attach",
+                "--keep",
+                "64M",
+                "-w",
+                tmp_path / "i",
+                app.prefix,
+            ]
+        )
+    )
 
 
 @pytest.mark.nightly

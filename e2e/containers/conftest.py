@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Applications and recorders in namespaces of their own."""
+
 import pytest
 
 
@@ -7,4 +8,3 @@ import pytest
 def all_namespaces(monkeypatch):
     """Applications of other mount namespaces are found. Those of other test runs have other names."""
     monkeypatch.delenv("RINGTAP_CONTAINERS", raising=False)
-

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap on the host, applications in containers, with run-time folders that the host does not have."""
+
 import json
 import os
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
 from harness import dpdk
 from harness.attach import attach, bare, detach, refused
 from harness.container import FIRST_ID, Container, inside, namespace_of, pid_of
@@ -48,7 +48,7 @@ def test_from_list_to_detach(users, closing, tmp_path):
     assert check(["capinfos", "-Mc", tmp_path / "a.pcapng"]).split()[-1] == "1000"
 
     def receives():
-        top, = json.loads(check([RINGTAP, "top", "--once", "--json", str(pid)]))["applications"]
+        (top,) = json.loads(check([RINGTAP, "top", "--once", "--json", str(pid)]))["applications"]
         assert top["name"] == name
         return top["ports"][0]["rx"]["packets_per_second"] > 0
 
@@ -95,11 +95,13 @@ def test_paths_and_mounts_of_one_application(closing, tmp_path):
     """One application, although it is reached by two paths. Services with mounts of their own see the host's folders: the
     application is asked once, not once for each of them."""
     app = bare(closing, namespace=Container(share={dpdk.RUN_DIR: Path("/run/dpdk")}))
-    found, = (a for a in listing() if a["name"].startswith(app.prefix))
+    (found,) = (a for a in listing() if a["name"].startswith(app.prefix))
     assert found["dir"] == str(dpdk.RUN_DIR / app.prefix)
     before = connections(app.prefix, tmp_path)
     for _ in range(4):
-        closing(Proc(["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo there; read x"])).expect("there")
+        closing(Proc(["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo there; read x"])).expect(
+            "there"
+        )
     assert connections(app.prefix, tmp_path) == before >= 1
     attach(app.prefix)
     assert len(recorded(closing, app.prefix, tmp_path / "c.pcapng").packets) == 1000
@@ -126,19 +128,28 @@ def test_of_another_user(closing, tmp_path, private_dir):
     that is not another application, and does not hide this one."""
     folder, false = private_dir / "dpdk", "/run/dpdk/false"
     folder.mkdir()
-    other = closing(Proc([*Container(share={private_dir: "/shared"}).prefix, "python3", "-c", HIDE, false,
-                          "/shared/dpdk"]))
+    other = closing(
+        Proc([*Container(share={private_dir: "/shared"}).prefix, "python3", "-c", HIDE, false, "/shared/dpdk"])
+    )
     other.expect("^bound$")
     os.chown(private_dir, OTHER, OTHER)
     os.chown(folder, OTHER, OTHER)
-    user = ["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups", "env", f"XDG_RUNTIME_DIR={private_dir}"]
+    user = [
+        "setpriv",
+        f"--reuid={OTHER}",
+        f"--regid={OTHER}",
+        "--clear-groups",
+        "env",
+        f"XDG_RUNTIME_DIR={private_dir}",
+    ]
     app = bare(closing, namespace=SimpleNamespace(prefix=user))
     name = f"{app.prefix}@{OTHER}"
     assert other.pid < app.pid
     other.send("")
     other.expect("^mounted$")
     assert [(a["name"], a["dir"]) for a in listing() if app.prefix in a["name"] or "false" in a["dir"]] == [
-        (name, str(folder / app.prefix))]
+        (name, str(folder / app.prefix))
+    ]
     attach(name)
     assert len(recorded(closing, name, tmp_path / "d.pcapng").packets) == 1000
     assert app.one("unloop") > 0 and app.quit() == 0
@@ -155,8 +166,13 @@ def test_without_a_folder(closing, tmp_path):
 
 def assert_found_with_the_probe(users, eal, closing, tmp_path):
     huge_dir = "/dev/hugepages" if eal == "--in-memory" else None  # which is refused without huge pages
-    app = bare(closing, namespace=Container(users=users, command=READ_ONLY), eal=[eal, "--no-telemetry"],
-               huge_dir=huge_dir, memory_mb=64)
+    app = bare(
+        closing,
+        namespace=Container(users=users, command=READ_ONLY),
+        eal=[eal, "--no-telemetry"],
+        huge_dir=huge_dir,
+        memory_mb=64,
+    )
     pid, name = pid_of(app), app.prefix + (f"@{FIRST_ID}" if users else "")
     assert entry(name) is None and not Path(f"/proc/{pid}/root/run/dpdk/{app.prefix}").exists()
     assert f"'{name}'" in attach(pid)

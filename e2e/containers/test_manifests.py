@@ -1,38 +1,81 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The manifests and the image: their form as far as it is known without a cluster, and that ringtap takes the arguments."""
+
 import jsonschema
 import yaml
-
 from harness.paths import REPO, RINGTAP
 from harness.proc import run
 
 # The part of Kubernetes' API v1 for a Pod that the manifests use. Misspelt fields are refused.
 CONTAINER = {
-    "type": "object", "required": ["name", "image"], "additionalProperties": False,
+    "type": "object",
+    "required": ["name", "image"],
+    "additionalProperties": False,
     "properties": {
-        "name": {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}, "image": {"type": "string"},
-        "command": {"type": "array", "items": {"type": "string"}}, "args": {"type": "array", "items": {"type": "string"}},
-        "volumeMounts": {"type": "array", "items": {
-            "type": "object", "required": ["name", "mountPath"], "additionalProperties": False,
-            "properties": {"name": {"type": "string"}, "mountPath": {"type": "string"}, "readOnly": {"type": "boolean"}}}},
+        "name": {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},
+        "image": {"type": "string"},
+        "command": {"type": "array", "items": {"type": "string"}},
+        "args": {"type": "array", "items": {"type": "string"}},
+        "volumeMounts": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["name", "mountPath"],
+                "additionalProperties": False,
+                "properties": {
+                    "name": {"type": "string"},
+                    "mountPath": {"type": "string"},
+                    "readOnly": {"type": "boolean"},
+                },
+            },
+        },
         "resources": {"type": "object", "additionalProperties": False, "properties": {"limits": {"type": "object"}}},
-        "securityContext": {"type": "object", "additionalProperties": False, "properties": {
-            "allowPrivilegeEscalation": {"type": "boolean"}, "readOnlyRootFilesystem": {"type": "boolean"},
-            "runAsUser": {"type": "integer"}, "seccompProfile": {"type": "object"},
-            "capabilities": {"type": "object", "additionalProperties": False, "properties": {
-                kind: {"type": "array", "items": {"type": "string", "pattern": "^(ALL|[A-Z_]+)$"}}
-                for kind in ("add", "drop")}}}}}}
+        "securityContext": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                "allowPrivilegeEscalation": {"type": "boolean"},
+                "readOnlyRootFilesystem": {"type": "boolean"},
+                "runAsUser": {"type": "integer"},
+                "seccompProfile": {"type": "object"},
+                "capabilities": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {
+                        kind: {"type": "array", "items": {"type": "string", "pattern": "^(ALL|[A-Z_]+)$"}}
+                        for kind in ("add", "drop")
+                    },
+                },
+            },
+        },
+    },
+}
 POD = {
-    "type": "object", "required": ["apiVersion", "kind", "metadata", "spec"], "additionalProperties": False,
+    "type": "object",
+    "required": ["apiVersion", "kind", "metadata", "spec"],
+    "additionalProperties": False,
     "properties": {
-        "apiVersion": {"const": "v1"}, "kind": {"const": "Pod"}, "metadata": {"type": "object", "required": ["name"]},
-        "spec": {"type": "object", "required": ["containers"], "additionalProperties": False, "properties": {
-            "containers": {"type": "array", "minItems": 1, "items": CONTAINER},
-            "initContainers": {"type": "array", "items": CONTAINER},
-            "volumes": {"type": "array", "items": {"type": "object", "required": ["name"], "maxProperties": 2,
-                                                   "minProperties": 2}},
-            "nodeName": {"type": "string"}, "hostPID": {"type": "boolean"},
-            "restartPolicy": {"enum": ["Always", "OnFailure", "Never"]}}}}}
+        "apiVersion": {"const": "v1"},
+        "kind": {"const": "Pod"},
+        "metadata": {"type": "object", "required": ["name"]},
+        "spec": {
+            "type": "object",
+            "required": ["containers"],
+            "additionalProperties": False,
+            "properties": {
+                "containers": {"type": "array", "minItems": 1, "items": CONTAINER},
+                "initContainers": {"type": "array", "items": CONTAINER},
+                "volumes": {
+                    "type": "array",
+                    "items": {"type": "object", "required": ["name"], "maxProperties": 2, "minProperties": 2},
+                },
+                "nodeName": {"type": "string"},
+                "hostPID": {"type": "boolean"},
+                "restartPolicy": {"enum": ["Always", "OnFailure", "Never"]},
+            },
+        },
+    },
+}
 
 
 def pods():
@@ -64,9 +107,15 @@ DIGEST = "docker.io/library/debian@sha256:" + "0123456789abcdef" * 4
 
 
 BASES = [
-    (DIGEST, "", True), ("localhost/debian:bookworm", "", True), ("docker.io/library/debian:bookworm-slim", "yes", True),
-    ("docker.io/library/debian:bookworm-slim", "", False), ("docker.io/library/debian", "", False), (DIGEST[:-1], "", False),
-    ("localhost.example.org/debian:1", "", False), ("", "", False)]
+    (DIGEST, "", True),
+    ("localhost/debian:bookworm", "", True),
+    ("docker.io/library/debian:bookworm-slim", "yes", True),
+    ("docker.io/library/debian:bookworm-slim", "", False),
+    ("docker.io/library/debian", "", False),
+    (DIGEST[:-1], "", False),
+    ("localhost.example.org/debian:1", "", False),
+    ("", "", False),
+]
 
 
 def test_base_of_the_image():

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap in a container beside the application's, which share the run-time folder and nothing else."""
+
 import json
 import re
 from pathlib import Path
 
 import pytest
 import yaml
-
 from harness import pcap, pcapng, sandbox
 from harness.attach import attach, bare
 from harness.container import Container, namespace_of, pid_of
@@ -39,12 +39,12 @@ def pair(private_dir, closing, tmp_path):
 def test_every_command(pair, closing, tmp_path):
     """Those of docs/containers.md; what needs the process says so in one line."""
     apps = json.loads(check(pair.ringtap("list", "--json")))["applications"]
-    found, = apps
+    (found,) = apps
     assert found["name"] == pair.app.prefix and "without the ringtap probe" in found["error"]
     assert_needs_the_process(pair.ringtap("attach", pair.app.prefix))
     attach(pair.pid)
     assert_needs_the_process(pair.ringtap("trace", "burst", pair.app.prefix))
-    found, = json.loads(check(pair.ringtap("list", "--json")))["applications"]
+    (found,) = json.loads(check(pair.ringtap("list", "--json")))["applications"]
     assert found["dir"] == f"/var{RUN}/{pair.app.prefix}" and found["ports"][0]["name"] == "net_null0"
     assert found["pid"] == 1 and found["host_pid"] is None
     assert namespace_of(pair.pid, "pid") != namespace_of("self", "pid")
@@ -52,7 +52,7 @@ def test_every_command(pair, closing, tmp_path):
     assert check(["capinfos", "-Mc", tmp_path / "a.pcapng"]).split()[-1] == "1000"
 
     def receives():
-        top, = json.loads(check(pair.ringtap("top", "--once", "--json")))["applications"]
+        (top,) = json.loads(check(pair.ringtap("top", "--once", "--json")))["applications"]
         return top["ports"][0]["rx"]["packets_per_second"] > 0
 
     until(receives, what="an interval in which its thread had a CPU")
@@ -62,7 +62,7 @@ def test_every_command(pair, closing, tmp_path):
     memory = json.loads(check(pair.ringtap("memory", "--json", "--duration", "0.5", name)))
     assert memory["pools"]
     done = run(pair.ringtap("doctor", "--json", "--duration", "1", name))
-    found, = json.loads(done.stdout)["applications"]
+    (found,) = json.loads(done.stdout)["applications"]
     assert found["name"] == name and not found.get("error"), done.stderr
     # The container's network is its own: a request is made in it.
     exporter = closing(Proc(pair.ringtap("export", "--listen", "127.0.0.1:0")))
@@ -81,7 +81,7 @@ def test_every_command(pair, closing, tmp_path):
 
 def assert_needs_the_process(command):
     done = run(command)
-    line, = done.stderr.splitlines()
+    (line,) = done.stderr.splitlines()
     assert done.returncode == FAILED and "its process is not visible here" in line and "PID namespace" in line
 
 
@@ -91,15 +91,26 @@ def assert_needs_the_process(command):
 def manifest():
     """Arguments and security of the recorder in the shipped sidecar."""
     pod = yaml.safe_load((REPO / "packaging" / "kubernetes" / "sidecar.yaml").read_text())
-    recorder, = (c for c in pod["spec"]["containers"] if c["name"] == "ringtap")
-    assert recorder["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
-                                           "readOnlyRootFilesystem": True}
+    (recorder,) = (c for c in pod["spec"]["containers"] if c["name"] == "ringtap")
+    assert recorder["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+    }
     return recorder["args"]
 
 
 # capabilities: drop ALL; allowPrivilegeEscalation: false; readOnlyRootFilesystem (what is mounted stays writable)
-RESTRICTED = ["sh", "-c", 'mount -o remount,ro,bind / && exec "$@"', "sh",
-              "setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]
+RESTRICTED = [
+    "sh",
+    "-c",
+    'mount -o remount,ro,bind / && exec "$@"',
+    "sh",
+    "setpriv",
+    "--bounding-set=-all",
+    "--inh-caps=-all",
+    "--no-new-privs",
+]
 
 
 def test_flight_as_the_manifest_runs_it(private_dir, closing, tmp_path):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap trace on the host, of applications in containers that it has attached to: their process ids are others
 there, and the files of the probe were removed when they were loaded."""
+
 import json
 import os
 import re
@@ -8,7 +9,6 @@ import signal
 from pathlib import Path
 
 import pytest
-
 from harness.attach import attach, bare, detach, mapped
 from harness.container import FIRST_ID, Container, inside, namespace_of, pid_of
 from harness.doctor import top
@@ -37,7 +37,7 @@ class Attached:
         for kind in ["mnt", "pid", "net", *(["user"] if users else [])]:
             assert namespace_of(self.pid, kind) != namespace_of("self", kind)
         attach(self.prefix)
-        self.probe, = (path for path in mapped(self) if PROBE_OBJECT.name in path)
+        (self.probe,) = (path for path in mapped(self) if PROBE_OBJECT.name in path)
         assert self.probe.endswith(" (deleted)")
 
     def breakpoints(self):
@@ -52,14 +52,19 @@ def test_bursts(bpftrace, closing, tmp_path):
     app = it.app
     app.one("unloop")
     listed = json.loads(check([RINGTAP, "trace", "list", "--json", it.prefix]))
-    assert listed["pid"] == it.pid and {e["name"] for e in listed["events"]} == {s.event for s in usdt_sites(PROBE_OBJECT)}
+    assert listed["pid"] == it.pid and {e["name"] for e in listed["events"]} == {
+        s.event for s in usdt_sites(PROBE_OBJECT)
+    }
     ring = app.ring("a")
     trace = closing(Tracing(it, tmp_path, "burst", "--json", "--duration", "60"))
     assert app.rx(ring, n=100, burst=32)[0] == 100 and app.tx(ring, n=70, burst=64)[0] == 70
     doc = trace.json()
     assert (doc["trace"], doc["pid"]) == ("burst", it.pid) and inside(it.pid) != it.pid
-    found = {q["direction"]: (q["name"], q["packets"], {int(k): n for k, n in q["bursts"].items()})
-             for q in doc["queues"] if q["port"] == ring}
+    found = {
+        q["direction"]: (q["name"], q["packets"], {int(k): n for k, n in q["bursts"].items()})
+        for q in doc["queues"]
+        if q["port"] == ring
+    }
     assert found == {"rx": ("net_ring_a", 100, {32: 3, 4: 1}), "tx": ("net_ring_a", 70, {64: 1, 6: 1})}
     detach(it.prefix)
     assert app.quit() == 0
@@ -72,7 +77,7 @@ def test_an_event_with_a_semaphore_and_gaps_in_a_user_namespace(bpftrace, closin
     trace = closing(Tracing(it, tmp_path, "latency", "--json", "--duration", "60"))
     assert 1 in it.semaphores() and it.breakpoints()
     until(lambda: top(it)["ports"][0]["rx"]["packets_per_second"], what="traffic that is traced")
-    row, = trace.json()["queues"]
+    (row,) = trace.json()["queues"]
     assert row["name"] == "net_null0" and row["packets"] > 0 and row["cycles"]["max"] > 0
     until(lambda: it.semaphores() == {0} and not it.breakpoints(), what="nothing of the trace is left")
     program = 'ringtap:latency { printf("packets %d\\n", arg2); exit(); }'

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Help fits a terminal of 80 columns: of programs, as cli/usage_test.c has the commands of ringtap."""
+
 from harness.paths import BUILD, RINGTAP
 from harness.proc import check
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The commands of README.md run, and print output of the shown form."""
+
 import re
 import shlex
 
 import pytest
-
 from harness.paths import REPO, RINGTAP
 from harness.proc import Proc, check
 from harness.two_hosts import SERVER, TwoHosts
@@ -47,8 +47,21 @@ def hosts(plugin, closing, tmp_path):
 
 def assert_recorded(path):
     """The file matches the summary."""
-    rows = check(["tshark", "-r", path, "-Y", "tcp.port == 80", "-T", "fields",
-                  "-e", "frame.interface_name", "-e", "frame.packet_flags_direction"]).splitlines()
+    rows = check(
+        [
+            "tshark",
+            "-r",
+            path,
+            "-Y",
+            "tcp.port == 80",
+            "-T",
+            "fields",
+            "-e",
+            "frame.interface_name",
+            "-e",
+            "frame.packet_flags_direction",
+        ]
+    ).splitlines()
     assert len(rows) == 20
     assert len(set(rows)) == 4  # two ports, each both directions
 
@@ -71,6 +84,6 @@ def test_command(hosts, tmp_path, closing, name):
         proc.close()
     got = [form(line) for line in lines_of(proc.output)]
     # The README omits the other direction of the latencies.
-    assert got[:len(expected)] == [form(line) for line in expected], proc.output
+    assert got[: len(expected)] == [form(line) for line in expected], proc.output
     if name == "record":
         assert_recorded(tmp_path / "http.pcapng")

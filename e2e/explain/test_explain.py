@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap explain` on files whose truth is known, packet by packet."""
+
 import collections
 import csv
 import io
@@ -7,7 +8,6 @@ import json
 import struct
 
 import pytest
-
 from harness import pcapng
 from harness.paths import RINGTAP
 from harness.proc import run
@@ -50,17 +50,44 @@ def expected(plan, names=("p0", "p1")):
     """The rows that must come, without their order."""
     out = []
     for r in plan.received:
-        row = {"id": r.id, "rx_frame": r.number, "rx_ns": r.ns, "rx_port": names[r.port], "rx_queue": r.queue,
-               "rx_length": len(r.frame)}
+        row = {
+            "id": r.id,
+            "rx_frame": r.number,
+            "rx_ns": r.ns,
+            "rx_port": names[r.port],
+            "rx_queue": r.queue,
+            "rx_length": len(r.frame),
+        }
         if not r.sendings:
             out.append({**row, "fate": plan.fate(r)})
         for copy, s in enumerate(r.sendings):
-            out.append({**row, "fate": "sent", "tx_frame": s.number, "tx_ns": s.ns, "tx_port": names[s.port],
-                        "tx_queue": s.queue, "tx_length": len(s.frame), "latency_ns": s.ns - r.ns, "copy": copy,
-                        "reordered": int(r.reordered and not copy), "changes": " ".join(sorted(s.changes))})
+            out.append(
+                {
+                    **row,
+                    "fate": "sent",
+                    "tx_frame": s.number,
+                    "tx_ns": s.ns,
+                    "tx_port": names[s.port],
+                    "tx_queue": s.queue,
+                    "tx_length": len(s.frame),
+                    "latency_ns": s.ns - r.ns,
+                    "copy": copy,
+                    "reordered": int(r.reordered and not copy),
+                    "changes": " ".join(sorted(s.changes)),
+                }
+            )
     for id, s in [*((None, s) for s in plan.made), *plan.unknown]:
-        out.append({"fate": "unknown" if id else "made", "id": id, "tx_frame": s.number, "tx_ns": s.ns,
-                    "tx_port": names[s.port], "tx_queue": s.queue, "tx_length": len(s.frame)})
+        out.append(
+            {
+                "fate": "unknown" if id else "made",
+                "id": id,
+                "tx_frame": s.number,
+                "tx_ns": s.ns,
+                "tx_port": names[s.port],
+                "tx_queue": s.queue,
+                "tx_length": len(s.frame),
+            }
+        )
     return out
 
 
@@ -124,18 +151,23 @@ def test_numbers_and_tables(traced, plan):
     assert (j["sent"], j["not_sent"], j["open"], j["let_go"]) == (len(sent), fates["not_sent"], fates["open"], 0)
     assert (j["copies"], j["made"], j["unknown"]) == (copies, len(plan.made), len(plan.unknown))
     assert j["copies_same_queue"] == sum(
-        a.port == b.port and a.queue == b.queue for r in sent for a, b in zip(r.sendings, r.sendings[1:]))
+        a.port == b.port and a.queue == b.queue for r in sent for a, b in zip(r.sendings, r.sendings[1:])
+    )
     assert j["reordered"] == sum(r.reordered for r in plan.received)
 
     latencies = [r.sendings[0].ns - r.ns for r in sent]
     assert (j["latency"]["min_ns"], j["latency"]["max_ns"]) == (min(latencies), max(latencies))
     assert j["latency"]["mean_ns"] == pytest.approx(sum(latencies) / len(latencies))
-    for name, share in (("p50_ns", .5), ("p90_ns", .9), ("p99_ns", .99), ("p999_ns", .999)):
+    for name, share in (("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99), ("p999_ns", 0.999)):
         assert j["latency"][name] == pytest.approx(percentile(latencies, share), rel=0.01)
 
     for pair in j["pairs"]:
-        there = [s.ns - r.ns for r in sent for s in r.sendings
-                 if f"p{r.port}" == pair["rx_port"] and f"p{s.port}" == pair["tx_port"]]
+        there = [
+            s.ns - r.ns
+            for r in sent
+            for s in r.sendings
+            if f"p{r.port}" == pair["rx_port"] and f"p{s.port}" == pair["tx_port"]
+        ]
         assert (pair["latency"]["packets"], pair["latency"]["max_ns"]) == (len(there), max(there))
     assert sum(p["latency"]["packets"] for p in j["queues"]) == len(sent) + copies
     for size in j["sizes"]:
@@ -164,7 +196,7 @@ def test_numbers_and_tables(traced, plan):
         assert f["not_sent"] == sum(plan.fate(r) == "not_sent" for r in own)
         assert f["reordered"] == sum(r.reordered for r in own)
         latencies = [r.sendings[0].ns - r.ns for r in own if r.sendings]
-        assert f["max_ns"] == max(latencies) and f["p50_ns"] == pytest.approx(percentile(latencies, .5), rel=0.07)
+        assert f["max_ns"] == max(latencies) and f["p50_ns"] == pytest.approx(percentile(latencies, 0.5), rel=0.07)
     for name in ("received", "not_sent", "reordered", "copies"):
         assert sum(s[name] for s in j["slices"]) == j[name]
     first = plan.received[0].ns
@@ -178,8 +210,15 @@ def test_numbers_and_tables(traced, plan):
         assert [f[key] for f in numbers(traced, *TIMEOUT, "--by", by, "--flows", "3")["flows"]] == values[:3]
     out = explain(traced, *TIMEOUT).stdout
     assert max(map(len, out.splitlines())) <= 80
-    for part in ("not sent", "Latency from receiving", "Changed on the way", "TTL, hop limit", "Sent more than once",
-                 "Sent in another order", "Flows with the most"):
+    for part in (
+        "not sent",
+        "Latency from receiving",
+        "Changed on the way",
+        "TTL, hop limit",
+        "Sent more than once",
+        "Sent in another order",
+        "Flows with the most",
+    ):
         assert part in out
 
 
@@ -193,7 +232,7 @@ def two_ports():
     return w
 
 
-FRAME = bytes.fromhex("020000000001020000000002" "88b5") + bytes(46)
+FRAME = bytes.fromhex("02000000000102000000000288b5") + bytes(46)
 
 
 def test_a_section_of_the_other_byte_order_moves_no_packet(tmp_path):
@@ -202,7 +241,7 @@ def test_a_section_of_the_other_byte_order_moves_no_packet(tmp_path):
     for i in range(8):
         w.packet(0, START + i, FRAME, RX, 0, i + 1)
     path = w.write(tmp_path / "orders.pcapng")
-    words = struct.pack(">III", 0x0a0d0d0a, size, 0x1a2b3c4d)
+    words = struct.pack(">III", 0x0A0D0D0A, size, 0x1A2B3C4D)
     path.write_bytes(path.read_bytes() + words + b"\xff" * (size - 16) + struct.pack(">I", size) + bytes(65536))
     done = run([RINGTAP, "explain", "--csv", path])
     assert done.returncode == FAILED  # no signal; all packets before it are explained
@@ -221,7 +260,11 @@ def test_recordings_of_several_captures(tmp_path):
     path = w.write(tmp_path / "both.pcapng")
     j = numbers(path)
     assert [(p["port"], p["application"]) for p in j["ports"]] == [
-        ("left:p0", "left"), ("left:p1", "left"), ("right:p0", "right"), ("right:p1", "right")]
+        ("left:p0", "left"),
+        ("left:p1", "left"),
+        ("right:p0", "right"),
+        ("right:p1", "right"),
+    ]
     assert [(p["rx_port"], p["tx_port"]) for p in j["pairs"]] == [("left:p0", "left:p1"), ("right:p0", "right:p1")]
     text = explain(path, "--html", tmp_path / "x.html").stdout
     assert "left:p0 > left:p1" in text and "right:p0 > right:p1" in text
@@ -279,12 +322,12 @@ def test_refusals_and_damage(traced, plan, tmp_path):
     # A damaged file is explained up to the damage.
     path, data = tmp_path / "bad.pcapng", traced.read_bytes()
     at = [at for kind, _, at in pcapng.blocks(data) if kind == pcapng.EPB][len(plan.received)]
-    path.write_bytes(data[:at + 5])
+    path.write_bytes(data[: at + 5])
     done = explain(path, "--csv", *TIMEOUT, status=FAILED)
     assert "ends in the middle" in done.stderr
     found = [r for r in csv.DictReader(io.StringIO(done.stdout)) if r["fate"] == "sent"]
     assert len(found) > len(plan.received) // 3
-    assert found == [r for r in rows(traced, *TIMEOUT) if r["fate"] == "sent"][:len(found)]
+    assert found == [r for r in rows(traced, *TIMEOUT) if r["fate"] == "sent"][: len(found)]
     assert numbers(path, *TIMEOUT, status=FAILED)["damage"]
     packed = tmp_path / "cut.zst"
     assert run(["zstd", "-q", traced, "-o", packed]).returncode == 0
@@ -304,13 +347,39 @@ def test_fates(tmp_path):
     w.fates(3, [(0, 0, 3, 1, 1, 1, 0, 0, 5), (0, 1, 3, 2, 0, 0, 1, 1, 0)])
     path = w.write(tmp_path / "fates.pcapng")
     by_id = {int(r["id"]): (r["fate"], r["noticed_ns"]) for r in rows(path)}
-    assert by_id == {1: ("sent", ""), 2: ("not_offered", str(START + 2000)), 3: ("undecided", str(START + 3000)),
-                     4: ("likely_offered", str(START + 4000)), 5: ("offered", ""), 6: ("open", str(START + 9000))}
+    assert by_id == {
+        1: ("sent", ""),
+        2: ("not_offered", str(START + 2000)),
+        3: ("undecided", str(START + 3000)),
+        4: ("likely_offered", str(START + 4000)),
+        5: ("offered", ""),
+        6: ("open", str(START + 9000)),
+    }
     fates = numbers(path)["fates"]
-    assert {k: fates[k] for k in ("received", "offered", "not_offered", "open", "unknown", "likely_offered", "lost",
-                                  "of_other_packets", "complete")} == \
-        {"received": 6, "offered": 2, "not_offered": 1, "open": 1, "unknown": 2, "likely_offered": 1, "lost": 5,
-         "of_other_packets": 1, "complete": True}
+    assert {
+        k: fates[k]
+        for k in (
+            "received",
+            "offered",
+            "not_offered",
+            "open",
+            "unknown",
+            "likely_offered",
+            "lost",
+            "of_other_packets",
+            "complete",
+        )
+    } == {
+        "received": 6,
+        "offered": 2,
+        "not_offered": 1,
+        "open": 1,
+        "unknown": 2,
+        "likely_offered": 1,
+        "lost": 5,
+        "of_other_packets": 1,
+        "complete": True,
+    }
     assert [(q["rx_queue"], q["received"], q["offered"]) for q in fates["queues"]] == [(0, 3, 0), (1, 3, 2)]
     assert fates["noticed"]["max_ns"] == 1998
     out = explain(path).stdout
@@ -324,16 +393,23 @@ def test_fates(tmp_path):
     w = Writer()
     w.interface("p0")
     w.fates(1)
-    frames = [bytes.fromhex("020000000001020000000002 0800 4500002e00000000401100000a0000") + bytes([n]) +
-              bytes.fromhex("0a00000900350035001a0000") + bytes(18) for n in (1, 2)]
+    frames = [
+        bytes.fromhex("020000000001020000000002 0800 4500002e00000000401100000a0000")
+        + bytes([n])
+        + bytes.fromhex("0a00000900350035001a0000")
+        + bytes(18)
+        for n in (1, 2)
+    ]
     for id in range(1, 11):
         w.packet(0, START + id, frames[id % 2], RX, 0, id)
     w.fates(2, [(id, START + 100, 0, 0, 1) for id in (1, 3, 5, 2)])
     w.fates(3)
     path = w.write(tmp_path / "flows.pcapng")
     flows = numbers(path, "--by", "not-offered")["flows"]
-    assert [(f["flow"].split(":")[0], f["not_offered"], f["received"]) for f in flows] == \
-        [("10.0.0.2", 3, 5), ("10.0.0.1", 1, 5)]
+    assert [(f["flow"].split(":")[0], f["not_offered"], f["received"]) for f in flows] == [
+        ("10.0.0.2", 3, 5),
+        ("10.0.0.1", 1, 5),
+    ]
 
 
 def test_annotated_copies(tmp_path):
@@ -366,18 +442,21 @@ def test_annotated_copies(tmp_path):
                 comments[frames] = comment
         plain.append((kind, body))
     assert plain == list(raw_blocks(want, order))
-    assert comments == {1: b"ringtap: not offered; noticed 0.000000100 s after its reception",
-                        6: b"ringtap: open at the end of the recording"}
+    assert comments == {
+        1: b"ringtap: not offered; noticed 0.000000100 s after its reception",
+        6: b"ringtap: open at the end of the recording",
+    }
     # It is explained as the recording itself.
-    assert {k: v for k, v in numbers(out).items() if k != "files"} == \
-        {k: v for k, v in numbers(*files).items() if k != "files"}
+    assert {k: v for k, v in numbers(out).items() if k != "files"} == {
+        k: v for k, v in numbers(*files).items() if k != "files"
+    }
 
 
 def raw_blocks(data, order):
     while data:
         kind, length = struct.unpack_from(order + "II", data)
         assert struct.unpack_from(order + "I", data, length - 4) == (length,)
-        yield kind, data[8:length - 4]
+        yield kind, data[8 : length - 4]
         data = data[length:]
 
 
@@ -388,4 +467,4 @@ def without_comment(body, order):
     if code != 1:
         return body, None
     end = at + 4 + (length + 3) // 4 * 4
-    return body[:at] + body[end:], body[at + 4:at + 4 + length]
+    return body[:at] + body[end:], body[at + 4 : at + 4 + length]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The page and the plots of `ringtap explain`: complete, correct, and without references to anything else."""
+
 import re
 import xml.etree.ElementTree as xml
 
 import pytest
-
 from harness.paths import RINGTAP
 from harness.proc import check
 from harness.traced import RX, START, TX, Plan, Writer
@@ -39,8 +39,10 @@ def test_page_in_a_browser(traced, plan, browser):
     assert f"Of {len(plan.received):,} received packets, {dropped} were not sent" in text
     for title in ("Latency from receiving to sending", "Not sent", "Changed on the way", "How it was measured"):
         assert title in text
-    rows = browser.ask("[...document.querySelectorAll('h2')].find(h => h.innerText == 'Changed on the way')"
-                       ".nextElementSibling.innerText")
+    rows = browser.ask(
+        "[...document.querySelectorAll('h2')].find(h => h.innerText == 'Changed on the way')"
+        ".nextElementSibling.innerText"
+    )
     ttl = sum("ttl" in s.changes for r in plan.received for s in r.sendings)
     assert re.search(rf"TTL, hop limit\s+{ttl}\s", rows)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The Lua plugin in tshark: latency, peer frames and fate of each packet of a file whose truth is known."""
+
 import shutil
 
 import pytest
-
 from harness.paths import REPO, RINGTAP
 from harness.proc import check, run
 from harness.traced import RX, START, TX, Plan, Writer
@@ -85,17 +85,35 @@ def test_fates_and_ids(tmp_path):
         w.packet(0, START + id, bytes(60), RX, 0, id)
     w.packet(0, START + 10, bytes(60), TX, 0, 1)
     w.packet(0, START + 11, bytes(60), TX, 0, 2)  # a copy
-    w.fates(2, [(2, START + 1_500_000_002, 0, 0, 1), (3, START + 30, 0, 0, 3), (4, START + 30, 0, 0, 2),
-                (5, START + 40, 0, 0, 4)])
+    w.fates(
+        2,
+        [
+            (2, START + 1_500_000_002, 0, 0, 1),
+            (3, START + 30, 0, 0, 3),
+            (4, START + 30, 0, 0, 2),
+            (5, START + 40, 0, 0, 4),
+        ],
+    )
     w.fates(3)
     out = tmp_path / "annotated.pcapng"
     check([RINGTAP, "explain", w.write(tmp_path / "fates.pcapng"), "--annotate", out])
-    fields = [word for name in ("frame.number", "ringtap.fate", "ringtap.noticed", "ringtap.peer") for word in ("-e", name)]
+    fields = [
+        word for name in ("frame.number", "ringtap.fate", "ringtap.noticed", "ringtap.peer") for word in ("-e", name)
+    ]
     found = [tuple(line.split("\t")) for line in tshark(out, *TWICE, "-T", "fields", *fields).splitlines()]
-    assert found == [("1", SENT, "", "6"), ("2", "5", "1.500000000", "7"), ("3", "7", "", ""), ("4", "8", "", ""),
-                     ("5", "6", "", ""), ("6", SENT, "", "1"), ("7", SENT, "", "2")]
+    assert found == [
+        ("1", SENT, "", "6"),
+        ("2", "5", "1.500000000", "7"),
+        ("3", "7", "", ""),
+        ("4", "8", "", ""),
+        ("5", "6", "", ""),
+        ("6", SENT, "", "1"),
+        ("7", SENT, "", "2"),
+    ]
     # One pass is enough for these, and for a column that Wireshark would sort by.
-    column = tshark(out, "-Y", "ringtap.fate == 5", "-o", 'gui.column.format:"No.","%m","Noticed","%Cus:ringtap.noticed"')
+    column = tshark(
+        out, "-Y", "ringtap.fate == 5", "-o", 'gui.column.format:"No.","%m","Noticed","%Cus:ringtap.noticed"'
+    )
     assert column.split() == ["2", "1.500000000"]
 
     # Files without ids have no fields, and ids of two applications are two.

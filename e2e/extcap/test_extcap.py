@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Ports as interfaces of tshark, and the extcap program alone."""
+
 import json
 import os
 import re
 import signal
 
 import pytest
-
 from harness import pcap, pcapng, wireshark
 from harness.paths import BUILD, REPO
 from harness.proc import Proc, check, freeze, run, until
@@ -65,8 +65,12 @@ def test_tshark_lists_every_port(play):
         app.ring("a")
     apps[1].plug("net_null7")
     listed = tshark("-D").stdout
-    for name in (interface(apps[0], "net_ring_a"), interface(apps[1], "net_ring_a"),
-                 interface(apps[1], "net_null7"), interface(apps[1])):
+    for name in (
+        interface(apps[0], "net_ring_a"),
+        interface(apps[1], "net_ring_a"),
+        interface(apps[1], "net_null7"),
+        interface(apps[1]),
+    ):
         assert f" {name} (" in listed
     assert f" {interface(apps[0])} (" in listed  # includes later ports
     assert "EN10MB" in tshark("-L", "-i", interface(apps[0], "net_ring_a")).stdout
@@ -87,8 +91,9 @@ def test_tshark_captures_the_played_packets(testpmd, capture, corpus_files, tmp_
     expression = "tcp or arp"
     played = [f for path in corpus_files for f in pcap.frames(path)][::3]
     source = pcap.write(tmp_path / "source.pcap", played)
-    pmd = testpmd(f"net_pcap0,rx_pcap={source},tx_pcap=/dev/null", "net_null1",
-                  args=["--no-flush-rx", "--forward-mode=rxonly"])
+    pmd = testpmd(
+        f"net_pcap0,rx_pcap={source},tx_pcap=/dev/null", "net_null1", args=["--no-flush-rx", "--forward-mode=rxonly"]
+    )
     check(["tcpdump", "-r", source, "-w", tmp_path / "wanted.pcap", expression])
     wanted = pcap.frames(tmp_path / "wanted.pcap")
     name = interface(pmd, "net_pcap0")
@@ -108,15 +113,14 @@ def test_options_of_a_capture(play, capture):
     name = interface(app, "net_ring_a")
     options = {"snaplen": 60, "direction": "tx", "queue": 1, "buffer": "1M"}
     shark = capture(app, name, *(word for o in options.items() for word in preference(name, *o)))
-    session, = sessions(app)
+    (session,) = sessions(app)
     assert session["buffer_bytes"] == 1 << 20
     for queue in (0, 1):
         app.rx(0, queue, n=10, len=100)
         app.tx(0, queue, n=10, len=100)
     file = finish(shark, 10)
     assert len(file.packets) == 10
-    assert {(p.direction, p.queue, len(p.data), p.length) for p in file.packets} == \
-        {(pcapng.TX, 1, 60, 100)}
+    assert {(p.direction, p.queue, len(p.data), p.length) for p in file.packets} == {(pcapng.TX, 1, 60, 100)}
 
 
 def ended_by(file):
@@ -159,10 +163,14 @@ def test_mistakes_are_reported_in_one_line(app):
     loops = extcap("--extcap-interface", "ringtap:x:y", "--extcap-capture-filter", "ip protochain 6")
     assert "loop" in loops and len(loops.splitlines()) == 1
     for args, status, words in (
-            (["--nonsense"], USAGE, "--nonsense"),
-            (["--capture", "--fifo", "/dev/null", "--extcap-interface", "ringtap:no-such-app:y"], FAILED, "no-such-app"),
-            (["--capture", "--fifo", "/nonexistent/f", "--extcap-interface", interface(app, "net_ring_a")], FAILED,
-             "extcap: cannot write '/nonexistent/f'")):
+        (["--nonsense"], USAGE, "--nonsense"),
+        (["--capture", "--fifo", "/dev/null", "--extcap-interface", "ringtap:no-such-app:y"], FAILED, "no-such-app"),
+        (
+            ["--capture", "--fifo", "/nonexistent/f", "--extcap-interface", interface(app, "net_ring_a")],
+            FAILED,
+            "extcap: cannot write '/nonexistent/f'",
+        ),
+    ):
         output = extcap(*args, status=status)
         assert words in output and len(output.strip().splitlines()) == 1
         assert "record" not in output
@@ -174,8 +182,18 @@ class Fifo:
     def __init__(self, app, folder, *args, port="net_ring_a"):
         self.path = folder / "fifo"
         os.mkfifo(self.path)
-        self.proc = Proc([EXTCAP, "--capture", "--extcap-interface", interface(app, port),
-                          "--fifo", self.path, *([] if "--buffer" in args else ["--buffer", BUFFER]), *args])
+        self.proc = Proc(
+            [
+                EXTCAP,
+                "--capture",
+                "--extcap-interface",
+                interface(app, port),
+                "--fifo",
+                self.path,
+                *([] if "--buffer" in args else ["--buffer", BUFFER]),
+                *args,
+            ]
+        )
         self.reader = open(self.path, "rb", buffering=0)
         armed(app)
 
@@ -268,7 +286,7 @@ def test_killed_tshark_leaves_no_hooks(app, capture):
 
 def test_installed_in_the_folders_of_wireshark(installation):
     """The Lua plugin in the one of global plugins, where the prefix is Wireshark's."""
-    found, = installation.rglob("ringtap-extcap")
+    (found,) = installation.rglob("ringtap-extcap")
     options = json.loads(check(["meson", "introspect", "--buildoptions", BUILD]))
     if {o["name"]: o["value"] for o in options}["prefix"] in ("/usr", "/usr/local"):
         assert found.parent == installation / wireshark.folder().lstrip("/")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap drops with unmodified programs: what they drop is shown, exactly and with an example."""
+
 import json
 import os
 import signal
 import struct
 
 import pytest
-
 from harness import pcap, tmux
 from harness.known import Measuring
 from harness.paths import RINGTAP
@@ -17,16 +17,33 @@ PACKETS = 600  # packets of each port
 OFFERED, INFERRED, DROPPED = "offered", "inferred", "not_offered"
 # Modes that reset the flags of mbufs lose the mark of a packet: that it was sent is likely.
 FORWARDING = {
-    "io": OFFERED, "noisy": OFFERED, "mac": INFERRED, "macswap": INFERRED, "5tswap": INFERRED,
-    "csum": INFERRED, "rxonly": DROPPED, "shared_rxq": DROPPED,
+    "io": OFFERED,
+    "noisy": OFFERED,
+    "mac": INFERRED,
+    "macswap": INFERRED,
+    "5tswap": INFERRED,
+    "csum": INFERRED,
+    "rxonly": DROPPED,
+    "shared_rxq": DROPPED,
 }
 
 
 def udp(number, to="198.18.0.1", length=100):
     """A frame from port 1024 of 192.0.2.1."""
     data = struct.pack(">HHHH", 1024, 4000 + number % 4, length - 34, 0) + bytes(length - 42)
-    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, length - 14, number, 0, 64, 17, 0, bytes([192, 0, 2, 1]),
-                     bytes(map(int, to.split("."))))
+    ip = struct.pack(
+        ">BBHHHBBH4s4s",
+        0x45,
+        0,
+        length - 14,
+        number,
+        0,
+        64,
+        17,
+        0,
+        bytes([192, 0, 2, 1]),
+        bytes(map(int, to.split("."))),
+    )
     total = sum(struct.unpack(">10H", ip))
     total = (total & 0xFFFF) + (total >> 16)
     ip = ip[:10] + struct.pack(">H", 0xFFFF - (total & 0xFFFF) - (total >> 16)) + ip[12:]
@@ -34,34 +51,39 @@ def udp(number, to="198.18.0.1", length=100):
 
 
 def arp():
-    return bytes.fromhex("ffffffffffff020000000002" "0806" "0001080006040001" "020000000002" "c0000201"
-                         "000000000000" "c0000202") + bytes(18)
+    return bytes.fromhex(
+        "ffffffffffff02000000000208060001080006040001020000000002c0000201000000000000c0000202"
+    ) + bytes(18)
 
 
 @pytest.fixture
 def drops(closing):
     """drops(app, option, ...) runs until it gets a signal, and prints one document then."""
-    return lambda app, *args: closing(Measuring("drops", app, "--once", "--duration", "120", "--json",
-                                                "--buffer", "16M", *args))
+    return lambda app, *args: closing(
+        Measuring("drops", app, "--once", "--duration", "120", "--json", "--buffer", "16M", *args)
+    )
 
 
 @pytest.fixture
 def with_packets(testpmd, tmp_path):
     """A testpmd with two ports, each of which receives PACKETS after its start: one in four is ARP."""
+
     def start(mode):
         file = pcap.write(tmp_path / "in.pcap", [udp(i) if i % 4 else arp() for i in range(PACKETS)])
-        app = testpmd(*(f"net_pcap{i},rx_pcap={file},tx_pcap={tmp_path}/out{i}.pcap" for i in (0, 1)),
-                      args=("--no-flush-rx", "--rxq-share"))
+        app = testpmd(
+            *(f"net_pcap{i},rx_pcap={file},tx_pcap={tmp_path}/out{i}.pcap" for i in (0, 1)),
+            args=("--no-flush-rx", "--rxq-share"),
+        )
         assert f"Set {mode} packet forwarding mode" in app.cmd(f"set fwd {mode}")
         return app
+
     return start
 
 
 def run_all(app):
     """Until everything has been received."""
     app.start()
-    until(lambda: sum(app.stats(port)["RX-packets"] for port in (0, 1)) == 2 * PACKETS,
-          what="everything is received")
+    until(lambda: sum(app.stats(port)["RX-packets"] for port in (0, 1)) == 2 * PACKETS, what="everything is received")
     app.stop()
 
 
@@ -214,7 +236,7 @@ def test_application_is_killed(with_packets, drops, tmp_path):
     run_all(app)
     os.kill(app.pid, signal.SIGKILL)
     output = it.finish()
-    report = json.loads(output[output.index("{"):])
+    report = json.loads(output[output.index("{") :])
     assert "has ended" in output and report["application_ended"] and report["final"]
     assert_sums(report)
     assert report["received"] == report["offered"] == 2 * PACKETS
@@ -223,7 +245,9 @@ def test_application_is_killed(with_packets, drops, tmp_path):
 
 def test_packets_of_a_bonding_port_count_once(testpmd, closing):
     """Their mbufs pass two receiving functions, of a member and of the bond; then the application sends all."""
-    app = testpmd("net_null0", "net_null1", "net_bonding0,mode=0,slave=net_null0,slave=net_null1", args=["--no-flush-rx"])
+    app = testpmd(
+        "net_null0", "net_null1", "net_bonding0,mode=0,slave=net_null0,slave=net_null1", args=["--no-flush-rx"]
+    )
     it = closing(Measuring("drops", app, "--once", "--duration", "120", "--json", "--buffer", "16M"))
     app.start()
     until(lambda: app.stats(2)["RX-packets"] > 10000, what="packets of the bond")

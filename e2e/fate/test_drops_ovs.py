@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap drops with Open vSwitch: what a rule, a policer and a meter drop is shown, what a driver refuses is
 counted, and what the switch copies, is said."""
+
 import signal
 import sys
 
 import pytest
-
 from harness.known import Measuring
 from harness.proc import check, run, until
 
@@ -112,10 +112,26 @@ def test_packets_dropped_by_a_rule_or_a_meter_and_those_copied(switch, closing, 
     assert "Open vSwitch copies packets" in text
     assert any(line.split()[:3] == ["IPv4", "ICMP", str(PINGS)] for line in text.splitlines()), text
 
-    check(["ovs-ofctl", "-O", "OpenFlow13", "add-meter", f"unix:{it.dir}/br0.mgmt",
-           "meter=1,pktps,burst,band=type=drop,rate=1,burst_size=5"])
-    check(["ovs-ofctl", "-O", "OpenFlow13", "add-flow", f"unix:{it.dir}/br0.mgmt",
-           "priority=101,icmp,icmp_type=8,nw_dst=10.99.0.2,actions=meter:1,normal"])
+    check(
+        [
+            "ovs-ofctl",
+            "-O",
+            "OpenFlow13",
+            "add-meter",
+            f"unix:{it.dir}/br0.mgmt",
+            "meter=1,pktps,burst,band=type=drop,rate=1,burst_size=5",
+        ]
+    )
+    check(
+        [
+            "ovs-ofctl",
+            "-O",
+            "OpenFlow13",
+            "add-flow",
+            f"unix:{it.dir}/br0.mgmt",
+            "priority=101,icmp,icmp_type=8,nw_dst=10.99.0.2,actions=meter:1,normal",
+        ]
+    )
     until(lambda: replies(hosts, count=1) == 1, what="the meter lets one request pass")
     in_effect(hosts)
     drops = closing(Measuring("drops", it, "--once", "--duration", "120", "--json", "--buffer", "16M", "-f", "icmp"))

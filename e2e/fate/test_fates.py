@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The fates of packets, against what an application has done with each."""
+
 import os
 
 import pytest
-
 from harness import dpdk
 from harness.paths import BUILD
 from harness.proc import Proc, check
@@ -18,6 +18,7 @@ def checker(closing, tmp_path):
         proc = closing(Proc([BUILD / "e2e" / "check_fates", dpdk.RUN_DIR / app.prefix, packets, tmp_path / "logfates"]))
         proc.expect("^armed$", 60)
         return proc
+
     return start
 
 
@@ -67,8 +68,9 @@ def totals(app, count):
 
 
 def null_ports(testpmd, mode, queues):
-    app = testpmd("net_null0", "net_null1", args=(f"--forward-mode={mode}", f"--rxq={queues}", f"--txq={queues}",
-                                                  "--mbcache=0"))
+    app = testpmd(
+        "net_null0", "net_null1", args=(f"--forward-mode={mode}", f"--rxq={queues}", f"--txq={queues}", "--mbcache=0")
+    )
     app.start()
     return app
 

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap held with an application that keeps packets: how many, how old, how they grow, and what is
 freed is not held."""
+
 import json
 import re
 import signal
 
 import pytest
-
 from harness.known import Measuring
 from harness.proc import until
 
-UDP = bytes.fromhex("020000000001020000000002" "0800" "4500002e00010000401100000a0000010a000002"
-                    "0400003500" "1a0000") + bytes(18)
+UDP = bytes.fromhex("02000000000102000000000208004500002e00010000401100000a0000010a00000204000035001a0000") + bytes(18)
 
 
 @pytest.fixture
@@ -83,10 +82,12 @@ def test_pools_growth_and_what_is_freed(app, closing):
     assert sum(p["open"] for p in report["places"]) == report["open"] == 42
     assert report["unplaced"] == report["pools_beyond"] == 0
     tables = text.finish(signal.SIGINT)
-    table = tables[tables.index("By mempool, receiving port and queue"):].splitlines()[2:5]
-    assert [line.split()[:5] for line in table] == [["small,", "net_ring_a,", "0", "30", "30"],
-                                                    ["small,", "net_ring_a,", "1", "7", "7"],
-                                                    ["large,", "net_ring_a,", "1", "5", "5"]]
+    table = tables[tables.index("By mempool, receiving port and queue") :].splitlines()[2:5]
+    assert [line.split()[:5] for line in table] == [
+        ["small,", "net_ring_a,", "0", "30", "30"],
+        ["small,", "net_ring_a,", "1", "7", "7"],
+        ["large,", "net_ring_a,", "1", "5", "5"],
+    ]
 
     def growing():
         """What the next line shows; there are more packets before the one after it."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap record --fates`: the fates in a file, against what an application has done with each packet."""
+
 import collections
 import csv
 import io
@@ -10,7 +11,6 @@ import signal
 import subprocess
 
 import pytest
-
 from harness import pcapng
 from harness.paths import RINGTAP
 from harness.pcapng import INFERRED, NOT_OFFERED, OPEN, RX, TX
@@ -105,11 +105,15 @@ def test_fates_of_all_that_applications_do(play, record, tmp_path):
         c = by_queue.pop((0, queue))
         want = sums({n: f for n, f in truth.of(ids).items() if n % 2 == queue})
         assert (c.received, c.lost) == (PACKETS, 0)
-        assert (c.offered, c.not_offered, c.unknown, c.open) == \
-            (want["offered"], want["not_offered"], want["unknown"], 0)
+        assert (c.offered, c.not_offered, c.unknown, c.open) == (
+            want["offered"],
+            want["not_offered"],
+            want["unknown"],
+            0,
+        )
         assert c.inferred == c.unknown
     assert all(c.received == 0 for c in by_queue.values())
-    summary = json.loads(out[out.index("{"):out.rindex("}") + 1])["fates"]
+    summary = json.loads(out[out.index("{") : out.rindex("}") + 1])["fates"]
     assert {k: summary[k] for k in NAMES.values()} == sums(truth.of(ids)) and summary["lost"] == 0
 
 
@@ -140,8 +144,9 @@ def assert_other_programs_skip_fates(recorder, file):
     for program in filter(shutil.which, READERS):
         done = run([program, *READERS[program], recorder.out])
         assert done.returncode == 0, program
-        complaints = [line for line in done.stderr.splitlines()
-                      if not line.startswith(("reading from file", "Running as user"))]
+        complaints = [
+            line for line in done.stderr.splitlines() if not line.startswith(("reading from file", "Running as user"))
+        ]
         assert not complaints, program
         if program == "capinfos":
             assert f"Number of packets:   {len(file.packets)}" in check([program, "-M", recorder.out])
@@ -155,9 +160,11 @@ def assert_other_programs_skip_fates(recorder, file):
 
 
 def assert_python_has_fates(recorder, wanted, python_env):
-    code = ("import ringtap, sys\n"
-            "for o in ringtap.explain(sys.argv[1], timeout=1000, program=sys.argv[2]):\n"
-            "    if o.fate == 'not_offered' and o.noticed_ns >= o.rx_ns: print(o.id)\n")
+    code = (
+        "import ringtap, sys\n"
+        "for o in ringtap.explain(sys.argv[1], timeout=1000, program=sys.argv[2]):\n"
+        "    if o.fate == 'not_offered' and o.noticed_ns >= o.rx_ns: print(o.id)\n"
+    )
     out = check(["/usr/bin/python3", "-c", code, recorder.out, RINGTAP], env=python_env)
     assert set(map(int, out.split())) == wanted
 
@@ -225,7 +232,9 @@ def test_only_packets_of_the_file_have_fates(play, record, tmp_path):
 def test_a_ring_of_files_a_limit_and_compression(play, record, tmp_path):
     """A packet's fate may stand in a later file. What has not been offered yet when a recording ends is open."""
     app = play(program="rt_deeds")
-    recorder = record(app, "--fates", "-s", "64", "--on-full", "wait", "-b", "packets:3000", out=tmp_path / "ring.pcapng")
+    recorder = record(
+        app, "--fates", "-s", "64", "--on-full", "wait", "-b", "packets:3000", out=tmp_path / "ring.pcapng"
+    )
     limited = record(app, "--fates", "-s", "64", "--on-full", "wait", "-c", "5000")
     small = record(app, "--fates", "-s", "64", "--on-full", "wait", "--compress", "zstd", out=tmp_path / "a.pcapng.zst")
     truth = deeds(app, tmp_path, packets=10_000, seed=15)
@@ -339,8 +348,13 @@ def test_fates_that_are_lost_are_counted(play, record, tmp_path):
 def test_a_pipe(play, record, tmp_path):
     """As `ringtap record -w - | wireshark -k -i -`: dumpcap reads the pipe."""
     app = play(program="rt_deeds")
-    reader = subprocess.Popen(["tshark", "-i", "-", "-T", "fields", "-e", "frame.packet_id"], stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    reader = subprocess.Popen(
+        ["tshark", "-i", "-", "-T", "fields", "-e", "frame.packet_id"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         recorder = record(app, "--fates", "-s", "64", "--on-full", "wait", out="-", stdout=reader.stdin)
         reader.stdin.close()

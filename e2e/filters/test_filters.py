@@ -1,21 +1,41 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A filter in the application selects what tcpdump selects from the same bytes. Each kind of expression:
 probe/capture/filter_test.c and filter_loop_test.c have more of them, on more bytes."""
+
 import struct
 
 import pytest
-
 from harness import pcap, pcapng
-from harness.proc import check, until
 from harness.paths import RINGTAP
+from harness.proc import check, until
 from harness.ringtap import frames_of
 
 EXPRESSIONS = [
-    "ip6", "arp", "not (ip or ip6)", "tcp port 179", "udp dst portrange 3000-4000", "src net 10.0.0.0/8",
-    "ip6 net fe80::/10", "ether multicast", "ether[0] & 1 = 1", "less 64", "len > 100 and len <= 200",
-    "ip[6:2] & 0x1fff != 0", "tcp[tcpflags] & (tcp-syn|tcp-fin) != 0", "vlan 5 and tcp", "vlan and vlan",
-    "mpls", "udp[ip[0] & 0xf:4] != 0", "ip[ip[8] & 0x1f] < 0x20", "ip[2:2] / 3 > 100", "ip[2:2] % ip[8] = 3",
-    "ip[0] << 2 = 276", "ip[12:4] > 0xc0000000", "ether[len - 64:4] = 0", "ether[ether[0:4]:4] = 1", "llc",
+    "ip6",
+    "arp",
+    "not (ip or ip6)",
+    "tcp port 179",
+    "udp dst portrange 3000-4000",
+    "src net 10.0.0.0/8",
+    "ip6 net fe80::/10",
+    "ether multicast",
+    "ether[0] & 1 = 1",
+    "less 64",
+    "len > 100 and len <= 200",
+    "ip[6:2] & 0x1fff != 0",
+    "tcp[tcpflags] & (tcp-syn|tcp-fin) != 0",
+    "vlan 5 and tcp",
+    "vlan and vlan",
+    "mpls",
+    "udp[ip[0] & 0xf:4] != 0",
+    "ip[ip[8] & 0x1f] < 0x20",
+    "ip[2:2] / 3 > 100",
+    "ip[2:2] % ip[8] = 3",
+    "ip[0] << 2 = 276",
+    "ip[12:4] > 0xc0000000",
+    "ether[len - 64:4] = 0",
+    "ether[ether[0:4]:4] = 1",
+    "llc",
     # DPDK's verifier would take years for these: too many paths.
     " or ".join(f"(net {10 + 7 * i}.0.0.0/8 and port {(53, 80, 443, 179, 1000 + i)[i % 5]})" for i in range(30)),
     " or ".join(f"host fe80::{i:x}:{i:x}" for i in range(60)) + " or ip6 multicast",
@@ -25,7 +45,7 @@ AT_ONCE = 14  # parallel sessions, which must not affect each other's filters
 
 
 def groups(items, n):
-    return [items[i:i + n] for i in range(0, len(items), n)]
+    return [items[i : i + n] for i in range(0, len(items), n)]
 
 
 def with_tag(data, tci, tpid=0x8100):
@@ -66,10 +86,14 @@ def compare(recorders, reference):
 
 @pytest.mark.parametrize("expressions", groups(EXPRESSIONS, AT_ONCE), ids=lambda g: g[0])
 def test_same_packets_as_tcpdump(testpmd, record, reference, expressions):
-    pmd = testpmd(f"net_pcap0,rx_pcap={reference.source},tx_pcap=/dev/null", "net_null1",
-                  args=["--no-flush-rx", "--forward-mode=rxonly"])
-    recorders = {e: record(pmd, "--on-full", "wait", "--buffer", "1M", "-f", e,
-                           ports=["net_pcap0"]) for e in expressions}
+    pmd = testpmd(
+        f"net_pcap0,rx_pcap={reference.source},tx_pcap=/dev/null",
+        "net_null1",
+        args=["--no-flush-rx", "--forward-mode=rxonly"],
+    )
+    recorders = {
+        e: record(pmd, "--on-full", "wait", "--buffer", "1M", "-f", e, ports=["net_pcap0"]) for e in expressions
+    }
     total = len(pcap.frames(reference.source))
     pmd.start()
     until(lambda: pmd.stats(0)["RX-packets"] >= total, 30, "all frames played")
@@ -91,14 +115,21 @@ def strip(data):
 
 def test_filters_of_tags_in_the_mbuf(play, record, reference, frames):
     """The tags are only in mbuf fields; the filter applies to the frame as in the file."""
-    expressions = ["vlan", "not vlan", "vlan 5 and ip", "ether[12:2] = 0x8100", "vlan and vlan",
-                   "ip", "ether proto 0x88a8", "less 68"]
+    expressions = [
+        "vlan",
+        "not vlan",
+        "vlan 5 and ip",
+        "ether[12:2] = 0x8100",
+        "vlan and vlan",
+        "ip",
+        "ether proto 0x88a8",
+        "less 68",
+    ]
     app = play()
     app.ring("a")
     some = [f for f in frames if len(f) <= 2000][::9] + frames[-60:]
     source = pcap.write(reference.source.with_name("some.pcap"), some)
-    recorders = {e: record(app, "--on-full", "wait", "--buffer", "1M", "-f", e)
-                 for e in expressions}
+    recorders = {e: record(app, "--on-full", "wait", "--buffer", "1M", "-f", e) for e in expressions}
     for data in some:
         bare, words = strip(data)
         for direction in ("rx", "tx"):
@@ -130,5 +161,6 @@ def test_dump_is_that_of_tcpdump():
     for expression in ("ip", "tcp port 80", "vlan 5 and udp"):
         ours = check([RINGTAP, "record", "-d", "-f", expression])
         theirs = check(["tcpdump", "-d", "-y", "EN10MB", expression])
-        assert [line for line in theirs.splitlines() if line.startswith("(")] == \
-            [line for line in ours.splitlines() if line.startswith("(")]
+        assert [line for line in theirs.splitlines() if line.startswith("(")] == [
+            line for line in ours.splitlines() if line.startswith("(")
+        ]

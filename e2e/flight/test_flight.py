@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap flight against what is known of the packets: each trigger makes one incident, whose
 window holds the packets of its time, each of them, and no other."""
+
 import itertools
 import re
 import resource
@@ -8,7 +9,6 @@ import signal
 import stat
 
 import pytest
-
 from harness import flight, pcap, pcapng
 from harness.flight import COMMENT, assert_same_packets, comments, numbers, state
 from harness.known import Known
@@ -51,7 +51,7 @@ def test_windows_of_requests(stream, keep, record):
     assert len(file.packets) > 1000 and incident["missing_ns"] == 0
     assert incident["to_ns"] - incident["from_ns"] == 700_000_000
     # The first packet from the trigger on has the comment, and the section.
-    text, = comments(file)
+    (text,) = comments(file)
     marked = next(p for p in file.packets if COMMENT in p.options)
     assert text == file.section[COMMENT][0].decode() and "trigger 'command'" in text
     assert marked.ns == min(p.ns for p in file.packets if p.ns >= incident["event_to_ns"])
@@ -71,7 +71,7 @@ def test_threads_that_begin_later(play, keep):
     assert app.one("crowd 0 16") == 16
     assert app.one("crowd_send 50") == 800
     kept.proc.send_signal(signal.SIGUSR1)
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     kept.finish()
     file = incident.file
     assert len(file.packets) == 800
@@ -93,7 +93,7 @@ def test_ends_of_applications(play, keep, tmp_path):
             app.proc.send(end)
         assert app.proc.wait() == status, end
         assert "has ended" in kept.done(), end
-        incident, = kept.incidents(1)
+        (incident,) = kept.incidents(1)
         assert incident.condition == "exit", end
         assert sent == 5000 == len(incident.file.packets), end
         assert len({p.data for p in incident.file.packets}) == 5000, end
@@ -116,7 +116,8 @@ def two_ports(play):
                 seq = 1000 * (4 * port + k)
                 assert app.burst(direction, port, queue, n=20 + 5 * port + k, seq=seq)[0] == 20 + 5 * port + k
                 done[name, getattr(pcapng, direction.upper()), queue] = [
-                    pcap.frame(64, seq + i) for i in range(20 + 5 * port + k)]
+                    pcap.frame(64, seq + i) for i in range(20 + 5 * port + k)
+                ]
         return done
 
     app.traffic = traffic
@@ -126,8 +127,8 @@ def two_ports(play):
 CHOSEN = {
     ("-i", "net_ring_b"): lambda port, direction, queue: port == "net_ring_b",
     ("--queue", "1"): lambda port, direction, queue: queue == 1,
-    ("-i", "1", "--queue", "0", "--direction", "tx"): lambda port, direction, queue: (port, direction, queue) == (
-        "net_ring_b", pcapng.TX, 0),
+    ("-i", "1", "--queue", "0", "--direction", "tx"): lambda port, direction, queue: (port, direction, queue)
+    == ("net_ring_b", pcapng.TX, 0),
 }
 
 
@@ -136,8 +137,24 @@ def test_selected_ports_and_queues(two_ports, keep, tmp_path):
     done = run([RINGTAP, "flight", two_ports.prefix, "-w", tmp_path / "i", "-i", "0", "--queue", "2"])
     assert done.returncode == FAILED and len(done.stderr.splitlines()) == 1
     assert "net_ring_a has no queue 2 (RX 0-1, TX 0-1)" in done.stderr
-    recorders = {args: keep(two_ports, *args, "--on", "packet: len == 64", "--before", "60s", "--after", "1ms",
-                            "--cooldown", "1h", "--keep", "16M", folder=tmp_path / str(n)) for n, args in enumerate(CHOSEN)}
+    recorders = {
+        args: keep(
+            two_ports,
+            *args,
+            "--on",
+            "packet: len == 64",
+            "--before",
+            "60s",
+            "--after",
+            "1ms",
+            "--cooldown",
+            "1h",
+            "--keep",
+            "16M",
+            folder=tmp_path / str(n),
+        )
+        for n, args in enumerate(CHOSEN)
+    }
     sent = two_ports.traffic()
     for args, kept in recorders.items():
         chosen = CHOSEN[args]
@@ -145,13 +162,13 @@ def test_selected_ports_and_queues(two_ports, keep, tmp_path):
         kept.proc.send_signal(signal.SIGUSR1)
         kept.incidents(2)
         kept.finish()
-        by_packet, = (i for i in kept.incidents(2) if i.condition != "command")
-        incident, = (i for i in kept.incidents(2) if i.condition == "command")
+        (by_packet,) = (i for i in kept.incidents(2) if i.condition != "command")
+        (incident,) = (i for i in kept.incidents(2) if i.condition == "command")
         file, found = incident.file, {}
         for p in file.packets:
             found.setdefault((file.interfaces[p.interface].name, p.direction, p.queue), []).append(p.data)
         assert found == {key: frames for key, frames in sent.items() if chosen(*key)}, args
-        event, = (p for p in by_packet.file.packets if p.ns == by_packet["event_to_ns"] and COMMENT in p.options)
+        (event,) = (p for p in by_packet.file.packets if p.ns == by_packet["event_to_ns"] and COMMENT in p.options)
         assert event.data == found[next(key for key in sent if chosen(*key))][0], args
 
 
@@ -160,7 +177,7 @@ def stall(app, kept):
     freeze(app.proc.pid)
     check(["sleep", STALL_NS / 1e9])
     app.proc.send_signal(signal.SIGCONT)
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     kept.finish()
     assert len(kept.folders()) == 1
     assert incident["trigger"]["number"] >= STALL_NS
@@ -178,8 +195,9 @@ def test_a_stall_makes_one_incident(stream_of, keep, record):
     has, and of the generator all numbers."""
     app = stream_of("2k")
     recorder = record(app)
-    kept = keep(app, "--on", f"idle-gap > {LONG_WAIT}", "--name", "stall", "--before", "100ms", "--after", "500ms",
-                *SMALL)
+    kept = keep(
+        app, "--on", f"idle-gap > {LONG_WAIT}", "--name", "stall", "--before", "100ms", "--after", "500ms", *SMALL
+    )
     # The gap begins when its thread last had its CPU, which may be long before the stall, but not before the
     # recording: the window is whole.
     until(lambda: state(app)["kept_ns"] > 1.2 * STALL_NS and state(app)["kept_packets"] > 2000, what="packets")
@@ -191,7 +209,7 @@ def test_a_stall_makes_one_incident(stream_of, keep, record):
     assert sorted(generated) == list(range(min(generated), max(generated) + 1))
     # No packet in the gap, and packets on both sides.
     times = [p.ns for p in file.packets]
-    longest = max(b - a for a, b in zip(times, times[1:]))
+    longest = max(b - a for a, b in itertools.pairwise(times))
     assert longest >= 0.99 * STALL_NS
     assert times[0] < incident["event_from_ns"] and times[-1] > incident["event_to_ns"]
     report = app.stop()
@@ -202,10 +220,23 @@ def test_a_stall_makes_one_incident(stream_of, keep, record):
 def test_packets_that_a_port_refuses(testpmd, keep):
     """No thread reads net_ring0. The condition goes on to be true; one incident comes of it."""
     pmd = testpmd("net_ring0", "net_null1", args=("--forward-mode=txonly",))
-    kept = keep(pmd, "--on", "unsent > 100", "--before", "100ms", "--after", "1ms", "-s", "64",
-                "--cooldown", "1h", "-i", "net_ring0")
+    kept = keep(
+        pmd,
+        "--on",
+        "unsent > 100",
+        "--before",
+        "100ms",
+        "--after",
+        "1ms",
+        "-s",
+        "64",
+        "--cooldown",
+        "1h",
+        "-i",
+        "net_ring0",
+    )
     pmd.start()
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     pmd.stop()
     kept.finish()
     assert incident.condition == "unsent > 100"
@@ -215,22 +246,36 @@ def test_packets_that_a_port_refuses(testpmd, keep):
 
 
 def test_missed_packets(testpmd, wire, keep):
-    pmd = testpmd(f"net_pcap0,iface={wire.device}", "net_null1", namespace=wire.hub,
-                  args=("--forward-mode=noisy", "--noisy-lkup-memory=8", "--noisy-lkup-num-writes=2000"))
+    pmd = testpmd(
+        f"net_pcap0,iface={wire.device}",
+        "net_null1",
+        namespace=wire.hub,
+        args=("--forward-mode=noisy", "--noisy-lkup-memory=8", "--noisy-lkup-num-writes=2000"),
+    )
     kept = keep(pmd, "--on", "missed", "--before", "10ms", "--after", "10ms", "--cooldown", "1h")
     pmd.start()
     wire.send()
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     kept.finish()
     assert incident["trigger"]["where"] == "net_pcap0" and incident["trigger"]["number"] >= 1
 
 
 def test_a_pool_that_runs_empty(testpmd, keep):
     """A software queue takes all buffers, and keeps them. The doctor finds it, too."""
-    pmd = testpmd("net_null0", "net_null1", mbufs=1100,
-                  args=("--forward-mode=noisy", "--noisy-tx-sw-buffer-size=2048"))
-    kept = keep(pmd, "--before", "100ms", "--after", "1ms", "--cooldown", "0", "--on", "pool < 10%",
-                "--on", "doctor: pool_exhausted")
+    pmd = testpmd("net_null0", "net_null1", mbufs=1100, args=("--forward-mode=noisy", "--noisy-tx-sw-buffer-size=2048"))
+    kept = keep(
+        pmd,
+        "--before",
+        "100ms",
+        "--after",
+        "1ms",
+        "--cooldown",
+        "0",
+        "--on",
+        "pool < 10%",
+        "--on",
+        "doctor: pool_exhausted",
+    )
     pmd.start()
     verdict, level = sorted(kept.incidents(2), key=lambda i: i.condition)
     kept.finish()
@@ -245,8 +290,21 @@ def test_a_pool_that_runs_empty(testpmd, keep):
 def test_a_slow_packet(plugin, closing, keep):
     """One burst of 50 takes 100 ms, the others microseconds: the 99th percentile of a second has it, the 50th has not."""
     app = closing(Known(plugin))
-    kept = keep(app, "--before", "10s", "--after", "1ms", "--cooldown", "1h", "--on", "latency > 2ms",
-                "--on", "p99 > 10ms over 1s", "--on", "p50 > 10ms over 1s")
+    kept = keep(
+        app,
+        "--before",
+        "10s",
+        "--after",
+        "1ms",
+        "--cooldown",
+        "1h",
+        "--on",
+        "latency > 2ms",
+        "--on",
+        "p99 > 10ms over 1s",
+        "--on",
+        "p50 > 10ms over 1s",
+    )
     app.send([1000], rounds=1)  # a control thread makes room for the statistics of the thread
 
     def counted():
@@ -281,7 +339,7 @@ def test_rollover_is_reported(busy, keep):
     # A record takes its packet and some 50 bytes more.
     assert 0 < now["kept_packets"] < now["buffer_bytes"] / 40
     kept.proc.send_signal(signal.SIGUSR1)
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     kept.finish()
     file = incident.file
     assert incident["missing_ns"] > 0
@@ -295,9 +353,11 @@ def test_kill_of_the_recorder(stream, keep, tmp_path):
     kept = keep(stream, "--before", "1s", "--after", "600s")
     flight.command("trigger", kept.folder)
     kept.proc.expect("^Incident")
-    folder, = kept.folders()
-    until(lambda: (folder / flight.PACKETS).exists() and
-          (folder / flight.PACKETS).stat().st_size > 100_000, what="packets in the file")
+    (folder,) = kept.folders()
+    until(
+        lambda: (folder / flight.PACKETS).exists() and (folder / flight.PACKETS).stat().st_size > 100_000,
+        what="packets in the file",
+    )
     kept.proc.kill()
     assert pcapng.read(folder / flight.PACKETS, whole=False).packets
     assert "incomplete" in flight.command("list", kept.folder)
@@ -328,6 +388,7 @@ def test_kill_of_the_recorder_ends_its_cost(busy, keep):
 @pytest.fixture
 def disk(tmp_path, closing):
     """disk(size): a file system of this size."""
+
     def mount(size):
         path = tmp_path / "disk"
         path.mkdir()
@@ -344,7 +405,7 @@ def test_full_disk(busy, keep, disk):
     check(["sleep", "0.2"])
     flight.command("trigger", kept.folder)
     kept.proc.expect("No space left on device; what was written before is whole")
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     packets = incident.file.packets
     assert packets and incident["packets"] == len(packets)
     assert incident["event_to_ns"] <= incident["last_packet_ns"] == packets[-1].ns < incident["to_ns"]
@@ -365,7 +426,7 @@ def test_no_space_for_reports(app, keep, disk):
     kept = keep(app, "--before", "60s", "--after", "1ms", folder=path / "incidents")
     assert app.tx(n=10, len=100)[0] == 10
     kept.proc.send_signal(signal.SIGUSR1)
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     assert len(incident.file.packets) == 10 and incident["error"] is None
     assert {"metrics.json", "index.html"} <= set(incident["not_written"])
     assert "(not all of it)" in flight.command("list", kept.folder)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The folder of incidents belongs to another user, who has prepared it."""
+
 import json
 
 from harness.hostile import incidents
@@ -23,4 +24,6 @@ def test_control_sequences_stay_in_the_files(tmp_path):
     assert_harmless(listed)
     assert listed.startswith(made.name) and listed.count("\n") == 1
     assert_harmless(flight("show", tmp_path, made.name))
-    assert json.loads(flight("list", tmp_path, "--json"))["incidents"][0]["trigger"]["condition"].startswith("condition")
+    assert json.loads(flight("list", tmp_path, "--json"))["incidents"][0]["trigger"]["condition"].startswith(
+        "condition"
+    )

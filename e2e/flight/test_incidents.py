@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is in the folder of an incident beside its packets, and what is extracted of it."""
+
 import collections
 import json
 import re
@@ -7,16 +8,14 @@ import signal
 import stat
 
 import pytest
-from scapy.layers.inet import IP, TCP, UDP
-from scapy.layers.inet6 import IPv6
-from scapy.layers.l2 import ARP, Dot1Q, Ether
-from scapy.utils import wrpcap
-
 from harness import flight, pcapng, plot
 from harness.paths import RINGTAP
 from harness.proc import check, freeze
 from harness.ringtap import FAILED, USAGE
-
+from scapy.layers.inet import IP, TCP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import ARP, Dot1Q, Ether
+from scapy.utils import wrpcap
 
 ETHER = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
 FRAMES = [  # each flow has another number of packets in a round of the generator
@@ -25,17 +24,34 @@ FRAMES = [  # each flow has another number of packets in a round of the generato
     *4 * [ETHER / IPv6(src="fd00::1", dst="fd00::2") / UDP(sport=1003, dport=443) / (b"x" * 200)],
     ETHER / ARP(hwsrc="02:00:00:00:00:01", psrc="10.0.0.1", pdst="10.0.0.2"),
 ]
-ROUND = {("10.0.0.1", 1001, "10.0.0.2", 53, "udp", None): 3, ("10.0.0.1", 1002, "10.0.0.2", 80, "tcp", 12): 2,
-         ("fd00::1", 1003, "fd00::2", 443, "udp", None): 4,
-         ("02:00:00:00:00:01", None, "02:00:00:00:00:02", None, "0x0806", None): 1}
+ROUND = {
+    ("10.0.0.1", 1001, "10.0.0.2", 53, "udp", None): 3,
+    ("10.0.0.1", 1002, "10.0.0.2", 80, "tcp", 12): 2,
+    ("fd00::1", 1003, "fd00::2", 443, "udp", None): 4,
+    ("02:00:00:00:00:01", None, "02:00:00:00:00:02", None, "0x0806", None): 1,
+}
 
 
 @pytest.fixture
 def kept(fwd, keep, tmp_path):
     """An incident of a stream with four flows, over two ports."""
     wrpcap(str(tmp_path / "frames.pcap"), FRAMES)
-    app = fwd("--ring", "a", "--ring", "b", "--role", "generate:a@0", "--role", "oneway:a,b@1",
-              "--role", "sink:b@0", "--pcap", tmp_path / "frames.pcap", "--rate", "5k").running()
+    app = fwd(
+        "--ring",
+        "a",
+        "--ring",
+        "b",
+        "--role",
+        "generate:a@0",
+        "--role",
+        "oneway:a,b@1",
+        "--role",
+        "sink:b@0",
+        "--pcap",
+        tmp_path / "frames.pcap",
+        "--rate",
+        "5k",
+    ).running()
     kept = keep(app, "--before", "500ms", "--after", "50ms", "--collectors", "all")
     check(["sleep", "1.2"])
     # A gap that is among the longest, however busy the machine is.
@@ -103,8 +119,14 @@ def tshark(path, *args):
 
 
 def flow_of(f):
-    return (f["source"]["address"], f["source"]["port"], f["target"]["address"], f["target"]["port"],
-            f["protocol"], f["vlan"])
+    return (
+        f["source"]["address"],
+        f["source"]["port"],
+        f["target"]["address"],
+        f["target"]["port"],
+        f["protocol"],
+        f["vlan"],
+    )
 
 
 def check_flows_are_those_of_the_file(incident):
@@ -139,7 +161,7 @@ def check_trace_has_the_event_and_what_threads_did(incident):
     trace = json.loads((incident.folder / "trace.json").read_text())
     events = trace["traceEvents"]
     window_us = (incident["to_ns"] - incident["from_ns"]) / 1e3
-    event, = (e for e in events if e["name"] == "command")
+    (event,) = (e for e in events if e["name"] == "command")
     assert event["ts"] == pytest.approx((incident["event_from_ns"] - incident["from_ns"]) / 1e3)
     named = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
     assert {"lcore 1", "lcore 2"} <= set(named.values())
@@ -167,7 +189,7 @@ def check_lists(kept, incident):
 
 def test_reports(kept):
     """All files beside the packets are compared with these."""
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     metrics = json.loads((incident.folder / "metrics.json").read_text())
     assert {p["name"] for p in metrics["all"]["ports"]} == {i.name for i in incident.file.interfaces}
     check_lists(kept, incident)
@@ -195,15 +217,25 @@ def check_extract_by_a_filter(incident, out):
 
 def check_extract_twice_to_a_pipe(incident, out):
     """By path, and by name; a section each."""
-    check(["sh", "-c", '"$0" flight extract "$1" "$2" -w "$3" | cat > "$4"', RINGTAP, incident.folder,
-           incident.folder.name, incident.folder.parent, out])
+    check(
+        [
+            "sh",
+            "-c",
+            '"$0" flight extract "$1" "$2" -w "$3" | cat > "$4"',
+            RINGTAP,
+            incident.folder,
+            incident.folder.name,
+            incident.folder.parent,
+            out,
+        ]
+    )
     one = (incident.folder / flight.PACKETS).read_bytes()
     assert out.read_bytes() == 2 * one
     assert len(tshark(out)) == 2 * incident["packets"]
 
 
 def test_extract(kept, tmp_path):
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     check_extract_by_a_filter(incident, tmp_path / "some.pcapng")
     check_extract_twice_to_a_pipe(incident, tmp_path / "both.pcapng")
     packets = incident.folder / flight.PACKETS

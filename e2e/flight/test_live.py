@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a running recorder answers: ringtap flight top, and its metrics in ringtap export."""
+
 import json
 import os
 import re
@@ -8,7 +9,6 @@ import socket
 import stat
 
 import pytest
-
 from harness import flight, tmux
 from harness.dpdk import RUN_DIR
 from harness.flight import state
@@ -26,8 +26,21 @@ def sockets(app):
 def test_what_is_kept_is_what_was_captured(app, keep, closing):
     """A known number of packets, and nothing rolls over. A packet is not a number; an interval has a value once it has
     passed."""
-    kept = keep(app, "--on", "packet: len == 64", "--cooldown", "1h", "--before", "1ms", "--after", "1ms", "--on",
-                "missed > 10/s over 1s", "--on", "pool < 1%")
+    kept = keep(
+        app,
+        "--on",
+        "packet: len == 64",
+        "--cooldown",
+        "1h",
+        "--before",
+        "1ms",
+        "--after",
+        "1ms",
+        "--on",
+        "missed > 10/s over 1s",
+        "--on",
+        "pool < 1%",
+    )
     sent = app.tx(n=3000, len=100)[0]
     got = app.rx(n=700, len=60)
     assert app.tx(n=5, len=64)[0] == 5
@@ -50,7 +63,7 @@ def test_what_is_kept_is_what_was_captured(app, keep, closing):
     assert missed["value"] == "0 packets/s" and missed["threshold"] == "10 packets/s"
     assert missed["threshold_share"] == missed["incidents"] == 0
     check_texts(app, closing)
-    path, = sockets(app)
+    (path,) = sockets(app)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     kept.finish()
     assert not sockets(app)
@@ -75,8 +88,9 @@ def check_texts(app, closing):
 
 def test_conditions_have_values_and_distances(testpmd, keep):
     pmd = testpmd("net_null0", "net_null1", mbufs=4000)
-    kept = keep(pmd, "--on", "pool < 1%", "--on", "gap > 100s", "--on", "missed", "--on", "exit",
-                "--on", "idle-gap > 61us")
+    kept = keep(
+        pmd, "--on", "pool < 1%", "--on", "gap > 100s", "--on", "missed", "--on", "exit", "--on", "idle-gap > 61us"
+    )
     pmd.start()
 
     def known():
@@ -121,7 +135,7 @@ def test_sockets_of_others(app, keep, tmp_path):
     """That of a killed recorder is removed, and nothing of it is left in the application. What a third user answers is
     not shown."""
     kept = keep(app)
-    old, = sockets(app)
+    (old,) = sockets(app)
     kept.proc.kill()
     until(lambda: app.one("callbacks 0") == 0, what="no callback is left")
     assert run([RINGTAP, "flight", "top", app.prefix]).returncode == FAILED
@@ -172,11 +186,16 @@ def test_metrics_in_export(app, keep, closing):
     kept.incidents(1)
     exporter.becomes("ringtap_flight_incidents_total", 1, condition="command")
     exporter.becomes("ringtap_flight_incidents_total", 0, condition="gap > 100s")
-    seconds, = until(lambda: exporter.values("ringtap_flight_kept_seconds"), what="the seconds")
+    (seconds,) = until(lambda: exporter.values("ringtap_flight_kept_seconds"), what="the seconds")
     assert seconds > 0.1
     exporter.becomes("ringtap_flight_buffer_bytes", 256 << 20)
-    for name in ("incidents_failed_total", "incidents_incomplete_total", "missing_seconds_total",
-                 "lost_packets_total", "incidents_in_progress"):
+    for name in (
+        "incidents_failed_total",
+        "incidents_incomplete_total",
+        "missing_seconds_total",
+        "lost_packets_total",
+        "incidents_in_progress",
+    ):
         exporter.becomes(f"ringtap_flight_{name}", 0, **labels)
     kept.finish()
     until(lambda: not [s for s in exporter.series() if s.startswith("ringtap_flight_")], what="none of its series")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Incidents on request: ringtap flight trigger, and POST to ringtap export."""
+
 import fcntl
 import os
 import signal
@@ -7,7 +8,6 @@ import sys
 import urllib.error
 
 import pytest
-
 from harness import flight
 from harness.flight import comments
 from harness.paths import RINGTAP
@@ -23,9 +23,19 @@ def test_requests(app, keep):
     flight.command("trigger", kept.folder, "--comment", "link\x1b flapped")
     kept.proc.expect("^Incident")
     app.tx(n=10, len=100)
-    first, = kept.incidents(1)
-    check(["setpriv", "--bounding-set=-all,+dac_override", "--inh-caps=-all", RINGTAP, "flight", "trigger",
-           "-w", kept.folder])
+    (first,) = kept.incidents(1)
+    check(
+        [
+            "setpriv",
+            "--bounding-set=-all,+dac_override",
+            "--inh-caps=-all",
+            RINGTAP,
+            "flight",
+            "trigger",
+            "-w",
+            kept.folder,
+        ]
+    )
     second = kept.incidents(2)[1]
     os.mkfifo(kept.folder / ".request-1")
     flight.command("trigger", kept.folder, "--comment", "text")
@@ -44,9 +54,17 @@ def test_requests(app, keep):
 @pytest.fixture
 def victim(closing):
     """A process that says when it gets SIGUSR1, and nothing else."""
-    return closing(Proc([sys.executable, "-c", "import signal; "
-                         "signal.signal(signal.SIGUSR1, lambda *a: print('signalled', flush=True)); "
-                         "print('ready', flush=True)\nwhile True: signal.pause()"]))
+    return closing(
+        Proc(
+            [
+                sys.executable,
+                "-c",
+                "import signal; "
+                "signal.signal(signal.SIGUSR1, lambda *a: print('signalled', flush=True)); "
+                "print('ready', flush=True)\nwhile True: signal.pause()",
+            ]
+        )
+    )
 
 
 def test_requests_reach_no_other_process(victim, tmp_path):
@@ -96,11 +114,25 @@ def test_http_requests(app, keep, closing, net):
     kept = keep(app, "--before", "1ms", "--after", "1ms")
     url = f"http://{address}:{{}}/flight/{kept.folder.name}/trigger"
     for allowed, status in ("loopback", "403"), ("any", "202"):
-        exporter = closing(Proc([*net.hub.prefix, RINGTAP, "export", "--listen", f"{address}:0",
-                                 "--allow-trigger", kept.folder, "--trigger-from", allowed]))
+        exporter = closing(
+            Proc(
+                [
+                    *net.hub.prefix,
+                    RINGTAP,
+                    "export",
+                    "--listen",
+                    f"{address}:0",
+                    "--allow-trigger",
+                    kept.folder,
+                    "--trigger-from",
+                    allowed,
+                ]
+            )
+        )
         port = exporter.expect(r"^Exporting at http://\S+:(\d+)/").group(1).decode()
-        got = check([*host.prefix, "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-X", "POST",
-                     url.format(port)])
+        got = check(
+            [*host.prefix, "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-X", "POST", url.format(port)]
+        )
         assert got == status
     kept.incidents(1)
     exporter = closing(Exporter(app, args=("--allow-trigger", kept.folder)))

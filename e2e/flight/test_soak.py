@@ -2,13 +2,13 @@
 """A recorder that writes incident after incident under traffic: `make soak`. RINGTAP_SOAK_SECONDS: how long,
 RINGTAP_SOAK_INCIDENTS: how many meanwhile, RINGTAP_SOAK_RATE: frames a second. A frame is four packets of the
 recorder: sent and received twice."""
+
 import json
 import os
 import time
 from pathlib import Path
 
 import pytest
-
 from harness import flight, pcapng
 from harness.flight import Flight
 from harness.paths import RINGTAP
@@ -32,9 +32,12 @@ def use(pid):
     """Descriptors, threads, mappings, and memory of its own in KiB: not that of the buffer, which is shared."""
     proc = Path(f"/proc/{pid}")
     status = dict(line.split(":", 1) for line in (proc / "status").read_text().splitlines())
-    return {"fds": len(list((proc / "fd").iterdir())), "threads": int(status["Threads"]),
-            "maps": len((proc / "maps").read_text().splitlines()),
-            "anon_kb": int(status["RssAnon"].split()[0])}
+    return {
+        "fds": len(list((proc / "fd").iterdir())),
+        "threads": int(status["Threads"]),
+        "maps": len((proc / "maps").read_text().splitlines()),
+        "anon_kb": int(status["RssAnon"].split()[0]),
+    }
 
 
 def on_disk(folder):
@@ -44,7 +47,7 @@ def on_disk(folder):
 
 
 def state(app):
-    found, = json.loads(check([RINGTAP, "flight", "top", app.prefix, "--json"]))["recorders"]
+    (found,) = json.loads(check([RINGTAP, "flight", "top", app.prefix, "--json"]))["recorders"]
     return found
 
 
@@ -55,12 +58,30 @@ def finished(app):
 
 
 def test_incident_after_incident(fwd, closing, tmp_path):
-    app = fwd("--ring", "a:65536", "--ring", "b:65536", "--pool-size", "140000", "--buffer-size", "256",
-              "--role", "generate:a@0", "--role", "oneway:a,b@1", "--role", "sink:b@0", "--frame", "udp",
-              "--rate", RATE).running()
+    app = fwd(
+        "--ring",
+        "a:65536",
+        "--ring",
+        "b:65536",
+        "--pool-size",
+        "140000",
+        "--buffer-size",
+        "256",
+        "--role",
+        "generate:a@0",
+        "--role",
+        "oneway:a,b@1",
+        "--role",
+        "sink:b@0",
+        "--frame",
+        "udp",
+        "--rate",
+        RATE,
+    ).running()
     folder = tmp_path / "incidents"
-    kept = closing(Flight(app, folder, "--keep", "64M", "--before", "100ms", "--after", "10ms", "--on", "exit",
-                          "--max-disk", DISK))
+    kept = closing(
+        Flight(app, folder, "--keep", "64M", "--before", "100ms", "--after", "10ms", "--on", "exit", "--max-disk", DISK)
+    )
     pid, first, names, began = kept.proc.pid, None, [], time.monotonic()
     for n in range(1, COUNT + 1):
         until(lambda: time.monotonic() - began >= n * SECONDS / COUNT, SECONDS + 60, "its turn")
@@ -72,7 +93,7 @@ def test_incident_after_incident(fwd, closing, tmp_path):
         assert done and done[-1].name not in names
         names.append(done[-1].name)
         # The oldest go first.
-        assert [p.name for p in done] == names[-len(done):]
+        assert [p.name for p in done] == names[-len(done) :]
         if not first and n >= WARM and time.monotonic() - began >= WARM_S:
             first = use(pid)
     last, now = use(pid), state(app)
@@ -81,8 +102,10 @@ def test_incident_after_incident(fwd, closing, tmp_path):
     for what in ("fds", "threads", "maps"):
         assert last[what] <= first[what] + (4 if what == "maps" else 0), (first, last)
     assert last["anon_kb"] <= first["anon_kb"] + GROWTH_KB, (first, last)
-    print(f"{COUNT} incidents in {time.monotonic() - began:.0f} s: {first}, {last} at the end; "
-          f"{len(done)} incidents of {size} bytes left")
+    print(
+        f"{COUNT} incidents in {time.monotonic() - began:.0f} s: {first}, {last} at the end; "
+        f"{len(done)} incidents of {size} bytes left"
+    )
     assert now["lost"] == 0, now  # last: others may have had the CPUs
     newest = flight.Incident(done[-1])
     assert len(newest.file.packets) == newest["packets"] > 0 and newest["missing_ns"] == 0

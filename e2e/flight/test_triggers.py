@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Conditions of ringtap flight against what is known to happen: each fires once, for that event."""
+
 import re
 import signal
 import time
 
 import pytest
-
 from harness.doctor import Diagnosis, top
 from harness.flight import COMMENT, assert_same_packets, comments, state
 from harness.paths import RINGTAP
@@ -18,16 +18,17 @@ LONG = ("--cooldown", "1h")
 
 def marked(file):
     """The packet that has the comment."""
-    packet, = [p for p in file.packets if COMMENT in p.options]
+    (packet,) = [p for p in file.packets if COMMENT in p.options]
     return packet
 
 
 def test_a_packet_with_a_mark(stream, keep, record):
     """One of 65536 numbers, received by the forwarder; the recording has all packets."""
     recorder = record(stream, "--buffer", "128M")
-    kept = keep(stream, "--on", "packet: inbound and ether[50:2] = 0x1234", "--before", "100ms",
-                "--after", "50ms", *LONG)
-    incident, = kept.incidents(1)
+    kept = keep(
+        stream, "--on", "packet: inbound and ether[50:2] = 0x1234", "--before", "100ms", "--after", "50ms", *LONG
+    )
+    (incident,) = kept.incidents(1)
     kept.finish()
     recorder.finish()
     file = assert_same_packets(incident, recorder.file())
@@ -55,8 +56,20 @@ def send_around(app, count=1000, data=ODD, **shape):
 def test_the_packet_itself_has_the_comment(app, keep):
     """One of a burst, whose packets have the same time; and the last one, in memory of the recorder when the application
     is killed."""
-    kept = keep(app, "--before", "60s", "--after", "1ms", *LONG, "--on", "packet: ether[14:4] = 1007", "--on",
-                "packet: ether proto 0x88b6", "--name", "odd")
+    kept = keep(
+        app,
+        "--before",
+        "60s",
+        "--after",
+        "1ms",
+        *LONG,
+        "--on",
+        "packet: ether[14:4] = 1007",
+        "--on",
+        "packet: ether proto 0x88b6",
+        "--name",
+        "odd",
+    )
     assert app.tx(n=2000, len=100, burst=32)[0] == 2000
     kept.incidents(1)
     assert app.tx(data=ODD)[0] == 1
@@ -74,9 +87,27 @@ def test_the_packet_itself_has_the_comment(app, keep):
 
 
 def test_conditions_have_names_windows_and_cooldowns_of_their_own(app, keep):
-    kept = keep(app, "--on", "packet: ether proto 0x88b6", "--name", "odd", "--before", "60s",
-                "--after", "0", *LONG, "--on", "packet: len == 100", "--name", "hundred",
-                "--before", "0", "--after", "1s", *LONG)
+    kept = keep(
+        app,
+        "--on",
+        "packet: ether proto 0x88b6",
+        "--name",
+        "odd",
+        "--before",
+        "60s",
+        "--after",
+        "0",
+        *LONG,
+        "--on",
+        "packet: len == 100",
+        "--name",
+        "hundred",
+        "--before",
+        "0",
+        "--after",
+        "1s",
+        *LONG,
+    )
     send_around(app, count=20)
     for _ in range(3):
         assert app.tx(data=ODD)[0] == 1
@@ -89,10 +120,11 @@ def test_conditions_have_names_windows_and_cooldowns_of_their_own(app, keep):
 
 
 def test_recording_filter_does_not_hide_packets_from_conditions(app, keep):
-    kept = keep(app, "--on", "packet: ether proto 0x88b6", "-f", "len == 100", "--before", "60s",
-                "--after", "1s", *LONG)
+    kept = keep(
+        app, "--on", "packet: ether proto 0x88b6", "-f", "len == 100", "--before", "60s", "--after", "1s", *LONG
+    )
     send_around(app, count=20)
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     kept.finish()
     file = incident.file
     assert len(file.packets) == 40 and all(p.length == 100 for p in file.packets)
@@ -106,10 +138,22 @@ def test_condition_reads_the_frame_as_on_the_wire(app, keep, tmp_path):
     for n, how in enumerate(({"vlan": 7}, {"segs": 3}, {"snaplen": 20})):
         text = "vlan 7 and ether[50:4] = 0x78787878" if "vlan" in how else "ether[50:4] = 0x78787878"
         args = ("-s", how.pop("snaplen")) if "snaplen" in how else ()
-        kept = keep(app, "--on", f"packet: {text}", "--before", "60s", "--after", "1ms", "--keep", "16M", *args, *LONG,
-                    folder=tmp_path / str(n))
+        kept = keep(
+            app,
+            "--on",
+            f"packet: {text}",
+            "--before",
+            "60s",
+            "--after",
+            "1ms",
+            "--keep",
+            "16M",
+            *args,
+            *LONG,
+            folder=tmp_path / str(n),
+        )
         send_around(app, count=10, **how)
-        incident, = kept.incidents(1)
+        (incident,) = kept.incidents(1)
         kept.finish()
         assert incident.file.packets.index(marked(incident.file)) == 10, text
 
@@ -126,8 +170,9 @@ def test_more_conditions_than_sessions(app, tmp_path):
 def test_conditions_do_not_hold_up_the_end(busy, keep):
     """All packets match; the recorder reads no more of them than it must. Each incident's window is longer than the time
     until the next one."""
-    kept = keep(busy, "--on", "packet: len >= 0", "--before", "0", "--after", "500ms", "-f", "less 1",
-                "--cooldown", "100ms")
+    kept = keep(
+        busy, "--on", "packet: len >= 0", "--before", "0", "--after", "500ms", "-f", "less 1", "--cooldown", "100ms"
+    )
     kept.incidents(2)
     output = kept.finish(signal.SIGTERM)
     made = len(kept.folders())
@@ -137,12 +182,13 @@ def test_conditions_do_not_hold_up_the_end(busy, keep):
 
 def test_an_event_of_the_probe(stream, keep, record):
     """Another recording begins; nothing else is this event."""
-    kept = keep(stream, "--on", "usdt: ringtap:session_open", "--name", "session", "--before", "100ms",
-                "--after", "100ms")
+    kept = keep(
+        stream, "--on", "usdt: ringtap:session_open", "--name", "session", "--before", "100ms", "--after", "100ms"
+    )
     before = time.time_ns()
     recorder = record(stream)
     after = time.time_ns()
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     recorder.finish()
     kept.finish()
     assert len(kept.folders()) == 1 and incident.folder.name.endswith("-session")
@@ -155,11 +201,10 @@ def test_an_event_of_the_probe(stream, keep, record):
 @pytest.mark.nightly
 def test_packets_older_than_a_time_are_given_back(stream, keep):
     """The memory would hold minutes of them."""
-    kept = keep(stream, "--keep", "500ms", "--before", "500ms", "--after", "1ms", "--on", "exit",
-                "--before", "500ms")
+    kept = keep(stream, "--keep", "500ms", "--before", "500ms", "--after", "1ms", "--on", "exit", "--before", "500ms")
     check(["sleep", "6"])
     kept.proc.send_signal(signal.SIGUSR1)
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     stream.proc.kill()
     kept.done()
     assert incident["missing_ns"] == 0
@@ -181,7 +226,7 @@ def test_a_busy_period(app, keep):
     for packets in 500, 20_000, 500:
         assert app.rx(n=packets, burst=32, len=64)[0] == packets
         app.do("idle 0 0 n=10")
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     kept.finish()
     assert len(kept.folders()) == 1 and incident["trigger"]["number"] == 20_000
     # Times of the statistics and of packets are those of one hook each.
@@ -189,12 +234,17 @@ def test_a_busy_period(app, keep):
 
 
 def test_packets_without_a_buffer(testpmd, wire, keep):
-    pmd = testpmd(f"net_pcap0,iface={wire.device}", "net_null1", namespace=wire.hub, mbufs=1100,
-                  args=("--forward-mode=noisy", "--noisy-tx-sw-buffer-size=2048"))
+    pmd = testpmd(
+        f"net_pcap0,iface={wire.device}",
+        "net_null1",
+        namespace=wire.hub,
+        mbufs=1100,
+        args=("--forward-mode=noisy", "--noisy-tx-sw-buffer-size=2048"),
+    )
     kept = keep(pmd, "--on", "nombuf", "--before", "10ms", "--after", "1ms", *LONG)
     pmd.start()
     wire.send()
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     lost = pmd.stats(0)["RX-nombuf"]
     kept.finish()
     assert incident["trigger"]["where"] == "net_pcap0"
@@ -203,12 +253,11 @@ def test_packets_without_a_buffer(testpmd, wire, keep):
 
 def test_packets_that_a_driver_refuses_as_errors(testpmd, wire, keep):
     """The interface goes down."""
-    pmd = testpmd(f"net_af_packet0,iface={wire.device}", namespace=wire.hub,
-                  args=("--forward-mode=txonly",))
+    pmd = testpmd(f"net_af_packet0,iface={wire.device}", namespace=wire.hub, args=("--forward-mode=txonly",))
     kept = keep(pmd, "--on", "errors > 10", "--before", "10ms", "--after", "1ms", "-s", "64", *LONG)
     pmd.start()
     wire.hub.check(["ip", "link", "set", wire.device, "down"])
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     errors = pmd.stats(0)["TX-errors"]
     kept.finish()
     assert incident["trigger"]["where"] == "net_af_packet0"
@@ -218,8 +267,7 @@ def test_packets_that_a_driver_refuses_as_errors(testpmd, wire, keep):
 def test_a_hang_that_never_ends(busy, keep):
     """A worker waits for a lock for good, with packets in hand, and the application is killed."""
     window = ("--before", "1ms", "--after", "1ms", *LONG)
-    kept = keep(busy, "-s", "64", "--on", "gap > 1s", *window, "--on", "latency > 1s", *window,
-                "--on", "exit", *window)
+    kept = keep(busy, "-s", "64", "--on", "gap > 1s", *window, "--on", "latency > 1s", *window, "--on", "exit", *window)
     # A thread is known to forward once a latency of it has been measured.
     until(lambda: any(c["name"] == "latency" and c["value"] for c in state(busy)["conditions"]), what="a latency")
     busy.do("hang")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Incidents against what is known one by one: packets of a burst of drops, buffers of a leak."""
+
 from harness.flight import advice, assert_same_packets, numbers
 
 RX, TX = 1, 2  # in epb_flags
@@ -19,12 +20,44 @@ def drops(file):
 def test_a_burst_of_drops(fwd, keep, record):
     """For 200 ms more packets come than the ring and its reader take. The readings that the condition compares
     and the hooks' times may differ by one burst."""
-    app = fwd("--ring", "a:32768", "--ring", "b:512", "--pool-size", 65535, "--frame", "udp",
-              "--role", "generate:a@0", "--role", "oneway:a,b@1", "--role", "sink:b@0", "--tx-full",
-              "drop", "--sink-rate", "15k", "--stages", BURSTS).running()
+    app = fwd(
+        "--ring",
+        "a:32768",
+        "--ring",
+        "b:512",
+        "--pool-size",
+        65535,
+        "--frame",
+        "udp",
+        "--role",
+        "generate:a@0",
+        "--role",
+        "oneway:a,b@1",
+        "--role",
+        "sink:b@0",
+        "--tx-full",
+        "drop",
+        "--sink-rate",
+        "15k",
+        "--stages",
+        BURSTS,
+    ).running()
     recorder = record(app, ports=["net_ring_b"])
-    kept = keep(app, "-i", "net_ring_b", "--on", "unsent", "--name", "drops", "--before", "500ms", "--after",
-                "500ms", "--cooldown", "1s")
+    kept = keep(
+        app,
+        "-i",
+        "net_ring_b",
+        "--on",
+        "unsent",
+        "--name",
+        "drops",
+        "--before",
+        "500ms",
+        "--after",
+        "500ms",
+        "--cooldown",
+        "1s",
+    )
     # The first one may begin before the recorder.
     before, incident = kept.incidents(2)[:2]
     kept.finish()
@@ -50,7 +83,7 @@ def test_a_pool_that_leaks_under_traffic(stream_of, keep, record):
     app = stream_of("2k", "--pool-size", size, "--ring", "hole:32768", "--role", "generate:hole@0")
     recorder = record(app)
     kept = keep(app, "--on", "pool < 80%", "--before", "0", "--after", "500ms", "--keep", "32M", *LONG)
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     kept.finish()
     recorder.finish()
     app.stop()

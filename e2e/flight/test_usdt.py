@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """USDT events of an application, in each of its files and threads: app:mark of rt_play, which passes it
 if its semaphore says that it is traced."""
+
 import shutil
 import signal
 
 import pytest
-
 from harness.paths import BUILD, PROBE_OBJECT
 from harness.proc import run, until
 from harness.tracers import usdt_sites

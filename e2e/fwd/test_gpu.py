@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Packets in memory of a GPU, or shared with one: ringtap-fwd forwards them, and the probe never reads what no CPU can."""
+
 import ctypes
 import json
 
 import pytest
-
 from harness.fwd import refused, udp
 from harness.paths import RINGTAP
 from harness.proc import check, until
@@ -21,9 +21,12 @@ class Gpu:
     def __init__(self):
         self.cuda = ctypes.CDLL("libcuda.so.1")
         context, device = ctypes.c_void_p(), ctypes.c_int()
-        for error in (self.cuda.cuInit(0), self.cuda.cuDeviceGet(ctypes.byref(device), 0),
-                      self.cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device),
-                      self.cuda.cuCtxSetCurrent(context)):
+        for error in (
+            self.cuda.cuInit(0),
+            self.cuda.cuDeviceGet(ctypes.byref(device), 0),
+            self.cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device),
+            self.cuda.cuCtxSetCurrent(context),
+        ):
             if error:
                 raise OSError(f"CUDA error {error}")
 
@@ -44,6 +47,7 @@ def gpu():
 @pytest.fixture
 def echo(gpu, fwd):
     """One that forwards packets of net_null, whose contents are undefined."""
+
     def start(kind):
         return fwd("--vdev", "net_null0", "--role", "echo:0@1", "--memory", kind, "--pool-size", POOL).running()
 
@@ -54,8 +58,30 @@ def echo(gpu, fwd):
 def test_pool_is_made_filled_forwarded_and_freed(gpu, fwd, kind):
     pool = 65535
     before = gpu.free_bytes()
-    app = fwd("--ring", "a", "--ring", "b", "--role", "generate:a@0", "--role", "oneway:a,b@0", "--role", "sink:b@0",
-              "--memory", kind, "--pool-size", pool, "--frame", "udp", "--rate", "max", "--tx-full", "retry", "--count", 200_000)
+    app = fwd(
+        "--ring",
+        "a",
+        "--ring",
+        "b",
+        "--role",
+        "generate:a@0",
+        "--role",
+        "oneway:a,b@0",
+        "--role",
+        "sink:b@0",
+        "--memory",
+        kind,
+        "--pool-size",
+        pool,
+        "--frame",
+        "udp",
+        "--rate",
+        "max",
+        "--tx-full",
+        "retry",
+        "--count",
+        200_000,
+    )
     report = app.done()
     memory, sink = report["memory"], report.role("sink")
     assert memory["kind"] == kind and memory["buffers"] == pool
@@ -69,7 +95,9 @@ def test_pool_is_made_filled_forwarded_and_freed(gpu, fwd, kind):
     until(lambda: gpu.free_bytes() > before - memory["bytes"] // 2, what="its memory being free again")
 
 
-@pytest.mark.parametrize("how", [(), ("-f", "udp"), ("--fates",), ("-s", "14")], ids=["all", "filtered", "fates", "short"])
+@pytest.mark.parametrize(
+    "how", [(), ("-f", "udp"), ("--fates",), ("-s", "14")], ids=["all", "filtered", "fates", "short"]
+)
 def test_device_memory_is_never_read(echo, record, how):
     """Reading it would end the application."""
     app = echo("gpu")
@@ -77,13 +105,16 @@ def test_device_memory_is_never_read(echo, record, how):
     document = json.loads(check([RINGTAP, "top", "--json", "-n", "0.5", "--once", app.prefix]))
     assert document["applications"][0]["ports"][0]["rx"]["packets"] > 0
     text = recorder.finish(status=LOSS)
-    counts, = json.loads(text[text.index("{"):text.rindex("}") + 1])["interfaces"]
+    (counts,) = json.loads(text[text.index("{") : text.rindex("}") + 1])["interfaces"]
     assert counts["captured"] == 0 and counts["lost"]["unreadable"] == counts["lost_total"] == counts["seen"] > 0
     assert app.stop()["ended_by"] == "signal"
 
 
-@pytest.mark.parametrize("command", [("latency", "--json", "--duration", "1"), ("memory", "--json", "--duration", "1"),
-                                     ("drops", "--json", "--once")], ids=lambda c: c[0])
+@pytest.mark.parametrize(
+    "command",
+    [("latency", "--json", "--duration", "1"), ("memory", "--json", "--duration", "1"), ("drops", "--json", "--once")],
+    ids=lambda c: c[0],
+)
 def test_monitors_do_not_read_device_memory(echo, command):
     app = echo("gpu")
     check([RINGTAP, *command, app.prefix])
@@ -93,8 +124,26 @@ def test_monitors_do_not_read_device_memory(echo, command):
 @pytest.mark.parametrize("how", [(), ("-f", "udp")], ids=["all", "filtered"])
 @pytest.mark.parametrize("kind", READABLE)
 def test_shared_memory_is_captured(gpu, fwd, record, kind, how):
-    app = fwd("--ring", "a", "--ring", "b", "--role", "generate:a@0", "--role", "oneway:a,b@0", "--role", "sink:b@0",
-              "--memory", kind, "--pool-size", POOL, "--frame", "udp", "--rate", "20k").running()
+    app = fwd(
+        "--ring",
+        "a",
+        "--ring",
+        "b",
+        "--role",
+        "generate:a@0",
+        "--role",
+        "oneway:a,b@0",
+        "--role",
+        "sink:b@0",
+        "--memory",
+        kind,
+        "--pool-size",
+        POOL,
+        "--frame",
+        "udp",
+        "--rate",
+        "20k",
+    ).running()
     recorder = record(app, "--json", "-c", "2000", "--direction", "rx", *how)
     recorder.done()
     packets = recorder.file().packets
@@ -107,7 +156,9 @@ def test_shared_memory_is_captured(gpu, fwd, record, kind, how):
     assert app.stop().role("sink")["sequence"]["lost"] == 0
 
 
-@pytest.mark.parametrize("devices,name", [(("--vdev", "net_null0,copy=1"), "net_null0"), (("--vdev", "net_tap0"), "net_tap0")])
+@pytest.mark.parametrize(
+    "devices,name", [(("--vdev", "net_null0,copy=1"), "net_null0"), (("--vdev", "net_tap0"), "net_tap0")]
+)
 def test_devices_that_copy_are_refused(gpu, devices, name):
     output = refused("--no-huge", *devices, "--role", "echo:0", "--memory", "gpu")
     assert name in output and "copies" in output

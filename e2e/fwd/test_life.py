@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap-fwd: start, end, what it prints, its errors; ringtap attaches to it. Its command line is tested in
 fwd/config_test.c, its runtime folder in fwd/eal_test.c, the end of a run in fwd/run_test.c."""
+
 import os
 import re
 import signal
@@ -8,7 +9,6 @@ import threading
 import time
 
 import pytest
-
 from harness.dpdk import RUN_DIR, new_prefix, telemetry
 from harness.fwd import FWD, refused
 from harness.paths import BUILD
@@ -65,21 +65,36 @@ def test_runtime_folder(fwd, testpmd):
 
 def test_duration_and_the_port(fwd):
     """EAL's arguments are passed on. The counters of DPDK and of the report agree."""
-    app = fwd("--role", "echo:net_null7@1", "--duration", "300ms", "--linger", "1000s", eal=("--vdev", "net_null7,size=128")).running()
+    app = fwd(
+        "--role", "echo:net_null7@1", "--duration", "300ms", "--linger", "1000s", eal=("--vdev", "net_null7,size=128")
+    ).running()
     app.proc.expect(r"^}")
     assert telemetry(app.prefix, "/ethdev/info,0")["/ethdev/info"]["name"] == "net_null7"
     report = app.stop()
     assert report["ended_by"] == "duration" and report["duration_s"] >= 0.3
-    port, = report["ports"]
+    (port,) = report["ports"]
     assert port["name"] == "net_null7"
     assert port["ipackets"] == report.total("echo")["rx_packets"] > 0
     assert port["opackets"] == report.total("echo")["tx_packets"]
 
 
 def test_per_second_statistics_add_up(fwd):
-    report = fwd("--ring", "a:16384", "--pool-size", 32767, "--buffer-size", 256, "--role",
-                 "generate:a@0", "--role", "sink:a@1", "--stages", "20k:1300ms", "--stats",
-                 1).done()
+    report = fwd(
+        "--ring",
+        "a:16384",
+        "--pool-size",
+        32767,
+        "--buffer-size",
+        256,
+        "--role",
+        "generate:a@0",
+        "--role",
+        "sink:a@1",
+        "--stages",
+        "20k:1300ms",
+        "--stats",
+        1,
+    ).done()
     lines = report["intervals"]
     assert len(lines) >= 4  # two roles, a whole second and the rest
     for number, role in enumerate(report["roles"]):
@@ -88,8 +103,7 @@ def test_per_second_statistics_add_up(fwd):
             assert sum(line[key] for line in mine) == role["total"][key]
     for line in lines:
         if line["rx_busy_calls"]:
-            assert line["rx_packets_per_busy_call"] == pytest.approx(
-                line["rx_packets"] / line["rx_busy_calls"])
+            assert line["rx_packets_per_busy_call"] == pytest.approx(line["rx_packets"] / line["rx_busy_calls"])
             assert line["rx_packets_per_call"] == pytest.approx(line["rx_packets"] / line["rx_calls"])
     # A sink with a rate is idle most of the time, which does not count.
     sink = ("--vdev", "net_null0", "--role", "sink:0@1")
@@ -100,8 +114,21 @@ def test_per_second_statistics_add_up(fwd):
 
 
 def test_text_report(fwd):
-    text = fwd("--ring", "a:4096", "--role", "generate:a@0", "--role", "sink:a@1", "--rate",
-               "5k", "--count", 6000, "--stats", 1, json_out=False).done()
+    text = fwd(
+        "--ring",
+        "a:4096",
+        "--role",
+        "generate:a@0",
+        "--role",
+        "sink:a@1",
+        "--rate",
+        "5k",
+        "--count",
+        6000,
+        "--stats",
+        1,
+        json_out=False,
+    ).done()
     assert re.search(r"\d\.\d s  generate net_ring_a: rx 0pps", text)
     assert "sequence: 6000 received, 0 lost, 0 duplicated, 0 reordered" in text
     assert "5,000 pps requested" in text
@@ -111,8 +138,20 @@ def test_text_report(fwd):
 @pytest.mark.smoke
 def test_ringtap_records_it(fwd, record):
     """A query during its end is not answered, and does no harm. Without the probe a query does not start it."""
-    app = fwd("--ring", "a:16384", "--pool-size", 32767, "--buffer-size", 256, "--role",
-              "generate:a@0", "--role", "sink:a@1", "--rate", "5k").running()
+    app = fwd(
+        "--ring",
+        "a:16384",
+        "--pool-size",
+        32767,
+        "--buffer-size",
+        256,
+        "--role",
+        "generate:a@0",
+        "--role",
+        "sink:a@1",
+        "--rate",
+        "5k",
+    ).running()
     assert app.prefix in [a["name"] for a in listing()]
     recorder = record(app, "-c", "1000", "--direction", "rx")
     recorder.done()
@@ -129,7 +168,7 @@ def test_ringtap_records_it(fwd, record):
         assert app.stop()["ended_by"] == "signal"
         asking.join()
     app = fwd(*NULL, "--no-probe").running()
-    found, = [a for a in listing() if a["name"] == app.prefix]
+    (found,) = [a for a in listing() if a["name"] == app.prefix]
     assert found["error"]
     assert not (RUN_DIR / app.prefix / "ringtap.sock").exists()
     assert app.stop()["probe"] is False
@@ -144,15 +183,17 @@ REFUSED = [
     (("--role", "echo:0", "--vdev", "net_af_packet0,iface=nope0"), "No such device", "--verbose"),
     (("--role", "echo:0@900", "--vdev", "net_null0"), "CPU 900", "taskset"),
     (("--role", "echo:0@0", "--role", "sink:0@1", "--vdev", "net_null0"), "net_null0", "two roles"),
-    (("--role", "generate:0@0", "--role", "generate:0@1", "--vdev", "net_null0"), "net_null0",
-     "same @CPU"),
+    (("--role", "generate:0@0", "--role", "generate:0@1", "--vdev", "net_null0"), "net_null0", "same @CPU"),
     (("--role", "generate:0", "--vdev", "net_null0", "--pcap", "/nonexistent"), "/nonexistent", "No such"),
     (("--role", "generate:0", "--vdev", "net_null0", "--pcap", "/etc/passwd"), "--pcap", "format"),
     (("--role", "echo:0", "--", "--nonsense"), "DPDK does not start", "--verbose"),
     (("--role", "echo:0", "--", "--lcores", "999@999"), "--lcores", "--verbose"),
     (("--role", "sink:a", "--ring", "a:x"), "--ring a:x", "SLOTS"),
-    (("--role", "echo:0", "--vdev", "net_null0", "--pool-size", 100, "--pool-cache", 100),
-     "--pool-cache 100", "too large"),
+    (
+        ("--role", "echo:0", "--vdev", "net_null0", "--pool-size", 100, "--pool-cache", 100),
+        "--pool-cache 100",
+        "too large",
+    ),
 ]
 
 
@@ -166,8 +207,14 @@ def test_errors_are_one_line(fwd, tmp_path):
     nobody = ["setpriv", "--reuid", 65534, "--clear-groups"]
     output = refused("--plane", "packet", "--role", "sink:lo", prefix=nobody, program=public(FWD))
     assert "CAP_NET_RAW" in output
-    output = fwd("--vdev", f"net_memif0,role=server,socket-abstract=no,socket={tmp_path}/m", "--role",
-                 "generate:0", "--link-wait", "100ms").done(status=1)
+    output = fwd(
+        "--vdev",
+        f"net_memif0,role=server,socket-abstract=no,socket={tmp_path}/m",
+        "--role",
+        "generate:0",
+        "--link-wait",
+        "100ms",
+    ).done(status=1)
     assert "net_memif0: the link is down" in output
     output = fwd(*NULL, "--count", 10, "--samples", "/nonexistent/x").done(status=1)
     assert "--samples /nonexistent/x" in output
@@ -188,9 +235,17 @@ def test_help_manual_and_completion():
         assert option in completion
         assert option in manual
     assert check([FWD, "--version"]).startswith("ringtap-fwd ")
-    lint = run(["man", "--warnings", "-l", "-Tutf8", page]) \
-        if run(["sh", "-c", "command -v man"]).returncode == 0 else None
+    lint = (
+        run(["man", "--warnings", "-l", "-Tutf8", page])
+        if run(["sh", "-c", "command -v man"]).returncode == 0
+        else None
+    )
     assert lint is None or not lint.stderr
-    words = check(["bash", "-c", f". {script}; COMP_WORDS=(ringtap-fwd --plane pack); "
-                   "COMP_CWORD=2; _ringtap_fwd; echo ${COMPREPLY[@]}"])
+    words = check(
+        [
+            "bash",
+            "-c",
+            f". {script}; COMP_WORDS=(ringtap-fwd --plane pack); COMP_CWORD=2; _ringtap_fwd; echo ${{COMPREPLY[@]}}",
+        ]
+    )
     assert words.split() == ["packet", "packet-mmap"]

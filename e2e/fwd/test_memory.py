@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap-fwd: memory is of the requested kind, and pools return buffers in the requested order."""
+
 import csv
+import itertools
 import re
 import struct
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
-
 from harness.fwd import refused
 from harness.proc import until
 from harness.sandbox import HugePages
@@ -92,7 +93,7 @@ def physical(pid, address):
     """The physical address of an address of a process: Documentation/admin-guide/mm/pagemap.rst."""
     with open(f"/proc/{pid}/pagemap", "rb") as f:
         f.seek(address // 4096 * 8)
-        entry, = struct.unpack("<Q", f.read(8))
+        (entry,) = struct.unpack("<Q", f.read(8))
     assert entry >> 63, "not in memory"
     return (entry & ((1 << 55) - 1)) * 4096 + address % 4096
 
@@ -103,9 +104,28 @@ def test_physical_addresses(fwd, tmp_path):
         if free_pages(2048) < 64:
             pytest.skip("needs 64 free huge pages of 2 MiB")
         path = tmp_path / f"{kind}.csv"
-        app = fwd("--vdev", "net_null0", "--role", "echo:0@1", "--memory", kind, "--pool-size", POOL,
-                  "--samples", path, "--sample-every", 1, "--samples-max", POOL, "--count", 100_000,
-                  "--linger", "60s", huge=True, eal=("--iova-mode=pa",))
+        app = fwd(
+            "--vdev",
+            "net_null0",
+            "--role",
+            "echo:0@1",
+            "--memory",
+            kind,
+            "--pool-size",
+            POOL,
+            "--samples",
+            path,
+            "--sample-every",
+            1,
+            "--samples-max",
+            POOL,
+            "--count",
+            100_000,
+            "--linger",
+            "60s",
+            huge=True,
+            eal=("--iova-mode=pa",),
+        )
         app.running()
         until(lambda: path.exists() and len(path.read_text().splitlines()) == POOL + 1, timeout=30)
         with open(path, encoding="ascii") as f:
@@ -124,9 +144,27 @@ def buffers(path, role=0):
 def handed_out(fwd, tmp_path, *args):
     """Numbers of the buffers that net_null allocates, 32 at a time, in order."""
     path = tmp_path / "samples.csv"
-    report = fwd("--vdev", "net_null0", "--role", "echo:0@1", "--memory", "4k", "--pool-size", POOL,
-                 "--pool-cache", 0, "--samples", path, "--sample-every", 1, "--samples-max",
-                 3 * POOL, "--count", 100_000, *args).done()
+    report = fwd(
+        "--vdev",
+        "net_null0",
+        "--role",
+        "echo:0@1",
+        "--memory",
+        "4k",
+        "--pool-size",
+        POOL,
+        "--pool-cache",
+        0,
+        "--samples",
+        path,
+        "--sample-every",
+        1,
+        "--samples-max",
+        3 * POOL,
+        "--count",
+        100_000,
+        *args,
+    ).done()
     out = []
     for va in buffers(path):
         number, rest = divmod(va - report["memory"]["base"], report["memory"]["stride_bytes"])
@@ -139,7 +177,7 @@ def handed_out(fwd, tmp_path, *args):
 
 def successive(numbers):
     """Share of buffers that directly follow the previous one."""
-    return sum((b - a) % POOL == 1 for a, b in zip(numbers, numbers[1:])) / len(numbers)
+    return sum((b - a) % POOL == 1 for a, b in itertools.pairwise(numbers)) / len(numbers)
 
 
 def test_orders(fwd, tmp_path):
@@ -150,18 +188,37 @@ def test_orders(fwd, tmp_path):
     report, order = handed_out(fwd, tmp_path, "--pool-order", "stack")
     assert report["memory"]["pool_ops"] == "stack"
     assert len(set(order)) == 32  # the same burst each time
-    orders = [handed_out(fwd, tmp_path, "--pool-order", "shuffled", "--seed", seed)[1][:POOL]
-              for seed in (1, 1, 2)]
+    orders = [handed_out(fwd, tmp_path, "--pool-order", "shuffled", "--seed", seed)[1][:POOL] for seed in (1, 1, 2)]
     assert orders[0] == orders[1] != orders[2]
     assert sorted(orders[0]) == list(range(POOL))
     assert successive(orders[0]) < 0.01
 
 
 # One thread: if it loses its CPU, no other one runs on with a full or empty queue.
-SCATTER = ("--ring", "a:65536", "--ring", "b:1500", "--memory", "4k", "--pool-size", POOL,
-           "--pool-cache", 0, "--role", "generate:a@1", "--role", "oneway:a,b@1", "--role",
-           "sink:b@1", "--stages", "20k:400ms,100k:500ms,0:200ms,20k:400ms", "--sink-rate", "40k",
-           "--sample-every", 1)
+SCATTER = (
+    "--ring",
+    "a:65536",
+    "--ring",
+    "b:1500",
+    "--memory",
+    "4k",
+    "--pool-size",
+    POOL,
+    "--pool-cache",
+    0,
+    "--role",
+    "generate:a@1",
+    "--role",
+    "oneway:a,b@1",
+    "--role",
+    "sink:b@1",
+    "--stages",
+    "20k:400ms,100k:500ms,0:200ms,20k:400ms",
+    "--sink-rate",
+    "40k",
+    "--sample-every",
+    1,
+)
 
 
 def by_stage(path, base, stride):
@@ -187,13 +244,13 @@ def three_phases(fwd, path, *args):
 
 @pytest.mark.nightly
 @pytest.mark.alone
-@pytest.mark.parametrize("policy,order,cured", [
-    ("drop", "ring", False), ("retry", "ring", True), ("drop", "stack", True)])
+@pytest.mark.parametrize(
+    "policy,order,cured", [("drop", "ring", False), ("retry", "ring", True), ("drop", "stack", True)]
+)
 def test_drops_scatter_a_pool_for_good(fwd, tmp_path, policy, order, cured):
     """Scattered: successive packets are far apart and use all of the pool. Cured: they are
     adjacent, or use few buffers."""
-    report, stages = three_phases(fwd, tmp_path / "samples.csv", "--tx-full", policy,
-                                  "--pool-order", order)
+    report, stages = three_phases(fwd, tmp_path / "samples.csv", "--tx-full", policy, "--pool-order", order)
     before, after = stages[0], stages[3]
     overload = report.role("oneway")["stages"][1]
     assert bool(overload["tx_dropped"]) == (policy == "drop")
@@ -213,7 +270,8 @@ TOO_MUCH = [
     (("--memory", "4k", "--pool-size", 1 << 26, "--buffer-size", 65280), "--pool-size"),
     (("--memory", "thp", "--pool-size", 1 << 26, "--buffer-size", 65280), "--pool-size"),
     (("--pool-size", 1 << 26, "--buffer-size", 65280), "--pool-size"),
-    (("--samples", "/dev/null", "--samples-max", 1 << 28, *16 * ("--role", "sink:1")), "--samples-max")]
+    (("--samples", "/dev/null", "--samples-max", 1 << 28, *16 * ("--role", "sink:1")), "--samples-max"),
+]
 
 
 def test_refusals(tmp_path):
@@ -223,20 +281,40 @@ def test_refusals(tmp_path):
         for kind in ("gpu", "gpu-managed", "gpu-pinned"):
             output = refused("--no-huge", "--vdev", "net_null0", "--role", "echo:0", "--memory", kind)
             assert f"--memory {kind}: no GPU found" in output and "install NVIDIA's driver" in output
-    output = refused("--no-huge", "--vdev", f"net_memif0,zero-copy=yes,role=client,socket={tmp_path}/m,"
-                   "socket-abstract=no", "--role", "echo:0", "--memory", "4k", "--",
-                   "--single-file-segments")
+    output = refused(
+        "--no-huge",
+        "--vdev",
+        f"net_memif0,zero-copy=yes,role=client,socket={tmp_path}/m,socket-abstract=no",
+        "--role",
+        "echo:0",
+        "--memory",
+        "4k",
+        "--",
+        "--single-file-segments",
+    )
     assert "net_memif0" in output and "zero-copy" in output
     output = refused("--vdev", "net_null0", "--role", "echo:0", "--eal-mb", 1 << 20)
     assert "huge pages" in output and "--no-huge" in output
-    output = refused("--no-huge", "--vdev", "net_null0", "--role", "echo:0", "--memory", "huge",
-                   "--pool-size", 1 << 24, "--eal-mb", 6000)
+    output = refused(
+        "--no-huge",
+        "--vdev",
+        "net_null0",
+        "--role",
+        "echo:0",
+        "--memory",
+        "huge",
+        "--pool-size",
+        1 << 24,
+        "--eal-mb",
+        6000,
+    )
     assert "--memory huge" in output and "nr_hugepages" in output
     if available_mb() > 100_000:
         pytest.skip("so much memory could be had here")
     for args, advice in TOO_MUCH:
-        output = refused("--no-huge", "--vdev", "net_null0",
-                       *(args if "--role" in args else ("--role", "echo:0", *args)))
+        output = refused(
+            "--no-huge", "--vdev", "net_null0", *(args if "--role" in args else ("--role", "echo:0", *args))
+        )
         assert "MiB of memory are needed" in output and advice in output
 
 
@@ -257,7 +335,6 @@ def test_memory_is_freed(fwd):
     app.proc.kill()
     # Other processes may allocate and free pages meanwhile: less than half of these.
     until(lambda: free_pages(2048) > before - held // 2048 // 2, what="its pages being free again")
-    again = fwd("--vdev", "net_null0", "--role", "echo:0@1", "--memory", "huge", huge=True,
-                name=app.prefix).running()
+    again = fwd("--vdev", "net_null0", "--role", "echo:0@1", "--memory", "huge", huge=True, name=app.prefix).running()
     assert again.stop()["ended_by"] == "signal"
     until(lambda: free_pages(2048) > before - held // 2048 // 2, what="its pages being free again")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap-fwd: the same roles over DPDK devices and packet sockets, between two hosts."""
+
 import struct
 import sys
 
 import pytest
-
 from harness import pcap
 from harness.proc import check, run
 
@@ -29,11 +29,23 @@ def on(plane, interface):
 def test_round_trips_one_at_a_time(fwd, wire, plane):
     (here, near), (there, far) = wire
     args, port = on(plane, far)
-    echo = fwd(*args, "--role", f"echo:{port}@1", "--mac-swap", "--latency", 1,
-               namespace=there).running()
+    echo = fwd(*args, "--role", f"echo:{port}@1", "--mac-swap", "--latency", 1, namespace=there).running()
     args, port = on(plane, near)
-    report = fwd(*args, "--role", f"generate:{port}@0", "--rate", "max", "--rtt", "--outstanding", 1,
-                 "--timeout", "20s", "--count", COUNT, namespace=here).done()
+    report = fwd(
+        *args,
+        "--role",
+        f"generate:{port}@0",
+        "--rate",
+        "max",
+        "--rtt",
+        "--outstanding",
+        1,
+        "--timeout",
+        "20s",
+        "--count",
+        COUNT,
+        namespace=here,
+    ).done()
     generator = report.role("generate")
     assert report["ended_by"] == "count"
     assert generator["replies"]["unique"] == generator["round_trip"]["packets"] == COUNT
@@ -60,8 +72,20 @@ def test_nothing_is_lost_or_changed_below_the_limit(fwd, wire, tmp_path):
     dump = there.start(["tcpdump", "-i", far, "-U", "-w", path, "-c", 240, "udp"])
     dump.expect("listening on")
     args, port = on(plane, near)
-    report = fwd(*args, "--role", f"generate:{port}@0", "--rate", "1k", "--count", 240, "--frame", "udp",
-                 "--sizes", "imix", namespace=here).done()
+    report = fwd(
+        *args,
+        "--role",
+        f"generate:{port}@0",
+        "--rate",
+        "1k",
+        "--count",
+        240,
+        "--frame",
+        "udp",
+        "--sizes",
+        "imix",
+        namespace=here,
+    ).done()
     assert report.total("generate")["tx_packets"] == 240
     dump.wait()
     frames = pcap.frames(path)
@@ -79,26 +103,37 @@ def by_the_kernel(fwd, wire, path, rate):
     (here, near), (there, far) = wire
     dump = there.start(["tcpdump", "-i", far, "-U", "-w", path, "-c", rate, "udp"])
     dump.expect("listening on")
-    report = fwd("--plane", "packet", "--role", f"generate:{near}@0", "--rate", rate, "--count", rate,
-                 "--frame", "udp", namespace=here).done()
+    report = fwd(
+        "--plane",
+        "packet",
+        "--role",
+        f"generate:{near}@0",
+        "--rate",
+        rate,
+        "--count",
+        rate,
+        "--frame",
+        "udp",
+        namespace=here,
+    ).done()
     dump.wait()
     packets = list(read_times(path))
     assert len(packets) == rate
     late = [t - n / rate for n, (t, _tsc) in enumerate(packets)]
-    early, tail = min(late[:rate // 5]), min(late[-rate // 5:])
+    early, tail = min(late[: rate // 5]), min(late[-rate // 5 :])
     shift = [t - tsc / report["tsc_hz"] for t, tsc in packets]
-    drift = min(shift[-rate // 5:]) - min(shift[:rate // 5])
+    drift = min(shift[-rate // 5 :]) - min(shift[: rate // 5])
     return abs(tail - early) / 0.8, abs(drift) / 0.8
 
 
 def read_times(path):
     """(seconds, TSC in the frame) of each packet of a tcpdump file."""
     data = path.read_bytes()
-    first, = struct.unpack_from("<I", data, 24)
+    (first,) = struct.unpack_from("<I", data, 24)
     at = 24
     while at < len(data):
         seconds, micros, length = struct.unpack_from("<III", data, at)
-        tsc, = struct.unpack_from(">Q", data, at + 16 + 52)
+        (tsc,) = struct.unpack_from(">Q", data, at + 16 + 52)
         yield seconds - first + micros / 1e6, tsc
         at += 16 + length
 
@@ -114,10 +149,24 @@ def test_too_long_frames_are_errors(fwd, wire):
     """Every other frame is longer than the MTU: it delays nothing, and does not count as sent."""
     (here, near), (there, far) = wire
     for plane, policy in (("packet", "retry"), ("packet-mmap", "drop")):
-        sink = fwd("--plane", plane, "--role", f"sink:{far}@1", "--count", 100,
-                   namespace=there).running()
-        report = fwd("--plane", plane, "--role", f"generate:{near}@0", "--rate", "2k", "--count", 200,
-                     "--frame", "udp", "--sizes", "60,2000", "--tx-full", policy, namespace=here).done()
+        sink = fwd("--plane", plane, "--role", f"sink:{far}@1", "--count", 100, namespace=there).running()
+        report = fwd(
+            "--plane",
+            plane,
+            "--role",
+            f"generate:{near}@0",
+            "--rate",
+            "2k",
+            "--count",
+            200,
+            "--frame",
+            "udp",
+            "--sizes",
+            "60,2000",
+            "--tx-full",
+            policy,
+            namespace=here,
+        ).done()
         generator = report.role("generate")
         assert generator["total"]["tx_packets"] == generator["total"]["tx_errors"] == 100
         assert generator["total"]["tx_refused"] == 0
@@ -130,14 +179,26 @@ def test_temporarily_full_queue(fwd, wire, tmp_path):
     """The kernel refuses, or stops in the middle of a burst: all packets that count as sent
     arrive. To send the last ones takes longer than a second."""
     (here, near), (there, far) = wire
-    here.check(["tc", "qdisc", "add", "dev", near, "root", "tbf", "rate", "1mbit", "burst", "1600",
-                "limit", "3000"])
+    here.check(["tc", "qdisc", "add", "dev", near, "root", "tbf", "rate", "1mbit", "burst", "1600", "limit", "3000"])
     for plane in ("packet", "packet-mmap"):
         path = tmp_path / f"{plane}.pcap"
         dump = there.start(["tcpdump", "-i", far, "-U", "-w", path, "-c", COUNT, "udp"])
         dump.expect("listening on")
-        report = fwd("--plane", plane, "--role", f"generate:{near}@0", "--rate", "max", "--count", COUNT,
-                     "--frame", "udp", "--sizes", "590", namespace=here).done()
+        report = fwd(
+            "--plane",
+            plane,
+            "--role",
+            f"generate:{near}@0",
+            "--rate",
+            "max",
+            "--count",
+            COUNT,
+            "--frame",
+            "udp",
+            "--sizes",
+            "590",
+            namespace=here,
+        ).done()
         assert report.total("generate")["tx_packets"] == COUNT
         assert report.total("generate")["tx_unsent"] == 0
         dump.wait()
@@ -151,12 +212,26 @@ def test_forwarding_too_long_frames(fwd, net, closing):
     for ns, name in ((first, "eth0"), (net.hub, left)):
         ns.check(["ip", "link", "set", name, "mtu", "3000"])
     for plane, policy in (("packet", "drop"), ("packet-mmap", "retry")):
-        way = fwd("--plane", plane, "--role", f"oneway:{left},{right}@1", "--tx-full", policy,
-                  namespace=net.hub).running()
+        way = fwd(
+            "--plane", plane, "--role", f"oneway:{left},{right}@1", "--tx-full", policy, namespace=net.hub
+        ).running()
         last = closing(second.start(["tcpdump", "-i", "eth0", "-c", 101, "udp", "dst", "port", 0x5254]))
         last.expect("listening on")
-        fwd("--plane", "packet", "--role", "generate:eth0@0", "--rate", "2k", "--count", 201, "--frame",
-            "udp", "--sizes", "60,2000", namespace=first).done()
+        fwd(
+            "--plane",
+            "packet",
+            "--role",
+            "generate:eth0@0",
+            "--rate",
+            "2k",
+            "--count",
+            201,
+            "--frame",
+            "udp",
+            "--sizes",
+            "60,2000",
+            namespace=first,
+        ).done()
         assert last.wait(60) == 0
         role = way.stop().role("oneway")
         total = role["total"]
@@ -188,12 +263,34 @@ def test_packet_plane_uses_one_call_per_packet_and_no_dpdk(fwd, wire, tmp_path):
     if run(["strace", "-V"]).returncode:
         pytest.skip("needs strace")
     (here, near), (there, far) = wire
-    sink = fwd("--plane", "packet", "--role", f"sink:{far}@1", "--count", COUNT, "--burst", 8,
-               json_out=False, namespace=there,
-               around=("strace", "-f", "-e", "trace=read,recvfrom", "-o", tmp_path / "rx")).running()
-    fwd("--plane", "packet", "--role", f"generate:{near}@0", "--rate", "1k", "--count", COUNT,
-        "--burst", 8, json_out=False, namespace=here,
-        around=("strace", "-f", "-e", "trace=write,sendto", "-o", tmp_path / "tx")).done()
+    sink = fwd(
+        "--plane",
+        "packet",
+        "--role",
+        f"sink:{far}@1",
+        "--count",
+        COUNT,
+        "--burst",
+        8,
+        json_out=False,
+        namespace=there,
+        around=("strace", "-f", "-e", "trace=read,recvfrom", "-o", tmp_path / "rx"),
+    ).running()
+    fwd(
+        "--plane",
+        "packet",
+        "--role",
+        f"generate:{near}@0",
+        "--rate",
+        "1k",
+        "--count",
+        COUNT,
+        "--burst",
+        8,
+        json_out=False,
+        namespace=here,
+        around=("strace", "-f", "-e", "trace=write,sendto", "-o", tmp_path / "tx"),
+    ).done()
     text = sink.done()
     assert f"received {COUNT} in" in text and "missed 0" in text
     packet = [line for line in (tmp_path / "rx").read_text().splitlines() if line.endswith(" = 60")]
@@ -212,10 +309,30 @@ def test_memif_between_two_processes(fwd, tmp_path):
     """net_memif of DPDK 22.11 unmaps memory that threads poll when the peer ends: the echo stops
     polling before."""
     socket = f"socket-abstract=no,socket={tmp_path}/memif"
-    echo = fwd("--vdev", f"net_memif0,role=server,{socket}", "--role", "echo:0@1", "--mac-swap",
-               "--count", COUNT, "--linger", "1s").running()
-    report = fwd("--vdev", f"net_memif0,role=client,{socket}", "--role", "generate:0@0", "--rate",
-                 "2k", "--count", COUNT, "--rtt", "--timeout", "20s").done()
+    echo = fwd(
+        "--vdev",
+        f"net_memif0,role=server,{socket}",
+        "--role",
+        "echo:0@1",
+        "--mac-swap",
+        "--count",
+        COUNT,
+        "--linger",
+        "1s",
+    ).running()
+    report = fwd(
+        "--vdev",
+        f"net_memif0,role=client,{socket}",
+        "--role",
+        "generate:0@0",
+        "--rate",
+        "2k",
+        "--count",
+        COUNT,
+        "--rtt",
+        "--timeout",
+        "20s",
+    ).done()
     generator = report.role("generate")
     assert generator["replies"]["unique"] == COUNT
     assert generator["replies"]["lost"] == 0
@@ -256,8 +373,22 @@ def peer(wire):
 def test_packets_in_flight(fwd, peer):
     """A packet that times out is replaced, and its late reply frees no place."""
     it, here, near = peer
-    app = fwd("--plane", "packet", "--role", f"generate:{near}@0", "--rate", "max", "--rtt",
-              "--outstanding", 1, "--timeout", "2s", "--count", 3, namespace=here)
+    app = fwd(
+        "--plane",
+        "packet",
+        "--role",
+        f"generate:{near}@0",
+        "--rate",
+        "max",
+        "--rtt",
+        "--outstanding",
+        1,
+        "--timeout",
+        "2s",
+        "--count",
+        3,
+        namespace=here,
+    )
     it.expect("^frame 0$")
     it.expect("^frame 1$")
     it.send("0 1")

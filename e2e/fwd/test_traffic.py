@@ -1,19 +1,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap-fwd: rates, stages, sequence accounting, forwarding, what happens when a port is full: between threads. What one
 role does with a burst is tested in fwd/role_test.c and fwd/generate_test.c."""
+
 import random
 import signal
 import time
 
 import pytest
-
 from harness import pcap
 from harness.fwd import udp
 from harness.proc import check, freeze
 
 # Rings that hold all packets while a thread waits for a CPU.
-CHAIN = ("--ring", "a:65536", "--ring", "b:65536", "--pool-size", "140000", "--buffer-size", "256",
-         "--role", "generate:a@0", "--role", "oneway:a,b@1", "--role", "sink:b@0")
+CHAIN = (
+    "--ring",
+    "a:65536",
+    "--ring",
+    "b:65536",
+    "--pool-size",
+    "140000",
+    "--buffer-size",
+    "256",
+    "--role",
+    "generate:a@0",
+    "--role",
+    "oneway:a,b@1",
+    "--role",
+    "sink:b@0",
+)
 
 
 def due(stage):
@@ -115,11 +129,26 @@ def test_injected_faults_are_found_exactly(fwd, tmp_path):
     frames.insert(100, pcap.frame(64))
     frames.insert(200, udp(5, stream=3)[:59])
     path = pcap.write(tmp_path / "faults.pcap", frames)
-    report = fwd("--ring", "a:32768", "--pool-size", 65535, "--buffer-size", 256, "--role",
-                 "generate:a@0", "--role", "sink:a@1", "--pcap", path, "--rate", "max", "--count",
-                 len(frames)).done()
+    report = fwd(
+        "--ring",
+        "a:32768",
+        "--pool-size",
+        65535,
+        "--buffer-size",
+        256,
+        "--role",
+        "generate:a@0",
+        "--role",
+        "sink:a@1",
+        "--pcap",
+        path,
+        "--rate",
+        "max",
+        "--count",
+        len(frames),
+    ).done()
     sink = report.role("sink")
-    stream, = sink["streams"]
+    (stream,) = sink["streams"]
     assert stream["stream"] == 3
     assert stream["received"] == len(numbers)
     assert (stream["lost"], stream["duplicated"], stream["reordered"]) == (lost, duplicated, late)
@@ -131,8 +160,9 @@ def test_injected_faults_are_found_exactly(fwd, tmp_path):
 def through_files(fwd, tmp_path, role, frames, *args, status=0):
     """The output of a role for the frames of a file."""
     source, target = pcap.write(tmp_path / "in.pcap", frames), tmp_path / "out.pcap"
-    fwd("--vdev", f"net_pcap0,rx_pcap={source},tx_pcap={target}", "--role", role, "--count",
-        len(frames), *args).done(status)
+    fwd("--vdev", f"net_pcap0,rx_pcap={source},tx_pcap={target}", "--role", role, "--count", len(frames), *args).done(
+        status
+    )
     return pcap.frames(target)
 
 
@@ -145,18 +175,49 @@ def test_frames_of_files(fwd, tmp_path):
     swapped = [f[6:12] + f[:6] + f[12:] for f in frames]
     assert through_files(fwd, tmp_path, "echo:0@1", frames, "--mac-swap") == swapped
     source, target = pcap.write(tmp_path / "in.pcap", frames[:7]), tmp_path / "out.pcap"
-    fwd("--vdev", f"net_pcap0,tx_pcap={target}", "--role", "generate:0@1", "--pcap", source,
-        "--rate", "5k", "--count", 16).done()
+    fwd(
+        "--vdev",
+        f"net_pcap0,tx_pcap={target}",
+        "--role",
+        "generate:0@1",
+        "--pcap",
+        source,
+        "--rate",
+        "5k",
+        "--count",
+        16,
+    ).done()
     assert pcap.frames(target) == [*frames[:7], *frames[:7], *frames[:2]]
 
 
 def built_frames(fwd, tmp_path, args, expected):
     target = tmp_path / "out.pcap"
-    fwd("--vdev", f"net_pcap0,tx_pcap={target}", "--role", "generate:0@1", "--rate", "5k",
-        "--count", 24, *args).done()
-    text = check(["tshark", "-r", target, "-o", "ip.check_checksum:TRUE", "-T", "fields",
-                  "-e", "frame.len", "-e", "eth.dst", "-e", "arp.dst.proto_ipv4", "-e", "ip.dst",
-                  "-e", "ip.checksum.status", "-e", "_ws.malformed", "-e", "udp.length"])
+    fwd("--vdev", f"net_pcap0,tx_pcap={target}", "--role", "generate:0@1", "--rate", "5k", "--count", 24, *args).done()
+    text = check(
+        [
+            "tshark",
+            "-r",
+            target,
+            "-o",
+            "ip.check_checksum:TRUE",
+            "-T",
+            "fields",
+            "-e",
+            "frame.len",
+            "-e",
+            "eth.dst",
+            "-e",
+            "arp.dst.proto_ipv4",
+            "-e",
+            "ip.dst",
+            "-e",
+            "ip.checksum.status",
+            "-e",
+            "_ws.malformed",
+            "-e",
+            "udp.length",
+        ]
+    )
     lines = text.splitlines()
     assert len(lines) == 24
     assert all(expected in line for line in lines)
@@ -174,12 +235,30 @@ def built_frames(fwd, tmp_path, args, expected):
 
 def test_built_frames_in_tshark(fwd, tmp_path):
     built_frames(fwd, tmp_path, (), "60\tff:ff:ff:ff:ff:ff\t198.18.0.2\t")
-    built_frames(fwd, tmp_path, ("--frame", "udp", "--sizes", "imix", "--dst-mac", "02:00:00:00:00:77"),
-                 "02:00:00:00:00:77\t\t198.18.0.2")
+    built_frames(
+        fwd,
+        tmp_path,
+        ("--frame", "udp", "--sizes", "imix", "--dst-mac", "02:00:00:00:00:77"),
+        "02:00:00:00:00:77\t\t198.18.0.2",
+    )
 
 
-OVERLOAD = ("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role", "oneway:a,b@1",
-            "--role", "sink:b@0", "--stages", "50k:300ms", "--sink-rate", "10k")
+OVERLOAD = (
+    "--ring",
+    "a:256",
+    "--ring",
+    "b:64",
+    "--role",
+    "generate:a@0",
+    "--role",
+    "oneway:a,b@1",
+    "--role",
+    "sink:b@0",
+    "--stages",
+    "50k:300ms",
+    "--sink-rate",
+    "10k",
+)
 
 
 def test_full_port(fwd):
@@ -204,8 +283,22 @@ def test_full_port(fwd):
     assert way["tx_retried"] >= 3
     assert_all_accounted(report)
     # Stopped while the ring is full: nothing is dropped or leaked.
-    app = fwd("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role",
-              "oneway:a,b@1", "--rate", "max", "--tx-full", "retry", "--duration", "200ms")
+    app = fwd(
+        "--ring",
+        "a:256",
+        "--ring",
+        "b:64",
+        "--role",
+        "generate:a@0",
+        "--role",
+        "oneway:a,b@1",
+        "--rate",
+        "max",
+        "--tx-full",
+        "retry",
+        "--duration",
+        "200ms",
+    )
     report = app.done()
     way = report.total("oneway")
     assert way["tx_packets"] == 64
@@ -214,8 +307,9 @@ def test_full_port(fwd):
     rings = 64 + report.total("generate")["tx_packets"] - way["rx_packets"]
     assert report["memory"]["available"] == report["memory"]["buffers"] - rings
     # All buffers are in the ring.
-    report = fwd("--ring", "a:1024", "--pool-size", 127, "--pool-cache", 0, "--role",
-                 "generate:a@0", "--stages", "10k:200ms").done()
+    report = fwd(
+        "--ring", "a:1024", "--pool-size", 127, "--pool-cache", 0, "--role", "generate:a@0", "--stages", "10k:200ms"
+    ).done()
     total = report.total("generate")
     assert total["tx_nombuf"] > 0
     assert due(total) == 2000
@@ -224,8 +318,22 @@ def test_full_port(fwd):
 
 def test_pause_of_one_thread_overflows_no_queue(fwd):
     """Generator and wire catch up alternately on what was due meanwhile: both queues are short."""
-    app = fwd("--ring", "a:128", "--ring", "b:128", "--role", "generate:a@1", "--role", "oneway:a,b@1",
-              "--role", "sink:b@1", "--stages", "40k:2s", "--sink-rate", "50k").running()
+    app = fwd(
+        "--ring",
+        "a:128",
+        "--ring",
+        "b:128",
+        "--role",
+        "generate:a@1",
+        "--role",
+        "oneway:a,b@1",
+        "--role",
+        "sink:b@1",
+        "--stages",
+        "40k:2s",
+        "--sink-rate",
+        "50k",
+    ).running()
     freeze(app.proc.pid)
     time.sleep(0.4)  # the pause: 16,000 packets
     app.proc.send_signal(signal.SIGCONT)
@@ -237,8 +345,9 @@ def test_pause_of_one_thread_overflows_no_queue(fwd):
 
 def test_pair_forwards_in_both_directions(fwd):
     """Two rings that exchange packets: each direction forwards to the other."""
-    report = fwd("--ring", "a", "--ring", "b", "--role", "forward:a,b@1", "--tx-first", 64,
-                 "--duration", "500ms").done()
+    report = fwd(
+        "--ring", "a", "--ring", "b", "--role", "forward:a,b@1", "--tx-first", 64, "--duration", "500ms"
+    ).done()
     there, back = report["roles"]
     assert (there["from"], there["to"]) == (back["to"], back["from"])
     for way in (there, back):
@@ -255,8 +364,21 @@ def test_streams_of_several_processes(fwd, net):
     host, device = net.add_host("192.0.2.1")
     sink = fwd("--plane", "packet", "--role", f"sink:{device}@0", namespace=net.hub).running()
     for stream in (0, 7, 240, 7):
-        fwd("--plane", "packet", "--role", "generate:eth0@1", "--role", "generate:eth0@1", "--rate", "2k",
-            "--count", 100, "--stream", stream, namespace=host).done()
+        fwd(
+            "--plane",
+            "packet",
+            "--role",
+            "generate:eth0@1",
+            "--role",
+            "generate:eth0@1",
+            "--rate",
+            "2k",
+            "--count",
+            100,
+            "--stream",
+            stream,
+            namespace=host,
+        ).done()
     report = sink.stop()
     streams = {s["stream"]: s for s in report.role("sink")["streams"]}
     assert {n: s["received"] for n, s in streams.items()} == {0: 100, 1: 100, 7: 200, 8: 200, 240: 100, 241: 100}

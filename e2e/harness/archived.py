@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap archive`, in the environment that `make archive` makes."""
+
 import functools
 import json
 import multiprocessing
@@ -38,6 +39,7 @@ def _in_child(words, out, err):
         os.dup2(fd, number)
         os.close(fd)
     from ringtap_archive import main  # pylint: disable=import-outside-toplevel
+
     status = main.main(words)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -48,15 +50,25 @@ def _in_child(words, out, err):
 def _server():
     """It forks; it has no threads, and no state that a command could change."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["harness.archived", *(f"ringtap_archive.{name}" for name in (
-        "main", "compact", "fetch", "hops", "ingest", "prune", "query", "report", "top", "verify"))])
+    context.set_forkserver_preload(
+        [
+            "harness.archived",
+            *(
+                f"ringtap_archive.{name}"
+                for name in ("main", "compact", "fetch", "hops", "ingest", "prune", "query", "report", "top", "verify")
+            ),
+        ]
+    )
     return context
 
 
 def run(*words, status=0, timeout=60):
     """One command, in a process of its own; its subprocess.CompletedProcess."""
     words = [str(word) for word in words]
-    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as out, tempfile.NamedTemporaryFile("r", encoding="utf-8") as err:
+    with (
+        tempfile.NamedTemporaryFile("r", encoding="utf-8") as out,
+        tempfile.NamedTemporaryFile("r", encoding="utf-8") as err,
+    ):
         child = _server().Process(target=_in_child, args=(words, out.name, err.name))
         child.start()
         child.join(timeout)
@@ -77,7 +89,8 @@ def many(commands):
 def outputs(commands):
     """Pairs of status and standard output of the commands; and standard error of all."""
     words = json.dumps([[str(word) for word in command] for command in commands])
-    done = subprocess.run([python(), "-c", MANY], env=environment(), input=words, capture_output=True, text=True, timeout=120,
-                          check=False)
+    done = subprocess.run(
+        [python(), "-c", MANY], env=environment(), input=words, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1]), done.stderr

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap archive` in this process and in children that can be killed, and what an archive must hold.
 An interpreter with its libraries takes half a second to start: children are forked."""
+
 import hashlib
 import os
 import re
@@ -10,7 +11,6 @@ import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
-
 from ringtap_archive import frames, generate, layout, main, store
 
 # Before children are forked: what the commands import when they are called.
@@ -123,7 +123,7 @@ def assert_clean(archive):
     assert not list((Path(archive) / ".tmp").glob("*"))
     assert not (Path(archive) / store.JOURNAL).exists()
     known = {path for part in parts(archive) for path in part.files()}
-    assert {path for path in Path(archive).glob("recorder=*/date=*/hour=*/*")} == known
+    assert set(Path(archive).glob("recorder=*/date=*/hour=*/*")) == known
 
 
 def rows(archive):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap attach` and its effects."""
+
 from pathlib import Path
 
 from .paths import RINGTAP
@@ -20,7 +21,7 @@ def detach(app):
 def refused(app, *words):
     """It fails with one line that has these words, which is returned."""
     done = run([RINGTAP, "attach", str(app)])
-    line, = done.stderr.splitlines()
+    (line,) = done.stderr.splitlines()
     assert done.returncode == 1 and all(word in line for word in words), line
     return line
 
@@ -37,8 +38,7 @@ def has_probe(app):
 def mapped(app, name=None):
     """Paths of mapped files, with this name."""
     lines = Path(f"/proc/{app.pid}/maps").read_text().splitlines()
-    return {line.split(maxsplit=5)[5] for line in lines
-            if "/" in line and name in (None, line.rsplit("/", 1)[-1])}
+    return {line.split(maxsplit=5)[5] for line in lines if "/" in line and name in (None, line.rsplit("/", 1)[-1])}
 
 
 def bare(closing, program="rt_play", **kwargs):

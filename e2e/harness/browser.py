@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A headless Chromium, controlled by the DevTools protocol over two pipes."""
+
 import base64
 import json
 import os
@@ -28,10 +29,24 @@ class Browser:
             os.dup2(theirs_out, 4)
 
         self._process = subprocess.Popen(
-            [PROGRAM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-             "--remote-debugging-pipe", f"--user-data-dir={profile}", "--no-first-run", "about:blank"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            preexec_fn=place, pass_fds=(3, 4), start_new_session=True)
+            [
+                PROGRAM,
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--hide-scrollbars",
+                "--remote-debugging-pipe",
+                f"--user-data-dir={profile}",
+                "--no-first-run",
+                "about:blank",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=place,
+            pass_fds=(3, 4),
+            start_new_session=True,
+        )
         os.close(theirs_in)
         os.close(theirs_out)
         self._in, self._out, self._buffer = ours_in, ours_out, b""
@@ -84,8 +99,7 @@ class Browser:
 
     def open(self, path, width, height=900):
         """Opens a file in a window of this size, and waits until it is loaded."""
-        self.do("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
-                mobile=False)
+        self.do("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self._events.clear()
         self.do("Page.navigate", url=f"file://{path}")
         while "Page.loadEventFired" not in self._events:

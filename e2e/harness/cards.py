@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The network cards that QEMU models, and frames for them."""
+
 import os
 import re
 import subprocess
@@ -9,8 +10,13 @@ from scapy.all import IP, UDP, Ether, Raw
 
 from .machine import VERSIONS, mac
 
-CARDS = {"e1000": "net_e1000_em", "e1000e": "net_e1000_em", "igb": "net_e1000_igb", "vmxnet3": "net_vmxnet3",
-         "virtio-net-pci": "net_virtio"}
+CARDS = {
+    "e1000": "net_e1000_em",
+    "e1000e": "net_e1000_em",
+    "igb": "net_e1000_igb",
+    "vmxnet3": "net_vmxnet3",
+    "virtio-net-pci": "net_virtio",
+}
 OPTIONS = {"virtio-net-pci": "disable-legacy=on,iommu_platform=on,ats=on,mq=off"}
 PEER = "02:00:00:00:00:99"
 
@@ -29,8 +35,9 @@ def qemu(card):
     """igb came with QEMU 8: RINGTAP_QEMU names another one."""
     program = os.environ.get("RINGTAP_QEMU", "qemu-system-x86_64")
     models = subprocess.run([*program.split(), "-device", "help"], capture_output=True, text=True).stdout
-    version = re.search(r"version (\S+)", subprocess.run([*program.split(), "--version"], capture_output=True,
-                                                         text=True).stdout).group(1)
+    version = re.search(
+        r"version (\S+)", subprocess.run([*program.split(), "--version"], capture_output=True, text=True).stdout
+    ).group(1)
     VERSIONS[card] = version
     if f'name "{card}"' not in models:
         pytest.skip(f"QEMU {version} has no {card}; QEMU 8 has igb")
@@ -38,6 +45,9 @@ def qemu(card):
 
 
 def udp(number, length=100, **ip):
-    head = Ether(dst=mac(0), src=PEER) / IP(src=f"10.0.0.{number % 200 + 1}", dst="10.1.0.1", id=number, **ip) / UDP(
-        sport=1000 + number, dport=53)
+    head = (
+        Ether(dst=mac(0), src=PEER)
+        / IP(src=f"10.0.0.{number % 200 + 1}", dst="10.1.0.1", id=number, **ip)
+        / UDP(sport=1000 + number, dport=53)
+    )
     return bytes(head / Raw(bytes((number + i) & 255 for i in range(length - len(head)))))

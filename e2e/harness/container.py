@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Containers made with unshare(1): namespaces, and a root folder of bind mounts that has the programs of the
 build, but neither the probe nor the host's run-time folders."""
+
 import os
 import sys
 from pathlib import Path
@@ -68,8 +69,22 @@ class Container:
         both = {sandbox.public(BUILD / "e2e"): BUILD / "e2e", sandbox.ALL_DRIVERS: sandbox.ALL_DRIVERS, **(share or {})}
         shared = [str(path) for pair in both.items() for path in pair if pair[0].exists()]
         user = [sys.executable, "-c", MAP_USERS, str(FIRST_ID), str(ID_COUNT)] if users else []
-        self.prefix = [*user, "unshare", "--mount", "--pid", "--net", "--fork", "--kill-child",
-                       "sh", "-c", ROOT, "sh", *shared, "--", *command]
+        self.prefix = [
+            *user,
+            "unshare",
+            "--mount",
+            "--pid",
+            "--net",
+            "--fork",
+            "--kill-child",
+            "sh",
+            "-c",
+            ROOT,
+            "sh",
+            *shared,
+            "--",
+            *command,
+        ]
 
 
 def pid_of(app):
@@ -83,5 +98,5 @@ def namespace_of(pid, kind):
 
 def inside(pid):
     """The number that a process has in its own PID namespace."""
-    line, = (x for x in Path(f"/proc/{pid}/status").read_text().splitlines() if x.startswith("NSpid:"))
+    (line,) = (x for x in Path(f"/proc/{pid}/status").read_text().splitlines() if x.startswith("NSpid:"))
     return int(line.split()[-1])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A debugger that has stopped threads of another process, as ptrace(2) does. They go on when it ends."""
+
 import sys
 
 from .proc import Proc

@@ -2,27 +2,71 @@
 """What an archive's decoder should have found, out of tshark's fields: rows as dictionaries with the
 columns of the schema. tshark names a packet's layers in frame.protocols, and gives each field's values
 in the order of the layers: a walk over the layers tells outer and inner headers apart."""
+
 import collections
 import ipaddress
 import struct
 import subprocess
 
 # Every fragment and segment by itself, as the decoder reads them.
-SETTINGS = ("ip.defragment:FALSE", "ipv6.defragment:FALSE", "tcp.desegment_tcp_streams:FALSE",
-            "udp.try_heuristic_first:FALSE", "ip.tso_support:TRUE", "gtp.dissect_tpdu_as:TPDU Heuristic",
-            "tcp.relative_sequence_numbers:FALSE", "tcp.analyze_sequence_numbers:TRUE")
+SETTINGS = (
+    "ip.defragment:FALSE",
+    "ipv6.defragment:FALSE",
+    "tcp.desegment_tcp_streams:FALSE",
+    "udp.try_heuristic_first:FALSE",
+    "ip.tso_support:TRUE",
+    "gtp.dissect_tpdu_as:TPDU Heuristic",
+    "tcp.relative_sequence_numbers:FALSE",
+    "tcp.analyze_sequence_numbers:TRUE",
+)
 PORTS = {"tcp": 6, "udp": 17, "dccp": 33, "sctp": 132, "udplite": 136}
 # tshark calls UDP-Lite's fields those of UDP.
 PORT_FIELDS = {"tcp": "tcp", "udp": "udp", "dccp": "dccp", "sctp": "sctp", "udplite": "udp"}
 EXTENSIONS = ("ipv6.hopopts", "ipv6.routing", "ipv6.dstopts", "ipv6.fraghdr")
 EXTENSION_NUMBERS = {0, 43, 44, 60}
-FIELDS = ["frame.number", "frame.time_epoch", "frame.len", "frame.cap_len", "frame.protocols",
-          "frame.interface_queue", "frame.packet_flags_direction", "frame.packet_id",
-          "eth.type", "vlan.id", "vlan.etype", "ieee8021ad.id", "sll.etype", "llc.type", "pppoe.code", "ip.src", "ip.dst", "ip.proto", "ip.id",
-          "ipv6.src", "ipv6.dst", "ipv6.nxt", *(f"{e}.nxt" for e in EXTENSIONS), "ipv6.fraghdr.ident", "ipv6.fraghdr.offset", "tcp.seq_raw", "tcp.flags",
-          "tcp.len", "tcp.ack_raw", "tcp.analysis.initial_rtt", "tcp.analysis.retransmission", "vxlan.vni", "vxlan.flags", "gre.key",
-          "gre.flags.version", "gtp.teid", "gtp.message", "arp.src.proto_ipv4", "arp.dst.proto_ipv4", "arp.hw.size",
-          *(f"{p}.{end}" for p in ("tcp", "udp", "dccp", "sctp") for end in ("srcport", "dstport"))]
+FIELDS = [
+    "frame.number",
+    "frame.time_epoch",
+    "frame.len",
+    "frame.cap_len",
+    "frame.protocols",
+    "frame.interface_queue",
+    "frame.packet_flags_direction",
+    "frame.packet_id",
+    "eth.type",
+    "vlan.id",
+    "vlan.etype",
+    "ieee8021ad.id",
+    "sll.etype",
+    "llc.type",
+    "pppoe.code",
+    "ip.src",
+    "ip.dst",
+    "ip.proto",
+    "ip.id",
+    "ipv6.src",
+    "ipv6.dst",
+    "ipv6.nxt",
+    *(f"{e}.nxt" for e in EXTENSIONS),
+    "ipv6.fraghdr.ident",
+    "ipv6.fraghdr.offset",
+    "tcp.seq_raw",
+    "tcp.flags",
+    "tcp.len",
+    "tcp.ack_raw",
+    "tcp.analysis.initial_rtt",
+    "tcp.analysis.retransmission",
+    "vxlan.vni",
+    "vxlan.flags",
+    "gre.key",
+    "gre.flags.version",
+    "gtp.teid",
+    "gtp.message",
+    "arp.src.proto_ipv4",
+    "arp.dst.proto_ipv4",
+    "arp.hw.size",
+    *(f"{p}.{end}" for p in ("tcp", "udp", "dccp", "sctp") for end in ("srcport", "dstport")),
+]
 VXLAN = {"4789", "8472"}  # tshark also takes packets from these ports
 # tshark shows nothing of a header that is cut off; the decoder shows what was captured of it.
 IN_CUT_HEADERS = {"vlan", "src", "dst", "protocol", "ip_id", "src_port", "dst_port", "tcp_seq", "tcp_flags"}
@@ -33,13 +77,27 @@ LINK = {"eth", "ethertype", "vlan", "ieee8021ad", "llc", "sll", "raw", "null", "
 
 def fields(path):
     """The values of each field of each packet, as text."""
-    command = ["tshark", "-n", "-r", str(path), "-T", "fields", "-E", "occurrence=a", "-E", "aggregator=|",
-               "-d", "udp.port==8472,vxlan"]
+    command = [
+        "tshark",
+        "-n",
+        "-r",
+        str(path),
+        "-T",
+        "fields",
+        "-E",
+        "occurrence=a",
+        "-E",
+        "aggregator=|",
+        "-d",
+        "udp.port==8472,vxlan",
+    ]
     command += [part for setting in SETTINGS for part in ("-o", setting)]
     command += [part for field in FIELDS for part in ("-e", field)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return [{field: text.split("|") if text else [] for field, text in zip(FIELDS, line.split("\t"))}
-            for line in done.stdout.splitlines()]
+    return [
+        {field: text.split("|") if text else [] for field, text in zip(FIELDS, line.split("\t"))}
+        for line in done.stdout.splitlines()
+    ]
 
 
 def address(text):
@@ -166,10 +224,14 @@ DIRECTION = {None: None, 0: None, 1: "rx", 2: "tx"}
 def row(values):
     """The columns that tshark shows; not interface: tshark counts them again in each section."""
     layers = Layers(values)
-    out = {"time_ns": _nanoseconds(layers.take("frame.time_epoch")), "length": layers.number("frame.len"),
-           "captured": layers.number("frame.cap_len"), "queue": layers.number("frame.interface_queue"),
-           "packet_id": layers.number("frame.packet_id"),
-           "direction": DIRECTION[layers.number("frame.packet_flags_direction")]}
+    out = {
+        "time_ns": _nanoseconds(layers.take("frame.time_epoch")),
+        "length": layers.number("frame.len"),
+        "captured": layers.number("frame.cap_len"),
+        "queue": layers.number("frame.interface_queue"),
+        "packet_id": layers.number("frame.packet_id"),
+        "direction": DIRECTION[layers.number("frame.packet_flags_direction")],
+    }
     out["vlan"], out["ethertype"] = layers.link()
     outer = layers.ends() or {}
     protocol = outer.get("protocol")

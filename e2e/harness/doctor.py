@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap top and doctor, and the kernel's counters of an application's threads."""
+
 import json
 import time
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Common parts of all DPDK applications: EAL arguments and runtime folders."""
+
 import contextlib
 import itertools
 import os
@@ -36,8 +37,7 @@ class HugePages:
 
     def __init__(self, folder):
         self.folder = folder
-        self.prefix = ["unshare", "-m", "sh", "-c",
-                       'mount -t hugetlbfs none "$0" && exec "$@"', str(folder)]
+        self.prefix = ["unshare", "-m", "sh", "-c", 'mount -t hugetlbfs none "$0" && exec "$@"', str(folder)]
 
     def here(self):
         """The folder is mounted already: processes share it. Returns self."""

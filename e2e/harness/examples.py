@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DPDK's examples, built from the sources of the DPDK that is installed, on two virtual devices."""
+
 import os
 import struct
 import sys
@@ -97,9 +98,16 @@ class Example:
         program = FOLDER / FOLDERS.get(name, name) / "build" / f"{name}-{kind}"
         self.traffic = (Taps if name == "l3fwd" else Files)(folder)
         self.ports = self.traffic.ports
-        self.proc = Proc([*self.traffic.prefix, program,
-                          *dpdk.eal_args(self.prefix, plugin, self.traffic.vdevs, lcores="0"), "--", *OPTIONS[name]],
-                         tty=True)
+        self.proc = Proc(
+            [
+                *self.traffic.prefix,
+                program,
+                *dpdk.eal_args(self.prefix, plugin, self.traffic.vdevs, lcores="0"),
+                "--",
+                *OPTIONS[name],
+            ],
+            tty=True,
+        )
         try:
             self.traffic.start()
         except BaseException:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap flight, and its incidents."""
+
 import json
 import re
 import signal
@@ -48,6 +49,7 @@ class Flight:
 
     def incidents(self, count):
         """Waits until this number of incidents are complete; returns those that are."""
+
         def complete():
             done = [p for p in self.folders() if (p / INCIDENT).exists()]
             return done if len(done) >= count else None
@@ -84,7 +86,7 @@ def page(incident):
 
 def advice(incident):
     """What index.html recommends, without its markup."""
-    items, = re.findall(r"<h2>What to look at next</h2>\s*<ul>(.*?)</ul>", page(incident), re.DOTALL)
+    (items,) = re.findall(r"<h2>What to look at next</h2>\s*<ul>(.*?)</ul>", page(incident), re.DOTALL)
     return re.sub(r"<[^>]+>", "", items)
 
 
@@ -92,14 +94,17 @@ def state(app):
     """What the only recorder of an application answers."""
     answer = run([RINGTAP, "flight", "top", app.prefix, "--json"])
     assert answer.returncode == 0, answer.stderr
-    found, = json.loads(answer.stdout)["recorders"]
+    (found,) = json.loads(answer.stdout)["recorders"]
     return found
 
 
 def numbers(file, port, direction):
     """Time by sequence number, of the packets of ringtap-fwd at a port."""
-    return {int.from_bytes(p.data[47:52], "big"): p.ns for p in file.packets
-            if p.direction == direction and file.interfaces[p.interface].name == port}
+    return {
+        int.from_bytes(p.data[47:52], "big"): p.ns
+        for p in file.packets
+        if p.direction == direction and file.interfaces[p.interface].name == port
+    }
 
 
 def within(packets, incident):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The ringtap-fwd program, and frames with its stamp."""
+
 import json
 import signal
 import struct
@@ -14,7 +15,7 @@ STAMP = 42  # offset
 
 def udp(number, stream=0, tsc=0, length=60):
     """A frame built by the description in docs/fwd.md, not by the program."""
-    head = bytes.fromhex("020000000001" "020000000002" "0800")
+    head = bytes.fromhex("0200000000010200000000020800")
     ip = struct.pack(">BBHHHBBHII", 0x45, 0, length - 14, 0, 0, 64, 17, 0, 0xC6120001, 0xC6120002)
     ports = struct.pack(">HHHH", 0x5254, 0x5254, length - 34, 0)
     stamp = b"RTfw" + bytes([stream]) + number.to_bytes(5, "big") + struct.pack(">Q", tsc)
@@ -43,8 +44,7 @@ class Report:
 class Fwd:
     """A ringtap-fwd that runs until it is stopped or comes to its end."""
 
-    def __init__(self, args, namespace=None, huge=False, name=None, json_out=True, eal=(),
-                 around=(), program=FWD):
+    def __init__(self, args, namespace=None, huge=False, name=None, json_out=True, eal=(), around=(), program=FWD):
         self.prefix = name or dpdk.new_prefix("fwd")
         inside = namespace.prefix if namespace else []
         packet = "--plane" in args
@@ -64,7 +64,7 @@ class Fwd:
         assert got == status, f"status {got}, not {status}:\n{text[-3000:]}"
         if status or "{" not in text:
             return text
-        return Report(text[text.index("\n{") + 1:] if not text.startswith("{") else text)
+        return Report(text[text.index("\n{") + 1 :] if not text.startswith("{") else text)
 
     def stop(self, number=signal.SIGINT):
         self.proc.send_signal(number)

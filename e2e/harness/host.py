@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap host` in a namespace."""
+
 import itertools
 import os
 import signal
@@ -39,8 +40,10 @@ class Host:
 
     def slept(self):
         """{thread id: how many times it has slept}."""
-        return {tid: int(text.split("\nvoluntary_ctxt_switches:")[1].split()[0])
-                for tid, text in of_tasks(self.pid, "status").items()}
+        return {
+            tid: int(text.split("\nvoluntary_ctxt_switches:")[1].split()[0])
+            for tid, text in of_tasks(self.pid, "status").items()
+        }
 
     def _ran_ns(self, tid):
         return int(of_tasks(self.pid, "schedstat")[tid].split()[0])
@@ -48,7 +51,9 @@ class Host:
     def _wakes(self, tid, times):
         """Waits until a thread has slept that many times; where it never sleeps, until it had the CPU."""
         slept, ran_ns = self.slept()[tid], self._ran_ns(tid)
-        until(lambda: self.slept()[tid] >= slept + times or self._ran_ns(tid) >= ran_ns + 20e6, 30, "its thread wakes up")
+        until(
+            lambda: self.slept()[tid] >= slept + times or self._ran_ns(tid) >= ran_ns + 20e6, 30, "its thread wakes up"
+        )
 
     def looked_after(self):
         """Waits until the threads have received what the kernel has, and the main thread has read its counters."""

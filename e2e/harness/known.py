@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """rt_known, whose packet times and buffers are known, and the output of `ringtap latency` and
 `ringtap memory` for it."""
+
 import json
 import struct
 import xml.etree.ElementTree as ElementTree
@@ -24,8 +25,7 @@ class Known(Play):
     def send(self, delays, rounds=1, burst=32, how=RECEIVED, log=None, ports=(0, 1)):
         """Forwards bursts with each delay in turn. With log: a file; then returns for each packet
         the minimum and maximum of its time in ticks."""
-        line = (f"pass {ports[0]} {ports[1]} delays={','.join(map(str, delays))} rounds={rounds} "
-                f"burst={burst} how={how}")
+        line = f"pass {ports[0]} {ports[1]} delays={','.join(map(str, delays))} rounds={rounds} burst={burst} how={how}"
         self.do(line + (f" log={log}" if log else ""))
         if not log:
             return None
@@ -60,7 +60,7 @@ class Measuring:
 
     def json(self, number=None):
         text = self.finish(number)
-        return json.loads(text[text.index("{"):])
+        return json.loads(text[text.index("{") :])
 
     def close(self):
         self.proc.close()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap-lab as a program, and its remains in the system."""
+
 import os
 import subprocess
 import sys
@@ -25,9 +26,15 @@ def start(*args, program=("-m", "ringtap_lab.run.cli"), cwd=None, **env):
 
 def run(*args, program=("-m", "ringtap_lab.run.cli"), timeout=1200, cwd=None, wrap=(), **env):
     """CompletedProcess of ringtap-lab with text output. wrap: a command prefix."""
-    return subprocess.run([*map(str, wrap), sys.executable, *program, *map(str, args)], text=True, timeout=timeout,
-                          stdin=subprocess.DEVNULL, capture_output=True, cwd=cwd,
-                          env={**os.environ, **environment(**env)})
+    return subprocess.run(
+        [*map(str, wrap), sys.executable, *program, *map(str, args)],
+        text=True,
+        timeout=timeout,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        cwd=cwd,
+        env={**os.environ, **environment(**env)},
+    )
 
 
 def messages(done):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A virtual machine with network cards behind an IOMMU. Its programs are the host's; see init."""
+
 import json
 import os
 import re
@@ -37,8 +38,7 @@ class Wire:
         self.sock.bind(str(self.here))
 
     def netdev(self, name):
-        return (f"dgram,id={name},local.type=unix,local.path={self.there},"
-                f"remote.type=unix,remote.path={self.here}")
+        return f"dgram,id={name},local.type=unix,local.path={self.there},remote.type=unix,remote.path={self.here}"
 
     def send(self, frame, seconds=None):
         """Returns whether QEMU took it in this time: it takes none for a card that has no room."""
@@ -113,6 +113,7 @@ class Program:
         def found():
             assert "error while loading shared libraries" not in self.output, self.output
             return re.compile(pattern, re.MULTILINE).search(self.output, self.seen)
+
         until(found, seconds, what=f"{pattern!r} of {self.name}, which said:\n{self.output[-4000:]}")
         match = found()
         self.seen = match.end()
@@ -146,20 +147,49 @@ class Machine:
         self.trace = self.folder / "trace"
         # no_timer_check: the kernel counts interrupts of a timer while it boots, and panics if an emulated processor that
         # rarely runs has too few ("timer doesn't work through Interrupt-remapped IO-APIC").
-        argv = [*qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-serial", "stdio",
-                "-machine", "q35,kernel-irqchip=split" if accelerator() == "kvm" else "q35",
-                "-accel", accelerator(), "-cpu", "host,-arch-capabilities" if accelerator() == "kvm" else "max", "-smp", "2",
-                "-m", str(memory_mb), "-kernel", GUEST / "vmlinuz", "-initrd", GUEST / "initramfs",
-                "-append", f"console=ttyS0 quiet panic=-1 no_timer_check intel_iommu=on agent={E2E / 'qemu' / 'agent.py'}",
-                "-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap",
-                "-virtfs", f"local,path={self.work},mount_tag=work,security_model=none",
-                "-device", "virtio-serial-pci,id=serial", "-chardev", f"socket,id=agent,path={self.folder / 'agent'}",
-                "-device", "virtserialport,chardev=agent,name=ringtap",
-                "-qmp", f"unix:{self.folder / 'qmp'},server=off"]
+        argv = [
+            *qemu,
+            "-nodefaults",
+            "-no-user-config",
+            "-display",
+            "none",
+            "-no-reboot",
+            "-serial",
+            "stdio",
+            "-machine",
+            "q35,kernel-irqchip=split" if accelerator() == "kvm" else "q35",
+            "-accel",
+            accelerator(),
+            "-cpu",
+            "host,-arch-capabilities" if accelerator() == "kvm" else "max",
+            "-smp",
+            "2",
+            "-m",
+            str(memory_mb),
+            "-kernel",
+            GUEST / "vmlinuz",
+            "-initrd",
+            GUEST / "initramfs",
+            "-append",
+            f"console=ttyS0 quiet panic=-1 no_timer_check intel_iommu=on agent={E2E / 'qemu' / 'agent.py'}",
+            "-virtfs",
+            "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap",
+            "-virtfs",
+            f"local,path={self.work},mount_tag=work,security_model=none",
+            "-device",
+            "virtio-serial-pci,id=serial",
+            "-chardev",
+            f"socket,id=agent,path={self.folder / 'agent'}",
+            "-device",
+            "virtserialport,chardev=agent,name=ringtap",
+            "-qmp",
+            f"unix:{self.folder / 'qmp'},server=off",
+        ]
         if iommu:
-            argv[argv.index("-virtfs"):argv.index("-virtfs")] = [
-                "-device", "intel-iommu,intremap=on,caching-mode=on" if accelerator() == "kvm"
-                else "intel-iommu,caching-mode=on"]
+            argv[argv.index("-virtfs") : argv.index("-virtfs")] = [
+                "-device",
+                "intel-iommu,intremap=on,caching-mode=on" if accelerator() == "kvm" else "intel-iommu,caching-mode=on",
+            ]
         for event in trace or ():
             argv += ["-trace", f"enable={event},file={self.trace}"]
         self.models = cards
@@ -186,8 +216,12 @@ class Machine:
         options = f",{options}" if options else ""
         if name == "e1000":
             return ["-device", f"{name},netdev=net{i},id=card{i},mac={mac(i)}{options},addr=0x{16 + i:x}"]
-        return ["-device", f"pcie-root-port,id=port{i},chassis={i + 1},addr=0x{16 + i:x}",
-                "-device", f"{name},netdev=net{i},id=card{i},bus=port{i},mac={mac(i)}{options}"]
+        return [
+            "-device",
+            f"pcie-root-port,id=port{i},chassis={i + 1},addr=0x{16 + i:x}",
+            "-device",
+            f"{name},netdev=net{i},id=card{i},bus=port{i},mac={mac(i)}{options}",
+        ]
 
     def ask(self, do, **request):
         """What the agent answers."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A second implementation of the statistics segment, written from docs/format.md; and a monitor
 that keeps collectors on."""
+
 import ctypes
 import mmap
 import os
@@ -20,8 +21,7 @@ BURSTS, WINDOWS, WORST, SIZES = 512, 16, 8, 48
 THREADS, PORTS, POOL_COUNT, HOOKS, PAIRS, SAMPLERS = 256, 64, 64, 4096, 128, 8
 RUNS, RUN = 4, 8192
 
-u8, u16, u32, u64, i32 = (ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64,
-                          ctypes.c_int32)
+u8, u16, u32, u64, i32 = (ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32)
 char = ctypes.c_char
 
 
@@ -37,13 +37,22 @@ def _fields(*lines):
 
 class Header(ctypes.Structure):
     _fields_ = _fields(
-        (char, "magic[8]"), (u32, "version header_size"),
-        (u64, "segment_size clock_offset port_offset thread_offset hook_offset pair_offset"
-              " pool_offset sampler_offset tsc_hz"),
-        (u32, "pid reserved0[3] collectors latency_every port_count pool_count hook_count"
-              " pair_count sampler_count switched"),
+        (char, "magic[8]"),
+        (u32, "version header_size"),
+        (
+            u64,
+            "segment_size clock_offset port_offset thread_offset hook_offset pair_offset"
+            " pool_offset sampler_offset tsc_hz",
+        ),
+        (
+            u32,
+            "pid reserved0[3] collectors latency_every port_count pool_count hook_count"
+            " pair_count sampler_count switched",
+        ),
         (u64, "no_thread_polls no_block_polls no_pair_packets"),
-        (u32, "ports_beyond pools_beyond thread_count"), (u8, "reserved1[84]"))
+        (u32, "ports_beyond pools_beyond thread_count"),
+        (u8, "reserved1[84]"),
+    )
 
 
 class Clock(ctypes.Structure):
@@ -52,11 +61,17 @@ class Clock(ctypes.Structure):
 
 class Port(ctypes.Structure):
     _fields_ = _fields(
-        (char, "name[64] driver[64]"), (u16, "port_id link_up"),
+        (char, "name[64] driver[64]"),
+        (u16, "port_id link_up"),
         (u32, "state link_mbps nb_rx_queues nb_tx_queues nb_rxd nb_txd mtu"),
-        (u64, "read_ns ipackets opackets ibytes obytes imissed ierrors rx_nombuf oerrors"
-              " tx_before tx_after tx_unknown"),
-        (u32, "epoch used"), (u64, "stopped_ns"), (u8, "reserved[48]"))
+        (
+            u64,
+            "read_ns ipackets opackets ibytes obytes imissed ierrors rx_nombuf oerrors tx_before tx_after tx_unknown",
+        ),
+        (u32, "epoch used"),
+        (u64, "stopped_ns"),
+        (u8, "reserved[48]"),
+    )
 
 
 class Gap(ctypes.Structure):
@@ -68,39 +83,60 @@ class Burst(ctypes.Structure):
 
 
 class Window(ctypes.Structure):
-    _fields_ = [*_fields((u32, "number reserved")), ("gap", Gap * WORST), ("burst", Burst * WORST),
-                ("pad", u8 * 56)]
+    _fields_ = [*_fields((u32, "number reserved")), ("gap", Gap * WORST), ("burst", Burst * WORST), ("pad", u8 * 56)]
 
 
 class Thread(ctypes.Structure):
-    _fields_ = [*_fields(
-        (u32, "generation alive lcore tid"), (char, "name[16]"),
-        (u64, "cpu_ns wait_ns preempted read_ns"), (u32, "cpu poll_packets"),
-        (u64, "poll_tsc looked_tsc"), (u16, "poll_port poll_queue"), (u32, "poll_holds reserved0[8]"),
-        (u64, "busy_cycles idle_cycles since_tsc"), (u32, "is_busy window_next"),
-        (u64, "busy_periods busy_period_packets[40] gaps_busy[48] gaps_idle[48]"), (u8, "reserved1[24]")),
-        ("window", Window * WINDOWS)]
+    _fields_ = [
+        *_fields(
+            (u32, "generation alive lcore tid"),
+            (char, "name[16]"),
+            (u64, "cpu_ns wait_ns preempted read_ns"),
+            (u32, "cpu poll_packets"),
+            (u64, "poll_tsc looked_tsc"),
+            (u16, "poll_port poll_queue"),
+            (u32, "poll_holds reserved0[8]"),
+            (u64, "busy_cycles idle_cycles since_tsc"),
+            (u32, "is_busy window_next"),
+            (u64, "busy_periods busy_period_packets[40] gaps_busy[48] gaps_idle[48]"),
+            (u8, "reserved1[24]"),
+        ),
+        ("window", Window * WINDOWS),
+    ]
 
 
 class Hook(ctypes.Structure):
     _fields_ = _fields(
-        (u32, "thread generation"), (u16, "port_index queue"), (u8, "direction reserved0[3]"),
-        (u64, "big_polls big_packets bytes byte_packets"), (u32, "max_burst reserved1"),
-        (u64, "burst[513]"))
+        (u32, "thread generation"),
+        (u16, "port_index queue"),
+        (u8, "direction reserved0[3]"),
+        (u64, "big_polls big_packets bytes byte_packets"),
+        (u32, "max_burst reserved1"),
+        (u64, "burst[513]"),
+    )
 
 
 class Pair(ctypes.Structure):
     _fields_ = _fields(
-        (u32, "thread generation"), (u16, "rx_index tx_index"), (u32, "inferred"),
-        (u64, f"count sum min max unstamped shared bucket[{BUCKETS}]"))
+        (u32, "thread generation"),
+        (u16, "rx_index tx_index"),
+        (u32, "inferred"),
+        (u64, f"count sum min max unstamped shared bucket[{BUCKETS}]"),
+    )
 
 
 class Pool(ctypes.Structure):
     _fields_ = _fields(
-        (char, "name[64] ops[32]"), (u64, "address"),
+        (char, "name[64] ops[32]"),
+        (u64, "address"),
         (u32, "state size object_bytes buffer_bytes memory pinned_external"),
-        (u64, "page_bytes base span"), (u32, "chunks"), (i32, "socket"),
-        (u32, "cache_size available in_caches lowest"), (u16, "cache[128]"), (u8, "reserved[80]"))
+        (u64, "page_bytes base span"),
+        (u32, "chunks"),
+        (i32, "socket"),
+        (u32, "cache_size available in_caches lowest"),
+        (u16, "cache[128]"),
+        (u8, "reserved[80]"),
+    )
 
 
 class Sample(ctypes.Structure):
@@ -112,8 +148,11 @@ class SampleRun(ctypes.Structure):
 
 
 class Sampler(ctypes.Structure):
-    _fields_ = [*_fields((u32, "thread generation"), (u64, "done"), (u8, "reserved[48]")),
-                ("run", SampleRun * RUNS), ("pad", u8 * 32)]
+    _fields_ = [
+        *_fields((u32, "thread generation"), (u64, "done"), (u8, "reserved[48]")),
+        ("run", SampleRun * RUNS),
+        ("pad", u8 * 32),
+    ]
 
 
 SIZES_OF = {Header: 256, Clock: 64, Port: 320, Window: 448, Pool: 512, Sample: 24}
@@ -136,8 +175,7 @@ class Monitor:
         self._map = None
         self.switch(collectors, every)
         assert len(self.wire.fds) == 1
-        self._map = mmap.mmap(self.wire.fds[0], os.fstat(self.wire.fds[0]).st_size,
-                              prot=mmap.PROT_READ)
+        self._map = mmap.mmap(self.wire.fds[0], os.fstat(self.wire.fds[0]).st_size, prot=mmap.PROT_READ)
         assert self.header.magic == b"RTFIGUR"
         assert self.header.segment_size == len(self._map)
         for kind, size in SIZES_OF.items():
@@ -189,8 +227,11 @@ class Monitor:
 
     def hook(self, direction, port=0, queue=0):
         """Burst sizes {packets: calls} and the block of a queue that one thread uses."""
-        found = [b for b in self.hooks
-                 if (self.ports[b.port_index].port_id, b.queue, b.direction) == (port, queue, direction)]
+        found = [
+            b
+            for b in self.hooks
+            if (self.ports[b.port_index].port_id, b.queue, b.direction) == (port, queue, direction)
+        ]
         assert len(found) == 1, found
         return {n: c for n, c in enumerate(found[0].burst) if c}, found[0]
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Network namespaces, which are removed with their contents after the test."""
+
 import itertools
 import os
 
@@ -68,8 +69,7 @@ class Net:
         host = Namespace()
         self.hosts.append(host)
         port = f"to{len(self.hosts)}"
-        self.hub.check(["ip", "link", "add", port, "type", "veth",
-                        "peer", "name", "eth0", "netns", host.name])
+        self.hub.check(["ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", host.name])
         host.check(["ip", "addr", "add", f"{address}/24", "dev", "eth0"])
         host.device_up("eth0", mtu)
         self.hub.device_up(port, mtu)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Unmodified Open vSwitch with DPDK, in temporary folders and a network namespace; an installed and
 running one is not affected."""
+
 import re
 import shutil
 from pathlib import Path
@@ -42,8 +43,7 @@ class Ovs:
             args = ["--no-pci", "--file-prefix", self.prefix, "-m", memory_mb]
             return args + (["-d", plugin] if plugin else [])
         # OVS adds --in-memory, which EAL refuses next to --no-huge, unless --legacy-mem is given.
-        return dpdk.eal_args(self.prefix, plugin, lcores=None, memory_mb=memory_mb,
-                             extra=["--legacy-mem"])
+        return dpdk.eal_args(self.prefix, plugin, lcores=None, memory_mb=memory_mb, extra=["--legacy-mem"])
 
     @property
     def _env(self):
@@ -53,22 +53,38 @@ class Ovs:
     def _start_db(self):
         conf = self.dir / "conf.db"
         check(["ovsdb-tool", "create", conf, SCHEMA])
-        self.db = Proc(["ovsdb-server", conf, f"--remote=punix:{self.dir}/db.sock",
-                        f"--unixctl={self.dir}/db.ctl", "--no-chdir", "-vconsole:info"],
-                       env=self._env)
+        self.db = Proc(
+            [
+                "ovsdb-server",
+                conf,
+                f"--remote=punix:{self.dir}/db.sock",
+                f"--unixctl={self.dir}/db.ctl",
+                "--no-chdir",
+                "-vconsole:info",
+            ],
+            env=self._env,
+        )
         self.db.expect(r"ovsdb-server \(Open vSwitch\)")
         self.vsctl("--no-wait", "init")
 
     def _start_switch(self, eal, pmd_mask):
         extra = " ".join(str(a) for a in eal)
-        self.vsctl("--no-wait", "set", "Open_vSwitch", ".", "other_config:dpdk-init=true",
-                   f'other_config:dpdk-extra="{extra}"', f"other_config:pmd-cpu-mask={pmd_mask}",
-                   # A pool for all ports takes as many mbufs as there are, and OVS gives up if DPDK has a rest too small
-                   # for one (ENOBUFS) when it creates the pool, which depends on the layout of the heap.
-                   "other_config:per-port-memory=true")
+        self.vsctl(
+            "--no-wait",
+            "set",
+            "Open_vSwitch",
+            ".",
+            "other_config:dpdk-init=true",
+            f'other_config:dpdk-extra="{extra}"',
+            f"other_config:pmd-cpu-mask={pmd_mask}",
+            # A pool for all ports takes as many mbufs as there are, and OVS gives up if DPDK has a rest too small
+            # for one (ENOBUFS) when it creates the pool, which depends on the layout of the heap.
+            "other_config:per-port-memory=true",
+        )
         self.switch = self.namespace.start(
-            [VSWITCHD, f"unix:{self.dir}/db.sock", f"--unixctl={self.dir}/sw.ctl",
-             "--no-chdir", "-vconsole:info"], env=self._env)
+            [VSWITCHD, f"unix:{self.dir}/db.sock", f"--unixctl={self.dir}/sw.ctl", "--no-chdir", "-vconsole:info"],
+            env=self._env,
+        )
         self.switch.expect(r"DPDK Enabled - initialized", 60)
         self.vsctl("add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev")
 
@@ -96,8 +112,18 @@ class Ovs:
 
     def add_vdev(self, name, devargs, *settings):
         """A port with these columns of its interface, besides."""
-        self.vsctl("add-port", "br0", name, "--", "set", "Interface", name, "type=dpdk",
-                   f"options:dpdk-devargs={devargs}", *settings)
+        self.vsctl(
+            "add-port",
+            "br0",
+            name,
+            "--",
+            "set",
+            "Interface",
+            name,
+            "type=dpdk",
+            f"options:dpdk-devargs={devargs}",
+            *settings,
+        )
         error = self.vsctl("get", "Interface", name, "error").strip()
         assert error == "[]", f"port {name}: {error}" + self._state()
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A primary and secondary processes on one port with several queues: testpmd, and rt_pair."""
+
 import os
 
 from . import dpdk
@@ -19,10 +20,17 @@ class Pmd(Testpmd):
         number = int(primary is not None)
         self.primary = primary
         # Each has lcores of its own, for the caches of mempools.
-        super().__init__([PORT], plugin, lcores=("1@0,0@0", "3@1,2@1")[number], memory_mb=128 if not primary else 64,
-                         mbufs=4096, prefix=primary and primary.prefix, huge=dpdk.HugePages(HUGE).here(),
-                         eal=["--proc-type", "secondary" if primary else "primary"],
-                         args=["--num-procs=2", "--rxq=2", "--txq=2", f"--proc-id={number}"])
+        super().__init__(
+            [PORT],
+            plugin,
+            lcores=("1@0,0@0", "3@1,2@1")[number],
+            memory_mb=128 if not primary else 64,
+            mbufs=4096,
+            prefix=primary and primary.prefix,
+            huge=dpdk.HugePages(HUGE).here(),
+            eal=["--proc-type", "secondary" if primary else "primary"],
+            args=["--num-procs=2", "--rxq=2", "--txq=2", f"--proc-id={number}"],
+        )
         self.name = f"{self.prefix}/{self.pid}" if primary else self.prefix
 
     def close(self):
@@ -38,10 +46,22 @@ class Part:
     def __init__(self, plugin, queue, primary=None):
         self.primary, self.queue = primary, queue
         self.prefix = primary.prefix if primary else dpdk.new_prefix("pair")
-        self.proc = Proc([BUILD / "e2e" / "rt_pair",
-                          *dpdk.eal_args(self.prefix, plugin, [PORT], f"{queue}@0", 64, huge_dir=HUGE,
-                                         extra=["--proc-type", "secondary" if primary else "primary"]),
-                          "--", queue])
+        self.proc = Proc(
+            [
+                BUILD / "e2e" / "rt_pair",
+                *dpdk.eal_args(
+                    self.prefix,
+                    plugin,
+                    [PORT],
+                    f"{queue}@0",
+                    64,
+                    huge_dir=HUGE,
+                    extra=["--proc-type", "secondary" if primary else "primary"],
+                ),
+                "--",
+                queue,
+            ]
+        )
         try:
             self.proc.expect("^ready$", 60)
         except BaseException:
@@ -80,5 +100,5 @@ def sockets(app):
 
 def of_process(file, app):
     """The packets of one process in a file with those of several."""
-    which, = (i for i, interface in enumerate(file.interfaces) if interface.name == f"{app.name}:{PORT}")
+    (which,) = (i for i, interface in enumerate(file.interfaces) if interface.name == f"{app.name}:{PORT}")
     return [p for p in file.packets if p.interface == which]

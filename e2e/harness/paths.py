@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Paths: the build, the plugin, captured packets, temporary folders."""
+
 import os
 import shutil
 import stat

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reads and writes classic pcap files."""
+
 import struct
 
-_MAGICS = {b"\xd4\xc3\xb2\xa1": ("<", 1000), b"\xa1\xb2\xc3\xd4": (">", 1000),
-           b"\x4d\x3c\xb2\xa1": ("<", 1), b"\xa1\xb2\x3c\x4d": (">", 1)}
+_MAGICS = {
+    b"\xd4\xc3\xb2\xa1": ("<", 1000),
+    b"\xa1\xb2\xc3\xd4": (">", 1000),
+    b"\x4d\x3c\xb2\xa1": ("<", 1),
+    b"\xa1\xb2\x3c\x4d": (">", 1),
+}
 
 
 def parse(data, whole=True):
@@ -12,7 +17,7 @@ def parse(data, whole=True):
     if not whole and len(data) < 24:
         return []
     order, scale = _MAGICS[data[:4]]
-    snaplen, = struct.unpack_from(order + "I", data, 16)
+    (snaplen,) = struct.unpack_from(order + "I", data, 16)
     out, at = [], 24
     while at < len(data):
         if not whole and at + 16 > len(data):
@@ -22,7 +27,7 @@ def parse(data, whole=True):
         if not whole and at + captured > len(data):
             break
         assert at + captured <= len(data), "the last packet is cut off"
-        out.append((sec * 10**9 + frac * scale, data[at:at + min(captured, snaplen)], length))
+        out.append((sec * 10**9 + frac * scale, data[at : at + min(captured, snaplen)], length))
         at += captured
     return out
 
@@ -50,4 +55,4 @@ def frame(length, seq=0):
     head = bytes.fromhex("020000000001020000000002") + b"\x88\xb5" + struct.pack(">I", seq)
     period = bytes((i * 7 + seq) & 0xFF for i in range(256))
     body = period * (max(0, length - len(head)) // 256 + 1)
-    return (head + body)[:length] if length < len(head) else head + body[:length - len(head)]
+    return (head + body)[:length] if length < len(head) else head + body[: length - len(head)]

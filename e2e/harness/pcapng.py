@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A strict pcapng reader: little endian, one section, all padding bytes and lengths checked.
 Written from the specification, independent of the writer."""
+
 import functools
 import gc
 import struct
@@ -109,8 +110,8 @@ def _decoded(data):
             assert length == 0 and at == len(data), "opt_endofopt is not the end"
             return out
         assert at + length <= len(data), f"option {code} runs over the block"
-        out.setdefault(code, []).append(data[at:at + length])
-        padding = data[at + length:at + length + (-length % 4)]
+        out.setdefault(code, []).append(data[at : at + length])
+        padding = data[at + length : at + length + (-length % 4)]
         assert not any(padding), f"option {code} is padded with {padding!r}"
         at += length + (-length % 4)
     return out
@@ -136,9 +137,9 @@ def blocks(data, whole=True):
         if at + length > len(data):
             assert not whole, f"block at {at}: cut off"
             return
-        trailer = int.from_bytes(data[at + length - 4:at + length], "little")
+        trailer = int.from_bytes(data[at + length - 4 : at + length], "little")
         assert trailer == length, f"block at {at}: {length} before, {trailer} after"
-        yield kind, data[at + 8:at + length - 4], at
+        yield kind, data[at + 8 : at + length - 4], at
         at += length
 
 
@@ -151,7 +152,7 @@ def _packet(body, file, at):
     snaplen = file.interfaces[iface].snaplen
     assert not snaplen or captured <= snaplen, f"EPB at {at}: beyond snaplen"
     try:
-        options = _decoded(body[end + (-captured % 4):])
+        options = _decoded(body[end + (-captured % 4) :])
     except AssertionError as error:
         raise AssertionError(f"EPB at {at}: {error}") from None
     return Packet(iface, high << 32 | low, body[20:end], length, options)
@@ -159,7 +160,7 @@ def _packet(body, file, at):
 
 def _fates(body, file, at):
     kind, size, count, _high, _low = _FATES.unpack_from(body)
-    entries = body[_FATES.size:]
+    entries = body[_FATES.size :]
     assert len(entries) == size * count, f"fates at {at}: {count} entries do not fit"
     assert file.fate_counts is None or kind == 3, f"fates at {at} after their end"
     if kind == 1:
@@ -246,8 +247,7 @@ def check_sums(file):
     interface."""
     out = []
     for i, iface in enumerate(file.interfaces):
-        seen, accepted, lost, delivered = (
-            stat(iface, code) for code in (RECEIVED, ACCEPTED, LOST, DELIVERED))
+        seen, accepted, lost, delivered = (stat(iface, code) for code in (RECEIVED, ACCEPTED, LOST, DELIVERED))
         assert delivered == sum(p.interface == i for p in file.packets)
         assert accepted == delivered + lost
         assert seen >= accepted

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """pcapng files with all that the format allows: both byte orders, all blocks of packets, other units of
 time. Written from the specification."""
+
 import struct
 
 SHB, IDB, PB, SPB, ISB, EPB = 0x0A0D0D0A, 1, 2, 3, 5, 6
@@ -30,7 +31,9 @@ class File:
         return self.block(IDB, self.pack("HHI", linktype, 0, snaplen) + self.options(*options))
 
     def packet(self, data, time=0, interface=0, length=None, options=()):
-        head = self.pack("IIIII", interface, time >> 32, time & 0xFFFFFFFF, len(data), len(data) if length is None else length)
+        head = self.pack(
+            "IIIII", interface, time >> 32, time & 0xFFFFFFFF, len(data), len(data) if length is None else length
+        )
         return self.block(EPB, head + data + bytes(-len(data) % 4) + self.options(*options))
 
     def obsolete(self, data, time=0, interface=0, drops=0, options=()):

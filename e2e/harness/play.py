@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """rt_play, an application that sends and receives on command; see e2e/apps/rt_play.c."""
+
 from . import dpdk
 from .paths import BUILD
 from .proc import Proc, until
@@ -14,13 +15,24 @@ class Play:
     the same form of commands and answers. huge_dir: memory in huge pages, which other processes can
     map."""
 
-    def __init__(self, plugin, lcores="0,1", memory_mb=256, vdevs=(), eal=(), program=None,
-                 namespace=None, huge_dir=None, prefix=None):
+    def __init__(
+        self,
+        plugin,
+        lcores="0,1",
+        memory_mb=256,
+        vdevs=(),
+        eal=(),
+        program=None,
+        namespace=None,
+        huge_dir=None,
+        prefix=None,
+    ):
         self.prefix = prefix or dpdk.new_prefix("play")
         program = BUILD / "e2e" / (program or ("rt_play" if plugin else "rt_play_linkin"))
         inside = namespace.prefix if namespace else []
-        self.proc = Proc([*inside, program, *dpdk.eal_args(self.prefix, plugin, vdevs, lcores, memory_mb,
-                                                  eal, huge_dir)])
+        self.proc = Proc(
+            [*inside, program, *dpdk.eal_args(self.prefix, plugin, vdevs, lcores, memory_mb, eal, huge_dir)]
+        )
         try:
             self.proc.expect("^ready$", 60)
         except BaseException:
@@ -88,6 +100,7 @@ class Play:
 def pace(app, times=3):
     """Packets per second of CPU time of the application, the median of several: almost independent
     of other load."""
+
     def look():
         with open(f"/proc/{app.pid}/stat", encoding="ascii") as f:
             fields = f.read().rpartition(")")[2].split()
@@ -106,8 +119,19 @@ class Visitor(Proc):
     """A secondary process of an rt_deeds, on an lcore of its own: caches of pools are by lcore."""
 
     def __init__(self, app):
-        super().__init__([BUILD / "e2e" / "rt_deeds", "--proc-type=secondary", "--file-prefix", app.prefix,
-                          "--no-pci", "--lcores", "5@0", "--huge-dir", "/dev/hugepages"])
+        super().__init__(
+            [
+                BUILD / "e2e" / "rt_deeds",
+                "--proc-type=secondary",
+                "--file-prefix",
+                app.prefix,
+                "--no-pci",
+                "--lcores",
+                "5@0",
+                "--huge-dir",
+                "/dev/hugepages",
+            ]
+        )
         try:
             self.expect("^ready$", 60)
         except BaseException:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Panels of an SVG by cli/monitor/plot.c: what is drawn where, in pixels."""
+
+import itertools
 import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
@@ -15,7 +17,7 @@ class Panel:
     top: float
     right: float
     bottom: float
-    marks: list = field(default_factory=list)   # x of vertical lines
+    marks: list = field(default_factory=list)  # x of vertical lines
     curves: list = field(default_factory=list)  # [(x, y)] of each, of which one has points
 
     def level(self, y):
@@ -70,9 +72,9 @@ def _add(colours, panel, colour, points):
 
 def at(curve, x):
     """The y of a curve at x; cairo leaves out points that lie on a straight line."""
-    for (x1, y1), (x2, y2) in zip(curve, curve[1:]):
+    for (x1, y1), (x2, y2) in itertools.pairwise(curve):
         if x1 - 0.01 <= x <= x2 + 0.01:
             return y1 + (y2 - y1) * (x - x1) / (x2 - x1) if x2 > x1 else y1
-    (x1, y1), = (p for p in curve if abs(p[0] - x) <= 0.5)
+    ((x1, y1),) = (p for p in curve if abs(p[0] - x) <= 0.5)
     assert x1
     return y1

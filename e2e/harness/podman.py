@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Containers of podman, with its default seccomp filter and capabilities, from a root folder of bind mounts: no
 image, and no registry."""
+
 import resource
 import shutil
 import tempfile
@@ -27,15 +28,45 @@ class Podman:
         for name in ("bin", "sbin", "lib", "lib64"):
             (root / name).symlink_to(f"usr/{name}")
         (root / "var" / "run").symlink_to("/run")
-        shares = [("/usr", "/usr"), ("/etc", "/etc"), (sandbox.public(BUILD / "e2e"), BUILD / "e2e"),
-                  (sandbox.ALL_DRIVERS, sandbox.ALL_DRIVERS)]
-        limits = [f"--ulimit={name}={soft}:{soft}" for name, number in LIMITS.items()
-                  for soft in [max(resource.getrlimit(number)[0], -1)]]
-        self._podman = ["unshare", "--mount", "sh", "-c", WITHOUT_V2, "sh", "podman", "--root", str(self.folder / "root"),
-                        "--runroot", str(self.folder / "runroot"), "--storage-driver", "vfs"]
-        self.prefix = [*self._podman, "run", "--rm", "-i", "--network=none", *limits, "--tmpfs=/run:rw,mode=755",
-                       *(f"--volume={here}:{there}:ro" for here, there in shares if Path(here).exists()), *options,
-                       "--rootfs", str(root)]
+        shares = [
+            ("/usr", "/usr"),
+            ("/etc", "/etc"),
+            (sandbox.public(BUILD / "e2e"), BUILD / "e2e"),
+            (sandbox.ALL_DRIVERS, sandbox.ALL_DRIVERS),
+        ]
+        limits = [
+            f"--ulimit={name}={soft}:{soft}"
+            for name, number in LIMITS.items()
+            for soft in [max(resource.getrlimit(number)[0], -1)]
+        ]
+        self._podman = [
+            "unshare",
+            "--mount",
+            "sh",
+            "-c",
+            WITHOUT_V2,
+            "sh",
+            "podman",
+            "--root",
+            str(self.folder / "root"),
+            "--runroot",
+            str(self.folder / "runroot"),
+            "--storage-driver",
+            "vfs",
+        ]
+        self.prefix = [
+            *self._podman,
+            "run",
+            "--rm",
+            "-i",
+            "--network=none",
+            *limits,
+            "--tmpfs=/run:rw,mode=755",
+            *(f"--volume={here}:{there}:ro" for here, there in shares if Path(here).exists()),
+            *options,
+            "--rootfs",
+            str(root),
+        ]
 
     def missing(self):
         """The reason why it cannot be used here, or None."""

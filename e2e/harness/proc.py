@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A child process whose output can be waited for."""
+
 import contextlib
 import os
 import pty
@@ -9,7 +10,6 @@ import subprocess
 import threading
 import time
 from pathlib import Path
-
 
 POLL_S = 0.002
 # Minimum timeout of an event, in seconds: everything takes longer on a busy machine, and a timeout
@@ -36,17 +36,23 @@ class Proc:
         if tty:
             master, slave = pty.openpty()
             self.child = subprocess.Popen(
-                self.argv, stdin=slave, stdout=slave, stderr=slave, env=full_env, cwd=cwd,
-                start_new_session=True)
+                self.argv, stdin=slave, stdout=slave, stderr=slave, env=full_env, cwd=cwd, start_new_session=True
+            )
             os.close(slave)
             self._in, source = master, master
         else:
             # No session of its own: with sched_autogroup_enabled the kernel shares CPU time among sessions, and
             # pinned threads of a new one have waited five seconds for their CPU.
             self.child = subprocess.Popen(
-                self.argv, stdin=subprocess.PIPE, stdout=stdout or subprocess.PIPE,
-                stderr=subprocess.PIPE if stdout else subprocess.STDOUT, env=full_env, cwd=cwd,
-                process_group=0, preexec_fn=preexec_fn)
+                self.argv,
+                stdin=subprocess.PIPE,
+                stdout=stdout or subprocess.PIPE,
+                stderr=subprocess.PIPE if stdout else subprocess.STDOUT,
+                env=full_env,
+                cwd=cwd,
+                process_group=0,
+                preexec_fn=preexec_fn,
+            )
             self._in = self.child.stdin.fileno()
             source = (self.child.stderr if stdout else self.child.stdout).fileno()
         self._tty = tty
@@ -128,8 +134,7 @@ class Proc:
         try:
             status = self.child.wait(timeout)
         except subprocess.TimeoutExpired:
-            raise Gone(f"{self.argv[0]} did not end in {timeout} s; it said:\n"
-                       f"{self.output[-20000:]}") from None
+            raise Gone(f"{self.argv[0]} did not end in {timeout} s; it said:\n{self.output[-20000:]}") from None
         self._reader.join(timeout)
         return status
 
@@ -167,9 +172,15 @@ class Proc:
 def run(argv, timeout=HANG, env=None, **kwargs):
     """Runs argv to its end; env is added to the environment. Returns the CompletedProcess with text
     output."""
-    return subprocess.run([str(a) for a in argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          stdin=subprocess.DEVNULL, timeout=max(timeout, HANG), text=True,
-                          env=dict(os.environ, LC_ALL="C", **(env or {})), **kwargs)
+    return subprocess.run(
+        [str(a) for a in argv],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=max(timeout, HANG),
+        text=True,
+        env=dict(os.environ, LC_ALL="C", **(env or {})),
+        **kwargs,
+    )
 
 
 def check(argv, timeout=HANG, **kwargs):
@@ -199,6 +210,7 @@ def name_of(pid):
 
 def freeze(pid):
     """Stops a process. The signal takes effect once the thread that gets it has run."""
+
     def is_stopped(stat):
         return stat.rpartition(")")[2].split()[0] == "T"
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap export, and a Prometheus server that scrapes it."""
+
 import json
 import re
 import shutil
@@ -24,8 +25,9 @@ def missing():
 
 def get(url, accept=None, method="GET", timeout=20, host=None):
     """(status, content type, text)"""
-    request = urllib.request.Request(url, method=method,
-                                     headers={k: v for k, v in (("Accept", accept), ("Host", host)) if v})
+    request = urllib.request.Request(
+        url, method=method, headers={k: v for k, v in (("Accept", accept), ("Host", host)) if v}
+    )
     try:
         with urllib.request.urlopen(request, timeout=timeout) as answer:
             return answer.status, answer.headers["Content-Type"], answer.read().decode()
@@ -71,8 +73,9 @@ def names_in(expression):
 
 def post(exporter, path, data=b"", headers=None):
     """The status of the answer."""
-    request = urllib.request.Request(f"http://{exporter.address}{path}", method="POST", data=data,
-                                     headers=headers or {})
+    request = urllib.request.Request(
+        f"http://{exporter.address}{path}", method="POST", data=data, headers=headers or {}
+    )
     try:
         with urllib.request.urlopen(request, timeout=20) as answer:
             return answer.status
@@ -84,8 +87,7 @@ class Exporter:
     """A `ringtap export` at a free port."""
 
     def __init__(self, *apps, args=(), prefix=()):
-        self.proc = Proc([*prefix, RINGTAP, "export", "--listen", "127.0.0.1:0", *args,
-                          *(a.prefix for a in apps)])
+        self.proc = Proc([*prefix, RINGTAP, "export", "--listen", "127.0.0.1:0", *args, *(a.prefix for a in apps)])
         try:
             found = self.proc.expect(r"^Exporting at (\S+)$")
         except BaseException:
@@ -111,8 +113,11 @@ class Exporter:
     def values(self, name, **labels):
         """Values of the series of this name with these labels, among others."""
         wanted = {f'{k}="{v}"' for k, v in labels.items()}
-        return [v for s, v in self.series().items()
-                if s.split("{")[0] == name and wanted <= set(re.findall(r'\w+="[^"]*"', s))]
+        return [
+            v
+            for s, v in self.series().items()
+            if s.split("{")[0] == name and wanted <= set(re.findall(r'\w+="[^"]*"', s))
+        ]
 
     def value(self, name, **labels):
         """Value of the only one of these series."""
@@ -153,8 +158,14 @@ scrape_configs:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.address = "127.0.0.1:%d" % free.getsockname()[1]
-        self.proc = Proc(["prometheus", f"--config.file={config}", f"--storage.tsdb.path={data}",
-                          f"--web.listen-address={self.address}"])
+        self.proc = Proc(
+            [
+                "prometheus",
+                f"--config.file={config}",
+                f"--storage.tsdb.path={data}",
+                f"--web.listen-address={self.address}",
+            ]
+        )
         try:
             self.proc.expect("Server is ready to receive web requests", 60)
         except BaseException:
@@ -165,16 +176,14 @@ scrape_configs:
         return True
 
     def api(self, what, **args):
-        status, _type, text = get(f"http://{self.address}/api/v1/{what}?"
-                                  + urllib.parse.urlencode(args))
+        _status, _type, text = get(f"http://{self.address}/api/v1/{what}?" + urllib.parse.urlencode(args))
         answer = json.loads(text)
         assert answer["status"] == "success", f"{args}: {text}"
         return answer["data"]
 
     def query(self, expression):
         """[(labels, value)]"""
-        return [(r["metric"], float(r["value"][1]))
-                for r in self.api("query", query=expression)["result"]]
+        return [(r["metric"], float(r["value"][1])) for r in self.api("query", query=expression)["result"]]
 
     def targets(self):
         return self.api("targets")["activeTargets"]

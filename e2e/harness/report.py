@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reads a report of ringtap-lab as a browser does, and computes its values again from the data.
 Uses no code of the report generator, whose faults must not be repeated here."""
+
 import base64
 import csv
 import html.parser
@@ -37,10 +38,10 @@ class Element:
                 yield from child.all(wanted)
 
     def tagged(self, *tags):
-        return [e for e in self.all(lambda e: e.tag in tags)]
+        return list(self.all(lambda e: e.tag in tags))
 
     def classed(self, name):
-        return [e for e in self.all(lambda e: name in e.classes())]
+        return list(self.all(lambda e: name in e.classes()))
 
 
 class Page(html.parser.HTMLParser):
@@ -65,8 +66,9 @@ class Page(html.parser.HTMLParser):
             self.ids.append(attributes["id"])
         if tag == "a" and "source" in element.classes() and attributes["href"].startswith("https://"):
             return  # fetched only if a reader follows the link
-        self.references += [attributes[n] for n in ("src", "href", "xlink:href", "srcset", "data", "action")
-                            if attributes.get(n)]
+        self.references += [
+            attributes[n] for n in ("src", "href", "xlink:href", "srcset", "data", "action") if attributes.get(n)
+        ]
         self.references += re.findall(r"url\(([^)]*)\)", " ".join(attributes.values()))
 
     def handle_startendtag(self, tag, attributes):
@@ -105,6 +107,7 @@ def check_self_contained(page):
 
 # Statistics of the values of a metric, by definition.
 
+
 def _mean(values):
     return math.fsum(values) / len(values)
 
@@ -119,8 +122,9 @@ _MADE = {"mean": _mean, "least": min, "greatest": max, "sum": math.fsum, "runs":
 
 def _cell(data, marks, prefix="data-"):
     experiment = data[marks["data-experiment"]]
-    return next((c for c in experiment["cells"] if c["cell"] == marks[f"{prefix}cell"]),
-                {"runs": [], "unavailable": None})
+    return next(
+        (c for c in experiment["cells"] if c["cell"] == marks[f"{prefix}cell"]), {"runs": [], "unavailable": None}
+    )
 
 
 def _values(cell, metric):
@@ -153,8 +157,9 @@ def _wanted(data, marks):
         under = _MADE[marks["data-base-how"]](base) if base else None
         if made is None or not under:
             return "–"
-        return (f"{100 * made / under - 100:+,.{digits}f}" if int(marks["data-change"])
-                else f"{made / under:,.{digits}f}")
+        return (
+            f"{100 * made / under - 100:+,.{digits}f}" if int(marks["data-change"]) else f"{made / under:,.{digits}f}"
+        )
     if made is None:
         return missing
     text = f"{made * scale:,.{digits}f}"
@@ -171,8 +176,10 @@ def _same(shown, right):
     ours, theirs = NUMBER.findall(shown), NUMBER.findall(right)
     if NUMBER.sub("#", shown) != NUMBER.sub("#", right):
         return False
-    return all(abs(float(a.replace(",", "")) - float(b.replace(",", ""))) <=
-               1.01 * 10 ** -len(b.partition(".")[2]) * (a != b) for a, b in zip(ours, theirs))
+    return all(
+        abs(float(a.replace(",", "")) - float(b.replace(",", ""))) <= 1.01 * 10 ** -len(b.partition(".")[2]) * (a != b)
+        for a, b in zip(ours, theirs)
+    )
 
 
 def check_values(page, data):
@@ -180,8 +187,8 @@ def check_values(page, data):
     assert page.values
     for element in page.values:
         right, shown = wanted(data, element.attributes), element.text()
-        unit = shown[len(right):]
-        assert _same(shown[:len(right)], right), (element.attributes, shown, right)
+        unit = shown[len(right) :]
+        assert _same(shown[: len(right)], right), (element.attributes, shown, right)
         assert not NUMBER.search(unit), (element.attributes, shown)
     _check_conditions(page, data)
 
@@ -217,8 +224,9 @@ def _above(element):
 def _unmarked(element):
     """The text without marked values, names of values, and times of day."""
     marked = {"value", "around", "spent", "runs", "name"}
-    text = "".join(c if isinstance(c, str) else "" if marked & set(c.classes()) else _unmarked(c)
-                   for c in element.children)
+    text = "".join(
+        c if isinstance(c, str) else "" if marked & set(c.classes()) else _unmarked(c) for c in element.children
+    )
     return re.sub(r"\d+ \w+ \d{4}, \d\d:\d\d UTC – \d\d:\d\d", "", text)
 
 
@@ -245,8 +253,9 @@ def check_published(page, data, documents):
 
 def check_downloads(page, data):
     """Checks that the embedded CSV files have every value of every run."""
-    links = {a.attributes["download"]: a.attributes["href"] for a in page.root.tagged("a")
-             if "download" in a.attributes}
+    links = {
+        a.attributes["download"]: a.attributes["href"] for a in page.root.tagged("a") if "download" in a.attributes
+    }
     assert set(links) == {f"{name}.csv" for name, d in data.items() if any(c["runs"] for c in d["cells"])}
     for link, address in links.items():
         kind, _, encoded = address.partition(",")
@@ -299,5 +308,5 @@ def check_drawn(browser, path, width):
     assert browser.ask(_CROWDED) == []
     plots = browser.ask(_PLOTS)
     for left, right, height, paths, texts in plots:
-        assert right - left >= 300 and 0 <= left and right <= width and height > 150 and paths > 20 and texts > 5
+        assert right - left >= 300 and left >= 0 and right <= width and height > 150 and paths > 20 and texts > 5
     return len(plots)

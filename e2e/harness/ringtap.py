@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The ringtap command."""
+
 import json
 import signal
 
@@ -67,6 +68,9 @@ def frames_of(file, interface=None, direction=None):
 
 
 def packets_of(file, interface=None, direction=None):
-    return [p for p in file.packets
-            if (interface is None or file.interfaces[p.interface].name == interface)
-            and (direction is None or p.direction == direction)]
+    return [
+        p
+        for p in file.packets
+        if (interface is None or file.interfaces[p.interface].name == interface)
+        and (direction is None or p.direction == direction)
+    ]

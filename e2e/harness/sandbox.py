@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Resources of the test run, which are released however it ends: a mount namespace with runtime
 folders, so that other DPDK applications and ringtap users are separate, huge pages, and a setting of the scheduler."""
+
 import ctypes
 import os
 import signal
@@ -17,8 +18,21 @@ PUBLIC = Path("/run/ringtap-e2e-public")
 ALL_DRIVERS = Path("/run/ringtap-e2e-drivers")
 # Drivers that the tests use. EAL opens each driver in its folder: with all of Debian's, this is
 # most of its start.
-DRIVERS = ("bus_pci", "bus_vdev", "mempool_ring", "mempool_stack", "net_af_packet", "net_af_xdp", "net_memif",
-           "net_null", "net_pcap", "net_ring", "net_tap", "net_vhost", "net_virtio")
+DRIVERS = (
+    "bus_pci",
+    "bus_vdev",
+    "mempool_ring",
+    "mempool_stack",
+    "net_af_packet",
+    "net_af_xdp",
+    "net_memif",
+    "net_null",
+    "net_pcap",
+    "net_ring",
+    "net_tap",
+    "net_vhost",
+    "net_virtio",
+)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 

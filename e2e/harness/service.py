@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The rights that systemd units grant to ringtap's services, without systemd: capabilities and read-only
 folders."""
+
 import itertools
 import re
 import textwrap
@@ -61,14 +62,31 @@ def confined(unit=EXPORT, folder=None, also=(), drop=""):
     """A command prefix. folder: instead of the unit's StateDirectory, or of STATE in a drop-in file. also:
     capabilities beside those of the unit. drop: text of a drop-in file."""
     assert setting("ProtectSystem", unit) == "strict" and setting("NoNewPrivileges", unit) == "yes"
-    kept = "".join(f",+{name.removeprefix('CAP_').lower()}"
-                   for name in [*setting("CapabilityBoundingSet", unit).split(), *also,
-                                *(n for line in _added(drop, "CapabilityBoundingSet") for n in line.split())])
+    kept = "".join(
+        f",+{name.removeprefix('CAP_').lower()}"
+        for name in [
+            *setting("CapabilityBoundingSet", unit).split(),
+            *also,
+            *(n for line in _added(drop, "CapabilityBoundingSet") for n in line.split()),
+        ]
+    )
     writable = [f.removeprefix("-") for line in settings("ReadWritePaths", unit) for f in line.split()]
     writable += [str(folder) if f == STATE else f for line in _added(drop, "ReadWritePaths") for f in line.split()]
     writable += [str(folder)] if folder and settings("StateDirectory", unit) else []
     mounts = [f"mount --rbind {f} {f}" for f in writable]
-    mounts += [f"mount -o remount,bind,ro {f}" for f in READ_ONLY
-               if not any(f == w or f.startswith(f"{w}/") for w in writable)]
-    return ["unshare", "-m", "sh", "-c", f'{" && ".join(mounts)} && exec "$@"', "sh",
-            "setpriv", "--bounding-set", f"-all{kept}", "--inh-caps=-all", "--no-new-privs"]
+    mounts += [
+        f"mount -o remount,bind,ro {f}" for f in READ_ONLY if not any(f == w or f.startswith(f"{w}/") for w in writable)
+    ]
+    return [
+        "unshare",
+        "-m",
+        "sh",
+        "-c",
+        f'{" && ".join(mounts)} && exec "$@"',
+        "sh",
+        "setpriv",
+        "--bounding-set",
+        f"-all{kept}",
+        "--inh-caps=-all",
+        "--no-new-privs",
+    ]

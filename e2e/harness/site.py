@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Recorders with made traffic, so that it is known what became of each packet; as pcapng, and as an archive."""
+
 import contextlib
 import io
 import json
@@ -37,7 +38,7 @@ def frame(src, dst, sport, dport, protocol=UDP, ip_id=0, payload=b"", vlan=None)
         ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(transport), ip_id, 0, 64, protocol, 0) + a.packed + b.packed
     else:
         ip = struct.pack(">IHBB", 6 << 28, len(transport), protocol, 64) + a.packed + b.packed
-    kind = struct.pack(">H", 0x0800 if a.version == 4 else 0x86dd)
+    kind = struct.pack(">H", 0x0800 if a.version == 4 else 0x86DD)
     tag = b"" if vlan is None else struct.pack(">HH", 0x8100, vlan)
     return bytes.fromhex("020000000001020000000002") + tag + kind + ip + transport
 
@@ -59,8 +60,10 @@ class Recorder:
 
     def pcapng(self):
         out = [_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
-        out += [_block(1, struct.pack("<HHI", 1, 0, 0) + _option(2, name.encode()) + _option(9, b"\x09") + _option(0, b""))
-                for name in self.interfaces]
+        out += [
+            _block(1, struct.pack("<HHI", 1, 0, 0) + _option(2, name.encode()) + _option(9, b"\x09") + _option(0, b""))
+            for name in self.interfaces
+        ]
         for t, interface, direction, data in sorted(self.packets, key=lambda p: p[0]):
             ns = self.clock(t)
             head = struct.pack("<IIIII", interface, ns >> 32, ns & 0xFFFFFFFF, len(data), len(data))
@@ -84,6 +87,7 @@ def archive_command(*words):
     if str(REPO / "archive") not in sys.path:
         sys.path.insert(0, str(REPO / "archive"))
     from ringtap_archive.main import main
+
     out, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
         status = main([str(word) for word in words])
@@ -104,8 +108,15 @@ class Site:
         src, dst, sport, dport, protocol = flow
         number = len(self.sent)
         packet = Sent(number, flow, {})
-        data = frame(src, dst, sport, dport, protocol, number % 65536 if ip_id is None else ip_id,
-                     b"%012d" % number if payload is None else payload)
+        data = frame(
+            src,
+            dst,
+            sport,
+            dport,
+            protocol,
+            number % 65536 if ip_id is None else ip_id,
+            b"%012d" % number if payload is None else payload,
+        )
         t, before = start, None
         for name in path:
             if before is not None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A systemd of the test's own: process 1 of its own PID, mount, network and cgroup namespaces, with no units but those
 that the test gives it. It neither sees nor changes what the machine's systemd manages, if there is one."""
+
 from pathlib import Path
 
 from . import sandbox
@@ -66,13 +67,30 @@ class Systemd:
             (shelf / f"{target}.target").write_text("[Unit]\nDefaultDependencies=no\n")
         for name, text in units.items():
             (shelf / name).write_text(text)
-        self.proc = Proc(["unshare", "--mount", "--propagation", "private", "sh", "-c", OUTER, "sh", INNER, BUILD, shelf,
-                          sandbox.ALL_DRIVERS])
+        self.proc = Proc(
+            [
+                "unshare",
+                "--mount",
+                "--propagation",
+                "private",
+                "sh",
+                "-c",
+                OUTER,
+                "sh",
+                INNER,
+                BUILD,
+                shelf,
+                sandbox.ALL_DRIVERS,
+            ]
+        )
         self.init = None
         try:
             self.init = until(self._find_init, what="systemd")
             self.prefix = ["nsenter", "-t", str(self.init), "-m", "-p", "-n", "-i", "-u", "-C"]
-            until(lambda: run([*self.prefix, "systemctl", "is-active", "test.target"]).stdout == "active\n", what="its target")
+            until(
+                lambda: run([*self.prefix, "systemctl", "is-active", "test.target"]).stdout == "active\n",
+                what="its target",
+            )
         except BaseException:
             self.close()
             raise
@@ -86,7 +104,11 @@ class Systemd:
                 parent = Path(f"/proc/{fields['PPid']}/status").read_text()
             except OSError:  # it has ended
                 continue
-            if fields["Name"] == "systemd" and f"\nPPid:\t{self.proc.pid}\n" in parent and fields["NSpid"].split()[-1] == "1":
+            if (
+                fields["Name"] == "systemd"
+                and f"\nPPid:\t{self.proc.pid}\n" in parent
+                and fields["NSpid"].split()[-1] == "1"
+            ):
                 return int(fields["Pid"])
         return None
 
@@ -114,4 +136,6 @@ def with_build(text, installed):
     """A unit with the command of the build instead of the installed one; its output in files below /run."""
     assert installed in text
     text = text.replace(installed, str(TREE / "cli" / "ringtap"))
-    return text.replace("[Service]\n", "[Service]\nStandardOutput=append:/run/%n.log\nStandardError=append:/run/%n.log\n")
+    return text.replace(
+        "[Service]\n", "[Service]\nStandardOutput=append:/run/%n.log\nStandardError=append:/run/%n.log\n"
+    )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Lint finds tests that try an assertion several times, by devtools/check_retries.py."""
+
 import sys
 import textwrap
 

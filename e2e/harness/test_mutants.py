@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """devtools/mutants.py changes code, and only code."""
+
 import sys
 
 import pytest
@@ -51,11 +52,20 @@ def found(tmp_path, monkeypatch):
 
 def test_a_function_of_c(found):
     assert found("a.c:first", C) == {
-        (7, "condition", "==", "!="), (7, "condition", "&&", "||"), (7, "condition", "!", ""),
-        (7, "constant", "4", "5"), (7, "constant", "4", "3"), (7, "constant", "4", "0"), (7, "constant", "0", "1"),
+        (7, "condition", "==", "!="),
+        (7, "condition", "&&", "||"),
+        (7, "condition", "!", ""),
+        (7, "constant", "4", "5"),
+        (7, "constant", "4", "3"),
+        (7, "constant", "4", "0"),
+        (7, "constant", "0", "1"),
         (8, "statement", "prepare(a);", ";"),
-        (9, "error path", "return -EINVAL;", "return 0;"), (9, "error path", "return -EINVAL;", ";"),
-        (11, "constant", "5", "6"), (11, "constant", "5", "4"), (11, "constant", "5", "0")}
+        (9, "error path", "return -EINVAL;", "return 0;"),
+        (9, "error path", "return -EINVAL;", ";"),
+        (11, "constant", "5", "6"),
+        (11, "constant", "5", "4"),
+        (11, "constant", "5", "0"),
+    }
 
 
 def test_another_function_of_c(found):
@@ -66,9 +76,15 @@ def test_another_function_of_c(found):
 
 def test_a_function_of_python(found):
     assert found("a.py:first", PYTHON) == {
-        (6, "condition", "==", "!="), (6, "condition", "and", "or"), (6, "condition", "not ", ""),
-        (6, "constant", "3", "4"), (6, "constant", "3", "2"), (6, "constant", "3", "0"),
-        (7, "error path", 'raise ValueError("a == 4")', "pass"), (8, "statement", "prepare(a)", "pass")}
+        (6, "condition", "==", "!="),
+        (6, "condition", "and", "or"),
+        (6, "condition", "not ", ""),
+        (6, "constant", "3", "4"),
+        (6, "constant", "3", "2"),
+        (6, "constant", "3", "0"),
+        (7, "error path", 'raise ValueError("a == 4")', "pass"),
+        (8, "statement", "prepare(a)", "pass"),
+    }
 
 
 def test_a_function_that_does_not_exist_is_refused(found):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A test that fails is run once more, alone, to classify it: devtools/run_tests.py, devtools/check_flaky.py."""
+
 import json
 import shutil
 import sys
@@ -39,8 +40,11 @@ def run_tests(tree, jobs=0, **tests):
     for name, text in tests.items():
         (tree / "e2e" / f"{name}.py").write_text(text)
     environment = {"RINGTAP_BUILD": str(tree), "RINGTAP_FLAKY": str(tree / "flaky.txt"), "PYTHONDONTWRITEBYTECODE": "1"}
-    return run([sys.executable, "devtools/run_tests.py", "e2e", "e2e", "--jobs", str(jobs), "--", "-p", "no:cacheprovider"],
-               cwd=tree, env=environment)
+    return run(
+        [sys.executable, "devtools/run_tests.py", "e2e", "e2e", "--jobs", str(jobs), "--", "-p", "no:cacheprovider"],
+        cwd=tree,
+        env=environment,
+    )
 
 
 def test_passed_the_second_time_is_flaky(tree):
@@ -48,7 +52,8 @@ def test_passed_the_second_time_is_flaky(tree):
     assert result.returncode == 0, result.stdout
     assert (tree / "flaky.txt").read_text() == (
         "1 flaky:\n  e2e/test_once.py::test_fails_once\nto commit to e2e/flaky.toml:\n"
-        f'[[flaky]]\ntest = "e2e/test_once.py::test_fails_once"\ndate = {date.today()}\ncause = ""\n')
+        f'[[flaky]]\ntest = "e2e/test_once.py::test_fails_once"\ndate = {date.today()}\ncause = ""\n'
+    )
     stored = json.loads((tree / "outcomes-e2e.json").read_text())
     assert stored["flaky"] == ["e2e/test_once.py::test_fails_once"]
     assert set(stored["outcomes"]) == {"e2e/test_once.py::test_fails_once", "e2e/test_once.py::test_passes"}
@@ -61,8 +66,11 @@ def test_failed_twice_fails_the_run(tree):
 
 
 def test_many_failures_are_not_luck(tree):
-    many = FAILS_ONCE.replace("def", "import pytest\n@pytest.mark.parametrize('n', range(9))\ndef", 1).replace(
-        "test_fails_once()", "test_fails_once(n)").replace('"seen"', 'f"seen{n}"')
+    many = (
+        FAILS_ONCE.replace("def", "import pytest\n@pytest.mark.parametrize('n', range(9))\ndef", 1)
+        .replace("test_fails_once()", "test_fails_once(n)")
+        .replace('"seen"', 'f"seen{n}"')
+    )
     result = run_tests(tree, test_many=many)
     assert result.returncode == 1
     assert "to classify" not in result.stdout
@@ -70,7 +78,8 @@ def test_many_failures_are_not_luck(tree):
 
 def test_known_flaky_tests_do_not_gate(tree):
     (tree / "e2e" / "flaky.toml").write_text(
-        f'[[flaky]]\ntest = "e2e/test_always.py::test_fails"\ndate = {date.today()}\ncause = ""\n')
+        f'[[flaky]]\ntest = "e2e/test_always.py::test_fails"\ndate = {date.today()}\ncause = ""\n'
+    )
     result = run_tests(tree, test_always=FAILS)
     assert result.returncode == 0
     assert "does not gate (e2e/flaky.toml): e2e/test_always.py::test_fails" in result.stdout
@@ -84,8 +93,10 @@ def test_unit_tests_are_classified_too(tree):
     once = tree / "once.sh"
     once.write_text('#!/bin/sh\n[ -e "$1" ] || { touch "$1"; exit 1; }\n')
     once.chmod(0o755)
-    (tree / "meson.build").write_text("project('tests')\nsuite = find_program('once.sh')\n"
-                                      f"test('once', suite, args: '{tree}/seen')\ntest('passes', find_program('true'))\n")
+    (tree / "meson.build").write_text(
+        "project('tests')\nsuite = find_program('once.sh')\n"
+        f"test('once', suite, args: '{tree}/seen')\ntest('passes', find_program('true'))\n"
+    )
     run(["meson", "setup", "build"], cwd=tree)
     command = [sys.executable, "devtools/run_tests.py", "unit", "build"]
     environment = {"RINGTAP_FLAKY": str(tree / "flaky.txt")}
@@ -107,9 +118,12 @@ REGISTERS = [
 def test_register_is_checked(tree):
     (tree / "e2e" / "test_a.py").write_text("")
     for entries, fault in REGISTERS:
-        (tree / "e2e" / "flaky.toml").write_text("".join(
-            f'[[flaky]]\ntest = "{test}"\ndate = {date.today() - timedelta(days=age)}\ncause = "{cause}"\n'
-            for test, age, cause in entries))
+        (tree / "e2e" / "flaky.toml").write_text(
+            "".join(
+                f'[[flaky]]\ntest = "{test}"\ndate = {date.today() - timedelta(days=age)}\ncause = "{cause}"\n'
+                for test, age, cause in entries
+            )
+        )
         result = run([sys.executable, "devtools/check_flaky.py"], cwd=tree)
         assert result.returncode == (1 if fault else 0), fault
         assert (fault or "") in result.stdout

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The test run restores the state of the machine, even if it is killed."""
+
 import os
 import signal
 import sys
@@ -107,8 +108,12 @@ def test_clone_below_a_folder_of_root(private_dir, closing):
     clone = private_dir / "clone"
     clone.mkdir()
     script = f'mount --bind {REPO} {clone} && mkdir -p {clone}/build && mount --bind {BUILD} {clone}/build && exec "$@"'
-    proc = closing(Proc(["unshare", "-m", "sh", "-c", script, "sh", "env", "-u", "RINGTAP_BUILD", sys.executable, "-c", CLONE],
-                        env={"PYTHONPATH": str(clone / "e2e")}))
+    proc = closing(
+        Proc(
+            ["unshare", "-m", "sh", "-c", script, "sh", "env", "-u", "RINGTAP_BUILD", sys.executable, "-c", CLONE],
+            env={"PYTHONPATH": str(clone / "e2e")},
+        )
+    )
     own, path = (word.decode() for word in proc.expect(r"^entered (\S+) (\S+)$").groups())
     assert own == str(clone / "build" / "cli" / "ringtap") and private_dir.stat().st_mode & 0o777 == 0o700
     there = mounts_of(proc.pid).prefix

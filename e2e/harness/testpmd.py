@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Unmodified dpdk-testpmd, controlled by its prompt."""
+
 import re
 
 from . import dpdk
@@ -11,13 +12,31 @@ PROMPT = r"^testpmd> "
 class Testpmd:
     __test__ = False  # the name looks like a pytest class
 
-    def __init__(self, vdevs, plugin=None, lcores="0,1", memory_mb=256, mbufs=8192, args=(),
-                 eal=(), namespace=None, huge=None, prefix=None):
+    def __init__(
+        self,
+        vdevs,
+        plugin=None,
+        lcores="0,1",
+        memory_mb=256,
+        mbufs=8192,
+        args=(),
+        eal=(),
+        namespace=None,
+        huge=None,
+        prefix=None,
+    ):
         self.prefix = prefix or dpdk.new_prefix("pmd")
         inside = [*(namespace.prefix if namespace else []), *(huge.prefix if huge else [])]
-        argv = [*inside, "dpdk-testpmd", *dpdk.eal_args(self.prefix, plugin, vdevs, lcores, memory_mb, eal,
-                                                         huge.folder if huge else None),
-                "--", "-i", "--no-mlockall", f"--total-num-mbufs={mbufs}", *args]
+        argv = [
+            *inside,
+            "dpdk-testpmd",
+            *dpdk.eal_args(self.prefix, plugin, vdevs, lcores, memory_mb, eal, huge.folder if huge else None),
+            "--",
+            "-i",
+            "--no-mlockall",
+            f"--total-num-mbufs={mbufs}",
+            *args,
+        ]
         # With an unlimited width, as its line editor would wrap and redraw input.
         self.proc = Proc(argv, tty=True, env={"COLUMNS": "0"})
         try:
@@ -46,8 +65,10 @@ class Testpmd:
         """Stops forwarding; returns per port (rx_packets, tx_packets, rx_dropped, tx_dropped)."""
         text = self.cmd("stop")
         ports = {}
-        pattern = (r"statistics for port (\d+)\s.*?RX-packets:\s*(\d+)\s+RX-dropped:\s*(\d+).*?"
-                   r"TX-packets:\s*(\d+)\s+TX-dropped:\s*(\d+)")
+        pattern = (
+            r"statistics for port (\d+)\s.*?RX-packets:\s*(\d+)\s+RX-dropped:\s*(\d+).*?"
+            r"TX-packets:\s*(\d+)\s+TX-dropped:\s*(\d+)"
+        )
         for port, rx, rx_drop, tx, tx_drop in re.findall(pattern, text, re.DOTALL):
             ports[int(port)] = (int(rx), int(tx), int(rx_drop), int(tx_drop))
         return ports

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A terminal: tmux, with a separate server."""
+
 import re
 import shlex
 import shutil
@@ -19,8 +20,7 @@ class Terminal:
         shell = f"{shlex.join(command)}; echo $? >{self.status}"
         try:
             # Without the configuration of the user.
-            check([*self._tmux, "-f", "/dev/null", "new-session", "-d", "-x", columns,
-                   "-y", lines, shell])
+            check([*self._tmux, "-f", "/dev/null", "new-session", "-d", "-x", columns, "-y", lines, shell])
         except BaseException:
             self.close()
             raise
@@ -47,6 +47,7 @@ class Terminal:
         def seen():
             lines = self.screen()
             return lines if any(regex.search(line) for line in lines) else None
+
         try:
             return until(seen, timeout, pattern)
         except AssertionError as e:

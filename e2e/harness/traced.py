@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Recordings with packet ids, as `ringtap record --ids` writes them, of an application whose every deed is known.
 Written from the specification of pcapng, independent of ringtap's writer and reader."""
+
 import random
 import struct
 from dataclasses import dataclass, field
@@ -31,8 +32,9 @@ class Writer:
         self.data += self._pack("I", kind) + length + body + length
 
     def _options(self, options):
-        out = b"".join(self._pack("HH", code, len(value)) + value + b"\0" * (-len(value) % 4)
-                       for code, value in options)
+        out = b"".join(
+            self._pack("HH", code, len(value)) + value + b"\0" * (-len(value) % 4) for code, value in options
+        )
         return out + self._pack("HH", 0, 0) if options else b""
 
     def interface(self, name, app="app", tsresol=9, filter=None, tsoffset=0, description=None, link=1):
@@ -48,7 +50,7 @@ class Writer:
         options += [(6, self._pack("I", queue))] if queue is not None else []
         options += [(5, self._pack("Q", id))] if id else []
         options += [(4, self._pack("Q", dropped))] if dropped else []
-        head = self._pack("IIIII", interface, ticks >> 32, ticks & 0xffffffff, len(data), length or len(data))
+        head = self._pack("IIIII", interface, ticks >> 32, ticks & 0xFFFFFFFF, len(data), length or len(data))
         self._block(6, head + data + b"\0" * (-len(data) % 4) + self._options(options))
 
     def statistics(self, interface, received, lost, start=0):
@@ -59,10 +61,10 @@ class Writer:
         """kind 1: they begin; 2: (id, ns, interface, queue, fate[, reason]) of packets; 3: the end, with (interface, queue,
         received, offered, not offered, open, unknown, likely offered, lost) of queues."""
         size = {1: 0, 2: 24, 3: 64}[kind]
-        body = self._pack("HHIII", kind, size, len(entries), ns >> 32, ns & 0xffffffff)
+        body = self._pack("HHIII", kind, size, len(entries), ns >> 32, ns & 0xFFFFFFFF)
         for e in entries:
             if kind == 2:
-                body += self._pack("QIIIHBB", e[0], e[1] >> 32, e[1] & 0xffffffff, *e[2:], *[0] * (6 - len(e)))
+                body += self._pack("QIIIHBB", e[0], e[1] >> 32, e[1] & 0xFFFFFFFF, *e[2:], *[0] * (6 - len(e)))
             else:
                 body += self._pack("IHHQQQQQQQ", *e[:2], 0, *e[2:])
         self._block(0x80525446, body)
@@ -113,7 +115,9 @@ def _flow(rng, n):
     if kind == 3:
         return ether / Dot1Q(vlan=n % 4000 + 1) / IP(src="192.0.2.9", dst="198.51.100.9") / UDP(**ports)
     if kind == 4:
-        return ether / Dot1Q(vlan=7) / Dot1Q(vlan=n % 4000 + 1) / IPv6(src="2001:db8::2", dst="2001:db8::3") / TCP(**ports)
+        return (
+            ether / Dot1Q(vlan=7) / Dot1Q(vlan=n % 4000 + 1) / IPv6(src="2001:db8::2", dst="2001:db8::3") / TCP(**ports)
+        )
     return ether / ARP(psrc="192.0.2.1", pdst=f"192.0.2.{n % 250 + 1}")
 
 
@@ -138,7 +142,7 @@ def _rewritten(rng, packet):
         changes |= {"dst_address", "dst_port"}
     if ip and rng.random() < 0.1:
         tos = "tos" if IP in p else "tc"
-        setattr(ip, tos, getattr(ip, tos) ^ 0xb8)
+        setattr(ip, tos, getattr(ip, tos) ^ 0xB8)
         changes.add("dscp")
     if ip and rng.random() < 0.1:
         tos = "tos" if IP in p else "tc"
@@ -155,7 +159,7 @@ def _rewritten(rng, packet):
         rest = p[Dot1Q].payload.copy()
         p.remove_payload()
         p = p / rest
-        p.type = {ARP: 0x806, IP: 0x800, IPv6: 0x86dd, Dot1Q: 0x8100}[type(rest)]
+        p.type = {ARP: 0x806, IP: 0x800, IPv6: 0x86DD, Dot1Q: 0x8100}[type(rest)]
         changes |= {"vlan_removed", "length"}
     elif what < 0.3 and Dot1Q in p:
         p[Dot1Q].vlan = 4001

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Third-party readers of events: bpftrace, LTTng, babeltrace2; and USDT sites of ELF files."""
+
 import json
 import re
 import shutil
@@ -35,10 +36,14 @@ class Site:
 def usdt_sites(path):
     """The sites of provider ringtap."""
     text = check(["readelf", "-nW", path])
-    found = re.findall(r"Provider: ringtap\s+Name: (\w+)\s+Location: (\w+),.*?Semaphore: (\w+)\s+"
-                       r"Arguments:(.*)", text)
-    return [Site(event, int(at, 16), int(semaphore, 16), arguments.split())
-            for event, at, semaphore, arguments in found]
+    found = re.findall(
+        r"Provider: ringtap\s+Name: (\w+)\s+Location: (\w+),.*?Semaphore: (\w+)\s+"
+        r"Arguments:(.*)",
+        text,
+    )
+    return [
+        Site(event, int(at, 16), int(semaphore, 16), arguments.split()) for event, at, semaphore, arguments in found
+    ]
 
 
 def bpftrace_missing():
@@ -67,10 +72,12 @@ class Bpftrace:
 
     def counts(self):
         """Ends bpftrace and returns its counts."""
+
         # bpftrace 0.17 ignores a SIGINT while it is busy, and a second one ends it without output.
         def ended():
             self.proc.send_signal(signal.SIGTERM)
             return self.proc.ends_within(0.2)
+
         until(ended, 60, "bpftrace to end")
         assert self.proc.wait() == 0, self.proc.output
         out = Counter()
@@ -108,8 +115,11 @@ class Ctf:
 
 def lttng_missing():
     """The reason why it cannot be used here, or None."""
-    for program, package in (("lttng", "lttng-tools"), ("lttng-sessiond", "lttng-tools"),
-                             ("babeltrace2", "babeltrace2")):
+    for program, package in (
+        ("lttng", "lttng-tools"),
+        ("lttng-sessiond", "lttng-tools"),
+        ("babeltrace2", "babeltrace2"),
+    ):
         if not shutil.which(program):
             return f"{program} is not installed ({package})"
     return None
@@ -124,14 +134,23 @@ class Lttng:
         self._env = {"LTTNG_HOME": str(home)}
         # It stays: a folder that is removed takes the mounts on it in all other namespaces away.
         self.RUN.mkdir(exist_ok=True)
-        self.daemon = Proc(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"',
-                            self.RUN, "lttng-sessiond", "--no-kernel"], env=self._env)
+        self.daemon = Proc(
+            [
+                "unshare",
+                "-m",
+                "sh",
+                "-c",
+                'mount -t tmpfs none "$0" && exec "$@"',
+                self.RUN,
+                "lttng-sessiond",
+                "--no-kernel",
+            ],
+            env=self._env,
+        )
         try:
             # Before that, nsenter would find the namespace that unshare leaves.
-            until(lambda: self._comm() == "lttng-sessiond" or not self.daemon.alive(), 30,
-                  "the daemon's own namespace")
-            until(lambda: self._run("list").returncode == 0 or not self.daemon.alive(), 30,
-                  "a session daemon")
+            until(lambda: self._comm() == "lttng-sessiond" or not self.daemon.alive(), 30, "the daemon's own namespace")
+            until(lambda: self._run("list").returncode == 0 or not self.daemon.alive(), 30, "a session daemon")
             assert self.daemon.alive(), self.daemon.output
         except BaseException:
             self.close()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap trace`, which must leave nothing behind."""
+
 import json
 import re
 import signal
@@ -55,8 +56,7 @@ class Tracing:
 def _read(app, file, places, size):
     """Bytes at each offset of the file, from the memory of the application."""
     maps = Path(f"/proc/{app.pid}/maps").read_text()
-    base = int(re.search(rf"^(\w+)-\w+ \S+ 00000000 .* {re.escape(str(file))}$", maps,
-                         re.MULTILINE).group(1), 16)
+    base = int(re.search(rf"^(\w+)-\w+ \S+ 00000000 .* {re.escape(str(file))}$", maps, re.MULTILINE).group(1), 16)
     with open(f"/proc/{app.pid}/mem", "rb") as memory:
         out = []
         for at in places:
@@ -83,10 +83,15 @@ def exists(pid):
 
 def nothing_left(app, file, children=()):
     """Waits until the application has no breakpoint and no hook, and the children have ended."""
+
     def gone():
-        return (set(bytes_at_sites(app, file)) == {NOP} and semaphores(app, file) == {0}
-                and app.one("callbacks 0") == 0
-                and not any(exists(pid) for pid, _ in children))
+        return (
+            set(bytes_at_sites(app, file)) == {NOP}
+            and semaphores(app, file) == {0}
+            and app.one("callbacks 0") == 0
+            and not any(exists(pid) for pid, _ in children)
+        )
+
     until(gone, 20, "breakpoints, hooks and processes are gone")
 
 

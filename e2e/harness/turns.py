@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Locks for tests that run in parallel, and for those that run alone."""
+
 import contextlib
 import fcntl
 import os

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The setup of the README: an unmodified testpmd that forwards between two hosts; its name is
 `my-app`."""
+
 import sys
 
 from .netns import Net
@@ -32,11 +33,13 @@ class TwoHosts:
             self.client, a = self.net.add_host(CLIENT)
             self.server, b = self.net.add_host(SERVER)
             inside = _Preferred(self.net.hub) if preferred else self.net.hub
-            self.pmd = Testpmd([f"net_af_packet0,iface={a}", f"net_af_packet1,iface={b}"], plugin,
-                               namespace=inside, prefix=APP)
+            self.pmd = Testpmd(
+                [f"net_af_packet0,iface={a}", f"net_af_packet1,iface={b}"], plugin, namespace=inside, prefix=APP
+            )
             self.pmd.start()
             self.http = self.server.start(
-                [sys.executable, "-u", "-m", "http.server", "--bind", SERVER, "80"], cwd=pages)
+                [sys.executable, "-u", "-m", "http.server", "--bind", SERVER, "80"], cwd=pages
+            )
             self.http.expect("Serving HTTP")
         except BaseException:
             self.close()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A pair of kernel interfaces in a namespace, and frames on it: the reference for libpcap."""
+
 import sys
 
 from . import pcap
@@ -27,13 +28,11 @@ class Veth:
         self.space = Namespace()
         self.senders = {}
         try:
-            self.space.check(["ip", "link", "add", self.name, "type", "veth",
-                              "peer", "name", "far0"])
+            self.space.check(["ip", "link", "add", self.name, "type", "veth", "peer", "name", "far0"])
             for device in (self.name, "far0"):
                 self.space.device_up(device, 1500)
             for direction, device in (("rx", "far0"), ("tx", self.name)):
-                self.senders[direction] = self.space.start(
-                    [sys.executable, "-c", _SENDER, device])
+                self.senders[direction] = self.space.start([sys.executable, "-c", _SENDER, device])
                 self.senders[direction].expect("^ready$")
         except BaseException:
             self.close()

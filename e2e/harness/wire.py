@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A second implementation of the control protocol and the segment, written from docs/format.md, for
 invalid readers and applications."""
+
 import fcntl
 import mmap
 import os
@@ -11,14 +12,13 @@ import threading
 MAGIC, VERSION, SEG_VERSION = 0x70617472, 4, 4
 CHUNK, CHUNKS = 128 << 10, 2  # the smallest, and the least number
 HELLO, LIST, OPEN, START, STOP, MONITOR, FILTER, MEMORY = range(1, 9)
-(WELCOME, PORTS, SESSIONS, OPENED, STARTED, STOPPED, ERROR, MONITORING, FILTERED,
- LAYOUT) = range(65, 75)
+(WELCOME, PORTS, SESSIONS, OPENED, STARTED, STOPPED, ERROR, MONITORING, FILTERED, LAYOUT) = range(65, 75)
 ALL, NO_FILTER = 0xFFFFFFFF, 0xFFFFFFFF
 HEADER = struct.Struct("<IHHI")
 
 
 def text(value, size=64):
-    return value.encode()[:size - 1].ljust(size, b"\0")
+    return value.encode()[: size - 1].ljust(size, b"\0")
 
 
 def message(kind, body=b"", magic=MAGIC, version=VERSION, length=None):
@@ -33,18 +33,31 @@ def target(port="", queue=ALL, directions=3, snaplen=262144, first=NO_FILTER, co
     return text(port) + struct.pack("<IIIII", queue, directions, snaplen, first, count)
 
 
-def open_request(targets=(target(),), insns=(), on_full=0, timestamp=0, buffer_size=1 << 20,
-                 target_count=None, insn_count=None):
-    head = struct.pack("<IIIII", on_full, timestamp,
-                       len(targets) if target_count is None else target_count,
-                       len(insns) if insn_count is None else insn_count, 0)
-    return message(OPEN, head + struct.pack("<QQ", buffer_size, 1 << 36) + b"".join(targets)
-                   + b"".join(struct.pack("<HBBI", *i) for i in insns))
+def open_request(
+    targets=(target(),), insns=(), on_full=0, timestamp=0, buffer_size=1 << 20, target_count=None, insn_count=None
+):
+    head = struct.pack(
+        "<IIIII",
+        on_full,
+        timestamp,
+        len(targets) if target_count is None else target_count,
+        len(insns) if insn_count is None else insn_count,
+        0,
+    )
+    return message(
+        OPEN,
+        head
+        + struct.pack("<QQ", buffer_size, 1 << 36)
+        + b"".join(targets)
+        + b"".join(struct.pack("<HBBI", *i) for i in insns),
+    )
 
 
 def filter_request(insns=(), count=None):
-    return message(FILTER, struct.pack("<I", len(insns) if count is None else count)
-                   + b"".join(struct.pack("<HBBI", *i) for i in insns))
+    return message(
+        FILTER,
+        struct.pack("<I", len(insns) if count is None else count) + b"".join(struct.pack("<HBBI", *i) for i in insns),
+    )
 
 
 def filtered(body):
@@ -61,16 +74,30 @@ class Layout:
     """The memory that a probe requests."""
 
     def __init__(self, body):
-        (self.rings, self.shares, self.interfaces, self.taps, self.chunks, self.order, self.chunk_size,
-         *rest) = LAYOUT_BODY.unpack(body)
+        (self.rings, self.shares, self.interfaces, self.taps, self.chunks, self.order, self.chunk_size, *rest) = (
+            LAYOUT_BODY.unpack(body)
+        )
         self.sizes, self.filled, self.nodes = rest[:3], rest[3], rest[4:]
 
 
-def layout(sizes, rings=1, shares=1, interfaces=1, taps=1, chunks=CHUNKS, order=2 * CHUNKS,
-           chunk_size=CHUNK, filled=None):
-    return message(LAYOUT, LAYOUT_BODY.pack(rings, shares, interfaces, taps, chunks, order, chunk_size, *sizes,
-                                            sizes[0] if filled is None else filled,
-                                            *[-1] * RINGS_MAX))
+def layout(
+    sizes, rings=1, shares=1, interfaces=1, taps=1, chunks=CHUNKS, order=2 * CHUNKS, chunk_size=CHUNK, filled=None
+):
+    return message(
+        LAYOUT,
+        LAYOUT_BODY.pack(
+            rings,
+            shares,
+            interfaces,
+            taps,
+            chunks,
+            order,
+            chunk_size,
+            *sizes,
+            sizes[0] if filled is None else filled,
+            *[-1] * RINGS_MAX,
+        ),
+    )
 
 
 def memfd(size, fill=True):
@@ -190,20 +217,40 @@ class Impostor:
 def segment(records=b"", head=None, **fields):
     """A segment with one interface, one tap and one ring that holds the records: what a probe writes
     into the three memories. fields replace those of the header."""
-    header = dict(magic=b"RINGTAP\0", version=SEG_VERSION, header_size=256, segment_size=0,
-                  chunk_size=CHUNK, ring_count=1, if_capacity=1, tap_capacity=1,
-                  clock_offset=256, if_offset=4096, tap_offset=4096 + 256, ring_offset=8192,
-                  count_offset=8192 + 128, order_offset=12288, chunk_count=CHUNKS,
-                  order_count=2 * CHUNKS, pid=os.getpid(), shares=1, start_ns=1, state=1,
-                  if_count=1, tap_count=1, refused=0)
+    header = dict(
+        magic=b"RINGTAP\0",
+        version=SEG_VERSION,
+        header_size=256,
+        segment_size=0,
+        chunk_size=CHUNK,
+        ring_count=1,
+        if_capacity=1,
+        tap_capacity=1,
+        clock_offset=256,
+        if_offset=4096,
+        tap_offset=4096 + 256,
+        ring_offset=8192,
+        count_offset=8192 + 128,
+        order_offset=12288,
+        chunk_count=CHUNKS,
+        order_count=2 * CHUNKS,
+        pid=os.getpid(),
+        shares=1,
+        start_ns=1,
+        state=1,
+        if_count=1,
+        tap_count=1,
+        refused=0,
+    )
     header["segment_size"] = 16384
     header.update(fields)
     out = bytearray(max(header["segment_size"], 16384) if header["segment_size"] < 1 << 20 else 16384)
     struct.pack_into("<8sIIQQIIIIQQQQQIIIIQIIII", out, 0, *header.values())
     struct.pack_into("<4QIIQ", out, 192, 1, 0, 0, 0, 2, 0, 8192 + 256)  # used rings, window, reserve
     struct.pack_into("<IIQQQ", out, 256, 0, 0, 0, 10**18, 1 << 40)
-    struct.pack_into("<64s64s6sHIIIIII", out, 4096, text("port0"), text("net_fake"), b"\2" * 6, 0,
-                     0, 262144, 1, 1, 0, 1)
+    struct.pack_into(
+        "<64s64s6sHIIIIII", out, 4096, text("port0"), text("net_fake"), b"\2" * 6, 0, 0, 262144, 1, 1, 0, 1
+    )
     struct.pack_into("<IHB", out, 4096 + 256, 0, 0, 0)
     end = len(records) if head is None else head
     struct.pack_into("<QQII", out, 8192, end, 10**18, 0, 0)
@@ -219,14 +266,27 @@ def epb(data, ns=10**18, interface=0, total=None, captured=None):
     body = data + b"\0" * (-len(data) % 4)
     options = struct.pack("<HHIHHIHH", 2, 4, 1, 6, 4, 0, 0, 0)
     size = 28 + len(body) + len(options) + 4
-    return struct.pack("<IIIIIII", 6, size if total is None else total, interface, ns >> 32,
-                       ns & 0xFFFFFFFF, len(data) if captured is None else captured, len(data)) \
-        + body + options + struct.pack("<I", size)
+    return (
+        struct.pack(
+            "<IIIIIII",
+            6,
+            size if total is None else total,
+            interface,
+            ns >> 32,
+            ns & 0xFFFFFFFF,
+            len(data) if captured is None else captured,
+            len(data),
+        )
+        + body
+        + options
+        + struct.pack("<I", size)
+    )
 
 
 def fake_probe(contents, opened=True, spoil=lambda fds: None, layout_message=None):
     """An answer for Impostor: greets, and makes a session of these contents. layout_message
     replaces the layout. spoil(fds) is called with the reader's memory before OPENED is sent."""
+
     def fill(fds):
         for fd, data in zip(fds, contents):
             with mmap.mmap(fd, len(data)) as memory:
@@ -240,11 +300,15 @@ def fake_probe(contents, opened=True, spoil=lambda fds: None, layout_message=Non
                 return
             kind = HEADER.unpack_from(request)[2]
             if kind == HELLO:
-                connection.send(message(WELCOME, struct.pack("<I", os.getpid())
-                                        + text("fake") + text("fake") + text("DPDK") + text("0")))
+                connection.send(
+                    message(
+                        WELCOME, struct.pack("<I", os.getpid()) + text("fake") + text("fake") + text("DPDK") + text("0")
+                    )
+                )
             elif kind == LIST:
-                port = struct.pack("<64s64s6sHIHHIII", text("port0"), text("net_fake"), b"\2" * 6,
-                                   0, 0, 1, 1500, 1, 1, 1)
+                port = struct.pack(
+                    "<64s64s6sHIHHIII", text("port0"), text("net_fake"), b"\2" * 6, 0, 0, 1, 1500, 1, 1, 1
+                )
                 connection.send(message(PORTS, port))
                 connection.send(message(SESSIONS))
             elif kind == OPEN and opened:
@@ -260,4 +324,5 @@ def fake_probe(contents, opened=True, spoil=lambda fds: None, layout_message=Non
                 connection.send(message(STOPPED))
             elif kind == FILTER:
                 connection.send(message(FILTERED, struct.pack("<i256s", 0, b"")))
+
     return answer

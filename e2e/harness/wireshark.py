@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """tshark with ringtap-extcap as the only program in its extcap folder."""
+
 import re
 import shutil
 
@@ -42,8 +43,7 @@ def interface(app, port=None):
 
 def preference(interface_name, option, value):
     """tshark arguments that set an option of the capture."""
-    return ["-o", f"extcap.{re.sub('[^a-z0-9]', '_', interface_name.lower())}."
-                  f"{option.replace('-', '')}:{value}"]
+    return ["-o", f"extcap.{re.sub('[^a-z0-9]', '_', interface_name.lower())}.{option.replace('-', '')}:{value}"]
 
 
 class Tshark(Proc):

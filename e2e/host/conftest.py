@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Fixtures of ringtap-host's tests."""
-import pytest
 
+import pytest
 from harness.host import Host
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Capturing on kernel interfaces: by packet sockets, which keep the host's network working, and by
 AF_XDP."""
+
 import collections
 import json
 import signal
@@ -9,11 +10,10 @@ import struct
 import sys
 
 import pytest
-
 from harness import pcap, pcapng
 from harness.host import PROGRAM, start_refused
-from harness.proc import check, freeze, run, until
 from harness.paths import RINGTAP
+from harness.proc import check, freeze, run, until
 from harness.ringtap import FAILED, listing, packets_of
 from harness.sandbox import public
 
@@ -48,14 +48,21 @@ class Wire:
 
     def transfer(self, size):
         """Sends this number of bytes by TCP to the other host; returns the received ones."""
-        code = ("import socket, sys; s = socket.create_server(('', 5001)); print('up', flush=True); "
-                "c, _ = s.accept(); n = 0\nwhile True:\n d = c.recv(65536); n += len(d)\n "
-                "if not d: print(n); break")
+        code = (
+            "import socket, sys; s = socket.create_server(('', 5001)); print('up', flush=True); "
+            "c, _ = s.accept(); n = 0\nwhile True:\n d = c.recv(65536); n += len(d)\n "
+            "if not d: print(n); break"
+        )
         server = self.there.start([sys.executable, "-c", code])
         try:
             server.expect("^up$")
-            self.here.check([sys.executable, "-c", "import socket; s = socket.create_connection(("
-                             f"'{THERE}', 5001)); s.sendall(bytes({size}))"])
+            self.here.check(
+                [
+                    sys.executable,
+                    "-c",
+                    f"import socket; s = socket.create_connection(('{THERE}', 5001)); s.sendall(bytes({size}))",
+                ]
+            )
             assert server.wait() == 0
             return int(server.output.split()[-1])
         finally:
@@ -101,7 +108,7 @@ def test_both_directions_with_a_working_network(wire, host, record, closing, tmp
     for space, device in ((wire.here, wire.device), (wire.there, "eth0")):
         space.check(["ethtool", "-K", device, "tx", "on", "tso", "on", "gso", "on"])
     it = host(wire.here, wire.device)
-    entry, = [a for a in listing() if a["name"] == it.prefix]
+    (entry,) = [a for a in listing() if a["name"] == it.prefix]
     assert [(p["name"], p["driver"]) for p in entry["ports"]] == [(wire.device, "net_af_packet")]
     theirs = closing(wire.here.start(["tcpdump", "-U", "-B", "16384", "-i", wire.device, "-w", tmp_path / "t.pcap"]))
     theirs.expect("listening on")
@@ -139,8 +146,8 @@ def test_losses_of_the_kernel_are_counted(wire, host, record):
     it.proc.send_signal(signal.SIGCONT)
     it.looked_after()
     output = recorder.finish()
-    summary = json.loads(output[output.index("{\n"):output.rindex("}") + 1])
-    interface, = summary["interfaces"]
+    summary = json.loads(output[output.index("{\n") : output.rindex("}") + 1])
+    (interface,) = summary["interfaces"]
     assert interface["nic"]["imissed"] > 2000
     assert interface["nic"]["imissed"] + len(numbers(recorder.file())) == 3000
     assert pcapng.stat(recorder.file().interfaces[0], 5) == interface["nic"]["imissed"]
@@ -156,8 +163,14 @@ def test_several_interfaces_and_the_loopback(net, host, record):
     recorder = record(it, "-f", "udp port 9 or ether proto 0x88b5")
     for (space, _device), count in zip(hosts, (10, 20)):
         space.check([sys.executable, "-c", SENDER, "eth0", str(count)])
-    net.hub.check([sys.executable, "-c", "import socket; s = socket.socket(type=socket.SOCK_DGRAM); "
-                   "[s.sendto(bytes([i]), ('127.0.0.1', 9)) for i in range(10)]"])
+    net.hub.check(
+        [
+            sys.executable,
+            "-c",
+            "import socket; s = socket.socket(type=socket.SOCK_DGRAM); "
+            "[s.sendto(bytes([i]), ('127.0.0.1', 9)) for i in range(10)]",
+        ]
+    )
     it.looked_after()
     recorder.finish()
     file = recorder.file()
@@ -235,9 +248,12 @@ def test_interface_is_renamed_and_removed(wire, host, record):
     """The interface stays the same; another one with its old name is not captured."""
     it = host(wire.here, wire.device)
     recorder = record(it)
-    for command in (["set", wire.device, "down"], ["set", wire.device, "name", "renamed0"],
-                    ["set", "renamed0", "up"],
-                    ["add", wire.device, "type", "veth", "peer", "other0"]):
+    for command in (
+        ["set", wire.device, "down"],
+        ["set", wire.device, "name", "renamed0"],
+        ["set", "renamed0", "up"],
+        ["add", wire.device, "type", "veth", "peer", "other0"],
+    ):
         wire.here.check(["ip", "link", *command])
     it.looked_after()
     wire.blast(10)
@@ -255,10 +271,11 @@ NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
 def test_what_the_kernel_or_dpdk_refuses(net):
     """In one line; cli/host/host_test.c has the options."""
     for args, how, words in (
-            (["no-such-if0"], {}, "no-such-if0: no such interface"),
-            (["--huge-pages", "--memory", "64G", "lo"], {}, "--huge-pages: "),
-            (["--memory", "16M", "lo"], {}, "memory"),
-            (["lo"], {"prefix": NOBODY, "program": public(RINGTAP)}, "root")):
+        (["no-such-if0"], {}, "no-such-if0: no such interface"),
+        (["--huge-pages", "--memory", "64G", "lo"], {}, "--huge-pages: "),
+        (["--memory", "16M", "lo"], {}, "memory"),
+        (["lo"], {"prefix": NOBODY, "program": public(RINGTAP)}, "root"),
+    ):
         status, output = start_refused(net.hub, *args, **how)
         assert status == FAILED and words in output, output
         assert len(output.strip().splitlines()) == 1, output
@@ -266,7 +283,7 @@ def test_what_the_kernel_or_dpdk_refuses(net):
 
 def test_host_program_is_not_in_path(installation):
     """Only `ringtap host` starts it, so it is not in PATH."""
-    found, = installation.rglob("ringtap-host")
+    (found,) = installation.rglob("ringtap-host")
     assert found.parent.name == "ringtap"
     assert "ringtap host" in next(installation.rglob("ringtap-host.1")).read_text()
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Packets of kernel interfaces have the kernel's time stamps, in order."""
+
 import signal
 import socket
 import struct
@@ -7,7 +8,6 @@ import sys
 import time
 
 import pytest
-
 from harness import pcap, pcapng
 from harness.host import PROGRAM
 from harness.paths import BUILD, RINGTAP
@@ -70,8 +70,7 @@ class Wire:
 
     def python(self, code):
         """Runs it on the first host; returns the printed pairs of numbers."""
-        return [tuple(map(int, line.split()))
-                for line in self.here.check([sys.executable, "-c", code]).splitlines()]
+        return [tuple(map(int, line.split())) for line in self.here.check([sys.executable, "-c", code]).splitlines()]
 
 
 @pytest.fixture
@@ -99,8 +98,11 @@ def test_times_are_those_of_tcpdump_and_of_programs(wire, host, record, closing,
     asking.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     it = host(wire.here, wire.device)
     file = tmp_path / "kernel.pcap"
-    theirs = closing(wire.here.start(["tcpdump", "-U", "--time-stamp-precision=nano", "-i",
-                                      wire.device, "-w", file, "icmp or tcp or udp port 7"]))
+    theirs = closing(
+        wire.here.start(
+            ["tcpdump", "-U", "--time-stamp-precision=nano", "-i", wire.device, "-w", file, "icmp or tcp or udp port 7"]
+        )
+    )
     theirs.expect("listening on")
     recorder = record(it, "-f", "icmp or tcp or udp port 7")
     for program in (SERVER, RESPONDER):
@@ -142,9 +144,9 @@ def assert_handshakes_and_pings(brackets, path):
         syn, syn_ack, ack = streams[i][:3]
         assert sent <= syn < syn_ack < ack <= connected
     rtts = tshark(path, "tcp.flags.syn == 1 && tcp.flags.ack == 1", "tcp.analysis.ack_rtt")
-    assert len(rtts) == 10 and all(float(rtt) > 0 for rtt, in rtts)
+    assert len(rtts) == 10 and all(float(rtt) > 0 for (rtt,) in rtts)
     pings = tshark(path, "icmp.type == 0", "icmp.resptime")
-    assert len(pings) == 20 and all(float(ms) > 0 for ms, in pings)
+    assert len(pings) == 20 and all(float(ms) > 0 for (ms,) in pings)
 
 
 def test_every_packet_in_order_across_interfaces(net, host, record, closing):
@@ -165,8 +167,10 @@ def late_packets(it, hosts, record, closing):
     their request, which shows that they were too late."""
     count = 2 * 2 * 1500
     recorder = record(it, "-f", "icmp", "-c", count)
-    pings = [closing(space.start(["ping", "-q", "-f", "-c", 1500, "-w", 60, f"10.8{i}.0.1"]))
-             for i, (space, _device) in enumerate(hosts)]
+    pings = [
+        closing(space.start(["ping", "-q", "-f", "-c", 1500, "-w", 60, f"10.8{i}.0.1"]))
+        for i, (space, _device) in enumerate(hosts)
+    ]
     assert [ping.wait(90) for ping in pings] == [0, 0]
     output = recorder.done()
     file = recorder.file()
@@ -201,8 +205,9 @@ def types_of(interface):
 
 
 def takes(interface, kind):
-    done = run([RINGTAP, "run", "--", "tcpdump", "-n", "-c", "1", "-w", "/dev/null", "-i", interface,
-                "-j", kind], timeout=30)
+    done = run(
+        [RINGTAP, "run", "--", "tcpdump", "-n", "-c", "1", "-w", "/dev/null", "-i", interface, "-j", kind], timeout=30
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -217,8 +222,9 @@ def test_programs_of_libpcap_and_a_silent_interface(net, host, closing, tmp_path
     out = tmp_path / "out.pcap"
     tcpdump = closing(Proc([RINGTAP, "run", "--", "tcpdump", "-U", "-i", interface, "-j", "host", "-w", out, "icmp"]))
     tcpdump.expect("listening on", 30)
-    read = closing(Proc([RINGTAP, "run", "--", "tcpdump", "-l", "-n", "-c", "10", "-i",
-                         f"ringtap:{it.prefix}", "icmp"]))
+    read = closing(
+        Proc([RINGTAP, "run", "--", "tcpdump", "-l", "-n", "-c", "10", "-i", f"ringtap:{it.prefix}", "icmp"])
+    )
     read.expect("listening on", 30)
     took = []
     for _ in range(5):
@@ -237,8 +243,13 @@ def test_types_of_time_stamps_of_ports(testpmd, tmp_path):
     path = pcap.write(tmp_path / "p.pcap", [pcap.frame(64, i) for i in range(10)])
     pmd = testpmd(f"net_pcap0,rx_pcap={path},infinite_rx=1", "net_null0", args=["--no-flush-rx"])
     pmd.start()
-    for ports, types in (("net_pcap0", {"host", "adapter"}), ("0", {"host", "adapter"}),
-                         ("net_null0", {"host"}), ("net_pcap0+net_null0", {"host"}), ("", {"host"})):
+    for ports, types in (
+        ("net_pcap0", {"host", "adapter"}),
+        ("0", {"host", "adapter"}),
+        ("net_null0", {"host"}),
+        ("net_pcap0+net_null0", {"host"}),
+        ("", {"host"}),
+    ):
         assert types_of(f"ringtap:{pmd.prefix}:{ports}".rstrip(":")) == types
     for ports, kind in (("net_pcap0", "host"), ("net_pcap0", "adapter"), ("net_pcap0+net_null0", "host")):
         takes(f"ringtap:{pmd.prefix}:{ports}", kind)

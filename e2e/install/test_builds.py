@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DPDK of releases and with options that no release of Debian has, built by hand: `make builds` runs these tests.
 RINGTAP_DPDK_BUILDS names the folder of the installations, which devtools/dpdk-builds.sh makes."""
+
 import json
 import os
 import signal
@@ -8,7 +9,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
 from harness.paths import RINGTAP
 from harness.proc import check, run, until
 from harness.ringtap import FAILED, OK, Recorder, listing, sessions
@@ -17,8 +17,11 @@ from harness.testpmd import Testpmd
 FOLDER = Path(os.environ.get("RINGTAP_DPDK_BUILDS", "/nonexistent"))
 # Refused, and the words of the reason.
 REFUSED = {"iova-va": "enable_iova_as_pa"}
-SERVED = [path.name for path in sorted(FOLDER.glob("*/")) if (path / "bin" / "dpdk-testpmd").exists()
-          and path.name not in REFUSED]
+SERVED = [
+    path.name
+    for path in sorted(FOLDER.glob("*/"))
+    if (path / "bin" / "dpdk-testpmd").exists() and path.name not in REFUSED
+]
 MBUFS = 8192
 OBSERVED = 32  # RTE_MAX_ETHPORTS of the DPDK that the probe's objects are compiled for
 
@@ -31,9 +34,12 @@ def pmd(closing, plugin):
         """A testpmd of this build that forwards."""
         at = FOLDER / name
         inside = SimpleNamespace(prefix=["env", f"PATH={at}/bin:{os.environ['PATH']}", f"LD_LIBRARY_PATH={at}/lib"])
-        app = closing(Testpmd([f"net_null{i}" for i in range(ports)], plugin, namespace=inside, mbufs=MBUFS, memory_mb=512))
+        app = closing(
+            Testpmd([f"net_null{i}" for i in range(ports)], plugin, namespace=inside, mbufs=MBUFS, memory_mb=512)
+        )
         app.start()
         return app
+
     return start
 
 
@@ -54,7 +60,9 @@ def ends(app, how):
 def test_end_after_a_reader(name, how, pmd, tmp_path):
     """Applications of 26.07, whose struct rte_bus differs from that of the other releases of its ABI."""
     app = pmd(name)
-    done = run([RINGTAP, "record", "-i", f"{app.prefix}:", "-f", "greater 10", "-c", "1000", "-w", tmp_path / "a.pcapng"])
+    done = run(
+        [RINGTAP, "record", "-i", f"{app.prefix}:", "-f", "greater 10", "-c", "1000", "-w", tmp_path / "a.pcapng"]
+    )
     assert done.returncode == OK, done.stderr
     assert "ringtap:" not in app.proc.output
     assert ends(app, how) == 0
@@ -73,7 +81,11 @@ def test_end_under_a_recorder(name, pmd, closing, tmp_path):
 def test_pools_and_latencies(name, pmd):
     """Whatever the number and size of a pool's caches is."""
     app = pmd(name)
-    pool, = (p for p in document("memory", "--json", "--duration", "1", app.prefix)["pools"] if p["name"].startswith("mb_pool"))
+    (pool,) = (
+        p
+        for p in document("memory", "--json", "--duration", "1", app.prefix)["pools"]
+        if p["name"].startswith("mb_pool")
+    )
     assert pool["size"] == MBUFS and pool["cache_size"] > 0 and pool["buffer_bytes"] >= 2048
     assert 0 < pool["available"] <= pool["size"] and pool["in_caches"] <= pool["available"]
     assert sum(pair["packets"] for pair in document("latency", "--json", "--duration", "1", app.prefix)["pairs"])

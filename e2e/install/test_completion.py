@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Completions of zsh and fish, by their own systems, with the files that `make install`
 installs."""
+
 import re
 import shutil
 
 import pytest
-
 from harness.paths import BUILD, RINGTAP
 from harness.proc import Proc, check, run
 
@@ -37,9 +37,19 @@ class Zsh:
     def __call__(self, line, path):
         offered = self.dir / "offered"
         offered.write_text("")
-        shell = Proc(["zsh", "-d", "-i"], tty=True, cwd=self.dir, env={
-            "ZDOTDIR": str(self.dir), "FUNCTIONS": str(self.functions), "OFFERED": str(offered), "LINE": line,
-            "PATH": path, "TERM": "dumb"})
+        shell = Proc(
+            ["zsh", "-d", "-i"],
+            tty=True,
+            cwd=self.dir,
+            env={
+                "ZDOTDIR": str(self.dir),
+                "FUNCTIONS": str(self.functions),
+                "OFFERED": str(offered),
+                "LINE": line,
+                "PATH": path,
+                "TERM": "dumb",
+            },
+        )
         try:
             shell.wait()
         finally:
@@ -54,8 +64,11 @@ class Fish:
         self.data = next(root.rglob("fish/vendor_completions.d")).parents[1]
 
     def __call__(self, line, path):
-        done = run(["fish", "-c", f"complete -C '{line}'"], cwd=self.dir, env={
-            "XDG_DATA_DIRS": f"{self.data}:/usr/share", "HOME": str(self.dir), "PATH": path})
+        done = run(
+            ["fish", "-c", f"complete -C '{line}'"],
+            cwd=self.dir,
+            env={"XDG_DATA_DIRS": f"{self.data}:/usr/share", "HOME": str(self.dir), "PATH": path},
+        )
         assert done.returncode == 0 and not done.stderr, done.stderr
         return sorted(word.split("\t")[0] for word in done.stdout.splitlines())
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The installed files are sufficient to build against, in C and C++, and to run."""
+
 import errno
 import fnmatch
 import re
@@ -7,7 +8,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-
 from harness import dpdk
 from harness.paths import BUILD, LTTNG_PROVIDER, PROBE_OBJECT, REPO
 from harness.proc import Proc, check, run
@@ -103,8 +103,9 @@ def test_link_in(pkg_config, tmp_path):
         flags[flags.index("-lringtap-probe")] = library
         program = compile_(LINK_IN, "c", tmp_path, "gcc", flags)
         prefix = dpdk.new_prefix("link")
-        proc = Proc([program, *dpdk.eal_args(prefix, extra=["--no-telemetry"])],
-                    env={"LD_LIBRARY_PATH": str(pkg_config.lib)})
+        proc = Proc(
+            [program, *dpdk.eal_args(prefix, extra=["--no-telemetry"])], env={"LD_LIBRARY_PATH": str(pkg_config.lib)}
+        )
         try:
             proc.expect(r"^started 0$")
             assert [a for a in listing() if a["name"] == prefix]
@@ -118,16 +119,27 @@ def test_link_in(pkg_config, tmp_path):
 
 def test_all_public_functions_of_the_probe_can_be_called(installation, pkg_config, tmp_path):
     """The functions of the header are those of the map, and both libraries export them."""
-    for library, dpdk_loaded in (("-lringtap-probe", False), ("-lringtap-probe", True), ("-l:libringtap-probe.a", True)):
+    for library, dpdk_loaded in (
+        ("-lringtap-probe", False),
+        ("-lringtap-probe", True),
+        ("-l:libringtap-probe.a", True),
+    ):
         header = next(installation.rglob("ringtap/probe.h")).read_text()
         names = re.findall(r"^(?:int|void) (ringtap_\w+)\(", header, re.M)
-        listed = re.findall(r"^\t(ringtap_\w+);", (REPO / "probe" / "libringtap-probe.map").read_text().split("};")[0], re.M)
+        listed = re.findall(
+            r"^\t(ringtap_\w+);", (REPO / "probe" / "libringtap-probe.map").read_text().split("};")[0], re.M
+        )
         assert names and sorted(names) == listed
         flags = [f for f in pkg_config("libringtap-probe", "--cflags", "--libs") if f != "-Wl,--as-needed"]
         flags[flags.index("-lringtap-probe")] = library
         functions = ", ".join(f"(void (*)(void)){name}" for name in names)
-        program = compile_(ALL_FUNCTIONS.replace("FUNCTIONS", functions), "c", tmp_path, "gcc", [
-            "-Wno-cast-function-type", f"-Wl,--{'no-' if dpdk_loaded else ''}as-needed", *flags])
+        program = compile_(
+            ALL_FUNCTIONS.replace("FUNCTIONS", functions),
+            "c",
+            tmp_path,
+            "gcc",
+            ["-Wno-cast-function-type", f"-Wl,--{'no-' if dpdk_loaded else ''}as-needed", *flags],
+        )
         done = run([program], env={"LD_LIBRARY_PATH": str(pkg_config.lib)})
         expected = "EINVAL" if dpdk_loaded else "ENOSYS"
         assert done.returncode == 0 and done.stdout == f"{-getattr(errno, expected)}\n", done.stderr
@@ -145,6 +157,7 @@ def test_exported_names_are_public(installation):
         for line in check(["nm", "-D", "--defined-only", lib]).splitlines():
             symbol = line.split()[-1].split("@")[0]
             assert symbol.startswith(("ringtap_", "RINGTAP", "LIBRINGTAP")), f"{name} exports {symbol}"
+
     def names(lib):
         return {line.split()[-1] for line in check(["nm", "-D", "--defined-only", lib]).splitlines()}
 
@@ -168,13 +181,16 @@ def test_dlopen_of_libpcap_finds_the_replacement_library(installation, app):
 def test_packages_carry_every_object_of_the_probe(installation):
     """One for each ABI that was built, in the package ringtap-probe and no other."""
     built = {path.name for path in (BUILD / "probe" / "ringtap").glob("probe-abi*.so")}
-    there = {path for path in installation.rglob("probe-abi*.so")}
+    there = set(installation.rglob("probe-abi*.so"))
     assert PROBE_OBJECT.name in built == {path.name for path in there}
-    prefix, = {path.parents[3] for path in there}  # of lib/ARCHITECTURE/ringtap
+    (prefix,) = {path.parents[3] for path in there}  # of lib/ARCHITECTURE/ringtap
     for path in there:
         name = str("usr" / path.relative_to(prefix))
-        takers = [file.stem for file in (REPO / "debian").glob("*.install")
-                  if any(path_matches(name, line) for line in file.read_text().split())]
+        takers = [
+            file.stem
+            for file in (REPO / "debian").glob("*.install")
+            if any(path_matches(name, line) for line in file.read_text().split())
+        ]
         assert takers == ["ringtap-probe"]
 
 
@@ -230,8 +246,10 @@ def test_dpdk_outside_of_the_default_folders(tmp_path):
         pc = Path(check(["pkg-config", "--variable=pcfiledir", "libdpdk"]).strip()) / name
         (elsewhere / name).write_text(re.sub(r"(?m)^libdir=.*", f"libdir={elsewhere}", pc.read_text()))
     build = tmp_path / "build"
-    check(["meson", "setup", build, "-Dtests=false", "-Dbench=false", "-Dbuildtype=plain"],
-          env={"PKG_CONFIG_PATH": str(elsewhere)})
+    check(
+        ["meson", "setup", build, "-Dtests=false", "-Dbench=false", "-Dbuildtype=plain"],
+        env={"PKG_CONFIG_PATH": str(elsewhere)},
+    )
     check(["ninja", "-C", build, "fwd/ringtap-fwd", "fwd/ringtap-fwd.1"])
     used = re.findall(r"(librte_\S+) => (\S+)/", check(["ldd", build / "fwd" / "ringtap-fwd"]))
     assert used and {folder for _, folder in used} == {str(elsewhere)}
@@ -253,5 +271,3 @@ def test_link_in_program_captures(play, record):
     app.rx(n=10)
     again.finish()
     assert len(again.file().packets) == 10
-
-

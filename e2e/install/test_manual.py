@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Man pages: what the build makes of prose and of option tables."""
+
 import json
 import sys
 
 import pytest
-
 from harness.paths import BUILD, REPO, RINGTAP
 from harness.proc import check, run
 
@@ -27,7 +27,8 @@ BROKEN = [
     ("# ONE\n\n\ttext\n", "extcap.txt:3: a control character"),
     ("# ONE\n@include\n", "extcap.txt:2: unknown instruction"),
     ("# ONE\ntext\n\n@include other.txt\n", "other.txt: [Errno 2] No such file"),
-    ("# ONE\ntext\n\n@include loop.txt\n", "loop.txt:1: unknown instruction")]
+    ("# ONE\ntext\n\n@include loop.txt\n", "loop.txt:1: unknown instruction"),
+]
 
 
 def test_a_broken_text(extcap, tmp_path):
@@ -46,15 +47,18 @@ def test_a_broken_text(extcap, tmp_path):
 def test_markup(extcap, tmp_path):
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "shared.txt").write_text("# SHARED\n\n.one\n\n  two\n\n  three\n")
-    (tmp_path / "extcap.txt").write_text(
-        "# ONE\na\nb\n c @DATADIR@/c\n=\n\n@include part/shared.txt\n\n# TWO\n\ne-f\n")
+    (tmp_path / "extcap.txt").write_text("# ONE\na\nb\n c @DATADIR@/c\n=\n\n@include part/shared.txt\n\n# TWO\n\ne-f\n")
     check(extcap)
     first, others = (tmp_path / "ringtap-extcap.1").read_text().split(".SH OPTIONS\n")
     example = ".PP\n.nf\n.RS 4\n{}\n.RE\n.fi\n"
     assert first.split(".SH ONE\n")[1] == "a b\n" + example.format(" c /usr/share/c") + "=\n"
     assert others.split(".SH SHARED\n")[1] == (
-        "\\&.one\n.PP\n" + example.format("  two") + ".PP\n" + example.format("  three") +
-        ".SH TWO\ne\\-f\n.SH SEE ALSO\n\\fBringtap\\fR(1)\n")
+        "\\&.one\n.PP\n"
+        + example.format("  two")
+        + ".PP\n"
+        + example.format("  three")
+        + ".SH TWO\ne\\-f\n.SH SEE ALSO\n\\fBringtap\\fR(1)\n"
+    )
     commands = json.loads(check([RINGTAP, "--describe"]))
     assert len(commands) >= 10
     for command in commands:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DPDK of other releases: builds and tests in root folders of other Debian suites. RINGTAP_ROOTS
 names their parent folder; devtools/other-dpdk.sh makes one."""
+
 import os
 from pathlib import Path
 
 import pytest
-
 from harness.paths import REPO
 from harness.proc import check
 

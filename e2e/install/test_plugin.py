@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The plugin in applications with DPDK other than as shared libraries in the global scope, and in
 those where it cannot work: it never prevents their start."""
+
 import json
 import re
 import shutil
@@ -10,7 +11,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
 from harness import dpdk, sandbox
 from harness.paths import BUILD, PROBE_OBJECT, RINGTAP, copy_probe, probe_object
 from harness.play import Play
@@ -61,7 +61,7 @@ def test_statically_linked_application(static, plugin, closing, tmp_path):
     assert done.returncode == 0 and " 0 packets" in f" {done.stderr}", done.stderr
     top = told("top", "--once", "--json", app.prefix)
     assert app.prefix in json.dumps(top) and "net_null0" in json.dumps(top)
-    pair, = until(lambda: told("latency", "--json", "--duration", "1", app.prefix)["pairs"], what="latencies")
+    (pair,) = until(lambda: told("latency", "--json", "--duration", "1", app.prefix)["pairs"], what="latencies")
     assert pair["packets"] > 0
     memory = told("memory", "--json", "--duration", "1", app.prefix)
     assert "rx" in {p["name"] for p in memory["pools"]}
@@ -86,7 +86,7 @@ def test_filters_where_the_application_has_no_bpf(static, plugin, closing, tmp_p
 
 def refused(app, *words):
     """The application runs without the probe; its log has one line with the reason."""
-    line, = log(app)
+    (line,) = log(app)
     assert all(word in line for word in words), line
     assert line.endswith("the application runs without it")
     port = app.plug("net_null0")
@@ -100,6 +100,7 @@ OBJECTS = sorted(PROBE_OBJECT.parent.glob("probe-abi*.so"))
 
 def test_every_object_is_independent_of_this_dpdk():
     """Objects of the same source have the same symbols, and need no library of the DPDK that is installed here."""
+
     def exported(file):
         return set(re.findall(r" GLOBAL DEFAULT +\d+ (\w+)", check(["readelf", "-W", "--dyn-syms", file])))
 
@@ -126,8 +127,7 @@ def test_objects_that_cannot_be_loaded(static, plugin, closing, play, private_di
     refused(play(plugin=alone), "invalid ELF header")
     probe_object(alone).write_bytes(good)
     code = probe_object(alone).read_bytes()
-    probe_object(alone).write_bytes(code.replace(b"\0rte_eth_add_tx_callback\0",
-                                                 b"\0rte_eth_add_xx_callback\0"))
+    probe_object(alone).write_bytes(code.replace(b"\0rte_eth_add_tx_callback\0", b"\0rte_eth_add_xx_callback\0"))
     refused(closing(Play(alone)), "undefined symbol: rte_eth_add_xx_callback")
 
 
@@ -140,14 +140,13 @@ def test_object_of_another_version(play, plugin, private_dir, closing):
     assert code.count(head) == 1
     probe_object(alone).write_bytes(code.replace(head, struct.pack("II", 4, 64)))
     app = play(plugin=alone)
-    line, = log(app)
+    (line,) = log(app)
     assert str(probe_object(alone)) in line and "have different versions" in line
     assert "load_probe" not in mine(app) and app.quit() == 0
     (private_dir / "linked").mkdir()
     alone = shutil.copy(BUILD / "probe" / "libringtap-probe.so", private_dir / "linked")
     prefix = dpdk.new_prefix("play")
-    proc = closing(Proc([BUILD / "e2e" / "rt_play_linkin", *dpdk.eal_args(prefix)],
-                        env={"LD_PRELOAD": str(alone)}))
+    proc = closing(Proc([BUILD / "e2e" / "rt_play_linkin", *dpdk.eal_args(prefix)], env={"LD_PRELOAD": str(alone)}))
     proc.expect("^ready$", 60)
     proc.send("probe_start")
     proc.expect("^error Function not implemented$")

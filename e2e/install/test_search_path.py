@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """No program or library of ours is started with libraries of the current folder."""
+
 import os
 import re
 import stat
@@ -28,10 +29,16 @@ def dynamic_sections(paths):
 def test_libraries_are_searched_in_absolute_folders_only(installation):
     """Each entry of a run path is absolute or begins with the file's own folder; no library is named by a relative path."""
     for tree in BUILD, installation:
-        found = [(path, kind, entry) for path, table in dynamic_sections(list(elf_files(tree)))
-                 for kind, value in re.findall(r"\((RUNPATH|RPATH|NEEDED)\)[^[]*\[(.*)\]", table)
-                 for entry in value.split(":")]
+        found = [
+            (path, kind, entry)
+            for path, table in dynamic_sections(list(elf_files(tree)))
+            for kind, value in re.findall(r"\((RUNPATH|RPATH|NEEDED)\)[^[]*\[(.*)\]", table)
+            for entry in value.split(":")
+        ]
         assert {kind for _, kind, _ in found} >= {"RUNPATH", "NEEDED"}, tree
-        assert not [(path, kind, entry) for path, kind, entry in found
-                    if (kind == "NEEDED" and "/" in entry and not entry.startswith("/"))
-                    or (kind != "NEEDED" and not re.match(r"/|\$ORIGIN(/|$)", entry))]
+        assert not [
+            (path, kind, entry)
+            for path, kind, entry in found
+            if (kind == "NEEDED" and "/" in entry and not entry.startswith("/"))
+            or (kind != "NEEDED" and not re.match(r"/|\$ORIGIN(/|$)", entry))
+        ]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The systemd units of `ringtap export` and `ringtap flight`."""
+
 import json
 import re
 import shutil
@@ -7,7 +8,6 @@ import signal
 from pathlib import Path
 
 import pytest
-
 from harness import service
 from harness.flight import Flight
 from harness.fwd import Fwd
@@ -40,8 +40,15 @@ def test_systemd_accepts_the_units(tmp_path):
     for which in (service.EXPORT, service.FLIGHT):
         done = run(["systemd-analyze", "verify", "--man=no", with_build(which, tmp_path)])
         assert done.returncode == 0 and not done.stderr, done.stderr
-        check(["systemd-analyze", "security", "--offline=yes", f"--threshold={int(EXPOSURE[which] * 10)}",
-               with_build(which, tmp_path)])
+        check(
+            [
+                "systemd-analyze",
+                "security",
+                "--offline=yes",
+                f"--threshold={int(EXPOSURE[which] * 10)}",
+                with_build(which, tmp_path),
+            ]
+        )
         path = with_build(which, tmp_path)
         folder = tmp_path / f"{path.name}.d"
         folder.mkdir()
@@ -65,7 +72,9 @@ def test_system_calls_sockets_and_memory_are_those_that_the_unit_allows(app, uni
     if not shutil.which("strace"):
         pytest.skip("strace is not installed")
     log = tmp_path / "strace"
-    exporter = closing(Exporter(app, prefix=["strace", "-D", "-f", "-o", log]))  # -D: the child's pid is that of the program
+    exporter = closing(
+        Exporter(app, prefix=["strace", "-D", "-f", "-o", log])
+    )  # -D: the child's pid is that of the program
     assert exporter.up(app) == 1
     exporter.proc.stop()
     until(lambda: log.read_text().endswith("+++ exited with 0 +++\n"), what="all of the log")
@@ -91,10 +100,11 @@ def test_comments_of_requests_with_the_drop_in_file(app, closing, tmp_path):
     state.mkdir(0o700)
     kept = closing(Flight(app, state / "my-app", "--before", "1ms", "--after", "1ms"))
     for drop, status in ("", 500), (service.drop_in(service.EXPORT), 202):
-        exporter = closing(Exporter(app, args=("--allow-trigger", kept.folder), prefix=service.confined(
-            folder=state, drop=drop)))
+        exporter = closing(
+            Exporter(app, args=("--allow-trigger", kept.folder), prefix=service.confined(folder=state, drop=drop))
+        )
         assert post(exporter, "/flight/my-app/trigger?comment=alert") == status
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     kept.finish()
     assert incident["trigger"]["comment"] == "alert"
 
@@ -111,8 +121,11 @@ def service_args(app, folder, options=()):
     defaults = service.setting("Environment", service.FLIGHT).strip('"').partition("=")[2].split()
     args = []
     for word in words:
-        args += [*defaults, *options] if word == "$RINGTAP_FLIGHT_OPTIONS" else [
-            word.replace("%S/ringtap-flight/%i", str(folder)).replace("%i", app.prefix)]
+        args += (
+            [*defaults, *options]
+            if word == "$RINGTAP_FLIGHT_OPTIONS"
+            else [word.replace("%S/ringtap-flight/%i", str(folder)).replace("%i", app.prefix)]
+        )
     assert app.prefix in args and "%" not in "".join(map(str, args))
     return args
 
@@ -123,9 +136,26 @@ def bare(closing):
     program = BUILD / "e2e" / "fwd_bare"
     if not program.exists():
         pytest.skip("built without ringtap-fwd")
-    return lambda **kwargs: closing(Fwd(
-        ["--ring", "a", "--ring", "b", "--role", "generate:a@0", "--role", "oneway:a,b@1",
-         "--role", "sink:b@0", "--rate", "1k"], program=program, **kwargs).running())
+    return lambda **kwargs: closing(
+        Fwd(
+            [
+                "--ring",
+                "a",
+                "--ring",
+                "b",
+                "--role",
+                "generate:a@0",
+                "--role",
+                "oneway:a,b@1",
+                "--role",
+                "sink:b@0",
+                "--rate",
+                "1k",
+            ],
+            program=program,
+            **kwargs,
+        ).running()
+    )
 
 
 def test_recorder_with_the_rights_of_the_unit(bare, closing, tmp_path):
@@ -137,11 +167,13 @@ def test_recorder_with_the_rights_of_the_unit(bare, closing, tmp_path):
     also = [] if "Seccomp:\t0" in Path("/proc/self/status").read_text() else ["CAP_SYS_ADMIN"]
     recorder = closing(Proc([*service.confined(service.FLIGHT, folder, also), RINGTAP, *service_args(app, folder)]))
     recorder.expect("^Keeping the packets of")
-    until(lambda: json.loads(check([RINGTAP, "flight", "top", "--json", app.prefix]))["recorders"][0]["kept_packets"],
-          what="packets")
+    until(
+        lambda: json.loads(check([RINGTAP, "flight", "top", "--json", app.prefix]))["recorders"][0]["kept_packets"],
+        what="packets",
+    )
     app.proc.kill()
     assert recorder.wait(60) == 0
-    incident, = (p for p in folder.iterdir() if p.is_dir())
+    (incident,) = (p for p in folder.iterdir() if p.is_dir())
     assert incident.name.endswith("-exit") and (incident / "incident.json").exists()
 
 
@@ -170,8 +202,9 @@ def test_usdt_conditions_with_the_drop_in_file(bare, closing, tmp_path):
     done = run([*service.confined(service.FLIGHT, folder), RINGTAP, *args])
     assert done.returncode == FAILED and "with CAP_SYS_ADMIN" in done.stderr
     drop = service.drop_in(service.FLIGHT)
-    recorder = closing(Proc([*service.confined(service.FLIGHT, folder, drop=drop), RINGTAP,
-                             *service_args(app, folder, USDT)]))
+    recorder = closing(
+        Proc([*service.confined(service.FLIGHT, folder, drop=drop), RINGTAP, *service_args(app, folder, USDT)])
+    )
     recorder.expect("^Keeping the packets of")
     check([RINGTAP, "record", "-i", app.prefix, "-c", "1", "-w", "/dev/null"])
     recorder.expect("^Incident .*-session: ")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The units of `ringtap flight` and `ringtap export`, run by systemd with all that they forbid."""
+
 import json
 
 import pytest
-
 from harness import service, systemd
 from harness.flight import INCIDENT
 from harness.proc import run, until
@@ -31,6 +31,7 @@ def machine(tmp_path_factory):
 @pytest.fixture
 def flight(machine):
     """flight(options) starts the unit of my-app."""
+
     def start(options):
         machine.path("/etc/default/ringtap-flight").write_text(f'RINGTAP_FLIGHT_OPTIONS="{options}"\n')
         machine.ctl("start", UNIT)
@@ -56,6 +57,7 @@ def incidents(machine, count):
 @pytest.fixture
 def pmd(machine, closing):
     """testpmd there, without the probe, forwarding."""
+
     def start():
         app = closing(Testpmd(["net_null0", "net_null1"], namespace=machine, prefix=NAME))
         app.start()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`make bench ONLY=aims` with real programs. What it computes of their values is tested in lab/tests/test_aims.py."""
+
 import json
 
 import pytest
-
 from harness import lab
 from harness.paths import BUILD
 from harness.proc import check, run
@@ -38,6 +38,7 @@ def journal(tmp_path):
 
 def test_rounds_are_merged_over_runs(tmp_path, clone):
     """Each run adds rounds to those that are in the folder, with the same build and settings."""
+
     def push(*args):
         return aims(tmp_path, "--only", "push-vlan", "--seconds", "0.5", *args, **clone)
 
@@ -45,14 +46,16 @@ def test_rounds_are_merged_over_runs(tmp_path, clone):
     assert done.returncode == 0, done.stderr
     done = push("--rounds", "2", "--json")
     assert done.returncode == 0, done.stderr
-    table = {r["aim"]: r for r in json.loads(done.stdout[done.stdout.index("{\n"):])["aims"]}
+    table = {r["aim"]: r for r in json.loads(done.stdout[done.stdout.index("{\n") :])["aims"]}
     assert table["the copy of 64, stripped tag"]["rounds"] == 2
     runs = [e for e in journal(tmp_path) if e["event"] == "run"]
     assert [e["repetition"] for e in runs] == [0, 1] and runs[0]["values"]["push_s"] > 0
     assert runs[0]["data"]["regime"] in regime.MEANING and len(runs[0]["data"]["probes"]) == 2
     (tmp_path / "clone" / "source").write_text("2")
     refused = push("--rounds", "3", "--nice", "1")
-    assert refused.returncode == 2 and all(text in refused.stderr for text in ("results of other settings", "-dirty", "nice"))
+    assert refused.returncode == 2 and all(
+        text in refused.stderr for text in ("results of other settings", "-dirty", "nice")
+    )
 
 
 @pytest.mark.nightly
@@ -78,11 +81,17 @@ def test_probe_of_a_missing_cpu_fails():
 
 @pytest.mark.nightly
 @pytest.mark.alone
-@pytest.mark.parametrize("name, keys", [
-    ("loss-64", {"captured_pps", "lost", "loss", "pause_s", "cpu_wait_s", "buffer_used", "alone_pps", "added_s"}),
-    ("stop100-20mpps", {"captured_pps", "seen_pps", "lost", "stop_s", "disturbed"}), ("busy-20mpps", {"seen_pps", "lost"}),
-    ("dumpcap-64", {"captured_pps", "loss", "attached_pps", "added_s"}),
-    ("memory", {"charged_bytes", "tables_bytes", "buffer_bytes"}), ("membarrier", {"membarriers", "polls"})])
+@pytest.mark.parametrize(
+    "name, keys",
+    [
+        ("loss-64", {"captured_pps", "lost", "loss", "pause_s", "cpu_wait_s", "buffer_used", "alone_pps", "added_s"}),
+        ("stop100-20mpps", {"captured_pps", "seen_pps", "lost", "stop_s", "disturbed"}),
+        ("busy-20mpps", {"seen_pps", "lost"}),
+        ("dumpcap-64", {"captured_pps", "loss", "attached_pps", "added_s"}),
+        ("memory", {"charged_bytes", "tables_bytes", "buffer_bytes"}),
+        ("membarrier", {"membarriers", "polls"}),
+    ],
+)
 def test_measures_real_programs(tmp_path, clone, name, keys):
     done = aims(tmp_path, "--only", name, "--rounds", "1", "--seconds", "1.2", "--nice", "-20", **clone)
     assert done.returncode == 0, done.stderr

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The experiment capture: all ways to capture count the sent packets."""
+
 import json
 
 import pytest
-
 from harness import lab
 
 CELLS = ("none", "libpcap", "host", "xdp", "port")
@@ -12,8 +12,19 @@ CELLS = ("none", "libpcap", "host", "xdp", "port")
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_every_way_of_capturing(tmp_path):
-    done = lab.run("capture", "--quick", "--repetitions", "1", "--capture-seconds", "0.3", "--only",
-                   ",".join(f"{way}-100k" for way in CELLS), "-o", tmp_path / "out", cwd=tmp_path)
+    done = lab.run(
+        "capture",
+        "--quick",
+        "--repetitions",
+        "1",
+        "--capture-seconds",
+        "0.3",
+        "--only",
+        ",".join(f"{way}-100k" for way in CELLS),
+        "-o",
+        tmp_path / "out",
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     results = json.loads((tmp_path / "out" / "capture.json").read_text())
     cells = {c["cell"]: c for c in results["cells"]}
@@ -22,7 +33,7 @@ def test_every_way_of_capturing(tmp_path):
         if cells[f"{way}-100k"]["unavailable"]:
             assert way == "xdp"
             continue
-        run, = cells[f"{way}-100k"]["runs"]
+        (run,) = cells[f"{way}-100k"]["runs"]
         values = run["values"]
         assert values["sent"] > 1000
         assert 0 <= values["system"] <= 1

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The experiments of ringtap-lab in short runs; their report in a browser."""
+
 import glob
 import json
 import os
@@ -8,7 +9,6 @@ import signal
 import sys
 
 import pytest
-
 from harness import lab, report
 from harness.proc import check, until
 from ringtap_lab.report import memory_view
@@ -34,8 +34,7 @@ def mean(cells, cell, metric):
 @pytest.fixture(scope="module")
 def latency(tmp_path_factory):
     folder = tmp_path_factory.mktemp("latency")
-    done = lab.run("latency", "--quick", "--repetitions", 1, "--latency-packets", 2000, "-o", folder,
-                   "--nice", -5)
+    done = lab.run("latency", "--quick", "--repetitions", 1, "--latency-packets", 2000, "-o", folder, "--nice", -5)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -43,8 +42,18 @@ def latency(tmp_path_factory):
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory):
     folder = tmp_path_factory.mktemp("memory")
-    done = lab.run("memory", "--quick", "--repetitions", 1, "-o", folder, "--nice", -5,
-                   "--only", "4k-drop,4k-retry,4k-stack,huge-drop,gpu-drop,cost-4k")
+    done = lab.run(
+        "memory",
+        "--quick",
+        "--repetitions",
+        1,
+        "-o",
+        folder,
+        "--nice",
+        -5,
+        "--only",
+        "4k-drop,4k-retry,4k-stack,huge-drop,gpu-drop,cost-4k",
+    )
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -104,7 +113,8 @@ def test_memory(memory):
     # The verdicts are distinct.
     found = {"drop": drop, "retry": retry, "stack": stack}
     assert [(p, q) for p in found for q in found if memory_view.as_stated("4k", p, found[q], POOL)] == [
-        (p, p) for p in found]
+        (p, p) for p in found
+    ]
     assert not memory_view.as_stated("huge", "drop", drop, POOL)
     assert "no GPU" in (cells["gpu-drop"]["unavailable"] or "") or cells["gpu-drop"]["runs"]
     phases = cells["4k-drop"]["runs"][0]["data"]["phases"]
@@ -175,12 +185,24 @@ os.execvp(sys.argv[2], sys.argv[2:])
 
 
 @pytest.mark.skipif(os.uname().machine not in ("x86_64", "aarch64"), reason="a system call's number")
-@pytest.mark.parametrize("family, name, planes", [
-    (44, "AF_XDP", {"af_xdp"}), (17, "AF_PACKET", {"packet", "mmap", "af_packet"})])
+@pytest.mark.parametrize(
+    "family, name, planes", [(44, "AF_XDP", {"af_xdp"}), (17, "AF_PACKET", {"packet", "mmap", "af_packet"})]
+)
 def test_kernel_without_a_plane(family, name, planes, tmp_path):
     """Cells that need it are reported as unavailable, with the reason; all others are measured."""
-    done = lab.run("latency", "--quick", "--repetitions", 1, "--latency-packets", 200, "-o", tmp_path / "out",
-                   "--only", "within-*", wrap=[sys.executable, "-c", NO_SOCKET, family])
+    done = lab.run(
+        "latency",
+        "--quick",
+        "--repetitions",
+        1,
+        "--latency-packets",
+        200,
+        "-o",
+        tmp_path / "out",
+        "--only",
+        "within-*",
+        wrap=[sys.executable, "-c", NO_SOCKET, family],
+    )
     assert done.returncode == 0, done.stderr
     cells, _ = read(tmp_path / "out", "latency")
     assert {c for c, v in cells.items() if v["unavailable"]} == {f"within-{p}" for p in planes}
@@ -193,11 +215,23 @@ def test_dpdk_without_a_driver(tmp_path):
     if not drivers:
         pytest.skip("DPDK's drivers are not where Debian has them")
     (tmp_path / "drivers").mkdir()
-    hide = (f"cp -a {drivers[-1]}/. {tmp_path}/drivers && rm {tmp_path}/drivers/*memif* "
-            f"{tmp_path}/drivers/*af_xdp* && mount --bind {tmp_path}/drivers {drivers[-1]}")
-    done = lab.run("latency", "--quick", "--repetitions", 1, "--latency-packets", 200, "-o", tmp_path / "out",
-                   "--only", "*memif,within-af_xdp,within-ring",
-                   wrap=["unshare", "-m", "sh", "-c", f'{hide} && exec "$@"', "sh"])
+    hide = (
+        f"cp -a {drivers[-1]}/. {tmp_path}/drivers && rm {tmp_path}/drivers/*memif* "
+        f"{tmp_path}/drivers/*af_xdp* && mount --bind {tmp_path}/drivers {drivers[-1]}"
+    )
+    done = lab.run(
+        "latency",
+        "--quick",
+        "--repetitions",
+        1,
+        "--latency-packets",
+        200,
+        "-o",
+        tmp_path / "out",
+        "--only",
+        "*memif,within-af_xdp,within-ring",
+        wrap=["unshare", "-m", "sh", "-c", f'{hide} && exec "$@"', "sh"],
+    )
     assert done.returncode == 0, done.stderr
     cells, _ = read(tmp_path / "out", "latency")
     assert cells.pop("within-ring")["runs"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs of ringtap-lab with processes, namespaces and files: nothing is left in the system, however a run ends."""
+
 import json
 import os
 import signal
@@ -7,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from harness import lab
 from harness.lab import SAMPLE, STOP
 from harness.proc import check, name_of, until
@@ -65,8 +65,14 @@ def test_next_run_removes_remains_of_a_killed_one(tmp_path, stopped):
     namespaces = [x for x in lab.remains(stopped.pid) if "namespace" in x]
     stopped.child.kill()
     stopped.child.wait()
-    until(lambda: not any(name_of(x.split()[1]) == "sleep" and "1000" in Path(f"/proc/{x.split()[1]}/cmdline").read_text()
-                          for x in lab.remains(stopped.pid) if x.startswith("process")), what="end of the children")
+    until(
+        lambda: not any(
+            name_of(x.split()[1]) == "sleep" and "1000" in Path(f"/proc/{x.split()[1]}/cmdline").read_text()
+            for x in lab.remains(stopped.pid)
+            if x.startswith("process")
+        ),
+        what="end of the children",
+    )
     assert set(namespaces) <= set(lab.remains(stopped.pid))
     other = f"{scope.KIND}-{os.getpid()}-{scope._start_time(os.getpid())}-n0"
     foreign = f"notours{os.getpid()}"
@@ -96,9 +102,11 @@ def huge_pages():
 @pytest.mark.alone
 def test_next_run_frees_huge_pages_of_a_killed_one(tmp_path, closing, huge_pages):
     before = huge_pages()
-    p = closing(lab.start("sample", "-o", tmp_path / "out", *STOP, "--sample-huge-mb", "4", program=SAMPLE, cwd=tmp_path))
+    p = closing(
+        lab.start("sample", "-o", tmp_path / "out", *STOP, "--sample-huge-mb", "4", program=SAMPLE, cwd=tmp_path)
+    )
     p.expect("everything is there")
-    note, = (x for x in lab.remains(p.pid) if scope.HUGE_PAGES in x)
+    (note,) = (x for x in lab.remains(p.pid) if scope.HUGE_PAGES in x)
     assert json.loads(Path(note).read_text()) == {"before": before, "set_to": huge_pages()} and huge_pages() > before
     p.kill()
     done = sample(tmp_path, "--fresh", "--only", "one")
@@ -115,7 +123,6 @@ def test_installs_without_the_network(tmp_path):
     check([sys.executable, "-m", "venv", "--system-site-packages", venv], timeout=120)
     source = tmp_path / "lab"
     check(["cp", "-r", lab.LAB, source])
-    check([venv / "bin" / "pip", "install", "-q", "--no-build-isolation", "--no-index", "-e", source],
-          timeout=120)
+    check([venv / "bin" / "pip", "install", "-q", "--no-build-isolation", "--no-index", "-e", source], timeout=120)
     out = check([venv / "bin" / "ringtap-lab", "--help"])
     assert "Experiments: " in out

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The experiments overhead and pdump in short runs: their values are consistent, and nothing is
 left behind. What they compute is tested in lab/tests/test_costs.py."""
+
 import json
 import signal
 
 import pytest
-
 from harness import lab, report
 from harness.paths import BUILD
 from harness.proc import until
@@ -13,8 +13,11 @@ from harness.tracers import bpftrace_missing, lttng_missing
 from ringtap_lab.report import pdump_view
 
 # Fewer processes, and nothing measured again because other workers disturbed it.
-SHORTLY = ("-c", "import sys; from ringtap_lab.run import cli; from ringtap_lab.run.experiments import overhead; "
-           "overhead.LIVES, overhead.TRIES = 2, 1; sys.exit(cli.main())")
+SHORTLY = (
+    "-c",
+    "import sys; from ringtap_lab.run import cli; from ringtap_lab.run.experiments import overhead; "
+    "overhead.LIVES, overhead.TRIES = 2, 1; sys.exit(cli.main())",
+)
 WRITE_MODES = BUILD / "bench" / "write_modes"
 STOCK = ("dumpcap-none-on", "pdump-on")
 TRACED = ("usdt-on", "trace-burst-on", "lttng-on", "rte_trace-on")
@@ -24,8 +27,21 @@ pytestmark = [pytest.mark.nightly, pytest.mark.skipif(not WRITE_MODES.exists(), 
 
 def measured(folder, name, cells):
     """{cell: values of its only run}, and the page, checked against them."""
-    done = lab.run(name, "--quick", "--repetitions", 1, "--only", ",".join(cells), "-o", folder, "--nice", -5,
-                   "--overhead-seconds", 0.2, program=SHORTLY)
+    done = lab.run(
+        name,
+        "--quick",
+        "--repetitions",
+        1,
+        "--only",
+        ",".join(cells),
+        "-o",
+        folder,
+        "--nice",
+        -5,
+        "--overhead-seconds",
+        0.2,
+        program=SHORTLY,
+    )
     assert done.returncode == 0, done.stderr
     found = {c["cell"]: c for c in json.loads((folder / f"{name}.json").read_text())["cells"]}
     assert set(found) == set(cells)
@@ -40,8 +56,11 @@ def overhead(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pdump(tmp_path_factory):
-    return measured(tmp_path_factory.mktemp("pdump"), "pdump", (
-        "untouched-64", "dumpcap-64", "packet-64", "batch-64", "paced-touch"))
+    return measured(
+        tmp_path_factory.mktemp("pdump"),
+        "pdump",
+        ("untouched-64", "dumpcap-64", "packet-64", "batch-64", "paced-touch"),
+    )
 
 
 @pytest.mark.slow
@@ -106,16 +125,20 @@ def commands_of(pid):
     return texts
 
 
-@pytest.mark.parametrize("name, cell, program", [
-    ("overhead", "usdt-on", "bpftrace"), ("overhead", "lttng-on", "lttng-consumerd"),
-    ("pdump", "touch-64", "write_modes")])
+@pytest.mark.parametrize(
+    "name, cell, program",
+    [
+        ("overhead", "usdt-on", "bpftrace"),
+        ("overhead", "lttng-on", "lttng-consumerd"),
+        ("pdump", "touch-64", "write_modes"),
+    ],
+)
 def test_interrupt_leaves_nothing(name, cell, program, tmp_path, closing):
     reason = {"bpftrace": bpftrace_missing, "lttng-consumerd": lttng_missing}.get(program, lambda: None)()
     if reason:
         pytest.skip(reason)
     # Long enough to be interrupted while the tool runs.
-    p = closing(lab.start(name, "--quick", "--only", cell, f"--{name}-seconds", "1", "-o",
-                          str(tmp_path / "out")))
+    p = closing(lab.start(name, "--quick", "--only", cell, f"--{name}-seconds", "1", "-o", str(tmp_path / "out")))
     until(lambda: any(program in text for text in commands_of(p.pid)), 120, program)
     p.send_signal(signal.SIGINT)
     assert p.wait(60) == 130

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The committed report in a browser: it fetches nothing, and its plots are drawn within the page."""
-import pytest
 
+import pytest
 from harness import report
 from harness.paths import REPO
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap latency compared with an application that measures the time of each packet itself."""
+
 import csv
 import io
 import json
@@ -9,13 +10,12 @@ import signal
 from pathlib import Path
 
 import pytest
-
+from harness import wire
 from harness.dpdk import RUN_DIR, new_prefix, remove_run_dir
-from harness.known import (CLONED, HELD, MADE, SENT_TWICE, Known, Measuring, png_size, svg_paths)
+from harness.known import CLONED, HELD, MADE, SENT_TWICE, Known, Measuring, png_size, svg_paths
 from harness.paths import RINGTAP
 from harness.proc import check, run, until
 from harness.wire import ERROR, Impostor, fake_probe, message, sealed, text
-from harness import wire
 
 MONITOR, MONITORING = 6, 72
 BUCKET = 1 / 128  # half a bucket, of the value
@@ -76,7 +76,7 @@ def test_statistics_of_known_times(known, latency, tmp_path):
     until(lambda: known.clocks()[1] - clocks[0][1] > 200_000_000, what="time passes")
     clocks.append(known.clocks())
     output = it.json(signal.SIGINT)
-    pair, = output["pairs"]
+    (pair,) = output["pairs"]
     assert (pair["rx_port"], pair["tx_port"]) == ("net_ring_a", "net_ring_b")
     assert output["every"] == 1 and not output["application_ended"] and not output["not_timed"]
     assert_figures(pair, stays)
@@ -105,7 +105,7 @@ def test_one_packet_in_n(known, latency, tmp_path):
     it = latency(known, "--duration", "60", "--every", "7", "--json")
     stays = known.send([3000], rounds=200, log=tmp_path / "log")
     output = it.json(signal.SIGTERM)
-    pair, = output["pairs"]
+    (pair,) = output["pairs"]
     assert output["every"] == 7
     assert pair["packets"] in (len(stays) // 7, len(stays) // 7 + 1)
     assert sum(u["unstamped"] for u in output["not_timed"]) == len(stays) - pair["packets"]
@@ -124,8 +124,7 @@ def test_pairs_the_requested_ports_and_what_has_no_latency(known, latency, tmp_p
     assert set(pairs) == {(a, b), (b, a), (a, a)}
     for which, stays in (((a, b), there), ((b, a), back), ((a, a), same)):
         assert_figures(pairs[which], stays)
-    assert {(p["rx_port"], p["tx_port"]) for p in one.json(signal.SIGINT)["pairs"]} \
-        == {(a, b), (b, a)}
+    assert {(p["rx_port"], p["tx_port"]) for p in one.json(signal.SIGINT)["pairs"]} == {(a, b), (b, a)}
     # Packets that were not received have none.
     it = latency(known, "--duration", "60", "--json")
     known.send([4000], rounds=3, how=MADE)
@@ -133,9 +132,9 @@ def test_pairs_the_requested_ports_and_what_has_no_latency(known, latency, tmp_p
     known.send([4000], rounds=5, how=HELD)
     stays = known.send([4000], rounds=6, how=SENT_TWICE, log=tmp_path / "log")
     output = it.json(signal.SIGINT)
-    pair, = output["pairs"]
+    (pair,) = output["pairs"]
     assert_figures(pair, stays)
-    untimed, = output["not_timed"]
+    (untimed,) = output["not_timed"]
     assert untimed == {"tx_port": "net_ring_b", "unstamped": (3 + 6) * 32, "shared": (4 + 5) * 32}
 
 
@@ -144,11 +143,11 @@ def test_a_later_measurement_counts_from_its_beginning(known, latency, tmp_path)
     before = known.send([50000], rounds=5, log=tmp_path / "log1")
     second = latency(known, "--duration", "60", "--json")
     after = known.send([5000], rounds=10, log=tmp_path / "log2")
-    pair, = second.json(signal.SIGINT)["pairs"]
+    (pair,) = second.json(signal.SIGINT)["pairs"]
     assert pair["packets"] == len(after)
     assert not pair["min_max_exact"]  # the probe has those of both measurements
     assert pair["cycles"]["max"] <= (max(s[1] for s in after) + SLACK) * (1 + BUCKET)
-    pair, = first.json(signal.SIGINT)["pairs"]
+    (pair,) = first.json(signal.SIGINT)["pairs"]
     assert_figures(pair, before + after)
 
 
@@ -162,7 +161,7 @@ def test_every_output_and_the_end_by_packets(known, latency, tmp_path):
     live = latency(known, "--duration", "60", tty=True)
     known.send([3000, 30000], rounds=15)
     assert_table(table.finish())
-    row, = csv.DictReader(io.StringIO(figures.proc.child.stdout.read().decode()))
+    (row,) = csv.DictReader(io.StringIO(figures.proc.child.stdout.read().decode()))
     assert (row["rx_port"], row["tx_port"], row["packets"]) == ("net_ring_a", "net_ring_b", "960")
     assert 3000 - SLACK <= float(row["min_cycles"]) <= float(row["max_cycles"])
     rows = list(csv.DictReader(io.StringIO(buckets.proc.child.stdout.read().decode())))
@@ -209,7 +208,7 @@ def test_killed_reader_leaves_no_hooks_and_a_killed_application_its_times(known,
     known.proc.kill()
     output = it.finish()
     assert f"{known.prefix} has ended" in output
-    done = json.loads(output[output.index("{"):])
+    done = json.loads(output[output.index("{") :])
     assert done["application_ended"]
     assert_figures(done["pairs"][0], stays)
 
@@ -223,7 +222,7 @@ def test_port_is_removed(play, latency):
     until(lambda: app.one("count") > 1000, what="packets flow")
     app.do("unloop")
     app.do("unplug net_null1")
-    pair, = it.json(signal.SIGINT)["pairs"]
+    (pair,) = it.json(signal.SIGINT)["pairs"]
     assert (pair["rx_port"], pair["tx_port"]) == ("net_null0", "net_null1")
     assert pair["packets"] > 0
 
@@ -234,8 +233,10 @@ def test_stock_testpmd(testpmd):
     app.start()
     output = json.loads(check([RINGTAP, "latency", app.prefix, "--packets", "100000", "--json"]))
     app.stop()
-    assert {(p["rx_port"], p["tx_port"]) for p in output["pairs"]} \
-        == {("net_null0", "net_null1"), ("net_null1", "net_null0")}
+    assert {(p["rx_port"], p["tx_port"]) for p in output["pairs"]} == {
+        ("net_null0", "net_null1"),
+        ("net_null1", "net_null0"),
+    }
     assert sum(p["packets"] for p in output["pairs"]) >= 100000
     assert all(0 < p["ns"]["min"] <= p["ns"]["p50"] <= p["ns"]["max"] for p in output["pairs"])
     app.cmd("set fwd mac")
@@ -246,7 +247,9 @@ def test_stock_testpmd(testpmd):
     assert inferred >= 20000 and sum(u["unstamped"] for u in output["not_timed"]) > 10 * inferred
 
     def pairs():
-        report = json.loads(check([RINGTAP, "top", "--once", "-n", "0.3", "--json", "--collectors", "latency", app.prefix]))
+        report = json.loads(
+            check([RINGTAP, "top", "--once", "-n", "0.3", "--json", "--collectors", "latency", app.prefix])
+        )
         return [p for p in report["applications"][0]["latency"] if p["packets"]]
 
     assert all(p["inferred"] for p in until(pairs, what="packets are timed"))
@@ -259,7 +262,10 @@ def test_what_is_not_there(known, testpmd):
     assert done.returncode == 0, done.stderr
     assert "No packet was received and sent again" in done.stdout
     for command in ("latency", "memory"):
-        for args, words in ((["--plot", "/nonexistent/x.svg"], "No such file"), (["no-such-app"], "no application is called")):
+        for args, words in (
+            (["--plot", "/nonexistent/x.svg"], "No such file"),
+            (["no-such-app"], "no application is called"),
+        ):
             done = run([RINGTAP, command, *args])
             assert done.returncode == 1 and words in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
             assert done.stdout == ""
@@ -280,6 +286,7 @@ def test_what_is_not_there(known, testpmd):
 
 
 # ---- applications that lie: see also fuzz/fuzz_stats.c
+
 
 def monitor_answer(reply):
     """An answer for Impostor that is correct up to RT_MSG_MONITOR."""
@@ -302,6 +309,7 @@ def monitor_answer(reply):
                 reply(connection)
             else:
                 honest(Once(connection, request))
+
     return answer
 
 

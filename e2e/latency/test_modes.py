@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap latency with every forwarding mode of unmodified testpmd: each sent packet is timed for
 certain, inferred, or counted as not timed. Modes that reset the flags of mbufs lose the mark."""
+
 import csv
 import io
 import itertools
@@ -8,7 +9,6 @@ import signal
 import struct
 
 import pytest
-
 from harness import pcap
 from harness.dpdk import telemetry
 from harness.known import Measuring
@@ -19,10 +19,15 @@ PACKETS = 600  # packets of each port
 CERTAIN, INFERRED, NOTHING = "certain", "inferred", "nothing"
 # All modes of 22.11 except the generators, and ieee1588, which distributions do not build.
 FORWARDING = {
-    "io": CERTAIN, "noisy": CERTAIN,
-    "mac": INFERRED, "macswap": INFERRED, "5tswap": INFERRED, "csum": INFERRED,
+    "io": CERTAIN,
+    "noisy": CERTAIN,
+    "mac": INFERRED,
+    "macswap": INFERRED,
+    "5tswap": INFERRED,
+    "csum": INFERRED,
     "icmpecho": CERTAIN,
-    "rxonly": NOTHING, "shared_rxq": NOTHING,
+    "rxonly": NOTHING,
+    "shared_rxq": NOTHING,
 }
 
 
@@ -36,8 +41,9 @@ def checksum(data):
 def echo_request(number):
     icmp = struct.pack(">BBHHH", 8, 0, 0, 77, number) + bytes(56)
     icmp = icmp[:2] + struct.pack(">H", checksum(icmp)) + icmp[4:]
-    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(icmp), number, 0, 64, 1, 0,
-                     bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2]))
+    ip = struct.pack(
+        ">BBHHHBBH4s4s", 0x45, 0, 20 + len(icmp), number, 0, 64, 1, 0, bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
+    )
     ip = ip[:10] + struct.pack(">H", checksum(ip)) + ip[12:]
     return bytes.fromhex("020000000002020000000001") + b"\x08\x00" + ip + icmp
 
@@ -50,12 +56,16 @@ def latency(closing):
 @pytest.fixture
 def with_packets(testpmd, tmp_path):
     """A testpmd with two ports, each of which receives PACKETS after its start."""
+
     def start(mode):
         file = pcap.write(tmp_path / "in.pcap", map(echo_request, range(PACKETS)))
-        app = testpmd(*(f"net_pcap{i},rx_pcap={file},tx_pcap={tmp_path}/out{i}.pcap" for i in (0, 1)),
-                      args=("--no-flush-rx", "--rxq-share"))  # shared_rxq crashes otherwise
+        app = testpmd(
+            *(f"net_pcap{i},rx_pcap={file},tx_pcap={tmp_path}/out{i}.pcap" for i in (0, 1)),
+            args=("--no-flush-rx", "--rxq-share"),
+        )  # shared_rxq crashes otherwise
         assert f"Set {mode} packet forwarding mode" in app.cmd(f"set fwd {mode}")
         return app
+
     return start
 
 
@@ -65,8 +75,12 @@ def received(app):
 
 def sums(report):
     """(certain, inferred, without time stamp, shared) packets."""
-    return (sum(p["packets"] for p in report["pairs"]), sum(p["packets"] for p in report["inferred"]),
-            sum(u["unstamped"] for u in report["not_timed"]), sum(u["shared"] for u in report["not_timed"]))
+    return (
+        sum(p["packets"] for p in report["pairs"]),
+        sum(p["packets"] for p in report["inferred"]),
+        sum(u["unstamped"] for u in report["not_timed"]),
+        sum(u["shared"] for u in report["not_timed"]),
+    )
 
 
 def test_received_packets(with_packets, latency):
@@ -113,9 +127,14 @@ def test_generated_packets_are_never_certain(testpmd, latency):
 
 def test_inferred_times_are_marked_in_all_outputs(with_packets, latency, closing):
     app = with_packets("macswap")
-    text, table, buckets = (latency(app, "--duration", "60", *how, **where) for how, where in (
-        (["--histogram"], {}), (["--csv"], {"stdout": -1}),
-        (["--csv", "--histogram"], {"stdout": -1})))
+    text, table, buckets = (
+        latency(app, "--duration", "60", *how, **where)
+        for how, where in (
+            (["--histogram"], {}),
+            (["--csv"], {"stdout": -1}),
+            (["--csv", "--histogram"], {"stdout": -1}),
+        )
+    )
     exporter = closing(Exporter(app, args=("--collectors", "latency")))
     exporter.series()  # attached
     app.start()

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs built against the installed library read a live application: C, C++ and Python."""
+
 import json
 import re
 import shutil
 
 import pytest
-
 from harness import pcap, pcapng
 from harness.paths import REPO
 from harness.proc import Proc, check, run, until
@@ -40,6 +40,7 @@ def built(env, tmp_path_factory):
         config = check(["pkg-config", "--cflags", "--libs", "libringtap"], env=env).split()
         check([compiler, "-Wall", "-Wextra", "-Werror", *flags, source, "-o", folder / source.stem, *config])
         return [folder / source.stem]
+
     return build
 
 
@@ -61,9 +62,12 @@ def test_examples_of_captures(play, built, env, closing, tmp_path):
     while it is written."""
     app, out = play(), tmp_path / "out.pcapng"
     app.ring("a")
-    commands = {"count": [*built("count.c"), LONG_S, app.prefix], "lengths": [*built("lengths.cc"), LONG_S, app.prefix],
-                "talkers": [*built("talkers.py"), f"{app.prefix}:0", LONG_S, "len = 100"],
-                "save": [*built("save.c"), out, LONG_S, app.prefix]}
+    commands = {
+        "count": [*built("count.c"), LONG_S, app.prefix],
+        "lengths": [*built("lengths.cc"), LONG_S, app.prefix],
+        "talkers": [*built("talkers.py"), f"{app.prefix}:0", LONG_S, "len = 100"],
+        "save": [*built("save.c"), out, LONG_S, app.prefix],
+    }
     programs = {name: closing(Proc(command, env=env)) for name, command in commands.items()}
     until(lambda: len([s for s in sessions(app) if s["start_ns"]]) == len(programs), 30)
     app.rx(n=12, len=100)
@@ -73,11 +77,14 @@ def test_examples_of_captures(play, built, env, closing, tmp_path):
     until(lambda: [s["taps"] for s in sessions(app)].count(4) == 3, 10, "by all that capture all ports")
     app.rx(1, n=5, len=60)
     texts = {name: finish(program) for name, program in programs.items()}
-    for name, expected in (("count", f"19 packets, {12 * 100 + 7 * 200} bytes, 0 broadcasts"),
-                           ("count", "5 packets, 300 bytes, 0 broadcasts"),
-                           ("count", "24 packets seen, 24 captured, 0 lost, 24 delivered"),
-                           ("lengths", "RX 100 bytes: 12 packets"), ("lengths", "TX 200 bytes: 7 packets"),
-                           ("talkers", f"{pcap.frame(100)[6:12].hex(':')}: 12 packets")):
+    for name, expected in (
+        ("count", f"19 packets, {12 * 100 + 7 * 200} bytes, 0 broadcasts"),
+        ("count", "5 packets, 300 bytes, 0 broadcasts"),
+        ("count", "24 packets seen, 24 captured, 0 lost, 24 delivered"),
+        ("lengths", "RX 100 bytes: 12 packets"),
+        ("lengths", "TX 200 bytes: 7 packets"),
+        ("talkers", f"{pcap.frame(100)[6:12].hex(':')}: 12 packets"),
+    ):
         assert expected in texts[name], texts[name]
     file = pcapng.read(out)
     assert [i.name for i in file.interfaces] == ["net_ring_a", "net_ring_b"]
@@ -110,8 +117,9 @@ def test_every_function_has_a_manual_page_and_every_accessor_a_symbol(installati
     assert len(accessors) > 10 and set(accessors) <= set(exported())
     folder = next(installation.rglob("man3"))
     for name in exported() + inline("static inline"):
-        shown = run(["man", "--warnings", "-l", folder / f"{name}.3"], env={"MANPATH": str(folder.parent)},
-                    cwd=folder.parent)
+        shown = run(
+            ["man", "--warnings", "-l", folder / f"{name}.3"], env={"MANPATH": str(folder.parent)}, cwd=folder.parent
+        )
         assert f"{name}(" in re.sub(r".\x08", "", shown.stdout) and not shown.stderr, (name, shown.stderr)
 
 
@@ -161,17 +169,22 @@ print(json.dumps({"packets": out, "stats": stats, "total": total}))
 
 def test_packets_in_python(app, env, closing):
     """All, and those that pass a filter, at the same time."""
-    programs = [closing(Proc([*python(env), "-c", PACKETS % count, app.prefix, filter], env=env))
-                for filter, count in (("", 19), ("greater 150", 7))]
+    programs = [
+        closing(Proc([*python(env), "-c", PACKETS % count, app.prefix, filter], env=env))
+        for filter, count in (("", 19), ("greater 150", 7))
+    ]
     for program in programs:
         program.expect("^attached$", 30)
     app.rx(n=12, len=100)
     app.tx(n=7, len=200, seq=100)
     got, filtered = (json.loads(finish(program).splitlines()[-1]) for program in programs)
-    assert [p["data"] for p in got["packets"]] == \
-        [pcap.frame(100, i).hex() for i in range(12)] + [pcap.frame(200, 100 + i).hex() for i in range(7)]
-    assert {(p["app"], p["port"], p["queue"], p["direction"], p["length"], p["drops"]) for p in got["packets"]} == \
-        {(app.prefix, "net_ring_a", 0, "rx", 100, 0), (app.prefix, "net_ring_a", 0, "tx", 200, 0)}
+    assert [p["data"] for p in got["packets"]] == [pcap.frame(100, i).hex() for i in range(12)] + [
+        pcap.frame(200, 100 + i).hex() for i in range(7)
+    ]
+    assert {(p["app"], p["port"], p["queue"], p["direction"], p["length"], p["drops"]) for p in got["packets"]} == {
+        (app.prefix, "net_ring_a", 0, "rx", 100, 0),
+        (app.prefix, "net_ring_a", 0, "tx", 200, 0),
+    }
     ids = [p["id"] for p in got["packets"]]
     assert all(ids[:12]) and len(set(ids[:12])) == 12
     assert ids[12:] == [None] * 7  # made by the application

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The Python module: when sessions end, use from several threads, differences of snapshots, wrong arguments."""
+
 import re
 import signal
 
 import pytest
-
-
 from harness.proc import Proc, run, until
 from harness.ringtap import sessions
 
@@ -16,10 +15,14 @@ START = "def start_capture():\n    return ringtap.capture(APP, buffer_size=1 << 
 @pytest.fixture
 def program(app, python_env, closing):
     """Starts Python code with APP, the application's name, and go(), which waits for the test."""
+
     def start(code):
-        head = ("import os, signal, sys, threading, time\nimport ringtap\nAPP = sys.argv[1]\n"
-                "def go(what):\n    print(what, flush=True)\n    sys.stdin.readline()\n")
+        head = (
+            "import os, signal, sys, threading, time\nimport ringtap\nAPP = sys.argv[1]\n"
+            "def go(what):\n    print(what, flush=True)\n    sys.stdin.readline()\n"
+        )
         return closing(Proc([PYTHON, "-u", "-c", head + START + code, app.prefix], env=python_env))
+
     return start
 
 
@@ -33,6 +36,7 @@ def armed(app, program):
     def is_armed():
         assert program.child.poll() is None, program.output
         return any(s["start_ns"] for s in sessions(app))
+
     until(is_armed, 30)
 
 
@@ -125,10 +129,15 @@ def orphaned(app, program, before, after):
 VIEW = "capture = start_capture()\nprint('ready', flush=True)\nview = next(capture).data"
 
 
-@pytest.mark.parametrize("before,after", [
-    (VIEW, "print(len(bytes(view)), 'bytes', flush=True)"),
-    # The session has ended when the child is made, and the view keeps its rings.
-    (VIEW + "\ncapture.close()", "print(len(bytes(view)), 'bytes', flush=True)")], ids=["open", "closed"])
+@pytest.mark.parametrize(
+    "before,after",
+    [
+        (VIEW, "print(len(bytes(view)), 'bytes', flush=True)"),
+        # The session has ended when the child is made, and the view keeps its rings.
+        (VIEW + "\ncapture.close()", "print(len(bytes(view)), 'bytes', flush=True)"),
+    ],
+    ids=["open", "closed"],
+)
 def test_a_child_with_a_view_does_not_keep_the_session(app, program, before, after):
     it = orphaned(app, program, before, after)
     until(lambda: sessions(app) == [], 20, "no session is left")
@@ -138,8 +147,12 @@ def test_a_child_with_a_view_does_not_keep_the_session(app, program, before, aft
 
 
 def test_a_child_does_not_keep_a_monitor(app, program):
-    it = orphaned(app, program, "m = ringtap.monitor(APP)\nprint('ready', flush=True)",
-                  "try:\n    m.read()\nexcept ValueError as e:\n    print(e, flush=True)")
+    it = orphaned(
+        app,
+        program,
+        "m = ringtap.monitor(APP)\nprint('ready', flush=True)",
+        "try:\n    m.read()\nexcept ValueError as e:\n    print(e, flush=True)",
+    )
     app.unhooked()
     it.send("go")
     it.expect("^the monitor belongs to the parent process$", 30)
@@ -269,14 +282,20 @@ REFUSED = [
     ("ringtap.capture('nobody')", "no application for 'nobody'"),
     ("ringtap.capture(APP + ':nowhere')", "nowhere"),
     ("ringtap.capture(APP, 'not a filter')", "filter 'not a filter': "),
-    ("ringtap.monitor(APP, 1 << 30)", "no such collector")]
+    ("ringtap.monitor(APP, 1 << 30)", "no such collector"),
+]
 
 
 def test_errors(app, program):
     """Wrong arguments are a ValueError, and what the library refuses an Error with its number and sentence."""
-    it = program("assert APP in [a.name for a in ringtap.apps()]\n" + "".join(
-        f"try:\n    {code}\nexcept ValueError as e:\n    print('value', e)\n"
-        "except ringtap.Error as e:\n    assert e.errno > 0\n    print('error', e.strerror)\n" for code, _ in REFUSED))
+    it = program(
+        "assert APP in [a.name for a in ringtap.apps()]\n"
+        + "".join(
+            f"try:\n    {code}\nexcept ValueError as e:\n    print('value', e)\n"
+            "except ringtap.Error as e:\n    assert e.errno > 0\n    print('error', e.strerror)\n"
+            for code, _ in REFUSED
+        )
+    )
     lines = finish(it).splitlines()
     assert len(lines) == len(REFUSED)
     for i, (code, message) in enumerate(REFUSED):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DPDK's l3fwd: packets that an access list denies are shown by ringtap drops, the others are sent with their ids."""
+
 import functools
 import signal
 import sys
 
 import pytest
-
 from harness import examples
 from harness.known import Measuring
 from harness.pcapng import RX, TX

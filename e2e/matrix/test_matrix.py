@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One installation of ringtap with applications of another release of DPDK: `make matrix` runs these tests in the
 root of each suite, with its own applications. Each test is a column of docs/matrix.json."""
+
 import json
 import shutil
 import signal
 
 import pytest
-
 from harness import ovs as ovs_module
 from harness.examples import FOLDER, OPTIONS, Example, Files
 from harness.netns import Net
@@ -19,8 +19,11 @@ from harness.tracers import Ctf, bpftrace_missing
 
 WAYS = ("fresh", "running")  # started with the plugin; attached to
 EVENT_BYTES = 8  # at least, in a trace of DPDK: time and number of the event
-CELLS = [(application, way) for way in WAYS for application in (
-    "testpmd", "ovs", *(f"{name}-{kind}" for name in OPTIONS for kind in ("shared", "static")))]
+CELLS = [
+    (application, way)
+    for way in WAYS
+    for application in ("testpmd", "ovs", *(f"{name}-{kind}" for name in OPTIONS for kind in ("shared", "static")))
+]
 
 
 def pytest_generate_tests(metafunc):
@@ -120,8 +123,9 @@ def received(app):
     done = run([RINGTAP, "top", "--once", "--json", "-n", "0.2", app.prefix])
     if done.returncode != OK:
         return 0
-    return sum(q["packets"] for a in json.loads(done.stdout)["applications"] for q in a["queues"]
-               if q["direction"] == "rx")
+    return sum(
+        q["packets"] for a in json.loads(done.stdout)["applications"] for q in a["queues"] if q["direction"] == "rx"
+    )
 
 
 def test_list(app):

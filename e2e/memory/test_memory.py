@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap memory with mempools of known kinds and buffers in known orders."""
+
 import csv
 import io
 import itertools
@@ -11,7 +12,6 @@ from collections import OrderedDict
 
 import matplotlib.image
 import pytest
-
 from harness.dpdk import HugePages
 from harness.known import Known, Measuring, png_size, svg_paths
 from harness.paths import RINGTAP
@@ -43,11 +43,14 @@ def read_samples(path):
     """Sample runs of (address, IOVA), of one queue."""
     with open(path) as f:
         rows = list(csv.DictReader(f))
-    return [[(int(r["address"], 0), int(r["iova"], 0)) for r in group]
-            for _, group in itertools.groupby(rows, lambda r: r["run"])]
+    return [
+        [(int(r["address"], 0), int(r["iova"], 0)) for r in group]
+        for _, group in itertools.groupby(rows, lambda r: r["run"])
+    ]
 
 
 # ---- what ringtap computes, once more, and as simply as can be
+
 
 def lru(pages, entries):
     """(accesses known to hit or miss, misses among them)"""
@@ -77,7 +80,7 @@ def assert_pattern(pattern, runs, stride):
     assert pattern["distance_log2"] == {str(b): logs.count(b) for b in sorted(set(logs))}
     for of, model, shift in zip(pattern["pages_per_1000_packets"], pattern["modelled_iotlb"], SHIFTS):
         pages = [[a >> shift for a in s] for s in device]
-        windows = [len(set(s[i:i + 1000])) for s in pages for i in range(0, len(s) - 999, 1000)]
+        windows = [len(set(s[i : i + 1000])) for s in pages for i in range(0, len(s) - 999, 1000)]
         assert of["page_bytes"] == model["page_bytes"] == 1 << shift
         assert of["distinct"] == pytest.approx(sum(windows) / len(windows))
         assert model["accesses"] == pattern["packets"]
@@ -98,7 +101,7 @@ def assert_order(known, memory, tmp_path, how, stride, sequential):
     for s in runs:
         # A sample run has consecutive packets, in the order of reception, without gaps.
         assert [place[a] for a in s] == [(place[s[0]] + k) % 5000 for k in range(len(s))]
-    pattern, = output["patterns"]
+    (pattern,) = output["patterns"]
     assert (pattern["port"], pattern["queue"], pattern["pool"]) == ("net_ring_a", 0, how)
     assert pattern["packets"] >= 20000
     assert_pattern(pattern, runs, size)
@@ -134,7 +137,7 @@ def test_one_port_in_a_table_and_as_comma_separated_values(known, memory, tmp_pa
     shares = [float(x) for x in re.findall(r"bytes +([\d.]+) %$", output, re.MULTILINE)]
     assert sum(shares) == pytest.approx(100, abs=0.1)
     values = memory(known, "--packets", "2000", "--csv", stdout=-1)
-    row, = csv.DictReader(io.StringIO(values.proc.child.stdout.read().decode()))
+    (row,) = csv.DictReader(io.StringIO(values.proc.child.stdout.read().decode()))
     values.finish()
     assert (row["port"], row["queue"], row["pool"]) == ("net_ring_b", "0", "known")
     assert int(row["sequential"]) >= 0.99 * int(row["steps"]) > 0
@@ -168,8 +171,14 @@ def test_pools_without_traffic_and_output_that_cannot_be_written(known, memory, 
     assert not any(p["removed"] for p in it["pools"])
 
 
-KINDS = {"native": ("ordinary pages", 4096, False), "huge": ("huge pages", None, False), "anon": ("external", 4096, False),
-         "xmem": ("external", 4096, False), "xmemhuge": ("external", None, False), "xbuf": ("pinned external", 4096, True)}
+KINDS = {
+    "native": ("ordinary pages", 4096, False),
+    "huge": ("huge pages", None, False),
+    "anon": ("external", 4096, False),
+    "xmem": ("external", 4096, False),
+    "xmemhuge": ("external", None, False),
+    "xbuf": ("pinned external", 4096, True),
+}
 
 
 def test_kinds_of_memory(testpmd, tmp_path):
@@ -178,14 +187,20 @@ def test_kinds_of_memory(testpmd, tmp_path):
         huge = HugePages(tmp_path) if kind == "huge" else None
         if page is None and HugePages.free_mb() < 128:
             continue
-        app = testpmd("net_null0", lcores="0@0,127@1", memory_mb=64 if huge else 256, mbufs=3000, huge=huge,
-                      args=() if huge else [f"--mp-alloc={kind}"],
-                      eal=["--mbuf-pool-ops-name", "stack"] if kind == "native" else ())
+        app = testpmd(
+            "net_null0",
+            lcores="0@0,127@1",
+            memory_mb=64 if huge else 256,
+            mbufs=3000,
+            huge=huge,
+            args=() if huge else [f"--mp-alloc={kind}"],
+            eal=["--mbuf-pool-ops-name", "stack"] if kind == "native" else (),
+        )
         app.start()
         done = run([RINGTAP, "memory", app.prefix, "--packets", "4000", "--json"])
         assert done.returncode == 0, done.stderr
         output = json.loads(done.stdout)
-        pool, = output["pools"]
+        (pool,) = output["pools"]
         assert (pool["kind"], pool["pinned_external"]) == (memory_kind, pinned), kind
         assert pool["page_bytes"] == (page or 2 << 20), kind
         assert pool["size"] == 3000 and pool["in_use"] < 3000, kind
@@ -200,7 +215,7 @@ def shades(path, box):
     white."""
     image = matplotlib.image.imread(path)[:, :, :3]
     height, width = image.shape[:2]
-    part = image[int(box[1] * height):int(box[3] * height), int(box[0] * width):int(box[2] * width)]
+    part = image[int(box[1] * height) : int(box[3] * height), int(box[0] * width) : int(box[2] * width)]
     return {tuple(pixel) for pixel in (part.reshape(-1, 3) * 255).astype(int)} - {(255, 255, 255)}
 
 
@@ -231,7 +246,7 @@ def test_ctrl_c_and_killed_application(known, memory, tmp_path):
     known.proc.kill()
     said = late.finish()
     assert f"{known.prefix} has ended" in said
-    done = json.loads(said[said.index("{"):])
+    done = json.loads(said[said.index("{") :])
     assert done["application_ended"] and all(p["removed"] for p in done["pools"])
 
 
@@ -256,8 +271,7 @@ def test_hardware_counters(known, closing, tmp_path):
         pid.unlink(missing_ok=True)
         tool.write_text(script)
         tool.chmod(0o755)
-        it = closing(Measuring("memory", known, "--duration", "60", *args,
-                               env={"PATH": f"{tmp_path}:/usr/bin:/bin"}))
+        it = closing(Measuring("memory", known, "--duration", "60", *args, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}))
         until(lambda: pid.exists() and pid.read_text().strip(), what="pcm-iio runs")
         return it
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Fixtures of the statistics' tests."""
-import pytest
 
+import pytest
 from harness.monitor import Monitor
 
 

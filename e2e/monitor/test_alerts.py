@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The alert rules in a Prometheus server; `meson test alert-rules` tests what raises them."""
+
 import re
 
 import pytest
-
 from harness import prometheus
 from harness.flight import Flight
 from harness.paths import REPO

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The dashboard and the alert rules: accepted by Grafana and Prometheus, with metrics that the
 exporter has."""
+
 import copy
 import json
 import subprocess
@@ -8,7 +9,6 @@ import subprocess
 import jsonschema
 import pytest
 import yaml
-
 from harness import grafana, prometheus
 from harness.flight import Flight
 from harness.paths import REPO
@@ -22,8 +22,12 @@ RULES = sorted(FOLDER.glob("*.rules.yml"))
 
 def rules():
     """(name, expression) of all alert and recording rules."""
-    return [(rule.get("alert") or rule["record"], rule["expr"]) for path in RULES
-            for group in yaml.safe_load(path.read_text())["groups"] for rule in group["rules"]]
+    return [
+        (rule.get("alert") or rule["record"], rule["expr"])
+        for path in RULES
+        for group in yaml.safe_load(path.read_text())["groups"]
+        for rule in group["rules"]
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -70,20 +74,24 @@ def check_names_are_exported(exporter):
         check_names(expression, found)
     for metric, label in grafana.variables(BOARD):
         assert label in found[metric]
-    for wrong in ("ringtap_queue_packet_total", 'ringtap_up{application="a"}', "sum by (kueue) (ringtap_queue_packets_total)"):
+    for wrong in (
+        "ringtap_queue_packet_total",
+        'ringtap_up{application="a"}',
+        "sum by (kueue) (ringtap_queue_packets_total)",
+    ):
         with pytest.raises(AssertionError):
             check_names(wrong, found)
 
 
 def healthy(server):
-    target, = server.targets()
+    (target,) = server.targets()
     return target["health"] == "up" and not target["lastError"]
 
 
 def test_every_query_has_data_and_its_labels(exporter, server):
     check_names_are_exported(exporter)
     until(lambda: healthy(server), 30, "a scrape in time")
-    up, = (value for labels, value in server.query("ringtap_up"))
+    (up,) = (value for labels, value in server.query("ringtap_up"))
     assert up == 1
     queries = list(grafana.queries(BOARD))
     assert len(queries) > 15
@@ -112,10 +120,16 @@ def check_names(expression, known):
         assert grouped <= known[metric], f"{expression}: {metric} has no label {grouped - known[metric]}"
 
 
-SPOILED = (lambda b: b.pop("schemaVersion"), lambda b: b.update(graphTooltip=3), lambda b: b.update(boards=[]),
-    lambda b: b["panels"][1].update(type="graph2"), lambda b: b["panels"][1].pop("gridPos"),
-    lambda b: b["panels"][1]["gridPos"].update(x=20), lambda b: b["panels"][2].update(id=b["panels"][1]["id"]),
-    lambda b: b["panels"][1]["targets"][0].pop("refId"), lambda b: b["panels"][1]["targets"][0].update(query="up"),
+SPOILED = (
+    lambda b: b.pop("schemaVersion"),
+    lambda b: b.update(graphTooltip=3),
+    lambda b: b.update(boards=[]),
+    lambda b: b["panels"][1].update(type="graph2"),
+    lambda b: b["panels"][1].pop("gridPos"),
+    lambda b: b["panels"][1]["gridPos"].update(x=20),
+    lambda b: b["panels"][2].update(id=b["panels"][1]["id"]),
+    lambda b: b["panels"][1]["targets"][0].pop("refId"),
+    lambda b: b["panels"][1]["targets"][0].update(query="up"),
     lambda b: b["panels"][1]["fieldConfig"]["defaults"].update(unit="packets"),
     lambda b: b["panels"][1]["targets"][0].update(expr="ringtap_up{app=~\"$application\"}"),
     lambda b: b["templating"]["list"][1].update(refresh=7),

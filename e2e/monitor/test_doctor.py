@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Real faults, with unmodified testpmd, and the verdicts of `ringtap doctor`."""
+
 import json
 import re
 import signal
@@ -8,7 +9,6 @@ import subprocess
 import time
 
 import pytest
-
 from harness.debugger import Debugger
 from harness.doctor import FAULT, Diagnosis
 from harness.monitor import GAPS
@@ -52,16 +52,19 @@ def test_a_worker_that_is_stopped_meanwhile(how, busy, monitor, closing):
     doctor = closing(Proc([RINGTAP, "doctor", "--json", "-d", 600, busy.prefix], stdout=subprocess.PIPE))
     until(lambda: busy.one("callbacks 0") > 0, what="attached doctor")
     seen = monitor(busy, GAPS)
-    until(lambda: any(t.poll_tsc for t in seen.threads.values()), what="the time of a poll, which the control thread reads")
+    until(
+        lambda: any(t.poll_tsc for t in seen.threads.values()),
+        what="the time of a poll, which the control thread reads",
+    )
     shown = stop(busy, how, closing)
     due = time.monotonic() + 1.5
     until(lambda: time.monotonic() > due, what="time to watch")
     doctor.send_signal(signal.SIGINT)
-    app, = json.loads(doctor.child.stdout.read())["applications"]
+    (app,) = json.loads(doctor.child.stdout.read())["applications"]
     assert doctor.wait() == FAULT
-    hung, = (v for v in app["verdicts"] if v["verdict"] == "hung")
+    (hung,) = (v for v in app["verdicts"] if v["verdict"] == "hung")
     text = "\n".join(hung["evidence"])
-    worker, = (tid for tid, name in of_tasks(busy.pid, "comm").items() if "worker" in name)
+    (worker,) = (tid for tid, name in of_tasks(busy.pid, "comm").items() if "worker" in name)
     assert f"lcore 1, tid {worker}" in f"{hung['where']}{text}" and f"the kernel shows it {shown}" in text
     assert re.search(r"its last poll was at \d\d:\d\d:\d\d\.\d{3}, [1-9]\d*\.\d s ago", text), text
     assert ("continue it" in text) == (how != "debugger of the worker")
@@ -70,8 +73,7 @@ def test_a_worker_that_is_stopped_meanwhile(how, busy, monitor, closing):
 def test_healthy_application(testpmd, net):
     """An application that answers pings, and has idle time."""
     host, device = net.add_host("192.0.2.1")
-    pmd = testpmd(f"net_af_packet0,iface={device}", namespace=net.hub,
-                  args=("--forward-mode=icmpecho",))
+    pmd = testpmd(f"net_af_packet0,iface={device}", namespace=net.hub, args=("--forward-mode=icmpecho",))
     pmd.start()
     ping = host.start(["ping", "-f", "-w", 60, "192.0.2.77"])
     try:
@@ -133,9 +135,12 @@ def test_tx_refuses(testpmd):
     found = Diagnosis(pmd)
     assert found.others == ["tx_refused"]
     assert found.get("tx_refused")["where"] == "net_ring0"
-    handed, sent, unsent = (int(n.replace(",", "")) for n in re.search(
-        r"([\d,]+) packets handed over in [\d.]+ s, ([\d,]+) sent: ([\d,]+)",
-        found.evidence("tx_refused")).groups())
+    handed, sent, unsent = (
+        int(n.replace(",", ""))
+        for n in re.search(
+            r"([\d,]+) packets handed over in [\d.]+ s, ([\d,]+) sent: ([\d,]+)", found.evidence("tx_refused")
+        ).groups()
+    )
     assert handed > 1000 and sent == 0 and unsent == handed
     done = run([RINGTAP, "doctor", "-d", 1, pmd.prefix, pmd.prefix])
     assert done.returncode == FAULT
@@ -171,9 +176,11 @@ def test_uneven_queues(testpmd, tmp_path):
     """One queue has traffic for minutes, the other a single packet."""
     much = pcap_file(tmp_path / "much.pcap", 1_000_000)
     little = pcap_file(tmp_path / "little.pcap", 1)
-    pmd = testpmd(f"net_pcap0,rx_pcap={much},rx_pcap={little}", "net_null1",
-                  args=("--rxq=2", "--txq=2", "--forward-mode=noisy",
-                        "--noisy-lkup-memory=8", "--noisy-lkup-num-writes=500"))
+    pmd = testpmd(
+        f"net_pcap0,rx_pcap={much},rx_pcap={little}",
+        "net_null1",
+        args=("--rxq=2", "--txq=2", "--forward-mode=noisy", "--noisy-lkup-memory=8", "--noisy-lkup-num-writes=500"),
+    )
     pmd.start()
     found = Diagnosis(pmd, seconds=2)
     assert found.others == ["uneven_queues"]
@@ -203,8 +210,7 @@ def test_scattered_buffers(testpmd):
 @pytest.mark.alone  # with half of a CPU, threads receive too few packets for a verdict
 def test_several_faults_are_ranked(testpmd):
     """Lost packets rank before wasted time. Full bursts without loss are a note."""
-    pmd = testpmd("net_null0", "net_null1",
-                  args=("--burst=2", "--forward-mode=rxonly", "--mbcache=0"))
+    pmd = testpmd("net_null0", "net_null1", args=("--burst=2", "--forward-mode=rxonly", "--mbcache=0"))
     pmd.start()
     found = Diagnosis(pmd)
     assert found.others == ["small_bursts"], found.verdicts

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Mempools with a use that grows, and `ringtap doctor`: a leak is found and its packets are named; what is only
 filled, or comes and goes, is not a leak."""
+
 import json
 import time
 
 import pytest
-
 from harness.doctor import FAULT
 from harness.paths import RINGTAP
 from harness.proc import Proc
 
-ARP = bytes.fromhex("ffffffffffff020000000002" "0806" "0001080006040001" "020000000002" "c0000201"
-                    "000000000000" "c0000202") + bytes(18)
+ARP = bytes.fromhex("ffffffffffff02000000000208060001080006040001020000000002c0000201000000000000c0000202") + bytes(18)
 BASE = 1000  # mbufs in use at first: net_ring has no descriptors, caches and a burst explain 416
 RATE = 100  # a second; with BASE the pool of 4,095 lasts 30 s
 LONG = ("-d", "10")  # the application does nothing for a second, now and then, on a busy machine
@@ -32,13 +31,13 @@ class Watched:
             done += n
         self.status = proc.wait()
         self.text = proc.output
-        it, = json.loads(self.text[self.text.index("{\n"):])["applications"]
+        (it,) = json.loads(self.text[self.text.index("{\n") :])["applications"]
         self.growing = {v["where"]: "\n".join(v["evidence"]) for v in it["verdicts"] if v["verdict"] == "pool_grows"}
 
     def one(self):
         assert self.status == FAULT, self.text
         assert self.growing, self.text
-        (where, evidence), = self.growing.items()
+        ((where, evidence),) = self.growing.items()
         assert where == "small"
         return evidence
 

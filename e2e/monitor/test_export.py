@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap export`: exported values are those of the application, and promtool accepts them."""
+
 import re
 import shutil
 import signal
 import subprocess
 
 import pytest
-
 from harness.paths import RINGTAP
-from harness.prometheus import OPENMETRICS, Exporter
 from harness.proc import freeze, run, until
+from harness.prometheus import OPENMETRICS, Exporter
 from harness.ringtap import USAGE
 
 
@@ -38,10 +38,11 @@ def test_counts_are_those_of_the_application(app, export):
     assert exporter.value("ringtap_queue_packets_total", **tx) == 50
     assert exporter.value("ringtap_queue_bytes_total", **tx) == 50 * 128
     assert exporter.value("ringtap_queue_calls_total", **rx) == 4 + 7
-    bursts = {le: exporter.value("ringtap_burst_packets_bucket", le=le, **rx)
-              for le in ("0.0", "1.0", "2.0", "4.0", "16.0", "32.0", "512.0", "+Inf")}
-    assert bursts == {"0.0": 0, "1.0": 7, "2.0": 7, "4.0": 8, "16.0": 8, "32.0": 11,
-                      "512.0": 11, "+Inf": 11}
+    bursts = {
+        le: exporter.value("ringtap_burst_packets_bucket", le=le, **rx)
+        for le in ("0.0", "1.0", "2.0", "4.0", "16.0", "32.0", "512.0", "+Inf")
+    }
+    assert bursts == {"0.0": 0, "1.0": 7, "2.0": 7, "4.0": 8, "16.0": 8, "32.0": 11, "512.0": 11, "+Inf": 11}
     assert exporter.value("ringtap_burst_packets_sum", **rx) == 107
     assert exporter.value("ringtap_burst_packets_count", **rx) == 11
     # The driver's counters are read twice a second.
@@ -54,8 +55,14 @@ def test_promtool_accepts_the_output(forwarding, export):
     if not shutil.which("promtool"):
         pytest.skip("promtool is not installed (prometheus)")
     exporter = export(forwarding, args=("--collectors", "all"))
-    done = subprocess.run(["promtool", "check", "metrics"], input=exporter.text(), text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+    done = subprocess.run(
+        ["promtool", "check", "metrics"],
+        input=exporter.text(),
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=60,
+    )
     assert done.returncode == 0 and not done.stdout, done.stdout
 
 
@@ -92,8 +99,7 @@ def test_ports_and_threads_that_come_back(play, export):
     """One series for each port, whose counters do not decrease; threads that start and end do not leave a series each."""
     app = play()
     exporter = export(app)
-    name = 'ringtap_queue_packets_total{app="%s",port="net_null7",queue="0",direction="rx"}' \
-        % app.prefix
+    name = 'ringtap_queue_packets_total{{app="{}",port="net_null7",queue="0",direction="rx"}}'.format(app.prefix)
     total = 0
     for _ in range(3):
         port = app.plug("net_null7")
@@ -131,19 +137,26 @@ def test_series_are_the_same_after_a_restart(forwarding, export):
     for _ in range(2):
         exporter = export(forwarding, args=("--collectors", "all"))
         cpu = f'ringtap_thread_cpu_seconds_total{{app="{forwarding.prefix}",thread="lcore 1"}}'
-        latency = {f'ringtap_latency_seconds_count{{app="{forwarding.prefix}",rx_port="net_ring{a}",'
-                   f'tx_port="net_ring{1 - a}"}}' for a in (0, 1)}
+        latency = {
+            f'ringtap_latency_seconds_count{{app="{forwarding.prefix}",rx_port="net_ring{a}",'
+            f'tx_port="net_ring{1 - a}"}}'
+            for a in (0, 1)
+        }
         gap = f'ringtap_thread_max_polling_gap_seconds{{app="{forwarding.prefix}",thread="lcore 1"}}'
         until(lambda: {cpu, gap, *latency} <= set(exporter.series()), what="all series")
-        found.append({s for s in exporter.series() if 'thread="lcore 1"' in s or
-                      s.startswith("ringtap_latency_seconds_bucket")})
+        found.append(
+            {s for s in exporter.series() if 'thread="lcore 1"' in s or s.startswith("ringtap_latency_seconds_bucket")}
+        )
         check_counters_do_not_decrease(exporter)
         exporter.close()
     assert found[0] == found[1]
     pairs = {tuple(re.findall(r'port="net_ring(\d)"', s)) for s in found[0] if "latency" in s}
     assert pairs == {("0", "1"), ("1", "0")}
-    bounds = {re.search(r'le="([^"]+)"', s).group(1) for s in found[0]
-              if s.startswith("ringtap_thread_polling_gap_seconds_bucket")}
+    bounds = {
+        re.search(r'le="([^"]+)"', s).group(1)
+        for s in found[0]
+        if s.startswith("ringtap_thread_polling_gap_seconds_bucket")
+    }
     assert {"1e-07", "3e-06", "10.0", "+Inf"} <= bounds and len(bounds) == 19, bounds
 
 

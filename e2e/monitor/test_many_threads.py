@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Applications with many polling threads, and the memory that a monitor costs an application."""
+
 import os
 import re
 from pathlib import Path
 
 import pytest
-
 from harness import monitor as stats
 from harness import pcapng
 from harness.pcapng import check_sums
@@ -15,11 +15,13 @@ from harness.proc import until
 @pytest.fixture
 def crowd(play):
     """crowd(n): rt_play with n non-EAL threads, each polling another queue."""
+
     def start(threads):
         app = play()
         app.plug("net_null0", "no-rx=1", rxq=threads, txq=threads)
         assert app.one(f"crowd 0 {threads}") == threads
         return app
+
     return start
 
 
@@ -29,7 +31,7 @@ def capture(app, record, threads):
     assert app.one("crowd_send 50") == 50 * threads
     recorder.finish()
     file = recorder.file()
-    (seen, captured, lost), = check_sums(file)
+    ((seen, captured, lost),) = check_sums(file)
     assert seen == 50 * threads == captured + lost
     return file, lost
 
@@ -43,7 +45,7 @@ def test_a_hundred_threads(crowd, record, monitor):
     of_queue = {}
     for packet in file.packets:
         of_queue[packet.queue] = of_queue.get(packet.queue, 0) + 1
-    assert of_queue == {queue: 50 for queue in range(100)}
+    assert of_queue == dict.fromkeys(range(100), 50)
     m = monitor(app, stats.POLLS)
     # A new thread counts from the next tick on; each block belongs to one thread and queue.
     until(lambda: len(m.hooks) == 100, 30, "all polling threads")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The statistics segment, read by a second implementation of docs/format.md: counters compared with
 the operations of applications; monitors that start, end, are killed, and send invalid messages."""
+
 import os
 import re
 import signal
@@ -9,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from harness import dpdk, wire
 from harness import monitor as stats
 from harness.paths import E2E, REPO
@@ -85,8 +85,7 @@ def forwarded(m, direction, port):
     """Burst sizes of testpmd's forwarding thread; its main thread empties the queues before the
     start."""
     slot = next(s for s, t in m.threads.items() if t.lcore == 1)
-    (block,) = [h for h in m.hooks
-                if (h.thread, h.port_index, h.direction) == (slot, port, direction)]
+    (block,) = [h for h in m.hooks if (h.thread, h.port_index, h.direction) == (slot, port, direction)]
     return {n: c for n, c in enumerate(block.burst) if c}, block
 
 
@@ -98,11 +97,15 @@ def test_statistics_match_testpmd(testpmd, monitor):
     pmd.start("start tx_first 3")
     until(lambda: sum(sum(h.burst) for h in m.hooks) > 100000, 30, "traffic")
     text = pmd.cmd("stop")
-    for port, rx, tx in re.findall(r"statistics for port (\d+).*?RX-packets:\s*(\d+).*?"
-                                   r"TX-packets:\s*(\d+)", text, re.DOTALL):
+    for port, rx, tx in re.findall(
+        r"statistics for port (\d+).*?RX-packets:\s*(\d+).*?"
+        r"TX-packets:\s*(\d+)",
+        text,
+        re.DOTALL,
+    ):
         # Packets that are refused and sent again would count twice; these rings are never full.
         for direction, packets in ((stats.RX, rx), (stats.TX, tx)):
-            sizes, block = forwarded(m, direction, int(port))
+            sizes, _block = forwarded(m, direction, int(port))
             assert sum(n * c for n, c in sizes.items()) == int(packets)
         assert forwarded(m, stats.RX, int(port))[1].max_burst == 13
     reply = re.findall(r"statistics for port (\d+).*?RX-bursts\s*:\s*(\d+)", text, re.DOTALL)
@@ -125,8 +128,7 @@ def test_latency_of_received_and_sent_packets(testpmd, monitor):
     pmd.start("start tx_first")
     until(lambda: sum(sum(h.burst) for h in m.hooks) > 20000, 30, "traffic")
     pmd.stop()
-    sent = {h.port_index: sum(n * c for n, c in enumerate(h.burst))
-            for h in m.hooks if h.direction == stats.TX}
+    sent = {h.port_index: sum(n * c for n, c in enumerate(h.burst)) for h in m.hooks if h.direction == stats.TX}
     for port, packets in sent.items():
         timed = [p for p in m.pairs if p.tx_index == port and p.rx_index != stats.NO_INDEX]
         rest = [p for p in m.pairs if p.tx_index == port and p.rx_index == stats.NO_INDEX]
@@ -141,7 +143,9 @@ def test_latency_of_received_and_sent_packets(testpmd, monitor):
         assert sum(p.count for p in timed) + 32 == packets
     pairs = [p for p in query(pmd, "/ringtap/latency")["pairs"].values() if "packets" in p]
     assert sorted((p["rx_port"], p["tx_port"]) for p in pairs) == [
-        ("net_ring0", "net_ring1"), ("net_ring1", "net_ring0")]
+        ("net_ring0", "net_ring1"),
+        ("net_ring1", "net_ring0"),
+    ]
     for p in pairs:
         shown = [p[k] for k in ("min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")]
         assert [v * 1.01 + 1 for v in sorted(shown)] >= shown
@@ -173,16 +177,23 @@ def test_pools_and_addresses(testpmd, monitor):
     until(lambda: any(s.done for s in sampled.samplers), 20, "a sample run")
     run = next(st for s in sampled.samplers if s.done for st in s.run if st.number)
     assert run.count == stats.RUN
-    for sample in run.sample[:run.count]:
+    for sample in run.sample[: run.count]:
         assert pool.base <= sample.buf_addr < pool.base + pool.span
         assert (sample.port_index, sample.queue) == (0, 0)
     query(pmd, "/ringtap/addresses")
-    (thread,) = until(lambda: [t for t in query(pmd, "/ringtap/addresses")["threads"].values()
-                               if t["packets"] == stats.RUN], 20, "a sample run")
+    (thread,) = until(
+        lambda: [t for t in query(pmd, "/ringtap/addresses")["threads"].values() if t["packets"] == stats.RUN],
+        20,
+        "a sample run",
+    )
     pmd.stop()
     # testpmd over net_null uses the same few buffers again and again.
     assert 1 <= thread["pages_1g_per_1000_packets"] <= 2
-    assert thread["pages_1g_per_1000_packets"] <= thread["pages_2m_per_1000_packets"] <= thread["pages_4k_per_1000_packets"]
+    assert (
+        thread["pages_1g_per_1000_packets"]
+        <= thread["pages_2m_per_1000_packets"]
+        <= thread["pages_4k_per_1000_packets"]
+    )
     assert thread["pages_4k_per_1000_packets"] <= 1000
     assert thread["steps"] == stats.RUN - 1 and 0 <= thread["sequential_steps"] <= thread["steps"]
 
@@ -221,8 +232,7 @@ SEGMENT = "ringtap-statistics"  # its name in /proc/PID/maps
 def test_killed_monitors_leave_no_hooks(busy, closing):
     before = None
     for turn in range(3):
-        child = closing(Proc([sys.executable, "-c", CHILD, busy.prefix],
-                             env={"PYTHONPATH": f"{E2E}:{REPO / 'lab'}"}))
+        child = closing(Proc([sys.executable, "-c", CHILD, busy.prefix], env={"PYTHONPATH": f"{E2E}:{REPO / 'lab'}"}))
         child.expect("attached")
         assert busy.one("callbacks 0") == 2
         assert SEGMENT in Path(f"/proc/{busy.pid}/maps").read_text()
@@ -331,6 +341,7 @@ def test_readers_cannot_write_the_segment(app, monitor):
     """Nor truncate it, or punch holes: polling threads write to it."""
     import fcntl
     import mmap
+
     fd = monitor(app, stats.POLLS).wire.fds[0]
     seals = fcntl.fcntl(fd, fcntl.F_GET_SEALS)
     assert seals & fcntl.F_SEAL_SHRINK and seals & fcntl.F_SEAL_GROW and seals & fcntl.F_SEAL_SEAL

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap top`: statistics match those of the application, and it works in any terminal."""
+
 import json
 import os
 import re
@@ -9,7 +10,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-
 from harness import dpdk, tmux
 from harness.paths import RINGTAP
 from harness.proc import Proc, check, freeze, run, until
@@ -63,24 +63,26 @@ def lines(closing):
 
 
 def once(app, *args, locale=None):
-    return check([*(["env", f"LC_ALL={locale}"] if locale else []),
-                  RINGTAP, "top", "--once", *args, app.prefix])
+    return check([*(["env", f"LC_ALL={locale}"] if locale else []), RINGTAP, "top", "--once", *args, app.prefix])
 
 
 def document(app, *args, good=lambda doc: True):
     """A document that fulfils the condition: on a busy machine a thread may have no CPU for a whole
     interval."""
+
     def get():
         text = check([RINGTAP, "top", "--once", "--json", *args, app.prefix])
         doc = json.loads(text)["applications"][0]
         return doc if good(doc) else None
+
     return until(get, 20, "a good interval")
 
 
 def worked(doc):
     """The polling thread ran, and the counters of drivers and of the kernel were read."""
     return any(t["cpu_share"] and t["polls_per_second"] for t in doc["threads"]) and all(
-        p["driver_per_second"]["ipackets"] is not None for p in doc["ports"])
+        p["driver_per_second"]["ipackets"] is not None for p in doc["ports"]
+    )
 
 
 # ---- statistics
@@ -138,8 +140,12 @@ def test_rates_and_shares(testpmd):
     def good(doc):
         """The driver's counters are read at other times, between which the thread may have no CPU."""
         port = doc["ports"][0]
-        return worked(doc) and port["rx"]["packets"] and sum(p["packets"] for p in doc["latency"]) > 1000 and 0.3 < (
-            port["driver_per_second"]["ipackets"] / port["rx"]["packets_per_second"]) < 3
+        return (
+            worked(doc)
+            and port["rx"]["packets"]
+            and sum(p["packets"] for p in doc["latency"]) > 1000
+            and 0.3 < (port["driver_per_second"]["ipackets"] / port["rx"]["packets_per_second"]) < 3
+        )
 
     doc = document(pmd, "--collectors", "all", good=good)
     port = doc["ports"][0]
@@ -148,7 +154,7 @@ def test_rates_and_shares(testpmd):
     assert rx["bits_per_second"] == pytest.approx(8 * 64 * rx["packets_per_second"])
     assert rx["packets_per_call"] == rx["packets_per_busy_call"] == 32
     assert rx["burst_p50"] == rx["burst_p99"] == rx["max_burst"] == 32
-    thread, = (t for t in doc["threads"] if t["lcore"] == 1)
+    (thread,) = (t for t in doc["threads"] if t["lcore"] == 1)
     assert thread["busy_share"] > 0.99
     assert 1 < thread["cycles_per_packet"] < 1e6
     assert 0.2 < thread["cpu_share"] + thread["wait_share"] < 1.5
@@ -262,10 +268,16 @@ def test_80_columns_then_200(forwarding, terminal):
 
 
 VIEWS = (
-    ("u", "DIR", r"net_ring0 +0 rx"), ("t", "CYC/PKT", "lcore 1"), ("m", "LOWEST", "mb_pool_0"),
-    ("g", "LENGTH", "(busy|idle) gap|microburst"), ("l", "P99", r"net_ring0 net_null1|net_null1 net_ring0"),
-    ("p", "RXPPS", "net_null1"), ("Right", "DIR", "net_ring0"), ("Left", "RXPPS", "net_null1"),
-    ("Left", "LENGTH", "(busy|idle) gap|microburst"))
+    ("u", "DIR", r"net_ring0 +0 rx"),
+    ("t", "CYC/PKT", "lcore 1"),
+    ("m", "LOWEST", "mb_pool_0"),
+    ("g", "LENGTH", "(busy|idle) gap|microburst"),
+    ("l", "P99", r"net_ring0 net_null1|net_null1 net_ring0"),
+    ("p", "RXPPS", "net_null1"),
+    ("Right", "DIR", "net_ring0"),
+    ("Left", "RXPPS", "net_null1"),
+    ("Left", "LENGTH", "(busy|idle) gap|microburst"),
+)
 
 
 def test_views(forwarding, terminal):
@@ -305,6 +317,7 @@ def test_help_pause_sort_and_interval(forwarding, terminal):
         line = next(x for x in window.screen(styles=True) if "PORT" in x)
         marked = re.findall(r"\x1b\[(?:[\d;]*;)?(?:1|4)[\d;]*m([A-Z/%]\S*)", line)
         return marked
+
     until(sorted_by, what="a marked column")
 
 
@@ -337,6 +350,7 @@ def test_a_pause_needs_no_cpu(app, terminal):
 
     def ticks():
         return sum(int(n) for n in Path(f"/proc/{pid}/stat").read_text().split()[13:15])
+
     before, due = ticks(), time.monotonic() + 2
     until(lambda: time.monotonic() > due, what="a pause")
     assert ticks() - before < 0.1 * os.sysconf("SC_CLK_TCK")
@@ -382,13 +396,18 @@ def test_colours(testpmd, terminal):
 
     def bold():
         return [x for x in window.screen(styles=True) if "net_ring0" in x and "\x1b[1m" in x]
+
     assert not re.search(r"\x1b\[[\d;]*31m", until(bold, what="a bold value")[0])
     window = terminal(pmd.prefix, env={**UTF8, "TERM": "screen-256color"})
     window.shows(r"net_ring0.*\d[kM]$")
 
     def red():
-        return any("\x1b[1m\x1b[31m" in x or re.search(r"\x1b\[[\d;]*31m", x)
-                   for x in window.screen(styles=True) if "net_ring0" in x)
+        return any(
+            "\x1b[1m\x1b[31m" in x or re.search(r"\x1b\[[\d;]*31m", x)
+            for x in window.screen(styles=True)
+            if "net_ring0" in x
+        )
+
     until(red, what="a red value")
 
 
@@ -415,7 +434,7 @@ def test_stopped_application(forwarding, terminal):
 
 def counted(app):
     """Names of the ports in the application's statistics."""
-    answer, = dpdk.telemetry(app.prefix, "/ringtap/ports").values()
+    (answer,) = dpdk.telemetry(app.prefix, "/ringtap/ports").values()
     return [port["name"] for port in answer["ports"].values()]
 
 

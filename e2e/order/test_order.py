@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One file, many polling threads: times never decrease, and a cause is before its effect."""
-import pytest
 
+import pytest
 from harness import pcap, pcapng
 
 QUEUES = 2
@@ -17,8 +17,9 @@ def unique_frames(tmp_path):
     for port in (0, 1):
         for queue in range(QUEUES):
             first = (port * QUEUES + queue) * FRAMES
-            paths[port, queue] = pcap.write(tmp_path / f"p{port}q{queue}.pcap", [
-                pcap.frame(60 + i % 200, first + i) for i in range(FRAMES)])
+            paths[port, queue] = pcap.write(
+                tmp_path / f"p{port}q{queue}.pcap", [pcap.frame(60 + i % 200, first + i) for i in range(FRAMES)]
+            )
     return paths
 
 
@@ -29,8 +30,7 @@ def test_rx_is_before_tx_and_time_never_decreases(testpmd, record, unique_frames
         files = ",".join(f"rx_pcap={unique_frames[port, q]}" for q in range(QUEUES))
         sinks = ",".join(["tx_pcap=/dev/null"] * QUEUES)
         vdevs.append(f"net_pcap{port},{files},{sinks}")
-    pmd = testpmd(*vdevs, lcores=CROSSED, args=[
-        "--no-flush-rx", "--nb-cores=3", f"--rxq={QUEUES}", f"--txq={QUEUES}"])
+    pmd = testpmd(*vdevs, lcores=CROSSED, args=["--no-flush-rx", "--nb-cores=3", f"--rxq={QUEUES}", f"--txq={QUEUES}"])
     recorder = record(pmd, "--on-full", "wait", "-c", str(2 * 2 * QUEUES * FRAMES))
     pmd.start()
     recorder.done()
@@ -51,8 +51,7 @@ def test_rx_is_before_tx_and_time_never_decreases(testpmd, record, unique_frames
 @pytest.mark.slow
 def test_order_at_full_rate(testpmd, record):
     """Packets that circulate in net_ring at the maximum rate, with losses."""
-    pmd = testpmd("net_ring0", "net_ring1", lcores=CROSSED, args=[
-        "--nb-cores=3", f"--rxq={QUEUES}", f"--txq={QUEUES}"])
+    pmd = testpmd("net_ring0", "net_ring1", lcores=CROSSED, args=["--nb-cores=3", f"--rxq={QUEUES}", f"--txq={QUEUES}"])
     recorder = record(pmd, "-c", str(PACKETS), "-s", "64", attach=False)
     pmd.start("start tx_first 4")
     recorder.attached().done()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Times in the file are those of CLOCK_REALTIME. Simulated days and clock steps: unit tests of
 clock.c."""
+
 import time
 
 from harness import pcap, pcapng
@@ -32,21 +33,38 @@ def test_kernel_and_capture_agree(testpmd, record, net, closing, tmp_path):
     """The same frames with times of the kernel on arrival at one port and after the other, and with
     times of the probe in between."""
     hosts = [net.add_host(f"10.98.0.{i}") for i in (1, 2)]
-    pmd = testpmd(*(f"net_af_packet{i},iface={port}" for i, (_, port) in enumerate(hosts)),
-                  namespace=net.hub)
+    pmd = testpmd(*(f"net_af_packet{i},iface={port}" for i, (_, port) in enumerate(hosts)), namespace=net.hub)
     pmd.start()
     kernels = []
     for place, device, name in ((net.hub, hosts[0][1], "before"), (hosts[1][0], "eth0", "behind")):
-        kernels.append(closing(place.start(["tcpdump", "-i", device, "-Q", "in", "-w", tmp_path / f"{name}.pcap",
-                                            "--time-stamp-precision=nano", "-U", "-c", "20", "icmp"])))
+        kernels.append(
+            closing(
+                place.start(
+                    [
+                        "tcpdump",
+                        "-i",
+                        device,
+                        "-Q",
+                        "in",
+                        "-w",
+                        tmp_path / f"{name}.pcap",
+                        "--time-stamp-precision=nano",
+                        "-U",
+                        "-c",
+                        "20",
+                        "icmp",
+                    ]
+                )
+            )
+        )
         kernels[-1].expect("listening on")
     recorder = record(pmd, "--direction", "rx", "-f", "icmp", ports=["net_af_packet0"])
     hosts[0][0].check(["ping", "-q", "-c", "20", "-i", "0.01", "10.98.0.2"])
     assert [kernel.wait() for kernel in kernels] == [0, 0]
     recorder.finish()
     before, behind = (
-        {data: ns for ns, data, _ in pcap.read(tmp_path / f"{name}.pcap")}
-        for name in ("before", "behind"))
+        {data: ns for ns, data, _ in pcap.read(tmp_path / f"{name}.pcap")} for name in ("before", "behind")
+    )
     ours = {p.data: p.ns for p in recorder.file().packets}
     assert len(ours) == 20 and ours.keys() == before.keys() == behind.keys()
     for data, ns in ours.items():

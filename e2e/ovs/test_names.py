@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Ports of Open vSwitch by the names of the switch."""
+
 import json
 import signal
 import socket
 import threading
 
 import pytest
-
 from harness.known import Measuring
 from harness.paths import BUILD, RINGTAP
 from harness.proc import Proc, check, run
@@ -18,13 +18,12 @@ def switch(ovs, net):
     """Two hosts on one bridge. Returns (ovs, hosts, {name in the switch: ethdev name})."""
     hosts = [net.add_host(f"10.99.0.{i}") for i in (1, 2)]
     it = ovs()
-    return it, [h for h, _ in hosts], {f"p{i}": it.add_port(f"p{i}", port)
-                                       for i, (_, port) in enumerate(hosts)}
+    return it, [h for h, _ in hosts], {f"p{i}": it.add_port(f"p{i}", port) for i, (_, port) in enumerate(hosts)}
 
 
 def ports_of(ovs):
     """{name: ethdev name} by `ringtap list`."""
-    entry, = [a for a in listing() if a["name"] == ovs.prefix]
+    (entry,) = [a for a in listing() if a["name"] == ovs.prefix]
     return {p["name"]: p["device"] for p in entry["ports"]}
 
 
@@ -40,19 +39,22 @@ def test_every_command_has_the_names(switch, record, closing):
     assert all(f" {name} ({device[:4]}" in text for name, device in devices.items())
     assert f"ringtap:{it.prefix}:p0" in check([RINGTAP, "run", "--", "tcpdump", "-D"])
     assert f"ringtap:{it.prefix}:p0" in check([BUILD / "extcap" / "ringtap-extcap", "--extcap-interfaces"])
-    app, = json.loads(check([RINGTAP, "top", "--once", "-n", "0.2", "--json", it.prefix]))["applications"]
+    (app,) = json.loads(check([RINGTAP, "top", "--once", "-n", "0.2", "--json", it.prefix]))["applications"]
     assert {p["name"] for p in app["ports"]} == set(devices)
 
     recorders = [record(it, "-f", "icmp", "-c", "10", ports=[port]) for port in ("p0", devices["p0"])]
-    measured = [closing(Measuring("latency", it, "-i", f"{it.prefix}:{port}", "--packets", "5", "--duration", "60", "--json"))
-                for port in ("p0", devices["p0"])]
-    tcpdump = closing(Proc([RINGTAP, "run", "--", "tcpdump", "-l", "-n", "-c", "10", "-i",
-                            f"ringtap:{it.prefix}:p0", "icmp"]))
+    measured = [
+        closing(Measuring("latency", it, "-i", f"{it.prefix}:{port}", "--packets", "5", "--duration", "60", "--json"))
+        for port in ("p0", devices["p0"])
+    ]
+    tcpdump = closing(
+        Proc([RINGTAP, "run", "--", "tcpdump", "-l", "-n", "-c", "10", "-i", f"ringtap:{it.prefix}:p0", "icmp"])
+    )
     tcpdump.expect("listening on", 30)
     ping(a)
     for recorder in recorders:
         recorder.done()
-        interface, = recorder.file().interfaces
+        (interface,) = recorder.file().interfaces
         assert interface.name == "p0"
         assert interface.text(3).endswith(f", {devices['p0']}")
         assert len(recorder.file().packets) == 10
@@ -70,13 +72,28 @@ def test_names_follow_the_switch(switch, net):
     _host, port = net.add_host("10.99.0.3")
     devices["other"] = it.add_port("other", port)
     assert ports_of(it) == devices
-    it.vsctl("add-port", "br0", "vhost0", "--", "set", "Interface", "vhost0",
-             "type=dpdkvhostuserclient", f"options:vhost-server-path={it.dir}/vhost0")
+    it.vsctl(
+        "add-port",
+        "br0",
+        "vhost0",
+        "--",
+        "set",
+        "Interface",
+        "vhost0",
+        "type=dpdkvhostuserclient",
+        f"options:vhost-server-path={it.dir}/vhost0",
+    )
     it.vsctl("add-port", "br0", "inner", "--", "set", "Interface", "inner", "type=internal")
     assert ports_of(it) == devices
 
 
-LIES = {"gone": None, "silent": b"", "nonsense": b"]}", "odd rows": b'{"result":[{"rows":[{"name":{}}]}]}', "endless": b"[" * 4096}
+LIES = {
+    "gone": None,
+    "silent": b"",
+    "nonsense": b"]}",
+    "odd rows": b'{"result":[{"rows":[{"name":{}}]}]}',
+    "endless": b"[" * 4096,
+}
 
 
 def test_without_the_database(switch, record):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Unmodified Open vSwitch: hosts in namespaces communicate, and their packets are recorded."""
+
 from pathlib import Path
 
 import pytest
-
 from harness import pcapng
 from harness.proc import check
 from harness.ringtap import packets_of
@@ -43,6 +43,7 @@ HUGE = pytest.mark.parametrize("huge", [False, True], ids=["no huge pages", "hug
 @pytest.fixture
 def switch(ovs, net):
     """switch(huge) has two hosts on one bridge. Returns (ovs, hosts, names of ports)."""
+
     def start(huge=False):
         if huge and free_huge_pages() < HUGE_PAGES_NEEDED:
             pytest.skip(f"needs {HUGE_PAGES_NEEDED} free huge pages of 2 MiB")
@@ -52,13 +53,15 @@ def switch(ovs, net):
         for name, (_, port) in zip(names, hosts):
             it.add_port(name, port)
         return it, [host for host, _ in hosts], names
+
     return start
 
 
 def tshark(path, expression, *fields):
     args = [a for f in fields for a in ("-e", f)]
-    return [line.split("\t") for line in check(
-        ["tshark", "-r", path, "-Y", expression, "-T", "fields", *args]).splitlines()]
+    return [
+        line.split("\t") for line in check(["tshark", "-r", path, "-Y", expression, "-T", "fields", *args]).splitlines()
+    ]
 
 
 def check_accounts(file):
@@ -76,8 +79,7 @@ def assert_pings(record, ovs, a, names):
     assert [i.name for i in file.interfaces][:2] == names
     pcapng.assert_in_order(file)
     check_accounts(file)
-    rows = tshark(recorder.out, "icmp", "frame.interface_name", "frame.packet_flags_direction",
-                  "icmp.type", "icmp.seq")
+    rows = tshark(recorder.out, "icmp", "frame.interface_name", "frame.packet_flags_direction", "icmp.type", "icmp.seq")
     per_seq = {}
     for name, direction, kind, seq in rows:
         per_seq.setdefault(seq, []).append((names.index(name), int(direction, 16), int(kind)))
@@ -116,11 +118,21 @@ def assert_stream(record, ovs, a, b, names):
     assert came == went
     # The stream that tshark reassembles is the sent one.
     single = recorder.out.with_suffix(".in.pcapng")
-    check(["tshark", "-r", recorder.out, "-w", single, "-Y",
-           f'frame.interface_name == "{names[0]}" && frame.packet_flags_direction == 1'])
+    check(
+        [
+            "tshark",
+            "-r",
+            recorder.out,
+            "-w",
+            single,
+            "-Y",
+            f'frame.interface_name == "{names[0]}" && frame.packet_flags_direction == 1',
+        ]
+    )
     followed = check(["tshark", "-r", single, "-q", "-z", "follow,tcp,raw,0"])
-    stream = "".join(line.strip() for line in followed.splitlines()
-                     if line and all(c in "0123456789abcdef" for c in line.strip()))
+    stream = "".join(
+        line.strip() for line in followed.splitlines() if line and all(c in "0123456789abcdef" for c in line.strip())
+    )
     assert bytes.fromhex(stream) == b"ringtap!" * (BYTES // 8)
 
 
@@ -141,7 +153,7 @@ def test_hosts_communicate(switch, record, huge):
 def test_ports_that_the_switch_adds_and_removes(switch, record, net):
     ovs, (a, _b), names = switch()
     recorder = record(ovs)
-    c, port = net.add_host("10.99.0.3")
+    _c, port = net.add_host("10.99.0.3")
     ovs.add_port("late", port)
     a.check(["ping", "-q", "-c", "40", "-i", "0.05", "-w", "10", "10.99.0.3"])
     ovs.del_port("late")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """PMD threads of Open vSwitch that begin while its packets are kept."""
+
 import re
 import signal
 
 import pytest
-
 from harness import pcapng
 from harness.flight import Flight
 from harness.ringtap import packets_of
@@ -31,13 +31,15 @@ def test_pmd_threads_that_are_added_under_a_flight_recorder(ovs, net, closing, t
     for name, (_, port) in zip(("p0", "p1"), hosts):
         it.add_port(name, port)
     assert set(polled_by(it).values()) == {1}
-    kept = closing(Flight(it, tmp_path / "incidents", "--keep", "32M", "--before", "60s", "--after", "1ms", "-f", "icmp"))
+    kept = closing(
+        Flight(it, tmp_path / "incidents", "--keep", "32M", "--before", "60s", "--after", "1ms", "-f", "icmp")
+    )
     hosts[0][0].ping("10.99.0.2", PINGS)
     it.vsctl("set", "Open_vSwitch", ".", "other_config:pmd-cpu-mask=0x3")
     assert sorted(polled_by(it).values()) == [0, 1]
     hosts[0][0].ping("10.99.0.2", PINGS)
     kept.proc.send_signal(signal.SIGUSR1)
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     kept.finish()
     file = incident.file
     for name in "p0", "p1":

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Packages: built, installed, used and removed. `make test-deb` runs these tests."""
+
 import os
 import platform
 import shutil
 
 import pytest
-
 from harness.paths import REPO
 from harness.proc import run
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(
-    "RINGTAP_PACKAGES" not in os.environ, reason="takes minutes and a mirror of Debian: make test-deb")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        "RINGTAP_PACKAGES" not in os.environ, reason="takes minutes and a mirror of Debian: make test-deb"
+    ),
+]
 HERE = platform.freedesktop_os_release().get("VERSION_CODENAME")
 SUITE = os.environ.get("RINGTAP_PACKAGES")  # of Debian: this machine's, or another in a root of its own
 BUILD_S = 3000  # the compiler's time; lintian's is a minute
@@ -49,8 +53,7 @@ def debs(tmp_path_factory):
 
 def test_all_packages_are_built(debs):
     built = {path.name.split("_")[0] for path in debs.glob("*.deb")}
-    assert {"ringtap", "ringtap-probe", "libringtap0", "libringtap-pcap0", "libringtap-dev",
-            "python3-ringtap"} <= built
+    assert {"ringtap", "ringtap-probe", "libringtap0", "libringtap-pcap0", "libringtap-dev", "python3-ringtap"} <= built
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Aliases of ports, and requests of programs to the kernel for an interface of that name."""
+
 import re
 import signal
 import struct
@@ -30,7 +31,7 @@ def requests(name, *numbers, prefix=()):
 
 
 def ports(app):
-    mine, = [a for a in listing() if a["name"] == app.prefix]
+    (mine,) = [a for a in listing() if a["name"] == app.prefix]
     return mine["alias"], mine["ports"]
 
 
@@ -42,8 +43,10 @@ def test_aliases_are_names_of_ports(play, closing, tmp_path):
         app.ring("b")
     names = [alias for app in apps for alias in (ports(app)[0], *(p["alias"] for p in ports(app)[1]))]
     assert len(set(names)) == 6
-    procs = [closing(Proc([RINGTAP, "run", "--", "tcpdump", *TCPDUMP_BUFFER, "-i", name, "-U", "-w", tmp_path / name]))
-             for name in names]
+    procs = [
+        closing(Proc([RINGTAP, "run", "--", "tcpdump", *TCPDUMP_BUFFER, "-i", name, "-U", "-w", tmp_path / name]))
+        for name in names
+    ]
     for proc in procs:
         proc.expect("listening on")
     for i, app in enumerate(apps):
@@ -77,8 +80,9 @@ def test_requests_for_an_interface(play, testpmd):
     app = play()
     app.plug("net_null0")  # its address is random
     port = ports(app)[1][0]
-    flags, mac, mtu, address, index = requests(port["alias"], SIOCGIFFLAGS, SIOCGIFHWADDR, SIOCGIFMTU, SIOCGIFADDR,
-                                               SIOCGIFINDEX)
+    flags, mac, mtu, address, index = requests(
+        port["alias"], SIOCGIFFLAGS, SIOCGIFHWADDR, SIOCGIFMTU, SIOCGIFADDR, SIOCGIFINDEX
+    )
     assert port["mac"] != "00:00:00:00:00:00"
     assert mac.split() == [port["alias"], "0100" + port["mac"].replace(":", "") + 8 * "00"]
     assert struct.unpack_from("=H", bytes.fromhex(flags.split()[1]))[0] & ~0x40 == 0x1003  # up, broadcast, multicast
@@ -91,6 +95,9 @@ def test_requests_for_an_interface(play, testpmd):
     done = run([RINGTAP, "run", "tcpdump", "-i", "rt4711p0"])
     assert done.returncode == 1 and "no alias 'rt4711p0'" in done.stderr
     pmd = testpmd("net_null0", prefix="pmd")
-    for name, expected in ((f"ringtap:{pmd.prefix}:0", "ringtap:pmd:0 "), (f"ringtap:{pmd.prefix}:0+0", "ENODEV"),
-                           (f"ringtap:{pmd.prefix}:7", "ENODEV")):
+    for name, expected in (
+        (f"ringtap:{pmd.prefix}:0", "ringtap:pmd:0 "),
+        (f"ringtap:{pmd.prefix}:0+0", "ENODEV"),
+        (f"ringtap:{pmd.prefix}:7", "ENODEV"),
+    ):
         assert requests(name, SIOCGIFHWADDR)[0].startswith(expected)

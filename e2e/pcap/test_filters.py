@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Filters that libpcap compiles for the kernel only, and filters of stopped applications."""
+
 import os
 import signal
 
 import pytest
-
 from harness import pcap, pcapng
 from harness.paths import BUILD, RINGTAP
 from harness.proc import Proc, freeze, run, until
@@ -35,14 +35,48 @@ def test_tcpdump(app, closing, tmp_path):
     """Applications refuse a loop: then the library filters, by the direction of the record."""
     for expression in WAYS:
         want = expected(WAYS[expression])
-        dump = closing(Proc([RINGTAP, "run", "--", "tcpdump", *TCPDUMP_BUFFER, "-U", "-i", f"ringtap:{app.prefix}:0",
-                             "-w", tmp_path / str(len(want)), "-c", len(want), expression]))
+        dump = closing(
+            Proc(
+                [
+                    RINGTAP,
+                    "run",
+                    "--",
+                    "tcpdump",
+                    *TCPDUMP_BUFFER,
+                    "-U",
+                    "-i",
+                    f"ringtap:{app.prefix}:0",
+                    "-w",
+                    tmp_path / str(len(want)),
+                    "-c",
+                    len(want),
+                    expression,
+                ]
+            )
+        )
         dump.expect("listening on", 30)
         burst(app)
         assert dump.wait() == 0
         assert sorted(pcap.frames(tmp_path / str(len(want)))) == sorted(want)
-    dump = closing(Proc([RINGTAP, "run", "--", "tcpdump", *TCPDUMP_BUFFER, "-U", "-i", f"ringtap:{app.prefix}:0",
-                         "-w", tmp_path / "out", "-c", "7", "outbound and not ip6 protochain 58"]))
+    dump = closing(
+        Proc(
+            [
+                RINGTAP,
+                "run",
+                "--",
+                "tcpdump",
+                *TCPDUMP_BUFFER,
+                "-U",
+                "-i",
+                f"ringtap:{app.prefix}:0",
+                "-w",
+                tmp_path / "out",
+                "-c",
+                "7",
+                "outbound and not ip6 protochain 58",
+            ]
+        )
+    )
     dump.expect("listening on", 30)
     burst(app)
     assert dump.wait() == 0
@@ -61,21 +95,37 @@ def test_extcap(app, closing, tmp_path):
     for expression in WAYS:
         name = interface(app, "net_ring_a")
         assert run([EXTCAP, "--extcap-interface", name, "--extcap-capture-filter", expression]).stdout == ""
-        it = closing(Proc([EXTCAP, "--capture", "--extcap-interface", name, "--extcap-capture-filter",
-                           expression, "--buffer", BUFFER, "--fifo", tmp_path / str(len(WAYS[expression]) + len(expression))]))
+        it = closing(
+            Proc(
+                [
+                    EXTCAP,
+                    "--capture",
+                    "--extcap-interface",
+                    name,
+                    "--extcap-capture-filter",
+                    expression,
+                    "--buffer",
+                    BUFFER,
+                    "--fifo",
+                    tmp_path / str(len(WAYS[expression]) + len(expression)),
+                ]
+            )
+        )
         until(lambda: any(s["start_ns"] for s in sessions(app)), 30, "capture runs")
         burst(app)
         it.send_signal(signal.SIGINT)
         assert it.wait() == OK
-        assert sorted(p.data for p in pcapng.read(tmp_path / str(len(WAYS[expression]) + len(expression))).packets) == \
-            sorted(expected(WAYS[expression]))
+        assert sorted(
+            p.data for p in pcapng.read(tmp_path / str(len(WAYS[expression]) + len(expression))).packets
+        ) == sorted(expected(WAYS[expression]))
         app.unhooked()
 
 
 def test_check_refuses_what_the_capture_refuses(app, record):
     for expression in ("ifindex 3", "ip6 protochain 58"):
-        output = run([EXTCAP, "--extcap-interface", interface(app, "net_ring_a"), "--extcap-capture-filter",
-                    expression])
+        output = run(
+            [EXTCAP, "--extcap-interface", interface(app, "net_ring_a"), "--extcap-capture-filter", expression]
+        )
         assert output.returncode == OK and "no application can run it" in output.stdout
         output = record(app, "-f", expression, attach=False).done(status=USAGE)
         assert "no application can run it" in output
@@ -83,6 +133,7 @@ def test_check_refuses_what_the_capture_refuses(app, record):
 
 def test_stopped_application(app, closing):
     """Without an answer in time: an error, the old filter stays, and both continue later."""
+
     def answer(line):
         if line == "pause":
             freeze(app.pid)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Handles: break, close, fork, errors. e2e/apps/pcap_life.c checks the results."""
+
 import threading
 
 import pytest
-
 from harness import dpdk, wire
 from harness.paths import BUILD, RINGTAP
 from harness.proc import Proc, run, until
@@ -29,6 +29,7 @@ def own_app(play):
 def life(closing):
     """life(what, device, count, answer) runs the program to its end; answer() handles its requests
     other than those for frames."""
+
     def start(what, prefix, count=10, send=None, answer=None, timeout=60):
         proc = closing(Proc([RINGTAP, "run", LIFE, what, f"ringtap:{prefix}:0", count]))
         while True:
@@ -41,6 +42,7 @@ def life(closing):
             elif not answer or not answer(line):
                 raise AssertionError(line)
             proc.send("")
+
     return start
 
 
@@ -61,8 +63,14 @@ def test_a_hundred_times(life, busy):
 
 @pytest.mark.smoke
 def test_handles(life, app):
-    for what in ("closes_in_the_callback", "two_handles", "opens_too_many", "child_closes", "child_cannot_read",
-                 "child_reads_as_daemon"):
+    for what in (
+        "closes_in_the_callback",
+        "two_handles",
+        "opens_too_many",
+        "child_closes",
+        "child_cannot_read",
+        "child_reads_as_daemon",
+    ):
         life(what, app.prefix, send=app.rx)
         until(lambda: sessions(app) == [], 10, f"all sessions ended: {what}")
 
@@ -86,12 +94,20 @@ def test_timeouts_during_a_rejected_flood(life, busy):
 
 def test_application_or_port_that_vanishes(life, own_app, play):
     """A port does as when a kernel's interface is removed."""
-    life("outlives_the_application", own_app.prefix, send=own_app.rx,
-         answer=lambda line: line == "kill" and own_app.proc.kill() is not None)
+    life(
+        "outlives_the_application",
+        own_app.prefix,
+        send=own_app.rx,
+        answer=lambda line: line == "kill" and own_app.proc.kill() is not None,
+    )
     other = play()
     other.ring("a")
-    life("outlives_the_application", other.prefix, send=other.rx,
-         answer=lambda line: line == "kill" and other.do("unplug net_ring_a") is not None)
+    life(
+        "outlives_the_application",
+        other.prefix,
+        send=other.rx,
+        answer=lambda line: line == "kill" and other.do("unplug net_ring_a") is not None,
+    )
 
 
 class Stream(threading.Thread):
@@ -165,8 +181,9 @@ def tcpdump(prefix, *args):
 
 def test_applications_that_cannot_be_captured(impostor, testpmd):
     """Another version, no probe, answers that are invalid."""
-    prefix = impostor(lambda c: (c.recv(1000), c.send(
-        wire.message(wire.WELCOME, b"\0" * 260, version=wire.VERSION + 1))))
+    prefix = impostor(
+        lambda c: (c.recv(1000), c.send(wire.message(wire.WELCOME, b"\0" * 260, version=wire.VERSION + 1)))
+    )
     done = tcpdump(prefix)
     assert done.returncode == 1
     assert "different versions" in done.stderr

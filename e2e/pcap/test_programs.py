@@ -2,18 +2,18 @@
 """Programs that do more with an interface than libpcap calls, or use libpcap in unusual ways. Each
 runs with the system's libpcap on a veth, and under `ringtap run` on a port; the same packets must
 give the same output."""
+
 import re
 import signal
 from pathlib import Path
 
 import pytest
-from scapy.all import ARP, DNS, DNSQR, DNSRR, IP, TCP, UDP, Ether, Raw
-
 from harness.netns import Namespace
 from harness.paths import RINGTAP
 from harness.proc import run, until
 from harness.ringtap import listing, sessions
 from harness.veth import Veth
+from scapy.all import ARP, DNS, DNSQR, DNSRR, IP, TCP, UDP, Ether, Raw
 
 A, B = ("02:00:00:00:00:0a", "10.1.0.1"), ("02:00:00:00:00:0b", "10.1.0.2")
 TIMES = re.compile(r"(?<![:\w])\d\d:\d\d:\d\d(\.\d+)?(?![:\w])")
@@ -22,13 +22,17 @@ ARPALERT = Path("/etc/arpalert/arpalert.conf")
 
 def frames():
     """ARP between A and B, then DNS, HTTP and datagrams from A."""
+
     def ip(src, dst, **fields):
         return Ether(src=src[0], dst=dst[0]) / IP(src=src[1], dst=dst[1], flags="DF", **fields)
 
     def tcp(client, flags, seq, ack, data=b"", options=()):
         src, dst, sport, dport = (A, B, 40000, 80) if client else (B, A, 80, 40000)
-        return ip(src, dst, id=seq) / TCP(sport=sport, dport=dport, flags=flags, seq=seq, ack=ack, window=64240,
-                                          options=list(options)) / Raw(data)
+        return (
+            ip(src, dst, id=seq)
+            / TCP(sport=sport, dport=dport, flags=flags, seq=seq, ack=ack, window=64240, options=list(options))
+            / Raw(data)
+        )
 
     query = DNSQR(qname="www.example.org")
     request = b"GET /index.html HTTP/1.1\r\nHost: www.example.org\r\nUser-Agent: curl/8.0\r\nAccept: */*\r\n\r\n"
@@ -40,11 +44,19 @@ def frames():
         Ether(src=A[0], dst="ff:ff:ff:ff:ff:ff") / ARP(op=1, hwsrc=A[0], psrc=A[1], pdst=B[1]),
         Ether(src=B[0], dst=A[0]) / ARP(op=2, hwsrc=B[0], psrc=B[1], hwdst=A[0], pdst=A[1]),
         ip(A, B) / UDP(sport=5354, dport=53) / DNS(id=7, qd=query),
-        ip(B, A) / UDP(sport=53, dport=5354) / DNS(id=7, qr=1, qd=query, an=DNSRR(rrname="www.example.org", rdata=B[1])),
-        tcp(True, "S", 1000, 0, options=syn), tcp(False, "SA", 5000, 1001, options=syn), tcp(True, "A", 1001, 5001),
-        tcp(True, "PA", 1001, 5001, request), tcp(False, "PA", 5001, c, page),
-        tcp(True, "FA", c, s), tcp(False, "FA", s, c + 1), tcp(True, "A", c + 1, s + 1),
-        *(ip(A, B, id=i) / UDP(sport=9000, dport=9001) / Raw(bytes([i]) * 500) for i in range(1, 21))]
+        ip(B, A)
+        / UDP(sport=53, dport=5354)
+        / DNS(id=7, qr=1, qd=query, an=DNSRR(rrname="www.example.org", rdata=B[1])),
+        tcp(True, "S", 1000, 0, options=syn),
+        tcp(False, "SA", 5000, 1001, options=syn),
+        tcp(True, "A", 1001, 5001),
+        tcp(True, "PA", 1001, 5001, request),
+        tcp(False, "PA", 5001, c, page),
+        tcp(True, "FA", c, s),
+        tcp(False, "FA", s, c + 1),
+        tcp(True, "A", c + 1, s + 1),
+        *(ip(A, B, id=i) / UDP(sport=9000, dport=9001) / Raw(bytes([i]) * 500) for i in range(1, 21)),
+    ]
     return [bytes(p).ljust(60, b"\0") for p in packets]
 
 
@@ -79,7 +91,7 @@ class OnPort:
     def __init__(self, app):
         self.app, self.space = app, Namespace()
         self.name = f"ringtap:{app.prefix}:0"
-        mine, = [a for a in listing() if a["name"] == app.prefix]
+        (mine,) = [a for a in listing() if a["name"] == app.prefix]
         self.alias = mine["ports"][0]["alias"]
 
     def start(self, argv, options=(), **kwargs):
@@ -105,24 +117,31 @@ def sides(app, closing):
 def play_to(closing):
     """play_to(side, argv) starts a program on its interface, {} or its alias, {alias}, and sends the packets: when
     it captures and, with ready, has printed that. The system's libpcap drops packets while it sets a filter."""
+
     def start(side, *argv, options=(), ready=None, **kwargs):
-        proc = closing(side.start([str(a).replace("{}", side.name).replace("{alias}", side.alias) for a in argv],
-                                  options, **kwargs))
+        proc = closing(
+            side.start(
+                [str(a).replace("{}", side.name).replace("{alias}", side.alias) for a in argv], options, **kwargs
+            )
+        )
         if ready:
             proc.expect(ready)
         until(lambda: side.captures() or not proc.alive(), 30, "capture has begun")
         if proc.alive():
             side.send(FRAMES)
         return proc
+
     return start
 
 
 def until_printed(side, proc, *patterns):
     """For programs that lose what comes before they have set their filter. That may be the first of the frames
     alone, so all that is to be printed is waited for."""
+
     def printed():
         side.send(FRAMES)
         return all(re.search(pattern, proc.output) for pattern in patterns) or not proc.alive()
+
     until(printed, 30, patterns)
     proc.stop(signal.SIGINT)
     return proc.output
@@ -130,7 +149,9 @@ def until_printed(side, proc, *patterns):
 
 def plain(text, side):
     """Removes what differs between runs."""
-    text = re.sub(r"\b\d{4}-\d\d-\d\d|\b\d\d/\w{3}/\d{4}|^\w{3} +\d+ ", "DATE", text.replace("\r", ""), flags=re.MULTILINE)
+    text = re.sub(
+        r"\b\d{4}-\d\d-\d\d|\b\d\d/\w{3}/\d{4}|^\w{3} +\d+ ", "DATE", text.replace("\r", ""), flags=re.MULTILINE
+    )
     return TIMES.sub("TIME", text).replace(side.name, "IF").replace(side.alias, "IF")
 
 
@@ -181,6 +202,7 @@ def test_iftop(sides, play_to):
         def ended():
             side.send(FRAMES)
             return not proc.alive()
+
         until(ended, 20, "it has printed")
         assert proc.wait() == 0
         assert "MAC address is" in proc.output and "Error" not in proc.output, proc.output
@@ -208,7 +230,9 @@ def test_netdiscover_rejects_long_names(sides, play_to):
 def flows(path):
     """Packets and bytes by flow from the file of argus, which may have several records of a
     flow."""
-    done = run(["ra", "-n", "-u", "-c", ",", "-r", path, "-s", "proto", "saddr", "sport", "daddr", "dport", "pkts", "bytes"])
+    done = run(
+        ["ra", "-n", "-u", "-c", ",", "-r", path, "-s", "proto", "saddr", "sport", "daddr", "dport", "pkts", "bytes"]
+    )
     out = {}
     for line in done.stdout.splitlines():
         proto, *ends, packets, octets = line.split(",")
@@ -224,8 +248,11 @@ def test_argus(sides, play_to, tmp_path):
     for i, side in enumerate(sides):
         path = tmp_path / str(i)
         proc = play_to(side, "argus", "-F", "/dev/null", "-S", "1", "-i", "{alias}", "-w", path)
-        until(lambda: sum(packets for packets, _ in flows(path).values()) >= len(FRAMES) or not proc.alive(), 30,
-              "all packets written")
+        until(
+            lambda: sum(packets for packets, _ in flows(path).values()) >= len(FRAMES) or not proc.alive(),
+            30,
+            "all packets written",
+        )
         proc.stop(signal.SIGINT)
         out.append(flows(path))
     assert out[0] == out[1]
@@ -256,7 +283,9 @@ def test_arpalert(sides, play_to, private_dir):
     private_dir.chmod(0o777)
     for i, side in enumerate(sides):
         lock, leases, conf = (private_dir / f"{i}.{what}" for what in ("lock", "leases", "conf"))
-        conf.write_text(ARPALERT.read_text() + f"\nlock file = {lock}\nmaclist leases file = {leases}\nuser = root\nlog level = 6\n")
+        conf.write_text(
+            ARPALERT.read_text() + f"\nlock file = {lock}\nmaclist leases file = {leases}\nuser = root\nlog level = 6\n"
+        )
         proc = play_to(side, "arpalert", "-F", "-f", conf, "-i", "{alias}", tty=True)
         text = until_printed(side, proc, *(rf"ip={host[1]}, type=new.*\n" for host in (A, B)))
         out.append(set(re.findall("mac=([^,]*), ip=([^,]*), type=new", text)))
@@ -273,6 +302,7 @@ def test_tcpflow(sides, play_to, tmp_path):
         def written():  # the padding of the last packet, which comes after both ends have closed, is a third flow
             files = [f for f in folder.glob("0*") if f.stat().st_size]
             return len(files) == 3 and sum(f.stat().st_size for f in files) >= 700
+
         until(lambda: written() or not proc.alive(), 20, "both directions are written")
         proc.stop(signal.SIGINT)
         out.append({f.name: f.read_bytes() for f in folder.glob("0*")})
@@ -289,26 +319,47 @@ def test_p0f(sides, play_to):
         proc.stop(signal.SIGINT)
         # It ends without those that it has not read yet, which may be the last three.
         assert re.search("Processed [5-8] packets", proc.output)
-        out.append(proc.output[proc.output.index(".-["):proc.output.rindex("`----")])
+        out.append(proc.output[proc.output.index(".-[") : proc.output.rindex("`----")])
     assert out[0] == out[1]
     assert "os       = Linux" in out[0]
 
 
 @pytest.mark.nightly
 def test_darkstat(sides, play_to, private_dir):
-    sent, got = (sum(Ether(f)[IP].len for f in FRAMES if IP in Ether(f) and Ether(f)[IP].src == host[1]) for host in (A, B))
+    sent, got = (
+        sum(Ether(f)[IP].len for f in FRAMES if IP in Ether(f) and Ether(f)[IP].src == host[1]) for host in (A, B)
+    )
     fetch = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:6677/hosts/?full=yes').read().decode())"
     out = []
     for side in sides:
-        proc = play_to(side, "darkstat", "-i", "{}", "-l", "10.1.0.0/255.255.255.0", "--no-daemon", "--no-dns",
-                       "--no-lastseen", "-b", "127.0.0.1", "-p", "6677", "--chroot", private_dir, "--user", "root", "--verbose",
-                       ready="entering main loop")
+        proc = play_to(
+            side,
+            "darkstat",
+            "-i",
+            "{}",
+            "-l",
+            "10.1.0.0/255.255.255.0",
+            "--no-daemon",
+            "--no-dns",
+            "--no-lastseen",
+            "-b",
+            "127.0.0.1",
+            "-p",
+            "6677",
+            "--chroot",
+            private_dir,
+            "--user",
+            "root",
+            "--verbose",
+            ready="entering main loop",
+        )
 
         def rows():
             page = side.space.check(["/usr/bin/python3", "-c", fetch])
             found = re.findall(r'href="./([\d.]+)/"' + 2 * r'.*?num">([\d,]+)<', page, re.DOTALL)
             found = {host: (int(into.replace(",", "")), int(out.replace(",", ""))) for host, into, out in found}
             return found if found.get(A[1], (0, 0))[1] >= sent else None
+
         out.append(until(rows, 30, "all packets counted"))
         proc.stop(signal.SIGINT)
     assert out[0] == out[1]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A program linked with the system's libpcap makes the same calls on a veth and, under `ringtap
 run`, on a port. The results on the veth are the reference."""
+
 import re
 import stat
 
 import pytest
-
 from harness import dpdk
 from harness.paths import BUILD, RINGTAP
 from harness.proc import Proc, run, until
@@ -55,9 +55,10 @@ def differences(theirs, ours):
 
 def test_results_of_calls_are_the_same(veth, app, closing):
     theirs = lines_of(closing(veth.space.start([TABLE, veth.name])), veth.burst)
-    ours = lines_of(closing(Proc([RINGTAP, "run", TABLE, f"ringtap:{app.prefix}:0"])),
-                    lambda direction, n, length, seq: app.burst(direction, n=n, len=length,
-                                                                seq=seq))
+    ours = lines_of(
+        closing(Proc([RINGTAP, "run", TABLE, f"ringtap:{app.prefix}:0"])),
+        lambda direction, n, length, seq: app.burst(direction, n=n, len=length, seq=seq),
+    )
     assert len(ours) > 100
     assert differences(theirs, ours) == INTENDED
 
@@ -70,8 +71,13 @@ def refusals(lines, device):
 def test_refused_interfaces(veth, app, closing):
     """Missing ones, and those without permission."""
     theirs = lines_of(closing(veth.space.start([TABLE, "nosuch0", "refusals"])))
-    for device in ("ringtap:nosuchapp:0", "ringtap:", "ringtap:{}:nosuchport", "ringtap:{}:0+nosuchport",
-                   "ringtap:{}:0+nosuchapp:0"):
+    for device in (
+        "ringtap:nosuchapp:0",
+        "ringtap:",
+        "ringtap:{}:nosuchport",
+        "ringtap:{}:0+nosuchport",
+        "ringtap:{}:0+nosuchapp:0",
+    ):
         device = device.format(app.prefix)
         ours = lines_of(closing(Proc([RINGTAP, "run", TABLE, device, "refusals"])))
         assert not differences(refusals(theirs, "nosuch0"), refusals(ours, device)), device
@@ -104,5 +110,6 @@ def test_devices_are_listed(veth, app):
         assert both.startswith(other)
         names = [line.split(".", 1)[1].split()[0] for line in both.splitlines()]
         return names if f"ringtap:{app.prefix}:net_ring_a" in names else None
+
     names = until(listed, 20, "the application's port")
     assert f"ringtap:{app.prefix}" not in names, "all of one port is the port"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Unmodified libpcap programs: the output for a port is that for the file that the port plays."""
+
 import re
 import shutil
 import signal
@@ -8,7 +9,6 @@ import struct
 import time
 
 import pytest
-
 from harness import pcap
 from harness.paths import RINGTAP
 from harness.proc import Proc, check, run, until
@@ -28,8 +28,9 @@ def source(corpus_files, tmp_path_factory):
 @pytest.fixture
 def stage(testpmd, source, closing):
     """stage(argv) runs a program on a port, whose name replaces {}; play() plays the file."""
-    pmd = testpmd(f"net_pcap0,rx_pcap={source},tx_pcap=/dev/null", "net_null1",
-                  args=["--no-flush-rx", "--forward-mode=rxonly"])
+    pmd = testpmd(
+        f"net_pcap0,rx_pcap={source},tx_pcap=/dev/null", "net_null1", args=["--no-flush-rx", "--forward-mode=rxonly"]
+    )
 
     def start(*argv, **kwargs):
         if not shutil.which(str(argv[0])):
@@ -57,10 +58,34 @@ def test_tcpdump(stage, source, expression, tmp_path):
     expected = lines(check(["tcpdump", "-nn", "-t", "-XX", "-r", source, expression]))
     check(["tcpdump", "-r", source, "-w", tmp_path / "expected.pcap", expression])
     frames = pcap.frames(tmp_path / "expected.pcap")
-    text = stage("tcpdump", *TCPDUMP_BUFFER, "-nn", "-t", "-XX", "-l", "-i", "{}", "-c", len(frames), expression,
-                 stdout=(tmp_path / "out.txt").open("w"))
-    file = stage("tcpdump", *TCPDUMP_BUFFER, "-U", "-i", "{}", "-c", len(frames), "-Z", "root", "-w",
-                 tmp_path / "out.pcap", expression)
+    text = stage(
+        "tcpdump",
+        *TCPDUMP_BUFFER,
+        "-nn",
+        "-t",
+        "-XX",
+        "-l",
+        "-i",
+        "{}",
+        "-c",
+        len(frames),
+        expression,
+        stdout=(tmp_path / "out.txt").open("w"),
+    )
+    file = stage(
+        "tcpdump",
+        *TCPDUMP_BUFFER,
+        "-U",
+        "-i",
+        "{}",
+        "-c",
+        len(frames),
+        "-Z",
+        "root",
+        "-w",
+        tmp_path / "out.pcap",
+        expression,
+    )
     for proc in (text, file):
         proc.expect("listening on")
     until(lambda: len(sessions(stage.pmd)) == 2, 10, "both capture")
@@ -76,8 +101,9 @@ def test_tcpdump(stage, source, expression, tmp_path):
 def test_tcpdump_without_privileges(stage, source, private_dir, tmp_path):
     """It drops privileges between opening and setting the filter."""
     private_dir.chmod(0o777)
-    proc = stage("tcpdump", *TCPDUMP_BUFFER, "-i", "{}", "-Z", "nobody", "-c", 20, "-w",
-                 private_dir / "out.pcap", "tcp")
+    proc = stage(
+        "tcpdump", *TCPDUMP_BUFFER, "-i", "{}", "-Z", "nobody", "-c", 20, "-w", private_dir / "out.pcap", "tcp"
+    )
     proc.expect("listening on")
     stage.play()
     assert proc.wait() == 0, proc.output
@@ -89,15 +115,28 @@ def test_tcpdump_without_privileges(stage, source, private_dir, tmp_path):
 def test_time_stamps(stage, app, source, tmp_path):
     """-j adapter: times of the NIC, which for net_pcap are those of the file; otherwise current
     times. Refused where the NIC has none."""
-    nic, host = (stage("tcpdump", *TCPDUMP_BUFFER, "-i", "{}", "-j", kind, "--time-stamp-precision=nano",
-                       "-c", 500, "-w", tmp_path / kind) for kind in ("adapter", "host"))
+    nic, host = (
+        stage(
+            "tcpdump",
+            *TCPDUMP_BUFFER,
+            "-i",
+            "{}",
+            "-j",
+            kind,
+            "--time-stamp-precision=nano",
+            "-c",
+            500,
+            "-w",
+            tmp_path / kind,
+        )
+        for kind in ("adapter", "host")
+    )
     for proc in (nic, host):
         proc.expect("listening on")
     before = time.time_ns()
     stage.play()
     assert nic.wait() == 0 and host.wait() == 0
-    assert [ns for ns, _, _ in pcap.read(tmp_path / "adapter")] == \
-        [ns for ns, _, _ in pcap.read(source)[:500]]
+    assert [ns for ns, _, _ in pcap.read(tmp_path / "adapter")] == [ns for ns, _, _ in pcap.read(source)[:500]]
     times = [ns for ns, _, _ in pcap.read(tmp_path / "host")]
     assert times == sorted(times)
     assert before - 10**6 <= times[0] and times[-1] <= time.time_ns() + 10**6
@@ -109,8 +148,9 @@ def test_time_stamps(stage, app, source, tmp_path):
 def test_direction(app, closing, tmp_path):
     for options, directions in ((["-Q", "in"], "rx"), (["-Q", "out"], "tx"), ([], "rx tx")):
         out = tmp_path / f"{directions}.pcap"
-        proc = closing(Proc([*RUN, "tcpdump", *TCPDUMP_BUFFER, *options, "-i", f"ringtap:{app.prefix}:0", "-U", "-w",
-                             out]))
+        proc = closing(
+            Proc([*RUN, "tcpdump", *TCPDUMP_BUFFER, *options, "-i", f"ringtap:{app.prefix}:0", "-U", "-w", out])
+        )
         proc.expect("listening on")
         app.rx(n=5, len=100)
         app.tx(n=5, len=101, seq=5)
@@ -128,8 +168,10 @@ def test_several_ports_and_applications(app, play, closing, tmp_path):
     other.ring("d")
     names = [f"ringtap:{app.prefix}:0+net_ring_c+{other.prefix}:", f"ringtap:{app.prefix}"]
     files = [tmp_path / "some.pcap", tmp_path / "all.pcap"]
-    procs = [closing(Proc([*RUN, "tcpdump", *TCPDUMP_BUFFER, "-i", name, "-U", "--time-stamp-precision=nano",
-                           "-w", out])) for name, out in zip(names, files)]
+    procs = [
+        closing(Proc([*RUN, "tcpdump", *TCPDUMP_BUFFER, "-i", name, "-U", "--time-stamp-precision=nano", "-w", out]))
+        for name, out in zip(names, files)
+    ]
     for proc in procs:
         proc.expect("listening on")
     for seq in range(20):
@@ -150,8 +192,22 @@ def test_several_ports_and_applications(app, play, closing, tmp_path):
 
 
 def test_tshark(stage, source, tmp_path):
-    args = ["-o", "tcp.analyze_sequence_numbers:false", "-T", "fields", "-e", "frame.number",
-            "-e", "frame.len", "-e", "eth.addr", "-e", "_ws.col.Protocol", "-e", "_ws.col.Info"]
+    args = [
+        "-o",
+        "tcp.analyze_sequence_numbers:false",
+        "-T",
+        "fields",
+        "-e",
+        "frame.number",
+        "-e",
+        "frame.len",
+        "-e",
+        "eth.addr",
+        "-e",
+        "_ws.col.Protocol",
+        "-e",
+        "_ws.col.Info",
+    ]
     expected = lines(check(["tshark", "-n", "-r", source, *args]))
     out = tmp_path / "out.txt"
     proc = stage("tshark", "-n", "-i", "{}", "-c", len(expected), *args, stdout=out.open("w"))
@@ -160,12 +216,10 @@ def test_tshark(stage, source, tmp_path):
     assert lines(out.read_text()) == expected
 
 
-@pytest.mark.parametrize("options", [["-f", "tcp"], ["-s", "96"]],
-                         ids=lambda o: " ".join(o))
+@pytest.mark.parametrize("options", [["-f", "tcp"], ["-s", "96"]], ids=lambda o: " ".join(o))
 def test_dumpcap(stage, source, options, tmp_path):
     """The capture program of Wireshark, which uses select() on the descriptor."""
-    check(["tcpdump", "-r", source, "-w", tmp_path / "expected.pcap",
-           *(options[1:] if "-f" in options else [])])
+    check(["tcpdump", "-r", source, "-w", tmp_path / "expected.pcap", *(options[1:] if "-f" in options else [])])
     expected = pcap.frames(tmp_path / "expected.pcap")
     out = tmp_path / "out.pcapng"
     proc = stage("dumpcap", "-i", "{}", "-q", "-c", len(expected), "-w", out, *options)
@@ -193,15 +247,15 @@ def test_dumpcap_lists_and_stops(stage):
 def test_ngrep(stage, source, tmp_path):
     args = ["-q", "-x", "-l", "Cisco|HTTP"]
     expected = lines(check(["ngrep", "-I", source, *args]))
-    expected = expected[[i for i, line in enumerate(expected) if line.startswith("match")][0]:]
+    expected = expected[next(i for i, line in enumerate(expected) if line.startswith("match")) :]
     out = tmp_path / "out.txt"
     proc = stage("ngrep", "-d", "{}", *args, stdout=out.open("w"))
     stage.play()
     until(lambda: len(lines(out.read_text())) >= len(expected) + 1, 20, "everything printed")
     proc.stop(signal.SIGINT)
     got = lines(out.read_text())
-    at = [i for i, line in enumerate(got) if line.startswith("match")][0]
-    assert got[at:at + len(expected)] == expected
+    at = next(i for i, line in enumerate(got) if line.startswith("match"))
+    assert got[at : at + len(expected)] == expected
     assert len(expected) > 20, "nothing matched: this shows nothing"
 
 
@@ -282,7 +336,8 @@ class Collector:
             data = self.sock.recv(2000)
             for i in range(struct.unpack_from(">H", data, 2)[0]):
                 src, dst, packets, octets, sport, dport, flags, proto = struct.unpack_from(
-                    ">II8xII8xHHxBB", data, 24 + 48 * i)
+                    ">II8xII8xHHxBB", data, 24 + 48 * i
+                )
                 found.append((src, dst, sport, dport, proto, flags, packets, octets))
         return sorted(found)
 
@@ -307,9 +362,9 @@ def test_softflowd(stage, source, closing, private_dir):
 
         def all_seen():
             text = check(["softflowctl", "-c", control, "statistics"])
-            found = re.search(r"Packets processed: (\d+)(?s:.*)Ignored packets: \d+ \((\d+) non-IP",
-                              text)
+            found = re.search(r"Packets processed: (\d+)(?s:.*)Ignored packets: \d+ \((\d+) non-IP", text)
             return int(found[1]) + int(found[2]) == total
+
         until(all_seen, 20, "all packets seen")
     finally:
         check(["softflowctl", "-c", control, "shutdown"])
@@ -320,10 +375,15 @@ def test_softflowd(stage, source, closing, private_dir):
 @pytest.mark.smoke
 def test_run_command(tmp_path):
     """Exit codes are those of env(1); the environment is extended, not replaced."""
-    assert check([*RUN, "sh", "-c", "echo $LD_PRELOAD:$LD_LIBRARY_PATH"],
-                 env={"LD_PRELOAD": "libc.so.6", "LD_LIBRARY_PATH": "/x"}).strip().endswith(":/x")
-    for argv, status in ((["sh", "-c", "exit 7"], 7), (["/nosuch/program"], 127),
-                         ([tmp_path], 126), ([], 2)):
+    assert (
+        check(
+            [*RUN, "sh", "-c", "echo $LD_PRELOAD:$LD_LIBRARY_PATH"],
+            env={"LD_PRELOAD": "libc.so.6", "LD_LIBRARY_PATH": "/x"},
+        )
+        .strip()
+        .endswith(":/x")
+    )
+    for argv, status in ((["sh", "-c", "exit 7"], 7), (["/nosuch/program"], 127), ([tmp_path], 126), ([], 2)):
         proc = Proc([*RUN, *argv])
         assert proc.wait() == status
         proc.close()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap list`: applications, ports, sessions; for people and as JSON."""
+
 import json
 import os
 import signal
 from pathlib import Path
 
 import pytest
-
 from harness.paths import BUILD, RINGTAP
 from harness.proc import check, freeze, run, until
 from harness.ringtap import FAILED, listing
@@ -65,7 +65,7 @@ def test_ports_sessions_and_names(play, record):
     assert_completed(app)
     assert entry["sessions"] == []
     recorder = record(app)
-    session, = mine(app)["sessions"]
+    (session,) = mine(app)["sessions"]
     assert recorder.proc.pid in session.values()
     recorder.finish()
     assert mine(app)["sessions"] == []
@@ -102,8 +102,15 @@ def test_only_named_applications(play, testpmd):
     assert names[0] not in output and names[1] in output and bare.prefix in output
 
 
-COMMANDS = [["record", "-w", "/dev/null", "-i", "APP:"], ["trace", "list", "APP"], ["latency", "APP"], ["memory", "APP"],
-            ["top", "--once", "APP"], ["doctor", "APP"], ["trace", "dpdk", "-o", "out", "APP"]]
+COMMANDS = [
+    ["record", "-w", "/dev/null", "-i", "APP:"],
+    ["trace", "list", "APP"],
+    ["latency", "APP"],
+    ["memory", "APP"],
+    ["top", "--once", "APP"],
+    ["doctor", "APP"],
+    ["trace", "dpdk", "-o", "out", "APP"],
+]
 
 
 def test_every_command_reports_that_the_application_is_stopped(app, tmp_path):

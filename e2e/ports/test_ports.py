@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Ports that are added, removed, stopped, restarted or reconfigured during a capture."""
+
 import json
 
 import pytest
-
 from harness import pcap, pcapng
 from harness.paths import RINGTAP
 from harness.proc import check, until
@@ -87,7 +87,7 @@ def test_maximum_number_of_ports(testpmd, record):
     names = [f"net_null{i}" for i in range(PORTS)]
     pmd = testpmd(*names, memory_mb=512, mbufs=16384)
     pmd.start()
-    ports, = [a["ports"] for a in listing() if a["name"] == pmd.prefix]
+    (ports,) = [a["ports"] for a in listing() if a["name"] == pmd.prefix]
     assert [p["name"] for p in ports] == names
     assert all(p["link_up"] and p["rx_queues"] == 1 for p in ports)
     recorder = record(pmd, "-s", "64", "--json", out="/dev/null")
@@ -100,7 +100,7 @@ def test_maximum_number_of_ports(testpmd, record):
 
     until(all_have_traffic, what="traffic of all ports while top measured")
     output = recorder.finish()
-    report = json.loads(output[output.index("{"):output.rindex("}") + 1])
+    report = json.loads(output[output.index("{") : output.rindex("}") + 1])
     assert sorted(i["name"] for i in report["interfaces"]) == sorted(names)
     assert all(i["captured"] and i["nic"]["ipackets"] for i in report["interfaces"])
     assert pmd.quit() == 0
@@ -116,7 +116,7 @@ def test_stopped_ports_of_testpmd(testpmd, record):
     recorder = record(pmd, "-s", "64", "--json", out="/dev/null")
     pmd.cmd("port start 0")
     output = recorder.finish()
-    report = json.loads(output[output.index("{"):output.rindex("}") + 1])
+    report = json.loads(output[output.index("{") : output.rindex("}") + 1])
     assert pmd.stats(0)["RX-packets"] > 1000  # the counter continues
     assert report["interfaces"][0]["nic"]["ipackets"] == 0
     recorder = record(pmd, "-s", "64", out="/dev/null")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Two applications with one file-prefix: without a shared configuration they share a runtime
 folder."""
-import pytest
 
+import pytest
 from harness import dpdk, pcap
 from harness.paths import BUILD, RINGTAP
 from harness.proc import check
@@ -28,9 +28,15 @@ class Shared:
         self._made += 1
         frames = [pcap.frame(64 + self._made, self._made * 1000 + i) for i in range(COUNT)]
         path = pcap.write(self._folder / f"{self._made}.pcap", frames)
-        pmd = self._testpmd(f"net_pcap0,rx_pcap={path},tx_pcap=/dev/null", mbufs=2048,
-                            memory_mb=MEMORY_MB, args=["--no-flush-rx"], eal=[self._mode],
-                            prefix=self.prefix, huge=self._huge)
+        pmd = self._testpmd(
+            f"net_pcap0,rx_pcap={path},tx_pcap=/dev/null",
+            mbufs=2048,
+            memory_mb=MEMORY_MB,
+            args=["--no-flush-rx"],
+            eal=[self._mode],
+            prefix=self.prefix,
+            huge=self._huge,
+        )
         pmd.frames = frames
         return pmd
 
@@ -42,8 +48,9 @@ class Shared:
 
     def recorder(self, number, *args):
         out = self._folder / f"{self._made}{number}.pcapng"
-        return self._closing(Recorder(["-i", f"{self.prefix}{number}:net_pcap0", "--direction", "rx", *args],
-                                      out)).attached()
+        return self._closing(
+            Recorder(["-i", f"{self.prefix}{number}:net_pcap0", "--direction", "rx", *args], out)
+        ).attached()
 
 
 @pytest.fixture(params=["--no-shconf", "--in-memory"])

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tables fit a terminal of 80 columns; names that do not are shortened, and whole in --json."""
+
 import re
 import signal
 
 import pytest
-
 from harness import dpdk
 from harness.doctor import FAULT
 from harness.paths import RINGTAP
@@ -31,7 +31,7 @@ def many_names(play):
 def test_list_and_statistics(many_names):
     said = check([RINGTAP, "list"])
     assert_fits(said)
-    row, = [line for line in said.splitlines() if "…" in line]
+    (row,) = [line for line in said.splitlines() if "…" in line]
     assert "net_null_o" in row and "left_9 net_null " in row
     assert LONG in check([RINGTAP, "list", "--names"])
     assert LONG in [p["name"] for a in listing() for p in a["ports"]]
@@ -59,21 +59,31 @@ LONGEST = ["net_null_" + c * 51 for c in "ab"]
 
 @pytest.fixture
 def all_names_long(testpmd):
-    pmd = testpmd(*LONGEST, "net_ring0", "net_ring1", prefix=dpdk.new_prefix("an-application-with-a-name-as-long-as-they-get"))
+    pmd = testpmd(
+        *LONGEST, "net_ring0", "net_ring1", prefix=dpdk.new_prefix("an-application-with-a-name-as-long-as-they-get")
+    )
     pmd.start("start tx_first 3")
     until(lambda: pmd.stats(2)["RX-packets"] > 20000, 30, "traffic")
     return pmd
 
 
-REPORTS = [["list"], ["latency", "--histogram", "--duration", "0.3"], ["memory", "--distances", "--duration", "0.3"],
-           ["doctor", "-d", "1"], *(["top", "--once", "-n", "0.2", "-v", view] for view in
-                                    ("ports", "queues", "threads", "pools", "latency", "gaps"))]
+REPORTS = [
+    ["list"],
+    ["latency", "--histogram", "--duration", "0.3"],
+    ["memory", "--distances", "--duration", "0.3"],
+    ["doctor", "-d", "1"],
+    *(
+        ["top", "--once", "-n", "0.2", "-v", view]
+        for view in ("ports", "queues", "threads", "pools", "latency", "gaps")
+    ),
+]
 
 
 def assert_columns_of_top(name):
     def titles(*args, columns):
         shown = check(["env", f"COLUMNS={columns}", RINGTAP, "top", "--once", "-n", "0.2", *args, name])
         return shown, shown.splitlines()[0].split()
+
     assert "UNSENT" in titles(columns=80)[1] and "NOMBUF" not in titles(columns=80)[1]
     assert "NOMBUF" in titles(columns=200)[1]
     shown, all_titles = titles("--wide", columns=80)
@@ -89,18 +99,31 @@ def test_reports_of_long_names(all_names_long):
         assert_fits(done.stdout)
     said = run([RINGTAP, "record", "-i", f"{name}:", "-w", "/dev/null", "-a", "duration:0.3"]).stderr
     # A message is on one line, however long; on a busy machine there is one of packets that were lost.
-    assert_fits("\n".join(line for line in said[said.index("\ninterface"):].splitlines() if not line.startswith("ringtap: ")))
+    assert_fits(
+        "\n".join(line for line in said[said.index("\ninterface") :].splitlines() if not line.startswith("ringtap: "))
+    )
     assert_columns_of_top(name)
 
 
 def test_report_of_the_forwarder(fwd):
     """And its lines of each second."""
     ring = "ring-of-the-left"
-    it = fwd("--ring", ring, "--role", f"generate:{ring}@0", "--role", f"sink:{ring}@1", "--stages", "10k:1.5s",
-             "--stats", "1", json_out=False)
+    it = fwd(
+        "--ring",
+        ring,
+        "--role",
+        f"generate:{ring}@0",
+        "--role",
+        f"sink:{ring}@1",
+        "--stages",
+        "10k:1.5s",
+        "--stats",
+        "1",
+        json_out=False,
+    )
     said = it.done()
     assert "sequence: " in said and re.search(r"^ +1\.\d s  sink", said, re.MULTILINE)
-    assert_fits(said[said.index("running"):])
+    assert_fits(said[said.index("running") :])
 
 
 @pytest.mark.skipif(bpftrace_missing() is not None, reason=str(bpftrace_missing()))

@@ -9,6 +9,7 @@ virtio port:
     {"do": "wait", "name": n, "timeout": s}                    {"code": n}
     {"do": "bind", "address": "0000:00:05.0"}                  {"was": driver or null}: to vfio-pci
 """
+
 import json
 import os
 import pty
@@ -25,8 +26,16 @@ started = {}
 
 
 def run(request):
-    done = subprocess.run(request["command"], capture_output=True, text=True, errors="replace", env=ENV, cwd=WORK,
-                          timeout=request.get("timeout", 60), stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        request["command"],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        env=ENV,
+        cwd=WORK,
+        timeout=request.get("timeout", 60),
+        stdin=subprocess.DEVNULL,
+    )
     return {"code": done.returncode, "out": done.stdout, "err": done.stderr}
 
 
@@ -43,8 +52,9 @@ def start(request):
     """On a terminal: programs then print without buffering."""
     name = request["name"]
     master, slave = pty.openpty()
-    proc = subprocess.Popen(request["command"], stdin=slave, stdout=slave, stderr=slave, env=ENV, cwd=WORK,
-                            start_new_session=True)
+    proc = subprocess.Popen(
+        request["command"], stdin=slave, stdout=slave, stderr=slave, env=ENV, cwd=WORK, start_new_session=True
+    )
     os.close(slave)
     started[name] = proc, master
     threading.Thread(target=copy, args=(master, WORK / f"{name}.out"), daemon=True).start()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The drivers of real network cards, as QEMU models these, behind an emulated IOMMU. The test is the other end of
 both wires, and reads what ringtap recorded in the guest."""
+
 import json
 import re
 import signal
@@ -8,8 +9,6 @@ import struct
 import subprocess
 
 import pytest
-from scapy.all import IP, TCP, UDP, Dot1Q, Ether, IPv6, Raw
-
 from harness import pcapng
 from harness.cards import CARDS, PEER, chosen, model, qemu, udp
 from harness.machine import FRAME_S, Machine, mac
@@ -17,7 +16,7 @@ from harness.paths import BUILD, RINGTAP
 from harness.pcapng import RX, TX
 from harness.proc import until, within
 from harness.ringtap import frames_of, packets_of
-
+from scapy.all import IP, TCP, UDP, Dot1Q, Ether, IPv6, Raw
 
 FULL = 1514
 TCP_HEADER = 20
@@ -46,10 +45,27 @@ class Guest:
         self.stop()
         self.count += 1
         self.name = f"{name}{self.count}"
-        self.pmd = self.machine.start(self.name, [
-            "dpdk-testpmd", "-l", "0,1", "-m", "256", "--file-prefix", self.name, "-d",
-            BUILD / "probe" / "libringtap-probe.so", *[x for a in self.addresses for x in ("-a", a)], *eal,
-            "--", "-i", "--no-mlockall", "--total-num-mbufs=8192", *args])
+        self.pmd = self.machine.start(
+            self.name,
+            [
+                "dpdk-testpmd",
+                "-l",
+                "0,1",
+                "-m",
+                "256",
+                "--file-prefix",
+                self.name,
+                "-d",
+                BUILD / "probe" / "libringtap-probe.so",
+                *[x for a in self.addresses for x in ("-a", a)],
+                *eal,
+                "--",
+                "-i",
+                "--no-mlockall",
+                "--total-num-mbufs=8192",
+                *args,
+            ],
+        )
         self.pmd.expect(r"^testpmd> ")
         return self.pmd
 
@@ -62,8 +78,20 @@ class Guest:
     def record(self, *args):
         """Starts a recording of the application."""
         self.recorded = self.machine.work / f"{self.name}-{len(list(self.machine.work.iterdir()))}.pcapng"
-        self.recorder = self.machine.start(f"{self.recorded.stem}", [
-            RINGTAP, "record", "-i", self.name, "--buffer", "16M", "-w", f"/run/ringtap-guest/{self.recorded.name}", *args])
+        self.recorder = self.machine.start(
+            f"{self.recorded.stem}",
+            [
+                RINGTAP,
+                "record",
+                "-i",
+                self.name,
+                "--buffer",
+                "16M",
+                "-w",
+                f"/run/ringtap-guest/{self.recorded.name}",
+                *args,
+            ],
+        )
         self.recorder.expect(r"^Capturing on")
 
     def recording(self):
@@ -71,8 +99,12 @@ class Guest:
         self.recorder.signal(signal.SIGINT)
         assert self.recorder.wait() == 0, self.recorder.output
         file = pcapng.read(self.recorded)
-        lines = subprocess.run(["tshark", "-r", self.recorded, "-T", "fields", "-e", "frame.len"], check=True,
-                               capture_output=True, text=True).stdout.split()
+        lines = subprocess.run(
+            ["tshark", "-r", self.recorded, "-T", "fields", "-e", "frame.len"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.split()
         assert [int(n) for n in lines] == [p.length for p in file.packets]
         return file
 
@@ -91,8 +123,11 @@ class Guest:
 
     def counter(self, port, name):
         """A counter of the driver, as `ringtap export` has it."""
-        text = self.machine.run("python3", "-c", "import urllib.request; print(urllib.request.urlopen("
-                                f"'http://{self.listens}/metrics').read().decode())")["out"]
+        text = self.machine.run(
+            "python3",
+            "-c",
+            f"import urllib.request; print(urllib.request.urlopen('http://{self.listens}/metrics').read().decode())",
+        )["out"]
         label = f'port="{self.addresses[port]}"'
         lines = [line for line in text.splitlines() if line.startswith(f"ringtap_port_{name}{{") and label in line]
         assert len(lines) == 1, text
@@ -105,7 +140,9 @@ class Guest:
         got = []
         for _ in range(len(frames) if count is None else count):
             got.append(self.wires[1].receive(FRAME_S))
-            assert got[-1] is not None, f"{len(got) - 1} of {len(frames)} frames came through\n{self.pmd.output[-2000:]}"
+            assert got[-1] is not None, (
+                f"{len(got) - 1} of {len(frames)} frames came through\n{self.pmd.output[-2000:]}"
+            )
         return got
 
     def quiet(self):
@@ -171,7 +208,7 @@ def test_rss_hash(card, record_property):
         pytest.skip("the model has one RX queue (show port info)")
     card.start("--rxq=2", "--txq=2", "--rss-ip")
     info = card.pmd.say("show port info 0")
-    if "RSS offload flow types" not in info and "Supported RSS" not in info or "No RSS" in info:
+    if ("RSS offload flow types" not in info and "Supported RSS" not in info) or "No RSS" in info:
         pytest.skip("the driver has no RSS (show port info)")
     key = re.search(r"RSS key:\s*([0-9A-Fa-f]+)", card.pmd.say("show port 0 rss-hash key"))
     card.pmd.say("set promisc all on")
@@ -200,8 +237,16 @@ def test_stripped_vlan(card, record_property):
     said = card.pmd.say("vlan set strip on 0")
     card.pmd.say("start")
     card.record()
-    sent = [bytes(Ether(dst=mac(0), src=PEER) / Dot1Q(vlan=100 + i, prio=i % 8) / IP(src="10.0.0.1", dst="10.0.0.2")
-                  / UDP() / Raw(bytes(100))) for i in range(20)]
+    sent = [
+        bytes(
+            Ether(dst=mac(0), src=PEER)
+            / Dot1Q(vlan=100 + i, prio=i % 8)
+            / IP(src="10.0.0.1", dst="10.0.0.2")
+            / UDP()
+            / Raw(bytes(100))
+        )
+        for i in range(20)
+    ]
     came = card.pass_through(sent)
     got = frames_of(card.recording(), card.addresses[0], RX)
     assert got == sent
@@ -221,10 +266,12 @@ REFUSED = r"Preparing packet burst to transmit failed: (.*?)\s*$"
 
 def segment_or_refusal(card, since):
     """The first frame that comes out of wire 1, or what testpmd reports: one of both is None."""
+
     def found():
         frame = card.wires[1].receive(0.1)
         report = re.search(REFUSED, card.pmd.output[since:], re.MULTILINE)
         return (frame, None) if frame else report and (None, report.group(1))
+
     return until(found, FRAME_S, what="a segment, or a report of testpmd")
 
 
@@ -232,7 +279,7 @@ def fragments(frames, packet, head):
     """Whether the frames are the packet cut behind its IP header (head bytes): only the first has its TCP header. Older
     versions of QEMU's code for all models that have TSO cut so; newer ones make segments of TCP."""
     pieces = b"".join(f[head:] for f in frames)
-    return len(pieces) == len(packet) - head and pieces[TCP_HEADER:] == packet[head + TCP_HEADER:]
+    return len(pieces) == len(packet) - head and pieces[TCP_HEADER:] == packet[head + TCP_HEADER :]
 
 
 def test_tso(card, record_property):
@@ -242,17 +289,28 @@ def test_tso(card, record_property):
     card.start()
     if not offered(card, "TCP_TSO"):
         pytest.skip("the driver offers no TCP_TSO (show port tx_offload capabilities)")
-    for line in ("port stop all", "csum set ip hw 1", "csum set tcp hw 1", "tso set 500 1", "port start all",
-                 "set fwd csum", "set promisc all on", "start"):
+    for line in (
+        "port stop all",
+        "csum set ip hw 1",
+        "csum set tcp hw 1",
+        "tso set 500 1",
+        "port start all",
+        "set fwd csum",
+        "set promisc all on",
+        "start",
+    ):
         card.pmd.say(line)
     card.record()
     data = bytes(i & 255 for i in range(1400))
     said = len(card.pmd.output)
 
     def packets(version):
-        heads = [IPv6(src="fd00::1", dst="fd00::2", fl=i) if version == 6 else IP(src="10.0.0.1", dst="10.0.0.2", id=i)
-                 for i in range(10)]
+        heads = [
+            IPv6(src="fd00::1", dst="fd00::2", fl=i) if version == 6 else IP(src="10.0.0.1", dst="10.0.0.2", id=i)
+            for i in range(10)
+        ]
         return [bytes(Ether(dst=mac(0), src=PEER) / ip / TCP(seq=1000, flags="A") / Raw(data)) for ip in heads]
+
     sent = packets(4)
     card.wires[0].send(sent[0])
     first, refused = segment_or_refusal(card, said)
@@ -269,26 +327,36 @@ def test_tso(card, record_property):
     assert [len(f) for f in offered_frames] == [len(f) for f in sent]
     assert [f[head:] for f in offered_frames] == [data] * len(sent)
     if fragments(came[:3], sent[0], head - TCP_HEADER):
-        pytest.skip("the model makes IP fragments, the second has no TCP header: "
-                    f"{', '.join(str(len(f)) for f in came[:3])} bytes of {len(sent[0])}")
+        pytest.skip(
+            "the model makes IP fragments, the second has no TCP header: "
+            f"{', '.join(str(len(f)) for f in came[:3])} bytes of {len(sent[0])}"
+        )
     for i in range(0, len(came), 3):
-        parts = [Ether(f) for f in came[i:i + 3]]
+        parts = [Ether(f) for f in came[i : i + 3]]
         assert b"".join(bytes(p[TCP].payload) for p in parts) == data
         assert [p[TCP].seq for p in parts] == [1000, 1500, 2000]
-    record_property("seen", f"{len(sent)} packets, {len(came)} segments" + (
-        f", of IPv6; of IPv4 the driver refuses them ({refused})" if refused else ""))
+    record_property(
+        "seen",
+        f"{len(sent)} packets, {len(came)} segments"
+        + (f", of IPv6; of IPv4 the driver refuses them ({refused})" if refused else ""),
+    )
 
 
 def test_mbuf_fast_free(card, record_property):
     card.start()
     if not offered(card, "MBUF_FAST_FREE"):
         pytest.skip("the driver offers no MBUF_FAST_FREE (show port tx_offload capabilities)")
-    for line in ("port stop all", "port config 1 tx_offload mbuf_fast_free on", "port start all",
-                 "set promisc all on", "start"):
+    for line in (
+        "port stop all",
+        "port config 1 tx_offload mbuf_fast_free on",
+        "port start all",
+        "set promisc all on",
+        "start",
+    ):
         card.pmd.say(line)
     card.record("--ids")
     sent = [udp(i) for i in range(600)]  # more than there are descriptors
-    came = [f for part in range(0, len(sent), 50) for f in card.pass_through(sent[part:part + 50])]
+    came = [f for part in range(0, len(sent), 50) for f in card.pass_through(sent[part : part + 50])]
     file = card.recording()
     assert frames_of(file, card.addresses[1], TX) == came == sent
     record_property("seen", f"{len(sent)} sent")
@@ -305,6 +373,7 @@ def test_link_goes_down_and_comes_up(card, record_property):
 
     def status():
         return re.search(rf"{card.addresses[0]}.*?\b(up|down)\b", card.pmd.say("show port summary 0")).group(1)
+
     card.machine.order("set_link", name="card0", up=False)
     seen = within_or_none(10, lambda: status() == "down")
     if seen:
@@ -328,12 +397,17 @@ def test_missed_packets(card, record_property):
     taken = next((i for i in range(1500) if not card.wires[0].send(udp(i), 2)), 1500)
     said = card.pmd.say("show port stats 0")
     missed = int(re.search(r"RX-missed:\s*(\d+)", said).group(1))
-    until(lambda: card.counter(0, "rx_missed_packets_total") == missed, 30,
-          what=f"{missed} missed packets of ringtap export")
+    until(
+        lambda: card.counter(0, "rx_missed_packets_total") == missed,
+        30,
+        what=f"{missed} missed packets of ringtap export",
+    )
     export.signal(signal.SIGINT)
     assert export.wait() == 0, export.output
     if not missed:
-        pytest.skip(f"the model counts none (show port stats): frames wait outside of it; of 1500, {taken} could be sent")
+        pytest.skip(
+            f"the model counts none (show port stats): frames wait outside of it; of 1500, {taken} could be sent"
+        )
     record_property("seen", f"{missed} of {taken}")
 
 

@@ -5,6 +5,7 @@ the card, with its address, and whether the translation was cached.
 QEMU caches 1024 translations and drops all of them when it needs room for another one: its trace has a reset for
 1024 updates (vtd_iotlb_reset). The model of 1024 entries replaces the one least recently used. Both miss always if the
 pool is used in turn and has more pages, and never if it has fewer, but for what QEMU has dropped with all others."""
+
 import csv
 import itertools
 import json
@@ -13,7 +14,6 @@ import threading
 from collections import defaultdict
 
 import pytest
-
 from harness.cards import chosen, model, qemu, udp
 from harness.machine import Machine
 from harness.paths import BUILD, RINGTAP
@@ -40,8 +40,11 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope="module")
 def card(request):
-    machine = Machine([model(request.param)], qemu=qemu(request.param), trace=[
-        "vtd_iotlb_page_hit", "vtd_iotlb_page_update", "vtd_iotlb_reset"])
+    machine = Machine(
+        [model(request.param)],
+        qemu=qemu(request.param),
+        trace=["vtd_iotlb_page_hit", "vtd_iotlb_page_update", "vtd_iotlb_reset"],
+    )
     machine.ask("bind", address=machine.address(0))
     yield machine
     machine.close()
@@ -61,9 +64,27 @@ def arrives(machine, pmd):
 def receive(machine, name, eal, args):
     """Runs testpmd, and ringtap memory while packets come; returns its output and sample runs of IOVAs, or the reason why
     no packet comes into buffers of this size."""
-    pmd = machine.start(name, ["dpdk-testpmd", "-l", "0,1", *eal, "--file-prefix", name, "-d",
-                               BUILD / "probe" / "libringtap-probe.so", "-a", machine.address(0), "--", "-i",
-                               "--no-mlockall", "--forward-mode=rxonly", "--total-num-mbufs=8192", *args])
+    pmd = machine.start(
+        name,
+        [
+            "dpdk-testpmd",
+            "-l",
+            "0,1",
+            *eal,
+            "--file-prefix",
+            name,
+            "-d",
+            BUILD / "probe" / "libringtap-probe.so",
+            "-a",
+            machine.address(0),
+            "--",
+            "-i",
+            "--no-mlockall",
+            "--forward-mode=rxonly",
+            "--total-num-mbufs=8192",
+            *args,
+        ],
+    )
     pmd.expect(r"^testpmd> ")
     if "object size is too small" in pmd.output:
         machine.ask("write", name=name, text="quit\n")
@@ -75,8 +96,10 @@ def receive(machine, name, eal, args):
         machine.ask("write", name=name, text="quit\n")
         pmd.wait()
         return "no packet is received into buffers of this size"
-    memory = machine.start(f"{name}-memory", [RINGTAP, "memory", name, "--packets", PACKETS, "--json",
-                                              "--samples", f"/run/ringtap-guest/{name}.csv"])
+    memory = machine.start(
+        f"{name}-memory",
+        [RINGTAP, "memory", name, "--packets", PACKETS, "--json", "--samples", f"/run/ringtap-guest/{name}.csv"],
+    )
     ended = []
     waits = threading.Thread(target=lambda: ended.append(memory.wait()))
     waits.start()
@@ -87,9 +110,10 @@ def receive(machine, name, eal, args):
     machine.ask("write", name=name, text="quit\n")
     assert pmd.wait() == 0, pmd.output[-3000:]
     with open(machine.work / f"{name}.csv", encoding="ascii") as file:
-        runs = [[int(r["iova"], 0) for r in rows]
-                for _, rows in itertools.groupby(csv.DictReader(file), lambda r: r["run"])]
-    return json.loads(memory.output[memory.output.index("\n{"):]), runs
+        runs = [
+            [int(r["iova"], 0) for r in rows] for _, rows in itertools.groupby(csv.DictReader(file), lambda r: r["run"])
+        ]
+    return json.loads(memory.output[memory.output.index("\n{") :]), runs
 
 
 def written(machine, begin, buffers):
@@ -120,7 +144,7 @@ def find(runs, packets):
         at[buffer].append(i)
     found, begin = [], 0
     for run in runs:
-        place = next((i for i in at[run[0]] if i >= begin and [p[0] for p in packets[i:i + len(run)]] == run), None)
+        place = next((i for i in at[run[0]] if i >= begin and [p[0] for p in packets[i : i + len(run)]] == run), None)
         assert place is not None, f"the card did not write these {len(run)} buffers in this order"
         begin = place + len(run)
         found.append((place, begin))
@@ -139,8 +163,9 @@ def test_iotlb(card, record_property):
         packets = written(card, begin, {b for run in runs for b in run})
         places = find(runs, packets)
         # The model drops none of a pool that fits.
-        sampled = [missed and (rate > 0 or not dropped)
-                   for begin, end in places for _, missed, dropped in packets[begin:end]]
+        sampled = [
+            missed and (rate > 0 or not dropped) for begin, end in places for _, missed, dropped in packets[begin:end]
+        ]
         assert len(sampled) >= PACKETS
         iotlb = output["all"]["modelled_iotlb"][pages]
         assert iotlb["known"][ENTRIES] > PACKETS // 4

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """seen = captured + filtered + lost, for each queue and direction, in all cases."""
+
 import json
 import re
 import signal
 
 import pytest
-
 from harness import pcapng
 from harness.pcapng import RECEIVED, check_sums
 from harness.proc import freeze, until
@@ -19,7 +19,7 @@ def dropped(file, interface):
 
 
 def summary_of(output):
-    return json.loads(output[output.index("{"):output.rindex("}") + 1])
+    return json.loads(output[output.index("{") : output.rindex("}") + 1])
 
 
 def forward(pmd, packets):
@@ -67,7 +67,7 @@ def test_dropcounts_add_up_to_the_losses(play, record):
                 sent += app.burst(direction, 0, queue, n=1)[0]
     recorder.finish()
     file = recorder.file()
-    (seen, captured, lost), = check_sums(file)
+    ((seen, captured, lost),) = check_sums(file)
     assert seen == sent == captured + lost
     assert lost > 4000
     assert dropped(file, 0) == lost
@@ -105,7 +105,7 @@ def test_several_lcores_on_one_tx_queue(play, record):
     assert app.one("blast 0 0 workers=3 n=200000") == 600000
     assert app.one("blast 0 0 workers=3 n=1") == 3
     recorder.finish()
-    (seen, captured, lost), = check_sums(recorder.file())
+    ((seen, captured, lost),) = check_sums(recorder.file())
     assert seen == 600003 == captured + lost
 
 
@@ -118,7 +118,7 @@ def test_threads_that_begin_later(play, record):
     assert app.one("crowd_send 50") == 800
     recorder.finish()
     file = recorder.file()
-    (seen, captured, lost), = check_sums(file)
+    ((seen, captured, lost),) = check_sums(file)
     assert (seen, captured, lost) == (800, 800, 0)
     pcapng.assert_in_order(file)
 
@@ -130,7 +130,7 @@ def test_more_threads_at_once_than_the_buffer_serves(play, record):
     recorder = record(app, "--buffer", "1M")
     assert app.one("threads 0 0 count=100 n=50") == 5000
     output = recorder.finish()
-    (seen, captured, lost), = check_sums(recorder.file())
+    ((seen, captured, lost),) = check_sums(recorder.file())
     assert seen == 5000 == captured + lost
     assert captured >= 50 and lost > 0
     assert "ring" in output
@@ -145,8 +145,14 @@ def test_nic_counters_are_in_the_summary(play, record):
     recorder = record(app, "--json")
     app.one("poll 0 0 n=3200")
     summary = summary_of(recorder.finish())
-    assert summary["interfaces"][0]["nic"] == {"ipackets": 3200, "opackets": 0, "imissed": 0,
-                                               "ierrors": 0, "rx_nombuf": 0, "oerrors": 0}
+    assert summary["interfaces"][0]["nic"] == {
+        "ipackets": 3200,
+        "opackets": 0,
+        "imissed": 0,
+        "ierrors": 0,
+        "rx_nombuf": 0,
+        "oerrors": 0,
+    }
     iface = recorder.file().interfaces[0]
     assert pcapng.stat(iface, RECEIVED) == 3200
     assert pcapng.stat(iface, 5) == 0  # the NIC dropped nothing
@@ -173,7 +179,10 @@ def test_size_that_would_have_held_what_was_lost(app, record):
     lost, output = lost_while_stopped(app, record, 100_000, "--buffer", "1M")
     assert 50_000 < lost < 100_000
     assert f"record: {lost:,} packets were lost ({lost / 1000:.1f} %): ring_full {lost:,}; " in output
-    advice = re.search(r"ring_full [0-9,]+; the recorder paused for up to \d+ ms"
-                       r".*; --buffer (\d+M) would have held them", output)
+    advice = re.search(
+        r"ring_full [0-9,]+; the recorder paused for up to \d+ ms"
+        r".*; --buffer (\d+M) would have held them",
+        output,
+    )
     assert advice, output
     assert lost_while_stopped(app, record, 100_000, "--buffer", advice[1])[0] == 0

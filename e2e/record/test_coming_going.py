@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Readers and applications that start, end, or are killed."""
+
 import signal
 
 import pytest
-
 from harness import dpdk, pcap, pcapng
 from harness.paths import BUILD
 from harness.proc import Proc, check, freeze, until
@@ -113,8 +113,10 @@ def test_thread_that_stopped_polling_does_not_block_detaching(app, record):
 
 
 def test_four_sessions_under_full_traffic(busy, record):
-    recorders = [record(busy, "-s", "64", "--buffer", "1M", "-f", f, out="/dev/null")
-                 for f in ("less 100", "greater 60", "not ip", "ether[0] = 0")]
+    recorders = [
+        record(busy, "-s", "64", "--buffer", "1M", "-f", f, out="/dev/null")
+        for f in ("less 100", "greater 60", "not ip", "ether[0] = 0")
+    ]
     keeps_moving(busy)
     for recorder in recorders[::2]:
         recorder.proc.kill()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Several consumers of one port at the same time, of all kinds, some stopped or killed: the others
 lose nothing, the application continues, and all counts agree."""
+
 import json
 import os
 import re
@@ -8,7 +9,6 @@ import signal
 import struct
 
 import pytest
-
 from harness import pcap, pcapng, wireshark
 from harness.paths import BUILD, RINGTAP
 from harness.play import pace
@@ -38,7 +38,7 @@ def armed(app, count):
 
 
 def counts(file):
-    iface, = file.interfaces
+    (iface,) = file.interfaces
     return [pcapng.stat(iface, code) for code in (RECEIVED, ACCEPTED, LOST, DELIVERED)]
 
 
@@ -47,16 +47,34 @@ class Tcpdump:
 
     def __init__(self, app, out, *args):
         self.out = out
-        self.proc = Proc([RINGTAP, "run", "--", "tcpdump", "-U", "-i",
-                          f"ringtap:{app.prefix}:net_ring_a", "-B", "32768", "-w", out, *args])
+        self.proc = Proc(
+            [
+                RINGTAP,
+                "run",
+                "--",
+                "tcpdump",
+                "-U",
+                "-i",
+                f"ringtap:{app.prefix}:net_ring_a",
+                "-B",
+                "32768",
+                "-w",
+                out,
+                *args,
+            ]
+        )
         self.proc.expect("listening on", 30)
 
     def finish(self, packets):
         """The frames of its file, when it has this number, and its output."""
         until(lambda: len(self.frames()) >= packets, 30, "tcpdump has them all")
         assert self.proc.stop(signal.SIGINT) == 0
-        numbers = {what: int(n) for n, what in re.findall(
-            r"(\d+) packets? (captured|received by filter|dropped by kernel)", self.proc.output)}
+        numbers = {
+            what: int(n)
+            for n, what in re.findall(
+                r"(\d+) packets? (captured|received by filter|dropped by kernel)", self.proc.output
+            )
+        }
         return self.frames(), numbers
 
     def frames(self):
@@ -75,13 +93,25 @@ class Tshark:
     def __init__(self, app, out, expression, snaplen):
         name = wireshark.interface(app, "net_ring_a")
         self.out = out
-        self.proc = wireshark.Tshark([
-            *wireshark.preference(name, "snaplen", snaplen),
-            *wireshark.preference(name, "buffer", RING), "-i", name, "-f", expression, "-w", out])
+        self.proc = wireshark.Tshark(
+            [
+                *wireshark.preference(name, "snaplen", snaplen),
+                *wireshark.preference(name, "buffer", RING),
+                "-i",
+                name,
+                "-f",
+                expression,
+                "-w",
+                out,
+            ]
+        )
 
     def finish(self, packets):
-        until(lambda: self.out.exists() and len(pcapng.read(self.out, False).packets) >= packets, 30,
-              "tshark has them all")
+        until(
+            lambda: self.out.exists() and len(pcapng.read(self.out, False).packets) >= packets,
+            30,
+            "tshark has them all",
+        )
         self.proc.send_signal(signal.SIGINT)
         assert self.proc.wait() == 0
         return pcapng.read(self.out), self.proc.output
@@ -114,8 +144,7 @@ def test_five_consumers_one_stopped_one_killed(app, record, closing, tmp_path):
 
     frames, output = middle.finish(len(wanted))
     assert frames == [f[:96] for f in played if len(f) == 200]
-    assert output == {"captured": len(wanted), "received by filter": len(wanted),
-                    "dropped by kernel": 0}
+    assert output == {"captured": len(wanted), "received by filter": len(wanted), "dropped by kernel": 0}
 
     file, output = long.finish(len(wanted))
     assert [p.data for p in file.packets] == [f[:80] for f in played if len(f) == 400]
@@ -132,8 +161,25 @@ def test_five_consumers_one_stopped_one_killed(app, record, closing, tmp_path):
 
 def tcpdump(app, closing):
     """A libpcap program, executed by `ringtap run`."""
-    proc = closing(Proc([RINGTAP, "run", "--", "tcpdump", "-U", "-i",
-                         f"ringtap:{app.prefix}:net_null0", "-s", "64", "-B", "4096", "-w", "/dev/null"]))
+    proc = closing(
+        Proc(
+            [
+                RINGTAP,
+                "run",
+                "--",
+                "tcpdump",
+                "-U",
+                "-i",
+                f"ringtap:{app.prefix}:net_null0",
+                "-s",
+                "64",
+                "-B",
+                "4096",
+                "-w",
+                "/dev/null",
+            ]
+        )
+    )
     proc.expect("listening on", 30)
     return proc
 
@@ -142,15 +188,28 @@ def extcap(app, closing, tmp_path):
     """The extcap program alone; its pipe has no reader after it is full."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    proc = closing(Proc([wireshark.EXTCAP, "--capture", "--extcap-interface",
-                         wireshark.interface(app, "net_null0"), "--fifo", fifo, "--buffer", "4M"]))
+    proc = closing(
+        Proc(
+            [
+                wireshark.EXTCAP,
+                "--capture",
+                "--extcap-interface",
+                wireshark.interface(app, "net_null0"),
+                "--fifo",
+                fifo,
+                "--buffer",
+                "4M",
+            ]
+        )
+    )
     closing(open(fifo, "rb", buffering=0))
     return proc
 
 
 def count(app, port, closing):
-    counter = closing(Proc([RINGTAP, "run", "--", BUILD / "bench" / "pcap_count",
-                            f"ringtap:{app.prefix}:{port}", "600"]))
+    counter = closing(
+        Proc([RINGTAP, "run", "--", BUILD / "bench" / "pcap_count", f"ringtap:{app.prefix}:{port}", "600"])
+    )
     counter.expect("^ready", 30)
     return counter
 
@@ -158,7 +217,7 @@ def count(app, port, closing):
 def counted(counter):
     counter.send_signal(signal.SIGINT)
     assert counter.wait() == 0
-    return json.loads(counter.output[counter.output.index("{"):])
+    return json.loads(counter.output[counter.output.index("{") :])
 
 
 def test_count_of_a_libpcap_program(app, closing):
@@ -172,8 +231,7 @@ def test_count_of_a_libpcap_program(app, closing):
 def test_five_consumers_at_full_rate(busy, record, closing, tmp_path):
     """More than any reader can read: the application continues, and all counts are correct."""
     expressions = ["", "less 100", "ether[0] & 1 = 0"]
-    recorders = [record(busy, "-f", f, "-s", "64", "--buffer", "4M", "--json", out="/dev/null")
-                 for f in expressions]
+    recorders = [record(busy, "-f", f, "-s", "64", "--buffer", "4M", "--json", out="/dev/null") for f in expressions]
     counter = count(busy, "net_null0", closing)
     killed = record(busy, "--buffer", "1M", out="/dev/null")
     unfriendly = [tcpdump(busy, closing), extcap(busy, closing, tmp_path)]
@@ -197,7 +255,7 @@ def test_five_consumers_at_full_rate(busy, record, closing, tmp_path):
     recorders[0].proc.send_signal(signal.SIGCONT)
     for recorder in recorders:
         output = recorder.finish()
-        summary = json.loads(output[output.index("{\n"):output.rindex("}") + 1])
+        summary = json.loads(output[output.index("{\n") : output.rindex("}") + 1])
         total = summary["interfaces"][0]
         assert total["seen"] == total["captured"] + total["filtered"] + sum(total["lost"].values())
         # The two directions start and end at different times, so they may differ.

@@ -2,10 +2,10 @@
 """Packets with external buffers: captured if the CPU can read them. Unreadable memory (here
 PROT_NONE, in practice of a GPU) is never accessed, and its packets are counted. Its other places and
 changes are in probe/capture/readable_test.c."""
+
 import json
 
 import pytest
-
 from harness import pcap, pcapng
 from harness.pcap import frame
 from harness.ringtap import LOSS
@@ -22,7 +22,7 @@ def app(app):
 
 
 def counts_of(text):
-    counts, = json.loads(text[text.index("{"):text.rindex("}") + 1])["interfaces"]
+    (counts,) = json.loads(text[text.index("{") : text.rindex("}") + 1])["interfaces"]
     assert counts["seen"] == counts["captured"] + counts["filtered"] + counts["lost_total"]
     assert counts["lost_total"] == counts["lost"]["unreadable"]
     return counts
@@ -82,18 +82,15 @@ def test_header_split(app, record):
     app.tx(n=100, **shape)
     assert finish(whole)["lost"]["unreadable"] == 200
     assert finish(heads)["captured"] == 200
-    assert {(p.data, p.length) for p in heads.file().packets} \
-        == {(frame(LENGTH, n)[:60], LENGTH) for n in range(100)}
+    assert {(p.data, p.length) for p in heads.file().packets} == {(frame(LENGTH, n)[:60], LENGTH) for n in range(100)}
 
 
 @pytest.mark.parametrize("pool,how", [("anon", ("--timestamp", "nic", "-f", "icmp")), ("xbuf", ())])
 def test_pools_of_stock_testpmd(testpmd, record, tmp_path, pool, how):
     """xbuf is a pool with pinned external buffers; net_pcap has its own time stamps."""
-    frames = [frame(LENGTH, n)[:12] + b"\x08\x00\x45" + bytes(8) + b"\x01" + bytes(LENGTH - 24)
-              for n in range(500)]
+    frames = [frame(LENGTH, n)[:12] + b"\x08\x00\x45" + bytes(8) + b"\x01" + bytes(LENGTH - 24) for n in range(500)]
     file = pcap.write(tmp_path / "in.pcap", frames)
-    pmd = testpmd(f"net_pcap0,rx_pcap={file},tx_pcap={tmp_path}/out.pcap",
-                  args=("--no-flush-rx", f"--mp-alloc={pool}"))
+    pmd = testpmd(f"net_pcap0,rx_pcap={file},tx_pcap={tmp_path}/out.pcap", args=("--no-flush-rx", f"--mp-alloc={pool}"))
     recorder = record(pmd, "--json", "-c", "1000", *how)
     pmd.start()
     counts = counts_of(recorder.done())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Packets through unmodified testpmd are in the file, byte for byte, in order, without loss."""
-import pytest
 
+import pytest
 from harness import corpus, pcap, pcapng
 from harness.proc import check
 from harness.ringtap import frames_of
@@ -40,7 +40,10 @@ def pairs(items):
 @pytest.mark.parametrize("packets", ["all", *corpus.LEFT_OUT])
 def test_every_frame_of_the_corpus(testpmd, record, corpus_files, tmp_path, packets):
     """Eight ports, each with an eighth of the files."""
-    paths = [pcap.write(tmp_path / f"{i}.pcap", [f for path in corpus_files[i::8] for f in pcap.frames(path)]) for i in range(8)]
+    paths = [
+        pcap.write(tmp_path / f"{i}.pcap", [f for path in corpus_files[i::8] for f in pcap.frames(path)])
+        for i in range(8)
+    ]
     recorder, frames = play_files(testpmd, record, paths)
     file = recorder.file()
     for i, neighbour in enumerate(pairs(paths)):
@@ -104,8 +107,20 @@ def test_other_readers_agree(testpmd, record, corpus_files, tmp_path):
 def test_tshark_reads_direction_queue_and_interface(testpmd, record, tmp_path):
     path = pcap.write(tmp_path / "in.pcap", [pcap.frame(100, i) for i in range(10)])
     recorder, _ = play_files(testpmd, record, [path, path])
-    rows = check(["tshark", "-r", recorder.out, "-T", "fields", "-e", "frame.interface_name",
-                  "-e", "frame.packet_flags_direction", "-e", "frame.interface_queue"]).splitlines()
+    rows = check(
+        [
+            "tshark",
+            "-r",
+            recorder.out,
+            "-T",
+            "fields",
+            "-e",
+            "frame.interface_name",
+            "-e",
+            "frame.packet_flags_direction",
+            "-e",
+            "frame.interface_queue",
+        ]
+    ).splitlines()
     seen = {tuple(row.split("\t")) for row in rows}
-    assert seen == {(f"net_pcap{i}", direction, "0")
-                    for i in (0, 1) for direction in ("0x00000001", "0x00000002")}
+    assert seen == {(f"net_pcap{i}", direction, "0") for i in (0, 1) for direction in ("0x00000001", "0x00000002")}

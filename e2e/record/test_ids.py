@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Packet ids: records of one packet have the same, others another or none."""
+
 import shutil
 import signal
 import struct
 
 import pytest
-
 from harness import fwd as fwd_module
 from harness import pcap
 from harness.paths import BUILD
@@ -53,22 +53,42 @@ def test_check_ids_finds_differences(play, record, tmp_path):
 
 def number(packet):
     """The sequence number of ringtap-fwd's generator."""
-    return int.from_bytes(packet.data[fwd_module.STAMP + 5:fwd_module.STAMP + 10], "big")
+    return int.from_bytes(packet.data[fwd_module.STAMP + 5 : fwd_module.STAMP + 10], "big")
 
 
 @pytest.mark.smoke
 def test_ids_of_ringtap_fwd(fwd, record):
     """Ports on rings: made by the generator, received, forwarded, and received again."""
-    app = fwd("--ring", "a", "--ring", "b", "--role", "generate:a@0", "--role", "oneway:a,b@1", "--role", "sink:b@0",
-              "--rate", "20k", "--duration", "60s").running()
+    app = fwd(
+        "--ring",
+        "a",
+        "--ring",
+        "b",
+        "--role",
+        "generate:a@0",
+        "--role",
+        "oneway:a,b@1",
+        "--role",
+        "sink:b@0",
+        "--rate",
+        "20k",
+        "--duration",
+        "60s",
+    ).running()
     recorder = record(app, "--ids", "-c", "20000")
     recorder.done()
     app.stop()
     file = recorder.file()
     names = {i.name: k for k, i in enumerate(file.interfaces)}
-    by = {(port, direction): {number(p): p.id for p in file.packets
-                              if p.interface == names[f"net_ring_{port}"] and p.direction == direction}
-          for port in "ab" for direction in (RX, TX)}
+    by = {
+        (port, direction): {
+            number(p): p.id
+            for p in file.packets
+            if p.interface == names[f"net_ring_{port}"] and p.direction == direction
+        }
+        for port in "ab"
+        for direction in (RX, TX)
+    }
     assert set(by["a", TX].values()) == {None}
     received = by["a", RX]
     assert len(set(received.values())) == len(received) > 100 and None not in received.values()
@@ -81,12 +101,15 @@ def test_ids_of_ringtap_fwd(fwd, record):
 @pytest.fixture
 def echo(testpmd, tmp_path):
     """A testpmd in a forwarding mode, with two ports that receive echo requests 0 to 599 each."""
+
     def start(mode):
         file = pcap.write(tmp_path / "in.pcap", map(request, range(600)))
-        app = testpmd(*(f"net_pcap{i},rx_pcap={file},tx_pcap={tmp_path}/out{i}.pcap" for i in (0, 1)),
-                      args=("--no-flush-rx",))
+        app = testpmd(
+            *(f"net_pcap{i},rx_pcap={file},tx_pcap={tmp_path}/out{i}.pcap" for i in (0, 1)), args=("--no-flush-rx",)
+        )
         app.cmd(f"set fwd {mode}")
         return app
+
     return start
 
 
@@ -100,7 +123,9 @@ def checksum(data):
 def request(n):
     icmp = struct.pack(">BBHHH", 8, 0, 0, 77, n) + bytes(56)
     icmp = icmp[:2] + struct.pack(">H", checksum(icmp)) + icmp[4:]
-    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(icmp), n, 0, 64, 1, 0, bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2]))
+    ip = struct.pack(
+        ">BBHHHBBH4s4s", 0x45, 0, 20 + len(icmp), n, 0, 64, 1, 0, bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
+    )
     ip = ip[:10] + struct.pack(">H", checksum(ip)) + ip[12:]
     return bytes.fromhex("020000000002020000000001") + b"\x08\x00" + ip + icmp
 
@@ -123,8 +148,9 @@ def test_ids_in_forwarding_modes_of_testpmd(echo, record, mode, option):
     assert len(sent) == 1200
     certain = option == "--infer-ids" or MODES[mode]
     back = mode == "icmpecho"  # on the port that received; others send on the other one
-    assert {k: p.id for k, p in sent.items()} == \
-        {(port, n): got[port if back else 1 - port, n] if certain else None for port, n in sent}
+    assert {k: p.id for k, p in sent.items()} == {
+        (port, n): got[port if back else 1 - port, n] if certain else None for port, n in sent
+    }
 
 
 def numbered(file, direction):
@@ -177,8 +203,9 @@ def test_tshark_shows_and_filters_ids(app, record):
         pytest.skip("tshark is not installed")
     fields = check(["tshark", "-r", recorder.out, "-T", "fields", "-e", "frame.packet_id"])
     assert [int(line, 0) for line in fields.split()] == ids
-    found = check(["tshark", "-r", recorder.out, "-Y", f"frame.packet_id == {ids[1]}", "-T", "fields", "-e",
-                   "frame.number"])
+    found = check(
+        ["tshark", "-r", recorder.out, "-Y", f"frame.packet_id == {ids[1]}", "-T", "fields", "-e", "frame.number"]
+    )
     assert found.split() == ["2"]
 
 
@@ -192,4 +219,4 @@ def test_ids_end_with_the_recording(app, record):
     recorder = record(app, "--ids", "-c", "5")
     app.rx(n=5)
     recorder.done()
-    assert [p.id & 0xffffffff for p in recorder.file().packets] == [6, 7, 8, 9, 10]
+    assert [p.id & 0xFFFFFFFF for p in recorder.file().packets] == [6, 7, 8, 9, 10]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Applications in RX interrupt mode: a thread that sleeps until packets come has polled when a session begins, and does not
 poll when it ends."""
+
 import signal
 
 import pytest
-
 from harness import dpdk, pcapng
 from harness.flight import Flight
 from harness.netns import Namespace
@@ -27,8 +27,13 @@ ROUNDS, EACH = 4, 25
 class Sleeper:
     def __init__(self, plugin, namespace):
         self.prefix, self.namespace, self.sent = dpdk.new_prefix("sleep"), namespace, 0
-        self.proc = Proc([*namespace.prefix, BUILD / "e2e" / "rt_sleep",
-                          *dpdk.eal_args(self.prefix, plugin, ["net_tap0,iface=tap0"])])
+        self.proc = Proc(
+            [
+                *namespace.prefix,
+                BUILD / "e2e" / "rt_sleep",
+                *dpdk.eal_args(self.prefix, plugin, ["net_tap0,iface=tap0"]),
+            ]
+        )
         self.proc.expect("^ready$")
 
     @property
@@ -67,13 +72,16 @@ def test_thread_that_sleeps_until_packets_come(sleeper, record, closing, tmp_pat
     recorder.finish()
     sleeper.wake()
     kept.proc.send_signal(signal.SIGUSR1)
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     kept.finish()
     assert sleeper.counts()[0] > ROUNDS
     for file, count in ((recorder.file(), ROUNDS * EACH), (incident.file, (ROUNDS + 1) * EACH)):
         for direction in pcapng.RX, pcapng.TX:
-            numbers = [int.from_bytes(p.data[14:18], "big") for p in packets_of(file, "net_tap0", direction)
-                       if p.data[12:14] == b"\x88\xb5"]
+            numbers = [
+                int.from_bytes(p.data[14:18], "big")
+                for p in packets_of(file, "net_tap0", direction)
+                if p.data[12:14] == b"\x88\xb5"
+            ]
             assert numbers == list(range(count))
         assert [pcapng.stat(i, pcapng.LOST) for i in file.interfaces] == [0]
     again = record(sleeper)

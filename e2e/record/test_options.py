@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Options of `ringtap record`, with files and standard output: several recorders of one application at a time. What depends on
 the time is in cli/record/times_test.c, refusals in options_test.c, the rest of reports and files in record_test.c."""
+
 import json
 import re
 import signal
 
 import pytest
-
 from harness import pcap, pcapng
 from harness.paths import RINGTAP
 from harness.proc import check, freeze, until
@@ -33,9 +33,11 @@ def ring_files(folder):
 @pytest.fixture
 def folder(tmp_path):
     """folder(name) makes a folder; returns the name of a file in it."""
+
     def make(name):
         (tmp_path / name).mkdir()
         return tmp_path / name / "cap.pcapng"
+
     return make
 
 
@@ -108,8 +110,11 @@ def test_forms_of_files(app, record, tmp_path):
     plain = record(app, out=old)
     classic = record(app, "-P", "-s", "60", out=tmp_path / "out.pcap")
     group = record(app, "-g")
-    compressed = {(tool, n): record(app, "--compress", tool, "--threads", n, out=tmp_path / f"out.pcapng.{tool}{n}")
-                  for tool in ("zstd", "lz4") for n in ("1", "3")}
+    compressed = {
+        (tool, n): record(app, "--compress", tool, "--threads", n, out=tmp_path / f"out.pcapng.{tool}{n}")
+        for tool in ("zstd", "lz4")
+        for n in ("1", "3")
+    }
     _, before, after = app.rx(n=1, len=100)
     app.rx(n=5000, len=300, seq=1)
     app.tx(n=1, len=50, vlan=5)
@@ -137,8 +142,10 @@ def test_forms_of_files(app, record, tmp_path):
 def test_every_way_to_write_a_file(app, record, private_dir):
     """On disk, where O_DIRECT needs whole pages, and files end within one."""
     for count in (0, 1, 5000):
-        recorders = [record(app, *option, out=private_dir / f"{count}{i}.pcapng")
-                     for i, option in enumerate(((), ("--no-direct",)))]
+        recorders = [
+            record(app, *option, out=private_dir / f"{count}{i}.pcapng")
+            for i, option in enumerate(((), ("--no-direct",)))
+        ]
         if count:
             app.rx(n=count, len=333)
         for recorder in recorders:
@@ -150,8 +157,17 @@ def test_every_way_to_write_a_file(app, record, private_dir):
 
 
 def test_names_and_comments(app, record):
-    recorder = record(app, "--ifname", "uplink", "--ifdescr", "to the world", "-f", "ether[0] = 2",
-                      "--capture-comment", "taken by a test")
+    recorder = record(
+        app,
+        "--ifname",
+        "uplink",
+        "--ifdescr",
+        "to the world",
+        "-f",
+        "ether[0] = 2",
+        "--capture-comment",
+        "taken by a test",
+    )
     app.rx(n=1)
     recorder.finish()
     file = recorder.file()
@@ -164,7 +180,11 @@ def test_names_and_comments(app, record):
     assert b"ringtap" in file.section[4][0]
     assert file.section[2] and file.section[3]
     nic, end, clock = iface.stats[-1][1]
-    assert nic.startswith(b"NIC: imissed=0 ") and end == b"capture ended by: signal" and clock.startswith(b"clock: synchronized=")
+    assert (
+        nic.startswith(b"NIC: imissed=0 ")
+        and end == b"capture ended by: signal"
+        and clock.startswith(b"clock: synchronized=")
+    )
     output = check(["capinfos", recorder.out])
     assert "taken by a test" in output and "uplink" in output
 
@@ -177,10 +197,14 @@ def test_ports_and_queues(play, record, closing, tmp_path):
         app.ring("b")
     app = apps[0]
     wrong = record(app, "--queue", "99", attach=False, out=tmp_path / "wrong")
-    assert "--queue: net_ring_a has no queue 99 (RX 0-2, TX 0-1), net_ring_b has no queue 99 (RX 0, TX 0);" \
-           " there is nothing to capture" in wrong.done(status=FAILED)
+    assert (
+        "--queue: net_ring_a has no queue 99 (RX 0-2, TX 0-1), net_ring_b has no queue 99 (RX 0, TX 0);"
+        " there is nothing to capture" in wrong.done(status=FAILED)
+    )
     assert not list(tmp_path.iterdir())
-    each = record(app, "-s", "50", "-i", f"{app.prefix}:net_ring_b", "-s", "70", "--direction", "tx", ports=["net_ring_a"])
+    each = record(
+        app, "-s", "50", "-i", f"{app.prefix}:net_ring_b", "-s", "70", "--direction", "tx", ports=["net_ring_a"]
+    )
     second = record(app, ports=[1])
     whole = closing(Recorder(["-i", app.prefix], tmp_path / "whole.pcapng")).attached()
     queue = record(app, "--queue", "2")
@@ -196,11 +220,20 @@ def test_ports_and_queues(play, record, closing, tmp_path):
         return sorted((file.interfaces[p.interface].name, p.queue, p.direction, len(p.data)) for p in file.packets)
 
     rx, tx = pcapng.RX, pcapng.TX
-    assert packets(each) == [("net_ring_a", 0, rx, 50), ("net_ring_a", 0, tx, 50), *5 * [("net_ring_a", 2, rx, 50)],
-                             ("net_ring_b", 0, tx, 70)]
+    assert packets(each) == [
+        ("net_ring_a", 0, rx, 50),
+        ("net_ring_a", 0, tx, 50),
+        *5 * [("net_ring_a", 2, rx, 50)],
+        ("net_ring_b", 0, tx, 70),
+    ]
     assert packets(second) == [("net_ring_b", 0, rx, 100), ("net_ring_b", 0, tx, 100)]
-    assert packets(whole) == [("net_ring_a", 0, rx, 100), ("net_ring_a", 0, tx, 100), *5 * [("net_ring_a", 2, rx, 64)],
-                              ("net_ring_b", 0, rx, 100), ("net_ring_b", 0, tx, 100)]
+    assert packets(whole) == [
+        ("net_ring_a", 0, rx, 100),
+        ("net_ring_a", 0, tx, 100),
+        *5 * [("net_ring_a", 2, rx, 64)],
+        ("net_ring_b", 0, rx, 100),
+        ("net_ring_b", 0, tx, 100),
+    ]
     assert packets(queue) == 5 * [("net_ring_a", 2, rx, 64)]
     assert "--queue: net_ring_b has no queue 2 (RX 0, TX 0); nothing of it is captured" in queue.proc.output
 
@@ -224,11 +257,11 @@ def test_reports(app, record, tmp_path):
     summary = json.loads(report.read_text())
     assert summary["applications"] == [app.prefix]
     assert (summary["written"], summary["seen"], summary["lost_total"]) == (1107, 1107, 0)
-    iface, = summary["interfaces"]
+    (iface,) = summary["interfaces"]
     assert (iface["name"], iface["driver"], iface["captured"]) == ("net_ring_a", "net_ring", 1107)
     taps = {t["direction"]: t for t in iface["taps"]}
     assert (taps["rx"]["captured"], taps["tx"]["captured"]) == (1100, 7)
-    file, = summary["files"]
+    (file,) = summary["files"]
     assert (file["name"], file["bytes"]) == (str(recorder.out), recorder.out.stat().st_size)
     output = text.finish()
     assert "1,107" in output and text.out.name in output

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Closed pipes, full disks: written data stays valid, and the error names the file."""
+
 import bisect
 import os
 import signal
@@ -8,7 +9,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from harness import pcap, pcapng
 from harness.paths import RINGTAP
 from harness.proc import Proc, check, run, until
@@ -18,6 +18,7 @@ from harness.ringtap import FAILED, Recorder
 @pytest.fixture
 def small_disk(tmp_path, closing):
     """small_disk(options) mounts a tmpfs."""
+
     class Disk:
         def __init__(self, options):
             self.path = tmp_path / "disk"
@@ -50,8 +51,7 @@ def test_full_disk_of_a_real_file_system(busy, record, private_dir):
     image, mount = private_dir / "image", private_dir / "mnt"
     mount.mkdir()
     check(["truncate", "-s", "16M", image])
-    if run(["mkfs.ext4", "-q", image]).returncode or run(
-            ["mount", "-o", "loop", image, mount]).returncode:
+    if run(["mkfs.ext4", "-q", image]).returncode or run(["mount", "-o", "loop", image, mount]).returncode:
         pytest.skip("no loop device, or no ext4, to be had here")
     try:
         recorder = record(busy, out=mount / "out.pcapng", attach=False)
@@ -64,8 +64,7 @@ def test_full_disk_of_a_real_file_system(busy, record, private_dir):
 
 def pipeline(app, command, *options):
     """Runs ringtap record -w - | command; returns the command's output."""
-    reader = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True)
+    reader = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     recorder = Recorder(["-i", f"{app.prefix}:", *options], "-", stdout=reader.stdin)
     reader.stdin.close()
     reader.stdin = None  # otherwise communicate() would flush it
@@ -153,7 +152,14 @@ def test_terminal_is_refused(app, closing):
     assert "erminal" in proc.output
 
 
-FORMS = [(), ("--no-direct",), ("-P",), ("--compress", "zstd"), ("--compress", "lz4"), ("--compress", "zstd", "--threads", "3")]
+FORMS = [
+    (),
+    ("--no-direct",),
+    ("-P",),
+    ("--compress", "zstd"),
+    ("--compress", "lz4"),
+    ("--compress", "zstd", "--threads", "3"),
+]
 RATE = 200  # packets/s, which fill no buffer
 LATE_S = 3  # a second is promised; the recorder's threads may have to wait for the CPU
 
@@ -198,8 +204,11 @@ def test_packets_are_written_within_a_second(app, record):
     def behind():
         """Files that lack packets."""
         old = send.old()
-        return {options: (there, old) for options, recorder in recorders.items()
-                if (there := send.in_order(recorder, options)) < old}
+        return {
+            options: (there, old)
+            for options, recorder in recorders.items()
+            if (there := send.in_order(recorder, options)) < old
+        }
 
     def sent(number):
         send()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """mbufs of all shapes: VLAN tags that the NIC has stripped or will insert, hashes, chains, broken ones. One recorder each;
 probe/burst/epb_test.c and epb_random_test.c have all lengths, cuts and places of tags."""
+
 import struct
 
 import pytest
-
 from harness import pcapng
 from harness.pcap import frame
 from harness.ringtap import packets_of
@@ -44,7 +44,7 @@ def test_shapes(app, record):
     for snaplen, recorder in recorders.items():
         recorder.finish()
         got = recorder.file().packets
-        assert [p.data for p in got] == [w[:snaplen or None] for w in wire], snaplen
+        assert [p.data for p in got] == [w[: snaplen or None] for w in wire], snaplen
         assert [p.length for p in got] == [len(w) for w in wire], snaplen
 
 
@@ -52,8 +52,10 @@ def test_bursts_queues_and_hashes(play, record):
     app = play()
     app.ring("a", rxq=3, txq=3)
     every = record(app)
-    chosen = {option: record(app, *option) for option in
-              (("--queue", "1"), ("--direction", "rx"), ("--direction", "tx", "--queue", "2"))}
+    chosen = {
+        option: record(app, *option)
+        for option in (("--queue", "1"), ("--direction", "rx"), ("--direction", "tx", "--queue", "2"))
+    }
     app.rx(n=1, hash=0x01020304)
     app.rx(n=1, hash=0xFFFFFFFF, len=3000, seg=1000)
     for queue in range(3):
@@ -63,14 +65,21 @@ def test_bursts_queues_and_hashes(play, record):
     every.finish()
     file = every.file()
     toeplitz = b"\x05"
-    assert [p.hash for p in file.packets[:3]] == [toeplitz + struct.pack("<I", 0x01020304), toeplitz + b"\xff" * 4, None]
+    assert [p.hash for p in file.packets[:3]] == [
+        toeplitz + struct.pack("<I", 0x01020304),
+        toeplitz + b"\xff" * 4,
+        None,
+    ]
     for queue in range(3):
         for direction, n in ((RX, 1500), (TX, 100)):
             mine = [p.data for p in packets_of(file, direction=direction) if p.queue == queue]
-            assert mine[-5 * n:] == [frame(64, i) for i in range(n)] * 5
+            assert mine[-5 * n :] == [frame(64, i) for i in range(n)] * 5
             assert len(mine) == 5 * n + (2 if (queue, direction) == (0, RX) else 0)
-    for option, queues, directions in ((("--queue", "1"), {1}, {RX, TX}), (("--direction", "rx"), {0, 1, 2}, {RX}),
-                                       (("--direction", "tx", "--queue", "2"), {2}, {TX})):
+    for option, queues, directions in (
+        (("--queue", "1"), {1}, {RX, TX}),
+        (("--direction", "rx"), {0, 1, 2}, {RX}),
+        (("--direction", "tx", "--queue", "2"), {2}, {TX}),
+    ):
         chosen[option].finish()
         got = chosen[option].file().packets
         assert {(p.queue, p.direction) for p in got} == {(q, d) for q in queues for d in directions}

@@ -4,12 +4,12 @@
 One of each kind. All command lines are in cli/usage_test.c and cli/record/options_test.c, all messages of readers in
 probe/control/control_refuse_test.c and request_test.c, of probes in reader/conn/conn_test.c, memories in probe/memory/shm_refuse_test.c,
 reader/memory/segment_test.c and reader/memory/memory_test.c, records in reader/capture/merge_test.c."""
+
 import errno
 import json
 import stat
 
 import pytest
-
 from harness import dpdk, wire
 from harness.paths import RINGTAP
 from harness.proc import run, until
@@ -153,9 +153,13 @@ def test_socket_of_another_user_is_skipped(tmp_path, impostor, app):
 @pytest.mark.smoke
 def test_records_of_a_false_application(record, impostor):
     """Without faults they are recorded. Before a corrupt one they are saved, and the error has its position."""
+
     class App:
-        prefix = impostor("ringtap.sock", wire.fake_probe(
-            wire.segment(records=wire.epb(b"A" * 60) + wire.epb(b"B" * 61, ns=10**18 + 5))))
+        prefix = impostor(
+            "ringtap.sock",
+            wire.fake_probe(wire.segment(records=wire.epb(b"A" * 60) + wire.epb(b"B" * 61, ns=10**18 + 5))),
+        )
+
     recorder = record(App, "-c", "2", attach=False)
     recorder.done()
     assert [p.data for p in recorder.file().packets] == [b"A" * 60, b"B" * 61]
@@ -178,8 +182,12 @@ def test_invalid_readers_end_only_themselves(app, record, closing):
     def reader():
         return closing(wire.Reader(dpdk.RUN_DIR / app.prefix))
 
-    for message in (bytes(range(256)) * 4, wire.message(999), wire.open_request(on_full=9),
-                    wire.open_request(targets=(wire.target(snaplen=0xFFFFFFFF),))):
+    for message in (
+        bytes(range(256)) * 4,
+        wire.message(999),
+        wire.open_request(on_full=9),
+        wire.open_request(targets=(wire.target(snaplen=0xFFFFFFFF),)),
+    ):
         it = reader()
         it.send(message)
         kind, _ = it.receive()

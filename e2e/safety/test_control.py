@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The cost of the control thread for its application."""
+
+import contextlib
 import os
 import re
 import resource
@@ -10,7 +12,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from harness import wire
 from harness.dpdk import RUN_DIR
 from harness.paths import RINGTAP
@@ -53,6 +54,7 @@ def offer(app):
 
     def readable():
         return bool(select.select([client], [], [], 0)[0])
+
     until(lambda: readable() or len(fds_of(app)) > before, 10, "an answer")
     refused = readable()
     return client if refused else greet(client), refused
@@ -128,10 +130,8 @@ def test_connections_without_a_word_do_not_keep_it_awake(play):
         return any("ringtap-ctl" in name for name in of_tasks(app.pid, "comm").values())
 
     def ended():
-        try:
+        with contextlib.suppress(ConnectionRefusedError, FileNotFoundError):
             connected(app).close()
-        except (ConnectionRefusedError, FileNotFoundError):
-            pass
         return not awake()
 
     run([RINGTAP, "list", app.prefix])

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Root, and an application of another user in /tmp/dpdk, EAL's folder without XDG_RUNTIME_DIR."""
+
 import os
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
 from harness import dpdk, pcap, service
 from harness.paths import BUILD, RINGTAP
 from harness.proc import run, until
@@ -37,9 +37,13 @@ def nobodys(folder, testpmd, tmp_path):
     for parent in (path, *path.parents):
         if parent.is_relative_to("/tmp/") and parent != Path("/tmp"):
             parent.chmod(0o755)
-    pmd = testpmd(f"net_pcap0,rx_pcap={path},tx_pcap=/dev/null", args=["--no-flush-rx"],
-                  prefix=folder.name, plugin=public(BUILD / "probe" / "libringtap-probe.so"),
-                  namespace=SimpleNamespace(prefix=["env", "-u", "XDG_RUNTIME_DIR", *AS_NOBODY]))
+    pmd = testpmd(
+        f"net_pcap0,rx_pcap={path},tx_pcap=/dev/null",
+        args=["--no-flush-rx"],
+        prefix=folder.name,
+        plugin=public(BUILD / "probe" / "libringtap-probe.so"),
+        namespace=SimpleNamespace(prefix=["env", "-u", "XDG_RUNTIME_DIR", *AS_NOBODY]),
+    )
     pmd.frames = frames
     return pmd
 
@@ -49,8 +53,9 @@ def test_root_may_record_it_by_a_distinct_name(nobodys, closing, tmp_path):
     assert list(names) == [f"{nobodys.prefix}@{NOBODY}"]
     assert not names[f"{nobodys.prefix}@{NOBODY}"]["error"]
     out = tmp_path / "out.pcapng"
-    recorder = closing(Recorder(["-i", f"{nobodys.prefix}@{NOBODY}:", "--direction", "rx",
-                                 "-c", COUNT], out)).attached()
+    recorder = closing(
+        Recorder(["-i", f"{nobodys.prefix}@{NOBODY}:", "--direction", "rx", "-c", COUNT], out)
+    ).attached()
     nobodys.start()
     recorder.done()
     assert frames_of(recorder.file()) == nobodys.frames

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The reader owns the memory of a capture session: allocates it, is charged for it, and frees
 it."""
+
 import os
 import random
 import signal
@@ -8,7 +9,6 @@ import threading
 from pathlib import Path
 
 import pytest
-
 from harness import dpdk, wire
 from harness.paths import RINGTAP
 from harness.proc import run, until
@@ -95,8 +95,8 @@ def test_overwriting_reader_affects_only_its_capture(app, record, closing):
     silent = closing(wire.Reader(dpdk.RUN_DIR / app.prefix))
     layout = silent.request()
     known = {int(p.name[4:]) for p in Path("/sys/devices/system/node").glob("node[0-9]*")} or {-1}
-    assert set(layout.nodes[layout.shares - 2:]) == {-1}, "a spare share has a node"
-    assert set(layout.nodes[:layout.shares - 2]) <= known
+    assert set(layout.nodes[layout.shares - 2 :]) == {-1}, "a spare share has a node"
+    assert set(layout.nodes[: layout.shares - 2]) <= known
 
     good = record(app, "--buffer", "128M")  # room for all: the scribbler takes CPU time from the recorder
     it = closing(wire.Reader(dpdk.RUN_DIR / app.prefix))
@@ -169,8 +169,24 @@ def test_readers_killed_at_any_point(busy, record, tmp_path):
                 os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL, point
     for call, number in (("memfd_create", 1), ("mbind", 1), ("ftruncate", 2), ("sendmsg", 4)):
-        command = ["strace", "-f", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when={number}", RINGTAP,
-                   "record", "-i", f"{busy.prefix}:", "-s", "64", "-c", "1000", "-w", tmp_path / "killed.pcapng"]
+        command = [
+            "strace",
+            "-f",
+            "-o",
+            "/dev/null",
+            "-e",
+            f"inject={call}:signal=KILL:when={number}",
+            RINGTAP,
+            "record",
+            "-i",
+            f"{busy.prefix}:",
+            "-s",
+            "64",
+            "-c",
+            "1000",
+            "-w",
+            tmp_path / "killed.pcapng",
+        ]
         # A recorder calls mbind() for threads that the probe has seen poll. Without a CPU they have not yet.
         until(lambda command=command: run(command).returncode != 0, what=f"a recorder calls {call}")
     until(lambda: busy.one("callbacks 0") == 0, 5, "callbacks gone")
@@ -184,7 +200,10 @@ def test_application_killed_while_it_is_attached(play, record):
         app = play()
         app.ring("a")
         recorder = record(app, attach=False)
-        until(lambda: (dpdk.RUN_DIR / app.prefix / "ringtap.sock").exists()
-              or not recorder.proc.alive(), 10, "recorder has come")
+        until(
+            lambda: (dpdk.RUN_DIR / app.prefix / "ringtap.sock").exists() or not recorder.proc.alive(),
+            10,
+            "recorder has come",
+        )
         app.proc.kill()
         assert recorder.proc.wait(30) in (FAILED, 0)

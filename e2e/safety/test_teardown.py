@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Applications that end DPDK, by rte_eal_cleanup() or exit(), with all kinds of readers
 attached. probe/dpdk/teardown_test.c has the order of the ends."""
+
 import json
 import socket
 import threading
 
 import pytest
-
 from harness import dpdk
 from harness.known import Measuring
 from harness.paths import BUILD, RINGTAP
@@ -22,6 +22,7 @@ KINDS = pytest.mark.parametrize("kind", ["plugin", "linked in", "static"])
 @pytest.fixture
 def start(plugin, closing):
     """start(kind) returns an application with the probe and a port that delivers packets."""
+
     def start(kind):
         program = {"plugin": "rt_play", "linked in": "rt_play_linkin", "static": "rt_play_static"}[kind]
         if not (BUILD / "e2e" / program).exists():
@@ -32,6 +33,7 @@ def start(plugin, closing):
         app.plug("net_null0", args="size=100")
         app.do("loop 0 0")
         return app
+
     return start
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DPDK 23.11.0 serves ten clients of telemetry, and never gives back the place of one that leaves too early."""
+
 from harness.hostile.application import Telemetry
-from harness.prometheus import Exporter
-from harness.proc import run
 from harness.paths import RINGTAP
+from harness.proc import run
+from harness.prometheus import Exporter
 
 
 def test_no_command_takes_a_place_for_ever(closing):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import pytest
-
 from harness import dpdk
 from harness.pair import Part, Pmd
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Secondary processes that start, are attached to, and end."""
+
+import itertools
 import os
 import signal
 
 import pytest
-
 from harness import pcapng
 from harness.attach import attach, detach
 from harness.flight import Flight
@@ -43,11 +44,22 @@ def test_recording_an_application_records_all_its_processes(primary, secondary, 
         sent = [p for p in packets if p.direction == TX]
         assert [number(p) - number(sent[0]) for p in sent] == list(range(COUNT))
         assert {p.data[0] for p in sent} == {2 * app.queue}
-        shown = check(["tshark", "-r", recorder.out, "-Y", f'frame.interface_name == "{app.name}:net_null0"',
-                       "-T", "fields", "-e", "frame.number"])
+        shown = check(
+            [
+                "tshark",
+                "-r",
+                recorder.out,
+                "-Y",
+                f'frame.interface_name == "{app.name}:net_null0"',
+                "-T",
+                "fields",
+                "-e",
+                "frame.number",
+            ]
+        )
         assert len(shown.split()) == len(packets) == 2 * COUNT
     turns = [p.interface for p in file.packets]
-    assert sum(a != b for a, b in zip(turns, turns[1:])) > 10
+    assert sum(a != b for a, b in itertools.pairwise(turns)) > 10
 
 
 def test_secondaries_without_the_probe_and_later_ones_are_reported(primary, secondary, plugin, record):
@@ -123,8 +135,9 @@ def test_killed_primary_leaves_a_secondary_that_is_recorded(plugin, secondary, c
     assert len(of_process(file, first)) == 2 * COUNT and len(of_process(file, other)) == 4 * COUNT
     # Alone it is found as well; nothing else is meant by a name without a process.
     assert listed(other)["primary"] == ""
-    again = check([RINGTAP, "record", "-i", other.name, "-a", "duration:0.1", "--buffer", "16M", "--json", "-w",
-                   os.devnull])
+    again = check(
+        [RINGTAP, "record", "-i", other.name, "-a", "duration:0.1", "--buffer", "16M", "--json", "-w", os.devnull]
+    )
     assert other.name in again
     assert other.quit() == 0
 
@@ -137,7 +150,7 @@ def test_flight_ends_with_the_primary(plugin, secondary, closing, tmp_path):
     forward([first, other])
     os.kill(first.pid, signal.SIGKILL)
     assert f"application '{first.name}' has ended" in kept.done()
-    incident, = kept.incidents(1)
+    (incident,) = kept.incidents(1)
     assert incident.condition == "exit"
     for app in first, other:
         assert len(of_process(incident.file, app)) == 2 * COUNT

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Many secondaries are killed, at any moment of a recording that begins, runs and ends: `make soak`."""
+
 import os
 import random
 import signal

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Two dpdk-testpmd, a primary and a secondary process, which poll a queue each."""
+
 import json
 import os
 
 import pytest
-
 from harness import pcapng
 from harness.doctor import FAULT
 from harness.pair import PORT, listed, of_process
@@ -39,13 +39,30 @@ def test_every_command_beside_a_primary(pmds, running):
     assert [a["name"] for a in apps] == [primary.name, secondary.name]
     # A name of the secondary means it alone.
     for name in (f"{secondary.name}:{PORT}", secondary.name, secondary.pid):
-        out = check([RINGTAP, "record", "-i", name, "-c", "100", "-s", "64", "--buffer", "16M", "--json", "-w",
-                     os.devnull])
+        out = check(
+            [RINGTAP, "record", "-i", name, "-c", "100", "-s", "64", "--buffer", "16M", "--json", "-w", os.devnull]
+        )
         assert json.loads(out)["applications"] == [secondary.name]
     assert f"ringtap:{secondary.name}:{PORT}" in check([RINGTAP, "run", "tcpdump", "-D"])
     for name in (primary.prefix, secondary.name):
-        done = run([RINGTAP, "run", "tcpdump", "-i", f"ringtap:{name}", "-B", "16384", "-s", "64", "-nn", "-c", "200",
-                    "-w", os.devnull])
+        done = run(
+            [
+                RINGTAP,
+                "run",
+                "tcpdump",
+                "-i",
+                f"ringtap:{name}",
+                "-B",
+                "16384",
+                "-s",
+                "64",
+                "-nn",
+                "-c",
+                "200",
+                "-w",
+                os.devnull,
+            ]
+        )
         assert done.returncode == 0 and "200 packets captured" in done.stderr, done.stderr
     # Both processes have the port: it is not ambiguous, but that of the primary.
     done = run([RINGTAP, "latency", "--duration", "0.2", "-i", f"{primary.prefix}:{PORT}"])
@@ -69,9 +86,13 @@ def test_each_packet_of_both_is_accounted_for(pmds, record):
     for app in reversed(pmds):
         app.stop()
     output = recorder.finish()
-    done = json.loads(output[output.index("\n{") + 1:])
-    seen = {(tap["direction"], tap["queue"], i["application"]): tap["seen"]
-            for i in done["interfaces"] for tap in i["taps"] if tap["seen"]}
+    done = json.loads(output[output.index("\n{") + 1 :])
+    seen = {
+        (tap["direction"], tap["queue"], i["application"]): tap["seen"]
+        for i in done["interfaces"]
+        for tap in i["taps"]
+        if tap["seen"]
+    }
     of_driver = primary.stats(0)
     for direction in ("rx", "tx"):
         assert {k[1:] for k in seen if k[0] == direction} == {(0, primary.name), (1, secondary.name)}

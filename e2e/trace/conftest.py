@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Fixtures of the tracing tests."""
-import pytest
 
+import pytest
 from harness.monitor import Monitor
 from harness.paths import LTTNG_PROVIDER
 from harness.tracers import Lttng, lttng_missing

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap trace lttng` and `ringtap trace dpdk`: the trace in the folder has all events, and
 nothing else is left behind."""
+
 import json
 import os
 import shutil
@@ -8,7 +9,6 @@ import signal
 from pathlib import Path
 
 import pytest
-
 from harness import dpdk
 from harness.paths import RINGTAP, copy_probe
 from harness.proc import Proc, check, freeze, run, until
@@ -16,8 +16,13 @@ from harness.ringtap import FAILED
 from harness.tracers import EVENTS, Ctf
 from harness.tracing import Tracing, tracing
 
-SENT = {("rx_burst", 0, 0, 32, 32): 3, ("rx_burst", 0, 0, 4, 4): 1, ("empty_poll", 0, 0, 32): 17,
-        ("tx_burst", 0, 0, 64, 64): 1, ("tx_burst", 0, 0, 6, 6): 1}
+SENT = {
+    ("rx_burst", 0, 0, 32, 32): 3,
+    ("rx_burst", 0, 0, 4, 4): 1,
+    ("empty_poll", 0, 0, 32): 17,
+    ("tx_burst", 0, 0, 64, 64): 1,
+    ("tx_burst", 0, 0, 6, 6): 1,
+}
 
 
 def traffic(app):
@@ -81,7 +86,10 @@ def test_dpdk(roomy, trace, tmp_path):
     it = trace(roomy, "dpdk", "-o", tmp_path / "again", "--duration", "60")
     traffic(roomy)
     assert [line.split() for line in it.finish().splitlines()[1:]] == [
-        ["rx_burst", "4"], ["empty_poll", "17"], ["tx_burst", "2"]]
+        ["rx_burst", "4"],
+        ["empty_poll", "17"],
+        ["tx_burst", "2"],
+    ]
     assert Ctf(tmp_path / "again").count("empty_poll") == 34
     (tmp_path / "file").touch()
     for name in ("again", "file", "not/there"):
@@ -116,7 +124,7 @@ def test_dpdk_keeps_disabled_trace_points(play, trace, tmp_path):
     traffic(app)
     doc = it.json()
     assert "1 of 9 trace points" in it.proc.output and doc["events"] == {"rx_burst": 4}
-    assert set(key[0] for key in Ctf(tmp_path / "out").events) == {"rx_burst"}
+    assert {key[0] for key in Ctf(tmp_path / "out").events} == {"rx_burst"}
     assert state(app)["points_on"] == 1
 
 
@@ -186,7 +194,7 @@ def test_dpdk_saves_elsewhere(play, closing, trace, tmp_path, monkeypatch):
     first = trace(app, "dpdk", "-o", tmp_path / "first")
     traffic(app)
     first.finish()
-    saved, = there.iterdir()
+    (saved,) = there.iterdir()
     (saved / "channel0_4711").touch()
     os.truncate(saved / "channel0_4711", 1 << 40)
     second = trace(app, "dpdk", "-o", tmp_path / "second")
@@ -239,8 +247,7 @@ class Keeper:
     @staticmethod
     def _is(process, ours):
         try:
-            return ((process / "comm").read_text().startswith("lttng")
-                    and os.readlink(process / "ns" / "mnt") == ours)
+            return (process / "comm").read_text().startswith("lttng") and os.readlink(process / "ns" / "mnt") == ours
         except OSError:
             return False
 
@@ -338,8 +345,7 @@ def test_lttng_without_the_provider(play, lttng, tmp_path, private_dir, plugin):
     """A probe installed without the provider."""
     alone = copy_probe(plugin, private_dir)
     app = play(namespace=lttng, program="rt_play", plugin=alone)
-    done = run([*lttng.prefix, RINGTAP, "trace", "lttng", "-o", tmp_path / "out", app.prefix],
-               env=lttng._env)
+    done = run([*lttng.prefix, RINGTAP, "trace", "lttng", "-o", tmp_path / "out", app.prefix], env=lttng._env)
     assert done.returncode == FAILED and "libringtap-lttng.so" in done.stderr
     assert "ringtap-" not in sessions_of(lttng)
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Events of the probe, counted by third-party tracers, compared with statistics and the operations
 of applications."""
+
 import platform
 import re
 import shutil
 from pathlib import Path
 
 import pytest
-
 from harness import monitor as stats
 from harness.fwd import FWD
 from harness.paths import PROBE_OBJECT as PROBE
@@ -51,8 +51,9 @@ def of(counts, event):
 
 
 def instructions(path, start, stop):
-    text = check(["objdump", "-d", "--no-show-raw-insn", f"--start-address={start:#x}",
-                  f"--stop-address={stop:#x}", path])
+    text = check(
+        ["objdump", "-d", "--no-show-raw-insn", f"--start-address={start:#x}", f"--stop-address={stop:#x}", path]
+    )
     return re.findall(r"^ +[0-9a-f]+:\t(.*?)\s*$", text, re.MULTILINE)
 
 
@@ -165,8 +166,22 @@ def test_sessions_and_their_losses(app, record, listen):
 
 TX_FULL, TX_UNSENT = 32, 34
 # The port of the forwarder accepts a fifth.
-OVERLOAD = ("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role", "oneway:a,b@1",
-            "--role", "sink:b@0", "--stages", "1k:2500ms,50k:400ms", "--sink-rate", "10k")
+OVERLOAD = (
+    "--ring",
+    "a:256",
+    "--ring",
+    "b:64",
+    "--role",
+    "generate:a@0",
+    "--role",
+    "oneway:a,b@1",
+    "--role",
+    "sink:b@0",
+    "--stages",
+    "1k:2500ms,50k:400ms",
+    "--sink-rate",
+    "10k",
+)
 
 
 def total(events, name):
@@ -199,6 +214,5 @@ def test_events_of_roles(fwd, closing, monitor, listen, private_dir, policy):
     assert refused == {port: offered[port] - total(tx, 2)[port] for port in refused}
     assert refused[1] > 0
     drops = of(counts, "drop")
-    dropped = {r: sum(n * c for (_, _, n, reason), c in drops.items() if reason == r)
-               for r in (TX_FULL, TX_UNSENT)}
+    dropped = {r: sum(n * c for (_, _, n, reason), c in drops.items() if reason == r) for r in (TX_FULL, TX_UNSENT)}
     assert dropped == {TX_FULL: way["tx_dropped"], TX_UNSENT: way["tx_unsent"]}

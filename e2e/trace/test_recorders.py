@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Events of the probe recorded by DPDK's tracing and by LTTng, read by babeltrace2, compared with
 the statistics: equal, and discarded ones are counted."""
+
 import json
 import os
 import shutil
@@ -9,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-
 from harness import dpdk
 from harness import monitor as stats
 from harness.fwd import FWD
@@ -34,8 +34,7 @@ def trace(app, what=""):
 
 
 def eal_trace(folder, size="16M", mode="discard", events="ringtap.*"):
-    return [f"--trace={events}", f"--trace-dir={folder}", f"--trace-bufsz={size}",
-            f"--trace-mode={mode}"]
+    return [f"--trace={events}", f"--trace-dir={folder}", f"--trace-bufsz={size}", f"--trace-mode={mode}"]
 
 
 def control_threads(app):
@@ -49,16 +48,24 @@ def traffic(app):
     app.tx(n=70, burst=64)  # 64, 6
 
 
-TRAFFIC = {("rx_burst", 0, 0, 32, 32): 3, ("rx_burst", 0, 0, 4, 4): 1,
-           ("rx_burst", 0, 0, 512, 512): 1, ("empty_poll", 0, 0, 32): 17,
-           ("tx_burst", 0, 0, 64, 64): 1, ("tx_burst", 0, 0, 6, 6): 1}
+TRAFFIC = {
+    ("rx_burst", 0, 0, 32, 32): 3,
+    ("rx_burst", 0, 0, 4, 4): 1,
+    ("rx_burst", 0, 0, 512, 512): 1,
+    ("empty_poll", 0, 0, 32): 17,
+    ("tx_burst", 0, 0, 64, 64): 1,
+    ("tx_burst", 0, 0, 6, 6): 1,
+}
 
 
 def polls_of(m):
     """Expected events, from the statistics of the probe."""
     rx = [h for h in m.hooks if h.direction == stats.RX]
-    return {"rx_burst": sum(sum(h.burst[1:]) for h in rx), "empty_poll": sum(h.burst[0] for h in rx),
-            "tx_burst": sum(sum(h.burst) for h in m.hooks if h.direction == stats.TX)}
+    return {
+        "rx_burst": sum(sum(h.burst[1:]) for h in rx),
+        "empty_poll": sum(h.burst[0] for h in rx),
+        "tx_burst": sum(sum(h.burst) for h in m.hooks if h.direction == stats.TX),
+    }
 
 
 # ---- DPDK's tracing --------------------------------------------------------------------------
@@ -107,7 +114,7 @@ def test_switched_on_and_off(app, monitor, tmp_path):
 
 def test_some_events_only(play, record, tmp_path):
     """A capture installs the hooks, too."""
-    app = play(eal=eal_trace(tmp_path, events="ringtap.session*") + ["--trace=ringtap.tx"])
+    app = play(eal=[*eal_trace(tmp_path, events="ringtap.session*"), "--trace=ringtap.tx"])
     app.ring("a")
     assert trace(app)["points_on"] == 4  # session_open, session_close, tx_burst, tx_refused
     recorder = record(app)
@@ -118,7 +125,10 @@ def test_some_events_only(play, record, tmp_path):
     reply = trace(app, "save")
     who = (session["id"], recorder.proc.pid)
     assert Ctf(reply["directory"]).events == {
-        **{k: n for k, n in TRAFFIC.items() if k[0] == "tx_burst"}, ("session_open", *who): 1, ("session_close", *who): 1}
+        **{k: n for k, n in TRAFFIC.items() if k[0] == "tx_burst"},
+        ("session_open", *who): 1,
+        ("session_close", *who): 1,
+    }
 
 
 def test_testpmd(testpmd, monitor, tmp_path):
@@ -140,8 +150,9 @@ def test_testpmd(testpmd, monitor, tmp_path):
 
 def test_attached_to_running_traffic(testpmd, monitor, tmp_path):
     """Counted packets are traced, and vice versa, from the first poll on."""
-    pmd = testpmd("net_null0", "net_null1", args=["--rxq=4", "--txq=4", "--forward-mode=rxonly"],
-                  eal=eal_trace(tmp_path, "64K"))
+    pmd = testpmd(
+        "net_null0", "net_null1", args=["--rxq=4", "--txq=4", "--forward-mode=rxonly"], eal=eal_trace(tmp_path, "64K")
+    )
 
     def received():
         return pmd.stats(0)["RX-packets"]
@@ -229,9 +240,25 @@ IDLE = ("--ring", "a", "--role", "sink:a@0")  # ringtap-fwd, whose probe is link
 def test_forwarder(fwd, plugin, monitor, tmp_path):
     """Its own events are for USDT only: these are those of the hooks. DPDK saves at its end. With another probe that is loaded,
     EAL refuses duplicate trace points, and rte_telemetry would call the last one, which has none."""
-    app = fwd("--ring", "a:256", "--ring", "b:64", "--role", "generate:a@0", "--role",
-              "oneway:a,b@1", "--role", "sink:b@0", "--stages", "50k:60s", "--sink-rate", "10k",
-              "--tx-full", "drop", eal=eal_trace(tmp_path / "one", events="ringtap.tx_refused")).running()
+    app = fwd(
+        "--ring",
+        "a:256",
+        "--ring",
+        "b:64",
+        "--role",
+        "generate:a@0",
+        "--role",
+        "oneway:a,b@1",
+        "--role",
+        "sink:b@0",
+        "--stages",
+        "50k:60s",
+        "--sink-rate",
+        "10k",
+        "--tx-full",
+        "drop",
+        eal=eal_trace(tmp_path / "one", events="ringtap.tx_refused"),
+    ).running()
     monitor(app, stats.POLLS)
     until(lambda: trace(app)["emitted"]["tx_refused"] > 1, what="refused packets")
     way = app.stop().total("oneway")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap trace` with bpftrace: reports match the operations, and nothing is left behind. Command lines that it refuses are
 tested in cli/usage_test.c, what it makes of output in cli/trace/trace_test.c."""
+
 import json
 import os
 import shutil
@@ -11,7 +12,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
 from harness import monitor as stats
 from harness.known import Known
 from harness.monitor import Monitor
@@ -106,7 +106,7 @@ def test_probe_that_is_linked_in(play, trace):
     assert events_of(output, PROBE) == {s.event for s in usdt_sites(PROBE)}
     it = trace(app, "burst", "--json", "--duration", "0.3")
     doc = it.json(None)
-    assert doc["ended_by"] == "duration" and 0.3 <= doc["duration_s"] and doc["queues"] == []
+    assert doc["ended_by"] == "duration" and doc["duration_s"] >= 0.3 and doc["queues"] == []
     it = trace(app, "burst", "--json", "--duration", "60")
     app.rx(n=100, burst=32)
     assert sizes(queue(it.json(), "rx")) == {32: 3, 4: 1}
@@ -145,7 +145,7 @@ def test_latency(plugin, closing, trace, tmp_path):
     it = trace(known, "latency", "--json", "--duration", "60")
     stays = known.send([5000, 20000, 100000], rounds=50, log=tmp_path / "log")
     doc = it.json()
-    row, = doc["queues"]
+    (row,) = doc["queues"]
     assert (row["name"], row["queue"], row["packets"]) == ("net_ring_b", 0, len(stays))
     low, high = ([s[i] for s in stays] for i in (0, 1))
     assert sum(low) / len(low) - SLACK <= row["cycles"]["mean"] <= sum(high) / len(high) + SLACK
@@ -164,7 +164,7 @@ def test_losses_of_a_recording(app, record, trace):
     recorder.finish(status=LOSS)
     lost = sum(stat(i, LOST) for i in recorder.file().interfaces)
     doc = it.json()
-    row, = doc["drops"]
+    (row,) = doc["drops"]
     assert lost > 0 and row["packets"] == lost
     assert (row["name"], row["queue"], row["why"]) == ("net_ring_a", 0, "ring_full")
     assert row["tid"] == app.pid  # the main thread sends and receives
@@ -182,16 +182,18 @@ def first_pids(bpftrace):
 def hog(closing, tmp_path):
     """A program with this name that uses a CPU continuously. Among more programs than the polling thread and it, it is
     the next one that runs, which is what traces name, as it gets most of the time."""
+
     def start(cpu, name="rt-hog"):
         if not (tmp_path / name).exists():
             shutil.copy(os.path.realpath(shutil.which("yes")), tmp_path / name)
-        it = closing(Proc(["nice", "-n", "-10", "taskset", "-c", str(cpu), "sh", "-c",
-                           'exec "$0" >/dev/null', tmp_path / name]))
+        it = closing(
+            Proc(["nice", "-n", "-10", "taskset", "-c", str(cpu), "sh", "-c", 'exec "$0" >/dev/null', tmp_path / name])
+        )
 
         def ticks():
             text = Path(f"/proc/{it.pid}/stat").read_text()
-            return text.split(") ")[0].endswith(f"({name}") and sum(
-                int(t) for t in text.split(") ")[1].split()[11:13])
+            return text.split(") ")[0].endswith(f"({name}") and sum(int(t) for t in text.split(") ")[1].split()[11:13])
+
         it.ticks = ticks
         until(lambda: ticks() >= 20, 60, "the hog had 0.2 s")
         return it
@@ -207,9 +209,9 @@ def test_tasks_that_took_the_cpu(testpmd, trace, hog):
     gaps, off_cpu = (trace(pmd, "gaps", "--json", "--duration", "60", *more) for more in ([], ["--off-cpu"]))
     hog(1).kill()
     for it, key in ((gaps, "long"), (off_cpu, "taken")):
-        thread, = it.json()["threads"]
+        (thread,) = it.json()["threads"]
         takers = thread[key]
-        hogged, = [t for t in takers if t["by"] == "rt-hog"]
+        (hogged,) = [t for t in takers if t["by"] == "rt-hog"]
         assert hogged["count"] >= 1 and hogged["max_ns"] <= hogged["total_ns"]
         assert hogged["total_ns"] > 20e6
         if key == "taken":
@@ -227,9 +229,14 @@ def test_tasks_that_took_the_cpu_of_a_thread_that_migrated(testpmd, trace, hog):
     """The task on the first CPU still runs when the thread continues on another CPU."""
     pmd = testpmd("net_ring0")
     pmd.start()
-    traces = [(trace(pmd, "gaps", "--json", "--duration", "60", *more), key) for more, key in (([], "long"), (["--off-cpu"], "taken"))]
-    tid = max(os.listdir(f"/proc/{pmd.pid}/task"), key=lambda t: int(
-        Path(f"/proc/{pmd.pid}/task/{t}/stat").read_text().rpartition(") ")[2].split()[11]))
+    traces = [
+        (trace(pmd, "gaps", "--json", "--duration", "60", *more), key)
+        for more, key in (([], "long"), (["--off-cpu"], "taken"))
+    ]
+    tid = max(
+        os.listdir(f"/proc/{pmd.pid}/task"),
+        key=lambda t: int(Path(f"/proc/{pmd.pid}/task/{t}/stat").read_text().rpartition(") ")[2].split()[11]),
+    )
     hogs = hog(1)
     # The gap counts for the task that took the CPU first. On a busy machine that is the hog if the thread ran until then.
     check(["renice", "-n", "-20", "-p", tid])
@@ -238,15 +245,17 @@ def test_tasks_that_took_the_cpu_of_a_thread_that_migrated(testpmd, trace, hog):
         check(["chrt", "-f", "-p", "1", hogs.pid])  # real-time throttling stops it after 0.95 s
         until(lambda: hogs.ticks() >= had + 15, 60, "the hog had the CPU")
         check(["taskset", "-p", "-c", "0", tid])
-        until(lambda: Path(f"/proc/{pmd.pid}/task/{tid}/stat").read_text().rpartition(") ")[2]
-              .split()[36] == "0", what="it is on the other CPU")
+        until(
+            lambda: Path(f"/proc/{pmd.pid}/task/{tid}/stat").read_text().rpartition(") ")[2].split()[36] == "0",
+            what="it is on the other CPU",
+        )
         check(["chrt", "-o", "-p", "0", hogs.pid])
         check(["taskset", "-p", "-c", "1", tid])
     docs = [(it.json(), key) for it, key in traces]
     hogs.kill()
     for doc, key in docs:
-        thread, = [t for t in doc["threads"] if str(t["tid"]) == tid]
-        taker, = [t for t in thread[key] if t["by"] == "rt-hog"]
+        (thread,) = [t for t in doc["threads"] if str(t["tid"]) == tid]
+        (taker,) = [t for t in thread[key] if t["by"] == "rt-hog"]
         assert taker["max_ns"] > 100e6 and taker["pid"] == hogs.pid
 
 
@@ -264,7 +273,7 @@ def test_programs_of_one_name_are_two_rows(testpmd, trace, hog):
     # One of the two may have had the CPU for the longest time each time that the thread did not run.
     had = hogs[1].ticks()
     until(lambda: hogs[1].ticks() >= had + 20, 60, "the second had 0.2 s without the first")
-    thread, = it.json()["threads"]
+    (thread,) = it.json()["threads"]
     pids = {h.pid for h in hogs}
     rows = [t for t in thread["taken"] if t["by"] == name]
     assert len(rows) == 2 and {t["pid"] for t in rows} == {t["tid"] for t in rows} == pids
@@ -284,7 +293,7 @@ def test_a_known_gap(app, trace):
     app.proc.send_signal(signal.SIGCONT)
     second = app.rx(n=1)[1]
     doc = it.json()
-    thread, = doc["threads"]
+    (thread,) = doc["threads"]
     assert doc["long_us"] == 20000
     # The gap is between two polls, within the times that the application reports.
     long = max(thread["long"], key=lambda t: t["max_ns"])  # under load there are others
@@ -298,10 +307,21 @@ def test_in_other_mount_and_pid_namespaces(testpmd, plugin, private_dir, trace, 
     there is 1."""
     inner = private_dir / "inner"
     inner.mkdir()
-    space = SimpleNamespace(prefix=[
-        "unshare", "-m", "-p", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
-        f'mount -t tmpfs -o mode=755 none {inner} && '
-        f'cp -r {plugin} {probe_object(plugin).parent} {inner} && exec "$@"', "sh"])
+    space = SimpleNamespace(
+        prefix=[
+            "unshare",
+            "-m",
+            "-p",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+            "sh",
+            "-c",
+            f'mount -t tmpfs -o mode=755 none {inner} && '
+            f'cp -r {plugin} {probe_object(plugin).parent} {inner} && exec "$@"',
+            "sh",
+        ]
+    )
     pmd = testpmd("net_ring0", plugin=inner / plugin.name, namespace=space)
     assert not list(inner.iterdir())
     output = json.loads(check([RINGTAP, "trace", "list", "--json", pmd.prefix]))
@@ -328,11 +348,24 @@ def test_in_other_mount_and_pid_namespaces(testpmd, plugin, private_dir, trace, 
 
 def by_hand(app, closing, file, args):
     args = [str(app.pid) if a == "PID" else a for a in args]
-    it = closing(Proc(["unshare", "-m", "sh", "-c",
-                       "test -d /sys/kernel/tracing/events || "
-                       "mount -t tracefs none /sys/kernel/tracing; exec \"$@\"", "sh",
-                       "bpftrace", "-p", app.pid, BUILD / "cli" / "trace" / "scripts" / f"{file}.bt", *args],
-                      env={"__BPFTRACE_NOTIFY_PROBES_ATTACHED": "1"}))
+    it = closing(
+        Proc(
+            [
+                "unshare",
+                "-m",
+                "sh",
+                "-c",
+                "test -d /sys/kernel/tracing/events || mount -t tracefs none /sys/kernel/tracing; exec \"$@\"",
+                "sh",
+                "bpftrace",
+                "-p",
+                app.pid,
+                BUILD / "cli" / "trace" / "scripts" / f"{file}.bt",
+                *args,
+            ],
+            env={"__BPFTRACE_NOTIFY_PROBES_ATTACHED": "1"},
+        )
+    )
     it.expect("PROBES_ATTACHED", 60)
     if file == "burst":
         app.rx(n=96, burst=32)
@@ -340,6 +373,7 @@ def by_hand(app, closing, file, args):
     def ended():  # it ignores a signal while it is busy
         it.send_signal(signal.SIGTERM)
         return it.ends_within(0.2)
+
     until(ended, 30, "its end")
     assert it.wait() == 0, it.output
     assert file != "burst" or "[32, 33)               3 |" in it.output
@@ -348,7 +382,14 @@ def by_hand(app, closing, file, args):
 def test_programs_by_hand(app, bpftrace, closing):
     """As their comments say; where tracefs is not mounted, it is for them only."""
     closing(Monitor(app, stats.POLLS | stats.LATENCY))
-    for file, args in (("burst", []), ("polls", []), ("latency", []), ("drops", []), ("gaps", ["50"]), ("offcpu", ["PID"])):
+    for file, args in (
+        ("burst", []),
+        ("polls", []),
+        ("latency", []),
+        ("drops", []),
+        ("gaps", ["50"]),
+        ("offcpu", ["PID"]),
+    ):
         by_hand(app, closing, file, args)
 
 
@@ -363,8 +404,13 @@ def test_own_program(app, plugin, trace, closing):
     """Its output is printed at once, also on a terminal that stops programs in the background. Its time begins after bpftrace has attached; the message of bpftrace is not printed."""
     probe = probe_object(plugin)
     sites = usdt_sites(probe)
-    it = trace(app, "--duration", "1", "-e", 'interval:ms:10 { @n = count(); } '
-                                               'ringtap:rx_burst { printf("%d of %d\\n", arg3, arg2); }')
+    it = trace(
+        app,
+        "--duration",
+        "1",
+        "-e",
+        'interval:ms:10 { @n = count(); } ringtap:rx_burst { printf("%d of %d\\n", arg3, arg2); }',
+    )
     assert set(bytes_at_sites(app, probe, sites=sites)) != {NOP}
     app.rx(n=7, burst=32)
     assert "7 of 7" in until(lambda: "of" in (t := it._out.read_text()) and t, what="the burst")
@@ -374,14 +420,34 @@ def test_own_program(app, plugin, trace, closing):
     done = own(app, 'ringtap:session_open { @ = count(); } BEGIN { printf("hello\\n"); exit(); }')
     assert done.returncode == 0 and "hello" in done.stdout, done.stderr
     app.unhooked()
-    for program, says in (("ringtap:rx_burst { @ = cou", "syntax error"),
-                          ("ringtap:no_such_event { @ = count(); }", "No probes to attach")):
+    for program, says in (
+        ("ringtap:rx_burst { @ = cou", "syntax error"),
+        ("ringtap:no_such_event { @ = count(); }", "No probes to attach"),
+    ):
         done = own(app, program)
         assert done.returncode == FAILED
         assert says in done.stderr + done.stdout and "ended with status" in done.stderr
-    it = closing(Proc(["setsid", "-w", "-c", "sh", "-c", 'stty tostop; exec "$@"', "sh", RINGTAP,
-                       "trace", "--duration", "0.2", "-e", 'BEGIN { printf("hello\\n"); } '
-                       'interval:ms:10 { @n = count(); }', app.prefix], tty=True))
+    it = closing(
+        Proc(
+            [
+                "setsid",
+                "-w",
+                "-c",
+                "sh",
+                "-c",
+                'stty tostop; exec "$@"',
+                "sh",
+                RINGTAP,
+                "trace",
+                "--duration",
+                "0.2",
+                "-e",
+                'BEGIN { printf("hello\\n"); } interval:ms:10 { @n = count(); }',
+                app.prefix,
+            ],
+            tty=True,
+        )
+    )
     assert it.wait(60) == 0, it.output
     assert "hello" in it.output and "@n: " in it.output and "killed" not in it.output
 
@@ -389,9 +455,15 @@ def test_own_program(app, plugin, trace, closing):
 # ---- ends ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("what,number", [(("burst", "--empty"), signal.SIGINT), (("latency",), signal.SIGKILL),
-                                         (("-e", "ringtap:rx_burst { @ = count(); }"), signal.SIGTERM)],
-                         ids=["burst", "latency", "own"])
+@pytest.mark.parametrize(
+    "what,number",
+    [
+        (("burst", "--empty"), signal.SIGINT),
+        (("latency",), signal.SIGKILL),
+        (("-e", "ringtap:rx_burst { @ = count(); }"), signal.SIGTERM),
+    ],
+    ids=["burst", "latency", "own"],
+)
 def test_nothing_is_left_behind(app, plugin, trace, what, number):
     it = trace(app, *what, *(["--duration", "60"] if what[0] != "-e" else []))
     assert app.one("callbacks 0") >= 2
@@ -405,7 +477,7 @@ def test_nothing_is_left_behind(app, plugin, trace, what, number):
 
 def bpftrace_is_killed(app, plugin, trace, *what):
     it = trace(app, *what)
-    (pid, name), = until(it.children)
+    ((pid, name),) = until(it.children)
     until(lambda: Path(f"/proc/{pid}/comm").read_text() == "bpftrace\n", what="it is bpftrace")
     os.kill(pid, signal.SIGKILL)
     it.finish(None, status=FAILED)
@@ -452,7 +524,7 @@ def test_refusals(play, testpmd, bpftrace, tmp_path):
     for what, line in ((["list"], "list"), (["-e", "BEGIN {}"], "-e PROGRAM")):
         done = tracing(*what)
         assert done.returncode == FAILED and "-i" not in done.stderr.replace("-it", "")
-        named, = [a for a in apps if f"name one, as in 'ringtap trace {line} {a.prefix}'" in done.stderr]
+        (named,) = [a for a in apps if f"name one, as in 'ringtap trace {line} {a.prefix}'" in done.stderr]
         done = tracing(*what, f"{named.prefix}:no-such-port")
         assert done.returncode == USAGE and "names a port" in done.stderr
         if what == ["list"]:
@@ -460,7 +532,11 @@ def test_refusals(play, testpmd, bpftrace, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     name = apps[0].prefix
-    for args, package in ((["burst"], "bpftrace"), (["-e", "BEGIN {}"], "bpftrace"), (["lttng", "-o", "x"], "lttng-tools")):
+    for args, package in (
+        (["burst"], "bpftrace"),
+        (["-e", "BEGIN {}"], "bpftrace"),
+        (["lttng", "-o", "x"], "lttng-tools"),
+    ):
         refused(f"apt install {package}", *args, name, env={"PATH": str(empty)}, cwd=empty)
     assert not list(empty.iterdir())
     refused("root", "burst", name, user=65534, group=65534, extra_groups=[])

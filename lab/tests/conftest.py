@@ -1,19 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap-lab and `make bench ONLY=aims` within this process: without programs, and without facts of this machine."""
+
 import signal
 import sys
 from types import SimpleNamespace
 
-import pytest
-
 import lab_sample
+import pytest
 from ringtap_lab.report import plots
 from ringtap_lab.run import cli, experiments
 from ringtap_lab.tools import machine, process, scope
 
-MACHINE = {"cpu": "a CPU", "cpus": "2; measured on 0 and 1", "kernel": "6.1.0", "dpdk": "22.11.5", "ringtap": "0.1.0",
-           "commit": "0123456789ab", "system": "Debian", "load": 0.1, "tsc_mhz": 2000, "tsc_flags": "constant_tsc",
-           "clocksource": "tsc", "governor": "performance", "turbo": "off", "hypervisor": "no"}
+MACHINE = {
+    "cpu": "a CPU",
+    "cpus": "2; measured on 0 and 1",
+    "kernel": "6.1.0",
+    "dpdk": "22.11.5",
+    "ringtap": "0.1.0",
+    "commit": "0123456789ab",
+    "system": "Debian",
+    "load": 0.1,
+    "tsc_mhz": 2000,
+    "tsc_flags": "constant_tsc",
+    "clocksource": "tsc",
+    "governor": "performance",
+    "turbo": "off",
+    "hypervisor": "no",
+}
 
 
 def _seq(argv):
@@ -48,8 +61,14 @@ def alone(monkeypatch, facts, tmp_path):
 @pytest.fixture
 def build(tmp_path):
     """A build folder with names of programs."""
-    for name in ("cli/ringtap", "fwd/ringtap-fwd", "probe/libringtap-probe.so", "bench/pcap_count", "bench/write_modes",
-                 "bench/merge_bench"):
+    for name in (
+        "cli/ringtap",
+        "fwd/ringtap-fwd",
+        "probe/libringtap-probe.so",
+        "bench/pcap_count",
+        "bench/write_modes",
+        "bench/merge_bench",
+    ):
         path = tmp_path / "build" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
@@ -59,6 +78,7 @@ def build(tmp_path):
 @pytest.fixture
 def call(capsys):
     """call(main, argument...): exit status, standard output and error of a program of this package."""
+
     def run(main, *args):
         capsys.readouterr()
         try:
@@ -66,6 +86,7 @@ def call(capsys):
         except SystemExit as e:  # of argparse
             status = e.code
         return SimpleNamespace(returncode=status, **dict(zip(("stdout", "stderr"), capsys.readouterr())))
+
     return run
 
 
@@ -79,6 +100,7 @@ def lab(monkeypatch, alone, build, call):
     def run(*args, samples="sample"):
         monkeypatch.setenv("LAB_SAMPLES", samples)
         return call(cli.main, *args, *([] if "--build" in args else ["--build", build]))
+
     return run
 
 

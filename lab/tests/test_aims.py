@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`make bench ONLY=aims`: its table, its rounds over several runs, and the regimes of the machine that it distinguishes."""
+
 import argparse
 import json
 import statistics
 from types import SimpleNamespace
 
 import pytest
-
 from ringtap_lab.report import aims_table
 from ringtap_lab.run import aims, aims_cells, flight_cells, measure
 from ringtap_lab.run.lab import Lab
@@ -18,9 +18,22 @@ PROBE = {"line_ns": 40, "write_ns": 7.0}  # near
 
 def outcome(cell, *runs):
     """runs: pairs of regime and values."""
-    return {"cell": cell, "params": {}, "runs": [
-        {"repetition": i, "values": values, "data": {"regime": name}, "commands": [], "seconds": 1.0, "at": "", "around": {}}
-        for i, (name, values) in enumerate(runs)]}
+    return {
+        "cell": cell,
+        "params": {},
+        "runs": [
+            {
+                "repetition": i,
+                "values": values,
+                "data": {"regime": name},
+                "commands": [],
+                "seconds": 1.0,
+                "at": "",
+                "around": {},
+            }
+            for i, (name, values) in enumerate(runs)
+        ],
+    }
 
 
 def results(*cells):
@@ -29,8 +42,15 @@ def results(*cells):
 
 
 def lost(loss, **more):
-    return {"loss": loss, "lost": int(loss * 1e6), "captured_pps": 1e8, "pause_s": 0.02, "cpu_wait_s": 0.5, "buffer_used": 1.0,
-            **more}
+    return {
+        "loss": loss,
+        "lost": int(loss * 1e6),
+        "captured_pps": 1e8,
+        "pause_s": 0.02,
+        "cpu_wait_s": 0.5,
+        "buffer_used": 1.0,
+        **more,
+    }
 
 
 def row(found, name, rounds=1):
@@ -64,8 +84,10 @@ def test_values_belong_to_the_regime_of_their_round(alone, probed, build):
 
 
 def test_one_round_with_losses_misses_the_aim():
-    found = results(outcome("loss-64", *[("near", lost(0.0, added_s=4e-9, alone_pps=2e8))] * 3),
-                    outcome("loss-1518", ("far", lost(0.0)), ("near", lost(0.016))))
+    found = results(
+        outcome("loss-64", *[("near", lost(0.0, added_s=4e-9, alone_pps=2e8))] * 3),
+        outcome("loss-1518", ("far", lost(0.0)), ("near", lost(0.016))),
+    )
     assert row(found, "lost, 64 B")["met"] is True and row(found, "lost, 64 B")["rounds"] == 3
     missed = row(found, "lost, 1518 B")
     assert missed["met"] is False and missed["text"] == "0.800 (0.000–1.600)"
@@ -75,13 +97,18 @@ def test_one_round_with_losses_misses_the_aim():
     assert row(found, "time added to a packet, 64 B")["met"] is True
     assert row(found, "memory charged to the application")["met"] is None  # not measured
     text = aims_table.markdown(found)
-    assert "| lost, 1518 B | 0 in every round | 0.800 (0.000–1.600) % | 2 | **no** | – | 1.600; 1 | 0.000; 1 | – |" in text
+    assert (
+        "| lost, 1518 B | 0 in every round | 0.800 (0.000–1.600) % | 2 | **no** | – | 1.600; 1 | 0.000; 1 | – |" in text
+    )
     assert "| lost, 1518 B | 2 | near | 1.600 | 20.0 | 500 | 100 | 100.0 |" in text
 
 
 def test_without_all_rounds_no_aim_is_reached():
-    found = results(outcome("loss-64", *[("near", lost(0.0, added_s=4e-9))] * 3), outcome("loss-256", ("near", lost(0.01))),
-                    outcome("dumpcap-64", ("near", {"added_s": 50e-9})))
+    found = results(
+        outcome("loss-64", *[("near", lost(0.0, added_s=4e-9))] * 3),
+        outcome("loss-256", ("near", lost(0.01))),
+        outcome("dumpcap-64", ("near", {"added_s": 50e-9})),
+    )
     assert row(found, "lost, 64 B", 3)["met"] is True
     assert row(found, "lost, 64 B", 4)["met"] is None
     assert row(found, "lost, 256 B", 4)["met"] is False  # one is too many already
@@ -95,6 +122,7 @@ def test_without_all_rounds_no_aim_is_reached():
 
 def test_disturbed_rounds_are_left_out():
     """Their application did not have its CPU, so their rate was another one."""
+
     def paced(disturbed, loss, mpps=40):
         return "near", lost(loss, disturbed=disturbed, seen_pps=mpps * 1e6)
 
@@ -109,9 +137,18 @@ def test_disturbed_rounds_are_left_out():
 
 def test_seconds_that_are_within_a_span():
     of, start = flight_cells.Seconds(), 1_000_000
-    data = {"start_ns": start * 10**9, "intervals": [
-        {"time_s": n + 1.0, "interval_s": 1.0, "rx_ns_per_packet": ns} for n, ns in enumerate((50, 51, 900, 60, 62, 64, 900))]}
-    of.spans = {"alone": (start - 0.5, start + 2.1), "kept": (start + 2.9, start + 6.05), "short": (start + 2.5, start + 3.9)}
+    data = {
+        "start_ns": start * 10**9,
+        "intervals": [
+            {"time_s": n + 1.0, "interval_s": 1.0, "rx_ns_per_packet": ns}
+            for n, ns in enumerate((50, 51, 900, 60, 62, 64, 900))
+        ],
+    }
+    of.spans = {
+        "alone": (start - 0.5, start + 2.1),
+        "kept": (start + 2.9, start + 6.05),
+        "short": (start + 2.5, start + 3.9),
+    }
     report = SimpleNamespace(data=data)
     assert of.per_packet_s("alone", report) == pytest.approx(50.5e-9)
     assert of.per_packet_s("kept", report) == pytest.approx(62e-9)
@@ -134,7 +171,9 @@ def test_conditions_that_were_not_reached():
 
 
 def test_time_added_is_compared_with_the_peer():
-    ours, theirs = (outcome(cell, ("near", lost(0.0, added_s=ns * 1e-9))) for cell, ns in (("loss-64", 6), ("dumpcap-64", 50)))
+    ours, theirs = (
+        outcome(cell, ("near", lost(0.0, added_s=ns * 1e-9))) for cell, ns in (("loss-64", 6), ("dumpcap-64", 50))
+    )
     assert row(results(ours, theirs), "time added, against dpdk-dumpcap's")["text"] == "0.120"
     assert row(results(ours), "time added, against dpdk-dumpcap's")["met"] is None
 
@@ -159,6 +198,7 @@ def journal(tmp_path):
 
 def test_rounds_of_other_builds_are_refused(bench, facts):
     """A changed source is another one with each run: nobody knows what was built."""
+
     def push(*args):
         return bench("--only", "push-vlan", "--seconds", "0.5", *args)
 

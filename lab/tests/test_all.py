@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap-lab all`: several experiments in one run, also ones that cannot be measured."""
+
 import json
 
 import pytest
-
 from harness import report
 
 STOP = ("--sample-stop", "two0")
@@ -77,7 +77,9 @@ def test_other_settings_change_nothing(tmp_path, everything):
     assert everything(samples="sample,other").returncode == 0
     before = (tmp_path / "out" / "report.html").read_text()
     done = everything("--quick", samples="sample,other")
-    assert done.returncode == 2 and done.stderr.count("holds results of other settings: quick False instead of True") == 2
+    assert (
+        done.returncode == 2 and done.stderr.count("holds results of other settings: quick False instead of True") == 2
+    )
     assert (tmp_path / "out" / "report.html").read_text() == before
 
 

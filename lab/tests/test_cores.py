@@ -1,23 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Parts of the experiments memory and cores that need neither a GPU nor many CPUs."""
+
 import numpy
 import pytest
-
 from ringtap_lab.run import gpu_headers
 from ringtap_lab.run.experiments import cores
 from ringtap_lab.tools import topology
 
 
-@pytest.mark.parametrize("siblings,expected", [
-    ({0: "0", 1: "1", 2: "2", 3: "3"}, [0, 1, 2, 3]),
-    ({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}, [0, 2, 1, 3]),
-    ({0: "0,2", 1: "1,3", 2: "0,2", 3: "1,3"}, [0, 1, 2, 3])])
+@pytest.mark.parametrize(
+    "siblings,expected",
+    [
+        ({0: "0", 1: "1", 2: "2", 3: "3"}, [0, 1, 2, 3]),
+        ({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}, [0, 2, 1, 3]),
+        ({0: "0,2", 1: "1,3", 2: "0,2", 3: "1,3"}, [0, 1, 2, 3]),
+    ],
+)
 def test_each_core_is_used_once_before_its_other_half(siblings, expected):
     assert topology.spread([3, 1, 2, 0], siblings.get) == expected
     assert topology.cores([0, 1, 2, 3], siblings.get) == len(set(siblings.values()))
 
 
-@pytest.mark.parametrize("ports,recorders,expected", [(1, 1, [[0]]), (6, 2, [[0, 1, 2], [3, 4, 5]]), (3, 2, [[0], [1, 2]])])
+@pytest.mark.parametrize(
+    "ports,recorders,expected", [(1, 1, [[0]]), (6, 2, [[0, 1, 2], [3, 4, 5]]), (3, 2, [[0], [1, 2]])]
+)
 def test_recorders_share_all_ports(ports, recorders, expected):
     assert [list(part) for part in cores._halves(ports, recorders)] == expected
 

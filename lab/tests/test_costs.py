@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the experiments overhead, pdump and capture compute from what programs print, and what they try again."""
+
 import contextlib
 import json
 import struct
 from types import SimpleNamespace
 
 import pytest
-
 from fakes import lab
 from ringtap_lab.report import overhead_view, pdump_view
 from ringtap_lab.run import attached, overhead_ways
@@ -15,8 +15,8 @@ from ringtap_lab.run.experiments import capture, overhead, pdump
 from ringtap_lab.tools import process
 from ringtap_lab.tools.errors import Trouble, Unavailable
 
-
 # overhead
+
 
 class Subject:
     """rates: of its application, in turn."""
@@ -34,16 +34,30 @@ def tool(counts=None, events=None):
     @contextlib.contextmanager
     def run(*_):
         yield SimpleNamespace(counts=lambda: counts, events=lambda: events, finish=lambda: None)
+
     return run
 
 
-@pytest.mark.parametrize("counts, captured_pps, loss", [
-    (attached.Counts(90, 0, 10), 90.0, 0.1), (attached.Counts(0, 100, 0), 0.0, 0.0), (attached.Counts(50, 25, 25), 50.0, 1 / 3),
-    (attached.Counts(0, 0, 0), 0.0, 0.0)])
+@pytest.mark.parametrize(
+    "counts, captured_pps, loss",
+    [
+        (attached.Counts(90, 0, 10), 90.0, 0.1),
+        (attached.Counts(0, 100, 0), 0.0, 0.0),
+        (attached.Counts(50, 25, 25), 50.0, 1 / 3),
+        (attached.Counts(0, 0, 0), 0.0, 0.0),
+    ],
+)
 def test_captured_packets(counts, captured_pps, loss):
     v = overhead_ways.captured(tool(counts))(Subject(100.0))
-    assert v == {"pps": 100.0, "seen": counts.captured + counts.filtered + counts.lost, "captured": counts.captured,
-                 "filtered": counts.filtered, "lost": counts.lost, "captured_pps": captured_pps, "loss": pytest.approx(loss)}
+    assert v == {
+        "pps": 100.0,
+        "seen": counts.captured + counts.filtered + counts.lost,
+        "captured": counts.captured,
+        "filtered": counts.filtered,
+        "lost": counts.lost,
+        "captured_pps": captured_pps,
+        "loss": pytest.approx(loss),
+    }
 
 
 def test_each_burst_has_an_event(monkeypatch):
@@ -79,7 +93,9 @@ def test_tool_is_compared_with_before_and_after(subjects):
     way = overhead_ways.Way("x-on", None, lambda s: {"pps": s.fastest()})
     subjects.append(Subject(100.0, 80.0, 110.0))
     v = overhead.within(lab(), way).values
-    assert v["untouched_pps"] == 105.0 and v["drift"] == pytest.approx(0.1) and v["change"] == pytest.approx(80 / 105 - 1)
+    assert (
+        v["untouched_pps"] == 105.0 and v["drift"] == pytest.approx(0.1) and v["change"] == pytest.approx(80 / 105 - 1)
+    )
     hurting = overhead_ways.Way("x-on", None, lambda s: {"pps": s.fastest()}, steady=False)
     subjects.append(Subject(100.0, 80.0))
     assert overhead.within(lab(), hurting).values["untouched_pps"] == 100.0
@@ -133,6 +149,7 @@ def test_every_row_is_measured():
 
 # Programs that capture
 
+
 def printed(program, *texts):
     """The program as after its end, when it has printed these texts."""
     program.finish = lambda end=True: texts
@@ -163,7 +180,7 @@ def test_counts_of_write_modes():
         finished(attached.WriteMode, json.dumps({**text, "packets": 6})).counts()
 
 
-DUMPCAP = ("Packets received/dropped on interface 'a': 100/10 (90.9)\nPackets received/dropped on interface 'b': 50/0 (100.0)\n")
+DUMPCAP = "Packets received/dropped on interface 'a': 100/10 (90.9)\nPackets received/dropped on interface 'b': 50/0 (100.0)\n"
 
 
 def test_counts_of_dumpcap():
@@ -200,8 +217,12 @@ def test_packets_in_a_file():
 
 
 def test_events_of_bpftrace():
-    lines = [{"type": "attached_probes", "data": {"probes": 1}}, {"type": "map", "data": {"@events": 10}},
-             {"type": "map", "data": {"@packets": 320}}, {"type": "lost_events", "data": {"events": 3}}]
+    lines = [
+        {"type": "attached_probes", "data": {"probes": 1}},
+        {"type": "map", "data": {"@events": 10}},
+        {"type": "map", "data": {"@packets": 320}},
+        {"type": "lost_events", "data": {"events": 3}},
+    ]
     it = finished(attached.Bpftrace, "listening\n" + "\n".join(map(json.dumps, lines)))
     assert it.events() == (10, 320, 3)
 
@@ -213,14 +234,20 @@ def test_events_of_trace_burst():
 
 def test_events_of_dpdks_tracing():
     def answers(*rows):
-        found = [{"status": 0, **{kind: {"rx_burst": n} for kind, n in zip(("emitted", "lost", "lost_earlier"), row)}} for row in rows]
+        found = [
+            {"status": 0, **{kind: {"rx_burst": n} for kind, n in zip(("emitted", "lost", "lost_earlier"), row)}}
+            for row in rows
+        ]
         return SimpleNamespace(telemetry=SimpleNamespace(ask=lambda command: found.pop(0)))
 
     it = overhead_ways.DpdkTracing(SimpleNamespace(app=answers((5, 2, 2), (5, 2, 2), (105, 42, 10))))
     with it:
         assert it.events() == (100, 100 * overhead_ways.BURST, 32)
     failing = SimpleNamespace(telemetry=SimpleNamespace(ask=lambda command: {"status": -1, "error": "no memory"}))
-    with pytest.raises(RuntimeError, match="/ringtap/trace: no memory"), overhead_ways.DpdkTracing(SimpleNamespace(app=failing)):
+    with (
+        pytest.raises(RuntimeError, match="/ringtap/trace: no memory"),
+        overhead_ways.DpdkTracing(SimpleNamespace(app=failing)),
+    ):
         pass
 
 
@@ -239,6 +266,7 @@ def test_share_of_the_time_that_a_task_waits():
 
 
 # pdump
+
 
 @pytest.mark.parametrize("size, pps", [(64, 2 * 14_880_952), (512, 2 * 2_349_624)])
 def test_line_rate(size, pps):
@@ -264,7 +292,10 @@ def test_dumpcap_captures_both_directions(monkeypatch, way, directions):
     assert v["of_untouched"] == pytest.approx(0.8) and v["untouched_pps"] == 10e6
     rates.append(10e6)
     assert set(pdump.at_the_limit(lab(pdump_seconds=None), app, "untouched", 64).values) == {
-        "forwarded_pps", "forwarded_bps", "forwarded_line"}
+        "forwarded_pps",
+        "forwarded_bps",
+        "forwarded_line",
+    }
 
 
 @pytest.mark.parametrize("way, attempts", [("dumpcap", pdump.ATTEMPTS), ("batch", 1)])
@@ -282,9 +313,15 @@ def test_dumpcap_may_end_the_application(monkeypatch, way, attempts):
 
 # capture
 
-@pytest.mark.parametrize("driver, message, error", [
-    ("af_xdp", "cannot make a DPDK port of eth0", Unavailable), ("af_xdp", "no such interface", RuntimeError),
-    ("af_packet", "cannot make a DPDK port of eth0", RuntimeError)])
+
+@pytest.mark.parametrize(
+    "driver, message, error",
+    [
+        ("af_xdp", "cannot make a DPDK port of eth0", Unavailable),
+        ("af_xdp", "no such interface", RuntimeError),
+        ("af_packet", "cannot make a DPDK port of eth0", RuntimeError),
+    ],
+)
 def test_kernel_without_af_xdp(monkeypatch, driver, message, error):
     monkeypatch.setattr(process.Program, "__enter__", lambda self: (_ for _ in ()).throw(RuntimeError(message)))
     it = lab()
@@ -298,8 +335,17 @@ def test_loss_is_what_was_sent_and_not_counted():
     report = SimpleNamespace(role=lambda kind: {"total": {"tx_packets": 1000}})
     counts = {"packets": 990, "dropped": 8, "ifdropped": 1, "user": 0.1, "system": 0.2}
     v = capture.result(report, 2.0, {"system": 0.5}, counts).values
-    assert v == {"pps": 500.0, "system": 0.5, "sent": 1000, "loss": 0.01, "counted": 990, "dropped": 8, "ifdropped": 1,
-                 "user_s": 0.1, "system_s": 0.2}
+    assert v == {
+        "pps": 500.0,
+        "system": 0.5,
+        "sent": 1000,
+        "loss": 0.01,
+        "counted": 990,
+        "dropped": 8,
+        "ifdropped": 1,
+        "user_s": 0.1,
+        "system_s": 0.2,
+    }
     assert "loss" not in capture.result(report, 2.0, {}, None).values
     assert capture.share((10, 100), (30, 180)) == 0.25 and capture.share((0, 5), (0, 5)) == 0
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the experiments latency and memory compute from ringtap-fwd's reports, and what they try again."""
+
 import argparse
 import contextlib
 import errno
@@ -9,7 +10,6 @@ from types import SimpleNamespace
 
 import numpy
 import pytest
-
 from fakes import lab
 from ringtap_lab.report import memory_view
 from ringtap_lab.run import forwarder
@@ -23,15 +23,25 @@ POOL = memory.POOL
 
 # latency
 
-HISTOGRAM = {"packets": 2000, "cycles": {"mean": 400.0, "p50": 380, "p99": 900, "max": 4000},
-             "ns": {"mean": 200.0, "p50": 190, "p99": 450, "max": 2000}}
+HISTOGRAM = {
+    "packets": 2000,
+    "cycles": {"mean": 400.0, "p50": 380, "p99": 900, "max": 4000},
+    "ns": {"mean": 200.0, "p50": 190, "p99": 450, "max": 2000},
+}
 
 
 def report(**roles):
     """A report of ringtap-fwd."""
-    return forwarder.Report(json.dumps({
-        "tsc_hz": 2e9, "duration_s": 2.0, "threads": [{"cpu_s": 1.9}, {"cpu_s": 1.5}],
-        "roles": [{"role": kind, **role} for kind, role in roles.items()]}))
+    return forwarder.Report(
+        json.dumps(
+            {
+                "tsc_hz": 2e9,
+                "duration_s": 2.0,
+                "threads": [{"cpu_s": 1.9}, {"cpu_s": 1.5}],
+                "roles": [{"role": kind, **role} for kind, role in roles.items()],
+            }
+        )
+    )
 
 
 def test_values_of_a_histogram():
@@ -54,10 +64,16 @@ def test_one_packet_in_a_hundred_may_be_lost(came, lost):
 @pytest.mark.parametrize("test, source", [("within", "echo"), ("roundtrip", "generate")])
 def test_latency_is_of_the_forwarder_or_of_the_round_trip(monkeypatch, test, source):
     here = report(generate={"round_trip": {**HISTOGRAM, "cycles": {**HISTOGRAM["cycles"], "p50": 7777}}})
-    there = report(echo={"time_per_packet": {**HISTOGRAM, "cycles": {**HISTOGRAM["cycles"], "p50": 333}},
-                         "total": {"rx_packets_per_busy_call": 1.25}})
+    there = report(
+        echo={
+            "time_per_packet": {**HISTOGRAM, "cycles": {**HISTOGRAM["cycles"], "p50": 333}},
+            "total": {"rx_packets_per_busy_call": 1.25},
+        }
+    )
     sent = []
-    monkeypatch.setattr(forwarder, "Forwarder", lambda *args: contextlib.nullcontext(SimpleNamespace(report=lambda end: there)))
+    monkeypatch.setattr(
+        forwarder, "Forwarder", lambda *args: contextlib.nullcontext(SimpleNamespace(report=lambda end: there))
+    )
     monkeypatch.setattr(forwarder, "run", lambda lab_, end, role, more: sent.append(more) or here)
     v = latency.measure(lab(), (None, None), test, 2000).values
     assert v["cycles_p50"] == {"echo": 333, "generate": 7777}[source] and v["per_burst"] == 1.25 and v["lost"] == 0
@@ -67,8 +83,10 @@ def test_latency_is_of_the_forwarder_or_of_the_round_trip(monkeypatch, test, sou
 
 def test_one_process_that_passes_pointers(monkeypatch):
     commands = []
-    found = report(oneway={"time_per_packet": HISTOGRAM, "total": {"rx_packets_per_busy_call": 30.0}},
-                   sink={"total": {"rx_packets": 2000}})
+    found = report(
+        oneway={"time_per_packet": HISTOGRAM, "total": {"rx_packets_per_busy_call": 30.0}},
+        sink={"total": {"rx_packets": 2000}},
+    )
     monkeypatch.setattr(forwarder, "run_argv", lambda argv, timeout_s: commands.append(argv) or found)
     it = lab()
     it.program, it.unique = lambda name: name, lambda kind: kind
@@ -76,8 +94,9 @@ def test_one_process_that_passes_pointers(monkeypatch):
     assert "--json" in commands[0] and "2000" in commands[0]
 
 
-@pytest.mark.parametrize("plane, family", [("af_xdp", "AF_XDP"), ("packet", "AF_PACKET"), ("mmap", "AF_PACKET"),
-                                           ("af_packet", "AF_PACKET")])
+@pytest.mark.parametrize(
+    "plane, family", [("af_xdp", "AF_XDP"), ("packet", "AF_PACKET"), ("mmap", "AF_PACKET"), ("af_packet", "AF_PACKET")]
+)
 def test_kernel_without_a_plane(monkeypatch, plane, family):
     def none(number, _):
         assert number == {"AF_XDP": 44, "AF_PACKET": 17}[family]
@@ -131,8 +150,9 @@ def test_slow_cell_has_fewer_packets_in_later_runs(monkeypatch):
 
 def test_cells_of_latency():
     planes = ("packet", "mmap", "af_packet", "af_xdp", "memif")
-    assert {c.key for c in latency.EXPERIMENT.cells(lab())} == {f"{t}-{p}" for t in ("within", "roundtrip") for p in planes} | {
-        "within-ring"}
+    assert {c.key for c in latency.EXPERIMENT.cells(lab())} == {
+        f"{t}-{p}" for t in ("within", "roundtrip") for p in planes
+    } | {"within-ring"}
 
 
 @pytest.mark.parametrize("key, count", [("within-memif", 20000), ("roundtrip-mmap", 200)])
@@ -169,6 +189,7 @@ def test_roles_of_a_report():
 
 # memory
 
+
 def phases(**more):
     """Values of a run in order, without drops; more: what differs, such as dropped_2."""
     one = {"dropped": 0, "refused": 0, "out_of_order": 0.01, "buffers": POOL, "misses_64": 0.5, "offered": 1000}
@@ -179,25 +200,39 @@ def phases(**more):
 DROP = phases(dropped_2=9, out_of_order_2=0.9, out_of_order_3=0.9, misses_64_3=0.9)
 RETRY = phases(refused_2=9)
 STACK = phases(dropped_2=9, buffers_1=60, buffers_3=60, misses_64_1=0.01, misses_64_3=0.01)
-HUGE = phases(dropped_2=9, out_of_order_2=0.9, out_of_order_3=0.9, misses_64_1=0.001, misses_64_2=0.001, misses_64_3=0.001)
+HUGE = phases(
+    dropped_2=9, out_of_order_2=0.9, out_of_order_3=0.9, misses_64_1=0.001, misses_64_2=0.001, misses_64_3=0.001
+)
 
 
-@pytest.mark.parametrize("kind, policy, values", [("4k", "drop", DROP), ("4k", "retry", RETRY), ("4k", "stack", STACK),
-                                                  ("huge", "drop", HUGE)])
+@pytest.mark.parametrize(
+    "kind, policy, values",
+    [("4k", "drop", DROP), ("4k", "retry", RETRY), ("4k", "stack", STACK), ("huge", "drop", HUGE)],
+)
 def test_verdicts_are_distinct(kind, policy, values):
     assert memory_view.as_stated(kind, policy, values, POOL) == 1
     for found in (DROP, RETRY, STACK, HUGE):
         assert memory_view.as_stated(kind, policy, found, POOL) == (found is values)
 
 
-@pytest.mark.parametrize("kind, policy, values, change", [
-    ("4k", "drop", DROP, {"dropped_1": 1}), ("4k", "drop", DROP, {"dropped_3": 1}), ("4k", "drop", DROP, {"dropped_2": 0}),
-    ("4k", "drop", DROP, {"out_of_order_1": memory_view.IN_ORDER}), ("4k", "drop", DROP, {"out_of_order_2": memory_view.SCATTERED}),
-    ("4k", "drop", DROP, {"misses_64_3": memory_view.MORE * 0.5}),
-    ("4k", "retry", RETRY, {"dropped_2": 1}), ("4k", "retry", RETRY, {"refused_2": 0}),
-    ("4k", "retry", RETRY, {"out_of_order_3": memory_view.IN_ORDER}), ("4k", "retry", RETRY, {"misses_64_3": 0.56}),
-    ("4k", "stack", STACK, {"buffers_3": memory_view.FEW * POOL}), ("4k", "stack", STACK, {"misses_64_1": memory_view.FEW_MISSES}),
-    ("huge", "drop", HUGE, {"misses_64_2": memory_view.CURED})])
+@pytest.mark.parametrize(
+    "kind, policy, values, change",
+    [
+        ("4k", "drop", DROP, {"dropped_1": 1}),
+        ("4k", "drop", DROP, {"dropped_3": 1}),
+        ("4k", "drop", DROP, {"dropped_2": 0}),
+        ("4k", "drop", DROP, {"out_of_order_1": memory_view.IN_ORDER}),
+        ("4k", "drop", DROP, {"out_of_order_2": memory_view.SCATTERED}),
+        ("4k", "drop", DROP, {"misses_64_3": memory_view.MORE * 0.5}),
+        ("4k", "retry", RETRY, {"dropped_2": 1}),
+        ("4k", "retry", RETRY, {"refused_2": 0}),
+        ("4k", "retry", RETRY, {"out_of_order_3": memory_view.IN_ORDER}),
+        ("4k", "retry", RETRY, {"misses_64_3": 0.56}),
+        ("4k", "stack", STACK, {"buffers_3": memory_view.FEW * POOL}),
+        ("4k", "stack", STACK, {"misses_64_1": memory_view.FEW_MISSES}),
+        ("huge", "drop", HUGE, {"misses_64_2": memory_view.CURED}),
+    ],
+)
 def test_each_part_of_a_verdict_counts(kind, policy, values, change):
     assert memory_view.as_stated(kind, policy, {**values, **change}, POOL) == 0
 
@@ -209,7 +244,9 @@ def test_loads_that_were_not_reached():
     assert memory._short(Measurement(phases(dropped_1=50, dropped_3=50))) == pytest.approx(0.05)
 
 
-@pytest.mark.parametrize("spare_s, drops, best, attempts", [(1000.0, (9, 5, 0), 0, 3), (1000.0, (9, 5, 7, 8, 6, 9), 5, 6), (0.0, (9,), 9, 1)])
+@pytest.mark.parametrize(
+    "spare_s, drops, best, attempts", [(1000.0, (9, 5, 0), 0, 3), (1000.0, (9, 5, 7, 8, 6, 9), 5, 6), (0.0, (9,), 9, 1)]
+)
 def test_the_run_nearest_to_the_loads_counts(monkeypatch, spare_s, drops, best, attempts):
     left = list(drops)
     monkeypatch.setattr(memory, "_stages", lambda *_: Measurement(phases(dropped_1=left.pop(0))))
@@ -253,15 +290,38 @@ def test_rates_of_the_three_phases(monkeypatch):
 
 
 def test_counts_of_a_stage():
-    found = report(generate={"stages": [{"tx_packets": 10, "tx_refused": 2, "tx_nombuf": 1}]},
-                   oneway={"stages": [{"tx_dropped": 3, "rx_packets_per_call": 1.5, "rx_packets_per_busy_call": 4.0, "rx_calls": 8,
-                                       "rx_busy_calls": 3, "tx_retried": 5}]},
-                   sink={"stages": [{"rx_packets": 7}]})
-    assert memory._counts(found, 0) == {"offered": 13, "dropped": 3, "refused": 2, "no_buffer": 1, "passed": 7, "per_burst": 1.5,
-                                        "per_nonzero_burst": 4.0, "bursts": 8, "nonzero_bursts": 3, "retried": 5}
+    found = report(
+        generate={"stages": [{"tx_packets": 10, "tx_refused": 2, "tx_nombuf": 1}]},
+        oneway={
+            "stages": [
+                {
+                    "tx_dropped": 3,
+                    "rx_packets_per_call": 1.5,
+                    "rx_packets_per_busy_call": 4.0,
+                    "rx_calls": 8,
+                    "rx_busy_calls": 3,
+                    "tx_retried": 5,
+                }
+            ]
+        },
+        sink={"stages": [{"rx_packets": 7}]},
+    )
+    assert memory._counts(found, 0) == {
+        "offered": 13,
+        "dropped": 3,
+        "refused": 2,
+        "no_buffer": 1,
+        "passed": 7,
+        "per_burst": 1.5,
+        "per_nonzero_burst": 4.0,
+        "bursts": 8,
+        "nonzero_bursts": 3,
+        "retried": 5,
+    }
 
 
 # Addresses of packets
+
 
 def test_order_of_buffers():
     stride = 2176
@@ -274,8 +334,10 @@ def test_order_of_buffers():
 
 def test_addresses_of_a_stage(tmp_path):
     path = tmp_path / "samples"
-    path.write_text("role,time,stage,length,address\n" + "".join(f"{role},0,{stage},60,{n}\n" for role in (0, 1)
-                                                                for stage in (0, 1) for n in range(5)))
+    path.write_text(
+        "role,time,stage,length,address\n"
+        + "".join(f"{role},0,{stage},60,{n}\n" for role in (0, 1) for stage in (0, 1) for n in range(5))
+    )
     with buffers.Samples(SimpleNamespace(folder=lambda: str(tmp_path), unique=lambda kind: kind)) as samples:
         assert samples.path == str(path)
         assert list(samples.window(1, 1, 3)) == [2, 3, 4]

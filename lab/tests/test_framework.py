@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The framework of ringtap-lab with one experiment: order, resuming, data, page, interrupts."""
+
 import csv
 import json
 import os
 import signal
 import statistics
 
-import pytest
-
 import lab_sample
+import pytest
 from harness import report
 from ringtap_lab.run import cli, runner
 from ringtap_lab.run.experiment import Cell
@@ -59,8 +59,7 @@ def test_disturbed_values_count_only_alone():
 def test_cells_take_turns_and_can_be_chosen():
     cells = [Cell("dpdk-1"), Cell("dpdk-2"), Cell("packet-1")]
     order = [(r, c.key) for r, c in runner.alternating(cells, 2)]
-    assert order == [(0, "dpdk-1"), (0, "dpdk-2"), (0, "packet-1"),
-                     (1, "packet-1"), (1, "dpdk-2"), (1, "dpdk-1")]
+    assert order == [(0, "dpdk-1"), (0, "dpdk-2"), (0, "packet-1"), (1, "packet-1"), (1, "dpdk-2"), (1, "dpdk-1")]
     assert [c.key for c in runner.chosen(cells, ["dpdk"])] == ["dpdk-1", "dpdk-2"]
     assert [c.key for c in runner.chosen(cells, ["d*-1", "packet"])] == ["dpdk-1", "packet-1"]
     assert runner.chosen(cells, []) == cells
@@ -68,7 +67,9 @@ def test_cells_take_turns_and_can_be_chosen():
         runner.chosen(cells, ["nothing"])
 
 
-@pytest.mark.parametrize("seconds, text", [(-1, "0 s"), (0.6, "1 s"), (89.4, "89 s"), (89.6, "2 min"), (3600, "60 min")])
+@pytest.mark.parametrize(
+    "seconds, text", [(-1, "0 s"), (0.6, "1 s"), (89.4, "89 s"), (89.6, "2 min"), (3600, "60 min")]
+)
 def test_durations(seconds, text):
     assert runner.duration(seconds) == text
 
@@ -99,7 +100,8 @@ def test_files_and_page_agree(tmp_path, sample):
     with open(tmp_path / "out" / "sample.csv", encoding="utf-8") as f:
         rows = list(csv.DictReader(f))
     assert [(r["cell"], r["first"], r["repetition"], r["bytes"]) for r in rows if r["cell"] == "one"] == [
-        ("one", "1", str(n + 1), str(b)) for n, b in enumerate(bytes_of_one)]
+        ("one", "1", str(n + 1), str(b)) for n, b in enumerate(bytes_of_one)
+    ]
     text = (tmp_path / "out" / "report.html").read_text()
     report.check(report.Page(text), {"sample": data}, "")
     assert "Counting &lt;bytes&gt; &amp; lines" in text
@@ -119,7 +121,9 @@ def test_wrong_report_is_detected(tmp_path, sample, no_plots):
             report.check_values(report.Page(text.replace(f">{shown}<", f">{wrong}<")), data)
     for wrong in ('<td>22.00</td>', '<td class="text">about 22</td>'):
         with pytest.raises(AssertionError):
-            report.check_no_figure_is_unmarked(report.Page(text.replace("</tbody></table>", f"<tr>{wrong}</tr></tbody></table>", 1)))
+            report.check_no_figure_is_unmarked(
+                report.Page(text.replace("</tbody></table>", f"<tr>{wrong}</tr></tbody></table>", 1))
+            )
     with pytest.raises(AssertionError):
         report.check_published(report.Page(text.replace("20 bytes", "21 bytes")), data, "")
     with pytest.raises(AssertionError):
@@ -178,8 +182,10 @@ def test_another_machine_is_reported(tmp_path, sample, facts, no_plots):
     facts.update(dpdk="23.11.0", load=7.0)  # the load is not the machine
     assert sample("--only", "one", "--repetitions", "2").returncode == 0
     text = (tmp_path / "out" / "report.html").read_text()
-    assert ("Measured on more than one machine or build: dpdk &#39;22.11.5&#39; instead of &#39;23.11.0&#39;" in text), text
-    assert "load" not in text[text.index("more than one machine"):][:200]
+    assert "Measured on more than one machine or build: dpdk &#39;22.11.5&#39; instead of &#39;23.11.0&#39;" in text, (
+        text
+    )
+    assert "load" not in text[text.index("more than one machine") :][:200]
 
 
 def test_other_settings_are_refused(tmp_path, sample, no_plots):
@@ -191,11 +197,15 @@ def test_other_settings_are_refused(tmp_path, sample, no_plots):
     assert measured(tmp_path) == [(0, "one"), (1, "one")]
 
 
-@pytest.mark.parametrize("args, complaint", [
-    (["nonsense"], "no such experiment: nonsense; there are: sample"),
-    (["sample", "--sample-last", "0"], "--sample-last: must be at least 1"),
-    (["sample", "--build", "/nowhere"], "ringtap is neither in /nowhere/cli nor in PATH"),
-    (["sample", "--only", "three"], "--only three: no such cell; there are: one two gone")])
+@pytest.mark.parametrize(
+    "args, complaint",
+    [
+        (["nonsense"], "no such experiment: nonsense; there are: sample"),
+        (["sample", "--sample-last", "0"], "--sample-last: must be at least 1"),
+        (["sample", "--build", "/nowhere"], "ringtap is neither in /nowhere/cli nor in PATH"),
+        (["sample", "--only", "three"], "--only three: no such cell; there are: one two gone"),
+    ],
+)
 def test_errors_are_one_line(tmp_path, lab, monkeypatch, args, complaint):
     monkeypatch.setenv("PATH", "/nowhere")
     done = lab(*args, "-o", tmp_path / "out")
@@ -255,8 +265,9 @@ def test_more_signals_do_not_interrupt_the_cleanup(sample, monkeypatch):
 
 def test_things_of_a_run_are_removed_however_it_ends(sample, monkeypatch):
     removed = []
-    monkeypatch.setattr(scope, "remove", lambda is_ours: removed.append(
-        (is_ours(scope.own_name()), is_ours(f"{scope.KIND}-1-1"))))
+    monkeypatch.setattr(
+        scope, "remove", lambda is_ours: removed.append((is_ours(scope.own_name()), is_ours(f"{scope.KIND}-1-1")))
+    )
     monkeypatch.setattr(scope, "remove_leftovers", lambda: ["network namespace x"])
     done = sample(*STOP)
     assert removed == [(True, False)]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Huge pages that runs add and give back, of a kernel that is a folder."""
+
 import json
 
 import pytest
-
 from ringtap_lab.tools import hugepages
 from ringtap_lab.tools.hugepages import HugePages, give_back
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The model of the IOTLB compared with a direct implementation of its definition."""
+
 import random
 from collections import OrderedDict
 
 import pytest
-
 from ringtap_lab.tools import iotlb
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The committed report: its values are those of its data files, and its layout is correct."""
+
 import re
 from pathlib import Path
 
 import pytest
-
 from harness import report
 from ringtap_lab.report import blocks, plots
 from ringtap_lab.run import cli, experiments
@@ -75,8 +75,10 @@ def test_axes(data):
             with plots.figure(plot) as figure:
                 for axes in figure.axes:
                     drawn += 1
-                    for axis, lowest, highest in ((axes.xaxis, axes.dataLim.x0, axes.dataLim.x1),
-                                                  (axes.yaxis, axes.dataLim.y0, axes.dataLim.y1)):
+                    for axis, lowest, highest in (
+                        (axes.xaxis, axes.dataLim.x0, axes.dataLim.x1),
+                        (axes.yaxis, axes.dataLim.y0, axes.dataLim.y1),
+                    ):
                         low, high = sorted(axis.get_view_interval())
                         assert len(plots.ticks(axis)) >= 3, (plot.title, axis)
                         assert (low <= lowest or low == 0) and highest <= high, (plot.title, axis)
@@ -91,8 +93,21 @@ def test_a_quick_run_is_marked(page, data):
 
 def test_the_machine_is_described(page, data):
     machine = page.root.tagged("section")[-1]
-    for wanted in ("CPU", "kernel", "DPDK", "ringtap", "its commit", "memory", "huge pages", "TSC flags", "clock source",
-                   "frequency governor", "virtual machine", "CPUs kept from other work", "hypervisor"):
+    for wanted in (
+        "CPU",
+        "kernel",
+        "DPDK",
+        "ringtap",
+        "its commit",
+        "memory",
+        "huge pages",
+        "TSC flags",
+        "clock source",
+        "frequency governor",
+        "virtual machine",
+        "CPUs kept from other work",
+        "hypervisor",
+    ):
         assert wanted in machine.text(), wanted
     for d in data.values():
         assert d["machine"]["kernel"] in machine.text() and d["machine"]["dpdk"] in machine.text()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Each experiment names in one line what this machine lacks, before it measures."""
+
 import os
 
 import pytest
-
 from ringtap_lab.run import cli, experiments
 from ringtap_lab.run.lab import Lab
 from ringtap_lab.tools import machine
@@ -16,7 +16,9 @@ def measure(alone, call, build, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(Lab, "need_huge_pages", lambda self, megabytes: None)
     monkeypatch.setattr(Lab, "tool", lambda self, name, package: name)
-    return lambda name, *args: call(cli.main, name, "-o", tmp_path / "out", *([] if "--build" in args else ["--build", build]), *args)
+    return lambda name, *args: call(
+        cli.main, name, "-o", tmp_path / "out", *([] if "--build" in args else ["--build", build]), *args
+    )
 
 
 def test_all_experiments_are_found(call):
@@ -29,10 +31,20 @@ def test_all_experiments_are_found(call):
     assert len(listed) == len(set(listed))
 
 
-@pytest.mark.parametrize("name, what, complaint", [
-    (name, what, complaint) for name, experiment in EXPERIMENTS.items() for what, complaint in (
-        ("root", "needs root, for "), ("CPUs", "needs 2 CPUs that may be used: name them by --cpus"),
-        ("programs", "neither in /nowhere/"), ("huge pages", "the kernel does not find")) if what != "huge pages" or experiment.huge_mb])
+@pytest.mark.parametrize(
+    "name, what, complaint",
+    [
+        (name, what, complaint)
+        for name, experiment in EXPERIMENTS.items()
+        for what, complaint in (
+            ("root", "needs root, for "),
+            ("CPUs", "needs 2 CPUs that may be used: name them by --cpus"),
+            ("programs", "neither in /nowhere/"),
+            ("huge pages", "the kernel does not find"),
+        )
+        if what != "huge pages" or experiment.huge_mb
+    ],
+)
 def test_missing_parts_are_reported_in_one_line(measure, monkeypatch, tmp_path, name, what, complaint):
     args = []
     if what == "root":

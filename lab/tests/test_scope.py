@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which things belong to which run: those of a run that is alive are never touched."""
+
 import os
 
 import pytest
-
 from ringtap_lab.tools import netns, scope
 
 DEAD = f"{scope.KIND}-{os.getpid()}-1"  # this process began later than the system
@@ -27,8 +27,15 @@ def test_a_run_is_alive_if_its_process_has_this_start_time():
     assert scope._start_time(2**22 + 1) is None
 
 
-@pytest.mark.parametrize("text, owner", [
-    ("rtlab-12-345-fwd0", "rtlab-12-345"), ("/run/rtlab-1-2/socket", "rtlab-1-2"), ("rtlab-x-1", None), ("other-1-2", None)])
+@pytest.mark.parametrize(
+    "text, owner",
+    [
+        ("rtlab-12-345-fwd0", "rtlab-12-345"),
+        ("/run/rtlab-1-2/socket", "rtlab-1-2"),
+        ("rtlab-x-1", None),
+        ("other-1-2", None),
+    ],
+)
 def test_owner_of_a_name(text, owner):
     assert scope._owner(text) == owner
 
@@ -42,8 +49,11 @@ def test_remains_are_those_of_dead_runs(folders):
     (folders / "netns" / "another").touch()
     (folders / "run" / "another-1-2").mkdir()
     assert set(scope.remains(scope._dead)) == {
-        f"network namespace {DEAD}-n0", f"{folders}/run/{DEAD}", f"{folders}/huge/{DEAD}-app0map_0",
-        f"{folders}/dpdk/{DEAD}-app0"}
+        f"network namespace {DEAD}-n0",
+        f"{folders}/run/{DEAD}",
+        f"{folders}/huge/{DEAD}-app0map_0",
+        f"{folders}/dpdk/{DEAD}-app0",
+    }
 
 
 def test_remains_are_removed(folders, monkeypatch):

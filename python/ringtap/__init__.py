@@ -19,12 +19,33 @@
 Functions raise Error, an OSError with the errno of the C library and its message, and ValueError for
 arguments that cannot be right. Threads may share captures and monitors; one at a time iterates over a capture.
 """
+
 from ._apps import App, Error, apps, version
 from ._capture import Capture, Packet, capture
 from ._explain import Outcome, explain, explain_summary
-from ._monitor import (ADDRESSES, BUSY, BYTES, GAPS, LATENCY, POLLS, POOLS, Monitor, Snapshot, monitor)
+from ._monitor import ADDRESSES, BUSY, BYTES, GAPS, LATENCY, POLLS, POOLS, Monitor, Snapshot, monitor
 from ._session import Interface
 
-__all__ = ["ADDRESSES", "App", "BUSY", "BYTES", "Capture", "Error", "GAPS", "Interface", "LATENCY", "Monitor",
-           "Outcome", "POLLS", "POOLS", "Packet", "Snapshot", "apps", "capture", "explain", "explain_summary", "monitor",
-           "version"]
+__all__ = [
+    "ADDRESSES",
+    "BUSY",
+    "BYTES",
+    "GAPS",
+    "LATENCY",
+    "POLLS",
+    "POOLS",
+    "App",
+    "Capture",
+    "Error",
+    "Interface",
+    "Monitor",
+    "Outcome",
+    "Packet",
+    "Snapshot",
+    "apps",
+    "capture",
+    "explain",
+    "explain_summary",
+    "monitor",
+    "version",
+]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Applications and errors."""
+
 import errno
 import math
 import typing
@@ -13,6 +14,7 @@ class Error(OSError):
 
 class App(typing.NamedTuple):
     """A DPDK application: its name, as `ringtap list` shows it, and its runtime folder."""
+
     name: str
     dir: str
 
@@ -38,8 +40,10 @@ def apps():
     out = ffi.new("struct ringtap_apps **")
     check(lib.ringtap_apps_find(out))
     try:
-        return [App(text(lib.ringtap_apps_name(out[0], i)), text(lib.ringtap_apps_dir(out[0], i)))
-                for i in range(lib.ringtap_apps_count(out[0]))]
+        return [
+            App(text(lib.ringtap_apps_name(out[0], i)), text(lib.ringtap_apps_dir(out[0], i)))
+            for i in range(lib.ringtap_apps_count(out[0]))
+        ]
     finally:
         lib.ringtap_apps_free(out[0])
 
@@ -52,7 +56,7 @@ def resolve(source):
             return app, None
     for app in sorted(alive, key=lambda a: -len(a.name)):
         if source.startswith(app.name + ":"):
-            return app, source[len(app.name) + 1:]
+            return app, source[len(app.name) + 1 :]
     raise Error(errno.ENOENT, f"no application for {source!r}; 'ringtap list' shows what there is")
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Packets, in time order, without copying them."""
+
 import contextlib
 import errno
 import weakref
@@ -13,7 +14,7 @@ DIRECTIONS = {"rx": lib.RINGTAP_RX, "tx": lib.RINGTAP_TX, "both": lib.RINGTAP_RX
 IDS = {False: lib.RINGTAP_NO_IDS, True: lib.RINGTAP_IDS, "inferred": lib.RINGTAP_IDS_INFERRED}
 NAMES = {lib.RINGTAP_RX: "rx", lib.RINGTAP_TX: "tx"}
 LINKTYPE_ETHERNET = 1
-NETMASK_UNKNOWN = 0xffffffff
+NETMASK_UNKNOWN = 0xFFFFFFFF
 
 
 class Packet:
@@ -31,6 +32,7 @@ class Packet:
     dropcount  packets lost since the packet before of its thread, port, queue and direction
     id         with ids: of a received packet, and of it, its clones and copies when sent; else None
     """
+
     __slots__ = ("data", "direction", "dropcount", "hash", "id", "interface", "length", "queue", "time_ns")
 
     @property
@@ -65,14 +67,26 @@ class Capture:
     def __init__(self, targets, filter, direction, queue, snaplen, buffer_size, duration, timeout_ms, ids):
         self._session = session = Session(duration)
         insns, count, program = compile_filter(filter)
-        options = ffi.new("struct ringtap_capture_options *", {
-            "buffer_size": buffer_size, "timeout_ms": timeout_ms, "ids": IDS[ids]})
+        options = ffi.new(
+            "struct ringtap_capture_options *", {"buffer_size": buffer_size, "timeout_ms": timeout_ms, "ids": IDS[ids]}
+        )
         options.size = ffi.sizeof("struct ringtap_capture_options")
         for app, ports in targets.items():
             names = [ffi.NULL if port is None else ffi.new("char[]", port.encode()) for port in ports]
-            raw = ffi.new("struct ringtap_target[]", [{
-                "port": name, "queue": -1 if queue is None else queue, "directions": DIRECTIONS[direction],
-                "snaplen": snaplen, "filter": insns, "filter_len": count} for name in names])
+            raw = ffi.new(
+                "struct ringtap_target[]",
+                [
+                    {
+                        "port": name,
+                        "queue": -1 if queue is None else queue,
+                        "directions": DIRECTIONS[direction],
+                        "snaplen": snaplen,
+                        "filter": insns,
+                        "filter_len": count,
+                    }
+                    for name in names
+                ],
+            )
             session.call(lib.ringtap_capture_attach, app.dir.encode(), raw, len(names), options)
         del program
         session.call(lib.ringtap_capture_start)
@@ -116,8 +130,15 @@ class Capture:
         raw.size = ffi.sizeof("struct ringtap_stats")
         self._session.call(lib.ringtap_capture_stats, raw)
         total = raw.total
-        return {"seen": total.seen, "captured": total.captured, "filtered": total.filtered, "bytes": total.bytes,
-                "lost": sum(total.lost), "delivered": raw.delivered, "reordered": raw.reordered}
+        return {
+            "seen": total.seen,
+            "captured": total.captured,
+            "filtered": total.filtered,
+            "bytes": total.bytes,
+            "lost": sum(total.lost),
+            "delivered": raw.delivered,
+            "reordered": raw.reordered,
+        }
 
 
 def _read(session):
@@ -158,8 +179,9 @@ def _by_app(sources):
     return found
 
 
-def capture(source, filter=None, *, direction="both", queue=None, snaplen=0, buffer_size=0, duration=None, timeout=0,
-            ids=False):
+def capture(
+    source, filter=None, *, direction="both", queue=None, snaplen=0, buffer_size=0, duration=None, timeout=0, ids=False
+):
     """Captures from APP or APP:PORT (a name or a number), or from a list of them.
 
     filter     a libpcap expression; the application runs it

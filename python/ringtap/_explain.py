@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What became of the packets of a recording: `ringtap explain` joins it, so that there is one join and one
 definition of its terms. This only reads what it prints."""
+
 import csv
 import errno
 import json
@@ -25,24 +26,25 @@ class Outcome(typing.NamedTuple):
                of "sent": copy is 0 for the first sending of a packet; changes are names as in --json
     noticed_ns when the recorder learned the fate; None if the file does not say
     """
+
     fate: str
-    id: typing.Optional[int]
-    rx_frame: typing.Optional[int]
-    rx_ns: typing.Optional[int]
-    rx_port: typing.Optional[str]
-    rx_queue: typing.Optional[int]
-    rx_length: typing.Optional[int]
-    tx_frame: typing.Optional[int]
-    tx_ns: typing.Optional[int]
-    tx_port: typing.Optional[str]
-    tx_queue: typing.Optional[int]
-    tx_length: typing.Optional[int]
-    latency_ns: typing.Optional[int]
-    copy: typing.Optional[int]
+    id: int | None
+    rx_frame: int | None
+    rx_ns: int | None
+    rx_port: str | None
+    rx_queue: int | None
+    rx_length: int | None
+    tx_frame: int | None
+    tx_ns: int | None
+    tx_port: str | None
+    tx_queue: int | None
+    tx_length: int | None
+    latency_ns: int | None
+    copy: int | None
     reordered: bool
-    changes: typing.Tuple[str, ...]
-    flow: typing.Optional[str]
-    noticed_ns: typing.Optional[int] = None
+    changes: tuple[str, ...]
+    flow: str | None
+    noticed_ns: int | None = None
 
 
 _TEXTS = {"fate", "rx_port", "tx_port", "flow"}
@@ -70,8 +72,9 @@ def _command(files, timeout, memory, program, output):
 
 def _start(argv, err):
     try:
-        return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, text=True,
-                                errors="replace")
+        return subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, text=True, errors="replace"
+        )
     except FileNotFoundError:
         raise Error(errno.ENOENT, f"no program {argv[0]!r}; install ringtap, or name its path by program=") from None
 

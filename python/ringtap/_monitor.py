@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Statistics. Entries have the fields of the structures in ringtap/monitor.h; arrays are lists."""
+
 import copy
 import errno
 import os
@@ -16,10 +17,29 @@ LATENCY, ADDRESSES, POOLS = lib.RINGTAP_LATENCY, lib.RINGTAP_ADDRESSES, lib.RING
 # What grows, as in ringtap_snapshot_since(); the rest are states.
 COUNTERS = {
     "": ("no_thread_polls", "no_block_polls", "no_pair_packets"),  # of the snapshot itself
-    "ports": ("ipackets", "opackets", "ibytes", "obytes", "imissed", "ierrors", "rx_nombuf", "oerrors",
-              "tx_unknown", "epoch"),
-    "threads": ("cpu_ns", "wait_ns", "preempted", "busy_cycles", "idle_cycles", "busy_periods", "busy_period_packets",
-                "gaps_busy", "gaps_idle"),
+    "ports": (
+        "ipackets",
+        "opackets",
+        "ibytes",
+        "obytes",
+        "imissed",
+        "ierrors",
+        "rx_nombuf",
+        "oerrors",
+        "tx_unknown",
+        "epoch",
+    ),
+    "threads": (
+        "cpu_ns",
+        "wait_ns",
+        "preempted",
+        "busy_cycles",
+        "idle_cycles",
+        "busy_periods",
+        "busy_period_packets",
+        "gaps_busy",
+        "gaps_idle",
+    ),
     "queues": ("polls", "empty_polls", "packets", "bytes", "byte_packets", "big_polls", "big_packets", "burst"),
     "pairs": ("count", "sum", "unstamped", "shared", "bucket"),
     "pools": (),
@@ -37,8 +57,9 @@ def _value(field, value):
 
 def _entry(raw):
     fields = ffi.typeof(raw).item.fields
-    return SimpleNamespace(**{name: _value(field, getattr(raw, name)) for name, field in fields
-                              if field.type.kind != "pointer"})
+    return SimpleNamespace(
+        **{name: _value(field, getattr(raw, name)) for name, field in fields if field.type.kind != "pointer"}
+    )
 
 
 def _index(i):
@@ -106,8 +127,10 @@ class Snapshot:
         out = copy.deepcopy(self)
         out.interval_ns = self.taken_mono_ns - earlier.taken_mono_ns
         for later, before in zip(out.ports, earlier.ports):
-            later.tx_before, later.tx_after = (max(later.tx_before - before.tx_after, 0),
-                                               _grown(later.tx_after, before.tx_before))
+            later.tx_before, later.tx_after = (
+                max(later.tx_before - before.tx_after, 0),
+                _grown(later.tx_after, before.tx_before),
+            )
         for table, counters in COUNTERS.items():
             pairs = zip(getattr(out, table), getattr(earlier, table)) if table else [(out, earlier)]
             for later, before in pairs:
@@ -139,9 +162,10 @@ class Monitor:
         self._lock = threading.Lock()  # cffi releases the interpreter's lock in each call
         self._ended = False
         out, err = ffi.new("struct ringtap_monitor **"), ffi.new("char[256]")
-        options = ffi.new("struct ringtap_monitor_options *",
-                          {"collectors": collectors, "latency_every": latency_every,
-                           "timeout_ms": timeout})
+        options = ffi.new(
+            "struct ringtap_monitor_options *",
+            {"collectors": collectors, "latency_every": latency_every, "timeout_ms": timeout},
+        )
         options.size = ffi.sizeof("struct ringtap_monitor_options")
         code = lib.ringtap_monitor_open(out, app.dir.encode(), options, err, 256)
         check(code, text(err))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The session behind a Capture: the C handle, its lock and its end."""
+
 import contextlib
 import errno
 import os
@@ -20,6 +21,7 @@ _sessions, _mappings = weakref.WeakSet(), weakref.WeakSet()
 
 class Interface:
     """A captured port: app, name, device, driver, port_id, mac (bytes), link_mbps (0: unknown)."""
+
     __slots__ = ("app", "device", "driver", "link_mbps", "mac", "name", "port_id")
 
     def __init__(self, raw):

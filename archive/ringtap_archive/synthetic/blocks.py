@@ -10,10 +10,31 @@ RX, TX = 1, 2  # epb_flags
 FATES = 0x80525446
 FATES_BEGIN, FATES_PACKETS, FATES_END = 1, 2, 3
 NOT_OFFERED, UNKNOWN, OPEN = 1, 2, 4
-FATE = np.dtype([("id", "<u8"), ("time_high", "<u4"), ("time_low", "<u4"), ("interface", "<u4"), ("queue", "<u2"), ("fate", "u1"),
-                 ("reserved", "u1")])
-FATES_QUEUE = np.dtype([("interface", "<u4"), ("queue", "<u2"), ("reserved", "<u2"), ("received", "<u8"), ("offered", "<u8"),
-                        ("not_offered", "<u8"), ("open", "<u8"), ("unknown", "<u8"), ("likely", "<u8"), ("lost", "<u8")])
+FATE = np.dtype(
+    [
+        ("id", "<u8"),
+        ("time_high", "<u4"),
+        ("time_low", "<u4"),
+        ("interface", "<u4"),
+        ("queue", "<u2"),
+        ("fate", "u1"),
+        ("reserved", "u1"),
+    ]
+)
+FATES_QUEUE = np.dtype(
+    [
+        ("interface", "<u4"),
+        ("queue", "<u2"),
+        ("reserved", "<u2"),
+        ("received", "<u8"),
+        ("offered", "<u8"),
+        ("not_offered", "<u8"),
+        ("open", "<u8"),
+        ("unknown", "<u8"),
+        ("likely", "<u8"),
+        ("lost", "<u8"),
+    ]
+)
 FATES_MOST = 4096
 
 
@@ -32,8 +53,14 @@ def section(application):
 
 
 def interface(name, description, mac, snaplen):
-    options = (_option(2, name.encode()) + _option(3, description.encode()) + _option(6, mac) + _option(8, struct.pack("<Q", 10**11))
-               + _option(9, b"\x09") + _option(0, b""))
+    options = (
+        _option(2, name.encode())
+        + _option(3, description.encode())
+        + _option(6, mac)
+        + _option(8, struct.pack("<Q", 10**11))
+        + _option(9, b"\x09")
+        + _option(0, b"")
+    )
     return _block(1, struct.pack("<HHI", 1, 0, snaplen) + options)
 
 
@@ -44,8 +71,16 @@ def statistics(number, start_ns, end_ns, seen, lost):
     def time(code, ns):
         return _option(code, struct.pack("<II", ns >> 32, ns & 0xFFFFFFFF))
 
-    options = (time(2, start_ns) + time(3, end_ns) + count(4, seen) + count(5, 0) + count(6, seen) + count(7, lost)
-               + count(8, seen - lost) + _option(0, b""))
+    options = (
+        time(2, start_ns)
+        + time(3, end_ns)
+        + count(4, seen)
+        + count(5, 0)
+        + count(6, seen)
+        + count(7, lost)
+        + count(8, seen - lost)
+        + _option(0, b"")
+    )
     return _block(5, struct.pack("<III", number, end_ns >> 32, end_ns & 0xFFFFFFFF) + options)
 
 
@@ -56,8 +91,15 @@ def fates(kind, ns, entries=()):
 
 def options(p, ids, drops):
     """Padding is in front of it, the block's second length behind. Returns 32-bit words, a row for each packet."""
-    columns = [4 << 16 | 2, np.where(p["tx"], TX, RX), 4 << 16 | 6, p["queue"],
-               5 << 16 | 3, ALGORITHM | (p["rss"] & 0xFFFFFF) << 8, p["rss"] >> 24]
+    columns = [
+        4 << 16 | 2,
+        np.where(p["tx"], TX, RX),
+        4 << 16 | 6,
+        p["queue"],
+        5 << 16 | 3,
+        ALGORITHM | (p["rss"] & 0xFFFFFF) << 8,
+        p["rss"] >> 24,
+    ]
     if ids:
         columns += [8 << 16 | 5, p["id"] & 0xFFFFFFFF, p["id"] >> 32]
     if drops:

@@ -17,8 +17,21 @@ FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 # Flows of each kind among 64.
 SHARES = {
     "udp": {Kind.UDP4: 64},
-    "realistic": {Kind.TCP4: 30, Kind.TCP6: 8, Kind.UDP4: 6, Kind.UDP6: 3, Kind.DNS: 5, Kind.VXLAN: 3, Kind.VXLAN6: 1,
-                  Kind.GRE: 2, Kind.GTPU: 2, Kind.FRAG4: 1, Kind.FRAG6: 1, Kind.ICMP: 1, Kind.ARP: 1},
+    "realistic": {
+        Kind.TCP4: 30,
+        Kind.TCP6: 8,
+        Kind.UDP4: 6,
+        Kind.UDP6: 3,
+        Kind.DNS: 5,
+        Kind.VXLAN: 3,
+        Kind.VXLAN6: 1,
+        Kind.GRE: 2,
+        Kind.GTPU: 2,
+        Kind.FRAG4: 1,
+        Kind.FRAG6: 1,
+        Kind.ICMP: 1,
+        Kind.ARP: 1,
+    },
 }
 SHUFFLE = 37  # odd: neighbours in rank are of different kinds
 
@@ -172,8 +185,9 @@ class Conversations:
         p["hash"][rows], p["resent"][rows] = h, resent
         request, data = middle & (turn == 0), middle & ((turn == 1) | (turn == 2) | (turn == 4))
         from_a = np.where(middle, (data == self.slots.upload[slot]) | request, (place != 1) & (left != 2))
-        flags = np.select([request | (middle & (turn == 4)), middle, place == 0, place == 1],
-                          [PSH | ACK, ACK, SYN, SYN | ACK], ACK)
+        flags = np.select(
+            [request | (middle & (turn == 4)), middle, place == 0, place == 1], [PSH | ACK, ACK, SYN, SYN | ACK], ACK
+        )
         closing = ~middle & (left <= CLOSING)
         reset = self.slots.reset[slot]
         flags = np.where(closing & ~reset & (left > 1), FIN | ACK, flags)
@@ -190,12 +204,17 @@ class Conversations:
         fragment4, fragment6 = kind == Kind.FRAG4.value, kind == Kind.FRAG6.value
         fragment = fragment4 | fragment6
         p["from_a"][rows] = ~second | fragment
-        p["layout"][rows] = layouts.of_kind(kind, np.where(fragment | (kind == Kind.DNS.value), second, False).astype(int),
-                                            self.slots.vlan[p["slot"][rows]])
+        p["layout"][rows] = layouts.of_kind(
+            kind,
+            np.where(fragment | (kind == Kind.DNS.value), second, False).astype(int),
+            self.slots.vlan[p["slot"][rows]],
+        )
         (first4, rest4), (first6, rest6) = self.fragments
         p["payload"][rows] = np.select(
             [fragment4 & ~second, fragment4, fragment6 & ~second, fragment6, kind == Kind.ICMP.value],
-            [first4 - 8, rest4, first6 - 8, rest6, self.echo], 0)
+            [first4 - 8, rest4, first6 - 8, rest6, self.echo],
+            0,
+        )
         # Both fragments are of one payload, echo reply has that of the request.
         p["hash"][rows] = mix(p["slot"][rows], p["generation"][rows], self.seed)
 

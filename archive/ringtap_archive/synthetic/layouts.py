@@ -11,32 +11,85 @@ FRAGMENTS_SMALL = ((32, 30), (24, 30))
 
 class Kind(enum.Enum):
     """Kind of a flow."""
+
     UDP4, TCP4, TCP6, UDP6, DNS, VXLAN, VXLAN6, GRE, GTPU, FRAG4, FRAG6, ICMP, ARP = range(13)
 
 
-BLOCK = [("type", "<u4"), ("total", "<u4"), ("interface", "<u4"), ("time_high", "<u4"), ("time_low", "<u4"),
-         ("captured", "<u4"), ("length", "<u4")]
+BLOCK = [
+    ("type", "<u4"),
+    ("total", "<u4"),
+    ("interface", "<u4"),
+    ("time_high", "<u4"),
+    ("time_low", "<u4"),
+    ("captured", "<u4"),
+    ("length", "<u4"),
+]
 BLOCK_LENGTH = 28
 ETH = [("to", ">u4"), ("to_low", ">u2"), ("from", ">u4"), ("from_low", ">u2")]
 VLAN = [("tpid", ">u2"), ("tci", ">u2")]
 TYPE = [("ethertype", ">u2")]
-IP4 = [("version", "u1"), ("tos", "u1"), ("bytes", ">u2"), ("id", ">u2"), ("fragment", ">u2"), ("ttl", "u1"),
-       ("protocol", "u1"), ("sum", ">u2"), ("src", ">u4"), ("dst", ">u4")]
-IP6 = [("version", ">u4"), ("bytes", ">u2"), ("protocol", "u1"), ("ttl", "u1"), ("src_net", ">u8"), ("src", ">u8"),
-       ("dst_net", ">u8"), ("dst", ">u8")]
+IP4 = [
+    ("version", "u1"),
+    ("tos", "u1"),
+    ("bytes", ">u2"),
+    ("id", ">u2"),
+    ("fragment", ">u2"),
+    ("ttl", "u1"),
+    ("protocol", "u1"),
+    ("sum", ">u2"),
+    ("src", ">u4"),
+    ("dst", ">u4"),
+]
+IP6 = [
+    ("version", ">u4"),
+    ("bytes", ">u2"),
+    ("protocol", "u1"),
+    ("ttl", "u1"),
+    ("src_net", ">u8"),
+    ("src", ">u8"),
+    ("dst_net", ">u8"),
+    ("dst", ">u8"),
+]
 FRAGMENT6 = [("next", "u1"), ("reserved", "u1"), ("offset", ">u2"), ("id", ">u4")]
 UDP = [("sport", ">u2"), ("dport", ">u2"), ("bytes", ">u2"), ("sum", ">u2")]
-TCP = [("sport", ">u2"), ("dport", ">u2"), ("seq", ">u4"), ("ack", ">u4"), ("offset", "u1"), ("flags", "u1"),
-       ("window", ">u2"), ("sum", ">u2"), ("urgent", ">u2")]
+TCP = [
+    ("sport", ">u2"),
+    ("dport", ">u2"),
+    ("seq", ">u4"),
+    ("ack", ">u4"),
+    ("offset", "u1"),
+    ("flags", "u1"),
+    ("window", ">u2"),
+    ("sum", ">u2"),
+    ("urgent", ">u2"),
+]
 ICMP = [("type", "u1"), ("code", "u1"), ("sum", ">u2"), ("id", ">u2"), ("seq", ">u2")]
 VXLAN = [("flags", ">u4"), ("vni", ">u4")]
 GRE = [("flags", ">u2"), ("protocol", ">u2"), ("key", ">u4")]
 GTPU = [("flags", "u1"), ("type", "u1"), ("bytes", ">u2"), ("teid", ">u4")]
-ARP = [("hardware", ">u2"), ("protocol", ">u2"), ("sizes", ">u2"), ("op", ">u2"), ("sender_mac", ">u4"), ("sender_mac_low", ">u2"),
-       ("sender", ">u4"), ("target_mac", ">u4"), ("target_mac_low", ">u2"), ("target", ">u4")]
+ARP = [
+    ("hardware", ">u2"),
+    ("protocol", ">u2"),
+    ("sizes", ">u2"),
+    ("op", ">u2"),
+    ("sender_mac", ">u4"),
+    ("sender_mac_low", ">u2"),
+    ("sender", ">u4"),
+    ("target_mac", ">u4"),
+    ("target_mac_low", ">u2"),
+    ("target", ">u4"),
+]
 NAME = b"\x08host0000\x07example\x03net\x00"
-DNS = [("id", ">u2"), ("flags", ">u2"), ("questions", ">u2"), ("answers", ">u2"), ("authority", ">u4"),
-       ("name", f"S{len(NAME)}"), ("qtype", ">u2"), ("qclass", ">u2")]
+DNS = [
+    ("id", ">u2"),
+    ("flags", ">u2"),
+    ("questions", ">u2"),
+    ("answers", ">u2"),
+    ("authority", ">u4"),
+    ("name", f"S{len(NAME)}"),
+    ("qtype", ">u2"),
+    ("qclass", ">u2"),
+]
 ANSWER = [("pointer", ">u2"), ("type", ">u2"), ("class", ">u2"), ("ttl", ">u4"), ("size", ">u2"), ("address", ">u4")]
 
 PROTOCOLS = {"udp": 17, "tcp": 6, "icmp": 1, "gre": 47}
@@ -73,8 +126,12 @@ class Layout:
         return self.dtype.fields[piece][1] - BLOCK_LENGTH
 
 
-ALL = [Layout(kind, second, vlan, pieces) for kind, variants in PIECES.items()
-       for second, pieces in enumerate(variants) for vlan in (False, True)]
+ALL = [
+    Layout(kind, second, vlan, pieces)
+    for kind, variants in PIECES.items()
+    for second, pieces in enumerate(variants)
+    for vlan in (False, True)
+]
 LENGTHS = np.array([layout.length for layout in ALL])
 LONGEST = int(LENGTHS.max())
 _INDEX = np.zeros((len(Kind), 2, 2), np.uint8)
@@ -103,8 +160,10 @@ class Filler:
         slot = p["slot"]
         h = np.zeros(len(slot), layout.dtype)
         self._ethernet(h, layout, p)
-        ports = np.where(p["from_a"], p["port_a"], self.slots.port_b[slot]), \
-            np.where(p["from_a"], self.slots.port_b[slot], p["port_a"])
+        ports = (
+            np.where(p["from_a"], p["port_a"], self.slots.port_b[slot]),
+            np.where(p["from_a"], self.slots.port_b[slot], p["port_a"]),
+        )
         ends = self._ends(p, self.slots.a[slot], self.slots.b[slot])
         if layout.kind == Kind.ARP:
             self._arp(h["arp"], p, ends)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """False applications: runtime folders of DPDK with sockets that do not behave."""
+
 import os
 import shutil
 import socket

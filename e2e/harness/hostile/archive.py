@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """False archives: what a user puts into an archive of its own so that a command of another user does harm."""
+
 import json
 import os
 import struct
 
 import zstandard
-
 from ringtap_archive import frames, layout, store
 
 # Processes of ringtap write none of these. {outside}: a path out of the archive.
@@ -17,7 +17,12 @@ JOURNALS = [
     {"rename": [], "remove": ["../outside"]},
     {"rename": [], "remove": ["recorder=a/date=2026-03-01/hour=10/../../../../outside"]},
     {"rename": [], "remove": ["recorder=../date=2026-03-01/hour=10/000001.pcapng"]},
-    {"rename": [], "remove": [".lock"]}, {"rename": [], "remove": 5}, {"rename": [["x"]], "remove": []}, {}, [], None,
+    {"rename": [], "remove": [".lock"]},
+    {"rename": [], "remove": 5},
+    {"rename": [["x"]], "remove": []},
+    {},
+    [],
+    None,
 ]
 
 

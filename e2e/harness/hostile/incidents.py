@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A false folder of incidents."""
+
 import fcntl
 import json
 import os
@@ -7,9 +8,19 @@ import signal
 
 SEQUENCES = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\x7f"
 LINE = "\nforged: a line"
-INCIDENT = {"name": "x", "application": "app" + SEQUENCES + LINE, "error": "full" + SEQUENCES + LINE, "packets": 1,
-            "bytes": 2, "lost": 0, "from_ns": 0, "to_ns": 10**9, "missing_ns": 0, "not_written": [SEQUENCES + LINE],
-            "trigger": {key: key + SEQUENCES + LINE for key in ("condition", "where", "value", "comment")}}
+INCIDENT = {
+    "name": "x",
+    "application": "app" + SEQUENCES + LINE,
+    "error": "full" + SEQUENCES + LINE,
+    "packets": 1,
+    "bytes": 2,
+    "lost": 0,
+    "from_ns": 0,
+    "to_ns": 10**9,
+    "missing_ns": 0,
+    "not_written": [SEQUENCES + LINE],
+    "trigger": {key: key + SEQUENCES + LINE for key in ("condition", "where", "value", "comment")},
+}
 
 
 def name_of(number, name="exit"):

@@ -3,6 +3,7 @@
 
 Measured values in tables are objects, not text: the page marks each with its cell and metric, so that tests compute it
 again from the data."""
+
 import statistics
 from dataclasses import dataclass, field
 
@@ -51,7 +52,13 @@ class Value(Measured):
         return f"{text} {self.unit}".rstrip()
 
     def marks(self):
-        return {"cell": self.cell, "metric": self.metric, "scale": repr(self.scale), "digits": self.digits, "how": self.how}
+        return {
+            "cell": self.cell,
+            "metric": self.metric,
+            "scale": repr(self.scale),
+            "digits": self.digits,
+            "how": self.how,
+        }
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,9 @@ class Table:
 
     def cells(self):
         """Keys of all cells that it shows, in order."""
-        return list(dict.fromkeys([*self.shows, *(v.cell for row in self.rows for v in row if isinstance(v, Measured))]))
+        return list(
+            dict.fromkeys([*self.shows, *(v.cell for row in self.rows for v in row if isinstance(v, Measured))])
+        )
 
 
 @dataclass

@@ -1,19 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the experiment capture is judged and shown."""
+
 from . import plots, sources
 from .blocks import CONFIRMED, DASH, DIFFERENT, OPEN, PARTLY, Claim, Plot, Table, Text, Verdict, count, percent
 
 PUBLISHED_PPS = 450_000
 MOST = {"loss": 0.0002, "system": 0.12}  # published, at that rate
 NONE, LIBPCAP, HOST, XDP, PORT = "none", "libpcap", "host", "xdp", "port"
-WAYS = {NONE: "veth, no capture", LIBPCAP: "veth, system's libpcap", HOST: "veth, ringtap host (af_packet)",
-        XDP: "veth, ringtap host (af_xdp)", PORT: "DPDK port, ringtap"}
-SHORT = {LIBPCAP: "system's libpcap on a veth", HOST: "ringtap host, af_packet", XDP: "ringtap host, af_xdp",
-         PORT: "ringtap on a DPDK port"}
+WAYS = {
+    NONE: "veth, no capture",
+    LIBPCAP: "veth, system's libpcap",
+    HOST: "veth, ringtap host (af_packet)",
+    XDP: "veth, ringtap host (af_xdp)",
+    PORT: "DPDK port, ringtap",
+}
+SHORT = {
+    LIBPCAP: "system's libpcap on a veth",
+    HOST: "ringtap host, af_packet",
+    XDP: "ringtap host, af_xdp",
+    PORT: "ringtap on a DPDK port",
+}
 LIMITS = {metric: f"below {most * 100:g} % at more than {PUBLISHED_PPS:,} packets/s" for metric, most in MOST.items()}
 WANTED = {"system": f"system mode {LIMITS['system']}", "loss": f"loss {LIMITS['loss']}"}
-PUBLISHED = sources.Published.of(sources.CAPTURE, ("FreeBSD, the same idea: system load", LIMITS["system"]),
-                                 ("FreeBSD, the same idea: loss", LIMITS["loss"]))
+PUBLISHED = sources.Published.of(
+    sources.CAPTURE,
+    ("FreeBSD, the same idea: system load", LIMITS["system"]),
+    ("FreeBSD, the same idea: loss", LIMITS["loss"]),
+)
 REACHED = 0.95  # of the rate that was requested
 
 
@@ -26,8 +39,9 @@ def _claim(results, metric, digits, what):
     too_much = (alone.number(results) or 0) >= most
     known = [way for way in SHORT if numbers[way] is not None and (way == PORT or not too_much)]
     slow = [way for way in known if results.mean(values[way].cell, "pps") < REACHED * PUBLISHED_PPS]
-    kept, missed = ([SHORT[way] for way in known if way not in slow and (numbers[way] < most) == below]
-                    for below in (True, False))
+    kept, missed = (
+        [SHORT[way] for way in known if way not in slow and (numbers[way] < most) == below] for below in (True, False)
+    )
     ours = [(SHORT[way], v) for way, v in values.items()]
     if alone.number(results) is not None:
         ours.insert(0, (WAYS[NONE], alone))
@@ -36,16 +50,21 @@ def _claim(results, metric, digits, what):
 
 def _verdict(slow, kept, missed, too_much):
     """Each a list of ways; too_much: of the veth, sending by itself takes more than was published."""
-    parts = [f"It holds for {', '.join(kept)}." if kept else "", f"It does not hold for {', '.join(missed)}." if missed else "",
-             f"With {', '.join(slow)} the sender did not reach this rate." if slow else "",
-             "On the veth, sending by itself takes more than that." if too_much else ""]
+    parts = [
+        f"It holds for {', '.join(kept)}." if kept else "",
+        f"It does not hold for {', '.join(missed)}." if missed else "",
+        f"With {', '.join(slow)} the sender did not reach this rate." if slow else "",
+        "On the veth, sending by itself takes more than that." if too_much else "",
+    ]
     kind = (PARTLY if slow or missed or too_much else CONFIRMED) if kept else DIFFERENT if missed else OPEN
     return Verdict(kind, " ".join(filter(None, parts)))
 
 
 def summary(results):
-    return [_claim(results, "loss", 3, "A libpcap program counts 450,000 packets/s and more, and loses almost none."),
-            _claim(results, "system", 1, "Meanwhile the CPUs spend little time in system mode.")]
+    return [
+        _claim(results, "loss", 3, "A libpcap program counts 450,000 packets/s and more, and loses almost none."),
+        _claim(results, "system", 1, "Meanwhile the CPUs spend little time in system mode."),
+    ]
 
 
 def _limits(results):
@@ -54,18 +73,39 @@ def _limits(results):
     if all(pps >= REACHED * rate for rate, pps in reached):
         return []
     best = max(pps for _, pps in reached)
-    return [Text(f"On the veth the sender reached at most {best:,.0f} packets/s, since all of the kernel's work up to the "
-                 "capturing socket is done on its CPU; points beyond stand at the rate that was reached.")]
+    return [
+        Text(
+            f"On the veth the sender reached at most {best:,.0f} packets/s, since all of the kernel's work up to the "
+            "capturing socket is done on its CPU; points beyond stand at the rate that was reached."
+        )
+    ]
 
 
 def _table(results):
-    rows = [[f"{text}, {o.params['rate']:,}", count(o.key, "pps"), *(
-        percent(o.key, m, 1) for m in ("system", "system_sender", "system_capture")),
-             percent(o.key, "loss", 4) if way != NONE else DASH]
-            for way, text in WAYS.items() for o in results.measured() if o.params["way"] == way]
-    return Table("System mode and loss", ["way, packets/s requested", "packets/s sent", "system mode, %", "of the sender's CPU",
-                                          "of the capturing CPU", "lost, %"], rows,
-                 published=f"{WANTED['system']}; {WANTED['loss']}")
+    rows = [
+        [
+            f"{text}, {o.params['rate']:,}",
+            count(o.key, "pps"),
+            *(percent(o.key, m, 1) for m in ("system", "system_sender", "system_capture")),
+            percent(o.key, "loss", 4) if way != NONE else DASH,
+        ]
+        for way, text in WAYS.items()
+        for o in results.measured()
+        if o.params["way"] == way
+    ]
+    return Table(
+        "System mode and loss",
+        [
+            "way, packets/s requested",
+            "packets/s sent",
+            "system mode, %",
+            "of the sender's CPU",
+            "of the capturing CPU",
+            "lost, %",
+        ],
+        rows,
+        published=f"{WANTED['system']}; {WANTED['loss']}",
+    )
 
 
 def _plot(results, metric, title, unit):
@@ -73,8 +113,13 @@ def _plot(results, metric, title, unit):
 
     def draw(axes):
         for i, way in enumerate(WAYS):
-            plots.curve(axes, i, WAYS[way], sorted((o.series("pps").mean(), o.series(metric)) for o in shown
-                                                   if o.params["way"] == way), 100)
+            plots.curve(
+                axes,
+                i,
+                WAYS[way],
+                sorted((o.series("pps").mean(), o.series(metric)) for o in shown if o.params["way"] == way),
+                100,
+            )
         plots.stars(axes, [PUBLISHED_PPS], [MOST[metric] * 100], "published: below")
         plots.log(axes, "x")
         axes.set(xlabel="packets/s", ylabel=unit)
@@ -85,10 +130,20 @@ def _plot(results, metric, title, unit):
         axes.set_ylim(bottom=0)
         plots.legend(axes)
 
-    return Plot(f"{title} against packet rate", draw, [o.key for o in shown], note="Mean and standard deviation.",
-                published=f"{WANTED[metric]} (star)", height=0.85)
+    return Plot(
+        f"{title} against packet rate",
+        draw,
+        [o.key for o in shown],
+        note="Mean and standard deviation.",
+        published=f"{WANTED[metric]} (star)",
+        height=0.85,
+    )
 
 
 def blocks(results):
-    return [*_limits(results), _table(results), _plot(results, "system", "System mode", "% of both CPUs"),
-            _plot(results, "loss", "Loss", "% of packets")]
+    return [
+        *_limits(results),
+        _table(results),
+        _plot(results, "system", "System mode", "% of both CPUs"),
+        _plot(results, "loss", "Loss", "% of packets"),
+    ]

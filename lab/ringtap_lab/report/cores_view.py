@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the experiment cores is shown. Nothing is published about it: there are no claims."""
+
 from . import plots
 from .blocks import Plot, Ratio, Table, Value, count, mpps, percent
 
@@ -15,16 +16,47 @@ def _keys(results, recorders):
 
 
 def _recorded(results):
-    rows = [[f"{o.params['threads']}, {NAMES[o.params['recorders']]}", mpps(o.key, "alone_pps"), mpps(o.key, "attached_pps"),
-             mpps(o.key, "captured_pps"), percent(o.key, "loss", 2), percent(o.key, "kept", 1), Value(o.key, "added_s", NS, 2),
-             percent(o.key, "buffer_used"), Value(o.key, "pause_s", 1e3, 2), count(o.key, "cores", how="least")]
-            for o in results.measured() if o.key.startswith("record-")]
-    return [Table("Recorded, lost and paid for, by polling threads", [
-        "polling threads, recorders", "received alone, Mpps", "received while recorded, Mpps", "captured, Mpps", "lost, %",
-        "of the rate alone, %", "added to a packet, ns", "buffer used at most, %", "longest pause of a recorder, ms", "cores used"], rows,
-        note="Rates of all threads together. Added: of each thread's time per packet. Lost: the recorder's buffer was full; the application "
-             "receives as fast as it can, so a recorder at its limit loses the rest. Cores: where these are fewer than threads and "
-             "recorders, some share a core.")] if rows else []
+    rows = [
+        [
+            f"{o.params['threads']}, {NAMES[o.params['recorders']]}",
+            mpps(o.key, "alone_pps"),
+            mpps(o.key, "attached_pps"),
+            mpps(o.key, "captured_pps"),
+            percent(o.key, "loss", 2),
+            percent(o.key, "kept", 1),
+            Value(o.key, "added_s", NS, 2),
+            percent(o.key, "buffer_used"),
+            Value(o.key, "pause_s", 1e3, 2),
+            count(o.key, "cores", how="least"),
+        ]
+        for o in results.measured()
+        if o.key.startswith("record-")
+    ]
+    return (
+        [
+            Table(
+                "Recorded, lost and paid for, by polling threads",
+                [
+                    "polling threads, recorders",
+                    "received alone, Mpps",
+                    "received while recorded, Mpps",
+                    "captured, Mpps",
+                    "lost, %",
+                    "of the rate alone, %",
+                    "added to a packet, ns",
+                    "buffer used at most, %",
+                    "longest pause of a recorder, ms",
+                    "cores used",
+                ],
+                rows,
+                note="Rates of all threads together. Added: of each thread's time per packet. Lost: the recorder's buffer was full; the application "
+                "receives as fast as it can, so a recorder at its limit loses the rest. Cores: where these are fewer than threads and "
+                "recorders, some share a core.",
+            )
+        ]
+        if rows
+        else []
+    )
 
 
 def _plot(results):
@@ -33,43 +65,89 @@ def _plot(results):
     def draw(axes):
         for i, (recorders, keys) in enumerate(shown.items()):
             for metric, style, what in (("captured_pps", i, "captured"), ("attached_pps", i + 2, "received")):
-                plots.curve(axes, style, f"{what}, {NAMES[recorders].split(',')[0]}", sorted(
-                    (results.cell(key).params["threads"], results.series(key, metric)) for key in keys), 1e-6)
+                plots.curve(
+                    axes,
+                    style,
+                    f"{what}, {NAMES[recorders].split(',')[0]}",
+                    sorted((results.cell(key).params["threads"], results.series(key, metric)) for key in keys),
+                    1e-6,
+                )
         axes.set(xlabel="polling threads", ylabel="Mpps")
         axes.set_ylim(bottom=0)
         plots.legend(axes)
 
-    return [Plot("Received and captured by polling threads", draw, [k for keys in shown.values() for k in keys], height=0.85,
-                 note="Mean and standard deviation.")] if shown else []
+    return (
+        [
+            Plot(
+                "Received and captured by polling threads",
+                draw,
+                [k for keys in shown.values() for k in keys],
+                height=0.85,
+                note="Mean and standard deviation.",
+            )
+        ]
+        if shown
+        else []
+    )
 
 
 def _merged(results):
-    rows = [[str(rings), mpps(key, "merged_pps"), mpps(key, "merged_least_pps")]
-            for rings in MERGES if results.cell(key := f"merge-{rings}")]
-    return [Table("Merging alone, by rings", ["rings", "Mpps", "least, Mpps"], rows,
-                  note="One thread; the median and the least of five readings in each repetition.")] if rows else []
+    rows = [
+        [str(rings), mpps(key, "merged_pps"), mpps(key, "merged_least_pps")]
+        for rings in MERGES
+        if results.cell(key := f"merge-{rings}")
+    ]
+    return (
+        [
+            Table(
+                "Merging alone, by rings",
+                ["rings", "Mpps", "least, Mpps"],
+                rows,
+                note="One thread; the median and the least of five readings in each repetition.",
+            )
+        ]
+        if rows
+        else []
+    )
 
 
 def _tour(results):
     if not results.series("tour", "alone_pps"):
         return []
-    names = {"alone_pps": "without a tool, just after the start", "top_pps": "ringtap top", "between_pps": "without a tool, after it",
-             "latency_pps": "ringtap latency, of every packet", "after_pps": "without a tool, at the end"}
-    rows = [[name, mpps("tour", metric), Ratio(Value("tour", metric), Value("tour", "between_pps"), change=True)]
-            for metric, name in names.items()]
-    shown = [["queues that ringtap top shows as receiving", count("tour", "top_queues", how="least")],
-             ["threads that it shows as receiving", count("tour", "top_threads", how="least")],
-             ["pairs of ports that ringtap latency times", count("tour", "latency_pairs", how="least")],
-             ["packets that it timed in a repetition, millions", Value("tour", "latency_packets", 1e-6, 1)],
-             ["their median stay, ns (greatest of the pairs)", Value("tour", "latency_p50_s", NS, 0)],
-             ["99th percentile, ns", Value("tour", "latency_p99_s", NS, 0)]]
-    times = [["attach, until it captures", *(Value("tour", m, 1e3, 1) for m in ("attach_s", "attach_most_s"))],
-             ["detach, until the recorder has ended", *(Value("tour", m, 1e3, 1) for m in ("detach_s", "detach_most_s"))]]
+    names = {
+        "alone_pps": "without a tool, just after the start",
+        "top_pps": "ringtap top",
+        "between_pps": "without a tool, after it",
+        "latency_pps": "ringtap latency, of every packet",
+        "after_pps": "without a tool, at the end",
+    }
+    rows = [
+        [name, mpps("tour", metric), Ratio(Value("tour", metric), Value("tour", "between_pps"), change=True)]
+        for metric, name in names.items()
+    ]
+    shown = [
+        ["queues that ringtap top shows as receiving", count("tour", "top_queues", how="least")],
+        ["threads that it shows as receiving", count("tour", "top_threads", how="least")],
+        ["pairs of ports that ringtap latency times", count("tour", "latency_pairs", how="least")],
+        ["packets that it timed in a repetition, millions", Value("tour", "latency_packets", 1e-6, 1)],
+        ["their median stay, ns (greatest of the pairs)", Value("tour", "latency_p50_s", NS, 0)],
+        ["99th percentile, ns", Value("tour", "latency_p99_s", NS, 0)],
+    ]
+    times = [
+        ["attach, until it captures", *(Value("tour", m, 1e3, 1) for m in ("attach_s", "attach_most_s"))],
+        ["detach, until the recorder has ended", *(Value("tour", m, 1e3, 1) for m in ("detach_s", "detach_most_s"))],
+    ]
     tour = results.cell("tour").params
-    return [Table(f"{QUEUES} queues, {tour['threads']} polling threads", ["with", "Mpps", "against the rate between both tools"], rows,
-                  note="All threads together. They reach their rate only in the second after the start, with the first tool. While `ringtap top` runs, its default collectors are on: polls, busy times, mempools."),
-            Table("What the monitors show there", ["", "least, or mean"], shown),
-            Table("Attaching and detaching there", ["a recorder of all ports", "median, ms", "most, ms"], times)]
+    return [
+        Table(
+            f"{QUEUES} queues, {tour['threads']} polling threads",
+            ["with", "Mpps", "against the rate between both tools"],
+            rows,
+            note="All threads together. They reach their rate only in the second after the start, with the first tool. While `ringtap top` runs, its default collectors are on: polls, busy times, mempools.",
+        ),
+        Table("What the monitors show there", ["", "least, or mean"], shown),
+        Table("Attaching and detaching there", ["a recorder of all ports", "median, ms", "most, ms"], times),
+    ]
 
 
 def blocks(results):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report of `make bench`: the project's aims, and tables of what was measured, in Markdown."""
+
 from ..run import collectors, forwarders, libpcap
 from ..tools import regime
 from ..tools.stats import cell
@@ -29,21 +30,54 @@ def _keys(store, sink):
 def _captures(store, sink):
     rows = []
     for source, size, tool, _ in _keys(store, sink):
+
         def of(quantity):
             return store.get(quantity, source, size, tool, sink)
 
         untouched = store.get("untouched", source, size)
-        rows.append([source, size, tool, cell(untouched, M),
-                     cell(store.get("loaded", source, size), M) if tool == "ringtap" else DASH, cell(of("attached"), M),
-                     _percent(_ratio(of("attached"), untouched)), cell(of("after"), M), cell(of("captured"), M),
-                     cell(of("captured"), size * 8e-9), cell(of("loss"), 100, 2), cell(of("disturbed"), 100, 0)])
-    return ["source", "bytes", "tool", "untouched", "plugin loaded", "attached", "of untouched", "afterwards", "captured Mpps",
-            "captured Gbit/s", "loss %", "disturbed %"], rows
+        rows.append(
+            [
+                source,
+                size,
+                tool,
+                cell(untouched, M),
+                cell(store.get("loaded", source, size), M) if tool == "ringtap" else DASH,
+                cell(of("attached"), M),
+                _percent(_ratio(of("attached"), untouched)),
+                cell(of("after"), M),
+                cell(of("captured"), M),
+                cell(of("captured"), size * 8e-9),
+                cell(of("loss"), 100, 2),
+                cell(of("disturbed"), 100, 0),
+            ]
+        )
+    return [
+        "source",
+        "bytes",
+        "tool",
+        "untouched",
+        "plugin loaded",
+        "attached",
+        "of untouched",
+        "afterwards",
+        "captured Mpps",
+        "captured Gbit/s",
+        "loss %",
+        "disturbed %",
+    ], rows
 
 
 def _files(store):
-    rows = [[source, size, tool, cell(file := store.get("file", source, size, tool, sink), M, 0),
-             _percent(_ratio(file, store.get("dd")))] for source, size, tool, sink in _keys(store, "disk")]
+    rows = [
+        [
+            source,
+            size,
+            tool,
+            cell(file := store.get("file", source, size, tool, sink), M, 0),
+            _percent(_ratio(file, store.get("dd"))),
+        ]
+        for source, size, tool, sink in _keys(store, "disk")
+    ]
     return ["source", "bytes", "tool", "MB/s in the file", "of dd"], rows
 
 
@@ -67,11 +101,28 @@ def _copies(store):
     for size in sorted(k[2] for k in store.series if k[0] == "copy"):
         loop, top = store.get("copy", size=size), _ceiling(store, size)
         captured = store.get("captured", "net_null", size, "ringtap", "null")
-        rows.append([size, cell(loop, M), cell(loop, (size + 52) * 1e-9), cell(captured, M), _percent(_ratio(captured, loop)),
-                     f"{top * M:.1f}" if top else DASH, _percent(captured.median() / top if top and captured else None),
-                     _percent(_net_ratio(store, size))])
-    return ["bytes", "copy loop Mpps", "GB/s", "captured Mpps", "ratio", "ceiling Mpps", "of ceiling",
-            "ratio without testpmd's own time"], rows
+        rows.append(
+            [
+                size,
+                cell(loop, M),
+                cell(loop, (size + 52) * 1e-9),
+                cell(captured, M),
+                _percent(_ratio(captured, loop)),
+                f"{top * M:.1f}" if top else DASH,
+                _percent(captured.median() / top if top and captured else None),
+                _percent(_net_ratio(store, size)),
+            ]
+        )
+    return [
+        "bytes",
+        "copy loop Mpps",
+        "GB/s",
+        "captured Mpps",
+        "ratio",
+        "ceiling Mpps",
+        "of ceiling",
+        "ratio without testpmd's own time",
+    ], rows
 
 
 def _regimes(store):
@@ -81,7 +132,9 @@ def _regimes(store):
     rows = []
     for source, size, tool, sink, what, key in shown:
         parts = [store.of_regime(name, *key) for name in regime.MEANING]
-        rows.append([source or DASH, size, tool, sink or DASH, what, *(f"{cell(s, M)}; {len(s)}" if s else DASH for s in parts)])
+        rows.append(
+            [source or DASH, size, tool, sink or DASH, what, *(f"{cell(s, M)}; {len(s)}" if s else DASH for s in parts)]
+        )
     return ["source", "bytes", "tool", "to", "", *(f"{name}; rounds" for name in regime.MEANING)], rows
 
 
@@ -97,9 +150,11 @@ def _merges(store):
 
 
 def _pcaps(store):
-    rows = [[source, tool, cell(pps, M, 2), cell(store.get("pcap_loss", source, 64, tool), 100, 3)]
-            for source, tool in (("net_null", "ringtap"), (libpcap.STEADY, "ringtap"), ("veth", "system"))
-            if (pps := store.get("pcap", source, 64, tool))]
+    rows = [
+        [source, tool, cell(pps, M, 2), cell(store.get("pcap_loss", source, 64, tool), 100, 3)]
+        for source, tool in (("net_null", "ringtap"), (libpcap.STEADY, "ringtap"), ("veth", "system"))
+        if (pps := store.get("pcap", source, 64, tool))
+    ]
     return ["64 bytes from", "libpcap", "Mpps", "loss %"], rows
 
 
@@ -107,8 +162,15 @@ def _filters(store):
     rows = []
     for source in sorted(k[1] for k in store.series if k[0] == "filtered"):
         before, attached = store.get("unfiltered", source, 64), store.get("filtered", source, 64)
-        rows.append([source, cell(before, M), cell(attached, M), _percent(_ratio(attached, before)),
-                     f"{(1 / attached.median() - 1 / before.median()) * 1e9:.1f}"])
+        rows.append(
+            [
+                source,
+                cell(before, M),
+                cell(attached, M),
+                _percent(_ratio(attached, before)),
+                f"{(1 / attached.median() - 1 / before.median()) * 1e9:.1f}",
+            ]
+        )
     return ["source", "untouched Mpps", "filtered Mpps", "of untouched", "ns per packet"], rows
 
 
@@ -117,9 +179,16 @@ def _collecting(store, what, label):
 
 
 def _collectors(store):
-    rows = [[label, cell(rate, M), cell(_collecting(store, "_share", label), 100),
-             cell(_collecting(store, "_seconds", label), 1e9, 2)]
-            for label in collectors.ROWS if (rate := _collecting(store, "", label))]
+    rows = [
+        [
+            label,
+            cell(rate, M),
+            cell(_collecting(store, "_share", label), 100),
+            cell(_collecting(store, "_seconds", label), 1e9, 2),
+        ]
+        for label in collectors.ROWS
+        if (rate := _collecting(store, "", label))
+    ]
     return ["on", "Mpps", "% of the rate without", "ns added to a packet"], rows
 
 
@@ -129,15 +198,29 @@ def _forwarders(store):
         for label in (forwarders.TESTPMD, forwarders.PLAIN, forwarders.STATS):
             key = (source, forwarders.SIZE, label)
             if rate := store.get("forwarded", *key):
-                rows.append([source, label, cell(rate, M), *(cell(store.get("forwarded_share", *key, beside), 100)
-                                                             for beside in (forwarders.TESTPMD, forwarders.PLAIN))])
+                rows.append(
+                    [
+                        source,
+                        label,
+                        cell(rate, M),
+                        *(
+                            cell(store.get("forwarded_share", *key, beside), 100)
+                            for beside in (forwarders.TESTPMD, forwarders.PLAIN)
+                        ),
+                    ]
+                )
     return ["between two", "forwarder", "Mpps", "% of testpmd", "% of it without statistics"], rows
 
 
 def _aim(name, wanted, value, reached, text):
     """reached(value). text is shown where there is a value."""
-    return {"aim": name, "wanted": wanted, "value": value, "text": text if value is not None else DASH,
-            "reached": None if value is None else reached(value)}
+    return {
+        "aim": name,
+        "wanted": wanted,
+        "value": value,
+        "text": text if value is not None else DASH,
+        "reached": None if value is None else reached(value),
+    }
 
 
 def _least(limit):
@@ -157,8 +240,14 @@ def _capture_aims(store):
     loop, net, top = _ratio(captured, store.get("copy", size=64)), _net_ratio(store, 64), _ceiling(store, 64)
     possible = f"; the copy loop would leave {_percent(top / untouched.median())}" if top else ""
     merge = min((s.median() for k, s in store.series.items() if k[0] == "merge"), default=None)
-    disk = max((r for k in _keys(store, "disk") if k[2] == "ringtap" and (r := _ratio(store.get("file", *k), store.get("dd")))),
-               default=None)
+    disk = max(
+        (
+            r
+            for k in _keys(store, "disk")
+            if k[2] == "ringtap" and (r := _ratio(store.get("file", *k), store.get("dd")))
+        ),
+        default=None,
+    )
     return [
         _aim("captured", ">= 80 Mpps", captured.median(), _least(80e6), cell(captured, M) + " Mpps"),
         _aim("against dpdk-dumpcap", ">= 10 x", times, _least(10), f"{times or 0:.1f} x"),
@@ -168,46 +257,89 @@ def _capture_aims(store):
         _aim("the same, without testpmd's own time", ">= 80 %", net, _least(0.8), _percent(net)),
         _aim("merging, slowest case", ">= 40 Mpps", merge, _least(40e6), f"{(merge or 0) * M:.1f} Mpps"),
         _aim("to disk, best source", ">= 90 % of dd", disk, _least(0.9), _percent(disk)),
-        _aim("plugin loaded, nothing attached", "no difference", idle, lambda v: v >= 0.97 or _overlap(loaded, untouched),
-             f"{_percent(idle)} of untouched")]
+        _aim(
+            "plugin loaded, nothing attached",
+            "no difference",
+            idle,
+            lambda v: v >= 0.97 or _overlap(loaded, untouched),
+            f"{_percent(idle)} of untouched",
+        ),
+    ]
 
 
 def _pcap_aims(store):
     ours, loss = store.get("pcap", "net_null", 64, "ringtap"), store.get("pcap_loss", libpcap.STEADY, 64, "ringtap")
     times = _ratio(ours, store.get("pcap", "veth", 64, "system"))
-    kept, worst = (_ratio(store.get("filtered", s, 64), store.get("unfiltered", s, 64))
-                   for s in (libpcap.ONE_IN_100, libpcap.NOTHING))
+    kept, worst = (
+        _ratio(store.get("filtered", s, 64), store.get("unfiltered", s, 64))
+        for s in (libpcap.ONE_IN_100, libpcap.NOTHING)
+    )
     return [
         _aim("pcap_loop on net_null", ">= 30 Mpps", ours.median(), _least(30e6), cell(ours, M) + " Mpps"),
         _aim(f"its loss, {libpcap.STEADY}", "none", loss.median(), lambda v: v == 0, f"{cell(loss, 100, 3)} %"),
         _aim("against the system's libpcap on a veth", ">= 20 x", times, _least(20), f"{times or 0:.0f} x"),
-        _aim("application while a filter passes 1 %", ">= 80 % of untouched", kept, _least(0.8),
-             f"{_percent(kept)}; from net_null, passing nothing, {_percent(worst)}")]
+        _aim(
+            "application while a filter passes 1 %",
+            ">= 80 % of untouched",
+            kept,
+            _least(0.8),
+            f"{_percent(kept)}; from net_null, passing nothing, {_percent(worst)}",
+        ),
+    ]
 
 
 def _collector_aims(store):
     """Slowdown: the lost part of the rate, and the time that is added to a packet."""
-    off, polls, polling, ours, peer = (_collecting(store, "_share", label).median() for label in (
-        collectors.LOADED, collectors.POLLS, collectors.POLLING, collectors.LATENCY, collectors.LATENCYSTATS))
+    off, polls, polling, ours, peer = (
+        _collecting(store, "_share", label).median()
+        for label in (
+            collectors.LOADED,
+            collectors.POLLS,
+            collectors.POLLING,
+            collectors.LATENCY,
+            collectors.LATENCYSTATS,
+        )
+    )
     lost = (1 - ours) / (1 - peer) if ours and peer and peer < 1 else None
     added = _ratio(*(_collecting(store, "_seconds", label) for label in (collectors.LATENCY, collectors.LATENCYSTATS)))
     same = _overlap(*(_collecting(store, "", label) for label in (collectors.LOADED, collectors.UNTOUCHED)))
     return [
-        _aim("probe loaded, no collector on", "nothing measurable", off, lambda v: v >= 0.99 or same,
-             f"{_percent(off)} of untouched"),
-        _aim("collectors polls, busy, gaps", "<= 3 % slower", polling, _least(0.97),
-             f"{(1 - (polling or 0)) * 100:.1f} %; polls alone {(1 - (polls or 0)) * 100:.1f} %"),
-        _aim("latency of every packet, rate lost", "< 1/3 of latencystats", lost, lambda v: v < 1 / 3, f"{lost or 0:.2f}"),
-        _aim("the same, time added to a packet", "< 1/3 of latencystats", added, lambda v: v < 1 / 3, f"{added or 0:.2f}")]
+        _aim(
+            "probe loaded, no collector on",
+            "nothing measurable",
+            off,
+            lambda v: v >= 0.99 or same,
+            f"{_percent(off)} of untouched",
+        ),
+        _aim(
+            "collectors polls, busy, gaps",
+            "<= 3 % slower",
+            polling,
+            _least(0.97),
+            f"{(1 - (polling or 0)) * 100:.1f} %; polls alone {(1 - (polls or 0)) * 100:.1f} %",
+        ),
+        _aim(
+            "latency of every packet, rate lost", "< 1/3 of latencystats", lost, lambda v: v < 1 / 3, f"{lost or 0:.2f}"
+        ),
+        _aim(
+            "the same, time added to a packet", "< 1/3 of latencystats", added, lambda v: v < 1 / 3, f"{added or 0:.2f}"
+        ),
+    ]
 
 
 def _forwarder_aims(store):
-    shares = [(source, label, wanted, least, store.get("forwarded_share", source, forwarders.SIZE, label, forwarders.TESTPMD))
-              for source in forwarders.SOURCES
-              for label, wanted, least in ((forwarders.PLAIN, ">= testpmd's io", 1.0),
-                                           (forwarders.STATS, "<= 5 % below testpmd's io", 0.95))]
-    return [_aim(f"{label} over {source}", wanted, share.median(), _least(least), f"{cell(share, 100)} %")
-            for source, label, wanted, least, share in shares]
+    shares = [
+        (source, label, wanted, least, store.get("forwarded_share", source, forwarders.SIZE, label, forwarders.TESTPMD))
+        for source in forwarders.SOURCES
+        for label, wanted, least in (
+            (forwarders.PLAIN, ">= testpmd's io", 1.0),
+            (forwarders.STATS, "<= 5 % below testpmd's io", 0.95),
+        )
+    ]
+    return [
+        _aim(f"{label} over {source}", wanted, share.median(), _least(least), f"{cell(share, 100)} %")
+        for source, label, wanted, least, share in shares
+    ]
 
 
 def aims(store):
@@ -216,30 +348,51 @@ def aims(store):
 
 def _aims(store):
     words = {None: "not measured", True: "yes", False: "no"}
-    return ["aim", "wanted", "measured", "reached"], [[a["aim"], a["wanted"], a["text"], words[a["reached"]]] for a in aims(store)]
+    return ["aim", "wanted", "measured", "reached"], [
+        [a["aim"], a["wanted"], a["text"], words[a["reached"]]] for a in aims(store)
+    ]
 
 
 def markdown(store, machine, commands, skipped):
     own_time = "Per second of the polling thread's time."
     sections = [
-        ("Aims", "", _aims(store)), ("To /dev/null", "", _captures(store, "null")), ("To a file", "", _captures(store, "disk")),
-        ("Speed of the file", f"dd oflag=direct in the same folder: {cell(store.get('dd'), M, 0)} MB/s. Until all is on the disk:",
-         _files(store)),
+        ("Aims", "", _aims(store)),
+        ("To /dev/null", "", _captures(store, "null")),
+        ("To a file", "", _captures(store, "disk")),
+        (
+            "Speed of the file",
+            f"dd oflag=direct in the same folder: {cell(store.get('dd'), M, 0)} MB/s. Until all is on the disk:",
+            _files(store),
+        ),
         ("Bare copy loop, and capturing from net_null to /dev/null", "", _copies(store)),
-        ("By the machine's regime", "; ".join(f"{name}: {what}" for name, what in regime.MEANING.items()) + ". Measured before and "
-         "after each round (bench/machine_probe).", _regimes(store)),
+        (
+            "By the machine's regime",
+            "; ".join(f"{name}: {what}" for name, what in regime.MEANING.items()) + ". Measured before and "
+            "after each round (bench/machine_probe).",
+            _regimes(store),
+        ),
         ("The copy into a ring, alone (bench/push_bench)", "Lower quartiles of many short samples.", _pushes(store)),
         ("Merging", "", _merges(store)),
         ("A libpcap program that counts (bench/pcap_count)", "", _pcaps(store)),
         (f"A filter in the application ({libpcap.EXPRESSION})", own_time, _filters(store)),
-        (f"Collectors, while testpmd forwards from one port (io, net_null, {collectors.SIZE} bytes)",
-         f"{own_time} A collector is compared with the time just before and after, others with an untouched testpmd of the same "
-         "turn.", _collectors(store)),
-        (f"Forwarders, both ways between two ports (io, {forwarders.SIZE} bytes)",
-         "Packets of both directions per second of the polling thread's time.", _forwarders(store))]
-    parts = ["# ringtap benchmark", ", ".join(f"{k} {v}" for k, v in machine.items() if v is not None),
-             "Medians, least and most in brackets; rates of the application in Mpps. Disturbed: share of the time that a thread "
-             "waited because others used its CPU; such measurements are left out where there are undisturbed ones."]
+        (
+            f"Collectors, while testpmd forwards from one port (io, net_null, {collectors.SIZE} bytes)",
+            f"{own_time} A collector is compared with the time just before and after, others with an untouched testpmd of the same "
+            "turn.",
+            _collectors(store),
+        ),
+        (
+            f"Forwarders, both ways between two ports (io, {forwarders.SIZE} bytes)",
+            "Packets of both directions per second of the polling thread's time.",
+            _forwarders(store),
+        ),
+    ]
+    parts = [
+        "# ringtap benchmark",
+        ", ".join(f"{k} {v}" for k, v in machine.items() if v is not None),
+        "Medians, least and most in brackets; rates of the application in Mpps. Disturbed: share of the time that a thread "
+        "waited because others used its CPU; such measurements are left out where there are undisturbed ones.",
+    ]
     for title, text, (head, rows) in sections:
         if rows:
             parts += [f"## {title}", *filter(None, [text]), _table(head, rows)]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the experiment overhead is judged and shown."""
+
 import statistics
 from dataclasses import dataclass
 
 from . import plots, sources
-from .blocks import (CONFIRMED, DASH, DIFFERENT, MINUS, OPEN, PARTLY, Claim, Plot, Table, Verdict, count, mpps,
-                     percent)
+from .blocks import CONFIRMED, DASH, DIFFERENT, MINUS, OPEN, PARTLY, Claim, Plot, Table, Verdict, count, mpps, percent
 
 ONCE = 0.03  # error of what was measured only once
 TOO_NOISY = 0.05  # of the rate: nothing follows about what is off
@@ -42,7 +42,9 @@ ROWS = [
     Row("testpmd --latencystats", None, "latencystats-on"),
 ]
 BY_CELL = {row.on: row for row in ROWS}
-CAPTURING = [f"{name}-on" for name in ("record", "record-all", "record-none", "dumpcap", "dumpcap-all", "dumpcap-none", "pdump")]
+CAPTURING = [
+    f"{name}-on" for name in ("record", "record-all", "record-none", "dumpcap", "dumpcap-all", "dumpcap-none", "pdump")
+]
 TRACING = ["lttng-on", "usdt-on", "trace-burst-on", "rte_trace-on"]
 
 
@@ -50,9 +52,15 @@ def _published(value):
     return DASH if value is None else f"{value:.2f} %".replace("-", MINUS)
 
 
-PUBLISHED = sources.Published.of(sources.TRACING, *(
-    (f"{row.name}, {state}", _published(value)) for row in ROWS
-    for state, value in (("off", row.published_off), ("on", row.published_on)) if value is not None))
+PUBLISHED = sources.Published.of(
+    sources.TRACING,
+    *(
+        (f"{row.name}, {state}", _published(value))
+        for row in ROWS
+        for state, value in (("off", row.published_off), ("on", row.published_on))
+        if value is not None
+    ),
+)
 
 
 def _change(key, metric="change"):
@@ -64,37 +72,86 @@ def _rows(results, keys=BY_CELL):
 
 
 def _changes(results):
-    rows = [[r.name, _change(r.off), _published(r.published_off), _change(r.on), _published(r.published_on),
-             count(r.on, "added_ns", 2), mpps(r.on), mpps(r.on, "untouched_pps"), percent(r.on, "drift", 1)]
-            for r in _rows(results)]
-    return Table("Change of received packets per second", [
-        "tool", "disabled", "published", "enabled", "published", "ns added to a packet", "Mpps", "Mpps without", "drift, %"], rows,
+    rows = [
+        [
+            r.name,
+            _change(r.off),
+            _published(r.published_off),
+            _change(r.on),
+            _published(r.published_on),
+            count(r.on, "added_ns", 2),
+            mpps(r.on),
+            mpps(r.on, "untouched_pps"),
+            percent(r.on, "drift", 1),
+        ]
+        for r in _rows(results)
+    ]
+    return Table(
+        "Change of received packets per second",
+        [
+            "tool",
+            "disabled",
+            "published",
+            "enabled",
+            "published",
+            "ns added to a packet",
+            "Mpps",
+            "Mpps without",
+            "drift, %",
+        ],
+        rows,
         note="Disabled: of ringtap, USDT and rte_trace the probe is loaded without its hooks; of LTTng the provider is loaded, too, "
-             "and a session daemon runs; dpdk-dumpcap and dpdk-pdump were attached, and have ended. latencystats is chosen when "
-             "testpmd starts, and its periodic update runs on another lcore. As nothing is sent, ringtap latency and latencystats "
-             "do only what they do at reception. Drift: how much faster the application by itself was afterwards than before. The "
-             "published values were measured with another version, on a NIC, with trace points at other places: their "
-             "percentages are those of that set-up.")
+        "and a session daemon runs; dpdk-dumpcap and dpdk-pdump were attached, and have ended. latencystats is chosen when "
+        "testpmd starts, and its periodic update runs on another lcore. As nothing is sent, ringtap latency and latencystats "
+        "do only what they do at reception. Drift: how much faster the application by itself was afterwards than before. The "
+        "published values were measured with another version, on a NIC, with trace points at other places: their "
+        "percentages are those of that set-up.",
+    )
 
 
 def _captured(results):
-    rows = [[r.name, mpps(r.on), mpps(r.on, "captured_pps", 2), percent(r.on, "loss", 2)] for r in _rows(results, CAPTURING)]
-    return Table("Captured meanwhile", ["tool", "application, Mpps", "captured, Mpps", "lost of what should be captured, %"], rows,
-                 note="To /dev/null. Filters read the same bytes, \"not udp port 53\" and \"udp port 53\". dpdk-pdump has none; its "
-                      "loss is counted from just after it was attached, and so a little too low.")
+    rows = [
+        [r.name, mpps(r.on), mpps(r.on, "captured_pps", 2), percent(r.on, "loss", 2)] for r in _rows(results, CAPTURING)
+    ]
+    return Table(
+        "Captured meanwhile",
+        ["tool", "application, Mpps", "captured, Mpps", "lost of what should be captured, %"],
+        rows,
+        note="To /dev/null. Filters read the same bytes, \"not udp port 53\" and \"udp port 53\". dpdk-pdump has none; its "
+        "loss is counted from just after it was attached, and so a little too low.",
+    )
 
 
 def _traced(results):
-    rows = [[r.name, _change(r.off), _change(r.on, "hooks_change"), _change(r.on), *(
-        count(r.on, m) for m in ("event_ns", "per_event", "events", "lost_events"))] for r in _rows(results, TRACING)]
-    return Table("Cost of a traced event", [
-        "tracer", "hooks out", "hooks in, no tracing", "traced", "ns added by an event", "packets of an event", "events",
-        "discarded"], rows,
+    rows = [
+        [
+            r.name,
+            _change(r.off),
+            _change(r.on, "hooks_change"),
+            _change(r.on),
+            *(count(r.on, m) for m in ("event_ns", "per_event", "events", "lost_events")),
+        ]
+        for r in _rows(results, TRACING)
+    ]
+    return Table(
+        "Cost of a traced event",
+        [
+            "tracer",
+            "hooks out",
+            "hooks in, no tracing",
+            "traced",
+            "ns added by an event",
+            "packets of an event",
+            "events",
+            "discarded",
+        ],
+        rows,
         note="An event is a burst. bpftrace counts events and adds up their packets, ringtap trace burst makes a histogram of them, "
-             "LTTng records them to the disk, rte_trace keeps the last ones in memory and overwrites the others, which count as "
-             "discarded; its events are bursts of 32, and so are LTTng's, whose number is computed from the packets that the port "
-             "received. An event that is discarded costs less than one that is recorded. An event's time is that of a packet while "
-             "traced, less that with the hooks in, times its packets.")
+        "LTTng records them to the disk, rte_trace keeps the last ones in memory and overwrites the others, which count as "
+        "discarded; its events are bursts of 32, and so are LTTng's, whose number is computed from the packets that the port "
+        "received. An event that is discarded costs less than one that is recorded. An event's time is that of a packet while "
+        "traced, less that with the hooks in, times its packets.",
+    )
 
 
 def _plot(results):
@@ -103,8 +160,12 @@ def _plot(results):
 
     def draw(axes):
         series = [results.series(r.on, "change") for r in shown]
-        axes.barh(range(len(shown)), [s.mean() * 100 for s in series],
-                  xerr=[(s.deviation() or 0) * 100 for s in series], height=0.6)
+        axes.barh(
+            range(len(shown)),
+            [s.mean() * 100 for s in series],
+            xerr=[(s.deviation() or 0) * 100 for s in series],
+            height=0.6,
+        )
         if known:
             plots.stars(axes, *zip(*known))
             plots.legend(axes, "above")
@@ -114,8 +175,14 @@ def _plot(results):
         axes.grid(axis="y", visible=False)
 
     texts = "; ".join(f"{r.name} {_published(r.published_on)}" for r in ROWS if r.published_on is not None)
-    return Plot("Change of the application's rate, enabled", draw, [r.on for r in shown], published=f"{texts} (stars)",
-                note="Mean and standard deviation.", height=0.3 + 0.05 * len(shown))
+    return Plot(
+        "Change of the application's rate, enabled",
+        draw,
+        [r.on for r in shown],
+        published=f"{texts} (stars)",
+        note="Mean and standard deviation.",
+        height=0.3 + 0.05 * len(shown),
+    )
 
 
 def blocks(results):
@@ -164,17 +231,50 @@ def summary(results):
 
     bare = "this application does nothing else with a packet"
     return [
-        Claim("dpdk-pdump costs an application more than a third of its rate.", published("pdump-on", "on"),
-              ours(("dpdk-pdump, on", "pdump-on"), ("dpdk-dumpcap, on", "dumpcap-on"), ("ringtap record, on", "record-on"),
-                   ("ringtap, off", "probe-off")),
-              _verdict(results, None, "pdump-on", -1 / 3, f"Capturing each packet has a cost with every tool, and {bare}.",
-                       costless="It costs nothing measurable.")),
-        Claim("LTTng costs nothing that matters, neither off nor on.", published("lttng-on", "off", "on"),
-              ours(("LTTng, off", "lttng-off"), ("LTTng, on", "lttng-on")),
-              _verdict(results, "lttng-off", "lttng-on", None, "Nothing measurable.",
-                       costly=f"Off it costs nothing measurable; on it does, as {bare}.",
-                       costly_off="Even off it costs something.")),
-        Claim("bpftrace costs nothing while it is not attached, and more than half of the rate while it is.",
-              published("usdt-on", "off", "on"), ours(("ringtap with USDT, off", "probe-off"), ("USDT, bpftrace, on", "usdt-on")),
-              _verdict(results, "probe-off", "usdt-on", -1 / 2, "Off nothing measurable; on, each burst traps into the kernel.",
-                       costless="On it costs nothing measurable.", costly_off="Even off it costs something."))]
+        Claim(
+            "dpdk-pdump costs an application more than a third of its rate.",
+            published("pdump-on", "on"),
+            ours(
+                ("dpdk-pdump, on", "pdump-on"),
+                ("dpdk-dumpcap, on", "dumpcap-on"),
+                ("ringtap record, on", "record-on"),
+                ("ringtap, off", "probe-off"),
+            ),
+            _verdict(
+                results,
+                None,
+                "pdump-on",
+                -1 / 3,
+                f"Capturing each packet has a cost with every tool, and {bare}.",
+                costless="It costs nothing measurable.",
+            ),
+        ),
+        Claim(
+            "LTTng costs nothing that matters, neither off nor on.",
+            published("lttng-on", "off", "on"),
+            ours(("LTTng, off", "lttng-off"), ("LTTng, on", "lttng-on")),
+            _verdict(
+                results,
+                "lttng-off",
+                "lttng-on",
+                None,
+                "Nothing measurable.",
+                costly=f"Off it costs nothing measurable; on it does, as {bare}.",
+                costly_off="Even off it costs something.",
+            ),
+        ),
+        Claim(
+            "bpftrace costs nothing while it is not attached, and more than half of the rate while it is.",
+            published("usdt-on", "off", "on"),
+            ours(("ringtap with USDT, off", "probe-off"), ("USDT, bpftrace, on", "usdt-on")),
+            _verdict(
+                results,
+                "probe-off",
+                "usdt-on",
+                -1 / 2,
+                "Off nothing measurable; on, each burst traps into the kernel.",
+                costless="On it costs nothing measurable.",
+                costly_off="Even off it costs something.",
+            ),
+        ),
+    ]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report: page.html (templates) filled with experiments and their results."""
+
 import base64
 import datetime
 import itertools
@@ -15,13 +16,27 @@ from . import plots
 from .blocks import WORDS, Measured
 
 _FOLDER = pathlib.Path(__file__).parent
-_FACTS = {"cpu": "CPU", "cpus": "CPUs", "caches": "caches of a CPU", "huge_pages": "huge pages", "gpu": "GPU", "dpdk": "DPDK",
-          "commit": "its commit", "tsc_mhz": "TSC, MHz", "tsc_flags": "TSC flags", "clocksource": "clock source",
-          "governor": "frequency governor", "hypervisor": "virtual machine", "isolation": "CPUs kept from other work"}
+_FACTS = {
+    "cpu": "CPU",
+    "cpus": "CPUs",
+    "caches": "caches of a CPU",
+    "huge_pages": "huge pages",
+    "gpu": "GPU",
+    "dpdk": "DPDK",
+    "commit": "its commit",
+    "tsc_mhz": "TSC, MHz",
+    "tsc_flags": "TSC flags",
+    "clocksource": "clock source",
+    "governor": "frequency governor",
+    "hypervisor": "virtual machine",
+    "isolation": "CPUs kept from other work",
+}
 # Facts that differ between experiments on the same machine.
 _PASSING = {"load": "load before it", "memory_free": "memory free", "huge_pages_free": "huge pages free"}
-_AROUND = {"others": "CPU time of other programs, %: mean (most)",
-           "steal": "CPU time that the hypervisor gave to others, %: mean (most)"}
+_AROUND = {
+    "others": "CPU time of other programs, %: mean (most)",
+    "steal": "CPU time that the hypervisor gave to others, %: mean (most)",
+}
 
 
 def _time(text, pattern="%-d %B %Y, %H:%M UTC"):
@@ -30,8 +45,9 @@ def _time(text, pattern="%-d %B %Y, %H:%M UTC"):
 
 def _again(experiment, results, cells):
     """The command that measures this again."""
-    settings = [f" --{k.replace('_', '-')} {v}" for k, v in results.settings.items()
-                if k != "quick" and v not in (None, "")]
+    settings = [
+        f" --{k.replace('_', '-')} {v}" for k, v in results.settings.items() if k != "quick" and v not in (None, "")
+    ]
     quick = " --quick" if results.settings.get("quick") else ""
     only = f" --only {','.join(cells)}" if 0 < len(cells) <= 3 else ""
     return f"ringtap-lab {experiment.name}{quick}{''.join(settings)}{only}"
@@ -44,16 +60,24 @@ def _ran(results, cells):
 
 def _prepared(experiment, results):
     """What was measured first, in words: with the experiment's names of it, and their scales."""
-    return ", ".join(f"{name} {results.prepared[key] * scale:,.{digits}f} {unit}"
-                     for key, (name, scale, digits, unit) in experiment.prepared_names.items() if key in results.prepared
-                     ) or ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in results.prepared.items())
+    return ", ".join(
+        f"{name} {results.prepared[key] * scale:,.{digits}f} {unit}"
+        for key, (name, scale, digits, unit) in experiment.prepared_names.items()
+        if key in results.prepared
+    ) or ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in results.prepared.items())
 
 
 def _environment():
     env = jinja2.Environment(loader=jinja2.FileSystemLoader(_FOLDER), autoescape=True)
-    env.filters |= {"svg": plots.svg, "time": _time, "again": _again,
-                    "ran": _ran, "prepared": _prepared, "warnings": clock.warnings,
-                    "base64": lambda text: base64.b64encode(text.encode()).decode()}
+    env.filters |= {
+        "svg": plots.svg,
+        "time": _time,
+        "again": _again,
+        "ran": _ran,
+        "prepared": _prepared,
+        "warnings": clock.warnings,
+        "base64": lambda text: base64.b64encode(text.encode()).decode(),
+    }
     env.tests["measured"] = lambda x: isinstance(x, Measured)
     env.globals |= {"words": WORDS, "names": _FACTS, "passing": _PASSING, "around": _AROUND}
     return env.get_template("page.html").module
@@ -78,8 +102,14 @@ def _about(found):
     for _, r in found:
         m = r.machine
         commit = f" ({m['commit']})" if m.get("commit") else ""
-        for x in (m.get("cpu"), m.get("gpu"), m.get("system"), m and f"Linux {m.get('kernel')}", m and f"DPDK {m.get('dpdk')}",
-                  m and f"ringtap {m.get('ringtap')}{commit}"):
+        for x in (
+            m.get("cpu"),
+            m.get("gpu"),
+            m.get("system"),
+            m and f"Linux {m.get('kernel')}",
+            m and f"DPDK {m.get('dpdk')}",
+            m and f"ringtap {m.get('ringtap')}{commit}",
+        ):
             texts[str(x)] = bool(x)
     return [text for text, known in texts.items() if known]
 
@@ -113,6 +143,15 @@ def render(found):
         rows.append(((e, r), row))
         sections.append(template.section(r, e, guarded(e, lambda: blocks(e, r)) if r.measured() else ""))
     times = [run["at"] for _, r in found for run in r.runs()]
-    text = template.page((_FOLDER / "page.css").read_text(encoding="utf-8"), found, _about(found), times,
-                         sum(r.seconds() for _, r in found) / 60, _machines(found), rows, tally, sections)
+    text = template.page(
+        (_FOLDER / "page.css").read_text(encoding="utf-8"),
+        found,
+        _about(found),
+        times,
+        sum(r.seconds() for _, r in found) / 60,
+        _machines(found),
+        rows,
+        tally,
+        sections,
+    )
     return "\n".join(line.rstrip() for line in str(text).split("\n"))

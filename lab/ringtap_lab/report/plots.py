@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Plots in one style, as SVG inside a page: no screen, no file beside it."""
+
 import contextlib
 import io
 import re
@@ -12,19 +13,36 @@ TICKS = 3  # at least, on an axis with numbers
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
 _STYLE = {
-    "axes.grid": True, "axes.spines.right": False, "axes.spines.top": False, "axes.ymargin": 0.08, "axes.xmargin": 0.06,
-    "font.size": 10, "grid.alpha": 0.3, "legend.frameon": False, "legend.fontsize": 8, "lines.linewidth": 1.5,
-    "lines.markersize": 4, "errorbar.capsize": 2, "svg.fonttype": "none", "svg.hashsalt": "ringtap",
-    "font.family": "sans-serif", "figure.constrained_layout.use": True,
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.ymargin": 0.08,
+    "axes.xmargin": 0.06,
+    "font.size": 10,
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 4,
+    "errorbar.capsize": 2,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "ringtap",
+    "font.family": "sans-serif",
+    "figure.constrained_layout.use": True,
 }
 
 
 def curve(axes, number, label, points, scale=1.0):
     """Means and standard deviations. number: of its colour and marker. points: pairs of x and Series."""
     if points:
-        axes.errorbar([x for x, _ in points], [s.mean() * scale for _, s in points],
-                      yerr=[(s.deviation() or 0) * scale for _, s in points],
-                      color=COLOURS[number], marker=MARKERS[number], label=label)
+        axes.errorbar(
+            [x for x, _ in points],
+            [s.mean() * scale for _, s in points],
+            yerr=[(s.deviation() or 0) * scale for _, s in points],
+            color=COLOURS[number],
+            marker=MARKERS[number],
+            label=label,
+        )
 
 
 def stars(axes, xs, ys, label="published"):
@@ -40,6 +58,7 @@ def legend(axes, place="below"):
 def log(axes, which):
     """A logarithmic axis ("x" or "y") with plain numbers: 50, 200k, 1M."""
     from matplotlib import ticker
+
     getattr(axes, f"set_{which}scale")("log")
     axis = getattr(axes, f"{which}axis")
     axis.set_major_formatter(ticker.EngFormatter(sep=""))
@@ -55,6 +74,7 @@ def ticks(axis):
 def _enough_ticks(axis):
     """At least TICKS; of a logarithmic axis decades, and what is between them where these are few."""
     from matplotlib import ticker
+
     if axis.get_scale() == "log" and len(ticks(axis)) <= TICKS:
         axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
     if len(ticks(axis)) < TICKS and not isinstance(axis.get_major_locator(), ticker.FixedLocator):
@@ -65,8 +85,10 @@ def _enough_ticks(axis):
 def figure(plot):
     """The figure that a Plot draws, while the context lasts."""
     import matplotlib  # late: only the page needs it, and it takes a second
+
     matplotlib.use("svg")
     from matplotlib import pyplot
+
     with matplotlib.rc_context({**_STYLE, "axes.prop_cycle": matplotlib.cycler(color=COLOURS)}):
         found, axes = pyplot.subplots(plot.rows, 1, sharex=True, figsize=(WIDTH_IN, WIDTH_IN * plot.height))
         plot.draw(axes)
@@ -85,7 +107,7 @@ def svg(plot, name):
     with figure(plot) as found:
         found.savefig(out, format="svg")
     text = out.getvalue()
-    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg"):], flags=re.S)
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") :], flags=re.S)
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{name}-", text)
     first, rest = text.split(">", 1)

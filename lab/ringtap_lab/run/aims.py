@@ -4,6 +4,7 @@
 Rounds of short measurements by turns, each between two probes of the machine's regime. Each result is on the disk at once (aims.jsonl
 in the folder of results): a run that is interrupted, or limited by --limit, goes on where it stopped,
 with the same build of a commit; a build with other changes than commits begins again."""
+
 import argparse
 import os
 import pathlib
@@ -34,21 +35,30 @@ def _measurements():
     """(name, function, its arguments) of each cell; functions get the lab and the seconds first."""
     c = aims_cells
     found_cells = [(f"loss-{size}", c.recorded, (size,)) for size in aims_table.SIZES]
-    return [*found_cells, ("dumpcap-64", c.dumpcap, (64,)),
-            ("stop20-40mpps", c.paced, (64, 40, 0.02)), ("stop20-full", c.recorded, (64, 0.02)),
-            ("stop100-20mpps", c.paced, (64, 20, 0.1)), ("busy-20mpps", c.paced, (64, 20, "busy")),
-            *((name, c.push, (packets,)) for name, packets in aims_table.PUSHES.items()),
-            ("memory", c.memory, ()), ("membarrier", c.membarrier, ()), ("demo", c.demo, ()),
-            ("flight-full", flight_cells.full, (64,)),
-            *((f"flight-{mpps}mpps", flight_cells.paced, (64, mpps)) for mpps in (1, 10)),
-            *((f"flight-1mpps-{size}", flight_cells.paced, (size, 1)) for size in aims_table.SIZES[1:])]
+    return [
+        *found_cells,
+        ("dumpcap-64", c.dumpcap, (64,)),
+        ("stop20-40mpps", c.paced, (64, 40, 0.02)),
+        ("stop20-full", c.recorded, (64, 0.02)),
+        ("stop100-20mpps", c.paced, (64, 20, 0.1)),
+        ("busy-20mpps", c.paced, (64, 20, "busy")),
+        *((name, c.push, (packets,)) for name, packets in aims_table.PUSHES.items()),
+        ("memory", c.memory, ()),
+        ("membarrier", c.membarrier, ()),
+        ("demo", c.demo, ()),
+        ("flight-full", flight_cells.full, (64,)),
+        *((f"flight-{mpps}mpps", flight_cells.paced, (64, mpps)) for mpps in (1, 10)),
+        *((f"flight-1mpps-{size}", flight_cells.paced, (size, 1)) for size in aims_table.SIZES[1:]),
+    ]
 
 
 class Aims(Experiment):
     name = "aims"
     title = "Aims of recording"
-    conditions = ("64-byte packets unless a size is named, from net_null to /dev/null; the application's polling thread has one CPU, the "
-                  "recorder with its default options the other.")
+    conditions = (
+        "64-byte packets unless a size is named, from net_null to /dev/null; the application's polling thread has one CPU, the "
+        "recorder with its default options the other."
+    )
     root_for = "DPDK's run-time folders and huge pages"
     programs = ("ringtap", "ringtap-fwd")
     built = (PLUGIN, regime.PROGRAM)
@@ -57,9 +67,15 @@ class Aims(Experiment):
     repetitions, quick_repetitions = ROUNDS, QUICK_ROUNDS
 
     def cells(self, lab):
-        seconds = {aims_cells.demo: 10, aims_cells.push: 0, flight_cells.full: 2 * lab.o.aims_seconds + FILL_S,
-                   flight_cells.paced: 3 * (lab.o.aims_seconds + flight_cells.MARGIN_S) + FILL_S}
-        return [Cell(name, {}, START_S + seconds.get(function, lab.o.aims_seconds)) for name, function, _ in _measurements()]
+        seconds = {
+            aims_cells.demo: 10,
+            aims_cells.push: 0,
+            flight_cells.full: 2 * lab.o.aims_seconds + FILL_S,
+            flight_cells.paced: 3 * (lab.o.aims_seconds + flight_cells.MARGIN_S) + FILL_S,
+        }
+        return [
+            Cell(name, {}, START_S + seconds.get(function, lab.o.aims_seconds)) for name, function, _ in _measurements()
+        ]
 
     def run(self, lab, cell, repetition):
         function, arguments = next((f, a) for name, f, a in _measurements() if name == cell.key)
@@ -80,16 +96,27 @@ EXPERIMENT = Aims()
 
 def add_options(p):
     build = os.environ.get("RINGTAP_BUILD", str(REPOSITORY / "build"))
-    p.add_argument("--only", type=lambda text: text.split(","), default=[], help="comma list of (parts of) names of measurements")
+    p.add_argument(
+        "--only", type=lambda text: text.split(","), default=[], help="comma list of (parts of) names of measurements"
+    )
     p.add_argument("--list", action="store_true", help="print their names, measure nothing")
     p.add_argument("--quick", action="store_true", help=f"{QUICK_ROUNDS} round of {QUICK_SECONDS} s each: 2 minutes")
-    p.add_argument("--rounds", type=int, dest="repetitions", help=f"of each, with those that are in the folder ({ROUNDS})")
+    p.add_argument(
+        "--rounds", type=int, dest="repetitions", help=f"of each, with those that are in the folder ({ROUNDS})"
+    )
     p.add_argument("--seconds", type=float, dest="aims_seconds", help=f"of each round ({SECONDS:g})")
-    p.add_argument("--limit", type=float, metavar="S", help="begin nothing that would end later than S seconds from now")
+    p.add_argument(
+        "--limit", type=float, metavar="S", help="begin nothing that would end later than S seconds from now"
+    )
     p.add_argument("--fresh", action="store_true", help="delete the folder's results first")
     p.add_argument("--report", action="store_true", help="only print the table of what is in the folder")
     p.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    p.add_argument("--cpus", type=lambda text: [int(n) for n in text.split(",")], default=[0, 1], help="of application and recorder")
+    p.add_argument(
+        "--cpus",
+        type=lambda text: [int(n) for n in text.split(",")],
+        default=[0, 1],
+        help="of application and recorder",
+    )
     p.add_argument("--nice", type=int, default=0, help="niceness of all that is measured (0)")
     p.add_argument("--build", type=pathlib.Path, default=build, help="build folder")
     p.add_argument("-o", "--out", type=pathlib.Path, help="folder of the results (BUILD/bench)")
@@ -97,8 +124,14 @@ def add_options(p):
 
 def _settings(options, commit):
     """What has to be the same for rounds to belong together. Nobody knows whether two builds with changes are the same."""
-    return {"quick": options.quick, "seconds": options.aims_seconds, "build": str(options.build), "cpus": options.cpus,
-            "nice": options.nice, "commit": f"{commit} {uuid.uuid4()}" if commit and commit.endswith("-dirty") else commit}
+    return {
+        "quick": options.quick,
+        "seconds": options.aims_seconds,
+        "build": str(options.build),
+        "cpus": options.cpus,
+        "nice": options.nice,
+        "commit": f"{commit} {uuid.uuid4()}" if commit and commit.endswith("-dirty") else commit,
+    }
 
 
 def _measure(options):
@@ -141,7 +174,9 @@ def run(options):
     results = found(options.out, EXPERIMENT)
     if not results:
         raise Trouble(f"{options.out} has no results of aims")
-    print((aims_table.as_json if options.json else aims_table.markdown)(results, runner.repetitions(EXPERIMENT, options)))
+    print(
+        (aims_table.as_json if options.json else aims_table.markdown)(results, runner.repetitions(EXPERIMENT, options))
+    )
     return 1 if failed else 0
 
 

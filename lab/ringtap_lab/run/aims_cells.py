@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What each cell of `make bench ONLY=aims` measures. Packets are of net_null, the recorder has the default options and a CPU of its
 own unless a cell says otherwise."""
+
 import contextlib
 import json
 import os
@@ -67,7 +68,9 @@ def need_rate(seen_pps, wanted_pps):
 def need_stop(pause_s, disturbance):
     """disturbance: see _disturbed()."""
     if isinstance(disturbance, float) and pause_s < disturbance:
-        raise RuntimeError(f"the recorder's longest pause was {pause_s * 1e3:.1f} ms: it was not stopped for {disturbance * 1e3:g}")
+        raise RuntimeError(
+            f"the recorder's longest pause was {pause_s * 1e3:.1f} ms: it was not stopped for {disturbance * 1e3:g}"
+        )
 
 
 def need_polls(polls):
@@ -83,9 +86,16 @@ def _record(lab, app, seconds, disturbance, rate):
         counts = t.counts()
     s = t.summary
     need_stop(s["longest_pause_ns"] * 1e-9, disturbance)
-    return {**values, "captured_pps": counts.captured / counts.seconds, "seen_pps": counts.seen / counts.seconds, "lost": counts.lost, "loss": counts.lost / counts.seen,
-            "pause_s": s["longest_pause_ns"] * 1e-9, "cpu_wait_s": s["cpu_wait_ns"] * 1e-9,
-            "buffer_used": s["buffer_most_used_bytes"] / s["buffer_bytes"]}
+    return {
+        **values,
+        "captured_pps": counts.captured / counts.seconds,
+        "seen_pps": counts.seen / counts.seconds,
+        "lost": counts.lost,
+        "loss": counts.lost / counts.seen,
+        "pause_s": s["longest_pause_ns"] * 1e-9,
+        "cpu_wait_s": s["cpu_wait_ns"] * 1e-9,
+        "buffer_used": s["buffer_most_used_bytes"] / s["buffer_bytes"],
+    }
 
 
 def _added(values, before, after):
@@ -116,6 +126,7 @@ def paced(lab, seconds, size, mpps, disturbance=None):
     """ringtap-fwd, which receives at a steady rate. Raises if it did not."""
     end = forwarder.End([], ["--vdev", f"net_null0,size={size}"], "net_null0", lab.cpus[0])
     with forwarder.Forwarder(lab, end, "sink", ["--sink-rate", f"{mpps}M"]) as app:
+
         def rate(_):
             time.sleep(seconds)
 
@@ -142,7 +153,11 @@ def dumpcap(lab, seconds, size):
             pps = app.rate_of_own_time(seconds)
             took = time.monotonic() - begin
             counts = t.counts()
-        values = {"attached_pps": pps, "captured_pps": counts.captured / took, "loss": counts.lost / max(counts.seen, 1)}
+        values = {
+            "attached_pps": pps,
+            "captured_pps": counts.captured / took,
+            "loss": counts.lost / max(counts.seen, 1),
+        }
         return _added(values, before, app.rate_of_own_time(WINDOW_S))
 
 
@@ -177,7 +192,11 @@ def memory(lab, _):
             app.rate(WINDOW_S)
             grown, of_tables = group.usage - before, _page_tables(pid) - tables
             t.counts()
-    return {"charged_bytes": max(grown - of_tables, 0), "tables_bytes": of_tables, "buffer_bytes": t.summary["buffer_bytes"]}
+    return {
+        "charged_bytes": max(grown - of_tables, 0),
+        "tables_bytes": of_tables,
+        "buffer_bytes": t.summary["buffer_bytes"],
+    }
 
 
 def membarrier(lab, _):
@@ -186,8 +205,10 @@ def membarrier(lab, _):
     log = os.path.join(lab.folder(), lab.unique("strace"))
     with testpmd(lab, 64, lab.plugin()) as app, attached.Record(lab, app) as t:
         app.rate(WINDOW_S)
-        with lab.running([strace, "-f", "-q", "-e", "trace=membarrier,poll", "-o", log, "-p", str(app.process.pid)],
-                         stderr=subprocess.DEVNULL):
+        with lab.running(
+            [strace, "-f", "-q", "-e", "trace=membarrier,poll", "-o", log, "-p", str(app.process.pid)],
+            stderr=subprocess.DEVNULL,
+        ):
             process.wait_for(lambda: _traced(app.process.pid), 20, "strace to see all threads")
             time.sleep(STEADY_S)
         t.counts()
@@ -199,7 +220,10 @@ def membarrier(lab, _):
 
 def _traced(pid):
     """Whether all threads of a process have a tracer."""
-    return all(not re.search(r"^TracerPid:\s*0$", task.read_text(), re.M) for task in pathlib.Path(f"/proc/{pid}/task").glob("*/status"))
+    return all(
+        not re.search(r"^TracerPid:\s*0$", task.read_text(), re.M)
+        for task in pathlib.Path(f"/proc/{pid}/task").glob("*/status")
+    )
 
 
 def _calls(log, name):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs that are attached to a running application from its first packet, and the packets that they counted."""
+
 import json
 import os
 import re
@@ -72,17 +73,38 @@ class Capture(Program):
 class Record(Capture):
     """ringtap record, of all ports, or of those with these numbers. cpu: where it runs (the second CPU)."""
 
-    def __init__(self, lab, app, expression="", direction="both", path="/dev/null", seconds=None, more=(), ports=("",), cpu=None):
+    def __init__(
+        self, lab, app, expression="", direction="both", path="/dev/null", seconds=None, more=(), ports=("",), cpu=None
+    ):
         filters = ["-f", expression] if expression else []
         interfaces = [a for port in ports for a in ("-i", f"{app.prefix}:{port}")]
-        super().__init__([*on_cpu(lab, cpu), lab.program("ringtap"), "record", "--json", "--direction", direction, *filters, *more,
-                          *interfaces, "-w", path], "Capturing on", seconds=seconds)
+        super().__init__(
+            [
+                *on_cpu(lab, cpu),
+                lab.program("ringtap"),
+                "record",
+                "--json",
+                "--direction",
+                direction,
+                *filters,
+                *more,
+                *interfaces,
+                "-w",
+                path,
+            ],
+            "Capturing on",
+            seconds=seconds,
+        )
 
     def counts(self):
         self.summary = summary = json.loads(self.end()[0])
         # "written" leaves out what came after the requested time.
-        return Counts(summary["written" if self.seconds else "captured"], summary["filtered"], summary["lost_total"],
-                      summary["duration_s"])
+        return Counts(
+            summary["written" if self.seconds else "captured"],
+            summary["filtered"],
+            summary["lost_total"],
+            summary["duration_s"],
+        )
 
 
 class WriteMode(Program):
@@ -115,8 +137,21 @@ class KernelPort(Program):
 
     def __init__(self, lab, host, driver):
         self.app, self.driver = lab.unique("host"), driver
-        super().__init__([*host.prefix, lab.program("ringtap"), "host", "--name", self.app, "--driver", driver, "--cpus",
-                          lab.cpus[1], "eth0"], "Ctrl-C ends it")
+        super().__init__(
+            [
+                *host.prefix,
+                lab.program("ringtap"),
+                "host",
+                "--name",
+                self.app,
+                "--driver",
+                driver,
+                "--cpus",
+                lab.cpus[1],
+                "eth0",
+            ],
+            "Ctrl-C ends it",
+        )
 
     def __enter__(self):
         try:
@@ -172,8 +207,20 @@ class Pdump(Program):
 
     def __init__(self, lab, app, path="/dev/null"):
         more = [a for i in range(len(app.source.ports)) for a in ("--pdump", f"port={i},queue=*,rx-dev={path}")]
-        super().__init__(["stdbuf", "-oL", installed(lab, "dpdk-pdump", "dpdk-dev"), f"--file-prefix={app.prefix}", "-l",
-                          str(lab.cpus[1]), "--", *more], "capture for", _preload())
+        super().__init__(
+            [
+                "stdbuf",
+                "-oL",
+                installed(lab, "dpdk-pdump", "dpdk-dev"),
+                f"--file-prefix={app.prefix}",
+                "-l",
+                str(lab.cpus[1]),
+                "--",
+                *more,
+            ],
+            "capture for",
+            _preload(),
+        )
         self.app = app
 
     def __enter__(self):
@@ -197,17 +244,25 @@ class Top(Program):
     def __init__(self, lab, app, collectors=None, more=()):
         self.app, self.collectors = app, collectors
         chosen = [f"--{COLLECTORS}", collectors] if collectors else []
-        super().__init__([*on_cpu(lab), lab.program("ringtap"), "top", "--json", "--interval", "0.2", *more, *chosen, app.prefix],
-                         f'"{COLLECTORS}":["')
+        super().__init__(
+            [*on_cpu(lab), lab.program("ringtap"), "top", "--json", "--interval", "0.2", *more, *chosen, app.prefix],
+            f'"{COLLECTORS}":["',
+        )
 
     def is_ready(self):
         """Also that the collectors that were requested, and no others, are on."""
         ready = super().is_ready()
         if not ready or not self.collectors:
             return ready
-        lines = [line for line in self.printed()[0].splitlines(keepends=True) if line.startswith("{") and line.endswith("\n")]
-        on = [a[COLLECTORS] for line in lines for a in json.loads(line)["applications"]
-              if a["name"] == self.app.prefix and COLLECTORS in a]
+        lines = [
+            line for line in self.printed()[0].splitlines(keepends=True) if line.startswith("{") and line.endswith("\n")
+        ]
+        on = [
+            a[COLLECTORS]
+            for line in lines
+            for a in json.loads(line)["applications"]
+            if a["name"] == self.app.prefix and COLLECTORS in a
+        ]
         if on and set(on[-1]) != set(self.collectors.split(",")):
             raise RuntimeError(f"other collectors than requested are on: {', '.join(sorted(on[-1]))}")
         return bool(on)
@@ -217,8 +272,9 @@ class Latency(Program):
     """ringtap latency of every packet."""
 
     def __init__(self, lab, app):
-        super().__init__([*on_cpu(lab), lab.program("ringtap"), "latency", "--json", "--duration", "600", app.prefix],
-                         "Measuring")
+        super().__init__(
+            [*on_cpu(lab), lab.program("ringtap"), "latency", "--json", "--duration", "600", app.prefix], "Measuring"
+        )
 
 
 def need_bpftrace(lab):
@@ -236,7 +292,9 @@ class Bpftrace(Program):
         mapped = Path(f"/proc/{app.process.pid}/maps").read_text()
         sites = f"usdt:{next(path for path in lab.probe_objects() if path in mapped)}:ringtap:rx_burst"
         script = f'BEGIN {{ printf("listening\\n"); }} {sites} {{ @events = count(); @packets = sum(arg3); }}'
-        super().__init__([*on_cpu(lab), "bpftrace", "-B", "none", "-f", "json", "-p", app.process.pid, "-e", script], "listening")
+        super().__init__(
+            [*on_cpu(lab), "bpftrace", "-B", "none", "-f", "json", "-p", app.process.pid, "-e", script], "listening"
+        )
 
     def events(self):
         """(events, packets in them, events lost)."""
@@ -251,8 +309,10 @@ class TraceBurst(Program):
 
     def __init__(self, lab, app):
         need_bpftrace(lab)
-        super().__init__([*on_cpu(lab), lab.program("ringtap"), "trace", "burst", "--json", "--duration", "600", app.prefix],
-                         "Tracing")
+        super().__init__(
+            [*on_cpu(lab), lab.program("ringtap"), "trace", "burst", "--json", "--duration", "600", app.prefix],
+            "Tracing",
+        )
 
     def events(self):
         """(events, packets in them, events lost): maps lose none."""

@@ -3,6 +3,7 @@
 
 Prints the commands and a report, and writes bench.md and bench.json. No time makes it fail: the exit status shows only
 whether measuring worked."""
+
 import argparse
 import functools
 import json
@@ -36,14 +37,17 @@ def arguments(argv):
     build = os.environ.get("RINGTAP_BUILD", str(REPOSITORY / "build"))
     p = argparse.ArgumentParser(prog="ringtap_lab.run.bench", description=__doc__.split("\n")[0])
     p.add_argument("--quick", action="store_true", help="fewer sizes, one repetition: 3 minutes")
-    p.add_argument("--only", type=lambda text: text.split(","), default=PARTS, help=f"comma list of {','.join(PARTS)} (all)")
+    p.add_argument(
+        "--only", type=lambda text: text.split(","), default=PARTS, help=f"comma list of {','.join(PARTS)} (all)"
+    )
     p.add_argument("--tools", type=lambda text: text.split(","), default=["dpdk-dumpcap", "ringtap"], help="comma list")
     p.add_argument("--sizes", type=_numbers, help="comma list of frame sizes in bytes")
     p.add_argument("--repeat", type=int, help="repetitions (3)")
     p.add_argument("--seconds", type=int, help="length of one capture (2)")
     p.add_argument("--cpus", type=_numbers, default=[0, 1], help="of application and capture")
-    p.add_argument("--nice", type=int, default=0,
-                   help="niceness of all that is measured, for machines that others use too (0)")
+    p.add_argument(
+        "--nice", type=int, default=0, help="niceness of all that is measured, for machines that others use too (0)"
+    )
     p.add_argument("--record-options", type=str.split, default=[], help="more options for ringtap record")
     p.add_argument("--build", type=pathlib.Path, default=build, help="build folder")
     p.add_argument("--out", type=pathlib.Path, help="folder for report and data (BUILD/bench)")
@@ -70,8 +74,10 @@ class Bench:
         self.ringtap = options.build / "cli" / "ringtap"
         self.plugin = options.build / "probe" / "libringtap-probe.so"
         self.sinks = ["null", "disk"] if "disk" in options.only else ["null"]
-        self.tools = {"dpdk-dumpcap": attached.Dumpcap,
-                      "ringtap": functools.partial(attached.Record, more=options.record_options)}
+        self.tools = {
+            "dpdk-dumpcap": attached.Dumpcap,
+            "ringtap": functools.partial(attached.Record, more=options.record_options),
+        }
 
     def skip(self, what):
         if what not in self.skipped:
@@ -114,12 +120,14 @@ class Bench:
         if part in self.o.only and not path.exists():
             self.skip(f"{name} is not built")
         elif part in self.o.only:
+
             def once():
                 status, out, err = process.run([*prefix, str(path), *map(str, argv)])
                 if status != 0:
                     raise RuntimeError(f"{name} ended with status {status}: {err.strip()}")
                 for line in out.splitlines():
                     add(json.loads(line))
+
             self.try_to(name, once)
 
     def rate(self, part, *key):
@@ -130,8 +138,17 @@ class Bench:
         """Bytes per second that dd writes with O_DIRECT into a new file."""
         path = os.path.join(self.o.disk_dir, "dd.bin")
         try:
-            status, _, err = process.run(["dd", "if=/dev/zero", f"of={path}", f"bs={DD_BLOCK_MB}M",
-                                          f"count={DD_MB // DD_BLOCK_MB}", "oflag=direct"], {"LC_ALL": "C"})
+            status, _, err = process.run(
+                [
+                    "dd",
+                    "if=/dev/zero",
+                    f"of={path}",
+                    f"bs={DD_BLOCK_MB}M",
+                    f"count={DD_MB // DD_BLOCK_MB}",
+                    "oflag=direct",
+                ],
+                {"LC_ALL": "C"},
+            )
             found = re.search(r"(\d+) bytes .* copied, ([0-9.e+-]+) s", err)
             if status != 0 or not found:
                 raise RuntimeError(err.strip())
@@ -144,13 +161,27 @@ class Bench:
         """What the machine can do at most."""
         for size in self.o.sizes if "copy" in self.o.only else ():
             with self.store.between_probes(self.lab):
-                self.own("copy", "copy_loop", ["-l", size, "-c", ",".join(map(str, self.o.cpus)), "-n", 3, "-t", 100],
-                         self.rate("copy", None, size))
-        self.own("push", "push_bench", [], lambda line: self.store.add(line["ns_quartile"] * 1e-9, "push", line["packets"]),
-                 attached.on_cpu(self.lab))
+                self.own(
+                    "copy",
+                    "copy_loop",
+                    ["-l", size, "-c", ",".join(map(str, self.o.cpus)), "-n", 3, "-t", 100],
+                    self.rate("copy", None, size),
+                )
+        self.own(
+            "push",
+            "push_bench",
+            [],
+            lambda line: self.store.add(line["ns_quartile"] * 1e-9, "push", line["packets"]),
+            attached.on_cpu(self.lab),
+        )
         for rings, burst in MERGE:
-            self.own("merge", "merge_bench", ["-r", rings, "-b", burst], self.rate("merge", f"bursts of {burst}", rings),
-                     attached.on_cpu(self.lab))
+            self.own(
+                "merge",
+                "merge_bench",
+                ["-r", rings, "-b", burst],
+                self.rate("merge", f"bursts of {burst}", rings),
+                attached.on_cpu(self.lab),
+            )
         if "disk" in self.o.only:
             self.try_to("dd", self.dd)
 
@@ -162,7 +193,7 @@ class Bench:
             self.yardsticks()
             for source in sources:
                 # The second one finds other caches and clocks: they take turns.
-                for tool, plugin in applications[::1 if repetition % 2 == 0 else -1]:
+                for tool, plugin in applications[:: 1 if repetition % 2 == 0 else -1]:
                     measure.application(self, source, tool, plugin)
             for part, module in (("pcap", libpcap), ("collectors", collectors), ("forwarders", forwarders)):
                 if part in self.o.only:
@@ -171,8 +202,14 @@ class Bench:
     def write(self):
         about = machine.describe(str(self.ringtap), self.o.cpus)
         text = markdown.markdown(self.store, about, process.commands, self.skipped)
-        data = {"machine": about, "aims": markdown.aims(self.store), "results": self.store.as_list(),
-                "commands": process.commands, "skipped": self.skipped, "errors": self.store.errors}
+        data = {
+            "machine": about,
+            "aims": markdown.aims(self.store),
+            "results": self.store.as_list(),
+            "commands": process.commands,
+            "skipped": self.skipped,
+            "errors": self.store.errors,
+        }
         (self.o.out / "bench.md").write_text(text, encoding="utf-8")
         (self.o.out / "bench.json").write_text(json.dumps(data, indent=1), encoding="utf-8")
         print(f"\n{text}\nwritten to {self.o.out / 'bench.md'} and bench.json")

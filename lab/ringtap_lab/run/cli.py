@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap-lab`: runs experiments, and writes their results and a report into a folder."""
+
 import argparse
 import contextlib
 import os
@@ -25,21 +26,36 @@ INTERRUPTED = 128 + signal.SIGINT
 def _parser(known):
     build = os.environ.get("RINGTAP_BUILD", str(REPOSITORY / "build"))
     p = argparse.ArgumentParser(
-        prog="ringtap-lab", description="Runs experiments; writes JSON, CSV and an HTML report.",
-        epilog="Experiments: " + "; ".join(f"{e.name}: {e.title}" for e in known.values()) + ".")
-    p.add_argument("experiments", nargs="+", metavar="EXPERIMENT",
-                   help=f"{', '.join(known)}; all; or {ONLY_REPORT}: only write it, from what is in the folder")
-    p.add_argument("-o", "--out", default="lab-results", type=pathlib.Path,
-                   help="folder for results (lab-results); what is there is not measured again")
+        prog="ringtap-lab",
+        description="Runs experiments; writes JSON, CSV and an HTML report.",
+        epilog="Experiments: " + "; ".join(f"{e.name}: {e.title}" for e in known.values()) + ".",
+    )
+    p.add_argument(
+        "experiments",
+        nargs="+",
+        metavar="EXPERIMENT",
+        help=f"{', '.join(known)}; all; or {ONLY_REPORT}: only write it, from what is in the folder",
+    )
+    p.add_argument(
+        "-o",
+        "--out",
+        default="lab-results",
+        type=pathlib.Path,
+        help="folder for results (lab-results); what is there is not measured again",
+    )
     p.add_argument("--fresh", action="store_true", help="delete the folder's results first")
     p.add_argument("--quick", action="store_true", help="shorter and fewer runs, less exact")
     p.add_argument("--repetitions", type=_positive, metavar="N", help="measurements of each cell")
-    p.add_argument("--only", type=_list, metavar="CELLS", default=[],
-                   help="comma list of (parts of) names of cells, with * and ?")
+    p.add_argument(
+        "--only", type=_list, metavar="CELLS", default=[], help="comma list of (parts of) names of cells, with * and ?"
+    )
     p.add_argument("--list", action="store_true", help="print the names of the cells, measure nothing")
-    p.add_argument("--cpus", type=_cpus, default=sorted(os.sched_getaffinity(0))[:2], metavar="A,B", help="CPUs to measure on")
-    p.add_argument("--nice", type=int, default=0,
-                   help="niceness of all that is measured, for machines that others use too (0)")
+    p.add_argument(
+        "--cpus", type=_cpus, default=sorted(os.sched_getaffinity(0))[:2], metavar="A,B", help="CPUs to measure on"
+    )
+    p.add_argument(
+        "--nice", type=int, default=0, help="niceness of all that is measured, for machines that others use too (0)"
+    )
     p.add_argument("--build", default=build, type=pathlib.Path, help="build folder")
     for e in known.values():
         e.add_options(p.add_argument_group(e.name))
@@ -153,8 +169,10 @@ def _measure_all(selected, options):
     """Exit status: the worst one's."""
     progress = Progress([_part(e, options) for e in selected])
     if len(selected) > 1:
-        print(f"{len(selected)} experiments: {', '.join(e.name for e in selected)}; about {duration(progress.expected_s())}",
-              file=sys.stderr)
+        print(
+            f"{len(selected)} experiments: {', '.join(e.name for e in selected)}; about {duration(progress.expected_s())}",
+            file=sys.stderr,
+        )
     status = 0
     for experiment, part in zip(selected, progress.parts):
         status = max(status, _measured(experiment, options, progress, part))
@@ -177,7 +195,10 @@ def _measured(experiment, options, progress, part):
                 journal.trouble(str(e))
         return 2
     if failed:
-        print(f"ringtap-lab: {experiment.name}: {failed} measurements failed; the same command tries those again", file=sys.stderr)
+        print(
+            f"ringtap-lab: {experiment.name}: {failed} measurements failed; the same command tries those again",
+            file=sys.stderr,
+        )
     return 1 if failed else 0
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`make bench`: what ringtap's collectors cost an application, each by itself and all of them, beside DPDK's latencystats and
 testpmd's burst statistics."""
+
 import statistics
 import time
 
@@ -33,8 +34,11 @@ ROWS = [UNTOUCHED, LOADED, *COLLECTORS, BURST_STATS, LATENCYSTATS]
 
 def _add(bench, label, rate, without):
     """without: the rate in the same conditions, with nothing on."""
-    for quantity, value in (("collecting", rate), ("collecting_share", rate / without),
-                            ("collecting_seconds", 1 / rate - 1 / without)):
+    for quantity, value in (
+        ("collecting", rate),
+        ("collecting_share", rate / without),
+        ("collecting_seconds", 1 / rate - 1 / without),
+    ):
         bench.store.add(value, quantity, "net_null", SIZE, label)
     print(f"{label}: {rate / 1e6:.1f} Mpps, {rate / without * 100:.1f} % of {without / 1e6:.1f}", flush=True)
 
@@ -56,7 +60,7 @@ def _switch(bench, app):
     """Each collector by turns with nothing, as clocks change; gives the rates with nothing."""
     off = [app.rate_of_own_time(WINDOW_S)]
     for i in range(1 if bench.o.quick else ROUNDS):
-        for label in list(COLLECTORS)[::1 if i % 2 == 0 else -1]:
+        for label in list(COLLECTORS)[:: 1 if i % 2 == 0 else -1]:
             names, view, *options = COLLECTORS[label]
             with Top(bench.lab, app, names, ["--view", view, *options]):
                 on = app.rate_of_own_time(WINDOW_S)
@@ -69,13 +73,15 @@ def _switch(bench, app):
 def _turn(bench, backwards):
     """latencystats measures with any lcore's number. With that of the polling lcore it would also publish its statistics in
     each round, and be slower."""
-    kinds = {UNTOUCHED: lambda: _application(bench, _rates),
-             BURST_STATS: lambda: _application(bench, _rates, more=[BURST_STATS]),
-             LATENCYSTATS: lambda: _application(bench, _rates, more=[LATENCYSTATS])}
+    kinds = {
+        UNTOUCHED: lambda: _application(bench, _rates),
+        BURST_STATS: lambda: _application(bench, _rates, more=[BURST_STATS]),
+        LATENCYSTATS: lambda: _application(bench, _rates, more=[LATENCYSTATS]),
+    }
     if bench.has_ringtap():
         kinds[LOADED] = lambda: _application(bench, lambda app: _switch(bench, app), str(bench.plugin))
     rates = {}
-    for label in list(kinds)[::-1 if backwards else 1]:
+    for label in list(kinds)[:: -1 if backwards else 1]:
         bench.try_to(f"collectors, {label}", lambda: rates.update({label: kinds[label]()}))
     for label, rate in rates.items():
         if UNTOUCHED in rates:

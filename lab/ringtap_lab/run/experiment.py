@@ -4,6 +4,7 @@
 An experiment consists of cells: things that are measured once in each repetition, independently of each other. The framework
 runs them in alternating order, writes each result to the disk at once, resumes interrupted runs, and makes files and the page.
 An experiment names its cells, measures one of them, and names the view (in report/) that shows the results."""
+
 from dataclasses import dataclass, field
 
 
@@ -51,8 +52,12 @@ class Experiment:
     def add_options(self, group):
         """group: an argparse group. Names begin with --NAME-, so that experiments do not clash."""
         if self.length_s:
-            group.add_argument(f"--{self.name}-seconds", type=float, metavar="S",
-                               help="how long each rate is measured ({}; with --quick {})".format(*self.length_s))
+            group.add_argument(
+                f"--{self.name}-seconds",
+                type=float,
+                metavar="S",
+                help="how long each rate is measured ({}; with --quick {})".format(*self.length_s),
+            )
 
     def length(self, lab):
         return getattr(lab.o, f"{self.name}_seconds") or self.length_s[lab.quick]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What keeping packets costs, beside recording them, and how fast an incident of all that is kept is written, to tmpfs."""
+
 import contextlib
 import json
 import os
@@ -26,8 +27,25 @@ class Flight(process.Program):
 
     def __init__(self, lab, app):
         self.folder = pathlib.Path(lab.folder()) / lab.unique("incidents")
-        super().__init__([*attached.on_cpu(lab), lab.program("ringtap"), "flight", app.prefix, "-w", self.folder,
-                          "--keep", f"{KEEP_MIB}M", "--before", "1000s", "--after", "0", "--on", "exit"], "Keeping the packets of")
+        super().__init__(
+            [
+                *attached.on_cpu(lab),
+                lab.program("ringtap"),
+                "flight",
+                app.prefix,
+                "-w",
+                self.folder,
+                "--keep",
+                f"{KEEP_MIB}M",
+                "--before",
+                "1000s",
+                "--after",
+                "0",
+                "--on",
+                "exit",
+            ],
+            "Keeping the packets of",
+        )
         self.top = [lab.program("ringtap"), "flight", "top", app.prefix, "--json"]
 
     def __exit__(self, *args):
@@ -71,9 +89,16 @@ def _kept(flight, seconds, rate):
     i = flight.incident()
     took = (i["written_after_ns"] - i["first_byte_after_ns"]) * 1e-9
     packets, size = i["packets"], next(flight.folder.glob("*/packets.pcapng")).stat().st_size
-    return {"attached_pps": pps, "cpu_share": share, "kept_s": state["kept_ns"] * 1e-9 * 1024 / KEEP_MIB,
-            "first_byte_s": i["first_byte_after_ns"] * 1e-9, "finished_s": i["written_after_ns"] * 1e-9, "written_bps": size / took, "incident_packets": packets,
-            "lost": i["lost"] if isinstance(i["lost"], int) else sum(i["lost"].values())}
+    return {
+        "attached_pps": pps,
+        "cpu_share": share,
+        "kept_s": state["kept_ns"] * 1e-9 * 1024 / KEEP_MIB,
+        "first_byte_s": i["first_byte_after_ns"] * 1e-9,
+        "finished_s": i["written_after_ns"] * 1e-9,
+        "written_bps": size / took,
+        "incident_packets": packets,
+        "lost": i["lost"] if isinstance(i["lost"], int) else sum(i["lost"].values()),
+    }
 
 
 def full(lab, seconds, size):
@@ -87,7 +112,12 @@ def full(lab, seconds, size):
             values = _kept(flight, seconds, app.rate_of_own_time)
             flight.finish()
         alone = (before + app.rate_of_own_time(seconds / 4)) / 2
-    return {**values, "alone_pps": alone, "recorded_added_s": 1 / recorded - 1 / alone, "kept_added_s": 1 / values["attached_pps"] - 1 / alone}
+    return {
+        **values,
+        "alone_pps": alone,
+        "recorded_added_s": 1 / recorded - 1 / alone,
+        "kept_added_s": 1 / values["attached_pps"] - 1 / alone,
+    }
 
 
 class Seconds:
@@ -105,8 +135,11 @@ class Seconds:
     def per_packet_s(self, name, report):
         """Time to receive and free a packet: the median of the seconds that are within the span."""
         begin, end = (at - report.data["start_ns"] * 1e-9 for at in self.spans[name])
-        found = [s["rx_ns_per_packet"] * 1e-9 for s in report.data["intervals"]
-                 if s["time_s"] - s["interval_s"] >= begin and s["time_s"] <= end]
+        found = [
+            s["rx_ns_per_packet"] * 1e-9
+            for s in report.data["intervals"]
+            if s["time_s"] - s["interval_s"] >= begin and s["time_s"] <= end
+        ]
         return statistics.median(found)
 
 
@@ -123,6 +156,7 @@ def paced(lab, seconds, size, mpps):
                 time.sleep(span)
             t.counts()
         with Flight(lab, Named(app)) as flight:
+
             def rate(_):
                 ports = flight.state()["ports"]
                 begin, before = time.monotonic(), sum(p["packets"] for p in ports)
@@ -136,5 +170,11 @@ def paced(lab, seconds, size, mpps):
     pps = report.role("sink")["total"]["rx_packets"] / report.data["duration_s"]
     need_rate(pps, mpps * 1e6)
     alone, recorded, kept = (of.per_packet_s(name, report) for name in ("alone", "recorded", "kept"))
-    return {**values, "attached_pps": pps, "alone_s": alone, "recorded_added_s": recorded - alone, "kept_added_s": kept - alone,
-            "disturbed": report.disturbed()}
+    return {
+        **values,
+        "attached_pps": pps,
+        "alone_s": alone,
+        "recorded_added_s": recorded - alone,
+        "kept_added_s": kept - alone,
+        "disturbed": report.disturbed(),
+    }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs ringtap-fwd and reads its report."""
+
 import json
 import os
 
@@ -38,8 +39,17 @@ class End:
     def argv(self, lab, role, more):
         # By this name its remains are found if it is killed.
         self.name = lab.unique("fwd")
-        return [*self.prefix, lab.program(PROGRAM), "--json", "--name", self.name, *self.options,
-                "--role", f"{role}:{self.port}@{self.cpu}", *more]
+        return [
+            *self.prefix,
+            lab.program(PROGRAM),
+            "--json",
+            "--name",
+            self.name,
+            *self.options,
+            "--role",
+            f"{role}:{self.port}@{self.cpu}",
+            *more,
+        ]
 
 
 def run_argv(argv, timeout_s):
@@ -71,12 +81,15 @@ def veth_ends(lab, hosts, plane):
     """Ends on eth0 of two hosts."""
     driver = f"net_{plane}0"
     options, port = {"packet": (["--plane", "packet"], "eth0"), "mmap": (["--plane", "packet-mmap"], "eth0")}.get(
-        plane, (["--vdev", f"{driver},iface=eth0"], driver))
+        plane, (["--vdev", f"{driver},iface=eth0"], driver)
+    )
     return [End(host.prefix, options, port, cpu) for host, cpu in zip(hosts, lab.cpus)]
 
 
 def memif_pair(lab):
     """Ends of a shared memory link between two processes; the first is to be started first."""
     socket = os.path.join(lab.folder(), lab.unique("memif"))
-    return [End([], ["--vdev", f"net_memif0,role={role},socket={socket},socket-abstract=no"],
-                "net_memif0", cpu) for role, cpu in zip(("server", "client"), lab.cpus)]
+    return [
+        End([], ["--vdev", f"net_memif0,role={role},socket={socket},socket-abstract=no"], "net_memif0", cpu)
+        for role, cpu in zip(("server", "client"), lab.cpus)
+    ]

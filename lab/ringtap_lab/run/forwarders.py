@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`make bench`: ringtap-fwd against testpmd's io forwarding, between two ports, both ways."""
+
 from . import forwarder
 from .testpmd import IoForwarding, Source, TestPmd
 
@@ -36,10 +37,13 @@ def _ours(bench, name, more):
 
 
 def _turn(bench, name, backwards):
-    ways = {TESTPMD: lambda: _testpmd(bench, name), PLAIN: lambda: _ours(bench, name, []),
-            STATS: lambda: _ours(bench, name, ["--stats", "1"])}
+    ways = {
+        TESTPMD: lambda: _testpmd(bench, name),
+        PLAIN: lambda: _ours(bench, name, []),
+        STATS: lambda: _ours(bench, name, ["--stats", "1"]),
+    }
     rates = {}
-    for label in list(ways)[::-1 if backwards else 1]:
+    for label in list(ways)[:: -1 if backwards else 1]:
         rates[label] = ways[label]()
         bench.store.add(rates[label], "forwarded", name, SIZE, label)
         print(f"{label} over {name}: {rates[label] / 1e6:.1f} Mpps", flush=True)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What it costs a GPU to read the header of each packet, where buffers lie in memory of different kinds."""
+
 import ctypes
 import statistics
 import time
@@ -76,7 +77,9 @@ class Pool:
 
     def write_headers(self):
         """The CPU writes to each buffer."""
-        self._cpu.reshape(-1, self.stride)[:, HEADROOM:HEADROOM + HEADER] = self._frames[:, HEADROOM:HEADROOM + HEADER]
+        self._cpu.reshape(-1, self.stride)[:, HEADROOM : HEADROOM + HEADER] = self._frames[
+            :, HEADROOM : HEADROOM + HEADER
+        ]
 
     def read(self, offsets):
         """offsets: of successive packets' data from the beginning of the pool. Numbers for a Measurement; raises if the kernel read
@@ -86,8 +89,14 @@ class Pool:
         out = self.gpu.upload(numpy.zeros(count, numpy.uint64))
 
         def launch(first=0, n=count):
-            self.gpu.launch(self._kernel, n, BLOCK, ctypes.c_uint64(addresses + 8 * first), ctypes.c_uint64(out + 8 * first),
-                            ctypes.c_uint32(n))
+            self.gpu.launch(
+                self._kernel,
+                n,
+                BLOCK,
+                ctypes.c_uint64(addresses + 8 * first),
+                ctypes.c_uint64(out + 8 * first),
+                ctypes.c_uint32(n),
+            )
 
         values = {}
         if self._cpu is not None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What an experiment uses: options, programs, and things that are removed at its end."""
+
 import contextlib
 import itertools
 import os

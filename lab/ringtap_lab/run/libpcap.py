@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`make bench`: a libpcap program on a port, on a veth with the system's libpcap, and with a filter that passes one packet in a
 hundred."""
+
 import time
 
 from scapy.layers.inet import IP, UDP
@@ -24,9 +25,13 @@ ONE_IN_100, NOTHING = "net_pcap, 1 of 100 passes", "net_null, nothing passes"
 
 def write_frames(path):
     """UDP, one frame to port 53, in a pcap file."""
+
     def frame(port):
-        head = Ether(dst="02:00:00:00:00:01", src="02:00:00:00:00:02") / IP(src="198.18.0.1", dst="198.18.0.2") / UDP(
-            sport=9, dport=port)
+        head = (
+            Ether(dst="02:00:00:00:00:01", src="02:00:00:00:00:02")
+            / IP(src="198.18.0.1", dst="198.18.0.2")
+            / UDP(sport=9, dport=port)
+        )
         return head / bytes(SIZE - len(head))
 
     wrpcap(str(path), [frame(53 if i == FRAMES // 2 else 5000) for i in range(FRAMES)])
@@ -74,8 +79,10 @@ def at_a_steady_rate(bench):
     """As a wire would send: at full rate testpmd is faster than any reader of packets can be. What the port received between
     two readings of its counters, both while the counter was attached, has to be counted."""
     end = forwarder.End([], ["--vdev", f"net_null0,size={SIZE}", "--no-huge"], "net_null0", bench.o.cpus[0])
-    with forwarder.Forwarder(bench.lab, end, "sink", ["--sink-rate", str(STEADY_PPS)]) as sink, \
-            attached.on_port(bench.lab, sink.prefix, "net_null0") as counter:
+    with (
+        forwarder.Forwarder(bench.lab, end, "sink", ["--sink-rate", str(STEADY_PPS)]) as sink,
+        attached.on_port(bench.lab, sink.prefix, "net_null0") as counter,
+    ):
         telemetry = Telemetry(sink.prefix)
         try:
             _, before = telemetry.received([0])
@@ -95,8 +102,12 @@ def on_veth(bench):
     lab = bench.lab
     with lab.hosts() as (a, b):
         end = forwarder.End(a.prefix, ["--plane", "packet-mmap"], "eth0", bench.o.cpus[0])
-        with attached.Counter(lab, "eth0", b.prefix) as counter, \
-                forwarder.Forwarder(lab, end, "generate", ["--frame", "udp", "--sizes", str(SIZE), "--rate", "max"]) as sender:
+        with (
+            attached.Counter(lab, "eth0", b.prefix) as counter,
+            forwarder.Forwarder(
+                lab, end, "generate", ["--frame", "udp", "--sizes", str(SIZE), "--rate", "max"]
+            ) as sender,
+        ):
             time.sleep(bench.o.seconds)
             report = sender.report()
             time.sleep(0.2)  # libpcap hands out a block that is not full after 0.1 s
@@ -130,7 +141,10 @@ def filtered(bench, source, name, share):
             _check_share(counts, after - before, last - first, share)
             bench.store.add(alone, "unfiltered", name, SIZE)
             bench.store.add(rate, "filtered", name, SIZE)
-            print(f"filter on {name}: application {alone / 1e6:.1f} -> {rate / 1e6:.1f} Mpps, {counts['packets']} passed", flush=True)
+            print(
+                f"filter on {name}: application {alone / 1e6:.1f} -> {rate / 1e6:.1f} Mpps, {counts['packets']} passed",
+                flush=True,
+            )
     finally:
         app.stop()
 

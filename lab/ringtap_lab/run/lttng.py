@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """LTTng: a session daemon in a mount namespace of its own, which reaches no other sessions, and leaves none behind."""
+
 import contextlib
 import os
 import re
@@ -22,8 +23,17 @@ class Daemon:
     def __init__(self, lab):
         for program in ("lttng-sessiond", "lttng"):
             attached.installed(lab, program, "lttng-tools")
-        self.argv = [*attached.on_cpu(lab), "unshare", "-m", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', FOLDER,
-                     "lttng-sessiond", "--no-kernel"]
+        self.argv = [
+            *attached.on_cpu(lab),
+            "unshare",
+            "-m",
+            "sh",
+            "-c",
+            'mount -t tmpfs none "$0" && exec "$@"',
+            FOLDER,
+            "lttng-sessiond",
+            "--no-kernel",
+        ]
         self.env = {"LTTNG_HOME": lab.folder()}
 
     def __enter__(self):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`make bench`: one application without a capture, with each, and afterwards. All results go into a Store."""
+
 import contextlib
 import os
 import sys
@@ -35,7 +36,7 @@ class Store:
         with regime.around(lab) as around:
             yield
         for key, found in self.regimes.items():
-            found[before.get(key, 0):] = [around.regime] * (len(found) - before.get(key, 0))
+            found[before.get(key, 0) :] = [around.regime] * (len(found) - before.get(key, 0))
 
     def of_regime(self, name, *key):
         """The values of get() that were measured in a regime."""
@@ -54,14 +55,23 @@ class Store:
         print(f"  {what}: {e}", file=sys.stderr, flush=True)
 
     def as_list(self):
-        return [{**dict(zip(self.NAMES, key)), **series.calm().summary(), "values": list(series),
-                 "disturbed": series.disturbed, "regimes": self.regimes[key]} for key, series in self.series.items()]
+        return [
+            {
+                **dict(zip(self.NAMES, key)),
+                **series.calm().summary(),
+                "values": list(series),
+                "disturbed": series.disturbed,
+                "regimes": self.regimes[key],
+            }
+            for key, series in self.series.items()
+        ]
 
 
 def _capture(bench, app, tool, path):
     """(Counts, application's rate meanwhile, greatest share of the time in which the polling thread or the capture waited
     for its CPU)."""
     with bench.tools[tool](bench.lab, app, path=path, seconds=bench.o.seconds) as t:
+
         def times():
             return app.polling_times(), process.cpu_times(t.process.pid)
 
@@ -84,8 +94,12 @@ def _attempt(bench, app, tool, sink):
     path = "/dev/null" if sink == "null" else os.path.join(bench.o.disk_dir, "capture.pcapng")
     try:
         counts, pps, disturbed = _capture(bench, app, tool, path)
-        found = {"captured": counts.captured / bench.o.seconds, "attached": pps, "disturbed": disturbed,
-                 "loss": counts.lost / max(counts.captured + counts.lost, 1)}
+        found = {
+            "captured": counts.captured / bench.o.seconds,
+            "attached": pps,
+            "disturbed": disturbed,
+            "loss": counts.lost / max(counts.captured + counts.lost, 1),
+        }
         if sink != "null":
             found["file"] = _file_rate(path, bench.o.seconds)
         return disturbed, found
@@ -113,6 +127,7 @@ def _undisturbed(bench, measure):
 
 def _rate(bench, app):
     """(disturbed, the application's own rate)."""
+
     def once():
         before = app.polling_times()
         pps = app.rate(WINDOW_S)
@@ -126,8 +141,11 @@ def _captured(bench, app, tool, sink):
     disturbed, found = _undisturbed(bench, lambda: _attempt(bench, app, tool, sink))
     for quantity, value in found.items():
         bench.store.add(value, quantity, *key, disturbed)
-    print(f"  {tool} to {sink}: {found['captured'] / 1e6:.1f} Mpps captured, {found['loss'] * 100:.2f} % lost, application "
-          f"{found['attached'] / 1e6:.1f} Mpps, disturbed {disturbed * 100:.0f} %", flush=True)
+    print(
+        f"  {tool} to {sink}: {found['captured'] / 1e6:.1f} Mpps captured, {found['loss'] * 100:.2f} % lost, application "
+        f"{found['attached'] / 1e6:.1f} Mpps, disturbed {disturbed * 100:.0f} %",
+        flush=True,
+    )
     disturbed, pps = _rate(bench, app)
     bench.store.add(pps, "after", *key, disturbed)
 
@@ -146,7 +164,10 @@ def application(bench, source, tool, plugin):
         try:
             disturbed, rate = _rate(bench, app)
             bench.store.add(rate, "loaded" if plugin else "untouched", source.name, source.size, disturbed=disturbed)
-            print(f"{source.name} {source.size} B, {'plugin loaded' if plugin else 'untouched'}: {rate / 1e6:.1f} Mpps", flush=True)
+            print(
+                f"{source.name} {source.size} B, {'plugin loaded' if plugin else 'untouched'}: {rate / 1e6:.1f} Mpps",
+                flush=True,
+            )
             while left:
                 with bench.store.between_probes(bench.lab):
                     _captured(bench, app, tool, left[0])

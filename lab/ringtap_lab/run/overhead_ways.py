@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The tools of the experiment overhead: which application each needs, and how it is switched on."""
+
 import os
 from dataclasses import dataclass
 
@@ -75,39 +76,53 @@ def idle(subject):
 
 def watched(tool, *args):
     """While a tool is attached that hands out no packets."""
+
     def measure(subject):
         with tool(subject.lab, subject.app, *args) as t:
             pps = subject.fastest()
             t.finish()
         return {"pps": pps}
+
     return measure
 
 
 def captured(tool, *args):
     """While a tool captures. Its counts are of all the time that it was attached, which is longer; the captured part of the packets
     is the same."""
+
     def measure(subject):
         with tool(subject.lab, subject.app, *args) as t:
             pps = subject.rate()
             counts = t.counts()
         wanted = counts.captured + counts.lost
-        return {"pps": pps, "seen": counts.seen, "captured": counts.captured, "filtered": counts.filtered, "lost": counts.lost,
-                "captured_pps": pps * counts.captured / max(counts.seen, 1), "loss": counts.lost / wanted if wanted else 0.0}
+        return {
+            "pps": pps,
+            "seen": counts.seen,
+            "captured": counts.captured,
+            "filtered": counts.filtered,
+            "lost": counts.lost,
+            "captured_pps": pps * counts.captured / max(counts.seen, 1),
+            "loss": counts.lost / wanted if wanted else 0.0,
+        }
+
     return measure
 
 
 def afterwards(tool):
     """After a tool has been attached and has ended: that is what "off" means for it."""
+
     def measure(subject):
         with tool(subject.lab, subject.app) as t:
             t.counts()
         return idle(subject)
+
     return measure
 
 
 def traced(tracing):
     """With the hooks in and no tracing, then while bursts are traced. tracing(subject): a context with events(), which ends it:
     (events, packets in them, events that were lost)."""
+
     def measure(subject):
         with attached.Top(subject.lab, subject.app, "polls") as hooks:
             hooks_pps = subject.fastest()
@@ -118,8 +133,15 @@ def traced(tracing):
         if not events:
             raise RuntimeError("nothing was traced")
         per_event = packets / events
-        return {"pps": pps, "hooks_pps": hooks_pps, "events": events, "lost_events": lost, "per_event": per_event,
-                "event_ns": (1e9 / pps - 1e9 / hooks_pps) * per_event}
+        return {
+            "pps": pps,
+            "hooks_pps": hooks_pps,
+            "events": events,
+            "lost_events": lost,
+            "per_event": per_event,
+            "event_ns": (1e9 / pps - 1e9 / hooks_pps) * per_event,
+        }
+
     return measure
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the cells of experiments in alternating order, prints progress, and resumes where a run stopped."""
+
 import fnmatch
 import sys
 import time
@@ -68,12 +69,16 @@ class Progress:
 
     def next(self, part, repetition, cell):
         self.done += 1
-        later = self.parts[self.parts.index(part) + 1:]
+        later = self.parts[self.parts.index(part) + 1 :]
         total = self.done - 1 + part.number + sum(p.number for p in later)
         left = f"about {duration(part.expected_s())} left"
         if later:
             left += f", of all experiments {duration(self.expected_s())}"
-        print(f"[{self.done}/{total}] {part.name}: {cell.key}, repetition {repetition + 1}; {left}", file=sys.stderr, flush=True)
+        print(
+            f"[{self.done}/{total}] {part.name}: {cell.key}, repetition {repetition + 1}; {left}",
+            file=sys.stderr,
+            flush=True,
+        )
         part.number -= 1
 
 
@@ -110,8 +115,10 @@ class Run:
         self._prepare()
         everything, todo = plan(self.experiment, self.lab, self.journal.results, self.lab.o.only)
         if len(todo) < len(everything):
-            self.lab.log(f"{self.experiment.name}: {len(everything) - len(todo)} of {len(everything)} measurements are in "
-                         f"{self.journal.path} already; --fresh measures again")
+            self.lab.log(
+                f"{self.experiment.name}: {len(everything) - len(todo)} of {len(everything)} measurements are in "
+                f"{self.journal.path} already; --fresh measures again"
+            )
         part = self.part
         part.number, part.left_s = len(todo), sum(cell.seconds for _, cell in todo)
         for repetition, cell in todo:
@@ -148,6 +155,15 @@ class Run:
             text = f"{e}" if isinstance(e, (RuntimeError, OSError)) else f"{type(e).__name__}: {e}"
             self.journal.write({"event": "failed", **event, "commands": commands, "error": text})
             return f"failed: {text}"
-        self.journal.write({"event": "run", **event, "values": m.values, "data": m.data, "commands": commands,
-                            "seconds": time.monotonic() - begin, "around": around.shares()})
+        self.journal.write(
+            {
+                "event": "run",
+                **event,
+                "values": m.values,
+                "data": m.data,
+                "commands": commands,
+                "seconds": time.monotonic() - begin,
+                "around": around.shares(),
+            }
+        )
         return ", ".join(f"{k} {v:.5g}" for k, v in m.values.items() if v is not None)

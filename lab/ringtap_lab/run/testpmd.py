@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The application that is measured: Debian's dpdk-testpmd, on virtual devices."""
+
 import glob
 import os
 import pathlib
@@ -66,9 +67,22 @@ class TestPmd:
         *polling, main_cpu = cpus
         lcores = ",".join([*(f"{cpu}@{cpu}" for cpu in polling), f"{MAIN_LCORE}@{main_cpu}"])
         memory = ["-m", str(MEMORY_MB)] if huge else ["-m", str(SMALL_PAGES_MB), "--no-huge"]
-        argv = [*wrap, PROGRAM, *memory, "--no-pci", f"--file-prefix={self.prefix}",
-                "--lcores", lcores, "--main-lcore", str(MAIN_LCORE),
-                *(["-d", plugin] if plugin else []), *source.eal, "--", *source.app, "--auto-start"]
+        argv = [
+            *wrap,
+            PROGRAM,
+            *memory,
+            "--no-pci",
+            f"--file-prefix={self.prefix}",
+            "--lcores",
+            lcores,
+            "--main-lcore",
+            str(MAIN_LCORE),
+            *(["-d", plugin] if plugin else []),
+            *source.eal,
+            "--",
+            *source.app,
+            "--auto-start",
+        ]
         self.process = process.start(argv, stdin=subprocess.PIPE, stdout=self.log, stderr=subprocess.STDOUT)
         self.telemetry = self.polling_task = None
         try:
@@ -155,8 +169,11 @@ class TestPmd:
 
     def _polling_task(self):
         """The busiest of the lcores' threads: the main one is busy before it sleeps."""
-        tasks = [path.removeprefix("/proc/").removesuffix("/comm") for path in glob.glob(f"/proc/{self.process.pid}/task/*/comm")
-                 if "worker" in pathlib.Path(path).read_text(encoding="ascii")]
+        tasks = [
+            path.removeprefix("/proc/").removesuffix("/comm")
+            for path in glob.glob(f"/proc/{self.process.pid}/task/*/comm")
+            if "worker" in pathlib.Path(path).read_text(encoding="ascii")
+        ]
         return max(tasks, key=lambda t: (process.cpu_times(t) or (0, 0, 0))[1])
 
     def obituary(self):

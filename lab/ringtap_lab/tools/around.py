@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What else the CPUs did during a measurement: for other programs, and for other virtual machines."""
+
 import os
 import resource
 
@@ -13,8 +14,9 @@ def _ticks():
 
 def _own_s():
     """CPU seconds of this process and those of its children that have ended."""
-    return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, (resource.RUSAGE_SELF,
-                                                                         resource.RUSAGE_CHILDREN)))
+    return sum(
+        u.ru_utime + u.ru_stime for u in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )
 
 
 class Around:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The addresses of successive packets, from the samples that ringtap-fwd takes."""
+
 import os
 
 import numpy
@@ -34,12 +35,14 @@ class Samples:
         """Addresses of the last `length` packets that a role (by number) received in that stage; of
         samples of every packet."""
         if self._table is None:
-            self._table = numpy.loadtxt(self.path, dtype=numpy.int64, delimiter=",", skiprows=1,
-                                        usecols=(0, 2, 4), ndmin=2)
+            self._table = numpy.loadtxt(
+                self.path, dtype=numpy.int64, delimiter=",", skiprows=1, usecols=(0, 2, 4), ndmin=2
+            )
         mine = self._table[(self._table[:, 0] == role) & (self._table[:, 1] == stage)]
         if len(mine) < length:
-            raise TooFew(f"stage {stage}: {len(mine)} packets, fewer than {length}: the machine is too "
-                         "slow, or too disturbed")
+            raise TooFew(
+                f"stage {stage}: {len(mine)} packets, fewer than {length}: the machine is too slow, or too disturbed"
+            )
         return mine[-length:, 2]
 
 
@@ -58,11 +61,13 @@ def describe(addresses, memory):
     half = len(addresses) // 2
     curves = {name: iotlb.miss_rates(addresses, size, ENTRIES, half) for name, size in PAGES.items()}
     at = dict(zip(ENTRIES, iotlb.miss_rates(addresses, own, ENTRIES, half)))
-    successive = addresses[half:half + SUCCESSIVE]
-    found = {"out_of_order": order(addresses, memory["stride_bytes"]),
-             "buffers": len(numpy.unique(addresses[half:])),
-             "pages_4k": iotlb.pages_touched(successive, 4096),
-             "pages_own": iotlb.pages_touched(successive, own)}
+    successive = addresses[half : half + SUCCESSIVE]
+    found = {
+        "out_of_order": order(addresses, memory["stride_bytes"]),
+        "buffers": len(numpy.unique(addresses[half:])),
+        "pages_4k": iotlb.pages_touched(successive, 4096),
+        "pages_own": iotlb.pages_touched(successive, own),
+    }
     return found | {f"misses_{e}": at[e] for e in (16, 64, 256, 1024, 4096)}, curves
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Memory cgroups, version 1 or 2."""
+
 import itertools
 import os
 from pathlib import Path

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the time stamp counter and the cores' frequency do: whether cycles are meaningful."""
+
 import glob
 import pathlib
 import re
@@ -14,7 +15,10 @@ def read(path):
 
 
 def _turbo():
-    for path, on in (("/sys/devices/system/cpu/intel_pstate/no_turbo", "0"), ("/sys/devices/system/cpu/cpufreq/boost", "1")):
+    for path, on in (
+        ("/sys/devices/system/cpu/intel_pstate/no_turbo", "0"),
+        ("/sys/devices/system/cpu/cpufreq/boost", "1"),
+    ):
         if text := read(path):
             return "on" if text == on else "off"
     return "not visible"
@@ -40,12 +44,25 @@ def describe():
 def warnings(about):
     """Sentences, one for each reason why cycles of the TSC are not cycles of the core. about: what describe() gave."""
     where = "a virtual machine" if about["hypervisor"] != "no" else "this machine"
-    return [text for holds, text in (
-        ("constant_tsc" not in about["tsc_flags"], "The TSC is not constant: its ticks follow the core's frequency, and times in "
-         "nanoseconds are wrong where that changes."),
-        ("nonstop_tsc" not in about["tsc_flags"], "The TSC may stop in deep sleep."),
-        (about["governor"] not in ("performance", "not visible"),
-         f"The frequency is governed by {about['governor']}, not performance: cores may run slower than the TSC counts."),
-        (about["turbo"] == "on", "Turbo is on: cores may run faster than the TSC counts."),
-        ("not visible" in (about["governor"], about["turbo"]), f"The cores' frequency is not visible on {where}: cycles are ticks "
-         "of the TSC, and the cores may run faster or slower.")) if holds]
+    return [
+        text
+        for holds, text in (
+            (
+                "constant_tsc" not in about["tsc_flags"],
+                "The TSC is not constant: its ticks follow the core's frequency, and times in "
+                "nanoseconds are wrong where that changes.",
+            ),
+            ("nonstop_tsc" not in about["tsc_flags"], "The TSC may stop in deep sleep."),
+            (
+                about["governor"] not in ("performance", "not visible"),
+                f"The frequency is governed by {about['governor']}, not performance: cores may run slower than the TSC counts.",
+            ),
+            (about["turbo"] == "on", "Turbo is on: cores may run faster than the TSC counts."),
+            (
+                "not visible" in (about["governor"], about["turbo"]),
+                f"The cores' frequency is not visible on {where}: cycles are ticks "
+                "of the TSC, and the cores may run faster or slower.",
+            ),
+        )
+        if holds
+    ]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The part of the CUDA driver API that the experiments use, by ctypes: the driver is loaded at run time, and compiles kernels that are
 text (PTX)."""
+
 import contextlib
 import ctypes
 import mmap
@@ -88,7 +89,12 @@ class Gpu:
         return p.value
 
     def download(self, address, array):
-        self._call("cuMemcpyDtoH_v2", array.ctypes.data_as(ctypes.c_void_p), ctypes.c_void_p(address), ctypes.c_size_t(array.nbytes))
+        self._call(
+            "cuMemcpyDtoH_v2",
+            array.ctypes.data_as(ctypes.c_void_p),
+            ctypes.c_void_p(address),
+            ctypes.c_size_t(array.nbytes),
+        )
 
     def memory(self, kind, contents):
         """(address for the GPU, array for the CPU or None) of memory of this kind, with these contents (numpy, bytes)."""
@@ -111,7 +117,9 @@ class Gpu:
     def _registered(self, kind, size):
         """Ordinary memory of the process, registered with the driver."""
         size = -(-size // _HUGE) * _HUGE
-        area = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | (_MAP_HUGETLB if kind == PAGES_HUGE else 0))
+        area = mmap.mmap(
+            -1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | (_MAP_HUGETLB if kind == PAGES_HUGE else 0)
+        )
         if kind == PAGES_4K:
             area.madvise(_MADV_NOHUGEPAGE)
         bytes_ = (ctypes.c_uint8 * size).from_buffer(area)
@@ -140,7 +148,9 @@ class Gpu:
 
     def launch(self, function, threads, block, *arguments):
         """arguments: ctypes objects."""
-        pointers = (ctypes.c_void_p * len(arguments))(*(ctypes.cast(ctypes.byref(a), ctypes.c_void_p) for a in arguments))
+        pointers = (ctypes.c_void_p * len(arguments))(
+            *(ctypes.cast(ctypes.byref(a), ctypes.c_void_p) for a in arguments)
+        )
         self._call("cuLaunchKernel", function, -(-threads // block), 1, 1, block, 1, 1, 0, None, pointers, None)
 
     def wait(self):
@@ -154,6 +164,10 @@ class Gpu:
         work()
         self._call("cuEventRecord", end, None)
         self._call("cuEventSynchronize", end)
-        self._call("cuEventElapsedTime_v2" if hasattr(self._cuda, "cuEventElapsedTime_v2") else "cuEventElapsedTime",
-                   ctypes.byref(ms), begin, end)
+        self._call(
+            "cuEventElapsedTime_v2" if hasattr(self._cuda, "cuEventElapsedTime_v2") else "cuEventElapsedTime",
+            ctypes.byref(ms),
+            begin,
+            end,
+        )
         return ms.value * 1e-3

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Huge pages for the time of a benchmark: missing ones are added, and given back afterwards; by the next run if this one is
 killed: a note records the change."""
+
 import json
 import os
 import pathlib

@@ -12,6 +12,7 @@ before i, and -1 if there was none, the number of different pages between both i
 
 because each page in between counts once, at its first use there, where prev(j) <= prev(i); and all
 prev(i) + 1 uses up to prev(i) fulfil that too."""
+
 import numpy
 
 NEVER = 1 << 62  # distance of a first use: a miss whatever the size

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Description of the machine that something was measured on."""
+
 import glob
 import os
 import pathlib
@@ -30,8 +31,11 @@ def _isolation():
     """CPUs that are kept from other work: by the kernel's command line, and in effect."""
     options = ("isolcpus=", "nohz_full=", "rcu_nocbs=", "irqaffinity=")
     words = [w for w in read("/proc/cmdline").split() if w.startswith(options)]
-    words += [f"{name} {cpus}" for name in ("isolated", "nohz_full")
-              if (cpus := read(f"/sys/devices/system/cpu/{name}")) not in ("", "(null)")]
+    words += [
+        f"{name} {cpus}"
+        for name in ("isolated", "nohz_full")
+        if (cpus := read(f"/sys/devices/system/cpu/{name}")) not in ("", "(null)")
+    ]
     return ", ".join(words) or "none: no isolcpus, no nohz_full"
 
 
@@ -42,10 +46,12 @@ def _memory():
         return int(_first(rf"^{key}:\s+(\d+)", facts) or 0)
 
     transparent = _first(r"\[(\w+)\]", read("/sys/kernel/mm/transparent_hugepage/enabled"))
-    return {"memory": f"{number('MemTotal') // 1024:,} MB",
-            "huge_pages": f"of {number('Hugepagesize'):,} KiB; transparent: {transparent}",
-            "memory_free": f"{number('MemAvailable') // 1024:,} MB",
-            "huge_pages_free": f"{number('HugePages_Free'):,} of {number('HugePages_Total'):,}"}
+    return {
+        "memory": f"{number('MemTotal') // 1024:,} MB",
+        "huge_pages": f"of {number('Hugepagesize'):,} KiB; transparent: {transparent}",
+        "memory_free": f"{number('MemAvailable') // 1024:,} MB",
+        "huge_pages_free": f"{number('HugePages_Free'):,} of {number('HugePages_Total'):,}",
+    }
 
 
 def _caches():
@@ -59,7 +65,9 @@ def _caches():
 
 def _gpu():
     """{} without NVIDIA's driver."""
-    models = [_first(r"^Model:\s*(.*)$", read(path)) for path in sorted(glob.glob("/proc/driver/nvidia/gpus/*/information"))]
+    models = [
+        _first(r"^Model:\s*(.*)$", read(path)) for path in sorted(glob.glob("/proc/driver/nvidia/gpus/*/information"))
+    ]
     driver = _first(r"x86_64\s+([\d.]+)", read("/proc/driver/nvidia/version"))
     return {"gpu": f"{', '.join(filter(None, models))}; driver {driver}"} if models else {}
 
@@ -68,8 +76,18 @@ def describe(ringtap, cpus):
     """cpus: those that are measured on."""
     time = clock.describe()
     vendor = _first(r"^Hypervisor vendor:\s*(.*)$", _output("lscpu"))
-    commit = _output("git", "-c", "safe.directory=*", "-C", str(_SOURCES), "describe", "--always", "--dirty", "--abbrev=12",
-                     "--exclude=*")
+    commit = _output(
+        "git",
+        "-c",
+        "safe.directory=*",
+        "-C",
+        str(_SOURCES),
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=12",
+        "--exclude=*",
+    )
     return {
         "cpu": _first(r"^model name\s*:\s*(.*)$", read("/proc/cpuinfo")) or platform.machine(),
         "cpus": f"{os.cpu_count()}; measured on {(' and ' if len(cpus) == 2 else ', ').join(str(c) for c in cpus)}",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Hosts: network namespaces, joined by pairs of veth; removed with all that is in them when closed."""
+
 import subprocess
 
 from . import process

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Priority of a benchmark over other programs of the machine."""
+
 import os
 
 AUTOGROUP = "/proc/self/autogroup"  # "/autogroup-25 nice 0": what counts between login sessions

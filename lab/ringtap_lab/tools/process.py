@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Starts programs, waits for them and stops them; command lines are recorded for the report."""
+
 import contextlib
 import ctypes
 import os
@@ -52,8 +53,9 @@ def start(argv, env=None, **kwargs):
     its own: that would not have our niceness.) It ends with the thread that starts it, even if that is killed: to be
     called in the main thread."""
     remember(argv, env)
-    return subprocess.Popen(argv, env={**os.environ, **(env or {})}, process_group=0,
-                            preexec_fn=_end_with_parent, **kwargs)
+    return subprocess.Popen(
+        argv, env={**os.environ, **(env or {})}, process_group=0, preexec_fn=_end_with_parent, **kwargs
+    )
 
 
 def run(argv, env=None, timeout_s=60):
@@ -81,7 +83,9 @@ class Program:
     def __init__(self, argv, ready, env=None):
         self.argv, self.ready, self.env = [str(a) for a in argv], ready, env
         # Behind prefixes, such as taskset.
-        self.name = os.path.basename(next((a for a in self.argv if a.startswith(("/", "dpdk", "bpftrace"))), self.argv[0]))
+        self.name = os.path.basename(
+            next((a for a in self.argv if a.startswith(("/", "dpdk", "bpftrace"))), self.argv[0])
+        )
         self.process = None
 
     def __enter__(self):

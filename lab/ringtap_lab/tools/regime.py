@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which regime the machine is in: a hypervisor moves a virtual machine's CPUs between cores, from one second to the next, and the
 time that a cache line takes from one to the other changes by a factor of five (docs/performance.md)."""
+
 import contextlib
 import json
 
@@ -8,7 +9,12 @@ from . import process
 
 PROGRAM = "bench/machine_probe"
 CORE, NEAR, FAR, MIXED = "core", "near", "far", "mixed"
-MEANING = {CORE: "both CPUs are halves of one core", NEAR: "they share a cache", FAR: "they share none", MIXED: "it changed meanwhile"}
+MEANING = {
+    CORE: "both CPUs are halves of one core",
+    NEAR: "they share a cache",
+    FAR: "they share none",
+    MIXED: "it changed meanwhile",
+}
 # Writing a line that the other CPU has just read, in a cache that both share: 1.1 ns where that is the L2, 7 ns where it is the L3.
 CORE_WRITE_NS = 3
 # One way, of a written line. Cores with a common L3: 30 to 60 ns. Those without one, or of different sockets: 100 ns and more.

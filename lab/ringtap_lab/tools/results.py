@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Results of experiments: a journal, written line by line, so that an interrupted run loses nothing; JSON and CSV are made
 from it."""
+
 import copy
 import csv
 import datetime
@@ -19,7 +20,7 @@ _LASTING = ("cpu", "cpus", "kernel", "dpdk", "ringtap", "commit")
 
 
 def now():
-    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def _unique(items):
@@ -65,17 +66,31 @@ class Outcome:
 
     def as_dict(self):
         series = {metric: self.series(metric) for metric in self.metrics()}
-        return {"cell": self.key, "params": self.params,
-                "statistics": {m: {**s.summary(), "mean": s.mean(), "deviation": s.deviation()} for m, s in series.items()},
-                "runs": self.runs, "commands": self.commands(), "unavailable": self.unavailable, "errors": self.errors}
+        return {
+            "cell": self.key,
+            "params": self.params,
+            "statistics": {m: {**s.summary(), "mean": s.mean(), "deviation": s.deviation()} for m, s in series.items()},
+            "runs": self.runs,
+            "commands": self.commands(),
+            "unavailable": self.unavailable,
+            "errors": self.errors,
+        }
 
 
 class Results:
     """Results of one experiment, in memory. Cells in order of first measurement."""
 
     # trouble: why it could not be measured, or not to its end. changed: how machines of later runs differ: sentences.
-    _STATE = {"settings": {}, "machine": {}, "changed": [], "trouble": None, "began": None, "ended": None, "prepared": None,
-              "prepared_by": []}
+    _STATE = {
+        "settings": {},
+        "machine": {},
+        "changed": [],
+        "trouble": None,
+        "began": None,
+        "ended": None,
+        "prepared": None,
+        "prepared_by": [],
+    }
 
     def __init__(self, found=None):
         """found: what as_dict() gave."""
@@ -95,7 +110,9 @@ class Results:
         elif kind == "end":
             self.ended = event["at"]
         else:
-            outcome = self.outcomes.setdefault(event["cell"], Outcome({"cell": event["cell"], "params": event["params"]}))
+            outcome = self.outcomes.setdefault(
+                event["cell"], Outcome({"cell": event["cell"], "params": event["params"]})
+            )
             outcome.unavailable = event.get("unavailable")
             outcome.errors.pop(event["repetition"], None)
             if kind == "failed":
@@ -129,7 +146,8 @@ class Results:
     def gaps(self):
         """Lines on cells that could not be measured, and why."""
         return [f"{o.key}: not available: {o.unavailable}" for o in self.outcomes.values() if o.unavailable] + [
-            f"{o.key}: failed: {e}" for o in self.outcomes.values() for e in _unique(o.errors.values())]
+            f"{o.key}: failed: {e}" for o in self.outcomes.values() for e in _unique(o.errors.values())
+        ]
 
     def done(self, key, repetition):
         """Whether nothing is left to be measured."""
@@ -137,9 +155,15 @@ class Results:
         return bool(o) and (o.unavailable is not None or any(r["repetition"] == repetition for r in o.runs))
 
     def as_dict(self, experiment):
-        return {"format": FORMAT, "experiment": experiment.name, "title": experiment.title, "conditions": experiment.conditions,
-                **{name: getattr(self, name) for name in self._STATE},
-                "published": [vars(p) for p in experiment.published], "cells": [o.as_dict() for o in self.outcomes.values()]}
+        return {
+            "format": FORMAT,
+            "experiment": experiment.name,
+            "title": experiment.title,
+            "conditions": experiment.conditions,
+            **{name: getattr(self, name) for name in self._STATE},
+            "published": [vars(p) for p in experiment.published],
+            "cells": [o.as_dict() for o in self.outcomes.values()],
+        }
 
     def runs(self):
         return [run for o in self.outcomes.values() for run in o.runs]
@@ -155,14 +179,23 @@ class Results:
     def as_csv(self):
         """A row for each run: cell, parameters, repetition, values, and what else the CPUs did."""
         runs = [(o, r) for o in self.measured() for r in o.runs]
-        params, metrics, around = (_unique(name for o, r in runs for name in names(o, r)) for names in (
-            lambda o, r: o.params, lambda o, r: o.metrics(), lambda o, r: r["around"]))
+        params, metrics, around = (
+            _unique(name for o, r in runs for name in names(o, r))
+            for names in (lambda o, r: o.params, lambda o, r: o.metrics(), lambda o, r: r["around"])
+        )
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["cell", *params, "repetition", *metrics, *(f"cpus_{name}" for name in around)])
         for o, r in runs:
-            writer.writerow([o.key, *(o.params.get(p) for p in params), r["repetition"] + 1,
-                             *(r["values"].get(m) for m in metrics), *(r["around"].get(a) for a in around)])
+            writer.writerow(
+                [
+                    o.key,
+                    *(o.params.get(p) for p in params),
+                    r["repetition"] + 1,
+                    *(r["values"].get(m) for m in metrics),
+                    *(r["around"].get(a) for a in around),
+                ]
+            )
         return text.getvalue()
 
 
@@ -186,15 +219,19 @@ class Journal:
                     self.results.apply(json.loads(line))
                 except (ValueError, KeyError, TypeError) as e:
                     if line.endswith(b"\n"):
-                        raise Trouble(f"{self.path}: not a journal of ringtap-lab: {e!r}; use another folder, or --fresh") from e
+                        raise Trouble(
+                            f"{self.path}: not a journal of ringtap-lab: {e!r}; use another folder, or --fresh"
+                        ) from e
                     break
                 self.good += len(line)
 
     def expect(self, settings):
         """settings: what must be equal for results to belong together."""
         if self.results.began and self.results.settings != settings:
-            raise OtherSettings(f"{self.path} holds results of other settings: {_difference(self.results.settings, settings)}; use "
-                                "another folder (-o), or --fresh to measure again")
+            raise OtherSettings(
+                f"{self.path} holds results of other settings: {_difference(self.results.settings, settings)}; use "
+                "another folder (-o), or --fresh to measure again"
+            )
 
     def begin(self, settings, machine):
         self.expect(settings)

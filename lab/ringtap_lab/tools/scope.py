@@ -3,6 +3,8 @@
 DPDK's folders and huge pages, folders of our own.
 
 A name holds process id and start time of the run that owns it: things of a run that is alive are never touched."""
+
+import contextlib
 import glob
 import os
 import re
@@ -82,17 +84,18 @@ def _paths(is_ours):
 
 def remains(is_ours):
     """All that exists of the runs for whose name is_ours(name) is true: texts for messages."""
-    return [*(f"process {pid}" for pid in _processes(is_ours)), *(f"network namespace {n}" for n in _namespaces(is_ours)),
-            *_paths(is_ours)]
+    return [
+        *(f"process {pid}" for pid in _processes(is_ours)),
+        *(f"network namespace {n}" for n in _namespaces(is_ours)),
+        *_paths(is_ours),
+    ]
 
 
 def _end_processes(is_ours):
     for sig in (signal.SIGTERM, signal.SIGKILL):
         for pid in _processes(is_ours):
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, sig)
-            except ProcessLookupError:
-                pass
         end = time.monotonic() + process.PATIENCE_S
         while _processes(is_ours):
             if time.monotonic() > end:
@@ -112,7 +115,9 @@ def remove(is_ours):
         if not _is_note(path):
             shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
     # Now nothing of ours uses huge pages any more.
-    give_back([path for path in mine if _is_note(path)], any(_is_note(path) and path not in mine for path in _paths(_alive)))
+    give_back(
+        [path for path in mine if _is_note(path)], any(_is_note(path) and path not in mine for path in _paths(_alive))
+    )
 
 
 def _is_note(path):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Several measurements of one thing: median, least and most, mean and standard deviation."""
+
 import statistics
 
 DISTURBED = 0.03  # share of the time waiting for a cpu from which a measurement counts as disturbed
@@ -39,7 +40,7 @@ class Series(list):
 
 
 def cell(series, scale=1.0, digits=1):
-    """"median (min–max)", or a dash."""
+    """ "median (min–max)", or a dash."""
     if not series:
         return "–"
     low, mid, high = min(series) * scale, series.median() * scale, max(series) * scale

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Client of DPDK's telemetry socket: reads the application's own counters."""
+
 import errno
 import json
 import math
@@ -11,10 +12,7 @@ import time
 
 def runtime_dir(prefix):
     """Folder where the application with this file-prefix keeps its sockets."""
-    if os.geteuid() == 0:
-        base = "/var/run"
-    else:
-        base = os.environ.get("XDG_RUNTIME_DIR", "/tmp")
+    base = "/var/run" if os.geteuid() == 0 else os.environ.get("XDG_RUNTIME_DIR", "/tmp")
     return os.path.join(base, "dpdk", prefix)
 
 

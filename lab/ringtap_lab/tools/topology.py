@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which CPUs are halves of one core."""
+
 import os
 
 from .clock import read

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One module for each experiment, with an instance of its class as EXPERIMENT. A module put here is
 found: there is no list to keep."""
+
 import importlib
 import pkgutil
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The cost and loss of capturing: one libpcap program, through the kernel and through ringtap."""
+
 import contextlib
 import time
 
@@ -21,8 +22,10 @@ DRAIN_S = 0.5  # libpcap hands out a block that is not full after 0.1 s
 class Capture(Experiment):
     name = "capture"
     title = "Capture: libpcap as it is, and on ringtap"
-    question = ("How many packets does a libpcap program lose, and how much of the CPUs' time passes in system "
-                "mode, as the packet rate rises?")
+    question = (
+        "How many packets does a libpcap program lose, and how much of the CPUs' time passes in system "
+        "mode, as the packet rate rises?"
+    )
     conditions = (
         f"{attached.COUNTER} (bench/), which counts packets by pcap_loop(), is linked with the system's libpcap and runs "
         "unchanged: on a veth as it is, and under ringtap run. UDP packets of 60 bytes, 64 with the check "
@@ -35,7 +38,8 @@ class Capture(Experiment):
         "so that it holds the sender's own work and the kernel's work on its CPU as well: "
         "the rest of it without a capture is a curve of its own. The kernel counts in ticks, so rates are "
         "0.07 % higher than named: else each tick met the sender at the same point of its round. "
-        "Loss is what the sender sent and the program did not count.")
+        "Loss is what the sender sent and the program did not count."
+    )
     published = capture_view.PUBLISHED
     view = capture_view
     order = 30
@@ -47,8 +51,11 @@ class Capture(Experiment):
     def cells(self, lab):
         rates, faster = (QUICK, QUICK_FASTER) if lab.quick else (RATES, FASTER)
         seconds = self.length(lab) + 3
-        return [Cell(f"{way}-{rate // 1000}k", {"way": way, "rate": rate}, seconds)
-                for way in WAYS for rate in rates + (faster if way == PORT else ())]
+        return [
+            Cell(f"{way}-{rate // 1000}k", {"way": way, "rate": rate}, seconds)
+            for way in WAYS
+            for rate in rates + (faster if way == PORT else ())
+        ]
 
     def run(self, lab, cell, repetition):
         way, rate = cell.params["way"], cell.params["rate"]
@@ -98,9 +105,14 @@ def result(report, seconds, shares, counts):
     sent = report.role("generate")["total"]["tx_packets"]
     values = {"pps": sent / seconds, **shares, "sent": sent}
     if counts:
-        values |= {"loss": (sent - counts["packets"]) / sent, "counted": counts["packets"],
-                   "dropped": counts["dropped"], "ifdropped": counts["ifdropped"],
-                   "user_s": counts["user"], "system_s": counts["system"]}
+        values |= {
+            "loss": (sent - counts["packets"]) / sent,
+            "counted": counts["packets"],
+            "dropped": counts["dropped"],
+            "ifdropped": counts["ifdropped"],
+            "user_s": counts["user"],
+            "system_s": counts["system"],
+        }
     return Measurement(values)
 
 
@@ -132,8 +144,12 @@ def through_port(lab, rate, attach_s):
     until that is done."""
     sending_s = EXPERIMENT.length(lab) + 2 * SETTLE_S
     end = forwarder.End([], ["--vdev", "net_null0", "--no-huge"], "net_null0", lab.cpus[0])
-    it = forwarder.Forwarder(lab, end, "generate", [
-        *TRAFFIC, "--stages", f"0:{attach_s}s,{round(rate * ODD)}:{round(sending_s * 1000)}ms,0:60s"])
+    it = forwarder.Forwarder(
+        lab,
+        end,
+        "generate",
+        [*TRAFFIC, "--stages", f"0:{attach_s}s,{round(rate * ODD)}:{round(sending_s * 1000)}ms,0:60s"],
+    )
     with it:
         begin = time.monotonic()
         with attached.on_port(lab, it.prefix, "net_null0") as counter:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What recording captures, loses and costs with more polling threads and more recorders, and what many threads and queues cost the
 monitors."""
+
 import contextlib
 import json
 import time
@@ -32,15 +33,22 @@ class Ports(Source):
         super().__init__("net_null", SIZE)
         self.ports = [f"net_null{i}" for i in range(ports)]
         self.eal = [a for name in self.ports for a in ("--vdev", f"{name},size={SIZE}")]
-        self.app = [f"--forward-mode={mode}", f"--nb-cores={threads}", f"--rxq={queues}", f"--txq={queues}",
-                    f"--total-num-mbufs={MBUFS}"]
+        self.app = [
+            f"--forward-mode={mode}",
+            f"--nb-cores={threads}",
+            f"--rxq={queues}",
+            f"--txq={queues}",
+            f"--total-num-mbufs={MBUFS}",
+        ]
 
 
 class Cores(Experiment):
     name = "cores"
     title = "Many cores: threads, recorders, queues"
-    question = ("How many packets of an application with several polling threads do one and two recorders capture, what does it cost the "
-                "application, and where does it stop to grow? Do monitors keep up with many threads and queues?")
+    question = (
+        "How many packets of an application with several polling threads do one and two recorders capture, what does it cost the "
+        "application, and where does it stop to grow? Do monitors keep up with many threads and queues?"
+    )
     conditions = (
         f"testpmd receives {SIZE}-byte packets from net_null as fast as it can, one port for each polling thread, nothing is sent. "
         "ringtap record has its default options and writes to /dev/null; two recorders have one half of the ports each. Each polling "
@@ -48,7 +56,8 @@ class Cores(Experiment):
         "two packets of a thread while it is recorded, less the time without a recorder just before and just after. Merging alone: "
         "one thread reads filled rings, 64-byte packets in bursts of 32, and does nothing with them. The tour: "
         f"{TOUR_PORTS} ports with {QUEUES // TOUR_PORTS} queues each, forwarded (io) by up to {TOUR_THREADS} threads, without a tool and "
-        f"with `ringtap top` and `ringtap latency`; then {ATTACHES} recorders attach and detach.")
+        f"with `ringtap top` and `ringtap latency`; then {ATTACHES} recorders attach and detach."
+    )
     view = cores_view
     root_for = "DPDK's run-time folders and huge pages"
     programs = ("ringtap",)
@@ -65,8 +74,12 @@ class Cores(Experiment):
 
     def cells(self, lab):
         cpus, seconds = len(_cpus(lab)), self.length(lab) + 3
-        cells = [Cell(f"record-{threads}x{recorders}", {"threads": threads, "recorders": recorders}, seconds)
-                 for recorders in RECORDERS for threads in THREADS if threads >= recorders and threads + recorders <= cpus]
+        cells = [
+            Cell(f"record-{threads}x{recorders}", {"threads": threads, "recorders": recorders}, seconds)
+            for recorders in RECORDERS
+            for threads in THREADS
+            if threads >= recorders and threads + recorders <= cpus
+        ]
         cells += [Cell(f"merge-{rings}", {"threads": rings, "recorders": 1}, 2) for rings in MERGES]
         return [*cells, Cell("tour", {"threads": _tour_threads(lab), "recorders": 1}, 12)]
 
@@ -104,8 +117,10 @@ def _testpmd(lab, source, polling, main):
 
 
 def _worst(recorders):
-    return {"pause_s": max(t.summary["longest_pause_ns"] for t in recorders) * 1e-9,
-            "buffer_used": max(t.summary["buffer_most_used_bytes"] / t.summary["buffer_bytes"] for t in recorders)}
+    return {
+        "pause_s": max(t.summary["longest_pause_ns"] for t in recorders) * 1e-9,
+        "buffer_used": max(t.summary["buffer_most_used_bytes"] / t.summary["buffer_bytes"] for t in recorders),
+    }
 
 
 def _halves(ports, recorders):
@@ -114,24 +129,37 @@ def _halves(ports, recorders):
 
 def _recorded(lab, threads, recorders, seconds):
     cpus, window_s = _cpus(lab), _window_s(lab)
-    polling, of_recorders = cpus[:threads], cpus[threads:threads + recorders]
+    polling, of_recorders = cpus[:threads], cpus[threads : threads + recorders]
     with _testpmd(lab, Ports(threads, 1, threads), polling, cpus[-1]) as app:
         app.rate(WARM_S)
         before = app.rate(window_s)
         with contextlib.ExitStack() as stack:
-            tools = [stack.enter_context(attached.Record(lab, app, ports=ports, cpu=cpu))
-                     for ports, cpu in zip(_halves(threads, recorders), of_recorders)]
+            tools = [
+                stack.enter_context(attached.Record(lab, app, ports=ports, cpu=cpu))
+                for ports, cpu in zip(_halves(threads, recorders), of_recorders)
+            ]
             pps = app.rate(seconds)
             counts = [tool.counts() for tool in tools]
         after = app.rate(window_s)
     alone = (before + after) / 2
     seen = sum(c.seen for c in counts)
-    return Measurement({
-        "alone_pps": alone, "before_pps": before, "after_pps": after, "attached_pps": pps,
-        "captured_pps": sum(c.captured / c.seconds for c in counts), "seen_pps": sum(c.seen / c.seconds for c in counts),
-        "loss": sum(c.lost for c in counts) / seen, "lost": sum(c.lost for c in counts), "kept": pps / alone,
-        "added_s": threads / pps - threads / alone, "cores": topology.cores(polling + of_recorders), **_worst(tools)},
-        {"cpus": {"polling": polling, "recorders": of_recorders}})
+    return Measurement(
+        {
+            "alone_pps": alone,
+            "before_pps": before,
+            "after_pps": after,
+            "attached_pps": pps,
+            "captured_pps": sum(c.captured / c.seconds for c in counts),
+            "seen_pps": sum(c.seen / c.seconds for c in counts),
+            "loss": sum(c.lost for c in counts) / seen,
+            "lost": sum(c.lost for c in counts),
+            "kept": pps / alone,
+            "added_s": threads / pps - threads / alone,
+            "cores": topology.cores(polling + of_recorders),
+            **_worst(tools),
+        },
+        {"cpus": {"polling": polling, "recorders": of_recorders}},
+    )
 
 
 def _merge(lab, rings):
@@ -170,8 +198,12 @@ def _tour(lab, threads):
         with _Latency(lab, app, tool_cpu) as latency:
             values["latency_pps"] = app.rate(window_s)
             pairs = json.loads(latency.finish()[0])["pairs"]
-        values |= {"latency_pairs": len(pairs), "latency_packets": sum(p["packets"] for p in pairs),
-                   "latency_p50_s": max(p["ns"]["p50"] for p in pairs) * 1e-9, "latency_p99_s": max(p["ns"]["p99"] for p in pairs) * 1e-9}
+        values |= {
+            "latency_pairs": len(pairs),
+            "latency_packets": sum(p["packets"] for p in pairs),
+            "latency_p50_s": max(p["ns"]["p50"] for p in pairs) * 1e-9,
+            "latency_p99_s": max(p["ns"]["p99"] for p in pairs) * 1e-9,
+        }
         times = [_attach(lab, app, tool_cpu) for _ in range(ATTACHES)]
         values["after_pps"] = app.rate(window_s)
     for name, column in zip(("attach_s", "detach_s"), zip(*times)):
@@ -181,14 +213,18 @@ def _tour(lab, threads):
 
 class _Top(attached.Program):
     def __init__(self, lab, app, cpu):
-        super().__init__([*attached.on_cpu(lab, cpu), lab.program("ringtap"), "top", "--json", "--interval", "0.2", app.prefix],
-                         '"collectors":["')
+        super().__init__(
+            [*attached.on_cpu(lab, cpu), lab.program("ringtap"), "top", "--json", "--interval", "0.2", app.prefix],
+            '"collectors":["',
+        )
 
 
 class _Latency(attached.Program):
     def __init__(self, lab, app, cpu):
-        super().__init__([*attached.on_cpu(lab, cpu), lab.program("ringtap"), "latency", "--json", "--duration", "600", app.prefix],
-                         "Measuring")
+        super().__init__(
+            [*attached.on_cpu(lab, cpu), lab.program("ringtap"), "latency", "--json", "--duration", "600", app.prefix],
+            "Measuring",
+        )
 
 
 def _attach(lab, app, cpu):

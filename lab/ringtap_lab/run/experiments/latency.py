@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How long a packet takes through a forwarder, and there and back: DPDK against packet sockets."""
+
 import argparse
 import contextlib
 import socket
@@ -32,8 +33,10 @@ class Lost(RuntimeError):
 class Latency(Experiment):
     name = "latency"
     title = "Latency: DPDK against the kernel"
-    question = ("How many cycles does a packet take from being received to being sent within a forwarder (test "
-                "1), and how many until it is back at the sender (test 2)?")
+    question = (
+        "How many cycles does a packet take from being received to being sent within a forwarder (test "
+        "1), and how many until it is back at the sender (test 2)?"
+    )
     conditions = (
         "Two hosts: network namespaces joined by a veth pair; net_memif joins two DPDK processes without the "
         "kernel; net_ring is one process that only passes pointers, as a bound for test 1. ARP requests "
@@ -42,7 +45,8 @@ class Latency(Experiment):
         "and sending a burst, divided by its packets; in test 2 they go one at a time. 10^6 packets in each "
         "cell, 5 runs of 200,000; fewer in the later runs of a cell that takes more than 4 s for that (see the table); "
         "of TPACKET_V3 a hundredth in test 2, where it waits a "
-        "millisecond for a block to fill. One CPU for each host. Cycles are ticks of the TSC.")
+        "millisecond for a block to fill. One CPU for each host. Cycles are ticks of the TSC."
+    )
     published = latency_view.PUBLISHED
     view = latency_view
     order = 10
@@ -53,8 +57,9 @@ class Latency(Experiment):
     quick_repetitions = 2
 
     def add_options(self, group):
-        group.add_argument("--latency-packets", type=packets, metavar="N",
-                           help="packets in each run (200000; with --quick 20000)")
+        group.add_argument(
+            "--latency-packets", type=packets, metavar="N", help="packets in each run (200000; with --quick 20000)"
+        )
 
     def prepare(self, lab):
         """Nothing is measured; but the user learns at once what cycles are worth."""
@@ -64,8 +69,9 @@ class Latency(Experiment):
 
     def cells(self, lab):
         seconds = 1.5 if lab.quick else RUN_S
-        return [Cell(f"{test}-{plane}", {"test": test, "plane": plane}, seconds)
-                for test in TESTS for plane in planes(test)]
+        return [
+            Cell(f"{test}-{plane}", {"test": test, "plane": plane}, seconds) for test in TESTS for plane in planes(test)
+        ]
 
     def run(self, lab, cell, repetition):
         count = lab.o.latency_packets or (20000 if lab.quick else 200000)
@@ -147,27 +153,64 @@ def measure(lab, ends, test, count, linger=False):
     window = WINDOW if test == WITHIN else 1
     more = ["--count", str(count), "--linger", "1s"] if linger else []
     with forwarder.Forwarder(lab, echo, "echo", ["--latency", "1", *more]) as there:
-        here = forwarder.run(lab, generator, "generate", [
-            "--frame", "arp", "--rate", "max", "--count", str(count), "--rtt", "--outstanding", str(window)])
+        here = forwarder.run(
+            lab,
+            generator,
+            "generate",
+            ["--frame", "arp", "--rate", "max", "--count", str(count), "--rtt", "--outstanding", str(window)],
+        )
         other = there.report(end=not linger)
     sender = here.role("generate")
     back = sender["round_trip"]
     lost = _lost(count, back["packets"])
     values = _values(back) if test == ROUND_TRIP else _values(other.role("echo")["time_per_packet"])
-    return Measurement(values | {"lost": lost, "disturbed": max(here.disturbed(), other.disturbed()),
-                                 "per_burst": other.role("echo")["total"]["rx_packets_per_busy_call"]})
+    return Measurement(
+        values
+        | {
+            "lost": lost,
+            "disturbed": max(here.disturbed(), other.disturbed()),
+            "per_burst": other.role("echo")["total"]["rx_packets_per_busy_call"],
+        }
+    )
 
 
 def _one_process(lab, count):
     a, b = lab.cpus[:2]
-    report = forwarder.run_argv([
-        lab.program(forwarder.PROGRAM), "--json", "--name", lab.unique("fwd"), "--ring", "in", "--ring", "out",
-        "--role", f"generate:in@{a}", "--role", f"oneway:in,out@{b}", "--role", f"sink:out@{a}",
-        "--frame", "arp", "--rate", "max", "--count", str(count), "--tx-full", "retry", "--latency", "1"], 120)
+    report = forwarder.run_argv(
+        [
+            lab.program(forwarder.PROGRAM),
+            "--json",
+            "--name",
+            lab.unique("fwd"),
+            "--ring",
+            "in",
+            "--ring",
+            "out",
+            "--role",
+            f"generate:in@{a}",
+            "--role",
+            f"oneway:in,out@{b}",
+            "--role",
+            f"sink:out@{a}",
+            "--frame",
+            "arp",
+            "--rate",
+            "max",
+            "--count",
+            str(count),
+            "--tx-full",
+            "retry",
+            "--latency",
+            "1",
+        ],
+        120,
+    )
     forward = report.role("oneway")
     lost = _lost(count, report.role("sink")["total"]["rx_packets"])
-    return Measurement(_values(forward["time_per_packet"]) | {
-        "lost": lost, "disturbed": report.disturbed(), "per_burst": forward["total"]["rx_packets_per_busy_call"]})
+    return Measurement(
+        _values(forward["time_per_packet"])
+        | {"lost": lost, "disturbed": report.disturbed(), "per_burst": forward["total"]["rx_packets_per_busy_call"]}
+    )
 
 
 def _lost(sent, came):
@@ -180,8 +223,12 @@ def _values(found):
     """found: a histogram of the report."""
     values = {f"{unit}_{k}": found[unit][k] for unit in ("cycles", "ns") for k in ("mean", "p50", "p99", "max")}
     pps = 1e9 / values["ns_p50"] if values["ns_p50"] else 0.0
-    return values | {"projected_mean_pps": 1e9 / values["ns_mean"], "projected_pps": pps,
-                     "projected_gbps": pps * WIRE_BITS / 1e9, "packets": found["packets"]}
+    return values | {
+        "projected_mean_pps": 1e9 / values["ns_mean"],
+        "projected_pps": pps,
+        "projected_gbps": pps * WIRE_BITS / 1e9,
+        "packets": found["packets"],
+    }
 
 
 EXPERIMENT = Latency()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What dropped packets do to the order of a pool's buffers, and what that costs."""
+
 from ...report import memory_view
 from ...tools import buffers, cuda
 from ...tools.errors import Trouble
@@ -11,9 +12,11 @@ SLOTS = 8192  # of each ring: a drop brings a buffer forward in the pool by that
 KINDS = ("4k", "thp", "huge", "dpdk")
 GPU_KINDS = (cuda.DEVICE, cuda.MANAGED, cuda.PINNED)
 READ_KINDS = ("4k", "huge", *GPU_KINDS)  # in which a GPU can read packets
-CURES = {"drop": ["--tx-full", "drop", "--pool-order", "ring"],
-         "retry": ["--tx-full", "retry", "--pool-order", "ring"],
-         "stack": ["--tx-full", "drop", "--pool-order", "stack"]}
+CURES = {
+    "drop": ["--tx-full", "drop", "--pool-order", "ring"],
+    "retry": ["--tx-full", "retry", "--pool-order", "ring"],
+    "stack": ["--tx-full", "drop", "--pool-order", "stack"],
+}
 STRIDE = 2176  # bytes, of ringtap-fwd's default buffer
 EAL_MB = 256
 # EAL's, those of the pool beside it, and some to spare.
@@ -34,9 +37,11 @@ DRAIN = "0:200ms"
 class Memory(Experiment):
     name = "memory"
     title = "Memory: what drops do to a pool"
-    question = ("A forwarder is loaded below, above and again below what can be passed on. Where are packets "
-                "dropped, where do buffers lie afterwards, how many pages does a device or a CPU have to "
-                "translate, and what cures it?")
+    question = (
+        "A forwarder is loaded below, above and again below what can be passed on. Where are packets "
+        "dropped, where do buffers lie afterwards, how many pages does a device or a CPU have to "
+        "translate, and what cures it?"
+    )
     conditions = (
         f"Between generator, forwarder and sink there are rings (net_ring) of {SLOTS} packets with back-pressure. "
         "The sink takes packets as a wire does, at 10 % of the rate that the machine reaches with buffers in random "
@@ -49,16 +54,21 @@ class Memory(Experiment):
         "order and in random order, on two CPUs, every packet touched; cycles are ticks of the TSC. Packets in a GPU's "
         "own memory are sent, forwarded and freed, but not touched: no CPU can. A kernel of the GPU reads the 42 bytes of headers of two "
         "rounds of packets, in the order in which the forwarder received them, one thread for each packet, out of the GPU's caches; 4 KiB "
-        "and huge pages are registered with its driver for that. No NIC takes part.")
+        "and huge pages are registered with its driver for that. No NIC takes part."
+    )
     published = memory_view.PUBLISHED
     view = memory_view
     root_for = "packet memory and DPDK's run-time folders"
     programs = (forwarder.PROGRAM,)
     huge_mb = HUGE_MB
     prepared_names = {
-        "limit_4k_pps": ("limit with 4 KiB pages", 1e-6, 2, "Mpps"), "limit_dpdk_pps": ("limit with DPDK's memory", 1e-6, 2, "Mpps"),
-        "wire_pps": ("the wire takes", 1e-6, 2, "Mpps"), "below_pps": ("load below the limit", 1e-6, 2, "Mpps"),
-        "above_pps": ("load above it", 1e-6, 2, "Mpps"), "stage_s": ("length of a phase", 1, 1, "s")}
+        "limit_4k_pps": ("limit with 4 KiB pages", 1e-6, 2, "Mpps"),
+        "limit_dpdk_pps": ("limit with DPDK's memory", 1e-6, 2, "Mpps"),
+        "wire_pps": ("the wire takes", 1e-6, 2, "Mpps"),
+        "below_pps": ("load below the limit", 1e-6, 2, "Mpps"),
+        "above_pps": ("load above it", 1e-6, 2, "Mpps"),
+        "stage_s": ("length of a phase", 1, 1, "s"),
+    }
     order = 20
     repetitions = 3
     prepare_s = 6.0
@@ -67,23 +77,42 @@ class Memory(Experiment):
     def prepare(self, lab):
         """What the machine can do, with the memory that makes it slowest."""
         # The better of two: other programs can only reduce it.
-        found = {f"limit_{kind}_pps": max(_cost(lab, kind, "shuffled", 0.5)["pps"] for _ in range(2))
-                 for kind in ("4k", "dpdk")}
+        found = {
+            f"limit_{kind}_pps": max(_cost(lab, kind, "shuffled", 0.5)["pps"] for _ in range(2))
+            for kind in ("4k", "dpdk")
+        }
         wire = min(found.values()) * WIRE
         # Some rounds through the pool in each phase, and a window of samples, however slow the machine.
         stage_s = max(_stage_s(lab), ROUNDS / (wire * BELOW))
-        return {**found, "wire_pps": wire, "below_pps": wire * BELOW, "above_pps": wire * ABOVE,
-                "stage_s": min(stage_s, STAGE_MAX_S)}
+        return {
+            **found,
+            "wire_pps": wire,
+            "below_pps": wire * BELOW,
+            "above_pps": wire * ABOVE,
+            "stage_s": min(stage_s, STAGE_MAX_S),
+        }
 
     def cells(self, lab):
         stage_s = _stage_s(lab)
-        cells = [Cell(f"{kind}-{cure}", {"memory": kind, "policy": cure}, 3 * stage_s + 1.5)
-                 for kind in KINDS for cure in CURES]
-        cells += [Cell(f"{kind}-{cure}", {"memory": kind, "policy": cure}, 3 * stage_s + 3) for kind in GPU_KINDS for cure in CURES]
-        cells += [Cell(f"cost-{kind}-{order}", {"memory": kind, "order": order}, stage_s + 1)
-                  for kind in (*KINDS, *GPU_KINDS) for order in ("ring", "shuffled")]
-        return cells + [Cell(f"read-{kind}", {"memory": kind, "policy": "drop", "reads": "headers"}, 3 * stage_s + 4)
-                        for kind in READ_KINDS]
+        cells = [
+            Cell(f"{kind}-{cure}", {"memory": kind, "policy": cure}, 3 * stage_s + 1.5)
+            for kind in KINDS
+            for cure in CURES
+        ]
+        cells += [
+            Cell(f"{kind}-{cure}", {"memory": kind, "policy": cure}, 3 * stage_s + 3)
+            for kind in GPU_KINDS
+            for cure in CURES
+        ]
+        cells += [
+            Cell(f"cost-{kind}-{order}", {"memory": kind, "order": order}, stage_s + 1)
+            for kind in (*KINDS, *GPU_KINDS)
+            for order in ("ring", "shuffled")
+        ]
+        return cells + [
+            Cell(f"read-{kind}", {"memory": kind, "policy": "drop", "reads": "headers"}, 3 * stage_s + 4)
+            for kind in READ_KINDS
+        ]
 
     def run(self, lab, cell, repetition):
         kind, about = cell.params["memory"], {}
@@ -106,19 +135,56 @@ def _argv(lab, kind, more, one_thread=False):
     touch = [] if kind == cuda.DEVICE else ["--mac-swap"]
     if one_thread:
         a = b
-    return [lab.program(forwarder.PROGRAM), "--json", "--name", lab.unique("fwd"),
-            "--ring", f"in:{SLOTS}", "--ring", f"out:{SLOTS}",
-            "--role", f"generate:in@{a}", "--role", f"oneway:in,out@{b}", "--role", f"sink:out@{a}",
-            "--memory", kind, "--frame", "udp", *touch, "--pool-size", str(POOL), "--pool-cache", "0",
-            "--eal-mb", str(EAL_MB), *more]
+    return [
+        lab.program(forwarder.PROGRAM),
+        "--json",
+        "--name",
+        lab.unique("fwd"),
+        "--ring",
+        f"in:{SLOTS}",
+        "--ring",
+        f"out:{SLOTS}",
+        "--role",
+        f"generate:in@{a}",
+        "--role",
+        f"oneway:in,out@{b}",
+        "--role",
+        f"sink:out@{a}",
+        "--memory",
+        kind,
+        "--frame",
+        "udp",
+        *touch,
+        "--pool-size",
+        str(POOL),
+        "--pool-cache",
+        "0",
+        "--eal-mb",
+        str(EAL_MB),
+        *more,
+    ]
 
 
 def _cost(lab, kind, order, seconds):
     """At full load, every packet's header touched."""
     for _ in range(ATTEMPTS):
-        report = forwarder.run_argv(_argv(lab, kind, [
-            "--pool-order", order, "--tx-full", "retry", "--rate", "max",
-            "--duration", f"{round(seconds * 1000)}ms"]), 60)
+        report = forwarder.run_argv(
+            _argv(
+                lab,
+                kind,
+                [
+                    "--pool-order",
+                    order,
+                    "--tx-full",
+                    "retry",
+                    "--rate",
+                    "max",
+                    "--duration",
+                    f"{round(seconds * 1000)}ms",
+                ],
+            ),
+            60,
+        )
         pps = report.role("sink")["total"]["rx_packets"] / report.data["duration_s"]
         if pps:
             return {"pps": pps, "cycles_per_packet": report.hz / pps, "disturbed": report.disturbed()}
@@ -162,12 +228,28 @@ def _windows(lab, kind, policy, stage_s):
     below, above = round(p["below_pps"]), round(p["above_pps"])
     span = f"{round(stage_s * 1000)}ms"
     with buffers.Samples(lab) as samples:
-        report = forwarder.run_argv(_argv(lab, kind, [
-            *CURES[policy], "--sink-rate", str(round(p["wire_pps"])),
-            "--stages", f"{below}:{span},{above}:{span},{DRAIN},{below}:{span}",
-            "--samples", samples.path, "--sample-every", "1", "--samples-max", str(1 << 22)], one_thread=True), 60)
-        windows = {phase: samples.window(report.number("oneway"), stage, WINDOW)
-                   for phase, stage in PHASES.items()}
+        report = forwarder.run_argv(
+            _argv(
+                lab,
+                kind,
+                [
+                    *CURES[policy],
+                    "--sink-rate",
+                    str(round(p["wire_pps"])),
+                    "--stages",
+                    f"{below}:{span},{above}:{span},{DRAIN},{below}:{span}",
+                    "--samples",
+                    samples.path,
+                    "--sample-every",
+                    "1",
+                    "--samples-max",
+                    str(1 << 22),
+                ],
+                one_thread=True,
+            ),
+            60,
+        )
+        windows = {phase: samples.window(report.number("oneway"), stage, WINDOW) for phase, stage in PHASES.items()}
     return windows, report.data["memory"], report
 
 
@@ -179,9 +261,10 @@ def _stages(lab, kind, policy, stage_s, keep):
         values |= {f"{k}_{phase}": v for k, v in _counts(report, stage).items()}
         found, curves = buffers.describe(windows[phase], memory)
         values |= {f"{k}_{phase}": v for k, v in found.items()}
-        data[str(phase)] = {"misses": curves,
-                            **({"offsets_kib": buffers.offsets(windows[phase], memory)}
-                               if keep else {})}
+        data[str(phase)] = {
+            "misses": curves,
+            **({"offsets_kib": buffers.offsets(windows[phase], memory)} if keep else {}),
+        }
         values[f"wire_{phase}"] = values[f"passed_{phase}"] / (lab.prepared["wire_pps"] * stage_s)
     values["as_stated"] = memory_view.as_stated(kind, policy, values, POOL)
     return Measurement(values, {"phases": data, "entries": list(buffers.ENTRIES)} if keep else {})
@@ -191,11 +274,18 @@ def _counts(report, stage):
     """Drops by place, and bursts, of one stage."""
     generator, forward, sink = (report.role(r)["stages"][stage] for r in ("generate", "oneway", "sink"))
     offered = generator["tx_packets"] + generator["tx_refused"] + generator["tx_nombuf"]
-    return {"offered": offered, "dropped": forward["tx_dropped"], "refused": generator["tx_refused"],
-            "no_buffer": generator["tx_nombuf"], "passed": sink["rx_packets"],
-            "per_burst": forward["rx_packets_per_call"], "per_nonzero_burst": forward["rx_packets_per_busy_call"],
-            "bursts": forward["rx_calls"], "nonzero_bursts": forward["rx_busy_calls"],
-            "retried": forward["tx_retried"]}
+    return {
+        "offered": offered,
+        "dropped": forward["tx_dropped"],
+        "refused": generator["tx_refused"],
+        "no_buffer": generator["tx_nombuf"],
+        "passed": sink["rx_packets"],
+        "per_burst": forward["rx_packets_per_call"],
+        "per_nonzero_burst": forward["rx_packets_per_busy_call"],
+        "bursts": forward["rx_calls"],
+        "nonzero_bursts": forward["rx_busy_calls"],
+        "retried": forward["tx_retried"],
+    }
 
 
 def _read(lab, kind, about):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The cost of observing: the rate of receive-only forwarding with each tool there but off, and on."""
+
 import contextlib
 
 from ...report import overhead_view
@@ -30,7 +31,8 @@ class Overhead(Experiment):
         "of which the fastest counts: the place of memory differs from process to process. Rates are packets per second that the polling "
         "thread ran, so that other programs on its CPU do not count; of four parts of each measurement the fastest counts, as "
         "others only slow it down (but not where packets are captured, which comes in waves). Disabled: the tool is loaded, or was attached and has "
-        "ended. Enabled: it reads each packet, or, where it traces, each burst.")
+        "ended. Enabled: it reads each packet, or, where it traces, each burst."
+    )
     published = overhead_view.PUBLISHED
     view = overhead_view
     order = 40
@@ -43,8 +45,14 @@ class Overhead(Experiment):
     quick_repetitions = 1
 
     def cells(self, lab):
-        return [Cell(way.key, {"tool": way.key.rpartition("-")[0] or way.key,
-                               "on": int(way.key.endswith("-on"))}, self._seconds(lab, way)) for way in WAYS]
+        return [
+            Cell(
+                way.key,
+                {"tool": way.key.rpartition("-")[0] or way.key, "on": int(way.key.endswith("-on"))},
+                self._seconds(lab, way),
+            )
+            for way in WAYS
+        ]
 
     def _seconds(self, lab, way):
         length = self.length(lab)
@@ -95,13 +103,21 @@ def compared(values, untouched, **more):
     pps = values["pps"]
     if "hooks_pps" in values:
         values["hooks_change"] = values["hooks_pps"] / untouched - 1
-    return Measurement({**values, "untouched_pps": untouched, "change": pps / untouched - 1,
-                        "added_ns": 1e9 / pps - 1e9 / untouched, **more})
+    return Measurement(
+        {
+            **values,
+            "untouched_pps": untouched,
+            "change": pps / untouched - 1,
+            "added_ns": 1e9 / pps - 1e9 / untouched,
+            **more,
+        }
+    )
 
 
 def within(lab, way):
     """On, against the same application just before and just after; of a stock DPDK tool, which may change an application for good,
     just before."""
+
     def measure(subject):
         rate = subject.fastest if way.even else subject.rate
         before = rate()
@@ -126,8 +142,11 @@ def between(lab, way, repetition):
     for _ in range(LIVES):
         for what in sorted(ways, reverse=repetition % 2 == 0):
             rates[what].append(alive(lab, ways[what], lambda s, w=ways[what]: w.measure(s)["pps"]))
-    return compared({"pps": max(rates["pps"])}, max(rates["untouched_pps"]),
-                    spread=max(rates["untouched_pps"]) / min(rates["untouched_pps"]) - 1)
+    return compared(
+        {"pps": max(rates["pps"])},
+        max(rates["untouched_pps"]),
+        spread=max(rates["untouched_pps"]) / min(rates["untouched_pps"]) - 1,
+    )
 
 
 EXPERIMENT = Overhead()

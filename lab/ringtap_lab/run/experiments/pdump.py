@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How much of two ports' traffic is captured, by the way in which packets get into the file, and the rate that the application
 keeps."""
+
 import time
 
 from ...report import pdump_view
@@ -20,8 +21,10 @@ ATTEMPTS = 3  # dpdk-dumpcap ends some applications
 class Pdump(Experiment):
     name = "pdump"
     title = "Writing packets: one by one, buffered, in batches"
-    question = ("How much of what two ports receive is captured, by the way in which it is written, and how fast does the "
-                "application forward meanwhile?")
+    question = (
+        "How much of what two ports receive is captured, by the way in which it is written, and how fast does the "
+        "application forward meanwhile?"
+    )
     conditions = (
         "dpdk-testpmd forwards from port to port (io) between two net_null ports, as fast as its one CPU can, which with small "
         "packets is several times the line rate of two ports of 10 Gbit/s: so the ways of writing meet their own limits, and not "
@@ -30,7 +33,8 @@ class Pdump(Experiment):
         "1 MiB that is written when it is full (the same), batches written straight out of the ring, where packets lie in the "
         "file's format (ringtap record as it is), or 16 bytes of each read and nothing written (bench/write_modes): the reader's "
         "limit. Rates are packets per second that the polling thread ran. The published values are of one write for each packet in "
-        "dpdk-dumpcap as it was, then buffered writes, then batches.")
+        "dpdk-dumpcap as it was, then buffered writes, then batches."
+    )
     published = pdump_view.PUBLISHED
     view = pdump_view
     order = 50
@@ -45,8 +49,11 @@ class Pdump(Experiment):
 
     def cells(self, lab):
         seconds = 1.5 * EXPERIMENT.length(lab) + 1.5
-        found = [Cell(f"{way}-{size}", {"way": way, "size": size, "paced": 0}, seconds)
-                 for size in (QUICK_SIZES if lab.quick else SIZES) for way in WAYS]
+        found = [
+            Cell(f"{way}-{size}", {"way": way, "size": size, "paced": 0}, seconds)
+            for size in (QUICK_SIZES if lab.quick else SIZES)
+            for way in WAYS
+        ]
         return found + [Cell(f"paced-{way}", {"way": way, "size": SMALLEST, "paced": 1}, seconds) for way in OURS]
 
     def run(self, lab, cell, repetition):
@@ -54,8 +61,13 @@ class Pdump(Experiment):
         if cell.params["paced"]:
             return at_line_rate(lab, way, size)
         for attempt in range(1, ATTEMPTS + 1):
-            app = TestPmd(IoForwarding(PORTS, size), lab.cpus, True, None if way in (UNTOUCHED, DUMPCAP) else lab.plugin(),
-                          lab.unique("app"))
+            app = TestPmd(
+                IoForwarding(PORTS, size),
+                lab.cpus,
+                True,
+                None if way in (UNTOUCHED, DUMPCAP) else lab.plugin(),
+                lab.unique("app"),
+            )
             try:
                 return at_the_limit(lab, app, way, size)
             except (Trouble, Unavailable):
@@ -85,8 +97,15 @@ def captured(counts, pps, size):
     """pps: of the packets that it was given."""
     pps *= counts.captured / counts.seen
     bps = pps * (size + GAP) * 8
-    return {"captured_pps": pps, "captured_bps": bps, "captured_line": bps / LINE_BPS, "loss": counts.lost / counts.seen,
-            "seen": counts.seen, "captured": counts.captured, "lost": counts.lost}
+    return {
+        "captured_pps": pps,
+        "captured_bps": bps,
+        "captured_line": bps / LINE_BPS,
+        "loss": counts.lost / counts.seen,
+        "seen": counts.seen,
+        "captured": counts.captured,
+        "lost": counts.lost,
+    }
 
 
 def at_the_limit(lab, app, way, size):
@@ -99,8 +118,15 @@ def at_the_limit(lab, app, way, size):
         disturbed = process.waiting_share(before, app.polling_times())
         counts = t.counts()
     seen_pps = pps * (2 if way == DUMPCAP else 1)  # it captures each packet twice, received and sent
-    return Measurement({**captured(counts, seen_pps, size), **forwarded(pps, size), "of_untouched": pps / untouched,
-                        "untouched_pps": untouched, "disturbed": disturbed})
+    return Measurement(
+        {
+            **captured(counts, seen_pps, size),
+            **forwarded(pps, size),
+            "of_untouched": pps / untouched,
+            "untouched_pps": untouched,
+            "disturbed": disturbed,
+        }
+    )
 
 
 def at_line_rate(lab, way, size):
