@@ -3,14 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "attach_app.h"
+#include "target/attach_app.h"
 #include "commands.h"
 #include "common/alias.h"
-#include "interfaces.h"
+#include "target/interfaces.h"
 #include "base/json.h"
-#include "probe_path.h"
+#include "target/probe_path.h"
 #include "base/util.h"
-#include "which_app.h"
+#include "target/which_app.h"
 
 enum { OPT_JSON = 1, OPT_NAMES };
 

@@ -4,7 +4,7 @@
 
 #include "base/util.h"
 #include "commands.h"
-#include "test_apps.h"
+#include "target/test_apps.h"
 
 static const struct ringtap_port_info ports[] = {{.name = "dpdk0",
 							 .device = "0000:03:00.0",

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "probe_path.h"
+#include "target/probe_path.h"
 #include "base/util.h"
 
 /* As env(1) and shells have it. */

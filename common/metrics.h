@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * All metrics: names, units and meanings. ringtap top, its JSON, ringtap export, the probe's
- * telemetry and the table in docs/statistics.md follow from this table. cli/monitor/metrics.c
+ * telemetry and the table in docs/statistics.md follow from this table. measure/metrics.c
  * computes the values.
  */
 #ifndef RINGTAP_COMMON_METRICS_H

@@ -7,7 +7,7 @@ Example, with the end-to-end tests of an older revision against a unit test:
 
   devtools/mutants.py filters --seed 1 --count 15 --revision 208d45b5 \\
       --old 'python3 -m pytest -xq e2e/filters -k refused' --new 'meson test -C $RINGTAP_BUILD filter-option' \\
-      cli/record/filter.c base/options.c:parse_size,parse_time
+      packet/filter.c base/options.c:parse_size,parse_time
 
 The commands run in the copy, that of --old with e2e/ of --revision, and with RINGTAP_BUILD set. They must pass without a mutant.
 The results are in devtools/mutants, a file for each area, after each mutant. A mutant that is in the file already, by its line's text, is not

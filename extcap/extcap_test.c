@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/test_util.h"
-#include "cli/record/fake_reader.h"
+#include "cli/fake_reader.h"
 
 int extcap_main(int argc, char **argv);
 #define main extcap_main

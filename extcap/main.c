@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/command.h"
-#include "cli/record/filter.h"
+#include "packet/filter.h"
 #include "base/util.h"
 #include "cli/record/config.h"
 #include "extcap.h"

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/interfaces.h"
-#include "cli/which_app.h"
+#include "target/interfaces.h"
+#include "target/which_app.h"
 #include "cli/record/targets.h"
 #include "base/util.h"
 #include "extcap.h"

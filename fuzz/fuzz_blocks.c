@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/flight/blocks.h"
-#include "cli/flight/flows.h"
+#include "packet/blocks.h"
+#include "packet/flows.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

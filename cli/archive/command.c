@@ -10,7 +10,7 @@
 
 #include "base/util.h"
 #include "cli/commands.h"
-#include "cli/probe_path.h"
+#include "target/probe_path.h"
 
 #define PROGRAM "ringtap-archive"
 

@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "cli/attach_app.h"
+#include "target/attach_app.h"
 #include "cli/commands.h"
-#include "cli/test_apps.h"
+#include "target/test_apps.h"
 
 static int set_up(void **state)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "cli/attach_app.h"
+#include "target/attach_app.h"
 #include "cli/commands.h"
 
 struct config {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/attach_app.h"
+#include "target/attach_app.h"
 #include "cli/commands.h"
 #include "doctor.h"
 #include "base/json.h"

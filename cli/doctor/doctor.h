@@ -15,9 +15,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cli/monitor/kernel.h"
-#include "cli/monitor/rates.h"
-#include "cli/monitor/watch.h"
+#include "measure/kernel.h"
+#include "measure/rates.h"
+#include "measure/watch.h"
 
 /* How a pool's use changed: readings in order, as many in each part as it takes for all to fit. */
 #define USE_PARTS 64

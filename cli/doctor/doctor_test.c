@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 
 #include "doctor.h"
-#include "limits.h"
+#include "judge/limits.h"
 #include "base/test_util.h"
 #include "base/util.h"
 

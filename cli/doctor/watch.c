@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "doctor.h"
-#include "limits.h"
+#include "judge/limits.h"
 #include "base/signals.h"
 #include "base/util.h"
 

@@ -8,10 +8,10 @@
 #ifndef RINGTAP_CLI_DROPS_DROPS_H
 #define RINGTAP_CLI_DROPS_DROPS_H
 
-#include "cli/fates/kinds.h"
-#include "cli/fates/tables.h"
-#include "cli/fates/view.h"
-#include "cli/record/filter.h"
+#include "fates/kinds.h"
+#include "fates/tables.h"
+#include "fates/view.h"
+#include "packet/filter.h"
 
 struct dropped_file; /* file.c */
 

@@ -6,7 +6,7 @@
 
 #include "base/packet_file.h"
 #include "base/util.h"
-#include "cli/record/sink.h"
+#include "sink/sink.h"
 #include "common/pcapng.h"
 #include "common/record.h"
 #include "drops.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The join, on records that the tests make. */
 #include "base/test_util.h"
-#include "sheet.h"
+#include "show/sheet.h"
 #include "test_join.h"
 
 /* ---- ports ---- */

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "report.h"
-#include "size_json.h"
+#include "packet/size_json.h"
 
 static double share(uint64_t n, uint64_t of)
 {

@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-#include "protocols.h"
-#include "sizes.h"
+#include "packet/protocols.h"
+#include "packet/sizes.h"
 #include "spread.h"
 #include "waitlist.h"
 

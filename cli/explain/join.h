@@ -14,9 +14,9 @@
 
 #include "fates.h"
 #include "records.h"
-#include "flow_table.h"
-#include "keyed.h"
-#include "sizes.h"
+#include "packet/flow_table.h"
+#include "packet/keyed.h"
+#include "packet/sizes.h"
 #include "slices.h"
 #include "spread.h"
 #include "waitlist.h"

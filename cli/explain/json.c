@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/util.h"
 #include "report.h"
-#include "size_json.h"
+#include "packet/size_json.h"
 
 static void put(json_t *to, const char *key, json_t *value)
 {

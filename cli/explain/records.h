@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bytes.h"
+#include "packet/bytes.h"
 
 #ifndef PORTS_MAX       /* fuzzers have fewer */
 #define PORTS_MAX 4096u /* of all files */

@@ -6,9 +6,9 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "cli/monitor/plot.h"
+#include "measure/plot.h"
 #include "join.h"
-#include "sheet.h"
+#include "show/sheet.h"
 
 enum flow_order { BY_PACKETS, BY_NOT_SENT, BY_REORDERED, BY_P99, BY_NOT_OFFERED };
 

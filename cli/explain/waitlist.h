@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "common/hash.h"
-#include "headers.h"
+#include "packet/headers.h"
 
 struct waiting {
 	uint64_t id, ns, number;

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/attach_app.h"
+#include "target/attach_app.h"
 #include "cli/commands.h"
 #include "export.h"
-#include "cli/monitor/collectors.h"
+#include "measure/collectors.h"
 #include "base/signals.h"
 #include "base/util.h"
 

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/monitor/metrics.h"
-#include "cli/monitor/watch.h"
+#include "measure/metrics.h"
+#include "measure/watch.h"
 
 /* ---- text.c */
 

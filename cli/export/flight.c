@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "cli/flight/ask.h"
+#include "recorder/ask.h"
 #include "export.h"
 
 #define TIMEOUT_MS   300 /* a recorder answers within a few */

@@ -15,9 +15,9 @@
 #include "base/test_util.h"
 #include "base/util.h"
 #include "cli/commands.h"
-#include "cli/flight/ask.h"
-#include "cli/flight/request.h"
-#include "cli/monitor/fake_monitor.h"
+#include "recorder/ask.h"
+#include "recorder/request.h"
+#include "measure/fake_monitor.h"
 #include "common/test_now.h"
 #include "export.h"
 

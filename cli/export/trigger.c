@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "cli/flight/request.h"
+#include "recorder/request.h"
 #include "clients.h"
 #include "export.h"
 

@@ -11,7 +11,7 @@
 #include "await.h"
 #include "base/signals.h"
 #include "base/util.h"
-#include "cli/attach_app.h"
+#include "target/attach_app.h"
 
 #define LOOK_NS  (NS_PER_S / 2)
 #define FIRST_NS NS_PER_S

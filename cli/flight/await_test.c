@@ -10,7 +10,7 @@
 #include "await.h"
 #include "base/signals.h"
 #include "base/util.h"
-#include "cli/monitor/fake_monitor.h"
+#include "measure/fake_monitor.h"
 #include "common/test_now.h"
 
 static void test_delays_double_up_to_a_minute(void **state)

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "cli/attach_app.h"
+#include "target/attach_app.h"
 #include "cli/commands.h"
-#include "cli/monitor/collectors.h"
+#include "measure/collectors.h"
 #include "common/pages.h"
 #include "flight.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/packet_file.h"
 #include "base/util.h"
-#include "blocks.h"
+#include "packet/blocks.h"
 #include "common/foreign.h"
 #include "flight.h"
 

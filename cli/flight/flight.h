@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "cli/record/record.h"
-#include "flows.h"
-#include "request.h"
+#include "packet/flows.h"
+#include "recorder/request.h"
 #include "trigger.h"
 
 #define FLIGHT_TRIGGERS_MAX  32 /* beside commands, see ASK_CONDITIONS_MAX */

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ask.h"
+#include "recorder/ask.h"
 #include "base/json.h"
 #include "base/signals.h"
 #include "base/util.h"
-#include "cli/attach_app.h"
+#include "target/attach_app.h"
 #include "cli/top/top.h"
 #include "flight.h"
 

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ask.h"
+#include "recorder/ask.h"
 #include "base/test_command.h"
 #include "base/test_util.h"
 #include "base/util.h"
-#include "cli/monitor/fake_monitor.h"
+#include "measure/fake_monitor.h"
 #include "common/test_now.h"
 #include "flight.h"
 

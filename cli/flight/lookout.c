@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "cli/which_app.h"
+#include "target/which_app.h"
 #include "flight.h"
 
 #define RUNS_MAX   64

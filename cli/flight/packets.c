@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "blocks.h"
+#include "packet/blocks.h"
 #include "common/atomics.h"
 #include "common/foreign.h"
 #include "common/pcapng.h"

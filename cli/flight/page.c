@@ -8,7 +8,7 @@
 
 #include "base/html.h"
 #include "base/util.h"
-#include "cli/monitor/plot.h"
+#include "measure/plot.h"
 #include "flight.h"
 
 static double seconds_from_event(const struct incident *i, double ns)

@@ -13,7 +13,7 @@
 #include "await.h"
 #include "base/signals.h"
 #include "base/util.h"
-#include "cli/which_app.h"
+#include "target/which_app.h"
 #include "common/atomics.h"
 #include "flight.h"
 

@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 #include "base/util.h"
-#include "ask.h"
+#include "recorder/ask.h"
 #include "flight.h"
 
 #define SAMPLES 512 /* then every second one goes, and they come half as often */

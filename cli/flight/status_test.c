@@ -13,7 +13,7 @@
 #include "base/test_command.h"
 #include "base/test_util.h"
 #include "base/util.h"
-#include "cli/monitor/fake_monitor.h"
+#include "measure/fake_monitor.h"
 #include "common/test_now.h"
 #include "flight.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "blocks.h"
+#include "packet/blocks.h"
 #include "common/atomics.h"
 #include "common/pcapng.h"
 #include "flight.h"

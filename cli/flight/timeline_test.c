@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/test_util.h"
-#include "cli/monitor/fake_monitor.h"
+#include "measure/fake_monitor.h"
 #include "common/test_now.h"
 #include "flight.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "cli/monitor/plot.h"
+#include "measure/plot.h"
 #include "trigger.h"
 
 unsigned trigger_collectors(const struct trigger *t)

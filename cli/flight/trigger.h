@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "cli/doctor/doctor.h"
-#include "cli/monitor/rates.h"
-#include "cli/record/filter.h"
-#include "request.h"
+#include "measure/rates.h"
+#include "packet/filter.h"
+#include "recorder/request.h"
 
 /* In the order of TRIGGER_NAMES. */
 enum trigger_kind {

@@ -3,9 +3,9 @@
 #ifndef RINGTAP_CLI_HELD_HELD_H
 #define RINGTAP_CLI_HELD_HELD_H
 
-#include "cli/fates/kinds.h"
-#include "cli/fates/tables.h"
-#include "cli/fates/view.h"
+#include "fates/kinds.h"
+#include "fates/tables.h"
+#include "fates/view.h"
 
 /* A class of ages: from a tenth of its limit on. */
 #define AGES 9

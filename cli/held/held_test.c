@@ -8,7 +8,7 @@
 #include "base/test_util.h"
 #include "base/util.h"
 #include "cli/commands.h"
-#include "cli/record/fake_reader.h"
+#include "cli/fake_reader.h"
 #include "cli/test_command.h"
 #include "held.h"
 

@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "host.h"
 #include "netdev.h"
-#include "cli/probe_path.h"
+#include "target/probe_path.h"
 #include "base/util.h"
 
 #define TO(field) OPTION_TO(struct host_config, field)

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "cli/monitor/measure.h"
+#include "measure/measure.h"
 
 /* Shown percentiles. */
 enum { P50, P90, P99, P999, LATENCY_QUANTILES };

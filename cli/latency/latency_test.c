@@ -10,7 +10,7 @@
 
 #include "common/stats.h"
 #include "latency.h"
-#include "cli/monitor/plot.h"
+#include "measure/plot.h"
 
 /* Fontconfig keeps what it has read until the end. */
 const char *__lsan_default_suppressions(void);

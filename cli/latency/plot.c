@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "latency.h"
-#include "cli/monitor/plot.h"
-#include "cli/monitor/rates.h"
+#include "measure/plot.h"
+#include "measure/rates.h"
 #include "base/util.h"
 
 #define CURVES_MAX 12

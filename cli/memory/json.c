@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "memory.h"
-#include "cli/monitor/metrics.h"
+#include "measure/metrics.h"
 #include "base/util.h"
 
 static json_t *caches(const struct ringtap_pool_stats *p)

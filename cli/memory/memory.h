@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "iotlb.h"
-#include "cli/monitor/measure.h"
+#include "measure/iotlb.h"
+#include "measure/measure.h"
 #include "pcm.h"
 
 #define PAGE_KINDS 3

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "memory.h"
-#include "cli/monitor/plot.h"
-#include "cli/monitor/rates.h"
+#include "measure/plot.h"
+#include "measure/rates.h"
 #include "base/util.h"
 
 #define PANELS_MAX 4

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/which_app.h"
+#include "target/which_app.h"
 #include "record.h"
 #include "base/util.h"
 

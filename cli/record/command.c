@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/interfaces.h"
+#include "target/interfaces.h"
 #include "record.h"
 #include "base/util.h"
 

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cli/attach_app.h"
+#include "target/attach_app.h"
 #include "config.h"
 #include "base/util.h"
 

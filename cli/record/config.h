@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/command.h"
-#include "filter.h"
+#include "packet/filter.h"
 #include "ringtap/reader.h"
 
 #define CONFIG_IFACES_MAX 64

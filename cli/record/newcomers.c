@@ -9,7 +9,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "cli/which_app.h"
+#include "target/which_app.h"
 #include "record.h"
 #include "base/util.h"
 

@@ -6,11 +6,11 @@
 
 #include "cli/commands.h"
 #include "config.h"
-#include "files.h"
+#include "sink/files.h"
 #include "targets.h"
 #include "base/test_util.h"
 #include "base/util.h"
-#include "cli/which_app.h"
+#include "target/which_app.h"
 
 #define ARGS_MAX 24
 

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "common/pcapng.h"
-#include "convert.h"
+#include "sink/convert.h"
 #include "record.h"
 
 static uint64_t min_limit(uint64_t a, uint64_t b)

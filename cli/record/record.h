@@ -9,8 +9,8 @@
 #include "clock.h"
 #include "config.h"
 #include "fates.h"
-#include "files.h"
-#include "output.h"
+#include "sink/files.h"
+#include "sink/output.h"
 #include "targets.h"
 #include "ringtap/reader.h"
 

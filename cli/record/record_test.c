@@ -12,7 +12,7 @@
 
 #include "cli/commands.h"
 #include "common/pcapng.h"
-#include "fake_reader.h"
+#include "cli/fake_reader.h"
 #include "base/test_util.h"
 #include "base/util.h"
 

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/attach_app.h"
-#include "cli/interfaces.h"
-#include "cli/probe_path.h"
+#include "target/attach_app.h"
+#include "target/interfaces.h"
+#include "target/probe_path.h"
 #include "targets.h"
 #include "base/util.h"
-#include "cli/which_app.h"
+#include "target/which_app.h"
 
 /* The target of an application, made at its first mention. */
 static struct target *target_of(struct targets *t, const char *name, const char *dir)

@@ -12,7 +12,7 @@
 #include "cli/commands.h"
 #include "common/now.h"
 #include "common/test_now.h"
-#include "fake_reader.h"
+#include "cli/fake_reader.h"
 
 #define MS UINT64_C(1000000)
 

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/attach_app.h"
+#include "target/attach_app.h"
 #include "cli/commands.h"
-#include "cli/monitor/collectors.h"
+#include "measure/collectors.h"
 #include "top.h"
 #include "base/signals.h"
 #include "base/util.h"

@@ -2,7 +2,7 @@
 /* All metrics of an interval as one JSON document; docs/statistics.md has their meanings. */
 #include "base/json.h"
 #include "base/util.h"
-#include "cli/monitor/collectors.h"
+#include "measure/collectors.h"
 #include "top.h"
 
 static void set(json_t *j, const char *key, json_t *value)

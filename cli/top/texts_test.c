@@ -10,7 +10,7 @@
 #include "base/test_util.h"
 #include "base/util.h"
 #include "cli/commands.h"
-#include "cli/monitor/fake_monitor.h"
+#include "measure/fake_monitor.h"
 #include "common/test_now.h"
 
 static struct fake_app *app;

@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/monitor/metrics.h"
-#include "cli/monitor/watch.h"
+#include "measure/metrics.h"
+#include "measure/watch.h"
 
 enum top_view {
 	VIEW_PORTS,

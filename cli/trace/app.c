@@ -8,8 +8,8 @@
 
 #include "common/proto.h"
 #include "base/json.h"
-#include "cli/monitor/rates.h"
-#include "cli/which_app.h"
+#include "measure/rates.h"
+#include "target/which_app.h"
 #include "base/signals.h"
 #include "trace.h"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "cli/probe_path.h"
+#include "target/probe_path.h"
 #include "trace.h"
 
 #define NAME      "ringtap:"

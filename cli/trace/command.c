@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/attach_app.h"
+#include "target/attach_app.h"
 #include "cli/commands.h"
 #include "base/json.h"
-#include "cli/monitor/rates.h"
+#include "measure/rates.h"
 #include "dirs.h"
 #include "trace.h"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "cli/monitor/rates.h"
+#include "measure/rates.h"
 #include "base/signals.h"
 #include "common/foreign.h"
 #include "common/in_root.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "cli/monitor/kernel.h"
+#include "measure/kernel.h"
 #include "trace.h"
 
 #define TAKERS_SHOWN 12

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "cli/monitor/rates.h"
+#include "measure/rates.h"
 #include "trace.h"
 
 #define PROVIDER_FILE "libringtap-lttng.so"

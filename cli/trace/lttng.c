@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "cli/monitor/rates.h"
+#include "measure/rates.h"
 #include "base/signals.h"
 #include "trace.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "cli/monitor/rates.h"
+#include "measure/rates.h"
 #include "trace.h"
 
 #define BAR_WIDTH 32 /* a line has 80 columns */

@@ -17,7 +17,7 @@
 #include <sys/types.h>
 
 #include "base/child.h"
-#include "cli/monitor/one_app.h"
+#include "measure/one_app.h"
 #include "base/util.h"
 
 enum trace_what {

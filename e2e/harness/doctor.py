@@ -8,7 +8,7 @@ from .paths import RINGTAP
 from .proc import of_tasks, run
 
 FAULT = 4  # exit status of doctor
-WAIT = 0.01  # LIMIT_WAIT of cli/doctor/limits.h
+WAIT = 0.01  # LIMIT_WAIT of judge/limits.h
 
 
 def top(app, *args, status=0):

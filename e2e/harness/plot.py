@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Panels of an SVG by cli/monitor/plot.c: what is drawn where, in pixels."""
+"""Panels of an SVG by measure/plot.c: what is drawn where, in pixels."""
 
 import itertools
 import re

@@ -220,7 +220,7 @@ def shades(path, box):
 
 
 def test_plots(known, memory, tmp_path):
-    """Many packets are a density with several colours; cli/monitor/plot_test.c has few, which are points."""
+    """Many packets are a density with several colours; measure/plot_test.c has few, which are points."""
     known.one("pool known n=4000")
     known.circle("known", tmp_path / "order", "shuffled")
     svg, png = tmp_path / "x.svg", tmp_path / "x.png"

@@ -32,7 +32,7 @@ def small_disk(tmp_path, closing):
 
 
 def test_full_and_read_only_disks(busy, record, small_disk, tmp_path):
-    """cli/record/sink_test.c has the other forms of files, and other paths that cannot be written."""
+    """sink/sink_test.c has the other forms of files, and other paths that cannot be written."""
     out = small_disk("size=1M") / "out.pcapng"
     recorder = record(busy, out=out, attach=False)
     output = recorder.done(status=FAILED, timeout=20)

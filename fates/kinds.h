@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Packets by what they are: protocol, flow and size, in bounded memory. */
+#ifndef RINGTAP_CLI_FATES_KINDS_H
+#define RINGTAP_CLI_FATES_KINDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "packet/headers.h"
+#include "packet/keyed.h"
+#include "packet/sizes.h"
+#include "packet/flows.h"
+#include "ringtap/fates.h"
+
+#define SAMPLE_BYTES 256
+
+/* An open packet, or one with a known fate. */
+struct sample {
+	const uint8_t *data; /* caplen bytes */
+	uint32_t caplen, length;
+	uint32_t interface, queue;
+	uint64_t ns;     /* reception, since the epoch */
+	uint64_t age_ns; /* from then until its fate was noticed, or until now */
+};
+
+/* A protocol. */
+struct kind {
+	char name[PROTOCOL_TEXT];
+	uint64_t packets, bytes;
+	uint64_t marked;       /* packets at the last mark */
+	uint64_t oldest_ns;    /* the greatest age */
+	struct sample example; /* the first one since the mark; its data are copied */
+	uint8_t data[SAMPLE_BYTES];
+	bool fresh; /* the example is of this interval */
+};
+
+struct kinds {
+	struct keyed protocols; /* struct kind */
+	struct flows *flows;
+	uint64_t packets, bytes;
+	uint64_t marked;  /* packets at the last mark */
+	uint64_t no_room; /* packets of protocols beyond those that fit */
+	uint64_t sizes[SIZES];
+};
+
+/* The caller frees with kinds_free(), in any case. 0 or -ENOMEM. */
+int kinds_init(struct kinds *k);
+void kinds_free(struct kinds *k);
+void kinds_add(struct kinds *k, const struct sample *p);
+/* An interval begins: rates are those since the mark. */
+void kinds_mark(struct kinds *k);
+/* Rates are those since the beginning. */
+void kinds_unmark(struct kinds *k);
+/* The protocols with most packets first, at most max of them, into out. Returns how many. */
+unsigned kinds_top(const struct kinds *k, const struct kind **out, unsigned max);
+/* Forgets all packets. 0 or -ENOMEM. */
+int kinds_clear(struct kinds *k);
+
+/* An open packet, at a time (ns since the epoch); its data are those of p. */
+struct sample sample_of_open(const struct ringtap_open_packet *p, uint64_t now_ns);
+
+/* A packet in one line: "10.0.0.1:53 > 10.0.0.2:4711 UDP, 98 bytes, TTL 64, VLAN 5". buf is
+ * returned. */
+#define SAMPLE_TEXT 256
+char *sample_text(const struct sample *p, char buf[SAMPLE_TEXT]);
+
+#endif

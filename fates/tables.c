@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/json.h"
+#include "base/util.h"
+#include "packet/size_json.h"
+#include "measure/plot.h"
+#include "tables.h"
+
+#define KINDS_SHOWN 12
+#define FLOWS_SHOWN 10
+
+void fates_head(const struct fates_view *v, FILE *f)
+{
+	const struct fates_session *s = &v->s;
+
+	fprintf(f, "ringtap %s  %s", s->command, s->app.name);
+	if (s->info.pid)
+		fprintf(f, " (%s, pid %u)", s->info.program, s->info.pid);
+	fprintf(f, ", %.1f s\n", fates_seconds(s));
+}
+
+char *time_text(char buf[32], double ns)
+{
+	plot_si(buf, 32, ns * 1e-9, 3, "s");
+	return buf;
+}
+
+int fates_row(struct sheet *t, const char *name, uint64_t packets, uint64_t whole)
+{
+	int ret = sheet_row(t);
+
+	if (ret)
+		return ret;
+	sheet_put(t, 0, "%s", name);
+	sheet_put_count(t, 1, packets);
+	sheet_put(t, 2, "%.1f", percent(packets, whole));
+	return 0;
+}
+
+/* "10.0.0.1:53 > 10.0.0.2:4711 UDP, 98 bytes, TTL 64, at p0 queue 3, 1.2 ms" */
+static void put_example(
+	struct sheet *t, unsigned column, const struct sample *p, const struct fates_session *s)
+{
+	char text[SAMPLE_TEXT], port[RINGTAP_NAME_LEN], age[32];
+
+	sheet_put(t, column, "%s, at %s queue %u, %s", sample_text(p, text),
+		fates_port(s, p->interface, port), p->queue, time_text(age, (double)p->age_ns));
+}
+
+static double rate(uint64_t packets, uint64_t marked, double seconds)
+{
+	return seconds > 0 ? (double)(packets - marked) / seconds : 0;
+}
+
+static int put_kind(struct sheet *t, const struct kind *kind, const struct kinds *k,
+	const struct fates_session *s, double seconds)
+{
+	char text[FORMAT_LEN];
+	int ret = fates_row(t, kind->name, kind->packets, k->packets);
+
+	if (ret)
+		return ret;
+	if (seconds > 0)
+		sheet_put(t, 3, "%s", format_si(text, rate(kind->packets, kind->marked, seconds)));
+	else
+		sheet_put_ns(t, 3, (double)kind->oldest_ns);
+	put_example(t, 4, &kind->example, s);
+	return 0;
+}
+
+static int print_protocols(const struct kinds *k, const struct fates_session *s, const char *title,
+	double seconds, FILE *f)
+{
+	const struct kind *top[KINDS_SHOWN];
+	unsigned n = kinds_top(k, top, KINDS_SHOWN);
+	struct sheet t = {.title = title,
+		.heads = {"protocol", "packets", "%", seconds > 0 ? "a second" : "oldest",
+			"example, where and how old"},
+		.columns = 5,
+		.wide = true,
+		.more = k->protocols.count - n};
+	int ret = 0;
+
+	for (unsigned i = 0; i < n && !ret; i++)
+		ret = put_kind(&t, top[i], k, s, seconds);
+	return sheet_end(&t, ret, f);
+}
+
+static int print_flows(const struct kinds *k, FILE *f)
+{
+	const struct flow *top[FLOWS_SHOWN];
+	size_t n = flows_top(k->flows, FLOWS_BY_PACKETS, top, FLOWS_SHOWN);
+	char text[FLOW_TEXT_LEN];
+	struct sheet t = {.title = "By flow",
+		.heads = {"flow", "packets", "%"},
+		.columns = 3,
+		.more = flows_count(k->flows) - n};
+	int ret = 0;
+
+	if (flows_error(k->flows))
+		t.title = "By flow, the largest: small ones were forgotten";
+	for (size_t i = 0; i < n && !ret; i++)
+		ret = fates_row(&t, flow_text(text, &top[i]->key), top[i]->packets[0], k->packets);
+	return sheet_end(&t, ret, f);
+}
+
+static int print_sizes(const struct kinds *k, FILE *f)
+{
+	struct sheet t = {.title = "By size", .heads = {"bytes", "packets", "%"}, .columns = 3};
+	int ret = 0;
+
+	for (unsigned i = 0; i < SIZES && !ret; i++)
+		if (k->sizes[i])
+			ret = fates_row(&t, size_names[i], k->sizes[i], k->packets);
+	return sheet_end(&t, ret, f);
+}
+
+int kinds_print(const struct kinds *k, const struct fates_session *s, const char *title,
+	double seconds, FILE *f)
+{
+	int ret = print_protocols(k, s, title, seconds, f);
+
+	if (!ret)
+		ret = print_flows(k, f);
+	return ret ? ret : print_sizes(k, f);
+}
+
+void fates_print_pools_unread(const struct fates_session *s, FILE *f)
+{
+	char names[512] = "";
+
+	for (uint32_t i = 0; i < s->fates->pool_count; i++) {
+		const struct ringtap_fate_pool *p = ringtap_fates_pool(s->fates, i);
+
+		if (!p->walked)
+			text_list_add(names, sizeof(names), p->name);
+	}
+	if (*names)
+		text_wrapf(f, 0,
+			"The free mbufs of some pools cannot be found, so that packets of them may "
+			"be open although they were freed: %s.",
+			names);
+	if (s->fates->pools_beyond)
+		text_wrapf(f, 0,
+			"There are %u pools more, too many: their free mbufs cannot be found.",
+			s->fates->pools_beyond);
+}
+
+/* ---- JSON ---- */
+
+static void put(json_t *j, const char *key, json_t *value)
+{
+	json_object_set_new(j, key, value);
+}
+
+static json_t *example_json(const struct sample *p, const struct fates_session *s)
+{
+	char text[SAMPLE_TEXT], port[RINGTAP_NAME_LEN];
+	json_t *j = json_object();
+
+	put(j, "packet", json_text(sample_text(p, text)));
+	put(j, "port", json_text(fates_port(s, p->interface, port)));
+	put(j, "queue", json_count(p->queue));
+	put(j, "time_ns", json_count(p->ns));
+	put(j, "age_ns", json_count(p->age_ns));
+	return j;
+}
+
+static json_t *protocols_json(const struct kinds *k, const struct fates_session *s, double seconds)
+{
+	const struct kind *top[KEYED_MAX];
+	unsigned n = kinds_top(k, top, KEYED_MAX);
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < n; i++) {
+		json_t *j = json_object();
+
+		put(j, "protocol", json_text(top[i]->name));
+		put(j, "packets", json_count(top[i]->packets));
+		put(j, "bytes", json_count(top[i]->bytes));
+		if (seconds > 0)
+			put(j, "packets_per_second",
+				json_real(rate(top[i]->packets, top[i]->marked, seconds)));
+		put(j, "oldest_ns", json_count(top[i]->oldest_ns));
+		put(j, "example", example_json(&top[i]->example, s));
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+static json_t *flows_json(const struct kinds *k)
+{
+	const struct flow *top[FLOWS_SHOWN];
+	size_t n = flows_top(k->flows, FLOWS_BY_PACKETS, top, FLOWS_SHOWN);
+	char text[FLOW_TEXT_LEN];
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		json_t *j = json_object();
+
+		put(j, "flow", json_text(flow_text(text, &top[i]->key)));
+		put(j, "packets", json_count(top[i]->packets[0]));
+		put(j, "bytes", json_count(top[i]->bytes));
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+static json_t *sizes_json(const struct kinds *k)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < SIZES; i++) {
+		json_t *j = size_json(i);
+
+		put(j, "packets", json_count(k->sizes[i]));
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+void kinds_json(json_t *j, const struct kinds *k, const struct fates_session *s, double seconds)
+{
+	put(j, "packets", json_count(k->packets));
+	put(j, "bytes", json_count(k->bytes));
+	put(j, "protocols", protocols_json(k, s, seconds));
+	put(j, "flows", flows_json(k));
+	put(j, "flows_counted", json_count(flows_count(k->flows)));
+	put(j, "flow_error_packets", json_count(flows_error(k->flows)));
+	put(j, "sizes", sizes_json(k));
+}
+
+json_t *fates_queue_json(const struct fates_session *s, const struct ringtap_fate_queue *q)
+{
+	char port[RINGTAP_NAME_LEN];
+	json_t *j = json_object();
+
+	put(j, "port", json_text(fates_port(s, q->interface, port)));
+	put(j, "queue", json_count(q->queue));
+	put(j, "received", json_count(q->received));
+	return j;
+}
+
+void fates_json(json_t *j, const struct fates_view *v)
+{
+	put(j, "application", json_text(v->s.app.name));
+	put(j, "program", json_text(v->s.info.program));
+	put(j, "pid", json_count(v->s.info.pid));
+	put(j, "time_ns", json_count(now_ns(CLOCK_REALTIME)));
+	put(j, "duration_s", json_real(fates_seconds(&v->s)));
+	put(j, "interval_s", json_real(v->seconds));
+	put(j, "application_ended", json_boolean(v->s.ended));
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What drops and held print alike. */
+#ifndef RINGTAP_CLI_FATES_TABLES_H
+#define RINGTAP_CLI_FATES_TABLES_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "show/sheet.h"
+#include "kinds.h"
+#include "view.h"
+
+/* "ringtap drops  my-app (testpmd, pid 4711), 12.3 s". */
+void fates_head(const struct fates_view *v, FILE *f);
+/* Packets by protocol with examples, by flow and by size. title: what they are; seconds: since the
+ * mark, 0: without rates. 0 or -ENOMEM. */
+int kinds_print(const struct kinds *k, const struct fates_session *s, const char *title,
+	double seconds, FILE *f);
+/* Sets these lists. */
+void kinds_json(json_t *j, const struct kinds *k, const struct fates_session *s, double seconds);
+/* Sets what a document of both begins with. */
+void fates_json(json_t *j, const struct fates_view *v);
+/* Port, queue, received packets: a new object, to which the caller adds. */
+json_t *fates_queue_json(const struct fates_session *s, const struct ringtap_fate_queue *q);
+/* Appends a row: name, packets, and their share in percent. 0 or -ENOMEM. */
+int fates_row(struct sheet *t, const char *name, uint64_t packets, uint64_t whole);
+/* "12.3 ms". Returns buf. */
+char *time_text(char buf[32], double ns);
+/* Names pools with free mbufs that cannot be found, and says how many more there are. */
+void fates_print_pools_unread(const struct fates_session *s, FILE *f);
+
+static inline double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The readings of a session again and again: on a terminal, as JSON, and at the end. */
+#ifndef RINGTAP_CLI_FATES_VIEW_H
+#define RINGTAP_CLI_FATES_VIEW_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/command.h"
+#include "target/attach_app.h"
+#include "session.h"
+
+struct fates_view {
+	struct fates_session s;
+	uint64_t first_ns;    /* before the first reading, if that is longer than the interval */
+	uint64_t interval_ns; /* between readings */
+	uint64_t duration_ns; /* 0: until a signal, or a key */
+	uint64_t count;       /* readings; 0: no limit */
+	bool once, json;
+	/* After each reading; final: the capture is over, counts are exact. 0 or -errno. */
+	int (*reading)(void *ctx, bool final);
+	/* What a reading has found; returns 0 or -errno. */
+	int (*text)(void *ctx, FILE *f);
+	json_t *(*document)(void *ctx);
+	/* The next interval begins; NULL: nothing to do. */
+	void (*mark)(void *ctx);
+	void *ctx;
+	double seconds; /* of the current interval */
+};
+
+/* Rows for the option table of a command, and set() of them; its context begins with the view. */
+enum { FATES_INTERVAL = 1, FATES_DURATION, FATES_OWN };
+#define FATES_TO(field) OPTION_TO(struct fates_view, field)
+#define FATES_OPTION_INTERVAL                                                                \
+	{                                                                                    \
+		FATES_INTERVAL, OPTION_TEXT, 'n', "interval", "SECONDS", NULL, 0, 0,         \
+			"Time between two updates, 0.1 to 3600, over which rates are taken " \
+			"(default 1)"                                                        \
+	}
+#define FATES_OPTION_DURATION                                                           \
+	{                                                                               \
+		FATES_DURATION, OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,      \
+			"End after SECONDS (default: until Ctrl-C, or q on a terminal)" \
+	}
+#define FATES_OPTION_COUNT                                                              \
+	{                                                                               \
+		FATES_TO(count), OPTION_NUMBER, 'c', "count", "N", NULL, 1, UINT32_MAX, \
+			"Stop after N intervals"                                        \
+	}
+#define FATES_OPTION_ONCE                                                                       \
+	{                                                                                       \
+		FATES_TO(once), OPTION_FLAG, '1', "once", NULL, NULL, 0, 0,                     \
+			"Print the tables, or one document, after one interval or --duration; " \
+			"needs no terminal"                                                     \
+	}
+#define FATES_OPTION_JSON                                                                       \
+	{                                                                                       \
+		FATES_TO(json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,                       \
+			"Print JSON: a line each interval and one at the end, or one document " \
+			"with --once"                                                           \
+	}
+#define FATES_OPTION_BUFFER                                                             \
+	{                                                                               \
+		FATES_TO(s.buffer_size), OPTION_SIZE, 0, "buffer", "SIZE", NULL, 65536, \
+			UINT64_C(64) << 30,                                             \
+			"Memory for packets that wait to be counted, with K, M or G "   \
+			"(default 64M)"                                                 \
+	}
+#define FATES_OPTION_ATTACH ATTACH_OPTION(struct fates_view, s.app.attach)
+#define FATES_OPTIONS_WHEN                                                       \
+	{.kind = OPTION_HEADING, .help = "When to stop"}, FATES_OPTION_INTERVAL, \
+		FATES_OPTION_COUNT, FATES_OPTION_DURATION, FATES_OPTION_ONCE,    \
+	{                                                                        \
+		.kind = OPTION_HEADING, .help = "Output"                         \
+	}
+int fates_set(void *view, int id, const struct option_value *v);
+int fates_operand(void *view, const char *text);
+
+/* Attaches, reads and shows until the end. Returns enum status. */
+int fates_run(struct fates_view *v);
+
+/* ---- screen.c: text on a terminal */
+
+struct screen;
+/* NULL: standard input or output is not a terminal that can be drawn on. */
+struct screen *screen_open(void);
+void screen_close(struct screen *s);
+/* Shows the text that print() writes. 0 or -errno. */
+int screen_show(struct screen *s, int (*print)(void *ctx, FILE *f), void *ctx);
+/* Takes the keys that were pressed. False: q. */
+bool screen_keys(struct screen *s);
+/* The space bar: nothing is to be shown. */
+bool screen_paused(const struct screen *s);
+
+#endif

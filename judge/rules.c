@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls all rules; verdicts where none of them found a fault. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/doctor/doctor.h"
+#include "limits.h"
+#include "base/util.h"
+
+static bool found(const struct diagnosis *d, enum grade grade)
+{
+	for (unsigned i = 0; i < d->count; i++)
+		if (d->verdict[i].grade == grade)
+			return true;
+	return false;
+}
+
+/* The busiest thread's share; NAN: none polls. */
+static double busiest(const struct examination *e)
+{
+	double most = NAN;
+
+	for (uint32_t i = 0; i < e->span.to->thread_count; i++) {
+		struct thread_rates x;
+
+		rates_thread(&e->span, i, &x);
+		most = fmax(most, x.busy);
+	}
+	return most;
+}
+
+static void judge_rest(const struct examination *e, struct diagnosis *d)
+{
+	char rx_text[FORMAT_LEN], tx_text[FORMAT_LEN];
+	struct tally rx, tx;
+	struct verdict *v;
+	double rx_pps, tx_pps;
+
+	if (found(d, GRADE_FAULT))
+		return;
+	tally_sum(&rx, &e->span, RINGTAP_NO_INDEX, RINGTAP_NO_INDEX, RINGTAP_RX);
+	tally_sum(&tx, &e->span, RINGTAP_NO_INDEX, RINGTAP_NO_INDEX, RINGTAP_TX);
+	rx_pps = (double)rx.packets / e->span.seconds;
+	tx_pps = (double)tx.packets / e->span.seconds;
+	if (!rx.calls && !tx.calls) {
+		v = verdict_add(d, VERDICT_NOT_POLLING, GRADE_NOTE, 1,
+			"If it should work now: is forwarding started, and are its threads "
+			"launched?");
+		if (!v)
+			return;
+		verdict_add_evidence(v, "no port was polled and nothing was sent");
+		if (doctor_unpolled(e, v))
+			v->grade = GRADE_FAULT;
+		return;
+	}
+	if (fmax(rx_pps, tx_pps) < LIMIT_IDLE_PPS) {
+		v = verdict_add(d, VERDICT_IDLE, GRADE_OK, 0,
+			"Nothing. If there should be traffic, check links and the sender");
+		if (v)
+			verdict_add_evidence(v, "%s polls/s, and all but all of them empty",
+				format_si(rx_text, (double)rx.calls / e->span.seconds));
+		return;
+	}
+	v = verdict_add(d, VERDICT_HEALTHY, GRADE_OK, 0, "Nothing");
+	if (!v)
+		return;
+	verdict_add_evidence(v,
+		"%s packets/s received, %s packets/s handed to TX; nothing is known to be lost",
+		format_si(rx_text, rx_pps), format_si(tx_text, tx_pps));
+	if (!isnan(busiest(e)))
+		verdict_add_evidence(
+			v, "the busiest thread works %.1f %% of its time", 100 * busiest(e));
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct verdict *x = a, *y = b;
+
+	if (x->grade != y->grade)
+		return (x->grade > y->grade) - (x->grade < y->grade);
+	return (x->gravity < y->gravity) - (x->gravity > y->gravity);
+}
+
+void doctor_judge(const struct examination *e, struct diagnosis *d)
+{
+	rule_hung(e, d);
+	rule_pools(e, d);
+	rule_growth(e, d);
+	rule_missed(e, d);
+	rule_unsent(e, d);
+	rule_stopped(e, d);
+	rule_preempted(e, d);
+	rule_small_bursts(e, d);
+	rule_uneven_queues(e, d);
+	rule_scattered(e, d);
+	rule_saturated(e, d);
+	judge_rest(e, d);
+	qsort(d->verdict, d->count, sizeof(d->verdict[0]), compare);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What latency and memory have in common: one application, for a time or a number of packets. */
+#ifndef RINGTAP_CLI_MONITOR_MEASURE_H
+#define RINGTAP_CLI_MONITOR_MEASURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/command.h"
+#include "target/attach_app.h"
+#include "one_app.h"
+
+enum {
+	MEASURE_INTERFACE = 1,
+	MEASURE_DURATION,
+	MEASURE_PLOT,
+};
+
+/* Rows for the option table of a command whose context begins with its measure_options. */
+#define MEASURE_TO(field) OPTION_TO(struct measure_options, field)
+#define MEASURE_OPTION_INTERFACE                                                             \
+	{                                                                                    \
+		MEASURE_INTERFACE, OPTION_TEXT, 'i', "interface", "[APP:]PORT", NULL, 0, 0,  \
+			"Only this port, given by its name or number; may be given several " \
+			"times, "                                                            \
+			"for ports of one application. APP is its file-prefix"               \
+	}
+#define MEASURE_OPTION_ATTACH ATTACH_OPTION(struct measure_options, attach)
+#define MEASURE_OPTION_JSON                                                              \
+	{                                                                                \
+		MEASURE_TO(json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON" \
+	}
+#define MEASURE_OPTION_QUIET                                                 \
+	{                                                                    \
+		MEASURE_TO(quiet), OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0, \
+			"Print only errors to standard error"                \
+	}
+
+struct measure_options {
+	const char *command; /* for messages; set by the caller */
+	const char *name;    /* operand */
+	const char *specs[ONE_APP_PORTS];
+	unsigned spec_count;
+	uint64_t duration_ns, packets; /* 0: no limit */
+	const char *plot;
+	bool json, csv, quiet, attach;
+};
+
+/* For struct command: set() and operand(). */
+int measure_set(void *options, int id, const struct option_value *v);
+int measure_operand(void *options, const char *text);
+
+enum measure_end { END_BY_LIMIT, END_BY_SIGNAL, END_BY_APPLICATION };
+
+struct measure {
+	const struct measure_options *options;
+	unsigned collectors, latency_every;
+	const char *what; /* "packets timed", for the live line */
+	/* Takes a snapshot in; earlier is the first one. Returns how many packets that makes. */
+	uint64_t (*look)(void *ctx, const struct ringtap_snapshot *earlier,
+		const struct ringtap_snapshot *now);
+	void *ctx;
+
+	struct one_app app;
+	struct ringtap_app_info info;
+	struct ringtap_snapshot *first, *last; /* last is the difference to first once it is over */
+	struct ringtap_monitor *mon;
+	enum measure_end end;
+};
+
+/* Attaches, measures until a limit, a signal or the application's end, and detaches. Returns enum
+ * status, other than STATUS_OK after printing why. Free with measure_free() in any case. */
+int measure_run(struct measure *m);
+void measure_free(struct measure *m);
+
+#endif

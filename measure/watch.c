@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/command.h"
+#include "base/signals.h"
+#include "base/util.h"
+#include "target/attach_app.h"
+#include "target/which_app.h"
+#include "watch.h"
+
+#define SETTLE_NS (NS_PER_S / 50)
+
+static void watched_free(struct watched *a)
+{
+	if (a->mon)
+		ringtap_monitor_close(a->mon);
+	if (a->mark != a->now)
+		ringtap_snapshot_free(a->mark);
+	ringtap_snapshot_free(a->now);
+	free(a->name);
+	free(a->dir);
+	free(a);
+}
+
+/* The name of a primary process means its secondaries, too. */
+static bool wanted(const struct watch *w, const struct ringtap_apps *apps, size_t i)
+{
+	for (size_t n = 0; n < w->name_count; n++)
+		if (attach_is_meant(apps, i, w->names[n]) ||
+			attach_is_meant(apps, ringtap_apps_primary(apps, i), w->names[n]))
+			return true;
+	return !w->name_count;
+}
+
+static bool is_named(const struct watch *w, const char *name)
+{
+	for (size_t n = 0; n < w->name_count; n++)
+		if (!strcmp(w->names[n], name))
+			return true;
+	return false;
+}
+
+int watch_name(void *watch, const char *name)
+{
+	struct watch *w = watch;
+
+	if (is_named(w, name))
+		return 0;
+	if (w->name_count == WATCH_NAMES) {
+		message_print("%s: %s: more than %d applications; name fewer, or none for all",
+			w->command, name, WATCH_NAMES);
+		return -EINVAL;
+	}
+	w->names[w->name_count++] = name;
+	return 0;
+}
+
+void watch_init(struct watch *w)
+{
+	pthread_mutexattr_t mutex;
+	pthread_condattr_t cond;
+
+	pthread_mutexattr_init(&mutex);
+	pthread_mutexattr_settype(&mutex, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&w->lock, &mutex);
+	pthread_mutexattr_destroy(&mutex);
+	pthread_condattr_init(&cond);
+	pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->changed, &cond);
+	pthread_condattr_destroy(&cond);
+	w->ends = epoll_create1(EPOLL_CLOEXEC);
+}
+
+void watch_lock(struct watch *w)
+{
+	pthread_mutex_lock(&w->lock);
+}
+
+void watch_unlock(struct watch *w)
+{
+	pthread_mutex_unlock(&w->lock);
+}
+
+static struct watched *find(const struct watch *w, const char *dir)
+{
+	for (size_t i = 0; i < w->count; i++)
+		if (!strcmp(w->list[i]->dir, dir))
+			return w->list[i];
+	return NULL;
+}
+
+static struct watched *add(struct watch *w, const char *name, const char *dir)
+{
+	struct watched *a = calloc(1, sizeof(*a));
+	struct watched **list;
+
+	if (!a)
+		return NULL;
+	a->name = strdup(name);
+	a->dir = strdup(dir);
+	a->error = -EINPROGRESS;
+	snprintf(a->why, sizeof(a->why), "not attached yet");
+	watch_lock(w);
+	list = realloc(w->list, (w->count + 1) * sizeof(*list));
+	if (list)
+		w->list = list;
+	if (list && a->name && a->dir)
+		w->list[w->count++] = a;
+	watch_unlock(w);
+	if (list && a->name && a->dir)
+		return a;
+	watched_free(a);
+	return NULL;
+}
+
+#define DELAY_MAX_NS (60 * NS_PER_S)
+#define FOREIGN_MS   1000 /* for an answer of another user's application, and for all in a round */
+
+/* Attaching to an application that does not answer takes seconds; one without the probe stays so,
+ * and its telemetry serves others, too. Where nobody listens yet, the application starts. */
+static uint64_t patience_ns(const struct watched *a)
+{
+	uint64_t ns = a->error == -ETIMEDOUT || a->error == -EHOSTDOWN ||
+				      a->error == -EPROTONOSUPPORT || a->error == -EUNATCH
+			      ? 10 * NS_PER_S
+			      : NS_PER_S;
+
+	if (a->error == -ENOENT)
+		return ns;
+	if (ns < 2 * a->delay_ns)
+		ns = 2 * a->delay_ns;
+	return ns < DELAY_MAX_NS ? ns : DELAY_MAX_NS;
+}
+
+/* Whether 'ringtap attach' may have woken the probe since: this costs the application nothing. */
+static bool may_be_awake(const struct watched *a)
+{
+	return a->error == -EPROTONOSUPPORT || a->error == -EUNATCH;
+}
+
+static void attach(struct watch *w, struct watched *a)
+{
+	struct ringtap_app_info info = {.size = sizeof(info)};
+	struct ringtap_monitor *mon = NULL;
+	char why[sizeof(a->why)] = "";
+	struct ringtap_monitor_options opts = {
+		.size = sizeof(opts), .timeout_ms = a->foreign ? FOREIGN_MS : 0};
+	struct epoll_event end = {.events = EPOLLIN};
+	int ret;
+
+	if (a->mon)
+		return;
+	opts.awake_only = now_ns(CLOCK_MONOTONIC) < a->retry_ns;
+	if (opts.awake_only && !may_be_awake(a))
+		return;
+	watch_lock(w);
+	opts.collectors = w->collectors;
+	opts.latency_every = w->latency_every;
+	watch_unlock(w);
+	ret = ringtap_monitor_open(&mon, a->dir, &opts, why, sizeof(why));
+	if (ret == -EPROTONOSUPPORT && opts.awake_only)
+		return;
+	if (!ret)
+		ringtap_monitor_app(mon, &info);
+	watch_lock(w);
+	a->mon = mon;
+	a->on = opts.collectors;
+	a->on_every = opts.latency_every;
+	a->info = info;
+	a->error = ret;
+	memcpy(a->why, why, sizeof(why));
+	a->delay_ns = ret ? patience_ns(a) : 0;
+	a->retry_ns = now_ns(CLOCK_MONOTONIC) + a->delay_ns;
+	if (mon)
+		epoll_ctl(w->ends, EPOLL_CTL_ADD, ringtap_monitor_fd(mon), &end);
+	watch_unlock(w);
+}
+
+static void forget(struct watch *w, size_t i)
+{
+	struct watched *a = w->list[i];
+
+	watch_lock(w);
+	memmove(&w->list[i], &w->list[i + 1], (w->count - i - 1) * sizeof(w->list[0]));
+	w->count--;
+	watch_unlock(w);
+	watched_free(a);
+}
+
+/* Switches collectors where others than the requested ones are on. */
+static void apply(struct watch *w)
+{
+	for (size_t i = 0; i < w->count; i++) {
+		struct ringtap_monitor_options opts = {.size = sizeof(opts)};
+		struct watched *a = w->list[i];
+		char why[sizeof(a->why)] = "";
+		int ret;
+
+		watch_lock(w);
+		a->switching = a->mon && !a->ended &&
+			       (a->on != w->collectors || a->on_every != w->latency_every);
+		a->on = w->collectors;
+		a->on_every = w->latency_every;
+		watch_unlock(w);
+		if (!a->switching)
+			continue;
+		opts.collectors = a->on;
+		opts.latency_every = a->on_every;
+		ret = ringtap_monitor_switch(a->mon, &opts, why, sizeof(why));
+		watch_lock(w);
+		a->error = ret;
+		memcpy(a->why, why, sizeof(why));
+		a->switching = false;
+		watch_unlock(w);
+	}
+}
+
+/* Whether it is a secondary process, or there are some of it. */
+static bool has_family(const struct ringtap_apps *apps, size_t i)
+{
+	for (size_t k = 0; k < ringtap_apps_count(apps); k++)
+		if (k != i && ringtap_apps_primary(apps, k) == i)
+			return true;
+	return ringtap_apps_secondary(apps, i);
+}
+
+static int search(const struct watch *w, struct ringtap_apps **apps)
+{
+	const struct ringtap_apps_options opts = {.size = sizeof(opts),
+		.users = w->by_user && !w->name_count ? w->users : NULL,
+		.user_count = w->by_user && !w->name_count ? w->user_count : 0};
+
+	return ringtap_apps_search(apps, &opts);
+}
+
+/* Those of root and this user first: others may not answer, in any number. */
+static void attach_all(struct watch *w)
+{
+	uint64_t until;
+
+	for (size_t i = 0; i < w->count; i++)
+		if (w->list[i]->found && !w->list[i]->foreign)
+			attach(w, w->list[i]);
+	until = now_ns(CLOCK_MONOTONIC) + FOREIGN_MS * 1000000ull;
+	for (size_t i = 0; i < w->count && now_ns(CLOCK_MONOTONIC) < until; i++)
+		if (w->list[i]->found && w->list[i]->foreign)
+			attach(w, w->list[i]);
+}
+
+int watch_refresh(struct watch *w)
+{
+	struct ringtap_apps *apps;
+	int ret = search(w, &apps);
+	bool ended;
+
+	if (ret)
+		return ret;
+	for (size_t i = w->count; i-- > 0;) {
+		w->list[i]->found = false;
+		watch_lock(w);
+		ended = w->list[i]->ended;
+		watch_unlock(w);
+		/* Another application may have its name by now. */
+		if (ended)
+			forget(w, i);
+	}
+	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
+		const char *name = ringtap_apps_name(apps, i), *dir = ringtap_apps_dir(apps, i);
+		struct watched *a = find(w, dir);
+
+		if (!wanted(w, apps, i))
+			continue;
+		if (!a)
+			a = add(w, name, dir);
+		if (!a)
+			continue;
+		a->found = true;
+		a->secondary = ringtap_apps_secondary(apps, i);
+		a->shared = has_family(apps, i);
+		a->foreign = ringtap_apps_foreign(apps, i);
+	}
+	attach_all(w);
+	for (size_t i = w->count; i-- > 0;)
+		if (!w->list[i]->found && !w->list[i]->mon)
+			forget(w, i);
+	ringtap_apps_free(apps);
+	apply(w);
+	return 0;
+}
+
+/* Without names, all applications of this user are meant, or all if that is root. */
+static bool is_foreign(const struct ringtap_apps *apps, size_t i)
+{
+	struct stat st;
+
+	return geteuid() &&
+	       (address_stat(ringtap_apps_dir(apps, i), &st) || st.st_uid != geteuid());
+}
+
+int watch_attach(struct watch *w)
+{
+	struct ringtap_apps *apps;
+	int ret = 0;
+
+	/* A terminal is asked about applications that were named only. */
+	if ((!w->attach && !w->name_count) || search(w, &apps))
+		return STATUS_OK;
+	for (size_t i = 0; i < ringtap_apps_count(apps) && !ret; i++) {
+		if (!wanted(w, apps, i) || (!w->name_count && is_foreign(apps, i)))
+			continue;
+		ret = attach_missing(w->command, apps, i, w->attach);
+		/* The message is printed; the others are watched. */
+		if (!w->name_count)
+			ret = 0;
+	}
+	ringtap_apps_free(apps);
+	return ret ? STATUS_FAILED : STATUS_OK;
+}
+
+int watch_find(struct watch *w)
+{
+	int ret = watch_attach(w);
+
+	if (ret != STATUS_OK)
+		return ret;
+	ret = watch_refresh(w);
+	if (ret)
+		message_print("%s: cannot find applications: %s", w->command, strerror(-ret));
+	return ret ? STATUS_FAILED : STATUS_OK;
+}
+
+static void *refresh_thread(void *arg)
+{
+	struct watch *w = arg;
+
+	watch_lock(w);
+	while (!w->stop) {
+		w->hurry = false;
+		watch_unlock(w);
+		apply(w); /* attaching may take seconds */
+		watch_refresh(w);
+		watch_lock(w);
+		if (!w->stop && !w->hurry)
+			rt_cond_wait_ns(&w->changed, &w->lock, NS_PER_S);
+	}
+	watch_unlock(w);
+	return NULL;
+}
+
+int watch_start(struct watch *w)
+{
+	sigset_t all, old;
+	int ret;
+
+	/* The main thread handles signals. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = -pthread_create(&w->thread, NULL, refresh_thread, w);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	w->started = !ret;
+	return ret;
+}
+
+void watch_free(struct watch *w)
+{
+	watch_lock(w);
+	w->stop = true;
+	pthread_cond_broadcast(&w->changed);
+	watch_unlock(w);
+	if (w->started)
+		pthread_join(w->thread, NULL);
+	for (size_t i = 0; i < w->count; i++)
+		watched_free(w->list[i]);
+	free(w->list);
+	if (w->ends >= 0)
+		close(w->ends);
+	pthread_mutex_destroy(&w->lock);
+	pthread_cond_destroy(&w->changed);
+}
+
+static void step(struct watch *w, struct watched *a)
+{
+	struct ringtap_snapshot *last = a->now, *f = NULL;
+	int ret;
+
+	if (!a->mon || a->ended || a->switching)
+		return;
+	ret = ringtap_monitor_read(a->mon, &f);
+	a->ended = ret == -EPIPE || ret == -EBADMSG;
+	if (a->ended) {
+		snprintf(a->why, sizeof(a->why), "%s",
+			ret == -EPIPE ? "the application has ended" : "its statistics are broken");
+		epoll_ctl(w->ends, EPOLL_CTL_DEL, ringtap_monitor_fd(a->mon), NULL);
+	}
+	a->error = ret;
+	if (!f)
+		return;
+	if (!a->mark) {
+		a->mark = f;
+		a->tsc_hz = f->tsc_hz ? (double)f->tsc_hz : 1e9;
+	}
+	if (last != a->mark)
+		ringtap_snapshot_free(last);
+	a->now = f;
+}
+
+void watch_step(struct watch *w)
+{
+	watch_lock(w);
+	for (size_t i = 0; i < w->count; i++)
+		step(w, w->list[i]);
+	watch_unlock(w);
+}
+
+int watch_fd(const struct watch *w)
+{
+	return w->ends;
+}
+
+void watch_ends(struct watch *w)
+{
+	watch_lock(w);
+	for (size_t i = 0; i < w->count; i++) {
+		struct watched *a = w->list[i];
+		struct pollfd p = {
+			.fd = a->mon ? ringtap_monitor_fd(a->mon) : -1, .events = POLLIN};
+
+		/* While collectors are switched an answer is readable, too; step() leaves it. */
+		if (poll(&p, 1, 0) > 0)
+			step(w, a);
+	}
+	watch_unlock(w);
+}
+
+void watch_mark(struct watch *w)
+{
+	watch_lock(w);
+	for (size_t i = 0; i < w->count; i++) {
+		struct watched *a = w->list[i];
+
+		if (a->mark != a->now)
+			ringtap_snapshot_free(a->mark);
+		a->mark = a->now;
+	}
+	watch_unlock(w);
+}
+
+static bool settled(const struct watched *a)
+{
+	const struct ringtap_snapshot *f = a->now;
+
+	if (!f || a->ended)
+		return true;
+	/* Drivers are read in primary processes only. */
+	for (uint32_t i = 0; i < f->port_count && !a->secondary; i++) {
+		const struct ringtap_port_stats *p = ringtap_snapshot_port(f, i);
+		uint64_t before =
+			i < a->mark->port_count ? ringtap_snapshot_port(a->mark, i)->read_ns : 0;
+
+		if (!p->gone && (!p->read_ns || p->read_ns == before))
+			return false;
+	}
+	for (uint32_t i = 0; i < f->thread_count; i++) {
+		const struct ringtap_thread_stats *t = ringtap_snapshot_thread(f, i);
+
+		/* Not t->alive: the probe sets it in the same step as read_ns. */
+		if (t->tid && !t->read_ns)
+			return false;
+	}
+	return f->thread_count > 0;
+}
+
+void watch_settle(struct watch *w)
+{
+	/* An application that does not poll never shows a thread. */
+	uint64_t until = now_ns(CLOCK_MONOTONIC) + NS_PER_S;
+	bool done = false;
+
+	while (!done && now_ns(CLOCK_MONOTONIC) < until && !stop_wait(SETTLE_NS)) {
+		done = true;
+		watch_step(w);
+		for (size_t i = 0; i < w->count; i++)
+			done = settled(w->list[i]) && done;
+	}
+}
+
+void watch_switch(struct watch *w, unsigned collectors, unsigned latency_every)
+{
+	watch_lock(w);
+	w->collectors = collectors;
+	w->latency_every = latency_every;
+	w->hurry = true;
+	pthread_cond_broadcast(&w->changed);
+	watch_unlock(w);
+	if (!w->started)
+		apply(w);
+}
+
+size_t watch_attached(struct watch *w)
+{
+	size_t n = 0;
+
+	watch_lock(w);
+	for (size_t i = 0; i < w->count; i++)
+		n += w->list[i]->now && !w->list[i]->ended;
+	watch_unlock(w);
+	return n;
+}
+
+/* Why an application shows no statistics, or not all of them. False: it shows all. */
+static bool reason_of(const struct watched *a, char *line, size_t size)
+{
+	if (a->error == -EPROTONOSUPPORT)
+		snprintf(line, size, "%s: without the probe; 'ringtap attach %s' loads it", a->name,
+			a->name);
+	else if (a->error)
+		snprintf(line, size, "%s: %s", a->name, a->why);
+	else if (a->now && a->now->ports_beyond)
+		snprintf(line, size,
+			"%s: ports without an entry: %u; entries of ports that went become free "
+			"when the last monitor detaches",
+			a->name, a->now->ports_beyond);
+	else
+		return false;
+	return true;
+}
+
+static bool listed(const struct watch *w, const char *name)
+{
+	for (size_t i = 0; i < w->count; i++)
+		if (!strcmp(w->list[i]->name, name))
+			return true;
+	return false;
+}
+
+bool watch_reason(struct watch *w, size_t n, char line[WATCH_REASON_LEN])
+{
+	bool found = false;
+
+	watch_lock(w);
+	for (size_t i = 0; i < w->count && !found; i++)
+		found = reason_of(w->list[i], line, WATCH_REASON_LEN) && !n--;
+	for (size_t i = 0; i < w->name_count && !found; i++) {
+		found = !listed(w, w->names[i]) && !n--;
+		if (found)
+			snprintf(line, WATCH_REASON_LEN,
+				"no application is called '%s'; 'ringtap list' shows what there is",
+				w->names[i]);
+	}
+	watch_unlock(w);
+	return found;
+}
+
+void watch_explain(struct watch *w)
+{
+	char line[WATCH_REASON_LEN];
+
+	for (size_t n = 0; watch_reason(w, n, line); n++)
+		message_print("%s: %s", w->command, line);
+	if (!w->count && !w->name_count)
+		message_print(
+			"%s: no running DPDK application found; run ringtap as its user or as "
+			"root%s",
+			w->command, w->by_user ? ", with --users for other users" : "");
+}

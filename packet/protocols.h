@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Received packets by port and protocol, such as those that were not sent, or not offered. */
+#ifndef RINGTAP_CLI_EXPLAIN_PROTOCOLS_H
+#define RINGTAP_CLI_EXPLAIN_PROTOCOLS_H
+
+#include <stdbool.h>
+
+#include "headers.h"
+#include "keyed.h"
+#include "cli/explain/waitlist.h"
+
+struct protocol {
+	uint16_t port;
+	uint64_t count;
+	uint64_t number, ns; /* of the first */
+	uint32_t length;
+	struct headers headers;
+};
+
+/* Counts a packet. k: of struct protocol. False: there is no room for another protocol. */
+bool protocol_count(struct keyed *k, const struct waiting *w);
+
+#endif

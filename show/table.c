@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "cli/top/top.h"
+
+struct row *table_add(struct table *t)
+{
+	struct row *row;
+
+	if (t->row_count == t->row_room) {
+		size_t room = t->row_room ? 2 * t->row_room : 16;
+		struct row *rows = realloc(t->rows, room * sizeof(*rows));
+
+		if (!rows)
+			return NULL;
+		t->rows = rows;
+		t->row_room = room;
+	}
+	row = &t->rows[t->row_count++];
+	memset(row, 0, sizeof(*row));
+	for (unsigned i = 0; i < COLUMNS_MAX; i++)
+		row->cell[i].number = NAN;
+	return row;
+}
+
+void table_clear(struct table *t)
+{
+	t->row_count = 0;
+}
+
+void table_free(struct table *t)
+{
+	free(t->rows);
+	*t = (struct table){0};
+}
+
+static enum rt_unit unit_of(const struct column *c)
+{
+	return rt_metrics[c->id].unit;
+}
+
+struct order {
+	enum rt_unit unit;
+	unsigned index;
+	bool reverse;
+};
+
+static int compare(const void *left, const void *right, void *arg)
+{
+	const struct order *o = arg;
+	const struct metric_value *a = &((const struct row *)left)->cell[o->index];
+	const struct metric_value *b = &((const struct row *)right)->cell[o->index];
+	int ret;
+
+	if (o->unit == RT_UNIT_TEXT) {
+		ret = strverscmp(a->text, b->text);
+	} else {
+		if (isnan(a->number) || isnan(b->number))
+			return isnan(a->number) - isnan(b->number);
+		ret = (a->number < b->number) - (a->number > b->number);
+	}
+	return o->reverse ? -ret : ret;
+}
+
+/* Stable, other than qsort(): equal rows keep their order. */
+void table_sort(struct table *t, unsigned column, bool reverse)
+{
+	struct order o = {unit_of(&t->columns[column]), column, reverse};
+
+	for (size_t i = 1; i < t->row_count; i++) {
+		struct row row = t->rows[i];
+		size_t j = i;
+
+		for (; j > 0 && compare(&t->rows[j - 1], &row, &o) > 0; j--)
+			t->rows[j] = t->rows[j - 1];
+		t->rows[j] = row;
+	}
+}
+
+bool column_left(const struct column *c)
+{
+	return unit_of(c) == RT_UNIT_TEXT || unit_of(c) == RT_UNIT_BARS;
+}
+
+static unsigned total(const struct table *t, const unsigned width[COLUMNS_MAX])
+{
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < t->column_count; i++)
+		sum += width[i] ? width[i] + (sum > 0) : 0;
+	return sum;
+}
+
+static size_t longest(const struct table *t, unsigned column)
+{
+	size_t most = 0;
+
+	for (size_t r = 0; r < t->row_count; r++)
+		if (strlen(t->rows[r].cell[column].text) > most)
+			most = strlen(t->rows[r].cell[column].text);
+	return most;
+}
+
+/* Gives the room that is left to texts that need it; first to those that are never left out. */
+static void widen(const struct table *t, unsigned room, unsigned width[COLUMNS_MAX])
+{
+	for (unsigned i = 0; i < 2 * t->column_count; i++) {
+		unsigned at = i % t->column_count, used = total(t, width);
+		size_t need = longest(t, at);
+
+		if (unit_of(&t->columns[at]) != RT_UNIT_TEXT || !width[at] || need <= width[at] ||
+			used >= room || (i < t->column_count && t->columns[at].rank))
+			continue;
+		if (need - width[at] > room - used)
+			need = width[at] + room - used;
+		width[at] = (unsigned)need;
+	}
+}
+
+void table_fit(const struct table *t, unsigned room, unsigned width[COLUMNS_MAX])
+{
+	for (unsigned i = 0; i < t->column_count; i++)
+		width[i] = t->columns[i].width;
+	while (total(t, width) > room) {
+		unsigned last = t->column_count;
+
+		for (unsigned i = 0; i < t->column_count; i++)
+			if (width[i] && t->columns[i].rank &&
+				(last == t->column_count ||
+					t->columns[i].rank >= t->columns[last].rank))
+				last = i;
+		if (last == t->column_count)
+			break;
+		width[last] = 0;
+	}
+	widen(t, room, width);
+}
+
+/* Four characters at most, and the unit's: 999k, 12.3M. */
+static void si(char *buf, size_t size, double v, double step, const char *units)
+{
+	size_t i = 0, last = strlen(units) - 1;
+
+	while (v >= 999.5 && i < last) {
+		v /= step;
+		i++;
+	}
+	snprintf(buf, size, "%.*f%.*s", i && v < 99.95 ? 1 : 0, v, i ? 1 : 0, &units[i]);
+}
+
+static void ns_text(char *buf, size_t size, double ns)
+{
+	static const char *const units[] = {"ns", "us", "ms", "s"};
+	unsigned i = 0;
+
+	for (; ns >= 999.5 && i < 3; i++)
+		ns /= 1000;
+	snprintf(buf, size, "%.*f%s", i && ns < 99.95 ? 1 : 0, ns, units[i]);
+}
+
+static void clock_text(char *buf, size_t size, double ns)
+{
+	time_t seconds = (time_t)(ns / 1e9);
+	struct tm tm;
+
+	localtime_r(&seconds, &tm);
+	snprintf(buf, size, "%02d:%02d:%02d.%06u", tm.tm_hour, tm.tm_min, tm.tm_sec,
+		(unsigned)((uint64_t)ns / 1000 % 1000000));
+}
+
+static void bars(char *buf, size_t size, const struct metric_value *cell, bool utf8, unsigned width)
+{
+	static const char *const fine[] = {" ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585",
+		"\u2586", "\u2587", "\u2588"};
+	static const char *const coarse[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
+
+	buf[0] = '\0';
+	for (unsigned i = 0; i < BURST_CLASSES && i < width; i++) {
+		/* The smallest share is visible, too. */
+		unsigned level = cell->bar[i] > 0 ? 1 + (unsigned)(cell->bar[i] * 7.01f) : 0;
+		const char *glyph = (utf8 ? fine : coarse)[level > 8 ? 8 : level];
+
+		if (strlen(buf) + strlen(glyph) < size)
+			strcat(buf, glyph);
+	}
+}
+
+void cell_text(const struct column *c, const struct metric_value *cell, bool utf8, unsigned width,
+	char *buf, size_t size)
+{
+	enum rt_unit unit = unit_of(c);
+	double v = cell->number;
+
+	if (size > width + 1 && unit != RT_UNIT_BARS)
+		size = width + 1;
+	buf[0] = '\0';
+	if (isnan(v) && unit != RT_UNIT_TEXT && unit != RT_UNIT_BARS)
+		unit = RT_UNIT_COUNT;
+	switch (unit) {
+	case RT_UNIT_TEXT: snprintf(buf, size, "%s", cell->text); break;
+	case RT_UNIT_BARS: bars(buf, size, cell, utf8, width); break;
+	case RT_UNIT_BOOL: snprintf(buf, size, v > 0 ? "yes" : "no"); break;
+	case RT_UNIT_RATE: si(buf, size, v, 1000, " kMGT"); break;
+	case RT_UNIT_BYTES: si(buf, size, v, 1024, " KMGT"); break;
+	case RT_UNIT_SHARE:
+		snprintf(buf, size, "%.*f", v < 0.0995 && v > 0 ? 1 : 0, 100 * v);
+		break;
+	case RT_UNIT_MEAN: snprintf(buf, size, "%.*f", v < 999.5 ? 1 : 0, v); break;
+	case RT_UNIT_NS: ns_text(buf, size, v); break;
+	case RT_UNIT_CLOCK: clock_text(buf, size, v); break;
+	default: snprintf(buf, size, isnan(v) ? "-" : "%.0f", v); break;
+	}
+}
+
+int column_pad(const struct column *c, const char *text, unsigned width)
+{
+	/* A character of a bar has several bytes, which are as wide as their column. */
+	size_t shown = unit_of(c) == RT_UNIT_BARS ? width : strlen(text);
+
+	return column_left(c) || shown >= width ? 0 : (int)(width - shown);
+}
+
+size_t table_line(const struct table *t, const struct row *row, const unsigned width[COLUMNS_MAX],
+	bool utf8, char *line, size_t size)
+{
+	char text[CELL_LEN];
+	size_t at = 0;
+
+	line[0] = '\0';
+	for (unsigned i = 0; i < t->column_count && at < size; i++) {
+		const struct column *c = &t->columns[i];
+		int pad;
+
+		if (!width[i])
+			continue;
+		snprintf(text, sizeof(text), "%s", c->title);
+		if (row)
+			cell_text(c, &row->cell[i], utf8, width[i], text, sizeof(text));
+		/* Bars have more bytes than characters, and are as wide as their column. */
+		pad = row && unit_of(c) == RT_UNIT_BARS ? 0 : (int)width[i];
+		at += (size_t)snprintf(line + at, size - at, "%s%*s", at ? " " : "",
+			column_left(c) ? -pad : pad, text);
+	}
+	return at < size ? at : size - 1;
+}
+
+int column_find(const struct column *columns, unsigned count, const char *title)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (!strcasecmp(columns[i].title, title))
+			return (int)i;
+	return -1;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One capture file being written: packets in, bytes out.
+ *
+ *   run --+------------------------------+-- gather --------> sink     (the usual way: no copy)
+ *         +-- renumber or pcap, 1 MiB ---+
+ *                                        +-- frames --------> sink     (zstd, lz4)
+ */
+#ifndef RINGTAP_CLI_RECORD_OUTPUT_H
+#define RINGTAP_CLI_RECORD_OUTPUT_H
+
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "cli/record/config.h"
+#include "frames.h"
+#include "ringtap/reader.h"
+#include "sink.h"
+
+#define OUTPUT_IOV 64
+
+struct output {
+	struct sink *sink;     /* NULL: not open */
+	struct frames *frames; /* NULL: no compression */
+	bool pcap;
+	uint8_t *scratch;
+	struct ringtap_packets *walk; /* for runs that are not written as they are */
+	uint64_t bytes;               /* of the file, before compression */
+	uint64_t packets;             /* of the file */
+	uint64_t sent;                /* packets in finished calls of the sink */
+	int error;        /* a frame of this file is lost; 0: none. The sink has its own */
+	uint32_t snaplen; /* of the pcap header */
+	struct iovec iov[OUTPUT_IOV];
+	unsigned iov_count;
+};
+
+/* Errors are -errno; they stick until the file is closed. */
+int output_init(struct output *o, const struct record_config *cfg);
+void output_free(struct output *o);
+/* The next file; it stays as it is until output_start(). */
+int output_open(struct output *o, const struct record_config *cfg, const char *path,
+	struct sink_patience *patience);
+/* Empties the file; pcap files get their header. */
+int output_start(struct output *o);
+/* Writes a block (SHB, IDB, ISB) behind all packets so far. Nothing for pcap. */
+int output_block(struct output *o, const void *data, size_t len);
+/* Takes packets. Their memory must stay as it is until output_push(). -EBADMSG: broken records. */
+int output_run(struct output *o, const struct ringtap_run *run);
+/* Hands everything gathered to the sink; afterwards the runs may be released. */
+int output_push(struct output *o);
+/* What has been pushed shall become visible soon: flushes buffers that do not fill up. */
+int output_flush(struct output *o);
+/* Ends the file. *bytes: its length, *packets: those that are in it, also after an error. */
+int output_close(struct output *o, uint64_t *bytes, uint64_t *packets);
+
+#endif
