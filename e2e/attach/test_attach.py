@@ -539,5 +539,5 @@ def test_question_at_a_terminal(closing, tmp_path):
     recorder = closing(Proc([RINGTAP, "flight", "--wait", "-w", tmp_path / "i", app.prefix], tty=True))
     recorder.expect(r"runs without the probe. Load it now\? \[y/N\] ")
     recorder.send("n")
-    assert recorder.wait(60) == 1 and recorder.output.count("[y/N]") == 1
+    assert recorder.wait() == 1 and recorder.output.count("[y/N]") == 1
     assert app.one("unloop") > 0 and app.quit() == 0

@@ -79,7 +79,7 @@ def test_command(hosts, tmp_path, closing, name):
         if name == "record":
             proc.expect("^Capturing on")
             hosts.fetch()
-        assert proc.wait(60) == 0, proc.output
+        assert proc.wait() == 0, proc.output
     finally:
         proc.close()
     got = [form(line) for line in lines_of(proc.output)]

@@ -18,11 +18,11 @@ pytestmark = pytest.mark.skipif(wireshark.missing() is not None, reason=str(wire
 
 def armed(app, count=1):
     """Waits until this number of captures of the application run."""
-    until(lambda: len([s for s in sessions(app) if s["start_ns"]]) == count, 30, "capture runs")
+    until(lambda: len([s for s in sessions(app) if s["start_ns"]]) == count, what="capture runs")
 
 
 def gone(app):
-    until(lambda: sessions(app) == [], 20, "no session is left")
+    until(lambda: sessions(app) == [], what="no session is left")
     assert app.one("callbacks 0") == 0
 
 
@@ -48,7 +48,7 @@ def capture(closing, tmp_path):
 
 def finish(shark, packets):
     """Ends tshark once the file has this number of packets, as it does not drain its pipe."""
-    until(lambda: len(frames(shark.out, whole=False)) >= packets, 20, f"{packets} packets in the file")
+    until(lambda: len(frames(shark.out, whole=False)) >= packets, what=f"{packets} packets in the file")
     shark.send_signal(signal.SIGINT)
     assert shark.wait() == 0
     return pcapng.read(shark.out)
@@ -131,7 +131,7 @@ def test_tshark_reports_no_error_when_the_application_ends(app, capture):
     """It is an ordinary end: its reason is in the file."""
     shark = capture(app, interface(app, "net_ring_a"), *preference(interface(app, "net_ring_a"), "buffer", ""))
     app.rx(n=10)
-    until(lambda: len(frames(shark.out, whole=False)) == 10, 20, "packets in the file")
+    until(lambda: len(frames(shark.out, whole=False)) == 10, what="packets in the file")
     app.quit()
     assert shark.wait() == 0
     assert "extcap" not in shark.output.replace(str(shark.out), "")

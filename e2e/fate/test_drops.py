@@ -274,7 +274,7 @@ def test_starts_stops_and_new_ports_under_load_show_no_drops(testpmd, drops):
     app.stop()
     for i in (2, 3):
         assert f"Port {i} is attached" in app.cmd(f"port attach net_null{i}")
-        app.cmd(f"port start {i}", 30)
+        app.cmd(f"port start {i}")
     app.start()
     until(lambda: app.stats(3)["RX-packets"] > 100_000, what="packets of the new ports")
     app.stop()

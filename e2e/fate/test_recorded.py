@@ -375,7 +375,7 @@ def test_a_killed_recorder_and_then_a_killed_application_leave_readable_files(pl
     truth = deeds(app, tmp_path, packets=5000, seed=17)
     until(lambda: len(pcapng_packets(pcapng.read(recorder.out, whole=False), RX)) == 10_000, what="all is written")
     recorder.proc.send_signal(signal.SIGKILL)
-    recorder.proc.wait(30)
+    recorder.proc.wait()
     file = pcapng.read(recorder.out, whole=False)
     assert file.fate_counts is None
     ids = received([file])

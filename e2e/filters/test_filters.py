@@ -96,7 +96,7 @@ def test_same_packets_as_tcpdump(testpmd, record, reference, expressions):
     }
     total = len(pcap.frames(reference.source))
     pmd.start()
-    until(lambda: pmd.stats(0)["RX-packets"] >= total, 30, "all frames played")
+    until(lambda: pmd.stats(0)["RX-packets"] >= total, what="all frames played")
     pmd.stop()
     for recorder in recorders.values():
         recorder.finish()

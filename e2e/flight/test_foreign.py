@@ -9,7 +9,7 @@ from harness.proc import check
 
 
 def flight(command, folder, *args):
-    return check([RINGTAP, "flight", command, "-w", folder, *args], timeout=20)
+    return check([RINGTAP, "flight", command, "-w", folder, *args])
 
 
 def assert_harmless(text):

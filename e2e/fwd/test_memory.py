@@ -127,7 +127,7 @@ def test_physical_addresses(fwd, tmp_path):
             eal=("--iova-mode=pa",),
         )
         app.running()
-        until(lambda: path.exists() and len(path.read_text().splitlines()) == POOL + 1, timeout=30)
+        until(lambda: path.exists() and len(path.read_text().splitlines()) == POOL + 1)
         with open(path, encoding="ascii") as f:
             rows = [(int(row["va"]), int(row["iova"])) for row in csv.DictReader(f)]
         page = 4096 if kind == "4k" else 2 << 20

@@ -61,7 +61,7 @@ class Flight:
         return self.done(status)
 
     def done(self, status=0):
-        got = self.proc.wait(60)
+        got = self.proc.wait()
         assert got == status, f"status {got}, not {status}:\n{self.proc.output[-3000:]}"
         return self.proc.output
 

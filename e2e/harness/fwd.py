@@ -53,13 +53,13 @@ class Fwd:
         self.out_text = None
         self.proc = Proc([*argv, *(["--", *eal] if eal else [])])
 
-    def running(self, timeout=30):
-        self.proc.expect("ringtap-fwd: running", timeout)
+    def running(self):
+        self.proc.expect("ringtap-fwd: running")
         return self
 
-    def done(self, status=0, timeout=60):
+    def done(self, status=0):
         """Waits for the end. Returns the report, or the output if it failed."""
-        got = self.proc.wait(timeout)
+        got = self.proc.wait()
         text = self.proc.output
         assert got == status, f"status {got}, not {status}:\n{text[-3000:]}"
         if status or "{" not in text:

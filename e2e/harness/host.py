@@ -20,7 +20,7 @@ class Host:
         self.prefix = f"rt-host-{os.getpid()}-{next(_number)}"
         self.proc = namespace.start([RINGTAP, "host", "--name", self.prefix, *args, *ifaces])
         try:
-            self.proc.expect(r"Ctrl-C ends it$", 60)
+            self.proc.expect(r"Ctrl-C ends it$")
         except BaseException:
             self.close()
             raise
@@ -35,7 +35,7 @@ class Host:
 
     def finish(self, number=signal.SIGINT):
         self.proc.send_signal(number)
-        assert self.proc.wait(30) == 0, self.proc.output
+        assert self.proc.wait() == 0, self.proc.output
         return self.proc.output
 
     def slept(self):
@@ -52,7 +52,7 @@ class Host:
         """Waits until a thread has slept that many times; where it never sleeps, until it had the CPU."""
         slept, ran_ns = self.slept()[tid], self._ran_ns(tid)
         until(
-            lambda: self.slept()[tid] >= slept + times or self._ran_ns(tid) >= ran_ns + 20e6, 30, "its thread wakes up"
+            lambda: self.slept()[tid] >= slept + times or self._ran_ns(tid) >= ran_ns + 20e6, what="its thread wakes up"
         )
 
     def looked_after(self):
@@ -72,6 +72,6 @@ def start_refused(namespace, *args, prefix=(), program=RINGTAP):
     """A `ringtap host` that fails to start: (exit status, output)."""
     proc = Proc([*namespace.prefix, *prefix, program, "host", *args])
     try:
-        return proc.wait(30), proc.output
+        return proc.wait(), proc.output
     finally:
         proc.close()

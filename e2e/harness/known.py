@@ -45,7 +45,7 @@ class Measuring:
     def __init__(self, command, app, *args, **kwargs):
         self.proc = Proc([RINGTAP, command, app.prefix, *args], **kwargs)
         try:
-            self.proc.expect("^Measuring ", 30)
+            self.proc.expect("^Measuring ")
         except BaseException:
             self.close()
             raise
@@ -54,7 +54,7 @@ class Measuring:
         """Waits for its end, after a signal if given; returns its output."""
         if number:
             self.proc.send_signal(number)
-        got = self.proc.wait(60)
+        got = self.proc.wait()
         assert got == status, f"status {got}, not {status}:\n{self.proc.output[-3000:]}"
         return self.proc.output
 

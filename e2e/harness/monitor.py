@@ -235,12 +235,12 @@ class Monitor:
         assert len(found) == 1, found
         return {n: c for n, c in enumerate(found[0].burst) if c}, found[0]
 
-    def fresh(self, timeout=10):
+    def fresh(self):
         """Waits until the control thread has read all counters again. It reads threads and pools
         after the ports, so it has finished when it reads the ports once more."""
         begin = time.time_ns()
         for _ in range(2):
-            until(lambda: any(p.read_ns > begin for p in self.ports), timeout, "another reading of the ports")
+            until(lambda: any(p.read_ns > begin for p in self.ports), what="another reading of the ports")
             begin = max(p.read_ns for p in self.ports)
         return self
 

@@ -85,7 +85,7 @@ class Ovs:
             [VSWITCHD, f"unix:{self.dir}/db.sock", f"--unixctl={self.dir}/sw.ctl", "--no-chdir", "-vconsole:info"],
             env=self._env,
         )
-        self.switch.expect(r"DPDK Enabled - initialized", 60)
+        self.switch.expect(r"DPDK Enabled - initialized")
         self.vsctl("add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev")
 
     def vsctl(self, *args):

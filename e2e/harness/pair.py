@@ -63,7 +63,7 @@ class Part:
             ]
         )
         try:
-            self.proc.expect("^ready$", 60)
+            self.proc.expect("^ready$")
         except BaseException:
             self.close()
             raise
@@ -76,12 +76,12 @@ class Part:
     def send(self, command):
         self.proc.send(command)
 
-    def done(self, timeout=30):
-        self.proc.expect("^done$", timeout)
+    def done(self):
+        self.proc.expect("^done$")
 
     def quit(self):
         self.proc.send("quit")
-        return self.proc.wait(30)
+        return self.proc.wait()
 
     def close(self):
         self.proc.close()

@@ -3,7 +3,7 @@
 
 from . import dpdk
 from .paths import BUILD
-from .proc import Proc, until
+from .proc import PATIENCE, Proc, until
 
 
 class Refused(AssertionError):
@@ -34,7 +34,7 @@ class Play:
             [*inside, program, *dpdk.eal_args(self.prefix, plugin, vdevs, lcores, memory_mb, eal, huge_dir)]
         )
         try:
-            self.proc.expect("^ready$", 60)
+            self.proc.expect("^ready$")
         except BaseException:
             self.close()
             raise
@@ -43,7 +43,7 @@ class Play:
     def pid(self):
         return self.proc.pid
 
-    def do(self, line, timeout=60):
+    def do(self, line, timeout=PATIENCE):
         """Sends a command; returns the numbers of its answer."""
         self.proc.send(line)
         found = self.proc.expect(r"^(ok|error) ?(.*)$", timeout)
@@ -52,9 +52,9 @@ class Play:
             raise Refused(f"{line[:100]}: {text}")
         return [int(word) for word in text.split()]
 
-    def one(self, line, timeout=60):
+    def one(self, line):
         """The only, or first, number of the answer."""
-        return self.do(line, timeout)[0]
+        return self.do(line)[0]
 
     def ring(self, name, rxq=1, txq=1):
         """Makes a port net_ring_NAME, whose other side rt_play owns; returns its id."""
@@ -90,7 +90,7 @@ class Play:
 
     def quit(self):
         self.proc.send("quit")
-        return self.proc.wait(30)
+        return self.proc.wait()
 
     def close(self):
         self.proc.close()
@@ -109,7 +109,7 @@ def pace(app, times=3):
     paces = []
     for _ in range(times):
         ran, count = look()
-        until(lambda: look()[0] >= ran + 20, 30, "0.2 s of CPU time")
+        until(lambda: look()[0] >= ran + 20, what="0.2 s of CPU time")
         ran_since, count_since = look()
         paces.append((count_since - count) / (ran_since - ran))
     return sorted(paces)[times // 2]
@@ -133,7 +133,7 @@ class Visitor(Proc):
             ]
         )
         try:
-            self.expect("^ready$", 60)
+            self.expect("^ready$")
         except BaseException:
             self.close()
             raise

@@ -81,7 +81,7 @@ class Proc:
         with self._lock:
             return self._out.decode(errors="replace")
 
-    def expect(self, pattern, timeout=30):
+    def expect(self, pattern, timeout=PATIENCE):
         """Waits for the pattern in the output since the last match; returns the match."""
         return self._expect(pattern, max(timeout, PATIENCE))
 
@@ -128,7 +128,7 @@ class Proc:
     def alive(self):
         return self.child.poll() is None
 
-    def wait(self, timeout=30):
+    def wait(self, timeout=PATIENCE):
         """Returns the exit status after all output was read."""
         timeout = max(timeout, PATIENCE)
         try:
@@ -149,11 +149,11 @@ class Proc:
         self.send_signal(signal.SIGKILL)
         return self.wait()
 
-    def stop(self, number=signal.SIGTERM, timeout=20):
+    def stop(self, number=signal.SIGTERM):
         """Sends the signal and waits for the end; kills the process if it does not end."""
         self.send_signal(number)
         try:
-            return self.wait(timeout)
+            return self.wait()
         except Gone:
             self.kill()
             raise
@@ -218,7 +218,7 @@ def freeze(pid):
     until(lambda: all(map(is_stopped, of_tasks(pid, "stat").values())), what="all threads stopped")
 
 
-def until(condition, timeout=10, what="condition"):
+def until(condition, timeout=PATIENCE, what="condition"):
     """Calls condition() until it returns a true value, and returns that. Sleeps in between, as the
     programs under test need the CPU."""
     return within(max(timeout, PATIENCE), condition, what)

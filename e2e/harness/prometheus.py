@@ -133,7 +133,7 @@ class Exporter:
         return self.series().get(f'ringtap_up{{app="{app.prefix}"}}')
 
     def shows(self, app):
-        until(lambda: self.up(app) == 1, 20, f"metrics of {app.prefix}")
+        until(lambda: self.up(app) == 1, what=f"metrics of {app.prefix}")
 
     def close(self):
         self.proc.close()
@@ -167,7 +167,7 @@ scrape_configs:
             ]
         )
         try:
-            self.proc.expect("Server is ready to receive web requests", 60)
+            self.proc.expect("Server is ready to receive web requests")
         except BaseException:
             self.close()
             if "address already in use" in self.proc.output:

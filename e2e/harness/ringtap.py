@@ -39,18 +39,18 @@ class Recorder:
             argv += ["-w", out]
         self.proc = Proc(argv, stdout=stdout, **kwargs)
 
-    def attached(self, timeout=30):
-        self.proc.expect(r"^Capturing on", timeout)
+    def attached(self):
+        self.proc.expect(r"^Capturing on")
         return self
 
-    def finish(self, number=signal.SIGINT, status=OK, timeout=60):
+    def finish(self, number=signal.SIGINT, status=OK):
         """Ends the capture as Ctrl-C does; returns the output."""
         self.proc.send_signal(number)
-        return self.done(status, timeout)
+        return self.done(status)
 
-    def done(self, status=OK, timeout=60):
+    def done(self, status=OK):
         """Waits until it has ended by itself; returns the output."""
-        got = self.proc.wait(timeout)
+        got = self.proc.wait()
         assert got == status, f"status {got}, not {status}:\n{self.proc.output[-3000:]}"
         return self.proc.output
 

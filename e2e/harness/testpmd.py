@@ -40,7 +40,7 @@ class Testpmd:
         # With an unlimited width, as its line editor would wrap and redraw input.
         self.proc = Proc(argv, tty=True, env={"COLUMNS": "0"})
         try:
-            self.proc.expect(PROMPT, 60)
+            self.proc.expect(PROMPT)
         except BaseException:
             self.close()
             raise
@@ -49,13 +49,13 @@ class Testpmd:
     def pid(self):
         return self.proc.pid
 
-    def cmd(self, line, timeout=30):
+    def cmd(self, line):
         """Sends a command; returns the output up to the next prompt."""
         self.proc.mark()
         before = len(self.proc.output)
         self.proc.send(line)
-        self.proc.expect(re.escape(line) + r"[\r\n]+", timeout)  # its echo
-        self.proc.expect(PROMPT, timeout)
+        self.proc.expect(re.escape(line) + r"[\r\n]+")  # its echo
+        self.proc.expect(PROMPT)
         return self.proc.output[before:]
 
     def start(self, how="start"):
@@ -80,7 +80,7 @@ class Testpmd:
 
     def quit(self):
         self.proc.send("quit")
-        return self.proc.wait(30)
+        return self.proc.wait()
 
     def close(self):
         self.proc.close()

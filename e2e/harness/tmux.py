@@ -40,7 +40,7 @@ class Terminal:
         done = run([*self._tmux, "capture-pane", "-p", *(["-e"] if styles else [])])
         return done.stdout.splitlines()
 
-    def shows(self, pattern, timeout=20):
+    def shows(self, pattern):
         """Waits until a line matches; returns the screen."""
         regex = re.compile(pattern)
 
@@ -49,7 +49,7 @@ class Terminal:
             return lines if any(regex.search(line) for line in lines) else None
 
         try:
-            return until(seen, timeout, pattern)
+            return until(seen, what=pattern)
         except AssertionError as e:
             raise AssertionError(f"{e}\n" + "\n".join(self.screen())) from None
 
@@ -57,9 +57,9 @@ class Terminal:
         """Process id of the shell that runs it."""
         return int(check([*self._tmux, "list-panes", "-F", "#{pane_pid}"]))
 
-    def ended(self, timeout=20):
+    def ended(self):
         """Waits for the program's end; its exit status."""
-        until(lambda: self.status.exists() and self.status.read_text().strip(), timeout, "its end")
+        until(lambda: self.status.exists() and self.status.read_text().strip(), what="its end")
         return int(self.status.read_text())
 
     def kill(self):

@@ -68,7 +68,7 @@ class Bpftrace:
         program += [f"usdt:{path}:ringtap:{event} {{ {action} }}" for event, action in actions.items()]
         whose = ["-p", app.pid] if app else []
         self.proc = Proc(["bpftrace", "-B", "none", "-f", "json", *whose, "-e", "\n".join(program)])
-        self.proc.expect("listening", 60)  # printed after all sites are attached
+        self.proc.expect("listening")  # printed after all sites are attached
 
     def counts(self):
         """Ends bpftrace and returns its counts."""
@@ -78,7 +78,7 @@ class Bpftrace:
             self.proc.send_signal(signal.SIGTERM)
             return self.proc.ends_within(0.2)
 
-        until(ended, 60, "bpftrace to end")
+        until(ended, what="bpftrace to end")
         assert self.proc.wait() == 0, self.proc.output
         out = Counter()
         for line in self.proc.output.splitlines():
@@ -100,7 +100,7 @@ class Ctf:
     events that the tracer had no space for."""
 
     def __init__(self, folder):
-        done = run(["babeltrace2", folder], timeout=120)
+        done = run(["babeltrace2", folder])
         assert done.returncode == 0, done.stderr[-2000:]
         self.events = Counter()
         for line in done.stdout.splitlines():
@@ -149,8 +149,10 @@ class Lttng:
         )
         try:
             # Before that, nsenter would find the namespace that unshare leaves.
-            until(lambda: self._comm() == "lttng-sessiond" or not self.daemon.alive(), 30, "the daemon's own namespace")
-            until(lambda: self._run("list").returncode == 0 or not self.daemon.alive(), 30, "a session daemon")
+            until(
+                lambda: self._comm() == "lttng-sessiond" or not self.daemon.alive(), what="the daemon's own namespace"
+            )
+            until(lambda: self._run("list").returncode == 0 or not self.daemon.alive(), what="a session daemon")
             assert self.daemon.alive(), self.daemon.output
         except BaseException:
             self.close()

@@ -23,7 +23,7 @@ class Tracing:
         with open(self._out, "wb") as f:
             self.proc = Proc([*prefix, RINGTAP, "trace", *args, app.prefix], stdout=f, **kwargs)
         try:
-            self.proc.expect("^Tracing ", 60)
+            self.proc.expect("^Tracing ")
         except BaseException:
             self.close()
             raise
@@ -42,7 +42,7 @@ class Tracing:
         """Ends it by a signal (None: waits for its end); returns its standard output."""
         if number:
             self.proc.send_signal(number)
-        got = self.proc.wait(60)
+        got = self.proc.wait()
         assert got == status, f"status {got}, not {status}:\n{self.proc.output[-3000:]}"
         return self._out.read_text()
 
@@ -92,7 +92,7 @@ def nothing_left(app, file, children=()):
             and not any(exists(pid) for pid, _ in children)
         )
 
-    until(gone, 20, "breakpoints, hooks and processes are gone")
+    until(gone, what="breakpoints, hooks and processes are gone")
 
 
 def tracing(*args, **kwargs):

@@ -119,7 +119,7 @@ def test_both_directions_with_a_working_network(wire, host, record, closing, tmp
     recorder.finish()
     packets = recorder.file().packets
     ours = [p.data for p in packets]
-    until(lambda: len(frames_so_far(tmp_path / "t.pcap")) >= len(ours), 10, "tcpdump has them")
+    until(lambda: len(frames_so_far(tmp_path / "t.pcap")) >= len(ours), what="tcpdump has them")
     theirs.stop(signal.SIGINT)
     # Two sockets may receive simultaneous packets of two CPUs in different order.
     assert collections.Counter(ours) == collections.Counter(pcap.frames(tmp_path / "t.pcap"))
@@ -159,7 +159,7 @@ def test_several_interfaces_and_the_loopback(net, host, record):
     hosts = [net.add_host(f"10.78.{i}.2") for i in range(2)]
     it = host(net.hub, "lo", *(device for _space, device in hosts))
     before = sum(it.slept().values())
-    until(lambda: sum(it.slept().values()) > before + 1000, 30, "a thousand naps")
+    until(lambda: sum(it.slept().values()) > before + 1000, what="a thousand naps")
     recorder = record(it, "-f", "udp port 9 or ether proto 0x88b5")
     for (space, _device), count in zip(hosts, (10, 20)):
         space.check([sys.executable, "-c", SENDER, "eth0", str(count)])
@@ -214,7 +214,7 @@ def test_af_xdp(wire, xdp, host, record):
     recorder.finish()
     assert numbers(recorder.file()) == list(range(2000))
     xdp.proc.kill()
-    until(lambda: wire.ping() == 3, 20, "the host answers")
+    until(lambda: wire.ping() == 3, what="the host answers")
     assert "promiscuity 0" in wire.details()
     again = host(wire.here, wire.device, args=["--driver", "af_xdp"])
     recorder = record(again)
@@ -224,7 +224,7 @@ def test_af_xdp(wire, xdp, host, record):
     assert numbers(recorder.file()) == list(range(10))
     again.finish()
     assert "xdp" not in wire.details() and "promiscuity 0" in wire.details()
-    until(lambda: wire.ping() == 3, 20, "the host answers")
+    until(lambda: wire.ping() == 3, what="the host answers")
 
 
 @pytest.mark.smoke
@@ -237,7 +237,7 @@ def test_name_in_use_until_it_is_killed(wire, host):
     assert it.prefix not in check([RINGTAP, "list"])
     proc = wire.here.start([RINGTAP, "host", "--name", it.prefix, wire.device])
     try:
-        proc.expect("Ctrl-C ends it$", 30)
+        proc.expect("Ctrl-C ends it$")
         proc.send_signal(signal.SIGTERM)
         assert proc.wait() == 0
     finally:
@@ -261,7 +261,7 @@ def test_interface_is_renamed_and_removed(wire, host, record):
     recorder.finish()
     assert numbers(recorder.file()) == list(range(10))
     wire.here.check(["ip", "link", "del", "renamed0"])
-    assert it.proc.wait(20) == FAILED
+    assert it.proc.wait() == FAILED
     assert f"{wire.device}: the interface has gone" in it.proc.output
 
 

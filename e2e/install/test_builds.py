@@ -44,7 +44,7 @@ def pmd(closing, plugin):
 
 
 def document(*args):
-    return json.loads(check([RINGTAP, *args], timeout=120))
+    return json.loads(check([RINGTAP, *args]))
 
 
 def ends(app, how):
@@ -52,7 +52,7 @@ def ends(app, how):
         app.stop()
         return app.quit()
     app.proc.send_signal(how)
-    return app.proc.wait(30)
+    return app.proc.wait()
 
 
 @pytest.mark.parametrize("name", SERVED)

@@ -263,7 +263,7 @@ def test_link_in_program_captures(play, record):
     recorder = record(app)
     app.rx(n=10)
     app.do("probe_stop")
-    recorder.proc.wait(20)
+    recorder.proc.wait()
     assert len(recorder.file().packets) == 10
     assert app.one("callbacks 0") == 0
     assert app.one("probe_start") == 0

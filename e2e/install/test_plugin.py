@@ -33,12 +33,12 @@ def log(app):
 
 
 def told(*args):
-    return json.loads(check([RINGTAP, *args], timeout=120))
+    return json.loads(check([RINGTAP, *args]))
 
 
 def record(app, path, *args):
     done = run([RINGTAP, "record", "-i", f"{app.prefix}:", "-w", path, "-c", "1000", *args])
-    return done, check(["tcpdump", "-nr", path], timeout=60).splitlines() if done.returncode == 0 else None
+    return done, check(["tcpdump", "-nr", path]).splitlines() if done.returncode == 0 else None
 
 
 def mine(app):
@@ -147,7 +147,7 @@ def test_object_of_another_version(play, plugin, private_dir, closing):
     alone = shutil.copy(BUILD / "probe" / "libringtap-probe.so", private_dir / "linked")
     prefix = dpdk.new_prefix("play")
     proc = closing(Proc([BUILD / "e2e" / "rt_play_linkin", *dpdk.eal_args(prefix)], env={"LD_PRELOAD": str(alone)}))
-    proc.expect("^ready$", 60)
+    proc.expect("^ready$")
     proc.send("probe_start")
     proc.expect("^error Function not implemented$")
     proc.send("probe_stop")
@@ -173,7 +173,7 @@ def test_dpdk_outside_of_the_global_scope(plugin, closing):
     eal = next(line.split()[2] for line in lines if "librte_eal.so" in line)
     prefix = dpdk.new_prefix("local")
     proc = closing(Proc([sys.executable, "-c", LOCAL, eal, *dpdk.eal_args(prefix, plugin)]))
-    proc.expect("^started True$", 60)
+    proc.expect("^started True$")
     assert "ringtap:" not in proc.output
     assert dpdk.telemetry(prefix, "/ringtap/attach")["/ringtap/attach"]["status"] == 0
     proc.send("")

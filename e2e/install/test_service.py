@@ -172,7 +172,7 @@ def test_recorder_with_the_rights_of_the_unit(bare, closing, tmp_path):
         what="packets",
     )
     app.proc.kill()
-    assert recorder.wait(60) == 0
+    assert recorder.wait() == 0
     (incident,) = (p for p in folder.iterdir() if p.is_dir())
     assert incident.name.endswith("-exit") and (incident / "incident.json").exists()
 
@@ -182,12 +182,12 @@ def test_recorder_waits_for_its_application(bare, closing, tmp_path):
     recorder = closing(Proc([RINGTAP, "flight", "--wait", "--attach", "-w", tmp_path / "i", "rt-none"]))
     recorder.expect("^Waiting for rt-none")
     recorder.send_signal(signal.SIGTERM)
-    assert recorder.wait(60) == 0
+    assert recorder.wait() == 0
     app = bare()
     recorder = closing(Proc([RINGTAP, *service_args(app, tmp_path / "i")]))
     recorder.expect("^Keeping the packets of")
     recorder.send_signal(signal.SIGTERM)
-    assert recorder.wait(60) == 0
+    assert recorder.wait() == 0
 
 
 def test_usdt_conditions_with_the_drop_in_file(bare, closing, tmp_path):
@@ -209,7 +209,7 @@ def test_usdt_conditions_with_the_drop_in_file(bare, closing, tmp_path):
     check([RINGTAP, "record", "-i", app.prefix, "-c", "1", "-w", "/dev/null"])
     recorder.expect("^Incident .*-session: ")
     recorder.send_signal(signal.SIGTERM)
-    assert recorder.wait(60) == 0
+    assert recorder.wait() == 0
 
 
 def test_system_calls_of_the_recorder_are_those_that_its_unit_allows(bare, closing, tmp_path):
@@ -223,6 +223,6 @@ def test_system_calls_of_the_recorder_are_those_that_its_unit_allows(bare, closi
     check([RINGTAP, "flight", "trigger", "-w", tmp_path / "i"])
     recorder.expect("^Incident .* packets")
     recorder.send_signal(signal.SIGTERM)
-    assert recorder.wait(60) == 0
+    assert recorder.wait() == 0
     until(lambda: log.read_text().endswith("+++ exited with 0 +++\n"), what="all of the log")
     check_calls(log.read_text(), service.FLIGHT, 40)

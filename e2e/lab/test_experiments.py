@@ -157,10 +157,10 @@ def test_page_is_printed(browser, latency, tmp_path):
 @pytest.mark.parametrize("name", ["latency", "memory"])
 def test_interrupt_leaves_nothing(name, tmp_path, closing):
     p = closing(lab.start(name, "--quick", "-o", tmp_path / "out"))
-    p.expect(r"^\[1/", timeout=120)
-    until(lambda: [x for x in lab.remains(p.pid) if x.startswith("process")], 120, "a forwarder")
+    p.expect(r"^\[1/")
+    until(lambda: [x for x in lab.remains(p.pid) if x.startswith("process")], what="a forwarder")
     p.send_signal(signal.SIGINT)
-    assert p.wait(60) == 130
+    assert p.wait() == 130
     assert lab.remains(p.pid) == []
     assert "interrupted" in p.output and "Traceback" not in p.output
     assert (tmp_path / "out" / f"{name}.jsonl").exists()

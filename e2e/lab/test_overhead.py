@@ -139,8 +139,8 @@ def test_interrupt_leaves_nothing(name, cell, program, tmp_path, closing):
         pytest.skip(reason)
     # Long enough to be interrupted while the tool runs.
     p = closing(lab.start(name, "--quick", "--only", cell, f"--{name}-seconds", "1", "-o", str(tmp_path / "out")))
-    until(lambda: any(program in text for text in commands_of(p.pid)), 120, program)
+    until(lambda: any(program in text for text in commands_of(p.pid)), what=program)
     p.send_signal(signal.SIGINT)
-    assert p.wait(60) == 130
+    assert p.wait() == 130
     assert lab.remains(p.pid) == []
     assert "interrupted" in p.output and "Traceback" not in p.output

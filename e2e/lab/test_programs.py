@@ -52,7 +52,7 @@ def test_ways_of_writing(app, closing, tmp_path):
             app.rx(n=1000, len=size)
         app.tx(n=500)
         p.send_signal(signal.SIGINT)
-        assert p.wait(30) == 0
+        assert p.wait() == 0
         text = json.loads(p.output.splitlines()[-1])
         assert text["seen"] == text["captured"] == text["packets"] == 3000 and text["lost"] == text["filtered"] == 0, (
             mode
@@ -78,5 +78,5 @@ def test_write_modes_reports_errors(app, closing):
         done = subprocess.run([WRITE_MODES, *args], capture_output=True, text=True, timeout=30, check=False)
         assert done.returncode == 1 and len(lab.messages(done)) == 1 and complaint in done.stderr, args
     p = closing(Proc([WRITE_MODES, "packet", app.prefix, "/dev/full"]))
-    assert p.wait(30) == 1
+    assert p.wait() == 1
     assert "writing: No space left on device" in p.output

@@ -51,7 +51,7 @@ def python(env):
 
 
 def finish(program):
-    status = program.wait(60)
+    status = program.wait()
     text = program.output
     assert status == 0, text
     return text
@@ -69,12 +69,12 @@ def test_examples_of_captures(play, built, env, closing, tmp_path):
         "save": [*built("save.c"), out, LONG_S, app.prefix],
     }
     programs = {name: closing(Proc(command, env=env)) for name, command in commands.items()}
-    until(lambda: len([s for s in sessions(app) if s["start_ns"]]) == len(programs), 30)
+    until(lambda: len([s for s in sessions(app) if s["start_ns"]]) == len(programs))
     app.rx(n=12, len=100)
     app.tx(n=7, len=200, seq=100)
     app.ring("b")
-    until(lambda: app.one("callbacks 1") == 2, 10, "the new port is captured")
-    until(lambda: [s["taps"] for s in sessions(app)].count(4) == 3, 10, "by all that capture all ports")
+    until(lambda: app.one("callbacks 1") == 2, what="the new port is captured")
+    until(lambda: [s["taps"] for s in sessions(app)].count(4) == 3, what="by all that capture all ports")
     app.rx(1, n=5, len=60)
     texts = {name: finish(program) for name, program in programs.items()}
     for name, expected in (
@@ -174,7 +174,7 @@ def test_packets_in_python(app, env, closing):
         for filter, count in (("", 19), ("greater 150", 7))
     ]
     for program in programs:
-        program.expect("^attached$", 30)
+        program.expect("^attached$")
     app.rx(n=12, len=100)
     app.tx(n=7, len=200, seq=100)
     got, filtered = (json.loads(finish(program).splitlines()[-1]) for program in programs)
@@ -214,7 +214,7 @@ with ringtap.monitor(sys.argv[1], ringtap.POLLS | ringtap.BYTES) as m:
 def test_statistics_in_python(app, env, closing):
     app.rx(n=3, len=60)  # before the monitor: not counted
     program = closing(Proc([*python(env), "-c", STATISTICS, app.prefix], env=env))
-    program.expect("^attached$", 30)
+    program.expect("^attached$")
     app.rx(n=12, len=100)
     program.send("go")
     assert "net_ring_a 0 rx 12 1200 1 " in finish(program)

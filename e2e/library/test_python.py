@@ -27,7 +27,7 @@ def program(app, python_env, closing):
 
 
 def finish(program):
-    status = program.wait(60)
+    status = program.wait()
     assert status == 0, program.output
     return program.output
 
@@ -37,14 +37,14 @@ def armed(app, program):
         assert program.child.poll() is None, program.output
         return any(s["start_ns"] for s in sessions(app))
 
-    until(is_armed, 30)
+    until(is_armed)
 
 
 def ends_capture(app, program, pattern):
     """When this output appears, the application has no hook, although the program still runs."""
     armed(app, program)
     app.rx(n=12, len=100)
-    program.expect(pattern, 30)
+    program.expect(pattern)
     app.unhooked()
     assert program.child.poll() is None
 
@@ -92,11 +92,11 @@ def test_child_process_cannot_use_or_keep_the_session(app, program):
     it = program(FORK)
     armed(app, it)
     app.rx(n=12, len=100)
-    it.expect("^forked$", 30)
+    it.expect("^forked$")
     assert it.output.count("the capture belongs to the parent process") == 4 and "usable" not in it.output
     assert app.one("callbacks 0") > 0, "close() of the child ends no session"
     it.send("go")
-    it.expect("^orphan$", 30)
+    it.expect("^orphan$")
     app.unhooked()
     it.send("go")
     assert "orphan" in finish(it)
@@ -118,11 +118,11 @@ go("orphan")
 def orphaned(app, program, before, after):
     """The program's child, after its parent was killed."""
     it = program(ORPHAN % (before, after))
-    it.expect("^ready$", 30)
+    it.expect("^ready$")
     app.rx(n=12, len=100)
-    it.expect("^child$", 30)
+    it.expect("^child$")
     it.send_signal(signal.SIGKILL)
-    it.expect("^orphan$", 30)
+    it.expect("^orphan$")
     return it
 
 
@@ -140,10 +140,10 @@ VIEW = "capture = start_capture()\nprint('ready', flush=True)\nview = next(captu
 )
 def test_a_child_with_a_view_does_not_keep_the_session(app, program, before, after):
     it = orphaned(app, program, before, after)
-    until(lambda: sessions(app) == [], 20, "no session is left")
+    until(lambda: sessions(app) == [], what="no session is left")
     app.unhooked()
     it.send("go")
-    it.expect("^100 bytes$", 30)
+    it.expect("^100 bytes$")
 
 
 def test_a_child_does_not_keep_a_monitor(app, program):
@@ -155,7 +155,7 @@ def test_a_child_does_not_keep_a_monitor(app, program):
     )
     app.unhooked()
     it.send("go")
-    it.expect("^the monitor belongs to the parent process$", 30)
+    it.expect("^the monitor belongs to the parent process$")
 
 
 def test_stop_from_another_thread(app, program):
@@ -241,11 +241,11 @@ with ringtap.monitor(APP, 127) as m:
 
 def test_differences_are_those_of_the_c_library(app, program):
     it = program(SINCE)
-    it.expect("^attached$", 30)
+    it.expect("^attached$")
     app.rx(n=3, len=60)
     app.tx(n=3, len=60)
     it.send("go")
-    it.expect("^again$", 30)
+    it.expect("^again$")
     app.rx(n=12, len=100)
     app.tx(n=7, len=100)
     it.send("go")
@@ -264,7 +264,7 @@ with ringtap.monitor(APP) as m:
     except ringtap.Error as e:
         print(e.strerror)
 """)
-    it.expect("^attached$", 30)
+    it.expect("^attached$")
     app.rx(n=12, len=100)
     app.quit()
     it.send("go")

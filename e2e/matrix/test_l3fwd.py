@@ -51,7 +51,7 @@ def send_all(l3fwd):
 
 
 def test_packets_that_a_rule_denies(l3fwd, closing):
-    l3fwd.proc.expect("(?i)entering.* main loop|Link up", 30)
+    l3fwd.proc.expect("(?i)entering.* main loop|Link up")
     drops = closing(Measuring("drops", l3fwd, "--once", "--duration", "120", "--json", "--buffer", "16M", "-f", "udp"))
     send_all(l3fwd)
     report = drops.json(signal.SIGINT)
@@ -65,7 +65,7 @@ def test_packets_that_a_rule_denies(l3fwd, closing):
 
 def test_ids_of_routed_packets(l3fwd, record):
     """Packets have new addresses and a smaller TTL, and the ids that they were received with."""
-    l3fwd.proc.expect("(?i)entering.* main loop|Link up", 30)
+    l3fwd.proc.expect("(?i)entering.* main loop|Link up")
     recorder = record(l3fwd, "--ids", "-f", "udp")
     send_all(l3fwd)
     recorder.finish()

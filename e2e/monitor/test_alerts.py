@@ -31,13 +31,13 @@ def test_prometheus_evaluates_the_rules(forwarding, closing, tmp_path):
     closing(Flight(forwarding, tmp_path / "incidents", "--keep", "16M"))
     exporter = closing(Exporter(forwarding))
     # Counters of drivers and of the kernel are there after their first reading.
-    until(lambda: used <= {series.split("{")[0] for series in exporter.series()}, 20, f"all of {sorted(used)}")
+    until(lambda: used <= {series.split("{")[0] for series in exporter.series()}, what=f"all of {sorted(used)}")
     server = closing(Prometheus(tmp_path, exporter.address, rules=RULES))
-    until(lambda: server.query("count_over_time(ringtap_up[1m]) > 3"), 30, "some scrapes")
+    until(lambda: server.query("count_over_time(ringtap_up[1m]) > 3"), what="some scrapes")
 
     def evaluated():
         rules = [rule for group in server.api("rules")["groups"] for rule in group["rules"]]
         return len(rules) == 12 and all(rule["health"] == "ok" for rule in rules) and rules
 
-    rules = until(evaluated, 30, "rules that are evaluated")
+    rules = until(evaluated, what="rules that are evaluated")
     assert not [rule["name"] for rule in rules if rule["state"] == "firing"]

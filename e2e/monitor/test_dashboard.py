@@ -52,7 +52,7 @@ def server(exporter, closing, folder):
     if reason:
         pytest.skip(reason)
     server = closing(Prometheus(folder, exporter.address))
-    until(lambda: server.query("count_over_time(ringtap_up[1m]) > 3"), 30, "some scrapes")
+    until(lambda: server.query("count_over_time(ringtap_up[1m]) > 3"), what="some scrapes")
     return server
 
 
@@ -90,13 +90,13 @@ def healthy(server):
 
 def test_every_query_has_data_and_its_labels(exporter, server):
     check_names_are_exported(exporter)
-    until(lambda: healthy(server), 30, "a scrape in time")
+    until(lambda: healthy(server), what="a scrape in time")
     (up,) = (value for labels, value in server.query("ringtap_up"))
     assert up == 1
     queries = list(grafana.queries(BOARD))
     assert len(queries) > 15
     for expression, legend in queries:
-        until(lambda: server.query(expression), 20, f"data for {expression}")
+        until(lambda: server.query(expression), what=f"data for {expression}")
         for labels, _value in server.query(expression):
             assert legend <= set(labels), (expression, labels)
     for metric, label in grafana.variables(BOARD):

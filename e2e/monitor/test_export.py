@@ -76,7 +76,7 @@ def test_applications_start_and_end(play, export):
     second = play()
     exporter.shows(second)
     first.proc.kill()
-    until(lambda: exporter.up(first) is None, 20, "forgotten application")
+    until(lambda: exporter.up(first) is None, what="forgotten application")
     assert not any(first.prefix in s for s in exporter.series())
     assert exporter.up(second) == 1
 

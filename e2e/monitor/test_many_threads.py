@@ -48,9 +48,9 @@ def test_a_hundred_threads(crowd, record, monitor):
     assert of_queue == dict.fromkeys(range(100), 50)
     m = monitor(app, stats.POLLS)
     # A new thread counts from the next tick on; each block belongs to one thread and queue.
-    until(lambda: len(m.hooks) == 100, 30, "all polling threads")
+    until(lambda: len(m.hooks) == 100, what="all polling threads")
     app.one("crowd_send 1")
-    until(lambda: len(m.hooks) == 200, 30, "all sending threads")
+    until(lambda: len(m.hooks) == 200, what="all sending threads")
     m.fresh()
     counted, uncounted = sum(sum(h.burst) for h in m.hooks), m.header.no_block_polls
     before = sum(h.burst[1] for h in m.hooks)
@@ -80,10 +80,10 @@ def test_top_costs_an_application_less_than_a_mebibyte(testpmd, monitor):
     """testpmd calls mlockall(MCL_FUTURE), which populates all ordinary mappings."""
     pmd = testpmd("net_null0", "net_null1", args=["--no-flush-rx"])
     pmd.start()
-    until(lambda: pmd.stats(0)["RX-packets"] > 1000, 30, "traffic")
+    until(lambda: pmd.stats(0)["RX-packets"] > 1000, what="traffic")
     before = resident_kib(pmd.pid)
     m = monitor(pmd, stats.POLLS | stats.BYTES | stats.BUSY | stats.GAPS)
-    until(lambda: any(h.burst[32] > 1000 for h in m.hooks), 30, "counted traffic")
+    until(lambda: any(h.burst[32] > 1000 for h in m.hooks), what="counted traffic")
     m.fresh()
     segment = os.fstat(m.wire.fds[0]).st_blocks // 2
     assert segment < 512

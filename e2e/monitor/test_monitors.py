@@ -18,7 +18,7 @@ from harness.ringtap import sessions
 
 
 def callbacks_gone(app, port=0):
-    until(lambda: app.one(f"callbacks {port}") == 0, 10, "no callback left")
+    until(lambda: app.one(f"callbacks {port}") == 0, what="no callback left")
 
 
 # ---- Polling ---------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def test_statistics_match_testpmd(testpmd, monitor):
     m = monitor(pmd, stats.ALL)
     pmd.cmd("set record-burst-stats on")
     pmd.start("start tx_first 3")
-    until(lambda: sum(sum(h.burst) for h in m.hooks) > 100000, 30, "traffic")
+    until(lambda: sum(sum(h.burst) for h in m.hooks) > 100000, what="traffic")
     text = pmd.cmd("stop")
     for port, rx, tx in re.findall(
         r"statistics for port (\d+).*?RX-packets:\s*(\d+).*?"
@@ -126,7 +126,7 @@ def test_latency_of_received_and_sent_packets(testpmd, monitor):
     m = monitor(pmd, stats.LATENCY | stats.POLLS)
     query(pmd, "/ringtap/latency")
     pmd.start("start tx_first")
-    until(lambda: sum(sum(h.burst) for h in m.hooks) > 20000, 30, "traffic")
+    until(lambda: sum(sum(h.burst) for h in m.hooks) > 20000, what="traffic")
     pmd.stop()
     sent = {h.port_index: sum(n * c for n, c in enumerate(h.burst)) for h in m.hooks if h.direction == stats.TX}
     for port, packets in sent.items():
@@ -174,7 +174,7 @@ def test_pools_and_addresses(testpmd, monitor):
     assert m.hooks == []
     sampled = monitor(pmd, stats.ADDRESSES | stats.POOLS)
     pmd.start()
-    until(lambda: any(s.done for s in sampled.samplers), 20, "a sample run")
+    until(lambda: any(s.done for s in sampled.samplers), what="a sample run")
     run = next(st for s in sampled.samplers if s.done for st in s.run if st.number)
     assert run.count == stats.RUN
     for sample in run.sample[: run.count]:
@@ -183,8 +183,7 @@ def test_pools_and_addresses(testpmd, monitor):
     query(pmd, "/ringtap/addresses")
     (thread,) = until(
         lambda: [t for t in query(pmd, "/ringtap/addresses")["threads"].values() if t["packets"] == stats.RUN],
-        20,
-        "a sample run",
+        what="a sample run",
     )
     pmd.stop()
     # testpmd over net_null uses the same few buffers again and again.
@@ -212,7 +211,7 @@ def test_collectors_are_off_without_their_monitors(app, monitor):
     assert one.header.switched != switched
     other.close()
     callbacks_gone(app)
-    until(lambda: one.header.collectors == stats.POOLS, 5, "switched off")
+    until(lambda: one.header.collectors == stats.POOLS, what="switched off")
     one.close()
 
 
@@ -242,17 +241,17 @@ def test_killed_monitors_leave_no_hooks(busy, closing):
         if turn == 1:  # one-time allocations are done
             before = dpdk.Resources(busy.pid)
         elif turn > 1:
-            until(lambda: dpdk.Resources(busy.pid).fds <= before.fds, 10, "descriptors closed")
+            until(lambda: dpdk.Resources(busy.pid).fds <= before.fds, what="descriptors closed")
             assert dpdk.Resources(busy.pid).rss_kb < before.rss_kb + 4096
     moved = busy.one("count")
-    until(lambda: busy.one("count") > moved, 10, "it goes on")
+    until(lambda: busy.one("count") > moved, what="it goes on")
 
 
 def test_the_segment_outlives_the_application(app, monitor):
     m = monitor(app, stats.POLLS)
     app.rx(n=5, burst=5)
     app.proc.kill()
-    until(lambda: m.wire.receive()[0] is None, 10, "told")
+    until(lambda: m.wire.receive()[0] is None, what="told")
     assert m.hook(stats.RX)[0] == {5: 1}
 
 
@@ -261,14 +260,14 @@ def test_ports_are_added_and_removed(play, monitor):
     app.plug("net_null0")
     m = monitor(app, stats.POLLS)
     app.plug("net_null1")
-    until(lambda: len(m.ports) == 2, 10, "second port")
+    until(lambda: len(m.ports) == 2, what="second port")
     app.do("poll 1 0 n=64")
     index = [p.port_id for p in m.ports].index(1)
     assert [b.burst[32] for b in m.hooks if b.port_index == index] == [2]
     app.do("unplug net_null1")
-    until(lambda: m.ports[index].state == 2, 10, "gone")
+    until(lambda: m.ports[index].state == 2, what="gone")
     app.plug("net_null1")
-    until(lambda: m.ports[index].state == 1, 10, "it is back")
+    until(lambda: m.ports[index].state == 1, what="it is back")
     app.do("poll 1 0 n=32")
     assert [b.burst[32] for b in m.hooks if b.port_index == index] == [3]
     assert len(m.ports) == 2
@@ -390,7 +389,7 @@ def test_telemetry_has_the_statistics(app, monitor, closing):
     tool.send("/help,/ringtap/latency")
     tool.expect("receive to send")
     tool.send("quit")
-    assert tool.wait(20) == 0
+    assert tool.wait() == 0
 
 
 @pytest.mark.slow
@@ -399,7 +398,7 @@ def test_lease_of_telemetry(app):
     """Ten seconds."""
     query(app, "/ringtap/polling")
     assert app.one("callbacks 0") == 2
-    until(lambda: app.one("callbacks 0") == 0, 30, "lease over")
+    until(lambda: app.one("callbacks 0") == 0, what="lease over")
 
 
 def test_telemetry_counts_omitted_entries(play):

@@ -46,7 +46,7 @@ class Lines:
         return dict(total)
 
     def until(self, condition):
-        return until(lambda: self.next() and condition(), 20, f"figures in {self.documents[-1:]}")
+        return until(lambda: self.next() and condition(), what=f"figures in {self.documents[-1:]}")
 
     def close(self):
         self.proc.close()
@@ -75,7 +75,7 @@ def document(app, *args, good=lambda doc: True):
         doc = json.loads(text)["applications"][0]
         return doc if good(doc) else None
 
-    return until(get, 20, "a good interval")
+    return until(get, what="a good interval")
 
 
 def worked(doc):
@@ -204,7 +204,7 @@ def test_tables(testpmd):
     # A thread without a CPU receives nothing for a whole interval.
     until(lambda: order("--sort", "rxpps")[2] == "net_ring1", what="it is last")
     for locale, full in (("C.UTF-8", "\u2588"), ("C", "@")):
-        until(lambda: full in once(pmd, "-v", "queues", "-n", "0.2", locale=locale), 20, locale)
+        until(lambda: full in once(pmd, "-v", "queues", "-n", "0.2", locale=locale), what=locale)
     done = run([RINGTAP, "top", "--once", "-n", "0.2", pmd.prefix, "nowhere"])
     assert done.returncode == 0 and "net_ring1" in done.stdout
     assert "no application is called 'nowhere'" in done.stderr
@@ -336,7 +336,7 @@ def test_applications_start_and_end(play, terminal):
     screen = "\n".join(window.shows(f"{ends.prefix}: the application has ended"))
     assert "1 application  PAUSED" in screen and "net_ring_b" in screen and "net_ring_a" not in screen
     window.keys("Space")
-    until(lambda: not any(ends.prefix in line for line in window.screen()), 20, "its end")
+    until(lambda: not any(ends.prefix in line for line in window.screen()), what="its end")
     assert any(stays.prefix in line for line in window.screen())
 
 
@@ -429,7 +429,7 @@ def test_stopped_application(forwarding, terminal):
         assert min(took) < 4, took
     finally:
         forwarding.proc.send_signal(signal.SIGCONT)
-    window.shows("net_ring0 net_null1|net_null1 net_ring0", timeout=20)
+    window.shows("net_ring0 net_null1|net_null1 net_ring0")
 
 
 def counted(app):
@@ -446,7 +446,7 @@ def test_ports_beyond_the_table(app, terminal):
     for i in range(64):
         app.plug(f"net_null{i}")
         if i < 63:
-            until(lambda: f"net_null{i}" in counted(app), 10, "counted")
+            until(lambda: f"net_null{i}" in counted(app), what="counted")
             app.do(f"unplug net_null{i}")
     screen.shows("ports without an entry: 1;")
     text = check([RINGTAP, "top", "--once", "--json", "-n", "0.2", app.prefix])

@@ -50,7 +50,7 @@ def test_every_command_has_the_names(switch, record, closing):
     tcpdump = closing(
         Proc([RINGTAP, "run", "--", "tcpdump", "-l", "-n", "-c", "10", "-i", f"ringtap:{it.prefix}:p0", "icmp"])
     )
-    tcpdump.expect("listening on", 30)
+    tcpdump.expect("listening on")
     ping(a)
     for recorder in recorders:
         recorder.done()

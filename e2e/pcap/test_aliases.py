@@ -54,7 +54,7 @@ def test_aliases_are_names_of_ports(play, closing, tmp_path):
             app.rx(port=port, len=100 + 10 * i + port)
     expected = [[100, 101], [100], [101], [110, 111], [110], [111]]
     for proc, name, lengths in zip(procs, names, expected):
-        until(lambda: len(pcap.frames(tmp_path / name)) == len(lengths), 20, "written")
+        until(lambda: len(pcap.frames(tmp_path / name)) == len(lengths), what="written")
         proc.stop(signal.SIGINT)
         assert [len(f) for f in pcap.frames(tmp_path / name)] == lengths
     text = check([RINGTAP, "run", "tcpdump", "-D"])

@@ -54,7 +54,7 @@ def test_tcpdump(app, closing, tmp_path):
                 ]
             )
         )
-        dump.expect("listening on", 30)
+        dump.expect("listening on")
         burst(app)
         assert dump.wait() == 0
         assert sorted(pcap.frames(tmp_path / str(len(want)))) == sorted(want)
@@ -77,7 +77,7 @@ def test_tcpdump(app, closing, tmp_path):
             ]
         )
     )
-    dump.expect("listening on", 30)
+    dump.expect("listening on")
     burst(app)
     assert dump.wait() == 0
     assert pcap.frames(tmp_path / "out") == expected(["tx"])
@@ -111,7 +111,7 @@ def test_extcap(app, closing, tmp_path):
                 ]
             )
         )
-        until(lambda: any(s["start_ns"] for s in sessions(app)), 30, "capture runs")
+        until(lambda: any(s["start_ns"] for s in sessions(app)), what="capture runs")
         burst(app)
         it.send_signal(signal.SIGINT)
         assert it.wait() == OK
@@ -143,7 +143,7 @@ def test_stopped_application(app, closing):
 
     proc = closing(Proc([RINGTAP, "run", LIFE, "filters_a_stopped_application", f"ringtap:{app.prefix}:0"]))
     try:
-        while (line := proc.expect(r"^(.*)\r?\n", 60).group(1).decode()) != "good":
+        while (line := proc.expect(r"^(.*)\r?\n").group(1).decode()) != "good":
             if line.startswith("send "):
                 app.rx(n=int(line.split()[1]), len=int(line.split()[2]))
             else:

@@ -6,7 +6,7 @@ import threading
 import pytest
 from harness import dpdk, wire
 from harness.paths import BUILD, RINGTAP
-from harness.proc import Proc, run, until
+from harness.proc import PATIENCE, Proc, run, until
 from harness.ringtap import sessions
 
 LIFE = BUILD / "e2e" / "pcap_life"
@@ -30,7 +30,7 @@ def life(closing):
     """life(what, device, count, answer) runs the program to its end; answer() handles its requests
     other than those for frames."""
 
-    def start(what, prefix, count=10, send=None, answer=None, timeout=60):
+    def start(what, prefix, count=10, send=None, answer=None, timeout=PATIENCE):
         proc = closing(Proc([RINGTAP, "run", LIFE, what, f"ringtap:{prefix}:0", count]))
         while True:
             line = proc.expect(r"^(.*)\r?\n", timeout).group(1).decode()
@@ -55,7 +55,7 @@ def test_a_hundred_times(life, busy):
     """Neither the program nor the application keeps resources."""
     before = dpdk.Resources(busy.pid)
     life("opens_and_closes", busy.prefix, 100, timeout=500)
-    until(lambda: sessions(busy) == [], 10, "all sessions ended")
+    until(lambda: sessions(busy) == [], what="all sessions ended")
     until(lambda: dpdk.Resources(busy.pid).fds <= before.fds + 3, what=f"as few descriptors as {before}")
     after = dpdk.Resources(busy.pid)
     assert after.maps <= before.maps + 10, (before, after)
@@ -72,7 +72,7 @@ def test_handles(life, app):
         "child_reads_as_daemon",
     ):
         life(what, app.prefix, send=app.rx)
-        until(lambda: sessions(app) == [], 10, f"all sessions ended: {what}")
+        until(lambda: sessions(app) == [], what=f"all sessions ended: {what}")
 
 
 def test_descriptor_is_readable_for_each_packet_and_no_other(life, app):
@@ -81,11 +81,11 @@ def test_descriptor_is_readable_for_each_packet_and_no_other(life, app):
 
 def test_capture_ends_although_a_child_has_descriptors(life, app):
     def ended(line):
-        until(lambda: app.one("callbacks 0") == 0, 10, "nothing is captured any more")
+        until(lambda: app.one("callbacks 0") == 0, what="nothing is captured any more")
         return line == "callbacks"
 
     life("child_keeps_descriptors", app.prefix, send=app.rx, answer=ended)
-    until(lambda: sessions(app) == [], 10, "all sessions ended")
+    until(lambda: sessions(app) == [], what="all sessions ended")
 
 
 def test_timeouts_during_a_rejected_flood(life, busy):
@@ -176,7 +176,7 @@ def test_corrupt_records(life, impostor):
 
 
 def tcpdump(prefix, *args):
-    return run([RINGTAP, "run", "tcpdump", "-nn", "-i", f"ringtap:{prefix}:0", *args], timeout=30)
+    return run([RINGTAP, "run", "tcpdump", "-nn", "-i", f"ringtap:{prefix}:0", *args])
 
 
 def test_applications_that_cannot_be_captured(impostor, testpmd):

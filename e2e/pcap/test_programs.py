@@ -126,7 +126,7 @@ def play_to(closing):
         )
         if ready:
             proc.expect(ready)
-        until(lambda: side.captures() or not proc.alive(), 30, "capture has begun")
+        until(lambda: side.captures() or not proc.alive(), what="capture has begun")
         if proc.alive():
             side.send(FRAMES)
         return proc
@@ -142,7 +142,7 @@ def until_printed(side, proc, *patterns):
         side.send(FRAMES)
         return all(re.search(pattern, proc.output) for pattern in patterns) or not proc.alive()
 
-    until(printed, 30, patterns)
+    until(printed, what=patterns)
     proc.stop(signal.SIGINT)
     return proc.output
 
@@ -203,7 +203,7 @@ def test_iftop(sides, play_to):
             side.send(FRAMES)
             return not proc.alive()
 
-        until(ended, 20, "it has printed")
+        until(ended, what="it has printed")
         assert proc.wait() == 0
         assert "MAC address is" in proc.output and "Error" not in proc.output, proc.output
         out.append({m[0] for m in re.finditer(r"10\.1\.0\.\d:\d+ +[<=]=?[=>]", proc.output)})
@@ -250,8 +250,7 @@ def test_argus(sides, play_to, tmp_path):
         proc = play_to(side, "argus", "-F", "/dev/null", "-S", "1", "-i", "{alias}", "-w", path)
         until(
             lambda: sum(packets for packets, _ in flows(path).values()) >= len(FRAMES) or not proc.alive(),
-            30,
-            "all packets written",
+            what="all packets written",
         )
         proc.stop(signal.SIGINT)
         out.append(flows(path))
@@ -303,7 +302,7 @@ def test_tcpflow(sides, play_to, tmp_path):
             files = [f for f in folder.glob("0*") if f.stat().st_size]
             return len(files) == 3 and sum(f.stat().st_size for f in files) >= 700
 
-        until(lambda: written() or not proc.alive(), 20, "both directions are written")
+        until(lambda: written() or not proc.alive(), what="both directions are written")
         proc.stop(signal.SIGINT)
         out.append({f.name: f.read_bytes() for f in folder.glob("0*")})
     assert out[0] == out[1]
@@ -360,7 +359,7 @@ def test_darkstat(sides, play_to, private_dir):
             found = {host: (int(into.replace(",", "")), int(out.replace(",", ""))) for host, into, out in found}
             return found if found.get(A[1], (0, 0))[1] >= sent else None
 
-        out.append(until(rows, 30, "all packets counted"))
+        out.append(until(rows, what="all packets counted"))
         proc.stop(signal.SIGINT)
     assert out[0] == out[1]
     assert out[0][A[1]] == out[0][B[1]][::-1] == (got, sent)

@@ -33,7 +33,7 @@ def lines_of(proc, send=None):
     """Runs the program and sends the requested frames; returns its lines."""
     lines, seq = [], 0
     while not lines or not lines[-1].startswith("end:"):
-        line = proc.expect(r"^(.*)\r?\n", 30).group(1).decode()
+        line = proc.expect(r"^(.*)\r?\n").group(1).decode()
         found = re.fullmatch(r"send (rx|tx) (\d+) (\d+)", line)
         if found:
             send(found[1], int(found[2]), int(found[3]), seq)
@@ -111,5 +111,5 @@ def test_devices_are_listed(veth, app):
         names = [line.split(".", 1)[1].split()[0] for line in both.splitlines()]
         return names if f"ringtap:{app.prefix}:net_ring_a" in names else None
 
-    names = until(listed, 20, "the application's port")
+    names = until(listed, what="the application's port")
     assert f"ringtap:{app.prefix}" not in names, "all of one port is the port"

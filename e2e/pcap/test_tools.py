@@ -39,7 +39,7 @@ def stage(testpmd, source, closing):
         return closing(Proc([*RUN, *(str(a).replace("{}", device) for a in argv)], **kwargs))
 
     def play():
-        until(lambda: any(s["start_ns"] for s in sessions(pmd)), 30, "capture has begun")
+        until(lambda: any(s["start_ns"] for s in sessions(pmd)), what="capture has begun")
         pmd.start()
 
     start.play = play
@@ -88,7 +88,7 @@ def test_tcpdump(stage, source, expression, tmp_path):
     )
     for proc in (text, file):
         proc.expect("listening on")
-    until(lambda: len(sessions(stage.pmd)) == 2, 10, "both capture")
+    until(lambda: len(sessions(stage.pmd)) == 2, what="both capture")
     stage.play()
     assert text.wait() == 0 and file.wait() == 0
     assert lines((tmp_path / "out.txt").read_text()) == expected
@@ -155,7 +155,7 @@ def test_direction(app, closing, tmp_path):
         app.rx(n=5, len=100)
         app.tx(n=5, len=101, seq=5)
         lengths = [length for direction, length in (("rx", 100), ("tx", 101)) if direction in directions]
-        until(lambda: out.exists() and out.stat().st_size >= 24 + 5 * len(lengths) * 116, 10, "written")
+        until(lambda: out.exists() and out.stat().st_size >= 24 + 5 * len(lengths) * 116, what="written")
         proc.stop(signal.SIGINT)
         assert [len(f) for f in pcap.frames(out)] == [n for n in lengths for _ in range(5)]
 
@@ -181,7 +181,7 @@ def test_several_ports_and_applications(app, play, closing, tmp_path):
     app.hooked(late)
     app.rx(port=late, len=150)
     for path, packets in zip(files, (60, 61)):
-        until(lambda: len(pcap.frames(path)) == packets, 30, f"{packets} packets")
+        until(lambda: len(pcap.frames(path)) == packets, what=f"{packets} packets")
     for proc in procs:
         proc.stop(signal.SIGINT)
     some, everything = (pcap.read(path) for path in files)
@@ -212,7 +212,7 @@ def test_tshark(stage, source, tmp_path):
     out = tmp_path / "out.txt"
     proc = stage("tshark", "-n", "-i", "{}", "-c", len(expected), *args, stdout=out.open("w"))
     stage.play()
-    assert proc.wait(60) == 0, proc.output
+    assert proc.wait() == 0, proc.output
     assert lines(out.read_text()) == expected
 
 
@@ -251,7 +251,7 @@ def test_ngrep(stage, source, tmp_path):
     out = tmp_path / "out.txt"
     proc = stage("ngrep", "-d", "{}", *args, stdout=out.open("w"))
     stage.play()
-    until(lambda: len(lines(out.read_text())) >= len(expected) + 1, 20, "everything printed")
+    until(lambda: len(lines(out.read_text())) >= len(expected) + 1, what="everything printed")
     proc.stop(signal.SIGINT)
     got = lines(out.read_text())
     at = next(i for i, line in enumerate(got) if line.startswith("match"))
@@ -285,7 +285,7 @@ def test_nmap(stage, source, tmp_path):
     script.write_text("local nmap = require 'nmap'\nlocal stdnse = require 'stdnse'\n" + _NSE)
     proc = stage("nmap", "-sL", "-n", "--script", script, "--script-args", "dev={}", "127.0.0.1")
     stage.play()
-    assert proc.wait(60) == 0, proc.output
+    assert proc.wait() == 0, proc.output
     check(["tcpdump", "-r", source, "-c", "50", "-w", tmp_path / "expected.pcap", "udp"])
     got = re.findall(r"^\|[_ ]+(?:first: )?([0-9a-f]{28,})", proc.output, re.MULTILINE)
     assert got == [data.hex() for data in pcap.frames(tmp_path / "expected.pcap")]
@@ -312,7 +312,7 @@ def test_scapy(stage, source):
     proc = stage(python, "-c", _SCAPY, "iface", "{}", expression, count)
     proc.expect("^started")
     stage.play()
-    assert proc.wait(60) == 0, proc.output
+    assert proc.wait() == 0, proc.output
     got = [line for line in lines(proc.output) if re.fullmatch("[0-9a-f]+", line)]
     assert got == [line for line in expected if re.fullmatch("[0-9a-f]+", line)]
     assert len(got) == count
@@ -365,7 +365,7 @@ def test_softflowd(stage, source, closing, private_dir):
             found = re.search(r"Packets processed: (\d+)(?s:.*)Ignored packets: \d+ \((\d+) non-IP", text)
             return int(found[1]) + int(found[2]) == total
 
-        until(all_seen, 20, "all packets seen")
+        until(all_seen, what="all packets seen")
     finally:
         check(["softflowctl", "-c", control, "shutdown"])
     assert collector.flows(records) == expected

@@ -110,7 +110,7 @@ def test_stopped_ports_of_testpmd(testpmd, record):
     """Packets that the driver counted before the session do not count. Then it stops, changes and closes a port."""
     pmd = testpmd("net_null0", "net_null1", args=("--forward-mode=rxonly",))
     pmd.start()
-    until(lambda: pmd.stats(0)["RX-packets"] > 1000, 10, "packets")
+    until(lambda: pmd.stats(0)["RX-packets"] > 1000, what="packets")
     pmd.stop()
     pmd.cmd("port stop 0")
     recorder = record(pmd, "-s", "64", "--json", out="/dev/null")

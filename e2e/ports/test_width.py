@@ -63,7 +63,7 @@ def all_names_long(testpmd):
         *LONGEST, "net_ring0", "net_ring1", prefix=dpdk.new_prefix("an-application-with-a-name-as-long-as-they-get")
     )
     pmd.start("start tx_first 3")
-    until(lambda: pmd.stats(2)["RX-packets"] > 20000, 30, "traffic")
+    until(lambda: pmd.stats(2)["RX-packets"] > 20000, what="traffic")
     return pmd
 
 

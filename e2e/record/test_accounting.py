@@ -25,7 +25,7 @@ def summary_of(output):
 def forward(pmd, packets):
     """Forwards at least this number of packets; returns testpmd's counts by port."""
     pmd.start()
-    until(lambda: pmd.stats(0)["RX-packets"] >= packets, 30, "traffic")
+    until(lambda: pmd.stats(0)["RX-packets"] >= packets, what="traffic")
     return pmd.stop()
 
 

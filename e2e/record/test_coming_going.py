@@ -14,12 +14,12 @@ RATE_WINDOW = 200_000  # packets; long enough to tell a stuck application from a
 
 def detached(app, ports=(0,)):
     """Waits until all callbacks are removed: up to 2.5 s after an earlier removal."""
-    until(lambda: all(app.one(f"callbacks {p}") == 0 for p in ports), 10, "callbacks gone")
+    until(lambda: all(app.one(f"callbacks {p}") == 0 for p in ports), what="callbacks gone")
 
 
 def keeps_moving(app):
     start = app.one("count")
-    until(lambda: app.one("count") > start + RATE_WINDOW, 5, "traffic")
+    until(lambda: app.one("count") > start + RATE_WINDOW, what="traffic")
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_recorders_that_are_killed_or_stopped(busy, record):
     assert pcapng.stat(stopped.file().interfaces[0], 7) > 0
     detached(busy)
     keeps_moving(busy)
-    until(lambda: dpdk.Resources(busy.pid).fds <= before.fds + 2, 5, "descriptors closed")
+    until(lambda: dpdk.Resources(busy.pid).fds <= before.fds + 2, what="descriptors closed")
 
 
 @pytest.mark.smoke
@@ -65,7 +65,7 @@ def test_file_of_a_killed_application_is_complete(play, record):
     app.proc.kill()
     recorder.proc.send_signal(signal.SIGCONT)
     output = recorder.proc
-    output.wait(20)
+    output.wait()
     file = recorder.file()
     for direction in (pcapng.RX, pcapng.TX):
         got = [p.data for p in file.packets if p.direction == direction]
@@ -79,7 +79,7 @@ def test_killed_application_under_full_traffic(busy, record):
     recorder = record(busy, "-s", "64")
     keeps_moving(busy)
     busy.proc.kill()
-    recorder.proc.wait(20)
+    recorder.proc.wait()
     file = recorder.file()
     assert file.packets
     pcapng.assert_in_order(file)
@@ -92,7 +92,7 @@ def test_one_of_two_applications_is_killed(play, record):
     recorder = record(apps[0], "-i", f"{apps[1].prefix}:")
     apps[0].rx(n=10)
     apps[0].proc.kill()
-    recorder.proc.expect(apps[0].prefix, 20)
+    recorder.proc.expect(apps[0].prefix)
     apps[1].rx(n=20)
     recorder.finish()
     assert [p.interface for p in recorder.file().packets] == [0] * 10 + [1] * 20
@@ -143,14 +143,14 @@ def test_two_thousand_attachments_under_full_traffic(testpmd, closing):
     pmd = testpmd("net_null0", "net_null1")
     pmd.start()
     cycle = [BUILD / "e2e" / "rt_cycle", dpdk.RUN_DIR / pmd.prefix]
-    check([*cycle, 20], timeout=60)  # one-time allocations are done
+    check([*cycle, 20])  # one-time allocations are done
     before = dpdk.Resources(pmd.pid)
     clients = [closing(Proc([*cycle, CYCLES])) for _ in range(CLIENTS)]
     for client in clients:
         assert client.wait(300) == 0, client.output
         assert client.output.startswith(f"{CYCLES} cycles, ")
         assert int(client.output.split()[2]) > 0
-    until(lambda: dpdk.Resources(pmd.pid).fds <= before.fds, 5, "descriptors closed")
+    until(lambda: dpdk.Resources(pmd.pid).fds <= before.fds, what="descriptors closed")
     after = dpdk.Resources(pmd.pid)
     assert after.threads == before.threads
     assert after.maps <= before.maps + 8, f"{before} became {after}"

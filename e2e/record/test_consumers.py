@@ -34,7 +34,7 @@ def play_rounds(app, first, rounds):
 
 
 def armed(app, count):
-    until(lambda: len([s for s in sessions(app) if s["start_ns"]]) == count, 30, f"{count} sessions")
+    until(lambda: len([s for s in sessions(app) if s["start_ns"]]) == count, what=f"{count} sessions")
 
 
 def counts(file):
@@ -63,11 +63,11 @@ class Tcpdump:
                 *args,
             ]
         )
-        self.proc.expect("listening on", 30)
+        self.proc.expect("listening on")
 
     def finish(self, packets):
         """The frames of its file, when it has this number, and its output."""
-        until(lambda: len(self.frames()) >= packets, 30, "tcpdump has them all")
+        until(lambda: len(self.frames()) >= packets, what="tcpdump has them all")
         assert self.proc.stop(signal.SIGINT) == 0
         numbers = {
             what: int(n)
@@ -109,8 +109,7 @@ class Tshark:
     def finish(self, packets):
         until(
             lambda: self.out.exists() and len(pcapng.read(self.out, False).packets) >= packets,
-            30,
-            "tshark has them all",
+            what="tshark has them all",
         )
         self.proc.send_signal(signal.SIGINT)
         assert self.proc.wait() == 0
@@ -155,7 +154,7 @@ def test_five_consumers_one_stopped_one_killed(app, record, closing, tmp_path):
     seen, accepted, lost, delivered = counts(stopped.file())
     assert seen == accepted == len(played) == lost + delivered
     assert lost > ROUND and delivered == len(stopped.file().packets)
-    until(lambda: sessions(app) == [], 20, "all sessions ended")
+    until(lambda: sessions(app) == [], what="all sessions ended")
     assert app.one("callbacks 0") == 0
 
 
@@ -180,7 +179,7 @@ def tcpdump(app, closing):
             ]
         )
     )
-    proc.expect("listening on", 30)
+    proc.expect("listening on")
     return proc
 
 
@@ -210,7 +209,7 @@ def count(app, port, closing):
     counter = closing(
         Proc([RINGTAP, "run", "--", BUILD / "bench" / "pcap_count", f"ringtap:{app.prefix}:{port}", "600"])
     )
-    counter.expect("^ready", 30)
+    counter.expect("^ready")
     return counter
 
 
@@ -261,5 +260,5 @@ def test_five_consumers_at_full_rate(busy, record, closing, tmp_path):
         # The two directions start and end at different times, so they may differ.
         assert all(tap["seen"] for tap in total["taps"])
         assert total["seen"] > 2 * STEP
-    until(lambda: sessions(busy) == [], 20, "all sessions ended")
+    until(lambda: sessions(busy) == [], what="all sessions ended")
     assert pace(busy) > before / 2

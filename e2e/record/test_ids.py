@@ -214,7 +214,7 @@ def test_ids_end_with_the_recording(app, record):
     recorder = record(app, "--ids")
     app.rx(n=5)
     recorder.proc.send_signal(signal.SIGKILL)
-    recorder.proc.wait(30)
+    recorder.proc.wait()
     app.unhooked()
     recorder = record(app, "--ids", "-c", "5")
     app.rx(n=5)

@@ -52,18 +52,18 @@ def test_ends_under_full_traffic(busy, record, folder, tmp_path):
     assert summary["ended_by"] == "duration" and summary["duration_s"] >= 0.5
 
     recorder = record(busy, "-a", "filesize:500")
-    recorder.done(timeout=10)
+    recorder.done()
     assert 480_000 < recorder.out.stat().st_size <= 510_000  # kB of 1000 bytes, as in dumpcap
     assert recorder.file().packets
 
     out = folder("packets")
-    record(busy, "-b", "packets:1000", "-a", "files:3", out=out).done(timeout=10)
+    record(busy, "-b", "packets:1000", "-a", "files:3", out=out).done()
     files = ring_files(out.parent)
     assert list(files) == [1, 2, 3]
     assert [len(pcapng.read(p).packets) for p in files.values()] == [1000] * 3
 
     out = folder("time")
-    record(busy, "-s", "64", "-b", "duration:0.2", "-a", "files:3", out=out).done(timeout=10)
+    record(busy, "-s", "64", "-b", "duration:0.2", "-a", "files:3", out=out).done()
     assert list(ring_files(out.parent)) == [1, 2, 3]
 
 
@@ -249,7 +249,7 @@ def test_reports(app, record, tmp_path):
     with open(report, "wb") as f:
         quiet = record(app, "-q", attach=False)
         recorder = record(app, "--json", "-q", attach=False, stdout=f)
-    until(lambda: len([s for s in sessions(app) if s["start_ns"]]) == 3, 10, "attached")
+    until(lambda: len([s for s in sessions(app) if s["start_ns"]]) == 3, what="attached")
     app.rx(n=1100, len=100)
     app.tx(n=7, len=100)
     assert quiet.finish() == ""
@@ -284,12 +284,12 @@ def test_statistics_and_lists(busy, record, closing):
     output = check([RINGTAP, "record", "-D"])
     assert busy.prefix in output and "net_null0" in output
     stats = closing(Recorder(["-S", "-i", f"{busy.prefix}:"]))
-    stats.proc.expect(r"net_null0\s+\d+", 10)
-    stats.proc.expect(r"net_null0\s+\d+", 10)
+    stats.proc.expect(r"net_null0\s+\d+")
+    stats.proc.expect(r"net_null0\s+\d+")
     stats.proc.send_signal(signal.SIGINT)
     stats.proc.wait()
     live = record(busy, "-s", "64", out="/dev/null")
-    live.proc.expect(r"packets.*", 10)
+    live.proc.expect(r"packets.*")
     live.finish()
     recorder = record(busy, "-c", "2000000", "--buffer", "64K")
     recorder.done()

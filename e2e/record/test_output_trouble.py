@@ -35,7 +35,7 @@ def test_full_and_read_only_disks(busy, record, small_disk, tmp_path):
     """sink/sink_test.c has the other forms of files, and other paths that cannot be written."""
     out = small_disk("size=1M") / "out.pcapng"
     recorder = record(busy, out=out, attach=False)
-    output = recorder.done(status=FAILED, timeout=20)
+    output = recorder.done(status=FAILED)
     assert "No space left" in output and str(out) in output
     assert out.stat().st_size > 900_000
     check(["capinfos", out])
@@ -55,7 +55,7 @@ def test_full_disk_of_a_real_file_system(busy, record, private_dir):
         pytest.skip("no loop device, or no ext4, to be had here")
     try:
         recorder = record(busy, out=mount / "out.pcapng", attach=False)
-        output = recorder.done(status=FAILED, timeout=30)
+        output = recorder.done(status=FAILED)
         assert "No space left" in output
         assert pcapng.read(mount / "out.pcapng").packets
     finally:
@@ -111,7 +111,7 @@ def test_closed_pipe(busy, closing):
         recorder = closing(Recorder(["-i", f"{busy.prefix}:", *THREADS], "-", stdout=out))
     recorder.attached()
     os.close(read)
-    output = recorder.done(status=FAILED, timeout=10)
+    output = recorder.done(status=FAILED)
     assert "its reader has closed it" in output
     assert "ended by: the reader of the output has closed it\n" in output
     assert busy.one("count")
@@ -138,17 +138,17 @@ def test_pipe_without_a_reader_can_be_interrupted(busy, closing):
         recorder = closing(Recorder(["-i", f"{busy.prefix}:", *THREADS], "-", stdout=out))
     recorder.attached()
     recorder.proc.send_signal(signal.SIGINT)
-    until(lambda: not pending(recorder.proc.pid, signal.SIGINT), 10, "the first signal")  # two at once may become one
+    until(lambda: not pending(recorder.proc.pid, signal.SIGINT), what="the first signal")  # two at once may become one
     recorder.proc.send_signal(signal.SIGINT)
     try:
-        recorder.proc.wait(10)
+        recorder.proc.wait()
     finally:
         os.close(read)
 
 
 def test_terminal_is_refused(app, closing):
     proc = closing(Proc([RINGTAP, "record", "-i", f"{app.prefix}:", "-w", "-"], tty=True))
-    assert proc.wait(10) != 0
+    assert proc.wait() != 0
     assert "erminal" in proc.output
 
 

@@ -16,13 +16,11 @@ from harness.proc import run, until
 from harness.ringtap import FAILED, OK, USAGE, listing, sessions
 from harness.wireshark import EXTCAP
 
-PATIENCE = 30  # s; a longer wait is a hang
-
 
 def attempt(tmp_path, *args, prefix=(), status=FAILED, out=None):
     """Runs `ringtap record`, which must fail with one line; returns the line."""
     out = out or tmp_path / "refused.pcapng"
-    done = run([*prefix, RINGTAP, "record", *args, "-w", out], timeout=PATIENCE)
+    done = run([*prefix, RINGTAP, "record", *args, "-w", out])
     assert done.returncode == status, done.stderr
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1, done.stderr
@@ -34,7 +32,7 @@ def attempt(tmp_path, *args, prefix=(), status=FAILED, out=None):
 def test_no_application(tmp_path):
     alone = ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /run && exec \"$@\"", "sh"]
     assert "no " in attempt(tmp_path, prefix=alone).lower()
-    done = run([*alone, RINGTAP, "list"], timeout=PATIENCE)
+    done = run([*alone, RINGTAP, "list"])
     assert done.returncode == OK and len((done.stdout + done.stderr).strip().splitlines()) == 1
 
 
@@ -208,7 +206,7 @@ def test_invalid_readers_end_only_themselves(app, record, closing):
     liar = reader()
     liar.open()
     liar.write_tails(1 << 63)
-    until(lambda: app.rx(n=500, len=1500) and len(sessions(app)) == 2, 10, "liar thrown out")
+    until(lambda: app.rx(n=500, len=1500) and len(sessions(app)) == 2, what="liar thrown out")
     app.rx(n=3, len=77)
     good.finish()
     assert [p.length for p in good.file().packets if p.length == 77] == [77] * 6

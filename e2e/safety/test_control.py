@@ -55,7 +55,7 @@ def offer(app):
     def readable():
         return bool(select.select([client], [], [], 0)[0])
 
-    until(lambda: readable() or len(fds_of(app)) > before, 10, "an answer")
+    until(lambda: readable() or len(fds_of(app)) > before, what="an answer")
     refused = readable()
     return client if refused else greet(client), refused
 
@@ -68,10 +68,10 @@ def test_running_capture_interrupts_no_core(busy, record, closing, tmp_path):
     recorder = record(busy, "-s", "64", out="/dev/null")
     log = tmp_path / "calls"
     tracer = closing(Proc(["strace", "-f", "-e", "trace=membarrier,poll", "-o", log, "-p", busy.pid]))
-    until(lambda: log.exists() and log.read_text().count("poll(") >= TICKS, 60, "ticks of the control thread")
+    until(lambda: log.exists() and log.read_text().count("poll(") >= TICKS, what="ticks of the control thread")
     calls = log.read_text()
     tracer.send_signal(signal.SIGINT)
-    tracer.wait(20)
+    tracer.wait()
     assert "membarrier" not in calls
     recorder.finish()
 
@@ -115,7 +115,7 @@ def test_limit_below_the_number_of_connections_costs_no_cpu(play, closing):
     for _ in range(5):
         calls.expect(r"poll\(.*EINVAL")
     calls.send_signal(signal.SIGINT)
-    calls.wait(20)
+    calls.wait()
     since = [float(s) for s in re.findall(r"(\d+\.\d+) poll\(.*EINVAL", calls.output)]
     assert sum(since) > len(since) * 0.02 and len(clients) == 4
     resource.prlimit(app.pid, resource.RLIMIT_NOFILE, keep)
@@ -136,4 +136,4 @@ def test_connections_without_a_word_do_not_keep_it_awake(play):
 
     run([RINGTAP, "list", app.prefix])
     assert awake()
-    until(ended, 20, "the control thread has ended")
+    until(ended, what="the control thread has ended")

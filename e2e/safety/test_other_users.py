@@ -65,17 +65,17 @@ def test_the_service_reads_it(nobodys, closing):
     """With root's capabilities limited to those of the systemd unit."""
     up = f'ringtap_up{{app="{nobodys.prefix}@{NOBODY}"}}'
     exporter = closing(Exporter(args=["--users", "root,nobody"], prefix=service.confined()))
-    until(lambda: exporter.series().get(up) == 1, 20, "its metrics")
+    until(lambda: exporter.series().get(up) == 1, what="its metrics")
 
 
 def test_root_exports_others_on_request_only(nobodys, app, closing):
     """Any user could make the exporter busy with false applications."""
     up = f'ringtap_up{{app="{nobodys.prefix}@{NOBODY}"}}'
     exporter = closing(Exporter())
-    until(lambda: exporter.up(app) == 1, 20, "metrics of root's")
+    until(lambda: exporter.up(app) == 1, what="metrics of root's")
     assert up not in exporter.series()
     everyones = closing(Exporter(args=["--users", "all"]))
-    until(lambda: everyones.series().get(up) == 1, 20, "metrics of the other user's")
+    until(lambda: everyones.series().get(up) == 1, what="metrics of the other user's")
 
 
 @pytest.mark.smoke

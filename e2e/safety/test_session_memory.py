@@ -32,7 +32,7 @@ def test_recorder_is_charged_for_the_rings(memory_limit, testpmd, record):
     group = memory_limit(limit)
     pmd = testpmd("net_null0", "net_null1", namespace=group, memory_mb=64, mbufs=2048)
     pmd.start()
-    until(lambda: pmd.stats(0)["RX-packets"] > 100_000, 20, "traffic")
+    until(lambda: pmd.stats(0)["RX-packets"] > 100_000, what="traffic")
     listing()  # starts the thread of the probe
     before, tables = group.usage, page_tables(pmd.pid)
     assert before < limit / 2
@@ -41,7 +41,7 @@ def test_recorder_is_charged_for_the_rings(memory_limit, testpmd, record):
     assert len(recorder.file().packets) == 200_000
     recorder = record(pmd, "-s", "64", out="/dev/null", buffer=None)
     start = pmd.stats(0)["RX-packets"]
-    until(lambda: pmd.stats(0)["RX-packets"] > start + 1_000_000, 30, "traffic under a session")
+    until(lambda: pmd.stats(0)["RX-packets"] > start + 1_000_000, what="traffic under a session")
     assert sessions(pmd)[0]["buffer_bytes"] > limit
     grown = group.usage - before - (page_tables(pmd.pid) - tables)
     assert grown < GROWTH, f"{grown} bytes more"
@@ -59,7 +59,7 @@ def test_recorder_with_a_limit_of_memory(memory_limit, app, record, tmp_path):
     assert "not enough memory: " in done.stderr and "--buffer" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not out.exists()
-    until(lambda: app.one("callbacks 0") == 0, 5, "callbacks gone")
+    until(lambda: app.one("callbacks 0") == 0, what="callbacks gone")
     recorder = record(app, "--buffer", "1M", prefix=group.prefix)
     app.rx(n=100)
     recorder.finish()
@@ -118,7 +118,7 @@ def test_overwriting_reader_affects_only_its_capture(app, record, closing):
         for i in range(40):
             app.rx(n=500, len=60 + 30 * (i % 40))
             app.tx(n=500, len=60 + 30 * (i % 40))
-        until(lambda: rounds > 20, 30, "scribbled")
+        until(lambda: rounds > 20, what="scribbled")
         app.rx(n=500)
     finally:
         done.set()
@@ -127,7 +127,7 @@ def test_overwriting_reader_affects_only_its_capture(app, record, closing):
     assert len(good.file().packets) == 40 * 1000 + 500
     it.sock.close()
     silent.sock.close()
-    until(lambda: app.one("callbacks 0") == 0, 5, "callbacks gone")
+    until(lambda: app.one("callbacks 0") == 0, what="callbacks gone")
 
 
 # ---- Ends at any point -----------------------------------------------------------------------
@@ -189,9 +189,9 @@ def test_readers_killed_at_any_point(busy, record, tmp_path):
         ]
         # A recorder calls mbind() for threads that the probe has seen poll. Without a CPU they have not yet.
         until(lambda command=command: run(command).returncode != 0, what=f"a recorder calls {call}")
-    until(lambda: busy.one("callbacks 0") == 0, 5, "callbacks gone")
-    until(lambda: dpdk.Resources(busy.pid).fds <= before.fds, 5, "descriptors closed")
-    until(lambda: dpdk.Resources(busy.pid).maps <= before.maps + 2, 5, "memory unmapped")
+    until(lambda: busy.one("callbacks 0") == 0, what="callbacks gone")
+    until(lambda: dpdk.Resources(busy.pid).fds <= before.fds, what="descriptors closed")
+    until(lambda: dpdk.Resources(busy.pid).maps <= before.maps + 2, what="memory unmapped")
     record(busy, "-s", "64", "-c", "1000").done()
 
 
@@ -202,8 +202,7 @@ def test_application_killed_while_it_is_attached(play, record):
         recorder = record(app, attach=False)
         until(
             lambda: (dpdk.RUN_DIR / app.prefix / "ringtap.sock").exists() or not recorder.proc.alive(),
-            10,
-            "recorder has come",
+            what="recorder has come",
         )
         app.proc.kill()
-        assert recorder.proc.wait(30) in (FAILED, 0)
+        assert recorder.proc.wait() in (FAILED, 0)

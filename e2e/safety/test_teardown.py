@@ -72,7 +72,7 @@ def test_cleanup_under_all_readers(start, closing, record, kind, tmp_path):
         app.do("unloop")
         assert app.one("cleanup") == 0
         assert memory.json()["application_ended"]
-        assert "has ended" in recorder.done(timeout=120)
+        assert "has ended" in recorder.done()
         still_alive(app)
         assert recorder.file().packets
         recorder.out.unlink()
@@ -141,7 +141,7 @@ def test_exit(start, record, closing, kind):
         app.proc.send("exit 7")
         assert app.proc.wait() == 7
         assert memory.json()["application_ended"]
-        recorder.done(timeout=120)
+        recorder.done()
         assert not (dpdk.RUN_DIR / app.prefix / "ringtap.sock").exists()
 
 

@@ -198,7 +198,7 @@ def test_ids_of_a_secondary_that_follows_a_killed_one(primary, secondary, plugin
         primary.done()
         again.finish()
         os.kill(other.pid, signal.SIGKILL)
-        other.proc.wait(30)
+        other.proc.wait()
     recorder.finish()
     sent = ids(recorder.file().packets, TX)
     assert len(sent) == len(set(sent)) == 400 and None not in sent

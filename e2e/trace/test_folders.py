@@ -82,7 +82,7 @@ def test_dpdk(roomy, trace, tmp_path):
     assert doc["lost"] == {} and doc["directory"] == str(out)
     assert Path(doc["saved_to"]).parent == tmp_path / "eal"
     assert state(roomy)["points_on"] == 0
-    until(lambda: roomy.one("callbacks 0") == 0, 20, "removed callbacks")
+    until(lambda: roomy.one("callbacks 0") == 0, what="removed callbacks")
     it = trace(roomy, "dpdk", "-o", tmp_path / "again", "--duration", "60")
     traffic(roomy)
     assert [line.split() for line in it.finish().splitlines()[1:]] == [
@@ -97,7 +97,7 @@ def test_dpdk(roomy, trace, tmp_path):
         assert done.returncode == FAILED and name in done.stderr
         assert len(done.stderr.splitlines()) == 1
     assert state(roomy)["points_on"] == 0
-    until(lambda: roomy.one("callbacks 0") == 0, 20, "removed callbacks")
+    until(lambda: roomy.one("callbacks 0") == 0, what="removed callbacks")
 
 
 def test_dpdk_reports_missing_parts(play, trace, tmp_path):
@@ -134,7 +134,7 @@ def test_dpdk_is_off_again(roomy, trace, tmp_path):
         it = trace(roomy, "dpdk", "-o", tmp_path / f"out{int(number)}")
         assert state(roomy)["points_on"] == len(EVENTS)
         it.finish(number, -9 if number == signal.SIGKILL else 0)
-        until(lambda: not state(roomy)["points_on"] and roomy.one("callbacks 0") == 0, 20, "off")
+        until(lambda: not state(roomy)["points_on"] and roomy.one("callbacks 0") == 0, what="off")
     first = trace(roomy, "dpdk", "-o", tmp_path / "first")
     second = trace(roomy, "dpdk", "-o", tmp_path / "second", "--json")
     traffic(roomy)
@@ -147,7 +147,7 @@ def test_dpdk_is_off_again(roomy, trace, tmp_path):
     freeze(roomy.proc.pid)
     it.finish(signal.SIGKILL, -9)
     roomy.proc.send_signal(signal.SIGCONT)
-    until(lambda: points_on(roomy) == 0 and roomy.one("callbacks 0") == 0, 20, "off")
+    until(lambda: points_on(roomy) == 0 and roomy.one("callbacks 0") == 0, what="off")
     it = trace(roomy, "dpdk", "-o", tmp_path / "killed")
     roomy.proc.kill()
     it.finish(None, FAILED)
@@ -163,7 +163,7 @@ def test_dpdk_of_a_stopped_application(roomy, trace, tmp_path):
     it.finish(signal.SIGTERM, FAILED)
     assert f"it is stopped (SIGSTOP); continue it with: kill -CONT {roomy.pid}" in it.proc.output
     roomy.proc.send_signal(signal.SIGCONT)
-    until(lambda: points_on(roomy) == 0 and roomy.one("callbacks 0") == 0, 20, "off")
+    until(lambda: points_on(roomy) == 0 and roomy.one("callbacks 0") == 0, what="off")
 
 
 def test_dpdk_saves_elsewhere(play, closing, trace, tmp_path, monkeypatch):
@@ -308,13 +308,13 @@ def test_lttng_without_a_daemon(play, no_daemon, trace, tmp_path):
     assert [line.split()[:2] for line in text.splitlines()[1:]] == [["recorded", "23"], ["discarded", "0"]]
     it = within(no_daemon, trace, app, "-o", tmp_path / "killed")
     it.finish(signal.SIGKILL, -9)
-    until(lambda: not no_daemon.daemons() and app.one("callbacks 0") == 0, 30, "nothing is left")
+    until(lambda: not no_daemon.daemons() and app.one("callbacks 0") == 0, what="nothing is left")
     it = within(no_daemon, trace, app, "-o", tmp_path / "daemon")
     os.kill(next(pid for pid, name in it.children() if name.startswith("lttng-sessiond")), signal.SIGKILL)
     assert not it.finish(None, FAILED)
     lines = it.proc.output.splitlines()
     assert len(lines) == 2 and "lttng-sessiond ended" in lines[1]
-    until(lambda: not no_daemon.daemons() and app.one("callbacks 0") == 0, 30, "nothing is left")
+    until(lambda: not no_daemon.daemons() and app.one("callbacks 0") == 0, what="nothing is left")
 
 
 def test_lttng_is_killed(play, lttng, trace, tmp_path):
@@ -328,9 +328,9 @@ def test_lttng_is_killed(play, lttng, trace, tmp_path):
         assert "ringtap-" in sessions_of(lttng)
         assert (tmp_path / ".lttngrc").read_text() == "session=mine\n"
         it.finish(number, -9 if number == signal.SIGKILL else 0)
-        until(lambda: "ringtap-" not in sessions_of(lttng), 30, "the session is gone")
+        until(lambda: "ringtap-" not in sessions_of(lttng), what="the session is gone")
         assert (tmp_path / ".lttngrc").read_text() == "session=mine\n"
-    until(lambda: app.one("callbacks 0") == 0, 20, "removed callbacks")
+    until(lambda: app.one("callbacks 0") == 0, what="removed callbacks")
     assert lttng.daemon.alive()
     it = within(lttng, trace, app, "-o", tmp_path / "out", "--json")
     traffic(app)
@@ -379,7 +379,7 @@ def test_lttng_and_counting_takes_long(play, lttng, trace, tmp_path):
     it = trace(app, "lttng", "-o", tmp_path / "out", "--json", prefix=lttng.prefix, env=env)
     traffic(app)
     it.proc.send_signal(signal.SIGINT)
-    until(lambda: "sleep" in [name for _, name in it.children()], 60, "it counts")
+    until(lambda: "sleep" in [name for _, name in it.children()], what="it counts")
     doc = it.json()
     assert doc["events"] is None and doc["discarded"] == 0 and len(it.proc.output.splitlines()) == 1
     assert Ctf(tmp_path / "out").events == SENT

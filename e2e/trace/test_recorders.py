@@ -136,7 +136,7 @@ def test_testpmd(testpmd, monitor, tmp_path):
     pmd = testpmd("net_ring0", "net_ring1", args=["--burst=13"], eal=eal_trace(tmp_path, "2M"))
     m = monitor(pmd, stats.POLLS | stats.LATENCY)
     pmd.start("start tx_first 3")
-    until(lambda: sum(sum(h.burst) for h in m.hooks) > 300_000, 60, "traffic")
+    until(lambda: sum(sum(h.burst) for h in m.hooks) > 300_000, what="traffic")
     pmd.stop()
     trace(pmd, "off")
     reply = trace(pmd, "save")
@@ -309,11 +309,11 @@ def test_lttng_reports_what_it_discarded(play, monitor, lttng, closing, tmp_path
     assert ctf.discarded > 0
     assert sum(ctf.events.values()) + ctf.discarded == sum(polls_of(m).values()) == 100_100
     lttng.start(tmp_path / "killed", "--subbuf-size=4k", "--num-subbuf=2")
-    until(lambda: trace(app)["bursts_traced"], 30, "tracing")
+    until(lambda: trace(app)["bursts_traced"], what="tracing")
     before = m.hook(stats.RX)[0]
     app.one("idle 0 0 n=1000")
     lttng.kill()
-    until(lambda: not trace(app)["bursts_traced"], 30, "the end of tracing")
+    until(lambda: not trace(app)["bursts_traced"], what="the end of tracing")
     app.one("idle 0 0 n=10000")
     traffic(app)
     after = m.hook(stats.RX)[0]

@@ -119,7 +119,7 @@ def test_bursts_of_testpmd_are_those_of_top(testpmd, trace):
     try:
         top.expect(r"^\{")
         pmd.start("start tx_first 3")
-        until(lambda: pmd.stats(0)["RX-packets"] > 20000, 30, "traffic")
+        until(lambda: pmd.stats(0)["RX-packets"] > 20000, what="traffic")
         pmd.stop()
         for _ in range(3):  # two complete intervals
             top.expect(r"^\{.*$")
@@ -195,7 +195,7 @@ def hog(closing, tmp_path):
             return text.split(") ")[0].endswith(f"({name}") and sum(int(t) for t in text.split(") ")[1].split()[11:13])
 
         it.ticks = ticks
-        until(lambda: ticks() >= 20, 60, "the hog had 0.2 s")
+        until(lambda: ticks() >= 20, what="the hog had 0.2 s")
         return it
 
     return start
@@ -243,7 +243,7 @@ def test_tasks_that_took_the_cpu_of_a_thread_that_migrated(testpmd, trace, hog):
     for _ in range(4):
         had = hogs.ticks()
         check(["chrt", "-f", "-p", "1", hogs.pid])  # real-time throttling stops it after 0.95 s
-        until(lambda: hogs.ticks() >= had + 15, 60, "the hog had the CPU")
+        until(lambda: hogs.ticks() >= had + 15, what="the hog had the CPU")
         check(["taskset", "-p", "-c", "0", tid])
         until(
             lambda: Path(f"/proc/{pmd.pid}/task/{tid}/stat").read_text().rpartition(") ")[2].split()[36] == "0",
@@ -272,7 +272,7 @@ def test_programs_of_one_name_are_two_rows(testpmd, trace, hog):
     hogs[0].kill()
     # One of the two may have had the CPU for the longest time each time that the thread did not run.
     had = hogs[1].ticks()
-    until(lambda: hogs[1].ticks() >= had + 20, 60, "the second had 0.2 s without the first")
+    until(lambda: hogs[1].ticks() >= had + 20, what="the second had 0.2 s without the first")
     (thread,) = it.json()["threads"]
     pids = {h.pid for h in hogs}
     rows = [t for t in thread["taken"] if t["by"] == name]
@@ -366,7 +366,7 @@ def by_hand(app, closing, file, args):
             env={"__BPFTRACE_NOTIFY_PROBES_ATTACHED": "1"},
         )
     )
-    it.expect("PROBES_ATTACHED", 60)
+    it.expect("PROBES_ATTACHED")
     if file == "burst":
         app.rx(n=96, burst=32)
 
@@ -374,7 +374,7 @@ def by_hand(app, closing, file, args):
         it.send_signal(signal.SIGTERM)
         return it.ends_within(0.2)
 
-    until(ended, 30, "its end")
+    until(ended, what="its end")
     assert it.wait() == 0, it.output
     assert file != "burst" or "[32, 33)               3 |" in it.output
 
@@ -448,7 +448,7 @@ def test_own_program(app, plugin, trace, closing):
             tty=True,
         )
     )
-    assert it.wait(60) == 0, it.output
+    assert it.wait() == 0, it.output
     assert "hello" in it.output and "@n: " in it.output and "killed" not in it.output
 
 
