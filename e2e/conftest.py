@@ -96,6 +96,8 @@ def _mark_by_place(items):
     for item in items:
         if item.path.parent == E2E / "lab":
             item.add_marker(pytest.mark.lab)
+        if item.path.parent == E2E / "containers":  # finds, and connects to, the applications of other workers
+            item.add_marker(pytest.mark.alone)
         if TOOLS.intersection(item.fixturenames):
             item.add_marker(pytest.mark.tools)
 
