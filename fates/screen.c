@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/top/top.h"
+#include "show/term.h"
 #include "view.h"
 
 struct screen {
@@ -20,13 +20,12 @@ struct screen *screen_open(void)
 {
 	struct screen *s;
 	unsigned long alarm;
-	bool utf8;
 
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !top_can_draw())
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !term_can_draw())
 		return NULL;
 	s = calloc(1, sizeof(*s));
 	setlocale(LC_CTYPE, "");
-	if (s && top_begin(&alarm, &utf8))
+	if (s && term_begin(&alarm))
 		return s;
 	free(s);
 	return NULL;

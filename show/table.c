@@ -6,7 +6,7 @@
 #include <strings.h>
 #include <time.h>
 
-#include "cli/top/top.h"
+#include "table.h"
 
 struct row *table_add(struct table *t)
 {

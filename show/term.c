@@ -1,19 +1,77 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* On its own, as term.h makes macros of words like columns. */
+#include <langinfo.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "cli/top/top.h"
+#include "base/controls.h"
+#include "base/util.h"
+#include "term.h"
 
+/* At the end: <term.h> makes macros of words like columns. */
 #include <curses.h>
 #include <term.h>
 
-bool top_can_draw(void)
+enum { PAIR_ALARM = 1 };
+
+bool term_can_draw(void)
 {
 	int error;
 	const char *move;
 
 	if (setupterm(NULL, STDOUT_FILENO, &error) == ERR)
-		return true; /* an unknown terminal: top_screen() reports it */
+		return true; /* an unknown terminal: term_begin() reports it */
 	move = tigetstr("cup");
 	return move && move != (const char *)-1;
+}
+
+/* https://no-color.org */
+static bool colored(void)
+{
+	const char *refused = getenv("NO_COLOR");
+
+	return has_colors() && !(refused && *refused);
+}
+
+bool term_begin(unsigned long *alarm)
+{
+	SCREEN *terminal = newterm(NULL, controls_terminal(), stdin);
+
+	if (!terminal)
+		return false;
+	set_term(terminal);
+	cbreak();
+	noecho();
+	nonl();
+	keypad(stdscr, true);
+	nodelay(stdscr, true);
+	curs_set(0);
+	*alarm = A_BOLD;
+	if (colored()) {
+		start_color();
+		use_default_colors();
+		init_pair(PAIR_ALARM, COLOR_RED, -1);
+		*alarm |= COLOR_PAIR(PAIR_ALARM);
+	}
+	return true;
+}
+
+bool term_utf8(void)
+{
+	return !strcmp(nl_langinfo(CODESET), "UTF-8");
+}
+
+unsigned term_width(void)
+{
+	const char *set = getenv("COLUMNS");
+	struct winsize size;
+	uint64_t n;
+
+	if (set && !parse_number(set, INT_MAX, &n) && n)
+		return (unsigned)n;
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+		return size.ws_col;
+	return TEXT_WIDTH;
 }

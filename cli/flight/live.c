@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ringtap flight top: what recorders keep, their conditions and their last incidents. */
-#include <langinfo.h>
 #include <locale.h>
 #include <math.h>
 #include <ncurses.h>
@@ -15,7 +14,8 @@
 #include "base/signals.h"
 #include "base/util.h"
 #include "target/attach_app.h"
-#include "cli/top/top.h"
+#include "show/table.h"
+#include "show/term.h"
 #include "flight.h"
 
 #define TIMEOUT_MS 2000
@@ -209,9 +209,7 @@ static bool is_none(const json_t *answers)
 /* Frees answers. */
 static int show(const struct live *v, json_t *answers)
 {
-	struct lines l = {.put = put_stdout,
-		.width = top_width(),
-		.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8")};
+	struct lines l = {.put = put_stdout, .width = term_width(), .utf8 = term_utf8()};
 	int ret = 0;
 
 	if (!v->json) {
@@ -262,9 +260,10 @@ static void put_screen(void *ctx, const char *line, bool title, bool alarm)
 	attroff(as);
 }
 
-static void draw(struct screen *s, bool utf8, const char *app)
+static void draw(struct screen *s, const char *app)
 {
-	struct lines l = {.put = put_screen, .ctx = s, .width = (unsigned)COLS, .utf8 = utf8};
+	struct lines l = {
+		.put = put_screen, .ctx = s, .width = (unsigned)COLS, .utf8 = term_utf8()};
 	json_t *answers = ask_all(app);
 
 	erase();
@@ -282,9 +281,9 @@ static int screen(const struct live *v)
 {
 	uint64_t ns = v->interval_ns ? v->interval_ns : NS_PER_S;
 	struct screen s = {0};
-	bool utf8, quit = false;
+	bool quit = false;
 
-	if (!top_begin(&s.alarm, &utf8)) {
+	if (!term_begin(&s.alarm)) {
 		message_print("flight top: the terminal is of an unknown kind; set TERM, or use "
 			      "--once or --json");
 		return STATUS_FAILED;
@@ -294,7 +293,7 @@ static int screen(const struct live *v)
 			{.fd = stop_fd(), .events = POLLIN}};
 		int key;
 
-		draw(&s, utf8, v->app);
+		draw(&s, v->app);
 		(void)rt_poll_ns(p, 2, ns);
 		quit = p[1].revents || p[0].revents & (POLLHUP | POLLERR | POLLNVAL);
 		while (!quit && (key = getch()) != ERR)
@@ -316,7 +315,7 @@ int live_run(const struct live *v)
 	setlocale(LC_CTYPE, "");
 	if (v->json || v->once || !terminal)
 		return text(v);
-	if (top_can_draw())
+	if (term_can_draw())
 		return screen(v);
 	return text(&(struct live){
 		.app = v->app, .interval_ns = v->interval_ns ? v->interval_ns : NS_PER_S});

@@ -6,6 +6,7 @@
 #include "target/attach_app.h"
 #include "cli/commands.h"
 #include "measure/collectors.h"
+#include "show/term.h"
 #include "top.h"
 #include "base/signals.h"
 #include "base/util.h"
@@ -116,8 +117,8 @@ static int run(const struct command *self, int argc, char **argv)
 		message_print("top: cannot wait for signals: %s", strerror(-ret));
 	ret = ret ? STATUS_FAILED : watch_find(w);
 	if (ret == STATUS_OK)
-		ret = c.cfg.once || c.cfg.json || !top_can_draw() ? top_lines(w, &c.cfg)
-								  : top_screen(w, &c.cfg);
+		ret = c.cfg.once || c.cfg.json || !term_can_draw() ? top_lines(w, &c.cfg)
+								   : top_screen(w, &c.cfg);
 	watch_free(w);
 	return ret;
 }

@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Without a terminal: one table, or JSON documents. */
 #include <errno.h>
-#include <langinfo.h>
 #include <limits.h>
 #include <locale.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/json.h"
 #include "base/signals.h"
+#include "show/term.h"
 #include "top.h"
 #include "base/util.h"
 
 static void print_table(const struct table *t, unsigned room)
 {
-	bool utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	bool utf8 = term_utf8();
 	unsigned width[COLUMNS_MAX];
 	char line[LINE_LEN];
 
@@ -28,19 +25,6 @@ static void print_table(const struct table *t, unsigned room)
 		table_line(t, &t->rows[r], width, utf8, line, sizeof(line));
 		puts(line);
 	}
-}
-
-unsigned top_width(void)
-{
-	const char *columns = getenv("COLUMNS");
-	struct winsize size;
-	uint64_t n;
-
-	if (columns && !parse_number(columns, INT_MAX, &n) && n)
-		return (unsigned)n;
-	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
-		return size.ws_col;
-	return TEXT_WIDTH;
 }
 
 static void print_view(const struct watch *w, const struct top_config *cfg)
@@ -55,7 +39,7 @@ static void print_view(const struct watch *w, const struct top_config *cfg)
 	if (sort < v->column_count)
 		table_sort(&t, sort, cfg->reverse);
 	if (t.row_count)
-		print_table(&t, cfg->wide ? INT_MAX : top_width());
+		print_table(&t, cfg->wide ? INT_MAX : term_width());
 	else
 		printf("%s\n", v->empty);
 	table_free(&t);

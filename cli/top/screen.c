@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tables on a terminal. */
-#include <langinfo.h>
 #include <locale.h>
 #include <ncurses.h>
 #include <poll.h>
@@ -10,12 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/controls.h"
 #include "base/signals.h"
+#include "show/term.h"
 #include "top.h"
 #include "base/util.h"
 
-enum { PAIR_ALARM = 1, PAIR_QUIET };
 #define HEAD_LINES 3              /* title, views, column titles */
 #define FIRST_NS   (NS_PER_S / 5) /* between updates while the table is empty */
 #define PAUSE_NS   (3600 * NS_PER_S)
@@ -355,38 +353,6 @@ static void loop(struct screen *s)
 	}
 }
 
-/* https://no-color.org */
-static bool colored(void)
-{
-	const char *refused = getenv("NO_COLOR");
-
-	return has_colors() && !(refused && *refused);
-}
-
-bool top_begin(unsigned long *alarm, bool *utf8)
-{
-	SCREEN *terminal = newterm(NULL, controls_terminal(), stdin);
-
-	if (!terminal)
-		return false;
-	set_term(terminal);
-	cbreak();
-	noecho();
-	nonl();
-	keypad(stdscr, true);
-	nodelay(stdscr, true);
-	curs_set(0);
-	*alarm = A_BOLD;
-	if (colored()) {
-		start_color();
-		use_default_colors();
-		init_pair(PAIR_ALARM, COLOR_RED, -1);
-		*alarm |= COLOR_PAIR(PAIR_ALARM);
-	}
-	*utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
-	return true;
-}
-
 int top_screen(struct watch *w, const struct top_config *cfg)
 {
 	struct screen s = {.w = w,
@@ -410,7 +376,8 @@ int top_screen(struct watch *w, const struct top_config *cfg)
 			"top: cannot start a thread that finds applications: %s", strerror(-ret));
 		return STATUS_FAILED;
 	}
-	if (!top_begin(&s.alarm, &s.utf8)) {
+	s.utf8 = term_utf8();
+	if (!term_begin(&s.alarm)) {
 		message_print(
 			"top: the terminal is of an unknown kind; set TERM, or use --once or --json");
 		return STATUS_FAILED;

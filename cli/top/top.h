@@ -2,7 +2,7 @@
 /*
  * ringtap top: statistics of an interval as tables, on a terminal or not.
  *
- *   watch (snapshots) -> views: a table of cells -> table: fitted to a width, sorted
+ *   watch (snapshots) -> views: a table of cells -> show/table: fitted to a width, sorted
  *                                                     -> screen (ncurses), once (text)
  *                    -> json
  */
@@ -16,6 +16,7 @@
 
 #include "measure/metrics.h"
 #include "measure/watch.h"
+#include "show/table.h"
 
 enum top_view {
 	VIEW_PORTS,
@@ -38,54 +39,6 @@ struct top_config {
 	bool reverse;
 	unsigned collectors; /* besides those of the view */
 };
-
-/* ---- table.c: cells, sorted and fitted */
-
-/* rt_metrics[id] has its unit and meaning. */
-struct column {
-	const char *title;
-	unsigned width; /* characters, at least the title's */
-	unsigned rank;  /* the highest ranks give way first where there is no room; 0 never does */
-	enum rt_metric_id id;
-	bool tx;    /* of a port's calls: those of TX */
-	bool alarm; /* more than nothing in it is bad news */
-};
-
-#define COLUMNS_MAX 24
-struct row {
-	struct metric_value cell[COLUMNS_MAX];
-};
-
-struct table {
-	const struct column *columns;
-	unsigned column_count;
-	struct row *rows;
-	size_t row_count, row_room;
-};
-
-#define CELL_LEN (4 * METRIC_TEXT_LEN) /* bytes, in UTF-8 */
-
-/* A new row of unknown numbers and empty texts; NULL: out of memory. */
-struct row *table_add(struct table *t);
-void table_clear(struct table *t);
-void table_free(struct table *t);
-/* By a column; unknown numbers come last. Numbers begin with the largest. */
-void table_sort(struct table *t, unsigned column, bool reverse);
-/* Which columns fit, and how wide they are. 0: left out. */
-void table_fit(const struct table *t, unsigned room, unsigned width[COLUMNS_MAX]);
-/* A cell in UTF-8 or ASCII, no longer than width characters. */
-void cell_text(const struct column *c, const struct metric_value *cell, bool utf8, unsigned width,
-	char *buf, size_t size);
-/* Shown at the left or the right of its width. */
-bool column_left(const struct column *c);
-/* Characters to the left of a text, by its bytes. */
-int column_pad(const struct column *c, const char *text, unsigned width);
-/* A row as a line of text; row NULL: the titles. Returns its length. */
-#define LINE_LEN 4096
-size_t table_line(const struct table *t, const struct row *row, const unsigned width[COLUMNS_MAX],
-	bool utf8, char *line, size_t size);
-/* The index of a column by its title, in any case of letters; -1: none. */
-int column_find(const struct column *columns, unsigned count, const char *title);
 
 /* ---- views.c: what the tables are made of */
 
@@ -113,13 +66,6 @@ void top_set_metrics(json_t *j, const struct span *s);
 /* ---- screen.c, once.c: both return enum status, after a message where they fail */
 
 int top_screen(struct watch *w, const struct top_config *cfg);
-/* Begins a screen of ncurses; the caller ends it by endwin(). *alarm: the attribute of what is bad
- * news. False: the terminal is of an unknown kind. */
-bool top_begin(unsigned long *alarm, bool *utf8);
-/* Characters of a line on standard output: COLUMNS, the terminal's, or 80. */
-unsigned top_width(void);
-/* False: the terminal cannot place its cursor (TERM=dumb). */
-bool top_can_draw(void);
 int top_lines(struct watch *w, const struct top_config *cfg);
 
 #endif

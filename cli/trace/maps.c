@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
 #include <errno.h>
-#include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "measure/rates.h"
+#include "show/term.h"
 #include "trace.h"
 
 #define BAR_WIDTH 32 /* a line has 80 columns */
@@ -137,7 +137,7 @@ const char *maps_text(
 
 static void print_bar(double share)
 {
-	bool utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	bool utf8 = term_utf8();
 	int n = (int)(share * BAR_WIDTH + 0.5);
 
 	putchar(' ');
