@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Text on a terminal, drawn again with each reading. */
 #include <errno.h>
 #include <locale.h>
 #include <ncurses.h>
@@ -8,7 +7,7 @@
 #include <unistd.h>
 
 #include "show/term.h"
-#include "view.h"
+#include "screen.h"
 
 struct screen {
 	char *text;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A capture of the packets that one application does not offer, and its statistics meanwhile: what
  * drops and held have in common. */
-#ifndef RINGTAP_CLI_FATES_SESSION_H
-#define RINGTAP_CLI_FATES_SESSION_H
+#ifndef RINGTAP_FATES_SESSION_H
+#define RINGTAP_FATES_SESSION_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
 #include "measure/plot.h"
 #include "tables.h"
 
-#define KINDS_SHOWN 12
-#define FLOWS_SHOWN 10
+#define GROUPS_SHOWN 12
+#define FLOWS_SHOWN  10
 
 void fates_head(const struct fates_view *v, FILE *f)
 {
@@ -51,77 +51,78 @@ static double rate(uint64_t packets, uint64_t marked, double seconds)
 	return seconds > 0 ? (double)(packets - marked) / seconds : 0;
 }
 
-static int put_kind(struct sheet *t, const struct kind *kind, const struct kinds *k,
-	const struct fates_session *s, double seconds)
+static int put_group(struct sheet *t, const struct packet_group *group,
+	const struct packet_groups *g, const struct fates_session *s, double seconds)
 {
 	char text[FORMAT_LEN];
-	int ret = fates_row(t, kind->name, kind->packets, k->packets);
+	int ret = fates_row(t, group->name, group->packets, g->packets);
 
 	if (ret)
 		return ret;
 	if (seconds > 0)
-		sheet_put(t, 3, "%s", format_si(text, rate(kind->packets, kind->marked, seconds)));
+		sheet_put(
+			t, 3, "%s", format_si(text, rate(group->packets, group->marked, seconds)));
 	else
-		sheet_put_ns(t, 3, (double)kind->oldest_ns);
-	put_example(t, 4, &kind->example, s);
+		sheet_put_ns(t, 3, (double)group->oldest_ns);
+	put_example(t, 4, &group->example, s);
 	return 0;
 }
 
-static int print_protocols(const struct kinds *k, const struct fates_session *s, const char *title,
-	double seconds, FILE *f)
+static int print_protocols(const struct packet_groups *g, const struct fates_session *s,
+	const char *title, double seconds, FILE *f)
 {
-	const struct kind *top[KINDS_SHOWN];
-	unsigned n = kinds_top(k, top, KINDS_SHOWN);
+	const struct packet_group *top[GROUPS_SHOWN];
+	unsigned n = groups_top(g, top, GROUPS_SHOWN);
 	struct sheet t = {.title = title,
 		.heads = {"protocol", "packets", "%", seconds > 0 ? "a second" : "oldest",
 			"example, where and how old"},
 		.columns = 5,
 		.wide = true,
-		.more = k->protocols.count - n};
+		.more = g->protocols.count - n};
 	int ret = 0;
 
 	for (unsigned i = 0; i < n && !ret; i++)
-		ret = put_kind(&t, top[i], k, s, seconds);
+		ret = put_group(&t, top[i], g, s, seconds);
 	return sheet_end(&t, ret, f);
 }
 
-static int print_flows(const struct kinds *k, FILE *f)
+static int print_flows(const struct packet_groups *g, FILE *f)
 {
 	const struct flow *top[FLOWS_SHOWN];
-	size_t n = flows_top(k->flows, FLOWS_BY_PACKETS, top, FLOWS_SHOWN);
+	size_t n = flows_top(g->flows, FLOWS_BY_PACKETS, top, FLOWS_SHOWN);
 	char text[FLOW_TEXT_LEN];
 	struct sheet t = {.title = "By flow",
 		.heads = {"flow", "packets", "%"},
 		.columns = 3,
-		.more = flows_count(k->flows) - n};
+		.more = flows_count(g->flows) - n};
 	int ret = 0;
 
-	if (flows_error(k->flows))
+	if (flows_error(g->flows))
 		t.title = "By flow, the largest: small ones were forgotten";
 	for (size_t i = 0; i < n && !ret; i++)
-		ret = fates_row(&t, flow_text(text, &top[i]->key), top[i]->packets[0], k->packets);
+		ret = fates_row(&t, flow_text(text, &top[i]->key), top[i]->packets[0], g->packets);
 	return sheet_end(&t, ret, f);
 }
 
-static int print_sizes(const struct kinds *k, FILE *f)
+static int print_sizes(const struct packet_groups *g, FILE *f)
 {
 	struct sheet t = {.title = "By size", .heads = {"bytes", "packets", "%"}, .columns = 3};
 	int ret = 0;
 
 	for (unsigned i = 0; i < SIZES && !ret; i++)
-		if (k->sizes[i])
-			ret = fates_row(&t, size_names[i], k->sizes[i], k->packets);
+		if (g->sizes[i])
+			ret = fates_row(&t, size_names[i], g->sizes[i], g->packets);
 	return sheet_end(&t, ret, f);
 }
 
-int kinds_print(const struct kinds *k, const struct fates_session *s, const char *title,
+int groups_print(const struct packet_groups *g, const struct fates_session *s, const char *title,
 	double seconds, FILE *f)
 {
-	int ret = print_protocols(k, s, title, seconds, f);
+	int ret = print_protocols(g, s, title, seconds, f);
 
 	if (!ret)
-		ret = print_flows(k, f);
-	return ret ? ret : print_sizes(k, f);
+		ret = print_flows(g, f);
+	return ret ? ret : print_sizes(g, f);
 }
 
 void fates_print_pools_unread(const struct fates_session *s, FILE *f)
@@ -165,10 +166,11 @@ static json_t *example_json(const struct sample *p, const struct fates_session *
 	return j;
 }
 
-static json_t *protocols_json(const struct kinds *k, const struct fates_session *s, double seconds)
+static json_t *protocols_json(
+	const struct packet_groups *g, const struct fates_session *s, double seconds)
 {
-	const struct kind *top[KEYED_MAX];
-	unsigned n = kinds_top(k, top, KEYED_MAX);
+	const struct packet_group *top[KEYED_MAX];
+	unsigned n = groups_top(g, top, KEYED_MAX);
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < n; i++) {
@@ -187,10 +189,10 @@ static json_t *protocols_json(const struct kinds *k, const struct fates_session 
 	return list;
 }
 
-static json_t *flows_json(const struct kinds *k)
+static json_t *flows_json(const struct packet_groups *g)
 {
 	const struct flow *top[FLOWS_SHOWN];
-	size_t n = flows_top(k->flows, FLOWS_BY_PACKETS, top, FLOWS_SHOWN);
+	size_t n = flows_top(g->flows, FLOWS_BY_PACKETS, top, FLOWS_SHOWN);
 	char text[FLOW_TEXT_LEN];
 	json_t *list = json_array();
 
@@ -205,28 +207,29 @@ static json_t *flows_json(const struct kinds *k)
 	return list;
 }
 
-static json_t *sizes_json(const struct kinds *k)
+static json_t *sizes_json(const struct packet_groups *g)
 {
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < SIZES; i++) {
 		json_t *j = size_json(i);
 
-		put(j, "packets", json_count(k->sizes[i]));
+		put(j, "packets", json_count(g->sizes[i]));
 		json_array_append_new(list, j);
 	}
 	return list;
 }
 
-void kinds_json(json_t *j, const struct kinds *k, const struct fates_session *s, double seconds)
+void groups_json(
+	json_t *j, const struct packet_groups *g, const struct fates_session *s, double seconds)
 {
-	put(j, "packets", json_count(k->packets));
-	put(j, "bytes", json_count(k->bytes));
-	put(j, "protocols", protocols_json(k, s, seconds));
-	put(j, "flows", flows_json(k));
-	put(j, "flows_counted", json_count(flows_count(k->flows)));
-	put(j, "flow_error_packets", json_count(flows_error(k->flows)));
-	put(j, "sizes", sizes_json(k));
+	put(j, "packets", json_count(g->packets));
+	put(j, "bytes", json_count(g->bytes));
+	put(j, "protocols", protocols_json(g, s, seconds));
+	put(j, "flows", flows_json(g));
+	put(j, "flows_counted", json_count(flows_count(g->flows)));
+	put(j, "flow_error_packets", json_count(flows_error(g->flows)));
+	put(j, "sizes", sizes_json(g));
 }
 
 json_t *fates_queue_json(const struct fates_session *s, const struct ringtap_fate_queue *q)

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What drops and held print alike. */
-#ifndef RINGTAP_CLI_FATES_TABLES_H
-#define RINGTAP_CLI_FATES_TABLES_H
+#ifndef RINGTAP_FATES_TABLES_H
+#define RINGTAP_FATES_TABLES_H
 
 #include <jansson.h>
 #include <stdio.h>
 
 #include "show/sheet.h"
-#include "kinds.h"
+#include "groups.h"
 #include "view.h"
 
 /* "ringtap drops  my-app (testpmd, pid 4711), 12.3 s". */
 void fates_head(const struct fates_view *v, FILE *f);
 /* Packets by protocol with examples, by flow and by size. title: what they are; seconds: since the
  * mark, 0: without rates. 0 or -ENOMEM. */
-int kinds_print(const struct kinds *k, const struct fates_session *s, const char *title,
+int groups_print(const struct packet_groups *g, const struct fates_session *s, const char *title,
 	double seconds, FILE *f);
 /* Sets these lists. */
-void kinds_json(json_t *j, const struct kinds *k, const struct fates_session *s, double seconds);
+void groups_json(
+	json_t *j, const struct packet_groups *g, const struct fates_session *s, double seconds);
 /* Sets what a document of both begins with. */
 void fates_json(json_t *j, const struct fates_view *v);
 /* Port, queue, received packets: a new object, to which the caller adds. */

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/signals.h"
 #include "base/util.h"
+#include "screen.h"
 #include "view.h"
 
 #define BUFFER_DEFAULT  (64ull << 20)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The readings of a session again and again: on a terminal, as JSON, and at the end. */
-#ifndef RINGTAP_CLI_FATES_VIEW_H
-#define RINGTAP_CLI_FATES_VIEW_H
+#ifndef RINGTAP_FATES_VIEW_H
+#define RINGTAP_FATES_VIEW_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -80,18 +80,5 @@ int fates_operand(void *view, const char *text);
 
 /* Attaches, reads and shows until the end. Returns enum status. */
 int fates_run(struct fates_view *v);
-
-/* ---- screen.c: text on a terminal */
-
-struct screen;
-/* NULL: standard input or output is not a terminal that can be drawn on. */
-struct screen *screen_open(void);
-void screen_close(struct screen *s);
-/* Shows the text that print() writes. 0 or -errno. */
-int screen_show(struct screen *s, int (*print)(void *ctx, FILE *f), void *ctx);
-/* Takes the keys that were pressed. False: q. */
-bool screen_keys(struct screen *s);
-/* The space bar: nothing is to be shown. */
-bool screen_paused(const struct screen *s);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads a pcapng file of this machine's byte order, block by block. Files come from outside:
  * everything is checked. */
-#ifndef RINGTAP_CLI_FLIGHT_BLOCKS_H
-#define RINGTAP_CLI_FLIGHT_BLOCKS_H
+#ifndef RINGTAP_PACKET_BLOCKS_H
+#define RINGTAP_PACKET_BLOCKS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The bytes of a file or of standard input, uncompressed where it is zstd or LZ4. */
-#ifndef RINGTAP_CLI_EXPLAIN_BYTES_H
-#define RINGTAP_CLI_EXPLAIN_BYTES_H
+#ifndef RINGTAP_PACKET_BYTES_H
+#define RINGTAP_PACKET_BYTES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* libpcap filter expressions. */
-#ifndef RINGTAP_CLI_RECORD_FILTER_H
-#define RINGTAP_CLI_RECORD_FILTER_H
+#ifndef RINGTAP_PACKET_FILTER_H
+#define RINGTAP_PACKET_FILTER_H
 
 #include <stddef.h>
 #include <stdint.h>

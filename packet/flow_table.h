@@ -3,15 +3,15 @@
  * Flows of received packets: by receiving port, outermost VLAN, addresses, protocol and ports; by
  * MAC addresses and type where a packet is not IP. And whether an application keeps their order.
  */
-#ifndef RINGTAP_CLI_EXPLAIN_FLOWS_H
-#define RINGTAP_CLI_EXPLAIN_FLOWS_H
+#ifndef RINGTAP_PACKET_FLOWS_H
+#define RINGTAP_PACKET_FLOWS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/hash.h"
 #include "headers.h"
-#include "cli/explain/spread.h"
+#include "spread.h"
 
 #define FLOW_NONE    UINT32_MAX
 #define FLOW_BITS    3 /* of its histogram: percentiles are within 6 % */

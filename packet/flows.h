@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which flows packets belong to, in bounded memory. A flow is a 5-tuple in one direction, with its
  * VLAN; packets that are not IP go by their addresses and EtherType. */
-#ifndef RINGTAP_CLI_FLIGHT_FLOWS_H
-#define RINGTAP_CLI_FLIGHT_FLOWS_H
+#ifndef RINGTAP_PACKET_FLOWS_H
+#define RINGTAP_PACKET_FLOWS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The outermost headers of a packet: its flow, and what an application changes on the way. */
-#ifndef RINGTAP_CLI_EXPLAIN_HEADERS_H
-#define RINGTAP_CLI_EXPLAIN_HEADERS_H
+#ifndef RINGTAP_PACKET_HEADERS_H
+#define RINGTAP_PACKET_HEADERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A few hundred things that a number finds: pairs of ports, of queues, kinds of packets. */
-#ifndef RINGTAP_CLI_EXPLAIN_KEYED_H
-#define RINGTAP_CLI_EXPLAIN_KEYED_H
+#ifndef RINGTAP_PACKET_KEYED_H
+#define RINGTAP_PACKET_KEYED_H
 
 #include <stddef.h>
 #include <stdint.h>

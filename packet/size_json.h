@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RINGTAP_CLI_EXPLAIN_SIZE_JSON_H
-#define RINGTAP_CLI_EXPLAIN_SIZE_JSON_H
+#ifndef RINGTAP_PACKET_SIZE_JSON_H
+#define RINGTAP_PACKET_SIZE_JSON_H
 
 #include <jansson.h>
 #include <stdint.h>

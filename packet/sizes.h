@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Classes of packets by their length. */
-#ifndef RINGTAP_CLI_EXPLAIN_SIZES_H
-#define RINGTAP_CLI_EXPLAIN_SIZES_H
+#ifndef RINGTAP_PACKET_SIZES_H
+#define RINGTAP_PACKET_SIZES_H
 
 #include <stdint.h>
 

@@ -6,7 +6,7 @@
 #include "doctor.h"
 #include "base/command.h"
 #include "base/util.h"
-#include "cli/held/held.h"
+#include "fates/held.h"
 
 #define BUFFER_BYTES (4u << 20) /* records of packets that were not offered: they are not read */
 #define SNAPLEN      64         /* has all headers that are shown */
@@ -85,7 +85,7 @@ static const char *of(char buf[FORMAT_LEN], uint64_t part, uint64_t whole)
 
 static void place_evidence(struct verdict *v, const struct held *h)
 {
-	const struct held_group *g = held_largest(h);
+	const struct held_place *g = held_largest(h);
 	const struct fates_session *s = &h->view.s;
 	char name[RINGTAP_NAME_LEN], text[RINGTAP_NAME_LEN], n[FORMAT_LEN];
 	const struct ringtap_fate_queue *q;
@@ -98,12 +98,12 @@ static void place_evidence(struct verdict *v, const struct held *h)
 		printable(text, sizeof(text), fates_port(s, q->interface, name)), q->queue);
 }
 
-static void kind_evidence(struct verdict *v, const struct held *h)
+static void group_evidence(struct verdict *v, const struct held *h)
 {
 	char text[SAMPLE_TEXT], n[FORMAT_LEN];
-	const struct kind *top;
+	const struct packet_group *top;
 
-	if (kinds_top(&h->kinds, &top, 1))
+	if (groups_top(&h->groups, &top, 1))
 		verdict_add_evidence(v, "%s are %s, such as %s", of(n, top->packets, h->all.older),
 			top->name, sample_text(&top->example, text));
 }
@@ -136,7 +136,7 @@ void doctor_packets_evidence(
 		seconds, format_count(n, h->all.older), a_second);
 	if (h->all.older) {
 		place_evidence(v, h);
-		kind_evidence(v, h);
+		group_evidence(v, h);
 	}
 	if (!is_walked(h))
 		verdict_add_evidence(v,

@@ -7,6 +7,7 @@
 #include "base/util.h"
 #include "cli/commands.h"
 #include "drops.h"
+#include "dropped_file.h"
 
 #define SNAPLEN_DEFAULT 128
 
@@ -43,7 +44,7 @@ static void add(struct drops *d, const struct sample *p, bool at_end)
 {
 	if (!matches(d, p))
 		return;
-	kinds_add(&d->kinds, p);
+	groups_add(&d->groups, p);
 	d->at_end += at_end;
 	if (d->file && !d->error)
 		d->error = dropped_put(d->file, &d->view.s, p, at_end);
@@ -93,13 +94,13 @@ static int reading(void *ctx, bool final)
 		d->error = dropped_flush(d->file);
 	if (!final)
 		return d->error;
-	kinds_unmark(&d->kinds);
+	groups_unmark(&d->groups);
 	return take_free(d);
 }
 
 static void mark(void *ctx)
 {
-	kinds_mark(&((struct drops *)ctx)->kinds);
+	groups_mark(&((struct drops *)ctx)->groups);
 }
 
 void drops_add_up(const struct drops *d, struct drops_sum *out)
@@ -142,7 +143,7 @@ static int begin(struct drops *d)
 		message_print("drops: -w -: standard output has the tables; give a file");
 		return STATUS_USAGE;
 	}
-	if (kinds_init(&d->kinds) || (d->path && dropped_open(&d->file, d->path)))
+	if (groups_init(&d->groups) || (d->path && dropped_open(&d->file, d->path)))
 		return STATUS_FAILED;
 	return STATUS_OK;
 }
@@ -168,7 +169,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (d.file && dropped_close(d.file, &d.view.s))
 		ret = STATUS_FAILED;
 	fates_free(&d.view.s);
-	kinds_free(&d.kinds);
+	groups_free(&d.groups);
 	filter_free(&d.filter);
 	return ret;
 }

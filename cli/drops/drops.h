@@ -2,27 +2,27 @@
 /*
  * ringtap drops: the packets that an application received and did not offer to any port.
  *
- *   session (records, counts) -> filter -> kinds -> report (text), json
+ *   session (records, counts) -> filter -> groups -> report (text), json
  *                                       -> file (pcapng)
  */
 #ifndef RINGTAP_CLI_DROPS_DROPS_H
 #define RINGTAP_CLI_DROPS_DROPS_H
 
-#include "fates/kinds.h"
+#include "fates/groups.h"
 #include "fates/tables.h"
 #include "fates/view.h"
 #include "packet/filter.h"
 
-struct dropped_file; /* file.c */
+struct dropped_file;
 
 struct drops {
 	struct fates_view view; /* first, for fates_set() */
 	const char *expression, *path;
 	struct filter filter;
-	struct kinds kinds;
+	struct packet_groups groups;
 	struct dropped_file *file; /* NULL: none */
 	uint64_t taken;            /* packets of the capture, before the filter */
-	uint64_t at_end;           /* of kinds: found in their pools at the end */
+	uint64_t at_end;           /* of groups: found in their pools at the end */
 	int error;                 /* -errno of writing the file, reported once */
 	bool final;
 };
@@ -47,17 +47,5 @@ json_t *drops_json(void *ctx);
 struct driver_counts drops_driver(const struct drops *d, uint32_t interface);
 /* It was in use, and is stopped now. */
 bool drops_port_stopped(const struct drops *d, uint32_t interface);
-
-/* ---- file.c: the packets as pcapng, with the time of their reception. All print what is wrong. */
-
-/* Opens the file, which stays as it is until there is something to write. 0 or -errno. */
-int dropped_open(struct dropped_file **out, const char *path);
-/* Adds a packet; at_end: nothing had been received into its mbuf when the capture ended. */
-int dropped_put(
-	struct dropped_file *f, const struct fates_session *s, const struct sample *p, bool at_end);
-/* What was added is in the file from then on. */
-int dropped_flush(struct dropped_file *f);
-/* Frees it, too. error: what is there is kept, in whole blocks. */
-int dropped_close(struct dropped_file *f, const struct fates_session *s);
 
 #endif

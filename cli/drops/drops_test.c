@@ -186,22 +186,22 @@ static void test_sums_are_those_of_all_queues(void **state)
 /* Free packets at the end are shown, too, unless it is unknown what has become of them. */
 static void test_packets_are_those_of_the_capture_and_those_in_pools(void **state)
 {
-	json_t *j = document("--once --json app0"), *packets, *kind;
+	json_t *j = document("--once --json app0"), *packets, *group;
 
 	packets = json_object_get(j, "not_offered_packets");
 	assert_int_equal(number(packets, "packets"), 21);
 	assert_int_equal(number(packets, "in_pools_at_end"), 1);
-	kind = at(packets, "protocols", 0);
-	assert_string_equal(json_string_value(json_object_get(kind, "protocol")), "IPv4 UDP");
-	assert_int_equal(number(kind, "packets"), 20);
-	kind = json_object_get(kind, "example");
-	assert_string_equal(json_string_value(json_object_get(kind, "packet")),
+	group = at(packets, "protocols", 0);
+	assert_string_equal(json_string_value(json_object_get(group, "protocol")), "IPv4 UDP");
+	assert_int_equal(number(group, "packets"), 20);
+	group = json_object_get(group, "example");
+	assert_string_equal(json_string_value(json_object_get(group, "packet")),
 		"10.0.0.1:1024 > 10.0.0.2:53 UDP, 104 bytes, TTL 64");
-	assert_string_equal(json_string_value(json_object_get(kind, "port")), "p0");
-	assert_int_equal(number(kind, "time_ns"), FAKE_START_NS - FAKE_AGE_NS);
-	assert_int_equal(number(kind, "age_ns"), FAKE_AGE_NS);
-	kind = json_object_get(at(packets, "protocols", 1), "example");
-	assert_int_equal(number(kind, "age_ns"), 7000);
+	assert_string_equal(json_string_value(json_object_get(group, "port")), "p0");
+	assert_int_equal(number(group, "time_ns"), FAKE_START_NS - FAKE_AGE_NS);
+	assert_int_equal(number(group, "age_ns"), FAKE_AGE_NS);
+	group = json_object_get(at(packets, "protocols", 1), "example");
+	assert_int_equal(number(group, "age_ns"), 7000);
 	json_decref(j);
 }
 

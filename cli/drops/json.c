@@ -92,7 +92,7 @@ json_t *drops_json(void *ctx)
 	put(j, "filter", json_text(d->expression));
 	put(j, "ports", ports(d));
 	put(j, "queues", queues(d));
-	kinds_json(packets, &d->kinds, &d->view.s, d->view.seconds);
+	groups_json(packets, &d->groups, &d->view.s, d->view.seconds);
 	put(packets, "in_pools_at_end", json_count(d->at_end));
 	put(j, "not_offered_packets", packets);
 	return j;

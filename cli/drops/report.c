@@ -139,7 +139,7 @@ static void print_losses(const struct drops *d, FILE *f)
 	note(f, fates_queues_refused(&d->view.s), "",
 		"queues are not captured, there are too many: what may have been sent there is "
 		"unknown.");
-	note(f, d->kinds.no_room, "", "packets are of further protocols.");
+	note(f, d->groups.no_room, "", "packets are of further protocols.");
 }
 
 static void print_stopped(const struct drops *d, FILE *f)
@@ -204,7 +204,7 @@ int drops_text(void *ctx, FILE *f)
 	snprintf(title, sizeof(title), "Not offered%s%.64s", d->expression ? ", that match " : "",
 		d->expression ? d->expression : "");
 	if (!ret)
-		ret = kinds_print(&d->kinds, &d->view.s, title, d->view.seconds, f);
+		ret = groups_print(&d->groups, &d->view.s, title, d->view.seconds, f);
 	if (!ret)
 		print_notes(d, &sum, f);
 	return ret;

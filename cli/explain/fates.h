@@ -11,9 +11,9 @@
 
 #include <stdbool.h>
 
-#include "packet/protocols.h"
+#include "protocols.h"
 #include "packet/sizes.h"
-#include "spread.h"
+#include "packet/spread.h"
 #include "waitlist.h"
 
 enum known {

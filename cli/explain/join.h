@@ -18,7 +18,7 @@
 #include "packet/keyed.h"
 #include "packet/sizes.h"
 #include "slices.h"
-#include "spread.h"
+#include "packet/spread.h"
 #include "waitlist.h"
 
 enum fate {

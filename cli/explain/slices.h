@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "spread.h"
+#include "packet/spread.h"
 
 #ifndef SLICES /* fuzzers have fewer */
 #define SLICES 512u

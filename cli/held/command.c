@@ -3,7 +3,7 @@
 
 #include "base/util.h"
 #include "cli/commands.h"
-#include "held.h"
+#include "report.h"
 
 enum { OPT_OLDER = FATES_OWN };
 

@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "cli/fake_reader.h"
 #include "cli/test_command.h"
-#include "held.h"
+#include "report.h"
 
 #define PACKETS 8
 
@@ -175,16 +175,16 @@ static void test_older_is_a_bound(void **state)
 	json_decref(j);
 }
 
-static void test_kinds_are_those_of_older_packets(void **state)
+static void test_groups_are_those_of_older_packets(void **state)
 {
-	json_t *j = document("--once --json app0"), *kind;
+	json_t *j = document("--once --json app0"), *group;
 
-	kind = at(json_object_get(j, "older_packets"), "protocols", 0);
-	assert_string_equal(json_string_value(json_object_get(kind, "protocol")), "IPv4 UDP");
-	assert_int_equal(number(kind, "packets"), 5);
-	kind = json_object_get(kind, "example");
-	assert_int_equal(number(kind, "age_ns"), 2 * NS_PER_S);
-	assert_int_equal(number(kind, "queue"), 1);
+	group = at(json_object_get(j, "older_packets"), "protocols", 0);
+	assert_string_equal(json_string_value(json_object_get(group, "protocol")), "IPv4 UDP");
+	assert_int_equal(number(group, "packets"), 5);
+	group = json_object_get(group, "example");
+	assert_int_equal(number(group, "age_ns"), 2 * NS_PER_S);
+	assert_int_equal(number(group, "queue"), 1);
 	json_decref(j);
 }
 
@@ -306,7 +306,7 @@ int main(void)
 		TEST(test_places_are_pools_by_queues),
 		TEST(test_ages),
 		TEST(test_older_is_a_bound),
-		TEST(test_kinds_are_those_of_older_packets),
+		TEST(test_groups_are_those_of_older_packets),
 		TEST(test_a_port_chooses_packets),
 		TEST(test_tables),
 		TEST(test_notes),

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/json.h"
-#include "held.h"
+#include "report.h"
 
 static void put(json_t *j, const char *key, json_t *value)
 {
@@ -76,8 +76,8 @@ static json_t *places(const struct held *h)
 	const struct fates_session *s = &h->view.s;
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i < h->groups.count; i++) {
-		const struct held_group *g = h->groups.things[i];
+	for (uint32_t i = 0; i < h->places.count; i++) {
+		const struct held_place *g = h->places.things[i];
 		const struct ringtap_fate_queue *q =
 			g->queue < s->fates->queue_count ? ringtap_fates_queue(s->fates, g->queue)
 							 : NULL;
@@ -115,7 +115,7 @@ json_t *held_json(void *ctx)
 	put(j, "places", places(h));
 	put(j, "unplaced", json_count(h->unplaced));
 	put(j, "pools_beyond", json_count(h->view.s.fates->pools_beyond));
-	kinds_json(packets, &h->kinds, &h->view.s, 0);
+	groups_json(packets, &h->groups, &h->view.s, 0);
 	put(j, "older_packets", packets);
 	return j;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "held.h"
+#include "report.h"
 
 static void put_growth(
 	struct sheet *t, unsigned column, const struct held *h, const struct held_count *c)
@@ -93,8 +93,8 @@ static int print_places(const struct held *h, const struct places *p, FILE *f)
 
 static int by_older(const void *a, const void *b)
 {
-	const struct held_group *x = *(const struct held_group *const *)a,
-				*y = *(const struct held_group *const *)b;
+	const struct held_place *x = *(const struct held_place *const *)a,
+				*y = *(const struct held_place *const *)b;
 
 	if (x->count.older != y->count.older)
 		return x->count.older < y->count.older ? 1 : -1;
@@ -112,12 +112,12 @@ static unsigned pools_used(const struct held *h)
 }
 
 /* Those with packets, now or in the reading before; most packets first. Returns their number. */
-static uint32_t sort_groups(const struct held *h, const struct held_group *list[KEYED_MAX])
+static uint32_t sort_groups(const struct held *h, const struct held_place *list[KEYED_MAX])
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < h->groups.count; i++) {
-		const struct held_group *g = h->groups.things[i];
+	for (uint32_t i = 0; i < h->places.count; i++) {
+		const struct held_place *g = h->places.things[i];
 
 		if (g->count.open || g->count.before)
 			list[n++] = g;
@@ -129,7 +129,7 @@ static uint32_t sort_groups(const struct held *h, const struct held_group *list[
 /* Pools by queues. Of a single pool, the table of queues has them all. */
 static int print_groups(const struct held *h, FILE *f)
 {
-	const struct held_group *list[KEYED_MAX];
+	const struct held_place *list[KEYED_MAX];
 	uint32_t n = sort_groups(h, list);
 	char queue[PLACE_TEXT], name[2 * PLACE_TEXT];
 	struct sheet t = {.title = "By mempool, receiving port and queue",
@@ -168,7 +168,7 @@ static void print_sum(const struct held *h, FILE *f)
 static void print_largest(const struct held *h, FILE *f)
 {
 	const struct fates_session *s = &h->view.s;
-	const struct held_group *g = held_largest(h);
+	const struct held_place *g = held_largest(h);
 	char port[RINGTAP_NAME_LEN], n[FORMAT_LEN], growth[32] = "";
 	const struct ringtap_fate_queue *q;
 
@@ -228,7 +228,7 @@ int held_text(void *ctx, FILE *f)
 	snprintf(title, sizeof(title), "Open for more than %s",
 		time_text(bound, (double)h->older_ns));
 	if (!ret)
-		ret = kinds_print(&h->kinds, &h->view.s, title, 0, f);
+		ret = groups_print(&h->groups, &h->view.s, title, 0, f);
 	if (!ret)
 		print_notes(h, f);
 	return ret;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Distributions of latencies, in buckets of log-linear histograms. */
-#ifndef RINGTAP_CLI_EXPLAIN_SPREAD_H
-#define RINGTAP_CLI_EXPLAIN_SPREAD_H
+#ifndef RINGTAP_PACKET_SPREAD_H
+#define RINGTAP_PACKET_SPREAD_H
 
 #include <stddef.h>
 #include <stdint.h>

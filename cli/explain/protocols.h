@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
-#include "headers.h"
-#include "keyed.h"
-#include "cli/explain/waitlist.h"
+#include "packet/headers.h"
+#include "packet/keyed.h"
+#include "waitlist.h"
 
 struct protocol {
 	uint16_t port;

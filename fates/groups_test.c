@@ -8,22 +8,23 @@
 
 #include <cmocka.h>
 
-#include "cli/held/held.h"
-#include "kinds.h"
+#include "groups.h"
+#include "held.h"
+#include "tables.h"
 
-static struct kinds kinds;
+static struct packet_groups groups;
 static uint8_t udp[60] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64,
 	17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 4, 0, 0, 53};
 static uint8_t other[60] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xcc};
 
 static int set_up(void **state)
 {
-	return kinds_init(&kinds);
+	return groups_init(&groups);
 }
 
 static int tear_down(void **state)
 {
-	kinds_free(&kinds);
+	groups_free(&groups);
 	return 0;
 }
 
@@ -41,26 +42,26 @@ static void add(const uint8_t *data, uint32_t length, uint64_t age_ns)
 {
 	const struct sample s = sample(data, length, age_ns);
 
-	kinds_add(&kinds, &s);
+	groups_add(&groups, &s);
 }
 
 static void test_protocols_come_by_their_number(void **state)
 {
-	const struct kind *top[4];
+	const struct packet_group *top[4];
 
 	add(other, 60, 1);
 	add(udp, 60, 7);
 	add(udp, 1000, 3);
-	assert_int_equal(kinds_top(&kinds, top, 4), 2);
+	assert_int_equal(groups_top(&groups, top, 4), 2);
 	assert_string_equal(top[0]->name, "IPv4 UDP");
 	assert_int_equal(top[0]->packets, 2);
 	assert_int_equal(top[0]->bytes, 1060);
 	assert_int_equal(top[0]->oldest_ns, 7);
 	assert_string_equal(top[1]->name, "type 0x88cc");
-	assert_int_equal(kinds_top(&kinds, top, 1), 1);
-	assert_int_equal(kinds.packets, 3);
-	assert_int_equal(kinds.sizes[0], 2);
-	assert_int_equal(kinds.sizes[4], 1);
+	assert_int_equal(groups_top(&groups, top, 1), 1);
+	assert_int_equal(groups.packets, 3);
+	assert_int_equal(groups.sizes[0], 2);
+	assert_int_equal(groups.sizes[4], 1);
 }
 
 static void test_flows_are_those_of_the_headers(void **state)
@@ -71,7 +72,7 @@ static void test_flows_are_those_of_the_headers(void **state)
 	add(udp, 60, 1);
 	add(udp, 60, 1);
 	add(other, 60, 1);
-	assert_int_equal(flows_top(kinds.flows, FLOWS_BY_PACKETS, top, 4), 2);
+	assert_int_equal(flows_top(groups.flows, FLOWS_BY_PACKETS, top, 4), 2);
 	assert_string_equal(flow_text(text, &top[0]->key), "10.0.0.1:1024 > 10.0.0.2:53 udp");
 	assert_int_equal(top[0]->packets[0], 2);
 	assert_string_equal(
@@ -82,33 +83,33 @@ static void test_flows_are_those_of_the_headers(void **state)
 static void test_example_is_a_copy_and_the_first_of_its_interval(void **state)
 {
 	uint8_t gone[60];
-	const struct kind *top[1];
+	const struct packet_group *top[1];
 
 	memcpy(gone, udp, sizeof(gone));
 	add(gone, 100, 1);
 	memset(gone, 0xff, sizeof(gone));
 	add(udp, 200, 2);
-	kinds_top(&kinds, top, 1);
+	groups_top(&groups, top, 1);
 	assert_int_equal(top[0]->example.length, 100);
 	assert_memory_equal(top[0]->example.data, udp, sizeof(udp));
-	kinds_mark(&kinds);
+	groups_mark(&groups);
 	assert_int_equal(top[0]->marked, 2);
 	add(udp, 300, 3);
 	assert_int_equal(top[0]->example.length, 300);
-	kinds_unmark(&kinds);
+	groups_unmark(&groups);
 	assert_int_equal(top[0]->marked, 0);
 }
 
 static void test_long_packets_are_cut_in_examples(void **state)
 {
 	uint8_t *jumbo = calloc(1, 9000);
-	const struct kind *top[1];
+	const struct packet_group *top[1];
 	struct sample s = {.data = jumbo, .caplen = 9000, .length = 9000};
 
 	assert_non_null(jumbo);
 	memcpy(jumbo, udp, sizeof(udp));
-	kinds_add(&kinds, &s);
-	kinds_top(&kinds, top, 1);
+	groups_add(&groups, &s);
+	groups_top(&groups, top, 1);
 	assert_int_equal(top[0]->example.caplen, SAMPLE_BYTES);
 	assert_int_equal(top[0]->example.length, 9000);
 	free(jumbo);
@@ -116,19 +117,19 @@ static void test_long_packets_are_cut_in_examples(void **state)
 
 static void test_protocols_without_room_are_counted(void **state)
 {
-	const struct kind *top[1];
+	const struct packet_group *top[1];
 
 	for (unsigned i = 0; i < KEYED_MAX + 10; i++) {
 		other[12] = (uint8_t)(0x90 + i / 256);
 		other[13] = (uint8_t)i;
 		add(other, 60, 0);
 	}
-	assert_int_equal(kinds.no_room, 10);
-	assert_int_equal(kinds.packets, KEYED_MAX + 10);
-	assert_int_equal(kinds_top(&kinds, top, 1), 1);
-	assert_int_equal(kinds_clear(&kinds), 0);
-	assert_int_equal(kinds.packets, 0);
-	assert_int_equal(kinds_top(&kinds, top, 1), 0);
+	assert_int_equal(groups.no_room, 10);
+	assert_int_equal(groups.packets, KEYED_MAX + 10);
+	assert_int_equal(groups_top(&groups, top, 1), 1);
+	assert_int_equal(groups_clear(&groups), 0);
+	assert_int_equal(groups.packets, 0);
+	assert_int_equal(groups_top(&groups, top, 1), 0);
 }
 
 static void test_a_packet_in_one_line(void **state)

@@ -9,7 +9,8 @@
 #include "sink/sink.h"
 #include "common/pcapng.h"
 #include "common/record.h"
-#include "drops.h"
+#include "dropped_file.h"
+#include "fates/tables.h"
 
 #define BUFFER    (1u << 20)
 #define BLOCK_MAX (2 * RT_PCAPNG_TEXT_MAX + 1024) /* of an interface, of the section */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ringtap held: received packets that an application neither sends nor frees. */
-#ifndef RINGTAP_CLI_HELD_HELD_H
-#define RINGTAP_CLI_HELD_HELD_H
+/* Received packets that an application neither sends nor frees: by place, age and group. */
+#ifndef RINGTAP_FATES_HELD_H
+#define RINGTAP_FATES_HELD_H
 
-#include "fates/kinds.h"
-#include "fates/tables.h"
-#include "fates/view.h"
+#include "groups.h"
+#include "view.h"
 
 /* A class of ages: from a tenth of its limit on. */
 #define AGES 9
@@ -21,7 +20,7 @@ struct held_count {
 };
 
 /* Packets of one pool that were received by one queue. */
-struct held_group {
+struct held_place {
 	uint32_t pool, queue; /* indices as below */
 	struct held_count count;
 };
@@ -29,20 +28,18 @@ struct held_group {
 struct held {
 	struct fates_view view; /* first, for fates_set() */
 	uint64_t older_ns;
-	const char *pool;   /* only its packets count; NULL: those of all */
-	struct kinds kinds; /* of the older ones */
+	const char *pool;            /* only its packets count; NULL: those of all */
+	struct packet_groups groups; /* of the older ones */
 	uint64_t ages[AGES];
 	struct held_count all;
 	struct held_count queues[PLACES_MAX]; /* by index in the session's fates */
 	struct held_count pools[PLACES_MAX];  /* the same; the last one: not known */
-	struct keyed groups;                  /* struct held_group */
-	uint64_t unplaced;                    /* packets of further groups */
+	struct keyed places;                  /* struct held_place */
+	uint64_t unplaced;                    /* packets of further places */
 	uint64_t oldest_ns;
 	unsigned grown; /* readings in which older packets became more, since one had fewer */
 	uint64_t read_ns, before_ns; /* CLOCK_MONOTONIC of the readings; 0: none yet */
 };
-
-/* ---- reading.c */
 
 /* Zeroed but for what a session needs, and a bound of a second; command: for messages. The caller
  * frees it with held_free(), which also ends the session. NULL: out of memory. */
@@ -56,8 +53,8 @@ const char *held_pool(const struct held *h, uint32_t pool);
 unsigned age_class(uint64_t ns);
 /* How much a count of older packets grew a second; NAN: there is one reading only. */
 double held_growth(const struct held *h, const struct held_count *c);
-/* The group with most packets; NULL: nothing is older. */
-const struct held_group *held_largest(const struct held *h);
+/* The place with most packets; NULL: nothing is older. */
+const struct held_place *held_largest(const struct held *h);
 /* Older packets are more than descriptors explain, and became more in several readings: a queue of
  * the application grows, or mbufs leak. */
 #define HELD_READINGS 3
@@ -66,9 +63,5 @@ bool held_grows(const struct held *h);
 void held_note_growth(struct held *h);
 /* Mbufs that descriptors may explain among the older ones. */
 uint64_t held_in_descriptors(const struct held *h);
-
-/* ---- report.c, json.c: as struct fates_view has them */
-int held_text(void *ctx, FILE *f);
-json_t *held_json(void *ctx);
 
 #endif

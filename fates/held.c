@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads the table of open packets, and counts them by place, age and kind. */
+/* Reads the table of open packets, and counts them by place, age and group. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -32,12 +32,12 @@ double held_growth(const struct held *h, const struct held_count *c)
 	       (double)(h->read_ns - h->before_ns);
 }
 
-const struct held_group *held_largest(const struct held *h)
+const struct held_place *held_largest(const struct held *h)
 {
-	const struct held_group *most = NULL;
+	const struct held_place *most = NULL;
 
-	for (uint32_t i = 0; i < h->groups.count; i++) {
-		const struct held_group *g = h->groups.things[i];
+	for (uint32_t i = 0; i < h->places.count; i++) {
+		const struct held_place *g = h->places.things[i];
 
 		if (g->count.older && (!most || g->count.older > most->count.older))
 			most = g;
@@ -89,9 +89,9 @@ static uint32_t queue_of(const struct held *h, uint32_t interface, uint32_t queu
 	return PLACES_MAX - 1;
 }
 
-static void add_to_group(struct held *h, uint32_t pool, uint32_t queue, bool older)
+static void add_to_place(struct held *h, uint32_t pool, uint32_t queue, bool older)
 {
-	struct held_group *g = keyed_get(&h->groups, (uint64_t)pool << 32 | queue);
+	struct held_place *g = keyed_get(&h->places, (uint64_t)pool << 32 | queue);
 
 	if (!g) {
 		h->unplaced++;
@@ -112,12 +112,12 @@ static void add(struct held *h, const struct ringtap_open_packet *p)
 	count(&h->all, older);
 	count(&h->queues[queue], older);
 	count(&h->pools[pool], older);
-	add_to_group(h, pool, queue, older);
+	add_to_place(h, pool, queue, older);
 	h->ages[age_class(s.age_ns)]++;
 	if (s.age_ns > h->oldest_ns)
 		h->oldest_ns = s.age_ns;
 	if (older)
-		kinds_add(&h->kinds, &s);
+		groups_add(&h->groups, &s);
 }
 
 static int begin_reading(struct held *h)
@@ -127,14 +127,14 @@ static int begin_reading(struct held *h)
 		begin_count(&h->queues[i]);
 		begin_count(&h->pools[i]);
 	}
-	for (uint32_t i = 0; i < h->groups.count; i++)
-		begin_count(&((struct held_group *)h->groups.things[i])->count);
+	for (uint32_t i = 0; i < h->places.count; i++)
+		begin_count(&((struct held_place *)h->places.things[i])->count);
 	h->unplaced = 0;
 	memset(h->ages, 0, sizeof(h->ages));
 	h->oldest_ns = 0;
 	h->before_ns = h->read_ns;
 	h->read_ns = now_ns(CLOCK_MONOTONIC);
-	return kinds_clear(&h->kinds);
+	return groups_clear(&h->groups);
 }
 
 /* Whether a packet is counted. */
@@ -189,12 +189,12 @@ struct held *held_new(const char *command)
 	if (!h)
 		return NULL;
 	h->older_ns = NS_PER_S;
-	h->groups.size = sizeof(struct held_group);
+	h->places.size = sizeof(struct held_place);
 	h->view.s.command = command;
 	h->view.s.take = ignore;
 	h->view.s.snaplen = SNAPLEN;
 	h->view.ctx = h->view.s.ctx = h;
-	if (!kinds_init(&h->kinds))
+	if (!groups_init(&h->groups))
 		return h;
 	held_free(h);
 	return NULL;
@@ -205,7 +205,7 @@ void held_free(struct held *h)
 	if (!h)
 		return;
 	fates_free(&h->view.s);
-	kinds_free(&h->kinds);
-	keyed_free(&h->groups);
+	groups_free(&h->groups);
+	keyed_free(&h->places);
 	free(h);
 }

@@ -3,29 +3,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kinds.h"
+#include "groups.h"
 
 #define FLOWS_MAX 16384
 #define ETHERNET  1 /* LINKTYPE_ETHERNET */
 #define TYPE_MIN  0x600
 
-int kinds_init(struct kinds *k)
+int groups_init(struct packet_groups *g)
 {
-	*k = (struct kinds){.protocols = {.size = sizeof(struct kind)}};
-	k->flows = flows_new(FLOWS_MAX);
-	return k->flows ? 0 : -ENOMEM;
+	*g = (struct packet_groups){.protocols = {.size = sizeof(struct packet_group)}};
+	g->flows = flows_new(FLOWS_MAX);
+	return g->flows ? 0 : -ENOMEM;
 }
 
-void kinds_free(struct kinds *k)
+void groups_free(struct packet_groups *g)
 {
-	keyed_free(&k->protocols);
-	flows_free(k->flows);
+	keyed_free(&g->protocols);
+	flows_free(g->flows);
 }
 
-int kinds_clear(struct kinds *k)
+int groups_clear(struct packet_groups *g)
 {
-	kinds_free(k);
-	return kinds_init(k);
+	groups_free(g);
+	return groups_init(g);
 }
 
 /* As many as there are names of headers_protocol(). */
@@ -38,7 +38,7 @@ static uint64_t key_of(const struct headers *h)
 	return UINT64_C(2) << 32 | (h->type < TYPE_MIN ? 0 : h->type);
 }
 
-static void add_flow(struct kinds *k, const struct headers *h, uint32_t length)
+static void add_flow(struct packet_groups *g, const struct headers *h, uint32_t length)
 {
 	struct flow_key key = {.ethertype = h->type,
 		.vlan = h->vlans ? h->tci[0] & 4095 : FLOW_NO_VLAN,
@@ -49,78 +49,79 @@ static void add_flow(struct kinds *k, const struct headers *h, uint32_t length)
 
 	memcpy(key.source, ip ? h->src : h->src_mac, ip ? 16 : 6);
 	memcpy(key.target, ip ? h->dst : h->dst_mac, ip ? 16 : 6);
-	flows_add_key(k->flows, &key, length, 0);
+	flows_add_key(g->flows, &key, length, 0);
 }
 
-static void take_example(struct kind *kind, const struct sample *p)
+static void take_example(struct packet_group *group, const struct sample *p)
 {
-	kind->example = *p;
-	if (kind->example.caplen > SAMPLE_BYTES)
-		kind->example.caplen = SAMPLE_BYTES;
-	memcpy(kind->data, p->data, kind->example.caplen);
-	kind->example.data = kind->data;
-	kind->fresh = true;
+	group->example = *p;
+	if (group->example.caplen > SAMPLE_BYTES)
+		group->example.caplen = SAMPLE_BYTES;
+	memcpy(group->data, p->data, group->example.caplen);
+	group->example.data = group->data;
+	group->fresh = true;
 }
 
-void kinds_add(struct kinds *k, const struct sample *p)
+void groups_add(struct packet_groups *g, const struct sample *p)
 {
 	struct headers h;
-	struct kind *kind;
+	struct packet_group *group;
 
 	headers_read(&h, ETHERNET, p->data, p->caplen);
-	k->packets++;
-	k->bytes += p->length;
-	k->sizes[size_class(p->length)]++;
-	add_flow(k, &h, p->length);
-	kind = keyed_get(&k->protocols, key_of(&h));
-	if (!kind) {
-		k->no_room++;
+	g->packets++;
+	g->bytes += p->length;
+	g->sizes[size_class(p->length)]++;
+	add_flow(g, &h, p->length);
+	group = keyed_get(&g->protocols, key_of(&h));
+	if (!group) {
+		g->no_room++;
 		return;
 	}
-	if (!kind->packets)
-		headers_protocol(&h, kind->name);
-	kind->packets++;
-	kind->bytes += p->length;
-	if (p->age_ns > kind->oldest_ns)
-		kind->oldest_ns = p->age_ns;
-	if (!kind->fresh)
-		take_example(kind, p);
+	if (!group->packets)
+		headers_protocol(&h, group->name);
+	group->packets++;
+	group->bytes += p->length;
+	if (p->age_ns > group->oldest_ns)
+		group->oldest_ns = p->age_ns;
+	if (!group->fresh)
+		take_example(group, p);
 }
 
-void kinds_mark(struct kinds *k)
+void groups_mark(struct packet_groups *g)
 {
-	k->marked = k->packets;
-	for (uint32_t i = 0; i < k->protocols.count; i++) {
-		struct kind *kind = k->protocols.things[i];
+	g->marked = g->packets;
+	for (uint32_t i = 0; i < g->protocols.count; i++) {
+		struct packet_group *group = g->protocols.things[i];
 
-		kind->marked = kind->packets;
-		kind->fresh = false;
+		group->marked = group->packets;
+		group->fresh = false;
 	}
 }
 
-void kinds_unmark(struct kinds *k)
+void groups_unmark(struct packet_groups *g)
 {
-	k->marked = 0;
-	for (uint32_t i = 0; i < k->protocols.count; i++)
-		((struct kind *)k->protocols.things[i])->marked = 0;
+	g->marked = 0;
+	for (uint32_t i = 0; i < g->protocols.count; i++)
+		((struct packet_group *)g->protocols.things[i])->marked = 0;
 }
 
 static int by_packets(const void *a, const void *b)
 {
-	const struct kind *x = *(const struct kind *const *)a, *y = *(const struct kind *const *)b;
+	const struct packet_group *x = *(const struct packet_group *const *)a,
+				  *y = *(const struct packet_group *const *)b;
 
 	if (x->packets != y->packets)
 		return x->packets < y->packets ? 1 : -1;
 	return strcmp(x->name, y->name);
 }
 
-unsigned kinds_top(const struct kinds *k, const struct kind **out, unsigned max)
+unsigned groups_top(const struct packet_groups *g, const struct packet_group **out, unsigned max)
 {
-	const struct kind *all[KEYED_MAX];
-	unsigned n = k->protocols.count;
+	const struct packet_group *all[KEYED_MAX];
+	unsigned n = g->protocols.count;
 
 	for (unsigned i = 0; i < n; i++)
-		all[i] = k->protocols.things[i];
+		all[i] = g->protocols.things[i];
 	qsort(all, n, sizeof(*all), by_packets);
 	n = n < max ? n : max;
 	memcpy(out, all, n * sizeof(*out));

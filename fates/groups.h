@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets by what they are: protocol, flow and size, in bounded memory. */
-#ifndef RINGTAP_CLI_FATES_KINDS_H
-#define RINGTAP_CLI_FATES_KINDS_H
+#ifndef RINGTAP_FATES_GROUPS_H
+#define RINGTAP_FATES_GROUPS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@ struct sample {
 };
 
 /* A protocol. */
-struct kind {
+struct packet_group {
 	char name[PROTOCOL_TEXT];
 	uint64_t packets, bytes;
 	uint64_t marked;       /* packets at the last mark */
@@ -35,8 +35,8 @@ struct kind {
 	bool fresh; /* the example is of this interval */
 };
 
-struct kinds {
-	struct keyed protocols; /* struct kind */
+struct packet_groups {
+	struct keyed protocols; /* struct packet_group */
 	struct flows *flows;
 	uint64_t packets, bytes;
 	uint64_t marked;  /* packets at the last mark */
@@ -44,18 +44,18 @@ struct kinds {
 	uint64_t sizes[SIZES];
 };
 
-/* The caller frees with kinds_free(), in any case. 0 or -ENOMEM. */
-int kinds_init(struct kinds *k);
-void kinds_free(struct kinds *k);
-void kinds_add(struct kinds *k, const struct sample *p);
+/* The caller frees with groups_free(), in any case. 0 or -ENOMEM. */
+int groups_init(struct packet_groups *g);
+void groups_free(struct packet_groups *g);
+void groups_add(struct packet_groups *g, const struct sample *p);
 /* An interval begins: rates are those since the mark. */
-void kinds_mark(struct kinds *k);
+void groups_mark(struct packet_groups *g);
 /* Rates are those since the beginning. */
-void kinds_unmark(struct kinds *k);
+void groups_unmark(struct packet_groups *g);
 /* The protocols with most packets first, at most max of them, into out. Returns how many. */
-unsigned kinds_top(const struct kinds *k, const struct kind **out, unsigned max);
+unsigned groups_top(const struct packet_groups *g, const struct packet_group **out, unsigned max);
 /* Forgets all packets. 0 or -ENOMEM. */
-int kinds_clear(struct kinds *k);
+int groups_clear(struct packet_groups *g);
 
 /* An open packet, at a time (ns since the epoch); its data are those of p. */
 struct sample sample_of_open(const struct ringtap_open_packet *p, uint64_t now_ns);

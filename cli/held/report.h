@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What ringtap held prints of a reading. */
+#ifndef RINGTAP_CLI_HELD_REPORT_H
+#define RINGTAP_CLI_HELD_REPORT_H
+
+#include "fates/held.h"
+#include "fates/tables.h"
+
+/* ctx: struct held; as struct fates_view has them. */
+int held_text(void *ctx, FILE *f);
+json_t *held_json(void *ctx);
+
+#endif
