@@ -246,8 +246,12 @@ int ringtap_capture_next_sized(struct ringtap_capture *cap, struct ringtap_run *
 		runs[n++] = make_run(cap, &fake.runs[cap->next_run++]);
 	}
 	if (n || (fake.wait_for_stop && !cap->stopped)) {
-		if (!n && fake.signal_at_end)
-			raise(fake.signal_at_end);
+		if (!n && fake.signal_at_end) {
+			int signal = fake.signal_at_end;
+
+			fake.signal_at_end = 0;
+			raise(signal);
+		}
 		else if (!n)
 			rt_sleep_ns((uint64_t)timeout_ms * 1000000);
 		return n;

@@ -126,6 +126,8 @@ ssize_t rt_pcapng_shb(void *buf, size_t size, const struct rt_pcapng_shb *shb)
 	put16x2(&b, 1, 0);
 	put(&b, &unknown, sizeof(unknown));
 	option_text(&b, OPT_COMMENT, shb->comment);
+	for (unsigned i = 0; shb->more && shb->more[i]; i++)
+		option_text(&b, OPT_COMMENT, shb->more[i]);
 	option_text(&b, SHB_HARDWARE, shb->hardware);
 	option_text(&b, SHB_OS, shb->os);
 	option_text(&b, SHB_USERAPPL, shb->application);
@@ -154,6 +156,7 @@ ssize_t rt_pcapng_idb(void *buf, size_t size, const struct rt_pcapng_idb *idb)
 	put16x2(&b, RT_PCAPNG_ETHERNET, 0);
 	put32(&b, idb->snaplen);
 	option_text(&b, OPT_COMMENT, idb->comment);
+	option_text(&b, OPT_COMMENT, idb->remark);
 	option_text(&b, IF_NAME, idb->name);
 	option_text(&b, IF_DESCRIPTION, idb->description);
 	if (idb->mac)

@@ -45,6 +45,7 @@ struct rt_pcapng_shb {
 	const char *os;          /* shb_os */
 	const char *application; /* shb_userappl */
 	const char *comment;     /* opt_comment */
+	const char *const *more; /* further comments, NULL behind the last; or NULL */
 };
 ssize_t rt_pcapng_shb(void *buf, size_t size, const struct rt_pcapng_shb *shb);
 
@@ -63,6 +64,7 @@ struct rt_pcapng_idb {
 	const char *filter;      /* if_filter: a libpcap expression (kind 0) */
 	uint32_t snaplen;        /* bytes; 0: no limit */
 	const char *comment;     /* opt_comment */
+	const char *remark;      /* a second one */
 };
 /* if_tsresol is always 9: nanoseconds. */
 ssize_t rt_pcapng_idb(void *buf, size_t size, const struct rt_pcapng_idb *idb);

@@ -44,17 +44,18 @@ static size_t stem_len(const char *path)
 	return end;
 }
 
-char *file_name(const char *path, uint64_t n, time_t when)
+char *file_name(const char *path, uint64_t n, time_t when, bool time_first)
 {
 	size_t stem = stem_len(path);
 	char stamp[DATE_LEN];
-	char *name = NULL;
+	char *name = NULL, number[24];
+	int len;
 
 	date(stamp, when);
-	if (asprintf(&name, "%.*s_%05" PRIu64 "_%s%s", (int)stem, path, n % NUMBER_WRAP, stamp,
-		    path + stem) < 0)
-		return NULL;
-	return name;
+	snprintf(number, sizeof(number), "%05" PRIu64, n % NUMBER_WRAP);
+	len = asprintf(&name, "%.*s_%s_%s%s", (int)stem, path, time_first ? stamp : number,
+		time_first ? number : stamp, path + stem);
+	return len < 0 ? NULL : name;
 }
 
 char *file_name_default(const char *app, const char *extension, time_t when)

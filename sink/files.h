@@ -3,6 +3,7 @@
 #ifndef RINGTAP_CLI_RECORD_FILES_H
 #define RINGTAP_CLI_RECORD_FILES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
@@ -20,9 +21,9 @@ struct files {
 };
 
 /* dumpcap's name for the n-th file (1…) of a ring buffer begun at when:
- * NAME_00001_YYYYmmddHHMMSS.EXT. .zst and .lz4 count with the extension before them. The caller
- * frees; NULL: out of memory. */
-char *file_name(const char *path, uint64_t n, time_t when);
+ * NAME_00001_YYYYmmddHHMMSS.EXT; time_first: NAME_YYYYmmddHHMMSS_00001.EXT. .zst and .lz4 count
+ * with the extension before them. The caller frees; NULL: out of memory. */
+char *file_name(const char *path, uint64_t n, time_t when, bool time_first);
 /* Where no -w is given: ringtap_APP_YYYYmmddHHMMSS and extension. The caller frees. */
 char *file_name_default(const char *app, const char *extension, time_t when);
 

@@ -81,7 +81,7 @@ static int prepare(struct incident *i)
 		return ret;
 	make_comment(i);
 	i->cfg = i->f->record;
-	i->cfg.comment = i->comment;
+	i->cfg.comments[0] = i->comment;
 	i->r.cfg = &i->cfg;
 	i->r.targets = i->f->r.targets; /* stays the other one's */
 	ret = output_init(&i->r.out, &i->cfg);

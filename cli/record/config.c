@@ -21,10 +21,12 @@ enum {
 	OPT_IDS,
 	OPT_INFER_IDS,
 	OPT_FATES,
+	OPT_COMMENT,
 };
 
 #define STOP_KEYS   "duration|filesize|packets|files"
 #define ROTATE_KEYS STOP_KEYS "|interval"
+#define NAME_KEYS   "|printname|nametimenum"
 enum { KEY_DURATION, KEY_FILESIZE, KEY_PACKETS, KEY_FILES, KEY_INTERVAL };
 
 #define KEYED_ARG "CONDITION:N"
@@ -65,18 +67,20 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{TO(path), OPTION_FILE, 'w', NULL, "FILE", NULL, 0, 0,
 		"The file; - is standard output (default: ringtap_APP_DATE.pcapng in the current "
 		"folder)"},
-	{OPT_RING_BUFFER, OPTION_KEYED, 'b', "ring-buffer", KEYED_ARG, ROTATE_KEYS, 0, 0,
+	{OPT_RING_BUFFER, OPTION_KEYED, 'b', "ring-buffer", KEYED_ARG, ROTATE_KEYS NAME_KEYS, 0, 0,
 		"Go on to the next file after N seconds (duration:N), before a file exceeds N kB "
 		"of 1000 bytes (filesize:N), after N packets (packets:N), or when the time of "
 		"day is a multiple of N seconds (interval:N). files:N keeps the N newest files. "
-		"Files are called NAME_00001_YYYYmmddHHMMSS.EXT. May be given several times"},
+		"Files are called NAME_00001_YYYYmmddHHMMSS.EXT, with nametimenum:2 the time stands "
+		"before the number. printname:FILE writes the name of each file that is complete to "
+		"FILE (stdout, stderr). May be given several times"},
 	{TO(group_read), OPTION_FLAG, 'g', NULL, NULL, NULL, 0, 0,
 		"Let the group read the files (mode 0640 instead of 0600)"},
 	{TO(pcap), OPTION_FLAG, 'P', NULL, NULL, NULL, 0, 0,
 		"Write pcap with nanoseconds instead of pcapng: no interfaces, directions, "
 		"queues, comments or losses are in such a file"},
-	{TO(comment), OPTION_TEXT, 0, "capture-comment", "TEXT", NULL, 0, 0,
-		"Put a comment into the file (pcapng only)"},
+	{OPT_COMMENT, OPTION_TEXT, 0, "capture-comment", "TEXT", NULL, 0, 0,
+		"Put a comment into the file (pcapng only); may be given several times"},
 	{TO(compress), OPTION_CHOICE, 0, "compress", "zstd|lz4", "zstd|lz4", 0, 0,
 		"Compress the file. Sizes for -a and -b are those before compression"},
 	{TO(threads), OPTION_NUMBER, 0, "threads", "N", NULL, 1, THREADS_MAX,
@@ -200,6 +204,52 @@ static int set_limit(struct limits *l, const char *option, const char *keys, con
 	return 0;
 }
 
+static int add_comment(struct record_config *c, const char *text)
+{
+	unsigned n = 0;
+
+	while (n < COMMENTS_MAX && c->comments[n])
+		n++;
+	if (n == COMMENTS_MAX) {
+		message_print("record: --capture-comment: too many comments; give at most %d",
+			COMMENTS_MAX);
+		return -EINVAL;
+	}
+	c->comments[n] = text;
+	return 0;
+}
+
+/* What -b says about names, as dumpcap's. 1: it is not about them. */
+static int set_names(struct record_config *c, const char *text)
+{
+	static const char time_num[] = "nametimenum:", print[] = "printname:";
+	uint64_t n;
+
+	if (!strncmp(text, print, strlen(print)) && text[strlen(print)]) {
+		c->print_name = text + strlen(print);
+		return 0;
+	}
+	if (strncmp(text, time_num, strlen(time_num)))
+		return 1;
+	if (parse_number(text + strlen(time_num), UINT32_MAX, &n) || !n) {
+		message_print(
+			"record: -b %s: not a number above zero; give 1 (number, then time) or 2 "
+			"(time, then number)",
+			text);
+		return -EINVAL;
+	}
+	c->time_first = n > 1;
+	return 0;
+}
+
+static int set_ring_buffer(struct record_config *c, const char *text)
+{
+	int ret = set_names(c, text);
+
+	c->rotating = true;
+	return ret > 0 ? set_limit(&c->rotate, "-b", ROTATE_KEYS, text) : ret;
+}
+
 static void set_interface(struct iface_config *i, int id, const struct option_value *v)
 {
 	static const unsigned directions[] = {RINGTAP_RX, RINGTAP_TX, RINGTAP_RX | RINGTAP_TX};
@@ -221,9 +271,8 @@ int config_set(void *ctx, int id, const struct option_value *v)
 	switch (id) {
 	case OPT_INTERFACE: return add_interface(c, v->text);
 	case OPT_AUTOSTOP: return set_limit(&c->stop, "-a", STOP_KEYS, v->text);
-	case OPT_RING_BUFFER:
-		c->rotating = true;
-		return set_limit(&c->rotate, "-b", ROTATE_KEYS, v->text);
+	case OPT_RING_BUFFER: return set_ring_buffer(c, v->text);
+	case OPT_COMMENT: return add_comment(c, v->text);
 	case OPT_ON_FULL: c->capture.on_full = v->number ? RINGTAP_WAIT : RINGTAP_DROP; break;
 	case OPT_IDS: c->capture.ids = c->capture.ids ? c->capture.ids : RINGTAP_IDS; break;
 	case OPT_FATES:
@@ -258,12 +307,16 @@ static int check_rotation(const struct record_config *c)
 
 static int check_comment(const struct record_config *c)
 {
-	if (!c->comment)
+	size_t longest = 0;
+
+	for (unsigned i = 0; c->comments[i]; i++)
+		longest = strlen(c->comments[i]) > longest ? strlen(c->comments[i]) : longest;
+	if (!c->comments[0])
 		return 0;
 	if (c->pcap)
 		message_print(
 			"record: --capture-comment: pcap files have no comments; leave out -P");
-	else if (strlen(c->comment) > 65535)
+	else if (longest > 65535)
 		message_print(
 			"record: --capture-comment: longer than 65535 bytes; make it shorter");
 	else

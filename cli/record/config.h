@@ -11,6 +11,7 @@
 #include "ringtap/reader.h"
 
 #define CONFIG_IFACES_MAX 64
+#define COMMENTS_MAX      16
 
 /* One -i, or the defaults that stand before any. Texts are argv's. */
 struct iface_config {
@@ -42,8 +43,10 @@ struct record_config {
 	struct limits stop;
 	struct limits rotate;
 	bool rotating;
-	const char *path; /* "-": standard output; NULL: the default name */
-	const char *comment;
+	bool time_first;        /* in names of files, before the number */
+	const char *print_name; /* file that gets the names of closed files; "-": standard output */
+	const char *path;       /* "-": standard output; NULL: the default name */
+	const char *comments[COMMENTS_MAX + 1]; /* NULL behind the last */
 	enum compress compress;
 	uint64_t threads; /* one reads and writes, the others compress */
 	struct ringtap_capture_options capture;

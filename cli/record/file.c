@@ -10,8 +10,8 @@
 #include "base/packet_file.h"
 #include "base/util.h"
 
-/* Three texts of the longest kind (comment, or name, description and filter), and the rest. */
-#define BLOCK_MAX (3 * RT_PCAPNG_TEXT_MAX + 1024)
+/* The longest texts: all comments, or name, description and filter. */
+#define BLOCK_MAX ((COMMENTS_MAX + 1) * (RT_PCAPNG_TEXT_MAX + 8) + 1024)
 
 static int open_path(struct recorder *r, const char *path)
 {
@@ -36,7 +36,8 @@ static int open_next(struct recorder *r)
 
 	if (!r->cfg->rotating)
 		return open_path(r, r->path);
-	name = file_name(r->path, r->files.made + 1, (time_t)(r->file_ns / NS_PER_S));
+	name = file_name(
+		r->path, r->files.made + 1, (time_t)(r->file_ns / NS_PER_S), r->cfg->time_first);
 	if (!name)
 		return -ENOMEM;
 	ret = open_path(r, name);
@@ -90,10 +91,27 @@ static int put_section(struct recorder *r, uint8_t *buf)
 {
 	const struct ringtap_pcapng_section_options o = {.size = sizeof(o),
 		.application = "ringtap " RINGTAP_VERSION,
-		.comment = r->cfg->comment};
+		.comments = r->cfg->comments};
 	int n = ringtap_pcapng_section(buf, BLOCK_MAX, &o);
 
 	return n < 0 ? n : output_block(&r->out, buf, (size_t)n);
+}
+
+/* Applications with little memory cut packets, each at its own length, and a port may come later.
+ */
+static uint32_t common_snaplen(const struct recorder *r)
+{
+	const struct record_config *c = r->cfg;
+	struct ringtap_interface info = {.size = sizeof(info)};
+	uint32_t most = c->ifaces[0].snaplen, least = most, known = 0;
+
+	for (unsigned i = 1; i < c->iface_count; i++) {
+		most = c->ifaces[i].snaplen > most ? c->ifaces[i].snaplen : most;
+		least = c->ifaces[i].snaplen < least ? c->ifaces[i].snaplen : least;
+	}
+	for (unsigned i = 0; !ringtap_capture_interface(r->cap, i, &info); i++)
+		known = info.snaplen > known ? info.snaplen : known;
+	return known && least == most && r->targets.count == 1 ? known : most;
 }
 
 static int put_interface(struct recorder *r, uint8_t *buf, unsigned i)
@@ -113,6 +131,7 @@ static int put_interface(struct recorder *r, uint8_t *buf, unsigned i)
 	clock_of_interface(
 		clock, r->cfg->capture.timestamp == RINGTAP_NIC ? "nic" : "tsc", info.tsc_hz);
 	o.comment = clock;
+	o.snaplen = r->snaplen;
 	n = ringtap_pcapng_interface(r->cap, i, buf, BLOCK_MAX, &o);
 	return n < 0 ? n : output_block(&r->out, buf, (size_t)n);
 }
@@ -147,6 +166,7 @@ int file_begin(struct recorder *r)
 	if (ret)
 		return ret;
 	r->file_ifs = 0;
+	r->snaplen = common_snaplen(r);
 	r->file_mono_ns = now_ns(CLOCK_MONOTONIC);
 	buf = malloc(BLOCK_MAX);
 	if (!buf)
@@ -201,6 +221,25 @@ int file_statistics(struct recorder *r, bool final)
 	return ret;
 }
 
+/* Appends the name of a file that is complete to the file of -b printname. */
+static int print_name(const struct recorder *r, const char *name)
+{
+	const char *to = r->cfg->print_name;
+	FILE *f;
+
+	if (!to)
+		return 0;
+	if (!strcmp(to, "stderr") || !strcmp(to, "stdout") || !strcmp(to, "-")) {
+		f = strcmp(to, "stderr") ? stdout : stderr;
+		return fprintf(f, "%s\n", name) < 0 || fflush(f) ? -EIO : 0;
+	}
+	f = fopen(to, r->files.made > 1 ? "ae" : "we");
+	if (!f)
+		return -errno;
+	fprintf(f, "%s\n", name);
+	return fclose(f) ? -errno : 0;
+}
+
 int file_end(struct recorder *r, bool final)
 {
 	struct file *f = files_last(&r->files);
@@ -208,6 +247,9 @@ int file_end(struct recorder *r, bool final)
 	int ret = output_close(&r->out, &f->bytes, &f->packets);
 
 	r->written += f->packets;
+	if (!ret && print_name(r, f->name))
+		message_print("%s: -b printname:%s: cannot be written; going on", r->cfg->command,
+			r->cfg->print_name);
 	return ret ? ret : first;
 }
 

@@ -29,8 +29,21 @@ static void failed(struct recorder *r, enum end_reason why, int error)
 			r->cfg->command,
 			*ringtap_capture_error(r->cap) ? ringtap_capture_error(r->cap)
 						       : strerror(-error));
+	else if (why == END_ERROR)
+		message_print("%s: ending the capture: %s%s%s%s; packets and counts until then are "
+			      "saved",
+			r->cfg->command, r->targets.count == 1 ? "application '" : "",
+			r->targets.count == 1 ? r->targets.list[0].name : "",
+			r->targets.count == 1 ? "': " : "an application: ",
+			*ringtap_capture_error(r->cap) ? ringtap_capture_error(r->cap)
+						       : strerror(-error));
 	else if (error == -EPIPE && r->cfg->quiet)
 		return;
+	else if (error == -EFBIG)
+		message_print(
+			"%s: writing %s: the limit of file sizes is reached, see 'ulimit -f'; what "
+			"was written before is whole",
+			r->cfg->command, name);
 	else if (error == -EPIPE)
 		message_print("%s: writing %s: %s; its reader has closed it", r->cfg->command, name,
 			strerror(EPIPE));
@@ -140,6 +153,16 @@ static void tick(struct recorder *r, uint64_t now)
 	}
 }
 
+/* SIGUSR1 and SIGUSR2. Without -b the file gets what is in buffers, as from tcpdump. */
+static void requests(struct recorder *r)
+{
+	if (signals_want_counts())
+		report_counts(r, stderr);
+	if (!signals_want_file() || r->discarding || r->stopping)
+		return;
+	check(r, r->cfg->rotating ? file_next(r) : output_flush(&r->out));
+}
+
 static void timers(struct recorder *r)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
@@ -151,6 +174,7 @@ static void timers(struct recorder *r)
 		recorder_end(r, END_DURATION, false);
 	if (!r->stopping && file_is_old(r, now))
 		check(r, file_next(r));
+	requests(r);
 	if (now >= r->next_tick_ns)
 		tick(r, now);
 }

@@ -12,7 +12,7 @@
 #include "base/util.h"
 #include "target/which_app.h"
 
-#define ARGS_MAX 24
+#define ARGS_MAX 40
 
 /* Parses a line of words; quoted blanks are not needed here. */
 static int parse(struct record_config *c, const char *line)
@@ -106,12 +106,22 @@ static void mistakes_are_named(void **state)
 		{"-b filesize:0", "above zero"},
 		{"-b files:3", "-b"},
 		{"-b filesize:3 -w -", "standard output"},
+		{"-b printname:stderr", "no condition"},
+		{"-b printname:", "printname"},
+		{"-b nametimenum:0", "above zero"},
+		{"-a printname:x", "unknown condition"},
 		{"--direction up", "rx|tx|both"},
 		{"--queue 70000", "70000"},
 		{"--buffer 1", "out of range"},
 		{"--ring-size 1Z", "1Z"},
 		{"--compress zip", "zip"},
 		{"-P --capture-comment x", "-P"},
+		{"--capture-comment 1 --capture-comment 2 --capture-comment 3 --capture-comment 4 "
+		 "--capture-comment 5 --capture-comment 6 --capture-comment 7 --capture-comment 8 "
+		 "--capture-comment 9 --capture-comment a --capture-comment b --capture-comment c "
+		 "--capture-comment d --capture-comment e --capture-comment f --capture-comment g "
+		 "--capture-comment h",
+			"too many comments"},
 		{"--threads 2", "--compress"},
 		{"--threads 65 --compress lz4", "--threads"},
 		{"-q=1", "="},
@@ -329,14 +339,15 @@ static void assert_name(char *name, const char *expected)
 static void names_of_files(void **state)
 {
 	setenv("TZ", "UTC", 1);
-	assert_name(file_name("a/cap.pcapng", 1, 0), "a/cap_00001_19700101000000.pcapng");
-	assert_name(file_name("cap", 12, 86399), "cap_00012_19700101235959");
-	assert_name(file_name("a.b/cap", 1, 0), "a.b/cap_00001_19700101000000");
-	assert_name(file_name("x.y.pcap", 1, 0), "x.y_00001_19700101000000.pcap");
-	assert_name(file_name("c.pcapng.zst", 1, 0), "c_00001_19700101000000.pcapng.zst");
-	assert_name(file_name("c.lz4", 1, 0), "c_00001_19700101000000.lz4");
-	assert_name(file_name(".hidden", 1, 0), ".hidden_00001_19700101000000");
-	assert_name(file_name("w", 100001, 0), "w_00001_19700101000000");
+	assert_name(file_name("a/cap.pcapng", 1, 0, false), "a/cap_00001_19700101000000.pcapng");
+	assert_name(file_name("cap", 12, 86399, false), "cap_00012_19700101235959");
+	assert_name(file_name("a.b/cap", 1, 0, false), "a.b/cap_00001_19700101000000");
+	assert_name(file_name("x.y.pcap", 1, 0, false), "x.y_00001_19700101000000.pcap");
+	assert_name(file_name("c.pcapng.zst", 1, 0, false), "c_00001_19700101000000.pcapng.zst");
+	assert_name(file_name("c.lz4", 1, 0, false), "c_00001_19700101000000.lz4");
+	assert_name(file_name(".hidden", 1, 0, false), ".hidden_00001_19700101000000");
+	assert_name(file_name("w", 100001, 0, false), "w_00001_19700101000000");
+	assert_name(file_name("a/cap.pcapng", 1, 0, true), "a/cap_19700101000000_00001.pcapng");
 	assert_name(file_name_default("ovs", ".pcapng", 0), "ringtap_ovs_19700101000000.pcapng");
 	assert_name(file_name_default("a/b", "", 0), "ringtap_a_b_19700101000000");
 }

@@ -45,6 +45,7 @@ struct recorder {
 	struct share *shares; /* of share_count interfaces */
 	unsigned share_count;
 	unsigned file_ifs; /* interfaces that the current file describes */
+	uint32_t snaplen;  /* of all of them: libpcap reads no other files */
 
 	enum end_reason end;
 	int error;        /* -errno with END_OUTPUT, END_CORRUPT, END_ERROR */
@@ -97,6 +98,9 @@ void newcomers_end(struct recorder *r);
 void signals_catch(struct ringtap_capture *cap);
 void signals_release(void);
 int signals_count(void);
+/* SIGUSR1 and SIGUSR2: whether one came since the last call. */
+bool signals_want_counts(void);
+bool signals_want_file(void);
 extern struct sink_patience signals_patience;
 
 /* ---- file.c: files, and the blocks around the packets. 0 or -errno. */
@@ -133,6 +137,8 @@ void recorder_loop(struct recorder *r);
 
 /* ---- report.c, json.c */
 void report_live(struct recorder *r, uint64_t now_ns);
+/* The counts so far. */
+void report_counts(struct recorder *r, FILE *f);
 void report_summary(const struct recorder *r, FILE *f);
 void report_json(const struct recorder *r, FILE *f);
 /* Reports lost packets, and returns whether there are any. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `ringtap record` from its command line to its files, on packets made to order (fake_reader.h). */
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <jansson.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include "cli/fake_reader.h"
 #include "base/test_util.h"
 #include "base/util.h"
+#include "packet/blocks.h"
 
 static const struct fake_run runs[] = {
 	{0, 0, 100, 60},
@@ -329,6 +331,92 @@ static void signals_end_the_capture(void **state)
 	}
 }
 
+/* It printed "writing f: Connection timed out" where the application was stopped. */
+static void silent_application_is_not_the_outputs_fault(void **state)
+{
+	fake.end = -ETIMEDOUT;
+	assert_int_equal(record("-q -w f"), STATUS_FAILED);
+	assert_non_null(
+		strstr(message_last(), "ending the capture: application 'app0': fake error"));
+	assert_null(strstr(message_last(), "writing"));
+	assert_int_equal(test_pcap_read("f").packets, TOTAL);
+}
+
+static char *read_file(const char *name)
+{
+	static char text[8192];
+	FILE *f = fopen(name, "r");
+
+	assert_non_null(f);
+	text[fread(text, 1, sizeof(text) - 1, f)] = 0;
+	fclose(f);
+	return text;
+}
+
+/* Both ended the process. */
+static void signals_for_counts_and_the_next_file(void **state)
+{
+	size_t count;
+	char **name, *text;
+	int err, ret;
+
+	fake.wait_for_stop = true;
+	fake.signal_at_end = SIGUSR1;
+	err = dup(STDERR_FILENO);
+	assert_true(err >= 0 && dup2(creat("err", 0600), STDERR_FILENO) >= 0);
+	ret = record("-q -w f -a duration:0.01");
+	fflush(stderr);
+	assert_true(dup2(err, STDERR_FILENO) >= 0);
+	assert_int_equal(ret, STATUS_OK);
+	text = read_file("err");
+	assert_non_null(strstr(text, "so far, in "));
+	assert_non_null(strstr(text, "captured"));
+	assert_int_equal(test_pcap_read("f").packets, TOTAL);
+
+	fake.signal_at_end = SIGUSR2;
+	assert_int_equal(record("-q -w n -a duration:0.01 -b packets:1000000 -b printname:names"),
+		STATUS_OK);
+	name = names("n_*", &count);
+	assert_int_equal(count, 2);
+	assert_int_equal(test_pcap_read(name[0]).packets, TOTAL);
+	text = read_file("names");
+	assert_int_equal(strncmp(text, name[0], strlen(name[0])), 0);
+	assert_non_null(strstr(text, name[1]));
+	fake.signal_at_end = SIGUSR2;
+	assert_int_equal(record("-q -w one -a duration:0.01"), STATUS_OK);
+	assert_int_equal(test_pcap_read("one").packets, TOTAL);
+}
+
+/* The first was lost. */
+static void comments_are_all_kept(void **state)
+{
+	assert_int_equal(record("-q -w f --capture-comment ticket-4711 --capture-comment upgrade"),
+		STATUS_OK);
+	assert_int_equal(system("grep -aq ticket-4711 f && grep -aq upgrade f"), 0);
+}
+
+/* libpcap reads no packet of a file whose interfaces differ in it. */
+static void interfaces_have_one_snapshot_length(void **state)
+{
+	uint32_t lengths[4], n = 0;
+	struct blocks b;
+	struct block block;
+	int fd;
+
+	assert_int_equal(record("-q -w f -i p0 -s 64 -i p1"), STATUS_OK);
+	fd = open("f", O_RDONLY);
+	assert_true(fd >= 0);
+	assert_int_equal(blocks_open(&b, fd), 0);
+	while (blocks_next(&b, &block) > 0)
+		if (block.type == 1 && n < 4)
+			memcpy(&lengths[n++], block.data + 12, 4);
+	blocks_close(&b);
+	close(fd);
+	assert_int_equal(n, 2);
+	assert_int_equal(lengths[0], RINGTAP_SNAPLEN_MAX);
+	assert_int_equal(lengths[1], RINGTAP_SNAPLEN_MAX);
+}
+
 static void duration_ends_the_capture(void **state)
 {
 	fake.wait_for_stop = true;
@@ -353,7 +441,7 @@ static void failed_output_names_file_and_cause(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
 	assert_int_equal(record("-w f --no-direct"), STATUS_FAILED);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
-	assert_non_null(strstr(message_last(), "writing f: File too large"));
+	assert_non_null(strstr(message_last(), "writing f: the limit of file sizes is reached"));
 	t = test_pcap_read("f");
 	assert_true(t.packets > 100 && t.packets < TOTAL);
 	assert_int_equal(t.gaps, 0);
@@ -436,7 +524,8 @@ static void full_file_of_several_threads(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
 	assert_int_equal(record("-w f.lz4 --no-direct --compress lz4 --threads 4"), STATUS_FAILED);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
-	assert_non_null(strstr(message_last(), "writing f.lz4: File too large"));
+	assert_non_null(
+		strstr(message_last(), "writing f.lz4: the limit of file sizes is reached"));
 	if (system("command -v lz4 >/dev/null")) {
 		print_message("skipped: the program lz4 is not installed\n");
 		skip();
@@ -544,6 +633,10 @@ int main(void)
 		RECORD_TEST(death_of_the_application_is_no_failure),
 		RECORD_TEST(corruption_saves_what_was_good),
 		RECORD_TEST(signals_end_the_capture),
+		RECORD_TEST(silent_application_is_not_the_outputs_fault),
+		RECORD_TEST(signals_for_counts_and_the_next_file),
+		RECORD_TEST(comments_are_all_kept),
+		RECORD_TEST(interfaces_have_one_snapshot_length),
 		RECORD_TEST(duration_ends_the_capture),
 		RECORD_TEST(failed_output_names_file_and_cause),
 		RECORD_TEST(pcap_and_compression),

@@ -216,20 +216,37 @@ static void print_files(const struct recorder *r, FILE *f)
 	}
 }
 
-void report_summary(const struct recorder *r, FILE *f)
+static void print_table(const struct recorder *r, FILE *f, const struct ringtap_stats *s)
 {
-	struct ringtap_stats s = {.size = sizeof(s)};
-	char written[FORMAT_LEN], discarded[FORMAT_LEN], rate[FORMAT_LEN];
-	struct widths w;
+	struct widths w = measure(r, &s->total);
 
-	if (ringtap_capture_stats(r->cap, &s))
-		return;
-	w = measure(r, &s.total);
 	fprintf(f, "\n%-*s  %*s  %*s  %*s  %*s %9s\n", w.name, "interface", w.seen, "seen",
 		w.captured, "captured", w.filtered, "filtered", w.lost, "lost", "bytes");
 	for (unsigned i = 0; i < r->share_count; i++)
 		print_interface(r, f, &w, i);
-	print_counts(f, &w, "total", &s.total);
+	print_counts(f, &w, "total", &s->total);
+}
+
+void report_counts(struct recorder *r, FILE *f)
+{
+	struct ringtap_stats s = {.size = sizeof(s)};
+	char written[FORMAT_LEN];
+
+	if (shares_update(r) || ringtap_capture_stats(r->cap, &s))
+		return;
+	print_table(r, f, &s);
+	fprintf(f, "written %s so far, in %.3f s\n", format_count(written, recorder_written(r)),
+		(double)(now_ns(CLOCK_MONOTONIC) - r->start_mono_ns) / NS_PER_S);
+}
+
+void report_summary(const struct recorder *r, FILE *f)
+{
+	struct ringtap_stats s = {.size = sizeof(s)};
+	char written[FORMAT_LEN], discarded[FORMAT_LEN], rate[FORMAT_LEN];
+
+	if (ringtap_capture_stats(r->cap, &s))
+		return;
+	print_table(r, f, &s);
 	fprintf(f, "written %s, discarded %s, in %.3f s, %s packets/s;\nended by: %s\n",
 		format_count(written, r->written),
 		format_count(discarded,

@@ -7,7 +7,7 @@
 #define STALLED_MAX 4 /* seconds */
 
 struct sink_patience signals_patience;
-static volatile sig_atomic_t count;
+static volatile sig_atomic_t count, counts_wanted, file_wanted;
 static struct ringtap_capture *capture;
 
 static void on_signal(int signal)
@@ -17,6 +17,15 @@ static void on_signal(int signal)
 		signals_patience.give_up = 1;
 	ringtap_capture_break(capture);
 	alarm(1);
+}
+
+static void on_request(int signal)
+{
+	if (signal == SIGUSR1)
+		counts_wanted = 1;
+	else
+		file_wanted = 1;
+	ringtap_capture_break(capture);
 }
 
 /* A write that begins just after the flag was read would block if its reader does: it
@@ -33,12 +42,15 @@ void signals_catch(struct ringtap_capture *cap)
 	/* No SA_RESTART: a blocked write must come back. */
 	const struct sigaction end = {.sa_handler = on_signal};
 	const struct sigaction again = {.sa_handler = on_alarm};
+	const struct sigaction request = {.sa_handler = on_request, .sa_flags = SA_RESTART};
 	const struct sigaction ignore = {.sa_handler = SIG_IGN};
 
 	capture = cap;
-	count = 0;
+	count = counts_wanted = file_wanted = 0;
 	signals_patience = (struct sink_patience){0};
 	sigaction(SIGALRM, &again, NULL);
+	sigaction(SIGUSR1, &request, NULL);
+	sigaction(SIGUSR2, &request, NULL);
 	sigaction(SIGINT, &end, NULL);
 	sigaction(SIGTERM, &end, NULL);
 	sigaction(SIGHUP, &end, NULL);
@@ -54,6 +66,8 @@ void signals_release(void)
 
 	alarm(0);
 	sigaction(SIGALRM, &ignore, NULL);
+	sigaction(SIGUSR1, &ignore, NULL);
+	sigaction(SIGUSR2, &ignore, NULL);
 	sigaction(SIGINT, &standard, NULL);
 	sigaction(SIGTERM, &standard, NULL);
 	sigaction(SIGHUP, &standard, NULL);
@@ -62,4 +76,22 @@ void signals_release(void)
 int signals_count(void)
 {
 	return count;
+}
+
+static bool take(volatile sig_atomic_t *wanted)
+{
+	bool was = *wanted;
+
+	*wanted = 0;
+	return was;
+}
+
+bool signals_want_counts(void)
+{
+	return take(&counts_wanted);
+}
+
+bool signals_want_file(void)
+{
+	return take(&file_wanted);
 }

@@ -541,6 +541,7 @@ struct ringtap_pcapng_section_options {
 	size_t size;
 	const char *application; /* that writes the file; by default libringtap and its version */
 	const char *comment;
+	const char *const *comments; /* further ones, NULL behind the last; NULL: none */
 };
 
 /* The section block, with which a file begins. */
@@ -553,6 +554,9 @@ struct ringtap_pcapng_interface_options {
 	const char *description; /* by default its number, its application, ethdev's name */
 	const char *filter;      /* the libpcap expression that its packets have passed */
 	const char *comment;
+	/* Snapshot length to write; 0: the interface's own. libpcap reads files only whose
+	 * interfaces have one: write the largest of all. A comment names the interface's own. */
+	uint32_t snaplen;
 };
 
 /* The block of interface i of a capture. -ENOENT: there is none. */

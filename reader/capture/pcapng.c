@@ -25,6 +25,7 @@ EXPORT int ringtap_pcapng_section(
 		return ret;
 	shb.application = o.application ? o.application : "libringtap " RINGTAP_VERSION;
 	shb.comment = o.comment;
+	shb.more = o.comments;
 	if (!uname(&u)) {
 		snprintf(os, sizeof(os), "%s %s", u.sysname, u.release);
 		shb.hardware = u.machine;
@@ -40,6 +41,7 @@ EXPORT int ringtap_pcapng_interface(const struct ringtap_capture *cap, unsigned 
 	struct ringtap_pcapng_interface_options o;
 	char name[2 * RINGTAP_NAME_LEN + 2], description[2 * RINGTAP_NAME_LEN + 48];
 	bool several = rt_capture_applications(cap) > 1;
+	char own[64] = "";
 	int ret = OPTIONS_IN(o, struct ringtap_pcapng_interface_options, filter, opts);
 
 	if (!ret)
@@ -53,6 +55,8 @@ EXPORT int ringtap_pcapng_interface(const struct ringtap_capture *cap, unsigned 
 	if (info.device[0] && strcmp(info.name, info.device))
 		snprintf(description, sizeof(description), "port %u of DPDK application %s, %s",
 			info.port_id, info.app_name, info.device);
+	if (o.snaplen && o.snaplen != info.snaplen)
+		snprintf(own, sizeof(own), "snapshot length of this interface: %u", info.snaplen);
 	return (int)rt_pcapng_idb(buf, size,
 		&(struct rt_pcapng_idb){.name = o.name ? o.name : name,
 			.description = o.description ? o.description : description,
@@ -61,7 +65,8 @@ EXPORT int ringtap_pcapng_interface(const struct ringtap_capture *cap, unsigned 
 			.hardware = info.driver,
 			.filter = o.filter,
 			.comment = o.comment,
-			.snaplen = info.snaplen});
+			.remark = own,
+			.snaplen = o.snaplen ? o.snaplen : info.snaplen});
 }
 
 /* Over its queues and directions. */
