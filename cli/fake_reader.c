@@ -251,8 +251,7 @@ int ringtap_capture_next_sized(struct ringtap_capture *cap, struct ringtap_run *
 
 			fake.signal_at_end = 0;
 			raise(signal);
-		}
-		else if (!n)
+		} else if (!n)
 			rt_sleep_ns((uint64_t)timeout_ms * 1000000);
 		return n;
 	}
