@@ -49,5 +49,7 @@ bool subject_gone(const struct subject *x);
 void metric_get(const struct subject *x, enum rt_metric_id id, bool tx, struct metric_value *v);
 /* Adds all metrics of an object that have a key. */
 void metrics_json(json_t *j, const struct subject *x, enum rt_metric_object object, bool tx);
+/* Adds the metrics of all objects of an interval. */
+void metrics_json_all(json_t *j, const struct span *s);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What one application, or one client, can take from others. */
+#include <math.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -216,6 +217,52 @@ static void test_names_of_this_host(void **state)
 	assert_true(clients_is_host(NULL, NULL, 0));
 }
 
+/* ---- text ---- */
+
+static void labels_are_escaped(void **state)
+{
+	static const struct rt_metric some = {
+		.prometheus = "some", .type = RT_METRIC_COUNTER, .help = "it \"is\""};
+	struct export_text t = {0};
+	char labels[LABELS_LEN], longest[2 * LABELS_LEN];
+
+	export_labels(labels, "a", "x\"\\\n\x1b\xff", "b", "", NULL);
+	assert_string_equal(labels, "a=\"x\\\"\\\\???\",b=\"\"");
+	memset(longest, '"', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	export_labels(labels, "a", longest, "b", "x", NULL);
+	assert_in_range(strlen(labels), LABELS_LEN - 8, LABELS_LEN - 1);
+	assert_true(labels[strlen(labels) - 1] == '"');
+	export_family(&t, &some);
+	export_number(&t, "", "a=\"b\"", 9007199254740991);
+	export_number(&t, "", "", 0.1);
+	export_bucket(&t, "", 1e-7, 3);
+	export_bucket(&t, "", 512, 3);
+	export_bucket(&t, "", INFINITY, 3);
+	assert_string_equal(t.data,
+		"# HELP ringtap_some_total It \"is\".\n# TYPE ringtap_some_total counter\n"
+		"ringtap_some_total{a=\"b\"} 9007199254740991\nringtap_some_total 0.1\n"
+		"ringtap_some_bucket{le=\"1e-07\"} 3\nringtap_some_bucket{le=\"512.0\"} 3\n"
+		"ringtap_some_bucket{le=\"+Inf\"} 3\n");
+	free(t.data);
+}
+
+static void text_grows(void **state)
+{
+	static const struct rt_metric x = {.prometheus = "x", .type = RT_METRIC_INFO, .help = "it"};
+	struct export_text t = {.openmetrics = true};
+
+	export_family(&t, &x);
+	for (unsigned i = 0; i < 10000; i++)
+		export_number(&t, "", "", 1);
+	export_end(&t);
+	assert_false(t.failed);
+	assert_int_equal(t.len, strlen(t.data));
+	assert_int_equal(t.len, strlen("# HELP ringtap_x It.\n# TYPE ringtap_x info\n# EOF\n") +
+					10000 * strlen("ringtap_x_info 1\n"));
+	free(t.data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +272,8 @@ int main(void)
 		cmocka_unit_test(test_request_has_a_time_as_a_whole),
 		cmocka_unit_test(test_oldest_of_most_makes_room),
 		cmocka_unit_test(test_names_of_this_host),
+		cmocka_unit_test(labels_are_escaped),
+		cmocka_unit_test(text_grows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

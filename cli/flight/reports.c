@@ -15,7 +15,7 @@
 
 #include "base/json.h"
 #include "base/util.h"
-#include "cli/top/top.h"
+#include "measure/metrics.h"
 #include "flight.h"
 
 #define RESERVED 32768 /* bytes of FLIGHT_INCIDENT; with its flows it has at most about 12 KiB */
@@ -74,7 +74,7 @@ static json_t *interval(const struct flight *f, unsigned a, unsigned b)
 	json_object_set_new(j, "from_ns", json_count(s.from->taken_ns));
 	json_object_set_new(j, "to_ns", json_count(s.to->taken_ns));
 	if (s.seconds > 0)
-		top_set_metrics(j, &s);
+		metrics_json_all(j, &s);
 	return j;
 }
 

@@ -1,77 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All metrics of an interval as one JSON document; docs/statistics.md has their meanings. */
+/* The metrics of all applications as one JSON document. */
 #include "base/json.h"
 #include "base/util.h"
-#include "measure/collectors.h"
 #include "top.h"
 
 static void set(json_t *j, const char *key, json_t *value)
 {
 	json_object_set_new(j, key, value);
-}
-
-/* The gaps and microbursts that began within the interval. */
-static void set_gaps(json_t *j, const struct subject *x)
-{
-	json_t *gaps = json_array(), *microbursts = json_array();
-	struct subject y;
-
-	for (uint32_t i = 0; subject_gap(&y, x, i); i++) {
-		json_t *one = json_object();
-
-		metrics_json(one, &y, RT_OBJECT_GAP, false);
-		json_array_append_new(y.gap ? gaps : microbursts, one);
-	}
-	set(j, "gaps", gaps);
-	set(j, "microbursts", microbursts);
-}
-
-static json_t *part_json(const struct subject *x, enum rt_metric_object object, bool tx)
-{
-	json_t *j = json_object();
-
-	metrics_json(j, x, object, tx);
-	return j;
-}
-
-static json_t *subject_json(const struct subject *x)
-{
-	json_t *j = part_json(x, x->object, false);
-
-	if (x->object == RT_OBJECT_PORT) {
-		set(j, "rx", part_json(x, RT_OBJECT_CALLS, false));
-		set(j, "tx", part_json(x, RT_OBJECT_CALLS, true));
-		set(j, "driver_per_second", part_json(x, RT_OBJECT_DRIVER, false));
-	} else if (x->object == RT_OBJECT_QUEUE) {
-		metrics_json(j, x, RT_OBJECT_CALLS, false);
-	} else if (x->object == RT_OBJECT_THREAD) {
-		set_gaps(j, x);
-	}
-	return j;
-}
-
-void top_set_metrics(json_t *j, const struct span *s)
-{
-	static const struct {
-		const char *key;
-		enum rt_metric_object object;
-	} lists[] = {{"ports", RT_OBJECT_PORT}, {"queues", RT_OBJECT_QUEUE},
-		{"threads", RT_OBJECT_THREAD}, {"pools", RT_OBJECT_POOL},
-		{"latency", RT_OBJECT_PAIR}};
-	struct subject x = {.span = s};
-
-	set(j, "interval_s", json_real(s->seconds));
-	set(j, "collectors", collectors_json(s->to->collectors));
-	metrics_json(j, &x, RT_OBJECT_APP, false);
-	for (size_t l = 0; l < sizeof(lists) / sizeof(lists[0]); l++) {
-		json_t *array = json_array();
-
-		for (uint32_t i = 0; i < subject_count(s->to, lists[l].object); i++) {
-			subject_make(&x, s, lists[l].object, i, true);
-			json_array_append_new(array, subject_json(&x));
-		}
-		set(j, lists[l].key, array);
-	}
 }
 
 static json_t *app_json(const struct watched *a)
@@ -91,7 +26,7 @@ static json_t *app_json(const struct watched *a)
 	set(j, "probe", json_text(a->info.probe));
 	/* There is no interval yet where ringtap has just attached. */
 	if (span_of(a, &s))
-		top_set_metrics(j, &s);
+		metrics_json_all(j, &s);
 	return j;
 }
 

@@ -60,8 +60,6 @@ void view_fill(enum top_view view, struct table *t, const struct watch *w);
 
 /* One document over all applications; NULL: out of memory. The caller decrefs. */
 json_t *top_json(const struct watch *w);
-/* Adds the metrics of an interval to an object. */
-void top_set_metrics(json_t *j, const struct span *s);
 
 /* ---- screen.c, once.c: both return enum status, after a message where they fail */
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rates, tables and the exporter's text, out of snapshots made by hand. */
+/* Rates and metrics of snapshots that the tests make. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/export/export.h"
 #include "base/test_util.h"
-#include "top.h"
 #include "base/util.h"
+#include "metrics.h"
 
 static struct ringtap_queue_stats queues[2][3];
 static struct ringtap_thread_stats threads[2][1];
@@ -271,143 +270,6 @@ static void names_are_used_once(void **state)
 	}
 }
 
-/* ---- tables */
-
-static const struct column columns[] = {
-	{"NAME", 6, 0, RT_M_PORT_NAME, false, false},
-	{"RATE", 6, 0, RT_M_PACKET_RATE, false, false},
-	{"MORE", 6, 2, RT_M_PACKET_RATE, false, false},
-	{"LESS", 6, 1, RT_M_PACKET_RATE, false, false},
-};
-
-static void tables_fit_and_sort(void **state)
-{
-	static const char *const names[] = {"b10", "b9", "a-long-name"};
-	static const double rates[] = {1, NAN, 3};
-	struct table t = {.columns = columns, .column_count = 4};
-	unsigned width[COLUMNS_MAX];
-
-	for (unsigned i = 0; i < 3; i++) {
-		struct row *r = table_add(&t);
-
-		assert_non_null(r);
-		snprintf(r->cell[0].text, METRIC_TEXT_LEN, "%s", names[i]);
-		r->cell[1].number = rates[i];
-	}
-	table_fit(&t, 27, width);
-	assert_int_equal(width[0], 6);
-	assert_int_equal(width[2], 6);
-	table_fit(&t, 26, width);
-	assert_int_equal(width[2], 0);
-	assert_int_equal(width[3], 6);
-	assert_int_equal(width[0], 11); /* what it needs of what was left */
-	table_fit(&t, 5, width);
-	assert_int_equal(width[0], 6);
-	assert_int_equal(width[1], 6);
-	assert_int_equal(width[3], 0);
-	table_sort(&t, 0, false);
-	assert_string_equal(t.rows[1].cell[0].text, "b9");
-	table_sort(&t, 1, false);
-	assert_string_equal(t.rows[0].cell[0].text, "a-long-name");
-	assert_string_equal(t.rows[2].cell[0].text, "b9");
-	table_sort(&t, 1, true);
-	assert_string_equal(t.rows[0].cell[0].text, "b10");
-	assert_string_equal(t.rows[2].cell[0].text, "b9");
-	table_free(&t);
-}
-
-static void assert_cell(enum rt_metric_id id, double v, const char *text)
-{
-	const struct column c = {.id = id, .width = 15};
-	const struct metric_value cell = {.number = v};
-	char buf[256];
-
-	cell_text(&c, &cell, false, c.width, buf, sizeof(buf));
-	assert_string_equal(buf, text);
-}
-
-static void cells(void **state)
-{
-	assert_cell(RT_M_PACKET_RATE, 0, "0");
-	assert_cell(RT_M_PACKET_RATE, 999, "999");
-	assert_cell(RT_M_PACKET_RATE, 999.9, "1.0k");
-	assert_cell(RT_M_PACKET_RATE, 148809523, "149M");
-	assert_cell(RT_M_PACKET_RATE, NAN, "-");
-	assert_cell(RT_M_BUSY_SHARE, 1, "100");
-	assert_cell(RT_M_BUSY_SHARE, 0.004, "0.4");
-	assert_cell(RT_M_PER_CALL, 31.96, "32.0");
-	assert_cell(RT_M_P50, 999, "999ns");
-	assert_cell(RT_M_P50, 12345, "12.3us");
-	assert_cell(RT_M_P50, 1.5e9, "1.5s");
-	assert_cell(RT_M_POOL_PAGE, 2 << 20, "2.0M");
-	assert_cell(RT_M_INFERRED, 1, "yes");
-	assert_cell(RT_M_TID, NAN, "-");
-	assert_cell(RT_M_POOL_SIZE, 1234567, "1234567");
-}
-
-static void bars_need_room_in_bytes(void **state)
-{
-	const struct column c = {.id = RT_M_BURSTS, .width = BURST_CLASSES};
-	struct metric_value cell = {.number = 1, .bar = {0, 1, 0.001f, 0.5f}};
-	char buf[CELL_LEN];
-
-	cell_text(&c, &cell, false, BURST_CLASSES, buf, sizeof(buf));
-	assert_string_equal(buf, " @.=       ");
-	for (unsigned i = 0; i < BURST_CLASSES; i++)
-		cell.bar[i] = 1;
-	cell_text(&c, &cell, true, BURST_CLASSES, buf, sizeof(buf));
-	assert_int_equal(strlen(buf), 3 * BURST_CLASSES);
-	/* Cut, but never within a character. */
-	cell_text(&c, &cell, true, BURST_CLASSES, buf, 8);
-	assert_int_equal(strlen(buf), 6);
-}
-
-/* ---- the exporter's text */
-
-static void labels_are_escaped(void **state)
-{
-	static const struct rt_metric some = {
-		.prometheus = "some", .type = RT_METRIC_COUNTER, .help = "it \"is\""};
-	struct export_text t = {0};
-	char labels[LABELS_LEN], longest[2 * LABELS_LEN];
-
-	export_labels(labels, "a", "x\"\\\n\x1b\xff", "b", "", NULL);
-	assert_string_equal(labels, "a=\"x\\\"\\\\???\",b=\"\"");
-	memset(longest, '"', sizeof(longest) - 1);
-	longest[sizeof(longest) - 1] = '\0';
-	export_labels(labels, "a", longest, "b", "x", NULL);
-	assert_in_range(strlen(labels), LABELS_LEN - 8, LABELS_LEN - 1);
-	assert_true(labels[strlen(labels) - 1] == '"');
-	export_family(&t, &some);
-	export_number(&t, "", "a=\"b\"", 9007199254740991);
-	export_number(&t, "", "", 0.1);
-	export_bucket(&t, "", 1e-7, 3);
-	export_bucket(&t, "", 512, 3);
-	export_bucket(&t, "", INFINITY, 3);
-	assert_string_equal(t.data,
-		"# HELP ringtap_some_total It \"is\".\n# TYPE ringtap_some_total counter\n"
-		"ringtap_some_total{a=\"b\"} 9007199254740991\nringtap_some_total 0.1\n"
-		"ringtap_some_bucket{le=\"1e-07\"} 3\nringtap_some_bucket{le=\"512.0\"} 3\n"
-		"ringtap_some_bucket{le=\"+Inf\"} 3\n");
-	free(t.data);
-}
-
-static void text_grows(void **state)
-{
-	static const struct rt_metric x = {.prometheus = "x", .type = RT_METRIC_INFO, .help = "it"};
-	struct export_text t = {.openmetrics = true};
-
-	export_family(&t, &x);
-	for (unsigned i = 0; i < 10000; i++)
-		export_number(&t, "", "", 1);
-	export_end(&t);
-	assert_false(t.failed);
-	assert_int_equal(t.len, strlen(t.data));
-	assert_int_equal(t.len, strlen("# HELP ringtap_x It.\n# TYPE ringtap_x info\n# EOF\n") +
-					10000 * strlen("ringtap_x_info 1\n"));
-	free(t.data);
-}
-
 static void names_are_printable(void **state)
 {
 	struct ringtap_thread_stats t = {.lcore = UINT32_MAX, .tid = 7};
@@ -432,11 +294,6 @@ int main(void)
 		cmocka_unit_test_setup(the_first_reading_begins_an_interval, setup),
 		cmocka_unit_test_setup(every_metric_has_a_value, setup),
 		cmocka_unit_test(names_are_used_once),
-		cmocka_unit_test(tables_fit_and_sort),
-		cmocka_unit_test(cells),
-		cmocka_unit_test(bars_need_room_in_bytes),
-		cmocka_unit_test(labels_are_escaped),
-		cmocka_unit_test(text_grows),
 		cmocka_unit_test(names_are_printable),
 	};
 
