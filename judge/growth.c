@@ -3,52 +3,12 @@
  */
 #include <stdio.h>
 
-#include "cli/doctor/doctor.h"
 #include "limits.h"
 #include "base/util.h"
+#include "rules.h"
 
 #define QUARTERS 4u
 #define SHARE    4 /* one in N */
-
-static void merge_pairs(struct pool_use *u)
-{
-	for (uint32_t i = 0; i < USE_PARTS / 2; i++) {
-		uint32_t a = 2 * i, b = a + 1;
-
-		u->part[i].least =
-			u->part[a].least < u->part[b].least ? u->part[a].least : u->part[b].least;
-		u->part[i].most =
-			u->part[a].most > u->part[b].most ? u->part[a].most : u->part[b].most;
-	}
-	u->parts = USE_PARTS / 2;
-	u->each *= 2;
-}
-
-void pool_use_add(struct pool_use *u, uint64_t ns, uint32_t in_use)
-{
-	if (!u->parts) {
-		u->first = in_use;
-		u->first_ns = ns;
-		u->each = 1;
-	}
-	u->last = in_use;
-	u->last_ns = ns;
-	if (u->parts && u->in_last < u->each) {
-		uint32_t i = u->parts - 1;
-
-		u->in_last++;
-		if (in_use < u->part[i].least)
-			u->part[i].least = in_use;
-		if (in_use > u->part[i].most)
-			u->part[i].most = in_use;
-		return;
-	}
-	if (u->parts == USE_PARTS)
-		merge_pairs(u);
-	u->part[u->parts].least = u->part[u->parts].most = in_use;
-	u->parts++;
-	u->in_last = 1;
-}
 
 struct section {
 	uint32_t least, most;
@@ -117,12 +77,12 @@ static uint32_t growth_beyond(const struct examination *e, uint32_t i)
 	const struct ringtap_pool_stats *p = ringtap_snapshot_pool(e->span.to, i);
 	const struct pool_use *u = &e->pools[i].use;
 
-	if (!p->buffer_bytes || p->gone || u->last <= doctor_needed(e, p))
+	if (!p->buffer_bytes || p->gone || u->last <= pool_needed(e, p))
 		return 0;
 	return growth(u);
 }
 
-uint32_t doctor_growing(const struct examination *e)
+uint32_t examination_growing(const struct examination *e)
 {
 	uint32_t best = RINGTAP_NO_INDEX, most = 0;
 
@@ -150,7 +110,7 @@ static void use_evidence(struct verdict *v, const struct examination *e,
 		format_count(last, u->last), (double)(u->last_ns - u->first_ns) / NS_PER_S,
 		a_second);
 	verdict_add_evidence(v, "descriptors, caches and bursts take %s at most",
-		format_count(need, doctor_needed(e, p)));
+		format_count(need, pool_needed(e, p)));
 	verdict_add_evidence(v, "at this rate it is empty in %.3g s", left / a_second);
 }
 
@@ -183,6 +143,6 @@ void rule_growth(const struct examination *e, struct diagnosis *d)
 		printable(v->where, RINGTAP_NAME_LEN, p->name);
 		use_evidence(v, e, p, u, a_second(u, grown));
 		if (e->packets)
-			doctor_packets_evidence(e->packets, v, p->name, a_second(u, grown));
+			e->packets(e->packets_ctx, v, p->name, a_second(u, grown));
 	}
 }

@@ -2,12 +2,12 @@
 /* Growth of a mempool's use, from readings twice a second, each taken twice. */
 #include <string.h>
 
-#include "cli/doctor/doctor.h"
 #include "limits.h"
 #include "base/test_util.h"
 #include "base/util.h"
+#include "rules.h"
 
-#define LOOK_NS   (NS_PER_S / 4)
+#define READ_NS   (NS_PER_S / 4)
 #define NEEDED    (512 + 512 + LIMIT_BURST) /* descriptors, and the burst of one thread */
 #define POOL_SIZE 8192
 
@@ -15,7 +15,7 @@ static struct ringtap_port_stats port;
 static struct ringtap_thread_stats thread;
 static struct ringtap_pool_stats pool;
 static struct ringtap_snapshot snapshot;
-static struct pool_look look;
+static struct pool_readings readings;
 static struct examination e;
 static uint64_t ns;
 
@@ -32,9 +32,9 @@ static int setup(void **state)
 		.ports = {&port, sizeof(port)},
 		.threads = {&thread, sizeof(thread)},
 		.pools = {&pool, sizeof(pool)}};
-	look = (struct pool_look){0};
+	readings = (struct pool_readings){0};
 	e = (struct examination){
-		.span = {.from = &snapshot, .to = &snapshot}, .pools = &look, .pool_count = 1};
+		.span = {.from = &snapshot, .to = &snapshot}, .pools = &readings, .pool_count = 1};
 	ns = NS_PER_S;
 	return 0;
 }
@@ -42,14 +42,14 @@ static int setup(void **state)
 static void read_twice(uint32_t in_use)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		pool_use_add(&look.use, ns, in_use);
-		ns += LOOK_NS;
+		pool_use_add(&readings.use, ns, in_use);
+		ns += READ_NS;
 	}
 }
 
 static bool grows(void)
 {
-	return doctor_growing(&e) == 0;
+	return examination_growing(&e) == 0;
 }
 
 static void test_steady_growth_is_found(void **state)
@@ -84,7 +84,7 @@ static void test_constant_use_does_not_grow(void **state)
 static void test_pauses_do_not_hide_growth(void **state)
 {
 	for (uint32_t at = 0; at < 20; at++) {
-		look.use = (struct pool_use){0};
+		readings.use = (struct pool_use){0};
 		for (uint32_t i = 0; i < 20; i++)
 			read_twice(2000 + 60 * (i < at ? i : i < at + 3 ? at : i - 3));
 		assert_true(grows());
@@ -95,7 +95,7 @@ static void test_pauses_do_not_hide_growth(void **state)
 static void test_a_pool_that_is_filled_once_does_not_grow(void **state)
 {
 	for (uint32_t until = 1; until < 14; until++) {
-		look.use = (struct pool_use){0};
+		readings.use = (struct pool_use){0};
 		for (uint32_t i = 0; i < 20; i++)
 			read_twice(1500 + 300 * (i < until ? i : until));
 		assert_false(grows());
@@ -105,7 +105,7 @@ static void test_a_pool_that_is_filled_once_does_not_grow(void **state)
 static void test_single_steps_are_no_growth(void **state)
 {
 	for (uint32_t at = 0; at < 10; at++) {
-		look.use = (struct pool_use){0};
+		readings.use = (struct pool_use){0};
 		for (uint32_t i = 0; i < 10; i++)
 			read_twice(2000 + 512 * (i >= at));
 		assert_false(grows());
@@ -118,7 +118,7 @@ static void test_growth_that_comes_and_goes_is_none(void **state)
 	static const uint32_t levels[] = {0, 900, 300, 1200, 100, 1500, 800, 50, 1100, 600};
 
 	for (uint32_t first = 0; first < 10; first++) {
-		look.use = (struct pool_use){0};
+		readings.use = (struct pool_use){0};
 		for (uint32_t i = 0; i < 40; i++)
 			read_twice(2000 + levels[(first + i) % 10]);
 		assert_false(grows());
@@ -142,8 +142,8 @@ static void test_what_descriptors_explain_is_no_growth(void **state)
 {
 	for (uint32_t i = 0; i < 10; i++)
 		read_twice(NEEDED - 900 + 100 * i);
-	assert_int_equal(look.use.last, NEEDED);
-	assert_int_equal(doctor_needed(&e, &pool), NEEDED);
+	assert_int_equal(readings.use.last, NEEDED);
+	assert_int_equal(pool_needed(&e, &pool), NEEDED);
 	assert_false(grows());
 	read_twice(NEEDED + 100);
 	assert_true(grows());
@@ -159,17 +159,17 @@ static void test_less_than_bursts_is_no_growth(void **state)
 static void test_too_few_readings(void **state)
 {
 	for (uint32_t i = 0; i < 7; i++) {
-		pool_use_add(&look.use, ns += LOOK_NS, 2000 + 500 * i);
+		pool_use_add(&readings.use, ns += READ_NS, 2000 + 500 * i);
 		assert_false(grows());
 	}
-	pool_use_add(&look.use, ns += LOOK_NS, 6000);
+	pool_use_add(&readings.use, ns += READ_NS, 6000);
 	assert_true(grows());
 }
 
 /* An hour: parts are merged again and again. */
 static void test_long_watches(void **state)
 {
-	struct pool_use *u = &look.use;
+	struct pool_use *u = &readings.use;
 
 	for (uint32_t i = 0; i < 7200; i++)
 		read_twice(2000 + i / 2);

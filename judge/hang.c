@@ -6,9 +6,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "cli/doctor/doctor.h"
 #include "limits.h"
 #include "base/util.h"
+#include "rules.h"
 
 static const struct ringtap_snapshot *newest(const struct examination *e)
 {
@@ -21,7 +21,7 @@ static bool is_quiet(const struct ringtap_thread_stats *t)
 	return t->quiet_ns >= LIMIT_HUNG_NS;
 }
 
-void doctor_look_at_kernel(struct examination *e)
+void examination_read_kernel(struct examination *e)
 {
 	const struct ringtap_snapshot *f = newest(e);
 	struct tally all;
@@ -163,7 +163,7 @@ static bool is_worker(const struct kernel_thread *k)
 	       strstr(k->name, "vpp_wk");
 }
 
-bool doctor_unpolled(const struct examination *e, struct verdict *v)
+bool unpolled_evidence(const struct examination *e, struct verdict *v)
 {
 	char name[sizeof(e->kernel->name)], state[KERNEL_TEXT_LEN];
 	bool stuck = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The thresholds of ringtap doctor, with reasons. */
-#ifndef RINGTAP_CLI_DOCTOR_LIMITS_H
-#define RINGTAP_CLI_DOCTOR_LIMITS_H
+#ifndef RINGTAP_JUDGE_LIMITS_H
+#define RINGTAP_JUDGE_LIMITS_H
 
 /* ---- mempools */
 /* Share of the readings. Levels are read twice a second: one bad reading in ten is not an accident.

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cli/doctor/doctor.h"
 #include "limits.h"
 #include "base/util.h"
+#include "rules.h"
 
 #define ALL RINGTAP_NO_INDEX
 
@@ -49,7 +49,7 @@ static uint32_t scarcest(const struct examination *e)
 	return best;
 }
 
-uint64_t doctor_needed(const struct examination *e, const struct ringtap_pool_stats *p)
+uint64_t pool_needed(const struct examination *e, const struct ringtap_pool_stats *p)
 {
 	const struct ringtap_snapshot *f = e->span.to;
 	uint64_t sum = 0;
@@ -68,7 +68,7 @@ uint64_t doctor_needed(const struct examination *e, const struct ringtap_pool_st
 }
 
 static void pool_evidence(struct verdict *v, const struct examination *e,
-	const struct ringtap_pool_stats *p, const struct pool_look *look)
+	const struct ringtap_pool_stats *p, const struct pool_readings *look)
 {
 	char size[FORMAT_LEN], available[FORMAT_LEN], least[FORMAT_LEN], need[FORMAT_LEN];
 
@@ -76,18 +76,18 @@ static void pool_evidence(struct verdict *v, const struct examination *e,
 	verdict_add_evidence(v, "%s of its %s buffers are available, at the least %s were",
 		format_count(available, p->available), format_count(size, p->size),
 		format_count(least, look->least));
-	if (doctor_starved(look))
+	if (readings_starved(look))
 		verdict_add_evidence(v,
 			"in %.0f %% of %u readings no thread that receives could get a burst",
-			100.0 * doctor_starved(look) / look->looks, look->looks);
+			100.0 * readings_starved(look) / look->count, look->count);
 	if (p->in_caches && p->in_caches >= p->available / 2)
 		verdict_add_evidence(v,
 			"%u of the available ones lie in caches of lcores, where no other lcore "
 			"gets them",
 			p->in_caches);
-	if (doctor_needed(e, p) > p->size)
+	if (pool_needed(e, p) > p->size)
 		verdict_add_evidence(v, "descriptors, caches and bursts alone may take %s",
-			format_count(need, doctor_needed(e, p)));
+			format_count(need, pool_needed(e, p)));
 }
 
 static const char pool_advice[] =
@@ -104,10 +104,10 @@ void rule_pools(const struct examination *e, struct diagnosis *d)
 	bool drops_reported = false;
 
 	for (uint32_t i = 0; i < e->pool_count; i++) {
-		const struct pool_look *look = &e->pools[i];
+		const struct pool_readings *look = &e->pools[i];
 		const struct ringtap_pool_stats *p = ringtap_snapshot_pool(e->span.to, i);
-		bool empty = p->buffer_bytes && !p->gone && look->looks &&
-			     doctor_starved(look) >= LIMIT_POOL_EMPTY * look->looks;
+		bool empty = p->buffer_bytes && !p->gone && look->count &&
+			     readings_starved(look) >= LIMIT_POOL_EMPTY * look->count;
 
 		if (!empty && !(i == scarce && lost >= LIMIT_LOST_PACKETS))
 			continue;

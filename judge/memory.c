@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/doctor/doctor.h"
 #include "limits.h"
 #include "measure/iotlb.h"
-#include "cli/memory/memory.h"
+#include "measure/pools.h"
 #include "base/util.h"
+#include "rules.h"
 
 #define SOME 1000 /* packets, over which distinct pages are counted */
 
@@ -40,7 +40,7 @@ static uint64_t *addresses(const struct ringtap_snapshot *f, const struct ringta
 	for (uint64_t i = 0; list && i < s->count; i++) {
 		const struct ringtap_sample *a = ringtap_sample_run_at(s, i);
 
-		if (memory_pool_at(f, a->address) == pool)
+		if (pool_at(f, a->address) == pool)
 			list[(*count)++] = has_iova(a) ? a->iova : a->address;
 	}
 	return list;
@@ -85,8 +85,8 @@ static bool judge_run(const struct examination *e, const struct ringtap_sample_r
 {
 	const struct ringtap_snapshot *f = e->samples;
 	const struct ringtap_sample *first = ringtap_sample_run_at(s, 0);
-	uint32_t pool = memory_pool_at(f, first->address), port = first->port;
-	uint64_t page = pool == NO_POOL ? 0 : ringtap_snapshot_pool(f, pool)->page_bytes;
+	uint32_t pool = pool_at(f, first->address), port = first->port;
+	uint64_t page = pool == RINGTAP_NO_INDEX ? 0 : ringtap_snapshot_pool(f, pool)->page_bytes;
 	uint64_t count, *list;
 	unsigned shift = page ? (unsigned)__builtin_ctzll(page) : 0, at = entries_index();
 	bool soft = port < f->port_count && no_dma(ringtap_snapshot_port(f, port)->driver);

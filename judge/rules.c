@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/doctor/doctor.h"
 #include "limits.h"
 #include "base/util.h"
+#include "rules.h"
 
 static bool found(const struct diagnosis *d, enum grade grade)
 {
@@ -50,7 +50,7 @@ static void judge_rest(const struct examination *e, struct diagnosis *d)
 		if (!v)
 			return;
 		verdict_add_evidence(v, "no port was polled and nothing was sent");
-		if (doctor_unpolled(e, v))
+		if (unpolled_evidence(e, v))
 			v->grade = GRADE_FAULT;
 		return;
 	}
@@ -82,7 +82,7 @@ static int compare(const void *a, const void *b)
 	return (x->gravity < y->gravity) - (x->gravity > y->gravity);
 }
 
-void doctor_judge(const struct examination *e, struct diagnosis *d)
+void diagnose(const struct examination *e, struct diagnosis *d)
 {
 	rule_hung(e, d);
 	rule_pools(e, d);
@@ -97,4 +97,14 @@ void doctor_judge(const struct examination *e, struct diagnosis *d)
 	rule_saturated(e, d);
 	judge_rest(e, d);
 	qsort(d->verdict, d->count, sizeof(d->verdict[0]), compare);
+}
+
+bool examination_make(struct examination *e, const struct watched *a, const struct readings *r)
+{
+	*e = (struct examination){.app = a, .pools = r->pools, .pool_count = r->pool_count};
+	if (!span_of(a, &e->span))
+		return false;
+	if (e->pool_count > e->span.to->pool_count)
+		e->pool_count = e->span.to->pool_count;
+	return true;
 }

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/doctor/doctor.h"
 #include "limits.h"
 #include "base/util.h"
+#include "rules.h"
 
 #define ALL  RINGTAP_NO_INDEX
 #define BINS 48 /* of the gaps' histograms */

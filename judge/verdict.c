@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "cli/doctor/doctor.h"
+#include "verdict.h"
 
 const char *const verdict_names[VERDICT_COUNT] = {
 	[VERDICT_TOO_SLOW] = "too_slow",

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "metrics.h"
+#include "pools.h"
 
 #define NONE RINGTAP_NO_INDEX
 
@@ -221,7 +222,7 @@ static double thread_number(const struct subject *x, enum rt_metric_id id)
 
 static double pool_number(const struct ringtap_pool_stats *p, enum rt_metric_id id)
 {
-	double used = p->available < p->size ? p->size - p->available : 0;
+	double used = pool_in_use(p);
 
 	switch (id) {
 	case RT_M_POOL_REMOVED: return p->gone;

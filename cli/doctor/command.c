@@ -5,10 +5,11 @@
 
 #include "target/attach_app.h"
 #include "cli/commands.h"
-#include "doctor.h"
 #include "base/json.h"
 #include "base/signals.h"
 #include "base/util.h"
+#include "packets.h"
+#include "watch.h"
 
 #define DURATION_MAX_NS (3600 * NS_PER_S)
 
@@ -54,9 +55,9 @@ static void take(void *ctx, const struct examination *e, const struct diagnosis 
 	for (unsigned i = 0; i < d->count; i++)
 		c->faults |= d->verdict[i].grade == GRADE_FAULT;
 	if (c->json)
-		json_array_append_new(c->array, doctor_json(e, d));
+		json_array_append_new(c->array, diagnosis_json(e, d));
 	else
-		doctor_print(stdout, e, d);
+		diagnosis_print(stdout, e, d);
 }
 
 /* Returns enum status. */
@@ -101,8 +102,7 @@ static int examine(struct context *c)
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct context c = {.duration_ns = 5 * NS_PER_S,
-		.watch = {
-			.command = "doctor", .collectors = DOCTOR_COLLECTORS, .latency_every = 1}};
+		.watch = {.command = "doctor", .collectors = JUDGE_COLLECTORS, .latency_every = 1}};
 	int ret = options_parse(self, argc, argv, &c);
 
 	if (ret <= 0)

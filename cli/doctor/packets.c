@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doctor.h"
 #include "base/command.h"
 #include "base/util.h"
 #include "fates/held.h"
+#include "packets.h"
 
 #define BUFFER_BYTES (4u << 20) /* records of packets that were not offered: they are not read */
 #define SNAPLEN      64         /* has all headers that are shown */
@@ -120,8 +120,9 @@ static bool is_walked(const struct held *h)
 }
 
 void doctor_packets_evidence(
-	const struct doctor_packets *p, struct verdict *v, const char *pool, double growth)
+	const void *packets, struct verdict *v, const char *pool, double growth)
 {
+	const struct doctor_packets *p = packets;
 	const struct held *h = p->held;
 	double seconds = p->read && !strcmp(pool, p->pool) ? seconds_of(h) : 0;
 	double a_second = seconds > 0 ? (double)h->all.older / seconds : 0;

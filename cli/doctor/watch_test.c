@@ -13,7 +13,8 @@
 #include "cli/commands.h"
 #include "measure/fake_monitor.h"
 #include "common/test_now.h"
-#include "doctor.h"
+#include "packets.h"
+#include "watch.h"
 
 #define NO_PROCESS (INT32_MAX - 10) /* the doctor reads threads of processes that there are */
 #define SETTLED_NS (NS_PER_S / 2)
@@ -52,9 +53,11 @@ void doctor_packets_end(struct doctor_packets *p)
 }
 
 void doctor_packets_evidence(
-	const struct doctor_packets *p, struct verdict *v, const char *pool, double growth)
+	const void *packets, struct verdict *v, const char *pool, double growth)
 {
-	if (p && p->ended && !strcmp(p->pool, pool))
+	const struct doctor_packets *p = packets;
+
+	if (p->ended && !strcmp(p->pool, pool))
 		verdict_add_evidence(v, "packets were followed; %.0f mbufs a second", growth);
 }
 
@@ -220,7 +223,7 @@ static void collectors_are_as_cheap_as_possible_at_first(void **state)
 {
 	run("-d|1");
 	assert_int_equal(app->switches, 1);
-	assert_int_equal(app->options.collectors, DOCTOR_COLLECTORS | RINGTAP_ADDRESSES);
+	assert_int_equal(app->options.collectors, JUDGE_COLLECTORS | RINGTAP_ADDRESSES);
 	test_output_free(&o);
 }
 

@@ -351,7 +351,7 @@ static void collectors(void **state)
 		{"idle-gap > 1ms", RINGTAP_GAPS, false},
 		{"burst > 1", RINGTAP_BUSY, false},
 		{"pool < 5%", RINGTAP_POOLS, true},
-		{"doctor", DOCTOR_COLLECTORS, true},
+		{"doctor", JUDGE_COLLECTORS, true},
 		{"usdt: a:b", 0, false},
 		{"exit", 0, false},
 	};

@@ -44,29 +44,26 @@ struct diagnosis *history_judge(
 {
 	struct diagnosis *d = calloc(1, sizeof(*d));
 	struct watched *app = (struct watched *)&f->app;
-	struct look look = {0};
+	struct readings readings = {0};
 
 	for (unsigned i = last > GROWTH_SPAN ? last - GROWTH_SPAN : 0; i <= first; i++)
-		doctor_look_at_use(&look, f->history[i]);
+		readings_add_use(&readings, f->history[i]);
 	app->mark = f->history[first];
 	app->tsc_hz = f->tsc_hz;
 	for (unsigned i = first + 1; i <= last; i++) {
 		app->now = f->history[i];
-		doctor_look(&look, app);
+		readings_add(&readings, app);
 	}
-	*e = (struct examination){.app = app, .pools = look.pools, .pool_count = look.pool_count};
-	if (!d || !span_of(app, &e->span)) {
-		free(look.pools);
+	if (!d || !examination_make(e, app, &readings)) {
+		readings_free(&readings);
 		free(d);
 		return NULL;
 	}
-	if (e->pool_count > e->span.to->pool_count)
-		e->pool_count = e->span.to->pool_count;
 	if (last == f->history_count - 1)
-		doctor_look_at_kernel(e);
-	doctor_judge(e, d);
+		examination_read_kernel(e);
+	diagnose(e, d);
 	free(e->kernel);
-	free(look.pools);
+	readings_free(&readings);
 	e->kernel = NULL;
 	e->kernel_count = 0;
 	e->pools = NULL;

@@ -105,7 +105,7 @@ static int write_doctor(const struct incident *i, unsigned first, unsigned last)
 	f = create(i, FLIGHT_DOCTOR, O_TRUNC, &path);
 	ret = f ? 0 : -errno;
 	if (f) {
-		doctor_print(f, &e, d);
+		diagnosis_print(f, &e, d);
 		ret = finish(f, 0);
 	}
 	free(path);

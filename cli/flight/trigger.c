@@ -20,7 +20,7 @@ unsigned trigger_collectors(const struct trigger *t)
 	case TRIGGER_IDLE_GAP: return RINGTAP_GAPS;
 	case TRIGGER_BURST: return RINGTAP_BUSY;
 	case TRIGGER_POOL: return RINGTAP_POOLS;
-	case TRIGGER_DOCTOR: return DOCTOR_COLLECTORS;
+	case TRIGGER_DOCTOR: return JUDGE_COLLECTORS;
 	default: return 0;
 	}
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/doctor/doctor.h"
+#include "judge/examination.h"
 #include "measure/rates.h"
 #include "packet/filter.h"
 #include "recorder/request.h"

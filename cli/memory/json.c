@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "measure/pools.h"
 #include "memory.h"
 #include "measure/metrics.h"
 #include "base/util.h"
@@ -95,7 +96,8 @@ static json_t *pattern(const struct ringtap_snapshot *f, const struct memory_pat
 	json_object_set_new(j, "port", json_text(memory_port_name(f, p->port)));
 	json_object_set_new(j, "queue", json_integer(p->queue));
 	json_object_set_new(j, "pool",
-		p->pool == NO_POOL ? json_null() : json_text(memory_pool_name(f, p->pool)));
+		p->pool == RINGTAP_NO_INDEX ? json_null()
+					    : json_text(memory_pool_name(f, p->pool)));
 	pattern_stats(j, p);
 	return j;
 }

@@ -15,7 +15,6 @@ extern const char *const page_names[PAGE_KINDS];
 
 #define MEMORY_SAMPLES_MAX (8u << 20)
 #define MEMORY_SOME        1000 /* packets, over which distinct pages are counted */
-#define NO_POOL            UINT32_MAX
 
 /* A packet's buffer. */
 struct memory_sample {
@@ -37,8 +36,6 @@ struct memory_samples {
 };
 
 /* samples.c */
-/* The pool of the buffer at an address; NO_POOL: unknown. */
-uint32_t memory_pool_at(const struct ringtap_snapshot *f, uint64_t address);
 /* Takes the runs of a snapshot that are new. Returns the number of samples so far. */
 uint64_t memory_samples_take(struct memory_samples *s, const struct ringtap_snapshot *first,
 	const struct ringtap_snapshot *now);
@@ -90,7 +87,6 @@ int memory_json(const struct memory *mem);
 const char *memory_kind(const struct ringtap_pool_stats *p);
 const char *memory_pool_name(const struct ringtap_snapshot *f, uint32_t pool);
 const char *memory_port_name(const struct ringtap_snapshot *f, uint32_t port);
-uint32_t memory_in_use(const struct ringtap_pool_stats *p);
 
 /* plot.c: 0 or -errno. */
 int memory_plot(const struct memory *mem, FILE *f);

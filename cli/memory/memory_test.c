@@ -111,7 +111,7 @@ static void buffers_belong_to_the_smallest_pool_around(void **state)
 	memory_samples_take(&samples, &first, &f);
 	assert_int_equal(samples.list[0].pool, 0);
 	assert_int_equal(samples.list[1].pool, 1);
-	assert_int_equal(samples.list[2].pool, NO_POOL);
+	assert_int_equal(samples.list[2].pool, RINGTAP_NO_INDEX);
 	/* Unless there is one whose buffers are elsewhere. */
 	pools[2] = (struct ringtap_pool_stats){.pinned_external = true};
 	add(0, 4, 1, 10000000, 0);

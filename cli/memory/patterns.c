@@ -140,7 +140,7 @@ int memory_patterns_find(
 	int ret = device ? 0 : -ENOMEM;
 
 	*p = (struct memory_patterns){
-		.all = {.port = RINGTAP_NO_INDEX, .pool = NO_POOL, .queue = -1}};
+		.all = {.port = RINGTAP_NO_INDEX, .pool = RINGTAP_NO_INDEX, .queue = -1}};
 	for (size_t i = 0; i < s->count && !ret; i++)
 		ret = meet(p, &s->list[i]);
 	if (p->count)

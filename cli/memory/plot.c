@@ -207,8 +207,9 @@ static struct plot_panel panel_of(
 	for (size_t i = 0; i < c->series_count; i++)
 		density |= c->series[i].count > PLOT_POINTS_MAX;
 	snprintf(c->title, sizeof(c->title), "%s: %s packets, addresses from 0x%" PRIx64 "%s",
-		c->pool == NO_POOL ? "buffers of no pool"
-				   : printable(pool, sizeof(pool), memory_pool_name(f, c->pool)),
+		c->pool == RINGTAP_NO_INDEX
+			? "buffers of no pool"
+			: printable(pool, sizeof(pool), memory_pool_name(f, c->pool)),
 		format_count(count, c->packets), base,
 		density ? "; the darker, the more packets; mixed colours: several queues" : "");
 	return panel;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "measure/pools.h"
 #include "memory.h"
 #include "base/util.h"
 
@@ -33,12 +34,6 @@ const char *memory_pool_name(const struct ringtap_snapshot *f, uint32_t pool)
 const char *memory_port_name(const struct ringtap_snapshot *f, uint32_t port)
 {
 	return port < f->port_count ? ringtap_snapshot_port(f, port)->name : "-";
-}
-
-uint32_t memory_in_use(const struct ringtap_pool_stats *p)
-{
-	/* It is counted while buffers move. */
-	return p->available < p->size ? p->size - p->available : 0;
 }
 
 static const char *page_text(char buf[FORMAT_LEN], uint64_t bytes)
@@ -91,7 +86,7 @@ static void print_pools(const struct ringtap_snapshot *f)
 			continue;
 		printf("%s %10s %10s %10s %s %6s %6s %6s\n",
 			text_cell(name, sizeof(name), p->name, POOL_WIDTH),
-			format_count(size, p->size), format_count(used, memory_in_use(p)),
+			format_count(size, p->size), format_count(used, pool_in_use(p)),
 			p->lowest > p->size ? "-" : format_count(lowest, p->lowest),
 			text_cell(ops, sizeof(ops), p->ops, OPS_WIDTH),
 			page_text(page, p->page_bytes), format_count(object, p->object_bytes),

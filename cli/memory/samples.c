@@ -5,39 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measure/pools.h"
 #include "memory.h"
-
-/* Buffers outside of all pools belong to the one pool with external buffers, if there is one. */
-static uint32_t pinned_pool(const struct ringtap_snapshot *f)
-{
-	uint32_t found = NO_POOL;
-
-	for (uint32_t i = 0; i < f->pool_count; i++) {
-		if (!ringtap_snapshot_pool(f, i)->pinned_external ||
-			ringtap_snapshot_pool(f, i)->gone)
-			continue;
-		if (found != NO_POOL)
-			return NO_POOL;
-		found = i;
-	}
-	return found;
-}
-
-/* Pools of several chunks may lie around others: the smallest one it is. */
-uint32_t memory_pool_at(const struct ringtap_snapshot *f, uint64_t address)
-{
-	uint32_t found = NO_POOL;
-
-	for (uint32_t i = 0; i < f->pool_count; i++) {
-		const struct ringtap_pool_stats *p = ringtap_snapshot_pool(f, i);
-
-		if (p->gone || address < p->base || address - p->base >= p->span)
-			continue;
-		if (found == NO_POOL || p->span < ringtap_snapshot_pool(f, found)->span)
-			found = i;
-	}
-	return found == NO_POOL ? pinned_pool(f) : found;
-}
 
 static bool reserve(struct memory_samples *s, size_t more)
 {
@@ -82,7 +51,7 @@ static void take_run(struct memory_samples *s, const struct ringtap_snapshot *f,
 			.run = s->runs,
 			.thread = st->thread,
 			.port = a->port,
-			.pool = memory_pool_at(f, a->address),
+			.pool = pool_at(f, a->address),
 			.queue = a->queue};
 	}
 	s->runs++;

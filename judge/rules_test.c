@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "doctor.h"
-#include "judge/limits.h"
 #include "base/test_util.h"
 #include "base/util.h"
+#include "examination.h"
+#include "limits.h"
 
 #define QUEUES  4
 #define SECONDS 10
@@ -20,7 +20,7 @@ static struct ringtap_queue_stats queues[2][QUEUES];
 static struct ringtap_thread_stats threads[2][1];
 static struct ringtap_port_stats ports[2][1];
 static struct ringtap_pool_stats pool;
-static struct pool_look look;
+static struct pool_readings readings;
 static struct ringtap_snapshot snapshots[2];
 static struct watched app;
 static struct examination e;
@@ -62,12 +62,12 @@ static int setup(void **state)
 	memset(ports, 0, sizeof(ports));
 	pool = (struct ringtap_pool_stats){
 		.name = "pool", .size = 8192, .available = 4000, .buffer_bytes = 2176};
-	look = (struct pool_look){.looks = 100, .least = 4000};
+	readings = (struct pool_readings){.count = 100, .least = 4000};
 	identify(0);
 	identify(1);
 	app = (struct watched){
 		.name = (char *)"app", .now = &snapshots[1], .mark = &snapshots[0], .tsc_hz = HZ};
-	e = (struct examination){.app = &app, .pools = &look, .pool_count = 1};
+	e = (struct examination){.app = &app, .pools = &readings, .pool_count = 1};
 	return span_of(&app, &e.span) ? 0 : -1;
 }
 
@@ -93,7 +93,7 @@ static void expect(enum verdict_id first, unsigned faults)
 	unsigned n = 0;
 
 	d.count = 0;
-	doctor_judge(&e, &d);
+	diagnose(&e, &d);
 	for (unsigned i = 0; i < d.count; i++)
 		n += d.verdict[i].grade == GRADE_FAULT;
 	assert_true(d.count > 0);
@@ -255,11 +255,11 @@ static void bursts_asked_for_before(void **state)
 	bursts(0, 32, 1000);
 	queues[0][1].max_burst = queues[1][1].max_burst = 512;
 	queues[0][1].polls = queues[1][1].polls = 3;
-	assert_int_equal(doctor_burst(&app), 32);
+	assert_int_equal(readings_burst(&app), 32);
 	bursts(1, 0, 1);
-	assert_int_equal(doctor_burst(&app), 512);
+	assert_int_equal(readings_burst(&app), 512);
 	app.mark = NULL;
-	assert_int_equal(doctor_burst(&app), LIMIT_BURST);
+	assert_int_equal(readings_burst(&app), LIMIT_BURST);
 }
 
 static void missed_because_somebody_else_had_the_cpu(void **state)
@@ -278,16 +278,16 @@ static void empty_mempools(void **state)
 {
 	bursts(0, 32, 100);
 	busy(0.1);
-	look.empty = 9;
+	readings.empty = 9;
 	expect(VERDICT_HEALTHY, 0);
-	look.empty = 10;
+	readings.empty = 10;
 	expect(VERDICT_POOL_EXHAUSTED, 1);
 	assert_string_equal(d.verdict[0].where, "pool");
 	/* One that holds no packets may be as empty as it likes. */
 	pool.buffer_bytes = 0;
 	expect(VERDICT_HEALTHY, 0);
 	pool.buffer_bytes = 2176;
-	look.empty = 0;
+	readings.empty = 0;
 	ports[1][0].rx_nombuf = 1000;
 	expect(VERDICT_POOL_EXHAUSTED, 1);
 }
@@ -296,7 +296,7 @@ static void empty_mempools(void **state)
 static void mempool_that_is_in_the_cache_of_another_lcore(void **state)
 {
 	uint16_t caches[2] = {128, 20};
-	struct look l = {0};
+	struct readings r = {0};
 
 	bursts(0, 32, 100);
 	pool.available = 160;
@@ -304,26 +304,26 @@ static void mempool_that_is_in_the_cache_of_another_lcore(void **state)
 	pool.cache = caches;
 	pool.cache_count = 2;
 	threads[0][0].lcore = threads[1][0].lcore = 1;
-	doctor_look(&l, &app);
-	assert_int_equal(doctor_starved(&l.pools[0]), 0);
+	readings_add(&r, &app);
+	assert_int_equal(readings_starved(&r.pools[0]), 0);
 	pool.available = 140;
 	pool.in_caches = 128;
 	caches[1] = 0;
-	doctor_look(&l, &app);
-	assert_int_equal(doctor_starved(&l.pools[0]), 1);
-	assert_int_equal(l.pools[0].least, 140);
+	readings_add(&r, &app);
+	assert_int_equal(readings_starved(&r.pools[0]), 1);
+	assert_int_equal(r.pools[0].least, 140);
 	caches[1] = 128;
 	caches[0] = 0;
-	doctor_look(&l, &app);
-	assert_int_equal(doctor_starved(&l.pools[0]), 1);
-	free(l.pools);
+	readings_add(&r, &app);
+	assert_int_equal(readings_starved(&r.pools[0]), 1);
+	free(r.pools);
 }
 
 /* The pool of a thread that does not poll, lcore 0; the other one has another pool. */
 static void mempool_of_a_sending_thread(void **state)
 {
 	uint16_t caches[2] = {384, 0};
-	struct look l = {0};
+	struct readings r = {0};
 
 	bursts(0, 32, 100);
 	busy(0.1);
@@ -333,32 +333,32 @@ static void mempool_of_a_sending_thread(void **state)
 	pool.cache_count = 2;
 	threads[0][0].lcore = threads[1][0].lcore = 1;
 	for (unsigned i = 0; i < 10; i++)
-		doctor_look(&l, &app);
-	look = l.pools[0];
+		readings_add(&r, &app);
+	readings = r.pools[0];
 	expect(VERDICT_HEALTHY, 0);
 	/* The sending thread itself may lack buffers. */
 	pool.available = pool.in_caches = caches[0] = 31;
-	doctor_look(&l, &app);
-	doctor_look(&l, &app);
-	look = l.pools[0];
+	readings_add(&r, &app);
+	readings_add(&r, &app);
+	readings = r.pools[0];
 	expect(VERDICT_POOL_EXHAUSTED, 1);
-	free(l.pools);
+	free(r.pools);
 }
 
 /* It gets nothing from any cache. */
 static void mempool_of_a_receiving_thread_without_a_cache(void **state)
 {
 	uint16_t caches[2] = {384, 0};
-	struct look l = {0};
+	struct readings r = {0};
 
 	bursts(0, 32, 100);
 	pool.available = pool.in_caches = 384;
 	pool.cache = caches;
 	pool.cache_count = 2;
 	threads[0][0].lcore = threads[1][0].lcore = UINT32_MAX;
-	doctor_look(&l, &app);
-	assert_int_equal(doctor_starved(&l.pools[0]), 1);
-	free(l.pools);
+	readings_add(&r, &app);
+	assert_int_equal(readings_starved(&r.pools[0]), 1);
+	free(r.pools);
 }
 
 static void packets_not_sent(void **state)
@@ -557,7 +557,7 @@ static void worst_first(void **state)
 {
 	bursts(0, 2, 1000000);
 	busy(1);
-	look.empty = 100;
+	readings.empty = 100;
 	threads[1][0].cpu_ns = (SECONDS - 1) * NS_PER_S;
 	threads[1][0].wait_ns = NS_PER_S;
 	ports[1][0].tx_before = ports[1][0].tx_after = 1000;

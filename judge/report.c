@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "doctor.h"
 #include "base/json.h"
+#include "examination.h"
 
 static void print_verdict(FILE *f, const struct verdict *v)
 {
@@ -14,7 +14,7 @@ static void print_verdict(FILE *f, const struct verdict *v)
 		text_wrapf(f, 10, "    next: %s", v->advice);
 }
 
-void doctor_print(FILE *f, const struct examination *e, const struct diagnosis *d)
+void diagnosis_print(FILE *f, const struct examination *e, const struct diagnosis *d)
 {
 	char name[64];
 
@@ -39,7 +39,7 @@ static json_t *verdict_json(const struct verdict *v)
 	return j;
 }
 
-json_t *doctor_json(const struct examination *e, const struct diagnosis *d)
+json_t *diagnosis_json(const struct examination *e, const struct diagnosis *d)
 {
 	json_t *j = json_object(), *verdicts = json_array();
 
