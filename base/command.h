@@ -28,7 +28,10 @@ enum option_kind {
 };
 
 struct option_def {
-	int id; /* above 0: for set(); or OPTION_TO() */
+	/* Where the value goes without a call of set(): offset of a field of the context, and its
+	 * size. 0: set() gets it. */
+	uint16_t field, field_size;
+	int id; /* for set() */
 	enum option_kind kind;
 	char letter;         /* 0: none */
 	const char *name;    /* long name; NULL: none */
@@ -38,10 +41,10 @@ struct option_def {
 	const char *help; /* sentences without the last full stop */
 };
 
-/* Instead of an id: the value goes to this field of the context, without a call of set(). TEXT,
- * FILE and PORT need a const char *, FLAG a bool, the others an integer or enum that max fits into.
- */
-#define OPTION_TO(type, field) (-(int)(offsetof(type, field) << 4 | sizeof(((type *)NULL)->field)))
+/* A row begins with one of these. OPTION_TO: the field that gets the value. TEXT, FILE and PORT
+ * need a const char *, FLAG a bool, the others an integer or enum that max fits into. */
+#define OPTION_TO(type, member) offsetof(type, member), sizeof(((type *)NULL)->member), 0
+#define OPTION_SET(id)          0, 0, id
 
 struct option_value {
 	const char *text;
@@ -64,7 +67,7 @@ struct command {
 	/* Takes one operand, wherever it stands between options; as set(). NULL: the first operand
 	 * ends the options, and run() finds it and all that follow in argv, from optind on. */
 	int (*operand)(void *ctx, const char *text);
-	/* Takes one option that has an id; says what is wrong and returns -EINVAL if it does not
+	/* Takes one option that has no field; says what is wrong and returns -EINVAL if it does not
 	 * like it. */
 	int (*set)(void *ctx, int id, const struct option_value *value);
 	int (*run)(const struct command *self, int argc, char **argv); /* returns enum status */

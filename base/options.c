@@ -182,17 +182,16 @@ static int convert(const struct command *cmd, const struct option_def *o, const 
 	return 0;
 }
 
-/* Into the field of OPTION_TO(). */
 static void store(void *ctx, const struct option_def *o, const struct option_value *v)
 {
-	void *to = (char *)ctx + (-o->id >> 4);
+	void *to = (char *)ctx + o->field;
 	uint64_t n = o->kind == OPTION_FLAG ? 1 : v->number;
 
 	if (o->kind == OPTION_TEXT || o->kind == OPTION_FILE || o->kind == OPTION_PORT) {
 		memcpy(to, &v->text, sizeof(v->text));
 		return;
 	}
-	switch (-o->id & 15) {
+	switch (o->field_size) {
 	case 1: memcpy(to, &(uint8_t){(uint8_t)n}, 1); break;
 	case 2: memcpy(to, &(uint16_t){(uint16_t)n}, 2); break;
 	case 4: memcpy(to, &(uint32_t){(uint32_t)n}, 4); break;
@@ -261,10 +260,12 @@ int options_parse(const struct command *cmd, int argc, char **argv, void *ctx)
 			options_help(cmd);
 			return 0;
 		}
-		if (convert(cmd, o, optarg, &v) || (o->id > 0 && cmd->set(ctx, o->id, &v)))
+		if (convert(cmd, o, optarg, &v))
 			return -EINVAL;
-		if (o->id < 0)
+		if (o->field_size)
 			store(ctx, o, &v);
+		else if (cmd->set(ctx, o->id, &v))
+			return -EINVAL;
 	}
 	return operands(cmd, argc, argv, ctx);
 }

@@ -17,8 +17,8 @@ enum { OPT_JSON = 1, OPT_NAMES };
 enum form { FORM_TEXT, FORM_JSON, FORM_NAMES };
 
 static const struct option_def options[] = {
-	{OPT_JSON, OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
-	{OPT_NAMES, OPTION_FLAG, 0, "names", NULL, NULL, 0, 0,
+	{OPTION_SET(OPT_JSON), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
+	{OPTION_SET(OPT_NAMES), OPTION_FLAG, 0, "names", NULL, NULL, 0, 0,
 		"Print the values of -i, one a line: APP and APP:PORT of applications with the "
 		"probe"},
 };

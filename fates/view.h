@@ -33,16 +33,16 @@ struct fates_view {
 /* Rows for the option table of a command, and set() of them; its context begins with the view. */
 enum { FATES_INTERVAL = 1, FATES_DURATION, FATES_OWN };
 #define FATES_TO(field) OPTION_TO(struct fates_view, field)
-#define FATES_OPTION_INTERVAL                                                                \
-	{                                                                                    \
-		FATES_INTERVAL, OPTION_TEXT, 'n', "interval", "SECONDS", NULL, 0, 0,         \
-			"Time between two updates, 0.1 to 3600, over which rates are taken " \
-			"(default 1)"                                                        \
+#define FATES_OPTION_INTERVAL                                                                    \
+	{                                                                                        \
+		OPTION_SET(FATES_INTERVAL), OPTION_TEXT, 'n', "interval", "SECONDS", NULL, 0, 0, \
+			"Time between two updates, 0.1 to 3600, over which rates are taken "     \
+			"(default 1)"                                                            \
 	}
-#define FATES_OPTION_DURATION                                                           \
-	{                                                                               \
-		FATES_DURATION, OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,      \
-			"End after SECONDS (default: until Ctrl-C, or q on a terminal)" \
+#define FATES_OPTION_DURATION                                                                  \
+	{                                                                                      \
+		OPTION_SET(FATES_DURATION), OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0, \
+			"End after SECONDS (default: until Ctrl-C, or q on a terminal)"        \
 	}
 #define FATES_OPTION_COUNT                                                              \
 	{                                                                               \

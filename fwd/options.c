@@ -9,8 +9,8 @@
 
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
-	{0, OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Roles"},
-	{OPT_ROLE, OPTION_TEXT, 'r', "role", "ROLE:PORT[@CPU]", NULL, 0, 0,
+	{OPTION_SET(0), OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Roles"},
+	{OPTION_SET(OPT_ROLE), OPTION_TEXT, 'r', "role", "ROLE:PORT[@CPU]", NULL, 0, 0,
 		"Run a role on a port and CPU; may be repeated: forward:A,B (both ways), "
 		"oneway:A,B (from A to B), echo:A, generate:A, sink:A. A port is a number, the "
 		"name of a DPDK device or the name of an interface. Roles of the same CPU share "
@@ -23,7 +23,7 @@ static const struct option_def options[] = {
 		"role then needs a CPU of its own"},
 	{TO(mac_swap), OPTION_FLAG, 0, "mac-swap", NULL, NULL, 0, 0,
 		"Swap the MAC addresses of forwarded packets"},
-	{OPT_TX_FULL, OPTION_TEXT, 0, "tx-full", "POLICY", NULL, 0, 0,
+	{OPTION_SET(OPT_TX_FULL), OPTION_TEXT, 0, "tx-full", "POLICY", NULL, 0, 0,
 		"Policy for forwarded packets that the port does not accept: drop (default), "
 		"retry (until sent), or retry:N (N more tries, then drop)"},
 	{TO(tx_first), OPTION_NUMBER, 0, "tx-first", "N", NULL, 1, 1 << 20,
@@ -34,44 +34,44 @@ static const struct option_def options[] = {
 	{TO(count), OPTION_NUMBER, 'c', "count", "N", NULL, 1, UINT64_C(1) << 40,
 		"Stop after each generator has sent N packets; without a generator, after N "
 		"received packets"},
-	{OPT_DURATION, OPTION_TEXT, 0, "duration", "TIME", NULL, 0, 0,
+	{OPTION_SET(OPT_DURATION), OPTION_TEXT, 0, "duration", "TIME", NULL, 0, 0,
 		"Stop after TIME, such as 10s or 500ms (default: at a signal or at the end of "
 		"--stages)"},
 
-	{0, OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Devices"},
-	{OPT_VDEV, OPTION_TEXT, 0, "vdev", "DEVICE", NULL, 0, 0,
+	{OPTION_SET(0), OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Devices"},
+	{OPTION_SET(OPT_VDEV), OPTION_TEXT, 0, "vdev", "DEVICE", NULL, 0, 0,
 		"Create a virtual device, in the syntax of EAL's --vdev, such as net_null0 or "
 		"net_af_packet0,iface=eth0; may be repeated"},
-	{OPT_RING, OPTION_TEXT, 0, "ring", "NAME[:SLOTS]", NULL, 0, 0,
+	{OPTION_SET(OPT_RING), OPTION_TEXT, 0, "ring", "NAME[:SLOTS]", NULL, 0, 0,
 		"Create a port on a ring of SLOTS packets (1024): packets sent to the port are "
 		"received from it; may be repeated"},
-	{OPT_PCI, OPTION_TEXT, 0, "pci", "ADDRESS", NULL, 0, 0,
+	{OPTION_SET(OPT_PCI), OPTION_TEXT, 0, "pci", "ADDRESS", NULL, 0, 0,
 		"Use this PCI device (default: none); may be repeated"},
 	{TO(no_huge), OPTION_FLAG, 0, "no-huge", NULL, NULL, 0, 0,
 		"Use ordinary pages for DPDK's own memory"},
 	{TO(eal_mb), OPTION_MIB, 'm', "eal-mb", "MIB", NULL, 16, 1 << 20,
 		"Size of DPDK's own memory in MiB, also as 512M or 2G (size of the pool plus 64)"},
-	{OPT_NAME, OPTION_TEXT, 0, "name", "NAME", NULL, 0, 0,
+	{OPTION_SET(OPT_NAME), OPTION_TEXT, 0, "name", "NAME", NULL, 0, 0,
 		"EAL's --file-prefix, the application name in ringtap (ringtap-fwd-PID)"},
 	{TO(descriptors), OPTION_NUMBER, 0, "descriptors", "N", NULL, 32, 32768,
 		"Descriptors of each DPDK queue, or frames of a packet socket's ring (512)"},
-	{OPT_LINK_WAIT, OPTION_TEXT, 0, "link-wait", "TIME", NULL, 0, 0,
+	{OPTION_SET(OPT_LINK_WAIT), OPTION_TEXT, 0, "link-wait", "TIME", NULL, 0, 0,
 		"Maximum time that a generator waits for the link of its port (5s)"},
-	{OPT_LINGER, OPTION_TEXT, 0, "linger", "TIME", NULL, 0, 0,
+	{OPTION_SET(OPT_LINGER), OPTION_TEXT, 0, "linger", "TIME", NULL, 0, 0,
 		"Keep ports open for TIME after the report (0). A peer of net_memif that still "
 		"polls may crash when this end closes"},
 
-	{0, OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Generating"},
+	{OPTION_SET(0), OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Generating"},
 	{TO(frame), OPTION_CHOICE, 0, "frame", "KIND", "arp|udp", 0, 0,
 		"Build ARP requests (default) or UDP packets"},
-	{OPT_SIZES, OPTION_TEXT, 's', "sizes", "SIZES", NULL, 0, 0,
+	{OPTION_SET(OPT_SIZES), OPTION_TEXT, 's', "sizes", "SIZES", NULL, 0, 0,
 		"Frame sizes in bytes without the check sequence: a number (60), a mix such as "
 		"60x7,590x4,1514, or imix, which is this mix"},
 	{TO(pcap), OPTION_FILE, 0, "pcap", "FILE", NULL, 0, 0,
 		"Send the frames of this file unchanged, in a loop"},
-	{OPT_RATE, OPTION_TEXT, 0, "rate", "RATE", NULL, 0, 0,
+	{OPTION_SET(OPT_RATE), OPTION_TEXT, 0, "rate", "RATE", NULL, 0, 0,
 		"Packets per second of each generator: 1 to 1G, such as 1.5M, or max (1000)"},
-	{OPT_STAGES, OPTION_TEXT, 0, "stages", "RATE:TIME,...", NULL, 0, 0,
+	{OPTION_SET(OPT_STAGES), OPTION_TEXT, 0, "stages", "RATE:TIME,...", NULL, 0, 0,
 		"Sequence of rates, such as 10M:5s,15M:5s,10M:5s, then stop. A rate of 0 is a "
 		"pause"},
 	{TO(poisson), OPTION_FLAG, 0, "poisson", NULL, NULL, 0, 0,
@@ -81,34 +81,34 @@ static const struct option_def options[] = {
 	{TO(stream), OPTION_NUMBER, 0, "stream", "N", NULL, 0, STAMP_STREAMS - ROLES_MAX,
 		"Stream number of the first generator (0), incremented for each further one. "
 		"Processes that send to the same sink need different numbers"},
-	{OPT_DST_MAC, OPTION_TEXT, 0, "dst-mac", "MAC", NULL, 0, 0,
+	{OPTION_SET(OPT_DST_MAC), OPTION_TEXT, 0, "dst-mac", "MAC", NULL, 0, 0,
 		"Destination MAC address (ARP: ff:ff:ff:ff:ff:ff, UDP: 02:00:00:00:00:01)"},
-	{OPT_SRC_IP, OPTION_TEXT, 0, "src-ip", "ADDRESS", NULL, 0, 0,
+	{OPTION_SET(OPT_SRC_IP), OPTION_TEXT, 0, "src-ip", "ADDRESS", NULL, 0, 0,
 		"Source IPv4 address (198.18.0.1)"},
-	{OPT_DST_IP, OPTION_TEXT, 0, "dst-ip", "ADDRESS", NULL, 0, 0,
+	{OPTION_SET(OPT_DST_IP), OPTION_TEXT, 0, "dst-ip", "ADDRESS", NULL, 0, 0,
 		"Destination IPv4 address, or target address of ARP requests (198.18.0.2)"},
 	{TO(rtt), OPTION_FLAG, 0, "rtt", NULL, NULL, 0, 0,
 		"Receive returned frames and measure their round-trip time"},
 	{TO(outstanding), OPTION_NUMBER, 0, "outstanding", "N", NULL, 1, 1 << 20,
 		"Maximum packets in flight, with --rtt (no limit)"},
-	{OPT_TIMEOUT, OPTION_TEXT, 0, "timeout", "TIME", NULL, 0, 0,
+	{OPTION_SET(OPT_TIMEOUT), OPTION_TEXT, 0, "timeout", "TIME", NULL, 0, 0,
 		"Maximum time to wait for replies, with --rtt: at the end of the run, and for "
 		"each packet with --outstanding (1s)"},
 
-	{0, OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Receiving"},
-	{OPT_SINK_RATE, OPTION_TEXT, 0, "sink-rate", "RATE", NULL, 0, 0,
+	{OPTION_SET(0), OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Receiving"},
+	{OPTION_SET(OPT_SINK_RATE), OPTION_TEXT, 0, "sink-rate", "RATE", NULL, 0, 0,
 		"Limit sinks to RATE packets per second (max), as a wire does: excess load "
 		"causes back-pressure. The report then has the time that it takes them to "
 		"receive and free a packet"},
 
-	{0, OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Memory of packets"},
+	{OPTION_SET(0), OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Memory of packets"},
 	{TO(memory), OPTION_CHOICE, 0, "memory", "KIND",
 		"dpdk|4k|thp|huge|gpu|gpu-managed|gpu-pinned", 0, 0,
 		"Memory of the packet buffers: dpdk (DPDK's own, default), 4k (ordinary pages), "
 		"thp (transparent huge pages), huge (huge pages outside DPDK's own), gpu (memory "
 		"of a GPU, which no role accesses), gpu-managed (memory that GPU and CPU share), "
 		"gpu-pinned (of the CPU, which the GPU reads where it is)"},
-	{OPT_PAGE_SIZE, OPTION_CHOICE, 0, "page-size", "SIZE", "2M|1G", 0, 0,
+	{OPTION_SET(OPT_PAGE_SIZE), OPTION_CHOICE, 0, "page-size", "SIZE", "2M|1G", 0, 0,
 		"Page size of --memory huge (2M)"},
 	{TO(order), OPTION_CHOICE, 0, "pool-order", "ORDER", "ring|stack|shuffled", 0, 0,
 		"Order in which the pool hands out free buffers: ring (first freed first, "
@@ -121,7 +121,7 @@ static const struct option_def options[] = {
 	{TO(buffer_size), OPTION_SIZE, 0, "buffer-size", "BYTES", NULL, 256, 65280,
 		"Size of a buffer with its headroom of 128 bytes (2176)"},
 
-	{0, OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Output"},
+	{OPTION_SET(0), OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Output"},
 	{TO(stats_s), OPTION_SECONDS, 0, "stats", "SECONDS", NULL, 1, 3600,
 		"Print rates and burst sizes every SECONDS seconds, also as 1s or 2min"},
 	{TO(latency), OPTION_NUMBER, 0, "latency", "N", NULL, 1, 1 << 30,

@@ -18,12 +18,13 @@ enum {
 
 /* Rows for the option table of a command whose context begins with its measure_options. */
 #define MEASURE_TO(field) OPTION_TO(struct measure_options, field)
-#define MEASURE_OPTION_INTERFACE                                                             \
-	{                                                                                    \
-		MEASURE_INTERFACE, OPTION_TEXT, 'i', "interface", "[APP:]PORT", NULL, 0, 0,  \
-			"Only this port, given by its name or number; may be given several " \
-			"times, "                                                            \
-			"for ports of one application. APP is its file-prefix"               \
+#define MEASURE_OPTION_INTERFACE                                                                  \
+	{                                                                                         \
+		OPTION_SET(MEASURE_INTERFACE), OPTION_TEXT, 'i', "interface", "[APP:]PORT", NULL, \
+			0, 0,                                                                     \
+			"Only this port, given by its name or number; may be given several "      \
+			"times, "                                                                 \
+			"for ports of one application. APP is its file-prefix"                    \
 	}
 #define MEASURE_OPTION_ATTACH ATTACH_OPTION(struct measure_options, attach)
 #define MEASURE_OPTION_JSON                                                              \

@@ -15,10 +15,10 @@
 #define PROGRAM "ringtap-archive"
 
 /* clang-format off */
-#define FLAG(name, help)                {1, OPTION_FLAG, 0, name, NULL, NULL, 0, 0, help}
-#define TEXT(name, arg, help)           {1, OPTION_TEXT, 0, name, arg, NULL, 0, 0, help}
-#define CHOICE(name, choices, help)     {1, OPTION_CHOICE, 0, name, choices, choices, 0, 0, help}
-#define PATHS(letter, name, arg, help)  {1, OPTION_FILE, letter, name, arg, NULL, 0, 0, help}
+#define FLAG(name, help)                {OPTION_SET(1), OPTION_FLAG, 0, name, NULL, NULL, 0, 0, help}
+#define TEXT(name, arg, help)           {OPTION_SET(1), OPTION_TEXT, 0, name, arg, NULL, 0, 0, help}
+#define CHOICE(name, choices, help)     {OPTION_SET(1), OPTION_CHOICE, 0, name, choices, choices, 0, 0, help}
+#define PATHS(letter, name, arg, help)  {OPTION_SET(1), OPTION_FILE, letter, name, arg, NULL, 0, 0, help}
 #define HEADING(text)                   {.kind = OPTION_HEADING, .help = text}
 
 static const struct option_def options[] = {
@@ -34,8 +34,8 @@ static const struct option_def options[] = {
 	CHOICE("engine", "duckdb|spark", "What computes (default: duckdb)"),
 	TEXT("master", "URL", "Spark's cluster, for example spark://HOST:7077 (default: local)"),
 	FLAG("json", "Print JSON"),
-	{1, OPTION_FLAG, 'q', "quiet", NULL, NULL, 0, 0, "Print only errors"},
-	{1, OPTION_FLAG, 'g', NULL, NULL, NULL, 0, 0,
+	{OPTION_SET(1), OPTION_FLAG, 'q', "quiet", NULL, NULL, 0, 0, "Print only errors"},
+	{OPTION_SET(1), OPTION_FLAG, 'g', NULL, NULL, NULL, 0, 0,
 		"Let the group read the file (mode 0640 instead of 0600); ingest: a new archive"},
 	FLAG("shared", "ingest, prune, verify, compact: change an archive that belongs to another "
 		"user, or that others write, too; they are trusted"),
@@ -70,7 +70,7 @@ static const struct option_def options[] = {
 	PATHS(0, "html", "FILE", "report: write this file; -: standard output"),
 	TEXT("title", "TEXT", "report: heading of the page"),
 	HEADING("top: list what there is most of"),
-	{1, OPTION_CHOICE, 0, "by", "WHAT",
+	{OPTION_SET(1), OPTION_CHOICE, 0, "by", "WHAT",
 		"talkers|conversations|flows|protocols|ports|recorders|interfaces|vlans|tunnels", 0, 0,
 		"talkers, conversations, flows, protocols, ports, recorders, interfaces, vlans or "
 		"tunnels (default: talkers)"},

@@ -32,7 +32,7 @@ struct config {
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "What to join"},
-	{OPT_TIMEOUT, OPTION_TEXT, 0, "timeout", "SECONDS", NULL, 0, 0,
+	{OPTION_SET(OPT_TIMEOUT), OPTION_TEXT, 0, "timeout", "SECONDS", NULL, 0, 0,
 		"A packet that is not sent SECONDS after its reception counts as not sent "
 		"(default: 1; also 20ms, 500us)"},
 	{TO(memory), OPTION_SIZE, 0, "memory", "SIZE", NULL, MEMORY_MIN, UINT64_MAX,
@@ -55,7 +55,7 @@ static const struct option_def options[] = {
 		"--fates'"},
 	{TO(group_read), OPTION_FLAG, 'g', NULL, NULL, NULL, 0, 0,
 		"Let the group read the file of --annotate (mode 0640 instead of 0600)"},
-	{OPT_PLOT, OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0,
+	{OPTION_SET(OPT_PLOT), OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0,
 		"Draw latency and packets over time"},
 };
 /* clang-format on */

@@ -32,24 +32,25 @@ static const struct option_def options[] = {
 		"Address to listen at (default " LISTEN_DEFAULT "). Port 0 selects a free port; "
 		":PORT listens at all addresses "
 		"of the host, for all clients"},
-	{OPT_COLLECTORS, OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
+	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, pools, or all (default polls,busy,pools; gaps reads the clock at every "
 		"poll, bytes and latency read every packet, and so cost more)"},
 	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-every", "N", NULL, 1,
 		LATENCY_EVERY_MAX,
 		"Time one packet in N only, which costs the application less (default 1)"},
-	{OPT_ALLOW_TRIGGER, OPTION_FILE, 0, "allow-trigger", "FOLDER", NULL, 0, 0,
+	{OPTION_SET(OPT_ALLOW_TRIGGER), OPTION_FILE, 0, "allow-trigger", "FOLDER", NULL, 0, 0,
 		"Let clients of this host have 'ringtap flight' write an incident to FOLDER (its -w), "
 		"by POST /flight/NAME/trigger?comment=TEXT, where NAME is the last part of FOLDER's "
 		"name; may be given several times (default: nothing of this)"},
-	{OPT_TRIGGER_FROM, OPTION_CHOICE, 0, "trigger-from", "loopback|any", "loopback|any", 0, 0,
+	{OPTION_SET(OPT_TRIGGER_FROM), OPTION_CHOICE, 0, "trigger-from", "loopback|any",
+		"loopback|any", 0, 0,
 		"Clients that may do so: those of this host (the default), or all that reach the "
 		"address of --listen"},
-	{OPT_USERS, OPTION_TEXT, 0, "users", "NAME[,NAME]...|all", NULL, 0, 0,
+	{OPTION_SET(OPT_USERS), OPTION_TEXT, 0, "users", "NAME[,NAME]...|all", NULL, 0, 0,
 		"Where no APP is given: also applications of these users, by name or number, as "
 		"Open vSwitch may have its own (default: those of root and of this user)"},
-	{OPT_HOST, OPTION_TEXT, 0, "host", "NAME", NULL, 0, 0,
+	{OPTION_SET(OPT_HOST), OPTION_TEXT, 0, "host", "NAME", NULL, 0, 0,
 		"Another name of this host, in requests to http://NAME; may be given several times "
 		"(without it: addresses, localhost, and what hostname(1) prints)"},
 	{TO(config.limits.of_app), OPTION_NUMBER, 0, "max-samples", "N", NULL, 1, SAMPLES_MAX,

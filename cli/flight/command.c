@@ -35,18 +35,18 @@ enum {
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "What to keep"},
-	{OPT_INTERFACE, OPTION_PORT, 'i', "interface", "PORT", NULL, 0, 0,
+	{OPTION_SET(OPT_INTERFACE), OPTION_PORT, 'i', "interface", "PORT", NULL, 0, 0,
 		"Keep the packets of this port of the application, given by its name or number; "
 		"may be given several times (default: all ports)"},
 	{TO(filter), OPTION_TEXT, 'f', NULL, "FILTER", NULL, 0, 0,
 		"Only packets that match this libpcap expression, see pcap-filter(7)"},
 	{TO(snaplen), OPTION_SIZE, 's', "snapshot-length", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
 		"Keep at most BYTES of each packet (default: 0, all)"},
-	{OPT_DIRECTION, OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
+	{OPTION_SET(OPT_DIRECTION), OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
 		"Received packets, sent packets, or both (the default)"},
 	{TO(queue), OPTION_NUMBER, 0, "queue", "N", NULL, 0, 65535,
 		"Only this queue of the ports (default: all)"},
-	{OPT_KEEP, OPTION_TEXT, 0, "keep", "SIZE|TIME", NULL, 0, 0,
+	{OPTION_SET(OPT_KEEP), OPTION_TEXT, 0, "keep", "SIZE|TIME", NULL, 0, 0,
 		"Memory of the recorder for packets, with K, M or G (default: 256M). A sixteenth "
 		"of it, at least 64M, is left free for packets that come; it may take half of the "
 		"memory that is available. A time, as in 30s or 5min: packets that are older, by "
@@ -55,7 +55,7 @@ static const struct option_def options[] = {
 		"With --keep TIME: memory of the recorder (default: 256M). If it is used up "
 		"earlier, less is kept, and incidents say so"},
 	{.kind = OPTION_HEADING, .help = "When to write an incident"},
-	{OPT_ON, OPTION_TEXT, 0, "on", "CONDITION", NULL, 0, 0,
+	{OPTION_SET(OPT_ON), OPTION_TEXT, 0, "on", "CONDITION", NULL, 0, 0,
 		"Write an incident when this happens; may be given several times. Packets that "
 		"ports lost or refused, per reading: 'missed', 'nombuf', 'unsent', 'errors', or "
 		"'missed > 100', 'missed > 1000/s'. Time in the application: 'latency > 200us' (of "
@@ -69,17 +69,17 @@ static const struct option_def options[] = {
 		"of the application or one of its libraries: 'usdt: PROVIDER:NAME'. The end of the "
 		"application, however it comes: 'exit'. SIGUSR1, 'ringtap flight trigger' and, if "
 		"allowed, a request to ringtap export always do"},
-	{OPT_NAME, OPTION_TEXT, 0, "name", "NAME", NULL, 0, 0,
+	{OPTION_SET(OPT_NAME), OPTION_TEXT, 0, "name", "NAME", NULL, 0, 0,
 		"Name of the incidents of the --on before it (default: the condition's first word)"},
-	{OPT_BEFORE, OPTION_TEXT, 0, "before", "SECONDS", NULL, 0, 0,
+	{OPTION_SET(OPT_BEFORE), OPTION_TEXT, 0, "before", "SECONDS", NULL, 0, 0,
 		"How much to write from before the event (default: 2s), also as 500ms. This option "
 		"and the next two apply to all --on if they stand before the first, else to the --on "
 		"before them"},
-	{OPT_AFTER, OPTION_TEXT, 0, "after", "SECONDS", NULL, 0, 0,
+	{OPTION_SET(OPT_AFTER), OPTION_TEXT, 0, "after", "SECONDS", NULL, 0, 0,
 		"How much to write from after the event (default: 500ms)"},
-	{OPT_COOLDOWN, OPTION_TEXT, 0, "cooldown", "SECONDS", NULL, 0, 0,
+	{OPTION_SET(OPT_COOLDOWN), OPTION_TEXT, 0, "cooldown", "SECONDS", NULL, 0, 0,
 		"Write no other incident of the same --on for this time (default: 10s)"},
-	{OPT_COLLECTORS, OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
+	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
 		"What the application counts for metrics.json and doctor.txt, beside what "
 		"conditions need, separated by commas: polls, bytes, busy, gaps, latency, pools, or "
 		"all (default: pools)"},

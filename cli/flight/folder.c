@@ -187,7 +187,7 @@ static const struct option_def list_options[] = {
 enum { OPT_INTERVAL = 1 };
 
 static const struct option_def top_options[] = {
-	{OPT_INTERVAL, OPTION_TEXT, 'n', "interval", "SECONDS", NULL, 0, 0,
+	{OPTION_SET(OPT_INTERVAL), OPTION_TEXT, 'n', "interval", "SECONDS", NULL, 0, 0,
 		"Time between two updates, 0.1 to 3600 (default: 1 on a terminal; elsewhere the "
 		"state is printed once)"},
 	{TO(live.once), OPTION_FLAG, '1', "once", NULL, NULL, 0, 0, "Print the state once"},

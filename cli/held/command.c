@@ -10,7 +10,7 @@ enum { OPT_OLDER = FATES_OWN };
 static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "What to show"},
 	FATES_OPTION_ATTACH,
-	{OPT_OLDER, OPTION_TEXT, 0, "older", "SECONDS", NULL, 0, 0,
+	{OPTION_SET(OPT_OLDER), OPTION_TEXT, 0, "older", "SECONDS", NULL, 0, 0,
 		"Show packets that were received longer ago than this (default 1)"},
 	FATES_OPTIONS_WHEN,
 	FATES_OPTION_JSON,

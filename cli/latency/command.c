@@ -19,7 +19,7 @@ static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "What to measure"},
 	MEASURE_OPTION_INTERFACE,
 	MEASURE_OPTION_ATTACH,
-	{MEASURE_DURATION, OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
+	{OPTION_SET(MEASURE_DURATION), OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
 		"Measure for SECONDS, or until Ctrl-C (default: 10; no limit with --packets)"},
 	{TO(common.packets), OPTION_NUMBER, 0, "packets", "N", NULL, 1, UINT64_MAX,
 		"Measure until N packets, or some more, have been timed"},
@@ -31,7 +31,8 @@ static const struct option_def options[] = {
 		"Print the whole distribution, too; with --csv, instead"},
 	MEASURE_OPTION_JSON,
 	{TO(common.csv), OPTION_FLAG, 0, "csv", NULL, NULL, 0, 0, "Print comma-separated values"},
-	{MEASURE_PLOT, OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0, "Draw the distribution"},
+	{OPTION_SET(MEASURE_PLOT), OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0,
+		"Draw the distribution"},
 	MEASURE_OPTION_QUIET,
 };
 /* clang-format on */

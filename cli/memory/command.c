@@ -23,7 +23,7 @@ static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "What to measure"},
 	MEASURE_OPTION_INTERFACE,
 	MEASURE_OPTION_ATTACH,
-	{MEASURE_DURATION, OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
+	{OPTION_SET(MEASURE_DURATION), OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
 		"Measure for SECONDS, or until Ctrl-C"},
 	{TO(common.packets), OPTION_NUMBER, 0, "packets", "N", NULL, 1, MEMORY_SAMPLES_MAX,
 		"Measure until the buffers of N packets, or some more, have been sampled "
@@ -36,7 +36,7 @@ static const struct option_def options[] = {
 		"Print the patterns of the queues as comma-separated values"},
 	{TO(samples), OPTION_FILE, 0, "samples", "FILE", NULL, 0, 0,
 		"Write every sampled buffer to FILE, as comma-separated values"},
-	{MEASURE_PLOT, OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0,
+	{OPTION_SET(MEASURE_PLOT), OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0,
 		"Draw buffer addresses against time"},
 	MEASURE_OPTION_QUIET,
 };

@@ -36,30 +36,30 @@ enum { KEY_DURATION, KEY_FILESIZE, KEY_PACKETS, KEY_FILES, KEY_INTERVAL };
 /* clang-format off: it would break the texts at odd places */
 const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{.kind = OPTION_HEADING, .help = "What to record"},
-	{OPT_INTERFACE, OPTION_PORT, 'i', "interface", "APP|[APP:]PORT", NULL, 0, 0,
+	{OPTION_SET(OPT_INTERFACE), OPTION_PORT, 'i', "interface", "APP|[APP:]PORT", NULL, 0, 0,
 		"Record this port, given by its name or number; may be given several times. APP "
 		"is the application's file-prefix, needed only where there are several; alone it "
 		"means all its ports. Without -i: all ports of the only application, also those "
 		"that appear later"},
 	ATTACH_OPTION(struct record_config, attach),
-	{OPT_FILTER, OPTION_TEXT, 'f', NULL, "FILTER", NULL, 0, 0,
+	{OPTION_SET(OPT_FILTER), OPTION_TEXT, 'f', NULL, "FILTER", NULL, 0, 0,
 		"Only packets that match this libpcap expression, see pcap-filter(7). This "
 		"option and the next five apply to all interfaces if they stand before the first "
 		"-i, else to the -i before them"},
-	{OPT_SNAPLEN, OPTION_SIZE, 's', "snapshot-length", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
-		"Capture at most BYTES of each packet (default: 0, all)"},
-	{OPT_DIRECTION, OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
+	{OPTION_SET(OPT_SNAPLEN), OPTION_SIZE, 's', "snapshot-length", "BYTES", NULL, 0,
+		RINGTAP_SNAPLEN_MAX, "Capture at most BYTES of each packet (default: 0, all)"},
+	{OPTION_SET(OPT_DIRECTION), OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
 		"Received packets, sent packets, or both (the default)"},
-	{OPT_QUEUE, OPTION_NUMBER, 0, "queue", "N", NULL, 0, 65535,
+	{OPTION_SET(OPT_QUEUE), OPTION_NUMBER, 0, "queue", "N", NULL, 0, 65535,
 		"Only this queue (default: all)"},
-	{OPT_IFNAME, OPTION_TEXT, 0, "ifname", "NAME", NULL, 0, 0,
+	{OPTION_SET(OPT_IFNAME), OPTION_TEXT, 0, "ifname", "NAME", NULL, 0, 0,
 		"Name of the interface in the file, instead of the port's"},
-	{OPT_IFDESCR, OPTION_TEXT, 0, "ifdescr", "TEXT", NULL, 0, 0,
+	{OPTION_SET(OPT_IFDESCR), OPTION_TEXT, 0, "ifdescr", "TEXT", NULL, 0, 0,
 		"Description of the interface in the file"},
 	{.kind = OPTION_HEADING, .help = "When to stop"},
 	{TO(stop.packets), OPTION_NUMBER, 'c', NULL, "COUNT", NULL, 1, UINT64_MAX,
 		"Stop after exactly COUNT packets"},
-	{OPT_AUTOSTOP, OPTION_KEYED, 'a', "autostop", KEYED_ARG, STOP_KEYS, 0, 0,
+	{OPTION_SET(OPT_AUTOSTOP), OPTION_KEYED, 'a', "autostop", KEYED_ARG, STOP_KEYS, 0, 0,
 		"Stop after N seconds (duration:N), when a file has N kB of 1000 bytes "
 		"(filesize:N), after N packets (packets:N) or N files (files:N); may be given "
 		"several times. Other units: duration:5min, filesize:100MB"},
@@ -67,7 +67,8 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{TO(path), OPTION_FILE, 'w', NULL, "FILE", NULL, 0, 0,
 		"The file; - is standard output (default: ringtap_APP_DATE.pcapng in the current "
 		"folder)"},
-	{OPT_RING_BUFFER, OPTION_KEYED, 'b', "ring-buffer", KEYED_ARG, ROTATE_KEYS NAME_KEYS, 0, 0,
+	{OPTION_SET(OPT_RING_BUFFER), OPTION_KEYED, 'b', "ring-buffer", KEYED_ARG,
+		ROTATE_KEYS NAME_KEYS, 0, 0,
 		"Go on to the next file after N seconds (duration:N), before a file exceeds N kB "
 		"of 1000 bytes (filesize:N), after N packets (packets:N), or when the time of "
 		"day is a multiple of N seconds (interval:N). files:N keeps the N newest files. "
@@ -79,7 +80,7 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{TO(pcap), OPTION_FLAG, 'P', NULL, NULL, NULL, 0, 0,
 		"Write pcap with nanoseconds instead of pcapng: no interfaces, directions, "
 		"queues, comments or losses are in such a file"},
-	{OPT_COMMENT, OPTION_TEXT, 0, "capture-comment", "TEXT", NULL, 0, 0,
+	{OPTION_SET(OPT_COMMENT), OPTION_TEXT, 0, "capture-comment", "TEXT", NULL, 0, 0,
 		"Put a comment into the file (pcapng only); may be given several times"},
 	{TO(compress), OPTION_CHOICE, 0, "compress", "zstd|lz4", "zstd|lz4", 0, 0,
 		"Compress the file. Sizes for -a and -b are those before compression"},
@@ -95,19 +96,19 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"quarter of the memory that is available"},
 	{TO(capture.buffer_size), OPTION_SIZE, 0, "ring-size", "SIZE", NULL, BUFFER_MIN, BUFFER_MAX,
 		"Another name of --buffer; it was the size for each polling thread"},
-	{OPT_ON_FULL, OPTION_CHOICE, 0, "on-full", "drop|wait", "drop|wait", 0, 0,
+	{OPTION_SET(OPT_ON_FULL), OPTION_CHOICE, 0, "on-full", "drop|wait", "drop|wait", 0, 0,
 		"When the buffer is full, drop packets and count them (the "
 		"default), or let the application wait, for a bounded time: for laboratories only"},
-	{OPT_TIMESTAMP, OPTION_CHOICE, 0, "timestamp", "tsc|nic", "tsc|nic", 0, 0,
+	{OPTION_SET(OPT_TIMESTAMP), OPTION_CHOICE, 0, "timestamp", "tsc|nic", "tsc|nic", 0, 0,
 		"Time of the CPU when the burst left the driver (the default), or of the NIC "
 		"where it gives one"},
-	{OPT_IDS, OPTION_FLAG, 0, "ids", NULL, NULL, 0, 0,
+	{OPTION_SET(OPT_IDS), OPTION_FLAG, 0, "ids", NULL, NULL, 0, 0,
 		"Give each received packet an id (epb_packetid), which what is sent of it has as "
 		"well. It takes 8 bytes and a flag of the application's mbufs"},
-	{OPT_INFER_IDS, OPTION_FLAG, 0, "infer-ids", NULL, NULL, 0, 0,
+	{OPTION_SET(OPT_INFER_IDS), OPTION_FLAG, 0, "infer-ids", NULL, NULL, 0, 0,
 		"As --ids, also for packets that the application has sent with their flags reset, "
 		"as testpmd's mac mode does: likely, not certain"},
-	{OPT_FATES, OPTION_FLAG, 0, "fates", NULL, NULL, 0, 0,
+	{OPTION_SET(OPT_FATES), OPTION_FLAG, 0, "fates", NULL, NULL, 0, 0,
 		"As --ids, and record of each received packet whether the application has offered "
 		"it to a port, and when it was noticed that it has not"},
 	{.kind = OPTION_HEADING, .help = "Reports"},

@@ -159,7 +159,8 @@ static int take_flag(void *ctx, int id, const struct option_value *v)
 	return 0;
 }
 
-static const struct option_def flag[] = {{1, OPTION_FLAG, 'x', "extra", NULL, NULL, 0, 0, "It"}};
+static const struct option_def flag[] = {
+	{OPTION_SET(1), OPTION_FLAG, 'x', "extra", NULL, NULL, 0, 0, "It"}};
 
 static void operands_between_options(void **state)
 {

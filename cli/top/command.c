@@ -36,7 +36,7 @@ static const struct option_def options[] = {
 	{TO(cfg.sort), OPTION_TEXT, 's', "sort", "COLUMN", NULL, 0, 0,
 		"Sort by the column of this title, largest first"},
 	{TO(cfg.reverse), OPTION_FLAG, 'r', "reverse", NULL, NULL, 0, 0, "Smallest first"},
-	{OPT_INTERVAL, OPTION_TEXT, 'n', "interval", "SECONDS", NULL, 0, 0,
+	{OPTION_SET(OPT_INTERVAL), OPTION_TEXT, 'n', "interval", "SECONDS", NULL, 0, 0,
 		"Time between two updates, 0.1 to 3600, over which rates are taken (default 1)"},
 	{TO(cfg.once), OPTION_FLAG, '1', "once", NULL, NULL, 0, 0,
 		"Print one table, or one document, after one interval; needs no terminal"},
@@ -48,7 +48,7 @@ static const struct option_def options[] = {
 		"--once"},
 	{TO(cfg.count), OPTION_NUMBER, 'c', "count", "N", NULL, 1, UINT32_MAX,
 		"Stop after N intervals"},
-	{OPT_COLLECTORS, OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
+	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, addresses, pools, or all (default polls,busy,pools; latency and gaps "
 		"when their view is shown)"},

@@ -43,22 +43,23 @@ struct context {
 static const struct option_def options[] = {
 	{TO(cfg.program), OPTION_TEXT, 'e', NULL, "PROGRAM", NULL, 0, 0,
 		"Run this bpftrace program; ringtap:EVENT stands for the event's probe"},
-	{OPT_DURATION, OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
+	{OPTION_SET(OPT_DURATION), OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
 		"Stop after SECONDS (default: 10; lttng, dpdk and -e run until Ctrl-C)"},
-	{OPT_EMPTY, OPTION_FLAG, 0, "empty", NULL, NULL, 0, 0,
+	{OPTION_SET(OPT_EMPTY), OPTION_FLAG, 0, "empty", NULL, NULL, 0, 0,
 		"burst: count empty polls as well, which slows down an idle application"},
-	{OPT_OFF_CPU, OPTION_FLAG, 0, "off-cpu", NULL, NULL, 0, 0,
+	{OPTION_SET(OPT_OFF_CPU), OPTION_FLAG, 0, "off-cpu", NULL, NULL, 0, 0,
 		"gaps: only the time without the CPU, and the tasks that took it; costs the "
 		"application nothing"},
-	{OPT_LONG, OPTION_MICROSECONDS, 0, "long", "MICROSECONDS", NULL, 1, 1000000000,
+	{OPTION_SET(OPT_LONG), OPTION_MICROSECONDS, 0, "long", "MICROSECONDS", NULL, 1, 1000000000,
 		"gaps: name the tasks that had the CPU in gaps of at least this length, also as "
 		"50us or 2ms (default: 100)"},
-	{OPT_LATENCY, OPTION_FLAG, 0, "latency", NULL, NULL, 0, 0,
+	{OPTION_SET(OPT_LATENCY), OPTION_FLAG, 0, "latency", NULL, NULL, 0, 0,
 		"lttng, dpdk, -e: time packets, for the event latency"},
-	{OPT_OUTPUT, OPTION_FILE, 'o', "output", "DIR", NULL, 0, 0,
+	{OPTION_SET(OPT_OUTPUT), OPTION_FILE, 'o', "output", "DIR", NULL, 0, 0,
 		"lttng, dpdk: folder for the trace, which is created; CTF, for babeltrace2 and "
 		"Trace Compass"},
-	{OPT_BUFFER, OPTION_SIZE, 0, "buffer-size", "BYTES", NULL, BUFFER_MIN, BUFFER_MAX,
+	{OPTION_SET(OPT_BUFFER), OPTION_SIZE, 0, "buffer-size", "BYTES", NULL, BUFFER_MIN,
+		BUFFER_MAX,
 		"lttng: buffer for events on each CPU, with K, M or G (default: 16M, half a "
 		"million bursts)"},
 	{TO(cfg.json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
