@@ -32,6 +32,7 @@
 #include "reader/find/telemetry.h"
 #include "reader/test_session.h"
 #include "use_fates.h"
+#include "reader/tunables.h"
 
 #define RUN_MAX   16u
 #define CONNS_MAX 8
@@ -303,7 +304,7 @@ static void set_up(void)
 
 	if (telemetry_listener)
 		return;
-	rt_telemetry_ms = 50; /* some attempts */
+	rt_reader_limits.telemetry_ms = 50; /* some attempts */
 	/* What the input asks the reader for must not take the machine's memory. */
 	signal(SIGXFSZ, SIG_IGN);
 	if (setrlimit(RLIMIT_FSIZE, &small) || !mkdtemp(dir))

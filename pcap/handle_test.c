@@ -5,6 +5,7 @@
 
 #include "reader/conn/conn.h"
 #include "test_app.h"
+#include "reader/tunables.h"
 
 static void test_handles_of_libpcap_are_distinguished(void **state)
 {
@@ -135,7 +136,7 @@ static void test_list_does_not_wait_for_a_stopped_application(void **state)
 	for (pcap_if_t *d = list; d; d = d->next)
 		assert_string_not_equal(d->name, "ringtap:app:0");
 	pcap_freealldevs(list);
-	assert_in_range(b.tv_sec - a.tv_sec, 0, rt_answer_ms / 1000 - 2);
+	assert_in_range(b.tv_sec - a.tv_sec, 0, rt_reader_limits.answer_ms / 1000 - 2);
 }
 
 /* ---- a secondary process */

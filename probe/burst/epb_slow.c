@@ -12,6 +12,7 @@
 #include "probe/dpdk/nic_time.h"
 #include "probe/capture/readable.h"
 #include "probe/trace/trace.h"
+#include "probe/tunables.h"
 
 #define OPT_FLAGS     2
 #define OPT_HASH      3
@@ -21,8 +22,6 @@
 #define HASH_TOEPLITZ 5
 #define FLAG_INBOUND  1u
 #define FLAG_OUTBOUND 2u
-
-uint32_t rt_epb_wait_ms = 5000;
 
 static uint8_t *put16(uint8_t *p, uint16_t a, uint16_t b)
 {
@@ -110,7 +109,7 @@ static bool fits(const struct rt_ring *r, uint64_t need)
 /* Only for labs: the application stands still until the reader has caught up. */
 static bool wait_for_room(struct rt_ring *r, const struct rt_tap *tap)
 {
-	uint64_t start = rte_rdtsc(), most = rt_epb_wait_ms * rte_get_tsc_hz() / 1000;
+	uint64_t start = rte_rdtsc(), most = rt_probe_limits.full_wait_ms * rte_get_tsc_hz() / 1000;
 
 	if (r->gave_up)
 		return false;

@@ -45,9 +45,6 @@ static inline uint32_t rt_epb_longest(uint64_t chunk_size)
 /* Fills in the tap's trailers from its direction and queue. */
 void rt_epb_prepare(struct rt_tap *tap);
 
-/* on-full=wait gives up after this time without any room; a variable for the tests. */
-extern uint32_t rt_epb_wait_ms;
-
 /* Writes one packet of any shape at r->head and advances it. Counts everything itself. False: the
  * ring is full. */
 bool rt_epb_slow(

@@ -15,6 +15,7 @@
 #include "filter_run.h"
 #include "readable.h"
 #include "common/program.h"
+#include "probe/tunables.h"
 
 #define WORDS 16u /* of scratch memory */
 
@@ -28,8 +29,6 @@ struct rt_filter {
 
 static_assert(sizeof(struct rt_insn) == sizeof(struct bpf_insn), "cBPF instruction");
 
-uint64_t rt_filter_steps_max = 400000;
-
 /* Takes over the instructions; arg is the type of their argument. */
 static struct rte_bpf *load(
 	struct ebpf_insn *insns, uint32_t count, const struct rte_bpf_arg *argument)
@@ -41,7 +40,7 @@ static struct rte_bpf *load(
 		rte_errno = ENOMEM;
 		return NULL;
 	}
-	if (rt_code_steps(insns, count) > rt_filter_steps_max) {
+	if (rt_code_steps(insns, count) > rt_probe_limits.filter_steps) {
 		free(insns);
 		rte_errno = E2BIG;
 		return NULL;

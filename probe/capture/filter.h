@@ -16,11 +16,6 @@ struct rt_filter;
 int rt_filter_create(struct rt_filter **out, const struct rt_insn *insns, uint32_t count);
 void rt_filter_free(struct rt_filter *f);
 
-/* DPDK's verifier tries the paths through a program one by one, and their number may double with
- * each jump: six IPv6 addresses have 10^8. At 200 ns a step, measured with programs made for it,
- * one load takes 80 ms at most. A variable for the tests. */
-extern uint64_t rt_filter_steps_max;
-
 /* Hot path: puts the packets that pass into pass (room for n), in order; returns their number.
  * The filter reads each frame as it will be in the file, stripped VLAN tags put back.
  * *unreadable grows by the number of packets that it cannot read (readable.h): they do not pass,

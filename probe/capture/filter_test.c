@@ -15,6 +15,7 @@
 #include "epb.h"
 #include "filter.h"
 #include "probe/test_eal.h"
+#include "probe/tunables.h"
 
 #define FRAME_MAX  2000u
 #define FRAMES_MAX 20000u
@@ -280,13 +281,13 @@ static void test_truncated_frames_as_with_libpcap(void **state)
 
 static int interpret(void **state)
 {
-	rt_filter_steps_max = 0;
+	rt_probe_limits.filter_steps = 0;
 	return 0;
 }
 
 static int compile_again(void **state)
 {
-	rt_filter_steps_max = 400000;
+	rt_probe_limits.filter_steps = 400000;
 	return 0;
 }
 

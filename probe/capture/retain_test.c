@@ -15,6 +15,7 @@
 #include "chunks.h"
 #include "reader/capture/retain.h"
 #include "reader/test_peer.h"
+#include "reader/tunables.h"
 
 #define RINGS     3u
 #define OF_RING   32u /* chunks for each ring */
@@ -65,7 +66,7 @@ static int set_up(void **state)
 	}
 	refused = 0;
 	waits = dead = false;
-	rt_still_ns = RT_FOREVER; /* there is no control thread */
+	rt_reader_limits.still_ns = RT_FOREVER; /* there is no control thread */
 	ns = begin_ns = test_now(&session) - 1000000000ull;
 	return 0;
 }
@@ -281,7 +282,7 @@ static void test_a_ring_that_falls_silent_stops_no_other(void **state)
 
 static void test_the_others_get_what_a_silent_ring_had(void **state)
 {
-	rt_still_ns = 0;
+	rt_reader_limits.still_ns = 0;
 	for (unsigned i = 0; i < COUNT; i++) {
 		write_chunk(0);
 		look();

@@ -13,6 +13,7 @@
 
 #include "epb.h"
 #include "probe/test_eal.h"
+#include "probe/tunables.h"
 
 #define BURST 32u
 
@@ -273,7 +274,7 @@ static int set_up_wait(void **state)
 {
 	set_up(state);
 	t.tap[0].wait = t.tap[1].wait = true;
-	rt_epb_wait_ms = 20;
+	rt_probe_limits.full_wait_ms = 20;
 	return 0;
 }
 
@@ -293,7 +294,7 @@ static void test_no_second_wait_after_a_timeout(void **state)
 	uint64_t start;
 
 	fill(0, 60);
-	rt_epb_wait_ms = 3600000;
+	rt_probe_limits.full_wait_ms = 3600000;
 	start = rte_get_timer_cycles();
 	fill(0, 60);
 	assert_true(rte_get_timer_cycles() - start < 60 * rte_get_timer_hz());
@@ -333,7 +334,7 @@ static void test_nothing_is_lost_while_the_reader_reads(void **state)
 	uint64_t total = 3000 * BURST;
 	pthread_t reader;
 
-	rt_epb_wait_ms = 60000;
+	rt_probe_limits.full_wait_ms = 60000;
 	assert_int_equal(pthread_create(&reader, NULL, read_on, &total), 0);
 	for (uint32_t n = 0; n < total; n += BURST) {
 		struct rte_mbuf *m[BURST];
@@ -363,7 +364,7 @@ static void test_end_of_the_session_ends_the_wait(void **state)
 	struct rte_mbuf *m[BURST];
 	pthread_t control;
 
-	rt_epb_wait_ms = 3600000;
+	rt_probe_limits.full_wait_ms = 3600000;
 	assert_int_equal(pthread_create(&control, NULL, stop_session, NULL), 0);
 	make_burst(m, 0, 1500);
 	for (int i = 0; i < 4; i++)
@@ -376,9 +377,9 @@ static void test_end_of_the_session_ends_the_wait(void **state)
 
 static void test_invalid_tail_ends_the_wait(void **state)
 {
-	rt_epb_wait_ms = 20;
+	rt_probe_limits.full_wait_ms = 20;
 	fill(0, 60);
-	rt_epb_wait_ms = 3600000;
+	rt_probe_limits.full_wait_ms = 3600000;
 	t.ring.gave_up = 0;
 	set_tail(UINT64_MAX - 7);
 	fill(0, 60);

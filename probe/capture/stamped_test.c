@@ -22,6 +22,7 @@
 #include "ringtap/probe.h"
 #include "probe/test_eal.h"
 #include "probe/test_ports.h"
+#include "probe/tunables.h"
 
 #define LONG_AGO 1500000000000000000ull /* ns since the epoch */
 
@@ -89,7 +90,7 @@ static int open_both(void **state)
 
 static int open_waiting(void **state)
 {
-	rt_epb_wait_ms = 3600000;
+	rt_probe_limits.full_wait_ms = 3600000;
 	open_with(RT_TARGET_RX, RT_ON_FULL_WAIT);
 	return 0;
 }

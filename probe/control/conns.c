@@ -8,9 +8,9 @@
 #include "common/atomics.h"
 #include "conns.h"
 #include "probe/dpdk/teardown.h"
+#include "probe/tunables.h"
 
 struct rt_conn *rt_conns;
-unsigned rt_conns_greeting_ms = 5000;
 
 static void abandon(struct rt_conn *c, const struct rt_clock_line *clock)
 {
@@ -97,7 +97,7 @@ void rt_conns_serve(const struct pollfd *fds, const struct rt_conn *const *order
 
 	for (struct rt_conn **p = &rt_conns; *p && !rt_teardown_begun();) {
 		struct rt_conn *c = *p;
-		bool ok = c->greeted || now - c->heard_ms < rt_load(&rt_conns_greeting_ms);
+		bool ok = c->greeted || now - c->heard_ms < rt_load(&rt_probe_limits.greeting_ms);
 
 		for (unsigned i = 0; i < n; i++) {
 			if (order[i] == c && fds[i].revents) {

@@ -12,8 +12,6 @@
 #define RT_CONNS_MAX 32
 
 extern struct rt_conn *rt_conns;
-/* A connection that has not greeted for so long ends; a variable for the tests. */
-extern unsigned rt_conns_greeting_ms;
 
 /* Takes over a socket that was accepted. Where the table is full, the connection makes room that
  * was silent longest, of those without session and monitor; if all have one, the new one is

@@ -27,14 +27,13 @@
 #include "probe/dpdk/teardown.h"
 #include "probe/trace/trace.h"
 #include "probe/trace/load.h"
+#include "probe/tunables.h"
 
 #define LINGER_MS   2000 /* the reader connects within this time after its telemetry query */
 #define TICK_MS     50   /* clock, ports, tails */
 #define COUNTERS_MS 500  /* NIC counters */
 #define BUSY_MS     1    /* while a session begins or ends */
 #define WATCH_MS    5    /* for ports that start, which have no hooks until then */
-
-unsigned rt_control_patience_ms = 1000;
 
 static struct {
 	pthread_mutex_t lock;
@@ -297,7 +296,7 @@ static bool step(void)
 /* Sessions that threads still use stay in rt_sessions; the next control thread frees them. */
 static void end_all(void)
 {
-	uint64_t until_ms = rt_now_ms() + rt_control_patience_ms;
+	uint64_t until_ms = rt_now_ms() + rt_probe_limits.patience_ms;
 
 	rt_conns_abandon(false, &ctl.clock.line);
 	if (!rt_teardown_late())

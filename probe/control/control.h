@@ -19,7 +19,7 @@ int rt_control_start(bool stay);
  * control thread. */
 void rt_control_socket(char name[RT_SOCKET_NAME_MAX]);
 /* Ends all sessions and the thread; returns when it has ended. Waits at most
- * rt_control_patience_ms for threads inside hooks; the next start frees the memory that those
+ * rt_probe_limits.patience_ms for threads inside hooks; the next start frees the memory that those
  * use. Afterwards rt_control_start() without stay returns -ESHUTDOWN. */
 void rt_control_stop(void);
 
@@ -32,9 +32,6 @@ void rt_control_detach(void);
 int rt_control_follow(void);
 /* Any thread but the control thread. */
 void rt_control_wake(void);
-
-/* A variable for the tests. */
-extern unsigned rt_control_patience_ms;
 
 #define RT_LEASE_MS 10000
 

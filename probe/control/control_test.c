@@ -28,6 +28,7 @@
 #include "ringtap/reader.h"
 #include "probe/test_eal.h"
 #include "probe/test_ports.h"
+#include "probe/tunables.h"
 
 #define RUN_MAX 64u
 
@@ -446,10 +447,10 @@ static void test_connections_that_do_not_greet_end(void **state)
 {
 	int fd = rt_connect(dir, RT_SOCKET_NAME);
 
-	rt_store(&rt_conns_greeting_ms, 1);
+	rt_store(&rt_probe_limits.greeting_ms, 1);
 	assert_true(fd >= 0);
 	assert_disconnected(fd);
-	rt_store(&rt_conns_greeting_ms, 5000);
+	rt_store(&rt_probe_limits.greeting_ms, 5000);
 }
 
 static void test_readers_in_use_stay_and_further_ones_get_a_reason(void **state)

@@ -29,6 +29,7 @@
 #include "ringtap/reader.h"
 #include "probe/test_eal.h"
 #include "probe/test_ports.h"
+#include "probe/tunables.h"
 
 #define LATE_MS   50  /* more than an event needs; a former fault delayed it by 100 ms */
 #define ENOUGH_NS 3e9 /* limit of CPU time of a test */
@@ -308,7 +309,7 @@ static size_t list_sessions(void)
 
 static int compile_everything(void **state)
 {
-	rt_filter_steps_max = UINT64_MAX;
+	rt_probe_limits.filter_steps = UINT64_MAX;
 	return start(state);
 }
 
@@ -316,7 +317,7 @@ static int compile_normally(void **state)
 {
 	int ret = stop(state);
 
-	rt_filter_steps_max = 400000;
+	rt_probe_limits.filter_steps = 400000;
 	return ret;
 }
 
@@ -362,9 +363,9 @@ static void test_stop_waits_for_a_hook_for_a_bounded_time(void **state)
 	uint16_t port = test_port_make("net_ring_x");
 	struct ringtap_capture *cap = record_with_odd_epoch(port);
 
-	rt_control_patience_ms = 50;
+	rt_probe_limits.patience_ms = 50;
 	ringtap_probe_stop();
-	rt_control_patience_ms = 1000;
+	rt_probe_limits.patience_ms = 1000;
 	assert_int_equal(ringtap_probe_start(), 0);
 	assert_int_equal(list_sessions(), 1);
 	rt_thread_exit(rt_thread_self);
@@ -398,7 +399,7 @@ static void test_ports_are_watched_until_sessions_have_ended(void **state)
 					 .latency_every = 1},
 				 err, sizeof(err)),
 		0);
-	rt_control_patience_ms = UINT32_MAX;
+	rt_probe_limits.patience_ms = UINT32_MAX;
 	assert_int_equal(pthread_create(&stopping, NULL, stop_in_thread, NULL), 0);
 	closed.fd = ringtap_monitor_fd(monitor);
 	assert_int_equal(poll(&closed, 1, -1), 1);
@@ -407,7 +408,7 @@ static void test_ports_are_watched_until_sessions_have_ended(void **state)
 	rt_thread_exit(rt_thread_self);
 	pthread_join(stopping, NULL);
 	alarm(0);
-	rt_control_patience_ms = 1000;
+	rt_probe_limits.patience_ms = 1000;
 	assert_int_not_equal(rt_port_generation(port), generation);
 	ringtap_monitor_close(monitor);
 	ringtap_capture_close(cap);

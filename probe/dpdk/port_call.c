@@ -8,10 +8,9 @@
 
 #include "port_call.h"
 #include "teardown.h"
+#include "probe/tunables.h"
 
 #define NONE UINT32_MAX
-
-unsigned rt_port_call_ms = 4;
 
 /* Held for a few instructions. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -55,7 +54,7 @@ static struct timespec in_ms(unsigned ms)
 
 void rt_port_call_bar(uint16_t port, bool going)
 {
-	struct timespec until = in_ms(rt_port_call_ms);
+	struct timespec until = in_ms(rt_probe_limits.port_call_ms);
 
 	pthread_mutex_lock(&lock);
 	barred[port] = going;

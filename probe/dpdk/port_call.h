@@ -12,13 +12,9 @@ bool rt_port_call_begin(uint16_t port);
 void rt_port_call_end(void);
 
 /* In the application's thread that adds or removes the port. going: no call begins any more;
- * waits for a call in progress, but at most rt_port_call_ms. */
+ * waits for a call in progress, but at most rt_probe_limits.port_call_ms. */
 void rt_port_call_bar(uint16_t port, bool going);
 /* No port is being removed. */
 void rt_port_call_unbar_all(void);
-
-/* A driver's call has no time limit, and may need a lock that the waiting thread holds. A
- * variable for the tests. */
-extern unsigned rt_port_call_ms;
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "common/atomics.h"
 #include "port_call.h"
+#include "probe/tunables.h"
 
 static uint32_t calls;
 
@@ -32,7 +33,7 @@ static void test_event_waits_for_the_call_and_prevents_the_next(void **state)
 	static uint32_t memory;
 	pthread_t caller;
 
-	rt_port_call_ms = 60000;
+	rt_probe_limits.port_call_ms = 60000;
 	for (int i = 0; i < 200; i++) {
 		rt_store(&calls, 0);
 		rt_port_call_bar(3, false);
@@ -56,7 +57,7 @@ static void test_event_waits_for_a_bounded_time(void **state)
 {
 	pthread_t event;
 
-	rt_port_call_ms = 4;
+	rt_probe_limits.port_call_ms = 4;
 	rt_port_call_unbar_all();
 	assert_true(rt_port_call_begin(3));
 	assert_int_equal(pthread_create(&event, NULL, bar, NULL), 0);
@@ -67,7 +68,7 @@ static void test_event_waits_for_a_bounded_time(void **state)
 
 static void test_events_of_other_ports_do_not_wait(void **state)
 {
-	rt_port_call_ms = UINT32_MAX;
+	rt_probe_limits.port_call_ms = UINT32_MAX;
 	rt_port_call_unbar_all();
 	assert_true(rt_port_call_begin(3));
 	rt_port_call_bar(4, true);

@@ -14,6 +14,7 @@
 #include "thread.h"
 #include "probe/now_ms.h"
 #include "probe/dpdk/teardown.h"
+#include "probe/tunables.h"
 
 /* A callback that is no longer in ethdev's list, while a thread may still walk over it. */
 struct rt_deferred {
@@ -22,10 +23,8 @@ struct rt_deferred {
 	void *callback;
 };
 
-#define DEFERRED_MS 60 /* factor on rt_deferred_ms, for threads that never enter a hook again */
-
-uint64_t rt_deferred_ms = 10000;
-uint64_t rt_hook_rest_ms = 2000;
+#define DEFERRED_MS \
+	60 /* factor on rt_probe_limits.deferred_ms, for threads that never enter a hook again */
 
 static struct rt_hook **hooks[RTE_MAX_ETHPORTS][2]; /* by queue */
 /* Unlinked since the last grace period began, and the sets that this period is for. */
@@ -190,11 +189,12 @@ static void remove_callback(struct rt_hook *h)
 	h->removed_ms = rt_now_ms();
 }
 
-/* A second removal within rt_hook_rest_ms is left to rt_hook_remove_unused(), so that users that
- * follow each other find the callback in place. Lock held. */
+/* A second removal within rt_probe_limits.hook_rest_ms is left to rt_hook_remove_unused(), so that
+ * users that follow each other find the callback in place. Lock held. */
 static void remove_unused(struct rt_hook *h, bool at_once)
 {
-	if (!h->users && h->callback && (at_once || rt_now_ms() - h->removed_ms >= rt_hook_rest_ms))
+	if (!h->users && h->callback &&
+		(at_once || rt_now_ms() - h->removed_ms >= rt_probe_limits.hook_rest_ms))
 		remove_callback(h);
 }
 
@@ -408,8 +408,9 @@ static void reclaim_callbacks(void)
 {
 	uint64_t age = rt_now_ms() - deferred_since_ms;
 
-	if (deferred_old && age >= rt_deferred_ms &&
-		(rt_grace_passed(&deferred_grace) || age >= DEFERRED_MS * rt_deferred_ms)) {
+	if (deferred_old && age >= rt_probe_limits.deferred_ms &&
+		(rt_grace_passed(&deferred_grace) ||
+			age >= DEFERRED_MS * rt_probe_limits.deferred_ms)) {
 		free_deferred(deferred_old);
 		deferred_old = NULL;
 	}

@@ -51,11 +51,6 @@ struct rt_hook {
 				       that removal needs no memory */
 } __attribute__((aligned(RT_CACHE_LINE)));
 
-/* The least time that a removed callback is kept; a variable for the tests. */
-extern uint64_t rt_deferred_ms;
-/* The least time between two removals of a hook's callback; a variable for the tests. */
-extern uint64_t rt_hook_rest_ms;
-
 /* The argument of this thread's last ringtap_probe_received_until(); 0: never called. */
 extern __thread uint64_t rt_hook_until __attribute__((tls_model("initial-exec")));
 

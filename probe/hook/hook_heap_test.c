@@ -15,6 +15,7 @@
 #include "hook.h"
 #include "probe/test_eal.h"
 #include "probe/test_ports.h"
+#include "probe/tunables.h"
 
 #define TOGGLES  100000u
 #define CALLBACK 1024u /* bytes; no callback with its header takes as many */
@@ -48,7 +49,7 @@ static void toggle(unsigned times)
 static void free_removed(void)
 {
 	rt_hook_remove_unused(true);
-	rt_deferred_ms = 0;
+	rt_probe_limits.deferred_ms = 0;
 	while (hook->waiting)
 		rt_hook_reclaim();
 }
@@ -56,8 +57,8 @@ static void free_removed(void)
 static int restore(void **state)
 {
 	free_removed();
-	rt_deferred_ms = 1000;
-	rt_hook_rest_ms = 1000000;
+	rt_probe_limits.deferred_ms = 1000;
+	rt_probe_limits.hook_rest_ms = 1000000;
 	return 0;
 }
 
@@ -78,7 +79,7 @@ static void test_users_that_follow_each_other_allocate_nothing(void **state)
 	/* It is in place for the next user, not for ever. */
 	rt_hook_remove_unused(false);
 	assert_non_null(hook->callback);
-	rt_hook_rest_ms = 0;
+	rt_probe_limits.hook_rest_ms = 0;
 	rt_hook_remove_unused(false);
 	assert_null(hook->callback);
 	free_removed();
@@ -102,7 +103,7 @@ static void test_callbacks_that_wait_to_be_freed_are_bounded(void **state)
 	size_t before = heap_bytes();
 	pthread_t sleeper;
 
-	rt_hook_rest_ms = 0;
+	rt_probe_limits.hook_rest_ms = 0;
 	rt_store(&leave, 0);
 	assert_int_equal(rt_hook_use(hook), 0);
 	assert_int_equal(pthread_create(&sleeper, NULL, poll_once_and_sleep, NULL), 0);

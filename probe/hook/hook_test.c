@@ -24,6 +24,7 @@
 #include "probe/capture/request.h"
 #include "probe/test_eal.h"
 #include "probe/test_ports.h"
+#include "probe/tunables.h"
 
 #define BURST   4u
 #define THREADS 300u
@@ -303,13 +304,13 @@ static int make_ports(void **state)
 {
 	first = make_null_port("net_null_0", 1);
 	second = make_null_port("net_null_1", 1);
-	rt_epb_wait_ms = 3600000;
+	rt_probe_limits.full_wait_ms = 3600000;
 	return 0;
 }
 
 static int remove_ports(void **state)
 {
-	rt_epb_wait_ms = 5000;
+	rt_probe_limits.full_wait_ms = 5000;
 	remove_null_port(first);
 	remove_null_port(second);
 	while (!rt_hook_reclaim())

@@ -12,6 +12,7 @@
 #include "capture.h"
 #include "reader/find/connect.h"
 #include "reader/export.h"
+#include "reader/tunables.h"
 
 /* Bytes of a batch: they are still in the L2 cache when they are written. */
 #define BATCH_MAX (1ull << 20)
@@ -215,8 +216,8 @@ static int make_memory(struct ringtap_capture *cap, struct rt_source *s, uint64_
 	} m;
 	struct rt_msg_header h;
 	bool fates;
-	int ret = rt_conn_expect(
-		s->conn, RT_MSG_LAYOUT, NULL, 0, NULL, rt_open_ms, cap->error, sizeof(cap->error));
+	int ret = rt_conn_expect(s->conn, RT_MSG_LAYOUT, NULL, 0, NULL, rt_reader_limits.open_ms,
+		cap->error, sizeof(cap->error));
 
 	if (ret < 0)
 		return ret;
@@ -238,8 +239,8 @@ static int open_session(struct ringtap_capture *cap, struct rt_source *s, uint64
 	int ret = make_memory(cap, s, buffer_size);
 
 	if (!ret)
-		ret = rt_conn_expect(s->conn, RT_MSG_OPENED, NULL, 0, NULL, rt_open_ms, cap->error,
-			sizeof(cap->error));
+		ret = rt_conn_expect(s->conn, RT_MSG_OPENED, NULL, 0, NULL,
+			rt_reader_limits.open_ms, cap->error, sizeof(cap->error));
 	if (ret >= 0)
 		ret = rt_segment_map(
 			&s->seg, s->memory.fd, s->memory.tails, cap->error, sizeof(cap->error));
@@ -495,7 +496,7 @@ bool rt_capture_started(const struct ringtap_capture *cap)
 /* The longest answer timeout of all applications. */
 static uint64_t stop_timeout_ns(const struct ringtap_capture *cap)
 {
-	int ms = cap->source_count ? 0 : rt_answer_ms;
+	int ms = cap->source_count ? 0 : rt_reader_limits.answer_ms;
 
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		if (rt_conn_timeout_ms(cap->sources[i].conn) > ms)

@@ -108,10 +108,6 @@ struct ringtap_capture {
 	char error[RT_TEXT_LEN + RT_NAME_LEN];
 };
 
-/* How long a thread that is stopped in a hook delays the merge. A variable, so that tests can set
- * it. */
-extern uint64_t rt_hold_ns;
-
 /* The ring of this index, before anything was read. */
 void rt_in_init(struct rt_in *in, const struct rt_segment *seg, uint32_t source, uint32_t index);
 

@@ -17,6 +17,7 @@
 #include "capture.h"
 #include "common/ipc.h"
 #include "reader/test_peer.h"
+#include "reader/tunables.h"
 
 #define RINGS   4u
 #define RUN_MAX 64u
@@ -148,12 +149,12 @@ static void test_probe_that_dies_while_attaching_is_an_error(void **state)
 
 static void test_probe_that_never_opens_times_out(void **state)
 {
-	int saved = rt_open_ms;
+	int saved = rt_reader_limits.open_ms;
 
-	rt_open_ms = 30;
+	rt_reader_limits.open_ms = 30;
 	peer.answer = open_never;
 	assert_attach_fails(-ETIMEDOUT, "does not answer");
-	rt_open_ms = saved;
+	rt_reader_limits.open_ms = saved;
 }
 
 static void test_clock_that_was_never_finished_fails(void **state)
@@ -353,13 +354,13 @@ static void test_application_that_dies_while_stopping_is_drained(void **state)
 
 static void test_unresponsive_probe_is_drained(void **state)
 {
-	int end, saved = rt_answer_ms;
+	int end, saved = rt_reader_limits.answer_ms;
 
 	peer.answer = never_stop;
 	put_some(7);
-	rt_answer_ms = 30;
+	rt_reader_limits.answer_ms = 30;
 	assert_int_equal(ringtap_capture_stop(cap), 0);
-	rt_answer_ms = saved;
+	rt_reader_limits.answer_ms = saved;
 	assert_int_equal(drain(&end), 7);
 	assert_int_equal(end, -ETIMEDOUT);
 }

@@ -10,6 +10,7 @@
 #include "common/program.h"
 #include "capture.h"
 #include "reader/export.h"
+#include "reader/tunables.h"
 
 static struct rt_msg_filter *make_request(const struct ringtap_insn *filter, uint32_t count)
 {
@@ -28,7 +29,7 @@ static struct rt_msg_filter *make_request(const struct ringtap_insn *filter, uin
 /* Waits for the answer to the last request. Its length, or -errno. */
 static int await(struct ringtap_capture *cap, struct rt_source *s)
 {
-	int limit_ms = s->conn->timeout_ms ? s->conn->timeout_ms : rt_filter_ms;
+	int limit_ms = s->conn->timeout_ms ? s->conn->timeout_ms : rt_reader_limits.filter_ms;
 	int ret = rt_conn_expect(
 		s->conn, RT_MSG_FILTERED, NULL, 0, NULL, limit_ms, cap->error, sizeof(cap->error));
 

@@ -17,6 +17,7 @@
 #include "capture.h"
 #include "common/ipc.h"
 #include "reader/test_peer.h"
+#include "reader/tunables.h"
 
 #define RINGS   2u
 #define RUN_MAX 64u
@@ -180,11 +181,11 @@ static int silent_peer(void)
 static void test_late_answer_is_discarded(void **state)
 {
 	uint64_t packets[2];
-	int before = rt_filter_ms;
+	int before = rt_reader_limits.filter_ms;
 
 	rt_store(&silent_sock, -1);
 	sem_init(&silent, 0, 0);
-	rt_filter_ms = 20;
+	rt_reader_limits.filter_ms = 20;
 	peer.answer = is_silent_once;
 	assert_int_equal(ringtap_capture_filter(cap, &none, 1), -ETIMEDOUT);
 	assert_string_equal(ringtap_capture_error(cap), "the probe does not answer");
@@ -194,7 +195,7 @@ static void test_late_answer_is_discarded(void **state)
 	assert_int_equal(packets[false], 4);
 	/* No second request before the first is answered. */
 	assert_int_equal(ringtap_capture_filter(cap, &none, 1), -ETIMEDOUT);
-	rt_filter_ms = before;
+	rt_reader_limits.filter_ms = before;
 	answer_filter(silent_peer(), -EINVAL, "too late");
 	assert_int_equal(ringtap_capture_filter(cap, &none, 1), 0);
 	assert_false(ringtap_capture_filtering(cap));
@@ -206,14 +207,14 @@ static void test_late_answer_is_discarded(void **state)
 static void test_late_answer_is_received_while_reading(void **state)
 {
 	uint64_t packets[2];
-	int before = rt_filter_ms;
+	int before = rt_reader_limits.filter_ms;
 
 	rt_store(&silent_sock, -1);
 	sem_init(&silent, 0, 0);
-	rt_filter_ms = 20;
+	rt_reader_limits.filter_ms = 20;
 	peer.answer = is_silent_once;
 	assert_int_equal(ringtap_capture_filter(cap, &none, 1), -ETIMEDOUT);
-	rt_filter_ms = before;
+	rt_reader_limits.filter_ms = before;
 	answer_filter(silent_peer(), 0, "");
 	for (int i = 0; i < 500 && ringtap_capture_filtering(cap); i++)
 		assert_int_equal(read_all(packets), 0);

@@ -7,15 +7,16 @@
  * until a store becomes visible (SLACK_NS, an upper limit). If it is busy, they may be as early as
  * its last publication (a ring whose packets have older time stamps than the TSC's stays busy, and
  * publishes last_ns at every poll). The watermark is the minimum over all rings; records up to it
- * can be returned. A thread that is stopped in a hook would delay all of them: after rt_hold_ns it
- * is ignored. What it publishes later may be out of order, which is counted. A ring that no thread
- * uses yet is as an idle one.
+ * can be returned. A thread that is stopped in a hook would delay all of them: after
+ * rt_reader_limits.hold_ns it is ignored. What it publishes later may be out of order, which is
+ * counted. A ring that no thread uses yet is as an idle one.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "common/record.h"
 #include "capture.h"
+#include "reader/tunables.h"
 
 #define AHEAD_NS 1000000000ull
 #define SLACK_NS 50000ull
@@ -23,8 +24,6 @@
 #define FETCH_AHEAD   4096 /* bytes */
 #define FETCH_LARGE   192  /* bytes; of longer records only the ends are prefetched, */
 #define FETCH_RECORDS 8    /* this many records ahead */
-
-uint64_t rt_hold_ns = 500000000;
 
 uint64_t rt_source_mark(const struct rt_source *s, uint64_t now_ns)
 {
@@ -63,7 +62,7 @@ uint64_t rt_in_refresh(
 		in->busy_head = head;
 		in->busy_last_ns = last_ns;
 	}
-	return mono_ns - in->busy_since_ns > rt_hold_ns ? RT_FOREVER : last_ns;
+	return mono_ns - in->busy_since_ns > rt_reader_limits.hold_ns ? RT_FOREVER : last_ns;
 }
 
 void rt_in_init(struct rt_in *in, const struct rt_segment *seg, uint32_t source, uint32_t index)

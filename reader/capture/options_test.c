@@ -15,6 +15,7 @@
 #include "capture.h"
 #include "ringtap/monitor.h"
 #include "reader/test_peer.h"
+#include "reader/tunables.h"
 
 #define LIMIT_MS 40
 
@@ -304,8 +305,8 @@ static void test_timeout_of_a_capture_applies_to_its_filter(void **state)
 	start_with_a_limit();
 	before = rt_mono_ns();
 	assert_int_equal(ringtap_capture_filter(cap, &none, 1), -ETIMEDOUT);
-	assert_in_range(
-		rt_mono_ns() - before, LIMIT_MS * 1000000ull, (uint64_t)rt_filter_ms * 1000000 / 2);
+	assert_in_range(rt_mono_ns() - before, LIMIT_MS * 1000000ull,
+		(uint64_t)rt_reader_limits.filter_ms * 1000000 / 2);
 }
 
 static void test_timeout_of_a_capture_applies_to_its_end(void **state)
@@ -315,7 +316,8 @@ static void test_timeout_of_a_capture_applies_to_its_end(void **state)
 	start_with_a_limit();
 	assert_int_equal(ringtap_capture_stop(cap), 0);
 	/* Less than the default timeout: 0 would mean that it still waits. */
-	assert_int_equal(ringtap_capture_next(cap, runs, 8, rt_answer_ms / 2), -ETIMEDOUT);
+	assert_int_equal(
+		ringtap_capture_next(cap, runs, 8, rt_reader_limits.answer_ms / 2), -ETIMEDOUT);
 }
 
 /* ---- NULL ---- */

@@ -12,6 +12,7 @@
 #include "capture.h"
 #include "common/ring.h"
 #include "reader/test_peer.h"
+#include "reader/tunables.h"
 
 #define RINGS   4u
 #define RUN_MAX 64u
@@ -109,12 +110,12 @@ static uint64_t assert_ordered(int n, uint64_t *last)
 static void test_running_producers_are_merged_in_order(void **state)
 {
 	struct producer *p = aligned_alloc(128, sizeof(*p) * RINGS);
-	uint64_t got = 0, written = 0, dropped = 0, last = 0, saved = rt_hold_ns;
+	uint64_t got = 0, written = 0, dropped = 0, last = 0, saved = rt_reader_limits.hold_ns;
 	struct ringtap_stats stats = {.size = sizeof(stats)};
 	int n;
 
 	/* On a loaded machine, a thread may wait for a CPU for longer than the default. */
-	rt_hold_ns = 60000000000;
+	rt_reader_limits.hold_ns = 60000000000;
 	memset(p, 0, sizeof(*p) * RINGS);
 	for (uint32_t i = 0; i < RINGS; i++)
 		start_producer(&p[i], i);
@@ -139,7 +140,7 @@ static void test_running_producers_are_merged_in_order(void **state)
 	ringtap_capture_stats(cap, &stats);
 	assert_int_equal(stats.reordered, 0);
 	assert_int_equal(stats.delivered, written);
-	rt_hold_ns = saved;
+	rt_reader_limits.hold_ns = saved;
 	free(p);
 }
 

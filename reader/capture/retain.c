@@ -14,12 +14,11 @@
 #include "common/record.h"
 #include "reader/export.h"
 #include "retain.h"
+#include "reader/tunables.h"
 
 /* A look takes place every millisecond at least: room for many at any rate of packets. */
 #define MARGIN_SHARE 16u           /* of the chunks */
 #define MARGIN_BYTES (64ull << 20) /* at least, but a quarter of the chunks at most */
-
-uint64_t rt_still_ns = 500000000;
 
 void rt_retain_lock(struct ringtap_capture *cap)
 {
@@ -105,7 +104,7 @@ static void take_back(struct rt_kept_ring *k)
 {
 	uint64_t now = rt_mono_ns();
 
-	if (!k->writes && now - k->still_ns < rt_still_ns)
+	if (!k->writes && now - k->still_ns < rt_reader_limits.still_ns)
 		return;
 	if (!k->writes && k->still > k->floor)
 		k->floor = k->still;

@@ -9,11 +9,6 @@
 
 #include "capture.h"
 
-/* When the probe's control thread, which ticks every 50 ms, has certainly taken back what a ring
- * does not use; if it had no CPU for that long, packets may be lost. A variable, so that tests can
- * set it. */
-extern uint64_t rt_still_ns;
-
 /* A ring. Chunks have the numbers of docs/format.md. */
 struct rt_kept_ring {
 	uint64_t *first_ns; /* time of the first record of chunk n, at n modulo order_count */

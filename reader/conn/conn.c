@@ -13,10 +13,9 @@
 #include "reader/find/halt.h"
 #include "reader/find/secondary.h"
 #include "reader/find/telemetry.h"
+#include "reader/tunables.h"
 
 #define ATTEMPTS 3
-
-_Thread_local int rt_answer_ms = 10000, rt_open_ms = 60000, rt_filter_ms = 8000;
 
 EXPORT const char *ringtap_version(void)
 {
@@ -182,13 +181,13 @@ static int meet(struct ringtap_conn *c, const char *dir, char *err, size_t errle
 
 static int open_conn(struct ringtap_conn *c, const char *dir, char *err, size_t errlen)
 {
-	int telemetry_ms = rt_telemetry_ms, ret;
+	int telemetry_ms = rt_reader_limits.telemetry_ms, ret;
 
 	/* Connecting and waking read the timeout from thread-local variables. */
 	if (c->timeout_ms)
-		rt_telemetry_ms = c->timeout_ms;
+		rt_reader_limits.telemetry_ms = c->timeout_ms;
 	ret = meet(c, dir, err, errlen);
-	rt_telemetry_ms = telemetry_ms;
+	rt_reader_limits.telemetry_ms = telemetry_ms;
 	if (ret >= 0)
 		add_suffix(c, dir);
 	return ret;

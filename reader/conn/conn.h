@@ -10,16 +10,11 @@
 #include "ringtap/reader.h"
 #include "reader/text.h"
 #include "reader/versions.h"
-
-/* Timeouts of the probe, in milliseconds: for an answer; for rings, as populating gigabytes takes
- * long; for another filter, whose answer a thread delays that waits for space in a ring, for up to
- * 5 s. Variables, so that tests can set them; of a thread, so that a list of applications can use
- * shorter ones. */
-extern _Thread_local int rt_answer_ms, rt_open_ms, rt_filter_ms;
+#include "reader/tunables.h"
 
 struct ringtap_conn {
 	int fd;
-	int timeout_ms; /* 0: rt_answer_ms */
+	int timeout_ms; /* 0: rt_reader_limits.answer_ms */
 	bool awake_only;
 	uint32_t host_pid;
 	struct rt_msg_welcome app;
@@ -41,7 +36,7 @@ void rt_conn_hang_up(struct ringtap_conn *c);
 /* Timeout of an answer, in milliseconds. */
 static inline int rt_conn_timeout_ms(const struct ringtap_conn *c)
 {
-	return c->timeout_ms ? c->timeout_ms : rt_answer_ms;
+	return c->timeout_ms ? c->timeout_ms : rt_reader_limits.answer_ms;
 }
 
 #endif

@@ -17,6 +17,7 @@
 #include "conn.h"
 #include "reader/find/telemetry.h"
 #include "reader/test_peer.h"
+#include "reader/tunables.h"
 
 #define SHORT_MS 30
 
@@ -191,12 +192,12 @@ static void test_telemetry_with_too_many_clients_is_asked_again(void **state)
 
 static void test_telemetry_that_always_has_too_many_clients_is_an_error(void **state)
 {
-	int saved = rt_telemetry_ms;
+	int saved = rt_reader_limits.telemetry_ms;
 
-	rt_telemetry_ms = SHORT_MS;
+	rt_reader_limits.telemetry_ms = SHORT_MS;
 	assert_fails((struct test_peer){.telemetry = WOKEN, .telemetry_busy = UINT32_MAX}, false,
 		-EBUSY, "ten clients");
-	rt_telemetry_ms = saved;
+	rt_reader_limits.telemetry_ms = saved;
 }
 
 static void test_endless_telemetry_answer_is_an_error(void **state)
@@ -209,12 +210,12 @@ static void test_endless_telemetry_answer_is_an_error(void **state)
 
 static void test_silent_telemetry_times_out(void **state)
 {
-	int saved = rt_telemetry_ms;
+	int saved = rt_reader_limits.telemetry_ms;
 
-	rt_telemetry_ms = SHORT_MS;
+	rt_reader_limits.telemetry_ms = SHORT_MS;
 	assert_fails((struct test_peer){.telemetry = "", .telemetry_silent = true}, false,
 		-ETIMEDOUT, "does not answer");
-	rt_telemetry_ms = saved;
+	rt_reader_limits.telemetry_ms = saved;
 }
 
 /* ---- greeting ---- */
@@ -313,12 +314,12 @@ static void test_probe_that_goes_to_sleep_is_tried_again(void **state)
 
 static void test_silent_probe_times_out(void **state)
 {
-	int saved = rt_answer_ms;
+	int saved = rt_reader_limits.answer_ms;
 
-	rt_answer_ms = SHORT_MS;
+	rt_reader_limits.answer_ms = SHORT_MS;
 	assert_fails(
 		(struct test_peer){.answer = send_nothing}, true, -ETIMEDOUT, "does not answer");
-	rt_answer_ms = saved;
+	rt_reader_limits.answer_ms = saved;
 }
 
 static void test_unexpected_answers_are_errors(void **state)

@@ -23,6 +23,7 @@
 #include "common/now.h"
 #include "conn.h"
 #include "names.h"
+#include "reader/tunables.h"
 
 #define PROGRAM      "ovs-vswitchd"
 #define DEFAULT_PATH "/var/run/openvswitch/db.sock"
@@ -31,8 +32,6 @@
 #define REST         20  /* times the last query */
 #define LIVE_MS      100 /* during a capture: 256 MiB hold 200 ms at 10 Gbit/s */
 #define CMDLINE_MAX  4096
-
-int rt_names_ms = 300;
 
 /* Path of the socket in the switch's arguments; the default if they name none. -ENOENT: it uses
  * another kind of connection, or cannot be read. */
@@ -236,7 +235,7 @@ static void refresh(struct ringtap_conn *c)
 	if (!strncmp(c->app.program, PROGRAM, strlen(PROGRAM)) &&
 		!getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid > 0 &&
 		!socket_path(peer.pid, path, sizeof(path)))
-		root = query(&peer, path, n->live ? LIVE_MS : rt_names_ms);
+		root = query(&peer, path, n->live ? LIVE_MS : rt_reader_limits.names_ms);
 	n->useless = !root && !n->live;
 	if (root)
 		rt_names_take(n, root);

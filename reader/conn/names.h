@@ -40,9 +40,6 @@ void rt_names_take(struct rt_names *n, const json_t *answer);
  * duration after its end. A database may be slow on purpose. */
 void rt_names_queried(struct rt_names *n, uint64_t begin_ns, uint64_t end_ns);
 
-/* Timeout of the database. A variable, so that tests can set it. */
-extern int rt_names_ms;
-
 /* Writes the switch's name of a port into name, without control characters; device, ethdev's name,
  * if it has none. False: none. Queries the database again, see rt_names_queried(), as names and
  * numbers of ports change, and never again after a failure. */

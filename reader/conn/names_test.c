@@ -25,6 +25,7 @@
 #include "common/ipc.h"
 #include "conn.h"
 #include "names.h"
+#include "reader/tunables.h"
 
 #define ROWS(rows)                               \
 	"{\"id\":0,\"error\":null,\"result\":[{" \
@@ -344,6 +345,6 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	snprintf(path, sizeof(path), "%s", argv[2] + strlen("unix:"));
-	rt_names_ms = 200;
+	rt_reader_limits.names_ms = 200;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,7 @@
 #include "halt.h"
 #include "telemetry.h"
 #include "views.h"
+#include "reader/tunables.h"
 
 #define RETRY_MS  10
 #define LINKS_MAX 40
@@ -344,7 +345,7 @@ int rt_connect_name(const char *app, const char *name, char *err, size_t errlen)
 	if (!rt_socket_instance(name, RT_TELEMETRY_SOCKET) && rt_folder_halted(&f, err, errlen))
 		ret = -EHOSTDOWN;
 	else
-		ret = rt_folder_connect(&f, name, rt_telemetry_ms, err, errlen);
+		ret = rt_folder_connect(&f, name, rt_reader_limits.telemetry_ms, err, errlen);
 	/* The folder shows the state of its primary process only. */
 	if (ret == -EAGAIN && !a.secondary && rt_folder_halted(&f, err, errlen))
 		ret = -EHOSTDOWN;
@@ -362,7 +363,8 @@ int rt_connect_why(const char *app, const char *base, char *err, size_t errlen)
 	if (rt_is_abstract(app))
 		return strcmp(base, RT_SOCKET_NAME)
 			       ? -ENOENT
-			       : rt_abstract_connect(app, rt_telemetry_ms, err, errlen);
+			       : rt_abstract_connect(
+					 app, rt_reader_limits.telemetry_ms, err, errlen);
 	if (!ret)
 		ret = rt_address_socket(&a, base, name);
 	return ret ? ret : rt_connect_name(app, name, err, errlen);

@@ -25,6 +25,7 @@
 #include "owners.h"
 #include "telemetry.h"
 #include "views.h"
+#include "reader/tunables.h"
 
 #define ALICE   4711u
 #define MALLORY 4712u
@@ -386,14 +387,14 @@ static void test_list_does_not_wait_for_a_listener_without_room(void **state)
 
 	make_folder("full", 0, 0700);
 	l = start("full", RT_SOCKET_NAME, 0, 0, 0);
-	rt_telemetry_ms = 0;
+	rt_reader_limits.telemetry_ms = 0;
 	while (n < 8 && (fds[n] = rt_connect(app_dir("full"), RT_SOCKET_NAME)) >= 0)
 		n++;
 	assert_in_range(n, 1, 7);
 	assert_int_equal(fds[n], -EAGAIN);
-	rt_telemetry_ms = 3600000;
+	rt_reader_limits.telemetry_ms = 3600000;
 	assert_int_equal(listed("full", "full", &notes), 1);
-	rt_telemetry_ms = 3000;
+	rt_reader_limits.telemetry_ms = 3000;
 	while (n)
 		close(fds[--n]);
 	stop(&l);

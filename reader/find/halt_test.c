@@ -22,6 +22,7 @@
 #include "reader/conn/conn.h"
 #include "halt.h"
 #include "telemetry.h"
+#include "reader/tunables.h"
 
 #define SHORT_MS 30
 
@@ -133,12 +134,12 @@ static void test_running_and_invisible_processes_are_not_halted(void **state)
 /* Connections are queued until the backlog is full. */
 static void assert_attach_reports_it(const char *socket)
 {
-	int saved[] = {rt_answer_ms, rt_telemetry_ms}, full = 0;
+	int saved[] = {rt_reader_limits.answer_ms, rt_reader_limits.telemetry_ms}, full = 0;
 	char err[RT_TEXT_LEN];
 	struct ringtap_conn *conn;
 	struct peer p;
 
-	rt_answer_ms = rt_telemetry_ms = SHORT_MS;
+	rt_reader_limits.answer_ms = rt_reader_limits.telemetry_ms = SHORT_MS;
 	peer_start(&p, socket);
 	assert_int_equal(ringtap_conn_open(&conn, p.dir, NULL, err, sizeof(err)), -ETIMEDOUT);
 	peer_signal(&p, SIGSTOP, WUNTRACED);
@@ -159,8 +160,8 @@ static void assert_attach_reports_it(const char *socket)
 	}
 	assert_true(full > 0);
 	peer_end(&p);
-	rt_answer_ms = saved[0];
-	rt_telemetry_ms = saved[1];
+	rt_reader_limits.answer_ms = saved[0];
+	rt_reader_limits.telemetry_ms = saved[1];
 }
 
 static void test_attaching_to_a_stopped_application(void **state)

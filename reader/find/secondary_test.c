@@ -23,6 +23,7 @@
 #include "telemetry.h"
 #include "reader/test_peer.h"
 #include "views.h"
+#include "reader/tunables.h"
 
 #define OTHER  65534   /* a user */
 #define NOBODY 3999999 /* a process id that no process has, almost certainly */
@@ -268,12 +269,12 @@ static unsigned fill(const char *name, int fds[8])
 static void test_full_backlog_is_no_missing_probe(void **state)
 {
 	char name[64], app[200], why[256], command[32];
-	int fds[8], ready[2], fd, telemetry_ms = rt_telemetry_ms;
+	int fds[8], ready[2], fd, telemetry_ms = rt_reader_limits.telemetry_ms;
 	struct ringtap_conn *conn;
 	pid_t pid = 0;
 	unsigned n;
 
-	rt_telemetry_ms = 20;
+	rt_reader_limits.telemetry_ms = 20;
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
 	if (!pid) {
@@ -300,7 +301,7 @@ static void test_full_backlog_is_no_missing_probe(void **state)
 		close(fds[--n]);
 	close(ready[0]);
 	close(ready[1]);
-	rt_telemetry_ms = telemetry_ms;
+	rt_reader_limits.telemetry_ms = telemetry_ms;
 }
 
 /* It locks the config file, but its socket does not tell its process. */

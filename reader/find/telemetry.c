@@ -24,10 +24,9 @@
 #include "halt.h"
 #include "telemetry.h"
 #include "ringtap/reader.h"
+#include "reader/tunables.h"
 
 #define RETRY_MS 10
-
-_Thread_local int rt_telemetry_ms = 3000;
 
 /* One datagram, zero-terminated. Length or -errno. */
 static int receive_within(int ms, int fd, char *buf, size_t size)
@@ -50,7 +49,7 @@ static int receive_within(int ms, int fd, char *buf, size_t size)
 
 static int receive(int fd, char *buf, size_t size)
 {
-	return receive_within(rt_telemetry_ms, fd, buf, size);
+	return receive_within(rt_reader_limits.telemetry_ms, fd, buf, size);
 }
 
 /* While DPDK serves ten clients, it closes the next connection without a greeting. A client counts
@@ -59,7 +58,7 @@ static int greet(const char *app, int *fd, char *buf, size_t size)
 {
 	int ret = receive(*fd, buf, size);
 
-	for (int ms = 0; ret == -ECONNRESET && ms < rt_telemetry_ms; ms += RETRY_MS) {
+	for (int ms = 0; ret == -ECONNRESET && ms < rt_reader_limits.telemetry_ms; ms += RETRY_MS) {
 		rt_sleep_ns(RETRY_MS * 1000000);
 		close(*fd);
 		*fd = rt_connect(app, RT_TELEMETRY_SOCKET);
@@ -279,7 +278,7 @@ int rt_telemetry_owner(
 EXPORT int ringtap_telemetry(
 	const char *dir, const char *command, int timeout_ms, char **answer, uint32_t *pid)
 {
-	int saved = rt_telemetry_ms, ret;
+	int saved = rt_reader_limits.telemetry_ms, ret;
 
 	if (answer)
 		*answer = NULL;
@@ -288,9 +287,9 @@ EXPORT int ringtap_telemetry(
 	if (timeout_ms < 0 || (answer && !command))
 		return -EINVAL;
 	if (timeout_ms)
-		rt_telemetry_ms = timeout_ms;
+		rt_reader_limits.telemetry_ms = timeout_ms;
 	ret = request(dir, command, answer, pid);
-	rt_telemetry_ms = saved;
+	rt_reader_limits.telemetry_ms = saved;
 	if (ret && answer) {
 		free(*answer);
 		*answer = NULL;

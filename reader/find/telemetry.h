@@ -6,9 +6,6 @@
 
 #include "connect.h"
 
-/* Timeout of an answer. A variable, so that tests can set it. */
-extern _Thread_local int rt_telemetry_ms;
-
 /* Requests the application at an address to wake its probe. 0, and socket is the name of the
  * probe's socket (empty: the answer has none); -ENOENT, -ECONNREFUSED: no such application;
  * -EPROTONOSUPPORT: it has no probe; -EPROTO: an invalid answer; -ETIMEDOUT; -EHOSTDOWN: its

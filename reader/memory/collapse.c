@@ -21,12 +21,11 @@
 #include "common/atomics.h"
 #include "common/now.h"
 #include "common/pages.h"
+#include "reader/tunables.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
 #endif
-
-int rt_collapse_wait_ms = 1000;
 
 /* A process that the kernel does not let end; 0: none. While there is one, others would not end
  * either. Atomic. */
@@ -113,5 +112,5 @@ void rt_collapse(void *p, size_t size)
 
 	if (size >= RT_HUGE_PAGE && !advice_is_taken())
 		(void)rt_collapse_aside(
-			collapse, &r, rt_collapse_wait_ms * (1 + (int)(size >> 30)));
+			collapse, &r, rt_reader_limits.collapse_ms * (1 + (int)(size >> 30)));
 }

@@ -5,9 +5,6 @@
 
 #include <stddef.h>
 
-/* For tests: how long rt_collapse() waits, and for each GiB again. */
-extern int rt_collapse_wait_ms;
-
 /* Makes a populated shared mapping of a memfd use huge pages where MADV_HUGEPAGE alone does not:
  * where shmem_enabled is "never" (Debian's default), a request for this very range still works. The
  * new pages are charged to the memory cgroup of the caller. Returns after a second, and one more

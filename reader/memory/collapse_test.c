@@ -21,6 +21,7 @@
 
 #include "collapse.h"
 #include "common/pages.h"
+#include "reader/tunables.h"
 
 #define SIZE (8u * RT_HUGE_PAGE)
 
@@ -195,7 +196,7 @@ static void test_huge_pages(void **state)
 	assert_ptr_equal(mmap(at, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0), at);
 	memset(at, 7, SIZE);
 	assert_int_equal(huge_kib(at), 0);
-	rt_collapse_wait_ms = 60000; /* other programs may have the CPUs */
+	rt_reader_limits.collapse_ms = 60000; /* other programs may have the CPUs */
 	rt_collapse(at, SIZE);
 	for (unsigned i = 0; i < SIZE; i += 4096)
 		assert_int_equal(at[i], 7);

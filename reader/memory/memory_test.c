@@ -20,6 +20,7 @@
 #include "common/test_pages.h"
 #include "memory.h"
 #include "reader/test_peer.h"
+#include "reader/tunables.h"
 
 #define RINGS 3u
 
@@ -345,12 +346,12 @@ static void test_probe_that_dies_with_the_memory_is_an_error(void **state)
 
 static void test_probe_that_never_uses_the_memory_times_out(void **state)
 {
-	int saved = rt_open_ms;
+	int saved = rt_reader_limits.open_ms;
 
-	rt_open_ms = 30;
+	rt_reader_limits.open_ms = 30;
 	peer.answer = keep_the_memory;
 	assert_attach_fails(-ETIMEDOUT, "does not answer");
-	rt_open_ms = saved;
+	rt_reader_limits.open_ms = saved;
 }
 
 static void test_error_of_mapping_is_returned(void **state)
