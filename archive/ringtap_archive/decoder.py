@@ -22,11 +22,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from . import packed
 from .errors import Lost, Refused
 
 LIBRARY = "libringtap-archive.so"
 _LEAN, _NO_DIGEST, _NO_FLOWS = 1, 2, 4
 _READ = 1 << 20
+_FOLLOWING_MAX = 64 << 20  # bytes of a file that follows, of which the first minute is read
 
 
 class _Stream(ctypes.Structure):
@@ -207,16 +209,38 @@ def _create(path):
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666), "wb")
 
 
+def _unpacked(file):
+    """The beginning of a compressed recording, in memory: up to where it is damaged, or _FOLLOWING_MAX."""
+    fd = os.memfd_create("ringtap-following")
+    try:
+        with packed.opened(file) as data, os.fdopen(os.dup(fd), "wb") as plain:
+            for _ in range(_FOLLOWING_MAX // _READ):
+                piece = data.read(_READ)
+                if not piece:
+                    break
+                plain.write(piece)
+    except packed.ERRORS:
+        pass  # what came before counts
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
 def _open_other(path):
     """-1: it cannot be read as a regular file. A FIFO must not make this wait."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return -1
-    if stat.S_ISREG(os.fstat(fd).st_mode):
-        return fd
-    os.close(fd)
-    return -1
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        return -1
+    with os.fdopen(os.dup(fd), "rb") as file:
+        compressed = packed.opened(file) is not None
+        file.seek(0)
+        if not compressed:
+            return fd
+        os.close(fd)
+        return _unpacked(file)
 
 
 class Part:

@@ -5,7 +5,6 @@ import contextlib
 import ctypes
 import errno
 import fcntl
-import gzip
 import hashlib
 import itertools
 import json
@@ -13,15 +12,14 @@ import os
 import resource
 import shutil
 import signal
+import stat
 import time
-import zlib
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import zstandard
 
-from . import decoder, frames, index, layout, options, private, show, units
+from . import decoder, frames, index, layout, options, packed, private, show, units
 from .errors import Lost, Refused, WrongCommandLine
 from .store import Archive, no_space, write_synced
 
@@ -34,17 +32,11 @@ SETTLED_S = 60
 PACKED_READ = 1 << 16  # of damaged data, what such a read would have had is lost
 IP_TYPES = pa.array([0x0800, 0x86DD], pa.uint16())
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # <malloc.h>
-PACKED = {
-    ".zst": lambda file: zstandard.ZstdDecompressor(max_window_size=frames.WINDOW_MAX).stream_reader(
-        file, read_across_frames=True
-    ),
-    ".gz": lambda file: gzip.GzipFile(fileobj=file),
-}
 
 
 def arguments(parser):
     options.archive(parser)
-    parser.add_argument("files", nargs="*", metavar="FILE", help="pcapng or pcap, also .zst and .gz")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="pcapng or pcap, also compressed by zstd, lz4 or gzip")
     parser.add_argument("--recorder", metavar="NAME", help="the recorder's name in the archive (default: this host's)")
     parser.add_argument("--lean", action="store_true", help="an index without TCP sequence numbers and IP ids")
     parser.add_argument("--no-compress", action="store_true", help="keep pcapng files as they are")
@@ -320,7 +312,7 @@ class Job:
         """The decoder of the file, which may have to be decompressed first."""
         try:
             self.bytes = self.path.stat().st_size
-            path = self._unpacked(staging) if self.path.suffix in PACKED else self.path
+            path = self._unpacked(staging) or self.path
         except OSError as e:
             if no_space(e):
                 raise
@@ -336,12 +328,19 @@ class Job:
         return Lost(f"cannot read '{self.path}': {self.torn}; no packet is before that")
 
     def _unpacked(self, staging):
+        """None: it is not compressed, or no regular file, which the decoder refuses."""
+        if not stat.S_ISREG(self.path.stat().st_mode):
+            return None
         path = staging / "unpacked.pcapng"
-        try:
-            with open(self.path, "rb") as packed, os.fdopen(private.create(path, new=True), "wb") as plain:
-                shutil.copyfileobj(PACKED[self.path.suffix](packed), plain, PACKED_READ)
-        except (zstandard.ZstdError, zlib.error, EOFError, gzip.BadGzipFile) as e:
-            self.torn = f"torn: {e}"
+        with open(self.path, "rb") as file:
+            unpacked = packed.opened(file)
+            if not unpacked:
+                return None
+            try:
+                with os.fdopen(private.create(path, new=True), "wb") as plain:
+                    shutil.copyfileobj(unpacked, plain, PACKED_READ)
+            except packed.ERRORS as e:
+                self.torn = f"torn: {e}"
         self.as_is, self.sha256 = False, file_digest(self.path)
         return path
 

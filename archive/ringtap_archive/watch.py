@@ -16,7 +16,7 @@ import sys
 from . import ingest, show
 from .errors import Refused
 
-SUFFIXES = (".pcapng", ".pcap", ".ntar", ".zst", ".gz")
+SUFFIXES = (".pcapng", ".pcap", ".ntar", ".zst", ".lz4", ".gz")
 IN_CLOSE_WRITE, IN_MOVED_TO, IN_Q_OVERFLOW, IN_IGNORED = 0x8, 0x80, 0x4000, 0x8000  # <sys/inotify.h>
 EVENT = struct.Struct("iIII")
 SPOOL = ".spool"

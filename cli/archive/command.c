@@ -39,7 +39,7 @@ static const struct option_def options[] = {
 		"Let the group read the file (mode 0640 instead of 0600); ingest: a new archive"},
 	FLAG("shared", "ingest, prune, verify, compact: change an archive that belongs to another "
 		"user, or that others write, too; they are trusted"),
-	HEADING("ingest FILE...: add recordings, pcapng or pcap, also .zst and .gz"),
+	HEADING("ingest FILE...: add recordings, pcapng or pcap, compressed or not"),
 	FLAG("lean", "An index without TCP sequence numbers and IP ids"),
 	FLAG("no-compress", "Keep pcapng files as they are"),
 	FLAG("remove", "Remove each file once it is in the archive"),

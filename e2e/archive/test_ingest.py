@@ -143,12 +143,14 @@ def test_torn_file(tmp_path, capsys):
     assert not file.exists() and file.with_name(".torn.pcapng.torn").stat().st_size == len(whole) * 2 // 3
 
 
-@pytest.mark.parametrize("name", ["a.pcapng.zst", "a.pcapng.gz", "a.pcap"])
+@pytest.mark.parametrize("name", ["a.pcapng.zst", "a.pcapng.gz", "a.pcapng.lz4", "zstd.pcapng", "a.pcap"])
 def test_other_files(tmp_path, name):
     plain = archiving.recording(tmp_path / "a.pcapng", 1000)
     file = tmp_path / name
-    if name.endswith(".zst"):
+    if "zst" in name:  # also where the suffix does not say so
         subprocess.run(["zstd", "-q", plain, "-o", file], check=True)
+    elif name.endswith(".lz4"):
+        subprocess.run(["lz4", "-q", plain, file], check=True)
     elif name.endswith(".gz"):
         file.write_bytes(gzip.compress(plain.read_bytes()))
     else:

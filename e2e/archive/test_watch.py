@@ -156,7 +156,7 @@ def test_follow(tmp_path, app, ingest):
     the next one adds what that has left."""
     archive = tmp_path / "archive"
     spool = archive / ".spool" / "recorder=a"
-    options = ("--seconds", "1", "--", "--buffer", "16M")
+    options = ("--seconds", "1", "--", "--buffer", "16M", "--compress", "zstd")
     first = ingest("--follow", app.prefix, *options)
     first.expect("Capturing on")
     app.rx(n=100, len=100)
