@@ -226,6 +226,12 @@ static struct rt_session_if *take_if(
 	return &s->ifs[s->if_count++];
 }
 
+/* The counters of a port grow from here, also while it is stopped: it may have counted before. */
+static void begin_counting(struct rt_session_if *f)
+{
+	f->counted = !f->gone && rt_port_first_counters(f->port.port_id, f->last) == 0;
+}
+
 static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 {
 	/* Before the port's description, which may else be that of the next port with this id. */
@@ -251,8 +257,7 @@ static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 	f->returned = f->gone;
 	f->gone = false;
 	memset(f->queues, 0, sizeof(f->queues));
-	/* Also while it is stopped: it may have counted before. */
-	f->counted = rt_port_first_counters(id, f->last) == 0;
+	begin_counting(f);
 	if (s->timestamp == RT_TIMESTAMP_NIC || rt_port_stamped(id))
 		f->nic_clock = rt_nic_clock_get(id, port.driver, generation);
 	if (s->state == RT_SESSION_ARMED) {
@@ -340,6 +345,10 @@ void rt_session_publish(struct rt_session *s)
 	 * next one without: an id would come back that was not seen on its way. */
 	rt_store_release(&s->flows, 1);
 	rt_store(&s->shm.header->taps_refused, s->taps_refused);
+	/* The reader's memory may have taken seconds: what the NIC counted meanwhile is not of the
+	 * packets that can be captured from now on. */
+	for (uint32_t i = 0; i < s->if_count; i++)
+		begin_counting(&s->ifs[i]);
 }
 
 bool rt_session_begin_ring(struct rt_session *s, struct rt_ring *r, const struct rt_thread *t)

@@ -93,7 +93,7 @@ static int remove_ports(void **state)
 	return 0;
 }
 
-static struct rt_session *open_session(const char *name, uint64_t buffer_size)
+static struct rt_session *ready_session(const char *name, uint64_t buffer_size)
 {
 	struct rt_msg_target target = {.queue = RT_QUEUE_ALL,
 		.directions = RT_TARGET_RX | RT_TARGET_TX,
@@ -104,7 +104,15 @@ static struct rt_session *open_session(const char *name, uint64_t buffer_size)
 
 	snprintf(target.port, sizeof(target.port), "%s", name);
 	s = test_session_open(&open, &target, NULL);
-	test_session_arm(s, test_clock());
+	test_session_ready(s, test_clock());
+	return s;
+}
+
+static struct rt_session *open_session(const char *name, uint64_t buffer_size)
+{
+	struct rt_session *s = ready_session(name, buffer_size);
+
+	rt_session_arm(s, test_clock());
 	return s;
 }
 
@@ -323,6 +331,19 @@ static void test_counters_of_a_stopped_port_begin_with_the_session(void **state)
 	assert_int_equal(rte_eth_stats_reset(port[0]), 0);
 	test_port_send(port[0], 2);
 	assert_int_equal(nic_opackets(s), 5);
+	end_session(s);
+}
+
+/* It takes seconds to make a large memory: "seen 0" stood beside the packets of that time. */
+static void test_counters_begin_when_packets_can_be_captured(void **state)
+{
+	struct rt_session *s = ready_session("net_ring_0", TEST_RING);
+
+	test_port_send(port[0], 9);
+	rt_session_arm(s, test_clock());
+	assert_int_equal(nic_opackets(s), 0);
+	test_port_send(port[0], 2);
+	assert_int_equal(nic_opackets(s), 2);
 	end_session(s);
 }
 
@@ -557,6 +578,7 @@ int main(void)
 		with_ports(test_changed_numbers_of_queues_are_detected),
 		with_ports(test_maximum_number_of_ports),
 		with_ports(test_counters_of_a_stopped_port_begin_with_the_session),
+		with_ports(test_counters_begin_when_packets_can_be_captured),
 		with_ports(test_counters_of_a_port_that_comes_back_continue),
 		with_ports(test_captures_of_a_port_that_comes_back_continue),
 		with_ports(test_port_that_comes_back_under_another_id),
