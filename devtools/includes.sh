@@ -31,7 +31,7 @@ BEGIN {
 	room("probe/control", "dpdk memory hook trace capture monitor")
 	room("probe/burst", "dpdk memory hook trace capture monitor")
 	allow("pcap", "common include")
-	allow("archive", "base common")
+	allow("archive", "base common packet")
 	allow("probe", "common include")
 	allow("host", "common include")
 	allow("fwd", "base common include")

@@ -3,11 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "packet/layers.h"
 #include "groups.h"
 
 #define FLOWS_MAX 16384
-#define ETHERNET  1 /* LINKTYPE_ETHERNET */
-#define TYPE_MIN  0x600
 
 int groups_init(struct packet_groups *g)
 {
@@ -38,20 +37,6 @@ static uint64_t key_of(const struct headers *h)
 	return UINT64_C(2) << 32 | (h->type < TYPE_MIN ? 0 : h->type);
 }
 
-static void add_flow(struct packet_groups *g, const struct headers *h, uint32_t length)
-{
-	struct flow_key key = {.ethertype = h->type,
-		.vlan = h->vlans ? h->tci[0] & 4095 : FLOW_NO_VLAN,
-		.protocol = h->protocol,
-		.source_port = h->src_port,
-		.target_port = h->dst_port};
-	bool ip = h->flags & HAS_IP;
-
-	memcpy(key.source, ip ? h->src : h->src_mac, ip ? 16 : 6);
-	memcpy(key.target, ip ? h->dst : h->dst_mac, ip ? 16 : 6);
-	flows_add_key(g->flows, &key, length, 0);
-}
-
 static void take_example(struct packet_group *group, const struct sample *p)
 {
 	group->example = *p;
@@ -67,11 +52,11 @@ void groups_add(struct packet_groups *g, const struct sample *p)
 	struct headers h;
 	struct packet_group *group;
 
-	headers_read(&h, ETHERNET, p->data, p->caplen);
+	headers_read(&h, LINKTYPE_ETHERNET, p->data, p->caplen);
 	g->packets++;
 	g->bytes += p->length;
 	g->sizes[size_class(p->length)]++;
-	add_flow(g, &h, p->length);
+	flows_add(g->flows, &h, p->length, 0);
 	group = keyed_get(&g->protocols, key_of(&h));
 	if (!group) {
 		g->no_room++;
@@ -133,7 +118,7 @@ char *sample_text(const struct sample *p, char buf[SAMPLE_TEXT])
 	struct headers h;
 	size_t len;
 
-	headers_read(&h, ETHERNET, p->data, p->caplen);
+	headers_read(&h, LINKTYPE_ETHERNET, p->data, p->caplen);
 	headers_text(&h, buf);
 	len = strlen(buf);
 	len += (size_t)snprintf(buf + len, SAMPLE_TEXT - len, ", %u bytes", p->length);

@@ -67,16 +67,16 @@ static void test_protocols_come_by_their_number(void **state)
 static void test_flows_are_those_of_the_headers(void **state)
 {
 	const struct flow *top[4];
-	char text[FLOW_TEXT_LEN];
+	char text[FLOW_TEXT];
 
 	add(udp, 60, 1);
 	add(udp, 60, 1);
 	add(other, 60, 1);
 	assert_int_equal(flows_top(groups.flows, FLOWS_BY_PACKETS, top, 4), 2);
-	assert_string_equal(flow_text(text, &top[0]->key), "10.0.0.1:1024 > 10.0.0.2:53 udp");
+	assert_string_equal(flow_text(&top[0]->key, text), "10.0.0.1:1024 > 10.0.0.2:53 UDP");
 	assert_int_equal(top[0]->packets[0], 2);
 	assert_string_equal(
-		flow_text(text, &top[1]->key), "02:00:00:00:00:02 > 02:00:00:00:00:01 0x88cc");
+		flow_text(&top[1]->key, text), "02:00:00:00:00:02 > 02:00:00:00:00:01 type 0x88cc");
 }
 
 /* The packet of a ring may be gone when the example is printed. */

@@ -90,7 +90,7 @@ static int print_flows(const struct packet_groups *g, FILE *f)
 {
 	const struct flow *top[FLOWS_SHOWN];
 	size_t n = flows_top(g->flows, FLOWS_BY_PACKETS, top, FLOWS_SHOWN);
-	char text[FLOW_TEXT_LEN];
+	char text[FLOW_TEXT];
 	struct sheet t = {.title = "By flow",
 		.heads = {"flow", "packets", "%"},
 		.columns = 3,
@@ -100,7 +100,7 @@ static int print_flows(const struct packet_groups *g, FILE *f)
 	if (flows_error(g->flows))
 		t.title = "By flow, the largest: small ones were forgotten";
 	for (size_t i = 0; i < n && !ret; i++)
-		ret = fates_row(&t, flow_text(text, &top[i]->key), top[i]->packets[0], g->packets);
+		ret = fates_row(&t, flow_text(&top[i]->key, text), top[i]->packets[0], g->packets);
 	return sheet_end(&t, ret, f);
 }
 
@@ -193,13 +193,13 @@ static json_t *flows_json(const struct packet_groups *g)
 {
 	const struct flow *top[FLOWS_SHOWN];
 	size_t n = flows_top(g->flows, FLOWS_BY_PACKETS, top, FLOWS_SHOWN);
-	char text[FLOW_TEXT_LEN];
+	char text[FLOW_TEXT];
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < n; i++) {
 		json_t *j = json_object();
 
-		put(j, "flow", json_text(flow_text(text, &top[i]->key)));
+		put(j, "flow", json_text(flow_text(&top[i]->key, text)));
 		put(j, "packets", json_count(top[i]->packets[0]));
 		put(j, "bytes", json_count(top[i]->bytes));
 		json_array_append_new(list, j);

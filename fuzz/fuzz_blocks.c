@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pcapng.h"
 #include "packet/blocks.h"
 #include "packet/flows.h"
 
@@ -12,14 +13,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* A copy of its own, so that the sanitizer finds what is read beyond it. */
 static void take_packet(struct flows *flows, const uint8_t *data, const struct rt_record *r)
 {
-	char text[FLOW_TEXT_LEN];
+	char text[FLOW_TEXT];
 	struct flow_key k;
+	struct headers h;
 	uint8_t *copy = malloc(r->cap_len + 1);
 
 	memcpy(copy, data, r->cap_len);
-	flows_add(flows, copy, r->cap_len, r->orig_len, r->if_index & 1);
-	flow_key_of(&k, copy, r->cap_len);
-	flow_text(text, &k);
+	headers_read(&h, LINKTYPE_ETHERNET, copy, r->cap_len);
+	flows_add(flows, &h, r->orig_len, r->if_index & 1);
+	flow_key_of(&k, 0, &h);
+	flow_text(&k, text);
 	free(copy);
 }
 

@@ -54,7 +54,7 @@ static void check(const struct join *j, const struct seen *s)
 	for (uint32_t i = 0; i < j->flows.count; i++) {
 		char text[HEADERS_TEXT];
 
-		flow_table_text(flow_table_at(&j->flows, i), text);
+		flow_text(flow_table_at(&j->flows, i), text);
 	}
 }
 

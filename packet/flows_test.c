@@ -55,11 +55,13 @@ static uint32_t ipv4(uint8_t *p, uint32_t at, uint8_t protocol, uint16_t fragmen
 
 static const char *text_of(const uint8_t *p, uint32_t len)
 {
-	static char text[FLOW_TEXT_LEN];
+	static char text[FLOW_TEXT];
+	struct headers h;
 	struct flow_key k;
 
-	flow_key_of(&k, p, len);
-	return flow_text(text, &k);
+	headers_read(&h, LINKTYPE_ETHERNET, p, len);
+	flow_key_of(&k, 0, &h);
+	return flow_text(&k, text);
 }
 
 static void keys_of_ipv4(void **state)
@@ -68,17 +70,17 @@ static void keys_of_ipv4(void **state)
 	uint8_t p[256];
 	uint32_t len = ipv4(p, ethernet(p, 0x0800, tags, 0), 17, 0, 1);
 
-	assert_string_equal(text_of(p, len), "10.0.0.1:4711 > 10.0.0.2:53 udp");
+	assert_string_equal(text_of(p, len), "10.0.0.1:4711 > 10.0.0.2:53 UDP");
 	/* A packet that is cut within the ports, and one within the addresses. */
-	assert_string_equal(text_of(p, len - 1), "10.0.0.1 > 10.0.0.2 udp");
-	assert_string_equal(text_of(p, 30), "0.0.0.0 > 0.0.0.0 0");
+	assert_string_equal(text_of(p, len - 1), "10.0.0.1 > 10.0.0.2 UDP");
+	assert_string_equal(text_of(p, 30), "00:00:00:00:00:02 > 00:00:00:00:00:01 type 0x0800");
 	len = ipv4(p, ethernet(p, 0x0800, tags, 2), 6, 0, 1);
-	assert_string_equal(text_of(p, len), "10.0.0.1:4711 > 10.0.0.2:53 tcp vlan 100");
+	assert_string_equal(text_of(p, len), "10.0.0.1:4711 > 10.0.0.2:53 TCP, VLAN 100");
 	/* The first fragment has ports, later ones have data there. */
 	len = ipv4(p, ethernet(p, 0x0800, tags, 0), 17, 0x2000, 1);
-	assert_string_equal(text_of(p, len), "10.0.0.1:4711 > 10.0.0.2:53 udp");
+	assert_string_equal(text_of(p, len), "10.0.0.1:4711 > 10.0.0.2:53 UDP");
 	len = ipv4(p, ethernet(p, 0x0800, tags, 0), 17, 0x2001, 1);
-	assert_string_equal(text_of(p, len), "10.0.0.1 > 10.0.0.2 udp");
+	assert_string_equal(text_of(p, len), "10.0.0.1 > 10.0.0.2 UDP");
 }
 
 static void keys_of_ipv6_and_others(void **state)
@@ -86,6 +88,7 @@ static void keys_of_ipv6_and_others(void **state)
 	uint8_t p[256];
 	uint32_t at = ethernet(p, 0x86dd, NULL, 0);
 
+	p[at] = 0x60;
 	p[at + 6] = 0; /* hop-by-hop options, then UDP */
 	p[at + 8] = p[at + 24] = 0xfe;
 	p[at + 23] = 1;
@@ -93,7 +96,7 @@ static void keys_of_ipv6_and_others(void **state)
 	p[at + 40] = 17;
 	p[at + 48 + 1] = 1;
 	p[at + 48 + 3] = 2;
-	assert_string_equal(text_of(p, at + 56), "[fe00::1]:1 > [fe00::2]:2 udp");
+	assert_string_equal(text_of(p, at + 56), "[fe00::1]:1 > [fe00::2]:2 UDP");
 	/* Every cut is in bounds: valgrind and the sanitizer check it. */
 	for (uint32_t len = 0; len < at + 56; len++) {
 		uint8_t *cut = malloc(len + 1);
@@ -103,18 +106,20 @@ static void keys_of_ipv6_and_others(void **state)
 		free(cut);
 	}
 	p[at + 41] = 255; /* the options are longer than the packet */
-	assert_string_equal(text_of(p, at + 56), "fe00::1 > fe00::2 udp");
+	assert_string_equal(text_of(p, at + 56), "fe00::1 > fe00::2 UDP");
 	at = ethernet(p, 0x0806, NULL, 0);
-	assert_string_equal(text_of(p, 60), "00:00:00:00:00:02 > 00:00:00:00:00:01 0x0806");
+	assert_string_equal(text_of(p, 60), "00:00:00:00:00:02 > 00:00:00:00:00:01 ARP");
 }
 
 static void add(struct flows *f, uint8_t last, uint32_t length, unsigned times)
 {
 	uint8_t p[256];
 	uint32_t len = ipv4(p, ethernet(p, 0x0800, NULL, 0), 17, 0, last);
+	struct headers h;
 
+	headers_read(&h, LINKTYPE_ETHERNET, p, len);
 	for (unsigned i = 0; i < times; i++)
-		flows_add(f, p, len, length, i % 2);
+		flows_add(f, &h, length, i % 2);
 }
 
 static void largest_flows(void **state)
@@ -128,11 +133,11 @@ static void largest_flows(void **state)
 	assert_int_equal(flows_count(f), 3);
 	assert_int_equal(flows_error(f), 0);
 	assert_int_equal(flows_top(f, FLOWS_BY_PACKETS, top, 2), 2);
-	assert_int_equal(top[0]->key.source[3], 1);
+	assert_int_equal(top[0]->key.src[3], 1);
 	assert_int_equal(top[0]->packets[0], 5);
 	assert_int_equal(top[0]->packets[1], 5);
 	assert_int_equal(flows_top(f, FLOWS_BY_BYTES, top, 2), 2);
-	assert_int_equal(top[0]->key.source[3], 2);
+	assert_int_equal(top[0]->key.src[3], 2);
 	assert_int_equal(top[0]->bytes, 6000);
 	flows_free(f);
 }
@@ -151,7 +156,7 @@ static void memory_is_bounded(void **state)
 	assert_true(flows_count(f) <= 16);
 	assert_true(flows_error(f) > 0);
 	assert_int_equal(flows_top(f, FLOWS_BY_PACKETS, top, 1), 1);
-	assert_int_equal(top[0]->key.source[3], 1);
+	assert_int_equal(top[0]->key.src[3], 1);
 	missing = 2 * 248 - top[0]->packets[0] - top[0]->packets[1];
 	assert_true(missing <= flows_error(f));
 	flows_free(f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The outermost headers of a packet: its flow, and what an application changes on the way. */
+/* The outermost headers of a packet, as values and as text. */
 #ifndef RINGTAP_PACKET_HEADERS_H
 #define RINGTAP_PACKET_HEADERS_H
 
@@ -12,7 +12,7 @@ enum {
 	HAS_MAC = 1,
 	HAS_TYPE = 2,  /* ethertype, behind VLAN tags */
 	HAS_IP = 4,    /* version, tos, ttl, protocol, addresses */
-	HAS_PORTS = 8, /* of TCP, UDP and SCTP; not in later fragments */
+	HAS_PORTS = 8, /* of TCP, UDP, UDP-Lite, SCTP and DCCP; not in later fragments */
 	HAS_ARP = 16,  /* addresses: sender's and target's */
 };
 
@@ -27,6 +27,7 @@ struct headers {
 	uint8_t src[16], dst[16]; /* IPv4: the first 4 bytes */
 };
 
+enum { LINKTYPE_ETHERNET = 1 };
 /* Reads Ethernet frames; of other link types nothing. */
 void headers_read(struct headers *h, uint16_t linktype, const uint8_t *data, size_t len);
 
@@ -37,34 +38,11 @@ char *headers_text(const struct headers *h, char buf[HEADERS_TEXT]);
 #define PROTOCOL_TEXT 32
 char *headers_protocol(const struct headers *h, char buf[PROTOCOL_TEXT]);
 
-/* Fields in which two packets differ. */
-enum change {
-	CHANGE_SRC_MAC,
-	CHANGE_DST_MAC,
-	CHANGE_VLAN_ADDED,
-	CHANGE_VLAN_REMOVED,
-	CHANGE_VLAN,
-	CHANGE_TYPE,
-	CHANGE_TTL,
-	CHANGE_DSCP,
-	CHANGE_ECN,
-	CHANGE_PROTOCOL,
-	CHANGE_SRC,
-	CHANGE_DST,
-	CHANGE_SRC_PORT,
-	CHANGE_DST_PORT,
-	CHANGE_LENGTH,
-	CHANGES
-};
-extern const char *const change_names[CHANGES]; /* for people */
-extern const char *const change_keys[CHANGES];  /* in JSON and CSV */
-
-/* Bits of what differs between two packets, where both have it: 1 << enum change. */
-uint32_t headers_compare(
-	const struct headers *rx, uint32_t rx_length, const struct headers *tx, uint32_t tx_length);
-/* "64 > 63". Returns buf. */
-#define CHANGE_TEXT 128
-char *change_text(enum change c, const struct headers *rx, uint32_t rx_length,
-	const struct headers *tx, uint32_t tx_length, char buf[CHANGE_TEXT]);
+/* Parts of these. All return buf. */
+#define MAC_TEXT     18
+#define ADDRESS_TEXT 46
+char *mac_text(const uint8_t m[6], char buf[MAC_TEXT]);
+char *address_text(uint8_t version, const uint8_t *a, char buf[ADDRESS_TEXT]);
+char *protocol_text(uint8_t protocol, char buf[16]); /* "UDP", "protocol 99" */
 
 #endif

@@ -17,103 +17,30 @@ enum {
 	LINK_IPV6 = 229,
 	LINK_SLL2 = 276,
 };
-enum { TYPE_IP = 0x0800, TYPE_IPV6 = 0x86dd, TYPE_ETHERNET = 0x6558 };
-enum { TYPE_ARP = 0x0806, TYPE_RARP = 0x8035 };
-enum { TYPE_MPLS = 0x8847, TYPE_MPLS_MULTICAST = 0x8848, TYPE_PPPOE = 0x8864 };
-enum { TYPE_VLAN = 0x8100, TYPE_QINQ = 0x88a8, TYPE_QINQ_OLD = 0x9100 };
+enum { TYPE_ETHERNET = 0x6558, TYPE_PPPOE = 0x8864 };
+enum { TYPE_MPLS = 0x8847, TYPE_MPLS_MULTICAST = 0x8848 };
 enum { PPP_IP = 0x21, PPP_IPV6 = 0x57 };
 enum { PORT_VXLAN = 4789, PORT_VXLAN_OLD = 8472, PORT_GTPU = 2152 };
 
-#define TYPE_MIN   0x600 /* less is a length (IEEE 802.3) */
-#define EXTENSIONS 16    /* headers of IPv6 */
-
-/* What is left of a packet: bytes that are there, and that there were. */
-struct rest {
-	const uint8_t *p;
-	size_t len, wire;
-};
-
-/* The next n bytes; NULL: the packet is cut before. */
-static const uint8_t *take(struct rest *r, size_t n)
-{
-	const uint8_t *p = r->p;
-
-	if (r->len < n)
-		return NULL;
-	r->p += n;
-	r->len -= n;
-	r->wire -= n;
-	return p;
-}
-
-static void limit(struct rest *r, size_t wire)
-{
-	if (r->wire > wire)
-		r->wire = wire;
-	if (r->len > wire)
-		r->len = wire;
-}
-
-static uint16_t be16(const uint8_t *p)
-{
-	uint16_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return ntohs(v);
-}
-
-static uint32_t be32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return ntohl(v);
-}
-
 /* ---- link layer ---- */
 
-/* Behind the addresses. *vlan: of the first tag; -1: none. */
-struct link {
-	bool has_type;
-	uint16_t type;
-	int vlan;
-};
-
-static bool is_tag(uint16_t type)
-{
-	return type == TYPE_VLAN || type == TYPE_QINQ || type == TYPE_QINQ_OLD;
-}
-
-/* The type of the payload, behind tags, and of LLC with SNAP for Ethernet's types. */
-static void read_type(struct link *l, struct rest *r)
+/* Also that of LLC with SNAP for Ethernet's types. */
+static void read_type(struct link_type *l, struct rest *r)
 {
 	static const uint8_t snap[6] = {0xaa, 0xaa, 3, 0, 0, 0};
-	const uint8_t *p;
 
-	for (p = take(r, 2); p && is_tag(be16(p)); p = take(r, 2)) {
-		const uint8_t *tci = take(r, 2);
-
-		if (!tci)
-			return;
-		if (l->vlan < 0)
-			l->vlan = be16(tci) & 4095;
-	}
-	if (!p)
+	layer_type(l, r);
+	if (!l->has_type || l->type >= TYPE_MIN)
 		return;
-	l->type = be16(p);
-	if (l->type < TYPE_MIN) {
-		limit(r, l->type);
-		if (r->len < 8 || memcmp(r->p, snap, sizeof(snap)))
-			return;
-		l->type = be16(r->p + 6);
-		take(r, 8);
-	}
-	l->has_type = true;
+	rest_limit(r, l->type);
+	l->has_type = r->len >= 8 && !memcmp(r->p, snap, sizeof(snap));
+	if (l->has_type)
+		l->type = be16(rest_take(r, 8) + 6);
 }
 
-static void read_ethernet(struct link *l, struct rest *r)
+static void read_ethernet(struct link_type *l, struct rest *r)
 {
-	if (take(r, 12))
+	if (rest_take(r, 12))
 		read_type(l, r);
 }
 
@@ -128,7 +55,7 @@ static uint16_t guess_type(const struct rest *r)
 /* The address family of the capturing system, in its byte order. 2: IPv4 everywhere. */
 static uint16_t read_family(struct rest *r)
 {
-	const uint8_t *p = take(r, 4);
+	const uint8_t *p = rest_take(r, 4);
 	uint32_t family;
 
 	if (!p)
@@ -143,35 +70,32 @@ static uint16_t read_family(struct rest *r)
 }
 
 /* SLL: the type is at the end of the header; SLL2: at its beginning, before 18 other bytes. */
-static void read_cooked(struct link *l, struct rest *r, bool second)
+static void read_cooked(struct link_type *l, struct rest *r, bool second)
 {
-	uint16_t type;
+	const uint8_t *p = rest_take(r, second ? 20 : 14);
 
+	if (!p)
+		return;
 	if (!second) {
-		if (take(r, 14))
-			read_type(l, r);
+		read_type(l, r);
 		return;
 	}
-	if (r->len < 20)
-		return;
-	type = be16(r->p);
-	take(r, 20);
-	if (!is_tag(type)) {
-		l->type = type;
-		l->has_type = type >= TYPE_MIN;
+	l->type = be16(p);
+	if (!layer_is_tag(l->type)) {
+		l->has_type = l->type >= TYPE_MIN;
 		return;
 	}
-	if (r->len < 2)
+	p = rest_take(r, 2);
+	if (!p)
 		return;
-	l->vlan = be16(r->p) & 4095;
-	take(r, 2);
+	l->tci[l->vlans++] = be16(p);
 	read_type(l, r);
 }
 
 /* The type of the network layer; 0: none that we know. */
 static uint16_t read_link(struct row *row, uint16_t linktype, struct rest *r)
 {
-	struct link l = {.vlan = -1};
+	struct link_type l = {0};
 
 	switch (linktype) {
 	case LINK_ETHERNET: read_ethernet(&l, r); break;
@@ -186,8 +110,8 @@ static uint16_t read_link(struct row *row, uint16_t linktype, struct rest *r)
 	case LINK_RAW_OPENBSD: return guess_type(r);
 	default: return 0;
 	}
-	if (l.vlan >= 0) {
-		row->vlan = (uint16_t)l.vlan;
+	if (l.vlans) {
+		row->vlan = l.tci[0] & 4095;
 		row->has |= HAS(COL_VLAN);
 	}
 	if (!l.has_type)
@@ -206,95 +130,17 @@ static void put_ipv4(uint8_t address[16], const uint8_t *p)
 	memcpy(address + 12, p, 4);
 }
 
-static bool read_ipv4(struct ends *e, struct ip *ip, struct rest *r)
-{
-	const uint8_t *p = r->p;
-	size_t header, total;
-
-	if (r->len < 20 || p[0] >> 4 != 4)
-		return false;
-	header = (p[0] & 15) * 4u;
-	total = be16(p + 2);
-	if (header < 20 || (total && total < header))
-		return false;
-	if (total) /* 0: segmented by the NIC, the length is that of the frame */
-		limit(r, total);
-	*ip = (struct ip){.version = 4,
-		.protocol = p[9],
-		.whole = true,
-		.has_id = true,
-		.id = be16(p + 4),
-		.fragment = (uint16_t)((be16(p + 6) & FRAGMENT_OFFSET) |
-				       (p[6] & 0x20 ? FRAGMENT_MORE : 0)),
-		.length = (uint32_t)total};
-	e->protocol = p[9];
-	put_ipv4(e->src, p + 12);
-	put_ipv4(e->dst, p + 16);
-	if (take(r, header))
-		return true;
-	r->len = 0;
-	r->wire = 0;
-	ip->whole = false;
-	return true;
-}
-
-static bool is_extension(uint8_t protocol)
-{
-	return protocol == IPPROTO_HOPOPTS || protocol == IPPROTO_ROUTING ||
-	       protocol == IPPROTO_FRAGMENT || protocol == IPPROTO_DSTOPTS;
-}
-
-/* Goes on to the payload; whole is false if the headers are cut off before it. */
-static void skip_extensions(struct ip *ip, struct rest *r)
-{
-	for (int i = 0; i < EXTENSIONS && is_extension(ip->protocol) && r->len; i++) {
-		bool fragment = ip->protocol == IPPROTO_FRAGMENT;
-		const uint8_t *p = r->p;
-
-		ip->protocol = p[0];
-		if (!take(r, 8) || (!fragment && !take(r, p[1] * 8u)))
-			return;
-		if (!fragment)
-			continue;
-		ip->has_id = true;
-		ip->id = be32(p + 4);
-		ip->fragment = (uint16_t)(be16(p + 2) >> 3 | (p[3] & 1 ? FRAGMENT_MORE : 0));
-		if (ip->fragment & FRAGMENT_OFFSET) {
-			ip->whole = true;
-			return;
-		}
-	}
-	ip->whole = !is_extension(ip->protocol);
-}
-
-static bool read_ipv6(struct ends *e, struct ip *ip, struct rest *r)
-{
-	const uint8_t *p = take(r, 40);
-
-	if (!p || p[0] >> 4 != 6)
-		return false;
-	*ip = (struct ip){.version = 6, .protocol = p[6], .length = be16(p + 4)};
-	/* 0 with options: a jumbogram (RFC 2675), or segmented by the NIC. */
-	if (ip->length || ip->protocol != IPPROTO_HOPOPTS)
-		limit(r, ip->length);
-	memcpy(e->src, p + 8, 16);
-	memcpy(e->dst, p + 24, 16);
-	skip_extensions(ip, r);
-	e->protocol = ip->protocol;
-	return true;
-}
-
 /* Version and type 1 | code 1: 0 of data | session 2 | length 2 | PPP's protocol, 1 byte if that is
  * odd (RFC 1661, 6.5) */
 static uint16_t skip_pppoe(struct rest *r)
 {
-	const uint8_t *p = take(r, 6);
+	const uint8_t *p = rest_take(r, 6);
 	uint16_t protocol;
 
 	if (!p || p[1])
 		return 0;
-	limit(r, be16(p + 4));
-	p = take(r, r->len && r->p[0] & 1 ? 1 : 2);
+	rest_limit(r, be16(p + 4));
+	p = rest_take(r, r->len && r->p[0] & 1 ? 1 : 2);
 	if (!p)
 		return 0;
 	protocol = p[0] & 1 ? p[0] : be16(p);
@@ -311,7 +157,7 @@ static uint16_t skip_shims(uint16_t type, struct rest *r)
 	if (type != TYPE_MPLS && type != TYPE_MPLS_MULTICAST)
 		return type;
 	do
-		p = take(r, 4);
+		p = rest_take(r, 4);
 	while (p && !(p[2] & 1));
 	return p ? guess_type(r) : 0;
 }
@@ -319,34 +165,33 @@ static uint16_t skip_shims(uint16_t type, struct rest *r)
 /* Addresses, protocol and the payload. false: no IP packet. */
 static bool read_ip(uint16_t type, struct ends *e, struct ip *ip, struct rest *r)
 {
-	type = skip_shims(type, r);
-	if (!(type == TYPE_IP ? read_ipv4(e, ip, r) : type == TYPE_IPV6 && read_ipv6(e, ip, r)))
+	if (!layer_ip(ip, skip_shims(type, r), r))
 		return false;
-	ip->p = r->p;
-	ip->captured = r->len;
-	ip->wire = r->wire;
+	e->protocol = ip->protocol;
+	if (ip->version == 4) {
+		put_ipv4(e->src, ip->src);
+		put_ipv4(e->dst, ip->dst);
+	} else {
+		memcpy(e->src, ip->src, 16);
+		memcpy(e->dst, ip->dst, 16);
+	}
 	return true;
 }
 
 /* Also where the header that names it is cut off behind that. */
 static bool knows_protocol(const struct ip *ip)
 {
-	return ip->whole || !is_extension(ip->protocol) || ip->version == 4;
-}
-
-static bool has_ports(uint8_t protocol)
-{
-	return protocol == IPPROTO_UDP || protocol == IPPROTO_TCP || protocol == IPPROTO_SCTP ||
-	       protocol == IPPROTO_UDPLITE || protocol == IPPROTO_DCCP;
+	return ip->whole || !layer_is_extension(ip->protocol) || ip->version == 4;
 }
 
 static bool read_ports(struct ends *e, const struct ip *ip)
 {
-	if (!ip->whole || ip->fragment & FRAGMENT_OFFSET || ip->captured < 4 ||
-		!has_ports(ip->protocol))
+	const uint8_t *p = layer_ports(ip);
+
+	if (!p)
 		return false;
-	e->src_port = be16(ip->p);
-	e->dst_port = be16(ip->p + 2);
+	e->src_port = be16(p);
+	e->dst_port = be16(p + 2);
 	return true;
 }
 
@@ -390,7 +235,7 @@ static void read_inner(struct row *row, uint16_t type, struct rest *r)
 
 static void read_inner_ethernet(struct row *row, struct rest *r)
 {
-	struct link l = {.vlan = -1};
+	struct link_type l = {0};
 
 	read_ethernet(&l, r);
 	if (l.has_type)
@@ -410,7 +255,7 @@ static void put_tunnel(struct row *row, uint8_t tunnel, bool has_id, uint32_t id
 /* RFC 7348: flags 1 | 3 | VNI 3 | 1 | Ethernet */
 static void read_vxlan(struct row *row, struct rest *r)
 {
-	const uint8_t *p = take(r, 8);
+	const uint8_t *p = rest_take(r, 8);
 
 	if (!p || !(p[0] & 8))
 		return;
@@ -421,22 +266,22 @@ static void read_vxlan(struct row *row, struct rest *r)
 /* RFC 2784, 2890: flags 2 | type 2 | checksum 4 if C or routing | key 4 if K | sequence 4 if S */
 static void read_gre(struct row *row, struct rest *r)
 {
-	const uint8_t *p = take(r, 4), *key = NULL;
+	const uint8_t *p = rest_take(r, 4), *key = NULL;
 	uint16_t flags, type;
 
 	if (!p || be16(p) & 0x4007) /* a source route, or a version of its own (PPTP) */
 		return;
 	flags = be16(p);
 	type = be16(p + 2);
-	if (flags & 0x8000 && !take(r, 4))
+	if (flags & 0x8000 && !rest_take(r, 4))
 		return;
 	if (flags & 0x2000) {
-		key = take(r, 4);
+		key = rest_take(r, 4);
 		if (!key)
 			return;
 	}
 	put_tunnel(row, TUNNEL_GRE, key, key ? be32(key) : 0);
-	if (flags & 0x1000 && !take(r, 4))
+	if (flags & 0x1000 && !rest_take(r, 4))
 		return;
 	if (type == TYPE_ETHERNET)
 		read_inner_ethernet(row, r);
@@ -448,14 +293,14 @@ static void read_gre(struct row *row, struct rest *r)
  * any of E, S, PN | extensions: length in units of 4 bytes 1, ..., next 1 */
 static void read_gtpu(struct row *row, struct rest *r)
 {
-	const uint8_t *p = take(r, 8);
+	const uint8_t *p = rest_take(r, 8);
 	uint8_t next = 0;
 
 	if (!p || p[0] >> 4 != 3 || p[1] != 255) /* version 1, no prime; a G-PDU */
 		return;
 	put_tunnel(row, TUNNEL_GTPU, true, be32(p + 4));
 	if (p[0] & 7) {
-		const uint8_t *more = take(r, 4);
+		const uint8_t *more = rest_take(r, 4);
 
 		if (!more)
 			return;
@@ -463,7 +308,7 @@ static void read_gtpu(struct row *row, struct rest *r)
 	}
 	while (next) {
 		size_t n = r->len ? r->p[0] * 4u : 0;
-		const uint8_t *extension = n ? take(r, n) : NULL;
+		const uint8_t *extension = n ? rest_take(r, n) : NULL;
 
 		if (!extension)
 			return;
@@ -480,7 +325,7 @@ static void read_tunnel(struct row *row, const struct ip *ip)
 		read_gre(row, &r);
 		return;
 	}
-	if (ip->protocol != IPPROTO_UDP || !take(&r, 8))
+	if (ip->protocol != IPPROTO_UDP || !rest_take(&r, 8))
 		return;
 	if (row->outer.dst_port == PORT_VXLAN || row->outer.dst_port == PORT_VXLAN_OLD)
 		read_vxlan(row, &r);
@@ -490,17 +335,16 @@ static void read_tunnel(struct row *row, const struct ip *ip)
 
 /* ---- ARP ---- */
 
-/* hardware 2 | protocol 2 | bytes of their addresses 1 + 1 | operation 2 | MAC, IP of the sender |
- * of the target. A filter on a host means ARP as well. */
+/* A filter on a host means ARP as well. */
 static void read_arp(struct row *row, const struct rest *r)
 {
-	if (r->len < 18 || be16(r->p + 2) != TYPE_IP || r->p[4] != 6 || r->p[5] != 4)
+	if (!layer_is_arp(r))
 		return;
-	put_ipv4(row->outer.src, r->p + 14);
+	put_ipv4(row->outer.src, r->p + ARP_SENDER);
 	row->has |= HAS(COL_SRC);
-	if (r->len < 28)
+	if (r->len < ARP_BYTES)
 		return;
-	put_ipv4(row->outer.dst, r->p + 24);
+	put_ipv4(row->outer.dst, r->p + ARP_TARGET);
 	row->has |= HAS(COL_DST);
 }
 

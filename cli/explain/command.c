@@ -20,7 +20,7 @@ struct config {
 	const char **files;
 	unsigned file_count;
 	uint64_t timeout_ns, memory, flows;
-	enum flow_order order;
+	enum flow_rank order;
 	const char *plot, *html, *annotate;
 	bool json, csv, group_read;
 };

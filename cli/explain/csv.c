@@ -110,7 +110,7 @@ void csv_line(void *csv, const struct outcome *o)
 	}
 	putc(',', c->f);
 	if (o->rx && o->rx->flow != FLOW_NONE)
-		put_text(c->f, flow_table_text(flow_table_at(c->flows, o->rx->flow), text));
+		put_text(c->f, flow_text(&joined_flow_at(c->flows, o->rx->flow)->key, text));
 	putc(',', c->f);
 	if (o->noticed_ns)
 		put_number(c->f, o->noticed_ns);

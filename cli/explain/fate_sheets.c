@@ -73,12 +73,12 @@ static int make_flows(struct sheet *s, const struct report *r)
 	char text[HEADERS_TEXT];
 
 	for (uint32_t i = 0; i < count && !ret; i++) {
-		const struct flow *f = flow_table_at(&r->j->flows, ranked[i]);
+		const struct joined_flow *f = joined_flow_at(&r->j->flows, ranked[i]);
 
 		ret = sheet_row(s);
 		if (ret)
 			break;
-		sheet_put(s, 0, "%s: %s", port_name(r, f->key.port), flow_table_text(f, text));
+		sheet_put(s, 0, "%s: %s", port_name(r, f->key.port), flow_text(&f->key, text));
 		sheet_put_count(s, 1, f->not_offered);
 		sheet_put_count(s, 2, f->received);
 		sheet_put(s, 3, "%.1f", share(f->not_offered, f->received));

@@ -25,7 +25,7 @@ int join_new(struct join **out, uint64_t timeout_ns, uint64_t memory)
 	j->unsent.size = sizeof(struct protocol);
 	known_init(&j->fates);
 	ret = waitlist_init(&j->waitlist, memory - memory / 4) ?: waitlist_init(&j->late, 0);
-	ret = flow_table_init(&j->flows, memory / 4) ?: ret;
+	ret = joined_flows_init(&j->flows, memory / 4) ?: ret;
 	return slices_init(&j->slices) ?: ret;
 }
 
@@ -39,7 +39,7 @@ void join_free(struct join *j)
 	known_free(&j->fates);
 	waitlist_free(&j->waitlist);
 	waitlist_free(&j->late);
-	flow_table_free(&j->flows);
+	joined_flows_free(&j->flows);
 	slices_free(&j->slices);
 	free(j);
 }
@@ -57,7 +57,7 @@ static void count_unsent(struct join *j, const struct waiting *w)
 	j->not_sent++;
 	slices_get(&j->slices, w->since_ns)->not_sent++;
 	if (w->flow != FLOW_NONE)
-		flow_table_at(&j->flows, w->flow)->not_sent++;
+		joined_flow_at(&j->flows, w->flow)->not_sent++;
 	j->no_room += !protocol_count(&j->unsent, w);
 }
 
@@ -226,14 +226,15 @@ void join_end(struct join *j)
 	j->doubt = false;
 	flush(j);
 	for (uint32_t i = 0; i < j->flows.count; i++)
-		j->reordered_flows += flow_table_at(&j->flows, i)->reordered > 0;
+		j->reordered_flows += joined_flow_at(&j->flows, i)->reordered > 0;
 }
 
 /* ---- received ---- */
 
 static void receive(struct join *j, const struct record *r, const struct port *port)
 {
-	struct flow *f;
+	struct flow_key key;
+	struct joined_flow *f;
 	struct waiting *w;
 
 	if (!r->id) {
@@ -252,14 +253,15 @@ static void receive(struct join *j, const struct record *r, const struct port *p
 	w->port = (uint16_t)r->port;
 	w->queue = (uint16_t)r->queue;
 	headers_read(&w->headers, port->linktype, r->data, r->caplen);
-	w->flow = flow_table_get(&j->flows, w->port, &w->headers);
+	flow_key_of(&key, w->port, &w->headers);
+	w->flow = flow_table_get(&j->flows, &key);
 	slices_get(&j->slices, w->since_ns)->received++;
 	w->followed = j->fates.here;
 	if (w->followed)
 		known_receive(&j->fates, w);
 	if (w->flow == FLOW_NONE)
 		return;
-	f = flow_table_at(&j->flows, w->flow);
+	f = joined_flow_at(&j->flows, w->flow);
 	if (!f->received)
 		f->first_number = r->number;
 	w->sequence = f->received++;
@@ -308,8 +310,8 @@ static bool send_first(struct join *j, const struct waiting *w, const struct rec
 		.tx_port = (uint16_t)r->port,
 		.tx_queue = (uint16_t)r->queue};
 	struct slice *s = slices_get(&j->slices, w->since_ns);
-	struct flow *f = w->flow == FLOW_NONE ? NULL : flow_table_at(&j->flows, w->flow);
-	bool reordered = f && flow_sent(f, w->sequence, &p);
+	struct joined_flow *f = w->flow == FLOW_NONE ? NULL : joined_flow_at(&j->flows, w->flow);
+	bool reordered = f && joined_flow_sent(f, w->sequence, &p);
 
 	j->sent++;
 	j->reordered += reordered;
@@ -318,7 +320,7 @@ static bool send_first(struct join *j, const struct waiting *w, const struct rec
 	spread_add(&j->all, ns);
 	spread_add(&j->sizes[size_class(w->length)], ns);
 	if (f)
-		flow_latency(f, ns);
+		joined_flow_latency(f, ns);
 	if (reordered && f->reordered == 1)
 		f->reordered_number = w->number;
 	return reordered;
@@ -332,7 +334,7 @@ static void send_again(struct join *j, const struct waiting *w, const struct rec
 	j->again += w->tx_port == (uint16_t)r->port && w->tx_queue == (uint16_t)r->queue;
 	slices_get(&j->slices, w->since_ns)->copies++;
 	if (w->flow != FLOW_NONE)
-		flow_table_at(&j->flows, w->flow)->copies++;
+		joined_flow_at(&j->flows, w->flow)->copies++;
 }
 
 static void join_sent(
@@ -426,7 +428,7 @@ static void join_fate(struct join *j, const struct record *r, const struct port 
 	w->why = r->fate == RT_FATES_UNKNOWN ? r->why : RT_FATES_WHY_OTHER;
 	known_count(&j->fates, w, meanings[r->fate].known, r->ns);
 	if (r->fate == RT_FATES_NOT_OFFERED && w->flow != FLOW_NONE)
-		flow_table_at(&j->flows, w->flow)->not_offered++;
+		joined_flow_at(&j->flows, w->flow)->not_offered++;
 	tell(j, &(struct outcome){.fate = meanings[r->fate].fate, .rx = w, .noticed_ns = r->ns});
 }
 

@@ -12,9 +12,10 @@
 #ifndef RINGTAP_CLI_EXPLAIN_JOIN_H
 #define RINGTAP_CLI_EXPLAIN_JOIN_H
 
+#include "changes.h"
 #include "fates.h"
 #include "records.h"
-#include "packet/flow_table.h"
+#include "joined_flow.h"
 #include "packet/keyed.h"
 #include "packet/sizes.h"
 #include "slices.h"
@@ -97,7 +98,7 @@ struct join {
 	struct waitlist waitlist;
 	struct waitlist late; /* their time is over, their fates are awaited; not ordered by time */
 	struct known_fates fates;
-	struct flows flows;
+	struct flow_table flows; /* struct joined_flow */
 	struct slices slices;
 };
 

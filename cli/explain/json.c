@@ -128,13 +128,13 @@ static json_t *over_time(const struct slices *s)
 
 /* ---- flows ---- */
 
-static json_t *flow(const struct report *r, const struct flow *f)
+static json_t *flow(const struct report *r, const struct joined_flow *f)
 {
 	json_t *j = json_object();
 	char text[HEADERS_TEXT];
 
 	put(j, "rx_port", json_text(port_name(r, f->key.port)));
-	put(j, "flow", json_text(flow_table_text(f, text)));
+	put(j, "flow", json_text(flow_text(&f->key, text)));
 	put_count(j, "received", f->received);
 	put_count(j, "sent", f->sent);
 	put_count(j, "not_sent", f->not_sent);
@@ -164,7 +164,7 @@ static json_t *flows(const struct report *r)
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < count; i++)
-		json_array_append_new(list, flow(r, flow_table_at(&r->j->flows, ranked[i])));
+		json_array_append_new(list, flow(r, joined_flow_at(&r->j->flows, ranked[i])));
 	free(ranked);
 	return list;
 }

@@ -10,7 +10,7 @@
 #include "join.h"
 #include "show/sheet.h"
 
-enum flow_order { BY_PACKETS, BY_NOT_SENT, BY_REORDERED, BY_P99, BY_NOT_OFFERED };
+enum flow_rank { BY_PACKETS, BY_NOT_SENT, BY_REORDERED, BY_P99, BY_NOT_OFFERED };
 
 struct report {
 	const struct join *j;
@@ -19,7 +19,7 @@ struct report {
 	unsigned file_count;
 	const char *damage; /* what is wrong with a file; NULL: nothing */
 	uint64_t flows;     /* to be listed at most */
-	enum flow_order order;
+	enum flow_rank order;
 };
 
 /* sheets.c: the tables, in order of the report. 0 or -ENOMEM. Free with sheets_free() in any
@@ -30,8 +30,8 @@ int sheets_make(struct sheet sheets[SHEETS], const struct report *r);
 void sheets_free(struct sheet sheets[SHEETS]);
 /* Indexes of the flows to be listed, those with the most of something first: count of them, in a
  * new array, which the caller frees. NULL: no memory. */
-uint32_t *flows_ranked(const struct join *j, enum flow_order order, uint64_t max, uint32_t *count);
-double flow_quantile(const struct flow *f, double share);
+uint32_t *flows_ranked(const struct join *j, enum flow_rank order, uint64_t max, uint32_t *count);
+double flow_quantile(const struct joined_flow *f, double share);
 const char *port_name(const struct report *r, uint32_t port);
 
 #define LATENCY_HEADS "packets", "min", "p50", "p90", "p99", "p99.9", "max"
@@ -72,7 +72,7 @@ int report_html(const struct report *r, FILE *f);
 struct csv {
 	FILE *f;
 	const struct records *records;
-	const struct flows *flows;
+	const struct flow_table *flows;
 };
 void csv_begin(struct csv *c);
 void csv_line(void *csv, const struct outcome *o);

@@ -82,7 +82,7 @@ static int make_sizes(struct sheet *s, const struct join *j)
 
 /* ---- flows ---- */
 
-double flow_quantile(const struct flow *f, double share)
+double flow_quantile(const struct joined_flow *f, double share)
 {
 	return f->bucket ? buckets_quantile(
 				   f->bucket, FLOW_BITS, share, (double)f->min, (double)f->max)
@@ -103,7 +103,7 @@ static int by_value(const void *a, const void *b)
 	return x->index > y->index ? 1 : -1;
 }
 
-static double value_of(const struct flow *f, enum flow_order order)
+static double value_of(const struct joined_flow *f, enum flow_rank order)
 {
 	switch (order) {
 	case BY_NOT_SENT: return (double)f->not_sent;
@@ -114,7 +114,7 @@ static double value_of(const struct flow *f, enum flow_order order)
 	}
 }
 
-uint32_t *flows_ranked(const struct join *j, enum flow_order order, uint64_t max, uint32_t *count)
+uint32_t *flows_ranked(const struct join *j, enum flow_rank order, uint64_t max, uint32_t *count)
 {
 	struct ranked *all = calloc(j->flows.count + 1, sizeof(*all));
 	uint32_t *out, n = 0;
@@ -123,7 +123,7 @@ uint32_t *flows_ranked(const struct join *j, enum flow_order order, uint64_t max
 	if (!all)
 		return NULL;
 	for (uint32_t i = 0; i < j->flows.count; i++) {
-		double v = value_of(flow_table_at(&j->flows, i), order);
+		double v = value_of(joined_flow_at(&j->flows, i), order);
 
 		if (v > 0)
 			all[n++] = (struct ranked){v, i};
@@ -138,17 +138,17 @@ uint32_t *flows_ranked(const struct join *j, enum flow_order order, uint64_t max
 	return out;
 }
 
-static void put_flow_name(struct sheet *s, const struct report *r, const struct flow *f)
+static void put_flow_name(struct sheet *s, const struct report *r, const struct joined_flow *f)
 {
 	char text[HEADERS_TEXT];
 
 	if (records_port_count(r->records) > 1)
-		sheet_put(s, 0, "%s: %s", port_name(r, f->key.port), flow_table_text(f, text));
+		sheet_put(s, 0, "%s: %s", port_name(r, f->key.port), flow_text(&f->key, text));
 	else
-		sheet_put(s, 0, "%s", flow_table_text(f, text));
+		sheet_put(s, 0, "%s", flow_text(&f->key, text));
 }
 
-static void put_flow(struct sheet *s, const struct report *r, const struct flow *f)
+static void put_flow(struct sheet *s, const struct report *r, const struct joined_flow *f)
 {
 	put_flow_name(s, r, f);
 	sheet_put_count(s, 1, f->received);
@@ -160,7 +160,7 @@ static void put_flow(struct sheet *s, const struct report *r, const struct flow 
 		sheet_put_ns(s, 6, (double)f->max);
 }
 
-static void put_reordered(struct sheet *s, const struct report *r, const struct flow *f)
+static void put_reordered(struct sheet *s, const struct report *r, const struct joined_flow *f)
 {
 	put_flow_name(s, r, f);
 	sheet_put_count(s, 1, f->reordered);
@@ -170,8 +170,8 @@ static void put_reordered(struct sheet *s, const struct report *r, const struct 
 	sheet_put(s, 5, "%" PRIu64, f->reordered_number);
 }
 
-static int make_flows(struct sheet *s, const struct report *r, enum flow_order order,
-	void (*put)(struct sheet *, const struct report *, const struct flow *))
+static int make_flows(struct sheet *s, const struct report *r, enum flow_rank order,
+	void (*put)(struct sheet *, const struct report *, const struct joined_flow *))
 {
 	uint32_t count, *ranked = flows_ranked(r->j, order, r->flows, &count);
 	int ret = ranked ? 0 : -ENOMEM;
@@ -179,7 +179,7 @@ static int make_flows(struct sheet *s, const struct report *r, enum flow_order o
 	for (uint32_t i = 0; i < count && !ret; i++) {
 		ret = sheet_row(s);
 		if (!ret)
-			put(s, r, flow_table_at(&r->j->flows, ranked[i]));
+			put(s, r, joined_flow_at(&r->j->flows, ranked[i]));
 	}
 	free(ranked);
 	return ret;

@@ -14,9 +14,9 @@
 
 static json_t *end_json(const struct flow_key *k, const uint8_t *address, uint16_t port)
 {
-	char text[FLOW_TEXT_LEN];
+	char text[ADDRESS_TEXT];
 
-	return json_pack("{s:o,s:o}", "address", json_text(flow_address(text, k, address)), "port",
+	return json_pack("{s:o,s:o}", "address", json_text(flow_address(k, address, text)), "port",
 		port ? json_count(port) : json_null());
 }
 
@@ -26,9 +26,8 @@ static json_t *flow_json(const struct flow *w)
 	char protocol[16];
 
 	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "source",
-		end_json(k, k->source, k->source_port), "target",
-		end_json(k, k->target, k->target_port), "protocol",
-		json_text(flow_protocol(protocol, k)), "vlan",
+		end_json(k, k->src, k->src_port), "target", end_json(k, k->dst, k->dst_port),
+		"protocol", json_text(flow_protocol(k, protocol)), "vlan",
 		k->vlan == FLOW_NO_VLAN ? json_null() : json_count(k->vlan), "received",
 		json_count(w->packets[0]), "sent", json_count(w->packets[1]), "bytes",
 		json_count(w->bytes));
@@ -59,10 +58,10 @@ json_t *flow_report_json(const struct incident *i)
 
 static void put_flow(FILE *f, const struct flow *w)
 {
-	char text[FLOW_TEXT_LEN], received[FORMAT_LEN], sent[FORMAT_LEN], bytes[FORMAT_LEN];
+	char text[FLOW_TEXT], received[FORMAT_LEN], sent[FORMAT_LEN], bytes[FORMAT_LEN];
 
 	fputs("<tr><td>", f);
-	html_text(f, flow_text(text, &w->key));
+	html_text(f, flow_text(&w->key, text));
 	fprintf(f, "</td><td>%s</td><td>%s</td><td>%s</td></tr>\n",
 		format_count(received, w->packets[0]), format_count(sent, w->packets[1]),
 		format_count(bytes, w->bytes));

@@ -29,6 +29,7 @@ static void count(
 	struct incident *i, const struct block *b, const struct rt_record *r, const uint8_t *data)
 {
 	struct rt_options o;
+	struct headers h;
 	bool sent;
 
 	rt_record_options(b->data, r, &o);
@@ -43,8 +44,10 @@ static void count(
 	if (!i->first_ns)
 		i->first_ns = r->ns;
 	i->last_ns = r->ns;
-	if (i->flows)
-		flows_add(i->flows, data, r->cap_len, r->orig_len, sent);
+	if (!i->flows)
+		return;
+	headers_read(&h, LINKTYPE_ETHERNET, data, r->cap_len);
+	flows_add(i->flows, &h, r->orig_len, sent);
 }
 
 /* The application can write to its packets until they are in the file: what is wrong there ends the

@@ -130,7 +130,7 @@ def assert_examples(packets):
     assert example["port"] in ("net_pcap0", "net_pcap1") and example["queue"] == 0
     assert 0 < example["age_ns"] < 60e9
     flows = {f["flow"]: f["packets"] for f in packets["flows"]}
-    assert flows["192.0.2.1:1024 > 198.18.0.1:4001 udp"] == 300
+    assert flows["192.0.2.1:1024 > 198.18.0.1:4001 UDP"] == 300
     assert [s["packets"] for s in packets["sizes"]][:2] == [300, 900]
 
 

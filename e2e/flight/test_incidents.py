@@ -147,7 +147,7 @@ def check_flows_are_those_of_the_file(incident):
             assert f["bytes"] == size[flow_of(f)]
     assert flow_of(flows["by_packets"][0])[1] == 1003 and flow_of(flows["by_bytes"][0])[1] == 1002
     page = flight.page(incident)
-    for text in ("10.0.0.1:1002 &gt; 10.0.0.2:80 tcp vlan 12", "[fd00::1]:1003 &gt; [fd00::2]:443 udp"):
+    for text in ("10.0.0.1:1002 &gt; 10.0.0.2:80 TCP, VLAN 12", "[fd00::1]:1003 &gt; [fd00::2]:443 UDP"):
         assert text in page
 
 
