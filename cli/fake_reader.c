@@ -309,6 +309,7 @@ int ringtap_capture_interface(
 	out->target = 0;
 	out->snaplen = RINGTAP_SNAPLEN_MAX;
 	out->link_mbps = 10000;
+	out->linktype = RINGTAP_LINKTYPE_ETHERNET;
 	out->nic_imissed = 3;
 	out->nic_nombuf = 4;
 	snprintf(out->app_name, sizeof(out->app_name), "app%u", out->app);

@@ -153,7 +153,7 @@ ssize_t rt_pcapng_idb(void *buf, size_t size, const struct rt_pcapng_idb *idb)
 	struct block b = begin(buf, size, RT_PCAPNG_IDB);
 	const uint8_t nanoseconds = 9;
 
-	put16x2(&b, RT_PCAPNG_ETHERNET, 0);
+	put16x2(&b, idb->linktype ? idb->linktype : RT_LINKTYPE_ETHERNET, 0);
 	put32(&b, idb->snaplen);
 	option_text(&b, OPT_COMMENT, idb->comment);
 	option_text(&b, OPT_COMMENT, idb->remark);

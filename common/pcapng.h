@@ -32,7 +32,6 @@
 #define RT_PCAPNG_IDB      1u
 #define RT_PCAPNG_ISB      5u
 #define RT_PCAPNG_MAGIC    0x1a2b3c4du
-#define RT_PCAPNG_ETHERNET 1u /* LINKTYPE_ETHERNET */
 #define RT_PCAPNG_TEXT_MAX 65535u
 
 /*
@@ -62,6 +61,7 @@ struct rt_pcapng_idb {
 	const char *hardware;    /* if_hardware: the driver */
 	const char *os;          /* if_os */
 	const char *filter;      /* if_filter: a libpcap expression (kind 0) */
+	uint16_t linktype;       /* LINKTYPE_…; 0: Ethernet */
 	uint32_t snaplen;        /* bytes; 0: no limit */
 	const char *comment;     /* opt_comment */
 	const char *remark;      /* a second one */

@@ -95,9 +95,11 @@ struct rt_msg_port {
 	uint8_t link_up;
 	uint8_t stamps; /* enum rt_stamps */
 	uint16_t mtu;
-	uint32_t nb_rx_queues;
+	uint16_t nb_rx_queues; /* earlier versions: 32 bits, of little-endian machines */
+	uint16_t linktype;     /* LINKTYPE_…; 0: Ethernet, as of earlier probes */
 	uint32_t nb_tx_queues;
 };
+static_assert(sizeof(struct rt_msg_port) == 2 * RT_NAME_LEN + 24, "as of earlier versions");
 
 struct rt_msg_session {
 	uint32_t id;
@@ -127,7 +129,8 @@ static_assert(sizeof(struct rt_insn) == 8, "cBPF instruction");
 struct rt_msg_target {
 	char port[RT_NAME_LEN]; /* name, or decimal port id; empty: every port, now and later */
 	uint32_t queue;         /* RT_QUEUE_ALL or one */
-	uint32_t directions;    /* RT_TARGET_RX | RT_TARGET_TX */
+	uint16_t directions;    /* RT_TARGET_RX | RT_TARGET_TX */
+	uint16_t linktype;      /* of the ports that it matches, LINKTYPE_…; 0: Ethernet */
 	uint32_t snaplen;       /* bytes; 1 … 262144 */
 	uint32_t insn_first;    /* first instruction of its filter, RT_NO_FILTER: none */
 	uint32_t insn_count;

@@ -47,6 +47,8 @@
 
 #define RT_NAME_LEN 64
 
+#define RT_LINKTYPE_ETHERNET 1u /* pcapng, LINKTYPE_ETHERNET; 0 in all structures here */
+
 enum rt_fd { RT_FD_SEGMENT, RT_FD_DATA, RT_FD_TAILS, RT_FD_COUNT };
 
 enum rt_direction { RT_DIR_RX = 0, RT_DIR_TX = 1 };
@@ -154,7 +156,8 @@ struct rt_seg_if {
 	uint64_t ierrors;
 	uint64_t rx_nombuf; /* dropped because the mempool was empty */
 	uint64_t oerrors;
-	uint8_t reserved[48];
+	uint16_t linktype; /* LINKTYPE_…; 0: Ethernet */
+	uint8_t reserved[46];
 };
 static_assert(sizeof(struct rt_seg_if) == 256, "interface entry is 256 bytes");
 

@@ -21,13 +21,13 @@ struct record_header {
 };
 static_assert(sizeof(struct record_header) == PCAP_RECORD_HEADER, "pcap, section 5");
 
-void pcap_file_header(uint8_t *dst, uint32_t snaplen)
+void pcap_file_header(uint8_t *dst, uint32_t snaplen, uint16_t linktype)
 {
 	const struct file_header h = {.magic = 0xa1b23c4d,
 		.major = 2,
 		.minor = 4,
 		.snaplen = snaplen,
-		.linktype = RT_PCAPNG_ETHERNET};
+		.linktype = linktype};
 
 	memcpy(dst, &h, sizeof(h));
 }

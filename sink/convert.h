@@ -12,7 +12,7 @@
 #define PCAP_RECORD_HEADER 16u
 
 /* Writes the file's header, PCAP_FILE_HEADER bytes. */
-void pcap_file_header(uint8_t *dst, uint32_t snaplen);
+void pcap_file_header(uint8_t *dst, uint32_t snaplen, uint16_t linktype);
 
 /* Converts the packets of a run, with an iterator to use for it; a record is never longer than in
  * pcapng, so dst needs run->bytes bytes. Returns the bytes written, or -EBADMSG. */

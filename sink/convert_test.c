@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <pcap/pcap.h>
 #include <string.h>
 
 #include "convert.h"
@@ -38,7 +39,7 @@ static void libpcap_reads_converted_packets(void **state)
 	int64_t len;
 
 	test_epbs(epbs, BLOCKS, 61, 7);
-	pcap_file_header(out, 1234);
+	pcap_file_header(out, 1234, 101);
 	run = run_of(epbs, BLOCKS);
 	len = pcap_convert(out + PCAP_FILE_HEADER, it, &run);
 	assert_int_equal(len, BLOCKS * (16 + 61));
@@ -49,7 +50,7 @@ static void libpcap_reads_converted_packets(void **state)
 	assert_int_equal(t.packets, BLOCKS);
 	assert_int_equal(t.first, 7);
 	assert_int_equal(t.gaps, 0);
-	assert_int_equal(t.linktype, 1);
+	assert_int_equal(t.linktype, DLT_RAW);
 	assert_int_equal(t.snaplen, 1234);
 	assert_int_equal(t.first_ns, (UINT64_C(400000000) << 32) + 7);
 	free(epbs);

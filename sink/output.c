@@ -100,7 +100,7 @@ int output_start(struct output *o)
 
 	if (ret || !o->pcap)
 		return ret;
-	pcap_file_header(header, o->snaplen);
+	pcap_file_header(header, o->snaplen, o->linktype);
 	o->bytes = sizeof(header);
 	return put_now(o, header, sizeof(header));
 }

@@ -218,7 +218,7 @@ static void pcap_files_end_with_a_whole_record(void **state)
 		assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 		now = (struct rlimit){8192, old.rlim_max};
 		assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
-		pcap_file_header(header, 262144);
+		pcap_file_header(header, 262144, 1);
 		assert_int_equal(sink_write(s, &iov, 1, 0), 0);
 		iov = (struct iovec){records, (size_t)len};
 		/* io_uring may report it later, at the end at the latest. */

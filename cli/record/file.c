@@ -156,6 +156,15 @@ int file_interfaces(struct recorder *r)
 	return ret;
 }
 
+/* A file of pcap has one for all packets. recorder_attach() has checked that they have. */
+static uint16_t linktype_of_pcap(const struct recorder *r)
+{
+	struct ringtap_interface info = {.size = sizeof(info)};
+
+	return ringtap_capture_interface(r->cap, 0, &info) ? RINGTAP_LINKTYPE_ETHERNET
+							   : info.linktype;
+}
+
 int file_begin(struct recorder *r)
 {
 	uint8_t *buf;
@@ -171,6 +180,7 @@ int file_begin(struct recorder *r)
 	buf = malloc(BLOCK_MAX);
 	if (!buf)
 		return -ENOMEM;
+	r->out.linktype = linktype_of_pcap(r);
 	ret = output_start(&r->out);
 	if (!ret)
 		ret = put_section(r, buf);

@@ -29,6 +29,16 @@ int ringtap_probe_port_stamped(uint16_t port)
 	return -ENOSYS;
 }
 
+int ringtap_probe_port_source(uint16_t port, const struct ringtap_probe_source *source)
+{
+	return -ENOSYS;
+}
+
+int ringtap_probe_port_count(uint16_t port, const struct ringtap_probe_counts *more)
+{
+	return -ENOSYS;
+}
+
 void ringtap_probe_received_until(uint64_t ns)
 {
 }

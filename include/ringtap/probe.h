@@ -30,7 +30,7 @@ int ringtap_probe_start(void);
  * same, for good. */
 void ringtap_probe_stop(void);
 
-/* For applications that know more of a port than its driver reports. The first three may be called
+/* For applications that know more of a port than its driver reports. All but the last may be called
  * from any thread, also before ringtap_probe_start(). -EINVAL: no port can have this number. */
 
 /* Calls the port by this name instead of ethdev's, cut to 63 bytes. Call it once, before the port
@@ -47,6 +47,26 @@ int ringtap_probe_port_missed(uint16_t port, uint64_t packets);
  * and must call ringtap_probe_received_until(). What it sends is captured with the time up to which
  * it has received. Call it once, before the port is started; it holds until the process ends. */
 int ringtap_probe_port_stamped(uint16_t port);
+
+/* A port whose packets the application gets from elsewhere: from packet sockets, in ringtap-host.
+ * It is stamped (see above), also in what is sent, which must be in order with what is received. */
+struct ringtap_probe_source {
+	const char *driver; /* reported instead of ethdev's; cut to 63 bytes */
+	uint16_t linktype;  /* LINKTYPE_… of its packets (pcap-linktype(7)); 0 or 1: Ethernet */
+	/* Cut packets have this flag in ol_flags, and their length on the wire as uint32_t in a
+	 * dynamic field at this offset. 0: none is cut. */
+	uint64_t wire_flag;
+	int wire_offset;
+};
+/* Call it once, before the port is started; it holds until the process ends. */
+int ringtap_probe_port_source(uint16_t port, const struct ringtap_probe_source *source);
+
+/* Packets and bytes that its driver does not count: readers find them added to ethdev's. Call it
+ * before the burst that has them. */
+struct ringtap_probe_counts {
+	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
+};
+int ringtap_probe_port_count(uint16_t port, const struct ringtap_probe_counts *more);
 
 /* The calling thread will receive no packet any more that is stamped before ns: so readers do not
  * wait for it. Call it before each empty poll, at least every 500 ms. */

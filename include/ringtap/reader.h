@@ -32,6 +32,8 @@ extern "C" {
 #define RINGTAP_NAME_LEN    64
 #define RINGTAP_SNAPLEN_MAX 262144
 #define RINGTAP_NO_INDEX    UINT32_MAX
+/* LINKTYPE_… of pcap-linktype(7); ports of DPDK's drivers have no other. */
+#define RINGTAP_LINKTYPE_ETHERNET 1
 
 /* An array that the library fills. Entries may grow at their end in later versions: entry i lies i
  * strides behind the first, however large a program compiled earlier takes them to be. */
@@ -89,6 +91,7 @@ struct ringtap_port_info {
 	uint32_t rx_queues;
 	uint32_t tx_queues;
 	char device[RINGTAP_NAME_LEN]; /* ethdev's name; name is Open vSwitch's where it has one */
+	uint16_t linktype; /* LINKTYPE_… of its packets (pcap-linktype(7)), 1: Ethernet */
 };
 
 struct ringtap_session_info {
@@ -176,6 +179,9 @@ struct ringtap_target {
 	uint32_t snaplen;    /* bytes; 0: RINGTAP_SNAPLEN_MAX */
 	const struct ringtap_insn *filter; /* NULL: all packets; copied */
 	uint32_t filter_len;               /* instructions */
+	/* LINKTYPE_… of the packets that the filter and the caller understand: ports of other types
+	 * are not of this target. 0: Ethernet. See struct ringtap_port_info. */
+	uint16_t linktype;
 };
 
 enum ringtap_on_full { RINGTAP_DROP, RINGTAP_WAIT };
@@ -328,7 +334,7 @@ int ringtap_capture_window(struct ringtap_capture *cap, uint64_t from_ns, uint64
 /* ---- Packets: read the packets of a run ------------------------------------------------------ */
 
 struct ringtap_packet {
-	const uint8_t *data; /* from the Ethernet header on, until ringtap_capture_release() */
+	const uint8_t *data; /* as its interface's linktype says, until ringtap_capture_release() */
 	uint32_t caplen;     /* bytes at data */
 	uint32_t length;     /* bytes on the wire; at least caplen */
 	uint64_t ns;         /* since the epoch */
@@ -456,6 +462,7 @@ struct ringtap_interface {
 	uint64_t nic_ipackets, nic_opackets, nic_imissed, nic_ierrors, nic_nombuf, nic_oerrors;
 	char device[RINGTAP_NAME_LEN]; /* ethdev's name; name is Open vSwitch's where it has one */
 	uint64_t tsc_hz;               /* ticks a second of its TSC, as the probe measures it */
+	uint16_t linktype; /* LINKTYPE_… of its packets (pcap-linktype(7)), 1: Ethernet */
 };
 unsigned ringtap_capture_interface_count(const struct ringtap_capture *cap);
 int ringtap_capture_interface(

@@ -266,12 +266,22 @@ bool rt_epb_kept(
 	return true;
 }
 
+/* The length on the wire of a packet of which the mbuf has `whole` bytes, tags included. */
+static uint64_t wire_of(
+	const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t whole, uint32_t tag_len)
+{
+	if (!(m->ol_flags & tap->wire_flag))
+		return whole;
+	whole = (uint64_t)*RTE_MBUF_DYNFIELD(m, tap->wire_offset, const uint32_t *) + tag_len;
+	return RTE_MAX(whole, (uint64_t)m->pkt_len + tag_len);
+}
+
 bool rt_epb_slow(struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t ns)
 {
 	uint64_t tags;
 	uint32_t tag_len = rt_epb_vlan(m, tap->direction, &tags);
-	uint64_t wire = (uint64_t)m->pkt_len + tag_len;
-	uint32_t cap = (uint32_t)RTE_MIN(wire, tap->snaplen), padded = (cap + 3) & ~3u;
+	uint64_t whole = (uint64_t)m->pkt_len + tag_len, wire = wire_of(tap, m, whole, tag_len);
+	uint32_t cap = (uint32_t)RTE_MIN(whole, tap->snaplen), padded = (cap + 3) & ~3u;
 	uint64_t need = (uint64_t)RT_EPB_AROUND + padded;
 	struct rt_epb e = {.type = RT_EPB_TYPE, .if_index = tap->if_index, .cap_len = cap};
 	uint8_t *p;

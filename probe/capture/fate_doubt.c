@@ -69,7 +69,7 @@ static const struct rt_session_if *find_if(const struct rt_session *s, uint16_t 
 static bool is_wanted(const struct rt_session *s, uint16_t port)
 {
 	for (uint32_t i = 0; i < s->target_count; i++) {
-		if (rt_port_matches(port, s->targets[i].port))
+		if (rt_target_matches(port, &s->targets[i]))
 			return true;
 	}
 	return false;

@@ -12,6 +12,7 @@
 #include "fate.h"
 #include "ids.h"
 #include "probe/hook/hook.h"
+#include "probe/dpdk/given.h"
 #include "probe/dpdk/nic_time.h"
 #include "request.h"
 #include "probe/trace/trace.h"
@@ -50,6 +51,7 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 {
 	const struct rt_session_if *f = &s->ifs[if_index];
 	struct rt_tap *t = calloc(1, sizeof(*t));
+	const struct rt_given *given;
 
 	if (!t)
 		return NULL;
@@ -66,8 +68,11 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 		.ids = s->ids & (RT_IDS_ON | RT_IDS_INFER | RT_IDS_FATES | RT_IDS_EVENTS),
 		.id_source = (uint64_t)(s->ids >> RT_IDS_SOURCE_SHIFT) << RT_ID_SOURCE_SHIFT,
 		.nic_ts_offset = -1};
+	given = rt_given(t->port);
+	t->wire_flag = given->wire_flag;
+	t->wire_offset = given->wire_offset;
 	/* Records of fates have the time of the notice. */
-	if (f->nic_clock && dir == RT_DIR_RX && !(s->ids & RT_IDS_FATES) &&
+	if (f->nic_clock && (dir == RT_DIR_RX || given->is_source) && !(s->ids & RT_IDS_FATES) &&
 		!rt_nic_time_lookup(&t->nic_ts_offset, &t->nic_ts_flag)) {
 		t->nic_clock = f->nic_clock;
 		t->stamped = rt_port_stamped(t->port);
@@ -197,6 +202,7 @@ static void fill_if(struct rt_session *s, uint32_t i)
 	rt_store(&out->nb_rx_queues, f->port.nb_rx_queues);
 	rt_store(&out->nb_tx_queues, f->port.nb_tx_queues);
 	out->target = f->target;
+	out->linktype = f->port.linktype;
 	rt_store(&out->state, f->gone ? RT_IF_GONE : RT_IF_PRESENT);
 }
 
@@ -239,7 +245,7 @@ static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 	struct rt_session_if *f;
 	struct rt_msg_port port;
 
-	while (target < s->target_count && !rt_port_matches(id, s->targets[target].port))
+	while (target < s->target_count && !rt_target_matches(id, &s->targets[target]))
 		target++;
 	if (target == s->target_count || s->refused[id] == generation + 1 ||
 		rt_port_describe(id, &port))

@@ -14,6 +14,7 @@
 #include "ids.h"
 #include "probe/above.h"
 #include "probe/hook/hook.h"
+#include "probe/dpdk/given.h"
 #include "probe/dpdk/nic_time.h"
 #include "probe/memory/node.h"
 #include "request.h"
@@ -28,11 +29,21 @@
 #define BUFFER_OF_THREAD (32ull << 20)
 #define OWN_AHEAD_MIN    (4u << 20) /* what is smaller stays in the L2 cache */
 
+static int other_link(const char *name, uint16_t port, char *err)
+{
+	snprintf(err, RT_TEXT_LEN,
+		"port '%s' has packets of link type %u, which the reader does not know; use the "
+		"'ringtap' of the probe's version",
+		name, rt_given(port)->linktype);
+	return -ENOTSUP;
+}
+
 /* A port requested by name must exist; "all ports" may be none yet. */
 static int check_ports(const struct rt_session *s, char *err)
 {
 	for (uint32_t i = 0; i < s->target_count; i++) {
-		bool found = !s->targets[i].port[0];
+		const struct rt_msg_target *w = &s->targets[i];
+		bool found = !w->port[0];
 		char names[160] = "";
 
 		for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS && !found;
@@ -42,11 +53,13 @@ static int check_ports(const struct rt_session *s, char *err)
 
 			if (rt_port_name(p, name))
 				continue;
-			found = rt_port_matches(p, s->targets[i].port);
+			found = rt_target_matches(p, w);
+			if (!found && rt_port_matches(p, w->port))
+				return other_link(name, p, err);
 			snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", name);
 		}
 		if (!found) {
-			snprintf(err, RT_TEXT_LEN, "no port '%s'; there is %s", s->targets[i].port,
+			snprintf(err, RT_TEXT_LEN, "no port '%s'; there is %s", w->port,
 				names[0] ? names : "none");
 			return -ENODEV;
 		}
@@ -61,7 +74,7 @@ static void count_queues(const struct rt_session *s, uint32_t total[2])
 	for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS; p = rt_port_next(p + 1)) {
 		uint32_t target = 0, n[2];
 
-		while (target < s->target_count && !rt_port_matches(p, s->targets[target].port))
+		while (target < s->target_count && !rt_target_matches(p, &s->targets[target]))
 			target++;
 		if (target == s->target_count || rt_port_queues(p, n))
 			continue;
@@ -168,7 +181,8 @@ bool rt_session_observed(const struct rt_session *s, uint64_t now_ms)
 	for (uint32_t i = 0; i < s->tap_count && age < OBSERVE_MAX_MS; i++) {
 		const struct rt_tap *t = s->taps[i];
 
-		if (t->stamped && t->hook && !rt_thread_set_count(&t->hook->seen))
+		if (t->stamped && t->direction == RT_DIR_RX && t->hook &&
+			!rt_thread_set_count(&t->hook->seen))
 			return false;
 	}
 	return true;

@@ -26,21 +26,44 @@
 
 #define LONG_AGO 1500000000000000000ull /* ns since the epoch */
 
-static struct rt_session *session;
-static uint16_t port;
-static int field;
-static uint64_t flag;
+#define LINK 101 /* LINKTYPE_RAW */
 
-static int make_port(void **state)
+static struct rt_session *session;
+static uint16_t port, stamped, source; /* port: the one of the test */
+static int field, wire_field;
+static uint64_t flag, wire_flag;
+
+static int start_port(uint16_t id)
 {
 	struct rte_eth_conf conf = {0};
 
+	return rte_eth_dev_configure(id, 1, 1, &conf) ||
+	       rte_eth_rx_queue_setup(id, 0, 512, SOCKET_ID_ANY, NULL, test_pool()) ||
+	       rte_eth_tx_queue_setup(id, 0, 512, SOCKET_ID_ANY, NULL) || rte_eth_dev_start(id);
+}
+
+static int make_source(void)
+{
+	static const struct rte_mbuf_dynfield length = {
+		.name = "test_wire_length", .size = 4, .align = 4};
+	static const struct rte_mbuf_dynflag cut = {.name = "test_cut"};
+	struct ringtap_probe_source s = {.driver = "elsewhere", .linktype = LINK};
+
+	wire_field = rte_mbuf_dynfield_register(&length);
+	wire_flag = 1ull << rte_mbuf_dynflag_register(&cut);
+	s.wire_offset = wire_field;
+	s.wire_flag = wire_flag;
+	return rte_eal_hotplug_add("vdev", "net_ring1", "") ||
+	       rte_eth_dev_get_port_by_name("net_ring1", &source) ||
+	       ringtap_probe_port_source(source, &s) || start_port(source);
+}
+
+static int make_ports(void **state)
+{
 	return rte_eal_hotplug_add("vdev", "net_ring0", "") ||
-	       rte_eth_dev_get_port_by_name("net_ring0", &port) ||
+	       rte_eth_dev_get_port_by_name("net_ring0", &stamped) ||
 	       rte_mbuf_dyn_rx_timestamp_register(&field, &flag) ||
-	       ringtap_probe_port_stamped(port) || rte_eth_dev_configure(port, 1, 1, &conf) ||
-	       rte_eth_rx_queue_setup(port, 0, 512, SOCKET_ID_ANY, NULL, test_pool()) ||
-	       rte_eth_tx_queue_setup(port, 0, 512, SOCKET_ID_ANY, NULL) || rte_eth_dev_start(port);
+	       ringtap_probe_port_stamped(stamped) || start_port(stamped) || make_source();
 }
 
 /* What it sends it receives. */
@@ -62,10 +85,11 @@ static uint16_t poll_port(void)
 	return n;
 }
 
-static void open_with(uint32_t directions, uint32_t on_full)
+static void open_with(uint16_t directions, uint32_t on_full)
 {
 	struct rt_msg_target target = {.queue = RT_QUEUE_ALL,
 		.directions = directions,
+		.linktype = port == source ? LINK : 0,
 		.snaplen = 96,
 		.insn_first = RT_NO_FILTER};
 	const struct rt_msg_open open = {.buffer_size = TEST_RING, .on_full = on_full};
@@ -78,18 +102,28 @@ static void open_with(uint32_t directions, uint32_t on_full)
 
 static int open_session(void **state)
 {
+	port = stamped;
 	open_with(RT_TARGET_RX, RT_ON_FULL_DROP);
 	return 0;
 }
 
 static int open_both(void **state)
 {
+	port = stamped;
+	open_with(RT_TARGET_RX | RT_TARGET_TX, RT_ON_FULL_DROP);
+	return 0;
+}
+
+static int open_source(void **state)
+{
+	port = source;
 	open_with(RT_TARGET_RX | RT_TARGET_TX, RT_ON_FULL_DROP);
 	return 0;
 }
 
 static int open_waiting(void **state)
 {
+	port = stamped;
 	rt_probe_limits.full_wait_ms = 3600000;
 	open_with(RT_TARGET_RX, RT_ON_FULL_WAIT);
 	return 0;
@@ -109,13 +143,18 @@ static const struct rt_seg_ring *ring(void)
 	return session->rings[0].pub;
 }
 
-static uint64_t record_ns(unsigned i)
+static const struct rt_epb *record(unsigned i)
 {
 	const struct rt_epb *e = (const void *)session->shm.data;
 
 	while (i--)
 		e = (const void *)((const uint8_t *)e + e->total_len);
-	return (uint64_t)e->ts_high << 32 | e->ts_low;
+	return e;
+}
+
+static uint64_t record_ns(unsigned i)
+{
+	return (uint64_t)record(i)->ts_high << 32 | record(i)->ts_low;
 }
 
 static void test_packets_have_their_stamps_with_timestamp_tsc(void **state)
@@ -230,12 +269,110 @@ static void test_empty_polls_publish_last_ns(void **state)
 	assert_int_equal(ring()->head, 0);
 }
 
-static void test_stamped_port_id_is_bounded(void **state)
+/* ---- ports whose packets come from elsewhere ---- */
+
+/* A packet of 60 bytes with the wire length, received as it was sent. */
+static void pass_cut(uint64_t ns, uint32_t wire)
 {
+	struct rte_mbuf *m = test_frame(1, 60);
+
+	*RTE_MBUF_DYNFIELD(m, field, uint64_t *) = ns;
+	*RTE_MBUF_DYNFIELD(m, wire_field, uint32_t *) = wire;
+	m->ol_flags |= flag | wire_flag;
+	assert_int_equal(rte_eth_tx_burst(port, 0, &m, 1), 1);
+	assert_int_equal(poll_port(), 1);
+}
+
+static void test_sent_packets_of_a_source_have_their_stamps(void **state)
+{
+	send_stamped(LONG_AGO + 300);
+	assert_int_equal(record_ns(0), LONG_AGO + 300);
+	assert_int_equal(ring()->last_ns, LONG_AGO + 300);
+	poll_port();
+	assert_int_equal(record_ns(1), LONG_AGO + 300);
+}
+
+static void test_cut_packets_have_their_length_on_the_wire(void **state)
+{
+	pass_cut(LONG_AGO, 9000);
+	pass_cut(LONG_AGO, 10); /* less than there is: not true */
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(record(i)->cap_len, 60);
+		assert_int_equal(record(i)->orig_len, i < 2 ? 9000 : 60);
+	}
+	assert_int_equal(
+		session->shm.counts[0].bytes + session->shm.counts[1].bytes, 2 * (9000 + 60));
+}
+
+static void test_ports_that_are_no_source_have_no_wire_length(void **state)
+{
+	pass_cut(LONG_AGO, 9000);
+	assert_int_equal(record(0)->orig_len, 60);
+}
+
+static void test_description_of_a_source(void **state)
+{
+	struct rt_msg_port p;
+
+	assert_int_equal(rt_port_describe(source, &p), 0);
+	assert_string_equal(p.driver, "elsewhere");
+	assert_int_equal(p.linktype, LINK);
+	assert_int_equal(p.stamps, RT_STAMPS_TIME);
+	assert_int_equal(session->shm.ifs[0].linktype, LINK);
+	assert_int_equal(rt_port_describe(stamped, &p), 0);
+	assert_int_equal(p.linktype, 0);
+}
+
+/* Readers that do not know of link types request Ethernet. */
+static void test_ports_of_another_link_type_are_not_captured(void **state)
+{
+	struct rt_msg_target target = {.queue = RT_QUEUE_ALL,
+		.directions = RT_TARGET_RX,
+		.snaplen = 96,
+		.insn_first = RT_NO_FILTER};
+	const struct rt_msg_open open = {.buffer_size = TEST_RING};
+	char err[RT_TEXT_LEN];
+	struct rt_request req = {.open = open, .targets = &target};
+	struct rt_session *s;
+
+	req.open.target_count = 1;
+	snprintf(target.port, sizeof(target.port), "%u", source);
+	assert_int_equal(rt_session_open(&s, &req, err), -ENOTSUP);
+	assert_non_null(strstr(err, "port 'net_ring1' has packets of link type 101, which the"));
+	target.port[0] = 0;
+	session = test_session_open(&open, &target, NULL);
+	assert_int_equal(session->if_count, 1);
+	assert_int_equal(session->ifs[0].port.port_id, stamped);
+	test_session_arm(session, test_clock());
+	close_session(NULL);
+}
+
+static void test_counts_are_added_to_the_drivers(void **state)
+{
+	const struct ringtap_probe_counts more = {5, 500, 7, 700};
+	struct rt_port_stats before, after;
+
+	assert_int_equal(rt_port_stats(source, 0, &before), 0);
+	assert_int_equal(ringtap_probe_port_count(source, &more), 0);
+	assert_int_equal(rt_port_stats(source, 0, &after), 0);
+	assert_int_equal(after.ipackets - before.ipackets, 5);
+	assert_int_equal(after.ibytes - before.ibytes, 500);
+	assert_int_equal(after.opackets - before.opackets, 7);
+	assert_int_equal(after.obytes - before.obytes, 700);
+}
+
+static void test_port_ids_are_bounded(void **state)
+{
+	const struct ringtap_probe_source s = {.driver = ""};
+	const struct ringtap_probe_counts more = {0};
+
 	assert_int_equal(ringtap_probe_port_stamped(RTE_MAX_ETHPORTS), -EINVAL);
+	assert_int_equal(ringtap_probe_port_source(RTE_MAX_ETHPORTS, &s), -EINVAL);
+	assert_int_equal(ringtap_probe_port_count(RTE_MAX_ETHPORTS, &more), -EINVAL);
 }
 
 #define in_session(f) cmocka_unit_test_setup_teardown(f, open_session, close_session)
+#define of_source(f)  cmocka_unit_test_setup_teardown(f, open_source, close_session)
 
 int main(void)
 {
@@ -250,9 +387,16 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_sent_packets_keep_the_ring_in_order, open_both, close_session),
 		in_session(test_empty_polls_publish_last_ns),
-		cmocka_unit_test(test_stamped_port_id_is_bounded),
+		of_source(test_sent_packets_of_a_source_have_their_stamps),
+		of_source(test_cut_packets_have_their_length_on_the_wire),
+		cmocka_unit_test_setup_teardown(test_ports_that_are_no_source_have_no_wire_length,
+			open_both, close_session),
+		of_source(test_description_of_a_source),
+		cmocka_unit_test(test_ports_of_another_link_type_are_not_captured),
+		cmocka_unit_test(test_counts_are_added_to_the_drivers),
+		cmocka_unit_test(test_port_ids_are_bounded),
 	};
 
 	test_stats_start();
-	return cmocka_run_group_tests(tests, make_port, NULL);
+	return cmocka_run_group_tests(tests, make_ports, NULL);
 }

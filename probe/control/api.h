@@ -5,7 +5,9 @@
 
 #include <stdint.h>
 
-#define RT_API_VERSION 3
+#include "ringtap/probe.h"
+
+#define RT_API_VERSION 4
 #define RT_API_SYMBOL  "ringtap_probe_api"
 
 /* The functions of ringtap/probe.h. */
@@ -19,6 +21,8 @@ struct rt_probe_api {
 	int (*port_missed)(uint16_t port, uint64_t packets);
 	int (*port_stamped)(uint16_t port);
 	void (*received_until)(uint64_t ns);
+	int (*port_source)(uint16_t port, const struct ringtap_probe_source *source);
+	int (*port_count)(uint16_t port, const struct ringtap_probe_counts *more);
 };
 
 #endif

@@ -203,6 +203,16 @@ EXPORT int ringtap_probe_port_stamped(uint16_t port)
 	return api ? api->port_stamped(port) : -ENOSYS;
 }
 
+EXPORT int ringtap_probe_port_source(uint16_t port, const struct ringtap_probe_source *source)
+{
+	return api ? api->port_source(port, source) : -ENOSYS;
+}
+
+EXPORT int ringtap_probe_port_count(uint16_t port, const struct ringtap_probe_counts *more)
+{
+	return api ? api->port_count(port, more) : -ENOSYS;
+}
+
 EXPORT void ringtap_probe_received_until(uint64_t ns)
 {
 	if (api)

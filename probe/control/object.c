@@ -28,6 +28,8 @@ const struct rt_probe_api ringtap_probe_api = {
 	.port_missed = ringtap_probe_port_missed,
 	.port_stamped = ringtap_probe_port_stamped,
 	.received_until = ringtap_probe_received_until,
+	.port_source = ringtap_probe_port_source,
+	.port_count = ringtap_probe_port_count,
 };
 
 EXPORT struct rte_bpf_prm *rte_bpf_convert(const struct bpf_program *prog)

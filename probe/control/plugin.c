@@ -15,6 +15,7 @@
 #include "probe/capture/epb.h"
 #include "probe/hook/hook.h"
 #include "plugin.h"
+#include "probe/dpdk/given.h"
 #include "probe/dpdk/ports.h"
 #include "ringtap/probe.h"
 #include "probe/dpdk/secondary.h"
@@ -104,6 +105,16 @@ EXPORT int ringtap_probe_port_missed(uint16_t port, uint64_t packets)
 EXPORT int ringtap_probe_port_stamped(uint16_t port)
 {
 	return rt_port_set_stamped(port);
+}
+
+EXPORT int ringtap_probe_port_source(uint16_t port, const struct ringtap_probe_source *source)
+{
+	return rt_port_set_source(port, source);
+}
+
+EXPORT int ringtap_probe_port_count(uint16_t port, const struct ringtap_probe_counts *more)
+{
+	return rt_port_count(port, more);
 }
 
 EXPORT void ringtap_probe_received_until(uint64_t ns)

@@ -23,6 +23,7 @@
 #include "common/ipc.h"
 #include "nic_time.h"
 #include "build.h"
+#include "given.h"
 #include "port_call.h"
 #include "ports.h"
 #include "secondary.h"
@@ -34,10 +35,6 @@ static uint64_t new_ms[RTE_MAX_ETHPORTS]; /* CLOCK_MONOTONIC; 0: the port existe
 					     watched */
 static uint32_t top;
 static void (*on_change)(uint16_t port);
-/* Names that the application has set. */
-static char given_names[RTE_MAX_ETHPORTS][sizeof(((struct rt_msg_port *)0)->name)];
-static uint64_t given_missed[RTE_MAX_ETHPORTS];
-static uint32_t given_stamped[RTE_MAX_ETHPORTS];
 
 /* What the driver of a port returned last; control lock held. */
 struct known {
@@ -314,6 +311,13 @@ static void read_state(uint16_t port, struct known *k)
 	rt_port_call_end();
 }
 
+static const char *driver_of(uint16_t port, const struct rte_eth_dev_info *info)
+{
+	const struct rt_given *g = rt_given(port);
+
+	return *g->driver ? g->driver : info->driver_name ? info->driver_name : "";
+}
+
 static int read_info(uint16_t port, struct known *k)
 {
 	struct rte_eth_dev_info info;
@@ -325,9 +329,9 @@ static int read_info(uint16_t port, struct known *k)
 	}
 	if (ret)
 		return -ENODEV;
-	rt_str_set(
-		k->desc.driver, sizeof(k->desc.driver), info.driver_name ? info.driver_name : "");
+	rt_str_set(k->desc.driver, sizeof(k->desc.driver), driver_of(port, &info));
 	k->desc.stamps = stamps(port, k->desc.driver);
+	k->desc.linktype = rt_given(port)->linktype;
 	k->desc.nb_rx_queues = info.nb_rx_queues;
 	k->desc.nb_tx_queues = info.nb_tx_queues;
 	return 0;
@@ -388,7 +392,7 @@ int rt_port_name(uint16_t port, char out[RT_NAME_LEN])
 	/* Takes a lock in shared memory from DPDK 23.11 on, so in a secondary once. */
 	if (rte_eth_dev_get_name_by_port(port, name))
 		return -ENODEV;
-	rt_str_set(out, RT_NAME_LEN, *given_names[port] ? given_names[port] : name);
+	rt_str_set(out, RT_NAME_LEN, *rt_given(port)->name ? rt_given(port)->name : name);
 	if (k)
 		rt_str_set(k->name, sizeof(k->name), out);
 	return 0;
@@ -441,6 +445,15 @@ static void follow_stats(struct known *k, const uint64_t now[RT_PORT_COUNTERS])
 	}
 }
 
+static void add_given(struct rte_eth_stats *s, const struct rt_given *g)
+{
+	s->imissed += rt_load(&g->missed);
+	s->ipackets += rt_load(&g->ipackets);
+	s->ibytes += rt_load(&g->ibytes);
+	s->opackets += rt_load(&g->opackets);
+	s->obytes += rt_load(&g->obytes);
+}
+
 static int ask_stats(uint16_t port, struct known *k)
 {
 	struct rte_eth_stats s;
@@ -452,7 +465,7 @@ static int ask_stats(uint16_t port, struct known *k)
 	}
 	if (ret)
 		return -ENODEV;
-	s.imissed += rt_load(&given_missed[port]);
+	add_given(&s, rt_given(port));
 	follow_stats(k, (const uint64_t[RT_PORT_COUNTERS]){s.ipackets, s.opackets, s.ibytes,
 				s.obytes, s.imissed, s.ierrors, s.rx_nombuf, s.oerrors});
 	return 0;
@@ -511,35 +524,6 @@ int rt_port_first_counters(uint16_t port, uint64_t out[RT_NIC_COUNTERS])
 	return pick(read_stats(port, 0, &s), &s, out);
 }
 
-int rt_port_set_name(uint16_t port, const char *name)
-{
-	if (port >= RTE_MAX_ETHPORTS)
-		return -EINVAL;
-	rt_str_set(given_names[port], sizeof(given_names[port]), name);
-	return 0;
-}
-
-int rt_port_set_missed(uint16_t port, uint64_t packets)
-{
-	if (port >= RTE_MAX_ETHPORTS)
-		return -EINVAL;
-	rt_store(&given_missed[port], packets);
-	return 0;
-}
-
-int rt_port_set_stamped(uint16_t port)
-{
-	if (port >= RTE_MAX_ETHPORTS)
-		return -EINVAL;
-	rt_store(&given_stamped[port], 1);
-	return 0;
-}
-
-bool rt_port_stamped(uint16_t port)
-{
-	return rt_load(&given_stamped[port]);
-}
-
 bool rt_port_matches(uint16_t port, const char *wanted)
 {
 	char id[8], name[RT_NAME_LEN];
@@ -548,6 +532,11 @@ bool rt_port_matches(uint16_t port, const char *wanted)
 	if (!wanted[0] || strcmp(wanted, id) == 0)
 		return true;
 	return rt_port_name(port, name) == 0 && strcmp(wanted, name) == 0;
+}
+
+bool rt_target_matches(uint16_t port, const struct rt_msg_target *target)
+{
+	return target->linktype == rt_given(port)->linktype && rt_port_matches(port, target->port);
 }
 
 bool rt_port_same(

@@ -74,15 +74,11 @@ int rt_port_first_counters(uint16_t port, uint64_t out[RT_NIC_COUNTERS]);
 /* By direction, of queue 0, as rt_port_describe() read them; 0: unknown. */
 void rt_port_descriptors(uint16_t port, uint32_t out[2]);
 
-/* What the application reports of its port: see <ringtap/probe.h>. 0 or -EINVAL. */
-int rt_port_set_name(uint16_t port, const char *name);
-int rt_port_set_missed(uint16_t port, uint64_t packets);
-int rt_port_set_stamped(uint16_t port);
-bool rt_port_stamped(uint16_t port);
-
 /* Whether the port field of a target (name, decimal id, empty for all) selects this port. Never
  * calls the driver. */
 bool rt_port_matches(uint16_t port, const char *wanted);
+/* The same, and the link type: a filter is for one, and so are readers. */
+bool rt_target_matches(uint16_t port, const struct rt_msg_target *target);
 
 /* Whether it is the port that had this name, driver and address before its removal. */
 bool rt_port_same(

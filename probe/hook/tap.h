@@ -28,6 +28,10 @@ struct rt_tap {
 	uint64_t nic_ts_flag;
 	bool stamped; /* packets are stamped with CLOCK_REALTIME, in order: rt_port_stamped() */
 	struct rt_nic_clock *nic_clock;
+	/* Packets with this flag were cut, and have their length on the wire in this field of the
+	 * mbuf. 0: none. Only of stamped taps: others do not read it. */
+	uint64_t wire_flag;
+	int wire_offset;
 	uint32_t ids;       /* RT_IDS_ON, RT_IDS_INFER, RT_IDS_FATES, RT_IDS_EVENTS; 0: records
 			     * have none */
 	uint64_t id_source; /* in the top bits of each id */

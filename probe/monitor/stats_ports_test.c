@@ -10,6 +10,7 @@
 #include <rte_ethdev.h>
 
 #include "probe/hook/hook.h"
+#include "probe/dpdk/given.h"
 #include "probe/dpdk/ports.h"
 #include "probe/test_eal.h"
 #include "probe/test_ports.h"

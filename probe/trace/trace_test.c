@@ -15,6 +15,7 @@
 
 #include "common/segment.h"
 #include "probe/hook/hook.h"
+#include "probe/dpdk/given.h"
 #include "probe/dpdk/ports.h"
 #include "probe/test_eal.h"
 #include "probe/test_ports.h"

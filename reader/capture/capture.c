@@ -77,7 +77,8 @@ static int put_targets(struct ringtap_capture *cap, struct ringtap_conn *conn,
 			return rt_capture_fail(cap, -EINVAL, "port name is too long");
 		rt_switch_device(conn, port, out[i].port);
 		out[i].queue = w->queue < 0 ? RT_QUEUE_ALL : (uint32_t)w->queue;
-		out[i].directions = w->directions;
+		out[i].directions = (uint16_t)w->directions;
+		out[i].linktype = w->linktype == RT_LINKTYPE_ETHERNET ? 0 : w->linktype;
 		out[i].snaplen = w->snaplen ? w->snaplen : RINGTAP_SNAPLEN_MAX;
 		out[i].insn_first = w->filter ? at : RT_NO_FILTER;
 		out[i].insn_count = w->filter ? w->filter_len : 0;

@@ -61,6 +61,9 @@ EXPORT int ringtap_capture_interface(
 	v.port_id = f->port_id;
 	v.link_mbps = f->link_mbps;
 	v.snaplen = f->snaplen;
+	v.linktype = rt_load(&f->linktype);
+	if (!v.linktype)
+		v.linktype = RT_LINKTYPE_ETHERNET;
 	v.gone = s->dead || rt_load(&f->state) == RT_IF_GONE;
 	v.nic_ipackets = rt_load(&f->ipackets);
 	v.nic_opackets = rt_load(&f->opackets);

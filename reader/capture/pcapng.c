@@ -66,6 +66,7 @@ EXPORT int ringtap_pcapng_interface(const struct ringtap_capture *cap, unsigned 
 			.filter = o.filter,
 			.comment = o.comment,
 			.remark = own,
+			.linktype = info.linktype,
 			.snaplen = o.snaplen ? o.snaplen : info.snaplen});
 }
 

@@ -293,6 +293,7 @@ static int take_ports(struct ringtap_conn *c, int len, struct ringtap_list *list
 			.mtu = p.mtu,
 			.link_up = p.link_up,
 			.stamps = p.stamps,
+			.linktype = p.linktype ? p.linktype : RT_LINKTYPE_ETHERNET,
 			.rx_queues = p.nb_rx_queues,
 			.tx_queues = p.nb_tx_queues};
 		rt_str_set(o->device, sizeof(o->device),
