@@ -199,7 +199,7 @@ static const struct misuse of_host[] = {
 	{"host --driver moon eth0", "host: --driver moon: unknown; choose from af_packet|af_xdp"},
 	{"host --queues 0 eth0", "host: --queues 0: out of range; give 1 to 64"},
 	{"host --queues 65 eth0", "host: --queues 65: out of range; give 1 to 64"},
-	{"host --frame-size 64M eth0", "host: --frame-size 64M: out of range; give 64 to 65342"},
+	{"host --frame-size 64M eth0", "host: --frame-size 64M: out of range; give 64 to 262144"},
 	{"host --frame-size x eth0",
 		"host: --frame-size x: not a size; give a number with K, M or G"},
 	{"host --buffer-size 5 eth0",

@@ -17,16 +17,16 @@
 
 struct port {
 	const char *iface;
-	/* Names change, and others take them over. */
+	/* Names change, and others take them over. 0: of all interfaces */
 	unsigned ifindex;
-	const char *vdev; /* name and arguments of the DPDK device */
+	const char *vdev; /* name and arguments of the DPDK device, or PACKET_DEVICE and its */
 	uint16_t id;
 	uint16_t queues;
-	/* The driver's AF_PACKET sockets: it does not read their counts of drops. */
+	uint16_t linktype; /* LINKTYPE_… */
+	/* Packet sockets, one for each queue, and their buffers, mapped. */
 	int sockets[QUEUES_MAX];
 	unsigned socket_count;
-	/* The sockets' packet buffers, mapped; frame_count 0: they have no time stamps. */
-	const uint8_t *frames[QUEUES_MAX];
+	uint8_t *frames[QUEUES_MAX];
 	uint32_t frame_size, frame_count;
 	uint64_t dropped;
 	int promiscuous; /* the mode lasts as long as this socket; -1: none */
@@ -35,12 +35,13 @@ struct port {
 
 struct queue {
 	uint16_t port, queue;
-	const uint8_t *frames; /* as the port's; NULL: the driver's packets have no time stamps */
+	uint16_t linktype;
+	uint8_t *frames; /* as the port's; NULL: a driver receives */
 	uint32_t frame_size, frame_count;
-	uint32_t next; /* frame that the driver reads next */
+	uint32_t next; /* frame to be read */
 };
 
-/* Queues of one thread. All of them have time stamps, or none. */
+/* Queues of one thread: all of packet sockets, or none. */
 struct share {
 	struct queue queues[PORTS_MAX * QUEUES_MAX];
 	unsigned count;
@@ -51,7 +52,7 @@ struct host {
 	struct port ports[PORTS_MAX];
 	unsigned port_count;
 	uint16_t queues;    /* of each port */
-	uint32_t data_room; /* bytes of an mbuf */
+	uint32_t data_room; /* bytes of an mbuf; longer packets take several */
 	uint32_t mbufs;     /* per queue */
 	bool promiscuous, busy_poll, verbose;
 	struct rte_mempool *pool;
@@ -66,13 +67,37 @@ void port_close(struct port *p);
 /* Reads the kernel's count of drops, and whether the interface still exists. */
 void port_watch(struct port *p);
 
+/* ---- sockets.c: packet sockets. */
+
+/* Instead of a driver's name, followed by ",link=LINKTYPE,queues=N,framesz=…,blocksz=…,framecnt=…".
+ */
+#define PACKET_DEVICE "packet"
+bool sockets_wanted(const struct port *p);
+/* Opens and maps one for each queue; packets come from then on. 0 or -errno. */
+int sockets_open(struct port *p);
+void sockets_close(struct port *p);
+/* Packets that the kernel had no room for, since the last call. */
+uint64_t sockets_dropped(const struct port *p);
+
+/* ---- frame.c: packets in the buffers of packet sockets. */
+
+/* Registers what mbufs need. 0 or -errno. */
+int frame_init(struct rte_mempool *pool);
+struct ringtap_probe_source;
+/* What the probe has to know of a port. */
+void frame_source(const struct port *p, struct ringtap_probe_source *out);
+/* Time of the packet that is the k-th from now on in the buffer. 0: it has not come. */
+uint64_t frame_time(const struct queue *q, uint32_t k);
+/* The next packet, copied, with its time stamp; *sent: by this host. NULL: no memory; try again. */
+struct rte_mbuf *frame_take(struct queue *q, bool *sent);
+/* False: it is the next packet's other appearance, on the loopback. Releases it. */
+bool frame_counts(struct queue *q);
+void frame_set_time(struct rte_mbuf *m, uint64_t ns);
+
 /* ---- order.c: packets with the kernel's time stamps, in order. */
 
-/* Maps the packet buffers of a port that is not started. 0, also if there are none, or -errno. */
-int order_open(struct port *p);
-/* When it has been started. */
-int order_start(struct port *p);
-void order_close(struct port *p);
+/* When the port has been started. */
+void order_start(const struct port *p);
 /* Receives from all queues, in the order of time. Returns the number of packets. */
 unsigned order_receive(struct share *s);
 

@@ -132,6 +132,8 @@ static int serve(struct host *h, const sigset_t *signals)
 	int status = 1;
 	int ret = make_pool(h);
 
+	if (!ret && (ret = frame_init(h->pool)))
+		complain("registering fields of mbufs: %s", strerror(-ret));
 	for (unsigned i = 0; i < h->port_count && !ret; i++)
 		ret = port_open(h, &h->ports[i]);
 	if (!ret) {

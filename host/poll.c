@@ -61,8 +61,9 @@ static void share_out(const struct host *h)
 		for (uint16_t q = 0; q < p->queues; q++) {
 			struct share *s = &shares[lcore];
 
-			s->queues[s->count++] = (struct queue){p->id, q, .frames = p->frames[q],
-				.frame_size = p->frame_size, .frame_count = p->frame_count};
+			s->queues[s->count++] =
+				(struct queue){p->id, q, p->linktype, .frames = p->frames[q],
+					.frame_size = p->frame_size, .frame_count = p->frame_count};
 			lcore = rte_get_next_lcore(lcore, 1, 1);
 		}
 	}

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,42 +13,10 @@
 #include <rte_ethdev.h>
 
 #include "host.h"
+#include "link.h"
 #include "ringtap/probe.h"
 
 #define DESCRIPTORS 2048
-#define FDS_MAX     1024
-
-static bool is_packet_socket(int fd)
-{
-	int domain = 0;
-	socklen_t len = sizeof(domain);
-
-	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) && domain == AF_PACKET;
-}
-
-static bool known(const struct host *h, int fd)
-{
-	for (unsigned i = 0; i < h->port_count; i++) {
-		const struct port *p = &h->ports[i];
-
-		if (p->promiscuous == fd)
-			return true;
-		for (unsigned s = 0; s < p->socket_count; s++)
-			if (p->sockets[s] == fd)
-				return true;
-	}
-	return false;
-}
-
-/* Sockets of this kind that no other port has are the driver's for this port. Their order
- * is not that of the queues if another thread, such as telemetry's, closed a descriptor in
- * between. */
-static void find_sockets(const struct host *h, struct port *p)
-{
-	for (int fd = 0; fd < FDS_MAX && p->socket_count < QUEUES_MAX; fd++)
-		if (is_packet_socket(fd) && !known(h, fd))
-			p->sockets[p->socket_count++] = fd;
-}
 
 /* Unlike the driver's way, this ends with the process, however that ends. */
 static int be_promiscuous(struct port *p)
@@ -71,7 +40,8 @@ static int configure(struct host *h, struct port *p)
 
 	if (ret)
 		return ret;
-	p->queues = RTE_MIN(h->queues, info.max_rx_queues);
+	if (!p->socket_count)
+		p->queues = RTE_MIN(h->queues, info.max_rx_queues);
 	ret = rte_eth_dev_configure(p->id, p->queues, p->queues, &conf);
 	if (!ret)
 		ret = rte_eth_dev_adjust_nb_rx_tx_desc(p->id, &descriptors, &unused);
@@ -86,15 +56,56 @@ static int configure(struct host *h, struct port *p)
 
 static int plug(struct port *p)
 {
-	size_t len = strcspn(p->vdev, ",");
-	char *name = strndup(p->vdev, len);
-	const char *args = p->vdev[len] ? p->vdev + len + 1 : "";
-	int ret = name ? rte_eal_hotplug_add("vdev", name, args) : -ENOMEM;
+	char name[RTE_ETH_NAME_MAX_LEN];
+	const char *args = strchr(p->vdev, ',');
+	int ret;
 
+	if (sockets_wanted(p)) {
+		snprintf(name, sizeof(name), "net_null_%s", p->iface);
+		args = NULL;
+	} else {
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(p->vdev, ","), p->vdev);
+	}
+	ret = rte_eal_hotplug_add("vdev", name, args ? args + 1 : "");
 	if (!ret)
 		ret = rte_eth_dev_get_port_by_name(name, &p->id);
 	p->plugged = !ret;
-	free(name);
+	return ret;
+}
+
+/* Address and MTU, which net_null does not know. They are for show. */
+static void show_interface(const struct port *p)
+{
+	struct ifreq r = {0};
+
+	snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", p->iface);
+	if (p->linktype == LINK_ETHERNET && !ioctl(p->sockets[0], SIOCGIFHWADDR, &r))
+		rte_eth_dev_default_mac_addr_set(
+			p->id, (struct rte_ether_addr *)r.ifr_hwaddr.sa_data);
+	if (!ioctl(p->sockets[0], SIOCGIFMTU, &r))
+		rte_eth_dev_set_mtu(p->id, (uint16_t)RTE_MIN(r.ifr_mtu, UINT16_MAX));
+}
+
+/* Packets of a port that net_null made. */
+static int open_sockets(struct port *p)
+{
+	struct ringtap_probe_source source;
+	int ret = sockets_open(p);
+
+	if (ret)
+		return ret;
+	frame_source(p, &source);
+	return ringtap_probe_port_source(p->id, &source);
+}
+
+static int start(struct host *h, struct port *p)
+{
+	int ret = configure(h, p);
+
+	if (!ret && p->socket_count) {
+		show_interface(p);
+		order_start(p);
+	}
 	return ret;
 }
 
@@ -103,11 +114,11 @@ int port_open(struct host *h, struct port *p)
 	int ret;
 
 	p->ifindex = if_nametoindex(p->iface);
-	if (!p->ifindex) {
+	if (!p->ifindex && strcmp(p->iface, "any")) {
 		complain("%s: %s", p->iface, strerror(errno));
 		return -errno;
 	}
-	ret = h->promiscuous ? be_promiscuous(p) : 0;
+	ret = h->promiscuous && p->ifindex ? be_promiscuous(p) : 0;
 	if (ret) {
 		complain("%s: making it promiscuous: %s", p->iface, strerror(-ret));
 		return ret;
@@ -118,16 +129,14 @@ int port_open(struct host *h, struct port *p)
 			p->iface, strerror(-ret));
 		return ret;
 	}
-	find_sockets(h, p);
 	ringtap_probe_port_name(p->id, p->iface);
-	ret = order_open(p);
+	ret = sockets_wanted(p) ? open_sockets(p) : 0;
 	if (ret) {
-		complain("%s: reading the kernel's time stamps: %s", p->iface, strerror(-ret));
+		complain("%s: opening a packet socket: %s%s", p->iface, strerror(-ret),
+			ret == -ENOMEM ? "; give less --buffer-size" : "");
 		return ret;
 	}
-	ret = configure(h, p);
-	if (!ret)
-		ret = order_start(p);
+	ret = start(h, p);
 	if (ret)
 		complain("%s: starting the DPDK port: %s; --verbose prints DPDK's messages",
 			p->iface, strerror(-ret));
@@ -136,33 +145,23 @@ int port_open(struct host *h, struct port *p)
 
 void port_close(struct port *p)
 {
-	order_close(p);
 	if (p->plugged) {
 		rte_eth_dev_stop(p->id);
 		rte_eth_dev_close(p->id);
 	}
+	sockets_close(p);
 	if (p->promiscuous >= 0)
 		close(p->promiscuous);
-}
-
-/* Each answer counts from the one before. */
-static uint64_t drops(int fd)
-{
-	struct tpacket_stats stats;
-	socklen_t len = sizeof(stats);
-
-	return getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &stats, &len) ? 0 : stats.tp_drops;
 }
 
 void port_watch(struct port *p)
 {
 	char name[IF_NAMESIZE];
 
-	for (unsigned i = 0; i < p->socket_count; i++)
-		p->dropped += drops(p->sockets[i]);
+	p->dropped += sockets_dropped(p);
 	if (p->socket_count)
 		ringtap_probe_port_missed(p->id, p->dropped);
-	if (!p->gone && !if_indextoname(p->ifindex, name)) {
+	if (p->ifindex && !p->gone && !if_indextoname(p->ifindex, name)) {
 		p->gone = true;
 		complain("%s: the interface has gone", p->iface);
 	}

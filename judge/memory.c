@@ -15,8 +15,8 @@
  */
 static bool no_dma(const char *driver)
 {
-	static const char *const drivers[] = {"net_null", "net_ring", "net_af_packet", "net_tap",
-		"net_pcap", "net_memif", "net_virtio_user", "net_vhost", "net_kni"};
+	static const char *const drivers[] = {"net_null", "net_ring", "net_af_packet", "af_packet",
+		"net_tap", "net_pcap", "net_memif", "net_virtio_user", "net_vhost", "net_kni"};
 
 	for (unsigned i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++)
 		if (!strcmp(driver, drivers[i]))

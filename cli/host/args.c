@@ -11,21 +11,23 @@
 #include "host.h"
 #include "base/util.h"
 
-/* The driver takes frames to lie one after the other, so they must fill blocks, which are whole
- * pages. */
-#define BLOCK         65536u
-#define FRAME_LOW     2048u
-#define FRAME_TOP     65408u /* the largest that fits an mbuf and of which 32 are whole pages */
-#define BLOCK_TOP     (32 * FRAME_TOP)
-#define HEADER        66u /* of the kernel, before the packet */
-#define DRIVER_HEADER 32u /* subtracted by the driver from the size of an mbuf */
-#define LINK          22u /* Ethernet and two tags, around the MTU */
-#define XDP_ROOM      2048u
-#define XDP_MBUFS     (3 * 4096u) /* the driver fills its rings with 4096, and frees late */
-#define PACKET_MBUFS  512u        /* are free again after each burst */
-#define POOL_MBUFS    1024u       /* in caches */
-#define MBUF_EXTRA    512u        /* header, headroom and alignment */
-#define EAL_BYTES     (48u << 20) /* all the rest */
+/* ringtap-host takes frames to lie one after the other, so they must fill blocks, which are whole
+ * pages, and a power of two of them in the kernel. */
+#define BLOCK        65536u
+#define FRAME_LOW    2048u
+#define FRAME_SMALL  32768u /* a power of two up to here, then whole pages */
+#define BLOCK_TOP    (2u << 20)
+#define PAGE         4096u
+#define MERGED       65536u /* the kernel's packets, without the link layer; BIG TCP has longer ones */
+#define HEADER       66u    /* of the kernel, before the packet */
+#define ROOM_MAX     16384u /* of an mbuf: longer packets take several */
+#define LINK         22u    /* Ethernet and two tags, around the MTU */
+#define XDP_ROOM     2048u
+#define XDP_MBUFS    (3 * 4096u) /* the driver fills its rings with 4096, and frees late */
+#define PACKET_MBUFS 512u        /* are free again after each burst */
+#define POOL_MBUFS   1024u       /* in caches */
+#define MBUF_EXTRA   512u        /* header, headroom and alignment */
+#define EAL_BYTES    (48u << 20) /* all the rest */
 
 static int add(struct host_args *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -61,18 +63,18 @@ static uint32_t most_queues(const struct host_config *h)
 	return most;
 }
 
-/* Frame size of the kernel's buffer: a power of two, so that blocks are full, or the largest. */
 static uint32_t frame_of(const struct host_config *h, unsigned i)
 {
 	const struct netdev *d = &h->devs[i];
-	uint32_t wanted = h->frame ? h->frame : d->mtu + LINK;
+	uint32_t longest = (d->merges && d->mtu < MERGED ? MERGED : d->mtu) + LINK;
+	uint32_t wanted = (h->frame ? h->frame : longest) + HEADER;
 	uint32_t frame = FRAME_LOW;
 
-	if (!h->frame && d->merges)
-		return FRAME_TOP;
-	while (frame < wanted + HEADER)
+	if (wanted > FRAME_SMALL)
+		return (wanted + PAGE - 1) / PAGE * PAGE;
+	while (frame < wanted)
 		frame *= 2;
-	return frame < BLOCK ? frame : FRAME_TOP;
+	return frame;
 }
 
 static uint32_t largest_frame(const struct host_config *h)
@@ -88,15 +90,14 @@ static int add_iface(const struct host_config *h, struct host_args *a, unsigned 
 {
 	const char *name = h->ifaces[i];
 	uint32_t frame = frame_of(h, i);
-	uint32_t block = frame == FRAME_TOP ? BLOCK_TOP : BLOCK;
+	uint32_t block = frame > FRAME_SMALL ? BLOCK_TOP / frame * frame : BLOCK;
 	uint64_t blocks = h->buffer > block ? h->buffer / block : 1;
 
 	if (h->driver == HOST_AF_XDP)
 		return add(a, "%s=net_af_xdp_%s,iface=%s,queue_count=%u", name, name, name,
 			queues_of(h, i));
-	return add(a,
-		"%s=net_af_packet_%s,iface=%s,qpairs=%u,framesz=%u,blocksz=%u,framecnt=%" PRIu64,
-		name, name, name, queues_of(h, i), frame, block, blocks * (block / frame));
+	return add(a, "%s=packet,link=%u,queues=%u,framesz=%u,blocksz=%u,framecnt=%" PRIu64, name,
+		h->devs[i].linktype, queues_of(h, i), frame, block, blocks * (block / frame));
 }
 
 /* Lcore 0 only watches; all that we may use is good for it, and for a thread with no CPU named. */
@@ -122,7 +123,9 @@ static int add_lcores(const struct host_config *h, struct host_args *a)
 
 static uint32_t data_room(const struct host_config *h)
 {
-	return h->driver == HOST_AF_XDP ? XDP_ROOM : largest_frame(h) - DRIVER_HEADER;
+	uint32_t frame = largest_frame(h);
+
+	return h->driver == HOST_AF_XDP ? XDP_ROOM : frame < ROOM_MAX ? frame : ROOM_MAX;
 }
 
 /* Per queue. */

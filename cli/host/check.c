@@ -12,6 +12,24 @@
 #include "ringtap/reader.h"
 #include "base/util.h"
 
+/* What packet sockets deliver, or AF_XDP. */
+static int check_type(const struct host_config *h, unsigned i)
+{
+	const struct netdev *d = &h->devs[i];
+
+	if (!d->linktype) {
+		message_print("host: %s: packets of its type (ARPHRD %u, see 'ip link') are not "
+			      "supported; use tcpdump or dumpcap",
+			h->ifaces[i], d->arphrd);
+		return -ENOTSUP;
+	}
+	if (h->driver != HOST_AF_XDP || d->linktype == NETDEV_ETHERNET)
+		return 0;
+	message_print("host: %s: AF_XDP receives from Ethernet interfaces only; leave out --driver",
+		h->ifaces[i]);
+	return -EINVAL;
+}
+
 static int check_interface(struct host_config *h, unsigned i)
 {
 	const char *name = h->ifaces[i];
@@ -32,7 +50,9 @@ static int check_interface(struct host_config *h, unsigned i)
 	else if (!h->devs[i].up)
 		message_print(
 			"host: %s: it is down: no packets until 'ip link set %s up'", name, name);
-	return ret ? ret : strpbrk(name, ",=:+") ? -EINVAL : 0;
+	if (ret)
+		return ret;
+	return strpbrk(name, ",=:+") ? -EINVAL : check_type(h, i);
 }
 
 /* Folder, part of interface names and of sockets' paths: no surprises in there. */

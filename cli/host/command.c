@@ -38,12 +38,12 @@ static const struct option_def options[] = {
 		"to 500 us when no packets come)"},
 	{TO(buffer), OPTION_SIZE, 0, "buffer-size", "BYTES", NULL, 65536, (uint64_t)1 << 30,
 		"af_packet: memory per queue for packets that wait to be received, with K, M or "
-		"G (default: 32M). The driver allocates the same again for sending, which is not "
-		"used"},
+		"G (default: 32M)"},
 	{TO(frame), OPTION_SIZE, 0, "frame-size", "BYTES", NULL, 64, HOST_FRAME_MAX,
-		"af_packet: longest packet; longer ones are cut (default: by the MTU, or 65342 "
-		"bytes where the kernel merges packets: GRO, LRO, TSO, GSO; see ethtool -k). "
-		"Every packet takes that much of the buffer"},
+		"af_packet: longest packet; longer ones are cut, and recorded with their length "
+		"on the wire (default: by the MTU, or 64 KiB where the kernel merges packets: "
+		"GRO, LRO, TSO, GSO; see ethtool -k). Every packet takes that much of the "
+		"buffer"},
 	{TO(memory), OPTION_SIZE, 0, "memory", "BYTES", NULL, 16 << 20, (uint64_t)64 << 30,
 		"Memory of DPDK (default: as needed)"},
 	{TO(huge_pages), OPTION_FLAG, 0, "huge-pages", NULL, NULL, 0, 0,

@@ -10,10 +10,8 @@
 
 #define HOST_IFACES_MAX 32
 #define HOST_CPUS_MAX   64
-#define HOST_NAME_MAX   64 /* RINGTAP_NAME_LEN */
-/* An mbuf's length has 16 bits, of which 128 bytes before the packet and the kernel's header take
- * their share. */
-#define HOST_FRAME_MAX 65342
+#define HOST_NAME_MAX   64     /* RINGTAP_NAME_LEN */
+#define HOST_FRAME_MAX  262144 /* tcpdump's */
 
 enum host_driver { HOST_AF_PACKET, HOST_AF_XDP };
 

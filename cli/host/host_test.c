@@ -44,11 +44,33 @@ int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 
 static int set_up(void **state)
 {
-	eth0 = eth1 = (struct netdev){.mtu = 1500, .queues = 4, .up = true};
+	eth0 = eth1 =
+		(struct netdev){.linktype = NETDEV_ETHERNET, .mtu = 1500, .queues = 4, .up = true};
 	eth1.mtu = 9000;
 	allowed = 0;
 	fake = (struct fake){.apps = 2};
 	return 0;
+}
+
+/* The arguments in one line. */
+static const char *arguments(struct host_config *h)
+{
+	static char line[4096];
+	struct host_args a = {0};
+	size_t at = 0;
+
+	if (!h->iface_count) {
+		h->ifaces[0] = "eth0";
+		h->iface_count = 1;
+	}
+	h->buffer = h->buffer ? h->buffer : 32 << 20;
+	assert_int_equal(host_check(h), 0);
+	assert_int_equal(host_args(h, &a), 0);
+	for (int i = 0; i < a.argc; i++)
+		at += (size_t)snprintf(
+			line + at, sizeof(line) - at, "%s%s", i ? " " : "", a.argv[i]);
+	host_args_free(&a);
+	return line;
 }
 
 static void test_refusals_of_interfaces_names_and_cpus(void **state)
@@ -84,6 +106,22 @@ static void test_an_empty_name(void **state)
 
 	assert_int_equal(host_check(&h), -EINVAL);
 	test_assert_has(message_last(), "host: --name: empty; leave it out or give one");
+}
+
+static void test_types_of_interfaces(void **state)
+{
+	static const struct test_refusal unknown = {"lo", STATUS_FAILED,
+		"host: lo: packets of its type (ARPHRD 280, see 'ip link') are not supported; use "
+		"tcpdump or dumpcap"};
+	static const struct test_refusal xdp = {"--driver af_xdp lo", STATUS_USAGE,
+		"host: lo: AF_XDP receives from Ethernet interfaces only; leave out --driver"};
+	struct host_config h = {0};
+
+	eth0.linktype = NETDEV_RAW;
+	test_assert_has(arguments(&h), " eth0=packet,link=101,queues=1,");
+	test_refusals(&cmd_host, &xdp, 1);
+	eth0 = (struct netdev){.arphrd = 280, .mtu = 72};
+	test_refusals(&cmd_host, &unknown, 1);
 }
 
 static void test_without_rights(void **state)
@@ -138,37 +176,15 @@ static void test_cpus_of_a_list(void **state)
 	assert_int_equal(h.cpu_list[2], 0);
 }
 
-/* The arguments in one line. */
-static const char *arguments(struct host_config *h)
-{
-	static char line[4096];
-	struct host_args a = {0};
-	size_t at = 0;
-
-	if (!h->iface_count) {
-		h->ifaces[0] = "eth0";
-		h->iface_count = 1;
-	}
-	h->buffer = h->buffer ? h->buffer : 32 << 20;
-	assert_int_equal(host_check(h), 0);
-	assert_int_equal(host_args(h, &a), 0);
-	for (int i = 0; i < a.argc; i++)
-		at += (size_t)snprintf(
-			line + at, sizeof(line) - at, "%s%s", i ? " " : "", a.argv[i]);
-	host_args_free(&a);
-	return line;
-}
-
 static void test_arguments_by_default(void **state)
 {
 	struct host_config h = {0};
 
-	/* (512 + 1024) mbufs of 2016 + 512 bytes, and 48 MiB. */
+	/* (512 + 1024) mbufs of 2048 + 512 bytes, and 48 MiB. */
 	assert_string_equal(arguments(&h),
 		"ringtap-host --no-huge --log-level=*:emergency -m 52 --no-pci --file-prefix "
-		"host-eth0 --lcores (0,1)@(0,2,3,9) -- -q1 -d2016 -n512 -p "
-		"eth0=net_af_packet_eth0,iface=eth0,qpairs=1,framesz=2048,blocksz=65536,"
-		"framecnt=16384");
+		"host-eth0 --lcores (0,1)@(0,2,3,9) -- -q1 -d2048 -n512 -p "
+		"eth0=packet,link=1,queues=1,framesz=2048,blocksz=65536,framecnt=16384");
 }
 
 static void test_arguments_of_all_options(void **state)
@@ -186,9 +202,9 @@ static void test_arguments_of_all_options(void **state)
 
 	assert_string_equal(arguments(&h),
 		"ringtap-host --no-huge -m 100 --no-pci --file-prefix mine --lcores "
-		"0@(0,2,3,9),1@2,2@9 -- -q2 -d16352 -n512 -b -v "
-		"eth0=net_af_packet_eth0,iface=eth0,qpairs=2,framesz=2048,blocksz=65536,framecnt=32 "
-		"eth1=net_af_packet_eth1,iface=eth1,qpairs=2,framesz=16384,blocksz=65536,framecnt=4");
+		"0@(0,2,3,9),1@2,2@9 -- -q2 -d16384 -n512 -b -v "
+		"eth0=packet,link=1,queues=2,framesz=2048,blocksz=65536,framecnt=32 "
+		"eth1=packet,link=1,queues=2,framesz=16384,blocksz=65536,framecnt=4");
 }
 
 static void test_af_xdp_takes_all_queues(void **state)
@@ -201,7 +217,8 @@ static void test_af_xdp_takes_all_queues(void **state)
 	test_assert_has(arguments(&h), "queue_count=3");
 }
 
-/* Frames are a power of two around the packet and the kernel's header, or the largest. */
+/* Frames are a power of two around the packet and the kernel's header, and large ones whole pages,
+ * of which blocks of 2 MiB have as many as fit. */
 static void test_frames(void **state)
 {
 	static const struct {
@@ -212,12 +229,15 @@ static void test_frames(void **state)
 		{1500, 0, false, "framesz=2048,blocksz=65536"},
 		{1960, 0, false, "framesz=2048,blocksz=65536"}, /* 22 and 66 bytes around it */
 		{1961, 0, false, "framesz=4096,blocksz=65536"},
-		{1500, 0, true, "framesz=65408,blocksz=2093056"},
+		{32000, 0, false, "framesz=32768,blocksz=65536"},
+		{32700, 0, false, "framesz=36864,blocksz=2064384"},
+		{1500, 0, true, "framesz=69632,blocksz=2088960"},
+		{70000, 0, true, "framesz=73728,blocksz=2064384"},
 		{1500, 100, true, "framesz=2048,blocksz=65536"},
 		{1500, 1982, false, "framesz=2048,blocksz=65536"},
 		{1500, 1983, false, "framesz=4096,blocksz=65536"},
-		{65535, 0, false, "framesz=65408,blocksz=2093056"},
-		{1500, HOST_FRAME_MAX, false, "framesz=65408,blocksz=2093056"},
+		{65535, 0, false, "framesz=69632,blocksz=2088960"},
+		{1500, HOST_FRAME_MAX, false, "framesz=266240,blocksz=1863680"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -234,9 +254,9 @@ static void test_memory(void **state)
 	struct host_config h = {0};
 
 	arguments(&h);
-	assert_int_equal(host_memory(&h), (512 + 1024) * (2016 + 512) + (48 << 20));
+	assert_int_equal(host_memory(&h), (512 + 1024) * (2048 + 512) + (48 << 20));
 	h.queues = 4;
-	assert_int_equal(host_memory(&h), (4 * 512 + 1024) * (2016 + 512) + (48 << 20));
+	assert_int_equal(host_memory(&h), (4 * 512 + 1024) * (2048 + 512) + (48 << 20));
 	h.driver = HOST_AF_XDP;
 	assert_int_equal(host_memory(&h), (4 * 12288 + 1024) * (2048 + 512) + (48 << 20));
 	h.memory = 5;
@@ -250,6 +270,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_refusals_of_interfaces_names_and_cpus),
 		TEST(test_an_empty_name),
+		TEST(test_types_of_interfaces),
 		TEST(test_without_rights),
 		TEST(test_names_are_made_of_interfaces),
 		TEST(test_many_interfaces_need_a_name),

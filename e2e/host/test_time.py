@@ -10,7 +10,7 @@ import time
 import pytest
 from harness import pcap, pcapng
 from harness.host import PROGRAM
-from harness.paths import BUILD, RINGTAP
+from harness.paths import RINGTAP
 from harness.proc import Proc, check, run, until
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
@@ -182,19 +182,6 @@ def late_packets(it, hosts, record, closing):
         echoes.setdefault((p.interface, p.data[38:42]), []).append((p.ns, p.data[34]))
     assert all([kind for _ns, kind in seen] == [8, 0] for seen in echoes.values())
     return sum(seen[0][0] == seen[1][0] for seen in echoes.values())
-
-
-def test_queues_whose_sockets_are_in_another_order(net, host, record, monkeypatch):
-    """As where another thread of DPDK closes a descriptor between the sockets of two queues."""
-    space, device = net.add_host("10.80.0.2")
-    net.hub.check(["ip", "addr", "add", "10.80.0.1/24", "dev", device])
-    monkeypatch.setenv("LD_PRELOAD", str(BUILD / "e2e" / "librt_descriptors.so"))
-    it = host(net.hub, device, args=["--queues", "2"])
-    monkeypatch.delenv("LD_PRELOAD")
-    recorder = record(it, "-f", "icmp", "-c", 20)
-    space.check(["ping", "-q", "-c", 10, "-i", "0.01", "10.80.0.1"])
-    recorder.done()
-    pcapng.assert_in_order(recorder.file())
 
 
 def types_of(interface):
