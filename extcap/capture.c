@@ -11,16 +11,16 @@
 static int configure(struct record_config *cfg, const struct extcap *e, const char *spec)
 {
 	config_init(cfg);
-	cfg->command = "extcap";
-	cfg->ifaces[0] = (struct iface_config){.spec = spec,
+	cfg->capture.command = "extcap";
+	cfg->capture.ifaces[0] = (struct iface_config){.spec = spec,
 		.filter = e->filter,
 		.snaplen = e->snaplen ? e->snaplen : RINGTAP_SNAPLEN_MAX,
 		.directions = e->directions ? e->directions : RINGTAP_RX | RINGTAP_TX,
 		.queue = e->queue};
-	cfg->iface_count = 1;
-	cfg->capture.buffer_size = e->buffer_size;
-	cfg->capture.timestamp = e->timestamp;
-	cfg->capture.ids = e->ids;
+	cfg->capture.iface_count = 1;
+	cfg->capture.options.buffer_size = e->buffer_size;
+	cfg->capture.options.timestamp = e->timestamp;
+	cfg->capture.options.ids = e->ids;
 	cfg->path = e->fifo;
 	/* Wireshark shows all of standard error, with "Error by extcap pipe:" before it. */
 	cfg->quiet = cfg->quiet_end = true;

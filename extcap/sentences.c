@@ -6,7 +6,7 @@
 
 #include "target/interfaces.h"
 #include "target/which_app.h"
-#include "cli/record/targets.h"
+#include "target/targets.h"
 #include "base/util.h"
 #include "extcap.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The socket of a recorder, in its application's runtime folder: every connection gets one JSON
  * document, see status.c. Only the recorder's user and root can connect. */
-#ifndef RINGTAP_CLI_FLIGHT_ASK_H
-#define RINGTAP_CLI_FLIGHT_ASK_H
+#ifndef RINGTAP_RECORDER_ASK_H
+#define RINGTAP_RECORDER_ASK_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The lock of a folder of incidents, and requests to the recorder that has it. */
-#ifndef RINGTAP_CLI_FLIGHT_REQUEST_H
-#define RINGTAP_CLI_FLIGHT_REQUEST_H
+#ifndef RINGTAP_RECORDER_REQUEST_H
+#define RINGTAP_RECORDER_REQUEST_H
 
 #include <stddef.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <lz4frame.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <zstd.h>
 

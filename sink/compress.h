@@ -3,13 +3,13 @@
  * Compression into many independent frames of a few MiB, which zstd, lz4 and Wireshark read as one:
  * a file that breaks off stays readable up to its last whole frame.
  */
-#ifndef RINGTAP_CLI_RECORD_COMPRESS_H
-#define RINGTAP_CLI_RECORD_COMPRESS_H
+#ifndef RINGTAP_SINK_COMPRESS_H
+#define RINGTAP_SINK_COMPRESS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/record/config.h"
+enum compress { COMPRESS_NONE = -1, COMPRESS_ZSTD, COMPRESS_LZ4 };
 
 struct compressor;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets to pcap with nanoseconds (IETF draft-ietf-opsawg-pcap). */
-#ifndef RINGTAP_CLI_RECORD_CONVERT_H
-#define RINGTAP_CLI_RECORD_CONVERT_H
+#ifndef RINGTAP_SINK_CONVERT_H
+#define RINGTAP_SINK_CONVERT_H
 
 #include <stddef.h>
 #include <stdint.h>

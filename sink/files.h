@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The files of a capture: names, and which of them are kept. */
-#ifndef RINGTAP_CLI_RECORD_FILES_H
-#define RINGTAP_CLI_RECORD_FILES_H
+#ifndef RINGTAP_SINK_FILES_H
+#define RINGTAP_SINK_FILES_H
 
 #include <stdbool.h>
 #include <stddef.h>

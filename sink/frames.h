@@ -7,14 +7,14 @@
  * All functions are for one thread. The threads behind it block all signals, so that they interrupt
  * this one's writes.
  */
-#ifndef RINGTAP_CLI_RECORD_FRAMES_H
-#define RINGTAP_CLI_RECORD_FRAMES_H
+#ifndef RINGTAP_SINK_FRAMES_H
+#define RINGTAP_SINK_FRAMES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "cli/record/config.h"
+#include "compress.h"
 
 #define FRAME_BYTES (4u << 20) /* input bytes after which a frame should end */
 

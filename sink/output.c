@@ -8,18 +8,15 @@
 /* Fits the second-level cache together with its source, and the largest block. */
 #define SCRATCH (1u << 20)
 
-int output_init(struct output *o, const struct record_config *cfg)
+int output_init(struct output *o, const struct output_options *options, uint32_t snaplen)
 {
-	*o = (struct output){.pcap = cfg->pcap};
-	for (unsigned i = 0; i < cfg->iface_count; i++)
-		if (cfg->ifaces[i].snaplen > o->snaplen)
-			o->snaplen = cfg->ifaces[i].snaplen;
+	*o = (struct output){.pcap = options->pcap, .snaplen = snaplen};
 	o->scratch = malloc(SCRATCH);
 	if (!o->scratch || ringtap_packets_create(&o->walk))
 		return -ENOMEM;
-	if (cfg->compress == COMPRESS_NONE)
+	if (options->compress == COMPRESS_NONE)
 		return 0;
-	return frames_new(&o->frames, cfg->compress, cfg->threads);
+	return frames_new(&o->frames, options->compress, options->threads);
 }
 
 void output_free(struct output *o)
@@ -29,22 +26,22 @@ void output_free(struct output *o)
 	free(o->scratch);
 }
 
-int output_open(struct output *o, const struct record_config *cfg, const char *path,
+int output_open(struct output *o, const struct output_options *options, const char *path,
 	struct sink_patience *patience)
 {
-	const struct sink_options options = {
-		.format = cfg->compress != COMPRESS_NONE ? SINK_OPAQUE
-			  : cfg->pcap                    ? SINK_PCAP
-							 : SINK_PCAPNG,
-		.group_read = cfg->group_read,
-		.no_direct = cfg->no_direct,
+	const struct sink_options sink = {
+		.format = options->compress != COMPRESS_NONE ? SINK_OPAQUE
+			  : options->pcap                    ? SINK_PCAP
+							     : SINK_PCAPNG,
+		.group_read = options->group_read,
+		.no_direct = options->no_direct,
 		.patience = patience,
 	};
 
 	o->bytes = o->packets = o->sent = 0;
 	o->iov_count = 0;
 	o->error = 0;
-	return sink_open(&o->sink, path, &options);
+	return sink_open(&o->sink, path, &sink);
 }
 
 /* The first error stays: what comes after it must not get into the file. */

@@ -6,18 +6,24 @@
  *         +-- renumber or pcap, 1 MiB ---+
  *                                        +-- frames --------> sink     (zstd, lz4)
  */
-#ifndef RINGTAP_CLI_RECORD_OUTPUT_H
-#define RINGTAP_CLI_RECORD_OUTPUT_H
+#ifndef RINGTAP_SINK_OUTPUT_H
+#define RINGTAP_SINK_OUTPUT_H
 
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "cli/record/config.h"
 #include "frames.h"
 #include "ringtap/reader.h"
 #include "sink.h"
 
 #define OUTPUT_IOV 64
+
+struct output_options {
+	enum compress compress;
+	uint64_t threads;           /* one reads and writes, the others compress */
+	bool pcap;                  /* not pcapng */
+	bool group_read, no_direct; /* as of struct sink_options */
+};
 
 struct output {
 	struct sink *sink;     /* NULL: not open */
@@ -35,11 +41,11 @@ struct output {
 	unsigned iov_count;
 };
 
-/* Errors are -errno; they stick until the file is closed. */
-int output_init(struct output *o, const struct record_config *cfg);
+/* Errors are -errno; they stick until the file is closed. snaplen: for the header of pcap. */
+int output_init(struct output *o, const struct output_options *options, uint32_t snaplen);
 void output_free(struct output *o);
 /* The next file; it stays as it is until output_start(). */
-int output_open(struct output *o, const struct record_config *cfg, const char *path,
+int output_open(struct output *o, const struct output_options *options, const char *path,
 	struct sink_patience *patience);
 /* Empties the file; pcap files get their header. */
 int output_start(struct output *o);

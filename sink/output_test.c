@@ -86,15 +86,15 @@ static int end_file(struct output *o, uint64_t *bytes, uint64_t *packets)
 
 static void check(unsigned threads)
 {
-	const struct record_config cfg = {
+	const struct output_options options = {
 		.compress = COMPRESS_ZSTD, .threads = threads, .no_direct = true};
 	struct output o;
 	uint64_t bytes, packets;
 	int ret = 0;
 
 	test_folder_enter();
-	assert_int_equal(output_init(&o, &cfg), 0);
-	assert_int_equal(output_open(&o, &cfg, "f", NULL), 0);
+	assert_int_equal(output_init(&o, &options, 0), 0);
+	assert_int_equal(output_open(&o, &options, "f", NULL), 0);
 	assert_int_equal(output_start(&o), 0);
 	assert_int_equal(put_frame(&o, 0), 0);
 	for (unsigned i = 0; i < TRIES && !ret; i++)
@@ -106,7 +106,7 @@ static void check(unsigned threads)
 	assert_int_equal(packets, BLOCKS);
 
 	/* The next file has nothing of it. */
-	assert_int_equal(output_open(&o, &cfg, "g", NULL), 0);
+	assert_int_equal(output_open(&o, &options, "g", NULL), 0);
 	assert_int_equal(output_start(&o), 0);
 	assert_int_equal(put_frame(&o, 2), 0);
 	assert_int_equal(end_file(&o, &bytes, &packets), 0);

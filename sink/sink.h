@@ -7,8 +7,8 @@
  *   sink_direct  files on disk: copies into aligned buffers, io_uring and O_DIRECT behind the
  *                caller's back, so that neither the page cache nor the disk holds up the rings
  */
-#ifndef RINGTAP_CLI_RECORD_SINK_H
-#define RINGTAP_CLI_RECORD_SINK_H
+#ifndef RINGTAP_SINK_SINK_H
+#define RINGTAP_SINK_SINK_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Between sink.c, which opens, salvages and closes, and the two ways of writing. */
-#ifndef RINGTAP_CLI_RECORD_SINK_IMPL_H
-#define RINGTAP_CLI_RECORD_SINK_IMPL_H
+#ifndef RINGTAP_SINK_SINK_IMPL_H
+#define RINGTAP_SINK_SINK_IMPL_H
 
 #include "sink.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Gets the probe into a running application. */
-#ifndef RINGTAP_CLI_ATTACH_APP_H
-#define RINGTAP_CLI_ATTACH_APP_H
+#ifndef RINGTAP_TARGET_ATTACH_APP_H
+#define RINGTAP_TARGET_ATTACH_APP_H
 
 #include <stdbool.h>
 #include <sys/types.h>

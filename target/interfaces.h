@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An application's ports, for list and record -D. */
-#ifndef RINGTAP_CLI_INTERFACES_H
-#define RINGTAP_CLI_INTERFACES_H
+#ifndef RINGTAP_TARGET_INTERFACES_H
+#define RINGTAP_TARGET_INTERFACES_H
 
 #include "ringtap/reader.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RINGTAP_CLI_PROBE_PATH_H
-#define RINGTAP_CLI_PROBE_PATH_H
+#ifndef RINGTAP_TARGET_PROBE_PATH_H
+#define RINGTAP_TARGET_PROBE_PATH_H
 
 /* Where ringtap's libraries are: in the build folder that the command runs from, else where they
  * are installed, be they there or not. Static. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Applications that a unit test makes, instead of those that libringtap finds: these functions
  * replace the library's. Static: for one file of tests. */
-#ifndef RINGTAP_CLI_TEST_APPS_H
-#define RINGTAP_CLI_TEST_APPS_H
+#ifndef RINGTAP_TARGET_TEST_APPS_H
+#define RINGTAP_TARGET_TEST_APPS_H
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which application and which of its ports [APP:]PORT or APP means. */
-#ifndef RINGTAP_CLI_WHICH_APP_H
-#define RINGTAP_CLI_WHICH_APP_H
+#ifndef RINGTAP_TARGET_WHICH_APP_H
+#define RINGTAP_TARGET_WHICH_APP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -215,7 +215,7 @@ static int set_name(struct flight_config *c, const char *text)
 
 static int add_port(struct flight_config *c, const char *text)
 {
-	if (c->port_count == CONFIG_IFACES_MAX || !*text) {
+	if (c->port_count == CAPTURE_IFACES_MAX || !*text) {
 		message_print("flight: -i %s: empty, or one too many; see 'ringtap list'", text);
 		return -EINVAL;
 	}
@@ -265,16 +265,15 @@ static char *spec_of(const struct flight_config *c, const char *port)
 											: spec;
 }
 
-/* What the parts of cli/record need to know. */
 static int configure(struct flight *f, const struct flight_config *c)
 {
-	struct record_config *r = &f->record;
+	struct capture_config *r = &f->record.capture;
 
-	config_init(r);
-	r->command = "flight";
-	r->quiet = r->no_direct = true;
+	config_init(&f->record);
+	f->record.quiet = f->record.output.no_direct = true;
+	capture_config_init(r, "flight");
 	r->attach = c->attach;
-	r->capture.buffer_size = c->keep;
+	r->options.buffer_size = c->keep;
 	r->defaults.filter = c->filter;
 	r->defaults.snaplen = c->snaplen ? c->snaplen : RINGTAP_SNAPLEN_MAX;
 	r->defaults.directions = c->directions;
@@ -287,7 +286,7 @@ static int configure(struct flight *f, const struct flight_config *c)
 		r->ifaces[i].spec = f->specs[i];
 		r->iface_count++;
 	}
-	return config_check(r);
+	return capture_config_check(r);
 }
 
 static int start(struct flight_config *c)
@@ -308,7 +307,7 @@ static int start(struct flight_config *c)
 	config_free(&f->record);
 	for (unsigned i = 0; i < c->trigger_count; i++)
 		filter_free(&c->triggers[i].filter);
-	for (unsigned i = 0; i < CONFIG_IFACES_MAX; i++)
+	for (unsigned i = 0; i < CAPTURE_IFACES_MAX; i++)
 		free(f->specs[i]);
 	free(f);
 	return ret;

@@ -40,7 +40,7 @@
 
 struct flight_config {
 	const char *app; /* operand; NULL: the only one */
-	const char *ports[CONFIG_IFACES_MAX];
+	const char *ports[CAPTURE_IFACES_MAX];
 	unsigned port_count;
 	const char *filter;
 	uint32_t snaplen;
@@ -102,7 +102,7 @@ struct incident {
 struct flight {
 	const struct flight_config *cfg;
 	struct record_config record; /* what to capture, for targets.c and attach.c */
-	char *specs[CONFIG_IFACES_MAX];
+	char *specs[CAPTURE_IFACES_MAX];
 	struct recorder r;
 	struct ringtap_monitor *mon;
 	struct watched app;                               /* for the doctor: name, mark and now */

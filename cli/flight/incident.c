@@ -84,7 +84,7 @@ static int prepare(struct incident *i)
 	i->cfg.comments[0] = i->comment;
 	i->r.cfg = &i->cfg;
 	i->r.targets = i->f->r.targets; /* stays the other one's */
-	ret = output_init(&i->r.out, &i->cfg);
+	ret = output_init(&i->r.out, &i->cfg.output, 0);
 	if (!ret)
 		ret = ringtap_capture_window(i->f->r.cap, i->from_ns, i->to_ns, &i->window);
 	if (ret)

@@ -66,7 +66,7 @@ bool lookout_saw(
 /* The ports of the recording, with another filter. */
 static int attach_target(struct lookout *l, const struct target *t)
 {
-	struct ringtap_target ports[CONFIG_IFACES_MAX];
+	struct ringtap_target ports[CAPTURE_IFACES_MAX];
 	struct ringtap_capture_options o = {.size = sizeof(o), .buffer_size = BUFFER_MIN};
 	int ret;
 

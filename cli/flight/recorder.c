@@ -61,7 +61,7 @@ static int open_monitor(struct flight *f, const struct target *t)
 /* Prints what is wrong. */
 static int attach(struct flight *f)
 {
-	int ret = targets_resolve(&f->r.targets, &f->record);
+	int ret = targets_resolve(&f->r.targets, &f->record.capture);
 
 	if (ret)
 		return ret;
@@ -76,7 +76,7 @@ static int attach(struct flight *f)
 		return ret;
 	}
 	/* First: where the memory is missing nothing else is touched. */
-	ret = recorder_attach(&f->r);
+	ret = targets_attach(&f->r.targets, &f->record.capture, f->r.cap);
 	if (!ret)
 		ret = open_monitor(f, &f->r.targets.list[0]);
 	if (!ret)

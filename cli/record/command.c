@@ -26,10 +26,10 @@ static void reject_unfiltered(struct targets *t)
 
 static int dump_filters(const struct record_config *cfg)
 {
-	for (unsigned i = 0; i < cfg->iface_count; i++) {
-		if (cfg->iface_count > 1)
-			printf("%s%s:\n", i ? "\n" : "", cfg->ifaces[i].spec);
-		filter_dump(&cfg->ifaces[i].compiled);
+	for (unsigned i = 0; i < cfg->capture.iface_count; i++) {
+		if (cfg->capture.iface_count > 1)
+			printf("%s%s:\n", i ? "\n" : "", cfg->capture.ifaces[i].spec);
+		filter_dump(&cfg->capture.ifaces[i].compiled);
 	}
 	return STATUS_OK;
 }
@@ -87,7 +87,7 @@ static int record_attached(struct recorder *r)
 
 int recorder_run(struct recorder *r)
 {
-	int ret = targets_resolve(&r->targets, r->cfg);
+	int ret = targets_resolve(&r->targets, &r->cfg->capture);
 
 	r->newcomers_fd = -1;
 	if (ret)
@@ -95,7 +95,8 @@ int recorder_run(struct recorder *r)
 	newcomers_begin(r);
 	ret = ringtap_capture_create(&r->cap, NULL);
 	if (!ret)
-		ret = output_init(&r->out, r->cfg);
+		ret = output_init(
+			&r->out, &r->cfg->output, capture_config_snaplen(&r->cfg->capture, NULL));
 	if (ret) {
 		message_print("record: starting: %s", strerror(-ret));
 		return STATUS_FAILED;
@@ -103,12 +104,14 @@ int recorder_run(struct recorder *r)
 	signals_catch(r->cap);
 	if (r->cfg->statistics) {
 		reject_unfiltered(&r->targets);
-		return recorder_attach(r) ? STATUS_FAILED : statistics_run(r);
+		return targets_attach(&r->targets, &r->cfg->capture, r->cap) ? STATUS_FAILED
+									     : statistics_run(r);
 	}
 	/* A file that cannot be opened must not cost the application anything. */
 	if (file_open_first(r))
 		return STATUS_FAILED;
-	if (recorder_attach(r) || (r->cfg->fates && record_fates_attach(r))) {
+	if (targets_attach(&r->targets, &r->cfg->capture, r->cap) ||
+		(r->cfg->fates && record_fates_attach(r))) {
 		sink_abandon(r->out.sink);
 		return STATUS_FAILED;
 	}

@@ -41,7 +41,7 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"is the application's file-prefix, needed only where there are several; alone it "
 		"means all its ports. Without -i: all ports of the only application, also those "
 		"that appear later"},
-	ATTACH_OPTION(struct record_config, attach),
+	ATTACH_OPTION(struct record_config, capture.attach),
 	{OPTION_SET(OPT_FILTER), OPTION_TEXT, 'f', NULL, "FILTER", NULL, 0, 0,
 		"Only packets that match this libpcap expression, see pcap-filter(7). This "
 		"option and the next five apply to all interfaces if they stand before the first "
@@ -75,27 +75,28 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"Files are called NAME_00001_YYYYmmddHHMMSS.EXT, with nametimenum:2 the time stands "
 		"before the number. printname:FILE writes the name of each file that is complete to "
 		"FILE (stdout, stderr). May be given several times"},
-	{TO(group_read), OPTION_FLAG, 'g', NULL, NULL, NULL, 0, 0,
+	{TO(output.group_read), OPTION_FLAG, 'g', NULL, NULL, NULL, 0, 0,
 		"Let the group read the files (mode 0640 instead of 0600)"},
-	{TO(pcap), OPTION_FLAG, 'P', NULL, NULL, NULL, 0, 0,
+	{TO(output.pcap), OPTION_FLAG, 'P', NULL, NULL, NULL, 0, 0,
 		"Write pcap with nanoseconds instead of pcapng: no interfaces, directions, "
 		"queues, comments or losses are in such a file"},
 	{OPTION_SET(OPT_COMMENT), OPTION_TEXT, 0, "capture-comment", "TEXT", NULL, 0, 0,
 		"Put a comment into the file (pcapng only); may be given several times"},
-	{TO(compress), OPTION_CHOICE, 0, "compress", "zstd|lz4", "zstd|lz4", 0, 0,
+	{TO(output.compress), OPTION_CHOICE, 0, "compress", "zstd|lz4", "zstd|lz4", 0, 0,
 		"Compress the file. Sizes for -a and -b are those before compression"},
-	{TO(threads), OPTION_NUMBER, 0, "threads", "N", NULL, 1, THREADS_MAX,
+	{TO(output.threads), OPTION_NUMBER, 0, "threads", "N", NULL, 1, THREADS_MAX,
 		"Use N threads with --compress: one reads the packets and writes the file, the "
 		"others compress (default: 1, which does all)"},
-	{TO(no_direct), OPTION_FLAG, 0, "no-direct", NULL, NULL, 0, 0,
+	{TO(output.no_direct), OPTION_FLAG, 0, "no-direct", NULL, NULL, 0, 0,
 		"Write files on disk through the page cache rather than by io_uring and O_DIRECT"},
 	{.kind = OPTION_HEADING, .help = "How to capture"},
-	{TO(capture.buffer_size), OPTION_SIZE, 0, "buffer", "SIZE", NULL, BUFFER_MIN, BUFFER_MAX,
+	{TO(capture.options.buffer_size), OPTION_SIZE, 0, "buffer", "SIZE", NULL, BUFFER_MIN,
+		BUFFER_MAX,
 		"Memory of the recorder for the packets of each application, with K, M or G. The "
 		"default is 256M, 32M for each polling thread if that is more, but at most a "
 		"quarter of the memory that is available"},
-	{TO(capture.buffer_size), OPTION_SIZE, 0, "ring-size", "SIZE", NULL, BUFFER_MIN, BUFFER_MAX,
-		"Another name of --buffer; it was the size for each polling thread"},
+	{TO(capture.options.buffer_size), OPTION_SIZE, 0, "ring-size", "SIZE", NULL, BUFFER_MIN,
+		BUFFER_MAX, "Another name of --buffer; it was the size for each polling thread"},
 	{OPTION_SET(OPT_ON_FULL), OPTION_CHOICE, 0, "on-full", "drop|wait", "drop|wait", 0, 0,
 		"When the buffer is full, drop packets and count them (the "
 		"default), or let the application wait, for a bounded time: for laboratories only"},
@@ -130,30 +131,23 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 
 void config_init(struct record_config *c)
 {
-	*c = (struct record_config){
-		.command = "record",
-		.defaults = {.snaplen = RINGTAP_SNAPLEN_MAX,
-			.directions = RINGTAP_RX | RINGTAP_TX,
-			.queue = -1},
-		.compress = COMPRESS_NONE,
-		.threads = 1,
-		.capture = {.size = sizeof(c->capture)},
-	};
+	*c = (struct record_config){.output = {.compress = COMPRESS_NONE, .threads = 1}};
+	capture_config_init(&c->capture, "record");
 }
 
 static int add_interface(struct record_config *c, const char *spec)
 {
-	if (c->iface_count == CONFIG_IFACES_MAX) {
+	if (c->capture.iface_count == CAPTURE_IFACES_MAX) {
 		message_print("record: -i %s: too many interfaces; give at most %d", spec,
-			CONFIG_IFACES_MAX);
+			CAPTURE_IFACES_MAX);
 		return -EINVAL;
 	}
 	if (!*spec) {
 		message_print("record: -i: empty; give [APP:]PORT, see 'ringtap record -D'");
 		return -EINVAL;
 	}
-	c->ifaces[c->iface_count] = c->defaults;
-	c->ifaces[c->iface_count++].spec = spec;
+	c->capture.ifaces[c->capture.iface_count] = c->capture.defaults;
+	c->capture.ifaces[c->capture.iface_count++].spec = spec;
 	return 0;
 }
 
@@ -274,17 +268,27 @@ int config_set(void *ctx, int id, const struct option_value *v)
 	case OPT_AUTOSTOP: return set_limit(&c->stop, "-a", STOP_KEYS, v->text);
 	case OPT_RING_BUFFER: return set_ring_buffer(c, v->text);
 	case OPT_COMMENT: return add_comment(c, v->text);
-	case OPT_ON_FULL: c->capture.on_full = v->number ? RINGTAP_WAIT : RINGTAP_DROP; break;
-	case OPT_IDS: c->capture.ids = c->capture.ids ? c->capture.ids : RINGTAP_IDS; break;
+	case OPT_ON_FULL:
+		c->capture.options.on_full = v->number ? RINGTAP_WAIT : RINGTAP_DROP;
+		break;
+	case OPT_IDS:
+		c->capture.options.ids =
+			c->capture.options.ids ? c->capture.options.ids : RINGTAP_IDS;
+		break;
 	case OPT_FATES:
 		c->fates = true;
-		c->capture.ids = c->capture.ids ? c->capture.ids : RINGTAP_IDS;
+		c->capture.options.ids =
+			c->capture.options.ids ? c->capture.options.ids : RINGTAP_IDS;
 		break;
-	case OPT_INFER_IDS: c->capture.ids = RINGTAP_IDS_INFERRED; break;
-	case OPT_TIMESTAMP: c->capture.timestamp = v->number ? RINGTAP_NIC : RINGTAP_TSC; break;
+	case OPT_INFER_IDS: c->capture.options.ids = RINGTAP_IDS_INFERRED; break;
+	case OPT_TIMESTAMP:
+		c->capture.options.timestamp = v->number ? RINGTAP_NIC : RINGTAP_TSC;
+		break;
 	default:
-		set_interface(
-			c->iface_count ? &c->ifaces[c->iface_count - 1] : &c->defaults, id, v);
+		set_interface(c->capture.iface_count
+				      ? &c->capture.ifaces[c->capture.iface_count - 1]
+				      : &c->capture.defaults,
+			id, v);
 	}
 	return 0;
 }
@@ -314,7 +318,7 @@ static int check_comment(const struct record_config *c)
 		longest = strlen(c->comments[i]) > longest ? strlen(c->comments[i]) : longest;
 	if (!c->comments[0])
 		return 0;
-	if (c->pcap)
+	if (c->output.pcap)
 		message_print(
 			"record: --capture-comment: pcap files have no comments; leave out -P");
 	else if (longest > 65535)
@@ -327,7 +331,7 @@ static int check_comment(const struct record_config *c)
 
 static int check_threads(const struct record_config *c)
 {
-	if (c->threads == 1 || c->compress != COMPRESS_NONE)
+	if (c->output.threads == 1 || c->output.compress != COMPRESS_NONE)
 		return 0;
 	message_print("record: --threads: only compressing is done by several threads; add "
 		      "--compress or leave it out");
@@ -336,46 +340,24 @@ static int check_threads(const struct record_config *c)
 
 static int check_ids(const struct record_config *c)
 {
-	if (!c->capture.ids)
+	if (!c->capture.options.ids)
 		return 0;
-	if (c->pcap) {
+	if (c->output.pcap) {
 		message_print("record: --ids: pcap files have no ids; leave out -P");
 		return -EINVAL;
 	}
 	/* A packet stands before its fate: both need one clock. */
-	if (c->fates && c->capture.timestamp == RINGTAP_NIC) {
+	if (c->fates && c->capture.options.timestamp == RINGTAP_NIC) {
 		message_print("record: --fates: noticed by the clock of the CPU; leave out "
 			      "--timestamp nic");
 		return -EINVAL;
 	}
-	for (unsigned i = 0; i < c->iface_count; i++) {
-		if (c->ifaces[i].directions & RINGTAP_RX)
+	for (unsigned i = 0; i < c->capture.iface_count; i++) {
+		if (c->capture.ifaces[i].directions & RINGTAP_RX)
 			return 0;
 	}
 	message_print("record: --ids: packets get their ids when they are received; record a port "
 		      "that receives, or leave out --direction tx");
-	return -EINVAL;
-}
-
-static int check_names(const struct iface_config *i)
-{
-	if ((i->ifname && strlen(i->ifname) > 65535) ||
-		(i->ifdescr && strlen(i->ifdescr) > 65535) ||
-		(i->filter && strlen(i->filter) > 65534)) {
-		message_print(
-			"record: --ifname, --ifdescr or -f: longer than 65535 bytes; make it shorter");
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static int compile(const char *command, struct iface_config *i)
-{
-	char err[512] = "not enough memory";
-
-	if (!filter_compile(&i->compiled, i->filter, err, sizeof(err)))
-		return 0;
-	message_print("%s: filter '%s': %s; see pcap-filter(7)", command, i->filter, err);
 	return -EINVAL;
 }
 
@@ -387,20 +369,12 @@ int config_check(struct record_config *c)
 		ret = check_comment(c);
 	if (!ret)
 		ret = check_threads(c);
-	if (!c->iface_count)
-		c->ifaces[c->iface_count++] = c->defaults;
 	if (!ret)
 		ret = check_ids(c);
-	for (unsigned i = 0; i < c->iface_count && !ret; i++) {
-		ret = check_names(&c->ifaces[i]);
-		if (!ret)
-			ret = compile(c->command, &c->ifaces[i]);
-	}
-	return ret;
+	return ret ? ret : capture_config_check(&c->capture);
 }
 
 void config_free(struct record_config *c)
 {
-	for (unsigned i = 0; i < c->iface_count; i++)
-		filter_free(&c->ifaces[i].compiled);
+	capture_config_free(&c->capture);
 }

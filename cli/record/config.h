@@ -7,22 +7,11 @@
 #include <stdint.h>
 
 #include "base/command.h"
-#include "packet/filter.h"
+#include "sink/output.h"
+#include "target/capture_config.h"
 #include "ringtap/reader.h"
 
-#define CONFIG_IFACES_MAX 64
-#define COMMENTS_MAX      16
-
-/* One -i, or the defaults that stand before any. Texts are argv's. */
-struct iface_config {
-	const char *spec;   /* [APP:]PORT as given; NULL: all ports of the only application */
-	const char *filter; /* NULL: all packets */
-	const char *ifname, *ifdescr;
-	uint32_t snaplen; /* bytes */
-	unsigned directions;
-	int queue;              /* -1: all */
-	struct filter compiled; /* of filter */
-};
+#define COMMENTS_MAX 16
 
 /* When to stop, and when to go on to the next file. 0: never. */
 struct limits {
@@ -33,13 +22,9 @@ struct limits {
 	uint64_t interval_ns; /* of the wall clock; only for going on */
 };
 
-enum compress { COMPRESS_NONE = -1, COMPRESS_ZSTD, COMPRESS_LZ4 };
-
 struct record_config {
-	const char *command; /* in messages; "record", or of a program that records as well */
-	struct iface_config defaults;
-	struct iface_config ifaces[CONFIG_IFACES_MAX];
-	unsigned iface_count; /* at least 1 once checked */
+	struct capture_config capture;
+	struct output_options output;
 	struct limits stop;
 	struct limits rotate;
 	bool rotating;
@@ -47,13 +32,9 @@ struct record_config {
 	const char *print_name; /* file that gets the names of closed files; "-": standard output */
 	const char *path;       /* "-": standard output; NULL: the default name */
 	const char *comments[COMMENTS_MAX + 1]; /* NULL behind the last */
-	enum compress compress;
-	uint64_t threads; /* one reads and writes, the others compress */
-	struct ringtap_capture_options capture;
-	bool pcap, group_read, no_direct, quiet, json, fail_on_loss;
+	bool quiet, json, fail_on_loss;
 	bool quiet_end; /* the end of an application is reported in the file only */
 	bool fates;     /* ids as well */
-	bool attach;    /* load the probe where it is missing */
 	bool list_interfaces, dump_filter, statistics;
 };
 
@@ -63,10 +44,6 @@ int config_set(void *ctx, int id, const struct option_value *v);
 /* After the last option: checks combinations and compiles the filters. Prints what is wrong. */
 int config_check(struct record_config *c);
 void config_free(struct record_config *c);
-
-/* Limits of --buffer, bytes. */
-#define BUFFER_MIN 65536
-#define BUFFER_MAX (UINT64_C(64) << 30)
 
 #define THREADS_MAX 64
 

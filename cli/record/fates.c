@@ -73,18 +73,18 @@ static unsigned make_targets(const struct target *t, struct ringtap_target *out)
 
 static int attach(struct recorder *r, const struct target *t)
 {
-	struct ringtap_target targets[CONFIG_IFACES_MAX + 1];
-	const uint64_t buffer = r->cfg->capture.buffer_size;
+	struct ringtap_target targets[CAPTURE_IFACES_MAX + 1];
+	const uint64_t buffer = r->cfg->capture.options.buffer_size;
 	const struct ringtap_capture_options o = {.size = sizeof(o),
 		.buffer_size = buffer && buffer < BUFFER_MOST ? buffer : BUFFER_MOST,
-		.timeout_ms = r->cfg->capture.timeout_ms,
+		.timeout_ms = r->cfg->capture.options.timeout_ms,
 		.fates = true,
 		.fate_ids = true};
 	unsigned count = make_targets(t, targets);
 
-	if (count > CONFIG_IFACES_MAX) {
+	if (count > CAPTURE_IFACES_MAX) {
 		message_print("%s: --fates: it needs a port more than the %d of -i; leave out one",
-			r->cfg->command, CONFIG_IFACES_MAX);
+			r->cfg->capture.command, CAPTURE_IFACES_MAX);
 		return -E2BIG;
 	}
 	return ringtap_capture_attach(r->fates->cap, t->dir, targets, count, &o);
@@ -95,12 +95,12 @@ int record_fates_attach(struct recorder *r)
 	int ret = create(r);
 
 	if (ret)
-		message_print("%s: --fates: %s", r->cfg->command, strerror(-ret));
+		message_print("%s: --fates: %s", r->cfg->capture.command, strerror(-ret));
 	/* Secondary processes have no fates. */
 	for (unsigned i = 0; i < r->targets.named && !ret; i++) {
 		ret = attach(r, &r->targets.list[i]);
 		if (ret && ret != -E2BIG)
-			message_print("%s: --fates of '%s': %s", r->cfg->command,
+			message_print("%s: --fates of '%s': %s", r->cfg->capture.command,
 				r->targets.list[i].name, ringtap_capture_error(r->fates->cap));
 	}
 	return ret;
@@ -145,7 +145,7 @@ static struct place find_place(const struct recorder *r, const struct ringtap_in
 
 		if (ringtap_capture_interface(r->cap, i, &info) || !is_same(&info, of))
 			continue;
-		cfg = recorder_iface(r, &info);
+		cfg = targets_iface(&r->targets, &r->cfg->capture, &info);
 		found = (struct place){cfg->directions & RINGTAP_RX ? i : NOWHERE, cfg->queue};
 		if (!memcmp(info.mac, of->mac, sizeof(info.mac)))
 			break;
@@ -311,8 +311,8 @@ static void broken(struct recorder *r, int error)
 	if (error == -EPIPE)
 		return;
 	f->error = error;
-	message_print("%s: reading fates: %s; from here on they are missing", r->cfg->command,
-		*why ? why : strerror(-error));
+	message_print("%s: reading fates: %s; from here on they are missing",
+		r->cfg->capture.command, *why ? why : strerror(-error));
 }
 
 /* A batch. Returns whether there was one; *error: of the output. */

@@ -15,7 +15,7 @@
 
 static int open_path(struct recorder *r, const char *path)
 {
-	int ret = output_open(&r->out, r->cfg, path, &signals_patience);
+	int ret = output_open(&r->out, &r->cfg->output, path, &signals_patience);
 
 	if (ret)
 		return ret;
@@ -23,7 +23,7 @@ static int open_path(struct recorder *r, const char *path)
 	if (ret == -ENOMEM)
 		return ret;
 	if (ret)
-		message_print("%s: removing the oldest file: %s; going on", r->cfg->command,
+		message_print("%s: removing the oldest file: %s; going on", r->cfg->capture.command,
 			strerror(-ret));
 	return 0;
 }
@@ -55,10 +55,10 @@ static char *own_name(const struct recorder *r)
 {
 	char extension[32];
 
-	snprintf(extension, sizeof(extension), "%s%s", r->cfg->pcap ? ".pcap" : ".pcapng",
-		r->cfg->compress == COMPRESS_ZSTD  ? ".zst"
-		: r->cfg->compress == COMPRESS_LZ4 ? ".lz4"
-						   : "");
+	snprintf(extension, sizeof(extension), "%s%s", r->cfg->output.pcap ? ".pcap" : ".pcapng",
+		r->cfg->output.compress == COMPRESS_ZSTD  ? ".zst"
+		: r->cfg->output.compress == COMPRESS_LZ4 ? ".lz4"
+							  : "");
 	return file_name_default(
 		r->targets.list[0].name, extension, (time_t)(r->file_ns / NS_PER_S));
 }
@@ -75,12 +75,12 @@ int file_open_first(struct recorder *r)
 	if (!strcmp(r->path, "-") && isatty(STDOUT_FILENO)) {
 		message_print(
 			"%s: -w -: standard output is a terminal; send it to a file or a program",
-			r->cfg->command);
+			r->cfg->capture.command);
 		return -EINVAL;
 	}
 	ret = open_next(r);
 	if (ret)
-		message_print("%s: cannot write '%s': %s", r->cfg->command,
+		message_print("%s: cannot write '%s': %s", r->cfg->capture.command,
 			r->bad_path ? r->bad_path : r->path, packet_file_error(ret));
 	else if (!r->cfg->path && !r->cfg->rotating)
 		fprintf(stderr, "File: %s\n", r->path);
@@ -101,14 +101,9 @@ static int put_section(struct recorder *r, uint8_t *buf)
  */
 static uint32_t common_snaplen(const struct recorder *r)
 {
-	const struct record_config *c = r->cfg;
 	struct ringtap_interface info = {.size = sizeof(info)};
-	uint32_t most = c->ifaces[0].snaplen, least = most, known = 0;
+	uint32_t least, most = capture_config_snaplen(&r->cfg->capture, &least), known = 0;
 
-	for (unsigned i = 1; i < c->iface_count; i++) {
-		most = c->ifaces[i].snaplen > most ? c->ifaces[i].snaplen : most;
-		least = c->ifaces[i].snaplen < least ? c->ifaces[i].snaplen : least;
-	}
 	for (unsigned i = 0; !ringtap_capture_interface(r->cap, i, &info); i++)
 		known = info.snaplen > known ? info.snaplen : known;
 	return known && least == most && r->targets.count == 1 ? known : most;
@@ -124,12 +119,12 @@ static int put_interface(struct recorder *r, uint8_t *buf, unsigned i)
 
 	if (n)
 		return n;
-	cfg = recorder_iface(r, &info);
+	cfg = targets_iface(&r->targets, &r->cfg->capture, &info);
 	o.name = cfg->ifname;
 	o.description = cfg->ifdescr;
 	o.filter = cfg->filter;
-	clock_of_interface(
-		clock, r->cfg->capture.timestamp == RINGTAP_NIC ? "nic" : "tsc", info.tsc_hz);
+	clock_of_interface(clock, r->cfg->capture.options.timestamp == RINGTAP_NIC ? "nic" : "tsc",
+		info.tsc_hz);
 	o.comment = clock;
 	o.snaplen = r->snaplen;
 	n = ringtap_pcapng_interface(r->cap, i, buf, BLOCK_MAX, &o);
@@ -156,7 +151,7 @@ int file_interfaces(struct recorder *r)
 	return ret;
 }
 
-/* A file of pcap has one for all packets. recorder_attach() has checked that they have. */
+/* A file of pcap has one for all packets. targets_attach() has checked that they have. */
 static uint16_t linktype_of_pcap(const struct recorder *r)
 {
 	struct ringtap_interface info = {.size = sizeof(info)};
@@ -223,10 +218,10 @@ static int put_statistics(struct recorder *r, unsigned i, bool final)
 
 int file_statistics(struct recorder *r, bool final)
 {
-	int ret = r->cfg->pcap ? 0 : shares_update(r);
+	int ret = r->cfg->output.pcap ? 0 : shares_update(r);
 
 	/* shares may know of interfaces that the file does not describe yet. */
-	for (unsigned i = 0; i < r->file_ifs && !ret && !r->cfg->pcap; i++)
+	for (unsigned i = 0; i < r->file_ifs && !ret && !r->cfg->output.pcap; i++)
 		ret = put_statistics(r, i, final);
 	return ret;
 }
@@ -258,8 +253,8 @@ int file_end(struct recorder *r, bool final)
 
 	r->written += f->packets;
 	if (!ret && print_name(r, f->name))
-		message_print("%s: -b printname:%s: cannot be written; going on", r->cfg->command,
-			r->cfg->print_name);
+		message_print("%s: -b printname:%s: cannot be written; going on",
+			r->cfg->capture.command, r->cfg->print_name);
 	return ret ? ret : first;
 }
 

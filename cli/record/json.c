@@ -67,7 +67,8 @@ static json_t *json_interface(const struct recorder *r, unsigned i)
 	json_object_set_new(j, "mac", json_text(format_mac(mac, info.mac)));
 	json_object_set_new(j, "link_mbps", json_count(info.link_mbps));
 	json_object_set_new(j, "snaplen", json_count(info.snaplen));
-	json_object_set_new(j, "filter", json_text(recorder_iface(r, &info)->filter));
+	json_object_set_new(j, "filter",
+		json_text(targets_iface(&r->targets, &r->cfg->capture, &info)->filter));
 	json_object_set_new(j, "removed", json_boolean(info.gone));
 	set_counts(j, &r->shares[i].counts);
 	json_object_set_new(j, "nic", json_nic(&info));

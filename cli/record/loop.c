@@ -26,13 +26,13 @@ static void failed(struct recorder *r, enum end_reason why, int error)
 		return;
 	if (why == END_CORRUPT)
 		message_print("%s: reading the ring: %s; what came before is saved",
-			r->cfg->command,
+			r->cfg->capture.command,
 			*ringtap_capture_error(r->cap) ? ringtap_capture_error(r->cap)
 						       : strerror(-error));
 	else if (why == END_ERROR)
 		message_print("%s: ending the capture: %s%s%s%s; packets and counts until then are "
 			      "saved",
-			r->cfg->command, r->targets.count == 1 ? "application '" : "",
+			r->cfg->capture.command, r->targets.count == 1 ? "application '" : "",
 			r->targets.count == 1 ? r->targets.list[0].name : "",
 			r->targets.count == 1 ? "': " : "an application: ",
 			*ringtap_capture_error(r->cap) ? ringtap_capture_error(r->cap)
@@ -43,13 +43,14 @@ static void failed(struct recorder *r, enum end_reason why, int error)
 		message_print(
 			"%s: writing %s: the limit of file sizes is reached, see 'ulimit -f'; what "
 			"was written before is whole",
-			r->cfg->command, name);
+			r->cfg->capture.command, name);
 	else if (error == -EPIPE)
-		message_print("%s: writing %s: %s; its reader has closed it", r->cfg->command, name,
-			strerror(EPIPE));
+		message_print("%s: writing %s: %s; its reader has closed it",
+			r->cfg->capture.command, name, strerror(EPIPE));
 	else
 		message_print("%s: writing %s: %s; what was written before is whole",
-			r->cfg->command, r->bad_path ? r->bad_path : name, strerror(-error));
+			r->cfg->capture.command, r->bad_path ? r->bad_path : name,
+			strerror(-error));
 	r->error_text = strdup(message_last());
 }
 
@@ -117,10 +118,11 @@ static void report_deaths(struct recorder *r)
 		return;
 	if (r->targets.count == 1)
 		message_print("%s: application '%s' has ended: the capture is complete",
-			r->cfg->command, r->targets.list[0].name);
+			r->cfg->capture.command, r->targets.list[0].name);
 	else
 		message_print("%s: an application has ended; the capture goes on with %u of %u",
-			r->cfg->command, r->targets.count - (unsigned)r->dead, r->targets.count);
+			r->cfg->capture.command, r->targets.count - (unsigned)r->dead,
+			r->targets.count);
 }
 
 static void note_wait(struct recorder *r)

@@ -48,7 +48,7 @@ static void report(const struct recorder *r, const struct inotify_event *e)
 		if (r->targets.list[i].watch == e->wd)
 			message_print("%s: a secondary process of '%s' has started (pid %d): its "
 				      "packets are not captured; record again",
-				r->cfg->command, r->targets.list[i].name, pid);
+				r->cfg->capture.command, r->targets.list[i].name, pid);
 }
 
 void newcomers_check(struct recorder *r)

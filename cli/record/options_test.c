@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "config.h"
 #include "sink/files.h"
-#include "targets.h"
+#include "target/targets.h"
 #include "base/test_util.h"
 #include "base/util.h"
 #include "target/which_app.h"
@@ -37,24 +37,24 @@ static void options_of_interfaces_have_their_place(void **state)
 	assert_int_equal(parse(&c, "-s 96 -f arp -i a:0 -i b:1 -f ip -s 0 --queue 3 --direction "
 				   "tx --ifname up"),
 		0);
-	assert_int_equal(c.iface_count, 2);
-	assert_string_equal(c.ifaces[0].spec, "a:0");
-	assert_string_equal(c.ifaces[0].filter, "arp");
-	assert_int_equal(c.ifaces[0].snaplen, 96);
-	assert_int_equal(c.ifaces[0].queue, -1);
-	assert_int_equal(c.ifaces[0].directions, RINGTAP_RX | RINGTAP_TX);
-	assert_null(c.ifaces[0].ifname);
-	assert_string_equal(c.ifaces[1].filter, "ip");
-	assert_int_equal(c.ifaces[1].snaplen, RINGTAP_SNAPLEN_MAX);
-	assert_int_equal(c.ifaces[1].queue, 3);
-	assert_int_equal(c.ifaces[1].directions, RINGTAP_TX);
-	assert_string_equal(c.ifaces[1].ifname, "up");
-	assert_true(c.ifaces[0].compiled.len > 0);
+	assert_int_equal(c.capture.iface_count, 2);
+	assert_string_equal(c.capture.ifaces[0].spec, "a:0");
+	assert_string_equal(c.capture.ifaces[0].filter, "arp");
+	assert_int_equal(c.capture.ifaces[0].snaplen, 96);
+	assert_int_equal(c.capture.ifaces[0].queue, -1);
+	assert_int_equal(c.capture.ifaces[0].directions, RINGTAP_RX | RINGTAP_TX);
+	assert_null(c.capture.ifaces[0].ifname);
+	assert_string_equal(c.capture.ifaces[1].filter, "ip");
+	assert_int_equal(c.capture.ifaces[1].snaplen, RINGTAP_SNAPLEN_MAX);
+	assert_int_equal(c.capture.ifaces[1].queue, 3);
+	assert_int_equal(c.capture.ifaces[1].directions, RINGTAP_TX);
+	assert_string_equal(c.capture.ifaces[1].ifname, "up");
+	assert_true(c.capture.ifaces[0].compiled.len > 0);
 	config_free(&c);
 	assert_int_equal(parse(&c, "-f arp"), 0);
-	assert_int_equal(c.iface_count, 1);
-	assert_null(c.ifaces[0].spec);
-	assert_string_equal(c.ifaces[0].filter, "arp");
+	assert_int_equal(c.capture.iface_count, 1);
+	assert_null(c.capture.ifaces[0].spec);
+	assert_string_equal(c.capture.ifaces[0].filter, "arp");
 	config_free(&c);
 }
 
@@ -72,10 +72,10 @@ static void limits_and_values(void **state)
 	assert_int_equal(c.rotate.bytes, 5000);
 	assert_int_equal(c.rotate.files, 3);
 	assert_int_equal(c.rotate.interval_ns, 60000000000);
-	assert_int_equal(c.capture.buffer_size, 2 << 20);
-	assert_int_equal(c.compress, COMPRESS_LZ4);
-	assert_int_equal(c.capture.on_full, RINGTAP_WAIT);
-	assert_int_equal(c.capture.timestamp, RINGTAP_NIC);
+	assert_int_equal(c.capture.options.buffer_size, 2 << 20);
+	assert_int_equal(c.output.compress, COMPRESS_LZ4);
+	assert_int_equal(c.capture.options.on_full, RINGTAP_WAIT);
+	assert_int_equal(c.capture.options.timestamp, RINGTAP_NIC);
 	config_free(&c);
 	/* -c and -a packets are the same thing, as in dumpcap. */
 	assert_int_equal(parse(&c, "-a packets:9"), 0);

@@ -13,7 +13,7 @@ static uint64_t min_limit(uint64_t a, uint64_t b)
 /* Room for the statistics that end a file. */
 static uint64_t reserve(const struct recorder *r)
 {
-	return r->cfg->pcap ? 0 : (uint64_t)r->file_ifs * RT_PCAPNG_ISB_MAX;
+	return r->cfg->output.pcap ? 0 : (uint64_t)r->file_ifs * RT_PCAPNG_ISB_MAX;
 }
 
 enum full { FULL_NOT, FULL_PACKETS, FULL_BYTES };
@@ -35,7 +35,7 @@ static int cut_to_file(const struct recorder *r, struct ringtap_run *rest, uint6
 		*why = FULL_PACKETS;
 		return 0;
 	}
-	if (bytes && r->cfg->pcap) {
+	if (bytes && r->cfg->output.pcap) {
 		uint64_t fit = pcap_fit(r->out.walk, rest, room);
 
 		packets = fit < packets ? fit : packets;

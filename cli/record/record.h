@@ -11,7 +11,7 @@
 #include "fates.h"
 #include "sink/files.h"
 #include "sink/output.h"
-#include "targets.h"
+#include "target/targets.h"
 #include "ringtap/reader.h"
 
 enum end_reason {
@@ -78,13 +78,6 @@ struct recorder {
  */
 int recorder_run(struct recorder *r);
 void recorder_free(struct recorder *r);
-
-/* ---- attach.c */
-/* Makes the capture and attaches all targets; ready to record. Prints what is wrong. */
-int recorder_attach(struct recorder *r);
-/* The -i, or the defaults, that an interface stems from. */
-const struct iface_config *recorder_iface(
-	const struct recorder *r, const struct ringtap_interface *i);
 
 /* ---- newcomers.c */
 /* From now on secondary processes that start are noticed, and reported by newcomers_check(). */

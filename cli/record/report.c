@@ -311,7 +311,7 @@ bool report_losses(const struct recorder *r)
 				loss_name(i), format_count(count, s.total.lost[i]));
 	}
 	explain_full_buffer(r, full, sizeof(full));
-	message_print("%s: %s packets were lost (%s): %s; %s", r->cfg->command,
+	message_print("%s: %s packets were lost (%s): %s; %s", r->cfg->capture.command,
 		format_count(count, lost), percent(share, lost, s.total.seen), reasons,
 		advice(&s.total, full));
 	return true;
@@ -325,6 +325,6 @@ bool report_fates_lost(const struct recorder *r)
 	if (!record_fates_total(r, &q) || !q.lost)
 		return false;
 	message_print("%s: the fates of %s packets were lost: the recorder was too slow for them",
-		r->cfg->command, format_count(count, q.lost));
+		r->cfg->capture.command, format_count(count, q.lost));
 	return true;
 }

@@ -24,7 +24,9 @@ static void print(struct recorder *r)
 		snprintf(name, sizeof(name), "%s:%s", info.app_name, info.name);
 		printf("%s %13" PRIu64 " %13" PRIu64 " %13" PRIu64 " %13" PRIu64 "\n",
 			text_cell(shown, sizeof(shown), name, NAME_WIDTH), c->seen,
-			recorder_iface(r, &info)->filter ? c->captured + counts_lost(c) : c->seen,
+			targets_iface(&r->targets, &r->cfg->capture, &info)->filter
+				? c->captured + counts_lost(c)
+				: c->seen,
 			counts_lost(c), info.nic_imissed + info.nic_nombuf);
 	}
 	putchar('\n');

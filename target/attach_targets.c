@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "target/which_app.h"
-#include "record.h"
 #include "base/util.h"
+#include "targets.h"
+#include "which_app.h"
 
 /* Ports of all -i, by whether they have the queue of --queue. */
 struct queue_check {
@@ -65,68 +65,67 @@ static void check_target(struct queue_check *c, const struct target *t)
 	ringtap_list_free(list);
 }
 
-static int check_queues(const struct recorder *r)
+static int check_queues(const struct targets *t, const struct capture_config *cfg)
 {
 	struct queue_check c = {0};
 
-	for (unsigned i = 0; i < r->targets.count; i++)
-		check_target(&c, &r->targets.list[i]);
+	for (unsigned i = 0; i < t->count; i++)
+		check_target(&c, &t->list[i]);
 	if (!*c.none)
 		return 0;
-	message_print("%s: --queue: %s; %s", r->cfg->command, c.none,
+	message_print("%s: --queue: %s; %s", cfg->command, c.none,
 		c.any ? "nothing of it is captured" : "there is nothing to capture");
 	return c.any ? 0 : -ENODEV;
 }
 
-/* The probe's own sentence names the port as ethdev does. */
-static void say_missing(const struct recorder *r, const struct target *t, int error)
+static void print_error(const struct capture_config *cfg, const struct target *t,
+	struct ringtap_capture *cap, int error)
 {
-	struct ringtap_list *list = target_ports(t->dir);
+	struct ringtap_list *list = error == -ENODEV ? target_ports(t->dir) : NULL;
 	const char *missing = NULL;
 
+	/* The probe's own sentence names the port as ethdev does. */
 	for (unsigned i = 0; list && i < t->port_count && !missing; i++)
 		if (t->ports[i].port && !target_has_port(list, t->ports[i].port))
 			missing = t->ports[i].port;
 	if (missing)
-		print_no_port(r->cfg->command, t->name, missing, list);
+		print_no_port(cfg->command, t->name, missing, list);
 	else
-		print_not_attached(r->cfg->command, t->name, error, ringtap_capture_error(r->cap));
+		print_not_attached(cfg->command, t->name, error, ringtap_capture_error(cap));
 	ringtap_list_free(list);
 }
 
-static int attach(struct recorder *r, const struct target *t)
+static void leave_out(struct targets *t, unsigned i)
 {
-	int ret = ringtap_capture_attach(r->cap, t->dir, t->ports, t->port_count, &r->cfg->capture);
-
-	if (ret == -ENODEV)
-		say_missing(r, t, ret);
-	else if (ret)
-		print_not_attached(r->cfg->command, t->name, ret, ringtap_capture_error(r->cap));
-	return ret;
+	t->count--;
+	memmove(&t->list[i], &t->list[i + 1], (t->count - i) * sizeof(*t->list));
 }
 
-int recorder_attach(struct recorder *r)
+int targets_attach(struct targets *t, const struct capture_config *cfg, struct ringtap_capture *cap)
 {
-	int ret = check_queues(r);
+	int ret = check_queues(t, cfg);
 
-	for (unsigned i = 0; i < r->targets.count && !ret; i++) {
-		bool implied = r->targets.list[i].implied;
+	for (unsigned i = 0; i < t->count && !ret; i++) {
+		const struct target *one = &t->list[i];
 
-		ret = attach(r, &r->targets.list[i]);
-		/* The message is printed; it may have ended by now. */
-		if (ret && implied) {
-			targets_remove(&r->targets, i--);
+		ret = ringtap_capture_attach(
+			cap, one->dir, one->ports, one->port_count, &cfg->options);
+		if (ret)
+			print_error(cfg, one, cap, ret);
+		/* It may have ended by now. */
+		if (ret && one->implied) {
+			leave_out(t, i--);
 			ret = 0;
 		}
 	}
 	return ret;
 }
 
-const struct iface_config *recorder_iface(
-	const struct recorder *r, const struct ringtap_interface *i)
+const struct iface_config *targets_iface(const struct targets *t, const struct capture_config *cfg,
+	const struct ringtap_interface *i)
 {
 	/* The library checks the probe's numbers; the bounds of this array are checked here. */
-	if (i->app < r->targets.count && i->target < r->targets.list[i->app].port_count)
-		return r->targets.list[i->app].ifaces[i->target];
-	return &r->cfg->defaults;
+	if (i->app < t->count && i->target < t->list[i->app].port_count)
+		return t->list[i->app].ifaces[i->target];
+	return &cfg->defaults;
 }

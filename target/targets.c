@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/attach_app.h"
-#include "target/interfaces.h"
-#include "target/probe_path.h"
+#include "attach_app.h"
+#include "interfaces.h"
+#include "probe_path.h"
 #include "targets.h"
 #include "base/util.h"
-#include "target/which_app.h"
+#include "which_app.h"
 
 /* The target of an application, made at its first mention. */
 static struct target *target_of(struct targets *t, const char *name, const char *dir)
@@ -28,27 +28,29 @@ static struct target *target_of(struct targets *t, const char *name, const char 
 }
 
 /* The first target that matches a port applies to it: a later one would silently have no effect. */
-static int check_shadowed(const struct target *t, const char *port, const char *spec)
+static int check_shadowed(
+	const char *command, const struct target *t, const char *port, const char *spec)
 {
 	for (unsigned i = 0; i < t->port_count; i++) {
 		const char *other = t->ports[i].port;
 
 		if (other && (!port || strcmp(port, other)))
 			continue;
-		message_print("record: -i %s: an -i before it covers the same port; leave one out",
-			spec ? spec : t->name);
+		message_print("%s: -i %s: an -i before it covers the same port; leave one out",
+			command, spec ? spec : t->name);
 		return -EINVAL;
 	}
 	return 0;
 }
 
-static int add_want(struct target *t, const struct iface_config *i, const char *port)
+static int add_want(
+	const char *command, struct target *t, const struct iface_config *i, const char *port)
 {
-	if (check_shadowed(t, port, i->spec))
+	if (check_shadowed(command, t, port, i->spec))
 		return -EINVAL;
 	if (port && strlen(port) >= RINGTAP_NAME_LEN) {
-		message_print("record: -i %s: longer than any port's name; see 'ringtap record -D'",
-			i->spec);
+		message_print("%s: -i %s: longer than any port's name; see 'ringtap record -D'",
+			command, i->spec);
 		return -EINVAL;
 	}
 	t->ifaces[t->port_count] = i;
@@ -61,8 +63,8 @@ static int add_want(struct target *t, const struct iface_config *i, const char *
 	return 0;
 }
 
-static int resolve_one(struct targets *t, const char *command, const struct iface_config *i,
-	const char *const *names, bool attach)
+static int resolve_one(struct targets *t, const struct capture_config *cfg,
+	const struct iface_config *i, const char *const *names)
 {
 	struct target *target;
 	const char *port;
@@ -70,14 +72,14 @@ static int resolve_one(struct targets *t, const char *command, const struct ifac
 
 	target_split(i->spec, names, ringtap_apps_count(t->apps), &app, &port);
 	if (app < 0 && !attach_split_pid(t->apps, i->spec, &app, &port))
-		app = targets_only_app(command, t->apps, names, port);
-	if (app < 0 || attach_missing(command, t->apps, (size_t)app, attach))
+		app = targets_only_app(cfg->command, t->apps, names, port);
+	if (app < 0 || attach_missing(cfg->command, t->apps, (size_t)app, cfg->attach))
 		return -ENOENT;
 	target = target_of(t, names[app], ringtap_apps_dir(t->apps, (size_t)app));
 	if (!target)
 		return -ENOMEM;
 	target->secondary = ringtap_apps_secondary(t->apps, (size_t)app);
-	return add_want(target, i, port);
+	return add_want(cfg->command, target, i, port);
 }
 
 /* The application's place in the list. */
@@ -120,7 +122,7 @@ static int imply(struct targets *t, unsigned primary, size_t app, const struct r
 }
 
 static int imply_secondary(
-	struct targets *t, const struct record_config *cfg, unsigned primary, size_t app)
+	struct targets *t, const struct capture_config *cfg, unsigned primary, size_t app)
 {
 	const char *name = ringtap_apps_name(t->apps, app);
 	struct app_view v;
@@ -144,7 +146,7 @@ static int imply_secondary(
 }
 
 /* Secondary processes of those that are named. They come last. */
-static int imply_secondaries(struct targets *t, const struct record_config *cfg)
+static int imply_secondaries(struct targets *t, const struct capture_config *cfg)
 {
 	int ret = 0;
 
@@ -159,13 +161,7 @@ static int imply_secondaries(struct targets *t, const struct record_config *cfg)
 	return ret;
 }
 
-void targets_remove(struct targets *t, unsigned i)
-{
-	t->count--;
-	memmove(&t->list[i], &t->list[i + 1], (t->count - i) * sizeof(*t->list));
-}
-
-int targets_resolve(struct targets *t, const struct record_config *cfg)
+int targets_resolve(struct targets *t, const struct capture_config *cfg)
 {
 	const char **names;
 	size_t count;
@@ -191,7 +187,7 @@ int targets_resolve(struct targets *t, const struct record_config *cfg)
 	for (size_t i = 0; i < count; i++)
 		names[i] = ringtap_apps_name(t->apps, i);
 	for (unsigned i = 0; i < cfg->iface_count && !ret; i++)
-		ret = resolve_one(t, cfg->command, &cfg->ifaces[i], names, cfg->attach);
+		ret = resolve_one(t, cfg, &cfg->ifaces[i], names);
 	free(names);
 	return ret ? ret : imply_secondaries(t, cfg);
 }

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is captured: ports, what of their packets, and how. */
+#ifndef RINGTAP_TARGET_CAPTURE_CONFIG_H
+#define RINGTAP_TARGET_CAPTURE_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "packet/filter.h"
+#include "ringtap/reader.h"
+
+#define CAPTURE_IFACES_MAX 64
+
+/* Limits of --buffer, bytes. */
+#define BUFFER_MIN 65536
+#define BUFFER_MAX (UINT64_C(64) << 30)
+
+/* One -i, or the defaults that stand before any. Texts are argv's. */
+struct iface_config {
+	const char *spec;   /* [APP:]PORT as given; NULL: all ports of the only application */
+	const char *filter; /* NULL: all packets */
+	const char *ifname, *ifdescr;
+	uint32_t snaplen; /* bytes */
+	unsigned directions;
+	int queue;              /* -1: all */
+	struct filter compiled; /* of filter */
+};
+
+struct capture_config {
+	const char *command; /* in messages */
+	struct iface_config defaults;
+	struct iface_config ifaces[CAPTURE_IFACES_MAX];
+	unsigned iface_count; /* at least 1 once checked */
+	struct ringtap_capture_options options;
+	bool attach; /* load the probe where it is missing */
+};
+
+/* All packets of all ports. */
+void capture_config_init(struct capture_config *c, const char *command);
+/* Where no interface is given, the defaults become one. Checks texts and compiles filters. 0, or
+ * -EINVAL after a message. */
+int capture_config_check(struct capture_config *c);
+/* The largest snaplen of an interface, and the smallest if least is not NULL. */
+uint32_t capture_config_snaplen(const struct capture_config *c, uint32_t *least);
+/* Frees the filters. */
+void capture_config_free(struct capture_config *c);
+
+#endif
