@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/trace/trace.h"
+#include "usdt/events.h"
 #include "inject/image.h"
 
 #define PLACES 4
@@ -41,8 +41,8 @@ static void use_image(const char *path)
 
 static void use_events(const char *path)
 {
-	struct trace_place places[PLACES];
-	struct trace_events events = {0};
+	struct usdt_place places[PLACES];
+	struct usdt_events events = {0};
 
 	(void)elf_events(path, &events);
 	for (size_t i = 0; i < events.count; i++)

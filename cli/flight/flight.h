@@ -101,7 +101,7 @@ struct incident {
 
 struct flight {
 	const struct flight_config *cfg;
-	struct record_config record; /* what to capture, for targets.c and attach.c */
+	struct record_config record; /* what to capture */
 	char *specs[CAPTURE_IFACES_MAX];
 	struct recorder r;
 	struct ringtap_monitor *mon;

@@ -18,26 +18,23 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/util.h"
-#include "cli/trace/trace.h"
+#include "usdt/process_files.h"
+#include "usdt/uprobe.h"
 #include "common/atomics.h"
 #include "flight.h"
 
-#define TYPE_FILE     "/sys/bus/event_source/devices/uprobe/type"
-#define SEMAPHORE_BIT 32 /* of perf_event_attr.config: where the semaphore is in the file */
-#define PLACES_MAX    64
-#define FILES_NS      NS_PER_S /* between looks for new libraries */
-#define PAGES         2        /* of a buffer, and one of its state; a power of two */
+#define FILES_NS NS_PER_S /* between looks for new libraries */
+#define PAGES    2        /* of a buffer, and one of its state; a power of two */
 
 /* An event of one thread, all its places in one buffer. */
 struct watched_thread {
 	pid_t tid;
 	unsigned fd_count;
-	int fd[PLACES_MAX]; /* of the first places; -1: the file is gone */
-	int output;         /* the one that has the buffer; -1: none */
+	int fd[USDT_PLACES_MAX]; /* of the first places; -1: the file is gone */
+	int output;              /* the one that has the buffer; -1: none */
 	struct perf_event_mmap_page *buffer;
 };
 
@@ -54,8 +51,8 @@ struct usdt {
 	struct event_file *files; /* that have been looked at */
 	unsigned file_count;
 	uint64_t files_ns; /* when they were, CLOCK_MONOTONIC */
-	struct trace_place places[PLACES_MAX];
-	unsigned file_of[PLACES_MAX]; /* of each place */
+	struct usdt_place places[USDT_PLACES_MAX];
+	unsigned file_of[USDT_PLACES_MAX]; /* of each place */
 	unsigned place_count;
 	struct watched_thread *threads;
 	unsigned thread_count;
@@ -98,7 +95,7 @@ static int find_in(void *ctx, const char *path, const char *file)
 	if (ret)
 		return ret;
 	n = elf_places(path, u->trigger->provider, u->trigger->event, u->places + u->place_count,
-		PLACES_MAX - u->place_count);
+		USDT_PLACES_MAX - u->place_count);
 	if (n > 0) {
 		u->files[u->file_count - 1].path = strdup(path);
 		if (!u->files[u->file_count - 1].path)
@@ -111,13 +108,13 @@ static int find_in(void *ctx, const char *path, const char *file)
 
 static int find(struct flight *f, struct usdt *u)
 {
-	int ret = trace_each_file(u->pid, find_in, u);
+	int ret = process_files_each(u->pid, find_in, u);
 
 	if (!ret && u->place_count)
 		return 0;
 	if (ret == -E2BIG)
 		message_print("flight: --on '%s': it has more than %d places", u->trigger->text,
-			PLACES_MAX);
+			USDT_PLACES_MAX);
 	else if (ret)
 		message_print("flight: --on '%s': the files of '%s' (pid %d) cannot be read: %s; "
 			      "run ringtap as root, outside of containers",
@@ -136,38 +133,15 @@ static long page_size(void)
 	return sysconf(_SC_PAGESIZE);
 }
 
-static int uprobe_type(void)
-{
-	FILE *f = fopen(TYPE_FILE, "re");
-	int type = -ENOTSUP;
-
-	if (f && fscanf(f, "%d", &type) != 1)
-		type = -ENOTSUP;
-	if (f)
-		fclose(f);
-	return type;
-}
-
 /* A descriptor, or -errno. */
 static int open_place(const struct usdt *u, pid_t tid, unsigned i)
 {
-	const struct trace_place *p = &u->places[i];
-	struct perf_event_attr a = {.size = sizeof(a),
-		.config = p->semaphore << SEMAPHORE_BIT,
-		.config1 = (uintptr_t)u->files[u->file_of[i]].path,
-		.config2 = p->offset,
-		.sample_period = 1,
+	const struct perf_event_attr a = {.sample_period = 1,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC};
-	int type = uprobe_type();
-	long fd;
 
-	if (type < 0)
-		return type;
-	a.type = (uint32_t)type;
-	fd = syscall(SYS_perf_event_open, &a, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : (int)fd;
+	return uprobe_open(a, u->files[u->file_of[i]].path, &u->places[i], tid);
 }
 
 static void unwatch(struct watched_thread *w)
@@ -393,7 +367,7 @@ static int follow_files(struct usdt *u)
 	if (now - u->files_ns < FILES_NS)
 		return 0;
 	u->files_ns = now;
-	ret = trace_each_file(u->pid, find_in, u);
+	ret = process_files_each(u->pid, find_in, u);
 	for (unsigned i = 0; i < u->thread_count && u->place_count > before; i++) {
 		int one = watch_places(u, &u->threads[i]);
 

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "target/probe_path.h"
 #include "trace.h"
+#include "usdt/deleted_probe.h"
 
 #define NAME      "ringtap:"
 #define PREFIX    "usdt:*:"
@@ -302,10 +303,10 @@ static int run_own(struct trace *t, struct child *c)
 }
 
 /* The program, whose events are those of a removed file if the probe's is. It frees text. */
-static char *reach_gone(struct trace_gone *g, char *text)
+static char *reach_deleted(struct deleted_probe *d, char *text)
 {
-	char *names = trace_gone_names(g, text);
-	int ret = names ? trace_gone_raise(g, names) : -ENOMEM;
+	char *names = deleted_probe_names(d, text);
+	int ret = names ? deleted_probe_raise(d, names) : -ENOMEM;
 
 	free(text);
 	if (!ret)
@@ -313,7 +314,7 @@ static char *reach_gone(struct trace_gone *g, char *text)
 	message_print(
 		"trace: the probe's file is gone, and its events cannot be reached in %s: %s; "
 		"run ringtap as root, on the host",
-		g->path, strerror(-ret));
+		d->path, strerror(-ret));
 	free(names);
 	return NULL;
 }
@@ -336,7 +337,7 @@ int trace_bpf(struct trace *t, unsigned collectors, json_t **maps)
 {
 	struct child c = CHILD_NONE;
 	bool own = t->cfg->what == TRACE_PROGRAM;
-	struct trace_gone gone;
+	struct deleted_probe deleted;
 	char *text;
 	int ret;
 
@@ -346,13 +347,13 @@ int trace_bpf(struct trace *t, unsigned collectors, json_t **maps)
 		return STATUS_FAILED;
 	}
 	text = program_text(t->cfg);
-	trace_gone_find(&gone, t->pid);
-	if (text && *gone.path)
-		text = reach_gone(&gone, text);
+	deleted_probe_find(&deleted, t->pid);
+	if (text && *deleted.path)
+		text = reach_deleted(&deleted, text);
 	ret = text ? STATUS_OK : STATUS_FAILED;
 	if (ret == STATUS_OK && own)
 		ret = trace_attach(t, collectors);
-	if (ret == STATUS_OK && start(t, &c, text, !*gone.path))
+	if (ret == STATUS_OK && start(t, &c, text, !*deleted.path))
 		ret = STATUS_FAILED;
 	if (ret == STATUS_OK)
 		ret = own ? run_own(t, &c) : run_canned(t, &c, collectors);
@@ -361,7 +362,7 @@ int trace_bpf(struct trace *t, unsigned collectors, json_t **maps)
 		print_full_maps(*maps);
 	}
 	child_free(&c);
-	trace_gone_close(&gone);
+	deleted_probe_close(&deleted);
 	free(text);
 	return ret;
 }

@@ -7,6 +7,8 @@
 #include "base/json.h"
 #include "measure/rates.h"
 #include "trace.h"
+#include "usdt/events.h"
+#include "usdt/process_files.h"
 
 #define PROVIDER_FILE "libringtap-lttng.so"
 #define ARGUMENTS_MAX 8
@@ -37,7 +39,7 @@ static const char *argument_name(const char *event, size_t i)
 }
 
 /* "2@%di -4@8(%rsp)": size in bytes (negative: signed) and place of each argument. */
-static json_t *arguments_json(const struct trace_event *e)
+static json_t *arguments_json(const struct usdt_event *e)
 {
 	json_t *list = json_array();
 	const char *p = e->arguments + strspn(e->arguments, " ");
@@ -56,7 +58,7 @@ static json_t *arguments_json(const struct trace_event *e)
 	return list;
 }
 
-static json_t *event_json(const struct trace_event *e, const char *file)
+static json_t *event_json(const struct usdt_event *e, const char *file)
 {
 	json_t *j = json_object();
 	char probe[4200];
@@ -78,7 +80,7 @@ struct listing {
 static int add_file(void *ctx, const char *path, const char *file)
 {
 	struct listing *l = ctx;
-	struct trace_events events = {0};
+	struct usdt_events events = {0};
 	const char *slash = strrchr(file, '/');
 
 	l->lttng |= !strcmp(slash ? slash + 1 : file, PROVIDER_FILE);
@@ -159,7 +161,7 @@ static void print(const json_t *doc)
 int trace_list(struct trace *t)
 {
 	struct listing l = {.list = json_array()};
-	int ret = trace_each_file(t->pid, add_file, &l);
+	int ret = process_files_each(t->pid, add_file, &l);
 
 	if (ret) {
 		message_print("trace: %s: its files: %s; run it as its user or as root",

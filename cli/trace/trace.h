@@ -5,7 +5,7 @@
  *   app.c (a monitor keeps the hooks in) -+- bpf.c: bpftrace -> maps.c
  *                                         |      -> burst.c, latency.c, drops.c, gaps.c
  *                                         +- lttng.c, dpdk.c
- *   elf.c -> list.c, gone.c
+ *   usdt/ -> list.c, bpf.c
  */
 #ifndef RINGTAP_CLI_TRACE_TRACE_H
 #define RINGTAP_CLI_TRACE_TRACE_H
@@ -145,61 +145,6 @@ void gaps_document(const struct trace *t, json_t *maps, json_t *doc);
 void gaps_print(const json_t *doc);
 void off_cpu_document(const struct trace *t, json_t *maps, json_t *doc);
 void off_cpu_print(const json_t *doc);
-
-/* ---- elf.c */
-
-struct trace_event {
-	char name[64];
-	char arguments[256]; /* as in the note, "2@%di 4@%esi" */
-	unsigned count;      /* places with these arguments */
-};
-
-struct trace_events {
-	struct trace_event *list;
-	size_t count;
-};
-
-/* Adds the file's USDT events of provider ringtap. 0; -ENOEXEC: no ELF file, or a broken one;
- * -E2BIG: beyond the limit; -errno. The file is not trusted. */
-int elf_events(const char *path, struct trace_events *events);
-void elf_events_free(struct trace_events *events);
-
-/* Where an event is in its file; semaphore: the counter of its tracers, 0: none. */
-struct trace_place {
-	uint64_t offset, semaphore;
-};
-
-/* The places of an event of any provider, at most max. Their number, or -errno as elf_events(). */
-int elf_places(const char *path, const char *provider, const char *name, struct trace_place *out,
-	unsigned max);
-
-/* ---- files.c */
-
-/* A file with mapped code, by a path that leads to it from here; file is the name that its process
- * has for it. 0, or a value that ends the search. */
-typedef int (*trace_file_fn)(void *ctx, const char *path, const char *file);
-
-/* Calls take for each, until it returns another value than 0, which is returned. -errno: the
- * process's map cannot be read. */
-int trace_each_file(pid_t pid, trace_file_fn take, void *ctx);
-
-/* ---- gone.c: a probe that has no file any more */
-
-#define TRACE_GONE_MAX 16
-
-struct trace_gone {
-	pid_t pid;
-	char path[64]; /* by which it is reached; "": the file is there */
-	int fd[TRACE_GONE_MAX];
-	unsigned fd_count;
-};
-
-void trace_gone_find(struct trace_gone *g, pid_t pid);
-/* Puts its path where the program has usdt:*:ringtap:. The caller frees. NULL: no memory. */
-char *trace_gone_names(const struct trace_gone *g, const char *program);
-/* Raises the semaphores of the program's events, until trace_gone_close(). 0 or -errno. */
-int trace_gone_raise(struct trace_gone *g, const char *program);
-void trace_gone_close(struct trace_gone *g);
 
 /* ---- telemetry.c: the probe's command /ringtap/trace */
 

@@ -19,6 +19,7 @@
 #include "base/test_util.h"
 #include "common/sdt.h"
 #include "trace.h"
+#include "usdt/events.h"
 
 #define ROUNDS 3000
 
@@ -32,14 +33,14 @@ static void fire(uint16_t port, uint64_t packets)
 
 static void events_of_a_file(void **state)
 {
-	struct trace_events events = {0};
+	struct usdt_events events = {0};
 	unsigned first = 0, second = 0;
 
 	fire(1, 2);
 	assert_int_equal(elf_events("/proc/self/exe", &events), 0);
 #ifdef RINGTAP_USDT
 	for (size_t i = 0; i < events.count; i++) {
-		const struct trace_event *e = &events.list[i];
+		const struct usdt_event *e = &events.list[i];
 
 		assert_non_null(strchr(e->arguments, '@'));
 		assert_int_equal(!!strchr(e->arguments, ' '), !strcmp(e->name, "second"));
@@ -56,7 +57,7 @@ static void events_of_a_file(void **state)
 /* An event leaves one nop in the code. */
 static void places_of_an_event(void **state)
 {
-	struct trace_place p[2];
+	struct usdt_place p[2];
 #ifdef RINGTAP_USDT
 	unsigned char byte[2];
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -83,7 +84,7 @@ static void no_elf_file(void **state)
 {
 	static const char *const paths[] = {
 		"/proc/self/maps", "/dev/zero", "/proc/self", "/dev/null"};
-	struct trace_events events = {0};
+	struct usdt_events events = {0};
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		assert_int_equal(elf_events(paths[i], &events), -ENOEXEC);
@@ -139,8 +140,8 @@ static void broken_files(void **state)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	assert_int_equal(write(fd, data, size), size);
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		struct trace_events events = {0};
-		struct trace_place places[2];
+		struct usdt_events events = {0};
+		struct usdt_place places[2];
 		size_t where = place(data, size, notes, next_random(&x) >> 8);
 		size_t len = where + 4 <= size ? 4 : size - where;
 
@@ -156,8 +157,8 @@ static void broken_files(void **state)
 		assert_int_equal(pwrite(fd, old, len, (off_t)where), len);
 	}
 	for (size_t len = size; len > 0; len = len * 7 / 8) {
-		struct trace_events events = {0};
-		struct trace_place places[2];
+		struct usdt_events events = {0};
+		struct usdt_place places[2];
 
 		assert_int_equal(ftruncate(fd, (off_t)len), 0);
 		(void)elf_events(path, &events);
@@ -184,7 +185,7 @@ static void bomb_of_sections(void **state)
 		.e_shnum = BOMBS + 2,
 		.e_shstrndx = BOMBS + 1};
 	size_t at = sizeof(header) + sizeof(table), size = 512 << 10;
-	struct trace_events events = {0};
+	struct usdt_events events = {0};
 	int fd = memfd_create("bomb", 0);
 	struct rusage before, after;
 	char path[64];

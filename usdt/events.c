@@ -5,13 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/foreign.h"
-#include "cli/trace/trace.h"
+#include "events.h"
 
 #define OWNER      "stapsdt"
 #define PROVIDER   "ringtap"
@@ -60,9 +61,9 @@ struct search {
 
 static int add(struct search *s, const struct note *n)
 {
-	struct trace_events *events = s->ctx;
+	struct usdt_events *events = s->ctx;
 	const char *name = n->name, *arguments = n->arguments;
-	struct trace_event e = {.count = 1}, *list;
+	struct usdt_event e = {.count = 1}, *list;
 
 	if (strcmp(n->provider, PROVIDER))
 		return 0;
@@ -211,24 +212,24 @@ static int search(const char *path, struct search *s)
 	return ret;
 }
 
-int elf_events(const char *path, struct trace_events *events)
+int elf_events(const char *path, struct usdt_events *events)
 {
 	struct search s = {.take = add, .ctx = events};
 
 	return search(path, &s);
 }
 
-void elf_events_free(struct trace_events *events)
+void elf_events_free(struct usdt_events *events)
 {
 	free(events->list);
-	*events = (struct trace_events){0};
+	*events = (struct usdt_events){0};
 }
 
 /* ---- places */
 
 struct place_search {
 	const char *provider, *name;
-	struct trace_place *out;
+	struct usdt_place *out;
 	unsigned max, count;
 };
 
@@ -253,7 +254,7 @@ static int add_place(struct search *s, const struct note *n)
 	struct place_search *p = s->ctx;
 	/* A file that was prelinked has moved since the note was made. */
 	GElf_Addr moved = s->base && n->base ? s->base - n->base : 0;
-	struct trace_place place = {0};
+	struct usdt_place place = {0};
 
 	if (strcmp(n->provider, p->provider) || strcmp(n->name, p->name))
 		return 0;
@@ -268,7 +269,7 @@ static int add_place(struct search *s, const struct note *n)
 	return 0;
 }
 
-int elf_places(const char *path, const char *provider, const char *name, struct trace_place *out,
+int elf_places(const char *path, const char *provider, const char *name, struct usdt_place *out,
 	unsigned max)
 {
 	struct place_search p = {.provider = provider, .name = name, .out = out, .max = max};

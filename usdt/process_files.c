@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/trace/trace.h"
+#include "process_files.h"
 
 /* The path of a file that may have been deleted since. */
 static void path_to(char *path, size_t size, pid_t pid, const char *file, const char *range)
@@ -17,7 +17,7 @@ static void path_to(char *path, size_t size, pid_t pid, const char *file, const 
 
 #define FILES_MAX 4096 /* a process can map 65,530, and have each of them read */
 
-int trace_each_file(pid_t pid, trace_file_fn take, void *ctx)
+int process_files_each(pid_t pid, process_file_fn take, void *ctx)
 {
 	char path[4200], line[4352], range[64], rights[8], last[4096] = "";
 	FILE *f;
