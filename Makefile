@@ -91,7 +91,7 @@ test-e2e: all
 # What does not gate, by part, each at most 90 minutes: measurements, matrices, soak tests, rare environments.
 PART ?= lab fwd other matrix packages qemu soak archive busy
 nightly: all
-	$(SUDO) devtools/nightly.sh $(BUILD) $(PART)
+	$(SUDO) env PYTEST_ARGS="$(PYTEST_ARGS)" devtools/nightly.sh $(BUILD) $(PART)
 
 # The table of docs/testing.md, with the last runs of this build folder.
 results:

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs parts of what does not gate, each at most 90 minutes, and notes the results in docs/results.json.
 # usage: nightly.sh BUILD PART..., of the parts lab fwd other matrix packages qemu soak archive busy
+# PYTEST_ARGS in the environment are more arguments of pytest, to try a part without a note in
+# docs/results.json: PYTEST_ARGS="-k 'nmap or p0f'".
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=$(realpath "$1")
 shift
+more=${PYTEST_ARGS:-}
 limit=${RINGTAP_NIGHTLY_LIMIT:-5400}
 failed=
 
@@ -13,12 +16,14 @@ tests() { # tests NAME TESTS PYTEST_ARGUMENT... : those that are marked nightly
 	name=nightly-$1
 	tests=$2
 	shift 2
+	eval "set -- \"\$@\" $more"
 	RINGTAP_BUILD="$build" /usr/bin/python3 devtools/run_tests.py e2e "$tests" --name "$name" -- -m nightly "$@"
 }
 
 # A tenth of the gating tests beside load, another one each day.
 busy() {
-	RINGTAP_TENTH=${RINGTAP_TENTH:-$(($(date +%s) / 86400 % 10))} RINGTAP_BUILD="$build" devtools/busy.sh 1 e2e
+	eval "set -- e2e $more"
+	RINGTAP_TENTH=${RINGTAP_TENTH:-$(($(date +%s) / 86400 % 10))} RINGTAP_BUILD="$build" devtools/busy.sh 1 "$@"
 }
 
 part() {
@@ -30,7 +35,7 @@ part() {
 	packages) make test-deb BUILD="$build" SUITE=bookworm && make test-deb BUILD="$build" SUITE=trixie ;;
 	qemu) make qemu BUILD="$build" ;;
 	soak) make soak BUILD="$build" SOAK=300 SOAK_SECONDS=1800 SOAK_INCIDENTS=250 ;;
-	archive) make test-archive BUILD="$build" JOBS= PYTEST_ARGS="-m 'nightly or not nightly'" && make bench-archive BUILD="$build" ;;
+	archive) make test-archive BUILD="$build" JOBS= PYTEST_ARGS="-m 'nightly or not nightly' $more" && { [ -n "$more" ] || make bench-archive BUILD="$build"; } ;;
 	busy) busy ;;
 	esac
 }
@@ -56,6 +61,6 @@ for name; do
 	timeout --signal=INT --kill-after=120 "$limit" "$0" "$build" --part "$name"
 	status=$?
 	[ $status = 0 ] || failed="$failed $name"
-	/usr/bin/python3 devtools/results.py add "$name" "$status" $(($(date +%s) - begin))
+	[ -n "$more" ] || /usr/bin/python3 devtools/results.py add "$name" "$status" $(($(date +%s) - begin))
 done
 [ -z "$failed" ] || { echo "failed:$failed"; exit 1; }
