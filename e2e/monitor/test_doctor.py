@@ -56,6 +56,7 @@ def test_a_worker_that_is_stopped_meanwhile(how, busy, monitor, closing):
         lambda: any(t.poll_tsc for t in seen.threads.values()),
         what="the time of a poll, which the control thread reads",
     )
+    seen.fresh()  # the doctor, which came before, now has the first readings that it waits for, and watches
     shown = stop(busy, how, closing)
     due = time.monotonic() + 1.5
     until(lambda: time.monotonic() > due, what="time to watch")
