@@ -2,14 +2,15 @@
 """The table of the last results in docs/testing.md, from docs/results.json.
 
 usage: results.py add NAME STATUS SECONDS   notes the end of a part of make nightly, with that exit status
-       results.py outcomes FILE...          notes runs of devtools/run_tests.py, by the files that it writes
+       results.py outcomes FILE...          notes runs of devtools/run_tests.py, by the files that it writes; not runs of some tests
        results.py write | check             puts the table into docs/testing.md; prints if it is not there"""
 
 import json
-import subprocess
 import sys
 from datetime import date
 from pathlib import Path
+
+import run_tests
 
 REPO = Path(__file__).resolve().parent.parent
 PAGE, RESULTS = REPO / "docs" / "testing.md", REPO / "docs" / "results.json"
@@ -20,22 +21,17 @@ def read():
     return json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
 
 
-def note(name, seconds, result):
-    revision = subprocess.run(
-        ["git", "rev-parse", "--short=8", "HEAD"], cwd=REPO, check=False, capture_output=True, text=True
-    ).stdout
-    results = {
-        **read(),
-        name: {"date": str(date.today()), "revision": revision.strip(), "seconds": seconds, "result": result},
-    }
+def note(name, seconds, result, day, revision):
+    results = {**read(), name: {"date": day, "revision": revision, "seconds": seconds, "result": result}}
     RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def summary(run):
     """The result of a run, whose file run_tests.py has written."""
-    outcomes, flaky, failed = run["outcomes"], len(run["flaky"]), len(run["failed"])
-    parts = [f"{len(outcomes) - flaky - failed} of {len(outcomes)} passed"]
-    return ", ".join(parts + [f"{n} {what}" for n, what in ((flaky, "flaky"), (failed, "failed")) if n])
+    every, other = len(run["outcomes"]), [(run["skipped"], "skipped")]
+    other += [(len(run[what]), what) for what in ("flaky", "failed")]
+    parts = [f"{every - sum(n for n, _ in other)} of {every} passed"]
+    return ", ".join(parts + [f"{n} {what}" for n, what in other if n])
 
 
 def table():
@@ -59,11 +55,18 @@ def main(words):
             words[1],
             int(words[3]),
             {0: "passed", 124: "stopped after its time"}.get(status, f"failed (status {status})"),
+            str(date.today()),
+            run_tests.revision(),
         )
+        PAGE.write_text(page(), encoding="utf-8")
     elif words[:1] == ["outcomes"]:
         for name in words[1:]:
             run = json.loads(Path(name).read_text(encoding="utf-8"))
-            note(Path(name).stem.removeprefix("outcomes-"), int(run["seconds"]), summary(run))
+            if run["selection"]:
+                print(f"{name}: not noted, a run of some tests: {run['selection']}")
+                continue
+            short = Path(name).stem.removeprefix("outcomes-")
+            note(short, int(run["seconds"]), summary(run), run["date"], run["revision"])
     elif words == ["check"]:
         if PAGE.read_text(encoding="utf-8") != page():
             print("docs/testing.md: not the table of docs/results.json: devtools/results.py write")

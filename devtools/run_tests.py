@@ -3,7 +3,7 @@
 """Runs tests. A test that fails runs a second time, alone, only to be classified: passed then, it is *flaky*, is named at
 the end, and does not fail the run. docs/testing.md has the rules.
 
-usage: run_tests.py unit BUILD [--multiplier N] [--changed]
+usage: run_tests.py unit BUILD [--multiplier N] [--changed] [--only TEST...]
        run_tests.py e2e TESTS... [--jobs N] [--name NAME] [-- PYTEST_ARGUMENT...]
 """
 
@@ -27,6 +27,8 @@ MAX_CLASSIFIED = 8  # more failures than the register may have entries are not l
 class Unit:
     """Unit tests of a build folder, run by meson."""
 
+    skipped = 0  # of the first run
+
     def __init__(self, args):
         self.build = args.build
         self.command = [
@@ -41,10 +43,13 @@ class Unit:
         ]
         self.results = Path(args.build) / "outcomes-unit.json"
         self.changed = args.changed
+        self.only = args.only
+        self.selection = "changed" if args.changed else " ".join(args.only or [])
 
     def run(self, tests=None):
         """Returns the exit status and the outcomes: {test: [passed, seconds]}."""
         alone = ["--num-processes", "1"] if tests else []
+        tests = tests or self.only
         if self.changed and not tests:
             tests = changed_tests.changed_tests(self.build)
             if not tests:
@@ -55,6 +60,7 @@ class Unit:
         if not log.exists():
             return status, {}
         results = [json.loads(line) for line in log.read_text().splitlines()]
+        self.skipped = self.skipped if alone else sum(one["result"] == "SKIP" for one in results)
         # A suite stands before the name, as in "ringtap:common / metrics".
         return status, {
             one["name"].split(" / ")[-1]: [one["result"] in ("OK", "SKIP"), one["duration"]] for one in results
@@ -64,10 +70,13 @@ class Unit:
 class EndToEnd:
     """Tests with real programs, run by pytest."""
 
+    skipped = 0  # of the first run
+
     def __init__(self, args):
         self.tests = args.tests
         self.jobs = args.jobs
         self.args = args.rest
+        self.selection = " ".join(args.rest)
         name = args.name or args.tests[0].strip("/").replace("/", "-")
         self.results = Path(os.environ.get("RINGTAP_BUILD", "build")) / f"outcomes-{name}.json"
 
@@ -86,11 +95,13 @@ class EndToEnd:
             check=False,
             env=self.environment(log),
         ).returncode
-        outcomes = {}
+        outcomes, skipped = {}, set()
         for line in log.read_text().splitlines() if log.exists() else []:
-            test, passed, seconds = json.loads(line)
+            test, passed, seconds, was_skipped = json.loads(line)
+            skipped |= {test} if was_skipped else set()
             before = outcomes.get(test, [True, 0])
             outcomes[test] = [before[0] and passed, before[1] + seconds]
+        self.skipped = self.skipped if tests else len(skipped)
         log.unlink(missing_ok=True)
         return status, outcomes
 
@@ -132,6 +143,13 @@ def known_tests():
     )
 
 
+def revision():
+    done = subprocess.run(
+        ["git", "rev-parse", "--short=8", "HEAD"], cwd=REPO, check=False, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
 def judge(suite):
     """Runs a suite. Returns its exit status: that of the runner, or 0 if only luck failed it."""
     begin = time.monotonic()
@@ -146,7 +164,19 @@ def judge(suite):
         for test in known.intersection(tests):
             report(f"failed, does not gate (e2e/flaky.toml): {test}")
     suite.results.write_text(
-        json.dumps({"seconds": seconds, "outcomes": outcomes, "flaky": flaky, "failed": broken}, indent=1)
+        json.dumps(
+            {
+                "date": str(date.today()),
+                "revision": revision(),
+                "selection": suite.selection,
+                "seconds": seconds,
+                "skipped": suite.skipped,
+                "outcomes": outcomes,
+                "flaky": flaky,
+                "failed": broken,
+            },
+            indent=1,
+        )
     )
     if flaky:
         names = "".join(f"\n  {test}" for test in flaky)
@@ -164,6 +194,7 @@ def main():
     unit.add_argument(
         "--changed", action="store_true", help="only tests of what differs from the branch that this one follows"
     )
+    unit.add_argument("--only", nargs="+", metavar="TEST", help="these (default: all)")
     e2e = kinds.add_parser("e2e")
     e2e.set_defaults(suite=EndToEnd)
     e2e.add_argument("tests", nargs="+")

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 import pytest
 
 from harness.paths import REPO
-from harness.proc import run
+from harness.proc import check, run
 
 FAILS_ONCE = """
 from pathlib import Path
@@ -30,7 +30,7 @@ def tree(tmp_path):
     """A repository of a few tests, with the runner."""
     (tmp_path / "devtools").mkdir()
     (tmp_path / "e2e").mkdir()
-    for name in ("run_tests.py", "pytest_outcomes.py", "check_flaky.py"):
+    for name in ("run_tests.py", "changed_tests.py", "pytest_outcomes.py", "check_flaky.py"):
         shutil.copy(REPO / "devtools" / name, tmp_path / "devtools")
     (tmp_path / "e2e" / "pytest.ini").write_text("[pytest]\n")
     return tmp_path
@@ -105,6 +105,31 @@ def test_unit_tests_are_classified_too(tree):
     assert "1 flaky:\n  once\n" in result.stdout
     once.write_text("#!/bin/sh\nexit 1\n")
     assert run(command, cwd=tree, env=environment).returncode == 1
+
+
+def test_results_are_those_of_whole_runs(tree):
+    """make results takes no run of some tests, and counts skipped tests as such."""
+    (tree / "docs").mkdir()
+    (tree / "docs" / "testing.md").write_text("# Tests\n\n<!-- made by results.py -->\n<!-- end -->\n")
+    shutil.copy(REPO / "devtools" / "results.py", tree / "devtools")
+    (tree / "e2e" / "test_three.py").write_text(
+        "import pytest\ndef test_a(): pass\ndef test_b(): pytest.skip('absent')\ndef test_c(): assert 0\n"
+    )
+    command = [sys.executable, "devtools/run_tests.py", "e2e", "e2e", "--"]
+    environment = {"RINGTAP_BUILD": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def noted(*args):
+        run([*command, *args], cwd=tree, env=environment)
+        return check([sys.executable, "devtools/results.py", "outcomes", "outcomes-e2e.json"], cwd=tree)
+
+    assert "outcomes-e2e.json: not noted, a run of some tests: -k test_a" in noted("-k", "test_a")
+    assert not (tree / "docs" / "results.json").exists()
+    assert noted() == ""
+    check([sys.executable, "devtools/results.py", "write"], cwd=tree)
+    assert " | 1 of 3 passed, 1 skipped, 1 failed |\n" in (tree / "docs" / "testing.md").read_text()
+    check([sys.executable, "devtools/results.py", "check"], cwd=tree)
+    check([sys.executable, "devtools/results.py", "add", "soak", "124", "75"], cwd=tree)
+    assert "| soak | " in (tree / "docs" / "testing.md").read_text()
 
 
 REGISTERS = [
