@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The unit tests of devtools/threaded_tests.txt, which are those that ThreadSanitizer can find anything in.
+
+usage: threaded_tests.py BUILD tests|programs   prints their names, or what ninja makes of them
+
+Exit status 1: the list has a test that there is not, or lacks one whose source starts a thread."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+LIST = Path(__file__).with_suffix(".txt")
+
+
+def introspected(build, what):
+    done = subprocess.run(["meson", "introspect", what, build], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+def starts_threads(sources):
+    tests = [Path(path) for path in sources if path.endswith("_test.c")]
+    return any("pthread_create(" in path.read_text(encoding="utf-8") for path in tests)
+
+
+def programs(build):
+    """{program: (its test's name, its sources)}"""
+    tests = {test["cmd"][0]: test["name"] for test in introspected(build, "--tests")}
+    return {
+        name: (tests[name], [path for group in one["target_sources"] for path in group.get("sources", [])])
+        for one in introspected(build, "--targets")
+        for name in one["filename"]
+        if name in tests
+    }
+
+
+def faults(listed, found):
+    there = {name for name, _ in found.values()}
+    return [f"there is no test {name}" for name in sorted(listed - there)] + [
+        f"{name} starts a thread and is not listed"
+        for name, sources in sorted(found.values())
+        if name not in listed and starts_threads(sources)
+    ]
+
+
+def main(build, what):
+    listed = {line for line in LIST.read_text(encoding="utf-8").splitlines() if not line.startswith("#")}
+    found = programs(build)
+    wrong = faults(listed, found)
+    for text in wrong:
+        print(f"{LIST.name}: {text}", file=sys.stderr)
+    chosen = {program: name for program, (name, _) in found.items() if name in listed}
+    root = Path(build).resolve()
+    print(
+        "\n".join(sorted(set(chosen.values())) if what == "tests" else [str(Path(p).relative_to(root)) for p in chosen])
+    )
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[2] not in ("tests", "programs"):
+        sys.exit(__doc__)
+    sys.exit(main(*sys.argv[1:]))
