@@ -92,7 +92,7 @@ def functions_of(path, text):
 def changes_of(old, new):
     if new is not None:
         return [new]
-    value = int(old, 0)
+    value = int(old, 8 if re.fullmatch("0[0-7]+", old) else 0)
     return [str(one) for one in dict.fromkeys((value + 1, value - 1, 0)) if one != value and one >= 0]
 
 
