@@ -31,7 +31,7 @@ part() {
 	lab) tests lab e2e/lab ;;
 	fwd) tests fwd e2e/fwd ;;
 	other) tests other e2e --ignore=e2e/lab --ignore=e2e/fwd --ignore=e2e/archive ;;
-	matrix) make matrix BUILD="$build" ;;
+	matrix) make matrix BUILD="$(realpath --relative-to=. "$build")" ;; # mounted with the checkout in roots
 	packages) make test-deb BUILD="$build" SUITE=bookworm && make test-deb BUILD="$build" SUITE=trixie ;;
 	qemu) make qemu BUILD="$build" ;;
 	soak) make soak BUILD="$build" SOAK=300 SOAK_SECONDS=1800 SOAK_INCIDENTS=250 ;;
