@@ -223,14 +223,6 @@ char *text_shorten(char *buf, size_t size, const char *text, size_t columns)
 	return buf;
 }
 
-char *text_cell(char *buf, size_t size, const char *text, size_t columns)
-{
-	size_t n = text_columns(text_shorten(buf, size, text, columns)), len = strlen(buf);
-
-	snprintf(buf + len, size - len, "%*s", (int)(columns - n), "");
-	return buf;
-}
-
 static int word_columns(const char *word, size_t len)
 {
 	int n = 0;
@@ -275,6 +267,35 @@ void text_wrapf(FILE *f, int indent, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
 	text_wrap(f, 0, indent, text);
+}
+
+/* Bytes of the line that text begins with, in at most width characters; without the blank after it.
+ */
+static size_t line_length(const char *text, size_t width)
+{
+	const char *end = character(text, width), *at = end;
+
+	if (!*end)
+		return (size_t)(end - text);
+	while (at > text && *at != ' ')
+		at--;
+	return (size_t)((at > text ? at : end) - text);
+}
+
+char *text_fold(const char *text, size_t width)
+{
+	char *folded = malloc(2 * strlen(text) + 1), *to = folded;
+
+	while (folded && text_columns(text) > width) {
+		size_t len = line_length(text, width);
+
+		to = mempcpy(to, text, len);
+		*to++ = '\n';
+		text += len + (text[len] == ' ');
+	}
+	if (folded)
+		strcpy(to, text);
+	return folded;
 }
 
 void text_list_add(char *buf, size_t size, const char *text)

@@ -57,8 +57,6 @@ size_t text_columns(const char *text);
 /* Copies text into buf. If it has more characters than columns (at least 3), "…" stands instead of
  * its middle: names differ at their ends. Returns buf. */
 char *text_shorten(char *buf, size_t size, const char *text, size_t columns);
-/* The same, padded with blanks to this number of columns (printf() would count bytes). */
-char *text_cell(char *buf, size_t size, const char *text, size_t columns);
 
 #define TEXT_WIDTH 80 /* of a terminal, and of tables that go elsewhere */
 /* Prints text and a line end, with breaks at blanks to stay within TEXT_WIDTH; the lines after the
@@ -66,6 +64,9 @@ char *text_cell(char *buf, size_t size, const char *text, size_t columns);
 void text_wrap(FILE *f, int column, int indent, const char *text);
 /* The same of a format; at most 1023 bytes of it. */
 void text_wrapf(FILE *f, int indent, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* A copy with line breaks at blanks, or within words, to stay within width characters. The caller
+ * frees it; NULL: out of memory. */
+char *text_fold(const char *text, size_t width);
 /* Puts text behind what stands in buf, behind a comma if that is not empty. What does not fit is
  * cut off. */
 void text_list_add(char *buf, size_t size, const char *text);

@@ -31,9 +31,30 @@ static void names_are_shortened_in_their_middle(void **state)
 			text_shorten(buf, sizeof(buf), cases[i].text, cases[i].columns), buf);
 		assert_string_equal(buf, cases[i].shown);
 		assert_true(text_columns(buf) <= cases[i].columns);
-		text_cell(buf, sizeof(buf), cases[i].text, cases[i].columns);
-		assert_int_equal(text_columns(buf), cases[i].columns);
-		assert_memory_equal(buf, cases[i].shown, strlen(cases[i].shown));
+	}
+}
+
+static void texts_are_folded_at_blanks(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t width;
+		const char *folded;
+	} cases[] = {
+		{"", 3, ""},
+		{"äöü", 3, "äöü"},
+		{"äöüß", 3, "äöü\nß"},
+		{"one two", 3, "one\ntwo"},
+		{"one two three", 7, "one two\nthree"},
+		{"one two three", 6, "one\ntwo\nthree"},
+		{"a bcdefgh", 4, "a\nbcde\nfgh"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *folded = text_fold(cases[i].text, cases[i].width);
+
+		assert_string_equal(folded, cases[i].folded);
+		free(folded);
 	}
 }
 
@@ -86,6 +107,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_shortened_in_their_middle),
+		cmocka_unit_test(texts_are_folded_at_blanks),
 		cmocka_unit_test(texts_are_broken_at_blanks),
 		cmocka_unit_test(lists_are_cut_where_they_end),
 	};

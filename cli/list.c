@@ -6,6 +6,7 @@
 #include "target/attach_app.h"
 #include "commands.h"
 #include "common/alias.h"
+#include "show/sheet.h"
 #include "target/interfaces.h"
 #include "base/json.h"
 #include "target/probe_path.h"
@@ -83,14 +84,6 @@ static bool print_unknown(const struct config *c, const struct ringtap_apps *app
 	return any;
 }
 
-/* What the columns of fixed width leave of 80 for names and drivers. */
-#define NAMES_WIDTH  30
-#define DRIVER_WIDTH 13
-
-struct widths {
-	int name, driver;
-};
-
 /* Open vSwitch's name and, if it differs, ethdev's. */
 static const char *port_name(char buf[2 * RINGTAP_NAME_LEN + 4], const struct ringtap_port_info *p)
 {
@@ -100,39 +93,22 @@ static const char *port_name(char buf[2 * RINGTAP_NAME_LEN + 4], const struct ri
 	return buf;
 }
 
-/* Names are shortened only where the longest name and driver do not fit side by side. */
-static struct widths widths_of(const struct app_view *v)
+static void add_port(struct sheet *t, const struct ringtap_port_info *p)
 {
-	char name[2 * RINGTAP_NAME_LEN + 4];
-	struct widths w = {.name = 4, .driver = 6};
+	char mac[FORMAT_LEN], speed[FORMAT_LEN] = "-", name[2 * RINGTAP_NAME_LEN + 4];
 
-	for (size_t i = 0; i < v->port_count; i++) {
-		int n = (int)text_columns(port_name(name, ringtap_list_port(v->list, i)));
-		int d = (int)text_columns(ringtap_list_port(v->list, i)->driver);
-
-		w.name = n > w.name ? n : w.name;
-		w.driver = d > w.driver ? d : w.driver;
-	}
-	if (w.name + w.driver > NAMES_WIDTH && w.driver > DRIVER_WIDTH)
-		w.driver =
-			w.name + DRIVER_WIDTH <= NAMES_WIDTH ? NAMES_WIDTH - w.name : DRIVER_WIDTH;
-	if (w.name + w.driver > NAMES_WIDTH)
-		w.name = NAMES_WIDTH - w.driver;
-	return w;
-}
-
-static void print_port(const struct ringtap_port_info *p, struct widths w)
-{
-	char mac[FORMAT_LEN], speed[FORMAT_LEN] = "-", name[2 * RINGTAP_NAME_LEN + 4], queues[32];
-	char cell[2][4 * NAMES_WIDTH + 4];
-
+	if (sheet_row(t))
+		return;
 	if (p->link_mbps)
 		format_si(speed, p->link_mbps * 1e6);
-	snprintf(queues, sizeof(queues), "%u/%u", p->rx_queues, p->tx_queues);
-	printf("%4u %s %s %s %6s %5u %7s %s\n", p->port_id,
-		text_cell(cell[0], sizeof(cell[0]), port_name(name, p), (size_t)w.name),
-		text_cell(cell[1], sizeof(cell[1]), p->driver, (size_t)w.driver),
-		format_mac(mac, p->mac), speed, p->mtu, queues, p->link_up ? "up" : "down");
+	sheet_put(t, 0, "%u", p->port_id);
+	sheet_put(t, 1, "%s", port_name(name, p));
+	sheet_put(t, 2, "%s", p->driver);
+	sheet_put(t, 3, "%s", format_mac(mac, p->mac));
+	sheet_put(t, 4, "%s", speed);
+	sheet_put(t, 5, "%u", p->mtu);
+	sheet_put(t, 6, "%u/%u", p->rx_queues, p->tx_queues);
+	sheet_put(t, 7, "%s", p->link_up ? "up" : "down");
 }
 
 /* Here and, in another PID namespace, there. */
@@ -152,7 +128,13 @@ static const char *secondary_text(const struct app_view *v)
 
 static void print_app(const struct app_view *v)
 {
-	struct widths w = widths_of(v);
+	struct sheet t = {
+		.heads = {"port", "name", "driver", "mac", "bit/s", "mtu", "rx/txq", "link"},
+		.columns = 8,
+		.numbers = true,
+		.left = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 7,
+		.cut = 1 << 1 | 1 << 2,
+		.dense = true};
 	char pid[48];
 
 	if (v->error) {
@@ -165,10 +147,9 @@ static void print_app(const struct app_view *v)
 	}
 	text_wrapf(stdout, 4, "%s  (%s, pid %s, %s, probe %s)%s", v->name, v->info.program,
 		pid_text(pid, &v->info), v->info.dpdk, v->info.probe, secondary_text(v));
-	printf("%4s %-*s %-*s %-17s %6s %5s %7s %s\n", "port", w.name, "name", w.driver, "driver",
-		"mac", "bit/s", "mtu", "rx/txq", "link");
 	for (size_t i = 0; i < v->port_count; i++)
-		print_port(ringtap_list_port(v->list, i), w);
+		add_port(&t, ringtap_list_port(v->list, i));
+	sheet_end(&t, 0, stdout);
 	for (size_t i = 0; i < v->session_count; i++) {
 		const struct ringtap_session_info *s = ringtap_list_session(v->list, i);
 		char size[FORMAT_LEN];

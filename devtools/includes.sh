@@ -40,7 +40,7 @@ BEGIN {
 	allow("target", "base common include inject packet")
 	allow("measure", "base common include target")
 	allow("packet", "base common include")
-	allow("show", "base measure")
+	allow("show", "base common measure")
 	allow("judge", "base include measure")
 	allow("fates", "base include measure packet show target")
 	allow("usdt", "base common")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <inttypes.h>
+#include <libsmartcols/libsmartcols.h>
+#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -8,38 +9,83 @@
 
 #include "base/html.h"
 #include "base/util.h"
+#include "common/array.h"
 #include "measure/plot.h"
 #include "sheet.h"
+#include "term.h"
 
-#define ROWS_FIRST 16u
-#define GAP        2 /* blanks between columns */
-#define NAME_MIN   12
+#define GAP       2 /* blanks before and between columns */
+#define BAR_WIDTH 24
+#define WIDTH_MIN 12 /* of a column that gives way */
+
+/* ---- cells; behind those of a row is its note ---- */
+
+static char **cell_at(const struct sheet *s, unsigned row, unsigned column)
+{
+	return &s->cells[(size_t)row * (s->columns + 1) + column];
+}
+
+static const char *cell(const struct sheet *s, unsigned row, unsigned column)
+{
+	const char *text = *cell_at(s, row, column);
+
+	return text ? text : "";
+}
 
 int sheet_row(struct sheet *s)
 {
-	if (s->rows == s->room) {
-		unsigned room = s->room ? 2 * s->room : ROWS_FIRST;
-		char **cells = reallocarray(s->cells, (size_t)room * s->columns, sizeof(*cells));
-
-		if (!cells)
-			return -ENOMEM;
-		s->cells = cells;
-		s->room = room;
-	}
-	memset(s->cells + (size_t)s->rows * s->columns, 0, s->columns * sizeof(*s->cells));
+	if (rt_array_room(s->cells, s->room, (s->rows + 1) * (s->columns + 1)))
+		return -ENOMEM;
+	memset(cell_at(s, s->rows, 0), 0, (s->columns + 1) * sizeof(*s->cells));
 	s->rows++;
 	return 0;
 }
 
 void sheet_put(struct sheet *s, unsigned column, const char *format, ...)
 {
-	char **cell = &s->cells[(size_t)(s->rows - 1) * s->columns + column];
+	char **at = cell_at(s, s->rows - 1, column);
 	va_list args;
 
 	va_start(args, format);
-	if (vasprintf(cell, format, args) < 0)
-		*cell = NULL;
+	if (vasprintf(at, format, args) < 0)
+		*at = NULL;
 	va_end(args);
+}
+
+void sheet_add(struct sheet *s, ...)
+{
+	const char *text;
+	va_list args;
+
+	if (sheet_row(s))
+		return;
+	va_start(args, s);
+	for (unsigned c = 0; (text = va_arg(args, const char *)); c++)
+		sheet_put(s, c, "%s", text);
+	va_end(args);
+}
+
+void sheet_note(struct sheet *s, const char *format, ...)
+{
+	char **at, *before, *line = NULL;
+	va_list args;
+
+	if (!s->rows)
+		return;
+	va_start(args, format);
+	if (vasprintf(&line, format, args) < 0)
+		line = NULL;
+	va_end(args);
+	at = cell_at(s, s->rows - 1, s->columns);
+	before = *at;
+	if (!before)
+		*at = line;
+	else if (line && asprintf(at, "%s\n%s", before, line) < 0)
+		*at = NULL;
+	if (before) {
+		free(before);
+		free(line);
+	}
 }
 
 void sheet_put_count(struct sheet *s, unsigned column, uint64_t n)
@@ -61,87 +107,192 @@ void sheet_put_ns(struct sheet *s, unsigned column, double ns)
 
 void sheet_free(struct sheet *s)
 {
-	for (size_t i = 0; i < (size_t)s->rows * s->columns; i++)
+	for (size_t i = 0; i < (size_t)s->rows * (s->columns + 1); i++)
 		free(s->cells[i]);
 	free(s->cells);
 	s->cells = NULL;
-	s->rows = s->room = 0;
+	s->rows = 0;
+	s->room = 0;
 }
 
-static const char *cell(const struct sheet *s, unsigned row, unsigned column)
+struct sheet sheet_histogram(const char *unit)
 {
-	const char *text = s->cells[(size_t)row * s->columns + column];
-
-	return text ? text : "";
+	return (struct sheet){.heads = {unit, "", "packets", "", ""},
+		.columns = 5,
+		.numbers = true,
+		.left = 1 << 4};
 }
 
-/* ---- terminal ---- */
-
-static int width_of(const struct sheet *s, unsigned column)
+/* The smallest share has a mark, too. */
+static void put_bar(struct sheet *s, unsigned column, double share)
 {
-	size_t width = text_columns(s->heads[column]);
+	const char *full = term_utf8() ? "\u2588" : "#";
+	char bar[4 * BAR_WIDTH] = "", *to = bar;
 
-	for (unsigned r = 0; r < s->rows; r++)
-		width = text_columns(cell(s, r, column)) > width ? text_columns(cell(s, r, column))
-								 : width;
-	return (int)width;
+	for (int n = (int)(share * BAR_WIDTH + 0.5); n > 0; n--)
+		to = stpcpy(to, full);
+	if (to == bar)
+		strcpy(bar, term_utf8() ? "\u258f" : ".");
+	sheet_put(s, column, "%s", bar);
 }
 
-static void print_right(FILE *f, const char *text, int width)
+void sheet_add_bar(struct sheet *s, const char *low, const char *high, uint64_t n, uint64_t sum,
+	uint64_t most, int digits)
 {
-	fprintf(f, "%*s%s", width - (int)text_columns(text) + GAP, "", text);
+	if (sheet_row(s))
+		return;
+	sheet_put(s, 0, high ? "%s -" : "%s  ", low);
+	sheet_put(s, 1, "%s", high ? high : "");
+	sheet_put_count(s, 2, n);
+	sheet_put(s, 3, "%.*f %%", digits, 100.0 * (double)n / (double)sum);
+	put_bar(s, 4, (double)n / (double)most);
 }
 
-/* names: columns of the first one; 0: it has a line of its own. */
-static void print_row(const struct sheet *s, int row, int names, const int *widths, FILE *f)
+/* ---- text ---- */
+
+static bool is_left(const struct sheet *s, unsigned c)
 {
-	char name[512];
-	const char *first = row < 0 ? s->heads[0] : cell(s, (unsigned)row, 0);
-	int at = GAP + names;
+	return (c == 0 && !s->numbers) || s->left & 1u << c || (s->wide && c == s->columns - 1);
+}
 
-	if (names)
-		fprintf(f, "  %s", text_cell(name, sizeof(name), first, (size_t)names));
-	else if (row < 0)
-		fprintf(f, "  ");
-	else
-		text_wrapf(f, 4, "  %s", first);
-	if (!names && row >= 0)
-		fprintf(f, "  ");
-	for (unsigned c = 1; c < s->columns; c++) {
-		const char *text = row < 0 ? s->heads[c] : cell(s, (unsigned)row, c);
+static bool gives_way(const struct sheet *s, unsigned c)
+{
+	return (c == 0 && !s->numbers) || (s->fold | s->cut) & 1u << c ||
+	       (s->wide && c == s->columns - 1);
+}
 
-		if (s->wide && c == s->columns - 1) {
-			fprintf(f, "%*s", GAP, "");
-			text_wrap(f, at + GAP, at + GAP, text);
-			return;
-		}
-		print_right(f, text, widths[c]);
-		at += GAP + widths[c];
+/* Blanks between columns, and before them. */
+static int gap(const struct sheet *s)
+{
+	return s->dense ? 1 : 2;
+}
+
+static int indent(const struct sheet *s)
+{
+	return s->dense ? 0 : 2;
+}
+
+/* The widest of the columns that may give way does, until all fit. */
+static void fit(const struct sheet *s, size_t width[SHEET_COLUMNS])
+{
+	size_t sum = 0, most = (s->width ? s->width : TEXT_WIDTH) - (size_t)indent(s);
+
+	for (unsigned c = 0; c < s->columns; c++) {
+		width[c] = text_columns(s->heads[c]);
+		for (unsigned r = 0; r < s->rows; r++)
+			if (text_columns(cell(s, r, c)) > width[c])
+				width[c] = text_columns(cell(s, r, c));
+		sum += width[c] + (c ? (size_t)gap(s) : 0);
 	}
-	fputc('\n', f);
+	for (; sum > most; sum--) {
+		unsigned widest = s->columns;
+
+		for (unsigned c = 0; c < s->columns; c++)
+			if (gives_way(s, c) && width[c] > WIDTH_MIN &&
+				(widest == s->columns || width[c] > width[widest]))
+				widest = c;
+		if (widest == s->columns)
+			return;
+		width[widest]--;
+	}
+}
+
+/* As it is printed; NULL: out of memory. */
+static char *fitted(const struct sheet *s, unsigned row, unsigned c, size_t width)
+{
+	char *text;
+
+	if (!(s->cut & 1u << c))
+		return text_fold(cell(s, row, c), width);
+	return asprintf(&text, "%s…", cell(s, row, c)) < 0
+		       ? NULL
+		       : text_shorten(text, strlen(text) + 1, cell(s, row, c), width);
+}
+
+static struct libscols_table *make(const struct sheet *s)
+{
+	struct libscols_table *t = scols_new_table();
+	size_t width[SHEET_COLUMNS];
+
+	if (!t)
+		return NULL;
+	fit(s, width);
+	scols_table_set_termforce(t, SCOLS_TERMFORCE_NEVER);
+	scols_table_set_column_separator(t, s->dense ? " " : "  ");
+	for (unsigned c = 0; c < s->columns; c++) {
+		struct libscols_column *column = scols_table_new_column(
+			t, s->heads[c], 0, SCOLS_FL_WRAP | (is_left(s, c) ? 0 : SCOLS_FL_RIGHT));
+
+		if (!column)
+			break;
+		scols_column_set_wrapfunc(
+			column, scols_wrapnl_chunksize, scols_wrapnl_nextchunk, NULL);
+		scols_column_set_safechars(column, "\n");
+	}
+	for (unsigned r = 0; r < s->rows; r++) {
+		struct libscols_line *line = scols_table_new_line(t, NULL);
+
+		for (unsigned c = 0; line && c < s->columns; c++)
+			scols_line_refer_data(line, c, fitted(s, r, c, width[c]));
+	}
+	return t;
+}
+
+/* The lines that smartcols made, without blanks at their ends. */
+static void print_lines(char *text, int before, FILE *f)
+{
+	char *rest = NULL;
+
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		size_t len = strlen(line);
+
+		while (len && line[len - 1] == ' ')
+			len--;
+		if (len)
+			fprintf(f, "%*s%.*s\n", before, "", (int)len, line);
+	}
+	free(text);
+}
+
+static void print_rows(const struct sheet *s, struct libscols_table *t, FILE *f)
+{
+	unsigned first = 0;
+	char *text;
+
+	for (unsigned r = 0; r < s->rows; r++) {
+		char *note = *cell_at(s, r, s->columns), *rest = NULL;
+
+		if (!note && r < s->rows - 1)
+			continue;
+		if (!scols_table_print_range_to_string(
+			    t, scols_table_get_line(t, first), scols_table_get_line(t, r), &text))
+			print_lines(text, indent(s), f);
+		for (char *line = note ? strtok_r(note, "\n", &rest) : NULL; line;
+			line = strtok_r(NULL, "\n", &rest))
+			text_wrapf(f, 6, "    %s", line);
+		first = r + 1;
+	}
 }
 
 void sheet_print(const struct sheet *s, FILE *f)
 {
-	int widths[SHEET_COLUMNS] = {0}, left = TEXT_WIDTH - GAP, names;
+	/* Text is UTF-8 in any locale. */
+	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0), old;
+	struct libscols_table *t;
 	char n[FORMAT_LEN];
 
 	if (!s->rows)
 		return;
-	fprintf(f, "\n%s\n", s->title);
-	for (unsigned c = 0; c < s->columns; c++)
-		widths[c] = width_of(s, c);
-	for (unsigned c = 1; c < s->columns - s->wide; c++)
-		left -= GAP + widths[c];
-	if (s->wide) /* what it needs, or half of what is left */
-		left -= GAP +
-			(widths[s->columns - 1] < left / 2 ? widths[s->columns - 1] : left / 2);
-	names = widths[0] <= left || s->wide ? widths[0] : 0;
-	if (s->wide && names > left)
-		names = left > NAME_MIN ? left : NAME_MIN;
-	print_row(s, -1, names, widths, f);
-	for (unsigned r = 0; r < s->rows; r++)
-		print_row(s, (int)r, names, widths, f);
+	if (s->title)
+		fprintf(f, "\n%s\n", s->title);
+	old = uselocale(utf8);
+	t = make(s);
+	if (t)
+		print_rows(s, t, f);
+	scols_unref_table(t);
+	uselocale(old);
+	if (utf8)
+		freelocale(utf8);
 	if (s->more)
 		fprintf(f, "  and %s more\n", format_count(n, s->more));
 }
@@ -159,7 +310,7 @@ int sheet_end(struct sheet *s, int ret, FILE *f)
 static void html_cell(
 	const struct sheet *s, unsigned column, const char *tag, const char *text, FILE *f)
 {
-	bool left = column == 0 || (s->wide && column == s->columns - 1);
+	bool left = is_left(s, column);
 
 	fprintf(f, "<%s%s>", tag, left ? " class=\"text\"" : "");
 	html_text(f, text);

@@ -6,24 +6,15 @@
 #include <strings.h>
 #include <time.h>
 
+#include "common/array.h"
+#include "sheet.h"
 #include "table.h"
 
 struct row *table_add(struct table *t)
 {
-	struct row *row;
+	struct row *row = rt_array_add(t->rows, t->row_count);
 
-	if (t->row_count == t->row_room) {
-		size_t room = t->row_room ? 2 * t->row_room : 16;
-		struct row *rows = realloc(t->rows, room * sizeof(*rows));
-
-		if (!rows)
-			return NULL;
-		t->rows = rows;
-		t->row_room = room;
-	}
-	row = &t->rows[t->row_count++];
-	memset(row, 0, sizeof(*row));
-	for (unsigned i = 0; i < COLUMNS_MAX; i++)
+	for (unsigned i = 0; row && i < COLUMNS_MAX; i++)
 		row->cell[i].number = NAN;
 	return row;
 }
@@ -190,8 +181,8 @@ static void bars(char *buf, size_t size, const struct metric_value *cell, bool u
 	}
 }
 
-void cell_text(const struct column *c, const struct metric_value *cell, bool utf8, unsigned width,
-	char *buf, size_t size)
+const char *cell_text(const struct column *c, const struct metric_value *cell, bool utf8,
+	unsigned width, char *buf, size_t size)
 {
 	enum rt_unit unit = unit_of(c);
 	double v = cell->number;
@@ -215,6 +206,7 @@ void cell_text(const struct column *c, const struct metric_value *cell, bool utf
 	case RT_UNIT_CLOCK: clock_text(buf, size, v); break;
 	default: snprintf(buf, size, isnan(v) ? "-" : "%.0f", v); break;
 	}
+	return buf;
 }
 
 int column_pad(const struct column *c, const char *text, unsigned width)
@@ -225,28 +217,26 @@ int column_pad(const struct column *c, const char *text, unsigned width)
 	return column_left(c) || shown >= width ? 0 : (int)(width - shown);
 }
 
-size_t table_line(const struct table *t, const struct row *row, const unsigned width[COLUMNS_MAX],
-	bool utf8, char *line, size_t size)
+void table_print(const struct table *t, unsigned room, bool utf8, FILE *f)
 {
+	struct sheet s = {.numbers = true, .width = room, .dense = true};
+	unsigned width[COLUMNS_MAX], at = 0;
 	char text[CELL_LEN];
-	size_t at = 0;
 
-	line[0] = '\0';
-	for (unsigned i = 0; i < t->column_count && at < size; i++) {
-		const struct column *c = &t->columns[i];
-		int pad;
-
+	table_fit(t, room, width);
+	for (unsigned i = 0; i < t->column_count; i++) {
 		if (!width[i])
 			continue;
-		snprintf(text, sizeof(text), "%s", c->title);
-		if (row)
-			cell_text(c, &row->cell[i], utf8, width[i], text, sizeof(text));
-		/* Bars have more bytes than characters, and are as wide as their column. */
-		pad = row && unit_of(c) == RT_UNIT_BARS ? 0 : (int)width[i];
-		at += (size_t)snprintf(line + at, size - at, "%s%*s", at ? " " : "",
-			column_left(c) ? -pad : pad, text);
+		s.left |= (unsigned)column_left(&t->columns[i]) << s.columns;
+		s.heads[s.columns++] = t->columns[i].title;
 	}
-	return at < size ? at : size - 1;
+	for (size_t r = 0; r < t->row_count && !sheet_row(&s); r++, at = 0)
+		for (unsigned i = 0; i < t->column_count; i++)
+			if (width[i])
+				sheet_put(&s, at++, "%s",
+					cell_text(&t->columns[i], &t->rows[r].cell[i], utf8,
+						width[i], text, sizeof(text)));
+	sheet_end(&s, 0, f);
 }
 
 int column_find(const struct column *columns, unsigned count, const char *title)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "measure/metrics.h"
 
@@ -27,7 +28,7 @@ struct table {
 	const struct column *columns;
 	unsigned column_count;
 	struct row *rows;
-	size_t row_count, row_room;
+	size_t row_count;
 };
 
 #define CELL_LEN (4 * METRIC_TEXT_LEN) /* bytes, in UTF-8 */
@@ -40,17 +41,15 @@ void table_free(struct table *t);
 void table_sort(struct table *t, unsigned column, bool reverse);
 /* Which columns fit, and how wide they are. 0: left out. */
 void table_fit(const struct table *t, unsigned room, unsigned width[COLUMNS_MAX]);
-/* A cell in UTF-8 or ASCII, no longer than width characters. */
-void cell_text(const struct column *c, const struct metric_value *cell, bool utf8, unsigned width,
-	char *buf, size_t size);
+/* A cell in UTF-8 or ASCII, no longer than width characters. Returns buf. */
+const char *cell_text(const struct column *c, const struct metric_value *cell, bool utf8,
+	unsigned width, char *buf, size_t size);
 /* Shown at the left or the right of its width. */
 bool column_left(const struct column *c);
 /* Characters to the left of a text, by its bytes. */
 int column_pad(const struct column *c, const char *text, unsigned width);
-/* A row as a line of text; row NULL: the titles. Returns its length. */
-#define LINE_LEN 4096
-size_t table_line(const struct table *t, const struct row *row, const unsigned width[COLUMNS_MAX],
-	bool utf8, char *line, size_t size);
+/* Prints it in room characters. */
+void table_print(const struct table *t, unsigned room, bool utf8, FILE *f);
 /* The index of a column by its title, in any case of letters; -1: none. */
 int column_find(const struct column *columns, unsigned count, const char *title);
 

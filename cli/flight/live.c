@@ -100,17 +100,20 @@ static bool is_alarm(const struct table *t, const struct row *r)
 
 static void put_table(const struct lines *l, struct table *t, const json_t *list)
 {
-	unsigned width[COLUMNS_MAX];
-	char line[LINE_LEN];
+	char *text = NULL, *rest = NULL, *line;
+	size_t size, i = 0;
+	FILE *f = open_memstream(&text, &size);
 
 	fill(t, list);
-	table_fit(t, l->width, width);
-	table_line(t, NULL, width, l->utf8, line, sizeof(line));
-	l->put(l->ctx, line, true, false);
-	for (size_t i = 0; i < t->row_count; i++) {
-		table_line(t, &t->rows[i], width, l->utf8, line, sizeof(line));
-		l->put(l->ctx, line, false, is_alarm(t, &t->rows[i]));
+	if (f) {
+		table_print(t, l->width, l->utf8, f);
+		fclose(f);
 	}
+	/* The titles, and a line for each row. */
+	for (line = text ? strtok_r(text, "\n", &rest) : NULL; line;
+		line = strtok_r(NULL, "\n", &rest), i++)
+		l->put(l->ctx, line, i == 0, i && is_alarm(t, &t->rows[i - 1]));
+	free(text);
 	table_free(t);
 }
 

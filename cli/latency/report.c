@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "latency.h"
+#include "show/sheet.h"
 #include "base/util.h"
 
 #define COLUMNS (3 + LATENCY_QUANTILES)
@@ -20,27 +21,27 @@ static void stats_of(const struct latency_pair *p, double out[COLUMNS])
 	out[COLUMNS - 1] = (double)p->max;
 }
 
-#define COLUMN_WIDTH 9 /* seven in 80 */
-
-static void print_row(const struct latency_pair *p, double scale, const char *unit)
+/* scale: 1, or what a cycle is in unit. */
+static void add_row(struct sheet *t, const struct latency_pair *p, double scale, const char *unit)
 {
 	double v[COLUMNS];
 
+	if (sheet_row(t))
+		return;
 	stats_of(p, v);
-	printf("  %-8s", unit);
+	sheet_put(t, 0, "%s", unit);
 	for (int i = 0; i < COLUMNS; i++) {
 		char text[FORMAT_LEN];
 		double x = fmin(v[i] * scale, 1e18); /* more than that is a lie */
 
 		if (scale != 1 && x < 999.95)
 			snprintf(text, sizeof(text), "%.1f", x);
-		else
+		else if (x < 9999999.5)
 			format_count(text, (uint64_t)(x + 0.5));
-		if (strlen(text) > COLUMN_WIDTH)
+		else
 			format_si(text, x);
-		printf(" %*s", COLUMN_WIDTH, text);
+		sheet_put(t, 1 + (unsigned)i, "%s", text);
 	}
-	putchar('\n');
 }
 
 static void print_untimed(const struct latency *l)
@@ -69,19 +70,17 @@ static void print_untimed(const struct latency *l)
 
 static void print_pair(const struct latency *l, const struct latency_pair *p)
 {
-	static const char *const titles[COLUMNS] = {
-		"min", "mean", "p50", "p90", "p99", "p99.9", "max"};
+	struct sheet t = {.heads = {"", "min", "mean", "p50", "p90", "p99", "p99.9", "max"},
+		.columns = 1 + COLUMNS,
+		.dense = true};
 	char n[FORMAT_LEN];
 
 	putchar('\n');
 	text_wrapf(stdout, 2, "%s > %s: %s packets%s", p->from, p->to, format_count(n, p->count),
 		p->inferred ? ", inferred" : "");
-	printf("%10s", "");
-	for (int c = 0; c < COLUMNS; c++)
-		printf(" %*s", COLUMN_WIDTH, titles[c]);
-	putchar('\n');
-	print_row(p, 1, "cycles");
-	print_row(p, l->ns_per_cycle, "ns");
+	add_row(&t, p, 1, "  cycles");
+	add_row(&t, p, l->ns_per_cycle, "  ns");
+	sheet_end(&t, 0, stdout);
 }
 
 void latency_print(const struct latency *l, const struct measure *m)
@@ -114,8 +113,7 @@ void latency_print(const struct latency *l, const struct measure *m)
 
 /* ---- histogram ---- */
 
-#define BAR_WIDTH 24
-#define PER_ROW   8 /* buckets: an eighth of an octave */
+#define PER_ROW 8 /* buckets: an eighth of an octave */
 
 static uint64_t row_count(const struct latency_pair *p, uint32_t row)
 {
@@ -126,45 +124,41 @@ static uint64_t row_count(const struct latency_pair *p, uint32_t row)
 	return n;
 }
 
-static void print_bar(const struct latency *l, const struct latency_pair *p, uint32_t row,
-	uint64_t n, uint64_t most)
+static void add_bar(struct sheet *t, const struct latency *l, const struct latency_pair *p,
+	uint32_t row, uint64_t most)
 {
-	uint64_t width, low = ringtap_latency_low(row * PER_ROW, &width);
+	uint64_t width, low = ringtap_latency_low(row * PER_ROW, &width), n = row_count(p, row);
 	uint64_t end = low + width * PER_ROW;
-	char count[FORMAT_LEN], from[FORMAT_LEN], to[FORMAT_LEN];
-	int bar = (int)((double)n * BAR_WIDTH / (double)most + 0.5);
+	char from[FORMAT_LEN], to[FORMAT_LEN];
 
 	format_count(from, (uint64_t)((double)low * l->ns_per_cycle + 0.5));
 	format_count(to, (uint64_t)((double)end * l->ns_per_cycle + 0.5));
-	printf("%12s - %12s %16s %7.3f %%%s%.*s\n", from, to, format_count(count, n),
-		(double)n * 100 / (double)p->count, bar ? "  " : "", bar,
-		"########################");
+	sheet_add_bar(t, from, to, n, p->count, most, 3);
 }
 
 void latency_print_histogram(const struct latency *l)
 {
 	for (uint32_t i = 0; i < l->pair_count; i++) {
 		const struct latency_pair *p = &l->pairs[i];
+		struct sheet t = sheet_histogram("ns");
 		uint32_t rows = ringtap_latency_buckets() / PER_ROW;
 		uint64_t most = 1;
-		bool gap = false, begun = false;
+		bool gap = false;
 
 		for (uint32_t r = 0; r < rows; r++)
 			most = row_count(p, r) > most ? row_count(p, r) : most;
 		putchar('\n');
 		text_wrapf(
 			stdout, 2, "%s > %s%s", p->from, p->to, p->inferred ? " (inferred)" : "");
-		printf("%27s %16s\n", "ns", "packets");
 		for (uint32_t r = 0; r < rows; r++) {
-			uint64_t n = row_count(p, r);
-
-			if (n && gap && begun)
-				printf("%13s\n", "...");
-			if (n)
-				print_bar(l, p, r, n, most);
-			gap = !n;
-			begun |= n > 0;
+			if (row_count(p, r)) {
+				if (gap && t.rows)
+					sheet_add(&t, "...", NULL);
+				add_bar(&t, l, p, r, most);
+			}
+			gap = !row_count(p, r);
 		}
+		sheet_end(&t, 0, stdout);
 	}
 }
 

@@ -2,18 +2,14 @@
 /* Pools and patterns as tables and CSV. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "measure/pools.h"
 #include "memory.h"
+#include "show/sheet.h"
 #include "base/util.h"
 
 #define HUGE_FROM (64u << 10) /* bytes: the size of ordinary pages on some machines */
-
-/* Columns of a table that is TEXT_WIDTH wide. */
-#define POOL_WIDTH       14
-#define PORT_WIDTH       14
-#define OPS_WIDTH        11
-#define QUEUE_POOL_WIDTH 12
 
 const char *memory_kind(const struct ringtap_pool_stats *p)
 {
@@ -49,52 +45,55 @@ static const char *page_text(char buf[FORMAT_LEN], uint64_t bytes)
 	return buf;
 }
 
-/* Below the pool's row: its memory and caches, with line breaks. */
-static void print_details(const struct ringtap_pool_stats *p)
+/* Below the pool's row: its memory and caches. */
+static void note_details(struct sheet *t, const struct ringtap_pool_stats *p)
 {
-	int column = printf("    %s", memory_kind(p));
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
 	bool first = true;
 
+	if (!f)
+		return;
+	fputs(memory_kind(p), f);
 	for (uint32_t i = 0; i < p->cache_count; i++) {
-		char text[32];
-
-		if (!p->cache[i])
-			continue;
-		column += printf("%s", first ? "; caches:" : ",");
-		if (column + snprintf(text, sizeof(text), " lcore %u: %u", i, p->cache[i]) >=
-			TEXT_WIDTH)
-			column = printf("\n   ") - 1;
-		column += printf("%s", text);
-		first = false;
+		if (p->cache[i])
+			fprintf(f, "%s lcore %u: %u", first ? "; caches:" : ",", i, p->cache[i]);
+		first = first && !p->cache[i];
 	}
 	if (!first)
-		printf(" (made for %u)", p->cache_size);
-	putchar('\n');
+		fprintf(f, " (made for %u)", p->cache_size);
+	if (!fclose(f))
+		sheet_note(t, "%s", text);
+	free(text);
 }
 
 static void print_pools(const struct ringtap_snapshot *f)
 {
+	struct sheet t = {.heads = {"pool", "size", "in use", "least free", "ops", "page", "object",
+				  "buffer"},
+		.columns = 8,
+		.left = 1 << 4,
+		.cut = 1 << 0 | 1 << 4,
+		.dense = true};
 	char size[FORMAT_LEN], used[FORMAT_LEN], lowest[FORMAT_LEN], object[FORMAT_LEN],
-		buffer[FORMAT_LEN], page[FORMAT_LEN], name[4 * POOL_WIDTH], ops[4 * OPS_WIDTH];
+		buffer[FORMAT_LEN], page[FORMAT_LEN];
 
-	printf("%-*s %10s %10s %10s %-*s %6s %6s %6s\n", POOL_WIDTH, "pool", "size", "in use",
-		"least free", OPS_WIDTH, "ops", "page", "object", "buffer");
 	for (uint32_t i = 0; i < f->pool_count; i++) {
 		const struct ringtap_pool_stats *p = ringtap_snapshot_pool(f, i);
 
 		if (p->gone && f->pool_count > 1)
 			continue;
-		printf("%s %10s %10s %10s %s %6s %6s %6s\n",
-			text_cell(name, sizeof(name), p->name, POOL_WIDTH),
-			format_count(size, p->size), format_count(used, pool_in_use(p)),
-			p->lowest > p->size ? "-" : format_count(lowest, p->lowest),
-			text_cell(ops, sizeof(ops), p->ops, OPS_WIDTH),
+		sheet_add(&t, p->name, format_count(size, p->size),
+			format_count(used, pool_in_use(p)),
+			p->lowest > p->size ? "-" : format_count(lowest, p->lowest), p->ops,
 			page_text(page, p->page_bytes), format_count(object, p->object_bytes),
-			p->buffer_bytes ? format_count(buffer, p->buffer_bytes) : "-");
-		print_details(p);
+			p->buffer_bytes ? format_count(buffer, p->buffer_bytes) : "-", NULL);
+		note_details(&t, p);
 	}
+	sheet_end(&t, 0, stdout);
 	if (!f->pool_count)
-		puts("none");
+		puts("mempools: none");
 }
 
 /* The distance below or at which half of the steps lie: the middle of its power of two. */
@@ -116,81 +115,87 @@ static const char *median_step(char buf[FORMAT_LEN], const struct memory_pattern
 	return "-";
 }
 
-static void print_pattern(const struct ringtap_snapshot *f, const struct memory_pattern *p)
+static void add_pattern(
+	struct sheet *t, const struct ringtap_snapshot *f, const struct memory_pattern *p)
 {
-	char count[FORMAT_LEN], step[FORMAT_LEN], queue[FORMAT_LEN] = "";
-	char port[4 * PORT_WIDTH], pool[4 * QUEUE_POOL_WIDTH];
+	char step[FORMAT_LEN];
 
-	if (p->queue >= 0)
-		snprintf(queue, sizeof(queue), "%d", p->queue);
-	printf("%s %3s %s %10s",
-		text_cell(port, sizeof(port),
-			p->queue < 0 ? "together" : memory_port_name(f, p->port), PORT_WIDTH),
-		queue,
-		text_cell(pool, sizeof(pool), p->queue < 0 ? "" : memory_pool_name(f, p->pool),
-			QUEUE_POOL_WIDTH),
-		format_count(count, p->count));
-	for (int k = 0; k < PAGE_KINDS; k++) {
-		if (isnan(p->pages[k]))
-			printf(" %6s", "-");
-		else
-			printf(" %6.1f", p->pages[k]);
+	if (sheet_row(t))
+		return;
+	sheet_put(t, 0, "%s", p->queue < 0 ? "together" : memory_port_name(f, p->port));
+	if (p->queue >= 0) {
+		sheet_put(t, 1, "%d", p->queue);
+		sheet_put(t, 2, "%s", memory_pool_name(f, p->pool));
 	}
-	if (p->steps)
-		printf(" %8.1f %%", 100.0 * (double)p->sequential / (double)p->steps);
-	else
-		printf(" %10s", "-");
-	printf(" %5s\n", median_step(step, p));
+	sheet_put_count(t, 3, p->count);
+	for (unsigned k = 0; k < PAGE_KINDS; k++)
+		sheet_put(t, 4 + k, isnan(p->pages[k]) ? "-" : "%.1f", p->pages[k]);
+	sheet_put(t, 4 + PAGE_KINDS, p->steps ? "%.1f %%" : "-",
+		100.0 * (double)p->sequential / (double)p->steps);
+	sheet_put(t, 5 + PAGE_KINDS, "%s", median_step(step, p));
 }
 
 static void print_patterns(const struct memory *mem)
 {
 	const struct ringtap_snapshot *f = mem->m->last;
 	const struct memory_patterns *p = mem->patterns;
+	struct sheet t = {.heads = {"port", "rxq", "pool", "packets", page_names[0], page_names[1],
+				  page_names[2], "sequential", "step"},
+		.columns = 6 + PAGE_KINDS,
+		.left = 1 << 2,
+		.cut = 1 << 0 | 1 << 2,
+		.dense = true};
 
 	printf("\nBuffers of received packets, in their order; distinct pages in %d packets\n",
 		MEMORY_SOME);
-	printf("%-*s %3s %-*s %10s %6s %6s %6s %10s %5s\n", PORT_WIDTH, "port", "rxq",
-		QUEUE_POOL_WIDTH, "pool", "packets", page_names[0], page_names[1], page_names[2],
-		"sequential", "step");
 	for (size_t i = 0; i < p->count; i++)
-		print_pattern(f, &p->list[i]);
+		add_pattern(&t, f, &p->list[i]);
 	if (p->count > 1)
-		print_pattern(f, &p->all);
+		add_pattern(&t, f, &p->all);
+	sheet_end(&t, 0, stdout);
 }
 
 static void print_distances(const struct memory_pattern *p)
 {
+	struct sheet t = {.heads = {"", ""}, .columns = 2, .numbers = true};
+
 	puts("\nSteps from one buffer to the next, all queues together");
-	if (p->same)
-		printf("%24s %7.3f %%\n", "none", 100.0 * (double)p->same / (double)p->steps);
-	for (int b = 0; b < 64; b++) {
-		if (p->distance[b])
-			printf("%10s 2^%-2d … 2^%-2d bytes %7.3f %%\n", "", b, b + 1,
-				100.0 * (double)p->distance[b] / (double)p->steps);
+	for (int b = -1; b < 64; b++) {
+		uint64_t n = b < 0 ? p->same : p->distance[b];
+
+		if (!n || sheet_row(&t))
+			continue;
+		if (b < 0)
+			sheet_put(&t, 0, "none");
+		else
+			sheet_put(&t, 0, "2^%d … 2^%d bytes", b, b + 1);
+		sheet_put(&t, 1, "%.3f %%", 100.0 * (double)n / (double)p->steps);
 	}
+	sheet_end(&t, 0, stdout);
 }
 
 static void print_iotlb(const struct memory_pattern *p)
 {
-	puts("\nModelled IOTLB (LRU): misses per 100 packets");
-	printf("%-8s", "entries");
-	for (int i = 0; i < IOTLB_SIZES; i++)
-		printf(" %7u", iotlb_entries[i]);
-	for (int k = 0; k < PAGE_KINDS; k++) {
-		const struct iotlb *t = &p->iotlb[k];
+	struct sheet t = {.heads = {"entries"}, .columns = 1 + IOTLB_SIZES, .dense = true};
+	char heads[IOTLB_SIZES][FORMAT_LEN];
 
-		printf("\n%-8s", page_names[k]);
-		for (int i = 0; i < IOTLB_SIZES; i++) {
-			/* Too little of it is certain. */
-			if (t->known[i] < t->accesses / 4)
-				printf(" %7s", "-");
-			else
-				printf(" %7.3f",
-					100.0 * (double)t->known_misses[i] / (double)t->known[i]);
-		}
+	puts("\nModelled IOTLB (LRU): misses per 100 packets");
+	for (unsigned i = 0; i < IOTLB_SIZES; i++) {
+		snprintf(heads[i], sizeof(heads[i]), "%u", iotlb_entries[i]);
+		t.heads[1 + i] = heads[i];
 	}
-	putchar('\n');
+	for (int k = 0; k < PAGE_KINDS; k++) {
+		const struct iotlb *b = &p->iotlb[k];
+
+		if (sheet_row(&t))
+			break;
+		sheet_put(&t, 0, "%s", page_names[k]);
+		/* Too little of it is certain where few accesses are. */
+		for (unsigned i = 0; i < IOTLB_SIZES; i++)
+			sheet_put(&t, 1 + i, b->known[i] < b->accesses / 4 ? "-" : "%.3f",
+				100.0 * (double)b->known_misses[i] / (double)b->known[i]);
+	}
+	sheet_end(&t, 0, stdout);
 }
 
 static void print_pcm(const struct pcm_iio *pcm)

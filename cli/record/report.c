@@ -8,6 +8,7 @@
 
 #include "common/segment.h"
 #include "record.h"
+#include "show/sheet.h"
 #include "base/util.h"
 
 static const char *loss_name(unsigned reason)
@@ -85,21 +86,6 @@ void report_live(struct recorder *r, uint64_t now)
 	r->report_captured = s.total.captured;
 }
 
-#define NAME_MIN (int)strlen("  rx queue 0000")
-
-/* Widths of the summary's columns: no wider than their texts, to fit a terminal. */
-struct widths {
-	int name, seen, captured, filtered, lost;
-};
-
-static int width(const char *title, uint64_t greatest)
-{
-	char text[FORMAT_LEN];
-	size_t len = strlen(format_count(text, greatest));
-
-	return (int)(len > strlen(title) ? len : strlen(title));
-}
-
 /* The name of an interface in the summary: without the application if there is only one. */
 static void label(const struct recorder *r, const struct ringtap_interface *info,
 	char out[2 * RINGTAP_NAME_LEN + 2])
@@ -110,66 +96,40 @@ static void label(const struct recorder *r, const struct ringtap_interface *info
 		several ? ":" : "", info->name);
 }
 
-static struct widths measure(const struct recorder *r, const struct ringtap_counts *total)
+static void add_counts(struct sheet *t, const char *what, const struct ringtap_counts *c)
 {
-	int room;
-	struct widths w = {.name = NAME_MIN,
-		.seen = width("seen", total->seen),
-		.captured = width("captured", total->captured),
-		.filtered = width("filtered", total->filtered),
-		.lost = width("lost", counts_lost(total))};
+	char text[FORMAT_LEN];
 
-	for (unsigned i = 0; i < r->share_count; i++) {
-		struct ringtap_interface info = {.size = sizeof(info)};
-		char what[2 * RINGTAP_NAME_LEN + 2];
-
-		if (ringtap_capture_interface(r->cap, i, &info))
-			continue;
-		label(r, &info, what);
-		w.name = (int)text_columns(what) > w.name ? (int)text_columns(what) : w.name;
-	}
-	/* Four gaps, and the column of bytes. */
-	room = TEXT_WIDTH - 4 * 2 - 10 - w.seen - w.captured - w.filtered - w.lost;
-	if (w.name > room)
-		w.name = room > NAME_MIN ? room : NAME_MIN;
-	return w;
-}
-
-static void print_counts(
-	FILE *f, const struct widths *w, const char *what, const struct ringtap_counts *c)
-{
-	char seen[FORMAT_LEN], captured[FORMAT_LEN], filtered[FORMAT_LEN], lost[FORMAT_LEN],
-		bytes[FORMAT_LEN], name[2 * RINGTAP_NAME_LEN + 8];
-
-	fprintf(f, "%s  %*s  %*s  %*s  %*s %8sB\n",
-		text_cell(name, sizeof(name), what, (size_t)w->name), w->seen,
-		format_count(seen, c->seen), w->captured, format_count(captured, c->captured),
-		w->filtered, format_count(filtered, c->filtered), w->lost,
-		format_count(lost, counts_lost(c)), format_si(bytes, (double)c->bytes));
+	if (sheet_row(t))
+		return;
+	sheet_put(t, 0, "%s", what);
+	sheet_put_count(t, 1, c->seen);
+	sheet_put_count(t, 2, c->captured);
+	sheet_put_count(t, 3, c->filtered);
+	sheet_put_count(t, 4, counts_lost(c));
+	sheet_put(t, 5, "%sB", format_si(text, (double)c->bytes));
 	for (unsigned i = 0; i < RINGTAP_LOST_MAX; i++)
 		if (c->lost[i])
-			fprintf(f, "    lost, %s: %s\n", loss_name(i),
-				format_count(lost, c->lost[i]));
+			sheet_note(t, "lost, %s: %s", loss_name(i), format_count(text, c->lost[i]));
 }
 
-static void print_taps(
-	const struct recorder *r, FILE *f, const struct widths *w, unsigned interface)
+static void add_taps(const struct recorder *r, struct sheet *t, unsigned interface)
 {
 	unsigned count = ringtap_capture_tap_count(r->cap);
 
 	for (unsigned i = 0; i < count; i++) {
-		struct ringtap_tap t = {.size = sizeof(t)};
+		struct ringtap_tap tap = {.size = sizeof(tap)};
 		char what[64];
 
-		if (ringtap_capture_tap(r->cap, i, &t) || t.interface != interface)
+		if (ringtap_capture_tap(r->cap, i, &tap) || tap.interface != interface)
 			continue;
 		snprintf(what, sizeof(what), "  %s queue %u",
-			t.direction == RINGTAP_TX ? "tx" : "rx", t.queue);
-		print_counts(f, w, what, &t.counts);
+			tap.direction == RINGTAP_TX ? "tx" : "rx", tap.queue);
+		add_counts(t, what, &tap.counts);
 	}
 }
 
-static void print_interface(const struct recorder *r, FILE *f, const struct widths *w, unsigned i)
+static void add_interface(const struct recorder *r, struct sheet *t, unsigned i)
 {
 	struct ringtap_interface info = {.size = sizeof(info)};
 	char what[2 * RINGTAP_NAME_LEN + 2];
@@ -177,11 +137,11 @@ static void print_interface(const struct recorder *r, FILE *f, const struct widt
 	if (i >= r->share_count || ringtap_capture_interface(r->cap, i, &info))
 		return;
 	label(r, &info, what);
-	print_counts(f, w, what, &r->shares[i].counts);
-	print_taps(r, f, w, i);
+	add_counts(t, what, &r->shares[i].counts);
+	add_taps(r, t, i);
 	if (info.nic_imissed || info.nic_ierrors || info.nic_nombuf || info.nic_oerrors)
-		text_wrapf(f, 4,
-			"  NIC: imissed %" PRIu64 ", ierrors %" PRIu64 ", rx_nombuf %" PRIu64
+		sheet_note(t,
+			"NIC: imissed %" PRIu64 ", ierrors %" PRIu64 ", rx_nombuf %" PRIu64
 			", oerrors %" PRIu64,
 			info.nic_imissed, info.nic_ierrors, info.nic_nombuf, info.nic_oerrors);
 }
@@ -218,13 +178,15 @@ static void print_files(const struct recorder *r, FILE *f)
 
 static void print_table(const struct recorder *r, FILE *f, const struct ringtap_stats *s)
 {
-	struct widths w = measure(r, &s->total);
+	struct sheet t = {.heads = {"interface", "seen", "captured", "filtered", "lost", "bytes"},
+		.columns = 6,
+		.cut = 1 << 0};
 
-	fprintf(f, "\n%-*s  %*s  %*s  %*s  %*s %9s\n", w.name, "interface", w.seen, "seen",
-		w.captured, "captured", w.filtered, "filtered", w.lost, "lost", "bytes");
 	for (unsigned i = 0; i < r->share_count; i++)
-		print_interface(r, f, &w, i);
-	print_counts(f, &w, "total", &s->total);
+		add_interface(r, &t, i);
+	add_counts(&t, "total", &s->total);
+	fputc('\n', f);
+	sheet_end(&t, 0, f);
 }
 
 void report_counts(struct recorder *r, FILE *f)

@@ -4,31 +4,35 @@
 #include <inttypes.h>
 
 #include "record.h"
+#include "show/sheet.h"
 #include "base/util.h"
-
-#define NAME_WIDTH 24
 
 static void print(struct recorder *r)
 {
+	struct sheet t = {.heads = {"Interface", "Received", "Matched", "Dropped", "NIC dropped"},
+		.columns = 5,
+		.cut = 1 << 0,
+		.dense = true};
+
 	if (shares_update(r))
 		return;
-	printf("%-24s %13s %13s %13s %13s\n", "Interface", "Received", "Matched", "Dropped",
-		"NIC dropped");
 	for (unsigned i = 0; i < r->share_count; i++) {
 		struct ringtap_interface info = {.size = sizeof(info)};
 		const struct ringtap_counts *c = &r->shares[i].counts;
-		char name[2 * RINGTAP_NAME_LEN + 2], shown[2 * RINGTAP_NAME_LEN + 2];
+		uint64_t matched;
 
-		if (ringtap_capture_interface(r->cap, i, &info))
+		if (ringtap_capture_interface(r->cap, i, &info) || sheet_row(&t))
 			continue;
-		snprintf(name, sizeof(name), "%s:%s", info.app_name, info.name);
-		printf("%s %13" PRIu64 " %13" PRIu64 " %13" PRIu64 " %13" PRIu64 "\n",
-			text_cell(shown, sizeof(shown), name, NAME_WIDTH), c->seen,
-			targets_iface(&r->targets, &r->cfg->capture, &info)->filter
-				? c->captured + counts_lost(c)
-				: c->seen,
-			counts_lost(c), info.nic_imissed + info.nic_nombuf);
+		matched = targets_iface(&r->targets, &r->cfg->capture, &info)->filter
+				  ? c->captured + counts_lost(c)
+				  : c->seen;
+		sheet_put(&t, 0, "%s:%s", info.app_name, info.name);
+		sheet_put(&t, 1, "%" PRIu64, c->seen);
+		sheet_put(&t, 2, "%" PRIu64, matched);
+		sheet_put(&t, 3, "%" PRIu64, counts_lost(c));
+		sheet_put(&t, 4, "%" PRIu64, info.nic_imissed + info.nic_nombuf);
 	}
+	sheet_end(&t, 0, stdout);
 	putchar('\n');
 	fflush(stdout);
 }

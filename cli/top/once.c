@@ -12,21 +12,6 @@
 #include "top.h"
 #include "base/util.h"
 
-static void print_table(const struct table *t, unsigned room)
-{
-	bool utf8 = term_utf8();
-	unsigned width[COLUMNS_MAX];
-	char line[LINE_LEN];
-
-	table_fit(t, room, width);
-	table_line(t, NULL, width, utf8, line, sizeof(line));
-	puts(line);
-	for (size_t r = 0; r < t->row_count; r++) {
-		table_line(t, &t->rows[r], width, utf8, line, sizeof(line));
-		puts(line);
-	}
-}
-
 static void print_view(const struct watch *w, const struct top_config *cfg)
 {
 	const struct view *v = &views[cfg->view];
@@ -39,7 +24,7 @@ static void print_view(const struct watch *w, const struct top_config *cfg)
 	if (sort < v->column_count)
 		table_sort(&t, sort, cfg->reverse);
 	if (t.row_count)
-		print_table(&t, cfg->wide ? INT_MAX : term_width());
+		table_print(&t, cfg->wide ? INT_MAX : term_width(), term_utf8(), stdout);
 	else
 		printf("%s\n", v->empty);
 	table_free(&t);

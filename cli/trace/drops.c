@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "show/sheet.h"
 #include "trace.h"
 
 #define NO_QUEUE   65535
@@ -102,21 +103,21 @@ static const char *reason_of(const json_t *row, char buf[24], const char **meani
 	return name ? name : buf;
 }
 
-static void print_row(const json_t *row)
+static void add_row(struct sheet *t, const json_t *row)
 {
 	char packets[FORMAT_LEN], times[FORMAT_LEN], queue[16] = "-", reason[24];
-	char name[MAPS_TEXT_LEN], shown[MAPS_TEXT_LEN], thread[MAPS_TEXT_LEN];
+	char name[MAPS_TEXT_LEN], thread[MAPS_TEXT_LEN];
 	const json_t *q = json_object_get(row, "queue");
 	const char *meaning;
 
 	if (json_is_integer(q))
 		snprintf(queue, sizeof(queue), "%lld", (long long)json_integer_value(q));
-	printf("%15s %11s %s %5s %-15s %s\n",
+	sheet_add(t,
 		format_count(
 			packets, (uint64_t)json_integer_value(json_object_get(row, "packets"))),
 		format_count(times, (uint64_t)json_integer_value(json_object_get(row, "times"))),
-		text_cell(shown, sizeof(shown), maps_text(name, row, "name", "?"), PORT_WIDTH),
-		queue, maps_text(thread, row, "thread", "?"), reason_of(row, reason, &meaning));
+		maps_text(name, row, "name", "?"), queue, maps_text(thread, row, "thread", "?"),
+		reason_of(row, reason, &meaning), NULL);
 }
 
 /* Once for each reason that is in the table. */
@@ -141,15 +142,20 @@ static void print_meanings(const json_t *rows)
 void drops_print(const json_t *doc)
 {
 	/* ring_full is not listed: its packets are among the drops. */
+	struct sheet t = {.heads = {"PACKETS", "TIMES", "PORT", "QUEUE", "THREAD", "WHY"},
+		.columns = 6,
+		.numbers = true,
+		.left = 1 << 2 | 1 << 4 | 1 << 5,
+		.cut = 1 << 2};
 	json_t *rows = json_array(), *row;
 	size_t i;
 
 	json_array_extend(rows, json_object_get(doc, "drops"));
 	json_array_extend(rows, json_object_get(doc, "refused"));
 	if (json_array_size(rows)) {
-		printf("\n%15s %11s %-*s %5s %-15s %s\n", "PACKETS", "TIMES", PORT_WIDTH, "PORT",
-			"QUEUE", "THREAD", "WHY");
-		json_array_foreach(rows, i, row) print_row(row);
+		putchar('\n');
+		json_array_foreach(rows, i, row) add_row(&t, row);
+		sheet_end(&t, 0, stdout);
 		putchar('\n');
 		print_meanings(rows);
 	} else {

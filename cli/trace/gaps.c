@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "measure/kernel.h"
+#include "show/sheet.h"
 #include "trace.h"
 
 #define TAKERS_SHOWN 12
@@ -176,34 +177,28 @@ static const char *number_text(char buf[FORMAT_LEN], const json_t *row, const ch
 	return buf;
 }
 
-static void print_taker(const json_t *row)
-{
-	char total[FORMAT_LEN], max[FORMAT_LEN], count[FORMAT_LEN], pid[FORMAT_LEN],
-		tid[FORMAT_LEN], by[MAPS_TEXT_LEN];
-
-	printf("  %-16s %8s %8s %13s %10s %10s\n", maps_text(by, row, "by", "(no other)"),
-		number_text(pid, row, "pid"), number_text(tid, row, "tid"),
-		format_count(count, (uint64_t)whole(row, "count")),
-		maps_ns(total, (double)whole(row, "total_ns")),
-		maps_ns(max, (double)whole(row, "max_ns")));
-}
-
 static void print_takers(const json_t *rows)
 {
+	struct sheet t = {.heads = {"CPU taken by", "pid", "thread", "times", "total", "longest"},
+		.columns = 6};
+	char total[FORMAT_LEN], max[FORMAT_LEN], count[FORMAT_LEN], pid[FORMAT_LEN],
+		tid[FORMAT_LEN], by[MAPS_TEXT_LEN];
 	json_t *row;
 	size_t i;
 
-	if (json_array_size(rows))
-		printf("  %-16s %8s %8s %13s %10s %10s\n", "CPU taken by", "pid", "thread", "times",
-			"total", "longest");
 	json_array_foreach(rows, i, row)
 	{
 		if (i == TAKERS_SHOWN) {
-			printf("  and %zu more\n", json_array_size(rows) - i);
-			return;
+			t.more = json_array_size(rows) - i;
+			break;
 		}
-		print_taker(row);
+		sheet_add(&t, maps_text(by, row, "by", "(no other)"), number_text(pid, row, "pid"),
+			number_text(tid, row, "tid"),
+			format_count(count, (uint64_t)whole(row, "count")),
+			maps_ns(total, (double)whole(row, "total_ns")),
+			maps_ns(max, (double)whole(row, "max_ns")), NULL);
 	}
+	sheet_end(&t, 0, stdout);
 }
 
 void gaps_print(const json_t *doc)

@@ -7,10 +7,8 @@
 
 #include "base/json.h"
 #include "measure/rates.h"
-#include "show/term.h"
+#include "show/sheet.h"
 #include "trace.h"
-
-#define BAR_WIDTH 32 /* a line has 80 columns */
 
 #define BYTE "\\uffffff" /* bpftrace 0.17 writes a byte above ASCII so, with two more digits */
 
@@ -135,43 +133,36 @@ const char *maps_text(
 	return text ? printable(buf, MAPS_TEXT_LEN, text) : otherwise;
 }
 
-static void print_bar(double share)
-{
-	bool utf8 = term_utf8();
-	int n = (int)(share * BAR_WIDTH + 0.5);
-
-	putchar(' ');
-	/* The smallest share has a mark, too. */
-	if (!n)
-		fputs(utf8 ? "\u258f" : ".", stdout);
-	for (int i = 0; i < n; i++)
-		fputs(utf8 ? "\u2588" : "#", stdout);
-	putchar('\n');
-}
-
 /* Whole numbers print as an inclusive range; a single one alone. */
-static void print_range(const json_t *bucket, bool ns)
+static void add_bucket(
+	struct sheet *t, const json_t *bucket, bool ns, json_int_t sum, json_int_t most)
 {
-	char low[FORMAT_LEN], end[FORMAT_LEN];
+	char low[FORMAT_LEN + 1], end[FORMAT_LEN];
 	double from = json_number_value(json_array_get(bucket, 0));
 	double to = json_number_value(json_array_get(bucket, 1));
+	uint64_t n = (uint64_t)json_integer_value(json_array_get(bucket, 2));
+	bool range = ns || to - from > 1;
 
-	if (ns)
-		printf("  %10s - %-10s", maps_ns(low, from), maps_ns(end, to));
-	else if (to - from > 1)
-		printf("  %10s - %-10s", format_count(low, (uint64_t)from),
-			format_count(end, (uint64_t)to - 1));
-	else
-		printf("  %10s%s", format_count(low, (uint64_t)from), to > 0 ? " " : "+");
+	if (ns) {
+		maps_ns(low, from);
+		maps_ns(end, to);
+	} else {
+		format_count(low, (uint64_t)from);
+		format_count(end, (uint64_t)to - range);
+	}
+	if (!range && !(to > 0))
+		strcat(low, "+");
+	sheet_add_bar(t, low, range ? end : NULL, n, (uint64_t)sum, (uint64_t)most, 1);
 }
 
 void maps_print_histogram(const json_t *histogram, bool ns)
 {
-	char count[FORMAT_LEN];
+	struct sheet t = sheet_histogram("");
 	json_int_t most = 1, sum = 0;
 	json_t *b;
 	size_t i;
 
+	t.heads[2] = "";
 	json_array_foreach(histogram, i, b)
 	{
 		json_int_t n = json_integer_value(json_array_get(b, 2));
@@ -179,15 +170,8 @@ void maps_print_histogram(const json_t *histogram, bool ns)
 		most = n > most ? n : most;
 		sum += n;
 	}
-	json_array_foreach(histogram, i, b)
-	{
-		json_int_t n = json_integer_value(json_array_get(b, 2));
-
-		print_range(b, ns);
-		printf(" %13s %5.1f %%", format_count(count, (uint64_t)n),
-			100.0 * (double)n / (double)sum);
-		print_bar((double)n / (double)most);
-	}
+	json_array_foreach(histogram, i, b) add_bucket(&t, b, ns, sum, most);
+	sheet_end(&t, 0, stdout);
 }
 
 static const char *sort_key;
