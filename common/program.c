@@ -5,20 +5,49 @@
 #define CLASS(code) ((code)&0x07)
 #define MODE(code)  ((code)&0xe0)
 #define OP(code)    ((code)&0xf0)
+#define SIZE(code)  ((code)&0x18)
 #define BY_X(code)  ((code)&0x08)
 #define ABS         0x20
 #define IND         0x40
 #define MEM         0x60
+#define LEN         0x80
 #define MSH         0xa0
+#define SIZE_BYTE   0x10
 #define DIV         0x30
 #define MOD         0x90
 #define LSH         0x60
 #define RSH         0x70
+#define NEG         0x80
+#define XOR         0xa0
 #define JA          0x00
+#define JSET        0x40
+#define RET_A       0x10
+#define TXA         0x80
 #define OUTGOING    4   /* PACKET_OUTGOING of <linux/if_packet.h>; 0: PACKET_HOST */
 #define WORDS       16u /* of scratch memory */
 
 enum { LD, LDX, ST, STX, ALU, JMP, RET, MISC };
+
+/* Size, mode, operation and operand together. */
+static bool is_known(uint16_t code)
+{
+	if (code > UINT8_MAX)
+		return false;
+	switch (CLASS(code)) {
+	case LD:
+		if (MODE(code) == ABS || MODE(code) == IND)
+			return SIZE(code) <= SIZE_BYTE;
+		return code == LD || code == (LD | MEM) || code == (LD | LEN);
+	case LDX:
+		return code == LDX || code == (LDX | MEM) || code == (LDX | LEN) ||
+		       code == (LDX | MSH | SIZE_BYTE);
+	case ALU: return OP(code) <= XOR && code != (ALU | NEG | 0x08);
+	case JMP: return OP(code) <= JSET && code != (JMP | JA | 0x08);
+	case RET: return code == RET || code == (RET | RET_A);
+	case MISC: return code == MISC || code == (MISC | TXA);
+	default: return code == CLASS(code); /* ST, STX */
+	}
+}
 
 static bool alu_valid(const struct rt_insn *i)
 {
@@ -60,7 +89,7 @@ bool rt_program_valid(const struct rt_insn *insns, uint32_t count)
 	if (!count || count > RT_MAX_INSNS || CLASS(insns[count - 1].code) != RET)
 		return false;
 	for (uint32_t i = 0; i < count; i++) {
-		if (!insn_valid(&insns[i], count - i - 1))
+		if (!is_known(insns[i].code) || !insn_valid(&insns[i], count - i - 1))
 			return false;
 	}
 	return true;

@@ -9,10 +9,9 @@
 /* The highest offset of a read; the sum of two does not wrap around in 32 bits. */
 #define RT_OFFSET_MAX 0x3fffffff
 
-/* Whether a classic BPF program ends, jumps within itself and keeps to its memory. rte_bpf
- * checks its own conversion, but writes out of bounds while converting some programs (22.11: a
- * last instruction that is not a return). Unknown instructions are left for rte_bpf_convert() to
- * find. */
+/* Whether a classic BPF program has only instructions that libpcap knows, ends, jumps within itself
+ * and keeps to its memory. rte_bpf checks its own conversion, but writes out of bounds while
+ * converting some programs (22.11: a last instruction that is not a return). */
 bool rt_program_valid(const struct rt_insn *insns, uint32_t count);
 
 /* Whether it loads a value that the kernel knows and no packet holds. Offsets from -4096 on

@@ -5,7 +5,6 @@
 
 #include <pcap/bpf.h>
 #include <rte_bpf.h>
-#include <rte_errno.h>
 #include <rte_malloc.h>
 
 #include "epb.h"
@@ -21,42 +20,44 @@
 
 struct rt_filter {
 	struct rt_loop loop;          /* run is NULL: there is none */
-	uint64_t (*func)(void *mbuf); /* for what the loop leaves; NULL: no JIT on this machine */
-	struct rte_bpf *bpf;
-	struct rt_insn *program; /* interpreted instead of bpf: too many paths for it; else NULL */
-	struct rt_filter *tx;    /* for packets that are sent; NULL: the same */
+	uint64_t (*func)(void *mbuf); /* for what the loop leaves; NULL: it is interpreted */
+	struct rte_bpf *bpf;          /* of func */
+	struct rt_insn *program;
+	struct rt_filter *tx; /* for packets that are sent; NULL: the same */
 };
 
 static_assert(sizeof(struct rt_insn) == sizeof(struct bpf_insn), "cBPF instruction");
 
-/* Takes over the instructions; arg is the type of their argument. */
-static struct rte_bpf *load(
-	struct ebpf_insn *insns, uint32_t count, const struct rte_bpf_arg *argument)
-{
-	const struct rte_bpf_prm prm = {.ins = insns, .nb_ins = count, .prog_arg = *argument};
-	struct rte_bpf *bpf;
+/* A build of DPDK may lack the library. */
+#pragma weak rte_bpf_convert
+#pragma weak rte_bpf_load
+#pragma weak rte_bpf_get_jit
+#pragma weak rte_bpf_destroy
 
-	if (!insns) {
-		rte_errno = ENOMEM;
-		return NULL;
-	}
-	if (rt_code_steps(insns, count) > rt_probe_limits.filter_steps) {
-		free(insns);
-		rte_errno = E2BIG;
-		return NULL;
-	}
-	bpf = rte_bpf_load(&prm); /* copies them */
+static struct rte_bpf *load(const struct rte_bpf_prm *converted)
+{
+	struct rte_bpf_prm prm = {.prog_arg = converted->prog_arg};
+	struct ebpf_insn *insns = rt_code_mend(converted->ins, converted->nb_ins, &prm.nb_ins);
+	struct rte_bpf *bpf = NULL;
+
+	prm.ins = insns;
+	if (insns && rt_code_steps(insns, prm.nb_ins) <= rt_probe_limits.filter_steps)
+		bpf = rte_bpf_load(&prm); /* copies them */
 	free(insns);
 	return bpf;
 }
 
-static void load_general(struct rt_filter *f, const struct rte_bpf_prm *converted)
+/* Optional: interpreted, a packet that the loop leaves takes up to twice as long. */
+static void compile(struct rt_filter *f, uint32_t count)
 {
+	struct bpf_program prog = {.bf_len = count, .bf_insns = (struct bpf_insn *)f->program};
+	struct rte_bpf_prm *prm = rte_bpf_convert && rte_bpf_load ? rte_bpf_convert(&prog) : NULL;
 	struct rte_bpf_jit jit = {0};
-	uint32_t count = 0;
-	struct ebpf_insn *insns = rt_code_mend(converted->ins, converted->nb_ins, &count);
 
-	f->bpf = load(insns, count, &converted->prog_arg);
+	if (!prm)
+		return;
+	f->bpf = load(prm);
+	rte_free(prm);
 	if (f->bpf && rte_bpf_get_jit(f->bpf, &jit) == 0)
 		f->func = jit.func;
 }
@@ -82,52 +83,28 @@ static uint32_t put_zeros(struct rt_insn *out, const struct rt_insn *insns, uint
 	return n;
 }
 
-/* Takes over the instructions, except on failure. */
-static int compile(struct rt_filter *f, struct rt_insn *insns, uint32_t count)
-{
-	struct bpf_program prog = {.bf_len = count, .bf_insns = (struct bpf_insn *)insns};
-	struct rte_bpf_prm *prm = rte_bpf_convert(&prog);
-
-	if (prm) {
-		load_general(f, prm);
-		rte_free(prm);
-	}
-	if (prm && !f->bpf && rte_errno == E2BIG)
-		f->program = insns;
-	else if (f->bpf)
-		free(insns);
-	else
-		return rte_errno == ENOTSUP ? -ENOTSUP : -EINVAL;
-	return 0;
-}
-
 /* For one direction; *differs: the other direction needs a program of its own. */
 static int create(struct rt_filter **out, const struct rt_insn *insns, uint32_t count,
 	enum rt_direction dir, bool *differs)
 {
-	struct rt_insn *copy = malloc((count + WORDS) * sizeof(*copy));
 	struct rt_filter *f = calloc(1, sizeof(*f));
-	int ret = -ENOMEM;
+	uint32_t n;
 
-	if (copy && f) {
-		uint32_t n = put_zeros(copy, insns, count);
-
-		memcpy(copy + n, insns, count * sizeof(*copy));
-		n += count;
-		*differs = rt_program_set_direction(copy, n, dir);
-		/* Optional: without a loop a filter is only slower. */
-		rt_loop_create(&f->loop, copy, n);
-		ret = compile(f, copy, n);
-	}
-	if (ret) {
-		free(copy);
-		if (f)
-			rt_loop_destroy(&f->loop);
+	if (f)
+		f->program = malloc((count + WORDS) * sizeof(*insns));
+	if (!f || !f->program) {
 		free(f);
-	} else {
-		*out = f;
+		return -ENOMEM;
 	}
-	return ret;
+	n = put_zeros(f->program, insns, count);
+	memcpy(f->program + n, insns, count * sizeof(*insns));
+	n += count;
+	*differs = rt_program_set_direction(f->program, n, dir);
+	/* Optional: without a loop a filter is only slower. */
+	rt_loop_create(&f->loop, f->program, n);
+	compile(f, n);
+	*out = f;
+	return 0;
 }
 
 int rt_filter_create(struct rt_filter **out, const struct rt_insn *insns, uint32_t count)
@@ -152,16 +129,15 @@ void rt_filter_free(struct rt_filter *f)
 		return;
 	rt_filter_free(f->tx);
 	rt_loop_destroy(&f->loop);
-	rte_bpf_destroy(f->bpf);
+	if (f->bpf)
+		rte_bpf_destroy(f->bpf);
 	free(f->program);
 	free(f);
 }
 
 static inline bool run(const struct rt_filter *f, struct rte_mbuf *m)
 {
-	if (rt_unlikely(f->program != NULL))
-		return rt_filter_run(f->program, m) != 0;
-	return (f->func ? f->func(m) : rte_bpf_exec(f->bpf, m)) != 0;
+	return (f->func ? f->func(m) : rt_filter_run(f->program, m)) != 0;
 }
 
 /* Runs on a view of the frame: MAC addresses and tags in a segment of its own, the rest behind. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packet filters: classic BPF, compiled to a loop over bursts, and for packets that this leaves by
- * DPDK's rte_bpf. */
+/* Packet filters: classic BPF, compiled to a loop over bursts. Packets that this leaves are decided
+ * by DPDK's rte_bpf where the application has it, and it compiles for this CPU, else by an
+ * interpreter (filter_run.h). */
 #ifndef RINGTAP_PROBE_CAPTURE_FILTER_H
 #define RINGTAP_PROBE_CAPTURE_FILTER_H
 
@@ -11,8 +12,8 @@
 struct rt_filter;
 
 /* Checks and compiles a program, in bounded time: a program that takes DPDK's verifier longer is
- * interpreted where its loop (filter_loop.h) does not decide. -EINVAL: DPDK refuses it; -ENOMEM;
- * -ENOTSUP: DPDK was built without rte_bpf_convert(). The caller frees it with rt_filter_free(). */
+ * interpreted where its loop (filter_loop.h) does not decide. -EINVAL: it is not valid; -ENOMEM.
+ * The caller frees it with rt_filter_free(). */
 int rt_filter_create(struct rt_filter **out, const struct rt_insn *insns, uint32_t count);
 void rt_filter_free(struct rt_filter *f);
 

@@ -26,12 +26,11 @@ struct rt_filter_job *rt_filter_job_new(const struct rt_request *req, bool opens
 
 static void explain(struct rt_filter_job *j, uint32_t insn_count)
 {
-	snprintf(j->err, sizeof(j->err),
-		"the application's DPDK refuses the filter (%u instructions): %s", insn_count,
-		j->ret == -ENOTSUP  ? "it has no rte_bpf with libpcap"
-		: j->ret == -EINVAL ? "it has loops or unknown instructions; record without it "
-				      "and filter the file"
-				    : strerror(-j->ret));
+	snprintf(j->err, sizeof(j->err), "the probe refuses the filter (%u instructions): %s",
+		insn_count,
+		j->ret == -EINVAL ? "it has loops or unknown instructions; record without it "
+				    "and filter the file"
+				  : strerror(-j->ret));
 }
 
 /* The filter of an earlier target with the same program; NULL: there is none. */

@@ -33,7 +33,7 @@ struct rt_loop {
 
 /* Compiles a program that rt_program_valid() accepts and that sets scratch memory before it reads
  * it, in time proportional to its length. 0; -ENOTSUP: it has an instruction that libpcap does not
- * know, reads beyond 2048 bytes, or the CPU is not x86-64 (rte_bpf serves there); -ENOMEM;
+ * know, reads beyond 2048 bytes, or the CPU is not x86-64; -ENOMEM;
  * -EACCES: the system forbids new code. The caller frees it with rt_loop_destroy(). */
 int rt_loop_create(struct rt_loop *l, const struct rt_insn *insns, uint32_t count);
 void rt_loop_destroy(struct rt_loop *l);

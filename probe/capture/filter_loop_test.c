@@ -284,6 +284,24 @@ static void test_a_chain_of_jumps(void **state)
 	free(prog);
 }
 
+/* rt_program_valid() leaves nothing to rte_bpf, which an application may lack. */
+static void test_valid_instructions_are_those_of_the_loop(void **state)
+{
+	unsigned valid = 0;
+
+	for (uint32_t code = 0; code <= UINT16_MAX; code++) {
+		const struct rt_insn prog[] = {{.code = (uint16_t)code, .k = 1},
+			{.code = BPF_RET | BPF_K, .k = 1}, {.code = BPF_RET | BPF_K}};
+		struct rt_loop l = {0};
+
+		if (rt_program_valid(prog, 3) != (rt_loop_create(&l, prog, 3) == 0))
+			fail_msg("instruction %#x", code);
+		valid += l.run != NULL;
+		rt_loop_destroy(&l);
+	}
+	assert_int_equal(valid, 49);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -293,6 +311,7 @@ int main(void)
 		cmocka_unit_test(test_odd_packets_are_left),
 		cmocka_unit_test(test_no_packets),
 		cmocka_unit_test(test_what_has_no_loop),
+		cmocka_unit_test(test_valid_instructions_are_those_of_the_loop),
 		cmocka_unit_test(test_a_chain_of_jumps),
 	};
 

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What the loaded object contains besides the library's sources. It is linked without DPDK. Its
- * DPDK symbols are bound at load time to the application's, which are in the global scope. That
- * scope is searched first, so the rte_bpf functions below are used only in an application that has
- * none: it need not link librte_bpf.
- */
-#include <errno.h>
-
-#include <rte_bpf.h>
-#include <rte_errno.h>
-
+/* What the loaded object contains besides the library's sources. It is linked without DPDK: its
+ * DPDK symbols are bound at load time to the application's. */
 #include "api.h"
 #include "probe/dpdk/build.h"
 #include "ringtap/probe.h"
@@ -31,29 +22,3 @@ const struct rt_probe_api ringtap_probe_api = {
 	.port_source = ringtap_probe_port_source,
 	.port_count = ringtap_probe_port_count,
 };
-
-EXPORT struct rte_bpf_prm *rte_bpf_convert(const struct bpf_program *prog)
-{
-	rte_errno = ENOTSUP;
-	return NULL;
-}
-
-EXPORT struct rte_bpf *rte_bpf_load(const struct rte_bpf_prm *prm)
-{
-	rte_errno = ENOTSUP;
-	return NULL;
-}
-
-EXPORT int rte_bpf_get_jit(const struct rte_bpf *bpf, struct rte_bpf_jit *jit)
-{
-	return -ENOTSUP;
-}
-
-EXPORT void rte_bpf_destroy(struct rte_bpf *bpf)
-{
-}
-
-EXPORT uint64_t rte_bpf_exec(const struct rte_bpf *bpf, void *ctx)
-{
-	return 0;
-}
