@@ -63,15 +63,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct record r[JOIN_BATCH];
 	struct seen seen = {{0}};
 	struct records *b;
-	struct bytes *in;
+	struct window in;
 	struct join *j;
 	int n;
 
-	if (records_new(&b) || join_new(&j, 1000000, MEMORY) || bytes_memory(&in, data, size))
+	if (records_new(&b) || join_new(&j, 1000000, MEMORY))
 		abort();
 	j->tell = hear;
 	j->ctx = &seen;
-	records_start(b, in);
+	window_memory(&in, data, size);
+	records_start(b, &in);
 	while ((n = records_next(b, r, JOIN_BATCH)) > 0)
 		join_records(j, r, n, b);
 	if (n < 0 && !records_error(b)[0])

@@ -1,37 +1,102 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads a pcapng file of this machine's byte order, block by block. Files come from outside:
- * everything is checked. */
+/*
+ * The blocks of a pcapng file (IETF draft-ietf-opsawg-pcapng) of either byte order, with several
+ * sections. Files come from outside: everything is checked, and a damaged block is the end.
+ */
 #ifndef RINGTAP_PACKET_BLOCKS_H
 #define RINGTAP_PACKET_BLOCKS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/record.h"
+#include "common/pcapng_read.h"
+#include "window.h"
 
-#define BLOCKS_MAX (RT_CHUNK_MAX + 4096) /* bytes of a block: the largest record with a comment */
+#define NO_QUEUE       UINT32_MAX
+#define NO_COUNT       UINT64_MAX /* a counter that is not there */
+#define INTERFACES_MAX 65535u     /* of a section */
+#define TORN_TEXT      160
+
+enum block_kind {
+	BLOCK_END,
+	BLOCK_OTHER,
+	BLOCK_SECTION,
+	BLOCK_INTERFACE,
+	BLOCK_STATISTICS,
+	BLOCK_PACKET,
+	BLOCK_FATES
+};
+
+enum direction { DIRECTION_NONE, DIRECTION_RX, DIRECTION_TX };
 
 struct block {
-	uint32_t type, len;  /* bytes, also those of the lengths */
-	const uint8_t *data; /* the whole block */
+	uint64_t offset;      /* in the file */
+	const uint8_t *bytes; /* the whole block; this and other pointers: until the next call */
+	uint32_t len;
+	uint32_t local; /* interface of the section; not of fates */
+	/* Fields of a packet. */
+	int64_t ns;         /* also that of statistics */
+	uint64_t id;        /* epb_packetid; valid if has_id */
+	uint64_t dropcount; /* lost before it */
+	uint32_t captured, length;
+	uint32_t queue; /* or NO_QUEUE */
+	uint32_t hash;
+	bool has_hash, has_id;
+	uint8_t direction; /* enum direction */
+	uint16_t linktype;
+	const uint8_t *data;
+};
+
+struct block_interface {
+	uint16_t linktype;
+	uint8_t resolution; /* if_tsresol */
+	uint32_t snaplen;
+	int64_t offset_s; /* if_tsoffset */
+};
+
+/* Counters of an Interface Statistics Block; NO_COUNT where there is none. */
+struct statistics {
+	uint64_t time_ns, start_ns, end_ns, received, dropped, accepted, os_dropped, delivered;
+};
+
+/* A block of fates whose entries are complete; common/pcapng.h has them, in the file's byte order.
+ */
+struct block_fates {
+	uint16_t kind; /* enum rt_fates_kind */
+	uint32_t count;
+	uint64_t ns;
+	const uint8_t *entries;
 };
 
 struct blocks {
-	int fd;
-	uint8_t *buf; /* BLOCKS_MAX bytes */
-	size_t at, end;
+	struct window w;
+	uint64_t next; /* offset of the next block */
+	bool begun, swapped;
+	struct block_interface *ifs; /* of the section */
+	uint32_t count;
+	int64_t last_ns;              /* of the packet before */
+	struct statistics statistics; /* of BLOCK_STATISTICS */
+	struct block_fates fates;     /* of BLOCK_FATES */
+	char torn[TORN_TEXT];         /* "": the file is good so far */
 };
 
-/* fd stays the caller's. The caller closes b with blocks_close() in any case. 0 or -ENOMEM. */
-int blocks_open(struct blocks *b, int fd);
+/* Zero it first, and open its window. */
 void blocks_close(struct blocks *b);
-/* The next block, which lives until the next call. 1; 0: the end of the file; -ENODATA: the file
- * ends within a block; -EBADMSG: this is not a block; -errno. */
+/* A kind of enum block_kind; -errno: reading failed. BLOCK_END: with the reason in torn, the file
+ * is damaged there. */
 int blocks_next(struct blocks *b, struct block *out);
+/* Whether the next block is in memory: pointers into the one before stay valid. */
+bool blocks_ready(const struct blocks *b);
+/* Goes on with another file. w: moves into b. */
+void blocks_start(struct blocks *b, const struct window *w);
+/* The same file from where from stands, on its own. 0 or -ENOMEM. Close it in any case. */
+int blocks_fork(struct blocks *b, const struct blocks *from);
+/* Ends reading before a block that cannot be used. Returns BLOCK_END. */
+__attribute__((format(printf, 3, 4))) int blocks_refuse(
+	struct blocks *b, uint64_t offset, const char *format, ...);
 
-/* The block at p, of which left bytes are there. As blocks_next(); 0: there is nothing. */
-int block_read(const uint8_t *p, size_t left, struct block *out);
-/* The packet of an Enhanced Packet Block. r->cap_len bytes lie at *data. -EBADMSG: it has none. */
-int block_packet(const struct block *b, struct rt_record *r, const uint8_t **data);
+/* The options of a section, an interface, or statistics. */
+struct rt_pcapng_options block_options(const struct block *b, enum block_kind kind);
 
 #endif

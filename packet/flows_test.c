@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flows of packets, and the blocks of files. */
-#include <errno.h>
-#include <fcntl.h>
+/* Flows of packets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "blocks.h"
-#include "common/pcapng.h"
 #include "flows.h"
 
 #define ETHERNET 14
@@ -162,88 +157,6 @@ static void memory_is_bounded(void **state)
 	flows_free(f);
 }
 
-/* ---- blocks */
-
-static void put(uint8_t *p, uint32_t type, uint32_t len)
-{
-	memset(p, 0, len);
-	memcpy(p, &type, 4);
-	memcpy(p + 4, &len, 4);
-	memcpy(p + len - 4, &len, 4);
-}
-
-static void blocks_are_checked(void **state)
-{
-	uint8_t p[64];
-	struct block b;
-	uint32_t other = 40;
-
-	put(p, 6, 36);
-	assert_int_equal(block_read(p, 0, &b), 0);
-	assert_int_equal(block_read(p, 64, &b), 1);
-	assert_int_equal(b.len, 36);
-	assert_int_equal(block_read(p, 35, &b), -ENODATA);
-	assert_int_equal(block_read(p, 8, &b), -ENODATA);
-	memcpy(p + 32, &other, 4);
-	assert_int_equal(block_read(p, 64, &b), -EBADMSG);
-	put(p, 6, 36);
-	memcpy(p + 4, (uint32_t[]){37}, 4);
-	assert_int_equal(block_read(p, 64, &b), -EBADMSG);
-	memcpy(p + 4, (uint32_t[]){8}, 4);
-	assert_int_equal(block_read(p, 64, &b), -EBADMSG);
-	memcpy(p + 4, (uint32_t[]){0xfffffffc}, 4);
-	assert_int_equal(block_read(p, 64, &b), -EBADMSG);
-	put(p, RT_PCAPNG_SHB, 28); /* no magic: of another byte order, or none */
-	assert_int_equal(block_read(p, 64, &b), -EBADMSG);
-}
-
-static void packets_are_checked(void **state)
-{
-	uint8_t p[64];
-	struct block b = {.type = 6, .len = 36, .data = p};
-	struct rt_record r;
-	const uint8_t *data;
-
-	put(p, 6, 36);
-	memcpy(p + 20, (uint32_t[]){4, 60}, 8);
-	assert_int_equal(block_packet(&b, &r, &data), 0);
-	assert_int_equal(r.cap_len, 4);
-	assert_ptr_equal(data, p + 28);
-	memcpy(p + 20, (uint32_t[]){5, 60}, 8); /* beyond the block */
-	assert_int_equal(block_packet(&b, &r, &data), -EBADMSG);
-	b.type = 1;
-	assert_int_equal(block_packet(&b, &r, &data), -EBADMSG);
-}
-
-/* Larger than the buffer, with a block across its end. */
-static void files_are_read_whole(void **state)
-{
-	char path[] = "/tmp/blocks_test_XXXXXX";
-	int fd = mkstemp(path);
-	uint8_t *p = malloc(4000);
-	const unsigned count = 2 * BLOCKS_MAX / 4000 + 3;
-	struct blocks b;
-	struct block block;
-
-	assert_true(fd >= 0);
-	unlink(path);
-	for (unsigned i = 0; i < count; i++) {
-		put(p, i, 4000);
-		assert_int_equal(write(fd, p, 4000), 4000);
-	}
-	assert_int_equal(write(fd, p, 100), 100);
-	lseek(fd, 0, SEEK_SET);
-	assert_int_equal(blocks_open(&b, fd), 0);
-	for (unsigned i = 0; i < count; i++) {
-		assert_int_equal(blocks_next(&b, &block), 1);
-		assert_int_equal(block.type, i);
-	}
-	assert_int_equal(blocks_next(&b, &block), -ENODATA);
-	blocks_close(&b);
-	close(fd);
-	free(p);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,9 +164,6 @@ int main(void)
 		cmocka_unit_test(keys_of_ipv6_and_others),
 		cmocka_unit_test(largest_flows),
 		cmocka_unit_test(memory_is_bounded),
-		cmocka_unit_test(blocks_are_checked),
-		cmocka_unit_test(packets_are_checked),
-		cmocka_unit_test(files_are_read_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,7 @@ struct rt_archive {
 	struct walk walk;
 	enum state state;
 	struct part part;
-	struct found pending; /* the packet that the next part begins with */
+	struct block pending; /* the packet that the next part begins with */
 	bool has_pending;
 	struct pool *pool, *flow_pool;
 	struct flows *flows;

@@ -11,7 +11,7 @@
 #include "common/pcapng.h"
 #include "common/pcapng_read.h"
 #include "decoder.h"
-#include "window.h"
+#include "packet/window.h"
 
 #define MAGIC_US 0xa1b2c3d4u
 #define MAGIC_NS 0xa1b23c4du

@@ -35,13 +35,13 @@ static int begin(struct rt_archive **out, unsigned flags)
 static int check(struct rt_archive *a)
 {
 	const uint8_t *p;
-	ssize_t n = window_peek(&a->walk.w, 0, 4, &p);
+	ssize_t n = window_peek(&a->walk.b.w, 0, 4, &p);
 
 	if (n < 0)
 		return (int)n;
 	if (n >= 4 && !memcmp(p, "\n\r\r\n", 4))
 		return 0;
-	strcpy(a->walk.torn, "byte 0: this is not a pcapng file");
+	strcpy(a->walk.b.torn, "byte 0: this is not a pcapng file");
 	return -EBADMSG;
 }
 
@@ -50,7 +50,7 @@ int rt_archive_open(struct rt_archive **out, int fd, unsigned flags)
 	int ret = begin(out, flags);
 
 	if (!ret)
-		ret = window_open(&(*out)->walk.w, fd);
+		ret = window_open(&(*out)->walk.b.w, fd);
 	return ret ? ret : check(*out);
 }
 
@@ -60,7 +60,7 @@ int rt_archive_memory(struct rt_archive **out, const void *data, size_t len, uns
 
 	if (ret)
 		return ret;
-	window_memory(&(*out)->walk.w, data, len);
+	window_memory(&(*out)->walk.b.w, data, len);
 	return check(*out);
 }
 
@@ -97,7 +97,7 @@ void rt_archive_close(struct rt_archive *a)
 
 const char *rt_archive_torn(const struct rt_archive *a)
 {
-	return a->walk.torn[0] ? a->walk.torn : NULL;
+	return a->walk.b.torn[0] ? a->walk.b.torn : NULL;
 }
 
 const char *rt_archive_version(void)
@@ -147,7 +147,7 @@ const void *rt_archive_part_header(const struct rt_archive *a, size_t *len)
 void rt_archive_part_range(const struct rt_archive *a, uint64_t *range_begin, uint64_t *end)
 {
 	*range_begin = a->part.begin;
-	*end = a->state == STATE_PACKETS ? a->walk.next : a->part.end;
+	*end = a->state == STATE_PACKETS ? a->walk.b.next : a->part.end;
 }
 
 const uint64_t *rt_archive_part_cuts(const struct rt_archive *a, size_t *count)
@@ -191,7 +191,7 @@ static void count_packet(struct part *p, int64_t ns)
 	p->late |= hour_of(ns) < p->hour;
 }
 
-static void packet_loss(struct rt_archive *a, const struct found *f)
+static void packet_loss(struct rt_archive *a, const struct block *f)
 {
 	if (f->dropcount)
 		losses_add(&a->part.losses, &(struct loss){.ns = f->ns,
@@ -203,7 +203,7 @@ static void packet_loss(struct rt_archive *a, const struct found *f)
 }
 
 /* What the capture and its time stamps say: the columns but for those of packet_read(). */
-static void read_found(const struct rt_archive *a, const struct found *f, struct row *r)
+static void read_found(const struct rt_archive *a, const struct block *f, struct row *r)
 {
 	*r = (struct row){.has = HAS(COL_TIME) | HAS(COL_INTERFACE) | HAS(COL_LENGTH) |
 				 HAS(COL_CAPTURED) | HAS(COL_FILE_OFFSET),
@@ -231,7 +231,7 @@ static void read_found(const struct rt_archive *a, const struct found *f, struct
 	}
 }
 
-static int take_packet(struct rt_archive *a, const struct found *f, struct batch *b)
+static int take_packet(struct rt_archive *a, const struct block *f, struct batch *b)
 {
 	struct row r;
 	int ret = 0;
@@ -258,12 +258,13 @@ static int take_packet(struct rt_archive *a, const struct found *f, struct batch
 
 /* Counters are those since the capture began, in all its files. Only of a file that has all packets
  * until then is it known what was lost while it was written. */
-static void take_statistics(struct rt_archive *a, const struct found *f)
+static void take_statistics(struct rt_archive *a, const struct block *f)
 {
 	struct iface *i = walk_iface(&a->walk, f->local);
 	const struct statistics *now = &i->last;
-	bool first = f->before.time_ns == WALK_NONE, all = now->delivered == i->all;
-	uint64_t os = first ? 0 : f->before.os_dropped, nic = first ? 0 : f->before.dropped;
+	bool first = a->walk.before.time_ns == NO_COUNT, all = now->delivered == i->all;
+	uint64_t os = first ? 0 : a->walk.before.os_dropped,
+		 nic = first ? 0 : a->walk.before.dropped;
 	struct loss l = {.ns = f->ns,
 		.interface = a->walk.base + f->local,
 		.queue = NO_QUEUE,
@@ -271,13 +272,13 @@ static void take_statistics(struct rt_archive *a, const struct found *f)
 
 	if (first && !all) {
 		os = now->os_dropped;
-		if (os != WALK_NONE)
+		if (os != NO_COUNT)
 			i->gaps = os;
 	}
 	/* Those that packets tell of are in the list. */
 	if (os < i->gaps)
 		os = i->gaps;
-	if (now->os_dropped != WALK_NONE && os != WALK_NONE && now->os_dropped > os) {
+	if (now->os_dropped != NO_COUNT && os != NO_COUNT && now->os_dropped > os) {
 		l.packets = now->os_dropped - os;
 		losses_add(&a->part.losses, &l);
 		i->gaps += l.packets;
@@ -285,40 +286,40 @@ static void take_statistics(struct rt_archive *a, const struct found *f)
 	l.reason = LOSS_NIC;
 	if (first && !all)
 		nic = now->dropped;
-	if (now->dropped != WALK_NONE && nic != WALK_NONE && now->dropped > nic) {
+	if (now->dropped != NO_COUNT && nic != NO_COUNT && now->dropped > nic) {
 		l.packets = now->dropped - nic;
 		losses_add(&a->part.losses, &l);
 	}
 }
 
-static bool begins_part(const struct rt_archive *a, const struct found *f)
+static bool begins_part(const struct rt_archive *a, const struct block *f)
 {
 	return a->part.hour != NO_HOUR && hour_of(f->ns) > a->part.hour;
 }
 
 static int take_found(
-	struct rt_archive *a, enum found_kind kind, const struct found *f, struct batch *b)
+	struct rt_archive *a, enum block_kind kind, const struct block *f, struct batch *b)
 {
 	int ret = cut(&a->part, f->offset);
 
 	if (ret)
 		return ret;
 	switch (kind) {
-	case FOUND_PACKET: return take_packet(a, f, b);
-	case FOUND_STATISTICS:
+	case BLOCK_PACKET: return take_packet(a, f, b);
+	case BLOCK_STATISTICS:
 		take_statistics(a, f);
 		clock_add(&a->part.clock, &walk_iface(&a->walk, f->local)->report, f->ns);
 		return 0;
-	case FOUND_INTERFACE:
+	case BLOCK_INTERFACE:
 		/* All say the same at the beginning of a file. */
 		if (f->local == 0)
 			clock_add(&a->part.clock, &walk_iface(&a->walk, 0)->clock, 0);
 		return 0;
-	case FOUND_FATES:
+	case BLOCK_FATES:
 		if (a->flags & RT_ARCHIVE_NO_FLOWS)
 			return 0;
 		ret = flows_settle(a->flows);
-		flows_fates(a->flows, f, &a->walk);
+		flows_fates(a->flows, &a->walk);
 		return ret;
 	default: return 0;
 	}
@@ -334,21 +335,21 @@ static int fill(struct rt_archive *a, struct batch *b)
 		ret = take_packet(a, &a->pending, b);
 	}
 	while (!ret && b->rows < packets_kind.rows && a->state == STATE_PACKETS) {
-		struct found f;
+		struct block f;
 		int kind = walk_next(&a->walk, &f);
 
 		if (kind < 0)
 			return kind;
-		if (kind == FOUND_END) {
-			a->part.end = a->walk.next;
+		if (kind == BLOCK_END) {
+			a->part.end = a->walk.b.next;
 			a->state = STATE_END;
-		} else if (kind == FOUND_PACKET && begins_part(a, &f)) {
+		} else if (kind == BLOCK_PACKET && begins_part(a, &f)) {
 			a->pending = f;
 			a->has_pending = true;
 			a->part.end = f.offset;
 			a->state = STATE_READ;
 		} else {
-			ret = take_found(a, (enum found_kind)kind, &f, b);
+			ret = take_found(a, (enum block_kind)kind, &f, b);
 		}
 	}
 	if (!ret && a->state != STATE_PACKETS && !(a->flags & RT_ARCHIVE_NO_FLOWS))
@@ -365,7 +366,7 @@ static int later_here(struct rt_archive *a, int64_t until_ns)
 	int ret = walk_fork(&w, &a->walk);
 
 	if (!ret) {
-		w.next = a->part.end;
+		w.b.next = a->part.end;
 		ret = flows_later(a->flows, &w, until_ns);
 	}
 	walk_close(&w);
@@ -375,7 +376,7 @@ static int later_here(struct rt_archive *a, int64_t until_ns)
 static int later_there(struct rt_archive *a, int fd, int64_t until_ns)
 {
 	struct walk w = {0};
-	int ret = window_open(&w.w, fd);
+	int ret = window_open(&w.b.w, fd);
 
 	if (!ret)
 		ret = flows_later(a->flows, &w, until_ns);
@@ -402,7 +403,7 @@ int rt_archive_part_later(struct rt_archive *a, int fd)
 	learned = a->flows->learned;
 	ended = now->ended;
 	ret = a->state == STATE_READ ? later_here(a, until) : 0;
-	if (!ret && fd >= 0 && !a->walk.torn[0])
+	if (!ret && fd >= 0 && !a->walk.b.torn[0])
 		ret = later_there(a, fd, until);
 	return ret < 0 ? ret : a->flows->learned != learned || now->ended != ended;
 }

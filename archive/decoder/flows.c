@@ -318,9 +318,9 @@ static void count_reason(struct flow_sum *s, uint8_t why)
 /* p: an entry of a block. The fate counts, also of a packet that was sent: that was a copy. */
 static void take_fate(struct flows *t, const uint8_t *p, const struct walk *w)
 {
-	uint64_t id = rt_pcapng_get64(p, w->swapped);
+	uint64_t id = rt_pcapng_get64(p, w->b.swapped);
 	uint32_t local =
-		rt_pcapng_get32(p + offsetof(struct rt_fates_packet, interface), w->swapped);
+		rt_pcapng_get32(p + offsetof(struct rt_fates_packet, interface), w->b.swapped);
 	uint8_t fate = p[offsetof(struct rt_fates_packet, fate)];
 	struct id_entry *e;
 	struct flow_sum *s;
@@ -343,45 +343,30 @@ static void take_fate(struct flows *t, const uint8_t *p, const struct walk *w)
 		count_reason(s, p[offsetof(struct rt_fates_packet, why)]);
 }
 
-/* When the recording began, the same in all files of a recording. Halves, the high one first. */
-static uint64_t fates_time(const struct found *f, const struct walk *w)
+void flows_fates(struct flows *t, const struct walk *w)
 {
-	return (uint64_t)rt_pcapng_get32(f->body + 8, w->swapped) << 32 |
-	       rt_pcapng_get32(f->body + 12, w->swapped);
-}
+	const struct block_fates *f = &w->b.fates;
+	const uint8_t *p = f->entries;
 
-/* kind 2 | bytes of an entry 2 | entries 4 | time 8 | entries. What is not as we write it is left
- * out: the type is of local use. */
-void flows_fates(struct flows *t, const struct found *f, const struct walk *w)
-{
-	bool swapped = w->swapped;
-	uint16_t each = rt_pcapng_get16(f->body + 2, swapped);
-	uint32_t count = rt_pcapng_get32(f->body + 4, swapped);
-	const uint8_t *p = f->body + RT_FATES_FIXED;
-	size_t len = f->body_len - RT_FATES_FIXED;
-
-	switch (rt_pcapng_get16(f->body, swapped)) {
+	switch (f->kind) {
 	case RT_FATES_BEGIN:
 		t->fates.present = true;
-		t->fates.begun = fates_time(f, w);
+		t->fates.begun = f->ns;
 		return;
 	case RT_FATES_PACKETS:
-		if (each != sizeof(struct rt_fates_packet) || len / each < count)
-			return;
-		for (; count--; p += each)
-			take_fate(t, p, w);
+		for (uint32_t i = 0; i < f->count; i++)
+			take_fate(t, p + i * sizeof(struct rt_fates_packet), w);
 		return;
 	case RT_FATES_END:
-		if (each != sizeof(struct rt_fates_queue) || len / each < count)
-			return;
 		t->fates.ended = true;
-		for (; count--; p += each)
-			if (rt_pcapng_get64(p + offsetof(struct rt_fates_queue, lost), swapped))
+		for (uint32_t i = 0; i < f->count; i++, p += sizeof(struct rt_fates_queue))
+			if (rt_pcapng_get64(
+				    p + offsetof(struct rt_fates_queue, lost), w->b.swapped))
 				t->fates.lost++;
 	}
 }
 
-static void sent_later(struct flows *t, const struct found *f, const struct walk *w)
+static void sent_later(struct flows *t, const struct block *f, const struct walk *w)
 {
 	struct row r = {.has = HAS(COL_PACKET_ID),
 		.time_ns = f->ns,
@@ -396,18 +381,18 @@ static void sent_later(struct flows *t, const struct found *f, const struct walk
 int flows_later(struct flows *t, struct walk *w, int64_t until_ns)
 {
 	bool same = true;
-	struct found f;
+	struct block f;
 	int kind;
 
 	while ((kind = walk_next(w, &f)) > 0) {
-		if (kind == FOUND_FATES && rt_pcapng_get16(f.body, w->swapped) == RT_FATES_BEGIN)
-			same = t->fates.begun == fates_time(&f, w);
-		if (kind == FOUND_PACKET && (f.ns > until_ns || !same || !w->fates_begun))
+		if (kind == BLOCK_FATES && w->b.fates.kind == RT_FATES_BEGIN)
+			same = t->fates.begun == w->b.fates.ns;
+		if (kind == BLOCK_PACKET && (f.ns > until_ns || !same || !w->fates_begun))
 			return 1;
-		if (kind == FOUND_PACKET)
+		if (kind == BLOCK_PACKET)
 			sent_later(t, &f, w);
-		else if (kind == FOUND_FATES && same && w->fates_begun)
-			flows_fates(t, &f, w);
+		else if (kind == BLOCK_FATES && same && w->fates_begun)
+			flows_fates(t, w);
 	}
 	return kind == -ENOMEM ? kind : 0;
 }

@@ -97,7 +97,7 @@ int flows_offer(struct flows *t, const struct row *r);
 /* Takes all packets that were offered. Before fates, and before the flows are read. */
 int flows_settle(struct flows *t);
 /* A block of fates, of the section that the walk is in. */
-void flows_fates(struct flows *t, const struct found *f, const struct walk *w);
+void flows_fates(struct flows *t, const struct walk *w);
 /* What becomes of the packets of the part behind its end, until a packet that is later than this:
  * reads on with w, which is in the part's file, or at the beginning of one that may be of another
  * recording. Where w cannot read on is the end. 1: a later packet was read; 0: the end of the

@@ -133,12 +133,11 @@ static void the_fate_counts_and_not_a_copy(void **state)
 	struct iface ifs[1] = {{0}};
 	struct walk w = {.ifs = ifs, .count = 1};
 	struct rt_fates_packet fate = {.id = 1, .fate = RT_FATES_NOT_OFFERED};
-	uint8_t body[RT_FATES_FIXED + sizeof(fate)] = {RT_FATES_PACKETS, 0, sizeof(fate), 0, 1};
-	struct found f = {.body = body, .body_len = sizeof(body)};
 	struct flows t;
 	const struct flow_sum *s;
 
-	memcpy(body + RT_FATES_FIXED, &fate, sizeof(fate));
+	w.b.fates = (struct block_fates){
+		.kind = RT_FATES_PACKETS, .count = 1, .entries = (const uint8_t *)&fate};
 	assert_int_equal(flows_open(&t), 0);
 	for (uint64_t i = 0; i < 4; i++) {
 		struct row r = {.flow_id = 1,
@@ -156,8 +155,8 @@ static void the_fate_counts_and_not_a_copy(void **state)
 	assert_int_equal(s->received, 2);
 	assert_int_equal(s->sent, 1);
 	assert_int_equal(sketch_percentile(flows_at(&t, 0)->latency, 50), 2);
-	flows_fates(&t, &f, &w);
-	flows_fates(&t, &f, &w);
+	flows_fates(&t, &w);
+	flows_fates(&t, &w);
 	assert_int_equal(s->sent, 0);
 	assert_int_equal(s->not_offered, 1);
 	flows_let_go(&t);
@@ -179,10 +178,10 @@ static void judge(struct flows *t, uint64_t id, uint8_t fate, uint8_t why)
 	struct iface ifs[1] = {{0}};
 	struct walk w = {.ifs = ifs, .count = 1};
 	struct rt_fates_packet entry = {.id = id, .fate = fate, .why = why};
-	uint8_t body[RT_FATES_FIXED + sizeof(entry)] = {RT_FATES_PACKETS, 0, sizeof(entry), 0, 1};
 
-	memcpy(body + RT_FATES_FIXED, &entry, sizeof(entry));
-	flows_fates(t, &(struct found){.body = body, .body_len = sizeof(body)}, &w);
+	w.b.fates = (struct block_fates){
+		.kind = RT_FATES_PACKETS, .count = 1, .entries = (const uint8_t *)&entry};
+	flows_fates(t, &w);
 }
 
 /* Also of a flow in two pieces. Reasons of other fates, and those of later versions, are none. */

@@ -10,7 +10,7 @@
 
 static void put_count(json_t *j, const char *key, uint64_t n)
 {
-	if (n != WALK_NONE)
+	if (n != NO_COUNT)
 		json_object_set_new(j, key, json_count(n));
 }
 
@@ -64,16 +64,16 @@ static json_t *interface(uint32_t index, const struct iface *i)
 	put_text(j, "hardware", i->hardware);
 	put_text(j, "os", i->os);
 	put_application(j, i->description);
-	json_object_set_new(j, "linktype", json_integer(i->linktype));
-	json_object_set_new(j, "snaplen", json_integer(i->snaplen));
-	json_object_set_new(j, "tsresol", json_integer(i->resolution));
-	json_object_set_new(j, "tsoffset", json_integer(i->offset_s));
-	put_count(j, "speed", i->speed ? i->speed : WALK_NONE);
+	json_object_set_new(j, "linktype", json_integer(i->of.linktype));
+	json_object_set_new(j, "snaplen", json_integer(i->of.snaplen));
+	json_object_set_new(j, "tsresol", json_integer(i->of.resolution));
+	json_object_set_new(j, "tsoffset", json_integer(i->of.offset_s));
+	put_count(j, "speed", i->speed ? i->speed : NO_COUNT);
 	if (i->clock.timestamp[0])
 		put_text(j, "timestamp", i->clock.timestamp);
-	put_count(j, "tsc_hz", i->clock.tsc_hz ? i->clock.tsc_hz : WALK_NONE);
+	put_count(j, "tsc_hz", i->clock.tsc_hz ? i->clock.tsc_hz : NO_COUNT);
 	json_object_set_new(j, "packets", json_count(i->packets));
-	if (i->last.time_ns != WALK_NONE)
+	if (i->last.time_ns != NO_COUNT)
 		json_object_set_new(j, "statistics", statistics(&i->last));
 	return j;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "annotate.h"
+#include "packet/unpack.h"
 #include "base/util.h"
 
 #define EPB_HEADER  28u
@@ -128,15 +129,15 @@ static int put_block(struct annotations *a, size_t *at, FILE *f, const uint8_t *
 static int copy_file(
 	struct annotations *a, size_t *at, struct records *b, const char *path, FILE *f)
 {
-	struct bytes *in;
-	int ret = bytes_open(&in, path);
+	struct window in;
+	int ret = unpack_open(&in, path);
 
 	if (ret) {
 		message_print("explain: %s: %s", path, strerror(-ret));
-		bytes_close(in);
+		window_close(&in);
 		return ret;
 	}
-	records_start(b, in);
+	records_start(b, &in);
 	for (;;) {
 		const uint8_t *p;
 		struct record r;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "annotate.h"
+#include "packet/unpack.h"
 #include "cli/commands.h"
 #include "base/out_file.h"
 #include "base/util.h"
@@ -98,17 +99,17 @@ static int set(void *ctx, int id, const struct option_value *v)
 /* One file. Status; damage is what is wrong with it, of which the caller keeps the first. */
 static int join_file(struct join *j, struct records *b, const char *path, char damage[256])
 {
-	struct bytes *in;
+	struct window in;
 	struct record r[JOIN_BATCH];
-	int ret = bytes_open(&in, path);
+	int ret = unpack_open(&in, path);
 
 	if (ret) {
 		message_print("explain: %s: %s", path,
 			ret == -EBADMSG ? "the compressed data is damaged" : strerror(-ret));
-		bytes_close(in);
+		window_close(&in);
 		return STATUS_FAILED;
 	}
-	records_start(b, in);
+	records_start(b, &in);
 	j->begins = true;
 	j->fates.here = false;
 	while ((ret = records_next(b, r, JOIN_BATCH)) > 0)

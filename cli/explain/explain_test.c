@@ -13,15 +13,15 @@ static void many_ports_in_many_sections(void **state)
 	size_t each = 28 + 20 * PORTS_MAX;
 	uint8_t *file = malloc(SECTIONS * each);
 	struct records *records;
-	struct bytes *bytes;
+	struct window bytes;
 	struct record r;
 
 	assert_non_null(file);
 	for (unsigned i = 0; i < SECTIONS; i++)
 		assert_int_equal(make_ports(file + i * each, PORTS_MAX), each);
 	assert_int_equal(records_new(&records), 0);
-	assert_int_equal(bytes_memory(&bytes, file, SECTIONS * each), 0);
-	records_start(records, bytes);
+	window_memory(&bytes, file, SECTIONS * each);
+	records_start(records, &bytes);
 	assert_int_equal(records_next(records, &r, 1), 0);
 	assert_int_equal(records_port_count(records), PORTS_MAX);
 	for (unsigned i = 0; i < PORTS_MAX; i++) {

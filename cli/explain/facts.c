@@ -85,7 +85,7 @@ static uint64_t lost_by_capture(const struct report *r, bool *filtered, bool *no
 	*filtered = false;
 	for (uint32_t i = 0; i < records_port_count(r->records); i++) {
 		const struct port *p = records_port(r->records, i);
-		uint64_t counted = p->lost_before + (p->lost == COUNT_NONE ? 0 : p->lost);
+		uint64_t counted = p->lost_before + (p->lost == NO_COUNT ? 0 : p->lost);
 
 		lost += counted > p->gaps ? counted : p->gaps;
 		*filtered |= p->filtered;

@@ -276,7 +276,7 @@ static void blocks_with_nonsense_have_no_fates(void **state)
 		uint8_t file[256], *p = file + make_ports(file, 3);
 		uint32_t len = (uint32_t)(12 + 4 * blocks[i].words);
 		struct records *records;
-		struct bytes *bytes;
+		struct window bytes;
 		struct record r[4];
 
 		put32(&p, RT_PCAPNG_FATES);
@@ -285,8 +285,8 @@ static void blocks_with_nonsense_have_no_fates(void **state)
 		p += 4 * blocks[i].words;
 		put32(&p, len);
 		assert_int_equal(records_new(&records), 0);
-		assert_int_equal(bytes_memory(&bytes, file, (size_t)(p - file)), 0);
-		records_start(records, bytes);
+		window_memory(&bytes, file, (size_t)(p - file));
+		records_start(records, &bytes);
 		assert_int_equal(records_next(records, r, 4), blocks[i].records);
 		assert_int_equal(records_next(records, r, 4), 0);
 		records_free(records);

@@ -278,9 +278,9 @@ static json_t *ports(const struct report *r)
 		put_count(j, "received", p->received);
 		put_count(j, "sent", p->sent);
 		put(j, "lost_by_capture",
-			p->lost == COUNT_NONE ? json_null() : json_count(p->lost_before + p->lost));
+			p->lost == NO_COUNT ? json_null() : json_count(p->lost_before + p->lost));
 		put(j, "missed_by_nic",
-			p->missed == COUNT_NONE ? json_null() : json_count(p->missed));
+			p->missed == NO_COUNT ? json_null() : json_count(p->missed));
 		json_array_append_new(list, j);
 	}
 	return list;

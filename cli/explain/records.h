@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Packets of pcapng files (IETF draft-ietf-opsawg-pcapng), of either byte order. Several files are
- * read as if they were one: ports of the same application and name are one port.
- */
-#ifndef RINGTAP_CLI_EXPLAIN_BLOCKS_H
-#define RINGTAP_CLI_EXPLAIN_BLOCKS_H
+/* Packets and fates of pcapng files. Several files are read as if they were one: ports of the same
+ * application and name are one port. */
+#ifndef RINGTAP_CLI_EXPLAIN_RECORDS_H
+#define RINGTAP_CLI_EXPLAIN_RECORDS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "packet/bytes.h"
+#include "packet/blocks.h"
 
 #ifndef PORTS_MAX       /* fuzzers have fewer */
 #define PORTS_MAX 4096u /* of all files */
 #endif
-#define PORT_NAME  64 /* bytes, with the final zero */
-#define NO_QUEUE   UINT32_MAX
-#define COUNT_NONE UINT64_MAX
+#define PORT_NAME 64 /* bytes, with the final zero */
 
 /* A port of an application, as Interface Description Blocks name it. */
 struct port {
@@ -26,15 +22,13 @@ struct port {
 	char shown[2 * PORT_NAME]; /* the name, as APP:PORT where there are several applications */
 	uint16_t linktype;
 	bool filtered, cut; /* recorded with a filter; with a snaplen below 65535 */
-	/* From the last Interface Statistics Block of a capture; COUNT_NONE where there is none. */
+	/* From the last Interface Statistics Block of a capture; NO_COUNT where there is none. */
 	uint64_t lost, missed;
 	uint64_t start; /* isb_starttime, as it stands there: tells captures apart */
 	/* Counted from the records. */
 	uint64_t received, sent, gaps; /* gaps: sum of epb_dropcount */
 	uint64_t lost_before;          /* of captures before this one */
 };
-
-enum direction { DIRECTION_NONE, DIRECTION_RX, DIRECTION_TX };
 
 enum record_kind {
 	RECORD_PACKET,
@@ -63,8 +57,8 @@ struct records;
 /* 0 or -ENOMEM. Free with records_free() in any case. */
 int records_new(struct records **out);
 void records_free(struct records *b);
-/* Goes on with another file; takes the bytes, which it closes. */
-void records_start(struct records *b, struct bytes *in);
+/* Goes on with another file; in becomes its own, which it closes. */
+void records_start(struct records *b, const struct window *in);
 /* How many packets were read, 1 to max; 0: the end of the file; -EBADMSG: the file is damaged, see
  * records_error(); -errno: it could not be read. Nothing more comes of a file after an error. */
 int records_next(struct records *b, struct record *r, int max);

@@ -151,12 +151,12 @@ static int tear_down(void **state)
 /* Reads a file to its end, at most 16 records. Returns their number. *end: 0 or the error. */
 static unsigned take(const void *data, size_t len, struct record out[16], int *end)
 {
-	struct bytes *bytes;
+	struct window bytes;
 	unsigned n = 0;
 	int ret = 0;
 
-	assert_int_equal(bytes_memory(&bytes, data, len), 0);
-	records_start(records, bytes);
+	window_memory(&bytes, data, len);
+	records_start(records, &bytes);
 	while (n < 16 && (ret = records_next(records, &out[n], 1)) > 0)
 		n++;
 	*end = ret;
@@ -355,8 +355,9 @@ static void blocks_that_cannot_be(void **state)
 	} cases[] = {{4, 0xffffffff, "a block of"}, {4, 8, "a block of 8 bytes"},
 		{4, 0, "a block of 0 bytes"}, {4, 31, "a block of 31 bytes"},
 		{8, 7, "a packet of interface 7, which is not there"},
-		{20, 0xffff, "longer than its block"}, {20, UINT32_MAX, "longer than its block"},
-		{4, 24, "two different lengths"}, {0, SECTION, "no byte order"}};
+		{20, 0xffff, "more than its block has"},
+		{20, UINT32_MAX, "more than its block has"}, {4, 24, "two different lengths"},
+		{0, SECTION, "no byte order"}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		memset(&file, 0, sizeof(file));
@@ -373,7 +374,7 @@ static void statistics_of_nothing(void **state)
 	put32(&file, 1);
 	put64(&file, 0);
 	end_block(&file);
-	assert_damaged(file.len, 3, "statistics of an interface that is not there");
+	assert_damaged(file.len, 3, "statistics of interface 1, which is not there");
 }
 
 static void short_blocks(void **state)

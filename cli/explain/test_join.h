@@ -85,13 +85,13 @@ static inline size_t make_ports(uint8_t *file, unsigned ports)
 static inline void begin(struct test *t, uint64_t memory)
 {
 	uint8_t file[256];
-	struct bytes *bytes;
+	struct window bytes;
 	struct record r;
 
 	*t = (struct test){.number = 0};
 	assert_int_equal(records_new(&t->records), 0);
-	assert_int_equal(bytes_memory(&bytes, file, make_ports(file, 3)), 0);
-	records_start(t->records, bytes);
+	window_memory(&bytes, file, make_ports(file, 3));
+	records_start(t->records, &bytes);
 	assert_int_equal(records_next(t->records, &r, 1), 0);
 	assert_int_equal(records_port_count(t->records), 3);
 	assert_int_equal(join_new(&t->j, TIMEOUT, memory), 0);

@@ -15,7 +15,7 @@
 #include "common/foreign.h"
 #include "flight.h"
 
-#define OUT_BYTES BLOCKS_MAX
+#define OUT_BYTES RT_PCAPNG_BLOCK_MAX
 
 struct extraction {
 	struct sink *sink;
@@ -42,41 +42,36 @@ static int put(struct extraction *x, const struct block *b)
 
 	if (ret)
 		return ret;
-	memcpy(x->out + x->fill, b->data, b->len);
+	memcpy(x->out + x->fill, b->bytes, b->len);
 	x->fill += b->len;
 	return 0;
 }
 
 /* Other blocks than packets stay: sections and interfaces, and the counts of the window. */
-static int put_matching(struct extraction *x, const struct block *b)
+static int put_matching(struct extraction *x, int kind, const struct block *b)
 {
-	struct pcap_pkthdr h = {0};
-	struct rt_record r;
-	const uint8_t *data;
+	const struct pcap_pkthdr h = {.caplen = b->captured, .len = b->length};
 
-	if (b->type != RT_EPB_TYPE)
+	if (kind != BLOCK_PACKET)
 		return put(x, b);
-	if (block_packet(b, &r, &data))
-		return -EBADMSG;
-	h.caplen = r.cap_len;
-	h.len = r.orig_len;
-	if (x->filtering && !pcap_offline_filter(&x->filter, &h, data))
+	if (x->filtering && !pcap_offline_filter(&x->filter, &h, b->data))
 		return 0;
 	x->packets++;
 	return put(x, b);
 }
 
-static int copy(struct extraction *x, int fd)
+/* 0, also where the file is damaged: torn has the reason. */
+static int copy(struct extraction *x, int fd, char torn[TORN_TEXT])
 {
-	struct blocks b;
+	struct blocks b = {0};
 	struct block block;
-	int ret = blocks_open(&b, fd);
+	int kind = 0, ret = window_open(&b.w, fd);
 
-	if (!ret)
-		while ((ret = blocks_next(&b, &block)) > 0 && !(ret = put_matching(x, &block)))
-			;
+	while (!ret && (kind = blocks_next(&b, &block)) > 0)
+		ret = put_matching(x, kind, &block);
+	memcpy(torn, b.torn, TORN_TEXT);
 	blocks_close(&b);
-	return ret;
+	return ret ? ret : kind;
 }
 
 static int compile(struct extraction *x, const char *expression)
@@ -124,6 +119,7 @@ static bool same_file(int fd, const char *path)
 
 static int copy_all(struct extraction *x, const struct extract *e)
 {
+	char torn[TORN_TEXT];
 	int ret = 0, bad = 0;
 
 	for (unsigned i = 0; i < e->count && !ret; i++) {
@@ -131,16 +127,13 @@ static int copy_all(struct extraction *x, const struct extract *e)
 
 		if (fd < 0)
 			return fd;
-		ret = copy(x, fd);
+		ret = copy(x, fd, torn);
 		close(fd);
-		if (ret != -ENODATA && ret != -EBADMSG)
+		if (!torn[0])
 			continue;
 		message_print("flight extract: %s: %s; what comes before it is extracted",
-			e->names[i],
-			ret == -ENODATA ? "the file ends within a block"
-					: "there is something else than a block of pcapng");
-		bad = ret;
-		ret = 0;
+			e->names[i], torn);
+		bad = -EBADMSG;
 	}
 	if (!ret)
 		ret = push(x);

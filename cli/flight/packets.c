@@ -171,22 +171,20 @@ static bool is_full(int error)
 /* Whether the file has packets from the event on. */
 static bool has_event(const struct incident *i)
 {
-	const uint8_t *data;
-	struct blocks b;
+	struct blocks b = {0};
 	struct block block;
-	struct rt_record r = {0};
+	bool found = false;
 	struct stat st;
-	int fd = rt_foreign_open(AT_FDCWD, i->r.path, O_NOFOLLOW, &st);
+	int kind, fd = rt_foreign_open(AT_FDCWD, i->r.path, O_NOFOLLOW, &st);
 
 	if (fd < 0)
 		return false;
-	if (!blocks_open(&b, fd))
-		while (r.ns < i->event.to_ns && blocks_next(&b, &block) > 0)
-			if (block.type == RT_EPB_TYPE && block_packet(&block, &r, &data))
-				break;
+	if (!window_open(&b.w, fd))
+		while (!found && (kind = blocks_next(&b, &block)) > 0)
+			found = kind == BLOCK_PACKET && (uint64_t)block.ns >= i->event.to_ns;
 	blocks_close(&b);
 	close(fd);
-	return r.ns >= i->event.to_ns;
+	return found;
 }
 
 /* A window that begins later. The one before holds its packets until it is closed. */

@@ -15,8 +15,7 @@
 #include "common/pcapng.h"
 #include "flight.h"
 
-#define FLOWS_MAX  16384
-#define FLAGS_SENT 2 /* outbound, of epb_flags */
+#define FLOWS_MAX 16384
 
 static unsigned slice_of(const struct incident *i, uint64_t ns)
 {
@@ -25,49 +24,43 @@ static unsigned slice_of(const struct incident *i, uint64_t ns)
 	return at < 0 ? 0 : at < 1 ? (unsigned)(at * INCIDENT_SLICES) : INCIDENT_SLICES - 1;
 }
 
-static void count(
-	struct incident *i, const struct block *b, const struct rt_record *r, const uint8_t *data)
+static void count(struct incident *i, const struct block *b)
 {
-	struct rt_options o;
+	bool sent = b->direction == DIRECTION_TX;
+	uint64_t ns = (uint64_t)b->ns;
 	struct headers h;
-	bool sent;
 
-	rt_record_options(b->data, r, &o);
-	sent = (o.flags & RT_FLAGS_DIRECTION) == FLAGS_SENT;
-	if (r->if_index < i->r.file_ifs) {
-		i->if_packets[r->if_index]++;
-		i->if_lost[r->if_index] += o.dropcount;
+	if (b->local < i->r.file_ifs) {
+		i->if_packets[b->local]++;
+		i->if_lost[b->local] += b->dropcount;
 	}
 	i->counted++;
-	i->lost += o.dropcount;
-	i->slices[sent][slice_of(i, r->ns)]++;
+	i->lost += b->dropcount;
+	i->slices[sent][slice_of(i, ns)]++;
 	if (!i->first_ns)
-		i->first_ns = r->ns;
-	i->last_ns = r->ns;
+		i->first_ns = ns;
+	i->last_ns = ns;
 	if (!i->flows)
 		return;
-	headers_read(&h, LINKTYPE_ETHERNET, data, r->cap_len);
-	flows_add(i->flows, &h, r->orig_len, sent);
+	headers_read(&h, b->linktype, b->data, b->captured);
+	flows_add(i->flows, &h, b->length, sent);
 }
 
 /* The application can write to its packets until they are in the file: what is wrong there ends the
  * counting. */
 static int count_file(struct incident *i, int fd)
 {
-	const uint8_t *data;
-	struct blocks b;
+	struct blocks b = {0};
 	struct block block;
-	struct rt_record r;
-	int ret = blocks_open(&b, fd);
+	int ret = window_open(&b.w, fd), kind = 0;
 
-	while (!ret && (ret = blocks_next(&b, &block)) > 0) {
+	while (!ret && (kind = blocks_next(&b, &block)) > 0) {
 		ret = rt_load(&i->f->abort_writers) ? -ECANCELED : 0;
-		if (ret || block.type != RT_EPB_TYPE)
-			continue;
-		ret = block_packet(&block, &r, &data);
-		if (!ret)
-			count(i, &block, &r, data);
+		if (!ret && kind == BLOCK_PACKET)
+			count(i, &block);
 	}
+	if (!ret)
+		ret = kind < 0 ? kind : b.torn[0] ? -EBADMSG : 0;
 	blocks_close(&b);
 	return ret;
 }

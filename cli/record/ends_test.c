@@ -108,17 +108,17 @@ static void comments_are_all_kept(void **state)
 static void interfaces_have_one_snapshot_length(void **state)
 {
 	uint32_t lengths[4], n = 0;
-	struct blocks b;
+	struct blocks b = {0};
 	struct block block;
-	int fd;
+	int fd, kind;
 
 	assert_int_equal(record("-q -w f -i p0 -s 64 -i p1"), STATUS_OK);
 	fd = open("f", O_RDONLY);
 	assert_true(fd >= 0);
-	assert_int_equal(blocks_open(&b, fd), 0);
-	while (blocks_next(&b, &block) > 0)
-		if (block.type == 1 && n < 4)
-			memcpy(&lengths[n++], block.data + 12, 4);
+	assert_int_equal(window_open(&b.w, fd), 0);
+	while ((kind = blocks_next(&b, &block)) > 0)
+		if (kind == BLOCK_INTERFACE && n < 4)
+			lengths[n++] = b.ifs[block.local].snaplen;
 	blocks_close(&b);
 	close(fd);
 	assert_int_equal(n, 2);

@@ -246,5 +246,5 @@ def test_extract(kept, tmp_path):
     packets.write_bytes(packets.read_bytes()[:-200_001])
     out = tmp_path / "cut.pcapng"
     text = flight.command("extract", kept.folder, incident.folder.name, "-o", out, status=FAILED)
-    assert "ends within a block" in text
+    assert "the file ends in the middle of a block" in text
     assert 0 < len(pcapng.read(out).packets) < incident["packets"]

@@ -5,14 +5,25 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "window.h"
 
 /* Bytes of a read: it stays in the second level of caches until it has been decoded. */
 #define CHUNK (256u << 10)
 
+static ssize_t read_file(struct window *w, uint8_t *dst, size_t len, uint64_t offset)
+{
+	ssize_t n;
+
+	do
+		n = pread(w->fd, dst, len, (off_t)offset);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
 int window_open(struct window *w, int fd)
 {
-	*w = (struct window){.fd = fd, .room = CHUNK, .own = malloc(CHUNK)};
+	*w = (struct window){.fd = fd, .room = CHUNK, .own = malloc(CHUNK), .read = read_file};
 	w->buf = w->own;
 	if (!w->own)
 		return -ENOMEM;
@@ -35,7 +46,10 @@ int window_again(struct window *w, const struct window *of)
 
 void window_close(struct window *w)
 {
+	if (w->close)
+		w->close(w);
 	free(w->own);
+	*w = (struct window){.fd = -1};
 }
 
 /* What is used no longer goes, and there is room for n bytes from offset on. */
@@ -46,14 +60,9 @@ static int make_room(struct window *w, uint64_t offset, size_t n)
 	memmove(w->own, w->own + (w->end - w->at - keep), keep);
 	w->at = offset;
 	w->end = offset + keep;
-	if (n > w->room) {
-		uint8_t *own = realloc(w->own, n);
-
-		if (!own)
-			return -ENOMEM;
-		w->buf = w->own = own;
-		w->room = n;
-	}
+	if (rt_array_room(w->own, w->room, n))
+		return -ENOMEM;
+	w->buf = w->own;
 	return 0;
 }
 
@@ -61,7 +70,7 @@ ssize_t window_fill(struct window *w, uint64_t offset, size_t n, const uint8_t *
 {
 	int ret;
 
-	if (w->fd < 0) {
+	if (!w->read) {
 		*p = w->buf + (offset < w->end ? offset : w->end);
 		return offset < w->end ? (ssize_t)(w->end - offset) : 0;
 	}
@@ -70,12 +79,10 @@ ssize_t window_fill(struct window *w, uint64_t offset, size_t n, const uint8_t *
 		return ret;
 	while (w->end - w->at < n) {
 		size_t have = (size_t)(w->end - w->at);
-		ssize_t got = pread(w->fd, w->own + have, w->room - have, (off_t)w->end);
+		ssize_t got = w->read(w, w->own + have, w->room - have, w->end);
 
-		if (got < 0 && errno == EINTR)
-			continue;
 		if (got < 0)
-			return -errno;
+			return got;
 		if (!got)
 			break;
 		w->end += (size_t)got;
