@@ -259,7 +259,7 @@ struct rt_stat_pool {
 	int32_t socket;
 	uint32_t cache_size; /* per lcore; 0: none */
 	/* Refreshed twice a second. */
-	uint32_t available; /* in the pool and its caches */
+	uint32_t available; /* in the pool and its caches; UINT32_MAX: unknown */
 	uint32_t in_caches;
 	uint32_t lowest;                /* the lowest observed value of available */
 	uint16_t cache[RT_STAT_LCORES]; /* objects in the cache of lcore 0, 1, … */

@@ -222,14 +222,15 @@ static double thread_number(const struct subject *x, enum rt_metric_id id)
 
 static double pool_number(const struct ringtap_pool_stats *p, enum rt_metric_id id)
 {
-	double used = pool_in_use(p);
+	double available = p->available == UINT32_MAX ? NAN : p->available,
+	       used = isnan(available) ? NAN : pool_in_use(p);
 
 	switch (id) {
 	case RT_M_POOL_REMOVED: return p->gone;
 	case RT_M_POOL_SIZE: return p->size;
 	case RT_M_POOL_USED: return used;
 	case RT_M_POOL_SHARE: return share(used, p->size);
-	case RT_M_POOL_FREE: return p->available;
+	case RT_M_POOL_FREE: return available;
 	case RT_M_POOL_CACHED: return p->in_caches;
 	case RT_M_POOL_MIN: return p->lowest > p->size ? NAN : p->lowest;
 	case RT_M_POOL_CACHE: return p->cache_size;

@@ -90,7 +90,7 @@ static void take_second(const struct incident *i, struct curves *c, const struct
 	for (uint32_t k = 0; k < s->to->pool_count; k++) {
 		const struct ringtap_pool_stats *p = ringtap_snapshot_pool(s->to, k);
 
-		if (p->size && !p->gone)
+		if (p->size && !p->gone && p->available != UINT32_MAX)
 			c->pool[n] = fmin(c->pool[n], (double)p->available / p->size);
 	}
 	c->gap[n] /= 1e9;

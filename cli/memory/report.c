@@ -85,7 +85,7 @@ static void print_pools(const struct ringtap_snapshot *f)
 		if (p->gone && f->pool_count > 1)
 			continue;
 		sheet_add(&t, p->name, format_count(size, p->size),
-			format_count(used, pool_in_use(p)),
+			p->available == UINT32_MAX ? "-" : format_count(used, pool_in_use(p)),
 			p->lowest > p->size ? "-" : format_count(lowest, p->lowest), p->ops,
 			page_text(page, p->page_bytes), format_count(object, p->object_bytes),
 			p->buffer_bytes ? format_count(buffer, p->buffer_bytes) : "-", NULL);

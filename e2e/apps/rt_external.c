@@ -7,6 +7,7 @@
 #include <rte_memory.h>
 
 #include "rt_external.h"
+#include "rt_own_pool.h"
 
 #define BUFFERS    1024u
 #define ROOM       4096u /* bytes each */
@@ -23,6 +24,7 @@ static const struct {
 	{"pinned", false, true},
 	{"pinned-none", true, true},
 	{"late", false, false}, /* mapped later by a test */
+	{"own", false, true},   /* not external: of rt_own_pool.h */
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -67,7 +69,7 @@ int external_kind(const char *name)
 					  ? malloc(AREA_BYTES)
 					  : map(kinds[i].none ? PROT_NONE : PROT_READ | PROT_WRITE);
 		if (a->base && kinds[i].pinned && !a->pool)
-			a->pool = pin(i, a->base);
+			a->pool = strcmp(name, "own") ? pin(i, a->base) : own_pool();
 		return a->base && (a->pool || !kinds[i].pinned) ? (int)i : -1;
 	}
 	return name ? -1 : EXTERNAL_NO;

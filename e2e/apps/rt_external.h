@@ -10,7 +10,7 @@
 
 #define EXTERNAL_NO 0
 
-/* malloc, none, pinned, pinned-none or late; NULL: EXTERNAL_NO. -1: unknown, or no memory. */
+/* malloc, none, pinned, pinned-none, late or own; NULL: EXTERNAL_NO. -1: unknown, or no memory. */
 int external_kind(const char *name);
 
 /* An empty mbuf with an external buffer of this kind; pool: that of mbufs for attached ones. NULL:

@@ -83,6 +83,11 @@ static void do_release(char **words)
 	answer(traffic_release(number(words, 1)));
 }
 
+static void do_take_back(char **words)
+{
+	answer(traffic_take_back(number(words, 1)));
+}
+
 static void do_blast(char **words)
 {
 	answer(traffic_blast(number(words, 1), number(words, 2), shape_arg(words, "workers", 1),
@@ -299,6 +304,7 @@ static const struct {
 	{"tx", 3, do_tx},     /* the same */
 	{"hold", 2, do_hold}, /* 1: rx keeps what it receives; 0: frees it */
 	{"release", 2, do_release},       /* N */
+	{"take_back", 2, do_take_back},   /* N */
 	{"blast", 3, do_blast},           /* PORT QUEUE [workers= n=] */
 	{"threads", 3, do_threads},       /* PORT QUEUE [count= n=] */
 	{"crowd", 3, do_crowd},           /* PORT THREADS */

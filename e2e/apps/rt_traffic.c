@@ -10,6 +10,7 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
+#include "rt_own_pool.h"
 #include "rt_ports.h"
 #include "rt_traffic.h"
 
@@ -84,6 +85,15 @@ int64_t traffic_release(uint32_t n)
 	rte_pktmbuf_free_bulk(held.mbufs, n);
 	held.count -= n;
 	memmove(held.mbufs, held.mbufs + n, held.count * sizeof(held.mbufs[0]));
+	return n;
+}
+
+int64_t traffic_take_back(uint32_t n)
+{
+	n = RTE_MIN(n, held.count);
+	held.count -= n;
+	for (uint32_t i = 0; i < n; i++)
+		own_pool_take_back(held.mbufs[held.count + i]);
 	return n;
 }
 

@@ -26,6 +26,9 @@ int64_t traffic_tx(uint16_t port, uint16_t queue, const struct shape *s, uint32_
 int64_t traffic_hold(bool on);
 /* Frees the n oldest of them. Returns how many there were. */
 int64_t traffic_release(uint32_t n);
+/* The n youngest of them, of the pool `own`, go back to it without a trace in the mbuf. Returns
+ * how many there were. */
+int64_t traffic_take_back(uint32_t n);
 
 /* Each worker sends n packets on the same queue; so do non-EAL threads, which start together.
  * Return the sum, or -errno. */

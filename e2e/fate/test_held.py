@@ -102,3 +102,26 @@ def test_pools_growth_and_what_is_freed(app, closing):
     until(lambda: newest_is(it, open=50), what="what was freed is found in its pool")
     report = last(it.finish(signal.SIGINT))
     assert report["open"] == 50 and report["older_per_second"] is not None
+
+
+def test_pool_that_the_application_has_filled(app, closing):
+    """As VPP's: operations of its own, whose count ends the application if anything calls it, no flag, and what is freed leaves
+    no trace in the mbuf, so it is open until the mbuf is received again."""
+    app.rx(0, 0, external="own")  # the pool is made
+    watch = closing(Measuring("memory", app, "--json", "--duration", "1"))
+    it = start(closing, app, "--older", "0.1", "-n", "0.1")
+    app.do("hold 1")
+    app.rx(0, 0, n=3000, external="own")
+    until(lambda: newest_is(it, older=3000, open=3000), what="all are held")
+    app.do("take_back 1000")
+    app.rx(0, 1, n=400, external="own")  # the last of them again
+    until(lambda: [q["older"] for q in newest(it)["queues"]] == [2600, 400], what="those are old")
+    report = last(it.finish(signal.SIGINT))
+    assert [(q["received"], q["open"]) for q in report["queues"]] == [(3000, 2600), (400, 400)]
+    (pool,) = [p for p in report["pools"] if p["open"]]
+    assert (pool["name"], pool["size"], pool["open"], pool["read"]) == ("own", 8191, 3000, False)
+    pools = {p["name"]: p for p in watch.json()["pools"]}
+    assert "own, another list" not in pools and pools["own"]["ops"] == "own" and pools["own"]["size"] == 8191
+    assert [pools["own"][key] for key in ("available", "in_use", "in_use_share", "min_available")] == [None] * 4
+    assert pools["own"]["buffer_bytes"] == 2176 and pools["small"]["available"] is not None
+    assert app.one("now") > 0

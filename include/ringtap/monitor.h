@@ -168,9 +168,9 @@ struct ringtap_pool_stats {
 	uint32_t size, object_bytes, buffer_bytes, chunks, cache_size;
 	int32_t socket;
 	uint64_t page_bytes, base, span;
-	uint32_t available, in_caches, lowest;
-	uint32_t cache_count;  /* caches of lcores 0 … cache_count - 1 */
-	const uint16_t *cache; /* objects in each; lives as long as the snapshot */
+	uint32_t available, in_caches, lowest; /* available, lowest: UINT32_MAX: unknown */
+	uint32_t cache_count;                  /* caches of lcores 0 … cache_count - 1 */
+	const uint16_t *cache;                 /* objects in each; lives as long as the snapshot */
 };
 
 struct ringtap_sample {

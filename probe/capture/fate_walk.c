@@ -126,6 +126,8 @@ static enum pool_kind kind_of(const struct rte_mempool *mp)
 		"ring_mt_rts", "ring_mt_hts"};
 	const char *ops = rte_mempool_get_ops(mp->ops_index)->name;
 
+	if (rt_mempool_is_foreign(mp))
+		return POOL_UNKNOWN;
 	for (unsigned i = 0; i < RTE_DIM(rings); i++) {
 		if (strcmp(ops, rings[i]) == 0)
 			return POOL_RING;

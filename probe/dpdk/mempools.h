@@ -11,8 +11,9 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
-/* Calls f for each pool that has been filled and whose layout is known, under DPDK's locks: f must
- * be short. False: not called, as DPDK ends and may have unmapped the list. Control thread. */
+/* Calls f for each pool that has been filled, by DPDK or by the application, and whose layout is
+ * known, under DPDK's locks: f must be short. False: not called, as DPDK ends and may have unmapped
+ * the list. Control thread. */
 bool rt_mempools_each(void (*f)(struct rte_mempool *mp, void *arg), void *arg);
 
 /* The caches of threads, whose number and size depend on how the application's DPDK was built. */
@@ -30,6 +31,17 @@ static inline const struct rte_mempool_cache *rt_mempool_cache(
 {
 	return RTE_PTR_ADD(mp->local_cache, lcore * c->bytes);
 }
+
+/* Whether the application has filled the pool itself: pool_data may be a number. */
+bool rt_mempool_is_foreign(const struct rte_mempool *mp);
+
+/* Free objects, those in caches included. UINT32_MAX: unknown, as the pool's ops are not DPDK's or
+ * VPP's, and may not be called from any thread at any time. */
+uint32_t rt_mempool_available(const struct rte_mempool *mp);
+
+/* The lowest address of its memory, and the end of the last chunk. False: unknown. Within
+ * rt_mempools_each(). */
+bool rt_mempool_place(const struct rte_mempool *mp, uintptr_t *from, uintptr_t *to);
 
 /* Private data of a pool of packet buffers. rte_mempool_get_priv() would use the sizes of this
  * object. */

@@ -11,18 +11,14 @@
 #include "probe/dpdk/mempools.h"
 #include "stats.h"
 
-static void show_place(struct rt_stat_pool *p, struct rte_mempool *mp)
+static void show_place(struct rt_stat_pool *p, const struct rte_mempool *mp)
 {
-	const struct rte_mempool_memhdr *h;
-	uintptr_t low = UINTPTR_MAX, high = 0;
+	uintptr_t from, to;
 
-	STAILQ_FOREACH(h, &mp->mem_list, next)
-	{
-		low = RTE_MIN(low, (uintptr_t)h->addr);
-		high = RTE_MAX(high, (uintptr_t)h->addr + h->len);
+	if (rt_mempool_place(mp, &from, &to)) {
+		p->base = from;
+		p->span = to - from;
 	}
-	p->base = high ? low : 0;
-	p->span = high ? high - low : 0;
 	p->chunks = mp->nb_mem_chunks;
 }
 
@@ -63,7 +59,7 @@ static void show_identity(struct rt_stat_pool *p, struct rte_mempool *mp)
 static void show_levels(struct rt_stat_pool *p, const struct rte_mempool *mp)
 {
 	/* Not an atomic snapshot: sums may be off by objects that move meanwhile. */
-	uint32_t in_caches = 0, available = rte_mempool_avail_count(mp);
+	uint32_t in_caches = 0, available = rt_mempool_available(mp);
 	struct rt_mempool_caches c;
 
 	(void)rt_mempool_caches(mp, &c);
