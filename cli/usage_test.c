@@ -249,7 +249,6 @@ static const struct misuse of_doctor[] = {
 };
 
 static const struct misuse of_latency[] = {
-	{"latency --json --csv", "latency: --json and --csv: choose one"},
 	{"latency --duration 0", "latency: --duration 0: not a number above zero; give seconds"},
 	{"latency --duration x", "latency: --duration x: not a number above zero; give seconds"},
 	{"latency --packets 0",
@@ -262,7 +261,6 @@ static const struct misuse of_latency[] = {
 };
 
 static const struct misuse of_memory[] = {
-	{"memory --json --csv", "memory: --json and --csv: choose one"},
 	{"memory --duration 0", "memory: --duration 0: not a number above zero; give seconds"},
 	{"memory --packets 0", "memory: --packets 0: out of range; give 1 to 8388608"},
 	{"memory --packets 99999999999",

@@ -44,7 +44,7 @@ struct measure_options {
 	unsigned spec_count;
 	uint64_t duration_ns, packets; /* 0: no limit */
 	const char *plot;
-	bool json, csv, quiet, attach;
+	bool json, quiet, attach;
 };
 
 /* For struct command: set() and operand(). */

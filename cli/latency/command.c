@@ -28,9 +28,8 @@ static const struct option_def options[] = {
 		"once, the smallest N applies to all"},
 	{.kind = OPTION_HEADING, .help = "Output"},
 	{TO(histogram), OPTION_FLAG, 0, "histogram", NULL, NULL, 0, 0,
-		"Print the whole distribution, too; with --csv, instead"},
+		"Print the whole distribution, too"},
 	MEASURE_OPTION_JSON,
-	{TO(common.csv), OPTION_FLAG, 0, "csv", NULL, NULL, 0, 0, "Print comma-separated values"},
 	{OPTION_SET(MEASURE_PLOT), OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0,
 		"Draw the distribution"},
 	MEASURE_OPTION_QUIET,
@@ -50,11 +49,9 @@ static int report(const struct config *c, const struct measure *m, struct out_fi
 
 	if (!ret && c->common.json)
 		ret = latency_json(&l, m);
-	else if (!ret && c->common.csv)
-		latency_csv(&l, c->histogram);
 	else if (!ret)
 		latency_print(&l, m);
-	if (!ret && c->histogram && !c->common.json && !c->common.csv)
+	if (!ret && c->histogram && !c->common.json)
 		latency_print_histogram(&l);
 	ret = output_end("latency", ret);
 	if (plot->f && !error)
@@ -78,10 +75,6 @@ static int run(const struct command *self, int argc, char **argv)
 
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
-	if (c.common.json && c.common.csv) {
-		message_print("latency: --json and --csv: choose one");
-		return STATUS_USAGE;
-	}
 	if (!c.common.duration_ns && !c.common.packets)
 		c.common.duration_ns = DEFAULT_NS;
 	m.latency_every = c.every;

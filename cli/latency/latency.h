@@ -52,7 +52,6 @@ uint64_t latency_timed(const struct one_app *app, const struct ringtap_snapshot 
 /* report.c */
 void latency_print(const struct latency *l, const struct measure *m);
 void latency_print_histogram(const struct latency *l);
-void latency_csv(const struct latency *l, bool histogram);
 int latency_json(const struct latency *l, const struct measure *m);
 
 /* plot.c: 0 or -errno. */

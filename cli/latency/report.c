@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Latencies as a table, text histogram, CSV and JSON. */
+/* Latencies as a table, text histogram and JSON. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -159,72 +159,6 @@ void latency_print_histogram(const struct latency *l)
 			gap = !row_count(p, r);
 		}
 		sheet_end(&t, 0, stdout);
-	}
-}
-
-/* ---- CSV ---- */
-
-/* A name may hold what CSV is made of. */
-static void csv_text(const char *text)
-{
-	if (!strpbrk(text, ",\"\n")) {
-		fputs(text, stdout);
-		return;
-	}
-	putchar('"');
-	for (; *text; text++) {
-		if (*text == '"')
-			putchar('"');
-		putchar(*text);
-	}
-	putchar('"');
-}
-
-static void csv_ports(const struct latency_pair *p)
-{
-	csv_text(p->from);
-	putchar(',');
-	csv_text(p->to);
-}
-
-static void csv_histogram(const struct latency *l, const struct latency_pair *p)
-{
-	for (uint32_t b = 0; b < ringtap_latency_buckets(); b++) {
-		uint64_t width, low = ringtap_latency_low(b, &width);
-
-		if (!p->bucket[b])
-			continue;
-		csv_ports(p);
-		printf(",%" PRIu64 ",%" PRIu64 ",%.1f,%.1f,%" PRIu64 ",%d\n", low, low + width,
-			(double)low * l->ns_per_cycle, (double)(low + width) * l->ns_per_cycle,
-			p->bucket[b], p->inferred);
-	}
-}
-
-void latency_csv(const struct latency *l, bool histogram)
-{
-	if (histogram)
-		puts("rx_port,tx_port,from_cycles,to_cycles,from_ns,to_ns,packets,inferred");
-	else
-		puts("rx_port,tx_port,packets,min_cycles,mean_cycles,p50_cycles,p90_cycles,p99_"
-		     "cycles,p999_cycles,max_cycles,min_ns,mean_ns,p50_ns,p90_ns,p99_ns,p999_ns,"
-		     "max_ns,inferred");
-	for (uint32_t i = 0; i < l->pair_count; i++) {
-		const struct latency_pair *p = &l->pairs[i];
-		double v[COLUMNS];
-
-		if (histogram) {
-			csv_histogram(l, p);
-			continue;
-		}
-		stats_of(p, v);
-		csv_ports(p);
-		printf(",%" PRIu64, p->count);
-		for (int c = 0; c < COLUMNS; c++)
-			printf(",%.1f", v[c]);
-		for (int c = 0; c < COLUMNS; c++)
-			printf(",%.1f", v[c] * l->ns_per_cycle);
-		printf(",%d\n", p->inferred);
 	}
 }
 

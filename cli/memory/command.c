@@ -32,8 +32,6 @@ static const struct option_def options[] = {
 	{TO(distances), OPTION_FLAG, 0, "distances", NULL, NULL, 0, 0,
 		"Print the distribution of distances from one buffer to the next, too"},
 	MEASURE_OPTION_JSON,
-	{TO(common.csv), OPTION_FLAG, 0, "csv", NULL, NULL, 0, 0,
-		"Print the patterns of the queues as comma-separated values"},
 	{TO(samples), OPTION_FILE, 0, "samples", "FILE", NULL, 0, 0,
 		"Write every sampled buffer to FILE, as comma-separated values"},
 	{OPTION_SET(MEASURE_PLOT), OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0,
@@ -58,8 +56,6 @@ static int print(const struct memory *mem)
 
 	if (mem->m->options->json)
 		ret = memory_json(mem);
-	else if (mem->m->options->csv)
-		memory_csv(mem);
 	else
 		memory_print(mem);
 	return output_end("memory", ret) == STATUS_OK ? 0 : -EIO;
@@ -113,10 +109,6 @@ static int run(const struct command *self, int argc, char **argv)
 
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
-	if (c.common.json && c.common.csv) {
-		message_print("memory: --json and --csv: choose one");
-		return STATUS_USAGE;
-	}
 	if (!c.common.duration_ns && !c.common.packets) {
 		c.common.duration_ns = DEFAULT_NS;
 		c.common.packets = DEFAULT_PACKETS;

@@ -81,7 +81,6 @@ struct memory {
 
 /* report.c, json.c */
 void memory_print(const struct memory *mem);
-void memory_csv(const struct memory *mem);
 int memory_json(const struct memory *mem);
 /* "huge pages", "external", … */
 const char *memory_kind(const struct ringtap_pool_stats *p);

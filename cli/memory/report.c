@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pools and patterns as tables and CSV. */
+/* Pools and patterns as tables. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -230,39 +230,4 @@ void memory_print(const struct memory *mem)
 		print_iotlb(&mem->patterns->all);
 	}
 	print_pcm(mem->pcm);
-}
-
-/* ---- CSV ---- */
-
-static void csv_pattern(const struct ringtap_snapshot *f, const struct memory_pattern *p)
-{
-	printf("%s,%d,%s,%zu,%" PRIu64 ",%" PRIu64, memory_port_name(f, p->port), p->queue,
-		memory_pool_name(f, p->pool), p->count, p->steps, p->sequential);
-	for (int k = 0; k < PAGE_KINDS; k++) {
-		if (isnan(p->pages[k]))
-			putchar(',');
-		else
-			printf(",%.3f", p->pages[k]);
-	}
-	for (int k = 0; k < PAGE_KINDS; k++)
-		for (int i = 0; i < IOTLB_SIZES; i++)
-			printf(",%" PRIu64 ",%" PRIu64, p->iotlb[k].known[i],
-				p->iotlb[k].known_misses[i]);
-	putchar('\n');
-}
-
-void memory_csv(const struct memory *mem)
-{
-	static const char *const short_names[PAGE_KINDS] = {"4k", "2m", "1g"};
-
-	fputs("port,queue,pool,packets,steps,sequential", stdout);
-	for (int k = 0; k < PAGE_KINDS; k++)
-		printf(",pages_%s", short_names[k]);
-	for (int k = 0; k < PAGE_KINDS; k++)
-		for (int i = 0; i < IOTLB_SIZES; i++)
-			printf(",known_%s_%u,misses_%s_%u", short_names[k], iotlb_entries[i],
-				short_names[k], iotlb_entries[i]);
-	putchar('\n');
-	for (size_t i = 0; i < mem->patterns->count; i++)
-		csv_pattern(mem->m->last, &mem->patterns->list[i]);
 }

@@ -2,7 +2,6 @@
 """ringtap latency compared with an application that measures the time of each packet itself."""
 
 import csv
-import io
 import json
 import math
 import re
@@ -13,7 +12,7 @@ import pytest
 from harness import wire
 from harness.dpdk import RUN_DIR, new_prefix, remove_run_dir
 from harness.known import CLONED, HELD, MADE, SENT_TWICE, Known, Measuring, png_size, svg_paths
-from harness.paths import RINGTAP
+from harness.paths import REPO, RINGTAP
 from harness.proc import check, run, until
 from harness.wire import ERROR, Impostor, fake_probe, message, sealed, text
 
@@ -152,22 +151,25 @@ def test_a_later_measurement_counts_from_its_beginning(known, latency, tmp_path)
 
 
 def test_every_output_and_the_end_by_packets(known, latency, tmp_path):
-    """Table and histogram, comma-separated values, plots, and a live line on a terminal."""
+    """Table and histogram, comma-separated values by the man page's jq, plots, and a live line on a terminal."""
     svg, png = tmp_path / "x.svg", tmp_path / "x.PNG"
     table = latency(known, "--packets", "960", "--histogram")
-    figures = latency(known, "--packets", "960", "--csv", "-i", "0", stdout=-1)
-    buckets = latency(known, "--packets", "960", "--csv", "--histogram", stdout=-1)
+    values = latency(known, "--packets", "960", "--json", "-i", "0")
     plots = [latency(known, "--packets", "960", "--plot", f) for f in (svg, png)]
     live = latency(known, "--duration", "60", tty=True)
     known.send([3000, 30000], rounds=15)
     assert_table(table.finish())
-    (row,) = csv.DictReader(io.StringIO(figures.proc.child.stdout.read().decode()))
-    assert (row["rx_port"], row["tx_port"], row["packets"]) == ("net_ring_a", "net_ring_b", "960")
-    assert 3000 - SLACK <= float(row["min_cycles"]) <= float(row["max_cycles"])
-    rows = list(csv.DictReader(io.StringIO(buckets.proc.child.stdout.read().decode())))
-    assert sum(int(r["packets"]) for r in rows) == 960
-    assert all(float(r["from_cycles"]) < float(r["to_cycles"]) for r in rows)
-    for it in (figures, buckets, *plots):
+    of_pairs, of_buckets = re.findall(r"jq -r[ \\\n]+'([^']+)'", (REPO / "cli" / "latency" / "latency.txt").read_text())
+    measured = tmp_path / "measured"
+    measured.write_text(json.dumps(values.json()))
+    row, rows = (
+        list(csv.reader(check(["jq", "-r", program, measured]).splitlines())) for program in (of_pairs, of_buckets)
+    )
+    assert row[0][:3] == ["net_ring_a", "net_ring_b", "960"] and len(row) == 1
+    assert 0 < float(row[0][3]) <= float(row[0][-1])
+    assert sum(int(packets) for *_, packets in rows) == 960
+    assert all(int(low) < int(end) for _, _, low, end, _ in rows)
+    for it in plots:
         it.finish()
     assert any(len(d) > 200 for d in svg_paths(svg))  # curves
     text = svg.read_text()

@@ -2,8 +2,6 @@
 """ringtap latency with every forwarding mode of unmodified testpmd: each sent packet is timed for
 certain, inferred, or counted as not timed. Modes that reset the flags of mbufs lose the mark."""
 
-import csv
-import io
 import itertools
 import signal
 import struct
@@ -127,14 +125,7 @@ def test_generated_packets_are_never_certain(testpmd, latency):
 
 def test_inferred_times_are_marked_in_all_outputs(with_packets, latency, closing):
     app = with_packets("macswap")
-    text, table, buckets = (
-        latency(app, "--duration", "60", *how, **where)
-        for how, where in (
-            (["--histogram"], {}),
-            (["--csv"], {"stdout": -1}),
-            (["--csv", "--histogram"], {"stdout": -1}),
-        )
-    )
+    text = latency(app, "--duration", "60", "--histogram")
     exporter = closing(Exporter(app, args=("--collectors", "latency")))
     exporter.series()  # attached
     app.start()
@@ -145,12 +136,6 @@ def test_inferred_times_are_marked_in_all_outputs(with_packets, latency, closing
     report = text.finish(signal.SIGINT)
     assert "net_pcap0 > net_pcap1: 600 packets, inferred" in report
     assert "net_pcap0 > net_pcap1 (inferred)" in report and "\ninferred: " in report
-    for it in (table, buckets):
-        it.proc.send_signal(signal.SIGINT)
-        rows = list(csv.DictReader(io.StringIO(it.proc.child.stdout.read().decode())))
-        assert {r["inferred"] for r in rows} == {"1"}
-        assert sum(int(r["packets"]) for r in rows) == 2 * PACKETS
-        it.finish()
     name = f'ringtap_inferred_latency_seconds_count{{app="{app.prefix}",'
     until(lambda: any(s.startswith(name) for s in exporter.series()), what="the metric")
     ports = {"rx_port": "net_pcap0", "tx_port": "net_pcap1"}
