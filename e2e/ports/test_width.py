@@ -100,7 +100,7 @@ def test_reports_of_long_names(all_names_long):
     said = run([RINGTAP, "record", "-i", f"{name}:", "-w", "/dev/null", "-a", "duration:0.3"]).stderr
     # A message is on one line, however long; on a busy machine there is one of packets that were lost.
     assert_fits(
-        "\n".join(line for line in said[said.index("\ninterface") :].splitlines() if not line.startswith("ringtap: "))
+        "\n".join(line for line in said[said.index("\n  interface") :].splitlines() if not line.startswith("ringtap: "))
     )
     assert_columns_of_top(name)
 

@@ -297,6 +297,6 @@ def test_statistics_and_lists(busy, record, closing):
     live.finish()
     recorder = record(busy, "-c", "2000000", "--buffer", "64K")
     recorder.done()
-    table = recorder.proc.output.split("\ninterface")[1].split("\nended by")[0].splitlines()
+    table = recorder.proc.output.split("\n  interface")[1].split("\nended by")[0].splitlines()
     assert any("lost, ring_full: " in line for line in table)
     assert max(map(len, table)) <= 80, table
