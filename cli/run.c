@@ -16,11 +16,16 @@ enum { STATUS_CANNOT_RUN = 126, STATUS_NOT_FOUND = 127, STATUS_OURS = 125 };
 
 struct context {
 	bool copy;
+	int tags;
 };
 
 static const struct option_def options[] = {
 	{OPTION_TO(struct context, copy), OPTION_FLAG, 0, "copy", NULL, NULL, 0, 0,
 		"Copy each packet: for programs that write into packets, such as arpwatch"},
+	{OPTION_TO(struct context, tags), OPTION_CHOICE, 0, "tags", "any|as-is", "any|as-is", 0, 0,
+		"Filters match packets with and without VLAN tags, as on an interface whose tags the "
+		"kernel has taken off, unless they say vlan (any, the default), or only as they are "
+		"compiled for the frame (as-is)"},
 };
 
 /* Puts path in front of what the variable holds. */
@@ -59,7 +64,8 @@ static int run(const struct command *self, int argc, char **argv)
 		return STATUS_OURS;
 	}
 	if (prepend("LD_PRELOAD", library) || prepend("LD_LIBRARY_PATH", pcap_shim_dir()) ||
-		(c.copy && setenv("RINGTAP_PCAP_COPY", "1", 1))) {
+		(c.copy && setenv("RINGTAP_PCAP_COPY", "1", 1)) ||
+		(c.tags && setenv("RINGTAP_PCAP_TAGS", "as-is", 1))) {
 		message_print("run: cannot set the environment: %s", strerror(errno));
 		return STATUS_OURS;
 	}

@@ -122,7 +122,7 @@ static int check_filter(const char *expression)
 	struct filter f;
 	char err[512] = "not enough memory";
 
-	if (filter_compile(&f, expression, err, sizeof(err)))
+	if (filter_compile(&f, expression, FILTER_TAGS_ANY, err, sizeof(err)))
 		puts(err);
 	filter_free(&f);
 	return STATUS_OK;

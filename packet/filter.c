@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/tags.h"
 #include "filter.h"
 
 static_assert(sizeof(struct ringtap_insn) == sizeof(struct bpf_insn), "copied as they are");
 
-int filter_compile(struct filter *f, const char *expression, char *err, size_t err_len)
+int filter_compile(
+	struct filter *f, const char *expression, enum filter_tags tags, char *err, size_t err_len)
 {
 	struct bpf_program prog;
 	pcap_t *pcap;
@@ -22,7 +24,11 @@ int filter_compile(struct filter *f, const char *expression, char *err, size_t e
 	pcap = pcap_open_dead(DLT_EN10MB, RINGTAP_SNAPLEN_MAX);
 	if (!pcap)
 		return -ENOMEM;
-	if (pcap_compile(pcap, &prog, expression, 1, PCAP_NETMASK_UNKNOWN) < 0) {
+	ret = tags == FILTER_TAGS_ANY
+		      ? rt_tags_compile(
+				pcap_compile, pcap, &prog, expression, 1, PCAP_NETMASK_UNKNOWN)
+		      : pcap_compile(pcap, &prog, expression, 1, PCAP_NETMASK_UNKNOWN);
+	if (ret < 0) {
 		snprintf(err, err_len, "%s", pcap_geterr(pcap));
 		pcap_close(pcap);
 		return -EINVAL;

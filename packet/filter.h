@@ -13,9 +13,13 @@ struct filter {
 	uint32_t len;
 };
 
+/* Whether an expression also means packets with VLAN tags: common/tags.h. */
+enum filter_tags { FILTER_TAGS_ANY, FILTER_TAGS_AS_IS };
+
 /* Compiles for Ethernet. NULL and "" mean all packets. On -EINVAL libpcap's message is in err.
  * The caller frees with filter_free(). */
-int filter_compile(struct filter *f, const char *expression, char *err, size_t err_len);
+int filter_compile(
+	struct filter *f, const char *expression, enum filter_tags tags, char *err, size_t err_len);
 void filter_free(struct filter *f);
 /* Prints on standard output what tcpdump -d prints. */
 void filter_dump(const struct filter *f);

@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/tags.h"
 #include "handle.h"
 
 /* libpcap's result before activation, and the inner handle's after it. */
@@ -62,6 +64,14 @@ EXPORT int pcap_set_datalink(pcap_t *p, int dlt)
 	return ret;
 }
 
+/* `ringtap run --tags as-is` */
+static bool tags_as_is(void)
+{
+	const char *value = getenv("RINGTAP_PCAP_TAGS");
+
+	return value && !strcmp(value, "as-is");
+}
+
 EXPORT int pcap_compile(
 	pcap_t *p, struct bpf_program *prog, const char *text, int optimize, bpf_u_int32 mask)
 {
@@ -73,7 +83,9 @@ EXPORT int pcap_compile(
 	if (!h->activated)
 		return handle_fail(
 			h, PCAP_ERROR, "not-yet-activated pcap_t passed to pcap_compile");
-	ret = real()->pcap_compile(h->inner, prog, text, optimize, mask);
+	ret = tags_as_is()
+		      ? real()->pcap_compile(h->inner, prog, text, optimize, mask)
+		      : rt_tags_compile(real()->pcap_compile, h->inner, prog, text, optimize, mask);
 	if (ret)
 		handle_take_error(h);
 	return ret;

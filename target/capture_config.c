@@ -27,11 +27,11 @@ static int check_texts(const char *command, const struct iface_config *i)
 	return 0;
 }
 
-static int compile(const char *command, struct iface_config *i)
+static int compile(const char *command, struct iface_config *i, enum filter_tags tags)
 {
 	char err[512] = "not enough memory";
 
-	if (!filter_compile(&i->compiled, i->filter, err, sizeof(err)))
+	if (!filter_compile(&i->compiled, i->filter, tags, err, sizeof(err)))
 		return 0;
 	message_print("%s: filter '%s': %s; see pcap-filter(7)", command, i->filter, err);
 	return -EINVAL;
@@ -46,7 +46,7 @@ int capture_config_check(struct capture_config *c)
 	for (unsigned i = 0; i < c->iface_count && !ret; i++) {
 		ret = check_texts(c->command, &c->ifaces[i]);
 		if (!ret)
-			ret = compile(c->command, &c->ifaces[i]);
+			ret = compile(c->command, &c->ifaces[i], c->tags);
 	}
 	return ret;
 }

@@ -30,7 +30,8 @@ struct capture_config {
 	const char *command; /* in messages */
 	struct iface_config defaults;
 	struct iface_config ifaces[CAPTURE_IFACES_MAX];
-	unsigned iface_count; /* at least 1 once checked */
+	unsigned iface_count;  /* at least 1 once checked */
+	enum filter_tags tags; /* what the filters of all interfaces mean */
 	struct ringtap_capture_options options;
 	bool attach; /* load the probe where it is missing */
 };

@@ -12,6 +12,7 @@
 #include "base/packet_file.h"
 #include "base/util.h"
 #include "packet/blocks.h"
+#include "common/tags.h"
 #include "common/foreign.h"
 #include "flight.h"
 
@@ -84,7 +85,9 @@ static int compile(struct extraction *x, const char *expression)
 	pcap = pcap_open_dead(DLT_EN10MB, RINGTAP_SNAPLEN_MAX);
 	if (!pcap)
 		return -ENOMEM;
-	ret = pcap_compile(pcap, &x->filter, expression, 1, PCAP_NETMASK_UNKNOWN) ? -EINVAL : 0;
+	ret = rt_tags_compile(pcap_compile, pcap, &x->filter, expression, 1, PCAP_NETMASK_UNKNOWN)
+		      ? -EINVAL
+		      : 0;
 	if (ret)
 		message_print("flight extract: -f '%s': %s; see pcap-filter(7)", expression,
 			pcap_geterr(pcap));

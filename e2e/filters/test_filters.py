@@ -92,7 +92,8 @@ def test_same_packets_as_tcpdump(testpmd, record, reference, expressions):
         args=["--no-flush-rx", "--forward-mode=rxonly"],
     )
     recorders = {
-        e: record(pmd, "--on-full", "wait", "--buffer", "1M", "-f", e, ports=["net_pcap0"]) for e in expressions
+        e: record(pmd, "--on-full", "wait", "--buffer", "1M", "--tags", "as-is", "-f", e, ports=["net_pcap0"])
+        for e in expressions
     }
     total = len(pcap.frames(reference.source))
     pmd.start()
@@ -129,7 +130,8 @@ def test_filters_of_tags_in_the_mbuf(play, record, reference, frames):
     app.ring("a")
     some = [f for f in frames if len(f) <= 2000][::9] + frames[-60:]
     source = pcap.write(reference.source.with_name("some.pcap"), some)
-    recorders = {e: record(app, "--on-full", "wait", "--buffer", "1M", "-f", e) for e in expressions}
+    options = ("--on-full", "wait", "--buffer", "1M", "--tags", "as-is")
+    recorders = {e: record(app, *options, "-f", e) for e in expressions}
     for data in some:
         bare, words = strip(data)
         for direction in ("rx", "tx"):
@@ -141,6 +143,31 @@ def test_filters_of_tags_in_the_mbuf(play, record, reference, frames):
         for direction in (pcapng.RX, pcapng.TX):
             assert frames_of(recorder.file(), direction=direction) == pcap.frames(out), expression
     assert recorders["vlan"].file().packets, "no packet with a tag: this shows nothing"
+
+
+def test_tagged_packets_match_as_untagged_ones(play, record, frames, tmp_path):
+    """What tcpdump selects of the frames without their tags: by default, also where the tags are only in the mbuf."""
+    expressions = ["udp", "not udp", "tcp port 179", "arp or ip6", "net 10.0.0.0/8 and not tcp"]
+    app = play()
+    app.ring("a")
+    some = [f for f in frames if 18 <= len(f) <= 1500 and f[12:14] not in (b"\x81\x00", b"\x88\xa8")][::29]
+    recorders = {e: record(app, "--on-full", "wait", "--buffer", "1M", "-f", e) for e in expressions}
+    variants = []
+    for data in some:
+        for frame in (data, with_tag(data, 5), with_tag(with_tag(data, 5), 7, 0x88A8)):
+            variants.append((data, frame))
+            app.burst("rx", data=frame)
+            bare, words = strip(frame)
+            app.burst("tx", data=bare, **words)
+    for expression, recorder in recorders.items():
+        recorder.finish()
+        out = tmp_path / "selected.pcap"
+        check(["tcpdump", "-r", pcap.write(tmp_path / "bare.pcap", some), "-w", out, expression])
+        selected = set(pcap.frames(out))
+        assert 0 < len(selected) < len(set(some)), expression
+        for direction in (pcapng.RX, pcapng.TX):
+            expected = [frame for data, frame in variants if data in selected]
+            assert frames_of(recorder.file(), direction=direction) == expected, expression
 
 
 @pytest.mark.smoke
@@ -159,7 +186,7 @@ def test_filters_on_chains_of_segments(play, record):
 
 def test_dump_is_that_of_tcpdump():
     for expression in ("ip", "tcp port 80", "vlan 5 and udp"):
-        ours = check([RINGTAP, "record", "-d", "-f", expression])
+        ours = check([RINGTAP, "record", "-d", "--tags", "as-is", "-f", expression])
         theirs = check(["tcpdump", "-d", "-y", "EN10MB", expression])
         assert [line for line in theirs.splitlines() if line.startswith("(")] == [
             line for line in ours.splitlines() if line.startswith("(")
