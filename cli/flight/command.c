@@ -10,6 +10,7 @@
 #include "measure/collectors.h"
 #include "common/pages.h"
 #include "flight.h"
+#include "folder.h"
 
 #define BEFORE_NS   (2 * NS_PER_S)
 #define AFTER_NS    (NS_PER_S / 2)
@@ -265,12 +266,8 @@ static char *spec_of(const struct flight_config *c, const char *port)
 											: spec;
 }
 
-static int configure(struct flight *f, const struct flight_config *c)
+static int configure(struct capture_config *r, const struct flight_config *c, char **specs)
 {
-	struct capture_config *r = &f->record.capture;
-
-	config_init(&f->record);
-	f->record.quiet = f->record.output.no_direct = true;
 	capture_config_init(r, "flight");
 	r->attach = c->attach;
 	r->options.buffer_size = c->keep;
@@ -279,36 +276,44 @@ static int configure(struct flight *f, const struct flight_config *c)
 	r->defaults.directions = c->directions;
 	r->defaults.queue = c->queue;
 	for (unsigned i = 0; i < c->port_count || (!i && c->app); i++) {
-		f->specs[i] = spec_of(c, c->port_count ? c->ports[i] : NULL);
-		if (!f->specs[i])
+		specs[i] = spec_of(c, c->port_count ? c->ports[i] : NULL);
+		if (!specs[i])
 			return -ENOMEM;
 		r->ifaces[i] = r->defaults;
-		r->ifaces[i].spec = f->specs[i];
+		r->ifaces[i].spec = specs[i];
 		r->iface_count++;
 	}
 	return capture_config_check(r);
 }
 
+static void add_command_trigger(struct flight_config *c)
+{
+	struct trigger *t = &c->triggers[c->trigger_count++];
+
+	*t = c->defaults;
+	t->kind = TRIGGER_COMMAND;
+	t->text = t->name = "command";
+}
+
 static int start(struct flight_config *c)
 {
 	struct flight *f = calloc(1, sizeof(*f));
+	char *specs[CAPTURE_IFACES_MAX] = {NULL};
+	struct capture_config capture = {.iface_count = 0};
 	int ret = STATUS_USAGE;
 
 	if (!f)
 		return STATUS_FAILED;
-	c->triggers[c->trigger_count] = c->defaults;
-	c->triggers[c->trigger_count].kind = TRIGGER_COMMAND;
-	c->triggers[c->trigger_count].text = c->triggers[c->trigger_count].name = "command";
-	c->trigger_count++;
+	add_command_trigger(c);
 	f->cfg = c;
-	f->r.cfg = &f->record;
-	if (!check_keep(c) && !configure(f, c) && !check_limit(c))
+	f->capture = &capture;
+	if (!check_keep(c) && !configure(&capture, c, specs) && !check_limit(c))
 		ret = flight_run(f);
-	config_free(&f->record);
+	capture_config_free(&capture);
 	for (unsigned i = 0; i < c->trigger_count; i++)
 		filter_free(&c->triggers[i].filter);
 	for (unsigned i = 0; i < CAPTURE_IFACES_MAX; i++)
-		free(f->specs[i]);
+		free(specs[i]);
 	free(f);
 	return ret;
 }

@@ -14,7 +14,10 @@
 #include "packet/blocks.h"
 #include "common/tags.h"
 #include "common/foreign.h"
-#include "flight.h"
+#include "sink/sink.h"
+#include "ringtap/reader.h"
+#include "extract.h"
+#include "folder.h"
 
 #define OUT_BYTES RT_PCAPNG_BLOCK_MAX
 

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/util.h"
 #include "flight.h"
+#include "flow_report.h"
 
 #define TOP 10
 

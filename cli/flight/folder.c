@@ -15,7 +15,10 @@
 #include "base/json.h"
 #include "base/util.h"
 #include "common/foreign.h"
-#include "flight.h"
+#include "recorder/request.h"
+#include "extract.h"
+#include "folder.h"
+#include "live.h"
 
 /* What an incident consists of: nothing else is ever removed. */
 static const char *const parts[] = {FLIGHT_PACKETS, FLIGHT_METRICS, FLIGHT_DOCTOR, FLIGHT_PAGE,
@@ -53,7 +56,7 @@ struct listing {
 	int count;
 };
 
-static int look(struct listing *l, const char *folder)
+static int list_incidents(struct listing *l, const char *folder)
 {
 	l->count = scandir(folder, &l->list, is_incident, alphasort);
 	return l->count < 0 ? -errno : 0;
@@ -147,7 +150,7 @@ unsigned folder_prune(const char *path, uint64_t count, uint64_t bytes)
 	uint64_t sum = 0;
 	unsigned removed = 0;
 
-	if ((!count && !bytes) || look(&l, path))
+	if ((!count && !bytes) || list_incidents(&l, path))
 		return 0;
 	for (int i = l.count - 1; i >= 0; i--) {
 		const char *name = l.list[i]->d_name;
@@ -258,7 +261,7 @@ static int list(struct context *c)
 {
 	json_t *all = json_array();
 	struct listing l;
-	int ret = look(&l, c->folder);
+	int ret = list_incidents(&l, c->folder);
 
 	if (ret) {
 		message_print(

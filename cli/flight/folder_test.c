@@ -13,7 +13,7 @@
 #include "base/test_util.h"
 #include "base/util.h"
 #include "cli/commands.h"
-#include "flight.h"
+#include "folder.h"
 
 #define FOLDER  "incidents"
 #define NAME(n) "20260102T030405.00000" #n "-exit"

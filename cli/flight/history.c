@@ -6,6 +6,7 @@
 
 #include "base/util.h"
 #include "flight.h"
+#include "history.h"
 
 #define DOCTOR_SPAN 5  /* seconds that it judges */
 #define GROWTH_SPAN 60 /* and of the use of pools, which grows slowly */
@@ -40,10 +41,10 @@ struct span history_span(const struct flight *f, unsigned first, unsigned last)
 }
 
 struct diagnosis *history_judge(
-	const struct flight *f, unsigned first, unsigned last, struct examination *e)
+	struct flight *f, unsigned first, unsigned last, struct examination *e)
 {
 	struct diagnosis *d = calloc(1, sizeof(*d));
-	struct watched *app = (struct watched *)&f->app;
+	struct watched *app = &f->app;
 	struct readings readings = {0};
 
 	for (unsigned i = last > GROWTH_SPAN ? last - GROWTH_SPAN : 0; i <= first; i++)
@@ -71,33 +72,35 @@ struct diagnosis *history_judge(
 	return d;
 }
 
-void flight_fire(struct flight *f, struct trigger *t, const struct event *e)
+void flight_fire(struct flight *f, const struct trigger *t, const struct event *e)
 {
+	struct trigger_state *s = flight_state(f, t);
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
 
 	if (f->stopping)
 		return;
-	if (now < t->quiet_ns) {
-		t->suppressed++;
+	if (now < s->quiet_ns) {
+		s->suppressed++;
 		return;
 	}
-	t->quiet_ns = now + t->cooldown_ns;
+	s->quiet_ns = now + t->cooldown_ns;
 	incident_begin(f, t, e);
 }
 
 /* One that is met within the cooldown has its incident after it, if it is still met then. */
-static void check_level(struct flight *f, struct trigger *t, bool met, const struct event *e)
+static void check_level(struct flight *f, const struct trigger *t, bool met, const struct event *e)
 {
-	bool early = met && !t->holds && now_ns(CLOCK_MONOTONIC) < t->quiet_ns;
+	struct trigger_state *s = flight_state(f, t);
+	bool early = met && !s->holds && now_ns(CLOCK_MONOTONIC) < s->quiet_ns;
 
-	t->suppressed += !met && t->waits;
-	t->waits = early;
-	if (met && !t->holds && !early)
+	s->suppressed += !met && s->waits;
+	s->waits = early;
+	if (met && !s->holds && !early)
 		flight_fire(f, t, e);
-	t->holds = met && !early;
+	s->holds = met && !early;
 }
 
-static void check(struct flight *f, struct trigger *t, bool met, const struct event *e)
+static void check(struct flight *f, const struct trigger *t, bool met, const struct event *e)
 {
 	if (trigger_is_level(t))
 		check_level(f, t, met, e);
@@ -112,7 +115,7 @@ static void check_doctor(struct flight *f)
 	struct examination x;
 
 	for (unsigned i = 0; i < f->cfg->trigger_count; i++) {
-		struct trigger *t = (struct trigger *)&f->cfg->triggers[i];
+		const struct trigger *t = &f->cfg->triggers[i];
 		struct event e = {.from_ns = f->history[last - 1]->taken_ns,
 			.to_ns = f->history[last]->taken_ns};
 
@@ -142,7 +145,7 @@ bool history_last(const struct flight *f, uint64_t ns, struct span *s)
 static void check_intervals(struct flight *f)
 {
 	for (unsigned i = 0; i < f->cfg->trigger_count; i++) {
-		struct trigger *t = (struct trigger *)&f->cfg->triggers[i];
+		const struct trigger *t = &f->cfg->triggers[i];
 		struct event e;
 		struct span s;
 
@@ -165,7 +168,7 @@ int history_step(struct flight *f)
 		const struct span s = span_between(f, before, now);
 
 		for (unsigned i = 0; i < f->cfg->trigger_count; i++) {
-			struct trigger *t = (struct trigger *)&f->cfg->triggers[i];
+			const struct trigger *t = &f->cfg->triggers[i];
 			struct event e;
 
 			if (t->kind < TRIGGER_DOCTOR && !t->over_ns)

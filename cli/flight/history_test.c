@@ -8,6 +8,7 @@
 #include "measure/fake_monitor.h"
 #include "common/test_now.h"
 #include "flight.h"
+#include "history.h"
 
 #define STEP_NS (NS_PER_S / 10) /* as the recorder checks */
 #define MADE    64
@@ -186,7 +187,7 @@ static void an_event_is_an_incident_after_each_cooldown(void **state)
 	app->work = miss;
 	step_for(6 * NS_PER_S);
 	MADE_AT(5, 25, 45);
-	assert_int_equal(t->suppressed, 9);
+	assert_int_equal(flight_state(&f, t)->suppressed, 9);
 	assert_string_equal(made[0].event.where, "p0");
 	assert_float_equal(made[0].event.value, 100, 1e-9);
 	/* Between the readings of the driver. */
@@ -201,7 +202,7 @@ static void without_a_cooldown_each_event_is_one(void **state)
 	app->work = miss;
 	step_for(2 * NS_PER_S);
 	MADE_AT(5, 10, 15, 20);
-	assert_int_equal(t->suppressed, 0);
+	assert_int_equal(flight_state(&f, t)->suppressed, 0);
 	assert_int_equal(history_step(&f), 0);
 }
 
@@ -242,7 +243,7 @@ static void a_recorder_that_stops_makes_no_incidents(void **state)
 	f.stopping = true;
 	step_for(2 * NS_PER_S);
 	assert_made(0, NULL);
-	assert_int_equal(t->suppressed, 0);
+	assert_int_equal(flight_state(&f, t)->suppressed, 0);
 }
 
 static void what_was_before_the_first_snapshot_is_no_event(void **state)
@@ -314,7 +315,7 @@ static void a_level_that_comes_back_within_the_cooldown_waits(void **state)
 	app->work = follow_levels;
 	step_for(20 * NS_PER_S);
 	MADE_AT(10, 90);
-	assert_int_equal(t->suppressed, 0);
+	assert_int_equal(flight_state(&f, t)->suppressed, 0);
 }
 
 static void a_level_that_ends_within_the_cooldown_is_counted(void **state)
@@ -327,7 +328,7 @@ static void a_level_that_ends_within_the_cooldown_is_counted(void **state)
 	app->work = follow_levels;
 	step_for(20 * NS_PER_S);
 	MADE_AT(10);
-	assert_int_equal(t->suppressed, 1);
+	assert_int_equal(flight_state(&f, t)->suppressed, 1);
 }
 
 /* ---- intervals */
@@ -428,7 +429,7 @@ static void a_driver_that_is_not_read_changes_nothing(void **state)
 	app->work = refuse_with_a_stop;
 	step_for(20 * NS_PER_S);
 	MADE_AT(21);
-	assert_true(t->holds);
+	assert_true(flight_state(&f, t)->holds);
 }
 
 static void percentiles_over_an_interval(void **state)

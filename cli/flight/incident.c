@@ -14,15 +14,17 @@
 #include "base/util.h"
 #include "common/atomics.h"
 #include "flight.h"
+#include "folder.h"
+#include "history.h"
+#include "packets.h"
+#include "reports.h"
 
 static void incident_free(struct incident *i)
 {
-	if (i->window)
-		ringtap_capture_close(i->window);
-	output_free(&i->r.out);
-	files_free(&i->r.files);
-	free(i->r.path);
-	free(i->r.bad_path);
+	if (i->file.cap)
+		ringtap_capture_close(i->file.cap);
+	output_free(&i->file.out);
+	free(i->path);
 	free(i->if_packets);
 	free(i->if_lost);
 	flows_free(i->flows);
@@ -50,7 +52,7 @@ static int make_folder(struct incident *i)
 	i->folder_fd = open(i->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (i->folder_fd < 0 || flock(i->folder_fd, LOCK_EX | LOCK_NB))
 		return -errno;
-	return asprintf(&i->r.path, "%s/" FLIGHT_PACKETS, i->folder) < 0 ? -ENOMEM : 0;
+	return asprintf(&i->path, "%s/" FLIGHT_PACKETS, i->folder) < 0 ? -ENOMEM : 0;
 }
 
 static void make_comment(struct incident *i)
@@ -70,6 +72,14 @@ static void make_comment(struct incident *i)
 		i->event.to_ns % NS_PER_S, *i->event.comment ? ": " : "", i->event.comment);
 }
 
+static void describe(const void *ctx, const struct ringtap_interface *interface,
+	struct ringtap_pcapng_interface_options *o)
+{
+	const struct flight_config *cfg = ctx;
+
+	o->filter = cfg->filter;
+}
+
 static int prepare(struct incident *i)
 {
 	struct ringtap_kept kept = {.size = sizeof(kept)};
@@ -80,22 +90,21 @@ static int prepare(struct incident *i)
 	if (ret)
 		return ret;
 	make_comment(i);
-	i->cfg = i->f->record;
-	i->cfg.comments[0] = i->comment;
-	i->r.cfg = &i->cfg;
-	i->r.targets = i->f->r.targets; /* stays the other one's */
-	ret = output_init(&i->r.out, &i->cfg.output, 0);
+	i->comments[0] = i->comment;
+	i->file.comments = i->comments;
+	i->file.describe = describe;
+	i->file.ctx = i->f->cfg;
+	ret = output_init(&i->file.out, &packets_options, 0);
 	if (!ret)
-		ret = ringtap_capture_window(i->f->r.cap, i->from_ns, i->to_ns, &i->window);
+		ret = ringtap_capture_window(i->f->cap, i->from_ns, i->to_ns, &i->file.cap);
 	if (ret)
 		return ret;
-	ringtap_capture_kept(i->window, &kept);
+	ringtap_capture_kept(i->file.cap, &kept);
 	i->since_ns = kept.since_ns;
-	i->r.cap = i->window;
 	return -pthread_create(&i->thread, NULL, packets_write, i);
 }
 
-static void say_begun(const struct incident *i)
+static void print_begun(const struct incident *i)
 {
 	char value[64];
 
@@ -140,8 +149,8 @@ int incident_begin(struct flight *f, const struct trigger *t, const struct event
 	}
 	f->incidents[f->incident_count++] = i;
 	f->made++;
-	f->made_by[t - f->cfg->triggers]++;
-	say_begun(i);
+	flight_state(f, t)->made++;
+	print_begun(i);
 	return 0;
 }
 

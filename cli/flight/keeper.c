@@ -5,6 +5,7 @@
 
 #include "common/atomics.h"
 #include "flight.h"
+#include "keeper.h"
 
 static void *keep(void *arg)
 {
@@ -13,7 +14,7 @@ static void *keep(void *arg)
 	int ret;
 
 	do {
-		ret = ringtap_capture_keep(f->r.cap, -1);
+		ret = ringtap_capture_keep(f->cap, -1);
 	} while (!ret && !rt_load(&f->stop_keeper));
 	f->keeper_error = ret;
 	/* Pairs with the acquire in record(): keeper_error. */
@@ -25,7 +26,7 @@ static void *keep(void *arg)
 int keeper_start(struct flight *f)
 {
 	/* Here once, so that windows can be made from now on. */
-	int ret = ringtap_capture_keep(f->r.cap, 0);
+	int ret = ringtap_capture_keep(f->cap, 0);
 
 	return ret && ret != -EPIPE ? ret : -pthread_create(&f->keeper, NULL, keep, f);
 }
@@ -33,6 +34,6 @@ int keeper_start(struct flight *f)
 void keeper_stop(struct flight *f)
 {
 	rt_store(&f->stop_keeper, 1);
-	ringtap_capture_break(f->r.cap);
+	ringtap_capture_break(f->cap);
 	pthread_join(f->keeper, NULL);
 }

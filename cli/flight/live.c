@@ -16,7 +16,7 @@
 #include "target/attach_app.h"
 #include "show/table.h"
 #include "show/term.h"
-#include "flight.h"
+#include "live.h"
 
 #define TIMEOUT_MS 2000
 #define NEAR       0.8 /* of a threshold: shown as an alarm */

@@ -10,7 +10,7 @@
 #include "base/util.h"
 #include "measure/fake_monitor.h"
 #include "common/test_now.h"
-#include "flight.h"
+#include "live.h"
 
 #define RECORDER(folder, lost, failed, recent)                                                       \
 	"{\"application\": \"app\", \"pid\": 99, \"folder\": \"" folder "\", \"time_ns\": 1, "       \

@@ -13,7 +13,10 @@
 #include "common/atomics.h"
 #include "common/foreign.h"
 #include "common/pcapng.h"
+#include "file_counts.h"
 #include "flight.h"
+#include "packet_conditions.h"
+#include "packets.h"
 
 #define NARROWED_MAX 8 /* times that a file is begun again */
 #define RUNS_MAX     64
@@ -22,19 +25,22 @@
 #define COMMENT_MAX  1100
 #define BLOCK_MAX    (RT_CHUNK_MAX + COMMENT_MAX)
 
+const struct output_options packets_options = {
+	.compress = COMPRESS_NONE, .threads = 1, .no_direct = true};
+
 /* Whether the comment belongs to this packet: the one that was the event, else the first one at or
  * after it. */
 static bool is_event(const struct incident *i, const struct ringtap_packet *p)
 {
 	if (!i->event.packet.direction || p->ns != i->event.to_ns)
 		return p->ns >= i->event.to_ns;
-	return lookout_saw(&i->event, i->window, p);
+	return event_is_packet(&i->event, i->file.cap, p);
 }
 
 /* Packets of a run before the one that has the comment; UINT64_MAX: it is not in this run. */
 static uint64_t find_mark(struct incident *i, const struct ringtap_run *run)
 {
-	struct ringtap_packets *it = i->r.out.walk;
+	struct ringtap_packets *it = i->file.out.walk;
 	const struct ringtap_packet *p;
 	uint64_t n = 0;
 
@@ -75,7 +81,7 @@ static uint32_t add_comment(uint8_t *block, uint32_t len, const char *text)
 /* Writes the first packet of a run with the comment. */
 static int put_marked(struct incident *i, struct ringtap_run *rest)
 {
-	struct output *out = &i->r.out;
+	struct output *out = &i->file.out;
 	struct ringtap_run one;
 	uint8_t *block = malloc(BLOCK_MAX);
 	const void *from;
@@ -107,23 +113,23 @@ static int put_run(struct incident *i, const struct ringtap_run *run)
 	int ret = 0;
 
 	if (mark == UINT64_MAX)
-		return output_run(&i->r.out, run);
+		return output_run(&i->file.out, run);
 	if (mark && ringtap_run_take(&rest, mark, UINT64_MAX, &part))
-		ret = output_run(&i->r.out, &part);
+		ret = output_run(&i->file.out, &part);
 	if (!ret)
 		ret = put_marked(i, &rest);
-	return !ret && rest.packets ? output_run(&i->r.out, &rest) : ret;
+	return !ret && rest.packets ? output_run(&i->file.out, &rest) : ret;
 }
 
 static int put_batch(struct incident *i, const struct ringtap_run *runs, int n)
 {
-	int ret = file_interfaces(&i->r);
+	int ret = capture_file_interfaces(&i->file);
 
 	for (int k = 0; k < n && !ret; k++)
 		ret = put_run(i, &runs[k]);
 	if (!ret)
-		ret = output_push(&i->r.out);
-	if (!ret && i->f->cfg->max_disk && i->r.out.bytes > i->f->cfg->max_disk)
+		ret = output_push(&i->file.out);
+	if (!ret && i->f->cfg->max_disk && i->file.out.bytes > i->f->cfg->max_disk)
 		ret = -EFBIG;
 	return ret;
 }
@@ -136,13 +142,13 @@ static int write_window(struct incident *i)
 	while (!ret) {
 		if (rt_load(&i->f->abort_writers))
 			return -ECANCELED;
-		n = ringtap_capture_next(i->window, runs, RUNS_MAX, TIMEOUT_MS);
+		n = ringtap_capture_next(i->file.cap, runs, RUNS_MAX, TIMEOUT_MS);
 		if (n < 0)
 			return n == -EPIPE ? 0 : n;
 		ret = put_batch(i, runs, n);
-		ringtap_capture_release(i->window);
+		ringtap_capture_release(i->file.cap);
 		if (!ret && (n || !i->first_byte_ns))
-			ret = output_flush(&i->r.out);
+			ret = output_flush(&i->file.out);
 		if (!i->first_byte_ns)
 			i->first_byte_ns = now_ns(CLOCK_MONOTONIC);
 	}
@@ -151,13 +157,14 @@ static int write_window(struct incident *i)
 
 static int write_file(struct incident *i)
 {
-	int ret = file_begin(&i->r), end;
+	int ret = output_open(&i->file.out, &packets_options, i->path, NULL), end;
 
+	if (ret)
+		return ret;
+	ret = capture_file_start(&i->file);
 	if (!ret)
 		ret = write_window(i);
-	if (!i->r.out.sink)
-		return ret;
-	end = output_close(&i->r.out, &i->bytes, &i->packets);
+	end = output_close(&i->file.out, &i->bytes, &i->packets);
 	return ret ? ret : end;
 }
 
@@ -175,7 +182,7 @@ static bool has_event(const struct incident *i)
 	struct block block;
 	bool found = false;
 	struct stat st;
-	int kind, fd = rt_foreign_open(AT_FDCWD, i->r.path, O_NOFOLLOW, &st);
+	int kind, fd = rt_foreign_open(AT_FDCWD, i->path, O_NOFOLLOW, &st);
 
 	if (fd < 0)
 		return false;
@@ -193,13 +200,13 @@ static int narrow(struct incident *i, uint64_t before_ns)
 	struct ringtap_kept kept = {.size = sizeof(kept)};
 	struct ringtap_capture *window;
 	uint64_t from_ns = i->event.from_ns - before_ns;
-	int ret = ringtap_capture_window(i->f->r.cap, from_ns, i->to_ns, &window);
+	int ret = ringtap_capture_window(i->f->cap, from_ns, i->to_ns, &window);
 
 	if (ret)
 		return ret;
 	ringtap_capture_kept(window, &kept);
-	ringtap_capture_close(i->window);
-	i->r.cap = i->window = window;
+	ringtap_capture_close(i->file.cap);
+	i->file.cap = window;
 	i->since_ns = kept.since_ns > from_ns ? kept.since_ns : from_ns;
 	i->marked = false;
 	return 0;
@@ -234,13 +241,13 @@ void *packets_write(void *arg)
 
 	i->error = write_around_event(i);
 	/* Space goes back at once: what follows reads the file. */
-	ringtap_capture_close(i->window);
-	i->window = NULL;
+	ringtap_capture_close(i->file.cap);
+	i->file.cap = NULL;
 	i->written_ns = now_ns(CLOCK_MONOTONIC);
 	i->write_cpu_ns = thread_ns();
-	ret = survey(i);
+	ret = file_count(i);
 	i->error = i->error ? i->error : ret;
-	i->survey_cpu_ns = thread_ns() - i->write_cpu_ns;
+	i->count_cpu_ns = thread_ns() - i->write_cpu_ns;
 	i->finished_ns = now_ns(CLOCK_MONOTONIC);
 	/* Pairs with the acquire in incidents_finish(): all of the above. */
 	rt_store_release(&i->done, 1);

@@ -10,6 +10,10 @@
 #include "base/util.h"
 #include "measure/plot.h"
 #include "flight.h"
+#include "flow_report.h"
+#include "folder.h"
+#include "history.h"
+#include "page.h"
 
 static double seconds_from_event(const struct incident *i, double ns)
 {

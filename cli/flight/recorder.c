@@ -10,15 +10,21 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "await.h"
 #include "base/signals.h"
 #include "base/util.h"
 #include "target/which_app.h"
 #include "common/atomics.h"
+#include "app_wait.h"
 #include "flight.h"
+#include "folder.h"
+#include "history.h"
+#include "keeper.h"
+#include "packet_conditions.h"
+#include "status.h"
+#include "usdt_conditions.h"
 
 #define CHECK_NS (NS_PER_S / 10)  /* between snapshots; probes read drivers twice a second */
-#define LOOK_NS  (NS_PER_S / 100) /* between looks at what is found without them */
+#define SOON_NS  (NS_PER_S / 100) /* between checks of what is found without them */
 /* Until an event is noticed: readings of a driver, twice a second, and checks. */
 #define NOTICE_NS (2 * NS_PER_S)
 
@@ -61,27 +67,27 @@ static int open_monitor(struct flight *f, const struct target *t)
 /* Prints what is wrong. */
 static int attach(struct flight *f)
 {
-	int ret = targets_resolve(&f->r.targets, &f->record.capture);
+	int ret = targets_resolve(&f->targets, f->capture);
 
 	if (ret)
 		return ret;
-	if (f->r.targets.named != 1) {
-		message_print("flight: ports of %u applications; give one application",
-			f->r.targets.named);
+	if (f->targets.named != 1) {
+		message_print(
+			"flight: ports of %u applications; give one application", f->targets.named);
 		return -EINVAL;
 	}
-	ret = ringtap_capture_create(&f->r.cap, NULL);
+	ret = ringtap_capture_create(&f->cap, NULL);
 	if (ret) {
 		message_print("flight: starting: %s", strerror(-ret));
 		return ret;
 	}
 	/* First: where the memory is missing nothing else is touched. */
-	ret = targets_attach(&f->r.targets, &f->record.capture, f->r.cap);
+	ret = targets_attach(&f->targets, f->capture, f->cap);
 	if (!ret)
-		ret = open_monitor(f, &f->r.targets.list[0]);
+		ret = open_monitor(f, &f->targets.list[0]);
 	if (!ret)
-		ret = lookouts_attach(f);
-	return ret ? ret : usdts_attach(f);
+		ret = packet_conditions_attach(f);
+	return ret ? ret : usdt_conditions_attach(f);
 }
 
 static void announce(const struct flight *f)
@@ -89,7 +95,7 @@ static void announce(const struct flight *f)
 	struct ringtap_kept k = {.size = sizeof(k)};
 	char size[FORMAT_LEN], time[64] = "";
 
-	if (f->cfg->quiet || ringtap_capture_kept(f->r.cap, &k))
+	if (f->cfg->quiet || ringtap_capture_kept(f->cap, &k))
 		return;
 	if (f->cfg->keep_ns)
 		snprintf(time, sizeof(time), " of the last %g s",
@@ -152,7 +158,7 @@ static void reach_back(struct flight *f, const struct trigger *t, struct event *
 {
 	struct ringtap_kept k = {.size = sizeof(k)};
 
-	if (ringtap_capture_kept(f->r.cap, &k) || !k.newest_ns ||
+	if (ringtap_capture_kept(f->cap, &k) || !k.newest_ns ||
 		k.newest_ns + t->before_ns >= e->to_ns)
 		return;
 	e->from_ns = k.newest_ns;
@@ -167,8 +173,8 @@ static void take_end(struct flight *f)
 	struct event e = {.from_ns = now, .to_ns = now};
 
 	/* What has been found by the end may be an incident, too. */
-	lookouts_check(f);
-	usdts_check(f, false);
+	packet_conditions_check(f);
+	usdt_conditions_check(f, false);
 	history_step(f);
 	if (!t)
 		return;
@@ -177,13 +183,13 @@ static void take_end(struct flight *f)
 }
 
 /* Conditions, as often as they are checked. -EPIPE: the application has ended. */
-static int look(struct flight *f)
+static int check_conditions(struct flight *f)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
 	bool due = now - f->checked_ns >= CHECK_NS;
 
-	lookouts_check(f);
-	usdts_check(f, due);
+	packet_conditions_check(f);
+	usdt_conditions_check(f, due);
 	if (!due)
 		return 0;
 	f->checked_ns = now;
@@ -198,7 +204,9 @@ static void wait_for_events(const struct flight *f, bool stopping)
 		{.fd = stopping ? -1 : stop_fd(), .events = POLLIN}};
 	uint64_t v;
 
-	if (rt_poll_ns(p, 4, f->lookout_count || f->usdt_count ? LOOK_NS : CHECK_NS) > 0 &&
+	if (rt_poll_ns(p, 4,
+		    f->packet_condition_count || f->usdt_condition_count ? SOON_NS : CHECK_NS) >
+			0 &&
 		p[0].revents)
 		(void)!read(f->wake_fd, &v, sizeof(v));
 }
@@ -215,14 +223,14 @@ static int record(struct flight *f)
 			return STATUS_OK;
 		take_commands(f, begin_requested);
 		incidents_finish(f);
-		ended = look(f) == -EPIPE;
+		ended = check_conditions(f) == -EPIPE;
 		status_step(f);
 		status_answer(f);
 		wait_for_events(f, false);
 	}
 	if (rt_load_acquire(&f->keeper_ended) && f->keeper_error != -EPIPE) {
 		message_print("flight: reading the ring: %s; what came before is kept until now",
-			ringtap_capture_error(f->r.cap));
+			ringtap_capture_error(f->cap));
 		return STATUS_FAILED;
 	}
 	message_print("flight: application '%s' has ended", f->app.name);
@@ -245,7 +253,7 @@ static void finish_incidents(struct flight *f)
 		wait_for_events(f, true);
 		/* Reports need snapshots until the end of their windows. */
 		if (!rt_load_acquire(&f->keeper_ended))
-			look(f);
+			check_conditions(f);
 		take_commands(f, refuse_late);
 		status_answer(f);
 		incidents_finish(f);
@@ -257,20 +265,20 @@ static int run_attached(struct flight *f)
 	int ret, status;
 
 	if (f->cfg->keep_ns)
-		ringtap_capture_keep_for(f->r.cap, f->cfg->keep_ns + NOTICE_NS);
+		ringtap_capture_keep_for(f->cap, f->cfg->keep_ns + NOTICE_NS);
 	take_commands(f, refuse_early);
 	/* Also the requests to an earlier recorder. */
 	requests_take(f->cfg->folder, refuse_early, f);
 	ret = keeper_start(f);
 	/* With the recording: an event before it would have no packets. */
-	if (!ret && lookouts_start(f)) {
+	if (!ret && packet_conditions_start(f)) {
 		keeper_stop(f);
 		return STATUS_FAILED;
 	}
 	if (ret) {
-		message_print("flight: keeping packets: %s",
-			*ringtap_capture_error(f->r.cap) ? ringtap_capture_error(f->r.cap)
-							 : strerror(-ret));
+		message_print("flight: keeping packets: %s", *ringtap_capture_error(f->cap)
+								     ? ringtap_capture_error(f->cap)
+								     : strerror(-ret));
 		return STATUS_FAILED;
 	}
 	f->start_ns = now_ns(CLOCK_REALTIME);
@@ -280,7 +288,7 @@ static int run_attached(struct flight *f)
 			      "%s: %s; recording goes on without it",
 			f->app.dir, strerror(-ret));
 	/* The first snapshot: what happens after the announcement is compared with it. */
-	look(f);
+	check_conditions(f);
 	announce(f);
 	status = record(f);
 	finish_incidents(f);
@@ -294,15 +302,15 @@ static int run_attached(struct flight *f)
 /* What attach() has made, also in part. */
 static void detach(struct flight *f)
 {
-	usdts_close(f);
-	lookouts_close(f);
+	usdt_conditions_close(f);
+	packet_conditions_close(f);
 	ringtap_monitor_close(f->mon);
 	f->mon = NULL;
-	if (f->r.cap)
-		ringtap_capture_close(f->r.cap);
-	f->r.cap = NULL;
-	targets_free(&f->r.targets);
-	f->r.targets = (struct targets){0};
+	if (f->cap)
+		ringtap_capture_close(f->cap);
+	f->cap = NULL;
+	targets_free(&f->targets);
+	f->targets = (struct targets){0};
 }
 
 /* A terminal would be asked at each attempt. */
@@ -314,14 +322,14 @@ static bool asks(const struct flight *f)
 /* As attach(); with --wait it ends well or, with 1, by a signal. */
 static int attach_patiently(struct flight *f)
 {
-	struct await a = {0};
+	struct retry a = {0};
 	int ret;
 
-	if (f->cfg->wait && !await_app(f->cfg))
+	if (f->cfg->wait && !app_wait(f->cfg))
 		return 1;
 	while ((ret = attach(f)) && f->cfg->wait && !asks(f)) {
 		detach(f);
-		if (!await_retry(f->cfg, &a))
+		if (!app_wait_retry(f->cfg, &a))
 			return 1;
 	}
 	return ret;

@@ -17,6 +17,12 @@
 #include "base/util.h"
 #include "measure/metrics.h"
 #include "flight.h"
+#include "flow_report.h"
+#include "folder.h"
+#include "history.h"
+#include "page.h"
+#include "reports.h"
+#include "timeline.h"
 
 #define RESERVED 32768 /* bytes of FLIGHT_INCIDENT; with its flows it has at most about 12 KiB */
 
@@ -168,7 +174,7 @@ static json_t *trigger_json(const struct incident *i)
 		*i->event.where ? json_text(i->event.where) : json_null(), "value",
 		*value ? json_text(value) : json_null(), "threshold",
 		*limit ? json_text(limit) : json_null(), "suppressed_before",
-		json_count(t->suppressed), "number", i->event.value, "comment",
+		json_count(flight_state(i->f, t)->suppressed), "number", i->event.value, "comment",
 		*i->event.comment ? json_text(i->event.comment) : json_null());
 }
 
@@ -196,7 +202,7 @@ static json_t *incident_json(const struct incident *i, json_t *missing, bool flo
 	json_object_set_new(j, "written_after_ns", json_count(i->written_ns - i->begun_ns));
 	json_object_set_new(j, "finished_after_ns", json_count(i->finished_ns - i->begun_ns));
 	json_object_set_new(j, "write_cpu_ns", json_count(i->write_cpu_ns));
-	json_object_set_new(j, "survey_cpu_ns", json_count(i->survey_cpu_ns));
+	json_object_set_new(j, "survey_cpu_ns", json_count(i->count_cpu_ns));
 	json_object_set_new(j, "flows", flows ? flow_report_json(i) : json_null());
 	json_object_set_new(j, "error",
 		i->error ? json_text(i->error == -EFBIG ? "more than --max-disk"

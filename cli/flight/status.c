@@ -16,6 +16,8 @@
 #include "base/util.h"
 #include "recorder/ask.h"
 #include "flight.h"
+#include "history.h"
+#include "status.h"
 
 #define SAMPLES 512 /* then every second one goes, and they come half as often */
 
@@ -66,7 +68,7 @@ static int take_sample(const struct flight *f, struct sample *now)
 	int ret;
 
 	*now = (struct sample){.ns = now_ns(CLOCK_REALTIME)};
-	ret = ringtap_capture_window(f->r.cap, now->ns, now->ns, &w);
+	ret = ringtap_capture_window(f->cap, now->ns, now->ns, &w);
 	if (ret)
 		return ret;
 	now->count = ringtap_capture_interface_count(w);
@@ -233,9 +235,9 @@ static json_t *condition_json(const struct flight *f, unsigned i)
 		"condition", json_text(t->text), "value", text_or_null(value), "threshold",
 		text_or_null(limit), "threshold_share",
 		isfinite(share) ? json_real(share) : json_null(), "where", text_or_null(e.where),
-		"incidents", json_count(f->made_by[i]), "suppressed", json_count(t->suppressed),
-		"before_s", (double)t->before_ns / NS_PER_S, "after_s",
-		(double)t->after_ns / NS_PER_S);
+		"incidents", json_count(f->states[i].made), "suppressed",
+		json_count(f->states[i].suppressed), "before_s", (double)t->before_ns / NS_PER_S,
+		"after_s", (double)t->after_ns / NS_PER_S);
 }
 
 static json_t *recent_json(const struct flight *f)
@@ -265,7 +267,7 @@ static void set_counts(json_t *j, const struct flight *f, const struct sample *n
 	struct ringtap_kept k = {.size = sizeof(k)};
 	uint64_t since, packets = 0;
 
-	(void)ringtap_capture_kept(f->r.cap, &k);
+	(void)ringtap_capture_kept(f->cap, &k);
 	since = k.since_ns > f->start_ns ? k.since_ns : f->start_ns;
 	set(j, "ports", ports_json(f->status, now, k.since_ns, &packets));
 	set(j, "kept_ns", json_count(now->ns > since ? now->ns - since : 0));

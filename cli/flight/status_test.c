@@ -16,6 +16,8 @@
 #include "measure/fake_monitor.h"
 #include "common/test_now.h"
 #include "flight.h"
+#include "history.h"
+#include "status.h"
 
 static struct flight f;
 static struct flight_config cfg;
@@ -292,7 +294,7 @@ static void watch_for(unsigned seconds)
 /* Incidents are not of interest here. */
 int incident_begin(struct flight *unused, const struct trigger *t, const struct event *e)
 {
-	f.made_by[t - cfg.triggers]++;
+	flight_state(&f, t)->made++;
 	return 0;
 }
 

@@ -9,6 +9,8 @@
 #include "base/json.h"
 #include "base/util.h"
 #include "flight.h"
+#include "history.h"
+#include "timeline.h"
 
 #define COUNTERS 0 /* the "thread" of what belongs to all of the application */
 

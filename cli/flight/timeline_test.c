@@ -6,6 +6,8 @@
 #include "measure/fake_monitor.h"
 #include "common/test_now.h"
 #include "flight.h"
+#include "history.h"
+#include "timeline.h"
 
 #define SECONDS 4
 

@@ -47,10 +47,6 @@ struct trigger {
 	struct filter filter; /* of TRIGGER_PACKET */
 	char provider[64], event[64]; /* of TRIGGER_USDT */
 	uint64_t before_ns, after_ns, cooldown_ns;
-	/* A level: it has been met since its incident; it is met, and the cooldown lasts. */
-	bool holds, waits;
-	uint64_t quiet_ns;   /* CLOCK_MONOTONIC, no incident before */
-	uint64_t suppressed; /* events that made no incident */
 };
 
 /* A packet, to find it again in another capture of the same application. */

@@ -95,8 +95,8 @@ int recorder_run(struct recorder *r)
 	newcomers_begin(r);
 	ret = ringtap_capture_create(&r->cap, NULL);
 	if (!ret)
-		ret = output_init(
-			&r->out, &r->cfg->output, capture_config_snaplen(&r->cfg->capture, NULL));
+		ret = output_init(&r->file.out, &r->cfg->output,
+			capture_config_snaplen(&r->cfg->capture, NULL));
 	if (ret) {
 		message_print("record: starting: %s", strerror(-ret));
 		return STATUS_FAILED;
@@ -112,7 +112,7 @@ int recorder_run(struct recorder *r)
 		return STATUS_FAILED;
 	if (targets_attach(&r->targets, &r->cfg->capture, r->cap) ||
 		(r->cfg->fates && record_fates_attach(r))) {
-		sink_abandon(r->out.sink);
+		sink_abandon(r->file.out.sink);
 		return STATUS_FAILED;
 	}
 	return record_attached(r);
@@ -125,7 +125,7 @@ void recorder_free(struct recorder *r)
 	if (r->cap)
 		ringtap_capture_close(r->cap);
 	record_fates_free(r->fates);
-	output_free(&r->out);
+	output_free(&r->file.out);
 	files_free(&r->files);
 	targets_free(&r->targets);
 	free(r->path);

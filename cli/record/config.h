@@ -7,11 +7,9 @@
 #include <stdint.h>
 
 #include "base/command.h"
-#include "sink/output.h"
+#include "sink/capture_file.h"
 #include "target/capture_config.h"
 #include "ringtap/reader.h"
-
-#define COMMENTS_MAX 16
 
 /* When to stop, and when to go on to the next file. 0: never. */
 struct limits {

@@ -65,17 +65,17 @@ int shares_discard(struct recorder *r, const struct ringtap_run *run)
 
 	if (ret)
 		return ret;
-	ringtap_packets_start(r->out.walk, run);
-	while ((p = ringtap_packet_next(r->out.walk))) {
+	ringtap_packets_start(r->file.out.walk, run);
+	while ((p = ringtap_packet_next(r->file.out.walk))) {
 		if (p->interface < r->share_count)
 			r->shares[p->interface].discarded++;
 	}
-	return ringtap_packets_error(r->out.walk);
+	return ringtap_packets_error(r->file.out.walk);
 }
 
 uint64_t recorder_written(const struct recorder *r)
 {
-	return r->written + (r->out.sink ? r->out.packets : 0);
+	return r->written + (r->file.out.sink ? r->file.out.packets : 0);
 }
 
 double recorder_seconds(const struct recorder *r)

@@ -139,7 +139,7 @@ static struct place find_place(const struct recorder *r, const struct ringtap_in
 {
 	struct place found = {.interface = NOWHERE};
 
-	for (unsigned i = 0; i < r->file_ifs; i++) {
+	for (unsigned i = 0; i < r->file.interfaces; i++) {
 		struct ringtap_interface info = {.size = sizeof(info)};
 		const struct iface_config *cfg;
 
@@ -160,7 +160,7 @@ static int find_places(struct recorder *r)
 	unsigned count = ringtap_capture_interface_count(f->cap);
 	struct place *more;
 
-	if (f->place_count == count && f->file_ifs == r->file_ifs)
+	if (f->place_count == count && f->file_ifs == r->file.interfaces)
 		return 0;
 	more = reallocarray(f->places, count + 1, sizeof(*more));
 	if (!more)
@@ -174,7 +174,7 @@ static int find_places(struct recorder *r)
 			more[i] = find_place(r, &info);
 	}
 	f->place_count = count;
-	f->file_ifs = r->file_ifs;
+	f->file_ifs = r->file.interfaces;
 	return 0;
 }
 
@@ -197,7 +197,7 @@ static int put_block(struct recorder *r, enum rt_fates_kind kind, const void *en
 	ssize_t n =
 		rt_pcapng_fates(f->block, RT_PCAPNG_FATES_MAX, kind, ns, entries, (uint32_t)count);
 
-	return n < 0 ? (int)n : output_block(&r->out, f->block, (size_t)n);
+	return n < 0 ? (int)n : output_block(&r->file.out, f->block, (size_t)n);
 }
 
 int record_fates_begin_file(struct recorder *r)
@@ -336,7 +336,7 @@ int record_fates_take(struct recorder *r)
 {
 	int ret;
 
-	if (!r->fates || r->fates->over || !r->out.sink)
+	if (!r->fates || r->fates->over || !r->file.out.sink)
 		return 0;
 	ret = write_events(r, false);
 	while (!ret && !r->fates->count && !r->fates->over && take(r, 0, &ret))
@@ -427,7 +427,7 @@ int record_fates_finish(struct recorder *r)
 	struct record_fates *f = r->fates;
 	int ret = 0;
 
-	if (!f || !r->out.sink || f->error)
+	if (!f || !r->file.out.sink || f->error)
 		return 0;
 	f->finishing = true;
 	if (!f->over)

@@ -5,17 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/pcapng.h"
 #include "record.h"
 #include "base/packet_file.h"
 #include "base/util.h"
 
-/* The longest texts: all comments, or name, description and filter. */
-#define BLOCK_MAX ((COMMENTS_MAX + 1) * (RT_PCAPNG_TEXT_MAX + 8) + 1024)
-
 static int open_path(struct recorder *r, const char *path)
 {
-	int ret = output_open(&r->out, &r->cfg->output, path, &signals_patience);
+	int ret = output_open(&r->file.out, &r->cfg->output, path, &signals_patience);
 
 	if (ret)
 		return ret;
@@ -87,16 +83,6 @@ int file_open_first(struct recorder *r)
 	return ret;
 }
 
-static int put_section(struct recorder *r, uint8_t *buf)
-{
-	const struct ringtap_pcapng_section_options o = {.size = sizeof(o),
-		.application = "ringtap " RINGTAP_VERSION,
-		.comments = r->cfg->comments};
-	int n = ringtap_pcapng_section(buf, BLOCK_MAX, &o);
-
-	return n < 0 ? n : output_block(&r->out, buf, (size_t)n);
-}
-
 /* Applications with little memory cut packets, each at its own length, and a port may come later.
  */
 static uint32_t common_snaplen(const struct recorder *r)
@@ -109,48 +95,6 @@ static uint32_t common_snaplen(const struct recorder *r)
 	return known && least == most && r->targets.count == 1 ? known : most;
 }
 
-static int put_interface(struct recorder *r, uint8_t *buf, unsigned i)
-{
-	struct ringtap_pcapng_interface_options o = {.size = sizeof(o)};
-	struct ringtap_interface info = {.size = sizeof(info)};
-	const struct iface_config *cfg;
-	char clock[CLOCK_TEXT_LEN];
-	int n = ringtap_capture_interface(r->cap, i, &info);
-
-	if (n)
-		return n;
-	cfg = targets_iface(&r->targets, &r->cfg->capture, &info);
-	o.name = cfg->ifname;
-	o.description = cfg->ifdescr;
-	o.filter = cfg->filter;
-	clock_of_interface(clock, r->cfg->capture.options.timestamp == RINGTAP_NIC ? "nic" : "tsc",
-		info.tsc_hz);
-	o.comment = clock;
-	o.snaplen = r->snaplen;
-	n = ringtap_pcapng_interface(r->cap, i, buf, BLOCK_MAX, &o);
-	return n < 0 ? n : output_block(&r->out, buf, (size_t)n);
-}
-
-int file_interfaces(struct recorder *r)
-{
-	unsigned count = ringtap_capture_interface_count(r->cap);
-	uint8_t *buf;
-	int ret = 0;
-
-	if (r->file_ifs >= count)
-		return 0;
-	buf = malloc(BLOCK_MAX);
-	if (!buf)
-		return -ENOMEM;
-	while (r->file_ifs < count && !ret) {
-		ret = put_interface(r, buf, r->file_ifs);
-		if (!ret)
-			r->file_ifs++;
-	}
-	free(buf);
-	return ret;
-}
-
 /* A file of pcap has one for all packets. targets_attach() has checked that they have. */
 static uint16_t linktype_of_pcap(const struct recorder *r)
 {
@@ -160,27 +104,34 @@ static uint16_t linktype_of_pcap(const struct recorder *r)
 							   : info.linktype;
 }
 
+static void describe(const void *ctx, const struct ringtap_interface *info,
+	struct ringtap_pcapng_interface_options *o)
+{
+	const struct recorder *r = ctx;
+	const struct iface_config *cfg = targets_iface(&r->targets, &r->cfg->capture, info);
+
+	o->name = cfg->ifname;
+	o->description = cfg->ifdescr;
+	o->filter = cfg->filter;
+}
+
 int file_begin(struct recorder *r)
 {
-	uint8_t *buf;
 	int ret;
 
 	r->file_ns = now_ns(CLOCK_REALTIME);
-	ret = r->out.sink ? 0 : open_next(r);
+	ret = r->file.out.sink ? 0 : open_next(r);
 	if (ret)
 		return ret;
-	r->file_ifs = 0;
-	r->snaplen = common_snaplen(r);
 	r->file_mono_ns = now_ns(CLOCK_MONOTONIC);
-	buf = malloc(BLOCK_MAX);
-	if (!buf)
-		return -ENOMEM;
-	r->out.linktype = linktype_of_pcap(r);
-	ret = output_start(&r->out);
-	if (!ret)
-		ret = put_section(r, buf);
-	free(buf);
-	ret = ret ?: file_interfaces(r);
+	r->file.cap = r->cap;
+	r->file.comments = r->cfg->comments;
+	r->file.nic_time = r->cfg->capture.options.timestamp == RINGTAP_NIC;
+	r->file.snaplen = common_snaplen(r);
+	r->file.describe = describe;
+	r->file.ctx = r;
+	r->file.out.linktype = linktype_of_pcap(r);
+	ret = capture_file_start(&r->file);
 	return ret ?: record_fates_begin_file(r);
 }
 
@@ -196,9 +147,7 @@ static void set_delivered(const struct recorder *r, unsigned i, bool final,
 static int put_statistics(struct recorder *r, unsigned i, bool final)
 {
 	struct ringtap_pcapng_statistics_options o = {.size = sizeof(o), .start_ns = r->start_ns};
-	uint8_t buf[RT_PCAPNG_ISB_MAX];
 	char comment[64], clock[CLOCK_TEXT_LEN];
-	int n;
 
 	set_delivered(r, i, final, &o);
 	if (final) {
@@ -212,8 +161,7 @@ static int put_statistics(struct recorder *r, unsigned i, bool final)
 		o.clock = clock;
 		r->clock.set_ns = 0;
 	}
-	n = ringtap_pcapng_statistics(r->cap, i, buf, sizeof(buf), &o);
-	return n < 0 ? n : output_block(&r->out, buf, (size_t)n);
+	return capture_file_statistics(&r->file, i, &o);
 }
 
 int file_statistics(struct recorder *r, bool final)
@@ -221,7 +169,7 @@ int file_statistics(struct recorder *r, bool final)
 	int ret = r->cfg->output.pcap ? 0 : shares_update(r);
 
 	/* shares may know of interfaces that the file does not describe yet. */
-	for (unsigned i = 0; i < r->file_ifs && !ret && !r->cfg->output.pcap; i++)
+	for (unsigned i = 0; i < r->file.interfaces && !ret && !r->cfg->output.pcap; i++)
 		ret = put_statistics(r, i, final);
 	return ret;
 }
@@ -249,7 +197,7 @@ int file_end(struct recorder *r, bool final)
 {
 	struct file *f = files_last(&r->files);
 	int first = file_statistics(r, final);
-	int ret = output_close(&r->out, &f->bytes, &f->packets);
+	int ret = output_close(&r->file.out, &f->bytes, &f->packets);
 
 	r->written += f->packets;
 	if (!ret && print_name(r, f->name))

@@ -75,11 +75,11 @@ static void note_emitted(
 static void put_batch(struct recorder *r, const struct ringtap_run *runs, int count)
 {
 	if (!r->discarding)
-		check(r, file_interfaces(r));
+		check(r, capture_file_interfaces(&r->file));
 	for (int i = 0; i < count; i++)
 		check(r, packets_put(r, &runs[i]));
-	if (r->out.sink)
-		check(r, output_push(&r->out));
+	if (r->file.out.sink)
+		check(r, output_push(&r->file.out));
 	if (!r->error)
 		check(r, record_fates_take(r));
 }
@@ -141,7 +141,7 @@ static void tick(struct recorder *r, uint64_t now)
 	note_wait(r);
 	r->next_tick_ns = now + TICK_NS;
 	if (!r->discarding)
-		check(r, output_flush(&r->out));
+		check(r, output_flush(&r->file.out));
 	report_deaths(r);
 	newcomers_check(r);
 	/* At once where the clock was set: the file then says when. */
@@ -162,7 +162,7 @@ static void requests(struct recorder *r)
 		report_counts(r, stderr);
 	if (!signals_want_file() || r->discarding || r->stopping)
 		return;
-	check(r, r->cfg->rotating ? file_next(r) : output_flush(&r->out));
+	check(r, r->cfg->rotating ? file_next(r) : output_flush(&r->file.out));
 }
 
 static void timers(struct recorder *r)
@@ -240,7 +240,7 @@ void recorder_loop(struct recorder *r)
 	note_wait(r);
 	if (!r->error)
 		check(r, record_fates_finish(r));
-	if (r->out.sink)
+	if (r->file.out.sink)
 		check(r, file_end(r, n == -EPIPE));
 	shares_update(r);
 }

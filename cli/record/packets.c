@@ -13,7 +13,7 @@ static uint64_t min_limit(uint64_t a, uint64_t b)
 /* Room for the statistics that end a file. */
 static uint64_t reserve(const struct recorder *r)
 {
-	return r->cfg->output.pcap ? 0 : (uint64_t)r->file_ifs * RT_PCAPNG_ISB_MAX;
+	return r->cfg->output.pcap ? 0 : (uint64_t)r->file.interfaces * RT_PCAPNG_ISB_MAX;
 }
 
 enum full { FULL_NOT, FULL_PACKETS, FULL_BYTES };
@@ -24,19 +24,19 @@ static int cut_to_file(const struct recorder *r, struct ringtap_run *rest, uint6
 	struct ringtap_run *part, enum full *why)
 {
 	uint64_t bytes = min_limit(r->cfg->stop.bytes, r->cfg->rotate.bytes);
-	uint64_t used = r->out.bytes + reserve(r), room = used < bytes ? bytes - used : 0;
+	uint64_t used = r->file.out.bytes + reserve(r), room = used < bytes ? bytes - used : 0;
 	uint64_t packets = max;
 
 	*why = FULL_NOT;
 	part->packets = 0;
-	if (r->cfg->rotate.packets && r->cfg->rotate.packets - r->out.packets < packets)
-		packets = r->cfg->rotate.packets - r->out.packets;
+	if (r->cfg->rotate.packets && r->cfg->rotate.packets - r->file.out.packets < packets)
+		packets = r->cfg->rotate.packets - r->file.out.packets;
 	if (!packets) {
 		*why = FULL_PACKETS;
 		return 0;
 	}
 	if (bytes && r->cfg->output.pcap) {
-		uint64_t fit = pcap_fit(r->out.walk, rest, room);
+		uint64_t fit = pcap_fit(r->file.out.walk, rest, room);
 
 		packets = fit < packets ? fit : packets;
 		room = UINT64_MAX;
@@ -44,7 +44,7 @@ static int cut_to_file(const struct recorder *r, struct ringtap_run *rest, uint6
 	if (packets && ringtap_run_take(rest, packets, bytes ? room : UINT64_MAX, part))
 		return 0;
 	*why = FULL_BYTES;
-	if (r->out.packets && bytes)
+	if (r->file.out.packets && bytes)
 		return 0;
 	/* Even the smallest file holds a packet, or there would be no progress. */
 	*why = FULL_NOT;
@@ -82,7 +82,7 @@ int packets_put(struct recorder *r, const struct ringtap_run *run)
 			ret = next_file(r, full);
 			continue;
 		}
-		ret = output_run(&r->out, &part);
+		ret = output_run(&r->file.out, &part);
 		if (limit && recorder_written(r) >= limit)
 			recorder_end(r, END_PACKETS, true);
 	}

@@ -6,11 +6,11 @@
 #include <stdio.h>
 
 #include "cli/commands.h"
-#include "clock.h"
 #include "config.h"
 #include "fates.h"
 #include "sink/files.h"
-#include "sink/output.h"
+#include "sink/capture_file.h"
+#include "sink/clock.h"
 #include "target/targets.h"
 #include "ringtap/reader.h"
 
@@ -38,14 +38,12 @@ struct recorder {
 	struct targets targets;
 	struct ringtap_capture *cap;
 	struct record_fates *fates; /* NULL: without --fates */
-	struct output out;
+	struct capture_file file;   /* the current one */
 	struct files files;
 	char *path;           /* -w, or our own name */
 	char *bad_path;       /* a file that could not be opened */
 	struct share *shares; /* of share_count interfaces */
 	unsigned share_count;
-	unsigned file_ifs; /* interfaces that the current file describes */
-	uint32_t snaplen;  /* of all of them: libpcap reads no other files */
 
 	enum end_reason end;
 	int error;        /* -errno with END_OUTPUT, END_CORRUPT, END_ERROR */
@@ -102,8 +100,6 @@ int file_begin(struct recorder *r);      /* opens where it is not yet open; head
 int file_end(struct recorder *r, bool final);
 /* Ends the file, and the recording if -a files demands it, else begins the next one. */
 int file_next(struct recorder *r);
-/* Describes interfaces that have appeared. */
-int file_interfaces(struct recorder *r);
 /* Interface statistics; final: the capture is over, counts are exact. */
 int file_statistics(struct recorder *r, bool final);
 

@@ -13,6 +13,7 @@
 #include "packet/blocks.h"
 #include "common/atomics.h"
 #include "common/pcapng.h"
+#include "file_counts.h"
 #include "flight.h"
 
 #define FLOWS_MAX 16384
@@ -30,7 +31,7 @@ static void count(struct incident *i, const struct block *b)
 	uint64_t ns = (uint64_t)b->ns;
 	struct headers h;
 
-	if (b->local < i->r.file_ifs) {
+	if (b->local < i->file.interfaces) {
 		i->if_packets[b->local]++;
 		i->if_lost[b->local] += b->dropcount;
 	}
@@ -83,7 +84,7 @@ static int put_statistics(struct incident *i, int fd)
 {
 	int ret = 0;
 
-	for (unsigned k = 0; k < i->r.file_ifs && !ret; k++) {
+	for (unsigned k = 0; k < i->file.interfaces && !ret; k++) {
 		struct rt_pcapng_isb isb = {.interface_id = k,
 			.time_ns = i->to_ns,
 			.starttime_ns = i->from_ns,
@@ -102,14 +103,14 @@ static int put_statistics(struct incident *i, int fd)
 	return ret;
 }
 
-int survey(struct incident *i)
+int file_count(struct incident *i)
 {
-	int fd = open(i->r.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW), ret;
+	int fd = open(i->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW), ret;
 
 	if (fd < 0)
 		return -errno;
-	i->if_packets = calloc(i->r.file_ifs + 1, sizeof(*i->if_packets));
-	i->if_lost = calloc(i->r.file_ifs + 1, sizeof(*i->if_lost));
+	i->if_packets = calloc(i->file.interfaces + 1, sizeof(*i->if_packets));
+	i->if_lost = calloc(i->file.interfaces + 1, sizeof(*i->if_lost));
 	i->flows = flows_new(FLOWS_MAX); /* NULL: the report has none */
 	ret = i->if_packets && i->if_lost ? count_file(i, fd) : -ENOMEM;
 	/* After an error the disk may be full. */

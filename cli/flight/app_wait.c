@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "await.h"
+#include "app_wait.h"
 #include "base/signals.h"
 #include "base/util.h"
 #include "target/attach_app.h"
@@ -17,7 +17,7 @@
 #define FIRST_NS NS_PER_S
 #define LAST_NS  (60 * NS_PER_S)
 
-uint64_t await_delay(struct await *a, uint64_t pid)
+uint64_t retry_delay(struct retry *a, uint64_t pid)
 {
 	bool again = a->delay_ns && a->pid == pid;
 
@@ -46,7 +46,7 @@ static bool is_running(const char *name, uint64_t *pid)
 	return found;
 }
 
-bool await_app(const struct flight_config *c)
+bool app_wait(const struct flight_config *c)
 {
 	bool said = c->quiet;
 	uint64_t pid;
@@ -62,24 +62,24 @@ bool await_app(const struct flight_config *c)
 	return true;
 }
 
-bool await_retry(const struct flight_config *c, struct await *a)
+bool app_wait_retry(const struct flight_config *c, struct retry *a)
 {
 	uint64_t pid, end = now_ns(CLOCK_MONOTONIC);
 
 	/* It has ended, which may be why. */
 	if (!is_running(c->app, &pid)) {
-		*a = (struct await){0};
-		return await_app(c);
+		*a = (struct retry){0};
+		return app_wait(c);
 	}
-	end += await_delay(a, pid);
+	end += retry_delay(a, pid);
 	if (!c->quiet)
 		fprintf(stderr, "Trying again in %u s\n", (unsigned)(a->delay_ns / NS_PER_S));
 	while (now_ns(CLOCK_MONOTONIC) < end) {
 		if (stop_wait(LOOK_NS))
 			return false;
 		if (!is_running(c->app, &pid) || pid != a->pid) {
-			*a = (struct await){0};
-			return await_app(c);
+			*a = (struct retry){0};
+			return app_wait(c);
 		}
 	}
 	return true;

@@ -25,6 +25,8 @@
 #include "usdt/uprobe.h"
 #include "common/atomics.h"
 #include "flight.h"
+#include "history.h"
+#include "usdt_conditions.h"
 
 #define FILES_NS NS_PER_S /* between looks for new libraries */
 #define PAGES    2        /* of a buffer, and one of its state; a power of two */
@@ -45,8 +47,8 @@ struct event_file {
 	ino_t inode;
 };
 
-struct usdt {
-	struct trigger *trigger;
+struct usdt_condition {
+	const struct trigger *trigger;
 	pid_t pid;
 	struct event_file *files; /* that have been looked at */
 	unsigned file_count;
@@ -62,7 +64,7 @@ struct usdt {
 /* ---- finding the event */
 
 /* A file may be mapped several times, also by several names; each of its breakpoints counts. */
-static bool is_known(const struct usdt *u, const struct stat *st)
+static bool is_known(const struct usdt_condition *u, const struct stat *st)
 {
 	for (unsigned i = 0; i < u->file_count; i++)
 		if (u->files[i].device == st->st_dev && u->files[i].inode == st->st_ino)
@@ -70,7 +72,7 @@ static bool is_known(const struct usdt *u, const struct stat *st)
 	return false;
 }
 
-static int add_file(struct usdt *u, const struct stat *st)
+static int add_file(struct usdt_condition *u, const struct stat *st)
 {
 	struct event_file *more = realloc(u->files, (u->file_count + 1) * sizeof(*more));
 
@@ -84,7 +86,7 @@ static int add_file(struct usdt *u, const struct stat *st)
 /* Searches the program and its libraries: the event is met wherever it is passed. */
 static int find_in(void *ctx, const char *path, const char *file)
 {
-	struct usdt *u = ctx;
+	struct usdt_condition *u = ctx;
 	struct stat st;
 	int n, ret;
 
@@ -106,7 +108,7 @@ static int find_in(void *ctx, const char *path, const char *file)
 	return n == -E2BIG ? n : 0;
 }
 
-static int find(struct flight *f, struct usdt *u)
+static int find(struct flight *f, struct usdt_condition *u)
 {
 	int ret = process_files_each(u->pid, find_in, u);
 
@@ -134,7 +136,7 @@ static long page_size(void)
 }
 
 /* A descriptor, or -errno. */
-static int open_place(const struct usdt *u, pid_t tid, unsigned i)
+static int open_place(const struct usdt_condition *u, pid_t tid, unsigned i)
 {
 	const struct perf_event_attr a = {.sample_period = 1,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
@@ -171,7 +173,7 @@ static int set_output(struct watched_thread *w, int fd)
 
 /* Watches the places that are new. perf opens files by name: one that was deleted or replaced has
  * no breakpoints in threads that begin later, which must not end those of the others. */
-static int watch_places(const struct usdt *u, struct watched_thread *w)
+static int watch_places(const struct usdt_condition *u, struct watched_thread *w)
 {
 	while (w->fd_count < u->place_count) {
 		int fd = open_place(u, w->tid, w->fd_count), ret;
@@ -187,7 +189,7 @@ static int watch_places(const struct usdt *u, struct watched_thread *w)
 }
 
 /* 0, -ESRCH: it has ended, or -errno. */
-static int watch(struct usdt *u, pid_t tid)
+static int watch(struct usdt_condition *u, pid_t tid)
 {
 	struct watched_thread *more = realloc(u->threads, (u->thread_count + 1) * sizeof(*more)),
 			      *w;
@@ -206,7 +208,7 @@ static int watch(struct usdt *u, pid_t tid)
 	return ret;
 }
 
-static bool is_watched(const struct usdt *u, pid_t tid)
+static bool is_watched(const struct usdt_condition *u, pid_t tid)
 {
 	for (unsigned i = 0; i < u->thread_count; i++)
 		if (u->threads[i].tid == tid)
@@ -215,7 +217,7 @@ static bool is_watched(const struct usdt *u, pid_t tid)
 }
 
 /* Those that are new; and forgets those that have ended. */
-static int follow_threads(struct usdt *u)
+static int follow_threads(struct usdt_condition *u)
 {
 	char path[64];
 	struct dirent *e;
@@ -287,7 +289,7 @@ static uint64_t take(struct watched_thread *w, uint64_t *first_ns)
 	return n;
 }
 
-static void check(struct flight *f, struct usdt *u)
+static void check(struct flight *f, struct usdt_condition *u)
 {
 	int64_t offset = (int64_t)(now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC));
 	uint64_t first_ns = UINT64_MAX, events = 0;
@@ -306,12 +308,12 @@ static void check(struct flight *f, struct usdt *u)
 		return;
 	e.from_ns = e.to_ns = first_ns + (uint64_t)offset;
 	flight_fire(f, u->trigger, &e);
-	u->trigger->suppressed += events - 1;
+	flight_state(f, u->trigger)->suppressed += events - 1;
 }
 
 /* ---- the conditions */
 
-static int attach(struct flight *f, struct usdt *u)
+static int attach(struct flight *f, struct usdt_condition *u)
 {
 	int ret = find(f, u);
 
@@ -337,28 +339,28 @@ static void raise_descriptors(void)
 	(void)setrlimit(RLIMIT_NOFILE, &l);
 }
 
-int usdts_attach(struct flight *f)
+int usdt_conditions_attach(struct flight *f)
 {
 	int ret = 0;
 
-	f->usdts = calloc(f->cfg->trigger_count, sizeof(*f->usdts));
-	if (!f->usdts)
+	f->usdt_conditions = calloc(f->cfg->trigger_count, sizeof(*f->usdt_conditions));
+	if (!f->usdt_conditions)
 		return -ENOMEM;
 	for (unsigned i = 0; i < f->cfg->trigger_count && !ret; i++) {
-		struct trigger *t = (struct trigger *)&f->cfg->triggers[i];
+		const struct trigger *t = &f->cfg->triggers[i];
 
 		if (t->kind != TRIGGER_USDT)
 			continue;
 		raise_descriptors();
-		f->usdts[f->usdt_count] =
-			(struct usdt){.trigger = t, .pid = (pid_t)f->app.info.host_pid};
-		ret = attach(f, &f->usdts[f->usdt_count++]);
+		f->usdt_conditions[f->usdt_condition_count] =
+			(struct usdt_condition){.trigger = t, .pid = (pid_t)f->app.info.host_pid};
+		ret = attach(f, &f->usdt_conditions[f->usdt_condition_count++]);
 	}
 	return ret;
 }
 
 /* The event in libraries that have been loaded since, for the threads that are watched already. */
-static int follow_files(struct usdt *u)
+static int follow_files(struct usdt_condition *u)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
 	unsigned before = u->place_count;
@@ -377,7 +379,7 @@ static int follow_files(struct usdt *u)
 	return ret;
 }
 
-static void follow(struct flight *f, struct usdt *u)
+static void follow(struct flight *f, struct usdt_condition *u)
 {
 	int files = follow_files(u), threads = follow_threads(u), ret = files ? files : threads;
 
@@ -389,26 +391,26 @@ static void follow(struct flight *f, struct usdt *u)
 		u->trigger->text, strerror(-ret));
 }
 
-void usdts_check(struct flight *f, bool threads)
+void usdt_conditions_check(struct flight *f, bool threads)
 {
-	for (unsigned i = 0; i < f->usdt_count; i++) {
-		check(f, &f->usdts[i]);
+	for (unsigned i = 0; i < f->usdt_condition_count; i++) {
+		check(f, &f->usdt_conditions[i]);
 		if (threads)
-			follow(f, &f->usdts[i]);
+			follow(f, &f->usdt_conditions[i]);
 	}
 }
 
-void usdts_close(struct flight *f)
+void usdt_conditions_close(struct flight *f)
 {
-	for (unsigned i = 0; i < f->usdt_count; i++) {
-		for (unsigned k = 0; k < f->usdts[i].thread_count; k++)
-			unwatch(&f->usdts[i].threads[k]);
-		for (unsigned k = 0; k < f->usdts[i].file_count; k++)
-			free(f->usdts[i].files[k].path);
-		free(f->usdts[i].threads);
-		free(f->usdts[i].files);
+	for (unsigned i = 0; i < f->usdt_condition_count; i++) {
+		for (unsigned k = 0; k < f->usdt_conditions[i].thread_count; k++)
+			unwatch(&f->usdt_conditions[i].threads[k]);
+		for (unsigned k = 0; k < f->usdt_conditions[i].file_count; k++)
+			free(f->usdt_conditions[i].files[k].path);
+		free(f->usdt_conditions[i].threads);
+		free(f->usdt_conditions[i].files);
 	}
-	free(f->usdts);
-	f->usdts = NULL;
-	f->usdt_count = 0;
+	free(f->usdt_conditions);
+	f->usdt_conditions = NULL;
+	f->usdt_condition_count = 0;
 }

@@ -4,8 +4,8 @@
  * statistics of the first one, see docs/format.md, "The clock in files". Time stamps follow
  * CLOCK_REALTIME of this host.
  */
-#ifndef RINGTAP_CLI_RECORD_CLOCK_H
-#define RINGTAP_CLI_RECORD_CLOCK_H
+#ifndef RINGTAP_SINK_CLOCK_H
+#define RINGTAP_SINK_CLOCK_H
 
 #include <stdbool.h>
 #include <stddef.h>

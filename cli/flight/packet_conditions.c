@@ -15,14 +15,16 @@
 #include "base/util.h"
 #include "target/which_app.h"
 #include "flight.h"
+#include "history.h"
+#include "packet_conditions.h"
 
 #define RUNS_MAX   64
 #define ROUNDS_MAX 64 /* of runs, in one look */
 #define FNV_BASIS  UINT64_C(0xcbf29ce484222325)
 #define FNV_PRIME  UINT64_C(0x100000001b3)
 
-struct lookout {
-	struct trigger *trigger;
+struct packet_condition {
+	const struct trigger *trigger;
 	struct ringtap_capture *cap;
 	struct ringtap_packets *walk;
 	bool over;
@@ -48,7 +50,7 @@ static void port_of(const struct ringtap_capture *cap, unsigned interface, char 
 		printable(out, size, info.name);
 }
 
-bool lookout_saw(
+bool event_is_packet(
 	const struct event *e, const struct ringtap_capture *cap, const struct ringtap_packet *p)
 {
 	char port[sizeof(e->where)];
@@ -64,7 +66,7 @@ bool lookout_saw(
 /* ---- setting up */
 
 /* The ports of the recording, with another filter. */
-static int attach_target(struct lookout *l, const struct target *t)
+static int attach_target(struct packet_condition *l, const struct target *t)
 {
 	struct ringtap_target ports[CAPTURE_IFACES_MAX];
 	struct ringtap_capture_options o = {.size = sizeof(o), .buffer_size = BUFFER_MIN};
@@ -81,7 +83,7 @@ static int attach_target(struct lookout *l, const struct target *t)
 	return t->implied ? 0 : ret; /* a secondary process may have ended by now */
 }
 
-static int attach(struct flight *f, struct lookout *l)
+static int attach(struct flight *f, struct packet_condition *l)
 {
 	int ret = ringtap_capture_create(&l->cap, NULL);
 
@@ -91,25 +93,25 @@ static int attach(struct flight *f, struct lookout *l)
 		message_print("flight: starting: %s", strerror(-ret));
 		return ret;
 	}
-	for (unsigned i = 0; i < f->r.targets.count && !ret; i++)
-		ret = attach_target(l, &f->r.targets.list[i]);
+	for (unsigned i = 0; i < f->targets.count && !ret; i++)
+		ret = attach_target(l, &f->targets.list[i]);
 	return ret;
 }
 
-int lookouts_attach(struct flight *f)
+int packet_conditions_attach(struct flight *f)
 {
 	int ret = 0;
 
-	f->lookouts = calloc(f->cfg->trigger_count, sizeof(*f->lookouts));
-	if (!f->lookouts)
+	f->packet_conditions = calloc(f->cfg->trigger_count, sizeof(*f->packet_conditions));
+	if (!f->packet_conditions)
 		return -ENOMEM;
 	for (unsigned i = 0; i < f->cfg->trigger_count && !ret; i++) {
-		struct trigger *t = (struct trigger *)&f->cfg->triggers[i];
-		struct lookout *l = &f->lookouts[f->lookout_count];
+		const struct trigger *t = &f->cfg->triggers[i];
+		struct packet_condition *l = &f->packet_conditions[f->packet_condition_count];
 
 		if (t->kind != TRIGGER_PACKET)
 			continue;
-		f->lookout_count++;
+		f->packet_condition_count++;
 		l->trigger = t;
 		ret = attach(f, l);
 	}
@@ -117,7 +119,7 @@ int lookouts_attach(struct flight *f)
 }
 
 /* A port, queue and direction has a limited number of sessions. */
-static int start(struct lookout *l)
+static int start(struct packet_condition *l)
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
 	int ret = ringtap_capture_start(l->cap);
@@ -137,30 +139,30 @@ static int start(struct lookout *l)
 	return -EBUSY;
 }
 
-int lookouts_start(struct flight *f)
+int packet_conditions_start(struct flight *f)
 {
 	int ret = 0;
 
-	for (unsigned i = 0; i < f->lookout_count && !ret; i++)
-		ret = start(&f->lookouts[i]);
+	for (unsigned i = 0; i < f->packet_condition_count && !ret; i++)
+		ret = start(&f->packet_conditions[i]);
 	return ret;
 }
 
-void lookouts_close(struct flight *f)
+void packet_conditions_close(struct flight *f)
 {
-	for (unsigned i = 0; i < f->lookout_count; i++) {
-		ringtap_packets_free(f->lookouts[i].walk);
-		ringtap_capture_close(f->lookouts[i].cap);
+	for (unsigned i = 0; i < f->packet_condition_count; i++) {
+		ringtap_packets_free(f->packet_conditions[i].walk);
+		ringtap_capture_close(f->packet_conditions[i].cap);
 	}
-	free(f->lookouts);
-	f->lookouts = NULL;
-	f->lookout_count = 0;
+	free(f->packet_conditions);
+	f->packet_conditions = NULL;
+	f->packet_condition_count = 0;
 }
 
 /* ---- looking */
 
 /* The first packet of a run. */
-static void describe(struct lookout *l, const struct ringtap_run *run, struct event *e)
+static void describe(struct packet_condition *l, const struct ringtap_run *run, struct event *e)
 {
 	const struct ringtap_packet *p;
 
@@ -179,7 +181,7 @@ static void describe(struct lookout *l, const struct ringtap_run *run, struct ev
 }
 
 /* Takes all that is there. Returns the number of packets; the first becomes e. */
-static uint64_t take(struct lookout *l, struct event *e)
+static uint64_t take(struct packet_condition *l, struct event *e)
 {
 	struct ringtap_run runs[RUNS_MAX];
 	uint64_t packets = 0;
@@ -203,16 +205,16 @@ static uint64_t take(struct lookout *l, struct event *e)
 	return packets;
 }
 
-void lookouts_check(struct flight *f)
+void packet_conditions_check(struct flight *f)
 {
-	for (unsigned i = 0; i < f->lookout_count; i++) {
-		struct lookout *l = &f->lookouts[i];
+	for (unsigned i = 0; i < f->packet_condition_count; i++) {
+		struct packet_condition *l = &f->packet_conditions[i];
 		struct event e;
 		uint64_t packets = take(l, &e);
 
 		if (!packets)
 			continue;
 		flight_fire(f, l->trigger, &e);
-		l->trigger->suppressed += packets - 1;
+		flight_state(f, l->trigger)->suppressed += packets - 1;
 	}
 }

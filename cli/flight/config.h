@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Configuration of `ringtap flight`: nothing changes it while it records. */
+#ifndef RINGTAP_CLI_FLIGHT_CONFIG_H
+#define RINGTAP_CLI_FLIGHT_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "target/capture_config.h"
+#include "trigger.h"
+
+#define FLIGHT_TRIGGERS_MAX 32 /* beside commands, see ASK_CONDITIONS_MAX */
+
+struct flight_config {
+	const char *app; /* operand; NULL: the only one */
+	const char *ports[CAPTURE_IFACES_MAX];
+	unsigned port_count;
+	const char *filter;
+	uint32_t snaplen;
+	unsigned directions;
+	int queue;        /* -1: all */
+	uint64_t keep;    /* bytes; 0: not given */
+	uint64_t keep_ns; /* 0: no limit */
+	uint64_t buffer;  /* bytes, beside keep_ns; 0: not given */
+	struct trigger triggers[FLIGHT_TRIGGERS_MAX + 1];
+	unsigned trigger_count;
+	struct trigger defaults; /* --before, --after, --cooldown ahead of any --on */
+	unsigned collectors, latency_every;
+	const char *folder;
+	uint64_t max_incidents, max_disk; /* 0: no limit */
+	bool attach;                      /* load the probe where it is missing */
+	bool wait;                        /* for the application */
+	bool quiet;
+};
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is in an incident's file: packets by interface and over time, and flows. */
+#ifndef RINGTAP_CLI_FLIGHT_FILE_COUNTS_H
+#define RINGTAP_CLI_FLIGHT_FILE_COUNTS_H
+
+struct incident;
+
+/* Counts what is in the file, and adds the statistics to its end. 0 or -errno. */
+int file_count(struct incident *i);
+
+#endif

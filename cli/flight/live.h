@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ringtap flight top: what recorders keep, and their conditions. */
+#ifndef RINGTAP_CLI_FLIGHT_LIVE_H
+#define RINGTAP_CLI_FLIGHT_LIVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct live {
+	const char *app;      /* NULL: all */
+	uint64_t interval_ns; /* 0: once as text, a second on a screen */
+	bool once, json;
+};
+
+/* Returns enum status. */
+int live_run(const struct live *v);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What stands beside an incident's packets. */
+#ifndef RINGTAP_CLI_FLIGHT_REPORTS_H
+#define RINGTAP_CLI_FLIGHT_REPORTS_H
+
+struct incident;
+
+/* 0 or -errno. */
+int reports_write(const struct incident *i);
+/* Space on the disk for the last of them, which describes the others. 0 or -errno. */
+int reports_reserve(const struct incident *i);
+
+#endif
