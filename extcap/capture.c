@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/record/record.h"
+#include "cli/record/report.h"
 #include "base/util.h"
 #include "extcap.h"
 

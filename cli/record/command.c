@@ -6,7 +6,11 @@
 
 #include "cli/commands.h"
 #include "target/interfaces.h"
+#include "file.h"
+#include "newcomers.h"
 #include "record.h"
+#include "report.h"
+#include "signals.h"
 #include "base/util.h"
 
 /* The filter of -S: only counts are needed, so no packet is copied. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "counts.h"
 #include "record.h"
 
 uint64_t counts_lost(const struct ringtap_counts *c)

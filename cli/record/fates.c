@@ -11,6 +11,7 @@
 #include "base/util.h"
 #include "common/pcapng.h"
 #include "fates.h"
+#include "counts.h"
 #include "record.h"
 
 #define RUNS_MAX    64

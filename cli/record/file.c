@@ -5,7 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "counts.h"
+#include "file.h"
 #include "record.h"
+#include "report.h"
+#include "signals.h"
 #include "base/packet_file.h"
 #include "base/util.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/json.h"
+#include "counts.h"
 #include "record.h"
+#include "report.h"
 #include "base/util.h"
 
 static void set_counts(json_t *j, const struct ringtap_counts *c)

@@ -3,7 +3,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "counts.h"
+#include "file.h"
+#include "loss.h"
+#include "newcomers.h"
 #include "record.h"
+#include "report.h"
+#include "signals.h"
 #include "base/util.h"
 
 #define RUNS_MAX         256

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/util.h"
+#include "loss.h"
 #include "record.h"
 
 uint64_t thread_waited_ns(void)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "target/which_app.h"
+#include "newcomers.h"
 #include "record.h"
 #include "base/util.h"
 

@@ -3,6 +3,8 @@
 
 #include "common/pcapng.h"
 #include "sink/convert.h"
+#include "counts.h"
+#include "file.h"
 #include "record.h"
 
 static uint64_t min_limit(uint64_t a, uint64_t b)

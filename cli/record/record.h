@@ -70,79 +70,14 @@ struct recorder {
 	uint64_t waited_before_ns, waited_ns, longest_wait_ns;
 };
 
-/* ---- command.c */
-
 /* Attaches, records and reports as configured in r->cfg. Returns enum status; prints what is wrong.
  */
 int recorder_run(struct recorder *r);
 void recorder_free(struct recorder *r);
 
-/* ---- newcomers.c */
-/* From now on secondary processes that start are noticed, and reported by newcomers_check(). */
-void newcomers_begin(struct recorder *r);
-void newcomers_check(struct recorder *r);
-void newcomers_end(struct recorder *r);
-
-/* ---- signals.c */
-/* SIGINT, SIGTERM and SIGHUP end the capture; a second one discards what is not yet written, and so
- * does, after the first one, a pipe whose reader takes nothing for seconds. */
-void signals_catch(struct ringtap_capture *cap);
-void signals_release(void);
-int signals_count(void);
-/* SIGUSR1 and SIGUSR2: whether one came since the last call. */
-bool signals_want_counts(void);
-bool signals_want_file(void);
-extern struct sink_patience signals_patience;
-
-/* ---- file.c: files, and the blocks around the packets. 0 or -errno. */
-int file_open_first(struct recorder *r); /* prints what is wrong */
-int file_begin(struct recorder *r);      /* opens where it is not yet open; headers */
-int file_end(struct recorder *r, bool final);
-/* Ends the file, and the recording if -a files demands it, else begins the next one. */
-int file_next(struct recorder *r);
-/* Interface statistics; final: the capture is over, counts are exact. */
-int file_statistics(struct recorder *r, bool final);
-
-/* ---- counts.c */
-/* Brings shares up to date. */
-int shares_update(struct recorder *r);
-/* Counts the packets of a run as discarded, by interface. 0, -ENOMEM, -EBADMSG. */
-int shares_discard(struct recorder *r, const struct ringtap_run *run);
-uint64_t counts_lost(const struct ringtap_counts *c);
-/* Ends the recording at its source; discard: packets that still come are only counted. The first
- * reason stays. */
-void recorder_end(struct recorder *r, enum end_reason why, bool discard);
-/* Packets in all files, the current one included. */
-uint64_t recorder_written(const struct recorder *r);
-/* Duration of a recording that is over, and packets written a second. */
-double recorder_seconds(const struct recorder *r);
-double recorder_rate(const struct recorder *r);
-
-/* ---- packets.c: splits a run at the limits. 0 or -errno. */
-int packets_put(struct recorder *r, const struct ringtap_run *run);
-
-/* ---- loop.c: runs until the end; result in end and error. */
+/* Runs until the end; the result is in end and error. */
 void recorder_loop(struct recorder *r);
-
-/* ---- report.c, json.c */
-void report_live(struct recorder *r, uint64_t now_ns);
-/* The counts so far. */
-void report_counts(struct recorder *r, FILE *f);
-void report_summary(const struct recorder *r, FILE *f);
-void report_json(const struct recorder *r, FILE *f);
-/* Reports lost packets, and returns whether there are any. */
-bool report_losses(const struct recorder *r);
-/* The same of fates. */
-bool report_fates_lost(const struct recorder *r);
-const char *end_name(enum end_reason why);
-
-/* ---- loss.c */
-/* Nanoseconds that this thread has been runnable without a CPU so far; 0: unknown. */
-uint64_t thread_waited_ns(void);
-/* Why the buffer was full, and what would have saved the packets. */
-void explain_full_buffer(const struct recorder *r, char *out, size_t size);
-
-/* ---- statistics.c: -S. Returns enum status. */
+/* record -S. Returns enum status. */
 int statistics_run(struct recorder *r);
 
 #endif

@@ -7,8 +7,11 @@
 #include <unistd.h>
 
 #include "common/segment.h"
+#include "counts.h"
+#include "loss.h"
 #include "record.h"
 #include "show/sheet.h"
+#include "report.h"
 #include "base/util.h"
 
 static const char *loss_name(unsigned reason)

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "record.h"
+#include "signals.h"
 
 #define STALLED_MAX 4 /* seconds */
 

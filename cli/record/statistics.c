@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "counts.h"
 #include "record.h"
 #include "show/sheet.h"
+#include "signals.h"
 #include "base/util.h"
 
 static void print(struct recorder *r)
