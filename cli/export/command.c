@@ -88,6 +88,10 @@ static int add_users(struct watch *w, const char *list)
 	char *copy = strdup(list), *rest = NULL;
 	int ret = copy ? 0 : -ENOMEM;
 
+	if (!list[strspn(list, ",")]) {
+		message_print("export: --users '%s': no user; give names or numbers, or all", list);
+		ret = -EINVAL;
+	}
 	w->by_user = strcmp(list, "all");
 	for (char *name = copy ? strtok_r(copy, ",", &rest) : NULL; w->by_user && name && !ret;
 		name = strtok_r(NULL, ",", &rest))
@@ -98,6 +102,11 @@ static int add_users(struct watch *w, const char *list)
 
 static int add_host(struct export_config *c, const char *name)
 {
+	if (!*name) {
+		message_print("export: --host '': no name; give one by which clients reach this "
+			      "host");
+		return -EINVAL;
+	}
 	if (c->host_count == EXPORT_HOSTS_MAX) {
 		message_print("export: --host %s: more than %d names; give fewer", name,
 			EXPORT_HOSTS_MAX);
