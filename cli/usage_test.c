@@ -39,7 +39,7 @@ static const struct misuse of_list[] = {
 
 static const struct misuse of_attach[] = {
 	{"attach", "attach: no application is given; 'ringtap list' shows what there is"},
-	{"attach a b", "b: one application only; name it by PID or NAME"},
+	{"attach a b", "attach: b: one application only; name it by PID or NAME"},
 	{"attach --nonsense a",
 		"attach: --nonsense: unknown option or wrong use of it; see 'ringtap"},
 	{"attach --quiet=1 a",
@@ -48,7 +48,7 @@ static const struct misuse of_attach[] = {
 
 static const struct misuse of_detach[] = {
 	{"detach", "detach: no application is given; 'ringtap list' shows what there is"},
-	{"detach a b", "b: one application only; name it by PID or NAME"},
+	{"detach a b", "detach: b: one application only; name it by PID or NAME"},
 	{"detach -z a", "detach: -z: unknown option; see 'ringtap"},
 };
 

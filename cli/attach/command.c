@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 
 struct config {
-	const char *app;
+	const char *command, *app;
 	bool quiet;
 };
 
@@ -22,7 +22,8 @@ static int operand(void *ctx, const char *text)
 	struct config *c = ctx;
 
 	if (c->app) {
-		message_print("%s: one application only; name it by PID or NAME", text);
+		message_print(
+			"%s: %s: one application only; name it by PID or NAME", c->command, text);
 		return -EINVAL;
 	}
 	c->app = text;
@@ -33,8 +34,10 @@ static int operand(void *ctx, const char *text)
 static int begin(const struct command *self, int argc, char **argv, struct config *c,
 	struct attach_target *t)
 {
-	int ret = options_parse(self, argc, argv, c);
+	int ret;
 
+	c->command = self->name;
+	ret = options_parse(self, argc, argv, c);
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
 	if (!c->app) {
