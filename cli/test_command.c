@@ -34,6 +34,28 @@ const char *test_command_output(const struct command *cmd, const char *line, int
 	return text;
 }
 
+json_t *test_document(const struct command *cmd, const char *line)
+{
+	json_t *j = json_loads(test_command_output(cmd, line, STATUS_OK), 0, NULL);
+
+	assert_non_null(j);
+	return j;
+}
+
+json_int_t test_number(const json_t *j, const char *key)
+{
+	const json_t *value = json_object_get(j, key);
+
+	if (!json_is_integer(value))
+		fail_msg("%s is not a number", key);
+	return json_integer_value(value);
+}
+
+json_t *test_at(const json_t *j, const char *key, size_t i)
+{
+	return json_array_get(json_object_get(j, key), i);
+}
+
 void test_refusals(const struct command *cmd, const struct test_refusal *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {

@@ -3,11 +3,21 @@
 #ifndef RINGTAP_CLI_TEST_COMMAND_H
 #define RINGTAP_CLI_TEST_COMMAND_H
 
+#include <jansson.h>
+
 #include "base/command.h"
 
 /* Runs a command with the words of a line, fails the test unless it ends with this status, and
  * returns its standard output, as test_stdout_end(). */
 const char *test_command_output(const struct command *cmd, const char *line, int status);
+
+/* The JSON that a command prints; fails the test unless it ends with STATUS_OK. The caller frees
+ * it. */
+json_t *test_document(const struct command *cmd, const char *line);
+/* The integer of a key; fails the test if there is none. */
+json_int_t test_number(const json_t *j, const char *key);
+/* Element i of the array of a key. */
+json_t *test_at(const json_t *j, const char *key, size_t i);
 
 struct test_refusal {
 	const char *line;

@@ -103,27 +103,6 @@ static void set_statistics(void)
 	fake.now = &snapshots[1];
 }
 
-static json_t *document(const char *line)
-{
-	json_t *j = json_loads(test_command_output(&cmd_drops, line, STATUS_OK), 0, NULL);
-	assert_non_null(j);
-	return j;
-}
-
-static json_int_t number(const json_t *j, const char *key)
-{
-	const json_t *value = json_object_get(j, key);
-
-	if (!json_is_integer(value))
-		fail_msg("%s is not a number", key);
-	return json_integer_value(value);
-}
-
-static json_t *at(const json_t *j, const char *key, size_t i)
-{
-	return json_array_get(json_object_get(j, key), i);
-}
-
 static void test_what_is_not_there_touches_nothing(void **state)
 {
 	static const struct test_refusal refusals[] = {
@@ -160,24 +139,24 @@ static void test_a_file_stays_where_nothing_was_attached(void **state)
 
 static void test_sums_are_those_of_all_queues(void **state)
 {
-	json_t *j = document("--once --json app0");
+	json_t *j = test_document(&cmd_drops, "--once --json app0");
 
 	assert_string_equal(json_string_value(json_object_get(j, "application")), "app0");
 	assert_true(json_is_true(json_object_get(j, "final")));
-	assert_int_equal(number(j, "received"), 111);
-	assert_int_equal(number(j, "offered"), 71);
-	assert_int_equal(number(j, "not_offered"), 23); /* with those in their pools */
-	assert_int_equal(number(j, "open"), 2);
-	assert_int_equal(number(j, "unknown"), 15);
-	assert_int_equal(number(j, "unseen"), 4);
-	assert_int_equal(number(j, "port_stopped"), 6);
-	assert_int_equal(number(j, "lost"), 0);
+	assert_int_equal(test_number(j, "received"), 111);
+	assert_int_equal(test_number(j, "offered"), 71);
+	assert_int_equal(test_number(j, "not_offered"), 23); /* with those in their pools */
+	assert_int_equal(test_number(j, "open"), 2);
+	assert_int_equal(test_number(j, "unknown"), 15);
+	assert_int_equal(test_number(j, "unseen"), 4);
+	assert_int_equal(test_number(j, "port_stopped"), 6);
+	assert_int_equal(test_number(j, "lost"), 0);
 	assert_int_equal(json_array_size(json_object_get(j, "queues")), 2);
-	assert_int_equal(number(at(j, "queues", 0), "not_offered"), 23);
-	assert_int_equal(number(at(j, "queues", 0), "in_pools"), 3);
-	assert_int_equal(number(at(j, "queues", 0), "inferred"), 5);
-	assert_int_equal(number(at(j, "queues", 1), "queue"), 2);
-	assert_int_equal(number(at(j, "queues", 1), "received"), 11);
+	assert_int_equal(test_number(test_at(j, "queues", 0), "not_offered"), 23);
+	assert_int_equal(test_number(test_at(j, "queues", 0), "in_pools"), 3);
+	assert_int_equal(test_number(test_at(j, "queues", 0), "inferred"), 5);
+	assert_int_equal(test_number(test_at(j, "queues", 1), "queue"), 2);
+	assert_int_equal(test_number(test_at(j, "queues", 1), "received"), 11);
 	assert_true(json_is_null(json_object_get(j, "upper_port")));
 	assert_true(json_is_false(json_object_get(j, "copies_not_seen")));
 	json_decref(j);
@@ -186,32 +165,32 @@ static void test_sums_are_those_of_all_queues(void **state)
 /* Free packets at the end are shown, too, unless it is unknown what has become of them. */
 static void test_packets_are_those_of_the_capture_and_those_in_pools(void **state)
 {
-	json_t *j = document("--once --json app0"), *packets, *group;
+	json_t *j = test_document(&cmd_drops, "--once --json app0"), *packets, *group;
 
 	packets = json_object_get(j, "not_offered_packets");
-	assert_int_equal(number(packets, "packets"), 21);
-	assert_int_equal(number(packets, "in_pools_at_end"), 1);
-	group = at(packets, "protocols", 0);
+	assert_int_equal(test_number(packets, "packets"), 21);
+	assert_int_equal(test_number(packets, "in_pools_at_end"), 1);
+	group = test_at(packets, "protocols", 0);
 	assert_string_equal(json_string_value(json_object_get(group, "protocol")), "IPv4 UDP");
-	assert_int_equal(number(group, "packets"), 20);
+	assert_int_equal(test_number(group, "packets"), 20);
 	group = json_object_get(group, "example");
 	assert_string_equal(json_string_value(json_object_get(group, "packet")),
 		"10.0.0.1:1024 > 10.0.0.2:53 UDP, 104 bytes, TTL 64");
 	assert_string_equal(json_string_value(json_object_get(group, "port")), "p0");
-	assert_int_equal(number(group, "time_ns"), FAKE_START_NS - FAKE_AGE_NS);
-	assert_int_equal(number(group, "age_ns"), FAKE_AGE_NS);
-	group = json_object_get(at(packets, "protocols", 1), "example");
-	assert_int_equal(number(group, "age_ns"), 7000);
+	assert_int_equal(test_number(group, "time_ns"), FAKE_START_NS - FAKE_AGE_NS);
+	assert_int_equal(test_number(group, "age_ns"), FAKE_AGE_NS);
+	group = json_object_get(test_at(packets, "protocols", 1), "example");
+	assert_int_equal(test_number(group, "age_ns"), 7000);
 	json_decref(j);
 }
 
 static void test_a_filter_chooses_packets_and_not_counts(void **state)
 {
-	json_t *j = document("--once --json -f arp app0"), *packets;
+	json_t *j = test_document(&cmd_drops, "--once --json -f arp app0"), *packets;
 
-	assert_int_equal(number(j, "not_offered"), 23);
+	assert_int_equal(test_number(j, "not_offered"), 23);
 	packets = json_object_get(j, "not_offered_packets");
-	assert_int_equal(number(packets, "packets"), 1);
+	assert_int_equal(test_number(packets, "packets"), 1);
 	assert_int_equal(json_array_size(json_object_get(packets, "protocols")), 1);
 	assert_string_equal(json_string_value(json_object_get(j, "filter")), "arp");
 	json_decref(j);
@@ -219,11 +198,11 @@ static void test_a_filter_chooses_packets_and_not_counts(void **state)
 
 static void test_a_port_chooses_counts_and_packets(void **state)
 {
-	json_t *j = document("--once --json app0:p1");
+	json_t *j = test_document(&cmd_drops, "--once --json app0:p1");
 
-	assert_int_equal(number(j, "received"), 11);
-	assert_int_equal(number(j, "not_offered"), 0);
-	assert_int_equal(number(json_object_get(j, "not_offered_packets"), "packets"), 0);
+	assert_int_equal(test_number(j, "received"), 11);
+	assert_int_equal(test_number(j, "not_offered"), 0);
+	assert_int_equal(test_number(json_object_get(j, "not_offered_packets"), "packets"), 0);
 	assert_int_equal(json_array_size(json_object_get(j, "queues")), 1);
 	/* All ports may have sent what it received. */
 	assert_int_equal(json_array_size(json_object_get(j, "ports")), 2);
@@ -235,24 +214,24 @@ static void test_ports_have_what_their_drivers_counted(void **state)
 	json_t *j;
 
 	set_statistics();
-	j = document("--once --json app0");
-	assert_int_equal(number(at(j, "ports", 0), "nic_missed"), 12);
-	assert_int_equal(number(at(j, "ports", 0), "no_mbuf"), 34);
-	assert_int_equal(number(at(j, "ports", 0), "tx_offered"), 1000);
-	assert_int_equal(number(at(j, "ports", 0), "tx_refused"), 7);
-	assert_int_equal(number(at(j, "ports", 0), "tx_unknown"), 0);
-	assert_true(json_is_false(json_object_get(at(j, "ports", 0), "stopped")));
-	assert_true(json_is_false(json_object_get(at(j, "ports", 0), "counters_began_again")));
-	assert_int_equal(number(j, "pid"), 4711);
+	j = test_document(&cmd_drops, "--once --json app0");
+	assert_int_equal(test_number(test_at(j, "ports", 0), "nic_missed"), 12);
+	assert_int_equal(test_number(test_at(j, "ports", 0), "no_mbuf"), 34);
+	assert_int_equal(test_number(test_at(j, "ports", 0), "tx_offered"), 1000);
+	assert_int_equal(test_number(test_at(j, "ports", 0), "tx_refused"), 7);
+	assert_int_equal(test_number(test_at(j, "ports", 0), "tx_unknown"), 0);
+	assert_true(json_is_false(json_object_get(test_at(j, "ports", 0), "stopped")));
+	assert_true(json_is_false(json_object_get(test_at(j, "ports", 0), "counters_began_again")));
+	assert_int_equal(test_number(j, "pid"), 4711);
 	json_decref(j);
 }
 
 static void test_without_statistics_ports_are_unknown(void **state)
 {
-	json_t *j = document("--once --json app0");
+	json_t *j = test_document(&cmd_drops, "--once --json app0");
 
-	assert_true(json_is_null(json_object_get(at(j, "ports", 0), "nic_missed")));
-	assert_true(json_is_null(json_object_get(at(j, "ports", 0), "tx_refused")));
+	assert_true(json_is_null(json_object_get(test_at(j, "ports", 0), "nic_missed")));
+	assert_true(json_is_null(json_object_get(test_at(j, "ports", 0), "tx_refused")));
 	json_decref(j);
 }
 
@@ -333,14 +312,14 @@ static void test_notes_are_in_the_document(void **state)
 	fates.rest_offered = 9;
 	fates.pools_beyond = 2;
 	ports[1][0].stopped_ns = 5;
-	j = document("--once --json app0");
-	assert_int_equal(number(j, "lost"), 1500);
-	assert_int_equal(number(j, "sent_unseen"), 32);
-	assert_int_equal(number(j, "rest_offered"), 9);
-	assert_int_equal(number(j, "pools_beyond"), 2);
+	j = test_document(&cmd_drops, "--once --json app0");
+	assert_int_equal(test_number(j, "lost"), 1500);
+	assert_int_equal(test_number(j, "sent_unseen"), 32);
+	assert_int_equal(test_number(j, "rest_offered"), 9);
+	assert_int_equal(test_number(j, "pools_beyond"), 2);
 	assert_string_equal(json_string_value(json_object_get(j, "upper_port")), "p1");
 	assert_true(json_is_true(json_object_get(j, "copies_not_seen")));
-	assert_true(json_is_true(json_object_get(at(j, "ports", 0), "stopped")));
+	assert_true(json_is_true(json_object_get(test_at(j, "ports", 0), "stopped")));
 	json_decref(j);
 }
 
@@ -349,7 +328,7 @@ static void test_an_application_that_ends(void **state)
 	json_t *j;
 
 	fake.end = 0; /* -EPIPE, and its applications are dead */
-	j = document("--once --json app0");
+	j = test_document(&cmd_drops, "--once --json app0");
 	assert_true(json_is_true(json_object_get(j, "application_ended")));
 	test_assert_has(message_last(), "drops: app0 has ended; the results are those until then");
 	json_decref(j);

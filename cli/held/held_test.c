@@ -77,32 +77,10 @@ static void set_statistics(void)
 	fake.first = fake.now = &snapshot;
 }
 
-static json_t *document(const char *line)
-{
-	json_t *j = json_loads(test_command_output(&cmd_held, line, STATUS_OK), 0, NULL);
-
-	assert_non_null(j);
-	return j;
-}
-
-static json_int_t number(const json_t *j, const char *key)
-{
-	const json_t *value = json_object_get(j, key);
-
-	if (!json_is_integer(value))
-		fail_msg("%s is not a number", key);
-	return json_integer_value(value);
-}
-
-static json_t *at(const json_t *j, const char *key, size_t i)
-{
-	return json_array_get(json_object_get(j, key), i);
-}
-
 static void assert_counts(const json_t *j, json_int_t open, json_int_t older)
 {
-	assert_int_equal(number(j, "open"), open);
-	assert_int_equal(number(j, "older"), older);
+	assert_int_equal(test_number(j, "open"), open);
+	assert_int_equal(test_number(j, "older"), older);
 }
 
 static void test_what_is_not_there_is_refused(void **state)
@@ -118,79 +96,79 @@ static void test_what_is_not_there_is_refused(void **state)
 
 static void test_packets_by_place(void **state)
 {
-	json_t *j = document("--once --json app0");
+	json_t *j = test_document(&cmd_held, "--once --json app0");
 
 	assert_counts(j, 7, 5);
-	assert_int_equal(number(j, "older_than_ns"), NS_PER_S);
-	assert_int_equal(number(j, "oldest_ns"), 70 * NS_PER_S);
-	assert_int_equal(number(j, "pool_walks"), 2);
+	assert_int_equal(test_number(j, "older_than_ns"), NS_PER_S);
+	assert_int_equal(test_number(j, "oldest_ns"), 70 * NS_PER_S);
+	assert_int_equal(test_number(j, "pool_walks"), 2);
 	assert_true(json_is_null(json_object_get(j, "older_per_second"))); /* a single reading */
 	assert_int_equal(json_array_size(json_object_get(j, "queues")), 3);
-	assert_counts(at(j, "queues", 0), 0, 0);
-	assert_counts(at(j, "queues", 1), 4, 3);
-	assert_int_equal(number(at(j, "queues", 1), "received"), 300);
-	assert_counts(at(j, "queues", 2), 2, 1);
-	assert_counts(at(j, "pools", 0), 4, 3);
-	assert_int_equal(number(at(j, "pools", 0), "size"), 4095);
-	assert_int_equal(number(at(j, "pools", 0), "free_packets"), 9);
-	assert_counts(at(j, "pools", 1), 2, 1);
+	assert_counts(test_at(j, "queues", 0), 0, 0);
+	assert_counts(test_at(j, "queues", 1), 4, 3);
+	assert_int_equal(test_number(test_at(j, "queues", 1), "received"), 300);
+	assert_counts(test_at(j, "queues", 2), 2, 1);
+	assert_counts(test_at(j, "pools", 0), 4, 3);
+	assert_int_equal(test_number(test_at(j, "pools", 0), "size"), 4095);
+	assert_int_equal(test_number(test_at(j, "pools", 0), "free_packets"), 9);
+	assert_counts(test_at(j, "pools", 1), 2, 1);
 	json_decref(j);
 }
 
 static void test_places_are_pools_by_queues(void **state)
 {
-	json_t *j = document("--once --json app0"), *place;
+	json_t *j = test_document(&cmd_held, "--once --json app0"), *place;
 
 	assert_int_equal(json_array_size(json_object_get(j, "places")), 3);
-	place = at(j, "places", 0);
+	place = test_at(j, "places", 0);
 	assert_string_equal(json_string_value(json_object_get(place, "pool")), "small");
 	assert_string_equal(json_string_value(json_object_get(place, "port")), "p0");
-	assert_int_equal(number(place, "queue"), 1);
+	assert_int_equal(test_number(place, "queue"), 1);
 	assert_counts(place, 4, 3);
-	place = at(j, "places", 2);
+	place = test_at(j, "places", 2);
 	assert_true(json_is_null(json_object_get(place, "pool")));
 	assert_true(json_is_null(json_object_get(place, "port")));
 	assert_counts(place, 1, 1);
-	assert_int_equal(number(j, "unplaced"), 0);
+	assert_int_equal(test_number(j, "unplaced"), 0);
 	json_decref(j);
 }
 
 static void test_ages(void **state)
 {
 	static const json_int_t counts[AGES] = {2, 0, 0, 0, 0, 4, 0, 1, 0};
-	json_t *j = document("--once --json app0");
+	json_t *j = test_document(&cmd_held, "--once --json app0");
 
 	assert_int_equal(json_array_size(json_object_get(j, "ages")), AGES);
 	for (size_t i = 0; i < AGES; i++)
-		assert_int_equal(number(at(j, "ages", i), "packets"), counts[i]);
+		assert_int_equal(test_number(test_at(j, "ages", i), "packets"), counts[i]);
 	json_decref(j);
 }
 
 static void test_older_is_a_bound(void **state)
 {
-	json_t *j = document("--once --json --older 3s app0");
+	json_t *j = test_document(&cmd_held, "--once --json --older 3s app0");
 
 	assert_counts(j, 7, 3);
-	assert_int_equal(number(json_object_get(j, "older_packets"), "packets"), 3);
+	assert_int_equal(test_number(json_object_get(j, "older_packets"), "packets"), 3);
 	json_decref(j);
 }
 
 static void test_groups_are_those_of_older_packets(void **state)
 {
-	json_t *j = document("--once --json app0"), *group;
+	json_t *j = test_document(&cmd_held, "--once --json app0"), *group;
 
-	group = at(json_object_get(j, "older_packets"), "protocols", 0);
+	group = test_at(json_object_get(j, "older_packets"), "protocols", 0);
 	assert_string_equal(json_string_value(json_object_get(group, "protocol")), "IPv4 UDP");
-	assert_int_equal(number(group, "packets"), 5);
+	assert_int_equal(test_number(group, "packets"), 5);
 	group = json_object_get(group, "example");
-	assert_int_equal(number(group, "age_ns"), 2 * NS_PER_S);
-	assert_int_equal(number(group, "queue"), 1);
+	assert_int_equal(test_number(group, "age_ns"), 2 * NS_PER_S);
+	assert_int_equal(test_number(group, "queue"), 1);
 	json_decref(j);
 }
 
 static void test_a_port_chooses_packets(void **state)
 {
-	json_t *j = document("--once --json app0:p1");
+	json_t *j = test_document(&cmd_held, "--once --json app0:p1");
 
 	assert_counts(j, 2, 1);
 	assert_int_equal(json_array_size(json_object_get(j, "queues")), 1);
@@ -275,7 +253,7 @@ static void test_growth_is_that_of_older_packets(void **state)
 	h->view.s.app.name = "app0";
 	j = held_json(h);
 	assert_true(json_real_value(json_object_get(j, "older_per_second")) == 1);
-	assert_int_equal(number(j, "readings_grown"), 1);
+	assert_int_equal(test_number(j, "readings_grown"), 1);
 	assert_true(json_is_false(json_object_get(j, "grows")));
 	json_decref(j);
 	held_free(h);
