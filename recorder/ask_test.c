@@ -2,6 +2,7 @@
 /* Sockets of recorders in the folder of an application. */
 #include <dirent.h>
 #include <dlfcn.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,11 +47,10 @@ static const char *document = DOCUMENT;
 
 static void *answer_one(void *arg)
 {
-	const int fd = *(int *)arg;
+	struct pollfd asked = {.fd = *(int *)arg, .events = POLLIN};
 
-	while (!ask_is_waiting(fd))
-		usleep(1000);
-	ask_answer(fd, document);
+	if (poll(&asked, 1, -1) == 1 && ask_is_waiting(asked.fd))
+		ask_answer(asked.fd, document);
 	return NULL;
 }
 
