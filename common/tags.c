@@ -112,7 +112,9 @@ int rt_tags_compile(__typeof__(pcap_compile) *compile, pcap_t *p, struct bpf_pro
 	if (ret)
 		return ret;
 	*out = progs[0];
-	if (!expression || is_constant(out) || says_vlan(expression) || tests_tpid(out))
+	/* Three of a long one would not fit, and libpcap takes seconds for each. */
+	if (!expression || is_constant(out) || says_vlan(expression) || tests_tpid(out) ||
+		out->bf_len > INSNS_MAX / (TAGS_MAX + 1))
 		return 0;
 	while (n <= TAGS_MAX &&
 		!compile_tagged(compile, p, &progs[n], expression, n, optimize, mask))
