@@ -192,10 +192,11 @@ int ringtap_conn_app(const struct ringtap_conn *conn, struct ringtap_app_info *o
 
 int ringtap_conn_list(struct ringtap_conn *conn, struct ringtap_list **out)
 {
-	static const struct ringtap_port_info ports[] = {
-		{.name = "p0", .rx_queues = 4, .tx_queues = 1},
+	static struct ringtap_port_info ports[] = {{.name = "p0", .rx_queues = 4, .tx_queues = 1},
 		{.name = "p1", .port_id = 1, .rx_queues = 1, .tx_queues = 2}};
 
+	ports[0].linktype = RINGTAP_LINKTYPE_ETHERNET;
+	ports[1].linktype = fake.linktype ? fake.linktype : RINGTAP_LINKTYPE_ETHERNET;
 	*out = calloc(1, sizeof(**out));
 	(*out)->port_count = 2;
 	(*out)->ports = (struct ringtap_array){(void *)(uintptr_t)ports, sizeof(ports[0])};
@@ -220,6 +221,9 @@ int ringtap_capture_attach_sized(struct ringtap_capture *cap, const char *dir,
 {
 	if (fake.attach_error)
 		return fake.attach_error;
+	fake.linktypes = 0;
+	for (size_t i = 0; i < port_count; i++)
+		fake.linktypes = fake.linktypes * 1000 + ports[i].linktype;
 	fake.ports[fake.attached++ % 4] = (unsigned)port_count;
 	return 0;
 }
@@ -309,7 +313,7 @@ int ringtap_capture_interface(
 	out->target = 0;
 	out->snaplen = RINGTAP_SNAPLEN_MAX;
 	out->link_mbps = 10000;
-	out->linktype = RINGTAP_LINKTYPE_ETHERNET;
+	out->linktype = out->port_id && fake.linktype ? fake.linktype : RINGTAP_LINKTYPE_ETHERNET;
 	out->nic_imissed = 3;
 	out->nic_nombuf = 4;
 	snprintf(out->app_name, sizeof(out->app_name), "app%u", out->app);

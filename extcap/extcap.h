@@ -29,7 +29,9 @@ struct extcap {
 /* ---- sentences.c: answers on standard output. Return enum status. */
 
 int print_interfaces(void);
-int print_dlts(void);
+/* An interface of several link types has that of its first port. */
+int print_dlts(const char *interface);
+uint16_t linktype_of(const char *interface);
 /* The options of the interface; with e->reload, only the values of that option. */
 int print_config(const struct extcap *e);
 

@@ -128,10 +128,13 @@ static void interfaces_are_ports_and_applications(void **state)
 	assert_string_equal(printed, "extcap {version=" RINGTAP_VERSION "}{display=ringtap}\n");
 }
 
-static void link_type_is_ethernet(void **state)
+static void link_type_is_that_of_the_port(void **state)
 {
 	assert_int_equal(extcap("--extcap-interface ringtap:app0:p0 --extcap-dlts"), STATUS_OK);
 	assert_string_equal(printed, "dlt {number=1}{name=EN10MB}{display=Ethernet}\n");
+	fake.linktype = RINGTAP_LINKTYPE_RAW;
+	assert_int_equal(extcap("--extcap-interface ringtap:app0:p1 --extcap-dlts"), STATUS_OK);
+	assert_string_equal(printed, "dlt {number=12}{name=RAW}{display=Raw IP}\n");
 }
 
 static void queues_are_those_of_the_port(void **state)
@@ -243,7 +246,7 @@ int main(void)
 		with_files(mistakes_are_named),
 		with_files(without_arguments_there_is_help),
 		with_files(interfaces_are_ports_and_applications),
-		with_files(link_type_is_ethernet),
+		with_files(link_type_is_that_of_the_port),
 		with_files(queues_are_those_of_the_port),
 		with_files(configuration_has_all_options),
 		with_files(filters_are_checked),

@@ -117,12 +117,13 @@ static const struct command cmd_extcap = {
 };
 
 /* Wireshark shows the output as the error in the filter. */
-static int check_filter(const char *expression)
+static int check_filter(const struct extcap *e)
 {
 	struct filter f;
 	char err[512] = "not enough memory";
 
-	if (filter_compile(&f, expression, FILTER_TAGS_ANY, err, sizeof(err)))
+	if (filter_compile(
+		    &f, e->filter, FILTER_TAGS_ANY, linktype_of(e->interface), err, sizeof(err)))
 		puts(err);
 	filter_free(&f);
 	return STATUS_OK;
@@ -147,13 +148,13 @@ static int answer(const struct extcap *e)
 	if (check_interface(e))
 		return STATUS_USAGE;
 	if (e->dlts)
-		return print_dlts();
+		return print_dlts(e->interface);
 	if (e->config)
 		return print_config(e);
 	if (e->capture && e->fifo)
 		return capture(e);
 	if (e->filter && !e->capture)
-		return check_filter(e->filter);
+		return check_filter(e);
 	message_print(
 		"extcap: nothing to do; give --extcap-dlts, --extcap-config, or --capture and --fifo");
 	return STATUS_USAGE;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Answers to Wireshark before it captures, in the sentences of extcap. */
 #include <errno.h>
+#include <pcap/pcap.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "target/interfaces.h"
 #include "target/which_app.h"
 #include "target/targets.h"
+#include "packet/filter.h"
 #include "base/util.h"
 #include "extcap.h"
 
@@ -69,9 +71,42 @@ int print_interfaces(void)
 	return each_app(print_app, NULL);
 }
 
-int print_dlts(void)
+struct search {
+	const char *interface; /* APP:PORT, or APP */
+	uint16_t linktype;     /* of its first port; 0: there is none */
+};
+
+static void find_linktype(const struct app_view *v, void *ctx)
 {
-	printf("dlt {number=1}{name=EN10MB}{display=Ethernet}\n");
+	struct search *s = ctx;
+	const char *const names[] = {v->name};
+	const char *port;
+	int app;
+
+	target_split(s->interface, names, 1, &app, &port);
+	for (size_t i = 0; (app == 0 || !strcmp(s->interface, v->name)) && i < v->port_count; i++) {
+		const struct ringtap_port_info *p = ringtap_list_port(v->list, i);
+
+		if (app == 0 && port && !target_port_matches(p->name, p->device, p->port_id, port))
+			continue;
+		s->linktype = s->linktype ? s->linktype : p->linktype;
+	}
+}
+
+uint16_t linktype_of(const char *interface)
+{
+	struct search s = {.interface = interface + strlen(EXTCAP_SCHEME)};
+
+	return !each_app(find_linktype, &s) && s.linktype ? s.linktype : RINGTAP_LINKTYPE_ETHERNET;
+}
+
+int print_dlts(const char *interface)
+{
+	int dlt = filter_dlt(linktype_of(interface));
+	const char *name = pcap_datalink_val_to_name(dlt);
+	const char *text = pcap_datalink_val_to_description(dlt);
+
+	printf("dlt {number=%d}{name=%s}{display=%s}\n", dlt, name ? name : "", text ? text : "");
 	return STATUS_OK;
 }
 

@@ -11,8 +11,14 @@
 
 static_assert(sizeof(struct ringtap_insn) == sizeof(struct bpf_insn), "copied as they are");
 
-int filter_compile(
-	struct filter *f, const char *expression, enum filter_tags tags, char *err, size_t err_len)
+/* The others that ports have are the same. */
+int filter_dlt(uint16_t linktype)
+{
+	return linktype == RINGTAP_LINKTYPE_RAW ? DLT_RAW : linktype;
+}
+
+int filter_compile(struct filter *f, const char *expression, enum filter_tags tags,
+	uint16_t linktype, char *err, size_t err_len)
 {
 	struct bpf_program prog;
 	pcap_t *pcap;
@@ -21,7 +27,7 @@ int filter_compile(
 	*f = (struct filter){0};
 	if (!expression || !*expression)
 		return 0;
-	pcap = pcap_open_dead(DLT_EN10MB, RINGTAP_SNAPLEN_MAX);
+	pcap = pcap_open_dead(filter_dlt(linktype), RINGTAP_SNAPLEN_MAX);
 	if (!pcap)
 		return -ENOMEM;
 	ret = tags == FILTER_TAGS_ANY

@@ -16,10 +16,12 @@ struct filter {
 /* Whether an expression also means packets with VLAN tags: common/tags.h. */
 enum filter_tags { FILTER_TAGS_ANY, FILTER_TAGS_AS_IS };
 
-/* Compiles for Ethernet. NULL and "" mean all packets. On -EINVAL libpcap's message is in err.
- * The caller frees with filter_free(). */
-int filter_compile(
-	struct filter *f, const char *expression, enum filter_tags tags, char *err, size_t err_len);
+/* For packets of a LINKTYPE_…; only Ethernet has tags. NULL and "" mean all packets. On -EINVAL
+ * libpcap's message is in err. The caller frees with filter_free(). */
+int filter_compile(struct filter *f, const char *expression, enum filter_tags tags,
+	uint16_t linktype, char *err, size_t err_len);
+/* What libpcap calls a link type: DLT_…. */
+int filter_dlt(uint16_t linktype);
 void filter_free(struct filter *f);
 /* Prints on standard output what tcpdump -d prints. */
 void filter_dump(const struct filter *f);

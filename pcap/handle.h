@@ -28,8 +28,9 @@ struct handle {
 	char *device;
 	bool activated, nonblock, rfmon, all_ports;
 	int snaplen, timeout_ms, buffer_size, tstamp_type, precision, protocol;
-	int ignored;  /* settings without effect */
-	u_char *copy; /* of the packet that is handed out, snaplen bytes; NULL: none is made */
+	uint16_t linktype; /* LINKTYPE_… of its ports; 0 before activation */
+	int ignored;       /* settings without effect */
+	u_char *copy;      /* of the packet that is handed out, snaplen bytes; NULL: none is made */
 
 	/* Valid after activation. */
 	pcap_t *inner;

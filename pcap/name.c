@@ -265,20 +265,6 @@ static int find_targets(
 	return ret;
 }
 
-int name_attach(struct handle *h, const struct ringtap_target *model,
-	const struct ringtap_capture_options *options)
-{
-	struct targets t;
-	char *items;
-	int ret = find_targets(h, &t, model, &items);
-
-	if (!ret)
-		ret = attach(h, &t, options);
-	free_targets(&t);
-	free(items);
-	return ret;
-}
-
 /* Calls see() for each port of a target until it returns false. False: the target has no port, or
  * the application does not answer. */
 static bool for_each_port(const struct ringtap_apps *apps, const struct target *t,
@@ -304,6 +290,57 @@ static bool for_each_port(const struct ringtap_apps *apps, const struct target *
 	ringtap_list_free(list);
 	ringtap_conn_close(conn);
 	return found;
+}
+
+static bool note_linktype(void *arg, const struct ringtap_port_info *p)
+{
+	struct handle *h = arg;
+
+	if (!h->linktype)
+		h->linktype = p->linktype;
+	if (h->linktype == p->linktype)
+		return true;
+	handle_fail(h, PCAP_ERROR,
+		"%s: link type %u, other ports have %u; name ports of one link type", p->name,
+		p->linktype, h->linktype);
+	h->linktype = 0;
+	return false;
+}
+
+/* A handle has one link type. */
+static int set_linktype(struct handle *h, struct targets *t)
+{
+	bool found = false;
+
+	h->linktype = 0;
+	for (size_t i = 0; i < t->count; i++) {
+		found |= for_each_port(t->apps, &t->list[i], note_linktype, h);
+		if (found && !h->linktype)
+			return PCAP_ERROR;
+	}
+	/* Attaching reports what is wrong. */
+	if (!found)
+		h->linktype = RINGTAP_LINKTYPE_ETHERNET;
+	for (size_t i = 0; i < t->count; i++)
+		for (size_t k = 0; k < t->list[i].count; k++)
+			t->list[i].targets[k].linktype = h->linktype;
+	return 0;
+}
+
+int name_attach(struct handle *h, const struct ringtap_target *model,
+	const struct ringtap_capture_options *options)
+{
+	struct targets t;
+	char *items;
+	int ret = find_targets(h, &t, model, &items);
+
+	if (!ret)
+		ret = set_linktype(h, &t);
+	if (!ret)
+		ret = attach(h, &t, options);
+	free_targets(&t);
+	free(items);
+	return ret;
 }
 
 /* The same for each target of h->device; false for the first that returns false, or if the name is

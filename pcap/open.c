@@ -24,7 +24,8 @@ static int make_inner(struct handle *h)
 	if (h->inner)
 		real()->pcap_close(h->inner);
 	h->inner = real()->pcap_open_dead_with_tstamp_precision(
-		DLT_EN10MB, h->snaplen, (unsigned)h->precision);
+		h->linktype == RINGTAP_LINKTYPE_RAW ? DLT_RAW : h->linktype, h->snaplen,
+		(unsigned)h->precision);
 	return h->inner ? 0 : handle_fail(h, PCAP_ERROR, "malloc: Cannot allocate memory");
 }
 
@@ -56,6 +57,8 @@ static int start(struct handle *h)
 	if (ret)
 		return handle_fail(h, PCAP_ERROR, "cannot create a capture: %s", strerror(-ret));
 	ret = name_attach(h, &model, &options);
+	if (!ret)
+		ret = make_inner(h);
 	if (!ret && (ret = ringtap_capture_start(h->cap)))
 		ret = handle_fail(h, PCAP_ERROR, "%s", ringtap_capture_error(h->cap));
 	if (!ret)
@@ -99,9 +102,7 @@ EXPORT int pcap_activate(pcap_t *p)
 		return handle_fail(h, PCAP_ERROR, "ports do not support a protocol: use a filter");
 	if (h->snaplen <= 0 || h->snaplen > SNAPLEN_MAX)
 		h->snaplen = SNAPLEN_MAX;
-	ret = make_inner(h);
-	if (!ret)
-		ret = make_copy(h);
+	ret = make_copy(h);
 	if (!ret && !h->owner)
 		ret = fork_prepare(h);
 	if (!ret)

@@ -97,6 +97,7 @@ static void print_error(const struct capture_config *cfg, const struct target *t
 
 static void leave_out(struct targets *t, unsigned i)
 {
+	target_free_filters(&t->list[i]);
 	t->count--;
 	memmove(&t->list[i], &t->list[i + 1], (t->count - i) * sizeof(*t->list));
 }

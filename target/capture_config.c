@@ -31,7 +31,8 @@ static int compile(const char *command, struct iface_config *i, enum filter_tags
 {
 	char err[512] = "not enough memory";
 
-	if (!filter_compile(&i->compiled, i->filter, tags, err, sizeof(err)))
+	if (!filter_compile(
+		    &i->compiled, i->filter, tags, RINGTAP_LINKTYPE_ETHERNET, err, sizeof(err)))
 		return 0;
 	message_print("%s: filter '%s': %s; see pcap-filter(7)", command, i->filter, err);
 	return -EINVAL;

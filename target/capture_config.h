@@ -33,7 +33,8 @@ struct capture_config {
 	unsigned iface_count;  /* at least 1 once checked */
 	enum filter_tags tags; /* what the filters of all interfaces mean */
 	struct ringtap_capture_options options;
-	bool attach; /* load the probe where it is missing */
+	bool one_linktype; /* as files of pcap have */
+	bool attach;       /* load the probe where it is missing */
 };
 
 /* All packets of all ports. */

@@ -189,11 +189,15 @@ int targets_resolve(struct targets *t, const struct capture_config *cfg)
 	for (unsigned i = 0; i < cfg->iface_count && !ret; i++)
 		ret = resolve_one(t, cfg, &cfg->ifaces[i], names);
 	free(names);
-	return ret ? ret : imply_secondaries(t, cfg);
+	if (!ret)
+		ret = imply_secondaries(t, cfg);
+	return ret ? ret : targets_add_links(t, cfg);
 }
 
 void targets_free(struct targets *t)
 {
 	ringtap_apps_free(t->apps);
+	for (unsigned i = 0; i < t->count; i++)
+		target_free_filters(&t->list[i]);
 	free(t->list);
 }

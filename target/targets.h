@@ -14,6 +14,7 @@ struct target {
 	const char *name, *dir; /* live as long as targets.apps */
 	struct ringtap_target ports[CAPTURE_IFACES_MAX];
 	const struct iface_config *ifaces[CAPTURE_IFACES_MAX]; /* sources of the ports */
+	struct filter filters[CAPTURE_IFACES_MAX]; /* of those that are not of Ethernet */
 	unsigned port_count;
 	bool secondary; /* a secondary process */
 	bool implied;   /* meant by its primary */
@@ -32,6 +33,10 @@ struct targets {
  * wrong and returns -errno: -ENOENT, -EINVAL, … Free with targets_free() in any case. */
 int targets_resolve(struct targets *t, const struct capture_config *cfg);
 void targets_free(struct targets *t);
+/* For targets_resolve(): ports that have another link type than Ethernet become targets of their
+ * own, with filters of that type. Prints what is wrong; -errno. */
+int targets_add_links(struct targets *t, const struct capture_config *cfg);
+void target_free_filters(struct target *t);
 
 /* Attaches the capture to all of them; those that are implied and cannot be attached to are left
  * out. Prints what is wrong. */

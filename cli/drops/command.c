@@ -135,7 +135,8 @@ static int begin(struct drops *d)
 {
 	char err[256];
 
-	if (filter_compile(&d->filter, d->expression, FILTER_TAGS_ANY, err, sizeof(err))) {
+	if (filter_compile(&d->filter, d->expression, FILTER_TAGS_ANY, RINGTAP_LINKTYPE_ETHERNET,
+		    err, sizeof(err))) {
 		message_print("drops: -f %s: %s", d->expression, err);
 		return STATUS_USAGE;
 	}

@@ -11,8 +11,10 @@
 
 #include "base/packet_file.h"
 #include "base/util.h"
+#include "common/pcapng.h"
 #include "packet/blocks.h"
 #include "common/tags.h"
+#include "packet/filter.h"
 #include "common/foreign.h"
 #include "sink/sink.h"
 #include "ringtap/reader.h"
@@ -20,14 +22,18 @@
 #include "folder.h"
 
 #define OUT_BYTES RT_PCAPNG_BLOCK_MAX
+#define TYPES_MAX 8 /* link types of all files; ringtap-host has four */
 
 struct extraction {
 	struct sink *sink;
 	uint8_t *out; /* whole blocks that are not written yet */
 	size_t fill;
 	uint64_t packets, written; /* packets in out and in the file, and in the file */
-	struct bpf_program filter;
-	bool filtering;
+	const char *expression;    /* NULL: all packets */
+	struct bpf_program filters[TYPES_MAX];
+	uint16_t types[TYPES_MAX]; /* LINKTYPE_… that the filters are for */
+	bool known[TYPES_MAX];     /* the expression has a meaning */
+	unsigned type_count;
 };
 
 static int push(struct extraction *x)
@@ -51,6 +57,61 @@ static int put(struct extraction *x, const struct block *b)
 	return 0;
 }
 
+static int compile(struct extraction *x, uint16_t linktype)
+{
+	unsigned n = x->type_count;
+	pcap_t *pcap;
+	int ret;
+
+	if (n == TYPES_MAX)
+		return -E2BIG;
+	pcap = pcap_open_dead(filter_dlt(linktype), RINGTAP_SNAPLEN_MAX);
+	if (!pcap)
+		return -ENOMEM;
+	ret = rt_tags_compile(
+		      pcap_compile, pcap, &x->filters[n], x->expression, 1, PCAP_NETMASK_UNKNOWN)
+		      ? -EINVAL
+		      : 0;
+	if (ret)
+		message_print("flight extract: -f '%s': %s; see pcap-filter(7)", x->expression,
+			pcap_geterr(pcap));
+	pcap_close(pcap);
+	x->types[n] = linktype;
+	x->known[n] = !ret;
+	x->type_count++;
+	return ret;
+}
+
+/* Before there is a file: whether there is such an expression. */
+static int check(struct extraction *x, const char *expression)
+{
+	if (!expression || !*expression)
+		return 0;
+	x->expression = expression;
+	return compile(x, RINGTAP_LINKTYPE_ETHERNET);
+}
+
+static void free_filters(struct extraction *x)
+{
+	for (unsigned i = 0; i < x->type_count; i++)
+		if (x->known[i])
+			pcap_freecode(&x->filters[i]);
+}
+
+/* A filter is of one link type. Where it means nothing for that of a packet (vlan without
+ * Ethernet), that is printed once, and none of its packets match. */
+static bool matches(
+	struct extraction *x, uint16_t linktype, const struct pcap_pkthdr *h, const uint8_t *data)
+{
+	unsigned i = 0;
+
+	while (i < x->type_count && x->types[i] != linktype)
+		i++;
+	if (i == x->type_count && compile(x, linktype))
+		return false;
+	return x->known[i] && pcap_offline_filter(&x->filters[i], h, data);
+}
+
 /* Other blocks than packets stay: sections and interfaces, and the counts of the window. */
 static int put_matching(struct extraction *x, int kind, const struct block *b)
 {
@@ -58,7 +119,7 @@ static int put_matching(struct extraction *x, int kind, const struct block *b)
 
 	if (kind != BLOCK_PACKET)
 		return put(x, b);
-	if (x->filtering && !pcap_offline_filter(&x->filter, &h, b->data))
+	if (x->expression && !matches(x, b->linktype, &h, b->data))
 		return 0;
 	x->packets++;
 	return put(x, b);
@@ -76,27 +137,6 @@ static int copy(struct extraction *x, int fd, char torn[TORN_TEXT])
 	memcpy(torn, b.torn, TORN_TEXT);
 	blocks_close(&b);
 	return ret ? ret : kind;
-}
-
-static int compile(struct extraction *x, const char *expression)
-{
-	pcap_t *pcap;
-	int ret;
-
-	if (!expression || !*expression)
-		return 0;
-	pcap = pcap_open_dead(DLT_EN10MB, RINGTAP_SNAPLEN_MAX);
-	if (!pcap)
-		return -ENOMEM;
-	ret = rt_tags_compile(pcap_compile, pcap, &x->filter, expression, 1, PCAP_NETMASK_UNKNOWN)
-		      ? -EINVAL
-		      : 0;
-	if (ret)
-		message_print("flight extract: -f '%s': %s; see pcap-filter(7)", expression,
-			pcap_geterr(pcap));
-	x->filtering = !ret;
-	pcap_close(pcap);
-	return ret;
 }
 
 /* The packets of an incident, by its name in a folder or by its path. -errno. */
@@ -197,7 +237,7 @@ static int run(struct extraction *x, const struct extract *e)
 int extract_run(const struct extract *e)
 {
 	struct extraction x = {0};
-	int ret = compile(&x, e->filter);
+	int ret = check(&x, e->filter);
 
 	if (ret)
 		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
@@ -207,7 +247,6 @@ int extract_run(const struct extract *e)
 		ret = x.out ? run(&x, e) : -ENOMEM;
 	}
 	free(x.out);
-	if (x.filtering)
-		pcap_freecode(&x.filter);
+	free_filters(&x);
 	return ret == -EINVAL ? STATUS_USAGE : ret ? STATUS_FAILED : STATUS_OK;
 }

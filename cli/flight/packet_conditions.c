@@ -65,21 +65,43 @@ bool event_is_packet(
 
 /* ---- setting up */
 
+/* Those of Ethernet have the trigger's; others are compiled again, and the caller frees them. */
+static int set_filters(const struct trigger *t, struct ringtap_target *ports, unsigned count,
+	struct filter *compiled)
+{
+	char err[512] = "not enough memory";
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct filter *f = ports[i].linktype ? &compiled[i] : &t->filter;
+
+		if (ports[i].linktype &&
+			filter_compile(&compiled[i], t->expression, FILTER_TAGS_AS_IS,
+				ports[i].linktype, err, sizeof(err))) {
+			message_print("flight: --on '%s', for ports without Ethernet headers: %s; "
+				      "see pcap-filter(7)",
+				t->text, err);
+			return -EINVAL;
+		}
+		ports[i].filter = f->insns;
+		ports[i].filter_len = f->len;
+	}
+	return 0;
+}
+
 /* The ports of the recording, with another filter. */
 static int attach_target(struct packet_condition *l, const struct target *t)
 {
 	struct ringtap_target ports[CAPTURE_IFACES_MAX];
 	struct ringtap_capture_options o = {.size = sizeof(o), .buffer_size = BUFFER_MIN};
+	struct filter filters[CAPTURE_IFACES_MAX] = {0};
 	int ret;
 
 	memcpy(ports, t->ports, t->port_count * sizeof(*ports));
-	for (unsigned i = 0; i < t->port_count; i++) {
-		ports[i].filter = l->trigger->filter.insns;
-		ports[i].filter_len = l->trigger->filter.len;
-	}
-	ret = ringtap_capture_attach(l->cap, t->dir, ports, t->port_count, &o);
-	if (ret)
+	ret = set_filters(l->trigger, ports, t->port_count, filters);
+	if (!ret && (ret = ringtap_capture_attach(l->cap, t->dir, ports, t->port_count, &o)))
 		print_not_attached("flight", t->name, ret, ringtap_capture_error(l->cap));
+	for (unsigned i = 0; i < t->port_count; i++)
+		filter_free(&filters[i]);
 	return t->implied ? 0 : ret; /* a secondary process may have ended by now */
 }
 

@@ -123,7 +123,9 @@ static int parse_packet(struct trigger *t, const char *text)
 		text = "";
 	if (!*text)
 		return refuse(t->text, "give a filter, as in 'packet: icmp'");
-	if (filter_compile(&t->filter, text, FILTER_TAGS_ANY, err, sizeof(err))) {
+	t->expression = text;
+	if (filter_compile(&t->filter, text, FILTER_TAGS_ANY, RINGTAP_LINKTYPE_ETHERNET, err,
+		    sizeof(err))) {
 		message_print("flight: --on '%s': %s; see pcap-filter(7)", t->text, err);
 		return -EINVAL;
 	}

@@ -374,6 +374,7 @@ int config_check(struct record_config *c)
 		ret = check_threads(c);
 	if (!ret)
 		ret = check_ids(c);
+	c->capture.one_linktype = c->output.pcap;
 	return ret ? ret : capture_config_check(&c->capture);
 }
 

@@ -99,7 +99,7 @@ static uint32_t common_snaplen(const struct recorder *r)
 	return known && least == most && r->targets.count == 1 ? known : most;
 }
 
-/* A file of pcap has one for all packets. targets_attach() has checked that they have. */
+/* A file of pcap has one for all packets. targets_add_links() has checked that they have. */
 static uint16_t linktype_of_pcap(const struct recorder *r)
 {
 	struct ringtap_interface info = {.size = sizeof(info)};

@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "common/pcapng.h"
 #include "cli/fake_reader.h"
+#include "cli/test_command.h"
 #include "base/test_util.h"
 #include "base/util.h"
 #include "test_record.h"
@@ -103,6 +104,44 @@ static void files_of_a_ring_are_valid_and_complete(void **state)
 		}
 		assert_int_equal(next, TOTAL);
 	}
+}
+
+/* A target is of one link type, and so is its filter. */
+static void ports_have_targets_of_their_link_types(void **state)
+{
+	static const struct {
+		const char *interfaces;
+		uint64_t linktypes;
+	} cases[] = {
+		{"", 101}, /* all, of Ethernet and then of raw IP */
+		{"-i app0:p0", 0},
+		{"-i app0:p1", 101},
+		{"-i app0:p1 -i app0:p0", 101000},
+	};
+
+	fake.linktype = RINGTAP_LINKTYPE_RAW;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char line[128];
+
+		snprintf(line, sizeof(line), "-q -w f -f icmp %s", cases[i].interfaces);
+		assert_int_equal(record(line), STATUS_OK);
+		assert_int_equal(fake.linktypes, cases[i].linktypes);
+		assert_int_equal(fake.ports[i % 4], cases[i].linktypes == 101000 || !i ? 2 : 1);
+	}
+}
+
+static void link_types_that_do_not_fit_are_refused(void **state)
+{
+	fake.linktype = RINGTAP_LINKTYPE_RAW;
+	assert_int_equal(record("-P -w f"), STATUS_USAGE);
+	test_assert_has(message_last(), "record: the ports have link types 1 and 101, and a pcap "
+					"file has one; leave out -P, or record them apart");
+	assert_int_equal(record("-w f -f vlan"), STATUS_USAGE);
+	test_assert_has(message_last(),
+		"record: filter 'vlan', for ports of 'app0' without Ethernet headers: no VLAN "
+		"support for");
+	assert_int_equal(fake.attached, 0);
+	assert_int_equal(record("-q -P -w f -i app0:p0"), STATUS_OK);
 }
 
 static void old_files_are_removed(void **state)
@@ -422,6 +461,8 @@ int main(void)
 		RECORD_TEST(losses_without_a_name_count),
 		RECORD_TEST(counts_are_exact),
 		RECORD_TEST(files_of_a_ring_are_valid_and_complete),
+		RECORD_TEST(ports_have_targets_of_their_link_types),
+		RECORD_TEST(link_types_that_do_not_fit_are_refused),
 		RECORD_TEST(old_files_are_removed),
 		RECORD_TEST(number_of_files_ends_the_capture),
 		RECORD_TEST(size_ends_the_capture),

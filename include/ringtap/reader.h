@@ -34,6 +34,7 @@ extern "C" {
 #define RINGTAP_NO_INDEX    UINT32_MAX
 /* LINKTYPE_… of pcap-linktype(7); ports of DPDK's drivers have no other. */
 #define RINGTAP_LINKTYPE_ETHERNET 1
+#define RINGTAP_LINKTYPE_RAW      101 /* an IP header; libpcap's DLT_RAW */
 
 /* An array that the library fills. Entries may grow at their end in later versions: entry i lies i
  * strides behind the first, however large a program compiled earlier takes them to be. */

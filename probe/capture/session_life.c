@@ -32,9 +32,8 @@
 static int other_link(const char *name, uint16_t port, char *err)
 {
 	snprintf(err, RT_TEXT_LEN,
-		"port '%s' has packets of link type %u, which the reader does not know; use the "
-		"'ringtap' of the probe's version",
-		name, rt_given(port)->linktype);
+		"port '%s' has packets of link type %u, which the reader does not request", name,
+		rt_given(port)->linktype);
 	return -ENOTSUP;
 }
 
