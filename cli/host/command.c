@@ -38,7 +38,7 @@ static const struct option_def options[] = {
 		"to 500 us when no packets come)"},
 	{TO(buffer), OPTION_SIZE, 0, "buffer-size", "BYTES", NULL, 65536, (uint64_t)1 << 30,
 		"af_packet: memory per queue for packets that wait to be received, with K, M or "
-		"G (default: 32M)"},
+		"G (default: 64M)"},
 	{TO(frame), OPTION_SIZE, 0, "frame-size", "BYTES", NULL, 64, HOST_FRAME_MAX,
 		"af_packet: longest packet; longer ones are cut, and recorded with their length "
 		"on the wire (default: by the MTU, or 64 KiB where the kernel merges packets: "
@@ -73,7 +73,7 @@ static int add_interface(void *ctx, const char *name)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct host_config h = {.buffer = 32 << 20};
+	struct host_config h = {.buffer = 64 << 20};
 	struct host_args args = {0};
 	int ret = options_parse(self, argc, argv, &h);
 

@@ -63,7 +63,7 @@ static const char *arguments(struct host_config *h)
 		h->ifaces[0] = "eth0";
 		h->iface_count = 1;
 	}
-	h->buffer = h->buffer ? h->buffer : 32 << 20;
+	h->buffer = h->buffer ? h->buffer : 64 << 20;
 	assert_int_equal(host_check(h), 0);
 	assert_int_equal(host_args(h, &a), 0);
 	for (int i = 0; i < a.argc; i++)
@@ -184,7 +184,7 @@ static void test_arguments_by_default(void **state)
 	assert_string_equal(arguments(&h),
 		"ringtap-host --no-huge --log-level=*:emergency -m 52 --no-pci --file-prefix "
 		"host-eth0 --lcores (0,1)@(0,2,3,9) -- -q1 -d2048 -n512 -p "
-		"eth0=packet,link=1,queues=1,framesz=2048,blocksz=65536,framecnt=16384");
+		"eth0=packet,link=1,queues=1,framesz=2048,blocksz=65536,framecnt=32768");
 }
 
 static void test_arguments_of_all_options(void **state)
