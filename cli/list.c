@@ -9,6 +9,7 @@
 #include "show/sheet.h"
 #include "target/interfaces.h"
 #include "base/json.h"
+#include "measure/rates.h"
 #include "target/probe_path.h"
 #include "base/util.h"
 #include "target/which_app.h"
@@ -139,7 +140,8 @@ static void print_app(const struct app_view *v)
 
 	if (v->error) {
 		printf("%s  (%s)%s\n", v->name, v->dir, secondary_text(v));
-		if (v->error == -EPROTONOSUPPORT)
+		/* -ENOENT: it has no telemetry either. */
+		if (v->error == -EPROTONOSUPPORT || v->error == -ENOENT)
 			printf("  without the probe; 'ringtap attach %s' loads it\n", v->name);
 		else
 			printf("  cannot attach: %s\n", v->why);
@@ -235,8 +237,43 @@ static json_t *app_json(const struct app_view *v, size_t number)
 	return j;
 }
 
+struct others {
+	struct config *c;
+	json_t *processes;
+};
+
+static bool is_named(struct config *c, uint32_t pid, const char *program)
+{
+	char number[16];
+	bool named = false;
+
+	snprintf(number, sizeof(number), "%u", pid);
+	for (size_t i = 0; i < c->name_count; i++) {
+		if (strcmp(c->names[i], program) && strcmp(c->names[i], number))
+			continue;
+		c->found[i] = true;
+		named = true;
+	}
+	return named || !c->name_count;
+}
+
+static void add_process(uint32_t pid, const char *program, void *arg)
+{
+	struct others *o = arg;
+	char name[64];
+
+	if (!is_named(o->c, pid, program))
+		return;
+	json_array_append_new(o->processes,
+		json_pack("{s:I,s:o}", "pid", (json_int_t)pid, "program", json_text(program)));
+	if (o->c->form == FORM_TEXT)
+		printf("%s  (pid %u)\n  no probe, no telemetry; 'ringtap attach %u' loads the probe\n",
+			printable(name, sizeof(name), program), pid, pid);
+}
+
 static int list(struct config *c)
 {
+	struct others o = {c, json_array()};
 	json_t *array = json_array(), *skipped = json_array();
 	struct ringtap_apps *apps;
 	uint64_t foreign_ns = 0;
@@ -244,6 +281,7 @@ static int list(struct config *c)
 
 	if (ret) {
 		message_print("list: looking for applications: %s", strerror(-ret));
+		json_decref(o.processes);
 		json_decref(array);
 		json_decref(skipped);
 		return STATUS_FAILED;
@@ -266,12 +304,15 @@ static int list(struct config *c)
 		message_print("list: skipped %s", ringtap_apps_note(apps, i));
 		json_array_append_new(skipped, json_text(ringtap_apps_note(apps, i)));
 	}
-	if (c->form == FORM_TEXT && !ringtap_apps_count(apps))
+	attach_each_unlisted(apps, add_process, &o);
+	if (c->form == FORM_TEXT && !ringtap_apps_count(apps) && !json_array_size(o.processes))
 		message_print(
 			"list: no running DPDK application found; run ringtap as its user or as root");
 	if (c->form == FORM_JSON)
-		ret = json_print(
-			json_pack("{s:O,s:O}", "applications", array, "skipped", skipped), stdout);
+		ret = json_print(json_pack("{s:O,s:O,s:O}", "applications", array, "skipped",
+					 skipped, "processes", o.processes),
+			stdout);
+	json_decref(o.processes);
 	json_decref(array);
 	json_decref(skipped);
 	ret = output_end("list", ret);

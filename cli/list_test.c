@@ -88,6 +88,28 @@ static void applications_ports_and_sessions(void **state)
 		"  without the probe; 'ringtap attach bare' loads it\n");
 }
 
+static void processes_without_telemetry_and_probe(void **state)
+{
+	test_apps.count = 1;
+	test_apps.process[0].pid = 4711; /* it is listed as an application */
+	test_apps.process[0].program = "dpdk-testpmd";
+	test_apps.process[1].pid = 815;
+	test_apps.process[1].program = "vpp\033[2J";
+	test_apps.process[2].pid = 816;
+	test_apps.process[2].program = "vpp";
+	test_apps.process_count = 3;
+	assert_int_equal(list("vpp"), STATUS_OK);
+	assert_string_equal(printed,
+		"vpp  (pid 816)\n  no probe, no telemetry; 'ringtap attach 816' loads the probe\n");
+	assert_int_equal(list("815"), STATUS_OK);
+	assert_string_equal(printed,
+		"vpp?[2J  (pid 815)\n  no probe, no telemetry; 'ringtap attach 815' loads the probe\n");
+	assert_int_equal(list("--json 816"), STATUS_OK);
+	assert_non_null(strstr(printed, "\"program\": \"vpp\""));
+	assert_null(strstr(printed, "815"));
+	assert_int_equal(list("vpp 817"), STATUS_FAILED);
+}
+
 static void applications_that_cannot_be_attached_to(void **state)
 {
 	test_apps.app[1].error = -EHOSTDOWN;
@@ -279,6 +301,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_apps(applications_ports_and_sessions),
+		with_apps(processes_without_telemetry_and_probe),
 		with_apps(applications_that_cannot_be_attached_to),
 		with_apps(processes_of_containers_have_two_ids),
 		with_apps(long_names_fit_a_terminal),

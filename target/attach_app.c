@@ -11,6 +11,7 @@
 #include "base/util.h"
 #include "inject/inject.h"
 #include "inject/process.h"
+#include "inject/processes.h"
 #include "probe_path.h"
 #include "which_app.h"
 
@@ -48,8 +49,51 @@ bool attach_split_pid(
 	return false;
 }
 
+struct unlisted {
+	const struct ringtap_apps *apps;
+	void (*f)(uint32_t pid, const char *program, void *arg);
+	void *arg;
+};
+
+static bool is_unlisted(uint32_t pid, const char *program, void *arg)
+{
+	const struct unlisted *u = arg;
+
+	for (size_t i = 0; i < ringtap_apps_count(u->apps); i++)
+		if (ringtap_apps_pid(u->apps, i) == pid)
+			return true;
+	u->f(pid, program, u->arg);
+	return true;
+}
+
+void attach_each_unlisted(const struct ringtap_apps *apps,
+	void (*f)(uint32_t pid, const char *program, void *arg), void *arg)
+{
+	struct unlisted u = {apps, f, arg};
+
+	rt_processes_each(is_unlisted, &u);
+}
+
+struct named {
+	const char *program;
+	uint64_t pid;
+	unsigned count;
+};
+
+static bool take_named(uint32_t pid, const char *program, void *arg)
+{
+	struct named *n = arg;
+
+	if (!strcmp(program, n->program)) {
+		n->pid = pid;
+		n->count++;
+	}
+	return true;
+}
+
 int attach_target_find(struct attach_target *t, const char *command, const char *word)
 {
+	struct named named = {.program = word};
 	uint64_t pid = 0;
 	int ret;
 
@@ -64,13 +108,25 @@ int attach_target_find(struct attach_target *t, const char *command, const char 
 	for (size_t i = 0; i < ringtap_apps_count(t->apps) && !t->name; i++)
 		if (attach_is_meant(t->apps, i, word))
 			choose(t, i);
+	if (!t->name && !pid)
+		rt_processes_each(take_named, &named);
+	if (named.count == 1)
+		pid = named.pid;
+	for (size_t i = 0; i < ringtap_apps_count(t->apps) && !t->name && pid; i++)
+		if (ringtap_apps_pid(t->apps, i) == pid)
+			choose(t, i);
 	if (t->name || pid) {
 		snprintf(t->number, sizeof(t->number), "%u", (unsigned)pid);
 		t->pid = t->name ? t->pid : (pid_t)pid;
 		t->name = t->name ? t->name : t->number;
 		return 0;
 	}
-	if (!print_namesakes(command, t->apps, word))
+	if (named.count)
+		message_print(
+			"%s: %u processes run '%s'; name one by its process id, which 'ringtap "
+			"list' shows",
+			command, named.count, word);
+	else if (!print_namesakes(command, t->apps, word))
 		message_print(
 			"%s: no application is called '%s'; 'ringtap list' shows what there is",
 			command, word);

@@ -12,6 +12,7 @@
 #include "base/test_util.h"
 #include "common/test_now.h"
 #include "inject/inject.h"
+#include "inject/processes.h"
 #include "ringtap/reader.h"
 
 #define TEST_APPS_MAX 4
@@ -43,6 +44,11 @@ static struct {
 	pid_t injected;            /* 0: no process */
 	char dpdk[32];             /* the version that rt_inject() was told; "-": none */
 	struct test_app appears;   /* with the injection, if it has a name */
+	struct {
+		uint32_t pid;
+		const char *program;
+	} process[TEST_APPS_MAX]; /* that run a DPDK */
+	unsigned process_count;
 } test_apps;
 
 static void test_apps_answer(void)
@@ -176,6 +182,12 @@ int ringtap_telemetry(
 	if (strstr(command, "wake"))
 		test_apps_answer();
 	return 0;
+}
+
+void rt_processes_each(bool (*f)(uint32_t pid, const char *program, void *arg), void *arg)
+{
+	for (unsigned i = 0; i < test_apps.process_count; i++)
+		f(test_apps.process[i].pid, test_apps.process[i].program, arg);
 }
 
 int rt_inject(pid_t pid, const struct rt_inject_options *opts, char *err, size_t errlen)

@@ -68,6 +68,27 @@ static void version_may_be_unknown(void **state)
 	}
 }
 
+static void program_name_means_its_only_process(void **state)
+{
+	test_apps.process[0].pid = 815; /* no application yet */
+	test_apps.process[1].pid = 4711;
+	test_apps.process[0].program = test_apps.process[1].program = "vpp";
+	test_apps.process_count = 1;
+	assert_int_equal(run(&cmd_attach, "vpp"), STATUS_OK);
+	assert_int_equal(test_apps.injected, 815);
+	test_apps.injected = 0;
+	test_apps.process[1].program = "testpmd";
+	test_apps.process_count = 2;
+	assert_int_equal(run(&cmd_attach, "testpmd"), STATUS_OK);
+	assert_string_equal(printed, "'pmd' (pid 4711) has the probe already\n");
+	test_apps.process[1].program = "vpp";
+	assert_int_equal(run(&cmd_attach, "vpp"), STATUS_FAILED);
+	assert_string_equal(message_last(),
+		"attach: 2 processes run 'vpp'; name one by its process id, "
+		"which 'ringtap list' shows");
+	assert_int_equal(test_apps.injected, 0);
+}
+
 static void probe_that_is_there_stays(void **state)
 {
 	assert_int_equal(run(&cmd_attach, "pmd"), STATUS_OK);
@@ -293,6 +314,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_apps(probe_is_loaded),
 		with_apps(version_may_be_unknown),
+		with_apps(program_name_means_its_only_process),
 		with_apps(probe_that_is_there_stays),
 		with_apps(probe_that_sleeps_is_woken),
 		with_apps(some_errors_are_final),

@@ -541,3 +541,18 @@ def test_question_at_a_terminal(closing, tmp_path):
     recorder.send("n")
     assert recorder.wait() == 1 and recorder.output.count("[y/N]") == 1
     assert app.one("unloop") > 0 and app.quit() == 0
+
+
+def test_process_without_telemetry_is_listed_and_its_program_is_a_target(closing, tmp_path):
+    program = Path(shutil.copy(BUILD / "e2e" / "rt_play", tmp_path / f"router{os.getpid()}"))
+    app = bare(closing, program, eal=["--no-telemetry", "--no-shconf"])
+    text = f"{program.name}  (pid {app.pid})\n  no probe, no telemetry; 'ringtap attach {app.pid}' loads the probe\n"
+    assert check([RINGTAP, "list", program.name]) == text
+    attach(program.name)
+    assert f"pid {app.pid}" in check([RINGTAP, "list", str(app.pid)])
+    assert app.one("unloop") > 0 and app.quit() == 0
+    app = bare(closing, program, eal=["--no-telemetry"])  # which has a runtime folder
+    assert check([RINGTAP, "list", app.prefix]).endswith(f"without the probe; 'ringtap attach {app.prefix}' loads it\n")
+    attach(program.name)
+    assert has_probe(app)
+    assert app.one("unloop") > 0 and app.quit() == 0
