@@ -16,7 +16,7 @@
 #define RT_LOAD_SYMBOL "ringtap_probe_load"
 /* A struct rt_loaded. */
 #define RT_LOADED_SYMBOL  "ringtap_probe_loaded"
-#define RT_LOADED_VERSION 2
+#define RT_LOADED_VERSION 3
 
 struct rt_loaded {
 	uint32_t version; /* RT_LOADED_VERSION */
@@ -25,7 +25,8 @@ struct rt_loaded {
 	int32_t status;
 	int32_t started; /* of the last ringtap_probe_start() by ringtap_probe_load(); 1: none */
 	uint32_t starts; /* counts them; written last */
-	char text[496];  /* why status is below 0, or started is -ENOTSUP */
+	uint64_t handle; /* of the library, for dlclose() if it was loaded in vain; 0: unknown */
+	char text[488];  /* why status is below 0, or started is -ENOTSUP */
 };
 static_assert(sizeof(struct rt_loaded) == 512, "read by another process");
 

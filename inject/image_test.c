@@ -45,7 +45,8 @@ static void check_addresses(int prot)
 	assert_ptr_equal(data, LOW);
 	rt_process_close(&p);
 	assert_int_equal(rt_process_open(&p, getpid()), 0);
-	assert_int_equal(rt_judge_dlopen(&p), (uint64_t)(uintptr_t)dlsym(library, "dlopen"));
+	assert_int_equal(
+		rt_judge_function(&p, "dlopen"), (uint64_t)(uintptr_t)dlsym(library, "dlopen"));
 	code = rt_process_at(&p, rt_arch_sigreturn(&p));
 	assert_non_null(code);
 	assert_int_equal(code->perms[2], 'x');
@@ -157,7 +158,7 @@ static void test_many_mapped_files(void **state)
 	assert_int_equal(rt_judge(&p, &opts, err, sizeof(err)), -ENOEXEC); /* no DPDK */
 	/* What follows a judgement has no such limit. */
 	assert_false(rt_image_limit_reached());
-	assert_true(rt_judge_dlopen(&p) != 0);
+	assert_true(rt_judge_function(&p, "dlopen") != 0);
 	rt_process_close(&p);
 	for (unsigned i = 0; i < 16; i++)
 		munmap(maps[i], 4096);

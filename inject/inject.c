@@ -193,6 +193,21 @@ static int load(struct work *w)
 	return ret;
 }
 
+/* The library was loaded in vain: nothing of it stays. If that fails, only its pages are lost. */
+static void unload(const struct work *w, uint64_t handle)
+{
+	char err[256];
+	struct work c = *w;
+
+	c.err = err;
+	c.errlen = sizeof(err);
+	c.call.function = rt_judge_function(&w->p, "dlclose");
+	c.call.text = NULL;
+	c.call.args[0] = handle;
+	if (handle && c.call.function)
+		(void)call(&c);
+}
+
 /* For another attempt, the object beside the library again: copies were removed. */
 static int provide_again(struct work *w)
 {
@@ -266,7 +281,7 @@ static int inject(struct work *w)
 		return ret;
 	telemetry = rt_has_telemetry(w->p.pid);
 	if (!rt_process_find(&w->p, RT_PROBE_NAME)) {
-		w->call.function = rt_judge_dlopen(&w->p);
+		w->call.function = rt_judge_function(&w->p, "dlopen");
 		ret = load(w);
 		if (ret)
 			return ret;
@@ -274,6 +289,8 @@ static int inject(struct work *w)
 	ret = check_loaded(w, &loaded, &function);
 	if (ret == -ELIBACC && function && !w->files.path[0])
 		ret = 0; /* it failed before: try again */
+	else if (ret == -ELIBACC && function)
+		unload(w, loaded.handle);
 	if (ret || (telemetry && !loaded.status))
 		return ret;
 	return start(w, &loaded, function, !telemetry);

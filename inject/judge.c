@@ -62,7 +62,7 @@ static bool hides(const struct rt_process *p, const char *symbol)
 	return found;
 }
 
-uint64_t rt_judge_dlopen(const struct rt_process *p)
+uint64_t rt_judge_function(const struct rt_process *p, const char *name)
 {
 	/* Up to glibc 2.33 it was in a library of its own. */
 	static const char *const names[] = {"libc.so.6", "libdl.so.2", "libdl-2."};
@@ -74,7 +74,7 @@ uint64_t rt_judge_dlopen(const struct rt_process *p)
 
 		if (!map || rt_image_open(&image, p, map))
 			continue;
-		at = rt_image_symbol(&image, "dlopen");
+		at = rt_image_symbol(&image, name);
 		rt_image_close(&image);
 	}
 	return at;
@@ -142,13 +142,17 @@ static int judge_program(const struct judge *j)
 			      "probe for it");
 }
 
-/* DPDK may be in a shared library of another name. */
-static const struct rt_map *any_export(const struct rt_process *p)
+/* DPDK may be in a shared library of another name: the first from here on, except another mapping
+ * of a file. */
+static const struct rt_map *next_export(
+	const struct rt_process *p, size_t from, const struct rt_map *except)
 {
-	for (size_t i = 0; i < p->map_count && !rt_image_limit_reached(); i++) {
+	for (size_t i = from; i < p->map_count && !rt_image_limit_reached(); i++) {
 		const struct rt_map *m = &p->maps[i];
 
-		if (!m->offset && m->ino && m->path[0] == '/' && exports(p, m, "rte_eal_init"))
+		if (!m->offset && m->ino && m->path[0] == '/' &&
+			!(except && m->ino == except->ino && m->dev == except->dev) &&
+			exports(p, m, "rte_eal_init"))
 			return m;
 	}
 	return NULL;
@@ -163,12 +167,27 @@ static const struct rt_map *find_eal(const struct rt_process *p)
 		return eal;
 	if (exports(p, program, "rte_eal_init"))
 		return program;
-	return hides(p, "rte_eal_init") ? NULL : any_export(p);
+	return hides(p, "rte_eal_init") ? NULL : next_export(p, 0, NULL);
+}
+
+/* The loader (probe/control/loader.c) finds the DPDK of the global scope, else the only one. Which
+ * scope the libraries of a shared DPDK have is not visible here. */
+static const struct rt_map *second_eal(const struct rt_process *p, const struct rt_map *eal)
+{
+	if (eal == rt_process_find(p, EAL) || eal == rt_process_program(p))
+		return NULL;
+	return next_export(p, (size_t)(eal - p->maps) + 1, eal);
 }
 
 static int judge_dpdk(const struct judge *j)
 {
-	if (find_eal(j->p))
+	const struct rt_map *eal = find_eal(j->p), *second = eal ? second_eal(j->p, eal) : NULL;
+
+	if (second)
+		return REFUSE(j, -ENOTSUP,
+			"%s and %s contain a DPDK each; the probe serves only one",
+			strrchr(eal->path, '/') + 1, strrchr(second->path, '/') + 1);
+	if (eal)
 		return 0;
 	if (rt_image_limit_reached())
 		return REFUSE(j, -E2BIG,
@@ -198,11 +217,12 @@ static int judge_libc(const struct judge *j)
 	if (rt_process_find(j->p, "ld-musl") || rt_process_find(j->p, "libc.musl"))
 		return REFUSE(j, -ENOTSUP,
 			"its C library is musl; the probe needs glibc: start it with glibc");
-	if (!rt_judge_dlopen(j->p) && (is_replaced(j, "libc.so.6") || is_replaced(j, "libc-2.")))
+	if (!rt_judge_function(j->p, "dlopen") &&
+		(is_replaced(j, "libc.so.6") || is_replaced(j, "libc-2.")))
 		return REFUSE(j, -EACCES,
 			"the file of its C library was replaced since it started, such as by an "
 			"upgrade; run ringtap as root, outside of containers, or restart it");
-	if (!rt_judge_dlopen(j->p))
+	if (!rt_judge_function(j->p, "dlopen"))
 		return REFUSE(j, -ENOTSUP,
 			"it has no dlopen() of glibc, such as fully static programs; link it with "
 			"shared libraries of C");

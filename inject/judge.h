@@ -25,7 +25,7 @@ bool rt_judge_started(const struct rt_process *p);
 /* Why this user may not trace the process. Returns -EPERM. */
 int rt_judge_permission(const struct rt_process *p, char *err, size_t errlen);
 
-/* The address of its dlopen(); 0: it has none. */
-uint64_t rt_judge_dlopen(const struct rt_process *p);
+/* The address of a function of its C library's dynamic loader, such as dlopen(); 0: it has none. */
+uint64_t rt_judge_function(const struct rt_process *p, const char *name);
 
 #endif

@@ -432,9 +432,10 @@ def test_missing_files(closing, moved):
 
 
 def test_object_that_cannot_be_loaded(closing, moved):
-    """The reason is reported, and a repaired one is loaded later."""
+    """The reason is reported, nothing stays mapped, and a repaired one is loaded later."""
     for how in ("damaged", "constructor"):
         app = bare(closing)
+        before = mapped(app)
         probe = moved / "probe" / "ringtap" / PROBE_OBJECT.name
         code = probe.read_bytes()
         probe.unlink()
@@ -449,6 +450,7 @@ def test_object_that_cannot_be_loaded(closing, moved):
             "invalid ELF header" if how == "damaged" else "undefined symbol: rte_eth_add_xx_callback",
         )
         assert "ringtap:" not in app.proc.output and not has_probe_now(app)
+        assert mapped(app) == before
         probe.unlink()
         probe.write_bytes(code)
         check([moved / "cli" / "ringtap", "attach", app.prefix])

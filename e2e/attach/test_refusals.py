@@ -2,13 +2,15 @@
 """Refusals as the command line prints them, and --attach of commands that other tests leave out."""
 
 import json
+import re
 import shutil
+import sys
 from types import SimpleNamespace
 
 import pytest
 from harness.attach import bare, mapped
-from harness.paths import RINGTAP
-from harness.proc import check, run, until
+from harness.paths import BUILD, RINGTAP
+from harness.proc import Proc, check, run, until
 from harness.prometheus import Exporter, get
 
 SCOPE = (
@@ -64,8 +66,8 @@ def test_no_thread_that_sleeps(closing):
 
 
 HOSTILE = r"""
-struct { unsigned version; int status, started; unsigned starts; char text[496]; } ringtap_probe_loaded = {
-	2, -1, 1, 0, "\033]0;owned\a\nroot: ok"};
+struct { unsigned version; int status, started; unsigned starts; long handle; char text[488]; } ringtap_probe_loaded = {
+	3, -1, 1, 0, 0, "\033]0;owned\a\nroot: ok"};
 int ringtap_probe_load(const char *probe, int start) { return -1; }
 """
 
@@ -83,6 +85,40 @@ def test_what_the_process_says_is_printed_without_control_characters(closing, tm
         "the probe cannot be loaded: ?]0;owned? root: ok\n"
     )
     assert app.one("unloop") > 0 and app.quit() == 0
+
+
+BOTH = """
+import ctypes, sys
+for path in sys.argv[1:3]:
+    ctypes.CDLL(path)
+print("loaded", flush=True)
+input()
+ctypes.CDLL(sys.argv[3])
+print("done", flush=True)
+input()
+"""
+
+
+def test_two_plugins_that_contain_a_dpdk_each(closing, plugin, tmp_path):
+    """Refused before anything is loaded, and by the library itself: both name the two files."""
+    one, two = BUILD / "e2e" / "rt_play_plugin.so", tmp_path / "other.so"
+    if not one.exists():
+        pytest.skip("built without DPDK's static libraries")
+    shutil.copy(one, two)
+    proc = closing(Proc([sys.executable, "-c", BOTH, one, two, plugin]))
+    proc.expect("^loaded$")
+    done = run([RINGTAP, "attach", str(proc.pid)])
+    assert done.returncode == 1 and re.search(
+        r"(rt_play_plugin|other)\.so and (rt_play_plugin|other)\.so contain a DPDK each", done.stderr
+    )
+    assert not mapped(proc, "libringtap-probe.so")
+    proc.send("")
+    proc.expect(
+        "cannot load the probe: rt_play_plugin.so and other.so contain a DPDK each; the application runs without it"
+    )
+    proc.expect("^done$")
+    proc.send("")
+    assert proc.wait() == 0
 
 
 def test_export_and_trace_attach(closing):

@@ -47,6 +47,12 @@ EXPORT int ringtap_probe_load(const char *probe, int start);
 		return -ELIBACC;                                                               \
 	} while (0)
 
+/* Libraries of DPDK that were loaded for the object. */
+static struct {
+	void *handles[2];
+	unsigned count;
+} added;
+
 /* Loads a library of the application's shared DPDK that the application is not linked with. It
  * needs nothing new: all libraries that it depends on are loaded already. */
 static void add_library(
@@ -68,8 +74,10 @@ static void add_library(
 		    info.dli_fname, library, name + strlen(EAL)) >= (int)sizeof(path))
 		return;
 	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (object)
+	if (object) {
+		added.handles[added.count++] = object;
 		rt_scope_add(s, object);
+	}
 }
 
 /* DPDK's ABI number is the year after that of its November release. 0: unknown. */
@@ -82,14 +90,22 @@ static unsigned abi_of(const char *version)
 	return month >= 11 ? year + 1 : year;
 }
 
+/* What the dynamic loader knows of this library. NULL: unknown. */
+static struct link_map *own_map(void)
+{
+	struct link_map *map = NULL;
+	Dl_info info;
+
+	return dladdr1(&api, &info, (void **)&map, RTLD_DL_LINKMAP) ? map : NULL;
+}
+
 /* The folder of this object; NULL: of the one that is loaded. False: unknown. */
 static int folder_of(const char *probe, char out[PATH_MAX])
 {
-	struct link_map *map = NULL;
+	const struct link_map *map = own_map();
 	char *slash;
-	Dl_info info;
 
-	if (!probe && dladdr1(&api, &info, (void **)&map, RTLD_DL_LINKMAP) && map)
+	if (!probe && map)
 		probe = map->l_name;
 	if (!probe || !realpath(probe, out))
 		return 0;
@@ -97,6 +113,13 @@ static int folder_of(const char *probe, char out[PATH_MAX])
 	if (slash)
 		*slash = '\0';
 	return slash != NULL;
+}
+
+static const char *base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
 }
 
 static int find_object(const char *probe)
@@ -112,10 +135,14 @@ static int find_object(const char *probe)
 	scope.count = 0;
 	version = (const char *(*)(void))(uintptr_t)rt_scope_find(&scope, "rte_version", &several);
 	if (several)
-		FAIL("%s", "several plugins of the application contain a DPDK each");
+		FAIL("%.200s and %.200s contain a DPDK each", base(scope.files[0]),
+			base(scope.files[1]));
 	if (!version)
-		FAIL("%s", "the file that contains DPDK hides its symbols: link a program with "
-			   "-Wl,--export-dynamic, and a plugin without -Wl,--exclude-libs");
+		FAIL("%s",
+			"no DPDK is visible: it is not loaded yet, and 'ringtap attach' loads the "
+			"probe later, or the file that contains it hides its symbols: link a "
+			"program with -Wl,--export-dynamic, and a plugin without "
+			"-Wl,--exclude-libs");
 	abi = abi_of(version());
 	if (!abi)
 		FAIL("DPDK's version (%s) is unknown", version());
@@ -146,8 +173,20 @@ static int find_object(const char *probe)
 
 static void load(const char *probe)
 {
-	/* Pairs with the acquire load in ringtap_probe_load(): text comes first. */
-	rt_store_release(&ringtap_probe_loaded.status, find_object(probe));
+	const struct link_map *map = own_map();
+	int status = find_object(probe);
+
+	/* Nothing stays mapped of what cannot work, else everything, for threads that call it. */
+	while (added.count)
+		if (status)
+			dlclose(added.handles[--added.count]);
+		else
+			added.count--;
+	if (!status && map)
+		(void)dlopen(map->l_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+	ringtap_probe_loaded.handle = (uintptr_t)map;
+	/* Pairs with the acquire load in ringtap_probe_load(): text and handle come first. */
+	rt_store_release(&ringtap_probe_loaded.status, status);
 }
 
 __attribute__((constructor)) static void load_own(void)

@@ -80,6 +80,10 @@ void *rt_scope_find(struct rt_scope *s, const char *symbol, bool *several)
 		struct link_map *in;
 		void *at = defined_in(n.list[i], symbol, &in);
 
+		if (at && found && at != found && !*several && !s->count) {
+			snprintf(s->files[0], PATH_MAX, "%s", map->l_name);
+			snprintf(s->files[1], PATH_MAX, "%s", in->l_name);
+		}
 		*several |= at && found && at != found;
 		if (at && !found) {
 			found = at;

@@ -18,7 +18,8 @@ struct rt_scope {
 };
 
 /* The address of the symbol that the object uses: the global one, else that of the only object that
- * defines it, which is added to the scope. NULL: there is none, or *several. */
+ * defines it, which is added to the scope. NULL: there is none, or *several: a scope without files
+ * then has two of them, and no more count. */
 void *rt_scope_find(struct rt_scope *s, const char *symbol, bool *several);
 /* Adds an object that dlopen() has returned. */
 void rt_scope_add(struct rt_scope *s, void *object);

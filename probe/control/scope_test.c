@@ -55,8 +55,11 @@ static void test_one_of_two_libraries_is_not_chosen(void **state)
 	assert_string_equal(s.files[0], path);
 	copy_of(path, copy);
 	two = load(copy);
+	s.count = 0;
 	assert_null(rt_scope_find(&s, "ringtap_version", &several));
 	assert_true(several);
+	assert_string_equal(s.files[0], path);
+	assert_string_equal(s.files[1], copy);
 	dlclose(one);
 	assert_non_null(rt_scope_find(&s, "ringtap_version", &several));
 	assert_false(several);
