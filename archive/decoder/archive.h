@@ -21,7 +21,7 @@ struct part {
 	uint64_t packets;
 	bool late; /* there are packets of an earlier hour */
 	uint64_t *cuts;
-	size_t cut_count, cut_room;
+	size_t cut_count;
 	uint64_t last_cut;
 	struct losses losses;
 	struct clock clock;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "common/array.h"
 #include "clock.h"
 
 #define PREFIX   "clock: "
@@ -62,19 +63,13 @@ void clock_parse(struct clock_report *r, const uint8_t *text, size_t len)
 
 static void add_set(struct clock *c, int64_t ns, int64_t by_ns)
 {
-	if (c->set_count == c->set_room) {
-		uint32_t room = c->set_room ? 2 * c->set_room : 16;
-		struct clock_set *sets =
-			room <= SETS_MAX ? realloc(c->sets, room * sizeof(*sets)) : NULL;
+	struct clock_set *added =
+		c->set_count < SETS_MAX ? rt_array_add(c->sets, c->set_count) : NULL;
 
-		if (!sets) {
-			c->set_beyond++;
-			return;
-		}
-		c->sets = sets;
-		c->set_room = room;
-	}
-	c->sets[c->set_count++] = (struct clock_set){ns, by_ns};
+	if (added)
+		*added = (struct clock_set){ns, by_ns};
+	else
+		c->set_beyond++;
 }
 
 void clock_add(struct clock *c, const struct clock_report *r, int64_t ns)

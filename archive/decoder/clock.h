@@ -30,7 +30,7 @@ struct clock {
 	uint64_t error_us, estimate_us; /* the greatest; 0 without reports that say it */
 	bool has_error;
 	struct clock_set *sets;
-	uint32_t set_count, set_room;
+	uint32_t set_count;
 	uint64_t set_beyond; /* settings that there was no entry for */
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "archive.h"
+#include "common/array.h"
 #include "flow_rows.h"
 #include "packet.h"
 #include "rows.h"
@@ -159,18 +160,14 @@ const uint64_t *rt_archive_part_cuts(const struct rt_archive *a, size_t *count)
 /* A block begins here: frames of a compressed part can. */
 static int cut(struct part *p, uint64_t offset)
 {
+	uint64_t *more;
+
 	if (offset - p->last_cut < CUT)
 		return 0;
-	if (p->cut_count == p->cut_room) {
-		size_t room = p->cut_room ? 2 * p->cut_room : 64;
-		uint64_t *cuts = realloc(p->cuts, room * sizeof(*cuts));
-
-		if (!cuts)
-			return -ENOMEM;
-		p->cuts = cuts;
-		p->cut_room = room;
-	}
-	p->cuts[p->cut_count++] = p->last_cut = offset;
+	more = rt_array_add(p->cuts, p->cut_count);
+	if (!more)
+		return -ENOMEM;
+	*more = p->last_cut = offset;
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "common/array.h"
 #include "losses.h"
 #include "walk.h"
 
@@ -22,32 +23,19 @@ static uint64_t add(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-static bool make_room(struct losses *l)
-{
-	uint32_t room = l->room ? 2 * l->room : 64;
-	struct loss *list;
-
-	if (l->count < l->room)
-		return true;
-	list = room <= LOSSES_MAX ? realloc(l->list, room * sizeof(*list)) : NULL;
-	if (!list)
-		return false;
-	l->list = list;
-	l->room = room;
-	return true;
-}
-
 void losses_add(struct losses *l, const struct loss *loss)
 {
 	uint32_t first = l->count > LOOK_BACK ? l->count - LOOK_BACK : 0;
+	struct loss *added;
 
 	for (uint32_t i = l->count; i-- > first;)
 		if (is_same(&l->list[i], loss)) {
 			l->list[i].packets = add(l->list[i].packets, loss->packets);
 			return;
 		}
-	if (make_room(l))
-		l->list[l->count++] = *loss;
+	added = l->count < LOSSES_MAX ? rt_array_add(l->list, l->count) : NULL;
+	if (added)
+		*added = *loss;
 	else
 		l->beyond = add(l->beyond, loss->packets);
 }

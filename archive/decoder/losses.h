@@ -23,7 +23,7 @@ struct loss {
 
 struct losses {
 	struct loss *list;
-	uint32_t count, room;
+	uint32_t count;
 	uint64_t beyond; /* packets that there was no entry for */
 };
 

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "annotate.h"
+#include "common/array.h"
 #include "packet/unpack.h"
 #include "base/util.h"
 
 #define EPB_HEADER  28u
 #define OPT_COMMENT 1u
 #define TEXT_MAX    96
-#define ROOM_MIN    4096u
 
 /* ---- what is to be written ---- */
 
@@ -23,22 +23,12 @@ void annotate_note(void *ctx, const struct outcome *o)
 
 	if (a->error || !known)
 		return;
-	if (a->count == a->room) {
-		size_t room = a->room ? 2 * a->room : ROOM_MIN;
-		struct annotation *more;
-
-		if (room * sizeof(*more) > a->memory) {
-			a->error = -E2BIG;
-			return;
-		}
-		more = reallocarray(a->list, room, sizeof(*more));
-		if (!more) {
-			a->error = -ENOMEM;
-			return;
-		}
-		a->list = more;
-		a->room = room;
-	}
+	if (a->count == a->room && 2 * a->count * sizeof(*a->list) > a->memory)
+		a->error = -E2BIG;
+	else
+		a->error = rt_array_room(a->list, a->room, a->count + 1);
+	if (a->error)
+		return;
 	a->list[a->count++] = (struct annotation){.frame = o->rx->number,
 		.after_ns = o->noticed_ns > o->rx->ns ? o->noticed_ns - o->rx->ns : 0,
 		.fate = o->fate};

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "annotate.h"
+#include "common/array.h"
 #include "packet/unpack.h"
 #include "cli/commands.h"
 #include "base/out_file.h"
@@ -64,14 +65,13 @@ static const struct option_def options[] = {
 static int add_file(void *ctx, const char *text)
 {
 	struct config *c = ctx;
-	const char **files = reallocarray(c->files, c->file_count + 1, sizeof(*files));
+	const char **added = rt_array_add(c->files, c->file_count);
 
-	if (!files) {
+	if (!added) {
 		message_print("explain: no memory");
 		return -ENOMEM;
 	}
-	c->files = files;
-	c->files[c->file_count++] = text;
+	*added = text;
 	return 0;
 }
 
