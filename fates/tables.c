@@ -148,21 +148,16 @@ void fates_print_pools_unread(const struct fates_session *s, FILE *f)
 
 /* ---- JSON ---- */
 
-static void put(json_t *j, const char *key, json_t *value)
-{
-	json_object_set_new(j, key, value);
-}
-
 static json_t *example_json(const struct sample *p, const struct fates_session *s)
 {
 	char text[SAMPLE_TEXT], port[RINGTAP_NAME_LEN];
 	json_t *j = json_object();
 
-	put(j, "packet", json_text(sample_text(p, text)));
-	put(j, "port", json_text(fates_port(s, p->interface, port)));
-	put(j, "queue", json_count(p->queue));
-	put(j, "time_ns", json_count(p->ns));
-	put(j, "age_ns", json_count(p->age_ns));
+	json_put(j, "packet", json_text(sample_text(p, text)));
+	json_put(j, "port", json_text(fates_port(s, p->interface, port)));
+	json_put(j, "queue", json_count(p->queue));
+	json_put(j, "time_ns", json_count(p->ns));
+	json_put(j, "age_ns", json_count(p->age_ns));
 	return j;
 }
 
@@ -176,14 +171,14 @@ static json_t *protocols_json(
 	for (unsigned i = 0; i < n; i++) {
 		json_t *j = json_object();
 
-		put(j, "protocol", json_text(top[i]->name));
-		put(j, "packets", json_count(top[i]->packets));
-		put(j, "bytes", json_count(top[i]->bytes));
+		json_put(j, "protocol", json_text(top[i]->name));
+		json_put(j, "packets", json_count(top[i]->packets));
+		json_put(j, "bytes", json_count(top[i]->bytes));
 		if (seconds > 0)
-			put(j, "packets_per_second",
+			json_put(j, "packets_per_second",
 				json_real(rate(top[i]->packets, top[i]->marked, seconds)));
-		put(j, "oldest_ns", json_count(top[i]->oldest_ns));
-		put(j, "example", example_json(&top[i]->example, s));
+		json_put(j, "oldest_ns", json_count(top[i]->oldest_ns));
+		json_put(j, "example", example_json(&top[i]->example, s));
 		json_array_append_new(list, j);
 	}
 	return list;
@@ -199,22 +194,9 @@ static json_t *flows_json(const struct packet_groups *g)
 	for (size_t i = 0; i < n; i++) {
 		json_t *j = json_object();
 
-		put(j, "flow", json_text(flow_text(&top[i]->key, text)));
-		put(j, "packets", json_count(top[i]->packets[0]));
-		put(j, "bytes", json_count(top[i]->bytes));
-		json_array_append_new(list, j);
-	}
-	return list;
-}
-
-static json_t *sizes_json(const struct packet_groups *g)
-{
-	json_t *list = json_array();
-
-	for (unsigned i = 0; i < SIZES; i++) {
-		json_t *j = size_json(i);
-
-		put(j, "packets", json_count(g->sizes[i]));
+		json_put(j, "flow", json_text(flow_text(&top[i]->key, text)));
+		json_put(j, "packets", json_count(top[i]->packets[0]));
+		json_put(j, "bytes", json_count(top[i]->bytes));
 		json_array_append_new(list, j);
 	}
 	return list;
@@ -223,13 +205,13 @@ static json_t *sizes_json(const struct packet_groups *g)
 void groups_json(
 	json_t *j, const struct packet_groups *g, const struct fates_session *s, double seconds)
 {
-	put(j, "packets", json_count(g->packets));
-	put(j, "bytes", json_count(g->bytes));
-	put(j, "protocols", protocols_json(g, s, seconds));
-	put(j, "flows", flows_json(g));
-	put(j, "flows_counted", json_count(flows_count(g->flows)));
-	put(j, "flow_error_packets", json_count(flows_error(g->flows)));
-	put(j, "sizes", sizes_json(g));
+	json_put(j, "packets", json_count(g->packets));
+	json_put(j, "bytes", json_count(g->bytes));
+	json_put(j, "protocols", protocols_json(g, s, seconds));
+	json_put(j, "flows", flows_json(g));
+	json_put(j, "flows_counted", json_count(flows_count(g->flows)));
+	json_put(j, "flow_error_packets", json_count(flows_error(g->flows)));
+	json_put(j, "sizes", sizes_json(g->sizes));
 }
 
 json_t *fates_queue_json(const struct fates_session *s, const struct ringtap_fate_queue *q)
@@ -237,19 +219,19 @@ json_t *fates_queue_json(const struct fates_session *s, const struct ringtap_fat
 	char port[RINGTAP_NAME_LEN];
 	json_t *j = json_object();
 
-	put(j, "port", json_text(fates_port(s, q->interface, port)));
-	put(j, "queue", json_count(q->queue));
-	put(j, "received", json_count(q->received));
+	json_put(j, "port", json_text(fates_port(s, q->interface, port)));
+	json_put(j, "queue", json_count(q->queue));
+	json_put(j, "received", json_count(q->received));
 	return j;
 }
 
 void fates_json(json_t *j, const struct fates_view *v)
 {
-	put(j, "application", json_text(v->s.app.name));
-	put(j, "program", json_text(v->s.info.program));
-	put(j, "pid", json_count(v->s.info.pid));
-	put(j, "time_ns", json_count(now_ns(CLOCK_REALTIME)));
-	put(j, "duration_s", json_real(fates_seconds(&v->s)));
-	put(j, "interval_s", json_real(v->seconds));
-	put(j, "application_ended", json_boolean(v->s.ended));
+	json_put(j, "application", json_text(v->s.app.name));
+	json_put(j, "program", json_text(v->s.info.program));
+	json_put(j, "pid", json_count(v->s.info.pid));
+	json_put(j, "time_ns", json_count(now_ns(CLOCK_REALTIME)));
+	json_put(j, "duration_s", json_real(fates_seconds(&v->s)));
+	json_put(j, "interval_s", json_real(v->seconds));
+	json_put(j, "application_ended", json_boolean(v->s.ended));
 }

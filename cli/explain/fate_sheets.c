@@ -150,22 +150,17 @@ int fate_sheets_make(struct sheet sheets[FATE_SHEETS], const struct report *r)
 
 /* ---- JSON ---- */
 
-static void put(json_t *to, const char *key, json_t *value)
-{
-	json_object_set_new(to, key, value);
-}
-
 static void put_counts(json_t *to, const struct fate_row *row)
 {
-	put(to, "received", json_count(row->received));
-	put(to, "offered", json_count(row->count[KNOWN_OFFERED]));
-	put(to, "not_offered", json_count(row->count[KNOWN_NOT_OFFERED]));
-	put(to, "open", json_count(row->count[KNOWN_OPEN]));
-	put(to, "unknown", json_count(row->count[KNOWN_UNKNOWN]));
-	put(to, "likely_offered", json_count(row->likely));
-	put(to, "unseen", json_count(row->unseen));
-	put(to, "port_stopped", json_count(row->stopped));
-	put(to, "let_go", json_count(row->count[KNOWN_LET_GO]));
+	json_put(to, "received", json_count(row->received));
+	json_put(to, "offered", json_count(row->count[KNOWN_OFFERED]));
+	json_put(to, "not_offered", json_count(row->count[KNOWN_NOT_OFFERED]));
+	json_put(to, "open", json_count(row->count[KNOWN_OPEN]));
+	json_put(to, "unknown", json_count(row->count[KNOWN_UNKNOWN]));
+	json_put(to, "likely_offered", json_count(row->likely));
+	json_put(to, "unseen", json_count(row->unseen));
+	json_put(to, "port_stopped", json_count(row->stopped));
+	json_put(to, "let_go", json_count(row->count[KNOWN_LET_GO]));
 }
 
 static json_t *queues(const struct report *r)
@@ -177,25 +172,12 @@ static json_t *queues(const struct report *r)
 		const struct fate_row *row = rows[i];
 		json_t *j = json_object();
 
-		put(j, "rx_port", json_text(port_name(r, row->port)));
-		put(j, "rx_queue", json_count(row->queue));
+		json_put(j, "rx_port", json_text(port_name(r, row->port)));
+		json_put(j, "rx_queue", json_count(row->queue));
 		put_counts(j, row);
 		json_array_append_new(list, j);
 	}
 	free(rows);
-	return list;
-}
-
-static json_t *sizes(const struct known_fates *f)
-{
-	json_t *list = json_array();
-
-	for (int i = 0; i < SIZES; i++) {
-		json_t *j = size_json((uint32_t)i);
-
-		put(j, "packets", json_count(f->sizes[i]));
-		json_array_append_new(list, j);
-	}
 	return list;
 }
 
@@ -208,12 +190,12 @@ json_t *explain_fates_json(const struct report *r)
 		return json_null();
 	j = json_object();
 	put_counts(j, &f->total);
-	put(j, "complete", json_boolean(f->ended));
-	put(j, "lost", json_count(records_fates_lost(r->records)));
-	put(j, "of_other_packets", json_count(f->elsewhere));
-	put(j, "queues", queues(r));
-	put(j, "not_offered_by_protocol", protocols_json(r, &f->refused));
-	put(j, "not_offered_by_size", sizes(f));
-	put(j, "noticed", spread_json(&f->noticed));
+	json_put(j, "complete", json_boolean(f->ended));
+	json_put(j, "lost", json_count(records_fates_lost(r->records)));
+	json_put(j, "of_other_packets", json_count(f->elsewhere));
+	json_put(j, "queues", queues(r));
+	json_put(j, "not_offered_by_protocol", protocols_json(r, &f->refused));
+	json_put(j, "not_offered_by_size", sizes_json(f->sizes));
+	json_put(j, "noticed", spread_json(&f->noticed));
 	return j;
 }

@@ -8,14 +8,9 @@
 #include "report.h"
 #include "packet/size_json.h"
 
-static void put(json_t *to, const char *key, json_t *value)
-{
-	json_object_set_new(to, key, value);
-}
-
 static void put_count(json_t *to, const char *key, uint64_t n)
 {
-	put(to, key, json_count(n));
+	json_put(to, key, json_count(n));
 }
 
 /* NAN: null. */
@@ -47,16 +42,16 @@ json_t *spread_json(const struct spread *s)
 	json_t *j = json_object();
 
 	put_count(j, "packets", s->count);
-	put(j, "min_ns", s->count ? json_count(s->min) : json_null());
-	put(j, "mean_ns", number(spread_mean(s)));
+	json_put(j, "min_ns", s->count ? json_count(s->min) : json_null());
+	json_put(j, "mean_ns", number(spread_mean(s)));
 	for (int q = 0; q < QUANTILES; q++) {
 		char key[16];
 
 		snprintf(key, sizeof(key), "%s_ns", quantile_keys[q]);
-		put(j, key, number(spread_quantile(s, quantile_shares[q])));
+		json_put(j, key, number(spread_quantile(s, quantile_shares[q])));
 	}
-	put(j, "max_ns", s->count ? json_count(s->max) : json_null());
-	put(j, "histogram_ns", histogram(s));
+	json_put(j, "max_ns", s->count ? json_count(s->max) : json_null());
+	json_put(j, "histogram_ns", histogram(s));
 	return j;
 }
 
@@ -73,14 +68,14 @@ static json_t *ways(const struct report *r, const struct keyed *k, bool queues)
 		const struct way *w = k->things[i];
 		json_t *j = json_object();
 
-		put(j, "rx_port", json_text(port_name(r, w->ends.rx_port)));
-		put(j, "tx_port", json_text(port_name(r, w->ends.tx_port)));
+		json_put(j, "rx_port", json_text(port_name(r, w->ends.rx_port)));
+		json_put(j, "tx_port", json_text(port_name(r, w->ends.tx_port)));
 		if (queues) {
-			put(j, "rx_queue", queue(w->ends.rx_queue));
-			put(j, "tx_queue", queue(w->ends.tx_queue));
+			json_put(j, "rx_queue", queue(w->ends.rx_queue));
+			json_put(j, "tx_queue", queue(w->ends.tx_queue));
 		}
 		put_count(j, "copies", w->copies);
-		put(j, "latency", spread_json(&w->spread));
+		json_put(j, "latency", spread_json(&w->spread));
 		json_array_append_new(list, j);
 	}
 	return list;
@@ -93,7 +88,7 @@ static json_t *sizes(const struct join *j)
 	for (int i = 0; i < SIZES; i++) {
 		json_t *size = size_json((uint32_t)i);
 
-		put(size, "latency", spread_json(&j->sizes[i]));
+		json_put(size, "latency", spread_json(&j->sizes[i]));
 		json_array_append_new(list, size);
 	}
 	return list;
@@ -116,7 +111,7 @@ static json_t *over_time(const struct slices *s)
 			char key[16];
 
 			snprintf(key, sizeof(key), "%s_ns", quantile_keys[q]);
-			put(j, key,
+			json_put(j, key,
 				number(buckets_quantile(at->bucket, SLICE_BITS, quantile_shares[q],
 					0, (double)at->max_ns)));
 		}
@@ -133,8 +128,8 @@ static json_t *flow(const struct report *r, const struct joined_flow *f)
 	json_t *j = json_object();
 	char text[HEADERS_TEXT];
 
-	put(j, "rx_port", json_text(port_name(r, f->key.port)));
-	put(j, "flow", json_text(flow_text(&f->key, text)));
+	json_put(j, "rx_port", json_text(port_name(r, f->key.port)));
+	json_put(j, "flow", json_text(flow_text(&f->key, text)));
 	put_count(j, "received", f->received);
 	put_count(j, "sent", f->sent);
 	put_count(j, "not_sent", f->not_sent);
@@ -151,9 +146,9 @@ static json_t *flow(const struct report *r, const struct joined_flow *f)
 	if (!f->bucket)
 		return j;
 	put_count(j, "min_ns", f->min);
-	put(j, "mean_ns", number((double)f->sum / (double)f->sent));
-	put(j, "p50_ns", number(flow_quantile(f, 0.5)));
-	put(j, "p99_ns", number(flow_quantile(f, 0.99)));
+	json_put(j, "mean_ns", number((double)f->sum / (double)f->sent));
+	json_put(j, "p50_ns", number(flow_quantile(f, 0.5)));
+	json_put(j, "p99_ns", number(flow_quantile(f, 0.99)));
 	put_count(j, "max_ns", f->max);
 	return j;
 }
@@ -176,13 +171,13 @@ static json_t *protocol_json(const struct report *r, const struct protocol *p)
 	char protocol[PROTOCOL_TEXT], text[HEADERS_TEXT];
 	json_t *j = json_object();
 
-	put(j, "rx_port", json_text(port_name(r, p->port)));
-	put(j, "protocol", json_text(headers_protocol(&p->headers, protocol)));
-	put(j, "packets", json_count(p->count));
-	put(j, "first_frame", json_count(p->number));
-	put(j, "first_ns", json_count(p->ns));
-	put(j, "first", json_text(headers_text(&p->headers, text)));
-	put(j, "first_bytes", json_count(p->length));
+	json_put(j, "rx_port", json_text(port_name(r, p->port)));
+	json_put(j, "protocol", json_text(headers_protocol(&p->headers, protocol)));
+	json_put(j, "packets", json_count(p->count));
+	json_put(j, "first_frame", json_count(p->number));
+	json_put(j, "first_ns", json_count(p->ns));
+	json_put(j, "first", json_text(headers_text(&p->headers, text)));
+	json_put(j, "first_bytes", json_count(p->length));
 	return j;
 }
 
@@ -207,9 +202,9 @@ static json_t *changes(const struct join *j)
 		if (x->count) {
 			put_count(to, "rx_frame", x->rx_number);
 			put_count(to, "tx_frame", x->tx_number);
-			put(to, "example", json_text(x->text));
+			json_put(to, "example", json_text(x->text));
 		}
-		put(all, change_keys[c], to);
+		json_put(all, change_keys[c], to);
 	}
 	return all;
 }
@@ -225,7 +220,7 @@ static json_t *times_sent(const struct join *j)
 			continue;
 		to = json_object();
 		put_count(to, "times", (uint64_t)n);
-		put(to, "or_more", json_boolean(n == TIMES_MAX));
+		json_put(to, "or_more", json_boolean(n == TIMES_MAX));
 		put_count(to, "packets", j->times[n]);
 		put_count(to, "first_frame", j->times_number[n]);
 		json_array_append_new(list, to);
@@ -273,13 +268,14 @@ static json_t *ports(const struct report *r)
 		const struct port *p = records_port(r->records, i);
 		json_t *j = json_object();
 
-		put(j, "port", json_text(p->shown));
-		put(j, "application", p->application[0] ? json_text(p->application) : json_null());
+		json_put(j, "port", json_text(p->shown));
+		json_put(j, "application",
+			p->application[0] ? json_text(p->application) : json_null());
 		put_count(j, "received", p->received);
 		put_count(j, "sent", p->sent);
-		put(j, "lost_by_capture",
+		json_put(j, "lost_by_capture",
 			p->lost == NO_COUNT ? json_null() : json_count(p->lost_before + p->lost));
-		put(j, "missed_by_nic",
+		json_put(j, "missed_by_nic",
 			p->missed == NO_COUNT ? json_null() : json_count(p->missed));
 		json_array_append_new(list, j);
 	}
@@ -292,23 +288,23 @@ int explain_json(const struct report *r, FILE *f)
 
 	for (unsigned i = 0; i < r->file_count; i++)
 		json_array_append_new(files, json_text(r->files[i]));
-	put(j, "files", files);
-	put(j, "damage", json_text(r->damage));
+	json_put(j, "files", files);
+	json_put(j, "damage", json_text(r->damage));
 	put_totals(j, r->j);
-	put(j, "ports", ports(r));
-	put(j, "latency", spread_json(&r->j->all));
-	put(j, "pairs", ways(r, &r->j->pairs, false));
-	put(j, "queues", ways(r, &r->j->queues, true));
-	put(j, "sizes", sizes(r->j));
+	json_put(j, "ports", ports(r));
+	json_put(j, "latency", spread_json(&r->j->all));
+	json_put(j, "pairs", ways(r, &r->j->pairs, false));
+	json_put(j, "queues", ways(r, &r->j->queues, true));
+	json_put(j, "sizes", sizes(r->j));
 	put_count(j, "slice_ns", UINT64_C(1) << r->j->slices.shift);
-	put(j, "slices", over_time(&r->j->slices));
+	json_put(j, "slices", over_time(&r->j->slices));
 	put_count(j, "flow_count", r->j->flows.count);
-	put(j, "flows", flows(r));
-	put(j, "not_sent_by_protocol", protocols_json(r, &r->j->unsent));
-	put(j, "changes", changes(r->j));
-	put(j, "sent_more_than_once", times_sent(r->j));
-	put(j, "fates", explain_fates_json(r));
+	json_put(j, "flows", flows(r));
+	json_put(j, "not_sent_by_protocol", protocols_json(r, &r->j->unsent));
+	json_put(j, "changes", changes(r->j));
+	json_put(j, "sent_more_than_once", times_sent(r->j));
+	json_put(j, "fates", explain_fates_json(r));
 	notes_make(r, add_note, notes);
-	put(j, "notes", notes);
+	json_put(j, "notes", notes);
 	return json_print(j, f);
 }

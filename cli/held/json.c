@@ -4,18 +4,13 @@
 #include "base/json.h"
 #include "report.h"
 
-static void put(json_t *j, const char *key, json_t *value)
-{
-	json_object_set_new(j, key, value);
-}
-
 static void put_counts(json_t *j, const struct held *h, const struct held_count *c)
 {
 	double growth = held_growth(h, c);
 
-	put(j, "open", json_count(c->open));
-	put(j, "older", json_count(c->older));
-	put(j, "older_per_second", isnan(growth) ? json_null() : json_real(growth));
+	json_put(j, "open", json_count(c->open));
+	json_put(j, "older", json_count(c->older));
+	json_put(j, "older_per_second", isnan(growth) ? json_null() : json_real(growth));
 }
 
 static json_t *ages(const struct held *h)
@@ -25,9 +20,9 @@ static json_t *ages(const struct held *h)
 	for (unsigned i = 0; i < AGES; i++) {
 		json_t *j = json_object();
 
-		put(j, "from_ns", json_count(i ? age_limits[i - 1] : 0));
-		put(j, "to_ns", i < AGES - 1 ? json_count(age_limits[i]) : json_null());
-		put(j, "packets", json_count(h->ages[i]));
+		json_put(j, "from_ns", json_count(i ? age_limits[i - 1] : 0));
+		json_put(j, "to_ns", i < AGES - 1 ? json_count(age_limits[i]) : json_null());
+		json_put(j, "packets", json_count(h->ages[i]));
 		json_array_append_new(list, j);
 	}
 	return list;
@@ -60,10 +55,10 @@ static json_t *pools(const struct held *h)
 		const struct ringtap_fate_pool *p = ringtap_fates_pool(s->fates, i);
 		json_t *j = json_object();
 
-		put(j, "name", json_text(p->name));
-		put(j, "size", json_count(p->size));
-		put(j, "read", json_boolean(p->walked));
-		put(j, "free_packets", json_count(p->free));
+		json_put(j, "name", json_text(p->name));
+		json_put(j, "size", json_count(p->size));
+		json_put(j, "read", json_boolean(p->walked));
+		json_put(j, "free_packets", json_count(p->free));
 		put_counts(j, h, &h->pools[i]);
 		json_array_append_new(list, j);
 	}
@@ -87,9 +82,9 @@ static json_t *places(const struct held *h)
 		if (!g->count.open && !g->count.before)
 			continue;
 		j = json_object();
-		put(j, "pool", json_text(held_pool(h, g->pool)));
-		put(j, "port", q ? json_text(fates_port(s, q->interface, port)) : json_null());
-		put(j, "queue", q ? json_count(q->queue) : json_null());
+		json_put(j, "pool", json_text(held_pool(h, g->pool)));
+		json_put(j, "port", q ? json_text(fates_port(s, q->interface, port)) : json_null());
+		json_put(j, "queue", q ? json_count(q->queue) : json_null());
 		put_counts(j, h, &g->count);
 		json_array_append_new(list, j);
 	}
@@ -102,20 +97,20 @@ json_t *held_json(void *ctx)
 	json_t *j = json_object(), *packets = json_object();
 
 	fates_json(j, &h->view);
-	put(j, "older_than_ns", json_count(h->older_ns));
+	json_put(j, "older_than_ns", json_count(h->older_ns));
 	put_counts(j, h, &h->all);
-	put(j, "oldest_ns", json_count(h->oldest_ns));
-	put(j, "maybe_in_descriptors", json_count(held_in_descriptors(h)));
-	put(j, "grows", json_boolean(held_grows(h)));
-	put(j, "readings_grown", json_count(h->grown));
-	put(j, "pool_walks", json_count(h->view.s.fates->walks));
-	put(j, "ages", ages(h));
-	put(j, "queues", queues(h));
-	put(j, "pools", pools(h));
-	put(j, "places", places(h));
-	put(j, "unplaced", json_count(h->unplaced));
-	put(j, "pools_beyond", json_count(h->view.s.fates->pools_beyond));
+	json_put(j, "oldest_ns", json_count(h->oldest_ns));
+	json_put(j, "maybe_in_descriptors", json_count(held_in_descriptors(h)));
+	json_put(j, "grows", json_boolean(held_grows(h)));
+	json_put(j, "readings_grown", json_count(h->grown));
+	json_put(j, "pool_walks", json_count(h->view.s.fates->walks));
+	json_put(j, "ages", ages(h));
+	json_put(j, "queues", queues(h));
+	json_put(j, "pools", pools(h));
+	json_put(j, "places", places(h));
+	json_put(j, "unplaced", json_count(h->unplaced));
+	json_put(j, "pools_beyond", json_count(h->view.s.fates->pools_beyond));
 	groups_json(packets, &h->groups, &h->view.s, 0);
-	put(j, "older_packets", packets);
+	json_put(j, "older_packets", packets);
 	return j;
 }
