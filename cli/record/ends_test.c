@@ -2,6 +2,7 @@
 /* How a recording ends, what signals do, and what failures say. */
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -156,6 +157,21 @@ static void failed_output_names_file_and_cause(void **state)
 	assert_int_equal(t.gaps, 0);
 	assert_int_equal(test_blocks_read("f").epb, t.packets);
 }
+
+static void failure_is_in_the_json(void **state)
+{
+	const char *text;
+	json_t *j;
+
+	test_stdout_begin();
+	assert_int_equal(record("-q --json -w /dev/full"), STATUS_FAILED);
+	text = test_stdout_end();
+	j = json_loads(text, 0, NULL);
+	assert_non_null(j);
+	assert_string_equal(json_string_value(json_object_get(j, "error")), message_last());
+	json_decref(j);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +184,7 @@ int main(void)
 		RECORD_TEST(interfaces_have_one_snapshot_length),
 		RECORD_TEST(duration_ends_the_capture),
 		RECORD_TEST(failed_output_names_file_and_cause),
+		RECORD_TEST(failure_is_in_the_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
