@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The join, on records that the tests make. */
+#include <math.h>
+
 #include "base/test_util.h"
 #include "show/sheet.h"
 #include "test_join.h"
@@ -353,6 +355,18 @@ static void headers_of_any_bytes(void **state)
 
 /* ---- statistics ---- */
 
+/* Those behind the array are no buckets. */
+static void quantile_of_buckets_alone(void **state)
+{
+	uint32_t bucket[RT_LOG_BUCKETS(1, LATENCY_MAX_BITS) + 1] = {[3] = 10};
+	double alone = buckets_quantile(bucket, 1, 0.5, 0, 1e9);
+
+	bucket[RT_LOG_BUCKETS(1, LATENCY_MAX_BITS)] = 1000;
+	assert_true(alone == buckets_quantile(bucket, 1, 0.5, 0, 1e9));
+	bucket[3] = 0;
+	assert_true(isnan(buckets_quantile(bucket, 1, 0.5, 0, 1e9)));
+}
+
 static void percentiles_are_within_a_percent(void **state)
 {
 	struct spread s = {0};
@@ -448,6 +462,7 @@ int main(void)
 		cmocka_unit_test(headers_are_compared_where_both_have_them),
 		cmocka_unit_test(headers_of_any_bytes),
 		cmocka_unit_test(percentiles_are_within_a_percent),
+		cmocka_unit_test(quantile_of_buckets_alone),
 		cmocka_unit_test(slices_grow_with_the_file),
 		cmocka_unit_test(keyed_things_have_a_limit),
 		cmocka_unit_test(pages_have_no_foreign_markup),
