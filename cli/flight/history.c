@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Snapshots of the last minutes, and the triggers that are checked with them. */
+/* Snapshots of the last minutes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,7 @@
 #include "flight.h"
 #include "history.h"
 
-#define DOCTOR_SPAN 5  /* seconds that it judges */
-#define GROWTH_SPAN 60 /* and of the use of pools, which grows slowly */
+#define GROWTH_SPAN 60 /* seconds of the use of pools, which grows slowly */
 
 static struct ringtap_snapshot *newest(const struct flight *f)
 {
@@ -26,7 +25,7 @@ static void push(struct flight *f, struct ringtap_snapshot *now)
 	f->history[f->history_count++] = now;
 }
 
-static struct span span_between(
+struct span history_between(
 	const struct flight *f, const struct ringtap_snapshot *a, const struct ringtap_snapshot *b)
 {
 	return (struct span){.from = a,
@@ -37,7 +36,7 @@ static struct span span_between(
 
 struct span history_span(const struct flight *f, unsigned first, unsigned last)
 {
-	return span_between(f, f->history[first], f->history[last]);
+	return history_between(f, f->history[first], f->history[last]);
 }
 
 struct diagnosis *history_judge(
@@ -72,63 +71,6 @@ struct diagnosis *history_judge(
 	return d;
 }
 
-void flight_fire(struct flight *f, const struct trigger *t, const struct event *e)
-{
-	struct trigger_state *s = flight_state(f, t);
-	uint64_t now = now_ns(CLOCK_MONOTONIC);
-
-	if (f->stopping)
-		return;
-	if (now < s->quiet_ns) {
-		s->suppressed++;
-		return;
-	}
-	s->quiet_ns = now + t->cooldown_ns;
-	incident_begin(f, t, e);
-}
-
-/* One that is met within the cooldown has its incident after it, if it is still met then. */
-static void check_level(struct flight *f, const struct trigger *t, bool met, const struct event *e)
-{
-	struct trigger_state *s = flight_state(f, t);
-	bool early = met && !s->holds && now_ns(CLOCK_MONOTONIC) < s->quiet_ns;
-
-	s->suppressed += !met && s->waits;
-	s->waits = early;
-	if (met && !s->holds && !early)
-		flight_fire(f, t, e);
-	s->holds = met && !early;
-}
-
-static void check(struct flight *f, const struct trigger *t, bool met, const struct event *e)
-{
-	if (trigger_is_level(t))
-		check_level(f, t, met, e);
-	else if (met)
-		flight_fire(f, t, e);
-}
-
-static void check_doctor(struct flight *f)
-{
-	unsigned last = f->history_count - 1, first = last > DOCTOR_SPAN ? last - DOCTOR_SPAN : 0;
-	struct diagnosis *d = NULL;
-	struct examination x;
-
-	for (unsigned i = 0; i < f->cfg->trigger_count; i++) {
-		const struct trigger *t = &f->cfg->triggers[i];
-		struct event e = {.from_ns = f->history[last - 1]->taken_ns,
-			.to_ns = f->history[last]->taken_ns};
-
-		if (t->kind != TRIGGER_DOCTOR)
-			continue;
-		if (!d)
-			d = history_judge(f, first, last, &x);
-		if (d)
-			check(f, t, trigger_check_doctor(t, d, &e), &e);
-	}
-	free(d);
-}
-
 bool history_last(const struct flight *f, uint64_t ns, struct span *s)
 {
 	for (unsigned i = f->history_count; i-- > 0;) {
@@ -141,66 +83,41 @@ bool history_last(const struct flight *f, uint64_t ns, struct span *s)
 	return false;
 }
 
-/* Those that are compared over an interval, once a second. */
-static void check_intervals(struct flight *f)
+bool history_read(struct flight *f, struct ringtap_snapshot **before, int *error)
 {
-	for (unsigned i = 0; i < f->cfg->trigger_count; i++) {
-		const struct trigger *t = &f->cfg->triggers[i];
-		struct event e;
-		struct span s;
+	struct ringtap_snapshot *now;
 
-		if (t->over_ns && history_last(f, t->over_ns, &s) && trigger_known(t, &s))
-			check(f, t, trigger_check(t, &s, &e), &e);
-	}
-}
-
-int history_step(struct flight *f)
-{
-	struct ringtap_snapshot *now, *before = f->last;
-	bool kept = before == newest(f), second;
-	int ret = ringtap_monitor_read(f->mon, &now) == -EPIPE ? -EPIPE : 0;
-
+	*error = ringtap_monitor_read(f->mon, &now) == -EPIPE ? -EPIPE : 0;
 	if (!now)
-		return ret;
+		return false;
 	if (!f->tsc_hz)
 		f->tsc_hz = (double)now->tsc_hz;
-	if (before && now->taken_mono_ns > before->taken_mono_ns) {
-		const struct span s = span_between(f, before, now);
-
-		for (unsigned i = 0; i < f->cfg->trigger_count; i++) {
-			const struct trigger *t = &f->cfg->triggers[i];
-			struct event e;
-
-			if (t->kind < TRIGGER_DOCTOR && !t->over_ns)
-				check(f, t, trigger_check(t, &s, &e), &e);
-		}
-	}
-	second = !newest(f) || now->taken_mono_ns - f->second_ns >= NS_PER_S;
-	if (before && !kept)
-		ringtap_snapshot_free(before);
+	*before = f->last;
 	f->last = now;
-	if (!second)
-		return ret;
-	push(f, now);
-	f->second_ns = now->taken_mono_ns;
-	if (f->history_count > 1) {
-		check_intervals(f);
-		check_doctor(f);
-	}
-	return ret;
+	return true;
 }
 
-void history_reach(struct flight *f, uint64_t ns)
+bool history_keep(struct flight *f, struct ringtap_snapshot *before)
 {
-	if (newest(f) && newest(f)->taken_ns >= ns)
-		return;
-	history_step(f);
-	if (!f->last || f->last == newest(f) ||
-		(newest(f) && f->last->taken_mono_ns <= newest(f)->taken_mono_ns))
-		return;
-	/* Beside those of each second: intervals, which begin and end with these, leave out
-	 * nothing. */
+	if (before && before != newest(f))
+		ringtap_snapshot_free(before);
+	if (newest(f) && f->last->taken_mono_ns - f->second_ns < NS_PER_S)
+		return false;
 	push(f, f->last);
+	f->second_ns = f->last->taken_mono_ns;
+	return true;
+}
+
+bool history_reaches(const struct flight *f, uint64_t ns)
+{
+	return newest(f) && newest(f)->taken_ns >= ns;
+}
+
+void history_keep_last(struct flight *f)
+{
+	if (f->last && f->last != newest(f) &&
+		(!newest(f) || f->last->taken_mono_ns > newest(f)->taken_mono_ns))
+		push(f, f->last);
 }
 
 void history_free(struct flight *f)

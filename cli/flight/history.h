@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Snapshots of the last minutes, and the conditions that are checked with them. */
+/* Snapshots of the last minutes. */
 #ifndef RINGTAP_CLI_FLIGHT_HISTORY_H
 #define RINGTAP_CLI_FLIGHT_HISTORY_H
 
@@ -12,16 +12,20 @@ struct flight;
 
 /* Between two snapshots of the history. */
 struct span history_span(const struct flight *f, unsigned first, unsigned last);
-/* Takes a snapshot, checks the triggers with it and keeps one a second. 0; -EPIPE: the application
- * has ended. */
-int history_step(struct flight *f);
-/* Makes the history reach to this time, if the application still answers: an incident's end may be
- * within a second that is not over. */
-void history_reach(struct flight *f, uint64_t ns);
+/* Between two snapshots of one application. */
+struct span history_between(const struct flight *f, const struct ringtap_snapshot *from,
+	const struct ringtap_snapshot *to);
+/* Takes a snapshot, which becomes f->last; the one before it, or NULL, is valid until history_keep().
+ * *error: -EPIPE if the application has ended. False: there is no snapshot. */
+bool history_read(struct flight *f, struct ringtap_snapshot **before, int *error);
+/* Keeps the last snapshot if a second has passed, and returns whether it does. */
+bool history_keep(struct flight *f, struct ringtap_snapshot *before);
+/* Whether a snapshot is kept that was taken at this time or later. */
+bool history_reaches(const struct flight *f, uint64_t ns);
+/* Keeps the last snapshot beside those of each second: intervals, which begin and end with these,
+ * leave out nothing. */
+void history_keep_last(struct flight *f);
 void history_free(struct flight *f);
-/* A condition was met: an incident, unless the last one of this trigger was just now, or the
- * recorder is stopping. */
-void flight_fire(struct flight *f, const struct trigger *t, const struct event *e);
 /* The newest interval of the history that is not shorter than ns, which is not 0. False: there is
  * none yet. */
 bool history_last(const struct flight *f, uint64_t ns, struct span *s);

@@ -8,6 +8,7 @@
 #include "measure/fake_monitor.h"
 #include "common/test_now.h"
 #include "flight.h"
+#include "conditions.h"
 #include "history.h"
 
 #define STEP_NS (NS_PER_S / 10) /* as the recorder checks */
@@ -72,7 +73,7 @@ static void step_for(uint64_t ns)
 	for (uint64_t end_ns = rt_now_ns(CLOCK_MONOTONIC) + ns;
 		rt_now_ns(CLOCK_MONOTONIC) < end_ns;) {
 		rt_sleep_ns(STEP_NS);
-		assert_int_equal(history_step(&f), 0);
+		assert_int_equal(conditions_step(&f), 0);
 	}
 }
 
@@ -111,7 +112,7 @@ static void the_end_of_the_application_is_reported(void **state)
 	step_for(NS_PER_S);
 	fake_app_end(app);
 	rt_sleep_ns(STEP_NS);
-	assert_int_equal(history_step(&f), -EPIPE);
+	assert_int_equal(conditions_step(&f), -EPIPE);
 	assert_int_equal(f.last->taken_mono_ns, rt_now_ns(CLOCK_MONOTONIC));
 }
 
@@ -119,7 +120,7 @@ static void damaged_statistics_are_no_end(void **state)
 {
 	step_for(NS_PER_S);
 	app->read_error = -EBADMSG;
-	assert_int_equal(history_step(&f), 0);
+	assert_int_equal(conditions_step(&f), 0);
 }
 
 static void the_last_interval_of_a_length(void **state)
@@ -163,10 +164,10 @@ static void the_history_reaches_to_an_end_within_a_second(void **state)
 {
 	step_for(NS_PER_S + 3 * STEP_NS); /* kept at 0.1 and 1.1 s */
 	assert_int_equal(f.history_count, 2);
-	history_reach(&f, TEST_NOW_REAL_NS + NS_PER_S);
+	conditions_reach(&f, TEST_NOW_REAL_NS + NS_PER_S);
 	assert_int_equal(f.history_count, 2);
 	rt_sleep_ns(STEP_NS);
-	history_reach(&f, TEST_NOW_REAL_NS + 14 * STEP_NS);
+	conditions_reach(&f, TEST_NOW_REAL_NS + 14 * STEP_NS);
 	assert_int_equal(f.history_count, 3);
 	assert_int_equal(f.history[2]->taken_ns, TEST_NOW_REAL_NS + 14 * STEP_NS);
 }
@@ -203,7 +204,7 @@ static void without_a_cooldown_each_event_is_one(void **state)
 	step_for(2 * NS_PER_S);
 	MADE_AT(5, 10, 15, 20);
 	assert_int_equal(flight_state(&f, t)->suppressed, 0);
-	assert_int_equal(history_step(&f), 0);
+	assert_int_equal(conditions_step(&f), 0);
 }
 
 static void a_threshold_is_to_be_exceeded(void **state)
@@ -251,7 +252,7 @@ static void what_was_before_the_first_snapshot_is_no_event(void **state)
 	on("missed", 0);
 	app->work = miss;
 	test_now_pass(60 * NS_PER_S);
-	assert_int_equal(history_step(&f), 0);
+	assert_int_equal(conditions_step(&f), 0);
 	assert_made(0, NULL);
 }
 
@@ -393,7 +394,7 @@ static void an_incident_within_the_interval_hides_nothing(void **state)
 	on("p99 > 10ms over 1s", 0);
 	app->work = one_is_slow; /* at 1.5 s */
 	step_for(16 * STEP_NS);
-	history_reach(&f, TEST_NOW_REAL_NS + 16 * STEP_NS);
+	conditions_reach(&f, TEST_NOW_REAL_NS + 16 * STEP_NS);
 	assert_int_equal(f.history_count, 3);
 	step_for(5 * NS_PER_S);
 	MADE_AT(21);

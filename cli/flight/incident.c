@@ -15,7 +15,6 @@
 #include "common/atomics.h"
 #include "flight.h"
 #include "folder.h"
-#include "history.h"
 #include "packets.h"
 #include "reports.h"
 
@@ -170,13 +169,12 @@ static void note_finished(struct flight *f, const struct incident *i, bool faile
 	f->incident_lost += d->lost;
 }
 
-static void report(struct flight *f, struct incident *i)
+void incident_finish(struct flight *f, struct incident *i)
 {
 	char packets[FORMAT_LEN], bytes[FORMAT_LEN];
 	int ret;
 
 	pthread_join(i->thread, NULL);
-	history_reach(f, i->to_ns);
 	ret = reports_write(i);
 	note_finished(f, i, i->error || ret);
 	if (i->error || ret) {
@@ -188,9 +186,10 @@ static void report(struct flight *f, struct incident *i)
 			format_count(packets, i->packets), format_si(bytes, (double)i->bytes));
 	}
 	folder_prune(f->cfg->folder, f->cfg->max_incidents, f->cfg->max_disk);
+	incident_free(i);
 }
 
-void incidents_finish(struct flight *f)
+struct incident *incident_take_written(struct flight *f)
 {
 	for (unsigned k = 0; k < f->incident_count; k++) {
 		struct incident *i = f->incidents[k];
@@ -198,8 +197,8 @@ void incidents_finish(struct flight *f)
 		/* Pairs with the release in packets_write(). */
 		if (!rt_load_acquire(&i->done))
 			continue;
-		f->incidents[k--] = f->incidents[--f->incident_count];
-		report(f, i);
-		incident_free(i);
+		f->incidents[k] = f->incidents[--f->incident_count];
+		return i;
 	}
+	return NULL;
 }

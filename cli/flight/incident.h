@@ -51,9 +51,10 @@ struct incident {
 
 /* Begins an incident in a new folder. 0, or -errno after a message. */
 int incident_begin(struct flight *f, const struct trigger *t, const struct event *e);
-/* Reports on those whose packets are written, and frees them. */
-void incidents_finish(struct flight *f);
-
+/* One whose packets are written, for incident_finish(). NULL: there is none. */
+struct incident *incident_take_written(struct flight *f);
+/* Writes its other files from the history, which should reach to its end; reports and frees it. */
+void incident_finish(struct flight *f, struct incident *i);
 /* Nanoseconds of the window's beginning that were not kept any more, or not captured yet. */
 uint64_t incident_missing_ns(const struct incident *i);
 

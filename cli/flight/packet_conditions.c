@@ -15,13 +15,12 @@
 #include "base/util.h"
 #include "target/which_app.h"
 #include "flight.h"
-#include "history.h"
+#include "conditions.h"
+#include "event_packet.h"
 #include "packet_conditions.h"
 
 #define RUNS_MAX   64
 #define ROUNDS_MAX 64 /* of runs, in one look */
-#define FNV_BASIS  UINT64_C(0xcbf29ce484222325)
-#define FNV_PRIME  UINT64_C(0x100000001b3)
 
 struct packet_condition {
 	const struct trigger *trigger;
@@ -29,39 +28,6 @@ struct packet_condition {
 	struct ringtap_packets *walk;
 	bool over;
 };
-
-/* FNV-1a. */
-static uint64_t hash_of(const uint8_t *data, uint32_t len)
-{
-	uint64_t hash = FNV_BASIS;
-
-	for (uint32_t i = 0; i < len; i++)
-		hash = (hash ^ data[i]) * FNV_PRIME;
-	return hash;
-}
-
-static void port_of(const struct ringtap_capture *cap, unsigned interface, char *out, size_t size)
-{
-	struct ringtap_interface info = {.size = sizeof(info)};
-
-	if (ringtap_capture_interface(cap, interface, &info))
-		*out = '\0';
-	else
-		printable(out, size, info.name);
-}
-
-bool event_is_packet(
-	const struct event *e, const struct ringtap_capture *cap, const struct ringtap_packet *p)
-{
-	char port[sizeof(e->where)];
-
-	if (p->direction != e->packet.direction || p->queue != e->packet.queue ||
-		p->caplen != e->packet.caplen || p->length != e->packet.length ||
-		hash_of(p->data, p->caplen) != e->packet.hash)
-		return false;
-	port_of(cap, p->interface, port, sizeof(port));
-	return !strcmp(port, e->where);
-}
 
 /* ---- setting up */
 
@@ -192,14 +158,8 @@ static void describe(struct packet_condition *l, const struct ringtap_run *run, 
 	ringtap_packets_start(l->walk, run);
 	ringtap_packets_fields(l->walk, RINGTAP_FIELDS_ALL);
 	p = ringtap_packet_next(l->walk);
-	if (!p)
-		return;
-	e->packet = (struct sighting){.hash = hash_of(p->data, p->caplen),
-		.caplen = p->caplen,
-		.length = p->length,
-		.queue = p->queue,
-		.direction = p->direction};
-	port_of(l->cap, p->interface, e->where, sizeof(e->where));
+	if (p)
+		event_set_packet(e, l->cap, p);
 }
 
 /* Takes all that is there. Returns the number of packets; the first becomes e. */
@@ -236,7 +196,7 @@ void packet_conditions_check(struct flight *f)
 
 		if (!packets)
 			continue;
-		flight_fire(f, l->trigger, &e);
+		condition_met(f, l->trigger, &e);
 		flight_state(f, l->trigger)->suppressed += packets - 1;
 	}
 }

@@ -3,11 +3,6 @@
 #ifndef RINGTAP_CLI_FLIGHT_PACKET_CONDITIONS_H
 #define RINGTAP_CLI_FLIGHT_PACKET_CONDITIONS_H
 
-#include <stdbool.h>
-
-#include "ringtap/reader.h"
-#include "trigger.h"
-
 struct flight;
 
 /* After the recording's attaching; ready to start. 0 or -errno, printed. */
@@ -16,8 +11,5 @@ int packet_conditions_start(struct flight *f);
 /* Takes the packets that have matched. */
 void packet_conditions_check(struct flight *f);
 void packet_conditions_close(struct flight *f);
-/* Whether p, of capture cap, is the packet of an event. */
-bool event_is_packet(
-	const struct event *e, const struct ringtap_capture *cap, const struct ringtap_packet *p);
 
 #endif

@@ -15,7 +15,7 @@
 #include "common/pcapng.h"
 #include "file_counts.h"
 #include "flight.h"
-#include "packet_conditions.h"
+#include "event_packet.h"
 #include "packets.h"
 
 #define NARROWED_MAX 8 /* times that a file is begun again */
@@ -249,7 +249,7 @@ void *packets_write(void *arg)
 	i->error = i->error ? i->error : ret;
 	i->count_cpu_ns = thread_ns() - i->write_cpu_ns;
 	i->finished_ns = now_ns(CLOCK_MONOTONIC);
-	/* Pairs with the acquire in incidents_finish(): all of the above. */
+	/* Pairs with the acquire in incident_take_written(): all of the above. */
 	rt_store_release(&i->done, 1);
 	(void)!write(i->f->wake_fd, &one, sizeof(one));
 	return NULL;

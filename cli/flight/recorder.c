@@ -17,6 +17,7 @@
 #include "app_wait.h"
 #include "flight.h"
 #include "folder.h"
+#include "conditions.h"
 #include "history.h"
 #include "keeper.h"
 #include "packet_conditions.h"
@@ -175,7 +176,7 @@ static void take_end(struct flight *f)
 	/* What has been found by the end may be an incident, too. */
 	packet_conditions_check(f);
 	usdt_conditions_check(f, false);
-	history_step(f);
+	conditions_step(f);
 	if (!t)
 		return;
 	reach_back(f, t, &e);
@@ -183,7 +184,7 @@ static void take_end(struct flight *f)
 }
 
 /* Conditions, as often as they are checked. -EPIPE: the application has ended. */
-static int check_conditions(struct flight *f)
+static int check(struct flight *f)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
 	bool due = now - f->checked_ns >= CHECK_NS;
@@ -193,7 +194,17 @@ static int check_conditions(struct flight *f)
 	if (!due)
 		return 0;
 	f->checked_ns = now;
-	return history_step(f);
+	return conditions_step(f);
+}
+
+static void finish_written(struct flight *f)
+{
+	struct incident *i;
+
+	while ((i = incident_take_written(f))) {
+		conditions_reach(f, i->to_ns);
+		incident_finish(f, i);
+	}
 }
 
 static void wait_for_events(const struct flight *f, bool stopping)
@@ -222,8 +233,8 @@ static int record(struct flight *f)
 		if (stop_wait(0))
 			return STATUS_OK;
 		take_commands(f, begin_requested);
-		incidents_finish(f);
-		ended = check_conditions(f) == -EPIPE;
+		finish_written(f);
+		ended = check(f) == -EPIPE;
 		status_step(f);
 		status_answer(f);
 		wait_for_events(f, false);
@@ -253,10 +264,10 @@ static void finish_incidents(struct flight *f)
 		wait_for_events(f, true);
 		/* Reports need snapshots until the end of their windows. */
 		if (!rt_load_acquire(&f->keeper_ended))
-			check_conditions(f);
+			check(f);
 		take_commands(f, refuse_late);
 		status_answer(f);
-		incidents_finish(f);
+		finish_written(f);
 	}
 }
 
@@ -288,7 +299,7 @@ static int run_attached(struct flight *f)
 			      "%s: %s; recording goes on without it",
 			f->app.dir, strerror(-ret));
 	/* The first snapshot: what happens after the announcement is compared with it. */
-	check_conditions(f);
+	check(f);
 	announce(f);
 	status = record(f);
 	finish_incidents(f);

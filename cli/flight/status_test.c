@@ -16,6 +16,7 @@
 #include "measure/fake_monitor.h"
 #include "common/test_now.h"
 #include "flight.h"
+#include "conditions.h"
 #include "history.h"
 #include "status.h"
 
@@ -287,7 +288,7 @@ static void watch_for(unsigned seconds)
 		assert_int_equal(ringtap_monitor_open(&f.mon, "app", &o, why, sizeof(why)), 0);
 	for (unsigned i = 0; i < 10 * seconds; i++) {
 		test_now_pass(NS_PER_S / 10);
-		assert_int_equal(history_step(&f), 0);
+		assert_int_equal(conditions_step(&f), 0);
 	}
 }
 

@@ -25,7 +25,7 @@
 #include "usdt/uprobe.h"
 #include "common/atomics.h"
 #include "flight.h"
-#include "history.h"
+#include "conditions.h"
 #include "usdt_conditions.h"
 
 #define FILES_NS NS_PER_S /* between looks for new libraries */
@@ -307,7 +307,7 @@ static void check(struct flight *f, struct usdt_condition *u)
 	if (!events)
 		return;
 	e.from_ns = e.to_ns = first_ns + (uint64_t)offset;
-	flight_fire(f, u->trigger, &e);
+	condition_met(f, u->trigger, &e);
 	flight_state(f, u->trigger)->suppressed += events - 1;
 }
 

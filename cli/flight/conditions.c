@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/util.h"
+#include "conditions.h"
+#include "flight.h"
+#include "history.h"
+
+#define DOCTOR_SPAN 5 /* seconds that it judges */
+
+void condition_met(struct flight *f, const struct trigger *t, const struct event *e)
+{
+	struct trigger_state *s = flight_state(f, t);
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+
+	if (f->stopping)
+		return;
+	if (now < s->quiet_ns) {
+		s->suppressed++;
+		return;
+	}
+	s->quiet_ns = now + t->cooldown_ns;
+	incident_begin(f, t, e);
+}
+
+/* One that is met within the cooldown has its incident after it, if it is still met then. */
+static void check_level(struct flight *f, const struct trigger *t, bool met, const struct event *e)
+{
+	struct trigger_state *s = flight_state(f, t);
+	bool early = met && !s->holds && now_ns(CLOCK_MONOTONIC) < s->quiet_ns;
+
+	s->suppressed += !met && s->waits;
+	s->waits = early;
+	if (met && !s->holds && !early)
+		condition_met(f, t, e);
+	s->holds = met && !early;
+}
+
+static void check(struct flight *f, const struct trigger *t, bool met, const struct event *e)
+{
+	if (trigger_is_level(t))
+		check_level(f, t, met, e);
+	else if (met)
+		condition_met(f, t, e);
+}
+
+static void check_doctor(struct flight *f)
+{
+	unsigned last = f->history_count - 1, first = last > DOCTOR_SPAN ? last - DOCTOR_SPAN : 0;
+	struct diagnosis *d = NULL;
+	struct examination x;
+
+	for (unsigned i = 0; i < f->cfg->trigger_count; i++) {
+		const struct trigger *t = &f->cfg->triggers[i];
+		struct event e = {.from_ns = f->history[last - 1]->taken_ns,
+			.to_ns = f->history[last]->taken_ns};
+
+		if (t->kind != TRIGGER_DOCTOR)
+			continue;
+		if (!d)
+			d = history_judge(f, first, last, &x);
+		if (d)
+			check(f, t, trigger_check_doctor(t, d, &e), &e);
+	}
+	free(d);
+}
+
+/* Those that are compared over an interval, once a second. */
+static void check_intervals(struct flight *f)
+{
+	for (unsigned i = 0; i < f->cfg->trigger_count; i++) {
+		const struct trigger *t = &f->cfg->triggers[i];
+		struct event e;
+		struct span s;
+
+		if (t->over_ns && history_last(f, t->over_ns, &s) && trigger_known(t, &s))
+			check(f, t, trigger_check(t, &s, &e), &e);
+	}
+}
+
+static void check_last(struct flight *f, const struct ringtap_snapshot *before)
+{
+	struct span s;
+
+	if (!before || f->last->taken_mono_ns <= before->taken_mono_ns)
+		return;
+	s = history_between(f, before, f->last);
+	for (unsigned i = 0; i < f->cfg->trigger_count; i++) {
+		const struct trigger *t = &f->cfg->triggers[i];
+		struct event e;
+
+		if (t->kind < TRIGGER_DOCTOR && !t->over_ns)
+			check(f, t, trigger_check(t, &s, &e), &e);
+	}
+}
+
+int conditions_step(struct flight *f)
+{
+	struct ringtap_snapshot *before;
+	int error;
+
+	if (!history_read(f, &before, &error))
+		return error;
+	check_last(f, before);
+	if (history_keep(f, before) && f->history_count > 1) {
+		check_intervals(f);
+		check_doctor(f);
+	}
+	return error;
+}
+
+void conditions_reach(struct flight *f, uint64_t ns)
+{
+	if (history_reaches(f, ns))
+		return;
+	conditions_step(f);
+	history_keep_last(f);
+}
