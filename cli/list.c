@@ -27,7 +27,7 @@ static const struct option_def options[] = {
 
 #define NAMES_MAX 64
 
-struct config {
+struct list_options {
 	enum form form;
 	const char *names[NAMES_MAX]; /* of the applications to list; none: all */
 	bool found[NAMES_MAX];
@@ -36,13 +36,13 @@ struct config {
 
 static int set(void *ctx, int id, const struct option_value *v)
 {
-	((struct config *)ctx)->form = id == OPT_JSON ? FORM_JSON : FORM_NAMES;
+	((struct list_options *)ctx)->form = id == OPT_JSON ? FORM_JSON : FORM_NAMES;
 	return 0;
 }
 
 static int operand(void *ctx, const char *text)
 {
-	struct config *c = ctx;
+	struct list_options *c = ctx;
 
 	if (c->name_count == NAMES_MAX) {
 		message_print("list: %s: more than %d applications; name fewer, or none for all",
@@ -54,7 +54,7 @@ static int operand(void *ctx, const char *text)
 }
 
 /* The name of a primary process means its secondaries, too. */
-static bool wanted(struct config *c, const struct ringtap_apps *apps, size_t app)
+static bool wanted(struct list_options *c, const struct ringtap_apps *apps, size_t app)
 {
 	const char *primary = ringtap_apps_name(apps, ringtap_apps_primary(apps, app));
 	bool named = false;
@@ -69,7 +69,7 @@ static bool wanted(struct config *c, const struct ringtap_apps *apps, size_t app
 }
 
 /* Names that no application has. Returns whether there are any. */
-static bool print_unknown(const struct config *c, const struct ringtap_apps *apps)
+static bool print_unknown(const struct list_options *c, const struct ringtap_apps *apps)
 {
 	bool any = false;
 
@@ -238,11 +238,11 @@ static json_t *app_json(const struct app_view *v, size_t number)
 }
 
 struct others {
-	struct config *c;
+	struct list_options *c;
 	json_t *processes;
 };
 
-static bool is_named(struct config *c, uint32_t pid, const char *program)
+static bool is_named(struct list_options *c, uint32_t pid, const char *program)
 {
 	char number[16];
 	bool named = false;
@@ -271,7 +271,7 @@ static void add_process(uint32_t pid, const char *program, void *arg)
 			printable(name, sizeof(name), program), pid, pid);
 }
 
-static int list(struct config *c)
+static int list(struct list_options *c)
 {
 	struct others o = {c, json_array()};
 	json_t *array = json_array(), *skipped = json_array();
@@ -324,7 +324,7 @@ static int list(struct config *c)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct config c = {.form = FORM_TEXT};
+	struct list_options c = {.form = FORM_TEXT};
 	int ret = options_parse(self, argc, argv, &c);
 
 	if (ret <= 0)

@@ -14,15 +14,16 @@
 /* As env(1) and shells have it. */
 enum { STATUS_CANNOT_RUN = 126, STATUS_NOT_FOUND = 127, STATUS_OURS = 125 };
 
-struct context {
+struct run_options {
 	bool copy;
 	int tags;
 };
 
 static const struct option_def options[] = {
-	{OPTION_TO(struct context, copy), OPTION_FLAG, 0, "copy", NULL, NULL, 0, 0,
+	{OPTION_TO(struct run_options, copy), OPTION_FLAG, 0, "copy", NULL, NULL, 0, 0,
 		"Copy each packet: for programs that write into packets, such as arpwatch"},
-	{OPTION_TO(struct context, tags), OPTION_CHOICE, 0, "tags", "any|as-is", "any|as-is", 0, 0,
+	{OPTION_TO(struct run_options, tags), OPTION_CHOICE, 0, "tags", "any|as-is", "any|as-is", 0,
+		0,
 		"Filters match packets with and without VLAN tags, as on an interface whose tags the "
 		"kernel has taken off, unless they say vlan (any, the default), or only as they are "
 		"compiled for the frame (as-is)"},
@@ -47,7 +48,7 @@ static int prepend(const char *name, const char *path)
 static int run(const struct command *self, int argc, char **argv)
 {
 	const char *library = pcap_path();
-	struct context c = {.copy = false};
+	struct run_options c = {.copy = false};
 	int ret = options_parse(self, argc, argv, &c);
 
 	if (ret <= 0)

@@ -18,7 +18,7 @@ enum { OPT_TIMEOUT = 1, OPT_PLOT };
 #define MEMORY_DEFAULT (UINT64_C(1) << 30)
 #define FLOWS_DEFAULT  10
 
-struct config {
+struct explain_options {
 	const char **files;
 	unsigned file_count;
 	uint64_t timeout_ns, memory, flows;
@@ -29,7 +29,7 @@ struct config {
 
 #define ORDERS "packets|not-sent|reordered|p99|not-offered"
 
-#define TO(field) OPTION_TO(struct config, field)
+#define TO(field) OPTION_TO(struct explain_options, field)
 
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
@@ -64,7 +64,7 @@ static const struct option_def options[] = {
 
 static int add_file(void *ctx, const char *text)
 {
-	struct config *c = ctx;
+	struct explain_options *c = ctx;
 	const char **added = rt_array_add(c->files, c->file_count);
 
 	if (!added) {
@@ -77,7 +77,7 @@ static int add_file(void *ctx, const char *text)
 
 static int set(void *ctx, int id, const struct option_value *v)
 {
-	struct config *c = ctx;
+	struct explain_options *c = ctx;
 
 	if (id == OPT_TIMEOUT) {
 		if (!parse_seconds(v->text, &c->timeout_ns))
@@ -123,7 +123,8 @@ static int join_file(struct join *j, struct records *b, const char *path, char d
 	return STATUS_FAILED;
 }
 
-static int join_files(struct join *j, struct records *b, const struct config *c, char damage[256])
+static int join_files(
+	struct join *j, struct records *b, const struct explain_options *c, char damage[256])
 {
 	int ret = STATUS_OK;
 
@@ -158,7 +159,7 @@ struct outputs {
 	struct annotations *notes;
 };
 
-static int open_outputs(struct outputs *o, const struct config *c)
+static int open_outputs(struct outputs *o, const struct explain_options *c)
 {
 	*o = (struct outputs){0};
 	if (out_file_open(&o->html, "explain", c->html) ||
@@ -190,7 +191,7 @@ static bool write_annotated(const struct report *r, struct outputs *o, int *erro
 }
 
 static int write_report(
-	const struct report *r, const struct config *c, struct outputs *o, int status)
+	const struct report *r, const struct explain_options *c, struct outputs *o, int status)
 {
 	int html = 0, plot = 0, annotated = 0, ret = 0;
 
@@ -211,7 +212,8 @@ static int write_report(
 	return status;
 }
 
-static int explain(const struct config *c, struct join *j, struct records *b, struct outputs *o)
+static int explain(
+	const struct explain_options *c, struct join *j, struct records *b, struct outputs *o)
 {
 	char damage[256] = "";
 	struct report r = {.j = j,
@@ -238,7 +240,7 @@ static int explain(const struct config *c, struct join *j, struct records *b, st
 }
 
 /* The files are read twice, and the copy is none of them. */
-static bool check_annotate(const struct config *c)
+static bool check_annotate(const struct explain_options *c)
 {
 	struct stat out, in;
 	bool exists = !stat(c->annotate, &out);
@@ -260,7 +262,7 @@ static bool check_annotate(const struct config *c)
 	return true;
 }
 
-static bool check(const struct config *c)
+static bool check(const struct explain_options *c)
 {
 	if (!c->file_count)
 		message_print("explain: no file is given; see 'ringtap explain --help'");
@@ -273,7 +275,7 @@ static bool check(const struct config *c)
 	return false;
 }
 
-static int run_with(const struct config *c)
+static int run_with(const struct explain_options *c)
 {
 	struct records *b = NULL;
 	struct join *j = NULL;
@@ -299,7 +301,7 @@ static int run_with(const struct config *c)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct config c = {
+	struct explain_options c = {
 		.timeout_ns = NS_PER_S, .memory = MEMORY_DEFAULT, .flows = FLOWS_DEFAULT};
 	int ret = options_parse(self, argc, argv, &c);
 

@@ -20,12 +20,12 @@
 
 enum { OPT_COLLECTORS = 1, OPT_ALLOW_TRIGGER, OPT_TRIGGER_FROM, OPT_HOST, OPT_USERS };
 
-struct context {
+struct export_options {
 	struct watch watch; /* first, for watch_name() */
 	struct export_config config;
 };
 
-#define TO(field) OPTION_TO(struct context, field)
+#define TO(field) OPTION_TO(struct export_options, field)
 
 static const struct option_def options[] = {
 	{TO(config.listen), OPTION_TEXT, 'l', "listen", "[HOST:]PORT", NULL, 0, 0,
@@ -60,7 +60,7 @@ static const struct option_def options[] = {
 		SAMPLES_MAX,
 		"Samples of all applications (default 200000), of which those of other users "
 		"share a quarter, and the others the rest, in equal parts"},
-	ATTACH_OPTION(struct context, watch.attach),
+	ATTACH_OPTION(struct export_options, watch.attach),
 };
 
 static int add_user(struct watch *w, const char *name)
@@ -118,7 +118,7 @@ static int add_host(struct export_config *c, const char *name)
 
 static int set(void *ctx, int id, const struct option_value *v)
 {
-	struct context *c = ctx;
+	struct export_options *c = ctx;
 	struct watch *w = &c->watch;
 
 	if (id == OPT_ALLOW_TRIGGER)
@@ -135,7 +135,7 @@ static int set(void *ctx, int id, const struct option_value *v)
 	return w->collectors ? 0 : -EINVAL;
 }
 
-static int export(struct context *c)
+static int export(struct export_options *c)
 {
 	struct watch *w = &c->watch;
 	struct export_server *s;
@@ -168,7 +168,7 @@ static int export(struct context *c)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct context c = {
+	struct export_options c = {
 		.config = {.listen = LISTEN_DEFAULT, .limits = {SAMPLES_OF_APP, SAMPLES_IN_ALL}},
 		.watch = {.command = "export",
 			.by_user = true,

@@ -12,8 +12,8 @@ struct flight;
 /* A condition was met: an incident, unless the last one of this trigger was just now, or the
  * recorder is stopping. */
 void condition_met(struct flight *f, const struct trigger *t, const struct event *e);
-/* Takes a snapshot, checks conditions with it and keeps one a second. 0; -EPIPE: the application has
- * ended. */
+/* Takes a snapshot, checks conditions with it and keeps one a second. 0; -EPIPE: the application
+ * has ended. */
 int conditions_step(struct flight *f);
 /* Makes the history reach to this time, if the application still answers: an incident's end may be
  * within a second that is not over. */

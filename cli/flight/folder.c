@@ -172,7 +172,7 @@ unsigned folder_prune(const char *path, uint64_t count, uint64_t bytes)
 
 /* ---- commands */
 
-struct context {
+struct folder_options {
 	const char *folder, *name, *comment;
 	uint64_t max_incidents, max_disk;
 	bool json;
@@ -180,7 +180,7 @@ struct context {
 	struct live live;
 };
 
-#define TO(field) OPTION_TO(struct context, field)
+#define TO(field) OPTION_TO(struct folder_options, field)
 
 static const struct option_def list_options[] = {
 	{TO(folder), OPTION_FILE, 'w', NULL, "FOLDER", NULL, 0, 0,
@@ -257,7 +257,7 @@ static void print_line(const char *name, json_t *j)
 	puts(is_whole(j) ? "" : " (not all of it)");
 }
 
-static int list(struct context *c)
+static int list(struct folder_options *c)
 {
 	json_t *all = json_array();
 	struct listing l;
@@ -322,7 +322,7 @@ static void print_incident(json_t *j)
 	print_missing_files(j);
 }
 
-static int show(struct context *c)
+static int show(struct folder_options *c)
 {
 	json_t *j = c->name && !strchr(c->name, '/') ? load(c->folder, c->name) : NULL;
 	char *doctor;
@@ -347,7 +347,7 @@ static int show(struct context *c)
 	return output_end("flight show", 0);
 }
 
-static int prune(struct context *c)
+static int prune(struct folder_options *c)
 {
 	if (!c->max_incidents && !c->max_disk) {
 		message_print("flight prune: no limit; give --max-incidents or --max-disk");
@@ -357,7 +357,7 @@ static int prune(struct context *c)
 	return output_end("flight prune", 0);
 }
 
-static int trigger(struct context *c)
+static int trigger(struct folder_options *c)
 {
 	char why[REQUEST_WHY_MAX];
 	int ret = request_send_within(c->folder, c->comment, REQUEST_MS, why);
@@ -381,13 +381,13 @@ static int trigger(struct context *c)
 
 static int operand(void *ctx, const char *text)
 {
-	struct context *c = ctx;
+	struct folder_options *c = ctx;
 
 	c->name = text;
 	return 0;
 }
 
-static int extract(struct context *c)
+static int extract(struct folder_options *c)
 {
 	c->extract.folder = c->folder;
 	if (c->extract.count)
@@ -396,7 +396,7 @@ static int extract(struct context *c)
 	return STATUS_USAGE;
 }
 
-static int top(struct context *c)
+static int top(struct folder_options *c)
 {
 	if (c->live.once)
 		c->live.interval_ns = 0;
@@ -405,7 +405,7 @@ static int top(struct context *c)
 
 static int top_operand(void *ctx, const char *text)
 {
-	struct live *v = &((struct context *)ctx)->live;
+	struct live *v = &((struct folder_options *)ctx)->live;
 
 	if (v->app) {
 		message_print(
@@ -418,7 +418,7 @@ static int top_operand(void *ctx, const char *text)
 
 static int top_set(void *ctx, int id, const struct option_value *v)
 {
-	uint64_t *ns = &((struct context *)ctx)->live.interval_ns;
+	uint64_t *ns = &((struct folder_options *)ctx)->live.interval_ns;
 
 	if (!parse_seconds(v->text, ns) && *ns >= NS_PER_S / 10 && *ns <= 3600 * NS_PER_S)
 		return 0;
@@ -429,7 +429,7 @@ static int top_set(void *ctx, int id, const struct option_value *v)
 
 static int extract_operand(void *ctx, const char *text)
 {
-	struct extract *e = &((struct context *)ctx)->extract;
+	struct extract *e = &((struct folder_options *)ctx)->extract;
 
 	if (e->count == EXTRACT_MAX) {
 		message_print("flight extract: %s: more than %d incidents; give fewer", text,
@@ -442,7 +442,7 @@ static int extract_operand(void *ctx, const char *text)
 
 static const struct {
 	struct command command;
-	int (*run)(struct context *c);
+	int (*run)(struct folder_options *c);
 } commands_of_folder[] = {
 	{{.name = "flight list",
 		 .summary = "list the incidents",
@@ -485,7 +485,7 @@ static const struct {
 
 int folder_command(int argc, char **argv, bool *mine)
 {
-	struct context c = {.folder = "incidents", .extract = {.output = "-"}};
+	struct folder_options c = {.folder = "incidents", .extract = {.output = "-"}};
 
 	for (size_t i = 0;
 		argc > 1 && i < sizeof(commands_of_folder) / sizeof(commands_of_folder[0]); i++) {

@@ -15,8 +15,8 @@ struct span history_span(const struct flight *f, unsigned first, unsigned last);
 /* Between two snapshots of one application. */
 struct span history_between(const struct flight *f, const struct ringtap_snapshot *from,
 	const struct ringtap_snapshot *to);
-/* Takes a snapshot, which becomes f->last; the one before it, or NULL, is valid until history_keep().
- * *error: -EPIPE if the application has ended. False: there is no snapshot. */
+/* Takes a snapshot, which becomes f->last; the one before it, or NULL, is valid until
+ * history_keep(). *error: -EPIPE if the application has ended. False: there is no snapshot. */
 bool history_read(struct flight *f, struct ringtap_snapshot **before, int *error);
 /* Keeps the last snapshot if a second has passed, and returns whether it does. */
 bool history_keep(struct flight *f, struct ringtap_snapshot *before);

@@ -6,13 +6,13 @@
 
 #define DEFAULT_NS (10 * NS_PER_S)
 
-struct config {
+struct latency_options {
 	struct measure_options common; /* first, for measure.c */
 	uint32_t every;
 	bool histogram;
 };
 
-#define TO(field) OPTION_TO(struct config, field)
+#define TO(field) OPTION_TO(struct latency_options, field)
 
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
@@ -42,7 +42,7 @@ static uint64_t look(
 	return latency_timed(ctx, first, now);
 }
 
-static int report(const struct config *c, const struct measure *m, struct out_file *plot)
+static int report(const struct latency_options *c, const struct measure *m, struct out_file *plot)
 {
 	struct latency l;
 	int ret = latency_sum(&l, &m->app, m->first, m->last), error = ret;
@@ -64,7 +64,7 @@ static int report(const struct config *c, const struct measure *m, struct out_fi
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct config c = {.common = {.command = "latency"}, .every = 1};
+	struct latency_options c = {.common = {.command = "latency"}, .every = 1};
 	struct measure m = {.options = &c.common,
 		.collectors = RINGTAP_LATENCY,
 		.what = "packets timed",

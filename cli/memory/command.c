@@ -10,13 +10,13 @@
 #define DEFAULT_NS      (10 * NS_PER_S)
 #define DEFAULT_PACKETS 32768
 
-struct config {
+struct memory_options {
 	struct measure_options common; /* first, for measure.c */
 	const char *samples;
 	bool distances;
 };
 
-#define TO(field) OPTION_TO(struct config, field)
+#define TO(field) OPTION_TO(struct memory_options, field)
 
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
@@ -61,8 +61,8 @@ static int print(const struct memory *mem)
 	return output_end("memory", ret) == STATUS_OK ? 0 : -EIO;
 }
 
-static int report(const struct config *c, const struct measure *m, const struct pcm_iio *pcm,
-	struct outputs *out)
+static int report(const struct memory_options *c, const struct measure *m,
+	const struct pcm_iio *pcm, struct outputs *out)
 {
 	const struct memory_samples *s = m->ctx;
 	struct memory_patterns patterns;
@@ -96,7 +96,7 @@ static int report(const struct config *c, const struct measure *m, const struct 
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct config c = {.common = {.command = "memory"}};
+	struct memory_options c = {.common = {.command = "memory"}};
 	struct memory_samples samples = {0};
 	struct measure m = {.options = &c.common,
 		.collectors = RINGTAP_POOLS | RINGTAP_ADDRESSES,
