@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "files.h"
 
 #define DATE_LEN 32
@@ -83,19 +84,15 @@ static int remove_oldest(struct files *f)
 
 int files_add(struct files *f, const char *name)
 {
-	if (f->count == f->size) {
-		size_t size = f->size ? 2 * f->size : 16;
-		struct file *list = realloc(f->list, size * sizeof(*list));
+	struct file *new = rt_array_add(f->list, f->count);
 
-		if (!list)
-			return -ENOMEM;
-		f->list = list;
-		f->size = size;
-	}
-	f->list[f->count] = (struct file){.name = strdup(name)};
-	if (!f->list[f->count].name)
+	if (!new)
 		return -ENOMEM;
-	f->count++;
+	new->name = strdup(name);
+	if (!new->name) {
+		f->count--;
+		return -ENOMEM;
+	}
 	f->made++;
 	return f->keep && f->count > f->keep ? remove_oldest(f) : 0;
 }

@@ -15,7 +15,7 @@ struct file {
 
 struct files {
 	struct file *list; /* those that exist, oldest first */
-	size_t count, size;
+	size_t count;
 	uint64_t made; /* in all */
 	uint64_t keep; /* remove older ones; 0: keep all */
 };

@@ -9,22 +9,23 @@
 #include "probe_path.h"
 #include "targets.h"
 #include "base/util.h"
+#include "common/array.h"
 #include "which_app.h"
 
 /* The target of an application, made at its first mention. */
 static struct target *target_of(struct targets *t, const char *name, const char *dir)
 {
-	struct target *list;
+	struct target *new;
 
 	for (unsigned i = 0; i < t->count; i++)
 		if (t->list[i].dir == dir)
 			return &t->list[i];
-	list = realloc(t->list, (t->count + 1) * sizeof(*list));
-	if (!list)
+	new = rt_array_add(t->list, t->count);
+	if (!new)
 		return NULL;
-	t->list = list;
-	list[t->count] = (struct target){.name = name, .dir = dir};
-	return &list[t->count++];
+	new->name = name;
+	new->dir = dir;
+	return new;
 }
 
 /* The first target that matches a port applies to it: a later one would silently have no effect. */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/foreign.h"
 #include "events.h"
 
@@ -63,7 +64,7 @@ static int add(struct search *s, const struct note *n)
 {
 	struct usdt_events *events = s->ctx;
 	const char *name = n->name, *arguments = n->arguments;
-	struct usdt_event e = {.count = 1}, *list;
+	struct usdt_event e = {.count = 1}, *new;
 
 	if (strcmp(n->provider, PROVIDER))
 		return 0;
@@ -78,11 +79,10 @@ static int add(struct search *s, const struct note *n)
 	}
 	if (events->count == EVENTS_MAX)
 		return -E2BIG;
-	list = realloc(events->list, (events->count + 1) * sizeof(*list));
-	if (!list)
+	new = rt_array_add(events->list, events->count);
+	if (!new)
 		return -ENOMEM;
-	events->list = list;
-	list[events->count++] = e;
+	*new = e;
 	return 0;
 }
 

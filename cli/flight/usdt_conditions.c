@@ -23,6 +23,7 @@
 #include "base/util.h"
 #include "usdt/process_files.h"
 #include "usdt/uprobe.h"
+#include "common/array.h"
 #include "common/atomics.h"
 #include "flight.h"
 #include "conditions.h"
@@ -72,35 +73,27 @@ static bool is_known(const struct usdt_condition *u, const struct stat *st)
 	return false;
 }
 
-static int add_file(struct usdt_condition *u, const struct stat *st)
-{
-	struct event_file *more = realloc(u->files, (u->file_count + 1) * sizeof(*more));
-
-	if (!more)
-		return -ENOMEM;
-	u->files = more;
-	more[u->file_count++] = (struct event_file){.device = st->st_dev, .inode = st->st_ino};
-	return 0;
-}
-
 /* Searches the program and its libraries: the event is met wherever it is passed. */
-static int find_in(void *ctx, const char *path, const char *file)
+static int find_in(void *ctx, const char *path, const char *name)
 {
 	struct usdt_condition *u = ctx;
+	struct event_file *file;
 	struct stat st;
-	int n, ret;
+	int n;
 
-	(void)file;
+	(void)name;
 	if (stat(path, &st) || is_known(u, &st))
 		return 0;
-	ret = add_file(u, &st);
-	if (ret)
-		return ret;
+	file = rt_array_add(u->files, u->file_count);
+	if (!file)
+		return -ENOMEM;
+	file->device = st.st_dev;
+	file->inode = st.st_ino;
 	n = elf_places(path, u->trigger->provider, u->trigger->event, u->places + u->place_count,
 		USDT_PLACES_MAX - u->place_count);
 	if (n > 0) {
-		u->files[u->file_count - 1].path = strdup(path);
-		if (!u->files[u->file_count - 1].path)
+		file->path = strdup(path);
+		if (!file->path)
 			return -ENOMEM;
 	}
 	for (int i = 0; i < n; i++)
@@ -191,20 +184,18 @@ static int watch_places(const struct usdt_condition *u, struct watched_thread *w
 /* 0, -ESRCH: it has ended, or -errno. */
 static int watch(struct usdt_condition *u, pid_t tid)
 {
-	struct watched_thread *more = realloc(u->threads, (u->thread_count + 1) * sizeof(*more)),
-			      *w;
+	struct watched_thread *w = rt_array_add(u->threads, u->thread_count);
 	int ret;
 
-	if (!more)
+	if (!w)
 		return -ENOMEM;
-	u->threads = more;
-	w = &more[u->thread_count];
-	*w = (struct watched_thread){.tid = tid, .output = -1};
+	w->tid = tid;
+	w->output = -1;
 	ret = watch_places(u, w);
-	if (ret)
+	if (ret) {
 		unwatch(w);
-	else
-		u->thread_count++;
+		u->thread_count--;
+	}
 	return ret;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "common/array.h"
 #include "common/pcapng.h"
 #include "fates.h"
 #include "counts.h"
@@ -208,17 +209,11 @@ int record_fates_begin_file(struct recorder *r)
 
 static int hold(struct record_fates *f, const struct rt_fates_packet *e)
 {
-	if (f->count == f->room) {
-		size_t room = f->room ? 2 * f->room : RT_FATES_MOST;
-		struct rt_fates_packet *more = reallocarray(f->events, room, sizeof(*more));
+	int ret = rt_array_room(f->events, f->room, f->count + 1);
 
-		if (!more)
-			return -ENOMEM;
-		f->events = more;
-		f->room = room;
-	}
-	f->events[f->count++] = *e;
-	return 0;
+	if (!ret)
+		f->events[f->count++] = *e;
+	return ret;
 }
 
 static const struct in_file {
@@ -387,15 +382,14 @@ static int add_queue(struct recorder *r, const struct ringtap_fate_queue *q)
 {
 	struct record_fates *f = r->fates;
 	uint32_t interface = interface_in_file(f, q->interface, q->queue);
-	struct rt_fates_queue *more;
+	struct rt_fates_queue *new;
 
 	if (interface == NOWHERE)
 		return 0;
-	more = reallocarray(f->queues, f->queue_count + 1, sizeof(*more));
-	if (!more)
+	new = rt_array_add(f->queues, f->queue_count);
+	if (!new)
 		return -ENOMEM;
-	f->queues = more;
-	more[f->queue_count++] = (struct rt_fates_queue){.interface = interface,
+	*new = (struct rt_fates_queue){.interface = interface,
 		.queue = q->queue,
 		.received = q->received,
 		.offered = q->offered,
