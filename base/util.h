@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "common/now.h"
+#include "numbers.h"
 
 enum status {
 	STATUS_OK = 0,
@@ -18,10 +19,6 @@ enum status {
 	STATUS_LOSS = 3,   /* --fail-on-loss, and packets were lost */
 	STATUS_FAULT = 4,  /* doctor: something is wrong with an application */
 };
-
-/* DPDK's headers have an int of that name. */
-#undef NS_PER_S
-#define NS_PER_S UINT64_C(1000000000)
 
 /* Stands before every message; "ringtap" unless it is set. */
 extern const char *message_program;
@@ -36,21 +33,6 @@ void message_live_line(size_t len);
 /* Flushes standard output. error: 0, or -errno of what has been written there. STATUS_OK, or
  * STATUS_FAILED after a message of command. */
 int output_end(const char *command, int error);
-
-/* Decimal digits only, at most max. 0 or -EINVAL, -ERANGE. */
-int parse_number(const char *text, uint64_t max, uint64_t *out);
-/* A number with an optional unit: K, M, G, T (also KiB, …) are powers of 1024, kB, MB, GB, TB of
- * 1000. 0 or -EINVAL, -ERANGE. */
-int parse_size(const char *text, uint64_t *bytes);
-/* Seconds, above zero, with an optional fraction; another unit may follow: ns, us, ms, s, m or min,
- * h. 0 or -EINVAL, -ERANGE. */
-int parse_seconds(const char *text, uint64_t *ns);
-
-/* For people: 12,345,678 and 12.3 M. buf takes 32 bytes and is returned. */
-#define FORMAT_LEN 32
-char *format_count(char buf[FORMAT_LEN], uint64_t n);
-char *format_si(char buf[FORMAT_LEN], double v);
-char *format_mac(char buf[FORMAT_LEN], const uint8_t mac[6]);
 
 /* Characters of a UTF-8 text, for columns. */
 size_t text_columns(const char *text);

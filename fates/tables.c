@@ -20,7 +20,7 @@ void fates_head(const struct fates_view *v, FILE *f)
 
 char *time_text(char buf[32], double ns)
 {
-	plot_si(buf, 32, ns * 1e-9, 3, "s");
+	format_unit(buf, ns * 1e-9, 3, "s");
 	return buf;
 }
 

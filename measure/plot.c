@@ -84,24 +84,12 @@ int plot_ticks(const struct plot_axis *a, double at[PLOT_TICKS_MAX])
 	return n;
 }
 
-void plot_si(char *text, size_t size, double v, int digits, const char *unit)
-{
-	static const char *const prefixes[] = {"p", "n", "µ", "m", "", "k", "M", "G", "T"};
-	int i = 4;
-
-	for (; fabs(v) >= 999.5 && i < 8; i++)
-		v /= 1000;
-	for (; v != 0 && fabs(v) < 0.9995 && i > 0; i--)
-		v *= 1000;
-	snprintf(text, size, "%.*g %s%s", digits, v, prefixes[i], unit);
-}
-
 static void tick_text(const struct plot_axis *a, double v, char *text, size_t size)
 {
 	if (a->percent)
 		snprintf(text, size, "%.6g %%", v * 100);
 	else if (a->unit)
-		plot_si(text, size, v, 6, a->unit);
+		format_unit(text, v, 6, a->unit);
 	else
 		snprintf(text, size, "%.6g", v);
 }

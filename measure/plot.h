@@ -64,9 +64,6 @@ int plot_ticks(const struct plot_axis *a, double at[PLOT_TICKS_MAX]);
 /* By the name's ending. */
 enum plot_format plot_format(const char *path);
 
-/* "331 ns": v with an SI prefix, rounded to that many digits. */
-void plot_si(char *text, size_t size, double v, int digits, const char *unit);
-
 /* Draws panels one below the other. 0 or -errno; f stays open. */
 int plot_write(FILE *f, enum plot_format format, const char *title, const struct plot_panel *panels,
 	size_t count);

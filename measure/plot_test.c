@@ -34,19 +34,6 @@ static void test_every_axis_has_three_numbers(void **state)
 	}
 }
 
-static void test_numbers_with_prefixes(void **state)
-{
-	char text[32];
-
-	(void)state;
-	plot_si(text, sizeof(text), 331.1e-9, 3, "s");
-	assert_string_equal(text, "331 ns");
-	plot_si(text, sizeof(text), 0, 3, "s");
-	assert_string_equal(text, "0 s");
-	plot_si(text, sizeof(text), 1500, 3, "B");
-	assert_string_equal(text, "1.5 kB");
-}
-
 /* Bytes of an SVG with n points of one series. */
 static long svg_size(size_t points)
 {
@@ -107,7 +94,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_axis_has_three_numbers),
-		cmocka_unit_test(test_numbers_with_prefixes),
 		cmocka_unit_test(test_many_points_are_an_image),
 		cmocka_unit_test(test_gaps),
 	};

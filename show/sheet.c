@@ -101,7 +101,7 @@ void sheet_put_ns(struct sheet *s, unsigned column, double ns)
 
 	if (isnan(ns))
 		return;
-	plot_si(text, sizeof(text), ns * 1e-9, 3, "s");
+	format_unit(text, ns * 1e-9, 3, "s");
 	sheet_put(s, column, "%s", ns > 0 ? text : "0 s");
 }
 

@@ -6,6 +6,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "base/numbers.h"
 #include "common/array.h"
 #include "sheet.h"
 #include "table.h"
@@ -132,26 +133,14 @@ void table_fit(const struct table *t, unsigned room, unsigned width[COLUMNS_MAX]
 	widen(t, room, width);
 }
 
-/* Four characters at most, and the unit's: 999k, 12.3M. */
-static void si(char *buf, size_t size, double v, double step, const char *units)
+/* "12.3M" */
+static const char *compact(char *text)
 {
-	size_t i = 0, last = strlen(units) - 1;
+	char *blank = strchr(text, ' ');
 
-	while (v >= 999.5 && i < last) {
-		v /= step;
-		i++;
-	}
-	snprintf(buf, size, "%.*f%.*s", i && v < 99.95 ? 1 : 0, v, i ? 1 : 0, &units[i]);
-}
-
-static void ns_text(char *buf, size_t size, double ns)
-{
-	static const char *const units[] = {"ns", "us", "ms", "s"};
-	unsigned i = 0;
-
-	for (; ns >= 999.5 && i < 3; i++)
-		ns /= 1000;
-	snprintf(buf, size, "%.*f%s", i && ns < 99.95 ? 1 : 0, ns, units[i]);
+	if (blank)
+		memmove(blank, blank + 1, strlen(blank));
+	return text;
 }
 
 static void clock_text(char *buf, size_t size, double ns)
@@ -186,6 +175,7 @@ const char *cell_text(const struct column *c, const struct metric_value *cell, b
 {
 	enum rt_unit unit = unit_of(c);
 	double v = cell->number;
+	char text[FORMAT_LEN];
 
 	if (size > width + 1 && unit != RT_UNIT_BARS)
 		size = width + 1;
@@ -196,13 +186,13 @@ const char *cell_text(const struct column *c, const struct metric_value *cell, b
 	case RT_UNIT_TEXT: snprintf(buf, size, "%s", cell->text); break;
 	case RT_UNIT_BARS: bars(buf, size, cell, utf8, width); break;
 	case RT_UNIT_BOOL: snprintf(buf, size, v > 0 ? "yes" : "no"); break;
-	case RT_UNIT_RATE: si(buf, size, v, 1000, " kMGT"); break;
-	case RT_UNIT_BYTES: si(buf, size, v, 1024, " KMGT"); break;
+	case RT_UNIT_RATE: snprintf(buf, size, "%s", compact(format_si(text, v))); break;
+	case RT_UNIT_BYTES: snprintf(buf, size, "%s", compact(format_binary(text, v))); break;
 	case RT_UNIT_SHARE:
 		snprintf(buf, size, "%.*f", v < 0.0995 && v > 0 ? 1 : 0, 100 * v);
 		break;
 	case RT_UNIT_MEAN: snprintf(buf, size, "%.*f", v < 999.5 ? 1 : 0, v); break;
-	case RT_UNIT_NS: ns_text(buf, size, v); break;
+	case RT_UNIT_NS: snprintf(buf, size, "%s", compact(format_ns(text, v))); break;
 	case RT_UNIT_CLOCK: clock_text(buf, size, v); break;
 	default: snprintf(buf, size, isnan(v) ? "-" : "%.0f", v); break;
 	}

@@ -229,7 +229,7 @@ void page_write(const struct incident *i, bool plot, unsigned first, unsigned la
 	put_row(f, "value", *value ? value : "–");
 	if (*i->event.comment)
 		put_row(f, "comment", i->event.comment);
-	plot_si(value, sizeof(value), longest_gap_of(i, first, last) / 1e9, 3, "s");
+	format_unit(value, longest_gap_of(i, first, last) / 1e9, 3, "s");
 	if (first < last && i->f->history[last]->collectors & RINGTAP_GAPS)
 		put_row(f, "longest polling gap", value);
 	put_row(f, "packets", format_count(text, i->packets));
