@@ -14,7 +14,9 @@
 
 #include "base/json.h"
 #include "target/probe_path.h"
+#include "maps.h"
 #include "trace.h"
+#include "tracers.h"
 #include "usdt/deleted_probe.h"
 
 #define NAME      "ringtap:"

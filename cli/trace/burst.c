@@ -2,6 +2,8 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "maps.h"
+#include "reports.h"
 #include "trace.h"
 
 #define SIZES_SHOWN 33 /* one by one */

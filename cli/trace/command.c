@@ -10,7 +10,9 @@
 #include "base/json.h"
 #include "measure/rates.h"
 #include "dirs.h"
+#include "reports.h"
 #include "trace.h"
+#include "tracers.h"
 
 #define DEFAULT_NS      (10 * NS_PER_S)
 #define DEFAULT_LONG_US 100
@@ -29,7 +31,7 @@ enum {
 	OPT_BUFFER,
 };
 
-struct context {
+struct trace_options {
 	struct trace_config cfg;
 	const char *words[WORDS_MAX]; /* operands */
 	unsigned word_count;
@@ -37,7 +39,7 @@ struct context {
 	unsigned given; /* options that not all traces have, by bit */
 };
 
-#define TO(field) OPTION_TO(struct context, field)
+#define TO(field) OPTION_TO(struct trace_options, field)
 
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
@@ -65,13 +67,13 @@ static const struct option_def options[] = {
 	{TO(cfg.json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
 	{TO(cfg.quiet), OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
 		"Print errors only on standard error"},
-	ATTACH_OPTION(struct context, cfg.attach),
+	ATTACH_OPTION(struct trace_options, cfg.attach),
 };
 /* clang-format on */
 
 static int set(void *ctx, int id, const struct option_value *v)
 {
-	struct context *c = ctx;
+	struct trace_options *c = ctx;
 	struct trace_config *cfg = &c->cfg;
 
 	c->given |= 1u << id;
@@ -95,7 +97,7 @@ static int set(void *ctx, int id, const struct option_value *v)
 /* WHAT APP; with -e, which may follow it, APP. */
 static int operand(void *ctx, const char *text)
 {
-	struct context *c = ctx;
+	struct trace_options *c = ctx;
 
 	if (c->word_count < WORDS_MAX) {
 		c->words[c->word_count++] = text;
@@ -105,7 +107,7 @@ static int operand(void *ctx, const char *text)
 	return -EINVAL;
 }
 
-static int find_what(struct context *c)
+static int find_what(struct trace_options *c)
 {
 	const char *word = c->words[0];
 	int i = word ? choice_index(TRACE_NAMES, word, strlen(word)) : -1;
@@ -149,7 +151,7 @@ static const struct {
 	{OPT_DURATION, ~BIT(TRACE_LIST), "--duration", "traces"},
 };
 
-static int check(struct context *c)
+static int check(struct trace_options *c)
 {
 	struct trace_config *cfg = &c->cfg;
 
@@ -255,7 +257,8 @@ static int trace_all(struct trace *t, unsigned collectors)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct context c = {.cfg = {.long_us = DEFAULT_LONG_US, .buffer_bytes = DEFAULT_BUFFER}};
+	struct trace_options c = {
+		.cfg = {.long_us = DEFAULT_LONG_US, .buffer_bytes = DEFAULT_BUFFER}};
 	struct trace t = {.cfg = &c.cfg};
 	int ret = options_parse(self, argc, argv, &c);
 

@@ -16,7 +16,10 @@
 #include "base/signals.h"
 #include "common/foreign.h"
 #include "common/in_root.h"
+#include "telemetry.h"
 #include "trace.h"
+#include "tracers.h"
+#include "undo.h"
 
 #define COPY_AT_ONCE (1u << 20)
 #define COPY_MAX     (8ull << 30) /* bytes of a trace; threads have 1 MiB each by default */

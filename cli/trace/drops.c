@@ -4,6 +4,8 @@
 
 #include "base/json.h"
 #include "show/sheet.h"
+#include "maps.h"
+#include "reports.h"
 #include "trace.h"
 
 #define NO_QUEUE   65535

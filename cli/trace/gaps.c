@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include "measure/kernel.h"
 #include "show/sheet.h"
+#include "maps.h"
+#include "reports.h"
 #include "trace.h"
 
 #define TAKERS_SHOWN 12
@@ -195,8 +197,8 @@ static void print_takers(const json_t *rows)
 		sheet_add(&t, maps_text(by, row, "by", "(no other)"), number_text(pid, row, "pid"),
 			number_text(tid, row, "tid"),
 			format_count(count, (uint64_t)whole(row, "count")),
-			maps_ns(total, (double)whole(row, "total_ns")),
-			maps_ns(max, (double)whole(row, "max_ns")), NULL);
+			format_ns(total, (double)whole(row, "total_ns")),
+			format_ns(max, (double)whole(row, "max_ns")), NULL);
 	}
 	sheet_end(&t, 0, stdout);
 }
@@ -214,7 +216,7 @@ void gaps_print(const json_t *doc)
 		printf("\n%s (%lld): %s gaps between polls, longest %s\n",
 			maps_text(name, row, "name", "?"), (long long)whole(row, "tid"),
 			format_count(count, (uint64_t)whole(row, "gaps")),
-			maps_ns(max, (double)whole(row, "max_ns")));
+			format_ns(max, (double)whole(row, "max_ns")));
 		maps_print_histogram(json_object_get(row, "histogram_ns"), true);
 		if (json_array_size(takers_of))
 			printf("  gaps of %lld us and more\n", (long long)whole(doc, "long_us"));
@@ -235,7 +237,7 @@ void off_cpu_print(const json_t *doc)
 		printf("\n%s (%lld): preempted %s times, asleep for %s\n",
 			maps_text(name, row, "name", "?"), (long long)whole(row, "tid"),
 			format_count(count, (uint64_t)whole(row, "times")),
-			maps_ns(slept, (double)whole(row, "slept_ns")));
+			format_ns(slept, (double)whole(row, "slept_ns")));
 		maps_print_histogram(json_object_get(row, "histogram_ns"), true);
 		print_takers(json_object_get(row, "taken"));
 	}

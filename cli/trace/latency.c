@@ -2,6 +2,8 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "maps.h"
+#include "reports.h"
 #include "trace.h"
 
 static json_t *row_of(const struct trace *t, json_t *maps, const char *key, double ns_per_cycle)
@@ -61,8 +63,8 @@ static void print_row(const json_t *row)
 		maps_text(name, row, "name", "(unknown port)"),
 		(long long)json_integer_value(json_object_get(row, "queue")),
 		format_count(count, (uint64_t)json_integer_value(json_object_get(row, "packets"))),
-		maps_ns(mean, json_number_value(json_object_get(ns, "mean"))),
-		maps_ns(max, json_number_value(json_object_get(ns, "max"))));
+		format_ns(mean, json_number_value(json_object_get(ns, "mean"))),
+		format_ns(max, json_number_value(json_object_get(ns, "max"))));
 	printf(" mean of bursts\n");
 	maps_print_histogram(json_object_get(row, "burst_mean_ns"), true);
 	printf(" longest of bursts\n");

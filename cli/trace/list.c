@@ -6,7 +6,9 @@
 
 #include "base/json.h"
 #include "measure/rates.h"
+#include "telemetry.h"
 #include "trace.h"
+#include "tracers.h"
 #include "usdt/events.h"
 #include "usdt/process_files.h"
 

@@ -12,7 +12,10 @@
 #include "base/json.h"
 #include "measure/rates.h"
 #include "base/signals.h"
+#include "telemetry.h"
 #include "trace.h"
+#include "tracers.h"
+#include "undo.h"
 
 #define CHANNEL     "ringtap"
 #define SUBBUFFERS  8 /* per CPU */

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "measure/rates.h"
 #include "show/sheet.h"
+#include "maps.h"
 #include "trace.h"
 
 #define BYTE "\\uffffff" /* bpftrace 0.17 writes a byte above ASCII so, with two more digits */
@@ -114,17 +115,6 @@ json_t *maps_histogram(const json_t *buckets, double scale)
 	return out;
 }
 
-char *maps_ns(char buf[FORMAT_LEN], double ns)
-{
-	static const char *const units[] = {"ns", "us", "ms", "s"};
-	unsigned i = 0;
-
-	for (; ns >= 999.5 && i < 3; i++)
-		ns /= 1000;
-	snprintf(buf, FORMAT_LEN, "%.*f %s", i && ns < 99.95 ? 1 : 0, ns, units[i]);
-	return buf;
-}
-
 const char *maps_text(
 	char buf[MAPS_TEXT_LEN], const json_t *row, const char *key, const char *otherwise)
 {
@@ -144,8 +134,8 @@ static void add_bucket(
 	bool range = ns || to - from > 1;
 
 	if (ns) {
-		maps_ns(low, from);
-		maps_ns(end, to);
+		format_ns(low, from);
+		format_ns(end, to);
 	} else {
 		format_count(low, (uint64_t)from);
 		format_count(end, (uint64_t)to - range);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/signals.h"
+#include "telemetry.h"
 #include "trace.h"
 
 #define COMMAND     "/ringtap/trace"

@@ -18,7 +18,10 @@
 
 #include "base/test_util.h"
 #include "common/sdt.h"
+#include "maps.h"
+#include "reports.h"
 #include "trace.h"
+#include "tracers.h"
 #include "usdt/events.h"
 
 #define ROUNDS 3000

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "trace.h"
+#include "tracers.h"
+#include "undo.h"
 
 #define LOOK_NS (NS_PER_S / 100)
 
