@@ -7,7 +7,7 @@
 
 #include "target/attach_app.h"
 #include "cli/commands.h"
-#include "export.h"
+#include "server.h"
 #include "measure/collectors.h"
 #include "base/signals.h"
 #include "base/util.h"

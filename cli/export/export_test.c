@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "clients.h"
-#include "export.h"
+#include "families.h"
 
 #define QUEUES 4096u
 

@@ -3,7 +3,7 @@
  * frequency of the TSC. */
 #include <math.h>
 
-#include "export.h"
+#include "labels.h"
 
 #define GAP_BINS       48
 #define GAP_BOUNDS     18

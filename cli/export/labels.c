@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export.h"
+#include "labels.h"
 
 #define NONE RINGTAP_NO_INDEX
 

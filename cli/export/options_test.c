@@ -8,7 +8,7 @@
 #include "base/test_util.h"
 #include "base/util.h"
 #include "cli/commands.h"
-#include "export.h"
+#include "server.h"
 
 #define X100                                                                                       \
 	"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" \

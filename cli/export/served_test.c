@@ -19,7 +19,7 @@
 #include "recorder/request.h"
 #include "measure/fake_monitor.h"
 #include "common/test_now.h"
-#include "export.h"
+#include "server.h"
 
 static struct fake_app *app;
 static struct watch w;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export.h"
+#include "text.h"
 
 void export_printf(struct export_text *t, const char *format, ...)
 {

@@ -8,7 +8,7 @@
 #include "base/util.h"
 #include "recorder/request.h"
 #include "clients.h"
-#include "export.h"
+#include "trigger.h"
 
 #define PATH "/flight/"
 #define VERB "/trigger"

@@ -8,7 +8,7 @@
 
 #include "base/util.h"
 #include "recorder/ask.h"
-#include "export.h"
+#include "recorders.h"
 
 #define TIMEOUT_MS   300 /* a recorder answers within a few */
 #define EVERY_NS     NS_PER_S

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "clients.h"
-#include "export.h"
+#include "server.h"
 #include "base/util.h"
 
 #define SILENCE_S     5

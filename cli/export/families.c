@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export.h"
+#include "families.h"
 
 static bool collected(const struct ringtap_snapshot *f, enum rt_metric_id id)
 {
