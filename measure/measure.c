@@ -118,7 +118,7 @@ static int step(struct measure *m, uint64_t *packets)
 		return ret;
 	ringtap_snapshot_free(m->last);
 	m->last = f;
-	*packets = m->look(m->ctx, m->first, f);
+	*packets = m->take(m->ctx, m->first, f);
 	return 0;
 }
 

@@ -58,7 +58,7 @@ struct measure {
 	unsigned collectors, latency_every;
 	const char *what; /* "packets timed", for the live line */
 	/* Takes a snapshot in; earlier is the first one. Returns how many packets that makes. */
-	uint64_t (*look)(void *ctx, const struct ringtap_snapshot *earlier,
+	uint64_t (*take)(void *ctx, const struct ringtap_snapshot *earlier,
 		const struct ringtap_snapshot *now);
 	void *ctx;
 

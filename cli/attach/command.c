@@ -7,19 +7,19 @@
 #include "target/attach_app.h"
 #include "cli/commands.h"
 
-struct config {
+struct attach_options {
 	const char *command, *app;
 	bool quiet;
 };
 
 static const struct option_def options[] = {
-	{OPTION_TO(struct config, quiet), OPTION_FLAG, 'q', "quiet", NULL, NULL, 0, 0,
+	{OPTION_TO(struct attach_options, quiet), OPTION_FLAG, 'q', "quiet", NULL, NULL, 0, 0,
 		"Print nothing but errors"},
 };
 
 static int operand(void *ctx, const char *text)
 {
-	struct config *c = ctx;
+	struct attach_options *c = ctx;
 
 	if (c->app) {
 		message_print(
@@ -31,7 +31,7 @@ static int operand(void *ctx, const char *text)
 }
 
 /* Finds the application. Returns enum status, -1: go on. */
-static int begin(const struct command *self, int argc, char **argv, struct config *c,
+static int begin(const struct command *self, int argc, char **argv, struct attach_options *c,
 	struct attach_target *t)
 {
 	int ret;
@@ -52,7 +52,7 @@ static int run_attach(const struct command *self, int argc, char **argv)
 {
 	uint64_t begin_ns = now_ns(CLOCK_MONOTONIC);
 	struct attach_target t = {0};
-	struct config c = {0};
+	struct attach_options c = {0};
 	int status = begin(self, argc, argv, &c, &t), ret;
 
 	if (status < 0) {
@@ -97,7 +97,7 @@ static int detach(const struct attach_target *t, const char *command)
 static int run_detach(const struct command *self, int argc, char **argv)
 {
 	struct attach_target t = {0};
-	struct config c = {0};
+	struct attach_options c = {0};
 	int status = begin(self, argc, argv, &c, &t), ret;
 
 	if (status < 0) {

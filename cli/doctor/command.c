@@ -15,7 +15,7 @@
 
 enum { OPT_DURATION = 1 };
 
-struct context {
+struct doctor_run {
 	struct watch watch; /* first, for watch_name() */
 	uint64_t duration_ns;
 	bool json, no_packets;
@@ -29,16 +29,17 @@ static const struct option_def options[] = {
 	{OPTION_SET(OPT_DURATION), OPTION_TEXT, 'd', "duration", "SECONDS", NULL, 0, 0,
 		"How long to watch, 1 to 3600 (default 5), or until Ctrl-C; addresses of buffers "
 		"are sampled for one more second"},
-	{OPTION_TO(struct context, no_packets), OPTION_FLAG, 0, "no-packets", NULL, NULL, 0, 0,
+	{OPTION_TO(struct doctor_run, no_packets), OPTION_FLAG, 0, "no-packets", NULL, NULL, 0, 0,
 		"Where the use of a mempool grows, do not follow received packets to find out which "
 		"of them the application holds"},
-	{OPTION_TO(struct context, json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
-	ATTACH_OPTION(struct context, watch.attach),
+	{OPTION_TO(struct doctor_run, json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
+		"Print JSON"},
+	ATTACH_OPTION(struct doctor_run, watch.attach),
 };
 
 static int set(void *ctx, int id, const struct option_value *v)
 {
-	struct context *c = ctx;
+	struct doctor_run *c = ctx;
 
 	if (!parse_seconds(v->text, &c->duration_ns) && c->duration_ns >= DOCTOR_MIN_NS &&
 		c->duration_ns <= DURATION_MAX_NS)
@@ -49,7 +50,7 @@ static int set(void *ctx, int id, const struct option_value *v)
 
 static void take(void *ctx, const struct examination *e, const struct diagnosis *d)
 {
-	struct context *c = ctx;
+	struct doctor_run *c = ctx;
 
 	c->examined++;
 	for (unsigned i = 0; i < d->count; i++)
@@ -61,7 +62,7 @@ static void take(void *ctx, const struct examination *e, const struct diagnosis 
 }
 
 /* Returns enum status. */
-static int watch(struct context *c)
+static int watch(struct doctor_run *c)
 {
 	int ret = stop_catch_first();
 
@@ -84,7 +85,7 @@ static int watch(struct context *c)
 	return STATUS_FAILED;
 }
 
-static int examine(struct context *c)
+static int examine(struct doctor_run *c)
 {
 	int ret = watch(c);
 
@@ -101,7 +102,7 @@ static int examine(struct context *c)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct context c = {.duration_ns = 5 * NS_PER_S,
+	struct doctor_run c = {.duration_ns = 5 * NS_PER_S,
 		.watch = {.command = "doctor", .collectors = JUDGE_COLLECTORS, .latency_every = 1}};
 	int ret = options_parse(self, argc, argv, &c);
 

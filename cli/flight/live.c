@@ -248,14 +248,14 @@ static int text(const struct live *v)
 
 /* ---- on a screen */
 
-struct screen {
+struct live_screen {
 	int y;
 	unsigned long alarm;
 };
 
 static void put_screen(void *ctx, const char *line, bool title, bool alarm)
 {
-	struct screen *s = ctx;
+	struct live_screen *s = ctx;
 	attr_t as = title ? A_BOLD : alarm ? (attr_t)s->alarm : A_NORMAL;
 
 	attron(as);
@@ -263,7 +263,7 @@ static void put_screen(void *ctx, const char *line, bool title, bool alarm)
 	attroff(as);
 }
 
-static void draw(struct screen *s, const char *app)
+static void draw(struct live_screen *s, const char *app)
 {
 	struct lines l = {
 		.put = put_screen, .ctx = s, .width = (unsigned)COLS, .utf8 = term_utf8()};
@@ -283,7 +283,7 @@ static void draw(struct screen *s, const char *app)
 static int screen(const struct live *v)
 {
 	uint64_t ns = v->interval_ns ? v->interval_ns : NS_PER_S;
-	struct screen s = {0};
+	struct live_screen s = {0};
 	bool quit = false;
 
 	if (!term_begin(&s.alarm)) {

@@ -36,7 +36,7 @@ static const struct option_def options[] = {
 };
 /* clang-format on */
 
-static uint64_t look(
+static uint64_t take(
 	void *ctx, const struct ringtap_snapshot *first, const struct ringtap_snapshot *now)
 {
 	return latency_timed(ctx, first, now);
@@ -68,7 +68,7 @@ static int run(const struct command *self, int argc, char **argv)
 	struct measure m = {.options = &c.common,
 		.collectors = RINGTAP_LATENCY,
 		.what = "packets timed",
-		.look = look,
+		.take = take,
 		.ctx = &m.app};
 	struct out_file plot = {0};
 	int ret = options_parse(self, argc, argv, &c);

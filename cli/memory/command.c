@@ -40,7 +40,7 @@ static const struct option_def options[] = {
 };
 /* clang-format on */
 
-static uint64_t look(
+static uint64_t take(
 	void *ctx, const struct ringtap_snapshot *first, const struct ringtap_snapshot *now)
 {
 	return memory_samples_take(ctx, first, now);
@@ -101,7 +101,7 @@ static int run(const struct command *self, int argc, char **argv)
 	struct measure m = {.options = &c.common,
 		.collectors = RINGTAP_POOLS | RINGTAP_ADDRESSES,
 		.what = "packets seen",
-		.look = look,
+		.take = take,
 		.ctx = &samples};
 	struct outputs out = {0};
 	struct pcm_iio pcm;

@@ -22,12 +22,12 @@ enum {
 	OPT_COLLECTORS,
 };
 
-struct context {
+struct top_options {
 	struct watch watch; /* first, for watch_name() */
 	struct top_config cfg;
 };
 
-#define TO(field) OPTION_TO(struct context, field)
+#define TO(field) OPTION_TO(struct top_options, field)
 
 static const struct option_def options[] = {
 	{TO(cfg.view), OPTION_CHOICE, 'v', "view", "VIEW", VIEW_NAMES, 0, 0,
@@ -55,7 +55,7 @@ static const struct option_def options[] = {
 	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-every", "N", NULL, 1,
 		LATENCY_EVERY_MAX,
 		"Time one packet in N only, which costs the application less (default 1)"},
-	ATTACH_OPTION(struct context, watch.attach),
+	ATTACH_OPTION(struct top_options, watch.attach),
 };
 
 static int set_interval(struct top_config *cfg, const char *text)
@@ -69,8 +69,8 @@ static int set_interval(struct top_config *cfg, const char *text)
 
 static int set(void *ctx, int id, const struct option_value *v)
 {
-	struct watch *w = &((struct context *)ctx)->watch;
-	struct top_config *cfg = &((struct context *)ctx)->cfg;
+	struct watch *w = &((struct top_options *)ctx)->watch;
+	struct top_config *cfg = &((struct top_options *)ctx)->cfg;
 
 	if (id == OPT_INTERVAL)
 		return set_interval(cfg, v->text);
@@ -100,7 +100,7 @@ static int check(const struct top_config *cfg)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct context c = {.cfg = {.interval_ns = NS_PER_S},
+	struct top_options c = {.cfg = {.interval_ns = NS_PER_S},
 		.watch = {.command = "top", .collectors = COLLECTORS_DEFAULT, .latency_every = 1}};
 	struct watch *w = &c.watch;
 	int ret = options_parse(self, argc, argv, &c);

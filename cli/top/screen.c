@@ -18,7 +18,7 @@
 #define FIRST_NS   (NS_PER_S / 5) /* between updates while the table is empty */
 #define PAUSE_NS   (3600 * NS_PER_S)
 
-struct screen {
+struct top_screen {
 	struct watch *w;
 	const struct top_config *cfg;
 	uint64_t interval_ns;
@@ -34,13 +34,13 @@ struct screen {
 
 static const char keys[] = "putmlg"; /* of the views, in their order */
 
-static const struct view *current(const struct screen *s)
+static const struct view *current(const struct top_screen *s)
 {
 	return &views[s->view];
 }
 
 /* Costly collectors are on only while their view is shown. */
-static void switch_collectors(struct screen *s)
+static void switch_collectors(struct top_screen *s)
 {
 	unsigned collectors = s->collectors | current(s)->needs;
 
@@ -48,7 +48,7 @@ static void switch_collectors(struct screen *s)
 		watch_switch(s->w, collectors, s->w->latency_every);
 }
 
-static void select_view(struct screen *s, enum top_view view)
+static void select_view(struct top_screen *s, enum top_view view)
 {
 	s->view = view;
 	s->sort = views[view].sort;
@@ -57,7 +57,7 @@ static void select_view(struct screen *s, enum top_view view)
 	switch_collectors(s);
 }
 
-static void move_sort(struct screen *s, int step)
+static void move_sort(struct top_screen *s, int step)
 {
 	unsigned count = current(s)->column_count;
 
@@ -68,7 +68,7 @@ static void move_sort(struct screen *s, int step)
 	s->reverse = false;
 }
 
-static void change_interval(struct screen *s, bool longer)
+static void change_interval(struct top_screen *s, bool longer)
 {
 	static const uint64_t steps[] = {100, 200, 500, 1000, 2000, 5000, 10000, 30000, 60000};
 	const size_t n = sizeof(steps) / sizeof(steps[0]);
@@ -85,7 +85,7 @@ static void change_interval(struct screen *s, bool longer)
 
 /* ---- drawing */
 
-static void refill(struct screen *s)
+static void refill(struct top_screen *s)
 {
 	const struct view *v = current(s);
 
@@ -95,7 +95,7 @@ static void refill(struct screen *s)
 	table_fit(&s->table, (unsigned)COLS, s->width);
 }
 
-static void draw_head(const struct screen *s)
+static void draw_head(const struct top_screen *s)
 {
 	time_t now = (time_t)(now_ns(CLOCK_REALTIME) / NS_PER_S);
 	char clock[16], line[128];
@@ -120,7 +120,7 @@ static void draw_head(const struct screen *s)
 	mvaddnstr(1, x, "  h help  q quit", COLS - x > 0 ? COLS - x : 0);
 }
 
-static void draw_titles(const struct screen *s)
+static void draw_titles(const struct top_screen *s)
 {
 	int x = 0;
 
@@ -141,7 +141,7 @@ static void draw_titles(const struct screen *s)
 	attroff(A_REVERSE);
 }
 
-static void draw_row(const struct screen *s, const struct row *r, int y)
+static void draw_row(const struct top_screen *s, const struct row *r, int y)
 {
 	char text[CELL_LEN];
 	int x = 0;
@@ -163,7 +163,7 @@ static void draw_row(const struct screen *s, const struct row *r, int y)
 }
 
 /* Prints what is not in the table, and why. Returns the number of lines, from the bottom. */
-static int draw_reasons(const struct screen *s)
+static int draw_reasons(const struct top_screen *s)
 {
 	char line[WATCH_REASON_LEN], text[WATCH_REASON_LEN];
 	int n = 0;
@@ -173,7 +173,7 @@ static int draw_reasons(const struct screen *s)
 	return n;
 }
 
-static void draw_table(struct screen *s)
+static void draw_table(struct top_screen *s)
 {
 	int last = LINES - draw_reasons(s);
 	size_t room = last > HEAD_LINES ? (size_t)(last - HEAD_LINES) : 0;
@@ -190,7 +190,7 @@ static void draw_table(struct screen *s)
 			COLS);
 }
 
-static void draw_help(const struct screen *s)
+static void draw_help(const struct top_screen *s)
 {
 	static const char *const lines[] = {
 		"p ports  u queues  t threads  m mempools  l latency  g gaps",
@@ -212,7 +212,7 @@ static void draw_help(const struct screen *s)
 	}
 }
 
-static void draw(struct screen *s)
+static void draw(struct top_screen *s)
 {
 	erase();
 	draw_head(s);
@@ -225,7 +225,7 @@ static void draw(struct screen *s)
 
 /* ---- keys */
 
-static bool scroll_key(struct screen *s, int key)
+static bool scroll_key(struct top_screen *s, int key)
 {
 	size_t page = LINES > HEAD_LINES + 1 ? (size_t)(LINES - HEAD_LINES - 1) : 1;
 
@@ -240,7 +240,7 @@ static bool scroll_key(struct screen *s, int key)
 	return false;
 }
 
-static bool view_key(struct screen *s, int key)
+static bool view_key(struct top_screen *s, int key)
 {
 	const char *k = key > 0 && key < 128 ? strchr(keys, key) : NULL;
 
@@ -255,7 +255,7 @@ static bool view_key(struct screen *s, int key)
 	return true;
 }
 
-static void take_key(struct screen *s, int key)
+static void take_key(struct top_screen *s, int key)
 {
 	bool helped = s->help;
 
@@ -284,7 +284,7 @@ static void take_key(struct screen *s, int key)
 }
 
 /* Keys, signals, the end of an application, or time. True if there is something to draw. */
-static bool wait_input(struct screen *s, uint64_t ns)
+static bool wait_input(struct top_screen *s, uint64_t ns)
 {
 	struct pollfd p[3] = {{.fd = STDIN_FILENO, .events = POLLIN},
 		{.fd = stop_fd(), .events = POLLIN}, {.fd = watch_fd(s->w), .events = POLLIN}};
@@ -313,14 +313,14 @@ static bool wait_input(struct screen *s, uint64_t ns)
 }
 
 /* Until the next step; keys and ends wake a pause. */
-static uint64_t pause_ns(const struct screen *s, uint64_t now, uint64_t until)
+static uint64_t pause_ns(const struct top_screen *s, uint64_t now, uint64_t until)
 {
 	if (s->paused)
 		return PAUSE_NS;
 	return now < until ? until - now : 0;
 }
 
-static void loop(struct screen *s)
+static void loop(struct top_screen *s)
 {
 	uint64_t next = now_ns(CLOCK_MONOTONIC), stepped = next;
 
@@ -355,7 +355,7 @@ static void loop(struct screen *s)
 
 int top_screen(struct watch *w, const struct top_config *cfg)
 {
-	struct screen s = {.w = w,
+	struct top_screen s = {.w = w,
 		.cfg = cfg,
 		.interval_ns = cfg->interval_ns,
 		.view = cfg->view,
