@@ -274,22 +274,28 @@ static void print_rows(const struct sheet *s, struct libscols_table *t, FILE *f)
 	}
 }
 
+static void print_all(const struct sheet *s, FILE *f)
+{
+	struct libscols_table *t = make(s);
+
+	if (t)
+		print_rows(s, t, f);
+	scols_unref_table(t);
+}
+
 void sheet_print(const struct sheet *s, FILE *f)
 {
-	/* Text is UTF-8 in any locale. */
-	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0), old;
-	struct libscols_table *t;
+	locale_t utf8, old;
 	char n[FORMAT_LEN];
 
 	if (!s->rows)
 		return;
 	if (s->title)
 		fprintf(f, "\n%s\n", s->title);
+	/* Text is UTF-8 in any locale. */
+	utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 	old = uselocale(utf8);
-	t = make(s);
-	if (t)
-		print_rows(s, t, f);
-	scols_unref_table(t);
+	print_all(s, f);
 	uselocale(old);
 	if (utf8)
 		freelocale(utf8);
