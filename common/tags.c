@@ -13,8 +13,8 @@
 static const uint16_t tpids[] = {0x8100, 0x88a8, 0x9100};
 #define TPIDS (sizeof(tpids) / sizeof(tpids[0]))
 
-/* Loads of the length and of a TPID, their jumps, and one to a program. */
-#define CHOICE (3 + TPIDS + 1)
+/* The load of a TPID, its jumps, and the jump to a program. */
+#define CHOICE (1 + TPIDS + 1)
 #define HEAD   (TAGS_MAX * CHOICE + 1)
 
 static bool says_vlan(const char *text)
@@ -51,9 +51,6 @@ static struct bpf_insn *put_choice(
 {
 	uint32_t out;
 
-	*at++ = (struct bpf_insn)BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0);
-	/* The load would end the program for a shorter packet. */
-	*at++ = (struct bpf_insn)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, offset + 2, 0, TPIDS + 1);
 	*at++ = (struct bpf_insn)BPF_STMT(BPF_LD | BPF_H | BPF_ABS, offset);
 	for (unsigned k = 0; k < TPIDS; k++)
 		*at++ = (struct bpf_insn)BPF_JUMP(

@@ -21,10 +21,13 @@ struct rt_code {
 	const struct rt_insn *insns;
 	uint32_t *at; /* place of each instruction */
 	uint32_t *to; /* of each: the one that a jump to it gets to, behind BPF_JA */
+	/* For each: bytes that a packet needs in its first segment for what comes from here, up to
+	 * the next BPF_JA. */
+	uint32_t *need;
 	/* Places: where a packet begins, where it has passed, where the next one is taken, and
 	 * where the loop ends. */
 	uint32_t top, pass, next, leave;
-	uint32_t reach; /* behind the bytes that loads read, those by X with 0 for it */
+	uint32_t reach; /* need of the first one; loads by X with 0 for it */
 	/* Behind the bytes that loads by X read, less X. 0: they check it themselves, as X may be
 	 * anything; else it comes from headers' lengths only, and is checked there. */
 	uint32_t reach_by_x;
@@ -60,6 +63,8 @@ void rt_emit_move(struct rt_code *c, bool to_x);
 void rt_emit_compare(struct rt_code *c, const struct rt_insn *i);
 void rt_emit_jump_if(struct rt_code *c, enum rt_when when, uint32_t to);
 void rt_emit_jump(struct rt_code *c, uint32_t to);
+/* Leaves the loop, before this packet, if its first segment has fewer bytes. */
+void rt_emit_need(struct rt_code *c, uint32_t bytes);
 
 #ifdef __x86_64__
 #define RT_LOOP_NATIVE 1

@@ -34,27 +34,51 @@ static bool sets_x(const struct rt_insn *i)
 	return BPF_CLASS(i->code) == BPF_LDX || i->code == (BPF_MISC | BPF_TAX);
 }
 
+static bool is_ja(const struct rt_insn *i)
+{
+	return i->code == (BPF_JMP | BPF_JA);
+}
+
+/* Bytes that an instruction and those behind it need in the first segment, but for what is behind
+ * an unconditional jump, which checks that itself: a program that is made of several, one for each
+ * number of tags, does not need the bytes of the longest headers for all packets. */
+static uint32_t need_at(const struct rt_code *c, uint32_t n)
+{
+	const struct rt_insn *i = &c->insns[n];
+	uint32_t own = reads_at(i) ? i->k + rt_insn_bytes(i) : 0, behind;
+
+	if (BPF_CLASS(i->code) == BPF_RET || is_ja(i))
+		return 0;
+	behind = BPF_CLASS(i->code) == BPF_JMP
+			 ? RTE_MAX(c->need[n + 1 + i->jt], c->need[n + 1 + i->jf])
+			 : c->need[n + 1];
+	return RTE_MAX(own, behind);
+}
+
 /* False: the program may read too far. */
 static bool find_needs(struct rt_code *c, uint32_t count)
 {
 	bool any_x = false;
+	uint32_t most = 1;
 
-	c->reach = 1;
-	for (uint32_t n = 0; n < count; n++) {
+	for (uint32_t n = count; n-- > 0;) {
 		const struct rt_insn *i = &c->insns[n];
 		uint32_t behind = i->k + rt_insn_bytes(i);
+
+		c->need[n] = need_at(c, n);
 
 		c->reads_len |= reads_len(i);
 		any_x |= sets_x(i) && !reads_header_len(i);
 		if (reads_by_x(i))
 			c->reach_by_x = RTE_MAX(c->reach_by_x, behind);
 		if (reads_at(i))
-			c->reach = RTE_MAX(c->reach, behind);
+			most = RTE_MAX(most, behind);
 	}
+	c->reach = RTE_MAX(1u, c->need[0]);
 	if (any_x || c->reach_by_x > REACH_MAX)
 		c->reach_by_x = 0;
 	c->reach = RTE_MAX(c->reach, c->reach_by_x);
-	return c->reach <= REACH_MAX;
+	return RTE_MAX(c->reach, most) <= REACH_MAX;
 }
 
 /* The place of an instruction that is jumped to, or of what it does. */
@@ -74,9 +98,9 @@ static void find_targets(struct rt_code *c, uint32_t count)
 {
 	for (uint32_t n = count; n-- > 0;) {
 		const struct rt_insn *i = &c->insns[n];
-		bool ja = BPF_CLASS(i->code) == BPF_JMP && BPF_OP(i->code) == BPF_JA;
+		bool plain = is_ja(i) && c->need[n + 1 + i->k] <= c->reach;
 
-		c->to[n] = ja ? c->to[n + 1 + i->k] : n;
+		c->to[n] = plain ? c->to[n + 1 + i->k] : n;
 	}
 }
 
@@ -103,7 +127,11 @@ static bool put_branch(struct rt_code *c, uint32_t insn)
 	case BPF_JGT: when = RT_ABOVE; break;
 	case BPF_JGE: when = RT_NOT_BELOW; break;
 	case BPF_JSET: when = RT_NOT_EQUAL; break;
-	case BPF_JA: rt_emit_jump(c, place(c, insn)); return i->code == (BPF_JMP | BPF_JA);
+	case BPF_JA:
+		if (is_ja(i) && c->need[insn + 1 + i->k] > c->reach)
+			rt_emit_need(c, c->need[insn + 1 + i->k]);
+		rt_emit_jump(c, place(c, is_ja(i) ? insn + 1 + i->k : insn));
+		return is_ja(i);
 	default: return false;
 	}
 	rt_emit_compare(c, i);
@@ -175,16 +203,20 @@ int rt_loop_create(struct rt_loop *l, const struct rt_insn *insns, uint32_t coun
 {
 	struct rt_code c = {.insns = insns,
 		.at = calloc(count, sizeof(*c.at)),
-		.to = calloc(count, sizeof(*c.to))};
+		.to = calloc(count, sizeof(*c.to)),
+		.need = calloc(count + 1, sizeof(*c.need))};
 	int ret = -ENOMEM;
 
 	*l = (struct rt_loop){0};
-	if (c.at && c.to) {
+	if (c.at && c.to && c.need) {
+		bool near = find_needs(&c, count);
+
 		find_targets(&c, count);
-		ret = find_needs(&c, count) && emit(&c, count) ? map(l, &c, count) : -ENOTSUP;
+		ret = near && emit(&c, count) ? map(l, &c, count) : -ENOTSUP;
 	}
 	free(c.at);
 	free(c.to);
+	free(c.need);
 	return ret;
 }
 #else

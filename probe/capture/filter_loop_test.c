@@ -14,6 +14,7 @@
 #include <pcap/pcap.h>
 
 #include "common/program.h"
+#include "common/tags.h"
 #include "filter_loop.h"
 #include "probe/test_eal.h"
 #include "probe/test_program.h"
@@ -123,17 +124,70 @@ static void test_any_program_as_with_libpcap(void **state)
 	assert_in_range(left, compiled, compiled * BURST * 3 / 4);
 }
 
-static struct rt_loop compile(const char *text, struct bpf_program *prog)
+typedef int compile_fn(
+	pcap_t *p, struct bpf_program *prog, const char *text, int optimize, bpf_u_int32 mask);
+
+static struct rt_loop compile_by(compile_fn *fn, const char *text, struct bpf_program *prog)
 {
 	pcap_t *p = pcap_open_dead(DLT_EN10MB, 262144);
 	struct rt_loop l;
 
-	if (pcap_compile(p, prog, text, 1, 0xffffff00))
+	if (fn(p, prog, text, 1, 0xffffff00))
 		fail_msg("%s: %s", text, pcap_geterr(p));
 	pcap_close(p);
 	if (rt_loop_create(&l, (const struct rt_insn *)prog->bf_insns, prog->bf_len))
 		fail_msg("%s: has no loop", text);
 	return l;
+}
+
+static struct rt_loop compile(const char *text, struct bpf_program *prog)
+{
+	return compile_by(pcap_compile, text, prog);
+}
+
+static int compile_any(
+	pcap_t *p, struct bpf_program *prog, const char *text, int optimize, bpf_u_int32 mask)
+{
+	return rt_tags_compile(pcap_compile, p, prog, text, optimize, mask);
+}
+
+/* The headers behind tags need more bytes, and a frame
+ * without tags does not. */
+static void test_filters_of_any_tags_decide_short_frames(void **state)
+{
+	static const char *const expressions[] = {"arp", "udp port 53", "tcp port 80 or 443",
+		"ip6 host ff02::1", "tcp[tcpflags] & tcp-syn != 0",
+		"not (tcp port 80) and not arp"};
+	unsigned passed = 0, tagged = 0;
+
+	for (size_t e = 0; e < sizeof(expressions) / sizeof(expressions[0]); e++) {
+		struct bpf_program prog;
+		struct rt_loop l = compile_by(compile_any, expressions[e], &prog);
+
+		for (unsigned round = 0; round < 100; round++) {
+			for (unsigned i = 0; i < BURST; i++) {
+				static const uint8_t types[] = {0x08, 0x00, 0x86, 0xdd, 0x08, 0x06};
+				uint8_t *p;
+
+				fill(pkts[i], round % 2 ? 60 : 64 + 4 * (i % 3));
+				p = rte_pktmbuf_mtod(pkts[i], uint8_t *);
+				memcpy(p + 12, types + 2 * (i % 3), 2);
+				if (round % 2 == 0 && i % 5 == 0)
+					memcpy(p + 12, "\x81\0\0\5\x08\0", 6);
+				p[14] = 0x45;
+				p[18] = 0x45;
+			}
+			/* A frame of 60 bytes without tags is never left to others. */
+			if (round % 2)
+				assert_int_equal(
+					run(&l, (const struct rt_insn *)prog.bf_insns, &passed), 0);
+			else
+				run(&l, (const struct rt_insn *)prog.bf_insns, &tagged);
+		}
+		rt_loop_destroy(&l);
+		pcap_freecode(&prog);
+	}
+	assert_true(passed > 100 && tagged > 100);
 }
 
 static void test_common_filters_decide_short_frames(void **state)
@@ -306,6 +360,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_any_program_as_with_libpcap),
+		cmocka_unit_test(test_filters_of_any_tags_decide_short_frames),
 		cmocka_unit_test(test_common_filters_decide_short_frames),
 		cmocka_unit_test(test_headers_with_options),
 		cmocka_unit_test(test_odd_packets_are_left),

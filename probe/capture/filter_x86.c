@@ -122,6 +122,13 @@ void rt_emit_jump_if(struct rt_code *c, enum rt_when when, uint32_t to)
 	put32(c, to - (c->size + 4));
 }
 
+void rt_emit_need(struct rt_code *c, uint32_t bytes)
+{
+	put_mem(c, LOAD16, false, DX, R11, MBUF(data_len));
+	put_const(c, CMP, DX, bytes);
+	rt_emit_jump_if(c, RT_BELOW, c->leave);
+}
+
 void rt_emit_enter(struct rt_code *c)
 {
 	put_mem(c, LOAD, true, SI, DI, BURST(pkts));
@@ -131,9 +138,7 @@ void rt_emit_enter(struct rt_code *c)
 	c->top = c->size;
 	put_mem(c, LOAD, true, R11, SI, 0);
 	put_mem(c, STORE, true, R11, R9, 0);
-	put_mem(c, LOAD16, false, DX, R11, MBUF(data_len));
-	put_const(c, CMP, DX, c->reach);
-	rt_emit_jump_if(c, RT_BELOW, c->leave);
+	rt_emit_need(c, c->reach);
 	if (c->reads_len) {
 		put_mem(c, CMP_TO, false, DX, R11, MBUF(pkt_len));
 		rt_emit_jump_if(c, RT_NOT_EQUAL, c->leave);
