@@ -88,7 +88,7 @@ def test_tshark_lists_every_port(play):
 
 def test_tshark_captures_the_played_packets(testpmd, capture, corpus_files, tmp_path):
     """The same packets of a file that tcpdump reads from it."""
-    expression = "tcp or arp"
+    expression = "(tcp or arp) and not vlan"  # which says vlan: as tcpdump reads a file
     played = [f for path in corpus_files for f in pcap.frames(path)][::3]
     source = pcap.write(tmp_path / "source.pcap", played)
     pmd = testpmd(

@@ -86,7 +86,7 @@ def offered(request, installation, tmp_path):
 
 def options_of(*command):
     text = check([*command, "--help"])
-    found = re.findall(r"^  +(-\w)?(?:, |  )?(--[a-z-]+)?", text, re.M)
+    found = re.findall(r"^ {2,6}(?! )(-\w)?(?:, |  )?(--[a-z-]+)?", text, re.M)
     return sorted({word for pair in found for word in pair if word})
 
 

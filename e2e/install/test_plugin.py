@@ -136,9 +136,9 @@ def test_object_of_another_version(play, plugin, private_dir, closing):
     loader, without the object."""
     alone = copy_probe(plugin, private_dir)
     code = probe_object(alone).read_bytes()
-    head = struct.pack("II", 3, 64)  # version and size in struct rt_probe_api
+    head = struct.pack("II", 4, 80)  # version and size in struct rt_probe_api
     assert code.count(head) == 1
-    probe_object(alone).write_bytes(code.replace(head, struct.pack("II", 4, 64)))
+    probe_object(alone).write_bytes(code.replace(head, struct.pack("II", 5, 80)))
     app = play(plugin=alone)
     (line,) = log(app)
     assert str(probe_object(alone)) in line and "have different versions" in line

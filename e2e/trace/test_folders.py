@@ -280,7 +280,7 @@ def test_lttng(play, lttng, trace, tmp_path):
     assert (doc["events"], doc["discarded"], doc["lost_packets"]) == (23, 0, 0)
     assert Ctf(tmp_path / "other").events == {("rx_burst", 0, 0, 1, 1): 1}
     assert "ringtap-" not in sessions_of(lttng) and lttng.daemon.alive()
-    assert app.one("callbacks 0") == 0
+    until(lambda: app.one("callbacks 0") == 0, what="the hooks to be removed behind the end of the monitor")
 
 
 def test_lttng_reports_what_it_discarded(play, lttng, trace, tmp_path):
