@@ -169,7 +169,7 @@ def check_trace_has_the_event_and_what_threads_did(incident):
     assert any(e["name"] == "busy period" for e in spans) and any("gap" in e["name"] for e in spans)
     for e in spans:
         assert e["ts"] <= window_us and e["ts"] + e["dur"] >= 0 and e["tid"] in named
-    assert len({(e["name"], e["tid"], round(e["ts"])) for e in spans}) == len(spans)
+    assert len({(e["name"], e["tid"], round(e["ts"], 3)) for e in spans}) == len(spans)
     rates = [e["args"]["received"] for e in events if e["ph"] == "C"]
     received = sum(p.direction == pcapng.RX for p in incident.file.packets)
     assert sum(rates) * window_us / 1e6 / len(rates) == pytest.approx(received, rel=0.001)
