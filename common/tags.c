@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto.h"
 #include "tags.h"
 
-#define TAGS_MAX  2u    /* of a packet, by which programs are chosen */
-#define INSNS_MAX 4096u /* BPF_MAXINSNS of the kernel */
+#define TAGS_MAX 2u /* of a packet, by which programs are chosen */
 
 static const uint16_t tpids[] = {0x8100, 0x88a8, 0x9100};
 #define TPIDS (sizeof(tpids) / sizeof(tpids[0]))
@@ -70,7 +70,7 @@ static int join(const struct bpf_program progs[TAGS_MAX + 1], struct bpf_program
 		starts[i] = len;
 		len += progs[i].bf_len;
 	}
-	insns = len <= INSNS_MAX ? malloc(len * sizeof(*insns)) : NULL;
+	insns = len <= RT_MAX_INSNS ? malloc(len * sizeof(*insns)) : NULL;
 	if (!insns)
 		return -1;
 	at = insns;
@@ -111,7 +111,7 @@ int rt_tags_compile(__typeof__(pcap_compile) *compile, pcap_t *p, struct bpf_pro
 	*out = progs[0];
 	/* Three of a long one would not fit, and libpcap takes seconds for each. */
 	if (!expression || is_constant(out) || says_vlan(expression) || tests_tpid(out) ||
-		out->bf_len > INSNS_MAX / (TAGS_MAX + 1))
+		out->bf_len > RT_MAX_INSNS / (TAGS_MAX + 1))
 		return 0;
 	while (n <= TAGS_MAX &&
 		!compile_tagged(compile, p, &progs[n], expression, n, optimize, mask))

@@ -76,7 +76,7 @@ struct blocks {
 	struct block_interface *ifs; /* of the section */
 	uint32_t count;
 	int64_t last_ns;              /* of the packet before */
-	struct statistics statistics; /* of BLOCK_STATISTICS */
+	struct statistics statistics; /* BLOCK_STATISTICS only */
 	struct block_fates fates;     /* of BLOCK_FATES */
 	char torn[TORN_TEXT];         /* "": the file is good so far */
 };

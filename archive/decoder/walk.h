@@ -12,7 +12,7 @@
 #define WALK_TEXT   256u        /* bytes of a text that are kept, with the final zero */
 #define WALK_HEADER (64u << 20) /* bytes of a section's header and interfaces */
 #define WALK_FAR    (1u << 20)  /* bytes */
-#define INTERFACES  65535u      /* of a part: columns have 16 bits */
+#define INTERFACES  65535u      /* most in a part: columns have 16 bits */
 
 struct iface {
 	char *name, *description, *filter, *hardware, *os; /* NULL: the file has none */
@@ -36,7 +36,7 @@ struct walk {
 	uint32_t count, base;
 	uint8_t *header; /* of this section: header, interfaces, begin of fates */
 	size_t header_len, header_room;
-	struct statistics before; /* of BLOCK_STATISTICS: the interface's until now */
+	struct statistics before; /* BLOCK_STATISTICS: the interface's until now */
 	char *hardware, *os, *application, *comment; /* of the section */
 };
 

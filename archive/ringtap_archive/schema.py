@@ -29,9 +29,9 @@ PACKETS = _fields(
         ("captured", pa.uint32()),
         ("vlan", pa.uint16()),  # VID of the outermost tag
         ("ethertype", pa.uint16()),  # behind VLAN tags
-        ("src", ADDRESS),  # of IP; of ARP sender and target
+        ("src", ADDRESS),  # IP addresses; for ARP sender and target
         ("dst", ADDRESS),
-        ("protocol", pa.uint8()),  # of IP, behind IPv6 extension headers
+        ("protocol", pa.uint8()),  # IP protocol, behind IPv6 extension headers
         ("src_port", pa.uint16()),
         ("dst_port", pa.uint16()),
         ("tcp_flags", pa.uint8()),
@@ -48,7 +48,7 @@ PACKETS = _fields(
         ("inner_protocol", pa.uint8()),
         ("inner_src_port", pa.uint16()),
         ("inner_dst_port", pa.uint16()),
-        ("file_offset", pa.int64()),  # of the packet's block in the part's uncompressed pcapng
+        ("file_offset", pa.int64()),  # where the packet's block is in the part's uncompressed pcapng
     ]
 )
 
@@ -67,7 +67,7 @@ FLOWS = _fields(
         ("packets_ba", pa.int64()),
         ("bytes_ab", pa.int64()),  # lengths on the wire
         ("bytes_ba", pa.int64()),
-        ("tcp_flags", pa.uint8()),  # of all its packets
+        ("tcp_flags", pa.uint8()),  # union over all its packets
         ("retransmissions", pa.int64()),  # TCP
         ("rtt_ns", pa.int64()),  # SYN to the ACK of the handshake
         ("latency_p50_ns", pa.int64()),  # RX to TX; needs ids

@@ -22,7 +22,7 @@ struct drops {
 	struct packet_groups groups;
 	struct dropped_file *file; /* NULL: none */
 	uint64_t taken;            /* packets of the capture, before the filter */
-	uint64_t at_end;           /* of groups: found in their pools at the end */
+	uint64_t at_end;           /* packets in groups that were found in their pools at the end */
 	int error;                 /* -errno of writing the file, reported once */
 	bool final;
 };

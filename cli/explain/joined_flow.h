@@ -9,7 +9,7 @@
 #include "packet/flow_table.h"
 #include "packet/spread.h"
 
-#define FLOW_BITS    3 /* of its histogram: percentiles are within 6 % */
+#define FLOW_BITS    3 /* resolution of its histogram: percentiles are within 6 % */
 #define FLOW_BUCKETS RT_LOG_BUCKETS(FLOW_BITS, LATENCY_MAX_BITS)
 
 /* When and where a packet was received and sent. */
@@ -22,12 +22,12 @@ struct joined_flow {
 	struct flow_key key; /* first, for the table */
 	uint32_t received;   /* also the sequence number of the next packet; modulo 2^32 */
 	uint64_t sent, not_sent, copies, reordered;
-	uint64_t not_offered;   /* of recordings with fates */
+	uint64_t not_offered;   /* 0 where the recording has no fates */
 	uint64_t sum, min, max; /* latency in ns */
 	uint64_t first_number;  /* frame of the first packet */
 	/* Order of the first sending of each packet. */
 	uint32_t highest;       /* sequence number; valid if sent > 0 */
-	struct passage passage; /* of that packet */
+	struct passage passage; /* how that packet passed */
 	uint32_t most_behind;   /* packets that were received later and sent earlier */
 	uint64_t most_late_ns;  /* since the sending of the one that was received last of those */
 	uint64_t reordered_number; /* frame, as received, of the first reordered packet */

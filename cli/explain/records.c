@@ -24,7 +24,7 @@ struct records {
 	uint32_t port_count;
 	bool several;               /* applications */
 	uint16_t slots[PORT_SLOTS]; /* index of a port + 1; 0: empty */
-	uint32_t fates_left;        /* of the last block: those that were not returned yet */
+	uint32_t fates_left;        /* in the last block, not returned yet */
 	uint64_t fates_lost;
 	struct secret secret;
 	bool damaged; /* compressed data is */

@@ -11,7 +11,7 @@
 #ifndef SLICES /* fuzzers have fewer */
 #define SLICES 512u
 #endif
-#define SLICE_BITS    4 /* of its histogram: percentiles are within 3 % */
+#define SLICE_BITS    4 /* resolution of its histogram: percentiles are within 3 % */
 #define SLICE_BUCKETS RT_LOG_BUCKETS(SLICE_BITS, LATENCY_MAX_BITS)
 
 /* By the time of reception. */

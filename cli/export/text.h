@@ -20,7 +20,7 @@ struct export_text {
 	bool openmetrics; /* version 1.0.0; else Prometheus' text format 0.0.4 */
 	bool failed;      /* out of memory */
 	const struct rt_metric *family;
-	struct export_room *room; /* of the current application */
+	struct export_room *room; /* the current application's */
 };
 
 #define LABELS_LEN 512
