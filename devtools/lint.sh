@@ -44,7 +44,7 @@ whitespace() {
 
 length() {
 	list '*.c' '*.h' '*.py' '*.sh' '*.build' Makefile | xargs -r wc -l |
-		awk -v max="$lines_max" '$2 != "total" && $1 > max + ($2 ~ /py$/ ? 50 : 0) {print $2 ": " $1 " lines"}'
+		awk -v max="$lines_max" '$2 != "total" && $1 > max {print $2 ": " $1 " lines"}'
 }
 
 python_only_where_it_belongs() {

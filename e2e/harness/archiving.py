@@ -3,6 +3,7 @@
 An interpreter with its libraries takes half a second to start: children are forked."""
 
 import hashlib
+import itertools
 import os
 import re
 import select
@@ -11,13 +12,25 @@ import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from ringtap_archive import frames, generate, layout, main, store
+from ringtap_archive import decoder, frames, generate, layout, main, store
 
 # Before children are forked: what the commands import when they are called.
 for name in ("ingest", "compact", "prune", "verify"):
     main.parser_of(name)
 
 START_NS = generate.parse_time("2026-03-01T10:00:00Z")
+
+
+def decode(path, **options):
+    """Rows and flows of a recording, as the decoder has them."""
+    with decoder.open(path, **options) as d:
+        rows, flows = [], []
+        for part in d.parts():
+            for batch in part.batches():
+                rows += batch.to_pylist()
+            flows.append(part.flows().to_pylist())
+    assert d.torn is None
+    return rows, list(itertools.chain(*flows))
 
 
 def recording(path, packets=3000, seed=1, rate=1_000_000, start_ns=START_NS, **options):
