@@ -13,6 +13,7 @@ CDEF = """
 #define RINGTAP_TX ...
 #define RINGTAP_NO_INDEX ...
 #define RINGTAP_FIELDS_ALL ...
+#define RINGTAP_SNAPLEN_MAX ...
 #define RINGTAP_POLLS ...
 #define RINGTAP_BYTES ...
 #define RINGTAP_BUSY ...
@@ -37,7 +38,7 @@ struct ringtap_target {
     const struct ringtap_insn *filter; uint32_t filter_len; ...;
 };
 enum ringtap_ids { RINGTAP_NO_IDS, RINGTAP_IDS, RINGTAP_IDS_INFERRED };
-struct ringtap_capture_options { size_t size; uint64_t buffer_size; int timeout_ms; enum ringtap_ids ids; ...; };
+struct ringtap_capture_options { size_t size; uint64_t buffer_size; int timeout_ms; enum ringtap_ids ids; bool fates; ...; };
 struct ringtap_capture;
 int ringtap_capture_create(struct ringtap_capture **out, const void *opts);
 int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir, const struct ringtap_target *targets,
@@ -70,6 +71,10 @@ struct ringtap_interface {
     uint64_t nic_ipackets, nic_opackets, nic_imissed, nic_ierrors, nic_nombuf, nic_oerrors;
     char device[64]; ...;
 };
+struct batch_row { ...; };
+struct batch { struct batch_row *rows; uint32_t count, room; uint8_t *data; uint64_t used, size; };
+static bool batch_fill(struct batch *b, struct ringtap_packets *it);
+
 unsigned ringtap_capture_interface_count(const struct ringtap_capture *cap);
 int ringtap_capture_interface(const struct ringtap_capture *cap, unsigned i, struct ringtap_interface *out);
 struct ringtap_counts { uint64_t seen, captured, filtered, bytes; uint64_t lost[...]; ...; };
@@ -130,6 +135,28 @@ void ringtap_snapshot_since(struct ringtap_snapshot *later, const struct ringtap
 uint32_t ringtap_latency_buckets(void);
 double ringtap_latency_quantile(const uint64_t *bucket, double share);
 
+enum ringtap_fate {
+    RINGTAP_FATE_NONE, RINGTAP_FATE_NOT_OFFERED, RINGTAP_FATE_UNKNOWN, RINGTAP_FATE_INFERRED, RINGTAP_FATE_UNSEEN,
+    RINGTAP_FATE_STOPPED
+};
+struct ringtap_fate_queue {
+    uint32_t interface; uint16_t queue;
+    uint64_t received, offered, not_offered, free, open, unknown, inferred, unseen, stopped; ...;
+};
+struct ringtap_fate_pool { char name[64]; ...; };
+struct ringtap_fates { uint64_t taken_ns; uint32_t queue_count, pool_count; ...; };
+int ringtap_fates_read(const struct ringtap_capture *cap, uint32_t app, struct ringtap_fates **out);
+void ringtap_fates_free(struct ringtap_fates *f);
+const struct ringtap_fate_queue *ringtap_fates_queue(const struct ringtap_fates *f, uint32_t i);
+const struct ringtap_fate_pool *ringtap_fates_pool(const struct ringtap_fates *f, uint32_t i);
+struct ringtap_open_packet {
+    const uint8_t *data; uint32_t caplen, length; uint64_t ns; uint32_t interface, queue, pool; bool free; ...;
+};
+struct ringtap_open_packets;
+int ringtap_open_packets_create(struct ringtap_open_packets **out, const struct ringtap_capture *cap, uint32_t app);
+void ringtap_open_packets_free(struct ringtap_open_packets *it);
+const struct ringtap_open_packet *ringtap_open_packets_next(struct ringtap_open_packets *it);
+
 struct bpf_program { unsigned bf_len; struct bpf_insn *bf_insns; };
 typedef struct { ...; } pcap_t;
 pcap_t *pcap_open_dead(int linktype, int snaplen);
@@ -142,8 +169,10 @@ void pcap_close(pcap_t *p);
 SOURCE = """
 #include <stdlib.h>
 #include <pcap/pcap.h>
+#include <ringtap/fates.h>
 #include <ringtap/monitor.h>
 #include <ringtap/reader.h>
+#include "batch.h"
 """
 
 

@@ -6,6 +6,13 @@
     for p in ringtap.capture("my-app:0", "udp", duration=10):
         print(p.time_ns, p.port, p.direction, p.length, bytes(p.data[:14]))
 
+    for b in ringtap.capture("my-app", duration=10).batches():  # numpy: millions of packets a second
+        print(len(b), b.packets["length"].sum())
+
+    with ringtap.drops("my-app") as d:  # packets that it receives and does not send
+        time.sleep(5)
+        print(d.counts(), d.held(older=1))
+
     with ringtap.monitor("my-app") as m:
         before = m.read()
         time.sleep(1)
@@ -21,8 +28,10 @@ arguments that cannot be right. Threads may share captures and monitors; one at 
 """
 
 from ._apps import App, Error, apps, version
+from ._batches import Batch
 from ._capture import Capture, Packet, capture
 from ._explain import Outcome, explain, explain_summary
+from ._fates import Drops, Held, QueueFates, drops
 from ._monitor import ADDRESSES, BUSY, BYTES, GAPS, LATENCY, POLLS, POOLS, Monitor, Snapshot, monitor
 from ._session import Interface
 
@@ -35,15 +44,20 @@ __all__ = [
     "POLLS",
     "POOLS",
     "App",
+    "Batch",
     "Capture",
+    "Drops",
     "Error",
+    "Held",
     "Interface",
     "Monitor",
     "Outcome",
     "Packet",
+    "QueueFates",
     "Snapshot",
     "apps",
     "capture",
+    "drops",
     "explain",
     "explain_summary",
     "monitor",

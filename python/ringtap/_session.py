@@ -12,6 +12,7 @@ from ._apps import Error, check, text
 from ._ringtap import ffi, lib
 
 RUNS = 16
+OVERWRITTEN = "the application has overwritten packets that were not read yet"
 SLICE_MS = 100  # for Ctrl-C, which Python handles between calls
 END_S = 1  # how long close() waits for applications; one that is paused stops copying when it continues
 
