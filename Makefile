@@ -131,23 +131,28 @@ lab: all .venv/bin/ringtap-lab
 	$(PYTHON) -m venv --system-site-packages .venv
 	.venv/bin/pip --disable-pip-version-check install -q --no-build-isolation --no-index -e lab
 
-# Makes .venv-archive/bin/ringtap-archive, which `ringtap archive` runs. pip fetches pyarrow, DuckDB and zstandard: Debian
-# has none of the first two.
+# Makes .venv-archive/bin/ringtap-archive, which `ringtap archive` runs. pip fetches its libraries: Debian has no pyarrow
+# and no DuckDB.
 ARCHIVE_PYTHON ?= $(or $(RINGTAP_ARCHIVE_PYTHON),.venv-archive/bin/python)
+ARCHIVE_SOURCES := $(wildcard archive/*.t* archive/ringtap_archive/* archive/ringtap_archive/*/*)
 archive: all .venv-archive/bin/ringtap-archive
 
-.venv-archive/bin/ringtap-archive: archive/pyproject.toml
+.venv-archive/bin/ringtap-archive: devtools/archive_env.sh $(filter-out %/__pycache__,$(ARCHIVE_SOURCES))
 	devtools/deps.sh archive
-	$(PYTHON) -m venv --system-site-packages .venv-archive
-	.venv-archive/bin/pip --disable-pip-version-check install -q --no-build-isolation -e archive
+	devtools/archive_env.sh $(PYTHON) .venv-archive
+	touch $@
+
+.venv-archive/bin/pytest: .venv-archive/bin/ringtap-archive
+	devtools/archive_env.sh $(PYTHON) .venv-archive test
+	touch $@
 
 # Three recorders on a path with delay and loss: where and how much is lost. Leaves archive-demo/.
 archive-demo: archive
 	devtools/deps.sh demo
 	$(SUDO) devtools/archive_demo.sh $(BUILD) $(abspath .venv-archive/bin/ringtap-archive) archive-demo
 
-# Tests of the archive, in that environment; those of `make test` have no part of it.
-test-archive: $(if $(RINGTAP_ARCHIVE_PYTHON),all,archive)
+# Tests of the archive, in that environment and with pytest of their own; those of `make test` have no part of it.
+test-archive: $(if $(RINGTAP_ARCHIVE_PYTHON),all,archive .venv-archive/bin/pytest)
 	$(AS_ROOT) $(ARCHIVE_PYTHON) $(RUN_E2E) $(if $(filter-out e2e,$(TESTS)),$(TESTS),e2e/archive) -- $(PYTEST_ARGS)
 
 # Its parsers in Python with damaged input, SECONDS for each.
@@ -158,7 +163,7 @@ fuzz-archive: $(if $(RINGTAP_ARCHIVE_PYTHON),all,archive)
 test-spark: $(if $(RINGTAP_ARCHIVE_PYTHON),all,archive)
 	devtools/deps.sh spark
 	$(ARCHIVE_PYTHON) -c 'import pyspark' 2>/dev/null || \
-		$(ARCHIVE_PYTHON) -m pip --disable-pip-version-check install -q --no-build-isolation -e 'archive[spark]'
+		$(ARCHIVE_PYTHON) -m pip --disable-pip-version-check install -q 'pyspark>=4.0'
 	$(SUDO) env RINGTAP_SPARK=1 RINGTAP_BUILD=$(abspath $(BUILD)) $(ARCHIVE_PYTHON) -m pytest e2e/archive/test_spark.py \
 		e2e/archive/test_spark_hops.py $(PYTEST_ARGS)
 

@@ -34,7 +34,7 @@ packages() {
 	bench-archive) echo tshark wireshark-common tcpdump zstd util-linux ;;
 	lab) echo dpdk dpdk-dev python3-venv python3-setuptools python3-wheel python3-jinja2 \
 		python3-matplotlib python3-numpy iproute2 ethtool procps util-linux binutils bpftrace lttng-tools ;;
-	archive) echo python3-venv python3-setuptools python3-wheel ;;
+	archive) echo python3-venv python3-build python3-setuptools python3-wheel ;;
 	spark) echo default-jre-headless ;;
 	pictures) echo dpdk dpdk-dev iproute2 ethtool tmux tshark wireshark xvfb xdotool openbox imagemagick pngquant \
 		python3-rich fonts-dejavu-core ;;

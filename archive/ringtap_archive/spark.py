@@ -125,7 +125,7 @@ class SparkEngine(engine.Engine):
             from pyspark.sql import SparkSession
         except ImportError as error:
             raise Refused(
-                f"{error}; install it with '.venv-archive/bin/pip install -e archive[spark]', and a Java "
+                f"{error}; install it with '.venv-archive/bin/pip install pyspark', and a Java "
                 "runtime with 'devtools/deps.sh spark'"
             ) from None
         logging = os.path.join(self._folder.name, "log4j2.properties")

@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import sys
 
 import pytest
 from harness.paths import BUILD, RINGTAP
@@ -99,3 +100,8 @@ def test_runs_the_program_with_its_paths(bare, tmp_path):
     beside.parent.mkdir(parents=True)
     os.rename(program, beside)
     assert bare("query").returncode == 7
+
+
+def test_the_environment_has_no_packages_of_the_system():
+    """numpy of Debian does not fit pyarrow of PyPI, and Debian's pandas does not fit numpy of PyPI."""
+    assert not [folder for folder in sys.path if "dist-packages" in folder]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Python module: packets as tables of numpy and Arrow, and packets that the application does not send."""
+"""The Python module: packets as tables of numpy, and packets that the application does not send."""
 
 import json
 
 import pytest
-from harness import archived, pcap
+from harness import pcap
 from harness.proc import Proc
 
 TABLES = """
@@ -17,10 +17,6 @@ with ringtap.capture(sys.argv[1], ids=True, buffer_size=1 << 24) as capture:
         total += len(b)
         out.append({"packets": [dict(zip(b.packets.dtype.names, map(int, p.item()[:-1]))) for p in b.packets],
                     "bytes": [b.bytes(i).hex() for i in range(len(b))], "ports": [i.name for i in b.interfaces]})
-        if "arrow" in sys.argv:
-            out[-1]["arrow"] = [{k: v.hex() if k == "data" else v for k, v in row.items()}
-                                for row in b.to_arrow().drop_columns(["time_ns"]).to_pylist()]
-            assert b.to_arrow()["time_ns"].cast("i8").to_pylist() == b.packets["time_ns"].tolist()
         if total == 19:
             capture.stop()
 print(json.dumps(out))
@@ -54,19 +50,6 @@ def test_packets_come_in_tables(app, python_env, closing):
     assert times == sorted(times) and times[0] > 1_600_000_000 * 10**9
     ids = [p["id"] for p in packets]
     assert len(set(ids[:12])) == 12 and all(ids[:12]) and ids[12:] == [0] * 7
-
-
-def test_tables_become_arrow(app, python_env, closing):
-    """Port names and directions as dictionaries, what is unknown as null."""
-    program = closing(Proc([archived.python(), "-c", TABLES, app.prefix, "arrow"], env=python_env))
-    program.expect("^attached$")
-    frames = send(app)
-    rows = [row for b in finish(program) for row in b["arrow"]]
-    assert [row["data"] for row in rows] == frames
-    assert {(row["app"], row["port"]) for row in rows} == {(app.prefix, "net_ring_a")}
-    assert [row["direction"] for row in rows] == ["rx"] * 12 + ["tx"] * 7
-    assert [row["id"] is None for row in rows] == [False] * 12 + [True] * 7
-    assert all(row["hash"] is None for row in rows)
 
 
 DROPS = """
