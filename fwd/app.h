@@ -22,7 +22,7 @@ struct worker {
 	double cpu_seconds;  /* CPU time in the whole run */
 };
 
-/* Statistics of one role in one interval of --stats. */
+/* Statistics of one role in one interval of --interval. */
 struct second {
 	double at, seconds; /* end of the interval since the start; its length */
 	unsigned role;
@@ -65,7 +65,7 @@ void role_total(const struct role *r, struct counters *sum);
 #define ROLE_TEXT (2 * PORT_NAME_MAX + 32)
 const char *role_text(const struct role *r, char buf[ROLE_TEXT]);
 
-/* Prints a line of --stats to stdout, or to stderr if the report is JSON. */
+/* Prints a line of --interval to stdout, or to stderr if the report is JSON. */
 void report_second(const struct app *a, const struct second *s);
 /* Print the final report. 0, or nonzero if writing failed. */
 int report_text(struct app *a);

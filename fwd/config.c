@@ -207,21 +207,21 @@ static const char *conflict(const struct fwd_config *c)
 	if (c->outstanding && !c->rtt)
 		return "--outstanding: needs --rtt, which receives the replies";
 	if (c->pcap && c->rtt)
-		return "--rtt: frames of --pcap have no stamp to measure by; remove one of the "
+		return "--rtt: frames of --replay have no stamp to measure by; remove one of the "
 		       "options";
 	if (c->samples && !forwards && !config_has(c, ROLE_SINK))
 		return "--samples: needs a role that receives";
 	if (c->samples && c->plane != PLANE_DPDK)
 		return "--samples: needs --plane dpdk";
 	if (c->latency && !forwards)
-		return "--latency: needs a role that forwards; --rtt measures round trips";
+		return "--latency-sample: needs a role that forwards; --rtt measures round trips";
 	if (c->sample_run > c->sample_every)
-		return "--sample-run: longer than --sample-every";
+		return "--sample-run: longer than --sample";
 	if (c->plane != PLANE_DPDK &&
 		(c->vdev_count || c->ring_count || c->pci_count || c->eal_argc))
 		return "--vdev, --ring, --pci and EAL options: need --plane dpdk";
 	if (c->plane != PLANE_DPDK && (c->memory != MEMORY_DPDK || c->order != ORDER_RING))
-		return "--memory and --pool-order: need --plane dpdk; the other planes use the "
+		return "--pool-memory and --pool-order: need --plane dpdk; the other planes use the "
 		       "kernel's buffers";
 	if (c->sleep && c->plane == PLANE_DPDK)
 		return "--sleep: needs --plane packet or packet-mmap";
@@ -229,8 +229,8 @@ static const char *conflict(const struct fwd_config *c)
 		return "--sleep: a thread can wait for one event only; give oneway roles instead "
 		       "of forward, and --outstanding with --rtt";
 	if (c->memory == MEMORY_GPU && (c->mac_swap || c->rtt || c->pcap))
-		return "--memory gpu: the CPU cannot access the packets; remove --mac-swap, --rtt "
-		       "and --pcap";
+		return "--pool-memory gpu: the CPU cannot access the packets; remove --mac-swap, --rtt "
+		       "and --replay";
 	return NULL;
 }
 
@@ -248,7 +248,7 @@ int config_check(struct fwd_config *c)
 		if (c->plane == PLANE_DPDK &&
 			(c->sizes[i] + FRAME_ROOM - 1) / FRAME_ROOM * FRAME_ROOM + HEADROOM >
 				c->buffer_size)
-			why = "--sizes: frames do not fit into the buffers; give a --buffer-size "
+			why = "--sizes: frames do not fit into the buffers; give a --mbuf-size "
 			      "192 bytes above the greatest size";
 	if (!why)
 		return 0;

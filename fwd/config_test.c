@@ -46,8 +46,9 @@ static void refused(const char *line, const char *what, const char *advice)
 /* A plain number has the option's unit. */
 static void units(void **state)
 {
-	static const char *const lines[] = {"--role echo:0 --buffer-size 2048 --stats 120 -m 1024",
-		"--role echo:0 --buffer-size 2k --stats 2min -m 1G"};
+	static const char *const lines[] = {
+		"--role echo:0 --mbuf-size 2048 --interval 120 --dpdk-memory 1024",
+		"--role echo:0 --mbuf-size 2k --interval 2min --dpdk-memory 1G"};
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
@@ -56,10 +57,10 @@ static void units(void **state)
 		assert_int_equal(c.stats_s, 120);
 		assert_int_equal(c.eal_mb, 1024);
 	}
-	refused("--role echo:0 --stats 1500ms", "not a number of seconds", "as in 90 or 2min");
-	refused("--role echo:0 --stats 2h", "out of range", "1 to 3600");
-	refused("--role echo:0 -m 1kB", "not a number of MiB", "as in 512 or 2G");
-	refused("--role echo:0 -m 15", "out of range", "16 to");
+	refused("--role echo:0 --interval 1500ms", "not a number of seconds", "as in 90 or 2min");
+	refused("--role echo:0 --interval 2h", "out of range", "1 to 3600");
+	refused("--role echo:0 --dpdk-memory 1kB", "not a number of MiB", "as in 512 or 2G");
+	refused("--role echo:0 --dpdk-memory 15", "out of range", "16 to");
 }
 
 static void roles(void **state)
@@ -193,8 +194,9 @@ static void policies_and_addresses(void **state)
 
 static void a_whole_line(void **state)
 {
-	assert_int_equal(parse("-r generate:a@0 -r oneway:a,b@1 -r sink:b --stages 1M:1s,2M:1s "
-			       "--memory 4k --pool-order stack --tx-full retry --json --frame udp"),
+	assert_int_equal(
+		parse("--role generate:a@0 --role oneway:a,b@1 --role sink:b --stages 1M:1s,2M:1s "
+		      "--pool-memory 4k --pool-order stack --tx-full retry --json --frame udp"),
 		0);
 	assert_int_equal(c.role_count, 3);
 	assert_int_equal(c.stage_count, 2);
@@ -202,81 +204,83 @@ static void a_whole_line(void **state)
 	assert_int_equal(c.order, ORDER_STACK);
 	assert_true(c.tx_full.retry && c.json);
 	assert_int_equal(c.burst, 32);
-	assert_int_equal(parse("-r echo:eth0 -p packet"), 0);
+	assert_int_equal(parse("--role echo:eth0 --plane packet"), 0);
 	assert_int_equal(c.burst, 1);
 }
 
 static void errors_are_one_line(void **state)
 {
 	refused("", "--role", "give one");
-	refused("-r fly:0", "--role fly:0", "forward:A,B");
-	refused("-r generate:a --rate 5000G", "out of range", "1 to 1G");
-	refused("-r generate:a --rate fast", "invalid value", "1 to 1G");
-	refused("-r generate:a --rate 5000G", "--rate 5000G", "1 to 1G");
-	refused("-r generate:a --rate fast", "--rate fast", "1 to 1G");
-	refused("-r echo:a --burst 0", "--burst 0", "1 to 256");
-	refused("-r generate:a --stages 1M:0s", "--stages 1M:0s", "RATE:TIME");
-	refused("-r generate:a --dst-mac 02", "--dst-mac 02", "02:00:00:00:00:01");
-	refused("-r generate:a --src-ip 1.2.3", "--src-ip 1.2.3", "IPv4");
-	refused("-r generate:a --dst-ip x", "--dst-ip x", "IPv4");
-	refused("-r sink:a --sink-rate 0", "--sink-rate 0", "1 to 1G");
-	refused("-r echo:a --duration 0s", "--duration 0s", "above zero");
-	refused("-r echo:a --linger x", "--linger x", "above zero");
-	refused("-r echo:a --link-wait -1s", "--link-wait -1s", "above zero");
-	refused("-r generate:a --rtt --timeout 0", "--timeout 0", "above zero");
-	refused("-r echo:a --samples f -p packet", "--samples", "--plane dpdk");
-	refused("-r generate:a --samples f", "--samples", "receives");
-	refused("-r sink:a --latency 1", "--latency", "--rtt");
-	refused("-r sink:a --samples f --sample-run 65", "--sample-run", "--sample-every");
-	refused("-r sink:a -p packet --vdev net_null0", "--vdev", "--plane dpdk");
-	refused("-r sink:a -p packet --pool-order stack", "--pool-order", "--plane dpdk");
-	refused("-r sink:a --sleep", "--sleep", "packet-mmap");
-	refused("-r forward:a,b -p packet --sleep", "--sleep", "oneway");
-	refused("-r generate:a -p packet --sleep --rtt", "--sleep", "--outstanding");
-	refused("-r generate:a --pcap f --rtt", "--rtt", "--pcap");
-	refused("-r echo", "--role echo", "echo:A");
-	refused("-r generate:a --rate 0", "--rate 0", "1 to 1G");
-	refused("-r generate:a --rate 1000G", "--rate 1000G", "1 to 1G");
-	refused("-r generate:a --rate -5", "--rate -5", "give");
-	refused("-r generate:a --stages 1M", "--stages", "RATE:TIME");
-	refused("-r generate:a --sizes 10 --frame udp", "--sizes 10", "60 to 9600");
-	refused("-r generate:a --sizes 1514", "--sizes", "udp");
-	refused("-r generate:a --frame udp --sizes 9000", "--sizes", "--buffer-size");
-	refused("-r echo:a --rtt", "--rtt", "generate");
-	refused("-r generate:a --outstanding 1", "--outstanding", "--rtt");
-	refused("-r echo:a --plane packet --memory 4k", "--memory", "--plane dpdk");
-	refused("-r echo:a --memory 8k", "--memory 8k", "dpdk|4k");
-	refused("-r echo:a --memory gpu --mac-swap", "--memory gpu", "remove --mac-swap");
-	refused("-r generate:a --memory gpu --rtt", "--memory gpu", "--rtt");
-	refused("-r generate:a --memory gpu --pcap f", "--memory gpu", "--pcap");
-	refused("-r echo:a --plane packet --memory gpu-pinned", "--memory", "--plane dpdk");
-	refused("-r echo:a --memory gpu-host", "gpu-host", "gpu-managed");
-	assert_int_equal(parse("-r generate:a -r sink:b --memory gpu"), 0);
-	assert_int_equal(parse("-r generate:a --rtt --memory gpu-managed"), 0);
+	refused("--role fly:0", "--role fly:0", "forward:A,B");
+	refused("--role generate:a --rate 5000G", "out of range", "1 to 1G");
+	refused("--role generate:a --rate fast", "invalid value", "1 to 1G");
+	refused("--role generate:a --rate 5000G", "--rate 5000G", "1 to 1G");
+	refused("--role generate:a --rate fast", "--rate fast", "1 to 1G");
+	refused("--role echo:a --burst 0", "--burst 0", "1 to 256");
+	refused("--role generate:a --stages 1M:0s", "--stages 1M:0s", "RATE:TIME");
+	refused("--role generate:a --dst-mac 02", "--dst-mac 02", "02:00:00:00:00:01");
+	refused("--role generate:a --src-ip 1.2.3", "--src-ip 1.2.3", "IPv4");
+	refused("--role generate:a --dst-ip x", "--dst-ip x", "IPv4");
+	refused("--role sink:a --sink-rate 0", "--sink-rate 0", "1 to 1G");
+	refused("--role echo:a --duration 0s", "--duration 0s", "above zero");
+	refused("--role echo:a --linger x", "--linger x", "above zero");
+	refused("--role echo:a --link-wait -1s", "--link-wait -1s", "above zero");
+	refused("--role generate:a --rtt --timeout 0", "--timeout 0", "above zero");
+	refused("--role echo:a --samples f --plane packet", "--samples", "--plane dpdk");
+	refused("--role generate:a --samples f", "--samples", "receives");
+	refused("--role sink:a --latency-sample 1", "--latency-sample", "--rtt");
+	refused("--role sink:a --samples f --sample-run 65", "--sample-run", "--sample");
+	refused("--role sink:a --plane packet --vdev net_null0", "--vdev", "--plane dpdk");
+	refused("--role sink:a --plane packet --pool-order stack", "--pool-order", "--plane dpdk");
+	refused("--role sink:a --sleep", "--sleep", "packet-mmap");
+	refused("--role forward:a,b --plane packet --sleep", "--sleep", "oneway");
+	refused("--role generate:a --plane packet --sleep --rtt", "--sleep", "--outstanding");
+	refused("--role generate:a --replay f --rtt", "--rtt", "--replay");
+	refused("--role echo", "--role echo", "echo:A");
+	refused("--role generate:a --rate 0", "--rate 0", "1 to 1G");
+	refused("--role generate:a --rate 1000G", "--rate 1000G", "1 to 1G");
+	refused("--role generate:a --rate -5", "--rate -5", "give");
+	refused("--role generate:a --stages 1M", "--stages", "RATE:TIME");
+	refused("--role generate:a --sizes 10 --frame udp", "--sizes 10", "60 to 9600");
+	refused("--role generate:a --sizes 1514", "--sizes", "udp");
+	refused("--role generate:a --frame udp --sizes 9000", "--sizes", "--mbuf-size");
+	refused("--role echo:a --rtt", "--rtt", "generate");
+	refused("--role generate:a --outstanding 1", "--outstanding", "--rtt");
+	refused("--role echo:a --plane packet --pool-memory 4k", "--pool-memory", "--plane dpdk");
+	refused("--role echo:a --pool-memory 8k", "--pool-memory 8k", "dpdk|4k");
+	refused("--role echo:a --pool-memory gpu --mac-swap", "--pool-memory gpu",
+		"remove --mac-swap");
+	refused("--role generate:a --pool-memory gpu --rtt", "--pool-memory gpu", "--rtt");
+	refused("--role generate:a --pool-memory gpu --replay f", "--pool-memory gpu", "--replay");
+	refused("--role echo:a --plane packet --pool-memory gpu-pinned", "--pool-memory",
+		"--plane dpdk");
+	refused("--role echo:a --pool-memory gpu-host", "gpu-host", "gpu-managed");
+	assert_int_equal(parse("--role generate:a --role sink:b --pool-memory gpu"), 0);
+	assert_int_equal(parse("--role generate:a --rtt --pool-memory gpu-managed"), 0);
 	assert_int_equal(c.memory, MEMORY_GPU_MANAGED);
-	assert_int_equal(parse("-r echo:a --mac-swap --memory gpu-pinned"), 0);
+	assert_int_equal(parse("--role echo:a --mac-swap --pool-memory gpu-pinned"), 0);
 	assert_int_equal(c.memory, MEMORY_GPU_PINNED);
-	refused("-r echo:a --tx-full never", "--tx-full never", "retry");
-	refused("-r echo:a --nonsense", "--nonsense", "--help");
-	refused("-r echo:a --burst 1000", "--burst 1000", "1 to 256");
-	refused("-r echo:a --dur 1s", "--dur", "--help");
-	refused("-r echo:a --name ../x", "--name ../x", "without a /");
-	refused("-r echo:a --name /", "--name /", "without a /");
-	refused("-r echo:a --name ..", "--name ..", "without a /");
-	refused("-r echo:a --name .", "--name .", "without a /");
-	refused("-r echo:a --name=", "--name", "a name");
-	refused("-r echo:a nonsense", "nonsense", "--help");
+	refused("--role echo:a --tx-full never", "--tx-full never", "retry");
+	refused("--role echo:a --nonsense", "--nonsense", "--help");
+	refused("--role echo:a --burst 1000", "--burst 1000", "1 to 256");
+	refused("--role echo:a --dur 1s", "--dur", "--help");
+	refused("--role echo:a --name ../x", "--name ../x", "without a /");
+	refused("--role echo:a --name /", "--name /", "without a /");
+	refused("--role echo:a --name ..", "--name ..", "without a /");
+	refused("--role echo:a --name .", "--name .", "without a /");
+	refused("--role echo:a --name=", "--name", "a name");
+	refused("--role echo:a nonsense", "nonsense", "--help");
 }
 
 /* As the option is given once too often, the message names the last one. */
 static void too_many(const char *option, const char *value, int most)
 {
 	char line[16384];
-	size_t n = (size_t)snprintf(line, sizeof(line), "-r echo:a");
+	size_t n = (size_t)snprintf(line, sizeof(line), "--role echo:a");
 
 	for (int i = 0; i < most; i++)
 		n += (size_t)snprintf(line + n, sizeof(line) - n, " %s %s", option, value);
-	if (strcmp(option, "-r"))
+	if (strcmp(option, "--role"))
 		assert_int_equal(parse(line), 0);
 	snprintf(line + n, sizeof(line) - n, " %s last", option);
 	refused(line, "last", "too many");
@@ -292,7 +296,7 @@ static void devices_and_roles_are_limited(void **state)
 
 static void limits_of_a_name(void **state)
 {
-	char line[256] = "-r echo:a --name ";
+	char line[256] = "--role echo:a --name ";
 	size_t n = strlen(line);
 
 	(void)state;
@@ -300,7 +304,7 @@ static void limits_of_a_name(void **state)
 	assert_int_equal(parse(line), 0);
 	line[n + 200] = 'x';
 	refused(line, "--name", "200");
-	assert_int_equal(parse("-r echo:a --name .x"), 0);
+	assert_int_equal(parse("--role echo:a --name .x"), 0);
 	assert_string_equal(c.name, ".x");
 }
 
@@ -308,7 +312,7 @@ static void all_values_arrive(void **state)
 {
 	(void)state;
 	assert_int_equal(
-		parse("-r generate:a --rtt --outstanding 3 --timeout 2s --count 7 --stream 240 "
+		parse("--role generate:a --rtt --outstanding 3 --timeout 2s --packets 7 --stream 240 "
 		      "--seed 9 --poisson --page-size 1G --rate 5k"),
 		0);
 	assert_true(c.rtt && c.poisson);
@@ -319,7 +323,7 @@ static void all_values_arrive(void **state)
 	assert_int_equal(c.seed, 9);
 	assert_int_equal(c.page_size, 1 << 30);
 	assert_int_equal(c.stages[0].rate, 5000);
-	assert_int_equal(parse("-r sink:a --sink-rate max --duration 300ms --linger 1s"), 0);
+	assert_int_equal(parse("--role sink:a --sink-rate max --duration 300ms --linger 1s"), 0);
 	assert_int_equal(c.sink_rate, 0);
 	assert_int_equal(c.duration_ns, 300000000);
 	assert_int_equal(c.linger_ns, 1000000000);

@@ -145,23 +145,23 @@ static int load(struct frames *f, const struct fwd_config *c)
 	int ret;
 
 	if (!p) {
-		message_print("--pcap: %s", error);
+		message_print("--replay: %s", error);
 		return -EINVAL;
 	}
 	ret = load_all(f, p, len_max);
 	if (ret == -EPROTONOSUPPORT)
 		message_print(
-			"--pcap %s: the link type is not Ethernet; give another file", c->pcap);
+			"--replay %s: the link type is not Ethernet; give another file", c->pcap);
 	else if (ret == -EMSGSIZE)
 		message_print(
-			"--pcap %s: a frame is longer than %u bytes; give a larger --buffer-size",
+			"--replay %s: a frame is longer than %u bytes; give a larger --mbuf-size",
 			c->pcap, len_max);
 	else if (ret == -ENODATA)
-		message_print("--pcap %s: the file has no frames; give another file", c->pcap);
+		message_print("--replay %s: the file has no frames; give another file", c->pcap);
 	else if (ret == -EBADMSG)
-		message_print("--pcap %s: %s", c->pcap, pcap_geterr(p));
+		message_print("--replay %s: %s", c->pcap, pcap_geterr(p));
 	else if (ret)
-		message_print("--pcap %s: %s", c->pcap, strerror(-ret));
+		message_print("--replay %s: %s", c->pcap, strerror(-ret));
 	pcap_close(p);
 	return ret;
 }

@@ -73,7 +73,7 @@ struct frames {
 	bool stamped; /* the frames have room for a stamp, and the CPU can write it */
 };
 
-/* Builds the configured frames with this source address, or reads --pcap. The caller calls
+/* Builds the configured frames with this source address, or reads --replay. The caller calls
  * frames_free(). 0, or -errno after printing why. */
 int frames_make(struct frames *f, const struct fwd_config *c, const uint8_t src_mac[6]);
 void frames_free(struct frames *f);

@@ -48,7 +48,7 @@ static int load(const struct memory *m, const char *library)
 		void *function = dlsym(handle, symbols[i]);
 
 		if (!function) {
-			message_print("--memory %s: %s has no %s; install a newer driver",
+			message_print("--pool-memory %s: %s has no %s; install a newer driver",
 				memory_names[m->kind], library, symbols[i]);
 			dlclose(handle);
 			return -ENOTSUP;
@@ -57,7 +57,7 @@ static int load(const struct memory *m, const char *library)
 	}
 	if (handle)
 		return 0;
-	message_print("--memory %s: no GPU found: %s; install NVIDIA's driver",
+	message_print("--pool-memory %s: no GPU found: %s; install NVIDIA's driver",
 		memory_names[m->kind], dlerror());
 	return -ENODEV;
 }
@@ -84,15 +84,15 @@ static int enter(struct memory *m)
 	if (!error)
 		error = api.retain(&context, m->gpu);
 	if (error) {
-		message_print("--memory %s: no GPU found: %s; see nvidia-smi",
+		message_print("--pool-memory %s: no GPU found: %s; see nvidia-smi",
 			memory_names[m->kind], error_text(error));
 		return -ENODEV;
 	}
 	error = api.enter(context);
 	if (!error)
 		return 0;
-	message_print("--memory %s: cannot use the GPU: %s; see nvidia-smi", memory_names[m->kind],
-		error_text(error));
+	message_print("--pool-memory %s: cannot use the GPU: %s; see nvidia-smi",
+		memory_names[m->kind], error_text(error));
 	(void)api.release(m->gpu);
 	return -EIO;
 }
@@ -139,7 +139,7 @@ int gpu_map(struct memory *m, const char *library)
 	m->base = (void *)(((uintptr_t)m->mapping + align - 1) & ~(uintptr_t)(align - 1));
 	if (!error)
 		return 0;
-	message_print("--memory %s: cannot allocate: %s; give a smaller --pool-size",
+	message_print("--pool-memory %s: cannot allocate: %s; give a smaller --pool-size",
 		memory_names[m->kind], error_text(error));
 	gpu_unmap(m);
 	m->base = NULL;

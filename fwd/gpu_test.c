@@ -52,7 +52,7 @@ static void refused(enum memory_kind kind, const char *library, const char *faul
 static void no_driver(void **state)
 {
 	refused(MEMORY_GPU_PINNED, "libcuda-of-nobody.so.1", "", -ENODEV,
-		(const char *[]){"--memory gpu-pinned: no GPU found: libcuda-of-nobody.so.1",
+		(const char *[]){"--pool-memory gpu-pinned: no GPU found: libcuda-of-nobody.so.1",
 			"install NVIDIA's driver"});
 }
 
@@ -77,7 +77,7 @@ static void errors_of_the_driver(void **state)
 			{"OUT_OF_MEMORY", "nvidia-smi"}},
 		{MEMORY_GPU, "cuCtxSetCurrent=3", -EIO, {"cannot use the GPU", "nvidia-smi"}},
 		{MEMORY_GPU, "cuMemAlloc_v2=2", -ENOMEM,
-			{"--memory gpu: cannot allocate", "--pool-size"}},
+			{"--pool-memory gpu: cannot allocate", "--pool-size"}},
 		{MEMORY_GPU, "cuMemsetD8_v2=700", -EIO, {"error 700", "--pool-size"}},
 		{MEMORY_GPU, "cuCtxSynchronize=700", -EIO, {"error 700", "--pool-size"}},
 		{MEMORY_GPU_MANAGED, "cuMemAllocManaged=801", -EIO, {"gpu-managed", "error 801"}},

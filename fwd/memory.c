@@ -124,7 +124,7 @@ static int register_with_dpdk(const struct memory *m, const struct rte_pktmbuf_e
 	ret = rte_extmem_register(m->base, m->bytes, iovas, iovas ? pages : 0, m->page_size);
 	free(iovas);
 	if (ret) {
-		message_print("--memory %s: cannot register it with DPDK: %s",
+		message_print("--pool-memory %s: cannot register it with DPDK: %s",
 			memory_names[m->kind], rte_strerror(rte_errno));
 		return -rte_errno;
 	}
@@ -135,7 +135,7 @@ static int register_with_dpdk(const struct memory *m, const struct rte_pktmbuf_e
 			!rte_dev_dma_map(info.device, m->base, (uintptr_t)m->base, m->bytes) ||
 			rte_errno == ENOTSUP)
 			continue;
-		message_print("--memory %s: cannot map it for %s: %s", memory_names[m->kind],
+		message_print("--pool-memory %s: cannot map it for %s: %s", memory_names[m->kind],
 			rte_dev_name(info.device), rte_strerror(rte_errno));
 		return -rte_errno;
 	}
@@ -152,8 +152,8 @@ static int external_pool(
 
 	if (paged && m->stride > m->page_size) {
 		message_print(
-			"--memory %s: devices use physical addresses, and buffers of %u bytes do not "
-			"fit into a page; give a smaller --buffer-size",
+			"--pool-memory %s: devices use physical addresses, and buffers of %u bytes do not "
+			"fit into a page; give a smaller --mbuf-size",
 			memory_names[m->kind], c->buffer_size);
 		return -EINVAL;
 	}
@@ -170,7 +170,7 @@ static int external_pool(
 			(uint16_t)m->stride, SOCKET_ID_ANY, list, count);
 		if (!m->pool)
 			message_print(
-				"--memory %s: cannot create the pool: %s; give a larger --eal-mb",
+				"--pool-memory %s: cannot create the pool: %s; give a larger --dpdk-memory",
 				memory_names[m->kind], rte_strerror(rte_errno));
 		ret = m->pool ? 0 : -rte_errno;
 	}
@@ -198,7 +198,7 @@ static int dpdk_pool(struct memory *m, const struct fwd_config *c)
 	m->pool = rte_pktmbuf_pool_create(POOL_NAME, c->pool_size, (uint16_t)c->pool_cache, 0,
 		(uint16_t)c->buffer_size, SOCKET_ID_ANY);
 	if (!m->pool) {
-		message_print("cannot create a pool of %u buffers: %s; give a larger --eal-mb",
+		message_print("cannot create a pool of %u buffers: %s; give a larger --dpdk-memory",
 			c->pool_size, rte_strerror(rte_errno));
 		return -rte_errno;
 	}

@@ -26,7 +26,7 @@ static int map_huge(struct memory *m)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | size, -1, 0);
 	if (m->base == MAP_FAILED) {
 		m->base = NULL;
-		message_print("--memory huge: %" PRIu64
+		message_print("--pool-memory huge: %" PRIu64
 			      " pages of %s are needed, but not free; reserve them "
 			      "with 'echo N >/sys/kernel/mm/hugepages/hugepages-%" PRIu64
 			      "kB/nr_hugepages'",
@@ -71,7 +71,7 @@ static int map_ordinary(struct memory *m)
 		m->kind == MEMORY_THP)
 		ret = -errno;
 	if (ret) {
-		message_print("--memory %s: %s%s", memory_names[m->kind], strerror(-ret),
+		message_print("--pool-memory %s: %s%s", memory_names[m->kind], strerror(-ret),
 			ret == -EINVAL ? "; this kernel has no transparent huge pages" : "");
 		return ret;
 	}
@@ -102,22 +102,23 @@ int memory_verify(struct memory *m)
 	int ret = smaps_self(m->base, m->bytes, &m->smaps);
 
 	if (ret) {
-		message_print("--memory %s: cannot read /proc/self/smaps: %s",
+		message_print("--pool-memory %s: cannot read /proc/self/smaps: %s",
 			memory_names[m->kind], strerror(-ret));
 		return ret;
 	}
 	if (m->kind == MEMORY_4K && (s->anon_huge_kb || s->page_kb != 4 || s->rss_kb < kb))
-		message_print("--memory 4k: %" PRIu64 " of %" PRIu64
+		message_print("--pool-memory 4k: %" PRIu64 " of %" PRIu64
 			      " kB are in huge pages, and the smallest page has %" PRIu64
 			      " kB; the kernel does not provide 4 kB pages",
 			s->anon_huge_kb, kb, s->page_kb);
 	else if (m->kind == MEMORY_THP && s->anon_huge_kb < kb)
 		message_print(
-			"--memory thp: only %" PRIu64 " of %" PRIu64 " kB are in huge pages; free "
+			"--pool-memory thp: only %" PRIu64 " of %" PRIu64
+			" kB are in huge pages; free "
 			"memory, and set /sys/kernel/mm/transparent_hugepage/enabled to madvise",
 			s->anon_huge_kb, kb);
 	else if (m->kind == MEMORY_HUGE && s->page_kb != m->page_size >> 10)
-		message_print("--memory huge: pages have %" PRIu64 " kB instead of %" PRIu64,
+		message_print("--pool-memory huge: pages have %" PRIu64 " kB instead of %" PRIu64,
 			s->page_kb, m->page_size >> 10);
 	else
 		return 0;

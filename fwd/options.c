@@ -10,12 +10,12 @@
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
 	{OPTION_SET(0), OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Roles"},
-	{OPTION_SET(OPT_ROLE), OPTION_TEXT, 'r', "role", "ROLE:PORT[@CPU]", NULL, 0, 0,
+	{OPTION_SET(OPT_ROLE), OPTION_TEXT, 0, "role", "ROLE:PORT[@CPU]", NULL, 0, 0,
 		"Run a role on a port and CPU; may be repeated: forward:A,B (both ways), "
 		"oneway:A,B (from A to B), echo:A, generate:A, sink:A. A port is a number, the "
 		"name of a DPDK device or the name of an interface. Roles of the same CPU share "
 		"one thread"},
-	{TO(plane), OPTION_CHOICE, 'p', "plane", "PLANE", "dpdk|packet|packet-mmap", 0, 0,
+	{TO(plane), OPTION_CHOICE, 0, "plane", "PLANE", "dpdk|packet|packet-mmap", 0, 0,
 		"Way to send and receive: dpdk (default), packet (packet socket, one read() or "
 		"write() per packet), or packet-mmap (packet socket with rings, TPACKET_V3)"},
 	{TO(sleep), OPTION_FLAG, 0, "sleep", NULL, NULL, 0, 0,
@@ -31,7 +31,7 @@ static const struct option_def options[] = {
 		"form a loop"},
 	{TO(burst), OPTION_NUMBER, 0, "burst", "N", NULL, 1, BURST_MAX,
 		"Maximum packets in a burst (32; 1 on the packet plane)"},
-	{TO(count), OPTION_NUMBER, 'c', "count", "N", NULL, 1, UINT64_C(1) << 40,
+	{TO(count), OPTION_NUMBER, 'c', "packets", "N", NULL, 1, UINT64_C(1) << 40,
 		"Stop after each generator has sent N packets; without a generator, after N "
 		"received packets"},
 	{OPTION_SET(OPT_DURATION), OPTION_TEXT, 0, "duration", "TIME", NULL, 0, 0,
@@ -49,7 +49,7 @@ static const struct option_def options[] = {
 		"Use this PCI device (default: none); may be repeated"},
 	{TO(no_huge), OPTION_FLAG, 0, "no-huge", NULL, NULL, 0, 0,
 		"Use ordinary pages for DPDK's own memory"},
-	{TO(eal_mb), OPTION_MIB, 'm', "eal-mb", "MIB", NULL, 16, 1 << 20,
+	{TO(eal_mb), OPTION_MIB, 0, "dpdk-memory", "SIZE", NULL, 16, 1 << 20,
 		"Size of DPDK's own memory in MiB, also as 512M or 2G (size of the pool plus 64)"},
 	{OPTION_SET(OPT_NAME), OPTION_TEXT, 0, "name", "NAME", NULL, 0, 0,
 		"EAL's --file-prefix, the application name in ringtap (ringtap-fwd-PID)"},
@@ -64,10 +64,10 @@ static const struct option_def options[] = {
 	{OPTION_SET(0), OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Generating"},
 	{TO(frame), OPTION_CHOICE, 0, "frame", "KIND", "arp|udp", 0, 0,
 		"Build ARP requests (default) or UDP packets"},
-	{OPTION_SET(OPT_SIZES), OPTION_TEXT, 's', "sizes", "SIZES", NULL, 0, 0,
+	{OPTION_SET(OPT_SIZES), OPTION_TEXT, 0, "sizes", "SIZES", NULL, 0, 0,
 		"Frame sizes in bytes without the check sequence: a number (60), a mix such as "
 		"60x7,590x4,1514, or imix, which is this mix"},
-	{TO(pcap), OPTION_FILE, 0, "pcap", "FILE", NULL, 0, 0,
+	{TO(pcap), OPTION_FILE, 0, "replay", "FILE", NULL, 0, 0,
 		"Send the frames of this file unchanged, in a loop"},
 	{OPTION_SET(OPT_RATE), OPTION_TEXT, 0, "rate", "RATE", NULL, 0, 0,
 		"Packets per second of each generator: 1 to 1G, such as 1.5M, or max (1000)"},
@@ -102,14 +102,14 @@ static const struct option_def options[] = {
 		"receive and free a packet"},
 
 	{OPTION_SET(0), OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Memory of packets"},
-	{TO(memory), OPTION_CHOICE, 0, "memory", "KIND",
+	{TO(memory), OPTION_CHOICE, 0, "pool-memory", "KIND",
 		"dpdk|4k|thp|huge|gpu|gpu-managed|gpu-pinned", 0, 0,
 		"Memory of the packet buffers: dpdk (DPDK's own, default), 4k (ordinary pages), "
 		"thp (transparent huge pages), huge (huge pages outside DPDK's own), gpu (memory "
 		"of a GPU, which no role accesses), gpu-managed (memory that GPU and CPU share), "
 		"gpu-pinned (of the CPU, which the GPU reads where it is)"},
 	{OPTION_SET(OPT_PAGE_SIZE), OPTION_CHOICE, 0, "page-size", "SIZE", "2M|1G", 0, 0,
-		"Page size of --memory huge (2M)"},
+		"Page size of --pool-memory huge (2M)"},
 	{TO(order), OPTION_CHOICE, 0, "pool-order", "ORDER", "ring|stack|shuffled", 0, 0,
 		"Order in which the pool hands out free buffers: ring (first freed first, "
 		"default), stack (last freed first), or shuffled (a ring in random initial order)"},
@@ -118,17 +118,17 @@ static const struct option_def options[] = {
 	{TO(pool_cache), OPTION_NUMBER, 0, "pool-cache", "N", NULL, 0, 512,
 		"Size of each thread's cache of free buffers (256); 0 leaves the order to the "
 		"pool"},
-	{TO(buffer_size), OPTION_SIZE, 0, "buffer-size", "BYTES", NULL, 256, 65280,
+	{TO(buffer_size), OPTION_SIZE, 0, "mbuf-size", "SIZE", NULL, 256, 65280,
 		"Size of a buffer with its headroom of 128 bytes (2176)"},
 
 	{OPTION_SET(0), OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Output"},
-	{TO(stats_s), OPTION_SECONDS, 0, "stats", "SECONDS", NULL, 1, 3600,
+	{TO(stats_s), OPTION_SECONDS, 0, "interval", "SECONDS", NULL, 1, 3600,
 		"Print rates and burst sizes every SECONDS seconds, also as 1s or 2min"},
-	{TO(latency), OPTION_NUMBER, 0, "latency", "N", NULL, 1, 1 << 30,
+	{TO(latency), OPTION_NUMBER, 0, "latency-sample", "N", NULL, 1, 1 << 30,
 		"Measure the forwarding time of one burst in N"},
 	{TO(samples), OPTION_FILE, 0, "samples", "FILE", NULL, 0, 0,
 		"Write the buffer addresses of received packets to this file, as CSV"},
-	{TO(sample_every), OPTION_NUMBER, 0, "sample-every", "N", NULL, 1, UINT64_C(1) << 40,
+	{TO(sample_every), OPTION_NUMBER, 0, "sample", "N", NULL, 1, UINT64_C(1) << 40,
 		"Sampling interval in packets (64)"},
 	{TO(sample_run), OPTION_NUMBER, 0, "sample-run", "N", NULL, 1, UINT64_C(1) << 40,
 		"Successive packets in each sampling interval (1)"},

@@ -137,8 +137,9 @@ static int check_driver(
 	vdev = vdev_of(c, name);
 	zero_copy = strstr(vdev, "zero-copy=yes");
 	if (c->memory == MEMORY_GPU && vdev[0] && copies(info->driver_name, vdev)) {
-		message_print("--memory gpu: the CPU cannot access the packets, which %s copies; "
-			      "give a network card, net_null or net_ring",
+		message_print(
+			"--pool-memory gpu: the CPU cannot access the packets, which %s copies; "
+			"give a network card, net_null or net_ring",
 			name);
 		return -ENOTSUP;
 	}
@@ -147,7 +148,7 @@ static int check_driver(
 		(strcmp(info->driver_name, "net_memif") || !zero_copy))
 		return 0;
 	message_print(
-		"--memory %s: %s can share only DPDK's own memory with its peer; remove --memory%s",
+		"--pool-memory %s: %s can share only DPDK's own memory with its peer; remove --pool-memory%s",
 		memory_names[c->memory], name, zero_copy ? " or zero-copy" : "");
 	return -ENOTSUP;
 }

@@ -213,7 +213,7 @@ int forward_init(struct role *r)
 	if (c->latency) {
 		r->latency = calloc(1, sizeof(*r->latency));
 		if (!r->latency) {
-			message_print("--latency: not enough memory");
+			message_print("--latency-sample: not enough memory");
 			return -ENOMEM;
 		}
 		r->latency->every = r->latency->until = c->latency;

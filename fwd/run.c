@@ -215,7 +215,7 @@ static bool ended(struct app *a, struct progress *p, uint64_t now, uint64_t star
 	return c->count && p->packets >= c->count;
 }
 
-/* Prints --stats until the run ends, then joins the threads. */
+/* Prints --interval until the run ends, then joins the threads. */
 static void watch(struct app *a)
 {
 	static struct counters before[INSTANCES_MAX];

@@ -21,7 +21,7 @@ CHAIN = (
     "b:65536",
     "--pool-size",
     "140000",
-    "--buffer-size",
+    "--mbuf-size",
     "256",
     "--role",
     "generate:a@0",

@@ -47,7 +47,7 @@ def kept(fwd, keep, tmp_path):
         "oneway:a,b@1",
         "--role",
         "sink:b@0",
-        "--pcap",
+        "--replay",
         tmp_path / "frames.pcap",
         "--rate",
         "5k",

@@ -65,7 +65,7 @@ def test_incident_after_incident(fwd, closing, tmp_path):
         "b:65536",
         "--pool-size",
         "140000",
-        "--buffer-size",
+        "--mbuf-size",
         "256",
         "--role",
         "generate:a@0",

@@ -49,7 +49,7 @@ def echo(gpu, fwd):
     """One that forwards packets of net_null, whose contents are undefined."""
 
     def start(kind):
-        return fwd("--vdev", "net_null0", "--role", "echo:0@1", "--memory", kind, "--pool-size", POOL).running()
+        return fwd("--vdev", "net_null0", "--role", "echo:0@1", "--pool-memory", kind, "--pool-size", POOL).running()
 
     return start
 
@@ -69,7 +69,7 @@ def test_pool_is_made_filled_forwarded_and_freed(gpu, fwd, kind):
         "oneway:a,b@0",
         "--role",
         "sink:b@0",
-        "--memory",
+        "--pool-memory",
         kind,
         "--pool-size",
         pool,
@@ -79,7 +79,7 @@ def test_pool_is_made_filled_forwarded_and_freed(gpu, fwd, kind):
         "max",
         "--tx-full",
         "retry",
-        "--count",
+        "--packets",
         200_000,
     )
     report = app.done()
@@ -102,7 +102,7 @@ def test_device_memory_is_never_read(echo, record, how):
     """Reading it would end the application."""
     app = echo("gpu")
     recorder = record(app, "--json", "--fail-on-loss", *how)
-    document = json.loads(check([RINGTAP, "top", "--json", "-n", "0.5", "--once", app.prefix]))
+    document = json.loads(check([RINGTAP, "top", "--json", "--interval", "0.5", "--once", app.prefix]))
     assert document["applications"][0]["ports"][0]["rx"]["packets"] > 0
     text = recorder.finish(status=LOSS)
     (counts,) = json.loads(text[text.index("{") : text.rindex("}") + 1])["interfaces"]
@@ -135,7 +135,7 @@ def test_shared_memory_is_captured(gpu, fwd, record, kind, how):
         "oneway:a,b@0",
         "--role",
         "sink:b@0",
-        "--memory",
+        "--pool-memory",
         kind,
         "--pool-size",
         POOL,
@@ -160,5 +160,5 @@ def test_shared_memory_is_captured(gpu, fwd, record, kind, how):
     "devices,name", [(("--vdev", "net_null0,copy=1"), "net_null0"), (("--vdev", "net_tap0"), "net_tap0")]
 )
 def test_devices_that_copy_are_refused(gpu, devices, name):
-    output = refused("--no-huge", *devices, "--role", "echo:0", "--memory", "gpu")
+    output = refused("--no-huge", *devices, "--role", "echo:0", "--pool-memory", "gpu")
     assert name in output and "copies" in output

@@ -35,7 +35,7 @@ def test_a_signal_ends_it_with_a_report(fwd):
         assert report["ended_by"] == "signal"
         assert report.total("echo")["rx_packets"] == report.total("echo")["tx_packets"]
         assert not (RUN_DIR / app.prefix).exists()
-    app = fwd(*NULL, "--count", 1000, "--linger", "1000s").running()
+    app = fwd(*NULL, "--packets", 1000, "--linger", "1000s").running()
     app.proc.expect(r"^}")
     assert app.stop()["ended_by"] == "count"
     assert not (RUN_DIR / app.prefix).exists()
@@ -84,7 +84,7 @@ def test_per_second_statistics_add_up(fwd):
         "a:16384",
         "--pool-size",
         32767,
-        "--buffer-size",
+        "--mbuf-size",
         256,
         "--role",
         "generate:a@0",
@@ -92,7 +92,7 @@ def test_per_second_statistics_add_up(fwd):
         "sink:a@1",
         "--stages",
         "20k:1300ms",
-        "--stats",
+        "--interval",
         1,
     ).done()
     lines = report["intervals"]
@@ -107,7 +107,7 @@ def test_per_second_statistics_add_up(fwd):
             assert line["rx_packets_per_call"] == pytest.approx(line["rx_packets"] / line["rx_calls"])
     # A sink with a rate is idle most of the time, which does not count.
     sink = ("--vdev", "net_null0", "--role", "sink:0@1")
-    report = fwd(*sink, "--sink-rate", "100k", "--duration", "500ms", "--stats", 1).done()
+    report = fwd(*sink, "--sink-rate", "100k", "--duration", "500ms", "--interval", 1).done()
     for counters in (report.total("sink"), *report["intervals"]):
         assert 1 < counters["rx_ns_per_packet"] < 0.8e9 * report["duration_s"] / counters["rx_packets"]
     assert "rx_ns_per_packet" not in fwd(*sink, "--duration", "100ms").done().total("sink")
@@ -123,9 +123,9 @@ def test_text_report(fwd):
         "sink:a@1",
         "--rate",
         "5k",
-        "--count",
+        "--packets",
         6000,
-        "--stats",
+        "--interval",
         1,
         json_out=False,
     ).done()
@@ -143,7 +143,7 @@ def test_ringtap_records_it(fwd, record):
         "a:16384",
         "--pool-size",
         32767,
-        "--buffer-size",
+        "--mbuf-size",
         256,
         "--role",
         "generate:a@0",
@@ -184,8 +184,8 @@ REFUSED = [
     (("--role", "echo:0@900", "--vdev", "net_null0"), "CPU 900", "taskset"),
     (("--role", "echo:0@0", "--role", "sink:0@1", "--vdev", "net_null0"), "net_null0", "two roles"),
     (("--role", "generate:0@0", "--role", "generate:0@1", "--vdev", "net_null0"), "net_null0", "same @CPU"),
-    (("--role", "generate:0", "--vdev", "net_null0", "--pcap", "/nonexistent"), "/nonexistent", "No such"),
-    (("--role", "generate:0", "--vdev", "net_null0", "--pcap", "/etc/passwd"), "--pcap", "format"),
+    (("--role", "generate:0", "--vdev", "net_null0", "--replay", "/nonexistent"), "/nonexistent", "No such"),
+    (("--role", "generate:0", "--vdev", "net_null0", "--replay", "/etc/passwd"), "--replay", "format"),
     (("--role", "echo:0", "--", "--nonsense"), "DPDK does not start", "--verbose"),
     (("--role", "echo:0", "--", "--lcores", "999@999"), "--lcores", "--verbose"),
     (("--role", "sink:a", "--ring", "a:x"), "--ring a:x", "SLOTS"),
@@ -216,9 +216,9 @@ def test_errors_are_one_line(fwd, tmp_path):
         "100ms",
     ).done(status=1)
     assert "net_memif0: the link is down" in output
-    output = fwd(*NULL, "--count", 10, "--samples", "/nonexistent/x").done(status=1)
+    output = fwd(*NULL, "--packets", 10, "--samples", "/nonexistent/x").done(status=1)
     assert "--samples /nonexistent/x" in output
-    done = run(["sh", "-c", f"{FWD} --no-huge --vdev net_null0 --role echo:0 --count 10 >/dev/full"])
+    done = run(["sh", "-c", f"{FWD} --no-huge --vdev net_null0 --role echo:0 --packets 10 >/dev/full"])
     assert done.returncode == 1
     assert "standard output" in done.stderr
 

@@ -57,7 +57,7 @@ def test_ordinary_pages(fwd):
     if free_pages(2048) < 64:
         pytest.skip("needs 64 free huge pages of 2 MiB")
     for huge_eal, size in ((False, 4), (True, 2048)):
-        memory, kernel, pages = kept(fwd, "--memory", "4k", huge=huge_eal)
+        memory, kernel, pages = kept(fwd, "--pool-memory", "4k", huge=huge_eal)
         assert memory["kind"] == "4k" and memory["page_bytes"] == 4096
         assert pages == {4}
         assert kernel["AnonHugePages"] == 0
@@ -70,7 +70,7 @@ def test_ordinary_pages(fwd):
         assert bool(kernel["Private_Hugetlb"] + kernel["Shared_Hugetlb"]) == huge_eal
     if "[never]" in Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text():
         pytest.skip("transparent huge pages are switched off")
-    memory, kernel, _pages = kept(fwd, "--memory", "thp")
+    memory, kernel, _pages = kept(fwd, "--pool-memory", "thp")
     assert kernel["AnonHugePages"] * 1024 >= memory["bytes"] >= POOL * STRIDE
     assert memory["page_bytes"] == 2 << 20
     assert memory["base"] % (2 << 20) == 0
@@ -82,7 +82,7 @@ def test_huge_pages_of_the_program(fwd, closing, size, kb):
     closing(HugePages(pages={kb: -(-POOL * STRIDE // (kb << 10))}))
     if free_pages(kb) < -(-POOL * STRIDE // (kb << 10)):
         pytest.skip(f"needs free huge pages of {size}")
-    memory, kernel, pages = kept(fwd, "--memory", "huge", "--page-size", size)
+    memory, kernel, pages = kept(fwd, "--pool-memory", "huge", "--page-size", size)
     assert pages == {kb}
     held = kernel["Private_Hugetlb"] + kernel["Shared_Hugetlb"]  # kernels count 1 GiB pages in either
     assert held * 1024 >= memory["bytes"] >= POOL * STRIDE
@@ -109,17 +109,17 @@ def test_physical_addresses(fwd, tmp_path):
             "net_null0",
             "--role",
             "echo:0@1",
-            "--memory",
+            "--pool-memory",
             kind,
             "--pool-size",
             POOL,
             "--samples",
             path,
-            "--sample-every",
+            "--sample",
             1,
             "--samples-max",
             POOL,
-            "--count",
+            "--packets",
             100_000,
             "--linger",
             "60s",
@@ -149,7 +149,7 @@ def handed_out(fwd, tmp_path, *args):
         "net_null0",
         "--role",
         "echo:0@1",
-        "--memory",
+        "--pool-memory",
         "4k",
         "--pool-size",
         POOL,
@@ -157,11 +157,11 @@ def handed_out(fwd, tmp_path, *args):
         0,
         "--samples",
         path,
-        "--sample-every",
+        "--sample",
         1,
         "--samples-max",
         3 * POOL,
-        "--count",
+        "--packets",
         100_000,
         *args,
     ).done()
@@ -200,7 +200,7 @@ SCATTER = (
     "a:65536",
     "--ring",
     "b:1500",
-    "--memory",
+    "--pool-memory",
     "4k",
     "--pool-size",
     POOL,
@@ -216,7 +216,7 @@ SCATTER = (
     "20k:400ms,100k:500ms,0:200ms,20k:400ms",
     "--sink-rate",
     "40k",
-    "--sample-every",
+    "--sample",
     1,
 )
 
@@ -267,9 +267,9 @@ def test_drops_scatter_a_pool_for_good(fwd, tmp_path, policy, order, cured):
 
 
 TOO_MUCH = [
-    (("--memory", "4k", "--pool-size", 1 << 26, "--buffer-size", 65280), "--pool-size"),
-    (("--memory", "thp", "--pool-size", 1 << 26, "--buffer-size", 65280), "--pool-size"),
-    (("--pool-size", 1 << 26, "--buffer-size", 65280), "--pool-size"),
+    (("--pool-memory", "4k", "--pool-size", 1 << 26, "--mbuf-size", 65280), "--pool-size"),
+    (("--pool-memory", "thp", "--pool-size", 1 << 26, "--mbuf-size", 65280), "--pool-size"),
+    (("--pool-size", 1 << 26, "--mbuf-size", 65280), "--pool-size"),
     (("--samples", "/dev/null", "--samples-max", 1 << 28, *16 * ("--role", "sink:1")), "--samples-max"),
 ]
 
@@ -279,21 +279,21 @@ def test_refusals(tmp_path):
     before memory is touched."""
     if not Path("/proc/driver/nvidia/version").exists():  # else test_gpu.py uses it
         for kind in ("gpu", "gpu-managed", "gpu-pinned"):
-            output = refused("--no-huge", "--vdev", "net_null0", "--role", "echo:0", "--memory", kind)
-            assert f"--memory {kind}: no GPU found" in output and "install NVIDIA's driver" in output
+            output = refused("--no-huge", "--vdev", "net_null0", "--role", "echo:0", "--pool-memory", kind)
+            assert f"--pool-memory {kind}: no GPU found" in output and "install NVIDIA's driver" in output
     output = refused(
         "--no-huge",
         "--vdev",
         f"net_memif0,zero-copy=yes,role=client,socket={tmp_path}/m,socket-abstract=no",
         "--role",
         "echo:0",
-        "--memory",
+        "--pool-memory",
         "4k",
         "--",
         "--single-file-segments",
     )
     assert "net_memif0" in output and "zero-copy" in output
-    output = refused("--vdev", "net_null0", "--role", "echo:0", "--eal-mb", 1 << 20)
+    output = refused("--vdev", "net_null0", "--role", "echo:0", "--dpdk-memory", 1 << 20)
     assert "huge pages" in output and "--no-huge" in output
     output = refused(
         "--no-huge",
@@ -301,14 +301,14 @@ def test_refusals(tmp_path):
         "net_null0",
         "--role",
         "echo:0",
-        "--memory",
+        "--pool-memory",
         "huge",
         "--pool-size",
         1 << 24,
-        "--eal-mb",
+        "--dpdk-memory",
         6000,
     )
-    assert "--memory huge" in output and "nr_hugepages" in output
+    assert "--pool-memory huge" in output and "nr_hugepages" in output
     if available_mb() > 100_000:
         pytest.skip("so much memory could be had here")
     for args, advice in TOO_MUCH:
@@ -328,13 +328,15 @@ def test_memory_is_freed(fwd):
     if free_pages(2048) < 96:
         pytest.skip("needs 96 free huge pages of 2 MiB")
     before = free_pages(2048)
-    app = fwd("--vdev", "net_null0", "--role", "echo:0@1", "--memory", "huge", huge=True).running()
+    app = fwd("--vdev", "net_null0", "--role", "echo:0@1", "--pool-memory", "huge", huge=True).running()
     fds = Path(f"/proc/{app.proc.pid}/smaps").read_text()
     held = sum(int(kb) for kb in re.findall(r"Private_Hugetlb: +(\d+) kB", fds))
     assert held >= 8191 * STRIDE // 1024
     app.proc.kill()
     # Other processes may allocate and free pages meanwhile: less than half of these.
     until(lambda: free_pages(2048) > before - held // 2048 // 2, what="its pages being free again")
-    again = fwd("--vdev", "net_null0", "--role", "echo:0@1", "--memory", "huge", huge=True, name=app.prefix).running()
+    again = fwd(
+        "--vdev", "net_null0", "--role", "echo:0@1", "--pool-memory", "huge", huge=True, name=app.prefix
+    ).running()
     assert again.stop()["ended_by"] == "signal"
     until(lambda: free_pages(2048) > before - held // 2048 // 2, what="its pages being free again")

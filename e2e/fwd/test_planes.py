@@ -29,7 +29,7 @@ def on(plane, interface):
 def test_round_trips_one_at_a_time(fwd, wire, plane):
     (here, near), (there, far) = wire
     args, port = on(plane, far)
-    echo = fwd(*args, "--role", f"echo:{port}@1", "--mac-swap", "--latency", 1, namespace=there).running()
+    echo = fwd(*args, "--role", f"echo:{port}@1", "--mac-swap", "--latency-sample", 1, namespace=there).running()
     args, port = on(plane, near)
     report = fwd(
         *args,
@@ -42,7 +42,7 @@ def test_round_trips_one_at_a_time(fwd, wire, plane):
         1,
         "--timeout",
         "20s",
-        "--count",
+        "--packets",
         COUNT,
         namespace=here,
     ).done()
@@ -67,7 +67,7 @@ def test_nothing_is_lost_or_changed_below_the_limit(fwd, wire, tmp_path):
     plane = "packet-mmap"
     (here, near), (there, far) = wire
     args, port = on(plane, far)
-    sink = fwd(*args, "--role", f"sink:{port}@1", "--count", 240, namespace=there).running()
+    sink = fwd(*args, "--role", f"sink:{port}@1", "--packets", 240, namespace=there).running()
     path = tmp_path / "wire.pcap"
     dump = there.start(["tcpdump", "-i", far, "-U", "-w", path, "-c", 240, "udp"])
     dump.expect("listening on")
@@ -78,7 +78,7 @@ def test_nothing_is_lost_or_changed_below_the_limit(fwd, wire, tmp_path):
         f"generate:{port}@0",
         "--rate",
         "1k",
-        "--count",
+        "--packets",
         240,
         "--frame",
         "udp",
@@ -110,7 +110,7 @@ def by_the_kernel(fwd, wire, path, rate):
         f"generate:{near}@0",
         "--rate",
         rate,
-        "--count",
+        "--packets",
         rate,
         "--frame",
         "udp",
@@ -149,7 +149,7 @@ def test_too_long_frames_are_errors(fwd, wire):
     """Every other frame is longer than the MTU: it delays nothing, and does not count as sent."""
     (here, near), (there, far) = wire
     for plane, policy in (("packet", "retry"), ("packet-mmap", "drop")):
-        sink = fwd("--plane", plane, "--role", f"sink:{far}@1", "--count", 100, namespace=there).running()
+        sink = fwd("--plane", plane, "--role", f"sink:{far}@1", "--packets", 100, namespace=there).running()
         report = fwd(
             "--plane",
             plane,
@@ -157,7 +157,7 @@ def test_too_long_frames_are_errors(fwd, wire):
             f"generate:{near}@0",
             "--rate",
             "2k",
-            "--count",
+            "--packets",
             200,
             "--frame",
             "udp",
@@ -191,7 +191,7 @@ def test_temporarily_full_queue(fwd, wire, tmp_path):
             f"generate:{near}@0",
             "--rate",
             "max",
-            "--count",
+            "--packets",
             COUNT,
             "--frame",
             "udp",
@@ -224,7 +224,7 @@ def test_forwarding_too_long_frames(fwd, net, closing):
             "generate:eth0@0",
             "--rate",
             "2k",
-            "--count",
+            "--packets",
             201,
             "--frame",
             "udp",
@@ -268,7 +268,7 @@ def test_packet_plane_uses_one_call_per_packet_and_no_dpdk(fwd, wire, tmp_path):
         "packet",
         "--role",
         f"sink:{far}@1",
-        "--count",
+        "--packets",
         COUNT,
         "--burst",
         8,
@@ -283,7 +283,7 @@ def test_packet_plane_uses_one_call_per_packet_and_no_dpdk(fwd, wire, tmp_path):
         f"generate:{near}@0",
         "--rate",
         "1k",
-        "--count",
+        "--packets",
         COUNT,
         "--burst",
         8,
@@ -315,7 +315,7 @@ def test_memif_between_two_processes(fwd, tmp_path):
         "--role",
         "echo:0@1",
         "--mac-swap",
-        "--count",
+        "--packets",
         COUNT,
         "--linger",
         "1s",
@@ -327,7 +327,7 @@ def test_memif_between_two_processes(fwd, tmp_path):
         "generate:0@0",
         "--rate",
         "2k",
-        "--count",
+        "--packets",
         COUNT,
         "--rtt",
         "--timeout",
@@ -385,7 +385,7 @@ def test_packets_in_flight(fwd, peer):
         1,
         "--timeout",
         "2s",
-        "--count",
+        "--packets",
         3,
         namespace=here,
     )

@@ -19,7 +19,7 @@ CHAIN = (
     "b:65536",
     "--pool-size",
     "140000",
-    "--buffer-size",
+    "--mbuf-size",
     "256",
     "--role",
     "generate:a@0",
@@ -88,7 +88,7 @@ def test_stages_have_their_own_counts(fwd):
 
 
 def test_one_packet_a_second_and_random_times(fwd):
-    report = fwd(*CHAIN, "--rate", 1, "--count", 2).done()
+    report = fwd(*CHAIN, "--rate", 1, "--packets", 2).done()
     assert report.total("sink")["rx_packets"] == 2
     assert report["duration_s"] >= 1
     assert report["ended_by"] == "count"
@@ -134,17 +134,17 @@ def test_injected_faults_are_found_exactly(fwd, tmp_path):
         "a:32768",
         "--pool-size",
         65535,
-        "--buffer-size",
+        "--mbuf-size",
         256,
         "--role",
         "generate:a@0",
         "--role",
         "sink:a@1",
-        "--pcap",
+        "--replay",
         path,
         "--rate",
         "max",
-        "--count",
+        "--packets",
         len(frames),
     ).done()
     sink = report.role("sink")
@@ -160,7 +160,7 @@ def test_injected_faults_are_found_exactly(fwd, tmp_path):
 def through_files(fwd, tmp_path, role, frames, *args, status=0):
     """The output of a role for the frames of a file."""
     source, target = pcap.write(tmp_path / "in.pcap", frames), tmp_path / "out.pcap"
-    fwd("--vdev", f"net_pcap0,rx_pcap={source},tx_pcap={target}", "--role", role, "--count", len(frames), *args).done(
+    fwd("--vdev", f"net_pcap0,rx_pcap={source},tx_pcap={target}", "--role", role, "--packets", len(frames), *args).done(
         status
     )
     return pcap.frames(target)
@@ -180,11 +180,11 @@ def test_frames_of_files(fwd, tmp_path):
         f"net_pcap0,tx_pcap={target}",
         "--role",
         "generate:0@1",
-        "--pcap",
+        "--replay",
         source,
         "--rate",
         "5k",
-        "--count",
+        "--packets",
         16,
     ).done()
     assert pcap.frames(target) == [*frames[:7], *frames[:7], *frames[:2]]
@@ -192,7 +192,9 @@ def test_frames_of_files(fwd, tmp_path):
 
 def built_frames(fwd, tmp_path, args, expected):
     target = tmp_path / "out.pcap"
-    fwd("--vdev", f"net_pcap0,tx_pcap={target}", "--role", "generate:0@1", "--rate", "5k", "--count", 24, *args).done()
+    fwd(
+        "--vdev", f"net_pcap0,tx_pcap={target}", "--role", "generate:0@1", "--rate", "5k", "--packets", 24, *args
+    ).done()
     text = check(
         [
             "tshark",
@@ -373,7 +375,7 @@ def test_streams_of_several_processes(fwd, net):
             "generate:eth0@1",
             "--rate",
             "2k",
-            "--count",
+            "--packets",
             100,
             "--stream",
             stream,

@@ -151,13 +151,13 @@ def measure(lab, ends, test, count, linger=False):
     crashes where a link that is taken down is polled."""
     echo, generator = ends
     window = WINDOW if test == WITHIN else 1
-    more = ["--count", str(count), "--linger", "1s"] if linger else []
-    with forwarder.Forwarder(lab, echo, "echo", ["--latency", "1", *more]) as there:
+    more = ["--packets", str(count), "--linger", "1s"] if linger else []
+    with forwarder.Forwarder(lab, echo, "echo", ["--latency-sample", "1", *more]) as there:
         here = forwarder.run(
             lab,
             generator,
             "generate",
-            ["--frame", "arp", "--rate", "max", "--count", str(count), "--rtt", "--outstanding", str(window)],
+            ["--frame", "arp", "--rate", "max", "--packets", str(count), "--rtt", "--outstanding", str(window)],
         )
         other = there.report(end=not linger)
     sender = here.role("generate")
@@ -196,11 +196,11 @@ def _one_process(lab, count):
             "arp",
             "--rate",
             "max",
-            "--count",
+            "--packets",
             str(count),
             "--tx-full",
             "retry",
-            "--latency",
+            "--latency-sample",
             "1",
         ],
         120,
