@@ -184,18 +184,18 @@ editcap -F pcapng -t "$ahead" "$work/server.pcapng" "$out/server.pcapng"
 
 title 'Into an archive'
 for recorder in client.pcap switch.pcapng server.pcapng; do
-	"$archive" ingest -d "$out/archive" --recorder "${recorder%%.*}" "$out/$recorder"
+	"$archive" ingest -A "$out/archive" --recorder "${recorder%%.*}" "$out/$recorder"
 done
-title "ringtap archive hops -d $out/archive"
-"$archive" hops -d "$out/archive"
+title "ringtap archive hops -A $out/archive"
+"$archive" hops -A "$out/archive"
 known="--offset client=0 --offset switch=0 --offset server=${ahead}s"
-title "The same with the clocks known, as with PTP: ringtap archive hops -d $out/archive $known --between switch,server"
+title "The same with the clocks known, as with PTP: ringtap archive hops -A $out/archive $known --between switch,server"
 # shellcheck disable=SC2086 # a list of words
-"$archive" hops -d "$out/archive" $known --between switch,server
-title "ringtap archive hops -d $out/archive --lost --limit 5 --json | the first lost packet"
-"$archive" hops -d "$out/archive" --lost --limit 5 --json | python3 -c 'import json, sys
+"$archive" hops -A "$out/archive" $known --between switch,server
+title "ringtap archive hops -A $out/archive --lost --limit 5 --json | the first lost packet"
+"$archive" hops -A "$out/archive" --lost --limit 5 --json | python3 -c 'import json, sys
 print(json.dumps(json.load(sys.stdin)["lost"][0], indent=2))'
-title "ringtap archive top -d $out/archive --by flows"
-"$archive" top -d "$out/archive" --by flows
-"$archive" report -d "$out/archive" --title 'The demo of ringtap archive' --html "$out/report.html"
-title "Done. To read: $out/report.html; to query: ringtap archive query -d $out/archive 'SELECT ...'"
+title "ringtap archive top -A $out/archive --by flows"
+"$archive" top -A "$out/archive" --view flows
+"$archive" report -A "$out/archive" --title 'The demo of ringtap archive' --html "$out/report.html"
+title "Done. To read: $out/report.html; to query: ringtap archive query -A $out/archive 'SELECT ...'"

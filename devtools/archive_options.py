@@ -61,7 +61,7 @@ class Option:
         kind, arg, choices = "FLAG", None, None
         if action.nargs != 0:
             arg = action.metavar or self.words[-1].lstrip("-").upper()
-            kind = "FILE" if arg in ("ARCHIVE", "DIR", "FILE") else "TEXT"
+            kind = "FILE" if arg in ("DIR", "FILE") else "TEXT"
         if action.choices:
             kind, choices = "CHOICE", "|".join(map(str, action.choices))
             arg = action.metavar or choices

@@ -85,7 +85,7 @@ def arguments(parser):
     parser.add_argument(
         "--only", type=_parts, default=PARTS, metavar="PARTS", help=f"a list of {', '.join(PARTS)} (all)"
     )
-    parser.add_argument("--packets", type=units_count, default=4_000_000, metavar="N", help="in a file (4M)")
+    parser.add_argument("-c", "--packets", type=units_count, default=4_000_000, metavar="N", help="in a file (4M)")
     parser.add_argument(
         "--growth",
         type=_sizes,
@@ -140,7 +140,7 @@ def made(folder, name, **options):
 
 
 def ingest(bench, archive, files, *options, cpus=None):
-    return bench.run([*MODULE, "ingest", "-d", archive, "--recorder", "bench", "-q", *options, *files], cpus)
+    return bench.run([*MODULE, "ingest", "-A", archive, "--recorder", "bench", "-q", *options, *files], cpus)
 
 
 def index_speed(bench, args, folder):
@@ -239,7 +239,7 @@ def parallel(bench, args, folder):
 
 
 def _words(archive, path):
-    return " ".join([*MODULE, "ingest", "-d", str(archive), "--recorder", path.stem, "-q", str(path)])
+    return " ".join([*MODULE, "ingest", "-A", str(archive), "--recorder", path.stem, "-q", str(path)])
 
 
 def grow(archive, packets, say=print):
@@ -260,7 +260,7 @@ def grow(archive, packets, say=print):
             start_ns=start + count * 10**9 // SLICE_RATE,
         )
         subprocess.run(
-            [*MODULE, "ingest", "-d", str(archive), "--recorder", "bench", "-q", "--remove", str(path)], check=True
+            [*MODULE, "ingest", "-A", str(archive), "--recorder", "bench", "-q", "--remove", str(path)], check=True
         )
         count += size
         say(f"  {count:,} packets")
@@ -375,7 +375,7 @@ def _commands(bench, args, archive, flow, packets, cpus):
         for state in ("cold", "warm"):
             if state == "cold":
                 _cold(args, archive)
-            took = bench.run([*MODULE, command[0], "-d", archive, *command[1:]], cpus)
+            took = bench.run([*MODULE, command[0], "-A", archive, *command[1:]], cpus)
             bench.add(f"{packets:,} packets, {name}, {state}", "s", took.seconds)
 
 

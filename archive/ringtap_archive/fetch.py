@@ -13,9 +13,9 @@ FLOWS_MAX = 100_000  # as many flows are looked for by their ids; more by what t
 TOGETHER = 1 << 21  # packets of flows that one query sorts, however long they last
 
 PAGE = """Examples:
-  ringtap archive fetch -d /archive "tcp and host 10.0.0.1" --from -2h -w talk.pcapng
-  ringtap archive fetch -d /archive --where "flow_id = -3387461136927407407" -w - | tshark -r -
-  ringtap archive fetch -d /archive "port 53" --from 2026-11-24 --to 2026-11-25 --wireshark"""
+  ringtap archive fetch -A /archive "tcp and host 10.0.0.1" --from -2h -w talk.pcapng
+  ringtap archive fetch -A /archive --where "flow_id = -3387461136927407407" -w - | tshark -r -
+  ringtap archive fetch -A /archive "port 53" --from 2026-11-24 --to 2026-11-25 --wireshark"""
 
 
 def arguments(parser):
@@ -27,7 +27,7 @@ def arguments(parser):
     parser.add_argument("-w", "--write", dest="file", metavar="FILE", help="the pcapng to write; -: to standard output")
     options.group(parser)
     parser.add_argument("--wireshark", action="store_true", help="start Wireshark, and write to it")
-    parser.add_argument("--packets", type=int, metavar="N", help="stop after N packets")
+    parser.add_argument("-c", "--packets", type=int, metavar="N", help="stop after N packets")
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
     parser.formatter_class, parser.epilog = options.Page, PAGE
 

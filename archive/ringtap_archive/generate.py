@@ -361,7 +361,7 @@ def _time(text):
 def arguments(parser):
     parser.description = "Write a synthetic recording: the same bytes for the same options."
     parser.add_argument("-w", "--write", required=True, metavar="FILE", help="pcapng file to write; -: standard output")
-    parser.add_argument("--packets", type=_count, default=100_000, metavar="N", help="received packets (100k)")
+    parser.add_argument("-c", "--packets", type=_count, default=100_000, metavar="N", help="received packets (100k)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the random numbers (1)")
     parser.add_argument(
         "--flows", type=_count, default=10_000, metavar="N", help="flows at a time, by Zipf's law (10k)"
@@ -386,7 +386,13 @@ def arguments(parser):
         "--queues", type=int, choices=range(1, 9), default=4, metavar="N", help="queues of each port, 1 to 8 (4)"
     )
     parser.add_argument(
-        "--snaplen", type=_snaplen, default=SNAPLEN, metavar="BYTES", help="bytes of a packet that are captured"
+        "-s",
+        "--snapshot-length",
+        dest="snaplen",
+        type=_snaplen,
+        default=SNAPLEN,
+        metavar="BYTES",
+        help="bytes of a packet that are captured",
     )
     parser.add_argument(
         "--start", type=_time, default=START, metavar="TIME", help=f"time of the first packet ({START})"

@@ -43,7 +43,7 @@ def overview():
     width = max(map(len, COMMANDS))
     lines = [f"  {name:{width}}  {text}" for name, text in COMMANDS.items()]
     return (
-        f"Usage: {PROGRAM} COMMAND -d ARCHIVE [options]\n\nCommands:\n"
+        f"Usage: {PROGRAM} COMMAND -A ARCHIVE [options]\n\nCommands:\n"
         + "\n".join(lines)
         + f"\n\n'{PROGRAM} COMMAND --help' lists the options of a command."
     )

@@ -20,7 +20,7 @@ class Page(Help, argparse.RawDescriptionHelpFormatter):
 
 
 def archive(parser):
-    parser.add_argument("-d", "--archive", required=True, type=Path, metavar="ARCHIVE", help="the archive's folder")
+    parser.add_argument("-A", "--archive", required=True, type=Path, metavar="DIR", help="the archive's folder")
 
 
 def window(parser):
@@ -47,7 +47,7 @@ def recorders(parser):
 
 
 def group(parser, text="let the group read the file"):
-    parser.add_argument("-g", dest="group", action="store_true", help=f"{text} (mode 0640 instead of 0600)")
+    parser.add_argument("-g", "--group", action="store_true", help=f"{text} (mode 0640 instead of 0600)")
 
 
 def shared(parser):

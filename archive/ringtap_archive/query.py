@@ -18,9 +18,9 @@ PAGE = """Views: packets, flows, losses, interfaces; each has recorder, date, ho
 ip('10.0.0.1') is an address, ip_text(src) its text; addresses are printed as text.
 
 Examples:
-  ringtap archive query -d /archive "SELECT src, count(*) AS packets FROM packets GROUP BY src"
-  ringtap archive query -d /archive --from -1h "SELECT * FROM flows WHERE dst = ip('10.0.0.1')"
-  ringtap archive query -d /archive --json "SELECT recorder, sum(packets) AS lost FROM losses GROUP BY recorder\""""
+  ringtap archive query -A /archive "SELECT src, count(*) AS packets FROM packets GROUP BY src"
+  ringtap archive query -A /archive --from -1h "SELECT * FROM flows WHERE dst = ip('10.0.0.1')"
+  ringtap archive query -A /archive --json "SELECT recorder, sum(packets) AS lost FROM losses GROUP BY recorder\""""
 
 
 def arguments(parser):

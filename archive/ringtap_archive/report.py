@@ -271,7 +271,7 @@ class Page:
         if not rows:
             return ""
         head, *body = hops.lost_cells(self.found, rows)
-        command = f"ringtap archive hops -d {self.args.archive} --lost"
+        command = f"ringtap archive hops -A {self.args.archive} --lost"
         return (
             f"<h3>Lost packets: the first {len(rows)}</h3>{_table(_capital(head), body, 6)}"
             f'<p class="note">All of them: <code>{escape(command)}</code></p>'

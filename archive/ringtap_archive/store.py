@@ -93,7 +93,7 @@ class Archive:
         if create:
             self._create(group, shared)
         elif not (self.path / layout.LOCK).exists():
-            raise Refused(f"{self.path}: not an archive; 'ringtap archive ingest -d {self.path} FILE' makes one")
+            raise Refused(f"{self.path}: not an archive; 'ringtap archive ingest -A {self.path} FILE' makes one")
         self.tree = private.Tree(self.path)
 
     def _create(self, group, shared):

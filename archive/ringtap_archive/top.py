@@ -95,10 +95,12 @@ def arguments(parser):
     options.recorders(parser)
     options.engine(parser)
     parser.add_argument(
-        "--by", metavar="WHAT", choices=KINDS, default="talkers", help=f"{', '.join(KINDS)} (default: talkers)"
+        "--view", metavar="VIEW", choices=KINDS, default="talkers", help=f"{', '.join(KINDS)} (default: talkers)"
     )
     parser.add_argument("--limit", metavar="N", type=int, default=10, help="at most N rows; 0: all (default: 10)")
-    parser.add_argument("--packets", action="store_true", help="rank by packets instead of bytes")
+    parser.add_argument(
+        "--by", choices=("bytes", "packets"), default="bytes", help="what the largest is (default: bytes)"
+    )
     parser.add_argument(
         "--sum", action="store_true", help="add up what all recorders have, also packets that passed several of them"
     )
@@ -188,15 +190,15 @@ def span(con):
 def run(args):
     with options.connect(args) as con:
         first, last = span(con)
-        rows = top(con, args.by, args.limit, "packets" if args.packets else "bytes", args.sum, args.where)
+        rows = top(con, args.view, args.limit, args.by, args.sum, args.where)
     if args.json:
         print(
             json.dumps(
-                {"by": args.by, "first_ns": first, "last_ns": last, "rows": [as_json(r) for r in rows]}, indent=2
+                {"view": args.view, "first_ns": first, "last_ns": last, "rows": [as_json(r) for r in rows]}, indent=2
             )
         )
     else:
-        for line in text(KINDS[args.by], rows, first, last, args.sum):
+        for line in text(KINDS[args.view], rows, first, last, args.sum):
             show.say(line)
     return 0
 

@@ -227,7 +227,7 @@ def _record(app, folder, args):
         app,
         *args.files,
         "-b",
-        f"duration:{args.seconds}",
+        f"duration:{args.rotate // 1_000_000}ms",
         "-w",
         folder / f"{os.getpid()}.pcapng",
     ]

@@ -66,7 +66,7 @@ def written(
 
 def ingested(tmp_path, path):
     archive = tmp_path / "archive"
-    assert call("ingest", "-q", "-d", archive, "--recorder", "a", path) == 0
+    assert call("ingest", "-q", "-A", archive, "--recorder", "a", path) == 0
     return archive
 
 
@@ -146,9 +146,9 @@ def test_compact_keeps_it(tmp_path):
     """The second part's file begins with interfaces again, and with their report of another hour."""
     archive = ingested(tmp_path, written(tmp_path / "a.pcapng", *REPORTS))
     other = written(tmp_path / "b.pcapng", (1, "clock: synchronized=no maxerror_us=900 esterror_us=9 set_ns=5"))
-    assert call("ingest", "-q", "-d", archive, "--recorder", "a", other) == 0
+    assert call("ingest", "-q", "-A", archive, "--recorder", "a", other) == 0
     before = [part.meta["clock"] for part in parts(archive)]
-    assert call("compact", "-d", archive) == 0
+    assert call("compact", "-A", archive) == 0
     first, joined = parts(archive)
     assert first.meta["clock"] == FIRST and joined.meta["clock"] == clocks.merged(before[1:])
     assert (joined.meta["clock"]["reports"], joined.meta["clock"]["synchronized"]) == (4, False)
@@ -160,7 +160,7 @@ def test_repair_keeps_it(tmp_path, lost):
     """Without a meta.json, the report with which its file's interfaces begin counts for each hour."""
     archive = ingested(tmp_path, written(tmp_path / "a.pcapng", *REPORTS))
     getattr(parts(archive)[1], lost).unlink()
-    assert call("verify", "-d", archive, "--repair") == 0
+    assert call("verify", "-A", archive, "--repair") == 0
     after = [part.meta["clock"] for part in parts(archive)]
     assert after == [FIRST, SECOND if lost == "flows" else {**SECOND, "reports": 3, "estimated_error_ns": 10_000}]
 
@@ -175,7 +175,7 @@ def test_hops_says_it(tmp_path):
         (FIRST | {"set": FIRST["set"] * 5}, SECOND | {"set": []}),
     ):
         part.meta_path.write_text(json.dumps(part.meta | {"clock": clock}))
-    status, text, errors = archive_command("hops", "-d", site.archive)
+    status, text, errors = archive_command("hops", "-A", site.archive)
     assert status == 0, errors
     assert "a: its clock was not synchronized, by 1 of 3 reports in its recording" in text
     assert (

@@ -129,7 +129,7 @@ def explained(*paths, keys=FATES):
 
 
 def ingested(archive, *paths):
-    assert archiving.call("ingest", "-q", "-d", archive, "--recorder", "a", *paths) == 0
+    assert archiving.call("ingest", "-q", "-A", archive, "--recorder", "a", *paths) == 0
     return fates_of(archive)
 
 
@@ -138,7 +138,7 @@ def test_fates_in_the_next_file_and_behind_the_hour(tmp_path):
     paths = split_fates(tmp_path, random.Random(8), START + 3585 * 10**9)
     assert ingested(tmp_path / "all", *paths) == explained(*paths)
     assert len(archiving.parts(tmp_path / "all")) == 5
-    assert archiving.call("verify", "-d", tmp_path / "all") == 0
+    assert archiving.call("verify", "-A", tmp_path / "all") == 0
     # Alone, each file has fewer: the test would not notice if all of them were in the same file.
     alone = tmp_path / "alone"
     assert [ingested(alone, path) for path in paths][-1]["open"] > explained(*paths)["open"] + 20
@@ -183,7 +183,7 @@ def test_archives_of_format_1_stay_readable(tmp_path, capsys):
         *(of_fates(tmp_path / f"{n}.pcapng", random.Random(n), True) for n in (1, 2)),
     )
     for path in (old, new):
-        assert archiving.call("ingest", "-q", "-d", archive, "--recorder", path.stem, path) == 0
+        assert archiving.call("ingest", "-q", "-A", archive, "--recorder", path.stem, path) == 0
     as_format_1(archiving.parts(archive)[0])
     with engine.open(archive) as reader:
         names = reader.sql("SELECT * FROM flows").columns
@@ -194,15 +194,15 @@ def test_archives_of_format_1_stay_readable(tmp_path, capsys):
     expected = explained(new, keys=("unknown", *schema.REASONS))
     assert names[: len(schema.FLOWS.names)] == schema.FLOWS.names
     assert found == [("1", explained(old)["unknown"], None, None), ("2", *expected.values())]
-    assert archiving.call("verify", "-d", archive) == 0
+    assert archiving.call("verify", "-A", archive) == 0
     part = archiving.parts(archive)[0]
     part.flows.write_bytes(b"damaged")
-    assert archiving.call("verify", "-d", archive, "--repair") == 0 and archiving.call("verify", "-d", archive) == 0
+    assert archiving.call("verify", "-A", archive, "--repair") == 0 and archiving.call("verify", "-A", archive) == 0
     assert archiving.parts(archive)[0].meta["format"] == 2
     # A later format than this one.
     part = archiving.parts(archive)[0]
     part.meta["format"] = 3
     part.meta_path.write_text(json.dumps(part.meta))
     capsys.readouterr()
-    assert archiving.call("query", "-d", archive, "SELECT * FROM flows") == 1
+    assert archiving.call("query", "-A", archive, "SELECT * FROM flows") == 1
     assert "format 3, of another version of ringtap; this one reads 1 to 2" in capsys.readouterr().err

@@ -113,7 +113,7 @@ def recordings(tmp_path_factory):
 @pytest.fixture(scope="module")
 def archive(recordings, tmp_path_factory):
     archive = tmp_path_factory.mktemp("archive") / "a[r]chive"
-    ingest = ["ingest", "-q", "-d", archive, "--recorder"]
+    ingest = ["ingest", "-q", "-A", archive, "--recorder"]
     statuses, errors = archived.many([*ingest, r.name, r.path] for r in recordings)
     assert not any(statuses), errors
     found = {
@@ -151,7 +151,7 @@ def tcpdump(recording_, expression, folder):
 
 def test_the_packets_that_tcpdump_selects(archive, recordings, tmp_path):
     statuses, errors = archived.many(
-        ["fetch", "-q", "-d", archive, e, "-w", tmp_path / f"{i}.pcapng"] for i, e in enumerate(EXPRESSIONS)
+        ["fetch", "-q", "-A", archive, e, "-w", tmp_path / f"{i}.pcapng"] for i, e in enumerate(EXPRESSIONS)
     )
     assert not any(statuses), errors
     selective = 0
@@ -167,7 +167,7 @@ def test_the_packets_that_tcpdump_selects(archive, recordings, tmp_path):
 
 
 def expect(archive, path, status=0, *words):
-    done = archived.run("fetch", "-d", archive, "-w", path, *words, status=status)
+    done = archived.run("fetch", "-A", archive, "-w", path, *words, status=status)
     return fetched(path), done.stderr
 
 
@@ -186,7 +186,7 @@ def test_window_recorder_and_where(archive, recordings, tmp_path):
     assert set(expected) <= set(found["whole", ETHERNET]) and all(
         p[2] <= 64 for packets in found.values() for p in packets
     )
-    done = archived.run("fetch", "-d", archive, "--where", "SELEKT", "-w", tmp_path / "none.pcapng", status=1)
+    done = archived.run("fetch", "-A", archive, "--where", "SELEKT", "-w", tmp_path / "none.pcapng", status=1)
     assert done.stderr.startswith("ringtap archive: Binder Error: ") and not (tmp_path / "none.pcapng").exists()
     found, _ = expect(archive, tmp_path / "c.pcapng", 0, "--packets", "5")
     assert sum(map(len, found.values())) == 5
@@ -194,7 +194,7 @@ def test_window_recorder_and_where(archive, recordings, tmp_path):
 
 def test_a_filter_is_no_sql(archive, tmp_path):
     for expression in ("tcp') OR true --", "host 10.0.0.1; DROP TABLE packets", "1) OR (1"):
-        done = archived.run("fetch", "-d", archive, expression, "-w", tmp_path / "x.pcapng", status=1)
+        done = archived.run("fetch", "-A", archive, expression, "-w", tmp_path / "x.pcapng", status=1)
         assert (
             done.stderr.startswith(f"ringtap archive: the filter '{expression}' does not compile: ")
             and done.stderr.count("\n") == 1
@@ -209,7 +209,7 @@ def test_foreign_readers_of_a_pipe(archive, recordings, tmp_path):
         "ringtap_archive.main",
         "fetch",
         "-q",
-        "-d",
+        "-A",
         archive,
         "-w",
         "-",
@@ -300,14 +300,14 @@ def test_interfaces_comments_and_other_blocks_are_kept(order, tmp_path):
             [
                 "ingest",
                 "-q",
-                "-d",
+                "-A",
                 tmp_path / "archive",
                 "--recorder",
                 "host",
                 tmp_path / "odd.pcapng",
                 "--no-compress",
             ],
-            ["fetch", "-q", "-d", tmp_path / "archive", "-w", tmp_path / "out.pcapng"],
+            ["fetch", "-q", "-A", tmp_path / "archive", "-w", tmp_path / "out.pcapng"],
         ]
     )
     file = pcapng.read(tmp_path / "out.pcapng")
@@ -338,7 +338,7 @@ def framed(tmp_path_factory):
     rare = corpus.frames("udp")[0]
     frames[2000:2000] = [rare] * 10
     made = recording(folder, "r", ETHERNET, frames)
-    archived.run("ingest", "-q", "-d", folder / "archive", "--recorder", "r", made.path)
+    archived.run("ingest", "-q", "-A", folder / "archive", "--recorder", "r", made.path)
     return folder / "archive", made
 
 
@@ -398,7 +398,7 @@ def test_wireshark(archive, tmp_path):
     program.write_text(WIRESHARK)
     program.chmod(0o755)
     environment = dict(archived.environment(), PATH=f"{tmp_path}:{os.environ['PATH']}", OUT=str(tmp_path))
-    words = ["fetch", "-d", archive, "tcp", "--recorder", "sound"]
+    words = ["fetch", "-A", archive, "tcp", "--recorder", "sound"]
     done = subprocess.run(
         [archived.python(), "-m", "ringtap_archive.main", *map(str, words), "--wireshark"],
         env=environment,
@@ -428,7 +428,7 @@ def test_wireshark(archive, tmp_path):
 def test_no_room_for_the_file(archive, tmp_path):
     """The last bytes do not fit: the write takes some of them, and no status says that all is well."""
     whole, cut = tmp_path / "whole.pcapng", tmp_path / "cut.pcapng"
-    archived.run("fetch", "-d", archive, "--recorder", "sound", "-w", whole)
+    archived.run("fetch", "-A", archive, "--recorder", "sound", "-w", whole)
     limit = whole.stat().st_size - 100
     done = subprocess.run(
         [
@@ -438,7 +438,7 @@ def test_no_room_for_the_file(archive, tmp_path):
             "-m",
             "ringtap_archive.main",
             "fetch",
-            "-d",
+            "-A",
             archive,
             "--recorder",
             "sound",
@@ -455,16 +455,16 @@ def test_no_room_for_the_file(archive, tmp_path):
 
 def test_errors_are_one_line(archive, tmp_path):
     hosts = " or ".join(f"host 10.{n // 250}.{n % 250}.1" for n in range(200))
-    archived.run("fetch", "-d", archive, hosts, "-w", tmp_path / "hosts.pcapng")
-    archived.run("fetch", "-d", archive, "--from", "@1764000000000", "-w", tmp_path / "late.pcapng")
-    done = archived.run("fetch", "-d", archive, "-w", tmp_path, status=1)
+    archived.run("fetch", "-A", archive, hosts, "-w", tmp_path / "hosts.pcapng")
+    archived.run("fetch", "-A", archive, "--from", "@1764000000000", "-w", tmp_path / "late.pcapng")
+    done = archived.run("fetch", "-A", archive, "-w", tmp_path, status=1)
     assert done.stderr == f"ringtap archive: cannot write '{tmp_path}': Is a directory\n"
-    done = archived.run("fetch", "-d", tmp_path / ("n" * 300), "-w", tmp_path / "a.pcapng", status=1)
+    done = archived.run("fetch", "-A", tmp_path / ("n" * 300), "-w", tmp_path / "a.pcapng", status=1)
     assert done.stderr.count("\n") == 1 and "File name too long" in done.stderr
 
 
 def test_a_file_without_a_packet_is_one(archive, tmp_path):
-    archived.run("fetch", "-d", archive, "host 203.0.113.99 and tcp port 1", "-w", tmp_path / "none.pcapng")
+    archived.run("fetch", "-A", archive, "host 203.0.113.99 and tcp port 1", "-w", tmp_path / "none.pcapng")
     for command in (["tcpdump", "-nr"], ["tshark", "-r"]):
         assert subprocess.run([*command, tmp_path / "none.pcapng"], check=True, capture_output=True).stdout == b""
 
@@ -486,7 +486,7 @@ def test_arp_of_a_host_is_found_by_the_index(tmp_path):
         (BEGIN * 10**9 + n, arp(1 if n == 10 else 3, 1 if n == 20 else 2) + bytes(1400), 1442) for n in range(3000)
     ]
     write(tmp_path / "a.pcap", ETHERNET, packets)
-    archived.run("ingest", "-d", tmp_path / "archive", "--recorder", "a", tmp_path / "a.pcap")
+    archived.run("ingest", "-A", tmp_path / "archive", "--recorder", "a", tmp_path / "a.pcap")
     found, text = expect(tmp_path / "archive", tmp_path / "out.pcapng", 0, "host 10.0.0.1")
     assert list(found.values()) == [[packets[10], packets[20]]] and text.endswith("; 1 frames read\n")
     found, text = expect(

@@ -34,7 +34,7 @@ def test_recording_of_the_forwarder(fwd, record, tmp_path):
     recorder.done()
     app.stop()
     archive, file = tmp_path / "archive", recorder.file()
-    assert call("ingest", "-q", "-d", archive, "--recorder", "host", recorder.out) == 0
+    assert call("ingest", "-q", "-A", archive, "--recorder", "host", recorder.out) == 0
     assert_whole(archive, recorder.out)
     found = parts(archive)  # two, where an hour ended meanwhile
     rows = [row for part in found for row in pq.read_table(part.packets).to_pylist()]
@@ -45,7 +45,7 @@ def test_recording_of_the_forwarder(fwd, record, tmp_path):
     assert sum(row["packets_ab"] + row["packets_ba"] for row in flows) == PACKETS
     assert all(row["latency_p50_ns"] and row["latency_p50_ns"] <= row["latency_p99_ns"] for row in flows)
     assert {i["app"] for part in found for i in part.meta["interfaces"]} == {app.prefix}
-    assert call("fetch", "-q", "-d", archive, "udp", "-w", tmp_path / "all.pcapng") == 0
+    assert call("fetch", "-q", "-A", archive, "udp", "-w", tmp_path / "all.pcapng") == 0
     got = pcapng.read(tmp_path / "all.pcapng")
 
     def key(p, interfaces):

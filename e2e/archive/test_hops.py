@@ -305,7 +305,7 @@ def test_an_interface_that_was_not_recorded_loses_nothing(tmp_path):
     for name in site.recorders:
         file = tmp_path / f"{name}.pcapng"
         file.write_bytes(site.recorders[name].pcapng())
-        status, _, errors = archive_command("ingest", "-d", site.archive, "--recorder", name[0], file)
+        status, _, errors = archive_command("ingest", "-A", site.archive, "--recorder", name[0], file)
         assert status == 0, errors
     told = site.json("hops")
     found = {h["to"]: h for h in told["hops"]}

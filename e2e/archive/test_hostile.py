@@ -24,7 +24,7 @@ NOBODY = 65534
 def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     assert (
-        call("ingest", "-d", folder / "archive", "--recorder", "a", archiving.recording(folder / "a.pcapng", 500)) == 0
+        call("ingest", "-A", folder / "archive", "--recorder", "a", archiving.recording(folder / "a.pcapng", 500)) == 0
     )
     return folder / "archive"
 
@@ -53,8 +53,8 @@ def test_a_journal_changes_its_archive_only(archive, outside, content, capsys):
     hostile.journal(archive, filled(content, outside=outside / "precious"))
     with store.Archive(archive).reading():
         before = sorted(archive.rglob("*"))
-    assert call("query", "-d", archive, "SELECT count(*) FROM packets") == 1
-    assert call("ingest", "-d", archive, "--recorder", "a", archive.parent / "none.pcapng") == 1
+    assert call("query", "-A", archive, "SELECT count(*) FROM packets") == 1
+    assert call("ingest", "-A", archive, "--recorder", "a", archive.parent / "none.pcapng") == 1
     assert sorted(archive.rglob("*")) == before and "no process of ringtap writes that" in capsys.readouterr().err
 
 
@@ -64,17 +64,17 @@ def test_a_journal_of_another_user(archive, outside, capsys):
         archive, {"rename": [], "remove": [str(path.relative_to(archive)) for path in parts(archive)[0].files()]}
     )
     os.chown(archive / store.JOURNAL, NOBODY, NOBODY)
-    assert call("query", "-d", archive, "SELECT count(*) FROM packets") == 1
+    assert call("query", "-A", archive, "SELECT count(*) FROM packets") == 1
     os.chown(archive, NOBODY, NOBODY)
     for words in (
-        ("query", "-d", archive, "SELECT 1"),
-        ("prune", "-d", archive, "--keep", "0"),
-        ("verify", "--repair", "-d", archive),
+        ("query", "-A", archive, "SELECT 1"),
+        ("prune", "-A", archive, "--keep", "0"),
+        ("verify", "--repair", "-A", archive),
     ):
         assert call(*words) == 1
     assert capsys.readouterr().err.count("another user") == 4
     (archive / store.JOURNAL).unlink()
-    assert parts(archive) and call("prune", "-d", archive, "--keep", "0", "--shared") == 0 and not parts(archive)
+    assert parts(archive) and call("prune", "-A", archive, "--keep", "0", "--shared") == 0 and not parts(archive)
 
 
 def test_links_are_not_followed(archive, outside, capsys):
@@ -82,16 +82,16 @@ def test_links_are_not_followed(archive, outside, capsys):
     file = archiving.recording(archive.parent / "b.pcapng", 100, 2)
     for name in (".tmp", ".spool", store.DAMAGED):
         (archive / name).symlink_to(outside) if not (archive / name).exists() else hostile.link(archive / name, outside)
-    assert call("ingest", "-d", archive, "--recorder", "a", file) == 1
+    assert call("ingest", "-A", archive, "--recorder", "a", file) == 1
     assert "a link, or not a folder" in capsys.readouterr().err
     for path in (archive / "recorder=x", archive / "recorder=a" / "date=2026-03-01" / "hour=11"):
         path.symlink_to(outside)
-        assert call("prune", "-d", archive, "--keep", "0") == 1
+        assert call("prune", "-A", archive, "--keep", "0") == 1
         assert "move it out of the archive" in capsys.readouterr().err
         path.unlink()
     hostile.link(parts(archive)[0].packets, outside / "precious")
-    assert call("query", "-d", archive, "SELECT count(*) FROM packets") == 1
-    assert call("verify", "-d", archive) == 1
+    assert call("query", "-A", archive, "SELECT count(*) FROM packets") == 1
+    assert call("verify", "-A", archive) == 1
 
 
 def test_pipes_hold_nobody_up(archive, capsys):
@@ -105,8 +105,8 @@ def test_pipes_hold_nobody_up(archive, capsys):
     ):
         path.unlink(missing_ok=True)
         os.mkfifo(path)
-        assert call("query", "-d", archive, "--from", "2026-01-01", "SELECT count(*) FROM packets") == 1
-        assert call("verify", "-d", archive) == 1
+        assert call("query", "-A", archive, "--from", "2026-01-01", "SELECT count(*) FROM packets") == 1
+        assert call("verify", "-A", archive) == 1
         capsys.readouterr()
 
 
@@ -161,22 +161,22 @@ def test_meta_of_another_shape(archive, change, capsys):
     """One line, and a repair makes the file again from the packets."""
     hostile.meta(archive, change)
     for words in (
-        ("query", "-d", archive, "SELECT * FROM interfaces"),
-        ("top", "-d", archive),
-        ("verify", "-d", archive),
+        ("query", "-A", archive, "SELECT * FROM interfaces"),
+        ("top", "-A", archive),
+        ("verify", "-A", archive),
     ):
         assert call(*words) == 1
     out, err = capsys.readouterr()
     assert "Traceback" not in out + err and err.count("\n") in (2, 3)
     if "of another version" not in err:
-        assert call("verify", "-d", archive, "--repair") == 0 and call("verify", "-d", archive) == 0
+        assert call("verify", "-A", archive, "--repair") == 0 and call("verify", "-A", archive) == 0
 
 
 def test_meta_without_what_may_be_missing(archive, capsys):
     hostile.meta(archive, lambda m: m.update(clock={"reports": 1, "unsynchronized": 1, "set": [], "set_beyond": 0}))
     assert (
-        call("hops", "-d", archive, "--json") in (0, 1)
-        and call("report", "-d", archive, "--html", archive.parent / "page") == 0
+        call("hops", "-A", archive, "--json") in (0, 1)
+        and call("report", "-A", archive, "--html", archive.parent / "page") == 0
     )
     assert "Traceback" not in capsys.readouterr().err
 
@@ -197,7 +197,7 @@ def test_only_the_owner_reads_packets(tmp_path, capsys):
             assert (
                 call(
                     "ingest",
-                    "-d",
+                    "-A",
                     archive,
                     "--recorder",
                     "a",
@@ -207,22 +207,22 @@ def test_only_the_owner_reads_packets(tmp_path, capsys):
                 )
                 == 0
             )
-            assert call("compact", "-d", archive) == 0 and len(parts(archive)) == 1
-            assert call("fetch", "-d", archive, "-w", tmp_path / f"out{mask}", *more) == 0
-            assert call("query", "-d", archive, "SELECT 1 AS a", "--arrow", tmp_path / f"arrow{mask}", *more) == 0
-            assert call("report", "-d", archive, "--html", tmp_path / f"page{mask}", *more) == 0
+            assert call("compact", "-A", archive) == 0 and len(parts(archive)) == 1
+            assert call("fetch", "-A", archive, "-w", tmp_path / f"out{mask}", *more) == 0
+            assert call("query", "-A", archive, "SELECT 1 AS a", "--arrow", tmp_path / f"arrow{mask}", *more) == 0
+            assert call("report", "-A", archive, "--html", tmp_path / f"page{mask}", *more) == 0
         finally:
             os.umask(before)
         assert modes(archive) == (folders, files)
         assert {stat.S_IMODE((tmp_path / f"{name}{mask}").stat().st_mode) for name in ("out", "arrow", "page")} == files
     capsys.readouterr()
-    assert call("ingest", "-d", tmp_path / "archive0", "-g", file) == 1 and "chmod -R" in capsys.readouterr().err
+    assert call("ingest", "-A", tmp_path / "archive0", "-g", file) == 1 and "chmod -R" in capsys.readouterr().err
 
 
 def test_a_file_of_another_user_gets_no_packets(archive, tmp_path, capsys):
     (tmp_path / "out.pcapng").write_text("x")
     os.chown(tmp_path / "out.pcapng", NOBODY, NOBODY)
-    assert call("fetch", "-d", archive, "-w", tmp_path / "out.pcapng") == 1
+    assert call("fetch", "-A", archive, "-w", tmp_path / "out.pcapng") == 1
     assert "belongs to another user" in capsys.readouterr().err and (tmp_path / "out.pcapng").read_text() == "x"
 
 
@@ -231,7 +231,7 @@ def test_a_member_of_the_group_reads(tmp_path):
         os.chmod(folder, 0o755)
         archive = Path(folder) / "archive"
         assert (
-            call("ingest", "-d", archive, "-g", "--recorder", "a", archiving.recording(tmp_path / "a.pcapng", 100)) == 0
+            call("ingest", "-A", archive, "-g", "--recorder", "a", archiving.recording(tmp_path / "a.pcapng", 100)) == 0
         )
         for path in [archive, *archive.rglob("*")]:
             os.chown(path, -1, NOBODY)
@@ -263,7 +263,7 @@ EVIL = b"\x1b]0;owned\x07\x1b[31m\xc2\x9b2J\r\n\xe2\x80\xaeeth0"
         ("query", "--csv", "SELECT name FROM interfaces"),
         ("query", "--json", "SELECT name FROM interfaces"),
         ("query", "SELECT CAST(name AS INT) FROM interfaces"),
-        ("top", "--by", "interfaces"),
+        ("top", "--view", "interfaces"),
         ("hops",),
         ("hops", "--json"),
         ("verify",),
@@ -286,14 +286,14 @@ def test_text_of_others_is_printed_as_text(tmp_path, words, capsys):
                 archiving.START_NS + n * 10**6 + ns,
             )
         f.write(file)
-        assert call("ingest", "-d", tmp_path / "archive", "--recorder", recorder, "-q", file) == 0
+        assert call("ingest", "-A", tmp_path / "archive", "--recorder", recorder, "-q", file) == 0
     (tmp_path / "torn\x1b[2J.pcapng").write_bytes(file.read_bytes()[:-7])
     if words == ("verify",):
         parts(tmp_path / "archive")[0].flows.write_bytes(b"")
     capsys.readouterr()
     call(
         words[0],
-        "-d",
+        "-A",
         tmp_path / "archive",
         *(word.format(file=file, torn=tmp_path / "torn\x1b[2J.pcapng") for word in words[1:]),
     )
@@ -306,5 +306,5 @@ def test_text_of_others_is_printed_as_text(tmp_path, words, capsys):
 def test_cells_of_csv_are_not_computed(archive, capsys):
     """Text that begins as a formula does; numbers stay numbers."""
     sql = "SELECT * FROM (VALUES ('=1+1', -5, -0.5::DOUBLE, '-5'), ('@x', 7, 1e30, '+a'), ('a=b', NULL, -1, NULL)) AS t(a, b, \"=c\", d)"
-    assert call("query", "-d", archive, "--csv", sql) == 0
+    assert call("query", "-A", archive, "--csv", sql) == 0
     assert capsys.readouterr().out.splitlines() == ["a,b,'=c,d", "'=1+1,-5,-0.5,'-5", "'@x,7,1e+30,'+a", "a=b,,-1.0,"]

@@ -23,7 +23,7 @@ from ringtap_archive import frames, ingest, layout, units
 def test_one_file(tmp_path, capsys):
     file = archiving.recording(tmp_path / "a.pcapng", 5000)
     archive = tmp_path / "archive"
-    assert call("ingest", "-d", archive, "--recorder", "host-1", "--json", file) == 0
+    assert call("ingest", "-A", archive, "--recorder", "host-1", "--json", file) == 0
     result = json.loads(capsys.readouterr().out)
     assert (result["state"], result["packets"], result["parts"], result["salvaged"]) == ("added", 5000, 1, None)
     (part,) = parts(archive)
@@ -44,7 +44,7 @@ def test_offsets_lead_to_the_packets(tmp_path):
     """As DuckDB, which shares no code with the writer, reads them."""
     file = archiving.recording(tmp_path / "a.pcapng", 20000)
     archive = tmp_path / "archive"
-    assert call("ingest", "-d", archive, file) == 0
+    assert call("ingest", "-A", archive, file) == 0
     (part,) = parts(archive)
     found = duckdb.sql(f"SELECT file_offset, captured, time_ns FROM '{part.packets}'").fetchall()
     assert len(found) == 20000 and part.meta["pcapng"]["frames"] > 5
@@ -63,22 +63,22 @@ def test_offsets_lead_to_the_packets(tmp_path):
 def test_is_idempotent(tmp_path, capsys):
     file = archiving.of_hours(tmp_path / "a.pcapng", 2)
     archive = tmp_path / "archive"
-    assert call("ingest", "-d", archive, "--recorder", "a", file) == 0
+    assert call("ingest", "-A", archive, "--recorder", "a", file) == 0
     other = tmp_path / "b.pcapng"
     other.write_bytes(file.read_bytes())
     capsys.readouterr()
-    assert call("ingest", "-d", archive, "--recorder", "a", file, other) == 0
+    assert call("ingest", "-A", archive, "--recorder", "a", file, other) == 0
     assert capsys.readouterr().out.count("in the archive already") == 2
     assert_whole(archive, file)
     # Another recorder may have seen the same.
-    assert call("ingest", "-d", archive, "--recorder", "b", file) == 0
+    assert call("ingest", "-A", archive, "--recorder", "b", file) == 0
     assert len(parts(archive)) == 4 and len(parts(archive, recorders=["b"])) == 2
 
 
 def test_parts_of_hours(tmp_path):
     file = archiving.of_hours(tmp_path / "a.pcapng", 3)
     archive = tmp_path / "archive"
-    assert call("ingest", "-d", archive, "--recorder", "a", "--no-compress", file) == 0
+    assert call("ingest", "-A", archive, "--recorder", "a", "--no-compress", file) == 0
     found = parts(archive)
     assert [part.folder.name for part in found] == ["hour=10", "hour=11", "hour=12"]
     data = file.read_bytes()
@@ -108,13 +108,13 @@ def test_clock_set_back(tmp_path):
     file = tmp_path / "back.pcapng"
     file.write_bytes(late + early)
     archive = tmp_path / "archive"
-    assert call("ingest", "-d", archive, "--recorder", "a", file) == 0
+    assert call("ingest", "-A", archive, "--recorder", "a", file) == 0
     (part,) = parts(archive)
     assert part.meta["late"] and part.meta["packets"]["rows"] == 1000 and part.folder.name == "hour=10"
     assert 0 <= part.first_ns - (START_NS - 5 * layout.HOUR_NS) < 10**6
     hour = START_NS - 5 * layout.HOUR_NS
     assert [p.name for p in parts(archive, since=hour, until=hour + layout.HOUR_NS)] == [part.name]
-    assert call("verify", "-d", archive) == 0
+    assert call("verify", "-A", archive) == 0
 
 
 def test_torn_file(tmp_path, capsys):
@@ -122,22 +122,22 @@ def test_torn_file(tmp_path, capsys):
     file = tmp_path / "torn.pcapng"
     file.write_bytes(whole[: len(whole) * 2 // 3])
     archive = tmp_path / "archive"
-    assert call("ingest", "-d", archive, file) == 0
+    assert call("ingest", "-A", archive, file) == 0
     out = capsys.readouterr().out
     (part,) = parts(archive)
     assert "what is before that was added" in out and part.meta["source"]["salvaged"] in out
     assert packets_in(content(part)) == part.meta["packets"]["rows"] > 2000
     assert whole.startswith(content(part))
-    assert call("ingest", "-d", archive, file) == 0 and "in the archive already" in capsys.readouterr().out
-    assert call("verify", "-d", archive) == 0
+    assert call("ingest", "-A", archive, file) == 0 and "in the archive already" in capsys.readouterr().out
+    assert call("verify", "-A", archive) == 0
     # What is behind the damage is kept, whether the file is added now or was before.
     for where in (tmp_path / "other", archive):
         copy = tmp_path / "copy.pcapng"
         copy.write_bytes(file.read_bytes())
-        assert call("ingest", "-d", where, "--remove", copy) == 0 and "behind the damage" in capsys.readouterr().err
+        assert call("ingest", "-A", where, "--remove", copy) == 0 and "behind the damage" in capsys.readouterr().err
         assert not copy.exists() and copy.with_name(".copy.pcapng.torn").read_bytes() == file.read_bytes()
     assert (
-        call("ingest", "-d", tmp_path / "third", "--remove", file) == 0
+        call("ingest", "-A", tmp_path / "third", "--remove", file) == 0
         and "behind the damage" in capsys.readouterr().err
     )
     assert not file.exists() and file.with_name(".torn.pcapng.torn").stat().st_size == len(whole) * 2 // 3
@@ -156,12 +156,12 @@ def test_other_files(tmp_path, name):
     else:
         subprocess.run(["editcap", "-F", "nsecpcap", plain, file], check=True)
     archive = tmp_path / "archive"
-    assert call("ingest", "-d", archive, file) == 0
+    assert call("ingest", "-A", archive, file) == 0
     assert_whole(archive, file)
     assert archiving.rows(archive) == 1000
     if not name.endswith(".pcap"):
         assert content(parts(archive)[0]) == plain.read_bytes()
-    assert call("verify", "-d", archive) == 0
+    assert call("verify", "-A", archive) == 0
 
 
 def test_refusals(tmp_path, capsys):
@@ -175,27 +175,27 @@ def test_refusals(tmp_path, capsys):
     other.mkdir()
     (other / "file").touch()
     archive = tmp_path / "archive"
-    refused("not an archive, and not empty", "ingest", "-d", other, file)
-    refused("not an archive", "verify", "-d", other)
-    refused("No such file", "ingest", "-d", archive, tmp_path / "nothing.pcapng")
-    refused("cannot decode", "ingest", "-d", archive, __file__)
-    refused("not a name", "ingest", "-d", archive, "--recorder", "../x", file)
-    refused("give FILEs", "ingest", "-d", archive, status=2)
+    refused("not an archive, and not empty", "ingest", "-A", other, file)
+    refused("not an archive", "verify", "-A", other)
+    refused("No such file", "ingest", "-A", archive, tmp_path / "nothing.pcapng")
+    refused("cannot decode", "ingest", "-A", archive, __file__)
+    refused("not a name", "ingest", "-A", archive, "--recorder", "../x", file)
+    refused("give FILEs", "ingest", "-A", archive, status=2)
     refused("unknown command", "ingset", status=2)
     refused("required", "ingest", file, status=2)
     with open(file, "ab"):
-        refused("a process writes it", "ingest", "-d", archive, file)
+        refused("a process writes it", "ingest", "-A", archive, file)
     assert parts(archive) == []
     # The rest of the command line is added all the same.
-    assert call("ingest", "-d", archive, tmp_path / "nothing.pcapng", file) == 1
+    assert call("ingest", "-A", archive, tmp_path / "nothing.pcapng", file) == 1
     assert_whole(archive, file)
 
 
 def test_lean(tmp_path):
     file = archiving.recording(tmp_path / "a.pcapng", 2000)
     for name, words in (("full", []), ("lean", ["--lean"])):
-        assert call("ingest", "-d", tmp_path / name, *words, file) == 0
-        assert call("verify", "-d", tmp_path / name) == 0
+        assert call("ingest", "-A", tmp_path / name, *words, file) == 0
+        assert call("verify", "-A", tmp_path / name) == 0
     full, lean = (pq.read_table(parts(tmp_path / name)[0].packets, partitioning=None) for name in ("full", "lean"))
     gone = {"tcp_seq", "ip_id"}
     assert [name for name in full.schema.names if not full[name].equals(lean[name])] == sorted(
@@ -255,12 +255,12 @@ def test_losses_of_the_next_hour(tmp_path, capsys):
     file.packet(b"\0" * 60, end - 1000).statistics(0, end - 900, (7, file.pack("Q", 0)), (8, file.pack("Q", 1)))
     file.statistics(0, end + 300, (7, file.pack("Q", 500)), (8, file.pack("Q", 1)))
     archive = tmp_path / "archive"
-    assert call("ingest", "-q", "-d", archive, file.write(tmp_path / "a.pcapng")) == 0
+    assert call("ingest", "-q", "-A", archive, file.write(tmp_path / "a.pcapng")) == 0
     for window, lost in ((("--from", "2026-03-01T11:00"), 500), (("--to", "2026-03-01T11:00"), None)):
         capsys.readouterr()
-        assert call("query", "-d", archive, "--json", *window, "SELECT sum(packets) AS lost FROM losses") == 0
+        assert call("query", "-A", archive, "--json", *window, "SELECT sum(packets) AS lost FROM losses") == 0
         assert json.loads(capsys.readouterr().out) == [{"lost": lost}]
-    assert call("verify", "-d", archive) == 0
+    assert call("verify", "-A", archive) == 0
 
 
 def test_numbers_beyond_all_bounds(tmp_path, capsys):
@@ -268,10 +268,10 @@ def test_numbers_beyond_all_bounds(tmp_path, capsys):
     file = File().section().interface(1, 0, (9, b"\x09"), (3, b"port 4294967295 of DPDK application a"))
     file.packet(b"\0" * 60, START_NS, options=((6, file.pack("I", 4294967294)), (4, file.pack("Q", 2**64 - 1))))
     archive = tmp_path / "archive"
-    assert call("ingest", "-q", "-d", archive, file.write(tmp_path / "a.pcapng")) == 0
+    assert call("ingest", "-q", "-A", archive, file.write(tmp_path / "a.pcapng")) == 0
     capsys.readouterr()
     assert (
-        call("query", "-d", archive, "--json", "SELECT queue, packets, port FROM losses JOIN interfaces USING (part)")
+        call("query", "-A", archive, "--json", "SELECT queue, packets, port FROM losses JOIN interfaces USING (part)")
         == 0
     )
     assert json.loads(capsys.readouterr().out) == [{"queue": 4294967294, "packets": 2**63 - 1, "port": 4294967295}]
@@ -286,7 +286,7 @@ def test_begin_of_fates_stands_once_in_each_part(tmp_path):
     for hour in range(2):
         file.packet(b"\0" * 60, START_NS + hour * layout.HOUR_NS)
     archive = tmp_path / "archive"
-    assert call("ingest", "-q", "-d", archive, file.write(tmp_path / "a.pcapng")) == 0
+    assert call("ingest", "-q", "-A", archive, file.write(tmp_path / "a.pcapng")) == 0
     found = [content(part).count(struct.pack("<II", 0x80525446, 12 + len(begin))) for part in parts(archive)]
     assert found == [1000, 1]
 
@@ -296,7 +296,7 @@ def test_names_of_any_bytes(tmp_path):
     file = archiving.recording(tmp_path / "a.pcapng", 100)
     named = os.fsencode(tmp_path) + b"/\xff\xe4.pcapng"
     os.rename(file, named)
-    words = [archived.python(), "-m", "ringtap_archive.main", "ingest", "-d", tmp_path / "archive", named]
+    words = [archived.python(), "-m", "ringtap_archive.main", "ingest", "-A", tmp_path / "archive", named]
     done = subprocess.run(
         words, env=archived.environment() | {"PYTHONIOENCODING": "utf-8"}, capture_output=True, check=False
     )
@@ -317,7 +317,7 @@ def test_recording_of_many_hours(tmp_path):
             "-m",
             "ringtap_archive.main",
             "ingest",
-            "-d",
+            "-A",
             tmp_path / "archive",
             tmp_path / "a.pcapng",
         ],
@@ -345,13 +345,13 @@ def test_memory_does_not_grow_with_hours(tmp_path, monkeypatch):
     for hour in range(60):
         f.packet(bytes(60), START_NS + hour * layout.HOUR_NS)
     file = f.write(tmp_path / "sparse.pcapng")
-    assert call("ingest", "-d", tmp_path / "archive", "--recorder", "a", file) == 0
+    assert call("ingest", "-A", tmp_path / "archive", "--recorder", "a", file) == 0
     assert most[0] <= ingest.OPEN_MAX + 2
     assert_whole(tmp_path / "archive", file)
     assert all(part.meta["interfaces"] and "aside" not in part.meta for part in parts(tmp_path / "archive"))
-    assert call("verify", "-d", tmp_path / "archive") == 0
+    assert call("verify", "-A", tmp_path / "archive") == 0
     monkeypatch.setattr(ingest, "HOURS_MAX", 50)
-    assert call("ingest", "-d", tmp_path / "archive", "--recorder", "b", file) == 1
+    assert call("ingest", "-A", tmp_path / "archive", "--recorder", "b", file) == 1
 
 
 def test_frames_do_not_grow_with_what_is_between_packets(tmp_path):
@@ -361,9 +361,9 @@ def test_frames_do_not_grow_with_what_is_between_packets(tmp_path):
         for _ in range(10):
             f.block(0x0BAD, struct.pack("<I", 0) + bytes(1 << 20))
     file = f.write(tmp_path / "gaps.pcapng")
-    assert call("ingest", "-d", tmp_path / "archive", "--recorder", "a", file) == 0
+    assert call("ingest", "-A", tmp_path / "archive", "--recorder", "a", file) == 0
     (part,) = parts(tmp_path / "archive")
     with frames.open_file(part.pcapng) as packed:
         assert max(len(data) for _, data in packed.pieces()) < 3 << 20
     assert content(part) == file.read_bytes()
-    assert call("verify", "-d", tmp_path / "archive") == 0
+    assert call("verify", "-A", tmp_path / "archive") == 0

@@ -24,7 +24,7 @@ def part(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(index, "ROWS", ROWS)
         patch.setattr(index, "FLOW_ROWS", FLOW_ROWS)
-        assert call("ingest", "-q", "-d", folder / "archive", file) == 0
+        assert call("ingest", "-q", "-A", folder / "archive", file) == 0
     (part,) = parts(folder / "archive")
     return part
 

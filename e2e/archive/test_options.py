@@ -30,7 +30,7 @@ def test_the_table_is_what_commands_take():
     for name in main.COMMANDS:
         for action in main.parser_of(name)[1]._actions:
             word = action.option_strings[-1][2:] if action.option_strings else ""
-            if word not in ("", "help", "packets"):  # --packets of top has no value
+            if word not in ("", "help"):
                 assert (action.nargs == 0) == (word in taken), (name, word)
 
 
@@ -38,13 +38,13 @@ def test_times_before_now():
     """'-2h' is not an option."""
     for name in ("query", "hops", "fetch"):
         parser = main.parser_of(name)[1]
-        words = ["-d", "a", "--from", "-2h", *(["SELECT 1"] if name == "query" else [])]
+        words = ["-A", "a", "--from", "-2h", *(["SELECT 1"] if name == "query" else [])]
         assert parser.parse_args(words)
 
 
 @pytest.mark.parametrize("keep", ["7", "90m"])
 def test_a_forgotten_unit_removes_nothing(keep, capsys):
-    assert main.main(["prune", "-d", "/none", "--keep", keep]) == 2
+    assert main.main(["prune", "-A", "/none", "--keep", keep]) == 2
     assert "which unit" in capsys.readouterr().err
 
 
@@ -73,7 +73,7 @@ def bare(tmp_path):
 
 
 def test_without_the_environment(bare, tmp_path):
-    done = bare("verify", "-d", tmp_path)
+    done = bare("verify", "-A", tmp_path)
     assert done.returncode == 1 and done.stdout == ""
     assert "environment is missing; run 'make archive'" in done.stderr and done.stderr.count("\n") == 1
     done = bare("verify", RINGTAP_ARCHIVE="/nothing/here")
@@ -92,7 +92,7 @@ def test_runs_the_program_with_its_paths(bare, tmp_path):
     decoder = tmp_path / "build" / "archive" / "decoder" / "libringtap-archive.so"
     decoder.parent.mkdir(parents=True)
     decoder.touch()
-    done = bare("query", "-d", "a b", "--json", "SELECT 1", RINGTAP_ARCHIVE=str(program))
+    done = bare("query", "-A", "a b", "--json", "SELECT 1", RINGTAP_ARCHIVE=str(program))
     assert done.returncode == 7
     assert done.stdout.splitlines() == ["5 query a b", str(tmp_path / "build" / "cli" / "ringtap"), str(decoder)]
     # That of a source tree is found beside the build folder.

@@ -36,14 +36,14 @@ def recorded(tmp_path_factory):
     }
     archive = folder / "archive"
     statuses, errors = archived.many(
-        ["ingest", "-q", "-d", archive, "--recorder", name, path] for name, path in files.items()
+        ["ingest", "-q", "-A", archive, "--recorder", name, path] for name, path in files.items()
     )
     assert not any(statuses), errors
     return archive, files, frames
 
 
 def query(archive, sql, *options, **more):
-    return archived.run("query", "-d", archive, *options, sql, **more).stdout
+    return archived.run("query", "-A", archive, *options, sql, **more).stdout
 
 
 def test_talkers_as_tshark_counts_them(recorded):
@@ -91,14 +91,14 @@ def test_talkers_as_tshark_counts_them(recorded):
 def test_forms(recorded, tmp_path):
     archive, _files, frames = recorded
     sql = "SELECT recorder, count(*) AS packets, ip('10.0.0.1') AS address, NULL AS nothing FROM packets GROUP BY recorder ORDER BY 1"
-    words = ["query", "-d", archive, sql]
+    words = ["query", "-A", archive, sql]
     done, errors = archived.outputs(
         [
             words,
             [*words, "--csv"],
             [*words, "--json"],
             [*words, "--arrow", tmp_path / "file.arrow"],
-            ["query", "-d", archive, "--json", "SELECT 1 AS one WHERE false"],
+            ["query", "-A", archive, "--json", "SELECT 1 AS one WHERE false"],
         ]
     )
     table, text, objects, nothing, empty = [out for status, out in done if status == 0]
@@ -177,7 +177,7 @@ def test_what_cannot_matter_is_not_read(recorded):
         (["SELECT sum(packets_ab) FROM flows WHERE src = ip('10.0.0.1')"], (None, 4)),
     ]
     done, errors = archived.outputs(
-        ["query", "-d", recorded[0], "--json", f"EXPLAIN ANALYZE {sql}", *more] for (sql, *more), _ in cases
+        ["query", "-A", recorded[0], "--json", f"EXPLAIN ANALYZE {sql}", *more] for (sql, *more), _ in cases
     )
     assert not errors
     for (words, (files, groups)), (status, out) in zip(cases, done):
@@ -195,17 +195,17 @@ def test_what_cannot_matter_is_not_read(recorded):
     ],
 )
 def test_one_line_says_what_is_wrong(recorded, sql, line):
-    done = archived.run("query", "-d", recorded[0], sql, status=1)
+    done = archived.run("query", "-A", recorded[0], sql, status=1)
     assert done.stderr == f"ringtap archive: {line}\n" and not done.stdout
 
 
 def test_no_such_archive_or_recorder(recorded, tmp_path):
     assert (
         "no recorder 'four'; it has one, three"
-        in archived.run("query", "-d", recorded[0], "--recorder", "four", "SELECT 1", status=1).stderr
+        in archived.run("query", "-A", recorded[0], "--recorder", "four", "SELECT 1", status=1).stderr
     )
-    assert "not an archive" in archived.run("query", "-d", tmp_path, "SELECT 1", status=1).stderr
-    archived.run("query", "-d", recorded[0], "--master", "local", "SELECT 1", status=2)
+    assert "not an archive" in archived.run("query", "-A", tmp_path, "SELECT 1", status=1).stderr
+    archived.run("query", "-A", recorded[0], "--master", "local", "SELECT 1", status=2)
 
 
 def test_reader_of_a_pipe_may_end(recorded):
@@ -214,7 +214,7 @@ def test_reader_of_a_pipe_may_end(recorded):
         "-m",
         "ringtap_archive.main",
         "query",
-        "-d",
+        "-A",
         recorded[0],
         "--csv",
         "SELECT a.* FROM packets a, packets b",

@@ -53,7 +53,7 @@ def file(tmp_path_factory):
 
 def ingest(archive, *files):
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    return call("ingest", "-d", archive, "--recorder", "a", *files)
+    return call("ingest", "-A", archive, "--recorder", "a", *files)
 
 
 def killing_at(number, function, *args):
@@ -92,10 +92,10 @@ def test_killed_at_random_moments(tmp_path, file):
                 archive = archive.with_name(f"{archive.name}+")
     assert killed > KILLS // 4
     for path in tmp_path.glob("archive*"):
-        assert call("ingest", "-d", path, "--recorder", "a", file) == 0
+        assert call("ingest", "-A", path, "--recorder", "a", file) == 0
         assert_whole(path, file)
         assert_clean(path)
-        assert call("verify", "-d", path) == 0
+        assert call("verify", "-A", path) == 0
 
 
 def changed(folder, before, change, after):
@@ -119,7 +119,7 @@ def test_killed_at_every_call_of_ingest(fast_disk, file):
     def after(archive):
         if (archive / ".lock").exists():
             assert_all_or_nothing(archive)
-        assert call("ingest", "-d", archive, "--recorder", "a", file) == 0
+        assert call("ingest", "-A", archive, "--recorder", "a", file) == 0
         assert_whole(archive, file)
         assert_clean(archive)
 
@@ -128,7 +128,7 @@ def test_killed_at_every_call_of_ingest(fast_disk, file):
 
 def test_killed_at_every_call_of_compact_and_prune(tmp_path, fast_disk):
     files = [archiving.recording(tmp_path / f"{seed}.pcapng", 200, seed) for seed in (1, 2)]
-    assert call("ingest", "-d", tmp_path / "all", "--recorder", "a", *files) == 0
+    assert call("ingest", "-A", tmp_path / "all", "--recorder", "a", *files) == 0
     digests = {source: len(n) for source, n in archiving.sources(tmp_path / "all").items()}
 
     def before(archive):
@@ -137,16 +137,16 @@ def test_killed_at_every_call_of_compact_and_prune(tmp_path, fast_disk):
     def joined(archive):
         assert_whole(archive, *files)
         assert archiving.rows(archive) == 400
-        assert call("compact", "-d", archive) == 0
+        assert call("compact", "-A", archive) == 0
         assert len(archiving.parts(archive)) == 1
         assert_whole(archive, *files)
-        assert call("verify", "--repair", "-d", archive) == 0
+        assert call("verify", "--repair", "-A", archive) == 0
         assert_clean(archive)
 
     def pruned(archive):
         assert {source: len(n) for source, n in archiving.sources(archive).items()} in ({}, digests)
-        assert call("prune", "-d", archive, "--keep", "0") == 0
-        assert call("verify", "--repair", "-d", archive) == 0
+        assert call("prune", "-A", archive, "--keep", "0") == 0
+        assert call("verify", "--repair", "-A", archive) == 0
         assert archiving.parts(archive) == []
         assert_clean(archive)
 
@@ -154,8 +154,8 @@ def test_killed_at_every_call_of_compact_and_prune(tmp_path, fast_disk):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return call(*words)
 
-    assert changed(fast_disk / "c", before, lambda archive: quietly("compact", "-d", archive), joined) > 20
-    assert changed(fast_disk / "p", before, lambda archive: quietly("prune", "-d", archive, "--keep", "0"), pruned) > 5
+    assert changed(fast_disk / "c", before, lambda archive: quietly("compact", "-A", archive), joined) > 20
+    assert changed(fast_disk / "p", before, lambda archive: quietly("prune", "-A", archive, "--keep", "0"), pruned) > 5
 
 
 def test_two_at_once(tmp_path, file):
@@ -166,7 +166,7 @@ def test_two_at_once(tmp_path, file):
     assert [end_of(pid) for pid in pids] == [(0, None)] * 2
     assert_whole(archive, *files)
     assert_clean(archive)
-    assert call("verify", "-d", archive) == 0
+    assert call("verify", "-A", archive) == 0
 
 
 def waits_for_a_lock(pid):
@@ -176,15 +176,15 @@ def waits_for_a_lock(pid):
 
 def test_a_reader_holds_up_prune_but_not_ingest(tmp_path, file):
     archive = tmp_path / "archive"
-    assert call("ingest", "-d", archive, "--recorder", "a", file) == 0
+    assert call("ingest", "-A", archive, "--recorder", "a", file) == 0
     with store.Archive(archive).reading():
         # Not forked: a child has the locks of its parent.
         prune = subprocess.Popen(
-            [sys.executable, "-m", "ringtap_archive.main", "prune", "-d", archive, "--keep", "0"],
+            [sys.executable, "-m", "ringtap_archive.main", "prune", "-A", archive, "--keep", "0"],
             stdout=subprocess.DEVNULL,
         )
         until(lambda: waits_for_a_lock(prune.pid), what="prune to wait")
-        assert call("ingest", "-d", archive, "--recorder", "a", archiving.recording(tmp_path / "b.pcapng", 100, 9)) == 0
+        assert call("ingest", "-A", archive, "--recorder", "a", archiving.recording(tmp_path / "b.pcapng", 100, 9)) == 0
         assert prune.poll() is None and len(archiving.parts(archive)) == 4
     assert prune.wait(60) == 0
     assert archiving.parts(archive) == []
@@ -192,10 +192,10 @@ def test_a_reader_holds_up_prune_but_not_ingest(tmp_path, file):
 
 def test_full_disk(tmp_path, small_disk, file, capsys):
     archive = small_disk / "archive"
-    assert call("ingest", "-d", archive, "--recorder", "a", file) == 0
+    assert call("ingest", "-A", archive, "--recorder", "a", file) == 0
     large = archiving.recording(tmp_path / "large.pcapng", 12000, 3)
     capsys.readouterr()
-    assert call("ingest", "-d", archive, "--recorder", "a", large) == 1
+    assert call("ingest", "-A", archive, "--recorder", "a", large) == 1
     err = capsys.readouterr().err
     assert "no space is left" in err and "prune" in err and err.count("\n") == 1
     assert_whole(archive, file)
@@ -204,11 +204,11 @@ def test_full_disk(tmp_path, small_disk, file, capsys):
     with open(small_disk / "filler", "wb", buffering=0) as filler, pytest.raises(OSError):
         while True:
             filler.write(bytes(4096))
-    assert call("prune", "-d", archive, "--keep", "0") == 0
+    assert call("prune", "-A", archive, "--keep", "0") == 0
     assert archiving.parts(archive) == []
-    assert call("verify", "--repair", "-d", archive) == 0
+    assert call("verify", "--repair", "-A", archive) == 0
     (small_disk / "filler").unlink()
-    assert call("ingest", "-d", archive, "--recorder", "a", file) == 0
+    assert call("ingest", "-A", archive, "--recorder", "a", file) == 0
     assert_whole(archive, file)
     assert_clean(archive)
 
@@ -217,7 +217,7 @@ def test_full_disk_once_the_journal_is_written(tmp_path, file, monkeypatch, caps
     """A new name in a folder can need a block that the disk no longer has. prune removes the oldest part, and completes
     the change."""
     archive = tmp_path / "archive"
-    assert call("ingest", "-d", archive, "--recorder", "a", file) == 0
+    assert call("ingest", "-A", archive, "--recorder", "a", file) == 0
     old = archiving.parts(archive)
     rename = os.rename
 
@@ -228,14 +228,14 @@ def test_full_disk_once_the_journal_is_written(tmp_path, file, monkeypatch, caps
 
     monkeypatch.setattr(os, "rename", on_a_full_disk)
     other = archiving.recording(tmp_path / "b.pcapng", 100, 9)
-    assert call("ingest", "-d", archive, "--recorder", "a", other) == 1
+    assert call("ingest", "-A", archive, "--recorder", "a", other) == 1
     assert "it will be once there is space" in capsys.readouterr().err
-    assert call("prune", "-d", archive, "--keep", "1T") == 0
+    assert call("prune", "-A", archive, "--keep", "1T") == 0
     assert "removed 1 parts, as a change" in capsys.readouterr().out
     oldest = min(old, key=lambda part: part.last_ns)
     assert [part for part in old if not part.meta_path.exists()] == [oldest]
     assert len(archiving.parts(archive)) == len(old)  # with that of the other file
-    assert call("verify", "--repair", "-d", archive) == 0
+    assert call("verify", "--repair", "-A", archive) == 0
     assert_clean(archive)
 
 
@@ -245,6 +245,6 @@ def test_compact_leaves_parts_with_ids(tmp_path):
     for seed in 1, 2, 3, 4:
         one = tmp_path / f"{seed}.pcapng"
         assert call("generate", "--packets", 200, "--seed", seed, *(["--ids"] if seed > 2 else []), "-w", one) == 0
-        assert call("ingest", "-d", archive, "--recorder", "a", one) == 0
-    assert call("compact", "-d", archive) == 0
+        assert call("ingest", "-A", archive, "--recorder", "a", one) == 0
+    assert call("compact", "-A", archive) == 0
     assert sorted(len(part.sources) for part in archiving.parts(archive)) == [1, 1, 2]

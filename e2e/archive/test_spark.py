@@ -91,9 +91,9 @@ def archive(tmp_path_factory):
         for name, seed, more in zip(RECORDERS, (1, 1, 2), ([], ["--loss", "0.01"], ["--ids"]))
     ]
     commands += [
-        ["ingest", "-q", "-d", folder / "archive", "--recorder", name, folder / f"{name}.pcapng"] for name in RECORDERS
+        ["ingest", "-q", "-A", folder / "archive", "--recorder", name, folder / f"{name}.pcapng"] for name in RECORDERS
     ]
-    commands.append(["ingest", "-q", "-d", folder / "archive", "--recorder", "007", *corpus.make(folder)[:20]])
+    commands.append(["ingest", "-q", "-A", folder / "archive", "--recorder", "007", *corpus.make(folder)[:20]])
     statuses, errors = archived.many(commands)
     assert not any(statuses), errors
     return folder / "archive"
@@ -127,12 +127,12 @@ def test_same_result(compared, title):
 
 def test_command(archive):
     sql = "SELECT recorder, src, count(*) AS n FROM packets GROUP BY recorder, src ORDER BY recorder, src"
-    words = ["query", "-d", archive, sql, "--csv", "--recorder", "alpha"]
+    words = ["query", "-A", archive, sql, "--csv", "--recorder", "alpha"]
     assert (
         archived.run(*words).stdout
         == archived.run(*words, "--engine", "spark", "--master", "local[2]", timeout=550).stdout
     )
     done = archived.run(
-        "query", "-d", archive, "SELEKT", "--engine", "spark", "--master", "local[1]", status=1, timeout=550
+        "query", "-A", archive, "SELEKT", "--engine", "spark", "--master", "local[1]", status=1, timeout=550
     )
     assert done.stderr.splitlines()[-1].startswith("ringtap archive: Spark: ")

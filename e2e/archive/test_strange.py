@@ -20,7 +20,7 @@ from ringtap_archive import layout, store
 @pytest.fixture
 def archive(tmp_path):
     assert (
-        call("ingest", "-d", tmp_path / "archive", "--recorder", "a", archiving.recording(tmp_path / "a.pcapng", 500))
+        call("ingest", "-A", tmp_path / "archive", "--recorder", "a", archiving.recording(tmp_path / "a.pcapng", 500))
         == 0
     )
     return tmp_path / "archive"
@@ -37,7 +37,7 @@ def test_a_part_has_its_own_files_only(archive, tmp_path, name, capsys):
     part.meta_path.write_text(json.dumps(meta))
     with pytest.raises(layout.BadMeta):
         layout.read_part(part.meta_path)
-    call("prune", "-d", archive, "--keep", "0")
+    call("prune", "-A", archive, "--keep", "0")
     assert precious.exists() and "verify --repair" in capsys.readouterr().out
 
 
@@ -45,7 +45,7 @@ def test_a_recorder_is_renamed(archive, tmp_path, capsys):
     (archive / "recorder=a").rename(archive / "recorder=b")
     for chosen in ("greater 1", None):
         words = [chosen] if chosen else ["--where", "length > 0"]
-        assert call("fetch", "-d", archive, *words, "-w", tmp_path / "out.pcapng", "--quiet") == 0
+        assert call("fetch", "-A", archive, *words, "-w", tmp_path / "out.pcapng", "--quiet") == 0
         text = subprocess.run(
             ["capinfos", "-Mc", tmp_path / "out.pcapng"], check=True, capture_output=True, text=True
         ).stdout
@@ -53,7 +53,7 @@ def test_a_recorder_is_renamed(archive, tmp_path, capsys):
     assert (
         call(
             "query",
-            "-d",
+            "-A",
             archive,
             "--csv",
             "SELECT DISTINCT p.recorder, i.recorder FROM packets p JOIN interfaces i ON p.part = i.part",
@@ -64,7 +64,7 @@ def test_a_recorder_is_renamed(archive, tmp_path, capsys):
 
 
 def test_a_filter_that_jumps_back(archive, tmp_path):
-    assert call("fetch", "-d", archive, "ip6 protochain 6", "-w", tmp_path / "out.pcapng", "--quiet") == 0
+    assert call("fetch", "-A", archive, "ip6 protochain 6", "-w", tmp_path / "out.pcapng", "--quiet") == 0
 
 
 @pytest.mark.parametrize("option", [(), ("--remove",)], ids=["keep", "remove"])
@@ -75,7 +75,7 @@ def test_damaged_before_the_first_packet(archive, tmp_path, capsys, option):
     at = struct.unpack_from("<I", data, 4)[0]  # behind the section header
     data[at + 4] ^= 1
     file.write_bytes(data)
-    assert call("ingest", "-d", archive, "--recorder", "b", file, *option) == 1
+    assert call("ingest", "-A", archive, "--recorder", "b", file, *option) == 1
     assert f"cannot read '{file}': " in capsys.readouterr().err
     assert file.read_bytes() == data and len(parts(archive)) == 1
 
@@ -86,10 +86,10 @@ def test_compressed_data_are_damaged(archive, tmp_path, capsys):
         data = bytearray(whole)
         data[at : at + 40] = b"\xff" * 40
         (tmp_path / f"{name}.pcapng.gz").write_bytes(data)
-    assert call("ingest", "-d", archive, "--recorder", "a", tmp_path / "half.pcapng.gz") == 0
+    assert call("ingest", "-A", archive, "--recorder", "a", tmp_path / "half.pcapng.gz") == 0
     assert "what is before that was added" in capsys.readouterr().out
     assert 0 < parts(archive)[1].meta["packets"]["rows"] < 4000
-    assert call("ingest", "-d", archive, "--recorder", "a", tmp_path / "all.pcapng.gz") == 1
+    assert call("ingest", "-A", archive, "--recorder", "a", tmp_path / "all.pcapng.gz") == 1
     assert f"cannot read '{tmp_path / 'all.pcapng.gz'}': torn" in capsys.readouterr().err
 
 
@@ -138,7 +138,7 @@ def test_a_report_of_losses_without_packets(tmp_path, capsys):
     ns = archiving.START_NS // 1000
     statistics = block(5, struct.pack("<IIIHHQHHQHHQHH", 0, ns >> 32, ns & 0xFFFFFFFF, 4, 8, 0, 7, 8, 9, 8, 8, 0, 0, 0))
     (tmp_path / "lost.pcapng").write_bytes(section + block(1, struct.pack("<HHI", 1, 0, 0)) + statistics)
-    call("ingest", "-d", tmp_path / "archive", tmp_path / "lost.pcapng")
+    call("ingest", "-A", tmp_path / "archive", tmp_path / "lost.pcapng")
     assert parts(tmp_path / "archive")
-    assert call("report", "-d", tmp_path / "archive", "--html", tmp_path / "page.html") in (0, 1)
+    assert call("report", "-A", tmp_path / "archive", "--html", tmp_path / "page.html") in (0, 1)
     assert "Traceback" not in capsys.readouterr().err

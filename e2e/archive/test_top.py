@@ -54,7 +54,7 @@ def sums(site, key, since=START, until=START + 10 * SECOND):
 
 
 def rows(site, by, *words):
-    return site.json("top", "--by", by, "--limit", 100, *words)["rows"]
+    return site.json("top", "--view", by, "--limit", 100, *words)["rows"]
 
 
 def test_talkers(site):
@@ -116,15 +116,17 @@ def test_sum_adds_recorders_up(site):
 
 def test_where_and_order(site):
     expected = sums(site, lambda f, n: [tuple(sorted(f[:2]))] if f[4] == UDP else [])
-    found = rows(site, "conversations", "--where", "protocol = 17", "--packets", "--recorder", "b", "--recorder", "a")
+    found = rows(
+        site, "conversations", "--where", "protocol = 17", "--by", "packets", "--recorder", "b", "--recorder", "a"
+    )
     assert [r["packets"] for r in found] == sorted((p for p, _ in expected.values()), reverse=True)
 
 
 def test_text(site):
-    text = site.run("top", "--by", "flows", "--limit", 2)
+    text = site.run("top", "--view", "flows", "--limit", 2)
     head, *body = [line for line in text.splitlines() if not line.startswith(("2025", "Each"))]
     assert head.split("  ")[0] == "A" and len(body) == 2 and "10.0.0.1:40000  10.0.0.2:443" in body[0]
-    assert "[fd00::1]:1024" in site.run("top", "--by", "flows")
+    assert "[fd00::1]:1024" in site.run("top", "--view", "flows")
 
 
 def test_an_empty_window_is_refused(site):

@@ -23,7 +23,7 @@ def original(tmp_path_factory):
     """An archive of one file, and the file."""
     folder = tmp_path_factory.mktemp("original")
     file = archiving.recording(folder / "a.pcapng", 12000)
-    assert call("ingest", "-d", folder / "archive", "--recorder", "a", file) == 0
+    assert call("ingest", "-A", folder / "archive", "--recorder", "a", file) == 0
     return folder / "archive", file
 
 
@@ -88,18 +88,18 @@ def other_packets(part):
 def test_index(archive, original, capsys, damage):
     """The index is made again: nothing is lost."""
     damage(parts(archive)[0])
-    assert call("verify", "-d", archive) == 1
+    assert call("verify", "-A", archive) == 1
     assert "1 damaged; --repair" in capsys.readouterr().out
-    assert call("verify", "-d", archive, "--repair") == 0
+    assert call("verify", "-A", archive, "--repair") == 0
     out = capsys.readouterr().out
     assert "made again from all 12000 packets" in out, out
-    assert call("verify", "-d", archive) == 0
+    assert call("verify", "-A", archive) == 0
     assert_whole(archive, original[1])
     assert_clean(archive)
     assert content(parts(archive)[0]) == original[1].read_bytes()
     # It is still known.
     capsys.readouterr()
-    assert call("ingest", "-d", archive, "--recorder", "a", original[1]) == 0
+    assert call("ingest", "-A", archive, "--recorder", "a", original[1]) == 0
     assert "in the archive already" in capsys.readouterr().out
 
 
@@ -114,35 +114,35 @@ def test_frame(archive, original, capsys, frame):
     offsets = pq.read_table(part.packets, columns=["file_offset"], partitioning=None)["file_offset"].to_pylist()
     hit = sum(begin <= offset < end for offset in offsets)
     overwrite(part.pcapng, place + 50)
-    assert call("verify", "-d", archive, "--json") == 1
+    assert call("verify", "-A", archive, "--json") == 1
     (found,) = json.loads(capsys.readouterr().out)["damaged"]
     assert "pcapng" in found["problems"]
-    assert call("verify", "-d", archive, "--repair") == 1  # packets are lost
+    assert call("verify", "-A", archive, "--repair") == 1  # packets are lost
     assert f"{hit} packets lost" in capsys.readouterr().out
     (part,) = parts(archive)
     assert part.meta["packets"]["rows"] == 12000 - hit and 0 < hit < 12000
     assert "damaged" in part.meta["source"]["salvaged"]
     assert packets_in(content(part)) == 12000 - hit
-    assert call("verify", "-d", archive) == 0
+    assert call("verify", "-A", archive) == 0
     assert list((archive / ".damaged").rglob("*.pcapng.zst"))
     assert_clean(archive)
 
 
 def test_seek_table(archive, original):
     overwrite(parts(archive)[0].pcapng, -4)
-    assert call("verify", "-d", archive) == 1
-    assert call("verify", "-d", archive, "--repair") == 0
+    assert call("verify", "-A", archive) == 1
+    assert call("verify", "-A", archive, "--repair") == 0
     assert_whole(archive, original[1])
     assert content(parts(archive)[0]) == original[1].read_bytes()
 
 
 def test_lost_pcapng(archive, capsys):
     parts(archive)[0].pcapng.unlink()
-    assert call("verify", "-d", archive) == 1
+    assert call("verify", "-A", archive) == 1
     capsys.readouterr()
-    assert call("verify", "-d", archive, "--repair") == 1
+    assert call("verify", "-A", archive, "--repair") == 1
     assert "12000 packets lost" in capsys.readouterr().out
-    assert call("verify", "-d", archive) == 0 and parts(archive) == []
+    assert call("verify", "-A", archive) == 0 and parts(archive) == []
     assert_clean(archive)
 
 
@@ -150,17 +150,17 @@ def test_others_go_on(archive, tmp_path, capsys):
     """A damaged meta.json does not stop verify, prune or ingest; listing names it."""
     overwrite(parts(archive)[0].meta_path, 5)
     file = archiving.recording(tmp_path / "b.pcapng", 100, 4)
-    assert call("ingest", "-d", archive, "--recorder", "a", file) == 0
-    assert call("compact", "-d", archive) == 1
+    assert call("ingest", "-A", archive, "--recorder", "a", file) == 0
+    assert call("compact", "-A", archive) == 1
     assert "verify --repair" in capsys.readouterr().err
-    assert call("verify", "-d", archive, "--repair") == 0
+    assert call("verify", "-A", archive, "--repair") == 0
     assert sorted(part.meta["packets"]["rows"] for part in parts(archive)) == [100, 12000]
 
 
 def test_quick(archive):
-    assert call("verify", "-d", archive, "--quick") == 0
+    assert call("verify", "-A", archive, "--quick") == 0
     overwrite(parts(archive)[0].flows, 100)
-    assert call("verify", "-d", archive, "--quick") == 1
+    assert call("verify", "-A", archive, "--quick") == 1
 
 
 def files_of(archive):
@@ -176,11 +176,11 @@ def test_without_the_decoder(archive, original, tmp_path, monkeypatch, capsys, d
     with monkeypatch.context() as without:
         without.setattr(decoder, "_lib", None)
         without.setenv("RINGTAP_ARCHIVE_DECODER", str(tmp_path / "none.so"))
-        assert call("verify", "-d", archive, "--repair") == 1
+        assert call("verify", "-A", archive, "--repair") == 1
     out, err = capsys.readouterr()
     assert ("repair: libringtap" in out if damage else err.count("\n") == 1) and "was not found" in out + err
     assert files_of(archive) == before and not (archive / ".damaged").exists()
-    assert call("verify", "-d", archive, "--repair") == 0
+    assert call("verify", "-A", archive, "--repair") == 0
     assert_whole(archive, original[1])
 
 
@@ -194,14 +194,14 @@ def test_full_disk(archive, monkeypatch, capsys):
     before = files_of(archive)
     with monkeypatch.context() as disk:
         disk.setattr(store, "write_synced", full)
-        assert call("verify", "-d", archive, "--repair") == 1
+        assert call("verify", "-A", archive, "--repair") == 1
     assert "No space left" in capsys.readouterr().out and files_of(archive) == before
 
 
 @pytest.mark.parametrize("bytes_", [b"", bytes(5000)], ids=["empty", "zeros"])
 def test_nothing_is_whole(archive, capsys, bytes_):
     parts(archive)[0].pcapng.write_bytes(bytes_)
-    assert call("verify", "-d", archive, "--repair") == 1
+    assert call("verify", "-A", archive, "--repair") == 1
     assert "no frame of it is whole; 12000 packets lost" in capsys.readouterr().out
     assert parts(archive) == [] and [path.read_bytes() for path in (archive / ".damaged").rglob("*.zst")] == [bytes_]
 
@@ -242,7 +242,7 @@ def test_losses_stay(tmp_path):
     """Statistics count all packets of a recording: parts of one hour do not have them, but their losses do."""
     archive = tmp_path / "archive"
     for seed, name in enumerate((b"x", b"y")):
-        assert call("ingest", "-d", archive, "--recorder", "a", two_hours(tmp_path / f"{seed}.pcapng", name, seed)) == 0
+        assert call("ingest", "-A", archive, "--recorder", "a", two_hours(tmp_path / f"{seed}.pcapng", name, seed)) == 0
     found = losses(archive)
     hour = START_NS // layout.HOUR_NS + 1
     assert found == sorted(
@@ -254,15 +254,15 @@ def test_losses_stay(tmp_path):
     assert len(parts(archive)) == 4
     for part in parts(archive):
         damaged_flows(part)
-    assert call("verify", "-d", archive, "--repair") == 0
+    assert call("verify", "-A", archive, "--repair") == 0
     assert len(parts(archive)) == 4 and losses(archive) == found
-    assert call("compact", "-d", archive) == 0
+    assert call("compact", "-A", archive) == 0
     assert len(parts(archive)) == 2 and losses(archive) == found
     for part in parts(archive):
         damaged_flows(part)
-    assert call("verify", "-d", archive, "--repair") == 0
+    assert call("verify", "-A", archive, "--repair") == 0
     assert len(parts(archive)) == 2 and losses(archive) == found
-    assert call("verify", "-d", archive) == 0
+    assert call("verify", "-A", archive) == 0
 
 
 @pytest.mark.parametrize(
@@ -277,11 +277,11 @@ def test_pcapng_and_meta(archive, capsys, meta):
         overwrite(part.pcapng, reader.places[2] + 50)
     damaged = part.pcapng.read_bytes()
     meta(part)
-    assert call("verify", "-d", archive, "--repair") == 1
+    assert call("verify", "-A", archive, "--repair") == 1
     out = capsys.readouterr().out
     assert "bytes damaged in 1 place" in out and ", 0 packets lost" not in out
     assert [path.read_bytes() for path in (archive / ".damaged").rglob("*.pcapng.zst")] == [damaged]
-    assert parts(archive)[0].meta["packets"]["rows"] < 12000 and call("verify", "-d", archive) == 0
+    assert parts(archive)[0].meta["packets"]["rows"] < 12000 and call("verify", "-A", archive) == 0
     assert_clean(archive)
 
 
@@ -295,7 +295,7 @@ def test_cut_pcapng(archive, capsys, known):
     lost_meta(part)
     if not known:
         lost_packets(part)
-    call("verify", "-d", archive, "--repair")
+    call("verify", "-A", archive, "--repair")
     assert ("packets lost" in capsys.readouterr().out) == known
     assert [path.stat().st_size for path in (archive / ".damaged").rglob("*.pcapng.zst")] == [cut]
 
@@ -315,7 +315,7 @@ def test_repaired_meanwhile(archive, capsys, damage):
     """By another process: that is not done again, and nothing is said to be lost."""
     damage(parts(archive)[0])
     (found,) = found_in(archive)
-    call("verify", "-d", archive, "--repair")
+    call("verify", "-A", archive, "--repair")
     before = files_of(archive)
     assert not repair.repair(store.Archive(archive), found) and found.outcome is None and not found.lost
     assert files_of(archive) == before
@@ -327,7 +327,7 @@ def test_number_of_another_part(archive, tmp_path):
     (found,) = found_in(archive)
     shutil.rmtree(archive / "recorder=a")
     file = archiving.recording(tmp_path / "b.pcapng", 100, 4)
-    assert call("ingest", "-d", archive, "--recorder", "a", file) == 0
+    assert call("ingest", "-A", archive, "--recorder", "a", file) == 0
     assert parts(archive)[0].name == found.name and not repair.repair(store.Archive(archive), found)
     assert_whole(archive, file)
 
@@ -342,10 +342,10 @@ def test_two_repairs(archive, original, monkeypatch, damage):
         prepare(job, staging)
         begun.append(job)
         if len(begun) == 1:
-            assert call("verify", "-d", archive, "--repair") == 0
+            assert call("verify", "-A", archive, "--repair") == 0
 
     monkeypatch.setattr(ingest.Job, "prepare", prepare_and_wait)
-    assert call("verify", "-d", archive, "--repair") == 0
+    assert call("verify", "-A", archive, "--repair") == 0
     assert len(begun) == 2
     assert_whole(archive, original[1])
     assert_clean(archive)
@@ -380,7 +380,7 @@ def test_a_file_is_not_found(archive, monkeypatch, capsys, pruned):
     damaged_flows(parts(archive)[0])
     before = files_of(archive)
     monkeypatch.setattr(ingest.Job, "prepare", prepare)
-    assert call("verify", "-d", archive, "--repair") == (0 if pruned else 1)
+    assert call("verify", "-A", archive, "--repair") == (0 if pruned else 1)
     assert ("some file" in capsys.readouterr().out) != pruned
     assert pruned or files_of(archive) == before
 
@@ -394,6 +394,6 @@ def test_meta_that_cannot_be_read(archive, monkeypatch, capsys):
     before = files_of(archive)
     with monkeypatch.context() as denied:
         denied.setattr(layout.private, "read", read)
-        assert call("verify", "-d", archive, "--repair") == 1
+        assert call("verify", "-A", archive, "--repair") == 1
     assert "Permission denied" in capsys.readouterr().out and files_of(archive) == before
-    assert call("verify", "-d", archive) == 0
+    assert call("verify", "-A", archive) == 0

@@ -30,7 +30,7 @@ def ingest(closing, tmp_path):
                     "-m",
                     "ringtap_archive.main",
                     "ingest",
-                    "-d",
+                    "-A",
                     tmp_path / "archive",
                     "--recorder",
                     "a",
@@ -144,10 +144,10 @@ def test_watch_without_leases(tmp_path, no_leases, monkeypatch):
 
 def test_remove_without_leases(tmp_path, no_leases, capsys):
     file = archiving.recording(tmp_path / "a.pcapng", 300)
-    assert archiving.call("ingest", "-d", tmp_path / "archive", "--remove", file) == 0
+    assert archiving.call("ingest", "-A", tmp_path / "archive", "--remove", file) == 0
     assert "is not removed: it may be written still" in capsys.readouterr().err and file.exists()
     os.utime(file, (time.time() - 120,) * 2)
-    assert archiving.call("ingest", "-d", tmp_path / "archive", "--remove", file) == 0
+    assert archiving.call("ingest", "-A", tmp_path / "archive", "--remove", file) == 0
     assert not file.exists()
 
 
@@ -156,7 +156,7 @@ def test_follow(tmp_path, app, ingest):
     the next one adds what that has left."""
     archive = tmp_path / "archive"
     spool = archive / ".spool" / "recorder=a"
-    options = ("--seconds", "1", "--", "--buffer", "16M", "--compress", "zstd")
+    options = ("--rotate", "1s", "--", "--buffer", "16M", "--compress", "zstd")
     first = ingest("--follow", app.prefix, *options)
     first.expect("Capturing on")
     app.rx(n=100, len=100)
@@ -175,7 +175,7 @@ def test_follow(tmp_path, app, ingest):
     assert archiving.rows(archive) == 180
     assert not list(spool.glob("*.pcapng"))
     assert_clean(archive)
-    assert archiving.call("verify", "-d", archive) == 0
+    assert archiving.call("verify", "-A", archive) == 0
 
 
 class Noted:

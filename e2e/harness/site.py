@@ -134,12 +134,12 @@ class Site:
         for name, recorder in self.recorders.items():
             file = self.folder / f"{name}.pcapng"
             file.write_bytes(recorder.pcapng())
-            status, _, errors = archive_command("ingest", "-d", self.archive, "--recorder", name, file)
+            status, _, errors = archive_command("ingest", "-A", self.archive, "--recorder", name, file)
             assert status == 0, errors
         return self
 
     def run(self, command, *words, status=0):
-        got, out, errors = archive_command(command, "-d", self.archive, *words)
+        got, out, errors = archive_command(command, "-A", self.archive, *words)
         assert got == status, errors or out
         return out if status == 0 else errors
 
