@@ -61,6 +61,9 @@ struct command {
 	size_t option_count;
 	/* What stands besides the options, for --help; NULL: nothing may. */
 	const char *operands;
+	/* The i-th of the commands behind this one's name, such as "flight top"; NULL: there are i.
+	 * Without the function there are none. */
+	const struct command *(*subcommand)(size_t i);
 	const char *words; /* what an operand may be, separated by |, for completion; NULL: other */
 	const char *listed; /* for completion: a shell command that prints more such words; NULL:
 			       none */

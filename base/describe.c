@@ -28,13 +28,17 @@ static json_t *describe_option(const struct option_def *o)
 
 static json_t *describe(const struct command *c)
 {
-	json_t *options = json_array();
+	json_t *options = json_array(), *commands = json_array();
+	const struct command *one;
 
+	for (size_t i = 0; c->subcommand && (one = c->subcommand(i)); i++)
+		json_array_append_new(commands, describe(one));
 	for (size_t i = 0; i < c->option_count; i++)
 		json_array_append_new(options, describe_option(&c->options[i]));
-	return json_pack("{s:s,s:s?,s:s,s:s?,s:s?,s:s?,s:b,s:o}", "name", c->name, "program",
+	return json_pack("{s:s,s:s?,s:s,s:s?,s:s?,s:s?,s:b,s:o,s:o}", "name", c->name, "program",
 		c->program, "summary", c->summary, "operands", c->operands, "words", c->words,
-		"listed", c->listed, "takes_operands", c->operand != NULL, "options", options);
+		"listed", c->listed, "takes_operands", c->operand != NULL, "options", options,
+		"commands", commands);
 }
 
 int commands_describe(const struct command *const *list)

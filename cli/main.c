@@ -46,7 +46,7 @@ int main(int argc, char **argv)
 	const struct command *cmd = find(name);
 
 	controls_guard_stdout();
-	if (!strcmp(name, "--version") || !strcmp(name, "-v")) {
+	if (!strcmp(name, "--version")) {
 		printf("ringtap %s\n", ringtap_version());
 		return STATUS_OK;
 	}

@@ -326,7 +326,7 @@ ZSH_TAIL = """		'help:list the options of a command'
 	)
 	_arguments -C : \\
 		'(- *)'{-h,--help}'[List the commands]' \\
-		'(- *)'{-v,--version}'[Print the version]' \\
+		'(- *)'--version'[Print the version]' \\
 		'1: :->command' '*:: :->words' && return
 	if [[ $state = command || $words[1] = help && $CURRENT -eq 2 ]]; then
 		_describe -t commands command summaries
@@ -407,7 +407,7 @@ def fish(folder, commands):
         text += (
             f"{FISH_COMMAND} -a help -d 'list the options of a command'\n"
             f"{FISH_COMMAND} -s h -l help -d 'List the commands'\n"
-            f"{FISH_COMMAND} -s v -l version -d 'Print the version'\n"
+            f"{FISH_COMMAND} -l version -d 'Print the version'\n"
         )
     text += "".join(map(fish_command, commands))
     (folder / f"{program}.fish").write_text(text, encoding="utf-8")

@@ -68,10 +68,10 @@ static void mistakes_are_named(void **state)
 		{"--extcap-interface ringtap:x:y", STATUS_USAGE, "nothing to do"},
 		{"--capture --extcap-interface ringtap:x:y", STATUS_USAGE, "--fifo"},
 		{"--fifo f --extcap-interface ringtap:x:y", STATUS_USAGE, "nothing to do"},
-		{"--capture --fifo f --extcap-interface ringtap:x:y --snaplen z", STATUS_USAGE,
-			"--snaplen z: not a size"},
-		{"--capture --fifo f --extcap-interface ringtap:x:y --snaplen 262145", STATUS_USAGE,
-			"--snaplen 262145: out of range"},
+		{"--capture --fifo f --extcap-interface ringtap:x:y --snapshot-length z",
+			STATUS_USAGE, "--snapshot-length z: not a size"},
+		{"--capture --fifo f --extcap-interface ringtap:x:y --snapshot-length 262145",
+			STATUS_USAGE, "--snapshot-length 262145: out of range"},
 		{"--capture --fifo f --extcap-interface ringtap:x:y --queue z", STATUS_USAGE,
 			"--queue z: not a queue; give 0 to 65535, or all"},
 		{"--capture --fifo f --extcap-interface ringtap:x:y --queue 65536", STATUS_USAGE,
@@ -170,7 +170,7 @@ static void queues_are_those_of_the_port(void **state)
 static void configuration_has_all_options(void **state)
 {
 	static const char *const calls[] = {
-		"direction", "queue", "snaplen", "buffer", "timestamp", "ids"};
+		"direction", "queue", "snapshot-length", "buffer", "timestamp", "ids"};
 	char text[64];
 	const char *at;
 

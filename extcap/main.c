@@ -53,7 +53,7 @@ static const struct option_def options[] = {
 		"What the port receives, what it sends, or both (the default)"},
 	{OPTION_SET(OPT_QUEUE), OPTION_TEXT, 0, "queue", "N|all", NULL, 0, 0,
 		"Only this queue; all by default"},
-	{TO(snaplen), OPTION_SIZE, 's', "snaplen", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
+	{TO(snaplen), OPTION_SIZE, 's', "snapshot-length", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
 		"Largest number of bytes of each packet (default: 0, all)"},
 	{OPTION_SET(OPT_BUFFER), OPTION_TEXT, 0, "buffer", "BYTES", NULL, 0, 0,
 		"Memory for the packets of the application, with K, M or G"},

@@ -162,7 +162,7 @@ int print_config(const struct extcap *e)
 		ARG_QUEUE);
 	if (print_queues(e->interface))
 		return STATUS_FAILED;
-	printf("arg {number=%d}{call=--snaplen}{display=Bytes of each "
+	printf("arg {number=%d}{call=--snapshot-length}{display=Bytes of each "
 	       "packet}{type=unsigned}{range=0,%d}{default=0}{tooltip=Largest number of bytes; 0 "
 	       "means all}\n",
 		ARG_SNAPLEN, RINGTAP_SNAPLEN_MAX);

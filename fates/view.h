@@ -33,11 +33,11 @@ struct fates_view {
 /* Rows for the option table of a command, and set() of them; its context begins with the view. */
 enum { FATES_INTERVAL = 1, FATES_DURATION, FATES_OWN };
 #define FATES_TO(field) OPTION_TO(struct fates_view, field)
-#define FATES_OPTION_INTERVAL                                                                    \
-	{                                                                                        \
-		OPTION_SET(FATES_INTERVAL), OPTION_TEXT, 'n', "interval", "SECONDS", NULL, 0, 0, \
-			"Time between two updates, 0.1 to 3600, over which rates are taken "     \
-			"(default 1)"                                                            \
+#define FATES_OPTION_INTERVAL                                                                  \
+	{                                                                                      \
+		OPTION_SET(FATES_INTERVAL), OPTION_TEXT, 0, "interval", "SECONDS", NULL, 0, 0, \
+			"Time between two updates, 0.1 to 3600, over which rates are taken "   \
+			"(default 1)"                                                          \
 	}
 #define FATES_OPTION_DURATION                                                                  \
 	{                                                                                      \
@@ -46,7 +46,7 @@ enum { FATES_INTERVAL = 1, FATES_DURATION, FATES_OWN };
 	}
 #define FATES_OPTION_COUNT                                                              \
 	{                                                                               \
-		FATES_TO(count), OPTION_NUMBER, 'c', "count", "N", NULL, 1, UINT32_MAX, \
+		FATES_TO(count), OPTION_NUMBER, 0, "updates", "N", NULL, 1, UINT32_MAX, \
 			"Stop after N intervals"                                        \
 	}
 #define FATES_OPTION_ONCE                                                                       \

@@ -80,7 +80,8 @@ static int make_pool(struct host *h)
 		(uint16_t)(h->data_room + RTE_PKTMBUF_HEADROOM), SOCKET_ID_ANY);
 	if (h->pool)
 		return 0;
-	complain("memory for %u packets: %s; give more --memory", count, rte_strerror(rte_errno));
+	complain("memory for %u packets: %s; give more --dpdk-memory", count,
+		rte_strerror(rte_errno));
 	return -rte_errno;
 }
 

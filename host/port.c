@@ -133,7 +133,7 @@ int port_open(struct host *h, struct port *p)
 	ret = sockets_wanted(p) ? open_sockets(p) : 0;
 	if (ret) {
 		complain("%s: opening a packet socket: %s%s", p->iface, strerror(-ret),
-			ret == -ENOMEM ? "; give less --buffer-size" : "");
+			ret == -ENOMEM ? "; give a smaller --buffer" : "");
 		return ret;
 	}
 	ret = start(h, p);

@@ -178,7 +178,7 @@ static const char slow_advice[] =
 	"loss";
 static const char overflow_advice[] =
 	"Traffic comes in bursts that the queue cannot hold: more RX descriptors (testpmd: "
-	"--rxd), or poll more evenly; 'ringtap top -v gaps' shows what kept the threads away";
+	"--rxd), or poll more evenly; 'ringtap top --view gaps' shows what kept the threads away";
 
 /* Packets that the driver received, by its own count or, if that is unknown, by the hooks'. */
 static double arrived(

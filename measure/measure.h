@@ -31,10 +31,10 @@ enum {
 	{                                                                                \
 		MEASURE_TO(json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON" \
 	}
-#define MEASURE_OPTION_QUIET                                                 \
-	{                                                                    \
-		MEASURE_TO(quiet), OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0, \
-			"Print only errors to standard error"                \
+#define MEASURE_OPTION_QUIET                                                    \
+	{                                                                       \
+		MEASURE_TO(quiet), OPTION_FLAG, 'q', "quiet", NULL, NULL, 0, 0, \
+			"Print only errors to standard error"                   \
 	}
 
 struct measure_options {

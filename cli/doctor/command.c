@@ -26,7 +26,7 @@ struct doctor_run {
 };
 
 static const struct option_def options[] = {
-	{OPTION_SET(OPT_DURATION), OPTION_TEXT, 'd', "duration", "SECONDS", NULL, 0, 0,
+	{OPTION_SET(OPT_DURATION), OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
 		"How long to watch, 1 to 3600 (default 5), or until Ctrl-C; addresses of buffers "
 		"are sampled for one more second"},
 	{OPTION_TO(struct doctor_run, no_packets), OPTION_FLAG, 0, "no-packets", NULL, NULL, 0, 0,

@@ -17,14 +17,14 @@
 static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "What to show"},
 	FATES_OPTION_ATTACH,
-	{TO(expression), OPTION_TEXT, 'f', NULL, "FILTER", NULL, 0, 0,
+	{TO(expression), OPTION_TEXT, 'f', "filter", "FILTER", NULL, 0, 0,
 		"Show and write only packets that match this libpcap expression, see "
 		"pcap-filter(7), by the bytes of -s. Counts of queues are those of all packets"},
 	{TO(view.s.snaplen), OPTION_SIZE, 's', "snapshot-length", "BYTES", NULL, 64, SAMPLE_BYTES,
 		"Keep BYTES of each packet, rounded up to 64 (default: 128)"},
 	FATES_OPTION_BUFFER,
 	FATES_OPTIONS_WHEN,
-	{TO(path), OPTION_FILE, 'w', NULL, "FILE", NULL, 0, 0,
+	{TO(path), OPTION_FILE, 'w', "write", "FILE", NULL, 0, 0,
 		"Write the packets to this pcapng file: with the time of their reception, and "
 		"their age in a comment"},
 	FATES_OPTION_JSON,

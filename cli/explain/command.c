@@ -37,10 +37,10 @@ static const struct option_def options[] = {
 	{OPTION_SET(OPT_TIMEOUT), OPTION_TEXT, 0, "timeout", "SECONDS", NULL, 0, 0,
 		"A packet that is not sent SECONDS after its reception counts as not sent "
 		"(default: 1; also 20ms, 500us)"},
-	{TO(memory), OPTION_SIZE, 0, "memory", "SIZE", NULL, MEMORY_MIN, UINT64_MAX,
+	{TO(memory), OPTION_SIZE, 0, "buffer", "SIZE", NULL, MEMORY_MIN, UINT64_MAX,
 		"Memory for packets that may still be sent, and for flows (default: 1G)"},
 	{.kind = OPTION_HEADING, .help = "Output"},
-	{TO(flows), OPTION_NUMBER, 0, "flows", "N", NULL, 0, UINT32_MAX,
+	{TO(flows), OPTION_NUMBER, 0, "limit", "N", NULL, 0, UINT32_MAX,
 		"List N flows (default: 10)"},
 	{TO(order), OPTION_CHOICE, 0, "by", ORDERS, ORDERS, 0, 0,
 		"List the flows with the most packets (the default), the most packets not sent, "
@@ -55,7 +55,7 @@ static const struct option_def options[] = {
 		"Copy the recording, with a comment on each received packet that was not offered, "
 		"is open or unknown: for Wireshark, and other programs. It needs 'ringtap record "
 		"--fates'"},
-	{TO(group_read), OPTION_FLAG, 'g', NULL, NULL, NULL, 0, 0,
+	{TO(group_read), OPTION_FLAG, 'g', "group", NULL, NULL, 0, 0,
 		"Let the group read the file of --annotate (mode 0640 instead of 0600)"},
 	{OPTION_SET(OPT_PLOT), OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0,
 		"Draw latency and packets over time"},

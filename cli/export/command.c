@@ -12,11 +12,11 @@
 #include "base/signals.h"
 #include "base/util.h"
 
-#define LISTEN_DEFAULT    "127.0.0.1:9777"
-#define LATENCY_EVERY_MAX 1000000
-#define SAMPLES_OF_APP    50000
-#define SAMPLES_IN_ALL    200000
-#define SAMPLES_MAX       10000000
+#define LISTEN_DEFAULT     "127.0.0.1:9777"
+#define LATENCY_SAMPLE_MAX 1000000
+#define SAMPLES_OF_APP     50000
+#define SAMPLES_IN_ALL     200000
+#define SAMPLES_MAX        10000000
 
 enum { OPT_COLLECTORS = 1, OPT_ALLOW_TRIGGER, OPT_TRIGGER_FROM, OPT_HOST, OPT_USERS };
 
@@ -28,7 +28,7 @@ struct export_options {
 #define TO(field) OPTION_TO(struct export_options, field)
 
 static const struct option_def options[] = {
-	{TO(config.listen), OPTION_TEXT, 'l', "listen", "[HOST:]PORT", NULL, 0, 0,
+	{TO(config.listen), OPTION_TEXT, 0, "listen", "[HOST:]PORT", NULL, 0, 0,
 		"Address to listen at (default " LISTEN_DEFAULT "). Port 0 selects a free port; "
 		":PORT listens at all addresses "
 		"of the host, for all clients"},
@@ -36,11 +36,11 @@ static const struct option_def options[] = {
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, pools, or all (default polls,busy,pools; gaps reads the clock at every "
 		"poll, bytes and latency read every packet, and so cost more)"},
-	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-every", "N", NULL, 1,
-		LATENCY_EVERY_MAX,
+	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-sample", "N", NULL, 1,
+		LATENCY_SAMPLE_MAX,
 		"Time one packet in N only, which costs the application less (default 1)"},
 	{OPTION_SET(OPT_ALLOW_TRIGGER), OPTION_FILE, 0, "allow-trigger", "FOLDER", NULL, 0, 0,
-		"Let clients of this host have 'ringtap flight' write an incident to FOLDER (its -w), "
+		"Let clients of this host have 'ringtap flight' write an incident to FOLDER (its --write), "
 		"by POST /flight/NAME/trigger?comment=TEXT, where NAME is the last part of FOLDER's "
 		"name; may be given several times (default: nothing of this)"},
 	{OPTION_SET(OPT_TRIGGER_FROM), OPTION_CHOICE, 0, "trigger-from", "loopback|any",

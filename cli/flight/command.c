@@ -39,7 +39,7 @@ static const struct option_def options[] = {
 	{OPTION_SET(OPT_INTERFACE), OPTION_PORT, 'i', "interface", "PORT", NULL, 0, 0,
 		"Keep the packets of this port of the application, given by its name or number; "
 		"may be given several times (default: all ports)"},
-	{TO(filter), OPTION_TEXT, 'f', NULL, "FILTER", NULL, 0, 0,
+	{TO(filter), OPTION_TEXT, 'f', "filter", "FILTER", NULL, 0, 0,
 		"Only packets that match this libpcap expression, see pcap-filter(7)"},
 	{TO(snaplen), OPTION_SIZE, 's', "snapshot-length", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
 		"Keep at most BYTES of each packet (default: 0, all)"},
@@ -84,10 +84,10 @@ static const struct option_def options[] = {
 		"What the application counts for metrics.json and doctor.txt, beside what "
 		"conditions need, separated by commas: polls, bytes, busy, gaps, latency, pools, or "
 		"all (default: pools)"},
-	{TO(latency_every), OPTION_NUMBER, 0, "latency-every", "N", NULL, 1, 1 << 20,
+	{TO(latency_every), OPTION_NUMBER, 0, "latency-sample", "N", NULL, 1, 1 << 20,
 		"Time one packet in N only, which costs the application less (default: 1)"},
 	{.kind = OPTION_HEADING, .help = "Where to write"},
-	{TO(folder), OPTION_FILE, 'w', NULL, "FOLDER", NULL, 0, 0,
+	{TO(folder), OPTION_FILE, 'w', "write", "DIR", NULL, 0, 0,
 		"The folder of the incidents (default: incidents)"},
 	{TO(max_incidents), OPTION_NUMBER, 0, "max-incidents", "N", NULL, 1, UINT32_MAX,
 		"Remove the oldest incidents beyond N (default: 0, none)"},
@@ -100,7 +100,7 @@ static const struct option_def options[] = {
 		"Wait until the application runs and can be attached to; after a failure try again "
 		"in 1 s, then in twice as much, up to a minute (default: end with an error)"},
 	{.kind = OPTION_HEADING, .help = "Messages"},
-	{TO(quiet), OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0, "Print only errors"},
+	{TO(quiet), OPTION_FLAG, 'q', "quiet", NULL, NULL, 0, 0, "Print only errors"},
 };
 /* clang-format on */
 
@@ -345,6 +345,7 @@ const struct command cmd_flight = {
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]",
+	.subcommand = folder_subcommand,
 	.words = "trigger|top|list|show|extract|prune",
 	.listed = LIST_APPS,
 	.operand = operand,

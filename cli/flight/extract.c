@@ -191,7 +191,7 @@ static int copy_all(struct extraction *x, const struct extract *e)
 static int check_output(const struct extract *e)
 {
 	if (!strcmp(e->output, "-") && isatty(STDOUT_FILENO)) {
-		message_print("flight extract: standard output is a terminal; give a file by -o");
+		message_print("flight extract: standard output is a terminal; give a file by -w");
 		return -EINVAL;
 	}
 	for (unsigned i = 0; i < e->count; i++) {
@@ -203,7 +203,7 @@ static int check_output(const struct extract *e)
 		close(fd);
 		if (!same)
 			continue;
-		message_print("flight extract: -o %s: that is the incident's own file; give "
+		message_print("flight extract: -w %s: that is the incident's own file; give "
 			      "another one",
 			e->output);
 		return -EINVAL;

@@ -183,14 +183,14 @@ struct folder_options {
 #define TO(field) OPTION_TO(struct folder_options, field)
 
 static const struct option_def list_options[] = {
-	{TO(folder), OPTION_FILE, 'w', NULL, "FOLDER", NULL, 0, 0,
+	{TO(folder), OPTION_FILE, 0, "folder", "DIR", NULL, 0, 0,
 		"The folder of the incidents (default: incidents)"},
 	{TO(json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
 };
 enum { OPT_INTERVAL = 1 };
 
 static const struct option_def top_options[] = {
-	{OPTION_SET(OPT_INTERVAL), OPTION_TEXT, 'n', "interval", "SECONDS", NULL, 0, 0,
+	{OPTION_SET(OPT_INTERVAL), OPTION_TEXT, 0, "interval", "SECONDS", NULL, 0, 0,
 		"Time between two updates, 0.1 to 3600 (default: 1 on a terminal; elsewhere the "
 		"state is printed once)"},
 	{TO(live.once), OPTION_FLAG, '1', "once", NULL, NULL, 0, 0, "Print the state once"},
@@ -198,21 +198,21 @@ static const struct option_def top_options[] = {
 		"Print JSON: one document, or a line each --interval"},
 };
 static const struct option_def extract_options[] = {
-	{TO(folder), OPTION_FILE, 'w', NULL, "FOLDER", NULL, 0, 0,
+	{TO(folder), OPTION_FILE, 0, "folder", "DIR", NULL, 0, 0,
 		"The folder of the incidents (default: incidents)"},
-	{TO(extract.filter), OPTION_TEXT, 'f', NULL, "FILTER", NULL, 0, 0,
+	{TO(extract.filter), OPTION_TEXT, 'f', "filter", "FILTER", NULL, 0, 0,
 		"Only packets that match this libpcap expression, see pcap-filter(7)"},
-	{TO(extract.output), OPTION_FILE, 'o', "output", "FILE", NULL, 0, 0,
+	{TO(extract.output), OPTION_FILE, 'w', "write", "FILE", NULL, 0, 0,
 		"The file to write (default: -, standard output)"},
 };
 static const struct option_def trigger_options[] = {
-	{TO(folder), OPTION_FILE, 'w', NULL, "FOLDER", NULL, 0, 0,
+	{TO(folder), OPTION_FILE, 0, "folder", "DIR", NULL, 0, 0,
 		"The folder of the incidents (default: incidents)"},
 	{TO(comment), OPTION_TEXT, 0, "comment", "TEXT", NULL, 0, 0,
 		"Text for the incident's packets and its page, up to 199 characters"},
 };
 static const struct option_def prune_options[] = {
-	{TO(folder), OPTION_FILE, 'w', NULL, "FOLDER", NULL, 0, 0,
+	{TO(folder), OPTION_FILE, 0, "folder", "DIR", NULL, 0, 0,
 		"The folder of the incidents (default: incidents)"},
 	{TO(max_incidents), OPTION_NUMBER, 0, "max-incidents", "N", NULL, 1, UINT32_MAX,
 		"Remove the oldest incidents beyond N"},
@@ -264,8 +264,8 @@ static int list(struct folder_options *c)
 	int ret = list_incidents(&l, c->folder);
 
 	if (ret) {
-		message_print(
-			"flight list: %s: %s; give the folder by -w", c->folder, strerror(-ret));
+		message_print("flight list: %s: %s; give the folder by --folder", c->folder,
+			strerror(-ret));
 		json_decref(all);
 		return STATUS_FAILED;
 	}
@@ -363,7 +363,8 @@ static int trigger(struct folder_options *c)
 	int ret = request_send_within(c->folder, c->comment, REQUEST_MS, why);
 
 	if (ret == -ESRCH)
-		message_print("flight trigger: no recorder writes to %s; give its folder by -w",
+		message_print(
+			"flight trigger: no recorder writes to %s; give its folder by --folder",
 			c->folder);
 	else if (ret == -ECANCELED)
 		message_print("flight trigger: %s: the recorder reports: %s", c->folder, why);
@@ -482,6 +483,13 @@ static const struct {
 		 .option_count = 2},
 		trigger},
 };
+
+const struct command *folder_subcommand(size_t i)
+{
+	return i < sizeof(commands_of_folder) / sizeof(commands_of_folder[0])
+		       ? &commands_of_folder[i].command
+		       : NULL;
+}
 
 int folder_command(int argc, char **argv, bool *mine)
 {

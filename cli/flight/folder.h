@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/command.h"
+
 #define FLIGHT_PACKETS    "packets.pcapng"
 #define FLIGHT_INCIDENT   "incident.json"
 #define FLIGHT_METRICS    "metrics.json"
@@ -26,7 +28,9 @@ unsigned folder_prune(const char *path, uint64_t count, uint64_t bytes);
 void folder_remove(const char *folder, const char *name);
 /* FOLDER/NAME/PART, or FOLDER/NAME if part is NULL. The caller frees; NULL: no memory. */
 char *folder_path(const char *folder, const char *name, const char *part);
-/* The commands. Return enum status. */
+/* The i-th of the commands, NULL: there are i. */
+const struct command *folder_subcommand(size_t i);
+/* Runs one of them. Returns enum status. *mine: the first word was its name. */
 int folder_command(int argc, char **argv, bool *mine);
 
 #endif

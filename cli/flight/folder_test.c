@@ -107,7 +107,7 @@ static void incidents_are_listed_oldest_first(void **state)
 	assert_prints("list", STATUS_OK,
 		NAME(1) "                             12,345 packets     6.8 MB  gap > 50us: 61.2 us\n" NAME(
 			2) "                             12,345 packets     6.8 MB  gap > 50us: 61.2 us\n");
-	assert_prints("list|-w|.", STATUS_OK, "");
+	assert_prints("list|--folder|.", STATUS_OK, "");
 }
 
 static void what_is_not_whole_is_listed_so(void **state)
@@ -228,7 +228,7 @@ static void other_files_in_place_of_those_of_an_incident(void **state)
 	test_output_free(&o);
 	assert_fails("show|" NAME(2), "no complete incident");
 	put_in_place(part_of(NAME(2), FLIGHT_PACKETS), "fifo");
-	assert_fails("extract|" NAME(2) "|-o|out", NAME(2));
+	assert_fails("extract|" NAME(2) "|-w|out", NAME(2));
 	assert_false(is_there("out"));
 }
 

@@ -70,14 +70,16 @@ static const struct test_refusal rows[] = {
 	{"-f|tcp port x", STATUS_USAGE, "pcap-filter(7)"},
 	{"--nonsense", STATUS_USAGE, "--nonsense"},
 	/* the commands for incidents */
-	{"extract|nothing|-o|x", STATUS_FAILED, "No such file or directory; 'ringtap flight list'"},
+	{"extract|nothing|-w|x", STATUS_FAILED, "No such file or directory; 'ringtap flight list'"},
 	{"extract|nothing|-f|tcp port x", STATUS_USAGE, "pcap-filter(7)"},
-	{"list|-w|nowhere", STATUS_FAILED, "nowhere: No such file or directory; give the folder"},
+	{"list|--folder|nowhere", STATUS_FAILED,
+		"nowhere: No such file or directory; give the folder"},
 	{"show", STATUS_FAILED, "no name: no complete incident of that name"},
 	{"show|../x", STATUS_FAILED, "../x: no complete incident of that name in incidents"},
-	{"trigger", STATUS_FAILED, "no recorder writes to incidents; give its folder by -w"},
-	{"top|-n|0", STATUS_USAGE, "--interval 0: out of range; give seconds from 0.1 to 3600"},
-	{"top|-n|3601", STATUS_USAGE, "out of range"},
+	{"trigger", STATUS_FAILED, "no recorder writes to incidents; give its folder by --folder"},
+	{"top|--interval|0", STATUS_USAGE,
+		"--interval 0: out of range; give seconds from 0.1 to 3600"},
+	{"top|--interval|3601", STATUS_USAGE, "out of range"},
 };
 
 int main(void)

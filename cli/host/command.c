@@ -36,7 +36,7 @@ static const struct option_def options[] = {
 	{TO(busy_poll), OPTION_FLAG, 0, "busy-poll", NULL, NULL, 0, 0,
 		"Never sleep: for rates of millions of packets a second (default: sleep for 50 "
 		"to 500 us when no packets come)"},
-	{TO(buffer), OPTION_SIZE, 0, "buffer-size", "BYTES", NULL, 65536, (uint64_t)1 << 30,
+	{TO(buffer), OPTION_SIZE, 0, "buffer", "SIZE", NULL, 65536, (uint64_t)1 << 30,
 		"af_packet: memory per queue for packets that wait to be received, with K, M or "
 		"G (default: 64M)"},
 	{TO(frame), OPTION_SIZE, 0, "frame-size", "BYTES", NULL, 64, HOST_FRAME_MAX,
@@ -44,7 +44,7 @@ static const struct option_def options[] = {
 		"on the wire (default: by the MTU, or 64 KiB where the kernel merges packets: "
 		"GRO, LRO, TSO, GSO; see ethtool -k). Every packet takes that much of the "
 		"buffer"},
-	{TO(memory), OPTION_SIZE, 0, "memory", "BYTES", NULL, 16 << 20, (uint64_t)64 << 30,
+	{TO(memory), OPTION_SIZE, 0, "dpdk-memory", "SIZE", NULL, 16 << 20, (uint64_t)64 << 30,
 		"Memory of DPDK (default: as needed)"},
 	{TO(huge_pages), OPTION_FLAG, 0, "huge-pages", NULL, NULL, 0, 0,
 		"Use huge pages, which must be free (default: ordinary memory)"},

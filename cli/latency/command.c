@@ -21,9 +21,9 @@ static const struct option_def options[] = {
 	MEASURE_OPTION_ATTACH,
 	{OPTION_SET(MEASURE_DURATION), OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
 		"Measure for SECONDS, or until Ctrl-C (default: 10; no limit with --packets)"},
-	{TO(common.packets), OPTION_NUMBER, 0, "packets", "N", NULL, 1, UINT64_MAX,
+	{TO(common.packets), OPTION_NUMBER, 'c', "packets", "N", NULL, 1, UINT64_MAX,
 		"Measure until N packets, or some more, have been timed"},
-	{TO(every), OPTION_NUMBER, 0, "every", "N", NULL, 1, 1 << 20,
+	{TO(every), OPTION_NUMBER, 0, "sample", "N", NULL, 1, 1 << 20,
 		"Time one packet in N (default: 1, every packet). Of several measurements at "
 		"once, the smallest N applies to all"},
 	{.kind = OPTION_HEADING, .help = "Output"},

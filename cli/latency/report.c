@@ -56,7 +56,7 @@ static void print_untimed(const struct latency *l)
 				"not timed: %s packets sent by %s, no receive time stamp: made by "
 				"the application, or their mbufs were reset%s",
 				format_count(n, u->unstamped), u->port,
-				l->every > 1 ? ", or not chosen by --every" : "");
+				l->every > 1 ? ", or not chosen by --sample" : "");
 		if (u->shared)
 			text_wrapf(stdout, 2,
 				"not timed: %s packets sent by %s, cloned or referenced more than "

@@ -25,7 +25,7 @@ static const struct option_def options[] = {
 	MEASURE_OPTION_ATTACH,
 	{OPTION_SET(MEASURE_DURATION), OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
 		"Measure for SECONDS, or until Ctrl-C"},
-	{TO(common.packets), OPTION_NUMBER, 0, "packets", "N", NULL, 1, MEMORY_SAMPLES_MAX,
+	{TO(common.packets), OPTION_NUMBER, 'c', "packets", "N", NULL, 1, MEMORY_SAMPLES_MAX,
 		"Measure until the buffers of N packets, or some more, have been sampled "
 		"(default, without --duration: 32768 packets, but at most 10 seconds)"},
 	{.kind = OPTION_HEADING, .help = "Output"},

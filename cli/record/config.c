@@ -42,7 +42,7 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"means all its ports. Without -i: all ports of the only application, also those "
 		"that appear later"},
 	ATTACH_OPTION(struct record_config, capture.attach),
-	{OPTION_SET(OPT_FILTER), OPTION_TEXT, 'f', NULL, "FILTER", NULL, 0, 0,
+	{OPTION_SET(OPT_FILTER), OPTION_TEXT, 'f', "filter", "FILTER", NULL, 0, 0,
 		"Only packets that match this libpcap expression, see pcap-filter(7). This "
 		"option and the next five apply to all interfaces if they stand before the first "
 		"-i, else to the -i before them"},
@@ -60,14 +60,14 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"Filters match packets with and without VLAN tags, unless they say vlan (any, the "
 		"default), or only as libpcap defines them: udp port 53 matches no tagged packet (as-is)"},
 	{.kind = OPTION_HEADING, .help = "When to stop"},
-	{TO(stop.packets), OPTION_NUMBER, 'c', NULL, "COUNT", NULL, 1, UINT64_MAX,
-		"Stop after exactly COUNT packets"},
+	{TO(stop.packets), OPTION_NUMBER, 'c', "packets", "N", NULL, 1, UINT64_MAX,
+		"Stop after exactly N packets"},
 	{OPTION_SET(OPT_AUTOSTOP), OPTION_KEYED, 'a', "autostop", KEYED_ARG, STOP_KEYS, 0, 0,
 		"Stop after N seconds (duration:N), when a file has N kB of 1000 bytes "
 		"(filesize:N), after N packets (packets:N) or N files (files:N); may be given "
 		"several times. Other units: duration:5min, filesize:100MB"},
 	{.kind = OPTION_HEADING, .help = "Where to write"},
-	{TO(path), OPTION_FILE, 'w', NULL, "FILE", NULL, 0, 0,
+	{TO(path), OPTION_FILE, 'w', "write", "FILE", NULL, 0, 0,
 		"The file; - is standard output (default: ringtap_APP_DATE.pcapng in the current "
 		"folder)"},
 	{OPTION_SET(OPT_RING_BUFFER), OPTION_KEYED, 'b', "ring-buffer", KEYED_ARG,
@@ -78,9 +78,9 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"Files are called NAME_00001_YYYYmmddHHMMSS.EXT, with nametimenum:2 the time stands "
 		"before the number. printname:FILE writes the name of each file that is complete to "
 		"FILE (stdout, stderr). May be given several times"},
-	{TO(output.group_read), OPTION_FLAG, 'g', NULL, NULL, NULL, 0, 0,
+	{TO(output.group_read), OPTION_FLAG, 'g', "group", NULL, NULL, 0, 0,
 		"Let the group read the files (mode 0640 instead of 0600)"},
-	{TO(output.pcap), OPTION_FLAG, 'P', NULL, NULL, NULL, 0, 0,
+	{TO(output.pcap), OPTION_FLAG, 'P', "pcap", NULL, NULL, 0, 0,
 		"Write pcap with nanoseconds instead of pcapng: no interfaces, directions, "
 		"queues, comments or losses are in such a file"},
 	{OPTION_SET(OPT_COMMENT), OPTION_TEXT, 0, "capture-comment", "TEXT", NULL, 0, 0,
@@ -98,8 +98,6 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"Memory of the recorder for the packets of each application, with K, M or G. The "
 		"default is 256M, 32M for each polling thread if that is more, but at most a "
 		"quarter of the memory that is available"},
-	{TO(capture.options.buffer_size), OPTION_SIZE, 0, "ring-size", "SIZE", NULL, BUFFER_MIN,
-		BUFFER_MAX, "Another name of --buffer; it was the size for each polling thread"},
 	{OPTION_SET(OPT_ON_FULL), OPTION_CHOICE, 0, "on-full", "drop|wait", "drop|wait", 0, 0,
 		"When the buffer is full, drop packets and count them (the "
 		"default), or let the application wait, for a bounded time: for laboratories only"},
@@ -116,7 +114,7 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"As --ids, and record of each received packet whether the application has offered "
 		"it to a port, and when it was noticed that it has not"},
 	{.kind = OPTION_HEADING, .help = "Reports"},
-	{TO(quiet), OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
+	{TO(quiet), OPTION_FLAG, 'q', "quiet", NULL, NULL, 0, 0,
 		"Print no live counts and no summary on standard error"},
 	{TO(json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
 		"Print the summary as JSON on standard output, on standard error with -w -"},
@@ -125,9 +123,9 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{.kind = OPTION_HEADING, .help = "Instead of recording"},
 	{TO(list_interfaces), OPTION_FLAG, 'D', "list-interfaces", NULL, NULL, 0, 0,
 		"List the values of -i, and exit"},
-	{TO(dump_filter), OPTION_FLAG, 'd', NULL, NULL, NULL, 0, 0,
+	{TO(dump_filter), OPTION_FLAG, 'd', "print-filter", NULL, NULL, 0, 0,
 		"Print the compiled filters and exit; needs no application"},
-	{TO(statistics), OPTION_FLAG, 'S', NULL, NULL, NULL, 0, 0,
+	{TO(statistics), OPTION_FLAG, 'S', "statistics", NULL, NULL, 0, 0,
 		"Print the packet counts of each interface every second, and write nothing"},
 };
 /* clang-format on */

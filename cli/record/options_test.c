@@ -113,7 +113,7 @@ static void mistakes_are_named(void **state)
 		{"--direction up", "rx|tx|both"},
 		{"--queue 70000", "70000"},
 		{"--buffer 1", "out of range"},
-		{"--ring-size 1Z", "1Z"},
+		{"--buffer 1Z", "1Z"},
 		{"--compress zip", "zip"},
 		{"-P --capture-comment x", "-P"},
 		{"--capture-comment 1 --capture-comment 2 --capture-comment 3 --capture-comment 4 "

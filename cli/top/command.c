@@ -11,9 +11,9 @@
 #include "base/signals.h"
 #include "base/util.h"
 
-#define INTERVAL_MIN_NS   (NS_PER_S / 10)
-#define INTERVAL_MAX_NS   (3600 * NS_PER_S)
-#define LATENCY_EVERY_MAX 1000000
+#define INTERVAL_MIN_NS    (NS_PER_S / 10)
+#define INTERVAL_MAX_NS    (3600 * NS_PER_S)
+#define LATENCY_SAMPLE_MAX 1000000
 /* What costs the application little; docs/performance.md has the measurements. */
 #define COLLECTORS_DEFAULT (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS)
 
@@ -30,30 +30,30 @@ struct top_options {
 #define TO(field) OPTION_TO(struct top_options, field)
 
 static const struct option_def options[] = {
-	{TO(cfg.view), OPTION_CHOICE, 'v', "view", "VIEW", VIEW_NAMES, 0, 0,
+	{TO(cfg.view), OPTION_CHOICE, 0, "view", "VIEW", VIEW_NAMES, 0, 0,
 		"The table to begin with: ports, queues, threads, pools, latency or gaps "
 		"(default ports)"},
-	{TO(cfg.sort), OPTION_TEXT, 's', "sort", "COLUMN", NULL, 0, 0,
+	{TO(cfg.sort), OPTION_TEXT, 0, "by", "COLUMN", NULL, 0, 0,
 		"Sort by the column of this title, largest first"},
-	{TO(cfg.reverse), OPTION_FLAG, 'r', "reverse", NULL, NULL, 0, 0, "Smallest first"},
-	{OPTION_SET(OPT_INTERVAL), OPTION_TEXT, 'n', "interval", "SECONDS", NULL, 0, 0,
+	{TO(cfg.reverse), OPTION_FLAG, 0, "reverse", NULL, NULL, 0, 0, "Smallest first"},
+	{OPTION_SET(OPT_INTERVAL), OPTION_TEXT, 0, "interval", "SECONDS", NULL, 0, 0,
 		"Time between two updates, 0.1 to 3600, over which rates are taken (default 1)"},
 	{TO(cfg.once), OPTION_FLAG, '1', "once", NULL, NULL, 0, 0,
 		"Print one table, or one document, after one interval; needs no terminal"},
-	{TO(cfg.wide), OPTION_FLAG, 'w', "wide", NULL, NULL, 0, 0,
+	{TO(cfg.wide), OPTION_FLAG, 0, "wide", NULL, NULL, 0, 0,
 		"With --once: all columns, and names in full (default: what fits COLUMNS, the "
 		"terminal, or 80 columns)"},
 	{TO(cfg.json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
 		"Print JSON with all statistics: a line each interval, or one document with "
 		"--once"},
-	{TO(cfg.count), OPTION_NUMBER, 'c', "count", "N", NULL, 1, UINT32_MAX,
+	{TO(cfg.count), OPTION_NUMBER, 0, "updates", "N", NULL, 1, UINT32_MAX,
 		"Stop after N intervals"},
 	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, addresses, pools, or all (default polls,busy,pools; latency and gaps "
 		"when their view is shown)"},
-	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-every", "N", NULL, 1,
-		LATENCY_EVERY_MAX,
+	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-sample", "N", NULL, 1,
+		LATENCY_SAMPLE_MAX,
 		"Time one packet in N only, which costs the application less (default 1)"},
 	ATTACH_OPTION(struct top_options, watch.attach),
 };
@@ -86,7 +86,7 @@ static int check(const struct top_config *cfg)
 	if (cfg->sort && column_find(v->columns, v->column_count, cfg->sort) < 0) {
 		for (unsigned i = 0; i < v->column_count; i++)
 			text_list_add(titles, sizeof(titles), v->columns[i].title);
-		message_print("top: --sort %s: the view %s has no such column; choose from %s",
+		message_print("top: --by %s: the view %s has no such column; choose from %s",
 			cfg->sort, v->name, titles);
 		return -EINVAL;
 	}

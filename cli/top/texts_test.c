@@ -132,51 +132,51 @@ static void strange_names(void)
 
 static const struct test_golden rows[] = {
 	{"ports.txt", "--once", STATUS_OK, in_trouble},
-	{"ports-wide.txt", "--once|--wide|-v|ports", STATUS_OK, in_trouble},
+	{"ports-wide.txt", "--once|--wide|--view|ports", STATUS_OK, in_trouble},
 	{"ports-100.txt", "--once", STATUS_OK, hundred_columns},
 	{"ports-40.txt", "--once", STATUS_OK, forty_columns},
-	{"ports-5s.txt", "--once|-n|5|--wide", STATUS_OK, in_trouble},
-	{"queues.txt", "--once|-v|queues", STATUS_OK, in_trouble},
-	{"queues-wide.txt", "--once|--wide|-v|queues", STATUS_OK, in_trouble},
-	{"queues-utf8.txt", "--once|--wide|-v|queues", STATUS_OK, utf8},
-	{"threads.txt", "--once|-v|threads", STATUS_OK, in_trouble},
-	{"threads-wide.txt", "--once|--wide|-v|threads", STATUS_OK, in_trouble},
-	{"pools.txt", "--once|-v|pools", STATUS_OK, in_trouble},
-	{"pools-wide.txt", "--once|--wide|-v|pools", STATUS_OK, in_trouble},
-	{"latency.txt", "--once|-v|latency", STATUS_OK, in_trouble},
-	{"latency-wide.txt", "--once|--wide|-v|latency", STATUS_OK, in_trouble},
-	{"gaps.txt", "--once|-v|gaps", STATUS_OK, in_trouble},
-	{"gaps-wide.txt", "--once|--wide|-v|gaps", STATUS_OK, in_trouble},
+	{"ports-5s.txt", "--once|--interval|5|--wide", STATUS_OK, in_trouble},
+	{"queues.txt", "--once|--view|queues", STATUS_OK, in_trouble},
+	{"queues-wide.txt", "--once|--wide|--view|queues", STATUS_OK, in_trouble},
+	{"queues-utf8.txt", "--once|--wide|--view|queues", STATUS_OK, utf8},
+	{"threads.txt", "--once|--view|threads", STATUS_OK, in_trouble},
+	{"threads-wide.txt", "--once|--wide|--view|threads", STATUS_OK, in_trouble},
+	{"pools.txt", "--once|--view|pools", STATUS_OK, in_trouble},
+	{"pools-wide.txt", "--once|--wide|--view|pools", STATUS_OK, in_trouble},
+	{"latency.txt", "--once|--view|latency", STATUS_OK, in_trouble},
+	{"latency-wide.txt", "--once|--wide|--view|latency", STATUS_OK, in_trouble},
+	{"gaps.txt", "--once|--view|gaps", STATUS_OK, in_trouble},
+	{"gaps-wide.txt", "--once|--wide|--view|gaps", STATUS_OK, in_trouble},
 	{"applications.txt", "--once", STATUS_OK, two_applications},
 	{"by-name.txt", "--once|another-application", STATUS_OK, two_applications},
-	{"sorted.txt", "--once|--sort|port|--reverse", STATUS_OK, in_trouble},
-	{"sorted-rate.txt", "--once|-v|queues|--sort|PPS|--reverse", STATUS_OK, in_trouble},
-	{"none-ports.txt", "--once|-v|ports", STATUS_OK, nothing_there},
-	{"none-queues.txt", "--once|-v|queues", STATUS_OK, nothing_there},
-	{"none-pools.txt", "--once|-v|pools", STATUS_OK, nothing_there},
-	{"none-latency.txt", "--once|-v|latency", STATUS_OK, nothing_there},
-	{"none-gaps.txt", "--once|-v|gaps", STATUS_OK, nothing_there},
+	{"sorted.txt", "--once|--by|port|--reverse", STATUS_OK, in_trouble},
+	{"sorted-rate.txt", "--once|--view|queues|--by|PPS|--reverse", STATUS_OK, in_trouble},
+	{"none-ports.txt", "--once|--view|ports", STATUS_OK, nothing_there},
+	{"none-queues.txt", "--once|--view|queues", STATUS_OK, nothing_there},
+	{"none-pools.txt", "--once|--view|pools", STATUS_OK, nothing_there},
+	{"none-latency.txt", "--once|--view|latency", STATUS_OK, nothing_there},
+	{"none-gaps.txt", "--once|--view|gaps", STATUS_OK, nothing_there},
 	{"without-probe.txt", "--once", STATUS_OK, one_without_the_probe},
 	{"names.txt", "--once|--wide", STATUS_OK, strange_names},
 	{"names.json", "--once|--json", STATUS_OK, strange_names},
 	{"once.json", "--once|--json|--collectors|all", STATUS_OK, in_trouble},
-	{"lines.json", "--json|-c|3|-n|2", STATUS_OK, two_applications},
-	{"ended.json", "--json|-c|3", STATUS_OK, one_that_ends},
+	{"lines.json", "--json|--updates|3|--interval|2", STATUS_OK, two_applications},
+	{"ended.json", "--json|--updates|3", STATUS_OK, one_that_ends},
 };
 
 /* ---- arguments */
 
 static const struct test_refusal refused[] = {
-	{"-n|0", STATUS_USAGE, "--interval 0: out of range; give seconds from 0.1 to 3600"},
-	{"-n|0.09", STATUS_USAGE, "--interval 0.09: out of range"},
-	{"-n|3601", STATUS_USAGE, "--interval 3601: out of range"},
-	{"-n|x", STATUS_USAGE, "--interval x: out of range"},
-	{"-v|moon", STATUS_USAGE, "moon"},
-	{"--once|--sort|moon", STATUS_USAGE,
-		"--sort moon: the view ports has no such column; choose from APP, PORT, ID, RXPPS"},
-	{"--once|--view|gaps|--sort|moon", STATUS_USAGE,
+	{"--interval|0", STATUS_USAGE, "--interval 0: out of range; give seconds from 0.1 to 3600"},
+	{"--interval|0.09", STATUS_USAGE, "--interval 0.09: out of range"},
+	{"--interval|3601", STATUS_USAGE, "--interval 3601: out of range"},
+	{"--interval|x", STATUS_USAGE, "--interval x: out of range"},
+	{"--view|moon", STATUS_USAGE, "moon"},
+	{"--once|--by|moon", STATUS_USAGE,
+		"--by moon: the view ports has no such column; choose from APP, PORT, ID, RXPPS"},
+	{"--once|--view|gaps|--by|moon", STATUS_USAGE,
 		"choose from APP, THREAD, WHAT, BEGAN, LENGTH, PACKETS, PORT, Q"},
-	{"--json|-c|0", STATUS_USAGE, "-c"},
+	{"--json|--updates|0", STATUS_USAGE, "--updates 0"},
 	{"", STATUS_USAGE, "standard input or output is not a terminal; use --once or --json"},
 	{"--once|nowhere", STATUS_FAILED,
 		"no application is called 'nowhere'; 'ringtap list' shows what there is"},
@@ -201,13 +201,14 @@ static void an_interval_is_a_second(void **state)
 
 static void an_interval_is_as_long_as_given(void **state)
 {
-	assert_in_range(lasts("--once|-n|0.1"), NS_PER_S / 10, NS_PER_S / 10 + 13 * NS_PER_S / 25);
+	assert_in_range(
+		lasts("--once|--interval|0.1"), NS_PER_S / 10, NS_PER_S / 10 + 13 * NS_PER_S / 25);
 }
 
 static void intervals_follow_one_another(void **state)
 {
-	assert_in_range(
-		lasts("--json|-c|100|-n|2.5"), 250 * NS_PER_S, 250 * NS_PER_S + 13 * NS_PER_S / 25);
+	assert_in_range(lasts("--json|--updates|100|--interval|2.5"), 250 * NS_PER_S,
+		250 * NS_PER_S + 13 * NS_PER_S / 25);
 }
 
 static void views_switch_their_collectors_on(void **state)
@@ -217,9 +218,9 @@ static void views_switch_their_collectors_on(void **state)
 		unsigned collectors;
 	} views[] = {
 		{"--once", RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS},
-		{"--once|-v|latency",
+		{"--once|--view|latency",
 			RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS | RINGTAP_LATENCY},
-		{"--once|-v|gaps", RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS | RINGTAP_GAPS},
+		{"--once|--view|gaps", RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS | RINGTAP_GAPS},
 		{"--once|--collectors|bytes", RINGTAP_BYTES | RINGTAP_POLLS},
 	};
 
@@ -227,7 +228,7 @@ static void views_switch_their_collectors_on(void **state)
 		lasts(views[i].args);
 		assert_int_equal(app->options.collectors, views[i].collectors);
 	}
-	lasts("--once|--latency-every|8");
+	lasts("--once|--latency-sample|8");
 	assert_int_equal(app->options.latency_every, 8);
 }
 

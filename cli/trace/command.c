@@ -27,7 +27,7 @@ enum {
 	OPT_OFF_CPU,
 	OPT_LONG,
 	OPT_LATENCY,
-	OPT_OUTPUT,
+	OPT_WRITE,
 	OPT_BUFFER,
 };
 
@@ -43,7 +43,7 @@ struct trace_options {
 
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
-	{TO(cfg.program), OPTION_TEXT, 'e', NULL, "PROGRAM", NULL, 0, 0,
+	{TO(cfg.program), OPTION_TEXT, 'e', "program", "TEXT", NULL, 0, 0,
 		"Run this bpftrace program; ringtap:EVENT stands for the event's probe"},
 	{OPTION_SET(OPT_DURATION), OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
 		"Stop after SECONDS (default: 10; lttng, dpdk and -e run until Ctrl-C)"},
@@ -57,15 +57,14 @@ static const struct option_def options[] = {
 		"50us or 2ms (default: 100)"},
 	{OPTION_SET(OPT_LATENCY), OPTION_FLAG, 0, "latency", NULL, NULL, 0, 0,
 		"lttng, dpdk, -e: time packets, for the event latency"},
-	{OPTION_SET(OPT_OUTPUT), OPTION_FILE, 'o', "output", "DIR", NULL, 0, 0,
+	{OPTION_SET(OPT_WRITE), OPTION_FILE, 'w', "write", "DIR", NULL, 0, 0,
 		"lttng, dpdk: folder for the trace, which is created; CTF, for babeltrace2 and "
 		"Trace Compass"},
-	{OPTION_SET(OPT_BUFFER), OPTION_SIZE, 0, "buffer-size", "BYTES", NULL, BUFFER_MIN,
-		BUFFER_MAX,
+	{OPTION_SET(OPT_BUFFER), OPTION_SIZE, 0, "buffer", "SIZE", NULL, BUFFER_MIN, BUFFER_MAX,
 		"lttng: buffer for events on each CPU, with K, M or G (default: 16M, half a "
 		"million bursts)"},
 	{TO(cfg.json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
-	{TO(cfg.quiet), OPTION_FLAG, 'q', NULL, NULL, NULL, 0, 0,
+	{TO(cfg.quiet), OPTION_FLAG, 'q', "quiet", NULL, NULL, 0, 0,
 		"Print errors only on standard error"},
 	ATTACH_OPTION(struct trace_options, cfg.attach),
 };
@@ -82,7 +81,7 @@ static int set(void *ctx, int id, const struct option_value *v)
 	case OPT_OFF_CPU: cfg->off_cpu = true; break;
 	case OPT_LONG: cfg->long_us = (uint32_t)v->number; break;
 	case OPT_LATENCY: c->latency = true; break;
-	case OPT_OUTPUT: cfg->output = v->text; break;
+	case OPT_WRITE: cfg->output = v->text; break;
 	case OPT_BUFFER: cfg->buffer_bytes = v->number; break;
 	default:
 		if (!parse_seconds(v->text, &cfg->duration_ns))
@@ -146,8 +145,8 @@ static const struct {
 	{OPT_LONG, BIT(TRACE_GAPS), "--long", "gaps"},
 	{OPT_LATENCY, BIT(TRACE_LTTNG) | BIT(TRACE_DPDK) | BIT(TRACE_PROGRAM), "--latency",
 		"lttng, dpdk and -e"},
-	{OPT_OUTPUT, BIT(TRACE_LTTNG) | BIT(TRACE_DPDK), "--output", "lttng and dpdk"},
-	{OPT_BUFFER, BIT(TRACE_LTTNG), "--buffer-size", "lttng"},
+	{OPT_WRITE, BIT(TRACE_LTTNG) | BIT(TRACE_DPDK), "--write", "lttng and dpdk"},
+	{OPT_BUFFER, BIT(TRACE_LTTNG), "--buffer", "lttng"},
 	{OPT_DURATION, ~BIT(TRACE_LIST), "--duration", "traces"},
 };
 
@@ -169,7 +168,7 @@ static int check(struct trace_options *c)
 		return -EINVAL;
 	}
 	if ((cfg->what == TRACE_LTTNG || cfg->what == TRACE_DPDK) && !cfg->output) {
-		message_print("trace: -o DIR is missing: a folder for the trace");
+		message_print("trace: -w DIR is missing: a folder for the trace");
 		return -EINVAL;
 	}
 	if (!cfg->duration_ns && cfg->what >= TRACE_BURST && cfg->what <= TRACE_GAPS)

@@ -259,7 +259,7 @@ static void print(const json_t *doc, const struct lttng *l)
 		printf("  lost      %15s packets of events\n",
 			format_count(count, (uint64_t)l->lost_packets));
 	if (l->discarded > 0)
-		printf("The buffers were full: try --buffer-size %" PRIu64 "M\n",
+		printf("The buffers were full: try --buffer %" PRIu64 "M\n",
 			(l->t->cfg->buffer_bytes >> 20) * 4);
 }
 

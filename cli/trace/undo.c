@@ -102,13 +102,13 @@ int trace_folder(const char *name, char path[4096])
 	char *real;
 
 	if (mkdir(name, 0755) && (errno != EEXIST || !is_empty(name))) {
-		message_print("trace: -o %s: %s", name,
+		message_print("trace: -w %s: %s", name,
 			errno == EEXIST ? "exists; give a new or empty folder" : strerror(errno));
 		return -EEXIST;
 	}
 	real = realpath(name, NULL);
 	if (!real) {
-		message_print("trace: -o %s: %s", name, strerror(errno));
+		message_print("trace: -w %s: %s", name, strerror(errno));
 		return -errno;
 	}
 	snprintf(path, 4096, "%s", real);

@@ -490,7 +490,7 @@ COMMANDS = [
     ["top", "--once"],
     ["latency", "--duration", "0.1"],
     ["memory", "--duration", "0.1"],
-    ["doctor", "-d", "1"],
+    ["doctor", "--duration", "1"],
 ]
 
 

@@ -131,7 +131,7 @@ def test_flight_as_the_manifest_runs_it(private_dir, closing, tmp_path):
     assert app.rx(ring, n=100, len=200)[0] == 100
     pid = check(["pgrep", "-f", f"^{RINGTAP} flight --wait -w {captures}/incidents "]).split()[-1]
     inside = ["nsenter", "-t", pid, "-m", "-p", *RESTRICTED[4:]]  # as kubectl exec
-    check([*inside, RINGTAP, "flight", "trigger", "-w", captures / "incidents"])
+    check([*inside, RINGTAP, "flight", "trigger", "--folder", captures / "incidents"])
     recorder.expect(r"^Incident \S+: \d+ packets")
     app.proc.kill()
     recorder.wait()

@@ -143,7 +143,7 @@ def percentile(values, share):
 
 def test_numbers_and_tables(traced, plan):
     """Sums and percentiles; changes, copies and protocols; flows and time: as the plan has them. The text fits a terminal."""
-    j = numbers(traced, *TIMEOUT, "--flows", "1000")
+    j = numbers(traced, *TIMEOUT, "--limit", "1000")
     sent = [r for r in plan.received if r.sendings]
     copies = sum(len(r.sendings) - 1 for r in sent)
     fates = collections.Counter(plan.fate(r) for r in plan.received)
@@ -205,9 +205,9 @@ def test_numbers_and_tables(traced, plan):
         assert s["received"] == sum(s["ns"] <= r.ns < s["ns"] + j["slice_ns"] for r in plan.received)
 
     for by, key in (("packets", "received"), ("not-sent", "not_sent"), ("reordered", "reordered"), ("p99", "p99_ns")):
-        values = [f[key] for f in numbers(traced, *TIMEOUT, "--by", by, "--flows", "1000")["flows"]]
+        values = [f[key] for f in numbers(traced, *TIMEOUT, "--by", by, "--limit", "1000")["flows"]]
         assert values == sorted(values, reverse=True) and len(values) > 5
-        assert [f[key] for f in numbers(traced, *TIMEOUT, "--by", by, "--flows", "3")["flows"]] == values[:3]
+        assert [f[key] for f in numbers(traced, *TIMEOUT, "--by", by, "--limit", "3")["flows"]] == values[:3]
     out = explain(traced, *TIMEOUT).stdout
     assert max(map(len, out.splitlines())) <= 80
     for part in (

@@ -111,7 +111,7 @@ def test_options_of_a_capture(play, capture):
     app = play()
     app.ring("a", rxq=2, txq=2)
     name = interface(app, "net_ring_a")
-    options = {"snaplen": 60, "direction": "tx", "queue": 1, "buffer": "1M"}
+    options = {"snapshot-length": 60, "direction": "tx", "queue": 1, "buffer": "1M"}
     shark = capture(app, name, *(word for o in options.items() for word in preference(name, *o)))
     (session,) = sessions(app)
     assert session["buffer_bytes"] == 1 << 20
@@ -143,7 +143,7 @@ def test_configuration_follows_the_application(play):
     app = play()
     app.ring("a", rxq=2, txq=3)
     output = extcap("--extcap-interface", interface(app, "net_ring_a"), "--extcap-config")
-    for option in ("direction", "queue", "snaplen", "buffer", "timestamp"):
+    for option in ("direction", "queue", "snapshot-length", "buffer", "timestamp"):
         assert f"{{call=--{option}}}" in output
     reload = ("--extcap-config", "--extcap-reload-option", "queue", "--extcap-interface")
     values = extcap(*reload, interface(app, "net_ring_a")).splitlines()

@@ -176,7 +176,7 @@ def test_packets_without_end(testpmd, drops, closing):
     assert ports["net_null1"]["tx_offered"] > 20000 and ports["net_null1"]["tx_refused"] == 0
 
     app.cmd("set fwd rxonly")
-    it = closing(Measuring("drops", app, "--json", "-n", "0.2", "--buffer", "16M"))
+    it = closing(Measuring("drops", app, "--json", "--interval", "0.2", "--buffer", "16M"))
     app.start()
 
     def shown_so_far():
@@ -184,7 +184,7 @@ def test_packets_without_end(testpmd, drops, closing):
 
     until(lambda: shown_so_far() > 8192, what="more than there are mbufs")
     lines = [json.loads(line) for line in it.finish(signal.SIGINT).splitlines() if line.startswith("{")]
-    two = closing(Measuring("drops", app, "--json", "-n", "0.2", "-c", "2", "--buffer", "16M")).finish()
+    two = closing(Measuring("drops", app, "--json", "--interval", "0.2", "--updates", "2", "--buffer", "16M")).finish()
     app.stop()
     assert sum(line.startswith("{") for line in two.splitlines()) == 3
     assert len(lines) >= 2 and lines[-1]["final"] and not lines[0]["final"]
@@ -265,7 +265,9 @@ def test_starts_stops_and_new_ports_under_load_show_no_drops(testpmd, drops):
     app = testpmd("net_null0", "net_null1", args=("--no-flush-rx",))
     app.start()
     for _ in range(5):
-        report = json.loads(check([RINGTAP, "drops", "--once", "-n", "0.1", "--json", "--buffer", "16M", app.prefix]))
+        report = json.loads(
+            check([RINGTAP, "drops", "--once", "--interval", "0.1", "--json", "--buffer", "16M", app.prefix])
+        )
         assert_sums(report)
         assert report["received"] > 0
         assert report["not_offered"] == 0, report["not_offered_packets"]

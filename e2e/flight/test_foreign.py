@@ -9,7 +9,7 @@ from harness.proc import check
 
 
 def flight(command, folder, *args):
-    return check([RINGTAP, "flight", command, "-w", folder, *args])
+    return check([RINGTAP, "flight", command, "--folder", folder, *args])
 
 
 def assert_harmless(text):

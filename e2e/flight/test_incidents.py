@@ -201,7 +201,7 @@ def test_reports(kept):
 
 def check_extract_by_a_filter(incident, out):
     whole = incident.file
-    flight.command("extract", incident.folder.parent, incident.folder.name, "-f", "vlan 12 and tcp", "-o", out)
+    flight.command("extract", incident.folder.parent, incident.folder.name, "-f", "vlan 12 and tcp", "-w", out)
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
     some = pcapng.read(out)
     tagged = bytes(FRAMES[3])
@@ -221,7 +221,7 @@ def check_extract_twice_to_a_pipe(incident, out):
         [
             "sh",
             "-c",
-            '"$0" flight extract "$1" "$2" -w "$3" | cat > "$4"',
+            '"$0" flight extract "$1" "$2" --folder "$3" | cat > "$4"',
             RINGTAP,
             incident.folder,
             incident.folder.name,
@@ -240,11 +240,11 @@ def test_extract(kept, tmp_path):
     check_extract_twice_to_a_pipe(incident, tmp_path / "both.pcapng")
     packets = incident.folder / flight.PACKETS
     size = packets.stat().st_size
-    text = flight.command("extract", kept.folder, incident.folder.name, "-o", packets, status=USAGE)
+    text = flight.command("extract", kept.folder, incident.folder.name, "-w", packets, status=USAGE)
     assert "own file" in text and packets.stat().st_size == size
     # One that was cut.
     packets.write_bytes(packets.read_bytes()[:-200_001])
     out = tmp_path / "cut.pcapng"
-    text = flight.command("extract", kept.folder, incident.folder.name, "-o", out, status=FAILED)
+    text = flight.command("extract", kept.folder, incident.folder.name, "-w", out, status=FAILED)
     assert "the file ends in the middle of a block" in text
     assert 0 < len(pcapng.read(out).packets) < incident["packets"]

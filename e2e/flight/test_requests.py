@@ -32,7 +32,7 @@ def test_requests(app, keep):
             RINGTAP,
             "flight",
             "trigger",
-            "-w",
+            "--folder",
             kept.folder,
         ]
     )
@@ -91,7 +91,7 @@ def test_refused_requests_fail(app, keep, tmp_path, closing):
     """A request of which the recorder makes no incident ends with a failure and the reason."""
     waiting = closing(Proc([RINGTAP, "flight", "no-such-app", "--wait", "-w", tmp_path / "waiting"]))
     waiting.expect("Waiting")
-    request = closing(Proc([RINGTAP, "flight", "trigger", "-w", tmp_path / "waiting"]))
+    request = closing(Proc([RINGTAP, "flight", "trigger", "--folder", tmp_path / "waiting"]))
     kept = keep(app, "--before", "1ms", "--after", "600s")
     for _ in range(16):
         flight.command("trigger", kept.folder)

@@ -229,7 +229,7 @@ def test_a_busy_period(app, keep):
     def counted():
         app.rx(n=32)
         app.do("idle 0 0 n=10")
-        return top(app, "-n", "0.1")["threads"]
+        return top(app, "--interval", "0.1")["threads"]
 
     until(counted, what="statistics of the thread")  # a control thread has to make room for them
     for packets in 500, 20_000, 500:

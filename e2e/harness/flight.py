@@ -71,7 +71,7 @@ class Flight:
 
 def command(name, folder, *args, status=0):
     """ringtap flight list, show, prune or trigger; returns what it printed."""
-    done = run([RINGTAP, "flight", name, "-w", folder, *args])
+    done = run([RINGTAP, "flight", name, "--folder", folder, *args])
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
 

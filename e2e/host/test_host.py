@@ -139,7 +139,7 @@ def test_both_directions_with_a_working_network(wire, host, record, closing, tmp
 def test_losses_of_the_kernel_are_counted(wire, host, record):
     """While the process is stopped, the buffer of the kernel overflows: lost packets are
     counted."""
-    it = host(wire.here, wire.device, args=["--buffer-size", "64K"])
+    it = host(wire.here, wire.device, args=["--buffer", "64K"])
     recorder = record(it, "--json", "-f", "ether proto 0x88b5")
     freeze(it.proc.pid)
     wire.blast(3000)
@@ -273,8 +273,8 @@ def test_what_the_kernel_or_dpdk_refuses(net):
     """In one line; cli/host/host_test.c has the options."""
     for args, how, words in (
         (["no-such-if0"], {}, "no-such-if0: no such interface"),
-        (["--huge-pages", "--memory", "64G", "lo"], {}, "--huge-pages: "),
-        (["--memory", "16M", "lo"], {}, "memory"),
+        (["--huge-pages", "--dpdk-memory", "64G", "lo"], {}, "--huge-pages: "),
+        (["--dpdk-memory", "16M", "lo"], {}, "memory"),
         (["lo"], {"prefix": NOBODY, "program": public(RINGTAP)}, "root"),
     ):
         status, output = start_refused(net.hub, *args, **how)

@@ -156,7 +156,7 @@ def test_every_packet_in_order_across_interfaces(net, host, record, closing):
         net.hub.check(["ip", "addr", "add", f"10.8{i}.0.1/24", "dev", device])
     for args in ([], ["--queues", "2", "--cpus", "0,1"], ["--busy-poll"]):
         # Buffers for all packets of a recording: 1,500 pings take less time than a thread may wait for its CPU.
-        it = host(net.hub, *(device for _space, device in hosts), args=[*args, "--buffer-size", "8M"])
+        it = host(net.hub, *(device for _space, device in hosts), args=[*args, "--buffer", "8M"])
         # Some are late where a thread has no CPU for longer than the merge waits.
         assert late_packets(it, hosts, record, closing) < 1500, args
         it.finish()

@@ -220,7 +220,7 @@ def test_system_calls_of_the_recorder_are_those_that_its_unit_allows(bare, closi
     recorder = closing(Proc(["strace", "-D", "-f", "-o", log, RINGTAP, *service_args(app, tmp_path / "i", USDT)]))
     recorder.expect("^Keeping the packets of")
     check([RINGTAP, "flight", "top", app.prefix])
-    check([RINGTAP, "flight", "trigger", "-w", tmp_path / "i"])
+    check([RINGTAP, "flight", "trigger", "--folder", tmp_path / "i"])
     recorder.expect("^Incident .* packets")
     recorder.send_signal(signal.SIGTERM)
     assert recorder.wait() == 0

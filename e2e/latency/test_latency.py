@@ -101,7 +101,7 @@ def assert_example_of_the_manual_page(output, document):
 
 @pytest.mark.smoke
 def test_one_packet_in_n(known, latency, tmp_path):
-    it = latency(known, "--duration", "60", "--every", "7", "--json")
+    it = latency(known, "--duration", "60", "--sample", "7", "--json")
     stays = known.send([3000], rounds=200, log=tmp_path / "log")
     output = it.json(signal.SIGTERM)
     (pair,) = output["pairs"]
@@ -243,14 +243,14 @@ def test_stock_testpmd(testpmd):
     assert all(0 < p["ns"]["min"] <= p["ns"]["p50"] <= p["ns"]["max"] for p in output["pairs"])
     app.cmd("set fwd mac")
     app.start()
-    output = json.loads(check([RINGTAP, "latency", app.prefix, "--packets", "20000", "--every", "16", "--json"]))
+    output = json.loads(check([RINGTAP, "latency", app.prefix, "--packets", "20000", "--sample", "16", "--json"]))
     assert not output["pairs"]
     inferred = sum(p["packets"] for p in output["inferred"])
     assert inferred >= 20000 and sum(u["unstamped"] for u in output["not_timed"]) > 10 * inferred
 
     def pairs():
         report = json.loads(
-            check([RINGTAP, "top", "--once", "-n", "0.3", "--json", "--collectors", "latency", app.prefix])
+            check([RINGTAP, "top", "--once", "--interval", "0.3", "--json", "--collectors", "latency", app.prefix])
         )
         return [p for p in report["applications"][0]["latency"] if p["packets"]]
 

@@ -108,7 +108,7 @@ def test_generated_packets_are_never_certain(testpmd, latency):
         # The pool has mbufs with old time stamps.
         app.cmd("clear port stats all")
         app.cmd("set fwd rxonly")
-        it = latency(app, "--duration", "60", "--json", "--every", str(every))
+        it = latency(app, "--duration", "60", "--json", "--sample", str(every))
         app.start()
         until(lambda: received(app) > 20000, what="packets are received")
         app.stop()

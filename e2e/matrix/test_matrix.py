@@ -120,7 +120,7 @@ def document(*args, status=(OK,)):
 def received(app):
     """Packets of all ports while `ringtap top` ran, in which time other programs may have had the application's CPU;
     0 if it cannot attach."""
-    done = run([RINGTAP, "top", "--once", "--json", "-n", "0.2", app.prefix])
+    done = run([RINGTAP, "top", "--once", "--json", "--interval", "0.2", app.prefix])
     if done.returncode != OK:
         return 0
     return sum(
@@ -160,7 +160,7 @@ def test_memory(app):
 
 
 def test_doctor(app):
-    text = json.dumps(document("doctor", "--json", "-d", "1", app.prefix, status=(OK, 4)))
+    text = json.dumps(document("doctor", "--json", "--duration", "1", app.prefix, status=(OK, 4)))
     assert app.prefix in text
 
 
@@ -169,10 +169,10 @@ def test_trace_dpdk(app, tmp_path):
     when it starts: those of a probe that comes later cannot be among them."""
     folder = tmp_path / "trace"
     if app.way == "running":
-        done = run([RINGTAP, "trace", "dpdk", "--duration", "1", "-o", folder, app.prefix])
+        done = run([RINGTAP, "trace", "dpdk", "--duration", "1", "-w", folder, app.prefix])
         assert done.returncode == 1 and "start it with -d" in done.stderr
         pytest.skip("DPDK's tracing has no events of a probe that was attached")
-    doc = document("trace", "dpdk", "--json", "--duration", "1", "-o", folder, app.prefix)
+    doc = document("trace", "dpdk", "--json", "--duration", "1", "-w", folder, app.prefix)
     assert "ringtap.rx_burst" in (folder / "metadata").read_text()
     assert doc["events"]["rx_burst"]
     # Polls that find no packets fill the buffer in about a millisecond, and DPDK starts again at its beginning: no

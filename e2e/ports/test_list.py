@@ -109,7 +109,7 @@ COMMANDS = [
     ["memory", "APP"],
     ["top", "--once", "APP"],
     ["doctor", "APP"],
-    ["trace", "dpdk", "-o", "out", "APP"],
+    ["trace", "dpdk", "-w", "out", "APP"],
 ]
 
 

@@ -71,9 +71,9 @@ REPORTS = [
     ["list"],
     ["latency", "--histogram", "--duration", "0.3"],
     ["memory", "--distances", "--duration", "0.3"],
-    ["doctor", "-d", "1"],
+    ["doctor", "--duration", "1"],
     *(
-        ["top", "--once", "-n", "0.2", "-v", view]
+        ["top", "--once", "--interval", "0.2", "--view", view]
         for view in ("ports", "queues", "threads", "pools", "latency", "gaps")
     ),
 ]
@@ -81,7 +81,7 @@ REPORTS = [
 
 def assert_columns_of_top(name):
     def titles(*args, columns):
-        shown = check(["env", f"COLUMNS={columns}", RINGTAP, "top", "--once", "-n", "0.2", *args, name])
+        shown = check(["env", f"COLUMNS={columns}", RINGTAP, "top", "--once", "--interval", "0.2", *args, name])
         return shown, shown.splitlines()[0].split()
 
     assert "UNSENT" in titles(columns=80)[1] and "NOMBUF" not in titles(columns=80)[1]
@@ -117,7 +117,7 @@ def test_report_of_the_forwarder(fwd):
         f"sink:{ring}@1",
         "--stages",
         "10k:1.5s",
-        "--stats",
+        "--interval",
         "1",
         json_out=False,
     )

@@ -110,14 +110,14 @@ class Guest:
 
     def statistics(self, port):
         """What `ringtap top` has of a port."""
-        done = self.machine.run(RINGTAP, "top", "--once", "--json", "-n", "0.1", self.name)
+        done = self.machine.run(RINGTAP, "top", "--once", "--json", "--interval", "0.1", self.name)
         app = json.loads(done["out"])["applications"][0]
         return next(p for p in app["ports"] if p["name"] == self.addresses[port])
 
     def export(self):
         """Starts `ringtap export` for counters. Its port is its own: that of a test that failed still runs."""
         self.listens = f"127.0.0.1:{9700 + self.count}"
-        program = self.machine.start(f"export{self.count}", [RINGTAP, "export", "-l", self.listens, self.name])
+        program = self.machine.start(f"export{self.count}", [RINGTAP, "export", "--listen", self.listens, self.name])
         program.expect(r"http://\S+")
         return program
 

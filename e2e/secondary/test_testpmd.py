@@ -35,7 +35,7 @@ def test_every_command_beside_a_primary(pmds, running):
     assert [a["name"] for a in both] == [primary.name, secondary.name]
     names = check([RINGTAP, "list", "--names", primary.prefix]).split()
     assert names == [primary.name, f"{primary.name}:{PORT}", secondary.name, f"{secondary.name}:{PORT}"]
-    apps = json.loads(check([RINGTAP, "top", "--once", "-n", "0.2", "--json", primary.name]))["applications"]
+    apps = json.loads(check([RINGTAP, "top", "--once", "--interval", "0.2", "--json", primary.name]))["applications"]
     assert [a["name"] for a in apps] == [primary.name, secondary.name]
     # A name of the secondary means it alone.
     for name in (f"{secondary.name}:{PORT}", secondary.name, secondary.pid):

@@ -69,12 +69,12 @@ def roomy(play, tmp_path):
 @pytest.mark.smoke
 def test_dpdk(roomy, trace, tmp_path):
     """rte_trace saves nothing before the first event. The buffers of the application keep events of the trace before."""
-    doc = trace(roomy, "dpdk", "-o", tmp_path / "none", "--json").json()
+    doc = trace(roomy, "dpdk", "-w", tmp_path / "none", "--json").json()
     assert (doc["events"], doc["lost"], doc["saved_to"]) == ({}, {}, None)
-    assert "no event" in trace(roomy, "dpdk", "-o", tmp_path / "none").finish()
+    assert "no event" in trace(roomy, "dpdk", "-w", tmp_path / "none").finish()
     assert not list((tmp_path / "none").iterdir())
     out = tmp_path / "out"
-    it = trace(roomy, "dpdk", "-o", out, "--json")
+    it = trace(roomy, "dpdk", "-w", out, "--json")
     traffic(roomy)
     doc = it.json()
     assert Ctf(out).events == SENT
@@ -83,7 +83,7 @@ def test_dpdk(roomy, trace, tmp_path):
     assert Path(doc["saved_to"]).parent == tmp_path / "eal"
     assert state(roomy)["points_on"] == 0
     until(lambda: roomy.one("callbacks 0") == 0, what="removed callbacks")
-    it = trace(roomy, "dpdk", "-o", tmp_path / "again", "--duration", "60")
+    it = trace(roomy, "dpdk", "-w", tmp_path / "again", "--duration", "60")
     traffic(roomy)
     assert [line.split() for line in it.finish().splitlines()[1:]] == [
         ["rx_burst", "4"],
@@ -93,7 +93,7 @@ def test_dpdk(roomy, trace, tmp_path):
     assert Ctf(tmp_path / "again").count("empty_poll") == 34
     (tmp_path / "file").touch()
     for name in ("again", "file", "not/there"):
-        done = tracing("dpdk", "-o", tmp_path / name, roomy.prefix)
+        done = tracing("dpdk", "-w", tmp_path / name, roomy.prefix)
         assert done.returncode == FAILED and name in done.stderr
         assert len(done.stderr.splitlines()) == 1
     assert state(roomy)["points_on"] == 0
@@ -107,7 +107,7 @@ def test_dpdk_reports_missing_parts(play, trace, tmp_path):
     app.ring("a")
     app.one("idle 0 0 n=10")
     for n, polls in enumerate((3000, 2000)):
-        it = trace(app, "dpdk", "-o", tmp_path / f"out{n}", "--json")
+        it = trace(app, "dpdk", "-w", tmp_path / f"out{n}", "--json")
         app.one(f"idle 0 0 n={polls}")
         doc = it.json()
         assert doc["events"] == {"empty_poll": polls}
@@ -120,7 +120,7 @@ def test_dpdk_keeps_disabled_trace_points(play, trace, tmp_path):
     """Telemetry cannot switch single trace points: those that are on are traced."""
     app = play(eal=[f"--trace-dir={tmp_path}", "--trace=ringtap.rx_burst"])
     app.ring("a")
-    it = trace(app, "dpdk", "-o", tmp_path / "out", "--json")
+    it = trace(app, "dpdk", "-w", tmp_path / "out", "--json")
     traffic(app)
     doc = it.json()
     assert "1 of 9 trace points" in it.proc.output and doc["events"] == {"rx_burst": 4}
@@ -131,24 +131,24 @@ def test_dpdk_keeps_disabled_trace_points(play, trace, tmp_path):
 def test_dpdk_is_off_again(roomy, trace, tmp_path):
     """However it ends; of a stopped application when it continues. Who ends first switches off for all."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        it = trace(roomy, "dpdk", "-o", tmp_path / f"out{int(number)}")
+        it = trace(roomy, "dpdk", "-w", tmp_path / f"out{int(number)}")
         assert state(roomy)["points_on"] == len(EVENTS)
         it.finish(number, -9 if number == signal.SIGKILL else 0)
         until(lambda: not state(roomy)["points_on"] and roomy.one("callbacks 0") == 0, what="off")
-    first = trace(roomy, "dpdk", "-o", tmp_path / "first")
-    second = trace(roomy, "dpdk", "-o", tmp_path / "second", "--json")
+    first = trace(roomy, "dpdk", "-w", tmp_path / "first")
+    second = trace(roomy, "dpdk", "-w", tmp_path / "second", "--json")
     traffic(roomy)
     first.finish()
     roomy.rx(n=5)
     doc = json.loads(second.finish(status=FAILED))
     assert "incomplete" in second.proc.output and doc["events"]["rx_burst"] == 4
     assert Ctf(tmp_path / "first").events == Ctf(tmp_path / "second").events
-    it = trace(roomy, "dpdk", "-o", tmp_path / "stopped")
+    it = trace(roomy, "dpdk", "-w", tmp_path / "stopped")
     freeze(roomy.proc.pid)
     it.finish(signal.SIGKILL, -9)
     roomy.proc.send_signal(signal.SIGCONT)
     until(lambda: points_on(roomy) == 0 and roomy.one("callbacks 0") == 0, what="off")
-    it = trace(roomy, "dpdk", "-o", tmp_path / "killed")
+    it = trace(roomy, "dpdk", "-w", tmp_path / "killed")
     roomy.proc.kill()
     it.finish(None, FAILED)
     assert "the trace in its memory is lost" in it.proc.output
@@ -158,7 +158,7 @@ def test_dpdk_is_off_again(roomy, trace, tmp_path):
 @pytest.mark.slow
 def test_dpdk_of_a_stopped_application(roomy, trace, tmp_path):
     """The message names what continues it."""
-    it = trace(roomy, "dpdk", "-o", tmp_path / "out")
+    it = trace(roomy, "dpdk", "-w", tmp_path / "out")
     freeze(roomy.proc.pid)
     it.finish(signal.SIGTERM, FAILED)
     assert f"it is stopped (SIGSTOP); continue it with: kill -CONT {roomy.pid}" in it.proc.output
@@ -174,7 +174,7 @@ def test_dpdk_saves_elsewhere(play, closing, trace, tmp_path, monkeypatch):
     app = play(eal=["--trace-dir=eal"])
     monkeypatch.chdir(tmp_path)
     app.ring("a")
-    it = trace(app, "dpdk", "-o", tmp_path / "out")
+    it = trace(app, "dpdk", "-w", tmp_path / "out")
     traffic(app)
     it.finish()
     assert Ctf(tmp_path / "out").events == SENT
@@ -182,7 +182,7 @@ def test_dpdk_saves_elsewhere(play, closing, trace, tmp_path, monkeypatch):
     there.mkdir(parents=True)
     app = play(eal=[f"--trace-dir={there}"])
     app.ring("a")
-    it = trace(app, "dpdk", "-o", tmp_path / "long")
+    it = trace(app, "dpdk", "-w", tmp_path / "long")
     traffic(app)
     it.finish()
     assert Ctf(tmp_path / "long").events == SENT and list(there.iterdir())
@@ -191,13 +191,13 @@ def test_dpdk_saves_elsewhere(play, closing, trace, tmp_path, monkeypatch):
     there.mkdir()
     app = play(eal=[f"--trace-dir={there}"])
     app.ring("a")
-    first = trace(app, "dpdk", "-o", tmp_path / "first")
+    first = trace(app, "dpdk", "-w", tmp_path / "first")
     traffic(app)
     first.finish()
     (saved,) = there.iterdir()
     (saved / "channel0_4711").touch()
     os.truncate(saved / "channel0_4711", 1 << 40)
-    second = trace(app, "dpdk", "-o", tmp_path / "second")
+    second = trace(app, "dpdk", "-w", tmp_path / "second")
     traffic(app)
     second.finish(status=FAILED)
     assert "File too large" in second.proc.output
@@ -212,7 +212,7 @@ def test_dpdk_saves_elsewhere(play, closing, trace, tmp_path, monkeypatch):
     check([*inside.prefix, "ln", "-s", there / "real", there / "link"])
     app = play(eal=[f"--trace-dir={there / 'link'}"], namespace=inside)
     app.ring("a")
-    it = trace(app, "dpdk", "-o", tmp_path / "linked")
+    it = trace(app, "dpdk", "-w", tmp_path / "linked")
     traffic(app)
     it.finish()
     assert Ctf(tmp_path / "linked").events == SENT and not list(there.iterdir())
@@ -266,11 +266,11 @@ def test_lttng(play, lttng, trace, tmp_path):
     app, other = (play(namespace=lttng) for _ in range(2))
     for it in (app, other):
         it.ring("a")
-    doc = within(lttng, trace, app, "-o", tmp_path / "none", "--json").json()
+    doc = within(lttng, trace, app, "-w", tmp_path / "none", "--json").json()
     assert (doc["events"], doc["discarded"]) == (0, 0)
     out = tmp_path / "out"
-    it = within(lttng, trace, app, "-o", out, "--json")
-    nested = within(lttng, trace, other, "-o", tmp_path / "other")
+    it = within(lttng, trace, app, "-w", out, "--json")
+    nested = within(lttng, trace, other, "-w", tmp_path / "other")
     traffic(app)
     other.rx(n=1)
     doc = it.json()
@@ -286,7 +286,7 @@ def test_lttng(play, lttng, trace, tmp_path):
 def test_lttng_reports_what_it_discarded(play, lttng, trace, tmp_path):
     app = play(namespace=lttng)
     app.ring("a")
-    it = within(lttng, trace, app, "-o", tmp_path / "out", "--json", "--buffer-size", "64K")
+    it = within(lttng, trace, app, "-w", tmp_path / "out", "--json", "--buffer", "64K")
     app.one("idle 0 0 n=200000")
     app.rx(n=100, burst=1)
     doc = it.json()
@@ -299,17 +299,17 @@ def test_lttng_without_a_daemon(play, no_daemon, trace, tmp_path):
     assert not no_daemon.daemons()
     app = play(namespace=no_daemon)
     app.ring("a")
-    it = within(no_daemon, trace, app, "-o", tmp_path / "out")
+    it = within(no_daemon, trace, app, "-w", tmp_path / "out")
     assert no_daemon.daemons()
     traffic(app)
     text = it.finish()
     assert not no_daemon.daemons()
     assert Ctf(tmp_path / "out").events == SENT
     assert [line.split()[:2] for line in text.splitlines()[1:]] == [["recorded", "23"], ["discarded", "0"]]
-    it = within(no_daemon, trace, app, "-o", tmp_path / "killed")
+    it = within(no_daemon, trace, app, "-w", tmp_path / "killed")
     it.finish(signal.SIGKILL, -9)
     until(lambda: not no_daemon.daemons() and app.one("callbacks 0") == 0, what="nothing is left")
-    it = within(no_daemon, trace, app, "-o", tmp_path / "daemon")
+    it = within(no_daemon, trace, app, "-w", tmp_path / "daemon")
     os.kill(next(pid for pid, name in it.children() if name.startswith("lttng-sessiond")), signal.SIGKILL)
     assert not it.finish(None, FAILED)
     lines = it.proc.output.splitlines()
@@ -324,7 +324,7 @@ def test_lttng_is_killed(play, lttng, trace, tmp_path):
     app.ring("a")
     lttng.lttng("create", "mine", "-o", tmp_path / "mine")
     for number in (signal.SIGINT, signal.SIGKILL):
-        it = within(lttng, trace, app, "-o", tmp_path / f"out{int(number)}")
+        it = within(lttng, trace, app, "-w", tmp_path / f"out{int(number)}")
         assert "ringtap-" in sessions_of(lttng)
         assert (tmp_path / ".lttngrc").read_text() == "session=mine\n"
         it.finish(number, -9 if number == signal.SIGKILL else 0)
@@ -332,7 +332,7 @@ def test_lttng_is_killed(play, lttng, trace, tmp_path):
         assert (tmp_path / ".lttngrc").read_text() == "session=mine\n"
     until(lambda: app.one("callbacks 0") == 0, what="removed callbacks")
     assert lttng.daemon.alive()
-    it = within(lttng, trace, app, "-o", tmp_path / "out", "--json")
+    it = within(lttng, trace, app, "-w", tmp_path / "out", "--json")
     traffic(app)
     app.proc.kill()
     doc = it.json(None)
@@ -345,7 +345,7 @@ def test_lttng_without_the_provider(play, lttng, tmp_path, private_dir, plugin):
     """A probe installed without the provider."""
     alone = copy_probe(plugin, private_dir)
     app = play(namespace=lttng, program="rt_play", plugin=alone)
-    done = run([*lttng.prefix, RINGTAP, "trace", "lttng", "-o", tmp_path / "out", app.prefix], env=lttng._env)
+    done = run([*lttng.prefix, RINGTAP, "trace", "lttng", "-w", tmp_path / "out", app.prefix], env=lttng._env)
     assert done.returncode == FAILED and "libringtap-lttng.so" in done.stderr
     assert "ringtap-" not in sessions_of(lttng)
 
@@ -358,7 +358,7 @@ def test_lttng_on_a_full_disk(play, no_daemon, trace, tmp_path):
     check([*no_daemon.prefix, "mount", "-t", "tmpfs", "-o", "size=2M", "none", small])
     app = play(namespace=no_daemon)
     app.ring("a")
-    it = within(no_daemon, trace, app, "-o", small / "out")
+    it = within(no_daemon, trace, app, "-w", small / "out")
     app.one("idle 0 0 n=300000")
     out = it.finish(status=FAILED)
     lines = it.proc.output.splitlines()
@@ -376,7 +376,7 @@ def test_lttng_and_counting_takes_long(play, lttng, trace, tmp_path):
     app = play(namespace=lttng)
     app.ring("a")
     env = {**lttng._env, "PATH": f"{slow.parent}:{os.environ['PATH']}"}
-    it = trace(app, "lttng", "-o", tmp_path / "out", "--json", prefix=lttng.prefix, env=env)
+    it = trace(app, "lttng", "-w", tmp_path / "out", "--json", prefix=lttng.prefix, env=env)
     traffic(app)
     it.proc.send_signal(signal.SIGINT)
     until(lambda: "sleep" in [name for _, name in it.children()], what="it counts")

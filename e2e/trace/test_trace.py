@@ -115,7 +115,7 @@ def test_probe_that_is_linked_in(play, trace):
 def test_bursts_of_testpmd_are_those_of_top(testpmd, trace):
     pmd = testpmd("net_ring0", "net_null1", args=["--burst=13"])
     it = trace(pmd, "burst", "--empty", "--json", "--duration", "60")
-    top = Proc([RINGTAP, "top", "--json", "-n", "0.2", pmd.prefix])
+    top = Proc([RINGTAP, "top", "--json", "--interval", "0.2", pmd.prefix])
     try:
         top.expect(r"^\{")
         pmd.start("start tx_first 3")
@@ -535,7 +535,7 @@ def test_refusals(play, testpmd, bpftrace, tmp_path):
     for args, package in (
         (["burst"], "bpftrace"),
         (["-e", "BEGIN {}"], "bpftrace"),
-        (["lttng", "-o", "x"], "lttng-tools"),
+        (["lttng", "-w", "x"], "lttng-tools"),
     ):
         refused(f"apt install {package}", *args, name, env={"PATH": str(empty)}, cwd=empty)
     assert not list(empty.iterdir())

@@ -24,7 +24,7 @@ COLLECTORS = {  # what is on, and a view of ringtap top that switches nothing el
     "pools": ("pools", "pools"),
     "addresses,pools": ("addresses,pools", "pools"),
     LATENCY: (LATENCY, "latency"),
-    LATENCY_16: (LATENCY, "latency", "--latency-every", "16"),
+    LATENCY_16: (LATENCY, "latency", "--latency-sample", "16"),
     ALL: ("polls,bytes,busy,gaps,latency,addresses,pools", "ports"),
 }
 UNTOUCHED, LOADED = "untouched", "probe loaded, none"
