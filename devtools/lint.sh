@@ -32,8 +32,8 @@ spelling() {
 }
 
 licence() {
-	list '*.c' '*.h' '*.py' '*.sh' '*.map' '*.build' 'meson_options.txt' '*.ini' Makefile .ci/run .clang-format |
-		xargs -r grep -L 'SPDX-License-Identifier: BSD-3-Clause'
+	list '*.c' '*.h' '*.js' '*.css' '*.py' '*.sh' '*.map' '*.build' 'meson_options.txt' '*.ini' Makefile .ci/run .clang-format |
+		grep -v '^web/uplot/' | xargs -r grep -L 'SPDX-License-Identifier: BSD-3-Clause'
 	return 0
 }
 

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tables: only rows in sight are in the page. They follow the selected time, and a text.
+
+import { csv, element, save } from "./dom.js";
+import { clock, value } from "./text.js";
+
+const ROW = 26, SHOWN = 14, AHEAD = 5, RUNS = 100, WIDEST = 90;
+const LEFT = new Set(["text", "time"]);
+
+export class Table {
+  constructor(spec, page) {
+    Object.assign(this, { spec, page, order: null, words: "", current: null });
+    this.columns = spec.columns;
+    this.at = this.columns.findIndex((c) => c.kind === "time");
+    this.frame = this.columns.findIndex((c) => c.kind === "frame");
+    this.all = spec.rows.map((_r, i) => i);
+    this.build();
+    page.time.addEventListener("selection", () => this.refresh());
+  }
+
+  build() {
+    const widths = this.columns.map((c, k) => {
+      let most = c.name.length + 2;
+      for (const row of this.spec.rows.slice(0, 300)) most = Math.max(most, this.text(row, k).length);
+      const width = Math.min(most, WIDEST) + 2;
+      return c.kind === "text" ? `minmax(${width}ch, ${width}fr)` : `${width}ch`;
+    });
+    this.head = element("div", { className: "row head", role: "row" }, ...this.columns.map((c, k) => {
+      const b = element("button", { type: "button", title: c.note ?? "sort", onclick: () => this.sort(k) }, c.name);
+      const cell = element("span", { role: "columnheader", className: LEFT.has(c.kind) ? "" : "number" }, b);
+      return cell;
+    }));
+    this.space = element("div", { className: "space" });
+    this.body = element("div", { className: "body", tabIndex: 0, role: "rowgroup", onscroll: () => this.draw() }, this.space);
+    this.grid = element("div", { className: "grid", role: "table", ariaLabel: this.spec.title }, this.head, this.body);
+    this.grid.style.setProperty("--columns", widths.join(" "));
+    this.says = element("span", { className: "soft", role: "status" });
+    const words = element("input", { type: "search", placeholder: "filter", ariaLabel: `filter of ${this.spec.title}`,
+      oninput: () => { this.words = words.value.toLowerCase(); this.refresh(); } });
+    const bar = element("p", { className: "bar" }, words, this.says,
+      element("button", { type: "button", onclick: () => save(`${this.spec.id ?? "table"}.csv`, "text/csv", [csv(this.csv())]) }, "CSV"));
+    this.root = element("section", { className: "table", id: this.spec.id ?? "" }, element("h2", {}, this.spec.title),
+      ...(this.spec.notes ?? []).map((n) => element("p", { className: "note" }, n)), bar, element("div", { className: "sideways" }, this.grid));
+    if (this.frame >= 0) {
+      this.filter = element("input", { readOnly: true, ariaLabel: "display filter for Wireshark" });
+      this.root.append(element("p", { className: "bar" }, "Wireshark: ", this.filter,
+        element("button", { type: "button", onclick: () => this.copy() }, "Copy")));
+    }
+    this.refresh();
+  }
+
+  text(row, k) {
+    const { kind } = this.columns[k], v = row[k];
+    if (kind === "time") return v === null ? "–" : clock(this.page.origin, v, false);
+    return kind === "text" ? v ?? "–" : kind === "frame" ? String(v) : value(v, kind);
+  }
+
+  sort(k) {
+    const down = this.order?.[0] === k && !this.order[1];
+    this.order = [k, down];
+    [...this.head.children].forEach((c, n) => { c.ariaSort = n === k ? (down ? "descending" : "ascending") : "none"; });
+    this.refresh();
+  }
+
+  refresh() {
+    const s = this.page.time.selection, { rows } = this.spec;
+    this.rows = this.all.filter((i) => (!s || this.at < 0 || (rows[i][this.at] >= s[0] && rows[i][this.at] <= s[1])) &&
+      (!this.words || rows[i].some((_v, k) => this.text(rows[i], k).toLowerCase().includes(this.words))));
+    if (this.order) {
+      const [k, down] = this.order, sign = down ? -1 : 1;
+      this.rows.sort((a, b) => {
+        const x = rows[a][k], y = rows[b][k];
+        return x === y ? a - b : x === null ? 1 : y === null ? -1 : sign * (x < y ? -1 : 1);
+      });
+    }
+    this.says.textContent = `${this.rows.length.toLocaleString("en-US")} of ${rows.length.toLocaleString("en-US")} rows` +
+      (s && this.at >= 0 ? " (selected time)" : "");
+    this.space.style.height = `${this.rows.length * ROW}px`;
+    this.body.style.height = `${Math.min(Math.max(this.rows.length, 1), SHOWN) * ROW}px`;
+    this.body.scrollTop = 0;
+    this.current = null;
+    this.draw();
+    this.showFilter();
+  }
+
+  draw() {
+    const first = Math.max(0, Math.floor(this.body.scrollTop / ROW) - AHEAD), { rows } = this.spec;
+    this.space.replaceChildren(...this.rows.slice(first, first + SHOWN + 2 * AHEAD).map((i, n) => {
+      const row = element("div", { className: i === this.current ? "row current" : "row", role: "row",
+        onclick: () => this.choose(i) }, ...this.columns.map((c, k) => element("span", { role: "cell", title: c.kind === "text" ? this.text(rows[i], k) : "",
+        className: LEFT.has(c.kind) ? "" : "number" }, this.text(rows[i], k))));
+      row.style.top = `${(first + n) * ROW}px`;
+      return row;
+    }));
+  }
+
+  choose(i) {
+    this.current = this.current === i ? null : i;
+    if (this.at >= 0) this.page.time.point(this.current === null ? null : this.spec.rows[i][this.at]);
+    this.draw();
+    this.showFilter();
+  }
+
+  // Frames of the row that was clicked, or of all rows that are shown.
+  showFilter() {
+    if (!this.filter) return;
+    const rows = this.current === null ? this.rows : [this.current], runs = [];
+    for (const n of rows.map((i) => this.spec.rows[i][this.frame]).sort((a, b) => a - b)) {
+      if (runs.length && runs.at(-1)[1] === n - 1) runs.at(-1)[1] = n;
+      else runs.push([n, n]);
+    }
+    const few = runs.length > RUNS ? [[runs[0][0], runs.at(-1)[1]]] : runs;
+    this.filter.value = !few.length ? "" : few.length === 1 && few[0][0] === few[0][1] ? `frame.number == ${few[0][0]}`
+      : `frame.number in {${few.map(([a, b]) => (a === b ? a : `${a}..${b}`)).join(", ")}}`;
+  }
+
+  copy() {
+    this.filter.select();
+    (navigator.clipboard?.writeText(this.filter.value) ?? Promise.reject()).catch(() => document.execCommand("copy"));
+  }
+
+  csv() { return [this.columns.map((c) => c.name), ...this.rows.map((i) => this.spec.rows[i])]; }
+}
