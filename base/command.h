@@ -13,14 +13,10 @@ enum option_kind {
 	OPTION_HEADING, /* no option: help is the title of those that follow */
 	OPTION_FLAG,    /* takes no value */
 	OPTION_TEXT,
-	OPTION_NUMBER, /* min … max */
-	OPTION_SIZE,   /* bytes with K, M, G, T; min … max */
-	/* A number of these units, or with another unit that makes a whole number of them: min …
-	 * max
-	 */
-	OPTION_SECONDS,
-	OPTION_MICROSECONDS,
-	OPTION_MIB,
+	OPTION_NUMBER, /* also with k, M or G; min … max */
+	OPTION_SIZE,   /* with a unit, or 0; the value is in bytes, min … max */
+	OPTION_BYTES,  /* the same of a packet, where a number without a unit is bytes */
+	OPTION_TIME,   /* with a unit, or 0; the value is in ns, min … max */
 	OPTION_CHOICE, /* one of choices; the value is its index */
 	OPTION_FILE,   /* a file name, for completion */
 	OPTION_PORT,   /* [APP:]PORT of a running application, for completion */
@@ -45,10 +41,17 @@ struct option_def {
  * need a const char *, FLAG a bool, the others an integer or enum that max fits into. */
 #define OPTION_TO(type, member) offsetof(type, member), sizeof(((type *)NULL)->member), 0
 #define OPTION_SET(id)          0, 0, id
+/* For TIME, instead of min and max: anything above 0; 0 as well; between two updates. They need
+ * base/util.h. */
+#define SOME_TIME 1, TIME_MAX
+#define ANY_TIME  0, TIME_MAX
+/* For SIZE, where there is no other maximum. */
+#define SIZE_LIMIT    (UINT64_C(1) << 60)
+#define INTERVAL_TIME NS_PER_S / 10, 3600 * NS_PER_S
 
 struct option_value {
 	const char *text;
-	uint64_t number; /* of NUMBER, SIZE and those with a unit; index of CHOICE */
+	uint64_t number; /* of NUMBER, SIZE, BYTES and TIME; index of CHOICE */
 };
 
 struct command {

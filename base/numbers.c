@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,78 +28,107 @@ int parse_number(const char *text, uint64_t max, uint64_t *out)
 	return ret;
 }
 
-/* What a unit multiplies by: K, M, G, T and KiB, … by powers of 1024, kB, MB, … by powers of 1000.
- * 0: not a unit of size. */
-static uint64_t size_unit(const char *unit)
-{
-	static const char prefixes[] = "KMGT";
-	const char *prefix = *unit ? strchr(prefixes, toupper((unsigned char)*unit)) : NULL;
-	const char *rest = prefix ? unit + 1 : unit;
-	bool decimal = prefix && !strcmp(rest, "B");
-	uint64_t factor = 1;
+struct unit {
+	const char *name;
+	uint64_t factor;
+};
 
-	if (*rest && strcmp(rest, "B") && !(prefix && !strcmp(rest, "iB")))
+/* Increasing, for write_unit(); what follows the empty name is only read. */
+static const struct unit time_units[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", NS_PER_S},
+	{"min", 60 * NS_PER_S}, {"h", 3600 * NS_PER_S}, {"d", 86400 * NS_PER_S}, {NULL, 0},
+	{"m", 60 * NS_PER_S}, {"\u00b5s", 1000}, {"\u03bcs", 1000}};
+static const struct unit size_units[] = {{"B", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30},
+	{"T", UINT64_C(1) << 40}, {NULL, 0}, {"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30},
+	{"t", UINT64_C(1) << 40}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
+	{"TiB", UINT64_C(1) << 40}, {"kB", 1000}, {"MB", 1000000}, {"GB", 1000000000},
+	{"TB", UINT64_C(1000000000000)}};
+static const struct unit count_units[] = {
+	{"", 1}, {"k", 1000}, {"M", 1000000}, {"G", 1000000000}, {NULL, 0}};
+#define UNITS(of) of##_units, sizeof(of##_units) / sizeof(of##_units[0])
+
+/* Billionths; digits behind the ninth are left out. */
+static int parse_fraction(const char *text, uint64_t *out, const char **end)
+{
+	uint64_t scale = NS_PER_S;
+
+	*out = 0;
+	*end = text;
+	if (*text != '.')
 		return 0;
-	for (const char *p = prefixes; prefix && p <= prefix; p++)
-		factor *= decimal ? 1000 : 1024;
-	return factor;
-}
-
-int parse_size(const char *text, uint64_t *bytes)
-{
-	char *end = NULL;
-	int ret = parse_digits(text, UINT64_MAX, bytes, &end);
-	uint64_t unit = ret ? 0 : size_unit(end);
-
-	if (ret || !unit)
-		return ret ? ret : -EINVAL;
-	if (*bytes > UINT64_MAX / unit)
-		return -ERANGE;
-	*bytes *= unit;
-	return 0;
-}
-
-/* 0: not a unit of time. */
-static uint64_t time_unit_ns(const char *unit)
-{
-	static const struct {
-		const char *name;
-		uint64_t ns;
-	} units[] = {{"", NS_PER_S}, {"s", NS_PER_S}, {"ms", NS_PER_S / 1000},
-		{"us", NS_PER_S / 1000000}, {"ns", 1}, {"m", 60 * NS_PER_S}, {"min", 60 * NS_PER_S},
-		{"h", 3600 * NS_PER_S}};
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (!strcmp(unit, units[i].name))
-			return units[i].ns;
+	for (text++; isdigit((unsigned char)*text); text++) {
+		scale /= 10;
+		*out += scale * (uint64_t)(*text - '0');
 	}
-	return 0;
+	*end = text;
+	return isdigit((unsigned char)text[-1]) ? 0 : -EINVAL;
 }
 
-int parse_seconds(const char *text, uint64_t *ns)
+/* bare: what a number without a unit counts; 0: it is refused, unless it is zero. */
+static int parse_unit(const char *text, const struct unit *units, size_t count, uint64_t bare,
+	uint64_t max, uint64_t *out)
 {
-	uint64_t whole, unit, scale = NS_PER_S, billionths = 0;
+	const char *unit;
 	char *end = NULL;
-	int ret = parse_digits(text, UINT64_MAX / NS_PER_S / 2, &whole, &end);
+	uint64_t whole, billionths, factor = 0;
+	unsigned __int128 n;
+	int range = parse_digits(text, UINT64_MAX, &whole, &end);
+	int ret = end ? parse_fraction(end, &billionths, &unit) : -EINVAL;
 
 	if (ret)
 		return ret;
-	if (*end == '.') {
-		end++;
-		if (!isdigit((unsigned char)*end))
-			return -EINVAL;
-		for (; isdigit((unsigned char)*end); end++) {
-			scale /= 10;
-			billionths += scale * (uint64_t)(*end - '0');
-		}
-	}
-	unit = time_unit_ns(end);
-	if (!unit)
+	for (size_t i = 0; i < count; i++)
+		if (units[i].name && !strcmp(units[i].name, unit))
+			factor = units[i].factor;
+	if (!factor && *unit)
 		return -EINVAL;
-	if (whole > UINT64_MAX / 2 / unit)
-		return -ERANGE;
-	*ns = whole * unit + (uint64_t)((double)billionths / 1e9 * (double)unit + 0.5);
-	return *ns ? 0 : -ERANGE;
+	factor = factor ? factor : bare;
+	if (!factor && (whole || billionths || range))
+		return -ENODATA;
+	if (range)
+		return range;
+	n = (unsigned __int128)billionths * factor;
+	if (n % NS_PER_S)
+		return -EINVAL;
+	n = n / NS_PER_S + (unsigned __int128)whole * factor;
+	*out = (uint64_t)n;
+	return n > max ? -ERANGE : 0;
+}
+
+int parse_count(const char *text, uint64_t *n)
+{
+	return parse_unit(text, UNITS(count), 1, UINT64_MAX, n);
+}
+
+int parse_time(const char *text, uint64_t bare, uint64_t *ns)
+{
+	return parse_unit(text, UNITS(time), bare, TIME_MAX, ns);
+}
+
+int parse_size(const char *text, uint64_t bare, uint64_t *bytes)
+{
+	return parse_unit(text, UNITS(size), bare, UINT64_MAX, bytes);
+}
+
+/* In the largest unit that makes a whole number of it. */
+static char *write_unit(char buf[FORMAT_LEN], const struct unit *unit, uint64_t n)
+{
+	const struct unit *best = unit;
+
+	for (; n && unit->name; unit++)
+		if (n % unit->factor == 0)
+			best = unit;
+	snprintf(buf, FORMAT_LEN, "%" PRIu64 "%s", n / best->factor, n ? best->name : "");
+	return buf;
+}
+
+char *write_time(char buf[FORMAT_LEN], uint64_t ns)
+{
+	return write_unit(buf, time_units, ns);
+}
+
+char *write_size(char buf[FORMAT_LEN], uint64_t bytes)
+{
+	return write_unit(buf, size_units, bytes);
 }
 
 char *format_count(char buf[FORMAT_LEN], uint64_t n)

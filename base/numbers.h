@@ -11,15 +11,25 @@
 
 /* Decimal digits only, at most max. 0 or -EINVAL, -ERANGE. */
 int parse_number(const char *text, uint64_t max, uint64_t *out);
-/* A number with an optional unit: K, M, G, T (also KiB, …) are powers of 1024, kB, MB, GB, TB of
- * 1000. 0 or -EINVAL, -ERANGE. */
-int parse_size(const char *text, uint64_t *bytes);
-/* Seconds, above zero, with an optional fraction; another unit may follow: ns, us, ms, s, m or min,
- * h. 0 or -EINVAL, -ERANGE. */
-int parse_seconds(const char *text, uint64_t *ns);
+/* The longest time that is taken: 36500 days, which may be added to the time of any clock. */
+#define TIME_MAX (UINT64_C(36500) * 86400 * NS_PER_S)
+
+/* A number, with a fraction where that makes a whole number of the smallest unit. 0 or -EINVAL,
+ * -ERANGE; -ENODATA: it has no unit, and is not zero. bare: what a number without a unit counts, 0
+ * to refuse it. */
+
+/* k, M, G: powers of 1000; or no unit. */
+int parse_count(const char *text, uint64_t *n);
+/* ns, us or µs, ms, s, m or min, h, d; up to TIME_MAX. */
+int parse_time(const char *text, uint64_t bare, uint64_t *ns);
+/* B; K, M, G, T, also KiB, …: powers of 1024; kB, MB, GB, TB: of 1000. */
+int parse_size(const char *text, uint64_t bare, uint64_t *bytes);
 
 /* For people: 12,345,678 and 12.3 M. buf takes 32 bytes and is returned. */
 #define FORMAT_LEN 32
+/* As the command line takes them: "90s", "256M". */
+char *write_time(char buf[FORMAT_LEN], uint64_t ns);
+char *write_size(char buf[FORMAT_LEN], uint64_t bytes);
 char *format_count(char buf[FORMAT_LEN], uint64_t n);
 char *format_si(char buf[FORMAT_LEN], double v);
 /* "12.3 K", by powers of 1024; "12.3 us". */

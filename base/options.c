@@ -110,17 +110,15 @@ static const char *spelled(const struct option_def *o)
 	return text;
 }
 
-static int bad_range(const struct command *cmd, const struct option_def *o, const char *text)
+/* A limit of the table, as the command line takes it. */
+static const char *limit(char buf[FORMAT_LEN], enum option_kind kind, uint64_t n)
 {
-	message_print("%s%s %s: out of range; give %" PRIu64 " to %" PRIu64, prefix(cmd),
-		spelled(o), text, o->min, o->max);
-	return -EINVAL;
-}
-
-static bool is_number(enum option_kind kind)
-{
-	return kind == OPTION_NUMBER || kind == OPTION_SIZE || kind == OPTION_SECONDS ||
-	       kind == OPTION_MICROSECONDS || kind == OPTION_MIB;
+	if (kind == OPTION_TIME)
+		return write_time(buf, n);
+	if (kind == OPTION_SIZE)
+		return write_size(buf, n);
+	snprintf(buf, FORMAT_LEN, "%" PRIu64, n);
+	return buf;
 }
 
 /* What a value may be, for the message that it is not. */
@@ -128,58 +126,66 @@ static const char *wanted(enum option_kind kind)
 {
 	switch (kind) {
 	case OPTION_SIZE: return "size; give a number with K, M or G";
-	case OPTION_SECONDS: return "number of seconds; give a whole number, as in 90 or 2min";
-	case OPTION_MICROSECONDS:
-		return "number of microseconds; give a whole number, as in 50, 50us or 2ms";
-	case OPTION_MIB: return "number of MiB; give a whole number, as in 512 or 2G";
-	default: return "number; give decimal digits";
+	case OPTION_BYTES: return "size; give a number of bytes, or one with K, M or G";
+	case OPTION_TIME: return "time; give a number with ns, us, ms, s, min, h or d";
+	default: return "number; give decimal digits, or some with k, M or G";
 	}
 }
 
-/* A plain number has the option's unit. */
-static int convert_unit(enum option_kind kind, const char *text, uint64_t *out)
+static int convert_number(enum option_kind kind, const char *text, uint64_t *n)
 {
-	uint64_t unit = kind == OPTION_SECONDS ? NS_PER_S : kind == OPTION_MIB ? 1 << 20 : 1000, n;
-	int ret;
+	switch (kind) {
+	case OPTION_NUMBER: return parse_count(text, n);
+	case OPTION_SIZE: return parse_size(text, 0, n);
+	case OPTION_BYTES: return parse_size(text, 1, n);
+	default: return parse_time(text, 0, n);
+	}
+}
 
-	if (!text[strspn(text, "0123456789")])
-		return parse_number(text, UINT64_MAX, out);
-	ret = kind == OPTION_MIB ? parse_size(text, &n) : parse_seconds(text, &n);
-	if (ret || n % unit)
-		return ret ? ret : -EINVAL;
-	*out = n / unit;
-	return 0;
+static int bad_number(
+	const struct command *cmd, const struct option_def *o, const char *text, int ret)
+{
+	char least[FORMAT_LEN], most[FORMAT_LEN];
+	bool time = o->kind == OPTION_TIME;
+
+	if (ret == -ENODATA)
+		message_print("%s%s: '%s' has no unit; %s%s or %s%s?", prefix(cmd), spelled(o),
+			text, text, time ? "s" : "M", text, time ? "ms" : "K");
+	else if (ret == -EINVAL)
+		message_print("%s%s %s: not a %s", prefix(cmd), spelled(o), text, wanted(o->kind));
+	else
+		message_print("%s%s %s: out of range; give %s to %s", prefix(cmd), spelled(o), text,
+			limit(least, o->kind, o->min), limit(most, o->kind, o->max));
+	return -EINVAL;
+}
+
+static bool is_number(enum option_kind kind)
+{
+	return kind == OPTION_NUMBER || kind == OPTION_SIZE || kind == OPTION_BYTES ||
+	       kind == OPTION_TIME;
 }
 
 /* Checks a value against the table and turns it into a number where it is one. */
 static int convert(const struct command *cmd, const struct option_def *o, const char *text,
 	struct option_value *v)
 {
-	int ret = 0;
+	int i, ret;
 
 	*v = (struct option_value){.text = text};
-	if (o->kind == OPTION_NUMBER)
-		ret = parse_number(text, UINT64_MAX, &v->number);
-	else if (o->kind == OPTION_SIZE)
-		ret = parse_size(text, &v->number);
-	else if (is_number(o->kind))
-		ret = convert_unit(o->kind, text, &v->number);
-	else if (o->kind == OPTION_CHOICE) {
-		int i = choice_index(o->choices, text, strlen(text));
-
-		v->number = (uint64_t)i;
-		ret = i < 0 ? -ENOENT : 0;
+	if (is_number(o->kind)) {
+		ret = convert_number(o->kind, text, &v->number);
+		if (!ret && (v->number < o->min || v->number > o->max))
+			ret = -ERANGE;
+		return ret ? bad_number(cmd, o, text, ret) : 0;
 	}
-	if (ret == -ENOENT)
+	if (o->kind != OPTION_CHOICE)
+		return 0;
+	i = choice_index(o->choices, text, strlen(text));
+	v->number = (uint64_t)i;
+	if (i < 0)
 		message_print("%s%s %s: unknown; choose from %s", prefix(cmd), spelled(o), text,
 			o->choices);
-	else if (ret == -EINVAL)
-		message_print("%s%s %s: not a %s", prefix(cmd), spelled(o), text, wanted(o->kind));
-	if (ret == -ENOENT || ret == -EINVAL)
-		return -EINVAL;
-	if (ret == -ERANGE || (is_number(o->kind) && (v->number < o->min || v->number > o->max)))
-		return bad_range(cmd, o, text);
-	return 0;
+	return i < 0 ? -EINVAL : 0;
 }
 
 static void store(void *ctx, const struct option_def *o, const struct option_value *v)

@@ -38,9 +38,9 @@ cat $work/list
 grep -q net_null1 $work/list
 $ringtap top --once other
 $ringtap record -i other: -f 'greater 10' -c 1000 -w $work/some.pcapng
-$ringtap latency --duration 1 other
-$ringtap memory --duration 1 other
-$ringtap trace dpdk --duration 1 -w $work/trace other && rm -r $work/trace
+$ringtap latency --duration 1s other
+$ringtap memory --duration 1s other
+$ringtap trace dpdk --duration 1s -w $work/trace other && rm -r $work/trace
 printf 'stop\nquit\n' >&9
 wait $pmd
 trap - EXIT

@@ -77,7 +77,7 @@ static void mistakes_are_named(void **state)
 		{"--capture --fifo f --extcap-interface ringtap:x:y --queue 65536", STATUS_USAGE,
 			"--queue 65536: not a queue"},
 		{"--capture --fifo f --extcap-interface ringtap:x:y --buffer 5", STATUS_USAGE,
-			"extcap: --buffer 5: not a size; give 64K to 64G"},
+			"extcap: --buffer 5: not a size with a unit; give 64K to 64G"},
 		{"--capture --fifo f --extcap-interface ringtap:x:y --buffer 65G", STATUS_USAGE,
 			"extcap: --buffer 65G: not a size"},
 		{"--capture --fifo f --extcap-interface ringtap:x:y --buffer x", STATUS_USAGE,

@@ -53,10 +53,10 @@ static const struct option_def options[] = {
 		"What the port receives, what it sends, or both (the default)"},
 	{OPTION_SET(OPT_QUEUE), OPTION_TEXT, 0, "queue", "N|all", NULL, 0, 0,
 		"Only this queue; all by default"},
-	{TO(snaplen), OPTION_SIZE, 's', "snapshot-length", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
+	{TO(snaplen), OPTION_BYTES, 's', "snapshot-length", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
 		"Largest number of bytes of each packet (default: 0, all)"},
-	{OPTION_SET(OPT_BUFFER), OPTION_TEXT, 0, "buffer", "BYTES", NULL, 0, 0,
-		"Memory for the packets of the application, with K, M or G"},
+	{OPTION_SET(OPT_BUFFER), OPTION_TEXT, 0, "buffer", "SIZE", NULL, 0, 0,
+		"Memory for the packets of the application (default: as record's)"},
 	{OPTION_SET(OPT_TIMESTAMP), OPTION_CHOICE, 0, "timestamp", "tsc|nic", "tsc|nic", 0, 0,
 		"Time stamps of the burst (tsc, the default) or of the NIC (nic)"},
 	{OPTION_SET(OPT_IDS), OPTION_FLAG, 0, "ids", NULL, NULL, 0, 0,
@@ -84,10 +84,10 @@ static int set_queue(struct extcap *e, const char *text)
 static int set_buffer(struct extcap *e, const char *text)
 {
 	e->buffer_size = 0;
-	if (!*text || (!parse_size(text, &e->buffer_size) && e->buffer_size >= BUFFER_MIN &&
+	if (!*text || (!parse_size(text, 0, &e->buffer_size) && e->buffer_size >= BUFFER_MIN &&
 			      e->buffer_size <= BUFFER_MAX))
 		return 0;
-	message_print("extcap: --buffer %s: not a size; give 64K to 64G", text);
+	message_print("extcap: --buffer %s: not a size with a unit; give 64K to 64G", text);
 	return -EINVAL;
 }
 

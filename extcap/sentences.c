@@ -168,7 +168,7 @@ int print_config(const struct extcap *e)
 		ARG_SNAPLEN, RINGTAP_SNAPLEN_MAX);
 	printf("arg {number=%d}{call=--buffer}{display=Buffer "
 	       "size}{type=string}{validation=^[0-9]+[KMGkmg]?$}{placeholder=256M}{tooltip=Bytes "
-	       "for the packets of the application, with K, M or G. A larger buffer "
+	       "for the packets of the application, such as 64M. A larger buffer "
 	       "bridges longer pauses of Wireshark; empty: the default}\n",
 		ARG_BUFFER);
 	printf("arg {number=%d}{call=--timestamp}{display=Time stamps}{type=selector}{tooltip=Of "

@@ -26,7 +26,7 @@ struct held_place {
 };
 
 struct held {
-	struct fates_view view; /* first, for fates_set() */
+	struct fates_view view; /* first, for the rows of fates/view.h */
 	uint64_t older_ns;
 	const char *pool;            /* only its packets count; NULL: those of all */
 	struct packet_groups groups; /* of the older ones */

@@ -8,24 +8,8 @@
 #include "screen.h"
 #include "view.h"
 
-#define BUFFER_DEFAULT  (64ull << 20)
-#define INTERVAL_MIN_NS (NS_PER_S / 10)
-#define INTERVAL_MAX_NS (3600 * NS_PER_S)
-#define STEP_NS         (NS_PER_S / 10) /* between two looks at keys and signals */
-
-int fates_set(void *ctx, int id, const struct option_value *v)
-{
-	struct fates_view *view = ctx;
-	uint64_t *ns = id == FATES_INTERVAL ? &view->interval_ns : &view->duration_ns;
-
-	if (!parse_seconds(v->text, ns) &&
-		(id != FATES_INTERVAL || (*ns >= INTERVAL_MIN_NS && *ns <= INTERVAL_MAX_NS)))
-		return 0;
-	message_print("%s: --%s %s: give seconds%s", view->s.command,
-		id == FATES_INTERVAL ? "interval" : "duration", v->text,
-		id == FATES_INTERVAL ? " from 0.1 to 3600" : "");
-	return -EINVAL;
-}
+#define BUFFER_DEFAULT (64ull << 20)
+#define STEP_NS        (NS_PER_S / 10) /* between two looks at keys and signals */
 
 int fates_operand(void *ctx, const char *text)
 {

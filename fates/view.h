@@ -30,19 +30,18 @@ struct fates_view {
 	double seconds; /* of the current interval */
 };
 
-/* Rows for the option table of a command, and set() of them; its context begins with the view. */
-enum { FATES_INTERVAL = 1, FATES_DURATION, FATES_OWN };
+/* Rows for the option table of a command, whose context begins with the view. */
 #define FATES_TO(field) OPTION_TO(struct fates_view, field)
-#define FATES_OPTION_INTERVAL                                                                  \
-	{                                                                                      \
-		OPTION_SET(FATES_INTERVAL), OPTION_TEXT, 0, "interval", "SECONDS", NULL, 0, 0, \
-			"Time between two updates, 0.1 to 3600, over which rates are taken "   \
-			"(default 1)"                                                          \
+#define FATES_OPTION_INTERVAL                                                                   \
+	{                                                                                       \
+		FATES_TO(interval_ns), OPTION_TIME, 0, "interval", "TIME", NULL, INTERVAL_TIME, \
+			"Time between two updates, over which rates are taken, 100ms to 1h "    \
+			"(default 1s)"                                                          \
 	}
-#define FATES_OPTION_DURATION                                                                  \
-	{                                                                                      \
-		OPTION_SET(FATES_DURATION), OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0, \
-			"End after SECONDS (default: until Ctrl-C, or q on a terminal)"        \
+#define FATES_OPTION_DURATION                                                               \
+	{                                                                                   \
+		FATES_TO(duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME, \
+			"Stop after TIME (default: at Ctrl-C, or q on a terminal)"          \
 	}
 #define FATES_OPTION_COUNT                                                              \
 	{                                                                               \
@@ -65,8 +64,7 @@ enum { FATES_INTERVAL = 1, FATES_DURATION, FATES_OWN };
 	{                                                                               \
 		FATES_TO(s.buffer_size), OPTION_SIZE, 0, "buffer", "SIZE", NULL, 65536, \
 			UINT64_C(64) << 30,                                             \
-			"Memory for packets that wait to be counted, with K, M or G "   \
-			"(default 64M)"                                                 \
+			"Memory for packets that wait to be counted (default 64M)"      \
 	}
 #define FATES_OPTION_ATTACH ATTACH_OPTION(struct fates_view, s.app.attach)
 #define FATES_OPTIONS_WHEN                                                       \
@@ -75,7 +73,6 @@ enum { FATES_INTERVAL = 1, FATES_DURATION, FATES_OWN };
 	{                                                                        \
 		.kind = OPTION_HEADING, .help = "Output"                         \
 	}
-int fates_set(void *view, int id, const struct option_value *v);
 int fates_operand(void *view, const char *text);
 
 /* Attaches, reads and shows until the end. Returns enum status. */

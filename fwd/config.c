@@ -140,25 +140,6 @@ static int set_parsed(struct fwd_config *c, int id, const struct option_value *v
 	}
 }
 
-static int set_time(int id, const struct option_value *v, struct fwd_config *c)
-{
-	const struct {
-		int id;
-		const char *name;
-		uint64_t *to;
-	} times[] = {{OPT_DURATION, "--duration", &c->duration_ns},
-		{OPT_TIMEOUT, "--timeout", &c->timeout_ns},
-		{OPT_LINK_WAIT, "--link-wait", &c->link_ns},
-		{OPT_LINGER, "--linger", &c->linger_ns}};
-	unsigned i = 0;
-	int ret;
-
-	while (times[i].id != id)
-		i++;
-	ret = parse_time(v->text, times[i].to);
-	return ret ? bad(times[i].name, v, ret, "a time above zero such as 10s, 1.5s or 200ms") : 0;
-}
-
 int config_set(void *ctx, int id, const struct option_value *v)
 {
 	struct fwd_config *c = ctx;
@@ -171,10 +152,6 @@ int config_set(void *ctx, int id, const struct option_value *v)
 	case OPT_RATE: return set_rate(c, v);
 	case OPT_NAME: return set_name(c, v);
 	case OPT_PAGE_SIZE: c->page_size = v->number ? 1 << 30 : 2 << 20; return 0;
-	case OPT_DURATION:
-	case OPT_TIMEOUT:
-	case OPT_LINK_WAIT:
-	case OPT_LINGER: return set_time(id, v, c);
 	case OPT_STAGES:
 	case OPT_SIZES:
 	case OPT_TX_FULL:

@@ -71,9 +71,9 @@ struct fwd_config {
 
 	const char *vdevs[DEVICES_MAX], *rings[DEVICES_MAX], *pcis[DEVICES_MAX];
 	unsigned vdev_count, ring_count, pci_count;
-	const char *name; /* NULL: ringtap-fwd-PID */
-	uint64_t eal_mb;  /* 0: computed */
-	char **eal_argv;  /* arguments behind -- */
+	const char *name;   /* NULL: ringtap-fwd-PID */
+	uint64_t eal_bytes; /* 0: computed */
+	char **eal_argv;    /* arguments behind -- */
 	int eal_argc;
 
 	enum frame_kind frame;
@@ -98,7 +98,7 @@ struct fwd_config {
 	uint32_t pool_size, pool_cache;
 	uint32_t buffer_size; /* bytes, headroom included */
 
-	uint64_t stats_s;    /* seconds between lines; 0: none */
+	uint64_t stats_ns;   /* between lines; 0: none */
 	uint64_t latency;    /* bursts per measured burst; 0: not measured */
 	const char *samples; /* file */
 	uint64_t sample_every, sample_run, samples_max;

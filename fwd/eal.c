@@ -81,6 +81,11 @@ static void add_lcores(struct args *a)
 	add_pair(a, "--lcores", text);
 }
 
+static uint64_t eal_mb(const struct fwd_config *c)
+{
+	return c->eal_bytes ? c->eal_bytes >> 20 : memory_eal_mb(c);
+}
+
 static void build(struct args *a, const struct fwd_config *c)
 {
 	char text[64];
@@ -96,7 +101,7 @@ static void build(struct args *a, const struct fwd_config *c)
 	 * mounted. */
 	add(a, c->no_huge ? "--no-huge" : "--in-memory");
 	if (!given(c, "-m", "--socket-mem")) {
-		snprintf(text, sizeof(text), "%" PRIu64, c->eal_mb ? c->eal_mb : memory_eal_mb(c));
+		snprintf(text, sizeof(text), "%" PRIu64, eal_mb(c));
 		add_pair(a, "-m", text);
 	}
 	if (!c->pci_count && !given(c, "-a", "--allow") && !given(c, "-b", "--block")) {
@@ -138,7 +143,7 @@ static uint64_t huge_free_mb(void)
 
 static int check_huge(const struct fwd_config *c)
 {
-	uint64_t need = c->eal_mb ? c->eal_mb : memory_eal_mb(c);
+	uint64_t need = eal_mb(c);
 
 	if (c->no_huge || given(c, "--no-huge", "-m") || given(c, "--socket-mem", NULL) ||
 		huge_free_mb() >= need)

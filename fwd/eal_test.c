@@ -241,7 +241,7 @@ static int config(void **state)
 	config_init(&c);
 	c.no_huge = true;
 	c.name = "mine";
-	c.eal_mb = 16;
+	c.eal_bytes = 16 << 20;
 	return 0;
 }
 

@@ -34,8 +34,8 @@ static const struct option_def options[] = {
 	{TO(count), OPTION_NUMBER, 'c', "packets", "N", NULL, 1, UINT64_C(1) << 40,
 		"Stop after each generator has sent N packets; without a generator, after N "
 		"received packets"},
-	{OPTION_SET(OPT_DURATION), OPTION_TEXT, 0, "duration", "TIME", NULL, 0, 0,
-		"Stop after TIME, such as 10s or 500ms (default: at a signal or at the end of "
+	{TO(duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,
+		"Stop after TIME (default: at a signal or at the end of "
 		"--stages)"},
 
 	{OPTION_SET(0), OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Devices"},
@@ -49,15 +49,15 @@ static const struct option_def options[] = {
 		"Use this PCI device (default: none); may be repeated"},
 	{TO(no_huge), OPTION_FLAG, 0, "no-huge", NULL, NULL, 0, 0,
 		"Use ordinary pages for DPDK's own memory"},
-	{TO(eal_mb), OPTION_MIB, 0, "dpdk-memory", "SIZE", NULL, 16, 1 << 20,
-		"Size of DPDK's own memory in MiB, also as 512M or 2G (size of the pool plus 64)"},
+	{TO(eal_bytes), OPTION_SIZE, 0, "dpdk-memory", "SIZE", NULL, 16 << 20, UINT64_C(1) << 40,
+		"DPDK's own memory, in whole MiB (size of the pool plus 64M)"},
 	{OPTION_SET(OPT_NAME), OPTION_TEXT, 0, "name", "NAME", NULL, 0, 0,
 		"EAL's --file-prefix, the application name in ringtap (ringtap-fwd-PID)"},
 	{TO(descriptors), OPTION_NUMBER, 0, "descriptors", "N", NULL, 32, 32768,
 		"Descriptors of each DPDK queue, or frames of a packet socket's ring (512)"},
-	{OPTION_SET(OPT_LINK_WAIT), OPTION_TEXT, 0, "link-wait", "TIME", NULL, 0, 0,
+	{TO(link_ns), OPTION_TIME, 0, "link-wait", "TIME", NULL, ANY_TIME,
 		"Maximum time that a generator waits for the link of its port (5s)"},
-	{OPTION_SET(OPT_LINGER), OPTION_TEXT, 0, "linger", "TIME", NULL, 0, 0,
+	{TO(linger_ns), OPTION_TIME, 0, "linger", "TIME", NULL, ANY_TIME,
 		"Keep ports open for TIME after the report (0). A peer of net_memif that still "
 		"polls may crash when this end closes"},
 
@@ -91,7 +91,7 @@ static const struct option_def options[] = {
 		"Receive returned frames and measure their round-trip time"},
 	{TO(outstanding), OPTION_NUMBER, 0, "outstanding", "N", NULL, 1, 1 << 20,
 		"Maximum packets in flight, with --rtt (no limit)"},
-	{OPTION_SET(OPT_TIMEOUT), OPTION_TEXT, 0, "timeout", "TIME", NULL, 0, 0,
+	{TO(timeout_ns), OPTION_TIME, 0, "timeout", "TIME", NULL, SOME_TIME,
 		"Maximum time to wait for replies, with --rtt: at the end of the run, and for "
 		"each packet with --outstanding (1s)"},
 
@@ -118,12 +118,12 @@ static const struct option_def options[] = {
 	{TO(pool_cache), OPTION_NUMBER, 0, "pool-cache", "N", NULL, 0, 512,
 		"Size of each thread's cache of free buffers (256); 0 leaves the order to the "
 		"pool"},
-	{TO(buffer_size), OPTION_SIZE, 0, "mbuf-size", "SIZE", NULL, 256, 65280,
+	{TO(buffer_size), OPTION_BYTES, 0, "mbuf-size", "BYTES", NULL, 256, 65280,
 		"Size of a buffer with its headroom of 128 bytes (2176)"},
 
 	{OPTION_SET(0), OPTION_HEADING, 0, NULL, NULL, NULL, 0, 0, "Output"},
-	{TO(stats_s), OPTION_SECONDS, 0, "interval", "SECONDS", NULL, 1, 3600,
-		"Print rates and burst sizes every SECONDS seconds, also as 1s or 2min"},
+	{TO(stats_ns), OPTION_TIME, 0, "interval", "TIME", NULL, NS_PER_S, 3600 * NS_PER_S,
+		"Print rates and burst sizes each TIME, 1s to 1h"},
 	{TO(latency), OPTION_NUMBER, 0, "latency-sample", "N", NULL, 1, 1 << 30,
 		"Measure the forwarding time of one burst in N"},
 	{TO(samples), OPTION_FILE, 0, "samples", "FILE", NULL, 0, 0,

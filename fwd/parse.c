@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "parse.h"
@@ -46,118 +44,62 @@ int parse_role(const char *text, struct role_spec *out)
 	return copy_name(out->ports[0], colon + 1, comma ? comma : end);
 }
 
-/* Decimal digits with an optional fraction; strtod() would take "inf", "0x1p3" and blanks. */
-static int parse_decimal(const char *text, double *out, const char **end)
-{
-	size_t n = strspn(text, "0123456789");
-
-	if (!n || n > 15)
-		return n ? -ERANGE : -EINVAL;
-	if (text[n] == '.')
-		n += 1 + strspn(text + n + 1, "0123456789");
-	if (n > 30 || text[n - 1] == '.')
-		return -EINVAL;
-	*out = strtod(text, NULL);
-	*end = text + n;
-	return 0;
-}
-
-static int parse_rate_part(const char *text, bool zero, uint64_t *out, const char **end)
-{
-	double value, whole, scale = 1;
-	int ret;
-
-	if (!strncmp(text, "max", 3)) {
-		*out = RATE_UNLIMITED;
-		*end = text + 3;
-		return 0;
-	}
-	ret = parse_decimal(text, &value, end);
-	if (ret)
-		return ret;
-	switch (**end) {
-	case 'k':
-	case 'K': scale = 1e3; break;
-	case 'm':
-	case 'M': scale = 1e6; break;
-	case 'g':
-	case 'G': scale = 1e9; break;
-	default: (*end)--;
-	}
-	(*end)++;
-	value *= scale;
-	whole = round(value);
-	/* Rates are whole numbers. The tolerance is for decimal fractions, inexact in binary. */
-	if (whole > (double)RATE_MAX || fabs(value - whole) > 1e-6 || (whole < 1 && !zero))
-		return -ERANGE;
-	*out = (uint64_t)whole;
-	return 0;
-}
-
 int parse_rate(const char *text, bool zero, uint64_t *out)
 {
-	const char *end;
-	int ret = parse_rate_part(text, zero, out, &end);
+	size_t len = strlen(text);
+	char count[32];
+	int ret;
 
-	return ret ? ret : *end ? -EINVAL : 0;
-}
-
-static int parse_time_part(const char *text, uint64_t *ns, const char **end)
-{
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = {{"ms", 1e6}, {"us", 1e3}, {"s", 1e9}, {"m", 60e9}};
-	double value, scale = 1e9;
-	int ret = parse_decimal(text, &value, end);
-
-	if (ret)
-		return ret;
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		size_t len = strlen(units[i].unit);
-
-		if (!strncmp(*end, units[i].unit, len)) {
-			scale = units[i].ns;
-			*end += len;
-			break;
-		}
+	if (!strcmp(text, "max")) {
+		*out = RATE_UNLIMITED;
+		return 0;
 	}
-	value *= scale;
-	if (value < 1 || value > 1e18)
-		return -ERANGE;
-	*ns = (uint64_t)(value + 0.5);
-	return 0;
+	if (len > 2 && !strcmp(text + len - 2, "/s"))
+		len -= 2;
+	if (len >= sizeof(count))
+		return -EINVAL;
+	memcpy(count, text, len);
+	count[len] = '\0';
+	ret = parse_count(count, out);
+	return ret ? ret : *out > RATE_MAX || (!*out && !zero) ? -ERANGE : 0;
 }
 
-int parse_time(const char *text, uint64_t *ns)
+/* RATE:TIME, which is changed. */
+static int parse_stage(char *text, struct stage *out)
 {
-	const char *end;
-	int ret = parse_time_part(text, ns, &end);
+	char *colon = strchr(text, ':');
+	int ret;
 
-	return ret ? ret : *end ? -EINVAL : 0;
+	if (!colon)
+		return -EINVAL;
+	*colon = '\0';
+	ret = parse_rate(text, true, &out->rate);
+	if (!ret)
+		ret = parse_time(colon + 1, 0, &out->ns);
+	return ret ? ret : out->ns ? 0 : -ERANGE;
 }
 
 int parse_stages(const char *text, struct stage *out, unsigned *count)
 {
+	char word[64];
 	unsigned n = 0;
-	int ret;
 
-	for (;;) {
+	for (const char *p = text;; p++) {
+		size_t len = strcspn(p, ",");
+		int ret;
+
 		if (n == STAGES_MAX)
 			return -ERANGE;
-		ret = parse_rate_part(text, true, &out[n].rate, &text);
-		if (ret)
-			return ret;
-		if (*text != ':')
+		if (len >= sizeof(word))
 			return -EINVAL;
-		ret = parse_time_part(text + 1, &out[n].ns, &text);
+		memcpy(word, p, len);
+		word[len] = '\0';
+		ret = parse_stage(word, &out[n++]);
 		if (ret)
 			return ret;
-		n++;
-		if (!*text)
+		p += len;
+		if (!*p)
 			break;
-		if (*text++ != ',')
-			return -EINVAL;
 	}
 	*count = n;
 	return 0;

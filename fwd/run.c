@@ -221,7 +221,7 @@ static void watch(struct app *a)
 	static struct counters before[INSTANCES_MAX];
 	static struct progress progress;
 	uint64_t start = rt_now_ns(CLOCK_MONOTONIC), now = start;
-	uint64_t step = a->config->stats_s * NS_PER_S, next = start + step;
+	uint64_t step = a->config->stats_ns, next = start + step;
 	double last = 0;
 
 	memset(before, 0, sizeof(before));

@@ -191,7 +191,7 @@ static void intervals_add_up(void **state)
 	double length = 0;
 
 	(void)state;
-	config.stats_s = 1;
+	config.stats_ns = NS_PER_S;
 	signal_at = 2500;
 	packets_until = UINT64_MAX;
 	assert_int_equal(app_run(&a), 0);
@@ -211,7 +211,7 @@ static void intervals_after_a_stall(void **state)
 	unsigned longer = 0;
 
 	(void)state;
-	config.stats_s = 1;
+	config.stats_ns = NS_PER_S;
 	stall_at = 1400;
 	stall_ms = 3200;
 	signal_at = 7500;

@@ -42,13 +42,6 @@ int measure_set(void *options, int id, const struct option_value *v)
 		}
 		o->specs[o->spec_count++] = v->text;
 		break;
-	case MEASURE_DURATION:
-		if (parse_seconds(v->text, &o->duration_ns)) {
-			message_print("%s: --duration %s: not a number above zero; give seconds",
-				o->command, v->text);
-			return -EINVAL;
-		}
-		break;
 	default:
 		if (!plot_format(v->text)) {
 			message_print("%s: --plot %s: neither .svg nor .png; choose one",

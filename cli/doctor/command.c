@@ -11,10 +11,6 @@
 #include "packets.h"
 #include "watch.h"
 
-#define DURATION_MAX_NS (3600 * NS_PER_S)
-
-enum { OPT_DURATION = 1 };
-
 struct doctor_run {
 	struct watch watch; /* first, for watch_name() */
 	uint64_t duration_ns;
@@ -26,8 +22,9 @@ struct doctor_run {
 };
 
 static const struct option_def options[] = {
-	{OPTION_SET(OPT_DURATION), OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
-		"How long to watch, 1 to 3600 (default 5), or until Ctrl-C; addresses of buffers "
+	{OPTION_TO(struct doctor_run, duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL,
+		DOCTOR_MIN_NS, 3600 * NS_PER_S,
+		"How long to watch, 1s to 1h (default 5s), or until Ctrl-C; addresses of buffers "
 		"are sampled for one more second"},
 	{OPTION_TO(struct doctor_run, no_packets), OPTION_FLAG, 0, "no-packets", NULL, NULL, 0, 0,
 		"Where the use of a mempool grows, do not follow received packets to find out which "
@@ -36,17 +33,6 @@ static const struct option_def options[] = {
 		"Print JSON"},
 	ATTACH_OPTION(struct doctor_run, watch.attach),
 };
-
-static int set(void *ctx, int id, const struct option_value *v)
-{
-	struct doctor_run *c = ctx;
-
-	if (!parse_seconds(v->text, &c->duration_ns) && c->duration_ns >= DOCTOR_MIN_NS &&
-		c->duration_ns <= DURATION_MAX_NS)
-		return 0;
-	message_print("doctor: --duration %s: out of range; give seconds from 1 to 3600", v->text);
-	return -EINVAL;
-}
 
 static void take(void *ctx, const struct examination *e, const struct diagnosis *d)
 {
@@ -126,6 +112,5 @@ const struct command cmd_doctor = {
 	.operands = "[APP]...",
 	.listed = LIST_APPS,
 	.operand = watch_name,
-	.set = set,
 	.run = run,
 };

@@ -163,27 +163,27 @@ static void leaks(void)
 static const struct test_golden rows[] = {
 	{"healthy.txt", "", STATUS_OK, NULL},
 	{"healthy.json", "--json|app", STATUS_OK, NULL},
-	{"idle.txt", "--duration|2", STATUS_OK, idle},
-	{"not-polling.txt", "--duration|2", STATUS_OK, not_polling},
-	{"pool-exhausted.txt", "--duration|2", STATUS_FAULT, exhausted},
-	{"pool-exhausted.json", "--duration|2|--json", STATUS_FAULT, exhausted},
-	{"too-slow.txt", "--duration|2", STATUS_FAULT, too_slow},
-	{"tx-refused.txt", "--duration|2", STATUS_FAULT, tx_refuses},
-	{"pool-grows.txt", "--duration|10", STATUS_FAULT, leaks},
-	{"pool-grows-no-packets.txt", "--duration|10|--no-packets", STATUS_FAULT, leaks},
-	{"two.txt", "--duration|2", STATUS_FAULT, two},
-	{"two.json", "--duration|2|--json", STATUS_FAULT, two},
-	{"one-of-two.txt", "--duration|2|app", STATUS_OK, two},
-	{"same-twice.txt", "--duration|2|app|app", STATUS_OK, two},
-	{"without-probe.txt", "--duration|2|app|other", STATUS_FAILED, without_the_probe},
+	{"idle.txt", "--duration|2s", STATUS_OK, idle},
+	{"not-polling.txt", "--duration|2s", STATUS_OK, not_polling},
+	{"pool-exhausted.txt", "--duration|2s", STATUS_FAULT, exhausted},
+	{"pool-exhausted.json", "--duration|2s|--json", STATUS_FAULT, exhausted},
+	{"too-slow.txt", "--duration|2s", STATUS_FAULT, too_slow},
+	{"tx-refused.txt", "--duration|2s", STATUS_FAULT, tx_refuses},
+	{"pool-grows.txt", "--duration|10s", STATUS_FAULT, leaks},
+	{"pool-grows-no-packets.txt", "--duration|10s|--no-packets", STATUS_FAULT, leaks},
+	{"two.txt", "--duration|2s", STATUS_FAULT, two},
+	{"two.json", "--duration|2s|--json", STATUS_FAULT, two},
+	{"one-of-two.txt", "--duration|2s|app", STATUS_OK, two},
+	{"same-twice.txt", "--duration|2s|app|app", STATUS_OK, two},
+	{"without-probe.txt", "--duration|2s|app|other", STATUS_FAILED, without_the_probe},
 };
 
 static const struct test_refusal refused[] = {
-	{"--duration|0", STATUS_USAGE, "--duration 0: out of range; give seconds from 1 to 3600"},
-	{"--duration|0.9", STATUS_USAGE, "--duration 0.9: out of range"},
-	{"--duration|3601", STATUS_USAGE, "--duration 3601: out of range"},
-	{"--duration|x", STATUS_USAGE, "--duration x: out of range"},
-	{"--duration|1|nowhere", STATUS_FAILED, "no application is called 'nowhere'"},
+	{"--duration|0s", STATUS_USAGE, "--duration 0s: out of range; give 1s to 1h"},
+	{"--duration|0.9s", STATUS_USAGE, "--duration 0.9s: out of range"},
+	{"--duration|3601s", STATUS_USAGE, "--duration 3601s: out of range"},
+	{"--duration|x", STATUS_USAGE, "--duration x: not a time"},
+	{"--duration|1s|nowhere", STATUS_FAILED, "no application is called 'nowhere'"},
 };
 
 /* ---- how long it watches */
@@ -214,14 +214,14 @@ static void it_watches_for_five_seconds(void **state)
 
 static void it_watches_as_long_as_given(void **state)
 {
-	assert_in_range(run("--duration|100"), SETTLED_NS + 101 * NS_PER_S,
+	assert_in_range(run("--duration|100s"), SETTLED_NS + 101 * NS_PER_S,
 		SETTLED_NS + 203 * NS_PER_S / 2);
 	assert_printed(STATUS_OK, "app, watched for 100.0 s:", "");
 }
 
 static void collectors_are_as_cheap_as_possible_at_first(void **state)
 {
-	run("--duration|1");
+	run("--duration|1s");
 	assert_int_equal(app->switches, 1);
 	assert_int_equal(app->options.collectors, JUDGE_COLLECTORS | RINGTAP_ADDRESSES);
 	test_output_free(&o);
@@ -241,7 +241,7 @@ static void drivers_that_are_read_late_are_waited_for(void **state)
 {
 	late_ns = 3 * NS_PER_S;
 	app->work = read_late;
-	run("--duration|1");
+	run("--duration|1s");
 	assert_printed(STATUS_OK, "app, watched for 2.5 s:", "");
 }
 
@@ -249,7 +249,7 @@ static void drivers_are_waited_for_three_seconds_at_most(void **state)
 {
 	late_ns = 100 * NS_PER_S;
 	app->work = read_late;
-	run("--duration|1");
+	run("--duration|1s");
 	assert_printed(STATUS_OK, "app, watched for 4.0 s:", "");
 }
 
@@ -257,7 +257,7 @@ static void drivers_that_are_never_read_are_not_waited_for(void **state)
 {
 	app->secondary = true;
 	app->s.snapshot.port_count = 0;
-	run("--duration|1");
+	run("--duration|1s");
 	assert_printed(STATUS_OK, "app, watched for 1.0 s:", "");
 }
 
@@ -271,7 +271,7 @@ static void interrupt(void *arg)
 static void interrupted_within_a_second(void **state)
 {
 	test_now_after(SETTLED_NS + 3 * NS_PER_S / 5, interrupt, NULL);
-	assert_in_range(run("--duration|600"), SETTLED_NS, SETTLED_NS + NS_PER_S);
+	assert_in_range(run("--duration|600s"), SETTLED_NS, SETTLED_NS + NS_PER_S);
 	assert_printed(STATUS_FAILED, "",
 		"doctor: interrupted before it had watched for a second: no verdict\n");
 }
@@ -279,7 +279,7 @@ static void interrupted_within_a_second(void **state)
 static void interrupted_while_it_settles(void **state)
 {
 	test_now_after(SETTLED_NS / 2, interrupt, NULL);
-	assert_in_range(run("--duration|600"), SETTLED_NS / 2, SETTLED_NS);
+	assert_in_range(run("--duration|600s"), SETTLED_NS / 2, SETTLED_NS);
 	assert_printed(STATUS_FAILED, "", "no verdict");
 }
 
@@ -287,7 +287,7 @@ static void interrupted_later(void **state)
 {
 	test_now_after(SETTLED_NS + 7 * NS_PER_S / 2, interrupt, NULL);
 	assert_in_range(
-		run("--duration|600"), SETTLED_NS + 3 * NS_PER_S, SETTLED_NS + 4 * NS_PER_S);
+		run("--duration|600s"), SETTLED_NS + 3 * NS_PER_S, SETTLED_NS + 4 * NS_PER_S);
 	assert_printed(STATUS_OK, "app, watched for 3.5 s:\n  ok: ",
 		"doctor: interrupted: the verdicts are those until then, without a look at buffer "
 		"addresses\n");
@@ -306,7 +306,7 @@ static void the_application_ends(void **state)
 {
 	test_now_after(SETTLED_NS + 3 * NS_PER_S, fake_app_end, app);
 	assert_in_range(
-		run("--duration|600"), SETTLED_NS + 3 * NS_PER_S, SETTLED_NS + 4 * NS_PER_S);
+		run("--duration|600s"), SETTLED_NS + 3 * NS_PER_S, SETTLED_NS + 4 * NS_PER_S);
 	assert_printed(STATUS_OK, "app, watched for 3.", "app: the application has ended\n");
 }
 
@@ -315,21 +315,21 @@ static void one_of_two_ends(void **state)
 	two();
 	fake_apps[1].s.pools[0].available = 3000;
 	test_now_after(SETTLED_NS + 3 * NS_PER_S, fake_app_end, app);
-	run("--duration|10");
+	run("--duration|10s");
 	assert_printed(STATUS_OK, "other, watched for 10.0 s:", "app: the application has ended\n");
 }
 
 static void damaged_statistics(void **state)
 {
 	app->read_error = -EBADMSG;
-	run("--duration|1");
+	run("--duration|1s");
 	assert_printed(STATUS_FAILED, "", "app: its statistics are broken\n");
 }
 
 static void no_application(void **state)
 {
 	app->absent = true;
-	run("--duration|1");
+	run("--duration|1s");
 	assert_printed(STATUS_FAILED, "", "doctor: no running DPDK application found");
 }
 
@@ -339,7 +339,7 @@ static void packets_are_followed_for_five_seconds(void **state)
 {
 	app->work = leak;
 	assert_in_range(
-		run("--duration|10"), SETTLED_NS + 16 * NS_PER_S, SETTLED_NS + 17 * NS_PER_S);
+		run("--duration|10s"), SETTLED_NS + 16 * NS_PER_S, SETTLED_NS + 17 * NS_PER_S);
 	assert_int_equal(followed, 1);
 	assert_int_equal(steps, 20);
 	assert_printed(STATUS_FAULT, "packets were followed", "");
@@ -347,7 +347,7 @@ static void packets_are_followed_for_five_seconds(void **state)
 
 static void packets_are_not_followed_without_growth(void **state)
 {
-	run("--duration|10");
+	run("--duration|10s");
 	assert_int_equal(followed, 0);
 	test_output_free(&o);
 }
@@ -355,7 +355,7 @@ static void packets_are_not_followed_without_growth(void **state)
 static void packets_are_not_followed_if_not_wanted(void **state)
 {
 	app->work = leak;
-	assert_in_range(run("--duration|10|--no-packets"), SETTLED_NS + 11 * NS_PER_S,
+	assert_in_range(run("--duration|10s|--no-packets"), SETTLED_NS + 11 * NS_PER_S,
 		SETTLED_NS + 12 * NS_PER_S);
 	assert_int_equal(followed, 0);
 	assert_printed(STATUS_FAULT, "the use of a mempool grows: mb_pool_0", "");
@@ -370,7 +370,7 @@ static void leak_until_ten_seconds(struct fake_app *a, uint64_t ns)
 static void growth_that_ends_meanwhile_is_not_a_leak(void **state)
 {
 	app->work = leak_until_ten_seconds;
-	run("--duration|10");
+	run("--duration|10s");
 	assert_int_equal(followed, 1);
 	assert_printed(STATUS_OK, "ok: ", "");
 }
@@ -396,7 +396,7 @@ static void interrupted_while_packets_are_followed(void **state)
 	app->work = leak;
 	test_now_after(SETTLED_NS + 12 * NS_PER_S, interrupt, NULL);
 	assert_in_range(
-		run("--duration|10"), SETTLED_NS + 12 * NS_PER_S, SETTLED_NS + 13 * NS_PER_S);
+		run("--duration|10s"), SETTLED_NS + 12 * NS_PER_S, SETTLED_NS + 13 * NS_PER_S);
 	assert_printed(STATUS_FAULT, "the use of a mempool grows", "interrupted: the verdicts");
 }
 

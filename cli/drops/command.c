@@ -20,7 +20,7 @@ static const struct option_def options[] = {
 	{TO(expression), OPTION_TEXT, 'f', "filter", "FILTER", NULL, 0, 0,
 		"Show and write only packets that match this libpcap expression, see "
 		"pcap-filter(7), by the bytes of -s. Counts of queues are those of all packets"},
-	{TO(view.s.snaplen), OPTION_SIZE, 's', "snapshot-length", "BYTES", NULL, 64, SAMPLE_BYTES,
+	{TO(view.s.snaplen), OPTION_BYTES, 's', "snapshot-length", "BYTES", NULL, 64, SAMPLE_BYTES,
 		"Keep BYTES of each packet, rounded up to 64 (default: 128)"},
 	FATES_OPTION_BUFFER,
 	FATES_OPTIONS_WHEN,
@@ -183,6 +183,5 @@ const struct command cmd_drops = {
 	.operands = "[APP[:PORT]]",
 	.listed = LIST_APPS,
 	.operand = fates_operand,
-	.set = fates_set,
 	.run = run,
 };

@@ -16,7 +16,7 @@
 struct dropped_file;
 
 struct drops {
-	struct fates_view view; /* first, for fates_set() */
+	struct fates_view view; /* first, for the rows of fates/view.h */
 	const char *expression, *path;
 	struct filter filter;
 	struct packet_groups groups;

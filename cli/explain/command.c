@@ -12,7 +12,7 @@
 #include "base/util.h"
 #include "report.h"
 
-enum { OPT_TIMEOUT = 1, OPT_PLOT };
+enum { OPT_PLOT = 1 };
 
 #define MEMORY_MIN     (16u << 20)
 #define MEMORY_DEFAULT (UINT64_C(1) << 30)
@@ -34,10 +34,10 @@ struct explain_options {
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "What to join"},
-	{OPTION_SET(OPT_TIMEOUT), OPTION_TEXT, 0, "timeout", "SECONDS", NULL, 0, 0,
-		"A packet that is not sent SECONDS after its reception counts as not sent "
-		"(default: 1; also 20ms, 500us)"},
-	{TO(memory), OPTION_SIZE, 0, "buffer", "SIZE", NULL, MEMORY_MIN, UINT64_MAX,
+	{TO(timeout_ns), OPTION_TIME, 0, "timeout", "TIME", NULL, SOME_TIME,
+		"A packet that is not sent within TIME of its reception counts as not sent "
+		"(default: 1s)"},
+	{TO(memory), OPTION_SIZE, 0, "buffer", "SIZE", NULL, MEMORY_MIN, SIZE_LIMIT,
 		"Memory for packets that may still be sent, and for flows (default: 1G)"},
 	{.kind = OPTION_HEADING, .help = "Output"},
 	{TO(flows), OPTION_NUMBER, 0, "limit", "N", NULL, 0, UINT32_MAX,
@@ -79,14 +79,6 @@ static int set(void *ctx, int id, const struct option_value *v)
 {
 	struct explain_options *c = ctx;
 
-	if (id == OPT_TIMEOUT) {
-		if (!parse_seconds(v->text, &c->timeout_ns))
-			return 0;
-		message_print("explain: --timeout %s: not a time above zero; give seconds, or a "
-			      "number with ms or us",
-			v->text);
-		return -EINVAL;
-	}
 	c->plot = v->text;
 	if (plot_format(v->text))
 		return 0;

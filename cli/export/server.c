@@ -41,7 +41,7 @@ static double weight(const char *accept, const char *type)
 	q = strstr(at, "q=");
 	if (!q || q > at + strcspn(at, ","))
 		return 1;
-	/* Not strtod(): its decimal point is the locale's. */
+	/* No program sets LC_NUMERIC: the decimal point is that of C. */
 	return q[2] == '1' ? 1 : q[2] == '0' && q[3] == '.' ? atof(q + 2) : 0;
 }
 

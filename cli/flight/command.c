@@ -12,12 +12,13 @@
 #include "flight.h"
 #include "folder.h"
 
-#define BEFORE_NS   (2 * NS_PER_S)
-#define AFTER_NS    (NS_PER_S / 2)
-#define COOLDOWN_NS (10 * NS_PER_S)
-#define KEEP        (UINT64_C(256) << 20)
-#define KEEP_MIN    (UINT64_C(16) << 20)
-#define SPARE       (UINT64_C(256) << 20) /* beside twice of that, in a limit that is enough */
+#define BEFORE_NS        (2 * NS_PER_S)
+#define AFTER_NS         (NS_PER_S / 2)
+#define COOLDOWN_NS      (10 * NS_PER_S)
+#define KEEP             (UINT64_C(256) << 20)
+#define KEEP_MIN         (UINT64_C(16) << 20)
+#define TRIGGER_TIME_MAX (3600 * NS_PER_S)
+#define SPARE            (UINT64_C(256) << 20) /* beside twice of that, in a limit that is enough */
 
 enum {
 	OPT_INTERFACE = 1,
@@ -41,14 +42,14 @@ static const struct option_def options[] = {
 		"may be given several times (default: all ports)"},
 	{TO(filter), OPTION_TEXT, 'f', "filter", "FILTER", NULL, 0, 0,
 		"Only packets that match this libpcap expression, see pcap-filter(7)"},
-	{TO(snaplen), OPTION_SIZE, 's', "snapshot-length", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
+	{TO(snaplen), OPTION_BYTES, 's', "snapshot-length", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
 		"Keep at most BYTES of each packet (default: 0, all)"},
 	{OPTION_SET(OPT_DIRECTION), OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
 		"Received packets, sent packets, or both (the default)"},
 	{TO(queue), OPTION_NUMBER, 0, "queue", "N", NULL, 0, 65535,
 		"Only this queue of the ports (default: all)"},
 	{OPTION_SET(OPT_KEEP), OPTION_TEXT, 0, "keep", "SIZE|TIME", NULL, 0, 0,
-		"Memory of the recorder for packets, with K, M or G (default: 256M). A sixteenth "
+		"Memory of the recorder for packets (default: 256M). A sixteenth "
 		"of it, at least 64M, is left free for packets that come; it may take half of the "
 		"memory that is available. A time, as in 30s or 5min: packets that are older, by "
 		"more than it takes to notice events, are given back even if there is room for them"},
@@ -72,14 +73,14 @@ static const struct option_def options[] = {
 		"allowed, a request to ringtap export always do"},
 	{OPTION_SET(OPT_NAME), OPTION_TEXT, 0, "name", "NAME", NULL, 0, 0,
 		"Name of the incidents of the --on before it (default: the condition's first word)"},
-	{OPTION_SET(OPT_BEFORE), OPTION_TEXT, 0, "before", "SECONDS", NULL, 0, 0,
-		"How much to write from before the event (default: 2s), also as 500ms. This option "
+	{OPTION_SET(OPT_BEFORE), OPTION_TIME, 0, "before", "TIME", NULL, 0, TRIGGER_TIME_MAX,
+		"How much to write from before the event, up to 1h (default: 2s). This option "
 		"and the next two apply to all --on if they stand before the first, else to the --on "
 		"before them"},
-	{OPTION_SET(OPT_AFTER), OPTION_TEXT, 0, "after", "SECONDS", NULL, 0, 0,
+	{OPTION_SET(OPT_AFTER), OPTION_TIME, 0, "after", "TIME", NULL, 0, TRIGGER_TIME_MAX,
 		"How much to write from after the event (default: 500ms)"},
-	{OPTION_SET(OPT_COOLDOWN), OPTION_TEXT, 0, "cooldown", "SECONDS", NULL, 0, 0,
-		"Write no other incident of the same --on for this time (default: 10s)"},
+	{OPTION_SET(OPT_COOLDOWN), OPTION_TIME, 0, "cooldown", "TIME", NULL, 0, TRIGGER_TIME_MAX,
+		"Write no other incident of the same --on for TIME (default: 10s)"},
 	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
 		"What the application counts for metrics.json and doctor.txt, beside what "
 		"conditions need, separated by commas: polls, bytes, busy, gaps, latency, pools, or "
@@ -91,7 +92,7 @@ static const struct option_def options[] = {
 		"The folder of the incidents (default: incidents)"},
 	{TO(max_incidents), OPTION_NUMBER, 0, "max-incidents", "N", NULL, 1, UINT32_MAX,
 		"Remove the oldest incidents beyond N (default: 0, none)"},
-	{TO(max_disk), OPTION_SIZE, 0, "max-disk", "SIZE", NULL, 1 << 20, UINT64_MAX,
+	{TO(max_disk), OPTION_SIZE, 0, "max-disk", "SIZE", NULL, 1 << 20, SIZE_LIMIT,
 		"Remove the oldest incidents beyond SIZE in all, and end an incident there (default: "
 		"no limit)"},
 	{.kind = OPTION_HEADING, .help = "Attaching"},
@@ -128,9 +129,9 @@ static int set_keep(struct flight_config *c, const char *text)
 {
 	uint64_t n;
 
-	if (!parse_size(text, &n) && n >= KEEP_MIN && n <= BUFFER_MAX) {
+	if (!parse_size(text, 0, &n) && n >= KEEP_MIN && n <= BUFFER_MAX) {
 		c->keep = n;
-	} else if (strpbrk(text, "sih") && !parse_seconds(text, &n) && n >= NS_PER_S / 10) {
+	} else if (strpbrk(text, "sih") && !parse_time(text, 0, &n) && n >= NS_PER_S / 10) {
 		c->keep_ns = n;
 	} else {
 		message_print("flight: --keep %s: neither a size from 16M to 64G nor a time of "
@@ -187,19 +188,6 @@ static struct trigger *current(struct flight_config *c)
 	return c->trigger_count ? &c->triggers[c->trigger_count - 1] : &c->defaults;
 }
 
-static int set_time(const char *option, const char *text, uint64_t *ns)
-{
-	if (!strcmp(text, "0"))
-		*ns = 0;
-	else if (parse_seconds(text, ns) || *ns > 3600 * NS_PER_S) {
-		message_print("flight: %s %s: not a time up to one hour; give seconds, as in 2 or "
-			      "500ms",
-			option, text);
-		return -EINVAL;
-	}
-	return 0;
-}
-
 /* A part of a file name. */
 static int set_name(struct flight_config *c, const char *text)
 {
@@ -235,9 +223,9 @@ static int set(void *ctx, int id, const struct option_value *v)
 	case OPT_KEEP: return set_keep(c, v->text);
 	case OPT_ON: return add_trigger(c, v->text);
 	case OPT_NAME: return set_name(c, v->text);
-	case OPT_BEFORE: return set_time("--before", v->text, &current(c)->before_ns);
-	case OPT_AFTER: return set_time("--after", v->text, &current(c)->after_ns);
-	case OPT_COOLDOWN: return set_time("--cooldown", v->text, &current(c)->cooldown_ns);
+	case OPT_BEFORE: current(c)->before_ns = v->number; return 0;
+	case OPT_AFTER: current(c)->after_ns = v->number; return 0;
+	case OPT_COOLDOWN: current(c)->cooldown_ns = v->number; return 0;
 	default: c->collectors = collectors_parse("flight", v->text);
 	}
 	return c->collectors ? 0 : -EINVAL;

@@ -187,11 +187,10 @@ static const struct option_def list_options[] = {
 		"The folder of the incidents (default: incidents)"},
 	{TO(json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
 };
-enum { OPT_INTERVAL = 1 };
 
 static const struct option_def top_options[] = {
-	{OPTION_SET(OPT_INTERVAL), OPTION_TEXT, 0, "interval", "SECONDS", NULL, 0, 0,
-		"Time between two updates, 0.1 to 3600 (default: 1 on a terminal; elsewhere the "
+	{TO(live.interval_ns), OPTION_TIME, 0, "interval", "TIME", NULL, INTERVAL_TIME,
+		"Time between two updates, 100ms to 1h (default: 1s on a terminal; elsewhere the "
 		"state is printed once)"},
 	{TO(live.once), OPTION_FLAG, '1', "once", NULL, NULL, 0, 0, "Print the state once"},
 	{TO(live.json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
@@ -216,7 +215,7 @@ static const struct option_def prune_options[] = {
 		"The folder of the incidents (default: incidents)"},
 	{TO(max_incidents), OPTION_NUMBER, 0, "max-incidents", "N", NULL, 1, UINT32_MAX,
 		"Remove the oldest incidents beyond N"},
-	{TO(max_disk), OPTION_SIZE, 0, "max-disk", "SIZE", NULL, 1, UINT64_MAX,
+	{TO(max_disk), OPTION_SIZE, 0, "max-disk", "SIZE", NULL, 1, SIZE_LIMIT,
 		"Remove the oldest incidents beyond SIZE in all"},
 };
 
@@ -417,17 +416,6 @@ static int top_operand(void *ctx, const char *text)
 	return 0;
 }
 
-static int top_set(void *ctx, int id, const struct option_value *v)
-{
-	uint64_t *ns = &((struct folder_options *)ctx)->live.interval_ns;
-
-	if (!parse_seconds(v->text, ns) && *ns >= NS_PER_S / 10 && *ns <= 3600 * NS_PER_S)
-		return 0;
-	message_print(
-		"flight top: --interval %s: out of range; give seconds from 0.1 to 3600", v->text);
-	return -EINVAL;
-}
-
 static int extract_operand(void *ctx, const char *text)
 {
 	struct extract *e = &((struct folder_options *)ctx)->extract;
@@ -462,8 +450,7 @@ static const struct {
 		 .options = top_options,
 		 .option_count = 3,
 		 .operands = "[APP]",
-		 .operand = top_operand,
-		 .set = top_set},
+		 .operand = top_operand},
 		top},
 	{{.name = "flight extract",
 		 .summary = "write the packets of incidents, of one filter or all",

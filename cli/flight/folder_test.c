@@ -297,7 +297,7 @@ static void the_oldest_beyond_a_size_are_removed(void **state)
 static void the_newest_stays_whatever_its_size(void **state)
 {
 	make_three();
-	assert_prints("prune|--max-disk|1", STATUS_OK, "2 incidents removed\n");
+	assert_prints("prune|--max-disk|1B", STATUS_OK, "2 incidents removed\n");
 	assert_left(false, false, true);
 }
 

@@ -17,6 +17,7 @@ static const struct test_refusal rows[] = {
 	{"--on|command", STATUS_USAGE, "unknown condition"},
 	{"--on|gap > fast", STATUS_USAGE, "the threshold is not a time, such as 50us"},
 	{"--on|latency > 0", STATUS_USAGE, "not a time"},
+	{"--on|latency > 200", STATUS_USAGE, "the threshold has no unit; give 50us or 2ms"},
 	{"--on|pool", STATUS_USAGE, "give a level"},
 	{"--on|pool < 5/s", STATUS_USAGE, "not a number"},
 	{"--on|missed > x", STATUS_USAGE, "not a number"},
@@ -51,11 +52,12 @@ static const struct test_refusal rows[] = {
 	{"--on|missed|--name|../x", STATUS_USAGE, "letters"},
 	{"--on|missed|--name|", STATUS_USAGE, "1 to 24 letters"},
 	{"--on|missed|--name|abcdefghijklmnopqrstuvwxy", STATUS_USAGE, "1 to 24 letters"},
-	{"--after|3601", STATUS_USAGE, "--after 3601: not a time up to one hour"},
-	{"--cooldown|-1", STATUS_USAGE, "--cooldown -1: not a time up to one hour"},
+	{"--after|3601s", STATUS_USAGE, "--after 3601s: out of range; give 0 to 1h"},
+	{"--before|5", STATUS_USAGE, "--before: '5' has no unit; 5s or 5ms?"},
+	{"--cooldown|-1", STATUS_USAGE, "--cooldown -1: not a time"},
 	/* memory */
 	{"--keep|1s|--before|2s", STATUS_USAGE, "--before reaches back beyond --keep"},
-	{"--keep|1s|--on|missed over 5s|--before|0", STATUS_USAGE, "reaches back beyond --keep"},
+	{"--keep|1s|--on|missed over 5s|--before|0s", STATUS_USAGE, "reaches back beyond --keep"},
 	{"--keep|32M|--buffer|32M", STATUS_USAGE, "without --keep TIME"},
 	{"--keep|32M|--keep|32s", STATUS_USAGE, "a size and a time"},
 	{"--keep|1M", STATUS_USAGE, "neither a size from 16M to 64G nor a time"},
@@ -77,9 +79,8 @@ static const struct test_refusal rows[] = {
 	{"show", STATUS_FAILED, "no name: no complete incident of that name"},
 	{"show|../x", STATUS_FAILED, "../x: no complete incident of that name in incidents"},
 	{"trigger", STATUS_FAILED, "no recorder writes to incidents; give its folder by --folder"},
-	{"top|--interval|0", STATUS_USAGE,
-		"--interval 0: out of range; give seconds from 0.1 to 3600"},
-	{"top|--interval|3601", STATUS_USAGE, "out of range"},
+	{"top|--interval|0s", STATUS_USAGE, "--interval 0s: out of range; give 100ms to 1h"},
+	{"top|--interval|3601s", STATUS_USAGE, "out of range"},
 };
 
 int main(void)

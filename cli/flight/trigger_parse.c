@@ -29,19 +29,19 @@ static bool has_interval(enum trigger_kind k)
 }
 
 /* A number of packets or objects, "/s" behind counters and "%" behind levels of pools. */
-static int parse_count(struct trigger *t, const char *text)
+static int parse_level(struct trigger *t, const char *text)
 {
-	size_t digits = strspn(text, "0123456789");
+	size_t len = strcspn(text, "/%");
 	char number[24];
 	uint64_t n;
 
-	if (!digits || digits >= sizeof(number))
+	if (len >= sizeof(number))
 		return -EINVAL;
-	memcpy(number, text, digits);
-	number[digits] = '\0';
-	t->rate = is_counter(t->kind) && !strcmp(text + digits, "/s");
-	t->percent = t->kind == TRIGGER_POOL && !strcmp(text + digits, "%");
-	if (parse_number(number, UINT32_MAX, &n) || (text[digits] && !t->rate && !t->percent))
+	memcpy(number, text, len);
+	number[len] = '\0';
+	t->rate = is_counter(t->kind) && !strcmp(text + len, "/s");
+	t->percent = t->kind == TRIGGER_POOL && !strcmp(text + len, "%");
+	if (parse_count(number, &n) || n > UINT32_MAX || (text[len] && !t->rate && !t->percent))
 		return -EINVAL;
 	t->threshold = (double)n;
 	return 0;
@@ -52,6 +52,7 @@ static int parse_limit(struct trigger *t, const char *text)
 {
 	char sign = t->kind == TRIGGER_POOL ? '<' : '>';
 	uint64_t ns;
+	int ret;
 
 	if (!*text && is_counter(t->kind))
 		return 0;
@@ -60,9 +61,12 @@ static int parse_limit(struct trigger *t, const char *text)
 						   : "give a threshold, as in 'gap > 50us'");
 	text += 1 + strspn(text + 1, " ");
 	if (!trigger_is_time(t->kind))
-		return parse_count(t, text) ? refuse(t->text, "the threshold is not a number") : 0;
-	if (parse_seconds(text, &ns))
-		return refuse(t->text, "the threshold is not a time, such as 50us");
+		return parse_level(t, text) ? refuse(t->text, "the threshold is not a number") : 0;
+	ret = parse_time(text, 0, &ns);
+	if (ret || !ns)
+		return refuse(t->text, ret == -ENODATA
+					       ? "the threshold has no unit; give 50us or 2ms"
+					       : "the threshold is not a time, such as 50us");
 	t->threshold = (double)ns;
 	return 0;
 }
@@ -76,8 +80,8 @@ static int parse_over(struct trigger *t, char *text)
 		return 0;
 	if (!has_interval(t->kind))
 		return refuse(t->text, "only counters and percentiles have an interval");
-	if (parse_seconds(
-		    over + strlen("over ") + strspn(over + strlen("over "), " "), &t->over_ns) ||
+	if (parse_time(
+		    over + strlen("over ") + strspn(over + strlen("over "), " "), 0, &t->over_ns) ||
 		t->over_ns < NS_PER_S || t->over_ns > OVER_MAX_NS)
 		return refuse(t->text, "the interval is not a time from 1s to 100s");
 	*over = '\0';

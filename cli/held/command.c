@@ -5,13 +5,11 @@
 #include "cli/commands.h"
 #include "report.h"
 
-enum { OPT_OLDER = FATES_OWN };
-
 static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "What to show"},
 	FATES_OPTION_ATTACH,
-	{OPTION_SET(OPT_OLDER), OPTION_TEXT, 0, "older", "SECONDS", NULL, 0, 0,
-		"Show packets that were received longer ago than this (default 1)"},
+	{OPTION_TO(struct held, older_ns), OPTION_TIME, 0, "older", "TIME", NULL, ANY_TIME,
+		"Show packets that were received longer ago than TIME (default 1s)"},
 	FATES_OPTIONS_WHEN,
 	FATES_OPTION_JSON,
 };
@@ -24,18 +22,6 @@ static int reading(void *ctx, bool final)
 	if (final && h->before_ns && now_ns(CLOCK_MONOTONIC) - h->read_ns < h->view.interval_ns / 2)
 		return 0;
 	return held_read(h);
-}
-
-static int set(void *ctx, int id, const struct option_value *v)
-{
-	struct held *h = ctx;
-
-	if (id != OPT_OLDER)
-		return fates_set(ctx, id, v);
-	if (!parse_seconds(v->text, &h->older_ns))
-		return 0;
-	message_print("held: --older %s: give a time, such as 500ms, 10 or 5min", v->text);
-	return -EINVAL;
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -70,6 +56,5 @@ const struct command cmd_held = {
 	.operands = "[APP[:PORT]]",
 	.listed = LIST_APPS,
 	.operand = fates_operand,
-	.set = set,
 	.run = run,
 };

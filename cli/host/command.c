@@ -37,9 +37,9 @@ static const struct option_def options[] = {
 		"Never sleep: for rates of millions of packets a second (default: sleep for 50 "
 		"to 500 us when no packets come)"},
 	{TO(buffer), OPTION_SIZE, 0, "buffer", "SIZE", NULL, 65536, (uint64_t)1 << 30,
-		"af_packet: memory per queue for packets that wait to be received, with K, M or "
-		"G (default: 64M)"},
-	{TO(frame), OPTION_SIZE, 0, "frame-size", "BYTES", NULL, 64, HOST_FRAME_MAX,
+		"af_packet: memory per queue for packets that wait to be received (default: "
+		"64M)"},
+	{TO(frame), OPTION_BYTES, 0, "frame-size", "BYTES", NULL, 64, HOST_FRAME_MAX,
 		"af_packet: longest packet; longer ones are cut, and recorded with their length "
 		"on the wire (default: by the MTU, or 64 KiB where the kernel merges packets: "
 		"GRO, LRO, TSO, GSO; see ethtool -k). Every packet takes that much of the "

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "target/attach_app.h"
@@ -46,7 +48,7 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"Only packets that match this libpcap expression, see pcap-filter(7). This "
 		"option and the next five apply to all interfaces if they stand before the first "
 		"-i, else to the -i before them"},
-	{OPTION_SET(OPT_SNAPLEN), OPTION_SIZE, 's', "snapshot-length", "BYTES", NULL, 0,
+	{OPTION_SET(OPT_SNAPLEN), OPTION_BYTES, 's', "snapshot-length", "BYTES", NULL, 0,
 		RINGTAP_SNAPLEN_MAX, "Capture at most BYTES of each packet (default: 0, all)"},
 	{OPTION_SET(OPT_DIRECTION), OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
 		"Received packets, sent packets, or both (the default)"},
@@ -63,9 +65,9 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{TO(stop.packets), OPTION_NUMBER, 'c', "packets", "N", NULL, 1, UINT64_MAX,
 		"Stop after exactly N packets"},
 	{OPTION_SET(OPT_AUTOSTOP), OPTION_KEYED, 'a', "autostop", KEYED_ARG, STOP_KEYS, 0, 0,
-		"Stop after N seconds (duration:N), when a file has N kB of 1000 bytes "
-		"(filesize:N), after N packets (packets:N) or N files (files:N); may be given "
-		"several times. Other units: duration:5min, filesize:100MB"},
+		"Stop after N seconds (duration:N, also duration:5min), when a file has N kB of "
+		"1000 bytes (filesize:N, also filesize:100MB), after N packets (packets:N) or N "
+		"files (files:N); may be given several times"},
 	{.kind = OPTION_HEADING, .help = "Where to write"},
 	{TO(path), OPTION_FILE, 'w', "write", "FILE", NULL, 0, 0,
 		"The file; - is standard output (default: ringtap_APP_DATE.pcapng in the current "
@@ -95,7 +97,7 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{.kind = OPTION_HEADING, .help = "How to capture"},
 	{TO(capture.options.buffer_size), OPTION_SIZE, 0, "buffer", "SIZE", NULL, BUFFER_MIN,
 		BUFFER_MAX,
-		"Memory of the recorder for the packets of each application, with K, M or G. The "
+		"Memory of the recorder for the packets of each application. The "
 		"default is 256M, 32M for each polling thread if that is more, but at most a "
 		"quarter of the memory that is available"},
 	{OPTION_SET(OPT_ON_FULL), OPTION_CHOICE, 0, "on-full", "drop|wait", "drop|wait", 0, 0,
@@ -152,15 +154,22 @@ static int add_interface(struct record_config *c, const char *spec)
 	return 0;
 }
 
-/* dumpcap's unit is 1000 bytes; others have to be named. */
-static int parse_file_size(const char *text, uint64_t *bytes)
+/* dumpcap's units, seconds and 1000 bytes, where there is none. */
+static int parse_limit(int key, const char *text, uint64_t *n, char most[FORMAT_LEN])
 {
-	int ret = parse_number(text, UINT64_MAX / 1000, bytes);
+	bool time = key == KEY_DURATION || key == KEY_INTERVAL;
+	uint64_t max = time ? TIME_MAX : UINT64_MAX / 1000;
+	int ret;
 
-	if (ret == -EINVAL)
-		return parse_size(text, bytes);
-	*bytes *= ret ? 0 : 1000;
-	return ret;
+	if (time)
+		ret = parse_time(text, NS_PER_S, n);
+	else
+		ret = key == KEY_FILESIZE ? parse_size(text, 1000, n) : parse_count(text, n);
+	if (time)
+		write_time(most, max);
+	else
+		snprintf(most, FORMAT_LEN, "%" PRIu64, max);
+	return !ret && *n > max ? -ERANGE : ret;
 }
 
 /* KEY:N of -a and -b into the limits they set. */
@@ -169,6 +178,7 @@ static int set_limit(struct limits *l, const char *option, const char *keys, con
 	size_t len = strcspn(text, ":");
 	int key = choice_index(keys, text, len);
 	const char *value = text[len] ? text + len + 1 : "";
+	char most[FORMAT_LEN];
 	uint64_t n = 0;
 	int ret;
 
@@ -177,12 +187,11 @@ static int set_limit(struct limits *l, const char *option, const char *keys, con
 			option, text, keys);
 		return -EINVAL;
 	}
-	if (key == KEY_DURATION || key == KEY_INTERVAL)
-		ret = parse_seconds(value, &n);
-	else if (key == KEY_FILESIZE)
-		ret = parse_file_size(value, &n);
-	else
-		ret = parse_number(value, UINT64_MAX / 1000, &n);
+	ret = parse_limit(key, value, &n, most);
+	if (ret == -ERANGE) {
+		message_print("record: %s %s: too large; give at most %s", option, text, most);
+		return -EINVAL;
+	}
 	if (ret || !n) {
 		message_print(
 			"record: %s %s: not a number above zero; give one, as in duration:10s or "

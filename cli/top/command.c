@@ -11,15 +11,12 @@
 #include "base/signals.h"
 #include "base/util.h"
 
-#define INTERVAL_MIN_NS    (NS_PER_S / 10)
-#define INTERVAL_MAX_NS    (3600 * NS_PER_S)
 #define LATENCY_SAMPLE_MAX 1000000
 /* What costs the application little; docs/performance.md has the measurements. */
 #define COLLECTORS_DEFAULT (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS)
 
 enum {
-	OPT_INTERVAL = 1,
-	OPT_COLLECTORS,
+	OPT_COLLECTORS = 1,
 };
 
 struct top_options {
@@ -36,8 +33,8 @@ static const struct option_def options[] = {
 	{TO(cfg.sort), OPTION_TEXT, 0, "by", "COLUMN", NULL, 0, 0,
 		"Sort by the column of this title, largest first"},
 	{TO(cfg.reverse), OPTION_FLAG, 0, "reverse", NULL, NULL, 0, 0, "Smallest first"},
-	{OPTION_SET(OPT_INTERVAL), OPTION_TEXT, 0, "interval", "SECONDS", NULL, 0, 0,
-		"Time between two updates, 0.1 to 3600, over which rates are taken (default 1)"},
+	{TO(cfg.interval_ns), OPTION_TIME, 0, "interval", "TIME", NULL, INTERVAL_TIME,
+		"Time between two updates, over which rates are taken, 100ms to 1h (default 1s)"},
 	{TO(cfg.once), OPTION_FLAG, '1', "once", NULL, NULL, 0, 0,
 		"Print one table, or one document, after one interval; needs no terminal"},
 	{TO(cfg.wide), OPTION_FLAG, 0, "wide", NULL, NULL, 0, 0,
@@ -58,22 +55,10 @@ static const struct option_def options[] = {
 	ATTACH_OPTION(struct top_options, watch.attach),
 };
 
-static int set_interval(struct top_config *cfg, const char *text)
-{
-	if (!parse_seconds(text, &cfg->interval_ns) && cfg->interval_ns >= INTERVAL_MIN_NS &&
-		cfg->interval_ns <= INTERVAL_MAX_NS)
-		return 0;
-	message_print("top: --interval %s: out of range; give seconds from 0.1 to 3600", text);
-	return -EINVAL;
-}
-
 static int set(void *ctx, int id, const struct option_value *v)
 {
 	struct watch *w = &((struct top_options *)ctx)->watch;
-	struct top_config *cfg = &((struct top_options *)ctx)->cfg;
 
-	if (id == OPT_INTERVAL)
-		return set_interval(cfg, v->text);
 	w->collectors = collectors_parse("top", v->text);
 	return w->collectors ? 0 : -EINVAL;
 }

@@ -135,7 +135,7 @@ static const struct test_golden rows[] = {
 	{"ports-wide.txt", "--once|--wide|--view|ports", STATUS_OK, in_trouble},
 	{"ports-100.txt", "--once", STATUS_OK, hundred_columns},
 	{"ports-40.txt", "--once", STATUS_OK, forty_columns},
-	{"ports-5s.txt", "--once|--interval|5|--wide", STATUS_OK, in_trouble},
+	{"ports-5s.txt", "--once|--interval|5s|--wide", STATUS_OK, in_trouble},
 	{"queues.txt", "--once|--view|queues", STATUS_OK, in_trouble},
 	{"queues-wide.txt", "--once|--wide|--view|queues", STATUS_OK, in_trouble},
 	{"queues-utf8.txt", "--once|--wide|--view|queues", STATUS_OK, utf8},
@@ -160,17 +160,17 @@ static const struct test_golden rows[] = {
 	{"names.txt", "--once|--wide", STATUS_OK, strange_names},
 	{"names.json", "--once|--json", STATUS_OK, strange_names},
 	{"once.json", "--once|--json|--collectors|all", STATUS_OK, in_trouble},
-	{"lines.json", "--json|--updates|3|--interval|2", STATUS_OK, two_applications},
+	{"lines.json", "--json|--updates|3|--interval|2s", STATUS_OK, two_applications},
 	{"ended.json", "--json|--updates|3", STATUS_OK, one_that_ends},
 };
 
 /* ---- arguments */
 
 static const struct test_refusal refused[] = {
-	{"--interval|0", STATUS_USAGE, "--interval 0: out of range; give seconds from 0.1 to 3600"},
-	{"--interval|0.09", STATUS_USAGE, "--interval 0.09: out of range"},
-	{"--interval|3601", STATUS_USAGE, "--interval 3601: out of range"},
-	{"--interval|x", STATUS_USAGE, "--interval x: out of range"},
+	{"--interval|0s", STATUS_USAGE, "--interval 0s: out of range; give 100ms to 1h"},
+	{"--interval|0.09s", STATUS_USAGE, "--interval 0.09s: out of range"},
+	{"--interval|3601s", STATUS_USAGE, "--interval 3601s: out of range"},
+	{"--interval|x", STATUS_USAGE, "--interval x: not a time"},
 	{"--view|moon", STATUS_USAGE, "moon"},
 	{"--once|--by|moon", STATUS_USAGE,
 		"--by moon: the view ports has no such column; choose from APP, PORT, ID, RXPPS"},
@@ -202,12 +202,12 @@ static void an_interval_is_a_second(void **state)
 static void an_interval_is_as_long_as_given(void **state)
 {
 	assert_in_range(
-		lasts("--once|--interval|0.1"), NS_PER_S / 10, NS_PER_S / 10 + 13 * NS_PER_S / 25);
+		lasts("--once|--interval|0.1s"), NS_PER_S / 10, NS_PER_S / 10 + 13 * NS_PER_S / 25);
 }
 
 static void intervals_follow_one_another(void **state)
 {
-	assert_in_range(lasts("--json|--updates|100|--interval|2.5"), 250 * NS_PER_S,
+	assert_in_range(lasts("--json|--updates|100|--interval|2.5s"), 250 * NS_PER_S,
 		250 * NS_PER_S + 13 * NS_PER_S / 25);
 }
 

@@ -157,13 +157,13 @@ static int start(struct trace *t, struct child *c, const char *text, bool by_pid
 	const struct trace_config *cfg = t->cfg;
 	bool own = cfg->what == TRACE_PROGRAM;
 	const char *argv[ARGS_MAX];
-	char pid[16], number[16], keys[16];
+	char pid[16], number[24], keys[16];
 	unsigned n = 0;
 	int ret;
 
 	snprintf(pid, sizeof(pid), "%d", (int)t->pid);
 	snprintf(
-		number, sizeof(number), "%" PRIu32, cfg->off_cpu ? (uint32_t)t->pid : cfg->long_us);
+		number, sizeof(number), "%" PRIu64, cfg->off_cpu ? (uint64_t)t->pid : cfg->long_ns);
 	argv[n++] = "bpftrace";
 	if (!own || cfg->json) {
 		argv[n++] = "-f";

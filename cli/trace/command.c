@@ -15,7 +15,7 @@
 #include "tracers.h"
 
 #define DEFAULT_NS      (10 * NS_PER_S)
-#define DEFAULT_LONG_US 100
+#define DEFAULT_LONG_NS 100000
 #define DEFAULT_BUFFER  (16u << 20)
 #define BUFFER_MIN      (64u << 10)
 #define BUFFER_MAX      (1u << 30)
@@ -45,23 +45,22 @@ struct trace_options {
 static const struct option_def options[] = {
 	{TO(cfg.program), OPTION_TEXT, 'e', "program", "TEXT", NULL, 0, 0,
 		"Run this bpftrace program; ringtap:EVENT stands for the event's probe"},
-	{OPTION_SET(OPT_DURATION), OPTION_TEXT, 0, "duration", "SECONDS", NULL, 0, 0,
-		"Stop after SECONDS (default: 10; lttng, dpdk and -e run until Ctrl-C)"},
+	{OPTION_SET(OPT_DURATION), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,
+		"Stop after TIME (default: 10s; lttng, dpdk and -e run until Ctrl-C)"},
 	{OPTION_SET(OPT_EMPTY), OPTION_FLAG, 0, "empty", NULL, NULL, 0, 0,
 		"burst: count empty polls as well, which slows down an idle application"},
 	{OPTION_SET(OPT_OFF_CPU), OPTION_FLAG, 0, "off-cpu", NULL, NULL, 0, 0,
 		"gaps: only the time without the CPU, and the tasks that took it; costs the "
 		"application nothing"},
-	{OPTION_SET(OPT_LONG), OPTION_MICROSECONDS, 0, "long", "MICROSECONDS", NULL, 1, 1000000000,
-		"gaps: name the tasks that had the CPU in gaps of at least this length, also as "
-		"50us or 2ms (default: 100)"},
+	{OPTION_SET(OPT_LONG), OPTION_TIME, 0, "long", "TIME", NULL, 1000, 1000 * NS_PER_S,
+		"gaps: name the tasks that had the CPU in gaps of at least TIME (default: 100us)"},
 	{OPTION_SET(OPT_LATENCY), OPTION_FLAG, 0, "latency", NULL, NULL, 0, 0,
 		"lttng, dpdk, -e: time packets, for the event latency"},
 	{OPTION_SET(OPT_WRITE), OPTION_FILE, 'w', "write", "DIR", NULL, 0, 0,
 		"lttng, dpdk: folder for the trace, which is created; CTF, for babeltrace2 and "
 		"Trace Compass"},
 	{OPTION_SET(OPT_BUFFER), OPTION_SIZE, 0, "buffer", "SIZE", NULL, BUFFER_MIN, BUFFER_MAX,
-		"lttng: buffer for events on each CPU, with K, M or G (default: 16M, half a "
+		"lttng: buffer for events on each CPU (default: 16M, half a "
 		"million bursts)"},
 	{TO(cfg.json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON"},
 	{TO(cfg.quiet), OPTION_FLAG, 'q', "quiet", NULL, NULL, 0, 0,
@@ -79,16 +78,11 @@ static int set(void *ctx, int id, const struct option_value *v)
 	switch (id) {
 	case OPT_EMPTY: cfg->empty = true; break;
 	case OPT_OFF_CPU: cfg->off_cpu = true; break;
-	case OPT_LONG: cfg->long_us = (uint32_t)v->number; break;
+	case OPT_LONG: cfg->long_ns = v->number; break;
 	case OPT_LATENCY: c->latency = true; break;
 	case OPT_WRITE: cfg->output = v->text; break;
 	case OPT_BUFFER: cfg->buffer_bytes = v->number; break;
-	default:
-		if (!parse_seconds(v->text, &cfg->duration_ns))
-			return 0;
-		message_print(
-			"trace: --duration %s: not a number above zero; give seconds", v->text);
-		return -EINVAL;
+	default: cfg->duration_ns = v->number; break;
 	}
 	return 0;
 }
@@ -257,7 +251,7 @@ static int trace_all(struct trace *t, unsigned collectors)
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct trace_options c = {
-		.cfg = {.long_us = DEFAULT_LONG_US, .buffer_bytes = DEFAULT_BUFFER}};
+		.cfg = {.long_ns = DEFAULT_LONG_NS, .buffer_bytes = DEFAULT_BUFFER}};
 	struct trace t = {.cfg = &c.cfg};
 	int ret = options_parse(self, argc, argv, &c);
 

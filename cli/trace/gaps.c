@@ -111,7 +111,7 @@ void gaps_document(const struct trace *t, json_t *maps, json_t *doc)
 		json_object_set_new(row, "long", takers(maps, "@long", tid));
 		json_array_append_new(rows, row);
 	}
-	json_object_set_new(doc, "long_us", json_count(t->cfg->long_us));
+	json_object_set_new(doc, "long_ns", json_count(t->cfg->long_ns));
 	json_object_set_new(doc, "threads", rows);
 }
 
@@ -219,7 +219,8 @@ void gaps_print(const json_t *doc)
 			format_ns(max, (double)whole(row, "max_ns")));
 		maps_print_histogram(json_object_get(row, "histogram_ns"), true);
 		if (json_array_size(takers_of))
-			printf("  gaps of %lld us and more\n", (long long)whole(doc, "long_us"));
+			printf("  gaps of %s and more\n",
+				format_ns(max, (double)whole(doc, "long_ns")));
 		print_takers(takers_of);
 	}
 	if (!json_array_size(rows))

@@ -41,7 +41,7 @@ struct trace_config {
 	const char *output;
 	uint64_t duration_ns;  /* 0: no limit */
 	uint64_t buffer_bytes; /* LTTng, per CPU */
-	uint32_t long_us;
+	uint64_t long_ns;
 	bool json, quiet, empty, off_cpu;
 };
 

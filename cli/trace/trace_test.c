@@ -334,7 +334,7 @@ static void namesakes_are_told_apart(void **state)
 		"{\"count\": 1, \"total\": 7},\"5,999999999,gone\": {\"count\": 1, \"total\": "
 		"6},\"5,0,\": {\"count\": 1, \"total\": 5},\"6,71,rt-hog\": {\"count\": 1, "
 		"\"total\": 4}}}}");
-	const struct trace_config cfg = {.long_us = 100};
+	const struct trace_config cfg = {.long_ns = 100000};
 	const struct trace t = {.cfg = &cfg};
 	json_t *doc = json_object(), *list, *row;
 	size_t i;

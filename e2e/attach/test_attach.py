@@ -488,9 +488,9 @@ def has_probe_now(app):
 COMMANDS = [
     ["record", "-c", "100", "-w", "/dev/null", "-i"],
     ["top", "--once"],
-    ["latency", "--duration", "0.1"],
-    ["memory", "--duration", "0.1"],
-    ["doctor", "--duration", "1"],
+    ["latency", "--duration", "0.1s"],
+    ["memory", "--duration", "0.1s"],
+    ["doctor", "--duration", "1s"],
 ]
 
 
@@ -531,7 +531,7 @@ def test_question_at_a_terminal(closing, tmp_path):
     """A recorder that waits for an application also asks once."""
     for answer, loaded in (("n", False), ("", False), ("y", True)):
         app = bare(closing)
-        proc = closing(Proc([RINGTAP, "latency", "--duration", "0.1", app.prefix], tty=True))
+        proc = closing(Proc([RINGTAP, "latency", "--duration", "0.1s", app.prefix], tty=True))
         proc.expect(r"runs without the probe. Load it now\? \[y/N\]")
         proc.send(answer)
         assert proc.wait() == (0 if loaded else 1)

@@ -57,11 +57,11 @@ def test_every_command(pair, closing, tmp_path):
 
     until(receives, what="an interval in which its thread had a CPU")
     name = pair.app.prefix
-    latency = json.loads(check(pair.ringtap("latency", "--json", "--duration", "0.5", name)))
+    latency = json.loads(check(pair.ringtap("latency", "--json", "--duration", "0.5s", name)))
     assert latency["pairs"] and latency["pairs"][0]["packets"] > 0
-    memory = json.loads(check(pair.ringtap("memory", "--json", "--duration", "0.5", name)))
+    memory = json.loads(check(pair.ringtap("memory", "--json", "--duration", "0.5s", name)))
     assert memory["pools"]
-    done = run(pair.ringtap("doctor", "--json", "--duration", "1", name))
+    done = run(pair.ringtap("doctor", "--json", "--duration", "1s", name))
     (found,) = json.loads(done.stdout)["applications"]
     assert found["name"] == name and not found.get("error"), done.stderr
     # The container's network is its own: a request is made in it.

@@ -297,7 +297,7 @@ def test_recordings_of_several_captures(tmp_path):
 
 def test_refusals_and_damage(traced, plan, tmp_path):
     """Wrong command lines are in cli/usage_test.c, other damage is in cli/explain/records_test.c."""
-    assert explain(traced, "--timeout", "0", status=USAGE).stderr.startswith("ringtap: explain: ")
+    assert explain(traced, "--timeout", "0s", status=USAGE).stderr.startswith("ringtap: explain: ")
     assert "No such file" in explain(tmp_path / "none.pcapng", status=FAILED).stderr
     assert explain(traced, "--html", tmp_path / "no" / "x.html", status=FAILED).stderr
     w = two_ports()

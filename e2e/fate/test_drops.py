@@ -60,7 +60,7 @@ def arp():
 def drops(closing):
     """drops(app, option, ...) runs until it gets a signal, and prints one document then."""
     return lambda app, *args: closing(
-        Measuring("drops", app, "--once", "--duration", "120", "--json", "--buffer", "16M", *args)
+        Measuring("drops", app, "--once", "--duration", "120s", "--json", "--buffer", "16M", *args)
     )
 
 
@@ -176,7 +176,7 @@ def test_packets_without_end(testpmd, drops, closing):
     assert ports["net_null1"]["tx_offered"] > 20000 and ports["net_null1"]["tx_refused"] == 0
 
     app.cmd("set fwd rxonly")
-    it = closing(Measuring("drops", app, "--json", "--interval", "0.2", "--buffer", "16M"))
+    it = closing(Measuring("drops", app, "--json", "--interval", "0.2s", "--buffer", "16M"))
     app.start()
 
     def shown_so_far():
@@ -184,7 +184,7 @@ def test_packets_without_end(testpmd, drops, closing):
 
     until(lambda: shown_so_far() > 8192, what="more than there are mbufs")
     lines = [json.loads(line) for line in it.finish(signal.SIGINT).splitlines() if line.startswith("{")]
-    two = closing(Measuring("drops", app, "--json", "--interval", "0.2", "--updates", "2", "--buffer", "16M")).finish()
+    two = closing(Measuring("drops", app, "--json", "--interval", "0.2s", "--updates", "2", "--buffer", "16M")).finish()
     app.stop()
     assert sum(line.startswith("{") for line in two.splitlines()) == 3
     assert len(lines) >= 2 and lines[-1]["final"] and not lines[0]["final"]
@@ -195,7 +195,7 @@ def test_packets_without_end(testpmd, drops, closing):
     assert last["not_offered"] > 8192 and shown["protocols"][0]["example"]["packet"]
     assert shown["packets"] + last["lost"] == last["not_offered"]
 
-    it = closing(Measuring("drops", app, "--once", "--duration", "120", "--json", "--buffer", "1M"))
+    it = closing(Measuring("drops", app, "--once", "--duration", "120s", "--json", "--buffer", "1M"))
     freeze(it.proc.pid)
     app.start()
     before = app.stats(0)["RX-packets"]
@@ -248,7 +248,7 @@ def test_packets_of_a_bonding_port_count_once(testpmd, closing):
     app = testpmd(
         "net_null0", "net_null1", "net_bonding0,mode=0,slave=net_null0,slave=net_null1", args=["--no-flush-rx"]
     )
-    it = closing(Measuring("drops", app, "--once", "--duration", "120", "--json", "--buffer", "16M"))
+    it = closing(Measuring("drops", app, "--once", "--duration", "120s", "--json", "--buffer", "16M"))
     app.start()
     until(lambda: app.stats(2)["RX-packets"] > 10000, what="packets of the bond")
     app.stop()
@@ -266,7 +266,7 @@ def test_starts_stops_and_new_ports_under_load_show_no_drops(testpmd, drops):
     app.start()
     for _ in range(5):
         report = json.loads(
-            check([RINGTAP, "drops", "--once", "--interval", "0.1", "--json", "--buffer", "16M", app.prefix])
+            check([RINGTAP, "drops", "--once", "--interval", "0.1s", "--json", "--buffer", "16M", app.prefix])
         )
         assert_sums(report)
         assert report["received"] > 0

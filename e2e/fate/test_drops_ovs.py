@@ -93,7 +93,7 @@ def test_packets_dropped_by_a_rule_or_a_meter_and_those_copied(switch, closing, 
     it, hosts = switch
     path = tmp_path / "dropped.pcapng"
     drop_requests(it, hosts, "drop")
-    drops = closing(Measuring("drops", it, "--once", "--duration", "120", "--json", "--buffer", "16M", "-w", path))
+    drops = closing(Measuring("drops", it, "--once", "--duration", "120s", "--json", "--buffer", "16M", "-w", path))
     hosts[1].ping("10.99.0.1", PINGS)
     assert replies(hosts) == 0
     report = drops.json(signal.SIGINT)
@@ -106,7 +106,7 @@ def test_packets_dropped_by_a_rule_or_a_meter_and_those_copied(switch, closing, 
 
     # A rule of the same match and priority replaces it. No reply comes: the copies are for the host's own port.
     drop_requests(it, hosts, "LOCAL")
-    drops = closing(Measuring("drops", it, "--duration", "120", "--buffer", "16M"))
+    drops = closing(Measuring("drops", it, "--duration", "120s", "--buffer", "16M"))
     assert replies(hosts) == 0
     text = drops.finish(signal.SIGINT)
     assert "Open vSwitch copies packets" in text
@@ -134,7 +134,7 @@ def test_packets_dropped_by_a_rule_or_a_meter_and_those_copied(switch, closing, 
     )
     until(lambda: replies(hosts, count=1) == 1, what="the meter lets one request pass")
     in_effect(hosts)
-    drops = closing(Measuring("drops", it, "--once", "--duration", "120", "--json", "--buffer", "16M", "-f", "icmp"))
+    drops = closing(Measuring("drops", it, "--once", "--duration", "120s", "--json", "--buffer", "16M", "-f", "icmp"))
     came = replies(hosts)
     assert_requests(drops.json(signal.SIGINT), PINGS - came)
 
@@ -143,7 +143,7 @@ def test_packets_dropped_by_a_policer(switch, closing):
     """1,250 bytes at once, as many a second: of 98 each."""
     it, hosts = switch
     it.vsctl("set", "Interface", "p0", "ingress_policing_rate=10", "ingress_policing_burst=10")
-    drops = closing(Measuring("drops", it, "--once", "--duration", "120", "--json", "--buffer", "16M", "-f", "icmp"))
+    drops = closing(Measuring("drops", it, "--once", "--duration", "120s", "--json", "--buffer", "16M", "-f", "icmp"))
     before = hosts[0].echo_replies()
     ping(hosts[0])
 
@@ -162,7 +162,7 @@ def test_packets_that_a_full_queue_refuses(switch, closing):
     it.add_vdev("full", "net_ring0", 'other_config:pmd-rxq-affinity="0:0"')  # a CPU on which it does not poll
     rule(it, "priority=100,ip,nw_dst=10.99.0.2,actions=output:full")
     in_effect(hosts)
-    drops = closing(Measuring("drops", it, "--once", "--duration", "120", "--json", "--buffer", "16M"))
+    drops = closing(Measuring("drops", it, "--once", "--duration", "120s", "--json", "--buffer", "16M"))
     hosts[0].check([sys.executable, "-c", SEND, str(RING + 300)])
     settle(hosts)
     # Meanwhile the probe reads the drivers' counters, too: twice a second.

@@ -39,8 +39,8 @@ def newest_is(it, **counts):
 
 
 def test_held_packets_by_place_and_kind(app, closing):
-    it = start(closing, app, "--older", "0.2", "--interval", "0.1")
-    text = closing(Measuring("held", app, "--older", "1us", "--interval", "0.1", "--duration", "60"))
+    it = start(closing, app, "--older", "0.2s", "--interval", "0.1s")
+    text = closing(Measuring("held", app, "--older", "1us", "--interval", "0.1s", "--duration", "60s"))
     app.do("hold 1")
     app.rx(0, 1, data=UDP, n=300)
     app.do("hold 0")
@@ -66,8 +66,8 @@ def test_held_packets_by_place_and_kind(app, closing):
 
 def test_pools_growth_and_what_is_freed(app, closing):
     """Small and large packets are of two pools. The number grows; what is freed is found in its pool."""
-    it = start(closing, app, "--older", "0.1", "--interval", "0.1")
-    text = closing(Measuring("held", app, "--older", "0.1", "--interval", "0.1", "--duration", "60"))
+    it = start(closing, app, "--older", "0.1s", "--interval", "0.1s")
+    text = closing(Measuring("held", app, "--older", "0.1s", "--interval", "0.1s", "--duration", "60s"))
     app.do("hold 1")
     app.rx(0, 0, n=30)
     app.rx(0, 1, n=7)
@@ -108,8 +108,8 @@ def test_pool_that_the_application_has_filled(app, closing):
     """As VPP's: operations of its own, whose count ends the application if anything calls it, no flag, and what is freed leaves
     no trace in the mbuf, so it is open until the mbuf is received again."""
     app.rx(0, 0, external="own")  # the pool is made
-    watch = closing(Measuring("memory", app, "--json", "--duration", "1"))
-    it = start(closing, app, "--older", "0.1", "--interval", "0.1")
+    watch = closing(Measuring("memory", app, "--json", "--duration", "1s"))
+    it = start(closing, app, "--older", "0.1s", "--interval", "0.1s")
     app.do("hold 1")
     app.rx(0, 0, n=3000, external="own")
     until(lambda: newest_is(it, older=3000, open=3000), what="all are held")

@@ -270,7 +270,7 @@ def test_a_pool_that_runs_empty(testpmd, keep):
         "--after",
         "1ms",
         "--cooldown",
-        "0",
+        "0s",
         "--on",
         "pool < 10%",
         "--on",

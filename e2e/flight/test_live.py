@@ -80,7 +80,7 @@ def check_texts(app, closing):
     lines = [line.partition(", the first ")[0] for line in text.splitlines()]
     assert all(len(line) <= 80 for line in lines if not line.startswith((app.prefix, "/"))), text
     assert check([RINGTAP, "flight", "top", "--once"]).count("CONDITION") >= 1
-    lines = closing(Proc([RINGTAP, "flight", "top", "--json", "--interval", "0.2", app.prefix]))
+    lines = closing(Proc([RINGTAP, "flight", "top", "--json", "--interval", "0.2s", app.prefix]))
     for _ in range(3):
         assert json.loads(lines.expect(r"^\{.*\}$").group())
     lines.stop(signal.SIGINT)

@@ -105,14 +105,14 @@ def test_conditions_have_names_windows_and_cooldowns_of_their_own(app, keep):
         "--before",
         "60s",
         "--after",
-        "0",
+        "0s",
         *LONG,
         "--on",
         "packet: len == 100",
         "--name",
         "hundred",
         "--before",
-        "0",
+        "0s",
         "--after",
         "1s",
         *LONG,
@@ -180,7 +180,7 @@ def test_conditions_do_not_hold_up_the_end(busy, keep):
     """All packets match; the recorder reads no more of them than it must. Each incident's window is longer than the time
     until the next one."""
     kept = keep(
-        busy, "--on", "packet: len >= 0", "--before", "0", "--after", "500ms", "-f", "less 1", "--cooldown", "100ms"
+        busy, "--on", "packet: len >= 0", "--before", "0s", "--after", "500ms", "-f", "less 1", "--cooldown", "100ms"
     )
     kept.incidents(2)
     output = kept.finish(signal.SIGTERM)
@@ -224,12 +224,12 @@ def test_packets_older_than_a_time_are_given_back(stream, keep):
 
 def test_a_busy_period(app, keep):
     """20,000 packets without an empty poll between them, and shorter ones before and after."""
-    kept = keep(app, "--on", "burst > 10000", "--before", "0", "--after", "0", *LONG)
+    kept = keep(app, "--on", "burst > 10000", "--before", "0s", "--after", "0s", *LONG)
 
     def counted():
         app.rx(n=32)
         app.do("idle 0 0 n=10")
-        return top(app, "--interval", "0.1")["threads"]
+        return top(app, "--interval", "0.1s")["threads"]
 
     until(counted, what="statistics of the thread")  # a control thread has to make room for them
     for packets in 500, 20_000, 500:

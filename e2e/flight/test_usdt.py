@@ -11,7 +11,7 @@ from harness.proc import run, until
 from harness.tracers import usdt_sites
 
 LIBRARY = BUILD / "e2e" / "librt_event.so"
-CONDITION = ("--on", "usdt: app:mark", "--before", "0", "--after", "1ms", "--cooldown", "0")
+CONDITION = ("--on", "usdt: app:mark", "--before", "0s", "--after", "1ms", "--cooldown", "0s")
 
 
 @pytest.fixture

@@ -102,7 +102,7 @@ def test_device_memory_is_never_read(echo, record, how):
     """Reading it would end the application."""
     app = echo("gpu")
     recorder = record(app, "--json", "--fail-on-loss", *how)
-    document = json.loads(check([RINGTAP, "top", "--json", "--interval", "0.5", "--once", app.prefix]))
+    document = json.loads(check([RINGTAP, "top", "--json", "--interval", "0.5s", "--once", app.prefix]))
     assert document["applications"][0]["ports"][0]["rx"]["packets"] > 0
     text = recorder.finish(status=LOSS)
     (counts,) = json.loads(text[text.index("{") : text.rindex("}") + 1])["interfaces"]
@@ -112,7 +112,11 @@ def test_device_memory_is_never_read(echo, record, how):
 
 @pytest.mark.parametrize(
     "command",
-    [("latency", "--json", "--duration", "1"), ("memory", "--json", "--duration", "1"), ("drops", "--json", "--once")],
+    [
+        ("latency", "--json", "--duration", "1s"),
+        ("memory", "--json", "--duration", "1s"),
+        ("drops", "--json", "--once"),
+    ],
     ids=lambda c: c[0],
 )
 def test_monitors_do_not_read_device_memory(echo, command):

@@ -93,7 +93,7 @@ def test_per_second_statistics_add_up(fwd):
         "--stages",
         "20k:1300ms",
         "--interval",
-        1,
+        "1s",
     ).done()
     lines = report["intervals"]
     assert len(lines) >= 4  # two roles, a whole second and the rest
@@ -107,7 +107,7 @@ def test_per_second_statistics_add_up(fwd):
             assert line["rx_packets_per_call"] == pytest.approx(line["rx_packets"] / line["rx_calls"])
     # A sink with a rate is idle most of the time, which does not count.
     sink = ("--vdev", "net_null0", "--role", "sink:0@1")
-    report = fwd(*sink, "--sink-rate", "100k", "--duration", "500ms", "--interval", 1).done()
+    report = fwd(*sink, "--sink-rate", "100k", "--duration", "500ms", "--interval", "1s").done()
     for counters in (report.total("sink"), *report["intervals"]):
         assert 1 < counters["rx_ns_per_packet"] < 0.8e9 * report["duration_s"] / counters["rx_packets"]
     assert "rx_ns_per_packet" not in fwd(*sink, "--duration", "100ms").done().total("sink")
@@ -126,7 +126,7 @@ def test_text_report(fwd):
         "--packets",
         6000,
         "--interval",
-        1,
+        "1s",
         json_out=False,
     ).done()
     assert re.search(r"\d\.\d s  generate net_ring_a: rx 0pps", text)

@@ -293,7 +293,7 @@ def test_refusals(tmp_path):
         "--single-file-segments",
     )
     assert "net_memif0" in output and "zero-copy" in output
-    output = refused("--vdev", "net_null0", "--role", "echo:0", "--dpdk-memory", 1 << 20)
+    output = refused("--vdev", "net_null0", "--role", "echo:0", "--dpdk-memory", "1T")
     assert "huge pages" in output and "--no-huge" in output
     output = refused(
         "--no-huge",
@@ -306,7 +306,7 @@ def test_refusals(tmp_path):
         "--pool-size",
         1 << 24,
         "--dpdk-memory",
-        6000,
+        "6000M",
     )
     assert "--pool-memory huge" in output and "nr_hugepages" in output
     if available_mb() > 100_000:

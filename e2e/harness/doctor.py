@@ -55,7 +55,7 @@ class Diagnosis:
 
     def __init__(self, app, seconds=1):
         scheduler = Scheduler(app.pid)
-        done = run([RINGTAP, "doctor", "--json", "--duration", seconds, app.prefix])
+        done = run([RINGTAP, "doctor", "--json", "--duration", f"{seconds}s", app.prefix])
         waited = scheduler.worst_wait()
         assert done.returncode in (0, FAULT), done.stderr
         apps = json.loads(done.stdout)["applications"]

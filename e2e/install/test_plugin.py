@@ -61,9 +61,9 @@ def test_statically_linked_application(static, plugin, closing, tmp_path):
     assert done.returncode == 0 and " 0 packets" in f" {done.stderr}", done.stderr
     top = told("top", "--once", "--json", app.prefix)
     assert app.prefix in json.dumps(top) and "net_null0" in json.dumps(top)
-    (pair,) = until(lambda: told("latency", "--json", "--duration", "1", app.prefix)["pairs"], what="latencies")
+    (pair,) = until(lambda: told("latency", "--json", "--duration", "1s", app.prefix)["pairs"], what="latencies")
     assert pair["packets"] > 0
-    memory = told("memory", "--json", "--duration", "1", app.prefix)
+    memory = told("memory", "--json", "--duration", "1s", app.prefix)
     assert "rx" in {p["name"] for p in memory["pools"]}
     assert dpdk.telemetry(app.prefix, "/ringtap/mempools")["/ringtap/mempools"]["mempools"]
     app.do("unloop")

@@ -69,7 +69,7 @@ def assert_histogram(histogram, stays):
 
 
 def test_statistics_of_known_times(known, latency, tmp_path):
-    it = latency(known, "--duration", "60", "--json")
+    it = latency(known, "--duration", "60s", "--json")
     clocks = [known.clocks()]
     stays = known.send([5000, 20000, 20000, 20000, 100000], rounds=150, log=tmp_path / "log")
     until(lambda: known.clocks()[1] - clocks[0][1] > 200_000_000, what="time passes")
@@ -101,7 +101,7 @@ def assert_example_of_the_manual_page(output, document):
 
 @pytest.mark.smoke
 def test_one_packet_in_n(known, latency, tmp_path):
-    it = latency(known, "--duration", "60", "--sample", "7", "--json")
+    it = latency(known, "--duration", "60s", "--sample", "7", "--json")
     stays = known.send([3000], rounds=200, log=tmp_path / "log")
     output = it.json(signal.SIGTERM)
     (pair,) = output["pairs"]
@@ -113,8 +113,8 @@ def test_one_packet_in_n(known, latency, tmp_path):
 
 
 def test_pairs_the_requested_ports_and_what_has_no_latency(known, latency, tmp_path):
-    both = latency(known, "--duration", "60", "--json")
-    one = latency(known, "-i", "net_ring_b", "--duration", "60", "--json")
+    both = latency(known, "--duration", "60s", "--json")
+    one = latency(known, "-i", "net_ring_b", "--duration", "60s", "--json")
     there = known.send([3000], rounds=10, log=tmp_path / "log1")
     back = known.send([9000], rounds=20, log=tmp_path / "log2", ports=(1, 0))
     same = known.send([27000], rounds=30, log=tmp_path / "log3", ports=(0, 0))
@@ -125,7 +125,7 @@ def test_pairs_the_requested_ports_and_what_has_no_latency(known, latency, tmp_p
         assert_figures(pairs[which], stays)
     assert {(p["rx_port"], p["tx_port"]) for p in one.json(signal.SIGINT)["pairs"]} == {(a, b), (b, a)}
     # Packets that were not received have none.
-    it = latency(known, "--duration", "60", "--json")
+    it = latency(known, "--duration", "60s", "--json")
     known.send([4000], rounds=3, how=MADE)
     known.send([4000], rounds=4, how=CLONED)
     known.send([4000], rounds=5, how=HELD)
@@ -138,9 +138,9 @@ def test_pairs_the_requested_ports_and_what_has_no_latency(known, latency, tmp_p
 
 
 def test_a_later_measurement_counts_from_its_beginning(known, latency, tmp_path):
-    first = latency(known, "--duration", "60", "--json")
+    first = latency(known, "--duration", "60s", "--json")
     before = known.send([50000], rounds=5, log=tmp_path / "log1")
-    second = latency(known, "--duration", "60", "--json")
+    second = latency(known, "--duration", "60s", "--json")
     after = known.send([5000], rounds=10, log=tmp_path / "log2")
     (pair,) = second.json(signal.SIGINT)["pairs"]
     assert pair["packets"] == len(after)
@@ -156,7 +156,7 @@ def test_every_output_and_the_end_by_packets(known, latency, tmp_path):
     table = latency(known, "--packets", "960", "--histogram")
     values = latency(known, "--packets", "960", "--json", "-i", "0")
     plots = [latency(known, "--packets", "960", "--plot", f) for f in (svg, png)]
-    live = latency(known, "--duration", "60", tty=True)
+    live = latency(known, "--duration", "60s", tty=True)
     known.send([3000, 30000], rounds=15)
     assert_table(table.finish())
     of_pairs, of_buckets = re.findall(r"jq -r[ \\\n]+'([^']+)'", (REPO / "cli" / "latency" / "latency.txt").read_text())
@@ -197,7 +197,7 @@ def assert_table(output):
 
 
 def test_killed_reader_leaves_no_hooks_and_a_killed_application_its_times(known, latency, tmp_path):
-    it = latency(known, "--duration", "60")
+    it = latency(known, "--duration", "60s")
     assert known.one("callbacks 0") == 2 and known.one("callbacks 1") == 2
     it.proc.kill()
     for port in (0, 1):
@@ -205,7 +205,7 @@ def test_killed_reader_leaves_no_hooks_and_a_killed_application_its_times(known,
     again = latency(known, "--packets", "32", "--json")
     known.send([3000])
     assert again.json()["pairs"][0]["packets"] == 32
-    it = latency(known, "--duration", "60", "--json")
+    it = latency(known, "--duration", "60s", "--json")
     stays = known.send([3000], rounds=5, log=tmp_path / "log")
     known.proc.kill()
     output = it.finish()
@@ -219,7 +219,7 @@ def test_port_is_removed(play, latency):
     app = play()
     for name in ("net_null0", "net_null1"):
         app.plug(name)
-    it = latency(app, "--duration", "60", "--json")
+    it = latency(app, "--duration", "60s", "--json")
     app.do("loop 0 1")
     until(lambda: app.one("count") > 1000, what="packets flow")
     app.do("unloop")
@@ -250,7 +250,7 @@ def test_stock_testpmd(testpmd):
 
     def pairs():
         report = json.loads(
-            check([RINGTAP, "top", "--once", "--interval", "0.3", "--json", "--collectors", "latency", app.prefix])
+            check([RINGTAP, "top", "--once", "--interval", "0.3s", "--json", "--collectors", "latency", app.prefix])
         )
         return [p for p in report["applications"][0]["latency"] if p["packets"]]
 
@@ -260,7 +260,7 @@ def test_stock_testpmd(testpmd):
 
 def test_what_is_not_there(known, testpmd):
     """Traffic, an application, a port, a folder; options are in cli/usage_test.c."""
-    done = run([RINGTAP, "latency", known.prefix, "--duration", "0.2"])
+    done = run([RINGTAP, "latency", known.prefix, "--duration", "0.2s"])
     assert done.returncode == 0, done.stderr
     assert "No packet was received and sent again" in done.stdout
     for command in ("latency", "memory"):
@@ -272,7 +272,7 @@ def test_what_is_not_there(known, testpmd):
             assert done.returncode == 1 and words in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
             assert done.stdout == ""
     for spec in (f"{known.prefix}:7", f"{known.prefix}:net_ring_c"):
-        done = run([RINGTAP, "latency", "-i", spec, "--duration", "1"])
+        done = run([RINGTAP, "latency", "-i", spec, "--duration", "1s"])
         recorded = run([RINGTAP, "record", "-i", spec, "-w", "/dev/null"])
         port = spec.split(":")[1]
         assert f"application '{known.prefix}' has no port '{port}'; there is net_ring_a, " in done.stderr
@@ -280,7 +280,7 @@ def test_what_is_not_there(known, testpmd):
         assert recorded.returncode == 1
         assert recorded.stderr == done.stderr.replace("latency:", "record:")
     bare = testpmd("net_null0", plugin=None)
-    done = run([RINGTAP, "latency", bare.prefix, "--duration", "1"])
+    done = run([RINGTAP, "latency", bare.prefix, "--duration", "1s"])
     assert done.returncode == 1 and "probe" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     done = run([RINGTAP, "latency", "-i", f"{known.prefix}:0", "-i", f"{bare.prefix}:0"])

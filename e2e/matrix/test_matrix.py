@@ -120,7 +120,7 @@ def document(*args, status=(OK,)):
 def received(app):
     """Packets of all ports while `ringtap top` ran, in which time other programs may have had the application's CPU;
     0 if it cannot attach."""
-    done = run([RINGTAP, "top", "--once", "--json", "--interval", "0.2", app.prefix])
+    done = run([RINGTAP, "top", "--once", "--json", "--interval", "0.2s", app.prefix])
     if done.returncode != OK:
         return 0
     return sum(
@@ -150,17 +150,17 @@ def test_top(app):
 
 
 def test_latency(app):
-    pairs = document("latency", "--json", "--duration", "1", app.prefix)["pairs"]
+    pairs = document("latency", "--json", "--duration", "1s", app.prefix)["pairs"]
     assert sum(pair["packets"] for pair in pairs) > 0
 
 
 def test_memory(app):
-    pools = document("memory", "--json", "--duration", "1", app.prefix)["pools"]
+    pools = document("memory", "--json", "--duration", "1s", app.prefix)["pools"]
     assert any(pool["size"] for pool in pools)
 
 
 def test_doctor(app):
-    text = json.dumps(document("doctor", "--json", "--duration", "1", app.prefix, status=(OK, 4)))
+    text = json.dumps(document("doctor", "--json", "--duration", "1s", app.prefix, status=(OK, 4)))
     assert app.prefix in text
 
 
@@ -169,10 +169,10 @@ def test_trace_dpdk(app, tmp_path):
     when it starts: those of a probe that comes later cannot be among them."""
     folder = tmp_path / "trace"
     if app.way == "running":
-        done = run([RINGTAP, "trace", "dpdk", "--duration", "1", "-w", folder, app.prefix])
+        done = run([RINGTAP, "trace", "dpdk", "--duration", "1s", "-w", folder, app.prefix])
         assert done.returncode == 1 and "start it with -d" in done.stderr
         pytest.skip("DPDK's tracing has no events of a probe that was attached")
-    doc = document("trace", "dpdk", "--json", "--duration", "1", "-w", folder, app.prefix)
+    doc = document("trace", "dpdk", "--json", "--duration", "1s", "-w", folder, app.prefix)
     assert "ringtap.rx_burst" in (folder / "metadata").read_text()
     assert doc["events"]["rx_burst"]
     # Polls that find no packets fill the buffer in about a millisecond, and DPDK starts again at its beginning: no
@@ -191,7 +191,7 @@ def test_trace_bpftrace(app):
     reason = bpftrace_missing()
     if reason:
         pytest.skip(reason)
-    done = run([RINGTAP, "trace", "burst", "--json", "--duration", "1", app.prefix])
+    done = run([RINGTAP, "trace", "burst", "--json", "--duration", "1s", app.prefix])
     assert done.returncode == OK and "deprecated" not in done.stderr, done.stderr
     assert {q["direction"] for q in json.loads(done.stdout)["queues"]} == {"rx", "tx"}
     done = run([RINGTAP, "trace", "-e", "ringtap:rx_burst { @ = count(); exit(); }", app.prefix])

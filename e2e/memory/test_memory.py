@@ -122,7 +122,7 @@ def test_buffers_in_known_orders(known, memory, tmp_path):
 def test_one_port_in_a_table_and_as_comma_separated_values(known, memory, tmp_path):
     known.one("pool known n=3000")
     known.circle("known", tmp_path / "order", "in_order", port=1)
-    other = memory(known, "-i", "net_ring_a", "--duration", "0.3", "--json").json()
+    other = memory(known, "-i", "net_ring_a", "--duration", "0.3s", "--json").json()
     assert other["patterns"] == [] and "known" in pools(other)
     this = memory(known, "-i", "1", "--packets", "3000", "--json").json()
     assert [p["port"] for p in this["patterns"]] == ["net_ring_b"]
@@ -144,19 +144,19 @@ def test_one_port_in_a_table_and_as_comma_separated_values(known, memory, tmp_pa
 
 
 def test_pools_without_traffic_and_output_that_cannot_be_written(known, memory, tmp_path):
-    done = run([RINGTAP, "memory", known.prefix, "--duration", "0.1"])
+    done = run([RINGTAP, "memory", known.prefix, "--duration", "0.1s"])
     assert done.returncode == 0 and "there are no samples" in done.stdout
     done = run([RINGTAP, "memory", known.prefix, "--samples", "/nonexistent/x"])
     assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
     full = [tmp_path / name for name in ("x.svg", "x.png", "x.csv")]
     for link, option in zip(full, ("--plot", "--plot", "--samples")):
         link.symlink_to("/dev/full")
-        done = run([RINGTAP, "memory", known.prefix, "-q", "--duration", "0.1", option, link])
+        done = run([RINGTAP, "memory", known.prefix, "-q", "--duration", "0.1s", option, link])
         assert done.returncode == 1 and "No space left" in done.stderr, done.stderr
         assert len(done.stderr.splitlines()) == 1
     plain = known.one("pool plain_one n=3000 take=700")
     stack = known.one("pool stack_one n=1000 cache=64 take=10 room=4096 ops=stack")
-    it = memory(known, "--duration", "0.2", "--json").json()
+    it = memory(known, "--duration", "0.2s", "--json").json()
     p = pools(it)["plain_one"]
     assert (p["size"], p["in_use"], p["available"], p["min_available"]) == (3000, 700, 2300, 2300)
     assert (p["cache_size"], p["in_caches"], p["caches"]) == (0, 0, {})
@@ -237,8 +237,8 @@ def test_plots(known, memory, tmp_path):
 
 def test_ctrl_c_and_killed_application(known, memory, tmp_path):
     known.one("pool known n=1000")
-    early = memory(known, "--duration", "60", "--json")
-    late = memory(known, "--duration", "60", "--json")
+    early = memory(known, "--duration", "60s", "--json")
+    late = memory(known, "--duration", "60s", "--json")
     known.circle("known", tmp_path / "order", "in_order")
     known.one("tsc")
     assert pools(early.json(signal.SIGINT))["known"]["size"] == 1000
@@ -270,11 +270,11 @@ def test_hardware_counters(known, closing, tmp_path):
         pid.unlink(missing_ok=True)
         tool.write_text(script)
         tool.chmod(0o755)
-        it = closing(Measuring("memory", known, "--duration", "60", *args, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}))
+        it = closing(Measuring("memory", known, "--duration", "60s", *args, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}))
         until(lambda: pid.exists() and pid.read_text().strip(), what="pcm-iio runs")
         return it
 
-    done = run([RINGTAP, "memory", known.prefix, "--duration", "0.1"], env={"PATH": "/usr/bin:/bin"})
+    done = run([RINGTAP, "memory", known.prefix, "--duration", "0.1s"], env={"PATH": "/usr/bin:/bin"})
     assert "pcm-iio is not installed" in done.stdout
     said = begin(PCM, "--json").json(signal.SIGINT)["hardware_iotlb"]
     assert said == {"error": None, "misses": 42, "lookups": 3000}

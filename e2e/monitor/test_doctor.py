@@ -49,7 +49,7 @@ def stop(app, how, closing):
 @pytest.mark.parametrize("how", ["signal", "debugger", "debugger of the worker"])
 def test_a_worker_that_is_stopped_meanwhile(how, busy, monitor, closing):
     """Alone or with the process, whose control thread does not read the time of polls then."""
-    doctor = closing(Proc([RINGTAP, "doctor", "--json", "--duration", 600, busy.prefix], stdout=subprocess.PIPE))
+    doctor = closing(Proc([RINGTAP, "doctor", "--json", "--duration", "600s", busy.prefix], stdout=subprocess.PIPE))
     until(lambda: busy.one("callbacks 0") > 0, what="attached doctor")
     seen = monitor(busy, GAPS)
     until(
@@ -143,7 +143,7 @@ def test_tx_refuses(testpmd):
         ).groups()
     )
     assert handed > 1000 and sent == 0 and unsent == handed
-    done = run([RINGTAP, "doctor", "--duration", 1, pmd.prefix, pmd.prefix])
+    done = run([RINGTAP, "doctor", "--duration", "1s", pmd.prefix, pmd.prefix])
     assert done.returncode == FAULT
     assert done.stdout.count("fault: TX refuses packets: net_ring0") == 1
     assert "next: " in done.stdout
@@ -195,7 +195,7 @@ def test_scattered_buffers(testpmd):
     """Pages of 4 KiB, and a pool without caches, which uses all its buffers in turn."""
     pmd = testpmd("net_null0", args=("--forward-mode=rxonly", "--mbcache=0"))
     pmd.start()
-    pages = json.loads(check([RINGTAP, "top", "--once", "--json", "--interval", "0.2", pmd.prefix]))
+    pages = json.loads(check([RINGTAP, "top", "--once", "--json", "--interval", "0.2s", pmd.prefix]))
     if pages["applications"][0]["pools"][0]["page_bytes"] != 4096:
         pytest.skip("the kernel gives it huge pages, asked or not")
     found = Diagnosis(pmd)
@@ -228,7 +228,7 @@ def test_killed_doctor_leaves_nothing(play):
     app = play()
     app.ring("a")
     for number in (signal.SIGKILL, signal.SIGINT):
-        doctor = Proc([RINGTAP, "doctor", "--duration", 600, app.prefix])
+        doctor = Proc([RINGTAP, "doctor", "--duration", "600s", app.prefix])
         try:
             until(lambda: app.one("callbacks 0") > 0, what="attached doctor")
             doctor.send_signal(number)

@@ -13,7 +13,7 @@ from harness.proc import Proc
 ARP = bytes.fromhex("ffffffffffff02000000000208060001080006040001020000000002c0000201000000000000c0000202") + bytes(18)
 BASE = 1000  # mbufs in use at first: net_ring has no descriptors, caches and a burst explain 416
 RATE = 100  # a second; with BASE the pool of 4,095 lasts 30 s
-LONG = ("--duration", "10")  # the application does nothing for a second, now and then, on a busy machine
+LONG = ("--duration", "10s")  # the application does nothing for a second, now and then, on a busy machine
 pytestmark = pytest.mark.slow
 FOLLOWING = "following received packets for 5 s"
 

@@ -25,7 +25,7 @@ class Lines:
     def __init__(self, app, *args):
         self.name = app.prefix
         self.documents = []
-        self.proc = Proc([RINGTAP, "top", "--json", "--interval", "0.2", *args, app.prefix])
+        self.proc = Proc([RINGTAP, "top", "--json", "--interval", "0.2s", *args, app.prefix])
 
     def next(self):
         line = self.proc.expect(r"^(\{.*\})$").group(1)
@@ -193,19 +193,19 @@ def test_tables(testpmd):
     pmd = testpmd("net_null0", "net_ring1", "net_null2", args=("--forward-mode=rxonly",))
     pmd.start()
     document(pmd, good=worked)
-    head, *rows = once(pmd, "--wide", "--interval", "0.2").splitlines()
+    head, *rows = once(pmd, "--wide", "--interval", "0.2s").splitlines()
     assert head.split()[:4] == ["APP", "PORT", "ID", "RXPPS"]
     assert [r.split()[1] for r in rows] == ["net_null0", "net_ring1", "net_null2"]
 
     def order(*args):
-        return [r.split()[1] for r in once(pmd, "--interval", "0.2", *args).splitlines()[1:]]
+        return [r.split()[1] for r in once(pmd, "--interval", "0.2s", *args).splitlines()[1:]]
 
     assert order("--by", "port", "--reverse") == ["net_ring1", "net_null2", "net_null0"]
     # A thread without a CPU receives nothing for a whole interval.
     until(lambda: order("--by", "rxpps")[2] == "net_ring1", what="it is last")
     for locale, full in (("C.UTF-8", "\u2588"), ("C", "@")):
-        until(lambda: full in once(pmd, "--view", "queues", "--interval", "0.2", locale=locale), what=locale)
-    done = run([RINGTAP, "top", "--once", "--interval", "0.2", pmd.prefix, "nowhere"])
+        until(lambda: full in once(pmd, "--view", "queues", "--interval", "0.2s", locale=locale), what=locale)
+    done = run([RINGTAP, "top", "--once", "--interval", "0.2s", pmd.prefix, "nowhere"])
     assert done.returncode == 0 and "net_ring1" in done.stdout
     assert "no application is called 'nowhere'" in done.stderr
     # top --json | head -1 must end.
@@ -232,7 +232,7 @@ def terminal(closing):
         pytest.skip(reason)
 
     def start(*args, columns=80, lines=24, env=UTF8):
-        argv = [RINGTAP, "top", "--interval", "0.2", *args]
+        argv = [RINGTAP, "top", "--interval", "0.2s", *args]
         return closing(Terminal(argv, columns, lines, env))
 
     return start
@@ -364,7 +364,7 @@ def test_waiting_and_other_terminals(app, terminal):
     # Unknown and dumb terminals.
     window = terminal(app.prefix, env={**UTF8, "TERM": "moon"})
     assert window.ended() == FAILED
-    window = terminal(app.prefix, "--interval", "0.2", env={**UTF8, "TERM": "dumb"})
+    window = terminal(app.prefix, "--interval", "0.2s", env={**UTF8, "TERM": "dumb"})
     window.shows(r"net_ring_a")
     until(lambda: sum("net_ring_a" in line for line in window.screen()) > 1, what="the next table")
     window.keys("C-c")
@@ -449,7 +449,7 @@ def test_ports_beyond_the_table(app, terminal):
             until(lambda: f"net_null{i}" in counted(app), what="counted")
             app.do(f"unplug net_null{i}")
     screen.shows("ports without an entry: 1;")
-    text = check([RINGTAP, "top", "--once", "--json", "--interval", "0.2", app.prefix])
+    text = check([RINGTAP, "top", "--once", "--json", "--interval", "0.2s", app.prefix])
     assert json.loads(text)["applications"][0]["uncounted_ports"] == 1
     app.do("unplug net_null63")
     app.plug("net_null5")  # this port has an entry

@@ -39,12 +39,12 @@ def test_every_command_has_the_names(switch, record, closing):
     assert all(f" {name} ({device[:4]}" in text for name, device in devices.items())
     assert f"ringtap:{it.prefix}:p0" in check([RINGTAP, "run", "--", "tcpdump", "-D"])
     assert f"ringtap:{it.prefix}:p0" in check([BUILD / "extcap" / "ringtap-extcap", "--extcap-interfaces"])
-    (app,) = json.loads(check([RINGTAP, "top", "--once", "--interval", "0.2", "--json", it.prefix]))["applications"]
+    (app,) = json.loads(check([RINGTAP, "top", "--once", "--interval", "0.2s", "--json", it.prefix]))["applications"]
     assert {p["name"] for p in app["ports"]} == set(devices)
 
     recorders = [record(it, "-f", "icmp", "-c", "10", ports=[port]) for port in ("p0", devices["p0"])]
     measured = [
-        closing(Measuring("latency", it, "-i", f"{it.prefix}:{port}", "--packets", "5", "--duration", "60", "--json"))
+        closing(Measuring("latency", it, "-i", f"{it.prefix}:{port}", "--packets", "5", "--duration", "60s", "--json"))
         for port in ("p0", devices["p0"])
     ]
     tcpdump = closing(

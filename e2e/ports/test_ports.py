@@ -93,7 +93,7 @@ def test_maximum_number_of_ports(testpmd, record):
     recorder = record(pmd, "-s", "64", "--json", out="/dev/null")
 
     def all_have_traffic():
-        top = json.loads(check([RINGTAP, "top", "--once", "--json", "--interval", "2", pmd.prefix]))
+        top = json.loads(check([RINGTAP, "top", "--once", "--json", "--interval", "2s", pmd.prefix]))
         rates = {p["name"]: p["driver_per_second"] for p in top["applications"][0]["ports"]}
         assert sorted(rates) == sorted(names)
         return all(r["ipackets"] and r["opackets"] for r in rates.values())

@@ -68,7 +68,7 @@ def test_two_applications_and_the_second_alone(shared):
     assert names <= set(check([RINGTAP, "record", "-D"]).split())
     extcap = check([BUILD / "extcap" / "ringtap-extcap", "--extcap-interfaces"])
     assert all(f"value=ringtap:{name}}}" in extcap for name in names), extcap
-    measured = check([RINGTAP, "memory", f"{shared.prefix}#1", "--json", "--duration", "0.1"])
+    measured = check([RINGTAP, "memory", f"{shared.prefix}#1", "--json", "--duration", "0.1s"])
     assert f'"{shared.prefix}#1"' in measured
     recorders = [shared.recorder(number, "-c", COUNT) for number in ("", "#1")]
     one.start()

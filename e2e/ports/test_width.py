@@ -69,11 +69,11 @@ def all_names_long(testpmd):
 
 REPORTS = [
     ["list"],
-    ["latency", "--histogram", "--duration", "0.3"],
-    ["memory", "--distances", "--duration", "0.3"],
-    ["doctor", "--duration", "1"],
+    ["latency", "--histogram", "--duration", "0.3s"],
+    ["memory", "--distances", "--duration", "0.3s"],
+    ["doctor", "--duration", "1s"],
     *(
-        ["top", "--once", "--interval", "0.2", "--view", view]
+        ["top", "--once", "--interval", "0.2s", "--view", view]
         for view in ("ports", "queues", "threads", "pools", "latency", "gaps")
     ),
 ]
@@ -81,7 +81,7 @@ REPORTS = [
 
 def assert_columns_of_top(name):
     def titles(*args, columns):
-        shown = check(["env", f"COLUMNS={columns}", RINGTAP, "top", "--once", "--interval", "0.2", *args, name])
+        shown = check(["env", f"COLUMNS={columns}", RINGTAP, "top", "--once", "--interval", "0.2s", *args, name])
         return shown, shown.splitlines()[0].split()
 
     assert "UNSENT" in titles(columns=80)[1] and "NOMBUF" not in titles(columns=80)[1]
@@ -118,7 +118,7 @@ def test_report_of_the_forwarder(fwd):
         "--stages",
         "10k:1.5s",
         "--interval",
-        "1",
+        "1s",
         json_out=False,
     )
     said = it.done()
@@ -129,6 +129,6 @@ def test_report_of_the_forwarder(fwd):
 @pytest.mark.skipif(bpftrace_missing() is not None, reason=str(bpftrace_missing()))
 def test_traces_of_long_names(all_names_long):
     for what in (("burst", "--empty"), ("latency",), ("drops",), ("gaps",)):
-        said = check([RINGTAP, "trace", *what, "--duration", "0.3", all_names_long.prefix])
+        said = check([RINGTAP, "trace", *what, "--duration", "0.3s", all_names_long.prefix])
         assert all_names_long.prefix in said, what
         assert_fits(said)

@@ -110,7 +110,7 @@ class Guest:
 
     def statistics(self, port):
         """What `ringtap top` has of a port."""
-        done = self.machine.run(RINGTAP, "top", "--once", "--json", "--interval", "0.1", self.name)
+        done = self.machine.run(RINGTAP, "top", "--once", "--json", "--interval", "0.1s", self.name)
         app = json.loads(done["out"])["applications"][0]
         return next(p for p in app["ports"] if p["name"] == self.addresses[port])
 

@@ -35,7 +35,7 @@ def test_every_command_beside_a_primary(pmds, running):
     assert [a["name"] for a in both] == [primary.name, secondary.name]
     names = check([RINGTAP, "list", "--names", primary.prefix]).split()
     assert names == [primary.name, f"{primary.name}:{PORT}", secondary.name, f"{secondary.name}:{PORT}"]
-    apps = json.loads(check([RINGTAP, "top", "--once", "--interval", "0.2", "--json", primary.name]))["applications"]
+    apps = json.loads(check([RINGTAP, "top", "--once", "--interval", "0.2s", "--json", primary.name]))["applications"]
     assert [a["name"] for a in apps] == [primary.name, secondary.name]
     # A name of the secondary means it alone.
     for name in (f"{secondary.name}:{PORT}", secondary.name, secondary.pid):
@@ -65,13 +65,13 @@ def test_every_command_beside_a_primary(pmds, running):
         )
         assert done.returncode == 0 and "200 packets captured" in done.stderr, done.stderr
     # Both processes have the port: it is not ambiguous, but that of the primary.
-    done = run([RINGTAP, "latency", "--duration", "0.2", "-i", f"{primary.prefix}:{PORT}"])
+    done = run([RINGTAP, "latency", "--duration", "0.2s", "-i", f"{primary.prefix}:{PORT}"])
     assert done.returncode == 0 and f"pid {primary.pid}" in done.stderr, done.stderr
     done = run([RINGTAP, "held", secondary.name])
     assert done.returncode == 1 and "it is a secondary process, which has no fates" in done.stderr
-    done = run([RINGTAP, "memory", "--duration", "0.1", secondary.name])
+    done = run([RINGTAP, "memory", "--duration", "0.1s", secondary.name])
     assert done.returncode == 0 and "mempools are shown for its primary" in done.stderr
-    done = run([RINGTAP, "doctor", "--duration", "1", secondary.name])
+    done = run([RINGTAP, "doctor", "--duration", "1s", secondary.name])
     assert done.returncode in (OK, FAULT) and "are polled" not in done.stdout, done.stderr
 
 

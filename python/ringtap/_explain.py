@@ -65,8 +65,8 @@ def _command(files, timeout, memory, program, output):
     if not files:
         raise ValueError("no file to explain: the list is empty")
     argv = [program, "explain", output]
-    argv += ["--timeout", f"{timeout:.9f}"] if timeout is not None else []
-    argv += ["--memory", str(memory)] if memory is not None else []
+    argv += ["--timeout", f"{timeout:.9f}s"] if timeout is not None else []
+    argv += ["--memory", f"{memory}B"] if memory is not None else []
     return [*argv, "--", *map(os.fspath, files)]
 
 

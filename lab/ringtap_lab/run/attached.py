@@ -245,7 +245,7 @@ class Top(Program):
         self.app, self.collectors = app, collectors
         chosen = [f"--{COLLECTORS}", collectors] if collectors else []
         super().__init__(
-            [*on_cpu(lab), lab.program("ringtap"), "top", "--json", "--interval", "0.2", *more, *chosen, app.prefix],
+            [*on_cpu(lab), lab.program("ringtap"), "top", "--json", "--interval", "0.2s", *more, *chosen, app.prefix],
             f'"{COLLECTORS}":["',
         )
 
@@ -273,7 +273,7 @@ class Latency(Program):
 
     def __init__(self, lab, app):
         super().__init__(
-            [*on_cpu(lab), lab.program("ringtap"), "latency", "--json", "--duration", "600", app.prefix], "Measuring"
+            [*on_cpu(lab), lab.program("ringtap"), "latency", "--json", "--duration", "600s", app.prefix], "Measuring"
         )
 
 
@@ -310,7 +310,7 @@ class TraceBurst(Program):
     def __init__(self, lab, app):
         need_bpftrace(lab)
         super().__init__(
-            [*on_cpu(lab), lab.program("ringtap"), "trace", "burst", "--json", "--duration", "600", app.prefix],
+            [*on_cpu(lab), lab.program("ringtap"), "trace", "burst", "--json", "--duration", "600s", app.prefix],
             "Tracing",
         )
 

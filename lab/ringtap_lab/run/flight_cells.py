@@ -40,7 +40,7 @@ class Flight(process.Program):
                 "--before",
                 "1000s",
                 "--after",
-                "0",
+                "0s",
                 "--on",
                 "exit",
             ],
@@ -148,7 +148,7 @@ def paced(lab, seconds, size, mpps):
     it pays shows in the time that packets take it, not in its rate."""
     end = forwarder.End([], ["--vdev", f"net_null0,size={size}"], "net_null0", lab.cpus[0])
     span, of = seconds + MARGIN_S, Seconds()
-    with forwarder.Forwarder(lab, end, "sink", ["--sink-rate", f"{mpps}M", "--interval", 1]) as app:
+    with forwarder.Forwarder(lab, end, "sink", ["--sink-rate", f"{mpps}M", "--interval", "1s"]) as app:
         with of.span("alone"):
             time.sleep(span)
         with attached.Record(lab, Named(app)) as t:

@@ -9,7 +9,7 @@ BURST = 32  # that testpmd's --tx-first sends to each port
 WINDOW_S = 1
 SECONDS = 2  # ringtap-fwd's run: two lines of statistics
 TURNS = 2
-TESTPMD, PLAIN, STATS = "testpmd io", "ringtap-fwd", "ringtap-fwd --interval 1"
+TESTPMD, PLAIN, STATS = "testpmd io", "ringtap-fwd", "ringtap-fwd --interval 1s"
 SOURCES = ["net_null", "net_ring"]
 
 
@@ -40,7 +40,7 @@ def _turn(bench, name, backwards):
     ways = {
         TESTPMD: lambda: _testpmd(bench, name),
         PLAIN: lambda: _ours(bench, name, []),
-        STATS: lambda: _ours(bench, name, ["--interval", "1"]),
+        STATS: lambda: _ours(bench, name, ["--interval", "1s"]),
     }
     rates = {}
     for label in list(ways)[:: -1 if backwards else 1]:

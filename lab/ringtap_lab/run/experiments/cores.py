@@ -214,7 +214,7 @@ def _tour(lab, threads):
 class _Top(attached.Program):
     def __init__(self, lab, app, cpu):
         super().__init__(
-            [*attached.on_cpu(lab, cpu), lab.program("ringtap"), "top", "--json", "--interval", "0.2", app.prefix],
+            [*attached.on_cpu(lab, cpu), lab.program("ringtap"), "top", "--json", "--interval", "0.2s", app.prefix],
             '"collectors":["',
         )
 
@@ -222,7 +222,7 @@ class _Top(attached.Program):
 class _Latency(attached.Program):
     def __init__(self, lab, app, cpu):
         super().__init__(
-            [*attached.on_cpu(lab, cpu), lab.program("ringtap"), "latency", "--json", "--duration", "600", app.prefix],
+            [*attached.on_cpu(lab, cpu), lab.program("ringtap"), "latency", "--json", "--duration", "600s", app.prefix],
             "Measuring",
         )
 

@@ -160,7 +160,7 @@ def _argv(lab, kind, more, one_thread=False):
         "--pool-cache",
         "0",
         "--dpdk-memory",
-        str(EAL_MB),
+        f"{EAL_MB}M",
         *more,
     ]
 
