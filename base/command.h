@@ -6,6 +6,7 @@
 #ifndef RINGTAP_BASE_COMMAND_H
 #define RINGTAP_BASE_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,24 +50,32 @@ struct option_def {
 #define SIZE_LIMIT    (UINT64_C(1) << 60)
 #define INTERVAL_TIME NS_PER_S / 10, 3600 * NS_PER_S
 
+/* An option that not all commands below a command take. */
+struct option_use {
+	int id;
+	const char *with; /* their names, by |; what is not a name is for messages only */
+};
+
 struct option_value {
 	const char *text;
 	uint64_t number; /* of NUMBER, SIZE, BYTES and TIME; index of CHOICE */
 };
 
 struct command {
-	const char *name;
+	const char *name; /* with that of the command above it: "flight top" */
 	/* A program of its own, not a command of ringtap: its name. What stands behind a -- is left
 	 * to it. */
 	const char *program;
 	const char *summary; /* one line, lower case, without a full stop */
 	const struct option_def *options;
 	size_t option_count;
+	/* Those below it, NULL at the end, which its run() calls; NULL: none. */
+	const struct command *const *commands;
+	/* Where those below it share its options: which of them take which; id 0 at the end. NULL:
+	 * they take all. */
+	const struct option_use *uses;
 	/* What stands besides the options, for --help; NULL: nothing may. */
 	const char *operands;
-	/* The i-th of the commands behind this one's name, such as "flight top"; NULL: there are i.
-	 * Without the function there are none. */
-	const struct command *(*subcommand)(size_t i);
 	const char *words; /* what an operand may be, separated by |, for completion; NULL: other */
 	const char *listed; /* for completion: a shell command that prints more such words; NULL:
 			       none */
@@ -79,10 +88,12 @@ struct command {
 	int (*run)(const struct command *self, int argc, char **argv); /* returns enum status */
 };
 
-/* For struct command's listed: running applications with the probe, all of them, interfaces of the
- * kernel. No single quotes, which fish puts around it. */
+/* For struct command's listed: running applications with the probe, all of them, incidents of the
+ * folder that has the default name, interfaces of the kernel. No single quotes, which fish puts
+ * around it. */
 #define LIST_APPS       "ringtap list --names 2>/dev/null | grep -v :"
 #define LIST_ALL_APPS   "ringtap list 2>/dev/null | grep -o \"^[^ ]*  (\" | cut -d\" \" -f1"
+#define LIST_INCIDENTS  "ringtap flight list 2>/dev/null | cut -d\" \" -f1"
 #define LIST_INTERFACES "ls /sys/class/net"
 
 /* Parses argv[1…] into calls of set(). Returns 1: go on; 0: --help was printed, the command is
@@ -91,7 +102,21 @@ int options_parse(const struct command *cmd, int argc, char **argv, void *ctx);
 /* The index of text in "a|b|c", -1 if it is none of them. Keys of KEY:VALUE as well: len bytes of
  * text count. */
 int choice_index(const char *choices, const char *text, size_t len);
+/* For the message that text is none of them: "did you mean 'CHOICE'?", or otherwise if none is
+ * near. Valid until the next call. */
+const char *choice_advice(const char *choices, const char *text, size_t len, const char *otherwise);
 void options_help(const struct command *cmd);
+/* The command of a list, NULL at its end, whose name ends in word; NULL: none. */
+const struct command *command_find(const struct command *const *list, const char *word);
+/* Advice on a word that is none of them, as choice_advice(). */
+const char *command_advice(
+	const struct command *const *list, const char *word, const char *otherwise);
+/* The commands below cmd that take an option; NULL: all. */
+const char *option_with(const struct command *cmd, int id);
+/* Whether a command below another one takes an option of the table that they share. */
+bool option_taken(const struct command *cmd, const struct option_def *o);
+/* Prints the table of a list's names and summaries. */
+void commands_print(const struct command *const *list);
 
 /* Prints the definitions of commands, NULL at the end, as JSON: devtools/generate.py makes man
  * pages and completion of them. Returns enum status. */

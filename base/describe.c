@@ -27,17 +27,19 @@ static json_t *describe_option(const struct option_def *o)
 
 static json_t *describe(const struct command *c)
 {
-	json_t *options = json_array(), *commands = json_array();
-	const struct command *one;
+	const struct command *const *below = c->commands;
+	json_t *options = json_array(), *list = json_array();
 
-	for (size_t i = 0; c->subcommand && (one = c->subcommand(i)); i++)
-		json_array_append_new(commands, describe(one));
 	for (size_t i = 0; i < c->option_count; i++)
-		json_array_append_new(options, describe_option(&c->options[i]));
-	return json_pack("{s:s,s:s?,s:s,s:s?,s:s?,s:s?,s:b,s:o,s:o}", "name", c->name, "program",
-		c->program, "summary", c->summary, "operands", c->operands, "words", c->words,
-		"listed", c->listed, "takes_operands", c->operand != NULL, "options", options,
-		"commands", commands);
+		if (option_taken(c, &c->options[i]))
+			json_array_append_new(options, describe_option(&c->options[i]));
+	while (below && *below)
+		json_array_append_new(list, describe(*below++));
+	return json_pack("{s:s,s:s?,s:s,s:s?,s:s?,s:s?,s:b,s:o,s:b,s:o}", "name", c->name,
+		"program", c->program, "summary", c->summary, "operands", c->operands, "words",
+		c->words, "listed", c->listed, "takes_operands", c->operand != NULL, "options",
+		options, "shared", c->commands && c->commands[0]->options == c->options, "commands",
+		list);
 }
 
 int commands_describe(const struct command *const *list)

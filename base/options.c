@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "nearest.h"
 #include "util.h"
 
 #define OPTIONS_MAX 64
@@ -27,6 +28,56 @@ int choice_index(const char *choices, const char *text, size_t len)
 		p += n + (p[n] == '|');
 	}
 	return -1;
+}
+
+const char *choice_advice(const char *choices, const char *text, size_t len, const char *otherwise)
+{
+	static struct nearest n;
+
+	nearest_begin(&n, text, len);
+	nearest_offer_all(&n, choices);
+	return nearest_advice(&n, otherwise);
+}
+
+static const char *last_word(const struct command *cmd)
+{
+	const char *blank = strrchr(cmd->name, ' ');
+
+	return blank ? blank + 1 : cmd->name;
+}
+
+const char *option_with(const struct command *cmd, int id)
+{
+	for (const struct option_use *u = cmd->uses; u && u->id; u++)
+		if (u->id == id)
+			return u->with;
+	return NULL;
+}
+
+bool option_taken(const struct command *cmd, const struct option_def *o)
+{
+	const char *word = last_word(cmd), *with = option_with(cmd, o->id);
+
+	return !with || word == cmd->name || choice_index(with, word, strlen(word)) >= 0;
+}
+
+const struct command *command_find(const struct command *const *list, const char *word)
+{
+	for (; *list; list++)
+		if (!strcmp(word, last_word(*list)))
+			return *list;
+	return NULL;
+}
+
+const char *command_advice(
+	const struct command *const *list, const char *word, const char *otherwise)
+{
+	static struct nearest n;
+
+	nearest_begin(&n, word, strlen(word));
+	for (; *list; list++)
+		nearest_offer(&n, last_word(*list), strlen(last_word(*list)));
+	return nearest_advice(&n, otherwise);
 }
 
 /* getopt_long()'s tables, from the command's. */
@@ -121,6 +172,15 @@ static const char *limit(char buf[FORMAT_LEN], enum option_kind kind, uint64_t n
 	return buf;
 }
 
+static void bad_choice(const struct command *cmd, const struct option_def *o, const char *text)
+{
+	char list[256];
+
+	snprintf(list, sizeof(list), "choose from %s", o->choices);
+	message_print("%s%s %s: unknown; %s", prefix(cmd), spelled(o), text,
+		choice_advice(o->choices, text, strlen(text), list));
+}
+
 /* What a value may be, for the message that it is not. */
 static const char *wanted(enum option_kind kind)
 {
@@ -183,8 +243,7 @@ static int convert(const struct command *cmd, const struct option_def *o, const 
 	i = choice_index(o->choices, text, strlen(text));
 	v->number = (uint64_t)i;
 	if (i < 0)
-		message_print("%s%s %s: unknown; choose from %s", prefix(cmd), spelled(o), text,
-			o->choices);
+		bad_choice(cmd, o, text);
 	return i < 0 ? -EINVAL : 0;
 }
 
@@ -205,13 +264,36 @@ static void store(void *ctx, const struct option_def *o, const struct option_val
 	}
 }
 
+/* word: "--nonsense" or "--nonsense=1". */
+static void unknown_option(const struct command *cmd, const char *word)
+{
+	size_t len = strcspn(word, "=");
+	char name[NEAREST_LEN], see[128];
+	struct nearest n;
+
+	nearest_begin(&n, word, len);
+	for (size_t i = 0; i <= cmd->option_count; i++) {
+		const struct option_def *o =
+			i < cmd->option_count ? &cmd->options[i] : &help_option;
+
+		if (o->kind != OPTION_HEADING && o->name)
+			nearest_offer(
+				&n, name, (size_t)snprintf(name, sizeof(name), "--%s", o->name));
+	}
+	snprintf(see, sizeof(see), "see '%s --help'", call(cmd));
+	message_print(
+		"%s%.*s: unknown option; %s", prefix(cmd), (int)len, word, nearest_advice(&n, see));
+}
+
 static int complain(const struct command *cmd, int c, const char *word)
 {
 	if (c == ':')
 		message_print("%s%s: needs a value; see '%s --help'", prefix(cmd), word, call(cmd));
+	else if (c == '?' && word[0] == '-' && word[1] == '-' && optopt >= 256)
+		message_print("%s%.*s: takes no value; see '%s --help'", prefix(cmd),
+			(int)strcspn(word, "="), word, call(cmd));
 	else if (word[0] == '-' && word[1] == '-')
-		message_print("%s%s: unknown option or wrong use of it; see '%s --help'",
-			prefix(cmd), word, call(cmd));
+		unknown_option(cmd, word);
 	else
 		message_print(
 			"%s-%c: unknown option; see '%s --help'", prefix(cmd), optopt, call(cmd));
@@ -228,7 +310,7 @@ static bool abbreviated(const struct option_def *o, int c, const char *word)
 static int operands(const struct command *cmd, int argc, char **argv, void *ctx)
 {
 	if (optind < argc && !cmd->operands) {
-		message_print("%s%s: unexpected argument; see '%s --help'", prefix(cmd),
+		message_print("%s%s: only options are taken; see '%s --help'", prefix(cmd),
 			argv[optind], call(cmd));
 		return -EINVAL;
 	}
@@ -240,6 +322,9 @@ static int operands(const struct command *cmd, int argc, char **argv, void *ctx)
 
 int options_parse(const struct command *cmd, int argc, char **argv, void *ctx)
 {
+	/* Commands that share the options of the one above them are words to that. */
+	const struct command *below =
+		cmd->commands && argc > 1 ? command_find(cmd->commands, argv[1]) : NULL;
 	struct tables t;
 	struct option_value v;
 	const struct option_def *o;
@@ -261,9 +346,9 @@ int options_parse(const struct command *cmd, int argc, char **argv, void *ctx)
 		}
 		o = c == '?' || c == ':' ? NULL : find(cmd, c);
 		if (!o || abbreviated(o, c, word))
-			return complain(cmd, o ? '?' : c, word);
+			return complain(cmd, o ? 0 : c, word);
 		if (o == &help_option) {
-			options_help(cmd);
+			options_help(below ? below : cmd);
 			return 0;
 		}
 		if (convert(cmd, o, optarg, &v))
@@ -301,17 +386,42 @@ static void help_line(const struct option_def *o)
 	text_wrap(stdout, HELP_INDENT, HELP_INDENT, o->help);
 }
 
+void commands_print(const struct command *const *list)
+{
+	for (; *list; list++)
+		printf("  %-10s %s\n", last_word(*list), (*list)->summary);
+}
+
+static void print_usage(const struct command *cmd)
+{
+	bool own = cmd->option_count || !cmd->commands;
+
+	if (own)
+		printf("Usage: %s [options]%s%s\n", call(cmd), cmd->operands ? " " : "",
+			cmd->operands ? cmd->operands : "");
+	if (cmd->commands && cmd->commands[0]->options != cmd->options)
+		printf("%s %s COMMAND [options]\n", own ? "      " : "Usage:", call(cmd));
+	printf("\n%s: %s.\n", cmd->program ? cmd->program : cmd->name, cmd->summary);
+	if (!cmd->commands)
+		return;
+	printf("\nCommands:\n");
+	commands_print(cmd->commands);
+	printf("\n'ringtap help %s COMMAND' lists the options of one.\n", cmd->name);
+}
+
 void options_help(const struct command *cmd)
 {
 	const char *name = cmd->program ? cmd->program : cmd->name;
 
-	printf("Usage: %s [options]%s%s\n\n%s: %s.\n", call(cmd), cmd->operands ? " " : "",
-		cmd->operands ? cmd->operands : "", name, cmd->summary);
+	print_usage(cmd);
+	if (cmd->option_count && cmd->options[0].kind != OPTION_HEADING)
+		putchar('\n');
 	for (size_t i = 0; i < cmd->option_count; i++)
-		help_line(&cmd->options[i]);
+		if (option_taken(cmd, &cmd->options[i]))
+			help_line(&cmd->options[i]);
 	putchar('\n');
 	help_line(&help_option);
-	/* A word behind it, such as that of "flight top", has no page of its own. */
+	/* "flight top" is in the page of flight. */
 	printf("\nMore in the manual: man %s%.*s\n", cmd->program ? "" : "ringtap-",
 		(int)strcspn(name, " "), name);
 }

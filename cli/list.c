@@ -71,15 +71,15 @@ static bool wanted(struct list_options *c, const struct ringtap_apps *apps, size
 /* Names that no application has. Returns whether there are any. */
 static bool print_unknown(const struct list_options *c, const struct ringtap_apps *apps)
 {
+	struct nearest near;
 	bool any = false;
 
 	for (size_t i = 0; i < c->name_count; i++) {
 		if (c->found[i])
 			continue;
 		if (!print_namesakes("list", apps, c->names[i]))
-			message_print("list: no application is called '%s'; 'ringtap list' shows "
-				      "what there is",
-				c->names[i]);
+			message_print("list: no application is called '%s'; %s", c->names[i],
+				app_advice(&near, apps, c->names[i]));
 		any = true;
 	}
 	return any;

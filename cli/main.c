@@ -7,30 +7,31 @@
 #include "base/controls.h"
 #include "base/util.h"
 
-static const struct command *find(const char *name)
-{
-	for (const struct command *const *c = commands; *c; c++)
-		if (!strcmp(name, (*c)->name))
-			return *c;
-	return NULL;
-}
-
 static void help(void)
 {
 	printf("Usage: ringtap COMMAND [options]\n"
 	       "       ringtap --version | --help\n\n"
 	       "Commands:\n");
-	for (const struct command *const *c = commands; *c; c++)
-		printf("  %-10s %s\n", (*c)->name, (*c)->summary);
+	commands_print(commands);
 	printf("\n'ringtap help COMMAND' lists the options of a command.\n");
 }
 
-static int help_on(const char *name)
+/* help COMMAND [SUBCOMMAND] */
+static int help_on(char *const *words)
 {
-	const struct command *cmd = name ? find(name) : NULL;
+	const struct command *const *list = commands;
+	const struct command *cmd = NULL, *next;
+	char see[128];
 
-	if (name && !cmd) {
-		message_print("help %s: unknown command; see 'ringtap help'", name);
+	for (; *words; words++, cmd = next, list = next->commands) {
+		next = list ? command_find(list, *words) : NULL;
+		if (next)
+			continue;
+		snprintf(see, sizeof(see), "see 'ringtap help%s%s'", cmd ? " " : "",
+			cmd ? cmd->name : "");
+		message_print("help%s%s: %s: unknown command; %s", cmd ? " " : "",
+			cmd ? cmd->name : "", *words,
+			list ? command_advice(list, *words, see) : see);
 		return STATUS_USAGE;
 	}
 	if (cmd)
@@ -43,7 +44,7 @@ static int help_on(const char *name)
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
-	const struct command *cmd = find(name);
+	const struct command *cmd = command_find(commands, name);
 
 	controls_guard_stdout();
 	if (!strcmp(name, "--version")) {
@@ -54,16 +55,19 @@ int main(int argc, char **argv)
 		help();
 		return STATUS_OK;
 	}
-	if (!strcmp(name, "help") && argc <= 3)
-		return help_on(argv[2]);
+	if (!strcmp(name, "help"))
+		return help_on(argv + 2);
 	/* For the build only, so in no help. */
 	if (!strcmp(name, "--describe") && argc == 2)
 		return commands_describe(commands);
 	if (cmd)
 		return cmd->run(cmd, argc - 1, argv + 1);
-	if (*name)
-		message_print("%s: unknown command; see 'ringtap --help'", name);
-	else
-		message_print("no command is given; see 'ringtap --help'");
+	if (*name) {
+		message_print("%s: unknown command; %s", name,
+			command_advice(commands, name, "see 'ringtap --help'"));
+		return STATUS_USAGE;
+	}
+	stdout = stderr;
+	help();
 	return STATUS_USAGE;
 }

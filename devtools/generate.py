@@ -33,6 +33,10 @@ def runs_another(command):
     return command["operands"] and not command["takes_operands"]
 
 
+def last_word(command):
+    return command["name"].split(" ")[-1]
+
+
 def takes_files(command):
     return (command["operands"] or "").startswith("FILE")
 
@@ -103,6 +107,26 @@ def roff_option(option):
     return [".TP", ", ".join(names) + arg, roff(option["help"]) + "."]
 
 
+def roff_options(c):
+    return itertools.chain(*map(roff_option, c["options"]))
+
+
+def roff_call(c):
+    operands = f" \\fI{roff(c['operands'])}\\fR" if c["operands"] else ""
+    return f"\\fB{roff(c['program'] or 'ringtap ' + c['name'])}\\fR [\\fIoptions\\fR]{operands}"
+
+
+def roff_below(c, below):
+    if c["shared"]:
+        return [".TP", f"\\fB{roff(last_word(below))}\\fR", roff(below["summary"]) + "."]
+    operands = f" {roff(below['operands'])}" if below["operands"] else ""
+    return [
+        f".SS {roff('ringtap ' + below['name'])} [options]{operands}",
+        roff(below["summary"].capitalize()) + ".",
+        *roff_options(below),
+    ]
+
+
 class Manual:
     def __init__(self, folder, version, datadir, texts):
         self.folder, self.version, self.datadir = folder, version, datadir
@@ -130,13 +154,19 @@ class Manual:
         (self.folder / f"{page}.1").write_text("\n".join(lines), encoding="utf-8")
 
     def command(self, c):
-        operands = f" \\fI{roff(c['operands'])}\\fR" if c["operands"] else ""
-        definitions = [".SH OPTIONS", *itertools.chain(*map(roff_option, c["options"]))] if c["options"] else []
+        synopsis = [roff_call(c)] if c["options"] or not c["commands"] else []
+        definitions = [".SH OPTIONS", *roff_options(c)] if c["options"] else []
+        if c["commands"]:
+            definitions += [".SH COMMANDS", *itertools.chain(*(roff_below(c, below) for below in c["commands"]))]
+            if not c["shared"]:
+                synopsis += [".br"] * bool(synopsis) + [
+                    *itertools.chain(*([roff_call(b), ".br"] for b in c["commands"]))
+                ][:-1]
         self.write(
             c["name"],
             c["program"] or f"ringtap-{c['name']}",
             c["summary"],
-            [f"\\fB{roff(c['program'] or 'ringtap ' + c['name'])}\\fR [\\fIoptions\\fR]{operands}"],
+            synopsis,
             definitions,
             "\\fBringtap\\fR(1)",
         )
@@ -185,40 +215,101 @@ def bash_value(o):
     return f"\t\t{'|'.join(names)}) {action}; return ;;\n"
 
 
-def bash_command(c):
+def bash_words(c):
+    """Options and their values, and the words of a command."""
     every = "".join(
         (f" -{o['letter']}" if o["letter"] else "") + (f" --{o['name']}" if o["name"] else "") for o in options(c)
     )
     listed = f" $({c['listed']})" if c["listed"] else ""
     files = "\t\tcompopt -o default\n" if takes_files(c) else ""  # what no word matches
+    known = words(c["words"]) + "".join(f"{last_word(b)} " for b in c["commands"])
     return (
-        f"\t{c['name']})\n\t\tcase $prev in\n"
+        "\t\tcase $prev in\n"
         + "".join(map(bash_value, options(c)))
-        + f"\t\tesac\n{files}\t\twords=\"{words(c['words'])}--help{every}{listed}\" ;;\n"
+        + f'\t\tesac\n{files}\t\twords="{known}-h --help{every}{listed}" ;;\n'
     )
 
 
-BASH_WORDS = "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words\n"
-# Ports have a ':' before them, at which bash parts words: bash-completion undoes that.
-BASH_HEAD = (
-    """_ringtap_words()
+def bash_command(c):
+    if runs_another(c):
+        valued = " ".join(f"--{o['name']}" for o in options(c) if o["kind"] != "flag")
+        return f"\t{c['name']})\n\t\t_ringtap_program '{valued}' && return\n{bash_words(c)}"
+    own = f"\t{c['name']})\n{bash_words(c)}"
+    return "".join(f"\t'{c['name']} {last_word(b)}')\n{bash_words(b)}" for b in c["commands"]) + own
+
+
+def bash_help(commands):
+    """The commands below others, as words behind 'help COMMAND'."""
+    return "".join(
+        f"\t'help {c['name']}') words=\"{' '.join(map(last_word, c['commands']))}\" ;;\n"
+        for c in commands
+        if c["commands"]
+    )
+
+
+# Names of ports have a ':', at which bash parts words: COMPREPLY has what stands behind the last one.
+BASH_WORDS = """_ringtap_words()
 {
+	local before=
+	[[ $COMP_WORDBREAKS != *:* || $cur != *:* ]] || before=${cur%:*}:
 	COMPREPLY=($(compgen -W "$1" -- "$cur"))
-	! declare -F __ltrim_colon_completions >/dev/null || __ltrim_colon_completions "$cur"
+	COMPREPLY=("${COMPREPLY[@]#"$before"}")
+}
+
+"""
+BASH_LINE = """	local line=${COMP_LINE:0:COMP_POINT} cur= prev= words= IFS=$' \\t\\n'
+	local -a typed
+	read -ra typed <<<"$line"
+	[[ $line = *[[:blank:]] ]] || { cur=${typed[-1]}; unset 'typed[-1]'; }
+	prev=${typed[-1]}
+	COMPREPLY=()
+"""
+BASH_HEAD = (
+    BASH_WORDS
+    + """# Behind 'ringtap run [options] [--]': a program, its ports, or its own completion. $1: options of
+# run that have a value.
+_ringtap_program()
+{
+	local at=2
+	while [[ ${typed[at]} = -?* && ${typed[at]} != -- ]]; do
+		[[ " $1 " != *" ${typed[at]} "* ]] || (( at++ ))
+		(( at++ ))
+	done
+	[[ ${typed[at]} != -- ]] || (( at++ ))
+	if (( ${#typed[@]} == at )) && [[ $prev = -- || $cur != -* ]]; then
+		COMPREPLY=($(compgen -c -- "$cur"))
+		[[ $cur != */* ]] || compopt -o default
+		return 0
+	fi
+	(( ${#typed[@]} > at )) || return 1
+	case $prev in
+	-i|--interface) _ringtap_words "$("""
+    + LIST_PORTS
+    + """ | sed s/^/ringtap:/)" ;;
+	*)
+		if declare -F _command_offset >/dev/null; then
+			_command_offset "$at"
+		else
+			compopt -o default
+		fi ;;
+	esac
+	return 0
 }
 
 _ringtap()
 {
 """
-    + BASH_WORDS
-    + """	! declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref -n : cur prev
-	COMPREPLY=()
-	case ${COMP_WORDS[1]} in
+    + BASH_LINE
+    + """	local name=${typed[1]}
+	case $name in
+	help) (( ${#typed[@]} == 2 )) || name="help ${typed[2]}" ;;
+	@above@) (( ${#typed[@]} == 2 )) || [[ " @below@ " != *" $name ${typed[2]},"* ]] || name+=" ${typed[2]}" ;;
+	esac
+	case $name in
 """
 )
 BASH_TAIL = """	esac
-	if [ "$COMP_CWORD" -eq 1 ] ||
-		{ [ "$COMP_CWORD" -eq 2 ] && [ "$prev" = help ]; }; then
+	if (( ${#typed[@]} == 1 )) || { (( ${#typed[@]} == 2 )) && [[ $prev = help ]]; }; then
 		words="%s help --help --version"
 	fi
 	_ringtap_words "$words"
@@ -233,12 +324,15 @@ def bash(folder, commands):
     if program:
         # Its options are those of its only command.
         text = (
-            f"_ringtap_{name}()\n{{\n{BASH_WORDS}\tCOMPREPLY=()\n\tcase {name} in\n{body}"
+            f"_ringtap_{name}()\n{{\n{BASH_LINE}\tcase {name} in\n{body}"
             '\tesac\n\tCOMPREPLY=($(compgen -W "$words" -- "$cur"))\n}\n'
             f"complete -F _ringtap_{name} {program}\n"
         )
     else:
-        text = BASH_HEAD + body + BASH_TAIL % " ".join(c["name"] for c in commands)
+        above = [c for c in commands if c["commands"]]
+        pairs = " ".join(f"{b['name']}," for c in above for b in c["commands"])
+        head = BASH_HEAD.replace("@above@", "|".join(c["name"] for c in above)).replace("@below@", pairs)
+        text = head + bash_help(commands) + body + BASH_TAIL % " ".join(c["name"] for c in commands)
     (folder / (program or "ringtap")).write_text(f"# {NOTICE}\n{text}", encoding="utf-8")
 
 
@@ -272,8 +366,10 @@ def zsh_option(o):
 
 
 def zsh_command(c):
-    name, operands = c["name"], ""
-    text = ""
+    name, operands = c["name"].replace(" ", "_"), ""
+    text = "".join(map(zsh_command, c["commands"]))
+    if c["commands"]:
+        c = {**c, "words": "|".join(map(last_word, c["commands"])), "operands": c["operands"] or "COMMAND"}
     if runs_another(c):
         operands = " \\\n\t\t'*::program: _ringtap_program'"
     elif takes_files(c):
@@ -283,7 +379,7 @@ def zsh_command(c):
         operands = f" \\\n\t\t'*:{title}: _ringtap_operands_{name}'"
     if c["words"] or c["listed"]:
         listed = f'${{(f)"$({c["listed"]})"}}' if c["listed"] else ""
-        text = (
+        text += (
             f"_ringtap_operands_{name}()\n{{\n\tlocal -a found=({words(c['words'])}{listed})\n"
             "\tcompadd -a found\n}\n\n"
         )
@@ -316,7 +412,14 @@ _ringtap_program()
 		shift words
 		(( CURRENT-- ))
 	fi
-	_normal
+	if [[ $CURRENT -gt 2 && $words[CURRENT-1] = (-i|--interface) ]]; then
+		local -a found=(ringtap:${^${(f)"$("""
+    + LIST_PORTS
+    + """)"}})
+		compadd -a found
+	else
+		_normal
+	fi
 }
 
 """
@@ -330,6 +433,13 @@ ZSH_TAIL = """		'help:list the options of a command'
 		'1: :->command' '*:: :->words' && return
 	if [[ $state = command || $words[1] = help && $CURRENT -eq 2 ]]; then
 		_describe -t commands command summaries
+	elif [[ $words[1] = help ]]; then
+		compadd -- ${=below[$words[2]]}
+	elif [[ $CURRENT -gt 2 && -n ${below[$words[1]]} && " ${below[$words[1]]} " = *" $words[2] "* ]]; then
+		local function=_ringtap_$words[1]_$words[2]
+		shift words
+		(( CURRENT-- ))
+		$function
 	elif (( $+functions[_ringtap_$words[1]] )); then
 		_ringtap_$words[1]
 	fi
@@ -345,9 +455,11 @@ def zsh(folder, commands):
     if commands[0]["program"]:
         text += f"_ringtap_{commands[0]['name']} \"$@\"\n"
     else:
+        below = " ".join(f"{c['name']} '{' '.join(map(last_word, c['commands']))}'" for c in commands if c["commands"])
         summaries = "".join(f"\t\t'{c['name']}:{zsh_text(c['summary'], ':')}'\n" for c in commands)
         text += (
-            "_ringtap()\n{\n\tlocal curcontext=$curcontext state line\n\tlocal -a summaries=(\n" + summaries + ZSH_TAIL
+            "_ringtap()\n{\n\tlocal curcontext=$curcontext state line\n"
+            f"\tlocal -A below=({below})\n\tlocal -a summaries=(\n" + summaries + ZSH_TAIL
         )
     (folder / f"_{program}").write_text(text, encoding="utf-8")
 
@@ -372,28 +484,58 @@ def fish_option(o):
     return f"{text} -d {fish_text(first_sentence(o['help']))}"
 
 
+FISH_PROGRAM = f"""function __ringtap_complete_program
+	switch (commandline -opc)[-1]
+		case -i --interface
+			{LIST_PORTS} | string replace -r '^' ringtap:
+		case '*'
+			__fish_complete_subcommand --fcs-skip=2
+	end
+end
+"""
+
+
 def fish_command(c):
     lines = [" -s h -l help -d 'Print this help and exit'", *map(fish_option, options(c))]
     if runs_another(c):
-        lines.append(" -a '(__fish_complete_subcommand --fcs-skip=2)'")
+        lines.append(" -a '(__ringtap_complete_program)'")
     elif takes_files(c):
         lines.append(" -F")
     else:
         lines += [f" -a '{words(c['words'])}'"] if c["words"] else []
         lines += [f" -a '({c['listed']})'"] if c["listed"] else []
-    condition = "" if c["program"] else f" -n '__ringtap_is {c['name']}'"
-    return "".join(f"complete -c {c['program'] or 'ringtap'}{condition}{line}\n" for line in lines)
+    condition = "" if c["program"] else f''' -n "__ringtap_is '{c['name']}'"'''
+    text = "".join(f"complete -c {c['program'] or 'ringtap'}{condition}{line}\n" for line in lines)
+    for b in c["commands"]:
+        text += (
+            f"complete -c ringtap -n '__ringtap_expects {c['name']}' -a {last_word(b)} -d {fish_text(b['summary'])}\n"
+            f"{fish_command(b)}"
+        )
+    return text
 
 
-FISH_FUNCTIONS = """function __ringtap_is --description 'Whether the command is one of these'
+def fish_functions(commands):
+    below = " ".join(f"'{b['name']}'" for c in commands for b in c["commands"])
+    return f"""function __ringtap_is --description 'Whether the command is this one'
 	set -l words (commandline -opc)
-	test (count $words) -gt 1; and contains -- $words[2] $argv
+	test (count $words) -gt 1; or return 1
+	set -l name $words[2]
+	if test (count $words) -gt 2; and contains -- "$name $words[3]" {below}
+		set name "$name $words[3]"
+	end
+	test "$name" = "$argv[1]"
+end
+function __ringtap_expects --description 'Whether a command below this one comes next'
+	set -l words (commandline -opc)
+	test "$words[2..]" = "$argv[1]" -o "$words[2..]" = "help $argv[1]"
 end
 function __ringtap_names_a_command
-	test (count (commandline -opc)) -eq 1
-	or begin; test (count (commandline -opc)) -eq 2; and __ringtap_is help; end
+	set -l words (commandline -opc)
+	test (count $words) -eq 1 -o "$words[2..]" = help
 end
-"""
+{FISH_PROGRAM}"""
+
+
 FISH_COMMAND = "complete -c ringtap -n __ringtap_names_a_command"
 
 
@@ -402,7 +544,7 @@ def fish(folder, commands):
     # No file names but where they are options' values.
     text = f"# {NOTICE}\ncomplete -c {program} -f\n"
     if not commands[0]["program"]:
-        text += FISH_FUNCTIONS
+        text += fish_functions(commands)
         text += "".join(f"{FISH_COMMAND} -a {c['name']} -d {fish_text(c['summary'])}\n" for c in commands)
         text += (
             f"{FISH_COMMAND} -a help -d 'list the options of a command'\n"

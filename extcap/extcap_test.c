@@ -59,7 +59,7 @@ static void mistakes_are_named(void **state)
 		const char *message;
 	} bad[] = {
 		{"--nonsense", STATUS_USAGE, "--nonsense: unknown option"},
-		{"stray", STATUS_USAGE, "stray: unexpected argument"},
+		{"stray", STATUS_USAGE, "stray: only options are taken"},
 		{"--extcap-interface eth0 --extcap-dlts", STATUS_USAGE,
 			"extcap: eth0: not an interface of ours"},
 		{"--extcap-interface ringtap: --extcap-dlts", STATUS_USAGE,

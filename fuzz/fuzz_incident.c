@@ -50,15 +50,15 @@ static void put_file(const char *name, const void *data, size_t size)
 
 static void run(const char *command, const char *name, const char *json)
 {
-	const char *argv[6] = {"flight", command, "-w", dir};
-	int argc = 4;
-	bool mine;
+	const char *argv[5] = {command, "-w", dir};
+	const struct command *c = command_find(folder_commands, command);
+	int argc = 3;
 
 	if (json)
 		argv[argc++] = json;
 	if (name)
 		argv[argc++] = name;
-	(void)folder_command(argc, (char **)argv, &mine);
+	(void)c->run(c, argc, (char **)argv);
 }
 
 static void check_output(void)

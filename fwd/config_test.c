@@ -265,7 +265,7 @@ static void errors_are_one_line(void **state)
 	refused("--role echo:a --tx-full never", "--tx-full never", "retry");
 	refused("--role echo:a --nonsense", "--nonsense", "--help");
 	refused("--role echo:a --burst 1000", "--burst 1000", "1 to 256");
-	refused("--role echo:a --dur 1s", "--dur", "--help");
+	refused("--role echo:a --dur 1s", "--dur: unknown option", "did you mean '--duration'?");
 	refused("--role echo:a --name ../x", "--name ../x", "without a /");
 	refused("--role echo:a --name /", "--name /", "without a /");
 	refused("--role echo:a --name ..", "--name ..", "without a /");

@@ -50,6 +50,7 @@ static int take_all(struct one_app *a, const char *command, const char *name,
 	const char *const *specs, unsigned count, const char *const *names, size_t name_count)
 {
 	const char *port = NULL;
+	struct nearest near;
 	int app = -1, ret = 0;
 
 	if (name) {
@@ -60,9 +61,8 @@ static int take_all(struct one_app *a, const char *command, const char *name,
 			attach_split_pid(a->apps, name, &app, &port);
 		if (app < 0 && !strchr(name, ':')) {
 			if (!print_namesakes(command, a->apps, name))
-				message_print("%s: no application is called '%s'; 'ringtap list' "
-					      "shows what there is",
-					command, name);
+				message_print("%s: no application is called '%s'; %s", command,
+					name, app_advice(&near, a->apps, name));
 			return -ENOENT;
 		}
 		ret = take(a, command, app, names, port);

@@ -94,6 +94,7 @@ static bool take_named(uint32_t pid, const char *program, void *arg)
 int attach_target_find(struct attach_target *t, const char *command, const char *word)
 {
 	struct named named = {.program = word};
+	struct nearest near;
 	uint64_t pid = 0;
 	int ret;
 
@@ -127,9 +128,8 @@ int attach_target_find(struct attach_target *t, const char *command, const char 
 			"list' shows",
 			command, named.count, word);
 	else if (!print_namesakes(command, t->apps, word))
-		message_print(
-			"%s: no application is called '%s'; 'ringtap list' shows what there is",
-			command, word);
+		message_print("%s: no application is called '%s'; %s", command, word,
+			app_advice(&near, t->apps, word));
 	return -ENOENT;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/nearest.h"
 #include "base/util.h"
 #include "common/in_root.h"
 #include "which_app.h"
@@ -110,13 +111,25 @@ bool print_namesakes(const char *command, const struct ringtap_apps *apps, const
 	return *list;
 }
 
+const char *app_advice(struct nearest *n, const struct ringtap_apps *apps, const char *word)
+{
+	nearest_begin(n, word, strcspn(word, ":"));
+	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
+		const char *name = ringtap_apps_name(apps, i);
+
+		nearest_offer(n, name, strlen(name));
+	}
+	return nearest_advice(n, "'ringtap list' shows what there is");
+}
+
 static void print_unknown(const char *command, const struct ringtap_apps *apps, const char *port)
 {
+	struct nearest n;
+
 	if (print_namesakes(command, apps, port))
 		return;
-	message_print(
-		"%s: no port or application is called '%s'; 'ringtap list' shows what there is",
-		command, port);
+	message_print("%s: no port or application is called '%s'; %s", command, port,
+		app_advice(&n, apps, port));
 }
 
 static int only_one(
@@ -165,13 +178,20 @@ int targets_only_app(const char *command, const struct ringtap_apps *apps, const
 void print_no_port(
 	const char *command, const char *app, const char *port, const struct ringtap_list *list)
 {
-	char ports[1024] = "";
+	char ports[1024] = "", there[1040];
+	struct nearest n;
 
-	for (size_t i = 0; list && i < list->port_count; i++)
-		text_list_add(ports, sizeof(ports), ringtap_list_port(list, i)->name);
+	nearest_begin(&n, port, strlen(port));
+	for (size_t i = 0; list && i < list->port_count; i++) {
+		const char *name = ringtap_list_port(list, i)->name;
+
+		text_list_add(ports, sizeof(ports), name);
+		nearest_offer(&n, name, strlen(name));
+	}
+	snprintf(there, sizeof(there), "there is %s", *ports ? ports : "none");
 	if (list)
-		message_print("%s: application '%s' has no port '%s'; there is %s", command, app,
-			port, *ports ? ports : "none");
+		message_print("%s: application '%s' has no port '%s'; %s", command, app, port,
+			nearest_advice(&n, there));
 	else
 		message_print(
 			"%s: application '%s' has no port '%s'; 'ringtap list' shows what there is",

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
+#include "base/nearest.h"
 #include "ringtap/reader.h"
 
 /* Splits [APP:]PORT or APP. If what stands before the first colon is one of the applications, *app
@@ -25,6 +26,9 @@ bool target_has_port(const struct ringtap_list *list, const char *port);
 /* Prints, as command, that several applications have the name that a word begins with, up to its
  * end or a colon, and theirs: "NAME~PID". False: none has. */
 bool print_namesakes(const char *command, const struct ringtap_apps *apps, const char *word);
+
+/* What to do about a word that names no application: "did you mean 'NAME'?", or see the list. */
+const char *app_advice(struct nearest *n, const struct ringtap_apps *apps, const char *word);
 
 /* The application that is meant where none is named: the one that has such a port (NULL: the
  * probe). -1 after printing why there is none. command is what stands between "ringtap"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs ringtap-archive, a Python program with an environment of its own. The table of options,
- * which devtools/archive_options.py makes of what the program takes, is for help, man page and
+/* Runs ringtap-archive, a Python program with an environment of its own. The tables of options,
+ * which devtools/archive_options.py makes of what the program takes, are for help, man page and
  * completion. */
 #include <errno.h>
 #include <limits.h>
@@ -11,8 +11,15 @@
 
 #include "base/util.h"
 #include "cli/commands.h"
-#include "archive_options.h"
 #include "target/probe_path.h"
+
+/* Operands are the program's: with this, completion offers the options as well. */
+static int operand(void *ctx, const char *text)
+{
+	return 0;
+}
+
+#include "archive_options.h"
 
 #define PROGRAM "ringtap-archive"
 
@@ -42,20 +49,30 @@ static int run_program(const char *path, char **argv)
 	return -errno;
 }
 
+static bool is_help(const char *word)
+{
+	return !strcmp(word, "--help") || !strcmp(word, "-h");
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
 	const char *named = getenv("RINGTAP_ARCHIVE");
 	const char *path = named && *named ? named : archive_program_path();
 	const char *word = argc > 1 ? argv[1] : "";
+	const struct command *command = command_find(below, word);
 	char *program = argv[0];
 	int ret;
 
-	if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
-		options_help(self);
-		return output_end(self->name, 0) ? STATUS_FAILED : STATUS_OK;
+	if (is_help(word) || (command && argc > 2 && is_help(argv[2]))) {
+		options_help(command ? command : self);
+		return output_end(self->name, 0);
 	}
-	if (!*word) {
-		message_print("archive: no command is given; see 'ringtap archive --help'");
+	if (!command) {
+		message_print("archive: %s%s; %s", word,
+			!*word         ? "no command is given"
+			: *word == '-' ? ": no option stands before the command"
+				       : ": unknown command",
+			command_advice(below, word, "see 'ringtap archive --help'"));
 		return STATUS_USAGE;
 	}
 	if (set_paths()) {
@@ -75,19 +92,11 @@ static int run(const struct command *self, int argc, char **argv)
 	return STATUS_FAILED;
 }
 
-/* Operands are the program's: with this, completion offers the options as well. */
-static int operand(void *ctx, const char *text)
-{
-	return 0;
-}
-
 const struct command cmd_archive = {
 	.name = "archive",
 	.summary = "keep days of recordings, and query them",
-	.options = options,
-	.option_count = sizeof(options) / sizeof(options[0]),
+	.commands = below,
 	.operands = "COMMAND [WORD...]",
-	.words = words,
 	.operand = operand,
 	.run = run,
 };

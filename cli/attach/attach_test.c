@@ -190,9 +190,10 @@ static void unknown_names_are_refused(void **state)
 		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 			char line[128];
 
-			snprintf(line, sizeof(line),
-				"%s: no application is called '%s'; 'ringtap list' shows what there is",
-				cmds[c]->name, names[i]);
+			snprintf(line, sizeof(line), "%s: no application is called '%s'; %s",
+				cmds[c]->name, names[i],
+				strcmp(names[i], "pm") ? "'ringtap list' shows what there is"
+						       : "did you mean 'pmd'?");
 			assert_int_equal(run(cmds[c], names[i]), STATUS_FAILED);
 			assert_string_equal(message_last(), line);
 		}

@@ -316,11 +316,11 @@ static int run(const struct command *self, int argc, char **argv)
 		.collectors = RINGTAP_POOLS,
 		.latency_every = 1,
 		.folder = "incidents"};
-	bool other = false;
-	int ret = folder_command(argc, argv, &other);
+	const struct command *below = argc > 1 ? command_find(folder_commands, argv[1]) : NULL;
+	int ret;
 
-	if (other)
-		return ret;
+	if (below)
+		return below->run(below, argc - 1, argv + 1);
 	ret = options_parse(self, argc, argv, &c);
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
@@ -333,8 +333,7 @@ const struct command cmd_flight = {
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "[APP]",
-	.subcommand = folder_subcommand,
-	.words = "trigger|top|list|show|extract|prune",
+	.commands = folder_commands,
 	.listed = LIST_APPS,
 	.operand = operand,
 	.set = set,

@@ -429,71 +429,71 @@ static int extract_operand(void *ctx, const char *text)
 	return 0;
 }
 
-static const struct {
+struct folder_command {
 	struct command command;
 	int (*run)(struct folder_options *c);
-} commands_of_folder[] = {
-	{{.name = "flight list",
-		 .summary = "list the incidents",
-		 .options = list_options,
-		 .option_count = 2},
-		list},
-	{{.name = "flight show",
-		 .summary = "print what an incident is about",
-		 .options = list_options,
-		 .option_count = 2,
-		 .operands = "INCIDENT",
-		 .operand = operand},
-		show},
-	{{.name = "flight top",
-		 .summary = "show what recorders keep, and their conditions",
-		 .options = top_options,
-		 .option_count = 3,
-		 .operands = "[APP]",
-		 .operand = top_operand},
-		top},
-	{{.name = "flight extract",
-		 .summary = "write the packets of incidents, of one filter or all",
-		 .options = extract_options,
-		 .option_count = 3,
-		 .operands = "INCIDENT...",
-		 .operand = extract_operand},
-		extract},
-	{{.name = "flight prune",
-		 .summary = "delete the oldest incidents",
-		 .options = prune_options,
-		 .option_count = 3},
-		prune},
-	{{.name = "flight trigger",
-		 .summary = "let a recorder write an incident now",
-		 .options = trigger_options,
-		 .option_count = 2},
-		trigger},
 };
 
-const struct command *folder_subcommand(size_t i)
+static int run(const struct command *self, int argc, char **argv)
 {
-	return i < sizeof(commands_of_folder) / sizeof(commands_of_folder[0])
-		       ? &commands_of_folder[i].command
-		       : NULL;
-}
-
-int folder_command(int argc, char **argv, bool *mine)
-{
+	const struct folder_command *mine = (const struct folder_command *)(const void *)self;
 	struct folder_options c = {.folder = "incidents", .extract = {.output = "-"}};
+	int ret = options_parse(self, argc, argv, &c);
 
-	for (size_t i = 0;
-		argc > 1 && i < sizeof(commands_of_folder) / sizeof(commands_of_folder[0]); i++) {
-		const struct command *cmd = &commands_of_folder[i].command;
-		int ret;
-
-		if (strcmp(argv[1], cmd->name + strlen("flight ")))
-			continue;
-		*mine = true;
-		ret = options_parse(cmd, argc - 1, argv + 1, &c);
-		if (ret <= 0)
-			return ret ? STATUS_USAGE : STATUS_OK;
-		return commands_of_folder[i].run(&c);
-	}
-	return STATUS_OK;
+	if (ret <= 0)
+		return ret ? STATUS_USAGE : STATUS_OK;
+	return mine->run(&c);
 }
+
+#define OPTIONS(table) .options = table, .option_count = sizeof(table) / sizeof((table)[0])
+
+static const struct folder_command flight_list = {
+	{.name = "flight list", .summary = "list the incidents", OPTIONS(list_options), .run = run},
+	list};
+
+static const struct folder_command flight_show = {
+	{.name = "flight show",
+		.summary = "print what an incident is about",
+		OPTIONS(list_options),
+		.operands = "INCIDENT",
+		.listed = LIST_INCIDENTS,
+		.operand = operand,
+		.run = run},
+	show};
+
+static const struct folder_command flight_top = {
+	{.name = "flight top",
+		.summary = "show what recorders keep, and their conditions",
+		OPTIONS(top_options),
+		.operands = "[APP]",
+		.listed = LIST_APPS,
+		.operand = top_operand,
+		.run = run},
+	top};
+
+static const struct folder_command flight_extract = {
+	{.name = "flight extract",
+		.summary = "write the packets of incidents, of one filter or all",
+		OPTIONS(extract_options),
+		.operands = "INCIDENT...",
+		.listed = LIST_INCIDENTS,
+		.operand = extract_operand,
+		.run = run},
+	extract};
+
+static const struct folder_command flight_prune = {{.name = "flight prune",
+							   .summary = "delete the oldest incidents",
+							   OPTIONS(prune_options),
+							   .run = run},
+	prune};
+
+static const struct folder_command flight_trigger = {
+	{.name = "flight trigger",
+		.summary = "let a recorder write an incident now",
+		OPTIONS(trigger_options),
+		.run = run},
+	trigger};
+
+const struct command *const folder_commands[] = {&flight_trigger.command, &flight_top.command,
+	&flight_list.command, &flight_show.command, &flight_extract.command, &flight_prune.command,
+	NULL};

@@ -3,7 +3,6 @@
 #ifndef RINGTAP_CLI_FLIGHT_FOLDER_H
 #define RINGTAP_CLI_FLIGHT_FOLDER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/command.h"
@@ -28,9 +27,7 @@ unsigned folder_prune(const char *path, uint64_t count, uint64_t bytes);
 void folder_remove(const char *folder, const char *name);
 /* FOLDER/NAME/PART, or FOLDER/NAME if part is NULL. The caller frees; NULL: no memory. */
 char *folder_path(const char *folder, const char *name, const char *part);
-/* The i-th of the commands, NULL: there are i. */
-const struct command *folder_subcommand(size_t i);
-/* Runs one of them. Returns enum status. *mine: the first word was its name. */
-int folder_command(int argc, char **argv, bool *mine);
+/* The commands below ringtap flight. */
+extern const struct command *const folder_commands[];
 
 #endif

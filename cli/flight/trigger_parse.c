@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/command.h"
+#include "base/nearest.h"
 #include "base/util.h"
 #include "trigger.h"
 
@@ -14,6 +15,16 @@
 static int refuse(const char *text, const char *why)
 {
 	message_print("flight: --on '%s': %s; see ringtap-flight(1)", text, why);
+	return -EINVAL;
+}
+
+static int unknown(const char *text, const char *names, const char *word, size_t len)
+{
+	char list[512];
+
+	snprintf(list, sizeof(list), "choose from %s; see ringtap-flight(1)", names);
+	message_print("flight: --on '%s': unknown condition; %s", text,
+		choice_advice(names, word, len, list));
 	return -EINVAL;
 }
 
@@ -103,6 +114,18 @@ static int parse_threshold(struct trigger *t, const char *text)
 	return ret ? ret : parse_limit(t, copy);
 }
 
+static int unknown_verdict(const char *condition, const char *word)
+{
+	struct nearest n;
+
+	nearest_begin(&n, word, strlen(word));
+	for (int i = 0; i < VERDICT_COUNT; i++)
+		nearest_offer(&n, verdict_names[i], strlen(verdict_names[i]));
+	message_print("flight: --on '%s': there is no such verdict; %s", condition,
+		nearest_advice(&n, "see ringtap-flight(1)"));
+	return -EINVAL;
+}
+
 static int parse_verdict(struct trigger *t, const char *text)
 {
 	t->verdict = -1;
@@ -114,7 +137,7 @@ static int parse_verdict(struct trigger *t, const char *text)
 	for (int i = 0; i < VERDICT_COUNT; i++)
 		if (!strcmp(verdict_names[i], text))
 			t->verdict = i;
-	return t->verdict < 0 ? refuse(t->text, "there is no such verdict") : 0;
+	return t->verdict < 0 ? unknown_verdict(t->text, text) : 0;
 }
 
 static int parse_packet(struct trigger *t, const char *text)
@@ -161,7 +184,7 @@ int trigger_parse(struct trigger *t, const char *text)
 
 	t->text = text;
 	if (kind < 0)
-		return refuse(text, "unknown condition; choose from " TRIGGER_NAMES);
+		return unknown(text, TRIGGER_NAMES, rest, len);
 	t->kind = (enum trigger_kind)kind;
 	rest += len;
 	rest += strspn(rest, " ");

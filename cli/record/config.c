@@ -179,12 +179,20 @@ static int set_limit(struct limits *l, const char *option, const char *keys, con
 	int key = choice_index(keys, text, len);
 	const char *value = text[len] ? text + len + 1 : "";
 	char most[FORMAT_LEN];
+	char list[128];
 	uint64_t n = 0;
 	int ret;
 
-	if (key < 0 || !text[len]) {
-		message_print("record: %s %s: unknown condition; choose from %s, as in duration:10",
-			option, text, keys);
+	if (key < 0) {
+		snprintf(list, sizeof(list), "choose from %s, as in duration:10", keys);
+		message_print("record: %s %s: unknown condition; %s", option, text,
+			choice_advice(keys, text, len, list));
+		return -EINVAL;
+	}
+	if (!text[len]) {
+		message_print("record: %s %s: lacks its number; give one, as in duration:10 or "
+			      "files:5",
+			option, text);
 		return -EINVAL;
 	}
 	ret = parse_limit(key, value, &n, most);

@@ -128,7 +128,7 @@ static void mistakes_are_named(void **state)
 		{"--threads 2", "--compress"},
 		{"--threads 65 --compress lz4", "--threads"},
 		{"-q=1", "="},
-		{"--json=1", "--json=1"},
+		{"--json=1", "--json: takes no value"},
 		{"-f foo,bar", "syntax error"},
 	};
 	struct record_config c;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/nearest.h"
 #include "target/attach_app.h"
 #include "cli/commands.h"
 #include "measure/collectors.h"
@@ -66,13 +68,20 @@ static int set(void *ctx, int id, const struct option_value *v)
 static int check(const struct top_config *cfg)
 {
 	const struct view *v = &views[cfg->view];
-	char titles[256] = "";
+	char titles[256] = "", list[300];
+	struct nearest n;
 
 	if (cfg->sort && column_find(v->columns, v->column_count, cfg->sort) < 0) {
-		for (unsigned i = 0; i < v->column_count; i++)
-			text_list_add(titles, sizeof(titles), v->columns[i].title);
-		message_print("top: --by %s: the view %s has no such column; choose from %s",
-			cfg->sort, v->name, titles);
+		nearest_begin(&n, cfg->sort, strlen(cfg->sort));
+		for (unsigned i = 0; i < v->column_count; i++) {
+			const char *title = v->columns[i].title;
+
+			text_list_add(titles, sizeof(titles), title);
+			nearest_offer(&n, title, strlen(title));
+		}
+		snprintf(list, sizeof(list), "choose from %s", titles);
+		message_print("top: --by %s: the view %s has no such column; %s", cfg->sort,
+			v->name, nearest_advice(&n, list));
 		return -EINVAL;
 	}
 	if (!cfg->once && !cfg->json && (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))) {

@@ -22,7 +22,8 @@
 #define WORDS_MAX       2
 
 enum {
-	OPT_DURATION = 1,
+	OPT_PROGRAM = 1,
+	OPT_DURATION,
 	OPT_EMPTY,
 	OPT_OFF_CPU,
 	OPT_LONG,
@@ -43,7 +44,7 @@ struct trace_options {
 
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
-	{TO(cfg.program), OPTION_TEXT, 'e', "program", "TEXT", NULL, 0, 0,
+	{OPTION_SET(OPT_PROGRAM), OPTION_TEXT, 'e', "program", "TEXT", NULL, 0, 0,
 		"Run this bpftrace program; ringtap:EVENT stands for the event's probe"},
 	{OPTION_SET(OPT_DURATION), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,
 		"Stop after TIME (default: 10s; lttng, dpdk and -e run until Ctrl-C)"},
@@ -68,6 +69,7 @@ static const struct option_def options[] = {
 	ATTACH_OPTION(struct trace_options, cfg.attach),
 };
 /* clang-format on */
+#define OPTION_COUNT (sizeof(options) / sizeof(options[0]))
 
 static int set(void *ctx, int id, const struct option_value *v)
 {
@@ -76,6 +78,7 @@ static int set(void *ctx, int id, const struct option_value *v)
 
 	c->given |= 1u << id;
 	switch (id) {
+	case OPT_PROGRAM: cfg->program = v->text; break;
 	case OPT_EMPTY: cfg->empty = true; break;
 	case OPT_OFF_CPU: cfg->off_cpu = true; break;
 	case OPT_LONG: cfg->long_ns = v->number; break;
@@ -116,8 +119,9 @@ static int find_what(struct trace_options *c)
 		message_print(
 			"trace: nothing to trace; choose from %s, or give -e PROGRAM", TRACE_NAMES);
 	else if (i < 0)
-		message_print("trace: %s: unknown; choose from %s, or give -e PROGRAM", word,
-			TRACE_NAMES);
+		message_print("trace: %s: unknown; %s", word,
+			choice_advice(TRACE_NAMES, word, strlen(word),
+				"choose from " TRACE_NAMES ", or give -e PROGRAM"));
 	if (c->cfg.program || i < 0)
 		return -EINVAL;
 	c->cfg.what = (enum trace_what)i;
@@ -126,37 +130,42 @@ static int find_what(struct trace_options *c)
 	return 0;
 }
 
-#define BIT(n) (1u << (n))
-
-/* The traces that an option applies to; for others it would silently do nothing. */
-static const struct {
-	int id;
-	unsigned what;
-	const char *name, *use;
-} uses[] = {
-	{OPT_EMPTY, BIT(TRACE_BURST), "--empty", "burst"},
-	{OPT_OFF_CPU, BIT(TRACE_GAPS), "--off-cpu", "gaps"},
-	{OPT_LONG, BIT(TRACE_GAPS), "--long", "gaps"},
-	{OPT_LATENCY, BIT(TRACE_LTTNG) | BIT(TRACE_DPDK) | BIT(TRACE_PROGRAM), "--latency",
-		"lttng, dpdk and -e"},
-	{OPT_WRITE, BIT(TRACE_LTTNG) | BIT(TRACE_DPDK), "--write", "lttng and dpdk"},
-	{OPT_BUFFER, BIT(TRACE_LTTNG), "--buffer", "lttng"},
-	{OPT_DURATION, ~BIT(TRACE_LIST), "--duration", "traces"},
+static const struct option_use uses[] = {
+	{OPT_PROGRAM, "-e"},
+	{OPT_DURATION, "burst|latency|drops|gaps|lttng|dpdk|-e"},
+	{OPT_EMPTY, "burst"},
+	{OPT_OFF_CPU, "gaps"},
+	{OPT_LONG, "gaps"},
+	{OPT_LATENCY, "lttng|dpdk|-e"},
+	{OPT_WRITE, "lttng|dpdk"},
+	{OPT_BUFFER, "lttng"},
+	{0, NULL},
 };
+
+/* An option that does not belong to the trace would silently do nothing. */
+static int check_uses(const struct trace_options *c)
+{
+	const char *word = c->cfg.what == TRACE_PROGRAM ? "-e" : c->cfg.word;
+
+	for (const struct option_def *o = options; o < options + OPTION_COUNT; o++) {
+		const char *with = o->id ? option_with(&cmd_trace, o->id) : NULL;
+
+		if (!with || !(c->given & 1u << o->id) ||
+			choice_index(with, word, strlen(word)) >= 0)
+			continue;
+		message_print("trace: --%s: only with %s", o->name, with);
+		return -EINVAL;
+	}
+	return 0;
+}
 
 static int check(struct trace_options *c)
 {
 	struct trace_config *cfg = &c->cfg;
 
-	if (find_what(c))
+	if (find_what(c) || check_uses(c))
 		return -EINVAL;
-	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
-		if (!(c->given & BIT(uses[i].id)) || uses[i].what & BIT(cfg->what))
-			continue;
-		message_print("trace: %s: only with %s", uses[i].name, uses[i].use);
-		return -EINVAL;
-	}
-	if (cfg->off_cpu && c->given & BIT(OPT_LONG)) {
+	if (cfg->off_cpu && c->given & 1u << OPT_LONG) {
 		message_print("trace: --long: cannot be combined with --off-cpu, which covers all "
 			      "preemptions");
 		return -EINVAL;
@@ -269,14 +278,35 @@ static int run(const struct command *self, int argc, char **argv)
 	return ret;
 }
 
+#define BELOW(word, text)                                                        \
+	&(const struct command)                                                  \
+	{                                                                        \
+		.name = "trace " word, .summary = text, .options = options,      \
+		.option_count = OPTION_COUNT, .uses = uses, .operands = "[APP]", \
+		.listed = LIST_APPS, .operand = operand                          \
+	}
+
+/* In the order of TRACE_NAMES. Their words are those of cmd_trace, which runs them. */
+static const struct command *const below[] = {
+	BELOW("list", "list the events of the application, and installed tracers"),
+	BELOW("burst", "histogram of burst sizes, by port, queue and direction"),
+	BELOW("latency", "time of packets in the application, by burst"),
+	BELOW("drops", "lost packets by port, queue, thread and reason"),
+	BELOW("gaps", "polling gaps, and the tasks that had the CPU in long ones"),
+	BELOW("lttng", "record all events with LTTng"),
+	BELOW("dpdk", "record all events with DPDK's own tracing"),
+	NULL,
+};
+
 const struct command cmd_trace = {
 	.name = "trace",
 	.summary = "trace events with bpftrace, LTTng or DPDK's own tracing",
 	.options = options,
-	.option_count = sizeof(options) / sizeof(options[0]),
+	.option_count = OPTION_COUNT,
+	.uses = uses,
 	.operands = "{" TRACE_NAMES "} [APP]",
 	.listed = LIST_APPS,
-	.words = TRACE_NAMES,
+	.commands = below,
 	.operand = operand,
 	.set = set,
 	.run = run,

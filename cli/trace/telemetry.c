@@ -90,8 +90,8 @@ json_t *trace_command(const struct trace *t, const char *parameter)
 	else if (!json_integer_value(json_object_get(answer, "status")))
 		return answer;
 	else
-		message_print(
-			"trace: %s: %s: %s", t->app.name, parameter, error ? error : "refused");
+		message_print("trace: %s: its telemetry refuses '%s': %s", t->app.name, parameter,
+			error ? error : "refused");
 	json_decref(answer);
 	return NULL;
 }

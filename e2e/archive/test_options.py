@@ -21,17 +21,18 @@ def names(parser):
     return {word for action in parser._actions for word in action.option_strings} - {"-h", "--help"}
 
 
-def test_the_table_is_what_commands_take():
-    table = {f"--{o['name']}" for o in described()["options"] if o["name"]}
-    table |= {f"-{o['letter']}" for o in described()["options"] if o["letter"]}
-    assert table == set.union(*(names(main.parser_of(name)[1]) for name in main.COMMANDS))
-    assert described()["words"].split("|") == list(main.COMMANDS)
-    taken = {o["name"] for o in described()["options"] if o["kind"] == "flag"}
-    for name in main.COMMANDS:
-        for action in main.parser_of(name)[1]._actions:
-            word = action.option_strings[-1][2:] if action.option_strings else ""
-            if word not in ("", "help"):
-                assert (action.nargs == 0) == (word in taken), (name, word)
+def test_the_tables_are_what_commands_take():
+    assert [c["name"] for c in described()["commands"]] == [f"archive {name}" for name in main.COMMANDS]
+    for name, command in zip(main.COMMANDS, described()["commands"]):
+        parser = main.parser_of(name)[1]
+        table = {f"--{o['name']}" for o in command["options"] if o["name"]}
+        table |= {f"-{o['letter']}" for o in command["options"] if o["letter"]}
+        assert table == names(parser)
+        taken = {o["name"] or "" for o in command["options"] if o["kind"] == "flag"}
+        assert taken == {a.option_strings[-1][2:] for a in parser._actions if a.option_strings and a.nargs == 0} - {
+            "help"
+        }
+        assert bool(command["operands"]) == any(not a.option_strings for a in parser._actions)
 
 
 def test_times_before_now():
@@ -79,6 +80,8 @@ def test_without_the_environment(bare, tmp_path):
     done = bare("verify", RINGTAP_ARCHIVE="/nothing/here")
     assert done.returncode == 1 and "cannot start '/nothing/here'" in done.stderr and done.stderr.count("\n") == 1
     done = bare("--help")
+    assert done.returncode == 0 and "verify" in done.stdout
+    done = bare("ingest", "--help")
     assert done.returncode == 0 and "--no-compress" in done.stdout
     done = bare()
     assert done.returncode == 2 and "no command is given" in done.stderr

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Completions of zsh and fish, by their own systems, with the files that `make install`
-installs."""
+"""Completions of bash, zsh and fish, with the files that `make install` installs: bash's function,
+and the systems of the others."""
 
+import json
 import re
 import shutil
 
@@ -26,6 +27,37 @@ zle -C offer complete-word _main_complete
 zle-line-init() { BUFFER=$LINE CURSOR=$#LINE; zle offer; exit }
 zle -N zle-line-init
 """
+
+
+# Completes $1 as readline does with what the function of the program sets, and prints the matches.
+BASH = """
+compopt() { [[ $* != "-o default" ]] || files=1; }
+for file in "$FUNCTIONS"/*; do . "$file"; done
+COMP_LINE=$1 COMP_POINT=${#1} files=
+read -ra COMP_WORDS <<<"$1"
+of=$(complete -p "${COMP_WORDS[0]}"); of=${of#*-F }; ${of%% *}
+last=${1##* }
+[[ ${COMPREPLY[*]} || -z $files ]] || COMPREPLY=($(compgen -f -- "$last"))
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+
+class Bash:
+    def __init__(self, root, tmp_path):
+        self.dir = tmp_path
+        self.functions = next(root.rglob("bash-completion/completions"))
+
+    def __call__(self, line, path):
+        done = run(
+            ["bash", "--norc", "-c", BASH, "bash", line],
+            cwd=self.dir,
+            env={"FUNCTIONS": str(self.functions), "PATH": path},
+        )
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        last = line.split(" ")[-1]
+        words = {last[: last.rfind(":") + 1] + word for word in done.stdout.split()}
+        # Options are offered where nothing is typed, too; the others offer them behind a '-'.
+        return sorted(word for word in words if last or not word.startswith("-"))
 
 
 class Zsh:
@@ -73,7 +105,7 @@ class Fish:
         return sorted(word.split("\t")[0] for word in done.stdout.splitlines())
 
 
-@pytest.fixture(params=[Zsh, Fish], ids=["zsh", "fish"])
+@pytest.fixture(params=[Bash, Zsh, Fish], ids=["bash", "zsh", "fish"])
 def offered(request, installation, tmp_path):
     """offered(line): the completions of the line's last word."""
     name = request.param.__name__.lower()
@@ -120,3 +152,23 @@ def test_completion(offered, app, tmp_path):
     assert {app.prefix, "burst", "lttng"} <= set(offered("ringtap trace "))
     assert "lo" in offered("ringtap host ")
     assert "dpdk-testpmd" in offered("ringtap run -- dpdk-test")
+    assert f"ringtap:{port}" in offered("ringtap run tcpdump -i ")
+    assert f"ringtap:{app.prefix}" in offered("ringtap run --tags as-is -- tcpdump -nn -i ")
+
+
+def test_commands_below_commands(offered):
+    """Their names, their options and no others, and their values."""
+    below = {c["name"]: c["commands"] for c in json.loads(check([RINGTAP, "--describe"])) if c["commands"]}
+    assert sorted(below) == ["archive", "flight", "trace"]
+    for name, commands in below.items():
+        names = sorted(c["name"].split()[1] for c in commands)
+        assert set(names) <= set(offered(f"ringtap {name} "))
+        assert offered(f"ringtap help {name} ") == names
+    assert offered("ringtap flight ext") == ["extract"]
+    assert offered("ringtap help flight ext") == ["extract"]
+    for line in ("flight list", "flight extract", "trace gaps", "trace list", "archive query"):
+        known = options_of(RINGTAP, *line.split())
+        long = [word for word in known if word.startswith("--")]
+        assert [word.rstrip("=") for word in offered(f"ringtap {line} --")] == long
+    assert "--off-cpu" not in offered("ringtap trace burst --") and "--off-cpu" in offered("ringtap trace gaps --")
+    assert offered("ringtap archive query --engine ") == ["duckdb", "spark"]
