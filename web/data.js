@@ -14,6 +14,16 @@ export function lowerBound(sorted, x) {
   return a;
 }
 
+// The values of a document, in which -n stands for n zeros.
+export function withZeros(values) {
+  const out = [];
+  for (const v of values) {
+    if (v >= 0) out.push(v);
+    else for (let k = 0; k < -v; k++) out.push(0);
+  }
+  return out;
+}
+
 // Counts of steps of equal length. Level k has sums of 2^k steps.
 export class Counts {
   constructor(values) {

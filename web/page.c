@@ -25,7 +25,8 @@ int web_page_write(json_t *document, FILE *f)
 
 	errno = 0;
 	fwrite(page_before, 1, sizeof(page_before), f);
-	ret = document ? json_dump_callback(document, put, f, JSON_COMPACT) : -1;
+	ret = document ? json_dump_callback(document, put, f, JSON_COMPACT | JSON_REAL_PRECISION(9))
+		       : -1;
 	fwrite(page_after, 1, sizeof(page_after), f);
 	json_decref(document);
 	return ret || fflush(f) || ferror(f) ? -(errno ? errno : EIO) : 0;

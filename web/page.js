@@ -8,7 +8,7 @@ import { clock, duration, parseTime } from "./text.js";
 import { Time } from "./time.js";
 import { ink, isDark } from "./colours.js";
 
-const VERSION = 1;
+const VERSION = 1, LONG = 60; // LONG: characters of a fact that has a line of its own
 
 class Page {
   constructor(text) {
@@ -60,7 +60,7 @@ class Page {
   name() { return this.document.title.replace(/[^\w.-]+/g, "-").slice(0, 80); }
 
   facts() {
-    return element("dl", { className: "facts" }, ...(this.document.facts ?? []).map((f) => element("div", {}, element("dt", {}, f.name),
+    return element("dl", { className: "facts" }, ...(this.document.facts ?? []).map((f) => element("div", { className: (f.value ?? "").length > LONG ? "long" : "" }, element("dt", {}, f.name),
       element("dd", {}, f.value ?? "–", ...(f.note ? [element("small", {}, ` ${f.note}`)] : [])))));
   }
 

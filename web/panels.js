@@ -2,7 +2,7 @@
 // Panels along the time: curves of steps, lanes with bars, heat maps. uPlot draws axes and steps.
 
 import { colour, faint, ink } from "./colours.js";
-import { Counts, Levels, countPoints, levelPoints, lowerBound } from "./data.js";
+import { Counts, Levels, countPoints, levelPoints, lowerBound, withZeros } from "./data.js";
 import { element } from "./dom.js";
 import { clock, count, duration, ticks, value } from "./text.js";
 import { usePointer } from "./time.js";
@@ -31,7 +31,7 @@ class Panel {
     this.plot.over.append(this.chosen, this.line);
     usePointer(this.plot.over, this.time, () => ({ left: 0, width: this.plot.over.clientWidth }),
       (t, y) => [`${clock(this.page.origin, t)}  (${ticks([t - this.page.zero], (this.time.to - this.time.from) / 1000)[0]})`,
-        ...this.hover(t, y)]);
+        ...this.events(t), ...this.hover(t, y)]);
     this.time.addEventListener("window", () => this.draw());
     this.time.addEventListener("selection", () => this.mark());
     this.time.addEventListener("cursor", () => this.mark());
@@ -41,7 +41,7 @@ class Panel {
   options() {
     const grid = { stroke: () => ink("grid"), width: 1 }, axis = { stroke: () => ink("soft"), grid, ticks: grid, font: "12px system-ui, sans-serif" };
     return {
-      width: this.host.clientWidth, height: this.height(), padding: [10, 14, 0, 0],
+      width: this.host.clientWidth, height: this.height(), padding: [10, 30, 0, 0],
       cursor: { show: false }, legend: { show: false },
       scales: { x: { time: false, range: () => [this.time.from, this.time.to] }, y: this.scale() },
       axes: [
@@ -85,6 +85,13 @@ class Panel {
 
   over(u) {
     this.eachEvent(u, (_a, b) => u.ctx.fillRect(b - devicePixelRatio, u.bbox.top, 2 * devicePixelRatio, u.bbox.height));
+  }
+
+  // What happened at a time, and why nothing was kept of it.
+  events(t) {
+    const near = NEAR * (this.time.to - this.time.from) / this.plot.over.clientWidth, { events = [], missing = [] } = this.page.document;
+    return [...events.filter((e) => e.from_ns - near <= t && t <= e.to_ns + near).map((e) => e.name),
+      ...missing.filter((m) => m.from_ns <= t && t <= m.to_ns).map((m) => `not kept: ${m.reason}`)];
   }
 
   hatchMissing(u) {
@@ -131,6 +138,12 @@ class Panel {
   }
 
   rows() { return null; }
+}
+
+// The least and the most of an axis in powers of ten.
+function decades(least, most, limit) {
+  const [a, b] = [Math.min(least, limit ?? least), Math.max(most, limit ?? most)];
+  return [10 ** Math.floor(Math.log10(a)), 10 ** Math.ceil(Math.log10(b * 1.05))];
 }
 
 // Along a logarithmic axis only powers of ten have a line, or 1, 2, 5 where these would be fewer than two.
@@ -181,7 +194,10 @@ const stepped = (u, ...args) => uPlot.paths.stepped({ align: 1 })(u, ...args);
 class Steps extends Panel {
   height() { return 150; }
   scale() {
-    return this.spec.log ? { distr: 3 } : { range: (_u, _least, most) => [0, this.spec.unit === "share" ? 1.05 : most > 0 ? most * 1.08 : 1] };
+    // The threshold is in sight.
+    const limit = this.spec.limit?.value ?? null;
+    if (this.spec.log) return { distr: 3, range: (_u, least, most) => decades(least ?? limit ?? 1, most ?? limit ?? 10, limit) };
+    return { range: (_u, _least, most) => [0, this.spec.unit === "share" ? 1.05 : Math.max(most, limit) > 0 ? Math.max(most, limit) * 1.08 : 1] };
   }
   axis() { return valueAxis(this.unit.endsWith("/s") ? "" : this.unit, this.spec.log); }
   get unit() { return this.spec.unit; }
@@ -194,7 +210,8 @@ class Steps extends Panel {
 class CountPanel extends Steps {
   constructor(spec, page) {
     super(spec, page);
-    this.grid = { ...spec.grid, to_ns: spec.grid.to_ns ?? spec.grid.from_ns + spec.grid.step_ns * spec.series[0].values.length };
+    this.grid = spec.grid;
+    spec.series = spec.series.map((s) => ({ ...s, values: withZeros(s.values) }));
     this.data = spec.series.map((s) => new Counts(s.values));
     this.explain(spec.series.map((s, k) => [s.name, s.colour ?? k, s.note]));
   }
@@ -242,6 +259,26 @@ class LevelPanel extends Steps {
     const inside = i >= 0 && i < edges.length - 1;
     return this.spec.series.map((s) => `${s.name}: ${inside ? value(s.values[i], this.unit) : "–"}` +
       (inside ? ` (of ${duration(edges[i + 1] - edges[i])})` : ""));
+  }
+  over(u) {
+    const { limit } = this.spec, scale = devicePixelRatio;
+    if (limit) {
+      clipped(u, () => {
+        const y = u.valToPos(limit.value, "y", true);
+        u.ctx.strokeStyle = u.ctx.fillStyle = ink("event");
+        u.ctx.lineWidth = 1.5 * scale;
+        u.ctx.setLineDash([6 * scale, 4 * scale]);
+        u.ctx.beginPath();
+        u.ctx.moveTo(u.bbox.left, y);
+        u.ctx.lineTo(u.bbox.left + u.bbox.width, y);
+        u.ctx.stroke();
+        u.ctx.font = `${12 * scale}px system-ui, sans-serif`;
+        u.ctx.textAlign = "right";
+        u.ctx.textBaseline = y - u.bbox.top > 16 * scale ? "bottom" : "top";
+        u.ctx.fillText(limit.name.slice(0, 80), u.bbox.left + u.bbox.width - 4 * scale, y - 2 * scale);
+      });
+    }
+    super.over(u);
   }
   rows() {
     const e = this.spec.edges_ns;

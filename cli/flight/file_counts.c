@@ -15,14 +15,36 @@
 #include "common/pcapng.h"
 #include "file_counts.h"
 #include "flight.h"
+#include "packet_rows.h"
 
 #define FLOWS_MAX 16384
 
-static unsigned slice_of(const struct incident *i, uint64_t ns)
+/* 1, 2 or 5 times a power of ten, so that the window has no more than INCIDENT_STEPS. */
+static uint64_t step_of(uint64_t window_ns)
 {
-	double at = (double)(ns - i->from_ns) / (double)(i->to_ns - i->from_ns + 1);
+	uint64_t step = 1000;
 
-	return at < 0 ? 0 : at < 1 ? (unsigned)(at * INCIDENT_SLICES) : INCIDENT_SLICES - 1;
+	for (unsigned k = 0; window_ns / step >= INCIDENT_STEPS; k++)
+		step = k % 3 == 1 ? step * 5 / 2 : step * 2;
+	return step;
+}
+
+static void make_steps(struct incident *i)
+{
+	uint64_t window_ns = i->to_ns - i->from_ns + 1;
+
+	i->step_ns = step_of(window_ns);
+	i->step_count = (uint32_t)((window_ns + i->step_ns - 1) / i->step_ns);
+	for (int k = 0; k < INCIDENT_CURVES; k++)
+		i->steps[k] = calloc(i->step_count, sizeof(*i->steps[k]));
+}
+
+static void count_step(struct incident *i, int curve, uint64_t ns, uint64_t packets)
+{
+	uint64_t step = ns < i->from_ns ? 0 : (ns - i->from_ns) / i->step_ns;
+
+	if (i->steps[curve])
+		i->steps[curve][step < i->step_count ? step : i->step_count - 1] += packets;
 }
 
 static void count(struct incident *i, const struct block *b)
@@ -37,14 +59,16 @@ static void count(struct incident *i, const struct block *b)
 	}
 	i->counted++;
 	i->lost += b->dropcount;
-	i->slices[sent][slice_of(i, ns)]++;
+	count_step(i, sent, ns, 1);
+	if (b->dropcount)
+		count_step(i, 2, ns, b->dropcount);
 	if (!i->first_ns)
 		i->first_ns = ns;
 	i->last_ns = ns;
-	if (!i->flows)
-		return;
 	headers_read(&h, b->linktype, b->data, b->captured);
-	flows_add(i->flows, &h, b->length, sent);
+	packet_rows_add(i->rows, b, &h);
+	if (i->flows)
+		flows_add(i->flows, &h, b->length, sent);
 }
 
 /* The application can write to its packets until they are in the file: what is wrong there ends the
@@ -59,6 +83,8 @@ static int count_file(struct incident *i, int fd)
 		ret = rt_load(&i->f->abort_writers) ? -ECANCELED : 0;
 		if (!ret && kind == BLOCK_PACKET)
 			count(i, &block);
+		else if (!ret && kind == BLOCK_INTERFACE)
+			packet_rows_interface(i->rows, &block, b.swapped);
 	}
 	if (!ret)
 		ret = kind < 0 ? kind : b.torn[0] ? -EBADMSG : 0;
@@ -111,7 +137,10 @@ int file_count(struct incident *i)
 		return -errno;
 	i->if_packets = calloc(i->file.interfaces + 1, sizeof(*i->if_packets));
 	i->if_lost = calloc(i->file.interfaces + 1, sizeof(*i->if_lost));
-	i->flows = flows_new(FLOWS_MAX); /* NULL: the report has none */
+	/* NULL: the reports have none. */
+	i->flows = flows_new(FLOWS_MAX);
+	i->rows = packet_rows_new(i->event.to_ns);
+	make_steps(i);
 	ret = i->if_packets && i->if_lost ? count_file(i, fd) : -ENOMEM;
 	/* After an error the disk may be full. */
 	if (!ret && !i->error)

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/html.h"
 #include "base/json.h"
 #include "base/util.h"
 #include "flight.h"
@@ -57,45 +56,53 @@ json_t *flow_report_json(const struct incident *i)
 
 /* ---- index.html */
 
-static void put_flow(FILE *f, const struct flow *w)
+static void put_flow(json_t *table, const struct flow *w)
 {
-	char text[FLOW_TEXT], received[FORMAT_LEN], sent[FORMAT_LEN], bytes[FORMAT_LEN];
+	json_t *row = view_row(table);
+	char text[FLOW_TEXT];
 
-	fputs("<tr><td>", f);
-	html_text(f, flow_text(&w->key, text));
-	fprintf(f, "</td><td>%s</td><td>%s</td><td>%s</td></tr>\n",
-		format_count(received, w->packets[0]), format_count(sent, w->packets[1]),
-		format_count(bytes, w->bytes));
+	json_array_append_new(row, json_text(flow_text(&w->key, text)));
+	json_array_append_new(row, json_count(w->packets[0]));
+	json_array_append_new(row, json_count(w->packets[1]));
+	json_array_append_new(row, json_count(w->bytes));
 }
 
-static void put_table(FILE *f, struct flows *flows, enum flow_order order, const char *title)
+static bool is_in(const struct flow *w, const struct flow **list, size_t n)
 {
-	const struct flow *top[TOP];
-	size_t n = flows_top(flows, order, top, TOP);
-
-	fprintf(f,
-		"<h3>%s</h3>\n<table class=\"flows\"><tr><th>flow</th><th>received</th>"
-		"<th>sent</th><th>bytes</th></tr>\n",
-		title);
-	for (size_t i = 0; i < n; i++)
-		put_flow(f, top[i]);
-	fputs("</table>\n", f);
+	while (n--)
+		if (list[n] == w)
+			return true;
+	return false;
 }
 
-void flow_report_page(const struct incident *i, FILE *f)
+void flow_report_view(const struct incident *i, struct view *v)
 {
-	char text[FORMAT_LEN];
+	const struct flow *by_packets[TOP], *by_bytes[TOP];
+	char text[256], count[FORMAT_LEN], lacks[FORMAT_LEN];
+	size_t packets, bytes;
+	json_t *table;
 
 	if (!i->flows || !flows_count(i->flows))
 		return;
-	fprintf(f, "<h2>Top flows</h2>\n<p>%s flows of this window",
-		format_count(text, flows_count(i->flows)));
+	table = view_panel(v, "table", "flows", "Largest flows");
+	format_count(count, flows_count(i->flows));
 	if (flows_error(i->flows))
-		fprintf(f,
-			" are the largest; the smallest were not counted to the end, and a count "
-			"may lack up to %s packets",
-			format_count(text, flows_error(i->flows)));
-	fputs(".</p>\n", f);
-	put_table(f, i->flows, FLOWS_BY_PACKETS, "By packets");
-	put_table(f, i->flows, FLOWS_BY_BYTES, "By bytes");
+		snprintf(text, sizeof(text),
+			"Of %s flows, the largest; a count may lack up to %s packets.", count,
+			format_count(lacks, flows_error(i->flows)));
+	else
+		snprintf(text, sizeof(text), "Of %s flows, the largest by packets and by bytes.",
+			count);
+	view_panel_note(table, text);
+	view_column(table, "flow", "text");
+	view_column(table, "received", "count");
+	view_column(table, "sent", "count");
+	view_column(table, "bytes", "count");
+	packets = flows_top(i->flows, FLOWS_BY_PACKETS, by_packets, TOP);
+	bytes = flows_top(i->flows, FLOWS_BY_BYTES, by_bytes, TOP);
+	for (size_t k = 0; k < packets; k++)
+		put_flow(table, by_packets[k]);
+	for (size_t k = 0; k < bytes; k++)
+		if (!is_in(by_bytes[k], by_packets, packets))
+			put_flow(table, by_bytes[k]);
 }

@@ -4,12 +4,14 @@
 #define RINGTAP_CLI_FLIGHT_FLOW_REPORT_H
 
 #include <jansson.h>
-#include <stdio.h>
+
+#include "web/view.h"
 
 struct incident;
 
 /* The caller decrefs. */
 json_t *flow_report_json(const struct incident *i);
-void flow_report_page(const struct incident *i, FILE *f);
+/* Adds a table of them. */
+void flow_report_view(const struct incident *i, struct view *v);
 
 #endif

@@ -22,7 +22,7 @@
 
 /* What an incident consists of: nothing else is ever removed. */
 static const char *const parts[] = {FLIGHT_PACKETS, FLIGHT_METRICS, FLIGHT_DOCTOR, FLIGHT_PAGE,
-	FLIGHT_PLOT, FLIGHT_TRACE, FLIGHT_UNFINISHED, FLIGHT_INCIDENT};
+	FLIGHT_TRACE, FLIGHT_UNFINISHED, FLIGHT_INCIDENT};
 #define PARTS      (sizeof(parts) / sizeof(parts[0]))
 #define TEXT_MAX   (1u << 20) /* of FLIGHT_INCIDENT and FLIGHT_DOCTOR, which have some KiB */
 #define REQUEST_MS 10000 /* a recorder reads requests every 100 ms, and makes folders meanwhile */

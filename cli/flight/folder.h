@@ -13,7 +13,6 @@
 #define FLIGHT_UNFINISHED ".incident.json" /* becomes FLIGHT_INCIDENT */
 #define FLIGHT_DOCTOR     "doctor.txt"
 #define FLIGHT_PAGE       "index.html"
-#define FLIGHT_PLOT       "plot.svg"
 #define FLIGHT_TRACE      "trace.json"
 
 /* Characters in names of conditions, which are parts of the names of incidents. */

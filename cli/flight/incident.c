@@ -15,6 +15,7 @@
 #include "common/atomics.h"
 #include "flight.h"
 #include "folder.h"
+#include "packet_rows.h"
 #include "packets.h"
 #include "reports.h"
 
@@ -27,6 +28,9 @@ static void incident_free(struct incident *i)
 	free(i->if_packets);
 	free(i->if_lost);
 	flows_free(i->flows);
+	packet_rows_free(i->rows);
+	for (int k = 0; k < INCIDENT_CURVES; k++)
+		free(i->steps[k]);
 	if (i->folder_fd >= 0)
 		close(i->folder_fd);
 	free(i->folder);

@@ -11,9 +11,11 @@
 #include "sink/capture_file.h"
 #include "trigger.h"
 
-#define INCIDENT_SLICES 400 /* of a window, for its plot */
+#define INCIDENT_STEPS  50000 /* of a window, at most: its packets are counted in each */
+#define INCIDENT_CURVES 3     /* received, sent, lost */
 
 struct flight;
+struct packet_rows;
 
 /* An incident that is over. */
 struct finished {
@@ -36,9 +38,11 @@ struct incident {
 	const char *comments[2]; /* the comment and NULL */
 	/* Written by the writer; valid for others once done is set. */
 	uint64_t packets, bytes, counted, lost, first_ns, last_ns;
-	uint64_t *if_packets, *if_lost;      /* by interface, file.interfaces of them */
-	struct flows *flows;                 /* NULL: no memory */
-	uint64_t slices[2][INCIDENT_SLICES]; /* packets received and sent */
+	uint64_t *if_packets, *if_lost;               /* by interface, file.interfaces of them */
+	struct flows *flows;                          /* NULL: no memory */
+	struct packet_rows *rows;                     /* NULL: no memory */
+	uint64_t step_ns;                             /* the last step may be shorter */
+	uint32_t step_count, *steps[INCIDENT_CURVES]; /* packets in each; NULL: no memory */
 	bool marked;
 	uint64_t since_ns; /* as in struct ringtap_kept, when the window was made */
 	/* CLOCK_MONOTONIC; 0: not yet. written: all packets are in the file. */

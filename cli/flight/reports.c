@@ -16,13 +16,14 @@
 #include "base/json.h"
 #include "base/util.h"
 #include "measure/metrics.h"
+#include "web/page.h"
 #include "flight.h"
 #include "flow_report.h"
 #include "folder.h"
 #include "history.h"
-#include "page.h"
 #include "reports.h"
 #include "timeline.h"
+#include "view.h"
 
 #define RESERVED 32768 /* bytes of FLIGHT_INCIDENT; with its flows it has at most about 12 KiB */
 
@@ -98,10 +99,10 @@ static int write_metrics(const struct incident *i, unsigned first, unsigned last
 
 /* ---- doctor.txt */
 
-static int write_doctor(const struct incident *i, unsigned first, unsigned last)
+/* d NULL: there is none. */
+static int write_doctor(
+	const struct incident *i, const struct examination *e, const struct diagnosis *d)
 {
-	struct examination e;
-	struct diagnosis *d = history_judge(i->f, first, last, &e);
 	char *path = NULL;
 	FILE *f;
 	int ret;
@@ -111,39 +112,24 @@ static int write_doctor(const struct incident *i, unsigned first, unsigned last)
 	f = create(i, FLIGHT_DOCTOR, O_TRUNC, &path);
 	ret = f ? 0 : -errno;
 	if (f) {
-		diagnosis_print(f, &e, d);
+		diagnosis_print(f, e, d);
 		ret = finish(f, 0);
 	}
 	free(path);
-	free(d);
 	return ret;
 }
 
 /* ---- index.html */
 
-static int write_plot(const struct incident *i, unsigned first, unsigned last)
-{
-	char *path;
-	FILE *f = create(i, FLIGHT_PLOT, O_TRUNC, &path);
-	int ret = f ? page_plot(i, first, last, f) : -errno;
-
-	if (f)
-		ret = finish(f, ret);
-	free(path);
-	return ret;
-}
-
-/* plot: there is one. */
-static int write_page(const struct incident *i, bool plot, unsigned first, unsigned last)
+static int write_page(
+	const struct incident *i, unsigned first, unsigned last, const struct diagnosis *d)
 {
 	char *path;
 	FILE *f = create(i, FLIGHT_PAGE, O_TRUNC, &path);
-	int ret = f ? 0 : -errno;
+	int ret = f ? web_page_write(incident_view(i, first, last, d), f) : -errno;
 
-	if (f) {
-		page_write(i, plot, first, last, f);
-		ret = finish(f, 0);
-	}
+	if (f)
+		ret = finish(f, ret);
 	free(path);
 	return ret;
 }
@@ -263,20 +249,23 @@ static int check(const struct incident *i, json_t *missing, const char *name, in
 int reports_write(const struct incident *i)
 {
 	json_t *missing = json_array();
+	struct diagnosis *d = NULL;
 	unsigned first = 0, last = 0;
-	int rets[6] = {0}, ret = 0;
+	int rets[5] = {0}, ret = 0;
+	struct examination e;
 
 	if (history_around(i->f, i->from_ns, i->to_ns, &first, &last)) {
+		d = history_judge(i->f, first, last, &e);
 		rets[0] = check(i, missing, FLIGHT_METRICS, write_metrics(i, first, last));
-		rets[1] = check(i, missing, FLIGHT_DOCTOR, write_doctor(i, first, last));
+		rets[1] = check(i, missing, FLIGHT_DOCTOR, write_doctor(i, &e, d));
 	}
-	rets[2] = check(i, missing, FLIGHT_PLOT, write_plot(i, first, last));
-	rets[3] = check(i, missing, FLIGHT_PAGE, write_page(i, !rets[2], first, last));
-	rets[4] = check(i, missing, FLIGHT_TRACE,
+	rets[2] = check(i, missing, FLIGHT_PAGE, write_page(i, first, last, d));
+	rets[3] = check(i, missing, FLIGHT_TRACE,
 		write_json(i, FLIGHT_TRACE, O_TRUNC, timeline_json(i, first, last)));
-	rets[5] = write_last(i, missing);
+	rets[4] = write_last(i, missing);
 	json_decref(missing);
-	for (unsigned k = 0; k < 6 && !ret; k++)
+	free(d);
+	for (unsigned k = 0; k < 5 && !ret; k++)
 		ret = rets[k];
 	return ret;
 }

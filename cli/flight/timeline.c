@@ -12,7 +12,8 @@
 #include "history.h"
 #include "timeline.h"
 
-#define COUNTERS 0 /* the "thread" of what belongs to all of the application */
+#define RATES    400 /* of a window, about */
+#define COUNTERS 0   /* the "thread" of what belongs to all of the application */
 
 struct timeline {
 	const struct incident *i;
@@ -43,18 +44,39 @@ static json_t *complete(
 		"ts", microseconds(t->i, start_ns), "dur", (double)ns / 1e3);
 }
 
-static void add_gap(struct timeline *t, const struct ringtap_snapshot *s, uint32_t tid,
-	const struct ringtap_gap *g)
+static uint32_t tid_of(const struct activity *a)
 {
-	json_t *e = complete(t, g->packets ? "gap with work" : "idle gap", tid, g->start_ns, g->ns);
+	return ringtap_snapshot_thread(a->snapshot, a->thread)->tid;
+}
+
+static void add_gap(struct timeline *t, const struct activity *a)
+{
+	const struct ringtap_gap *g = a->gap;
+	json_t *e = complete(
+		t, g->packets ? "gap with work" : "idle gap", tid_of(a), g->start_ns, g->ns);
 	json_t *args = json_pack("{s:I}", "packets", (json_int_t)g->packets);
 
-	if (g->port < s->port_count) {
+	if (g->port < a->snapshot->port_count) {
 		json_object_set_new(
-			args, "port", json_text(ringtap_snapshot_port(s, g->port)->name));
+			args, "port", json_text(ringtap_snapshot_port(a->snapshot, g->port)->name));
 		json_object_set_new(args, "queue", json_count(g->queue));
 	}
 	json_object_set_new(e, "args", args);
+	add(t, e);
+}
+
+static void add_activity(void *ctx, const struct activity *a)
+{
+	struct timeline *t = ctx;
+	json_t *e;
+
+	if (a->gap) {
+		add_gap(t, a);
+		return;
+	}
+	e = complete(t, "busy period", tid_of(a), a->burst->start_ns, a->burst->ns);
+	json_object_set_new(
+		e, "args", json_pack("{s:I}", "packets", (json_int_t)a->burst->packets));
 	add(t, e);
 }
 
@@ -89,29 +111,52 @@ static bool came_back(const struct ringtap_snapshot *earlier, uint64_t end_ns)
 	return earlier && end_ns + NS_PER_S < earlier->taken_ns;
 }
 
-/* earlier, before: the snapshot before s, and its thread; NULL: none. */
-static void add_thread(struct timeline *t, const struct ringtap_snapshot *s,
-	const struct ringtap_thread_stats *now, const struct ringtap_snapshot *earlier,
-	const struct ringtap_thread_stats *before, bool last)
+struct walk {
+	const struct incident *i;
+	void (*fn)(void *ctx, const struct activity *a);
+	void *ctx;
+};
+
+/* earlier, before: the snapshot before a's, and its thread; NULL: none. */
+static void walk_thread(const struct walk *w, struct activity *a,
+	const struct ringtap_snapshot *earlier, const struct ringtap_thread_stats *before,
+	bool last)
 {
-	for (uint32_t i = 0; i < now->gap_count; i++) {
-		const struct ringtap_gap *g = ringtap_thread_gap(now, i);
+	const struct ringtap_thread_stats *now = ringtap_snapshot_thread(a->snapshot, a->thread);
 
-		if ((!g->open || last) && overlaps(t->i, g->start_ns, g->ns) &&
+	for (uint32_t k = 0; k < now->gap_count; k++) {
+		const struct ringtap_gap *g = a->gap = ringtap_thread_gap(now, k);
+
+		if ((!g->open || last) && overlaps(w->i, g->start_ns, g->ns) &&
 			!had_gap(before, g->start_ns) && !came_back(earlier, g->start_ns + g->ns))
-			add_gap(t, s, now->tid, g);
+			w->fn(w->ctx, a);
 	}
-	for (uint32_t i = 0; i < now->microburst_count; i++) {
-		const struct ringtap_microburst *b = ringtap_thread_microburst(now, i);
-		json_t *e;
+	a->gap = NULL;
+	for (uint32_t k = 0; k < now->microburst_count; k++) {
+		const struct ringtap_microburst *b = a->burst = ringtap_thread_microburst(now, k);
 
-		if (!overlaps(t->i, b->start_ns, b->ns) || had_burst(before, b->start_ns) ||
-			came_back(earlier, b->start_ns + b->ns))
-			continue;
-		e = complete(t, "busy period", now->tid, b->start_ns, b->ns);
-		json_object_set_new(
-			e, "args", json_pack("{s:I}", "packets", (json_int_t)b->packets));
-		add(t, e);
+		if (overlaps(w->i, b->start_ns, b->ns) && !had_burst(before, b->start_ns) &&
+			!came_back(earlier, b->start_ns + b->ns))
+			w->fn(w->ctx, a);
+	}
+}
+
+void timeline_walk(const struct incident *i, unsigned first, unsigned last,
+	void (*fn)(void *ctx, const struct activity *a), void *ctx)
+{
+	const struct walk w = {.i = i, .fn = fn, .ctx = ctx};
+
+	for (unsigned n = first; first < last && n <= last; n++) {
+		const struct ringtap_snapshot *s = i->f->history[n],
+					      *e = n > first ? i->f->history[n - 1] : NULL;
+
+		for (uint32_t k = 0; k < s->thread_count; k++) {
+			struct activity a = {.snapshot = s, .thread = k};
+
+			walk_thread(&w, &a, e,
+				e && k < e->thread_count ? ringtap_snapshot_thread(e, k) : NULL,
+				n == last);
+		}
 	}
 }
 
@@ -131,13 +176,21 @@ static void name_threads(struct timeline *t, const struct ringtap_snapshot *s)
 static void add_rates(struct timeline *t)
 {
 	const struct incident *i = t->i;
-	double slice = (double)(i->to_ns - i->from_ns + 1) / INCIDENT_SLICES;
+	uint32_t group = i->step_count / RATES + 1;
 
-	for (unsigned k = 0; k < INCIDENT_SLICES; k++)
+	for (uint32_t k = 0; i->steps[0] && k < i->step_count; k += group) {
+		uint64_t from = k * i->step_ns, to = from + group * i->step_ns, n[2] = {0, 0};
+
+		if (to > i->to_ns - i->from_ns + 1)
+			to = i->to_ns - i->from_ns + 1;
+		for (uint32_t m = k; m < k + group && m < i->step_count; m++)
+			for (int d = 0; d < 2; d++)
+				n[d] += i->steps[d][m];
 		add(t, json_pack("{s:s,s:s,s:i,s:f,s:{s:f,s:f}}", "name", "packets/s", "ph", "C",
-			       "tid", COUNTERS, "ts", k * slice / 1e3, "args", "received",
-			       (double)i->slices[0][k] / slice * 1e9, "sent",
-			       (double)i->slices[1][k] / slice * 1e9));
+			       "tid", COUNTERS, "ts", (double)from / 1e3, "args", "received",
+			       (double)n[0] / (double)(to - from) * 1e9, "sent",
+			       (double)n[1] / (double)(to - from) * 1e9));
+	}
 }
 
 static void add_event(struct timeline *t)
@@ -158,15 +211,7 @@ json_t *timeline_json(const struct incident *i, unsigned first, unsigned last)
 			json_text(f->app.name)));
 	add_event(&t);
 	add_rates(&t);
-	for (unsigned n = first; first < last && n <= last; n++) {
-		const struct ringtap_snapshot *s = f->history[n],
-					      *a = n > first ? f->history[n - 1] : NULL;
-
-		for (uint32_t k = 0; k < s->thread_count; k++)
-			add_thread(&t, s, ringtap_snapshot_thread(s, k), a,
-				a && k < a->thread_count ? ringtap_snapshot_thread(a, k) : NULL,
-				n == last);
-	}
+	timeline_walk(i, first, last, add_activity, &t);
 	if (first < last)
 		name_threads(&t, f->history[last]);
 	return json_pack("{s:o,s:s,s:{s:s,s:o}}", "traceEvents", t.events, "displayTimeUnit", "ns",

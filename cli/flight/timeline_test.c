@@ -2,69 +2,8 @@
 /* trace.json: each gap and busy period of a window once, in whichever snapshots it is. */
 #include <string.h>
 
-#include "base/test_util.h"
-#include "measure/fake_monitor.h"
-#include "common/test_now.h"
-#include "flight.h"
-#include "history.h"
+#include "test_incident.h"
 #include "timeline.h"
-
-#define SECONDS 4
-
-static struct flight f;
-static struct incident incident;
-static struct trigger trigger = {.text = "gap > 50us"};
-
-/* A snapshot each second, of a window that begins with the first one. */
-static int begin(void **state)
-{
-	test_now_set(TEST_NOW_MONO_NS, TEST_NOW_REAL_NS);
-	fake_apps_begin();
-	memset(&f, 0, sizeof(f));
-	f.app.name = (char *)"app";
-	incident = (struct incident){.f = &f,
-		.name = "x",
-		.trigger = &trigger,
-		.from_ns = TEST_NOW_REAL_NS,
-		.to_ns = TEST_NOW_REAL_NS + SECONDS * NS_PER_S - 1};
-	incident.event.from_ns = TEST_NOW_REAL_NS + 2 * NS_PER_S;
-	incident.event.to_ns = incident.event.from_ns + 61000;
-	for (unsigned i = 0; i <= SECONDS; i++) {
-		f.history[f.history_count++] = fake_snapshot(&fake_apps[0], i * NS_PER_S);
-		rt_sleep_ns(NS_PER_S);
-	}
-	return 0;
-}
-
-static int end(void **state)
-{
-	history_free(&f);
-	fake_apps_end();
-	return 0;
-}
-
-static struct ringtap_thread_stats *thread(unsigned second)
-{
-	return (struct ringtap_thread_stats *)ringtap_snapshot_thread(f.history[second], 0);
-}
-
-/* In the snapshot of this second: a gap, ns from the window's beginning. */
-static void gap_in(unsigned second, uint64_t at_ns, uint64_t ns, bool open)
-{
-	struct ringtap_thread_stats *t = thread(second);
-
-	*(struct ringtap_gap *)ringtap_thread_gap(t, t->gap_count++) = (struct ringtap_gap){
-		.start_ns = TEST_NOW_REAL_NS + at_ns, .ns = ns, .packets = 32, .open = open};
-}
-
-static void burst_in(unsigned second, uint64_t at_ns)
-{
-	struct ringtap_thread_stats *t = thread(second);
-
-	*(struct ringtap_microburst *)ringtap_thread_microburst(t, t->microburst_count++) =
-		(struct ringtap_microburst){
-			.start_ns = TEST_NOW_REAL_NS + at_ns, .ns = 700000, .packets = 123};
-}
 
 static unsigned count(const char *name)
 {
@@ -83,7 +22,7 @@ static void the_event_and_the_rates(void **state)
 	json_t *j, *e;
 	size_t i;
 
-	incident.slices[0][0] = 1000;
+	incident.steps[0][0] = 1000;
 	j = timeline_json(&incident, 0, f.history_count - 1);
 	json_array_foreach(json_object_get(j, "traceEvents"), i, e)
 	{
@@ -94,7 +33,7 @@ static void the_event_and_the_rates(void **state)
 	}
 	json_decref(j);
 	assert_int_equal(count("gap > 50us"), 1);
-	assert_int_equal(count("packets/s"), INCIDENT_SLICES);
+	assert_int_equal(count("packets/s"), 364); /* 11 steps each */
 	assert_int_equal(count("thread_name"), 1);
 }
 

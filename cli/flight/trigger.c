@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "measure/plot.h"
 #include "trigger.h"
 
 unsigned trigger_collectors(const struct trigger *t)

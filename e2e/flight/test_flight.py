@@ -3,7 +3,6 @@
 window holds the packets of its time, each of them, and no other."""
 
 import itertools
-import re
 import resource
 import signal
 import stat
@@ -185,8 +184,8 @@ def stall(app, kept):
     assert incident["trigger"]["where"]
     assert "ringtap trace gaps --off-cpu" in flight.advice(incident)
     # It went on while snapshots were taken.
-    shown = re.search(r"longest polling gap</th><td>([\d.]+) s\b", flight.page(incident))
-    assert float(shown[1]) >= STALL_NS / 1e9 - 0.01
+    intervals = [v for lane in flight.panel(incident, "threads")["lanes"] for v in lane["intervals"]]
+    assert max(v[1] for v in intervals) >= STALL_NS - 10_000_000
     return incident
 
 
@@ -325,7 +324,7 @@ def test_a_slow_packet(plugin, closing, keep):
     assert percentile["event_to_ns"] - percentile["event_from_ns"] > 0.97e9
     for incident in slow, percentile:
         assert len(incident.file.packets) >= 2 * 50 * 32
-    assert "Compare gaps and latency in the plot" in flight.advice(slow)
+    assert "Compare gaps and latency: a gap delays all packets" in flight.advice(slow)
 
 
 def test_rollover_is_reported(busy, keep):

@@ -6,6 +6,7 @@ import signal
 import time
 
 import pytest
+from harness import flight
 from harness.doctor import Diagnosis, top
 from harness.flight import COMMENT, assert_same_packets, comments, state
 from harness.paths import RINGTAP
@@ -92,7 +93,7 @@ def test_the_packet_itself_has_the_comment(app, keep):
     assert at == 1007 and packet.data[14:18] == (1007).to_bytes(4, "big")
     assert file.packets[at - 1].ns == packet.ns == incident["event_from_ns"]
     assert incident["trigger"]["name"] == "packet"
-    assert "The packet that matched has the comment" in (incident.folder / "index.html").read_text()
+    assert "The packet that matched has the comment" in flight.advice(incident)
 
 
 def test_conditions_have_names_windows_and_cooldowns_of_their_own(app, keep):

@@ -2,10 +2,9 @@
 """ringtap flight, and its incidents."""
 
 import json
-import re
 import signal
 
-from . import pcapng
+from . import pcapng, view
 from .paths import RINGTAP
 from .proc import Proc, run, until
 
@@ -76,18 +75,29 @@ def command(name, folder, *args, status=0):
     return done.stdout + done.stderr
 
 
-def page(incident):
-    """The text of index.html. All files that it names are there."""
-    text = (incident.folder / "index.html").read_text()
-    names = re.findall(r'(?:href|src)="([^"]+)"', text)
-    assert names and all((incident.folder / name).is_file() for name in names), names
-    return text
+def document(incident):
+    """What index.html draws."""
+    return view.document_of(incident.folder / "index.html")
+
+
+def panel(incident, name):
+    (found,) = (p for p in document(incident)["panels"] if p["id"] == name)
+    return found
+
+
+def counts(panel):
+    """The values of each series of counts, by name: -n stands for n zeros."""
+    return {s["name"]: [n for v in s["values"] for n in ([0] * -v if v < 0 else [v])] for s in panel["series"]}
+
+
+def facts(incident):
+    return {f["name"]: f["value"] for f in document(incident)["facts"]}
 
 
 def advice(incident):
-    """What index.html recommends, without its markup."""
-    (items,) = re.findall(r"<h2>What to look at next</h2>\s*<ul>(.*?)</ul>", page(incident), re.DOTALL)
-    return re.sub(r"<[^>]+>", "", items)
+    """What index.html recommends."""
+    (found,) = (f for f in document(incident)["findings"] if f["title"] == "What to look at next")
+    return "\n".join(found["evidence"])
 
 
 def state(app):

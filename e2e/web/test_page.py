@@ -2,6 +2,7 @@
 """The page of web/ in a browser: what it draws is read from its canvases."""
 
 import copy
+import itertools
 import json
 
 import jsonschema
@@ -29,6 +30,13 @@ def rates():
     for i in range(STALL_END // STEP, STALL_END // STEP + 20):
         values[i] = 37
     return values
+
+
+def packed(values):
+    """With runs of zeros as one number."""
+    return [
+        n for zero, run in itertools.groupby(values, lambda v: v == 0) for n in ([-len(list(run))] if zero else run)
+    ]
 
 
 def document(name="my-app", rows=500):
@@ -66,7 +74,7 @@ def document(name="my-app", rows=500):
                 "title": name,
                 "unit": "packets",
                 "grid": {"from_ns": 0, "step_ns": STEP, "to_ns": 1500 * MS},
-                "series": [{"name": name, "values": rates(), "note": name}],
+                "series": [{"name": name, "values": packed(rates()), "note": name}],
             },
             {
                 "kind": "levels",
@@ -74,6 +82,7 @@ def document(name="my-app", rows=500):
                 "title": name,
                 "unit": "ns",
                 "log": True,
+                "limit": {"name": name, "value": 200_000},
                 "edges_ns": [0, 500 * MS, 1000 * MS, 1500 * MS],
                 "series": [{"name": "p50", "values": [1200, 1500, 1300]}, {"name": name, "values": [5000, 36e6, None]}],
             },

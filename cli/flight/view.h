@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The document of an incident's page: docs/view.md. */
+#ifndef RINGTAP_CLI_FLIGHT_VIEW_H
+#define RINGTAP_CLI_FLIGHT_VIEW_H
+
+#include "web/view.h"
+
+struct incident;
+struct diagnosis;
+
+/* With snapshots first … last of the history (none if they are equal), and their diagnosis (NULL:
+ * none). The caller writes it by web_page_write(), or decrefs it. */
+json_t *incident_view(
+	const struct incident *i, unsigned first, unsigned last, const struct diagnosis *d);
+
+/* ---- its parts */
+
+/* What each thread did. */
+void view_threads(struct view *v, const struct incident *i, unsigned first, unsigned last);
+/* Packets in the file, what ports lost, latencies, mempools. */
+void view_packets(struct view *v, const struct incident *i);
+void view_ports(struct view *v, const struct incident *i, unsigned first, unsigned last);
+void view_latency(struct view *v, const struct incident *i, unsigned first, unsigned last);
+void view_pools(struct view *v, const struct incident *i, unsigned first, unsigned last);
+
+#endif

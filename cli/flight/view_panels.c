@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Panels of an incident's page: packets in the file, and what the probe counted in each second. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "base/util.h"
+#include "flight.h"
+#include "history.h"
+#include "view.h"
+
+#define CURVES 7 /* colours that differ */
+
+void view_packets(struct view *v, const struct incident *i)
+{
+	static const struct {
+		const char *name;
+		enum view_colour colour;
+	} curves[INCIDENT_CURVES] = {
+		{"received", VIEW_BLUE}, {"sent", VIEW_RED}, {"lost by the recorder", VIEW_PURPLE}};
+	json_t *panel;
+
+	if (!i->steps[0])
+		return;
+	panel = view_counts(
+		v, "rates", "Packets in the file", "packets", i->from_ns, i->step_ns, i->to_ns + 1);
+	for (int k = 0; k < INCIDENT_CURVES; k++)
+		if (k < 2 || i->lost)
+			view_append_counts(view_series(panel, curves[k].name, curves[k].colour),
+				i->steps[k], i->step_count);
+	view_panel_note(panel, "The lighter band: the least and the most of eighths of each step.");
+	if (i->f->cfg && i->f->cfg->filter)
+		view_panel_note(
+			panel, "The recorder has a filter (-f): other packets are not counted.");
+}
+
+/* A panel of values that hold from one snapshot to the next. */
+static json_t *seconds_panel(struct view *v, const struct incident *i, unsigned first,
+	unsigned last, const char *id, const char *title, const char *unit)
+{
+	json_t *panel = view_panel(v, "levels", id, title), *edges = json_array();
+
+	for (unsigned n = first; n <= last; n++)
+		json_array_append_new(edges, view_at(v, i->f->history[n]->taken_ns));
+	json_object_set_new(panel, "edges_ns", edges);
+	json_object_set_new(panel, "unit", json_string(unit));
+	return panel;
+}
+
+/* ---- losses */
+
+struct losses {
+	double missed, no_mbuf, refused, errors; /* packets/s; NAN: unknown */
+};
+
+static void add(double *to, double n)
+{
+	if (!isnan(n))
+		*to = isnan(*to) ? n : *to + n;
+}
+
+static struct losses losses_of(const struct span *s)
+{
+	struct losses l = {NAN, NAN, NAN, NAN};
+
+	for (uint32_t p = 0; p < s->to->port_count; p++) {
+		struct driver_counts c;
+
+		driver_counts(s, p, &c);
+		add(&l.missed, c.imissed / c.seconds);
+		add(&l.no_mbuf, c.rx_nombuf / c.seconds);
+		add(&l.refused, c.unsent / c.seconds);
+		add(&l.errors, c.errors / c.seconds);
+	}
+	return l;
+}
+
+void view_ports(struct view *v, const struct incident *i, unsigned first, unsigned last)
+{
+	json_t *panel = seconds_panel(
+		v, i, first, last, "losses", "Losses and refusals of all ports, packets/s", "/s");
+	json_t *missed = view_series(panel, "missed", VIEW_RED);
+	json_t *no_mbuf = view_series(panel, "no mbuf", VIEW_PURPLE);
+	json_t *refused = view_series(panel, "refused", VIEW_ORANGE);
+	json_t *errors = view_series(panel, "errors", VIEW_GREY);
+
+	view_panel_note(panel,
+		"Drivers are read twice a second: what they counted may be half a second older. missed: the NIC had "
+		"no free descriptor; no mbuf: the driver had none; refused: the driver did not take the packet.");
+	for (unsigned n = first; n < last; n++) {
+		const struct span s = history_span(i->f, n, n + 1);
+		struct losses l = losses_of(&s);
+
+		view_append(missed, l.missed);
+		view_append(no_mbuf, l.no_mbuf);
+		view_append(refused, l.refused);
+		view_append(errors, l.errors);
+	}
+}
+
+/* ---- latency */
+
+static struct latency_rates slowest(const struct span *s)
+{
+	struct latency_rates worst = {.p50_ns = NAN, .p90_ns = NAN, .p99_ns = NAN}, r;
+
+	for (uint32_t k = 0; k < s->to->pair_count; k++) {
+		rates_latency(s, k, &r);
+		if (r.count && !(worst.p99_ns >= r.p99_ns))
+			worst = r;
+	}
+	return worst;
+}
+
+void view_latency(struct view *v, const struct incident *i, unsigned first, unsigned last)
+{
+	enum trigger_kind kind = i->trigger->kind;
+	json_t *panel, *p50, *p90, *p99;
+
+	if (!(i->f->history[last]->collectors & RINGTAP_LATENCY))
+		return;
+	panel = seconds_panel(
+		v, i, first, last, "latency", "Latency from receiving to sending", "ns");
+	json_object_set_new(panel, "log", json_true());
+	view_panel_note(panel, "Of each second, of the thread and ports that are the slowest.");
+	p50 = view_series(panel, "50 %", VIEW_BLUE);
+	p90 = view_series(panel, "90 %", VIEW_GREEN);
+	p99 = view_series(panel, "99 %", VIEW_RED);
+	for (unsigned n = first; n < last; n++) {
+		const struct span s = history_span(i->f, n, n + 1);
+		const struct latency_rates r = slowest(&s);
+
+		view_append(p50, r.p50_ns);
+		view_append(p90, r.p90_ns);
+		view_append(p99, r.p99_ns);
+	}
+	if (kind >= TRIGGER_LATENCY && kind <= TRIGGER_P999)
+		view_limit(panel, i->trigger->text, i->trigger->threshold);
+}
+
+/* ---- mempools */
+
+/* The least of them, one per call: those of which the least buffers were free. */
+static uint32_t next_pool(
+	const struct incident *i, unsigned first, unsigned last, const bool *taken)
+{
+	const struct ringtap_snapshot *end = i->f->history[last];
+	uint32_t found = RINGTAP_NO_INDEX;
+	double least = INFINITY;
+
+	for (uint32_t k = 0; k < end->pool_count && k < 1024; k++) {
+		for (unsigned n = first; n <= last && !taken[k]; n++) {
+			const struct ringtap_snapshot *s = i->f->history[n];
+			const struct ringtap_pool_stats *p =
+				k < s->pool_count ? ringtap_snapshot_pool(s, k) : NULL;
+
+			if (!p || p->gone || !p->size || p->available == UINT32_MAX ||
+				(double)p->available / p->size >= least)
+				continue;
+			least = (double)p->available / p->size;
+			found = k;
+		}
+	}
+	return found;
+}
+
+static void add_pool(json_t *panel, const struct incident *i, unsigned first, unsigned last,
+	uint32_t k, unsigned colour)
+{
+	char name[RINGTAP_NAME_LEN];
+	json_t *values = view_series(panel,
+		printable(name, sizeof(name), ringtap_snapshot_pool(i->f->history[last], k)->name),
+		colour);
+
+	for (unsigned n = first; n < last; n++) {
+		const struct ringtap_snapshot *s = i->f->history[n + 1];
+		const struct ringtap_pool_stats *p =
+			k < s->pool_count ? ringtap_snapshot_pool(s, k) : NULL;
+		bool known = p && p->size && !p->gone && p->available != UINT32_MAX;
+
+		view_append(values, known ? (double)p->available / p->size : NAN);
+	}
+}
+
+void view_pools(struct view *v, const struct incident *i, unsigned first, unsigned last)
+{
+	bool taken[1024] = {false};
+	json_t *panel = NULL;
+
+	for (unsigned n = 0; n < CURVES; n++) {
+		uint32_t k = next_pool(i, first, last, taken);
+
+		if (k == RINGTAP_NO_INDEX)
+			break;
+		taken[k] = true;
+		if (!panel)
+			panel = seconds_panel(
+				v, i, first, last, "pools", "Mempools: free buffers", "share");
+		add_pool(panel, i, first, last, k, n);
+	}
+	if (!panel)
+		return;
+	view_panel_note(panel,
+		"As read at the end of each second; of more than seven mempools those with the fewest "
+		"free buffers.");
+	if (i->trigger->kind == TRIGGER_POOL && i->trigger->percent)
+		view_limit(panel, i->trigger->text, i->trigger->threshold / 100);
+}

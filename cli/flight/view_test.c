@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The document of an incident's page: bars and steps are where they were, and what is unknown is
+ * not 0. */
+#include <errno.h>
+
+#include "judge/verdict.h"
+#include "packet_rows.h"
+#include "test_incident.h"
+#include "view.h"
+
+#define MS UINT64_C(1000000)
+
+static json_t *document;
+
+static int begin_view(void **state)
+{
+	document = NULL;
+	return begin(state);
+}
+
+static int end_view(void **state)
+{
+	json_decref(document);
+	packet_rows_free(incident.rows);
+	trigger = (struct trigger){.text = "gap > 50us"};
+	return end(state);
+}
+
+static void make(void)
+{
+	document = incident_view(&incident, 0, f.history_count - 1, NULL);
+	assert_non_null(document);
+}
+
+static json_t *find(const char *list, const char *key, const char *value)
+{
+	json_t *e;
+	size_t i;
+
+	json_array_foreach(json_object_get(document, list), i,
+		e) if (!strcmp(json_string_value(json_object_get(e, key)), value)) return e;
+	return NULL;
+}
+
+static json_t *panel(const char *id)
+{
+	return find("panels", "id", id);
+}
+
+static json_int_t number(json_t *list, size_t i)
+{
+	assert_true(i < json_array_size(list));
+	return json_integer_value(json_array_get(list, i));
+}
+
+static const char *text(json_t *j, const char *key)
+{
+	return json_string_value(json_object_get(j, key));
+}
+
+static json_t *intervals(void)
+{
+	json_t *lanes = json_object_get(panel("threads"), "lanes");
+
+	assert_int_equal(json_array_size(lanes), 1);
+	return json_object_get(json_array_get(lanes, 0), "intervals");
+}
+
+/* The name of the state of the only interval. */
+static const char *state_of_gap(void)
+{
+	json_t *all = intervals();
+
+	assert_int_equal(json_array_size(all), 1);
+	return text(json_array_get(json_object_get(panel("threads"), "states"),
+			    (size_t)number(json_array_get(all, 0), 2)),
+		"name");
+}
+
+/* ---- threads */
+
+static void a_gap_is_where_it_was(void **state)
+{
+	json_t *gap;
+
+	gap_in(2, 1700 * MS + 123, 36 * MS, false);
+	make();
+	gap = json_array_get(intervals(), 0);
+	assert_int_equal(number(gap, 0), 1700 * MS + 123);
+	assert_int_equal(number(gap, 1), 36 * MS);
+	assert_non_null(strstr(json_string_value(json_array_get(gap, 3)), "32 packets"));
+}
+
+static void a_lane_has_the_thread(void **state)
+{
+	make();
+	assert_string_equal(
+		text(json_array_get(json_object_get(panel("threads"), "lanes"), 0), "name"),
+		"lcore 1 (dpdk-worker1, 4712)");
+}
+
+static void a_busy_period_is_low(void **state)
+{
+	json_t *states, *burst;
+
+	burst_in(1, 500 * MS);
+	make();
+	burst = json_array_get(intervals(), 0);
+	assert_int_equal(number(burst, 0), 500 * MS);
+	assert_int_equal(number(burst, 1), 700000);
+	states = json_object_get(panel("threads"), "states");
+	assert_true(json_is_true(
+		json_object_get(json_array_get(states, (size_t)number(burst, 2)), "low")));
+}
+
+static void what_several_snapshots_have_is_one_bar(void **state)
+{
+	for (unsigned i = 1; i <= SECONDS; i++)
+		gap_in(i, 500 * MS, 5 * MS, false);
+	make();
+	assert_int_equal(json_array_size(intervals()), 1);
+}
+
+/* From this second on, the kernel's counters have that much more waiting or less running. */
+static void kernel_from(unsigned second, uint64_t waited_ns, uint64_t not_ran_ns)
+{
+	for (unsigned i = second; i <= SECONDS; i++) {
+		thread(i)->wait_ns += waited_ns;
+		thread(i)->cpu_ns -= not_ran_ns;
+	}
+}
+
+static void a_thread_that_waited(void **state)
+{
+	gap_in(2, 1700 * MS, 36 * MS, false);
+	kernel_from(2, 35 * MS, 35 * MS);
+	make();
+	assert_string_equal(state_of_gap(), "gap: waited for its CPU");
+	assert_non_null(strstr(json_string_value(json_array_get(json_array_get(intervals(), 0), 3)),
+		"waited 35 ms"));
+}
+
+static void a_thread_that_slept(void **state)
+{
+	gap_in(2, 1700 * MS, 36 * MS, false);
+	kernel_from(2, 0, 35 * MS);
+	make();
+	assert_string_equal(state_of_gap(), "gap: slept");
+}
+
+static void a_thread_that_ran(void **state)
+{
+	gap_in(2, 1700 * MS, 36 * MS, false);
+	make();
+	assert_string_equal(state_of_gap(), "gap: ran");
+}
+
+static void a_gap_that_no_reading_ends(void **state)
+{
+	gap_in(4, 3990 * MS, 36 * MS, true);
+	make();
+	assert_string_equal(state_of_gap(), "gap");
+}
+
+/* What another one took is not the cause of a short gap. */
+static void a_short_gap_beside_a_long_one(void **state)
+{
+	json_t *all;
+
+	gap_in(2, 1700 * MS, 36 * MS, false);
+	gap_in(2, 1800 * MS, 1 * MS, false);
+	kernel_from(2, 36 * MS, 36 * MS);
+	make();
+	all = intervals();
+	assert_int_equal(json_array_size(all), 2);
+	assert_int_equal(number(json_array_get(all, 0), 2), 0);
+	assert_int_not_equal(number(json_array_get(all, 1), 2), 0);
+}
+
+static void no_collector_no_lanes(void **state)
+{
+	f.history[SECONDS]->collectors = RINGTAP_POLLS;
+	make();
+	assert_null(panel("threads"));
+	assert_null(panel("latency"));
+}
+
+static void a_name_is_text(void **state)
+{
+	snprintf(thread(SECONDS)->name, sizeof(thread(SECONDS)->name), "<b>\x1b\xff");
+	make();
+	assert_string_equal(
+		text(json_array_get(json_object_get(panel("threads"), "lanes"), 0), "name"),
+		"lcore 1 (<b>??, 4712)");
+}
+
+/* ---- packets */
+
+static void packets_in_steps(void **state)
+{
+	json_t *p, *grid, *values;
+
+	incident.steps[0][700] = 5;
+	incident.steps[0][701] = 6;
+	incident.steps[1][3999] = 7;
+	make();
+	p = panel("rates");
+	grid = json_object_get(p, "grid");
+	assert_int_equal(json_integer_value(json_object_get(grid, "from_ns")), 0);
+	assert_int_equal(json_integer_value(json_object_get(grid, "step_ns")), STEP_NS);
+	assert_int_equal(json_integer_value(json_object_get(grid, "to_ns")), SECONDS * NS_PER_S);
+	assert_int_equal(json_array_size(json_object_get(p, "series")), 2);
+	values = json_object_get(json_array_get(json_object_get(p, "series"), 0), "values");
+	assert_int_equal(json_array_size(values), 4);
+	assert_int_equal(number(values, 0), -700);
+	assert_int_equal(number(values, 1), 5);
+	assert_int_equal(number(values, 2), 6);
+	assert_int_equal(number(values, 3), -3298);
+	values = json_object_get(json_array_get(json_object_get(p, "series"), 1), "values");
+	assert_int_equal(number(values, 0), -3999);
+	assert_int_equal(number(values, 1), 7);
+}
+
+static void lost_packets_have_a_curve(void **state)
+{
+	incident.lost = incident.steps[2][5] = 9;
+	make();
+	assert_int_equal(json_array_size(json_object_get(panel("rates"), "series")), 3);
+}
+
+static void add_packet(uint64_t at_ns, uint32_t length)
+{
+	const struct block b = {.ns = (int64_t)(TEST_NOW_REAL_NS + at_ns),
+		.length = length,
+		.queue = NO_QUEUE,
+		.direction = DIRECTION_RX};
+	const struct headers h = {0};
+
+	packet_rows_add(incident.rows, &b, &h);
+}
+
+static void rows_are_those_nearest_to_the_event(void **state)
+{
+	json_t *rows;
+
+	incident.rows = packet_rows_new(TEST_NOW_REAL_NS + 2 * NS_PER_S);
+	for (uint32_t i = 0; i < PACKET_ROWS_MAX + 5; i++)
+		add_packet(i, i);
+	for (uint32_t i = 0; i < PACKET_ROWS_MAX + 5; i++)
+		add_packet(2 * NS_PER_S + i, i);
+	make();
+	rows = json_object_get(panel("packets"), "rows");
+	assert_int_equal(json_array_size(rows), 2 * PACKET_ROWS_MAX);
+	assert_int_equal(number(json_array_get(rows, 0), 0), 6); /* the number of the frame */
+	assert_int_equal(number(json_array_get(rows, 0), 1), 5);
+	assert_int_equal(number(json_array_get(rows, PACKET_ROWS_MAX - 1), 0), PACKET_ROWS_MAX + 5);
+	assert_int_equal(number(json_array_get(rows, PACKET_ROWS_MAX), 1), 2 * NS_PER_S);
+	assert_int_equal(
+		number(json_array_get(rows, 2 * PACKET_ROWS_MAX - 1), 0), 2 * PACKET_ROWS_MAX + 5);
+	assert_true(json_is_null(json_array_get(json_array_get(rows, 0), 4)));
+	assert_string_equal(
+		json_string_value(json_array_get(json_object_get(panel("packets"), "notes"), 0)),
+		"20,000 of 20,010 packets, those nearest to the event; all are in packets.pcapng.");
+}
+
+static void all_rows_of_few_packets(void **state)
+{
+	incident.rows = packet_rows_new(TEST_NOW_REAL_NS + 2 * NS_PER_S);
+	add_packet(1, 60);
+	add_packet(3 * NS_PER_S, 61);
+	make();
+	assert_int_equal(json_array_size(json_object_get(panel("packets"), "rows")), 2);
+	assert_null(json_object_get(panel("packets"), "notes"));
+}
+
+/* ---- seconds */
+
+static json_t *values_of(const char *id, size_t curve)
+{
+	return json_object_get(
+		json_array_get(json_object_get(panel(id), "series"), curve), "values");
+}
+
+static void a_value_for_each_second(void **state)
+{
+	json_t *edges;
+
+	make();
+	edges = json_object_get(panel("losses"), "edges_ns");
+	assert_int_equal(json_array_size(edges), SECONDS + 1);
+	for (size_t i = 0; i <= SECONDS; i++)
+		assert_int_equal(number(edges, i), i * NS_PER_S);
+	for (size_t k = 0; k < 4; k++)
+		assert_int_equal(json_array_size(values_of("losses", k)), SECONDS);
+}
+
+static void losses_of_a_second(void **state)
+{
+	struct ringtap_port_stats *p;
+
+	for (unsigned i = 3; i <= SECONDS; i++) {
+		p = (struct ringtap_port_stats *)ringtap_snapshot_port(f.history[i], 0);
+		p->imissed += 500;
+	}
+	make();
+	assert_int_equal(number(values_of("losses", 0), 1), 0);
+	assert_int_equal(number(values_of("losses", 0), 2), 500);
+	assert_int_equal(number(values_of("losses", 0), 3), 0);
+	assert_int_equal(number(values_of("losses", 1), 2), 0);
+}
+
+static void a_driver_that_was_not_read_is_unknown(void **state)
+{
+	for (unsigned k = 0; k < 2; k++) {
+		struct ringtap_port_stats *p =
+			(struct ringtap_port_stats *)ringtap_snapshot_port(f.history[2], k);
+
+		p->read_ns = ringtap_snapshot_port(f.history[1], k)->read_ns;
+	}
+	make();
+	assert_true(json_is_null(json_array_get(values_of("losses", 0), 1)));
+}
+
+static void the_threshold_of_a_latency(void **state)
+{
+	json_t *limit;
+
+	trigger = (struct trigger){.text = "p99 > 2us", .kind = TRIGGER_P99, .threshold = 2000};
+	make();
+	limit = json_object_get(panel("latency"), "limit");
+	assert_string_equal(text(limit, "name"), "p99 > 2us");
+	assert_float_equal(json_number_value(json_object_get(limit, "value")), 2000, 1e-9);
+	assert_true(json_number_value(json_array_get(values_of("latency", 2), 1)) > 100);
+}
+
+static void the_free_buffers_of_a_pool(void **state)
+{
+	struct ringtap_pool_stats *p =
+		(struct ringtap_pool_stats *)ringtap_snapshot_pool(f.history[2], 0);
+
+	p->available = 1024;
+	((struct ringtap_pool_stats *)ringtap_snapshot_pool(f.history[3], 0))->available =
+		UINT32_MAX;
+	trigger = (struct trigger){
+		.text = "pool < 10%", .kind = TRIGGER_POOL, .threshold = 10, .percent = true};
+	make();
+	assert_float_equal(
+		json_number_value(json_array_get(values_of("pools", 0), 1)), 1024 / 4095., 1e-6);
+	assert_true(json_is_null(json_array_get(values_of("pools", 0), 2)));
+	assert_float_equal(json_number_value(json_object_get(
+				   json_object_get(panel("pools"), "limit"), "value")),
+		0.1, 1e-9);
+}
+
+/* ---- the event, and time that is not there */
+
+static void the_event_with_its_value(void **state)
+{
+	json_t *e;
+
+	trigger = (struct trigger){.text = "gap > 50us", .kind = TRIGGER_GAP, .threshold = 50000};
+	incident.event.value = 61000;
+	snprintf(incident.event.where, sizeof(incident.event.where), "lcore 1");
+	make();
+	e = json_array_get(json_object_get(document, "events"), 0);
+	assert_int_equal(json_integer_value(json_object_get(e, "from_ns")), 2 * NS_PER_S);
+	assert_int_equal(json_integer_value(json_object_get(e, "to_ns")), 2 * NS_PER_S + 61000);
+	assert_string_equal(text(e, "name"), "gap > 50us: 61 µs, lcore 1");
+	assert_int_equal(
+		json_integer_value(json_object_get(document, "zero_ns")), 2 * NS_PER_S + 61000);
+	assert_string_equal(text(find("facts", "name", "value"), "value"), "61 µs");
+	assert_string_equal(text(find("facts", "name", "threshold"), "value"), "50 µs");
+	assert_string_equal(text(find("facts", "name", "window"), "value"),
+		"2 s before to 2 s after the event");
+}
+
+static void a_window_that_was_kept(void **state)
+{
+	make();
+	assert_null(json_object_get(document, "missing"));
+	assert_string_equal(text(find("facts", "name", "kept"), "value"), "all of it");
+}
+
+static void assert_missing(size_t n, uint64_t from_ns, uint64_t to_ns, const char *reason)
+{
+	json_t *m = json_array_get(json_object_get(document, "missing"), n);
+
+	assert_int_equal(json_integer_value(json_object_get(m, "from_ns")), from_ns);
+	assert_int_equal(json_integer_value(json_object_get(m, "to_ns")), to_ns);
+	assert_non_null(strstr(text(m, "reason"), reason));
+}
+
+static void the_recorder_had_just_begun(void **state)
+{
+	f.start_ns = incident.from_ns + 300 * MS;
+	make();
+	assert_int_equal(json_array_size(json_object_get(document, "missing")), 1);
+	assert_missing(0, 0, 300 * MS, "the recorder had just begun");
+	assert_string_equal(
+		text(find("facts", "name", "kept"), "value"), "all but the first 300 ms");
+}
+
+static void the_memory_was_too_small(void **state)
+{
+	f.start_ns = incident.from_ns - NS_PER_S;
+	incident.since_ns = incident.from_ns + 300 * MS;
+	make();
+	assert_int_equal(json_array_size(json_object_get(document, "missing")), 1);
+	assert_missing(0, 0, 300 * MS, "memory is too small");
+}
+
+static void both_at_once(void **state)
+{
+	f.start_ns = incident.from_ns + 300 * MS;
+	incident.since_ns = incident.from_ns + 500 * MS;
+	make();
+	assert_missing(0, 0, 300 * MS, "just begun");
+	assert_missing(1, 300 * MS, 500 * MS, "too small");
+}
+
+static void the_disk_was_full(void **state)
+{
+	incident.error = -ENOSPC;
+	incident.last_ns = incident.from_ns + NS_PER_S;
+	make();
+	assert_missing(0, NS_PER_S, SECONDS * NS_PER_S - 1, "No space left");
+}
+
+/* ---- verdicts */
+
+static void verdicts_and_what_to_do(void **state)
+{
+	static struct diagnosis d;
+	struct verdict *v;
+	json_t *f0;
+
+	memset(&d, 0, sizeof(d));
+	v = verdict_add(&d, VERDICT_PREEMPTED, GRADE_FAULT, 1, "isolate its CPU");
+	verdict_add_evidence(v, "no CPU for %d ms", 36);
+	trigger.kind = TRIGGER_GAP;
+	document = incident_view(&incident, 0, f.history_count - 1, &d);
+	f0 = json_array_get(json_object_get(document, "findings"), 0);
+	assert_string_equal(text(f0, "grade"), "fault");
+	assert_string_equal(text(f0, "advice"), "isolate its CPU");
+	assert_string_equal(json_string_value(json_array_get(json_object_get(f0, "evidence"), 0)),
+		"no CPU for 36 ms");
+	f0 = find("findings", "title", "What to look at next");
+	assert_non_null(
+		strstr(json_string_value(json_array_get(json_object_get(f0, "evidence"), 1)),
+			"ringtap trace gaps --off-cpu"));
+}
+
+static void no_snapshots(void **state)
+{
+	document = incident_view(&incident, 0, 0, NULL);
+	assert_non_null(panel("rates"));
+	assert_null(panel("threads"));
+	assert_null(panel("losses"));
+}
+
+static void no_memory_for_packets(void **state)
+{
+	for (int k = 0; k < INCIDENT_CURVES; k++) {
+		free(incident.steps[k]);
+		incident.steps[k] = NULL;
+	}
+	make();
+	assert_null(panel("rates"));
+	assert_null(panel("packets"));
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, begin_view, end_view)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(a_gap_is_where_it_was),
+		CASE(a_lane_has_the_thread),
+		CASE(a_busy_period_is_low),
+		CASE(what_several_snapshots_have_is_one_bar),
+		CASE(a_thread_that_waited),
+		CASE(a_thread_that_slept),
+		CASE(a_thread_that_ran),
+		CASE(a_gap_that_no_reading_ends),
+		CASE(a_short_gap_beside_a_long_one),
+		CASE(no_collector_no_lanes),
+		CASE(a_name_is_text),
+		CASE(packets_in_steps),
+		CASE(lost_packets_have_a_curve),
+		CASE(rows_are_those_nearest_to_the_event),
+		CASE(all_rows_of_few_packets),
+		CASE(a_value_for_each_second),
+		CASE(losses_of_a_second),
+		CASE(a_driver_that_was_not_read_is_unknown),
+		CASE(the_threshold_of_a_latency),
+		CASE(the_free_buffers_of_a_pool),
+		CASE(the_event_with_its_value),
+		CASE(a_window_that_was_kept),
+		CASE(the_recorder_had_just_begun),
+		CASE(the_memory_was_too_small),
+		CASE(both_at_once),
+		CASE(the_disk_was_full),
+		CASE(verdicts_and_what_to_do),
+		CASE(no_snapshots),
+		CASE(no_memory_for_packets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The lanes of an incident's page: polling gaps and busy periods of each thread, where they were.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/util.h"
+#include "flight.h"
+#include "history.h"
+#include "timeline.h"
+#include "view.h"
+
+/* Why a thread did not poll, as far as the kernel's counters of it tell. In the order of states. */
+enum cause { WAITED, SLEPT, RAN, UNKNOWN, BUSY };
+
+static const struct {
+	const char *name, *meaning;
+	enum view_colour colour;
+} states[] = {
+	[WAITED] = {"gap: waited for its CPU", "another task, or the hypervisor, had it", VIEW_RED},
+	[SLEPT] = {"gap: slept", "by itself, or it was stopped", VIEW_PURPLE},
+	[RAN] = {"gap: ran", "the application was busy, or an interrupt", VIEW_ORANGE},
+	[UNKNOWN] = {"gap", "of unknown cause", VIEW_GREY},
+	[BUSY] = {"busy period", "received packets without an empty poll", VIEW_SKY},
+};
+
+struct lanes {
+	struct view *v;
+	const struct incident *i;
+	unsigned first, last;
+	json_t **intervals; /* by thread; NULL: it has none yet */
+	uint32_t count;
+};
+
+/* ---- the cause of a gap */
+
+struct readings_around {
+	double seconds, ran, waited, slept; /* ns, but for seconds */
+};
+
+/* The kernel's counters of a thread between the last reading before a gap and the first one after
+ * it. */
+static bool around(const struct flight *f, uint32_t thread, const struct ringtap_gap *g,
+	struct readings_around *r)
+{
+	const struct ringtap_thread_stats *a = NULL, *b = NULL;
+
+	for (unsigned n = 0; n < f->history_count && !b; n++) {
+		const struct ringtap_snapshot *s = f->history[n];
+		const struct ringtap_thread_stats *t =
+			thread < s->thread_count ? ringtap_snapshot_thread(s, thread) : NULL;
+
+		if (!t || !t->read_ns)
+			continue;
+		if (t->read_ns <= g->start_ns)
+			a = t;
+		else if (t->read_ns >= g->start_ns + g->ns)
+			b = t;
+	}
+	if (!a || !b || a->generation != b->generation || b->read_ns <= a->read_ns)
+		return false;
+	r->ran = (double)grown(b->cpu_ns, a->cpu_ns);
+	r->waited = (double)grown(b->wait_ns, a->wait_ns);
+	r->slept = (double)(b->read_ns - a->read_ns) - r->ran - r->waited;
+	r->seconds = (double)(b->read_ns - a->read_ns) / NS_PER_S;
+	return true;
+}
+
+/* Gaps of a snapshot that are at least that long: what they took is not left for this one. */
+static double longer_gaps(const struct ringtap_thread_stats *t, const struct ringtap_gap *g)
+{
+	double sum = 0;
+
+	for (uint32_t k = 0; k < t->gap_count; k++) {
+		const struct ringtap_gap *other = ringtap_thread_gap(t, k);
+
+		if (other->ns >= g->ns && other->start_ns + NS_PER_S > g->start_ns &&
+			other->start_ns < g->start_ns + g->ns + NS_PER_S)
+			sum += (double)other->ns;
+	}
+	return sum;
+}
+
+static enum cause cause_of(const struct lanes *l, const struct activity *a, char *text, size_t size)
+{
+	const struct ringtap_gap *g = a->gap;
+	char ran[FORMAT_LEN], waited[FORMAT_LEN], slept[FORMAT_LEN];
+	struct readings_around r;
+	double needed;
+
+	*text = '\0';
+	if (!around(l->i->f, a->thread, g, &r))
+		return UNKNOWN;
+	format_unit(ran, r.ran / 1e9, 3, "s");
+	format_unit(waited, r.waited / 1e9, 3, "s");
+	format_unit(slept, r.slept > 0 ? r.slept / 1e9 : 0, 3, "s");
+	snprintf(text, size,
+		"; the kernel's counters of %.2f s around it: ran %s, waited %s, slept %s",
+		r.seconds, ran, waited, slept);
+	needed =
+		longer_gaps(ringtap_snapshot_thread(a->snapshot, a->thread), g) - (double)g->ns / 2;
+	if (r.waited >= needed)
+		return WAITED;
+	if (r.slept >= needed)
+		return SLEPT;
+	return r.waited < (double)g->ns / 2 && r.slept < (double)g->ns / 2 ? RAN : UNKNOWN;
+}
+
+/* ---- bars */
+
+static void add_interval(struct lanes *l, uint32_t thread, uint64_t start_ns, uint64_t ns,
+	enum cause state, const char *text)
+{
+	if (thread >= l->count)
+		return;
+	if (!l->intervals[thread])
+		l->intervals[thread] = json_array();
+	json_array_append_new(
+		l->intervals[thread], json_pack("[o, o, i, o]", view_at(l->v, start_ns),
+					      json_count(ns), (int)state, json_text(text)));
+}
+
+static void add_gap(struct lanes *l, const struct activity *a)
+{
+	const struct ringtap_gap *g = a->gap;
+	char text[256], where[128] = "", why[160], name[RINGTAP_NAME_LEN];
+	enum cause cause = cause_of(l, a, why, sizeof(why));
+
+	if (g->port < a->snapshot->port_count)
+		snprintf(where, sizeof(where), " of %s, queue %u",
+			printable(name, sizeof(name),
+				ringtap_snapshot_port(a->snapshot, g->port)->name),
+			g->queue);
+	if (g->packets)
+		snprintf(text, sizeof(text), "after a poll%s that brought %u packets%s%s", where,
+			g->packets, g->open ? "; it lasts" : "", why);
+	else
+		snprintf(text, sizeof(text), "after a poll%s without packets%s%s", where,
+			g->open ? "; it lasts" : "", why);
+	add_interval(l, a->thread, g->start_ns, g->ns, cause, text);
+}
+
+static void add_activity(void *ctx, const struct activity *a)
+{
+	struct lanes *l = ctx;
+	char text[64];
+
+	if (a->gap) {
+		add_gap(l, a);
+		return;
+	}
+	snprintf(text, sizeof(text), "%" PRIu64 " packets", a->burst->packets);
+	add_interval(l, a->thread, a->burst->start_ns, a->burst->ns, BUSY, text);
+}
+
+/* ---- lanes */
+
+static void add_states(json_t *panel)
+{
+	json_t *list = json_array();
+
+	for (size_t k = 0; k < sizeof(states) / sizeof(*states); k++) {
+		json_t *s = json_pack("{s:s, s:s, s:i}", "name", states[k].name, "meaning",
+			states[k].meaning, "colour", (int)states[k].colour);
+
+		if (k == BUSY)
+			json_object_set_new(s, "low", json_true());
+		json_array_append_new(list, s);
+	}
+	json_object_set_new(panel, "states", list);
+}
+
+/* Time of the window that no snapshot covers. */
+static json_t *unknown_of(const struct lanes *l)
+{
+	uint64_t from = l->i->f->history[l->first]->taken_ns,
+		 to = l->i->f->history[l->last]->taken_ns;
+	json_t *list = json_array();
+
+	if (from > l->i->from_ns && l->first == 0 && l->i->f->history[0]->taken_ns > l->i->from_ns)
+		json_array_append_new(list,
+			json_pack("[o, o]", view_at(l->v, l->i->from_ns), view_at(l->v, from)));
+	if (to < l->i->to_ns)
+		json_array_append_new(
+			list, json_pack("[o, o]", view_at(l->v, to), view_at(l->v, l->i->to_ns)));
+	return list;
+}
+
+static void add_lane(struct lanes *l, json_t *list, uint32_t k)
+{
+	const struct ringtap_snapshot *s = l->i->f->history[l->last];
+	const struct ringtap_thread_stats *t = ringtap_snapshot_thread(s, k);
+	char name[THREAD_NAME_LEN], own[THREAD_NAME_LEN], text[3 * THREAD_NAME_LEN];
+	const struct span span = history_span(l->i->f, l->first, l->last);
+	struct tally calls;
+
+	tally_sum(&calls, &span, RINGTAP_NO_INDEX, k, 0);
+	if (!l->intervals[k] && !calls.calls)
+		return;
+	thread_name(name, t);
+	printable(own, sizeof(own), t->name);
+	snprintf(text, sizeof(text), "%s (%s%s%u)%s", name, own, *own ? ", " : "", t->tid,
+		t->alive ? "" : ", has ended");
+	json_array_append_new(
+		list, json_pack("{s:o, s:o, s:o}", "name", json_text(text), "intervals",
+			      l->intervals[k] ? l->intervals[k] : json_array(), "unknown",
+			      unknown_of(l)));
+	l->intervals[k] = NULL;
+}
+
+/* EAL threads first, by lcore. */
+static int compare(const void *a, const void *b, void *snapshot)
+{
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+	uint32_t x = ringtap_snapshot_thread(snapshot, i)->lcore,
+		 y = ringtap_snapshot_thread(snapshot, k)->lcore;
+
+	return x != y ? (x > y) - (x < y) : (i > k) - (i < k);
+}
+
+static void add_lanes(struct lanes *l, json_t *panel)
+{
+	uint32_t *order = calloc(l->count + 1, sizeof(*order));
+	json_t *list = json_array();
+
+	for (uint32_t k = 0; order && k < l->count; k++)
+		order[k] = k;
+	if (order)
+		qsort_r(order, l->count, sizeof(*order), compare, l->i->f->history[l->last]);
+	for (uint32_t k = 0; order && k < l->count; k++)
+		add_lane(l, list, order[k]);
+	free(order);
+	json_object_set_new(panel, "lanes", list);
+}
+
+void view_threads(struct view *v, const struct incident *i, unsigned first, unsigned last)
+{
+	const struct ringtap_snapshot *s = i->f->history[last];
+	struct lanes l = {.v = v, .i = i, .first = first, .last = last, .count = s->thread_count};
+	json_t *panel;
+
+	if (!(s->collectors & (RINGTAP_GAPS | RINGTAP_BUSY)))
+		return;
+	l.intervals = calloc(l.count + 1, sizeof(*l.intervals));
+	if (!l.intervals)
+		return;
+	timeline_walk(i, first, last, add_activity, &l);
+	panel = view_panel(v, "lanes", "threads", "Polling threads");
+	view_panel_note(panel,
+		"The probe keeps the eight longest gaps and the eight largest busy periods of a second: "
+		"there may be shorter ones where nothing is drawn.");
+	if (!(s->collectors & RINGTAP_GAPS))
+		view_panel_note(panel, "Gaps were not recorded: their collector is off.");
+	add_states(panel);
+	add_lanes(&l, panel);
+	free(l.intervals);
+}
