@@ -92,6 +92,7 @@ struct command {
  * folder that has the default name, interfaces of the kernel. No single quotes, which fish puts
  * around it. */
 #define LIST_APPS       "ringtap list --names 2>/dev/null | grep -v :"
+#define LIST_TARGETS    "ringtap list --names 2>/dev/null"
 #define LIST_ALL_APPS   "ringtap list 2>/dev/null | grep -o \"^[^ ]*  (\" | cut -d\" \" -f1"
 #define LIST_INCIDENTS  "ringtap flight list 2>/dev/null | cut -d\" \" -f1"
 #define LIST_INTERFACES "ls /sys/class/net"

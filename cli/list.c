@@ -30,6 +30,7 @@ static const struct option_def options[] = {
 struct list_options {
 	enum form form;
 	const char *names[NAMES_MAX]; /* of the applications to list; none: all */
+	int named[NAMES_MAX];         /* index of the name's application, or -errno */
 	bool found[NAMES_MAX];
 	size_t name_count;
 };
@@ -56,11 +57,11 @@ static int operand(void *ctx, const char *text)
 /* The name of a primary process means its secondaries, too. */
 static bool wanted(struct list_options *c, const struct ringtap_apps *apps, size_t app)
 {
-	const char *primary = ringtap_apps_name(apps, ringtap_apps_primary(apps, app));
+	size_t primary = ringtap_apps_primary(apps, app);
 	bool named = false;
 
 	for (size_t i = 0; i < c->name_count; i++) {
-		if (!attach_is_meant(apps, app, c->names[i]) && strcmp(c->names[i], primary))
+		if (c->named[i] != (int)app && c->named[i] != (int)primary)
 			continue;
 		c->found[i] = true;
 		named = true;
@@ -68,18 +69,23 @@ static bool wanted(struct list_options *c, const struct ringtap_apps *apps, size
 	return named || !c->name_count;
 }
 
+static void find_named(struct list_options *c, const struct ringtap_apps *apps)
+{
+	for (size_t i = 0; i < c->name_count; i++)
+		c->named[i] = target_app(apps, c->names[i], strlen(c->names[i]), NULL);
+}
+
 /* Names that no application has. Returns whether there are any. */
 static bool print_unknown(const struct list_options *c, const struct ringtap_apps *apps)
 {
-	struct nearest near;
+	struct target_candidates others;
 	bool any = false;
 
 	for (size_t i = 0; i < c->name_count; i++) {
 		if (c->found[i])
 			continue;
-		if (!print_namesakes("list", apps, c->names[i]))
-			message_print("list: no application is called '%s'; %s", c->names[i],
-				app_advice(&near, apps, c->names[i]));
+		(void)target_app(apps, c->names[i], strlen(c->names[i]), &others);
+		print_no_app("list", apps, c->names[i], c->named[i], &others);
 		any = true;
 	}
 	return any;
@@ -249,7 +255,8 @@ static bool is_named(struct list_options *c, uint32_t pid, const char *program)
 
 	snprintf(number, sizeof(number), "%u", pid);
 	for (size_t i = 0; i < c->name_count; i++) {
-		if (strcmp(c->names[i], program) && strcmp(c->names[i], number))
+		if (c->named[i] == -ENOTUNIQ ||
+			(strcmp(c->names[i], program) && strcmp(c->names[i], number)))
 			continue;
 		c->found[i] = true;
 		named = true;
@@ -286,6 +293,7 @@ static int list(struct list_options *c)
 		json_decref(skipped);
 		return STATUS_FAILED;
 	}
+	find_named(c, apps);
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
 		struct app_view v;
 

@@ -63,7 +63,6 @@ static const struct misuse of_record[] = {
 		"record: --fates: noticed by the clock of the CPU; leave out --timestamp nic"},
 	{"record --fates --direction tx",
 		"record: --ids: packets get their ids when they are received; record a port that receives, or leave out"},
-	{"record stray", "record: stray: only options are taken; see 'ringtap"},
 	{"record --directoin=rx",
 		"record: --directoin: unknown option; did you mean '--direction'?"},
 	{"record --direction RX", "record: --direction RX: unknown; did you mean 'rx'?"},
@@ -74,6 +73,8 @@ static const struct misuse of_record[] = {
 	{"record -a duration",
 		"record: -a duration: lacks its number; give one, as in duration:10 or files:5"},
 	{"record -b files", "record: -b files: lacks its number; give one, as in duration:10"},
+	{"record ''", "record: '': no target; give APP[:PORT], see 'ringtap"},
+	{"record a -i ''", "record: '': no target; give APP[:PORT], see 'ringtap"},
 	{"record -f 'ip and and'",
 		"record: filter 'ip and and': can't parse filter expression: syntax error; see pcap-filter(7)"},
 	{"record -f 'ip6 protochain 58'",
@@ -107,7 +108,6 @@ static const struct misuse of_archive[] = {
 };
 
 static const struct misuse of_flight[] = {
-	{"flight a b", "flight: b: a second application; give one"},
 	{"flight --keep 5",
 		"flight: --keep 5: neither a size from 16M to 64G nor a time of 0.1s or more; give 8G or 30s"},
 	{"flight --keep 1s --keep 1G",
@@ -172,7 +172,8 @@ static const struct misuse of_flight[] = {
 	{"flight --max-incidents 0",
 		"flight: --max-incidents 0: out of range; give 1 to 4294967295"},
 	{"flight --max-disk 5K", "flight: --max-disk 5K: out of range; give 1M to 1048576T"},
-	{"flight -i ''", "flight: -i : empty, or one too many; see 'ringtap"},
+	{"flight a:0 ''", "flight: '': empty, or one too many; see 'ringtap"},
+	{"flight -i 0", "flight: -i: unknown option; see 'ringtap"},
 	{"flight --direction up", "flight: --direction up: unknown; choose from rx|tx|both"},
 	{"flight --queue 65536", "flight: --queue 65536: out of range; give 0 to 65535"},
 	{"flight -f 'ip and and'",
@@ -267,7 +268,8 @@ static const struct misuse of_latency[] = {
 	{"latency --sample 1048577", "latency: --sample 1048577: out of range; give 1 to 1048576"},
 	{"latency --plot x.gif", "latency: --plot x.gif: neither .svg nor .png; choose one"},
 	{"latency --plot x", "latency: --plot x: neither .svg nor .png; choose one"},
-	{"latency -i", "latency: -i: needs a value; see 'ringtap"},
+	{"latency -i 0", "latency: -i: unknown option; see 'ringtap"},
+	{"latency ''", "latency: '': empty, or one too many; see 'ringtap"},
 };
 
 static const struct misuse of_memory[] = {
@@ -279,7 +281,7 @@ static const struct misuse of_memory[] = {
 };
 
 static const struct misuse of_drops[] = {
-	{"drops a b", "drops: b: one application only"},
+	{"drops a:0 ''", "drops: '': empty, or one too many; see 'ringtap"},
 	{"drops -f 'ip and and'",
 		"drops: -f ip and and: can't parse filter expression: syntax error"},
 	{"drops -s 63", "drops: --snapshot-length 63: out of range; give 64 to 256"},
@@ -295,7 +297,7 @@ static const struct misuse of_drops[] = {
 };
 
 static const struct misuse of_held[] = {
-	{"held a b", "held: b: one application only"},
+	{"held ''", "held: '': empty, or one too many; see 'ringtap"},
 	{"held --older x",
 		"held: --older x: not a time; give a number with ns, us, ms, s, min, h or d"},
 	{"held --interval 3601s", "held: --interval 3601s: out of range; give 100ms to 1h"},

@@ -13,12 +13,12 @@ static int configure(struct record_config *cfg, const struct extcap *e, const ch
 {
 	config_init(cfg);
 	cfg->capture.command = "extcap";
-	cfg->capture.ifaces[0] = (struct iface_config){.spec = spec,
-		.filter = e->filter,
+	cfg->capture.defaults = (struct iface_config){.filter = e->filter,
 		.snaplen = e->snaplen ? e->snaplen : RINGTAP_SNAPLEN_MAX,
 		.directions = e->directions ? e->directions : RINGTAP_RX | RINGTAP_TX,
 		.queue = e->queue};
-	cfg->capture.iface_count = 1;
+	if (config_operand(cfg, spec))
+		return -EINVAL;
 	cfg->capture.options.buffer_size = e->buffer_size;
 	cfg->capture.options.timestamp = e->timestamp;
 	cfg->capture.options.ids = e->ids;

@@ -64,7 +64,7 @@ static void watch(struct fates_session *s)
 
 int fates_begin(struct fates_session *s)
 {
-	int ret = one_app_resolve(&s->app, s->command, s->spec, NULL, 0);
+	int ret = one_app_resolve(&s->app, s->command, &s->words);
 
 	if (ret)
 		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;

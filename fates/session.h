@@ -14,8 +14,8 @@
 struct fates_session {
 	/* Set by the caller. */
 	const char *command; /* for messages */
-	const char *spec;    /* APP or [APP:]PORT; NULL: the only application */
-	uint32_t snaplen;    /* bytes of each packet */
+	struct one_app_words words;
+	uint32_t snaplen; /* bytes of each packet */
 	uint64_t buffer_size;
 	/* A packet that was not offered. */
 	void (*take)(void *ctx, const struct ringtap_packet *p);

@@ -15,12 +15,7 @@ int fates_operand(void *ctx, const char *text)
 {
 	struct fates_view *v = ctx;
 
-	if (v->s.spec) {
-		message_print("%s: %s: one application only", v->s.command, text);
-		return -EINVAL;
-	}
-	v->s.spec = text;
-	return 0;
+	return one_app_words(&v->s.words, v->s.command, text);
 }
 
 static int print_json(struct fates_view *v, bool line)

@@ -8,6 +8,8 @@
 #include "process.h"
 #include "processes.h"
 
+#define COMM_MAX 15 /* the kernel cuts names there */
+
 void rt_processes_each(bool (*f)(uint32_t pid, const char *program, void *arg), void *arg)
 {
 	DIR *d = opendir("/proc");
@@ -28,4 +30,23 @@ void rt_processes_each(bool (*f)(uint32_t pid, const char *program, void *arg), 
 	}
 	if (d)
 		closedir(d);
+}
+
+bool rt_process_runs(uint32_t pid, const char *program)
+{
+	char path[64], name[512];
+	const char *file;
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	if (rt_read_text(path, name, sizeof(name)) < 0)
+		return false;
+	name[strcspn(name, "\n")] = 0;
+	if (!strcmp(name, program) ||
+		(strlen(name) == COMM_MAX && !strncmp(name, program, COMM_MAX)))
+		return true;
+	snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
+	if (rt_read_text(path, name, sizeof(name)) < 0)
+		return false;
+	file = strrchr(name, '/');
+	return !strcmp(file ? file + 1 : name, program);
 }

@@ -10,4 +10,8 @@
  * the kernel has it, at most 15 bytes, which any process may choose. */
 void rt_processes_each(bool (*f)(uint32_t pid, const char *program, void *arg), void *arg);
 
+/* Whether a process runs this program: its name as the kernel has it, or the file name that it was
+ * started with. */
+bool rt_process_runs(uint32_t pid, const char *program);
+
 #endif

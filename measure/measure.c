@@ -18,39 +18,19 @@ int measure_operand(void *options, const char *text)
 {
 	struct measure_options *o = options;
 
-	if (o->name) {
-		message_print(
-			"%s: %s: a second application; give one application at a time; see 'ringtap "
-			"%s --help'",
-			o->command, text, o->command);
-		return -EINVAL;
-	}
-	o->name = text;
-	return 0;
+	return one_app_words(&o->words, o->command, text);
 }
 
 int measure_set(void *options, int id, const struct option_value *v)
 {
 	struct measure_options *o = options;
 
-	switch (id) {
-	case MEASURE_INTERFACE:
-		if (o->spec_count == ONE_APP_PORTS || !*v->text) {
-			message_print("%s: -i %s: empty, or one too many; see 'ringtap list'",
-				o->command, v->text);
-			return -EINVAL;
-		}
-		o->specs[o->spec_count++] = v->text;
-		break;
-	default:
-		if (!plot_format(v->text)) {
-			message_print("%s: --plot %s: neither .svg nor .png; choose one",
-				o->command, v->text);
-			return -EINVAL;
-		}
-		o->plot = v->text;
-		break;
+	if (!plot_format(v->text)) {
+		message_print(
+			"%s: --plot %s: neither .svg nor .png; choose one", o->command, v->text);
+		return -EINVAL;
 	}
+	o->plot = v->text;
 	return 0;
 }
 
@@ -183,7 +163,7 @@ int measure_run(struct measure *m)
 	int ret;
 
 	m->app.attach = o->attach;
-	ret = one_app_resolve(&m->app, o->command, o->name, o->specs, o->spec_count);
+	ret = one_app_resolve(&m->app, o->command, &o->words);
 
 	if (ret)
 		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;

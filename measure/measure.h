@@ -10,21 +10,10 @@
 #include "target/attach_app.h"
 #include "one_app.h"
 
-enum {
-	MEASURE_INTERFACE = 1,
-	MEASURE_PLOT,
-};
+enum { MEASURE_PLOT = 1 };
 
 /* Rows for the option table of a command whose context begins with its measure_options. */
-#define MEASURE_TO(field) OPTION_TO(struct measure_options, field)
-#define MEASURE_OPTION_INTERFACE                                                                  \
-	{                                                                                         \
-		OPTION_SET(MEASURE_INTERFACE), OPTION_TEXT, 'i', "interface", "[APP:]PORT", NULL, \
-			0, 0,                                                                     \
-			"Only this port, given by its name or number; may be given several "      \
-			"times, "                                                                 \
-			"for ports of one application. APP is its file-prefix"                    \
-	}
+#define MEASURE_TO(field)     OPTION_TO(struct measure_options, field)
 #define MEASURE_OPTION_ATTACH ATTACH_OPTION(struct measure_options, attach)
 #define MEASURE_OPTION_JSON                                                              \
 	{                                                                                \
@@ -38,9 +27,7 @@ enum {
 
 struct measure_options {
 	const char *command; /* for messages; set by the caller */
-	const char *name;    /* operand */
-	const char *specs[ONE_APP_PORTS];
-	unsigned spec_count;
+	struct one_app_words words;
 	uint64_t duration_ns, packets; /* 0: no limit */
 	const char *plot;
 	bool json, quiet, attach;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "one_app.h"
@@ -10,87 +8,65 @@
 #include "target/which_app.h"
 #include "base/util.h"
 
-static int index_of(const char *name, const struct ringtap_apps *apps, size_t count)
+/* The application becomes the one that the word means. */
+static int take(struct one_app *a, const char *command, int app, const char *port, const char *word)
 {
-	for (size_t i = 0; i < count; i++)
-		if (attach_is_meant(apps, i, name))
-			return (int)i;
-	return -1;
-}
+	const char *name = ringtap_apps_name(a->apps, (size_t)app);
 
-/* The application becomes the one that the spec means. */
-static int take(
-	struct one_app *a, const char *command, int app, const char *const *names, const char *port)
-{
-	if (app < 0)
-		app = targets_only_app(command, a->apps, names, port);
-	if (app < 0)
-		return -ENOENT;
-	if (a->name && a->name != ringtap_apps_name(a->apps, (size_t)app)) {
+	if (a->name && a->name != name) {
 		message_print("%s: %s and %s: give ports of one application only", command, a->name,
-			names[app]);
+			name);
 		return -EINVAL;
 	}
 	if (!a->name && attach_missing(command, a->apps, (size_t)app, a->attach))
 		return -ENOENT;
 	if (port && a->port_count == ONE_APP_PORTS) {
 		message_print(
-			"%s: -i %s: too many ports; give at most %d", command, port, ONE_APP_PORTS);
+			"%s: %s: too many ports; give at most %d", command, word, ONE_APP_PORTS);
 		return -EINVAL;
 	}
-	a->name = ringtap_apps_name(a->apps, (size_t)app);
+	a->name = name;
 	a->dir = ringtap_apps_dir(a->apps, (size_t)app);
 	a->secondary = ringtap_apps_secondary(a->apps, (size_t)app);
-	if (port && !a->all)
+	if (!port) {
+		a->all = true;
+		a->port_count = 0;
+	} else if (!a->all) {
 		a->ports[a->port_count++] = port;
+	}
 	return 0;
 }
 
-static int take_all(struct one_app *a, const char *command, const char *name,
-	const char *const *specs, unsigned count, const char *const *names, size_t name_count)
+static int take_word(struct one_app *a, const char *command, const char *word)
 {
-	const char *port = NULL;
-	struct nearest near;
-	int app = -1, ret = 0;
+	const char *port = word;
+	int app, ret = 0;
 
-	if (name) {
-		app = index_of(name, a->apps, name_count);
-		if (app < 0)
-			target_split(name, names, name_count, &app, &port);
-		if (app < 0)
-			attach_split_pid(a->apps, name, &app, &port);
-		if (app < 0 && !strchr(name, ':')) {
-			if (!print_namesakes(command, a->apps, name))
-				message_print("%s: no application is called '%s'; %s", command,
-					name, app_advice(&near, a->apps, name));
-			return -ENOENT;
-		}
-		ret = take(a, command, app, names, port);
+	/* A port alone belongs to the application that was named before. */
+	if (a->name && word[0] == ':' && word[1]) {
+		app = target_app(a->apps, a->name, strlen(a->name), NULL);
+		port = word + 1;
+	} else {
+		ret = target_find(command, a->apps, word, false, &app, &port);
 	}
-	for (unsigned i = 0; i < count && !ret; i++) {
-		target_split(specs[i], names, name_count, &app, &port);
-		if (app < 0)
-			attach_split_pid(a->apps, specs[i], &app, &port);
-		/* A port alone belongs to the application that was named before. */
-		if (app < 0 && a->name)
-			app = index_of(a->name, a->apps, name_count);
-		if (!port) {
-			a->all = true;
-			a->port_count = 0;
-		}
-		ret = take(a, command, app, names, port);
-	}
-	if (!name && !count)
-		ret = take(a, command, -1, names, NULL);
-	return ret;
+	return ret ? ret : take(a, command, app, port, word);
 }
 
-int one_app_resolve(struct one_app *a, const char *command, const char *name,
-	const char *const *specs, unsigned count)
+int one_app_words(struct one_app_words *w, const char *command, const char *word)
 {
-	const char **names;
-	size_t n;
-	int ret;
+	if (!*word || w->count == ONE_APP_PORTS) {
+		message_print(
+			"%s: '%s': empty, or one too many; see 'ringtap list'", command, word);
+		return -EINVAL;
+	}
+	w->list[w->count++] = word;
+	return 0;
+}
+
+int one_app_resolve(struct one_app *a, const char *command, const struct one_app_words *words)
+{
+	int ret, app;
+	const char *port;
 
 	*a = (struct one_app){.attach = a->attach};
 	ret = ringtap_apps_find(&a->apps);
@@ -98,22 +74,19 @@ int one_app_resolve(struct one_app *a, const char *command, const char *name,
 		message_print("%s: cannot find applications: %s", command, strerror(-ret));
 		return ret;
 	}
-	n = ringtap_apps_count(a->apps);
-	if (!n) {
+	if (!ringtap_apps_count(a->apps)) {
 		message_print(
 			"%s: no running DPDK application found; start it with -d %s, and run ringtap "
 			"as its user or as root",
 			command, probe_path());
 		return -ENOENT;
 	}
-	names = calloc(n, sizeof(*names));
-	if (!names)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		names[i] = ringtap_apps_name(a->apps, i);
-	ret = take_all(a, command, name, specs, count, names, n);
-	free(names);
-	return ret;
+	for (unsigned i = 0; i < words->count && !ret; i++)
+		ret = take_word(a, command, words->list[i]);
+	if (words->count || ret)
+		return ret;
+	ret = target_find(command, a->apps, NULL, false, &app, &port);
+	return ret ? ret : take(a, command, app, NULL, "");
 }
 
 void one_app_free(struct one_app *a)

@@ -34,10 +34,29 @@ static void watched_free(struct watched *a)
 static bool wanted(const struct watch *w, const struct ringtap_apps *apps, size_t i)
 {
 	for (size_t n = 0; n < w->name_count; n++)
-		if (attach_is_meant(apps, i, w->names[n]) ||
-			attach_is_meant(apps, ringtap_apps_primary(apps, i), w->names[n]))
+		if (w->named[n] == (int)i || w->named[n] == (int)ringtap_apps_primary(apps, i))
 			return true;
 	return !w->name_count;
+}
+
+/* Before wanted(). print: where several applications run the program of a name; -ENOTUNIQ then. */
+static int find_named(struct watch *w, const struct ringtap_apps *apps, bool print)
+{
+	struct target_candidates others;
+	int ret = 0;
+
+	for (size_t n = 0; n < w->name_count; n++) {
+		int found = target_app(apps, w->names[n], strlen(w->names[n]), &others);
+
+		watch_lock(w);
+		w->named[n] = found;
+		watch_unlock(w);
+		if (print && found == -ENOTUNIQ) {
+			print_no_app(w->command, apps, w->names[n], found, &others);
+			ret = found;
+		}
+	}
+	return ret;
 }
 
 static bool is_named(const struct watch *w, const char *name)
@@ -272,6 +291,7 @@ int watch_refresh(struct watch *w)
 		if (ended)
 			forget(w, i);
 	}
+	(void)find_named(w, apps, false);
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
 		const char *name = ringtap_apps_name(apps, i), *dir = ringtap_apps_dir(apps, i);
 		struct watched *a = find(w, dir);
@@ -313,6 +333,7 @@ int watch_attach(struct watch *w)
 	/* A terminal is asked about applications that were named only. */
 	if ((!w->attach && !w->name_count) || search(w, &apps))
 		return STATUS_OK;
+	ret = find_named(w, apps, true);
 	for (size_t i = 0; i < ringtap_apps_count(apps) && !ret; i++) {
 		if (!wanted(w, apps, i) || (!w->name_count && is_foreign(apps, i)))
 			continue;
@@ -533,14 +554,6 @@ static bool reason_of(const struct watched *a, char *line, size_t size)
 	return true;
 }
 
-static bool listed(const struct watch *w, const char *name)
-{
-	for (size_t i = 0; i < w->count; i++)
-		if (!strcmp(w->list[i]->name, name))
-			return true;
-	return false;
-}
-
 bool watch_reason(struct watch *w, size_t n, char line[WATCH_REASON_LEN])
 {
 	bool found = false;
@@ -549,10 +562,14 @@ bool watch_reason(struct watch *w, size_t n, char line[WATCH_REASON_LEN])
 	for (size_t i = 0; i < w->count && !found; i++)
 		found = reason_of(w->list[i], line, WATCH_REASON_LEN) && !n--;
 	for (size_t i = 0; i < w->name_count && !found; i++) {
-		found = !listed(w, w->names[i]) && !n--;
+		found = w->named[i] < 0 && !n--;
 		if (found)
 			snprintf(line, WATCH_REASON_LEN,
-				"no application is called '%s'; 'ringtap list' shows what there is",
+				w->named[i] == -ENOTUNIQ
+					? "several applications run '%s'; name one by its name or "
+					  "process id, which 'ringtap list' shows"
+					: "no application is called '%s'; 'ringtap list' shows "
+					  "what there is",
 				w->names[i]);
 	}
 	watch_unlock(w);

@@ -42,8 +42,9 @@ struct watched {
 struct watch {
 	/* Set by the caller before watch_init(). */
 	const char *command;            /* for messages */
-	const char *names[WATCH_NAMES]; /* file-prefixes; they live as long as the watch */
+	const char *names[WATCH_NAMES]; /* words for target_app(); they live as long as the watch */
 	size_t name_count;              /* 0: all applications */
+	int named[WATCH_NAMES]; /* by the last scan: index of the name's application, or -errno */
 	unsigned collectors, latency_every;
 	/* Without names: all users, or, if set, root, this user and these. */
 	bool by_user;

@@ -24,31 +24,6 @@ static void choose(struct attach_target *t, size_t i)
 	t->pid = (pid_t)ringtap_apps_pid(t->apps, i);
 }
 
-bool attach_is_meant(const struct ringtap_apps *apps, size_t i, const char *word)
-{
-	uint64_t pid;
-
-	return !strcmp(ringtap_apps_name(apps, i), word) ||
-	       (!parse_number(word, INT32_MAX, &pid) && pid && ringtap_apps_pid(apps, i) == pid);
-}
-
-bool attach_split_pid(
-	const struct ringtap_apps *apps, const char *spec, int *app, const char **port)
-{
-	size_t len = spec ? strcspn(spec, ":") : 0;
-	char word[16];
-
-	snprintf(word, sizeof(word), "%.*s", (int)len, spec ? spec : "");
-	for (size_t i = 0; len && len < sizeof(word) && i < ringtap_apps_count(apps); i++) {
-		if (!attach_is_meant(apps, i, word))
-			continue;
-		*app = (int)i;
-		*port = spec[len] && spec[len + 1] ? spec + len + 1 : NULL;
-		return true;
-	}
-	return false;
-}
-
 struct unlisted {
 	const struct ringtap_apps *apps;
 	void (*f)(uint32_t pid, const char *program, void *arg);
@@ -76,27 +51,44 @@ void attach_each_unlisted(const struct ringtap_apps *apps,
 
 struct named {
 	const char *program;
-	uint64_t pid;
-	unsigned count;
+	struct target_candidates c; /* of listed ones, and then of others, too */
+	uint64_t pid;               /* of the last one that is not listed; 0: none */
 };
 
-static bool take_named(uint32_t pid, const char *program, void *arg)
+static void take_named(uint32_t pid, const char *program, void *arg)
 {
 	struct named *n = arg;
+	char text[32];
 
-	if (!strcmp(program, n->program)) {
-		n->pid = pid;
-		n->count++;
+	if (!rt_process_runs(pid, n->program))
+		return;
+	snprintf(text, sizeof(text), "pid %u", pid);
+	text_list_add(n->c.names, sizeof(n->c.names), text);
+	n->pid = pid;
+	n->c.count++;
+}
+
+/* Processes without telemetry and probe are found by their number or program. */
+static int find_unlisted(struct attach_target *t, struct named *n, const char *word, int found)
+{
+	if (parse_number(word, INT32_MAX, &n->pid) || !n->pid) {
+		n->pid = 0;
+		attach_each_unlisted(t->apps, take_named, n);
 	}
-	return true;
+	if (n->c.count > 1)
+		return -ENOTUNIQ;
+	if (found >= 0 || !n->pid)
+		return found;
+	snprintf(t->number, sizeof(t->number), "%u", (unsigned)n->pid);
+	t->pid = (pid_t)n->pid;
+	t->name = t->number;
+	return 0;
 }
 
 int attach_target_find(struct attach_target *t, const char *command, const char *word)
 {
 	struct named named = {.program = word};
-	struct nearest near;
-	uint64_t pid = 0;
-	int ret;
+	int ret, found;
 
 	*t = (struct attach_target){0};
 	ret = ringtap_apps_find(&t->apps);
@@ -104,33 +96,15 @@ int attach_target_find(struct attach_target *t, const char *command, const char 
 		message_print("%s: looking for applications: %s", command, strerror(-ret));
 		return ret;
 	}
-	if (parse_number(word, INT32_MAX, &pid))
-		pid = 0;
-	for (size_t i = 0; i < ringtap_apps_count(t->apps) && !t->name; i++)
-		if (attach_is_meant(t->apps, i, word))
-			choose(t, i);
-	if (!t->name && !pid)
-		rt_processes_each(take_named, &named);
-	if (named.count == 1)
-		pid = named.pid;
-	for (size_t i = 0; i < ringtap_apps_count(t->apps) && !t->name && pid; i++)
-		if (ringtap_apps_pid(t->apps, i) == pid)
-			choose(t, i);
-	if (t->name || pid) {
-		snprintf(t->number, sizeof(t->number), "%u", (unsigned)pid);
-		t->pid = t->name ? t->pid : (pid_t)pid;
-		t->name = t->name ? t->name : t->number;
-		return 0;
+	found = target_app(t->apps, word, strlen(word), &named.c);
+	ret = found < 0 || named.c.count ? find_unlisted(t, &named, word, found) : 0;
+	if (ret < 0) {
+		print_no_app(command, t->apps, word, ret, &named.c);
+		return -ENOENT;
 	}
-	if (named.count)
-		message_print(
-			"%s: %u processes run '%s'; name one by its process id, which 'ringtap "
-			"list' shows",
-			command, named.count, word);
-	else if (!print_namesakes(command, t->apps, word))
-		message_print("%s: no application is called '%s'; %s", command, word,
-			app_advice(&near, t->apps, word));
-	return -ENOENT;
+	if (found >= 0)
+		choose(t, (size_t)found);
+	return 0;
 }
 
 void attach_target_free(struct attach_target *t)

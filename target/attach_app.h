@@ -40,16 +40,9 @@ int attach_target(struct attach_target *t, const char *command);
  */
 int attach_missing(const char *command, const struct ringtap_apps *apps, size_t i, bool agreed);
 
-/* As target_split(), of PID[:PORT]. False: spec begins with no process id of an application. */
-bool attach_split_pid(
-	const struct ringtap_apps *apps, const char *spec, int *app, const char **port);
-
 /* Calls f for each process that runs a DPDK and is not in the list, as it has neither telemetry nor
  * the probe. program may hold any bytes. */
 void attach_each_unlisted(const struct ringtap_apps *apps,
 	void (*f)(uint32_t pid, const char *program, void *arg), void *arg);
-
-/* Whether a word means the i-th application: its name or process id. */
-bool attach_is_meant(const struct ringtap_apps *apps, size_t i, const char *word);
 
 #endif

@@ -7,7 +7,7 @@
 #include "targets.h"
 #include "which_app.h"
 
-/* Ports of all -i, by whether they have the queue of --queue. */
+/* Ports of all targets, by whether they have the queue of --queue. */
 struct queue_check {
 	bool any;       /* a port is captured */
 	char none[512]; /* those without the queue, and what they have */

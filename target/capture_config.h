@@ -15,9 +15,10 @@
 #define BUFFER_MIN 65536
 #define BUFFER_MAX (UINT64_C(64) << 30)
 
-/* One -i, or the defaults that stand before any. Texts are argv's. */
+/* One target, or the defaults. Texts are argv's. */
 struct iface_config {
-	const char *spec;   /* [APP:]PORT as given; NULL: all ports of the only application */
+	const char *spec;   /* as given; NULL: all ports of the only application */
+	bool port_alone;    /* it may be a port only */
 	const char *filter; /* NULL: all packets */
 	const char *ifname, *ifdescr;
 	uint32_t snaplen; /* bytes */

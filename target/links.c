@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports whose packets are not Ethernet's. A target is of one link type, so each -i becomes a target
- * for each type that its ports have, with a filter that was compiled for it.
+ * Ports whose packets are not Ethernet's. A target is of one link type, so each of the command line
+ * becomes one for each type that its ports have, with a filter that was compiled for it.
  */
 #include <errno.h>
 #include <string.h>
@@ -48,8 +48,8 @@ static int put(struct target *t, const struct target *from, unsigned i, uint16_t
 	char err[512] = "not enough memory";
 
 	if (n == CAPTURE_IFACES_MAX) {
-		message_print("%s: '%s' needs more than %d -i, one for each link type; leave out "
-			      "some",
+		message_print("%s: '%s' needs more than %d targets, one for each link type; leave "
+			      "out some",
 			command, t->name, CAPTURE_IFACES_MAX);
 		return -E2BIG;
 	}

@@ -37,7 +37,7 @@ static int check_shadowed(
 
 		if (other && (!port || strcmp(port, other)))
 			continue;
-		message_print("%s: -i %s: an -i before it covers the same port; leave one out",
+		message_print("%s: %s: a target before it covers the same port; leave one out",
 			command, spec ? spec : t->name);
 		return -EINVAL;
 	}
@@ -50,8 +50,8 @@ static int add_want(
 	if (check_shadowed(command, t, port, i->spec))
 		return -EINVAL;
 	if (port && strlen(port) >= RINGTAP_NAME_LEN) {
-		message_print("%s: -i %s: longer than any port's name; see 'ringtap record -D'",
-			command, i->spec);
+		message_print("%s: %s: longer than any port's name; see 'ringtap list'", command,
+			i->spec);
 		return -EINVAL;
 	}
 	t->ifaces[t->port_count] = i;
@@ -64,19 +64,18 @@ static int add_want(
 	return 0;
 }
 
-static int resolve_one(struct targets *t, const struct capture_config *cfg,
-	const struct iface_config *i, const char *const *names)
+static int resolve_one(
+	struct targets *t, const struct capture_config *cfg, const struct iface_config *i)
 {
 	struct target *target;
 	const char *port;
 	int app;
 
-	target_split(i->spec, names, ringtap_apps_count(t->apps), &app, &port);
-	if (app < 0 && !attach_split_pid(t->apps, i->spec, &app, &port))
-		app = targets_only_app(cfg->command, t->apps, names, port);
-	if (app < 0 || attach_missing(cfg->command, t->apps, (size_t)app, cfg->attach))
+	if (target_find(cfg->command, t->apps, i->spec, i->port_alone, &app, &port) ||
+		attach_missing(cfg->command, t->apps, (size_t)app, cfg->attach))
 		return -ENOENT;
-	target = target_of(t, names[app], ringtap_apps_dir(t->apps, (size_t)app));
+	target = target_of(
+		t, ringtap_apps_name(t->apps, (size_t)app), ringtap_apps_dir(t->apps, (size_t)app));
 	if (!target)
 		return -ENOMEM;
 	target->secondary = ringtap_apps_secondary(t->apps, (size_t)app);
@@ -164,8 +163,6 @@ static int imply_secondaries(struct targets *t, const struct capture_config *cfg
 
 int targets_resolve(struct targets *t, const struct capture_config *cfg)
 {
-	const char **names;
-	size_t count;
 	int ret;
 
 	*t = (struct targets){0};
@@ -174,22 +171,15 @@ int targets_resolve(struct targets *t, const struct capture_config *cfg)
 		message_print("%s: looking for applications: %s", cfg->command, strerror(-ret));
 		return ret;
 	}
-	count = ringtap_apps_count(t->apps);
-	if (!count) {
+	if (!ringtap_apps_count(t->apps)) {
 		message_print(
 			"%s: no running DPDK application found; start it with -d %s, and run ringtap "
 			"as its user or as root",
 			cfg->command, probe_path());
 		return -ENOENT;
 	}
-	names = calloc(count, sizeof(*names));
-	if (!names)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		names[i] = ringtap_apps_name(t->apps, i);
 	for (unsigned i = 0; i < cfg->iface_count && !ret; i++)
-		ret = resolve_one(t, cfg, &cfg->ifaces[i], names);
-	free(names);
+		ret = resolve_one(t, cfg, &cfg->ifaces[i]);
 	if (!ret)
 		ret = imply_secondaries(t, cfg);
 	return ret ? ret : targets_add_links(t, cfg);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which applications and ports the -i options mean. */
+/* Which applications and ports the targets of a command line mean. */
 #ifndef RINGTAP_TARGET_TARGETS_H
 #define RINGTAP_TARGET_TARGETS_H
 
@@ -42,7 +42,7 @@ void target_free_filters(struct target *t);
  * out. Prints what is wrong. */
 int targets_attach(
 	struct targets *t, const struct capture_config *cfg, struct ringtap_capture *cap);
-/* The -i, or the defaults, that an interface of the capture stems from. */
+/* The target, or the defaults, that an interface of the capture stems from. */
 const struct iface_config *targets_iface(const struct targets *t, const struct capture_config *cfg,
 	const struct ringtap_interface *i);
 

@@ -190,6 +190,15 @@ void rt_processes_each(bool (*f)(uint32_t pid, const char *program, void *arg), 
 		f(test_apps.process[i].pid, test_apps.process[i].program, arg);
 }
 
+bool rt_process_runs(uint32_t pid, const char *program)
+{
+	for (unsigned i = 0; i < test_apps.process_count; i++)
+		if (test_apps.process[i].pid == pid &&
+			!strcmp(test_apps.process[i].program, program))
+			return true;
+	return false;
+}
+
 int rt_inject(pid_t pid, const struct rt_inject_options *opts, char *err, size_t errlen)
 {
 	test_apps.injected = pid;

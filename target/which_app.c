@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "base/util.h"
 #include "common/in_root.h"
+#include "inject/processes.h"
 #include "which_app.h"
 
 void target_split(
@@ -75,8 +76,7 @@ static bool is_candidate(const struct ringtap_apps *apps, size_t i)
 	return ringtap_apps_primary(apps, i) == i;
 }
 
-static void print_app_names(const char *command, const char *port, const struct ringtap_apps *apps,
-	const char *const *names)
+static void print_app_names(const char *command, const char *port, const struct ringtap_apps *apps)
 {
 	const char *first = NULL;
 	char list[512] = "";
@@ -84,16 +84,17 @@ static void print_app_names(const char *command, const char *port, const struct 
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
 		if (!is_candidate(apps, i))
 			continue;
-		text_list_add(list, sizeof(list), names[i]);
-		first = first ? first : names[i];
+		text_list_add(list, sizeof(list), ringtap_apps_name(apps, i));
+		first = first ? first : ringtap_apps_name(apps, i);
 	}
 	message_print(
-		"%s: there are several applications (%s); name one, as in 'ringtap %s%s %s%s%s'",
-		command, list, command, strcmp(command, "record") ? "" : " -i", first,
-		port ? ":" : "", port ? port : "");
+		"%s: there are several applications (%s); name one, as in 'ringtap %s %s%s%s'",
+		command, list, command, first, port ? ":" : "", port ? port : "");
 }
 
-bool print_namesakes(const char *command, const struct ringtap_apps *apps, const char *word)
+/* Several applications may have the name that a word begins with, up to its end or a colon: theirs
+ * is "NAME~PID". False: none has. */
+static bool print_namesakes(const char *command, const struct ringtap_apps *apps, const char *word)
 {
 	size_t len = strcspn(word, ":");
 	char list[512] = "";
@@ -111,7 +112,8 @@ bool print_namesakes(const char *command, const struct ringtap_apps *apps, const
 	return *list;
 }
 
-const char *app_advice(struct nearest *n, const struct ringtap_apps *apps, const char *word)
+/* What to do about a word that names no application: "did you mean 'NAME'?", or see the list. */
+static const char *app_advice(struct nearest *n, const struct ringtap_apps *apps, const char *word)
 {
 	nearest_begin(n, word, strcspn(word, ":"));
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
@@ -122,6 +124,67 @@ const char *app_advice(struct nearest *n, const struct ringtap_apps *apps, const
 	return nearest_advice(n, "'ringtap list' shows what there is");
 }
 
+static int by_name(const struct ringtap_apps *apps, const char *word)
+{
+	uint64_t pid;
+	bool number = !parse_number(word, INT32_MAX, &pid) && pid;
+
+	for (size_t i = 0; i < ringtap_apps_count(apps); i++)
+		if (!strcmp(ringtap_apps_name(apps, i), word) ||
+			(number && ringtap_apps_pid(apps, i) == pid))
+			return (int)i;
+	return -ENOENT;
+}
+
+static bool runs(const struct ringtap_apps *apps, size_t i, const char *program)
+{
+	size_t primary = ringtap_apps_primary(apps, i);
+
+	return rt_process_runs(ringtap_apps_pid(apps, i), program) &&
+	       (primary == i || !rt_process_runs(ringtap_apps_pid(apps, primary), program));
+}
+
+int target_app(const struct ringtap_apps *apps, const char *word, size_t len,
+	struct target_candidates *others)
+{
+	struct target_candidates own, *c = others ? others : &own;
+	char text[256], one[320];
+	int found;
+
+	*c = (struct target_candidates){0};
+	if (!len || len >= sizeof(text))
+		return -ENOENT;
+	snprintf(text, sizeof(text), "%.*s", (int)len, word);
+	found = by_name(apps, text);
+	if (found >= 0)
+		return found;
+	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
+		if (!runs(apps, i, text))
+			continue;
+		snprintf(one, sizeof(one), "%s (pid %u)", ringtap_apps_name(apps, i),
+			ringtap_apps_pid(apps, i));
+		text_list_add(c->names, sizeof(c->names), one);
+		found = c->count++ ? -ENOTUNIQ : (int)i;
+	}
+	return found;
+}
+
+void print_no_app(const char *command, const struct ringtap_apps *apps, const char *word, int error,
+	const struct target_candidates *others)
+{
+	int len = (int)strcspn(word, ":");
+	struct nearest near;
+
+	if (error == -ENOTUNIQ)
+		message_print("%s: several applications run '%.*s' (%s); name one by its name or "
+			      "process id",
+			command, len, word, others->names);
+	else if (!print_namesakes(command, apps, word))
+		message_print("%s: no application is called '%s'; %s", command, word,
+			app_advice(&near, apps, word));
+}
+
+/* No port and no application has the name. */
 static void print_unknown(const char *command, const struct ringtap_apps *apps, const char *port)
 {
 	struct nearest n;
@@ -142,14 +205,15 @@ static int only_one(
 	if (!port || !strchr(port, ':') || app_has(dir, port) || !app_has(dir, NULL))
 		return (int)one;
 	print_unknown(command, apps, port);
-	return -1;
+	return -ENOENT;
 }
 
-int targets_only_app(const char *command, const struct ringtap_apps *apps, const char *const *names,
-	const char *port)
+/* The application that is meant where none is named: the one that has such a port (NULL: the
+ * probe). -ENOENT after printing why there is none. */
+static int only_app(const char *command, const struct ringtap_apps *apps, const char *port)
 {
 	size_t count = 0, last = 0;
-	int found = -1;
+	int found = -ENOENT;
 	unsigned having = 0;
 
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
@@ -169,10 +233,29 @@ int targets_only_app(const char *command, const struct ringtap_apps *apps, const
 	if (having == 1)
 		return found;
 	if (having || !port)
-		print_app_names(command, port, apps, names);
+		print_app_names(command, port, apps);
 	else
 		print_unknown(command, apps, port);
-	return -1;
+	return -ENOENT;
+}
+
+int target_find(const char *command, const struct ringtap_apps *apps, const char *text,
+	bool port_alone, int *app, const char **port)
+{
+	size_t len = text ? strcspn(text, ":") : 0;
+	struct target_candidates others;
+
+	*app = text ? target_app(apps, text, len, &others) : -ENOENT;
+	*port = text && text[len] && text[len + 1] ? text + len + 1 : NULL;
+	if (*app >= 0)
+		return 0;
+	if (len && (*app == -ENOTUNIQ || (!text[len] && !port_alone))) {
+		print_no_app(command, apps, text, *app, &others);
+		return -ENOENT;
+	}
+	*port = len ? text : *port;
+	*app = only_app(command, apps, *port);
+	return *app < 0 ? -ENOENT : 0;
 }
 
 void print_no_port(

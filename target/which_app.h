@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which application and which of its ports [APP:]PORT or APP means. */
+/* Which application and which of its ports a target means: APP, APP:PORT, :PORT. */
 #ifndef RINGTAP_TARGET_WHICH_APP_H
 #define RINGTAP_TARGET_WHICH_APP_H
 
@@ -7,12 +7,32 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-#include "base/nearest.h"
 #include "ringtap/reader.h"
 
-/* Splits [APP:]PORT or APP. If what stands before the first colon is one of the applications, *app
- * becomes its index; else -1, and all of spec is the port: names such as 0000:03:00.0 have colons
- * of their own. *port becomes NULL for all ports. */
+/* Applications that run the program that a word names. */
+struct target_candidates {
+	unsigned count;  /* 0: none, or the word is an application's name or process id */
+	char names[512]; /* with their process ids */
+};
+
+/* The application that a word of len bytes means: its name, its process id, or the name of its
+ * program, where one application has that, secondary processes of it aside. Its index; -ENOENT:
+ * there is none; -ENOTUNIQ: several run that program, which others has; NULL: not wanted. */
+int target_app(const struct ringtap_apps *apps, const char *word, size_t len,
+	struct target_candidates *others);
+/* Says, as command, why target_app() has found none. */
+void print_no_app(const char *command, const struct ringtap_apps *apps, const char *word, int error,
+	const struct target_candidates *others);
+
+/* Finds what APP, APP:PORT or :PORT means. PORT alone is one, where port_alone allows that, and
+ * where it has a colon of its own, as 0000:03:00.0. text NULL, and :PORT: the only application that
+ * has such a port. *port becomes NULL for all ports. 0, or -errno after printing why, as command.
+ */
+int target_find(const char *command, const struct ringtap_apps *apps, const char *text,
+	bool port_alone, int *app, const char **port);
+
+/* Splits APP:PORT or APP, of an application that is known by its name. Another name: *app is -1,
+ * and all of spec the port. */
 void target_split(
 	const char *spec, const char *const *apps, size_t count, int *app, const char **port);
 
@@ -22,19 +42,6 @@ bool target_port_matches(const char *name, const char *device, uint32_t id, cons
 /* The ports of an application, for ringtap_list_free(). NULL: it does not answer. */
 struct ringtap_list *target_ports(const char *dir);
 bool target_has_port(const struct ringtap_list *list, const char *port);
-
-/* Prints, as command, that several applications have the name that a word begins with, up to its
- * end or a colon, and theirs: "NAME~PID". False: none has. */
-bool print_namesakes(const char *command, const struct ringtap_apps *apps, const char *word);
-
-/* What to do about a word that names no application: "did you mean 'NAME'?", or see the list. */
-const char *app_advice(struct nearest *n, const struct ringtap_apps *apps, const char *word);
-
-/* The application that is meant where none is named: the one that has such a port (NULL: the
- * probe). -1 after printing why there is none. command is what stands between "ringtap"
- * and the application on a command line. */
-int targets_only_app(const char *command, const struct ringtap_apps *apps, const char *const *names,
-	const char *port);
 
 /* The folder of an address, which may have the number of an application or the id of a secondary
  * process behind it. 0 or -errno. */

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "base/util.h"
+#include "test_apps.h"
 #include "which_app.h"
 
 static char folder[] = "/tmp/ringtap-which-app-XXXXXX";
@@ -51,10 +53,155 @@ static void test_links_of_containers_are_not_followed(void **state)
 	rmdir(folder);
 }
 
+/* ---- words */
+
+/* Two testpmds, a VPP with a secondary process that is its program, too, and one in a container. */
+static int set_up(void **state)
+{
+	static const struct ringtap_port_info p0 = {.name = "p0", .device = "p0"};
+	static const struct test_app apps[TEST_APPS_MAX] = {
+		{.name = "pmd", .dir = "/run/dpdk/pmd", .pid = 4711, .ports = &p0, .port_count = 1},
+		{.name = "pmd2", .dir = "/run/dpdk/pmd2", .pid = 12},
+		{.name = "vpp", .dir = "/run/dpdk/vpp", .pid = 13},
+		{.name = "vpp/14",
+			.dir = "/run/dpdk/vpp/14",
+			.pid = 14,
+			.secondary = true,
+			.primary = 2}};
+
+	memcpy(test_apps.app, apps, sizeof(apps));
+	test_apps.count = TEST_APPS_MAX;
+	test_apps.process[0].program = test_apps.process[1].program = "dpdk-testpmd";
+	test_apps.process[2].program = test_apps.process[3].program = "vpp_main";
+	for (unsigned i = 0; i < TEST_APPS_MAX; i++)
+		test_apps.process[i].pid = apps[i].pid;
+	test_apps.process_count = TEST_APPS_MAX;
+	return 0;
+}
+
+static void assert_found(const char *text, bool port_alone, int app, const char *port)
+{
+	struct ringtap_apps *apps;
+	const char *its = "";
+	int found = -1;
+
+	assert_int_equal(ringtap_apps_find(&apps), 0);
+	assert_int_equal(target_find("drops", apps, text, port_alone, &found, &its), 0);
+	assert_int_equal(found, app);
+	if (port)
+		assert_string_equal(its, port);
+	else
+		assert_null(its);
+	ringtap_apps_free(apps);
+}
+
+static void assert_refused(const char *text, bool port_alone, const char *why)
+{
+	struct ringtap_apps *apps;
+	const char *port;
+	int app;
+
+	assert_int_equal(ringtap_apps_find(&apps), 0);
+	assert_int_equal(target_find("drops", apps, text, port_alone, &app, &port), -ENOENT);
+	assert_string_equal(message_last(), why);
+	ringtap_apps_free(apps);
+}
+
+static void words_mean_names_numbers_and_programs(void **state)
+{
+	static const struct {
+		const char *text;
+		int app;
+		const char *port;
+	} cases[] = {{"pmd", 0, NULL}, {"pmd:", 0, NULL}, {"pmd:p0", 0, "p0"}, {"4711:p0", 0, "p0"},
+		{"12", 1, NULL}, {"12:", 1, NULL}, {"pmd2:0000:03:00.0", 1, "0000:03:00.0"},
+		{"vpp_main", 2, NULL}, {"vpp_main:1", 2, "1"}, {"vpp/14", 3, NULL}, {"14", 3, NULL},
+		{":p0", 0, "p0"}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_found(cases[i].text, false, cases[i].app, cases[i].port);
+		assert_found(cases[i].text, true, cases[i].app, cases[i].port);
+	}
+}
+
+/* A name before a program: it is the user's own choice. */
+static void names_come_before_programs(void **state)
+{
+	test_apps.app[1].name = "vpp_main";
+	assert_found("vpp_main", false, 1, NULL);
+}
+
+static void programs_of_several_applications_are_ambiguous(void **state)
+{
+	static const char why[] = "drops: several applications run 'dpdk-testpmd' (pmd (pid 4711), "
+				  "pmd2 (pid 12)); name one by its name or process id";
+
+	assert_refused("dpdk-testpmd", false, why);
+	assert_refused("dpdk-testpmd:p0", false, why);
+	assert_refused("dpdk-testpmd", true, why);
+	test_apps.process[1].program = "other";
+	assert_found("dpdk-testpmd:p0", false, 0, "p0");
+	/* A secondary process whose primary runs another program is an application of its own. */
+	test_apps.process[3].program = "other";
+	assert_refused("other", false,
+		"drops: several applications run 'other' (pmd2 (pid 12), vpp/14 (pid 14)); name one by "
+		"its name or process id");
+}
+
+static void a_port_alone_needs_its_colon(void **state)
+{
+	assert_refused("p0", false,
+		"drops: no application is called 'p0'; 'ringtap list' shows what there is");
+	assert_found("p0", true, 0, "p0");
+	/* It cannot be an application with a port. */
+	assert_refused("0000:03:00.0", false,
+		"drops: no port or application is called '0000:03:00.0'; 'ringtap list' shows what "
+		"there is");
+}
+
+static void without_a_name_the_only_application_is_meant(void **state)
+{
+	assert_refused(NULL, false,
+		"drops: there are several applications (pmd, pmd2, vpp); name one, as in 'ringtap "
+		"drops pmd'");
+	test_apps.app[1].error = test_apps.app[2].error = -EPROTONOSUPPORT;
+	assert_found(NULL, false, 0, NULL);
+	assert_found(":", false, 0, NULL);
+	test_apps.app[1].error = 0;
+	test_apps.app[1].ports = test_apps.app[0].ports;
+	test_apps.app[1].port_count = 1;
+	assert_refused(":p0", false,
+		"drops: there are several applications (pmd, pmd2, vpp); name one, as in 'ringtap "
+		"drops pmd:p0'");
+	test_apps.count = 1;
+	assert_found(":p7", false, 0, "p7"); /* attaching says which ports there are */
+}
+
+static void words_that_are_too_long_or_empty_mean_nothing(void **state)
+{
+	char word[300];
+	struct ringtap_apps *apps;
+
+	memset(word, 'x', sizeof(word));
+	assert_int_equal(ringtap_apps_find(&apps), 0);
+	assert_int_equal(target_app(apps, word, sizeof(word), NULL), -ENOENT);
+	assert_int_equal(target_app(apps, word, 0, NULL), -ENOENT);
+	assert_int_equal(target_app(apps, "0", 1, NULL), -ENOENT);
+	ringtap_apps_free(apps);
+}
+
+#define with_apps(f) cmocka_unit_test_setup(f, set_up)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_links_of_containers_are_not_followed),
+		with_apps(words_mean_names_numbers_and_programs),
+		with_apps(names_come_before_programs),
+		with_apps(programs_of_several_applications_are_ambiguous),
+		with_apps(a_port_alone_needs_its_colon),
+		with_apps(without_a_name_the_only_application_is_meant),
+		with_apps(words_that_are_too_long_or_empty_mean_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

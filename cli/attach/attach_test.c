@@ -84,8 +84,8 @@ static void program_name_means_its_only_process(void **state)
 	test_apps.process[1].program = "vpp";
 	assert_int_equal(run(&cmd_attach, "vpp"), STATUS_FAILED);
 	assert_string_equal(message_last(),
-		"attach: 2 processes run 'vpp'; name one by its process id, "
-		"which 'ringtap list' shows");
+		"attach: several applications run 'vpp' (pmd (pid 4711), pid 815); name one by its "
+		"name or process id");
 	assert_int_equal(test_apps.injected, 0);
 }
 
@@ -280,34 +280,6 @@ static void missing_probe_is_loaded_if_that_is_agreed_on(void **state)
 	ringtap_apps_free(apps);
 }
 
-static void numbers_and_names_before_ports(void **state)
-{
-	static const struct {
-		const char *spec;
-		int app; /* -1: none */
-		const char *port;
-	} cases[] = {{"4711:p0", 0, "p0"}, {"12", 1, NULL}, {"12:", 1, NULL},
-		{"other:0000:03:00.0", 1, "0000:03:00.0"}, {"13:p0", -1, NULL}, {":p0", -1, NULL},
-		{"", -1, NULL}, {NULL, -1, NULL},
-		{"a-name-that-is-longer-than-any-number:p0", -1, NULL}, {"0:p0", -1, NULL}};
-	struct ringtap_apps *apps;
-
-	assert_int_equal(ringtap_apps_find(&apps), 0);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const char *port = NULL;
-		int app = -1;
-		bool split = attach_split_pid(apps, cases[i].spec, &app, &port);
-
-		assert_int_equal(split, cases[i].app >= 0);
-		assert_int_equal(app, cases[i].app);
-		if (cases[i].port)
-			assert_string_equal(port, cases[i].port);
-		else
-			assert_null(port);
-	}
-	ringtap_apps_free(apps);
-}
-
 #define with_apps(f) cmocka_unit_test_setup(f, set_up)
 
 int main(void)
@@ -329,7 +301,6 @@ int main(void)
 		with_apps(nothing_to_detach),
 		with_apps(failed_detaching_has_its_reason),
 		with_apps(missing_probe_is_loaded_if_that_is_agreed_on),
-		with_apps(numbers_and_names_before_ports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

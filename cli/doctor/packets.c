@@ -33,7 +33,7 @@ struct doctor_packets *doctor_packets_begin(const char *app, const char *pool)
 	p->held = h;
 	memcpy(p->pool, pool, sizeof(p->pool));
 	h->pool = p->pool;
-	h->view.s.spec = app;
+	h->view.s.words = (struct one_app_words){.list = {app}, .count = 1};
 	h->view.s.snaplen = SNAPLEN;
 	h->view.s.buffer_size = BUFFER_BYTES;
 	message_print("doctor: mempool %s of %s grows: following received packets for %d s "

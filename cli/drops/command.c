@@ -180,8 +180,8 @@ const struct command cmd_drops = {
 	.summary = "show the packets that an application receives and does not send",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
-	.operands = "[APP[:PORT]]",
-	.listed = LIST_APPS,
+	.operands = "[APP[:PORT]]...",
+	.listed = LIST_TARGETS,
 	.operand = fates_operand,
 	.run = run,
 };

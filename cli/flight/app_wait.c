@@ -5,13 +5,14 @@
  * Each attempt to load the probe interrupts a thread of the application. Where attempts fail they
  * become rare.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "app_wait.h"
 #include "base/signals.h"
 #include "base/util.h"
-#include "target/attach_app.h"
+#include "target/which_app.h"
 
 #define LOOK_NS  (NS_PER_S / 2)
 #define FIRST_NS NS_PER_S
@@ -28,33 +29,37 @@ uint64_t retry_delay(struct retry *a, uint64_t pid)
 	return a->delay_ns;
 }
 
-/* name NULL: any application. pid: of the first one, 0 if it is not known. */
-static bool is_running(const char *name, uint64_t *pid)
+/* word NULL: any application. pid: of the first one, 0 if it is not known. */
+static bool is_running(const char *word, uint64_t *pid)
 {
+	size_t len = word ? strcspn(word, ":") : 0;
 	struct ringtap_apps *apps;
-	bool found = false;
+	int found = 0;
 
 	*pid = 0;
 	if (ringtap_apps_find(&apps))
 		return false;
-	for (size_t i = 0; i < ringtap_apps_count(apps) && !found; i++) {
-		found = !name || attach_is_meant(apps, i, name);
-		if (found)
-			*pid = ringtap_apps_pid(apps, i);
-	}
+	if (len)
+		found = target_app(apps, word, len, NULL);
+	if (found >= 0 && (size_t)found < ringtap_apps_count(apps))
+		*pid = ringtap_apps_pid(apps, (size_t)found);
+	/* Attaching says which ones several are. */
+	else if (found != -ENOTUNIQ)
+		found = -ENOENT;
 	ringtap_apps_free(apps);
-	return found;
+	return found != -ENOENT;
 }
 
 bool app_wait(const struct flight_config *c)
 {
+	const char *word = c->words[0];
 	bool said = c->quiet;
 	uint64_t pid;
 
-	while (!is_running(c->app, &pid)) {
+	while (!is_running(word, &pid)) {
 		if (!said)
-			fprintf(stderr, "Waiting for %s%s\n", c->app ? "" : "an application",
-				c->app ? c->app : "");
+			fprintf(stderr, "Waiting for %s%s\n", word ? "" : "an application",
+				word ? word : "");
 		said = true;
 		if (stop_wait(LOOK_NS))
 			return false;
@@ -67,7 +72,7 @@ bool app_wait_retry(const struct flight_config *c, struct retry *a)
 	uint64_t pid, end = now_ns(CLOCK_MONOTONIC);
 
 	/* It has ended, which may be why. */
-	if (!is_running(c->app, &pid)) {
+	if (!is_running(c->words[0], &pid)) {
 		*a = (struct retry){0};
 		return app_wait(c);
 	}
@@ -77,7 +82,7 @@ bool app_wait_retry(const struct flight_config *c, struct retry *a)
 	while (now_ns(CLOCK_MONOTONIC) < end) {
 		if (stop_wait(LOOK_NS))
 			return false;
-		if (!is_running(c->app, &pid) || pid != a->pid) {
+		if (!is_running(c->words[0], &pid) || pid != a->pid) {
 			*a = (struct retry){0};
 			return app_wait(c);
 		}

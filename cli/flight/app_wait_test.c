@@ -95,7 +95,7 @@ static void interrupt(void *arg)
 
 static void test_one_that_runs_is_not_waited_for(void **state)
 {
-	struct flight_config named = {.quiet = true, .app = "app"};
+	struct flight_config named = {.quiet = true, .words = {"app"}};
 
 	(void)state;
 	assert_true(app_wait(&quiet));
@@ -105,7 +105,7 @@ static void test_one_that_runs_is_not_waited_for(void **state)
 
 static void test_one_that_starts_is_found_within_half_a_second(void **state)
 {
-	struct flight_config other = {.quiet = true, .app = "other"};
+	struct flight_config other = {.quiet = true, .words = {"other"}};
 
 	(void)state;
 	fake_app_add("other")->absent = true;

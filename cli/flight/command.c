@@ -21,8 +21,7 @@
 #define SPARE            (UINT64_C(256) << 20) /* beside twice of that, in a limit that is enough */
 
 enum {
-	OPT_INTERFACE = 1,
-	OPT_DIRECTION,
+	OPT_DIRECTION = 1,
 	OPT_KEEP,
 	OPT_ON,
 	OPT_NAME,
@@ -37,9 +36,6 @@ enum {
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "What to keep"},
-	{OPTION_SET(OPT_INTERFACE), OPTION_PORT, 'i', "interface", "PORT", NULL, 0, 0,
-		"Keep the packets of this port of the application, given by its name or number; "
-		"may be given several times (default: all ports)"},
 	{TO(filter), OPTION_TEXT, 'f', "filter", "FILTER", NULL, 0, 0,
 		"Only packets that match this libpcap expression, see pcap-filter(7)"},
 	{TO(snaplen), OPTION_BYTES, 's', "snapshot-length", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
@@ -202,23 +198,12 @@ static int set_name(struct flight_config *c, const char *text)
 	return 0;
 }
 
-static int add_port(struct flight_config *c, const char *text)
-{
-	if (c->port_count == CAPTURE_IFACES_MAX || !*text) {
-		message_print("flight: -i %s: empty, or one too many; see 'ringtap list'", text);
-		return -EINVAL;
-	}
-	c->ports[c->port_count++] = text;
-	return 0;
-}
-
 static int set(void *ctx, int id, const struct option_value *v)
 {
 	static const unsigned directions[] = {RINGTAP_RX, RINGTAP_TX, RINGTAP_RX | RINGTAP_TX};
 	struct flight_config *c = ctx;
 
 	switch (id) {
-	case OPT_INTERFACE: return add_port(c, v->text);
 	case OPT_DIRECTION: c->directions = directions[v->number]; return 0;
 	case OPT_KEEP: return set_keep(c, v->text);
 	case OPT_ON: return add_trigger(c, v->text);
@@ -235,26 +220,15 @@ static int operand(void *ctx, const char *text)
 {
 	struct flight_config *c = ctx;
 
-	if (c->app) {
-		message_print("flight: %s: a second application; give one", text);
+	if (c->word_count == CAPTURE_IFACES_MAX || !*text) {
+		message_print("flight: '%s': empty, or one too many; see 'ringtap list'", text);
 		return -EINVAL;
 	}
-	c->app = text;
+	c->words[c->word_count++] = text;
 	return 0;
 }
 
-/* "APP:PORT" and "APP", as record's -i. NULL: no memory. */
-static char *spec_of(const struct flight_config *c, const char *port)
-{
-	char *spec;
-
-	if (!c->app)
-		return strdup(port);
-	return asprintf(&spec, "%s%s%s", c->app, port ? ":" : "", port ? port : "") < 0 ? NULL
-											: spec;
-}
-
-static int configure(struct capture_config *r, const struct flight_config *c, char **specs)
+static int configure(struct capture_config *r, const struct flight_config *c)
 {
 	capture_config_init(r, "flight");
 	r->attach = c->attach;
@@ -263,12 +237,9 @@ static int configure(struct capture_config *r, const struct flight_config *c, ch
 	r->defaults.snaplen = c->snaplen ? c->snaplen : RINGTAP_SNAPLEN_MAX;
 	r->defaults.directions = c->directions;
 	r->defaults.queue = c->queue;
-	for (unsigned i = 0; i < c->port_count || (!i && c->app); i++) {
-		specs[i] = spec_of(c, c->port_count ? c->ports[i] : NULL);
-		if (!specs[i])
-			return -ENOMEM;
+	for (unsigned i = 0; i < c->word_count; i++) {
 		r->ifaces[i] = r->defaults;
-		r->ifaces[i].spec = specs[i];
+		r->ifaces[i].spec = c->words[i];
 		r->iface_count++;
 	}
 	return capture_config_check(r);
@@ -286,7 +257,6 @@ static void add_command_trigger(struct flight_config *c)
 static int start(struct flight_config *c)
 {
 	struct flight *f = calloc(1, sizeof(*f));
-	char *specs[CAPTURE_IFACES_MAX] = {NULL};
 	struct capture_config capture = {.iface_count = 0};
 	int ret = STATUS_USAGE;
 
@@ -295,13 +265,11 @@ static int start(struct flight_config *c)
 	add_command_trigger(c);
 	f->cfg = c;
 	f->capture = &capture;
-	if (!check_keep(c) && !configure(&capture, c, specs) && !check_limit(c))
+	if (!check_keep(c) && !configure(&capture, c) && !check_limit(c))
 		ret = flight_run(f);
 	capture_config_free(&capture);
 	for (unsigned i = 0; i < c->trigger_count; i++)
 		filter_free(&c->triggers[i].filter);
-	for (unsigned i = 0; i < CAPTURE_IFACES_MAX; i++)
-		free(specs[i]);
 	free(f);
 	return ret;
 }
@@ -332,9 +300,9 @@ const struct command cmd_flight = {
 	.summary = "keep the last packets, and write them when something happens",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
-	.operands = "[APP]",
+	.operands = "[APP[:PORT]]...",
 	.commands = folder_commands,
-	.listed = LIST_APPS,
+	.listed = LIST_TARGETS,
 	.operand = operand,
 	.set = set,
 	.run = run,

@@ -12,9 +12,8 @@
 #define FLIGHT_TRIGGERS_MAX 32 /* beside commands, see ASK_CONDITIONS_MAX */
 
 struct flight_config {
-	const char *app; /* operand; NULL: the only one */
-	const char *ports[CAPTURE_IFACES_MAX];
-	unsigned port_count;
+	const char *words[CAPTURE_IFACES_MAX]; /* APP[:PORT], :PORT */
+	unsigned word_count;                   /* 0: all ports of the only application */
 	const char *filter;
 	uint32_t snaplen;
 	unsigned directions;

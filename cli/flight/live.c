@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ringtap flight top: what recorders keep, their conditions and their last incidents. */
+#include <errno.h>
 #include <locale.h>
 #include <math.h>
 #include <ncurses.h>
@@ -13,7 +14,7 @@
 #include "base/json.h"
 #include "base/signals.h"
 #include "base/util.h"
-#include "target/attach_app.h"
+#include "target/which_app.h"
 #include "show/table.h"
 #include "show/term.h"
 #include "live.h"
@@ -28,13 +29,15 @@ static json_t *ask_all(const char *app)
 {
 	struct ringtap_apps *apps;
 	json_t *list = json_array();
+	int found;
 
 	if (ringtap_apps_find(&apps)) {
 		json_decref(list);
 		return NULL;
 	}
+	found = app ? target_app(apps, app, strlen(app), NULL) : 0;
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++)
-		if (!app || attach_is_meant(apps, i, app))
+		if (!app || (int)i == found)
 			ask_recorders(list, ringtap_apps_dir(apps, i), ringtap_apps_name(apps, i),
 				TIMEOUT_MS);
 	ringtap_apps_free(apps);
@@ -306,11 +309,30 @@ static int screen(const struct live *v)
 	return STATUS_OK;
 }
 
+/* A program that several run names none of them. */
+static int check_app(const char *app)
+{
+	struct target_candidates others;
+	struct ringtap_apps *apps;
+	int ret;
+
+	if (!app || ringtap_apps_find(&apps))
+		return 0;
+	ret = target_app(apps, app, strlen(app), &others);
+	if (ret == -ENOTUNIQ)
+		print_no_app("flight top", apps, app, ret, &others);
+	ringtap_apps_free(apps);
+	return ret == -ENOTUNIQ ? ret : 0;
+}
+
 int live_run(const struct live *v)
 {
-	int ret = stop_catch();
 	bool terminal = isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
+	int ret;
 
+	if (check_app(v->app))
+		return STATUS_FAILED;
+	ret = stop_catch();
 	if (ret) {
 		message_print("flight top: cannot wait for signals: %s", strerror(-ret));
 		return STATUS_FAILED;

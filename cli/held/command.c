@@ -53,8 +53,8 @@ const struct command cmd_held = {
 	.summary = "show received packets that an application holds",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
-	.operands = "[APP[:PORT]]",
-	.listed = LIST_APPS,
+	.operands = "[APP[:PORT]]...",
+	.listed = LIST_TARGETS,
 	.operand = fates_operand,
 	.run = run,
 };

@@ -21,7 +21,6 @@ struct memory_options {
 /* clang-format off: it would break the texts at odd places */
 static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "What to measure"},
-	MEASURE_OPTION_INTERFACE,
 	MEASURE_OPTION_ATTACH,
 	{TO(common.duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,
 		"Measure for TIME, or until Ctrl-C"},
@@ -137,8 +136,8 @@ const struct command cmd_memory = {
 	.summary = "show mempools and the order in which their buffers are used",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
-	.operands = "[APP]",
-	.listed = LIST_APPS,
+	.operands = "[APP[:PORT]]...",
+	.listed = LIST_TARGETS,
 	.operand = measure_operand,
 	.set = measure_set,
 	.run = run,

@@ -168,6 +168,9 @@ const struct command cmd_record = {
 	.summary = "record packets of running DPDK applications to a file",
 	.options = record_options,
 	.option_count = RECORD_OPTION_COUNT,
+	.operands = "[APP[:PORT]]...",
+	.listed = LIST_TARGETS,
+	.operand = config_operand,
 	.set = config_set,
 	.run = run,
 };

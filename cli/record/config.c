@@ -38,16 +38,16 @@ enum { KEY_DURATION, KEY_FILESIZE, KEY_PACKETS, KEY_FILES, KEY_INTERVAL };
 /* clang-format off: it would break the texts at odd places */
 const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{.kind = OPTION_HEADING, .help = "What to record"},
-	{OPTION_SET(OPT_INTERFACE), OPTION_PORT, 'i', "interface", "APP|[APP:]PORT", NULL, 0, 0,
-		"Record this port, given by its name or number; may be given several times. APP "
-		"is the application's file-prefix, needed only where there are several; alone it "
-		"means all its ports. Without -i: all ports of the only application, also those "
-		"that appear later"},
+	{OPTION_SET(OPT_INTERFACE), OPTION_PORT, 'i', "interface", "APP[:PORT]|PORT", NULL, 0, 0,
+		"Record this port, given by its name or number, as the word APP[:PORT] does; may be "
+		"given several times. APP is needed only where there are several applications; "
+		"alone it means all its ports. Without -i and words: all ports of the only "
+		"application, also those that appear later"},
 	ATTACH_OPTION(struct record_config, capture.attach),
 	{OPTION_SET(OPT_FILTER), OPTION_TEXT, 'f', "filter", "FILTER", NULL, 0, 0,
 		"Only packets that match this libpcap expression, see pcap-filter(7). This "
-		"option and the next five apply to all interfaces if they stand before the first "
-		"-i, else to the -i before them"},
+		"option and the next five apply to the -i before them, and without one to all "
+		"words and all -i behind them"},
 	{OPTION_SET(OPT_SNAPLEN), OPTION_BYTES, 's', "snapshot-length", "BYTES", NULL, 0,
 		RINGTAP_SNAPLEN_MAX, "Capture at most BYTES of each packet (default: 0, all)"},
 	{OPTION_SET(OPT_DIRECTION), OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
@@ -136,22 +136,48 @@ void config_init(struct record_config *c)
 {
 	*c = (struct record_config){.output = {.compress = COMPRESS_NONE, .threads = 1}};
 	capture_config_init(&c->capture, "record");
+	c->last = &c->capture.defaults;
 }
 
-static int add_interface(struct record_config *c, const char *spec)
+static int add_target(struct record_config *c, const char *spec, bool port_alone)
 {
+	struct iface_config *i = &c->capture.ifaces[c->capture.iface_count];
+
 	if (c->capture.iface_count == CAPTURE_IFACES_MAX) {
-		message_print("record: -i %s: too many interfaces; give at most %d", spec,
+		message_print("record: %s: too many interfaces; give at most %d", spec,
 			CAPTURE_IFACES_MAX);
 		return -EINVAL;
 	}
 	if (!*spec) {
-		message_print("record: -i: empty; give [APP:]PORT, see 'ringtap record -D'");
+		message_print("record: '': no target; give APP[:PORT], see 'ringtap record -D'");
 		return -EINVAL;
 	}
-	c->capture.ifaces[c->capture.iface_count] = c->capture.defaults;
-	c->capture.ifaces[c->capture.iface_count++].spec = spec;
+	*i = c->capture.defaults;
+	i->spec = spec;
+	i->port_alone = port_alone;
+	c->capture.iface_count++;
+	if (port_alone)
+		c->last = i;
 	return 0;
+}
+
+int config_operand(void *ctx, const char *text)
+{
+	return add_target(ctx, text, false);
+}
+
+/* Also the defaults that stood behind them. */
+static void complete_words(struct record_config *c)
+{
+	for (unsigned n = 0; n < c->capture.iface_count; n++) {
+		struct iface_config *i = &c->capture.ifaces[n];
+		const char *spec = i->spec;
+
+		if (i->port_alone)
+			continue;
+		*i = c->capture.defaults;
+		i->spec = spec;
+	}
 }
 
 /* dumpcap's units, seconds and 1000 bytes, where there is none. */
@@ -282,7 +308,7 @@ int config_set(void *ctx, int id, const struct option_value *v)
 	struct record_config *c = ctx;
 
 	switch (id) {
-	case OPT_INTERFACE: return add_interface(c, v->text);
+	case OPT_INTERFACE: return add_target(c, v->text, true);
 	case OPT_AUTOSTOP: return set_limit(&c->stop, "-a", STOP_KEYS, v->text);
 	case OPT_RING_BUFFER: return set_ring_buffer(c, v->text);
 	case OPT_COMMENT: return add_comment(c, v->text);
@@ -302,11 +328,7 @@ int config_set(void *ctx, int id, const struct option_value *v)
 	case OPT_TIMESTAMP:
 		c->capture.options.timestamp = v->number ? RINGTAP_NIC : RINGTAP_TSC;
 		break;
-	default:
-		set_interface(c->capture.iface_count
-				      ? &c->capture.ifaces[c->capture.iface_count - 1]
-				      : &c->capture.defaults,
-			id, v);
+	default: set_interface(c->last, id, v);
 	}
 	return 0;
 }
@@ -383,6 +405,7 @@ int config_check(struct record_config *c)
 {
 	int ret = check_rotation(c);
 
+	complete_words(c);
 	if (!ret)
 		ret = check_comment(c);
 	if (!ret)

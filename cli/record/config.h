@@ -22,6 +22,8 @@ struct limits {
 
 struct record_config {
 	struct capture_config capture;
+	struct iface_config
+		*last; /* the last -i, or the defaults: what options of one are set in */
 	struct output_options output;
 	struct limits stop;
 	struct limits rotate;
@@ -39,13 +41,15 @@ struct record_config {
 void config_init(struct record_config *c);
 /* The set() of the command; prints what is wrong. */
 int config_set(void *ctx, int id, const struct option_value *v);
+/* The operand() of the command: a target, which gets the defaults wherever it stands. */
+int config_operand(void *ctx, const char *text);
 /* After the last option: checks combinations and compiles the filters. Prints what is wrong. */
 int config_check(struct record_config *c);
 void config_free(struct record_config *c);
 
 #define THREADS_MAX 64
 
-#define RECORD_OPTION_COUNT 38
+#define RECORD_OPTION_COUNT 37
 
 extern const struct option_def record_options[RECORD_OPTION_COUNT];
 

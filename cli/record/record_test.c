@@ -112,11 +112,16 @@ static void ports_have_targets_of_their_link_types(void **state)
 	static const struct {
 		const char *interfaces;
 		uint64_t linktypes;
+		unsigned ports;
 	} cases[] = {
-		{"", 101}, /* all, of Ethernet and then of raw IP */
-		{"-i app0:p0", 0},
-		{"-i app0:p1", 101},
-		{"-i app0:p1 -i app0:p0", 101000},
+		{"", 101, 2}, /* all, of Ethernet and then of raw IP */
+		{"-i app0:p0", 0, 1},
+		{"-i app0:p1", 101, 1},
+		{"-i app0:p1 -i app0:p0", 101000, 2},
+		{"app0", 101, 2},
+		{"app0:p0", 0, 1},
+		{":p1", 101, 1},
+		{"app0:p1 -i p0", 101000, 2},
 	};
 
 	fake.linktype = RINGTAP_LINKTYPE_RAW;
@@ -126,7 +131,7 @@ static void ports_have_targets_of_their_link_types(void **state)
 		snprintf(line, sizeof(line), "-q -w f -f icmp %s", cases[i].interfaces);
 		assert_int_equal(record(line), STATUS_OK);
 		assert_int_equal(fake.linktypes, cases[i].linktypes);
-		assert_int_equal(fake.ports[i % 4], cases[i].linktypes == 101000 || !i ? 2 : 1);
+		assert_int_equal(fake.ports[i % 4], cases[i].ports);
 	}
 }
 
@@ -238,13 +243,17 @@ static void which_application_is_meant(void **state)
 	fake.apps = 2;
 	assert_int_equal(record("-w f"), STATUS_FAILED);
 	assert_non_null(strstr(message_last(), "several applications (app0, app1); name one, as in "
-					       "'ringtap record -i app0'"));
+					       "'ringtap record app0'"));
 	assert_int_equal(record("-w f -i p0"), STATUS_FAILED);
-	assert_non_null(strstr(message_last(), "name one, as in 'ringtap record -i app0:p0'"));
+	assert_non_null(strstr(message_last(), "name one, as in 'ringtap record app0:p0'"));
 	assert_int_equal(record("-w f -i appX:p0"), STATUS_FAILED);
 	assert_non_null(strstr(message_last(), "no port or application is called 'appX:p0'"));
+	assert_int_equal(record("-w f appX"), STATUS_FAILED);
+	assert_non_null(strstr(message_last(), "no application is called 'appX'"));
 	assert_int_equal(record("-w f -i app0: -i app0:p1"), STATUS_USAGE);
-	assert_non_null(strstr(message_last(), "app0:p1"));
+	assert_non_null(strstr(message_last(), "app0:p1: a target before it covers the same port"));
+	assert_int_equal(record("-w f app0 app0:p1"), STATUS_USAGE);
+	assert_non_null(strstr(message_last(), "app0:p1: a target before it covers the same port"));
 	assert_int_equal(access("f", F_OK), -1);
 	assert_int_equal(fake.attached, 0);
 }

@@ -21,13 +21,14 @@
 static int trace_find(struct trace *t)
 {
 	const struct trace_config *cfg = t->cfg;
+	const struct one_app_words words = {.list = {cfg->name}, .count = cfg->name != NULL};
 	char command[64];
 	int ret;
 
 	snprintf(command, sizeof(command), "trace %s",
 		cfg->what == TRACE_PROGRAM ? "-e PROGRAM" : cfg->word);
 	t->app.attach = cfg->attach;
-	ret = one_app_resolve(&t->app, command, cfg->name, NULL, 0);
+	ret = one_app_resolve(&t->app, command, &words);
 	if (!ret && t->app.port_count) {
 		message_print("trace: %s: names a port; give an application only", t->cfg->name);
 		ret = -EINVAL;

@@ -123,23 +123,23 @@ def two_ports(play):
     return app
 
 
-CHOSEN = {
-    ("-i", "net_ring_b"): lambda port, direction, queue: port == "net_ring_b",
-    ("--queue", "1"): lambda port, direction, queue: queue == 1,
-    ("-i", "1", "--queue", "0", "--direction", "tx"): lambda port, direction, queue: (port, direction, queue)
+CHOSEN = {  # ports and options
+    (("net_ring_b",),): lambda port, direction, queue: port == "net_ring_b",
+    ((), "--queue", "1"): lambda port, direction, queue: queue == 1,
+    (("1",), "--queue", "0", "--direction", "tx"): lambda port, direction, queue: (port, direction, queue)
     == ("net_ring_b", pcapng.TX, 0),
 }
 
 
 def test_selected_ports_and_queues(two_ports, keep, tmp_path):
     """By their packets; also those that a condition sees. A recorder of each selection, at the same time."""
-    done = run([RINGTAP, "flight", two_ports.prefix, "-w", tmp_path / "i", "-i", "0", "--queue", "2"])
+    done = run([RINGTAP, "flight", f"{two_ports.prefix}:0", "-w", tmp_path / "i", "--queue", "2"])
     assert done.returncode == FAILED and len(done.stderr.splitlines()) == 1
     assert "net_ring_a has no queue 2 (RX 0-1, TX 0-1)" in done.stderr
     recorders = {
         args: keep(
             two_ports,
-            *args,
+            *args[1:],
             "--on",
             "packet: len == 64",
             "--before",
@@ -151,6 +151,7 @@ def test_selected_ports_and_queues(two_ports, keep, tmp_path):
             "--keep",
             "16M",
             folder=tmp_path / str(n),
+            ports=args[0],
         )
         for n, args in enumerate(CHOSEN)
     }
@@ -231,8 +232,7 @@ def test_packets_that_a_port_refuses(testpmd, keep):
         "64",
         "--cooldown",
         "1h",
-        "-i",
-        "net_ring0",
+        ports=["net_ring0"],
     )
     pmd.start()
     (incident,) = kept.incidents(1)

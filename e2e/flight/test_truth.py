@@ -45,8 +45,6 @@ def test_a_burst_of_drops(fwd, keep, record):
     recorder = record(app, ports=["net_ring_b"])
     kept = keep(
         app,
-        "-i",
-        "net_ring_b",
         "--on",
         "unsent",
         "--name",
@@ -57,6 +55,7 @@ def test_a_burst_of_drops(fwd, keep, record):
         "500ms",
         "--cooldown",
         "1s",
+        ports=["net_ring_b"],
     )
     # The first one may begin before the recorder.
     before, incident = kept.incidents(2)[:2]

@@ -34,9 +34,10 @@ class Incident:
 class Flight:
     """A running `ringtap flight`; packets are kept from when this returns."""
 
-    def __init__(self, app, folder, *args, prefix=(), **kwargs):
+    def __init__(self, app, folder, *args, ports=(), prefix=(), **kwargs):
         self.folder = folder
-        self.proc = Proc([*prefix, RINGTAP, "flight", app.prefix, "-w", folder, *args], **kwargs)
+        words = [f"{app.prefix}:{port}" for port in ports] or [app.prefix]
+        self.proc = Proc([*prefix, RINGTAP, "flight", *words, "-w", folder, *args], **kwargs)
         try:
             self.proc.expect("^Keeping the packets of")
         except BaseException:

@@ -42,8 +42,9 @@ class Known(Play):
 class Measuring:
     """A running `ringtap latency` or `ringtap memory`; it measures from when this returns."""
 
-    def __init__(self, command, app, *args, **kwargs):
-        self.proc = Proc([RINGTAP, command, app.prefix, *args], **kwargs)
+    def __init__(self, command, app, *args, ports=(), **kwargs):
+        words = [f"{app.prefix}:{port}" for port in ports] or [app.prefix]
+        self.proc = Proc([RINGTAP, command, *words, *args], **kwargs)
         try:
             self.proc.expect("^Measuring ")
         except BaseException:

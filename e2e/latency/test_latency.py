@@ -114,7 +114,7 @@ def test_one_packet_in_n(known, latency, tmp_path):
 
 def test_pairs_the_requested_ports_and_what_has_no_latency(known, latency, tmp_path):
     both = latency(known, "--duration", "60s", "--json")
-    one = latency(known, "-i", "net_ring_b", "--duration", "60s", "--json")
+    one = latency(known, "--duration", "60s", "--json", ports=["net_ring_b"])
     there = known.send([3000], rounds=10, log=tmp_path / "log1")
     back = known.send([9000], rounds=20, log=tmp_path / "log2", ports=(1, 0))
     same = known.send([27000], rounds=30, log=tmp_path / "log3", ports=(0, 0))
@@ -154,7 +154,7 @@ def test_every_output_and_the_end_by_packets(known, latency, tmp_path):
     """Table and histogram, comma-separated values by the man page's jq, plots, and a live line on a terminal."""
     svg, png = tmp_path / "x.svg", tmp_path / "x.PNG"
     table = latency(known, "--packets", "960", "--histogram")
-    values = latency(known, "--packets", "960", "--json", "-i", "0")
+    values = latency(known, "--packets", "960", "--json", ports=["0"])
     plots = [latency(known, "--packets", "960", "--plot", f) for f in (svg, png)]
     live = latency(known, "--duration", "60s", tty=True)
     known.send([3000, 30000], rounds=15)
@@ -272,8 +272,8 @@ def test_what_is_not_there(known, testpmd):
             assert done.returncode == 1 and words in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
             assert done.stdout == ""
     for spec in (f"{known.prefix}:7", f"{known.prefix}:net_ring_c"):
-        done = run([RINGTAP, "latency", "-i", spec, "--duration", "1s"])
-        recorded = run([RINGTAP, "record", "-i", spec, "-w", "/dev/null"])
+        done = run([RINGTAP, "latency", spec, "--duration", "1s"])
+        recorded = run([RINGTAP, "record", spec, "-w", "/dev/null"])
         port = spec.split(":")[1]
         assert f"application '{known.prefix}' has no port '{port}'; there is net_ring_a, " in done.stderr
         assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
@@ -283,7 +283,7 @@ def test_what_is_not_there(known, testpmd):
     done = run([RINGTAP, "latency", bare.prefix, "--duration", "1s"])
     assert done.returncode == 1 and "probe" in done.stderr
     assert len(done.stderr.splitlines()) == 1
-    done = run([RINGTAP, "latency", "-i", f"{known.prefix}:0", "-i", f"{bare.prefix}:0"])
+    done = run([RINGTAP, "latency", f"{known.prefix}:0", f"{bare.prefix}:0"])
     assert done.returncode == 2 and "one application only" in done.stderr
 
 

@@ -122,9 +122,9 @@ def test_buffers_in_known_orders(known, memory, tmp_path):
 def test_one_port_in_a_table_and_as_comma_separated_values(known, memory, tmp_path):
     known.one("pool known n=3000")
     known.circle("known", tmp_path / "order", "in_order", port=1)
-    other = memory(known, "-i", "net_ring_a", "--duration", "0.3s", "--json").json()
+    other = memory(known, "--duration", "0.3s", "--json", ports=["net_ring_a"]).json()
     assert other["patterns"] == [] and "known" in pools(other)
-    this = memory(known, "-i", "1", "--packets", "3000", "--json").json()
+    this = memory(known, "--packets", "3000", "--json", ports=["1"]).json()
     assert [p["port"] for p in this["patterns"]] == ["net_ring_b"]
     output = memory(known, "--distances").finish()  # 32,768 packets, or 10 seconds
     assert re.search(r"^known +3,000 +3,000 +0 ring_mp_mc +4 KiB .*\n    ordinary pages$", output, re.MULTILINE)

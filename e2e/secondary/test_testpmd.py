@@ -65,7 +65,7 @@ def test_every_command_beside_a_primary(pmds, running):
         )
         assert done.returncode == 0 and "200 packets captured" in done.stderr, done.stderr
     # Both processes have the port: it is not ambiguous, but that of the primary.
-    done = run([RINGTAP, "latency", "--duration", "0.2s", "-i", f"{primary.prefix}:{PORT}"])
+    done = run([RINGTAP, "latency", "--duration", "0.2s", f"{primary.prefix}:{PORT}"])
     assert done.returncode == 0 and f"pid {primary.pid}" in done.stderr, done.stderr
     done = run([RINGTAP, "held", secondary.name])
     assert done.returncode == 1 and "it is a secondary process, which has no fates" in done.stderr
