@@ -271,7 +271,7 @@ def test_what_is_not_there(known, testpmd):
             done = run([RINGTAP, command, *args])
             assert done.returncode == 1 and words in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
             assert done.stdout == ""
-    for spec in (f"{known.prefix}:7", f"{known.prefix}:net_ring_c"):
+    for spec in (f"{known.prefix}:7", f"{known.prefix}:nowhere"):
         done = run([RINGTAP, "latency", spec, "--duration", "1s"])
         recorded = run([RINGTAP, "record", spec, "-w", "/dev/null"])
         port = spec.split(":")[1]

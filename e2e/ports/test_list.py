@@ -21,7 +21,7 @@ def mine(app):
 
 COMPLETE = """
 source "$1"; shift
-COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}
 _ringtap
 printf '%s\\n' "${COMPREPLY[@]}"
 """
@@ -38,7 +38,8 @@ def assert_completed(app):
     port = f"{app.prefix}:net_ring_a"
     names = check([RINGTAP, "list", "--names"]).split()
     assert app.prefix in names and port in names
-    assert completed("ringtap", "record", "-i", app.prefix[:-1]) == [n for n in names if n.startswith(app.prefix[:-1])]
+    for words in (["record", "-i"], ["record"], ["latency", "--json"]):
+        assert completed("ringtap", *words, app.prefix[:-1]) == [n for n in names if n.startswith(app.prefix[:-1])]
     assert port in completed("ringtap", "record", "-i", "")
     assert app.prefix in completed("ringtap", "list", "")
     assert app.prefix in completed("ringtap", "top", "") and port not in completed("ringtap", "top", "")
