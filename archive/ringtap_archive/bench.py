@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from . import generate, layout, units
+from . import generate, layout, show, units
 from .bench_tools import PYTHON, Bench, drop_caches, evict, files_below, warm
 from .errors import Refused
 
@@ -85,7 +85,7 @@ def arguments(parser):
     parser.add_argument(
         "--only", type=_parts, default=PARTS, metavar="PARTS", help=f"a list of {', '.join(PARTS)} (all)"
     )
-    parser.add_argument("-c", "--packets", type=units_count, default=4_000_000, metavar="N", help="in a file (4M)")
+    parser.add_argument("-c", "--packets", type=units.count, default=4_000_000, metavar="N", help="in a file (4M)")
     parser.add_argument(
         "--growth",
         type=_sizes,
@@ -120,13 +120,8 @@ def _parts(text):
     return wanted
 
 
-def units_count(text):
-    scale = {"k": 10**3, "M": 10**6, "G": 10**9}.get(text[-1:])
-    return int(text[:-1]) * scale if scale else int(text)
-
-
 def _sizes(text):
-    return tuple(sorted(map(units_count, text.split(","))))
+    return tuple(sorted(map(units.count, text.split(","))))
 
 
 def made(folder, name, **options):
@@ -435,7 +430,7 @@ def run(args):
             raise Refused(
                 f"{error.cmd[0]} failed: {(error.stderr or b'').decode(errors='replace').strip()[-300:]}"
             ) from error
-    bench.say(f"machine: {machine()}; free: {units.size_text(shutil.disk_usage(folder.anchor).free)}")
+    bench.say(f"machine: {machine()}; free: {show.size(shutil.disk_usage(folder.anchor).free)}")
     print_table(bench)
     if args.result:
         args.result.write_text(

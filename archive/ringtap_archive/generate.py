@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 
+from . import units
 from .synthetic import blocks, layouts
 from .synthetic.conversations import Conversations, Packets, mix, pool
 
@@ -330,8 +331,7 @@ def write(path, packets, **options):
 
 
 def _count(text):
-    scale = {"k": 10**3, "M": 10**6, "G": 10**9}.get(text[-1:], 1)
-    value = int(float(text[:-1]) * scale) if scale > 1 else int(text)
+    value = units.count(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
     return value

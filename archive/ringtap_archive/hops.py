@@ -39,7 +39,7 @@ def follow_arguments(parser):
     parser.add_argument(
         "--apart",
         metavar="TIME",
-        type=show.parse_duration,
+        type=units.duration,
         default=10**9,
         help="packets with the same contents that are further apart are not the same packet (default: 1s)",
     )
@@ -71,7 +71,7 @@ def _offset(text):
     name, _, value = text.partition("=")
     if not name or not value:
         raise argparse.ArgumentTypeError(f"'{text}' is not an offset; give RECORDER=TIME, for example core=-3ms")
-    return name, show.parse_duration(value)
+    return name, units.signed_duration(value)
 
 
 def follower(con, args):

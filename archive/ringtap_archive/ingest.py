@@ -507,8 +507,8 @@ def describe(result):
         return f"{name}: has neither packets nor losses; nothing is added"
     text = (
         f"{name}: {result['packets']} packets in {result['parts']} part{'s'[: result['parts'] != 1]}, "
-        f"{units.size_text(result['bytes'])} as {units.size_text(result['stored'])} and an index of "
-        f"{units.size_text(result['index'])}, in {result['seconds']:.2f} s"
+        f"{show.size(result['bytes'])} as {show.size(result['stored'])} and an index of "
+        f"{show.size(result['index'])}, in {result['seconds']:.2f} s"
     )
     return text + (f"; {result['salvaged']}; what is before that was added" if result["salvaged"] else "")
 

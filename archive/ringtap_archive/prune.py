@@ -98,7 +98,7 @@ def run(args):
         show.say(f"removed {before} parts, as a change was not completed for lack of space; it is now")
     show.say(
         f"{'would remove' if args.dry_run else 'removed'} {len(chosen)} of {len(parts)} parts, {packets} packets, "
-        f"{units.size_text(freed)}" + (f", up to {units.moment_text(last)}" if chosen else "")
+        f"{show.size(freed)}" + (f", up to {units.moment_text(last)}" if chosen else "")
     )
     for _, error in damaged:
         show.say(f"left alone: {error}")

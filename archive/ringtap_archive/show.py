@@ -1,22 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Numbers, times and tables as people read them."""
 
-import argparse
-import re
 import sys
 
 DASH = "–"
-_DURATIONS = {
-    "ns": 1,
-    "us": 10**3,
-    "µs": 10**3,
-    "ms": 10**6,
-    "s": 10**9,
-    "m": 60 * 10**9,
-    "h": 3600 * 10**9,
-    "d": 86400 * 10**9,
-}
-_DURATION = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|h|d)?")
 
 
 def printable(text):
@@ -40,7 +27,7 @@ def duration(ns, sign=False):
     if ns is None:
         return DASH
     size = abs(ns)
-    for unit, name in ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s")):
+    for unit, name in ((1, "ns"), (1_000, "us"), (1_000_000, "ms"), (1_000_000_000, "s")):
         if size < unit * 1000 or name == "s":
             break
     value = ns / unit
@@ -51,8 +38,8 @@ def duration(ns, sign=False):
 
 
 def estimate(ns, bound_ns):
-    """ "+3.000 ms ± 105 µs": as many digits as the bound allows for."""
-    for unit, name in ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s")):
+    """ "+3.000 ms ± 105 us": as many digits as the bound allows for."""
+    for unit, name in ((1, "ns"), (1_000, "us"), (1_000_000, "ms"), (1_000_000_000, "s")):
         if abs(ns) < unit * 1000 or name == "s":
             break
     digits = max(0, len(str(unit)) - max(len(str(bound_ns)) - 1, 1))
@@ -80,12 +67,13 @@ def percent(part, whole):
     return f"{share:.0f} %" if share in (0, 100) else f"{share:.3f} %" if share < 0.1 else f"{share:.2f} %"
 
 
-def parse_duration(text):
-    """Nanoseconds of "10s", "-3.5ms", "0"; a number without a unit is seconds."""
-    match = _DURATION.fullmatch(text.strip())
-    if not match:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a time; a time is a number with ns, us, ms, s, m, h or d")
-    return round(float(match[1]) * _DURATIONS[match[2] or "s"])
+def size(count):
+    """ "1.23 GiB", "64 MiB": as format_bytes() of base/numbers.h."""
+    for power, unit in reversed(list(enumerate(("KiB", "MiB", "GiB", "TiB"), 1))):
+        if count >= 1023.5 * 1024 ** (power - 1):
+            value = count / 1024**power
+            return f"{value:.0f} {unit}" if value >= 99.95 else f"{value:.3g} {unit}"
+    return f"{count:.0f} B"
 
 
 PROTOCOLS = {

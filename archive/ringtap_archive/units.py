@@ -5,26 +5,66 @@ import argparse
 import re
 import time
 from datetime import UTC, datetime
+from fractions import Fraction
 
-SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
-SECONDS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 NS = 10**9
+TIMES = {
+    "ns": 1,
+    "us": 10**3,
+    "\u00b5s": 10**3,
+    "\u03bcs": 10**3,
+    "ms": 10**6,
+    "s": NS,
+    "m": 60 * NS,
+    "min": 60 * NS,
+    "h": 3600 * NS,
+    "d": 86400 * NS,
+}
+_TIMES_MAX = 36500 * TIMES["d"]
+SIZES = {"B": 1} | {
+    prefix + unit: base ** (power + 1)
+    for power, prefix in enumerate("KMGT")
+    for unit, base in (("", 1024), ("iB", 1024), ("B", 1000))
+}
+SIZES = {"kB" if unit == "KB" else unit: n for unit, n in SIZES.items()} | {u.lower(): SIZES[u] for u in "KMGT"}
+COUNTS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+
+
+def _parse(text, units, what, examples):
+    """As the programs in C: base/numbers.h."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([^0-9.]*)", text)
+    if not found or (found[2] and found[2] not in units):
+        raise argparse.ArgumentTypeError(f"{text}: not a {what}")
+    value = Fraction(found[1])
+    if found[2] not in units and value:
+        raise argparse.ArgumentTypeError(f"'{text}' has no unit; {text}{examples[0]} or {text}{examples[1]}?")
+    value *= units.get(found[2], 1)
+    if value.denominator != 1:
+        raise argparse.ArgumentTypeError(f"{text}: not a {what}")
+    return int(value)
 
 
 def size(text):
-    """Bytes of "64k", "2T"."""
-    found = re.fullmatch(r"(\d+)([kmgtp]?)(i?b)?", text.strip().lower())
-    if not found:
-        raise argparse.ArgumentTypeError(f"{text}: not a size; give a number with K, M, G or T")
-    return int(found[1]) * SIZES[found[2]]
+    """Bytes of "64K", "2T"; 0 needs no unit."""
+    return _parse(text, SIZES, "size; give a number with K, M, G or T", "MK")
+
+
+def count(text):
+    """1,500,000 of "1.5M"."""
+    return _parse(text, COUNTS, "number; give decimal digits, or some with k, M or G", "")
 
 
 def duration(text):
-    """Nanoseconds of "10s", "5min", "7d"."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|min|h|d|w)", text.strip().lower())
-    if not found:
-        raise argparse.ArgumentTypeError(f"{text}: not a time span; give a number with ms, s, min, h, d or w")
-    return int(float(found[1]) * SECONDS[found[2]] * NS)
+    """Nanoseconds of "10s", "5min", "7d"; 0 needs no unit."""
+    ns = _parse(text, TIMES, "time; give a number with ns, us, ms, s, min, h or d", ("s", "ms"))
+    if ns > _TIMES_MAX:
+        raise argparse.ArgumentTypeError(f"{text}: out of range; give 0 to 36500d")
+    return ns
+
+
+def signed_duration(text):
+    """Also "-3ms"."""
+    return -duration(text[1:]) if text.startswith("-") else duration(text.removeprefix("+"))
 
 
 def _fraction(digits):
@@ -54,14 +94,6 @@ def moment(text):
             f"{text}: not a time; give 2026-11-24T10:00:00 (UTC), @SECONDS since 1970, now, or -2h"
         ) from None
     return int(when.timestamp()) * NS + _fraction(found[4])
-
-
-def size_text(count):
-    for unit in ("", "K", "M", "G", "T"):
-        if count < 1000:
-            return f"{count:.0f} {unit}B" if not unit or count >= 100 else f"{count:.3g} {unit}B"
-        count /= 1000
-    return f"{count:.3g} PB"
 
 
 def moment_text(ns):

@@ -16,7 +16,7 @@ import pytest
 from harness import archived, archiving
 from harness.archiving import START_NS, assert_clean, assert_whole, call, content, packets_in, parts
 from harness.pcapng_write import File
-from ringtap_archive import frames, ingest, layout, units
+from ringtap_archive import frames, ingest, layout, show, units
 
 
 @pytest.mark.smoke
@@ -233,7 +233,24 @@ def test_a_frame_costs_no_other(tmp_path):
 
 
 def test_units():
-    assert units.size("2T") == 2 << 40 and units.duration("7d") == 7 * 86400 * 10**9
+    sizes = {"0": 0, "2T": 2 << 40, "64k": 1 << 16, "1.5GiB": 3 << 29, "3MB": 3 * 10**6, "1kB": 1000, "7B": 7}
+    assert {text: units.size(text) for text in sizes} == sizes
+    times = {"0": 0, "0s": 0, "7d": 7 * 86400 * 10**9, "1.5ms": 1_500_000, "2\u00b5s": 2000, "5m": 300 * 10**9}
+    assert {text: units.duration(text) for text in times} == times
+    assert units.signed_duration("-3ms") == -3_000_000 and units.count("1.5M") == 1_500_000
+    for parse, wrong, words in (
+        (units.duration, ("5", "0.5"), "has no unit"),
+        (units.duration, ("", "s", "1 s", "-1s", "1w", "0.1ns", "1.s"), "not a time"),
+        (units.duration, ("36501d", f"{10**30}s"), "out of range"),
+        (units.size, ("64",), "has no unit; 64M or 64K"),
+        (units.size, ("1KB", "5s", "K", "-1K"), "not a size"),
+        (units.count, ("1.5", "10K", "10m", "x"), "not a number"),
+    ):
+        for text in wrong:
+            with pytest.raises(argparse.ArgumentTypeError, match=words):
+                parse(text)
+    assert [show.size(n) for n in (0, 1023, 1024, 64 << 20, 3 << 29)] == ["0 B", "1023 B", "1 KiB", "64 MiB", "1.5 GiB"]
+    assert [show.duration(n) for n in (331, 12_300, 36_200_000)] == ["331 ns", "12.3 us", "36.2 ms"]
     assert (
         units.moment("2026-03-01T10:00:00.000000001Z")
         == START_NS + 1
