@@ -146,16 +146,15 @@ char *format_count(char buf[FORMAT_LEN], uint64_t n)
 	return buf;
 }
 
-static char *scaled(
-	char buf[FORMAT_LEN], double v, double step, const char *const units[], unsigned count)
+/* Three digits, no fraction in the first unit; from limit on in the next one. */
+static char *scaled(char buf[FORMAT_LEN], double v, double step, double limit,
+	const char *const units[], unsigned count)
 {
 	unsigned i = 0;
 
-	while (v >= 999.5 && i < count - 1) {
+	for (; fabs(v) >= limit && i < count - 1; i++)
 		v /= step;
-		i++;
-	}
-	snprintf(buf, FORMAT_LEN, "%.*f%s", i && v < 99.95 ? 1 : 0, v, units[i]);
+	snprintf(buf, FORMAT_LEN, i && fabs(v) < 99.95 ? "%.3g%s" : "%.0f%s", v, units[i]);
 	return buf;
 }
 
@@ -163,26 +162,26 @@ char *format_si(char buf[FORMAT_LEN], double v)
 {
 	static const char *const units[] = {"", " k", " M", " G", " T"};
 
-	return scaled(buf, v, 1000, units, 5);
+	return scaled(buf, v, 1000, 999.5, units, 5);
 }
 
-char *format_binary(char buf[FORMAT_LEN], double v)
+char *format_bytes(char buf[FORMAT_LEN], double bytes)
 {
-	static const char *const units[] = {"", " K", " M", " G", " T"};
+	static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB"};
 
-	return scaled(buf, v, 1024, units, 5);
+	return scaled(buf, bytes, 1024, 1023.5, units, 5);
 }
 
 char *format_ns(char buf[FORMAT_LEN], double ns)
 {
 	static const char *const units[] = {" ns", " us", " ms", " s"};
 
-	return scaled(buf, ns, 1000, units, 4);
+	return scaled(buf, ns, 1000, 999.5, units, 4);
 }
 
 char *format_unit(char buf[FORMAT_LEN], double v, int digits, const char *unit)
 {
-	static const char *const prefixes[] = {"p", "n", "µ", "m", "", "k", "M", "G", "T"};
+	static const char *const prefixes[] = {"p", "n", "u", "m", "", "k", "M", "G", "T"};
 	int i = 4;
 
 	for (; fabs(v) >= 999.5 && i < 8; i++)

@@ -20,22 +20,23 @@ int parse_number(const char *text, uint64_t max, uint64_t *out);
 
 /* k, M, G: powers of 1000; or no unit. */
 int parse_count(const char *text, uint64_t *n);
-/* ns, us or µs, ms, s, m or min, h, d; up to TIME_MAX. */
+/* ns, us (also with the letter mu), ms, s, m or min, h, d; up to TIME_MAX. */
 int parse_time(const char *text, uint64_t bare, uint64_t *ns);
 /* B; K, M, G, T, also KiB, …: powers of 1024; kB, MB, GB, TB: of 1000. */
 int parse_size(const char *text, uint64_t bare, uint64_t *bytes);
 
-/* For people: 12,345,678 and 12.3 M. buf takes 32 bytes and is returned. */
+/* All of these return buf. */
 #define FORMAT_LEN 32
 /* As the command line takes them: "90s", "256M". */
 char *write_time(char buf[FORMAT_LEN], uint64_t ns);
 char *write_size(char buf[FORMAT_LEN], uint64_t bytes);
+/* For people: 12,345,678 and 12.3 M. */
 char *format_count(char buf[FORMAT_LEN], uint64_t n);
 char *format_si(char buf[FORMAT_LEN], double v);
-/* "12.3 K", by powers of 1024; "12.3 us". */
-char *format_binary(char buf[FORMAT_LEN], double v);
+/* "64 MiB", by powers of 1024; "12.3 us". */
+char *format_bytes(char buf[FORMAT_LEN], double bytes);
 char *format_ns(char buf[FORMAT_LEN], double ns);
-/* "331 ns": v with an SI prefix, rounded to that many digits. */
+/* For the axes of plots: v with an SI prefix, rounded to that number of digits. */
 char *format_unit(char buf[FORMAT_LEN], double v, int digits, const char *unit);
 char *format_mac(char buf[FORMAT_LEN], const uint8_t mac[6]);
 

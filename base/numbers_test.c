@@ -189,12 +189,20 @@ static void numbers_have_three_digits_and_a_prefix(void **state)
 
 	assert_string_equal(format_si(buf, 0), "0");
 	assert_string_equal(format_si(buf, 999.4), "999");
-	assert_string_equal(format_si(buf, 999.5), "1.0 k");
+	assert_string_equal(format_si(buf, 999.5), "1 k");
 	assert_string_equal(format_si(buf, 99.94e6), "99.9 M");
 	assert_string_equal(format_si(buf, 99.96e6), "100 M");
 	assert_string_equal(format_si(buf, 5e15), "5000 T");
-	assert_string_equal(format_binary(buf, 1000), "1.0 K");
-	assert_string_equal(format_binary(buf, 2 << 20), "2.0 M");
+	assert_string_equal(format_bytes(buf, 0), "0 B");
+	assert_string_equal(format_bytes(buf, 1023), "1023 B");
+	assert_string_equal(format_bytes(buf, 1024), "1 KiB");
+	assert_string_equal(format_bytes(buf, 64 << 20), "64 MiB");
+	assert_string_equal(format_bytes(buf, 3 << 29), "1.5 GiB");
+	assert_string_equal(format_bytes(buf, 1.1e18), "1000444 TiB");
+	assert_string_equal(format_ns(buf, 0), "0 ns");
+	assert_string_equal(format_ns(buf, -1234), "-1.23 us");
+	assert_string_equal(format_ns(buf, 36.2e6), "36.2 ms");
+	assert_string_equal(format_ns(buf, 999.6), "1 us");
 	assert_string_equal(format_ns(buf, 331), "331 ns");
 	assert_string_equal(format_ns(buf, 12345), "12.3 us");
 	assert_string_equal(format_ns(buf, 5e12), "5000 s");
@@ -205,7 +213,7 @@ static void units_have_prefixes_in_both_directions(void **state)
 	char buf[FORMAT_LEN];
 
 	assert_string_equal(format_unit(buf, 331.1e-9, 3, "s"), "331 ns");
-	assert_string_equal(format_unit(buf, 12.34e-6, 3, "s"), "12.3 µs");
+	assert_string_equal(format_unit(buf, 12.34e-6, 3, "s"), "12.3 us");
 	assert_string_equal(format_unit(buf, 0, 3, "s"), "0 s");
 	assert_string_equal(format_unit(buf, 1500, 3, "B"), "1.5 kB");
 }

@@ -162,9 +162,9 @@ static void print_app(const struct app_view *v)
 		const struct ringtap_session_info *s = ringtap_list_session(v->list, i);
 		char size[FORMAT_LEN];
 
-		text_wrapf(stdout, 4, "  session %u: %s, pid %u, %u rings, %s bytes, %u taps",
-			s->id, s->reader, s->reader_pid, s->rings,
-			format_count(size, s->buffer_size), s->taps);
+		text_wrapf(stdout, 4, "  session %u: %s, pid %u, %u rings, %s, %u taps", s->id,
+			s->reader, s->reader_pid, s->rings,
+			format_bytes(size, (double)s->buffer_size), s->taps);
 	}
 }
 

@@ -80,10 +80,10 @@ static void applications_ports_and_sessions(void **state)
 	assert_int_equal(list(""), STATUS_OK);
 	assert_string_equal(printed,
 		"pmd  (dpdk-testpmd, pid 4711, DPDK 22.11.7, probe 0.1.0)\n"
-		"port name                 driver    mac                bit/s   mtu rx/txq link\n"
-		"   0 dpdk0 (0000:03:00.0) net_ixgbe 02:00:00:00:00:ff 10.0 G  1500   4/16 up\n"
-		"  31 net_ring_a           net_ring  00:00:00:00:00:00      - 65535    1/1 down\n"
-		"  session 7: ringtap, pid 99, 3 rings, 16,777,216 bytes, 4 taps\n"
+		"port name                 driver    mac               bit/s   mtu rx/txq link\n"
+		"   0 dpdk0 (0000:03:00.0) net_ixgbe 02:00:00:00:00:ff  10 G  1500   4/16 up\n"
+		"  31 net_ring_a           net_ring  00:00:00:00:00:00     - 65535    1/1 down\n"
+		"  session 7: ringtap, pid 99, 3 rings, 16 MiB, 4 taps\n"
 		"bare  (/run/dpdk/bare)\n"
 		"  without the probe; 'ringtap attach bare' loads it\n");
 }

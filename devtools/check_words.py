@@ -17,6 +17,12 @@ RULES = [
     (r"\blikewise\b", "the same, or also"),
     (r"\b(?:whom|whoever|whomever|somebody)\b", "threads, packets and readers are things"),
     (r"\bin place of\b", "instead of"),
+    # Units, in what programs print.
+    (r"[\u00b5\u03bc]s\b(?!`)", "us"),
+    (
+        r"(?:%[-0-9.*]*(?:l|ll|z)?[dufgs]|PRI[ux]64 \"|\}) ?[KMGT]B\b(?!/s)",
+        "KiB, MiB, GiB: format_bytes() or show.size()",
+    ),
     # "There is no session" is a plain sentence, "this is no session" is not.
     (r"(?<![Tt]here )\bis no (?!longer\b|more\b|memory\b|room\b|CPU\b|faster\b|slower\b|one\b)[a-z]", "is not a"),
 ]

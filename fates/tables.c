@@ -18,12 +18,6 @@ void fates_head(const struct fates_view *v, FILE *f)
 	fprintf(f, ", %.1f s\n", fates_seconds(s));
 }
 
-char *time_text(char buf[32], double ns)
-{
-	format_unit(buf, ns * 1e-9, 3, "s");
-	return buf;
-}
-
 int fates_row(struct sheet *t, const char *name, uint64_t packets, uint64_t whole)
 {
 	int ret = sheet_row(t);
@@ -43,7 +37,7 @@ static void put_example(
 	char text[SAMPLE_TEXT], port[RINGTAP_NAME_LEN], age[32];
 
 	sheet_put(t, column, "%s, at %s queue %u, %s", sample_text(p, text),
-		fates_port(s, p->interface, port), p->queue, time_text(age, (double)p->age_ns));
+		fates_port(s, p->interface, port), p->queue, format_ns(age, (double)p->age_ns));
 }
 
 static double rate(uint64_t packets, uint64_t marked, double seconds)

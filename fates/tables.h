@@ -25,8 +25,6 @@ void fates_json(json_t *j, const struct fates_view *v);
 json_t *fates_queue_json(const struct fates_session *s, const struct ringtap_fate_queue *q);
 /* Appends a row: name, packets, and their share in percent. 0 or -ENOMEM. */
 int fates_row(struct sheet *t, const char *name, uint64_t packets, uint64_t whole);
-/* "12.3 ms". Returns buf. */
-char *time_text(char buf[32], double ns);
 /* Names pools with free mbufs that cannot be found, and says how many more there are. */
 void fates_print_pools_unread(const struct fates_session *s, FILE *f);
 

@@ -108,17 +108,17 @@ int memory_verify(struct memory *m)
 	}
 	if (m->kind == MEMORY_4K && (s->anon_huge_kb || s->page_kb != 4 || s->rss_kb < kb))
 		message_print("--pool-memory 4k: %" PRIu64 " of %" PRIu64
-			      " kB are in huge pages, and the smallest page has %" PRIu64
-			      " kB; the kernel does not provide 4 kB pages",
+			      " KiB are in huge pages, and the smallest page has %" PRIu64
+			      " KiB; the kernel does not provide 4 KiB pages",
 			s->anon_huge_kb, kb, s->page_kb);
 	else if (m->kind == MEMORY_THP && s->anon_huge_kb < kb)
 		message_print(
 			"--pool-memory thp: only %" PRIu64 " of %" PRIu64
-			" kB are in huge pages; free "
+			" KiB are in huge pages; free "
 			"memory, and set /sys/kernel/mm/transparent_hugepage/enabled to madvise",
 			s->anon_huge_kb, kb);
 	else if (m->kind == MEMORY_HUGE && s->page_kb != m->page_size >> 10)
-		message_print("--pool-memory huge: pages have %" PRIu64 " kB instead of %" PRIu64,
+		message_print("--pool-memory huge: pages have %" PRIu64 " KiB instead of %" PRIu64,
 			s->page_kb, m->page_size >> 10);
 	else
 		return 0;

@@ -166,14 +166,17 @@ static void text_sockets(const struct app *a)
 static void text_memory(const struct app *a)
 {
 	const struct memory *m = &a->ports.memory;
+	char bytes[FORMAT_LEN], page[FORMAT_LEN], huge[FORMAT_LEN], thp[FORMAT_LEN];
 
 	if (a->config->plane != PLANE_DPDK)
 		return;
 	text_wrapf(stdout, 4,
-		"memory %s, order %s: %u buffers, %" PRIu64 " kB in pages of %" PRIu64
-		" kB (huge: %" PRIu64 " kB, transparent huge: %" PRIu64 " kB)",
-		memory_names[m->kind], order_names[m->order], a->config->pool_size, m->bytes >> 10,
-		m->page_size >> 10, m->smaps.hugetlb_kb, m->smaps.anon_huge_kb);
+		"memory %s, order %s: %u buffers, %s in pages of %s (huge: %s, transparent huge: "
+		"%s)",
+		memory_names[m->kind], order_names[m->order], a->config->pool_size,
+		format_bytes(bytes, (double)m->bytes), format_bytes(page, (double)m->page_size),
+		format_bytes(huge, 1024.0 * (double)m->smaps.hugetlb_kb),
+		format_bytes(thp, 1024.0 * (double)m->smaps.anon_huge_kb));
 }
 
 int report_text(struct app *a)

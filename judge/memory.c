@@ -109,9 +109,8 @@ static bool judge_run(const struct examination *e, const struct ringtap_sample_r
 			      misses / 1000, scattered_advice);
 	if (v) {
 		thread_name(v->where, ringtap_snapshot_thread(f, s->thread));
-		verdict_add_evidence(v,
-			"1,000 packets in a row lie on %.0f different pages of %s bytes",
-			iotlb_distinct(list, count, shift, SOME), format_count(size, page));
+		verdict_add_evidence(v, "1,000 packets in a row lie on %.0f different pages of %s",
+			iotlb_distinct(list, count, shift, SOME), format_bytes(size, (double)page));
 		verdict_add_evidence(v,
 			"a translation cache of %u entries (a model: LRU) misses %.0f %% of them",
 			iotlb_entries[at], 100 * misses);

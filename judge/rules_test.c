@@ -534,7 +534,7 @@ static void scattered(void **state)
 	assert_true(has_evidence(VERDICT_SCATTERED, "no device"));
 	snprintf(ports[1][0].driver, sizeof(ports[1][0].driver), "net_ice");
 	expect(VERDICT_SCATTERED, 1);
-	assert_non_null(strstr(d.verdict[0].evidence[0], "600 different pages of 4,096"));
+	assert_non_null(strstr(d.verdict[0].evidence[0], "600 different pages of 4 KiB"));
 	pool.page_bytes = 2 << 20;
 	expect(VERDICT_HEALTHY, 0);
 	pool.page_bytes = 4096;

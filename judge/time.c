@@ -119,7 +119,7 @@ static const char preempted_advice[] =
 static void judge_thread(const struct examination *e, uint32_t i, struct diagnosis *d)
 {
 	const struct ringtap_thread_stats *t = ringtap_snapshot_thread(e->span.to, i);
-	char count[FORMAT_LEN];
+	char count[FORMAT_LEN], over[FORMAT_LEN], typical[FORMAT_LEN];
 	struct thread_rates x;
 	struct verdict *v;
 	struct gaps g;
@@ -146,9 +146,10 @@ static void judge_thread(const struct examination *e, uint32_t i, struct diagnos
 		verdict_add_evidence(v, "taken off its CPU %.1f times a second", x.preempted);
 	if (g.count)
 		verdict_add_evidence(v,
-			"%s times it did not poll for over %.2g ms though there was no work, "
-			"where an empty poll takes %.0f ns: %.1f %% of the time",
-			format_count(count, g.count), g.long_ns / 1e6, g.typical_ns, 100 * g.lost);
+			"%s times it did not poll for over %s though there was no work, where an "
+			"empty poll takes %s: %.1f %% of the time",
+			format_count(count, g.count), format_ns(over, g.long_ns),
+			format_ns(typical, g.typical_ns), 100 * g.lost);
 	if (!waits)
 		verdict_add_evidence(v,
 			"%sinterrupts, a hypervisor or the firmware took the time, or the "

@@ -101,8 +101,8 @@ void sheet_put_ns(struct sheet *s, unsigned column, double ns)
 
 	if (isnan(ns))
 		return;
-	format_unit(text, ns * 1e-9, 3, "s");
-	sheet_put(s, column, "%s", ns > 0 ? text : "0 s");
+	format_ns(text, ns);
+	sheet_put(s, column, "%s", text);
 }
 
 void sheet_free(struct sheet *s)

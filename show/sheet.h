@@ -35,7 +35,7 @@ void sheet_add(struct sheet *s, ...) __attribute__((sentinel));
 /* A line below the last row; may be called again. */
 __attribute__((format(printf, 2, 3))) void sheet_note(struct sheet *s, const char *format, ...);
 void sheet_put_count(struct sheet *s, unsigned column, uint64_t n);
-/* "12.3 µs"; nothing where it is NAN. */
+/* "12.3 us"; nothing where it is NAN. */
 void sheet_put_ns(struct sheet *s, unsigned column, double ns);
 void sheet_free(struct sheet *s);
 

@@ -187,7 +187,7 @@ const char *cell_text(const struct column *c, const struct metric_value *cell, b
 	case RT_UNIT_BARS: bars(buf, size, cell, utf8, width); break;
 	case RT_UNIT_BOOL: snprintf(buf, size, v > 0 ? "yes" : "no"); break;
 	case RT_UNIT_RATE: snprintf(buf, size, "%s", compact(format_si(text, v))); break;
-	case RT_UNIT_BYTES: snprintf(buf, size, "%s", compact(format_binary(text, v))); break;
+	case RT_UNIT_BYTES: snprintf(buf, size, "%s", compact(format_bytes(text, v))); break;
 	case RT_UNIT_SHARE:
 		snprintf(buf, size, "%.*f", v < 0.0995 && v > 0 ? 1 : 0, 100 * v);
 		break;

@@ -64,7 +64,7 @@ static void cells(void **state)
 {
 	assert_cell(RT_M_PACKET_RATE, 0, "0");
 	assert_cell(RT_M_PACKET_RATE, 999, "999");
-	assert_cell(RT_M_PACKET_RATE, 999.9, "1.0k");
+	assert_cell(RT_M_PACKET_RATE, 999.9, "1k");
 	assert_cell(RT_M_PACKET_RATE, 148809523, "149M");
 	assert_cell(RT_M_PACKET_RATE, NAN, "-");
 	assert_cell(RT_M_BUSY_SHARE, 1, "100");
@@ -72,8 +72,9 @@ static void cells(void **state)
 	assert_cell(RT_M_PER_CALL, 31.96, "32.0");
 	assert_cell(RT_M_P50, 999, "999ns");
 	assert_cell(RT_M_P50, 12345, "12.3us");
+	assert_cell(RT_M_P50, 1234, "1.23us");
 	assert_cell(RT_M_P50, 1.5e9, "1.5s");
-	assert_cell(RT_M_POOL_PAGE, 2 << 20, "2.0M");
+	assert_cell(RT_M_POOL_PAGE, 2 << 20, "2MiB");
 	assert_cell(RT_M_INFERRED, 1, "yes");
 	assert_cell(RT_M_TID, NAN, "-");
 	assert_cell(RT_M_POOL_SIZE, 1234567, "1234567");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Numbers and times as text.
 
-const TIMES = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]];
+const TIMES = [["ns", 1], ["us", 1e3], ["ms", 1e6], ["s", 1e9]];
 const NS = 1000000000n;
 
 function digits(n) {

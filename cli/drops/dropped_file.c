@@ -150,7 +150,7 @@ int dropped_put(
 		ret = reserve(f, RT_EPB_MIN + p->caplen + sizeof(comment) + 64);
 	if (ret)
 		return failed(f, ret);
-	time_text(age, (double)p->age_ns);
+	format_ns(age, (double)p->age_ns);
 	if (at_end)
 		snprintf(comment, sizeof(comment),
 			"not offered to any port; free in its pool %s after its reception, when "

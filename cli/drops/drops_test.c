@@ -348,7 +348,7 @@ static void test_corrupt_records_end_it_and_leave_what_came_before(void **state)
 static void test_the_file_has_the_packets_by_the_time_of_reception(void **state)
 {
 	static const char noticed[] = "not offered to any port; noticed 5 ms after its reception";
-	static const char found[] = "not offered to any port; free in its pool 7 µs after its "
+	static const char found[] = "not offered to any port; free in its pool 7 us after its "
 				    "reception, when the capture ended";
 	static const uint8_t end[8] = {0, 0, 0, 0, 216}; /* opt_endofopt, and the block's length */
 	struct test_blocks blocks;

@@ -18,7 +18,7 @@ char *report_title(const struct report *r, char *buf)
 	const char *slash = strrchr(r->files[0], '/'), *name = slash ? slash + 1 : r->files[0];
 	char text[32], of[64] = "";
 
-	format_unit(text, report_seconds(r), 3, "s");
+	format_ns(text, report_seconds(r) * 1e9);
 	if (r->file_count > 1)
 		snprintf(of, sizeof(of), " and %u more", r->file_count - 1);
 	snprintf(buf, 256, "%.150s%s: %s", strcmp(name, "-") ? name : "standard input", of, text);
@@ -46,7 +46,7 @@ unsigned facts_make(struct fact facts[FACTS_MAX], const struct report *r)
 	unsigned n = 0;
 	char timeout[32];
 
-	format_unit(timeout, 1e-9 * (double)j->timeout_ns, 3, "s");
+	format_ns(timeout, (double)j->timeout_ns);
 	snprintf(all[2].meaning, sizeof(all[2].meaning), "within %s", timeout);
 	snprintf(all[3].meaning, sizeof(all[3].meaning), "received less than %s before the end",
 		timeout);

@@ -96,9 +96,9 @@ static void put_lead(const struct report *r, FILE *f)
 		fprintf(f, " (%.3g %%)", 100 * (double)j->not_sent / (double)j->received);
 	fputs(".", f);
 	if (j->sent) {
-		format_unit(p50, 1e-9 * spread_quantile(&j->all, 0.5), 3, "s");
-		format_unit(p99, 1e-9 * spread_quantile(&j->all, 0.99), 3, "s");
-		format_unit(max, 1e-9 * (double)j->all.max, 3, "s");
+		format_ns(p50, spread_quantile(&j->all, 0.5));
+		format_ns(p99, spread_quantile(&j->all, 0.99));
+		format_ns(max, (double)j->all.max);
 		fprintf(f,
 			" Half of the others left after %s, 99 %% after %s, the last one after "
 			"%s.",
@@ -162,7 +162,7 @@ static void put_method(const struct report *r, FILE *f)
 {
 	char timeout[32];
 
-	format_unit(timeout, (double)r->j->timeout_ns * 1e-9, 3, "s");
+	format_ns(timeout, (double)r->j->timeout_ns);
 	fprintf(f,
 		"<h2>How it was measured</h2>\n<ul>\n"
 		"<li>ringtap %s recorded the packets inside the application: as received, when a "

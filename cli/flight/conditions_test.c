@@ -373,7 +373,7 @@ static void values(void **state)
 	} rows[] = {
 		{"missed > 5", 12, "12 packets"},
 		{"missed > 5/s", 1499.6, "1500 packets/s"},
-		{"gap > 1us", 61234, "61.2 µs"},
+		{"gap > 1us", 61234, "61.2 us"},
 		{"p99 > 1us", 2.5e9, "2.5 s"},
 		{"pool < 10%", 9.9, "10 %"},
 		{"pool < 512", 511, "511 objects"},

@@ -248,9 +248,9 @@ static void print_line(const char *name, json_t *j)
 		printf("%-48s  incomplete\n", name);
 		return;
 	}
-	printf("%-48s  %12s packets  %8sB", name,
+	printf("%-48s  %12s packets  %9s", name,
 		format_count(packets, (uint64_t)json_integer_value(json_object_get(j, "packets"))),
-		format_si(bytes, (double)json_integer_value(json_object_get(j, "bytes"))));
+		format_bytes(bytes, (double)json_integer_value(json_object_get(j, "bytes"))));
 	put_text("  ", text_of(t, "condition"));
 	put_text(": ", text_of(t, "value"));
 	puts(is_whole(j) ? "" : " (not all of it)");

@@ -105,8 +105,8 @@ static void incidents_are_listed_oldest_first(void **state)
 	make("20260102T030405.000003-\nforged", WHOLE);
 	make("2026010aT030405.000003-exit", WHOLE);
 	assert_prints("list", STATUS_OK,
-		NAME(1) "                             12,345 packets     6.8 MB  gap > 50us: 61.2 us\n" NAME(
-			2) "                             12,345 packets     6.8 MB  gap > 50us: 61.2 us\n");
+		NAME(1) "                             12,345 packets   6.47 MiB  gap > 50us: 61.2 us\n" NAME(
+			2) "                             12,345 packets   6.47 MiB  gap > 50us: 61.2 us\n");
 	assert_prints("list|--folder|.", STATUS_OK, "");
 }
 
@@ -118,8 +118,8 @@ static void what_is_not_whole_is_listed_so(void **state)
 	make(NAME(4), "{\"name\": ");
 	make(NAME(5), "{}");
 	assert_prints("list", STATUS_OK,
-		NAME(1) "                       incomplete\n" NAME(2) "                                  0 packets         0B (not all of it)\n" NAME(3) "                                  1 packets         0B (not all of it)\n" NAME(
-			4) "                       incomplete\n" NAME(5) "                                  0 packets         0B (not all of it)\n");
+		NAME(1) "                       incomplete\n" NAME(2) "                                  0 packets        0 B (not all of it)\n" NAME(3) "                                  1 packets        0 B (not all of it)\n" NAME(
+			4) "                       incomplete\n" NAME(5) "                                  0 packets        0 B (not all of it)\n");
 }
 
 static void json_has_those_that_are_complete(void **state)
@@ -185,7 +185,7 @@ static void texts_of_the_files_stay_in_their_lines(void **state)
 	make(NAME(1), document);
 	make("20260102T030405.000002-exit\x1b[2J", document);
 	assert_prints("list", STATUS_OK,
-		NAME(1) "                                  1 packets         0B  c forged: v forged "
+		NAME(1) "                                  1 packets        0 B  c forged: v forged "
 			"(not all of it)\n");
 	o = test_command(&cmd_flight, "show|" NAME(1));
 	assert_null(strstr(o.out, "\nforged"));
@@ -219,7 +219,7 @@ static void other_files_in_place_of_those_of_an_incident(void **state)
 	put_in_place(part_of(NAME(2), FLIGHT_INCIDENT), what);
 	put_in_place(part_of(NAME(1), FLIGHT_DOCTOR), what);
 	assert_prints("list", STATUS_OK,
-		NAME(1) "                             12,345 packets     6.8 MB  gap > 50us: 61.2 us\n" NAME(
+		NAME(1) "                             12,345 packets   6.47 MiB  gap > 50us: 61.2 us\n" NAME(
 			2) "                       incomplete\n");
 	o = test_command(&cmd_flight, "show|" NAME(1));
 	assert_int_equal(o.status, STATUS_OK);

@@ -186,8 +186,8 @@ void incident_finish(struct flight *f, struct incident *i)
 			i->error == -EFBIG ? "more than --max-disk"
 					   : strerror(i->error ? -i->error : -ret));
 	} else if (!f->cfg->quiet) {
-		fprintf(stderr, "Incident %s: %s packets, %sB\n", i->name,
-			format_count(packets, i->packets), format_si(bytes, (double)i->bytes));
+		fprintf(stderr, "Incident %s: %s packets, %s\n", i->name,
+			format_count(packets, i->packets), format_bytes(bytes, (double)i->bytes));
 	}
 	folder_prune(f->cfg->folder, f->cfg->max_incidents, f->cfg->max_disk);
 	incident_free(i);

@@ -50,7 +50,7 @@ static json_t *ask_all(const char *app)
 static const struct column kept_columns[] = {
 	{"PORT", 16, 0, RT_M_KEPT_PORT, false, false},
 	{"PACKETS", 10, 0, RT_M_KEPT_PACKETS, false, false},
-	{"BYTES", 6, 0, RT_M_KEPT_BYTES, false, false},
+	{"BYTES", 7, 0, RT_M_KEPT_BYTES, false, false},
 };
 
 static const struct column condition_columns[] = {
@@ -138,11 +138,11 @@ static void put_head(const struct lines *l, const json_t *r)
 	const char *where = json_string_value(json_object_get(r, "folder"));
 	uint64_t lost = count_of(r, "lost");
 
-	snprintf(line, sizeof(line), "%s: the last %.1f s, %s packets, %sB of %sB",
+	snprintf(line, sizeof(line), "%s: the last %.1f s, %s packets, %s of %s",
 		printable(name, sizeof(name), app ? app : ""), number(r, "kept_ns") / 1e9,
 		format_count(packets, count_of(r, "kept_packets")),
-		format_si(bytes, number(r, "kept_bytes")),
-		format_si(size, number(r, "buffer_bytes")));
+		format_bytes(bytes, number(r, "kept_bytes")),
+		format_bytes(size, number(r, "buffer_bytes")));
 	l->put(l->ctx, line, true, false);
 	snprintf(line, sizeof(line), "%s packets lost by the capture", format_count(packets, lost));
 	l->put(l->ctx, line, false, lost > 0);
@@ -167,11 +167,11 @@ static void put_recent(const struct lines *l, const json_t *r)
 		if (number(one, "missing_ns") > 0)
 			snprintf(late, sizeof(late), ", the first %.3f s not kept",
 				number(one, "missing_ns") / 1e9);
-		snprintf(line, sizeof(line), "%-48s %14s %8sB%s%s%s",
+		snprintf(line, sizeof(line), "%-48s %14s %9s%s%s%s",
 			printable(name, sizeof(name),
 				json_string_value(json_object_get(one, "name")) ?: ""),
 			format_count(packets, count_of(one, "packets")),
-			format_si(bytes, number(one, "bytes")),
+			format_bytes(bytes, number(one, "bytes")),
 			json_is_true(json_object_get(one, "failed")) ? ", not all of it" : "", late,
 			number(one, "lost") > 0 ? ", packets lost" : "");
 		l->put(l->ctx, line, false, json_is_true(json_object_get(one, "failed")));

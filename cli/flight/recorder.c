@@ -99,10 +99,10 @@ static void announce(const struct flight *f)
 	if (f->cfg->quiet || ringtap_capture_kept(f->cap, &k))
 		return;
 	if (f->cfg->keep_ns)
-		snprintf(time, sizeof(time), " of the last %g s",
-			(double)f->cfg->keep_ns / NS_PER_S);
-	fprintf(stderr, "Keeping the packets of '%s'%s in %sB; incidents go to %s\n", f->app.name,
-		time, format_si(size, (double)k.buffer_size), f->cfg->folder);
+		snprintf(time, sizeof(time), " of the last %s",
+			format_ns(size, (double)f->cfg->keep_ns));
+	fprintf(stderr, "Keeping the packets of '%s'%s in %s; incidents go to %s\n", f->app.name,
+		time, format_bytes(size, (double)k.buffer_size), f->cfg->folder);
 }
 
 /* ---- the loop */

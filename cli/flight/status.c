@@ -207,19 +207,6 @@ static json_t *text_or_null(const char *text)
 	return *text ? json_text(text) : json_null();
 }
 
-/* "61.2 us", as in conditions: not all terminals have the letter. */
-static void value_text(const struct trigger *t, double value, char *out, size_t size)
-{
-	char *micro;
-
-	trigger_value(t, value, out, size);
-	micro = strstr(out, "µ");
-	if (micro) {
-		*micro = 'u';
-		memmove(micro + 1, micro + strlen("µ"), strlen(micro + strlen("µ")) + 1);
-	}
-}
-
 static json_t *condition_json(const struct flight *f, unsigned i)
 {
 	const struct trigger *t = &f->cfg->triggers[i];
@@ -229,8 +216,8 @@ static json_t *condition_json(const struct flight *f, unsigned i)
 	double share = known ? share_of(t, e.value) : NAN;
 
 	if (known)
-		value_text(t, e.value, value, sizeof(value));
-	value_text(t, t->threshold, limit, sizeof(limit));
+		trigger_value(t, e.value, value, sizeof(value));
+	trigger_value(t, t->threshold, limit, sizeof(limit));
 	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:f,s:f}", "name", json_text(t->name),
 		"condition", json_text(t->text), "value", text_or_null(value), "threshold",
 		text_or_null(limit), "threshold_share",

@@ -37,7 +37,7 @@ void trigger_value(const struct trigger *t, double value, char *out, size_t size
 	if (t->kind >= TRIGGER_DOCTOR) {
 		snprintf(out, size, "%s", "");
 	} else if (trigger_is_time(t->kind)) {
-		format_unit(text, value / 1e9, 3, "s");
+		format_ns(text, value);
 		snprintf(out, size, "%s", text);
 	} else {
 		snprintf(out, size, "%.0f%s", value,

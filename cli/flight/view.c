@@ -109,10 +109,10 @@ static void add_window(struct view *v, const struct incident *i)
 	char before[FORMAT_LEN], after[FORMAT_LEN], missing[FORMAT_LEN];
 	uint64_t missing_ns = incident_missing_ns(i);
 
-	format_unit(before, (double)(i->event.from_ns - i->from_ns) / 1e9, 4, "s");
-	format_unit(after, (double)(i->to_ns - i->event.to_ns) / 1e9, 4, "s");
+	format_ns(before, (double)(i->event.from_ns - i->from_ns));
+	format_ns(after, (double)(i->to_ns - i->event.to_ns));
 	fact(v, "window", NULL, "%s before to %s after the event", before, after);
-	format_unit(missing, (double)missing_ns / 1e9, 4, "s");
+	format_ns(missing, (double)missing_ns);
 	fact(v, "kept", NULL, missing_ns ? "all but the first %s" : "all of it", missing);
 }
 

@@ -365,11 +365,11 @@ static void the_event_with_its_value(void **state)
 	e = json_array_get(json_object_get(document, "events"), 0);
 	assert_int_equal(json_integer_value(json_object_get(e, "from_ns")), 2 * NS_PER_S);
 	assert_int_equal(json_integer_value(json_object_get(e, "to_ns")), 2 * NS_PER_S + 61000);
-	assert_string_equal(text(e, "name"), "gap > 50us: 61 µs, lcore 1");
+	assert_string_equal(text(e, "name"), "gap > 50us: 61 us, lcore 1");
 	assert_int_equal(
 		json_integer_value(json_object_get(document, "zero_ns")), 2 * NS_PER_S + 61000);
-	assert_string_equal(text(find("facts", "name", "value"), "value"), "61 µs");
-	assert_string_equal(text(find("facts", "name", "threshold"), "value"), "50 µs");
+	assert_string_equal(text(find("facts", "name", "value"), "value"), "61 us");
+	assert_string_equal(text(find("facts", "name", "threshold"), "value"), "50 us");
 	assert_string_equal(text(find("facts", "name", "window"), "value"),
 		"2 s before to 2 s after the event");
 }

@@ -93,9 +93,9 @@ static enum cause cause_of(const struct lanes *l, const struct activity *a, char
 	*text = '\0';
 	if (!around(l->i->f, a->thread, g, &r))
 		return UNKNOWN;
-	format_unit(ran, r.ran / 1e9, 3, "s");
-	format_unit(waited, r.waited / 1e9, 3, "s");
-	format_unit(slept, r.slept > 0 ? r.slept / 1e9 : 0, 3, "s");
+	format_ns(ran, r.ran);
+	format_ns(waited, r.waited);
+	format_ns(slept, r.slept > 0 ? r.slept : 0);
 	snprintf(text, size,
 		"; the kernel's counters of %.2f s around it: ran %s, waited %s, slept %s",
 		r.seconds, ran, waited, slept);

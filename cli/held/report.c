@@ -155,11 +155,11 @@ static void print_sum(const struct held *h, FILE *f)
 	char open[FORMAT_LEN], older[FORMAT_LEN], bound[32], oldest[32];
 	double growth = held_growth(h, &h->all);
 
-	time_text(bound, (double)h->older_ns);
+	format_ns(bound, (double)h->older_ns);
 	text_wrapf(f, 2,
 		"%s received packets are open, %s of them for more than %s; the oldest for %s",
 		format_count(open, h->all.open), format_count(older, h->all.older), bound,
-		time_text(oldest, (double)h->oldest_ns));
+		format_ns(oldest, (double)h->oldest_ns));
 	if (!isnan(growth))
 		fprintf(f, "Older than %s: %+.0f a second\n", bound, growth);
 }
@@ -226,7 +226,7 @@ int held_text(void *ctx, FILE *f)
 	if (!ret)
 		ret = print_groups(h, f);
 	snprintf(title, sizeof(title), "Open for more than %s",
-		time_text(bound, (double)h->older_ns));
+		format_ns(bound, (double)h->older_ns));
 	if (!ret)
 		ret = groups_print(&h->groups, &h->view.s, title, 0, f);
 	if (!ret)

@@ -86,7 +86,7 @@ static void label(struct curves *c, const struct latency_pair *p, double scale, 
 		double x = p->quantile[q] * scale;
 		char *text = c->texts[c->label_count], value[32];
 
-		format_unit(value, x, 3, "s");
+		format_ns(value, x * 1e9);
 		snprintf(text, sizeof(c->texts[0]), "%s %s", latency_labels[q], value);
 		c->lines[c->label_count] = (struct plot_label){
 			.x = x, .y = NAN, .text = latency_labels[q], .colour = colour};

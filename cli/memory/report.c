@@ -34,15 +34,7 @@ const char *memory_port_name(const struct ringtap_snapshot *f, uint32_t port)
 
 static const char *page_text(char buf[FORMAT_LEN], uint64_t bytes)
 {
-	if (!bytes)
-		return "-";
-	if (bytes >= 1u << 30)
-		snprintf(buf, FORMAT_LEN, "%" PRIu64 " GiB", bytes >> 30);
-	else if (bytes >= 1u << 20)
-		snprintf(buf, FORMAT_LEN, "%" PRIu64 " MiB", bytes >> 20);
-	else
-		snprintf(buf, FORMAT_LEN, "%" PRIu64 " KiB", bytes >> 10);
-	return buf;
+	return bytes ? format_bytes(buf, (double)bytes) : "-";
 }
 
 /* Below the pool's row: its memory and caches. */

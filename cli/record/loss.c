@@ -101,6 +101,7 @@ void explain_full_buffer(const struct recorder *r, char *out, size_t size)
 	struct ringtap_stats s = {.size = sizeof(s)};
 	struct load load = worst_load(r);
 	uint64_t enough;
+	char pause[FORMAT_LEN], memory[FORMAT_LEN];
 	bool no_cpu;
 
 	ringtap_capture_stats(r->cap, &s);
@@ -116,8 +117,8 @@ void explain_full_buffer(const struct recorder *r, char *out, size_t size)
 	/* Else it was stopped, or its output took nothing. */
 	no_cpu = r->longest_wait_ns >= s.longest_pause_ns / 2;
 	snprintf(out, size,
-		"the recorder paused for up to %" PRIu64 " ms%s; --buffer %" PRIu64
-		"M would have held them%s",
-		s.longest_pause_ns / 1000000, no_cpu ? ", as other programs had its CPU" : "",
-		enough >> 20, no_cpu ? ", or try a CPU for it alone" : "");
+		"the recorder paused for up to %s%s; --buffer %s would have held them%s",
+		format_ns(pause, (double)s.longest_pause_ns),
+		no_cpu ? ", as other programs had its CPU" : "", write_size(memory, enough),
+		no_cpu ? ", or try a CPU for it alone" : "");
 }

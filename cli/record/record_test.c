@@ -456,9 +456,9 @@ static void losses_are_those_of_one_pause(void **state)
 		fake.pause_written = (uint64_t)written << 20;
 		fake.pause_lost = written ? 8 << 10 : 0;
 		assert_int_equal(record("-w f"), STATUS_OK);
-		assert_non_null(strstr(message_last(),
-			written ? "up to 20000 ms; --buffer 64M would have held them"
-				: "packets come faster"));
+		assert_non_null(strstr(
+			message_last(), written ? "up to 20 s; --buffer 64M would have held them"
+						: "packets come faster"));
 	}
 }
 

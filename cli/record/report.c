@@ -110,7 +110,7 @@ static void add_counts(struct sheet *t, const char *what, const struct ringtap_c
 	sheet_put_count(t, 2, c->captured);
 	sheet_put_count(t, 3, c->filtered);
 	sheet_put_count(t, 4, counts_lost(c));
-	sheet_put(t, 5, "%sB", format_si(text, (double)c->bytes));
+	sheet_put(t, 5, "%s", format_bytes(text, (double)c->bytes));
 	for (unsigned i = 0; i < RINGTAP_LOST_MAX; i++)
 		if (c->lost[i])
 			sheet_note(t, "lost, %s: %s", loss_name(i), format_count(text, c->lost[i]));

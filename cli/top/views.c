@@ -72,7 +72,7 @@ static const struct column pool_columns[] = {
 	{"LOWEST", 7, 2, RT_M_POOL_MIN, false, false},
 	{"OBJECT", 6, 7, RT_M_POOL_OBJECT, false, false},
 	{"OPS", 9, 6, RT_M_POOL_OPS, false, false},
-	{"PAGE", 4, 5, RT_M_POOL_PAGE, false, false},
+	{"PAGE", 5, 5, RT_M_POOL_PAGE, false, false},
 	{"MEMORY", 8, 8, RT_M_POOL_MEMORY, false, false},
 };
 

@@ -59,7 +59,7 @@ TARGET = _object(
 )
 # Names of units in Grafana's lists of value formats.
 UNITS = _one_of(
-    "pps", "bps", "Bps", "percent", "percentunit", "short", "ops", "s", "ms", "µs", "ns", "bytes", "none", "bool"
+    "pps", "bps", "Bps", "percent", "percentunit", "short", "ops", "s", "ms", "\u00b5s", "ns", "bytes", "none", "bool"
 )
 LINES = _object(
     {},

@@ -180,7 +180,7 @@ def test_size_that_would_have_held_what_was_lost(app, record):
     assert 50_000 < lost < 100_000
     assert f"record: {lost:,} packets were lost ({lost / 1000:.1f} %): ring_full {lost:,}; " in output
     advice = re.search(
-        r"ring_full [0-9,]+; the recorder paused for up to \d+ ms"
+        r"ring_full [0-9,]+; the recorder paused for up to [\d.]+ m?s"
         r".*; --buffer (\d+M) would have held them",
         output,
     )

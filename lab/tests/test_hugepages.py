@@ -65,7 +65,7 @@ def test_missing_pages_are_added_and_given_back(kernel, note):
 def test_kernel_without_enough_memory(kernel, note):
     kernel.most = 12
     pages = HugePages(20, note)
-    assert pages.reason == "no huge pages: the kernel does not find 20 MB"
+    assert pages.reason == "no huge pages: the kernel does not find 20 MiB"
     assert kernel.total == 10 and not note.exists()
 
 

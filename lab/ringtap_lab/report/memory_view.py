@@ -287,7 +287,7 @@ def _read(results):
                     "after the overload",
                     "CPU has just written them: ns per packet, in order",
                     "after the overload",
-                    "burst of 32, µs, in order",
+                    "burst of 32, us, in order",
                     "after the overload",
                 ],
                 rows,

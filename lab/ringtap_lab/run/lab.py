@@ -100,7 +100,7 @@ class Lab:
         """Adds what is missing; given back at the end of the run, or by the next one."""
         pages = HugePages(megabytes, os.path.join(scope.FOLDERS, self.unique(scope.HUGE_PAGES)))
         if pages.reason:
-            raise Trouble(f"{pages.reason}: {megabytes} MB are needed; free memory, or set vm.nr_hugepages")
+            raise Trouble(f"{pages.reason}: {megabytes} MiB are needed; free memory, or set vm.nr_hugepages")
         self._stack.callback(pages.release)
 
     # Things with names that only this run has

@@ -57,7 +57,7 @@ class HugePages:
             found = _meminfo("HugePages_Total")
             if found < before + missing:
                 self._plan(set_to=found)
-                return f"no huge pages: the kernel does not find {megabytes} MB"
+                return f"no huge pages: the kernel does not find {megabytes} MiB"
         if not _mounted():
             os.makedirs(MOUNT, exist_ok=True)
             self._plan(mounted=True)

@@ -47,9 +47,9 @@ def _memory():
 
     transparent = _first(r"\[(\w+)\]", read("/sys/kernel/mm/transparent_hugepage/enabled"))
     return {
-        "memory": f"{number('MemTotal') // 1024:,} MB",
+        "memory": f"{number('MemTotal') // 1024:,} MiB",
         "huge_pages": f"of {number('Hugepagesize'):,} KiB; transparent: {transparent}",
-        "memory_free": f"{number('MemAvailable') // 1024:,} MB",
+        "memory_free": f"{number('MemAvailable') // 1024:,} MiB",
         "huge_pages_free": f"{number('HugePages_Free'):,} of {number('HugePages_Total'):,}",
     }
 
