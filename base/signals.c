@@ -10,6 +10,7 @@
 #include "util.h"
 
 static int fd = -1;
+static uint64_t end_ns; /* CLOCK_MONOTONIC; 0: none */
 
 int stop_catch(void)
 {
@@ -55,10 +56,23 @@ bool stop_wait(uint64_t ns)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
+	ns = stop_left(ns);
 	/* Not read: it stays so. */
 	if (rt_poll_ns(&p, 1, ns) < 0)
 		return poll(&p, 1, 0) > 0; /* interrupted by the signal, or by another one */
-	return p.revents;
+	return p.revents || (end_ns && !stop_left(1));
+}
+
+void stop_after(uint64_t ns)
+{
+	end_ns = ns ? now_ns(CLOCK_MONOTONIC) + ns : 0;
+}
+
+uint64_t stop_left(uint64_t ns)
+{
+	uint64_t now = end_ns ? now_ns(CLOCK_MONOTONIC) : 0, left = end_ns > now ? end_ns - now : 0;
+
+	return end_ns && left < ns ? left : ns;
 }
 
 int stop_fd(void)

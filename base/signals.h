@@ -13,6 +13,10 @@ int stop_catch(void);
 int stop_catch_first(void);
 /* Waits; true if a signal came, also earlier. */
 bool stop_wait(uint64_t ns);
+/* From now on, after ns, stop_wait() returns true as well. 0: by a signal only. */
+void stop_after(uint64_t ns);
+/* ns, or what is left of stop_after() if that is less: for waiting by stop_fd(). */
+uint64_t stop_left(uint64_t ns);
 /* Becomes readable when a signal came. */
 int stop_fd(void);
 /* From here on only another signal counts: for what comes after the one that ended the waiting. */

@@ -79,11 +79,33 @@ static void all_signals_are_caught(void **state)
 	assert_int_equal(status_of(all_only_wake), 0);
 }
 
+static void time_ends_it(void)
+{
+	if (stop_catch() || stop_left(NS_PER_S) != NS_PER_S)
+		_exit(1);
+	stop_after(60 * NS_PER_S);
+	if (stop_wait(0) || stop_left(NS_PER_S) != NS_PER_S ||
+		stop_left(90 * NS_PER_S) > 60 * NS_PER_S)
+		_exit(2);
+	stop_after(NS_PER_S / 1000);
+	if (!stop_wait(60 * NS_PER_S) || !stop_wait(0) || stop_left(NS_PER_S))
+		_exit(3);
+	stop_after(0);
+	if (stop_wait(0) || stop_left(NS_PER_S) != NS_PER_S)
+		_exit(4);
+}
+
+static void a_time_ends_the_waiting(void **state)
+{
+	assert_int_equal(status_of(time_ends_it), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_signal_is_caught),
 		cmocka_unit_test(all_signals_are_caught),
+		cmocka_unit_test(a_time_ends_the_waiting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

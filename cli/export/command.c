@@ -23,6 +23,7 @@ enum { OPT_COLLECTORS = 1, OPT_ALLOW_TRIGGER, OPT_TRIGGER_FROM, OPT_HOST, OPT_US
 struct export_options {
 	struct watch watch; /* first, for watch_name() */
 	struct export_config config;
+	uint64_t duration_ns; /* 0: until a signal */
 };
 
 #define TO(field) OPTION_TO(struct export_options, field)
@@ -60,6 +61,8 @@ static const struct option_def options[] = {
 		SAMPLES_MAX,
 		"Samples of all applications (default 200000), of which those of other users "
 		"share a quarter, and the others the rest, in equal parts"},
+	{TO(duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,
+		"End after TIME (default: at a signal)"},
 	ATTACH_OPTION(struct export_options, watch.attach),
 };
 
@@ -153,6 +156,7 @@ static int export(struct export_options *c)
 	}
 	/* What scripts wait for. */
 	fprintf(stderr, "Exporting at %s\n", url);
+	stop_after(c->duration_ns);
 	/* Scrapes take snapshots of their own; these notice that applications have ended. */
 	for (bool first = true; !stop_wait(WATCH_STEP_NS); first = false) {
 		watch_step(w);

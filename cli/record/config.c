@@ -64,6 +64,8 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{.kind = OPTION_HEADING, .help = "When to stop"},
 	{TO(stop.packets), OPTION_NUMBER, 'c', "packets", "N", NULL, 1, UINT64_MAX,
 		"Stop after exactly N packets"},
+	{TO(stop.duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,
+		"Stop after TIME"},
 	{OPTION_SET(OPT_AUTOSTOP), OPTION_KEYED, 'a', "autostop", KEYED_ARG, STOP_KEYS, 0, 0,
 		"Stop after N seconds (duration:N, also duration:5min), when a file has N kB of "
 		"1000 bytes (filesize:N, also filesize:100MB), after N packets (packets:N) or N "

@@ -49,7 +49,7 @@ void config_free(struct record_config *c);
 
 #define THREADS_MAX 64
 
-#define RECORD_OPTION_COUNT 37
+#define RECORD_OPTION_COUNT 38
 
 extern const struct option_def record_options[RECORD_OPTION_COUNT];
 

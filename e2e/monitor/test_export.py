@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from harness.paths import RINGTAP
-from harness.proc import freeze, run, until
+from harness.proc import check, freeze, run, until
 from harness.prometheus import OPENMETRICS, Exporter
 from harness.ringtap import USAGE
 
@@ -167,6 +167,8 @@ def test_ended_exporter_leaves_no_hooks(app, export):
         exporter.proc.send_signal(number)
         assert exporter.proc.wait() == status
         until(lambda: app.one("callbacks 0") == 0, what="removed callbacks")
+    check([RINGTAP, "export", "--listen", "127.0.0.1:0", "--duration", "100ms", app.prefix])
+    until(lambda: app.one("callbacks 0") == 0, what="removed callbacks")
 
 
 def test_bad_addresses():

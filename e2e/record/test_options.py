@@ -46,10 +46,11 @@ def folder(tmp_path):
 
 def test_ends_under_full_traffic(busy, record, folder, tmp_path):
     """After a time, a size, and a number of files."""
-    with open(tmp_path / "report.json", "wb") as f:
-        record(busy, "-a", "duration:0.5", "--json", "-s", "64", out="/dev/null", stdout=f).done()
-    summary = json.loads((tmp_path / "report.json").read_text())
-    assert summary["ended_by"] == "duration" and summary["duration_s"] >= 0.5
+    for option in (("-a", "duration:0.5"), ("--duration", "500ms")):
+        with open(tmp_path / "report.json", "wb") as f:
+            record(busy, *option, "--json", "-s", "64", out="/dev/null", stdout=f).done()
+        summary = json.loads((tmp_path / "report.json").read_text())
+        assert summary["ended_by"] == "duration" and summary["duration_s"] >= 0.5
 
     recorder = record(busy, "-a", "filesize:500")
     recorder.done()
