@@ -73,6 +73,7 @@ static const struct misuse of_record[] = {
 	{"record -a duration",
 		"record: -a duration: lacks its number; give one, as in duration:10 or files:5"},
 	{"record -b files", "record: -b files: lacks its number; give one, as in duration:10"},
+	{"record --duration 5", "record: --duration: '5' has no unit; 5s or 5ms?"},
 	{"record ''", "record: '': no target; give APP[:PORT], see 'ringtap"},
 	{"record a -i ''", "record: '': no target; give APP[:PORT], see 'ringtap"},
 	{"record -f 'ip and and'",
@@ -108,13 +109,10 @@ static const struct misuse of_archive[] = {
 };
 
 static const struct misuse of_flight[] = {
-	{"flight --keep 5",
-		"flight: --keep 5: neither a size from 16M to 64G nor a time of 0.1s or more; give 8G or 30s"},
-	{"flight --keep 1s --keep 1G",
-		"flight: --keep: a size and a time; give --keep TIME --buffer SIZE"},
-	{"flight --keep 0.01s",
-		"flight: --keep 0.01s: neither a size from 16M to 64G nor a time of 0.1s or more; give 8G or 30s"},
-	{"flight --buffer 64M", "flight: --buffer: without --keep TIME; give --keep SIZE"},
+	{"flight --keep 8G",
+		"flight: --keep 8G: not a time; give a number with ns, us, ms, s, min, h or d"},
+	{"flight --keep 0.01s", "flight: --keep 0.01s: out of range; give 100ms to 36500d"},
+	{"flight --buffer 30s", "flight: --buffer 30s: not a size;"},
 	{"flight --buffer 1M --keep 5s", "flight: --buffer 1M: out of range; give 16M to 64G"},
 	{"flight --on gap",
 		"flight: --on 'gap': give a threshold, as in 'gap > 50us'; see ringtap-flight(1)"},
@@ -315,6 +313,7 @@ static const struct misuse of_export[] = {
 		"export: --collectors moon: there is no collector 'moon'; choose from all|polls"},
 	{"export --latency-sample 0",
 		"export: --latency-sample 0: out of range; give 1 to 1000000"},
+	{"export --duration 0", "export: --duration 0: out of range; give 1ns to 36500d"},
 	{"export --users nosuchuser",
 		"export: --users nosuchuser: no such user; give names or numbers, or all"},
 	{"export --max-samples 0", "export: --max-samples 0: out of range; give 1 to 10000000"},
@@ -429,13 +428,13 @@ REFUSED_BY(trace)
 static void more_than_half_of_the_cgroups_limit(void **state)
 {
 	static const struct misuse refused[] = {
-		{"flight --wait --keep 64M a",
-			"flight: --keep: 64 MiB may not be more than half of the "
+		{"flight --wait --buffer 64M a",
+			"flight: --buffer: 64 MiB may not be more than half of the "
 			"memory limit of the recorder's cgroup, 127 MiB; "
 			"raise that to 384 MiB (MemoryMax=384M in"},
 		{"flight --keep 5s --buffer 1G a",
 			"flight: --buffer: 1024 MiB may not be more than"},
-		{"flight a", "flight: --keep: 256 MiB may not be more than"},
+		{"flight a", "flight: --buffer: 256 MiB may not be more than"},
 	};
 	static const char group[] = "0::/\n", limit[] = "133169152\n";
 
@@ -469,7 +468,7 @@ static void values_with_units_are_accepted(void **state)
 	static const char *const lines[] = {"host --frame-size 2k --help",
 		"host --frame-size 2KiB --help", "host --frame-size 2048 --help",
 		"trace gaps --long 50us --help", "trace gaps --long 1.5ms --help",
-		"trace gaps --long 100us --help", "flight --keep 8G --help",
+		"trace gaps --long 100us --help", "flight --buffer 8G --help",
 		"flight --keep 5min --help", "flight --before 500ms --help",
 		"flight --before 0s --after 0 --cooldown 0ms --help",
 		"flight --on 'missed > 10k/s' --help", "held --older 0s --help",

@@ -296,7 +296,7 @@ def flight(plugin, folder):
         kept = Flight(
             ovs,
             folder / "incidents",
-            "--keep",
+            "--buffer",
             "64M",
             "--before",
             "1s",

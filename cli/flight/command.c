@@ -15,14 +15,13 @@
 #define BEFORE_NS        (2 * NS_PER_S)
 #define AFTER_NS         (NS_PER_S / 2)
 #define COOLDOWN_NS      (10 * NS_PER_S)
-#define KEEP             (UINT64_C(256) << 20)
-#define KEEP_MIN         (UINT64_C(16) << 20)
+#define BUFFER_DEFAULT   (UINT64_C(256) << 20)
+#define BUFFER_LEAST     (UINT64_C(16) << 20)
 #define TRIGGER_TIME_MAX (3600 * NS_PER_S)
 #define SPARE            (UINT64_C(256) << 20) /* beside twice of that, in a limit that is enough */
 
 enum {
 	OPT_DIRECTION = 1,
-	OPT_KEEP,
 	OPT_ON,
 	OPT_NAME,
 	OPT_BEFORE,
@@ -44,14 +43,13 @@ static const struct option_def options[] = {
 		"Received packets, sent packets, or both (the default)"},
 	{TO(queue), OPTION_NUMBER, 0, "queue", "N", NULL, 0, 65535,
 		"Only this queue of the ports (default: all)"},
-	{OPTION_SET(OPT_KEEP), OPTION_TEXT, 0, "keep", "SIZE|TIME", NULL, 0, 0,
-		"Memory of the recorder for packets (default: 256M). A sixteenth "
-		"of it, at least 64M, is left free for packets that come; it may take half of the "
-		"memory that is available. A time, as in 30s or 5min: packets that are older, by "
-		"more than it takes to notice events, are given back even if there is room for them"},
-	{TO(buffer), OPTION_SIZE, 0, "buffer", "SIZE", NULL, KEEP_MIN, BUFFER_MAX,
-		"With --keep TIME: memory of the recorder (default: 256M). If it is used up "
-		"earlier, less is kept, and incidents say so"},
+	{TO(buffer), OPTION_SIZE, 0, "buffer", "SIZE", NULL, BUFFER_LEAST, BUFFER_MAX,
+		"Memory of the recorder for packets (default: 256M). A sixteenth of it, at least 64M, "
+		"is left free for packets that come; it may take half of the memory that is available"},
+	{TO(keep_ns), OPTION_TIME, 0, "keep", "TIME", NULL, NS_PER_S / 10, TIME_MAX,
+		"Give packets back that are older, by more than it takes to notice events, even if "
+		"there is room for them. If --buffer is used up earlier, less is kept, and incidents "
+		"say so (default: what --buffer holds)"},
 	{.kind = OPTION_HEADING, .help = "When to write an incident"},
 	{OPTION_SET(OPT_ON), OPTION_TEXT, 0, "on", "CONDITION", NULL, 0, 0,
 		"Write an incident when this happens; may be given several times. Packets that "
@@ -120,52 +118,27 @@ static int add_trigger(struct flight_config *c, const char *text)
 	return 0;
 }
 
-/* "8G" or "30s"; "5m" is a size. */
-static int set_keep(struct flight_config *c, const char *text)
-{
-	uint64_t n;
-
-	if (!parse_size(text, 0, &n) && n >= KEEP_MIN && n <= BUFFER_MAX) {
-		c->keep = n;
-	} else if (strpbrk(text, "sih") && !parse_time(text, 0, &n) && n >= NS_PER_S / 10) {
-		c->keep_ns = n;
-	} else {
-		message_print("flight: --keep %s: neither a size from 16M to 64G nor a time of "
-			      "0.1s or more; give 8G or 30s",
-			text);
-		return -EINVAL;
-	}
-	return 0;
-}
-
-/* The limit of a systemd unit does not follow --keep. Before the application is touched, and not at
- * each attempt of --wait: what is more than this can never be had. */
+/* The limit of a systemd unit does not follow --buffer. Before the application is touched, and not
+ * at each attempt of --wait: what is more than this can never be had. */
 static int check_limit(const struct flight_config *c)
 {
 	uint64_t limit = rt_pages_limit();
-	const char *name = c->buffer ? "--buffer" : "--keep";
 
-	if (c->keep <= limit / 2)
+	if (c->buffer <= limit / 2)
 		return 0;
-	message_print("flight: %s: %llu MiB may not be more than half of the memory limit of the "
-		      "recorder's cgroup, %llu MiB; raise that to %llu MiB (MemoryMax=%lluM in a "
-		      "drop-in of its systemd unit, by 'systemctl edit'), or give a smaller %s",
-		name, (unsigned long long)c->keep >> 20, (unsigned long long)limit >> 20,
-		(unsigned long long)(2 * c->keep + SPARE) >> 20,
-		(unsigned long long)(2 * c->keep + SPARE) >> 20, name);
+	message_print(
+		"flight: --buffer: %llu MiB may not be more than half of the memory limit of the "
+		"recorder's cgroup, %llu MiB; raise that to %llu MiB (MemoryMax=%lluM in a "
+		"drop-in of its systemd unit, by 'systemctl edit'), or give a smaller "
+		"--buffer",
+		(unsigned long long)c->buffer >> 20, (unsigned long long)limit >> 20,
+		(unsigned long long)(2 * c->buffer + SPARE) >> 20,
+		(unsigned long long)(2 * c->buffer + SPARE) >> 20);
 	return -EINVAL;
 }
 
-static int check_keep(struct flight_config *c)
+static int check_keep(const struct flight_config *c)
 {
-	if (c->buffer && !c->keep_ns) {
-		message_print("flight: --buffer: without --keep TIME; give --keep SIZE");
-		return -EINVAL;
-	}
-	if (c->keep && c->keep_ns) {
-		message_print("flight: --keep: a size and a time; give --keep TIME --buffer SIZE");
-		return -EINVAL;
-	}
 	for (unsigned i = 0; i < c->trigger_count && c->keep_ns; i++) {
 		if (c->triggers[i].before_ns + c->triggers[i].over_ns <= c->keep_ns)
 			continue;
@@ -174,7 +147,6 @@ static int check_keep(struct flight_config *c)
 			c->triggers[i].text);
 		return -EINVAL;
 	}
-	c->keep = c->keep ? c->keep : c->buffer ? c->buffer : KEEP;
 	return 0;
 }
 
@@ -205,7 +177,6 @@ static int set(void *ctx, int id, const struct option_value *v)
 
 	switch (id) {
 	case OPT_DIRECTION: c->directions = directions[v->number]; return 0;
-	case OPT_KEEP: return set_keep(c, v->text);
 	case OPT_ON: return add_trigger(c, v->text);
 	case OPT_NAME: return set_name(c, v->text);
 	case OPT_BEFORE: current(c)->before_ns = v->number; return 0;
@@ -232,7 +203,7 @@ static int configure(struct capture_config *r, const struct flight_config *c)
 {
 	capture_config_init(r, "flight");
 	r->attach = c->attach;
-	r->options.buffer_size = c->keep;
+	r->options.buffer_size = c->buffer;
 	r->defaults.filter = c->filter;
 	r->defaults.snaplen = c->snaplen ? c->snaplen : RINGTAP_SNAPLEN_MAX;
 	r->defaults.directions = c->directions;
@@ -278,6 +249,7 @@ static int run(const struct command *self, int argc, char **argv)
 {
 	struct flight_config c = {.directions = RINGTAP_RX | RINGTAP_TX,
 		.queue = -1,
+		.buffer = BUFFER_DEFAULT,
 		.defaults = {.before_ns = BEFORE_NS,
 			.after_ns = AFTER_NS,
 			.cooldown_ns = COOLDOWN_NS},

@@ -18,9 +18,8 @@ struct flight_config {
 	uint32_t snaplen;
 	unsigned directions;
 	int queue;        /* -1: all */
-	uint64_t keep;    /* bytes; 0: not given */
 	uint64_t keep_ns; /* 0: no limit */
-	uint64_t buffer;  /* bytes, beside keep_ns; 0: not given */
+	uint64_t buffer;  /* bytes */
 	struct trigger triggers[FLIGHT_TRIGGERS_MAX + 1];
 	unsigned trigger_count;
 	struct trigger defaults; /* --before, --after, --cooldown ahead of any --on */

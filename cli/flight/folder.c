@@ -314,7 +314,7 @@ static void print_incident(json_t *j)
 	if (missing > 0 && *text_of(j, "error"))
 		printf("not written: the first %.6f s\n", missing);
 	else if (missing > 0)
-		printf("not kept: the first %.6f s; give --keep more memory\n", missing);
+		printf("not kept: the first %.6f s; give a larger --buffer\n", missing);
 	put_text("not complete: ", text_of(j, "error"));
 	if (*text_of(j, "error"))
 		putchar('\n');

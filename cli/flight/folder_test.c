@@ -139,7 +139,7 @@ static void an_incident_is_shown(void **state)
 		"application: ovs\n"
 		"trigger: gap > 50us, at lcore 1, value 61.2 us\n"
 		"window: 2.500000 s, 12345 packets, 3 lost by the capture\n"
-		"not kept: the first 0.250000 s; give --keep more memory\n"
+		"not kept: the first 0.250000 s; give a larger --buffer\n"
 		"ovs, watched for 5.0 s:\n  ok: the application is healthy\n");
 }
 
@@ -224,7 +224,7 @@ static void other_files_in_place_of_those_of_an_incident(void **state)
 	o = test_command(&cmd_flight, "show|" NAME(1));
 	assert_int_equal(o.status, STATUS_OK);
 	assert_string_equal(strstr(o.out, "not kept"),
-		"not kept: the first 0.250000 s; give --keep more memory\n");
+		"not kept: the first 0.250000 s; give a larger --buffer\n");
 	test_output_free(&o);
 	assert_fails("show|" NAME(2), "no complete incident");
 	put_in_place(part_of(NAME(2), FLIGHT_PACKETS), "fifo");

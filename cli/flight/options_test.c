@@ -59,13 +59,12 @@ static const struct test_refusal rows[] = {
 	/* memory */
 	{"--keep|1s|--before|2s", STATUS_USAGE, "--before reaches back beyond --keep"},
 	{"--keep|1s|--on|missed over 5s|--before|0s", STATUS_USAGE, "reaches back beyond --keep"},
-	{"--keep|32M|--buffer|32M", STATUS_USAGE, "without --keep TIME"},
-	{"--keep|32M|--keep|32s", STATUS_USAGE, "a size and a time"},
-	{"--keep|1M", STATUS_USAGE, "neither a size from 16M to 64G nor a time"},
-	{"--keep|65G", STATUS_USAGE, "neither a size"},
-	{"--keep|0s", STATUS_USAGE, "neither a size"},
-	{"--keep|50ms", STATUS_USAGE, "neither a size"},
-	{"--keep|5m", STATUS_USAGE, "neither a size"}, /* mebibytes */
+	{"--keep|32M", STATUS_USAGE, "--keep 32M: not a time"},
+	{"--keep|0", STATUS_USAGE, "--keep 0: out of range"},
+	{"--keep|50ms", STATUS_USAGE, "--keep 50ms: out of range; give 100ms"},
+	{"--buffer|1M", STATUS_USAGE, "--buffer 1M: out of range; give 16M to 64G"},
+	{"--buffer|65G", STATUS_USAGE, "--buffer 65G: out of range"},
+	{"--buffer|32s", STATUS_USAGE, "--buffer 32s: not a size"},
 	{"--keep|5s|--buffer|1M", STATUS_USAGE, "--buffer"},
 	/* others */
 	{"--collectors|polls,moon", STATUS_USAGE, "moon"},

@@ -33,7 +33,7 @@ def waiting(closing, moved, app, tmp_path):
                 "flight",
                 "--wait",
                 "--attach",
-                "--keep",
+                "--buffer",
                 "64M",
                 "-w",
                 tmp_path / "i",

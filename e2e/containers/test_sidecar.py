@@ -123,7 +123,7 @@ def test_flight_as_the_manifest_runs_it(private_dir, closing, tmp_path):
     assert args[:2] == ["flight", "--wait"] and args[-1] == "app"
     share = {folder: RUN, sandbox.public(BUILD): BUILD}
     sidecar = Container(share={**share, captures: captures}, command=RESTRICTED)
-    recorder = closing(Proc([*sidecar.prefix, RINGTAP, *args[:-1], "--on", "exit", "--keep", "32M", args[-1]]))
+    recorder = closing(Proc([*sidecar.prefix, RINGTAP, *args[:-1], "--on", "exit", "--buffer", "32M", args[-1]]))
     recorder.expect("^Waiting for app")
     app = closing(Play(BUILD / "probe" / "libringtap-probe.so", namespace=Container(share=share), prefix="app"))
     ring = app.ring("a")

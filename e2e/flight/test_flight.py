@@ -17,7 +17,7 @@ from harness.proc import check, freeze, run, until
 from harness.ringtap import FAILED, USAGE
 
 ROOM = ("--buffer", "128M")  # seconds of the stream
-SMALL = ("--keep", "32M")  # quicker to populate than the default
+SMALL = ("--buffer", "32M")  # quicker to populate than the default
 STALL_NS = 1_500_000_000
 LONG_WAIT = "1.4s"  # longer than a thread waits for its CPU on a busy machine
 
@@ -148,7 +148,7 @@ def test_selected_ports_and_queues(two_ports, keep, tmp_path):
             "1ms",
             "--cooldown",
             "1h",
-            "--keep",
+            "--buffer",
             "16M",
             folder=tmp_path / str(n),
             ports=args[0],
@@ -330,7 +330,7 @@ def test_a_slow_packet(plugin, closing, keep):
 def test_rollover_is_reported(busy, keep):
     """Memory for a part of the window: what is left is without a hole, and the file says from when on. Packets that
     rolled over are not counted as kept."""
-    kept = keep(busy, "--keep", "16M", "--before", "600s", "--after", "1ms", "--direction", "rx")
+    kept = keep(busy, "--buffer", "16M", "--before", "600s", "--after", "1ms", "--direction", "rx")
 
     def rolled(after_ns=0):
         now = state(busy)
@@ -463,11 +463,11 @@ def test_more_memory_than_there_is(memory_limit, app, tmp_path):
     """On the host or in a cgroup: refused at the start; nothing of the application is touched."""
     group = memory_limit(128 << 20)
     for prefix, size in ((), "64G"), (group.prefix, "64M"):  # the recorder itself has some of the other half
-        done = run([*prefix, RINGTAP, "flight", app.prefix, "-w", tmp_path / "i", "--keep", size])
+        done = run([*prefix, RINGTAP, "flight", app.prefix, "-w", tmp_path / "i", "--buffer", size])
         assert done.returncode == FAILED
         assert "not enough memory" in done.stderr and len(done.stderr.splitlines()) == 1
         until(lambda: app.one("callbacks 0") == 0, what="no callback is left")
     # There is no use in waiting.
-    done = run([*group.prefix, RINGTAP, "flight", app.prefix, "-w", tmp_path / "i", "--keep", "65M", "--wait"])
+    done = run([*group.prefix, RINGTAP, "flight", app.prefix, "-w", tmp_path / "i", "--buffer", "65M", "--wait"])
     assert done.returncode == USAGE and len(done.stderr.splitlines()) == 1 and "MemoryMax=386M" in done.stderr
     assert group.oom_kills == 0

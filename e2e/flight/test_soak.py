@@ -80,7 +80,9 @@ def test_incident_after_incident(fwd, closing, tmp_path):
     ).running()
     folder = tmp_path / "incidents"
     kept = closing(
-        Flight(app, folder, "--keep", "64M", "--before", "100ms", "--after", "10ms", "--on", "exit", "--max-disk", DISK)
+        Flight(
+            app, folder, "--buffer", "64M", "--before", "100ms", "--after", "10ms", "--on", "exit", "--max-disk", DISK
+        )
     )
     pid, first, names, began = kept.proc.pid, None, [], time.monotonic()
     for n in range(1, COUNT + 1):

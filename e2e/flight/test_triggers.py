@@ -156,7 +156,7 @@ def test_condition_reads_the_frame_as_on_the_wire(app, keep, tmp_path):
             "60s",
             "--after",
             "1ms",
-            "--keep",
+            "--buffer",
             "16M",
             *args,
             *LONG,

@@ -81,7 +81,7 @@ def test_a_pool_that_leaks_under_traffic(stream_of, keep, record):
     size, elsewhere = 16383, 2 * 1024 + 3 * BURST  # buffers; those of other rings and of bursts
     app = stream_of("2k", "--pool-size", size, "--ring", "hole:32768", "--role", "generate:hole@0")
     recorder = record(app)
-    kept = keep(app, "--on", "pool < 80%", "--before", "0s", "--after", "500ms", "--keep", "32M", *LONG)
+    kept = keep(app, "--on", "pool < 80%", "--before", "0s", "--after", "500ms", "--buffer", "32M", *LONG)
     (incident,) = kept.incidents(1)
     kept.finish()
     recorder.finish()

@@ -12,7 +12,7 @@ from harness.testpmd import Testpmd
 
 NAME = "my-app"
 UNIT = f"ringtap-flight@{NAME}"
-OPTIONS = "--on exit --keep 16M --before 1s --after 0s"
+OPTIONS = "--on exit --buffer 16M --before 1s --after 0s"
 
 
 def text_of(unit):

@@ -28,7 +28,7 @@ def test_prometheus_evaluates_the_rules(forwarding, closing, tmp_path):
     assert "12 rules found" in check(["promtool", "check", "rules", "--lint-fatal", RULES])
     used = set(re.findall(r"\bringtap_\w+", re.sub(r"#.*", "", RULES.read_text())))
     assert len(used) > 10
-    closing(Flight(forwarding, tmp_path / "incidents", "--keep", "16M"))
+    closing(Flight(forwarding, tmp_path / "incidents", "--buffer", "16M"))
     exporter = closing(Exporter(forwarding))
     # Counters of drivers and of the kernel are there after their first reading.
     until(lambda: used <= {series.split("{")[0] for series in exporter.series()}, what=f"all of {sorted(used)}")

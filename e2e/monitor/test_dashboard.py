@@ -42,7 +42,7 @@ def exporter(testpmd, closing, tmp_path):
     recorder."""
     pmd = testpmd("net_ring0", "net_null1")
     pmd.start()
-    closing(Flight(pmd, tmp_path / "incidents", "--keep", "16M", "--direction", "rx"))
+    closing(Flight(pmd, tmp_path / "incidents", "--buffer", "16M", "--direction", "rx"))
     return closing(Exporter(pmd, args=("--collectors", "all")))
 
 

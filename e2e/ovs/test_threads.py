@@ -32,7 +32,7 @@ def test_pmd_threads_that_are_added_under_a_flight_recorder(ovs, net, closing, t
         it.add_port(name, port)
     assert set(polled_by(it).values()) == {1}
     kept = closing(
-        Flight(it, tmp_path / "incidents", "--keep", "32M", "--before", "60s", "--after", "1ms", "-f", "icmp")
+        Flight(it, tmp_path / "incidents", "--buffer", "32M", "--before", "60s", "--after", "1ms", "-f", "icmp")
     )
     hosts[0][0].ping("10.99.0.2", PINGS)
     it.vsctl("set", "Open_vSwitch", ".", "other_config:pmd-cpu-mask=0x3")

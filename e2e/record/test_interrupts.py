@@ -65,7 +65,7 @@ def sleeper(closing, plugin):
 def test_thread_that_sleeps_until_packets_come(sleeper, record, closing, tmp_path):
     """record and flight have each packet in both directions, the first one of each wakening included; a second session begins
     and ends while the thread sleeps."""
-    kept = closing(Flight(sleeper, tmp_path / "incidents", "--keep", "32M", "--before", "60s", "--after", "1ms"))
+    kept = closing(Flight(sleeper, tmp_path / "incidents", "--buffer", "32M", "--before", "60s", "--after", "1ms"))
     recorder = record(sleeper, "-f", "ether proto 0x88b5")
     for _ in range(ROUNDS):
         sleeper.wake()

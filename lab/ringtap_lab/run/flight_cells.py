@@ -35,7 +35,7 @@ class Flight(process.Program):
                 app.prefix,
                 "-w",
                 self.folder,
-                "--keep",
+                "--buffer",
                 f"{KEEP_MIB}M",
                 "--before",
                 "1000s",
