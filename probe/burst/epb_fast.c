@@ -117,30 +117,15 @@ RT_INLINE void copy_tagged(uint8_t *d, const struct rte_mbuf *m, uint32_t cap, c
 	rt_copy(d + sizeof(head), s + RT_MAC_BYTES, cap - (uint32_t)sizeof(head), wide);
 }
 
-/* Replaces the trailer by that with an RSS hash. Returns the end of the record at p. */
-RT_INLINE uint8_t *put_hash(
-	uint8_t *p, uint64_t options_at, const struct rt_tap *tap, const struct rte_mbuf *m)
+/* Writes the options with an RSS hash, an id (0: none) or both, and the total length. */
+RT_INLINE void put_options(uint8_t *t, const struct rt_tap *tap, const struct rte_mbuf *m,
+	uint32_t total, const bool hash, uint64_t id)
 {
-	uint32_t total = (uint32_t)options_at + RT_TRAILER_HASH;
-	uint8_t *t = p + options_at;
-
-	((rt_u32 *)p)[1] = total;
-	*(rt_v8 *)t = *(const rt_v8 *)tap->trailer_hash;
-	*(rt_u32 *)(t + RT_TRAILER_HASH_AT) = m->hash.rss;
-	*(rt_u32 *)(t + RT_TRAILER_HASH_LEN_AT) = total;
-	return p + total;
-}
-
-/* Replaces the trailer by that with an id, and an RSS hash where the packet has one. Returns the
- * end of the record at p. */
-RT_INLINE uint8_t *put_id(uint8_t *p, uint64_t options_at, const struct rt_tap *tap,
-	const struct rte_mbuf *m, bool hash, uint64_t id)
-{
-	uint32_t total = (uint32_t)options_at + (hash ? RT_TRAILER_BOTH : RT_TRAILER_ID);
-	uint8_t *t = p + options_at;
-
-	((rt_u32 *)p)[1] = total;
-	if (rt_unlikely(hash)) {
+	if (!id) {
+		*(rt_v8 *)t = *(const rt_v8 *)tap->trailer_hash;
+		*(rt_u32 *)(t + RT_TRAILER_HASH_AT) = m->hash.rss;
+		*(rt_u32 *)(t + RT_TRAILER_HASH_LEN_AT) = total;
+	} else if (hash) {
 		*(rt_v8 *)t = *(const rt_v8 *)tap->trailer_both;
 		*(rt_u32 *)(t + RT_TRAILER_HASH_AT) = m->hash.rss;
 		*(rt_u64 *)(t + RT_TRAILER_BOTH_ID_AT) = id;
@@ -150,6 +135,17 @@ RT_INLINE uint8_t *put_id(uint8_t *p, uint64_t options_at, const struct rt_tap *
 		*(rt_u64 *)(t + RT_TRAILER_ID_AT) = id;
 		*(rt_u32 *)(t + RT_TRAILER_ID_LEN_AT) = total;
 	}
+}
+
+/* Replaces the trailer of the record at p by one with options. Returns the record's end. */
+RT_INLINE uint8_t *put_more(uint8_t *p, uint64_t options_at, const struct rt_tap *tap,
+	const struct rte_mbuf *m, bool hash, uint64_t id)
+{
+	uint32_t total = (uint32_t)options_at +
+			 (id ? hash ? RT_TRAILER_BOTH : RT_TRAILER_ID : RT_TRAILER_HASH);
+
+	((rt_u32 *)p)[1] = total;
+	put_options(p + options_at, tap, m, total, hash, id);
 	return p + total;
 }
 
@@ -174,6 +170,74 @@ RT_INLINE void prefetch(struct rte_mbuf *m, int32_t id_offset, const bool ids)
 	__builtin_prefetch(rte_pktmbuf_mtod(m, void *));
 	if (ids)
 		__builtin_prefetch(RTE_MBUF_DYNFIELD(m, id_offset, void *));
+}
+
+/* Packets of a run: one segment holds what is captured of each, in the mbuf's own buffer. */
+#define RUN_SHORTEST 32u
+#define RUN_LONGEST  128u
+
+/* Copies a run of packets of one length without tags, all with an RSS hash or none, and all with an
+ * id if ids are requested. Ends at the first other packet, or where there is no room: push_fast()
+ * goes on. Most bursts are such a run; what packets have in common is computed once for it. */
+RT_INLINE void push_run(struct cursor *cursor, const struct rt_tap *tap, uint64_t ns,
+	const uint32_t ahead, const bool hash, const bool ids, const bool wide)
+{
+	const enum rt_direction dir = tap->direction;
+	const uint64_t id_flag = rt_ids.flag;
+	const int32_t id_offset = rt_ids.offset;
+	const uint64_t hash_flag = dir == RT_DIR_RX ? RTE_MBUF_F_RX_RSS_HASH : 0;
+	const uint64_t watched = rt_epb_tag_flags(dir) | RTE_MBUF_F_EXTERNAL | hash_flag;
+	const uint64_t flags = hash ? hash_flag : 0;
+	const uint32_t trailer = ids    ? hash ? RT_TRAILER_BOTH : RT_TRAILER_ID
+				 : hash ? RT_TRAILER_HASH
+					: RT_TRAILER;
+	struct rte_mbuf **pkts = cursor->pkts, **const last = cursor->last;
+	uint8_t *at = cursor->at;
+	struct record r = {
+		.head = {RT_EPB_TYPE, 0, tap->if_index, (uint32_t)(ns >> 32), (uint32_t)ns},
+		.tail = *(const rt_v8 *)(ids ? tap->trailer_id : tap->trailer)};
+	const uint32_t wire = (*pkts)->pkt_len;
+	uint32_t n, total;
+
+	set_lengths(&r, wire, tap->snaplen);
+	n = r.cap;
+	if (n - RUN_SHORTEST > RUN_LONGEST - RUN_SHORTEST)
+		return;
+	total = (uint32_t)r.options_at + trailer;
+	r.head[1] = total;
+	if (cursor->end < at + total)
+		return;
+	for (const uint8_t *stop = cursor->end - total; pkts != last && at <= stop; pkts++) {
+		const struct rte_mbuf *m = *pkts;
+		uint64_t id = 0;
+		const uint8_t *s;
+		uint8_t *d = at + RT_EPB_HEADER;
+
+		if (pkts + PREFETCH_AHEAD < last)
+			prefetch(pkts[PREFETCH_AHEAD], id_offset, ids);
+		if (rt_unlikely(((m->ol_flags & watched) ^ flags) | (m->pkt_len ^ wire) |
+				(m->data_len < n) | !m->nb_segs) ||
+			rt_unlikely(!rt_readable_own(m)))
+			break;
+		if (ids && rt_unlikely(!(id = rt_ids_of(m, tap, dir, id_flag, id_offset))))
+			break;
+		if (ahead)
+			own_ahead(at + ahead, total);
+		s = rte_pktmbuf_mtod(m, const uint8_t *);
+		*(rt_v8 *)at = r.head;
+		/* The padding; the packet overwrites what is not. */
+		*(rt_u32 *)(at + total - trailer - 4) = 0;
+		rt_copy(d, s, n, wide);
+		at += total - trailer;
+		if (ids || hash)
+			put_options(at, tap, m, total, hash, id);
+		else
+			*(rt_v8 *)at = r.tail;
+		at += trailer;
+	}
+	cursor->bytes += (uint64_t)(pkts - cursor->pkts) * wire;
+	cursor->pkts = pkts;
+	cursor->at = at;
 }
 
 /* Copies packets until one does not fit, or needs the slow path. Values that cannot change within
@@ -252,9 +316,9 @@ RT_INLINE void push_fast(struct cursor *cursor, const struct rt_tap *tap, uint64
 		if (ids)
 			id = rt_ids_of(m, tap, dir, id_flag, id_offset);
 		if (ids && rt_likely(id)) {
-			at = put_id(at, r.options_at, tap, m, m->ol_flags & hash_flag, id);
+			at = put_more(at, r.options_at, tap, m, m->ol_flags & hash_flag, id);
 		} else if (rt_unlikely(m->ol_flags & hash_flag)) {
-			at = put_hash(at, r.options_at, tap, m);
+			at = put_more(at, r.options_at, tap, m, true, 0);
 		} else {
 			*(rt_v8 *)(at + r.options_at) = r.tail;
 			at += r.options_at + RT_TRAILER;
@@ -278,6 +342,46 @@ RT_INLINE void push_some(const struct rt_ring *r, struct cursor *c, const struct
 		push_fast(c, tap, ns, OWN_AHEAD, ids, wide);
 	else
 		push_fast(c, tap, ns, 0, ids, wide);
+}
+
+RT_INLINE void push_runs(const struct rt_ring *r, struct cursor *c, const struct rt_tap *tap,
+	uint64_t ns, const bool hash, const bool ids, const bool wide)
+{
+	if (rt_likely(may_own_ahead(r, c)))
+		push_run(c, tap, ns, OWN_AHEAD, hash, ids, wide);
+	else
+		push_run(c, tap, ns, 0, hash, ids, wide);
+}
+
+/* The first packets of a burst, if they are a run. False: some are left. */
+RT_INLINE bool push_first(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf ***pkts,
+	unsigned *n, uint64_t ns, const bool wide)
+{
+	struct rt_seg_count *count = &r->counts[tap->index];
+	struct cursor c = {.pkts = *pkts, .last = *pkts + *n};
+	uint8_t *start = r->chunk + (r->head & r->mask);
+	bool hash;
+
+	if (rt_unlikely(!*n || r->gaps || r->limit <= r->head))
+		return false;
+	hash = tap->direction == RT_DIR_RX && (**pkts)->ol_flags & RTE_MBUF_F_RX_RSS_HASH;
+	c.at = start;
+	c.end = start + (r->limit - r->head);
+	if (rt_unlikely(tap->ids) && hash)
+		push_runs(r, &c, tap, ns, true, true, wide);
+	else if (rt_unlikely(tap->ids))
+		push_runs(r, &c, tap, ns, false, true, wide);
+	else if (hash)
+		push_runs(r, &c, tap, ns, true, false, wide);
+	else
+		push_runs(r, &c, tap, ns, false, false, wide);
+	rt_compiler_barrier(); /* the records are complete: see rt_epb_mend() */
+	r->head += (uint64_t)(c.at - start);
+	count->captured += (uint64_t)(c.pkts - *pkts);
+	count->bytes += c.bytes;
+	*n = (unsigned)(c.last - c.pkts);
+	*pkts = c.pkts;
+	return !*n;
 }
 
 RT_INLINE void push(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n,
@@ -311,20 +415,36 @@ RT_INLINE void push(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf
 	count->bytes += c.bytes;
 }
 
+static __rte_noinline void push_generic_rest(struct rt_ring *r, const struct rt_tap *tap,
+	struct rte_mbuf **pkts, unsigned n, uint64_t ns)
+{
+	push(r, tap, pkts, n, ns, false);
+}
+
 static void push_generic(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts,
 	unsigned n, uint64_t ns)
 {
-	push(r, tap, pkts, n, ns, false);
+	if (rt_unlikely(!push_first(r, tap, &pkts, &n, ns, false)))
+		push_generic_rest(r, tap, pkts, n, ns);
 }
 
 rt_epb_push_fn rt_epb_push = push_generic;
 
 #ifdef __x86_64__
 /* tune=haswell: the generic tuning splits unaligned 32-byte accesses. */
-__attribute__((target("avx2,prfchw,tune=haswell"))) static void push_avx2(struct rt_ring *r,
-	const struct rt_tap *tap, struct rte_mbuf **pkts, unsigned n, uint64_t ns)
+#define AVX2 __attribute__((target("avx2,prfchw,tune=haswell")))
+
+AVX2 static __rte_noinline void push_avx2_rest(struct rt_ring *r, const struct rt_tap *tap,
+	struct rte_mbuf **pkts, unsigned n, uint64_t ns)
 {
 	push(r, tap, pkts, n, ns, true);
+}
+
+AVX2 static void push_avx2(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **pkts,
+	unsigned n, uint64_t ns)
+{
+	if (rt_unlikely(!push_first(r, tap, &pkts, &n, ns, true)))
+		push_avx2_rest(r, tap, pkts, n, ns);
 }
 #endif
 

@@ -61,6 +61,18 @@ static void check_length(uint32_t len)
 	test_ring_release(&t);
 }
 
+/* A hook with no packets passes on the time of its thread; there is no first packet to read. */
+static void test_an_empty_burst(void **state)
+{
+	struct rte_mbuf *m = test_frame(1, 64); /* the first packet of a ring takes the slow path */
+
+	test_ring_push(&t, RT_DIR_RX, &m, 1, 1);
+	test_drop(m);
+	assert_true(test_ring_next(&t, &r));
+	rt_epb_push(&t.ring, &t.tap[RT_DIR_RX], NULL, 0, 1);
+	assert_false(test_ring_next(&t, &r));
+}
+
 static void test_tiny_packets(void **state)
 {
 	for (uint32_t len = 0; len <= 60; len++)
@@ -442,6 +454,7 @@ static void test_nic_time_stamps_have_precedence(void **state)
 #define with_ring(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 static const struct CMUnitTest tests[] = {
+	with_ring(test_an_empty_burst),
 	with_ring(test_tiny_packets),
 	with_ring(test_packets_up_to_jumbo_size),
 	with_ring(test_burst_of_mixed_lengths),

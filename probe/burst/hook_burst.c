@@ -215,11 +215,35 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 	}
 }
 
+/* The same for the one ordinary session of most hooks, without arrays and what it does not need.
+ * False: run_taps() has to do it. */
+static inline bool run_only(
+	const struct rt_tapset *set, struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
+{
+	const struct rt_session *s = set->only;
+	struct rt_clock_line line;
+	struct rt_ring *r;
+
+	if (rt_unlikely(!s || !flows(s)))
+		return false;
+	r = &s->rings[t->index];
+	if (rt_unlikely(!r->used || r->open || r->held))
+		return false;
+	rt_ring_begin(r);
+	rt_compiler_barrier(); /* as in run_taps() */
+	line = rt_latch_read(&rt_hook_clock);
+	feed(r, set->tap[0], pkts, n, rt_clock_now(&line));
+	rt_ring_end(r);
+	return true;
+}
+
 /* Taps that may wait come last and run one by one: a ring must not be busy while the hook waits
  * for another ring's reader. */
 static void run_set(
 	const struct rt_tapset *set, struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
 {
+	if (rt_likely(run_only(set, t, pkts, n)))
+		return;
 	if (rt_likely(set->wait_from))
 		run_taps(set, 0, set->wait_from, t, pkts, n);
 	for (uint32_t i = set->wait_from; rt_unlikely(i < set->count); i++)

@@ -26,6 +26,8 @@ struct rt_tapset {
 	bool uses_ids;      /* of sent packets; see rt_ids_use() */
 	bool fates;         /* some taps are of sessions with fates */
 	uint16_t port;
+	/* Session of its only tap, if that takes its times from the TSC, without ids; else NULL. */
+	struct rt_session *only;
 	struct rt_tap *tap[RT_HOOK_TAPS];
 	struct rt_tapset *next_free; /* control thread: waiting for a grace period */
 };

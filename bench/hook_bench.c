@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A call of the hook with one session and no statistics, by packets of the burst: what push_bench
+ * measures, and what a burst costs before its first byte. Prints one line of JSON for each size:
+ * nanoseconds per call, the least and the lower quartile of many short samples.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_mbuf.h>
+
+#include "common/clock.h"
+#include "probe/above.h"
+#include "probe/capture/epb.h"
+#include "probe/hook/hook.h"
+#include "probe/hook/thread.h"
+#include "bursts.h"
+#include "ring_mem.h"
+
+#define SAMPLE_NS 100000.0
+#define CHUNKS    8u
+#define L2_BYTES  (2u << 20)
+#define LARGEST   64u
+
+struct bench {
+	struct ring_mem mem;
+	struct rt_session *session;
+	struct rt_chunks chunks;
+	uint32_t pub_order[2 * CHUNKS];
+	struct rt_tap tap;
+	struct rt_tapset set;
+	struct rt_hook hook;
+	struct rt_seg_ring pub;
+	struct rt_seg_tail tail;
+	struct rt_seg_count count[2];
+	uint64_t pending[2];
+	struct rte_mbuf **pkts;
+	unsigned mbufs, samples, next;
+};
+
+static struct rt_ring rings[RT_MAX_RINGS];
+
+/* Any thread gets the slot that it is given: all slots have the same ring, and one is used. */
+static int set_up(struct bench *b, size_t ring_size)
+{
+	struct rt_ring ring = {.own_ahead = ring_size > L2_BYTES,
+		.used = true,
+		.pub_order = b->pub_order,
+		.pub = &b->pub,
+		.peer = &b->tail,
+		.counts = b->count,
+		.pending = b->pending};
+	struct rt_clock clock;
+	struct rt_clock_point point;
+	int ret = ring_mem_open(&b->mem, ring_size, RING_PAGES_THP);
+
+	if (ret)
+		return ret;
+	ret = rt_chunks_init(
+		&b->chunks, &ring, b->mem.data, ring_size / CHUNKS, CHUNKS, 2 * CHUNKS);
+	if (ret)
+		return ret;
+	rt_chunks_empty(&b->chunks, &ring);
+	rt_chunks_use(&b->chunks, &ring, 0);
+	for (unsigned i = 0; i < RT_MAX_RINGS; i++)
+		rings[i] = ring;
+	b->session->rings = rings;
+	b->session->flows = 1;
+	b->tap = (struct rt_tap){.session = b->session, .nic_ts_offset = -1, .snaplen = 262144};
+	rt_epb_prepare(&b->tap);
+	b->set = (struct rt_tapset){
+		.count = 1, .wait_from = 1, .only = b->session, .tap = {&b->tap}};
+	b->hook.taps = &b->set;
+	rt_clock_take(&point);
+	rt_clock_begin(&clock, &point, &point, 2600000000u);
+	rt_hook_set_clock(&clock.line);
+	return 0;
+}
+
+static int make_packets(struct bench *b, uint16_t len, uint64_t flags)
+{
+	uint8_t *pool = bench_pool(b->mbufs);
+	uint32_t *places = calloc(b->mbufs, sizeof(*places));
+
+	b->pkts = calloc(b->mbufs + LARGEST, sizeof(*b->pkts));
+	if (!pool || !places || !b->pkts)
+		return -ENOMEM;
+	bench_shuffle(places, b->mbufs);
+	for (unsigned i = 0; i < b->mbufs; i++) {
+		b->pkts[i] = bench_mbuf(pool + (size_t)places[i] * MBUF_STRIDE, len);
+		b->pkts[i]->ol_flags = flags;
+	}
+	for (unsigned i = 0; i < LARGEST; i++)
+		b->pkts[b->mbufs + i] = b->pkts[i];
+	free(places);
+	return 0;
+}
+
+/* Nanoseconds per call. */
+static double sample(struct bench *b, uint16_t n, unsigned calls)
+{
+	const struct rt_ring *r = &rings[rt_thread_self ? rt_thread_self->index : 0];
+	double start = bench_now_ns();
+
+	for (unsigned i = 0; i < calls; i++) {
+		rt_hook_rx(0, 0, b->pkts + b->next, n, LARGEST, &b->hook);
+		b->tail.tail = r->head;
+		b->next += n;
+		if (b->next >= b->mbufs)
+			b->next -= b->mbufs;
+	}
+	return (bench_now_ns() - start) / calls;
+}
+
+static int measure(struct bench *b, uint16_t n)
+{
+	double *ns = calloc(b->samples, sizeof(*ns));
+	unsigned calls;
+
+	if (!ns)
+		return -ENOMEM;
+	sample(b, n, 1);
+	calls = (unsigned)(SAMPLE_NS / sample(b, n, 1000)) + 1;
+	for (unsigned i = 0; i < b->samples; i++)
+		ns[i] = sample(b, n, calls);
+	bench_sort(ns, b->samples);
+	printf("{\"burst\": %u, \"ns_min\": %.2f, \"ns_quartile\": %.2f, \"samples\": %u}\n", n,
+		ns[0], ns[b->samples / 4], b->samples);
+	free(ns);
+	return 0;
+}
+
+static const char usage[] = "hook_bench: a call of the hook, a line of JSON for each burst size\n"
+			    "  -r KIB    ring size (4096)\n"
+			    "  -m N      mbufs (960)\n"
+			    "  -n N      samples (1000)\n"
+			    "  -H        packets have an RSS hash\n";
+
+int main(int argc, char **argv)
+{
+	static struct bench b = {.mbufs = 960, .samples = 1000};
+	static const uint16_t sizes[] = {0, 1, 2, 4, 8, 16, 32, 64};
+	size_t ring_size = 4 << 20;
+	uint64_t flags = 0;
+	int o, ret;
+
+	while ((o = getopt(argc, argv, "r:m:n:Hh")) != -1) {
+		switch (o) {
+		case 'r': ring_size = strtoul(optarg, NULL, 0) << 10; break;
+		case 'm': b.mbufs = (unsigned)strtoul(optarg, NULL, 0); break;
+		case 'n': b.samples = (unsigned)strtoul(optarg, NULL, 0); break;
+		case 'H': flags = RTE_MBUF_F_RX_RSS_HASH; break;
+		case 'h': fputs(usage, stdout); return 0;
+		default: fputs(usage, stderr); return 2;
+		}
+	}
+	if (!b.samples || b.mbufs < LARGEST || ring_size < CHUNKS * 4096 ||
+		(ring_size & (ring_size - 1))) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	rt_epb_init();
+	rt_threads_init();
+	b.session = aligned_alloc(128, (sizeof(*b.session) + 127) & ~127ul);
+	if (b.session)
+		memset(b.session, 0, sizeof(*b.session));
+	ret = b.session ? set_up(&b, ring_size) : -ENOMEM;
+	ret = ret ? ret : make_packets(&b, 64, flags);
+	for (size_t i = 0; i < RTE_DIM(sizes) && !ret; i++)
+		ret = measure(&b, sizes[i]);
+	if (ret)
+		fprintf(stderr, "hook_bench: %s\n", strerror(-ret));
+	return ret != 0;
+}
