@@ -43,6 +43,8 @@ enum rt_msg_type {
 	RT_MSG_DETACH, /* no body; the probe ends all sessions and closes all connections, and wakes
 			* at the parameter RT_TELEMETRY_WAKE or ringtap_probe_start() only */
 	RT_MSG_OPEN_IDS, /* as RT_MSG_OPEN, with ids in it; earlier probes answer RT_MSG_ERROR */
+	RT_MSG_GROW, /* no body; carries a descriptor: the next memory of the buffer, if the request
+		      * had RT_OPEN_GROWS; answered by RT_MSG_GROWN */
 	/* probe to reader */
 	RT_MSG_WELCOME = 65, /* rt_msg_welcome */
 	RT_MSG_PORTS,        /* rt_msg_port[] up to the end of the message */
@@ -54,6 +56,7 @@ enum rt_msg_type {
 	RT_MSG_MONITORING,   /* no body; the first carries the descriptor of the statistics */
 	RT_MSG_FILTERED,     /* rt_msg_filtered */
 	RT_MSG_LAYOUT,       /* rt_msg_layout; answered by RT_MSG_MEMORY */
+	RT_MSG_GROWN,        /* rt_msg_grown */
 };
 
 struct rt_msg_header {
@@ -139,6 +142,9 @@ struct rt_msg_target {
 enum rt_on_full { RT_ON_FULL_DROP = 0, RT_ON_FULL_WAIT = 1 };
 enum rt_timestamp { RT_TIMESTAMP_TSC = 0, RT_TIMESTAMP_NIC = 1 };
 
+/* flags of rt_msg_open */
+#define RT_OPEN_GROWS 1u /* the first memory for chunks may have some; RT_MSG_GROW brings more */
+
 /* ids of rt_msg_open: RT_IDS_…, and from RT_IDS_SOURCE_SHIFT on a number that the reader gives to
  * the application, which is in the top bits of its ids. */
 #define RT_IDS_ON           1u
@@ -150,7 +156,8 @@ enum rt_timestamp { RT_TIMESTAMP_TSC = 0, RT_TIMESTAMP_NIC = 1 };
 
 struct rt_msg_open {
 	struct rt_msg_header h;
-	uint32_t on_full;   /* enum rt_on_full */
+	uint16_t on_full;   /* enum rt_on_full; earlier versions: 32 bits */
+	uint16_t flags;     /* RT_OPEN_…; earlier probes refuse any as an unknown option */
 	uint32_t timestamp; /* enum rt_timestamp */
 	uint32_t target_count;
 	uint32_t insn_count;
@@ -168,8 +175,10 @@ struct rt_msg_layout {
 	uint32_t share_count; /* 1 to ring_count: parts of the buffer */
 	uint32_t if_capacity, tap_capacity;
 	uint32_t chunk_count, order_count;
-	uint64_t chunk_size;         /* bytes: power of two, page multiple */
-	uint64_t bytes[RT_FD_COUNT]; /* exact size of each memory */
+	uint64_t chunk_size; /* bytes: power of two, page multiple */
+	/* Exact size of each memory. With RT_OPEN_GROWS that of RT_FD_DATA may be less than all
+	 * chunks: a multiple of RT_HUGE_PAGE. */
+	uint64_t bytes[RT_FD_COUNT];
 	uint64_t filled; /* bytes of RT_FD_SEGMENT that the reader populates; the rest are rows of
 			  * counters for later threads */
 	/* By share: its NUMA node, RT_NODE_UNKNOWN. Share i begins with chunk
@@ -212,6 +221,13 @@ struct rt_msg_filter {
 /* 0: every packet of which a ring's head is moved after this passed the new filter, and only those
  * that it refuses were refused. Else -errno: the filter is refused, the old one stays. */
 struct rt_msg_filtered {
+	struct rt_msg_header h;
+	int32_t code;
+	char text[RT_TEXT_LEN];
+};
+
+/* 0: the memory's chunks are in use. Else -errno: they are not, and the session goes on without. */
+struct rt_msg_grown {
 	struct rt_msg_header h;
 	int32_t code;
 	char text[RT_TEXT_LEN];

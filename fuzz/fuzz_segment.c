@@ -180,7 +180,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	put_some(&s);
 	apply(&s, data, size);
-	if (rt_segment_map(&seg, s.fds, s.tails, err, sizeof(err)) == 0) {
+	if (rt_segment_map(&seg, s.fds, s.tails, 0, err, sizeof(err)) == 0) {
 		capture(&seg, &conn);
 		rt_segment_unmap(&seg);
 	} else if (!err[0]) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,24 @@ void test_peer_send(int sock, uint16_t type, const int *fds, unsigned fd_count)
 	(void)rt_msg_send(sock, &h, fds, fd_count);
 }
 
+void test_peer_grown(int sock, int code, const char *text)
+{
+	struct rt_msg_grown m = {.code = code};
+
+	rt_msg_init(&m.h, RT_MSG_GROWN, sizeof(m));
+	rt_str_set(m.text, sizeof(m.text), text);
+	(void)rt_msg_send(sock, &m.h, NULL, 0);
+}
+
+static void test_peer_refuse(int sock, const char *text)
+{
+	struct rt_msg_error m = {.code = -EINVAL};
+
+	rt_msg_init(&m.h, RT_MSG_ERROR, sizeof(m));
+	rt_str_set(m.text, sizeof(m.text), text);
+	(void)rt_msg_send(sock, &m.h, NULL, 0);
+}
+
 bool test_peer_answer(struct test_peer *p, int sock, uint16_t type)
 {
 	struct rt_msg_welcome w = {
@@ -45,13 +64,24 @@ bool test_peer_answer(struct test_peer *p, int sock, uint16_t type)
 		return rt_msg_send(sock, &w.h, NULL, 0) == 0;
 	case RT_MSG_OPEN:
 	case RT_MSG_OPEN_IDS:
+		if (p->open.flags && !p->first) {
+			test_peer_refuse(sock, "request refused: unknown option");
+			return false;
+		}
 		test_session_lay_out(p->session, &layout);
+		if (p->open.flags)
+			layout.bytes[RT_FD_DATA] = p->first;
 		return rt_msg_send(sock, &layout.h, NULL, 0) == 0;
 	case RT_MSG_MEMORY:
 		if (p->fd_count != RT_FD_COUNT)
 			return false;
 		test_session_move(p->session, p->fds);
 		test_peer_send(sock, RT_MSG_OPENED, NULL, 0);
+		return true;
+	case RT_MSG_GROW:
+		if (p->fd_count != 1 || !test_session_grow(p->session, p->fds[0]))
+			return false;
+		test_peer_grown(sock, 0, "");
 		return true;
 	case RT_MSG_MONITOR: test_peer_send(sock, RT_MSG_MONITORING, &p->stats_fd, 1); return true;
 	case RT_MSG_START: test_peer_send(sock, RT_MSG_STARTED, NULL, 0); return true;

@@ -24,7 +24,8 @@ struct test_peer {
 	int stats_fd;                  /* sent for RT_MSG_MONITOR */
 	struct rt_msg_monitor request; /* the last RT_MSG_MONITOR */
 	struct rt_msg_open open;       /* the last request of a session */
-	const char *telemetry;         /* answer of the telemetry socket; NULL: no such socket */
+	uint64_t first; /* bytes of chunks that it requests first; 0: it knows no RT_OPEN_GROWS */
+	const char *telemetry;   /* answer of the telemetry socket; NULL: no such socket */
 	bool telemetry_wakes;    /* the probe's socket appears with the first telemetry request */
 	const char *socket;      /* name of the probe's socket; NULL: RT_SOCKET_NAME */
 	bool telemetry_late;     /* it sends the greeting after 20 ms */
@@ -54,6 +55,8 @@ int test_capture_open(struct test_session *session, struct test_peer *peer,
 int test_capture_close(
 	struct test_session *session, struct test_peer *peer, struct ringtap_capture *cap);
 
+/* Takes a memory of chunks, or refuses it with this text. */
+void test_peer_grown(int sock, int code, const char *text);
 /* The answer of a correct probe. */
 bool test_peer_answer(struct test_peer *p, int sock, uint16_t type);
 /* Sends a message without a body, or with len bytes after its header, with these descriptors. */

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/atomics.h"
 #include "common/clock.h"
 #include "common/ipc.h"
 #include "test_session.h"
@@ -84,6 +85,7 @@ static void make(struct test_session *s, uint32_t rings, uint64_t ring_size, uin
 
 	memset(s, 0, sizeof(*s));
 	s->ring_size = ring_size;
+	s->data_size = s->there = rings * ring_size;
 	size = (size + 4095) / 4096 * 4096;
 	s->fds[RT_FD_SEGMENT] = test_memfd(size, F_SEAL_SHRINK | F_SEAL_GROW);
 	s->fds[RT_FD_DATA] = test_memfd(rings * ring_size, F_SEAL_SHRINK | F_SEAL_GROW);
@@ -154,7 +156,7 @@ static uint64_t size_of(int fd)
 
 void test_session_free(struct test_session *s)
 {
-	munmap(s->data, size_of(s->fds[RT_FD_DATA]));
+	munmap(s->data, s->data_size);
 	munmap(s->tails, size_of(s->fds[RT_FD_TAILS]));
 	munmap(s->h, size_of(s->fds[RT_FD_SEGMENT]));
 	for (int i = 0; i < RT_FD_COUNT; i++)
@@ -172,31 +174,50 @@ void test_session_lay_out(const struct test_session *s, struct rt_msg_layout *ou
 		.tap_capacity = TEST_TAPS};
 	for (int i = 0; i < RT_FD_COUNT; i++)
 		out->bytes[i] = size_of(s->fds[i]);
+	out->bytes[RT_FD_DATA] = s->data_size;
 	out->filled = out->bytes[RT_FD_SEGMENT];
 	for (int i = 0; i < RT_MAX_RINGS; i++)
 		out->node[i] = RT_NODE_UNKNOWN;
 	rt_msg_init(&out->h, RT_MSG_LAYOUT, sizeof(*out));
 }
 
+static void move(int fd, void *at, uint64_t size)
+{
+	void *p = map(fd, size);
+
+	memcpy(p, at, size);
+	if (mremap(p, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) != at)
+		abort();
+	/* As a probe does after mapping it. */
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL))
+		abort();
+}
+
 void test_session_move(struct test_session *s, const int fds[RT_FD_COUNT])
 {
 	void *at[RT_FD_COUNT] = {s->h, s->data, s->tails};
 
+	s->there = size_of(fds[RT_FD_DATA]);
 	for (int i = 0; i < RT_FD_COUNT; i++) {
 		uint64_t size = size_of(fds[i]);
-		void *p = map(fds[i], size);
 
-		if (size != size_of(s->fds[i]))
+		if (i == RT_FD_DATA ? size > s->data_size : size != size_of(s->fds[i]))
 			abort();
-		memcpy(p, at[i], size);
-		if (mremap(p, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at[i]) != at[i] ||
-			dup3(fds[i], s->fds[i], O_CLOEXEC) < 0)
-			abort();
-		/* As a probe does after mapping it. */
-		if (fcntl(fds[i], F_ADD_SEALS,
-			    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL))
+		move(fds[i], at[i], size);
+		if (dup3(fds[i], s->fds[i], O_CLOEXEC) < 0)
 			abort();
 	}
+}
+
+bool test_session_grow(struct test_session *s, int fd)
+{
+	uint64_t size = size_of(fd);
+
+	if (size > s->data_size - s->there || lseek(fd, 0, SEEK_HOLE) != (off_t)size)
+		return false;
+	move(fd, s->data + s->there, size);
+	rt_store_release(&s->there, s->there + size); /* for a test that waits */
+	return true;
 }
 
 static void put_bytes(

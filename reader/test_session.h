@@ -3,6 +3,7 @@
 #ifndef RINGTAP_READER_TEST_SESSION_H
 #define RINGTAP_READER_TEST_SESSION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/proto.h"
@@ -27,6 +28,7 @@ struct test_session {
 	uint8_t *data;
 	uint8_t *fates;                 /* TEST_FATES entries, each with its bytes */
 	struct rt_seg_fate_pool *pools; /* of fates */
+	uint64_t data_size, there;      /* bytes: of all chunks; of those that have memory */
 	uint64_t ring_size;             /* bytes of chunks that each ring has, in rotation */
 	uint64_t pos[RT_MAX_RINGS];     /* written, published or not */
 };
@@ -45,9 +47,11 @@ struct rt_seg_fate *test_fate(const struct test_session *s, uint32_t i);
 /* The layout that a probe requests for such a session. */
 void test_session_lay_out(const struct test_session *s, struct rt_msg_layout *out);
 
-/* Moves the session into memory that the reader has allocated with this layout. Its addresses do
- * not change; fds stay the caller's. */
+/* Moves the session into memory that the reader has allocated with this layout, or the first part
+ * of its chunks. Its addresses do not change; fds stay the caller's. */
 void test_session_move(struct test_session *s, const int fds[RT_FD_COUNT]);
+/* Moves the chunks that follow. False: not all of the memory is populated. */
+bool test_session_grow(struct test_session *s, int fd);
 
 /* A memfd of size bytes with these seals. The caller closes it. */
 int test_memfd(uint64_t size, int seals);

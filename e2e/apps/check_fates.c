@@ -100,7 +100,7 @@ static void open_session(const char *dir)
 	if (rt_msg_send(conn->fd, &h, memory.fd, RT_FD_COUNT))
 		fail("the probe is gone");
 	expect(RT_MSG_OPENED);
-	if (rt_segment_map(&seg, memory.fd, memory.tails, err, sizeof(err)))
+	if (rt_segment_map(&seg, memory.fd, memory.tails, 0, err, sizeof(err)))
 		fail(err);
 	at = calloc(seg.h.ring_count, sizeof(*at));
 	request(RT_MSG_START);

@@ -530,8 +530,15 @@ struct ringtap_stats {
 	uint64_t buffer_most_used; /* bytes */
 	uint64_t longest_pause_ns; /* between two looks at the rings: the caller had no CPU, or
 				    * packets */
+	/* Packets lost by a full buffer while it was growing: a capture begins with 16 MiB of it,
+	 * and has the rest when that is populated, after tenths of a second for each 256 MiB. */
+	uint64_t growing_lost;
 };
 int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stats *out);
+
+/* Why the buffer of an application has less than was requested, and stays so; "": none has, or they
+ * still grow. Valid until the next call. */
+const char *ringtap_capture_buffer_error(const struct ringtap_capture *cap);
 
 /* ---- Pcapng: write the blocks around the packets of a file -----------------------------------
  *

@@ -14,13 +14,6 @@
 #include "reader/export.h"
 #include "reader/tunables.h"
 
-/* Bytes of a batch: they are still in the L2 cache when they are written. */
-#define BATCH_MAX (1ull << 20)
-/* Distance to the producer: twice the L2 cache of current servers, see is_ripe() in next.c. */
-#define LAG_BYTES            (4ull << 20)
-#define NAP_MAX_NS           1000000ull
-#define FASTEST_BYTES_PER_NS 16 /* upper limit of the rate at which a ring fills */
-
 EXPORT int ringtap_capture_create(
 	struct ringtap_capture **out, const struct ringtap_capture_create_options *opts)
 {
@@ -43,9 +36,7 @@ EXPORT int ringtap_capture_create(
 		free(cap);
 		return ret;
 	}
-	cap->batch_bytes = BATCH_MAX;
-	cap->nap_max_ns = NAP_MAX_NS;
-	cap->lag_bytes = LAG_BYTES;
+	rt_capture_pace(cap);
 	*out = cap;
 	return 0;
 }
@@ -152,7 +143,7 @@ static uint64_t most_of(const struct ringtap_capture_options *o, uint64_t most)
 
 static int send_open(struct ringtap_capture *cap, const struct rt_source *s,
 	const struct ringtap_target *targets, size_t count, const struct ringtap_capture_options *o,
-	uint64_t most)
+	uint64_t most, bool grows)
 {
 	struct ringtap_conn *conn = s->conn;
 	size_t insns = 0, len;
@@ -170,6 +161,7 @@ static int send_open(struct ringtap_capture *cap, const struct rt_source *s,
 	m->ids = ids_of(s->number, o);
 	rt_msg_init(&m->h, m->ids ? RT_MSG_OPEN_IDS : RT_MSG_OPEN, (uint32_t)len);
 	m->on_full = o->on_full == RINGTAP_WAIT ? RT_ON_FULL_WAIT : RT_ON_FULL_DROP;
+	m->flags = grows ? RT_OPEN_GROWS : 0;
 	m->timestamp = o->timestamp == RINGTAP_NIC ? RT_TIMESTAMP_NIC : RT_TIMESTAMP_TSC;
 	m->buffer_size = o->buffer_size;
 	m->buffer_most = most_of(o, most);
@@ -189,22 +181,12 @@ static int send_open(struct ringtap_capture *cap, const struct rt_source *s,
 static int make_room_for_rings(struct ringtap_capture *cap, uint32_t source)
 {
 	const struct rt_segment *seg = &cap->sources[source].seg;
-	uint64_t share = seg->h.chunk_size * seg->h.chunk_count / seg->h.share_count;
 	struct rt_in *ins = realloc(cap->ins, (cap->in_room + seg->h.ring_count) * sizeof(*ins));
 
 	if (!ins)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
 	cap->ins = ins;
 	cap->in_room += seg->h.ring_count;
-	/* Give space back often enough, and sleep short enough, for the smallest buffer. */
-	if (cap->lag_bytes > share / 4)
-		cap->lag_bytes = share / 4;
-	if (cap->batch_bytes > share / 4)
-		cap->batch_bytes = share / 4;
-	if (cap->nap_max_ns > share / FASTEST_BYTES_PER_NS / 4)
-		cap->nap_max_ns = share / FASTEST_BYTES_PER_NS / 4;
-	if (cap->nap_max_ns < RT_NAP_MIN_NS)
-		cap->nap_max_ns = RT_NAP_MIN_NS;
 	return 0;
 }
 
@@ -243,38 +225,58 @@ static int open_session(struct ringtap_capture *cap, struct rt_source *s, uint64
 		ret = rt_conn_expect(s->conn, RT_MSG_OPENED, NULL, 0, NULL,
 			rt_reader_limits.open_ms, cap->error, sizeof(cap->error));
 	if (ret >= 0)
-		ret = rt_segment_map(
-			&s->seg, s->memory.fd, s->memory.tails, cap->error, sizeof(cap->error));
+		ret = rt_source_map(cap, s);
 	rt_memory_close(&s->memory);
+	return ret;
+}
+
+static bool is_unknown_option(const struct ringtap_capture *cap, int error)
+{
+	return error == -EINVAL && strstr(cap->error, "unknown option");
+}
+
+/* A probe from before RT_OPEN_GROWS refuses it, and the connection is over. */
+static int connect_and_open(struct ringtap_capture *cap, struct rt_source *s, const char *dir,
+	const struct ringtap_target *targets, size_t count, const struct ringtap_capture_options *o)
+{
+	const struct ringtap_conn_options co = {.size = sizeof(co), .timeout_ms = o->timeout_ms};
+	/* Once: what is available changes. */
+	const uint64_t most = rt_memory_most();
+	int ret = -EINVAL;
+
+	for (int grows = 1; grows >= 0; grows--) {
+		ringtap_conn_close(s->conn);
+		ret = ringtap_conn_open(&s->conn, dir, &co, cap->error, sizeof(cap->error));
+		if (ret)
+			return ret;
+		ret = send_open(cap, s, targets, count, o, most, grows);
+		if (!ret)
+			ret = open_session(cap, s, o->buffer_size ?: most);
+		if (!is_unknown_option(cap, ret))
+			break;
+	}
 	return ret;
 }
 
 static int open_source(struct ringtap_capture *cap, struct rt_source *s, const char *dir,
 	const struct ringtap_target *targets, size_t count, const struct ringtap_capture_options *o)
 {
-	const struct ringtap_conn_options co = {.size = sizeof(co), .timeout_ms = o->timeout_ms};
-	/* Once: what is available changes. */
-	const uint64_t most = rt_memory_most();
-	int ret = ringtap_conn_open(&s->conn, dir, &co, cap->error, sizeof(cap->error));
+	int ret;
 
-	if (ret)
-		return ret;
 	find_folder(s, dir);
 	s->number = number_of(cap, s);
 	s->if_ids = calloc(RT_MAX_IFS, sizeof(*s->if_ids));
 	if (!s->if_ids)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
 	s->target_count = (uint32_t)count;
-	ret = send_open(cap, s, targets, count, o, most);
-	if (!ret)
-		ret = open_session(cap, s, o->buffer_size ?: most);
+	ret = connect_and_open(cap, s, dir, targets, count, o);
 	if (ret == -EPROTO && (o->ids || o->fates) && s->conn->msg.h.type == RT_MSG_ERROR)
 		ret = rt_capture_fail(cap, -ENOTSUP,
 			"its probe is older than packet ids: restart the application with the "
 			"installed probe, or capture without ids");
 	if (!ret && s->seg.h.fate_bits && o->fate_ids != !s->seg.h.fate_snap)
 		ret = rt_capture_fail(cap, -EBADMSG, "the probe sent an invalid answer");
-	if (ret == -EINVAL && o->fate_ids && strstr(cap->error, "unknown option"))
+	if (is_unknown_option(cap, ret) && o->fate_ids)
 		ret = rt_capture_fail(cap, -ENOTSUP,
 			"its probe is older than fates in files: restart the application with the "
 			"installed probe, or capture without fates");
@@ -289,6 +291,7 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 
 static void close_source(struct rt_source *s)
 {
+	rt_growth_end(s);
 	rt_segment_unmap(&s->seg);
 	rt_memory_free(&s->memory);
 	ringtap_conn_close(s->conn);
@@ -381,6 +384,7 @@ static int attach(struct ringtap_capture *cap, const char *dir, const struct rin
 		return ret;
 	}
 	rt_capture_learn_all_ifs(cap, cap->source_count++);
+	rt_capture_pace(cap);
 	rt_rings_follow(cap);
 	return 0;
 }
@@ -478,6 +482,7 @@ EXPORT int ringtap_capture_start(struct ringtap_capture *cap)
 		s->conn->names.live = s->started;
 		if (ret)
 			return ret;
+		rt_growth_begin(s);
 		rt_capture_learn_all_ifs(cap, i);
 	}
 	return 0;
@@ -522,6 +527,7 @@ EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
 		if (s->dead || s->stopped)
 			continue;
 		s->started = true; /* ringtap_capture_next() must not start it */
+		rt_growth_quit(s);
 		rt_msg_init(&h, RT_MSG_STOP, sizeof(h));
 		ret = rt_msg_send(s->conn->fd, &h, NULL, 0);
 		if (ret == -EPIPE)
@@ -545,6 +551,7 @@ EXPORT void ringtap_capture_detach(struct ringtap_capture *cap)
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		struct rt_source *s = &cap->sources[i];
 
+		rt_growth_end(s); /* it sends */
 		rt_conn_hang_up(s->conn);
 		s->started = s->stopped = true; /* nothing is sent or awaited any more */
 	}

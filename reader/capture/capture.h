@@ -45,6 +45,8 @@ struct rt_in {
 	struct rt_in *next; /* list of the rings that have records */
 };
 
+struct rt_growth; /* grow.c */
+
 struct rt_source {
 	struct ringtap_conn *conn;
 	dev_t dev; /* of its runtime folder */
@@ -54,6 +56,9 @@ struct rt_source {
 	uint32_t number;   /* of ids: that of the first source of the same application */
 	struct rt_memory memory;
 	struct rt_segment seg;
+	struct rt_growth *growth; /* NULL: none was needed */
+	uint64_t there;           /* bytes of the buffer that the probe can use */
+	char growth_error[RT_TEXT_LEN];
 	struct rt_clock_line line;
 	uint64_t rings[RT_MAX_RINGS / 64]; /* bit by ring: it is in ins; atomic */
 	uint32_t *if_ids;                  /* file-wide id by local id; RT_MAX_IFS */
@@ -107,6 +112,20 @@ struct ringtap_capture {
 	struct rt_window *window;       /* of another capture, whose connections these are */
 	char error[RT_TEXT_LEN + RT_NAME_LEN];
 };
+
+/* Maps the memory of a source, also what is to come. */
+int rt_source_map(struct ringtap_capture *cap, struct rt_source *s);
+/* The rest of a source's buffer: begins to populate it; takes note of what the probe has taken
+ * since; wants no more; ends, also if it was not begun. */
+void rt_growth_begin(struct rt_source *s);
+void rt_growth_look(struct ringtap_capture *cap, struct rt_source *s);
+void rt_growth_quit(struct rt_source *s);
+void rt_growth_end(struct rt_source *s);
+/* Packets that the full buffer of a source has lost before all of it was there. */
+uint64_t rt_growth_lost(const struct rt_source *s);
+
+/* How often space is given back, and how long a sleep is: for the smallest buffer. */
+void rt_capture_pace(struct ringtap_capture *cap);
 
 /* The ring of this index, before anything was read. */
 void rt_in_init(struct rt_in *in, const struct rt_segment *seg, uint32_t source, uint32_t index);

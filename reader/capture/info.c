@@ -150,7 +150,7 @@ EXPORT int ringtap_capture_ring(
 	pub = &cap->sources[in->source].seg.rings[in->index];
 	v.app = in->source;
 	v.lcore = rt_load(&pub->lcore);
-	v.buffer_size = in->size;
+	v.buffer_size = cap->sources[in->source].there;
 	v.written = rt_load(&pub->head);
 	v.pause_written = in->pause_written;
 	v.pause_lost = in->pause_lost;
@@ -178,7 +178,17 @@ EXPORT int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringt
 				add_counts(&v.total, &row[t]);
 		}
 		v.apps_dead += cap->sources[i].dead;
+		v.growing_lost += rt_growth_lost(&cap->sources[i]);
 		v.queues_refused += rt_load(&seg->live->taps_refused);
 	}
 	return rt_copy_out(out, &v, sizeof(v));
+}
+
+EXPORT const char *ringtap_capture_buffer_error(const struct ringtap_capture *cap)
+{
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		if (cap->sources[i].growth_error[0])
+			return cap->sources[i].growth_error;
+	}
+	return "";
 }

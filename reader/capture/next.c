@@ -11,8 +11,32 @@
 #include "reader/export.h"
 #include "reader/find/halt.h"
 
-#define LAG_NS  1000000ull
-#define LOOK_NS 10000000ull /* between checks of the connections */
+/* Bytes of a batch: they are still in the L2 cache when they are written. */
+#define BATCH_MAX (1ull << 20)
+/* Distance to the producer: twice the L2 cache of current servers, see is_ripe() in next.c. */
+#define LAG_BYTES            (4ull << 20)
+#define NAP_MAX_NS           1000000ull
+#define FASTEST_BYTES_PER_NS 16 /* upper limit of the rate at which a ring fills */
+#define LAG_NS               1000000ull
+#define LOOK_NS              10000000ull /* between checks of the connections */
+
+void rt_capture_pace(struct ringtap_capture *cap)
+{
+	cap->lag_bytes = LAG_BYTES;
+	cap->batch_bytes = BATCH_MAX;
+	cap->nap_max_ns = NAP_MAX_NS;
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		const struct rt_source *s = &cap->sources[i];
+		uint64_t part = s->there / s->seg.h.share_count / 4;
+
+		cap->lag_bytes = cap->lag_bytes < part ? cap->lag_bytes : part;
+		cap->batch_bytes = cap->batch_bytes < part ? cap->batch_bytes : part;
+		part /= FASTEST_BYTES_PER_NS;
+		cap->nap_max_ns = cap->nap_max_ns < part ? cap->nap_max_ns : part;
+	}
+	if (cap->nap_max_ns < RT_NAP_MIN_NS)
+		cap->nap_max_ns = RT_NAP_MIN_NS;
+}
 
 /* Takes what the probe says; the end of the connection is the end of the application, or of
  * its trust in us. */
@@ -21,6 +45,7 @@ static void receive_message(struct ringtap_capture *cap, struct rt_source *s)
 	char err[RT_TEXT_LEN];
 	int ret = rt_conn_expect(s->conn, RT_MSG_STOPPED, NULL, 0, NULL, 0, err, sizeof(err));
 
+	rt_growth_look(cap, s);
 	if (ret == -ETIMEDOUT || ret == -EAGAIN)
 		return;
 	if (ret == -EPROTO && s->filtering && s->conn->msg.h.type == RT_MSG_FILTERED) {
@@ -32,6 +57,7 @@ static void receive_message(struct ringtap_capture *cap, struct rt_source *s)
 		return;
 	}
 	s->dead = true;
+	rt_growth_quit(s);
 	if (ret != -ECONNRESET)
 		snprintf(cap->error, sizeof(cap->error), "%s", err);
 }
@@ -121,9 +147,7 @@ static void note_pause(struct ringtap_capture *cap, uint32_t source)
 static void note_pauses(struct ringtap_capture *cap, const uint64_t written[RT_MAX_SOURCES])
 {
 	for (uint32_t i = 0; i < cap->source_count; i++) {
-		const struct rt_seg_header *h = &cap->sources[i].seg.h;
-
-		if (written[i] > h->chunk_size * h->chunk_count / 8)
+		if (written[i] > cap->sources[i].there / 8)
 			note_pause(cap, i);
 	}
 	for (uint32_t i = 0; i < cap->in_count; i++)
@@ -133,8 +157,7 @@ static void note_pauses(struct ringtap_capture *cap, const uint64_t written[RT_M
 static void note_used(struct ringtap_capture *cap, const uint64_t used[RT_MAX_SOURCES])
 {
 	for (uint32_t i = 0; i < cap->source_count; i++) {
-		const struct rt_seg_header *h = &cap->sources[i].seg.h;
-		uint64_t size = h->chunk_size * h->chunk_count;
+		uint64_t size = cap->sources[i].there;
 
 		if (cap->most_used_of && (double)used[i] * (double)cap->most_used_of <=
 						 (double)cap->most_used * (double)size)

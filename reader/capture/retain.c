@@ -253,7 +253,8 @@ static void give_back_old(struct ringtap_capture *cap, uint32_t ring, uint64_t k
 static void retain_source(struct ringtap_capture *cap, uint32_t source)
 {
 	const struct rt_segment *seg = &cap->sources[source].seg;
-	uint64_t reserve = chunks_at_most(seg, &seg->live->reserve), count = seg->h.chunk_count;
+	uint64_t reserve = chunks_at_most(seg, &seg->live->reserve),
+		 count = cap->sources[source].there / seg->h.chunk_size;
 	uint64_t margin = count / MARGIN_SHARE, has = 0, needs = 0;
 	uint64_t keep_ns = rt_load(&cap->keep_ns);
 
@@ -342,8 +343,13 @@ EXPORT int ringtap_capture_kept(struct ringtap_capture *cap, struct ringtap_kept
 		if (in->head > in->tail && ns > v.newest_ns)
 			v.newest_ns = ns < in->now_ns ? ns : in->now_ns;
 	}
+	for (uint32_t i = 0; i < of->source_count; i++) {
+		const struct rt_source *s = &of->sources[i];
+
+		/* Also while it still grows. */
+		v.buffer_size +=
+			s->growth_error[0] ? s->there : s->seg.h.chunk_size * s->seg.h.chunk_count;
+	}
 	rt_retain_unlock(of);
-	for (uint32_t i = 0; i < of->source_count; i++)
-		v.buffer_size += of->sources[i].seg.h.chunk_size * of->sources[i].seg.h.chunk_count;
 	return rt_copy_out(out, &v, sizeof(v));
 }

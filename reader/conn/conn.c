@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/atomics.h"
 #include "common/ipc.h"
 #include "conn.h"
 #include "reader/export.h"
@@ -36,11 +37,34 @@ static int peer_error(const struct ringtap_conn *c, int len, char *err, size_t e
 	return e.code < 0 && e.code > -4096 ? e.code : -EPROTO;
 }
 
+/* Notes an answer. False: it is none, or nothing was asked. */
+static bool take_grown(struct ringtap_conn *c, int len)
+{
+	struct rt_msg_grown m;
+
+	/* Pairs with the release in pass(). */
+	if (len != sizeof(m) || c->msg.h.type != RT_MSG_GROWN ||
+		c->grow.answered == rt_load_acquire(&c->grow.sent))
+		return false;
+	memcpy(&m, &c->msg, sizeof(m));
+	c->grow.answered++;
+	c->grow.taken += !m.code && !c->grow.code;
+	if (m.code && !c->grow.code) {
+		c->grow.code = m.code;
+		rt_copy_text(c->grow.text, m.text, sizeof(c->grow.text));
+	}
+	return true;
+}
+
 int rt_conn_expect(struct ringtap_conn *c, uint16_t type, int *fds, unsigned fd_max,
 	unsigned *fd_count, int timeout_ms, char *err, size_t errlen)
 {
-	int len = rt_msg_recv(c->fd, &c->msg, sizeof(c->msg), fds, fd_max, fd_count, timeout_ms);
+	int len;
 
+	do
+		len = rt_msg_recv(
+			c->fd, &c->msg, sizeof(c->msg), fds, fd_max, fd_count, timeout_ms);
+	while (len > 0 && take_grown(c, len));
 	if (len > 0 && c->msg.h.type == type)
 		return len;
 	for (unsigned i = 0; len > 0 && fd_count && i < *fd_count; i++)

@@ -19,14 +19,22 @@ struct ringtap_conn {
 	uint32_t host_pid;
 	struct rt_msg_welcome app;
 	struct rt_names names;
+	/* RT_MSG_GROW: answers come whenever they are ready. */
+	struct {
+		uint32_t sent; /* atomic */
+		uint32_t answered, taken;
+		int code; /* of the first that was refused; 0: none */
+		char text[RT_TEXT_LEN];
+	} grow;
 	union {
 		struct rt_msg_header h;
 		uint64_t words[RT_MSG_MAX / sizeof(uint64_t)];
 	} msg; /* the last message received */
 };
 
-/* Waits for a message of this type. Its length, or -errno: -ECONNRESET: the peer has closed;
- * -EPROTO: another type; the code of an RT_MSG_ERROR, its text in err. */
+/* Waits for a message of this type; answers of RT_MSG_GROW are noted. Its length, or -errno:
+ * -ECONNRESET: the peer has closed; -EPROTO: another type; the code of an RT_MSG_ERROR, its text in
+ * err. */
 int rt_conn_expect(struct ringtap_conn *c, uint16_t type, int *fds, unsigned fd_max,
 	unsigned *fd_count, int timeout_ms, char *err, size_t errlen);
 

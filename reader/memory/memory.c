@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/mempolicy.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -10,12 +11,18 @@
 #include <unistd.h>
 
 #include "collapse.h"
+#include "common/atomics.h"
 #include "common/pages.h"
 #include "memory.h"
 #include "segment.h"
 
 #define SEGMENT_SLACK (256u << 10) /* bytes; alignment of its tables, a page of 64 KiB */
 #define NODES_MAX     1024
+/* A piece of the rest is as large as what is there before it, within these: few files, and the
+ * probe's control thread is held up for milliseconds. */
+#define PIECE_MIN (16ull << 20)
+#define PIECE_MAX (1ull << 30)
+#define STEP      (16ull << 20) /* bytes that are populated before the end of a capture is noticed */
 
 static uint64_t page_size(void)
 {
@@ -33,9 +40,20 @@ static int bad(char *err, size_t errlen, const char *what)
 	return -EBADMSG;
 }
 
+static uint64_t buffer_bytes(const struct rt_msg_layout *l)
+{
+	return l->chunk_size * l->chunk_count;
+}
+
 static uint64_t to_fill(const struct rt_msg_layout *l, int which)
 {
 	return which == RT_FD_SEGMENT ? l->filled : l->bytes[which];
+}
+
+/* What it will be, with the rest of the buffer. */
+static uint64_t in_the_end(const struct rt_msg_layout *l, int which)
+{
+	return which == RT_FD_DATA ? buffer_bytes(l) : to_fill(l, which);
 }
 
 static uint64_t tables(const struct rt_msg_layout *l)
@@ -81,6 +99,14 @@ static int check_segment(
 	return 0;
 }
 
+/* The first memory has all chunks, or huge pages of them. */
+static bool first_is_valid(const struct rt_msg_layout *l)
+{
+	uint64_t first = l->bytes[RT_FD_DATA], all = buffer_bytes(l);
+
+	return first == all || (first && first < all && first % RT_HUGE_PAGE == 0);
+}
+
 static int check(const struct rt_msg_layout *l, const struct rt_msg_fates *f, uint64_t most,
 	char *err, size_t errlen)
 {
@@ -99,7 +125,7 @@ static int check(const struct rt_msg_layout *l, const struct rt_msg_fates *f, ui
 		most = RT_CHUNK_MIN * RT_CHUNKS_OF_RING * l->ring_count;
 	if (l->chunk_size * (l->chunk_count - 1ull) >= most)
 		return bad(err, errlen, "a buffer that is larger than requested");
-	if (l->bytes[RT_FD_DATA] != l->chunk_size * l->chunk_count ||
+	if (!first_is_valid(l) ||
 		l->bytes[RT_FD_TAILS] != pages(sizeof(struct rt_seg_tail) * l->ring_count))
 		return bad(err, errlen, "rings of another size");
 	return check_segment(l, f, err, errlen);
@@ -111,24 +137,24 @@ static int check_file_limit(const struct rt_msg_layout *l, char *err, size_t err
 	struct rlimit limit;
 
 	for (int i = 0; i < RT_FD_COUNT; i++) {
-		if (getrlimit(RLIMIT_FSIZE, &limit) || l->bytes[i] <= limit.rlim_cur)
+		uint64_t bytes = i == RT_FD_DATA ? buffer_bytes(l) : l->bytes[i];
+
+		if (getrlimit(RLIMIT_FSIZE, &limit) || bytes <= limit.rlim_cur)
 			continue;
 		snprintf(err, errlen,
 			"the buffer needs %llu MiB, more than the limit of file sizes (ulimit -f); "
 			"raise it, or try a smaller buffer",
-			(unsigned long long)l->bytes[i] >> 20);
+			(unsigned long long)bytes >> 20);
 		return -EFBIG;
 	}
 	return 0;
 }
 
 /* A memfd reserves nothing: beyond the limit, the OOM killer acts instead of an error. */
-static int check_available(const struct rt_msg_layout *l, char *err, size_t errlen)
+static int check_available(uint64_t need, char *err, size_t errlen)
 {
-	uint64_t there = rt_pages_available(), need = 0;
+	uint64_t there = rt_pages_available();
 
-	for (int i = 0; i < RT_FD_COUNT; i++)
-		need += to_fill(l, i);
 	if (need <= there / 2)
 		return 0;
 	snprintf(err, errlen,
@@ -150,34 +176,52 @@ static void prefer_node(void *p, uint64_t size, int32_t node)
 	(void)syscall(SYS_mbind, p, size, MPOL_PREFERRED, mask, (unsigned long)NODES_MAX + 1, 0);
 }
 
-/* The chunks that rings of threads on a node take first. */
-static int fill_share(uint8_t *data, const struct rt_msg_layout *l, uint64_t share)
+/* Share i of the bytes from..to begins there; as in first_of() of the probe. */
+static uint64_t share_at(const struct rt_msg_layout *l, uint64_t i, uint64_t from, uint64_t to)
 {
-	uint64_t first = share * l->chunk_count / l->share_count;
-	uint64_t end = (share + 1) * l->chunk_count / l->share_count;
-	uint8_t *at = data + first * l->chunk_size;
-	uint64_t size = (end - first) * l->chunk_size;
-
-	prefer_node(at, size, l->node[share]);
-	return rt_pages_populate(at, size);
+	return from + i * ((to - from) / l->chunk_size) / l->share_count * l->chunk_size;
 }
 
-static int fill_all(uint8_t *at, const struct rt_msg_layout *l, enum rt_fd which)
+/* The chunks that rings of threads on a node take first. Both memories, the first and the rest,
+ * have all shares. at: bytes of the buffer. */
+static void prefer_nodes(uint8_t *p, const struct rt_msg_layout *l, uint64_t at, uint64_t size)
+{
+	uint64_t first = l->bytes[RT_FD_DATA];
+	uint64_t from = at < first ? 0 : first, to = at < first ? first : buffer_bytes(l);
+
+	for (uint32_t i = 0; i < l->share_count; i++) {
+		uint64_t begin = share_at(l, i, from, to), end = share_at(l, i + 1, from, to);
+
+		begin = begin > at ? begin : at;
+		end = end < at + size ? end : at + size;
+		if (begin < end)
+			prefer_node(p + (begin - at), end - begin, l->node[i]);
+	}
+}
+
+/* quit: NULL: never. */
+static int populate(uint8_t *at, uint64_t size, const uint32_t *quit)
 {
 	int ret = 0;
 
-	if (which != RT_FD_DATA)
-		return rt_pages_populate(at, to_fill(l, which));
-	for (uint32_t i = 0; i < l->share_count && !ret; i++)
-		ret = fill_share(at, l, i);
+	for (uint64_t done = 0; done < size && !ret; done += STEP) {
+		uint64_t step = size - done < STEP ? size - done : STEP;
+
+		if (quit && rt_load(quit))
+			return -ECANCELED;
+		ret = rt_pages_populate(at + done, step);
+		if (!ret && step >= RT_HUGE_PAGE && !(quit && rt_load(quit)))
+			rt_collapse(at + done, step);
+	}
 	return ret;
 }
 
 /* Huge pages need a mapping that is aligned as they are. They are requested only here: the kernel
- * charges them to the process that does it. */
-static int fill_huge(int fd, const struct rt_msg_layout *l, enum rt_fd which)
+ * charges them to the process that does it. buffer_at: -1: no part of the buffer. */
+static int fill_huge(int fd, const struct rt_msg_layout *l, int64_t buffer_at, uint64_t size,
+	const uint32_t *quit)
 {
-	uint64_t size = to_fill(l, which), span = size + RT_HUGE_PAGE;
+	uint64_t span = size + RT_HUGE_PAGE;
 	uint8_t *base = mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *at;
 	int ret = 0;
 
@@ -186,12 +230,12 @@ static int fill_huge(int fd, const struct rt_msg_layout *l, enum rt_fd which)
 	at = base + (RT_HUGE_PAGE - (uintptr_t)base % RT_HUGE_PAGE) % RT_HUGE_PAGE;
 	if (mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
 		ret = -errno;
+	if (!ret && buffer_at >= 0)
+		prefer_nodes(at, l, (uint64_t)buffer_at, size);
 	if (!ret && size >= RT_HUGE_PAGE)
 		(void)madvise(at, size, MADV_HUGEPAGE);
 	if (!ret)
-		ret = fill_all(at, l, which);
-	if (!ret && size >= RT_HUGE_PAGE)
-		rt_collapse(at, size);
+		ret = populate(at, size, quit);
 	munmap(base, span);
 	return ret;
 }
@@ -214,20 +258,54 @@ static int fill_table(int fd, uint64_t size, struct rt_seg_tail **keep)
 /* Without fates it is small, and little of it is in use. */
 static int fill_segment(int fd, const struct rt_msg_layout *l, bool fates)
 {
-	return fates ? fill_huge(fd, l, RT_FD_SEGMENT) : fill_table(fd, l->filled, NULL);
+	return fates ? fill_huge(fd, l, -1, l->filled, NULL) : fill_table(fd, l->filled, NULL);
+}
+
+/* Seals the size against the application too: a truncation would send SIGBUS to this process. The
+ * probe sets the other seals, as it must map the memory first. -1: see errno. */
+static int make_file(const char *name, uint64_t bytes)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), error;
+
+	if (fd < 0 || (!ftruncate(fd, (off_t)bytes) &&
+			      !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW)))
+		return fd;
+	error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+static int make_rest(struct rt_memory *m, const struct rt_msg_layout *l)
+{
+	uint64_t all = buffer_bytes(l), at = l->bytes[RT_FD_DATA], room = all / PIECE_MIN + 2;
+	struct rt_rest *r = m->rest = malloc(sizeof(*r) + room * sizeof(r->pieces[0]));
+
+	if (!r)
+		return -ENOMEM;
+	r->layout = *l;
+	r->count = r->quit = 0;
+	for (uint64_t bytes; at < all; at += bytes) {
+		bytes = at > PIECE_MAX ? PIECE_MAX : at < PIECE_MIN ? PIECE_MIN : at;
+		bytes = bytes < all - at ? bytes : all - at;
+		r->pieces[r->count] = (struct rt_piece){
+			.fd = make_file("ringtap-data", bytes), .at = at, .bytes = bytes};
+		if (r->pieces[r->count].fd < 0)
+			return -errno;
+		r->count++;
+	}
+	return 0;
 }
 
 static int make(struct rt_memory *m, const struct rt_msg_layout *l, bool fates)
 {
 	static const char *const names[] = {"ringtap-segment", "ringtap-data", "ringtap-tails"};
+	uint64_t first = l->bytes[RT_FD_DATA];
 	int ret;
 
 	for (int i = 0; i < RT_FD_COUNT; i++) {
-		m->fd[i] = memfd_create(names[i], MFD_CLOEXEC | MFD_ALLOW_SEALING);
-		/* Seals the size against the application too: a truncation would send SIGBUS to
-		 * this process. The probe sets the other seals, as it must map the memory first. */
-		if (m->fd[i] < 0 || ftruncate(m->fd[i], (off_t)l->bytes[i]) ||
-			fcntl(m->fd[i], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
+		m->fd[i] = make_file(names[i], l->bytes[i]);
+		if (m->fd[i] < 0)
 			return -errno;
 	}
 	ret = fill_segment(m->fd[RT_FD_SEGMENT], l, fates);
@@ -235,7 +313,9 @@ static int make(struct rt_memory *m, const struct rt_msg_layout *l, bool fates)
 		return ret;
 	m->tails_size = l->bytes[RT_FD_TAILS];
 	ret = fill_table(m->fd[RT_FD_TAILS], m->tails_size, &m->tails);
-	return ret ? ret : fill_huge(m->fd[RT_FD_DATA], l, RT_FD_DATA);
+	if (!ret)
+		ret = fill_huge(m->fd[RT_FD_DATA], l, 0, first, NULL);
+	return ret || first == buffer_bytes(l) ? ret : make_rest(m, l);
 }
 
 uint64_t rt_memory_most(void)
@@ -249,10 +329,13 @@ int rt_memory_make(struct rt_memory *m, const struct rt_msg_layout *l,
 	const struct rt_msg_fates *fates, uint64_t most, char *err, size_t errlen)
 {
 	int ret = check(l, fates, most, err, errlen);
+	uint64_t need = 0;
 
 	*m = RT_MEMORY_NONE;
+	for (int i = 0; i < RT_FD_COUNT; i++)
+		need += in_the_end(l, i);
 	if (!ret)
-		ret = check_available(l, err, errlen);
+		ret = check_available(need, err, errlen);
 	if (!ret)
 		ret = check_file_limit(l, err, errlen);
 	if (ret)
@@ -280,4 +363,29 @@ void rt_memory_free(struct rt_memory *m)
 	if (m->tails)
 		munmap(m->tails, m->tails_size);
 	m->tails = NULL;
+	rt_rest_free(m->rest);
+	m->rest = NULL;
+}
+
+int rt_rest_fill(const struct rt_rest *r, uint32_t piece, char *err)
+{
+	const struct rt_piece *p = &r->pieces[piece];
+	/* Other programs may have taken some since the capture began. */
+	int ret = check_available(buffer_bytes(&r->layout) - p->at, err, RT_TEXT_LEN);
+
+	if (ret)
+		return ret;
+	ret = fill_huge(p->fd, &r->layout, (int64_t)p->at, p->bytes, &r->quit);
+	if (ret)
+		snprintf(err, RT_TEXT_LEN, "cannot populate its memory: %s", strerror(-ret));
+	return ret;
+}
+
+void rt_rest_free(struct rt_rest *r)
+{
+	for (uint32_t i = 0; r && i < r->count; i++) {
+		if (r->pieces[i].fd >= 0)
+			close(r->pieces[i].fd);
+	}
+	free(r);
 }

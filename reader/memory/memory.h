@@ -8,10 +8,22 @@
 
 #include "common/proto.h"
 
+/* The chunks that are not in RT_FD_DATA: memories that are populated while packets flow. */
+struct rt_rest {
+	struct rt_msg_layout layout;
+	uint32_t quit; /* rt_rest_fill() must come back; atomic */
+	uint32_t count;
+	struct rt_piece {
+		int fd;             /* -1: none */
+		uint64_t at, bytes; /* of the buffer */
+	} pieces[];
+};
+
 struct rt_memory {
 	int fd[RT_FD_COUNT];       /* -1: none */
 	struct rt_seg_tail *tails; /* mapped before the probe seals it against writable mappings */
 	size_t tails_size;
+	struct rt_rest *rest; /* NULL: RT_FD_DATA has all chunks */
 };
 
 /* No memory; valid for rt_memory_free(). */
@@ -27,8 +39,14 @@ uint64_t rt_memory_most(void);
  * can have; -errno. A sentence is in err. Undo with rt_memory_free(). */
 int rt_memory_make(struct rt_memory *m, const struct rt_msg_layout *l,
 	const struct rt_msg_fates *fates, uint64_t most, char *err, size_t errlen);
-/* Closes the descriptors; tails stay mapped. */
+/* Closes the descriptors; tails stay mapped, and the rest stays. */
 void rt_memory_close(struct rt_memory *m);
 void rt_memory_free(struct rt_memory *m);
+
+/* Populates a piece of the rest, as rt_memory_make() does, before it is passed to the probe.
+ * -ENOMEM: the process can have less by now; -ECANCELED: quit; -errno, and a sentence in err
+ * (RT_TEXT_LEN bytes). May be called in another thread. */
+int rt_rest_fill(const struct rt_rest *r, uint32_t piece, char *err);
+void rt_rest_free(struct rt_rest *r);
 
 #endif

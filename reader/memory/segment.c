@@ -88,8 +88,8 @@ static bool fates_fit(const struct rt_seg_header *h)
 		       sizeof(struct rt_seg_fate_pool), 64);
 }
 
-static int check_header(
-	const struct rt_seg_header *h, const int64_t sizes[RT_FD_COUNT], char *err, size_t errlen)
+static int check_header(const struct rt_seg_header *h, const int64_t sizes[RT_FD_COUNT],
+	uint64_t more, char *err, size_t errlen)
 {
 	uint64_t rows = h->ring_count, end = h->segment_size;
 
@@ -108,7 +108,9 @@ static int check_header(
 		return bad(err, errlen, "impossible numbers of rings or tables");
 	if (!rt_chunks_valid(h->chunk_size, h->chunk_count, h->order_count, h->share_count))
 		return bad(err, errlen, "impossible numbers or sizes of chunks");
-	if (h->chunk_size * h->chunk_count > (uint64_t)sizes[RT_FD_DATA] ||
+	/* What comes later has its place behind the first memory. */
+	if (h->chunk_size * h->chunk_count > (uint64_t)sizes[RT_FD_DATA] + more ||
+		(more && h->chunk_size * h->chunk_count < (uint64_t)sizes[RT_FD_DATA] + more) ||
 		sizeof(struct rt_seg_tail) * h->ring_count > (uint64_t)sizes[RT_FD_TAILS])
 		return bad(err, errlen, "the rings are shorter than it says");
 	if (!rt_table_fits(end, h->clock_offset, 1, sizeof(struct rt_seg_clock), 64) ||
@@ -127,13 +129,14 @@ static int check_header(
 	return 0;
 }
 
-/* Huge pages need an address that is aligned as they are. NULL: see errno. */
-static const void *map_aligned(int fd, size_t size, void **base, size_t *span)
+/* Huge pages need an address that is aligned as they are. What is to come is mapped within room.
+ * NULL: see errno. */
+static const void *map_aligned(int fd, size_t size, size_t room, void **base, size_t *span)
 {
 	const size_t align = RT_CHUNK_MAX;
 	void *p;
 
-	*span = size + align;
+	*span = room + align;
 	p = mmap(NULL, *span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
 		return NULL;
@@ -143,21 +146,33 @@ static const void *map_aligned(int fd, size_t size, void **base, size_t *span)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static int map_data(struct rt_segment *s, int fd)
+void rt_segment_hold(const struct rt_segment *s, uint64_t at, uint64_t bytes)
 {
-	size_t size = s->h.chunk_size * s->h.chunk_count;
-	const void *p = map_aligned(fd, size, &s->data_base, &s->data_span);
+	(void)madvise((void *)(uintptr_t)(s->data + at), bytes, MADV_POPULATE_READ);
+	(void)mlock(s->data + at, bytes);
+}
 
-	if (!p)
+static int map_data(struct rt_segment *s, int fd, uint64_t more)
+{
+	size_t all = s->h.chunk_size * s->h.chunk_count;
+
+	s->data = map_aligned(fd, all - more, all, &s->data_base, &s->data_span);
+	if (!s->data)
 		return -errno;
-	(void)madvise((void *)(uintptr_t)p, size, MADV_POPULATE_READ); /* no faults while reading */
-	/* Not to be swapped out under a polling thread; RLIMIT_MEMLOCK may forbid it. */
-	(void)mlock(p, size);
-	s->data = p;
+	rt_segment_hold(s, 0, all - more);
 	return 0;
 }
 
-static int map_all(struct rt_segment *s, const int fds[RT_FD_COUNT], struct rt_seg_tail *tails)
+int rt_segment_map_more(struct rt_segment *s, int fd, uint64_t at, uint64_t bytes)
+{
+	void *p = mmap(
+		(void *)(uintptr_t)(s->data + at), bytes, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0);
+
+	return p == MAP_FAILED ? -errno : 0;
+}
+
+static int map_all(
+	struct rt_segment *s, const int fds[RT_FD_COUNT], struct rt_seg_tail *tails, uint64_t more)
 {
 	const uint8_t *base = (const uint8_t *)s->live;
 
@@ -171,11 +186,11 @@ static int map_all(struct rt_segment *s, const int fds[RT_FD_COUNT], struct rt_s
 	s->tails = tails;
 	(void)mlock2(s->live, s->h.segment_size, MLOCK_ONFAULT); /* it is sparse */
 	(void)mlock(tails, sizeof(*tails) * s->h.ring_count);
-	return map_data(s, fds[RT_FD_DATA]);
+	return map_data(s, fds[RT_FD_DATA], more);
 }
 
 int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], struct rt_seg_tail *tails,
-	char *err, size_t errlen)
+	uint64_t more, char *err, size_t errlen)
 {
 	int64_t sizes[RT_FD_COUNT];
 	void *p;
@@ -195,11 +210,12 @@ int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], struct rt_s
 		return cannot_map(errno, err, errlen);
 	memcpy(&s->h, p, sizeof(s->h));
 	munmap(p, sizeof(s->h));
-	ret = check_header(&s->h, sizes, err, errlen);
+	ret = check_header(&s->h, sizes, more, err, errlen);
 	if (ret)
 		return ret;
-	s->live = map_aligned(fds[RT_FD_SEGMENT], s->h.segment_size, &s->live_base, &s->live_span);
-	ret = s->live ? map_all(s, fds, tails) : -errno;
+	s->live = map_aligned(fds[RT_FD_SEGMENT], s->h.segment_size, s->h.segment_size,
+		&s->live_base, &s->live_span);
+	ret = s->live ? map_all(s, fds, tails, more) : -errno;
 	if (ret) {
 		rt_segment_unmap(s);
 		return cannot_map(-ret, err, errlen);

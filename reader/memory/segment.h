@@ -25,12 +25,19 @@ struct rt_segment {
 	size_t data_span, live_span;
 };
 
-/* Maps the memory that the probe has initialized. fds stay the caller's, and so does tails, the
- * mapping of the whole third memory, which is used until rt_segment_unmap(). -EPROTOTYPE: another
- * version; -EBADMSG: not a segment, or its parts are inconsistent or not sealed; -ENOMEM, -errno.
- * err has a sentence. Undo with rt_segment_unmap(). */
+/* Maps the memory that the probe has initialized. more: bytes of the buffer that RT_FD_DATA does
+ * not have; rt_segment_map_more() maps them. fds stay the caller's, and so does tails, the mapping
+ * of the whole third memory, which is used until rt_segment_unmap(). -EPROTOTYPE: another version;
+ * -EBADMSG: not a segment, or its parts are inconsistent or not sealed; -ENOMEM, -errno. err has a
+ * sentence. Undo with rt_segment_unmap(). */
 int rt_segment_map(struct rt_segment *s, const int fds[RT_FD_COUNT], struct rt_seg_tail *tails,
-	char *err, size_t errlen);
+	uint64_t more, char *err, size_t errlen);
+/* Maps a memory of `more`, which has a size that cannot change and may be sparse still, at this
+ * byte of the buffer. 0 or -errno. */
+int rt_segment_map_more(struct rt_segment *s, int fd, uint64_t at, uint64_t bytes);
+/* No faults while reading it, once it is populated. It must not be swapped out under a polling
+ * thread; RLIMIT_MEMLOCK may forbid that. */
+void rt_segment_hold(const struct rt_segment *s, uint64_t at, uint64_t bytes);
 void rt_segment_unmap(struct rt_segment *s);
 
 #define RT_SEG_HEADER 256 /* bytes; of every kind of segment */

@@ -34,7 +34,7 @@ static int tear_down(void **state)
 
 static int map(void)
 {
-	return rt_segment_map(&segment, session.fds, session.tails, why, sizeof(why));
+	return rt_segment_map(&segment, session.fds, session.tails, 0, why, sizeof(why));
 }
 
 /* Mapping fails with a reason, and nothing stays mapped. */
