@@ -37,8 +37,8 @@ static uint32_t id_of(uint64_t oldest)
 /* Chunks that rings keep when that number of them writes. */
 static void set_shares(struct rt_chunks *c, uint32_t rings)
 {
-	uint32_t window = (uint32_t)(RT_WINDOW / c->size), part = (c->count - c->fresh) / rings;
-	uint32_t reserve = c->count / 4;
+	uint32_t window = (uint32_t)(RT_WINDOW / c->size), part = (c->there - c->fresh) / rings;
+	uint32_t reserve = c->there / 4;
 
 	if (part < window)
 		window = part;
@@ -50,6 +50,15 @@ static void set_shares(struct rt_chunks *c, uint32_t rings)
 	rt_store(&c->window, window);
 	rt_store(&c->reserve, reserve > c->fresh ? reserve : c->fresh);
 	rt_store(&c->alone, window / 4 > c->fresh ? window / 4 : c->fresh);
+}
+
+static void set_there(struct rt_chunks *c, uint32_t there)
+{
+	uint32_t fresh = there / 16;
+
+	c->there = there;
+	fresh = fresh < FRESH_MIN ? FRESH_MIN : fresh;
+	rt_store(&c->fresh, fresh > FRESH_MAX ? FRESH_MAX : fresh);
 }
 
 /* Zeroed, and populated: calloc() leaves large areas to the first access, of a polling thread. */
@@ -68,13 +77,9 @@ int rt_chunks_init(struct rt_chunks *c, struct rt_ring *rings, uint8_t *data, ui
 		.size = size,
 		.shift = (uint32_t)__builtin_ctzll(size),
 		.count = count,
-		.fresh = count / 16,
 		.order_count = order_count,
 		.free_count = count};
-	if (c->fresh < FRESH_MIN)
-		c->fresh = FRESH_MIN;
-	if (c->fresh > FRESH_MAX)
-		c->fresh = FRESH_MAX;
+	set_there(c, count);
 	c->free = populated((count + WORD - 1) / WORD * sizeof(*c->free));
 	c->next = populated(count * sizeof(*c->next));
 	c->parts = populated(RT_MAX_RINGS * sizeof(*c->parts));
@@ -96,14 +101,46 @@ void rt_chunks_free(struct rt_chunks *c)
 	*c = (struct rt_chunks){0};
 }
 
+/* Where share i of the chunks from..to begins. */
+static uint32_t first_of(const struct rt_chunks *c, uint32_t i, uint32_t from, uint32_t to)
+{
+	return from + (uint32_t)((uint64_t)i * (to - from) / c->shares);
+}
+
 void rt_chunks_share(struct rt_chunks *c, uint32_t shares, const int32_t *node)
 {
 	c->shares = shares;
 	for (uint32_t i = 0; i < shares; i++) {
-		c->parts[i].first = (uint32_t)((uint64_t)i * c->count / shares);
+		c->parts[i].first = first_of(c, i, 0, c->count);
 		c->parts[i].node = node[i];
 	}
 	set_shares(c, shares);
+}
+
+/* Both memories, that of the beginning and the rest, have all shares. */
+void rt_chunks_withhold(struct rt_chunks *c, uint32_t there)
+{
+	for (uint32_t i = there; i < c->count; i++)
+		c->free[i / WORD] &= ~(1ull << i % WORD);
+	c->free_count = c->begun = there;
+	set_there(c, there);
+	for (uint32_t i = 0; i < c->shares; i++)
+		c->parts[i].first = first_of(c, i, 0, there);
+	set_shares(c, c->shares);
+}
+
+/* Rings go on from the same share of the rest, which is larger. One that takes its place just now
+ * may keep the old one, and finds the rest behind that. */
+static void move_homes(struct rt_chunks *c)
+{
+	for (uint32_t r = 0; r < RT_MAX_RINGS; r++) {
+		for (uint32_t i = 0; i < c->shares; i++) {
+			if (rt_load(&c->parts[r].home) == first_of(c, i, 0, c->begun))
+				rt_store(&c->parts[r].home, first_of(c, i, c->begun, c->count));
+		}
+	}
+	for (uint32_t i = 0; i < c->shares; i++)
+		rt_store(&c->parts[i].first, first_of(c, i, c->begun, c->count));
 }
 
 void rt_chunks_empty(struct rt_chunks *c, struct rt_ring *r)
@@ -131,7 +168,7 @@ void rt_chunks_use(struct rt_chunks *c, const struct rt_ring *r, int32_t node)
 		if (there && c->parts[i].node != node)
 			continue;
 		if (!at--) {
-			c->parts[r->index].home = c->parts[i].first;
+			rt_store(&c->parts[r->index].home, rt_load(&c->parts[i].first));
 			break;
 		}
 	}
@@ -164,10 +201,23 @@ static void give_back(struct rt_chunks *c, uint32_t id)
 	rt_fetch_or(&c->free[id / WORD], 1ull << id % WORD);
 }
 
+void rt_chunks_offer(struct rt_chunks *c, uint32_t there)
+{
+	uint32_t n = there - c->there;
+
+	for (uint32_t i = c->there; i < there; i++)
+		give_back(c, i);
+	rt_fetch_add(&c->free_count, n);
+	set_there(c, there);
+	set_shares(c, c->shares);
+	if (there == c->count)
+		move_homes(c);
+}
+
 /* One that no ring has, from the ring's home on. False: there is none. */
 static bool take_any(struct rt_chunks *c, uint32_t ring, uint32_t *id)
 {
-	uint32_t words = (c->count + WORD - 1) / WORD, from = c->parts[ring].home;
+	uint32_t words = (c->count + WORD - 1) / WORD, from = rt_load(&c->parts[ring].home);
 	uint64_t before = (1ull << from % WORD) - 1; /* bits of the first word that come last */
 
 	if (!rt_load(&c->free_count))
@@ -309,7 +359,7 @@ static bool get(struct rt_ring *r, uint64_t owned, uint64_t read, uint32_t *id)
 	struct rt_chunks *c = r->chunks;
 	bool poor = owned < RT_CHUNKS_OF_RING;
 
-	if ((poor || (owned < rt_load(&c->window) && is_free(c, c->fresh))) &&
+	if ((poor || (owned < rt_load(&c->window) && is_free(c, rt_load(&c->fresh)))) &&
 		take_any(c, r->index, id))
 		return true;
 	if (claim(r, read, REUSING, id))

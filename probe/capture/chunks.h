@@ -24,8 +24,8 @@
 struct rt_chunks_part {
 	uint64_t ticked; /* twice the ring's chunk at the last rt_chunks_tick(); odd: the tick has
 			  * counted it as busy. Atomic */
-	uint32_t home;   /* the ring takes chunks from this one on */
-	uint32_t first;  /* chunk of the share */
+	uint32_t home;   /* the ring takes chunks from this one on; atomic */
+	uint32_t first;  /* chunk of the share; atomic */
 	int32_t node;    /* of the share: RT_NODE_UNKNOWN */
 	uint32_t stole;  /* the ring has searched others for a chunk since the last tick; atomic */
 	uint32_t still;  /* ticks since the ring began a chunk; control thread */
@@ -36,7 +36,10 @@ struct rt_chunks {
 	uint64_t size;  /* bytes of a chunk */
 	uint32_t shift; /* log2 of it */
 	uint32_t count; /* chunks */
-	uint32_t fresh; /* free chunks that are left to rings with fewer than RT_CHUNKS_OF_RING */
+	uint32_t there; /* of them have memory: rings can have these; control thread */
+	uint32_t begun; /* the first `there`; control thread */
+	uint32_t fresh; /* free chunks that are left to rings with fewer than RT_CHUNKS_OF_RING;
+			 * atomic */
 	/* Follow the rings that write; atomic, rt_chunks_tick(). */
 	uint32_t reserve; /* free chunks that are left to rings below their window, if several are
 			     busy */
@@ -63,6 +66,13 @@ void rt_chunks_free(struct rt_chunks *c);
 /* Shares are parts of equal size, for as many threads as will probably poll, on the NUMA nodes
  * where these are. Before the first ring is used. */
 void rt_chunks_share(struct rt_chunks *c, uint32_t shares, const int32_t *node);
+
+/* Rings can have the first `there` chunks only, until the memory of more has come. After
+ * rt_chunks_share(), before the first ring is used. */
+void rt_chunks_withhold(struct rt_chunks *c, uint32_t there);
+/* The memory of the chunks before this one is populated: rings can have them from here on. Of the
+ * control thread, while others may be in all functions but those above. */
+void rt_chunks_offer(struct rt_chunks *c, uint32_t there);
 
 /* Makes r, one of the rings, a ring without chunks. r->index and r->pub_order, of order_count
  * entries, are set. */

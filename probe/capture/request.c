@@ -67,7 +67,8 @@ static int check_fates(const struct rt_request *req, char *err)
 
 static int check_open(const struct rt_msg_open *o, size_t len, char *err)
 {
-	if (o->on_full > RT_ON_FULL_WAIT || o->timestamp > RT_TIMESTAMP_NIC || !knows_ids(o))
+	if (o->on_full > RT_ON_FULL_WAIT || o->flags & ~RT_OPEN_GROWS ||
+		o->timestamp > RT_TIMESTAMP_NIC || !knows_ids(o))
 		return refuse(err, "unknown option");
 	if (!o->target_count || o->target_count > RT_MAX_TARGETS)
 		return refuse(err, "too few or too many ports");

@@ -72,6 +72,7 @@ struct rt_session {
 	uint32_t on_full, timestamp, ids; /* as in struct rt_msg_open */
 	uint32_t target_count;
 	uint64_t buffer_size, buffer_most; /* as requested */
+	bool grows;                        /* RT_OPEN_GROWS */
 	struct rt_msg_target *targets;
 	struct rt_filter **filters; /* by target, equal ones once; NULL entries: none */
 	struct rt_filter *
@@ -125,6 +126,10 @@ void rt_session_lay_out(
  * sentence is in err (RT_TEXT_LEN bytes) and the session can only be stopped. */
 int rt_session_ready(struct rt_session *s, const int fds[RT_FD_COUNT],
 	const struct rt_clock_line *clock, char *err);
+
+/* Adds a memory to the buffer; the caller closes fd. 0, or -errno with a sentence in err: the
+ * session goes on with what it has. */
+int rt_session_grow(struct rt_session *s, int fd, char *err);
 
 /* Starts the flow of packets. */
 void rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock);

@@ -27,7 +27,8 @@
 /* Bytes; 27 ms at 10 GB/s: docs/performance.md. */
 #define BUFFER_DEFAULT   (256ull << 20)
 #define BUFFER_OF_THREAD (32ull << 20)
-#define OWN_AHEAD_MIN    (4u << 20) /* what is smaller stays in the L2 cache */
+#define BUFFER_FIRST     (16ull << 20) /* what packets begin with: populated in milliseconds */
+#define OWN_AHEAD_MIN    (4u << 20)    /* what is smaller stays in the L2 cache */
 
 static int other_link(const char *name, uint16_t port, char *err)
 {
@@ -153,6 +154,7 @@ int rt_session_open(struct rt_session **out, struct rt_request *req, char *err)
 	s->target_count = req->open.target_count;
 	s->buffer_size = req->open.buffer_size;
 	s->buffer_most = req->open.buffer_most;
+	s->grows = req->open.flags & RT_OPEN_GROWS;
 	s->reader_pid = req->reader_pid;
 	memcpy(s->reader, req->reader, sizeof(s->reader));
 	snprintf(err, RT_TEXT_LEN, "not enough memory");
@@ -321,7 +323,8 @@ void rt_session_lay_out(struct rt_session *s, struct rt_msg_layout *out, struct 
 					.rows = rows_wanted(s),
 					.shares = s->share_count,
 					.least = s->least,
-					.buffer_size = buffer_wanted(s)});
+					.buffer_size = buffer_wanted(s),
+					.first = s->grows ? BUFFER_FIRST : 0});
 	bound_snaplens(s);
 	add_fates(s, fates);
 	s->state = RT_SESSION_LAID_OUT;
@@ -350,6 +353,7 @@ static int make_rings(struct rt_session *s)
 	rt_chunks_share(&s->chunks, s->share_count, s->node);
 	for (uint32_t i = 0; i < RT_MAX_RINGS; i++)
 		set_up_ring(s, i);
+	rt_chunks_withhold(&s->chunks, (uint32_t)(s->shm.there >> s->chunks.shift));
 	s->orphans = s->shm.orphans;
 	s->rows = rt_shm_rows(&s->shm);
 	return 0;
@@ -378,6 +382,15 @@ int rt_session_ready(struct rt_session *s, const int fds[RT_FD_COUNT],
 	rt_session_publish_shares(s);
 	s->state = RT_SESSION_READY;
 	return 0;
+}
+
+int rt_session_grow(struct rt_session *s, int fd, char *err)
+{
+	int ret = rt_shm_grow(&s->shm, fd, err);
+
+	if (!ret)
+		rt_chunks_offer(&s->chunks, (uint32_t)(s->shm.there >> s->chunks.shift));
+	return ret;
 }
 
 /* Packets received earlier may bear earlier time stamps: until its thread's first poll, a ring

@@ -95,7 +95,7 @@ static bool send_sessions(struct rt_conn *c)
 			.reader_pid = s->reader_pid,
 			.rings = rt_thread_set_count(&s->chunks.used),
 			.taps = rt_session_linked(s),
-			.buffer_size = s->shm.bytes[RT_FD_DATA],
+			.buffer_size = s->shm.there,
 			.start_ns = s->start_ns};
 		memcpy(m.session[n].reader, s->reader, sizeof(s->reader));
 	}
@@ -264,6 +264,26 @@ static bool on_memory(
 	return ret ? fail(c, ret, err) : reply(c, RT_MSG_OPENED);
 }
 
+/* A session that ends needs no more, and its reader may not know yet that it does. */
+static bool on_grow(struct rt_conn *c, const int *fds, unsigned fd_count)
+{
+	struct rt_msg_grown m = {.code = -ECANCELED};
+	char err[RT_TEXT_LEN] = "the session ends";
+	enum rt_session_state state = c->session ? c->session->state : RT_SESSION_OBSERVING;
+
+	if (state < RT_SESSION_READY)
+		return fail(c, -EINVAL, "there is no session that needs memory");
+	if (fd_count != 1) {
+		m.code = -EBADF;
+		snprintf(err, sizeof(err), "the memory did not arrive");
+	} else if (state <= RT_SESSION_ARMED) {
+		m.code = rt_session_grow(c->session, fds[0], err);
+	}
+	rt_msg_init(&m.h, RT_MSG_GROWN, sizeof(m));
+	rt_str_set(m.text, sizeof(m.text), m.code ? err : "");
+	return rt_msg_send(c->fd, &m.h, NULL, 0) == 0;
+}
+
 static bool take(struct rt_conn *c, const void *buf, size_t len, const struct rt_clock_line *clock)
 {
 	const struct rt_msg_header *h = buf;
@@ -303,6 +323,8 @@ bool rt_conn_serve(struct rt_conn *c, const struct rt_clock_line *clock)
 		ok = fail(c, -EPROTO, "no greeting");
 	else if (h->type == RT_MSG_MEMORY)
 		ok = on_memory(c, fds, fd_count, clock);
+	else if (h->type == RT_MSG_GROW)
+		ok = on_grow(c, fds, fd_count);
 	else
 		ok = take(c, buf, (size_t)len, clock);
 	while (fd_count)

@@ -218,6 +218,48 @@ static void test_session_ends_with_its_reader(void **state)
 		sched_yield();
 }
 
+static uint64_t buffer_now(struct ringtap_conn *conn)
+{
+	struct ringtap_list *list;
+	uint64_t bytes;
+
+	assert_int_equal(ringtap_conn_list(conn, &list), 0);
+	assert_int_equal(list->session_count, 1);
+	bytes = ringtap_list_session(list, 0)->buffer_size;
+	ringtap_list_free(list);
+	return bytes;
+}
+
+/* Real reader, real probe: packets flow before, and while it grows. */
+static void test_buffer_of_a_session_grows(void **state)
+{
+	const struct ringtap_capture_options large = {
+		.size = sizeof(large), .buffer_size = 40 << 20};
+	struct ringtap_ring ring = {.size = sizeof(ring)};
+	uint64_t got = 0, last = 0;
+	struct ringtap_capture *cap;
+	struct ringtap_conn *conn;
+	char err[256];
+
+	assert_int_equal(ringtap_conn_open(&conn, dir, NULL, err, sizeof(err)), 0);
+	assert_int_equal(ringtap_capture_create(&cap, NULL), 0);
+	assert_int_equal(ringtap_capture_attach(cap, dir, &all, 1, &large), 0);
+	assert_int_equal(buffer_now(conn), 16 << 20);
+	assert_true(read_packets(cap, 3000, &got, &last) > 0);
+	while (buffer_now(conn) != 40 << 20)
+		assert_true(read_packets(cap, got + 100, &got, &last) > 0);
+	do
+		assert_true(read_packets(cap, got + 100, &got, &last) > 0);
+	while (ringtap_capture_ring(cap, 0, &ring) || ring.buffer_size != 40 << 20);
+	assert_int_equal(ringtap_capture_stop(cap), 0);
+	assert_int_equal(read_packets(cap, UINT64_MAX, &got, &last), -EPIPE);
+	assert_complete(cap, got);
+	ringtap_capture_close(cap);
+	while (sessions_now() != 0)
+		sched_yield();
+	ringtap_conn_close(conn);
+}
+
 static void test_session_that_was_never_started_ends(void **state)
 {
 	struct ringtap_capture *cap;
@@ -489,6 +531,7 @@ int main(void)
 		probing(test_capture_ends_with_the_probe),
 		probing(test_detached_probe_sleeps_until_it_is_woken),
 		probing(test_session_ends_with_its_reader),
+		probing(test_buffer_of_a_session_grows),
 		probing(test_session_that_was_never_started_ends),
 		probing(test_invalid_tail_ends_only_its_session),
 		probing(test_refusals_have_a_reason),

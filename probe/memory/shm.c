@@ -71,12 +71,13 @@ static int check_kind(int fd, int which, char *err)
 	return 0;
 }
 
-/* Huge pages need addresses that are multiples of their size. NULL: see errno. */
-static void *map_aligned(int fd, uint64_t bytes, void **base, uint64_t *span)
+/* Huge pages need addresses that are multiples of their size. What is to come is mapped within
+ * room. NULL: see errno. */
+static void *map_aligned(int fd, uint64_t bytes, uint64_t room, void **base, uint64_t *span)
 {
 	void *p, *at;
 
-	*span = bytes + RT_CHUNK_MAX;
+	*span = room + RT_CHUNK_MAX;
 	p = mmap(NULL, *span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
 		return NULL;
@@ -86,26 +87,31 @@ static void *map_aligned(int fd, uint64_t bytes, void **base, uint64_t *span)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+static int cannot_map(int error, char *err)
+{
+	snprintf(err, RT_TEXT_LEN, "the application cannot map the reader's memory: %s",
+		error == EAGAIN ? "it locks its memory, and its limit (RLIMIT_MEMLOCK) is too low"
+				: strerror(error));
+	return -ENOMEM;
+}
+
+static uint64_t buffer_bytes(const struct rt_shm *m)
+{
+	return m->chunk_size * m->chunk_count;
+}
+
 /* Without access rights: no page can be touched, not even by mlockall(MCL_FUTURE). */
 static int map_all(struct rt_shm *m, const int fds[RT_FD_COUNT], char *err)
 {
-	int ret = 0;
+	uint64_t size = m->bytes[RT_FD_SEGMENT];
 
-	m->header = map_aligned(
-		fds[RT_FD_SEGMENT], m->bytes[RT_FD_SEGMENT], &m->segment_base, &m->segment_span);
+	m->header = map_aligned(fds[RT_FD_SEGMENT], size, size, &m->segment_base, &m->segment_span);
 	if (m->header)
 		m->tails = map_shared(fds[RT_FD_TAILS], m->bytes[RT_FD_TAILS], PROT_NONE);
 	if (m->tails)
-		m->data = map_aligned(
-			fds[RT_FD_DATA], m->bytes[RT_FD_DATA], &m->data_base, &m->data_span);
-	if (!m->data)
-		ret = -errno;
-	if (!ret)
-		return 0;
-	snprintf(err, RT_TEXT_LEN, "the application cannot map the reader's memory: %s",
-		ret == -EAGAIN ? "it locks its memory, and its limit (RLIMIT_MEMLOCK) is too low"
-			       : strerror(-ret));
-	return -ENOMEM;
+		m->data = map_aligned(fds[RT_FD_DATA], m->bytes[RT_FD_DATA], buffer_bytes(m),
+			&m->data_base, &m->data_span);
+	return m->data ? 0 : cannot_map(errno, err);
 }
 
 static uint64_t filled(const struct rt_shm *m, int which)
@@ -114,41 +120,45 @@ static uint64_t filled(const struct rt_shm *m, int which)
 }
 
 /* In this order: facts that are read before the seals may change until the seals are set. */
-static int seal_and_check(const struct rt_shm *m, int fd, int which, char *err)
+static int seal_and_check(int fd, int which, uint64_t bytes, uint64_t full, char *err)
 {
 	struct stat st;
 
 	if (rt_shm_seal(fd))
 		return refuse(err, which, "it cannot be sealed");
-	if (fstat(fd, &st) || (uint64_t)st.st_size != m->bytes[which])
+	if (fstat(fd, &st) || (uint64_t)st.st_size != bytes)
 		return refuse(err, which, "it is not of the size that was requested");
-	if (lseek(fd, 0, SEEK_HOLE) < (off_t)filled(m, which))
+	if (lseek(fd, 0, SEEK_HOLE) < (off_t)full)
 		return refuse(err, which, "it has holes");
 	return 0;
 }
 
 /* All pages that are populated exist already: this needs page tables and no other memory. */
-static int open_up(struct rt_shm *m, char *err)
+static int open_up(void *at, uint64_t bytes, uint64_t full, char *err)
+{
+	/* A mapping that mlockall(MCL_FUTURE) has locked is sparse, too. */
+	(void)munlock(at, bytes);
+	if (mprotect(at, bytes, PROT_READ | PROT_WRITE) || rt_pages_populate(at, full)) {
+		int error = errno;
+
+		snprintf(err, RT_TEXT_LEN, "the application cannot write the reader's memory: %s",
+			strerror(error));
+		return error == ENOMEM ? -ENOMEM : -EINVAL;
+	}
+	/* khugepaged charges a collapsed page to the process whose mapping it scans: keep it away
+	 * from this one. Existing huge mappings stay. */
+	(void)madvise(at, bytes, MADV_NOHUGEPAGE);
+	return 0;
+}
+
+static int open_all(struct rt_shm *m, char *err)
 {
 	void *const at[RT_FD_COUNT] = {m->header, m->data, m->tails};
+	int ret = 0;
 
-	for (uint32_t i = 0; i < RT_FD_COUNT; i++) {
-		/* A mapping that mlockall(MCL_FUTURE) has locked is sparse, too. */
-		(void)munlock(at[i], m->bytes[i]);
-		if (mprotect(at[i], m->bytes[i], PROT_READ | PROT_WRITE) ||
-			rt_pages_populate(at[i], filled(m, i))) {
-			int error = errno;
-
-			snprintf(err, RT_TEXT_LEN,
-				"the application cannot write the reader's memory: %s",
-				strerror(error));
-			return error == ENOMEM ? -ENOMEM : -EINVAL;
-		}
-		/* khugepaged charges a collapsed page to the process whose mapping it scans:
-		 * keep it away from this one. Existing huge mappings stay. */
-		(void)madvise(at[i], m->bytes[i], MADV_NOHUGEPAGE);
-	}
-	return 0;
+	for (int i = 0; i < RT_FD_COUNT && !ret; i++)
+		ret = open_up(at[i], m->bytes[i], filled(m, i), err);
+	return ret;
 }
 
 /* Chunks are as large as is good for the TLB, but at least eight for a share, and one for each
@@ -174,6 +184,15 @@ static uint64_t row_bytes(const struct rt_shm *m)
 	return sizeof(struct rt_seg_count) * m->tap_capacity;
 }
 
+/* The first memory of the buffer: what comes later begins with a huge page. */
+static uint64_t first_bytes(const struct rt_shm *m, uint64_t first, uint32_t rings)
+{
+	uint64_t least = m->chunk_size * rings * RT_CHUNKS_OF_RING, all = buffer_bytes(m);
+
+	first = first ? round_up(first > least ? first : least, RT_HUGE_PAGE) : all;
+	return first < all ? first : all;
+}
+
 /* Counters are the last table, as some of its end is not there. */
 static void end_with_counts(struct rt_shm *m, uint64_t at, uint32_t rows)
 {
@@ -185,12 +204,13 @@ static void end_with_counts(struct rt_shm *m, uint64_t at, uint32_t rows)
 
 void rt_shm_lay_out(struct rt_shm *m, const struct rt_shm_numbers *n)
 {
+	uint32_t rings = n->shares > n->least ? n->shares : n->least;
 	struct rt_seg_header *h = &m->h;
 	uint64_t at = sizeof(*h);
 
 	*m = (struct rt_shm){
 		.ring_count = n->rings, .share_count = n->shares, .tap_capacity = n->taps};
-	cut(m, n->buffer_size, n->shares > n->least ? n->shares : n->least);
+	cut(m, n->buffer_size, rings);
 	*h = (struct rt_seg_header){
 		.magic = RT_SEG_MAGIC,
 		.version = RT_SEG_VERSION,
@@ -217,7 +237,7 @@ void rt_shm_lay_out(struct rt_shm *m, const struct rt_shm_numbers *n)
 	h->order_offset = at;
 	at += sizeof(uint32_t) * n->rings * m->order_count;
 	end_with_counts(m, at, n->rows);
-	m->bytes[RT_FD_DATA] = m->chunk_size * m->chunk_count;
+	m->bytes[RT_FD_DATA] = first_bytes(m, n->first, rings);
 	m->bytes[RT_FD_TAILS] = round_up(sizeof(struct rt_seg_tail) * n->rings, page_size());
 }
 
@@ -278,6 +298,7 @@ static void fill_in(struct rt_shm *m)
 	}
 	for (uint32_t i = 0; i < m->ring_count; i++)
 		m->rings[i].lcore = UINT32_MAX;
+	m->there = m->bytes[RT_FD_DATA];
 }
 
 int rt_shm_attach(struct rt_shm *m, const int fds[RT_FD_COUNT], char *err)
@@ -290,13 +311,38 @@ int rt_shm_attach(struct rt_shm *m, const int fds[RT_FD_COUNT], char *err)
 	if (!ret)
 		ret = map_all(m, fds, err);
 	for (int i = 0; i < RT_FD_COUNT && !ret; i++)
-		ret = seal_and_check(m, fds[i], i, err);
+		ret = seal_and_check(fds[i], i, m->bytes[i], filled(m, i), err);
 	if (!ret)
-		ret = open_up(m, err);
+		ret = open_all(m, err);
 	if (ret)
 		rt_shm_destroy(m);
 	else
 		fill_in(m);
+	return ret;
+}
+
+/* As the memory of the beginning: it is mapped without access, sealed, checked, opened. */
+int rt_shm_grow(struct rt_shm *m, int fd, char *err)
+{
+	uint64_t left = buffer_bytes(m) - m->there, bytes;
+	uint8_t *at = m->data + m->there;
+	int ret = check_kind(fd, RT_FD_DATA, err);
+	struct stat st;
+
+	if (ret)
+		return ret;
+	bytes = fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
+	if (!bytes || bytes > left || (bytes < left && bytes % RT_HUGE_PAGE))
+		return refuse(err, RT_FD_DATA, "it is not of a size that was requested");
+	if (mmap(at, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+		return cannot_map(errno, err);
+	ret = seal_and_check(fd, RT_FD_DATA, bytes, bytes, err);
+	if (!ret)
+		ret = open_up(at, bytes, bytes, err);
+	if (ret) /* reserved again: what is there now is the reader's */
+		(void)mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	else
+		m->there += bytes;
 	return ret;
 }
 

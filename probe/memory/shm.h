@@ -25,7 +25,8 @@ struct rt_shm {
 	struct rt_seg_fate_pool *fate_pools;
 	uint8_t *data;               /* chunk_count * chunk_size */
 	struct rt_seg_header h;      /* as laid out; private */
-	uint64_t bytes[RT_FD_COUNT]; /* exact size of each memory */
+	uint64_t bytes[RT_FD_COUNT]; /* exact size of each memory; of data: of the first */
+	uint64_t there;              /* bytes of data that are mapped */
 	uint64_t chunk_size;
 	uint32_t chunk_count, order_count;
 	uint32_t ring_count, share_count, tap_capacity;
@@ -46,6 +47,7 @@ struct rt_shm_numbers {
 	uint32_t shares; /* of the buffer: one for each thread that probably polls, and some */
 	uint32_t least;  /* rings that must have their chunks, besides these */
 	uint64_t buffer_size;
+	uint64_t first; /* bytes of it that are there first, and more if rings need it; 0: all */
 };
 
 /* Fills in sizes and offsets; nothing is allocated. The buffer is rounded up to whole chunks, and
@@ -65,6 +67,10 @@ uint64_t rt_shm_fate_bytes(const struct rt_seg_header *h);
  * sentence is in err (RT_TEXT_LEN bytes), nothing stays mapped. Undo with rt_shm_destroy(). */
 int rt_shm_attach(struct rt_shm *m, const int fds[RT_FD_COUNT], char *err);
 void rt_shm_destroy(struct rt_shm *m);
+
+/* Maps one more memory of the reader behind m->there, with the same checks, while threads use the
+ * rest. fd stays the caller's. 0 or -errno, with a sentence in err: m is as before. */
+int rt_shm_grow(struct rt_shm *m, int fd, char *err);
 
 /* Rows of counters that are populated. */
 uint32_t rt_shm_rows(const struct rt_shm *m);
