@@ -382,9 +382,15 @@ int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stat
 	out->buffer_size = fake.buffer_size;
 	out->buffer_most_used = fake.buffer_most_used;
 	out->longest_pause_ns = fake.longest_pause_ns;
+	out->growing_lost = fake.growing_lost;
 	out->apps_dead = !fake.end && !cap->stopped && cap->next_run == fake.run_count &&
 			 !fake.wait_for_stop;
 	return 0;
+}
+
+const char *ringtap_capture_buffer_error(const struct ringtap_capture *cap)
+{
+	return fake.buffer_error ? fake.buffer_error : "";
 }
 
 int ringtap_fates_read(const struct ringtap_capture *cap, uint32_t app, struct ringtap_fates **out)

@@ -45,7 +45,8 @@ struct fake {
 	uint64_t lost_tx; /* by TX taps of p1 */
 	/* For each application's only ring, and for all. */
 	uint64_t buffer_size, written, buffer_most_used, longest_pause_ns;
-	uint64_t pause_written, pause_lost;
+	uint64_t pause_written, pause_lost, growing_lost;
+	const char *buffer_error; /* NULL: none */
 	/* Recorded for tests. */
 	unsigned attached, stops, released;
 	unsigned ports[4];

@@ -45,6 +45,7 @@ static int verdict(const struct recorder *r)
 	if (r->error)
 		return STATUS_FAILED;
 	if (r->cfg->fail_on_loss || !r->cfg->quiet) {
+		report_buffer(r);
 		lost = report_losses(r);
 		lost |= report_fates_lost(r);
 	}

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/util.h"
 #include "loss.h"
@@ -96,6 +97,20 @@ static uint64_t power_of_two(double bytes)
 	return size;
 }
 
+/* True: nothing else is to be said. */
+static bool explain_growing(const struct ringtap_stats *s, char *out, size_t size)
+{
+	bool most = s->growing_lost > s->total.lost[RINGTAP_LOST_FULL] / 2;
+	char count[FORMAT_LEN];
+
+	*out = 0;
+	if (s->growing_lost)
+		snprintf(out, size, "%s of them before the whole buffer was populated; %s",
+			format_count(count, s->growing_lost),
+			most ? "start the recorder before the traffic" : "");
+	return most;
+}
+
 void explain_full_buffer(const struct recorder *r, char *out, size_t size)
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
@@ -103,8 +118,14 @@ void explain_full_buffer(const struct recorder *r, char *out, size_t size)
 	uint64_t enough;
 	char pause[FORMAT_LEN], memory[FORMAT_LEN];
 	bool no_cpu;
+	size_t len;
 
 	ringtap_capture_stats(r->cap, &s);
+	if (explain_growing(&s, out, size))
+		return;
+	len = strlen(out);
+	out += len;
+	size -= len;
 	/* A quarter is left to threads below their window, and two of each eight chunks are the
 	 * threads' own: docs/format.md. */
 	enough = power_of_two(

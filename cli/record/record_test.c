@@ -462,11 +462,44 @@ static void losses_are_those_of_one_pause(void **state)
 	}
 }
 
+/* The advice of a larger buffer would be wrong. */
+static void losses_while_the_buffer_grows(void **state)
+{
+	static const struct fake_run one[] = {{0, 0, 600, 60}};
+
+	for (unsigned most = 0; most < 2; most++) {
+		fake = (struct fake){.apps = 1, .runs = one, .run_count = 1};
+		fake.buffer_size = fake.buffer_most_used = 16 << 20;
+		fake.written = 600 << 10;
+		fake.lost[0] = 2000;
+		fake.growing_lost = most ? 1500 : 500;
+		assert_int_equal(record("-w f"), STATUS_OK);
+		assert_non_null(strstr(message_last(),
+			most ? "ring_full 2,000; 1,500 of them before the whole buffer was "
+			       "populated; start the recorder before the traffic"
+			     : "; 500 of them before the whole buffer was populated; packets "
+			       "come faster than"));
+	}
+}
+
+static void a_buffer_that_stays_small_is_reported(void **state)
+{
+	static const struct fake_run one[] = {{0, 0, 600, 60}};
+
+	fake = (struct fake){.apps = 1, .runs = one, .run_count = 1};
+	fake.buffer_error = "not enough memory";
+	assert_int_equal(record("-w f"), STATUS_OK);
+	assert_string_equal(message_last(),
+		"record: the buffer stayed smaller than requested: not enough memory");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RECORD_TEST(everything_is_in_the_file),
 		RECORD_TEST(losses_are_those_of_one_pause),
+		RECORD_TEST(losses_while_the_buffer_grows),
+		RECORD_TEST(a_buffer_that_stays_small_is_reported),
 		RECORD_TEST(losses_without_a_name_count),
 		RECORD_TEST(counts_are_exact),
 		RECORD_TEST(files_of_a_ring_are_valid_and_complete),

@@ -259,6 +259,15 @@ static const char *percent(char buf[FORMAT_LEN], uint64_t part, uint64_t whole)
 	return buf;
 }
 
+void report_buffer(const struct recorder *r)
+{
+	const char *why = r->cap ? ringtap_capture_buffer_error(r->cap) : "";
+
+	if (*why)
+		message_print("%s: the buffer stayed smaller than requested: %s",
+			r->cfg->capture.command, why);
+}
+
 bool report_losses(const struct recorder *r)
 {
 	struct ringtap_stats s = {.size = sizeof(s)};

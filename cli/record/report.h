@@ -10,6 +10,8 @@ void report_live(struct recorder *r, uint64_t now_ns);
 void report_counts(struct recorder *r, FILE *f);
 void report_summary(const struct recorder *r, FILE *f);
 void report_json(const struct recorder *r, FILE *f);
+/* Reports that a buffer has less than was requested, and why. */
+void report_buffer(const struct recorder *r);
 /* Reports lost packets, and returns whether there are any. */
 bool report_losses(const struct recorder *r);
 /* The same of fates. */

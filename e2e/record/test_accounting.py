@@ -9,7 +9,7 @@ import pytest
 from harness import pcapng
 from harness.pcapng import RECEIVED, check_sums
 from harness.proc import freeze, until
-from harness.ringtap import LOSS
+from harness.ringtap import LOSS, sessions
 
 TINY = ("--buffer", "64K")
 
@@ -158,9 +158,11 @@ def test_nic_counters_are_in_the_summary(play, record):
     assert pcapng.stat(iface, 5) == 0  # the NIC dropped nothing
 
 
-def lost_while_stopped(app, record, packets, *args, **kwargs):
+def lost_while_stopped(app, record, packets, *args, whole=None, **kwargs):
     """What `record` reports of a recorder that is stopped while N packets come."""
     recorder = record(app, *args, "--json", out="/dev/null", **kwargs)
+    if whole:
+        until(lambda: sessions(app)[0]["buffer_bytes"] == whole, what="all of the buffer")
     freeze(recorder.proc.pid)
     app.rx(n=packets, len=60)
     recorder.proc.send_signal(signal.SIGCONT)
@@ -172,7 +174,7 @@ def lost_while_stopped(app, record, packets, *args, **kwargs):
 
 def test_default_buffer_holds_what_comes_in_a_pause(app, record):
     """100 MB; one thread has the memory that others do not need."""
-    assert lost_while_stopped(app, record, 900_000, "-s", "60", buffer=None)[0] == 0
+    assert lost_while_stopped(app, record, 900_000, "-s", "60", buffer=None, whole=256 << 20)[0] == 0
 
 
 def test_size_that_would_have_held_what_was_lost(app, record):
