@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Tests one installation of ringtap, that of BUILD, with the DPDK and the applications of suites of Debian, in roots of
-# these (see root.sh), which are made if they are missing and kept. Writes docs/matrix.json and README's table of it.
+# these (see root.sh), which are made if they are missing and kept. Writes docs/matrix.json and the table of docs/dpdk.md.
 # usage: matrix.sh BUILD ROOTS SUITE...
 #        matrix.sh BUILD --here          on this machine, with its own applications; writes neither
 # DPDK_GIT names a repository of DPDK with its tags, for its examples: needed where the mirror of Debian has no sources.

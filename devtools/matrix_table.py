@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""README's table of what was tested with which DPDK, from docs/matrix.json, the last result of `make matrix`.
+"""The table of docs/dpdk.md of what was tested with which DPDK, from docs/matrix.json, the last result of `make matrix`.
 
 usage: matrix_table.py merge RESULT SUITE_RESULT...   puts the suites' results into RESULT, for those of before
-       matrix_table.py write | check                  puts the table into README.md; fails if it is not there"""
+       matrix_table.py write | check                  puts the table there; fails if it is not there"""
 
 import json
 import re
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[1]
-README, RESULT = REPO / "README.md", REPO / "docs" / "matrix.json"
+PAGE, RESULT = REPO / "docs" / "dpdk.md", REPO / "docs" / "matrix.json"
 BEGIN = "<!-- made by matrix_table.py -->\n"
 WAYS = {"fresh": "started", "running": "attached"}
 NAMES = {
@@ -70,12 +70,12 @@ def table(suites):
     return "\n".join(lines) + "\n"
 
 
-def readme():
-    """README with the table of docs/matrix.json."""
+def page():
+    """The page with the table of docs/matrix.json."""
     made = BEGIN + table(json.loads(RESULT.read_text())["suites"])
-    text, count = re.subn(re.escape(BEGIN) + r"(\|.*\n)*", lambda _: made, README.read_text())
+    text, count = re.subn(re.escape(BEGIN) + r"(\|.*\n)*", lambda _: made, PAGE.read_text())
     if count != 1:
-        sys.exit(f"README.md: the line '{BEGIN.strip()}' must be there once")
+        sys.exit(f"docs/dpdk.md: the line '{BEGIN.strip()}' must be there once")
     return text
 
 
@@ -83,9 +83,11 @@ def main(what, *args):
     if what == "merge":
         merge(Path(args[0]), args[1:])
     elif what == "write":
-        README.write_text(readme())
-    elif readme() != README.read_text():
-        sys.exit("README.md: the table is not that of docs/matrix.json: run 'python3 devtools/matrix_table.py write'")
+        PAGE.write_text(page())
+    elif page() != PAGE.read_text():
+        sys.exit(
+            "docs/dpdk.md: the table is not that of docs/matrix.json: run 'python3 devtools/matrix_table.py write'"
+        )
 
 
 main(*sys.argv[1:])
