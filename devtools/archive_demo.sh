@@ -195,7 +195,7 @@ title "The same with the clocks known, as with PTP: ringtap archive hops -A $out
 title "ringtap archive hops -A $out/archive --lost --limit 5 --json | the first lost packet"
 "$archive" hops -A "$out/archive" --lost --limit 5 --json | python3 -c 'import json, sys
 print(json.dumps(json.load(sys.stdin)["lost"][0], indent=2))'
-title "ringtap archive top -A $out/archive --by flows"
+title "ringtap archive top -A $out/archive --view flows"
 "$archive" top -A "$out/archive" --view flows
 "$archive" report -A "$out/archive" --title 'The demo of ringtap archive' --html "$out/report.html"
 title "Done. To read: $out/report.html; to query: ringtap archive query -A $out/archive 'SELECT ...'"

@@ -49,8 +49,8 @@ def arguments(parser):
     )
     parser.add_argument(
         "--follow",
-        metavar="APP",
-        help="record the DPDK application APP with 'ringtap record' into the archive, until Ctrl-C; "
+        metavar="APP[:PORT]",
+        help="record this DPDK application with 'ringtap record' into the archive, until Ctrl-C; "
         "options of record stand behind --",
     )
     parser.add_argument(

@@ -223,7 +223,6 @@ def _record(app, folder, args):
         "TERM",
         _ringtap(),
         "record",
-        "-i",
         app,
         *args.files,
         "-b",

@@ -165,7 +165,7 @@ def test_follow(tmp_path, app, ingest):
     first.kill()
     until(lambda: not sessions(app), what="the recorder to end")
     assert list(spool.glob("*.pcapng"))
-    second = ingest("--follow", app.prefix, *options)
+    second = ingest("--follow", f"{app.pid}:net_ring_a", *options)
     second.expect("Capturing on")
     app.rx(n=30, len=100)
     busy = ingest("--follow", app.prefix, *options)
