@@ -173,7 +173,7 @@ report:
 	devtools/deps.sh lab
 	[ $(abspath $(RESULTS)) = $(abspath docs/report) ] || \
 		{ mkdir -p docs/report && rm -f docs/report/* && cp $(RESULTS)/*.json docs/report; }
-	PYTHONPATH=lab $(PYTHON) -m ringtap_lab.run.cli report -o docs/report
+	PYTHONPATH=lab $(PYTHON) -m ringtap_lab.run.cli report -w docs/report
 
 # Makes docs/images again, with programs and a screen of its own.
 pictures: all

@@ -100,7 +100,7 @@ def arguments(parser):
         metavar="N",
         help="then also N recorders with the same packets, in copies of the index (1: no)",
     )
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="repetitions (5)")
+    parser.add_argument("--repetitions", type=int, default=5, metavar="N", help="repetitions (5)")
     parser.add_argument(
         "--folder", type=Path, metavar="DIR", help="for files and archives, which stay there (a temporary one)"
     )
@@ -146,7 +146,7 @@ def index_speed(bench, args, folder):
         folder, "udp64-part", packets=max(1, args.packets // TSHARK_SHARE), flows=100_000, size="64", traffic="udp"
     )
     fields = [word for name in FIELDS for word in ("-e", name)]
-    for _ in range(args.rounds):
+    for _ in range(args.repetitions):
         warm(path)
         bench.spin()
         for name, command, packets in (
@@ -213,7 +213,7 @@ def parallel(bench, args, folder):
         made(folder, f"parallel{i}", packets=args.packets // 2, flows=100_000, size="64", traffic="udp", seed=2 + i)
         for i in (0, 1)
     ]
-    for _ in range(args.rounds):
+    for _ in range(args.repetitions):
         for path in paths:
             warm(path)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
@@ -339,7 +339,7 @@ def measure_queries(bench, args, archive, packets):
     cpus = _two_cpus()
     bench.say(f"growth: {packets:,} packets, {len(layout.list_parts(archive))} files, two cores")
     flow = _some_flow(bench, archive, cpus)
-    for number in range(args.rounds):
+    for number in range(args.repetitions):
         bench.spin()
         for name, sql in QUERIES.items():
             for state in ("cold", "warm"):

@@ -55,10 +55,10 @@ part machine 40 bash devtools/gpu/machine.sh "$results"
 part kinds 60 python3 devtools/gpu/kinds.py "$results/kinds.json"
 part tests 120 python3 -m pytest -q --maxfail 4 e2e/fwd/test_gpu.py e2e/fwd/test_memory.py -k "not scatter_a_pool" --junitxml "$results/tests.xml"
 if [ "$mode" = quick ]; then
-	part cores 60 python3 -m ringtap_lab.run.cli cores --quick --repetitions 1 -o "$results" --cpus "$(seq -s, 0 $(($(nproc) - 1)))" \
+	part cores 60 python3 -m ringtap_lab.run.cli cores --quick --repetitions 1 -w "$results" --cpus "$(seq -s, 0 $(($(nproc) - 1)))" \
 		--only record-1x1,record-6x,merge-4,tour
-	part memory 60 python3 -m ringtap_lab.run.cli memory --quick --repetitions 1 -o "$results" --only gpu-drop,read,cost-gpu-managed
+	part memory 60 python3 -m ringtap_lab.run.cli memory --quick --repetitions 1 -w "$results" --only gpu-drop,read,cost-gpu-managed
 else
-	part cores 240 python3 -m ringtap_lab.run.cli cores -o "$results" --cpus "$(seq -s, 0 $(($(nproc) - 1)))"
-	part memory 300 python3 -m ringtap_lab.run.cli memory --repetitions 2 -o "$results"
+	part cores 240 python3 -m ringtap_lab.run.cli cores -w "$results" --cpus "$(seq -s, 0 $(($(nproc) - 1)))"
+	part memory 300 python3 -m ringtap_lab.run.cli memory --repetitions 2 -w "$results"
 fi

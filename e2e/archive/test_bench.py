@@ -21,7 +21,7 @@ def test_the_benchmark_runs(tmp_path):
             "index",
             "--packets",
             "4k",
-            "--rounds",
+            "--repetitions",
             "1",
             "--folder",
             str(tmp_path / "folder"),

@@ -13,7 +13,7 @@ PROBE = BUILD / "bench" / "machine_probe"
 
 
 def aims(tmp_path, *args, **env):
-    return lab.run("-o", tmp_path / "out", *args, program=("-m", "ringtap_lab.run.aims"), cwd=tmp_path, **env)
+    return lab.run("-w", tmp_path / "out", *args, program=("-m", "ringtap_lab.run.aims"), cwd=tmp_path, **env)
 
 
 def git(env, *args):
@@ -40,11 +40,11 @@ def test_rounds_are_merged_over_runs(tmp_path, clone):
     """Each run adds rounds to those that are in the folder, with the same build and settings."""
 
     def push(*args):
-        return aims(tmp_path, "--only", "push-vlan", "--seconds", "0.5", *args, **clone)
+        return aims(tmp_path, "--only", "push-vlan", "--duration", "0.5s", *args, **clone)
 
-    done = push("--rounds", "1")
+    done = push("--repetitions", "1")
     assert done.returncode == 0, done.stderr
-    done = push("--rounds", "2", "--json")
+    done = push("--repetitions", "2", "--json")
     assert done.returncode == 0, done.stderr
     table = {r["aim"]: r for r in json.loads(done.stdout[done.stdout.index("{\n") :])["aims"]}
     assert table["the copy of 64, stripped tag"]["rounds"] == 2
@@ -52,7 +52,7 @@ def test_rounds_are_merged_over_runs(tmp_path, clone):
     assert [e["repetition"] for e in runs] == [0, 1] and runs[0]["values"]["push_s"] > 0
     assert runs[0]["data"]["regime"] in regime.MEANING and len(runs[0]["data"]["probes"]) == 2
     (tmp_path / "clone" / "source").write_text("2")
-    refused = push("--rounds", "3", "--nice", "1")
+    refused = push("--repetitions", "3", "--nice", "1")
     assert refused.returncode == 2 and all(
         text in refused.stderr for text in ("results of other settings", "-dirty", "nice")
     )
@@ -93,7 +93,7 @@ def test_probe_of_a_missing_cpu_fails():
     ],
 )
 def test_measures_real_programs(tmp_path, clone, name, keys):
-    done = aims(tmp_path, "--only", name, "--rounds", "1", "--seconds", "1.2", "--nice", "-20", **clone)
+    done = aims(tmp_path, "--only", name, "--repetitions", "1", "--duration", "1.2s", "--nice", "-20", **clone)
     assert done.returncode == 0, done.stderr
     measured = [e for e in journal(tmp_path) if e["event"] == "run"]
     assert [e["cell"] for e in measured] == [name]

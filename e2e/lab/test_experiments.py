@@ -34,7 +34,7 @@ def mean(cells, cell, metric):
 @pytest.fixture(scope="module")
 def latency(tmp_path_factory):
     folder = tmp_path_factory.mktemp("latency")
-    done = lab.run("latency", "--quick", "--repetitions", 1, "--latency-packets", 2000, "-o", folder, "--nice", -5)
+    done = lab.run("latency", "--quick", "--repetitions", 1, "--latency-packets", 2000, "-w", folder, "--nice", -5)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -156,7 +156,7 @@ def test_page_is_printed(browser, latency, tmp_path):
 
 @pytest.mark.parametrize("name", ["latency", "memory"])
 def test_interrupt_leaves_nothing(name, tmp_path, closing):
-    p = closing(lab.start(name, "--quick", "-o", tmp_path / "out"))
+    p = closing(lab.start(name, "--quick", "-w", tmp_path / "out"))
     p.expect(r"^\[1/")
     until(lambda: [x for x in lab.remains(p.pid) if x.startswith("process")], what="a forwarder")
     p.send_signal(signal.SIGINT)

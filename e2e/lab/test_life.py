@@ -17,7 +17,7 @@ DEAF = ("--sample-deaf", "yes")
 
 
 def sample(tmp_path, *args):
-    return lab.run("sample", "-o", tmp_path / "out", *args, program=SAMPLE, cwd=tmp_path)
+    return lab.run("sample", "-w", tmp_path / "out", *args, program=SAMPLE, cwd=tmp_path)
 
 
 def measured(tmp_path):
@@ -28,7 +28,7 @@ def measured(tmp_path):
 @pytest.fixture
 def stopped(tmp_path, closing):
     """A run stopped in its second cell, with namespaces, processes and files; a process ignores SIGTERM."""
-    p = closing(lab.start("sample", "-o", tmp_path / "out", *STOP, *DEAF, program=SAMPLE, cwd=tmp_path))
+    p = closing(lab.start("sample", "-w", tmp_path / "out", *STOP, *DEAF, program=SAMPLE, cwd=tmp_path))
     p.expect("everything is there")
     here = lab.remains(p.pid)
     assert sum(x.startswith("network namespace") for x in here) == 2, here
@@ -103,7 +103,7 @@ def huge_pages():
 def test_next_run_frees_huge_pages_of_a_killed_one(tmp_path, closing, huge_pages):
     before = huge_pages()
     p = closing(
-        lab.start("sample", "-o", tmp_path / "out", *STOP, "--sample-huge-mb", "4", program=SAMPLE, cwd=tmp_path)
+        lab.start("sample", "-w", tmp_path / "out", *STOP, "--sample-huge-mb", "4", program=SAMPLE, cwd=tmp_path)
     )
     p.expect("everything is there")
     (note,) = (x for x in lab.remains(p.pid) if scope.HUGE_PAGES in x)

@@ -34,12 +34,12 @@ def measured(folder, name, cells):
         1,
         "--only",
         ",".join(cells),
-        "-o",
+        "-w",
         folder,
         "--nice",
         -5,
-        "--overhead-seconds",
-        0.2,
+        "--overhead-duration",
+        "200ms",
         program=SHORTLY,
     )
     assert done.returncode == 0, done.stderr
@@ -138,7 +138,7 @@ def test_interrupt_leaves_nothing(name, cell, program, tmp_path, closing):
     if reason:
         pytest.skip(reason)
     # Long enough to be interrupted while the tool runs.
-    p = closing(lab.start(name, "--quick", "--only", cell, f"--{name}-seconds", "1", "-o", str(tmp_path / "out")))
+    p = closing(lab.start(name, "--quick", "--only", cell, f"--{name}-duration", "1s", "-w", str(tmp_path / "out")))
     until(lambda: any(program in text for text in commands_of(p.pid)), what=program)
     p.send_signal(signal.SIGINT)
     assert p.wait() == 130

@@ -189,7 +189,7 @@ def bench(monkeypatch, alone, probed, build, call, tmp_path):
     """bench(argument...) runs it; what `push` and `dumpcap` measure is replaced."""
     monkeypatch.setattr(aims.Aims, "check", lambda self, lab: None)
     monkeypatch.setattr(aims_cells, "push", lambda lab, seconds, packets: {"push_s": 5e-9, "uncached_s": 9e-9})
-    return lambda *args: call(aims.main, "-o", tmp_path / "out", "--build", build, *args)
+    return lambda *args: call(aims.main, "-w", tmp_path / "out", "--build", build, *args)
 
 
 def journal(tmp_path):
@@ -200,21 +200,21 @@ def test_rounds_of_other_builds_are_refused(bench, facts):
     """A changed source is another one with each run: nobody knows what was built."""
 
     def push(*args):
-        return bench("--only", "push-vlan", "--seconds", "0.5", *args)
+        return bench("--only", "push-vlan", "--duration", "0.5s", *args)
 
     def refused(done):
         assert done.returncode == 2 and "results of other settings" in done.stderr, done.stderr
         return done.stderr
 
-    assert push("--rounds", "1").returncode == 0
-    assert push("--rounds", "2").returncode == 0
-    assert "cpus" in refused(push("--rounds", "3", "--cpus", "1,0"))
+    assert push("--repetitions", "1").returncode == 0
+    assert push("--repetitions", "2").returncode == 0
+    assert "cpus" in refused(push("--repetitions", "3", "--cpus", "1,0"))
     facts["commit"] += "-dirty"
-    assert "-dirty" in refused(push("--rounds", "3"))
-    assert push("--rounds", "1", "--fresh").returncode == 0
-    assert "-dirty" in refused(push("--rounds", "2"))
+    assert "-dirty" in refused(push("--repetitions", "3"))
+    assert push("--repetitions", "1", "--fresh").returncode == 0
+    assert "-dirty" in refused(push("--repetitions", "2"))
     facts["commit"] = "123456789abc"
-    assert "commit" in refused(push("--rounds", "2"))
+    assert "commit" in refused(push("--repetitions", "2"))
 
 
 def test_niceness_is_a_setting():
@@ -227,28 +227,28 @@ def test_niceness_is_a_setting():
 
 def test_rounds_are_merged_over_runs(tmp_path, bench):
     """Each run adds rounds to those that are in the folder."""
-    done = bench("--only", "push-vlan", "--rounds", "1", "--seconds", "0.5")
+    done = bench("--only", "push-vlan", "--repetitions", "1", "--duration", "0.5s")
     assert done.returncode == 0, done.stderr
-    done = bench("--only", "push", "--rounds", "2", "--seconds", "0.5", "--json")
+    done = bench("--only", "push", "--repetitions", "2", "--duration", "0.5s", "--json")
     assert done.returncode == 0, done.stderr
     table = {r["aim"]: r for r in json.loads(done.stdout)["aims"]}
     assert table["the copy of 64, stripped tag"]["rounds"] == table["the copy of 1518, -s 64"]["rounds"] == 2
     runs = [e for e in journal(tmp_path) if e["event"] == "run"]
     assert len({(e["cell"], e["repetition"]) for e in runs}) == len(runs) == 6
     assert {e["data"]["regime"] for e in runs} == {"near"} and runs[0]["values"]["line_s"] == pytest.approx(40e-9)
-    none = bench("--only", "push", "--rounds", "3", "--seconds", "0.5", "--limit", "1")
+    none = bench("--only", "push", "--repetitions", "3", "--duration", "0.5s", "--within", "1s")
     assert "3 measurements are left for another run" in none.stderr
     assert len([e for e in journal(tmp_path) if e["event"] == "run"]) == 6
-    other = bench("--only", "push", "--rounds", "2", "--seconds", "7")
+    other = bench("--only", "push", "--repetitions", "2", "--duration", "7s")
     assert other.returncode == 2 and "results of other settings" in other.stderr
 
 
 def test_report_measures_nothing(tmp_path, bench):
     done = bench("--report")
     assert done.returncode == 2 and done.stderr == f"ringtap_lab.run.aims: {tmp_path}/out has no results of aims\n"
-    assert bench("--only", "push-vlan", "--rounds", "1").returncode == 0
+    assert bench("--only", "push-vlan", "--repetitions", "1").returncode == 0
     before = journal(tmp_path)
-    done = bench("--report", "--rounds", "1")
+    done = bench("--report", "--repetitions", "1")
     assert done.returncode == 0 and "| the copy of 64, stripped tag | <= 6 ns | 5.0 ns | 1 | yes |" in done.stdout
     assert journal(tmp_path) == before
 
@@ -260,7 +260,7 @@ def test_list_names_every_cell(bench):
 
 def test_interrupt_is_reported(bench, monkeypatch):
     monkeypatch.setattr(aims_cells, "push", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    done = bench("--only", "push-vlan", "--rounds", "1")
+    done = bench("--only", "push-vlan", "--repetitions", "1")
     assert done.returncode == 130 and "the same command goes on from here" in done.stderr
 
 
@@ -276,7 +276,7 @@ def test_dpdk_dumpcap_has_three_attempts(bench, monkeypatch, failures, status, a
         return {"captured_pps": 1e6, "attached_pps": 1e6, "loss": 0.0, "added_s": 50e-9, "alone_pps": 2e6}
 
     monkeypatch.setattr(aims_cells, "dumpcap", dumpcap)
-    done = bench("--only", "dumpcap-64", "--rounds", "1", "--quick")
+    done = bench("--only", "dumpcap-64", "--repetitions", "1", "--quick")
     assert done.returncode == status and calls == [aims.QUICK_SECONDS] * attempts
     assert ("failed: testpmd has ended" in done.stderr) == (status == 1)
 
@@ -284,7 +284,7 @@ def test_dpdk_dumpcap_has_three_attempts(bench, monkeypatch, failures, status, a
 def test_other_measurements_have_one_attempt(bench, monkeypatch):
     calls = []
     monkeypatch.setattr(aims_cells, "push", lambda *_: calls.append(1) or (_ for _ in ()).throw(RuntimeError("no")))
-    assert bench("--only", "push-vlan", "--rounds", "1").returncode == 1
+    assert bench("--only", "push-vlan", "--repetitions", "1").returncode == 1
     assert calls == [1]
 
 

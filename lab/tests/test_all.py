@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("no_plots")
 
 @pytest.fixture
 def everything(lab, tmp_path):
-    return lambda *args, samples=SOME: lab("all", "-o", tmp_path / "out", *args, samples=samples)
+    return lambda *args, samples=SOME: lab("all", "-w", tmp_path / "out", *args, samples=samples)
 
 
 def measured(tmp_path):

@@ -21,7 +21,7 @@ STOP = ("--sample-stop", "two0")
 
 @pytest.fixture
 def sample(lab, tmp_path):
-    return lambda *args, **kwargs: lab("sample", "-o", tmp_path / "out", *args, **kwargs)
+    return lambda *args, **kwargs: lab("sample", "-w", tmp_path / "out", *args, **kwargs)
 
 
 def journal(tmp_path):
@@ -141,13 +141,13 @@ def test_report_from_exported_data(tmp_path, lab, sample):
     before = (out / "report.html").read_text(), (out / "sample.json").read_text()
     (out / "sample.jsonl").unlink()
     (out / "report.html").unlink()
-    done = lab("report", "-o", out)
+    done = lab("report", "-w", out)
     assert done.returncode == 0 and done.stdout == f"{out}/report.html\n", done.stderr
     assert before == ((out / "report.html").read_text(), (out / "sample.json").read_text())
-    nothing = lab("report", "-o", tmp_path / "nothing")
+    nothing = lab("report", "-w", tmp_path / "nothing")
     assert nothing.returncode == 2 and "has no results of experiments" in nothing.stderr
     (out / "sample.json").write_text("{}")
-    broken = lab("report", "-o", out)
+    broken = lab("report", "-w", out)
     assert broken.returncode == 2 and "not results of ringtap-lab" in broken.stderr
 
 
@@ -208,7 +208,7 @@ def test_other_settings_are_refused(tmp_path, sample, no_plots):
 )
 def test_errors_are_one_line(tmp_path, lab, monkeypatch, args, complaint):
     monkeypatch.setenv("PATH", "/nowhere")
-    done = lab(*args, "-o", tmp_path / "out")
+    done = lab(*args, "-w", tmp_path / "out")
     assert done.returncode == 2
     assert done.stderr.startswith("ringtap-lab: ") and done.stderr.count("\n") == 1
     assert complaint in done.stderr

@@ -117,7 +117,7 @@ def test_page_can_be_made_again(tmp_path, call, no_plots):
     """From its data files only, as `make report` does, with the code of this version."""
     for path in FOLDER.glob("*.json"):
         (tmp_path / path.name).write_text(path.read_text())
-    done = call(cli.main, "report", "-o", tmp_path)
+    done = call(cli.main, "report", "-w", tmp_path)
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
     again = report.Page((tmp_path / "report.html").read_text())
     report.check_values(again, report.load(tmp_path))

@@ -17,7 +17,7 @@ def measure(alone, call, build, tmp_path, monkeypatch):
     monkeypatch.setattr(Lab, "need_huge_pages", lambda self, megabytes: None)
     monkeypatch.setattr(Lab, "tool", lambda self, name, package: name)
     return lambda name, *args: call(
-        cli.main, name, "-o", tmp_path / "out", *([] if "--build" in args else ["--build", build]), *args
+        cli.main, name, "-w", tmp_path / "out", *([] if "--build" in args else ["--build", build]), *args
     )
 
 

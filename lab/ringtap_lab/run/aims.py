@@ -2,7 +2,7 @@
 """`make bench ONLY=aims`: what a recorder loses and costs, against what it should.
 
 Rounds of short measurements by turns, each between two probes of the machine's regime. Each result is on the disk at once (aims.jsonl
-in the folder of results): a run that is interrupted, or limited by --limit, goes on where it stopped,
+in the folder of results): a run that is interrupted, or limited by --within, goes on where it stopped,
 with the same build of a commit; a build with other changes than commits begins again."""
 
 import argparse
@@ -13,7 +13,7 @@ import time
 import uuid
 
 from ..report import aims_table
-from ..tools import machine, regime
+from ..tools import machine, regime, units
 from ..tools.errors import Trouble
 from ..tools.niceness import Niceness
 from ..tools.results import Journal, found
@@ -94,7 +94,8 @@ class Aims(Experiment):
 EXPERIMENT = Aims()
 
 
-def add_options(p):
+def parser():
+    p = argparse.ArgumentParser(prog="ringtap_lab.run.aims", description=__doc__.split("\n")[0])
     build = os.environ.get("RINGTAP_BUILD", str(REPOSITORY / "build"))
     p.add_argument(
         "--only", type=lambda text: text.split(","), default=[], help="comma list of (parts of) names of measurements"
@@ -102,11 +103,13 @@ def add_options(p):
     p.add_argument("--list", action="store_true", help="print their names, measure nothing")
     p.add_argument("--quick", action="store_true", help=f"{QUICK_ROUNDS} round of {QUICK_SECONDS} s each: 2 minutes")
     p.add_argument(
-        "--rounds", type=int, dest="repetitions", help=f"of each, with those that are in the folder ({ROUNDS})"
+        "--repetitions", type=int, metavar="N", help=f"of each, with those that are in the folder ({ROUNDS})"
     )
-    p.add_argument("--seconds", type=float, dest="aims_seconds", help=f"of each round ({SECONDS:g})")
     p.add_argument(
-        "--limit", type=float, metavar="S", help="begin nothing that would end later than S seconds from now"
+        "--duration", type=units.seconds, dest="aims_seconds", metavar="TIME", help=f"of each round ({SECONDS:g}s)"
+    )
+    p.add_argument(
+        "--within", type=units.seconds, metavar="TIME", help="begin nothing that would end later than TIME from now"
     )
     p.add_argument("--fresh", action="store_true", help="delete the folder's results first")
     p.add_argument("--report", action="store_true", help="only print the table of what is in the folder")
@@ -119,7 +122,10 @@ def add_options(p):
     )
     p.add_argument("--nice", type=int, default=0, help="niceness of all that is measured (0)")
     p.add_argument("--build", type=pathlib.Path, default=build, help="build folder")
-    p.add_argument("-o", "--out", type=pathlib.Path, help="folder of the results (BUILD/bench)")
+    p.add_argument(
+        "-w", "--write", dest="out", type=pathlib.Path, metavar="DIR", help="folder of the results (BUILD/bench)"
+    )
+    return p
 
 
 def _settings(options, commit):
@@ -144,8 +150,8 @@ def _measure(options):
         journal.begin(_settings(options, facts["commit"]), facts)
         _, todo = runner.plan(EXPERIMENT, lab, journal.results, options.only)
         part = runner.Part(EXPERIMENT.name, todo, 0)
-        if options.limit:
-            lab.until = time.monotonic() + options.limit
+        if options.within:
+            lab.until = time.monotonic() + options.within
         run = runner.Run(EXPERIMENT, lab, journal, runner.Progress([part]), part)
         run.execute()
         return run.failed
@@ -181,10 +187,8 @@ def run(options):
 
 
 def main(argv=None):
-    p = argparse.ArgumentParser(prog="ringtap_lab.run.aims", description=__doc__.split("\n")[0])
-    add_options(p)
     try:
-        return run(p.parse_args(argv))
+        return run(parser().parse_args(argv))
     except (Trouble, OSError) as e:
         print(f"ringtap_lab.run.aims: {e}", file=sys.stderr)
         return 2

@@ -62,7 +62,7 @@ class Capture(Program):
     """seconds: it captures for so long, and ends by itself; else until counts()."""
 
     def __init__(self, argv, ready, env=None, seconds=None):
-        super().__init__([*argv, *(["-a", f"duration:{seconds}"] if seconds else [])], ready, env)
+        super().__init__([*argv, *(["-a", f"duration:{seconds:g}"] if seconds else [])], ready, env)
         self.seconds = seconds
 
     def end(self):

@@ -15,7 +15,7 @@ import sys
 import time
 
 from ..report import markdown
-from ..tools import machine, process
+from ..tools import machine, process, units
 from ..tools.hugepages import HugePages
 from ..tools.niceness import Niceness
 from . import attached, collectors, forwarders, libpcap, measure, testpmd
@@ -33,7 +33,7 @@ def _numbers(text):
     return [int(n) for n in text.split(",")]
 
 
-def arguments(argv):
+def parser():
     build = os.environ.get("RINGTAP_BUILD", str(REPOSITORY / "build"))
     p = argparse.ArgumentParser(prog="ringtap_lab.run.bench", description=__doc__.split("\n")[0])
     p.add_argument("--quick", action="store_true", help="fewer sizes, one repetition: 3 minutes")
@@ -42,21 +42,28 @@ def arguments(argv):
     )
     p.add_argument("--tools", type=lambda text: text.split(","), default=["dpdk-dumpcap", "ringtap"], help="comma list")
     p.add_argument("--sizes", type=_numbers, help="comma list of frame sizes in bytes")
-    p.add_argument("--repeat", type=int, help="repetitions (3)")
-    p.add_argument("--seconds", type=int, help="length of one capture (2)")
+    p.add_argument("--repetitions", type=int, metavar="N", help="measurements of each (3)")
+    p.add_argument("--duration", dest="seconds", type=units.seconds, metavar="TIME", help="length of one capture (2s)")
     p.add_argument("--cpus", type=_numbers, default=[0, 1], help="of application and capture")
     p.add_argument(
         "--nice", type=int, default=0, help="niceness of all that is measured, for machines that others use too (0)"
     )
     p.add_argument("--record-options", type=str.split, default=[], help="more options for ringtap record")
     p.add_argument("--build", type=pathlib.Path, default=build, help="build folder")
-    p.add_argument("--out", type=pathlib.Path, help="folder for report and data (BUILD/bench)")
-    p.add_argument("--disk-dir", help="folder to capture into (OUT)")
+    p.add_argument(
+        "-w", "--write", dest="out", type=pathlib.Path, metavar="DIR", help="folder for report and data (BUILD/bench)"
+    )
+    p.add_argument("--disk-dir", help="folder to capture into (that of -w)")
+    return p
+
+
+def arguments(argv):
+    p = parser()
     o = p.parse_args(argv)
     if unknown := set(o.only) - set(PARTS):
         p.error(f"no such part: {', '.join(sorted(unknown))}")
     o.sizes = o.sizes or (QUICK_SIZES if o.quick else SIZES)
-    o.repeat = o.repeat or (1 if o.quick else 3)
+    o.repetitions = o.repetitions or (1 if o.quick else 3)
     o.seconds = o.seconds or (1 if o.quick else 2)
     o.build = o.build.resolve()
     o.out = o.out or o.build / "bench"
@@ -188,8 +195,8 @@ class Bench:
     def measure(self):
         sources = self.sources()
         applications = self.applications() if sources else []
-        for repetition in range(self.o.repeat):
-            print(f"# repetition {repetition + 1} of {self.o.repeat}", flush=True)
+        for repetition in range(self.o.repetitions):
+            print(f"# repetition {repetition + 1} of {self.o.repetitions}", flush=True)
             self.yardsticks()
             for source in sources:
                 # The second one finds other caches and clocks: they take turns.

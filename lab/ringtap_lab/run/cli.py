@@ -37,8 +37,10 @@ def _parser(known):
         help=f"{', '.join(known)}; all; or {ONLY_REPORT}: only write it, from what is in the folder",
     )
     p.add_argument(
-        "-o",
-        "--out",
+        "-w",
+        "--write",
+        dest="out",
+        metavar="DIR",
         default="lab-results",
         type=pathlib.Path,
         help="folder for results (lab-results); what is there is not measured again",

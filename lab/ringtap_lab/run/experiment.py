@@ -7,6 +7,8 @@ An experiment names its cells, measures one of them, and names the view (in repo
 
 from dataclasses import dataclass, field
 
+from ..tools import units
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -53,10 +55,11 @@ class Experiment:
         """group: an argparse group. Names begin with --NAME-, so that experiments do not clash."""
         if self.length_s:
             group.add_argument(
-                f"--{self.name}-seconds",
-                type=float,
-                metavar="S",
-                help="how long each rate is measured ({}; with --quick {})".format(*self.length_s),
+                f"--{self.name}-duration",
+                dest=f"{self.name}_seconds",
+                type=units.seconds,
+                metavar="TIME",
+                help="how long each rate is measured ({:g}s; with --quick {:g}s)".format(*self.length_s),
             )
 
     def length(self, lab):
