@@ -56,6 +56,10 @@ int packet_file_open(const char *path, bool group_read, bool *created)
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode), at;
 
 	*created = fd >= 0;
+	/* What the umask has taken away. A file system without modes refuses, and has none to set.
+	 */
+	if (fd >= 0 && group_read)
+		(void)fchmod(fd, mode);
 	if (fd >= 0 || errno != EEXIST)
 		return fd < 0 ? -errno : fd;
 	at = open(path, O_PATH | O_CLOEXEC);

@@ -51,6 +51,17 @@ static void new_files_are_private(void **state)
 	open_and_close("group", true, false, 0640);
 }
 
+static void the_umask_does_not_keep_the_group_out(void **state)
+{
+	(void)state;
+	umask(077);
+	open_and_close("umask", false, true, 0600);
+	open_and_close("umask-group", true, true, 0640);
+	umask(0277);
+	open_and_close("umask-strange", true, true, 0640);
+	umask(0);
+}
+
 static void files_that_exist_become_private(void **state)
 {
 	size_t len;
@@ -109,6 +120,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(new_files_are_private),
+		cmocka_unit_test(the_umask_does_not_keep_the_group_out),
 		cmocka_unit_test(files_that_exist_become_private),
 		cmocka_unit_test(others_get_no_packets),
 		cmocka_unit_test(devices_and_pipes_of_a_shell_are_opened),
