@@ -35,17 +35,21 @@ bool name_is_ours(const char *device)
 	return rt_alias_parse(device, &app, &port) && !if_nametoindex(device);
 }
 
-static bool find_app(const struct ringtap_apps *apps, const char *name, size_t len, size_t *app)
+/* The application that text begins with, up to its end or a colon; its name, of *len bytes, may
+ * have colons. The shortest is meant. */
+static bool find_app(const struct ringtap_apps *apps, const char *text, size_t *len, size_t *app)
 {
+	*len = SIZE_MAX;
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
-		const char *other = ringtap_apps_name(apps, i);
+		size_t n = strlen(ringtap_apps_name(apps, i));
 
-		if (strlen(other) == len && !memcmp(other, name, len)) {
-			*app = i;
-			return true;
-		}
+		if (n >= *len || strncmp(ringtap_apps_name(apps, i), text, n) ||
+			(text[n] && text[n] != ':'))
+			continue;
+		*len = n;
+		*app = i;
 	}
-	return false;
+	return *len < SIZE_MAX;
 }
 
 static int no_such_app(struct handle *h, const struct ringtap_apps *apps, const char *name)
@@ -78,19 +82,20 @@ static struct target *target_of(struct targets *t, size_t app)
 }
 
 /* Adds one item between +: APP:PORT, APP: or APP for all of its ports, or a PORT of the previous
- * application. Port names can contain colons, too: the text before the first one is an application
- * only if one has this name. */
+ * application. Names of ports can contain colons, too. */
 static int add_item(
 	struct handle *h, struct targets *t, char *item, const struct ringtap_target *model)
 {
 	bool first = !t->count;
-	size_t len = strcspn(item, ":"), app;
+	size_t len, app;
 	const char *port = item;
 	struct target *target;
+	bool named;
 
 	if (!first && !*item)
 		return handle_fail(h, PCAP_ERROR_NO_SUCH_DEVICE, "a port is missing after a +");
-	if ((first || item[len]) && find_app(t->apps, item, len, &app))
+	named = find_app(t->apps, item, &len, &app);
+	if (named && (first || item[len]))
 		port = item + len + (item[len] == ':');
 	else if (first)
 		return no_such_app(h, t->apps, item);

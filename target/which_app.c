@@ -15,16 +15,18 @@
 void target_split(
 	const char *spec, const char *const *apps, size_t count, int *app, const char **port)
 {
-	size_t len = spec ? strcspn(spec, ":") : 0;
+	size_t len = SIZE_MAX;
 
 	*app = -1;
 	*port = spec;
 	for (size_t i = 0; spec && i < count; i++) {
-		if (strlen(apps[i]) == len && !memcmp(apps[i], spec, len)) {
-			*app = (int)i;
-			*port = spec[len] && spec[len + 1] ? spec + len + 1 : NULL;
-			return;
-		}
+		size_t n = strlen(apps[i]);
+
+		if (n >= len || strncmp(apps[i], spec, n) || (spec[n] && spec[n] != ':'))
+			continue;
+		len = n;
+		*app = (int)i;
+		*port = spec[n] && spec[n + 1] ? spec + n + 1 : NULL;
 	}
 }
 
@@ -136,6 +138,23 @@ static int by_name(const struct ringtap_apps *apps, const char *word)
 	return -ENOENT;
 }
 
+/* Where the name of the application ends, which may have colons, as those of ports. The shortest is
+ * meant: an application of another user that is called "my-app:0" does not get in the way. */
+static size_t name_len(const struct ringtap_apps *apps, const char *text)
+{
+	size_t first = strcspn(text, ":");
+	char name[256];
+
+	for (size_t len = first; len < sizeof(name); len += 1 + strcspn(text + len + 1, ":")) {
+		snprintf(name, sizeof(name), "%.*s", (int)len, text);
+		if (by_name(apps, name) >= 0)
+			return len;
+		if (!text[len])
+			break;
+	}
+	return first;
+}
+
 static bool runs(const struct ringtap_apps *apps, size_t i, const char *program)
 {
 	size_t primary = ringtap_apps_primary(apps, i);
@@ -242,7 +261,7 @@ static int only_app(const char *command, const struct ringtap_apps *apps, const 
 int target_find(const char *command, const struct ringtap_apps *apps, const char *text,
 	bool port_alone, int *app, const char **port)
 {
-	size_t len = text ? strcspn(text, ":") : 0;
+	size_t len = text ? name_len(apps, text) : 0;
 	struct target_candidates others;
 
 	*app = text ? target_app(apps, text, len, &others) : -ENOENT;

@@ -159,6 +159,20 @@ static void a_port_alone_needs_its_colon(void **state)
 		"there is");
 }
 
+static void names_may_have_colons(void **state)
+{
+	test_apps.app[2].name = "a:b:c";
+	assert_found("a:b:c", false, 2, NULL);
+	assert_found("a:b:c", true, 2, NULL);
+	assert_found("a:b:c:", false, 2, NULL);
+	assert_found("a:b:c:0000:03:00.0", false, 2, "0000:03:00.0");
+	assert_refused("a:b", false,
+		"drops: no port or application is called 'a:b'; 'ringtap list' shows what there "
+		"is");
+	test_apps.app[2].name = "pmd:p0";
+	assert_found("pmd:p0", false, 0, "p0");
+}
+
 static void without_a_name_the_only_application_is_meant(void **state)
 {
 	assert_refused(NULL, false,
@@ -200,6 +214,7 @@ int main(void)
 		with_apps(names_come_before_programs),
 		with_apps(programs_of_several_applications_are_ambiguous),
 		with_apps(a_port_alone_needs_its_colon),
+		with_apps(names_may_have_colons),
 		with_apps(without_a_name_the_only_application_is_meant),
 		with_apps(words_that_are_too_long_or_empty_mean_nothing),
 	};

@@ -285,18 +285,22 @@ static void values_that_are_stored(void **state)
 
 static void applications_and_ports_with_colons(void **state)
 {
-	static const char *const apps[] = {"ovs", "0000"};
+	static const char *const apps[] = {"a:b:c", "ovs:p1", "ovs", "0000"};
 	static const struct {
 		const char *spec;
 		int app;
 		const char *port;
 	} cases[] = {
-		{"ovs:p0", 0, "p0"},
-		{"ovs:", 0, NULL},
-		{"ovs:0000:03:00.0", 0, "0000:03:00.0"},
-		{"0000:03:00.0", 1, "03:00.0"},
+		{"a:b:c", 0, NULL},
+		{"a:b:c:p0", 0, "p0"},
+		{"a:b", -1, "a:b"},
+		{"ovs:p1", 2, "p1"},
+		{"ovs:p0", 2, "p0"},
+		{"ovs:", 2, NULL},
+		{"ovs:0000:03:00.0", 2, "0000:03:00.0"},
+		{"0000:03:00.0", 3, "03:00.0"},
 		{"0001:03:00.0", -1, "0001:03:00.0"},
-		{"ovs", 0, NULL},
+		{"ovs", 2, NULL},
 		{"ov", -1, "ov"},
 		{"ov:p0", -1, "ov:p0"},
 		{":p0", -1, ":p0"},
@@ -308,7 +312,7 @@ static void applications_and_ports_with_colons(void **state)
 		const char *port;
 		int app;
 
-		target_split(cases[i].spec, apps, 2, &app, &port);
+		target_split(cases[i].spec, apps, 4, &app, &port);
 		assert_int_equal(app, cases[i].app);
 		if (cases[i].port)
 			assert_string_equal(port, cases[i].port);
