@@ -245,7 +245,7 @@ def test_help_manual_and_completion():
         [
             "bash",
             "-c",
-            f". {script}; COMP_WORDS=(ringtap-fwd --plane pack); COMP_CWORD=2; _ringtap_fwd; echo ${{COMPREPLY[@]}}",
+            f". {script}; COMP_LINE='ringtap-fwd --plane pack' COMP_POINT=24; _ringtap_fwd; echo ${{COMPREPLY[@]}}",
         ]
     )
     assert words.split() == ["packet", "packet-mmap"]
