@@ -14,8 +14,7 @@ const char *message_program = "ringtap";
 static char last_text[1024];
 static size_t live_len;
 
-/* A message may contain the name of another user's process or file. */
-static void make_one_line(char *text)
+char *text_one_line(char *text)
 {
 	struct controls c = {0};
 
@@ -23,6 +22,7 @@ static void make_one_line(char *text)
 		if (*p == '\n' || *p == '\r' || *p == '\t')
 			*p = ' ';
 	controls_replace(&c, text, strlen(text));
+	return text;
 }
 
 void message_print(const char *format, ...)
@@ -32,7 +32,7 @@ void message_print(const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(last_text, sizeof(last_text), format, ap);
 	va_end(ap);
-	make_one_line(last_text);
+	text_one_line(last_text); /* of another user's process or file, perhaps */
 	if (live_len)
 		fputc('\n', stderr);
 	live_len = 0;

@@ -40,6 +40,9 @@ size_t text_columns(const char *text);
  * its middle: names differ at their ends. Returns buf. */
 char *text_shorten(char *buf, size_t size, const char *text, size_t columns);
 
+/* Replaces line ends, tabs and control characters, for a terminal. Returns text. */
+char *text_one_line(char *text);
+
 #define TEXT_WIDTH 80 /* of a terminal, and of tables that go elsewhere */
 /* Prints text and a line end, with breaks at blanks to stay within TEXT_WIDTH; the lines after the
  * first begin behind indent blanks. column: what stands in its first line already. */

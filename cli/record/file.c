@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "counts.h"
@@ -51,16 +52,59 @@ static int open_next(struct recorder *r)
 	return ret;
 }
 
+static const struct {
+	const char *suffix, *name;
+} packers[] = {[COMPRESS_ZSTD] = {".zst", "zstd"}, [COMPRESS_LZ4] = {".lz4", "lz4"}};
+
 static char *own_name(const struct recorder *r)
 {
 	char extension[32];
 
 	snprintf(extension, sizeof(extension), "%s%s", r->cfg->output.pcap ? ".pcap" : ".pcapng",
-		r->cfg->output.compress == COMPRESS_ZSTD  ? ".zst"
-		: r->cfg->output.compress == COMPRESS_LZ4 ? ".lz4"
-							  : "");
+		r->cfg->output.compress == COMPRESS_NONE ? ""
+							 : packers[r->cfg->output.compress].suffix);
 	return file_name_default(
 		r->targets.list[0].name, extension, (time_t)(r->file_ns / NS_PER_S));
+}
+
+/* Whether name, of that length, ends so; it is then shorter by that. */
+static bool cut_suffix(const char *name, size_t *len, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	if (*len <= n || memcmp(name + *len - n, suffix, n))
+		return false;
+	*len -= n;
+	return true;
+}
+
+/* Programs go by the name. */
+static void check_suffix(const struct recorder *r)
+{
+	const struct output_options *o = &r->cfg->output;
+	const char *command = r->cfg->capture.command, *name = r->path;
+	size_t len = strlen(name);
+	struct stat st;
+
+	if (!strcmp(name, "-") || (!stat(name, &st) && !S_ISREG(st.st_mode)))
+		return;
+	for (int i = COMPRESS_ZSTD; i <= COMPRESS_LZ4; i++) {
+		bool named = cut_suffix(name, &len, packers[i].suffix);
+
+		if (named && (int)o->compress != i)
+			message_print("%s: '%s' is not compressed by %s; add --compress %s, or "
+				      "choose another name",
+				command, name, packers[i].name, packers[i].name);
+		else if (!named && (int)o->compress == i)
+			message_print("%s: '%s' is compressed by %s; choose a name that ends in %s",
+				command, name, packers[i].name, packers[i].suffix);
+	}
+	if (!o->pcap && cut_suffix(name, &len, ".pcap"))
+		message_print("%s: '%s' is pcapng; add -P for pcap, or choose another name",
+			command, name);
+	else if (o->pcap && cut_suffix(name, &len, ".pcapng"))
+		message_print(
+			"%s: '%s' is pcap; leave out -P, or choose another name", command, name);
 }
 
 int file_open_first(struct recorder *r)
@@ -84,6 +128,8 @@ int file_open_first(struct recorder *r)
 			r->bad_path ? r->bad_path : r->path, packet_file_error(ret));
 	else if (!r->cfg->path && !r->cfg->rotating)
 		fprintf(stderr, "File: %s\n", r->path);
+	else if (!r->cfg->quiet)
+		check_suffix(r);
 	return ret;
 }
 

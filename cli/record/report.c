@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -171,9 +172,10 @@ static void print_files(const struct recorder *r, FILE *f)
 	if (from)
 		fprintf(f, "%zu files, the last of them:\n", r->files.count);
 	for (size_t i = from; i < r->files.count; i++) {
-		char packets[FORMAT_LEN], bytes[FORMAT_LEN];
+		char packets[FORMAT_LEN], bytes[FORMAT_LEN], name[PATH_MAX];
 
-		fprintf(f, "%s: %s packets, %s bytes\n", r->files.list[i].name,
+		snprintf(name, sizeof(name), "%s", r->files.list[i].name);
+		fprintf(f, "%s: %s packets, %s bytes\n", text_one_line(name),
 			format_count(packets, r->files.list[i].packets),
 			format_count(bytes, r->files.list[i].bytes));
 	}
