@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 # Each after those that it imports.
-MODULES = ("dom", "text", "colours", "data", "time", "panels", "table", "page")
+MODULES = ("dom", "text", "colours", "data", "time", "panels", "kinds", "table", "page")
 UPLOT = "uplot/uPlot.iife.min.js"
 LIMIT = 150_000  # bytes of a page without its document
 

@@ -2,13 +2,16 @@
 // The page of a document: docs/view.md.
 
 import { csv, element, save } from "./dom.js";
-import { KINDS } from "./panels.js";
+import { KINDS } from "./kinds.js";
 import { Table } from "./table.js";
 import { clock, duration, parseTime } from "./text.js";
 import { Time } from "./time.js";
 import { ink, isDark } from "./colours.js";
 
 const VERSION = 1, LONG = 60; // LONG: characters of a fact that has a line of its own
+
+// Panels along the time.
+const ALONG = new Set(["counts", "levels", "lanes", "heat"]);
 
 class Page {
   constructor(text) {
@@ -31,7 +34,7 @@ class Page {
     }
     for (const n of d.notes ?? []) main.append(element("p", { className: "note" }, n));
     this.findings(main);
-    if (d.panels.some((p) => KINDS[p.kind])) main.append(this.tools());
+    if (d.panels.some((p) => ALONG.has(p.kind))) main.append(this.tools());
     for (const p of d.panels) {
       const one = p.kind === "table" ? new Table(p, this) : new KINDS[p.kind](p, this);
       main.append(one.root);

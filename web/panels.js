@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Panels along the time: curves of steps, lanes with bars, heat maps. uPlot draws axes and steps.
+// Panels with curves of steps. uPlot draws axes and steps.
 
 import { colour, faint, ink } from "./colours.js";
 import { Counts, Levels, countPoints, levelPoints, lowerBound, withZeros } from "./data.js";
@@ -7,16 +7,16 @@ import { element } from "./dom.js";
 import { clock, count, duration, ticks, value } from "./text.js";
 import { usePointer } from "./time.js";
 
-const COLUMN = 3;  // pixels of a step, at least
-const LANE = 34, BAR = 20;
-const NEAR = 3;    // pixels from the pointer to a bar
-const INCREMENTS = Array.from({ length: 45 }, (_, k) => [1, 2, 5][k % 3] * 10 ** Math.floor(k / 3));
+export const COLUMN = 3;  // pixels of a step, at least
+export const NEAR = 3;    // pixels from the pointer to a bar
+export const INCREMENTS = Array.from({ length: 45 }, (_, k) => [1, 2, 5][k % 3] * 10 ** Math.floor(k / 3));
 
 const gutter = () => (innerWidth < 600 ? 52 : 72);
 
-class Panel {
+export class Panel {
   constructor(spec, page) {
-    Object.assign(this, { spec, page, time: page.time });
+    Object.assign(this, { spec, page, time: this.window(spec) ?? page.time });
+    this.along = this.time === page.time;
     this.host = element("div", { className: "plot" });
     this.legend = element("p", { className: "legend" });
     this.root = element("section", { className: "panel", id: spec.id ?? "" },
@@ -30,12 +30,23 @@ class Panel {
     this.plot = new uPlot(this.options(), this.points(), this.host);
     this.plot.over.append(this.chosen, this.line);
     usePointer(this.plot.over, this.time, () => ({ left: 0, width: this.plot.over.clientWidth }),
-      (t, y) => [`${clock(this.page.origin, t)}  (${ticks([t - this.page.zero], (this.time.to - this.time.from) / 1000)[0]})`,
-        ...this.events(t), ...this.hover(t, y)]);
+      (t, y) => [...this.where(t), ...(this.along ? this.events(t) : []), ...this.hover(t, y)]);
     this.time.addEventListener("window", () => this.draw());
     this.time.addEventListener("selection", () => this.mark());
     this.time.addEventListener("cursor", () => this.mark());
     this.mark();
+  }
+
+  // A panel that is not along the time has a window of its own.
+  window() { return null; }
+
+  where(t) {
+    return [`${clock(this.page.origin, t)}  (${ticks([t - this.page.zero], (this.time.to - this.time.from) / 1000)[0]})`];
+  }
+
+  xAxis() {
+    return { incrs: INCREMENTS, splits: (u, _i, from, to, step) => this.splits(from, to, step),
+      values: (_u, at) => ticks(at.map((v) => v - this.page.zero), at.length > 1 ? at[1] - at[0] : this.time.to - this.time.from) };
   }
 
   options() {
@@ -45,9 +56,7 @@ class Panel {
       cursor: { show: false }, legend: { show: false },
       scales: { x: { time: false, range: () => [this.time.from, this.time.to] }, y: this.scale() },
       axes: [
-        { ...axis, size: 28, space: innerWidth < 600 ? 76 : 100, incrs: INCREMENTS,
-          splits: (u, _i, from, to, step) => this.splits(from, to, step),
-          values: (_u, at) => ticks(at.map((v) => v - this.page.zero), at.length > 1 ? at[1] - at[0] : this.time.to - this.time.from) },
+        { ...axis, size: 28, space: innerWidth < 600 ? 76 : 100, ...this.xAxis() },
         { ...axis, size: gutter(), space: 26, gap: 3, ticks: { ...grid, size: 4 }, ...this.axis() },
       ],
       series: [{}, ...this.series()],
@@ -95,10 +104,12 @@ class Panel {
   }
 
   hatchMissing(u) {
+    if (!this.along) return;
     for (const m of this.page.document.missing ?? []) hatch(u, u.valToPos(m.from_ns, "x", true), u.valToPos(m.to_ns, "x", true));
   }
 
   eachEvent(u, draw) {
+    if (!this.along) return;
     clipped(u, () => {
       u.ctx.fillStyle = ink("event");
       for (const e of this.page.document.events ?? []) draw(u.valToPos(e.from_ns, "x", true), u.valToPos(e.to_ns, "x", true));
@@ -141,23 +152,28 @@ class Panel {
 }
 
 // The least and the most of an axis in powers of ten.
-function decades(least, most, limit) {
+export function decades(least, most, limit) {
   const [a, b] = [Math.min(least, limit ?? least), Math.max(most, limit ?? most)];
   return [10 ** Math.floor(Math.log10(a)), 10 ** Math.ceil(Math.log10(b * 1.05))];
 }
 
 // Along a logarithmic axis only powers of ten have a line, or 1, 2, 5 where these would be fewer than two.
-function valueAxis(unit, log) {
-  const splits = (_u, _i, from, to) => {
-    const all = [];
-    for (let k = Math.floor(Math.log10(from)); k <= Math.log10(to); k++) all.push(10 ** k, 2 * 10 ** k, 5 * 10 ** k);
-    const inside = all.filter((v) => v >= from && v <= to), tens = inside.filter((v) => Number.isInteger(Math.round(Math.log10(v) * 1e6) / 1e6));
-    return tens.length > 1 ? tens : inside;
-  };
+export function powers(from, to) {
+  const tens = [], all = [];
+  for (let k = Math.floor(Math.log10(from)); k <= Math.log10(to); k++) {
+    tens.push(10 ** k);
+    all.push(10 ** k, 2 * 10 ** k, 5 * 10 ** k);
+  }
+  const inside = (v) => v >= from && v <= to;
+  return tens.filter(inside).length > 1 ? tens.filter(inside) : all.filter(inside);
+}
+
+export function valueAxis(unit, log) {
+  const splits = (_u, _i, from, to) => powers(from, to);
   return { values: (_u, at) => at.map((v) => (v === null ? "" : value(v, unit))), ...(log ? { splits } : {}) };
 }
 
-function clipped(u, draw) {
+export function clipped(u, draw) {
   u.ctx.save();
   u.ctx.beginPath();
   u.ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
@@ -166,7 +182,7 @@ function clipped(u, draw) {
   u.ctx.restore();
 }
 
-function hatch(u, a, b) {
+export function hatch(u, a, b) {
   const { left, top, width, height } = u.bbox, gap = 8 * devicePixelRatio;
   a = Math.max(a, left);
   b = Math.min(b, left + width);
@@ -191,7 +207,7 @@ function hatch(u, a, b) {
 // Steps: a value holds for its time, and nothing is drawn between values.
 const stepped = (u, ...args) => uPlot.paths.stepped({ align: 1 })(u, ...args);
 
-class Steps extends Panel {
+export class Steps extends Panel {
   height() { return 150; }
   scale() {
     // The threshold is in sight.
@@ -207,7 +223,7 @@ class Steps extends Panel {
   }
 }
 
-class CountPanel extends Steps {
+export class CountPanel extends Steps {
   constructor(spec, page) {
     super(spec, page);
     this.grid = spec.grid;
@@ -246,7 +262,7 @@ class CountPanel extends Steps {
   }
 }
 
-class LevelPanel extends Steps {
+export class LevelPanel extends Steps {
   constructor(spec, page) {
     super(spec, page);
     this.data = spec.series.map((s) => new Levels(s.values));
@@ -286,117 +302,3 @@ class LevelPanel extends Steps {
       ...this.spec.series[0].values.map((_v, i) => [e[i], e[i + 1], ...this.spec.series.map((s) => s.values[i])])];
   }
 }
-
-// Bars where they were. An interval is [from_ns, ns, state, text].
-export class LanePanel extends Panel {
-  constructor(spec, page) {
-    super(spec, page);
-    this.lanes = spec.lanes.map((lane) => {
-      const intervals = [...lane.intervals].sort((a, b) => spec.states[b[2]].low === true ? 1 : spec.states[a[2]].low === true ? -1 : a[1] - b[1]);
-      const marked = intervals.filter((v) => !spec.states[v[2]].low);
-      return { ...lane, intervals, longest: marked.at(-1) };
-    });
-    this.explain(spec.states.map((s) => [s.name, s.colour, s.meaning]));
-  }
-  height() { return 10 + 28 + LANE * Math.max(1, this.lanes.length); }
-  // Pixels of an interval in the canvas; those of a low state have half of the height.
-  box(u, k, v) {
-    const scale = devicePixelRatio, a = u.valToPos(v[0], "x", true), b = u.valToPos(v[0] + v[1], "x", true);
-    const low = this.spec.states[v[2]].low, height = (low ? BAR / 2 : BAR) * scale;
-    return { left: a, width: Math.max(b - a, scale), top: u.bbox.top + (k * LANE + LANE - 2) * scale - height, height };
-  }
-  over(u) {
-    const scale = devicePixelRatio;
-    clipped(u, () => this.lanes.forEach((lane, k) => {
-      u.ctx.fillStyle = ink("lane");
-      u.ctx.fillRect(u.bbox.left, u.bbox.top + (k * LANE + LANE - 2 - BAR) * scale, u.bbox.width, BAR * scale);
-      for (const m of lane.unknown ?? []) {
-        hatch({ ctx: u.ctx, bbox: { ...u.bbox, top: u.bbox.top + (k * LANE + LANE - 2 - BAR) * scale, height: BAR * scale } },
-          u.valToPos(m[0], "x", true), u.valToPos(m[1], "x", true));
-      }
-    }));
-    this.hatchMissing(u);
-    clipped(u, () => this.lanes.forEach((lane, k) => {
-      for (const v of lane.intervals) {
-        const b = this.box(u, k, v);
-        if (b.left + b.width < u.bbox.left || b.left > u.bbox.left + u.bbox.width) continue;
-        u.ctx.fillStyle = colour(this.spec.states[v[2]].colour);
-        u.ctx.fillRect(b.left, b.top, b.width, b.height);
-      }
-      u.ctx.font = `${12 * scale}px system-ui, sans-serif`;
-      u.ctx.textAlign = "left";
-      u.ctx.textBaseline = "alphabetic";
-      const write = (text, x) => {
-        u.ctx.strokeStyle = ink("page");
-        u.ctx.lineWidth = 3 * scale;
-        u.ctx.strokeText(text, x, y);
-        u.ctx.fillStyle = ink("ink");
-        u.ctx.fillText(text, x, y);
-      };
-      const y = u.bbox.top + (k * LANE + LANE - 4 - BAR) * scale, name = lane.name.slice(0, 80);
-      write(name, u.bbox.left + 2 * scale);
-      if (!lane.longest) return;
-      const b = this.box(u, k, lane.longest), text = duration(lane.longest[1]), from = u.bbox.left + u.ctx.measureText(name).width + 12 * scale;
-      if (b.left + b.width < u.bbox.left || b.left > u.bbox.left + u.bbox.width) return;
-      u.ctx.font = `bold ${u.ctx.font}`;
-      write(text, Math.min(Math.max(b.left, from), u.bbox.left + u.bbox.width - u.ctx.measureText(text).width));
-    }));
-    super.over(u);
-  }
-  hover(t, y) {
-    const k = Math.floor(y / LANE), lane = this.lanes[k];
-    if (!lane) return [];
-    const near = NEAR * (this.time.to - this.time.from) / this.plot.over.clientWidth;
-    const found = lane.intervals.filter((v) => v[0] - near <= t && t <= v[0] + v[1] + near).sort((a, b) => a[1] - b[1]);
-    return [lane.name, ...found.slice(0, 4).flatMap((v) => [
-      `${this.spec.states[v[2]].name}: ${duration(v[1], 4)}, from ${clock(this.page.origin, v[0], false)} to ${clock(this.page.origin, v[0] + v[1], false)}`,
-      ...(v[3] ? [v[3]] : [])])];
-  }
-  rows() {
-    return [["lane", "from_ns", "ns", "state", "text"],
-      ...this.spec.lanes.flatMap((lane) => lane.intervals.map((v) => [lane.name, v[0], v[1], this.spec.states[v[2]].name, v[3] ?? ""]))];
-  }
-}
-
-// Counts of cells: the darker, the more.
-class HeatPanel extends Panel {
-  constructor(spec, page) {
-    super(spec, page);
-    this.most = spec.counts.reduce((m, column) => column.reduce((a, b) => Math.max(a, b), m), 0);
-    this.explain([[`${this.spec.name}: the darker, the more`, spec.colour ?? 0]]);
-  }
-  height() { return 190; }
-  scale() {
-    const y = this.spec.y_edges;
-    return { distr: this.spec.log ? 3 : 1, range: () => [y[0], y.at(-1)] };
-  }
-  axis() { return valueAxis(this.spec.unit, this.spec.log); }
-  series() { return [{ stroke: "#0000", points: { show: false } }]; }
-  points() { return [[this.time.from, this.time.to], [this.spec.y_edges[0], this.spec.y_edges.at(-1)]]; }
-  over(u) {
-    const { edges_ns: x, y_edges: y, counts } = this.spec;
-    const tops = y.map((v) => u.valToPos(v, "y", true));
-    clipped(u, () => counts.forEach((column, i) => {
-      const a = u.valToPos(x[i], "x", true), b = u.valToPos(x[i + 1], "x", true);
-      if (b < u.bbox.left || a > u.bbox.left + u.bbox.width) return;
-      column.forEach((n, j) => {
-        if (!n) return;
-        u.ctx.fillStyle = faint(this.spec.colour ?? 0, 0.15 + 0.85 * Math.log1p(n) / Math.log1p(this.most));
-        u.ctx.fillRect(a, tops[j + 1], Math.max(b - a, 1), Math.max(tops[j] - tops[j + 1], 1));
-      });
-    }));
-    super.over(u);
-  }
-  hover(t, y) {
-    const { edges_ns: x, y_edges, counts, unit } = this.spec, v = this.plot.posToVal(y, "y");
-    const i = lowerBound(x, t + 1e-3) - 1, j = lowerBound(y_edges, v) - 1;
-    if (i < 0 || i >= counts.length || j < 0 || j >= counts[i].length) return [];
-    return [`${value(y_edges[j], unit)} to ${value(y_edges[j + 1], unit)}: ${count(counts[i][j])} (of ${duration(x[i + 1] - x[i])})`];
-  }
-  rows() {
-    const { edges_ns: x, y_edges: y, counts } = this.spec;
-    return [["from_ns", "to_ns", ...y.slice(0, -1).map(String)], ...counts.map((c, i) => [x[i], x[i + 1], ...c])];
-  }
-}
-
-export const KINDS = { counts: CountPanel, levels: LevelPanel, lanes: LanePanel, heat: HeatPanel };

@@ -6,6 +6,13 @@ import { clock, value } from "./text.js";
 
 const ROW = 26, SHOWN = 14, AHEAD = 5, RUNS = 100, WIDEST = 90;
 const LEFT = new Set(["text", "time"]);
+const SIZES = { n: 1e-9, "µ": 1e-6, m: 1e-3, k: 1e3, K: 1024, M: 1e6, G: 1e9, T: 1e12 };
+
+// What a text such as "12.3 µs" or "1,234" is sorted by.
+function number(text) {
+  const found = /^(-?[\d,]*\.?\d+)\s*([nµmkKMGT]?)/.exec(text ?? "");
+  return found ? Number(found[1].replaceAll(",", "")) * (SIZES[found[2]] ?? 1) : null;
+}
 
 export class Table {
   constructor(spec, page) {
@@ -52,7 +59,7 @@ export class Table {
   text(row, k) {
     const { kind } = this.columns[k], v = row[k];
     if (kind === "time") return v === null ? "–" : clock(this.page.origin, v, false);
-    return kind === "text" ? v ?? "–" : kind === "frame" ? String(v) : value(v, kind);
+    return kind === "text" || kind === "label" ? v ?? "–" : kind === "frame" ? String(v) : value(v, kind);
   }
 
   sort(k) {
@@ -69,7 +76,7 @@ export class Table {
     if (this.order) {
       const [k, down] = this.order, sign = down ? -1 : 1;
       this.rows.sort((a, b) => {
-        const x = rows[a][k], y = rows[b][k];
+        const of = this.columns[k].kind === "label" ? number : (v) => v, x = of(rows[a][k]), y = of(rows[b][k]);
         return x === y ? a - b : x === null ? 1 : y === null ? -1 : sign * (x < y ? -1 : 1);
       });
     }

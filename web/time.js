@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The window of time that all panels show, the time under the pointer, and the selected time.
 
-const SHORTEST_NS = 200;
 
 export class Time extends EventTarget {
-  constructor(range) {
+  // shortest: ns that may fill the page.
+  constructor(range, shortest = 200) {
     super();
+    this.shortest = shortest;
     this.full = [range.from_ns, range.to_ns];
     [this.from, this.to] = this.full;
     this.selection = null; // [from, to]
@@ -15,7 +16,7 @@ export class Time extends EventTarget {
   #tell(what) { this.dispatchEvent(new Event(what)); }
 
   show(from, to) {
-    const [a, b] = this.full, length = Math.min(Math.max(to - from, SHORTEST_NS), b - a);
+    const [a, b] = this.full, length = Math.min(Math.max(to - from, this.shortest), b - a);
     this.from = Math.min(Math.max(from, a), b - length);
     this.to = this.from + length;
     this.#tell("window");

@@ -14,6 +14,7 @@ MS = 1_000_000
 STALL, STALL_END = 700 * MS, 736 * MS
 STEP = 50_000
 VERMILION = (0xD5, 0x5E, 0x00)
+TOOK = ["1,200 ns", "9.5 µs", None, "2 ms"]
 NAMES = [
     "</script><script>document.title = 'run'</script>",
     "<img src=x onerror=\"document.title = 'run'\">",
@@ -95,7 +96,36 @@ def document(name="my-app", rows=500):
                 "log": True,
                 "edges_ns": [0, 500 * MS, 1000 * MS, 1500 * MS],
                 "y_edges": [1000, 2000, 4000, 8000],
-                "counts": [[1, 5, 0], [100, 4, 1], [0, 0, 3]],
+                "counts": [[1, 5, 0], [100, 4, 1], [-2, 3]],
+            },
+            {
+                "kind": "spread",
+                "id": "spread",
+                "title": name,
+                "unit": "ns",
+                "of": "packets",
+                "edges": [100, 200, 400, 800, 1600],
+                "series": [{"name": name, "values": [0, 60, 30, 10]}],
+                "marks": [{"name": name, "value": 390, "colour": 0}],
+            },
+            {
+                "kind": "tail",
+                "id": "tail",
+                "title": name,
+                "unit": "ns",
+                "of": "packets",
+                "edges": [100, 200, 400, 800, 1600],
+                "series": [{"name": name, "values": [0, 60, 30, 10]}],
+            },
+            {
+                "kind": "points",
+                "id": "points",
+                "title": name,
+                "unit": "bytes",
+                "of": "points",
+                "end": 1000,
+                "marks": [500],
+                "series": [{"name": name, "x": [0, 250, 1000], "y": [0, 1 << 20, 2 << 20]}],
             },
             {
                 "kind": "table",
@@ -106,8 +136,9 @@ def document(name="my-app", rows=500):
                     {"name": "time", "kind": "time"},
                     {"name": name, "kind": "text", "note": name},
                     {"name": "bytes", "kind": "bytes"},
+                    {"name": "took", "kind": "label"},
                 ],
-                "rows": [[i + 1, 500 * MS + i * 10_000, f"{name} {i % 7}", 64 * i] for i in range(rows)],
+                "rows": [[i + 1, 500 * MS + i * 10_000, f"{name} {i % 7}", 64 * i, TOOK[i % 4]] for i in range(rows)],
             },
         ],
     }
@@ -154,7 +185,7 @@ def test_nothing_is_drawn_between_two_steps(shown):
     edge = [round(len(pixels[0]) * share) for share in (1 / 3, 2 / 3)]
     heights = {}
     for x in range(4, len(pixels[0]) - 4):
-        rows = [y for y, row in enumerate(pixels) if max(abs(a - b) for a, b in zip(row[x], VERMILION)) < 40]
+        rows = [y for y, row in enumerate(pixels) if max(abs(a - b) for a, b in zip(row[x], VERMILION)) < 25]
         if min(abs(x - e) for e in edge) > 3 and rows:
             heights.setdefault(x > edge[0], set()).update(rows)
             assert x < edge[1], "the value is unknown there"
@@ -263,7 +294,7 @@ def state(shown):
 def test_tables(shown):
     """Virtual, sorted, filtered by a text and by a time; with the filter for Wireshark."""
     assert state(shown) == "50,000 of 50,000 rows" and 10 < len(rows(shown)) < 60
-    assert rows(shown)[0] == ["1", "14:30:00.623456789", "my-app 0", "0 B"]
+    assert rows(shown)[0] == ["1", "14:30:00.623456789", "my-app 0", "0 B", "1,200 ns"]
     shown.run("document.querySelector('.body').scrollTop = 1e9")
     shown.run("document.querySelector('.body').onscroll()")
     assert rows(shown)[-1][0] == "50000"
@@ -285,6 +316,47 @@ def test_tables(shown):
     shown.key("Escape")
     shown.run("(i => { i.value = 'no such'; i.oninput(); })(document.querySelector('#packets input[type=search]'))")
     assert state(shown) == "0 of 50,000 rows" and shown.ask(value) == ""
+
+
+def test_texts_with_a_unit_are_sorted_by_their_value(shown):
+    shown.run("document.querySelectorAll('#packets .head button')[4].click()")
+    assert {r[4] for r in rows(shown)} == {"1,200 ns"}
+    shown.run("document.querySelectorAll('#packets .head button')[4].click()")
+    assert {r[4] for r in rows(shown)} == {"2 ms"}
+
+
+def test_distributions(shown):
+    """Shares along an axis of their own, which has its own zoom."""
+    at, shares = shown.ask("view.panels.find(p => p.spec.id === 'spread').points()")
+    assert [round(10**x) for x in at] == [100, 200, 400, 800, 1600] and shares == [None, 0.6, 0.3, 0.1, 0.1]
+    _, shares = shown.ask("view.panels.find(p => p.spec.id === 'tail').points()")
+    assert shares == [1, 1, 0.4, 0.1, 0.1]
+    left, top, width, height = shown.box("spread")
+    shown.mouse("mouseMoved", left + 0.4 * width, top + height / 2)
+    tip = "[...document.getElementById('tip').children].map(p => p.textContent)"
+    assert shown.ask(tip)[1:] == ["200 ns to 400 ns", "my-app: 60 % (60)", "my-app: 390 ns"]
+    left, top, width, height = shown.box("tail")
+    shown.mouse("mouseMoved", left + 0.7 * width, top + height / 2)
+    assert shown.ask(tip)[2] == "my-app: 40 % take this or longer"
+    before = shown.window()
+    shown.mouse("mouseWheel", left + 0.7 * width, top + height / 2, deltaX=0, deltaY=-200)
+    low, high = shown.ask("(p => [p.time.from, p.time.to])(view.panels.find(p => p.spec.id === 'tail'))")
+    assert high - low < 1 and shown.window() == before
+
+
+def test_points(shown):
+    pixels = shown.pixels("points")
+    blue = [
+        (x / len(pixels[0]), 1 - y / len(pixels))
+        for y, row in enumerate(pixels)
+        for x, p in enumerate(row)
+        if p[0] < 60 < p[2] - p[0]
+    ]
+    for x, y in ((0.25, 0.5),):
+        assert any(abs(a - x) < 0.01 and abs(b - y) < 0.02 for a, b in blue)
+    left, top, width, height = shown.box("points")
+    shown.mouse("mouseMoved", left + 0.25 * width, top + 0.5 * height)
+    assert shown.ask("document.getElementById('tip').lastChild.textContent") == "my-app: 1 MiB"
 
 
 def test_dark_and_light(shown):

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lanes with bars, heat maps, distributions and points.
+
+import { colour, faint, ink } from "./colours.js";
+import { Counts, Levels, levelPoints, lowerBound } from "./data.js";
+import { COLUMN, NEAR, INCREMENTS, CountPanel, LevelPanel, Panel, Steps, clipped, decades, hatch, powers, valueAxis } from "./panels.js";
+import { clock, count, duration, value } from "./text.js";
+import { Time } from "./time.js";
+
+const LANE = 34, BAR = 20; // pixels
+
+// Bars where they were. An interval is [from_ns, ns, state, text].
+class LanePanel extends Panel {
+  constructor(spec, page) {
+    super(spec, page);
+    this.lanes = spec.lanes.map((lane) => {
+      const intervals = [...lane.intervals].sort((a, b) => spec.states[b[2]].low === true ? 1 : spec.states[a[2]].low === true ? -1 : a[1] - b[1]);
+      const marked = intervals.filter((v) => !spec.states[v[2]].low);
+      return { ...lane, intervals, longest: marked.at(-1) };
+    });
+    this.explain(spec.states.map((s) => [s.name, s.colour, s.meaning]));
+  }
+  height() { return 10 + 28 + LANE * Math.max(1, this.lanes.length); }
+  // Pixels of an interval in the canvas; those of a low state have half of the height.
+  box(u, k, v) {
+    const scale = devicePixelRatio, a = u.valToPos(v[0], "x", true), b = u.valToPos(v[0] + v[1], "x", true);
+    const low = this.spec.states[v[2]].low, height = (low ? BAR / 2 : BAR) * scale;
+    return { left: a, width: Math.max(b - a, scale), top: u.bbox.top + (k * LANE + LANE - 2) * scale - height, height };
+  }
+  over(u) {
+    const scale = devicePixelRatio;
+    clipped(u, () => this.lanes.forEach((lane, k) => {
+      u.ctx.fillStyle = ink("lane");
+      u.ctx.fillRect(u.bbox.left, u.bbox.top + (k * LANE + LANE - 2 - BAR) * scale, u.bbox.width, BAR * scale);
+      for (const m of lane.unknown ?? []) {
+        hatch({ ctx: u.ctx, bbox: { ...u.bbox, top: u.bbox.top + (k * LANE + LANE - 2 - BAR) * scale, height: BAR * scale } },
+          u.valToPos(m[0], "x", true), u.valToPos(m[1], "x", true));
+      }
+    }));
+    this.hatchMissing(u);
+    clipped(u, () => this.lanes.forEach((lane, k) => {
+      for (const v of lane.intervals) {
+        const b = this.box(u, k, v);
+        if (b.left + b.width < u.bbox.left || b.left > u.bbox.left + u.bbox.width) continue;
+        u.ctx.fillStyle = colour(this.spec.states[v[2]].colour);
+        u.ctx.fillRect(b.left, b.top, b.width, b.height);
+      }
+      u.ctx.font = `${12 * scale}px system-ui, sans-serif`;
+      u.ctx.textAlign = "left";
+      u.ctx.textBaseline = "alphabetic";
+      const write = (text, x) => {
+        u.ctx.strokeStyle = ink("page");
+        u.ctx.lineWidth = 3 * scale;
+        u.ctx.strokeText(text, x, y);
+        u.ctx.fillStyle = ink("ink");
+        u.ctx.fillText(text, x, y);
+      };
+      const y = u.bbox.top + (k * LANE + LANE - 4 - BAR) * scale, name = lane.name.slice(0, 80);
+      write(name, u.bbox.left + 2 * scale);
+      if (!lane.longest) return;
+      const b = this.box(u, k, lane.longest), text = duration(lane.longest[1]), from = u.bbox.left + u.ctx.measureText(name).width + 12 * scale;
+      if (b.left + b.width < u.bbox.left || b.left > u.bbox.left + u.bbox.width) return;
+      u.ctx.font = `bold ${u.ctx.font}`;
+      write(text, Math.min(Math.max(b.left, from), u.bbox.left + u.bbox.width - u.ctx.measureText(text).width));
+    }));
+    super.over(u);
+  }
+  hover(t, y) {
+    const k = Math.floor(y / LANE), lane = this.lanes[k];
+    if (!lane) return [];
+    const near = NEAR * (this.time.to - this.time.from) / this.plot.over.clientWidth;
+    const found = lane.intervals.filter((v) => v[0] - near <= t && t <= v[0] + v[1] + near).sort((a, b) => a[1] - b[1]);
+    return [lane.name, ...found.slice(0, 4).flatMap((v) => [
+      `${this.spec.states[v[2]].name}: ${duration(v[1], 4)}, from ${clock(this.page.origin, v[0], false)} to ${clock(this.page.origin, v[0] + v[1], false)}`,
+      ...(v[3] ? [v[3]] : [])])];
+  }
+  rows() {
+    return [["lane", "from_ns", "ns", "state", "text"],
+      ...this.spec.lanes.flatMap((lane) => lane.intervals.map((v) => [lane.name, v[0], v[1], this.spec.states[v[2]].name, v[3] ?? ""]))];
+  }
+}
+
+// Counts of cells: the darker, the more.
+class HeatPanel extends Panel {
+  constructor(spec, page) {
+    super(spec, page);
+    spec.counts = spec.counts.map(withZeros);
+    this.most = spec.counts.reduce((m, column) => column.reduce((a, b) => Math.max(a, b), m), 0);
+    this.explain([[`${this.spec.name}: the darker, the more`, spec.colour ?? 0]]);
+  }
+  height() { return 190; }
+  scale() {
+    const y = this.spec.y_edges;
+    return { distr: this.spec.log ? 3 : 1, range: () => [y[0], y.at(-1)] };
+  }
+  axis() { return valueAxis(this.spec.unit, this.spec.log); }
+  series() { return [{ stroke: "#0000", points: { show: false } }]; }
+  points() { return [[this.time.from, this.time.to], [this.spec.y_edges[0], this.spec.y_edges.at(-1)]]; }
+  over(u) {
+    const { edges_ns: x, y_edges: y, counts } = this.spec;
+    const tops = y.map((v) => u.valToPos(v, "y", true));
+    clipped(u, () => counts.forEach((column, i) => {
+      const a = u.valToPos(x[i], "x", true), b = u.valToPos(x[i + 1], "x", true);
+      if (b < u.bbox.left || a > u.bbox.left + u.bbox.width) return;
+      column.forEach((n, j) => {
+        if (!n) return;
+        u.ctx.fillStyle = faint(this.spec.colour ?? 0, 0.15 + 0.85 * Math.log1p(n) / Math.log1p(this.most));
+        u.ctx.fillRect(a, tops[j + 1], Math.max(b - a, 1), Math.max(tops[j] - tops[j + 1], 1));
+      });
+    }));
+    super.over(u);
+  }
+  hover(t, y) {
+    const { edges_ns: x, y_edges, counts, unit } = this.spec, v = this.plot.posToVal(y, "y");
+    const i = lowerBound(x, t + 1e-3) - 1, j = lowerBound(y_edges, v) - 1;
+    if (i < 0 || i >= counts.length || j < 0 || j >= counts[i].length) return [];
+    return [`${value(y_edges[j], unit)} to ${value(y_edges[j + 1], unit)}: ${count(counts[i][j])} (of ${duration(x[i + 1] - x[i])})`];
+  }
+  rows() {
+    const { edges_ns: x, y_edges: y, counts } = this.spec;
+    return [["from_ns", "to_ns", ...y.slice(0, -1).map(String)], ...counts.map((c, i) => [x[i], x[i + 1], ...c])];
+  }
+}
+
+// How often there were which values, along a logarithmic axis: shares of each step, or of all that are larger.
+class SpreadPanel extends Steps {
+  constructor(spec, page) {
+    super(spec, page);
+    this.edges = spec.edges.map(Math.log10);
+    this.sums = spec.series.map((s) => s.values.reduce((a, b) => a + b, 0));
+    this.shares = spec.series.map((s, k) => {
+      let left = this.sums[k];
+      return s.values.map((n) => {
+        const share = spec.kind === "tail" ? left / this.sums[k] : n / this.sums[k];
+        left -= n;
+        return share > 0 ? share : null;
+      });
+    });
+    this.data = this.shares.map((s) => new Levels(s));
+    this.explain(spec.series.map((s, k) => [s.name, s.colour ?? k, s.note ?? `${count(this.sums[k])} ${spec.of}`]));
+  }
+  window(spec) { return new Time({ from_ns: Math.log10(spec.edges[0]), to_ns: Math.log10(spec.edges.at(-1)) }, 0.01); }
+  get unit() { return "share"; }
+  scale() {
+    return this.spec.kind === "tail" ? { distr: 3, range: (_u, least) => decades(least ?? 1e-3, 0.95, null) }
+      : { range: (_u, _least, most) => [0, most > 0 ? most * 1.08 : 1] };
+  }
+  axis() { return valueAxis("share", this.spec.kind === "tail"); }
+  xAxis() {
+    return { splits: (_u, _i, from, to) => powers(10 ** from, 10 ** to).map(Math.log10), values: (_u, at) => at.map((v) => value(10 ** v, this.spec.unit)) };
+  }
+  where(x) { return [value(10 ** x, this.spec.unit)]; }
+  series() { return this.spec.series.map((s, k) => this.line_of(s, k, this.spec.kind === "tail" ? {} : { fill: () => faint(s.colour ?? k, 0.18) })); }
+  points() { return levelPoints(this.edges, this.data, this.time.from, this.time.to, this.host.clientWidth / COLUMN).points; }
+  over(u) {
+    clipped(u, () => (this.spec.marks ?? []).forEach((m, k) => {
+      const x = u.valToPos(Math.log10(m.value), "x", true), scale = devicePixelRatio;
+      u.ctx.fillStyle = colour(m.colour);
+      u.ctx.fillRect(x, u.bbox.top, scale, u.bbox.height);
+      u.ctx.font = `${11 * scale}px system-ui, sans-serif`;
+      u.ctx.textAlign = "left";
+      u.ctx.textBaseline = "top";
+      u.ctx.fillText(m.name, x + 3 * scale, u.bbox.top + (k % 4) * 13 * scale);
+    }));
+  }
+  hover(x) {
+    const i = lowerBound(this.edges, x + 1e-12) - 1;
+    if (i < 0 || i >= this.edges.length - 1) return [];
+    return [`${value(this.spec.edges[i], this.spec.unit)} to ${value(this.spec.edges[i + 1], this.spec.unit)}`,
+      ...this.spec.series.map((s, k) => `${s.name}: ${value(this.shares[k][i] ?? 0, "share")}${this.spec.kind === "tail" ? " take this or longer" : ` (${count(s.values[i])})`}`),
+      ...(this.spec.marks ?? []).filter((m) => m.value >= this.spec.edges[i] && m.value < this.spec.edges[i + 1]).map((m) => `${m.name}: ${value(m.value, this.spec.unit)}`)];
+  }
+  rows() {
+    const e = this.spec.edges;
+    return [["from", "to", ...this.spec.series.map((s) => s.name)], ...this.spec.series[0].values.map((_v, i) => [e[i], e[i + 1], ...this.spec.series.map((s) => s.values[i])])];
+  }
+}
+
+// Points with axes of their own; marks are pauses.
+class PointPanel extends Panel {
+  constructor(spec, page) {
+    super(spec, page);
+    this.explain(spec.series.map((s, k) => [s.name, s.colour ?? k, `${count(s.x.length)} ${spec.of}`]));
+    const all = spec.series.flatMap((s) => (s.y.length ? [s.y.reduce((a, b) => Math.min(a, b)), s.y.reduce((a, b) => Math.max(a, b))] : []));
+    this.low = Math.min(...all, 0 < all.length ? Infinity : 0);
+    this.high = Math.max(...all, this.low + 1);
+  }
+  window(spec) { return new Time({ from_ns: 0, to_ns: spec.end }, 1); }
+  height() { return 260; }
+  scale() {
+    const margin = (this.high - this.low) * 0.03 + 1;
+    return { range: () => [Math.max(0, this.low - margin), this.high + margin] };
+  }
+  axis() { return valueAxis(this.spec.unit, false); }
+  xAxis() { return { values: (_u, at) => at.map((v) => duration(v, 4)), incrs: INCREMENTS }; }
+  where(x) { return [duration(x, 4)]; }
+  under(u) {
+    clipped(u, () => {
+      u.ctx.fillStyle = ink("hatch");
+      for (const x of this.spec.marks ?? []) u.ctx.fillRect(u.valToPos(x, "x", true), u.bbox.top, 0.5 * devicePixelRatio, u.bbox.height);
+    });
+  }
+  over(u) {
+    const size = 2 * devicePixelRatio;
+    clipped(u, () => this.spec.series.forEach((s, k) => {
+      u.ctx.fillStyle = faint(s.colour ?? k, s.x.length > 10000 ? 0.35 : 0.9);
+      for (let i = lowerBound(s.x, this.time.from); i < s.x.length && s.x[i] <= this.time.to; i++) {
+        u.ctx.fillRect(u.valToPos(s.x[i], "x", true) - size / 2, u.valToPos(s.y[i], "y", true) - size / 2, size, size);
+      }
+    }));
+  }
+  hover(x, y) {
+    const near = NEAR * (this.time.to - this.time.from) / this.plot.over.clientWidth, at = this.plot.posToVal(y, "y");
+    return this.spec.series.flatMap((s) => {
+      let best = -1;
+      for (let i = lowerBound(s.x, x - near); i < s.x.length && s.x[i] <= x + near; i++) {
+        if (best < 0 || Math.abs(s.y[i] - at) < Math.abs(s.y[best] - at)) best = i;
+      }
+      return best < 0 ? [] : [`${s.name}: ${value(s.y[best], this.spec.unit)}`];
+    });
+  }
+  rows() { return [["series", "x", "y"], ...this.spec.series.flatMap((s) => s.x.map((x, i) => [s.name, x, s.y[i]]))]; }
+}
+
+export const KINDS = { counts: CountPanel, levels: LevelPanel, lanes: LanePanel, heat: HeatPanel, spread: SpreadPanel, tail: SpreadPanel, points: PointPanel };
