@@ -88,7 +88,6 @@ static const struct misuse of_explain[] = {
 	{"explain a --timeout 0", "explain: --timeout 0: out of range; give 1ns to 36500d"},
 	{"explain a --timeout x",
 		"explain: --timeout x: not a time; give a number with ns, us, ms, s, min, h or d"},
-	{"explain a --plot x.gif", "explain: --plot x.gif: neither .svg nor .png; choose one"},
 	{"explain a --by size",
 		"explain: --by size: unknown; choose from packets|not-sent|reordered|p99|not-offered"},
 	{"explain a --limit -1",
@@ -264,8 +263,6 @@ static const struct misuse of_latency[] = {
 		"latency: --packets 0: out of range; give 1 to 18446744073709551615"},
 	{"latency --sample 0", "latency: --sample 0: out of range; give 1 to 1048576"},
 	{"latency --sample 1048577", "latency: --sample 1048577: out of range; give 1 to 1048576"},
-	{"latency --plot x.gif", "latency: --plot x.gif: neither .svg nor .png; choose one"},
-	{"latency --plot x", "latency: --plot x: neither .svg nor .png; choose one"},
 	{"latency -i 0", "latency: -i: unknown option; see 'ringtap"},
 	{"latency ''", "latency: '': empty, or one too many; see 'ringtap"},
 };
@@ -275,7 +272,6 @@ static const struct misuse of_memory[] = {
 	{"memory --packets 0", "memory: --packets 0: out of range; give 1 to 8388608"},
 	{"memory --packets 99999999999",
 		"memory: --packets 99999999999: out of range; give 1 to 8388608"},
-	{"memory --plot x.gif", "memory: --plot x.gif: neither .svg nor .png; choose one"},
 };
 
 static const struct misuse of_drops[] = {

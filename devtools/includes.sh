@@ -38,9 +38,9 @@ BEGIN {
 	allow("inject", "common")
 	# What commands are made of. A command includes no other command.
 	allow("target", "base common include inject packet")
-	allow("measure", "base common include target")
+	allow("measure", "base common include target web")
 	allow("packet", "base common include")
-	allow("show", "base common measure")
+	allow("show", "base common measure web")
 	allow("judge", "base include measure")
 	allow("fates", "base include measure packet show target")
 	allow("usdt", "base common")

@@ -230,9 +230,9 @@ def explain(folder, out):
         writer.interface(name)
     for ns, port, frame, direction, queue, id in sorted(records, key=lambda r: r[0]):
         writer.packet(port, ns, frame, direction, queue, id)
-    drawn = folder / "explain.png"
-    check([RINGTAP, "explain", writer.write(folder / "trace.pcapng"), "--timeout", "20ms", "--plot", drawn])
-    check(["pngquant", "--force", "--speed", "1", "--output", out, "32", drawn])
+    html = folder / "explain.html"
+    check([RINGTAP, "explain", writer.write(folder / "trace.pcapng"), "--timeout", "20ms", "--html", html])
+    shoot_page(html, folder, out)
 
 
 class Quiet(Namespace):
@@ -278,14 +278,17 @@ def flap(net):
     net.hub.check(["ip", "link", "set", "to1", "up"])
 
 
-def page(incident, folder, out):
+def shoot_page(html, folder, out, action=""):
+    """The page down to its first table, after an action in it."""
     browser = Browser(folder / "profile")
     try:
-        browser.open(incident.folder / "index.html", 900)
-        browser.screenshot(out)
+        browser.open(html, 1100)
+        browser.ask(f"({action or 'undefined'}, 1)")
+        end = browser.ask("document.querySelector('section.table').getBoundingClientRect().top")
+        browser.screenshot(out, end)
     finally:
         browser.close()
-    check(["pngquant", "--force", "--speed", "1", "--output", out, "16", out])
+    check(["pngquant", "--force", "--speed", "1", "--output", out, "32", out])
 
 
 def flight(plugin, folder):
@@ -327,8 +330,8 @@ def flight(plugin, folder):
         lines = terminal.screen(styles=True)
         # Where it is written says nothing.
         draw([re.sub(r"^/\S+", "incidents", line) for line in lines if line], IMAGES / "flight-top.svg")
-        page(pmd, folder, IMAGES / "flight-slow-pmd.png")
-        page(link, folder, IMAGES / "flight-link.png")
+        shoot_page(pmd.folder / "index.html", folder, IMAGES / "flight-slow-pmd.png")
+        shoot_page(link.folder / "index.html", folder, IMAGES / "flight-link.png")
         print(kept.finish())
     finally:
         for it in (terminal, kept, *pings, ovs, net):

@@ -2,7 +2,6 @@
 #include "base/json.h"
 #include "base/util.h"
 #include "packet/size_json.h"
-#include "measure/plot.h"
 #include "tables.h"
 
 #define GROUPS_SHOWN 12

@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/html.h"
+#include "base/json.h"
 #include "base/util.h"
 #include "common/array.h"
-#include "measure/plot.h"
 #include "sheet.h"
 #include "term.h"
 
@@ -313,35 +312,23 @@ int sheet_end(struct sheet *s, int ret, FILE *f)
 
 /* ---- page ---- */
 
-static void html_cell(
-	const struct sheet *s, unsigned column, const char *tag, const char *text, FILE *f)
+void sheet_view(const struct sheet *s, struct view *v)
 {
-	bool left = is_left(s, column);
-
-	fprintf(f, "<%s%s>", tag, left ? " class=\"text\"" : "");
-	html_text(f, text);
-	fprintf(f, "</%s>", tag);
-}
-
-void sheet_html(const struct sheet *s, FILE *f)
-{
-	char n[FORMAT_LEN];
+	char n[FORMAT_LEN], text[64];
+	json_t *table, *row;
 
 	if (!s->rows)
 		return;
-	fputs("<h2>", f);
-	html_text(f, s->title);
-	fputs("</h2>\n<div class=\"scroll\"><table>\n<thead><tr>", f);
-	for (unsigned c = 0; c < s->columns; c++)
-		html_cell(s, c, "th", s->heads[c], f);
-	fputs("</tr></thead>\n<tbody>\n", f);
-	for (unsigned r = 0; r < s->rows; r++) {
-		fputs("<tr>", f);
-		for (unsigned c = 0; c < s->columns; c++)
-			html_cell(s, c, "td", cell(s, r, c), f);
-		fputs("</tr>\n", f);
+	table = view_panel(v, "table", NULL, s->title);
+	if (s->more) {
+		snprintf(text, sizeof(text), "There are %s more.", format_count(n, s->more));
+		view_panel_note(table, text);
 	}
-	fputs("</tbody></table></div>\n", f);
-	if (s->more)
-		fprintf(f, "<p class=\"soft\">and %s more</p>\n", format_count(n, s->more));
+	for (unsigned c = 0; c < s->columns; c++)
+		view_column(table, s->heads[c], is_left(s, c) ? "text" : "label");
+	for (unsigned r = 0; r < s->rows; r++) {
+		row = view_row(table);
+		for (unsigned c = 0; c < s->columns; c++)
+			json_array_append_new(row, json_text(cell(s, r, c)));
+	}
 }

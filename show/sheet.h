@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A table of texts: printed with libsmartcols, or part of a page. */
+/* A table of texts: printed with libsmartcols, or part of a document. */
 #ifndef RINGTAP_SHOW_SHEET_H
 #define RINGTAP_SHOW_SHEET_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include "web/view.h"
 
 #define SHEET_COLUMNS 24
 
@@ -50,6 +52,7 @@ void sheet_add_bar(struct sheet *s, const char *low, const char *high, uint64_t 
 void sheet_print(const struct sheet *s, FILE *f);
 /* Prints it if ret, of the rows, is 0, and frees it. Returns ret. */
 int sheet_end(struct sheet *s, int ret, FILE *f);
-void sheet_html(const struct sheet *s, FILE *f);
+/* Adds it to a document; nothing without rows. */
+void sheet_view(const struct sheet *s, struct view *v);
 
 #endif

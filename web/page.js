@@ -70,7 +70,7 @@ class Page {
   findings(main) {
     const all = this.document.findings ?? [];
     if (!all.length) return;
-    main.append(element("section", { id: "findings" }, element("h2", {}, "Verdicts"), ...all.map((f) => element("article",
+    main.append(element("section", { id: "findings" }, element("h2", {}, all.some((f) => f.grade !== "note") ? "Verdicts" : "Notes"), ...all.map((f) => element("article",
       { className: `finding ${f.grade}` }, element("h3", {}, element("b", {}, f.grade), ` ${f.title}`),
       element("ul", {}, ...(f.evidence ?? []).map((e) => element("li", {}, e))),
       ...(f.advice ? [element("p", {}, `Next: ${f.advice}`)] : [])))));

@@ -89,6 +89,24 @@ void view_fact(struct view *v, const char *name, const char *value, const char *
 		add(fact, "note", json_text(note));
 }
 
+void view_time_fact(struct view *v, const char *name, uint64_t ns)
+{
+	json_t *time = view_time(ns);
+
+	view_fact(v, name, json_string_value(time), NULL);
+	json_decref(time);
+}
+
+json_t *view_finding(struct view *v, const char *grade, const char *title, const char *advice)
+{
+	json_t *finding = push(v->document, "findings",
+		json_pack("{s:s, s:o}", "grade", grade, "title", json_text(title)));
+
+	if (advice)
+		add(finding, "advice", json_text(advice));
+	return add(finding, "evidence", json_array());
+}
+
 void view_note(struct view *v, const char *text)
 {
 	push(v->document, "notes", json_text(text));
@@ -114,7 +132,7 @@ void view_event(struct view *v, uint64_t from_ns, uint64_t to_ns, const char *na
 json_t *view_panel(struct view *v, const char *kind, const char *id, const char *title)
 {
 	return push(v->document, "panels",
-		json_pack("{s:s, s:s, s:o}", "kind", kind, "id", id, "title", json_text(title)));
+		json_pack("{s:s, s:s*, s:o}", "kind", kind, "id", id, "title", json_text(title)));
 }
 
 void view_panel_note(json_t *panel, const char *text)
@@ -141,12 +159,21 @@ json_t *view_series(json_t *panel, const char *name, enum view_colour colour)
 	return add(series, "values", json_array());
 }
 
+static json_t *number_json(double number)
+{
+	return !isfinite(number)                                ? json_null()
+	       : number == floor(number) && fabs(number) < 9e15 ? json_integer((json_int_t)number)
+								: json_real(number);
+}
+
 void view_append(json_t *values, double number)
 {
-	json_array_append_new(values, !isfinite(number) ? json_null()
-				      : number == floor(number) && fabs(number) < 9e15
-					      ? json_integer((json_int_t)number)
-					      : json_real(number));
+	json_array_append_new(values, number_json(number));
+}
+
+void view_set(json_t *to, const char *key, double number)
+{
+	add(to, key, number_json(number));
 }
 
 void view_append_counts(json_t *values, const uint32_t *counts, uint32_t n)

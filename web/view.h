@@ -20,8 +20,12 @@ void view_begin(
 	struct view *v, const char *command, const char *title, uint64_t from_ns, uint64_t to_ns);
 /* The application that it is about. */
 void view_application(struct view *v, const char *name, uint32_t pid, const char *program);
-/* value NULL: unknown. note NULL: none. */
+/* value NULL: unknown. note, advice NULL: none. */
 void view_fact(struct view *v, const char *name, const char *value, const char *note);
+/* A point in time. */
+void view_time_fact(struct view *v, const char *name, uint64_t ns);
+/* A verdict of grade "fault", "ok" or "note". Returns its evidence, to append to. */
+json_t *view_finding(struct view *v, const char *grade, const char *title, const char *advice);
 /* A sentence about all of it. */
 void view_note(struct view *v, const char *text);
 /* Time of which nothing was kept; nothing if it is empty. */
@@ -34,7 +38,7 @@ json_t *view_at(const struct view *v, uint64_t ns);
 
 /* Parts of a document belong to it. */
 
-/* A panel of a kind of docs/view.md. */
+/* A panel of a kind of docs/view.md. id NULL: none. */
 json_t *view_panel(struct view *v, const char *kind, const char *id, const char *title);
 /* A sentence about a panel. */
 void view_panel_note(json_t *panel, const char *text);
@@ -43,6 +47,8 @@ json_t *view_counts(struct view *v, const char *id, const char *title, const cha
 	uint64_t from_ns, uint64_t step_ns, uint64_t to_ns);
 /* Adds a curve to a panel. Returns its values, to append to. */
 json_t *view_series(json_t *panel, const char *name, enum view_colour colour);
+/* A number of an object. */
+void view_set(json_t *to, const char *key, double number);
 /* A number, null where it is not finite. */
 void view_append(json_t *values, double number);
 /* Counts, of which runs of zeros are one number. */

@@ -10,9 +10,8 @@
 #include "cli/commands.h"
 #include "base/out_file.h"
 #include "base/util.h"
+#include "web/page.h"
 #include "report.h"
-
-enum { OPT_PLOT = 1 };
 
 #define MEMORY_MIN     (16u << 20)
 #define MEMORY_DEFAULT (UINT64_C(1) << 30)
@@ -23,7 +22,7 @@ struct explain_options {
 	unsigned file_count;
 	uint64_t timeout_ns, memory, flows;
 	enum flow_rank order;
-	const char *plot, *html, *annotate;
+	const char *html, *annotate;
 	bool json, csv, group_read;
 };
 
@@ -50,15 +49,13 @@ static const struct option_def options[] = {
 		"Print comma-separated values: a line for each packet that was sent, and for each "
 		"that was not"},
 	{TO(html), OPTION_FILE, 0, "html", "FILE", NULL, 0, 0,
-		"Write the report as a page, with plots and without references to other files"},
+		"Write the report as a page that needs nothing else, with plots and tables"},
 	{TO(annotate), OPTION_FILE, 0, "annotate", "FILE.pcapng", NULL, 0, 0,
 		"Copy the recording, with a comment on each received packet that was not offered, "
 		"is open or unknown: for Wireshark, and other programs. It needs 'ringtap record "
 		"--fates'"},
 	{TO(group_read), OPTION_FLAG, 'g', "group", NULL, NULL, 0, 0,
 		"Let the group read the file of --annotate (mode 0640 instead of 0600)"},
-	{OPTION_SET(OPT_PLOT), OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0,
-		"Draw latency and packets over time"},
 };
 /* clang-format on */
 
@@ -73,17 +70,6 @@ static int add_file(void *ctx, const char *text)
 	}
 	*added = text;
 	return 0;
-}
-
-static int set(void *ctx, int id, const struct option_value *v)
-{
-	struct explain_options *c = ctx;
-
-	c->plot = v->text;
-	if (plot_format(v->text))
-		return 0;
-	message_print("explain: --plot %s: neither .svg nor .png; choose one", v->text);
-	return -EINVAL;
 }
 
 /* ---- reading ---- */
@@ -147,26 +133,24 @@ static bool check_ids(const struct join *j, bool failed)
 /* ---- writing ---- */
 
 struct outputs {
-	struct out_file html, plot, annotated;
+	struct out_file html, annotated;
 	struct annotations *notes;
 };
 
 static int open_outputs(struct outputs *o, const struct explain_options *c)
 {
 	*o = (struct outputs){0};
-	if (out_file_open(&o->html, "explain", c->html) ||
-		out_file_open_packets(&o->annotated, "explain", c->annotate, c->group_read))
+	if (out_file_open(&o->html, "explain", c->html))
 		return -EIO;
-	return out_file_open(&o->plot, "explain", c->plot);
+	return out_file_open_packets(&o->annotated, "explain", c->annotate, c->group_read);
 }
 
 /* Those that are left empty, because of an error, are removed. */
-static int close_outputs(struct outputs *o, int html, int plot, int annotated)
+static int close_outputs(struct outputs *o, int html, int annotated)
 {
 	int ret = out_file_close(&o->html, "explain", html);
 
-	ret = out_file_close(&o->annotated, "explain", annotated) ?: ret;
-	return out_file_close(&o->plot, "explain", plot) ?: ret;
+	return out_file_close(&o->annotated, "explain", annotated) ?: ret;
 }
 
 /* False: there is nothing to write, and a message says why. *error: of writing. */
@@ -185,7 +169,7 @@ static bool write_annotated(const struct report *r, struct outputs *o, int *erro
 static int write_report(
 	const struct report *r, const struct explain_options *c, struct outputs *o, int status)
 {
-	int html = 0, plot = 0, annotated = 0, ret = 0;
+	int html = 0, annotated = 0, ret = 0;
 
 	if (c->json)
 		ret = explain_json(r, stdout);
@@ -194,12 +178,10 @@ static int write_report(
 	if (output_end("explain", ret) != STATUS_OK)
 		status = STATUS_FAILED;
 	if (o->html.f)
-		html = report_html(r, o->html.f);
-	if (o->plot.f)
-		plot = report_plot(r, plot_format(c->plot), o->plot.f);
+		html = web_page_write(report_view(r), o->html.f);
 	if (o->annotated.f && !write_annotated(r, o, &annotated))
 		status = STATUS_FAILED;
-	if (close_outputs(o, html, plot, annotated))
+	if (close_outputs(o, html, annotated))
 		status = STATUS_FAILED;
 	return status;
 }
@@ -276,7 +258,7 @@ static int run_with(const struct explain_options *c)
 	int ret = STATUS_FAILED;
 
 	if (open_outputs(&o, c)) {
-		close_outputs(&o, 0, 0, 0);
+		close_outputs(&o, 0, 0);
 		return STATUS_FAILED;
 	}
 	o.notes = &notes;
@@ -284,7 +266,7 @@ static int run_with(const struct explain_options *c)
 		message_print("explain: no memory");
 	else
 		ret = explain(c, j, b, &o);
-	close_outputs(&o, 0, 0, 0);
+	close_outputs(&o, 0, 0);
 	join_free(j);
 	records_free(b);
 	annotate_free(&notes);
@@ -312,6 +294,5 @@ const struct command cmd_explain = {
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.operands = "FILE...",
 	.operand = add_file,
-	.set = set,
 	.run = run,
 };

@@ -426,21 +426,25 @@ static void keyed_things_have_a_limit(void **state)
 	keyed_free(&k);
 }
 
-/* Names of ports come from the file: nothing of them is markup. */
-static void pages_have_no_foreign_markup(void **state)
+static void a_sheet_is_a_table_of_a_document(void **state)
 {
-	struct sheet s = {.title = "<t>", .heads = {"a", "b"}, .columns = 2};
-	char *text = NULL;
-	size_t len;
-	FILE *f = open_memstream(&text, &len);
+	struct sheet s = {.title = "<t>", .heads = {"a", "b"}, .columns = 2, .more = 1234};
+	struct view v;
+	json_t *table;
 
+	view_begin(&v, "explain", "x", 1, 2);
+	sheet_view(&s, &v);
+	assert_int_equal(json_array_size(json_object_get(v.document, "panels")), 0);
 	assert_int_equal(sheet_row(&s), 0);
 	sheet_put(&s, 0, "<script>\"&");
-	sheet_html(&s, f);
-	fclose(f);
-	assert_non_null(strstr(text, "&lt;script&gt;&quot;&amp;"));
-	assert_null(strstr(text, "<script>"));
-	free(text);
+	sheet_view(&s, &v);
+	table = json_array_get(json_object_get(v.document, "panels"), 0);
+	assert_string_equal(json_string_value(json_array_get(json_object_get(table, "notes"), 0)),
+		"There are 1,234 more.");
+	table = json_array_get(json_object_get(table, "rows"), 0);
+	assert_string_equal(json_string_value(json_array_get(table, 0)), "<script>\"&");
+	assert_int_equal(json_array_size(table), 2);
+	json_decref(v.document);
 	sheet_free(&s);
 }
 
@@ -465,7 +469,7 @@ int main(void)
 		cmocka_unit_test(quantile_of_buckets_alone),
 		cmocka_unit_test(slices_grow_with_the_file),
 		cmocka_unit_test(keyed_things_have_a_limit),
-		cmocka_unit_test(pages_have_no_foreign_markup),
+		cmocka_unit_test(a_sheet_is_a_table_of_a_document),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

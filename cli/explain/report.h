@@ -6,7 +6,6 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "measure/plot.h"
 #include "join.h"
 #include "show/sheet.h"
 
@@ -65,8 +64,9 @@ double report_seconds(const struct report *r);
 int report_text(const struct report *r, FILE *f);
 int explain_json(const struct report *r, FILE *f);
 json_t *spread_json(const struct spread *s);
-int report_plot(const struct report *r, enum plot_format format, FILE *f);
-int report_html(const struct report *r, FILE *f);
+
+/* view.c: for web_page_write(). */
+json_t *report_view(const struct report *r);
 
 /* csv.c: a line for each outcome. */
 struct csv {

@@ -96,14 +96,6 @@ __attribute__((format(printf, 4, 5))) static void fact(
 	view_fact(v, name, text, note);
 }
 
-static void time_fact(struct view *v, const char *name, uint64_t ns)
-{
-	json_t *time = view_time(ns);
-
-	view_fact(v, name, json_string_value(time), NULL);
-	json_decref(time);
-}
-
 static void add_window(struct view *v, const struct incident *i)
 {
 	char before[FORMAT_LEN], after[FORMAT_LEN], missing[FORMAT_LEN];
@@ -168,7 +160,7 @@ static void add_facts(struct view *v, const struct incident *i)
 		view_fact(v, "threshold", limit, NULL);
 	if (*i->event.comment)
 		view_fact(v, "comment", i->event.comment, NULL);
-	time_fact(v, "event", i->event.to_ns);
+	view_time_fact(v, "event", i->event.to_ns);
 	add_window(v, i);
 	view_fact(v, "packets", format_count(text, i->packets), FLIGHT_PACKETS);
 	view_fact(v, "lost", format_count(text, i->lost),
@@ -178,45 +170,24 @@ static void add_facts(struct view *v, const struct incident *i)
 
 /* ---- verdicts */
 
-static json_t *finding(struct view *v, const char *grade, const char *title)
-{
-	json_t *list = json_object_get(v->document, "findings");
-	json_t *f = json_pack(
-		"{s:s, s:o, s:[]}", "grade", grade, "title", json_text(title), "evidence");
-
-	if (!list) {
-		list = json_array();
-		json_object_set_new(v->document, "findings", list);
-	}
-	json_array_append_new(list, f);
-	return f;
-}
-
 static void add_findings(struct view *v, const struct incident *i, const struct diagnosis *d)
 {
-	json_t *next;
+	json_t *evidence;
 
 	for (unsigned k = 0; d && k < d->count; k++) {
 		const struct verdict *w = &d->verdict[k];
 		char title[256];
-		json_t *f;
 
 		snprintf(title, sizeof(title), "%s%s%s", verdict_titles[w->id],
 			*w->where ? ": " : "", w->where);
-		f = finding(v,
-			w->grade == GRADE_FAULT ? "fault"
-			: w->grade == GRADE_OK  ? "ok"
-						: "note",
-			title);
+		evidence = view_finding(
+			v, grade_names[w->grade], title, w->grade == GRADE_OK ? NULL : w->advice);
 		for (unsigned n = 0; n < w->evidence_count; n++)
-			json_array_append_new(
-				json_object_get(f, "evidence"), json_text(w->evidence[n]));
-		if (w->grade != GRADE_OK)
-			json_object_set_new(f, "advice", json_text(w->advice));
+			json_array_append_new(evidence, json_text(w->evidence[n]));
 	}
-	next = finding(v, "note", "What to look at next");
+	evidence = view_finding(v, "note", "What to look at next", NULL);
 	for (const char *const *step = next_steps(i->trigger->kind); *step; step++)
-		json_array_append_new(json_object_get(next, "evidence"), json_text(*step));
+		json_array_append_new(evidence, json_text(*step));
 }
 
 /* ---- time that is not there */

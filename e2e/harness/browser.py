@@ -109,9 +109,11 @@ class Browser:
         """The value of a JavaScript expression in the page."""
         return self.do("Runtime.evaluate", expression=expression, returnByValue=True)["result"]["value"]
 
-    def screenshot(self, path):
-        """The whole page as PNG."""
-        shot = self.do("Page.captureScreenshot", captureBeyondViewport=True)
+    def screenshot(self, path, height=None):
+        """The whole page as PNG, or that many pixels of it."""
+        width = self.ask("innerWidth")
+        clip = {"clip": {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}} if height else {}
+        shot = self.do("Page.captureScreenshot", captureBeyondViewport=True, **clip)
         path.write_bytes(base64.b64decode(shot["data"]))
 
     def pdf(self, path):

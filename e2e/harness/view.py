@@ -35,6 +35,7 @@ class View:
 
     def __init__(self, browser, path, width=1280, height=900):
         self.browser, self.path, self.width = browser, path, width
+        browser.requests.clear()
         browser.open(path, width, height)
 
     def ask(self, expression):

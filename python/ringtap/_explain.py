@@ -66,7 +66,7 @@ def _command(files, timeout, memory, program, output):
         raise ValueError("no file to explain: the list is empty")
     argv = [program, "explain", output]
     argv += ["--timeout", f"{timeout:.9f}s"] if timeout is not None else []
-    argv += ["--memory", f"{memory}B"] if memory is not None else []
+    argv += ["--buffer", f"{memory}B"] if memory is not None else []
     return [*argv, "--", *map(os.fspath, files)]
 
 
