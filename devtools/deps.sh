@@ -8,7 +8,7 @@ packages() {
 	case $1 in
 	build) echo gcc libc6-dev meson ninja-build pkg-config libdpdk-dev libpcap-dev liburing-dev \
 		libzstd-dev liblz4-dev libjansson-dev libcmocka-dev libncurses-dev libsmartcols-dev libmicrohttpd-dev \
-		libcairo2-dev libelf-dev systemtap-sdt-dev liblttng-ust-dev python3-cffi python3-dev ;;
+		libelf-dev systemtap-sdt-dev liblttng-ust-dev python3-cffi python3-dev ;;
 	demo) echo dpdk dpdk-dev wireshark-common ;;
 	test) echo jq systemd dpdk dpdk-dev tshark wireshark-common tcpdump ngrep nmap softflowd python3-pytest \
 		python3-pytest-xdist python3-scapy python3-yaml python3-jsonschema python3-jinja2 \

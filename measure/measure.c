@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "measure.h"
-#include "plot.h"
+#include "rates.h"
 #include "target/which_app.h"
 #include "base/signals.h"
 #include "base/util.h"
@@ -19,19 +19,6 @@ int measure_operand(void *options, const char *text)
 	struct measure_options *o = options;
 
 	return one_app_words(&o->words, o->command, text);
-}
-
-int measure_set(void *options, int id, const struct option_value *v)
-{
-	struct measure_options *o = options;
-
-	if (!plot_format(v->text)) {
-		message_print(
-			"%s: --plot %s: neither .svg nor .png; choose one", o->command, v->text);
-		return -EINVAL;
-	}
-	o->plot = v->text;
-	return 0;
 }
 
 static int attach(struct measure *m)
@@ -187,4 +174,21 @@ void measure_free(struct measure *m)
 	ringtap_snapshot_free(m->first);
 	ringtap_snapshot_free(m->last);
 	one_app_free(&m->app);
+}
+
+void measure_view(struct view *v, const struct measure *m, const char *what)
+{
+	char title[256], name[RINGTAP_NAME_LEN], text[FORMAT_LEN];
+	uint64_t ns = m->last->interval_ns;
+
+	snprintf(title, sizeof(title), "%s: %s", printable(name, sizeof(name), m->app.name), what);
+	view_begin(v, m->options->command, title, m->last->taken_ns - ns, m->last->taken_ns);
+	view_application(
+		v, m->app.name, m->info.host_pid ? m->info.host_pid : m->info.pid, m->info.program);
+	view_fact(v, "application", m->info.program, name);
+	view_fact(v, "host", json_string_value(json_object_get(v->document, "host")), NULL);
+	view_time_fact(v, "begin", m->last->taken_ns - ns);
+	format_unit(text, (double)ns / NS_PER_S, 4, "s");
+	view_fact(v, "duration", text,
+		m->end == END_BY_APPLICATION ? "until the application ended" : NULL);
 }

@@ -8,9 +8,8 @@
 
 #include "base/command.h"
 #include "target/attach_app.h"
+#include "web/view.h"
 #include "one_app.h"
-
-enum { MEASURE_PLOT = 1 };
 
 /* Rows for the option table of a command whose context begins with its measure_options. */
 #define MEASURE_TO(field)     OPTION_TO(struct measure_options, field)
@@ -18,6 +17,12 @@ enum { MEASURE_PLOT = 1 };
 #define MEASURE_OPTION_JSON                                                              \
 	{                                                                                \
 		MEASURE_TO(json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0, "Print JSON" \
+	}
+#define MEASURE_OPTION_HTML                                                                   \
+	{                                                                                     \
+		MEASURE_TO(html), OPTION_FILE, 0, "html", "FILE", NULL, 0, 0,                 \
+			"Write the report as a page that needs nothing else, with plots and " \
+			"tables"                                                              \
 	}
 #define MEASURE_OPTION_QUIET                                                    \
 	{                                                                       \
@@ -29,12 +34,11 @@ struct measure_options {
 	const char *command; /* for messages; set by the caller */
 	struct one_app_words words;
 	uint64_t duration_ns, packets; /* 0: no limit */
-	const char *plot;
+	const char *html;
 	bool json, quiet, attach;
 };
 
-/* For struct command: set() and operand(). */
-int measure_set(void *options, int id, const struct option_value *v);
+/* For struct command. */
 int measure_operand(void *options, const char *text);
 
 enum measure_end { END_BY_LIMIT, END_BY_SIGNAL, END_BY_APPLICATION };
@@ -59,5 +63,7 @@ struct measure {
  * status, other than STATUS_OK after printing why. Free with measure_free() in any case. */
 int measure_run(struct measure *m);
 void measure_free(struct measure *m);
+/* Begins the document of a page: "APP: what". */
+void measure_view(struct view *v, const struct measure *m, const char *what);
 
 #endif

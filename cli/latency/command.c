@@ -3,6 +3,7 @@
 #include "latency.h"
 #include "base/out_file.h"
 #include "base/util.h"
+#include "web/page.h"
 
 #define DEFAULT_NS (10 * NS_PER_S)
 
@@ -29,8 +30,7 @@ static const struct option_def options[] = {
 	{TO(histogram), OPTION_FLAG, 0, "histogram", NULL, NULL, 0, 0,
 		"Print the whole distribution, too"},
 	MEASURE_OPTION_JSON,
-	{OPTION_SET(MEASURE_PLOT), OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0,
-		"Draw the distribution"},
+	MEASURE_OPTION_HTML,
 	MEASURE_OPTION_QUIET,
 };
 /* clang-format on */
@@ -41,7 +41,7 @@ static uint64_t take(
 	return latency_timed(ctx, first, now);
 }
 
-static int report(const struct latency_options *c, const struct measure *m, struct out_file *plot)
+static int report(const struct latency_options *c, const struct measure *m, struct out_file *html)
 {
 	struct latency l;
 	int ret = latency_sum(&l, &m->app, m->first, m->last), error = ret;
@@ -53,9 +53,9 @@ static int report(const struct latency_options *c, const struct measure *m, stru
 	if (!ret && c->histogram && !c->common.json)
 		latency_print_histogram(&l);
 	ret = output_end("latency", ret);
-	if (plot->f && !error)
-		error = latency_plot(&l, m, plot->f);
-	if (out_file_close(plot, "latency", error))
+	if (html->f && !error)
+		error = web_page_write(latency_view(&l, m), html->f);
+	if (out_file_close(html, "latency", error))
 		ret = STATUS_FAILED;
 	latency_free(&l);
 	return ret;
@@ -69,7 +69,7 @@ static int run(const struct command *self, int argc, char **argv)
 		.what = "packets timed",
 		.take = take,
 		.ctx = &m.app};
-	struct out_file plot = {0};
+	struct out_file html = {0};
 	int ret = options_parse(self, argc, argv, &c);
 
 	if (ret <= 0)
@@ -77,12 +77,12 @@ static int run(const struct command *self, int argc, char **argv)
 	if (!c.common.duration_ns && !c.common.packets)
 		c.common.duration_ns = DEFAULT_NS;
 	m.latency_every = c.every;
-	if (out_file_open(&plot, "latency", c.common.plot))
+	if (out_file_open(&html, "latency", c.common.html))
 		return STATUS_FAILED;
 	ret = measure_run(&m);
 	if (ret == STATUS_OK)
-		ret = report(&c, &m, &plot);
-	out_file_close(&plot, "latency", 0);
+		ret = report(&c, &m, &html);
+	out_file_close(&html, "latency", 0);
 	measure_free(&m);
 	return ret;
 }
@@ -95,6 +95,5 @@ const struct command cmd_latency = {
 	.operands = "[APP[:PORT]]...",
 	.listed = LIST_TARGETS,
 	.operand = measure_operand,
-	.set = measure_set,
 	.run = run,
 };

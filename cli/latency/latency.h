@@ -54,7 +54,7 @@ void latency_print(const struct latency *l, const struct measure *m);
 void latency_print_histogram(const struct latency *l);
 int latency_json(const struct latency *l, const struct measure *m);
 
-/* plot.c: 0 or -errno. */
-int latency_plot(const struct latency *l, const struct measure *m, FILE *f);
+/* view.c: for web_page_write(). */
+json_t *latency_view(const struct latency *l, const struct measure *m);
 
 #endif

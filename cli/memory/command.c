@@ -6,6 +6,7 @@
 #include "memory.h"
 #include "base/out_file.h"
 #include "base/util.h"
+#include "web/page.h"
 
 #define DEFAULT_NS      (10 * NS_PER_S)
 #define DEFAULT_PACKETS 32768
@@ -33,8 +34,7 @@ static const struct option_def options[] = {
 	MEASURE_OPTION_JSON,
 	{TO(samples), OPTION_FILE, 0, "samples", "FILE", NULL, 0, 0,
 		"Write every sampled buffer to FILE, as comma-separated values"},
-	{OPTION_SET(MEASURE_PLOT), OPTION_FILE, 0, "plot", "FILE.svg|png", NULL, 0, 0,
-		"Draw buffer addresses against time"},
+	MEASURE_OPTION_HTML,
 	MEASURE_OPTION_QUIET,
 };
 /* clang-format on */
@@ -46,7 +46,7 @@ static uint64_t take(
 }
 
 struct outputs {
-	struct out_file plot, samples;
+	struct out_file html, samples;
 };
 
 static int print(const struct memory *mem)
@@ -86,9 +86,9 @@ static int report(const struct memory_options *c, const struct measure *m,
 	if (out->samples.f)
 		ret |= out_file_close(&out->samples, "memory",
 			ret ? ret : memory_samples_write(s, m->last, out->samples.f));
-	if (out->plot.f)
-		ret |= out_file_close(
-			&out->plot, "memory", ret ? ret : memory_plot(&mem, out->plot.f));
+	if (out->html.f)
+		ret |= out_file_close(&out->html, "memory",
+			ret ? ret : web_page_write(memory_view(&mem), out->html.f));
 	memory_patterns_free(&patterns);
 	return ret ? STATUS_FAILED : STATUS_OK;
 }
@@ -113,7 +113,7 @@ static int run(const struct command *self, int argc, char **argv)
 		c.common.packets = DEFAULT_PACKETS;
 	}
 	samples.app = &m.app;
-	ret = out_file_open(&out.plot, "memory", c.common.plot) ||
+	ret = out_file_open(&out.html, "memory", c.common.html) ||
 	      out_file_open(&out.samples, "memory", c.samples);
 	if (!ret) {
 		pcm_iio_begin(&pcm);
@@ -124,7 +124,7 @@ static int run(const struct command *self, int argc, char **argv)
 	} else {
 		ret = STATUS_FAILED;
 	}
-	out_file_close(&out.plot, "memory", 0);
+	out_file_close(&out.html, "memory", 0);
 	out_file_close(&out.samples, "memory", 0);
 	measure_free(&m);
 	memory_samples_free(&samples);
@@ -139,6 +139,5 @@ const struct command cmd_memory = {
 	.operands = "[APP[:PORT]]...",
 	.listed = LIST_TARGETS,
 	.operand = measure_operand,
-	.set = measure_set,
 	.run = run,
 };

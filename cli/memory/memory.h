@@ -87,7 +87,7 @@ const char *memory_kind(const struct ringtap_pool_stats *p);
 const char *memory_pool_name(const struct ringtap_snapshot *f, uint32_t pool);
 const char *memory_port_name(const struct ringtap_snapshot *f, uint32_t port);
 
-/* plot.c: 0 or -errno. */
-int memory_plot(const struct memory *mem, FILE *f);
+/* view.c: for web_page_write(). */
+json_t *memory_view(const struct memory *mem);
 
 #endif

@@ -3,8 +3,6 @@
 `ringtap memory` for it."""
 
 import json
-import struct
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from .paths import RINGTAP
@@ -65,17 +63,3 @@ class Measuring:
 
     def close(self):
         self.proc.close()
-
-
-def png_size(path):
-    data = path.read_bytes()
-    assert data[:8] == b"\x89PNG\r\n\x1a\n" and data[12:16] == b"IHDR" and data[-8:-4] == b"IEND"
-    return struct.unpack(">II", data[16:24])
-
-
-def svg_paths(path):
-    """The data of the drawn paths. The file must be XML whose root is an SVG with a size."""
-    root = ElementTree.parse(path).getroot()
-    assert root.tag == "{http://www.w3.org/2000/svg}svg"
-    assert float(root.get("width").rstrip("pt")) > 0
-    return [p.get("d") for p in root.iter("{http://www.w3.org/2000/svg}path")]

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from harness import wire
 from harness.dpdk import RUN_DIR, new_prefix, remove_run_dir
-from harness.known import CLONED, HELD, MADE, SENT_TWICE, Known, Measuring, png_size, svg_paths
+from harness.known import CLONED, HELD, MADE, SENT_TWICE, Known, Measuring
 from harness.paths import REPO, RINGTAP
 from harness.proc import check, run, until
+from harness.view import View, document_of
 from harness.wire import ERROR, Impostor, fake_probe, message, sealed, text
 
 MONITOR, MONITORING = 6, 72
@@ -150,12 +151,12 @@ def test_a_later_measurement_counts_from_its_beginning(known, latency, tmp_path)
     assert_figures(pair, before + after)
 
 
-def test_every_output_and_the_end_by_packets(known, latency, tmp_path):
-    """Table and histogram, comma-separated values by the man page's jq, plots, and a live line on a terminal."""
-    svg, png = tmp_path / "x.svg", tmp_path / "x.PNG"
+def test_every_output_and_the_end_by_packets(known, latency, tmp_path, browser):
+    """Table and histogram, comma-separated values by the man page's jq, the page, and a live line on a terminal."""
+    html = tmp_path / "x.html"
     table = latency(known, "--packets", "960", "--histogram")
     values = latency(known, "--packets", "960", "--json", ports=["0"])
-    plots = [latency(known, "--packets", "960", "--plot", f) for f in (svg, png)]
+    page = latency(known, "--packets", "960", "--html", html)
     live = latency(known, "--duration", "60s", tty=True)
     known.send([3000, 30000], rounds=15)
     assert_table(table.finish())
@@ -169,15 +170,15 @@ def test_every_output_and_the_end_by_packets(known, latency, tmp_path):
     assert 0 < float(row[0][3]) <= float(row[0][-1])
     assert sum(int(packets) for *_, packets in rows) == 960
     assert all(int(low) < int(end) for _, _, low, end, _ in rows)
-    for it in plots:
-        it.finish()
-    assert any(len(d) > 200 for d in svg_paths(svg))  # curves
-    text = svg.read_text()
-    # Percentiles: dots in one plot, dashed lines in the other.
-    assert len(re.findall(r'fill:rgb\([^"]*" d="M [\d. ]+ C ', text)) == 4  # p50, p90, p99, p99.9
-    assert len(re.findall(r"stroke-dasharray[:=]", text)) >= 3
-    width, height = png_size(png)
-    assert width >= 800 and height >= 800
+    page.finish()
+    spread, tail, table = (
+        next(p for p in document_of(html)["panels"] if p["id"] == i) for i in ("spread", "tail", "pairs")
+    )
+    for panel in spread, tail:
+        assert sum(panel["series"][0]["values"]) == 960 and panel["series"][0]["name"] == "net_ring_a > net_ring_b"
+    assert [m["name"] for m in spread["marks"]] == ["p50", "p90", "p99", "p99.9"]
+    assert table["rows"][0][:2] == ["net_ring_a > net_ring_b", 960]
+    View(browser, html).check()
     live.proc.expect(r"\r\d+\.\d s, 960 packets timed ")
     assert re.search(r"^net_ring_a > net_ring_b: 960 packets", live.finish(signal.SIGINT), re.MULTILINE)
 
@@ -265,7 +266,7 @@ def test_what_is_not_there(known, testpmd):
     assert "No packet was received and sent again" in done.stdout
     for command in ("latency", "memory"):
         for args, words in (
-            (["--plot", "/nonexistent/x.svg"], "No such file"),
+            (["--html", "/nonexistent/x.html"], "No such file"),
             (["no-such-app"], "no application is called"),
         ):
             done = run([RINGTAP, command, *args])

@@ -9,12 +9,12 @@ import re
 import signal
 from collections import OrderedDict
 
-import matplotlib.image
 import pytest
 from harness.dpdk import HugePages
-from harness.known import Known, Measuring, png_size, svg_paths
+from harness.known import Known, Measuring
 from harness.paths import REPO, RINGTAP
 from harness.proc import check, run, until
+from harness.view import View, document_of
 
 SHIFTS = (12, 21, 30)
 ENTRIES = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
@@ -148,8 +148,8 @@ def test_pools_without_traffic_and_output_that_cannot_be_written(known, memory, 
     assert done.returncode == 0 and "there are no samples" in done.stdout
     done = run([RINGTAP, "memory", known.prefix, "--samples", "/nonexistent/x"])
     assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
-    full = [tmp_path / name for name in ("x.svg", "x.png", "x.csv")]
-    for link, option in zip(full, ("--plot", "--plot", "--samples")):
+    full = [tmp_path / name for name in ("x.html", "x.csv")]
+    for link, option in zip(full, ("--html", "--samples")):
         link.symlink_to("/dev/full")
         done = run([RINGTAP, "memory", known.prefix, "-q", "--duration", "0.1s", option, link])
         assert done.returncode == 1 and "No space left" in done.stderr, done.stderr
@@ -209,30 +209,27 @@ def test_kinds_of_memory(testpmd, tmp_path):
         assert app.quit() == 0
 
 
-def shades(path, box):
-    """Number of colours in a part of a PNG, (left, top, right, bottom) as fractions; without
-    white."""
-    image = matplotlib.image.imread(path)[:, :, :3]
-    height, width = image.shape[:2]
-    part = image[int(box[1] * height) : int(box[3] * height), int(box[0] * width) : int(box[2] * width)]
-    return {tuple(pixel) for pixel in (part.reshape(-1, 3) * 255).astype(int)} - {(255, 255, 255)}
-
-
-def test_plots(known, memory, tmp_path):
-    """Many packets are a density with several colours; measure/plot_test.c has few, which are points."""
+def test_page(known, memory, tmp_path, browser):
+    """Each sample is a point at its address; of very many, one of some."""
     known.one("pool known n=4000")
     known.circle("known", tmp_path / "order", "shuffled")
-    svg, png = tmp_path / "x.svg", tmp_path / "x.png"
-    runs = [memory(known, "--packets", "172000", "--plot", path) for path in (svg, png)]
+    few, many, samples = tmp_path / "few.html", tmp_path / "many.html", tmp_path / "samples.csv"
+    runs = [
+        memory(known, "--packets", "4000", "--html", few, "--samples", samples),
+        memory(known, "--packets", "172000", "--html", many),
+    ]
     for it in runs:
         it.finish()
-    text = svg.read_text()
-    assert "<image" in text and max(svg_paths(svg), key=len).count("M") < 2000
-    assert len(text) < 1 << 20
-    width, height = png_size(png)
-    assert width >= 800 and height >= 400
-    # The middle of the plot, without legend and texts.
-    assert len(shades(png, (0.15, 0.3, 0.7, 0.8))) > 8
+    (panel,) = document_of(few)["panels"]
+    (series,) = panel["series"]
+    addresses = [int(row["address"], 0) for row in csv.DictReader(samples.read_text().splitlines())]
+    base = int(panel["title"].rpartition(" ")[2], 16)
+    assert series["y"] == [a - base for a in addresses]
+    assert series["x"] == sorted(series["x"]) and series["x"][-1] <= panel["end"]
+    (panel,) = document_of(many)["panels"]
+    assert 50_000 < len(panel["series"][0]["x"]) <= 100_000
+    for path in few, many:
+        View(browser, path).check()
 
 
 def test_ctrl_c_and_killed_application(known, memory, tmp_path):
