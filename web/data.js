@@ -97,8 +97,6 @@ export function levelPoints(edges, series, from, to, columns) {
   const level = Math.max(0, Math.ceil(Math.log2(Math.max(1, (last - first) / columns))));
   const out = [[], ...series.map(() => [])];
   for (let i = first >> level; i < (last + 2 ** level - 1) >> level && i < series[0].least[level].length; i++) {
-    // Where a value ends and none follows, it holds until there.
-    if (out[0].length && series.some((s, k) => s.most[level][i] === null && out[1 + k].at(-1) !== null)) close(out, edges[i << level]);
     const a = edges[i << level], b = edges[Math.min((i + 1) << level, edges.length - 1)];
     out[0].push(a);
     series.forEach((s, k) => out[1 + k].push(s.most[level][i]));
@@ -110,7 +108,7 @@ export function levelPoints(edges, series, from, to, columns) {
   return { points: out, step: 0 };
 }
 
-// A step ends where the next one begins: after the last one nothing is known.
+// A step ends where the next one begins.
 function close(out, x) {
   out[0].push(x);
   out.slice(1).forEach((y) => y.push(y.at(-1) ?? null));

@@ -133,7 +133,7 @@ class SpreadPanel extends Steps {
       return s.values.map((n) => {
         const share = spec.kind === "tail" ? left / this.sums[k] : n / this.sums[k];
         left -= n;
-        return share > 0 ? share : null;
+        return share > 0 || spec.kind === "spread" ? share : null; // 0 has no place on the axis of a tail
       });
     });
     this.data = this.shares.map((s) => new Levels(s));
@@ -158,9 +158,10 @@ class SpreadPanel extends Steps {
       u.ctx.fillStyle = colour(m.colour);
       u.ctx.fillRect(x, u.bbox.top, scale, u.bbox.height);
       u.ctx.font = `${11 * scale}px system-ui, sans-serif`;
-      u.ctx.textAlign = "left";
+      const right = x > u.bbox.left + u.bbox.width - 50 * scale;
+      u.ctx.textAlign = right ? "right" : "left";
       u.ctx.textBaseline = "top";
-      u.ctx.fillText(m.name, x + 3 * scale, u.bbox.top + (k % 4) * 13 * scale);
+      u.ctx.fillText(m.name, x + (right ? -3 : 3) * scale, u.bbox.top + (k % 4) * 13 * scale);
     }));
   }
   hover(x) {

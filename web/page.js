@@ -42,8 +42,8 @@ class Page {
       this.panels.push(one);
       one.start();
     }
-    main.append(element("p", { className: "soft" }, "Wheel: zoom. Shift and wheel or drag: move. Drag: select a time, which filters the tables. " +
-      "Double click: all. Keys: + − ← → 0, Enter: zoom to the selection, Escape: no selection."));
+    main.append(element("p", { className: "soft" }, "Wheel: zoom. Shift and wheel or drag: move. Double click: all." +
+      (this.shown ? " Drag: select a time, which filters the tables. Keys: + − ← → 0, Enter: zoom to the selection, Escape: no selection." : "")));
     addEventListener("resize", () => this.panels.forEach((p) => p.resize()));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());
     addEventListener("keydown", (e) => this.key(e));

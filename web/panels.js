@@ -60,7 +60,6 @@ export class Panel {
         { ...axis, size: gutter(), space: 26, gap: 3, ticks: { ...grid, size: 4 }, ...this.axis() },
       ],
       series: [{}, ...this.series()],
-      bands: this.bands(),
       hooks: { drawClear: [(u) => this.under(u)], draw: [(u) => this.over(u)] },
     };
   }
@@ -77,7 +76,6 @@ export class Panel {
   scale() { return { range: () => [0, 1] }; }
   axis() { return { values: () => [], grid: { show: false }, ticks: { show: false } }; }
   series() { return [{ show: false }]; }
-  bands() { return []; }
   points() { return [[this.time.from, this.time.to], [null, null]]; }
   hover() { return []; }
 
@@ -170,7 +168,8 @@ export function powers(from, to) {
 
 export function valueAxis(unit, log) {
   const splits = (_u, _i, from, to) => powers(from, to);
-  return { values: (_u, at) => at.map((v) => (v === null ? "" : value(v, unit))), ...(log ? { splits } : {}) };
+  return { values: (_u, at) => at.map((v) => (v === null ? "" : value(v, unit))), ...(log ? { splits } : {}),
+    ...(unit === "bytes" ? { incrs: Array.from({ length: 50 }, (_, k) => 2 ** k) } : {}) };
 }
 
 export function clipped(u, draw) {
@@ -204,8 +203,26 @@ export function hatch(u, a, b) {
   u.ctx.restore();
 }
 
-// Steps: a value holds for its time, and nothing is drawn between values.
-const stepped = (u, ...args) => uPlot.paths.stepped({ align: 1 })(u, ...args);
+// Steps: a value holds until the next one, and nothing is drawn between two values of which one is unknown.
+function stepped(u, k) {
+  const stroke = new Path2D(), fill = new Path2D(), bottom = u.bbox.top + u.bbox.height;
+  eachStep(u, k, (a, b, y, continues) => {
+    if (continues) stroke.lineTo(a, y);
+    else stroke.moveTo(a, y);
+    stroke.lineTo(b, y);
+    fill.rect(a, y, b - a, bottom - y);
+  });
+  return { stroke, fill, clip: null, band: null, gaps: null, flags: 0 };
+}
+
+// Pixels of each known value of a series; continues: the one before is known as well.
+function eachStep(u, k, draw) {
+  const x = u.data[0], y = u.data[k], pixel = (v, scale) => Math.round(u.valToPos(v, scale, true));
+  for (let i = 0; i + 1 < x.length; i++) {
+    if (y[i] === null) continue;
+    draw(pixel(x[i], "x"), pixel(x[i + 1], "x"), pixel(y[i], "y"), i > 0 && y[i - 1] !== null);
+  }
+}
 
 export class Steps extends Panel {
   height() { return 150; }
@@ -234,11 +251,18 @@ export class CountPanel extends Steps {
   get unit() { return `${this.spec.unit}/s`; }
   says() { return ` ${this.unit}`; }
   series() {
-    const hidden = { paths: stepped, points: { show: false }, stroke: null, width: 0 };
+    const hidden = { paths: () => null, points: { show: false } }; // for the range of the axis
     return this.spec.series.flatMap((s, k) => [this.line_of(s, k, { fill: () => faint(s.colour ?? k, 0.18) }), hidden, hidden]);
   }
-  bands() {
-    return this.spec.series.map((s, k) => ({ series: [3 * k + 3, 3 * k + 2], fill: () => faint(s.colour ?? k, 0.22) }));
+  // The least and the most of each step.
+  under(u) {
+    super.under(u);
+    clipped(u, () => this.spec.series.forEach((s, k) => {
+      const least = [];
+      u.ctx.fillStyle = faint(s.colour ?? k, 0.22);
+      eachStep(u, 3 * k + 2, (_a, _b, y) => least.push(y));
+      eachStep(u, 3 * k + 3, (a, b, y) => u.ctx.fillRect(a, y, b - a, least.shift() - y));
+    }));
   }
   points() {
     const { points, step } = countPoints(this.grid, this.data, this.time.from, this.time.to, this.host.clientWidth / COLUMN);

@@ -328,7 +328,7 @@ def test_texts_with_a_unit_are_sorted_by_their_value(shown):
 def test_distributions(shown):
     """Shares along an axis of their own, which has its own zoom."""
     at, shares = shown.ask("view.panels.find(p => p.spec.id === 'spread').points()")
-    assert [round(10**x) for x in at] == [100, 200, 400, 800, 1600] and shares == [None, 0.6, 0.3, 0.1, 0.1]
+    assert [round(10**x) for x in at] == [100, 200, 400, 800, 1600] and shares == [0, 0.6, 0.3, 0.1, 0.1]
     _, shares = shown.ask("view.panels.find(p => p.spec.id === 'tail').points()")
     assert shares == [1, 1, 0.4, 0.1, 0.1]
     left, top, width, height = shown.box("spread")
