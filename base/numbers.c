@@ -179,19 +179,6 @@ char *format_ns(char buf[FORMAT_LEN], double ns)
 	return scaled(buf, ns, 1000, 999.5, units, 4);
 }
 
-char *format_unit(char buf[FORMAT_LEN], double v, int digits, const char *unit)
-{
-	static const char *const prefixes[] = {"p", "n", "u", "m", "", "k", "M", "G", "T"};
-	int i = 4;
-
-	for (; fabs(v) >= 999.5 && i < 8; i++)
-		v /= 1000;
-	for (; v != 0 && fabs(v) < 0.9995 && i > 0; i--)
-		v *= 1000;
-	snprintf(buf, FORMAT_LEN, "%.*g %s%s", digits, v, prefixes[i], unit);
-	return buf;
-}
-
 char *format_mac(char buf[FORMAT_LEN], const uint8_t mac[6])
 {
 	snprintf(buf, FORMAT_LEN, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],

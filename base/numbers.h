@@ -36,8 +36,6 @@ char *format_si(char buf[FORMAT_LEN], double v);
 /* "64 MiB", by powers of 1024; "12.3 us". */
 char *format_bytes(char buf[FORMAT_LEN], double bytes);
 char *format_ns(char buf[FORMAT_LEN], double ns);
-/* For the axes of plots: v with an SI prefix, rounded to that number of digits. */
-char *format_unit(char buf[FORMAT_LEN], double v, int digits, const char *unit);
 char *format_mac(char buf[FORMAT_LEN], const uint8_t mac[6]);
 
 #endif

@@ -208,16 +208,6 @@ static void numbers_have_three_digits_and_a_prefix(void **state)
 	assert_string_equal(format_ns(buf, 5e12), "5000 s");
 }
 
-static void units_have_prefixes_in_both_directions(void **state)
-{
-	char buf[FORMAT_LEN];
-
-	assert_string_equal(format_unit(buf, 331.1e-9, 3, "s"), "331 ns");
-	assert_string_equal(format_unit(buf, 12.34e-6, 3, "s"), "12.3 us");
-	assert_string_equal(format_unit(buf, 0, 3, "s"), "0 s");
-	assert_string_equal(format_unit(buf, 1500, 3, "B"), "1.5 kB");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,7 +218,6 @@ int main(void)
 		cmocka_unit_test(limits_are_written_as_they_are_read),
 		cmocka_unit_test(counts_have_commas),
 		cmocka_unit_test(numbers_have_three_digits_and_a_prefix),
-		cmocka_unit_test(units_have_prefixes_in_both_directions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

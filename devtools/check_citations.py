@@ -16,7 +16,7 @@ FOREIGN = {"adjtimex", "build_csv", "compadd", "getchar", "gettid", "sigaltstack
 # Paths outside the tree: system headers, folders of the system and of an installation.
 FOREIGN_PATHS = re.compile(
     r"^(/|~|\.\.\.|build[/-]|sys/|linux/|netinet/|arpa/|net/|asm/|bits/|ringtap/(?!probe|reader|monitor)|"
-    r"PREFIX/|DATADIR/|NAME\.|results/|bench\.(md|json)$|(incident|metrics|trace|meta)\.json$|pcap-common\.c$|(index|trace)\.html$|"
+    r"PREFIX/|DATADIR/|NAME\.|results/|bench\.(md|json)$|(incident|metrics|trace|meta)\.json$|pcap-common\.c$|(index|trace|latency|buffers)\.html$|"
     r"dpdk-telemetry\.py|(term|cmocka)\.h$|rte_|share/|include/(?!ringtap)|lib/|drivers/|app/test)"
 )
 # Messages of EAL, the loader, the C library and libpcap.

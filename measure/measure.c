@@ -188,7 +188,7 @@ void measure_view(struct view *v, const struct measure *m, const char *what)
 	view_fact(v, "application", m->info.program, name);
 	view_fact(v, "host", json_string_value(json_object_get(v->document, "host")), NULL);
 	view_time_fact(v, "begin", m->last->taken_ns - ns);
-	format_unit(text, (double)ns / NS_PER_S, 4, "s");
+	format_ns(text, (double)ns);
 	view_fact(v, "duration", text,
 		m->end == END_BY_APPLICATION ? "until the application ended" : NULL);
 }

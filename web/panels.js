@@ -232,7 +232,7 @@ export class Steps extends Panel {
     if (this.spec.log) return { distr: 3, range: (_u, least, most) => decades(least ?? limit ?? 1, most ?? limit ?? 10, limit) };
     return { range: (_u, _least, most) => [0, this.spec.unit === "share" ? 1.05 : Math.max(most, limit) > 0 ? Math.max(most, limit) * 1.08 : 1] };
   }
-  axis() { return valueAxis(this.unit.endsWith("/s") ? "" : this.unit, this.spec.log); }
+  axis() { return valueAxis(this.unit === "/s" ? "" : this.unit, this.spec.log); }
   get unit() { return this.spec.unit; }
   line_of(s, k, more) {
     const n = s.colour ?? k;
@@ -248,8 +248,8 @@ export class CountPanel extends Steps {
     this.data = spec.series.map((s) => new Counts(s.values));
     this.explain(spec.series.map((s, k) => [s.name, s.colour ?? k, s.note]));
   }
-  get unit() { return `${this.spec.unit}/s`; }
-  says() { return ` ${this.unit}`; }
+  get unit() { return "/s"; }
+  says() { return ` ${this.spec.unit}/s`; }
   series() {
     const hidden = { paths: () => null, points: { show: false } }; // for the range of the axis
     return this.spec.series.flatMap((s, k) => [this.line_of(s, k, { fill: () => faint(s.colour ?? k, 0.18) }), hidden, hidden]);

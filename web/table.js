@@ -6,11 +6,11 @@ import { clock, value } from "./text.js";
 
 const ROW = 26, SHOWN = 14, AHEAD = 5, RUNS = 100, WIDEST = 90;
 const LEFT = new Set(["text", "time"]);
-const SIZES = { n: 1e-9, "µ": 1e-6, m: 1e-3, k: 1e3, K: 1024, M: 1e6, G: 1e9, T: 1e12 };
+const SIZES = { n: 1e-9, u: 1e-6, m: 1e-3, k: 1e3, K: 1024, M: 1e6, G: 1e9, T: 1e12 };
 
-// What a text such as "12.3 µs" or "1,234" is sorted by.
+// What a text such as "12.3 us" or "1,234" is sorted by.
 function number(text) {
-  const found = /^(-?[\d,]*\.?\d+)\s*([nµmkKMGT]?)/.exec(text ?? "");
+  const found = /^(-?[\d,]*\.?\d+)\s*([numkKMGT]?)/.exec(text ?? "");
   return found ? Number(found[1].replaceAll(",", "")) * (SIZES[found[2]] ?? 1) : null;
 }
 

@@ -37,7 +37,8 @@ export function value(v, unit) {
     case "share": return `${digits(100 * v)} %`;
     case "bytes": return scaled(v, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
     case "count": return count(v);
-    default: return scaled(v, 1000, ["", "k", "M", "G", "T"]) + unit;
+    case "/s": return `${scaled(v, 1000, ["", "k", "M", "G", "T"])}/s`;
+    default: return scaled(v, 1000, ["", "k", "M", "G", "T"]).trim();
   }
 }
 

@@ -34,9 +34,9 @@ static void add_lead(struct view *v, const struct report *r)
 	note(v, "Of %s received packets, %s were not sent%s.", format_count(received, j->received),
 		format_count(lost, j->not_sent), share);
 	if (j->sent) {
-		format_unit(p50, 1e-9 * spread_quantile(&j->all, 0.5), 3, "s");
-		format_unit(p99, 1e-9 * spread_quantile(&j->all, 0.99), 3, "s");
-		format_unit(max, 1e-9 * (double)j->all.max, 3, "s");
+		format_ns(p50, spread_quantile(&j->all, 0.5));
+		format_ns(p99, spread_quantile(&j->all, 0.99));
+		format_ns(max, (double)j->all.max);
 		note(v, "Half of the others left after %s, 99 %% after %s, the last one after %s.",
 			p50, p99, max);
 	}
@@ -89,7 +89,7 @@ static void add_method(struct view *v, const struct report *r)
 	json_t *all = view_finding(v, "note", "How it was measured", NULL);
 	char timeout[32], text[512];
 
-	format_unit(timeout, (double)r->j->timeout_ns * 1e-9, 3, "s");
+	write_time(timeout, r->j->timeout_ns);
 	snprintf(text, sizeof(text),
 		"ringtap recorded the packets inside the application: as received, when a burst came "
 		"out of the driver, and as sent, when it was handed to the driver. Records of one "

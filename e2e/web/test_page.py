@@ -14,7 +14,7 @@ MS = 1_000_000
 STALL, STALL_END = 700 * MS, 736 * MS
 STEP = 50_000
 VERMILION = (0xD5, 0x5E, 0x00)
-TOOK = ["1,200 ns", "9.5 µs", None, "2 ms"]
+TOOK = ["1,200 ns", "9.5 us", None, "2 ms"]
 NAMES = [
     "</script><script>document.title = 'run'</script>",
     "<img src=x onerror=\"document.title = 'run'\">",
@@ -277,7 +277,7 @@ def test_hover(shown):
     assert "my-app: 36 ms (of 500 ms)" in shown.hover("latency", 600 * MS)
     assert "my-app: – (of 500 ms)" in shown.hover("latency", 1200 * MS)
     (rate,) = shown.hover("rates", 300 * MS)[1:]
-    assert rate.startswith("my-app: ") and "(20 kpackets/s; " in rate
+    assert rate.startswith("my-app: ") and "(20 k/s; " in rate
     assert any(line.endswith("100 (of 500 ms)") for line in shown.hover("heat", 700 * MS, below=0.95))
     shown.mouse("mouseMoved", 2, 2)
     assert shown.ask("document.getElementById('tip').hidden")
