@@ -37,7 +37,7 @@ def built(env, tmp_path_factory):
         compiler, *flags = {".c": ["gcc"], ".cc": ["g++", "-std=c++17"]}[source.suffix]
         if not shutil.which(compiler):
             pytest.skip(f"{compiler} is not installed")
-        config = check(["pkg-config", "--cflags", "--libs", "libringtap"], env=env).split()
+        config = check(["pkg-config", "--cflags", "--libs", "libringtap", "libpcap"], env=env).split()
         check([compiler, "-Wall", "-Wextra", "-Werror", *flags, source, "-o", folder / source.stem, *config])
         return [folder / source.stem]
 
@@ -95,6 +95,30 @@ def test_examples_of_captures(play, built, env, closing, tmp_path):
         done = run(reader)
         assert done.returncode == 0 and "cut short" not in done.stdout + done.stderr, done.stderr
     assert len(done.stdout.splitlines()) == 24
+
+
+def test_a_capture_by_name_and_filter(play, built, closing, env):
+    """By the application's name or process id, with a port or without; what cannot be opened is named."""
+    app = play()
+    app.ring("a")
+    hello = built("hello.c")
+    programs = [
+        closing(Proc([*hello, source, "len = 100", "12"], env=env))
+        for source in (app.prefix, f"{app.prefix}:0", f"{app.pid}:net_ring_a")
+    ]
+    until(lambda: len([s for s in sessions(app) if s["start_ns"]]) == len(programs))
+    app.tx(n=7, len=200)
+    app.rx(n=12, len=100)
+    for program in programs:
+        lines = finish(program).splitlines()
+        assert len(lines) == 12 and all(line.endswith(" received, queue 0, 100 bytes") for line in lines)
+    for source, filter, message in (
+        ("nothing", "", "no DPDK application with the probe is called 'nothing'"),
+        (app.prefix, "udp port", "filter: can't parse filter expression"),
+        (f"{app.prefix}:7", "", "7"),
+    ):
+        done = run([*hello, source, filter], env=env)
+        assert done.returncode == 1 and message in done.stderr, done.stderr
 
 
 def test_example_of_statistics(busy, built, env, closing):
