@@ -214,7 +214,7 @@ def test_on_a_terminal(with_packets, closing):
         pytest.skip(reason)
     app = with_packets("rxonly")
     # The window stays for what is printed at the end.
-    command = f"{RINGTAP} drops -n 0.2 --buffer 16M {app.prefix}; echo ended $?; cat"
+    command = f"{RINGTAP} drops --interval 0.2s --buffer 16M {app.prefix}; echo ended $?; cat"
     window = closing(Terminal(["sh", "-c", command], 80, 40, {"LC_ALL": "C.UTF-8"}))
     window.shows("q quit")
     run_all(app)

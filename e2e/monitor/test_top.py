@@ -209,7 +209,7 @@ def test_tables(testpmd):
     assert done.returncode == 0 and "net_ring1" in done.stdout
     assert "no application is called 'nowhere'" in done.stderr
     # top --json | head -1 must end.
-    done = run(["sh", "-c", f"{RINGTAP} top --json -n 0.1 {pmd.prefix} | head -1"])
+    done = run(["sh", "-c", f"{RINGTAP} top --json --interval 0.1s {pmd.prefix} | head -1"])
     assert done.stdout.startswith("{")
 
 
