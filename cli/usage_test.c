@@ -427,9 +427,8 @@ static void more_than_half_of_the_cgroups_limit(void **state)
 		{"flight --wait --buffer 64M a",
 			"flight: --buffer: 64 MiB may not be more than half of the "
 			"memory limit of the recorder's cgroup, 127 MiB; "
-			"raise that to 384 MiB (MemoryMax=384M in"},
-		{"flight --keep 5s --buffer 1G a",
-			"flight: --buffer: 1024 MiB may not be more than"},
+			"raise that by MemoryMax=384M in a drop-in"},
+		{"flight --keep 5s --buffer 1G a", "flight: --buffer: 1 GiB may not be more than"},
 		{"flight a", "flight: --buffer: 256 MiB may not be more than"},
 	};
 	static const char group[] = "0::/\n", limit[] = "133169152\n";

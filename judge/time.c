@@ -96,15 +96,15 @@ static void worst_gap_evidence(
 	for (uint32_t i = 0; i < t->gap_count; i++) {
 		const struct ringtap_gap *g = ringtap_thread_gap(t, i);
 		time_t s = (time_t)(g->start_ns / NS_PER_S);
-		char clock[16];
+		char clock[16], longest[FORMAT_LEN];
 		struct tm tm;
 
 		if (g->start_ns < e->span.from->taken_ns)
 			continue;
 		localtime_r(&s, &tm);
 		strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
-		verdict_add_evidence(v, "longest time between two polls: %.3g ms at %s.%03u, %s",
-			(double)g->ns / 1e6, clock,
+		verdict_add_evidence(v, "longest time between two polls: %s at %s.%03u, %s",
+			format_ns(longest, (double)g->ns), clock,
 			(unsigned)(g->start_ns / (NS_PER_S / 1000) % 1000),
 			g->packets ? "with packets in hand" : "with no work to do");
 		return; /* the longest comes first */

@@ -122,17 +122,16 @@ static int add_trigger(struct flight_config *c, const char *text)
  * at each attempt of --wait: what is more than this can never be had. */
 static int check_limit(const struct flight_config *c)
 {
+	char size[FORMAT_LEN], half[FORMAT_LEN];
 	uint64_t limit = rt_pages_limit();
 
 	if (c->buffer <= limit / 2)
 		return 0;
 	message_print(
-		"flight: --buffer: %llu MiB may not be more than half of the memory limit of the "
-		"recorder's cgroup, %llu MiB; raise that to %llu MiB (MemoryMax=%lluM in a "
-		"drop-in of its systemd unit, by 'systemctl edit'), or give a smaller "
-		"--buffer",
-		(unsigned long long)c->buffer >> 20, (unsigned long long)limit >> 20,
-		(unsigned long long)(2 * c->buffer + SPARE) >> 20,
+		"flight: --buffer: %s may not be more than half of the memory limit of the "
+		"recorder's cgroup, %s; raise that by MemoryMax=%lluM in a drop-in of its systemd "
+		"unit, by 'systemctl edit', or give a smaller --buffer",
+		format_bytes(size, (double)c->buffer), format_bytes(half, (double)limit),
 		(unsigned long long)(2 * c->buffer + SPARE) >> 20);
 	return -EINVAL;
 }
