@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define RT_SEG_MAGIC   "RINGTAP" /* eight bytes with the terminating zero */
-#define RT_SEG_VERSION 4
+#define RT_SEG_VERSION 5
 
 #define RT_MAX_RINGS      256 /* one for each thread that can come */
 #define RT_MAX_IFS        1024
@@ -217,7 +217,7 @@ static_assert(sizeof(struct rt_seg_count) == 128, "counters are two cache lines"
 
 /* In records of a session with RT_IDS_EVENTS, from bit RT_EVENT_SHIFT of epb_flags on, which pcapng
  * reserves: such records get into no file. The numbers are those of enum ringtap_fate. */
-#define RT_EVENT_SHIFT 9
+#define RT_EVENT_SHIFT 12
 #define RT_EVENT_MASK  7u
 enum rt_fate_event {
 	RT_EVENT_NONE,

@@ -9,7 +9,7 @@ import socket
 import struct
 import threading
 
-MAGIC, VERSION, SEG_VERSION = 0x70617472, 4, 4
+MAGIC, VERSION, SEG_VERSION = 0x70617472, 4, 5
 CHUNK, CHUNKS = 128 << 10, 2  # the smallest, and the least number
 HELLO, LIST, OPEN, START, STOP, MONITOR, FILTER, MEMORY = range(1, 9)
 (WELCOME, PORTS, SESSIONS, OPENED, STARTED, STOPPED, ERROR, MONITORING, FILTERED, LAYOUT) = range(65, 75)
