@@ -15,6 +15,8 @@ from pathlib import Path
 
 LETTER = re.compile(r"`-(\w)`, `--([\w-]+)")
 NAME = re.compile(r"`--([\w-]+)")
+VALUE = re.compile(r"--([\w-]+) ([A-Z]+(?:\\\|[A-Z]+)*)`")
+WITH_UNIT = {"TIME", "SIZE", "BYTES", "N"}
 SECTION = "## Command line\n"
 
 
@@ -30,6 +32,9 @@ class Page:
         self.letters = {letter: name for cells in found for letter, name in LETTER.findall(cells[0])}
         ideas = [cells for cells in found if len(cells) == 3]
         self.names = {name for cells in ideas for name in NAME.findall(cells[1])} | set(self.letters.values())
+        self.values = {}
+        for name, value in (pair for cells in found for cell in cells[:2] for pair in VALUE.findall(cell)):
+            self.values.setdefault(name, []).append(value.replace("\\|", "|"))
         self.refused = {name: cells[1].strip() for cells in ideas for name in NAME.findall(cells[2])}
 
 
@@ -53,6 +58,9 @@ def faults(page, option):
         yield f"--{name}: its letter -{of_name} is missing"
     if name in page.refused:
         yield f"--{name}: another name of {page.refused[name]}"
+    values = page.values.get(name, [])
+    if WITH_UNIT & set(values) and option.get("arg") not in values:
+        yield f"--{name}: its value is {option.get('arg')}, not {' or '.join(values)}"
 
 
 def check(text, described):

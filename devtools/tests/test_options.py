@@ -32,21 +32,29 @@ PAGE = """# Interface
 """
 
 
-def option(letter, name):
-    return {"kind": "flag", "letter": letter, "name": name}
+def option(letter, name, arg=None):
+    return {"kind": "flag", "letter": letter, "name": name, "arg": arg}
 
 
-GOOD = [option("c", "packets"), option("d", "print-filter"), option("D", "list"), option("", "duration")]
+GOOD = [
+    option("c", "packets", "N"),
+    option("d", "print-filter"),
+    option("D", "list"),
+    option("", "duration", "TIME"),
+]
 CASES = [
     ([], []),
     ([option("", "other")], []),
     ([option("q", None)], ["ringtap run: -q: no long name"]),
     ([option("q", "quiet")], ["ringtap run: -q, --quiet: the page has no such letter"]),
-    ([option("c", "keep")], ["ringtap run: -c, --keep: the letter is that of --packets"]),
+    ([option("c", "keep", "TIME")], ["ringtap run: -c, --keep: the letter is that of --packets"]),
     ([option("z", "zero")], ["ringtap run: -z, --zero: the page has no such letter"]),
     ([option("", "list")], ["ringtap run: --list: its letter -D is missing"]),
     ([option("", "seconds")], ["ringtap run: --seconds: another name of `--duration TIME`"]),
     ([option("", "time")], ["ringtap run: --time: another name of `--duration TIME`"]),
+    ([option("", "keep", "SIZE")], ["ringtap run: --keep: its value is SIZE, not TIME or AGE|SIZE"]),
+    ([option("", "duration", "SECONDS")], ["ringtap run: --duration: its value is SECONDS, not TIME"]),
+    ([option("", "duration")], ["ringtap run: --duration: its value is None, not TIME"]),
     ([option("", "count")], ["ringtap run: --count: another name of `-c`"]),
 ]
 
@@ -57,7 +65,7 @@ def check(folder, options, page=PAGE):
         commands = [{"name": "run sub", "program": None, "options": options}] if not program else []
         described = [
             {"name": "run", "program": program, "options": found, "commands": []},
-            {"name": "keep", "program": program, "options": [option("", "keep")], "commands": commands},
+            {"name": "keep", "program": program, "options": [option("", "keep", "AGE|SIZE")], "commands": commands},
         ]
         (folder / name).write_text(json.dumps(described), encoding="utf-8")
     done = subprocess.run(

@@ -24,7 +24,7 @@ def options(parser):
         words = sorted(action.option_strings, key=len)
         if words and "--help" not in words:
             letter = words[0][1] if len(words[0]) == 2 else ""
-            yield {"letter": letter, "name": words[-1].removeprefix("--")}
+            yield {"letter": letter, "name": words[-1].removeprefix("--"), "arg": action.metavar}
 
 
 @pytest.mark.parametrize(
