@@ -16,6 +16,7 @@ int stop_catch(void)
 {
 	sigset_t set;
 
+	end_ns = 0;
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
@@ -42,6 +43,7 @@ int stop_catch_first(void)
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 	const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
 
+	end_ns = 0;
 	signal(SIGPIPE, SIG_IGN);
 	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (fd < 0)

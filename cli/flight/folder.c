@@ -192,6 +192,8 @@ static const struct option_def top_options[] = {
 	{TO(live.interval_ns), OPTION_TIME, 0, "interval", "TIME", NULL, INTERVAL_TIME,
 		"Time between two updates, 100ms to 1h (default: 1s on a terminal; elsewhere the "
 		"state is printed once)"},
+	{TO(live.duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,
+		"End after TIME (default: at a signal, or q on a terminal)"},
 	{TO(live.once), OPTION_FLAG, '1', "once", NULL, NULL, 0, 0, "Print the state once"},
 	{TO(live.json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
 		"Print JSON: one document, or a line each --interval"},

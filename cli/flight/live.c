@@ -300,8 +300,9 @@ static int screen(const struct live *v)
 		int key;
 
 		draw(&s, v->app);
-		(void)rt_poll_ns(p, 2, ns);
-		quit = p[1].revents || p[0].revents & (POLLHUP | POLLERR | POLLNVAL);
+		(void)rt_poll_ns(p, 2, stop_left(ns));
+		quit = p[1].revents || stop_wait(0) ||
+		       p[0].revents & (POLLHUP | POLLERR | POLLNVAL);
 		while (!quit && (key = getch()) != ERR)
 			quit = key == 'q' || key == 'Q' || key == 'x';
 	}
@@ -337,6 +338,7 @@ int live_run(const struct live *v)
 		message_print("flight top: cannot wait for signals: %s", strerror(-ret));
 		return STATUS_FAILED;
 	}
+	stop_after(v->duration_ns);
 	setlocale(LC_CTYPE, "");
 	if (v->json || v->once || !terminal)
 		return text(v);

@@ -9,6 +9,7 @@
 struct live {
 	const char *app;      /* NULL: all */
 	uint64_t interval_ns; /* 0: once as text, a second on a screen */
+	uint64_t duration_ns; /* 0: until a signal */
 	bool once, json;
 };
 

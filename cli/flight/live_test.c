@@ -51,7 +51,9 @@ static int run(const struct command *self, int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		v.once |= !strcmp(argv[i], "--once");
 		v.json |= !strcmp(argv[i], "--json");
-		if (!strcmp(argv[i], "3s"))
+		if (!strcmp(argv[i], "--duration=7s"))
+			v.duration_ns = 7 * NS_PER_S;
+		else if (!strcmp(argv[i], "3s"))
 			v.interval_ns = 3 * NS_PER_S;
 		else if (*argv[i] != '-')
 			v.app = argv[i];
@@ -122,6 +124,16 @@ static void intervals(void **state)
 	test_output_free(&o);
 }
 
+static void a_duration_ends_it(void **state)
+{
+	struct test_output o = test_command(&top, "--json|3s|--duration=7s");
+
+	assert_int_equal(o.status, STATUS_OK);
+	assert_int_equal(asked, 3);
+	assert_int_equal(rt_now_ns(CLOCK_MONOTONIC) - TEST_NOW_MONO_NS, 7 * NS_PER_S);
+	test_output_free(&o);
+}
+
 static void no_recorder(void **state)
 {
 	struct test_output o;
@@ -146,6 +158,7 @@ static void no_recorder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(a_duration_ends_it), /* before the signal of the next one, which stays */
 		CASE(intervals),
 		CASE(no_recorder),
 	};

@@ -47,6 +47,8 @@ static const struct option_def options[] = {
 		"--once"},
 	{TO(cfg.count), OPTION_NUMBER, 0, "updates", "N", NULL, 1, UINT32_MAX,
 		"Stop after N intervals"},
+	{TO(cfg.duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,
+		"End after TIME (default: at a signal, or q on a terminal)"},
 	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, addresses, pools, or all (default polls,busy,pools; latency and gaps "

@@ -63,7 +63,7 @@ static int show(struct watch *w, const struct top_config *cfg)
 
 int top_lines(struct watch *w, const struct top_config *cfg)
 {
-	uint64_t count = cfg->once ? 1 : cfg->count, until;
+	uint64_t count = cfg->once ? 1 : cfg->count, until, end;
 	int status = STATUS_OK;
 
 	setlocale(LC_CTYPE, "");
@@ -82,8 +82,9 @@ int top_lines(struct watch *w, const struct top_config *cfg)
 		return STATUS_FAILED;
 	}
 	until = now_ns(CLOCK_MONOTONIC);
-	for (uint64_t n = 0; !status && (!count || n < count); n++) {
-		until += cfg->interval_ns;
+	end = until + (cfg->duration_ns ? cfg->duration_ns : TIME_MAX);
+	for (uint64_t n = 0; !status && (!count || n < count) && until < end; n++) {
+		until = until + cfg->interval_ns < end ? until + cfg->interval_ns : end;
 		if (!interval(w, until))
 			break;
 		watch_lock(w);

@@ -292,8 +292,8 @@ static bool wait_input(struct top_screen *s, uint64_t ns)
 	int key;
 
 	/* Interrupted by SIGWINCH, of which ncurses makes a key. */
-	rt_poll_ns(p, 3, ns);
-	if (p[1].revents || p[0].revents & (POLLHUP | POLLERR | POLLNVAL))
+	rt_poll_ns(p, 3, stop_left(ns));
+	if (p[1].revents || stop_wait(0) || p[0].revents & (POLLHUP | POLLERR | POLLNVAL))
 		s->quit = true;
 	while (!s->quit && (key = getch()) != ERR) {
 		watch_lock(s->w);
@@ -382,6 +382,7 @@ int top_screen(struct watch *w, const struct top_config *cfg)
 			"top: the terminal is of an unknown kind; set TERM, or use --once or --json");
 		return STATUS_FAILED;
 	}
+	stop_after(cfg->duration_ns);
 	loop(&s);
 	endwin();
 	table_free(&s.table);

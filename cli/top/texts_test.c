@@ -211,6 +211,26 @@ static void intervals_follow_one_another(void **state)
 		250 * NS_PER_S + 13 * NS_PER_S / 25);
 }
 
+/* The last interval is a short one. */
+static void the_duration_ends_the_last_interval(void **state)
+{
+	static const struct {
+		const char *args;
+		uint64_t ns;
+	} cases[] = {{"--json|--duration|5s|--interval|2s", 5 * NS_PER_S},
+		{"--json|--duration|6s|--interval|2s", 6 * NS_PER_S},
+		{"--json|--duration|6s|--interval|2s|--updates|2", 4 * NS_PER_S},
+		{"--once|--duration|300ms", 3 * NS_PER_S / 10}};
+	uint64_t before = 0;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t least = before + cases[i].ns;
+
+		before = lasts(cases[i].args);
+		assert_in_range(before, least, least + 13 * NS_PER_S / 25);
+	}
+}
+
 static void views_switch_their_collectors_on(void **state)
 {
 	static const struct {
@@ -255,6 +275,7 @@ int main(void)
 		CASE(an_interval_is_a_second),
 		CASE(an_interval_is_as_long_as_given),
 		CASE(intervals_follow_one_another),
+		CASE(the_duration_ends_the_last_interval),
 		CASE(views_switch_their_collectors_on),
 		CASE(a_closed_output_is_a_failure),
 	};

@@ -31,7 +31,8 @@ enum top_view {
 
 struct top_config {
 	uint64_t interval_ns;
-	uint64_t count; /* intervals; 0: no limit */
+	uint64_t count;       /* intervals; 0: no limit */
+	uint64_t duration_ns; /* 0: no limit */
 	bool once, json;
 	bool wide; /* without a screen: all columns */
 	enum top_view view;
