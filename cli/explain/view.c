@@ -89,7 +89,7 @@ static void add_method(struct view *v, const struct report *r)
 	json_t *all = view_finding(v, "note", "How it was measured", NULL);
 	char timeout[32], text[512];
 
-	write_time(timeout, r->j->timeout_ns);
+	format_ns(timeout, (double)r->j->timeout_ns);
 	snprintf(text, sizeof(text),
 		"ringtap recorded the packets inside the application: as received, when a burst came "
 		"out of the driver, and as sent, when it was handed to the driver. Records of one "

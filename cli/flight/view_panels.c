@@ -34,17 +34,42 @@ void view_packets(struct view *v, const struct incident *i)
 			panel, "The recorder has a filter (-f): other packets are not counted.");
 }
 
-/* A panel of values that hold from one snapshot to the next. */
+/* A panel of values that hold from one snapshot to the next, or from one reading of something to
+ * the next: when() is its time in a snapshot. */
 static json_t *seconds_panel(struct view *v, const struct incident *i, unsigned first,
-	unsigned last, const char *id, const char *title, const char *unit)
+	unsigned last, uint64_t (*when)(const struct ringtap_snapshot *s), const char *id,
+	const char *title, const char *unit)
 {
 	json_t *panel = view_panel(v, "levels", id, title), *edges = json_array();
+	uint64_t before = 0;
 
-	for (unsigned n = first; n <= last; n++)
-		json_array_append_new(edges, view_at(v, i->f->history[n]->taken_ns));
+	for (unsigned n = first; n <= last; n++) {
+		uint64_t ns = when(i->f->history[n]);
+
+		before = ns > before ? ns : before;
+		json_array_append_new(edges, view_at(v, before));
+	}
 	json_object_set_new(panel, "edges_ns", edges);
 	json_object_set_new(panel, "unit", json_string(unit));
 	return panel;
+}
+
+static uint64_t taken_ns(const struct ringtap_snapshot *s)
+{
+	return s->taken_ns;
+}
+
+/* When drivers were read, which may be half a second before the snapshot: drawn at the time of the
+ * snapshot, losses would come after what caused them. */
+static uint64_t drivers_read_ns(const struct ringtap_snapshot *s)
+{
+	uint64_t ns = 0;
+
+	for (uint32_t k = 0; k < s->port_count; k++)
+		ns = ringtap_snapshot_port(s, k)->read_ns > ns
+			     ? ringtap_snapshot_port(s, k)->read_ns
+			     : ns;
+	return ns ? ns : s->taken_ns;
 }
 
 /* ---- losses */
@@ -77,16 +102,15 @@ static struct losses losses_of(const struct span *s)
 
 void view_ports(struct view *v, const struct incident *i, unsigned first, unsigned last)
 {
-	json_t *panel = seconds_panel(
-		v, i, first, last, "losses", "Losses and refusals of all ports, packets/s", "/s");
+	json_t *panel = seconds_panel(v, i, first, last, drivers_read_ns, "losses",
+		"Losses and refusals of all ports, packets/s", "/s");
 	json_t *missed = view_series(panel, "missed", VIEW_RED);
 	json_t *no_mbuf = view_series(panel, "no mbuf", VIEW_PURPLE);
 	json_t *refused = view_series(panel, "refused", VIEW_ORANGE);
 	json_t *errors = view_series(panel, "errors", VIEW_GREY);
 
 	view_panel_note(panel,
-		"Drivers are read twice a second: what they counted may be half a second older. missed: the NIC had "
-		"no free descriptor; no mbuf: the driver had none; refused: the driver did not take the packet.");
+		"Between two readings of the drivers. missed: the NIC had no free descriptor; no mbuf: the driver had none; refused: the driver did not take the packet.");
 	for (unsigned n = first; n < last; n++) {
 		const struct span s = history_span(i->f, n, n + 1);
 		struct losses l = losses_of(&s);
@@ -120,7 +144,7 @@ void view_latency(struct view *v, const struct incident *i, unsigned first, unsi
 	if (!(i->f->history[last]->collectors & RINGTAP_LATENCY))
 		return;
 	panel = seconds_panel(
-		v, i, first, last, "latency", "Latency from receiving to sending", "ns");
+		v, i, first, last, taken_ns, "latency", "Latency from receiving to sending", "ns");
 	json_object_set_new(panel, "log", json_true());
 	view_panel_note(panel, "Of each second, of the thread and ports that are the slowest.");
 	p50 = view_series(panel, "50 %", VIEW_BLUE);
@@ -194,8 +218,8 @@ void view_pools(struct view *v, const struct incident *i, unsigned first, unsign
 			break;
 		taken[k] = true;
 		if (!panel)
-			panel = seconds_panel(
-				v, i, first, last, "pools", "Mempools: free buffers", "share");
+			panel = seconds_panel(v, i, first, last, taken_ns, "pools",
+				"Mempools: free buffers", "share");
 		add_pool(panel, i, first, last, k, n);
 	}
 	if (!panel)

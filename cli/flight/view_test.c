@@ -309,6 +309,22 @@ static void losses_of_a_second(void **state)
 	assert_int_equal(number(values_of("losses", 1), 2), 0);
 }
 
+/* Not that of the snapshot: what was lost before an event is drawn before it. */
+static void losses_have_the_time_of_their_reading(void **state)
+{
+	json_t *edges;
+
+	for (unsigned k = 0; k < 2; k++)
+		((struct ringtap_port_stats *)ringtap_snapshot_port(f.history[3], k))->read_ns -=
+			300 * MS;
+	make();
+	edges = json_object_get(panel("losses"), "edges_ns");
+	assert_int_equal(number(edges, 2), 2 * NS_PER_S);
+	assert_int_equal(number(edges, 3), 2700 * MS);
+	assert_int_equal(number(edges, 4), 4 * NS_PER_S);
+	assert_int_equal(number(json_object_get(panel("latency"), "edges_ns"), 3), 3 * NS_PER_S);
+}
+
 static void a_driver_that_was_not_read_is_unknown(void **state)
 {
 	for (unsigned k = 0; k < 2; k++) {
@@ -491,6 +507,7 @@ int main(void)
 		CASE(all_rows_of_few_packets),
 		CASE(a_value_for_each_second),
 		CASE(losses_of_a_second),
+		CASE(losses_have_the_time_of_their_reading),
 		CASE(a_driver_that_was_not_read_is_unknown),
 		CASE(the_threshold_of_a_latency),
 		CASE(the_free_buffers_of_a_pool),

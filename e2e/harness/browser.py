@@ -6,6 +6,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import time
 
@@ -121,7 +122,7 @@ class Browser:
         path.write_bytes(base64.b64decode(self.do("Page.printToPDF", timeout=60)["data"]))
 
     def close(self):
-        self._process.kill()
+        os.killpg(self._process.pid, signal.SIGKILL)  # its processes write to the profile
         self._process.wait()
         os.close(self._in)
         os.close(self._out)
