@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes docs/images again: `ringtap top` in a terminal, a recording in Wireshark, one explained, and incidents of
-`ringtap flight`. Run as root: RINGTAP_BUILD=build devtools/pictures.py [flight] (packages: devtools/deps.sh test pictures).
+`ringtap flight`. Run as root: RINGTAP_BUILD=build devtools/pictures.py [flight|explain] (packages: devtools/deps.sh test pictures).
 
 The application is the stock dpdk-testpmd, which forwards between two network namespaces."""
 
@@ -280,7 +280,7 @@ def flap(net):
 
 def shoot_page(html, folder, out, action=""):
     """The page down to its first table, after an action in it."""
-    browser = Browser(folder / "profile")
+    browser = Browser(folder / f"profile-{out.stem}")
     try:
         browser.open(html, 1100)
         browser.ask(f"({action or 'undefined'}, 1)")
@@ -288,7 +288,7 @@ def shoot_page(html, folder, out, action=""):
         browser.screenshot(out, end)
     finally:
         browser.close()
-    check(["pngquant", "--force", "--speed", "1", "--output", out, "32", out])
+    check(["pngquant", "--force", "--speed", "1", "--output", out, "64", out])
 
 
 def flight(plugin, folder):
@@ -341,15 +341,19 @@ def flight(plugin, folder):
 
 def main():
     IMAGES.mkdir(exist_ok=True)
+    if sys.argv[1:] == ["explain"]:
+        with tempfile.TemporaryDirectory(prefix="ringtap-pictures-", ignore_cleanup_errors=True) as folder:
+            explain(Path(folder), IMAGES / "explain.png")
+        return
     sandbox.enter()
     plugin = Plugin()
     try:
         if sys.argv[1:] in ([], ["flight"]):
-            with tempfile.TemporaryDirectory(prefix="ringtap-pictures-") as folder:
+            with tempfile.TemporaryDirectory(prefix="ringtap-pictures-", ignore_cleanup_errors=True) as folder:
                 flight(plugin, Path(folder))
         if sys.argv[1:]:
             return
-        with tempfile.TemporaryDirectory(prefix="ringtap-pictures-") as folder:
+        with tempfile.TemporaryDirectory(prefix="ringtap-pictures-", ignore_cleanup_errors=True) as folder:
             bed = TwoHosts(plugin.path, folder, preferred=True)
             try:
                 top(bed, IMAGES / "top.svg")
