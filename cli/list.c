@@ -180,15 +180,13 @@ static void print_names(const struct app_view *v)
 static json_t *port_json(const struct ringtap_port_info *p, size_t app)
 {
 	char mac[FORMAT_LEN], alias[RT_ALIAS_LEN];
-	json_t *j = json_object();
+	json_t *j = json_port(p->port_id, p->name);
 
-	json_object_set_new(j, "port", json_count(p->port_id));
-	json_object_set_new(j, "name", json_text(p->name));
 	json_object_set_new(j, "device", json_text(p->device));
 	json_object_set_new(j, "alias", json_text(rt_alias_make(alias, app, p->port_id)));
 	json_object_set_new(j, "driver", json_text(p->driver));
 	json_object_set_new(j, "mac", json_text(format_mac(mac, p->mac)));
-	json_object_set_new(j, "link_mbps", json_count(p->link_mbps));
+	json_object_set_new(j, "link_mbps", p->link_mbps ? json_count(p->link_mbps) : json_null());
 	json_object_set_new(j, "link_up", json_boolean(p->link_up));
 	json_object_set_new(j, "mtu", json_count(p->mtu));
 	json_object_set_new(j, "rx_queues", json_count(p->rx_queues));
@@ -206,34 +204,30 @@ static json_t *session_json(const struct ringtap_session_info *s)
 	json_object_set_new(j, "rings", json_count(s->rings));
 	json_object_set_new(j, "buffer_bytes", json_count(s->buffer_size));
 	json_object_set_new(j, "taps", json_count(s->taps));
-	json_object_set_new(j, "start_ns", json_count(s->start_ns));
+	json_object_set_new(j, "start", json_time(s->start_ns));
 	return j;
 }
 
 static json_t *app_json(const struct app_view *v, size_t number)
 {
-	char alias[RT_ALIAS_LEN];
-	json_t *j = json_object();
+	const struct ringtap_app_info none = {0}, *info = v->error ? &none : &v->info;
+	json_t *j = json_application(v->name, info->pid, info->program);
 	json_t *ports = json_array();
 	json_t *sessions = json_array();
+	char alias[RT_ALIAS_LEN];
 
-	json_object_set_new(j, "name", json_text(v->name));
+	json_object_set_new(
+		j, "host_pid", info->host_pid ? json_count(info->host_pid) : json_null());
 	json_object_set_new(
 		j, "alias", json_text(rt_alias_make(alias, number, RT_ALIAS_ALL_PORTS)));
 	json_object_set_new(j, "dir", json_text(v->dir));
 	json_object_set_new(j, "primary", v->primary ? json_text(v->primary) : json_null());
-	json_object_set_new(j, "probe", v->error ? json_null() : json_text(v->info.probe));
+	json_object_set_new(j, "dpdk", json_text(v->error ? NULL : info->dpdk));
+	json_object_set_new(j, "probe", json_text(v->error ? NULL : info->probe));
 	json_object_set_new(j, "error", v->error ? json_text(v->why) : json_null());
 	json_object_set_new(j, "stopped", json_boolean(v->error == -EHOSTDOWN));
-	if (v->error == -EPROTONOSUPPORT)
-		json_object_set_new(j, "load_probe", json_sprintf("-d %s", probe_path()));
-	if (!v->error) {
-		json_object_set_new(j, "pid", json_count(v->info.pid));
-		json_object_set_new(j, "host_pid",
-			v->info.host_pid ? json_count(v->info.host_pid) : json_null());
-		json_object_set_new(j, "program", json_text(v->info.program));
-		json_object_set_new(j, "dpdk", json_text(v->info.dpdk));
-	}
+	json_object_set_new(j, "load_probe",
+		v->error == -EPROTONOSUPPORT ? json_sprintf("-d %s", probe_path()) : json_null());
 	for (size_t i = 0; i < v->port_count; i++)
 		json_array_append_new(ports, port_json(ringtap_list_port(v->list, i), number));
 	for (size_t i = 0; i < v->session_count; i++)
@@ -278,6 +272,15 @@ static void add_process(uint32_t pid, const char *program, void *arg)
 			printable(name, sizeof(name), program), pid, pid);
 }
 
+static int print_json(json_t *applications, json_t *processes, json_t *skipped)
+{
+	json_t *j = json_document("list", json_incref(applications));
+
+	json_object_set(j, "processes", processes);
+	json_object_set(j, "skipped", skipped);
+	return json_print(j, stdout);
+}
+
 static int list(struct list_options *c)
 {
 	struct others o = {c, json_array()};
@@ -317,9 +320,7 @@ static int list(struct list_options *c)
 		message_print(
 			"list: no running DPDK application found; run ringtap as its user or as root");
 	if (c->form == FORM_JSON)
-		ret = json_print(json_pack("{s:O,s:O,s:O}", "applications", array, "skipped",
-					 skipped, "processes", o.processes),
-			stdout);
+		ret = print_json(array, o.processes, skipped);
 	json_decref(o.processes);
 	json_decref(array);
 	json_decref(skipped);

@@ -42,6 +42,16 @@ json_t *test_document(const struct command *cmd, const char *line)
 	return j;
 }
 
+json_t *test_application(const struct command *cmd, const char *line)
+{
+	json_t *doc = test_document(cmd, line), *list = json_object_get(doc, "applications");
+	json_t *app = json_incref(json_array_get(list, 0));
+
+	assert_int_equal(json_array_size(list), 1);
+	json_decref(doc);
+	return app;
+}
+
 json_int_t test_number(const json_t *j, const char *key)
 {
 	const json_t *value = json_object_get(j, key);

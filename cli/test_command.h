@@ -14,6 +14,8 @@ const char *test_command_output(const struct command *cmd, const char *line, int
 /* The JSON that a command prints; fails the test unless it ends with STATUS_OK. The caller frees
  * it. */
 json_t *test_document(const struct command *cmd, const char *line);
+/* Its only application. The caller frees it. */
+json_t *test_application(const struct command *cmd, const char *line);
 /* The integer of a key; fails the test if there is none. */
 json_int_t test_number(const json_t *j, const char *key);
 /* Element i of the array of a key. */

@@ -62,7 +62,7 @@ enum rt_unit {
 	M(APP, APP_LEFT_OUT, NULL, "samples_left_out", GAUGE, COUNT,                               \
 		"samples that are missing here: the application has more than it may; "            \
 		"--max-samples")                                                                   \
-	M(PORT, PORT_ID, "port", NULL, GAUGE, COUNT, "port id")                                    \
+	M(PORT, PORT_ID, "index", NULL, GAUGE, COUNT, "port id")                                   \
 	M(PORT, PORT_NAME, "name", "port", INFO, TEXT, "name, driver and id of the port")          \
 	M(PORT, PORT_DRIVER, "driver", NULL, GAUGE, TEXT, "driver of the port")                    \
 	M(PORT, PORT_LINK, "link_up", "port_link_up", GAUGE, BOOL, "whether the link is up")       \
@@ -71,32 +71,31 @@ enum rt_unit {
 		"link speed, if it is known")                                                      \
 	M(PORT, PORT_RXQ, "rx_queues", NULL, GAUGE, COUNT, "RX queues")                            \
 	M(PORT, PORT_TXQ, "tx_queues", NULL, GAUGE, COUNT, "TX queues")                            \
-	M(PORT, PORT_RXD, "rx_descriptors", NULL, GAUGE, COUNT,                                    \
-		"descriptors of RX queue 0; 0: unknown")                                           \
-	M(PORT, PORT_TXD, "tx_descriptors", NULL, GAUGE, COUNT,                                    \
-		"descriptors of TX queue 0; 0: unknown")                                           \
+	M(PORT, PORT_RXD, "rx_descriptors", NULL, GAUGE, COUNT, "descriptors of RX queue 0")       \
+	M(PORT, PORT_TXD, "tx_descriptors", NULL, GAUGE, COUNT, "descriptors of TX queue 0")       \
 	M(PORT, PORT_MTU, "mtu", NULL, GAUGE, COUNT, "MTU")                                        \
-	M(DRIVER, IPACKETS, "ipackets", "port_rx_packets", COUNTER, RATE,                          \
+	M(DRIVER, IPACKETS, "rx_packets", "port_rx_packets", COUNTER, RATE,                        \
 		"packets received, by the driver's count")                                         \
-	M(DRIVER, OPACKETS, "opackets", "port_tx_packets", COUNTER, RATE,                          \
+	M(DRIVER, OPACKETS, "tx_packets", "port_tx_packets", COUNTER, RATE,                        \
 		"packets sent, by the driver's count")                                             \
-	M(DRIVER, IBYTES, "ibytes", "port_rx_bytes", COUNTER, RATE,                                \
+	M(DRIVER, IBYTES, "rx_bytes", "port_rx_bytes", COUNTER, RATE,                              \
 		"bytes received, if the driver counts them")                                       \
-	M(DRIVER, OBYTES, "obytes", "port_tx_bytes", COUNTER, RATE,                                \
+	M(DRIVER, OBYTES, "tx_bytes", "port_tx_bytes", COUNTER, RATE,                              \
 		"bytes sent, if the driver counts them")                                           \
-	M(DRIVER, IMISSED, "imissed", "port_rx_missed_packets", COUNTER, RATE,                     \
-		"packets that the NIC dropped because its queue was full")                         \
-	M(DRIVER, IERRORS, "ierrors", "port_rx_errors", COUNTER, RATE,                             \
-		"packets received with errors")                                                    \
-	M(DRIVER, NOMBUF, "rx_nombuf", "port_rx_nombuf_packets", COUNTER, RATE,                    \
-		"packets dropped because the mempool had no buffer")                               \
-	M(DRIVER, OERRORS, "oerrors", "port_tx_errors", COUNTER, RATE,                             \
-		"packets that the driver failed to send")                                          \
+	M(DRIVER, IMISSED, "missed", "port_missed_packets", COUNTER, RATE,                         \
+		"missed: the NIC had no free descriptor")                                          \
+	M(DRIVER, IERRORS, "rx_errors", "port_rx_errors", COUNTER, RATE,                           \
+		"errors: packets that the NIC received with errors")                               \
+	M(DRIVER, NOMBUF, "no_mbuf", "port_no_mbuf_packets", COUNTER, RATE,                        \
+		"no mbuf: the mempool was empty")                                                  \
+	M(DRIVER, OERRORS, "tx_errors", "port_tx_errors", COUNTER, RATE,                           \
+		"errors: packets that the NIC failed to send")                                     \
 	M(DRIVER, OFFERED, "offered", NULL, COUNTER, RATE,                                         \
 		"packets passed to TX between two readings of the driver")                         \
-	M(DRIVER, UNSENT, "unsent", NULL, COUNTER, RATE,                                           \
-		"packets passed to TX that were not sent; 0 unless that is certain")               \
-	M(DRIVER, ERRORS, NULL, NULL, COUNTER, RATE, "ierrors and oerrors")                        \
+	M(DRIVER, UNSENT, "refused", NULL, COUNTER, RATE,                                          \
+		"refused: packets passed to TX that the driver did not take; 0 unless that "       \
+		"is certain")                                                                      \
+	M(DRIVER, ERRORS, NULL, NULL, COUNTER, RATE, "errors: of RX and TX")                       \
 	M(QUEUE, QUEUE_PORT, "port", NULL, GAUGE, TEXT, "port")                                    \
 	M(QUEUE, QUEUE_NUMBER, "queue", NULL, GAUGE, COUNT, "queue")                               \
 	M(QUEUE, QUEUE_DIRECTION, "direction", NULL, GAUGE, TEXT, "direction, rx or tx")           \
@@ -131,8 +130,8 @@ enum rt_unit {
 		"packets of calls with more than 512")                                             \
 	M(CALLS, BURSTS, "bursts", "burst_packets", HISTOGRAM, BARS,                               \
 		"calls by packets; in top 0, 1, 2+, 4+, 8+, up to 512+")                           \
-	M(THREAD, THREAD_NAME, "name", NULL, GAUGE, TEXT, "polling thread")                        \
 	M(THREAD, LCORE, "lcore", NULL, GAUGE, COUNT, "lcore; null: no EAL thread")                \
+	M(THREAD, THREAD_NAME, "name", NULL, GAUGE, TEXT, "polling thread")                        \
 	M(THREAD, TID, "tid", NULL, GAUGE, COUNT, "thread id, in the application's namespace")     \
 	M(THREAD, CPU, "cpu", NULL, GAUGE, COUNT, "CPU that it ran on last")                       \
 	M(THREAD, ALIVE, "alive", NULL, GAUGE, BOOL, "whether the thread lives")                   \
@@ -215,7 +214,7 @@ enum rt_unit {
 	M(GAP, GAP_KIND, NULL, NULL, GAUGE, TEXT,                                                  \
 		"idle gap: after an empty poll; busy gap: after a poll with packets; "             \
 		"microburst: polls in a row that all had packets")                                 \
-	M(GAP, GAP_START, "start_ns", NULL, GAUGE, CLOCK, "when it began")                         \
+	M(GAP, GAP_START, "start", NULL, GAUGE, CLOCK, "when it began")                            \
 	M(GAP, GAP_NS, "duration_ns", NULL, GAUGE, NS, "how long it took")                         \
 	M(GAP, GAP_OPEN, "open", NULL, GAUGE, BOOL,                                                \
 		"whether it lasts: it has taken so long so far")                                   \
@@ -244,7 +243,7 @@ enum rt_unit {
 		"time that these lack")                                                            \
 	M(RECORDER, REC_INCIDENT_LOST, "incident_lost", "flight_incident_lost_packets", COUNTER,   \
 		COUNT, "packets that the capture lost within incidents")                           \
-	M(KEPT, KEPT_PORT, "port", NULL, GAUGE, TEXT, "port")                                      \
+	M(KEPT, KEPT_PORT, "name", NULL, GAUGE, TEXT, "port")                                      \
 	M(KEPT, KEPT_PACKETS, "packets", NULL, GAUGE, COUNT, "packets that are kept, about")       \
 	M(KEPT, KEPT_BYTES, "bytes", NULL, GAUGE, BYTES, "their bytes on the wire, about")         \
 	M(CONDITION, COND_NAME, "name", NULL, GAUGE, TEXT, "name of the incidents")                \

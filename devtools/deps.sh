@@ -26,7 +26,7 @@ packages() {
 	qemu) echo qemu-system-x86 ipxe-qemu busybox-static cpio kmod debootstrap dpdk dpdk-dev tshark python3-pytest python3-scapy ;;
 	builds) echo python3-pyelftools libnuma-dev ;;
 	packages) echo dpkg-dev debhelper dh-python fakeroot lintian debootstrap rpm rpmlint ;;
-	lint) echo git clang-format codespell python3 python3-venv abigail-tools mandoc ;;
+	lint) echo git clang-format codespell python3 python3-jsonschema python3-venv abigail-tools mandoc ;;
 	ci) echo ccache g++ clang libclang-rt-14-dev ;;
 	# Not in CI: its tests of containers use unshare(1), and podman where it is installed.
 	containers) echo podman crun buildah debootstrap ;;

@@ -91,6 +91,7 @@ check words "$python" devtools/check_words.py
 check 'Markdown' "$python" devtools/check_markdown.py
 check 'table of the matrix' "$python" devtools/matrix_table.py check
 check 'tables of drivers' "$python" devtools/drivers_table.py check
+check 'page of JSON' "$python" devtools/schemas.py check
 check 'table of results' "$python" devtools/results.py check
 check 'flaky tests' "$python" devtools/check_flaky.py
 check 'retries in tests' retries

@@ -10,7 +10,7 @@ import zlib
 
 import pytest
 from harness import browser as browser_module
-from harness import corpus, dpdk, sandbox, turns
+from harness import corpus, documents, dpdk, sandbox, turns
 from harness import ovs as ovs_module
 from harness.fwd import FWD, Fwd
 from harness.netns import Net
@@ -21,6 +21,8 @@ from harness.proc import check
 from harness.ringtap import Recorder
 from harness.testpmd import Testpmd
 from ringtap_lab.tools import cgroup
+
+documents.install()
 
 # Background jobs of a shell ignore SIGINT, and so would all programs that are started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/signals.h"
 #include "base/util.h"
 #include "target/which_app.h"
@@ -223,6 +224,13 @@ char *fates_port(const struct fates_session *s, uint32_t interface, char buf[RIN
 		strcpy(i.name, "?");
 	memcpy(buf, i.name, RINGTAP_NAME_LEN);
 	return buf;
+}
+
+json_t *fates_port_json(const struct fates_session *s, uint32_t interface)
+{
+	struct ringtap_interface i;
+
+	return port_info(s, interface, &i) ? json_port(i.port_id, i.name) : json_null();
 }
 
 uint32_t fates_stats_port(const struct fates_session *s, uint32_t interface)

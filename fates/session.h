@@ -4,6 +4,7 @@
 #ifndef RINGTAP_FATES_SESSION_H
 #define RINGTAP_FATES_SESSION_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -51,6 +52,8 @@ int fates_read(struct fates_session *s);
 bool fates_includes(const struct fates_session *s, uint32_t interface);
 /* The name of an interface: buf is returned. */
 char *fates_port(const struct fates_session *s, uint32_t interface, char buf[RINGTAP_NAME_LEN]);
+/* The same as {index, name}; null where there is no such interface. */
+json_t *fates_port_json(const struct fates_session *s, uint32_t interface);
 /* Its port in the statistics; RINGTAP_NO_INDEX: there is none. */
 uint32_t fates_stats_port(const struct fates_session *s, uint32_t interface);
 /* From the beginning until the last reading of statistics. False: there are none. */

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+
 #include "base/json.h"
 #include "base/util.h"
 #include "packet/size_json.h"
@@ -143,13 +145,13 @@ void fates_print_pools_unread(const struct fates_session *s, FILE *f)
 
 static json_t *example_json(const struct sample *p, const struct fates_session *s)
 {
-	char text[SAMPLE_TEXT], port[RINGTAP_NAME_LEN];
+	char text[SAMPLE_TEXT];
 	json_t *j = json_object();
 
 	json_put(j, "packet", json_text(sample_text(p, text)));
-	json_put(j, "port", json_text(fates_port(s, p->interface, port)));
+	json_put(j, "port", fates_port_json(s, p->interface));
 	json_put(j, "queue", json_count(p->queue));
-	json_put(j, "time_ns", json_count(p->ns));
+	json_put(j, "time", json_time(p->ns));
 	json_put(j, "age_ns", json_count(p->age_ns));
 	return j;
 }
@@ -167,9 +169,9 @@ static json_t *protocols_json(
 		json_put(j, "protocol", json_text(top[i]->name));
 		json_put(j, "packets", json_count(top[i]->packets));
 		json_put(j, "bytes", json_count(top[i]->bytes));
-		if (seconds > 0)
-			json_put(j, "packets_per_second",
-				json_real(rate(top[i]->packets, top[i]->marked, seconds)));
+		json_put(j, "packets_per_second",
+			json_number(seconds > 0 ? rate(top[i]->packets, top[i]->marked, seconds)
+						: NAN));
 		json_put(j, "oldest_ns", json_count(top[i]->oldest_ns));
 		json_put(j, "example", example_json(&top[i]->example, s));
 		json_array_append_new(list, j);
@@ -209,22 +211,21 @@ void groups_json(
 
 json_t *fates_queue_json(const struct fates_session *s, const struct ringtap_fate_queue *q)
 {
-	char port[RINGTAP_NAME_LEN];
 	json_t *j = json_object();
 
-	json_put(j, "port", json_text(fates_port(s, q->interface, port)));
+	json_put(j, "port", fates_port_json(s, q->interface));
 	json_put(j, "queue", json_count(q->queue));
 	json_put(j, "received", json_count(q->received));
 	return j;
 }
 
-void fates_json(json_t *j, const struct fates_view *v)
+json_t *fates_json(const struct fates_view *v)
 {
-	json_put(j, "application", json_text(v->s.app.name));
-	json_put(j, "program", json_text(v->s.info.program));
-	json_put(j, "pid", json_count(v->s.info.pid));
-	json_put(j, "time_ns", json_count(now_ns(CLOCK_REALTIME)));
-	json_put(j, "duration_s", json_real(fates_seconds(&v->s)));
-	json_put(j, "interval_s", json_real(v->seconds));
-	json_put(j, "application_ended", json_boolean(v->s.ended));
+	const struct fates_session *s = &v->s;
+	json_t *j = json_application(s->app.name, s->info.pid, s->info.program);
+
+	json_put(j, "ended", json_boolean(s->ended));
+	json_put(j, "duration_ns", json_ns(fates_seconds(s) * 1e9));
+	json_put(j, "interval_ns", json_ns(v->seconds * 1e9));
+	return j;
 }

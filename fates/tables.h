@@ -19,8 +19,8 @@ int groups_print(const struct packet_groups *g, const struct fates_session *s, c
 /* Sets these lists. */
 void groups_json(
 	json_t *j, const struct packet_groups *g, const struct fates_session *s, double seconds);
-/* Sets what a document of both begins with. */
-void fates_json(json_t *j, const struct fates_view *v);
+/* What the application of both begins with. */
+json_t *fates_json(const struct fates_view *v);
 /* Port, queue, received packets: a new object, to which the caller adds. */
 json_t *fates_queue_json(const struct fates_session *s, const struct ringtap_fate_queue *q);
 /* Appends a row: name, packets, and their share in percent. 0 or -ENOMEM. */

@@ -151,7 +151,7 @@ static json_t *json_role(struct app *a, struct role *r)
 	return j;
 }
 
-static json_t *json_port(uint16_t id)
+static json_t *port_json(uint16_t id)
 {
 	json_t *j = json_object();
 	char name[RTE_ETH_NAME_MAX_LEN] = "";
@@ -189,7 +189,7 @@ static json_t *json_ports(const struct app *a)
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < a->ports.count; i++)
-		json_array_append_new(list, json_port(a->ports.ids[i]));
+		json_array_append_new(list, port_json(a->ports.ids[i]));
 	for (unsigned i = 0; a->config->plane != PLANE_DPDK && i < a->role_count; i++)
 		if (a->roles[i]->from)
 			json_array_append_new(list, json_socket(a, a->roles[i]->from));

@@ -111,14 +111,13 @@ static void judge_hung(const struct examination *e, uint32_t i, struct diagnosis
 	const struct kernel_thread *k = find(e, t->tid);
 	bool holds = t->last_poll_holds && sends(newest(e), i);
 	struct verdict *v;
-	char name[THREAD_NAME_LEN];
 
 	if (!is_quiet(t) || (k && !is_stuck(k) && !holds))
 		return;
 	v = verdict_add(d, VERDICT_HUNG, k || holds ? GRADE_FAULT : GRADE_NOTE, 11, hung_advice);
 	if (!v)
 		return;
-	snprintf(v->where, sizeof(v->where), "%s, tid %u", thread_name(name, t), t->tid);
+	thread_name(v->where, t);
 	poll_evidence(v, e, t, holds);
 	if (k)
 		kernel_evidence(v, k);
@@ -140,8 +139,8 @@ static void judge_halted(const struct examination *e, struct diagnosis *d)
 
 		if (!k || !t->last_poll_ns)
 			continue;
-		verdict_add_evidence(v, "%s, tid %u: the kernel shows it %s; %s",
-			thread_name(name, t), t->tid, kernel_state(state, k),
+		verdict_add_evidence(v, "%s: the kernel shows it %s; %s", thread_name(name, t),
+			kernel_state(state, k),
 			last_poll(poll, t, newest(e)->taken_ns - t->last_poll_ns));
 	}
 }

@@ -41,11 +41,11 @@ static json_t *verdict_json(const struct verdict *v)
 
 json_t *diagnosis_json(const struct examination *e, const struct diagnosis *d)
 {
-	json_t *j = json_object(), *verdicts = json_array();
+	const struct watched *a = e->app;
+	json_t *j = json_application(a->name, a->info.pid, a->info.program);
+	json_t *verdicts = json_array();
 
-	json_object_set_new(j, "name", json_text(e->app->name));
-	json_object_set_new(j, "pid", json_count(e->app->info.pid));
-	json_object_set_new(j, "duration_s", json_real(e->span.seconds));
+	json_put(j, "duration_ns", json_ns(e->span.seconds * 1e9));
 	for (unsigned i = 0; i < d->count; i++)
 		json_array_append_new(verdicts, verdict_json(&d->verdict[i]));
 	json_object_set_new(j, "verdicts", verdicts);

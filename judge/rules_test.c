@@ -143,7 +143,7 @@ static void stopped_process(void **state)
 	e.kernel_count = 1;
 	strcpy(e.halted, "it is stopped (SIGSTOP)");
 	expect(VERDICT_HUNG, 1);
-	assert_non_null(strstr(d.verdict[0].evidence[1], "tid 71: the kernel shows it stopped by"));
+	assert_non_null(strstr(d.verdict[0].evidence[1], "(71): the kernel shows it stopped by"));
 	assert_non_null(strstr(d.verdict[0].evidence[1], ".500, 4.5 s ago"));
 }
 
@@ -173,7 +173,7 @@ static void hung_threads(void **state)
 	t->last_poll_holds = false;
 	expect(VERDICT_HUNG, 1);
 	assert_non_null(strstr(d.verdict[0].evidence[1], "futex()"));
-	assert_string_equal(d.verdict[0].where, "lcore 1, tid 71");
+	assert_string_equal(d.verdict[0].where, "lcore 1 (71)");
 	k[1].state = 'R';
 	expect(VERDICT_HUNG, 1);
 	k[1].state = 'S';

@@ -164,11 +164,11 @@ static double port_number(const struct subject *x, enum rt_metric_id id)
 	case RT_M_PORT_ID: return p->port_id;
 	case RT_M_PORT_LINK: return p->link_up;
 	case RT_M_PORT_REMOVED: return p->gone;
-	case RT_M_PORT_MBPS: return p->link_mbps;
+	case RT_M_PORT_MBPS: return known(p->link_mbps);
 	case RT_M_PORT_RXQ: return p->rx_queues;
 	case RT_M_PORT_TXQ: return p->tx_queues;
-	case RT_M_PORT_RXD: return p->rx_descriptors;
-	case RT_M_PORT_TXD: return p->tx_descriptors;
+	case RT_M_PORT_RXD: return known(p->rx_descriptors);
+	case RT_M_PORT_TXD: return known(p->tx_descriptors);
 	case RT_M_PORT_MTU: return p->mtu;
 	case RT_M_IPACKETS: return d->ipackets / d->seconds;
 	case RT_M_OPACKETS: return d->opackets / d->seconds;
@@ -366,21 +366,54 @@ static json_t *bursts_json(const struct tally *t)
 	return j;
 }
 
+json_t *stats_port_json(const struct ringtap_snapshot *f, uint32_t port)
+{
+	const struct ringtap_port_stats *p;
+
+	if (port >= f->port_count)
+		return json_null();
+	p = ringtap_snapshot_port(f, port);
+	return json_port(p->port_id, p->name);
+}
+
+/* Ports and threads are objects. NULL: the metric is neither. */
+static json_t *object_json(const struct subject *x, enum rt_metric_id id)
+{
+	const struct ringtap_thread_stats *t = x->thread;
+	const struct ringtap_snapshot *f = x->span->to;
+
+	switch (id) {
+	case RT_M_QUEUE_PORT: return stats_port_json(f, x->queue->port);
+	case RT_M_RX_PORT: return stats_port_json(f, x->pair->rx_port);
+	case RT_M_TX_PORT: return stats_port_json(f, x->pair->tx_port);
+	case RT_M_GAP_PORT: return x->gap ? stats_port_json(f, x->gap->port) : json_null();
+	case RT_M_QUEUE_THREAD:
+	case RT_M_TX_THREAD: return json_thread(t->lcore, t->name, t->tid);
+	case RT_M_THREAD_NAME: return json_text(t->name[0] ? t->name : NULL);
+	default: return NULL;
+	}
+}
+
 static json_t *value_json(const struct subject *x, enum rt_metric_id id, bool tx)
 {
 	enum rt_unit unit = rt_metrics[id].unit;
+	json_t *object = object_json(x, id);
 	char name[THREAD_NAME_LEN];
 	struct metric_value v;
 
+	if (object)
+		return object;
 	metric_get(x, id, tx, &v);
 	if (unit == RT_UNIT_TEXT) /* not v.text: JSON holds any character */
 		return v.text[0] ? json_text(text_of(x, id, name)) : json_null();
 	if (unit == RT_UNIT_BARS)
 		return bursts_json(&x->calls[tx]);
 	if (unit == RT_UNIT_CLOCK) /* needs more digits than a double has */
-		return json_count(began_ns(x));
+		return json_time(began_ns(x));
 	if (!isfinite(v.number)) /* JSON has no NAN */
 		return json_null();
+	if (unit == RT_UNIT_NS)
+		return json_ns(v.number);
 	if (unit == RT_UNIT_BOOL)
 		return json_boolean(v.number > 0);
 	if (unit == RT_UNIT_RATE || unit == RT_UNIT_SHARE || unit == RT_UNIT_MEAN || v.number < 0 ||

@@ -49,6 +49,8 @@ bool subject_gone(const struct subject *x);
 void metric_get(const struct subject *x, enum rt_metric_id id, bool tx, struct metric_value *v);
 /* Adds all metrics of an object that have a key. */
 void metrics_json(json_t *j, const struct subject *x, enum rt_metric_object object, bool tx);
+/* A port of a snapshot; null where it has no such port. */
+json_t *stats_port_json(const struct ringtap_snapshot *f, uint32_t port);
 /* Adds the metrics of all objects of an interval. */
 void metrics_json_all(json_t *j, const struct span *s);
 

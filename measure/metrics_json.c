@@ -59,7 +59,7 @@ void metrics_json_all(json_t *j, const struct span *s)
 		{"latency", RT_OBJECT_PAIR}};
 	struct subject x = {.span = s};
 
-	set(j, "interval_s", json_real(s->seconds));
+	set(j, "interval_ns", json_ns(s->seconds * 1e9));
 	set(j, "collectors", collectors_json(s->to->collectors));
 	metrics_json(j, &x, RT_OBJECT_APP, false);
 	for (size_t l = 0; l < sizeof(lists) / sizeof(lists[0]); l++) {

@@ -314,7 +314,33 @@ char *printable(char *dst, size_t size, const char *text)
 	return dst;
 }
 
+char *thread_text(char buf[THREAD_NAME_LEN], uint32_t lcore, const char *name, uint32_t tid)
+{
+	char shown[16], number[16] = "";
+	int n;
+
+	printable(shown, sizeof(shown), name);
+	if (tid)
+		snprintf(number, sizeof(number), "%u", tid);
+	if (lcore == UINT32_MAX) {
+		n = snprintf(buf, THREAD_NAME_LEN, "thread %s", *shown ? shown : number);
+		if (*shown && tid)
+			snprintf(buf + n, THREAD_NAME_LEN - (size_t)n, " (%s)", number);
+		return buf;
+	}
+	n = snprintf(buf, THREAD_NAME_LEN, "lcore %u", lcore);
+	if (*shown || tid)
+		snprintf(buf + n, THREAD_NAME_LEN - (size_t)n, " (%s%s%s)", shown,
+			*shown && tid ? ", " : "", number);
+	return buf;
+}
+
 char *thread_name(char buf[THREAD_NAME_LEN], const struct ringtap_thread_stats *t)
+{
+	return thread_text(buf, t->lcore, t->name, t->tid);
+}
+
+char *thread_label(char buf[THREAD_NAME_LEN], const struct ringtap_thread_stats *t)
 {
 	if (t->lcore != UINT32_MAX)
 		snprintf(buf, THREAD_NAME_LEN, "lcore %u", t->lcore);

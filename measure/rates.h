@@ -97,9 +97,13 @@ struct driver_counts {
 };
 void driver_counts(const struct span *s, uint32_t port, struct driver_counts *out);
 
-/* The name of a thread: "lcore 3", or what the kernel calls it. Printable. */
-#define THREAD_NAME_LEN 32
+/* "lcore 1 (rte-worker-1, 24772)", without an lcore "thread pmd-c01 (24772)". Printable. name "",
+ * tid 0: unknown. */
+#define THREAD_NAME_LEN 48
+char *thread_text(char buf[THREAD_NAME_LEN], uint32_t lcore, const char *name, uint32_t tid);
 char *thread_name(char buf[THREAD_NAME_LEN], const struct ringtap_thread_stats *t);
+/* "lcore 1", or what the kernel calls it: the same after a restart. */
+char *thread_label(char buf[THREAD_NAME_LEN], const struct ringtap_thread_stats *t);
 /* Copies text that an application gave; what a terminal would not show as it is becomes '?'. */
 char *printable(char *dst, size_t size, const char *text);
 

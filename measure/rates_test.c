@@ -248,7 +248,8 @@ static void every_metric_has_a_value(void **state)
 		}
 		metric_get(&x, id, false, &v);
 		if (isnan(v.number) && !v.text[0] && id != RT_M_MAX_IDLE_GAP &&
-			id != RT_M_MAX_MICROBURST)
+			id != RT_M_MAX_MICROBURST && id != RT_M_PORT_MBPS && id != RT_M_PORT_RXD &&
+			id != RT_M_PORT_TXD)
 			fail_msg("metric %d (%s) has no value", id, m->help);
 	}
 }
@@ -278,8 +279,14 @@ static void names_are_printable(void **state)
 	assert_string_equal(thread_name(buf, &t), "thread 7");
 	memset(t.name, '\x1b', sizeof(t.name));
 	t.name[sizeof(t.name) - 1] = '\0';
-	assert_string_equal(thread_name(buf, &t), "???????????????");
+	assert_string_equal(thread_name(buf, &t), "thread ??????????????? (7)");
+	assert_string_equal(thread_label(buf, &t), "???????????????");
 	t.lcore = 127;
+	assert_string_equal(thread_name(buf, &t), "lcore 127 (???????????????, 7)");
+	assert_string_equal(thread_label(buf, &t), "lcore 127");
+	t.tid = 0;
+	assert_string_equal(thread_name(buf, &t), "lcore 127 (?????????????\?\?)");
+	t.name[0] = '\0';
 	assert_string_equal(thread_name(buf, &t), "lcore 127");
 	assert_string_equal(printable(small, sizeof(small), "abcdef"), "abc");
 }

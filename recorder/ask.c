@@ -270,7 +270,8 @@ static bool receive_all(struct asking *a, int timeout_ms)
  * owner can answer anything, and an exporter compares them. */
 static bool is_answer(const json_t *j, const char *app)
 {
-	const char *of = json_string_value(json_object_get(j, "application"));
+	const json_t *application = json_object_get(j, "application");
+	const char *of = json_string_value(json_object_get(application, "name"));
 
 	return of && !strcmp(of, app) &&
 	       json_array_size(json_object_get(j, "conditions")) <= ASK_CONDITIONS_MAX;

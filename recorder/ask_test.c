@@ -18,7 +18,7 @@
 
 #include "ask.h"
 
-#define DOCUMENT "{\"application\": \"app\"}"
+#define DOCUMENT "{\"application\": {\"name\": \"app\"}}"
 
 static char home[64], folder[2][80];
 
@@ -166,7 +166,8 @@ static size_t documents_of(const char *text)
 static void test_what_is_not_an_answer(void **state)
 {
 	static const char *const texts[] = {"", "[]", "{}", "5", "{\"application\": 5}",
-		"{\"application\": \"other\"}", "{\"application\": \"app\"", DOCUMENT DOCUMENT};
+		"{\"application\": {\"name\": \"other\"}}", "{\"application\": {\"name\": \"app\"}",
+		DOCUMENT DOCUMENT};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		assert_int_equal(documents_of(texts[i]), 0);
@@ -186,7 +187,8 @@ static void test_long_answers(void **state)
 static size_t documents_with(unsigned conditions)
 {
 	char text[4096];
-	int n = snprintf(text, sizeof(text), "{\"application\": \"app\", \"conditions\": [");
+	int n = snprintf(
+		text, sizeof(text), "{\"application\": {\"name\": \"app\"}, \"conditions\": [");
 
 	for (unsigned i = 0; i < conditions; i++)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s{}", i ? ", " : "");

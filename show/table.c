@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,6 +171,16 @@ static void bars(char *buf, size_t size, const struct metric_value *cell, bool u
 	}
 }
 
+/* Without what stands in brackets, where there is no room for it: "lcore 1 (rte-worker-1, 24772)".
+ */
+static void cut_text(char *buf, size_t size, const char *text)
+{
+	const char *bracket = strstr(text, " (");
+	bool without = bracket && strlen(text) >= size;
+
+	snprintf(buf, size, "%.*s", without ? (int)(bracket - text) : INT_MAX, text);
+}
+
 const char *cell_text(const struct column *c, const struct metric_value *cell, bool utf8,
 	unsigned width, char *buf, size_t size)
 {
@@ -183,7 +194,7 @@ const char *cell_text(const struct column *c, const struct metric_value *cell, b
 	if (isnan(v) && unit != RT_UNIT_TEXT && unit != RT_UNIT_BARS)
 		unit = RT_UNIT_COUNT;
 	switch (unit) {
-	case RT_UNIT_TEXT: snprintf(buf, size, "%s", cell->text); break;
+	case RT_UNIT_TEXT: cut_text(buf, size, cell->text); break;
 	case RT_UNIT_BARS: bars(buf, size, cell, utf8, width); break;
 	case RT_UNIT_BOOL: snprintf(buf, size, v > 0 ? "yes" : "no"); break;
 	case RT_UNIT_RATE: snprintf(buf, size, "%s", compact(format_si(text, v))); break;

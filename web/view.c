@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/json.h"
 #include "base/util.h"
@@ -25,48 +22,20 @@ static json_t *push(json_t *to, const char *key, json_t *value)
 	return value;
 }
 
-json_t *view_time(uint64_t ns)
-{
-	time_t s = (time_t)(ns / NS_PER_S);
-	char text[64], fraction[16];
-	struct tm tm;
-	size_t n;
-
-	if (!gmtime_r(&s, &tm))
-		return json_null();
-	n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(fraction, sizeof(fraction), ".%09" PRIu64 "Z", ns % NS_PER_S);
-	snprintf(text + n, sizeof(text) - n, "%s", fraction);
-	return json_string(text);
-}
-
 json_t *view_at(const struct view *v, uint64_t ns)
 {
 	return json_integer((json_int_t)(ns - v->origin_ns));
 }
 
-static json_t *host(void)
-{
-	char name[256] = "";
-
-	return gethostname(name, sizeof(name) - 1) ? json_null() : json_text(name);
-}
-
 void view_begin(
 	struct view *v, const char *command, const char *title, uint64_t from_ns, uint64_t to_ns)
 {
-	json_t *d = json_object(), *range;
+	json_t *d = json_document(command, NULL), *range;
 
 	*v = (struct view){.document = d, .origin_ns = from_ns};
-	add(d, "schema", json_integer(1));
-	add(d, "ringtap", json_string(RINGTAP_VERSION));
-	add(d, "command", json_string(command));
-	add(d, "time", view_time(now_ns(CLOCK_REALTIME)));
-	add(d, "host", host());
-	add(d, "applications", json_array());
 	add(d, "view", json_integer(VIEW_VERSION));
 	add(d, "title", json_text(title));
-	add(d, "origin", view_time(from_ns));
+	add(d, "origin", json_time(from_ns));
 	range = add(d, "range", json_object());
 	add(range, "from_ns", view_at(v, from_ns));
 	add(range, "to_ns", view_at(v, to_ns));
@@ -75,9 +44,7 @@ void view_begin(
 
 void view_application(struct view *v, const char *name, uint32_t pid, const char *program)
 {
-	push(v->document, "applications",
-		json_pack("{s:o, s:o, s:o}", "name", json_text(name), "pid",
-			pid ? json_count(pid) : json_null(), "program", json_text(program)));
+	push(v->document, "applications", json_application(name, pid, program));
 }
 
 void view_fact(struct view *v, const char *name, const char *value, const char *note)
@@ -91,7 +58,7 @@ void view_fact(struct view *v, const char *name, const char *value, const char *
 
 void view_time_fact(struct view *v, const char *name, uint64_t ns)
 {
-	json_t *time = view_time(ns);
+	json_t *time = json_time(ns);
 
 	view_fact(v, name, json_string_value(time), NULL);
 	json_decref(time);

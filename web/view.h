@@ -31,8 +31,6 @@ void view_note(struct view *v, const char *text);
 /* Time of which nothing was kept; nothing if it is empty. */
 void view_missing(struct view *v, uint64_t from_ns, uint64_t to_ns, const char *reason);
 void view_event(struct view *v, uint64_t from_ns, uint64_t to_ns, const char *name);
-/* "2026-11-27T14:30:00.123456789Z" */
-json_t *view_time(uint64_t ns);
 /* A time within the document. */
 json_t *view_at(const struct view *v, uint64_t ns);
 

@@ -116,15 +116,15 @@ json_t *clock_json(const struct clock *c)
 	if (!c->reports)
 		return json_null();
 	j = json_object();
-	json_object_set_new(j, "reports", json_count(c->reports));
-	json_object_set_new(j, "unsynchronized", json_count(c->unsynchronized));
+	json_object_set_new(j, "reports", json_integer((json_int_t)c->reports));
+	json_object_set_new(j, "unsynchronized", json_integer((json_int_t)c->unsynchronized));
 	json_object_set_new(
 		j, "synchronized", c->known ? json_boolean(!c->unsynchronized) : json_null());
-	json_object_set_new(
-		j, "max_error_ns", c->has_error ? json_count(1000 * c->error_us) : json_null());
+	json_object_set_new(j, "max_error_ns",
+		c->has_error ? json_integer((json_int_t)(1000 * c->error_us)) : json_null());
 	json_object_set_new(j, "estimated_error_ns",
-		c->has_error ? json_count(1000 * c->estimate_us) : json_null());
+		c->has_error ? json_integer((json_int_t)(1000 * c->estimate_us)) : json_null());
 	json_object_set_new(j, "set", sets_json(c));
-	json_object_set_new(j, "set_beyond", json_count(c->set_beyond));
+	json_object_set_new(j, "set_beyond", json_integer((json_int_t)c->set_beyond));
 	return j;
 }

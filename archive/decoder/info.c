@@ -11,7 +11,7 @@
 static void put_count(json_t *j, const char *key, uint64_t n)
 {
 	if (n != NO_COUNT)
-		json_object_set_new(j, key, json_count(n));
+		json_object_set_new(j, key, json_integer((json_int_t)n));
 }
 
 static void put_text(json_t *j, const char *key, const char *text)
@@ -72,7 +72,7 @@ static json_t *interface(uint32_t index, const struct iface *i)
 	if (i->clock.timestamp[0])
 		put_text(j, "timestamp", i->clock.timestamp);
 	put_count(j, "tsc_hz", i->clock.tsc_hz ? i->clock.tsc_hz : NO_COUNT);
-	json_object_set_new(j, "packets", json_count(i->packets));
+	json_object_set_new(j, "packets", json_integer((json_int_t)i->packets));
 	if (i->last.time_ns != NO_COUNT)
 		json_object_set_new(j, "statistics", statistics(&i->last));
 	return j;
@@ -104,14 +104,14 @@ char *rt_archive_part_info(const struct rt_archive *a)
 	json_t *j = json_object();
 	char *text;
 
-	json_object_set_new(j, "packets", json_count(p->packets));
+	json_object_set_new(j, "packets", json_integer((json_int_t)p->packets));
 	json_object_set_new(j, "first_ns", p->packets ? json_integer(p->first_ns) : json_null());
 	json_object_set_new(j, "last_ns", p->packets ? json_integer(p->last_ns) : json_null());
 	json_object_set_new(j, "hour", p->packets ? json_integer(p->hour) : json_null());
 	json_object_set_new(j, "late", json_boolean(p->late));
 	json_object_set_new(j, "interfaces", interfaces(&a->walk));
 	json_object_set_new(j, "losses", losses_json(&p->losses));
-	json_object_set_new(j, "losses_beyond", json_count(p->losses.beyond));
+	json_object_set_new(j, "losses_beyond", json_integer((json_int_t)p->losses.beyond));
 	json_object_set_new(j, "clock", clock_json(&p->clock));
 	json_object_set_new(j, "section", section(&a->walk));
 	text = json_dumps(j, JSON_COMPACT);

@@ -59,8 +59,8 @@ static json_t *entry(const struct loss *l)
 		l->direction == 1   ? json_string("rx")
 		: l->direction == 2 ? json_string("tx")
 				    : json_null());
-	json_object_set_new(
-		j, "packets", json_count(l->packets < INT64_MAX ? l->packets : INT64_MAX));
+	json_object_set_new(j, "packets",
+		json_integer((json_int_t)(l->packets < INT64_MAX ? l->packets : INT64_MAX)));
 	json_object_set_new(j, "reason", json_string(reasons[l->reason]));
 	return j;
 }

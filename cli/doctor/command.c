@@ -78,7 +78,7 @@ static int examine(struct doctor_run *c)
 	if (ret != STATUS_OK)
 		return ret;
 	watch_explain(&c->watch);
-	ret = c->json ? json_print(json_pack("{s:O}", "applications", c->array), stdout) : 0;
+	ret = c->json ? json_print(json_document("doctor", json_incref(c->array)), stdout) : 0;
 	if (output_end("doctor", ret) != STATUS_OK)
 		return STATUS_FAILED;
 	if (!c->examined || c->examined < c->watch.name_count)

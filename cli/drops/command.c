@@ -103,11 +103,34 @@ static void mark(void *ctx)
 	groups_mark(&((struct drops *)ctx)->groups);
 }
 
+static void add_known(double *sum, double v)
+{
+	if (!isnan(v))
+		*sum = isnan(*sum) ? v : *sum + v;
+}
+
+static void add_drivers(const struct drops *d, struct drops_sum *out)
+{
+	const struct fates_session *s = &d->view.s;
+
+	out->missed = out->no_mbuf = out->refused = NAN;
+	for (uint32_t i = 0; i < ringtap_capture_interface_count(s->cap); i++) {
+		struct driver_counts c = drops_driver(d, i);
+
+		add_known(&out->refused, c.unsent);
+		if (!fates_includes(s, i))
+			continue;
+		add_known(&out->missed, c.imissed);
+		add_known(&out->no_mbuf, c.rx_nombuf);
+	}
+}
+
 void drops_add_up(const struct drops *d, struct drops_sum *out)
 {
 	const struct fates_session *s = &d->view.s;
 
 	*out = (struct drops_sum){0};
+	add_drivers(d, out);
 	for (uint32_t i = 0; i < s->fates->queue_count; i++) {
 		const struct ringtap_fate_queue *q = ringtap_fates_queue(s->fates, i);
 

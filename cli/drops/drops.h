@@ -27,9 +27,10 @@ struct drops {
 	bool final;
 };
 
-/* Sums over the requested ports. */
+/* Sums over the requested ports, refused over all: what was received may be refused by any. */
 struct drops_sum {
 	uint64_t received, offered, not_offered, open, unknown, inferred, unseen, stopped;
+	double missed, no_mbuf, refused; /* NAN: unknown at all of them */
 };
 
 /* What the counts of all queues add up to. */

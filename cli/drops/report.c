@@ -39,7 +39,7 @@ static int print_ports(const struct drops *d, FILE *f)
 	const struct fates_session *s = &d->view.s;
 	char name[RINGTAP_NAME_LEN];
 	struct sheet t = {.title = "Ports",
-		.heads = {"port", "NIC missed", "no mbuf", "TX calls got", "refused"},
+		.heads = {"port", "missed", "no mbuf", "offered", "refused"},
 		.columns = 5};
 	int ret = 0;
 
@@ -85,6 +85,23 @@ static int print_queues(const struct drops *d, FILE *f)
 		sheet_put_count(&t, 6, q->unknown);
 	}
 	return sheet_end(&t, ret, f);
+}
+
+static const char *known_text(char buf[FORMAT_LEN], double v)
+{
+	return isnan(v) ? "unknown" : format_count(buf, (uint64_t)(v + 0.5));
+}
+
+/* All that was lost, from the NIC to the driver. */
+static void print_lost(const struct drops_sum *sum, FILE *f)
+{
+	char missed[FORMAT_LEN], no_mbuf[FORMAT_LEN], not_offered[FORMAT_LEN], refused[FORMAT_LEN];
+
+	text_wrapf(f, 2,
+		"Missed by the NIC: %s, no mbuf: %s, not offered: %s (%.2f %%), refused: %s",
+		known_text(missed, sum->missed), known_text(no_mbuf, sum->no_mbuf),
+		format_count(not_offered, sum->not_offered),
+		percent(sum->not_offered, sum->received), known_text(refused, sum->refused));
 }
 
 static void print_sum(const struct drops *d, const struct drops_sum *sum, FILE *f)
@@ -197,6 +214,7 @@ int drops_text(void *ctx, FILE *f)
 
 	drops_add_up(d, &sum);
 	fates_head(&d->view, f);
+	print_lost(&sum, f);
 	print_sum(d, &sum, f);
 	ret = print_ports(d, f);
 	if (!ret)

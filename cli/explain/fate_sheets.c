@@ -172,7 +172,7 @@ static json_t *queues(const struct report *r)
 		const struct fate_row *row = rows[i];
 		json_t *j = json_object();
 
-		json_put(j, "rx_port", json_text(port_name(r, row->port)));
+		json_put(j, "rx_port", port_json(r, row->port));
 		json_put(j, "rx_queue", json_count(row->queue));
 		put_counts(j, row);
 		json_array_append_new(list, j);

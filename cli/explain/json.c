@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "base/util.h"
@@ -13,10 +14,20 @@ static void put_count(json_t *to, const char *key, uint64_t n)
 	json_put(to, key, json_count(n));
 }
 
-/* NAN: null. */
-static json_t *number(double v)
+static void put_if(json_t *to, const char *key, bool known, uint64_t n)
 {
-	return isfinite(v) ? json_real(v) : json_null();
+	json_put(to, key, known ? json_count(n) : json_null());
+}
+
+/* By the port's number in the recording, and its name, of which a recording of several applications
+ * has "APP:" in front. */
+json_t *port_json(const struct report *r, uint32_t port)
+{
+	const struct port *p = records_port(r->records, port);
+	size_t n = strlen(p->application);
+	bool both = n && !strncmp(p->name, p->application, n) && p->name[n] == ':';
+
+	return json_port(port, both ? p->name + n + 1 : p->name);
 }
 
 /* ---- latency ---- */
@@ -43,12 +54,12 @@ json_t *spread_json(const struct spread *s)
 
 	put_count(j, "packets", s->count);
 	json_put(j, "min_ns", s->count ? json_count(s->min) : json_null());
-	json_put(j, "mean_ns", number(spread_mean(s)));
+	json_put(j, "mean_ns", json_ns(spread_mean(s)));
 	for (int q = 0; q < QUANTILES; q++) {
 		char key[16];
 
 		snprintf(key, sizeof(key), "%s_ns", quantile_keys[q]);
-		json_put(j, key, number(spread_quantile(s, quantile_shares[q])));
+		json_put(j, key, json_ns(spread_quantile(s, quantile_shares[q])));
 	}
 	json_put(j, "max_ns", s->count ? json_count(s->max) : json_null());
 	json_put(j, "histogram_ns", histogram(s));
@@ -68,8 +79,8 @@ static json_t *ways(const struct report *r, const struct keyed *k, bool queues)
 		const struct way *w = k->things[i];
 		json_t *j = json_object();
 
-		json_put(j, "rx_port", json_text(port_name(r, w->ends.rx_port)));
-		json_put(j, "tx_port", json_text(port_name(r, w->ends.tx_port)));
+		json_put(j, "rx_port", port_json(r, w->ends.rx_port));
+		json_put(j, "tx_port", port_json(r, w->ends.tx_port));
 		if (queues) {
 			json_put(j, "rx_queue", queue(w->ends.rx_queue));
 			json_put(j, "tx_queue", queue(w->ends.tx_queue));
@@ -102,7 +113,7 @@ static json_t *over_time(const struct slices *s)
 		const struct slice *at = &s->at[i];
 		json_t *j = json_object();
 
-		put_count(j, "ns", s->start_ns + ((uint64_t)i << s->shift));
+		json_put(j, "start", json_time(s->start_ns + ((uint64_t)i << s->shift)));
 		put_count(j, "received", at->received);
 		put_count(j, "not_sent", at->not_sent);
 		put_count(j, "copies", at->copies);
@@ -112,7 +123,7 @@ static json_t *over_time(const struct slices *s)
 
 			snprintf(key, sizeof(key), "%s_ns", quantile_keys[q]);
 			json_put(j, key,
-				number(buckets_quantile(at->bucket, SLICE_BITS, quantile_shares[q],
+				json_ns(buckets_quantile(at->bucket, SLICE_BITS, quantile_shares[q],
 					0, (double)at->max_ns)));
 		}
 		put_count(j, "max_ns", at->max_ns);
@@ -128,28 +139,23 @@ static json_t *flow(const struct report *r, const struct joined_flow *f)
 	json_t *j = json_object();
 	char text[HEADERS_TEXT];
 
-	json_put(j, "rx_port", json_text(port_name(r, f->key.port)));
+	json_put(j, "rx_port", port_json(r, f->key.port));
 	json_put(j, "flow", json_text(flow_text(&f->key, text)));
 	put_count(j, "received", f->received);
 	put_count(j, "sent", f->sent);
 	put_count(j, "not_sent", f->not_sent);
-	if (r->j->fates.present)
-		put_count(j, "not_offered", f->not_offered);
+	json_put(j, "not_offered", r->j->fates.present ? json_count(f->not_offered) : json_null());
 	put_count(j, "copies", f->copies);
 	put_count(j, "first_frame", f->first_number);
 	put_count(j, "reordered", f->reordered);
-	if (f->reordered) {
-		put_count(j, "most_behind", f->most_behind);
-		put_count(j, "latest_by_ns", f->most_late_ns);
-		put_count(j, "reordered_frame", f->reordered_number);
-	}
-	if (!f->bucket)
-		return j;
-	put_count(j, "min_ns", f->min);
-	json_put(j, "mean_ns", number((double)f->sum / (double)f->sent));
-	json_put(j, "p50_ns", number(flow_quantile(f, 0.5)));
-	json_put(j, "p99_ns", number(flow_quantile(f, 0.99)));
-	put_count(j, "max_ns", f->max);
+	put_if(j, "most_behind", f->reordered, f->most_behind);
+	put_if(j, "latest_by_ns", f->reordered, f->most_late_ns);
+	put_if(j, "reordered_frame", f->reordered, f->reordered_number);
+	put_if(j, "min_ns", f->bucket, f->min);
+	json_put(j, "mean_ns", json_ns(f->bucket ? (double)f->sum / (double)f->sent : NAN));
+	json_put(j, "p50_ns", json_ns(f->bucket ? flow_quantile(f, 0.5) : NAN));
+	json_put(j, "p99_ns", json_ns(f->bucket ? flow_quantile(f, 0.99) : NAN));
+	put_if(j, "max_ns", f->bucket, f->max);
 	return j;
 }
 
@@ -171,11 +177,11 @@ static json_t *protocol_json(const struct report *r, const struct protocol *p)
 	char protocol[PROTOCOL_TEXT], text[HEADERS_TEXT];
 	json_t *j = json_object();
 
-	json_put(j, "rx_port", json_text(port_name(r, p->port)));
+	json_put(j, "rx_port", port_json(r, p->port));
 	json_put(j, "protocol", json_text(headers_protocol(&p->headers, protocol)));
 	json_put(j, "packets", json_count(p->count));
 	json_put(j, "first_frame", json_count(p->number));
-	json_put(j, "first_ns", json_count(p->ns));
+	json_put(j, "first_time", json_time(p->ns));
 	json_put(j, "first", json_text(headers_text(&p->headers, text)));
 	json_put(j, "first_bytes", json_count(p->length));
 	return j;
@@ -199,11 +205,9 @@ static json_t *changes(const struct join *j)
 		json_t *to = json_object();
 
 		put_count(to, "packets", x->count);
-		if (x->count) {
-			put_count(to, "rx_frame", x->rx_number);
-			put_count(to, "tx_frame", x->tx_number);
-			json_put(to, "example", json_text(x->text));
-		}
+		put_if(to, "rx_frame", x->count, x->rx_number);
+		put_if(to, "tx_frame", x->count, x->tx_number);
+		json_put(to, "example", json_text(x->count ? x->text : NULL));
 		json_put(all, change_keys[c], to);
 	}
 	return all;
@@ -237,8 +241,8 @@ static void add_note(void *list, const char *text)
 static void put_totals(json_t *to, const struct join *j)
 {
 	put_count(to, "records", j->records);
-	put_count(to, "first_ns", j->first_ns);
-	put_count(to, "last_ns", j->last_ns);
+	json_put(to, "first", json_time(j->first_ns));
+	json_put(to, "last", json_time(j->last_ns));
 	put_count(to, "timeout_ns", j->timeout_ns);
 	put_count(to, "received", j->received);
 	put_count(to, "sent", j->sent);
@@ -260,38 +264,53 @@ static void put_totals(json_t *to, const struct join *j)
 	put_count(to, "repeated_ids", j->waitlist.repeated);
 }
 
-static json_t *ports(const struct report *r)
+static json_t *port(const struct report *r, uint32_t i)
 {
+	const struct port *p = records_port(r->records, i);
+	json_t *j = port_json(r, i);
+
+	put_count(j, "received", p->received);
+	put_count(j, "sent", p->sent);
+	put_if(j, "lost", p->lost != NO_COUNT, p->lost_before + p->lost);
+	put_if(j, "missed", p->missed != NO_COUNT, p->missed);
+	return j;
+}
+
+/* Applications, with their ports. */
+static json_t *applications(const struct report *r)
+{
+	uint32_t count = records_port_count(r->records);
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i < records_port_count(r->records); i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		const struct port *p = records_port(r->records, i);
-		json_t *j = json_object();
+		json_t *app, *ports = json_array();
+		uint32_t first = 0;
 
-		json_put(j, "port", json_text(p->shown));
-		json_put(j, "application",
-			p->application[0] ? json_text(p->application) : json_null());
-		put_count(j, "received", p->received);
-		put_count(j, "sent", p->sent);
-		json_put(j, "lost_by_capture",
-			p->lost == NO_COUNT ? json_null() : json_count(p->lost_before + p->lost));
-		json_put(j, "missed_by_nic",
-			p->missed == NO_COUNT ? json_null() : json_count(p->missed));
-		json_array_append_new(list, j);
+		while (records_port(r->records, first)->application_id != p->application_id)
+			first++;
+		for (uint32_t k = i; k < count && first == i; k++)
+			if (records_port(r->records, k)->application_id == p->application_id)
+				json_array_append_new(ports, port(r, k));
+		app = json_application(*p->application ? p->application : NULL, 0, NULL);
+		json_put(app, "ports", ports);
+		if (first == i)
+			json_array_append(list, app);
+		json_decref(app);
 	}
 	return list;
 }
 
 int explain_json(const struct report *r, FILE *f)
 {
-	json_t *j = json_object(), *files = json_array(), *notes = json_array();
+	json_t *j = json_document("explain", applications(r));
+	json_t *files = json_array(), *notes = json_array();
 
 	for (unsigned i = 0; i < r->file_count; i++)
 		json_array_append_new(files, json_text(r->files[i]));
 	json_put(j, "files", files);
 	json_put(j, "damage", json_text(r->damage));
 	put_totals(j, r->j);
-	json_put(j, "ports", ports(r));
 	json_put(j, "latency", spread_json(&r->j->all));
 	json_put(j, "pairs", ways(r, &r->j->pairs, false));
 	json_put(j, "queues", ways(r, &r->j->queues, true));

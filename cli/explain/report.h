@@ -39,6 +39,8 @@ void sheet_put_spread(struct sheet *s, unsigned column, const struct spread *d);
 #define ROWS_MAX 20 /* of queues and of kinds */
 /* Rows of "port: protocol", "packets", "frame", "the first of them"; k: of struct protocol. */
 int sheet_put_protocols(struct sheet *s, const struct report *r, const struct keyed *k);
+/* {index, name} */
+json_t *port_json(const struct report *r, uint32_t port);
 json_t *protocols_json(const struct report *r, const struct keyed *k);
 
 /* fate_sheets.c: empty without fates. */

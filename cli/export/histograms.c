@@ -111,7 +111,7 @@ static void export_gaps(struct export_text *t, const struct exported *x, uint32_
 
 			add_gaps(&h, idle ? th->gaps_idle : th->gaps_busy, x->span.tsc_hz);
 		}
-		thread_name(name, ringtap_snapshot_thread(f, i));
+		thread_label(name, ringtap_snapshot_thread(f, i));
 		print(t,
 			export_labels(labels, "app", x->label, "thread", name, "work",
 				idle ? "idle" : "busy", NULL),

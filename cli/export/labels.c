@@ -35,8 +35,8 @@ static int by_thread(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
 {
 	char left[THREAD_NAME_LEN], right[THREAD_NAME_LEN];
 
-	return strcmp(thread_name(left, ringtap_snapshot_thread(f, a)),
-		thread_name(right, ringtap_snapshot_thread(f, b)));
+	return strcmp(thread_label(left, ringtap_snapshot_thread(f, a)),
+		thread_label(right, ringtap_snapshot_thread(f, b)));
 }
 
 static int by_pool(const struct ringtap_snapshot *f, uint32_t a, uint32_t b)
@@ -175,7 +175,7 @@ char *labels_of(
 	case RT_OBJECT_CALLS: return queue_labels(buf, x, i);
 	case RT_OBJECT_THREAD:
 		return export_labels(buf, "app", x->label, "thread",
-			thread_name(name, ringtap_snapshot_thread(f, i)), NULL);
+			thread_label(name, ringtap_snapshot_thread(f, i)), NULL);
 	case RT_OBJECT_POOL:
 		return export_labels(
 			buf, "app", x->label, "pool", ringtap_snapshot_pool(f, i)->name, NULL);

@@ -513,10 +513,11 @@ static void the_number_of_samples_is_bounded(void **state)
 
 static void recorders_have_their_series(void **state)
 {
-	answers = "[{\"application\": \"app\", \"folder\": \"/var/lib/x\", \"kept_packets\": 12, "
-		  "\"kept_ns\": 2500000000, \"conditions\": [{\"condition\": \"gap > 50us\", "
-		  "\"incidents\": 3}, {\"condition\": \"gap > 50us\", \"incidents\": 4}]}, "
-		  "{\"application\": \"app\", \"folder\": \"/var/lib/x\", \"kept_packets\": 13}]";
+	answers =
+		"[{\"application\": {\"name\": \"app\"}, \"folder\": \"/var/lib/x\", \"kept_packets\": 12, "
+		"\"kept_ns\": 2500000000, \"conditions\": [{\"condition\": \"gap > 50us\", "
+		"\"incidents\": 3}, {\"condition\": \"gap > 50us\", \"incidents\": 4}]}, "
+		"{\"application\": {\"name\": \"app\"}, \"folder\": \"/var/lib/x\", \"kept_packets\": 13}]";
 	serve();
 	/* The thread asks at once, while the server already answers. */
 	while (!has("ringtap_flight_kept_packets{"))

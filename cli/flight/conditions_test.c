@@ -211,10 +211,10 @@ static void gaps_with_and_without_work(void **state)
 {
 	put_gap(to, 0, to->taken_ns - 900000, 300000, 32);
 	put_gap(to, 1, to->taken_ns - 500000, 400000, 0);
-	assert_met("gap > 200us", "lcore 1", 300000);
+	assert_met("gap > 200us", "lcore 1 (dpdk-worker1, 4712)", 300000);
 	assert_int_equal(e.from_ns, to->taken_ns - 900000);
 	assert_int_equal(e.to_ns, to->taken_ns - 600000);
-	assert_met("idle-gap > 200us", "lcore 1", 400000);
+	assert_met("idle-gap > 200us", "lcore 1 (dpdk-worker1, 4712)", 400000);
 	assert_false(met("gap > 300us"));
 	assert_false(met("idle-gap > 400us"));
 }
@@ -223,7 +223,7 @@ static void the_longest_gap_is_the_event(void **state)
 {
 	put_gap(to, 0, to->taken_ns - 900000, 300000, 32);
 	put_gap(to, 1, to->taken_ns - 500000, 400000, 32);
-	assert_met("gap > 200us", "lcore 1", 400000);
+	assert_met("gap > 200us", "lcore 1 (dpdk-worker1, 4712)", 400000);
 }
 
 /* The clock line that converts their times is replaced: they move a little. */
@@ -265,12 +265,12 @@ static void busy_periods(void **state)
 	put_burst(to, 0, to->taken_ns - 900000, 500);
 	put_burst(to, 1, to->taken_ns - 500000, 20000);
 	put_burst(to, 2, to->taken_ns - 200000, 600);
-	assert_met("burst > 10000", "lcore 1", 20000);
+	assert_met("burst > 10000", "lcore 1 (dpdk-worker1, 4712)", 20000);
 	assert_int_equal(e.from_ns, to->taken_ns - 500000);
 	assert_int_equal(e.to_ns, to->taken_ns - 400000);
 	assert_false(met("burst > 20000"));
 	put_burst(from, 0, to->taken_ns - 500000, 15000);
-	assert_met("burst > 400", "lcore 1", 600);
+	assert_met("burst > 400", "lcore 1 (dpdk-worker1, 4712)", 600);
 }
 
 static void busy_periods_that_came_back_are_not_new(void **state)

@@ -260,7 +260,7 @@ static void print_line(const char *name, json_t *j)
 
 static int list(struct folder_options *c)
 {
-	json_t *all = json_array();
+	json_t *all = json_array(), *j;
 	struct listing l;
 	int ret = list_incidents(&l, c->folder);
 
@@ -271,8 +271,7 @@ static int list(struct folder_options *c)
 		return STATUS_FAILED;
 	}
 	for (int i = 0; i < l.count; i++) {
-		json_t *j = load(c->folder, l.list[i]->d_name);
-
+		j = load(c->folder, l.list[i]->d_name);
 		if (!c->json)
 			print_line(l.list[i]->d_name, j);
 		else if (j)
@@ -280,10 +279,13 @@ static int list(struct folder_options *c)
 		json_decref(j);
 	}
 	listing_free(&l);
-	if (c->json)
-		ret = json_print(json_pack("{s:O}", "incidents", all), stdout);
-	json_decref(all);
-	return output_end("flight list", ret);
+	if (!c->json) {
+		json_decref(all);
+		return output_end("flight list", 0);
+	}
+	j = json_document("flight list", NULL);
+	json_put(j, "incidents", all);
+	return output_end("flight list", json_print(j, stdout));
 }
 
 static void print_missing_files(json_t *j)
@@ -303,15 +305,14 @@ static void print_incident(json_t *j)
 	double missing = json_number_value(json_object_get(j, "missing_ns")) / 1e9;
 	long long lost = json_integer_value(json_object_get(j, "lost"));
 
-	put_text("application: ", text_of(j, "application"));
+	put_text("application: ",
+		text_of(json_array_get(json_object_get(j, "applications"), 0), "name"));
 	put_text("\ntrigger: ", text_of(t, "condition"));
 	put_text(", at ", text_of(t, "where"));
 	put_text(", value ", text_of(t, "value"));
 	put_text("\ncomment: ", text_of(t, "comment"));
 	printf("\nwindow: %.6f s, %lld packets, %lld lost by the capture\n",
-		(json_number_value(json_object_get(j, "to_ns")) -
-			json_number_value(json_object_get(j, "from_ns"))) /
-			1e9,
+		json_number_value(json_object_get(j, "window_ns")) / 1e9,
 		(long long)json_integer_value(json_object_get(j, "packets")), lost);
 	if (missing > 0 && *text_of(j, "error"))
 		printf("not written: the first %.6f s\n", missing);

@@ -19,10 +19,10 @@
 #define NAME(n) "20260102T030405.00000" #n "-exit"
 
 /* What a recorder writes, as far as the commands read it. */
-#define WHOLE                                                                                \
-	"{\"name\": \"x\", \"application\": \"ovs\", \"error\": null, \"not_written\": [], " \
-	"\"packets\": 12345, \"bytes\": 6789012, \"lost\": 3, \"from_ns\": 1000000000, "     \
-	"\"to_ns\": 3500000000, \"missing_ns\": 250000000, \"trigger\": {\"condition\": "    \
+#define WHOLE                                                                                               \
+	"{\"name\": \"x\", \"applications\": [{\"name\": \"ovs\"}], \"error\": null, \"not_written\": [], " \
+	"\"packets\": 12345, \"bytes\": 6789012, \"lost\": 3, \"window_ns\": "                              \
+	"2500000000, \"missing_ns\": 250000000, \"trigger\": {\"condition\": "                              \
 	"\"gap > 50us\", \"where\": \"lcore 1\", \"value\": \"61.2 us\", \"comment\": null}}"
 
 static char root[32];
@@ -124,11 +124,15 @@ static void what_is_not_whole_is_listed_so(void **state)
 
 static void json_has_those_that_are_complete(void **state)
 {
+	struct test_output o;
+
 	make(NAME(1), "{\"name\": \"a\"}");
 	make(NAME(2), NULL);
-	assert_prints("list|--json", STATUS_OK,
-		"{\n  \"incidents\": [\n    {\n      \"name\": "
-		"\"a\"\n    }\n  ]\n}\n");
+	o = test_command(&cmd_flight, "list|--json");
+	assert_non_null(
+		strstr(o.out, "\"incidents\": [\n    {\n      \"name\": \"a\"\n    }\n  ]\n}\n"));
+	assert_non_null(strstr(o.out, "\"command\": \"flight list\""));
+	test_output_free(&o);
 	assert_prints("show|--json|" NAME(1), STATUS_OK, "{\n  \"name\": \"a\"\n}\n");
 }
 
@@ -145,11 +149,12 @@ static void an_incident_is_shown(void **state)
 
 static void a_cut_incident_is_shown(void **state)
 {
-	make(NAME(1), "{\"application\": \"a\", \"error\": \"No space left on device\", "
-		      "\"not_written\": [\"metrics.json\", \"index.html\"], \"from_ns\": 0, "
-		      "\"to_ns\": 1000000000, \"packets\": 1, \"lost\": 0, \"missing_ns\": "
-		      "500000000, \"trigger\": {\"condition\": \"command\", \"comment\": \"link "
-		      "flapped\"}}");
+	make(NAME(1),
+		"{\"applications\": [{\"name\": \"a\"}], \"error\": \"No space left on device\", "
+		"\"not_written\": [\"metrics.json\", \"index.html\"], \"window_ns\": "
+		"1000000000, \"packets\": 1, \"lost\": 0, \"missing_ns\": "
+		"500000000, \"trigger\": {\"condition\": \"command\", \"comment\": \"link "
+		"flapped\"}}");
 	unlink(part_of(NAME(1), FLIGHT_DOCTOR));
 	assert_prints("show|" NAME(1), STATUS_OK,
 		"application: a\ntrigger: command\ncomment: link flapped\n"
@@ -176,7 +181,7 @@ static void incidents_that_are_not_there(void **state)
 static void texts_of_the_files_stay_in_their_lines(void **state)
 {
 	static const char document[] =
-		"{\"application\": \"a\\nforged\", \"error\": \"e\\nforged\", \"not_written\": "
+		"{\"applications\": [{\"name\": \"a\\nforged\"}], \"error\": \"e\\nforged\", \"not_written\": "
 		"[\"n\\nforged\"], \"packets\": 1, \"trigger\": {\"condition\": \"c\\nforged\", "
 		"\"where\": \"w\\nforged\", \"value\": \"v\\nforged\", \"comment\": "
 		"\"t\\nforged\"}}";

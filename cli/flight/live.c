@@ -24,7 +24,25 @@
 
 /* ---- asking */
 
-/* {"recorders": [...]}; the caller decrefs. NULL: no memory, or applications cannot be found. */
+/* The recorders of an application, which is added if it has some. */
+static void ask_app(json_t *list, const struct ringtap_apps *apps, size_t i)
+{
+	const char *name = ringtap_apps_name(apps, i), *program;
+	json_t *recorders = json_array(), *app, *first;
+
+	ask_recorders(recorders, ringtap_apps_dir(apps, i), name, TIMEOUT_MS);
+	first = json_object_get(json_array_get(recorders, 0), "application");
+	program = json_string_value(json_object_get(first, "program"));
+	app = json_application(name, ringtap_apps_pid(apps, i), program);
+	json_put(app, "recorders", recorders);
+	for (size_t k = 0; k < json_array_size(recorders); k++)
+		json_object_del(json_array_get(recorders, k), "application");
+	if (json_array_size(recorders))
+		json_array_append(list, app);
+	json_decref(app);
+}
+
+/* The document; the caller decrefs. NULL: no memory, or applications cannot be found. */
 static json_t *ask_all(const char *app)
 {
 	struct ringtap_apps *apps;
@@ -38,11 +56,9 @@ static json_t *ask_all(const char *app)
 	found = app ? target_app(apps, app, strlen(app), NULL) : 0;
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++)
 		if (!app || (int)i == found)
-			ask_recorders(list, ringtap_apps_dir(apps, i), ringtap_apps_name(apps, i),
-				TIMEOUT_MS);
+			ask_app(list, apps, i);
 	ringtap_apps_free(apps);
-	return json_pack(
-		"{s:o,s:o}", "time_ns", json_count(now_ns(CLOCK_REALTIME)), "recorders", list);
+	return json_document("flight top", list);
 }
 
 /* ---- tables */
@@ -130,16 +146,15 @@ static uint64_t count_of(const json_t *j, const char *key)
 	return (uint64_t)json_integer_value(json_object_get(j, key));
 }
 
-static void put_head(const struct lines *l, const json_t *r)
+static void put_head(const struct lines *l, const char *app, const json_t *r)
 {
 	char line[512], name[128], folder[256], packets[FORMAT_LEN], bytes[FORMAT_LEN],
 		size[FORMAT_LEN];
-	const char *app = json_string_value(json_object_get(r, "application"));
 	const char *where = json_string_value(json_object_get(r, "folder"));
 	uint64_t lost = count_of(r, "lost");
 
 	snprintf(line, sizeof(line), "%s: the last %.1f s, %s packets, %s of %s",
-		printable(name, sizeof(name), app ? app : ""), number(r, "kept_ns") / 1e9,
+		printable(name, sizeof(name), app), number(r, "kept_ns") / 1e9,
 		format_count(packets, count_of(r, "kept_packets")),
 		format_bytes(bytes, number(r, "kept_bytes")),
 		format_bytes(size, number(r, "buffer_bytes")));
@@ -178,25 +193,33 @@ static void put_recent(const struct lines *l, const json_t *r)
 	}
 }
 
+static void put_recorder(const struct lines *l, const char *app, const json_t *r)
+{
+	struct table kept = {COLUMNS_OF(kept_columns)},
+		     conditions = {COLUMNS_OF(condition_columns)};
+
+	put_head(l, app, r);
+	l->put(l->ctx, "", false, false);
+	put_table(l, &kept, json_object_get(r, "ports"));
+	l->put(l->ctx, "", false, false);
+	put_table(l, &conditions, json_object_get(r, "conditions"));
+	l->put(l->ctx, "", false, false);
+	put_recent(l, r);
+}
+
 static void put_all(const struct lines *l, const json_t *answers)
 {
-	const json_t *list = json_object_get(answers, "recorders"), *r;
-	size_t n;
+	const json_t *app, *r;
+	size_t n, k;
 
-	json_array_foreach((json_t *)list, n, r)
+	json_array_foreach(json_object_get(answers, "applications"), n, app)
 	{
-		struct table kept = {COLUMNS_OF(kept_columns)},
-			     conditions = {COLUMNS_OF(condition_columns)};
-
-		if (n)
-			l->put(l->ctx, "", false, false);
-		put_head(l, r);
-		l->put(l->ctx, "", false, false);
-		put_table(l, &kept, json_object_get(r, "ports"));
-		l->put(l->ctx, "", false, false);
-		put_table(l, &conditions, json_object_get(r, "conditions"));
-		l->put(l->ctx, "", false, false);
-		put_recent(l, r);
+		json_array_foreach(json_object_get(app, "recorders"), k, r)
+		{
+			if (n || k)
+				l->put(l->ctx, "", false, false);
+			put_recorder(l, json_string_value(json_object_get(app, "name")), r);
+		}
 	}
 }
 
@@ -209,7 +232,7 @@ static void put_stdout(void *ctx, const char *line, bool title, bool alarm)
 
 static bool is_none(const json_t *answers)
 {
-	return !json_array_size(json_object_get(answers, "recorders"));
+	return !json_array_size(json_object_get(answers, "applications"));
 }
 
 /* Frees answers. */

@@ -12,17 +12,19 @@
 #include "common/test_now.h"
 #include "live.h"
 
-#define RECORDER(folder, lost, failed, recent)                                                       \
-	"{\"application\": \"app\", \"pid\": 99, \"folder\": \"" folder "\", \"time_ns\": 1, "       \
-	"\"kept_ns\": 12345678901, \"kept_packets\": 1234567, \"kept_bytes\": 98765432, "            \
-	"\"buffer_bytes\": 268435456, \"lost\": " #lost ", \"writing\": 1, \"failed\": " #failed     \
-	", \"ports\": [{\"port\": \"p0\", \"packets\": 1000000, \"bytes\": 64000000}, {\"port\": "   \
-	"\"p1\\u001b[2J\", \"packets\": 234567, \"bytes\": 34765432}], \"conditions\": ["            \
-	"{\"name\": \"gap\", \"condition\": \"gap > 50us\", \"value\": \"61.2 us\", \"threshold\": " \
-	"\"50 us\", \"threshold_share\": 1.224, \"where\": \"lcore 1\", \"incidents\": 3, "          \
-	"\"suppressed\": 17}, {\"name\": \"command\", \"condition\": \"command\", \"value\": "       \
-	"null, \"threshold\": null, \"threshold_share\": null, \"where\": null, \"incidents\": 0, "  \
-	"\"suppressed\": 0}], \"recent\": [" recent "]}"
+#define RECORDER(folder, lost, failed, recent)                                                                                                              \
+	"{\"application\": {\"name\": \"app\", \"program\": \"testpmd\"}, \"pid\": 99, \"time\": \"2026-11-27T14:30:00.123456789Z\", \"folder\": \"" folder \
+	"\", "                                                                                                                                              \
+	"\"kept_ns\": 12345678901, \"kept_packets\": 1234567, \"kept_bytes\": 98765432, "                                                                   \
+	"\"buffer_bytes\": 268435456, \"lost\": " #lost ", \"writing\": 1, \"failed\": " #failed                                                            \
+	", \"incomplete\": 0, \"missing_ns\": 0, \"incident_lost\": 0"                                                                                      \
+	", \"ports\": [{\"index\": 0, \"name\": \"p0\", \"packets\": 1000000, \"bytes\": 64000000}, {\"index\": 1, \"name\": "                              \
+	"\"p1\\u001b[2J\", \"packets\": 234567, \"bytes\": 34765432}], \"conditions\": ["                                                                   \
+	"{\"name\": \"gap\", \"condition\": \"gap > 50us\", \"value\": \"61.2 us\", \"threshold\": "                                                        \
+	"\"50 us\", \"threshold_share\": 1.224, \"where\": \"lcore 1\", \"incidents\": 3, "                                                                 \
+	"\"suppressed\": 17, \"before_ns\": 1, \"after_ns\": 2}, {\"name\": \"command\", \"condition\": \"command\", \"value\": "                           \
+	"null, \"threshold\": null, \"threshold_share\": null, \"where\": null, \"incidents\": 0, "                                                         \
+	"\"suppressed\": 0, \"before_ns\": 1, \"after_ns\": 2}], \"recent\": [" recent "]}"
 #define INCIDENT(name, missing, lost, failed)                                                    \
 	"{\"name\": \"20260102T030405.000001-" name "\", \"packets\": 4711, \"bytes\": 471100, " \
 	"\"missing_ns\": " #missing ", \"lost\": " #lost ", \"failed\": " #failed "}"

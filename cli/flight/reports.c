@@ -73,13 +73,18 @@ static int write_json(const struct incident *i, const char *name, int flags, jso
 
 /* ---- metrics.json */
 
+static json_t *application_json(const struct incident *i)
+{
+	return json_application(i->f->app.name, i->f->app.info.pid, i->f->app.info.program);
+}
+
 static json_t *interval(const struct flight *f, unsigned a, unsigned b)
 {
 	const struct span s = history_span(f, a, b);
 	json_t *j = json_object();
 
-	json_object_set_new(j, "from_ns", json_count(s.from->taken_ns));
-	json_object_set_new(j, "to_ns", json_count(s.to->taken_ns));
+	json_object_set_new(j, "from", json_time(s.from->taken_ns));
+	json_object_set_new(j, "to", json_time(s.to->taken_ns));
 	if (s.seconds > 0)
 		metrics_json_all(j, &s);
 	return j;
@@ -87,13 +92,14 @@ static json_t *interval(const struct flight *f, unsigned a, unsigned b)
 
 static int write_metrics(const struct incident *i, unsigned first, unsigned last)
 {
-	json_t *j = json_object(), *seconds = json_array();
+	json_t *app = application_json(i), *j, *seconds = json_array();
 
 	for (unsigned k = first; k < last; k++)
 		json_array_append_new(seconds, interval(i->f, k, k + 1));
+	json_object_set_new(app, "seconds", seconds);
+	json_object_set_new(app, "all", interval(i->f, first, last));
+	j = json_document("flight", app);
 	json_object_set_new(j, "incident", json_text(i->name));
-	json_object_set_new(j, "seconds", seconds);
-	json_object_set_new(j, "all", interval(i->f, first, last));
 	return write_json(i, FLIGHT_METRICS, O_TRUNC, j);
 }
 
@@ -136,11 +142,6 @@ static int write_page(
 
 /* ---- incident.json */
 
-static json_t *time_or_null(uint64_t ns)
-{
-	return ns ? json_count(ns) : json_null();
-}
-
 uint64_t incident_missing_ns(const struct incident *i)
 {
 	uint64_t since = i->since_ns > i->f->start_ns ? i->since_ns : i->f->start_ns;
@@ -155,34 +156,35 @@ static json_t *trigger_json(const struct incident *i)
 
 	trigger_value(t, i->event.value, value, sizeof(value));
 	trigger_value(t, t->threshold, limit, sizeof(limit));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:o}", "name", json_text(t->name),
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", json_text(t->name),
 		"condition", json_text(t->text), "where",
 		*i->event.where ? json_text(i->event.where) : json_null(), "value",
 		*value ? json_text(value) : json_null(), "threshold",
 		*limit ? json_text(limit) : json_null(), "suppressed_before",
-		json_count(flight_state(i->f, t)->suppressed), "number", i->event.value, "comment",
+		json_count(flight_state(i->f, t)->suppressed), "number",
+		json_number(i->event.value), "comment",
 		*i->event.comment ? json_text(i->event.comment) : json_null());
 }
 
 /* missing: names of files. */
 static json_t *incident_json(const struct incident *i, json_t *missing, bool flows)
 {
-	json_t *j = json_object();
+	json_t *j = json_document("flight", application_json(i));
 
 	json_object_set_new(j, "name", json_text(i->name));
-	json_object_set_new(j, "application", json_text(i->f->app.name));
 	json_object_set_new(j, "trigger", trigger_json(i));
-	json_object_set_new(j, "event_from_ns", json_count(i->event.from_ns));
-	json_object_set_new(j, "event_to_ns", json_count(i->event.to_ns));
-	json_object_set_new(j, "from_ns", json_count(i->from_ns));
-	json_object_set_new(j, "to_ns", json_count(i->to_ns));
+	json_object_set_new(j, "event_from", json_time(i->event.from_ns));
+	json_object_set_new(j, "event_to", json_time(i->event.to_ns));
+	json_object_set_new(j, "from", json_time(i->from_ns));
+	json_object_set_new(j, "to", json_time(i->to_ns));
+	json_object_set_new(j, "window_ns", json_count(i->to_ns - i->from_ns));
 	json_object_set_new(j, "missing_ns", json_count(incident_missing_ns(i)));
-	json_object_set_new(j, "kept_since_ns", time_or_null(i->since_ns));
+	json_object_set_new(j, "kept_since", json_time(i->since_ns));
 	json_object_set_new(j, "packets", json_count(i->packets));
 	json_object_set_new(j, "bytes", json_count(i->bytes));
 	json_object_set_new(j, "lost", json_count(i->lost));
-	json_object_set_new(j, "first_packet_ns", time_or_null(i->first_ns));
-	json_object_set_new(j, "last_packet_ns", time_or_null(i->last_ns));
+	json_object_set_new(j, "first_packet", json_time(i->first_ns));
+	json_object_set_new(j, "last_packet", json_time(i->last_ns));
 	json_object_set_new(j, "first_byte_after_ns",
 		i->first_byte_ns ? json_count(i->first_byte_ns - i->begun_ns) : json_null());
 	json_object_set_new(j, "written_after_ns", json_count(i->written_ns - i->begun_ns));

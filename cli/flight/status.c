@@ -25,6 +25,11 @@ struct port_count {
 	uint64_t packets, bytes; /* captured since the beginning */
 };
 
+struct port_name {
+	char name[RINGTAP_NAME_LEN];
+	uint16_t index;
+};
+
 struct sample {
 	uint64_t ns;
 	unsigned count; /* ports that were there: the first of them */
@@ -35,9 +40,9 @@ struct flight_status {
 	struct sample samples[SAMPLES]; /* oldest first */
 	unsigned count;
 	uint64_t every_ns, lost;
-	char (*names)[RINGTAP_NAME_LEN]; /* of the last sample's ports */
-	int fd;                          /* of ask_listen() */
-	uint64_t rest_ns;                /* CLOCK_MONOTONIC, no answer before */
+	struct port_name *names; /* of the last sample's ports */
+	int fd;                  /* of ask_listen() */
+	uint64_t rest_ns;        /* CLOCK_MONOTONIC, no answer before */
 };
 
 /* ---- counters */
@@ -64,7 +69,7 @@ static int take_sample(const struct flight *f, struct sample *now)
 {
 	struct flight_status *s = f->status;
 	struct ringtap_capture *w;
-	char(*names)[RINGTAP_NAME_LEN];
+	struct port_name *names;
 	int ret;
 
 	*now = (struct sample){.ns = now_ns(CLOCK_REALTIME)};
@@ -79,7 +84,8 @@ static int take_sample(const struct flight *f, struct sample *now)
 		struct ringtap_interface info = {.size = sizeof(info)};
 
 		(void)ringtap_capture_interface(w, i, &info);
-		memcpy(names[i], info.name, sizeof(names[i]));
+		memcpy(names[i].name, info.name, sizeof(names[i].name));
+		names[i].index = info.port_id;
 	}
 	if (names && now->ports)
 		sum_taps(s, now, w);
@@ -157,12 +163,13 @@ static json_t *ports_json(const struct flight_status *s, const struct sample *no
 		struct port_count from =
 			since_ns ? count_at(s, now, i, since_ns) : (struct port_count){0};
 		uint64_t n = now->ports[i].packets - from.packets;
+		json_t *port;
 
 		*packets += n;
-		json_array_append_new(
-			list, json_pack("{s:o,s:o,s:o}", "port", json_text(s->names[i]), "packets",
-				      json_count(n), "bytes",
-				      json_count(now->ports[i].bytes - from.bytes)));
+		port = json_port(s->names[i].index, s->names[i].name);
+		json_put(port, "packets", json_count(n));
+		json_put(port, "bytes", json_count(now->ports[i].bytes - from.bytes));
+		json_array_append_new(list, port);
 	}
 	return list;
 }
@@ -218,13 +225,13 @@ static json_t *condition_json(const struct flight *f, unsigned i)
 	if (known)
 		trigger_value(t, e.value, value, sizeof(value));
 	trigger_value(t, t->threshold, limit, sizeof(limit));
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:f,s:f}", "name", json_text(t->name),
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "name", json_text(t->name),
 		"condition", json_text(t->text), "value", text_or_null(value), "threshold",
 		text_or_null(limit), "threshold_share",
 		isfinite(share) ? json_real(share) : json_null(), "where", text_or_null(e.where),
 		"incidents", json_count(f->states[i].made), "suppressed",
-		json_count(f->states[i].suppressed), "before_s", (double)t->before_ns / NS_PER_S,
-		"after_s", (double)t->after_ns / NS_PER_S);
+		json_count(f->states[i].suppressed), "before_ns", json_count(t->before_ns),
+		"after_ns", json_count(t->after_ns));
 }
 
 static json_t *recent_json(const struct flight *f)
@@ -277,7 +284,7 @@ static char *document(const struct flight *f)
 	struct sample now;
 	char *text = NULL;
 
-	set(j, "application", json_text(f->app.name));
+	set(j, "application", json_application(f->app.name, f->app.info.pid, f->app.info.program));
 	set(j, "pid", json_integer(getpid()));
 	set(j, "folder", json_text(realpath(f->cfg->folder, folder) ? folder : f->cfg->folder));
 	for (unsigned i = 0; i < f->cfg->trigger_count; i++)
@@ -285,7 +292,7 @@ static char *document(const struct flight *f)
 	set(j, "conditions", conditions);
 	set(j, "recent", recent_json(f));
 	if (!take_sample(f, &now)) {
-		set(j, "time_ns", json_count(now.ns));
+		set(j, "time", json_time(now.ns));
 		set_counts(j, f, &now);
 		free(now.ports);
 		text = json_dumps(j, JSON_COMPACT);

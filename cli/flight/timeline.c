@@ -215,5 +215,5 @@ json_t *timeline_json(const struct incident *i, unsigned first, unsigned last)
 	if (first < last)
 		name_threads(&t, f->history[last]);
 	return json_pack("{s:o,s:s,s:{s:s,s:o}}", "traceEvents", t.events, "displayTimeUnit", "ns",
-		"otherData", "incident", i->name, "from_ns", json_count(i->from_ns));
+		"otherData", "incident", i->name, "from", json_time(i->from_ns));
 }

@@ -192,7 +192,7 @@ static void add_lane(struct lanes *l, json_t *list, uint32_t k)
 {
 	const struct ringtap_snapshot *s = l->i->f->history[l->last];
 	const struct ringtap_thread_stats *t = ringtap_snapshot_thread(s, k);
-	char name[THREAD_NAME_LEN], own[THREAD_NAME_LEN], text[3 * THREAD_NAME_LEN];
+	char name[THREAD_NAME_LEN], text[2 * THREAD_NAME_LEN];
 	const struct span span = history_span(l->i->f, l->first, l->last);
 	struct tally calls;
 
@@ -200,9 +200,7 @@ static void add_lane(struct lanes *l, json_t *list, uint32_t k)
 	if (!l->intervals[k] && !calls.calls)
 		return;
 	thread_name(name, t);
-	printable(own, sizeof(own), t->name);
-	snprintf(text, sizeof(text), "%s (%s%s%u)%s", name, own, *own ? ", " : "", t->tid,
-		t->alive ? "" : ", has ended");
+	snprintf(text, sizeof(text), "%s%s", name, t->alive ? "" : ", has ended");
 	json_array_append_new(
 		list, json_pack("{s:o, s:o, s:o}", "name", json_text(text), "intervals",
 			      l->intervals[k] ? l->intervals[k] : json_array(), "unknown",

@@ -96,10 +96,9 @@ static void test_what_is_not_there_is_refused(void **state)
 
 static void test_packets_by_place(void **state)
 {
-	json_t *j = test_document(&cmd_held, "--once --json app0");
+	json_t *j = test_application(&cmd_held, "--once --json app0");
 
 	assert_counts(j, 7, 5);
-	assert_int_equal(test_number(j, "older_than_ns"), NS_PER_S);
 	assert_int_equal(test_number(j, "oldest_ns"), 70 * NS_PER_S);
 	assert_int_equal(test_number(j, "pool_walks"), 2);
 	assert_true(json_is_null(json_object_get(j, "older_per_second"))); /* a single reading */
@@ -117,12 +116,13 @@ static void test_packets_by_place(void **state)
 
 static void test_places_are_pools_by_queues(void **state)
 {
-	json_t *j = test_document(&cmd_held, "--once --json app0"), *place;
+	json_t *j = test_application(&cmd_held, "--once --json app0"), *place;
 
 	assert_int_equal(json_array_size(json_object_get(j, "places")), 3);
 	place = test_at(j, "places", 0);
 	assert_string_equal(json_string_value(json_object_get(place, "pool")), "small");
-	assert_string_equal(json_string_value(json_object_get(place, "port")), "p0");
+	assert_string_equal(
+		json_string_value(json_object_get(json_object_get(place, "port"), "name")), "p0");
 	assert_int_equal(test_number(place, "queue"), 1);
 	assert_counts(place, 4, 3);
 	place = test_at(j, "places", 2);
@@ -136,7 +136,7 @@ static void test_places_are_pools_by_queues(void **state)
 static void test_ages(void **state)
 {
 	static const json_int_t counts[AGES] = {2, 0, 0, 0, 0, 4, 0, 1, 0};
-	json_t *j = test_document(&cmd_held, "--once --json app0");
+	json_t *j = test_application(&cmd_held, "--once --json app0");
 
 	assert_int_equal(json_array_size(json_object_get(j, "ages")), AGES);
 	for (size_t i = 0; i < AGES; i++)
@@ -146,16 +146,18 @@ static void test_ages(void **state)
 
 static void test_older_is_a_bound(void **state)
 {
-	json_t *j = test_document(&cmd_held, "--once --json --older 3s app0");
+	json_t *doc = test_document(&cmd_held, "--once --json --older 3s app0");
+	json_t *j = test_at(doc, "applications", 0);
 
 	assert_counts(j, 7, 3);
 	assert_int_equal(test_number(json_object_get(j, "older_packets"), "packets"), 3);
-	json_decref(j);
+	assert_int_equal(test_number(doc, "older_than_ns"), 3 * NS_PER_S);
+	json_decref(doc);
 }
 
 static void test_groups_are_those_of_older_packets(void **state)
 {
-	json_t *j = test_document(&cmd_held, "--once --json app0"), *group;
+	json_t *j = test_application(&cmd_held, "--once --json app0"), *group;
 
 	group = test_at(json_object_get(j, "older_packets"), "protocols", 0);
 	assert_string_equal(json_string_value(json_object_get(group, "protocol")), "IPv4 UDP");
@@ -168,7 +170,7 @@ static void test_groups_are_those_of_older_packets(void **state)
 
 static void test_a_port_chooses_packets(void **state)
 {
-	json_t *j = test_document(&cmd_held, "--once --json app0:p1");
+	json_t *j = test_application(&cmd_held, "--once --json app0:p1");
 
 	assert_counts(j, 2, 1);
 	assert_int_equal(json_array_size(json_object_get(j, "queues")), 1);
@@ -235,7 +237,7 @@ static void test_without_fates_it_fails(void **state)
 static void test_growth_is_that_of_older_packets(void **state)
 {
 	struct held *h = held_new("held");
-	json_t *j;
+	json_t *doc, *j;
 
 	assert_non_null(h);
 	assert_int_equal(ringtap_capture_create(&h->view.s.cap, NULL), 0);
@@ -251,11 +253,12 @@ static void test_growth_is_that_of_older_packets(void **state)
 	assert_true(held_growth(h, &h->all) == 1);
 	assert_int_equal(h->grown, 1);
 	h->view.s.app.name = "app0";
-	j = held_json(h);
+	doc = held_json(h);
+	j = test_at(doc, "applications", 0);
 	assert_true(json_real_value(json_object_get(j, "older_per_second")) == 1);
 	assert_int_equal(test_number(j, "readings_grown"), 1);
 	assert_true(json_is_false(json_object_get(j, "grows")));
-	json_decref(j);
+	json_decref(doc);
 	held_free(h);
 }
 

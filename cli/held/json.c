@@ -10,7 +10,7 @@ static void put_counts(json_t *j, const struct held *h, const struct held_count 
 
 	json_put(j, "open", json_count(c->open));
 	json_put(j, "older", json_count(c->older));
-	json_put(j, "older_per_second", isnan(growth) ? json_null() : json_real(growth));
+	json_put(j, "older_per_second", json_number(growth));
 }
 
 static json_t *ages(const struct held *h)
@@ -76,14 +76,13 @@ static json_t *places(const struct held *h)
 		const struct ringtap_fate_queue *q =
 			g->queue < s->fates->queue_count ? ringtap_fates_queue(s->fates, g->queue)
 							 : NULL;
-		char port[RINGTAP_NAME_LEN];
 		json_t *j;
 
 		if (!g->count.open && !g->count.before)
 			continue;
 		j = json_object();
 		json_put(j, "pool", json_text(held_pool(h, g->pool)));
-		json_put(j, "port", q ? json_text(fates_port(s, q->interface, port)) : json_null());
+		json_put(j, "port", q ? fates_port_json(s, q->interface) : json_null());
 		json_put(j, "queue", q ? json_count(q->queue) : json_null());
 		put_counts(j, h, &g->count);
 		json_array_append_new(list, j);
@@ -94,10 +93,8 @@ static json_t *places(const struct held *h)
 json_t *held_json(void *ctx)
 {
 	const struct held *h = ctx;
-	json_t *j = json_object(), *packets = json_object();
+	json_t *j = fates_json(&h->view), *packets = json_object();
 
-	fates_json(j, &h->view);
-	json_put(j, "older_than_ns", json_count(h->older_ns));
 	put_counts(j, h, &h->all);
 	json_put(j, "oldest_ns", json_count(h->oldest_ns));
 	json_put(j, "maybe_in_descriptors", json_count(held_in_descriptors(h)));
@@ -112,5 +109,7 @@ json_t *held_json(void *ctx)
 	json_put(j, "pools_beyond", json_count(h->view.s.fates->pools_beyond));
 	groups_json(packets, &h->groups, &h->view.s, 0);
 	json_put(j, "older_packets", packets);
+	j = json_document("held", j);
+	json_put(j, "older_than_ns", json_count(h->older_ns));
 	return j;
 }

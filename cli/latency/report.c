@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "latency.h"
+#include "measure/metrics.h"
 #include "show/sheet.h"
 #include "base/util.h"
 
@@ -164,18 +165,22 @@ void latency_print_histogram(const struct latency *l)
 
 /* ---- JSON ---- */
 
-static json_t *json_stats(const struct latency_pair *p, double scale)
+/* In cycles, or in ns by keys that say so. */
+static void put_stats(json_t *j, const struct latency_pair *p, double ns_per_cycle)
 {
-	json_t *j = json_object();
 	double v[COLUMNS];
 
 	stats_of(p, v);
-	json_object_set_new(j, "min", json_real(v[0] * scale));
-	json_object_set_new(j, "mean", json_real(v[1] * scale));
-	for (int q = 0; q < LATENCY_QUANTILES; q++)
-		json_object_set_new(j, latency_names[q], json_real(v[2 + q] * scale));
-	json_object_set_new(j, "max", json_real(v[COLUMNS - 1] * scale));
-	return j;
+	for (int i = 0; i < COLUMNS; i++) {
+		const char *name = i < 2             ? (i ? "mean" : "min")
+				   : i < COLUMNS - 1 ? latency_names[i - 2]
+						     : "max";
+		char key[16];
+
+		snprintf(key, sizeof(key), ns_per_cycle > 0 ? "%s_ns" : "%s", name);
+		json_put(j, key,
+			ns_per_cycle > 0 ? json_ns(v[i] * ns_per_cycle) : json_number(v[i]));
+	}
 }
 
 /* [lowest value, lowest value of the next bucket, packets], cycles. */
@@ -194,45 +199,45 @@ static json_t *json_histogram(const struct latency_pair *p)
 	return j;
 }
 
-static json_t *json_pair(const struct latency *l, const struct latency_pair *p)
+static json_t *json_pair(
+	const struct latency *l, const struct latency_pair *p, const struct ringtap_snapshot *f)
 {
-	json_t *j = json_object();
+	json_t *j = json_object(), *cycles = json_object();
 
-	json_object_set_new(j, "rx_port", json_text(p->from));
-	json_object_set_new(j, "tx_port", json_text(p->to));
-	json_object_set_new(j, "packets", json_count(p->count));
-	json_object_set_new(j, "cycles", json_stats(p, 1));
-	json_object_set_new(j, "ns", json_stats(p, l->ns_per_cycle));
-	json_object_set_new(j, "min_max_exact", json_boolean(p->exact));
+	json_put(j, "rx_port", stats_port_json(f, p->rx_port));
+	json_put(j, "tx_port", stats_port_json(f, p->tx_port));
+	json_put(j, "packets", json_count(p->count));
+	put_stats(j, p, l->ns_per_cycle);
+	put_stats(cycles, p, 0);
+	json_put(j, "min_max_exact", json_boolean(p->exact));
+	json_put(j, "cycles", cycles);
 	json_object_set_new(j, "histogram_cycles", json_histogram(p));
 	return j;
 }
 
 int latency_json(const struct latency *l, const struct measure *m)
 {
-	json_t *j = json_object(), *pairs = json_array(), *untimed = json_array();
-	json_t *inferred = json_array();
+	json_t *j = json_application(m->app.name, m->info.pid, m->info.program);
+	json_t *pairs = json_array(), *untimed = json_array(), *inferred = json_array();
 
-	json_object_set_new(j, "application", json_text(m->app.name));
-	json_object_set_new(j, "pid", json_count(m->info.pid));
-	json_object_set_new(j, "duration_s", json_real((double)m->last->interval_ns / NS_PER_S));
-	json_object_set_new(j, "application_ended", json_boolean(m->end == END_BY_APPLICATION));
+	json_put(j, "ended", json_boolean(m->end == END_BY_APPLICATION));
+	json_put(j, "duration_ns", json_count(m->last->interval_ns));
 	json_object_set_new(j, "tsc_hz", json_count(m->last->tsc_hz));
-	json_object_set_new(j, "every", json_count(l->every));
+	json_object_set_new(j, "sample", json_count(l->every));
 	for (uint32_t i = 0; i < l->pair_count; i++)
-		json_array_append_new(
-			l->pairs[i].inferred ? inferred : pairs, json_pair(l, &l->pairs[i]));
+		json_array_append_new(l->pairs[i].inferred ? inferred : pairs,
+			json_pair(l, &l->pairs[i], m->last));
 	json_object_set_new(j, "pairs", pairs);
 	json_object_set_new(j, "inferred", inferred);
 	for (uint32_t i = 0; i < l->untimed_count; i++) {
 		json_t *u = json_object();
 
-		json_object_set_new(u, "tx_port", json_text(l->untimed[i].port));
+		json_object_set_new(u, "tx_port", stats_port_json(m->last, l->untimed[i].tx_port));
 		json_object_set_new(u, "unstamped", json_count(l->untimed[i].unstamped));
 		json_object_set_new(u, "shared", json_count(l->untimed[i].shared));
 		json_array_append_new(untimed, u);
 	}
 	json_object_set_new(j, "not_timed", untimed);
 	json_object_set_new(j, "uncounted_packets", json_count(l->no_room));
-	return json_print(j, stdout);
+	return json_print(json_document("latency", j), stdout);
 }

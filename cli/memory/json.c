@@ -32,8 +32,8 @@ static json_t *pool(const struct span *s, uint32_t i)
 	json_object_set_new(j, "caches", caches(p));
 	json_object_set_new(j, "kind", json_text(memory_kind(p)));
 	json_object_set_new(j, "pinned_external", json_boolean(p->pinned_external));
-	json_object_set_new(j, "base", json_count(p->base));
-	json_object_set_new(j, "span", json_count(p->span));
+	json_object_set_new(j, "base", json_hex(p->base));
+	json_object_set_new(j, "span_bytes", json_count(p->span));
 	return j;
 }
 
@@ -80,8 +80,7 @@ static void pattern_stats(json_t *j, const struct memory_pattern *p)
 		json_t *o = json_object();
 
 		json_object_set_new(o, "page_bytes", json_count(1ull << page_shifts[k]));
-		json_object_set_new(
-			o, "distinct", isnan(p->pages[k]) ? json_null() : json_real(p->pages[k]));
+		json_object_set_new(o, "distinct", json_number(p->pages[k]));
 		json_array_append_new(pages, o);
 		json_array_append_new(models, model(&p->iotlb[k], page_shifts[k]));
 	}
@@ -93,7 +92,7 @@ static json_t *pattern(const struct ringtap_snapshot *f, const struct memory_pat
 {
 	json_t *j = json_object();
 
-	json_object_set_new(j, "port", json_text(memory_port_name(f, p->port)));
+	json_object_set_new(j, "port", stats_port_json(f, p->port));
 	json_object_set_new(j, "queue", json_integer(p->queue));
 	json_object_set_new(j, "pool",
 		p->pool == RINGTAP_NO_INDEX ? json_null()
@@ -115,15 +114,14 @@ static json_t *hardware(const struct pcm_iio *p)
 
 int memory_json(const struct memory *mem)
 {
-	json_t *j = json_object(), *pools = json_array(), *patterns = json_array();
-	const struct ringtap_snapshot *f = mem->m->last;
+	const struct measure *m = mem->m;
+	json_t *j = json_application(m->app.name, m->info.pid, m->info.program);
+	json_t *pools = json_array(), *patterns = json_array(), *all = json_null();
+	const struct ringtap_snapshot *f = m->last;
 	const struct span span = {.from = f, .to = f};
 
-	json_object_set_new(j, "application", json_text(mem->m->app.name));
-	json_object_set_new(j, "pid", json_count(mem->m->info.pid));
-	json_object_set_new(j, "duration_s", json_real((double)f->interval_ns / NS_PER_S));
-	json_object_set_new(
-		j, "application_ended", json_boolean(mem->m->end == END_BY_APPLICATION));
+	json_object_set_new(j, "ended", json_boolean(m->end == END_BY_APPLICATION));
+	json_object_set_new(j, "duration_ns", json_count(f->interval_ns));
 	for (uint32_t i = 0; i < f->pool_count; i++)
 		json_array_append_new(pools, pool(&span, i));
 	json_object_set_new(j, "pools", pools);
@@ -131,11 +129,10 @@ int memory_json(const struct memory *mem)
 		json_array_append_new(patterns, pattern(f, &mem->patterns->list[i]));
 	json_object_set_new(j, "patterns", patterns);
 	if (mem->samples->count) {
-		json_t *all = json_object();
-
+		all = json_object();
 		pattern_stats(all, &mem->patterns->all);
-		json_object_set_new(j, "all", all);
 	}
+	json_object_set_new(j, "all", all);
 	json_object_set_new(j, "hardware_iotlb", hardware(mem->pcm));
-	return json_print(j, stdout);
+	return json_print(json_document("memory", j), stdout);
 }

@@ -44,31 +44,28 @@ static json_t *json_nic(const struct ringtap_interface *i)
 {
 	json_t *j = json_object();
 
-	json_object_set_new(j, "ipackets", json_count(i->nic_ipackets));
-	json_object_set_new(j, "opackets", json_count(i->nic_opackets));
-	json_object_set_new(j, "imissed", json_count(i->nic_imissed));
-	json_object_set_new(j, "ierrors", json_count(i->nic_ierrors));
-	json_object_set_new(j, "rx_nombuf", json_count(i->nic_nombuf));
-	json_object_set_new(j, "oerrors", json_count(i->nic_oerrors));
+	json_object_set_new(j, "rx_packets", json_count(i->nic_ipackets));
+	json_object_set_new(j, "tx_packets", json_count(i->nic_opackets));
+	json_object_set_new(j, "missed", json_count(i->nic_imissed));
+	json_object_set_new(j, "rx_errors", json_count(i->nic_ierrors));
+	json_object_set_new(j, "no_mbuf", json_count(i->nic_nombuf));
+	json_object_set_new(j, "tx_errors", json_count(i->nic_oerrors));
 	return j;
 }
 
-static json_t *json_interface(const struct recorder *r, unsigned i)
+static json_t *json_interface(
+	const struct recorder *r, unsigned i, const struct ringtap_interface *iface)
 {
-	struct ringtap_interface info = {.size = sizeof(info)};
+	const struct ringtap_interface info = *iface;
+	json_t *j = json_port(info.port_id, info.name);
 	char mac[FORMAT_LEN];
-	json_t *j = json_object();
 
-	if (ringtap_capture_interface(r->cap, i, &info))
-		return j;
-	json_object_set_new(j, "id", json_count(i));
-	json_object_set_new(j, "application", json_text(info.app_name));
-	json_object_set_new(j, "name", json_text(info.name));
-	json_object_set_new(j, "port", json_count(info.port_id));
+	json_object_set_new(j, "interface", json_count(i));
 	json_object_set_new(j, "driver", json_text(info.driver));
 	json_object_set_new(j, "mac", json_text(format_mac(mac, info.mac)));
-	json_object_set_new(j, "link_mbps", json_count(info.link_mbps));
-	json_object_set_new(j, "snaplen", json_count(info.snaplen));
+	json_object_set_new(
+		j, "link_mbps", info.link_mbps ? json_count(info.link_mbps) : json_null());
+	json_object_set_new(j, "snapshot_bytes", json_count(info.snaplen));
 	json_object_set_new(j, "filter",
 		json_text(targets_iface(&r->targets, &r->cfg->capture, &info)->filter));
 	json_object_set_new(j, "removed", json_boolean(info.gone));
@@ -93,12 +90,40 @@ static json_t *json_files(const struct recorder *r)
 	return files;
 }
 
+static json_t *json_interfaces(const struct recorder *r, unsigned app)
+{
+	struct ringtap_interface info = {.size = sizeof(info)};
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < r->share_count; i++)
+		if (!ringtap_capture_interface(r->cap, i, &info) && info.app == app)
+			json_array_append_new(list, json_interface(r, i, &info));
+	return list;
+}
+
+/* In order of attaching. */
+static json_t *json_target(const struct recorder *r, unsigned app)
+{
+	const struct target *t = &r->targets.list[app];
+	json_t *j;
+	size_t i = 0;
+
+	while (i < ringtap_apps_count(r->targets.apps) &&
+		ringtap_apps_dir(r->targets.apps, i) != t->dir)
+		i++;
+	j = json_application(t->name,
+		i < ringtap_apps_count(r->targets.apps) ? ringtap_apps_pid(r->targets.apps, i) : 0,
+		NULL);
+	json_object_set_new(j, "interfaces", json_interfaces(r, app));
+	return j;
+}
+
 static json_t *json_applications(const struct recorder *r)
 {
 	json_t *apps = json_array();
 
 	for (unsigned i = 0; i < r->targets.count; i++)
-		json_array_append_new(apps, json_text(r->targets.list[i].name));
+		json_array_append_new(apps, json_target(r, i));
 	return apps;
 }
 
@@ -119,8 +144,8 @@ static void set_totals(json_t *j, const struct recorder *r)
 	json_object_set_new(j, "buffer_most_used_bytes", json_count(s.buffer_most_used));
 	json_object_set_new(j, "longest_pause_ns", json_count(s.longest_pause_ns));
 	json_object_set_new(j, "cpu_wait_ns", json_count(r->waited_ns - r->waited_before_ns));
-	json_object_set_new(j, "duration_s", json_real(recorder_seconds(r)));
-	json_object_set_new(j, "rate_pps", json_real(recorder_rate(r)));
+	json_object_set_new(j, "duration_ns", json_ns(recorder_seconds(r) * 1e9));
+	json_object_set_new(j, "packets_per_second", json_number(recorder_rate(r)));
 }
 
 static json_t *json_fates(const struct recorder *r)
@@ -143,19 +168,13 @@ static json_t *json_fates(const struct recorder *r)
 
 void report_json(const struct recorder *r, FILE *f)
 {
-	json_t *j = json_object();
-	json_t *interfaces = json_array();
+	json_t *j = json_document("record", json_applications(r));
 
-	json_object_set_new(j, "ringtap", json_text(RINGTAP_VERSION));
 	json_object_set_new(j, "ended_by", json_text(end_name(r->end)));
 	json_object_set_new(j, "error", json_text(r->error_text));
-	json_object_set_new(j, "start_ns", json_count(r->start_ns));
-	json_object_set_new(j, "end_ns", json_count(r->end_ns));
+	json_object_set_new(j, "start", json_time(r->start_ns));
+	json_object_set_new(j, "end", json_time(r->end_ns));
 	set_totals(j, r);
-	json_object_set_new(j, "applications", json_applications(r));
-	for (unsigned i = 0; i < r->share_count; i++)
-		json_array_append_new(interfaces, json_interface(r, i));
-	json_object_set_new(j, "interfaces", interfaces);
 	json_object_set_new(j, "files", json_files(r));
 	json_object_set_new(j, "fates", json_fates(r));
 	json_print(j, f);

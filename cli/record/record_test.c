@@ -397,7 +397,7 @@ static uint64_t number(json_t *j, const char *key)
 static void summary_as_json(void **state)
 {
 	int out = dup(STDOUT_FILENO);
-	json_t *j, *file, *tap;
+	json_t *j, *app, *file, *tap;
 	double rate, seconds;
 
 	fake.lost[0] = 9;
@@ -409,8 +409,8 @@ static void summary_as_json(void **state)
 	close(out);
 	j = json_load_file("json", 0, NULL);
 	assert_non_null(j);
-	rate = json_real_value(json_object_get(j, "rate_pps"));
-	seconds = json_real_value(json_object_get(j, "duration_s"));
+	rate = json_real_value(json_object_get(j, "packets_per_second"));
+	seconds = (double)number(j, "duration_ns") / NS_PER_S;
 	assert_true(rate * seconds > 119 && rate * seconds < 121);
 	assert_int_equal(number(j, "captured"), TOTAL);
 	assert_int_equal(number(j, "seen"), TOTAL + 9);
@@ -418,8 +418,9 @@ static void summary_as_json(void **state)
 	assert_int_equal(number(j, "discarded"), TOTAL - 120);
 	assert_int_equal(number(json_object_get(j, "lost"), "ring_full"), 9);
 	assert_string_equal(json_string_value(json_object_get(j, "ended_by")), "packets");
+	app = json_array_get(json_object_get(j, "applications"), 0);
 	tap = json_array_get(
-		json_object_get(json_array_get(json_object_get(j, "interfaces"), 1), "taps"), 0);
+		json_object_get(json_array_get(json_object_get(app, "interfaces"), 1), "taps"), 0);
 	assert_int_equal(number(tap, "captured"), 51);
 	file = json_array_get(json_object_get(j, "files"), 0);
 	assert_string_equal(json_string_value(json_object_get(file, "name")), "f");

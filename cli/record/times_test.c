@@ -152,7 +152,7 @@ static void duration_is_in_the_summary(void **state)
 	record("--json -w f -a duration:2.5");
 	text = test_stdout_end();
 	assert_non_null(strstr(text, "\"ended_by\": \"duration\""));
-	assert_non_null(strstr(text, "\"duration_s\": 2.5"));
+	assert_non_null(strstr(text, "\"duration_ns\": 2500000000"));
 }
 
 /* ---- what is on disk while it runs ---- */

@@ -11,17 +11,16 @@ static void set(json_t *j, const char *key, json_t *value)
 
 static json_t *app_json(const struct watched *a)
 {
-	json_t *j = json_object();
+	bool known = a->now;
+	json_t *j =
+		json_application(a->name, known ? a->info.pid : 0, known ? a->info.program : NULL);
 	struct span s;
 
-	set(j, "name", json_text(a->name));
 	set(j, "dir", json_text(a->dir));
 	set(j, "error", a->error ? json_text(a->why) : json_null());
 	set(j, "ended", json_boolean(a->ended));
 	if (!a->now)
 		return j;
-	set(j, "pid", json_count(a->info.pid));
-	set(j, "program", json_text(a->info.program));
 	set(j, "dpdk", json_text(a->info.dpdk));
 	set(j, "probe", json_text(a->info.probe));
 	/* There is no interval yet where ringtap has just attached. */
@@ -32,11 +31,9 @@ static json_t *app_json(const struct watched *a)
 
 json_t *top_json(const struct watch *w)
 {
-	json_t *j = json_object(), *apps = json_array();
+	json_t *apps = json_array();
 
-	set(j, "time_ns", json_count(now_ns(CLOCK_REALTIME)));
 	for (size_t i = 0; i < w->count; i++)
 		json_array_append_new(apps, app_json(w->list[i]));
-	set(j, "applications", apps);
-	return j;
+	return json_document("top", apps);
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "common/proto.h"
 #include "base/json.h"
+#include "measure/kernel.h"
 #include "measure/rates.h"
 #include "target/which_app.h"
 #include "base/signals.h"
@@ -196,26 +199,77 @@ const char *trace_port(const struct trace *t, uint64_t port)
 	return name;
 }
 
-json_t *trace_document(const struct trace *t, const char *what)
+json_t *trace_port_json(const struct trace *t, uint64_t port)
 {
-	static const char *const ends[] = {"duration", "signal", "application", "program"};
-	json_t *j = json_object();
+	return json_port((uint32_t)port, trace_port(t, port));
+}
 
-	json_object_set_new(j, "trace", json_text(what));
-	json_object_set_new(j, "application", json_text(t->app.name));
-	json_object_set_new(j, "program", json_text(t->info.program));
-	json_object_set_new(j, "pid", json_integer(t->pid));
-	json_object_set_new(
-		j, "duration_s", json_real((double)(t->end_ns - t->start_ns) / NS_PER_S));
-	json_object_set_new(j, "ended_by", json_text(ends[t->end]));
+uint64_t trace_our_tid(const struct trace *t, uint64_t tid)
+{
+	char path[64];
+	struct dirent *e;
+	uint64_t ours = 0;
+	DIR *d;
+
+	if (t->info.pid == (uint32_t)t->pid)
+		return tid;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)t->pid);
+	d = opendir(path);
+	while (d && !ours && (e = readdir(d)))
+		if (kernel_own_tid(t->pid, e->d_name) == tid)
+			ours = strtoull(e->d_name, NULL, 10);
+	if (d)
+		closedir(d);
+	return ours;
+}
+
+json_t *trace_thread_json(const struct trace *t, uint64_t tid, const char *name)
+{
+	uint32_t lcore = UINT32_MAX;
+
+	for (uint32_t i = 0; i < t->stats->thread_count; i++) {
+		const struct ringtap_thread_stats *f = ringtap_snapshot_thread(t->stats, i);
+
+		if (f->tid && f->lcore != UINT32_MAX && trace_our_tid(t, f->tid) == tid)
+			lcore = f->lcore;
+	}
+	return json_thread(lcore, name, (uint32_t)tid);
+}
+
+char *trace_thread_text(char buf[THREAD_NAME_LEN], const json_t *thread)
+{
+	const json_t *lcore = json_object_get(thread, "lcore");
+	const char *name = json_string_value(json_object_get(thread, "name"));
+
+	return thread_text(buf,
+		lcore && json_is_integer(lcore) ? (uint32_t)json_integer_value(lcore) : UINT32_MAX,
+		name ? name : "", (uint32_t)json_integer_value(json_object_get(thread, "tid")));
+}
+
+json_t *trace_document(const struct trace *t)
+{
+	json_t *j = json_application(t->app.name, (uint32_t)t->pid, t->info.program);
+
+	json_put(j, "duration_ns", json_count(t->end_ns - t->start_ns));
 	return j;
+}
+
+double trace_seconds(const json_t *doc)
+{
+	return json_number_value(json_object_get(doc, "duration_ns")) / NS_PER_S;
 }
 
 int trace_report(const struct trace *t, json_t *doc, void (*print)(const json_t *doc))
 {
+	static const char *const ends[] = {"duration", "signal", "application", "program"};
+	char command[32];
 	int ret = 0;
 
 	if (t->cfg->json) {
+		snprintf(command, sizeof(command), "trace %s", t->cfg->word);
+		doc = json_document(command, doc);
+		if (t->end_ns)
+			json_put(doc, "ended_by", json_text(ends[t->end]));
 		ret = json_print(doc, stdout);
 	} else {
 		print(doc);

@@ -47,8 +47,7 @@ static json_t *row_of(const struct trace *t, const uint64_t key[2], const char *
 {
 	json_t *row = json_object();
 
-	json_object_set_new(row, "port", json_count(key[0]));
-	json_object_set_new(row, "name", json_text(trace_port(t, key[0])));
+	json_object_set_new(row, "port", trace_port_json(t, key[0]));
 	json_object_set_new(row, "queue", json_count(key[1]));
 	json_object_set_new(row, "direction", json_text(direction));
 	return row;
@@ -70,9 +69,9 @@ static void add_direction(const struct trace *t, json_t *maps, bool tx, json_t *
 		count(row, buckets,
 			json_integer_value(maps_get(maps, tx ? "@tx_big" : "@rx_big", key)));
 		empty = maps_get(maps, "@empty", key);
-		if (t->cfg->empty && !tx)
-			json_object_set_new(
-				row, "empty_calls", json_integer(json_integer_value(empty)));
+		json_object_set_new(row, "empty_calls",
+			t->cfg->empty && !tx ? json_integer(json_integer_value(empty))
+					     : json_null());
 		json_array_append_new(rows, row);
 	}
 }
@@ -156,11 +155,11 @@ static void print_row(const json_t *row)
 		snprintf(mean, sizeof(mean), ", %.1f packets a burst", (double)p / (double)n);
 	putchar('\n');
 	text_wrapf(stdout, 2, "%s queue %lld %s: %s bursts, %s packets%s",
-		maps_text(name, row, "name", "(unknown port)"),
+		maps_text(name, json_object_get(row, "port"), "name", "(unknown port)"),
 		(long long)json_integer_value(number(row, "queue")),
 		json_string_value(number(row, "direction")), format_count(calls, (uint64_t)n),
 		format_count(packets, (uint64_t)p), mean);
-	if (number(row, "empty_calls"))
+	if (json_is_integer(number(row, "empty_calls")))
 		printf("  %s empty polls\n",
 			format_count(
 				empty, (uint64_t)json_integer_value(number(row, "empty_calls"))));

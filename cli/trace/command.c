@@ -180,14 +180,13 @@ static int check(struct trace_options *c)
 }
 
 static const struct {
-	const char *name;
 	void (*document)(const struct trace *t, json_t *maps, json_t *doc);
 	void (*print)(const json_t *doc);
 } canned[] = {
-	[TRACE_BURST] = {"burst", burst_document, burst_print},
-	[TRACE_LATENCY] = {"latency", latency_document, latency_bursts_print},
-	[TRACE_DROPS] = {"drops", drops_document, drops_print},
-	[TRACE_GAPS] = {"gaps", gaps_document, gaps_print},
+	[TRACE_BURST] = {burst_document, burst_print},
+	[TRACE_LATENCY] = {latency_document, latency_bursts_print},
+	[TRACE_DROPS] = {drops_document, drops_print},
+	[TRACE_GAPS] = {gaps_document, gaps_print},
 };
 
 static int report(const struct trace *t, json_t *maps)
@@ -195,19 +194,13 @@ static int report(const struct trace *t, json_t *maps)
 	enum trace_what what = t->cfg->what;
 	bool off_cpu = t->cfg->off_cpu;
 	char name[RINGTAP_NAME_LEN];
-	json_t *doc = trace_document(t, off_cpu ? "off_cpu" : canned[what].name);
-	int ret = 0;
+	json_t *doc = trace_document(t);
 
 	(off_cpu ? off_cpu_document : canned[what].document)(t, maps, doc);
-	if (t->cfg->json) {
-		ret = json_print(doc, stdout);
-	} else {
+	if (!t->cfg->json)
 		printf("%s: %.1f s\n", printable(name, sizeof(name), t->app.name),
-			json_number_value(json_object_get(doc, "duration_s")));
-		(off_cpu ? off_cpu_print : canned[what].print)(doc);
-		json_decref(doc);
-	}
-	return output_end("trace", ret);
+			trace_seconds(doc));
+	return trace_report(t, doc, off_cpu ? off_cpu_print : canned[what].print);
 }
 
 static int trace_by_bpf(struct trace *t, unsigned collectors)

@@ -196,9 +196,8 @@ static void print(const json_t *doc)
 	const char *event;
 
 	printf("%s: %.1f s, ",
-		printable(
-			name, sizeof(name), json_string_value(json_object_get(doc, "application"))),
-		json_number_value(json_object_get(doc, "duration_s")));
+		printable(name, sizeof(name), json_string_value(json_object_get(doc, "name"))),
+		trace_seconds(doc));
 	if (saved_to)
 		printf("in %s; the application saved it to %s\n",
 			json_string_value(json_object_get(doc, "directory")),
@@ -221,7 +220,7 @@ static void print(const json_t *doc)
 
 static int report(const struct trace *t, const char *to, const json_t *before, const json_t *after)
 {
-	json_t *doc = trace_document(t, "dpdk");
+	json_t *doc = trace_document(t);
 
 	json_object_set_new(doc, "directory", json_text(to));
 	json_object_set(doc, "saved_to", json_object_get(after, "directory"));

@@ -22,9 +22,9 @@ static const struct {
 	{2, "wait", "lost to a recording: ring still full after --on-full wait"},
 	{3, "bad_mbuf", "lost to a recording: broken packet"},
 	{4, "unreadable", "lost to a recording: in memory that the CPU cannot read"},
-	{16, "imissed", "the NIC had no descriptor: not polled often enough"},
-	{17, "ierrors", "received with errors"},
-	{18, "rx_nombuf", "no buffer in the mempool"},
+	{16, "missed", "the NIC had no free descriptor: not polled often enough"},
+	{17, "rx_errors", "received with errors"},
+	{18, "no_mbuf", "the mempool was empty"},
 	{32, "tx_full", "freed, as the port was full"},
 	{33, "tx_error", "freed, as the kernel refused them for good"},
 	{34, "tx_unsent", "freed, as they were unsent at the end"},
@@ -62,15 +62,13 @@ static json_t *row_of(
 	if (!thread)
 		return NULL;
 	row = json_object();
-	json_object_set_new(row, "port", json_count(n[0]));
-	json_object_set_new(row, "name", json_text(trace_port(t, n[0])));
+	json_object_set_new(row, "port", trace_port_json(t, n[0]));
 	json_object_set_new(row, "queue", n[1] == NO_QUEUE ? json_null() : json_count(n[1]));
 	if (s->third)
 		json_object_set_new(row, s->third, json_count(n[2]));
 	if (s->third && !strcmp(s->third, "reason"))
 		json_object_set_new(row, "why", json_text(reason_name(n[2], false)));
-	json_object_set_new(row, "tid", json_count(n[count - 1]));
-	json_object_set_new(row, "thread", json_text(thread));
+	json_object_set_new(row, "thread", trace_thread_json(t, n[count - 1], thread));
 	json_object_set(row, "times", json_object_get(stats, "count"));
 	json_object_set(row, "packets", json_object_get(stats, "total"));
 	return row;
@@ -108,7 +106,7 @@ static const char *reason_of(const json_t *row, char buf[24], const char **meani
 static void add_row(struct sheet *t, const json_t *row)
 {
 	char packets[FORMAT_LEN], times[FORMAT_LEN], queue[16] = "-", reason[24];
-	char name[MAPS_TEXT_LEN], thread[MAPS_TEXT_LEN];
+	char name[MAPS_TEXT_LEN], thread[THREAD_NAME_LEN];
 	const json_t *q = json_object_get(row, "queue");
 	const char *meaning;
 
@@ -118,7 +116,8 @@ static void add_row(struct sheet *t, const json_t *row)
 		format_count(
 			packets, (uint64_t)json_integer_value(json_object_get(row, "packets"))),
 		format_count(times, (uint64_t)json_integer_value(json_object_get(row, "times"))),
-		maps_text(name, row, "name", "?"), queue, maps_text(thread, row, "thread", "?"),
+		maps_text(name, json_object_get(row, "port"), "name", "?"), queue,
+		trace_thread_text(thread, json_object_get(row, "thread")),
 		reason_of(row, reason, &meaning), NULL);
 }
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "measure/kernel.h"
 #include "show/sheet.h"
 #include "maps.h"
 #include "reports.h"
@@ -64,8 +62,7 @@ static json_t *taker_row(
 	json_object_set(row, "count", json_object_get(stats, "count"));
 	json_object_set(row, "total_ns", json_object_get(stats, "total"));
 	json_object_set(row, "max_ns", maps_get(maps, "@worst", key));
-	if (off)
-		json_object_set(row, "off_cpu_ns", off);
+	json_object_set_new(row, "off_cpu_ns", off ? json_incref(off) : json_null());
 	return row;
 }
 
@@ -103,8 +100,7 @@ void gaps_document(const struct trace *t, json_t *maps, json_t *doc)
 			continue;
 		row = json_object();
 		histogram = maps_histogram(buckets, 1);
-		json_object_set_new(row, "tid", json_count(tid));
-		json_object_set_new(row, "name", json_text(name));
+		json_object_set_new(row, "thread", trace_thread_json(t, tid, name));
 		json_object_set_new(row, "gaps", histogram_count(histogram));
 		json_object_set(row, "max_ns", maps_get(maps, "@max", key));
 		json_object_set_new(row, "histogram_ns", histogram);
@@ -115,35 +111,14 @@ void gaps_document(const struct trace *t, json_t *maps, json_t *doc)
 	json_object_set_new(doc, "threads", rows);
 }
 
-/* The number in our PID namespace of the application's thread tid; 0: it is gone. */
-static uint64_t our_tid(const struct trace *t, uint64_t tid)
-{
-	char path[64];
-	struct dirent *e;
-	uint64_t ours = 0;
-	DIR *d;
-
-	if (t->info.pid == (uint32_t)t->pid)
-		return tid;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)t->pid);
-	d = opendir(path);
-	while (d && !ours && (e = readdir(d)))
-		if (kernel_own_tid(t->pid, e->d_name) == tid)
-			ours = strtoull(e->d_name, NULL, 10);
-	if (d)
-		closedir(d);
-	return ours;
-}
-
-static json_t *thread_row(json_t *maps, uint64_t tid, const char *name)
+static json_t *thread_row(json_t *maps, uint64_t tid, const struct ringtap_thread_stats *f)
 {
 	json_t *row = json_object(), *histogram;
 	char key[24];
 
 	snprintf(key, sizeof(key), "%" PRIu64, tid);
 	histogram = maps_histogram(maps_get(maps, "@away", key), 1);
-	json_object_set_new(row, "tid", json_count(tid));
-	json_object_set_new(row, "name", json_text(name));
+	json_object_set_new(row, "thread", json_thread(f->lcore, f->name, (uint32_t)tid));
 	json_object_set_new(row, "taken", takers(maps, "@taken", tid));
 	json_object_set_new(row, "times", histogram_count(histogram));
 	json_object_set_new(row, "histogram_ns", histogram);
@@ -161,10 +136,10 @@ void off_cpu_document(const struct trace *t, json_t *maps, json_t *doc)
 
 	for (uint32_t i = 0; i < t->stats->thread_count; i++) {
 		const struct ringtap_thread_stats *f = ringtap_snapshot_thread(t->stats, i);
-		uint64_t tid = f->tid ? our_tid(t, f->tid) : 0;
+		uint64_t tid = f->tid ? trace_our_tid(t, f->tid) : 0;
 
 		if (tid)
-			json_array_append_new(rows, thread_row(maps, tid, f->name));
+			json_array_append_new(rows, thread_row(maps, tid, f));
 	}
 	json_object_set_new(doc, "threads", rows);
 }
@@ -206,15 +181,15 @@ static void print_takers(const json_t *rows)
 void gaps_print(const json_t *doc)
 {
 	json_t *rows = json_object_get(doc, "threads"), *row;
-	char count[FORMAT_LEN], max[FORMAT_LEN], name[MAPS_TEXT_LEN];
+	char count[FORMAT_LEN], max[FORMAT_LEN], name[THREAD_NAME_LEN];
 	size_t i;
 
 	json_array_foreach(rows, i, row)
 	{
 		json_t *takers_of = json_object_get(row, "long");
 
-		printf("\n%s (%lld): %s gaps between polls, longest %s\n",
-			maps_text(name, row, "name", "?"), (long long)whole(row, "tid"),
+		printf("\n%s: %s gaps between polls, longest %s\n",
+			trace_thread_text(name, json_object_get(row, "thread")),
 			format_count(count, (uint64_t)whole(row, "gaps")),
 			format_ns(max, (double)whole(row, "max_ns")));
 		maps_print_histogram(json_object_get(row, "histogram_ns"), true);
@@ -230,13 +205,13 @@ void gaps_print(const json_t *doc)
 void off_cpu_print(const json_t *doc)
 {
 	json_t *rows = json_object_get(doc, "threads"), *row;
-	char count[FORMAT_LEN], slept[FORMAT_LEN], name[MAPS_TEXT_LEN];
+	char count[FORMAT_LEN], slept[FORMAT_LEN], name[THREAD_NAME_LEN];
 	size_t i;
 
 	json_array_foreach(rows, i, row)
 	{
-		printf("\n%s (%lld): preempted %s times, asleep for %s\n",
-			maps_text(name, row, "name", "?"), (long long)whole(row, "tid"),
+		printf("\n%s: preempted %s times, asleep for %s\n",
+			trace_thread_text(name, json_object_get(row, "thread")),
 			format_count(count, (uint64_t)whole(row, "times")),
 			format_ns(slept, (double)whole(row, "slept_ns")));
 		maps_print_histogram(json_object_get(row, "histogram_ns"), true);

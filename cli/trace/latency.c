@@ -20,15 +20,13 @@ static json_t *row_of(const struct trace *t, json_t *maps, const char *key, doub
 		json_decref(row);
 		return NULL;
 	}
-	json_object_set_new(row, "port", json_count(n[0]));
-	json_object_set_new(row, "name", json_text(trace_port(t, n[0])));
+	json_object_set_new(row, "port", trace_port_json(t, n[0]));
 	json_object_set_new(row, "queue", json_count(n[1]));
 	json_object_set_new(row, "packets", json_integer(packets));
 	json_object_set_new(row, "cycles",
 		json_pack("{s:f,s:I,s:I}", "mean", average, "max", max, "sum", cycles));
-	json_object_set_new(row, "ns",
-		json_pack("{s:f,s:f}", "mean", average * ns_per_cycle, "max",
-			(double)max * ns_per_cycle));
+	json_object_set_new(row, "mean_ns", json_ns(average * ns_per_cycle));
+	json_object_set_new(row, "max_ns", json_ns((double)max * ns_per_cycle));
 	json_object_set_new(row, "burst_mean_cycles", maps_histogram(mean, 1));
 	json_object_set_new(row, "burst_mean_ns", maps_histogram(mean, ns_per_cycle));
 	json_object_set_new(row, "burst_longest_cycles", maps_histogram(longest, 1));
@@ -49,22 +47,21 @@ void latency_document(const struct trace *t, json_t *maps, json_t *doc)
 		if (row)
 			json_array_append_new(rows, row);
 	}
-	json_object_set_new(doc, "tsc_hz", json_real(hz));
+	json_object_set_new(doc, "tsc_hz", json_count((uint64_t)hz));
 	json_object_set_new(doc, "queues", rows);
 }
 
 static void print_row(const json_t *row)
 {
 	char count[FORMAT_LEN], mean[FORMAT_LEN], max[FORMAT_LEN], name[MAPS_TEXT_LEN];
-	const json_t *ns = json_object_get(row, "ns");
 
 	putchar('\n');
 	text_wrapf(stdout, 2, "sent by %s queue %lld: %s packets, mean %s, longest %s",
-		maps_text(name, row, "name", "(unknown port)"),
+		maps_text(name, json_object_get(row, "port"), "name", "(unknown port)"),
 		(long long)json_integer_value(json_object_get(row, "queue")),
 		format_count(count, (uint64_t)json_integer_value(json_object_get(row, "packets"))),
-		format_ns(mean, json_number_value(json_object_get(ns, "mean"))),
-		format_ns(max, json_number_value(json_object_get(ns, "max"))));
+		format_ns(mean, json_number_value(json_object_get(row, "mean_ns"))),
+		format_ns(max, json_number_value(json_object_get(row, "max_ns"))));
 	printf(" mean of bursts\n");
 	maps_print_histogram(json_object_get(row, "burst_mean_ns"), true);
 	printf(" longest of bursts\n");

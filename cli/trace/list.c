@@ -98,13 +98,16 @@ static json_t *document(const struct trace *t, json_t *events, bool lttng)
 {
 	json_t *answer = trace_query(t->app.dir, "");
 	bool rte_trace = json_is_object(answer);
+	json_t *j;
 
 	json_decref(answer);
-	return json_pack("{s:o,s:o,s:o,s:i,s:o,s:{s:b,s:b,s:b,s:b}}", "trace", json_text("list"),
-		"application", json_text(t->app.name), "program", json_text(t->info.program), "pid",
-		(int)t->pid, "events", events, "tools", "bpftrace", child_found("bpftrace"),
-		"lttng", child_found("lttng"), "lttng_provider_loaded", lttng, "rte_trace",
-		rte_trace);
+	j = json_application(t->app.name, (uint32_t)t->pid, t->info.program);
+	json_put(j, "events", events);
+	json_put(j, "tools",
+		json_pack("{s:b,s:b,s:b,s:b}", "bpftrace", child_found("bpftrace"), "lttng",
+			child_found("lttng"), "lttng_provider_loaded", lttng, "rte_trace",
+			rte_trace));
+	return j;
 }
 
 static void print_event(const json_t *e)

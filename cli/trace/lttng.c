@@ -248,7 +248,7 @@ static void print(const json_t *doc, const struct lttng *l)
 	char count[FORMAT_LEN], name[RINGTAP_NAME_LEN];
 
 	printf("%s: %.1f s, in %s\n", printable(name, sizeof(name), l->t->app.name),
-		json_number_value(json_object_get(doc, "duration_s")), l->folder);
+		trace_seconds(doc), l->folder);
 	if (l->recorded >= 0)
 		printf("  recorded  %15s events\n", format_count(count, (uint64_t)l->recorded));
 	if (l->discarded >= 0)
@@ -268,22 +268,21 @@ static json_t *known(int64_t n)
 	return n < 0 ? json_null() : json_integer(n);
 }
 
+static void print_nothing(const json_t *doc)
+{
+}
+
 static int report(const struct lttng *l)
 {
-	json_t *doc = trace_document(l->t, "lttng");
-	int ret = 0;
+	json_t *doc = trace_document(l->t);
 
 	json_object_set_new(doc, "directory", json_text(l->folder));
 	json_object_set_new(doc, "events", known(l->recorded));
 	json_object_set_new(doc, "discarded", known(l->discarded));
 	json_object_set_new(doc, "lost_packets", known(l->lost_packets));
-	if (l->t->cfg->json)
-		ret = json_print(doc, stdout);
-	else {
+	if (!l->t->cfg->json)
 		print(doc, l);
-		json_decref(doc);
-	}
-	return output_end("trace", ret);
+	return trace_report(l->t, doc, print_nothing);
 }
 
 static int record(struct lttng *l, unsigned collectors)

@@ -18,6 +18,7 @@
 
 #include "base/child.h"
 #include "measure/one_app.h"
+#include "measure/rates.h"
 #include "base/util.h"
 
 enum trace_what {
@@ -73,10 +74,19 @@ int trace_detach(struct trace *t);
 void trace_free(struct trace *t);
 /* The name of a port; NULL: unknown. Lives as long as the stats. */
 const char *trace_port(const struct trace *t, uint64_t port);
-/* The common beginning of each document; the caller decrefs. */
-json_t *trace_document(const struct trace *t, const char *what);
+/* The same as {index, name}. */
+json_t *trace_port_json(const struct trace *t, uint64_t port);
+/* The number in our PID namespace of the application's thread tid; 0: it is gone. */
+uint64_t trace_our_tid(const struct trace *t, uint64_t tid);
+/* A thread, by its number in our PID namespace. */
+json_t *trace_thread_json(const struct trace *t, uint64_t tid, const char *name);
+char *trace_thread_text(char buf[THREAD_NAME_LEN], const json_t *thread);
+/* What the application's object of each document begins with; the caller decrefs. */
+json_t *trace_document(const struct trace *t);
+double trace_seconds(const json_t *doc);
 
-/* Prints the document as JSON, or by print(), and frees it. Returns enum status. */
+/* Prints the application's object as a JSON document, or by print(), and frees it. Returns enum
+ * status. */
 int trace_report(const struct trace *t, json_t *doc, void (*print)(const json_t *doc));
 
 /* Waits for a limit, a signal, the application's or the child's (NULL: none) end. */

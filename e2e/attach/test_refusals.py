@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from harness.attach import bare, mapped
+from harness.documents import only
 from harness.paths import BUILD, RINGTAP
 from harness.proc import Proc, check, run, until
 from harness.prometheus import Exporter, get
@@ -133,6 +134,6 @@ def test_export_and_trace_attach(closing):
     name = app.prefix
     done = run([RINGTAP, "trace", "list", name])
     assert done.returncode == 1 and "ringtap attach" in done.stderr and not mapped(app, "libringtap-probe.so")
-    listed = json.loads(check([RINGTAP, "trace", "list", "--attach", "--json", name]))
+    listed = only(json.loads(check([RINGTAP, "trace", "list", "--attach", "--json", name])))
     assert listed["pid"] == app.pid and mapped(app, "libringtap-probe.so")
     assert app.one("unloop") > 0 and app.quit() == 0

@@ -10,6 +10,7 @@ import yaml
 from harness import pcap, pcapng, sandbox
 from harness.attach import attach, bare
 from harness.container import Container, namespace_of, pid_of
+from harness.documents import only
 from harness.paths import BUILD, REPO, RINGTAP
 from harness.play import Play
 from harness.proc import Proc, check, run, until
@@ -57,9 +58,9 @@ def test_every_command(pair, closing, tmp_path):
 
     until(receives, what="an interval in which its thread had a CPU")
     name = pair.app.prefix
-    latency = json.loads(check(pair.ringtap("latency", "--json", "--duration", "0.5s", name)))
+    latency = only(json.loads(check(pair.ringtap("latency", "--json", "--duration", "0.5s", name))))
     assert latency["pairs"] and latency["pairs"][0]["packets"] > 0
-    memory = json.loads(check(pair.ringtap("memory", "--json", "--duration", "0.5s", name)))
+    memory = only(json.loads(check(pair.ringtap("memory", "--json", "--duration", "0.5s", name))))
     assert memory["pools"]
     done = run(pair.ringtap("doctor", "--json", "--duration", "1s", name))
     (found,) = json.loads(done.stdout)["applications"]

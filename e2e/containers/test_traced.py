@@ -12,6 +12,7 @@ import pytest
 from harness.attach import attach, bare, detach, mapped
 from harness.container import FIRST_ID, Container, inside, namespace_of, pid_of
 from harness.doctor import top
+from harness.documents import only
 from harness.paths import PROBE_OBJECT, RINGTAP
 from harness.proc import check, freeze, run, until
 from harness.tracers import bpftrace_missing, usdt_sites
@@ -51,7 +52,7 @@ def test_bursts(bpftrace, closing, tmp_path):
     it = Attached(closing, False)
     app = it.app
     app.one("unloop")
-    listed = json.loads(check([RINGTAP, "trace", "list", "--json", it.prefix]))
+    listed = only(json.loads(check([RINGTAP, "trace", "list", "--json", it.prefix])))
     assert listed["pid"] == it.pid and {e["name"] for e in listed["events"]} == {
         s.event for s in usdt_sites(PROBE_OBJECT)
     }
@@ -59,11 +60,11 @@ def test_bursts(bpftrace, closing, tmp_path):
     trace = closing(Tracing(it, tmp_path, "burst", "--json", "--duration", "60s"))
     assert app.rx(ring, n=100, burst=32)[0] == 100 and app.tx(ring, n=70, burst=64)[0] == 70
     doc = trace.json()
-    assert (doc["trace"], doc["pid"]) == ("burst", it.pid) and inside(it.pid) != it.pid
+    assert doc["pid"] == it.pid and inside(it.pid) != it.pid
     found = {
-        q["direction"]: (q["name"], q["packets"], {int(k): n for k, n in q["bursts"].items()})
+        q["direction"]: (q["port"]["name"], q["packets"], {int(k): n for k, n in q["bursts"].items()})
         for q in doc["queues"]
-        if q["port"] == ring
+        if q["port"]["index"] == ring
     }
     assert found == {"rx": ("net_ring_a", 100, {32: 3, 4: 1}), "tx": ("net_ring_a", 70, {64: 1, 6: 1})}
     detach(it.prefix)
@@ -78,7 +79,7 @@ def test_an_event_with_a_semaphore_and_gaps_in_a_user_namespace(bpftrace, closin
     assert 1 in it.semaphores() and it.breakpoints()
     until(lambda: top(it)["ports"][0]["rx"]["packets_per_second"], what="traffic that is traced")
     (row,) = trace.json()["queues"]
-    assert row["name"] == "net_null0" and row["packets"] > 0 and row["cycles"]["max"] > 0
+    assert row["port"]["name"] == "net_null0" and row["packets"] > 0 and row["cycles"]["max"] > 0
     until(lambda: it.semaphores() == {0} and not it.breakpoints(), what="nothing of the trace is left")
     program = 'ringtap:latency { printf("packets %d\\n", arg2); exit(); }'
     done = run([RINGTAP, "trace", "--latency", "-e", program, it.prefix])
@@ -95,5 +96,5 @@ def assert_gaps(it, closing, tmp_path, *option):
     freeze(it.pid)
     os.kill(it.pid, signal.SIGCONT)
     until(lambda: top(it)["ports"][0]["rx"]["packets_per_second"], what="traffic that is traced")
-    tids = {t["tid"] for t in trace.json()["threads"]}
+    tids = {t["thread"]["tid"] for t in trace.json()["threads"]}
     assert tids and tids <= {int(path.name) for path in Path(f"/proc/{it.pid}/task").iterdir()}

@@ -74,14 +74,14 @@ def test_ringtap_fwd(fwd, record):
     recorder.done()
     app.stop()
     j = assert_as_joined(recorder)
-    pairs = {(p["rx_port"], p["tx_port"]): p["latency"]["packets"] for p in j["pairs"]}
+    pairs = {(p["rx_port"]["name"], p["tx_port"]["name"]): p["latency"]["packets"] for p in j["pairs"]}
     assert set(pairs) == {("net_ring_a", "net_ring_b")} and pairs["net_ring_a", "net_ring_b"] > 1000
     assert j["made"] > 1000 and j["reordered"] == 0
     # What port b receives goes to the sink.
-    unsent = {u["rx_port"]: u["packets"] for u in j["not_sent_by_protocol"]}
+    unsent = {u["rx_port"]["name"]: u["packets"] for u in j["not_sent_by_protocol"]}
     assert not unsent  # with a timeout of an hour they are open
     assert (
-        json.loads(explain(recorder.out, "--json", "--timeout", "1ms"))["not_sent_by_protocol"][0]["rx_port"]
+        json.loads(explain(recorder.out, "--json", "--timeout", "1ms"))["not_sent_by_protocol"][0]["rx_port"]["name"]
         == "net_ring_b"
     )
 
@@ -119,7 +119,7 @@ def test_testpmd(ports, record):
     assert {k: v["packets"] for k, v in j["changes"].items() if v["packets"]} == dict.fromkeys(
         ("src_mac", "dst_mac"), 2 * FRAMES
     )
-    assert {(p["rx_port"], p["tx_port"]) for p in j["pairs"]} == {
+    assert {(p["rx_port"]["name"], p["tx_port"]["name"]) for p in j["pairs"]} == {
         ("net_pcap0", "net_pcap1"),
         ("net_pcap1", "net_pcap0"),
     }

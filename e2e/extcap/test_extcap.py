@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(wireshark.missing() is not None, reason=str(wire
 
 def armed(app, count=1):
     """Waits until this number of captures of the application run."""
-    until(lambda: len([s for s in sessions(app) if s["start_ns"]]) == count, what="capture runs")
+    until(lambda: len([s for s in sessions(app) if s["start"]]) == count, what="capture runs")
 
 
 def gone(app):

@@ -86,7 +86,7 @@ def assert_requests(report, lost):
     icmp = of_protocol(report, "IPv4 ICMP")
     assert icmp["packets"] == lost > 0, report
     assert icmp["example"]["packet"].startswith("10.99.0.1 > 10.99.0.2 ICMP, 98 bytes")
-    assert icmp["example"]["port"] == "p0" and report["lost"] == 0
+    assert icmp["example"]["port"]["name"] == "p0" and report["lost"] == 0
 
 
 def test_packets_dropped_by_a_rule_or_a_meter_and_those_copied(switch, closing, tmp_path):
@@ -168,10 +168,10 @@ def test_packets_that_a_full_queue_refuses(switch, closing):
     # Meanwhile the probe reads the drivers' counters, too: twice a second.
     until(lambda: it.statistic("full", "ovs_tx_failure_drops") >= 300, what="the switch's own counter")
     report = drops.json(signal.SIGINT)
-    ports = {p["port"]: p for p in report["ports"]}
+    ports = {p["name"]: p for p in report["ports"]}
     # The switch offers the rest of a burst again, of which the driver took some; one packet may have come before.
-    again = ports["full"]["tx_offered"] - RING - 300
-    refused = ports["full"]["tx_refused"] - again
+    again = ports["full"]["offered"] - RING - 300
+    refused = ports["full"]["refused"] - again
     assert 0 <= again < BURST and 300 <= refused <= 301, report
     assert of_protocol(report, "IPv4 UDP")["packets"] == 0
     assert report["offered"] >= RING + 300

@@ -7,6 +7,7 @@ import re
 import signal
 
 import pytest
+from harness.documents import only
 from harness.known import Measuring
 from harness.proc import until
 
@@ -25,13 +26,13 @@ def start(closing, app, *args):
 
 
 def last(output):
-    return json.loads([line for line in output.splitlines() if line.startswith("{")][-1])
+    return only(json.loads([line for line in output.splitlines() if line.startswith("{")][-1]))
 
 
 def newest(it):
     """The last whole line so far."""
     lines = [line for line in it.proc.output.splitlines() if line.startswith("{") and line.endswith("}")]
-    return json.loads(lines[-1]) if lines else {}
+    return only(json.loads(lines[-1])) if lines else {}
 
 
 def newest_is(it, **counts):
@@ -74,7 +75,7 @@ def test_pools_growth_and_what_is_freed(app, closing):
     app.rx(0, 1, n=5, len=4000)
 
     def places():
-        return {(p["pool"], p["port"], p["queue"]): p["older"] for p in newest(it).get("places", ())}
+        return {(p["pool"], p["port"]["name"], p["queue"]): p["older"] for p in newest(it).get("places", ())}
 
     all_of_them = {("small", "net_ring_a", 0): 30, ("small", "net_ring_a", 1): 7, ("large", "net_ring_a", 1): 5}
     until(lambda: places() == all_of_them, what="they are old")
@@ -91,7 +92,7 @@ def test_pools_growth_and_what_is_freed(app, closing):
 
     def growing():
         """What the next line shows; there are more packets before the one after it."""
-        report = json.loads(it.proc.expect(r"^\{.*\}$").group())
+        report = only(json.loads(it.proc.expect(r"^\{.*\}$").group()))
         app.rx(0, 0, n=10)
         return (report["older_per_second"] or 0) > 0 and report
 

@@ -9,6 +9,7 @@ import stat
 
 import pytest
 from harness import flight, pcap, pcapng
+from harness.documents import ns_of
 from harness.flight import COMMENT, assert_same_packets, comments, numbers, state
 from harness.known import Known
 from harness.paths import RINGTAP
@@ -43,17 +44,17 @@ def test_windows_of_requests(stream, keep, record):
     kept.finish()
     recorder.finish()
     whole = recorder.file()
-    assert third["from_ns"] < second["to_ns"]
+    assert third.at("from") < second.at("to")
     for other in second, third:
         assert_same_packets(other, whole)
     file = assert_same_packets(incident, whole)
     assert len(file.packets) > 1000 and incident["missing_ns"] == 0
-    assert incident["to_ns"] - incident["from_ns"] == 700_000_000
+    assert incident.at("to") - incident.at("from") == 700_000_000
     # The first packet from the trigger on has the comment, and the section.
     (text,) = comments(file)
     marked = next(p for p in file.packets if COMMENT in p.options)
     assert text == file.section[COMMENT][0].decode() and "trigger 'command'" in text
-    assert marked.ns == min(p.ns for p in file.packets if p.ns >= incident["event_to_ns"])
+    assert marked.ns == min(p.ns for p in file.packets if p.ns >= incident.at("event_to"))
     for interface in file.interfaces:
         assert pcapng.stat(interface, pcapng.LOST) == 0
     assert sum(pcapng.stat(i, pcapng.DELIVERED) for i in file.interfaces) == len(file.packets)
@@ -168,7 +169,7 @@ def test_selected_ports_and_queues(two_ports, keep, tmp_path):
         for p in file.packets:
             found.setdefault((file.interfaces[p.interface].name, p.direction, p.queue), []).append(p.data)
         assert found == {key: frames for key, frames in sent.items() if chosen(*key)}, args
-        (event,) = (p for p in by_packet.file.packets if p.ns == by_packet["event_to_ns"] and COMMENT in p.options)
+        (event,) = (p for p in by_packet.file.packets if p.ns == by_packet.at("event_to") and COMMENT in p.options)
         assert event.data == found[next(key for key in sent if chosen(*key))][0], args
 
 
@@ -181,7 +182,7 @@ def stall(app, kept):
     kept.finish()
     assert len(kept.folders()) == 1
     assert incident["trigger"]["number"] >= STALL_NS
-    assert incident["event_to_ns"] - incident["event_from_ns"] >= STALL_NS
+    assert incident.at("event_to") - incident.at("event_from") >= STALL_NS
     assert incident["trigger"]["where"]
     assert "ringtap trace gaps --off-cpu" in flight.advice(incident)
     # It went on while snapshots were taken.
@@ -211,7 +212,7 @@ def test_a_stall_makes_one_incident(stream_of, keep, record):
     times = [p.ns for p in file.packets]
     longest = max(b - a for a, b in itertools.pairwise(times))
     assert longest >= 0.99 * STALL_NS
-    assert times[0] < incident["event_from_ns"] and times[-1] > incident["event_to_ns"]
+    assert times[0] < incident.at("event_from") and times[-1] > incident.at("event_to")
     report = app.stop()
     lost = [n for n in range(min(sunk), max(sunk)) if n not in sunk]
     assert len(lost) <= report.total("oneway")["tx_dropped"]
@@ -223,7 +224,7 @@ def test_packets_that_a_port_refuses(testpmd, keep):
     kept = keep(
         pmd,
         "--on",
-        "unsent > 100",
+        "refused > 100",
         "--before",
         "100ms",
         "--after",
@@ -238,10 +239,10 @@ def test_packets_that_a_port_refuses(testpmd, keep):
     (incident,) = kept.incidents(1)
     pmd.stop()
     kept.finish()
-    assert incident.condition == "unsent > 100"
+    assert incident.condition == "refused > 100"
     assert incident["trigger"]["where"] == "net_ring0" and incident["trigger"]["number"] > 100
     # Two readings of the driver, half a second apart on a quiet machine.
-    assert 0 < incident["event_to_ns"] - incident["event_from_ns"] < 5e9
+    assert 0 < incident.at("event_to") - incident.at("event_from") < 5e9
 
 
 def test_missed_packets(testpmd, wire, keep):
@@ -321,7 +322,7 @@ def test_a_slow_packet(plugin, closing, keep):
     assert len(kept.folders()) == 2
     assert slow.condition == "latency > 200ms" and slow["trigger"]["number"] > 200e6
     assert percentile["trigger"]["name"] == "p99" and percentile["trigger"]["number"] > 200e6
-    assert percentile["event_to_ns"] - percentile["event_from_ns"] > 0.97e9
+    assert percentile.at("event_to") - percentile.at("event_from") > 0.97e9
     for incident in slow, percentile:
         assert len(incident.file.packets) >= 2 * 50 * 32
     assert "Compare gaps and latency: a gap delays all packets" in flight.advice(slow)
@@ -334,10 +335,10 @@ def test_rollover_is_reported(busy, keep):
 
     def rolled(after_ns=0):
         now = state(busy)
-        return now["time_ns"] - now["kept_ns"] > after_ns and now["kept_ns"] < 5e9 and now
+        return ns_of(now["time"]) - now["kept_ns"] > after_ns and now["kept_ns"] < 5e9 and now
 
     first = until(rolled, what="an answer")
-    now = until(lambda: rolled(first["time_ns"]), what="memory that has none of the packets of before")
+    now = until(lambda: rolled(ns_of(first["time"])), what="memory that has none of the packets of before")
     # A record takes its packet and some 50 bytes more.
     assert 0 < now["kept_packets"] < now["buffer_bytes"] / 40
     kept.proc.send_signal(signal.SIGUSR1)
@@ -345,7 +346,7 @@ def test_rollover_is_reported(busy, keep):
     kept.finish()
     file = incident.file
     assert incident["missing_ns"] > 0
-    since = incident["from_ns"] + incident["missing_ns"]
+    since = incident.at("from") + incident["missing_ns"]
     assert file.packets and file.packets[0].ns <= since + 1_000_000
     assert sum(p.dropped for p in file.packets) == incident["lost"]
 
@@ -410,8 +411,8 @@ def test_full_disk(busy, keep, disk):
     (incident,) = kept.incidents(1)
     packets = incident.file.packets
     assert packets and incident["packets"] == len(packets)
-    assert incident["event_to_ns"] <= incident["last_packet_ns"] == packets[-1].ns < incident["to_ns"]
-    assert incident["from_ns"] < packets[0].ns and incident["missing_ns"] > 0
+    assert incident.at("event_to") <= incident.at("last_packet") == packets[-1].ns < incident.at("to")
+    assert incident.at("from") < packets[0].ns and incident["missing_ns"] > 0
     assert len(flight.comments(incident.file)) == 1
     assert incident["error"] == "No space left on device"
     others = {p.name for p in incident.folder.iterdir()} - {flight.PACKETS, flight.INCIDENT}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from harness import flight, pcapng
+from harness.documents import only
 from harness.flight import Flight
 from harness.paths import RINGTAP
 from harness.proc import check, until
@@ -47,7 +48,7 @@ def on_disk(folder):
 
 
 def state(app):
-    (found,) = json.loads(check([RINGTAP, "flight", "top", app.prefix, "--json"]))["recorders"]
+    (found,) = only(json.loads(check([RINGTAP, "flight", "top", app.prefix, "--json"])))["recorders"]
     return found
 
 

@@ -66,11 +66,11 @@ def test_a_burst_of_drops(fwd, keep, record):
     file = assert_same_packets(incident, whole)
     assert incident["trigger"]["where"] == "net_ring_b" and incident["missing_ns"] == 0
     lost = drops(whole)
-    between = [n for n, ns in lost.items() if incident["event_from_ns"] <= ns <= incident["event_to_ns"]]
+    between = [n for n, ns in lost.items() if incident.at("event_from") <= ns <= incident.at("event_to")]
     assert between and abs(len(between) - incident["trigger"]["number"]) <= 2 * BURST
     assert set(between) <= set(numbers(file, "net_ring_b", TX))
     # None before it was noticed.
-    noticed = sum(before["event_to_ns"] + 3e9 / 2 <= ns < incident["event_from_ns"] for ns in lost.values())
+    noticed = sum(before.at("event_to") + 3e9 / 2 <= ns < incident.at("event_from") for ns in lost.values())
     assert noticed <= BURST
     assert "Look at the link and the peer of the port" in advice(incident)
 
@@ -95,7 +95,7 @@ def test_a_pool_that_leaks_under_traffic(stream_of, keep, record):
     free = incident["trigger"]["number"] / 100 * size
     assert incident["trigger"]["where"] == "packets" and free < 0.8 * size
     # The level is read before its time is taken; the first packets may be older than the recording.
-    by_then = [n for n, ns in leaked.items() if ns <= incident["event_to_ns"]]
+    by_then = [n for n, ns in leaked.items() if ns <= incident.at("event_to")]
     assert max(by_then) + 1 >= size - free - elsewhere
-    assert size - free >= max(n for n, ns in leaked.items() if ns <= incident["event_from_ns"]) + 1 - elsewhere
+    assert size - free >= max(n for n, ns in leaked.items() if ns <= incident.at("event_from")) + 1 - elsewhere
     assert "doctor.txt" in advice(incident)

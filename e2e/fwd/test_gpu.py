@@ -5,6 +5,7 @@ import ctypes
 import json
 
 import pytest
+from harness.documents import only
 from harness.fwd import refused, udp
 from harness.paths import RINGTAP
 from harness.proc import check, until
@@ -105,7 +106,7 @@ def test_device_memory_is_never_read(echo, record, how):
     document = json.loads(check([RINGTAP, "top", "--json", "--interval", "0.5s", "--once", app.prefix]))
     assert document["applications"][0]["ports"][0]["rx"]["packets"] > 0
     text = recorder.finish(status=LOSS)
-    (counts,) = json.loads(text[text.index("{") : text.rindex("}") + 1])["interfaces"]
+    (counts,) = only(json.loads(text[text.index("{") : text.rindex("}") + 1]))["interfaces"]
     assert counts["captured"] == 0 and counts["lost"]["unreadable"] == counts["lost_total"] == counts["seen"] > 0
     assert app.stop()["ended_by"] == "signal"
 

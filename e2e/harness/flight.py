@@ -5,6 +5,7 @@ import json
 import signal
 
 from . import pcapng, view
+from .documents import ns_of, only
 from .paths import RINGTAP
 from .proc import Proc, run, until
 
@@ -21,6 +22,10 @@ class Incident:
 
     def __getitem__(self, key):
         return self.data[key]
+
+    def at(self, key):
+        """A point in time, in nanoseconds since the epoch."""
+        return ns_of(self[key])
 
     @property
     def file(self):
@@ -105,7 +110,7 @@ def state(app):
     """What the only recorder of an application answers."""
     answer = run([RINGTAP, "flight", "top", app.prefix, "--json"])
     assert answer.returncode == 0, answer.stderr
-    (found,) = json.loads(answer.stdout)["recorders"]
+    (found,) = only(json.loads(answer.stdout))["recorders"]
     return found
 
 
@@ -120,7 +125,7 @@ def numbers(file, port, direction):
 
 def within(packets, incident):
     """Those of the window."""
-    return [p for p in packets if incident["from_ns"] <= p.ns <= incident["to_ns"]]
+    return [p for p in packets if incident.at("from") <= p.ns <= incident.at("to")]
 
 
 def content(file, packets):

@@ -5,6 +5,7 @@
 import json
 from pathlib import Path
 
+from .documents import only
 from .paths import RINGTAP
 from .play import Play
 from .proc import Proc
@@ -58,8 +59,9 @@ class Measuring:
         return self.proc.output
 
     def json(self, number=None):
+        """The application's object of the only document."""
         text = self.finish(number)
-        return json.loads(text[text.index("{") :])
+        return only(json.loads(text[text.index("{") :]))
 
     def close(self):
         self.proc.close()

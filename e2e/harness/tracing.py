@@ -6,6 +6,7 @@ import re
 import signal
 from pathlib import Path
 
+from .documents import only
 from .paths import RINGTAP
 from .proc import Proc, name_of, run, until
 from .tracers import usdt_sites
@@ -47,7 +48,9 @@ class Tracing:
         return self._out.read_text()
 
     def json(self, number=signal.SIGINT):
-        return json.loads(self.finish(number))
+        """The application's object, and what ended the trace."""
+        document = json.loads(self.finish(number))
+        return only(document) | {"ended_by": document["ended_by"]}
 
     def close(self):
         self.proc.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from harness.documents import only
 from harness.paths import RINGTAP
 from harness.proc import check, run, until
 from harness.ringtap import FAILED, OK, Recorder, listing, sessions
@@ -83,12 +84,12 @@ def test_pools_and_latencies(name, pmd):
     app = pmd(name)
     (pool,) = (
         p
-        for p in document("memory", "--json", "--duration", "1s", app.prefix)["pools"]
+        for p in only(document("memory", "--json", "--duration", "1s", app.prefix))["pools"]
         if p["name"].startswith("mb_pool")
     )
     assert pool["size"] == MBUFS and pool["cache_size"] > 0 and pool["buffer_bytes"] >= 2048
     assert 0 < pool["available"] <= pool["size"] and pool["in_caches"] <= pool["available"]
-    assert sum(pair["packets"] for pair in document("latency", "--json", "--duration", "1s", app.prefix)["pairs"])
+    assert sum(pair["packets"] for pair in only(document("latency", "--json", "--duration", "1s", app.prefix))["pairs"])
     assert ends(app, "quit") == 0
 
 

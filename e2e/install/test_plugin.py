@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from harness import dpdk, sandbox
+from harness.documents import only
 from harness.paths import BUILD, PROBE_OBJECT, RINGTAP, copy_probe, probe_object
 from harness.play import Play
 from harness.proc import Proc, check, run, until
@@ -61,9 +62,9 @@ def test_statically_linked_application(static, plugin, closing, tmp_path):
     assert done.returncode == 0 and " 0 packets" in f" {done.stderr}", done.stderr
     top = told("top", "--once", "--json", app.prefix)
     assert app.prefix in json.dumps(top) and "net_null0" in json.dumps(top)
-    (pair,) = until(lambda: told("latency", "--json", "--duration", "1s", app.prefix)["pairs"], what="latencies")
+    (pair,) = until(lambda: only(told("latency", "--json", "--duration", "1s", app.prefix))["pairs"], what="latencies")
     assert pair["packets"] > 0
-    memory = told("memory", "--json", "--duration", "1s", app.prefix)
+    memory = only(told("memory", "--json", "--duration", "1s", app.prefix))
     assert "rx" in {p["name"] for p in memory["pools"]}
     assert dpdk.telemetry(app.prefix, "/ringtap/mempools")["/ringtap/mempools"]["mempools"]
     app.do("unloop")

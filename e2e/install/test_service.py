@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from harness import service
+from harness.documents import only
 from harness.flight import Flight
 from harness.fwd import Fwd
 from harness.paths import BUILD, PROBE_OBJECT, RINGTAP
@@ -168,7 +169,9 @@ def test_recorder_with_the_rights_of_the_unit(bare, closing, tmp_path):
     recorder = closing(Proc([*service.confined(service.FLIGHT, folder, also), RINGTAP, *service_args(app, folder)]))
     recorder.expect("^Keeping the packets of")
     until(
-        lambda: json.loads(check([RINGTAP, "flight", "top", "--json", app.prefix]))["recorders"][0]["kept_packets"],
+        lambda: only(json.loads(check([RINGTAP, "flight", "top", "--json", app.prefix])))["recorders"][0][
+            "kept_packets"
+        ],
         what="packets",
     )
     app.proc.kill()

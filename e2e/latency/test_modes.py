@@ -98,7 +98,7 @@ def test_received_packets(with_packets, latency):
         assert sums(report) == (sent if kind == CERTAIN else 0, sent if kind == INFERRED else 0, 0, 0), mode
         for pair in report["pairs"] + report["inferred"]:
             assert sum(n for _, _, n in pair["histogram_cycles"]) == pair["packets"], mode
-            assert 0 < pair["ns"]["min"] <= pair["ns"]["p50"] <= pair["ns"]["max"], mode
+            assert 0 < pair["min_ns"] <= pair["p50_ns"] <= pair["max_ns"], mode
             assert (pair["rx_port"] == pair["tx_port"]) == (mode == "icmpecho")
 
 
@@ -152,6 +152,6 @@ def test_open_vswitch_keeps_the_mark(ovs, net, latency):
     it = latency(switch, "--duration", "60s", "--json")
     hosts[0][0].ping("10.99.0.2", 50)
     report = it.json(signal.SIGINT)
-    pairs = {(p["rx_port"], p["tx_port"]): p["packets"] for p in report["pairs"]}
+    pairs = {(p["rx_port"]["name"], p["tx_port"]["name"]): p["packets"] for p in report["pairs"]}
     assert pairs[names[0], names[1]] >= 50 and pairs[names[1], names[0]] >= 50
     assert not report["inferred"]

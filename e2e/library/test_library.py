@@ -69,7 +69,7 @@ def test_examples_of_captures(play, built, env, closing, tmp_path):
         "save": [*built("save.c"), out, LONG_S, app.prefix],
     }
     programs = {name: closing(Proc(command, env=env)) for name, command in commands.items()}
-    until(lambda: len([s for s in sessions(app) if s["start_ns"]]) == len(programs))
+    until(lambda: len([s for s in sessions(app) if s["start"]]) == len(programs))
     app.rx(n=12, len=100)
     app.tx(n=7, len=200, seq=100)
     app.ring("b")

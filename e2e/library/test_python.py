@@ -35,7 +35,7 @@ def finish(program):
 def armed(app, program):
     def is_armed():
         assert program.child.poll() is None, program.output
-        return any(s["start_ns"] for s in sessions(app))
+        return any(s["start"] for s in sessions(app))
 
     until(is_armed)
 

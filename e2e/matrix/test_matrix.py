@@ -8,6 +8,7 @@ import signal
 
 import pytest
 from harness import ovs as ovs_module
+from harness.documents import only
 from harness.examples import FOLDER, OPTIONS, Example, Files
 from harness.netns import Net
 from harness.ovs import Ovs
@@ -150,12 +151,12 @@ def test_top(app):
 
 
 def test_latency(app):
-    pairs = document("latency", "--json", "--duration", "1s", app.prefix)["pairs"]
+    pairs = only(document("latency", "--json", "--duration", "1s", app.prefix))["pairs"]
     assert sum(pair["packets"] for pair in pairs) > 0
 
 
 def test_memory(app):
-    pools = document("memory", "--json", "--duration", "1s", app.prefix)["pools"]
+    pools = only(document("memory", "--json", "--duration", "1s", app.prefix))["pools"]
     assert any(pool["size"] for pool in pools)
 
 
@@ -172,7 +173,7 @@ def test_trace_dpdk(app, tmp_path):
         done = run([RINGTAP, "trace", "dpdk", "--duration", "1s", "-w", folder, app.prefix])
         assert done.returncode == 1 and "start it with -d" in done.stderr
         pytest.skip("DPDK's tracing has no events of a probe that was attached")
-    doc = document("trace", "dpdk", "--json", "--duration", "1s", "-w", folder, app.prefix)
+    doc = only(document("trace", "dpdk", "--json", "--duration", "1s", "-w", folder, app.prefix))
     assert "ringtap.rx_burst" in (folder / "metadata").read_text()
     assert doc["events"]["rx_burst"]
     # Polls that find no packets fill the buffer in about a millisecond, and DPDK starts again at its beginning: no
@@ -193,7 +194,7 @@ def test_trace_bpftrace(app):
         pytest.skip(reason)
     done = run([RINGTAP, "trace", "burst", "--json", "--duration", "1s", app.prefix])
     assert done.returncode == OK and "deprecated" not in done.stderr, done.stderr
-    assert {q["direction"] for q in json.loads(done.stdout)["queues"]} == {"rx", "tx"}
+    assert {q["direction"] for q in only(json.loads(done.stdout))["queues"]} == {"rx", "tx"}
     done = run([RINGTAP, "trace", "-e", "ringtap:rx_burst { @ = count(); exit(); }", app.prefix])
     assert done.returncode == OK and "deprecated" not in done.stderr, done.stderr
     assert int(done.stdout.split("@: ")[1]) > 0

@@ -10,6 +10,7 @@ import signal
 from collections import OrderedDict
 
 import pytest
+from harness.documents import only
 from harness.dpdk import HugePages
 from harness.known import Known, Measuring
 from harness.paths import REPO, RINGTAP
@@ -101,7 +102,7 @@ def assert_order(known, memory, tmp_path, how, stride, sequential):
         # A sample run has consecutive packets, in the order of reception, without gaps.
         assert [place[a] for a in s] == [(place[s[0]] + k) % 5000 for k in range(len(s))]
     (pattern,) = output["patterns"]
-    assert (pattern["port"], pattern["queue"], pattern["pool"]) == ("net_ring_a", 0, how)
+    assert (pattern["port"]["name"], pattern["queue"], pattern["pool"]) == ("net_ring_a", 0, how)
     assert pattern["packets"] >= 20000
     assert_pattern(pattern, runs, size)
     share = pattern["sequential_steps"] / pattern["steps"]
@@ -125,7 +126,7 @@ def test_one_port_in_a_table_and_as_comma_separated_values(known, memory, tmp_pa
     other = memory(known, "--duration", "0.3s", "--json", ports=["net_ring_a"]).json()
     assert other["patterns"] == [] and "known" in pools(other)
     this = memory(known, "--packets", "3000", "--json", ports=["1"]).json()
-    assert [p["port"] for p in this["patterns"]] == ["net_ring_b"]
+    assert [p["port"]["name"] for p in this["patterns"]] == ["net_ring_b"]
     output = memory(known, "--distances").finish()  # 32,768 packets, or 10 seconds
     assert re.search(r"^known +3,000 +3,000 +0 ring_mp_mc +4 KiB .*\n    ordinary pages$", output, re.MULTILINE)
     row = re.search(r"^net_ring_b +0 known +([\d,]+) .* 100\.0 %", output, re.MULTILINE)
@@ -136,7 +137,7 @@ def test_one_port_in_a_table_and_as_comma_separated_values(known, memory, tmp_pa
     shares = [float(x) for x in re.findall(r"bytes +([\d.]+) %$", output, re.MULTILINE)]
     assert sum(shares) == pytest.approx(100, abs=0.1)
     measured = tmp_path / "measured"
-    measured.write_text(json.dumps(memory(known, "--packets", "2000", "--json").json()))
+    measured.write_text(json.dumps({"applications": [memory(known, "--packets", "2000", "--json").json()]}))
     (program,) = re.findall(r"jq -r[ \\\n]+'([^']+@csv)'", (REPO / "cli" / "memory" / "memory.txt").read_text())
     (row,) = csv.reader(check(["jq", "-r", program, measured]).splitlines())
     assert row[:3] == ["net_ring_b", "0", "known"]
@@ -166,7 +167,7 @@ def test_pools_without_traffic_and_output_that_cannot_be_written(known, memory, 
     assert (p["ops"], p["object_bytes"], p["buffer_bytes"]) == ("stack", stack, 4096)
     # The allocation has filled the cache of its lcore.
     assert list(p["caches"]) == ["0"] and p["in_caches"] == p["caches"]["0"] > 0
-    assert p["span"] >= 1000 * stack and p["chunks"] >= 1
+    assert p["span_bytes"] >= 1000 * stack and p["chunks"] >= 1
     assert not any(p["removed"] for p in it["pools"])
 
 
@@ -198,7 +199,7 @@ def test_kinds_of_memory(testpmd, tmp_path):
         app.start()
         done = run([RINGTAP, "memory", app.prefix, "--packets", "4000", "--json"])
         assert done.returncode == 0, done.stderr
-        output = json.loads(done.stdout)
+        output = only(json.loads(done.stdout))
         (pool,) = output["pools"]
         assert (pool["kind"], pool["pinned_external"]) == (memory_kind, pinned), kind
         assert pool["page_bytes"] == (page or 2 << 20), kind
@@ -242,8 +243,8 @@ def test_ctrl_c_and_killed_application(known, memory, tmp_path):
     known.proc.kill()
     said = late.finish()
     assert f"{known.prefix} has ended" in said
-    done = json.loads(said[said.index("{") :])
-    assert done["application_ended"] and all(p["removed"] for p in done["pools"])
+    done = only(json.loads(said[said.index("{") :]))
+    assert done["ended"] and all(p["removed"] for p in done["pools"])
 
 
 # ---- Intel PCM. There are no such counters here: this is about reading what it prints, in the form

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from harness import dpdk, tmux
+from harness.documents import ns_of
 from harness.paths import RINGTAP
 from harness.proc import Proc, check, freeze, run, until
 from harness.ringtap import FAILED
@@ -81,7 +82,7 @@ def document(app, *args, good=lambda doc: True):
 def worked(doc):
     """The polling thread ran, and the counters of drivers and of the kernel were read."""
     return any(t["cpu_share"] and t["polls_per_second"] for t in doc["threads"]) and all(
-        p["driver_per_second"]["ipackets"] is not None for p in doc["ports"]
+        p["driver_per_second"]["rx_packets"] is not None for p in doc["ports"]
     )
 
 
@@ -112,9 +113,9 @@ def test_counts_are_exact(app, lines):
 
     it.until(seen)
     for g in found:
-        assert g["port"] == "net_ring_a" and g["queue"] == 0 and g["duration_ns"] > 0
+        assert g["port"]["name"] == "net_ring_a" and g["queue"] == 0 and g["duration_ns"] > 0
         assert g["packets"] in (1, 4, 32)
-        assert before - 5_000_000 < g["start_ns"] < after + 5_000_000
+        assert before - 5_000_000 < ns_of(g["start"]) < after + 5_000_000
 
 
 def test_counts_are_those_of_testpmd(testpmd, lines):
@@ -144,13 +145,13 @@ def test_rates_and_shares(testpmd):
             worked(doc)
             and port["rx"]["packets"]
             and sum(p["packets"] for p in doc["latency"]) > 1000
-            and 0.3 < (port["driver_per_second"]["ipackets"] / port["rx"]["packets_per_second"]) < 3
+            and 0.3 < (port["driver_per_second"]["rx_packets"] / port["rx"]["packets_per_second"]) < 3
         )
 
     doc = document(pmd, "--collectors", "all", good=good)
     port = doc["ports"][0]
     rx = port["rx"]
-    assert rx["packets_per_second"] == pytest.approx(rx["packets"] / doc["interval_s"])
+    assert rx["packets_per_second"] == pytest.approx(rx["packets"] / (doc["interval_ns"] / 1e9))
     assert rx["bits_per_second"] == pytest.approx(8 * 64 * rx["packets_per_second"])
     assert rx["packets_per_call"] == rx["packets_per_busy_call"] == 32
     assert rx["burst_p50"] == rx["burst_p99"] == rx["max_burst"] == 32
@@ -159,28 +160,28 @@ def test_rates_and_shares(testpmd):
     assert 1 < thread["cycles_per_packet"] < 1e6
     assert 0.2 < thread["cpu_share"] + thread["wait_share"] < 1.5
     driver = port["driver_per_second"]
-    assert driver["unsent"] == 0 and driver["imissed"] == 0
+    assert driver["refused"] == 0 and driver["missed"] == 0
     pool = next(p for p in doc["pools"] if p["name"] == "mb_pool_0")
     assert pool["size"] == 2000
     assert pool["in_use"] == 2000 - pool["available"]
     assert pool["in_caches"] <= pool["available"]
-    pair = next(p for p in doc["latency"] if p["rx_port"] == "net_null0" and p["packets"])
-    assert pair["tx_port"] == "net_null1"
+    pair = next(p for p in doc["latency"] if p["rx_port"]["name"] == "net_null0" and p["packets"])
+    assert pair["tx_port"]["name"] == "net_null1"
     assert 0 < pair["p50_ns"] <= pair["p99_ns"] <= pair["p999_ns"]
     doc = document(pmd)
     assert "latency" not in doc["collectors"] and not doc["latency"]
 
 
-def test_unsent_packets(testpmd):
+def test_refused_packets(testpmd):
     """testpmd drops packets that net_ring0 refuses, and counts them."""
     pmd = testpmd("net_ring0", "net_null1", args=("--forward-mode=txonly",))
     pmd.start()
     until(lambda: pmd.stats(0)["TX-packets"] == 1023, what="a full ring")
-    # Certainly unsent packets, between two readings of the driver's counters.
-    doc = document(pmd, good=lambda d: d["ports"][0]["driver_per_second"]["unsent"])
+    # Certainly refused packets, between two readings of the driver's counters.
+    doc = document(pmd, good=lambda d: d["ports"][0]["driver_per_second"]["refused"])
     driver = {p["name"]: p["driver_per_second"] for p in doc["ports"]}
-    assert driver["net_ring0"]["unsent"] == driver["net_ring0"]["offered"] > 0
-    assert driver["net_null1"]["unsent"] == 0 < driver["net_null1"]["offered"]
+    assert driver["net_ring0"]["refused"] == driver["net_ring0"]["offered"] > 0
+    assert driver["net_null1"]["refused"] == 0 < driver["net_null1"]["offered"]
     ports = pmd.stop()
     assert ports[0][3] > 0 == ports[1][3]
 

@@ -60,7 +60,10 @@ def test_every_command_has_the_names(switch, record, closing):
         assert len(recorder.file().packets) == 10
     assert tcpdump.wait() == 0
     for latency in measured:
-        assert {(p["rx_port"], p["tx_port"]) for p in latency.json()["pairs"]} <= {("p0", "p1"), ("p1", "p0")}
+        assert {(p["rx_port"]["name"], p["tx_port"]["name"]) for p in latency.json()["pairs"]} <= {
+            ("p0", "p1"),
+            ("p1", "p0"),
+        }
 
 
 @pytest.mark.smoke

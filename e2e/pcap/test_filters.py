@@ -111,7 +111,7 @@ def test_extcap(app, closing, tmp_path):
                 ]
             )
         )
-        until(lambda: any(s["start_ns"] for s in sessions(app)), what="capture runs")
+        until(lambda: any(s["start"] for s in sessions(app)), what="capture runs")
         burst(app)
         it.send_signal(signal.SIGINT)
         assert it.wait() == OK

@@ -98,7 +98,7 @@ class OnPort:
         return self.space.start([RINGTAP, "run", *options, "--", *argv], **kwargs)
 
     def captures(self):
-        return any(s["start_ns"] for s in sessions(self.app))
+        return any(s["start"] for s in sessions(self.app))
 
     def send(self, packets):
         for data in packets:

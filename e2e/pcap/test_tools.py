@@ -39,7 +39,7 @@ def stage(testpmd, source, closing):
         return closing(Proc([*RUN, *(str(a).replace("{}", device) for a in argv)], **kwargs))
 
     def play():
-        until(lambda: any(s["start_ns"] for s in sessions(pmd)), what="capture has begun")
+        until(lambda: any(s["start"] for s in sessions(pmd)), what="capture has begun")
         pmd.start()
 
     start.play = play

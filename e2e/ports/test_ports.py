@@ -5,6 +5,7 @@ import json
 
 import pytest
 from harness import pcap, pcapng
+from harness.documents import only
 from harness.paths import RINGTAP
 from harness.proc import check, until
 from harness.ringtap import listing, packets_of, sessions
@@ -96,13 +97,13 @@ def test_maximum_number_of_ports(testpmd, record):
         top = json.loads(check([RINGTAP, "top", "--once", "--json", "--interval", "2s", pmd.prefix]))
         rates = {p["name"]: p["driver_per_second"] for p in top["applications"][0]["ports"]}
         assert sorted(rates) == sorted(names)
-        return all(r["ipackets"] and r["opackets"] for r in rates.values())
+        return all(r["rx_packets"] and r["tx_packets"] for r in rates.values())
 
     until(all_have_traffic, what="traffic of all ports while top measured")
     output = recorder.finish()
     report = json.loads(output[output.index("{") : output.rindex("}") + 1])
-    assert sorted(i["name"] for i in report["interfaces"]) == sorted(names)
-    assert all(i["captured"] and i["nic"]["ipackets"] for i in report["interfaces"])
+    assert sorted(i["name"] for i in only(report)["interfaces"]) == sorted(names)
+    assert all(i["captured"] and i["nic"]["rx_packets"] for i in only(report)["interfaces"])
     assert pmd.quit() == 0
 
 
@@ -118,7 +119,7 @@ def test_stopped_ports_of_testpmd(testpmd, record):
     output = recorder.finish()
     report = json.loads(output[output.index("{") : output.rindex("}") + 1])
     assert pmd.stats(0)["RX-packets"] > 1000  # the counter continues
-    assert report["interfaces"][0]["nic"]["ipackets"] == 0
+    assert only(report)["interfaces"][0]["nic"]["rx_packets"] == 0
     recorder = record(pmd, "-s", "64", out="/dev/null")
     pmd.start()
     pmd.stop()

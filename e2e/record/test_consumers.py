@@ -10,6 +10,7 @@ import struct
 
 import pytest
 from harness import pcap, pcapng, wireshark
+from harness.documents import only
 from harness.paths import BUILD, RINGTAP
 from harness.play import pace
 from harness.proc import Proc, freeze, until
@@ -34,7 +35,7 @@ def play_rounds(app, first, rounds):
 
 
 def armed(app, count):
-    until(lambda: len([s for s in sessions(app) if s["start_ns"]]) == count, what=f"{count} sessions")
+    until(lambda: len([s for s in sessions(app) if s["start"]]) == count, what=f"{count} sessions")
 
 
 def counts(file):
@@ -255,7 +256,7 @@ def test_five_consumers_at_full_rate(busy, record, closing, tmp_path):
     for recorder in recorders:
         output = recorder.finish()
         summary = json.loads(output[output.index("{\n") : output.rindex("}") + 1])
-        total = summary["interfaces"][0]
+        total = only(summary)["interfaces"][0]
         assert total["seen"] == total["captured"] + total["filtered"] + sum(total["lost"].values())
         # The two directions start and end at different times, so they may differ.
         assert all(tap["seen"] for tap in total["taps"])

@@ -7,6 +7,7 @@ import json
 
 import pytest
 from harness import pcap, pcapng
+from harness.documents import only
 from harness.pcap import frame
 from harness.ringtap import LOSS
 
@@ -22,7 +23,7 @@ def app(app):
 
 
 def counts_of(text):
-    (counts,) = json.loads(text[text.index("{") : text.rindex("}") + 1])["interfaces"]
+    (counts,) = only(json.loads(text[text.index("{") : text.rindex("}") + 1]))["interfaces"]
     assert counts["seen"] == counts["captured"] + counts["filtered"] + counts["lost_total"]
     assert counts["lost_total"] == counts["lost"]["unreadable"]
     return counts

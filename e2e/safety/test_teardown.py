@@ -71,7 +71,7 @@ def test_cleanup_under_all_readers(start, closing, record, kind, tmp_path):
         assert answers(app, "mempools")["mempools"]
         app.do("unloop")
         assert app.one("cleanup") == 0
-        assert memory.json()["application_ended"]
+        assert memory.json()["ended"]
         assert "has ended" in recorder.done()
         still_alive(app)
         assert recorder.file().packets
@@ -140,7 +140,7 @@ def test_exit(start, record, closing, kind):
             app.do("unloop")
         app.proc.send("exit 7")
         assert app.proc.wait() == 7
-        assert memory.json()["application_ended"]
+        assert memory.json()["ended"]
         recorder.done()
         assert not (dpdk.RUN_DIR / app.prefix / "ringtap.sock").exists()
 

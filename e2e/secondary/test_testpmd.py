@@ -42,7 +42,7 @@ def test_every_command_beside_a_primary(pmds, running):
         out = check(
             [RINGTAP, "record", "-i", name, "-c", "100", "-s", "64", "--buffer", "16M", "--json", "-w", os.devnull]
         )
-        assert json.loads(out)["applications"] == [secondary.name]
+        assert [a["name"] for a in json.loads(out)["applications"]] == [secondary.name]
     assert f"ringtap:{secondary.name}:{PORT}" in check([RINGTAP, "run", "tcpdump", "-D"])
     for name in (primary.prefix, secondary.name):
         done = run(
@@ -88,8 +88,9 @@ def test_each_packet_of_both_is_accounted_for(pmds, record):
     output = recorder.finish()
     done = json.loads(output[output.index("\n{") + 1 :])
     seen = {
-        (tap["direction"], tap["queue"], i["application"]): tap["seen"]
-        for i in done["interfaces"]
+        (tap["direction"], tap["queue"], a["name"]): tap["seen"]
+        for a in done["applications"]
+        for i in a["interfaces"]
         for tap in i["taps"]
         if tap["seen"]
     }

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from harness import dpdk
+from harness.documents import only
 from harness.paths import RINGTAP, copy_probe
 from harness.proc import Proc, check, freeze, run, until
 from harness.ringtap import FAILED
@@ -140,7 +141,7 @@ def test_dpdk_is_off_again(roomy, trace, tmp_path):
     traffic(roomy)
     first.finish()
     roomy.rx(n=5)
-    doc = json.loads(second.finish(status=FAILED))
+    doc = only(json.loads(second.finish(status=FAILED)))
     assert "incomplete" in second.proc.output and doc["events"]["rx_burst"] == 4
     assert Ctf(tmp_path / "first").events == Ctf(tmp_path / "second").events
     it = trace(roomy, "dpdk", "-w", tmp_path / "stopped")

@@ -164,7 +164,7 @@ def finished(kind, *texts, **attributes):
     return printed(it, *texts)
 
 
-SUMMARY = {"written": 5, "captured": 7, "filtered": 2, "lost_total": 1, "duration_s": 0.5}
+SUMMARY = {"written": 5, "captured": 7, "filtered": 2, "lost_total": 1, "duration_ns": 500_000_000}
 
 
 @pytest.mark.parametrize("seconds, captured", [(None, 7), (1, 5)])
@@ -228,7 +228,7 @@ def test_events_of_bpftrace():
 
 
 def test_events_of_trace_burst():
-    queues = {"queues": [{"calls": 3, "packets": 96}, {"calls": 1, "packets": 4}]}
+    queues = {"applications": [{"queues": [{"calls": 3, "packets": 96}, {"calls": 1, "packets": 4}]}]}
     assert finished(attached.TraceBurst, json.dumps(queues)).events() == (4, 100, 0)
 
 

@@ -10,13 +10,12 @@ SEQUENCES = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\x7f"
 LINE = "\nforged: a line"
 INCIDENT = {
     "name": "x",
-    "application": "app" + SEQUENCES + LINE,
+    "applications": [{"name": "app" + SEQUENCES + LINE}],
     "error": "full" + SEQUENCES + LINE,
     "packets": 1,
     "bytes": 2,
     "lost": 0,
-    "from_ns": 0,
-    "to_ns": 10**9,
+    "window_ns": 10**9,
     "missing_ns": 0,
     "not_written": [SEQUENCES + LINE],
     "trigger": {key: key + SEQUENCES + LINE for key in ("condition", "where", "value", "comment")},

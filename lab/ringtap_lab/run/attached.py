@@ -103,7 +103,7 @@ class Record(Capture):
             summary["written" if self.seconds else "captured"],
             summary["filtered"],
             summary["lost_total"],
-            summary["duration_s"],
+            summary["duration_ns"] * 1e-9,
         )
 
 
@@ -316,5 +316,5 @@ class TraceBurst(Program):
 
     def events(self):
         """(events, packets in them, events lost): maps lose none."""
-        queues = json.loads(self.finish()[0])["queues"]
+        queues = json.loads(self.finish()[0])["applications"][0]["queues"]
         return sum(q["calls"] for q in queues), sum(q["packets"] for q in queues), 0

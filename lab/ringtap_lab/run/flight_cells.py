@@ -56,7 +56,7 @@ class Flight(process.Program):
         status, out, err = process.run(self.top)
         if status != 0:
             raise RuntimeError(f"flight top ended with status {status}: {err.strip()}")
-        return json.loads(out)["recorders"][0]
+        return json.loads(out)["applications"][0]["recorders"][0]
 
     def cpu_s(self):
         """CPU seconds of all its threads."""

@@ -197,12 +197,12 @@ def _tour(lab, threads):
         values["between_pps"] = app.rate(window_s)
         with _Latency(lab, app, tool_cpu) as latency:
             values["latency_pps"] = app.rate(window_s)
-            pairs = json.loads(latency.finish()[0])["pairs"]
+            pairs = json.loads(latency.finish()[0])["applications"][0]["pairs"]
         values |= {
             "latency_pairs": len(pairs),
             "latency_packets": sum(p["packets"] for p in pairs),
-            "latency_p50_s": max(p["ns"]["p50"] for p in pairs) * 1e-9,
-            "latency_p99_s": max(p["ns"]["p99"] for p in pairs) * 1e-9,
+            "latency_p50_s": max(p["p50_ns"] for p in pairs) * 1e-9,
+            "latency_p99_s": max(p["p99_ns"] for p in pairs) * 1e-9,
         }
         times = [_attach(lab, app, tool_cpu) for _ in range(ATTACHES)]
         values["after_pps"] = app.rate(window_s)

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The JSON Schemas of docs/schemas: they validate documents, and docs/json.md is made of them.
+
+usage: schemas.py validate FILE...   documents, also several in a file; fails at the first key that no schema has
+       schemas.py write | check      makes docs/json.md; fails if it is not current"""
+
+import functools
+import json
+import sys
+from pathlib import Path
+
+import jsonschema
+
+REPO = Path(__file__).resolve().parents[1]
+FOLDER, PAGE = REPO / "docs" / "schemas", REPO / "docs" / "json.md"
+COMMON = "common"
+
+HEAD = """<!-- SPDX-License-Identifier: BSD-3-Clause -->
+# JSON
+
+The keys of every JSON document that ringtap prints or writes. This page is made of the
+[JSON Schemas](schemas/) by `devtools/schemas.py`; [interface.md](interface.md#json) has the rules.
+A key is in its document unless "may be missing" stands here; what is unknown is null. Keys may be
+added in later versions.
+"""
+
+
+@functools.cache
+def schemas():
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+
+
+def lookup(ref):
+    """What a reference names: `common.json#/$defs/NAME`, within common.json without the file, or a whole file."""
+    file, _, name = ref.partition("#/$defs/")
+    schema = schemas()[file.removesuffix(".json") or COMMON]
+    return schema["$defs"][name] if name else schema
+
+
+def merged(schema):
+    """The schema with the keys of all that it refers to as its own."""
+    out = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
+    own, out["properties"] = out.get("properties", {}), {}
+    out["required"] = list(out.get("required", []))
+    for part in [*([lookup(schema["$ref"])] if "$ref" in schema else []), *schema.get("allOf", [])]:
+        found = merged(part)
+        out["properties"] |= found.pop("properties")
+        out["required"] += found.pop("required")
+        out = found | out
+    out["properties"] |= own
+    return out
+
+
+def closed(schema):
+    """The schema without references and without room for keys that it does not name."""
+    out = merged(schema)
+    out["properties"] = {key: closed(value) for key, value in out["properties"].items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(out.get(key), dict):
+            out[key] = closed(out[key])
+    if "anyOf" in out:
+        out["anyOf"] = [closed(part) for part in out["anyOf"]]
+    elif out["properties"]:
+        out.setdefault("additionalProperties", False)
+    return out
+
+
+@functools.cache
+def validator(name):
+    return jsonschema.Draft202012Validator(closed(schemas()[name]))
+
+
+def is_document(value):
+    """Documents that the page draws have a schema of their own, web/view.schema.json."""
+    return isinstance(value, dict) and {"schema", "ringtap", "command"} <= value.keys() and "view" not in value
+
+
+def name_of(document):
+    """Its schema's name. The files of an incident have the name of the command that writes them."""
+    if document["command"] == "flight":
+        return "flight-incident" if "trigger" in document else "flight-metrics"
+    return document["command"].replace(" ", "-")
+
+
+def validate(document):
+    """Raises ValueError with the place of the first fault."""
+    name = name_of(document)
+    if name not in schemas():
+        raise ValueError(f"docs/schemas/{name}.json is missing: every command has a schema")
+    error = jsonschema.exceptions.best_match(validator(name).iter_errors(document))
+    if error:
+        raise ValueError(f"not as in docs/schemas/{name}.json: {error.json_path}: {error.message[:1000]}")
+
+
+def documents(text):
+    """All JSON values of a text."""
+    decoder = json.JSONDecoder()
+    while text := text.lstrip():
+        value, end = decoder.raw_decode(text)
+        yield value
+        text = text[end:]
+
+
+# ---- the page
+
+
+def resolve(schema, seen=()):
+    """A schema without its references and alternatives with null: (type, properties, items, names of common parts)."""
+    if "anyOf" in schema:
+        parts = [part for part in schema["anyOf"] if part != {"type": "null"}]
+        null = len(parts) < len(schema["anyOf"])
+        schema = {k: v for k, v in schema.items() if k != "anyOf"} | (
+            parts[0] if len(parts) == 1 else {"alternatives": parts}
+        )
+        return schema, null
+    return schema, False
+
+
+def common_name(ref):
+    return ref.rsplit("/", 1)[1]
+
+
+def type_text(schema):
+    schema, null = resolve(schema)
+    if "$ref" in schema:
+        ref = schema["$ref"]
+        text = (
+            f"[{ref}](#{ref.removesuffix('.json')})" if "#" not in ref else f"[{common_name(ref)}](#{common_name(ref)})"
+        )
+    elif "const" in schema:
+        text = f"`{json.dumps(schema['const'])}`"
+    elif "enum" in schema:
+        text = ", ".join(f"`{v}`" for v in schema["enum"])
+    elif schema.get("type") == "array" and "items" in schema:
+        text = "list of " + type_text(schema["items"])
+    elif "type" in schema:
+        types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        null |= "null" in types
+        text = ", ".join(t for t in types if t != "null")
+    else:
+        text = ", ".join(type_text(part) for part in schema.get("alternatives", [])) or "object"
+    return text + (" or null" if null else "")
+
+
+def rows(schema, path=""):
+    """(path, type, description) of all keys below."""
+    schema, _ = resolve(schema)
+    for part in [*schema.get("allOf", []), *schema.get("alternatives", [])]:
+        if "$ref" in part:
+            yield f"{path}…", type_text(part), "its keys"
+        elif "not" not in part:
+            yield from rows(part, path)
+    required = schema.get("required", [])
+    for key, value in schema.get("properties", {}).items():
+        here = f"{path}{key}"
+        text = value.get("description", "")
+        yield here, type_text(value), text if key in required else f"{text}; may be missing"
+        yield from below(value, here)
+
+
+def below(schema, path):
+    schema, _ = resolve(schema)
+    if schema.get("type") == "array" and isinstance(schema.get("items"), dict):
+        yield from rows(schema["items"], f"{path}[].") if "$ref" not in schema["items"] else ()
+    elif isinstance(schema.get("additionalProperties"), dict):
+        yield f"{path}.*", type_text(schema["additionalProperties"]), "one value"
+        yield from rows(schema["additionalProperties"], f"{path}.*.")
+    elif "$ref" not in schema:
+        yield from rows(schema, f"{path}.")
+
+
+def table(schema):
+    lines = ["| key | type | meaning |", "|---|---|---|"]
+    lines += [f"| `{path}` | {kind} | {text} |".replace("*.", "\\*.") for path, kind, text in rows(schema)]
+    return "\n".join(lines) + "\n"
+
+
+def page():
+    out = [HEAD]
+    for name, schema in schemas().items():
+        if name != COMMON:
+            out.append(f"## {name}\n\n`{schema['title']}`: [schema](schemas/{name}.json)\n\n{table(schema)}")
+    out.append("# Common parts\n")
+    for name, schema in schemas()[COMMON]["$defs"].items():
+        text = f"## {name}\n\n{schema['description']}.\n"
+        out.append(text + ("\n" + table(schema) if any(True for _ in rows(schema)) else ""))
+    return "\n".join(out)
+
+
+def main(what, *names):
+    if what == "validate":
+        for name in names:
+            for value in documents(Path(name).read_text(encoding="utf-8")):
+                try:
+                    validate(value)
+                except ValueError as error:
+                    sys.exit(f"{name}: {error}")
+    elif what == "write":
+        PAGE.write_text(page(), encoding="utf-8")
+    elif page() != PAGE.read_text(encoding="utf-8"):
+        sys.exit("docs/json.md: not made of docs/schemas: run 'python3 devtools/schemas.py write'")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
