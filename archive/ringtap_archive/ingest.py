@@ -54,7 +54,7 @@ def arguments(parser):
         "options of record stand behind --",
     )
     parser.add_argument(
-        "--rotate", type=units.duration, default="1min", metavar="TIME", help="time of a file of --follow"
+        "--rotate", type=units.duration, default="1min", metavar="TIME", help="time of a file of --follow (1min)"
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="print only errors")
     options.group(parser, "let the group read a new archive")
