@@ -449,7 +449,7 @@ def test_no_space_for_reports(app, keep, disk):
 
 def test_oldest_incidents_are_removed(app, keep):
     """They have 0.5, 1, 1.5 and 2 MB: packets of known number, each incident has those of all before."""
-    kept = keep(app, "--before", "60s", "--after", "1ms", "--max-incidents", 3, "--max-disk", "4M")
+    kept = keep(app, "--before", "60s", "--after", "1ms", "--max-incidents", 3, "--max-disk", "5M")
     names = []
     for _ in range(4):
         assert app.tx(n=350, len=1400)[0] == 350

@@ -203,7 +203,7 @@ def test_scattered_buffers(testpmd):
     assert found.sound() in ("healthy", None)
     assert found.get("scattered_buffers")["grade"] == "note"
     assert "no device that reads memory" in found.evidence("scattered_buffers")
-    pages = re.search(r"lie on (\d+) different pages of 4,096", found.evidence("scattered_buffers"))
+    pages = re.search(r"lie on (\d+) different pages of 4 KiB", found.evidence("scattered_buffers"))
     # 2,368 bytes each, adjacent or one a page.
     assert 500 <= int(pages.group(1)) <= 1000
 
