@@ -2,6 +2,7 @@
 #include "tunables.h"
 
 _Thread_local struct rt_reader_limits rt_reader_limits = {
+	.break_fd = -1,
 	.answer_ms = 10000,
 	.open_ms = 60000,
 	.filter_ms = 8000,

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct rt_reader_limits {
+	int break_fd;  /* ringtap_break_fd() */
 	int answer_ms; /* of the probe */
 	int open_ms;   /* of the probe, for rings: populating gigabytes takes long */
 	/* A thread that waits for space in a ring delays the probe's answer to another filter, for

@@ -52,6 +52,11 @@ size_t ringtap_apps_primary(const struct ringtap_apps *apps, size_t i);
 size_t ringtap_apps_notes(const struct ringtap_apps *apps);
 const char *ringtap_apps_note(const struct ringtap_apps *apps, size_t i);
 
+/* Calls of this thread that wait for an answer of an application, to attach to it or to start a
+ * capture, end with -ECANCELED ("interrupted") once fd can be read, such as a signalfd. -1: none.
+ * The caller closes fd. */
+void ringtap_break_fd(int fd);
+
 #ifdef __cplusplus
 }
 #endif

@@ -14,6 +14,7 @@
 #include "reader/find/halt.h"
 #include "reader/find/secondary.h"
 #include "reader/find/telemetry.h"
+#include "reader/wait.h"
 #include "reader/tunables.h"
 
 #define ATTEMPTS 3
@@ -61,10 +62,12 @@ int rt_conn_expect(struct ringtap_conn *c, uint16_t type, int *fds, unsigned fd_
 {
 	int len;
 
-	do
-		len = rt_msg_recv(
-			c->fd, &c->msg, sizeof(c->msg), fds, fd_max, fd_count, timeout_ms);
-	while (len > 0 && take_grown(c, len));
+	do {
+		/* Without a timeout nothing is waited for. */
+		len = timeout_ms ? rt_wait_readable(c->fd, timeout_ms) : 0;
+		if (!len)
+			len = rt_msg_recv(c->fd, &c->msg, sizeof(c->msg), fds, fd_max, fd_count, 0);
+	} while (len > 0 && take_grown(c, len));
 	if (len > 0 && c->msg.h.type == type)
 		return len;
 	for (unsigned i = 0; len > 0 && fd_count && i < *fd_count; i++)
@@ -79,6 +82,7 @@ int rt_conn_expect(struct ringtap_conn *c, uint16_t type, int *fds, unsigned fd_
 		return len;
 	snprintf(err, errlen, "%s",
 		len == -ECONNRESET   ? "the application went away"
+		: len == -ECANCELED  ? RT_INTERRUPTED
 		: len == -ETIMEDOUT  ? "the probe does not answer"
 		: len == -EPROTOTYPE ? "probe and reader are of different versions of ringtap"
 				     : "the probe sent an invalid answer");
@@ -136,7 +140,9 @@ static void add_suffix(struct ringtap_conn *c, const char *dir)
 
 static int cannot_connect(int error, const char *dir, char *err, size_t errlen)
 {
-	if (!err[0])
+	if (error == -ECANCELED)
+		snprintf(err, errlen, RT_INTERRUPTED);
+	else if (!err[0])
 		snprintf(err, errlen, "cannot connect to %s/%s: %s", dir, RT_SOCKET_NAME,
 			strerror(-error));
 	return error;

@@ -21,6 +21,7 @@
 #include "common/foreign.h"
 #include "common/now.h"
 #include "connect.h"
+#include "reader/wait.h"
 #include "halt.h"
 #include "telemetry.h"
 #include "views.h"
@@ -188,7 +189,8 @@ int rt_connect_retrying(int fd, const struct sockaddr_un *addr, socklen_t size, 
 			return 0;
 		if (errno != EAGAIN || ms >= timeout_ms)
 			return -errno;
-		rt_sleep_ns(RETRY_MS * 1000000);
+		if (rt_wait_ns(RETRY_MS * 1000000))
+			return -ECANCELED;
 	}
 }
 

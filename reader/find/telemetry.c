@@ -6,7 +6,6 @@
  * after ten of them telemetry serves none. So the greeting is received before each end of a
  * connection, and what can be found without a connection is. */
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,12 +16,12 @@
 
 #include <jansson.h>
 
-#include "common/now.h"
 #include "common/proto.h"
 #include "reader/text.h"
 #include "reader/export.h"
 #include "halt.h"
 #include "telemetry.h"
+#include "reader/wait.h"
 #include "ringtap/reader.h"
 #include "reader/tunables.h"
 
@@ -31,15 +30,11 @@
 /* One datagram, zero-terminated. Length or -errno. */
 static int receive_within(int ms, int fd, char *buf, size_t size)
 {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int ret = rt_wait_readable(fd, ms);
 	ssize_t n;
-	int ret;
 
-	do {
-		ret = rt_poll_ns(&p, 1, ms < 0 ? RT_WAIT_ENDLESS : (uint64_t)ms * 1000000);
-	} while (ret < 0 && errno == EINTR);
-	if (ret <= 0)
-		return ret ? -errno : -ETIMEDOUT;
+	if (ret)
+		return ret;
 	n = recv(fd, buf, size - 1, MSG_DONTWAIT);
 	if (n < 0)
 		return -errno;
@@ -59,7 +54,8 @@ static int greet(const char *app, int *fd, char *buf, size_t size)
 	int ret = receive(*fd, buf, size);
 
 	for (int ms = 0; ret == -ECONNRESET && ms < rt_reader_limits.telemetry_ms; ms += RETRY_MS) {
-		rt_sleep_ns(RETRY_MS * 1000000);
+		if (rt_wait_ns(RETRY_MS * 1000000))
+			return -ECANCELED;
 		close(*fd);
 		*fd = rt_connect(app, RT_TELEMETRY_SOCKET);
 		ret = *fd < 0 ? *fd : receive(*fd, buf, size);
@@ -164,6 +160,10 @@ int rt_telemetry_wake(const char *app, char socket[RT_SOCKET_NAME_MAX], char *er
 	hang_up(fd);
 	if (ret == -EHOSTDOWN)
 		return ret;
+	if (ret == -ECANCELED) {
+		snprintf(err, errlen, RT_INTERRUPTED);
+		return ret;
+	}
 	if (ret) {
 		snprintf(err, errlen, "its telemetry socket does not answer: %s",
 			ret == -EBUSY ? "it serves ten clients already; end one of them"

@@ -14,6 +14,7 @@
 #include "common/atomics.h"
 #include "common/pages.h"
 #include "memory.h"
+#include "reader/wait.h"
 #include "segment.h"
 
 #define SEGMENT_SLACK (256u << 10) /* bytes; alignment of its tables, a page of 64 KiB */
@@ -207,7 +208,7 @@ static int populate(uint8_t *at, uint64_t size, const uint32_t *quit)
 	for (uint64_t done = 0; done < size && !ret; done += STEP) {
 		uint64_t step = size - done < STEP ? size - done : STEP;
 
-		if (quit && rt_load(quit))
+		if ((quit && rt_load(quit)) || rt_wait_ns(0))
 			return -ECANCELED;
 		ret = rt_pages_populate(at + done, step);
 		if (!ret && step >= RT_HUGE_PAGE && !(quit && rt_load(quit)))
@@ -343,7 +344,9 @@ int rt_memory_make(struct rt_memory *m, const struct rt_msg_layout *l,
 	ret = make(m, l, fates);
 	if (ret) {
 		rt_memory_free(m);
-		snprintf(err, errlen, "cannot make the rings: %s", strerror(-ret));
+		snprintf(err, errlen,
+			ret == -ECANCELED ? RT_INTERRUPTED : "cannot make the rings: %s",
+			strerror(-ret));
 	}
 	return ret;
 }
