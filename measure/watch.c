@@ -184,7 +184,9 @@ static void attach(struct watch *w, struct watched *a)
 	opts.collectors = w->collectors;
 	opts.latency_every = w->latency_every;
 	watch_unlock(w);
+	ringtap_break_fd(stop_fd());
 	ret = ringtap_monitor_open(&mon, a->dir, &opts, why, sizeof(why));
+	ringtap_break_fd(-1);
 	if (ret == -EPROTONOSUPPORT && opts.awake_only)
 		return;
 	if (!ret)

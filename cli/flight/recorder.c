@@ -338,11 +338,15 @@ static int attach_patiently(struct flight *f)
 
 	if (f->cfg->wait && !app_wait(f->cfg))
 		return 1;
+	ringtap_break_fd(stop_fd());
 	while ((ret = attach(f)) && f->cfg->wait && !asks(f)) {
 		detach(f);
-		if (!app_wait_retry(f->cfg, &a))
-			return 1;
+		if (!app_wait_retry(f->cfg, &a)) {
+			ret = 1;
+			break;
+		}
 	}
+	ringtap_break_fd(-1);
 	return ret;
 }
 

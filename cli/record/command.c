@@ -73,8 +73,14 @@ static int record_attached(struct recorder *r)
 	bool to_stdout = r->cfg->path && !strcmp(r->cfg->path, "-");
 
 	record_fates_start(r);
-	/* The loop's first read fails again and reports it. */
-	(void)ringtap_capture_start(r->cap);
+	/* The loop's first read fails again with any other error, and reports it. */
+	if (ringtap_capture_start(r->cap) == -ECANCELED) {
+		message_print(
+			"%s: interrupted before it has captured packets", r->cfg->capture.command);
+		sink_abandon(r->file.out.sink);
+		return STATUS_FAILED;
+	}
+	signals_attached();
 	(void)clock_check(&r->clock); /* before it is announced: what is set later is noticed */
 	if (!r->cfg->quiet)
 		announce(r);
@@ -109,8 +115,10 @@ int recorder_run(struct recorder *r)
 	signals_catch(r->cap);
 	if (r->cfg->statistics) {
 		reject_unfiltered(&r->targets);
-		return targets_attach(&r->targets, &r->cfg->capture, r->cap) ? STATUS_FAILED
-									     : statistics_run(r);
+		if (targets_attach(&r->targets, &r->cfg->capture, r->cap))
+			return STATUS_FAILED;
+		signals_attached();
+		return statistics_run(r);
 	}
 	/* A file that cannot be opened must not cost the application anything. */
 	if (file_open_first(r))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "record.h"
@@ -10,6 +11,7 @@
 struct sink_patience signals_patience;
 static volatile sig_atomic_t count, counts_wanted, file_wanted;
 static struct ringtap_capture *capture;
+static int event = -1; /* becomes readable by a signal; stays open, as handlers write to it */
 
 static void on_signal(int signal)
 {
@@ -17,6 +19,7 @@ static void on_signal(int signal)
 	if (count > 1)
 		signals_patience.give_up = 1;
 	ringtap_capture_break(capture);
+	(void)eventfd_write(event, 1);
 	alarm(1);
 }
 
@@ -45,10 +48,15 @@ void signals_catch(struct ringtap_capture *cap)
 	const struct sigaction again = {.sa_handler = on_alarm};
 	const struct sigaction request = {.sa_handler = on_request, .sa_flags = SA_RESTART};
 	const struct sigaction ignore = {.sa_handler = SIG_IGN};
+	eventfd_t earlier;
 
 	capture = cap;
 	count = counts_wanted = file_wanted = 0;
 	signals_patience = (struct sink_patience){0};
+	if (event < 0)
+		event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	(void)eventfd_read(event, &earlier);
+	ringtap_break_fd(event);
 	sigaction(SIGALRM, &again, NULL);
 	sigaction(SIGUSR1, &request, NULL);
 	sigaction(SIGUSR2, &request, NULL);
@@ -60,11 +68,17 @@ void signals_catch(struct ringtap_capture *cap)
 	sigaction(SIGXFSZ, &ignore, NULL);
 }
 
+void signals_attached(void)
+{
+	ringtap_break_fd(-1);
+}
+
 void signals_release(void)
 {
 	const struct sigaction standard = {.sa_handler = SIG_DFL};
 	const struct sigaction ignore = {.sa_handler = SIG_IGN};
 
+	signals_attached();
 	alarm(0);
 	sigaction(SIGALRM, &ignore, NULL);
 	sigaction(SIGUSR1, &ignore, NULL);

@@ -11,6 +11,8 @@
 /* SIGINT, SIGTERM and SIGHUP end the capture; a second one discards what is not yet written, and so
  * does, after the first one, a pipe whose reader takes nothing for seconds. */
 void signals_catch(struct ringtap_capture *cap);
+/* Until then a signal also ends the waiting for an application. */
+void signals_attached(void);
 void signals_release(void);
 int signals_count(void);
 /* SIGUSR1 and SIGUSR2: whether one came since the last call. */

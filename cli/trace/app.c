@@ -79,8 +79,11 @@ int trace_attach(struct trace *t, unsigned collectors)
 	const struct ringtap_monitor_options opts = {
 		.size = sizeof(opts), .collectors = collectors, .latency_every = 1};
 	struct ringtap_app_info now = {.size = sizeof(now)};
-	int ret = ringtap_monitor_open(&t->mon, t->app.dir, &opts, err, sizeof(err));
+	int ret;
 
+	ringtap_break_fd(stop_fd());
+	ret = ringtap_monitor_open(&t->mon, t->app.dir, &opts, err, sizeof(err));
+	ringtap_break_fd(-1);
 	if (ret)
 		return print_refused(t, ret, err);
 	/* The monitor belongs to one process from here on: check that it is the tracer's. */

@@ -283,9 +283,10 @@ def epb(data, ns=10**18, interface=0, total=None, captured=None):
     )
 
 
-def fake_probe(contents, opened=True, spoil=lambda fds: None, layout_message=None):
+def fake_probe(contents, opened=True, spoil=lambda fds: None, layout_message=None, heard=None):
     """An answer for Impostor: greets, and makes a session of these contents. layout_message
-    replaces the layout. spoil(fds) is called with the reader's memory before OPENED is sent."""
+    replaces the layout. spoil(fds) is called with the reader's memory before OPENED is sent. Types of messages
+    are appended to heard."""
 
     def fill(fds):
         for fd, data in zip(fds, contents):
@@ -299,6 +300,8 @@ def fake_probe(contents, opened=True, spoil=lambda fds: None, layout_message=Non
             if not request:
                 return
             kind = HEADER.unpack_from(request)[2]
+            if heard is not None:
+                heard.append(kind)
             if kind == HELLO:
                 connection.send(
                     message(

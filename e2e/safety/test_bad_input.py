@@ -7,12 +7,13 @@ reader/memory/segment_test.c and reader/memory/memory_test.c, records in reader/
 
 import errno
 import json
+import signal
 import stat
 
 import pytest
 from harness import dpdk, wire
 from harness.paths import RINGTAP
-from harness.proc import run, until
+from harness.proc import Proc, run, until
 from harness.ringtap import FAILED, OK, USAGE, listing, sessions
 from harness.wireshark import EXTCAP
 
@@ -108,6 +109,20 @@ def impostor(closing):
     yield start
     for prefix in made:
         dpdk.remove_run_dir(prefix)
+
+
+@pytest.mark.parametrize("command", ["record", "flight"])
+def test_a_signal_ends_attaching(tmp_path, impostor, closing, command):
+    """Ctrl-C is obeyed while an application does not answer, and no file is left."""
+    heard = []
+    prefix = impostor("ringtap.sock", wire.fake_probe(wire.segment(), opened=False, heard=heard))
+    target = ["-i", f"{prefix}:"] if command == "record" else [prefix]
+    proc = closing(Proc([RINGTAP, command, *target, "-w", tmp_path / "out"]))
+    until(lambda: wire.OPEN in heard or wire.MONITOR in heard, what="a request")
+    proc.send_signal(signal.SIGINT)
+    assert proc.wait() == FAILED
+    assert f"cannot attach to '{prefix}': interrupted" in proc.output
+    assert not (tmp_path / "out").is_file()
 
 
 def nonsense(connection):
