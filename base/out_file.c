@@ -40,6 +40,23 @@ int out_file_open_packets(
 	return -EIO;
 }
 
+int out_file_check(
+	const char *command, const char *path, const char *const *inputs, unsigned count)
+{
+	struct stat a, b;
+
+	if (!path || stat(path, &a) || !S_ISREG(a.st_mode))
+		return 0;
+	for (unsigned i = 0; i < count; i++) {
+		if (stat(inputs[i], &b) || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+			continue;
+		message_print("%s: %s: that is the recording itself; give another name", command,
+			path);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int out_file_close(struct out_file *o, const char *command, int error)
 {
 	struct stat st = {0};

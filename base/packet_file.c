@@ -4,6 +4,7 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -50,19 +51,34 @@ static int open_checked(int at, mode_t mode)
 	return fd;
 }
 
-int packet_file_open(const char *path, bool group_read, bool *created)
+/* Names a file that is still to be made, by a link of another user's it would be that one's choice.
+ */
+static int open_by_link(const char *path, mode_t mode)
 {
-	const mode_t mode = group_read ? 0640 : 0600;
+	struct stat st;
+	int fd;
+
+	if (lstat(path, &st) || !S_ISLNK(st.st_mode))
+		return -EAGAIN; /* it has gone, or been replaced, just now */
+	if (st.st_uid && st.st_uid != geteuid())
+		return -EPERM;
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_once(const char *path, mode_t mode, bool *created)
+{
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode), at;
 
 	*created = fd >= 0;
-	/* What the umask has taken away. A file system without modes refuses, and has none to set.
-	 */
-	if (fd >= 0 && group_read)
-		(void)fchmod(fd, mode);
 	if (fd >= 0 || errno != EEXIST)
 		return fd < 0 ? -errno : fd;
 	at = open(path, O_PATH | O_CLOEXEC);
+	if (at < 0 && errno == ENOENT) {
+		fd = open_by_link(path, mode);
+		*created = fd >= 0;
+		return fd;
+	}
 	if (at < 0)
 		return -errno;
 	fd = open_checked(at, mode);
@@ -70,9 +86,42 @@ int packet_file_open(const char *path, bool group_read, bool *created)
 	return fd;
 }
 
+/* Two programs in one file would leave neither's packets. The lock ends with the descriptor. 0, or
+ * -EBUSY; -EAGAIN: who had it has removed the file. Some file systems have no locks. */
+static int lock(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return 0;
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return errno == EWOULDBLOCK ? -EBUSY : 0;
+	return !fstat(fd, &st) && !st.st_nlink ? -EAGAIN : 0;
+}
+
+int packet_file_open(const char *path, bool group_read, bool *created)
+{
+	int fd, ret;
+
+	do {
+		fd = open_once(path, group_read ? 0640 : 0600, created);
+		ret = fd < 0 ? fd : lock(fd);
+		/* What the umask has taken away. A file system without modes refuses, and has none
+		 * to set. */
+		if (fd >= 0 && *created && group_read)
+			(void)fchmod(fd, 0640);
+		if (fd >= 0 && ret)
+			close(fd);
+	} while (ret == -EAGAIN);
+	return ret ? ret : fd;
+}
+
 const char *packet_file_error(int error)
 {
-	return error == -EPERM
-		       ? "it belongs to another user, or may not be written; choose another file"
-		       : strerror(-error);
+	switch (error) {
+	case -EPERM:
+		return "it belongs to another user, or may not be written; choose another file";
+	case -EBUSY: return "another program writes to it; choose another file";
+	default: return strerror(-error);
+	}
 }

@@ -116,6 +116,77 @@ static void devices_and_pipes_of_a_shell_are_opened(void **state)
 	assert_int_equal(packet_file_open("none/x", false, &created), -ENOENT);
 }
 
+/* Also by another name. The first one's packets stay. */
+static void a_file_has_one_writer(void **state)
+{
+	bool created;
+	int fd = packet_file_open("busy", false, &created);
+
+	assert_true(fd >= 0);
+	assert_int_equal(symlink("busy", "soft"), 0);
+	assert_int_equal(link("busy", "hard"), 0);
+	assert_int_equal(packet_file_open("busy", false, &created), -EBUSY);
+	assert_int_equal(packet_file_open("soft", false, &created), -EBUSY);
+	assert_int_equal(packet_file_open("hard", false, &created), -EBUSY);
+	assert_false(created);
+	assert_string_equal(
+		packet_file_error(-EBUSY), "another program writes to it; choose another file");
+	close(fd);
+	open_and_close("busy", false, false, 0600);
+	open_and_close("hard", false, false, 0600);
+}
+
+/* The first writer removes its file, and the lock of the second is one of no file. */
+static const char *removed;
+int __real_flock(int fd, int how);
+int __wrap_flock(int fd, int how);
+
+int __wrap_flock(int fd, int how)
+{
+	if (removed)
+		assert_int_equal(unlink(removed), 0);
+	removed = NULL;
+	return __real_flock(fd, how);
+}
+
+static void a_file_that_goes_before_the_lock_is_made_again(void **state)
+{
+	struct stat st;
+	bool created;
+	int fd;
+
+	test_write("going", "old", 3);
+	removed = "going";
+	fd = packet_file_open("going", false, &created);
+	assert_true(fd >= 0 && created);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_nlink, 1);
+	assert_int_equal(st.st_size, 0);
+	close(fd);
+}
+
+static void links_to_nothing_name_the_file(void **state)
+{
+	bool created;
+
+	assert_int_equal(symlink("target", "to-be"), 0);
+	open_and_close("to-be", false, true, 0600);
+	assert_int_equal(mode_of("target"), 0600);
+	open_and_close("to-be", false, false, 0600);
+	assert_int_equal(symlink("none/target", "nowhere"), 0);
+	assert_int_equal(packet_file_open("nowhere", false, &created), -ENOENT);
+	assert_int_equal(symlink("loop", "loop"), 0);
+	assert_int_equal(packet_file_open("loop", false, &created), -ELOOP);
+	assert_int_equal(symlink(".", "folder"), 0);
+	assert_int_equal(packet_file_open("folder", false, &created), -EISDIR);
+	if (geteuid())
+		return;
+	assert_int_equal(symlink("elsewhere", "theirs-to-be"), 0);
+	assert_int_equal(lchown("theirs-to-be", OTHER, OTHER), 0);
+	assert_int_equal(packet_file_open("theirs-to-be", false, &created), -EPERM);
+	assert_int_equal(access("elsewhere", F_OK), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -124,6 +195,9 @@ int main(void)
 		cmocka_unit_test(files_that_exist_become_private),
 		cmocka_unit_test(others_get_no_packets),
 		cmocka_unit_test(devices_and_pipes_of_a_shell_are_opened),
+		cmocka_unit_test(a_file_has_one_writer),
+		cmocka_unit_test(a_file_that_goes_before_the_lock_is_made_again),
+		cmocka_unit_test(links_to_nothing_name_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

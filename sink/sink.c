@@ -133,9 +133,12 @@ int sink_close(struct sink *s, uint64_t *bytes, uint64_t *packets)
 
 void sink_abandon(struct sink *s)
 {
+	char *file = s->created ? realpath(s->path, NULL) : NULL; /* a link stays */
+
 	direct_free(s->direct);
-	if (s->created)
-		unlink(s->path);
+	if (file)
+		unlink(file);
+	free(file);
 	close(s->fd);
 	free(s->path);
 	free(s);

@@ -13,6 +13,7 @@
 #include "common/pcapng.h"
 #include "cli/fake_reader.h"
 #include "cli/test_command.h"
+#include "base/packet_file.h"
 #include "base/test_util.h"
 #include "base/util.h"
 #include "test_record.h"
@@ -273,6 +274,44 @@ static void refused_attach_leaves_no_file(void **state)
 	assert_int_equal(access("f", F_OK), 0);
 }
 
+/* The second of two recorders is refused, and the first one's file stays as it is. */
+static void an_output_has_one_recorder(void **state)
+{
+	bool created;
+	int fd = packet_file_open("shared", false, &created);
+	size_t len;
+	uint8_t *text;
+
+	assert_int_equal(write(fd, "precious", 8), 8);
+	assert_int_equal(symlink("shared", "other-name"), 0);
+	assert_int_equal(record("-w other-name"), STATUS_FAILED);
+	assert_string_equal(message_last(),
+		"record: cannot write 'other-name': another program writes to it; choose another "
+		"file");
+	text = test_read("shared", &len);
+	assert_int_equal(len, 8);
+	free(text);
+	close(fd);
+	assert_int_equal(record("-w other-name"), STATUS_OK);
+}
+
+static void a_link_names_the_file_that_is_made(void **state)
+{
+	struct stat st;
+
+	assert_int_equal(symlink("behind", "link"), 0);
+	fake.attach_error = -ENOTSUP;
+	assert_int_equal(record("-w link"), STATUS_FAILED);
+	assert_int_equal(access("behind", F_OK), -1); /* as without a link */
+	assert_int_equal(lstat("link", &st), 0);
+	fake.attach_error = 0;
+	assert_int_equal(record("-w link"), STATUS_OK);
+	assert_int_equal(lstat("behind", &st), 0);
+	assert_true(S_ISREG(st.st_mode) && st.st_size > 0);
+	assert_int_equal(lstat("link", &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+}
+
 static void a_queue_that_no_port_has(void **state)
 {
 	assert_int_equal(record("-q -w f --queue 99"), STATUS_FAILED);
@@ -513,6 +552,8 @@ int main(void)
 		RECORD_TEST(interfaces_are_described_before_their_packets),
 		RECORD_TEST(which_application_is_meant),
 		RECORD_TEST(refused_attach_leaves_no_file),
+		RECORD_TEST(an_output_has_one_recorder),
+		RECORD_TEST(a_link_names_the_file_that_is_made),
 		RECORD_TEST(a_queue_that_no_port_has),
 		RECORD_TEST(a_queue_that_some_ports_have),
 		RECORD_TEST(pcap_and_compression),
