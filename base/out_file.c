@@ -40,8 +40,7 @@ int out_file_open_packets(
 	return -EIO;
 }
 
-int out_file_check(
-	const char *command, const char *path, const char *const *inputs, unsigned count)
+int out_file_check(const char *command, const char *path, const char *const *inputs, unsigned count)
 {
 	struct stat a, b;
 
@@ -50,8 +49,8 @@ int out_file_check(
 	for (unsigned i = 0; i < count; i++) {
 		if (stat(inputs[i], &b) || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
 			continue;
-		message_print("%s: %s: that is the recording itself; give another name", command,
-			path);
+		message_print(
+			"%s: %s: that is the recording itself; give another name", command, path);
 		return -EINVAL;
 	}
 	return 0;

@@ -16,8 +16,8 @@ int out_file_open(struct out_file *o, const char *command, const char *path);
 /* The same for packets: packet_file_open(). */
 int out_file_open_packets(
 	struct out_file *o, const char *command, const char *path, bool group_read);
-/* 0, or -EINVAL after printing why: the output, NULL: none, is one of these inputs, which opening it
- * would empty. */
+/* 0, or -EINVAL after printing why: the output, NULL: none, is one of these inputs, which opening
+ * it would empty. */
 int out_file_check(
 	const char *command, const char *path, const char *const *inputs, unsigned count);
 /* error: 0, or -errno of writing. Prints what failed, and removes an incomplete file. 0 or

@@ -213,25 +213,22 @@ static int explain(
 	return check_ids(j, ret != STATUS_OK) ? write_report(&r, c, o, ret) : STATUS_FAILED;
 }
 
-/* The files are read twice, and the copy is none of them. */
-static bool check_annotate(const struct explain_options *c)
+/* An output is none of the files, which opening it would empty. For the copy they are read twice.
+ */
+static bool check_outputs(const struct explain_options *c)
 {
-	struct stat out, in;
-	bool exists = !stat(c->annotate, &out);
+	const char *const outputs[] = {c->annotate, c->html};
 
-	for (unsigned i = 0; i < c->file_count; i++) {
+	for (unsigned i = 0; i < c->file_count && c->annotate; i++) {
 		if (!strcmp(c->files[i], "-")) {
 			message_print("explain: --annotate: standard input cannot be read twice; "
 				      "give a file");
 			return false;
 		}
-		if (exists && !stat(c->files[i], &in) && in.st_dev == out.st_dev &&
-			in.st_ino == out.st_ino) {
-			message_print("explain: --annotate %s: that is the recording itself; give "
-				      "another name",
-				c->annotate);
+	}
+	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++) {
+		if (out_file_check("explain", outputs[i], c->files, c->file_count))
 			return false;
-		}
 	}
 	return true;
 }
@@ -245,7 +242,7 @@ static bool check(const struct explain_options *c)
 	else if (c->annotate && c->csv)
 		message_print("explain: --annotate and --csv: choose one");
 	else
-		return !c->annotate || check_annotate(c);
+		return check_outputs(c);
 	return false;
 }
 

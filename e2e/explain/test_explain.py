@@ -317,7 +317,8 @@ def test_refusals_and_damage(traced, plan, tmp_path):
     assert "has no fates" in explain(traced, "--annotate", out, status=FAILED).stderr
     assert not out.exists()
     before = traced.read_bytes()
-    assert "is the recording itself" in explain(traced, "--annotate", traced, status=USAGE).stderr
+    for option in ("--annotate", "--html"):
+        assert "is the recording itself" in explain(traced, option, traced, status=USAGE).stderr
     assert traced.read_bytes() == before
 
     # A damaged file is explained up to the damage.
