@@ -63,5 +63,6 @@ def test_markup(extcap, tmp_path):
     assert len(commands) >= 10
     for command in commands:
         page = (BUILD / "cli" / f"ringtap-{command['name']}.1").read_text()
-        for title in ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "SEE ALSO"):
+        listed = "OPTIONS" if command["options"] else "COMMANDS"
+        for title in ("NAME", "SYNOPSIS", "DESCRIPTION", listed, "EXIT STATUS", "SEE ALSO"):
             assert page.count(f".SH {title}\n") == 1

@@ -40,7 +40,9 @@ def test_no_application(tmp_path):
 
 
 def test_command_lines():
-    for args in ([], ["nosuch"], ["--nosuch"], ["help", "nonsense"]):
+    alone = run([RINGTAP])
+    assert alone.returncode == USAGE and alone.stderr == run([RINGTAP, "--help"]).stdout and not alone.stdout
+    for args in (["nosuch"], ["--nosuch"], ["help", "nonsense"]):
         done = run([RINGTAP, *args])
         assert done.returncode == USAGE and len(done.stderr.splitlines()) == 1 and not done.stdout
     for args in (["--help"], ["record", "--help"], ["list", "--help"], ["--version"]):
