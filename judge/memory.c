@@ -58,7 +58,7 @@ static unsigned entries_index(void)
 static const char scattered_advice[] =
 	"Put the mempool into huge pages (no --no-huge), best of 1 GiB; keep buffers few and "
 	"warm: a pool no larger than needed, a per-lcore cache (testpmd: --mbcache), a LIFO pool "
-	"(--mbuf-pool-ops-name=stack). 'ringtap memory --plot' draws it";
+	"(--mbuf-pool-ops-name=stack). 'ringtap memory --html FILE' draws it";
 
 /* port: the port, if its driver does no DMA, else NULL. */
 static void scatter_evidence(struct verdict *v, const struct ringtap_pool_stats *p,
