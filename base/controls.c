@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
@@ -6,6 +8,7 @@
 #include "controls.h"
 
 static FILE *terminal;
+static bool closed;
 
 void controls_replace(struct controls *c, char *text, size_t len)
 {
@@ -41,6 +44,7 @@ static ssize_t put(void *cookie, const char *data, size_t len)
 		if (n == (ssize_t)part)
 			continue;
 		state = before;
+		closed = closed || (n < 0 && errno == EPIPE);
 		if (n < 0)
 			break;
 		controls_replace(&state, memcpy(text, data + done, (size_t)n), (size_t)n);
@@ -54,9 +58,15 @@ void controls_guard_stdout(void)
 
 	if (!f)
 		return;
+	signal(SIGPIPE, SIG_IGN);
 	setvbuf(f, NULL, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, BUFSIZ);
 	terminal = stdout;
 	stdout = f;
+}
+
+bool controls_closed(void)
+{
+	return closed;
 }
 
 FILE *controls_terminal(void)

@@ -4,6 +4,7 @@
 #ifndef RINGTAP_BASE_CONTROLS_H
 #define RINGTAP_BASE_CONTROLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -20,6 +21,8 @@ void controls_replace(struct controls *c, char *text, size_t len);
 /* From now on, this happens to all that the program prints to standard output. To be called before
  * the first output. What is written to STDOUT_FILENO, such as packets, stays as it is. */
 void controls_guard_stdout(void);
+/* The reader of standard output, a pipe, has closed it. SIGPIPE is ignored. */
+bool controls_closed(void);
 /* Standard output for a library that controls the terminal. */
 FILE *controls_terminal(void);
 

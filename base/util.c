@@ -53,6 +53,8 @@ int output_end(const char *command, int error)
 {
 	if (!error && !fflush(stdout) && !ferror(stdout))
 		return STATUS_OK;
+	if (controls_closed())
+		return STATUS_FAILED;
 	message_print("%s: cannot write to standard output: %s", command,
 		strerror(error ? -error : errno));
 	return STATUS_FAILED;

@@ -45,6 +45,7 @@ int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 	const struct command *cmd = command_find(commands, name);
+	int status;
 
 	controls_guard_stdout();
 	if (!strcmp(name, "--version")) {
@@ -60,8 +61,11 @@ int main(int argc, char **argv)
 	/* For the build only, so in no help. */
 	if (!strcmp(name, "--describe") && argc == 2)
 		return commands_describe(commands);
-	if (cmd)
-		return cmd->run(cmd, argc - 1, argv + 1);
+	if (cmd) {
+		status = cmd->run(cmd, argc - 1, argv + 1);
+		fflush(stdout);
+		return status == STATUS_FAILED && controls_closed() ? STATUS_OK : status;
+	}
 	if (*name) {
 		message_print("%s: unknown command; %s", name,
 			command_advice(commands, name, "see 'ringtap --help'"));

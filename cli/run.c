@@ -2,6 +2,7 @@
 /* Runs a program with the libpcap drop-in loaded. */
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +71,7 @@ static int run(const struct command *self, int argc, char **argv)
 		message_print("run: cannot set the environment: %s", strerror(errno));
 		return STATUS_OURS;
 	}
+	signal(SIGPIPE, SIG_DFL); /* ignored for our own output */
 	execvp(argv[0], argv);
 	message_print("run: cannot start '%s': %s", argv[0], strerror(errno));
 	return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;

@@ -28,13 +28,6 @@ static int configure(struct record_config *cfg, const struct extcap *e, const ch
 	return config_check(cfg);
 }
 
-/* Wireshark ends a capture by closing the pipe. */
-static int verdict(const struct recorder *r, int status)
-{
-	report_losses(r);
-	return r->error == -EPIPE ? STATUS_OK : status;
-}
-
 int capture(const struct extcap *e)
 {
 	struct record_config cfg;
@@ -45,7 +38,8 @@ int capture(const struct extcap *e)
 
 	snprintf(spec, sizeof(spec), "%s%s", name, strchr(name, ':') ? "" : ":");
 	if (!configure(&cfg, e, spec)) {
-		status = verdict(&r, recorder_run(&r));
+		status = recorder_run(&r);
+		report_losses(&r);
 		recorder_free(&r);
 	}
 	config_free(&cfg);

@@ -3,6 +3,7 @@
 which is imported only when it is called: what it needs takes a second to load."""
 
 import argparse
+import difflib
 import importlib
 import os
 import re
@@ -36,7 +37,28 @@ class Parser(argparse.ArgumentParser):
         self._negative_number_matcher = re.compile(r"-\d")  # "--from -2h" is a value; argparse takes bare numbers only
 
     def error(self, message):
-        raise WrongCommandLine(f"{message}; see '{self.prog} --help'")
+        see = f"see '{self.prog} --help'"
+        choice = re.fullmatch(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)", message)
+        unknown = re.match(r"unrecognized arguments: (--[^ =]+)", message)
+        if choice:
+            names = re.findall(r"'([^']+)'", choice[3])
+            message = f"{choice[1]} {choice[2]}: unknown; {advice(choice[2], names, f'choose from {choice[3]}')}"
+        elif unknown:
+            names = [word for action in self._actions for word in action.option_strings]
+            message = f"{unknown[1]}: unknown option; {advice(unknown[1], names, see)}"
+        else:
+            message = f"{message}; {see}"
+        raise WrongCommandLine(message)
+
+    def exit(self, status=0, message=None):
+        sys.stdout.flush()  # of the help, while a closed output is noticed
+        super().exit(status, message)
+
+
+def advice(word, names, otherwise):
+    """As base/nearest.c has it for the other commands."""
+    near = difflib.get_close_matches(word.lower(), names, 1, 0.75)
+    return f"did you mean '{near[0]}'?" if near else otherwise
 
 
 def overview():
@@ -65,7 +87,8 @@ def call(name, words):
     if name.startswith("-"):
         raise WrongCommandLine(f"{name}: no option stands before the command; see '{PROGRAM} --help'")
     if name not in COMMANDS:
-        raise WrongCommandLine(f"{name}: unknown command; see '{PROGRAM} --help'")
+        see = f"see '{PROGRAM} --help'"
+        raise WrongCommandLine(f"{name}: unknown command; {advice(name, COMMANDS, see)}")
     try:
         module, parser = parser_of(name)
     except ImportError as e:
@@ -83,10 +106,10 @@ def main(argv=None):
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # names of files may be of any bytes
             stream.reconfigure(errors="backslashreplace")
-    if words[:1] in (["-h"], ["--help"]):
-        print(overview())
-        return 0
     try:
+        if words[:1] in (["-h"], ["--help"]):
+            print(overview(), flush=True)
+            return 0
         if not words:
             raise WrongCommandLine(f"no command is given; see '{PROGRAM} --help'")
         status = call(words[0], words[1:])
@@ -94,7 +117,7 @@ def main(argv=None):
         return status
     except BrokenPipeError:
         discard_output()
-        return 1
+        return 0
     except Refused as e:
         show.warn(e)
         return 2 if isinstance(e, WrongCommandLine) else 1

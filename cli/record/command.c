@@ -42,7 +42,8 @@ static int verdict(const struct recorder *r)
 {
 	bool lost = false;
 
-	if (r->error)
+	/* The end of what reads the output is one of the ways to stop. */
+	if (r->error && r->error != -EPIPE)
 		return STATUS_FAILED;
 	if (r->cfg->fail_on_loss || !r->cfg->quiet) {
 		report_buffer(r);

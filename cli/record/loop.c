@@ -43,16 +43,13 @@ static void failed(struct recorder *r, enum end_reason why, int error)
 			r->targets.count == 1 ? "': " : "an application: ",
 			*ringtap_capture_error(r->cap) ? ringtap_capture_error(r->cap)
 						       : strerror(-error));
-	else if (error == -EPIPE && r->cfg->quiet)
+	else if (error == -EPIPE) /* the summary says so */
 		return;
 	else if (error == -EFBIG)
 		message_print(
 			"%s: writing %s: the limit of file sizes is reached, see 'ulimit -f'; what "
 			"was written before is whole",
 			r->cfg->capture.command, name);
-	else if (error == -EPIPE)
-		message_print("%s: writing %s: %s; its reader has closed it",
-			r->cfg->capture.command, name, strerror(EPIPE));
 	else
 		message_print("%s: writing %s: %s; what was written before is whole",
 			r->cfg->capture.command, r->bad_path ? r->bad_path : name,

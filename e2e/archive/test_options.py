@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -57,6 +58,28 @@ def test_help_fits(monkeypatch):
         text = parser.format_help()
         assert max(map(len, text.splitlines())) <= 80 and text.startswith(f"usage: ringtap archive {name} ")
     assert max(map(len, main.overview().splitlines())) <= 80
+
+
+def test_a_mistyped_word_is_answered_with_the_nearest(capsys):
+    for words, near in (
+        (["query", "-A", "a", "--jsno", "SELECT 1"], "--jsno: unknown option; did you mean '--json'?"),
+        (["query", "-A", "a", "--engine", "Spark", "SELECT 1"], "did you mean 'spark'?"),
+        (["qeury"], "qeury: unknown command; did you mean 'query'?"),
+        (["query", "-A", "a", "--moon", "SELECT 1"], "--moon: unknown option; see 'ringtap archive query --help'"),
+    ):
+        assert main.main(words) == 2
+        assert near in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--help"], ["generate", "--help"]])
+def test_a_reader_that_has_closed_the_output(words):
+    """It is no error, also of argparse's help, which is in a buffer until the end."""
+    read, write = os.pipe()
+    os.close(read)
+    program = [sys.executable, "-m", "ringtap_archive.main", *words]
+    done = subprocess.run(program, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.fixture
