@@ -31,8 +31,8 @@ const char *message_last(void);
 void message_live_line(size_t len);
 
 /* Flushes standard output. error: 0, or -errno of what has been written there. STATUS_OK, or
- * STATUS_FAILED after a message of command. Its reader having closed it is no error of the program:
- * then there is no message, and main() makes it STATUS_OK (controls_closed()). */
+ * STATUS_FAILED after a message of command. Its reader having closed it is not an error of the
+ * program: then there is no message, and main() makes it STATUS_OK (controls_closed()). */
 int output_end(const char *command, int error);
 
 /* Characters of a UTF-8 text, for columns. */

@@ -4,7 +4,6 @@
 #include <ncurses.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "show/term.h"
 #include "screen.h"
@@ -20,8 +19,6 @@ struct screen *screen_open(void)
 	struct screen *s;
 	unsigned long alarm;
 
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !term_can_draw())
-		return NULL;
 	s = calloc(1, sizeof(*s));
 	setlocale(LC_CTYPE, "");
 	if (s && term_begin(&alarm))

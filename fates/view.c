@@ -6,6 +6,7 @@
 #include "base/signals.h"
 #include "base/util.h"
 #include "screen.h"
+#include "show/term.h"
 #include "view.h"
 
 #define BUFFER_DEFAULT (64ull << 20)
@@ -27,6 +28,16 @@ static int print_json(struct fates_view *v, bool line)
 	return line ? json_print_line(j, stdout) : json_print(j, stdout);
 }
 
+/* A document, or tables. 0 or -errno. */
+static int print(struct fates_view *v)
+{
+	if (v->json)
+		return print_json(v, !v->once);
+	if (!v->once)
+		term_live_head();
+	return v->text(v->ctx, stdout);
+}
+
 /* A reading, shown where that is not left to the end. 0 or -errno. */
 static int tick(struct fates_view *v, struct screen *screen)
 {
@@ -36,8 +47,8 @@ static int tick(struct fates_view *v, struct screen *screen)
 		ret = v->reading(v->ctx, false);
 	if (!ret && screen && !screen_paused(screen))
 		ret = screen_show(screen, v->text, v->ctx);
-	else if (!ret && v->json && !v->once)
-		ret = output_end(v->s.command, print_json(v, true)) ? -EIO : 0;
+	else if (!ret && !screen && !v->once)
+		ret = output_end(v->s.command, print(v)) ? -EIO : 0;
 	if (v->mark)
 		v->mark(v->ctx);
 	return ret;
@@ -114,13 +125,12 @@ static int finish(struct fates_view *v)
 		ret = v->reading(v->ctx, true);
 	if (ret)
 		return STATUS_FAILED;
-	ret = v->json ? print_json(v, !v->once) : v->text(v->ctx, stdout);
-	return output_end(v->s.command, ret);
+	return output_end(v->s.command, print(v));
 }
 
 static int show(struct fates_view *v)
 {
-	struct screen *screen = v->once || v->json ? NULL : screen_open();
+	struct screen *screen = term_live(v->once, v->json) == LIVE_SCREEN ? screen_open() : NULL;
 	int ret = loop(v, screen);
 	char text[512];
 

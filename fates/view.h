@@ -48,11 +48,10 @@ struct fates_view {
 		FATES_TO(count), OPTION_NUMBER, 0, "updates", "N", NULL, 1, UINT32_MAX, \
 			"Stop after N intervals"                                        \
 	}
-#define FATES_OPTION_ONCE                                                                       \
-	{                                                                                       \
-		FATES_TO(once), OPTION_FLAG, '1', "once", NULL, NULL, 0, 0,                     \
-			"Print the tables, or one document, after one interval or --duration; " \
-			"needs no terminal"                                                     \
+#define FATES_OPTION_ONCE                                                                     \
+	{                                                                                     \
+		FATES_TO(once), OPTION_FLAG, '1', "once", NULL, NULL, 0, 0,                   \
+			"Print the tables, or one document, after one interval or --duration" \
 	}
 #define FATES_OPTION_JSON                                                                       \
 	{                                                                                       \

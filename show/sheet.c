@@ -17,6 +17,13 @@
 #define BAR_WIDTH 24
 #define WIDTH_MIN 12 /* of a column that gives way */
 
+static unsigned default_width = TEXT_WIDTH;
+
+void sheet_set_width(unsigned width)
+{
+	default_width = width;
+}
+
 /* ---- cells; behind those of a row is its note ---- */
 
 static char **cell_at(const struct sheet *s, unsigned row, unsigned column)
@@ -174,7 +181,7 @@ static int indent(const struct sheet *s)
 /* The widest of the columns that may give way does, until all fit. */
 static void fit(const struct sheet *s, size_t width[SHEET_COLUMNS])
 {
-	size_t sum = 0, most = (s->width ? s->width : TEXT_WIDTH) - (size_t)indent(s);
+	size_t sum = 0, most = (s->width ? s->width : default_width) - (size_t)indent(s);
 
 	for (unsigned c = 0; c < s->columns; c++) {
 		width[c] = text_columns(s->heads[c]);

@@ -21,13 +21,15 @@ struct sheet {
 	 * middle, where the line has no room. */
 	unsigned left, fold, cut;
 	bool dense;     /* one blank between columns, none before them */
-	unsigned width; /* of a line; 0: TEXT_WIDTH */
+	unsigned width; /* of a line; 0: that of sheet_set_width() */
 	char **cells;   /* rows × (columns and a note); NULL: empty */
 	unsigned rows;
 	size_t room;   /* of cells */
 	uint64_t more; /* rows that are not shown */
 };
 
+/* The width of sheets that have none of their own; TEXT_WIDTH without a call. */
+void sheet_set_width(unsigned width);
 /* Appends a row of empty cells, which sheet_put() fills. 0 or -ENOMEM. */
 int sheet_row(struct sheet *s);
 __attribute__((format(printf, 3, 4))) void sheet_put(

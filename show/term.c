@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <langinfo.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/controls.h"
 #include "base/util.h"
+#include "sheet.h"
 #include "term.h"
 
 /* At the end: <term.h> makes macros of words like columns. */
@@ -71,7 +74,29 @@ unsigned term_width(void)
 
 	if (set && !parse_number(set, INT_MAX, &n) && n)
 		return (unsigned)n;
-	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
-		return size.ws_col;
-	return TEXT_WIDTH;
+	if (!isatty(STDOUT_FILENO))
+		return INT_MAX;
+	return !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : TEXT_WIDTH;
+}
+
+enum live_form term_live(bool once, bool json)
+{
+	bool terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+
+	if (!once && !json && terminal && term_can_draw())
+		return LIVE_SCREEN;
+	sheet_set_width(term_width());
+	return once ? LIVE_ONCE : LIVE_LINES;
+}
+
+void term_live_head(void)
+{
+	time_t now = (time_t)(now_ns(CLOCK_REALTIME) / NS_PER_S);
+	static bool again;
+	char text[32];
+	struct tm tm;
+
+	strftime(text, sizeof(text), "%FT%TZ", gmtime_r(&now, &tm));
+	printf("%s%s\n", again ? "\n" : "", text);
+	again = true;
 }

@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ static struct fake_run runs[2];
 
 static int set_up(void **state)
 {
+	setenv("COLUMNS", "80", 1);
 	queues[0] = (struct ringtap_fate_queue){.interface = 0,
 		.received = 100,
 		.offered = 60,
@@ -238,6 +240,21 @@ static void test_without_statistics_ports_are_unknown(void **state)
 	json_decref(j);
 }
 
+/* Standard output is not a terminal: tables for each interval, and at the end. */
+static void test_tables_of_each_interval(void **state)
+{
+	const char *text;
+	unsigned count = 0;
+
+	fake.wait_for_stop = true;
+	text = test_command_output(&cmd_drops, "--updates 2 --interval 100ms app0", STATUS_OK);
+	while ((text = strstr(text, "Z\nringtap drops  app0"))) {
+		text++;
+		count++;
+	}
+	assert_int_equal(count, 3);
+}
+
 static void test_tables(void **state)
 {
 	const char *text;
@@ -413,6 +430,7 @@ int main(void)
 		TEST(test_ports_have_what_their_drivers_counted),
 		TEST(test_without_statistics_ports_are_unknown),
 		TEST(test_tables),
+		TEST(test_tables_of_each_interval),
 		TEST(test_notes),
 		TEST(test_a_long_sum_goes_on_below),
 		TEST(test_notes_are_in_the_document),

@@ -190,13 +190,14 @@ static const struct option_def list_options[] = {
 
 static const struct option_def top_options[] = {
 	{TO(live.interval_ns), OPTION_TIME, 0, "interval", "TIME", NULL, INTERVAL_TIME,
-		"Time between two updates, 100ms to 1h (default: 1s on a terminal; elsewhere the "
-		"state is printed once)"},
+		"Time between two updates, 100ms to 1h (default: 1s)"},
+	{TO(live.updates), OPTION_NUMBER, 0, "updates", "N", NULL, 1, UINT32_MAX,
+		"Stop after N intervals"},
 	{TO(live.duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,
 		"End after TIME (default: at a signal, or q on a terminal)"},
 	{TO(live.once), OPTION_FLAG, '1', "once", NULL, NULL, 0, 0, "Print the state once"},
 	{TO(live.json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
-		"Print JSON: one document, or a line each --interval"},
+		"Print JSON: a line each interval, or one document with --once"},
 };
 static const struct option_def extract_options[] = {
 	{TO(folder), OPTION_FILE, 0, "folder", "DIR", NULL, 0, 0,
@@ -401,8 +402,6 @@ static int extract(struct folder_options *c)
 
 static int top(struct folder_options *c)
 {
-	if (c->live.once)
-		c->live.interval_ns = 0;
 	return live_run(&c->live);
 }
 
@@ -440,7 +439,9 @@ struct folder_command {
 static int run(const struct command *self, int argc, char **argv)
 {
 	const struct folder_command *mine = (const struct folder_command *)(const void *)self;
-	struct folder_options c = {.folder = "incidents", .extract = {.output = "-"}};
+	struct folder_options c = {.folder = "incidents",
+		.extract = {.output = "-"},
+		.live = {.interval_ns = NS_PER_S}};
 	int ret = options_parse(self, argc, argv, &c);
 
 	if (ret <= 0)

@@ -242,9 +242,11 @@ static int show(const struct live *v, json_t *answers)
 	int ret = 0;
 
 	if (!v->json) {
+		if (!v->once)
+			term_live_head();
 		put_all(&l, answers);
 		json_decref(answers);
-	} else if (!v->interval_ns) {
+	} else if (v->once) {
 		ret = json_print(answers, stdout);
 	} else {
 		ret = json_print_line(answers, stdout);
@@ -254,6 +256,7 @@ static int show(const struct live *v, json_t *answers)
 
 static int text(const struct live *v)
 {
+	uint64_t left = v->updates ? v->updates : UINT64_MAX;
 	int status;
 
 	do {
@@ -268,7 +271,7 @@ static int text(const struct live *v)
 			return STATUS_FAILED;
 		}
 		status = show(v, answers);
-	} while (status == STATUS_OK && v->interval_ns && !stop_wait(v->interval_ns));
+	} while (status == STATUS_OK && !v->once && --left && !stop_wait(v->interval_ns));
 	return status;
 }
 
@@ -308,7 +311,6 @@ static void draw(struct live_screen *s, const char *app)
 
 static int screen(const struct live *v)
 {
-	uint64_t ns = v->interval_ns ? v->interval_ns : NS_PER_S;
 	struct live_screen s = {0};
 	bool quit = false;
 
@@ -323,7 +325,7 @@ static int screen(const struct live *v)
 		int key;
 
 		draw(&s, v->app);
-		(void)rt_poll_ns(p, 2, stop_left(ns));
+		(void)rt_poll_ns(p, 2, stop_left(v->interval_ns));
 		quit = p[1].revents || stop_wait(0) ||
 		       p[0].revents & (POLLHUP | POLLERR | POLLNVAL);
 		while (!quit && (key = getch()) != ERR)
@@ -351,7 +353,6 @@ static int check_app(const char *app)
 
 int live_run(const struct live *v)
 {
-	bool terminal = isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
 	int ret;
 
 	if (check_app(v->app))
@@ -363,10 +364,5 @@ int live_run(const struct live *v)
 	}
 	stop_after(v->duration_ns);
 	setlocale(LC_CTYPE, "");
-	if (v->json || v->once || !terminal)
-		return text(v);
-	if (term_can_draw())
-		return screen(v);
-	return text(&(struct live){
-		.app = v->app, .interval_ns = v->interval_ns ? v->interval_ns : NS_PER_S});
+	return term_live(v->once, v->json) == LIVE_SCREEN ? screen(v) : text(v);
 }

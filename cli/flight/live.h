@@ -7,9 +7,10 @@
 #include <stdint.h>
 
 struct live {
-	const char *app;      /* NULL: all */
-	uint64_t interval_ns; /* 0: once as text, a second on a screen */
+	const char *app; /* NULL: all */
+	uint64_t interval_ns;
 	uint64_t duration_ns; /* 0: until a signal */
+	uint64_t updates;     /* 0: no limit; a screen has none */
 	bool once, json;
 };
 

@@ -7,6 +7,7 @@
 #include "recorder/ask.h"
 #include "base/test_command.h"
 #include "base/test_util.h"
+#include "base/signals.h"
 #include "base/util.h"
 #include "measure/fake_monitor.h"
 #include "common/test_now.h"
@@ -48,11 +49,12 @@ bool ask_recorders(json_t *list, const char *dir, const char *name, int timeout_
 /* "top" alone: the whole command has the sockets. */
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct live v = {0};
+	struct live v = {.interval_ns = NS_PER_S};
 
 	for (int i = 1; i < argc; i++) {
 		v.once |= !strcmp(argv[i], "--once");
 		v.json |= !strcmp(argv[i], "--json");
+		v.updates = v.updates || !strcmp(argv[i], "--updates") ? 2 : 0;
 		if (!strcmp(argv[i], "--duration=7s"))
 			v.duration_ns = 7 * NS_PER_S;
 		else if (!strcmp(argv[i], "3s"))
@@ -72,7 +74,7 @@ static int begin(void **state)
 	asked = 0;
 	answer = "[" RECORDER("/var/lib/x", 0, 0, INCIDENT("gap", 0, 0, false)) "]";
 	setenv("LC_ALL", "C", 1);
-	unsetenv("COLUMNS");
+	setenv("COLUMNS", "80", 1);
 	return 0;
 }
 
@@ -94,6 +96,11 @@ static void damaged(void)
 	answer = "[{\"ports\": 5, \"conditions\": [1, {}], \"recent\": {}}]";
 }
 
+static void no_terminal(void)
+{
+	unsetenv("COLUMNS");
+}
+
 static void narrow(void)
 {
 	setenv("COLUMNS", "40", 1);
@@ -101,11 +108,12 @@ static void narrow(void)
 
 static const struct test_golden rows[] = {
 	{"top.txt", "--once", STATUS_OK, NULL},
-	{"top-app.txt", "app", STATUS_OK, NULL},
+	{"top-app.txt", "app|--once", STATUS_OK, NULL},
 	{"top-40.txt", "--once", STATUS_OK, narrow},
+	{"top-wide.txt", "--once", STATUS_OK, no_terminal},
 	{"top-trouble.txt", "--once", STATUS_OK, two_in_trouble},
 	{"top-damaged.txt", "--once", STATUS_OK, damaged},
-	{"top.json", "--json", STATUS_OK, NULL},
+	{"top.json", "--json|--once", STATUS_OK, NULL},
 };
 
 static void stop(void *arg)
@@ -113,16 +121,39 @@ static void stop(void *arg)
 	raise(SIGTERM);
 }
 
-static void intervals(void **state)
+static void assert_four(const char *words, const char *each)
 {
 	struct test_output o;
+	unsigned count = 0;
 
+	asked = 0;
+	test_now_set(TEST_NOW_MONO_NS, TEST_NOW_REAL_NS);
 	test_now_after(10 * NS_PER_S, stop, NULL);
-	o = test_command(&top, "--json|3s");
+	o = test_command(&top, words);
 	assert_int_equal(o.status, STATUS_OK);
 	assert_int_equal(asked, 4);
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(asked_ns[i], 3 * i * NS_PER_S);
+	for (const char *at = o.out; (at = strstr(at, each)); at++)
+		count++;
+	assert_int_equal(count, 4);
+	stop_forget();
+	test_output_free(&o);
+}
+
+/* Standard output is not a terminal here. */
+static void intervals(void **state)
+{
+	assert_four("--json|3s", "{\"schema\"");
+	assert_four("3s", "Z\napp: ");
+}
+
+static void stops_after_its_updates(void **state)
+{
+	struct test_output o = test_command(&top, "3s|--updates");
+
+	assert_int_equal(o.status, STATUS_OK);
+	assert_int_equal(asked, 2);
 	test_output_free(&o);
 }
 
@@ -162,6 +193,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(a_duration_ends_it), /* before the signal of the next one, which stays */
 		CASE(intervals),
+		CASE(stops_after_its_updates),
 		CASE(no_recorder),
 	};
 	int failed = test_goldens(&top, GOLDEN, rows, sizeof(rows) / sizeof(rows[0]), begin, end);

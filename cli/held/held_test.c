@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/test_util.h"
@@ -38,6 +39,7 @@ static void put(unsigned i, uint64_t age_ns, uint32_t interface, uint32_t queue,
 
 static int set_up(void **state)
 {
+	setenv("COLUMNS", "80", 1);
 	queues[0] = (struct ringtap_fate_queue){.received = 500};
 	queues[1] = (struct ringtap_fate_queue){.queue = 1, .received = 300};
 	queues[2] = (struct ringtap_fate_queue){.interface = 1, .received = 7};

@@ -38,10 +38,10 @@ static const struct option_def options[] = {
 	{TO(cfg.interval_ns), OPTION_TIME, 0, "interval", "TIME", NULL, INTERVAL_TIME,
 		"Time between two updates, over which rates are taken, 100ms to 1h (default 1s)"},
 	{TO(cfg.once), OPTION_FLAG, '1', "once", NULL, NULL, 0, 0,
-		"Print one table, or one document, after one interval; needs no terminal"},
+		"Print one table, or one document, after one interval"},
 	{TO(cfg.wide), OPTION_FLAG, 0, "wide", NULL, NULL, 0, 0,
-		"With --once: all columns, and names in full (default: what fits COLUMNS, the "
-		"terminal, or 80 columns)"},
+		"All columns, and names in full, in printed tables (default: what fits COLUMNS or "
+		"the terminal; all where there is neither)"},
 	{TO(cfg.json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
 		"Print JSON with all statistics: a line each interval, or one document with "
 		"--once"},
@@ -86,11 +86,6 @@ static int check(const struct top_config *cfg)
 			v->name, nearest_advice(&n, list));
 		return -EINVAL;
 	}
-	if (!cfg->once && !cfg->json && (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))) {
-		message_print(
-			"top: standard input or output is not a terminal; use --once or --json");
-		return -EINVAL;
-	}
 	return 0;
 }
 
@@ -113,8 +108,8 @@ static int run(const struct command *self, int argc, char **argv)
 		message_print("top: cannot wait for signals: %s", strerror(-ret));
 	ret = ret ? STATUS_FAILED : watch_find(w);
 	if (ret == STATUS_OK)
-		ret = c.cfg.once || c.cfg.json || !term_can_draw() ? top_lines(w, &c.cfg)
-								   : top_screen(w, &c.cfg);
+		ret = term_live(c.cfg.once, c.cfg.json) == LIVE_SCREEN ? top_screen(w, &c.cfg)
+								       : top_lines(w, &c.cfg);
 	watch_free(w);
 	return ret;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Without a terminal: one table, or JSON documents. */
+/* Without a terminal: tables, or JSON documents. */
 #include <errno.h>
 #include <limits.h>
 #include <locale.h>
@@ -54,6 +54,8 @@ static int show(struct watch *w, const struct top_config *cfg)
 {
 	int ret = 0;
 
+	if (!cfg->json && !cfg->once)
+		term_live_head();
 	if (cfg->json)
 		ret = print_json(w, !cfg->once);
 	else

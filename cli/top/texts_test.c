@@ -22,7 +22,7 @@ static int begin(void **state)
 	app = &fake_apps[0];
 	setenv("TZ", "UTC", 1);
 	setenv("LC_ALL", "C", 1);
-	unsetenv("COLUMNS");
+	setenv("COLUMNS", "80", 1);
 	return 0;
 }
 
@@ -95,6 +95,13 @@ static void utf8(void)
 	setenv("LC_ALL", "C.UTF-8", 1);
 }
 
+/* Standard output is none. */
+static void no_terminal(void)
+{
+	in_trouble();
+	unsetenv("COLUMNS");
+}
+
 static void hundred_columns(void)
 {
 	in_trouble();
@@ -133,6 +140,8 @@ static void strange_names(void)
 static const struct test_golden rows[] = {
 	{"ports.txt", "--once", STATUS_OK, in_trouble},
 	{"ports-wide.txt", "--once|--wide|--view|ports", STATUS_OK, in_trouble},
+	{"ports-wide.txt", "--once|--view|ports", STATUS_OK, no_terminal},
+	{"ports-lines.txt", "--updates|2", STATUS_OK, no_terminal},
 	{"ports-100.txt", "--once", STATUS_OK, hundred_columns},
 	{"ports-40.txt", "--once", STATUS_OK, forty_columns},
 	{"ports-5s.txt", "--once|--interval|5s|--wide", STATUS_OK, in_trouble},
@@ -177,7 +186,6 @@ static const struct test_refusal refused[] = {
 	{"--once|--view|gaps|--by|moon", STATUS_USAGE,
 		"choose from APP, THREAD, WHAT, BEGAN, LENGTH, PACKETS, PORT, Q"},
 	{"--json|--updates|0", STATUS_USAGE, "--updates 0"},
-	{"", STATUS_USAGE, "standard input or output is not a terminal; use --once or --json"},
 	{"--once|nowhere", STATUS_FAILED,
 		"no application is called 'nowhere'; 'ringtap list' shows what there is"},
 };

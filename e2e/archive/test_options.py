@@ -73,7 +73,7 @@ def test_a_mistyped_word_is_answered_with_the_nearest(capsys):
 
 @pytest.mark.parametrize("words", [["--help"], ["generate", "--help"]])
 def test_a_reader_that_has_closed_the_output(words):
-    """It is no error, also of argparse's help, which is in a buffer until the end."""
+    """It is not an error, also of argparse's help, which is in a buffer until the end."""
     read, write = os.pipe()
     os.close(read)
     program = [sys.executable, "-m", "ringtap_archive.main", *words]

@@ -186,7 +186,7 @@ def test_an_empty_list(tmp_path):
 
 
 def test_a_reader_that_has_closed_the_output(busy, tmp_path):
-    """It is no error of the command: nothing is said about it."""
+    """It is not an error of the command: nothing is said about it."""
     words = words_of(busy, tmp_path, "-c", "99")
     wrong = []
     for line in PRINTS:

@@ -68,15 +68,15 @@ def test_what_is_kept_is_what_was_captured(app, keep, closing):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     kept.finish()
     assert not sockets(app)
-    done = run([RINGTAP, "flight", "top", app.prefix])
+    done = run([RINGTAP, "flight", "top", "--once", app.prefix])
     assert done.returncode == FAILED and "no recorder of" in done.stderr
 
 
 def check_texts(app, closing):
-    text = check([RINGTAP, "flight", "top", app.prefix])
+    text = check([RINGTAP, "flight", "top", "--once", app.prefix])
     assert f"{app.prefix}: the last " in text and "net_ring_a" in text
     assert re.search(r"^packet: len == 64 +- .* 1 +4$", text, re.MULTILINE), text
-    assert re.search(r"^missed > 10/s over 1s +0 packets/s +10 packets +0 ", text, re.MULTILINE), text
+    assert re.search(r"^missed > 10/s over 1s +0 packets/s +10 packets/s +0 ", text, re.MULTILINE), text
     # Behind an incident may stand what it lacks: here up to 1 ms before the first packet that was kept.
     lines = [line.partition(", the first ")[0] for line in text.splitlines()]
     assert all(len(line) <= 80 for line in lines if not line.startswith((app.prefix, "/"))), text
@@ -139,13 +139,13 @@ def test_sockets_of_others(app, keep, tmp_path):
     (old,) = sockets(app)
     kept.proc.kill()
     until(lambda: app.one("callbacks 0") == 0, what="no callback is left")
-    assert run([RINGTAP, "flight", "top", app.prefix]).returncode == FAILED
+    assert run([RINGTAP, "flight", "top", "--once", app.prefix]).returncode == FAILED
     for user, status in (0, 0), (65534, FAILED):
         child = answering(
             app, json.dumps({"application": {"name": app.prefix}, "folder": "/x", "conditions": []}).encode(), user
         )
         try:
-            assert run([RINGTAP, "flight", "top", app.prefix]).returncode == status
+            assert run([RINGTAP, "flight", "top", "--once", app.prefix]).returncode == status
         finally:
             os.kill(child, 9)
             os.waitpid(child, 0)
@@ -154,7 +154,7 @@ def test_sockets_of_others(app, keep, tmp_path):
     assert old not in sockets(app) and len(sockets(app)) == 1
     # Two at a time.
     third = keep(app, folder=tmp_path / "third")
-    found = only(json.loads(check([RINGTAP, "flight", "top", "--json", app.prefix])))["recorders"]
+    found = only(json.loads(check([RINGTAP, "flight", "top", "--once", "--json", app.prefix])))["recorders"]
     assert {r["folder"] for r in found} == {str(again.folder), str(third.folder)}
 
 

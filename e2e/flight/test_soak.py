@@ -48,7 +48,7 @@ def on_disk(folder):
 
 
 def state(app):
-    (found,) = only(json.loads(check([RINGTAP, "flight", "top", app.prefix, "--json"])))["recorders"]
+    (found,) = only(json.loads(check([RINGTAP, "flight", "top", "--once", app.prefix, "--json"])))["recorders"]
     return found
 
 

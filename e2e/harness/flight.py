@@ -108,7 +108,7 @@ def advice(incident):
 
 def state(app):
     """What the only recorder of an application answers."""
-    answer = run([RINGTAP, "flight", "top", app.prefix, "--json"])
+    answer = run([RINGTAP, "flight", "top", "--once", app.prefix, "--json"])
     assert answer.returncode == 0, answer.stderr
     (found,) = only(json.loads(answer.stdout))["recorders"]
     return found

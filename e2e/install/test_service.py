@@ -169,7 +169,7 @@ def test_recorder_with_the_rights_of_the_unit(bare, closing, tmp_path):
     recorder = closing(Proc([*service.confined(service.FLIGHT, folder, also), RINGTAP, *service_args(app, folder)]))
     recorder.expect("^Keeping the packets of")
     until(
-        lambda: only(json.loads(check([RINGTAP, "flight", "top", "--json", app.prefix])))["recorders"][0][
+        lambda: only(json.loads(check([RINGTAP, "flight", "top", "--once", "--json", app.prefix])))["recorders"][0][
             "kept_packets"
         ],
         what="packets",
@@ -222,7 +222,7 @@ def test_system_calls_of_the_recorder_are_those_that_its_unit_allows(bare, closi
     app, log = bare(), tmp_path / "strace"
     recorder = closing(Proc(["strace", "-D", "-f", "-o", log, RINGTAP, *service_args(app, tmp_path / "i", USDT)]))
     recorder.expect("^Keeping the packets of")
-    check([RINGTAP, "flight", "top", app.prefix])
+    check([RINGTAP, "flight", "top", "--once", app.prefix])
     check([RINGTAP, "flight", "trigger", "--folder", tmp_path / "i"])
     recorder.expect("^Incident .* packets")
     recorder.send_signal(signal.SIGTERM)

@@ -46,7 +46,7 @@ class Flight(process.Program):
             ],
             "Keeping the packets of",
         )
-        self.top = [lab.program("ringtap"), "flight", "top", app.prefix, "--json"]
+        self.top = [lab.program("ringtap"), "flight", "top", "--once", app.prefix, "--json"]
 
     def __exit__(self, *args):
         super().__exit__(*args)
