@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "target/attach_app.h"
 #include "commands.h"
@@ -258,6 +261,22 @@ static bool is_named(struct list_options *c, uint32_t pid, const char *program)
 	return named || !c->name_count;
 }
 
+/* The process of another user, into which this one cannot load the probe. False: it can. */
+static bool print_foreign(uint32_t pid)
+{
+	const struct passwd *owner;
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	if (!geteuid() || stat(path, &st) || st.st_uid == geteuid())
+		return false;
+	owner = getpwuid(st.st_uid);
+	printf("  runs as %s; run ringtap as that user or as root\n",
+		owner ? owner->pw_name : "another user");
+	return true;
+}
+
 static void add_process(uint32_t pid, const char *program, void *arg)
 {
 	struct others *o = arg;
@@ -267,9 +286,11 @@ static void add_process(uint32_t pid, const char *program, void *arg)
 		return;
 	json_array_append_new(o->processes,
 		json_pack("{s:I,s:o}", "pid", (json_int_t)pid, "program", json_text(program)));
-	if (o->c->form == FORM_TEXT)
-		printf("%s  (pid %u)\n  no probe, no telemetry; 'ringtap attach %u' loads the probe\n",
-			printable(name, sizeof(name), program), pid, pid);
+	if (o->c->form != FORM_TEXT)
+		return;
+	printf("%s  (pid %u)\n", printable(name, sizeof(name), program), pid);
+	if (!print_foreign(pid))
+		printf("  no probe, no telemetry; 'ringtap attach %u' loads the probe\n", pid);
 }
 
 static int print_json(json_t *applications, json_t *processes, json_t *skipped)
