@@ -127,6 +127,14 @@ def roff_below(c, below):
     ]
 
 
+def roff_page(name, path):
+    """Another page, as "tcpdump(1)"."""
+    parts = re.fullmatch(r"([\w.-]+)\((\d)\)", name)
+    if not parts:
+        raise Bad(f"{path}: '{name}' in SEE ALSO; write pages as 'tcpdump(1), pcap-filter(7)'")
+    return f"\\fB{roff(parts[1])}\\fR({parts[2]})"
+
+
 class Manual:
     def __init__(self, folder, version, datadir, texts):
         self.folder, self.version, self.datadir = folder, version, datadir
@@ -136,7 +144,12 @@ class Manual:
         """definitions, of options or commands, follow the first section of prose."""
         if name not in self.texts:
             raise Bad(f"no text for the man page of {name}; add {name}.txt to the build's files")
-        first, *others = [roff_section(*section, self.datadir) for section in read_prose(self.texts[name])]
+        sections = dict(read_prose(self.texts[name]))
+        for needed in ("EXAMPLES", "SEE ALSO"):
+            if needed not in sections:
+                raise Bad(f"{self.texts[name]}: the section {needed} is missing")
+        pages = [*see_also, *"".join(f"{line} " for line in sections.pop("SEE ALSO")).strip().split(", ")]
+        first, *others = [roff_section(*section, self.datadir) for section in sections.items()]
         lines = [
             f'.\\" {NOTICE}',
             f'.TH "{page}" 1 "" "ringtap {self.version}" "ringtap manual"',
@@ -148,7 +161,7 @@ class Manual:
             *definitions,
             *itertools.chain(*others),
             ".SH SEE ALSO",
-            see_also,
+            ", ".join(roff_page(other, self.texts[name]) for other in pages),
             "",
         ]
         (self.folder / f"{page}.1").write_text("\n".join(lines), encoding="utf-8")
@@ -168,7 +181,7 @@ class Manual:
             c["summary"],
             synopsis,
             definitions,
-            "\\fBringtap\\fR(1)",
+            [] if c["program"] else ["ringtap(1)"],
         )
 
     def overview(self, commands):
@@ -184,7 +197,7 @@ class Manual:
                 "\\fBringtap \\-\\-version\\fR | \\fB\\-\\-help\\fR",
             ],
             [".SH COMMANDS", *definitions],
-            ", ".join([*pages, "\\fBpcap\\-filter\\fR(7)", "\\fBdumpcap\\fR(1)"]),
+            [f"ringtap-{c['name']}(1)" for c in commands],
         )
 
 
