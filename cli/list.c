@@ -156,8 +156,10 @@ static void print_app(const struct app_view *v)
 			printf("  cannot attach: %s\n", v->why);
 		return;
 	}
-	text_wrapf(stdout, 4, "%s  (%s, pid %s, %s, probe %s)%s", v->name, v->info.program,
-		pid_text(pid, &v->info), v->info.dpdk, v->info.probe, secondary_text(v));
+	text_wrapf(stdout, 4, "%s  (%s, pid %s, %s, probe %s%s)%s", v->name, v->info.program,
+		pid_text(pid, &v->info), v->info.dpdk, v->info.probe,
+		strcmp(v->info.probe, ringtap_version()) ? ", which is not this version" : "",
+		secondary_text(v));
 	for (size_t i = 0; i < v->port_count; i++)
 		add_port(&t, ringtap_list_port(v->list, i));
 	sheet_end(&t, 0, stdout);

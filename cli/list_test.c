@@ -31,10 +31,10 @@ static const struct ringtap_session_info sessions[] = {{.id = 7,
 	.buffer_size = 16777216,
 	.start_ns = 12}};
 
-#define INFO(p, host)                                                                \
-	{                                                                            \
-		.size = sizeof(struct ringtap_app_info), .pid = p, .host_pid = host, \
-		.program = "dpdk-testpmd", .dpdk = "DPDK 22.11.7", .probe = "0.1.0"  \
+#define INFO(p, host)                                                                       \
+	{                                                                                   \
+		.size = sizeof(struct ringtap_app_info), .pid = p, .host_pid = host,        \
+		.program = "dpdk-testpmd", .dpdk = "DPDK 22.11.7", .probe = RINGTAP_VERSION \
 	}
 
 static int set_up(void **state)
@@ -79,7 +79,7 @@ static void applications_ports_and_sessions(void **state)
 {
 	assert_int_equal(list(""), STATUS_OK);
 	assert_string_equal(printed,
-		"pmd  (dpdk-testpmd, pid 4711, DPDK 22.11.7, probe 0.1.0)\n"
+		"pmd  (dpdk-testpmd, pid 4711, DPDK 22.11.7, probe " RINGTAP_VERSION ")\n"
 		"port name                 driver    mac               bit/s   mtu rx/txq link\n"
 		"   0 dpdk0 (0000:03:00.0) net_ixgbe 02:00:00:00:00:ff  10 G  1500   4/16 up\n"
 		"  31 net_ring_a           net_ring  00:00:00:00:00:00     - 65535    1/1 down\n"
@@ -88,25 +88,35 @@ static void applications_ports_and_sessions(void **state)
 		"  without the probe; 'ringtap attach bare' loads it\n");
 }
 
+static void a_probe_of_another_version(void **state)
+{
+	snprintf(test_apps.app[0].info.probe, sizeof(test_apps.app[0].info.probe), "0.0.9");
+	assert_int_equal(list(""), STATUS_OK);
+	assert_non_null(strstr(printed, ", probe 0.0.9, which is not"));
+	strcpy(test_apps.app[0].info.probe, RINGTAP_VERSION);
+	assert_int_equal(list(""), STATUS_OK);
+	assert_null(strstr(printed, "which is not"));
+}
+
 static void processes_without_telemetry_and_probe(void **state)
 {
 	test_apps.count = 1;
 	test_apps.process[0].pid = 4711; /* it is listed as an application */
 	test_apps.process[0].program = "dpdk-testpmd";
-	test_apps.process[1].pid = 815;
+	test_apps.process[1].pid = 5000815; /* no process of this machine has such a number */
 	test_apps.process[1].program = "vpp\033[2J";
-	test_apps.process[2].pid = 816;
+	test_apps.process[2].pid = 5000816;
 	test_apps.process[2].program = "vpp";
 	test_apps.process_count = 3;
 	assert_int_equal(list("vpp"), STATUS_OK);
 	assert_string_equal(printed,
-		"vpp  (pid 816)\n  no probe, no telemetry; 'ringtap attach 816' loads the probe\n");
-	assert_int_equal(list("815"), STATUS_OK);
+		"vpp  (pid 5000816)\n  no probe, no telemetry; 'ringtap attach 5000816' loads the probe\n");
+	assert_int_equal(list("5000815"), STATUS_OK);
 	assert_string_equal(printed,
-		"vpp?[2J  (pid 815)\n  no probe, no telemetry; 'ringtap attach 815' loads the probe\n");
-	assert_int_equal(list("--json 816"), STATUS_OK);
+		"vpp?[2J  (pid 5000815)\n  no probe, no telemetry; 'ringtap attach 5000815' loads the probe\n");
+	assert_int_equal(list("--json 5000816"), STATUS_OK);
 	assert_non_null(strstr(printed, "\"program\": \"vpp\""));
-	assert_null(strstr(printed, "815"));
+	assert_null(strstr(printed, "5000815"));
 	assert_int_equal(list("vpp 817"), STATUS_FAILED);
 }
 
@@ -303,6 +313,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_apps(applications_ports_and_sessions),
 		with_apps(processes_without_telemetry_and_probe),
+		with_apps(a_probe_of_another_version),
 		with_apps(applications_that_cannot_be_attached_to),
 		with_apps(processes_of_containers_have_two_ids),
 		with_apps(long_names_fit_a_terminal),

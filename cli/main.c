@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ringtap/reader.h"
 #include "commands.h"
+#include "version.h"
 #include "base/controls.h"
 #include "base/util.h"
 
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
 
 	controls_guard_stdout();
 	if (!strcmp(name, "--version")) {
-		printf("ringtap %s\n", ringtap_version());
+		version_print();
 		return STATUS_OK;
 	}
 	if (!strcmp(name, "--help") || !strcmp(name, "-h")) {

@@ -3,16 +3,25 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/util.h"
 #include "target/attach_app.h"
 #include "cli/commands.h"
+#include "pauses.h"
 
 struct attach_options {
 	const char *command, *app;
-	bool quiet;
+	bool quiet, json;
 };
 
 static const struct option_def options[] = {
+	{OPTION_TO(struct attach_options, json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
+		"Print JSON: also how long each polling thread was off its CPU"},
+	{OPTION_TO(struct attach_options, quiet), OPTION_FLAG, 'q', "quiet", NULL, NULL, 0, 0,
+		"Print nothing but errors"},
+};
+
+static const struct option_def detach_options[] = {
 	{OPTION_TO(struct attach_options, quiet), OPTION_FLAG, 'q', "quiet", NULL, NULL, 0, 0,
 		"Print nothing but errors"},
 };
@@ -48,25 +57,67 @@ static int begin(const struct command *self, int argc, char **argv, struct attac
 	return attach_target_find(t, self->name, c->app) ? STATUS_FAILED : -1;
 }
 
+static int report_json(const struct attach_target *t, uint64_t ns, const struct pauses *p)
+{
+	json_t *app = json_application(t->name, (uint32_t)t->pid, NULL);
+
+	json_put(app, "was_there", json_boolean(!ns));
+	json_put(app, "attach_ns", ns ? json_count(ns) : json_null());
+	json_put(app, "polling_threads", ns ? pauses_json(p) : json_null());
+	return json_print(json_document("attach", app), stdout);
+}
+
+/* What an operator has to know of an attach. ns: its time; 0: the probe was there. 0 or -errno. */
+static int report(const struct attach_options *c, const struct attach_target *t, uint64_t ns,
+	const struct pauses *p)
+{
+	char time[FORMAT_LEN];
+
+	if (c->json)
+		return report_json(t, ns, p);
+	if (!ns) {
+		printf("'%s' (pid %d) has the probe already\n", t->name, (int)t->pid);
+		return 0;
+	}
+	printf("The probe is in '%s' (pid %d), after %s%s\n", t->name, (int)t->pid,
+		format_ns(time, (double)ns),
+		t->dir ? "" : "; its runtime folder is not visible here");
+	pauses_print(p, stdout);
+	return 0;
+}
+
+static int attach(const struct command *self, const struct attach_options *c,
+	struct attach_target *t, uint64_t begin_ns)
+{
+	struct pauses p;
+	char tasks[32];
+	int ret;
+
+	snprintf(tasks, sizeof(tasks), "/proc/%d/task", (int)t->pid);
+	pauses_begin(&p, tasks);
+	ret = attach_target(t, self->name);
+	pauses_end(&p, tasks);
+	if (ret >= 0 && (!c->quiet || c->json)) {
+		uint64_t ns = now_ns(CLOCK_MONOTONIC) - begin_ns;
+
+		ret = report(c, t, ret ? 0 : ns ? ns : 1, &p);
+		ret = output_end(self->name, ret) == STATUS_OK ? 0 : -EIO;
+	}
+	pauses_free(&p);
+	return ret < 0 ? STATUS_FAILED : STATUS_OK;
+}
+
 static int run_attach(const struct command *self, int argc, char **argv)
 {
 	uint64_t begin_ns = now_ns(CLOCK_MONOTONIC);
 	struct attach_target t = {0};
 	struct attach_options c = {0};
-	int status = begin(self, argc, argv, &c, &t), ret;
+	int status = begin(self, argc, argv, &c, &t);
 
-	if (status < 0) {
-		ret = attach_target(&t, self->name);
-		status = ret < 0 ? STATUS_FAILED : STATUS_OK;
-		if (ret == 1 && !c.quiet)
-			printf("'%s' (pid %d) has the probe already\n", t.name, (int)t.pid);
-		else if (!ret && !c.quiet)
-			printf("The probe is in '%s' (pid %d), after %.0f ms%s\n", t.name,
-				(int)t.pid, (double)(now_ns(CLOCK_MONOTONIC) - begin_ns) / 1e6,
-				t.dir ? "" : "; its runtime folder is not visible here");
-	}
+	if (status < 0)
+		status = attach(self, &c, &t, begin_ns);
 	attach_target_free(&t);
-	return output_end(self->name, 0) ? STATUS_FAILED : status;
+	return status;
 }
 
 static int detach(const struct attach_target *t, const char *command)
@@ -128,8 +179,8 @@ const struct command cmd_attach = {
 const struct command cmd_detach = {
 	.name = "detach",
 	.summary = "end all captures of an application and put its probe to sleep",
-	.options = options,
-	.option_count = sizeof(options) / sizeof(options[0]),
+	.options = detach_options,
+	.option_count = sizeof(detach_options) / sizeof(detach_options[0]),
 	.operands = OPERAND,
 	.listed = LIST_APPS,
 	.operand = operand,

@@ -41,7 +41,11 @@ def forwarding(closing):
 def test_running_testpmd(forwarding, record):
     app = forwarding
     assert not has_probe(app)
-    assert app.prefix in attach(app.prefix)
+    text = attach(app.prefix)
+    assert app.prefix in text
+    # Its worker polls; the threads that sleep are not named.
+    (line,) = text.split("off its CPU meanwhile, for at most:\n")[1].splitlines()
+    assert re.fullmatch(r" +[\d.]+ (ns|us|ms|s)  thread rte-worker-1 \(\d+\)", line)
     found = listed(app)
     assert found["pid"] == app.pid and len(found["ports"]) == 2
     recorder = record(app, "-c", "1000")

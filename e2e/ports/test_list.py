@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from harness import sandbox
 from harness.paths import BUILD, RINGTAP
 from harness.proc import check, freeze, run, until
 from harness.ringtap import FAILED, listing
@@ -154,3 +155,11 @@ def test_frozen_application_is_reported(play):
         (base / "cgroup.procs").write_text(str(app.pid))
         until(lambda: not (group / "cgroup.procs").read_text(), what="the group is empty")
         group.rmdir()
+
+
+def test_as_another_user(app):
+    """Another user's process is named with its user: this one cannot load the probe into it."""
+    done = run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sandbox.public(RINGTAP), "list"])
+    assert done.returncode == 0
+    assert f"(pid {app.pid})\n  runs as root; run ringtap as that user or as root\n" in done.stdout
+    assert "attach" not in done.stdout
