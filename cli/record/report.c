@@ -206,6 +206,19 @@ void report_counts(struct recorder *r, FILE *f)
 		(double)(now_ns(CLOCK_MONOTONIC) - r->start_mono_ns) / NS_PER_S);
 }
 
+/* Whether packets of this direction, RINGTAP_RX or RINGTAP_TX, were captured. */
+static bool has_direction(const struct recorder *r, unsigned direction)
+{
+	unsigned count = ringtap_capture_tap_count(r->cap);
+	struct ringtap_tap tap = {.size = sizeof(tap)};
+
+	for (unsigned i = 0; i < count; i++)
+		if (!ringtap_capture_tap(r->cap, i, &tap) && tap.direction == direction &&
+			tap.counts.captured)
+			return true;
+	return false;
+}
+
 void report_summary(const struct recorder *r, FILE *f)
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
@@ -225,6 +238,10 @@ void report_summary(const struct recorder *r, FILE *f)
 	if (s.queues_refused)
 		fprintf(f, "not captured: %" PRIu64 " queues beyond what fits\n", s.queues_refused);
 	print_files(r, f);
+	if (has_direction(r, RINGTAP_RX) && has_direction(r, RINGTAP_TX))
+		text_wrapf(f, 2,
+			"Both directions are in it: Wireshark takes a packet that was forwarded, and "
+			"so is there twice, for a retransmission; --direction rx records it once");
 }
 
 /* Advice on the largest loss; full: on a full buffer. */

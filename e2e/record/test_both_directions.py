@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A forwarder's packets are in a recording of both directions twice: what Wireshark makes of it."""
+
+import pytest
+from harness.paths import RINGTAP
+from harness.proc import Proc, check
+from harness.two_hosts import TwoHosts
+
+MARKED = "tcp.analysis.retransmission or tcp.analysis.out_of_order or tcp.analysis.duplicate_ack"
+NOTE = "--direction rx records it once"
+
+
+@pytest.fixture
+def hosts(plugin, closing, tmp_path):
+    (tmp_path / "pages").mkdir()
+    return closing(TwoHosts(plugin, tmp_path / "pages"))
+
+
+def recorded(hosts, closing, path, count, *options):
+    """(summary, packets of the connection, those that tshark marks) of a page that is fetched."""
+    proc = closing(Proc([RINGTAP, "record", "my-app", "-f", "tcp port 80", "-c", count, "-w", path, *options]))
+    proc.expect("^Capturing on")
+    hosts.fetch()
+    assert proc.wait() == 0, proc.output
+    counts = [check(["tshark", "-r", path, "-Y", filter]).count("\n") for filter in ("tcp", MARKED)]
+    return (" ".join(proc.output.split()), *counts)
+
+
+def test_retransmissions_that_are_none(hosts, closing, tmp_path):
+    summary, packets, marked = recorded(hosts, closing, tmp_path / "both", 20)
+    assert NOTE in summary and packets == 20 and marked
+    summary, packets, marked = recorded(hosts, closing, tmp_path / "rx", 10, "--direction", "rx")
+    assert NOTE not in summary and packets == 10 and not marked
