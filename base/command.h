@@ -33,7 +33,7 @@ struct option_def {
 	char letter;         /* 0: none */
 	const char *name;    /* long name; NULL: none */
 	const char *arg;     /* what --help calls the value */
-	const char *choices; /* separated by | */
+	const char *choices; /* separated by |; of TEXT, beginnings of values, for completion */
 	uint64_t min, max;
 	const char *help; /* sentences without the last full stop */
 };

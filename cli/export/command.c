@@ -33,7 +33,8 @@ static const struct option_def options[] = {
 		"Address to listen at (default " LISTEN_DEFAULT "). Port 0 selects a free port; "
 		":PORT listens at all addresses "
 		"of the host, for all clients"},
-	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
+	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", "all|" COLLECTOR_NAMES,
+		0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, pools, or all (default polls,busy,pools; gaps reads the clock at every "
 		"poll, bytes and latency read every packet, and so cost more)"},

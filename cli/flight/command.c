@@ -51,7 +51,7 @@ static const struct option_def options[] = {
 		"there is room for them. If --buffer is used up earlier, less is kept, and incidents "
 		"say so (default: what --buffer holds)"},
 	{.kind = OPTION_HEADING, .help = "When to write an incident"},
-	{OPTION_SET(OPT_ON), OPTION_TEXT, 0, "on", "CONDITION", NULL, 0, 0,
+	{OPTION_SET(OPT_ON), OPTION_TEXT, 0, "on", "CONDITION", TRIGGER_NAMES, 0, 0,
 		"Write an incident when this happens; may be given several times. Packets that "
 		"ports lost or refused, per reading: 'missed', 'nombuf', 'unsent', 'errors', or "
 		"'missed > 100', 'missed > 1000/s'. Time in the application: 'latency > 200us' (of "
@@ -75,7 +75,8 @@ static const struct option_def options[] = {
 		"How much to write from after the event (default: 500ms)"},
 	{OPTION_SET(OPT_COOLDOWN), OPTION_TIME, 0, "cooldown", "TIME", NULL, 0, TRIGGER_TIME_MAX,
 		"Write no other incident of the same --on for TIME (default: 10s)"},
-	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
+	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", "all|" COLLECTOR_NAMES,
+		0, 0,
 		"What the application counts for metrics.json and doctor.txt, beside what "
 		"conditions need, separated by commas: polls, bytes, busy, gaps, latency, pools, or "
 		"all (default: pools)"},

@@ -32,7 +32,7 @@ static const struct option_def options[] = {
 	{TO(cfg.view), OPTION_CHOICE, 0, "view", "VIEW", VIEW_NAMES, 0, 0,
 		"The table to begin with: ports, queues, threads, pools, latency or gaps "
 		"(default ports)"},
-	{TO(cfg.sort), OPTION_TEXT, 0, "by", "COLUMN", NULL, 0, 0,
+	{TO(cfg.sort), OPTION_TEXT, 0, "by", "COLUMN", COLUMN_NAMES, 0, 0,
 		"Sort by the column of this title, largest first"},
 	{TO(cfg.reverse), OPTION_FLAG, 0, "reverse", NULL, NULL, 0, 0, "Smallest first"},
 	{TO(cfg.interval_ns), OPTION_TIME, 0, "interval", "TIME", NULL, INTERVAL_TIME,
@@ -49,7 +49,8 @@ static const struct option_def options[] = {
 		"Stop after N intervals"},
 	{TO(cfg.duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,
 		"End after TIME (default: at a signal, or q on a terminal)"},
-	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", NULL, 0, 0,
+	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", "all|" COLLECTOR_NAMES,
+		0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, addresses, pools, or all (default polls,busy,pools; latency and gaps "
 		"when their view is shown)"},

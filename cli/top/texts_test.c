@@ -10,6 +10,7 @@
 #include "base/test_util.h"
 #include "base/util.h"
 #include "cli/commands.h"
+#include "cli/top/top.h"
 #include "measure/fake_monitor.h"
 #include "common/test_now.h"
 
@@ -244,7 +245,7 @@ static void views_switch_their_collectors_on(void **state)
 	static const struct {
 		const char *args;
 		unsigned collectors;
-	} views[] = {
+	} cases[] = {
 		{"--once", RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS},
 		{"--once|--view|latency",
 			RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS | RINGTAP_LATENCY},
@@ -252,9 +253,9 @@ static void views_switch_their_collectors_on(void **state)
 		{"--once|--collectors|bytes", RINGTAP_BYTES | RINGTAP_POLLS},
 	};
 
-	for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
-		lasts(views[i].args);
-		assert_int_equal(app->options.collectors, views[i].collectors);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		lasts(cases[i].args);
+		assert_int_equal(app->options.collectors, cases[i].collectors);
 	}
 	lasts("--once|--latency-sample|8");
 	assert_int_equal(app->options.latency_every, 8);
@@ -277,6 +278,28 @@ static void a_closed_output_is_a_failure(void **state)
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
+/* What completion offers: the titles that are one word, and nothing else. */
+static void titles_are_offered(void **state)
+{
+	bool found[COLUMNS_MAX * VIEW_COUNT] = {false};
+	size_t names = 1;
+
+	for (const struct view *v = views; v < views + VIEW_COUNT; v++) {
+		for (unsigned c = 0; c < v->column_count; c++) {
+			const char *title = v->columns[c].title;
+			int i = choice_index(COLUMN_NAMES, title, strlen(title));
+
+			assert_true((i >= 0) == !strchr(title, ' '));
+			if (i >= 0)
+				found[i] = true;
+		}
+	}
+	for (const char *p = COLUMN_NAMES; *p; p++)
+		names += *p == '|';
+	for (size_t i = 0; i < names; i++)
+		assert_true(found[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -286,6 +309,7 @@ int main(void)
 		CASE(the_duration_ends_the_last_interval),
 		CASE(views_switch_their_collectors_on),
 		CASE(a_closed_output_is_a_failure),
+		CASE(titles_are_offered),
 	};
 	int failed =
 		test_goldens(&cmd_top, GOLDEN, rows, sizeof(rows) / sizeof(rows[0]), begin, end);

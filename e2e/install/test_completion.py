@@ -140,6 +140,10 @@ def test_completion(offered, app, tmp_path):
     (tmp_path / "some.pcapng").touch()
     assert offered("ringtap record --on-full ") == ["drop", "wait"]
     assert "duration" in offered("ringtap record -a ") and "interval" in offered("ringtap record -b ")
+    assert {"missed", "idle-gap", "exit"} <= set(offered("ringtap flight --on "))
+    assert offered("ringtap flight --on idl") == ["idle-gap"]
+    assert {"RXBIT/s", "P99.9", "CACHED"} <= set(offered("ringtap top --by "))
+    assert {"all", "gaps"} <= set(offered("ringtap top --collectors "))
     assert offered("ringtap record -w some") == ["some.pcapng"]
     assert offered("ringtap explain some") == ["some.pcapng"]
     assert offered("ringtap record --queue ") == []
