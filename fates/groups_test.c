@@ -57,7 +57,7 @@ static void test_protocols_come_by_their_number(void **state)
 	assert_int_equal(top[0]->packets, 2);
 	assert_int_equal(top[0]->bytes, 1060);
 	assert_int_equal(top[0]->oldest_ns, 7);
-	assert_string_equal(top[1]->name, "type 0x88cc");
+	assert_string_equal(top[1]->name, "LLDP");
 	assert_int_equal(groups_top(&groups, top, 1), 1);
 	assert_int_equal(groups.packets, 3);
 	assert_int_equal(groups.sizes[0], 2);
@@ -76,7 +76,7 @@ static void test_flows_are_those_of_the_headers(void **state)
 	assert_string_equal(flow_text(&top[0]->key, text), "10.0.0.1:1024 > 10.0.0.2:53 UDP");
 	assert_int_equal(top[0]->packets[0], 2);
 	assert_string_equal(
-		flow_text(&top[1]->key, text), "02:00:00:00:00:02 > 02:00:00:00:00:01 type 0x88cc");
+		flow_text(&top[1]->key, text), "02:00:00:00:00:02 > 02:00:00:00:00:01 LLDP");
 }
 
 /* The packet of a ring may be gone when the example is printed. */

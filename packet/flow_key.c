@@ -50,19 +50,7 @@ char *flow_text(const struct flow_key *k, char buf[FLOW_TEXT])
 
 char *flow_protocol(const struct flow_key *k, char buf[16])
 {
-	static const struct {
-		uint8_t number;
-		const char *name;
-	} names[] = {{IPPROTO_TCP, "tcp"}, {IPPROTO_UDP, "udp"}, {IPPROTO_ICMP, "icmp"},
-		{IPPROTO_ICMPV6, "icmp6"}, {IPPROTO_SCTP, "sctp"}, {IPPROTO_GRE, "gre"},
-		{IPPROTO_ESP, "esp"}};
-
-	snprintf(buf, 16, k->flags & HAS_IP ? "%u" : "0x%04x",
-		k->flags & HAS_IP ? k->protocol : k->type);
-	for (size_t i = 0; k->flags & HAS_IP && i < sizeof(names) / sizeof(names[0]); i++)
-		if (names[i].number == k->protocol)
-			snprintf(buf, 16, "%s", names[i].name);
-	return buf;
+	return k->flags & HAS_IP ? protocol_text(k->protocol, buf) : ethertype_text(k->type, buf);
 }
 
 char *flow_address(const struct flow_key *k, const uint8_t *address, char buf[ADDRESS_TEXT])

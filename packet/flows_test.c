@@ -68,7 +68,7 @@ static void keys_of_ipv4(void **state)
 	assert_string_equal(text_of(p, len), "10.0.0.1:4711 > 10.0.0.2:53 UDP");
 	/* A packet that is cut within the ports, and one within the addresses. */
 	assert_string_equal(text_of(p, len - 1), "10.0.0.1 > 10.0.0.2 UDP");
-	assert_string_equal(text_of(p, 30), "00:00:00:00:00:02 > 00:00:00:00:00:01 type 0x0800");
+	assert_string_equal(text_of(p, 30), "00:00:00:00:00:02 > 00:00:00:00:00:01 IPv4");
 	len = ipv4(p, ethernet(p, 0x0800, tags, 2), 6, 0, 1);
 	assert_string_equal(text_of(p, len), "10.0.0.1:4711 > 10.0.0.2:53 TCP, VLAN 100");
 	/* The first fragment has ports, later ones have data there. */

@@ -6,6 +6,7 @@
 
 #include "headers.h"
 #include "layers.h"
+#include "protocols.h"
 
 static void take_ip(struct headers *h, const struct ip *ip)
 {
@@ -77,18 +78,23 @@ char *address_text(uint8_t version, const uint8_t *a, char buf[ADDRESS_TEXT])
 	return buf;
 }
 
+#define CASE(number, name) \
+	case number: strcpy(buf, name); break;
+
 char *protocol_text(uint8_t protocol, char buf[16])
 {
 	switch (protocol) {
-	case IPPROTO_ICMP: strcpy(buf, "ICMP"); break;
-	case IPPROTO_IGMP: strcpy(buf, "IGMP"); break;
-	case IPPROTO_TCP: strcpy(buf, "TCP"); break;
-	case IPPROTO_UDP: strcpy(buf, "UDP"); break;
-	case IPPROTO_GRE: strcpy(buf, "GRE"); break;
-	case IPPROTO_ESP: strcpy(buf, "ESP"); break;
-	case IPPROTO_ICMPV6: strcpy(buf, "ICMPv6"); break;
-	case IPPROTO_SCTP: strcpy(buf, "SCTP"); break;
-	default: snprintf(buf, 16, "protocol %u", protocol);
+		IP_PROTOCOLS(CASE)
+	default: snprintf(buf, 16, "proto %u", protocol);
+	}
+	return buf;
+}
+
+char *ethertype_text(uint16_t type, char buf[16])
+{
+	switch (type) {
+		ETHERTYPES(CASE)
+	default: snprintf(buf, 16, type < TYPE_MIN ? "IEEE 802.3" : "0x%04x", type);
 	}
 	return buf;
 }
@@ -102,12 +108,8 @@ char *headers_protocol(const struct headers *h, char buf[PROTOCOL_TEXT])
 		snprintf(buf, PROTOCOL_TEXT, "IPv%u %s", h->version, name);
 	} else if (!(h->flags & HAS_TYPE)) {
 		snprintf(buf, PROTOCOL_TEXT, "unreadable");
-	} else if (h->type == TYPE_ARP) {
-		snprintf(buf, PROTOCOL_TEXT, "ARP");
-	} else if (h->type < TYPE_MIN) {
-		snprintf(buf, PROTOCOL_TEXT, "IEEE 802.3");
 	} else {
-		snprintf(buf, PROTOCOL_TEXT, "type 0x%04x", h->type);
+		snprintf(buf, PROTOCOL_TEXT, "%s", ethertype_text(h->type, name));
 	}
 	return buf;
 }

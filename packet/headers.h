@@ -43,6 +43,7 @@ char *headers_protocol(const struct headers *h, char buf[PROTOCOL_TEXT]);
 #define ADDRESS_TEXT 46
 char *mac_text(const uint8_t m[6], char buf[MAC_TEXT]);
 char *address_text(uint8_t version, const uint8_t *a, char buf[ADDRESS_TEXT]);
-char *protocol_text(uint8_t protocol, char buf[16]); /* "UDP", "protocol 99" */
+char *protocol_text(uint8_t protocol, char buf[16]); /* "UDP", "proto 99" */
+char *ethertype_text(uint16_t type, char buf[16]);   /* "ARP", "0x88b5" */
 
 #endif

@@ -76,6 +76,7 @@ def size(count):
     return f"{count:.0f} B"
 
 
+# As packet/protocols.h has them.
 PROTOCOLS = {
     1: "ICMP",
     2: "IGMP",
@@ -95,11 +96,13 @@ PROTOCOLS = {
 ETHERTYPES = {
     0x0800: "IPv4",
     0x0806: "ARP",
+    0x8100: "VLAN",
     0x86DD: "IPv6",
     0x8847: "MPLS",
     0x8848: "MPLS",
     0x8863: "PPPoE",
     0x8864: "PPPoE",
+    0x88A8: "VLAN",
     0x88CC: "LLDP",
     0x88F7: "PTP",
     0x8809: "LACP",
@@ -107,7 +110,11 @@ ETHERTYPES = {
 
 
 def protocol(number):
-    return DASH if number is None else PROTOCOLS.get(number, f"IP {number}")
+    return DASH if number is None else PROTOCOLS.get(number, f"proto {number}")
+
+
+def ethertype(number):
+    return ETHERTYPES.get(number, f"0x{number:04x}")
 
 
 def endpoint(address, port):
