@@ -2,14 +2,13 @@
 """Joins small parts of an hour: pcapng files behind each other are a pcapng file of several sections."""
 
 import itertools
-import json
 import os
 import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from . import clocks, frames, ingest, layout, options, private, show, units
+from . import clocks, document, frames, ingest, layout, options, private, show, units
 from .errors import Refused
 from .store import Archive, no_space
 
@@ -129,7 +128,7 @@ def join(archive, group):
 def run(args):
     pa.set_cpu_count(1)
     archive = Archive(args.archive, shared=args.shared)
-    begin = time.monotonic()
+    begin = time.monotonic_ns()
     parts = archive.parts(since=args.since, until=args.until, recorders=args.recorders)
     found = [group for group in groups(parts, args.below, args.up_to) if len(group) > 1]
     done, failed = 0, 0
@@ -147,11 +146,11 @@ def run(args):
         "into": len(found),
         "done": done,
         "failed": failed,
-        "seconds": round(time.monotonic() - begin, 3),
+        "duration_ns": time.monotonic_ns() - begin,
         "dry_run": args.dry_run,
     }
     if args.json:
-        show.say(json.dumps(result))
+        document.write("compact", result)
     else:
         show.say(
             f"{'would join' if args.dry_run else 'joined'} {joined} of {len(parts)} parts into {len(found)}"

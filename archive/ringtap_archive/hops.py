@@ -2,9 +2,8 @@
 """`ringtap archive hops`: where packets are delayed, reordered and lost between recorders."""
 
 import argparse
-import json
 
-from . import clocks, follow, options, show, units
+from . import clocks, document, follow, options, show, units
 from .errors import Refused
 
 
@@ -99,7 +98,7 @@ def _run(con, args):
     captured = follow.rows_of(con, follow.statement("hops_captured"))
     states = clocks.of_recorders(con.parts)
     if args.json:
-        print(json.dumps(as_json(found, lost, missing, captured, states), indent=2))
+        document.write("hops", as_json(found, lost, missing, captured, states), indent=2)
     else:
         for line in text(found, lost, missing, captured, states, args.limit):
             show.say(line)
@@ -302,6 +301,5 @@ def as_json(found, lost, missing, captured, states):
         "not_captured": captured,
         "recorder_clocks": states,
     }
-    if lost is not None:
-        out["lost"] = [_row_json(found, r) for r in lost]
+    out["lost"] = None if lost is None else [_row_json(found, r) for r in lost]
     return out

@@ -19,7 +19,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from . import decoder, frames, index, layout, options, packed, private, show, units
+from . import decoder, document, frames, index, layout, options, packed, private, show, units
 from .errors import Lost, Refused, WrongCommandLine
 from .store import Archive, no_space, write_synced
 
@@ -301,9 +301,9 @@ class Job:
             "packets": sum(m["packets"]["rows"] for m in self.metas),
             "parts": len(self.metas),
             "bytes": self.bytes,
-            "stored": sum(m["pcapng"]["bytes"] for m in self.metas),
-            "index": sum(m[table]["bytes"] for m in self.metas for table in ("packets", "flows")),
-            "seconds": round(time.monotonic() - begin, 3),
+            "stored_bytes": sum(m["pcapng"]["bytes"] for m in self.metas),
+            "index_bytes": sum(m[table]["bytes"] for m in self.metas for table in ("packets", "flows")),
+            "duration_ns": round((time.monotonic() - begin) * 1e9),
             "salvaged": self.torn,
         }
 
@@ -507,8 +507,8 @@ def describe(result):
         return f"{name}: has neither packets nor losses; nothing is added"
     text = (
         f"{name}: {result['packets']} packets in {result['parts']} part{'s'[: result['parts'] != 1]}, "
-        f"{show.size(result['bytes'])} as {show.size(result['stored'])} and an index of "
-        f"{show.size(result['index'])}, in {result['seconds']:.2f} s"
+        f"{show.size(result['bytes'])} as {show.size(result['stored_bytes'])} and an index of "
+        f"{show.size(result['index_bytes'])}, in {result['duration_ns'] / 1e9:.2f} s"
     )
     return text + (f"; {result['salvaged']}; what is before that was added" if result["salvaged"] else "")
 
@@ -569,7 +569,7 @@ class Ingester:
 
     def report(self, result):
         if self.args.json:
-            print(json.dumps(result), flush=True)
+            document.write("ingest", result)
         elif not self.args.quiet:
             show.say(describe(result))
 

@@ -2,11 +2,10 @@
 """Removes the oldest parts."""
 
 import argparse
-import json
 import re
 import time
 
-from . import layout, options, show, units
+from . import document, layout, options, show, units
 from .store import Archive, no_space
 
 
@@ -80,18 +79,17 @@ def run(args):
         if chosen and not args.dry_run:
             remove(archive, chosen)
     if args.json:
-        print(
-            json.dumps(
-                {
-                    "parts": [part.name for part in chosen],
-                    "bytes": freed,
-                    "packets": packets,
-                    "last_ns": last,
-                    "left": len(parts) - len(chosen),
-                    "dry_run": args.dry_run,
-                    "removed_before": before,
-                }
-            )
+        document.write(
+            "prune",
+            {
+                "parts": [part.name for part in chosen],
+                "bytes": freed,
+                "packets": packets,
+                "last_ns": last,
+                "left": len(parts) - len(chosen),
+                "dry_run": args.dry_run,
+                "removed_before": before,
+            },
         )
         return 0
     if before:

@@ -3,11 +3,10 @@
 
 import decimal
 import itertools
-import math
 import os
 import sys
 
-from . import addresses, options, private, show
+from . import addresses, document, options, private, show
 from .errors import Refused, WrongCommandLine
 
 WIDTH_ROWS = 1000  # of a table: as many rows decide how wide its columns are
@@ -97,15 +96,19 @@ def _json_value(value):
 
 
 def print_json(result, out):
-    """A list of objects, one a line."""
+    """The rows are objects, one a line."""
     import json
 
-    separator = "["
+    head = json.dumps(document.make("query", {}))
+    separator = head[:-1] + ', "rows": ['
     for row in _rows(result):
-        values = {n: v if not isinstance(v, float) or math.isfinite(v) else None for n, v in zip(result.columns, row)}
+        values = {
+            n: document.plain(_json_value(v) if isinstance(v, decimal.Decimal) else v)
+            for n, v in zip(result.columns, row)
+        }
         out.write(separator + "\n" + json.dumps(values, default=_json_value, allow_nan=False))
         separator = ","
-    out.write("[]\n" if separator == "[" else "\n]\n")
+    out.write("\n]}\n" if separator == "," else separator + "]}\n")
 
 
 def write_arrow(result, name, group):

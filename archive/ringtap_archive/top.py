@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap archive top`: most of the traffic, by what it is."""
 
-import json
 from dataclasses import dataclass
 
-from . import addresses, follow, options, show, units
+from . import addresses, document, follow, options, show, units
 from .engine import number
 from .errors import Refused
 
@@ -38,7 +37,7 @@ def _layers(row):
         return show.protocol(row["protocol"])
     if row["ethertype"] is None:
         return "unknown"
-    return show.ETHERTYPES.get(row["ethertype"], f"0x{row['ethertype']:04x}")
+    return show.ethertype(row["ethertype"])
 
 
 KINDS = {
@@ -192,11 +191,8 @@ def run(args):
         first, last = span(con)
         rows = top(con, args.view, args.limit, args.by, args.sum, args.where)
     if args.json:
-        print(
-            json.dumps(
-                {"view": args.view, "first_ns": first, "last_ns": last, "rows": [as_json(r) for r in rows]}, indent=2
-            )
-        )
+        rows = [as_json(r) for r in rows]
+        document.write("top", {"view": args.view, "first_ns": first, "last_ns": last, "rows": rows}, indent=2)
     else:
         for line in text(KINDS[args.view], rows, first, last, args.sum):
             show.say(line)

@@ -3,7 +3,6 @@
 
 import contextlib
 import hashlib
-import json
 import os
 import tempfile
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from . import decoder, frames, layout, options, private, schema, show
+from . import decoder, document, frames, layout, options, private, schema, show
 from .errors import Lost, Refused
 from .store import Archive
 
@@ -233,8 +232,9 @@ def run(args):
             show.say(f"{found.name}: {'; '.join(found.texts())}" + (f"; {found.outcome}" if found.outcome else ""))
     bad = [found for found in results if not found.outcome or found.lost != 0]
     if args.json:
-        print(
-            json.dumps({"parts": checked, "damaged": [found.as_json() for found in results], "interrupted": state[0]})
+        document.write(
+            "verify",
+            {"parts": checked, "damaged": [found.as_json() for found in results], "interrupted": state[0]},
         )
     else:
         show.say(

@@ -59,8 +59,8 @@ def written(
     file = File().section().interface(*of_interface(start)).interface(*of_interface(start, b"eth1"))
     for n, (hour, text) in enumerate(reports):
         at = START_NS + hour * HOUR + n * 1000
-        file.packet(FRAME, at).statistics(0, at + 1, (COMMENT, b"NIC: imissed=0"), (COMMENT, text.encode()))
-        file.statistics(1, at + 2, (COMMENT, b"NIC: imissed=0"))
+        file.packet(FRAME, at).statistics(0, at + 1, (COMMENT, b"NIC: missed=0"), (COMMENT, text.encode()))
+        file.statistics(1, at + 2, (COMMENT, b"NIC: missed=0"))
     return file.write(path)
 
 

@@ -4,6 +4,7 @@
 import math
 
 import pytest
+from harness.documents import ns_of
 from harness.site import SECOND, START, TCP, UDP, Recorder, Site, archive_command
 
 pytest.importorskip("duckdb")
@@ -110,7 +111,7 @@ def test_each_lost_packet_is_listed_where_it_was_seen_last(site, told):
             last = list(p.times)[-1]
             expected.append((p.times[last] + AHEAD[last], f"{last}:eth0", f"{p.lost_at}:eth0", p.flow))
     found = [
-        (r["in_ns"], r["from"], r["to"], (r["src"], r["dst"], r["src_port"], r["dst_port"], r["protocol"]))
+        (ns_of(r["in"]), r["from"], r["to"], (r["src"], r["dst"], r["src_port"], r["dst_port"], r["protocol"]))
         for r in told["lost"]
     ]
     assert sorted(found) == sorted(expected) and len(expected) > 100
@@ -131,7 +132,7 @@ def test_a_lost_packet_can_be_fetched(site, told, tmp_path):
         for p in site.sent
         if p.lost_at
         and list(p.times)[-1] == lost["recorder"]
-        and p.times[lost["recorder"]] + AHEAD[lost["recorder"]] == lost["in_ns"]
+        and p.times[lost["recorder"]] + AHEAD[lost["recorder"]] == ns_of(lost["in"])
     )
     assert b"%012d" % packet.number in data
     assert sum(b"%012d" % p.number in data for p in site.sent[:200]) == (packet.number < 200)
@@ -181,7 +182,7 @@ def test_of_identical_packets_the_lost_ones_are_found(tmp_path, period, delay):
     found = hop(told, "a", "b")
     lost = [p for p in site.sent if p.lost_at]
     assert (found["arrived"], found["lost"]) == (300 - len(lost), len(lost))
-    assert [r["in_ns"] for r in told["lost"]] == [p.times["a"] for p in lost]
+    assert [ns_of(r["in"]) for r in told["lost"]] == [p.times["a"] for p in lost]
     assert found["max_ns"] == max(p.times["b"] - p.times["a"] for p in site.sent if not p.lost_at and p.flow[4] == UDP)
 
 
@@ -203,7 +204,7 @@ def test_a_retransmission_with_equal_contents_is_no_delay(tmp_path):
     told = site.ingest().json("hops", "--lost", "--where", "src_port = 9", "--offset", "a=0", "--offset", "b=3ms")
     found = hop(told, "a", "b")
     assert (found["arrived"], found["lost"], found["min_ns"], found["max_ns"]) == (20, 20, MS, MS)
-    assert [r["in_ns"] for r in told["lost"]] == [START + 2 * SECOND + n * SECOND for n in range(20)]
+    assert [ns_of(r["in"]) for r in told["lost"]] == [START + 2 * SECOND + n * SECOND for n in range(20)]
 
 
 def test_duplicates_of_the_network_appear(tmp_path):

@@ -42,6 +42,10 @@ def recorded(tmp_path_factory):
     return archive, files, frames
 
 
+def rows_of(text):
+    return json.loads(text)["rows"]
+
+
 def query(archive, sql, *options, **more):
     return archived.run("query", "-A", archive, *options, sql, **more).stdout
 
@@ -76,7 +80,7 @@ def test_talkers_as_tshark_counts_them(recorded):
         if source := four or six or arp:
             expected[source][0] += 1
             expected[source][1] += int(length)
-    rows = json.loads(
+    rows = rows_of(
         query(
             archive,
             "SELECT src, count(*) AS packets, sum(length) AS bytes FROM packets "
@@ -103,7 +107,7 @@ def test_forms(recorded, tmp_path):
     )
     table, text, objects, nothing, empty = [out for status, out in done if status == 0]
     n = len(frames)
-    assert not errors and not nothing and json.loads(empty) == []
+    assert not errors and not nothing and rows_of(empty) == []
     assert table.splitlines() == [
         "recorder  packets  address   nothing",
         *(f"{name:8}  {n:7}  10.0.0.1" for name in ("one", "three")),
@@ -112,7 +116,7 @@ def test_forms(recorded, tmp_path):
         ["recorder", "packets", "address", "nothing"],
         *([name, str(n), "10.0.0.1", ""] for name in ("one", "three")),
     ]
-    assert json.loads(objects) == [
+    assert rows_of(objects) == [
         {"recorder": name, "packets": n, "address": "10.0.0.1", "nothing": None} for name in ("one", "three")
     ]
     show = (
@@ -137,22 +141,22 @@ def test_text_of_addresses_in_sql(recorded):
         "fe80::a00:0:0:1",
     ]
     sql = "SELECT " + ", ".join(f"ip_text(ip('{text}')) AS t{i}, ip('{text}') AS a{i}" for i, text in enumerate(texts))
-    (row,) = json.loads(query(recorded[0], sql, "--json"))
+    (row,) = rows_of(query(recorded[0], sql, "--json"))
     assert list(row.values()) == [text for text in texts for _ in range(2)]
-    (row,) = json.loads(query(recorded[0], "SELECT ip('10.0.0.' || 7) AS address, 'ip(''x'')' AS text", "--json"))
+    (row,) = rows_of(query(recorded[0], "SELECT ip('10.0.0.' || 7) AS address, 'ip(''x'')' AS text", "--json"))
     assert row == {"address": "10.0.0.7", "text": "ip('x')"}
 
 
 def test_window_and_recorders(recorded):
     archive, _files, frames = recorded
     sql = "SELECT count(*) AS n, min(time_ns) AS first, max(hour) AS hour FROM packets"
-    (row,) = json.loads(
+    (row,) = rows_of(
         query(archive, sql, "--json", "--recorder", "three", "--from", "2026-01-01T01:00:00", "--to", "@1767232800")
     )
     step = 3 * HOUR * 10**9 // len(frames)
     inside = [i * step for i in range(len(frames)) if HOUR * 10**9 <= i * step < 2 * HOUR * 10**9]
-    assert row == {"n": len(inside), "first": BEGIN * 10**9 + inside[0], "hour": 1}
-    assert json.loads(query(archive, sql, "--json", "--from", "2027-01-01")) == [{"n": 0, "first": None, "hour": None}]
+    assert row == {"n": len(inside), "first": str(BEGIN * 10**9 + inside[0]), "hour": 1}
+    assert rows_of(query(archive, sql, "--json", "--from", "2027-01-01")) == [{"n": 0, "first": None, "hour": None}]
 
 
 def scanned(plan):
@@ -181,7 +185,7 @@ def test_what_cannot_matter_is_not_read(recorded):
     )
     assert not errors
     for (words, (files, groups)), (status, out) in zip(cases, done):
-        plan = json.loads(out)[0]["explain_value"]
+        plan = rows_of(out)[0]["explain_value"]
         found = scanned(plan)
         assert status == 0 and found[1] == groups and files in (None, found[0]), f"{words}: {plan}"
 
