@@ -75,7 +75,7 @@ ssize_t rt_pcapng_idb(void *buf, size_t size, const struct rt_pcapng_idb *idb);
  *   5 | total length | interface id | time high 32 | time low 32 | options
  *
  *           on the wire
- *                |---------> ifdrop        lost by the NIC (imissed + rx_nombuf)
+ *                |---------> ifdrop        lost before (missed, and no mbuf)
  *             ifrecv                       seen by the probe
  *                |---------> (filtered)
  *           filteraccept

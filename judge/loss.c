@@ -118,7 +118,7 @@ void rule_pools(const struct examination *e, struct diagnosis *d)
 		if (lost > 0 && !drops_reported)
 			verdict_add_evidence(v,
 				"the drivers dropped %s packets because there was no buffer "
-				"(rx_nombuf)",
+				"(no mbuf)",
 				format_count(text, (uint64_t)lost));
 		drops_reported = true;
 	}
@@ -231,7 +231,7 @@ void rule_missed(const struct examination *e, struct diagnosis *d)
 			return;
 		where_port(v, ringtap_snapshot_port(e->span.to, i));
 		verdict_add_evidence(v,
-			"the NIC dropped %s packets in %.1f s as its queue was full (imissed), "
+			"the NIC dropped %s packets in %.1f s as its queue was full (missed), "
 			"%.3g %% of what arrived",
 			format_count(missed, (uint64_t)dr.imissed), dr.seconds, 100 * share);
 		partial_evidence(v, &dr);
@@ -293,7 +293,7 @@ void rule_unsent(const struct examination *e, struct diagnosis *d)
 		/* Drivers differ: net_tap counts refused ones as errors, net_ring counts nothing.
 		 */
 		if (dr.oerrors > 0)
-			verdict_add_evidence(v, "the driver counts %s errors (oerrors)",
+			verdict_add_evidence(v, "the driver counts %s errors (tx_errors)",
 				format_count(errors, (uint64_t)dr.oerrors));
 		else
 			verdict_add_evidence(v,

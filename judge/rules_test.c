@@ -271,7 +271,7 @@ static void missed_because_somebody_else_had_the_cpu(void **state)
 	threads[1][0].cpu_ns = (uint64_t)((1 - 2 * LIMIT_WAIT) * SECONDS * NS_PER_S);
 	threads[1][0].wait_ns = (uint64_t)(2 * LIMIT_WAIT * SECONDS * NS_PER_S);
 	expect(VERDICT_PREEMPTED, 1);
-	assert_non_null(strstr(d.verdict[0].evidence[d.verdict[0].evidence_count - 1], "imissed"));
+	assert_non_null(strstr(d.verdict[0].evidence[d.verdict[0].evidence_count - 1], "missed"));
 }
 
 static void empty_mempools(void **state)

@@ -157,7 +157,7 @@ static void judge_thread(const struct examination *e, uint32_t i, struct diagnos
 			x.cpu >= LIMIT_RUNNING ? "the kernel saw it running: " : "");
 	worst_gap_evidence(v, e, t);
 	if (missed_meanwhile(e, i) >= LIMIT_LOST_PACKETS)
-		verdict_add_evidence(v, "the NIC dropped %s packets meanwhile (imissed)",
+		verdict_add_evidence(v, "the NIC dropped %s packets meanwhile (missed)",
 			format_count(count, (uint64_t)missed_meanwhile(e, i)));
 }
 

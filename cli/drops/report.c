@@ -3,6 +3,7 @@
 
 #include "base/util.h"
 #include "drops.h"
+#include "fates/words.h"
 
 struct driver_counts drops_driver(const struct drops *d, uint32_t interface)
 {
@@ -200,6 +201,9 @@ static void print_notes(const struct drops *d, const struct drops_sum *sum, FILE
 		text_wrapf(f, 0,
 			"Open vSwitch copies packets for vhost and internal ports: what it "
 			"delivers there is shown as not offered.");
+	text_wrapf(f, 0,
+		"missed: the NIC had no free descriptor; no mbuf: the mempool was empty; refused: the "
+		"driver did not take it; " FATES_WORDS ".");
 	text_wrapf(f, 0,
 		"Not offered: no TX function got the packet or a clone of it. The application may "
 		"have dropped, consumed or copied it; why is not visible.");

@@ -7,6 +7,7 @@
 
 #include "base/util.h"
 #include "report.h"
+#include "fates/words.h"
 
 double report_seconds(const struct report *r)
 {
@@ -143,6 +144,7 @@ static void fate_doubts(const struct report *r, const struct saying *to)
 
 	if (!f->present)
 		return;
+	say(to, "Fates are %s.", FATES_WORDS);
 	if (!f->ended && f->total.count[KNOWN_OPEN])
 		say(to, "The recording goes on in another file, or was cut off: packets with a "
 			"fate that follows there are shown as open.");

@@ -53,7 +53,7 @@ static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "When to write an incident"},
 	{OPTION_SET(OPT_ON), OPTION_TEXT, 0, "on", "CONDITION", TRIGGER_NAMES, 0, 0,
 		"Write an incident when this happens; may be given several times. Packets that "
-		"ports lost or refused, per reading: 'missed', 'nombuf', 'unsent', 'errors', or "
+		"ports lost or refused, per reading: 'missed', 'no-mbuf', 'refused', 'errors', or "
 		"'missed > 100', 'missed > 1000/s'. Time in the application: 'latency > 200us' (of "
 		"one packet), 'p50', 'p90', 'p99' or 'p999 > 50us'. Of these, up to here, 'over 5s' "
 		"behind it takes all of the last 5 seconds (1s to 100s). Time between two polls: "

@@ -75,13 +75,13 @@ static void counters(void **state)
 	PORT(to, 1)->oerrors = 30;
 	PORT(to, 1)->opackets = 0;
 	assert_met("missed", "p0", 10);
-	assert_met("nombuf > 19", "p0", 20);
+	assert_met("no-mbuf > 19", "p0", 20);
 	assert_met("errors > 29", "p1", 30);
-	assert_met("unsent > 999000", "p1", 1000000);
+	assert_met("refused > 999000", "p1", 1000000);
 	assert_false(met("missed > 10"));
-	assert_false(met("nombuf > 20"));
+	assert_false(met("no-mbuf > 20"));
 	assert_false(met("errors > 30"));
-	assert_false(met("unsent > 1000000"));
+	assert_false(met("refused > 1000000"));
 }
 
 static void rates_are_by_the_time_between_readings(void **state)
@@ -343,7 +343,7 @@ static void collectors(void **state)
 		bool level;
 	} rows[] = {
 		{"missed", 0, false},
-		{"unsent", RINGTAP_POLLS, false},
+		{"refused", RINGTAP_POLLS, false},
 		{"latency > 1ms", RINGTAP_LATENCY | RINGTAP_GAPS, false},
 		{"p50 > 1ms", RINGTAP_LATENCY, false},
 		{"p999 > 1ms over 5s", RINGTAP_LATENCY, true},

@@ -13,7 +13,7 @@
 static const struct test_refusal rows[] = {
 	/* conditions */
 	{"--on|mised", STATUS_USAGE, "--on 'mised': unknown condition; did you mean 'missed'?"},
-	{"--on|moon", STATUS_USAGE, "--on 'moon': unknown condition; choose from missed|nombuf|"},
+	{"--on|moon", STATUS_USAGE, "--on 'moon': unknown condition; choose from missed|no-mbuf|"},
 	{"--on|", STATUS_USAGE, "unknown condition"},
 	{"--on|command", STATUS_USAGE, "unknown condition"},
 	{"--on|gap > fast", STATUS_USAGE, "the threshold is not a time, such as 50us"},

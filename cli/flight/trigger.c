@@ -9,7 +9,7 @@
 unsigned trigger_collectors(const struct trigger *t)
 {
 	switch (t->kind) {
-	case TRIGGER_UNSENT: return RINGTAP_POLLS;
+	case TRIGGER_REFUSED: return RINGTAP_POLLS;
 	case TRIGGER_LATENCY: return RINGTAP_LATENCY | RINGTAP_GAPS; /* see check_held() */
 	case TRIGGER_P50:
 	case TRIGGER_P90:
@@ -59,10 +59,10 @@ static void whole(struct event *e, const struct span *s, double value, const cha
 
 static double counted(const struct trigger *t, const struct driver_counts *d)
 {
-	double n = t->kind == TRIGGER_MISSED   ? d->imissed
-		   : t->kind == TRIGGER_NOMBUF ? d->rx_nombuf
-		   : t->kind == TRIGGER_UNSENT ? d->unsent
-					       : d->errors;
+	double n = t->kind == TRIGGER_MISSED    ? d->imissed
+		   : t->kind == TRIGGER_NO_MBUF ? d->rx_nombuf
+		   : t->kind == TRIGGER_REFUSED ? d->unsent
+						: d->errors;
 
 	return t->rate ? n / d->seconds : n;
 }
@@ -324,8 +324,8 @@ bool trigger_check(const struct trigger *t, const struct span *s, struct event *
 {
 	switch (t->kind) {
 	case TRIGGER_MISSED:
-	case TRIGGER_NOMBUF:
-	case TRIGGER_UNSENT:
+	case TRIGGER_NO_MBUF:
+	case TRIGGER_REFUSED:
 	case TRIGGER_ERRORS: return check_counters(t, s, e);
 	case TRIGGER_LATENCY:
 	case TRIGGER_P50:

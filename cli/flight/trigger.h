@@ -14,8 +14,8 @@
 /* In the order of TRIGGER_NAMES. */
 enum trigger_kind {
 	TRIGGER_MISSED,
-	TRIGGER_NOMBUF,
-	TRIGGER_UNSENT,
+	TRIGGER_NO_MBUF,
+	TRIGGER_REFUSED,
 	TRIGGER_ERRORS,
 	TRIGGER_LATENCY,
 	TRIGGER_P50,
@@ -32,8 +32,8 @@ enum trigger_kind {
 	TRIGGER_EXIT,
 	TRIGGER_COMMAND, /* SIGUSR1, and ringtap flight trigger; always on */
 };
-#define TRIGGER_NAMES                                                                                 \
-	"missed|nombuf|unsent|errors|latency|p50|p90|p99|p999|gap|idle-gap|burst|pool|doctor|packet|" \
+#define TRIGGER_NAMES                                                                                   \
+	"missed|no-mbuf|refused|errors|latency|p50|p90|p99|p999|gap|idle-gap|burst|pool|doctor|packet|" \
 	"usdt|exit"
 
 struct trigger {

@@ -62,10 +62,10 @@ static const char *const *next_steps(enum trigger_kind kind)
 
 	switch (kind) {
 	case TRIGGER_MISSED:
-	case TRIGGER_NOMBUF:
+	case TRIGGER_NO_MBUF:
 	case TRIGGER_POOL:
 	case TRIGGER_DOCTOR: return loss;
-	case TRIGGER_UNSENT:
+	case TRIGGER_REFUSED:
 	case TRIGGER_ERRORS: return refused;
 	case TRIGGER_GAP:
 	case TRIGGER_IDLE_GAP: return gap;

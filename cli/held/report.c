@@ -202,6 +202,7 @@ static void print_notes(const struct held *h, FILE *f)
 	if (!h->view.s.fates->walks)
 		text_wrapf(
 			f, 0, "The pools were not read yet: free mbufs are among the open ones.");
+	text_wrapf(f, 0, "open: neither sent nor freed yet.");
 	text_wrapf(f, 0, "Packets received before this command began are not counted.");
 }
 

@@ -14,6 +14,7 @@
 #include "show/sheet.h"
 #include "report.h"
 #include "base/util.h"
+#include "fates/words.h"
 
 static const char *loss_name(unsigned reason)
 {
@@ -145,9 +146,9 @@ static void add_interface(const struct recorder *r, struct sheet *t, unsigned i)
 	add_taps(r, t, i);
 	if (info.nic_imissed || info.nic_ierrors || info.nic_nombuf || info.nic_oerrors)
 		sheet_note(t,
-			"NIC: imissed %" PRIu64 ", ierrors %" PRIu64 ", rx_nombuf %" PRIu64
-			", oerrors %" PRIu64,
-			info.nic_imissed, info.nic_ierrors, info.nic_nombuf, info.nic_oerrors);
+			"NIC: missed %" PRIu64 ", no mbuf %" PRIu64 ", errors %" PRIu64
+			" (RX), %" PRIu64 " (TX)",
+			info.nic_imissed, info.nic_nombuf, info.nic_ierrors, info.nic_oerrors);
 }
 
 static void print_fates(const struct recorder *r, FILE *f)
@@ -162,6 +163,7 @@ static void print_fates(const struct recorder *r, FILE *f)
 		format_count(received, q.received), format_count(offered, q.offered),
 		format_count(not_offered, q.not_offered), format_count(open, q.open),
 		format_count(unknown, q.unknown));
+	text_wrapf(f, 2, "  %s", FATES_WORDS);
 }
 
 static void print_files(const struct recorder *r, FILE *f)

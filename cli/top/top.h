@@ -30,11 +30,11 @@ enum top_view {
 #define VIEW_NAMES "ports|queues|threads|pools|latency|gaps"
 
 /* The titles of all columns that are one word, for completion. */
-#define COLUMN_NAMES                                                                     \
-	"APP|PORT|ID|RXPPS|RXBIT/s|TXPPS|TXBIT/s|POLLS|BUSY/s|PKT/P|PKT/B|BURSTS|"       \
-	"MISSED|NOMBUF|ERR|UNSENT|Q|DIR|THREAD|PPS|BIT/s|CALLS|BUSY%|PKT/C|P50|P99|MAX|" \
-	"TID|CPU|CYC/PKT|RUN%|WAIT%|PREEMPT|WORST|IDLEGAP|MICROB|POOL|SIZE|USE%|"        \
-	"FREE|CACHED|LOWEST|OBJECT|OPS|PAGE|MEMORY|RXPORT|TXPORT|INFERRED|TIMED/s|MEAN|" \
+#define COLUMN_NAMES                                                                          \
+	"APP|PORT|ID|RXPPS|RXBIT/s|TXPPS|TXBIT/s|POLLS|BUSY/s|PKT/P|PKT/B|BURSTS|"            \
+	"MISSED|NO-MBUF|ERRORS|REFUSED|Q|DIR|THREAD|PPS|BIT/s|CALLS|BUSY%|PKT/C|P50|P99|MAX|" \
+	"TID|CPU|CYC/PKT|RUN%|WAIT%|PREEMPT|WORST|IDLEGAP|MICROB|POOL|SIZE|USE%|"             \
+	"FREE|CACHED|LOWEST|OBJECT|OPS|PAGE|MEMORY|RXPORT|TXPORT|INFERRED|TIMED/s|MEAN|"      \
 	"P90|P99.9|WHAT|BEGAN|LENGTH|PACKETS"
 
 struct top_config {

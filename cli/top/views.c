@@ -21,9 +21,9 @@ static const struct column port_columns[] = {
 	{"PKT/B", 5, 6, RT_M_PER_BUSY_CALL, false, false},
 	{"BURSTS", 11, 9, RT_M_BURSTS, false, false},
 	{"MISSED", 6, 4, RT_M_IMISSED, false, true},
-	{"NOMBUF", 6, 8, RT_M_NOMBUF, false, true},
-	{"ERR", 5, 13, RT_M_ERRORS, false, true},
-	{"UNSENT", 6, 7, RT_M_UNSENT, false, true},
+	{"NO-MBUF", 7, 8, RT_M_NOMBUF, false, true},
+	{"ERRORS", 6, 13, RT_M_ERRORS, false, true},
+	{"REFUSED", 7, 7, RT_M_UNSENT, false, true},
 };
 
 static const struct column queue_columns[] = {

@@ -251,7 +251,7 @@ def test_packets_without_a_buffer(testpmd, wire, keep):
         mbufs=1100,
         args=("--forward-mode=noisy", "--noisy-tx-sw-buffer-size=2048"),
     )
-    kept = keep(pmd, "--on", "nombuf", "--before", "10ms", "--after", "1ms", *LONG)
+    kept = keep(pmd, "--on", "no-mbuf", "--before", "10ms", "--after", "1ms", *LONG)
     pmd.start()
     wire.send()
     (incident,) = kept.incidents(1)

@@ -46,7 +46,7 @@ def test_a_burst_of_drops(fwd, keep, record):
     kept = keep(
         app,
         "--on",
-        "unsent",
+        "refused",
         "--name",
         "drops",
         "--before",

@@ -109,7 +109,7 @@ def test_application_too_slow(testpmd, wire):
     found = Diagnosis(pmd, seconds=2)
     assert found.others == ["too_slow"]
     assert found.get("too_slow")["where"] == "net_pcap0"
-    missed = re.search(r"dropped ([\d,]+) packets .*imissed", found.evidence("too_slow"))
+    missed = re.search(r"dropped ([\d,]+) packets .*missed", found.evidence("too_slow"))
     assert int(missed.group(1).replace(",", "")) > 100
     assert "RSS" in found.get("too_slow")["advice"]
 

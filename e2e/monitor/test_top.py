@@ -255,9 +255,9 @@ def test_80_columns_then_200(forwarding, terminal):
     screen = window.shows(r"net_ring0 .*\d[kM]")
     assert fits(screen, 80) and len(screen) <= 24
     title = next(line for line in screen if "RXPPS" in line)
-    assert "UNSENT" in title and "NOMBUF" not in title
+    assert "REFUSED" in title and "NO-MBUF" not in title
     window.resize(200, 50)
-    screen = window.shows("RXPPS.*NOMBUF")
+    screen = window.shows("RXPPS.*NO-MBUF")
     assert fits(screen, 200)
     screen = window.shows("\u2588")  # the bar of a busy thread, in some interval
     assert any(forwarding.prefix in line for line in screen)  # not shortened

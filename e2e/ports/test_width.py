@@ -84,10 +84,10 @@ def assert_columns_of_top(name):
         shown = check(["env", f"COLUMNS={columns}", RINGTAP, "top", "--once", "--interval", "0.2s", *args, name])
         return shown, shown.splitlines()[0].split()
 
-    assert "UNSENT" in titles(columns=80)[1] and "NOMBUF" not in titles(columns=80)[1]
-    assert "NOMBUF" in titles(columns=200)[1]
+    assert "REFUSED" in titles(columns=80)[1] and "NO-MBUF" not in titles(columns=80)[1]
+    assert "NO-MBUF" in titles(columns=200)[1]
     shown, all_titles = titles("--wide", columns=80)
-    assert "NOMBUF" in all_titles and "ID" in all_titles
+    assert "NO-MBUF" in all_titles and "ID" in all_titles
     assert name in shown and LONGEST[0] in shown
 
 

@@ -185,7 +185,7 @@ def test_names_and_comments(app, record):
     assert file.section[2] and file.section[3]
     nic, end, clock = iface.stats[-1][1]
     assert (
-        nic.startswith(b"NIC: imissed=0 ")
+        nic.startswith(b"NIC: missed=0 ")
         and end == b"capture ended by: signal"
         and clock.startswith(b"clock: synchronized=")
     )

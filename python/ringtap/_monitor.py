@@ -18,14 +18,14 @@ LATENCY, ADDRESSES, POOLS = lib.RINGTAP_LATENCY, lib.RINGTAP_ADDRESSES, lib.RING
 COUNTERS = {
     "": ("no_thread_polls", "no_block_polls", "no_pair_packets"),  # of the snapshot itself
     "ports": (
-        "ipackets",
-        "opackets",
-        "ibytes",
-        "obytes",
-        "imissed",
-        "ierrors",
-        "rx_nombuf",
-        "oerrors",
+        "rx_packets",
+        "tx_packets",
+        "rx_bytes",
+        "tx_bytes",
+        "missed",
+        "rx_errors",
+        "no_mbuf",
+        "tx_errors",
         "tx_unknown",
         "epoch",
     ),
@@ -55,11 +55,23 @@ def _value(field, value):
     return bool(value) if field.type.cname == "_Bool" else value
 
 
+# ethdev's names of a driver's counters, which the C library has.
+NAMES = {
+    "ipackets": "rx_packets",
+    "opackets": "tx_packets",
+    "ibytes": "rx_bytes",
+    "obytes": "tx_bytes",
+    "imissed": "missed",
+    "ierrors": "rx_errors",
+    "rx_nombuf": "no_mbuf",
+    "oerrors": "tx_errors",
+}
+
+
 def _entry(raw):
     fields = ffi.typeof(raw).item.fields
-    return SimpleNamespace(
-        **{name: _value(field, getattr(raw, name)) for name, field in fields if field.type.kind != "pointer"}
-    )
+    values = {name: _value(field, getattr(raw, name)) for name, field in fields if field.type.kind != "pointer"}
+    return SimpleNamespace(**{NAMES.get(name, name): value for name, value in values.items()})
 
 
 def _index(i):

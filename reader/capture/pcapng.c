@@ -104,8 +104,8 @@ EXPORT int ringtap_pcapng_statistics(const struct ringtap_capture *cap, unsigned
 		return ret;
 	c = sum_interface(cap, i);
 	snprintf(nic, sizeof(nic),
-		"NIC: imissed=%" PRIu64 " ierrors=%" PRIu64 " rx_nombuf=%" PRIu64
-		" ipackets=%" PRIu64 " opackets=%" PRIu64 " oerrors=%" PRIu64,
+		"NIC: missed=%" PRIu64 " rx_errors=%" PRIu64 " no_mbuf=%" PRIu64
+		" rx_packets=%" PRIu64 " tx_packets=%" PRIu64 " tx_errors=%" PRIu64,
 		info.nic_imissed, info.nic_ierrors, info.nic_nombuf, info.nic_ipackets,
 		info.nic_opackets, info.nic_oerrors);
 	return (int)rt_pcapng_isb(buf, size,

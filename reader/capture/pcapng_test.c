@@ -167,8 +167,8 @@ static void test_statistics_are_of_one_interface(void **state)
 	assert_number(20, 6, 7);
 	assert_number(20, 7, 3);
 	assert_number(20, 8, 2);
-	assert_text(
-		20, 1, 0, "NIC: imissed=7 ierrors=0 rx_nombuf=8 ipackets=0 opackets=0 oerrors=0");
+	assert_text(20, 1, 0,
+		"NIC: missed=7 rx_errors=0 no_mbuf=8 rx_packets=0 tx_packets=0 tx_errors=0");
 	assert_text(20, 1, 1, "ended");
 	assert_text(20, 1, 2, "clock");
 	/* While it goes on, and of what the library cannot know. */
