@@ -184,7 +184,7 @@ def test_every_reader_of_a_recording_with_fates(play, record, tmp_path, python_e
     assert result["complete"] is True
     for row in result["queues"]:
         want = sums({n: f for n, f in truth.of(ids).items() if n % 2 == row["rx_queue"]})
-        assert {k: row[k] for k in NAMES.values()} == want and row["rx_port"] == "net_ring_a"
+        assert {k: row[k] for k in NAMES.values()} == want and row["rx_port"]["name"] == "net_ring_a"
     assert sum(p["packets"] for p in result["not_offered_by_protocol"]) == result["not_offered"]
     assert sum(s["packets"] for s in result["not_offered_by_size"]) == result["not_offered"]
     assert result["noticed"]["packets"] == result["not_offered"]

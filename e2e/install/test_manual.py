@@ -47,7 +47,10 @@ def test_a_broken_text(extcap, tmp_path):
 def test_markup(extcap, tmp_path):
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "shared.txt").write_text("# SHARED\n\n.one\n\n  two\n\n  three\n")
-    (tmp_path / "extcap.txt").write_text("# ONE\na\nb\n c @DATADIR@/c\n=\n\n@include part/shared.txt\n\n# TWO\n\ne-f\n")
+    (tmp_path / "extcap.txt").write_text(
+        "# ONE\na\nb\n c @DATADIR@/c\n=\n\n@include part/shared.txt\n\n# TWO\n\ne-f\n"
+        "\n# EXAMPLES\n\ng\n\n# SEE ALSO\n\ntcpdump(1)\n"
+    )
     check(extcap)
     first, others = (tmp_path / "ringtap-extcap.1").read_text().split(".SH OPTIONS\n")
     example = ".PP\n.nf\n.RS 4\n{}\n.RE\n.fi\n"
@@ -57,12 +60,12 @@ def test_markup(extcap, tmp_path):
         + example.format("  two")
         + ".PP\n"
         + example.format("  three")
-        + ".SH TWO\ne\\-f\n.SH SEE ALSO\n\\fBringtap\\fR(1)\n"
+        + ".SH TWO\ne\\-f\n.SH EXAMPLES\ng\n.SH SEE ALSO\n\\fBtcpdump\\fR(1)\n"
     )
     commands = json.loads(check([RINGTAP, "--describe"]))
     assert len(commands) >= 10
     for command in commands:
         page = (BUILD / "cli" / f"ringtap-{command['name']}.1").read_text()
         listed = "OPTIONS" if command["options"] else "COMMANDS"
-        for title in ("NAME", "SYNOPSIS", "DESCRIPTION", listed, "EXIT STATUS", "SEE ALSO"):
+        for title in ("NAME", "SYNOPSIS", "DESCRIPTION", listed, "EXAMPLES", "EXIT STATUS", "SEE ALSO"):
             assert page.count(f".SH {title}\n") == 1

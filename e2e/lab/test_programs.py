@@ -26,7 +26,7 @@ def test_one_cell_is_measured(tmp_path):
         500,
         "--only",
         "roundtrip-memif,within-ring",
-        "-o",
+        "-w",
         tmp_path / "out",
     )
     assert done.returncode == 0, done.stderr

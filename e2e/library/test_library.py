@@ -106,7 +106,7 @@ def test_a_capture_by_name_and_filter(play, built, closing, env):
         closing(Proc([*hello, source, "len = 100", "12"], env=env))
         for source in (app.prefix, f"{app.prefix}:0", f"{app.pid}:net_ring_a")
     ]
-    until(lambda: len([s for s in sessions(app) if s["start_ns"]]) == len(programs))
+    until(lambda: len([s for s in sessions(app) if s["start"]]) == len(programs))
     app.tx(n=7, len=200)
     app.rx(n=12, len=100)
     for program in programs:

@@ -96,7 +96,7 @@ class Tshark:
         self.out = out
         self.proc = wireshark.Tshark(
             [
-                *wireshark.preference(name, "snaplen", snaplen),
+                *wireshark.preference(name, "snapshot-length", snaplen),
                 *wireshark.preference(name, "buffer", RING),
                 "-i",
                 name,

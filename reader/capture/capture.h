@@ -120,9 +120,14 @@ int rt_source_map(struct ringtap_capture *cap, struct rt_source *s);
 void rt_growth_begin(struct rt_source *s);
 void rt_growth_look(struct ringtap_capture *cap, struct rt_source *s);
 void rt_growth_quit(struct rt_source *s);
+bool rt_growth_runs(const struct rt_source *s);
 void rt_growth_end(struct rt_source *s);
 /* Packets that the full buffer of a source has lost before all of it was there. */
 uint64_t rt_growth_lost(const struct rt_source *s);
+
+/* Waits until the buffers are whole, some seconds at most. The probes' answers about them must not
+ * wake a program that waits for packets. */
+void rt_capture_await_growth(struct ringtap_capture *cap);
 
 /* How often space is given back, and how long a sleep is: for the smallest buffer. */
 void rt_capture_pace(struct ringtap_capture *cap);

@@ -150,6 +150,11 @@ void rt_growth_begin(struct rt_source *s)
 	s->growth = g;
 }
 
+bool rt_growth_runs(const struct rt_source *s)
+{
+	return s->growth && !s->growth->over;
+}
+
 void rt_growth_quit(struct rt_source *s)
 {
 	if (s->growth)

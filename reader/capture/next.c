@@ -10,6 +10,7 @@
 #include "capture.h"
 #include "reader/export.h"
 #include "reader/find/halt.h"
+#include "reader/wait.h"
 
 /* Bytes of a batch: they are still in the L2 cache when they are written. */
 #define BATCH_MAX (1ull << 20)
@@ -18,6 +19,7 @@
 #define NAP_MAX_NS           1000000ull
 #define FASTEST_BYTES_PER_NS 16 /* upper limit of the rate at which a ring fills */
 #define LAG_NS               1000000ull
+#define GROWTH_WAIT_NS       2000000000ull
 #define LOOK_NS              10000000ull /* between checks of the connections */
 
 void rt_capture_pace(struct ringtap_capture *cap)
@@ -60,6 +62,20 @@ static void receive_message(struct ringtap_capture *cap, struct rt_source *s)
 	rt_growth_quit(s);
 	if (ret != -ECONNRESET)
 		snprintf(cap->error, sizeof(cap->error), "%s", err);
+}
+
+void rt_capture_await_growth(struct ringtap_capture *cap)
+{
+	uint64_t until = rt_mono_ns() + GROWTH_WAIT_NS;
+
+	for (uint32_t i = 0; i < cap->source_count; i++) {
+		struct rt_source *s = &cap->sources[i];
+
+		while (!s->dead && !s->stopped && rt_growth_runs(s) && rt_mono_ns() < until) {
+			(void)rt_wait_readable(s->conn->fd, 10);
+			receive_message(cap, s);
+		}
+	}
 }
 
 /* Treats an unresponsive probe as stopped, and drains what it has published. */

@@ -355,6 +355,7 @@ EXPORT int ringtap_capture_fd(struct ringtap_capture *cap, bool more)
 		return rt_capture_fail(cap, -EINVAL, "kept packets have no descriptor");
 	if (cap->waker)
 		return cap->waker->fd;
+	rt_capture_await_growth(cap);
 	cap->waker = make_waker(cap);
 	if (!cap->waker)
 		return rt_capture_fail(cap, -EMFILE, "no descriptor or no thread to be had");
