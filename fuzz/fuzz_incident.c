@@ -9,8 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/command.h"
 #include "base/controls.h"
-#include "cli/flight/flight.h"
+#include "cli/flight/folder.h"
 
 #define NAME "20260102T030405.678901-manual"
 
@@ -50,7 +51,7 @@ static void put_file(const char *name, const void *data, size_t size)
 
 static void run(const char *command, const char *name, const char *json)
 {
-	const char *argv[5] = {command, "-w", dir};
+	const char *argv[5] = {command, "--folder", dir};
 	const struct command *c = command_find(folder_commands, command);
 	int argc = 3;
 
