@@ -228,4 +228,4 @@ def test_reader_of_a_pipe_may_end(recorded):
     ) as process:
         assert process.stdout.readline().startswith(b"time_ns,")
         process.stdout.close()
-        assert process.stderr.read() == b"" and process.wait(30) == 1
+        assert process.stderr.read() == b"" and process.wait(30) == 0
