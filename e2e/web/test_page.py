@@ -8,6 +8,7 @@ import json
 import jsonschema
 import pytest
 from harness import view
+from harness.proc import until
 from harness.view import View, runs
 
 MS = 1_000_000
@@ -362,9 +363,11 @@ def test_points(shown):
 def test_dark_and_light(shown):
     shown.browser.do("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
     assert shown.ask("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
-    assert not bars(shown) and runs(shown.pixels("threads")[24], lambda p: p == (0xFF, 0x85, 0x33))
+    until(lambda: not bars(shown), what="drawn in the other colours")
+    assert runs(shown.pixels("threads")[24], lambda p: p == (0xFF, 0x85, 0x33))
     shown.run("document.querySelector('header button:last-child').click()")
-    assert shown.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)" and bars(shown)
+    assert shown.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    until(lambda: bars(shown), what="drawn in the first colours")
 
 
 def test_narrow(browser, page):
