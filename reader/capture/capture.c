@@ -246,6 +246,7 @@ static int connect_and_open(struct ringtap_capture *cap, struct rt_source *s, co
 
 	for (int grows = 1; grows >= 0; grows--) {
 		ringtap_conn_close(s->conn);
+		s->conn = NULL;
 		ret = ringtap_conn_open(&s->conn, dir, &co, cap->error, sizeof(cap->error));
 		if (ret)
 			return ret;
@@ -270,7 +271,8 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
 	s->target_count = (uint32_t)count;
 	ret = connect_and_open(cap, s, dir, targets, count, o);
-	if (ret == -EPROTO && (o->ids || o->fates) && s->conn->msg.h.type == RT_MSG_ERROR)
+	if (ret == -EPROTO && (o->ids || o->fates) && s->conn &&
+		s->conn->msg.h.type == RT_MSG_ERROR)
 		ret = rt_capture_fail(cap, -ENOTSUP,
 			"its probe is older than packet ids: restart the application with the "
 			"installed probe, or capture without ids");
