@@ -165,7 +165,7 @@ def test_rates_and_shares(testpmd):
     assert pool["size"] == 2000
     assert pool["in_use"] == 2000 - pool["available"]
     assert pool["in_caches"] <= pool["available"]
-    pair = next(p for p in doc["latency"] if p["rx_port"]["name"] == "net_null0" and p["packets"])
+    pair = next(p for p in doc["latency"] if p["packets"] and p["rx_port"]["name"] == "net_null0")
     assert pair["tx_port"]["name"] == "net_null1"
     assert 0 < pair["p50_ns"] <= pair["p99_ns"] <= pair["p999_ns"]
     doc = document(pmd)
