@@ -84,6 +84,14 @@ const char *archive_decoder_path(void)
 		RINGTAP_LIBDIR "/ringtap/libringtap-archive.so");
 }
 
+const char *archive_page_path(void)
+{
+	static char path[PATH_MAX];
+
+	return find(path, "web/page.html", RINGTAP_TO_DATADIR "/ringtap/page.html",
+		RINGTAP_DATADIR "/ringtap/page.html");
+}
+
 const char *archive_program_path(void)
 {
 	static char path[PATH_MAX];

@@ -17,6 +17,8 @@ const char *host_path(void);
 const char *trace_dir(void);
 /* The decoder of ringtap-archive. */
 const char *archive_decoder_path(void);
+/* The page that ringtap-archive puts its documents into. */
+const char *archive_page_path(void);
 /* ringtap-archive in the source tree of this build; NULL: it is not there. */
 const char *archive_program_path(void);
 

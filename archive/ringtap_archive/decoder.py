@@ -15,14 +15,13 @@ import ctypes
 import errno
 import json
 import os
-import shutil
 import stat
 import tempfile
-from pathlib import Path
 
 import pyarrow as pa
 
 from . import packed
+from .built import candidates
 from .errors import Lost, Refused
 
 LIBRARY = "libringtap-archive.so"
@@ -40,16 +39,8 @@ class _Stream(ctypes.Structure):
 
 
 def _candidates():
-    named = os.environ.get("RINGTAP_ARCHIVE_DECODER")
-    if named:
-        return [Path(named)]
-    built = os.environ.get("RINGTAP_BUILD")
-    folders = [Path(built) / "archive" / "decoder"] if built else []
-    folders.append(Path(__file__).resolve().parents[2] / "build" / "archive" / "decoder")
-    program = shutil.which("ringtap")  # installed elsewhere than by default
-    for prefix in ([Path(program).resolve().parents[1]] if program else []) + [Path("/usr/local"), Path("/usr")]:
-        folders += [prefix / lib / "ringtap" for lib in ("lib", f"lib/{os.uname().machine}-linux-gnu", "lib64")]
-    return [folder / LIBRARY for folder in folders]
+    libs = [f"{lib}/ringtap/{LIBRARY}" for lib in ("lib", f"lib/{os.uname().machine}-linux-gnu", "lib64")]
+    return candidates("RINGTAP_ARCHIVE_DECODER", f"archive/decoder/{LIBRARY}", libs)
 
 
 def _load():

@@ -3,29 +3,14 @@
 
 import datetime
 import json
-import os
-import shutil
 import socket
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
+from .built import candidates
 from .errors import Refused
 
 PAGE = "page.html"
 CURVES = 7  # colours that differ
-
-
-def _candidates():
-    named = os.environ.get("RINGTAP_ARCHIVE_PAGE")
-    if named:
-        return [Path(named)]
-    built = os.environ.get("RINGTAP_BUILD")
-    folders = [Path(built) / "web"] if built else []
-    folders.append(Path(__file__).resolve().parents[2] / "build" / "web")
-    program = shutil.which("ringtap")  # installed elsewhere than by default
-    prefixes = [Path(program).resolve().parents[1]] if program else []
-    folders += [prefix / "share" / "ringtap" for prefix in (*prefixes, Path("/usr/local"), Path("/usr"))]
-    return [folder / PAGE for folder in folders]
 
 
 def _version():
@@ -84,7 +69,8 @@ class Document:
 
     def page(self):
         """One HTML file that needs nothing else."""
-        path = next((p for p in _candidates() if p.is_file()), None)
+        paths = candidates("RINGTAP_ARCHIVE_PAGE", f"web/{PAGE}", [f"share/ringtap/{PAGE}"])
+        path = next((p for p in paths if p.is_file()), None)
         if not path:
             raise Refused(f"{PAGE} was not found; build ringtap ('make'), or name it with RINGTAP_ARCHIVE_PAGE")
         text = json.dumps(self.data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -27,12 +27,14 @@ static int operand(void *ctx, const char *text)
  * settings count. */
 static int set_paths(void)
 {
-	const char *decoder = archive_decoder_path();
+	const char *decoder = archive_decoder_path(), *page = archive_page_path();
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	self[n < 0 ? 0 : n] = '\0';
 	if (n > 0 && setenv("RINGTAP_PROGRAM", self, 0))
+		return -1;
+	if (!access(page, R_OK) && setenv("RINGTAP_ARCHIVE_PAGE", page, 0))
 		return -1;
 	return access(decoder, R_OK) ? 0 : setenv("RINGTAP_ARCHIVE_DECODER", decoder, 0);
 }
