@@ -73,7 +73,7 @@ int print_interfaces(void)
 
 struct search {
 	const char *interface; /* APP:PORT, or APP */
-	uint16_t linktype;     /* of its first port; 0: there is none */
+	uint16_t linktype;     /* its first port's; 0: there is none */
 };
 
 static void find_linktype(const struct app_view *v, void *ctx)
@@ -167,7 +167,7 @@ int print_config(const struct extcap *e)
 	       "means all}\n",
 		ARG_SNAPLEN, RINGTAP_SNAPLEN_MAX);
 	printf("arg {number=%d}{call=--buffer}{display=Buffer "
-	       "size}{type=string}{validation=^[0-9]+[KMGkmg]?$}{placeholder=256M}{tooltip=Bytes "
+	       "size}{type=string}{validation=^[0-9]+[KMGkmg]$}{placeholder=256M}{tooltip=Bytes "
 	       "for the packets of the application, such as 64M. A larger buffer "
 	       "bridges longer pauses of Wireshark; empty: the default}\n",
 		ARG_BUFFER);

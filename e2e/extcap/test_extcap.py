@@ -297,3 +297,11 @@ def test_installed_in_the_folders_of_wireshark(installation):
     assert [p.read_text() for p in installed] == [plugin.read_text()]
     folder = re.search(r"Global Lua Plugins:\s+(\S+)", check(["tshark", "-G", "folders"])).group(1)
     assert folder == f"/{installed[0].parent.relative_to(installation)}"
+
+
+def test_the_dialog_refuses_what_the_program_refuses(app):
+    """A size has a unit, in Wireshark's dialog as on the command line."""
+    name = interface(app, "net_ring_a")
+    text = extcap("--extcap-interface", name, "--extcap-config")
+    (pattern,) = re.findall(r"call=--buffer}.*{validation=(.*?)}{", text)
+    assert re.search(pattern, "64M") and re.search(pattern, "1G") and not re.search(pattern, "64")

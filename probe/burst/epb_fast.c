@@ -362,7 +362,7 @@ RT_INLINE bool push_first(struct rt_ring *r, const struct rt_tap *tap, struct rt
 	uint8_t *start = r->chunk + (r->head & r->mask);
 	bool hash;
 
-	if (rt_unlikely(!*n || r->gaps || r->limit <= r->head))
+	if (rt_unlikely(!*n || (r->gaps && r->pending[tap->index]) || r->limit <= r->head))
 		return false;
 	hash = tap->direction == RT_DIR_RX && (**pkts)->ol_flags & RTE_MBUF_F_RX_RSS_HASH;
 	c.at = start;
