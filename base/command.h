@@ -58,7 +58,7 @@ struct option_use {
 
 struct option_value {
 	const char *text;
-	uint64_t number; /* of NUMBER, SIZE, BYTES and TIME; index of CHOICE */
+	uint64_t number; /* value of NUMBER, SIZE, BYTES and TIME; index of CHOICE */
 };
 
 struct command {

@@ -11,7 +11,7 @@
 #include "json.h"
 
 #define SCHEMA      1 /* rises when a key changes its meaning or goes */
-#define DIGITS      9 /* of numbers that are not integers */
+#define DIGITS      9 /* in numbers that are not integers */
 #define INTEGER_MAX (UINT64_C(1) << 53)
 #define WRONG       "\xef\xbf\xbd" /* U+FFFD */
 

@@ -32,7 +32,7 @@ void message_print(const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(last_text, sizeof(last_text), format, ap);
 	va_end(ap);
-	text_one_line(last_text); /* of another user's process or file, perhaps */
+	text_one_line(last_text); /* may name another user's process or file */
 	if (live_len)
 		fputc('\n', stderr);
 	live_len = 0;

@@ -550,7 +550,7 @@ static void help_of_every_command(void **state)
 		for (const struct command *const *below = (*c)->commands; below && *below; below++)
 			help_of(*below, (*below)->name), count++;
 	}
-	assert_true(count >= 6 + 7 + 11); /* of flight, trace and archive */
+	assert_true(count >= 6 + 7 + 11); /* flight's, trace's and archive's */
 }
 
 int main(void)

@@ -25,7 +25,7 @@ struct rt_loaded {
 	int32_t status;
 	int32_t started; /* of the last ringtap_probe_start() by ringtap_probe_load(); 1: none */
 	uint32_t starts; /* counts them; written last */
-	uint64_t handle; /* of the library, for dlclose() if it was loaded in vain; 0: unknown */
+	uint64_t handle; /* the library's, for dlclose() if it was loaded in vain; 0: unknown */
 	char text[488];  /* why status is below 0, or started is -ENOTSUP */
 };
 static_assert(sizeof(struct rt_loaded) == 512, "read by another process");

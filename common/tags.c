@@ -8,7 +8,7 @@
 #include "proto.h"
 #include "tags.h"
 
-#define TAGS_MAX 2u /* of a packet, by which programs are chosen */
+#define TAGS_MAX 2u /* in a packet: programs are chosen by them */
 
 static const uint16_t tpids[] = {0x8100, 0x88a8, 0x9100};
 #define TPIDS (sizeof(tpids) / sizeof(tpids[0]))

@@ -30,7 +30,7 @@ struct handle {
 	int snaplen, timeout_ms, buffer_size, tstamp_type, precision, protocol;
 	uint16_t linktype; /* LINKTYPE_… of its ports; 0 before activation */
 	int ignored;       /* settings without effect */
-	u_char *copy;      /* of the packet that is handed out, snaplen bytes; NULL: none is made */
+	u_char *copy;      /* the packet that is handed out, snaplen bytes; NULL: none is made */
 
 	/* Valid after activation. */
 	pcap_t *inner;

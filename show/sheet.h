@@ -21,7 +21,7 @@ struct sheet {
 	 * middle, where the line has no room. */
 	unsigned left, fold, cut;
 	bool dense;     /* one blank between columns, none before them */
-	unsigned width; /* of a line; 0: that of sheet_set_width() */
+	unsigned width; /* columns in a line; 0: that of sheet_set_width() */
 	char **cells;   /* rows × (columns and a note); NULL: empty */
 	unsigned rows;
 	size_t room;   /* of cells */

@@ -51,8 +51,8 @@ void attach_each_unlisted(const struct ringtap_apps *apps,
 
 struct named {
 	const char *program;
-	struct target_candidates c; /* of listed ones, and then of others, too */
-	uint64_t pid;               /* of the last one that is not listed; 0: none */
+	struct target_candidates c; /* listed ones, and then others, too */
+	uint64_t pid;               /* the last one's that is not listed; 0: none */
 };
 
 static void take_named(uint32_t pid, const char *program, void *arg)

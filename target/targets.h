@@ -14,7 +14,7 @@ struct target {
 	const char *name, *dir; /* live as long as targets.apps */
 	struct ringtap_target ports[CAPTURE_IFACES_MAX];
 	const struct iface_config *ifaces[CAPTURE_IFACES_MAX]; /* sources of the ports */
-	struct filter filters[CAPTURE_IFACES_MAX]; /* of those that are not of Ethernet */
+	struct filter filters[CAPTURE_IFACES_MAX];             /* for ports that are not Ethernet */
 	unsigned port_count;
 	bool secondary; /* a secondary process */
 	bool implied;   /* meant by its primary */

@@ -51,7 +51,7 @@ class Parser(argparse.ArgumentParser):
         raise WrongCommandLine(message)
 
     def exit(self, status=0, message=None):
-        sys.stdout.flush()  # of the help, while a closed output is noticed
+        sys.stdout.flush()  # here, a closed output is noticed
         super().exit(status, message)
 
 

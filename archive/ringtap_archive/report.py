@@ -11,7 +11,7 @@ from . import clocks, follow, hops, options, page, show, top, units
 from .errors import Refused
 
 SECTIONS = ("talkers", "conversations", "protocols", "ports")
-BUCKETS = 600  # of a window, at most
+BUCKETS = 600  # in a window, at most
 
 
 def arguments(parser):

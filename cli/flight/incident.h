@@ -11,7 +11,7 @@
 #include "sink/capture_file.h"
 #include "trigger.h"
 
-#define INCIDENT_STEPS  50000 /* of a window, at most: its packets are counted in each */
+#define INCIDENT_STEPS  50000 /* in a window, at most: its packets are counted in each */
 #define INCIDENT_CURVES 3     /* received, sent, lost */
 
 struct flight;

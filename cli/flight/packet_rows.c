@@ -22,7 +22,7 @@ struct packet_rows {
 	uint64_t event_ns, packets;
 	uint64_t before, after;       /* packets on either side */
 	struct row *row;              /* a ring of those before, and behind it those after */
-	char (*name)[NAME_LEN];       /* of interfaces */
+	char (*name)[NAME_LEN];       /* by interface */
 	size_t name_count, name_room; /* interfaces */
 };
 

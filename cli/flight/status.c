@@ -40,8 +40,8 @@ struct flight_status {
 	struct sample samples[SAMPLES]; /* oldest first */
 	unsigned count;
 	uint64_t every_ns, lost;
-	struct port_name *names; /* of the last sample's ports */
-	int fd;                  /* of ask_listen() */
+	struct port_name *names; /* the last sample's ports */
+	int fd;                  /* from ask_listen() */
 	uint64_t rest_ns;        /* CLOCK_MONOTONIC, no answer before */
 };
 

@@ -12,7 +12,7 @@
 #include "history.h"
 #include "timeline.h"
 
-#define RATES    400 /* of a window, about */
+#define RATES    400 /* in a window, about */
 #define COUNTERS 0   /* the "thread" of what belongs to all of the application */
 
 struct timeline {

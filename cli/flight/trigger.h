@@ -44,8 +44,8 @@ struct trigger {
 	bool rate, percent;
 	uint64_t over_ns;       /* the interval that it is compared over; 0: between two readings */
 	int verdict;            /* enum verdict_id of TRIGGER_DOCTOR, -1: any fault */
-	struct filter filter;   /* of TRIGGER_PACKET, for Ethernet */
-	const char *expression; /* of it */
+	struct filter filter;   /* TRIGGER_PACKET: for Ethernet */
+	const char *expression; /* its text */
 	char provider[64], event[64]; /* of TRIGGER_USDT */
 	uint64_t before_ns, after_ns, cooldown_ns;
 };

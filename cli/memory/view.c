@@ -15,8 +15,8 @@
 #include "base/util.h"
 
 #define PANELS_MAX 4
-#define SERIES_MAX 7      /* of a panel: colours that differ */
-#define POINTS_MAX 100000 /* of all panels */
+#define SERIES_MAX 7      /* in a panel: colours that differ */
+#define POINTS_MAX 100000 /* in all panels */
 #define PAUSE      0.04   /* all pauses together, of the time that is shown */
 #define PATIENCE   20     /* times the median between bursts: longer is a pause */
 

@@ -27,7 +27,7 @@ struct ringtap_open_options {
 	const struct ringtap_capture_options *capture; /* NULL: defaults */
 	unsigned directions;                           /* 0: both */
 	uint32_t snaplen;                              /* bytes; 0: all */
-	char error[256]; /* of a failure: a sentence without a full stop */
+	char error[256]; /* why it failed: a sentence without a full stop */
 };
 
 /* Whether a word of that length is the application's name or process id. */

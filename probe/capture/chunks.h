@@ -36,7 +36,7 @@ struct rt_chunks {
 	uint64_t size;  /* bytes of a chunk */
 	uint32_t shift; /* log2 of it */
 	uint32_t count; /* chunks */
-	uint32_t there; /* of them have memory: rings can have these; control thread */
+	uint32_t there; /* chunks that have memory: rings can have these; control thread */
 	uint32_t begun; /* the first `there`; control thread */
 	uint32_t fresh; /* free chunks that are left to rings with fewer than RT_CHUNKS_OF_RING;
 			 * atomic */

@@ -17,7 +17,7 @@
 #include "capture.h"
 
 struct rt_growth {
-	struct rt_rest *rest; /* of the source */
+	struct rt_rest *rest; /* the source's */
 	struct rt_segment seg;
 	struct ringtap_conn *conn;
 	pthread_t thread;

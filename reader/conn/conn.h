@@ -23,7 +23,7 @@ struct ringtap_conn {
 	struct {
 		uint32_t sent; /* atomic */
 		uint32_t answered, taken;
-		int code; /* of the first that was refused; 0: none */
+		int code; /* why the first one was refused; 0: none was */
 		char text[RT_TEXT_LEN];
 	} grow;
 	union {

@@ -15,7 +15,7 @@ struct rt_rest {
 	uint32_t count;
 	struct rt_piece {
 		int fd;             /* -1: none */
-		uint64_t at, bytes; /* of the buffer */
+		uint64_t at, bytes; /* in the buffer */
 	} pieces[];
 };
 
