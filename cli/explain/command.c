@@ -11,6 +11,7 @@
 #include "base/out_file.h"
 #include "base/util.h"
 #include "web/page.h"
+#include "csv.h"
 #include "report.h"
 
 #define MEMORY_MIN     (16u << 20)

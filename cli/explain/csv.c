@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "report.h"
+#include "csv.h"
 
 void csv_begin(struct csv *c)
 {

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "report.h"
+#include "facts.h"
+#include "sheets.h"
 #include "fates/words.h"
 
 double report_seconds(const struct report *r)

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "report.h"
+#include "facts.h"
+#include "sheets.h"
 #include "packet/size_json.h"
 
 static double share(uint64_t n, uint64_t of)

@@ -6,7 +6,8 @@
 
 #include "base/json.h"
 #include "base/util.h"
-#include "report.h"
+#include "facts.h"
+#include "sheets.h"
 #include "packet/size_json.h"
 
 static void put_count(json_t *to, const char *key, uint64_t n)

@@ -8,7 +8,8 @@
 #include "base/json.h"
 #include "base/util.h"
 #include "web/view.h"
-#include "report.h"
+#include "facts.h"
+#include "sheets.h"
 
 /* ---- what the page says ---- */
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "memory.h"
+#include "report.h"
 #include "base/out_file.h"
 #include "base/util.h"
 #include "web/page.h"

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "measure/pools.h"
-#include "memory.h"
+#include "report.h"
 #include "measure/metrics.h"
 #include "base/util.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "memory.h"
+#include "report.h"
 
 #define OBJECT 1000u
 

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "memory.h"
+#include "patterns.h"
 
 const unsigned page_shifts[PAGE_KINDS] = {12, 21, 30};
 const char *const page_names[PAGE_KINDS] = {"4 KiB", "2 MiB", "1 GiB"};

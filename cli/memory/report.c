@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "measure/pools.h"
-#include "memory.h"
+#include "report.h"
 #include "show/sheet.h"
 #include "base/util.h"
 

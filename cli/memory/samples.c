@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "measure/pools.h"
-#include "memory.h"
+#include "report.h"
 
 static bool reserve(struct memory_samples *s, size_t more)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "memory.h"
+#include "report.h"
 #include "measure/rates.h"
 #include "base/util.h"
 

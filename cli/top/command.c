@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "measure/collectors.h"
 #include "show/term.h"
-#include "top.h"
+#include "output.h"
 #include "base/signals.h"
 #include "base/util.h"
 

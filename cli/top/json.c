@@ -2,7 +2,7 @@
 /* The metrics of all applications as one JSON document. */
 #include "base/json.h"
 #include "base/util.h"
-#include "top.h"
+#include "output.h"
 
 static void set(json_t *j, const char *key, json_t *value)
 {

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/signals.h"
 #include "show/term.h"
-#include "top.h"
+#include "output.h"
 #include "base/util.h"
 
 static void print_view(const struct watch *w, const struct top_config *cfg)

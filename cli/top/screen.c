@@ -11,7 +11,7 @@
 
 #include "base/signals.h"
 #include "show/term.h"
-#include "top.h"
+#include "output.h"
 #include "base/util.h"
 
 #define HEAD_LINES 3              /* title, views, column titles */

@@ -10,7 +10,7 @@
 #include "base/test_util.h"
 #include "base/util.h"
 #include "cli/commands.h"
-#include "cli/top/top.h"
+#include "cli/top/output.h"
 #include "measure/fake_monitor.h"
 #include "common/test_now.h"
 

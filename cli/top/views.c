@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tables of ringtap top. */
-#include "top.h"
+#include "views.h"
 
 #define APP                                              \
 	{                                                \
