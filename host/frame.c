@@ -15,7 +15,7 @@
 #include <rte_mbuf_dyn.h>
 
 #include "common/atomics.h"
-#include "host.h"
+#include "frame.h"
 #include "link.h"
 #include "ringtap/probe.h"
 

@@ -20,7 +20,9 @@
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 
+#include "frame.h"
 #include "host.h"
+#include "poll.h"
 #include "ringtap/probe.h"
 
 #define WATCH_NS   100000000

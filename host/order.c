@@ -8,7 +8,7 @@
 
 #include <rte_ethdev.h>
 
-#include "host.h"
+#include "order.h"
 #include "ringtap/probe.h"
 
 /* The kernel stamps a packet and then copies it, on several CPUs at once, and each may be held up

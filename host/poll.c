@@ -8,7 +8,8 @@
 #include <rte_pause.h>
 
 #include "common/atomics.h"
-#include "host.h"
+#include "order.h"
+#include "poll.h"
 
 /* How long to wait where nothing comes: short enough for the kernel's buffers (which hold hundreds
  * of packets), long enough to leave the CPU to others. */

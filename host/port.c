@@ -12,7 +12,10 @@
 #include <rte_dev.h>
 #include <rte_ethdev.h>
 
+#include "frame.h"
 #include "host.h"
+#include "order.h"
+#include "sockets.h"
 #include "link.h"
 #include "ringtap/probe.h"
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "host.h"
+#include "sockets.h"
 #include "link.h"
 
 bool sockets_wanted(const struct port *p)
