@@ -10,6 +10,9 @@
 
 #include "common/ipc.h"
 #include "capture.h"
+#include "grow.h"
+#include "retain.h"
+#include "window.h"
 #include "reader/find/connect.h"
 #include "reader/export.h"
 #include "reader/tunables.h"

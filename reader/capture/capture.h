@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts of a capture: sources (applications), their rings, and the merge. */
+/* A capture and its sources (applications). */
 #ifndef RINGTAP_READER_CAPTURE_CAPTURE_H
 #define RINGTAP_READER_CAPTURE_CAPTURE_H
 
@@ -13,39 +13,13 @@
 #include "reader/conn/conn.h"
 #include "reader/memory/memory.h"
 #include "ringtap/reader.h"
+#include "rings.h"
 #include "reader/memory/segment.h"
 
 #define RT_MAX_SOURCES 16
 #define RT_FOREVER     UINT64_MAX
 
-/* A ring in the merge. Positions are those of docs/format.md. */
-struct rt_in {
-	const uint8_t *data;   /* of all chunks */
-	const uint32_t *order; /* shared: believe nothing */
-	uint64_t size;         /* bytes of all chunks */
-	uint64_t mask;         /* bytes of a chunk - 1 */
-	uint32_t shift;        /* log2 of a chunk's bytes */
-	uint32_t chunk_count, order_mask;
-	const uint8_t *chunk; /* that holds pos, once it has been looked for */
-	uint64_t end;         /* position of its end; 0: none yet */
-	uint64_t tail;        /* released */
-	uint64_t pos;         /* handed out up to here */
-	uint64_t head;        /* published, when it was last read */
-	uint64_t fetched;     /* lines before it have been prefetched */
-	uint64_t stale;       /* records before it may have passed another filter */
-	uint64_t key;         /* time of the record at pos, valid if pos < head; never goes back */
-	uint64_t now_ns;      /* when head was last read */
-	uint64_t busy_head, busy_last_ns;
-	uint64_t busy_since_ns;             /* CLOCK_MONOTONIC; see rt_in_refresh() */
-	uint64_t pause_written, pause_lost; /* as in struct ringtap_ring */
-	uint64_t looked;                    /* head at the last look */
-	uint64_t lost, look_lost; /* by the full buffer, when they were last counted, and since */
-	uint32_t source, index;
-	bool keyed;         /* key is that of the record at pos */
-	struct rt_in *next; /* list of the rings that have records */
-};
-
-struct rt_growth; /* grow.c */
+struct rt_growth; /* grow.h */
 
 struct rt_source {
 	struct ringtap_conn *conn;
@@ -75,8 +49,8 @@ struct rt_if_ref {
 	char name[RT_NAME_LEN]; /* name in Open vSwitch; empty: that of ethdev */
 };
 
-struct rt_retention; /* retain.c */
-struct rt_window;    /* window.c */
+struct rt_retention; /* retain.h */
+struct rt_window;    /* window.h */
 
 struct ringtap_capture {
 	struct rt_source *sources;
@@ -113,70 +87,12 @@ struct ringtap_capture {
 	char error[RT_TEXT_LEN + RT_NAME_LEN];
 };
 
-/* Maps the memory of a source, also what is to come. */
-int rt_source_map(struct ringtap_capture *cap, struct rt_source *s);
-/* The rest of a source's buffer: begins to populate it; takes note of what the probe has taken
- * since; wants no more; ends, also if it was not begun. */
-void rt_growth_begin(struct rt_source *s);
-void rt_growth_look(struct ringtap_capture *cap, struct rt_source *s);
-void rt_growth_quit(struct rt_source *s);
-bool rt_growth_runs(const struct rt_source *s);
-void rt_growth_end(struct rt_source *s);
-/* Packets that the full buffer of a source has lost before all of it was there. */
-uint64_t rt_growth_lost(const struct rt_source *s);
-
 /* Waits until the buffers are whole, some seconds at most. The probes' answers about them must not
  * wake a program that waits for packets. */
 void rt_capture_await_growth(struct ringtap_capture *cap);
 
 /* How often space is given back, and how long a sleep is: for the smallest buffer. */
 void rt_capture_pace(struct ringtap_capture *cap);
-
-/* The ring of this index, before anything was read. */
-void rt_in_init(struct rt_in *in, const struct rt_segment *seg, uint32_t source, uint32_t index);
-
-/* Takes over the rings that threads have begun to use. Those of which it does not know yet will
- * have records of later times only than the clock had before the call. */
-void rt_rings_follow(struct ringtap_capture *cap);
-/* Whether there are any. */
-bool rt_rings_due(const struct ringtap_capture *cap);
-
-/* The watermark of the rings of a source that no thread uses yet; now_ns as below, taken before
- * rt_rings_follow(). */
-uint64_t rt_source_mark(const struct rt_source *s, uint64_t now_ns);
-/* Looks at a ring's producer: takes over head, and returns the watermark: every record that is
- * published later will bear a time not before it. now_ns must have been taken before; mono_ns, of
- * CLOCK_MONOTONIC, tells how long a producer stands still: now_ns may jump. -EBADMSG via
- * cap->corrupt.
- */
-uint64_t rt_in_refresh(
-	struct ringtap_capture *cap, struct rt_in *in, uint64_t now_ns, uint64_t mono_ns);
-
-/* Goes on to the first record whose time is not before from_ns, or to the end of what is there. */
-void rt_in_skip(struct ringtap_capture *cap, struct rt_in *in, uint64_t from_ns);
-
-/* Merges the records up to the watermark into runs. Returns their number. */
-unsigned rt_merge(
-	struct ringtap_capture *cap, uint64_t watermark, struct ringtap_run *runs, unsigned max);
-
-/* The keeping of packets. lock and unlock: nothing where the capture does not keep any. */
-int rt_retain_begin(struct ringtap_capture *cap);
-void rt_retain_end(struct ringtap_capture *cap);
-/* Also keeps the packets of ring i, which is new. False: no memory. */
-bool rt_retain_ring(struct ringtap_capture *cap, uint32_t i);
-void rt_retain_lock(struct ringtap_capture *cap);
-void rt_retain_unlock(struct ringtap_capture *cap);
-/* Takes over what the rings have got, and gives back what has to go. Under the lock. */
-void rt_retain(struct ringtap_capture *cap);
-
-/* Windows: instead of what other captures do. */
-void rt_window_sync(struct ringtap_capture *cap);
-void rt_window_follow(struct ringtap_capture *cap);
-unsigned rt_window_next(
-	struct ringtap_capture *cap, uint64_t watermark, struct ringtap_run *runs, unsigned max);
-void rt_window_release(struct ringtap_capture *cap);
-bool rt_window_learn_if(struct ringtap_capture *cap, uint32_t source, uint32_t local);
-void rt_window_close(struct ringtap_capture *cap);
 
 #define RT_NAP_MIN_NS 20000ull
 

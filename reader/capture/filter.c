@@ -9,6 +9,7 @@
 #include "common/ipc.h"
 #include "common/program.h"
 #include "capture.h"
+#include "retain.h"
 #include "reader/export.h"
 #include "reader/tunables.h"
 

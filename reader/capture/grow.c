@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/ipc.h"
-#include "capture.h"
+#include "grow.h"
 
 struct rt_growth {
 	struct rt_rest *rest; /* the source's */

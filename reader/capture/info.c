@@ -7,6 +7,7 @@
 
 #include "reader/find/apps.h"
 #include "capture.h"
+#include "grow.h"
 #include "reader/export.h"
 
 EXPORT unsigned ringtap_capture_interface_count(const struct ringtap_capture *cap)

@@ -16,6 +16,8 @@
 
 #include "common/record.h"
 #include "capture.h"
+#include "retain.h"
+#include "window.h"
 #include "reader/tunables.h"
 
 #define AHEAD_NS 1000000000ull

@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #include "capture.h"
+#include "grow.h"
+#include "retain.h"
+#include "window.h"
 #include "reader/export.h"
 #include "reader/find/halt.h"
 #include "reader/wait.h"

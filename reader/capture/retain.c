@@ -13,8 +13,9 @@
 
 #include "common/record.h"
 #include "reader/export.h"
-#include "retain.h"
 #include "reader/tunables.h"
+#include "retain.h"
+#include "window.h"
 
 /* A look takes place every millisecond at least: room for many at any rate of packets. */
 #define MARGIN_SHARE 16u           /* of the chunks */

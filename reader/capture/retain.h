@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a capture that keeps its packets knows of its chunks. */
+/* Captures that keep their packets: what they know of their chunks. */
 #ifndef RINGTAP_READER_CAPTURE_RETAIN_H
 #define RINGTAP_READER_CAPTURE_RETAIN_H
 
@@ -30,16 +30,15 @@ struct rt_retention {
 	uint32_t over; /* bit by source: no producer writes any more; atomic */
 };
 
-/* Part of a capture's packets, which another thread may read. */
-struct rt_window {
-	struct ringtap_capture *of;
-	uint64_t from_ns, to_ns;
-	uint64_t since_ns; /* as in struct ringtap_kept */
-	/* Position by ring: what is before it may be given back. Release; pairs with the acquire in
-	 * pinned(). */
-	uint64_t *pins;
-	struct rt_window *next;
-};
+/* The keeping of packets. lock and unlock: nothing where the capture does not keep any. */
+int rt_retain_begin(struct ringtap_capture *cap);
+void rt_retain_end(struct ringtap_capture *cap);
+/* Also keeps the packets of ring i, which is new. False: no memory. */
+bool rt_retain_ring(struct ringtap_capture *cap, uint32_t i);
+void rt_retain_lock(struct ringtap_capture *cap);
+void rt_retain_unlock(struct ringtap_capture *cap);
+/* Takes over what the rings have got, and gives back what has to go. Under the lock. */
+void rt_retain(struct ringtap_capture *cap);
 
 /* Time since which all is kept; 0: since the beginning. Under the lock. */
 uint64_t rt_retain_since(const struct ringtap_capture *cap);

@@ -13,6 +13,7 @@
 
 #include "reader/export.h"
 #include "retain.h"
+#include "window.h"
 
 /* The last chunk that begins at from_ns or before; the oldest if there is none. */
 static uint64_t chunk_before(const struct rt_in *in, const struct rt_kept_ring *k, uint64_t from_ns)
