@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The rarer parts of counting; they still run in the polling threads, see count.h. */
 #include "count.h"
+#include "probe/above.h"
 
 #define RUN_PATIENCE 5 /* runs that the control thread would have requested meanwhile */
 

@@ -10,6 +10,7 @@
 #include <rte_cycles.h>
 #include <rte_telemetry.h>
 
+#include "probe/above.h"
 #include "probe/dpdk/build.h"
 #include "control.h"
 #include "probe/capture/epb.h"

@@ -25,6 +25,7 @@
 #include "probe/capture/request.h"
 #include "ringtap/monitor.h"
 #include "ringtap/probe.h"
+#include "probe/monitor/refresh.h"
 #include "probe/test_eal.h"
 #include "probe/test_ports.h"
 

@@ -17,6 +17,7 @@
 
 #include "probe/hook/hook.h"
 #include "probe/dpdk/ports.h"
+#include "probe/monitor/refresh.h"
 #include "probe/test_eal.h"
 #include "probe/test_ports.h"
 

@@ -9,7 +9,7 @@
 
 #include "common/ipc.h"
 #include "probe/dpdk/mempools.h"
-#include "stats.h"
+#include "refresh.h"
 
 static void show_place(struct rt_stat_pool *p, const struct rte_mempool *mp)
 {

@@ -8,7 +8,8 @@
 
 #include <rte_cycles.h>
 
-#include "stats.h"
+#include "refresh.h"
+#include "supply.h"
 #include "probe/hook/hook.h"
 #include "probe/memory/shm.h"
 #include "probe/memory/sparse.h"

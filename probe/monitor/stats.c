@@ -6,7 +6,8 @@
 
 #include <rte_common.h>
 
-#include "stats.h"
+#include "refresh.h"
+#include "supply.h"
 #include "probe/above.h"
 #include "probe/dpdk/mbuf_field.h"
 #include "probe/trace/trace.h"

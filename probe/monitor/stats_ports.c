@@ -5,7 +5,8 @@
 
 #include <rte_ethdev.h>
 
-#include "stats.h"
+#include "refresh.h"
+#include "supply.h"
 #include "probe/hook/hook.h"
 #include "probe/dpdk/ports.h"
 

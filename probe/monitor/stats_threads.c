@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/ipc.h"
-#include "stats.h"
+#include "refresh.h"
 
 /* The beginning of the file. False: the thread does not exist any more. */
 static bool slurp(uint32_t tid, const char *file, char *buf, size_t size)

@@ -9,7 +9,7 @@
 #include <rte_common.h>
 #include <rte_lcore.h>
 
-#include "stats.h"
+#include "supply.h"
 #include "probe/memory/sparse.h"
 
 #define THREADS_AHEAD 8u   /* that have not polled yet */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events for packets that drivers lost or refused, emitted when their counters have been read. */
-#include "stats.h"
+#include "refresh.h"
 #include "probe/trace/trace.h"
 
 static void report_growth(uint16_t port, uint64_t *reported, uint64_t now, enum rt_drop reason)

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the control thread reads of ports, threads and mempools. */
+#ifndef RINGTAP_PROBE_MONITOR_REFRESH_H
+#define RINGTAP_PROBE_MONITOR_REFRESH_H
+
+#include "stats.h"
+
+void rt_stats_link(struct rt_stats *f, bool on); /* all its sites */
+void rt_stats_scan_ports(struct rt_stats *f);
+void rt_stats_refresh_ports(struct rt_stats *f, uint64_t now_ns);
+void rt_stats_refresh_threads(struct rt_stats *f, uint64_t now_ns);
+void rt_stats_refresh_pools(struct rt_stats *f);
+void rt_stats_look_at_polls(struct rt_stats *f);
+
+/* A reading of a driver's counters, and the packets that the port's TX hooks had counted before and
+ * after it. */
+struct rt_stat_reading {
+	struct rt_port_stats driver;
+	uint64_t tx_before, tx_after;
+};
+
+/* Reports what was lost or refused since the reading before. */
+void rt_trace_ports(struct rt_stats *f, uint32_t index, const struct rt_stat_reading *r);
+
+#endif
