@@ -22,7 +22,7 @@ struct rt_app {
 	bool foreign;       /* of a user other than root and this one */
 	bool primary;       /* has the shared configuration of the folder */
 	size_t name_length; /* of the file-prefix */
-	bool elsewhere;     /* found by its process, not in the folders of the caller */
+	bool by_process;    /* found by its process, not in the folders of the caller */
 	dev_t dev;          /* of the folder; 0 as ino: it has none */
 	ino_t ino;
 	unsigned instance; /* in the folder */
@@ -84,7 +84,7 @@ bool rt_apps_listed(const struct rt_place *p, const struct rt_address *which);
 bool rt_apps_take(const struct rt_place *p, const struct rt_address *which, pid_t pid);
 
 /* Adds those that the folders of this process do not show. 0 or -ENOMEM. */
-int rt_apps_add_elsewhere(struct ringtap_apps *list);
+int rt_apps_add_by_process(struct ringtap_apps *list);
 /* Makes their names unique: containers may choose the same file-prefix. The process id follows. */
 #define RT_NAMESAKE "~"
 int rt_apps_tell_apart(struct ringtap_apps *list);

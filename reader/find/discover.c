@@ -129,7 +129,7 @@ struct rt_app *rt_apps_add(const struct rt_place *p, const struct rt_address *wh
 		.pid = pid,
 		.secondary = which->secondary,
 		.name_length = strlen(p->prefix),
-		.elsewhere = p->view,
+		.by_process = p->view,
 		.dev = p->file.st_dev,
 		.ino = p->file.st_ino,
 		.foreign = rt_apps_is_foreign(p->folder.uid),
@@ -400,7 +400,7 @@ static int search_folders(struct ringtap_apps *list)
 	}
 	if (!ret)
 		ret = scan(list, "/tmp/dpdk"); /* EAL's default if not root */
-	return ret ? ret : rt_apps_add_elsewhere(list);
+	return ret ? ret : rt_apps_add_by_process(list);
 }
 
 static int search_all(struct ringtap_apps *list, int timeout_ms)

@@ -107,7 +107,7 @@ static int add(void *arg, const struct rt_view *v, const char *folder)
 	return rt_apps_add_folder(&p);
 }
 
-int rt_apps_add_elsewhere(struct ringtap_apps *list)
+int rt_apps_add_by_process(struct ringtap_apps *list)
 {
 	return rt_views_each(list->foreign, add, list);
 }
@@ -123,7 +123,7 @@ static bool has_namesake(const struct ringtap_apps *list, size_t app)
 /* Those in the folders of the caller keep their names. */
 static bool needs_another_name(const struct ringtap_apps *list, size_t i)
 {
-	return list->apps[i].elsewhere && has_namesake(list, i);
+	return list->apps[i].by_process && has_namesake(list, i);
 }
 
 int rt_apps_tell_apart(struct ringtap_apps *list)

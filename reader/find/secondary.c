@@ -125,11 +125,11 @@ static int visit_mp(struct search *s, const char *name)
 	return take(s, &new);
 }
 
-uint64_t rt_folder_until(const struct rt_folder *f, bool elsewhere)
+uint64_t rt_folder_until(const struct rt_folder *f, bool by_process)
 {
 	bool foreign = f->uid && f->uid != geteuid();
 
-	return foreign || elsewhere ? rt_now_ns(CLOCK_MONOTONIC) + FOLDER_NS : 0;
+	return foreign || by_process ? rt_now_ns(CLOCK_MONOTONIC) + FOLDER_NS : 0;
 }
 
 bool rt_is_late(uint64_t until_ns)

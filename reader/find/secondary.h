@@ -32,7 +32,7 @@ int rt_secondaries_each(const struct rt_folder *f, const struct rt_secondary_vis
 
 /* The end of the time to read a folder, that of another user or of a container: there may be any
  * number of files. 0: it is one of root's, or of this user. */
-uint64_t rt_folder_until(const struct rt_folder *f, bool elsewhere);
+uint64_t rt_folder_until(const struct rt_folder *f, bool by_process);
 /* Whether this time is over. */
 bool rt_is_late(uint64_t until_ns);
 
