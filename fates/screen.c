@@ -8,15 +8,15 @@
 #include "show/term.h"
 #include "screen.h"
 
-struct screen {
+struct fates_screen {
 	char *text;
 	size_t size, first; /* line at the top */
 	bool paused;
 };
 
-struct screen *screen_open(void)
+struct fates_screen *fates_screen_open(void)
 {
-	struct screen *s;
+	struct fates_screen *s;
 	unsigned long alarm;
 
 	s = calloc(1, sizeof(*s));
@@ -27,7 +27,7 @@ struct screen *screen_open(void)
 	return NULL;
 }
 
-void screen_close(struct screen *s)
+void fates_screen_close(struct fates_screen *s)
 {
 	if (!s)
 		return;
@@ -36,7 +36,7 @@ void screen_close(struct screen *s)
 	free(s);
 }
 
-static size_t count_lines(const struct screen *s)
+static size_t count_lines(const struct fates_screen *s)
 {
 	size_t n = 0;
 
@@ -45,7 +45,7 @@ static size_t count_lines(const struct screen *s)
 	return n;
 }
 
-static void draw(struct screen *s)
+static void draw(struct fates_screen *s)
 {
 	size_t room = LINES > 1 ? (size_t)LINES - 1 : 1, lines = count_lines(s), line = 0;
 	const char *at = s->text, *end;
@@ -61,7 +61,7 @@ static void draw(struct screen *s)
 	refresh();
 }
 
-int screen_show(struct screen *s, int (*print)(void *ctx, FILE *f), void *ctx)
+int fates_screen_show(struct fates_screen *s, int (*print)(void *ctx, FILE *f), void *ctx)
 {
 	char *text = NULL;
 	FILE *f = open_memstream(&text, &s->size);
@@ -76,7 +76,7 @@ int screen_show(struct screen *s, int (*print)(void *ctx, FILE *f), void *ctx)
 	return ret;
 }
 
-bool screen_keys(struct screen *s)
+bool fates_screen_keys(struct fates_screen *s)
 {
 	size_t page = LINES > 2 ? (size_t)LINES - 2 : 1;
 	bool any = false;
@@ -100,7 +100,7 @@ bool screen_keys(struct screen *s)
 	return true;
 }
 
-bool screen_paused(const struct screen *s)
+bool fates_screen_paused(const struct fates_screen *s)
 {
 	return s->paused;
 }

@@ -6,15 +6,15 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-struct screen;
+struct fates_screen;
 /* NULL: standard input or output is not a terminal that can be drawn on. */
-struct screen *screen_open(void);
-void screen_close(struct screen *s);
+struct fates_screen *fates_screen_open(void);
+void fates_screen_close(struct fates_screen *s);
 /* Shows the text that print() writes. 0 or -errno. */
-int screen_show(struct screen *s, int (*print)(void *ctx, FILE *f), void *ctx);
+int fates_screen_show(struct fates_screen *s, int (*print)(void *ctx, FILE *f), void *ctx);
 /* Takes the keys that were pressed. False: q. */
-bool screen_keys(struct screen *s);
+bool fates_screen_keys(struct fates_screen *s);
 /* The space bar: nothing is to be shown. */
-bool screen_paused(const struct screen *s);
+bool fates_screen_paused(const struct fates_screen *s);
 
 #endif

@@ -39,14 +39,14 @@ static int print(struct fates_view *v)
 }
 
 /* A reading, shown where that is not left to the end. 0 or -errno. */
-static int tick(struct fates_view *v, struct screen *screen)
+static int tick(struct fates_view *v, struct fates_screen *screen)
 {
 	int ret = fates_read(&v->s);
 
 	if (!ret)
 		ret = v->reading(v->ctx, false);
-	if (!ret && screen && !screen_paused(screen))
-		ret = screen_show(screen, v->text, v->ctx);
+	if (!ret && screen && !fates_screen_paused(screen))
+		ret = fates_screen_show(screen, v->text, v->ctx);
 	else if (!ret && !screen && !v->once)
 		ret = output_end(v->s.command, print(v)) ? -EIO : 0;
 	if (v->mark)
@@ -86,7 +86,7 @@ static int timeout_ms(const struct timer *t, uint64_t now)
 }
 
 /* 0: the end was reached, or -errno. */
-static int loop(struct fates_view *v, struct screen *screen)
+static int loop(struct fates_view *v, struct fates_screen *screen)
 {
 	struct timer t = timer_begin(v);
 
@@ -98,7 +98,8 @@ static int loop(struct fates_view *v, struct screen *screen)
 			return ret < 0 ? ret : 0;
 		now = now_ns(CLOCK_MONOTONIC);
 		v->seconds = (double)(now - t.tick) / NS_PER_S;
-		if (stop_wait(0) || (screen && !screen_keys(screen)) || (t.end && now >= t.end))
+		if (stop_wait(0) || (screen && !fates_screen_keys(screen)) ||
+			(t.end && now >= t.end))
 			return 0;
 		if (now < t.next)
 			continue;
@@ -130,11 +131,12 @@ static int finish(struct fates_view *v)
 
 static int show(struct fates_view *v)
 {
-	struct screen *screen = term_live(v->once, v->json) == LIVE_SCREEN ? screen_open() : NULL;
+	struct fates_screen *screen =
+		term_live(v->once, v->json) == LIVE_SCREEN ? fates_screen_open() : NULL;
 	int ret = loop(v, screen);
 	char text[512];
 
-	screen_close(screen);
+	fates_screen_close(screen);
 	if (ret && screen) { /* what was printed on it is gone */
 		snprintf(text, sizeof(text), "%s", message_last());
 		message_print("%s", text);
