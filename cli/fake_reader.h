@@ -3,8 +3,8 @@
  * A libringtap for unit tests: one process, no DPDK, packets made to order. It implements reader.h,
  * so the code under test is the real one up to the library's border.
  */
-#ifndef RINGTAP_CLI_RECORD_FAKE_READER_H
-#define RINGTAP_CLI_RECORD_FAKE_READER_H
+#ifndef RINGTAP_CLI_FAKE_READER_H
+#define RINGTAP_CLI_FAKE_READER_H
 
 #include <stdbool.h>
 #include <stdint.h>

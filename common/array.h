@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arrays on the heap that grow. free() frees one. */
-#ifndef RT_ARRAY_H
-#define RT_ARRAY_H
+#ifndef RINGTAP_COMMON_ARRAY_H
+#define RINGTAP_COMMON_ARRAY_H
 
 #include <errno.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* --collectors: which statistics are counted. */
-#ifndef RINGTAP_CLI_MONITOR_COLLECTORS_H
-#define RINGTAP_CLI_MONITOR_COLLECTORS_H
+#ifndef RINGTAP_MEASURE_COLLECTORS_H
+#define RINGTAP_MEASURE_COLLECTORS_H
 
 #include <jansson.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Applications that tests make up: they take the place of those that the reader finds. With
  * common/test_now.h, watching them takes no time. */
-#ifndef RINGTAP_CLI_MONITOR_FAKE_MONITOR_H
-#define RINGTAP_CLI_MONITOR_FAKE_MONITOR_H
+#ifndef RINGTAP_MEASURE_FAKE_MONITOR_H
+#define RINGTAP_MEASURE_FAKE_MONITOR_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * Vendors do not document how theirs are organised. A fully associative one that replaces the least
  * recently used page is a bound that a real one hardly beats.
  */
-#ifndef RINGTAP_CLI_MEMORY_IOTLB_H
-#define RINGTAP_CLI_MEMORY_IOTLB_H
+#ifndef RINGTAP_MEASURE_IOTLB_H
+#define RINGTAP_MEASURE_IOTLB_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the kernel shows of an application's threads: proc(5), /proc/PID/task. */
-#ifndef RINGTAP_CLI_MONITOR_KERNEL_H
-#define RINGTAP_CLI_MONITOR_KERNEL_H
+#ifndef RINGTAP_MEASURE_KERNEL_H
+#define RINGTAP_MEASURE_KERNEL_H
 
 #include <stdbool.h>
 #include <stdint.h>

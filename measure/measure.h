@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What latency and memory have in common: one application, for a time or a number of packets. */
-#ifndef RINGTAP_CLI_MONITOR_MEASURE_H
-#define RINGTAP_CLI_MONITOR_MEASURE_H
+#ifndef RINGTAP_MEASURE_MEASURE_H
+#define RINGTAP_MEASURE_MEASURE_H
 
 #include <stdbool.h>
 #include <stdint.h>

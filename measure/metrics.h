@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The values of common/metrics.h, computed from two snapshots. */
-#ifndef RINGTAP_CLI_MONITOR_METRICS_H
-#define RINGTAP_CLI_MONITOR_METRICS_H
+#ifndef RINGTAP_MEASURE_METRICS_H
+#define RINGTAP_MEASURE_METRICS_H
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The application, and the ports of it, that a measuring command reads. */
-#ifndef RINGTAP_CLI_MONITOR_ONE_APP_H
-#define RINGTAP_CLI_MONITOR_ONE_APP_H
+#ifndef RINGTAP_MEASURE_ONE_APP_H
+#define RINGTAP_MEASURE_ONE_APP_H
 
 #include <stdbool.h>
 

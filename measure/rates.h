@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What happened between two snapshots of an application. NAN: unknown, because the collector is off
  * or the driver does not count it. */
-#ifndef RINGTAP_CLI_MONITOR_RATES_H
-#define RINGTAP_CLI_MONITOR_RATES_H
+#ifndef RINGTAP_MEASURE_RATES_H
+#define RINGTAP_MEASURE_RATES_H
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The applications that a command watches: it attaches to those that start, forgets those that end,
  * and takes a snapshot of each again and again. */
-#ifndef RINGTAP_CLI_MONITOR_WATCH_H
-#define RINGTAP_CLI_MONITOR_WATCH_H
+#ifndef RINGTAP_MEASURE_WATCH_H
+#define RINGTAP_MEASURE_WATCH_H
 
 #include <pthread.h>
 #include <stdbool.h>

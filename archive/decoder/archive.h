@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The state of a decoder: shared by decoder.c and info.c. */
-#ifndef RINGTAP_ARCHIVE_ARCHIVE_H
-#define RINGTAP_ARCHIVE_ARCHIVE_H
+#ifndef RINGTAP_ARCHIVE_DECODER_ARCHIVE_H
+#define RINGTAP_ARCHIVE_DECODER_ARCHIVE_H
 
 #include <stdbool.h>
 

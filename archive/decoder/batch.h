@@ -3,8 +3,8 @@
  * A table of columns of fixed width that is filled row by row, and then handed over as an Arrow
  * array without copying. Columns are described by a table, of which the schema is made as well.
  */
-#ifndef RINGTAP_ARCHIVE_BATCH_H
-#define RINGTAP_ARCHIVE_BATCH_H
+#ifndef RINGTAP_ARCHIVE_DECODER_BATCH_H
+#define RINGTAP_ARCHIVE_DECODER_BATCH_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a recording says about its clock: docs/format.md, "The clock in files". */
-#ifndef RINGTAP_ARCHIVE_CLOCK_H
-#define RINGTAP_ARCHIVE_CLOCK_H
+#ifndef RINGTAP_ARCHIVE_DECODER_CLOCK_H
+#define RINGTAP_ARCHIVE_DECODER_CLOCK_H
 
 #include <jansson.h>
 #include <stdbool.h>

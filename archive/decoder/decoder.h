@@ -42,8 +42,8 @@
  * digest if the header is cut. So digests can be compared if both ends have captured 64 bytes of
  * payload, or (nearly always) with the same snaplen.
  */
-#ifndef RINGTAP_ARCHIVE_DECODER_H
-#define RINGTAP_ARCHIVE_DECODER_H
+#ifndef RINGTAP_ARCHIVE_DECODER_DECODER_H
+#define RINGTAP_ARCHIVE_DECODER_DECODER_H
 
 #include <stddef.h>
 #include <stdint.h>

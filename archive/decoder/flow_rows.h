@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Flows as batches of columns. */
-#ifndef RINGTAP_ARCHIVE_FLOW_ROWS_H
-#define RINGTAP_ARCHIVE_FLOW_ROWS_H
+#ifndef RINGTAP_ARCHIVE_DECODER_FLOW_ROWS_H
+#define RINGTAP_ARCHIVE_DECODER_FLOW_ROWS_H
 
 #include "batch.h"
 #include "flows.h"

@@ -4,8 +4,8 @@
  * written to an unnamed temporary file, sorted, and merged with the later ones at the end
  * (spill.h): memory does not grow with the number of flows.
  */
-#ifndef RINGTAP_ARCHIVE_FLOWS_H
-#define RINGTAP_ARCHIVE_FLOWS_H
+#ifndef RINGTAP_ARCHIVE_DECODER_FLOWS_H
+#define RINGTAP_ARCHIVE_DECODER_FLOWS_H
 
 #include <stdbool.h>
 #include <stdint.h>

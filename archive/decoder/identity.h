@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* flow_id and digest: decoder.h has the formulas. */
-#ifndef RINGTAP_ARCHIVE_IDENTITY_H
-#define RINGTAP_ARCHIVE_IDENTITY_H
+#ifndef RINGTAP_ARCHIVE_DECODER_IDENTITY_H
+#define RINGTAP_ARCHIVE_DECODER_IDENTITY_H
 
 #include <stdbool.h>
 

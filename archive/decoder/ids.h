@@ -2,8 +2,8 @@
 /* Received packets with ids (epb_packetid), and what is known of them. A packet stays when it was
  * sent: a copy of it may have been, and its fate follows. Of bounded size: where there is no room,
  * those go first of which something is known, the oldest before others. */
-#ifndef RINGTAP_ARCHIVE_IDS_H
-#define RINGTAP_ARCHIVE_IDS_H
+#ifndef RINGTAP_ARCHIVE_DECODER_IDS_H
+#define RINGTAP_ARCHIVE_DECODER_IDS_H
 
 #include <stdbool.h>
 #include <stdint.h>

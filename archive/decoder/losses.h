@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets that are not in the file: where, when, why. */
-#ifndef RINGTAP_ARCHIVE_LOSSES_H
-#define RINGTAP_ARCHIVE_LOSSES_H
+#ifndef RINGTAP_ARCHIVE_DECODER_LOSSES_H
+#define RINGTAP_ARCHIVE_DECODER_LOSSES_H
 
 #include <jansson.h>
 #include <stdint.h>

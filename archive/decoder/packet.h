@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The headers of a packet: the columns that come from its bytes. */
-#ifndef RINGTAP_ARCHIVE_PACKET_H
-#define RINGTAP_ARCHIVE_PACKET_H
+#ifndef RINGTAP_ARCHIVE_DECODER_PACKET_H
+#define RINGTAP_ARCHIVE_DECODER_PACKET_H
 
 #include <stddef.h>
 

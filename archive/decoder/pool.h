@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory of batches: used again for later ones, as the kernel takes longer to hand out pages than
  * rows take to fill them. Batches may be released by other threads, and after the decoder. */
-#ifndef RINGTAP_ARCHIVE_POOL_H
-#define RINGTAP_ARCHIVE_POOL_H
+#ifndef RINGTAP_ARCHIVE_DECODER_POOL_H
+#define RINGTAP_ARCHIVE_DECODER_POOL_H
 
 #include <pthread.h>
 #include <stddef.h>

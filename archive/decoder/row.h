@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A row of packets, and its columns. */
-#ifndef RINGTAP_ARCHIVE_ROW_H
-#define RINGTAP_ARCHIVE_ROW_H
+#ifndef RINGTAP_ARCHIVE_DECODER_ROW_H
+#define RINGTAP_ARCHIVE_DECODER_ROW_H
 
 #include <stdbool.h>
 #include <stdint.h>

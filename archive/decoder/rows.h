@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets as batches of columns. */
-#ifndef RINGTAP_ARCHIVE_ROWS_H
-#define RINGTAP_ARCHIVE_ROWS_H
+#ifndef RINGTAP_ARCHIVE_DECODER_ROWS_H
+#define RINGTAP_ARCHIVE_DECODER_ROWS_H
 
 #include "batch.h"
 #include "row.h"

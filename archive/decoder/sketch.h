@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Times of a flow, for its percentiles: the buckets of common/log_linear.h that are not empty. A
  * percentile is off by 1.6 % at most. */
-#ifndef RINGTAP_ARCHIVE_SKETCH_H
-#define RINGTAP_ARCHIVE_SKETCH_H
+#ifndef RINGTAP_ARCHIVE_DECODER_SKETCH_H
+#define RINGTAP_ARCHIVE_DECODER_SKETCH_H
 
 #include <stdint.h>
 

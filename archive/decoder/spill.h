@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Flows in their order: out of memory, and out of a temporary file once there were too many. */
-#ifndef RINGTAP_ARCHIVE_SPILL_H
-#define RINGTAP_ARCHIVE_SPILL_H
+#ifndef RINGTAP_ARCHIVE_DECODER_SPILL_H
+#define RINGTAP_ARCHIVE_DECODER_SPILL_H
 
 #include "flows.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a flow's TCP segments show: retransmissions and the time of the handshake. */
-#ifndef RINGTAP_ARCHIVE_TCP_H
-#define RINGTAP_ARCHIVE_TCP_H
+#ifndef RINGTAP_ARCHIVE_DECODER_TCP_H
+#define RINGTAP_ARCHIVE_DECODER_TCP_H
 
 #include <stdbool.h>
 #include <stdint.h>

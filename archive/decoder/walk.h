@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The blocks of a pcapng file, and what a part of the file needs to be a file of its own. */
-#ifndef RINGTAP_ARCHIVE_WALK_H
-#define RINGTAP_ARCHIVE_WALK_H
+#ifndef RINGTAP_ARCHIVE_DECODER_WALK_H
+#define RINGTAP_ARCHIVE_DECODER_WALK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What rt_deeds writes down: check_ids compares it with a recording, check_fates with a session of
  * fates. */
-#ifndef RT_DEEDS_H
-#define RT_DEEDS_H
+#ifndef RINGTAP_E2E_APPS_RT_DEEDS_H
+#define RINGTAP_E2E_APPS_RT_DEEDS_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A USDT event in the program and in a library, by any thread. */
-#ifndef RT_EVENT_H
-#define RT_EVENT_H
+#ifndef RINGTAP_E2E_APPS_RT_EVENT_H
+#define RINGTAP_E2E_APPS_RT_EVENT_H
 
 /* Pass the event if it is traced, by its semaphore. 1: passed; 0: not traced; -ENOTSUP: built
  * without <sys/sdt.h>. */

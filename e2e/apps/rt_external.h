@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mbufs with external buffers: attached ones and pools with pinned ones, in readable and unreadable
  * memory. */
-#ifndef RT_EXTERNAL_H
-#define RT_EXTERNAL_H
+#ifndef RINGTAP_E2E_APPS_RT_EXTERNAL_H
+#define RINGTAP_E2E_APPS_RT_EXTERNAL_H
 
 #include <stdbool.h>
 

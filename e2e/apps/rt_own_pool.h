@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A mempool that is filled as VPP fills its own: operations of the application's, no flag of
  * DPDK's, and a second list of the same objects. */
-#ifndef RT_OWN_POOL_H
-#define RT_OWN_POOL_H
+#ifndef RINGTAP_E2E_APPS_RT_OWN_POOL_H
+#define RINGTAP_E2E_APPS_RT_OWN_POOL_H
 
 struct rte_mbuf;
 struct rte_mempool;

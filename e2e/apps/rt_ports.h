@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ports of rt_play: net_ring ports, whose other side the program owns, and hot-plugged devices. */
-#ifndef RT_PORTS_H
-#define RT_PORTS_H
+#ifndef RINGTAP_E2E_APPS_RT_PORTS_H
+#define RINGTAP_E2E_APPS_RT_PORTS_H
 
 #include <stdint.h>
 

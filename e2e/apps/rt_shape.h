@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets with chosen bytes and mbuf shapes, and key=value arguments. */
-#ifndef RT_SHAPE_H
-#define RT_SHAPE_H
+#ifndef RINGTAP_E2E_APPS_RT_SHAPE_H
+#define RINGTAP_E2E_APPS_RT_SHAPE_H
 
 #include <stdbool.h>
 #include <stdint.h>

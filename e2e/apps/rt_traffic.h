@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Traffic of rt_play: single bursts from the main thread, and the maximum rate from workers. */
-#ifndef RT_TRAFFIC_H
-#define RT_TRAFFIC_H
+#ifndef RINGTAP_E2E_APPS_RT_TRAFFIC_H
+#define RINGTAP_E2E_APPS_RT_TRAFFIC_H
 
 #include <stdbool.h>
 #include <stdint.h>
