@@ -58,7 +58,8 @@ static void put_packet(uint8_t *at, const struct fake_run *r, uint64_t k)
 		.cap_len = r->len,
 		.orig_len = r->len + 4};
 	const uint64_t id = ns - FAKE_AGE_NS;
-	const uint32_t flags[2] = {RT_OPTION_FLAGS | 4u << 16, 1};
+	const uint32_t flags[2] = {RT_OPTION_FLAGS | 4u << 16,
+		fake.burst && k / fake.burst % 2 ? RINGTAP_TX : RINGTAP_RX};
 	const uint32_t packetid = RT_OPTION_PACKETID | 8u << 16;
 
 	memset(at, 0, total);

@@ -29,6 +29,7 @@ struct fake {
 	int end;                 /* what follows the last run: -EPIPE by death, -EBADMSG, … */
 	bool wait_for_stop;      /* after the last run there is silence until stop */
 	bool renumber;
+	unsigned burst; /* N packets are received, the next N sent; 0: all are received */
 	int attach_error;
 	int signal_at_end;    /* raised once instead of silence; 0: none */
 	const uint8_t *bytes; /* content of each packet, instead of its number; NULL: none */

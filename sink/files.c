@@ -59,6 +59,13 @@ char *file_name(const char *path, uint64_t n, time_t when, bool time_first)
 	return len < 0 ? NULL : name;
 }
 
+static void without_slashes(char *name)
+{
+	for (; *name; name++)
+		if (*name == '/')
+			*name = '_';
+}
+
 char *file_name_default(const char *app, const char *extension, time_t when)
 {
 	char stamp[DATE_LEN];
@@ -67,9 +74,19 @@ char *file_name_default(const char *app, const char *extension, time_t when)
 	date(stamp, when);
 	if (asprintf(&name, "ringtap_%s_%s%s", app, stamp, extension) < 0)
 		return NULL;
-	for (char *p = name; *p; p++)
-		if (*p == '/')
-			*p = '_';
+	without_slashes(name);
+	return name;
+}
+
+char *file_name_part(const char *path, const char *part)
+{
+	size_t stem = stem_len(path);
+	char *name = NULL;
+	int len = asprintf(&name, "%.*s_%s%s", (int)stem, path, part, path + stem);
+
+	if (len < 0)
+		return NULL;
+	without_slashes(name + stem);
 	return name;
 }
 

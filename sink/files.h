@@ -24,6 +24,9 @@ struct files {
  * NAME_00001_YYYYmmddHHMMSS.EXT; time_first: NAME_YYYYmmddHHMMSS_00001.EXT. .zst and .lz4 count
  * with the extension before them. The caller frees; NULL: out of memory. */
 char *file_name(const char *path, uint64_t n, time_t when, bool time_first);
+/* The name of the part of a capture: NAME_PART.EXT, with _ for each /. The caller frees; NULL: out
+ * of memory. */
+char *file_name_part(const char *path, const char *part);
 /* Where no -w is given: ringtap_APP_YYYYmmddHHMMSS and extension. The caller frees. */
 char *file_name_default(const char *app, const char *extension, time_t when);
 

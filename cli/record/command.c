@@ -78,7 +78,7 @@ static int record_attached(struct recorder *r)
 	if (ringtap_capture_start(r->cap) == -ECANCELED) {
 		message_print(
 			"%s: interrupted before it has captured packets", r->cfg->capture.command);
-		sink_abandon(r->file.out.sink);
+		file_abandon(r);
 		return STATUS_FAILED;
 	}
 	signals_attached();
@@ -107,8 +107,7 @@ int recorder_run(struct recorder *r)
 	newcomers_begin(r);
 	ret = ringtap_capture_create(&r->cap, NULL);
 	if (!ret)
-		ret = output_init(&r->file.out, &r->cfg->output,
-			capture_config_snaplen(&r->cfg->capture, NULL));
+		ret = ringtap_packets_create(&r->walk);
 	if (ret) {
 		message_print("record: starting: %s", strerror(-ret));
 		return STATUS_FAILED;
@@ -126,7 +125,7 @@ int recorder_run(struct recorder *r)
 		return STATUS_FAILED;
 	if (targets_attach(&r->targets, &r->cfg->capture, r->cap) ||
 		(r->cfg->fates && record_fates_attach(r))) {
-		sink_abandon(r->file.out.sink);
+		file_abandon(r);
 		return STATUS_FAILED;
 	}
 	return record_attached(r);
@@ -139,8 +138,8 @@ void recorder_free(struct recorder *r)
 	if (r->cap)
 		ringtap_capture_close(r->cap);
 	record_fates_free(r->fates);
-	output_free(&r->file.out);
-	files_free(&r->files);
+	file_free(r);
+	ringtap_packets_free(r->walk);
 	targets_free(&r->targets);
 	free(r->path);
 	free(r->bad_path);

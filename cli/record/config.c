@@ -24,6 +24,7 @@ enum {
 	OPT_INFER_IDS,
 	OPT_FATES,
 	OPT_COMMENT,
+	OPT_SPLIT,
 };
 
 #define STOP_KEYS   "duration|filesize|packets|files"
@@ -82,6 +83,11 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"Files are called NAME_00001_YYYYmmddHHMMSS.EXT, with nametimenum:2 the time stands "
 		"before the number. printname:FILE writes the name of each file that is complete to "
 		"FILE (stdout, stderr). May be given several times"},
+	{OPTION_SET(OPT_SPLIT), OPTION_CHOICE, 0, "split", "interface|direction",
+		"interface|direction", 0, 0,
+		"Write a file for each interface, or one for what is received and one for what is "
+		"sent. With -w a.pcapng they are called a_PORT.pcapng (a_APP_PORT.pcapng, if "
+		"several applications are recorded), or a_rx.pcapng and a_tx.pcapng"},
 	{TO(output.group_read), OPTION_FLAG, 'g', "group", NULL, NULL, 0, 0,
 		"Let the group read the files (mode 0640 instead of 0600)"},
 	{TO(output.pcap), OPTION_FLAG, 'P', "pcap", NULL, NULL, 0, 0,
@@ -314,6 +320,7 @@ int config_set(void *ctx, int id, const struct option_value *v)
 	case OPT_AUTOSTOP: return set_limit(&c->stop, "-a", STOP_KEYS, v->text);
 	case OPT_RING_BUFFER: return set_ring_buffer(c, v->text);
 	case OPT_COMMENT: return add_comment(c, v->text);
+	case OPT_SPLIT: c->split = SPLIT_INTERFACE + (unsigned)v->number; break;
 	case OPT_ON_FULL:
 		c->capture.options.on_full = v->number ? RINGTAP_WAIT : RINGTAP_DROP;
 		break;
@@ -347,6 +354,26 @@ static int check_rotation(const struct record_config *c)
 			"duration:N, packets:N or interval:N");
 	else if (c->path && !strcmp(c->path, "-"))
 		message_print("record: -b: standard output is not a file; give -w FILE");
+	else
+		return 0;
+	return -EINVAL;
+}
+
+static int check_split(const struct record_config *c)
+{
+	if (!c->split)
+		return 0;
+	if (c->path && !strcmp(c->path, "-"))
+		message_print("record: --split: standard output is one file; give -w FILE");
+	else if (c->rotating)
+		message_print(
+			"record: --split: -b also makes several files; leave one of them out");
+	else if (c->stop.bytes || c->stop.files)
+		message_print("record: --split: -a filesize and files count one file after the "
+			      "other; stop by packets or duration");
+	else if (c->fates)
+		message_print("record: --split: a packet and its fate are in one file; leave out "
+			      "--split or --fates");
 	else
 		return 0;
 	return -EINVAL;
@@ -408,6 +435,8 @@ int config_check(struct record_config *c)
 	int ret = check_rotation(c);
 
 	complete_words(c);
+	if (!ret)
+		ret = check_split(c);
 	if (!ret)
 		ret = check_comment(c);
 	if (!ret)

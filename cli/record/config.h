@@ -20,6 +20,9 @@ struct limits {
 	uint64_t interval_ns; /* of the wall clock; only for going on */
 };
 
+/* A file for each. */
+enum split { SPLIT_NONE, SPLIT_INTERFACE, SPLIT_DIRECTION };
+
 struct record_config {
 	struct capture_config capture;
 	struct iface_config
@@ -28,6 +31,7 @@ struct record_config {
 	struct limits stop;
 	struct limits rotate;
 	bool rotating;
+	enum split split;
 	bool time_first;        /* in names of files, before the number */
 	const char *print_name; /* file that gets the names of closed files; "-": standard output */
 	const char *path;       /* "-": standard output; NULL: the default name */
@@ -49,7 +53,7 @@ void config_free(struct record_config *c);
 
 #define THREADS_MAX 64
 
-#define RECORD_OPTION_COUNT 38
+#define RECORD_OPTION_COUNT 39
 
 extern const struct option_def record_options[RECORD_OPTION_COUNT];
 

@@ -66,17 +66,21 @@ int shares_discard(struct recorder *r, const struct ringtap_run *run)
 
 	if (ret)
 		return ret;
-	ringtap_packets_start(r->file.out.walk, run);
-	while ((p = ringtap_packet_next(r->file.out.walk))) {
+	ringtap_packets_start(r->walk, run);
+	while ((p = ringtap_packet_next(r->walk))) {
 		if (p->interface < r->share_count)
 			r->shares[p->interface].discarded++;
 	}
-	return ringtap_packets_error(r->file.out.walk);
+	return ringtap_packets_error(r->walk);
 }
 
 uint64_t recorder_written(const struct recorder *r)
 {
-	return r->written + (r->file.out.sink ? r->file.out.packets : 0);
+	uint64_t sum = r->written;
+
+	for (unsigned i = 0; i < r->part_count; i++)
+		sum += r->parts[i].file.out.sink ? r->parts[i].file.out.packets : 0;
+	return sum;
 }
 
 double recorder_seconds(const struct recorder *r)

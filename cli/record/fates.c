@@ -141,7 +141,7 @@ static struct place find_place(const struct recorder *r, const struct ringtap_in
 {
 	struct place found = {.interface = NOWHERE};
 
-	for (unsigned i = 0; i < r->file.interfaces; i++) {
+	for (unsigned i = 0; i < r->parts->file.interfaces; i++) {
 		struct ringtap_interface info = {.size = sizeof(info)};
 		const struct iface_config *cfg;
 
@@ -162,7 +162,7 @@ static int find_places(struct recorder *r)
 	unsigned count = ringtap_capture_interface_count(f->cap);
 	struct place *more;
 
-	if (f->place_count == count && f->file_ifs == r->file.interfaces)
+	if (f->place_count == count && f->file_ifs == r->parts->file.interfaces)
 		return 0;
 	more = reallocarray(f->places, count + 1, sizeof(*more));
 	if (!more)
@@ -176,7 +176,7 @@ static int find_places(struct recorder *r)
 			more[i] = find_place(r, &info);
 	}
 	f->place_count = count;
-	f->file_ifs = r->file.interfaces;
+	f->file_ifs = r->parts->file.interfaces;
 	return 0;
 }
 
@@ -199,7 +199,7 @@ static int put_block(struct recorder *r, enum rt_fates_kind kind, const void *en
 	ssize_t n =
 		rt_pcapng_fates(f->block, RT_PCAPNG_FATES_MAX, kind, ns, entries, (uint32_t)count);
 
-	return n < 0 ? (int)n : output_block(&r->file.out, f->block, (size_t)n);
+	return n < 0 ? (int)n : output_block(&r->parts->file.out, f->block, (size_t)n);
 }
 
 int record_fates_begin_file(struct recorder *r)
@@ -332,7 +332,7 @@ int record_fates_take(struct recorder *r)
 {
 	int ret;
 
-	if (!r->fates || r->fates->over || !r->file.out.sink)
+	if (!r->fates || r->fates->over || !r->parts->file.out.sink)
 		return 0;
 	ret = write_events(r, false);
 	while (!ret && !r->fates->count && !r->fates->over && take(r, 0, &ret))
@@ -422,7 +422,7 @@ int record_fates_finish(struct recorder *r)
 	struct record_fates *f = r->fates;
 	int ret = 0;
 
-	if (!f || !r->file.out.sink || f->error)
+	if (!f || !r->parts->file.out.sink || f->error)
 		return 0;
 	f->finishing = true;
 	if (!f->over)

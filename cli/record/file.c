@@ -12,36 +12,88 @@
 #include "report.h"
 #include "signals.h"
 #include "base/packet_file.h"
+#include "common/array.h"
 #include "base/util.h"
 
-static int open_path(struct recorder *r, const char *path)
+/* Those that are recorded of any interface. */
+static unsigned directions(const struct recorder *r)
 {
-	int ret = output_open(&r->file.out, &r->cfg->output, path, &signals_patience);
+	unsigned all = 0;
+
+	for (unsigned i = 0; i < r->cfg->capture.iface_count; i++)
+		all |= r->cfg->capture.ifaces[i].directions;
+	return all;
+}
+
+static int add_parts(struct recorder *r, unsigned count)
+{
+	while (r->part_count < count) {
+		struct part *p = rt_array_add(r->parts, r->part_count);
+		int ret = p ? output_init(&p->file.out, &r->cfg->output,
+				      capture_config_snaplen(&r->cfg->capture, NULL))
+			    : -ENOMEM;
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int open_path(struct recorder *r, struct part *p, const char *path)
+{
+	int ret = output_open(&p->file.out, &r->cfg->output, path, &signals_patience);
 
 	if (ret)
 		return ret;
 	ret = files_add(&r->files, path);
 	if (ret == -ENOMEM)
 		return ret;
+	p->listed = r->files.count - 1;
 	if (ret)
 		message_print("%s: removing the oldest file: %s; going on", r->cfg->capture.command,
 			strerror(-ret));
 	return 0;
 }
 
-/* Opens the next file of a ring buffer, or the only one. */
-static int open_next(struct recorder *r)
+/* PATH_p0.EXT, with several applications PATH_APP_p0.EXT; PATH_rx.EXT. A name that an earlier part
+ * has is followed by the number of this one. */
+static char *part_name(const struct recorder *r, unsigned part)
+{
+	struct ringtap_interface info = {.size = sizeof(info)};
+	char what[2 * RINGTAP_NAME_LEN + 16];
+	char *name;
+
+	if (r->cfg->split == SPLIT_DIRECTION)
+		snprintf(what, sizeof(what), "%s",
+			part || !(directions(r) & RINGTAP_RX) ? "tx" : "rx");
+	else if (!ringtap_capture_interface(r->cap, part, &info))
+		snprintf(what, sizeof(what), "%s%s%s", r->targets.count > 1 ? info.app_name : "",
+			r->targets.count > 1 ? "_" : "", info.name);
+	name = file_name_part(r->path, what);
+	for (size_t i = 0; name && i < r->files.count; i++) {
+		if (strcmp(r->files.list[i].name, name))
+			continue;
+		free(name);
+		snprintf(what + strlen(what), 12, "_%u", part);
+		return file_name_part(r->path, what);
+	}
+	return name;
+}
+
+/* Opens the next file of a ring buffer, that of a part, or the only one. */
+static int open_next(struct recorder *r, struct part *p)
 {
 	char *name = NULL;
 	int ret;
 
-	if (!r->cfg->rotating)
-		return open_path(r, r->path);
-	name = file_name(
-		r->path, r->files.made + 1, (time_t)(r->file_ns / NS_PER_S), r->cfg->time_first);
+	if (!r->cfg->rotating && !r->cfg->split)
+		return open_path(r, p, r->path);
+	name = r->cfg->split ? part_name(r, (unsigned)(p - r->parts))
+			     : file_name(r->path, r->files.made + 1,
+				       (time_t)(r->file_ns / NS_PER_S), r->cfg->time_first);
 	if (!name)
 		return -ENOMEM;
-	ret = open_path(r, name);
+	ret = open_path(r, p, name);
 	/* dumpcap's wording: Wireshark and scripts read it. */
 	if (!ret && !r->cfg->quiet)
 		fprintf(stderr, "File: %s\n", name);
@@ -109,6 +161,7 @@ static void check_suffix(const struct recorder *r)
 
 int file_open_first(struct recorder *r)
 {
+	struct stat st;
 	int ret = -ENOMEM;
 
 	r->file_ns = now_ns(CLOCK_REALTIME);
@@ -122,11 +175,22 @@ int file_open_first(struct recorder *r)
 			r->cfg->capture.command);
 		return -EINVAL;
 	}
-	ret = open_next(r);
+	if (r->cfg->split && !stat(r->path, &st) && !S_ISREG(st.st_mode)) {
+		message_print("%s: --split: '%s' is not a regular file; give -w FILE, whose name "
+			      "those of the files begin with",
+			r->cfg->capture.command, r->path);
+		return -EINVAL;
+	}
+	/* One for each interface: as soon as it is known. */
+	if (r->cfg->split == SPLIT_INTERFACE)
+		return 0;
+	ret = add_parts(r, r->cfg->split && directions(r) == (RINGTAP_RX | RINGTAP_TX) ? 2 : 1);
+	for (unsigned i = 0; i < r->part_count && !ret; i++)
+		ret = open_next(r, &r->parts[i]);
 	if (ret)
 		message_print("%s: cannot write '%s': %s", r->cfg->capture.command,
 			r->bad_path ? r->bad_path : r->path, packet_file_error(ret));
-	else if (!r->cfg->path && !r->cfg->rotating)
+	else if (!r->cfg->path && !r->cfg->rotating && !r->cfg->split)
 		fprintf(stderr, "File: %s\n", r->path);
 	else if (!r->cfg->quiet)
 		check_suffix(r);
@@ -165,36 +229,113 @@ static void describe(const void *ctx, const struct ringtap_interface *info,
 	o->filter = cfg->filter;
 }
 
-int file_begin(struct recorder *r)
+static int begin_part(struct recorder *r, struct part *p)
 {
-	int ret;
+	int ret = p->file.out.sink ? 0 : open_next(r, p);
 
-	r->file_ns = now_ns(CLOCK_REALTIME);
-	ret = r->file.out.sink ? 0 : open_next(r);
 	if (ret)
 		return ret;
+	p->file.cap = r->cap;
+	p->file.comments = r->cfg->comments;
+	p->file.nic_time = r->cfg->capture.options.timestamp == RINGTAP_NIC;
+	p->file.snaplen = common_snaplen(r);
+	p->file.describe = describe;
+	p->file.ctx = r;
+	p->file.out.linktype = linktype_of_pcap(r);
+	return capture_file_start(&p->file);
+}
+
+/* Files of interfaces that have none yet. */
+static int begin_interfaces(struct recorder *r)
+{
+	unsigned before = r->part_count;
+	int ret = 0;
+
+	if (r->cfg->split == SPLIT_INTERFACE)
+		ret = add_parts(r, ringtap_capture_interface_count(r->cap));
+	for (unsigned i = before; i < r->part_count && !ret; i++)
+		ret = begin_part(r, &r->parts[i]);
+	return ret;
+}
+
+int file_begin(struct recorder *r)
+{
+	int ret = 0;
+
+	r->file_ns = now_ns(CLOCK_REALTIME);
+	for (unsigned i = 0; i < r->part_count && !ret; i++)
+		ret = begin_part(r, &r->parts[i]);
 	r->file_mono_ns = now_ns(CLOCK_MONOTONIC);
-	r->file.cap = r->cap;
-	r->file.comments = r->cfg->comments;
-	r->file.nic_time = r->cfg->capture.options.timestamp == RINGTAP_NIC;
-	r->file.snaplen = common_snaplen(r);
-	r->file.describe = describe;
-	r->file.ctx = r;
-	r->file.out.linktype = linktype_of_pcap(r);
-	ret = capture_file_start(&r->file);
+	ret = ret ?: begin_interfaces(r);
 	return ret ?: record_fates_begin_file(r);
 }
 
-/* Packets of interface i in the file. Before the end known only if there is one interface. */
+/* Does f() with each file that is open, and returns the first error. */
+static int with_each(struct recorder *r, int (*f)(struct capture_file *))
+{
+	int first = 0;
+
+	for (unsigned i = 0; i < r->part_count; i++) {
+		int ret = r->parts[i].file.out.sink ? f(&r->parts[i].file) : 0;
+
+		first = first ? first : ret;
+	}
+	return first;
+}
+
+int file_interfaces(struct recorder *r)
+{
+	int ret = begin_interfaces(r);
+
+	return ret ?: with_each(r, capture_file_interfaces);
+}
+
+static int push(struct capture_file *f)
+{
+	return output_push(&f->out);
+}
+
+int file_push(struct recorder *r)
+{
+	return with_each(r, push);
+}
+
+static int flush(struct capture_file *f)
+{
+	return output_flush(&f->out);
+}
+
+int file_flush(struct recorder *r)
+{
+	return with_each(r, flush);
+}
+
+void file_abandon(struct recorder *r)
+{
+	for (unsigned i = 0; i < r->part_count; i++)
+		if (r->parts[i].file.out.sink)
+			sink_abandon(r->parts[i].file.out.sink);
+}
+
+void file_free(struct recorder *r)
+{
+	for (unsigned i = 0; i < r->part_count; i++)
+		output_free(&r->parts[i].file.out);
+	free(r->parts);
+	files_free(&r->files);
+}
+
+/* Packets of interface i in the file. Before the end known only if there is one interface, and
+ * never of one direction. */
 static void set_delivered(const struct recorder *r, unsigned i, bool final,
 	struct ringtap_pcapng_statistics_options *o)
 {
-	o->has_delivered = final || r->share_count == 1;
+	o->has_delivered = (final || r->share_count == 1) && r->cfg->split != SPLIT_DIRECTION;
 	o->delivered =
 		final ? r->shares[i].counts.captured - r->shares[i].discarded : recorder_written(r);
 }
 
-static int put_statistics(struct recorder *r, unsigned i, bool final)
+static int put_statistics(struct recorder *r, struct part *p, unsigned i, bool final)
 {
 	struct ringtap_pcapng_statistics_options o = {.size = sizeof(o), .start_ns = r->start_ns};
 	char comment[64], clock[CLOCK_TEXT_LEN];
@@ -205,22 +346,39 @@ static int put_statistics(struct recorder *r, unsigned i, bool final)
 		o.end_ns = r->end_ns;
 		o.comment = comment;
 	}
-	if (i == 0) {
-		(void)clock_check(&r->clock);
+	if (i == 0 || r->cfg->split == SPLIT_INTERFACE) {
 		clock_report(clock, &r->clock);
 		o.clock = clock;
-		r->clock.set_ns = 0;
 	}
-	return capture_file_statistics(&r->file, i, &o);
+	return capture_file_statistics(&p->file, i, &o);
+}
+
+/* Statistics of all interfaces that the file describes, or of its only one. */
+static int put_all_statistics(struct recorder *r, struct part *p, bool final)
+{
+	int ret = 0;
+
+	if (!p->file.out.sink)
+		return 0;
+	if (r->cfg->split == SPLIT_INTERFACE)
+		return put_statistics(r, p, (unsigned)(p - r->parts), final);
+	/* shares may know of interfaces that the file does not describe yet. */
+	for (unsigned i = 0; i < p->file.interfaces && !ret; i++)
+		ret = put_statistics(r, p, i, final);
+	return ret;
 }
 
 int file_statistics(struct recorder *r, bool final)
 {
-	int ret = r->cfg->output.pcap ? 0 : shares_update(r);
+	int ret;
 
-	/* shares may know of interfaces that the file does not describe yet. */
-	for (unsigned i = 0; i < r->file.interfaces && !ret && !r->cfg->output.pcap; i++)
-		ret = put_statistics(r, i, final);
+	if (r->cfg->output.pcap)
+		return 0;
+	ret = shares_update(r);
+	(void)clock_check(&r->clock);
+	for (unsigned i = 0; i < r->part_count && !ret; i++)
+		ret = put_all_statistics(r, &r->parts[i], final);
+	r->clock.set_ns = 0;
 	return ret;
 }
 
@@ -243,16 +401,30 @@ static int print_name(const struct recorder *r, const char *name)
 	return fclose(f) ? -errno : 0;
 }
 
-int file_end(struct recorder *r, bool final)
+static int end_part(struct recorder *r, struct part *p)
 {
-	struct file *f = files_last(&r->files);
-	int first = file_statistics(r, final);
-	int ret = output_close(&r->file.out, &f->bytes, &f->packets);
+	struct file *f = &r->files.list[p->listed];
+	int ret;
 
+	if (!p->file.out.sink)
+		return 0;
+	ret = output_close(&p->file.out, &f->bytes, &f->packets);
 	r->written += f->packets;
 	if (!ret && print_name(r, f->name))
 		message_print("%s: -b printname:%s: cannot be written; going on",
 			r->cfg->capture.command, r->cfg->print_name);
+	return ret;
+}
+
+int file_end(struct recorder *r, bool final)
+{
+	int first = file_statistics(r, final), ret = 0;
+
+	for (unsigned i = 0; i < r->part_count; i++) {
+		int closed = end_part(r, &r->parts[i]);
+
+		ret = ret ? ret : closed;
+	}
 	return ret ? ret : first;
 }
 

@@ -11,7 +11,15 @@ struct recorder;
 
 int file_open_first(struct recorder *r); /* prints what is wrong */
 int file_begin(struct recorder *r);      /* opens where it is not yet open; headers */
+/* Describes interfaces that have appeared; with --split interface each has a file. */
+int file_interfaces(struct recorder *r);
+/* output_push() and output_flush() of each file. */
+int file_push(struct recorder *r);
+int file_flush(struct recorder *r);
 int file_end(struct recorder *r, bool final);
+/* Removes files that were opened but not begun. */
+void file_abandon(struct recorder *r);
+void file_free(struct recorder *r);
 /* Ends the file, and the recording if -a files demands it, else begins the next one. */
 int file_next(struct recorder *r);
 /* Interface statistics; final: the capture is over, counts are exact. */

@@ -22,7 +22,9 @@
 static void failed(struct recorder *r, enum end_reason why, int error)
 {
 	const struct file *f = files_last(&r->files);
-	const char *name = f && strcmp(f->name, "-") ? f->name : "standard output";
+	const char *name = r->cfg->split               ? r->path
+			   : f && strcmp(f->name, "-") ? f->name
+						       : "standard output";
 
 	recorder_end(r, why, true);
 	if (r->error)
@@ -78,11 +80,10 @@ static void note_emitted(
 static void put_batch(struct recorder *r, const struct ringtap_run *runs, int count)
 {
 	if (!r->discarding)
-		check(r, capture_file_interfaces(&r->file));
+		check(r, file_interfaces(r));
 	for (int i = 0; i < count; i++)
 		check(r, packets_put(r, &runs[i]));
-	if (r->file.out.sink)
-		check(r, output_push(&r->file.out));
+	check(r, file_push(r));
 	if (!r->error)
 		check(r, record_fates_take(r));
 }
@@ -144,7 +145,7 @@ static void tick(struct recorder *r, uint64_t now)
 	note_wait(r);
 	r->next_tick_ns = now + TICK_NS;
 	if (!r->discarding)
-		check(r, output_flush(&r->file.out));
+		check(r, file_flush(r));
 	report_deaths(r);
 	newcomers_check(r);
 	/* At once where the clock was set: the file then says when. */
@@ -165,7 +166,7 @@ static void requests(struct recorder *r)
 		report_counts(r, stderr);
 	if (!signals_want_file() || r->discarding || r->stopping)
 		return;
-	check(r, r->cfg->rotating ? file_next(r) : output_flush(&r->file.out));
+	check(r, r->cfg->rotating ? file_next(r) : file_flush(r));
 }
 
 static void timers(struct recorder *r)
@@ -243,7 +244,6 @@ void recorder_loop(struct recorder *r)
 	note_wait(r);
 	if (!r->error)
 		check(r, record_fates_finish(r));
-	if (r->file.out.sink)
-		check(r, file_end(r, n == -EPIPE));
+	check(r, file_end(r, n == -EPIPE));
 	shares_update(r);
 }

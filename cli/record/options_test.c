@@ -136,6 +136,12 @@ static void mistakes_are_named(void **state)
 		{"-b files:3", "-b"},
 		{"-b filesize:3 -w -", "standard output"},
 		{"-b printname:stderr", "no condition"},
+		{"--split queue", "interface|direction"},
+		{"--split direction -w -", "standard output is one file"},
+		{"--split direction -b packets:3", "-b also makes several files"},
+		{"--split interface -a filesize:5", "one file after the other"},
+		{"--split interface -a files:5", "one file after the other"},
+		{"--split interface --fates", "leave out --split or --fates"},
 		{"-b printname:", "printname"},
 		{"-b nametimenum:0", "above zero"},
 		{"-a printname:x", "unknown condition"},
@@ -340,6 +346,9 @@ static void names_of_files(void **state)
 	assert_name(file_name("w", 100001, 0, false), "w_00001_19700101000000");
 	assert_name(file_name("a/cap.pcapng", 1, 0, true), "a/cap_19700101000000_00001.pcapng");
 	assert_name(file_name_default("ovs", ".pcapng", 0), "ringtap_ovs_19700101000000.pcapng");
+	assert_name(file_name_part("a/cap.pcapng", "tx"), "a/cap_tx.pcapng");
+	assert_name(file_name_part("cap.pcapng.zst", "my/port"), "cap_my_port.pcapng.zst");
+	assert_name(file_name_part("a.b/cap", "p0"), "a.b/cap_p0");
 	assert_name(file_name_default("a/b", "", 0), "ringtap_a_b_19700101000000");
 }
 

@@ -33,12 +33,22 @@ struct share {
 	uint64_t discarded; /* captured, but after the limit */
 };
 
+/* A file that is being written, and its place in files.list. */
+struct part {
+	struct capture_file file;
+	size_t listed;
+};
+
 struct recorder {
 	const struct record_config *cfg;
 	struct targets targets;
 	struct ringtap_capture *cap;
 	struct record_fates *fates; /* NULL: without --fates */
-	struct capture_file file;   /* the current one */
+	/* Files being written: one, and with --split one for each interface, by its index, or for
+	 * each direction. */
+	struct part *parts;
+	unsigned part_count;
+	struct ringtap_packets *walk; /* for what reads the packets themselves */
 	struct files files;
 	char *path;           /* -w, or our own name */
 	char *bad_path;       /* a file that could not be opened */

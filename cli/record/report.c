@@ -240,10 +240,11 @@ void report_summary(const struct recorder *r, FILE *f)
 	if (s.queues_refused)
 		fprintf(f, "not captured: %" PRIu64 " queues beyond what fits\n", s.queues_refused);
 	print_files(r, f);
-	if (has_direction(r, RINGTAP_RX) && has_direction(r, RINGTAP_TX))
+	if (!r->cfg->split && has_direction(r, RINGTAP_RX) && has_direction(r, RINGTAP_TX))
 		text_wrapf(f, 2,
 			"Both directions are in it: Wireshark takes a packet that was forwarded, and "
-			"so is there twice, for a retransmission; --direction rx records it once");
+			"so is there twice, for a retransmission; --direction rx records it once, "
+			"--split writes a file for each direction or interface");
 }
 
 /* Advice on the largest loss; full: on a full buffer. */

@@ -2,13 +2,15 @@
 """A forwarder's packets are in a recording of both directions twice: what Wireshark makes of it."""
 
 import pytest
-from harness.paths import RINGTAP
+from harness.paths import REPO, RINGTAP
 from harness.proc import Proc, check
 from harness.two_hosts import TwoHosts
 
 MARKED = "tcp.analysis.retransmission or tcp.analysis.out_of_order or tcp.analysis.duplicate_ack"
 FIELDS = "ip.src", "tcp.seq", "tcp.ack", "tcp.len", "tcp.flags"
-NOTE = "--direction rx records it once"
+NOTE = "--direction rx records it once, --split writes a file for each direction or interface"
+PREFERENCES = REPO / "extcap/profile/preferences"
+KEY = "protocols.conversation_deinterlacing_key"
 
 
 @pytest.fixture
@@ -17,15 +19,24 @@ def hosts(plugin, closing, tmp_path):
     return closing(TwoHosts(plugin, tmp_path / "pages"))
 
 
-def recorded(hosts, closing, path, count, *options):
-    """(summary, packets of the connection, those that tshark marks, those that came twice) of a page that is fetched."""
+def record(hosts, closing, path, count, *options):
+    """The summary of a recording of a page that is fetched."""
     proc = closing(Proc([RINGTAP, "record", "my-app", "-f", "tcp port 80", "-c", count, "-w", path, *options]))
     proc.expect("^Capturing on")
     hosts.fetch()
     assert proc.wait() == 0, proc.output
+    return " ".join(proc.output.split())
+
+
+def read(path, *options):
+    """(packets of the connection, those that tshark marks, those that came twice) of a file."""
     rows = check(["tshark", "-r", path, "-T", "fields", *(w for f in FIELDS for w in ("-e", f))]).splitlines()
-    counts = [check(["tshark", "-r", path, "-Y", filter]).count("\n") for filter in ("tcp", MARKED)]
-    return (" ".join(proc.output.split()), *counts, len(rows) - len(set(rows)))
+    counts = [check(["tshark", *options, "-r", path, "-Y", filter]).count("\n") for filter in ("tcp", MARKED)]
+    return (*counts, len(rows) - len(set(rows)))
+
+
+def recorded(hosts, closing, path, count, *options):
+    return (record(hosts, closing, path, count, *options), *read(path))
 
 
 def test_retransmissions_that_are_none(hosts, closing, tmp_path):
@@ -34,3 +45,28 @@ def test_retransmissions_that_are_none(hosts, closing, tmp_path):
     summary, packets, marked, twice = recorded(hosts, closing, tmp_path / "rx", 10, "--direction", "rx")
     # On a busy machine a host may really send a segment again.
     assert NOTE not in summary and packets == 10 and marked <= twice
+
+
+@pytest.mark.parametrize("what", ["direction", "interface"])
+def test_a_file_for_each(hosts, closing, tmp_path, what):
+    summary = record(hosts, closing, tmp_path / "a.pcapng", 20, "--split", what)
+    assert NOTE not in summary
+    files = sorted(tmp_path.glob("a_*.pcapng"))
+    names = {"direction": ["a_rx", "a_tx"], "interface": ["a_net_af_packet0", "a_net_af_packet1"]}[what]
+    assert [path.stem for path in files] == names
+    assert sum(read(path)[0] for path in files) == 20
+    for path in files:
+        packets, marked, twice = read(path)
+        assert packets and marked <= twice
+
+
+def test_conversations_of_the_profile(hosts, closing, tmp_path):
+    """Wireshark 4.2 and later, with the profile, keeps what was received and what was sent apart."""
+    if KEY not in check(["tshark", "-G", "currentprefs"]):
+        pytest.skip("this Wireshark does not separate conversations by interface")
+    record(hosts, closing, tmp_path / "both", 20)
+    options = [word for line in PREFERENCES.read_text().splitlines() if line.startswith(KEY) for word in ("-o", line)]
+    packets, marked, twice = read(tmp_path / "both", *options)
+    assert options and packets == 20
+    # Each packet is there twice; what is there more often was really sent again.
+    assert marked <= max(0, twice - packets // 2)
