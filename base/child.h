@@ -44,7 +44,7 @@ struct child {
 	struct child_text text[2]; /* what came from them */
 	const char *notice; /* a line of its output that is not passed on; NULL: none, or it came */
 	bool ended;
-	int status; /* of waitpid(), once ended */
+	int status; /* status of waitpid(), once ended */
 };
 #define CHILD_NONE                             \
 	{                                      \

@@ -175,7 +175,7 @@ static void messages_are_passed_on_without_the_notice(void **state)
 /* All of it, though more than the pipe has room for, and than is read at once. */
 static void output_is_passed_on_without_the_notice(void **state)
 {
-	enum { LINES = 50000 }; /* of 8 bytes */
+	enum { LINES = 50000 }; /* lines of 8 bytes */
 	int saved = dup(STDOUT_FILENO), fd[2], left;
 	char wanted[16], got[16];
 	struct child c;

@@ -106,7 +106,7 @@ static int word_columns(const char *word, size_t len)
 
 void text_wrap(FILE *f, int column, int indent, const char *text)
 {
-	bool first = true; /* of its line */
+	bool first = true; /* first word of its line */
 
 	for (;;) {
 		int blanks = (int)strspn(text, " \n"), columns;

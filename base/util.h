@@ -44,7 +44,7 @@ char *text_shorten(char *buf, size_t size, const char *text, size_t columns);
 /* Replaces line ends, tabs and control characters, for a terminal. Returns text. */
 char *text_one_line(char *text);
 
-#define TEXT_WIDTH 80 /* of a terminal, and of tables that go elsewhere */
+#define TEXT_WIDTH 80 /* columns of a terminal, and of tables that go elsewhere */
 /* Prints text and a line end, with breaks at blanks to stay within TEXT_WIDTH; the lines after the
  * first begin behind indent blanks. column: what stands in its first line already. */
 void text_wrap(FILE *f, int column, int indent, const char *text);

@@ -19,7 +19,7 @@
 #include "common/atomics.h"
 
 #define SAMPLES    31u
-#define ADDS       (1u << 17) /* of a sample: some 40 us */
+#define ADDS       (1u << 17) /* additions in a sample: some 40 us */
 #define WIDTH      8u         /* independent chains: more than any core adds at once */
 #define ROUNDS     512u       /* round trips of a line in a sample */
 #define HAND_BYTES (256u << 10)
@@ -38,7 +38,7 @@ struct probe {
 	_Alignas(RT_CACHE_LINE) uint32_t task;
 	_Alignas(RT_CACHE_LINE) uint32_t idle;
 	_Alignas(RT_CACHE_LINE) uint32_t ball;
-	_Alignas(RT_CACHE_LINE) uint32_t turn; /* of the reader of hand: odd */
+	_Alignas(RT_CACHE_LINE) uint32_t turn; /* odd: turn of the reader of hand */
 	uint8_t *hand;                         /* HAND_BYTES, from thread to thread */
 	double read_ns[SAMPLES];               /* by the second thread, a line */
 	double adds[2];                        /* a nanosecond, while both add */

@@ -28,9 +28,9 @@ struct options {
 
 struct load {
 	uint64_t burst_bytes, chunk_bursts, chunk_size;
-	uint64_t bursts; /* of each ring */
+	uint64_t bursts; /* bursts of each ring */
 	uint64_t start_ns;
-	uint64_t packets; /* of all rings */
+	uint64_t packets; /* packets of all rings */
 };
 
 static uint64_t now_ns(clockid_t clock)

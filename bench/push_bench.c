@@ -23,7 +23,7 @@
 #define SEGMENTS  3u
 #define UNLIMITED 262144u
 #define L2_BYTES  (2u << 20)
-#define CHUNKS    8u /* of the ring */
+#define CHUNKS    8u /* chunks of the ring */
 #define FATE_SNAP 64u
 
 struct shape {

@@ -33,7 +33,7 @@ struct fake {
 	int attach_error;
 	int signal_at_end;    /* raised once instead of silence; 0: none */
 	const uint8_t *bytes; /* content of each packet, instead of its number; NULL: none */
-	const char *driver;   /* of p1; NULL: net_fake */
+	const char *driver;   /* driver of p1; NULL: net_fake */
 	uint16_t linktype;    /* p1's; 0: Ethernet */
 	/* What has become of packets; NULL: the application has no fates. Packets of a capture are
 	 * then those that were not offered, FAKE_AGE_NS after their reception. */

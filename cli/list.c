@@ -32,7 +32,7 @@ static const struct option_def options[] = {
 
 struct list_options {
 	enum form form;
-	const char *names[NAMES_MAX]; /* of the applications to list; none: all */
+	const char *names[NAMES_MAX]; /* names of the applications to list; none: all */
 	int named[NAMES_MAX];         /* index of the name's application, or -errno */
 	bool found[NAMES_MAX];
 	size_t name_count;

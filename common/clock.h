@@ -103,8 +103,8 @@ struct rt_clock {
 	uint64_t mid_tsc, mid_ns;     /* where the baseline begins when it has become too long */
 	uint64_t last_tsc, last_ns;   /* newest sample */
 	double rate;                  /* measured, ns per tick, before correction */
-	double other_rate;            /* of the last interval, if it disagreed with rate, else 0 */
-	bool guessed;                 /* rate may be off by percents */
+	double other_rate; /* the last interval's rate, if it disagreed with rate, else 0 */
+	bool guessed;      /* rate may be off by percents */
 };
 
 /* Corrections: errors up to RT_CLOCK_JUMP_NS are slewed away within about a second (or until the

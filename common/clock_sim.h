@@ -18,7 +18,7 @@
 #define S           1000000000ull
 #define HOUR        (3600 * S)
 #define EPOCH       (1700000000ull * S)
-#define INTERVAL_NS (50 * MS) /* of the control thread */
+#define INTERVAL_NS (50 * MS) /* interval of the control thread */
 #define COARSE_NS   (4 * MS)  /* the kernel's timer interrupt */
 
 static const uint64_t clock_hz[] = {

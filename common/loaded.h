@@ -23,7 +23,8 @@ struct rt_loaded {
 	/* 0: the object is loaded; 1: not tried yet, or a thread is loading it; -errno: it could
 	 * not be loaded, text has the reason. */
 	int32_t status;
-	int32_t started; /* of the last ringtap_probe_start() by ringtap_probe_load(); 1: none */
+	int32_t started; /* result of the last ringtap_probe_start() by ringtap_probe_load(); 1:
+			    none */
 	uint32_t starts; /* counts them; written last */
 	uint64_t handle; /* the library's, for dlclose() if it was loaded in vain; 0: unknown */
 	char text[488];  /* why status is below 0, or started is -ENOTSUP */

@@ -10,8 +10,8 @@
 enum rt_metric_object {
 	RT_OBJECT_APP,
 	RT_OBJECT_PORT,
-	RT_OBJECT_DRIVER, /* of a port: the driver's counters */
-	RT_OBJECT_CALLS,  /* of a port and direction, or of a queue: the probe's counters */
+	RT_OBJECT_DRIVER, /* a port: the driver's counters */
+	RT_OBJECT_CALLS,  /* a port and direction, or a queue: the probe's counters */
 	RT_OBJECT_QUEUE,
 	RT_OBJECT_THREAD,
 	RT_OBJECT_POOL,
@@ -19,8 +19,8 @@ enum rt_metric_object {
 	RT_OBJECT_GAP,  /* a polling gap or a microburst */
 	/* Not of a snapshot, but of a flight recorder's answer, by the same keys. */
 	RT_OBJECT_RECORDER,
-	RT_OBJECT_KEPT,      /* of a recorder: a port of the application */
-	RT_OBJECT_CONDITION, /* of a recorder */
+	RT_OBJECT_KEPT,      /* a port of a recorder's application */
+	RT_OBJECT_CONDITION, /* a recorder's condition */
 };
 
 enum rt_metric_type { RT_METRIC_GAUGE, RT_METRIC_COUNTER, RT_METRIC_HISTOGRAM, RT_METRIC_INFO };

@@ -83,7 +83,7 @@ ssize_t rt_pcapng_idb(void *buf, size_t size, const struct rt_pcapng_idb *idb);
  *            usrdeliv                      in this capture
  */
 #define RT_PCAPNG_NONE        UINT64_MAX /* leave the option out */
-#define RT_PCAPNG_COMMENTS    3u         /* of an ISB */
+#define RT_PCAPNG_COMMENTS    3u         /* comments of an ISB */
 #define RT_PCAPNG_COMMENT_MAX 200u       /* bytes of each */
 #define RT_PCAPNG_ISB_MAX     (24 + RT_PCAPNG_COMMENTS * (4 + RT_PCAPNG_COMMENT_MAX) + 7 * 12 + 4)
 struct rt_pcapng_isb {
@@ -146,7 +146,7 @@ struct rt_fates_queue {
 	uint32_t interface;
 	uint16_t queue, reserved;
 	uint64_t received, offered, not_offered, open, unknown;
-	uint64_t inferred; /* of unknown */
+	uint64_t inferred; /* part of unknown */
 	uint64_t lost;     /* fates of packets of the file that are missing in it */
 };
 static_assert(sizeof(struct rt_fates_queue) == 64, "docs/format.md");

@@ -24,7 +24,7 @@
 #define RET_A       0x10
 #define TXA         0x80
 #define OUTGOING    4   /* PACKET_OUTGOING of <linux/if_packet.h>; 0: PACKET_HOST */
-#define WORDS       16u /* of scratch memory */
+#define WORDS       16u /* words of scratch memory */
 
 enum { LD, LDX, ST, STX, ALU, JMP, RET, MISC };
 

@@ -63,7 +63,7 @@ struct rt_msg_header {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t type; /* enum rt_msg_type */
-	uint32_t len;  /* of the whole message, bytes */
+	uint32_t len;  /* bytes of the whole message */
 };
 static_assert(sizeof(struct rt_msg_header) == 12, "message header");
 
@@ -85,8 +85,8 @@ struct rt_msg_welcome {
 /* The RX time stamps in a port's mbufs. */
 enum rt_stamps {
 	RT_STAMPS_NONE,
-	RT_STAMPS_NIC,  /* of the NIC's clock, or a driver's: for RT_TIMESTAMP_NIC */
-	RT_STAMPS_TIME, /* of CLOCK_REALTIME: always used */
+	RT_STAMPS_NIC,  /* the NIC's clock, or a driver's: for RT_TIMESTAMP_NIC */
+	RT_STAMPS_TIME, /* CLOCK_REALTIME: always used */
 };
 
 struct rt_msg_port {
@@ -133,7 +133,7 @@ struct rt_msg_target {
 	char port[RT_NAME_LEN]; /* name, or decimal port id; empty: every port, now and later */
 	uint32_t queue;         /* RT_QUEUE_ALL or one */
 	uint16_t directions;    /* RT_TARGET_RX | RT_TARGET_TX */
-	uint16_t linktype;      /* of the ports that it matches, LINKTYPE_…; 0: Ethernet */
+	uint16_t linktype;      /* LINKTYPE_… of the ports that it matches; 0: Ethernet */
 	uint32_t snaplen;       /* bytes; 1 … 262144 */
 	uint32_t insn_first;    /* first instruction of its filter, RT_NO_FILTER: none */
 	uint32_t insn_count;
@@ -201,8 +201,9 @@ struct rt_msg_layout {
 struct rt_msg_fates {
 	uint32_t bits;   /* as in rt_seg_header */
 	uint32_t stride; /* bytes */
-	uint64_t bytes;  /* of the table and of that of the pools, in RT_FD_SEGMENT besides the rest
-			  */
+	uint64_t bytes; /* bytes of the table and of that of the pools, in RT_FD_SEGMENT besides the
+			 * rest
+			 */
 };
 
 /* Keeps collectors switched on for as long as the connection lasts; see common/stats.h. */

@@ -25,7 +25,7 @@ struct rt_ring {
 			   by it */
 	bool held;      /* its thread receives packets that are stamped before: it stays busy */
 	bool used;      /* announced to the reader: rt_session_begin_ring() */
-	uint8_t index;  /* of its thread's slot */
+	uint8_t index;  /* index of its thread's slot */
 	uint16_t open;  /* index of the tap whose burst is being written, + 1; 0: none */
 	uint8_t bad_tail; /* the reader lied: the control thread ends the session; atomic */
 	bool gave_up;     /* on-full=wait timed out, and no room since */
@@ -36,7 +36,7 @@ struct rt_ring {
 	uint64_t *pending;              /* losses not yet reported in epb_dropcount, by tap index */
 	uint32_t gaps;                  /* taps with such losses */
 	uint32_t reused;                /* chunk that its thread was about to write again */
-	struct rt_chunks *chunks;       /* of the session; see probe/capture/chunks.h */
+	struct rt_chunks *chunks;       /* the session's chunks; see probe/capture/chunks.h */
 	uint32_t id[2]; /* the chunk of head, and the last or next one: by number, modulo 2 */
 	uint32_t *
 		pub_order; /* chunk by its number in the ring, modulo order_count; for the reader */

@@ -42,7 +42,7 @@
 	256u /* bytes of a received packet that are kept until its fate is known \
 	      */
 #define RT_FATE_POOLS    64
-#define RT_FATE_BITS_MIN 12u /* of the probe's table: 4096 entries */
+#define RT_FATE_BITS_MIN 12u /* the probe's table has 4096 entries */
 #define RT_FATE_BITS_MAX 22u /* at most: 4 Mi entries, for 2 Mi mbufs */
 
 #define RT_NAME_LEN 64
@@ -78,15 +78,15 @@ struct rt_seg_header {
 	uint32_t ring_count;   /* rt_seg_ring entries and rows of counters, by slot of threads */
 	uint32_t if_capacity;  /* entries in the interface table */
 	uint32_t tap_capacity; /* entries in the tap table */
-	uint32_t clock_offset; /* of struct rt_seg_clock; offsets are from the segment's start */
-	uint64_t if_offset;    /* of struct rt_seg_if[if_capacity] */
-	uint64_t tap_offset;   /* of struct rt_seg_tap[tap_capacity] */
-	uint64_t ring_offset;  /* of struct rt_seg_ring[ring_count] */
-	uint64_t count_offset; /* of struct rt_seg_count[ring_count][tap_capacity]; last table */
-	uint64_t order_offset; /* of uint32_t[ring_count][order_count] */
+	uint32_t clock_offset; /* struct rt_seg_clock; offsets are from the segment's start */
+	uint64_t if_offset;    /* struct rt_seg_if[if_capacity] */
+	uint64_t tap_offset;   /* struct rt_seg_tap[tap_capacity] */
+	uint64_t ring_offset;  /* struct rt_seg_ring[ring_count] */
+	uint64_t count_offset; /* struct rt_seg_count[ring_count][tap_capacity]; last table */
+	uint64_t order_offset; /* uint32_t[ring_count][order_count] */
 	uint32_t chunk_count;
 	uint32_t order_count; /* power of two, more than chunk_count */
-	uint32_t pid;         /* of the application, in its own PID namespace */
+	uint32_t pid;         /* the application's, in its own PID namespace */
 	uint32_t share_count; /* threads that the buffer is laid out for */
 	uint64_t start_ns;    /* when the session was armed, ns since the epoch */
 	/* Written while the session runs, release; pairs with rt_segment_if_count() …. */
@@ -95,8 +95,8 @@ struct rt_seg_header {
 	uint32_t tap_count;    /* valid entries of the tap table; only grows */
 	uint32_t taps_refused; /* queues that found the tap table full: not captured */
 	/* Fates (RT_IDS_FATES); all 0 without them. Constant, but those from fate_pools on. */
-	uint64_t fate_offset;      /* of the table: 2^fate_bits entries of fate_stride bytes */
-	uint64_t fate_pool_offset; /* of struct rt_seg_fate_pool[RT_FATE_POOLS] */
+	uint64_t fate_offset;      /* the table: 2^fate_bits entries of fate_stride bytes */
+	uint64_t fate_pool_offset; /* struct rt_seg_fate_pool[RT_FATE_POOLS] */
 	uint32_t fate_bits;
 	uint32_t fate_stride; /* bytes: struct rt_seg_fate, then fate_snap */
 	uint32_t fate_snap;   /* bytes of each packet; a multiple of 64, up to RT_FATE_SNAP_MAX; 0
@@ -112,7 +112,7 @@ struct rt_seg_header {
 	uint64_t used[RT_MAX_RINGS / 64];
 	uint32_t window;        /* chunks that each ring may keep now while the reader keeps up */
 	uint32_t reserve;       /* chunks that are kept free now for rings below their window */
-	uint64_t orphan_offset; /* of struct rt_seg_count[tap_capacity]: threads without a ring */
+	uint64_t orphan_offset; /* struct rt_seg_count[tap_capacity]: threads without a ring */
 	uint8_t reserved1[16];
 };
 static_assert(sizeof(struct rt_seg_header) == 256, "segment header is 256 bytes");
@@ -193,7 +193,7 @@ struct rt_seg_count {
 	uint64_t seen;
 	uint64_t captured;
 	uint64_t filtered; /* refused by the filter */
-	uint64_t bytes;    /* of captured packets on the wire */
+	uint64_t bytes;    /* bytes of captured packets on the wire */
 	/* In a cache line of its own: the paths that count it are slow anyway. */
 	uint64_t lost[RT_LOSS_COUNT];
 	/* Fates, of taps that receive: received == offered + not_offered + unknown + open ones,
@@ -203,15 +203,15 @@ struct rt_seg_count {
 	uint64_t offered;
 	uint64_t not_offered; /* as far as a hook has noticed it; more are free, see rt_seg_fate */
 	uint64_t unknown;
-	uint64_t inferred; /* of unknown: likely offered, without the flag of its id */
+	uint64_t inferred; /* part of unknown: likely offered, without the flag of its id */
 	union {
-		uint64_t unseen; /* of unknown: perhaps sent on a queue without a hook */
+		uint64_t unseen; /* part of unknown: perhaps sent on a queue without a hook */
 		/* Sending taps: packets with the id of a received one and without its first
 		 * segment: rests of chains, and copies. As many of not_offered may have been
 		 * offered, at most. */
 		uint64_t rest_offered;
 	};
-	uint64_t stopped; /* of unknown: perhaps refused by a port that was stopped */
+	uint64_t stopped; /* part of unknown: perhaps refused by a port that was stopped */
 };
 static_assert(sizeof(struct rt_seg_count) == 128, "counters are two cache lines");
 
@@ -240,8 +240,8 @@ enum rt_fate_state {
  * copying. Probes use none of it as an address or, unchecked, as an index. */
 struct rt_seg_fate {
 	uint64_t mbuf;  /* its address, claimed once; 0: the entry is unused */
-	uint64_t id;    /* of the reception, as in records, without the source */
-	uint64_t tsc;   /* of the burst it was received in */
+	uint64_t id;    /* id of the reception, as in records, without the source */
+	uint64_t tsc;   /* time of the burst it was received in */
 	uint32_t tap;   /* entry of the tap table: where it was received */
 	uint32_t state; /* enum rt_fate_state; release */
 	uint32_t len;   /* bytes of the packet */

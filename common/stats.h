@@ -62,7 +62,7 @@ struct rt_stat_header {
 	uint64_t pool_offset;    /* struct rt_stat_pool[RT_STAT_POOLS] */
 	uint64_t sampler_offset; /* struct rt_stat_sampler[RT_STAT_SAMPLERS] */
 	uint64_t tsc_hz;         /* ticks per second, as DPDK has it */
-	uint32_t pid;            /* of the application, in its own PID namespace */
+	uint32_t pid;            /* the application's, in its own PID namespace */
 	uint32_t reserved0[3];
 	/* Written while it is in use. Ports and pools below their count are complete (release;
 	 * pairs with the acquire in take_count()). No other port or pool takes over an entry: those
@@ -120,9 +120,9 @@ static_assert(sizeof(struct rt_stat_port) == 320, "port entry");
 /* One of the longest times from one RX poll of a thread to its next one. cycles is 0 while the
  * other fields change: an entry is whole if cycles is the same before and after reading it. */
 struct rt_stat_gap {
-	uint64_t tsc; /* of the first poll */
+	uint64_t tsc; /* time of the first poll */
 	uint64_t cycles;
-	uint32_t packets;    /* of the first poll; 0: there was no work to do */
+	uint32_t packets;    /* packets of the first poll; 0: there was no work to do */
 	uint16_t port_index; /* entry of the port table, of the first poll */
 	uint16_t queue;
 };
@@ -135,7 +135,7 @@ struct rt_stat_burst {
 	uint64_t packets;
 };
 
-#define RT_STAT_WINDOWS   16 /* of about a second, reused in turn */
+#define RT_STAT_WINDOWS   16 /* windows of about a second, reused in turn */
 #define RT_STAT_WORST     8  /* entries a window */
 #define RT_STAT_GAP_SIZES 48 /* gaps by log2(cycles) */
 
@@ -200,7 +200,7 @@ static_assert(sizeof(struct rt_stat_thread) % 64 == 0, "thread entries are whole
 /* Counts of one thread at one (port, queue, direction). */
 struct rt_stat_hook {
 	uint32_t thread;     /* slot */
-	uint32_t generation; /* of the slot when the block was taken; 0: not yet */
+	uint32_t generation; /* generation of the slot when the block was taken; 0: not yet */
 	uint16_t port_index; /* entry of the port table */
 	uint16_t queue;
 	uint8_t direction; /* enum rt_direction */
@@ -246,16 +246,16 @@ enum rt_stat_memory {
 struct rt_stat_pool {
 	char name[RT_NAME_LEN];
 	char ops[32];
-	uint64_t address;         /* of its struct rte_mempool: distinguishes pools of one name */
-	uint32_t state;           /* enum rt_if_state */
-	uint32_t size;            /* objects */
+	uint64_t address; /* address of its struct rte_mempool: distinguishes pools of one name */
+	uint32_t state;   /* enum rt_if_state */
+	uint32_t size;    /* objects */
 	uint32_t object_bytes;    /* one object with header and trailer */
 	uint32_t buffer_bytes;    /* data room of its mbufs, 0: no mbufs */
 	uint32_t memory;          /* enum rt_stat_memory, of the packet buffers */
 	uint32_t pinned_external; /* its mbufs have buffers outside of the pool */
-	uint64_t page_bytes;      /* of the buffers; 0: unknown */
+	uint64_t page_bytes;      /* page size of the buffers; 0: unknown */
 	uint64_t base, span;      /* lowest address of an object, bytes up to the end of the last */
-	uint32_t chunks;          /* of contiguous memory */
+	uint32_t chunks;          /* chunks of contiguous memory */
 	int32_t socket;
 	uint32_t cache_size; /* per lcore; 0: none */
 	/* Refreshed twice a second. */
@@ -284,7 +284,7 @@ static_assert(sizeof(struct rt_stat_sample) == 24, "sample");
  * count, and then waits for the next request. */
 struct rt_stat_run {
 	uint64_t number; /* 0: empty, or being filled. Release; pairs with read_run() */
-	uint64_t tsc;    /* of the first packet */
+	uint64_t tsc;    /* time of the first packet */
 	uint64_t count;
 	struct rt_stat_sample sample[RT_STAT_RUN];
 };

@@ -12,6 +12,7 @@ import sys
 COMMENT = r"(?:/\*+|//|^\s*\*|(?:^|\s)#|\"\"\")\s*"
 RULES = [
     (COMMENT + r"Of\s", "a comment begins with a noun or a verb, not with 'Of'"),
+    (r"(?:/\*|(?:^|[\s;,{}])//|\S\s+#)\s*of\s", "name the thing itself: a comment does not begin with 'of'"),
     (r"\bso many\b(?! (?:\w+ )?that\b)", "write N, or 'that number of'"),
     (r"\banew\b", "again"),
     (r"\blikewise\b", "the same, or also"),

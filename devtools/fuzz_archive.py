@@ -253,7 +253,7 @@ def seekable(chance, folder):
     """Seek table and frames, and all frames without it."""
     path = folder / "x.zst"
     data = bytes_of(chance, ZST)
-    if chance.random() < 0.5:  # of the table
+    if chance.random() < 0.5:  # a row of the table
         data = ZST[:-60] + bytes_of(chance, ZST[-60:])
     path.write_bytes(data)
     try:

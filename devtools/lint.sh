@@ -66,7 +66,7 @@ python_code() {
 
 retries() { list 'e2e/*.py' | xargs -r "$python" devtools/check_retries.py; }
 
-man_pages() { # of section 3, out of the headers
+man_pages() { # section 3, made of the headers
 	command -v mandoc >/dev/null || { echo 'mandoc is missing'; return 1; }
 	folder=$(mktemp -d)
 	"$python" devtools/man3.py 0 "$folder" include/ringtap/*.h &&

@@ -68,7 +68,7 @@ if [ "$roots" = --here ]; then
 fi
 if [ -n "${DPDK_GIT:-}" ]; then
 	for tag in $(git -C "$DPDK_GIT" tag --list --sort=version:refname 'v*.11' 'v*.11.*[0-9]' | grep -v rc); do
-		release=$(echo "${tag#v}" | cut -d. -f1,2) # of its tags, the last one remains
+		release=$(echo "${tag#v}" | cut -d. -f1,2) # the last of its tags remains
 		[ "${release%.11}" -ge 22 ] || continue
 		rm -rf "$work/sources/$release"
 		mkdir -p "$work/sources/$release"

@@ -27,7 +27,7 @@ MAX_CLASSIFIED = 8  # more failures than the register may have entries are not l
 class Unit:
     """Unit tests of a build folder, run by meson."""
 
-    skipped = 0  # of the first run
+    skipped = 0  # in the first run
 
     def __init__(self, args):
         self.build = args.build
@@ -70,7 +70,7 @@ class Unit:
 class EndToEnd:
     """Tests with real programs, run by pytest."""
 
-    skipped = 0  # of the first run
+    skipped = 0  # in the first run
 
     def __init__(self, args):
         self.tests = args.tests

@@ -32,7 +32,7 @@ os.environ["RINGTAP_CONTAINERS"] = "no"
 
 # Fixtures that start or look for a third-party program, which may not be installed.
 TOOLS = {"babeltrace", "podman", "bpftrace", "browser", "listen", "lttng", "ovs", "prom", "terminal"}
-SLOW_WEIGHT = 15  # of a test that is marked so; others take about a second
+SLOW_WEIGHT = 15  # seconds of a test that is marked so; others take about one
 
 # Targets of their own run them: `make test-deb`, `make matrix`, `make soak`, `make test-spark`, and devtools/other-dpdk.sh.
 collect_ignore = [

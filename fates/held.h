@@ -29,7 +29,7 @@ struct held {
 	struct fates_view view; /* first, for the rows of fates/view.h */
 	uint64_t older_ns;
 	const char *pool;            /* only its packets count; NULL: those of all */
-	struct packet_groups groups; /* of the older ones */
+	struct packet_groups groups; /* groups of the older packets */
 	uint64_t ages[AGES];
 	struct held_count all;
 	struct held_count queues[PLACES_MAX]; /* by index in the session's fates */

@@ -28,7 +28,7 @@ struct fates_session {
 	struct ringtap_monitor *mon; /* NULL: without statistics */
 	struct ringtap_snapshot *first, *now;
 	struct ringtap_packets *walk;
-	struct ringtap_fates *fates; /* of the last reading */
+	struct ringtap_fates *fates; /* the last reading */
 	uint64_t start_ns, end_ns;   /* CLOCK_MONOTONIC; end 0: it goes on */
 	bool ended;                  /* the application has */
 	bool over;                   /* all packets were taken */

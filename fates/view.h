@@ -27,7 +27,7 @@ struct fates_view {
 	/* The next interval begins; NULL: nothing to do. */
 	void (*mark)(void *ctx);
 	void *ctx;
-	double seconds; /* of the current interval */
+	double seconds; /* length of the current interval */
 };
 
 /* Rows for the option table of a command, whose context begins with the view. */

@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char dir[] = "/tmp/ringtap-fuzz.XXXXXX";
 static int telemetry_listener, probe_listener;
-static struct test_session plain, with_fates, *session = &plain; /* of the input */
+static struct test_session plain, with_fates, *session = &plain; /* the input's session */
 static uint8_t input[1 << 16];
 static size_t input_size;
 static unsigned requested;

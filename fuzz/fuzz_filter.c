@@ -13,7 +13,7 @@
 #include "probe/capture/filter_loop.h"
 
 #define PROGRAM_MAX 256u
-#define WORDS       16u /* of scratch memory */
+#define WORDS       16u /* words of scratch memory */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

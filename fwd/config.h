@@ -83,7 +83,7 @@ struct fwd_config {
 	struct stage stages[STAGES_MAX];
 	unsigned stage_count;
 	uint64_t seed;
-	uint8_t stream; /* of the first generator; incremented for each further one */
+	uint8_t stream; /* stream of the first generator; incremented for each further one */
 	uint8_t dst_mac[6];
 	bool dst_mac_given;
 	uint32_t src_ip, dst_ip;      /* host order */

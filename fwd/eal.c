@@ -35,7 +35,7 @@ struct args {
 	int argc;
 	char text[ARGS_MAX][ARG_LEN];
 	const char *bad;         /* the first argument that does not fit; NULL: none */
-	char name[NAME_MAX + 1]; /* of the runtime folder */
+	char name[NAME_MAX + 1]; /* name of the runtime folder */
 };
 
 static void add(struct args *a, const char *word)

@@ -238,7 +238,7 @@ static void replies_are_those_of_its_own_frames(void **state)
 	polls(1);
 	receives(0, 2, 0); /* replies */
 	receives(1, 1, 0); /* a duplicate */
-	receives(2, 1, 7); /* of another stream */
+	receives(2, 1, 7); /* another stream */
 	receives(4, 1, 0); /* has not been sent */
 	polls(1);
 	assert_int_equal(r.generator->replies.received, 3);

@@ -12,7 +12,7 @@ struct memory {
 	enum memory_kind kind;
 	enum pool_order order;
 	struct rte_mempool *pool;
-	void *base;         /* of the buffers; kind dpdk: of the lowest chunk */
+	void *base;         /* base of the buffers; kind dpdk: base of the lowest chunk */
 	uint64_t bytes;     /* kind dpdk: up to the end of the highest chunk */
 	uint64_t page_size; /* bytes */
 	uint64_t stride;    /* bytes from buffer to buffer; kind dpdk: from object to object */

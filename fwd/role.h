@@ -56,15 +56,15 @@ static inline uint64_t rx_bursts(const struct counters *c)
 /* Times measured by one forwarder, in TSC ticks. */
 struct latency {
 	uint64_t every, until;       /* bursts: interval; number until the next measured one */
-	struct histogram rx_to_tx;   /* of each packet: from its reception to its transmission */
+	struct histogram rx_to_tx;   /* time from the reception of a packet to its transmission */
 	struct histogram per_packet; /* time of receive and send / packets of the burst */
-	uint64_t overhead;           /* of a measurement, included in each value */
+	uint64_t overhead;           /* cost of a measurement, included in each value */
 };
 
 struct generator {
 	struct frames frames;
 	struct rate_clock clock;
-	uint64_t rate;          /* of the stage */
+	uint64_t rate;          /* rate of the stage */
 	uint64_t due_max;       /* packets of the stage */
 	uint64_t settled;       /* packets of the stage that were counted: sent, refused, … */
 	uint64_t end, late_end; /* ticks: end of the stage; end of sending what was due in it */
@@ -120,7 +120,7 @@ struct role {
 /* Shared by all roles; rarely written. */
 struct run {
 	bool stop;          /* ends all threads */
-	unsigned stage;     /* of the first generator */
+	unsigned stage;     /* stage of the first generator */
 	uint64_t start_tsc; /* start of the generators */
 	uint64_t hz;        /* ticks per second */
 } __attribute__((aligned(RT_CACHE_LINE)));

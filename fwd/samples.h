@@ -10,7 +10,7 @@ struct rte_mbuf;
 
 struct sample {
 	uint64_t tsc;      /* ticks */
-	uint64_t va, iova; /* of the packet data, behind the headroom of the buffer */
+	uint64_t va, iova; /* addresses of the packet data, behind the headroom of the buffer */
 	uint32_t stage;
 };
 

@@ -16,7 +16,7 @@
 struct host {
 	struct port ports[PORTS_MAX];
 	unsigned port_count;
-	uint16_t queues;    /* of each port */
+	uint16_t queues;    /* queues of each port */
 	uint32_t data_room; /* bytes of an mbuf; longer packets take several */
 	uint32_t mbufs;     /* per queue */
 	bool promiscuous, busy_poll, verbose;

@@ -23,7 +23,7 @@ static __thread struct {
 	uint64_t ns[BURST];
 	bool sent[BURST];
 	unsigned at, end; /* what receive() returns next */
-	uint64_t last_ns; /* of all that the thread has received */
+	uint64_t last_ns; /* last time that the thread has received */
 } batch;
 
 static uint64_t in_order(uint64_t ns)

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define PORTS_MAX  32
-#define QUEUES_MAX 64 /* of a port */
+#define QUEUES_MAX 64 /* queues of a port */
 
 struct port {
 	const char *iface;

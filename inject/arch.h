@@ -17,7 +17,7 @@ struct rt_call {
 	uint64_t args[2];
 	const char *text;   /* if not NULL, args[0] becomes its address in the process */
 	uint64_t sigreturn; /* address of code that calls rt_sigreturn() */
-	int hold;           /* of rt_hold(), from before the addresses were found */
+	int hold;           /* result of rt_hold(), from before the addresses were found */
 };
 
 #define RT_FRAMES_MAX (32u << 10) /* bytes */

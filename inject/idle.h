@@ -9,7 +9,7 @@
 
 struct rt_idle {
 	pid_t tid;
-	long nr; /* of its system call */
+	long nr; /* number of its system call */
 	uint64_t args[6], sp, pc;
 };
 

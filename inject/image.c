@@ -19,7 +19,7 @@
 
 /* The file belongs to the process and may have been made to exhaust memory, which libelf takes for
  * all section headers when it opens a file. Linkers make some dozens of each. */
-#define BYTES_MAX    (256u << 20) /* of what one search reads */
+#define BYTES_MAX    (256u << 20) /* limit for what one search reads */
 #define SECTIONS_MAX 4096
 #define SEGMENTS_MAX 512
 

@@ -20,8 +20,8 @@
 #define RETURN_MS 10000 /* for dlopen(): another thread may hold the dynamic loader's lock */
 #define OTHERS_MS 15000 /* for other attaches; together with ours less than a minute */
 #define MAPPED_MS 100   /* for the mapping of all segments of the probe */
-#define START_MS  10000 /* of DPDK */
-#define EXEC_MS   500   /* of a program by the kernel */
+#define START_MS  10000 /* wait for DPDK to start */
+#define EXEC_MS   500   /* wait for the kernel to execute a program */
 #define POLL_MS   5
 
 struct work {

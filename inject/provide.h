@@ -9,10 +9,10 @@
 #include "process.h"
 
 struct rt_provided {
-	char path[PATH_MAX]; /* of libringtap-probe.so, as the process sees it */
+	char path[PATH_MAX]; /* path of libringtap-probe.so for the process */
 	int at, folder;      /* descriptors: the folder of copies and its parent; -1: none */
-	char name[64];       /* of the folder in its parent */
-	uid_t uid, root;     /* of the process; of root in its user namespace */
+	char name[64];       /* name of the folder in its parent */
+	uid_t uid, root;     /* uid of the process; uid of root in its user namespace */
 	gid_t gid;
 	bool blocked; /* signals, until the copies are removed */
 	sigset_t old;

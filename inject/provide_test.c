@@ -19,7 +19,7 @@
 #include "provide.h"
 
 #define OTHER 65534 /* a user without privileges */
-#define GROUP 4711  /* of ours, not of that user */
+#define GROUP 4711  /* a group of ours, not of that user */
 
 static pid_t start_process(void)
 {

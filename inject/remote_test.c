@@ -32,7 +32,7 @@ struct shared {
 	int calls, wrong; /* calls of the function; what it found wrong */
 	uint64_t argument;
 	char text[64];
-	int result;  /* of the system call */
+	int result;  /* result of the system call */
 	int differs; /* registers that changed over it; -1: not over yet */
 };
 

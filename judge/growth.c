@@ -33,7 +33,7 @@ static struct section section_of(const struct pool_use *u, uint32_t k, uint32_t 
 static bool rises(const struct pool_use *u, uint32_t from, uint32_t to, uint32_t n, int64_t grown)
 {
 	int64_t rise = (int64_t)section_of(u, to, n).least - section_of(u, from, n).least;
-	int64_t share = SHARE * n * (QUARTERS - 1); /* of a section's */
+	int64_t share = SHARE * n * (QUARTERS - 1); /* share of a section's */
 
 	return rise * share >= grown * QUARTERS * (to - from);
 }

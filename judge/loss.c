@@ -127,9 +127,9 @@ void rule_pools(const struct examination *e, struct diagnosis *d)
 /* ---- the NIC's queue was full */
 
 struct pollers {
-	double busy, wait, cycles_per_packet; /* of the busiest thread at the port; NAN */
+	double busy, wait, cycles_per_packet; /* values of the busiest thread at the port; NAN */
 	uint32_t thread;
-	struct tally rx; /* of the queue whose polls are full most often */
+	struct tally rx; /* the queue whose polls are full most often */
 };
 
 static void find_pollers(const struct examination *e, uint32_t port, struct pollers *p)

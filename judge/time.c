@@ -10,7 +10,7 @@
 #include "rules.h"
 
 #define ALL  RINGTAP_NO_INDEX
-#define BINS 48 /* of the gaps' histograms */
+#define BINS 48 /* buckets of the gaps' histograms */
 
 static void where_thread(struct verdict *v, const struct ringtap_thread_stats *t)
 {
@@ -20,10 +20,10 @@ static void where_thread(struct verdict *v, const struct ringtap_thread_stats *t
 /* ---- pre-empted */
 
 struct gaps {
-	double typical_ns; /* of an empty poll; NAN */
+	double typical_ns; /* length of an empty poll; NAN */
 	double long_ns;    /* above that a gap is long */
 	double lost;       /* share of the time in long gaps without work, but not asleep */
-	uint64_t count;    /* of them */
+	uint64_t count;    /* number of gaps */
 };
 
 /* A bin holds gaps of 2^k … 2^(k + 1) cycles. */

@@ -16,7 +16,7 @@ extern const unsigned iotlb_entries[IOTLB_SIZES]; /* 16, 32, … 4096 */
 struct iotlb {
 	uint64_t accesses;
 	uint64_t pages;               /* distinct ones */
-	uint64_t misses[IOTLB_SIZES]; /* of a cache that is empty at first */
+	uint64_t misses[IOTLB_SIZES]; /* misses of a cache that is empty at first */
 	/* What is certain whatever was used before: accesses once the cache is full, or, where it
 	 * never is, to pages that have been used. */
 	uint64_t known[IOTLB_SIZES], known_misses[IOTLB_SIZES];

@@ -49,7 +49,7 @@ void subject_make(struct subject *x, const struct span *span, enum rt_metric_obj
 		x->queue = ringtap_snapshot_queue(f, i);
 		x->port = ringtap_snapshot_port(f, x->queue->port);
 		x->thread = ringtap_snapshot_thread(f, x->queue->thread);
-		x->driver.ibytes = x->driver.obytes = NAN; /* of the whole port */
+		x->driver.ibytes = x->driver.obytes = NAN; /* the driver counts the whole port */
 		tally_add(&x->calls[0], span, i);
 		break;
 	case RT_OBJECT_GAP: x->thread = ringtap_snapshot_thread(f, i); break;

@@ -28,7 +28,7 @@ struct subject {
 	const struct ringtap_pair_stats *pair;
 	const struct ringtap_gap *gap; /* RT_OBJECT_GAP: one of the two */
 	const struct ringtap_microburst *microburst;
-	struct tally calls[2]; /* of a port RX and TX, of a queue the first */
+	struct tally calls[2]; /* RX and TX of a port; the first for a queue */
 	struct driver_counts driver;
 	struct thread_rates rates;
 	struct latency_rates latency;

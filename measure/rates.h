@@ -14,7 +14,7 @@
 struct span {
 	const struct ringtap_snapshot *from, *to;
 	double seconds;
-	double tsc_hz; /* of the first snapshot, as a time that has been shown must not go back */
+	double tsc_hz; /* from the first snapshot, as a time that has been shown must not go back */
 };
 
 /* False if there is no interval yet. */
@@ -30,7 +30,7 @@ struct tally {
 	uint64_t calls, empty, packets;
 	uint64_t bytes, byte_packets;
 	uint64_t big_calls, big_packets; /* beyond the histogram */
-	uint32_t max_burst;              /* of the entries that had calls */
+	uint32_t max_burst;              /* largest of the entries that had calls */
 	uint64_t full; /* calls with as many packets as their entry's largest burst */
 	uint64_t burst[RINGTAP_BURSTS + 1];
 };
@@ -41,7 +41,7 @@ void tally_add(struct tally *t, const struct span *s, uint32_t i);
 void tally_sum(
 	struct tally *t, const struct span *s, uint32_t port, uint32_t thread, unsigned direction);
 double tally_mean(const struct tally *t);      /* packets a call; NAN without calls */
-double tally_mean_busy(const struct tally *t); /* of calls that had any */
+double tally_mean_busy(const struct tally *t); /* only calls that had any */
 /* The burst size at or below which a share of the calls with packets lies; calls beyond
  * the histogram count as RINGTAP_BURSTS + 1. 0 without calls. */
 unsigned tally_quantile(const struct tally *t, double share);
@@ -88,7 +88,7 @@ struct driver_counts {
 	bool partial;
 	double ipackets, opackets, ibytes, obytes;
 	double imissed, ierrors, rx_nombuf, oerrors;
-	double errors;  /* of both directions */
+	double errors;  /* both directions */
 	double offered; /* packets passed to TX */
 	/* Those of them that were not sent: refused or lost by the driver. 0 unless there certainly
 	 * are some: hooks and driver are not read at one moment. */

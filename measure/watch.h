@@ -24,12 +24,12 @@ struct watched {
 	int error;                   /* -errno: why not */
 	char why[256];
 	struct ringtap_app_info info;
-	double tsc_hz;                 /* of the first snapshot */
+	double tsc_hz;                 /* from the first snapshot */
 	struct ringtap_snapshot *now;  /* NULL: none yet */
 	struct ringtap_snapshot *mark; /* where the interval began; the first snapshot begins one */
 	bool ended;                    /* now is its last snapshot */
 	bool secondary;                /* it is a secondary process: no NIC counters, no mempools */
-	bool foreign;                  /* of a user other than root and this one */
+	bool foreign;                  /* belongs to a user other than root and this one */
 	bool shared;                   /* other processes may poll queues of its ports */
 	/* For watch.c only. */
 	uint64_t retry_ns;     /* monotonic; attach again then */

@@ -15,7 +15,7 @@
 
 #define NO_QUEUE       UINT32_MAX
 #define NO_COUNT       UINT64_MAX /* a counter that is not there */
-#define INTERFACES_MAX 65535u     /* of a section */
+#define INTERFACES_MAX 65535u     /* interfaces of a section */
 #define TORN_TEXT      160
 
 enum block_kind {
@@ -73,11 +73,11 @@ struct blocks {
 	struct window w;
 	uint64_t next; /* offset of the next block */
 	bool begun, swapped;
-	struct block_interface *ifs; /* of the section */
+	struct block_interface *ifs; /* interfaces of the section */
 	uint32_t count;
-	int64_t last_ns;              /* of the packet before */
+	int64_t last_ns;              /* time of the packet before */
 	struct statistics statistics; /* BLOCK_STATISTICS only */
-	struct block_fates fates;     /* of BLOCK_FATES */
+	struct block_fates fates;     /* valid for BLOCK_FATES */
 	char torn[TORN_TEXT];         /* "": the file is good so far */
 };
 

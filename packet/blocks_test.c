@@ -108,7 +108,7 @@ static void packets_are_those_of_three_kinds_of_blocks(void **state)
 static void damaged_blocks_are_the_end(void **state)
 {
 	static const struct {
-		uint32_t at, value; /* of the packet's block */
+		uint32_t at, value; /* where in the packet's block */
 		const char *reason;
 	} cases[] = {{4, 37, "byte 48: a block of 37 bytes"}, {4, 8, "byte 48: a block of 8 bytes"},
 		{4, 0xfffffffc, "a block of 4294967292 bytes"},

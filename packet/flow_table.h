@@ -10,7 +10,7 @@
 #define FLOW_CHUNK 1024u /* items that are allocated at a time */
 
 struct flow_table {
-	size_t size; /* of an item, which begins with its struct flow_key */
+	size_t size; /* bytes of an item, which begins with its struct flow_key */
 	uint8_t **chunks;
 	uint32_t count, max;
 	struct flow_slot {

@@ -8,8 +8,8 @@
 struct flows {
 	struct flow_table table; /* struct flow */
 	uint64_t error;
-	const struct flow **sorted; /* of max */
-	struct flow *kept;          /* of max / 2, for forget_half() */
+	const struct flow **sorted; /* max entries */
+	struct flow *kept;          /* max / 2 entries, for forget_half() */
 };
 
 struct flows *flows_new(uint32_t max)

@@ -12,7 +12,7 @@ enum {
 	HAS_MAC = 1,
 	HAS_TYPE = 2,  /* ethertype, behind VLAN tags */
 	HAS_IP = 4,    /* version, tos, ttl, protocol, addresses */
-	HAS_PORTS = 8, /* of TCP, UDP, UDP-Lite, SCTP and DCCP; not in later fragments */
+	HAS_PORTS = 8, /* ports of TCP, UDP, UDP-Lite, SCTP and DCCP; not in later fragments */
 	HAS_ARP = 16,  /* addresses: sender's and target's */
 };
 

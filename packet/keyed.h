@@ -10,7 +10,7 @@
 #define KEYED_SLOTS (4 * KEYED_MAX)
 
 struct keyed {
-	size_t size; /* of a thing */
+	size_t size; /* bytes of a thing */
 	uint32_t count;
 	uint64_t keys[KEYED_MAX];
 	void *things[KEYED_MAX];

@@ -94,7 +94,7 @@ static inline void layer_type(struct link_type *l, struct rest *r)
 
 struct ip {
 	uint8_t version, tos, ttl;
-	uint8_t protocol; /* of the payload, as far as headers were captured */
+	uint8_t protocol; /* protocol of the payload, as far as headers were captured */
 	bool whole;       /* the headers were captured, up to the payload */
 	bool has_id;      /* not of IPv6 without a fragment header */
 	uint32_t id;

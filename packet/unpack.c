@@ -10,7 +10,7 @@
 
 #include "unpack.h"
 
-#define CHUNK      (1u << 20) /* of a read() */
+#define CHUNK      (1u << 20) /* bytes of a read() */
 #define MAGIC_ZSTD 0xfd2fb528u
 #define MAGIC_LZ4  0x184d2204u
 

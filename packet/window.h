@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 struct window {
-	const uint8_t *buf; /* of the file's bytes from offset at to end */
+	const uint8_t *buf; /* the file's bytes from offset at to end */
 	uint64_t at, end;
 	uint8_t *own; /* the buffer; NULL: memory */
 	size_t room;
@@ -17,7 +17,7 @@ struct window {
 	/* Reads up to len bytes from offset on into dst: how many; 0 at the end; -errno. */
 	ssize_t (*read)(struct window *w, uint8_t *dst, size_t len, uint64_t offset);
 	void (*close)(struct window *w); /* or NULL */
-	void *source;                    /* of these functions */
+	void *source;                    /* context of these functions */
 };
 
 /* fd stays the caller's. 0 or -ENOMEM. Close it in any case. */

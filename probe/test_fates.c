@@ -16,7 +16,7 @@
 #include "test_ports.h"
 #include "test_fates.h"
 
-#define PORT 7 /* of received packets; their ids have it */
+#define PORT 7 /* port of received packets; their ids have it */
 
 struct rt_session *session;
 struct rt_seg_count truth[SITES];

@@ -27,7 +27,7 @@ struct test_session {
 	uint32_t *orders;
 	uint8_t *data;
 	uint8_t *fates;                 /* TEST_FATES entries, each with its bytes */
-	struct rt_seg_fate_pool *pools; /* of fates */
+	struct rt_seg_fate_pool *pools; /* pools of fates */
 	uint64_t data_size, there;      /* bytes: of all chunks; of those that have memory */
 	uint64_t ring_size;             /* bytes of chunks that each ring has, in rotation */
 	uint64_t pos[RT_MAX_RINGS];     /* written, published or not */

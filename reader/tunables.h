@@ -8,14 +8,14 @@
 
 struct rt_reader_limits {
 	int break_fd;  /* ringtap_break_fd() */
-	int answer_ms; /* of the probe */
-	int open_ms;   /* of the probe, for rings: populating gigabytes takes long */
+	int answer_ms; /* wait for an answer of the probe */
+	int open_ms;   /* wait for rings of the probe: populating gigabytes takes long */
 	/* A thread that waits for space in a ring delays the probe's answer to another filter, for
 	 * up to 5 s. */
 	int filter_ms;
 	int telemetry_ms;
-	int names_ms;    /* of the database of a switch */
-	int collapse_ms; /* of rt_collapse(), and for each GiB again */
+	int names_ms;    /* wait for the database of a switch */
+	int collapse_ms; /* limit of rt_collapse(), and for each GiB again */
 	/* A thread that is stopped in a hook delays the merge for this time. */
 	uint64_t hold_ns;
 	/* When the probe's control thread, which ticks every 50 ms, has certainly taken back what a

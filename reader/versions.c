@@ -5,7 +5,7 @@
 
 #include "versions.h"
 
-#define SIZE_MAX_IN 4096u /* of a structure; a larger size was never set */
+#define SIZE_MAX_IN 4096u /* bytes of a structure; a larger size was never set */
 
 int rt_copy_out(void *dst, const void *src, size_t size)
 {

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#define ASK_CONDITIONS_MAX 33 /* of a document */
+#define ASK_CONDITIONS_MAX 33 /* conditions in a document */
 
 /* ---- the recorder's end */
 

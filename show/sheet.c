@@ -15,7 +15,7 @@
 
 #define GAP       2 /* blanks before and between columns */
 #define BAR_WIDTH 24
-#define WIDTH_MIN 12 /* of a column that gives way */
+#define WIDTH_MIN 12 /* least width of a column that gives way */
 
 static unsigned default_width = TEXT_WIDTH;
 

@@ -24,7 +24,7 @@ struct sheet {
 	unsigned width; /* columns in a line; 0: that of sheet_set_width() */
 	char **cells;   /* rows × (columns and a note); NULL: empty */
 	unsigned rows;
-	size_t room;   /* of cells */
+	size_t room;   /* cells allocated */
 	uint64_t more; /* rows that are not shown */
 };
 

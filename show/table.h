@@ -15,7 +15,7 @@ struct column {
 	unsigned width; /* characters, at least the title's */
 	unsigned rank;  /* the highest ranks give way first where there is no room; 0 never does */
 	enum rt_metric_id id;
-	bool tx;    /* of a port's calls: those of TX */
+	bool tx;    /* TX among a port's calls */
 	bool alarm; /* more than nothing in it is bad news */
 };
 

@@ -14,10 +14,10 @@
 struct capture_file {
 	struct output out; /* open */
 	struct ringtap_capture *cap;
-	const char *const *comments; /* of the section, at most COMMENTS_MAX and NULL behind them;
-					NULL: none */
+	const char *const *comments; /* comments of the section, at most COMMENTS_MAX, and NULL
+					behind them; NULL: none */
 	bool nic_time;               /* time stamps are those of the NIC */
-	uint32_t snaplen;            /* of all interfaces; 0: each has its own */
+	uint32_t snaplen;            /* one for all interfaces; 0: each has its own */
 	/* Adds the texts of an interface; NULL: there are none. */
 	void (*describe)(const void *ctx, const struct ringtap_interface *interface,
 		struct ringtap_pcapng_interface_options *o);

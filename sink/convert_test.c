@@ -7,7 +7,7 @@
 #include "base/test_util.h"
 
 #define BLOCKS    5000u
-#define BLOCK_LEN 96u /* of a packet of 61 bytes */
+#define BLOCK_LEN 96u /* the block of a packet of 61 bytes */
 
 static struct ringtap_packets *it;
 

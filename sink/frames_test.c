@@ -8,7 +8,7 @@
 #include "base/test_util.h"
 
 #define FRAMES 12u
-#define SIZE   (4u << 20) /* of a frame, at most */
+#define SIZE   (4u << 20) /* the largest frame, bytes */
 
 /* Decompresses one frame; returns its length in data. */
 static size_t decompress(
@@ -56,7 +56,7 @@ struct taker {
 	struct frames *frames;
 	enum compress kind;
 	bool random;
-	size_t len; /* of each frame */
+	size_t len; /* length of each frame */
 	uint32_t taken;
 	uint8_t *expected, *out;
 };

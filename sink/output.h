@@ -31,12 +31,12 @@ struct output {
 	bool pcap;
 	uint8_t *scratch;
 	struct ringtap_packets *walk; /* for runs that are not written as they are */
-	uint64_t bytes;               /* of the file, before compression */
-	uint64_t packets;             /* of the file */
+	uint64_t bytes;               /* bytes in the file, before compression */
+	uint64_t packets;             /* packets in the file */
 	uint64_t sent;                /* packets in finished calls of the sink */
 	int error;         /* a frame of this file is lost; 0: none. The sink has its own */
-	uint32_t snaplen;  /* of the pcap header */
-	uint16_t linktype; /* of the pcap header, LINKTYPE_…; set it before output_start() */
+	uint32_t snaplen;  /* for the pcap header */
+	uint16_t linktype; /* for the pcap header, LINKTYPE_…; set it before output_start() */
 	struct iovec iov[OUTPUT_IOV];
 	unsigned iov_count;
 };

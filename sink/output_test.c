@@ -9,7 +9,7 @@
 #include "base/test_util.h"
 
 #define BLOCKS    100u
-#define BLOCK_LEN 96u /* of a packet of 61 bytes */
+#define BLOCK_LEN 96u /* the block of a packet of 61 bytes */
 #define BAD_FIRST 5000u
 #define TRIES     20u
 

@@ -45,7 +45,7 @@ struct direct {
 	unsigned current;
 	unsigned in_flight;
 	uint64_t fill;    /* bytes in the current slot */
-	uint64_t flushed; /* of them already written by flush */
+	uint64_t flushed; /* bytes already written by flush */
 };
 
 /* Setting up io_uring and faulting in the buffers costs milliseconds, too long for the next file of

@@ -17,7 +17,7 @@
 #include "base/test_util.h"
 
 #define BLOCKS    200000u
-#define BLOCK_LEN 92u /* of a packet of 60 bytes */
+#define BLOCK_LEN 92u /* the block of a packet of 60 bytes */
 #define TOTAL     ((size_t)BLOCKS * BLOCK_LEN)
 
 static uint8_t *blocks;

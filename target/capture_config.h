@@ -24,7 +24,7 @@ struct iface_config {
 	uint32_t snaplen; /* bytes */
 	unsigned directions;
 	int queue;              /* -1: all */
-	struct filter compiled; /* of filter */
+	struct filter compiled; /* filter as a program */
 };
 
 struct capture_config {

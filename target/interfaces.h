@@ -7,7 +7,7 @@
 
 struct app_view {
 	const char *name, *dir;
-	const char *primary; /* of a secondary process: the primary's name, "" if it has ended */
+	const char *primary; /* name of a secondary process's primary; "": it has ended */
 	int error;           /* 0, or -errno: why the rest is empty */
 	char why[256];
 	struct ringtap_app_info info;

@@ -22,7 +22,7 @@ struct test_app {
 	uint32_t pid;
 	bool secondary, foreign;
 	size_t primary;     /* index, of secondary processes */
-	int error;          /* of connections to its probe */
+	int error;          /* -errno of connections to its probe; 0: they work */
 	const char *why;    /* the sentence of the error */
 	uint64_t answer_ns; /* passes until it answers */
 	int detach_error;

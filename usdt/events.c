@@ -55,7 +55,7 @@ struct note {
 /* What becomes of each note. 0 or -errno, which ends the search. */
 struct search {
 	Elf *elf;
-	GElf_Addr base; /* of section BASE; 0: there is none */
+	GElf_Addr base; /* address of section BASE; 0: there is none */
 	int (*take)(struct search *s, const struct note *n);
 	void *ctx;
 };

@@ -7,7 +7,7 @@
 #include "uprobe.h"
 
 #define TYPE_FILE     "/sys/bus/event_source/devices/uprobe/type"
-#define SEMAPHORE_BIT 32 /* of perf_event_attr.config: where the semaphore is in the file */
+#define SEMAPHORE_BIT 32 /* bit of perf_event_attr.config: where the semaphore is in the file */
 
 static int uprobe_type(void)
 {

@@ -8,7 +8,7 @@
 
 #include "events.h"
 
-#define USDT_PLACES_MAX 64 /* of an event in one process */
+#define USDT_PLACES_MAX 64 /* places of an event in one process */
 
 /* Opens an event of perf at a place in a file, in one thread (or the process with this id), and
  * raises the semaphore of the place until it is closed. attr has what is sampled. A descriptor;

@@ -47,7 +47,7 @@ struct rt_archive {
 	unsigned streams;                /* that were not released yet */
 	bool flows_opened;               /* one of them is of flows */
 	bool closed;                     /* goes with the last of them */
-	char error[160];                 /* of the streams */
+	char error[160];                 /* error of the streams */
 	int broken; /* -errno of a stream: nothing behind it is read, so that no part looks whole */
 };
 

@@ -16,7 +16,7 @@
 
 struct column_kind {
 	const char *name;
-	const char *format; /* of Arrow; of dictionaries that of the index */
+	const char *format; /* Arrow's format; for dictionaries that of the index */
 	uint8_t width;      /* bytes */
 	bool required;      /* never null */
 	uint8_t words;      /* entries of the dictionary; 0: none */

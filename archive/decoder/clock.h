@@ -16,8 +16,8 @@ struct clock_report {
 	int8_t synchronized;            /* 1, 0; -1: not known */
 	uint64_t error_us, estimate_us; /* CLOCK_NONE: not known */
 	int64_t set_ns;                 /* 0: it was not set */
-	uint64_t tsc_hz;                /* of an interface; 0: not known */
-	char timestamp[8];              /* of an interface: "tsc", "nic"; "": not known */
+	uint64_t tsc_hz;                /* frequency of an interface's TSC; 0: not known */
+	char timestamp[8]; /* an interface's time stamps: "tsc", "nic"; "": not known */
 };
 
 struct clock_set {

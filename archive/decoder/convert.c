@@ -23,7 +23,7 @@ struct conversion {
 	uint64_t at;
 	bool swapped, ns;
 	int to;
-	uint8_t *buf; /* of what is written, OUT bytes */
+	uint8_t *buf; /* OUT bytes of what is written */
 	size_t used;
 };
 

@@ -389,7 +389,7 @@ static void damage_ends_the_file(void **state)
 	begin(&f);
 	put_packet(&f, 1, sizeof(udp));
 	put_packet(&f, 2, sizeof(udp));
-	f.data[f.len - 1] = 1; /* of the last length */
+	f.data[f.len - 1] = 1; /* in the last length */
 	a = open_file(&f);
 	s = next_packets(a);
 	assert_int_equal(s.get_next(&s, &b), 0);

@@ -17,7 +17,7 @@
 #include "tcp.h"
 #include "walk.h"
 
-#define FLOWS_BYTES (256u << 20) /* of their latencies */
+#define FLOWS_BYTES (256u << 20) /* bytes of their latencies */
 #define FLOW_RUNS   4096u        /* in the temporary file */
 #define FLOWS_AHEAD 32u          /* packets with flows on their way into the caches */
 #ifndef FLOWS_MAX
@@ -31,7 +31,7 @@
 struct flow_sum {
 	struct ends ends; /* from a to b */
 	int64_t id, first_ns, last_ns;
-	uint64_t packets[2], bytes[2]; /* of a, of b */
+	uint64_t packets[2], bytes[2]; /* sent by a, sent by b */
 	uint64_t retransmissions;
 	int64_t rtt_ns; /* -1: unknown */
 	/* Counters from ids and fates: packets received; of these without id; sent, if they have no
@@ -72,7 +72,7 @@ struct flows {
 	struct tcp **tcp_chunk;
 	uint32_t count, tcp_count;
 	uint32_t max;   /* FLOWS_MAX; tests take less */
-	uint64_t bytes; /* of latencies */
+	uint64_t bytes; /* bytes of latencies */
 	struct secret secret;
 	struct ids ids;
 	struct fates fates;

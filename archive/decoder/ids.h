@@ -12,7 +12,7 @@
 
 struct id_entry {
 	uint64_t id; /* 0: empty */
-	int64_t ns;  /* of the reception */
+	int64_t ns;  /* time of the reception */
 	uint32_t flow;
 	bool sent;   /* also by a copy */
 	bool judged; /* its fate has been read */

@@ -13,7 +13,7 @@ enum loss_reason {
 
 /* Losses at one place within a second. */
 struct loss {
-	int64_t ns; /* of the first packet behind it, or of the statistics */
+	int64_t ns; /* time of the first packet behind it, or of the statistics */
 	uint64_t packets;
 	uint32_t interface;
 	uint32_t queue; /* or NO_QUEUE */

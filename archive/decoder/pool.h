@@ -9,7 +9,7 @@
 
 struct pool {
 	pthread_mutex_t lock;
-	unsigned refs; /* of its owner, and of pieces in use */
+	unsigned refs; /* references of its owner, and of pieces in use */
 	size_t size;   /* bytes of a piece */
 	unsigned kept;
 	void *keep[3];

@@ -59,7 +59,7 @@ struct row {
 	uint8_t tcp_flags, tunnel;
 	struct ends outer, inner;
 	/* For flows: what the segment occupies of the sequence, as the headers say. */
-	uint64_t application; /* of the interface: ids are its own */
+	uint64_t application; /* the interface's application: ids are its own */
 	uint32_t tcp_ack, tcp_len;
 	bool tcp_whole; /* these two are valid */
 };

@@ -13,7 +13,7 @@
 struct spill {
 	FILE *file;
 	uint32_t count;
-	uint64_t end[FLOW_RUNS]; /* of each run, in the file */
+	uint64_t end[FLOW_RUNS]; /* end of each run in the file */
 };
 
 /* Sorted flows in the file: each a struct flow_sum, the number of its buckets, and these. */

@@ -19,7 +19,7 @@ struct tcp_side {
 	struct {
 		uint32_t from, to;
 	} hole[TCP_HOLES]; /* not seen yet: what fills them is not a retransmission */
-	uint32_t point;    /* of capture: a packet that is recorded twice is not sent twice */
+	uint32_t point;    /* point of capture: a packet that is recorded twice is not sent twice */
 	uint8_t holes;
 	bool begun, has_isn;
 };
@@ -28,7 +28,7 @@ struct tcp {
 	struct tcp_side side[2];
 	int64_t syn_ns, rtt_ns; /* rtt_ns: -1: unknown */
 	uint32_t syn_seq, syn_ack_seq;
-	uint8_t state; /* of the handshake */
+	uint8_t state; /* state of the handshake */
 	uint8_t opener;
 	uint32_t retransmissions;
 };

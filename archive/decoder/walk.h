@@ -22,7 +22,7 @@ struct iface {
 	uint64_t application;
 	struct statistics last;
 	struct clock_report clock, report; /* its own, and that of the last statistics */
-	uint64_t packets;                  /* of it, in this part */
+	uint64_t packets;                  /* its packets in this part */
 	/* Packets that the capture lost: the sum of dropcounts of this section, and what statistics
 	 * count beyond. Of a file that begins later than the capture, since the capture began. */
 	uint64_t gaps;
@@ -32,12 +32,12 @@ struct iface {
 struct walk {
 	struct blocks b;
 	bool fates_begun;  /* in this section */
-	struct iface *ifs; /* of the part: those of the section from base on */
+	struct iface *ifs; /* interfaces of the part: those of the section from base on */
 	uint32_t count, base;
-	uint8_t *header; /* of this section: header, interfaces, begin of fates */
+	uint8_t *header; /* blocks of this section: header, interfaces, begin of fates */
 	size_t header_len, header_room;
 	struct statistics before; /* BLOCK_STATISTICS: the interface's until now */
-	char *hardware, *os, *application, *comment; /* of the section */
+	char *hardware, *os, *application, *comment; /* texts of the section */
 };
 
 void walk_close(struct walk *w);

@@ -169,7 +169,7 @@ class Result:
 
     def arrow(self):
         with refusing(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a copy: results are small
+            warnings.simplefilter("ignore")  # about a copy: results are small
             return self._cursor.to_arrow_table()
 
     def reader(self, count=65536):

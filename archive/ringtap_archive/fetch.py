@@ -8,7 +8,7 @@ import sys
 from . import bpf, engine, filters, options, pick, private, show, units
 from .errors import Refused, WrongCommandLine
 
-MEMORY = "1GB"  # of DuckDB; it sorts more than that on disk
+MEMORY = "1GB"  # DuckDB's; it sorts more than that on disk
 FLOWS_MAX = 100_000  # as many flows are looked for by their ids; more by what the filter says of packets
 TOGETHER = 1 << 21  # packets of flows that one query sorts, however long they last
 

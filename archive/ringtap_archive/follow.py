@@ -43,7 +43,7 @@ class Clocks:
     forth: int = 0
     back: int = 0
     known: bool = False  # said by the caller
-    way: int = 0  # of packets that go one way only: 1 from a to b, -1 from b to a, 0 as the clocks say
+    way: int = 0  # packets that go one way only: 1 from a to b, -1 from b to a, 0 as the clocks say
     error_ns: int = None  # at most by so much both clocks are off, by what their recorders say
     slices: dict = field(default_factory=dict)  # number -> offset, without coarse_ns
     drift: float = None  # change of the offset in a second, by time
@@ -192,7 +192,7 @@ class Follower:
         for r in rows_of(self.con, statement("hops_interfaces")):
             if r["part"] in times:
                 names.setdefault((r["recorder"], _place_name(r)), set()).add(r["part"])
-        for r in self.parts:  # of interfaces that are not described
+        for r in self.parts:  # for interfaces that are not described
             names.setdefault((r["recorder"], _place_name(r)), set()).add(r["part"])
         rows = []
         for point, p in enumerate(self.points):

@@ -14,7 +14,7 @@ from . import units
 from .synthetic import blocks, layouts
 from .synthetic.conversations import Conversations, Packets, mix, pool
 
-VERSION = 1  # of the traffic: another one where the same options give other bytes
+VERSION = 1  # another one where the same options give other bytes
 SLICE = 1 << 17  # packets that are computed at once
 PORTS = 2  # a sends to the first, b to the second
 START = "2026-01-01T00:00:00Z"
@@ -72,7 +72,7 @@ class Generator:
         self.filler = layouts.Filler(self.conversations.slots, self.pool, self.conversations.fragments)
         self.random = np.random.PCG64(seed)  # only its raw output: that does not change with numpy's version
         self.seed = seed
-        self.gap_scale = int(2 * burst * 10**9 / rate)  # of a uniform distribution from 0
+        self.gap_scale = int(2 * burst * 10**9 / rate)  # uniform distribution from 0
         self.lost_below = int(loss * 2**32)
         self.now_ns = parse_time(START) if start_ns is None else start_ns
         self.numbers = np.ones((PORTS, queues), np.int64)  # next id of each thread

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from . import private, schema, shape
 
-ROWS = 1 << 20  # of a row group of packets
+ROWS = 1 << 20  # rows of a row group of packets
 PAGE_ROWS = 20_000
 FLOW_ROWS = 1 << 17
 BUFFER = 1 << 18

@@ -26,10 +26,10 @@ from .store import Archive, no_space, write_synced
 OPEN_MAX = 16  # parts with tables that wait for the digest of their recording
 HOURS_MAX = 10_000
 LONG = ("interfaces", "losses", "clock", "versions", "comment")
-PACKET_BYTES = 100  # of a small packet's block: for the likely number of packets
+PACKET_BYTES = 100  # a small packet's block: for the likely number of packets
 READ = 1 << 20
 SETTLED_S = 60
-PACKED_READ = 1 << 16  # of damaged data, what such a read would have had is lost
+PACKED_READ = 1 << 16  # what such a read of damaged data would have had is lost
 IP_TYPES = pa.array([0x0800, 0x86DD], pa.uint16())
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # <malloc.h>
 

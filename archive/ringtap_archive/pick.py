@@ -10,7 +10,7 @@ from . import blocks, filters, frames
 
 KEPT = 4  # frames of a part: packets are wanted in the order of time, which is nearly that of the file
 OPEN = 256  # parts
-WINDOW = 1 << 20  # of a file that is not compressed
+WINDOW = 1 << 20  # part of a file that is not compressed
 BLOCK_MAX = 1 << 26
 FLUSH = 1 << 18
 

@@ -9,7 +9,7 @@ import sys
 from . import addresses, document, options, private, show
 from .errors import Refused, WrongCommandLine
 
-WIDTH_ROWS = 1000  # of a table: as many rows decide how wide its columns are
+WIDTH_ROWS = 1000  # the first rows of a table decide how wide its columns are
 KNOWN_MAX = 100_000
 FORMULA = ("=", "+", "-", "@")
 

@@ -40,7 +40,7 @@ class Found:
     def __init__(self, name, part=None):
         self.name, self.part = name, part
         self.problems = dict.fromkeys((*TABLES, "meta"))
-        self.outcome = None  # of the repair
+        self.outcome = None  # outcome of the repair
         self.lost = 0  # packets; None: some, nothing says how many
 
     def __bool__(self):

@@ -13,9 +13,9 @@
 #include "fates/tables.h"
 
 #define BUFFER    (1u << 20)
-#define BLOCK_MAX (2 * RT_PCAPNG_TEXT_MAX + 1024) /* of an interface, of the section */
+#define BLOCK_MAX (2 * RT_PCAPNG_TEXT_MAX + 1024) /* block of an interface or of the section */
 #define COMMENT   1                               /* code of opt_comment, pcapng section 3.5 */
-#define INBOUND   1u                              /* of epb_flags */
+#define INBOUND   1u                              /* bit of epb_flags */
 
 struct dropped_file {
 	struct sink *sink;

@@ -215,7 +215,7 @@ static void order_is_that_of_a_flow(void **state)
 	begin(&t, MEMORY);
 	for (uint64_t id = 1; id <= 4; id++)
 		put(&t, DIRECTION_RX, 0, 0, 1000 + id, id, frame(id == 4 ? 2 : 1, 64));
-	TX(&t, 1010, 4); /* of another flow */
+	TX(&t, 1010, 4); /* another flow */
 	TX(&t, 1020, 3);
 	TX(&t, 1030, 1);
 	TX(&t, 1040, 1); /* copies do not count */

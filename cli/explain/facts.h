@@ -8,7 +8,7 @@
 struct fact {
 	const char *name;
 	uint64_t count;
-	double share; /* of the received packets; NAN: none */
+	double share; /* share of the received packets; NAN: none */
 	char meaning[80];
 };
 #define FACTS_MAX 8

@@ -28,7 +28,7 @@ enum known {
 struct fate_row {
 	uint16_t port, queue;
 	uint64_t received;
-	uint64_t likely, unseen, stopped; /* of KNOWN_UNKNOWN */
+	uint64_t likely, unseen, stopped; /* parts of KNOWN_UNKNOWN */
 	uint64_t count[KNOWN];
 };
 
@@ -36,7 +36,7 @@ struct known_fates {
 	bool present;      /* in some file */
 	bool here;         /* in this file; the caller clears it when a file begins */
 	bool ended;        /* the recording has its end */
-	uint64_t began_ns; /* of the recording, which its files have in common */
+	uint64_t began_ns; /* begin of the recording, which its files have in common */
 	struct fate_row total;
 	struct keyed rows;    /* struct fate_row */
 	struct keyed refused; /* struct protocol */

@@ -109,7 +109,7 @@ static void unknown_fates_have_reasons(void **state)
 	put_unknown(&t, 1100, 1, RT_FATES_WHY_OTHER);
 	put_unknown(&t, 1100, 2, RT_FATES_WHY_UNSEEN);
 	put_unknown(&t, 1100, 3, RT_FATES_WHY_STOPPED);
-	put_unknown(&t, 1100, 4, (enum rt_fates_why)77); /* of a later version */
+	put_unknown(&t, 1100, 4, (enum rt_fates_why)77); /* a reason of a later version */
 	put_mark(&t, RECORD_FATES_END);
 	join_end(t.j);
 	assert_int_equal(known(&t, KNOWN_UNKNOWN), 4);
@@ -144,7 +144,7 @@ static void two_recordings_with_fates(void **state)
 	struct test t;
 
 	begin(&t, MEMORY);
-	RX(&t, 1000, 1); /* of a file without fates */
+	RX(&t, 1000, 1); /* a file without fates */
 	put_mark(&t, RECORD_FATES_BEGIN);
 	RX(&t, 1001, 2);
 	put_mark(&t, RECORD_FATES_BEGIN); /* the next file of a ring buffer */

@@ -44,7 +44,7 @@ struct outcome {
 	const struct waiting *rx; /* NULL: MADE, UNKNOWN */
 	const struct record *tx;  /* NULL: neither SENT nor MADE nor UNKNOWN */
 	uint64_t noticed_ns;      /* when a fate was known; 0: it is none of the file's */
-	uint64_t latency_ns;      /* of SENT */
+	uint64_t latency_ns;      /* valid for SENT */
 	uint32_t changes;         /* bits of enum change */
 	bool reordered;
 };
@@ -54,8 +54,8 @@ struct ends {
 	uint16_t rx_port, rx_queue, tx_port, tx_queue;
 };
 struct way {
-	struct ends ends; /* of pairs of ports the queues are 0 */
-	uint64_t copies;  /* of spread.count */
+	struct ends ends; /* queues are 0 in pairs of ports */
+	uint64_t copies;  /* part of spread.count */
 	struct spread spread;
 };
 
@@ -75,7 +75,7 @@ struct join {
 	uint64_t records, ids; /* ids: records with one */
 	uint64_t received, sent, not_sent, open, let_go;
 	uint64_t copies, made, unknown; /* copies: all sendings but the first of a packet */
-	uint64_t again;                 /* of copies: by the port and queue of the sending before */
+	uint64_t again; /* copies sent by the port and queue of the sending before */
 	uint64_t rx_no_id, no_direction;
 	uint64_t reordered, reordered_flows;
 	uint64_t unchanged; /* sendings */

@@ -12,7 +12,7 @@
 struct protocol {
 	uint16_t port;
 	uint64_t count;
-	uint64_t number, ns; /* of the first */
+	uint64_t number, ns; /* the first packet's */
 	uint32_t length;
 	struct headers headers;
 };

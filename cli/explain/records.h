@@ -10,7 +10,7 @@
 #include "packet/blocks.h"
 
 #ifndef PORTS_MAX       /* fuzzers have fewer */
-#define PORTS_MAX 4096u /* of all files */
+#define PORTS_MAX 4096u /* ports of all files */
 #endif
 #define PORT_NAME 64 /* bytes, with the final zero */
 
@@ -27,7 +27,7 @@ struct port {
 	uint64_t start; /* isb_starttime, as it stands there: tells captures apart */
 	/* Counted from the records. */
 	uint64_t received, sent, gaps; /* gaps: sum of epb_dropcount */
-	uint64_t lost_before;          /* of captures before this one */
+	uint64_t lost_before;          /* losses of captures before this one */
 };
 
 enum record_kind {

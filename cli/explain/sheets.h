@@ -22,7 +22,7 @@ const char *port_name(const struct report *r, uint32_t port);
 #define LATENCY_HEADS "packets", "min", "p50", "p90", "p99", "p99.9", "max"
 void sheet_put_spread(struct sheet *s, unsigned column, const struct spread *d);
 
-#define ROWS_MAX 20 /* of queues and of kinds */
+#define ROWS_MAX 20 /* rows of queues and of kinds */
 /* Rows of "port: protocol", "packets", "frame", "the first of them"; k: of struct protocol. */
 int sheet_put_protocols(struct sheet *s, const struct report *r, const struct keyed *k);
 /* {index, name} */

@@ -21,7 +21,7 @@ struct waiting {
 	uint32_t sent; /* times */
 	uint32_t hash;
 	uint16_t port, queue;
-	uint16_t tx_port, tx_queue; /* of the last sending */
+	uint16_t tx_port, tx_queue; /* port and queue of the last sending */
 	uint16_t application;
 	bool replaced; /* its id came again: the index has the later packet */
 	struct headers headers;

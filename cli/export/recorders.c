@@ -13,7 +13,7 @@
 #define TIMEOUT_MS   300 /* a recorder answers within a few */
 #define EVERY_NS     NS_PER_S
 #define DELAY_MAX_NS (60 * NS_PER_S)
-#define FOREIGN_NS   (2 * NS_PER_S) /* of a round: applications of other users */
+#define FOREIGN_NS   (2 * NS_PER_S) /* limit for applications of other users in a round */
 
 /* A thread asks, as a scrape must not wait for an answer. */
 struct export_recorders {

@@ -15,7 +15,7 @@
 
 #define SILENCE_S     5
 #define REQUEST_BYTES 8192
-#define BODY_BYTES    65536 /* of a POST, which is not read: alert managers send their alert */
+#define BODY_BYTES    65536 /* body of a POST, which is not read: alert managers send their alert */
 
 #define TYPE_PLAIN       "text/plain; version=0.0.4; charset=utf-8"
 #define TYPE_OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -26,7 +26,7 @@ struct export_server {
 	struct export_config *config;
 	struct export_recorders *recorders;
 	struct clients clients;
-	char host[256]; /* of --listen */
+	char host[256]; /* address of --listen */
 };
 
 /* The weight that a list of media types gives to one; 0: it is not in it. */

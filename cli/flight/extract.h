@@ -7,7 +7,7 @@
 
 struct extract {
 	const char *folder;
-	const char *names[EXTRACT_MAX]; /* of incidents in the folder, or paths of them */
+	const char *names[EXTRACT_MAX]; /* names of incidents in the folder, or paths of them */
 	unsigned count;
 	const char *filter; /* NULL: all packets */
 	const char *output; /* "-": standard output */

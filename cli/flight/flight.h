@@ -45,7 +45,7 @@ struct flight {
 	struct ringtap_snapshot *history[FLIGHT_HISTORY]; /* one a second, oldest first */
 	unsigned history_count;
 	uint64_t second_ns; /* CLOCK_MONOTONIC, of the last of them that began a second */
-	struct ringtap_snapshot *last; /* of the last check */
+	struct ringtap_snapshot *last; /* snapshot of the last check */
 	double tsc_hz;
 	struct incident *incidents[FLIGHT_INCIDENTS_MAX];
 	unsigned incident_count;

@@ -24,7 +24,7 @@
 static const char *const parts[] = {FLIGHT_PACKETS, FLIGHT_METRICS, FLIGHT_DOCTOR, FLIGHT_PAGE,
 	FLIGHT_TRACE, FLIGHT_UNFINISHED, FLIGHT_INCIDENT};
 #define PARTS      (sizeof(parts) / sizeof(parts[0]))
-#define TEXT_MAX   (1u << 20) /* of FLIGHT_INCIDENT and FLIGHT_DOCTOR, which have some KiB */
+#define TEXT_MAX   (1u << 20) /* limit for FLIGHT_INCIDENT and FLIGHT_DOCTOR, which have some KiB */
 #define REQUEST_MS 10000 /* a recorder reads requests every 100 ms, and makes folders meanwhile */
 
 char *folder_path(const char *folder, const char *name, const char *part)

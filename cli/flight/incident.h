@@ -32,7 +32,7 @@ struct incident {
 	const struct trigger *trigger;
 	struct event event;
 	uint64_t from_ns, to_ns;
-	char *path;               /* of FLIGHT_PACKETS */
+	char *path;               /* path of FLIGHT_PACKETS */
 	struct capture_file file; /* its capture is the window; NULL: all of it is written */
 	char comment[1024];
 	const char *comments[2]; /* the comment and NULL */
@@ -47,7 +47,7 @@ struct incident {
 	uint64_t since_ns; /* as in struct ringtap_kept, when the window was made */
 	/* CLOCK_MONOTONIC; 0: not yet. written: all packets are in the file. */
 	uint64_t begun_ns, first_byte_ns, written_ns, finished_ns;
-	uint64_t write_cpu_ns, count_cpu_ns; /* of the writer's thread */
+	uint64_t write_cpu_ns, count_cpu_ns; /* CPU time of the writer's thread */
 	int error;
 	pthread_t thread;
 	uint32_t done; /* atomic; release */

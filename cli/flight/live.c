@@ -20,7 +20,7 @@
 #include "live.h"
 
 #define TIMEOUT_MS 2000
-#define NEAR       0.8 /* of a threshold: shown as an alarm */
+#define NEAR       0.8 /* share of a threshold that is shown as an alarm */
 
 /* ---- asking */
 

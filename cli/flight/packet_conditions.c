@@ -20,7 +20,7 @@
 #include "packet_conditions.h"
 
 #define RUNS_MAX   64
-#define ROUNDS_MAX 64 /* of runs, in one look */
+#define ROUNDS_MAX 64 /* rounds of runs in one look */
 
 struct packet_condition {
 	const struct trigger *trigger;

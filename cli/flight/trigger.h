@@ -26,7 +26,7 @@ enum trigger_kind {
 	TRIGGER_IDLE_GAP,
 	TRIGGER_BURST,
 	TRIGGER_POOL,
-	TRIGGER_DOCTOR, /* of these on: not of two snapshots */
+	TRIGGER_DOCTOR, /* this and those below do not compare two snapshots */
 	TRIGGER_PACKET,
 	TRIGGER_USDT,
 	TRIGGER_EXIT,
@@ -38,7 +38,7 @@ enum trigger_kind {
 
 struct trigger {
 	const char *text; /* as given; it lives as long as argv */
-	const char *name; /* of its incidents */
+	const char *name; /* name of its incidents */
 	enum trigger_kind kind;
 	double threshold; /* packets, ns, or objects of a pool; percent or packets/s if so */
 	bool rate, percent;
@@ -46,13 +46,13 @@ struct trigger {
 	int verdict;            /* enum verdict_id of TRIGGER_DOCTOR, -1: any fault */
 	struct filter filter;   /* TRIGGER_PACKET: for Ethernet */
 	const char *expression; /* its text */
-	char provider[64], event[64]; /* of TRIGGER_USDT */
+	char provider[64], event[64]; /* for TRIGGER_USDT */
 	uint64_t before_ns, after_ns, cooldown_ns;
 };
 
 /* A packet, to find it again in another capture of the same application. */
 struct sighting {
-	uint64_t hash; /* of its captured bytes */
+	uint64_t hash; /* hash of its captured bytes */
 	uint32_t caplen, length, queue;
 	uint8_t direction; /* 0: there is no packet */
 };
@@ -62,8 +62,8 @@ struct event {
 	uint64_t from_ns, to_ns; /* since the epoch: some time between them */
 	double value;
 	char where[96];                    /* port, thread, pool, verdict; "": the application */
-	struct sighting packet;            /* of TRIGGER_PACKET; its port is where */
-	char comment[REQUEST_COMMENT_MAX]; /* of TRIGGER_COMMAND; "": none */
+	struct sighting packet;            /* for TRIGGER_PACKET; its port is where */
+	char comment[REQUEST_COMMENT_MAX]; /* for TRIGGER_COMMAND; "": none */
 };
 
 static inline bool trigger_is_time(enum trigger_kind k)

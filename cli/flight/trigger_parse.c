@@ -9,7 +9,7 @@
 #include "base/util.h"
 #include "trigger.h"
 
-#define TEXT_MAX    128 /* of a threshold */
+#define TEXT_MAX    128 /* bytes of a threshold */
 #define OVER_MAX_NS (100 * NS_PER_S)
 
 static int refuse(const char *text, const char *why)

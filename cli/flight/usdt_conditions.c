@@ -30,13 +30,13 @@
 #include "usdt_conditions.h"
 
 #define FILES_NS NS_PER_S /* between looks for new libraries */
-#define PAGES    2        /* of a buffer, and one of its state; a power of two */
+#define PAGES    2        /* pages of a buffer, and one of its state; a power of two */
 
 /* An event of one thread, all its places in one buffer. */
 struct watched_thread {
 	pid_t tid;
 	unsigned fd_count;
-	int fd[USDT_PLACES_MAX]; /* of the first places; -1: the file is gone */
+	int fd[USDT_PLACES_MAX]; /* descriptors for the first places; -1: the file is gone */
 	int output;              /* the one that has the buffer; -1: none */
 	struct perf_event_mmap_page *buffer;
 };
@@ -55,7 +55,7 @@ struct usdt_condition {
 	unsigned file_count;
 	uint64_t files_ns; /* when they were, CLOCK_MONOTONIC */
 	struct usdt_place places[USDT_PLACES_MAX];
-	unsigned file_of[USDT_PLACES_MAX]; /* of each place */
+	unsigned file_of[USDT_PLACES_MAX]; /* file of each place */
 	unsigned place_count;
 	struct watched_thread *threads;
 	unsigned thread_count;

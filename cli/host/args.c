@@ -19,8 +19,8 @@
 #define BLOCK_TOP    (2u << 20)
 #define PAGE         4096u
 #define MERGED       65536u /* the kernel's packets, without the link layer; BIG TCP has longer ones */
-#define HEADER       66u    /* of the kernel, before the packet */
-#define ROOM_MAX     16384u /* of an mbuf: longer packets take several */
+#define HEADER       66u    /* the kernel's header before the packet */
+#define ROOM_MAX     16384u /* room of an mbuf: longer packets take several */
 #define LINK         22u    /* Ethernet and two tags, around the MTU */
 #define XDP_ROOM     2048u
 #define XDP_MBUFS    (3 * 4096u) /* the driver fills its rings with 4096, and frees late */

@@ -14,7 +14,7 @@
 
 struct netdev {
 	uint16_t linktype;
-	uint16_t arphrd; /* of <net/if_arp.h> */
+	uint16_t arphrd; /* hardware type of <net/if_arp.h> */
 	uint32_t mtu;
 	uint32_t queues; /* that it receives by */
 	bool up;

@@ -11,7 +11,7 @@
 struct pcm_iio {
 	struct child child;
 	const char *why;          /* there are no statistics; NULL: there are */
-	uint64_t lookups, misses; /* of the whole machine */
+	uint64_t lookups, misses; /* counts of the whole machine */
 	bool has_lookups;
 };
 

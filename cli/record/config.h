@@ -14,10 +14,10 @@
 /* When to stop, and when to go on to the next file. 0: never. */
 struct limits {
 	uint64_t packets;
-	uint64_t bytes; /* of a file */
+	uint64_t bytes; /* size of a file */
 	uint64_t files;
 	uint64_t duration_ns;
-	uint64_t interval_ns; /* of the wall clock; only for going on */
+	uint64_t interval_ns; /* interval by the wall clock; only for going on */
 };
 
 /* A file for each. */

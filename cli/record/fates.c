@@ -30,7 +30,7 @@ struct record_fates {
 	struct ringtap_packets *walk;
 	struct place *places; /* by interface of cap */
 	uint32_t place_count;
-	uint32_t file_ifs; /* of the file, when they were looked for */
+	uint32_t file_ifs; /* interfaces of the file, when they were last searched */
 	/* Held until their packets are in the file; their interfaces are those of cap. */
 	struct rt_fates_packet *events;
 	size_t first, count, room;

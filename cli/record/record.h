@@ -52,7 +52,7 @@ struct recorder {
 	struct files files;
 	char *path;           /* -w, or our own name */
 	char *bad_path;       /* a file that could not be opened */
-	struct share *shares; /* of share_count interfaces */
+	struct share *shares; /* share_count entries, one for each interface */
 	unsigned share_count;
 
 	enum end_reason end;
@@ -73,7 +73,7 @@ struct recorder {
 	/* CLOCK_MONOTONIC */
 	uint64_t start_mono_ns, end_mono_ns, file_mono_ns;
 	uint64_t next_tick_ns, next_isb_ns, next_report_ns;
-	/* of the last live report */
+	/* The last live report. */
 	uint64_t report_ns, report_captured;
 	/* Time that this thread was runnable without a CPU: before the recording, until the last
 	 * tick, and the most from a tick to the next. */

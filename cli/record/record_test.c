@@ -476,7 +476,7 @@ static void losses_are_explained_by_application(void **state)
 	fake.buffer_size = fake.buffer_most_used = 16 << 20;
 	fake.written = 600 << 10;
 	fake.longest_pause_ns = 20000000000;
-	fake.lost[0] = fake.lost[1] = fake.pause_lost = 64 << 10; /* of 1 KiB each */
+	fake.lost[0] = fake.lost[1] = fake.pause_lost = 64 << 10; /* packets of 1 KiB each */
 	assert_int_equal(record("-i app0 -i app1 -w f"), STATUS_OK);
 	assert_non_null(strstr(message_last(), "131,072 packets were lost"));
 	assert_non_null(strstr(message_last(), "--buffer 256M would have held them"));
@@ -492,7 +492,7 @@ static void losses_are_those_of_one_pause(void **state)
 		fake.buffer_size = fake.buffer_most_used = 16 << 20;
 		fake.written = 600 << 10;
 		fake.longest_pause_ns = written ? 20000000000 : 3600000000000;
-		fake.lost[0] = 64 << 10; /* of 1 KiB each */
+		fake.lost[0] = 64 << 10; /* packets of 1 KiB each */
 		fake.pause_written = (uint64_t)written << 20;
 		fake.pause_lost = written ? 8 << 10 : 0;
 		assert_int_equal(record("-w f"), STATUS_OK);

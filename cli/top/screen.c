@@ -32,7 +32,7 @@ struct top_screen {
 	unsigned long alarm; /* attribute of values that are bad news */
 };
 
-static const char keys[] = "putmlg"; /* of the views, in their order */
+static const char keys[] = "putmlg"; /* keys of the views, in their order */
 
 static const struct view *current(const struct top_screen *s)
 {

@@ -36,7 +36,7 @@ enum trace_what {
 struct trace_config {
 	enum trace_what what;
 	const char *word;    /* what, as the command line has it */
-	const char *program; /* of -e */
+	const char *program; /* argument of -e */
 	const char *name;    /* operand */
 	bool attach;         /* load the probe where it is missing */
 	const char *output;

@@ -47,7 +47,7 @@ enum what {
 	TWICE,      /* one mbuf to both ports */
 	HEADER,     /* an mbuf before the packet */
 	REWRITE,
-	SPLIT, /* of a chain only the second segment */
+	SPLIT, /* only the second segment of a chain */
 	RESET, /* ol_flags */
 	PASS,  /* to the other thread */
 	MAKE,  /* nothing of it, but another packet */

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#define DEED_QUEUES 2  /* of each port; a thread polls both ports' queues of one number */
+#define DEED_QUEUES 2  /* queues of each port; a thread polls both ports' queues of one number */
 #define DEED_LEN    60 /* bytes of a frame, or of the second segment of one */
 
 /* Every frame, and every second segment: addresses, then this. */
@@ -16,7 +16,7 @@ struct deed_frame {
 	uint8_t type[2];
 	uint8_t made; /* 0: a received packet; 1: the application has made it */
 	uint8_t reserved;
-	uint64_t number; /* of the packet, from 0; of the thread's own packets */
+	uint64_t number; /* number of the packet among the thread's own, from 0 */
 } __attribute__((packed));
 
 /* A packet that was offered; a file has those of one thread in their order. */

@@ -339,7 +339,7 @@ static int run_loop(void *arg)
 	while (__atomic_load_n(&loop.running, __ATOMIC_RELAXED)) {
 		uint16_t got = rte_eth_rx_burst(loop.from, loop.queue, mbufs, BURST), sent;
 
-		pthread_mutex_lock(&loop.lock); /* of traffic_hang(), which does not unlock it */
+		pthread_mutex_lock(&loop.lock); /* traffic_hang() does not unlock it */
 		pthread_mutex_unlock(&loop.lock);
 		sent = rte_eth_tx_burst(loop.to, loop.queue, mbufs, got);
 		rte_pktmbuf_free_bulk(mbufs + sent, got - sent);

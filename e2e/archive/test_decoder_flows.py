@@ -168,7 +168,7 @@ def test_digests_do_not_change_on_the_way(tmp_path):
     assert [row["digest"] for row in first] == [row["digest"] for row in second]
     chance, changed = random.Random(4), []
     for frame in before:
-        at = 26 + chance.randrange(4)  # of an address
+        at = 26 + chance.randrange(4)  # a byte of an address
         changed.append(frame[:at] + bytes([frame[at] ^ 1]) + frame[at + 1 :])
     third = archiving.decode(write(tmp_path / "c", changed))[0]
     assert not {row["digest"] for row in first} & {row["digest"] for row in third}

@@ -14,7 +14,7 @@ from harness import archived, corpus, pcap, pcapng
 
 BEGIN = 1_767_225_600 - 30  # half a minute before a full hour, and a year
 STEP_NS = 7_001_013
-SNAPLEN = 96  # of the third recorder
+SNAPLEN = 96  # the third recorder's
 ETHERNET, RAW, SLL = 1, 101, 113
 # Every condition that the index has a column for, and many that it has not.
 EXPRESSIONS = [

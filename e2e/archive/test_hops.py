@@ -209,7 +209,7 @@ def test_a_retransmission_with_equal_contents_is_no_delay(tmp_path):
 
 def test_duplicates_of_the_network_appear(tmp_path):
     site = identical(tmp_path, 10 * MS, lambda n: MS, lambda n: False, count=40)
-    for p in site.sent[::3][:5]:  # of the datagrams: each comes out again 100 us later
+    for p in site.sent[::3][:5]:  # datagrams: each comes out again 100 us later
         b = site.recorders["b"]
         b.record(p.times["b"] + 100 * US, next(data for t, _, _, data in b.packets if t == p.times["b"]))
     told = site.ingest().json("hops", "--where", "protocol = 17")

@@ -109,7 +109,7 @@ def assert_true(found, plan, **kwargs):
 
 def test_every_packet_is_explained(traced, plan):
     kinds = collections.Counter(row["fate"] for row in expected(plan))
-    assert len(kinds) == 5 and min(kinds.values()) > 1, kinds  # of let_go there is a test below
+    assert len(kinds) == 5 and min(kinds.values()) > 1, kinds  # a test below covers let_go
     assert any(r.reordered for r in plan.received) and any(len(r.sendings) > 2 for r in plan.received)
     assert_true(rows(traced, *TIMEOUT), plan)
 
@@ -256,7 +256,7 @@ def test_recordings_of_several_captures(tmp_path):
     w = Writer()
     for app in ("left", "right"):
         w.interface("p0", app)
-        w.interface(f"{app}:p1", app)  # of a recording of several
+        w.interface(f"{app}:p1", app)  # as in a recording of several
     for i in range(4):
         w.packet(i // 2 * 2, START + 10 * i, FRAME, RX, 0, 1 + i)
         w.packet(i // 2 * 2 + 1, START + 10 * i + 1, FRAME, TX, 0, 1 + i)

@@ -125,7 +125,7 @@ def test_fates_and_ids(tmp_path):
     w = Writer()
     w.interface("a:p0", "a")
     w.interface("b:p0", "b")
-    w.interface("own", description="described by the user")  # of the first application
+    w.interface("own", description="described by the user")  # belongs to the first application
     w.packet(0, START, bytes(60), RX, 0, 1)
     w.packet(1, START + 1, bytes(60), TX, 0, 1)
     w.packet(2, START + 2, bytes(60), TX, 0, 1)

@@ -10,7 +10,7 @@ from harness.known import Measuring
 from harness.proc import check, run, until
 
 PINGS = 40
-ASIDE = "10.99.0.12"  # of host 1 as well: no rule is for it
+ASIDE = "10.99.0.12"  # host 1's as well: no rule is for it
 RING = 1023  # packets in a ring of net_ring
 BURST = 32
 # Not more at once than fit the queue of the switch's port.

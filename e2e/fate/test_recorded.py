@@ -17,7 +17,7 @@ from harness.pcapng import INFERRED, NOT_OFFERED, OPEN, RX, TX
 from harness.proc import check, freeze, run, until
 from harness.ringtap import LOSS
 
-PACKETS = int(os.environ.get("RINGTAP_FATES", 60_000)) // 2  # of each of two threads
+PACKETS = int(os.environ.get("RINGTAP_FATES", 60_000)) // 2  # packets of each of two threads
 OFFERED = 0
 DEEDS = {1: OFFERED, 2: NOT_OFFERED, 3: INFERRED}  # enum deed_fate of rt_deeds.h
 LONG = ("--timeout", "1000s")

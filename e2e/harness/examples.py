@@ -19,7 +19,7 @@ OPTIONS = {
     "basicfwd": [],
     "rxtx_callbacks": [],
 }
-FOLDERS = {"basicfwd": "skeleton"}  # of the sources, where it is not the name
+FOLDERS = {"basicfwd": "skeleton"}  # folder of the sources, where it is not the name
 FRAMES = 64
 
 

@@ -20,7 +20,7 @@ GUEST = BUILD / "guest"
 # a timeout that is not reached costs nothing.
 BOOT_S, ANSWER_S, FRAME_S = 1200, 900, 600
 LARGEST = 65536
-VERSIONS = {}  # of QEMU, by card
+VERSIONS = {}  # versions of QEMU, by card
 
 
 def accelerator():

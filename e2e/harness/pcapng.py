@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 _BLOCK, _EPB, _OPTION = struct.Struct("<II"), struct.Struct("<IIIII"), struct.Struct("<HH")
 SHB, IDB, ISB, EPB, CB = 0x0A0D0D0A, 1, 5, 6, 0x0BAD
-FATES = 0x80525446  # of local use: docs/format.md
+FATES = 0x80525446  # for local use: docs/format.md
 _FATES, _FATE, _QUEUE = struct.Struct("<HHIII"), struct.Struct("<QIIIHBB"), struct.Struct("<IHHQQQQQQQ")
 NOT_OFFERED, UNKNOWN, INFERRED, OPEN = 1, 2, 3, 4
 RX, TX = 1, 2
@@ -72,7 +72,7 @@ class Fate:
     interface: int
     queue: int
     fate: int
-    why: int  # of an unknown one
+    why: int  # reason of an unknown one
     packets: int  # that stand before it in the file
 
 
@@ -96,7 +96,7 @@ class File:
     packets: list
     fates: list = field(default_factory=list)
     fates_begin: bool = False
-    fate_counts: list = None  # of each queue, once the recording has ended
+    fate_counts: list = None  # counts of each queue, once the recording has ended
 
 
 @functools.lru_cache(maxsize=10000)

@@ -9,7 +9,7 @@ from .paths import BUILD
 from .proc import Proc, check, run, until
 
 SYSTEMD = Path("/lib/systemd/systemd")
-TREE = Path("/media")  # of the build, where ProtectHome= does not hide it
+TREE = Path("/media")  # place for the build, where ProtectHome= does not hide it
 
 # What all units depend on is empty here: no journal, no udev, no clean-up of the machine's folders.
 TARGETS = ("basic", "multi-user", "network", "shutdown", "sysinit", "test", "umount")

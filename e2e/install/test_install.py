@@ -183,7 +183,7 @@ def test_packages_carry_every_object_of_the_probe(installation):
     built = {path.name for path in (BUILD / "probe" / "ringtap").glob("probe-abi*.so")}
     there = set(installation.rglob("probe-abi*.so"))
     assert PROBE_OBJECT.name in built == {path.name for path in there}
-    (prefix,) = {path.parents[3] for path in there}  # of lib/ARCHITECTURE/ringtap
+    (prefix,) = {path.parents[3] for path in there}  # above lib/ARCHITECTURE/ringtap
     for path in there:
         name = str("usr" / path.relative_to(prefix))
         takers = [

@@ -18,7 +18,7 @@ from harness.prometheus import Exporter, post
 from harness.ringtap import FAILED
 from harness.tracers import usdt_sites
 
-EXPOSURE = {service.EXPORT: 2.5, service.FLIGHT: 3.5}  # of 10; 0 is none
+EXPOSURE = {service.EXPORT: 2.5, service.FLIGHT: 3.5}  # at most 10; 0 is none
 
 
 def with_build(unit, folder):

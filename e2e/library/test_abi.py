@@ -47,7 +47,7 @@ def test_changes_fail(tmp_path):
         assert "inserted" in done.stdout.lower()
     for header, old, new in (
         ("reader.h", "#define RINGTAP_LOST_MAX 16", "#define RINGTAP_LOST_MAX 17"),
-        ("monitor.h", "RINGTAP_LATENCY = 1 << 4", "RINGTAP_LATENCY = 1 << 9"),  # of an enumeration without a name
+        ("monitor.h", "RINGTAP_LATENCY = 1 << 4", "RINGTAP_LATENCY = 1 << 9"),  # in an enumeration without a name
         ("reader.h", "RINGTAP_TX = 2", "RINGTAP_TX = 2, RINGTAP_BOTH = 3"),
         ("reader.h", "a->first + i * a->stride", "a->first + i * 8"),
         ("monitor.h", "ringtap_array_at(&t->gaps, i)", "ringtap_array_at(&t->microbursts, i)"),

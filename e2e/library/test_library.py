@@ -12,7 +12,7 @@ from harness.proc import Proc, check, run, until
 from harness.ringtap import sessions
 
 PYTHON = "/usr/bin/python3"
-LONG_S = "8"  # of a capture: on a busy machine it takes seconds to see that it has begun
+LONG_S = "8"  # duration of a capture: on a busy machine it takes seconds to begin
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ from harness.pcapng import RX, TX
 from harness.proc import until
 from harness.ringtap import packets_of
 
-ROUTE, DENIED = 1, 77  # of 198.18.N.0/24
+ROUTE, DENIED = 1, 77  # N of 198.18.N.0/24
 PACKETS = 64
-TO = 14 + 18  # of a frame: N of 198.18.N.1
+TO = 14 + 18  # byte of a frame: N of 198.18.N.1
 ANY = "0 : 65535 0 : 65535 0x00/0x00"  # ports and protocol
 SEND = """
 import socket, sys

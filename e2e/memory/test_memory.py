@@ -248,7 +248,7 @@ def test_ctrl_c_and_killed_application(known, memory, tmp_path):
 
 
 # ---- Intel PCM. There are no such counters here: this is about reading what it prints, in the form
-# of its source (build_csv() in pcm-iio.cpp), not about the values being right.
+# its source (build_csv() in pcm-iio.cpp), not about the values being right.
 
 PCM = r"""#!/bin/sh
 trap 'exit 0' TERM

@@ -8,7 +8,7 @@ from harness import pcapng
 from harness.proc import check
 from harness.ringtap import packets_of
 
-HUGE_PAGES_NEEDED = 256  # of 2 MiB
+HUGE_PAGES_NEEDED = 256  # pages of 2 MiB
 BYTES = 3_000_000
 
 # Sends BYTES over TCP and waits until the peer has closed; the peer counts the bytes.

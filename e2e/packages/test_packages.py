@@ -16,7 +16,7 @@ pytestmark = [
     ),
 ]
 HERE = platform.freedesktop_os_release().get("VERSION_CODENAME")
-SUITE = os.environ.get("RINGTAP_PACKAGES")  # of Debian: this machine's, or another in a root of its own
+SUITE = os.environ.get("RINGTAP_PACKAGES")  # Debian's: this machine's, or another in a root of its own
 BUILD_S = 3000  # the compiler's time; lintian's is a minute
 ROOT_S = 1800
 

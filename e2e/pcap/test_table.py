@@ -39,7 +39,7 @@ def lines_of(proc, send=None):
             send(found[1], int(found[2]), int(found[3]), seq)
             seq += int(found[2])
             proc.send("")
-        elif not line.startswith("Warning: "):  # of libpcap, on standard error
+        elif not line.startswith("Warning: "):  # libpcap's, on standard error
             lines.append(line)
     assert proc.wait() == 0
     return lines

@@ -13,8 +13,8 @@ from harness.pcapng import RX, TX
 from harness.proc import check, run, until
 from harness.ringtap import packets_of
 
-PACKETS = 60_000  # of each of two threads
-IP_ID = slice(18, 20)  # of a frame
+PACKETS = 60_000  # packets of each of two threads
+IP_ID = slice(18, 20)  # bytes of a frame
 
 
 @pytest.mark.parametrize("option,infer", [("--ids", 0), ("--infer-ids", 1)])

@@ -18,7 +18,7 @@ from harness.paths import RINGTAP
 from harness.proc import Proc, of_tasks, run, until
 from harness.ringtap import FAILED, sessions
 
-TICKS = 20  # of the control thread: 1 s
+TICKS = 20  # ticks of the control thread: 1 s
 
 
 def control_thread_s(pid):

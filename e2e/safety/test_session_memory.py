@@ -15,7 +15,7 @@ from harness.proc import run, until
 from harness.ringtap import FAILED, listing, sessions
 
 MIB = 1 << 20
-GROWTH = 2 * MIB  # of the application's memory charge in a session, without page tables
+GROWTH = 2 * MIB  # growth of the application's memory charge in a session, without page tables
 
 
 def page_tables(pid):

@@ -55,7 +55,7 @@ struct ringtap_fate_queue {
 	uint64_t free;        /* not offered either: in their pools when these were last read */
 	uint64_t open;
 	uint64_t unknown;  /* received while others had the mbuf, or without room to note it */
-	uint64_t inferred; /* of unknown: likely offered */
+	uint64_t inferred; /* part of unknown: likely offered */
 	/* Parts of unknown: not offered to any queue with a hook, and received before there were
 	 * hooks on all queues, or while a port that the application sends to was stopped. */
 	uint64_t unseen, stopped;
@@ -113,7 +113,7 @@ struct ringtap_open_packet {
 	uint32_t pool;          /* index in the pools of a reading; RINGTAP_NO_INDEX: not known */
 	bool free;              /* its mbuf was found in its pool: it is not held; see fate */
 	uint64_t id;            /* as in a capture with `ids`, see above; 0: none */
-	enum ringtap_fate fate; /* of a free one: not offered, or unknown for some reason */
+	enum ringtap_fate fate; /* for a free one: not offered, or unknown for some reason */
 };
 
 /* An iterator over the open packets of an application, in no order. Packets that move meanwhile

@@ -141,7 +141,7 @@ struct ringtap_queue_stats {
 	uint64_t polls, empty_polls, packets; /* from the histogram */
 	uint64_t bytes, byte_packets;
 	uint64_t big_polls,
-		big_packets; /* of more than RINGTAP_BURSTS packets; in polls, packets */
+		big_packets; /* bursts of more than RINGTAP_BURSTS packets; in polls, packets */
 	uint64_t burst[RINGTAP_BURSTS + 1];
 };
 

@@ -77,7 +77,7 @@ struct ringtap_conn_options {
 enum ringtap_stamps {
 	RINGTAP_STAMPS_NONE,
 	RINGTAP_STAMPS_NIC,  /* for RINGTAP_NIC */
-	RINGTAP_STAMPS_TIME, /* of the system's clock: used instead of RINGTAP_TSC */
+	RINGTAP_STAMPS_TIME, /* the system's clock: used instead of RINGTAP_TSC */
 };
 
 struct ringtap_port_info {
@@ -245,7 +245,7 @@ const char *ringtap_capture_error(const struct ringtap_capture *cap);
 /* Packets of one thread, in place in its ring: ringtap_packet_next() reads them,
  * ringtap_run_pcapng() makes them a part of a file. */
 struct ringtap_run {
-	size_t size;       /* of this structure; set by ringtap_capture_next() */
+	size_t size;       /* bytes of this structure; set by ringtap_capture_next() */
 	uint64_t packets;  /* at least 1 */
 	uint64_t bytes;    /* length as pcapng */
 	uint64_t first_ns; /* since the epoch */
@@ -347,7 +347,7 @@ struct ringtap_packet {
 	bool has_hash;
 	uint8_t fate;       /* enum ringtap_fate of fates.h, of captures with fate_ids */
 	uint64_t dropcount; /* packets lost before it, of its thread, port, queue and direction */
-	uint64_t id; /* of a received packet, and of it, its clones and copies when sent; 0: none */
+	uint64_t id;        /* the packet, its clones and copies have it when sent; 0: none */
 };
 
 enum ringtap_fields { RINGTAP_FIELDS_BASIC, RINGTAP_FIELDS_ALL };
@@ -488,7 +488,7 @@ const char *ringtap_loss_name(unsigned reason);
  * lies within other structures and keeps its size; add up all of lost. */
 struct ringtap_counts {
 	uint64_t seen, captured, filtered;
-	uint64_t bytes;                  /* of captured packets, on the wire */
+	uint64_t bytes;                  /* bytes of captured packets on the wire */
 	uint64_t lost[RINGTAP_LOST_MAX]; /* by enum ringtap_loss */
 	uint64_t reserved[4];
 };
@@ -521,7 +521,7 @@ struct ringtap_stats {
 	size_t size;
 	struct ringtap_counts total;
 	uint64_t delivered;      /* packets handed out by ringtap_capture_next() */
-	uint64_t reordered;      /* of them, packets handed out later than their time */
+	uint64_t reordered;      /* packets handed out later than their time */
 	uint64_t apps_dead;      /* applications that went away by themselves */
 	uint64_t queues_refused; /* not captured: more queues than the segment has room for */
 	/* Figures of the application whose buffer was fullest, whenever ringtap_capture_next()

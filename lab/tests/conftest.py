@@ -83,7 +83,7 @@ def call(capsys):
         capsys.readouterr()
         try:
             status = main([str(arg) for arg in args])
-        except SystemExit as e:  # of argparse
+        except SystemExit as e:  # argparse's
             status = e.code
         return SimpleNamespace(returncode=status, **dict(zip(("stdout", "stderr"), capsys.readouterr())))
 

@@ -19,7 +19,7 @@ typedef uint32_t v4 __attribute__((vector_size(16), aligned(1), may_alias));
 struct cursor {
 	struct rte_mbuf **pkts, **last; /* next packet, and behind the last one */
 	uint8_t *at;                    /* next record */
-	const uint8_t *end;             /* of the room */
+	const uint8_t *end;             /* end of the room */
 	uint64_t bytes;
 };
 

@@ -32,8 +32,8 @@ struct packet {
 static struct test_ring t;
 static struct packet packets[BURST];
 static uint8_t expected[RING]; /* what the ring has to hold */
-static uint64_t head;          /* of expected */
-static uint64_t released;      /* of it */
+static uint64_t head;          /* position in expected */
+static uint64_t released;      /* position in expected */
 static uint64_t pending[2];
 static struct rt_seg_count counts[2];
 static uint8_t far[BURST * SEGMENTS][JUMBO]; /* external buffers */

@@ -79,7 +79,7 @@ static bool offer_external(struct rt_fate_feed *w, const struct rte_mbuf *m)
 
 static __rte_noinline void offer_packet(struct rt_fate_feed *w, const struct rte_mbuf *m)
 {
-	uint64_t id = 0; /* of this packet, once it is known */
+	uint64_t id = 0; /* this packet's, once it is known */
 	bool rest = false;
 
 	for (unsigned segs = m->nb_segs; m && segs; m = m->next, segs--) {

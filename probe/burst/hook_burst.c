@@ -167,7 +167,7 @@ static __rte_noinline void give_ids(
 		rt_ids_stamp(t, set->port, pkts, n);
 }
 
-static struct rt_ring no_ring; /* of a thread whose counters are not there yet */
+static struct rt_ring no_ring; /* the ring of a thread whose counters are not there yet */
 
 /* Taps first to last - 1, all with the same time stamp. */
 static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_t last,
@@ -328,7 +328,7 @@ static __rte_noinline uint16_t visit_first(
 	if (!t)
 		t = rt_thread_claim(rte_lcore_id());
 	else
-		t->stack = 0; /* of the visit that ended without an exit */
+		t->stack = 0; /* left by the visit that ended without an exit */
 	if (!t) {
 		visit_slotless(h, n, nb_pkts);
 		return n;

@@ -26,7 +26,7 @@ struct rt_chunks_part {
 			  * counted it as busy. Atomic */
 	uint32_t home;   /* the ring takes chunks from this one on; atomic */
 	uint32_t first;  /* chunk of the share; atomic */
-	int32_t node;    /* of the share: RT_NODE_UNKNOWN */
+	int32_t node;    /* NUMA node of the share, or RT_NODE_UNKNOWN */
 	uint32_t stole;  /* the ring has searched others for a chunk since the last tick; atomic */
 	uint32_t still;  /* ticks since the ring began a chunk; control thread */
 };

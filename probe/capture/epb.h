@@ -82,7 +82,7 @@ extern rt_epb_push_fn rt_epb_push;
 void rt_epb_init(void);
 
 #define RT_MAC_BYTES 12u
-#define RT_TAG_BYTES 4 /* of a VLAN tag */
+#define RT_TAG_BYTES 4 /* a VLAN tag */
 
 /* The mbuf flags of tags that belong to the frame but are not in its bytes. */
 static inline __attribute__((always_inline)) uint64_t rt_epb_tag_flags(enum rt_direction dir)

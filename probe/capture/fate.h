@@ -21,7 +21,7 @@ struct rt_fate_burst {
 	uint32_t left;
 	uint64_t received;                /* the counter, with this burst */
 	const struct rte_mempool *missed; /* the last one that was not among the pools */
-	uint32_t missed_version;          /* of the pools, then */
+	uint32_t missed_version;          /* version of the pools' table, then */
 } __attribute__((aligned(128)));
 static_assert(sizeof(struct rt_fate_burst) == 128, "two lines: the prefetcher takes pairs");
 
@@ -36,7 +36,7 @@ struct rt_fate_stray {
 struct rt_fates {
 	uint8_t *table;
 	uint64_t mask;   /* entries - 1 */
-	uint32_t shift;  /* of the hash: 64 - log2 of their number */
+	uint32_t shift;  /* shift of the hash: 64 - log2 of their number */
 	uint32_t probes; /* entries that are looked at for an mbuf; atomic */
 	uint32_t stride, snap;
 	struct rt_tap *const *taps; /* tap_capacity; NULL entries: not made yet */

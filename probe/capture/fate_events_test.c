@@ -105,7 +105,7 @@ static void test_packets_without_room_are_events(void **state)
 	}
 	m = receive(1, true);
 	id = id_of(m);
-	for (;;) { /* of those before as well, which the filter may have refused */
+	for (;;) { /* counts those before as well, which the filter may have refused */
 		struct test_record r;
 
 		assert_true(test_next_record(&r));

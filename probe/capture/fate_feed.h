@@ -28,8 +28,8 @@ struct rt_fate_feed {
 	struct rt_seg_count *counts; /* row of the ring, or of all threads without one */
 	struct rt_fate_sums *sums;   /* NULL: the thread has a ring */
 	const struct rt_tap *tap;
-	const struct rt_filter *filter; /* of received packets; NULL: all have records */
-	uint64_t tsc;                   /* of received packets */
+	const struct rt_filter *filter; /* filter of received packets; NULL: all have records */
+	uint64_t tsc;                   /* time of received packets */
 	uint64_t ns;
 	uint32_t spare;  /* probes, see fate_table.h */
 	uint32_t doubts; /* rt_fates_doubts(), and that it was asked for */

@@ -486,7 +486,7 @@ static void test_jumps_out_of_hooks_leave_counters_sane(void **state)
 static struct {
 	pthread_t thread;
 	struct rte_mbuf *m[BURST]; /* to be offered */
-	uint32_t round;            /* of the one that may begin */
+	uint32_t round;            /* the round that may begin */
 	uint32_t done;             /* rounds */
 	bool quit;
 } other;

@@ -23,7 +23,7 @@
  * 16,000 cache misses, a millisecond or two, and where the table is full for eight times as many
  * probes at most. A million mbufs take six seconds. */
 #define PIECE       4096u /* mbufs */
-#define PIECES      2u    /* of one tick */
+#define PIECES      2u    /* pieces in one tick */
 #define AHEAD       8u    /* mbufs */
 #define EVERY_MS    500u
 #define CACHES_DONE UINT32_MAX
@@ -394,7 +394,7 @@ static void walk_piece(struct rt_session *s)
 {
 	struct rt_fate_walk *w = s->fates->walk;
 	struct piece p = {.w = w, .k = &w->known[w->pool], .mbuf = w->found};
-	uint32_t spare = RT_FATE_SPARE; /* of all: the reader may have filled the table */
+	uint32_t spare = RT_FATE_SPARE; /* entries in all: the reader may have filled the table */
 
 	if (p.k->mp && p.k->kind != POOL_UNKNOWN)
 		(void)rt_mempools_each(copy_piece, &p);

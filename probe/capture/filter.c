@@ -16,12 +16,12 @@
 #include "common/program.h"
 #include "probe/tunables.h"
 
-#define WORDS 16u /* of scratch memory */
+#define WORDS 16u /* words of scratch memory */
 
 struct rt_filter {
 	struct rt_loop loop;          /* run is NULL: there is none */
 	uint64_t (*func)(void *mbuf); /* for what the loop leaves; NULL: it is interpreted */
-	struct rte_bpf *bpf;          /* of func */
+	struct rte_bpf *bpf;          /* owner of func */
 	struct rt_insn *program;
 	struct rt_filter *tx; /* for packets that are sent; NULL: the same */
 };

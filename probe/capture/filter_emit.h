@@ -20,7 +20,7 @@ struct rt_code {
 	uint32_t size; /* bytes so far */
 	const struct rt_insn *insns;
 	uint32_t *at; /* place of each instruction */
-	uint32_t *to; /* of each: the one that a jump to it gets to, behind BPF_JA */
+	uint32_t *to; /* for each instruction, the one that a jump to it gets to, behind BPF_JA */
 	/* For each: bytes that a packet needs in its first segment for what comes from here, up to
 	 * the next BPF_JA. */
 	uint32_t *need;
@@ -31,7 +31,7 @@ struct rt_code {
 	/* Behind the bytes that loads by X read, less X. 0: they check it themselves, as X may be
 	 * anything; else it comes from headers' lengths only, and is checked there. */
 	uint32_t reach_by_x;
-	bool reads_len; /* of the packet */
+	bool reads_len; /* it reads the packet's length */
 };
 
 static inline void rt_code_put(struct rt_code *c, const void *bytes, uint32_t n)

@@ -15,7 +15,7 @@ struct rt_loop_burst {
 	struct rte_mbuf **pkts, **last; /* next packet, and behind the last one */
 	struct rte_mbuf **pass;         /* where the next one that passes is stored */
 	uint64_t slow_flags;            /* ol_flags of packets that are left to the caller */
-	uint32_t memory[16];            /* of the program; need not be initialized */
+	uint32_t memory[16];            /* scratch memory of the program; need not be initialized */
 };
 
 /* Hot path. Stores the packets that pass, until no packet is left or the next one is to be decided

@@ -8,7 +8,7 @@
 #include "common/atomics.h"
 #include "filter_run.h"
 
-#define WORDS 16 /* of scratch memory */
+#define WORDS 16 /* words of scratch memory */
 
 struct machine {
 	uint32_t a, x, memory[WORDS];

@@ -19,7 +19,7 @@
 static_assert(RT_MAX_THREADS <= 1u << (RT_ID_PORT_SHIFT - THREAD_SHIFT), "the thread fits");
 
 struct rt_mbuf_field rt_ids;
-static uint64_t process; /* of this process, in its place */
+static uint64_t process; /* this process's bits of an id, in their place */
 static uint64_t before;  /* number that its threads start after */
 
 static_assert(RT_PROCESSES_MAX <= 1u << (RT_ID_SOURCE_SHIFT - RT_ID_PROCESS_SHIFT), "it fits");

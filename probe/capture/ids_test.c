@@ -177,7 +177,7 @@ static void test_created_packets_have_none(void **state)
 {
 	take_in(BURST);
 	rte_pktmbuf_free_bulk(pkts, BURST);
-	send_made(1000); /* of all mbufs of the pool, some twice */
+	send_made(1000); /* all mbufs of the pool, some twice */
 	for (unsigned i = 0; i < 1000; i++)
 		assert_int_equal(id_at(out, RT_DIR_TX, (read_records(session), i)), 0);
 	assert_int_equal(id_at(in, RT_DIR_TX, 0), 0);

@@ -32,7 +32,7 @@
 static struct test_ring t;
 static struct test_record r;
 static uint64_t now_ms = 5000;
-static uint8_t *good; /* of malloc() */
+static uint8_t *good; /* from malloc() */
 
 static void look(uint64_t after_ms)
 {

@@ -14,7 +14,7 @@ struct rt_request {
 	struct rt_msg_target *targets; /* open.target_count */
 	struct rt_insn *insns;         /* open.insn_count; NULL if 0 */
 	struct rt_filter *
-		*filters; /* of the targets, compiled; NULL entries: none; see filter_job.h */
+		*filters; /* the targets' filters, compiled; NULL entries: none; see filter_job.h */
 	uint32_t reader_pid;
 	char reader[RT_NAME_LEN];
 };

@@ -31,7 +31,7 @@ static struct test_peer peer;
 static struct ringtap_capture *cap;
 static struct rt_chunks chunks;
 static struct rt_ring ring[RINGS];
-static uint64_t ns, begin_ns; /* of the next packet, of the first one */
+static uint64_t ns, begin_ns; /* times of the next packet and of the first one */
 static uint64_t refused;      /* chunks that a ring did not get */
 static bool waits;            /* rings wait for their chunks */
 static bool dead;             /* the application has ended */

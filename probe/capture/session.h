@@ -41,7 +41,7 @@ enum rt_session_state {
 
 struct rt_session_if {
 	struct rt_msg_port port;
-	uint32_t generation; /* of the port id, see ports.h */
+	uint32_t generation; /* the port id's, see ports.h */
 	uint32_t target;     /* index */
 	uint32_t queues[2];  /* by direction: queues below have their tap */
 	uint32_t unhooked;   /* TX queues that could not get a tap or a hook */

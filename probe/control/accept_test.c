@@ -18,7 +18,7 @@
 
 #include "accept.h"
 
-#define OVERFLOW 65534u /* of a kernel whose kernel.overflowuid is unchanged */
+#define OVERFLOW 65534u /* kernel.overflowuid by default */
 
 enum verdict { REFUSED, ALLOWED, NO_NAMESPACE };
 

@@ -13,7 +13,7 @@
 /* The functions of ringtap/probe.h. */
 struct rt_probe_api {
 	uint32_t version;
-	uint32_t size; /* of this */
+	uint32_t size; /* bytes of this structure */
 	int (*start)(void);
 	const char *(*why)(void); /* it returned -ENOTSUP; "": for another reason */
 	void (*stop)(void);

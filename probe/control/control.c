@@ -50,7 +50,7 @@ static struct {
 	uint64_t lease_ms[RT_COLLECT_COUNT +
 			  1]; /* when the lease of each collector ends; the last entry: of any */
 	uint64_t generation;  /* counts the control threads that have ended */
-	pid_t pid;            /* of the process that last took the lock to start the thread */
+	pid_t pid;            /* process that last took the lock to start the thread */
 	uint64_t active_ms, tick_ms, counters_ms;
 	struct rt_clock clock;
 	struct rt_clock_point early;

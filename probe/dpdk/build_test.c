@@ -94,7 +94,7 @@ static void test_other_place_of_next_is_refused(void **state)
 {
 	next_at = offsetof(struct rte_mbuf, next) ? 8 : 64;
 	assert_refused("enable_iova_as_pa");
-	next_at = 72; /* of no build that is known */
+	next_at = 72; /* no known build has it */
 	assert_refused("enable_iova_as_pa");
 	next_at = offsetof(struct rte_mbuf, next);
 }

@@ -8,7 +8,7 @@
 /* What was registered; 0: nothing yet. Read in hooks. */
 struct rt_mbuf_field {
 	uint64_t flag;  /* in ol_flags */
-	int32_t offset; /* of 8 bytes in the mbuf */
+	int32_t offset; /* 8 bytes in the mbuf */
 };
 
 /* Registers a dynamic field of 8 bytes and a dynamic flag by these names. Once, for good: DPDK has

@@ -12,7 +12,7 @@
  * followed like the TSC; all others are taken for nanoseconds since the epoch. */
 struct rt_nic_clock {
 	struct rt_clock_latch latch; /* read in hooks; mult 0: not known yet */
-	uint32_t generation;         /* of the port that it is for, plus one */
+	uint32_t generation;         /* the port's generation plus one */
 	struct rt_clock state;
 	bool ticking; /* follows rte_eth_read_clock() */
 	bool started; /* state is valid */

@@ -30,7 +30,7 @@
 #include "probe/test_ports.h"
 
 #define LOOKS 200u
-#define TICKS 25u /* of the control thread */
+#define TICKS 25u /* steps of the control thread */
 
 /* ---- calls of drivers ---- */
 

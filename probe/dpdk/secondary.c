@@ -65,7 +65,7 @@ bool rt_process_is_new(void)
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = 0;
-	at = strrchr(text, ')'); /* of the name, the second, which may contain anything */
+	at = strrchr(text, ')'); /* end of the name, the second field, which may contain anything */
 	for (int i = 2; at && i < STARTTIME; i++)
 		at = strchr(at + 1, ' ');
 	if (!at || !hz)

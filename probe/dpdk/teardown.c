@@ -15,7 +15,7 @@
 #define PATIENCE_MS 1000
 
 static pthread_rwlock_t users = PTHREAD_RWLOCK_INITIALIZER;
-static pid_t users_pid; /* of the process that the users belong to */
+static pid_t users_pid; /* process that the users belong to */
 static bool begun;
 static uint64_t late_ms;
 

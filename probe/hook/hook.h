@@ -23,7 +23,7 @@ struct rt_tapset {
 	uint32_t count;
 	uint32_t wait_from; /* the taps from here on may wait for their readers */
 	bool gives_ids;     /* to received packets */
-	bool uses_ids;      /* of sent packets; see rt_ids_use() */
+	bool uses_ids;      /* sent packets keep their ids; see rt_ids_use() */
 	bool fates;         /* some taps are of sessions with fates */
 	uint16_t port;
 	/* Session of its only tap, if that takes its times from the TSC, without ids; else NULL. */
@@ -39,7 +39,7 @@ struct rt_deferred;
 struct rt_hook {
 	struct rt_tapset *taps;       /* NULL: nothing to do */
 	struct rt_stat_site *stats;   /* NULL: nothing to count */
-	struct rt_stat_quick *column; /* of statistics, if it has one */
+	struct rt_stat_quick *column; /* column of statistics; NULL: none */
 	struct rt_thread_set seen;    /* thread slots that have called it */
 	uint64_t orphaned; /* packets of threads without a slot, and of nested calls; atomic */
 	uint16_t port, queue;

@@ -104,7 +104,7 @@ static inline void rt_thread_exit(struct rt_thread *t)
 }
 
 struct rt_grace {
-	uint32_t count; /* of slots claimed so far */
+	uint32_t count; /* slots claimed so far */
 	uint64_t epoch[RT_MAX_THREADS];
 };
 

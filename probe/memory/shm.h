@@ -43,8 +43,9 @@ int rt_shm_seal(int fd);
 
 struct rt_shm_numbers {
 	uint32_t rings, taps;
-	uint32_t rows;   /* of counters that the reader populates: for these rings */
-	uint32_t shares; /* of the buffer: one for each thread that probably polls, and some */
+	uint32_t rows;   /* rows of counters that the reader populates: for these rings */
+	uint32_t shares; /* shares of the buffer: one for each thread that probably polls, and some
+			  */
 	uint32_t least;  /* rings that must have their chunks, besides these */
 	uint64_t buffer_size;
 	uint64_t first; /* bytes of it that are there first, and more if rings need it; 0: all */

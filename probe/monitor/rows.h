@@ -14,12 +14,12 @@ struct rt_hook;
 /* What a polling thread keeps from call to call; its own. */
 struct rt_stat_own {
 	uint32_t switching; /* high half of the mode's state that it has followed */
-	uint32_t kind;      /* of its last RX poll: enum rt_stat_kind */
-	uint64_t packets;   /* of the current busy period */
+	uint32_t kind;      /* enum rt_stat_kind: its last RX poll */
+	uint64_t packets;   /* packets in the current busy period */
 	uint64_t since_tsc; /* start of the period */
 	/* The control thread reads the last poll, see rt_stats_look_at_polls(). */
-	uint64_t last_tsc;   /* of its last RX poll, 0: unknown */
-	uint64_t last_epoch; /* of the thread, in that poll */
+	uint64_t last_tsc;   /* time of its last RX poll; 0: unknown */
+	uint64_t last_epoch; /* the thread's epoch in that poll */
 	uint32_t last_count; /* packets, … */
 	uint32_t last_where; /* … port and queue of it */
 	uint32_t window;     /* number, 0: none yet */
@@ -34,7 +34,7 @@ struct rt_stat_own {
 	uint64_t run;                /* number of the last one begun */
 	uint64_t no_block_polls, no_pair_packets;
 	struct rt_stat_pair *pair; /* used last */
-	uint32_t pair_key;         /* of it: receiving port | sending port << 16 */
+	uint32_t pair_key;         /* that pair's receiving port | sending port << 16 */
 	uint32_t pair_generation;  /* as pair_generations of it */
 	uint32_t pair_count;
 	uint8_t pairs[RT_STAT_PAIRS]; /* its own ones */

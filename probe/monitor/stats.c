@@ -14,8 +14,8 @@
 #include "probe/capture/session.h"
 
 #define REFRESH_MS 500  /* ports, threads, pools */
-#define WINDOW_MS  1000 /* of the worst gaps and bursts */
-#define RUN_MS     100  /* of sampled addresses */
+#define WINDOW_MS  1000 /* period of the worst gaps and bursts */
+#define RUN_MS     100  /* period of sampled addresses */
 
 static struct rt_monitor *monitors;
 static struct rt_stats *dying;

@@ -27,7 +27,7 @@ struct rt_stat_supply {
 };
 
 struct rt_stat_port_state {
-	uint32_t generation; /* of the port id, see ports.h */
+	uint32_t generation; /* the port id's, see ports.h */
 	uint32_t queues[2];  /* by direction: queues below have their site */
 	uint8_t mac[6];
 	bool returned;               /* it has been gone: its sites may be there */

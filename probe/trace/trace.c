@@ -22,10 +22,10 @@
 struct tally {
 	struct rt_trace_count count[RT_TRACE_EVENTS];
 	uint64_t in_buffer[RT_TRACE_EVENTS]; /* emitted since its beginning */
-	uint64_t earlier[RT_TRACE_EVENTS];   /* of these: before the mark */
+	uint64_t earlier[RT_TRACE_EVENTS];   /* those before the mark */
 	uint32_t mark;
 	uint32_t offset;     /* in the buffer, after the last event of ringtap */
-	uint32_t generation; /* of the thread's slot */
+	uint32_t generation; /* generation of the thread's slot */
 } __attribute__((aligned(128)));
 
 const char *const rt_trace_names[RT_TRACE_EVENTS] = {

@@ -55,8 +55,8 @@ extern const char *const rt_trace_names[RT_TRACE_EVENTS];
 /* Events given to DPDK's trace points since the application started. */
 struct rt_trace_count {
 	uint64_t emitted;
-	uint64_t lost;         /* of these: had no buffer, no room, or were overwritten */
-	uint64_t lost_earlier; /* of these: emitted before an rt_trace_mark(), lost after it */
+	uint64_t lost;         /* events without buffer or room, and overwritten ones */
+	uint64_t lost_earlier; /* events emitted before an rt_trace_mark(), lost after it */
 };
 
 /* Any thread. lost is at most emitted. Exact when no thread is in a hook, with two exceptions,

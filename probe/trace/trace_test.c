@@ -22,7 +22,7 @@
 #include "trace.h"
 #include "points.h"
 
-#define POLL_BYTES  16 /* of an event of four 16-bit numbers */
+#define POLL_BYTES  16 /* an event of four 16-bit numbers */
 #define RING_FRAMES 2000
 
 static uint16_t port;

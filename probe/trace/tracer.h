@@ -27,7 +27,7 @@
 
 struct rt_tracer {
 	uint32_t version;
-	uint32_t size; /* of this */
+	uint32_t size; /* bytes of this structure */
 	/* Whether any event is enabled. Control thread. */
 	bool (*enabled)(void);
 	/* Any thread, at any time. */

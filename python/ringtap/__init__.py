@@ -19,7 +19,7 @@
         for q in m.read().since(before).queues:
             print(q.port.name, q.queue, q.packets)
 
-    for o in ringtap.explain("trace.pcapng"):  # of `ringtap record --ids`
+    for o in ringtap.explain("trace.pcapng"):  # made by `ringtap record --ids`
         if o.fate == "sent" and o.latency_ns > 100_000:
             print(o.rx_frame, o.latency_ns, o.flow)
 

@@ -16,7 +16,7 @@ LATENCY, ADDRESSES, POOLS = lib.RINGTAP_LATENCY, lib.RINGTAP_ADDRESSES, lib.RING
 
 # What grows, as in ringtap_snapshot_since(); the rest are states.
 COUNTERS = {
-    "": ("no_thread_polls", "no_block_polls", "no_pair_packets"),  # of the snapshot itself
+    "": ("no_thread_polls", "no_block_polls", "no_pair_packets"),  # the snapshot itself
     "ports": (
         "rx_packets",
         "tx_packets",

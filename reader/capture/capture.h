@@ -23,11 +23,11 @@ struct rt_growth; /* grow.h */
 
 struct rt_source {
 	struct ringtap_conn *conn;
-	dev_t dev; /* of its runtime folder */
+	dev_t dev; /* device of its runtime folder */
 	ino_t ino; /* 0: unknown */
 	pid_t secondary;
 	unsigned instance; /* in the folder */
-	uint32_t number;   /* of ids: that of the first source of the same application */
+	uint32_t number;   /* number in ids: that of the first source of the same application */
 	struct rt_memory memory;
 	struct rt_segment seg;
 	struct rt_growth *growth; /* NULL: none was needed */
@@ -83,7 +83,7 @@ struct ringtap_capture {
 	int corrupt;                    /* -errno: a ring has an invalid record */
 	uint64_t keep_ns;               /* ringtap_capture_keep_for(); atomic */
 	struct rt_retention *retention; /* ringtap_capture_keep() was called */
-	struct rt_window *window;       /* of another capture, whose connections these are */
+	struct rt_window *window;       /* window on another capture, whose connections these are */
 	char error[RT_TEXT_LEN + RT_NAME_LEN];
 };
 

@@ -62,7 +62,7 @@ struct entry {
 	uint64_t id, ns;
 	uint32_t tap, len, cap, pool;
 	bool free, outside;
-	enum ringtap_fate fate; /* of one that is free */
+	enum ringtap_fate fate; /* what became of one that is free */
 };
 
 /* A reception clears the mark. A walk in progress has marked some of the free mbufs with the next
@@ -144,7 +144,7 @@ struct doubtful {
 
 struct reading {
 	struct ringtap_fates pub;
-	uint32_t *index; /* of queues, by tap; RINGTAP_NO_INDEX: none */
+	uint32_t *index; /* indexes of queues, by tap; RINGTAP_NO_INDEX: none */
 	struct ringtap_fate_queue *queues;
 	struct doubtful *doubtful; /* by queue */
 	struct ringtap_fate_pool *pools;

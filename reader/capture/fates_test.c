@@ -257,7 +257,7 @@ static void test_marks_of_the_last_walk_and_of_the_next_are_free(void **state)
 {
 	put(0, 0, 9 * SECOND)->walk = 2; /* taken from its pool since */
 	put(1, 0, 9 * SECOND)->walk = 3;
-	put(2, 0, 9 * SECOND)->walk = 4; /* of the walk in progress */
+	put(2, 0, 9 * SECOND)->walk = 4; /* the walk in progress */
 	put(3, 0, 9 * SECOND)->walk = 5; /* nonsense */
 	put(4, 0, 9 * SECOND);
 	assert_int_equal(free_packets(), 0); /* no walk has ended */

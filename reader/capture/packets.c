@@ -13,8 +13,8 @@
 struct rt_packets {
 	struct ringtap_packets pub;
 	const uint8_t *at;  /* the record after the batch; pub.left bytes follow */
-	const uint8_t *end; /* of the run */
-	uint64_t packets;   /* of the run, after the batch */
+	const uint8_t *end; /* end of the run */
+	uint64_t packets;   /* packets of the run, after the batch */
 	const uint32_t *interfaces;
 	uint32_t interface_count;
 	enum ringtap_fields fields;

@@ -13,7 +13,7 @@
 #define PACKETS 200u /* more than a batch */
 #define CAPLEN  61u
 #define OPTIONS 72u                         /* all five, and opt_endofopt */
-#define LEN     (RT_EPB_MIN + 64 + OPTIONS) /* of a record */
+#define LEN     (RT_EPB_MIN + 64 + OPTIONS) /* bytes of a record */
 
 static uint8_t ring[PACKETS * LEN];
 static struct ringtap_packets *it;

@@ -18,7 +18,7 @@
 #include "window.h"
 
 /* A look takes place every millisecond at least: room for many at any rate of packets. */
-#define MARGIN_SHARE 16u           /* of the chunks */
+#define MARGIN_SHARE 16u           /* share of the chunks */
 #define MARGIN_BYTES (64ull << 20) /* at least, but a quarter of the chunks at most */
 
 void rt_retain_lock(struct ringtap_capture *cap)

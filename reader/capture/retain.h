@@ -24,7 +24,7 @@ struct rt_kept_ring {
 };
 
 struct rt_retention {
-	pthread_mutex_t lock;       /* of all of this, and of the capture's interfaces */
+	pthread_mutex_t lock;       /* protects all of this, and the capture's interfaces */
 	struct rt_kept_ring *rings; /* by index in ringtap_capture.ins */
 	struct rt_window *windows;
 	uint32_t over; /* bit by source: no producer writes any more; atomic */

@@ -14,7 +14,7 @@ struct rt_source;
 
 /* A ring in the merge. Positions are those of docs/format.md. */
 struct rt_in {
-	const uint8_t *data;   /* of all chunks */
+	const uint8_t *data;   /* all chunks */
 	const uint32_t *order; /* shared: believe nothing */
 	uint64_t size;         /* bytes of all chunks */
 	uint64_t mask;         /* bytes of a chunk - 1 */

@@ -12,7 +12,7 @@
 #include "connect.h"
 
 struct attempt {
-	pid_t pid; /* of the network namespace */
+	pid_t pid; /* a process of the network namespace */
 	const char *name;
 	int timeout_ms;
 	struct ucred peer;

@@ -19,7 +19,7 @@
 #include "common/proto.h"
 
 #define RT_TELEMETRY_SOCKET "dpdk_telemetry.v2"
-#define RT_MP_SOCKET        "mp_socket_" /* of a secondary: PID_NUMBER in hexadecimal digits */
+#define RT_MP_SOCKET        "mp_socket_" /* a secondary's: PID_NUMBER in hexadecimal digits */
 
 struct rt_address {
 	char dir[PATH_MAX];

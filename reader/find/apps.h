@@ -19,11 +19,11 @@ struct rt_app {
 	unsigned folder;    /* counts those with applications */
 	pid_t pid;          /* 0: unknown */
 	pid_t secondary;    /* its id in its own PID namespace; 0: it is not a secondary process */
-	bool foreign;       /* of a user other than root and this one */
+	bool foreign;       /* belongs to a user other than root and this one */
 	bool primary;       /* has the shared configuration of the folder */
-	size_t name_length; /* of the file-prefix */
+	size_t name_length; /* length of the file-prefix */
 	bool by_process;    /* found by its process, not in the folders of the caller */
-	dev_t dev;          /* of the folder; 0 as ino: it has none */
+	dev_t dev;          /* device of the folder; 0 as ino: it has none */
 	ino_t ino;
 	unsigned instance; /* in the folder */
 };
@@ -55,13 +55,13 @@ struct rt_place {
 	bool named[RT_INSTANCES_MAX]; /* a socket with this number exists */
 	unsigned named_count;
 	bool locked;      /* the config file, by a process that lives */
-	pid_t pid;        /* of the last one that answered; 0: unknown */
-	pid_t config_pid; /* of the process that locks the config file; 0: unknown */
+	pid_t pid;        /* the last one that answered; 0: unknown */
+	pid_t config_pid; /* process that locks the config file; 0: unknown */
 	bool config_listed;
 	struct ringtap_apps *list;
 	struct stat file;           /* the folder; 0 as st_ino: there is none */
 	const struct rt_view *view; /* its processes have this one; NULL: any */
-	const char *path;           /* of the folder in the view */
+	const char *path;           /* path of the folder in the view */
 	bool known; /* the caller has the folder by another path: notes were taken */
 };
 

@@ -28,7 +28,8 @@ static void *run(void *arg)
 int rt_in_thread(int (*call)(void *arg), void *arg)
 {
 	struct deed d = {.call = call, .arg = arg};
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what the process is */
+	static pthread_mutex_t lock =
+		PTHREAD_MUTEX_INITIALIZER; /* protects the identity of the process */
 	sigset_t all, old;
 	pthread_t thread;
 	int dumpable, ret;

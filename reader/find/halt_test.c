@@ -119,7 +119,7 @@ static void test_running_and_invisible_processes_are_not_halted(void **state)
 	char err[RT_TEXT_LEN] = "untouched";
 	int fd[2];
 
-	assert_false(rt_halted(0, err, sizeof(err))); /* of another PID namespace */
+	assert_false(rt_halted(0, err, sizeof(err))); /* a process of another PID namespace */
 	assert_false(rt_halted(-1, err, sizeof(err)));
 	assert_false(rt_halted(999999999, err, sizeof(err)));
 	assert_false(rt_peer_halted(STDIN_FILENO, err, sizeof(err)));

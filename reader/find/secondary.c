@@ -13,8 +13,8 @@
 #include "halt.h"
 #include "secondary.h"
 
-#define SECONDARIES_MAX 256 /* of a folder: its owner may have made any number of files */
-#define FOLDER_NS       UINT64_C(250000000) /* of another user or a container */
+#define SECONDARIES_MAX 256 /* limit for a folder: its owner may have made any number of files */
+#define FOLDER_NS       UINT64_C(250000000) /* limit for a folder of another user or a container */
 
 struct search {
 	const struct rt_folder *folder;

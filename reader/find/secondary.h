@@ -16,7 +16,7 @@
 
 struct rt_secondary {
 	pid_t own_pid;     /* in its PID namespace */
-	unsigned instance; /* of those with the same process id */
+	unsigned instance; /* number among those with the same process id */
 	pid_t pid;         /* in that of the caller; 0: unknown */
 };
 

@@ -30,11 +30,11 @@ struct net {
 
 struct search {
 	struct rt_view own;
-	struct rt_view *views; /* of which one process was met */
+	struct rt_view *views; /* views of which one process was met */
 	size_t view_count;
 	struct net *nets;
 	size_t net_count;
-	struct rt_owners owners; /* of the sockets in the own network namespace */
+	struct rt_owners owners; /* owners of the sockets in the own network namespace */
 	bool foreign;            /* searched for: those of other users than root and this one */
 };
 

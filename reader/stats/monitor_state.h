@@ -45,7 +45,8 @@ struct ringtap_monitor {
 	struct rt_clock_line line;
 	uint64_t open_tsc, open_mono_ns;
 	uint32_t newest_window;
-	char names[RT_STAT_PORTS][RT_NAME_LEN]; /* of ports in Open vSwitch; empty: none known */
+	char names[RT_STAT_PORTS]
+		  [RT_NAME_LEN]; /* names of ports in Open vSwitch; empty: none known */
 	uint8_t name_tries[RT_STAT_PORTS];
 	/* By index in the snapshots, in the order of discovery. */
 	uint32_t slot_count; /* entries of threads that may be in use */

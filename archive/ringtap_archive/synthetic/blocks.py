@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 
-ALGORITHM = 5  # of epb_hash: Toeplitz
+ALGORITHM = 5  # epb_hash's: Toeplitz
 RX, TX = 1, 2  # epb_flags
 FATES = 0x80525446
 FATES_BEGIN, FATES_PACKETS, FATES_END = 1, 2, 3

@@ -42,7 +42,7 @@ HANDSHAKE = CLOSING = 3
 TCP_PORTS = [443, 443, 443, 443, 80, 8443, 5001, 5002]
 UDP_PORTS = [443, 5001, 5002, 9999]
 TUNNELLED_TCP = (Kind.VXLAN, Kind.VXLAN6, Kind.GTPU)
-PORTS_LOW, PORTS_HIGH = 50_000, 61_000  # of the client, 4096 each: Wireshark has no protocol for these ports
+PORTS_LOW, PORTS_HIGH = 50_000, 61_000  # the client's, 4096 each: Wireshark has no protocol for these ports
 PAIRS = (Kind.DNS, Kind.ICMP, Kind.ARP, Kind.FRAG4, Kind.FRAG6)  # conversations of two packets
 ENDLESS = 1 << 40
 ELEPHANTS = 32  # flows of the first ranks are of no such pairs
@@ -98,7 +98,7 @@ class Slots:
         ports = np.array(TCP_PORTS)[_bits(h, 48, 7)]
         ports = np.where(self.tcp, ports, np.array(UDP_PORTS)[_bits(h, 48, 3)])
         self.port_b = np.where(self.kind == Kind.DNS.value, 53, ports)
-        self.endpoint = _bits(h, 52, 31)  # of tunnels
+        self.endpoint = _bits(h, 52, 31)  # endpoint of tunnels
         self.tunnel_id = 1000 + _bits(h, 57, 63)
         length = np.array(TCP_LENGTHS)[_bits(h, 28, 0xFFFF) % len(TCP_LENGTHS)] * np.maximum(1, LONGER // (slot + 1))
         self.length = np.where(self.tcp, length, ENDLESS)

@@ -140,7 +140,7 @@ for _i, _l in enumerate(ALL):
 SECOND_FRAGMENTS = [i for i, layout in enumerate(ALL) if layout.second and layout.kind in (Kind.FRAG4, Kind.FRAG6)]
 
 NET_A, NET_B = 0x20010DB800000000, 0x20010DB800010000
-ENDPOINT_A, ENDPOINT_B = 0xAC100001, 0xAC110001  # of tunnels: 172.16.0.1, 172.17.0.1
+ENDPOINT_A, ENDPOINT_B = 0xAC100001, 0xAC110001  # endpoints of tunnels: 172.16.0.1, 172.17.0.1
 ROUTER_MAC, HOST_MAC = 0x02000000, 0x02000001
 
 

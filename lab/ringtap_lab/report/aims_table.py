@@ -18,7 +18,7 @@ LOSSES = {
     "demo": "lost in `make demo`",
 }
 PACED = {"stop20-40mpps": 40, "stop100-20mpps": 20, "busy-20mpps": 20}  # Mpps
-RATE_REACHED = 0.97  # of these; a round that received less has failed
+RATE_REACHED = 0.97  # a round that received less of these has failed
 OLDER = (
     "Not compared: the time added to a packet with that of an older build, which should be at least 20 % less; it takes a second "
     "folder of results (--build, -o)."

@@ -142,7 +142,7 @@ class Plot:
     shows: list = field(default_factory=list)
     note: str = ""
     published: str = ""
-    height: float = 0.65  # of its width
+    height: float = 0.65  # relative to its width
     rows: int = 1  # subplots above each other, with a common x axis
 
     def cells(self):

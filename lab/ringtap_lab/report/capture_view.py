@@ -27,7 +27,7 @@ PUBLISHED = sources.Published.of(
     ("FreeBSD, the same idea: system load", LIMITS["system"]),
     ("FreeBSD, the same idea: loss", LIMITS["loss"]),
 )
-REACHED = 0.95  # of the rate that was requested
+REACHED = 0.95  # share of the rate that was requested
 
 
 def _claim(results, metric, digits, what):

@@ -45,11 +45,11 @@ PUBLISHED = sources.Published.of(
     ("retry, stack order, or huge pages", "cure it"),
 )
 IN_ORDER, SCATTERED = 0.05, 0.5  # shares of packets whose buffer is out of order
-FEW = 0.05  # of the pool
+FEW = 0.05  # share of the pool
 # Misses per packet. In order, about every second packet begins a new page of 4 KiB: more than twice is not possible.
 MORE, SAME = 1.4, 0.1  # phase 3 against phase 1
 CURED = 0.01
-FEW_MISSES = 0.05  # of 64 entries: less than a tenth of what buffers in order have
+FEW_MISSES = 0.05  # share for 64 entries: less than a tenth of what buffers in order have
 
 
 def as_stated(kind, policy, v, pool):

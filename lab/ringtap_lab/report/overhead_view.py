@@ -8,8 +8,8 @@ from . import plots, sources
 from .blocks import CONFIRMED, DASH, DIFFERENT, MINUS, OPEN, PARTLY, Claim, Plot, Table, Verdict, count, mpps, percent
 
 ONCE = 0.03  # error of what was measured only once
-TOO_NOISY = 0.05  # of the rate: nothing follows about what is off
-NOTHING = 0.01  # of the rate: smaller differences mean nothing, and neither does what "nothing, twice" shows
+TOO_NOISY = 0.05  # share of the rate: nothing follows about what is off
+NOTHING = 0.01  # share of the rate: smaller differences mean nothing, like those of "nothing, twice"
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 ROUNDS, QUICK_ROUNDS = 10, 1
 SECONDS, QUICK_SECONDS = 5.0, 1.5
 SPARE_MB = 128
-FILL_S = 5  # of a flight recorder's memory, and an incident
-START_S = 3.5  # of an application and both probes
+FILL_S = 5  # fills a flight recorder's memory, and an incident
+START_S = 3.5  # start of an application and both probes
 ATTEMPTS = 3  # dpdk-dumpcap ends some applications
 
 

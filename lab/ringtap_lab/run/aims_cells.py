@@ -24,7 +24,7 @@ MIB = 1 << 20
 WINDOW_S = 0.5  # for the application's rate before and after
 STEADY_S = 2  # without a membarrier()
 GROUP_LIMIT = 1024 * MIB
-CACHED = ("-r", "256", "-m", "288")  # of push_bench: KiB of the ring, mbufs
+CACHED = ("-r", "256", "-m", "288")  # options of push_bench: KiB of the ring, mbufs
 DEMO_S = 60  # for all of it; its capture takes 3 s
 
 

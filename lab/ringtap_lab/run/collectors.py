@@ -11,8 +11,8 @@ from .testpmd import IoForwarding, TestPmd
 SIZE = 64
 WINDOW_S = 0.2
 SETTLE_S = 0.05  # until the application has removed what a reader had switched on
-TURNS = 2  # of one application of each kind
-ROUNDS = 2  # of all collectors in one application
+TURNS = 2  # turns of one application of each kind
+ROUNDS = 2  # rounds of all collectors in one application
 
 POLLS, POLLING, LATENCY, ALL = "polls", "polls,busy,gaps", "latency", "all"
 LATENCY_16 = "latency of one packet in 16"

@@ -36,17 +36,17 @@ class Experiment:
     title = ""
     question = ""  # which it answers, a sentence or two
     conditions = ""  # how it is measured: what a reader must know to judge the values
-    published = ()  # of sources.Published
+    published = ()  # tuples of sources.Published
     view = None  # module with blocks() and summary()
     order = 100  # place in the report
     repetitions = 5
     quick_repetitions = 2
-    prepared_names = {}  # of what prepare() gives: name, scale, digits, unit, by key; {}: as they are
+    prepared_names = {}  # name, scale, digits and unit of what prepare() gives, by key; {}: as they are
     prepare_s = 0.0  # how long prepare() takes, roughly
     length_s = None  # how long each rate is measured: (full, quick); an option if there is one
     # Without these nothing can be measured.
     root_for = "network namespaces and DPDK's run-time folders"
-    programs = ()  # of ours
+    programs = ()  # our programs
     built = ()  # files of the build folder
     tools = {}  # packages, by program of the system
     huge_mb = 0

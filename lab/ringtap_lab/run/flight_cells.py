@@ -18,7 +18,7 @@ KEEP_MIB = 1024
 FULL_S = 120  # until the memory is in use, at any rate of these cells
 INCIDENT_S = 60
 LOOK_S = 0.5
-MARGIN_S = 2  # of a span, for whole seconds within it
+MARGIN_S = 2  # margin of a span, for whole seconds within it
 TICKS = os.sysconf("SC_CLK_TCK")
 
 

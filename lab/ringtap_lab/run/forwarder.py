@@ -70,7 +70,7 @@ class Forwarder(process.Program):
 
     def __init__(self, lab, end, role, more):
         super().__init__(end.argv(lab, role, more), "running")
-        self.prefix = end.name  # of the application, as other tools name it
+        self.prefix = end.name  # name of the application, as other tools print it
 
     def report(self, end=True):
         """Its Report, when it has ended; end: see finish()."""

@@ -10,7 +10,7 @@ import numpy
 HEADER = 42  # bytes: Ethernet, IPv4, UDP
 HEADROOM = 128
 BLOCK = 128  # threads
-LAUNCHES = 15  # of which the median counts
+LAUNCHES = 15  # the median of them counts
 BURST = 32
 BURSTS = 200
 

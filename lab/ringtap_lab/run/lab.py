@@ -16,7 +16,7 @@ from ..tools.hugepages import HugePages
 # Where a build keeps what an installation has in PATH.
 _BUILT = {"ringtap": "cli", "ringtap-fwd": "fwd", "ringtap-extcap": "extcap"}
 PLUGIN = "probe/libringtap-probe.so"
-QUICK_BUDGET = 0.35  # of the time that an experiment may take
+QUICK_BUDGET = 0.35  # share of the time that an experiment may take
 BUILD_IT = "build it by `make all`, or name the build folder by --build"
 
 
@@ -28,7 +28,7 @@ class Lab:
         self.o, self.quick, self.cpus = options, options.quick, options.cpus
         self.name = scope.own_name()
         self.prepared = {}
-        self.repetitions = 1  # of each cell
+        self.repetitions = 1  # runs of each cell
         self.until = None  # time.monotonic() at which all measurements must have ended
         self.left_s = 0.0  # estimate for the measurements after the present one
         self._began = time.monotonic()

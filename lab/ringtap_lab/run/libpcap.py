@@ -14,7 +14,7 @@ from . import attached, forwarder
 from .testpmd import Source, TestPmd
 
 SIZE = 64
-FRAMES = 100  # of which one passes
+FRAMES = 100  # one of them passes
 EXPRESSION = "udp port 53"
 WINDOW_S = 0.3
 TURNS = 3

@@ -20,7 +20,7 @@ TICK_S = 0.05  # a tick of the kernel comes sooner, if the thread runs
 PROMPT_S = 0.001
 PATIENCE = 10
 STARVED_S = 20  # until its polling thread must have had its share
-ANSWER_S = 20  # of a thread that may have to wait for a CPU
+ANSWER_S = 20  # wait for a thread that may have to wait for a CPU
 SMALL_PAGES_MB = 1024  # the same mbufs need more when a page holds one
 
 # Lcores of a secondary process are named after their CPUs, and mempool caches belong to lcore ids: two processes with a common id

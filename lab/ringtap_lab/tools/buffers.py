@@ -7,7 +7,7 @@ import numpy
 
 from . import iotlb
 
-ENTRIES = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)  # of the modelled IOTLB
+ENTRIES = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)  # sizes of the modelled IOTLB
 PAGES = {"4k": 4096, "2m": 2 << 20, "1g": 1 << 30}
 SHOWN = 1500  # points of a plot
 SUCCESSIVE = 1024  # packets, whose pages are counted

@@ -19,7 +19,7 @@ def _check(argv):
 class Namespace:
     def __init__(self, name):
         self.name = name
-        self.prefix = ["nsenter", f"--net=/run/netns/{name}"]  # of commands that run inside
+        self.prefix = ["nsenter", f"--net=/run/netns/{name}"]  # before commands that run inside
         _check(["ip", "netns", "add", name])
         try:
             self.inside(["ip", "link", "set", "lo", "up"])

@@ -13,15 +13,15 @@ from ...tools.errors import Unavailable
 from .. import forwarder
 from ..experiment import Cell, Experiment, Measurement
 
-WIRE_BITS = (64 + 20) * 8  # of the shortest frame, with preamble and gap
+WIRE_BITS = (64 + 20) * 8  # bits of the shortest frame, with preamble and gap
 WINDOW = 64  # packets on their way in test 1: bursts can form, and no buffer overflows
 ATTEMPTS = 3
 RUN_S = 4.0  # each, on average of a cell: five minutes are not to be exceeded
-BUDGET_S = 240  # of the whole experiment, beyond which nothing is tried again
-HUGE_MB = 2 * 84 + 24  # of two DPDK processes with the pool of ringtap-fwd's default, and some to spare
+BUDGET_S = 240  # time of the whole experiment, beyond which nothing is tried again
+HUGE_MB = 2 * 84 + 24  # memory of two DPDK processes with the pool of ringtap-fwd's default, and some to spare
 DRIVERS = ("af_packet", "af_xdp", "memif")  # not in every build of DPDK
 NO_DRIVER = "failed to parse device"  # EAL's message
-PACKET, XDP = ("AF_PACKET", 17), ("AF_XDP", 44)  # of <bits/socket.h>
+PACKET, XDP = ("AF_PACKET", 17), ("AF_XDP", 44)  # numbers of <bits/socket.h>
 SOCKETS = {"packet": PACKET, "mmap": PACKET, "af_packet": PACKET, "af_xdp": XDP}  # that a plane uses
 NO_VETH = ("Unknown device type", "Operation not supported")  # messages of ip
 
@@ -76,7 +76,7 @@ class Latency(Experiment):
     def run(self, lab, cell, repetition):
         count = lab.o.latency_packets or (20000 if lab.quick else 200000)
         if cell.key == f"{ROUND_TRIP}-mmap":
-            count = max(count // 100, 1)  # of a millisecond or more each
+            count = max(count // 100, 1)  # each takes a millisecond or more
         begin = time.monotonic()
         count = max(1, round(count * self._share(cell, count, lab.repetitions)))
         try:

@@ -8,7 +8,7 @@ from .. import forwarder, gpu_headers
 from ..experiment import Cell, Experiment, Measurement
 
 POOL = 32767  # buffers
-SLOTS = 8192  # of each ring: a drop brings a buffer forward in the pool by that number
+SLOTS = 8192  # slots of each ring: a drop brings a buffer forward in the pool by that number
 KINDS = ("4k", "thp", "huge", "dpdk")
 GPU_KINDS = (cuda.DEVICE, cuda.MANAGED, cuda.PINNED)
 READ_KINDS = ("4k", "huge", *GPU_KINDS)  # in which a GPU can read packets
@@ -22,8 +22,8 @@ EAL_MB = 256
 # EAL's, those of the pool beside it, and some to spare.
 HUGE_MB = EAL_MB + -(-POOL * STRIDE // (2 << 20)) * 2 + 16
 ATTEMPTS = 6
-BUDGET_S = 240  # of the whole experiment, within which attempts are repeated
-WIRE_REACHED = 0.95  # of its rate under overload; less: the thread was held up for too long
+BUDGET_S = 240  # time of the whole experiment, within which attempts are repeated
+WIRE_REACHED = 0.95  # share of its rate under overload; less: the thread was held up for too long
 WINDOW = 2 * POOL  # packets: one round through the pool fills the model's cache, one is counted
 ROUNDS = 2 * WINDOW  # packets in each phase, at least
 STAGE_MAX_S = 5.0

@@ -15,7 +15,7 @@ SPARE_MB = 64
 ATTEMPTS = 3  # dpdk-dumpcap ends some applications
 TRIES, CALM = 3, 0.04  # measured again if the application by itself changed by more meanwhile
 LIVES = 3
-BUDGET_S = 800  # of all of it; a quick run has a part of it
+BUDGET_S = 800  # time of all of it; a quick run has a part of it
 
 
 class Overhead(Experiment):
