@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A child process whose thread sleeps in a system call with known values in all registers. */
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -220,9 +222,8 @@ static pid_t start(long nr, struct sockaddr_un *addr, socklen_t *len)
 	if (!pid)
 		child(nr, fd);
 	close(fd);
-	for (int i = 0; i < WAIT_MS && rt_idle_find(pid, idle) != 1; i++)
-		usleep(1000);
-	assert_int_equal(rt_idle_find(pid, idle), 1);
+	while (rt_idle_find(pid, idle) != 1) /* falling asleep wakes nobody */
+		sched_yield();
 	return pid;
 }
 
@@ -379,20 +380,23 @@ static void test_one_at_a_time(void **state)
 	struct sockaddr_un addr;
 	socklen_t len;
 	pid_t pid = start(SYS_accept, &addr, &len), other;
-	int hold;
+	int hold, held[2];
+	char none;
 
+	assert_int_equal(pipe(held), 0);
 	other = fork();
 	if (!other) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		rt_hold(pid, WAIT_MS);
+		(void)!write(held[1], "", 1);
 		for (;;)
 			pause();
 	}
-	while ((hold = rt_hold(pid, 0)) >= 0) { /* until the other has it */
-		close(hold);
-		usleep(1000);
-	}
+	assert_int_equal(read(held[0], &none, 1), 1);
+	hold = rt_hold(pid, 0);
 	assert_int_equal(hold, -ETIMEDOUT);
+	close(held[0]);
+	close(held[1]);
 	kill(other, SIGKILL);
 	hold = rt_hold(pid, WAIT_MS);
 	assert_true(hold >= 0);
@@ -409,14 +413,14 @@ static void test_exec_meanwhile(void **state)
 	struct rt_process p;
 	struct rt_idle used;
 	struct rt_call c = {.function = (uintptr_t)function};
-	int begin[2];
+	int begin[2], until[2]; /* the program's start closes the latter */
+	char none;
 	pid_t pid;
 
 	assert_int_equal(pipe(begin), 0);
+	assert_int_equal(pipe2(until, O_CLOEXEC), 0);
 	pid = fork();
 	if (!pid) {
-		char none;
-
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)!read(begin[0], &none, 1);
 		execl("/bin/sleep", "sleep", "1000", NULL);
@@ -425,12 +429,16 @@ static void test_exec_meanwhile(void **state)
 	open_held(&p, pid, &c);
 	assert_true(rt_hold_is_same(c.hold));
 	assert_int_equal(write(begin[1], "", 1), 1);
-	for (int i = 0; i < WAIT_MS && rt_hold_is_same(c.hold); i++)
-		usleep(1000);
+	close(until[1]);
+	assert_int_equal(read(until[0], &none, 1), 0);
+	assert_false(rt_hold_is_same(c.hold));
 	assert_int_equal(rt_remote_call(&p, &c, &used), -ESRCH);
 	close_held(&p, &c);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
+	close(begin[0]);
+	close(begin[1]);
+	close(until[0]);
 }
 
 /* As after a second mapping of libc that is not executable. */
