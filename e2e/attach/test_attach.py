@@ -4,7 +4,6 @@
 import contextlib
 import json
 import os
-import random
 import re
 import shutil
 import signal
@@ -12,13 +11,12 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from harness import dpdk, pcap, sandbox
-from harness.attach import attach, bare, detach, has_probe, listed, mapped, refused, unchanged
+from harness.attach import attach, bare, detach, has_probe, killed_at, listed, mapped, refused, unchanged
 from harness.paths import BUILD, PROBE_OBJECT, RINGTAP
 from harness.proc import Proc, check, freeze, of_tasks, run, until
 from harness.testpmd import Testpmd
@@ -219,27 +217,22 @@ def test_while_dpdk_is_initialised(eal, closing, tmp_path):
 # ---- killed attaches --------------------------------------------------------------------------
 
 
-def killed_before_it_is_loaded(app, rng, most):
-    """Kills attaches, at most N, until one of them has begun to load the probe: later ones have
-    nothing to do. Returns how many."""
+def killed_before_it_is_loaded(app, most):
+    """Kills attaches, at most N, each one call of ptrace() later than the one before, until one of them has begun to load
+    the probe: later ones have nothing to do. Returns how many."""
     kills = 0
     while kills < most and not mapped(app, "libringtap-probe.so"):
-        attacher = subprocess.Popen(
-            [RINGTAP, "attach", str(app.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        time.sleep(rng.uniform(0, 0.03))
-        attacher.kill()
-        attacher.wait()
-        assert app.proc.alive()
         kills += 1
+        run([*killed_at(kills), RINGTAP, "attach", str(app.pid)])
+        assert app.proc.alive()
     return kills
 
 
 def test_killed_attaches(closing):
-    rng, kills = random.Random(1), 0
+    kills = 0
     while kills < KILLS:
         app = bare(closing)
-        kills += killed_before_it_is_loaded(app, rng, KILLS - kills)
+        kills += killed_before_it_is_loaded(app, KILLS - kills)
         attach(app.pid)
         assert has_probe(app)
         assert app.one("unloop") > 0 and app.quit() == 0
@@ -247,7 +240,7 @@ def test_killed_attaches(closing):
 
 def test_killed_attach_while_forwarding(forwarding, record):
     app = forwarding
-    killed_before_it_is_loaded(app, random.Random(1), KILLS)
+    killed_before_it_is_loaded(app, KILLS)
     attach(app.pid)
     record(app, "-c", "1000").done()
     before = app.stats(0)["RX-packets"]

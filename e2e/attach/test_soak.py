@@ -3,13 +3,13 @@
 
 import os
 import random
-import subprocess
 import time
 
 import pytest
-from harness.attach import attach, mapped
+from harness.attach import attach, killed_at, mapped
 from harness.fwd import Fwd
 from harness.paths import BUILD, RINGTAP
+from harness.proc import check, run
 
 COUNT = int(os.environ.get("RINGTAP_SOAK", 3))
 BARE = BUILD / "e2e" / "fwd_bare"
@@ -73,15 +73,10 @@ def unhurt(app):
     app.close()
 
 
-def killed_attach(app, rng, took):
-    """A kill at any moment of an attach, which takes that number of seconds."""
-    attacher = subprocess.Popen(
-        [RINGTAP, "attach", str(app.proc.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    time.sleep(rng.uniform(0, took))
-    attacher.kill()
-    attacher.wait()
-    assert app.proc.alive()
+def counted_attach(app, log):
+    """Attaches; returns the number of its calls of ptrace()."""
+    check(["strace", "-fqqq", "-o", log, "-e", "trace=ptrace", RINGTAP, "attach", str(app.proc.pid)])
+    return len(log.read_text().splitlines())
 
 
 def test_attaches_under_traffic(traffic, progress):
@@ -92,17 +87,19 @@ def test_attaches_under_traffic(traffic, progress):
         progress(done + 1)
 
 
-def test_killed_attaches_under_traffic(traffic, progress):
+def test_killed_attaches_under_traffic(traffic, progress, tmp_path):
     """Only kills before the probe is mapped count: then, or after half of its traffic, a fresh process is next."""
-    rng, kills, took = random.Random(), 0, None
+    rng, kills, calls = random.Random(), 0, None
     while kills < COUNT:
         app = traffic(TRAFFIC_S)
         half = time.monotonic() + TRAFFIC_S / 2
-        while took and kills < COUNT and time.monotonic() < half and not mapped(app.proc, "libringtap-probe.so"):
-            killed_attach(app, rng, took)
+        while calls and kills < COUNT and time.monotonic() < half and not mapped(app.proc, "libringtap-probe.so"):
+            run([*killed_at(rng.randint(1, calls)), RINGTAP, "attach", str(app.proc.pid)])
+            assert app.proc.alive()
             kills += 1
-        begin = time.monotonic()
-        attach(app.proc.pid)
-        took = took or time.monotonic() - begin
+        if calls:
+            attach(app.proc.pid)
+        else:
+            calls = counted_attach(app, tmp_path / "calls")
         unhurt(app)
         progress(kills)

@@ -14,6 +14,20 @@ def attach(app, *args):
     return check([RINGTAP, "attach", *args, str(app)])
 
 
+def killed_at(call):
+    """Prefix of a command that is killed when it makes this call of ptrace(), counted from 1."""
+    return [
+        "strace",
+        "-fqqq",
+        "-o",
+        "/dev/null",
+        "-e",
+        "trace=ptrace",
+        "-e",
+        f"inject=ptrace:signal=SIGKILL:when={call}",
+    ]
+
+
 def detach(app):
     return check([RINGTAP, "detach", str(app)])
 
