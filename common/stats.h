@@ -31,6 +31,7 @@
 #define RT_STAT_LCORES   128 /* mempool caches */
 #define RT_STAT_PAIRS    128 /* blocks of (thread, receiving port, sending port) */
 #define RT_STAT_SAMPLERS 8   /* threads whose buffer addresses are sampled */
+#define RT_STAT_LOGS     64  /* threads with a log of intervals */
 
 #ifndef RT_STAT_HOOKS      /* fuzzers have fewer */
 #define RT_STAT_HOOKS 4096 /* blocks of (thread, port, queue, direction) */
@@ -45,7 +46,8 @@ enum {
 	RT_COLLECT_LATENCY = 1 << 4,   /* from receive to send */
 	RT_COLLECT_ADDRESSES = 1 << 5, /* samples of buffer addresses */
 	RT_COLLECT_POOLS = 1 << 6,     /* mempools; costs the polling threads nothing */
-	RT_COLLECT_COUNT = 7,
+	RT_COLLECT_INTERVALS = 1 << 7, /* logs of what GAPS and BUSY find */
+	RT_COLLECT_COUNT = 8,
 	RT_COLLECT_ALL = (1 << RT_COLLECT_COUNT) - 1,
 };
 
@@ -82,7 +84,11 @@ struct rt_stat_header {
 	uint32_t ports_beyond; /* that exist without an entry; updated at every scan of the ports */
 	uint32_t pools_beyond;
 	uint32_t thread_count; /* entries of threads from this one on are not in use; release */
-	uint8_t reserved1[84];
+	uint32_t log_count;
+	uint64_t log_offset;       /* struct rt_stat_log[RT_STAT_LOGS]; 0: an earlier probe */
+	uint64_t interval_cycles;  /* shorter ones are not logged */
+	uint64_t no_log_intervals; /* that found no log; control thread, about twice a second */
+	uint8_t reserved1[56];
 };
 static_assert(sizeof(struct rt_stat_header) == 256, "statistics header is 256 bytes");
 
@@ -298,6 +304,38 @@ struct rt_stat_sampler {
 	uint8_t pad[32];
 };
 static_assert(sizeof(struct rt_stat_sampler) % 64 == 0, "samplers are whole lines");
+
+#define RT_STAT_INTERVALS   8192  /* entries of a log */
+#define RT_STAT_INTERVAL_NS 10000 /* shorter ones are not logged */
+
+enum rt_stat_interval_kind {
+	RT_INTERVAL_GAP = 1,
+	RT_INTERVAL_BUSY = 2, /* a busy period */
+};
+
+/* A polling gap or a busy period that has ended. */
+struct rt_stat_interval {
+	uint64_t tsc; /* where it begins */
+	uint64_t cycles;
+	uint32_t packets;   /* of a gap: as in rt_stat_gap; UINT32_MAX: as many or more */
+	uint8_t port_index; /* the same; of a busy period UINT8_MAX */
+	uint8_t kind;       /* enum rt_stat_interval_kind */
+	uint16_t queue;
+};
+static_assert(sizeof(struct rt_stat_interval) == 24, "interval");
+static_assert(RT_STAT_PORTS < UINT8_MAX, "a port has 8 bits in an interval");
+
+/* What a thread has logged: entry n is at n % RT_STAT_INTERVALS. The thread writes entry head, then
+ * raises head (release). So what has been read of entry n is whole if head is below
+ * n + RT_STAT_INTERVALS afterwards. */
+struct rt_stat_log {
+	uint32_t thread;     /* slot */
+	uint32_t generation; /* as in rt_stat_hook */
+	uint64_t head;       /* entries written so far */
+	uint8_t reserved[48];
+	struct rt_stat_interval interval[RT_STAT_INTERVALS];
+};
+static_assert(sizeof(struct rt_stat_log) % 64 == 0, "logs are whole lines");
 
 /* Bucket of a latency; see RT_STAT_SUB. Never reaches RT_STAT_BUCKETS. */
 static inline uint32_t rt_stat_bucket(uint64_t v)

@@ -2,7 +2,7 @@
 /*
  * The statistics segment as a lying probe might make it. The input is a list of writes over honest
  * statistics, so that the fuzzer need not find out how to make them:
- *    1 byte   where: table, see overwrite(); bit 7: a snapshot is taken first
+ *    1 byte   where: table, see overwrite(); bit 6: the logs; bit 7: a snapshot is taken first
  *    3 bytes  offset
  *    1 byte   length
  *    n bytes  what is written
@@ -25,6 +25,7 @@ static void put_some(struct test_stats *f)
 	test_hook(f, 3, 1, 0, RT_DIR_TX)->burst[32] = 7;
 	test_pair(f, 3, 0, 1)->bucket[500] = 224;
 	test_sample_run(f, 0, 5, 40);
+	test_interval(f, 0, &(struct rt_stat_interval){.tsc = rt_tsc(), .cycles = 1000, .kind = 1});
 	w->number = 5;
 	w->gap[0] = (struct rt_stat_gap){.tsc = rt_tsc(), .cycles = 1000};
 	w->burst[0] = (struct rt_stat_burst){.tsc = rt_tsc(), .packets = 70};
@@ -37,11 +38,11 @@ static void overwrite(
 {
 	uint8_t *base[] = {(uint8_t *)f->h, (uint8_t *)f->clock, (uint8_t *)f->ports,
 		(uint8_t *)f->threads, (uint8_t *)f->hooks, (uint8_t *)f->pairs,
-		(uint8_t *)f->pools, (uint8_t *)f->samplers};
+		(uint8_t *)f->pools, (uint8_t *)f->samplers, (uint8_t *)f->logs};
 	/* What lies beyond is hardly looked at, and would make the fuzzer slow. */
 	const uint32_t room[] = {sizeof(*f->h), sizeof(*f->clock), 4 * sizeof(*f->ports),
 		5 * sizeof(*f->threads), 3 * sizeof(*f->hooks), 2 * sizeof(*f->pairs),
-		2 * sizeof(*f->pools), 4096};
+		2 * sizeof(*f->pools), 4096, 4096};
 
 	offset %= room[where];
 	if (n > room[where] - offset)
@@ -125,10 +126,25 @@ static void use(const struct ringtap_snapshot *f)
 	use_blocks(f);
 }
 
+static const struct ringtap_snapshot *newest;
+
+static void use_interval(void *ctx, const struct ringtap_interval *v)
+{
+	uint32_t *count = ctx;
+
+	assert_index(v->thread, newest->thread_count, false);
+	assert_index(v->port, newest->port_count, true);
+	if (++*count > RT_STAT_INTERVALS * RT_STAT_LOGS || !v->ns ||
+		(v->kind != RINGTAP_INTERVAL_GAP && v->kind != RINGTAP_INTERVAL_BUSY))
+		abort();
+}
+
 /* As ringtap_monitor_read() goes on; *last becomes the snapshot, if there is one. */
 static void look(struct ringtap_monitor *mon, struct ringtap_snapshot **last)
 {
 	struct rt_snapshot *snap;
+	uint32_t count = 0;
+	uint64_t lost = 0;
 
 	if (rt_snapshot_take(mon, &snap)) {
 		if (snap)
@@ -136,6 +152,8 @@ static void look(struct ringtap_monitor *mon, struct ringtap_snapshot **last)
 		return;
 	}
 	use(&snap->pub);
+	newest = &snap->pub;
+	ringtap_monitor_intervals(mon, use_interval, &count, &lost);
 	if (*last) {
 		struct ringtap_snapshot *old = *last;
 
@@ -162,7 +180,7 @@ static size_t apply(struct test_stats *f, const uint8_t **p, size_t left)
 
 		if (n > left - 5)
 			n = (uint32_t)left - 5;
-		overwrite(f, at[0] % 8, offset, at + 5, n);
+		overwrite(f, at[0] & 64 ? 8 : at[0] % 8, offset, at + 5, n);
 		*p += 5 + n;
 		left -= 5 + n;
 		first = false;
@@ -197,6 +215,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else if (!err[0]) {
 		abort();
 	}
+	free(mon.log_entries);
 	test_stats_free(&f);
 	return 0;
 }

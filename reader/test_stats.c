@@ -38,6 +38,7 @@ static uint64_t lay_out(struct rt_stat_header *h)
 		{&h->pair_offset, sizeof(struct rt_stat_pair) * RT_STAT_PAIRS},
 		{&h->pool_offset, sizeof(struct rt_stat_pool) * RT_STAT_POOLS},
 		{&h->sampler_offset, sizeof(struct rt_stat_sampler) * RT_STAT_SAMPLERS},
+		{&h->log_offset, sizeof(struct rt_stat_log) * RT_STAT_LOGS},
 	};
 	uint64_t at = sizeof(*h);
 
@@ -58,6 +59,7 @@ static void map_tables(struct test_stats *f, uint8_t *base, const struct rt_stat
 	f->pairs = (void *)(base + h->pair_offset);
 	f->pools = (void *)(base + h->pool_offset);
 	f->samplers = (void *)(base + h->sampler_offset);
+	f->logs = (void *)(base + h->log_offset);
 }
 
 static void put_honest(struct test_stats *f)
@@ -132,6 +134,18 @@ struct rt_stat_pair *test_pair(
 	p->min = UINT64_MAX;
 	rt_store_release(&f->h->pair_count, f->h->pair_count + 1);
 	return p;
+}
+
+void test_interval(struct test_stats *f, uint32_t log, const struct rt_stat_interval *v)
+{
+	struct rt_stat_log *l = &f->logs[log];
+
+	l->thread = 3;
+	l->generation = f->threads[3].generation;
+	l->interval[l->head % RT_STAT_INTERVALS] = *v;
+	rt_store_release(&l->head, l->head + 1);
+	if (f->h->log_count <= log)
+		rt_store_release(&f->h->log_count, log + 1);
 }
 
 void test_sample_run(struct test_stats *f, uint32_t sampler, uint64_t number, uint64_t count)

@@ -16,6 +16,7 @@ struct test_stats {
 	struct rt_stat_pair *pairs;
 	struct rt_stat_pool *pools;
 	struct rt_stat_sampler *samplers;
+	struct rt_stat_log *logs;
 };
 
 /* Two ports, thread 3 (generation 7, lcore 1) without activity; all collectors on. The clock of
@@ -28,6 +29,9 @@ struct rt_stat_hook *test_hook(
 	struct test_stats *f, uint32_t slot, uint16_t port, uint16_t queue, uint8_t direction);
 struct rt_stat_pair *test_pair(
 	struct test_stats *f, uint32_t slot, uint16_t rx_port, uint16_t tx_port);
+
+/* Appends an interval to a log of thread 3. */
+void test_interval(struct test_stats *f, uint32_t log, const struct rt_stat_interval *v);
 
 /* A finished run of count samples: addresses 1000, 1001, … */
 void test_sample_run(struct test_stats *f, uint32_t sampler, uint64_t number, uint64_t count);

@@ -26,6 +26,7 @@ enum {
 	RINGTAP_LATENCY = 1 << 4,   /* from receive to send */
 	RINGTAP_ADDRESSES = 1 << 5, /* samples of buffer addresses */
 	RINGTAP_POOLS = 1 << 6,     /* mempools */
+	RINGTAP_INTERVALS = 1 << 7, /* each gap and each busy period of GAPS and BUSY */
 };
 
 #define RINGTAP_BURSTS 512 /* burst sizes that are counted one by one: 0 … 512 */
@@ -277,6 +278,33 @@ void ringtap_snapshot_free(struct ringtap_snapshot *f);
  * stay later's. Entries that earlier has not, count from zero. Indices are stable: an entry of
  * earlier has the same index in later. */
 void ringtap_snapshot_since(struct ringtap_snapshot *later, const struct ringtap_snapshot *earlier);
+
+/* ---- Intervals: what threads did, one by one ------------------------------------------------- */
+
+enum { RINGTAP_INTERVAL_GAP = 1, RINGTAP_INTERVAL_BUSY = 2 };
+
+/* A polling gap or a busy period of 10 us or more that has ended. */
+struct ringtap_interval {
+	uint64_t start_ns; /* since the epoch */
+	uint64_t ns;
+	uint32_t thread;  /* index in snapshots */
+	uint32_t packets; /* of a gap: that the poll before it brought; of a busy period: its own */
+	uint32_t port;    /* of a gap: that was polled before it, index in ports of snapshots;
+			     RINGTAP_NO_INDEX: unknown */
+	uint16_t queue;   /* the same */
+	uint16_t kind;    /* RINGTAP_INTERVAL_GAP or RINGTAP_INTERVAL_BUSY */
+};
+
+/* The library allocates the interval: fields may be added at its end. */
+typedef void (*ringtap_interval_fn)(void *ctx, const struct ringtap_interval *v);
+
+/* Calls fn for each that has ended since the call before (at first: since the monitor was opened),
+ * up to the last snapshot's threads and ports; those of a thread in the order of their ends. Needs
+ * RINGTAP_INTERVALS. Probes that do not know that collector have none, and a snapshot's collectors
+ * do not name it. A thread keeps 8192 of them until they are read: *lost grows by those that were
+ * written over. 0 or -ENOMEM. */
+int ringtap_monitor_intervals(
+	struct ringtap_monitor *mon, ringtap_interval_fn fn, void *ctx, uint64_t *lost);
 
 /* ---- Latency: percentiles of latency histograms ---------------------------------------------
  *

@@ -87,16 +87,60 @@ static void keep_burst(struct rt_stat_own *o, uint64_t cycles)
 	}
 }
 
+static struct rt_stat_log *claim_log(const struct rt_stat_own *o)
+{
+	struct rt_stats *f = o->stats;
+	struct rt_stat_log *l;
+	uint32_t i;
+
+	if (!rt_stat_take(&f->log_supply, &f->header->log_count, &i))
+		return NULL;
+	l = &f->logs[i];
+	l->thread = (uint32_t)(o->pub - f->threads);
+	rt_store_release(&l->generation, o->pub->generation); /* pairs with meet_log() */
+	return l;
+}
+
+static void log_interval(struct rt_stat_own *o, const struct rt_stat_interval *v)
+{
+	struct rt_stat_interval *to;
+	uint64_t head;
+
+	if (!o->log)
+		o->log = claim_log(o);
+	if (rt_unlikely(!o->log)) {
+		RT_STAT_ADD(o->no_log_intervals, 1);
+		return;
+	}
+	head = o->log->head;
+	to = &o->log->interval[head % RT_STAT_INTERVALS];
+	/* The head before this entry: pairs with the acquires of the words in read_log(). */
+	rt_store_release(&to->tsc, v->tsc);
+	rt_store_release(&to->cycles, v->cycles);
+	rt_store_release(&to->packets, v->packets);
+	rt_store_release(&to->port_index, v->port_index);
+	rt_store_release(&to->kind, v->kind);
+	rt_store_release(&to->queue, v->queue);
+	rt_store_release(&o->log->head, head + 1); /* pairs with the acquire in read_log() */
+}
+
 static void log_burst(struct rt_stat_own *o, uint64_t tsc)
 {
 	unsigned size = 63 - (unsigned)__builtin_clzll(o->packets | 1);
+	uint64_t cycles = cycles_since(o, tsc);
 
 	if (rt_load(&rt_stat_mode.window) != o->window)
 		rt_stat_new_window(o, rt_load(&rt_stat_mode.window));
 	RT_STAT_ADD(o->pub->busy_periods, 1);
 	RT_STAT_ADD(o->pub->busy_period_packets[size < 40 ? size : 39], 1);
 	if (o->packets > o->burst_min)
-		keep_burst(o, cycles_since(o, tsc));
+		keep_burst(o, cycles);
+	if (cycles >= o->log_min)
+		log_interval(o, &(struct rt_stat_interval){.tsc = o->since_tsc,
+					.cycles = cycles,
+					.packets = (uint32_t)RTE_MIN(o->packets, UINT32_MAX),
+					.port_index = UINT8_MAX,
+					.kind = RT_INTERVAL_BUSY});
 }
 
 void rt_stat_turn(struct rt_stat_own *o, enum rt_stat_kind kind, uint32_t count, uint64_t tsc)
@@ -119,10 +163,10 @@ void rt_stat_new_window(struct rt_stat_own *o, uint32_t number)
 	rt_store_release(&w->number, number); /* pairs with the acquire in read_worst() */
 	rt_store(&o->pub->window_next, number + 1);
 	o->window = number;
-	o->gap_min = o->burst_min = 0;
+	o->gap_min = o->worst_min = o->burst_min = 0;
 }
 
-void rt_stat_keep_gap(struct rt_stat_own *o, uint64_t cycles)
+static void keep_worst_gap(struct rt_stat_own *o, uint64_t cycles)
 {
 	struct rt_stat_window *w = &o->pub->window[o->window % RT_STAT_WINDOWS];
 	struct rt_stat_gap *least = &w->gap[0];
@@ -137,11 +181,25 @@ void rt_stat_keep_gap(struct rt_stat_own *o, uint64_t cycles)
 	rt_store_release(&least->port_index, (uint16_t)o->last_where);
 	rt_store_release(&least->queue, (uint16_t)(o->last_where >> 16));
 	rt_store_release(&least->cycles, cycles); /* pairs with rt_copy_words() */
-	o->gap_min = cycles;
+	o->worst_min = cycles;
 	for (unsigned i = 0; i < RT_STAT_WORST; i++) {
-		if (w->gap[i].cycles < o->gap_min)
-			o->gap_min = w->gap[i].cycles;
+		if (w->gap[i].cycles < o->worst_min)
+			o->worst_min = w->gap[i].cycles;
 	}
+}
+
+void rt_stat_keep_gap(struct rt_stat_own *o, uint64_t cycles)
+{
+	if (cycles > o->worst_min)
+		keep_worst_gap(o, cycles);
+	if (cycles >= o->log_min)
+		log_interval(o, &(struct rt_stat_interval){.tsc = o->last_tsc,
+					.cycles = cycles,
+					.packets = o->last_count,
+					.port_index = (uint8_t)o->last_where,
+					.kind = RT_INTERVAL_GAP,
+					.queue = (uint16_t)(o->last_where >> 16)});
+	o->gap_min = RTE_MIN(o->worst_min, o->log_min - 1);
 }
 
 static void close_period(struct rt_stat_own *o)
@@ -182,6 +240,8 @@ void rt_stat_follow(struct rt_stat_own *o, const struct rt_thread *t, uint64_t s
 		o->addresses_generation = rt_load(&rt_stat_mode.addresses_generation);
 		o->filling = NULL; /* its packets would not be consecutive */
 	}
+	o->log_min = state & RT_COLLECT_INTERVALS ? o->stats->header->interval_cycles : UINT64_MAX;
+	o->gap_min = RTE_MIN(o->worst_min, o->log_min - 1);
 	if (!o->countdown || o->countdown > every)
 		o->countdown = every;
 	o->switching = (uint32_t)(state >> 32);

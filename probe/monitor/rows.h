@@ -24,15 +24,19 @@ struct rt_stat_own {
 	uint32_t last_where; /* … port and queue of it */
 	uint32_t window;     /* number, 0: none yet */
 	uint32_t countdown;  /* packets until one is timed */
-	uint64_t gap_min;    /* shorter ones do not get into the window */
+	uint64_t gap_min;    /* longer ones get into the window or into the log */
 	/* The fields below are used less often. */
 	struct rt_stat_thread *pub;
+	struct rt_stats *stats;
+	uint64_t worst_min;      /* longer gaps get into the window */
+	uint64_t log_min;        /* intervals of fewer cycles do not get into the log */
+	struct rt_stat_log *log; /* NULL: none yet */
 	uint64_t burst_min;
 	uint32_t busy_generation, gaps_generation, addresses_generation;
 	struct rt_stat_sampler *sampler;
 	struct rt_stat_run *filling; /* NULL: none */
 	uint64_t run;                /* number of the last one begun */
-	uint64_t no_block_polls, no_pair_packets;
+	uint64_t no_block_polls, no_pair_packets, no_log_intervals;
 	struct rt_stat_pair *pair; /* used last */
 	uint32_t pair_key;         /* that pair's receiving port | sending port << 16 */
 	uint32_t pair_generation;  /* as pair_generations of it */

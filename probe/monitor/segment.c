@@ -32,6 +32,7 @@ static struct rt_stat_header lay_out(void)
 		.tsc_hz = rte_get_tsc_hz(),
 		.pid = (uint32_t)getpid(),
 		.latency_every = 1,
+		.interval_cycles = rte_get_tsc_hz() / (1000000000 / RT_STAT_INTERVAL_NS),
 	};
 
 	h.clock_offset = place(&at, sizeof(struct rt_seg_clock));
@@ -41,6 +42,7 @@ static struct rt_stat_header lay_out(void)
 	h.pair_offset = place(&at, sizeof(struct rt_stat_pair) * RT_STAT_PAIRS);
 	h.pool_offset = place(&at, sizeof(struct rt_stat_pool) * RT_STAT_POOLS);
 	h.sampler_offset = place(&at, sizeof(struct rt_stat_sampler) * RT_STAT_SAMPLERS);
+	h.log_offset = place(&at, sizeof(struct rt_stat_log) * RT_STAT_LOGS);
 	h.segment_size = (at + page - 1) / page * page;
 	return h;
 }
@@ -56,6 +58,7 @@ static void find_tables(struct rt_stats *f)
 	f->pairs = (void *)(base + f->header->pair_offset);
 	f->pools = (void *)(base + f->header->pool_offset);
 	f->samplers = (void *)(base + f->header->sampler_offset);
+	f->logs = (void *)(base + f->header->log_offset);
 }
 
 /* Sparse: only populated pages cost memory. 0 or -errno. */

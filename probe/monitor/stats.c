@@ -209,14 +209,16 @@ void rt_stats_detach(struct rt_monitor *m, const struct rt_clock_line *clock)
 
 static void fold_losses(struct rt_stats *f)
 {
-	uint64_t polls = rt_load(&f->no_row_polls), packets = 0;
+	uint64_t polls = rt_load(&f->no_row_polls), packets = 0, intervals = 0;
 
 	for (unsigned i = 0; i < f->threads_ready; i++) {
 		polls += rt_load(&f->rows[i].own.no_block_polls);
 		packets += rt_load(&f->rows[i].own.no_pair_packets);
+		intervals += rt_load(&f->rows[i].own.no_log_intervals);
 	}
 	rt_store(&f->header->no_block_polls, polls);
 	rt_store(&f->header->no_pair_packets, packets);
+	rt_store(&f->header->no_log_intervals, intervals);
 	rt_store(&f->header->no_thread_polls, rt_load(&rt_stat_no_thread) - f->no_thread_base);
 }
 

@@ -42,7 +42,7 @@ struct rt_stat_port_state {
 
 struct rt_stats {
 	struct rt_stat_row *rows; /* by thread slot; sparse, see sparse.h */
-	struct rt_stat_supply hook_supply, pair_supply, sampler_supply;
+	struct rt_stat_supply hook_supply, pair_supply, sampler_supply, log_supply;
 	uint64_t no_row_polls; /* hook calls of threads from threads_ready on; atomic */
 	uint32_t pair_keys[RT_STAT_PAIRS];
 	uint32_t pair_generations[RT_STAT_PAIRS]; /* latency_generation that min and max are of */
@@ -55,6 +55,7 @@ struct rt_stats {
 	struct rt_stat_pair *pairs;
 	struct rt_stat_pool *pools;
 	struct rt_stat_sampler *samplers;
+	struct rt_stat_log *logs;
 	/* Control thread. */
 	int fd;
 	uint64_t size; /* bytes */

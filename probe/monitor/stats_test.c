@@ -445,6 +445,91 @@ static void test_gaps_without_a_monitor_do_not_count(void **state)
 	test_monitor_end(&keep);
 }
 
+/* ---- logs of intervals ---- */
+
+#define LOGGED (RT_COLLECT_GAPS | RT_COLLECT_BUSY | RT_COLLECT_INTERVALS)
+
+/* Intervals of a kind with that many packets, of least cycles and more. */
+static unsigned logged(enum rt_stat_interval_kind kind, uint32_t packets, uint64_t least)
+{
+	const struct rt_stat_log *l = &rt_stat_current->logs[0];
+	unsigned n = 0;
+
+	for (uint64_t i = 0; i < l->head && i < RT_STAT_INTERVALS; i++)
+		n += l->interval[i].kind == kind && l->interval[i].packets == packets &&
+		     l->interval[i].cycles >= least;
+	return n;
+}
+
+static void test_each_gap_is_logged_with_its_place(void **state)
+{
+	uint64_t least = 5 * (rte_get_tsc_hz() / (1000000000 / RT_STAT_INTERVAL_NS));
+	static struct rt_monitor m;
+	const struct rt_stat_log *l;
+	struct moment from, to;
+
+	test_monitor(&m, LOGGED, 1);
+	test_stats_tick();
+	poll_at(0);
+	for (unsigned i = 0; i < 1000; i++) {
+		test_port_send(port, 17);
+		from = poll_at(17);
+		test_spin(least);
+		to = poll_at(0);
+	}
+	l = &rt_stat_current->logs[0];
+	assert_int_equal(rt_stat_current->header->log_count, 1);
+	assert_int_equal(&rt_stat_current->threads[l->thread], test_thread());
+	assert_int_equal(l->generation, test_thread()->generation);
+	assert_int_equal(logged(RT_INTERVAL_GAP, 17, least), 1000);
+	assert_int_equal(logged(RT_INTERVAL_BUSY, 17, least), 1000);
+	/* The poll that ends both. */
+	for (uint64_t i = l->head - 2; i < l->head; i++) {
+		const struct rt_stat_interval *v = &l->interval[i];
+		bool gap = v->kind == RT_INTERVAL_GAP;
+
+		assert_between(v->cycles, from, to);
+		assert_in_range(v->tsc, from.before, from.after);
+		assert_int_equal(v->port_index, gap ? test_port_index(port) : UINT8_MAX);
+	}
+	test_monitor_end(&m);
+}
+
+static void test_short_intervals_and_those_of_other_monitors_are_not_logged(void **state)
+{
+	static struct rt_monitor m;
+
+	test_monitor(&m, LOGGED & ~RT_COLLECT_INTERVALS, 1);
+	poll_at(0);
+	test_spin(10 * WORK);
+	poll_at(0);
+	assert_int_equal(rt_stat_current->header->log_count, 0);
+	test_monitor(&m, LOGGED, 1);
+	rt_stat_current->header->interval_cycles = UINT64_MAX / 2;
+	test_monitor(&m, LOGGED & ~RT_COLLECT_INTERVALS, 1);
+	test_monitor(&m, LOGGED, 1);
+	poll_at(0);
+	test_spin(10 * WORK);
+	poll_at(0);
+	assert_int_equal(rt_stat_current->header->log_count, 0);
+	test_monitor_end(&m);
+}
+
+static void test_intervals_without_a_log_are_counted(void **state)
+{
+	static struct rt_monitor m;
+
+	test_monitor(&m, LOGGED, 1);
+	poll_at(0);
+	rt_stat_current->header->log_count = RT_STAT_LOGS;
+	test_spin(10 * WORK);
+	poll_at(0);
+	test_stats_tick();
+	assert_int_not_equal(rt_stat_current->header->no_log_intervals, 0);
+	rt_stat_current->header->log_count = 0;
+	test_monitor_end(&m);
+}
+
 /* ---- what the control thread adds ---- */
 
 static void test_kernel_statistics_of_the_thread(void **state)
@@ -487,6 +572,9 @@ int main(void)
 		with_port(test_last_poll_is_published),
 		with_port(test_windows_restart),
 		with_port(test_gaps_without_a_monitor_do_not_count),
+		with_port(test_each_gap_is_logged_with_its_place),
+		with_port(test_short_intervals_and_those_of_other_monitors_are_not_logged),
+		with_port(test_intervals_without_a_log_are_counted),
 		with_port(test_kernel_statistics_of_the_thread),
 	};
 

@@ -83,6 +83,7 @@ static void supply_threads(struct rt_stats *f)
 		if (rt_sparse_populate(&f->rows[from], f->row_bytes))
 			break;
 		f->rows[from].own.pub = &f->threads[from];
+		f->rows[from].own.stats = f;
 	}
 	/* Pairs with the acquires in visit() and rt_stat_thread_ends(). */
 	rt_store_release(&f->threads_ready, from);
@@ -112,4 +113,7 @@ void rt_stats_supply(struct rt_stats *f, uint32_t on)
 		extend(&f->sampler_supply,
 			enough(&f->sampler_supply, rt_load(&h->sampler_count), 0, 1),
 			RT_STAT_SAMPLERS, f->samplers, sizeof(f->samplers[0]));
+	if (on & RT_COLLECT_INTERVALS)
+		extend(&f->log_supply, enough(&f->log_supply, rt_load(&h->log_count), 1, 2),
+			RT_STAT_LOGS, f->logs, sizeof(f->logs[0]));
 }

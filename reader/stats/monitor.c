@@ -16,7 +16,10 @@ static_assert((int)RINGTAP_POLLS == RT_COLLECT_POLLS && (int)RINGTAP_BYTES == RT
 		      (int)RINGTAP_GAPS == RT_COLLECT_GAPS &&
 		      (int)RINGTAP_LATENCY == RT_COLLECT_LATENCY &&
 		      (int)RINGTAP_ADDRESSES == RT_COLLECT_ADDRESSES &&
-		      (int)RINGTAP_POOLS == RT_COLLECT_POOLS,
+		      (int)RINGTAP_POOLS == RT_COLLECT_POOLS &&
+		      (int)RINGTAP_INTERVALS == RT_COLLECT_INTERVALS &&
+		      (int)RINGTAP_INTERVAL_GAP == RT_INTERVAL_GAP &&
+		      (int)RINGTAP_INTERVAL_BUSY == RT_INTERVAL_BUSY,
 	"collectors go over the wire as they are");
 
 static int too_old(const struct ringtap_monitor *mon, char *err, size_t errlen)
@@ -65,18 +68,21 @@ static int ask(struct ringtap_monitor *mon, unsigned collectors, unsigned latenc
 		snprintf(err, errlen, "there is no such collector");
 		return -EINVAL;
 	}
+	/* An earlier probe would refuse all of the request. */
+	if (!mon->stats.logs)
+		m.collectors &= ~(unsigned)RT_COLLECT_INTERVALS;
 	rt_msg_init(&m.h, RT_MSG_MONITOR, sizeof(m));
 	ret = rt_msg_send(mon->conn->fd, &m.h, NULL, 0);
 	if (ret) {
 		snprintf(err, errlen, "cannot talk to the probe: %s", strerror(-ret));
 		return ret == -EPIPE ? -ECONNRESET : ret;
 	}
-	mon->requested = collectors;
+	mon->requested = m.collectors;
 	/* After a timeout, the answers to earlier requests come first. */
 	for (mon->owed++; mon->owed && !ret; mon->owed -= !ret)
 		ret = receive(mon, err, errlen);
 	if (!ret)
-		mon->collectors = collectors;
+		mon->collectors = m.collectors;
 	return ret;
 }
 
@@ -107,6 +113,11 @@ static int start(struct ringtap_monitor *mon, const char *dir,
 		ret = ringtap_conn_open(&mon->conn, dir, &co, err, errlen);
 	if (!ret)
 		ret = ask(mon, o.collectors, o.latency_every, err, errlen);
+	/* Only the statistics show whether the probe knows it. */
+	if (!ret && mon->stats.logs && o.collectors & RINGTAP_INTERVALS) {
+		rt_intervals_skip(mon);
+		ret = ask(mon, o.collectors, o.latency_every, err, errlen);
+	}
 	if (ret)
 		return ret;
 	if (rt_clock_read(mon->stats.clock, &mon->line)) {
@@ -145,6 +156,7 @@ EXPORT void ringtap_monitor_close(struct ringtap_monitor *mon)
 		return;
 	ringtap_conn_close(mon->conn);
 	rt_stats_unmap(&mon->stats);
+	free(mon->log_entries);
 	free(mon);
 }
 

@@ -79,6 +79,15 @@ static int meet_sampler(struct ringtap_monitor *mon, uint32_t block, struct rt_o
 	return owner_thread(mon, rt_load(&s->thread), &o->thread);
 }
 
+static int meet_log(struct ringtap_monitor *mon, uint32_t block, struct rt_owner *o)
+{
+	const struct rt_stat_log *l = &mon->stats.logs[block];
+
+	if (!rt_load_acquire(&l->generation)) /* the same */
+		return -EAGAIN;
+	return owner_thread(mon, rt_load(&l->thread), &o->thread);
+}
+
 static int meet_all(struct ringtap_monitor *mon, struct rt_owner *owners, bool *met,
 	uint32_t *met_count, uint32_t count,
 	int (*meet)(struct ringtap_monitor *, uint32_t, struct rt_owner *))
@@ -126,6 +135,9 @@ static int meet_blocks(struct ringtap_monitor *mon)
 	if (!ret)
 		ret = meet_all(mon, mon->samplers, mon->sampler_met, &mon->sampler_count, samplers,
 			meet_sampler);
+	if (!ret && mon->stats.logs)
+		ret = meet_all(mon, mon->logs, mon->log_met, &mon->log_count,
+			at_most(rt_load(&live->log_count), RT_STAT_LOGS), meet_log);
 	return ret;
 }
 

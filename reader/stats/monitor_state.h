@@ -50,13 +50,17 @@ struct ringtap_monitor {
 	uint8_t name_tries[RT_STAT_PORTS];
 	/* By index in the snapshots, in the order of discovery. */
 	uint32_t slot_count; /* entries of threads that may be in use */
-	uint32_t port_count, pool_count, thread_count, queue_count, pair_count, sampler_count;
+	uint32_t port_count, pool_count, thread_count, queue_count, pair_count, sampler_count,
+		log_count;
 	struct rt_thread threads[RT_STAT_THREADS]; /* as last read */
-	struct rt_owner queues[RT_STAT_HOOKS], pairs[RT_STAT_PAIRS], samplers[RT_STAT_SAMPLERS];
+	struct rt_owner queues[RT_STAT_HOOKS], pairs[RT_STAT_PAIRS], samplers[RT_STAT_SAMPLERS],
+		logs[RT_STAT_LOGS];
 	/* By index in the segment's tables. */
 	bool slot_met[RT_STAT_THREADS], hook_met[RT_STAT_HOOKS], pair_met[RT_STAT_PAIRS],
-		sampler_met[RT_STAT_SAMPLERS];
+		sampler_met[RT_STAT_SAMPLERS], log_met[RT_STAT_LOGS];
 	uint32_t slot_thread[RT_STAT_THREADS];
+	uint64_t log_read[RT_STAT_LOGS];      /* entries */
+	struct rt_stat_interval *log_entries; /* room for a log; NULL: not needed yet */
 };
 
 /* What ringtap_monitor_read() returns, with its arrays. */
@@ -89,6 +93,9 @@ int rt_owners_update(struct ringtap_monitor *mon, uint64_t tsc_hz);
 bool rt_thread_read(
 	const struct ringtap_monitor *mon, uint32_t slot, uint64_t tsc_hz, struct rt_thread *out);
 uint32_t rt_newest_window(const struct rt_stats *stats, uint32_t slots);
+
+/* intervals.c: what the logs have belongs to the time before. */
+void rt_intervals_skip(struct ringtap_monitor *mon);
 
 /* Copies words while their writer may change them; bytes is a multiple of 8. Acquires, so that a
  * sequence number read afterwards is not older. */

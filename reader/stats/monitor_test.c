@@ -32,6 +32,16 @@ static void test_requested_collectors_reach_the_probe(void **state)
 	assert_string_equal(info.prefix, "test");
 }
 
+/* It would refuse the whole request. */
+static void test_an_earlier_probe_is_not_asked_for_intervals(void **state)
+{
+	stats.h->log_offset = 0;
+	must_attach();
+	assert_int_equal(peer.request.collectors, RT_COLLECT_ALL & ~RT_COLLECT_INTERVALS);
+	assert_int_equal(switch_to(RINGTAP_GAPS | RINGTAP_INTERVALS), 0);
+	assert_int_equal(peer.request.collectors, RT_COLLECT_GAPS);
+}
+
 static void test_unknown_collectors_are_refused(void **state)
 {
 	must_attach();
@@ -77,12 +87,14 @@ static void test_impossible_headers_are_refused(void **state)
 	const struct rt_stat_header good = *stats.h;
 	uint64_t *const offsets[] = {&stats.h->clock_offset, &stats.h->port_offset,
 		&stats.h->thread_offset, &stats.h->hook_offset, &stats.h->pair_offset,
-		&stats.h->pool_offset, &stats.h->sampler_offset};
+		&stats.h->pool_offset, &stats.h->sampler_offset, &stats.h->log_offset};
 	const uint64_t bad[] = {0, 8, sizeof(good) + 8, stats.size - 64 + 8, stats.size, UINT64_MAX,
 		UINT64_MAX - 63};
 
 	for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
 		for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+			if (!bad[k] && offsets[i] == &stats.h->log_offset)
+				continue; /* an earlier probe */
 			*offsets[i] = bad[k];
 			assert_refused(-EBADMSG, "outside");
 			*stats.h = good;
@@ -156,6 +168,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		MONITOR_TEST(test_requested_collectors_reach_the_probe),
+		MONITOR_TEST(test_an_earlier_probe_is_not_asked_for_intervals),
 		MONITOR_TEST(test_unknown_collectors_are_refused),
 		MONITOR_TEST(test_old_probe_has_its_own_error),
 		MONITOR_TEST(test_missing_memory_is_refused),

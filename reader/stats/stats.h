@@ -18,6 +18,7 @@ struct rt_stats {
 	const struct rt_stat_pair *pairs;
 	const struct rt_stat_pool *pools;
 	const struct rt_stat_sampler *samplers;
+	const struct rt_stat_log *logs; /* NULL: an earlier probe */
 };
 
 /* Maps the memory of RT_MSG_MONITORING; fd stays the caller's. Errors as of rt_segment_map(). */
