@@ -152,6 +152,57 @@ struct rt_fates_queue {
 static_assert(sizeof(struct rt_fates_queue) == 64, "docs/format.md");
 
 #define RT_PCAPNG_FATES_MAX (12 + RT_FATES_FIXED + RT_FATES_MOST * 64)
+/*
+ * Intervals Block, of local use like that of fates: what polling threads did, see docs/format.md,
+ * Intervals in files. 0x80525449 | total length | version 16, kind 16 | bytes of an entry 16,
+ * reserved 16 | entries | reserved | entries | total length
+ */
+#define RT_PCAPNG_INTERVALS  0x80525449u
+#define RT_INTERVALS_VERSION 1
+#define RT_INTERVALS_MOST    4096u /* entries of a block of ours */
+
+struct rt_intervals_head {
+	uint32_t type, total;
+	uint16_t version, kind; /* enum rt_intervals_kind */
+	uint16_t entry_bytes, reserved0;
+	uint32_t count, reserved1;
+};
+static_assert(sizeof(struct rt_intervals_head) == 24, "docs/format.md");
+
+enum rt_intervals_kind {
+	RT_INTERVALS_THREADS = 1, /* struct rt_intervals_thread */
+	RT_INTERVALS_ENTRIES,     /* struct rt_intervals_entry */
+	RT_INTERVALS_LOSSES,      /* struct rt_intervals_loss */
+};
+
+struct rt_intervals_thread {
+	uint32_t thread; /* number in the entries */
+	uint32_t lcore;  /* UINT32_MAX: none */
+	uint32_t tid;    /* in the application's PID namespace; 0: unknown */
+	uint32_t reserved;
+	char name[16];
+};
+static_assert(sizeof(struct rt_intervals_thread) == 32, "docs/format.md");
+
+struct rt_intervals_entry {
+	uint32_t ns_high, ns_low; /* since the epoch: where it begins */
+	uint64_t ns;
+	uint32_t thread;
+	uint32_t packets;
+	uint32_t interface; /* UINT32_MAX: unknown, or not in the file */
+	uint16_t queue;
+	uint8_t kind;  /* enum rt_stat_interval_kind */
+	uint8_t cause; /* 0: not looked for */
+};
+static_assert(sizeof(struct rt_intervals_entry) == 32, "docs/format.md");
+
+/* Between these times some are missing. */
+struct rt_intervals_loss {
+	uint32_t from_high, from_low, to_high, to_low;
+	uint64_t count; /* at least */
+};
+static_assert(sizeof(struct rt_intervals_loss) == 24, "docs/format.md");
+
 /* entries: of this kind; ns: since the epoch, when the last of them was known. */
 ssize_t rt_pcapng_fates(void *buf, size_t size, enum rt_fates_kind kind, uint64_t ns,
 	const void *entries, uint32_t count);

@@ -341,6 +341,17 @@ int ringtap_monitor_read(struct ringtap_monitor *mon, struct ringtap_snapshot **
 	return a->read_error;
 }
 
+int ringtap_monitor_intervals(
+	struct ringtap_monitor *mon, ringtap_interval_fn fn, void *ctx, uint64_t *lost)
+{
+	for (unsigned i = 0; i < mon->app->interval_count; i++)
+		fn(ctx, &mon->app->intervals[i]);
+	*lost += mon->app->intervals_lost;
+	mon->app->interval_count = 0;
+	mon->app->intervals_lost = 0;
+	return 0;
+}
+
 void ringtap_snapshot_free(struct ringtap_snapshot *f)
 {
 	struct copy *c = (struct copy *)f;

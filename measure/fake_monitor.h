@@ -39,6 +39,9 @@ struct fake_app {
 	/* Sets what it has done when ns have passed since fake_apps_begin(). */
 	void (*work)(struct fake_app *a, uint64_t ns);
 	struct fake_stats s;
+	struct ringtap_interval intervals[4]; /* until they are read */
+	unsigned interval_count;
+	uint64_t intervals_lost;
 	/* What monitors did. */
 	unsigned attempts, switches;
 	bool attached;

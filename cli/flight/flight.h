@@ -16,6 +16,7 @@
 
 #include "config.h"
 #include "incident.h"
+#include "intervals.h"
 #include "measure/watch.h"
 #include "target/targets.h"
 
@@ -47,6 +48,7 @@ struct flight {
 	uint64_t second_ns; /* CLOCK_MONOTONIC, of the last of them that began a second */
 	struct ringtap_snapshot *last; /* snapshot of the last check */
 	double tsc_hz;
+	struct intervals intervals;
 	struct incident *incidents[FLIGHT_INCIDENTS_MAX];
 	unsigned incident_count;
 	uint64_t checked_ns; /* CLOCK_MONOTONIC, of the last snapshot */

@@ -128,6 +128,7 @@ void history_free(struct flight *f)
 		ringtap_snapshot_free(f->history[i]);
 	f->history_count = 0;
 	f->last = NULL;
+	intervals_free(f);
 }
 
 bool history_around(

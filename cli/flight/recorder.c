@@ -54,6 +54,9 @@ static int open_monitor(struct flight *f, const struct target *t)
 
 	for (unsigned i = 0; i < f->cfg->trigger_count; i++)
 		o.collectors |= trigger_collectors(&f->cfg->triggers[i]);
+	/* At no price beside that of these. */
+	if (o.collectors & (RINGTAP_GAPS | RINGTAP_BUSY))
+		o.collectors |= RINGTAP_INTERVALS;
 	ret = ringtap_monitor_open(&f->mon, t->dir, &o, why, sizeof(why));
 	if (ret) {
 		print_not_attached("flight", t->name, ret, why);

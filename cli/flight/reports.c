@@ -21,6 +21,7 @@
 #include "flow_report.h"
 #include "folder.h"
 #include "history.h"
+#include "intervals.h"
 #include "reports.h"
 #include "timeline.h"
 #include "view.h"
@@ -248,12 +249,12 @@ static int check(const struct incident *i, json_t *missing, const char *name, in
 	return ret;
 }
 
-int reports_write(const struct incident *i)
+int reports_write(struct incident *i)
 {
 	json_t *missing = json_array();
 	struct diagnosis *d = NULL;
 	unsigned first = 0, last = 0;
-	int rets[5] = {0}, ret = 0;
+	int rets[6] = {0}, ret = 0;
 	struct examination e;
 
 	if (history_around(i->f, i->from_ns, i->to_ns, &first, &last)) {
@@ -264,10 +265,11 @@ int reports_write(const struct incident *i)
 	rets[2] = check(i, missing, FLIGHT_PAGE, write_page(i, first, last, d));
 	rets[3] = check(i, missing, FLIGHT_TRACE,
 		write_json(i, FLIGHT_TRACE, O_TRUNC, timeline_json(i, first, last)));
-	rets[4] = write_last(i, missing);
+	rets[4] = i->error ? 0 : intervals_write(i, last);
+	rets[5] = write_last(i, missing);
 	json_decref(missing);
 	free(d);
-	for (unsigned k = 0; k < 5 && !ret; k++)
+	for (unsigned k = 0; k < 6 && !ret; k++)
 		ret = rets[k];
 	return ret;
 }

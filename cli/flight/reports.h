@@ -6,7 +6,7 @@
 struct incident;
 
 /* 0 or -errno. */
-int reports_write(const struct incident *i);
+int reports_write(struct incident *i);
 /* Space on the disk for the last of them, which describes the others. 0 or -errno. */
 int reports_reserve(const struct incident *i);
 

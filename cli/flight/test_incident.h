@@ -69,6 +69,27 @@ static void gap_in(unsigned second, uint64_t at_ns, uint64_t ns, bool open)
 		.start_ns = TEST_NOW_REAL_NS + at_ns, .ns = ns, .packets = 32, .open = open};
 }
 
+/* Logged, as soon as intervals_on_all() was called. */
+__attribute__((unused)) static void log_in(
+	uint16_t kind, uint64_t at_ns, uint64_t ns, uint32_t packets)
+{
+	struct intervals *s = &f.intervals;
+
+	s->kept[s->count++ % INTERVALS_KEPT] =
+		(struct ringtap_interval){.start_ns = TEST_NOW_REAL_NS + at_ns,
+			.ns = ns,
+			.packets = packets,
+			.port = RINGTAP_NO_INDEX,
+			.kind = kind};
+}
+
+__attribute__((unused)) static void intervals_on_all(void)
+{
+	f.intervals.kept = calloc(INTERVALS_KEPT, sizeof(*f.intervals.kept));
+	for (unsigned i = 0; i < f.history_count; i++)
+		f.history[i]->collectors |= RINGTAP_GAPS | RINGTAP_BUSY | RINGTAP_INTERVALS;
+}
+
 static void burst_in(unsigned second, uint64_t at_ns)
 {
 	struct ringtap_thread_stats *t = thread(second);

@@ -141,10 +141,60 @@ static void walk_thread(const struct walk *w, struct activity *a,
 	}
 }
 
+/* ---- where each of them was logged */
+
+struct logged {
+	const struct walk *w;
+	struct activity a;
+};
+
+static void walk_interval(void *ctx, const struct ringtap_interval *v)
+{
+	struct logged *l = ctx;
+	const struct ringtap_gap g = {.start_ns = v->start_ns,
+		.ns = v->ns,
+		.packets = v->packets,
+		.port = v->port,
+		.queue = v->queue};
+	const struct ringtap_microburst b = {
+		.start_ns = v->start_ns, .ns = v->ns, .packets = v->packets};
+
+	if (v->thread >= l->a.snapshot->thread_count)
+		return;
+	l->a.thread = v->thread;
+	l->a.gap = v->kind == RINGTAP_INTERVAL_GAP ? &g : NULL;
+	l->a.burst = l->a.gap ? NULL : &b;
+	l->w->fn(l->w->ctx, &l->a);
+}
+
+/* What lasts is in the last snapshot only. */
+static void walk_logged(const struct walk *w, const struct ringtap_snapshot *s)
+{
+	struct logged l = {.w = w, .a = {.snapshot = s}};
+
+	intervals_walk(w->i, intervals_choose(w->i).least_ns, walk_interval, &l);
+	for (uint32_t k = 0; k < s->thread_count; k++) {
+		const struct ringtap_thread_stats *t = ringtap_snapshot_thread(s, k);
+		struct activity a = {.snapshot = s, .thread = k};
+
+		for (uint32_t n = 0; n < t->gap_count; n++) {
+			const struct ringtap_gap *g = a.gap = ringtap_thread_gap(t, n);
+
+			if (g->open && overlaps(w->i, g->start_ns, g->ns))
+				w->fn(w->ctx, &a);
+		}
+	}
+}
+
 void timeline_walk(const struct incident *i, unsigned first, unsigned last,
 	void (*fn)(void *ctx, const struct activity *a), void *ctx)
 {
 	const struct walk w = {.i = i, .fn = fn, .ctx = ctx};
+
+	if (first < last && intervals_on(i->f->history[first])) {
+		walk_logged(&w, i->f->history[last]);
+		return;
+	}
 
 	for (unsigned n = first; first < last && n <= last; n++) {
 		const struct ringtap_snapshot *s = i->f->history[n],

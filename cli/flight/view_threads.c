@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/util.h"
 #include "flight.h"
+#include "folder.h"
 #include "history.h"
 #include "timeline.h"
 #include "view.h"
@@ -32,6 +33,7 @@ struct lanes {
 	unsigned first, last;
 	json_t **intervals; /* by thread; NULL: it has none yet */
 	uint32_t count;
+	json_t *unknown; /* of the lane that is made */
 };
 
 /* ---- the cause of a gap */
@@ -93,6 +95,8 @@ static enum cause cause_of(const struct lanes *l, const struct activity *a, char
 	*text = '\0';
 	if (!around(l->i->f, a->thread, g, &r))
 		return UNKNOWN;
+	if (g->ns < NS_PER_S / 1000) /* the page stays small */
+		size = 1;
 	format_ns(ran, r.ran);
 	format_ns(waited, r.waited);
 	format_ns(slept, r.slept > 0 ? r.slept : 0);
@@ -172,8 +176,16 @@ static void add_states(json_t *panel)
 	json_object_set_new(panel, "states", list);
 }
 
+static void add_missing(void *ctx, const struct interval_loss *loss)
+{
+	const struct lanes *l = ctx;
+
+	json_array_append_new(l->unknown,
+		json_pack("[o, o]", view_at(l->v, loss->from_ns), view_at(l->v, loss->to_ns)));
+}
+
 /* Time of the window that no snapshot covers. */
-static json_t *unknown_of(const struct lanes *l)
+static json_t *unknown_of(struct lanes *l)
 {
 	uint64_t from = l->i->f->history[l->first]->taken_ns,
 		 to = l->i->f->history[l->last]->taken_ns;
@@ -185,6 +197,8 @@ static json_t *unknown_of(const struct lanes *l)
 	if (to < l->i->to_ns)
 		json_array_append_new(
 			list, json_pack("[o, o]", view_at(l->v, to), view_at(l->v, l->i->to_ns)));
+	l->unknown = list;
+	intervals_missing(l->i, add_missing, l);
 	return list;
 }
 
@@ -233,6 +247,30 @@ static void add_lanes(struct lanes *l, json_t *panel)
 	json_object_set_new(panel, "lanes", list);
 }
 
+/* What the lanes do not show. */
+static void add_limits(json_t *panel, const struct incident *i, unsigned first)
+{
+	struct interval_choice c = intervals_choose(i);
+	char text[256], size[FORMAT_LEN];
+
+	if (!intervals_on(i->f->history[first])) {
+		view_panel_note(panel,
+			"The probe keeps the eight longest gaps and the eight largest busy periods "
+			"of a second: there may be shorter ones where nothing is drawn.");
+		return;
+	}
+	view_panel_note(panel,
+		"Each gap and each busy period of 10 us and more; times in which some "
+		"were lost are hatched.");
+	if (c.shown == c.all)
+		return;
+	snprintf(text, sizeof(text),
+		"Of %" PRIu64 ", the %" PRIu64 " of %s and more are drawn; " FLIGHT_PACKETS
+		" has all of them.",
+		c.all, c.shown, format_ns(size, (double)c.least_ns));
+	view_panel_note(panel, text);
+}
+
 void view_threads(struct view *v, const struct incident *i, unsigned first, unsigned last)
 {
 	const struct ringtap_snapshot *s = i->f->history[last];
@@ -246,9 +284,7 @@ void view_threads(struct view *v, const struct incident *i, unsigned first, unsi
 		return;
 	timeline_walk(i, first, last, add_activity, &l);
 	panel = view_panel(v, "lanes", "threads", "Polling threads");
-	view_panel_note(panel,
-		"The probe keeps the eight longest gaps and the eight largest busy periods of a second: "
-		"there may be shorter ones where nothing is drawn.");
+	add_limits(panel, i, first);
 	if (!(s->collectors & RINGTAP_GAPS))
 		view_panel_note(panel, "Gaps were not recorded: their collector is off.");
 	add_states(panel);

@@ -91,6 +91,19 @@ def check_packets_are_those_of_the_file(incident):
     assert {row[6] for row in rows} >= {"10.0.0.1:1001 > 10.0.0.2:53 UDP", "[fd00::1]:1003 > [fd00::2]:443 UDP"}
 
 
+def check_intervals_are_those_of_the_file(incident):
+    """A busy machine makes thousands of gaps; the windows of the probe have eight a second."""
+    file = incident.file
+    ended = sorted((v.start - incident.at("from"), v.ns) for v in file.intervals)
+    shown = sorted((v[0], v[1]) for lane in flight.panel(incident, "threads")["lanes"] for v in lane["intervals"])
+    assert ended == shown and not file.interval_losses
+    assert max(v.ns for v in file.intervals if v.kind == pcapng.GAP) >= 190_000_000
+    assert min(v.ns for v in file.intervals) >= 9_900
+    # What a poll brought had been received by then, and was counted.
+    assert sum(v.packets for v in file.intervals if v.kind == pcapng.GAP) <= len(file.packets)
+    assert all(-v.ns <= v.start - incident.at("from") <= incident["window_ns"] for v in file.intervals)
+
+
 def check_seconds_are_those_of_the_metrics(incident):
     metrics = only(json.loads((incident.folder / "metrics.json").read_text()))["seconds"]
     latency, pools = (flight.panel(incident, name) for name in ("latency", "pools"))
@@ -217,6 +230,7 @@ def test_reports(kept):
     check_steps_are_those_of_the_file(incident)
     check_packets_are_those_of_the_file(incident)
     check_seconds_are_those_of_the_metrics(incident)
+    check_intervals_are_those_of_the_file(incident)
     check_the_page_names_its_origin(incident)
     check_trace_has_the_event_and_what_threads_did(incident)
 

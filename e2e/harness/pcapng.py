@@ -10,6 +10,10 @@ from dataclasses import dataclass, field
 _BLOCK, _EPB, _OPTION = struct.Struct("<II"), struct.Struct("<IIIII"), struct.Struct("<HH")
 SHB, IDB, ISB, EPB, CB = 0x0A0D0D0A, 1, 5, 6, 0x0BAD
 FATES = 0x80525446  # for local use: docs/format.md
+INTERVALS = 0x80525449
+_INTERVALS, _THREAD = struct.Struct("<HHHHII"), struct.Struct("<IIII16s")
+_INTERVAL, _LOSS = struct.Struct("<IIQIIIHBB"), struct.Struct("<IIIIQ")
+GAP, BUSY = 1, 2
 _FATES, _FATE, _QUEUE = struct.Struct("<HHIII"), struct.Struct("<QIIIHBB"), struct.Struct("<IHHQQQQQQQ")
 NOT_OFFERED, UNKNOWN, INFERRED, OPEN = 1, 2, 3, 4
 RX, TX = 1, 2
@@ -97,6 +101,9 @@ class File:
     fates: list = field(default_factory=list)
     fates_begin: bool = False
     fate_counts: list = None  # counts of each queue, once the recording has ended
+    threads: dict = field(default_factory=dict)  # names by number in the intervals
+    intervals: list = field(default_factory=list)
+    interval_losses: list = field(default_factory=list)
 
 
 @functools.lru_cache(maxsize=10000)
@@ -158,6 +165,37 @@ def _packet(body, file, at):
     return Packet(iface, high << 32 | low, body[20:end], length, options)
 
 
+@dataclass(slots=True)
+class Interval:
+    start: int
+    ns: int
+    thread: int
+    packets: int
+    interface: int | None
+    queue: int
+    kind: int
+
+
+def _intervals(body, file, at):
+    version, kind, size, zero, count, also_zero = _INTERVALS.unpack_from(body)
+    entries = body[_INTERVALS.size :]
+    assert version == 1 and not zero and not also_zero, f"intervals at {at}"
+    assert len(entries) == size * count, f"intervals at {at}: {count} entries do not fit"
+    layout = {1: _THREAD, 2: _INTERVAL, 3: _LOSS}[kind]
+    assert size == layout.size, f"intervals at {at}: entries of {size} bytes"
+    for e in layout.iter_unpack(entries):
+        if kind == 1:
+            file.threads[e[0]] = e[4].rstrip(b"\0").decode()
+        elif kind == 3:
+            file.interval_losses.append((e[0] << 32 | e[1], e[2] << 32 | e[3], e[4]))
+        else:
+            high, low, ns, thread, packets, interface, queue, what, _cause = e
+            assert thread in file.threads and what in (GAP, BUSY), f"intervals at {at}"
+            interface = None if interface == 0xFFFFFFFF else interface
+            assert interface is None or interface < len(file.interfaces), f"intervals at {at}"
+            file.intervals.append(Interval(high << 32 | low, ns, thread, packets, interface, queue, what))
+
+
 def _fates(body, file, at):
     kind, size, count, _high, _low = _FATES.unpack_from(body)
     entries = body[_FATES.size :]
@@ -217,6 +255,8 @@ def _file(data, whole):
             file.interfaces[iface].stats.append(_options(body[12:], f"ISB at {at}"))
         elif kind == FATES:
             _fates(body, file, at)
+        elif kind == INTERVALS:
+            _intervals(body, file, at)
         else:
             assert kind == CB, f"block {kind:#x} at {at} is not one that we write"
     return file
