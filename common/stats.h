@@ -317,7 +317,7 @@ enum rt_stat_interval_kind {
 struct rt_stat_interval {
 	uint64_t tsc; /* where it begins */
 	uint64_t cycles;
-	uint32_t packets;   /* of a gap: as in rt_stat_gap; UINT32_MAX: as many or more */
+	uint32_t packets;   /* for a gap as in rt_stat_gap; UINT32_MAX: as many or more */
 	uint8_t port_index; /* the same; of a busy period UINT8_MAX */
 	uint8_t kind;       /* enum rt_stat_interval_kind */
 	uint16_t queue;

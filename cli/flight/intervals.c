@@ -121,7 +121,7 @@ struct interval_choice intervals_choose(const struct incident *i)
 		return c;
 	intervals_walk(i, 0, add_length, &l);
 	qsort(l.ns, l.count, sizeof(*l.ns), longer_first);
-	/* Of equal ones all or none are shown. */
+	/* Equal ones are all shown or all left out. */
 	c.least_ns = l.ns[INTERVALS_SHOWN] + 1;
 	while (l.ns[c.shown] >= c.least_ns)
 		c.shown++;

@@ -16,7 +16,7 @@ struct writing {
 	const struct ringtap_snapshot *s;
 	FILE *file;
 	struct rt_intervals_head head;
-	uint8_t *entries;         /* of this kind, head.count of them */
+	uint8_t *entries;         /* entries of this kind, head.count of them */
 	uint32_t port, interface; /* looked for last */
 };
 

@@ -33,7 +33,7 @@ struct lanes {
 	unsigned first, last;
 	json_t **intervals; /* by thread; NULL: it has none yet */
 	uint32_t count;
-	json_t *unknown; /* of the lane that is made */
+	json_t *unknown; /* unknown times in the lane that is made */
 };
 
 /* ---- the cause of a gap */

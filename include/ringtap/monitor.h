@@ -288,8 +288,9 @@ struct ringtap_interval {
 	uint64_t start_ns; /* since the epoch */
 	uint64_t ns;
 	uint32_t thread;  /* index in snapshots */
-	uint32_t packets; /* of a gap: that the poll before it brought; of a busy period: its own */
-	uint32_t port;    /* of a gap: that was polled before it, index in ports of snapshots;
+	uint32_t packets; /* for a gap: that the poll before it brought; for a busy period: its own
+			   */
+	uint32_t port;    /* for a gap: the one polled before it, index in ports of snapshots;
 			     RINGTAP_NO_INDEX: unknown */
 	uint16_t queue;   /* the same */
 	uint16_t kind;    /* RINGTAP_INTERVAL_GAP or RINGTAP_INTERVAL_BUSY */
