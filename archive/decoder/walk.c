@@ -114,11 +114,27 @@ static int begin_section(struct walk *w, const struct block *f)
 	return BLOCK_OTHER;
 }
 
+/* "sampling: every=N": reader/capture/pcapng.c writes it. */
+static void sampling_parse(struct iface *i, const uint8_t *text, size_t len)
+{
+	static const char before[] = "sampling: every=";
+	const size_t n = sizeof(before) - 1;
+	char number[12] = "";
+
+	if (len <= n || memcmp(text, before, n))
+		return;
+	memcpy(number, text + n, len - n < sizeof(number) ? len - n : sizeof(number) - 1);
+	i->sample = (uint32_t)strtoul(number, NULL, 10);
+}
+
 static void interface_option(
 	const struct walk *w, struct iface *i, const struct rt_pcapng_options *o)
 {
 	switch (o->code) {
-	case OPT_COMMENT: clock_parse(&i->clock, o->value, o->len); return;
+	case OPT_COMMENT:
+		clock_parse(&i->clock, o->value, o->len);
+		sampling_parse(i, o->value, o->len);
+		return;
 	case IF_NAME: keep_text(&i->name, o->value, o->len); return;
 	case IF_DESCRIPTION: keep_text(&i->description, o->value, o->len); return;
 	case IF_OS: keep_text(&i->os, o->value, o->len); return;

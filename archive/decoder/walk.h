@@ -17,7 +17,8 @@
 struct iface {
 	char *name, *description, *filter, *hardware, *os; /* NULL: the file has none */
 	struct block_interface of;
-	uint64_t speed; /* bit/s; 0: unknown */
+	uint64_t speed;  /* bit/s; 0: unknown */
+	uint32_t sample; /* one of N packets was recorded; 0: all */
 	/* A hash of its name, see walk.c; 0: the interface is none of an application. */
 	uint64_t application;
 	struct statistics last;

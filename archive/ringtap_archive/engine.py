@@ -13,7 +13,7 @@ import re
 import tempfile
 import warnings
 
-from . import addresses, layout
+from . import addresses, layout, show
 from .errors import Refused, Refusing
 from .store import Archive
 
@@ -91,12 +91,21 @@ class Engine:
             store = Archive(self.archive)
             reading.enter_context(store.reading())
             self.parts = store.parts(since=since, until=until, recorders=recorders)
+            self._warn_of_samples()
             if unknown := set(recorders or ()) - set(layout.recorders_of(self.archive)):
                 raise Refused(
                     f"{self.archive}: has no recorder '{min(unknown)}'; it has "
                     f"{', '.join(layout.recorders_of(self.archive)) or 'none'}"
                 )
             self._reading = reading.pop_all()
+
+    def _warn_of_samples(self):
+        sampled = [i["sample"] for part in self.parts for i in part.meta["interfaces"] if i.get("sample")]
+        if sampled:
+            show.warn(
+                f"recordings in '{self.archive}' have one of up to {max(sampled)} packets (record --sample): counts and "
+                "bytes are those of the sample, and maxima are too low"
+            )
 
     def close(self):
         self._reading.close()

@@ -97,6 +97,24 @@ static uint64_t lost_by_capture(const struct report *r, bool *filtered, bool *no
 	return lost;
 }
 
+/* Sums are not scaled: the packets that are listed are those of the file. */
+static void sampled(const struct report *r, const struct saying *to)
+{
+	char n[FORMAT_LEN];
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < records_port_count(r->records); i++) {
+		uint32_t every = records_port(r->records, i)->sample;
+
+		most = every > most ? every : most;
+	}
+	if (most > 1)
+		say(to,
+			"The file has one of %s packets, chosen at random (--sample): all counts "
+			"are those of the sample, and maxima are too low.",
+			format_count(n, most));
+}
+
 /* Why a packet may be shown as not sent that was. */
 static void doubts(const struct report *r, const struct saying *to)
 {
@@ -112,6 +130,7 @@ static void doubts(const struct report *r, const struct saying *to)
 			"The capture lost %s packets: as many may be shown as not sent, or as "
 			"unknown, in error. Record with a larger --buffer.",
 			format_count(n, lost));
+	sampled(r, to);
 	if (filtered)
 		say(to, "The file was recorded with a filter: packets that pass it only as "
 			"received, or only as sent, are shown as not sent or unknown.");

@@ -11,7 +11,7 @@
 #include "packet/blocks.h"
 #include "records.h"
 
-enum { IF_NAME = 2, IF_DESCRIPTION = 3, IF_FILTER = 11 };
+enum { OPT_COMMENT = 1, IF_NAME = 2, IF_DESCRIPTION = 3, IF_FILTER = 11 };
 
 #define PORT_SLOTS (2 * PORTS_MAX) /* a power of two */
 
@@ -178,6 +178,17 @@ static uint32_t find_port(struct records *b, const struct port *p)
 	return i;
 }
 
+/* "sampling: every=N": reader/capture/pcapng.c writes it. */
+static void copy_sampling(uint32_t *every, const uint8_t *value, size_t len)
+{
+	static const char head[] = "sampling: every=";
+	char text[PORT_NAME];
+
+	copy_text(text, value, len);
+	if (!strncmp(text, head, strlen(head)))
+		*every = (uint32_t)strtoul(text + strlen(head), NULL, 10);
+}
+
 static int take_interface(struct records *b, const struct block *f)
 {
 	struct rt_pcapng_options o = block_options(f, BLOCK_INTERFACE);
@@ -195,6 +206,8 @@ static int take_interface(struct records *b, const struct block *f)
 			copy_application(p.application, o.value, o.len);
 		else if (o.code == IF_FILTER && o.len > 1)
 			p.filtered = true;
+		else if (o.code == OPT_COMMENT)
+			copy_sampling(&p.sample, o.value, o.len);
 	}
 	if (rt_array_room(b->local, b->local_room, f->local + 1u))
 		return -ENOMEM;
@@ -204,6 +217,7 @@ static int take_interface(struct records *b, const struct block *f)
 		return -EBADMSG;
 	}
 	b->ports[port].filtered |= p.filtered;
+	b->ports[port].sample = p.sample > b->ports[port].sample ? p.sample : b->ports[port].sample;
 	b->ports[port].cut |= p.cut;
 	return 0;
 }

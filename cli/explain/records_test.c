@@ -81,6 +81,8 @@ static void section(struct file *f)
 	end_block(f);
 }
 
+static const char *comment; /* comment of the next interfaces */
+
 /* resolution: if_tsresol; 0: none. NULL: no such option. */
 static void interface(struct file *f, const char *name, const char *description, const char *filter,
 	uint8_t resolution)
@@ -89,6 +91,8 @@ static void interface(struct file *f, const char *name, const char *description,
 	put16(f, 1);
 	put16(f, 0);
 	put32(f, 0);
+	if (comment)
+		option(f, 1, comment, strlen(comment));
 	if (name)
 		option(f, 2, name, strlen(name));
 	if (description)
@@ -278,6 +282,29 @@ static void one_application_needs_no_name(void **state)
 	assert_true(records_port(records, 0)->filtered);
 }
 
+static void samples_are_named(void **state)
+{
+	static const struct {
+		const char *comment;
+		uint32_t sample;
+	} cases[] = {{NULL, 0}, {"clock: timestamp=tsc", 0}, {"sampling: every=", 0},
+		{"sampling: every=1024", 1024}, {"sampling: every=8 later=1", 8}};
+	struct record r[16];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char name[] = {'p', (char)('0' + i), 0};
+
+		memset(&file, 0, sizeof(file));
+		section(&file);
+		comment = cases[i].comment;
+		interface(&file, name, OF("left"), NULL, 9);
+		packet(&file, 0, 1, 1, 1);
+		assert_int_equal(take_file(r), 1);
+		assert_int_equal(records_port(records, (uint32_t)i)->sample, cases[i].sample);
+	}
+	comment = NULL;
+}
+
 /* Counts go on from file to file; another capture begins with none. */
 static void losses_of_captures(void **state)
 {
@@ -412,6 +439,7 @@ int main(void)
 		with_records(units_of_time),
 		with_records(applications_have_ids_and_names),
 		with_records(one_application_needs_no_name),
+		with_records(samples_are_named),
 		with_records(losses_of_captures),
 		with_records(files_that_end_too_early),
 		with_records(blocks_that_cannot_be),
