@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "probe/above.h"
 #include "probe/capture/epb.h"
+#include "probe/capture/sample.h"
 #include "probe/hook/hook.h"
 #include "probe/hook/thread.h"
 #include "bursts.h"
@@ -39,9 +40,19 @@ struct bench {
 	uint64_t pending[2];
 	struct rte_mbuf **pkts;
 	unsigned mbufs, samples, next;
+	uint32_t every; /* the session takes one of N packets; 1: all, 0: there is no session */
 };
 
 static struct rt_ring rings[RT_MAX_RINGS];
+
+static int sample_packets(struct bench *b)
+{
+	b->tap.sampled = b->set.sampled = true;
+	b->set.only_sampled = b->set.only;
+	b->set.only = NULL;
+	return rt_sampler_make(
+		&b->session->sampler, &(struct rt_msg_sample){.secret = {1, 2}, .every = b->every});
+}
 
 /* Any thread gets the slot that it is given: all slots have the same ring, and one is used. */
 static int set_up(struct bench *b, size_t ring_size)
@@ -73,7 +84,9 @@ static int set_up(struct bench *b, size_t ring_size)
 	rt_epb_prepare(&b->tap);
 	b->set = (struct rt_tapset){
 		.count = 1, .wait_from = 1, .only = b->session, .tap = {&b->tap}};
-	b->hook.taps = &b->set;
+	if (b->every > 1 && sample_packets(b))
+		return -ENOMEM;
+	b->hook.taps = b->every ? &b->set : NULL;
 	rt_clock_take(&point);
 	rt_clock_begin(&clock, &point, &point, 2600000000u);
 	rt_hook_set_clock(&clock.line);
@@ -137,21 +150,23 @@ static const char usage[] = "hook_bench: a call of the hook, a line of JSON for 
 			    "  -r KIB    ring size (4096)\n"
 			    "  -m N      mbufs (960)\n"
 			    "  -n N      samples (1000)\n"
-			    "  -H        packets have an RSS hash\n";
+			    "  -H        packets have an RSS hash\n"
+			    "  -S N      the session takes one of N packets (1; 0: no session)\n";
 
 int main(int argc, char **argv)
 {
-	static struct bench b = {.mbufs = 960, .samples = 1000};
+	static struct bench b = {.mbufs = 960, .samples = 1000, .every = 1};
 	static const uint16_t sizes[] = {0, 1, 2, 4, 8, 16, 32, 64};
 	size_t ring_size = 4 << 20;
 	uint64_t flags = 0;
 	int o, ret;
 
-	while ((o = getopt(argc, argv, "r:m:n:Hh")) != -1) {
+	while ((o = getopt(argc, argv, "r:m:n:S:Hh")) != -1) {
 		switch (o) {
 		case 'r': ring_size = strtoul(optarg, NULL, 0) << 10; break;
 		case 'm': b.mbufs = (unsigned)strtoul(optarg, NULL, 0); break;
 		case 'n': b.samples = (unsigned)strtoul(optarg, NULL, 0); break;
+		case 'S': b.every = (uint32_t)strtoul(optarg, NULL, 0); break;
 		case 'H': flags = RTE_MBUF_F_RX_RSS_HASH; break;
 		case 'h': fputs(usage, stdout); return 0;
 		default: fputs(usage, stderr); return 2;

@@ -143,7 +143,10 @@ enum rt_on_full { RT_ON_FULL_DROP = 0, RT_ON_FULL_WAIT = 1 };
 enum rt_timestamp { RT_TIMESTAMP_TSC = 0, RT_TIMESTAMP_NIC = 1 };
 
 /* flags of rt_msg_open */
-#define RT_OPEN_GROWS 1u /* the first memory for chunks may have some; RT_MSG_GROW brings more */
+#define RT_OPEN_GROWS  1u /* the first memory for chunks may have some; RT_MSG_GROW brings more */
+#define RT_OPEN_SAMPLE 2u /* rt_msg_sample ends the message */
+
+#define RT_SAMPLE_MAX (1u << 24)
 
 /* ids of rt_msg_open: RT_IDS_…, and from RT_IDS_SOURCE_SHIFT on a number that the reader gives to
  * the application, which is in the top bits of its ids. */
@@ -164,8 +167,18 @@ struct rt_msg_open {
 	uint32_t ids;         /* 0: none; only in RT_MSG_OPEN_IDS */
 	uint64_t buffer_size; /* bytes, rounded up by the probe; 0: default */
 	uint64_t buffer_most; /* bytes; limits the default */
-	/* followed by rt_msg_target[target_count], then rt_insn[insn_count] */
+	/* followed by rt_msg_target[target_count], then rt_insn[insn_count], then with
+	 * RT_OPEN_SAMPLE rt_msg_sample */
 };
+
+/* Takes one of `every` packets, a power of two from 2 to RT_SAMPLE_MAX, before the filter. Not with
+ * RT_IDS_FATES. */
+struct rt_msg_sample {
+	uint64_t secret[2]; /* keys the choice; the same for all processes of an application */
+	uint32_t every;
+	uint32_t reserved; /* 0 */
+};
+static_assert(sizeof(struct rt_msg_sample) == 24, "ends a message");
 
 /* The memory of the session that was requested; the reader makes it. */
 #define RT_NODE_UNKNOWN (-1)

@@ -187,8 +187,9 @@ static_assert(sizeof(struct rt_seg_ring) == 128, "two lines: the prefetcher take
 
 /* The last entries of a ring's row, behind those of all taps that there can be, are the probe's
  * own: uint64_t by tap, packets that are lost since the last record. seen == captured + filtered +
- * sum(lost). Row r belongs to the thread of ring r; one more row counts for all threads without a
- * ring. Rows of rings that are not used may not be there: reading one allocates its memory. */
+ * not_sampled + sum(lost). Row r belongs to the thread of ring r; one more row counts for all
+ * threads without a ring. Rows of rings that are not used may not be there: reading one allocates
+ * its memory. */
 struct rt_seg_count {
 	uint64_t seen;
 	uint64_t captured;
@@ -199,7 +200,10 @@ struct rt_seg_count {
 	/* Fates, of taps that receive: received == offered + not_offered + unknown + open ones,
 	 * over all rows. The counters above are then those of the records of packets not offered.
 	 */
-	uint64_t received;
+	union {
+		uint64_t received;
+		uint64_t not_sampled; /* sessions with RT_OPEN_SAMPLE, which have no fates */
+	};
 	uint64_t offered;
 	uint64_t not_offered; /* as far as a hook has noticed it; more are free, see rt_seg_fate */
 	uint64_t unknown;

@@ -64,12 +64,13 @@ bool test_peer_answer(struct test_peer *p, int sock, uint16_t type)
 		return rt_msg_send(sock, &w.h, NULL, 0) == 0;
 	case RT_MSG_OPEN:
 	case RT_MSG_OPEN_IDS:
-		if (p->open.flags && !p->first) {
+		if ((p->open.flags & RT_OPEN_GROWS && !p->first) ||
+			(p->open.flags & RT_OPEN_SAMPLE && p->no_sample)) {
 			test_peer_refuse(sock, "request refused: unknown option");
 			return false;
 		}
 		test_session_lay_out(p->session, &layout);
-		if (p->open.flags)
+		if (p->open.flags & RT_OPEN_GROWS)
 			layout.bytes[RT_FD_DATA] = p->first;
 		return rt_msg_send(sock, &layout.h, NULL, 0) == 0;
 	case RT_MSG_MEMORY:
@@ -90,6 +91,14 @@ bool test_peer_answer(struct test_peer *p, int sock, uint16_t type)
 	}
 }
 
+static void take_open(struct test_peer *p, const void *msg)
+{
+	memcpy(&p->open, msg, sizeof(p->open));
+	if (p->open.flags & RT_OPEN_SAMPLE)
+		memcpy(&p->sample, (const char *)msg + p->open.h.len - sizeof(p->sample),
+			sizeof(p->sample));
+}
+
 static bool serve(struct test_peer *p, int sock)
 {
 	static _Thread_local uint64_t buf[RT_MSG_MAX / 8];
@@ -102,7 +111,7 @@ static bool serve(struct test_peer *p, int sock)
 	if (h->type == RT_MSG_MONITOR)
 		memcpy(&p->request, buf, sizeof(p->request));
 	if (h->type == RT_MSG_OPEN || h->type == RT_MSG_OPEN_IDS)
-		memcpy(&p->open, buf, sizeof(p->open));
+		take_open(p, buf);
 	more = p->answer ? p->answer(p, sock, h->type) : test_peer_answer(p, sock, h->type);
 	while (p->fd_count)
 		close(p->fds[--p->fd_count]);

@@ -24,6 +24,8 @@ struct test_peer {
 	int stats_fd;                  /* sent for RT_MSG_MONITOR */
 	struct rt_msg_monitor request; /* the last RT_MSG_MONITOR */
 	struct rt_msg_open open;       /* the last request of a session */
+	struct rt_msg_sample sample;   /* its sample, if it has one */
+	bool no_sample;                /* it knows no RT_OPEN_SAMPLE */
 	uint64_t first; /* bytes of chunks that it requests first; 0: it knows no RT_OPEN_GROWS */
 	const char *telemetry;   /* answer of the telemetry socket; NULL: no such socket */
 	bool telemetry_wakes;    /* the probe's socket appears with the first telemetry request */

@@ -89,18 +89,15 @@ struct ringtap_port_info {
 	uint16_t mtu;
 	bool link_up;
 	uint8_t stamps; /* enum ringtap_stamps, or a later value */
-	uint32_t rx_queues;
-	uint32_t tx_queues;
+	uint32_t rx_queues, tx_queues;
 	char device[RINGTAP_NAME_LEN]; /* ethdev's name; name is Open vSwitch's where it has one */
 	uint16_t linktype; /* LINKTYPE_… of its packets (pcap-linktype(7)), 1: Ethernet */
 };
 
 struct ringtap_session_info {
-	uint32_t id;
-	uint32_t reader_pid;
+	uint32_t id, reader_pid;
 	char reader[RINGTAP_NAME_LEN];
-	uint32_t rings;
-	uint32_t taps;
+	uint32_t rings, taps;
 	uint64_t buffer_size; /* bytes, of all rings */
 	uint64_t start_ns;    /* since the epoch; 0: not armed yet */
 };
@@ -164,8 +161,7 @@ bool ringtap_process_halted(uint32_t pid, char *why, size_t size);
 /* A classic BPF instruction: layout and meaning of libpcap's struct bpf_insn. */
 struct ringtap_insn {
 	uint16_t code;
-	uint8_t jt;
-	uint8_t jf;
+	uint8_t jt, jf;
 	uint32_t k;
 };
 
@@ -204,6 +200,9 @@ struct ringtap_capture_options {
 	enum ringtap_ids ids;
 	bool fates;    /* only packets that are not offered, see fates.h */
 	bool fate_ids; /* with fates: events, with the ids of another capture, see fates.h */
+	/* Takes one of N packets at random, N a power of two, before the filter; with ids those of
+	 * one id together. 0, 1: all. Not with fates. -ENOTSUP: older probe. */
+	uint32_t sample;
 };
 
 struct ringtap_capture;
@@ -245,13 +244,12 @@ const char *ringtap_capture_error(const struct ringtap_capture *cap);
 /* Packets of one thread, in place in its ring: ringtap_packet_next() reads them,
  * ringtap_run_pcapng() makes them a part of a file. */
 struct ringtap_run {
-	size_t size;       /* bytes of this structure; set by ringtap_capture_next() */
-	uint64_t packets;  /* at least 1 */
-	uint64_t bytes;    /* length as pcapng */
-	uint64_t first_ns; /* since the epoch */
-	uint64_t last_ns;
-	uint32_t app; /* index in order of attaching */
-	bool stale;   /* packets may have passed an earlier filter, see ringtap_capture_filter() */
+	size_t size;                /* bytes of this structure; set by ringtap_capture_next() */
+	uint64_t packets;           /* at least 1 */
+	uint64_t bytes;             /* length as pcapng */
+	uint64_t first_ns, last_ns; /* since the epoch */
+	uint32_t app;               /* index in order of attaching */
+	bool stale; /* packets may have passed an earlier filter, see ringtap_capture_filter() */
 	/* The library's own: where the records lie, and in which form. */
 	uint32_t form;
 	const void *records;
@@ -464,6 +462,7 @@ struct ringtap_interface {
 	char device[RINGTAP_NAME_LEN]; /* ethdev's name; name is Open vSwitch's where it has one */
 	uint64_t tsc_hz;               /* ticks a second of its TSC, as the probe measures it */
 	uint16_t linktype; /* LINKTYPE_… of its packets (pcap-linktype(7)), 1: Ethernet */
+	uint32_t sample;   /* one of N packets is taken: this N; 1: all */
 };
 unsigned ringtap_capture_interface_count(const struct ringtap_capture *cap);
 int ringtap_capture_interface(
@@ -484,13 +483,14 @@ enum ringtap_loss {
  * version has no reason of that number, nor of any above. Static. */
 const char *ringtap_loss_name(unsigned reason);
 
-/* Packets: seen == captured + filtered + sum(lost), exactly once stopped, within a burst before. It
- * lies within other structures and keeps its size; add up all of lost. */
+/* Packets: seen == captured + filtered + not_sampled + sum(lost), exactly once stopped, within a
+ * burst before. It lies within other structures and keeps its size; add up all of lost. */
 struct ringtap_counts {
 	uint64_t seen, captured, filtered;
 	uint64_t bytes;                  /* bytes of captured packets on the wire */
 	uint64_t lost[RINGTAP_LOST_MAX]; /* by enum ringtap_loss */
-	uint64_t reserved[4];
+	uint64_t not_sampled;            /* left out by the sample, before the filter */
+	uint64_t reserved[3];
 };
 
 struct ringtap_tap {
@@ -588,7 +588,7 @@ struct ringtap_pcapng_statistics_options {
 	const char *clock;   /* a further one: the state of the clock */
 };
 
-/* Statistics of interface i: packets seen, filtered out, lost by the capture and by the NIC. They
+/* Statistics of interface i: packets seen, filtered, not sampled, lost here and by the NIC. They
  * are exact once ringtap_capture_next() has returned -EPIPE. -ENOENT: there is no interface i. */
 int ringtap_pcapng_statistics(const struct ringtap_capture *cap, unsigned i, void *buf, size_t size,
 	const struct ringtap_pcapng_statistics_options *opts);

@@ -88,10 +88,10 @@ void rt_epb_lost(struct rt_ring *r, const struct rt_tap *tap, unsigned n)
 	rt_trace_drop(rt_load(&tap->port), tap->queue, n, reason);
 }
 
-void rt_epb_mend(struct rt_ring *r)
+void rt_epb_mend(struct rt_ring *r, bool sampled)
 {
 	struct rt_seg_count *c = &r->counts[r->open - 1];
-	uint64_t missing = c->seen - c->captured - c->filtered;
+	uint64_t missing = c->seen - c->captured - c->filtered - (sampled ? c->not_sampled : 0);
 
 	rt_chunks_mend(r);
 	for (unsigned i = 0; i < RT_LOSS_COUNT; i++)

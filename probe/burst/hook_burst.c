@@ -10,6 +10,7 @@
 #include "probe/capture/epb.h"
 #include "probe/capture/fate.h"
 #include "probe/capture/ids.h"
+#include "probe/capture/sample.h"
 #include "count.h"
 #include "probe/above.h"
 #include "probe/hook/hook.h"
@@ -126,6 +127,26 @@ static void feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **
 	r->open = 0;
 }
 
+/* n packets of a session that takes one of N, with ids or of several sessions. */
+static __rte_noinline void feed_sample(struct rt_ring *r, const struct rt_tap *tap,
+	struct rt_sample_state *state, struct rte_mbuf **pkts, unsigned n, uint64_t ns)
+{
+	struct rt_seg_count *c = &r->counts[tap->index];
+	struct rte_mbuf *chosen[CHUNK];
+
+	for (unsigned look; n; pkts += look, n -= look) {
+		unsigned k;
+
+		look = n < CHUNK ? n : CHUNK;
+		k = rt_sampler_choose(tap->session->sampler, state, tap, pkts, look, chosen);
+		r->open = tap->index + 1;
+		rt_compiler_barrier(); /* then the counters: see rt_epb_mend() */
+		c->seen += look - k;
+		c->not_sampled += look - k;
+		feed(r, tap, chosen, k, ns);
+	}
+}
+
 static __rte_noinline void feed_fates(struct rt_ring *r, const struct rt_tap *tap,
 	struct rte_mbuf **pkts, unsigned n, uint64_t ns)
 {
@@ -138,7 +159,7 @@ static __rte_noinline void mend(const struct rt_session *s, struct rt_ring *r)
 {
 	if (s->fates)
 		rt_fates_mend(s->fates, r);
-	rt_epb_mend(r);
+	rt_epb_mend(r, s->sampler);
 }
 
 static inline bool flows(const struct rt_session *s)
@@ -207,7 +228,11 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 			count_orphans(set->tap[i]->session, set->tap[i], n);
 			continue;
 		}
-		feed(ring[i], set->tap[i], pkts, n, ns);
+		if (rt_unlikely(set->sampled) && set->tap[i]->sampled)
+			feed_sample(ring[i], set->tap[i],
+				&set->tap[i]->session->sampler->state[t->index], pkts, n, ns);
+		else
+			feed(ring[i], set->tap[i], pkts, n, ns);
 		/* Packets have time stamps older than the burst: only last_ns is a lower bound
 		 * of them. */
 		if (rt_likely(!ring[i]->held))
@@ -237,12 +262,39 @@ static inline bool run_only(
 	return true;
 }
 
+/* Counts a burst of which a sample takes nothing: the usual case, without a look at the packets or
+ * the time. False: run_taps() has to do it. */
+static __rte_noinline bool skip_sampled(
+	const struct rt_tapset *set, const struct rt_thread *t, unsigned n)
+{
+	const struct rt_session *s = set->only_sampled;
+	struct rt_sample_state *state;
+	struct rt_seg_count *c;
+	struct rt_ring *r;
+
+	if (!s || rt_unlikely(!flows(s)))
+		return false;
+	r = &s->rings[t->index];
+	state = &s->sampler->state[t->index];
+	if (rt_unlikely(state->skip < n || !r->used || r->open || r->held))
+		return false;
+	c = &r->counts[set->tap[0]->index];
+	r->open = set->tap[0]->index + 1;
+	rt_compiler_barrier(); /* then the counters: see rt_epb_mend() */
+	state->skip -= n;
+	c->seen += n;
+	c->not_sampled += n;
+	rt_compiler_barrier();
+	r->open = 0;
+	return true;
+}
+
 /* Taps that may wait come last and run one by one: a ring must not be busy while the hook waits
  * for another ring's reader. */
 static void run_set(
 	const struct rt_tapset *set, struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
 {
-	if (rt_likely(run_only(set, t, pkts, n)))
+	if (rt_likely(run_only(set, t, pkts, n)) || (set->only_sampled && skip_sampled(set, t, n)))
 		return;
 	if (rt_likely(set->wait_from))
 		run_taps(set, 0, set->wait_from, t, pkts, n);

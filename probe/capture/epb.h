@@ -69,8 +69,8 @@ void rt_epb_unreadable(struct rt_ring *r, const struct rt_tap *tap, unsigned n);
 void rt_epb_lost(struct rt_ring *r, const struct rt_tap *tap, unsigned n);
 
 /* Finishes the burst that its thread left by a jump out of the hook: its complete records stay,
- * the other packets are lost. */
-void rt_epb_mend(struct rt_ring *r);
+ * the other packets are lost. sampled: its session takes one of N. */
+void rt_epb_mend(struct rt_ring *r, bool sampled);
 
 /* Copies a burst of packets that passed the filter; ns is the burst's time. r->head is advanced but
  * not published. */

@@ -54,6 +54,8 @@ static int check_fates(const struct rt_request *req, char *err)
 		return 0;
 	if (req->open.on_full != RT_ON_FULL_DROP || req->open.timestamp != RT_TIMESTAMP_TSC)
 		return refuse(err, "fates neither wait for the reader nor have the NIC's time");
+	if (req->open.flags & RT_OPEN_SAMPLE)
+		return refuse(err, "fates are of all packets, not of a sample");
 	for (uint32_t i = 0; i < req->open.target_count; i++) {
 		const struct rt_msg_target *w = &req->targets[i];
 
@@ -67,7 +69,7 @@ static int check_fates(const struct rt_request *req, char *err)
 
 static int check_open(const struct rt_msg_open *o, size_t len, char *err)
 {
-	if (o->on_full > RT_ON_FULL_WAIT || o->flags & ~RT_OPEN_GROWS ||
+	if (o->on_full > RT_ON_FULL_WAIT || o->flags & ~(RT_OPEN_GROWS | RT_OPEN_SAMPLE) ||
 		o->timestamp > RT_TIMESTAMP_NIC || !knows_ids(o))
 		return refuse(err, "unknown option");
 	if (!o->target_count || o->target_count > RT_MAX_TARGETS)
@@ -76,8 +78,21 @@ static int check_open(const struct rt_msg_open *o, size_t len, char *err)
 		return refuse(err, "buffer is above 64 GiB");
 	if (o->insn_count > RT_MSG_MAX / sizeof(struct rt_insn) ||
 		len != sizeof(*o) + o->target_count * sizeof(struct rt_msg_target) +
-				o->insn_count * sizeof(struct rt_insn))
+				o->insn_count * sizeof(struct rt_insn) +
+				(o->flags & RT_OPEN_SAMPLE ? sizeof(struct rt_msg_sample) : 0))
 		return refuse(err, "length disagrees with its contents");
+	return 0;
+}
+
+static int take_sample(struct rt_request *req, const void *at, char *err)
+{
+	struct rt_msg_sample *m = &req->sample;
+
+	if (!(req->open.flags & RT_OPEN_SAMPLE))
+		return 0;
+	memcpy(m, at, sizeof(*m));
+	if (m->every < 2 || m->every > RT_SAMPLE_MAX || m->every & (m->every - 1) || m->reserved)
+		return refuse(err, "the sample is not 1 of a power of two up to 16777216");
 	return 0;
 }
 
@@ -103,6 +118,8 @@ int rt_request_parse(struct rt_request *req, const void *msg, size_t len, char *
 	if (insns_size)
 		memcpy(req->insns, (const char *)msg + sizeof(req->open) + targets_size,
 			insns_size);
+	ret = take_sample(
+		req, (const char *)msg + sizeof(req->open) + targets_size + insns_size, err);
 	for (uint32_t i = 0; i < req->open.target_count && !ret; i++)
 		ret = check_target(&req->targets[i], req->open.insn_count, err);
 	return ret ? ret : check_fates(req, err);

@@ -190,6 +190,57 @@ static void test_fates_are_of_all_packets(void **state)
 	assert_int_equal(parse(&m), -EINVAL);
 }
 
+struct sampled {
+	struct message m;
+	struct rt_msg_sample s;
+};
+
+static int parse_sampled(const struct sampled *m)
+{
+	int ret;
+
+	static_assert(sizeof(*m) == sizeof(m->m) + sizeof(m->s), "no gap, as in the message");
+	ret = parse_len(&m->m, sizeof(*m));
+	rt_request_free(&req);
+	return ret;
+}
+
+static void test_a_sample_is_one_of_a_power_of_two(void **state)
+{
+	static const uint32_t fine[] = {2, 4, 1024, RT_SAMPLE_MAX},
+			      bad[] = {0, 1, 3, 1000, RT_SAMPLE_MAX * 2, UINT32_MAX};
+	struct sampled m = {good(), {.secret = {1, 2}}};
+
+	m.m.open.flags = RT_OPEN_SAMPLE | RT_OPEN_GROWS;
+	for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++) {
+		m.s.every = fine[i];
+		assert_int_equal(parse_sampled(&m), 0);
+		assert_memory_equal(&req.sample, &m.s, sizeof(m.s));
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		m.s.every = bad[i];
+		assert_int_equal(parse_sampled(&m), -EINVAL);
+	}
+	m.s.every = 2;
+	m.s.reserved = 1;
+	assert_int_equal(parse_sampled(&m), -EINVAL);
+	m.s.reserved = 0;
+	m.m.open.flags = RT_OPEN_GROWS; /* then it is too long */
+	assert_int_equal(parse_sampled(&m), -EINVAL);
+	m.m.open.flags = RT_OPEN_SAMPLE;
+	assert_int_equal(parse(&m.m), -EINVAL); /* too short */
+}
+
+static void test_fates_are_not_of_a_sample(void **state)
+{
+	struct sampled m = {with_fates(), {.secret = {1, 2}, .every = 2}};
+
+	m.m.open.flags = RT_OPEN_SAMPLE;
+	assert_int_equal(parse_sampled(&m), -EINVAL);
+	m.m.open.ids = RT_IDS_ON;
+	assert_int_equal(parse_sampled(&m), 0);
+}
+
 static void test_unterminated_port_name_is_refused(void **state)
 {
 	struct message m = good();
@@ -293,6 +344,8 @@ int main(void)
 		cmocka_unit_test(test_options_are_checked),
 		cmocka_unit_test(test_ids_are_checked),
 		cmocka_unit_test(test_fates_are_of_all_packets),
+		cmocka_unit_test(test_a_sample_is_one_of_a_power_of_two),
+		cmocka_unit_test(test_fates_are_not_of_a_sample),
 		cmocka_unit_test(test_unterminated_port_name_is_refused),
 		cmocka_unit_test(test_directions_are_checked),
 		cmocka_unit_test(test_queue_is_checked),

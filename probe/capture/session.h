@@ -28,6 +28,7 @@ static_assert(RT_MAX_RINGS == RT_MAX_THREADS, "a ring for each slot");
 
 struct rt_fates;
 struct rt_filter;
+struct rt_sampler;
 
 enum rt_session_state {
 	RT_SESSION_OBSERVING, /* hooks are installed, and show which threads poll */
@@ -61,10 +62,11 @@ struct rt_session_if {
 struct rt_session {
 	/* Read in hooks. */
 	uint32_t flows; /* all taps that there were have been linked: packets count from here on */
-	struct rt_ring *rings;  /* RT_MAX_RINGS, by slot of its thread; NULL: no memory yet */
-	uint32_t rows;          /* rings below have counters that are populated; atomic */
-	uint32_t stopping;      /* a thread that waits for room must leave */
-	struct rt_fates *fates; /* NULL: records of packets instead */
+	struct rt_ring *rings;      /* RT_MAX_RINGS, by slot of its thread; NULL: no memory yet */
+	uint32_t rows;              /* rings below have counters that are populated; atomic */
+	uint32_t stopping;          /* a thread that waits for room must leave */
+	struct rt_fates *fates;     /* NULL: records of packets instead */
+	struct rt_sampler *sampler; /* NULL: takes all packets */
 
 	/* Control thread only. */
 	enum rt_session_state state;

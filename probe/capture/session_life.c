@@ -18,6 +18,7 @@
 #include "probe/dpdk/nic_time.h"
 #include "probe/memory/node.h"
 #include "request.h"
+#include "sample.h"
 #include "probe/trace/trace.h"
 
 #define TAPS_SPARE     512 /* for queues that are added later */
@@ -106,6 +107,8 @@ static int prepare(struct rt_session *s, const struct rt_request *req, char *err
 		snprintf(err, RT_TEXT_LEN, "no port of this application delivers NIC time stamps");
 		return -ENOTSUP;
 	}
+	if (req->open.flags & RT_OPEN_SAMPLE && rt_sampler_make(&s->sampler, &req->sample))
+		return -ENOMEM;
 	if (s->ids) {
 		ret = rt_ids_register(err);
 		if (ret)
@@ -439,7 +442,7 @@ static void mend_rings(struct rt_session *s)
 			continue;
 		if (s->fates)
 			rt_fates_mend(s->fates, r);
-		rt_epb_mend(r);
+		rt_epb_mend(r, s->sampler);
 		rt_ring_publish(r);
 	}
 }
@@ -475,5 +478,6 @@ void rt_session_free(struct rt_session *s)
 	free(s->targets);
 	rt_chunks_free(&s->chunks);
 	free(s->rings);
+	free(s->sampler);
 	free(s);
 }

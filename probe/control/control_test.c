@@ -132,7 +132,8 @@ static void assert_complete(struct ringtap_capture *cap, uint64_t got)
 	for (int i = 0; i < RINGTAP_LOST_MAX; i++)
 		lost += s.total.lost[i];
 	assert_int_equal(s.total.captured, got);
-	assert_int_equal(s.total.seen, s.total.captured + s.total.filtered + lost);
+	assert_int_equal(
+		s.total.seen, s.total.captured + s.total.filtered + s.total.not_sampled + lost);
 }
 
 static void test_capture_is_complete_once_stopped(void **state)
@@ -145,6 +146,35 @@ static void test_capture_is_complete_once_stopped(void **state)
 	assert_int_equal(read_packets(cap, UINT64_MAX, &got, &last), -EPIPE);
 	assert_complete(cap, got);
 	ringtap_capture_close(cap);
+}
+
+static void test_sample_is_complete_once_stopped(void **state)
+{
+	static const struct rt_insn none = {.code = 6};
+	struct ringtap_capture_options o = small;
+
+	for (int ids = 0; ids < 2; ids++) {
+		struct ringtap_stats s = {.size = sizeof(s)};
+		uint64_t got = 0, last = 0;
+		struct ringtap_capture *cap;
+
+		o.sample = 4;
+		o.ids = ids ? RINGTAP_IDS : RINGTAP_NO_IDS;
+		assert_int_equal(ringtap_capture_create(&cap, NULL), 0);
+		assert_int_equal(ringtap_capture_attach(cap, dir, &all, 1, &o), 0);
+		assert_true(read_packets(cap, 2000, &got, &last) > 0);
+		assert_int_equal(
+			ringtap_capture_filter(cap, (const struct ringtap_insn *)&none, 1), 0);
+		while (!s.total.filtered && !ringtap_capture_stats(cap, &s))
+			sched_yield();
+		assert_int_equal(ringtap_capture_stop(cap), 0);
+		assert_int_equal(read_packets(cap, UINT64_MAX, &got, &last), -EPIPE);
+		assert_complete(cap, got);
+		assert_int_equal(ringtap_capture_stats(cap, &s), 0);
+		/* About 3 of 4, with all that fits between. */
+		assert_in_range(s.total.not_sampled, s.total.seen / 2, s.total.seen / 8 * 7);
+		ringtap_capture_close(cap);
+	}
 }
 
 static void test_capture_ends_with_the_probe(void **state)
@@ -528,6 +558,7 @@ int main(void)
 		cmocka_unit_test(test_probe_starts_once_and_again_after_stop),
 		probing(test_socket_is_the_users_own),
 		probing(test_capture_is_complete_once_stopped),
+		probing(test_sample_is_complete_once_stopped),
 		probing(test_capture_ends_with_the_probe),
 		probing(test_detached_probe_sleeps_until_it_is_woken),
 		probing(test_session_ends_with_its_reader),

@@ -229,10 +229,13 @@ static void add(struct rt_tapset *set, struct rt_tap *tap)
 	set->uses_ids |= tap->ids & RT_IDS_INFER && tap->direction == RT_DIR_TX;
 	if (!tap->wait)
 		set->wait_from = set->count;
-	set->only = set->count == 1 && tap->nic_ts_offset < 0 && !set->gives_ids &&
-				    !set->uses_ids && !set->fates
-			    ? tap->session
-			    : NULL;
+	bool plain;
+
+	set->sampled |= tap->sampled;
+	plain = set->count == 1 && tap->nic_ts_offset < 0 && !set->gives_ids && !set->uses_ids &&
+		!set->fates;
+	set->only = plain && !tap->sampled ? tap->session : NULL;
+	set->only_sampled = plain && tap->sampled && !tap->ids ? tap->session : NULL;
 }
 
 /* Lock held. */

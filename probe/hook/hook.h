@@ -25,11 +25,13 @@ struct rt_tapset {
 	bool gives_ids;     /* to received packets */
 	bool uses_ids;      /* sent packets keep their ids; see rt_ids_use() */
 	bool fates;         /* some taps are of sessions with fates */
+	bool sampled;       /* some taps are of sessions that take one of N packets */
 	uint16_t port;
 	/* Session of its only tap, if that takes its times from the TSC, without ids; else NULL. */
 	struct rt_session *only;
 	struct rt_tap *tap[RT_HOOK_TAPS];
-	struct rt_tapset *next_free; /* control thread: waiting for a grace period */
+	struct rt_session *only_sampled; /* as only, if it takes one of N packets */
+	struct rt_tapset *next_free;     /* control thread: waiting for a grace period */
 };
 
 struct rt_stat_quick;

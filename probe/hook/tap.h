@@ -24,6 +24,7 @@ struct rt_tap {
 	uint16_t port, queue;
 	uint8_t direction; /* enum rt_direction */
 	bool wait;         /* on-full=wait */
+	bool sampled;      /* its session takes one of N packets */
 	int nic_ts_offset; /* offset of the mbuf field; -1: time stamps are the TSC's */
 	uint64_t nic_ts_flag;
 	bool stamped; /* packets are stamped with CLOCK_REALTIME, in order: rt_port_stamped() */

@@ -57,33 +57,6 @@ int rt_capture_fail(struct ringtap_capture *cap, int code, const char *text)
 
 /* ---- attaching ---- */
 
-static int put_targets(struct ringtap_capture *cap, struct ringtap_conn *conn,
-	const struct ringtap_target *targets, size_t count, struct rt_msg_target *out,
-	struct rt_insn *insns)
-{
-	uint32_t at = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct ringtap_target *w = &targets[i];
-		const char *port = w->port ? w->port : "";
-
-		if (strlen(port) >= sizeof(out[i].port))
-			return rt_capture_fail(cap, -EINVAL, "port name is too long");
-		rt_switch_device(conn, port, out[i].port);
-		out[i].queue = w->queue < 0 ? RT_QUEUE_ALL : (uint32_t)w->queue;
-		out[i].directions = (uint16_t)w->directions;
-		out[i].linktype = w->linktype == RT_LINKTYPE_ETHERNET ? 0 : w->linktype;
-		out[i].snaplen = w->snaplen ? w->snaplen : RINGTAP_SNAPLEN_MAX;
-		out[i].insn_first = w->filter ? at : RT_NO_FILTER;
-		out[i].insn_count = w->filter ? w->filter_len : 0;
-		if (!w->filter)
-			continue;
-		memcpy(&insns[at], w->filter, w->filter_len * sizeof(*insns));
-		at += w->filter_len;
-	}
-	return 0;
-}
-
 /* By the folder itself: each process in a container has a path of its own to it. */
 static void find_folder(struct rt_source *s, const char *app)
 {
@@ -117,68 +90,6 @@ static uint32_t number_of(const struct ringtap_capture *cap, const struct rt_sou
 		if (are_related(&cap->sources[i], s))
 			return cap->sources[i].number;
 	return cap->source_count;
-}
-
-/* Applications of one capture get numbers, so that their ids differ. */
-static uint32_t ids_of(uint32_t number, const struct ringtap_capture_options *o)
-{
-	static_assert(RT_MAX_SOURCES <= 1 << RT_IDS_SOURCE_BITS, "all have numbers");
-
-	if (!o->ids && !o->fates)
-		return 0;
-	return RT_IDS_ON | (o->fates ? RT_IDS_FATES : 0) | (o->fate_ids ? RT_IDS_EVENTS : 0) |
-	       (o->ids == RINGTAP_IDS_INFERRED ? RT_IDS_INFER : 0) | number << RT_IDS_SOURCE_SHIFT;
-}
-
-/* What the probe may take: for the buffer, if its size is not given, and as much again for the
- * table of fates. Both have to be in half of what is available, with the other tables. */
-static uint64_t most_of(const struct ringtap_capture_options *o, uint64_t most)
-{
-	const uint64_t both = 2 * (most - most / 16);
-	uint64_t table = both > o->buffer_size ? both - o->buffer_size : 1;
-
-	if (!o->fates)
-		return most;
-	if (!o->buffer_size)
-		return both / 2;
-	return table < RT_BUFFER_MAX ? table : RT_BUFFER_MAX;
-}
-
-static int send_open(struct ringtap_capture *cap, const struct rt_source *s,
-	const struct ringtap_target *targets, size_t count, const struct ringtap_capture_options *o,
-	uint64_t most, bool grows)
-{
-	struct ringtap_conn *conn = s->conn;
-	size_t insns = 0, len;
-	struct rt_msg_open *m;
-	int ret;
-
-	for (size_t i = 0; i < count; i++)
-		insns += targets[i].filter ? targets[i].filter_len : 0;
-	len = sizeof(*m) + count * sizeof(struct rt_msg_target) + insns * sizeof(struct rt_insn);
-	if (len > RT_MSG_MAX)
-		return rt_capture_fail(cap, -E2BIG, "the filters are too long");
-	m = calloc(1, len);
-	if (!m)
-		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
-	m->ids = ids_of(s->number, o);
-	rt_msg_init(&m->h, m->ids ? RT_MSG_OPEN_IDS : RT_MSG_OPEN, (uint32_t)len);
-	m->on_full = o->on_full == RINGTAP_WAIT ? RT_ON_FULL_WAIT : RT_ON_FULL_DROP;
-	m->flags = grows ? RT_OPEN_GROWS : 0;
-	m->timestamp = o->timestamp == RINGTAP_NIC ? RT_TIMESTAMP_NIC : RT_TIMESTAMP_TSC;
-	m->buffer_size = o->buffer_size;
-	m->buffer_most = most_of(o, most);
-	m->target_count = (uint32_t)count;
-	m->insn_count = (uint32_t)insns;
-	ret = put_targets(cap, conn, targets, count, (struct rt_msg_target *)(m + 1),
-		(struct rt_insn *)((struct rt_msg_target *)(m + 1) + count));
-	if (!ret) {
-		ret = rt_msg_send(conn->fd, &m->h, NULL, 0);
-		if (ret)
-			rt_capture_fail(cap, ret, "cannot send the request to the probe");
-	}
-	free(m);
-	return ret;
 }
 
 static int make_room_for_rings(struct ringtap_capture *cap, uint32_t source)
@@ -253,7 +164,7 @@ static int connect_and_open(struct ringtap_capture *cap, struct rt_source *s, co
 		ret = ringtap_conn_open(&s->conn, dir, &co, cap->error, sizeof(cap->error));
 		if (ret)
 			return ret;
-		ret = send_open(cap, s, targets, count, o, most, grows);
+		ret = rt_capture_request(cap, s, targets, count, o, most, grows);
 		if (!ret)
 			ret = open_session(cap, s, o->buffer_size ?: most);
 		if (!is_unknown_option(cap, ret))
@@ -269,6 +180,7 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 
 	find_folder(s, dir);
 	s->number = number_of(cap, s);
+	s->sample = o->sample > 1 ? o->sample : 1;
 	s->if_ids = calloc(RT_MAX_IFS, sizeof(*s->if_ids));
 	if (!s->if_ids)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
@@ -285,6 +197,10 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 		ret = rt_capture_fail(cap, -ENOTSUP,
 			"its probe is older than fates in files: restart the application with the "
 			"installed probe, or capture without fates");
+	if (is_unknown_option(cap, ret) && o->sample > 1)
+		ret = rt_capture_fail(cap, -ENOTSUP,
+			"its probe is older than sampling: restart the application with the "
+			"installed probe, or capture all packets");
 	if (!ret && o->fates && !s->seg.h.fate_bits)
 		ret = rt_capture_fail(cap, -ENOTSUP,
 			"its probe is older than fates of packets: restart the application with the "
@@ -333,6 +249,10 @@ static int take_options(struct ringtap_capture *cap, const struct ringtap_captur
 		return rt_capture_fail(cap, -EINVAL, "ids has an unknown value");
 	if (o->fates && o->on_full != RINGTAP_DROP)
 		return rt_capture_fail(cap, -EINVAL, "fates do not wait for the reader");
+	if (o->sample > RT_SAMPLE_MAX || (o->sample && o->sample & (o->sample - 1)))
+		return rt_capture_fail(cap, -EINVAL, "sample is not a power of two up to 16777216");
+	if (o->sample > 1 && o->fates)
+		return rt_capture_fail(cap, -EINVAL, "fates are of all packets, not of a sample");
 	if (o->fate_ids && !o->fates)
 		return rt_capture_fail(cap, -EINVAL, "fate_ids is given without fates");
 	return 0;

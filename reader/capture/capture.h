@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "common/clock.h"
+#include "common/hash.h"
 #include "common/now.h"
 #include "common/segment.h"
 #include "reader/conn/conn.h"
@@ -28,6 +29,7 @@ struct rt_source {
 	pid_t secondary;
 	unsigned instance; /* in the folder */
 	uint32_t number;   /* number in ids: that of the first source of the same application */
+	uint32_t sample;   /* takes one of N packets; 1: all */
 	struct rt_memory memory;
 	struct rt_segment seg;
 	struct rt_growth *growth; /* NULL: none was needed */
@@ -55,6 +57,7 @@ struct rt_window;    /* window.h */
 struct ringtap_capture {
 	struct rt_source *sources;
 	uint32_t source_count;
+	struct secret secret; /* chooses samples */
 	/* Rings that threads use, or have used, of all sources. Others can read up to in_count,
 	 * which only grows; there is room for all that there can be. */
 	struct rt_in *ins;
@@ -103,6 +106,12 @@ static inline uint64_t rt_mono_ns(void)
 
 /* Stores text as the capture's error; returns code. */
 int rt_capture_fail(struct ringtap_capture *cap, int code, const char *text);
+
+/* Sends the request for a source's session. most: bytes that its memory may take, if the options do
+ * not say it; grows: RT_OPEN_GROWS. 0, or -errno with the capture's error. */
+int rt_capture_request(struct ringtap_capture *cap, const struct rt_source *s,
+	const struct ringtap_target *targets, size_t count, const struct ringtap_capture_options *o,
+	uint64_t most, bool grows);
 
 /* Whether all applications have been started. */
 bool rt_capture_started(const struct ringtap_capture *cap);

@@ -73,12 +73,14 @@ EXPORT int ringtap_capture_interface(
 	v.nic_nombuf = rt_load(&f->rx_nombuf);
 	v.nic_oerrors = rt_load(&f->oerrors);
 	v.tsc_hz = tsc_hz(s);
+	v.sample = s->sample;
 	return rt_copy_out(out, &v, sizeof(v));
 }
 
 static_assert((int)RT_LOSS_COUNT <= RINGTAP_LOST_MAX, "room for all reasons");
 
-static void add_counts(struct ringtap_counts *sum, const struct rt_seg_count *c)
+static void add_counts(
+	struct ringtap_counts *sum, const struct rt_seg_count *c, const struct rt_source *s)
 {
 	sum->seen += rt_load(&c->seen);
 	sum->captured += rt_load(&c->captured);
@@ -86,15 +88,16 @@ static void add_counts(struct ringtap_counts *sum, const struct rt_seg_count *c)
 	for (int i = 0; i < RT_LOSS_COUNT; i++)
 		sum->lost[i] += rt_load(&c->lost[i]);
 	sum->bytes += rt_load(&c->bytes);
+	sum->not_sampled += s->sample > 1 ? rt_load(&c->not_sampled) : 0;
 }
 
-static struct ringtap_counts sum_tap(const struct rt_segment *seg, uint32_t tap)
+static struct ringtap_counts sum_tap(const struct rt_source *s, uint32_t tap)
 {
 	struct ringtap_counts sum = {0};
 	const struct rt_seg_count *row;
 
-	for (uint32_t at = 0; (row = rt_segment_row(seg, &at));)
-		add_counts(&sum, &row[tap]);
+	for (uint32_t at = 0; (row = rt_segment_row(&s->seg, &at));)
+		add_counts(&sum, &row[tap], s);
 	return sum;
 }
 
@@ -127,7 +130,7 @@ EXPORT int ringtap_capture_tap(
 		v.interface = s->if_ids[local];
 		v.queue = s->seg.taps[i].queue;
 		v.direction = s->seg.taps[i].direction == RT_DIR_RX ? RINGTAP_RX : RINGTAP_TX;
-		v.counts = sum_tap(&s->seg, i);
+		v.counts = sum_tap(s, i);
 		return rt_copy_out(out, &v, sizeof(v));
 	}
 	return -ENOENT;
@@ -176,7 +179,7 @@ EXPORT int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringt
 
 		for (uint32_t at = 0; (row = rt_segment_row(seg, &at));) {
 			for (uint32_t t = 0; t < taps; t++)
-				add_counts(&v.total, &row[t]);
+				add_counts(&v.total, &row[t], &cap->sources[i]);
 		}
 		v.apps_dead += cap->sources[i].dead;
 		v.growing_lost += rt_growth_lost(&cap->sources[i]);

@@ -239,6 +239,74 @@ static void test_ids_of_an_earlier_probe_are_refused(void **state)
 	assert_int_equal(attach(&o), 0);
 }
 
+static void test_samples_that_are_no_power_of_two_are_refused(void **state)
+{
+	static const uint32_t bad[] = {3, 1000, 16777217, 1u << 25};
+	struct ringtap_capture_options o = {.size = sizeof(o)};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		o.sample = bad[i];
+		assert_int_equal(attach(&o), -EINVAL);
+		assert_non_null(strstr(ringtap_capture_error(cap), "sample"));
+	}
+	o.sample = 2;
+	o.fates = true;
+	assert_int_equal(attach(&o), -EINVAL);
+	assert_non_null(strstr(ringtap_capture_error(cap), "not of a sample"));
+}
+
+/* All processes of an application choose the same ids. */
+static void test_a_sample_is_requested_with_the_secret_of_the_capture(void **state)
+{
+	struct ringtap_capture_options o = {.size = sizeof(o), .sample = 1};
+	struct rt_msg_sample first;
+
+	assert_int_equal(attach(&o), 0);
+	assert_int_equal(peer.open.flags & RT_OPEN_SAMPLE, 0);
+	o.sample = 1024;
+	assert_int_equal(attach(&o), 0);
+	first = peer.sample;
+	assert_int_equal(first.every, 1024);
+	assert_int_not_equal(first.secret[0], first.secret[1]);
+	o.sample = 16777216;
+	assert_int_equal(attach(&o), 0);
+	assert_int_equal(peer.sample.every, 16777216);
+	assert_memory_equal(peer.sample.secret, first.secret, sizeof(first.secret));
+}
+
+static void test_a_sample_of_an_earlier_probe_is_refused(void **state)
+{
+	struct ringtap_capture_options o = {.size = sizeof(o), .sample = 2};
+
+	peer.no_sample = true;
+	assert_int_equal(attach(&o), -ENOTSUP);
+	assert_non_null(strstr(ringtap_capture_error(cap), "older than sampling"));
+	o.sample = 0;
+	assert_int_equal(attach(&o), 0);
+}
+
+/* The counter has the place of one of fates. */
+static void test_packets_not_sampled_count_in_a_sample_only(void **state)
+{
+	struct ringtap_capture_options o = {.size = sizeof(o)};
+	struct ringtap_stats s = {.size = sizeof(s)};
+	struct ringtap_interface f = {.size = sizeof(f)};
+
+	for (o.sample = 1; o.sample <= 8; o.sample += 7) {
+		assert_int_equal(attach(&o), 0);
+		session.counts[0] =
+			(struct rt_seg_count){.seen = 9, .captured = 2, .not_sampled = 7};
+		session.h->used[0] = 1;
+		session.h->tap_count = 1;
+		assert_int_equal(ringtap_capture_stats(cap, &s), 0);
+		assert_int_equal(s.total.not_sampled, o.sample > 1 ? 7 : 0);
+		assert_int_equal(ringtap_capture_interface(cap, 0, &f), 0);
+		assert_int_equal(f.sample, o.sample);
+		ringtap_capture_close(cap);
+		assert_int_equal(ringtap_capture_create(&cap, NULL), 0);
+	}
+}
+
 static void test_unknown_directions_are_refused(void **state)
 {
 	static const unsigned bad[] = {0, 4, RINGTAP_RX | 4, 1u << 31 | RINGTAP_TX};
@@ -357,6 +425,10 @@ int main(void)
 		TEST(test_runs_shorter_than_the_first_version_are_refused),
 		TEST(test_unknown_values_are_refused),
 		TEST(test_ids_of_an_earlier_probe_are_refused),
+		TEST(test_samples_that_are_no_power_of_two_are_refused),
+		TEST(test_a_sample_is_requested_with_the_secret_of_the_capture),
+		TEST(test_a_sample_of_an_earlier_probe_is_refused),
+		TEST(test_packets_not_sampled_count_in_a_sample_only),
 		TEST(test_unknown_directions_are_refused),
 		TEST(test_negative_timeouts_are_refused),
 		TEST(test_reasons_of_loss_have_names),

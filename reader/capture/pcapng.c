@@ -41,7 +41,7 @@ EXPORT int ringtap_pcapng_interface(const struct ringtap_capture *cap, unsigned 
 	struct ringtap_pcapng_interface_options o;
 	char name[2 * RINGTAP_NAME_LEN + 2], description[2 * RINGTAP_NAME_LEN + 48];
 	bool several = rt_capture_applications(cap) > 1;
-	char own[64] = "";
+	char own[64] = "", sampling[32] = "";
 	int ret = OPTIONS_IN(o, struct ringtap_pcapng_interface_options, filter, opts);
 
 	if (!ret)
@@ -57,6 +57,8 @@ EXPORT int ringtap_pcapng_interface(const struct ringtap_capture *cap, unsigned 
 			info.port_id, info.app_name, info.device);
 	if (o.snaplen && o.snaplen != info.snaplen)
 		snprintf(own, sizeof(own), "snapshot length of this interface: %u", info.snaplen);
+	if (info.sample > 1)
+		snprintf(sampling, sizeof(sampling), "sampling: every=%u", info.sample);
 	return (int)rt_pcapng_idb(buf, size,
 		&(struct rt_pcapng_idb){.name = o.name ? o.name : name,
 			.description = o.description ? o.description : description,
@@ -65,7 +67,7 @@ EXPORT int ringtap_pcapng_interface(const struct ringtap_capture *cap, unsigned 
 			.hardware = info.driver,
 			.filter = o.filter,
 			.comment = o.comment,
-			.remark = own,
+			.remark = {own, sampling},
 			.linktype = info.linktype,
 			.snaplen = o.snaplen ? o.snaplen : info.snaplen});
 }
@@ -83,6 +85,7 @@ static struct ringtap_counts sum_interface(const struct ringtap_capture *cap, un
 			continue;
 		sum.seen += t.counts.seen;
 		sum.filtered += t.counts.filtered;
+		sum.not_sampled += t.counts.not_sampled;
 		for (unsigned n = 0; n < RINGTAP_LOST_MAX; n++)
 			sum.lost[0] += t.counts.lost[n];
 	}
@@ -94,7 +97,7 @@ EXPORT int ringtap_pcapng_statistics(const struct ringtap_capture *cap, unsigned
 {
 	struct ringtap_interface info = {.size = sizeof(info)};
 	struct ringtap_pcapng_statistics_options o;
-	char nic[RT_PCAPNG_COMMENT_MAX + 1];
+	char nic[RT_PCAPNG_COMMENT_MAX + 1], sampling[80] = "";
 	struct ringtap_counts c;
 	int ret = OPTIONS_IN(o, struct ringtap_pcapng_statistics_options, comment, opts);
 
@@ -108,6 +111,9 @@ EXPORT int ringtap_pcapng_statistics(const struct ringtap_capture *cap, unsigned
 		" rx_packets=%" PRIu64 " tx_packets=%" PRIu64 " tx_errors=%" PRIu64,
 		info.nic_imissed, info.nic_ierrors, info.nic_nombuf, info.nic_ipackets,
 		info.nic_opackets, info.nic_oerrors);
+	if (info.sample > 1)
+		snprintf(sampling, sizeof(sampling), "sampling: every=%u not_sampled=%" PRIu64,
+			info.sample, c.not_sampled);
 	return (int)rt_pcapng_isb(buf, size,
 		&(struct rt_pcapng_isb){.interface_id = i,
 			.time_ns = o.end_ns ? o.end_ns : rt_now_ns(CLOCK_REALTIME),
@@ -115,8 +121,8 @@ EXPORT int ringtap_pcapng_statistics(const struct ringtap_capture *cap, unsigned
 			.endtime_ns = o.end_ns ? o.end_ns : RT_PCAPNG_NONE,
 			.ifrecv = c.seen,
 			.ifdrop = info.nic_imissed + info.nic_nombuf,
-			.filteraccept = c.seen - c.filtered,
+			.filteraccept = c.seen - c.filtered - c.not_sampled,
 			.osdrop = c.lost[0],
 			.usrdeliv = o.has_delivered ? o.delivered : RT_PCAPNG_NONE,
-			.comment = {nic, o.comment, o.clock}});
+			.comment = {nic, o.comment, o.clock, sampling}});
 }
