@@ -315,6 +315,7 @@ int ringtap_capture_interface(
 	out->snaplen = RINGTAP_SNAPLEN_MAX;
 	out->link_mbps = 10000;
 	out->linktype = out->port_id && fake.linktype ? fake.linktype : RINGTAP_LINKTYPE_ETHERNET;
+	out->sample = fake.not_sampled ? 8 : 1;
 	out->nic_imissed = 3;
 	out->nic_nombuf = 4;
 	snprintf(out->app_name, sizeof(out->app_name), "app%u", out->app);
@@ -347,7 +348,8 @@ int ringtap_capture_tap(const struct ringtap_capture *cap, unsigned i, struct ri
 	if (i == 0) {
 		out->counts.filtered = fake.filtered;
 		out->counts.lost[RINGTAP_LOST_MAX - 1] = fake.lost_later;
-		out->counts.seen += fake.filtered + fake.lost_later;
+		out->counts.not_sampled = fake.not_sampled;
+		out->counts.seen += fake.filtered + fake.lost_later + fake.not_sampled;
 	}
 	for (uint32_t app = 0; app < 2; app++)
 		if (i == file_wide(app, 0))
@@ -378,8 +380,9 @@ int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stat
 	out->total.filtered = fake.filtered;
 	out->total.lost[RINGTAP_LOST_FULL] = fake.lost[0] + fake.lost[1];
 	out->total.lost[RINGTAP_LOST_MAX - 1] = fake.lost_later;
-	out->total.seen =
-		out->total.captured + fake.filtered + fake.lost[0] + fake.lost[1] + fake.lost_later;
+	out->total.not_sampled = fake.not_sampled;
+	out->total.seen = out->total.captured + fake.filtered + fake.not_sampled + fake.lost[0] +
+			  fake.lost[1] + fake.lost_later;
 	out->buffer_size = fake.buffer_size;
 	out->buffer_most_used = fake.buffer_most_used;
 	out->longest_pause_ns = fake.longest_pause_ns;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "target/capture_config.h"
 #include "target/probe_path.h"
 #include "base/util.h"
 
@@ -18,6 +19,7 @@ enum { STATUS_CANNOT_RUN = 126, STATUS_NOT_FOUND = 127, STATUS_OURS = 125 };
 struct run_options {
 	bool copy;
 	int tags;
+	uint32_t sample;
 };
 
 static const struct option_def options[] = {
@@ -28,6 +30,7 @@ static const struct option_def options[] = {
 		"Filters match packets with and without VLAN tags, as on an interface whose tags the "
 		"kernel has taken off, unless they say vlan (any, the default), or only as they are "
 		"compiled for the frame (as-is)"},
+	SAMPLE_OPTION(struct run_options, sample),
 };
 
 /* Puts path in front of what the variable holds. */
@@ -46,6 +49,14 @@ static int prepend(const char *name, const char *path)
 	return ret;
 }
 
+static int set_sample(uint32_t n)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", n);
+	return n > 1 ? setenv("RINGTAP_PCAP_SAMPLE", text, 1) : 0;
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
 	const char *library = pcap_path();
@@ -54,6 +65,8 @@ static int run(const struct command *self, int argc, char **argv)
 
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
+	if (sample_check("run", c.sample))
+		return STATUS_USAGE;
 	argv += optind;
 	errno = 0;
 	if (!argv[0]) {
@@ -67,7 +80,7 @@ static int run(const struct command *self, int argc, char **argv)
 	}
 	if (prepend("LD_PRELOAD", library) || prepend("LD_LIBRARY_PATH", pcap_shim_dir()) ||
 		(c.copy && setenv("RINGTAP_PCAP_COPY", "1", 1)) ||
-		(c.tags && setenv("RINGTAP_PCAP_TAGS", "as-is", 1))) {
+		(c.tags && setenv("RINGTAP_PCAP_TAGS", "as-is", 1)) || set_sample(c.sample)) {
 		message_print("run: cannot set the environment: %s", strerror(errno));
 		return STATUS_OURS;
 	}

@@ -24,6 +24,7 @@ struct extcap {
 	uint64_t buffer_size; /* bytes; 0: the default */
 	enum ringtap_timestamp timestamp;
 	enum ringtap_ids ids;
+	uint32_t sample; /* one of N packets; 0: all */
 };
 
 /* ---- sentences.c: answers on standard output. Return enum status. */

@@ -61,6 +61,7 @@ static const struct option_def options[] = {
 		"Time stamps of the burst (tsc, the default) or of the NIC (nic)"},
 	{OPTION_SET(OPT_IDS), OPTION_FLAG, 0, "ids", NULL, NULL, 0, 0,
 		"Give packets ids (frame.packet_id): what is sent of a received one has the same"},
+	SAMPLE_OPTION(struct extcap, sample),
 };
 /* clang-format on */
 

@@ -10,6 +10,7 @@
 #include "target/targets.h"
 #include "packet/filter.h"
 #include "base/util.h"
+#include "target/capture_config.h"
 #include "extcap.h"
 
 /* Limit for each answer of an application: Wireshark's window waits for all of them, and one may be
@@ -17,7 +18,7 @@
 #define ANSWER_MS 500
 
 /* Numbers of the options, which their values refer to. */
-enum { ARG_DIRECTION, ARG_QUEUE, ARG_SNAPLEN, ARG_BUFFER, ARG_TIMESTAMP, ARG_IDS };
+enum { ARG_DIRECTION, ARG_QUEUE, ARG_SNAPLEN, ARG_BUFFER, ARG_TIMESTAMP, ARG_IDS, ARG_SAMPLE };
 
 /* Braces and line ends separate sentences, and cannot be quoted. */
 static bool speakable(const char *name)
@@ -179,5 +180,9 @@ int print_config(const struct extcap *e)
 	printf("arg {number=%d}{call=--ids}{display=Packet ids}{type=boolflag}{tooltip="
 	       "What is sent of a received packet has the same frame.packet_id}\n",
 		ARG_IDS);
+	printf("arg {number=%d}{call=--sample}{display=One of N packets}{type=unsigned}"
+	       "{range=1,%u}{default=1}{tooltip=A power of two. Packets are chosen at random, "
+	       "before the filter}\n",
+		ARG_SAMPLE, RT_SAMPLE_MAX);
 	return STATUS_OK;
 }

@@ -40,6 +40,14 @@ static int make_copy(struct handle *h)
 	return h->copy ? 0 : handle_fail(h, PCAP_ERROR, "malloc: %s", strerror(ENOMEM));
 }
 
+/* `ringtap run --sample N`. What is not a number of it is refused by the library. */
+static uint32_t sample(void)
+{
+	const char *value = getenv("RINGTAP_PCAP_SAMPLE");
+
+	return value ? (uint32_t)strtoul(value, NULL, 10) : 0;
+}
+
 /* Attaches and starts: packets are captured from now on, as with libpcap. */
 static int start(struct handle *h)
 {
@@ -50,6 +58,7 @@ static int start(struct handle *h)
 		.timestamp = h->tstamp_type == PCAP_TSTAMP_ADAPTER ? RINGTAP_NIC : RINGTAP_TSC};
 	int ret;
 
+	options.sample = sample();
 	/* Some programs (dumpcap) set libpcap's default: they do not need this size. */
 	if (h->buffer_size != BUFFER_USUAL)
 		options.buffer_size = (uint64_t)h->buffer_size;

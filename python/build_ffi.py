@@ -38,7 +38,7 @@ struct ringtap_target {
     const struct ringtap_insn *filter; uint32_t filter_len; ...;
 };
 enum ringtap_ids { RINGTAP_NO_IDS, RINGTAP_IDS, RINGTAP_IDS_INFERRED };
-struct ringtap_capture_options { size_t size; uint64_t buffer_size; int timeout_ms; enum ringtap_ids ids; bool fates; ...; };
+struct ringtap_capture_options { size_t size; uint64_t buffer_size; int timeout_ms; enum ringtap_ids ids; bool fates; uint32_t sample; ...; };
 struct ringtap_capture;
 int ringtap_capture_create(struct ringtap_capture **out, const void *opts);
 int ringtap_capture_attach(struct ringtap_capture *cap, const char *dir, const struct ringtap_target *targets,
@@ -77,7 +77,7 @@ static bool batch_fill(struct batch *b, struct ringtap_packets *it);
 
 unsigned ringtap_capture_interface_count(const struct ringtap_capture *cap);
 int ringtap_capture_interface(const struct ringtap_capture *cap, unsigned i, struct ringtap_interface *out);
-struct ringtap_counts { uint64_t seen, captured, filtered, bytes; uint64_t lost[...]; ...; };
+struct ringtap_counts { uint64_t seen, captured, filtered, bytes; uint64_t lost[...]; uint64_t not_sampled; ...; };
 struct ringtap_stats {
     size_t size; struct ringtap_counts total; uint64_t delivered, reordered, apps_dead, queues_refused; ...;
 };

@@ -38,10 +38,20 @@ static int compile(const char *command, struct iface_config *i, enum filter_tags
 	return -EINVAL;
 }
 
+int sample_check(const char *command, uint32_t n)
+{
+	if (!n || !(n & (n - 1)))
+		return 0;
+	message_print("%s: --sample %u: not a power of two; give 2, 4, 8 and so on", command, n);
+	return -EINVAL;
+}
+
 int capture_config_check(struct capture_config *c)
 {
 	int ret = 0;
 
+	if (sample_check(c->command, c->options.sample))
+		return -EINVAL;
 	if (!c->iface_count)
 		c->ifaces[c->iface_count++] = c->defaults;
 	for (unsigned i = 0; i < c->iface_count && !ret; i++) {

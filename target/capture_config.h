@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/command.h"
+#include "common/proto.h"
 #include "packet/filter.h"
 #include "ringtap/reader.h"
 
@@ -37,6 +39,17 @@ struct capture_config {
 	bool one_linktype; /* as files of pcap have */
 	bool attach;       /* load the probe where it is missing */
 };
+
+/* --sample, for a field uint32_t. */
+#define SAMPLE_OPTION(config, field)                                                                \
+	{                                                                                           \
+		OPTION_TO(config, field), OPTION_NUMBER, 0, "sample", "N", NULL, 1, RT_SAMPLE_MAX,  \
+			"Take one of N packets, N a power of two, at random and before the filter;" \
+			" with --ids those of one id together (default: 1, all)"                    \
+	}
+
+/* 0, or -EINVAL after a message: not a power of two. */
+int sample_check(const char *command, uint32_t n);
 
 /* All packets of all ports. */
 void capture_config_init(struct capture_config *c, const char *command);

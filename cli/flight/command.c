@@ -50,6 +50,7 @@ static const struct option_def options[] = {
 		"Give packets back that are older, by more than it takes to notice events, even if "
 		"there is room for them. If --buffer is used up earlier, less is kept, and incidents "
 		"say so (default: what --buffer holds)"},
+	SAMPLE_OPTION(struct flight_config, sample),
 	{.kind = OPTION_HEADING, .help = "When to write an incident"},
 	{OPTION_SET(OPT_ON), OPTION_TEXT, 0, "on", "CONDITION", TRIGGER_NAMES, 0, 0,
 		"Write an incident when this happens; may be given several times. Packets that "
@@ -204,6 +205,7 @@ static int configure(struct capture_config *r, const struct flight_config *c)
 	capture_config_init(r, "flight");
 	r->attach = c->attach;
 	r->options.buffer_size = c->buffer;
+	r->options.sample = c->sample;
 	r->defaults.filter = c->filter;
 	r->defaults.snaplen = c->snaplen ? c->snaplen : RINGTAP_SNAPLEN_MAX;
 	r->defaults.directions = c->directions;

@@ -20,6 +20,7 @@ struct flight_config {
 	int queue;        /* -1: all */
 	uint64_t keep_ns; /* 0: no limit */
 	uint64_t buffer;  /* bytes */
+	uint32_t sample;  /* one of N packets; 0: all */
 	struct trigger triggers[FLIGHT_TRIGGERS_MAX + 1];
 	unsigned trigger_count;
 	struct trigger defaults; /* --before, --after, --cooldown ahead of any --on */

@@ -123,6 +123,7 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{OPTION_SET(OPT_FATES), OPTION_FLAG, 0, "fates", NULL, NULL, 0, 0,
 		"As --ids, and record of each received packet whether the application has offered "
 		"it to a port, and when it was noticed that it has not"},
+	SAMPLE_OPTION(struct record_config, capture.options.sample),
 	{.kind = OPTION_HEADING, .help = "Reports"},
 	{TO(quiet), OPTION_FLAG, 'q', "quiet", NULL, NULL, 0, 0,
 		"Print no live counts and no summary on standard error"},
@@ -409,6 +410,10 @@ static int check_threads(const struct record_config *c)
 
 static int check_ids(const struct record_config *c)
 {
+	if (c->fates && c->capture.options.sample > 1) {
+		message_print("record: --fates: covers all packets; leave out --sample");
+		return -EINVAL;
+	}
 	if (!c->capture.options.ids)
 		return 0;
 	if (c->output.pcap) {

@@ -53,7 +53,7 @@ void config_free(struct record_config *c);
 
 #define THREADS_MAX 64
 
-#define RECORD_OPTION_COUNT 39
+#define RECORD_OPTION_COUNT 40
 
 extern const struct option_def record_options[RECORD_OPTION_COUNT];
 

@@ -21,6 +21,7 @@ static void counts_add(struct ringtap_counts *sum, const struct ringtap_counts *
 	sum->seen += c->seen;
 	sum->captured += c->captured;
 	sum->filtered += c->filtered;
+	sum->not_sampled += c->not_sampled;
 	sum->bytes += c->bytes;
 	for (unsigned i = 0; i < RINGTAP_LOST_MAX; i++)
 		sum->lost[i] += c->lost[i];

@@ -101,8 +101,10 @@ static void label(const struct recorder *r, const struct ringtap_interface *info
 		several ? ":" : "", info->name);
 }
 
+/* A table of a sample has one column more. */
 static void add_counts(struct sheet *t, const char *what, const struct ringtap_counts *c)
 {
+	unsigned at = t->columns - 2;
 	char text[FORMAT_LEN];
 
 	if (sheet_row(t))
@@ -111,8 +113,10 @@ static void add_counts(struct sheet *t, const char *what, const struct ringtap_c
 	sheet_put_count(t, 1, c->seen);
 	sheet_put_count(t, 2, c->captured);
 	sheet_put_count(t, 3, c->filtered);
-	sheet_put_count(t, 4, counts_lost(c));
-	sheet_put(t, 5, "%s", format_bytes(text, (double)c->bytes));
+	if (at > 4)
+		sheet_put_count(t, 4, c->not_sampled);
+	sheet_put_count(t, at, counts_lost(c));
+	sheet_put(t, at + 1, "%s", format_bytes(text, (double)c->bytes));
 	for (unsigned i = 0; i < RINGTAP_LOST_MAX; i++)
 		if (c->lost[i])
 			sheet_note(t, "lost, %s: %s", loss_name(i), format_count(text, c->lost[i]));
@@ -188,6 +192,13 @@ static void print_table(const struct recorder *r, FILE *f, const struct ringtap_
 	struct sheet t = {.heads = {"interface", "seen", "captured", "filtered", "lost", "bytes"},
 		.columns = 6,
 		.cut = 1 << 0};
+
+	if (r->cfg->capture.options.sample > 1) {
+		t.columns = 7;
+		t.heads[4] = "not sampled";
+		t.heads[5] = "lost";
+		t.heads[6] = "bytes";
+	}
 
 	for (unsigned i = 0; i < r->share_count; i++)
 		add_interface(r, &t, i);

@@ -25,7 +25,8 @@ static void print(struct recorder *r)
 
 		if (ringtap_capture_interface(r->cap, i, &info) || sheet_row(&t))
 			continue;
-		matched = targets_iface(&r->targets, &r->cfg->capture, &info)->filter
+		matched = targets_iface(&r->targets, &r->cfg->capture, &info)->filter ||
+					  info.sample > 1
 				  ? c->captured + counts_lost(c)
 				  : c->seen;
 		sheet_put(&t, 0, "%s:%s", info.app_name, info.name);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""seen = captured + filtered + lost, for each queue and direction, in all cases."""
+"""seen = captured + filtered + not sampled + lost, for each queue and direction, in all cases."""
 
 import json
 import re
@@ -9,7 +9,7 @@ import pytest
 from harness import pcapng
 from harness.documents import only
 from harness.pcapng import RECEIVED, check_sums
-from harness.proc import freeze, until
+from harness.proc import check, freeze, until
 from harness.ringtap import LOSS, sessions
 
 TINY = ("--buffer", "64K")
@@ -85,6 +85,43 @@ def test_filtered_packets_are_counted(app, record):
         output = recorder.finish()
         assert check_sums(recorder.file()) == [(2000, expected[expression], 0)], expression
         assert summary_of(output)
+
+
+def samples(file):
+    """N and the packets not sampled, of each interface: comments of its block and of its statistics."""
+
+    def number(pattern, options):
+        return int(re.search(pattern, "\n".join(text.decode() for text in options[1]), re.M)[1])
+
+    return [
+        (
+            number(r"^sampling: every=(\d+)$", i.options),
+            number(r"^sampling: every=\d+ not_sampled=(\d+)$", i.stats[-1]),
+        )
+        for i in file.interfaces
+    ]
+
+
+@pytest.mark.parametrize("options", [(), ("--ids",), ("-f", "ether[0] & 1 == 2")], ids=["skips", "ids", "filtered"])
+def test_sampled_packets_are_counted(testpmd, record, options):
+    """Every packet that testpmd receives and sends is in the file, filtered, lost or not sampled."""
+    pmd = testpmd("net_null0", "net_null1", args=["--no-flush-rx"])
+    recorder = record(pmd, "--sample", "64", "-s", "64", "--json", *options)
+    forwarded = forward(pmd, 1_000_000)
+    summary = summary_of(recorder.finish())
+    lost = summary["lost_total"]
+    assert summary["seen"] == summary["captured"] + summary["filtered"] + summary["not_sampled"] + lost
+    chosen = summary["captured"] + summary["filtered"] + lost
+    assert abs(chosen - summary["seen"] / 64) < 6 * (summary["seen"] / 64) ** 0.5
+    assert (summary["filtered"] > 0) == ("-f" in options)
+    file = recorder.file()
+    sums = check_sums(file)
+    for (seen, _, _), (rx, tx, _, tx_drop) in zip(sums, (forwarded[i] for i in range(len(sums))), strict=True):
+        assert seen == rx + tx + tx_drop
+    assert sum(seen for seen, _, _ in sums) == summary["seen"]
+    assert [n for n, _ in samples(file)] == [64] * len(sums)
+    assert sum(n for _, n in samples(file)) == summary["not_sampled"]
+    assert check(["capinfos", "-Mc", recorder.out]).split()[-1] == str(summary["captured"])
 
 
 def test_nothing_is_lost_when_the_application_waits(testpmd, record):

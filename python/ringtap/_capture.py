@@ -137,7 +137,7 @@ class Capture:
 
     def stats(self):
         """Packets: dict of seen, captured, filtered, lost, delivered, reordered; bytes of captured ones.
-        seen == captured + filtered + lost, exactly once the iterator has ended."""
+        seen == captured + filtered + not_sampled + lost, exactly once the iterator has ended."""
         raw = ffi.new("struct ringtap_stats *")
         raw.size = ffi.sizeof("struct ringtap_stats")
         self._session.call(lib.ringtap_capture_stats, raw)
@@ -146,6 +146,7 @@ class Capture:
             "seen": total.seen,
             "captured": total.captured,
             "filtered": total.filtered,
+            "not_sampled": total.not_sampled,
             "bytes": total.bytes,
             "lost": sum(total.lost),
             "delivered": raw.delivered,
@@ -192,7 +193,17 @@ def by_app(sources):
 
 
 def capture(
-    source, filter=None, *, direction="both", queue=None, snaplen=0, buffer_size=0, duration=None, timeout=0, ids=False
+    source,
+    filter=None,
+    *,
+    direction="both",
+    queue=None,
+    snaplen=0,
+    buffer_size=0,
+    duration=None,
+    timeout=0,
+    ids=False,
+    sample=1,
 ):
     """Captures from APP or APP:PORT (a name or a number), or from a list of them.
 
@@ -204,6 +215,7 @@ def capture(
     duration   seconds; None: until stop() or the end of the applications
     timeout    seconds for each answer of an application; 0: the default
     ids        True: packets have ids; "inferred": also those sent with their mbuf's flags reset
+    sample     takes one of N packets, N a power of two, at random and before the filter; with ids those of one id together
     Returns a Capture; packets flow from then on.
     """
     if direction not in DIRECTIONS:
@@ -215,5 +227,5 @@ def capture(
     sources = [source] if isinstance(source, str) else list(source)
     if not sources:
         raise ValueError("no application to capture from: the list is empty")
-    options = {"buffer_size": buffer_size, "timeout_ms": timeout_ms(timeout), "ids": IDS[ids]}
+    options = {"buffer_size": buffer_size, "timeout_ms": timeout_ms(timeout), "ids": IDS[ids], "sample": sample}
     return Capture(by_app(sources), filter, direction, queue, snaplen, duration, options)
