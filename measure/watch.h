@@ -65,6 +65,8 @@ struct watch {
 /* Adds an operand to names, once. 0, or -EINVAL after a message. For struct command's operand: a
  * context that begins with its watch is one, too. */
 int watch_name(void *watch, const char *name);
+/* Adds the users of a list, NAME[,NAME]... or all. 0, or a negative error after a message. */
+int watch_add_users(struct watch *w, const char *list);
 void watch_init(struct watch *w);
 /* Attaches to applications that have started, forgets those that have ended. -errno if the folders
  * cannot be read. An application that cannot be attached to stays listed with its error and is

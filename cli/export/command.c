@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "target/attach_app.h"
@@ -29,7 +27,7 @@ struct export_options {
 #define TO(field) OPTION_TO(struct export_options, field)
 
 static const struct option_def options[] = {
-	{TO(config.listen), OPTION_TEXT, 0, "listen", "[HOST:]PORT", NULL, 0, 0,
+	{TO(config.serve.listen), OPTION_TEXT, 0, "listen", "[HOST:]PORT", NULL, 0, 0,
 		"Address to listen at (default " LISTEN_DEFAULT "). Port 0 selects a free port; "
 		":PORT listens at all addresses "
 		"of the host, for all clients"},
@@ -67,59 +65,6 @@ static const struct option_def options[] = {
 	ATTACH_OPTION(struct export_options, watch.attach),
 };
 
-static int add_user(struct watch *w, const char *name)
-{
-	const struct passwd *user;
-	uint64_t number;
-
-	if (w->user_count == WATCH_USERS) {
-		message_print("export: --users %s: more than %d users; give fewer, or all", name,
-			WATCH_USERS);
-		return -EINVAL;
-	}
-	user = parse_number(name, UINT32_MAX, &number) ? getpwnam(name) : NULL;
-	if (!user && parse_number(name, UINT32_MAX, &number)) {
-		message_print(
-			"export: --users %s: no such user; give names or numbers, or all", name);
-		return -EINVAL;
-	}
-	w->users[w->user_count++] = user ? user->pw_uid : (uint32_t)number;
-	return 0;
-}
-
-static int add_users(struct watch *w, const char *list)
-{
-	char *copy = strdup(list), *rest = NULL;
-	int ret = copy ? 0 : -ENOMEM;
-
-	if (!list[strspn(list, ",")]) {
-		message_print("export: --users '%s': no user; give names or numbers, or all", list);
-		ret = -EINVAL;
-	}
-	w->by_user = strcmp(list, "all");
-	for (char *name = copy ? strtok_r(copy, ",", &rest) : NULL; w->by_user && name && !ret;
-		name = strtok_r(NULL, ",", &rest))
-		ret = add_user(w, name);
-	free(copy);
-	return ret;
-}
-
-static int add_host(struct export_config *c, const char *name)
-{
-	if (!*name) {
-		message_print("export: --host '': no name; give one by which clients reach this "
-			      "host");
-		return -EINVAL;
-	}
-	if (c->host_count == EXPORT_HOSTS_MAX) {
-		message_print("export: --host %s: more than %d names; give fewer", name,
-			EXPORT_HOSTS_MAX);
-		return -EINVAL;
-	}
-	c->hosts[c->host_count++] = name;
-	return 0;
-}
-
 static int set(void *ctx, int id, const struct option_value *v)
 {
 	struct export_options *c = ctx;
@@ -128,9 +73,9 @@ static int set(void *ctx, int id, const struct option_value *v)
 	if (id == OPT_ALLOW_TRIGGER)
 		return export_trigger_add(&c->config.triggers, v->text);
 	if (id == OPT_USERS)
-		return add_users(w, v->text);
+		return watch_add_users(w, v->text);
 	if (id == OPT_HOST)
-		return add_host(&c->config, v->text);
+		return serve_add_host(&c->config.serve, v->text);
 	if (id == OPT_TRIGGER_FROM) {
 		c->config.triggers.from_any = v->number;
 		return 0;
@@ -156,7 +101,7 @@ static int export(struct export_options *c)
 		return STATUS_FAILED;
 	}
 	/* What scripts wait for. */
-	fprintf(stderr, "Exporting at %s\n", url);
+	fprintf(stderr, "Exporting at %s/metrics\n", url);
 	stop_after(c->duration_ns);
 	/* Scrapes take snapshots of their own; these notice that applications have ended. */
 	for (bool first = true; !stop_wait(WATCH_STEP_NS); first = false) {
@@ -174,7 +119,8 @@ static int export(struct export_options *c)
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct export_options c = {
-		.config = {.listen = LISTEN_DEFAULT, .limits = {SAMPLES_OF_APP, SAMPLES_IN_ALL}},
+		.config = {.serve = {.command = "export", .listen = LISTEN_DEFAULT},
+			.limits = {SAMPLES_OF_APP, SAMPLES_IN_ALL}},
 		.watch = {.command = "export",
 			.by_user = true,
 			.collectors = RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS,

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "clients.h"
+#include "serve/clients.h"
 #include "families.h"
 
 #define QUEUES 4096u
@@ -68,14 +68,14 @@ static unsigned count(const char *text, const char *what)
 static char *answer(unsigned of_app, unsigned in_all)
 {
 	const struct export_limits limits = {of_app, in_all};
-	struct export_recorders *none;
+	struct recorder_answers *none;
 	struct export_text t = {0};
 	struct watch empty = {0};
 
 	watch_init(&empty);
-	assert_int_equal(export_recorders_start(&none, &empty), 0);
+	assert_int_equal(recorder_answers_start(&none, &empty), 0);
 	export_all(&t, &watch, &limits, none);
-	export_recorders_stop(none);
+	recorder_answers_stop(none);
 	watch_free(&empty);
 	assert_false(t.failed);
 	return t.data;

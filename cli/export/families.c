@@ -143,7 +143,7 @@ static unsigned room_of(const struct watch *w, const struct export_limits *l, bo
 }
 
 static bool prepare(struct exported *list, const struct watch *w, const struct export_limits *l,
-	struct export_recorders *r)
+	struct recorder_answers *r)
 {
 	size_t n = 0;
 
@@ -158,7 +158,7 @@ static bool prepare(struct exported *list, const struct watch *w, const struct e
 			x->app = w->list[i];
 			x->room.most = most;
 			name_app(list, n++, x);
-			x->recorders = export_recorders_of(r, x);
+			x->recorders = recorder_answers_of(r, x->app->dir);
 			if (x->span.to && labels_find(x))
 				return false;
 		}
@@ -190,7 +190,7 @@ static void export_families(struct export_text *t, struct exported *list, size_t
 }
 
 void export_all(struct export_text *t, const struct watch *w, const struct export_limits *l,
-	struct export_recorders *r)
+	struct recorder_answers *r)
 {
 	struct exported *list = calloc(w->count + 1, sizeof(*list));
 

@@ -3,6 +3,7 @@
 #ifndef RINGTAP_CLI_EXPORT_FAMILIES_H
 #define RINGTAP_CLI_EXPORT_FAMILIES_H
 
+#include "recorder/answers.h"
 #include "recorders.h"
 
 struct export_limits {
@@ -11,6 +12,6 @@ struct export_limits {
 
 /* All families. */
 void export_all(struct export_text *t, const struct watch *w, const struct export_limits *l,
-	struct export_recorders *r);
+	struct recorder_answers *r);
 
 #endif

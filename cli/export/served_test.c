@@ -56,7 +56,8 @@ static int begin(void **state)
 	fake_apps_begin();
 	app = &fake_apps[0];
 	w = (struct watch){.command = "export", .collectors = RINGTAP_POLLS, .latency_every = 1};
-	config = (struct export_config){.listen = "127.0.0.1:0", .limits = {50000, 200000}};
+	config = (struct export_config){
+		.serve = {.listen = "127.0.0.1:0"}, .limits = {50000, 200000}};
 	answers = NULL;
 	request_result = 0;
 	*requested = '\0';
@@ -70,7 +71,7 @@ static void serve(void)
 
 	assert_int_equal(watch_refresh(&w), 0);
 	assert_int_equal(export_serve(&server, &w, &config, url, sizeof(url)), 0);
-	assert_int_equal(sscanf(url, "http://127.0.0.1:%d/metrics", &port), 1);
+	assert_int_equal(sscanf(url, "http://127.0.0.1:%d", &port), 1);
 }
 
 static int end(void **state)
@@ -156,6 +157,19 @@ static void what_there_is(void **state)
 	assert_status("DELETE /", "", 405);
 }
 
+static void the_first_page_says_what_is_served(void **state)
+{
+	char *text;
+
+	serve();
+	text = ask("GET /", "", "");
+	assert_non_null(strstr(text, "Content-Type: text/html; charset=utf-8\r\n"));
+	assert_non_null(strstr(text, "Content-Security-Policy: default-src 'none'\r\n"));
+	assert_non_null(strstr(text, "<a href=\"/metrics\">"));
+	assert_non_null(strstr(text, "never packets"));
+	free(text);
+}
+
 static void head_has_no_body(void **state)
 {
 	char *text;
@@ -186,7 +200,7 @@ static void formats_by_what_is_accepted(void **state)
 
 static void names_of_other_hosts_are_refused(void **state)
 {
-	config.hosts[config.host_count++] = "metrics.example";
+	config.serve.hosts[config.serve.host_count++] = "metrics.example";
 	serve();
 	assert_status("GET /metrics", "Host: evil.example\r\n", 403);
 	assert_status("POST /metrics", "Host: evil.example\r\n", 403);
@@ -553,6 +567,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(what_there_is),
+		CASE(the_first_page_says_what_is_served),
 		CASE(head_has_no_body),
 		CASE(formats_by_what_is_accepted),
 		CASE(names_of_other_hosts_are_refused),

@@ -4,18 +4,15 @@
 #define RINGTAP_CLI_EXPORT_SERVER_H
 
 #include "families.h"
+#include "serve/serve.h"
 #include "trigger.h"
 
 struct export_server;
 
-#define EXPORT_HOSTS_MAX 16
-
 struct export_config {
-	const char *listen; /* "[HOST]:PORT", port 0: any */
+	struct serve_options serve;
 	struct export_triggers triggers;
 	struct export_limits limits;
-	const char *hosts[EXPORT_HOSTS_MAX + 1]; /* names of this host, and that of listen */
-	unsigned host_count;
 };
 
 /* Serves w. 0, or -errno after printing why. url becomes where it can be had. config lives as long

@@ -7,7 +7,7 @@
 
 #include "base/util.h"
 #include "recorder/request.h"
-#include "clients.h"
+#include "serve/clients.h"
 #include "trigger.h"
 
 #define PATH "/flight/"

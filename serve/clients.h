@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Clients of the endpoint: none keeps others out, and what a request says of its origin. */
-#ifndef RINGTAP_CLI_EXPORT_CLIENTS_H
-#define RINGTAP_CLI_EXPORT_CLIENTS_H
+/* Clients of a server: none keeps others out, and what a request says of its origin. */
+#ifndef RINGTAP_SERVE_CLIENTS_H
+#define RINGTAP_SERVE_CLIENTS_H
 
 #include <microhttpd.h>
 #include <pthread.h>

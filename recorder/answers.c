@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "answers.h"
+#include "ask.h"
+
+#define TIMEOUT_MS   300 /* a recorder answers within a few */
+#define EVERY_NS     NS_PER_S
+#define DELAY_MAX_NS (60 * NS_PER_S)
+#define FOREIGN_NS   (2 * NS_PER_S) /* limit for applications of other users in a round */
+
+/* A thread asks, as a request of a client must not wait for an answer. */
+struct recorder_answers {
+	struct watch *watch;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t stopping;
+	bool stop;
+	struct answers {
+		char *dir, *app;
+		json_t *list;
+		uint64_t retry_ns, delay_ns;
+		bool foreign, there;
+	} * of;
+	size_t count;
+};
+
+static struct answers *find(const struct recorder_answers *r, const char *dir)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (!strcmp(r->of[i].dir, dir))
+			return &r->of[i];
+	return NULL;
+}
+
+static void add(struct recorder_answers *r, const struct watched *w)
+{
+	struct answers *more = reallocarray(r->of, r->count + 1, sizeof(*more));
+	struct answers new = {.dir = strdup(w->dir),
+		.app = strdup(w->name),
+		.foreign = w->foreign,
+		.there = true};
+
+	if (more)
+		r->of = more;
+	if (more && new.dir &&new.app) {
+		more[r->count++] = new;
+		return;
+	}
+	free(new.dir);
+	free(new.app);
+}
+
+static void drop(struct answers *a)
+{
+	json_decref(a->list);
+	free(a->dir);
+	free(a->app);
+}
+
+/* Which applications there are now. */
+static void update(struct recorder_answers *r)
+{
+	size_t left = 0;
+
+	watch_lock(r->watch);
+	pthread_mutex_lock(&r->lock);
+	for (size_t i = 0; i < r->count; i++)
+		r->of[i].there = false;
+	for (size_t i = 0; i < r->watch->count; i++) {
+		struct answers *a = find(r, r->watch->list[i]->dir);
+
+		if (a)
+			a->there = true;
+		else
+			add(r, r->watch->list[i]);
+	}
+	for (size_t i = 0; i < r->count; i++) {
+		if (r->of[i].there)
+			r->of[left++] = r->of[i];
+		else
+			drop(&r->of[i]);
+	}
+	r->count = left;
+	pthread_mutex_unlock(&r->lock);
+	watch_unlock(r->watch);
+}
+
+/* Where recorders do not answer it is asked less and less often. */
+static void ask(struct recorder_answers *r, struct answers *a)
+{
+	json_t *list = json_array();
+	bool all = ask_recorders(list, a->dir, a->app, TIMEOUT_MS);
+
+	a->delay_ns = all ? 0 : a->delay_ns ? 2 * a->delay_ns : 2 * EVERY_NS;
+	if (a->delay_ns > DELAY_MAX_NS)
+		a->delay_ns = DELAY_MAX_NS;
+	a->retry_ns = now_ns(CLOCK_MONOTONIC) + a->delay_ns;
+	pthread_mutex_lock(&r->lock);
+	json_decref(a->list);
+	a->list = list;
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void ask_all(struct recorder_answers *r)
+{
+	uint64_t until = 0;
+
+	for (unsigned foreign = 0; foreign < 2; foreign++) {
+		for (size_t i = 0; i < r->count; i++) {
+			uint64_t now = now_ns(CLOCK_MONOTONIC);
+			struct answers *a = &r->of[i];
+
+			if (foreign && !until)
+				until = now + FOREIGN_NS;
+			if (a->foreign == foreign && now >= a->retry_ns &&
+				(!foreign || now < until))
+				ask(r, a);
+		}
+	}
+}
+
+static void *run(void *arg)
+{
+	struct recorder_answers *r = arg;
+
+	pthread_mutex_lock(&r->lock);
+	while (!r->stop) {
+		pthread_mutex_unlock(&r->lock);
+		update(r);
+		ask_all(r);
+		pthread_mutex_lock(&r->lock);
+		if (!r->stop)
+			rt_cond_wait_ns(&r->stopping, &r->lock, EVERY_NS);
+	}
+	pthread_mutex_unlock(&r->lock);
+	return NULL;
+}
+
+int recorder_answers_start(struct recorder_answers **out, struct watch *w)
+{
+	struct recorder_answers *r = *out = calloc(1, sizeof(*r));
+	pthread_condattr_t cond;
+	sigset_t all, old;
+	int ret;
+
+	if (!r)
+		return -ENOMEM;
+	r->watch = w;
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_condattr_init(&cond);
+	pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
+	pthread_cond_init(&r->stopping, &cond);
+	pthread_condattr_destroy(&cond);
+	/* The main thread handles signals. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = -pthread_create(&r->thread, NULL, run, r);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (ret) {
+		free(r);
+		*out = NULL;
+	}
+	return ret;
+}
+
+void recorder_answers_stop(struct recorder_answers *r)
+{
+	if (!r)
+		return;
+	pthread_mutex_lock(&r->lock);
+	r->stop = true;
+	pthread_cond_broadcast(&r->stopping);
+	pthread_mutex_unlock(&r->lock);
+	pthread_join(r->thread, NULL);
+	for (size_t i = 0; i < r->count; i++)
+		drop(&r->of[i]);
+	free(r->of);
+	free(r);
+}
+
+json_t *recorder_answers_of(struct recorder_answers *r, const char *dir)
+{
+	const struct answers *a;
+	json_t *list;
+
+	pthread_mutex_lock(&r->lock);
+	a = find(r, dir);
+	list = a ? json_incref(a->list) : NULL;
+	pthread_mutex_unlock(&r->lock);
+	return list;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "serve.h"
+
+#define SILENCE_S     5
+#define REQUEST_BYTES 8192
+
+int serve_add_host(struct serve_options *o, const char *name)
+{
+	if (!*name) {
+		message_print("%s: --host '': no name; give one by which clients reach this host",
+			o->command);
+		return -EINVAL;
+	}
+	if (o->host_count == SERVE_HOSTS_MAX) {
+		message_print("%s: --host %s: more than %d names; give fewer", o->command, name,
+			SERVE_HOSTS_MAX);
+		return -EINVAL;
+	}
+	o->hosts[o->host_count++] = name;
+	return 0;
+}
+
+/* ---- answers */
+
+enum MHD_Result serve_answer(struct MHD_Connection *c, unsigned status, const char *type,
+	const char *const *headers, struct MHD_Response *r)
+{
+	enum MHD_Result ret;
+
+	if (!r)
+		return MHD_NO;
+	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	for (; headers && *headers; headers += 2)
+		MHD_add_response_header(r, headers[0], headers[1]);
+	ret = MHD_queue_response(c, status, r);
+	MHD_destroy_response(r);
+	return ret;
+}
+
+enum MHD_Result serve_text(
+	struct MHD_Connection *c, unsigned status, const char *text, const char *const *headers)
+{
+	return serve_answer(c, status, "text/plain; charset=utf-8", headers,
+		MHD_create_response_from_buffer(
+			strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT));
+}
+
+const char *serve_header(struct MHD_Connection *c, const char *name)
+{
+	return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
+}
+
+/* ---- requests */
+
+static bool is_method(const char *method, const char *name)
+{
+	return !strcmp(method, name);
+}
+
+static enum MHD_Result answer(
+	struct serve *s, struct MHD_Connection *c, const char *url, const char *method)
+{
+	static serve_headers get = {MHD_HTTP_HEADER_ALLOW, "GET, HEAD", NULL};
+	const struct serve_options *o = s->options;
+
+	if (!clients_is_host(serve_header(c, MHD_HTTP_HEADER_HOST), o->hosts, o->host_count))
+		return serve_text(c, MHD_HTTP_FORBIDDEN,
+			"the header Host is not an address or name of this host; see --host\n",
+			NULL);
+	if (!is_method(method, MHD_HTTP_METHOD_GET) && !is_method(method, MHD_HTTP_METHOD_HEAD) &&
+		!(o->posts && is_method(method, MHD_HTTP_METHOD_POST)))
+		return serve_text(
+			c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD are supported\n", get);
+	return o->answer(o->ctx, c, url, method);
+}
+
+/* An answer before the request is read to its end would cost the connection. *state counts the
+ * bytes of the body, and one. */
+static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *url,
+	const char *method, const char *version, const char *data, size_t *size, void **state)
+{
+	if (!*state) {
+		*state = (void *)(uintptr_t)1;
+		return MHD_YES;
+	}
+	if (*size) {
+		*state = (void *)((uintptr_t)*state + *size);
+		*size = 0;
+		return (uintptr_t)*state > SERVE_BODY_BYTES ? MHD_NO : MHD_YES;
+	}
+	return answer(arg, c, url, method);
+}
+
+/* Mistakes of clients are not printed. */
+static void quiet(void *arg, const char *format, va_list ap)
+{
+}
+
+int serve_listen(struct serve *s, struct serve_options *o, char *url, size_t size)
+{
+	int fd = address_listen(o->command, o->listen, CLIENTS_MAX);
+
+	*s = (struct serve){.options = o};
+	if (fd < 0)
+		return fd;
+	address_host(o->listen, s->host);
+	if (*s->host)
+		o->hosts[o->host_count++] = s->host;
+	s->port = address_url(fd, url, size);
+	pthread_mutex_init(&s->clients.lock, NULL);
+	return fd;
+}
+
+int serve_start(struct serve *s, int fd)
+{
+	s->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO |
+					     MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME,
+		0, NULL, NULL, handle, s, MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL,
+		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CLIENTS_MAX,
+		MHD_OPTION_CONNECTION_TIMEOUT, SILENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)REQUEST_BYTES, MHD_OPTION_NOTIFY_CONNECTION, clients_notify, &s->clients,
+		MHD_OPTION_NOTIFY_COMPLETED, clients_completed, &s->clients, MHD_OPTION_END);
+	if (s->daemon)
+		return 0;
+	message_print(
+		"%s: the HTTP server does not start: %s", s->options->command, strerror(errno));
+	close(fd);
+	return -EIO;
+}
+
+void serve_stop(struct serve *s)
+{
+	if (s->daemon)
+		MHD_stop_daemon(s->daemon);
+	s->daemon = NULL;
+}
