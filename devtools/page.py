@@ -13,8 +13,9 @@ import sys
 from pathlib import Path
 
 # Each after those that it imports.
-MODULES = ("dom", "text", "colours", "data", "time", "panels", "kinds", "table", "page")
+MODULES = ("dom", "text", "colours", "data", "time", "panels", "kinds", "table", "page", "live", "start")
 UPLOT = "uplot/uPlot.iife.min.js"
+POLICY_END = "form-action 'none'"
 LIMIT = 150_000  # bytes of a page without its document
 
 
@@ -70,7 +71,11 @@ def main():
     text = page(folder)
     html.write_text(text, encoding="utf-8")
     before, after = text.split("@DOCUMENT@")
-    header.write_text(array("page_before", before) + array("page_after", after), encoding="utf-8")
+    # Where C may add to the policy: the page that is served connects to its server.
+    end = len(before[: before.index(POLICY_END) + len(POLICY_END)].encode())
+    header.write_text(
+        f"#define PAGE_POLICY_END {end}\n" + array("page_before", before) + array("page_after", after), encoding="utf-8"
+    )
 
 
 main()

@@ -31,3 +31,14 @@ int web_page_write(json_t *document, FILE *f)
 	json_decref(document);
 	return ret || fflush(f) || ferror(f) ? -(errno ? errno : EIO) : 0;
 }
+
+int web_page_write_live(FILE *f)
+{
+	errno = 0;
+	fwrite(page_before, 1, PAGE_POLICY_END, f);
+	fputs("; connect-src 'self'", f);
+	fwrite(page_before + PAGE_POLICY_END, 1, sizeof(page_before) - PAGE_POLICY_END, f);
+	fprintf(f, "{\"view\":%d,\"live\":\"events\"}", VIEW_VERSION);
+	fwrite(page_after, 1, sizeof(page_after), f);
+	return fflush(f) || ferror(f) ? -(errno ? errno : EIO) : 0;
+}

@@ -12,4 +12,7 @@
 /* Writes the page of a document, and frees the document. 0 or -errno. */
 int web_page_write(json_t *document, FILE *f);
 
+/* Writes the page that gets its documents from the server that it is served by. 0 or -errno. */
+int web_page_write_live(FILE *f);
+
 #endif

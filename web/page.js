@@ -13,49 +13,71 @@ const VERSION = 1, LONG = 60; // LONG: characters of a fact that has a line of i
 // Panels along the time.
 const ALONG = new Set(["counts", "levels", "lanes", "heat"]);
 
-class Page {
-  constructor(text) {
-    this.text = text;
-    this.document = JSON.parse(text);
+export class Page {
+  // text: the document as it came; null: it changes.
+  constructor(document, text = null) {
+    Object.assign(this, { document, text });
     if (this.document.view !== VERSION) throw new Error(`this page draws documents of version ${VERSION}, not ${this.document.view}`);
     this.origin = parseTime(this.document.origin);
     this.zero = this.document.zero_ns ?? 0;
     this.time = new Time(this.document.range);
     this.panels = [];
+    this.tables = [];
+    this.ended = new AbortController(); // listeners of the window go with the page
   }
 
   build(main) {
-    const d = this.document;
+    const d = this.document, { signal } = this.ended;
     document.title = d.title;
-    main.replaceChildren(this.heading(), this.facts());
-    for (const m of d.missing ?? []) {
-      main.append(element("p", { className: "note missing" },
-        `${duration(m.to_ns - m.from_ns)} were not kept, from ${clock(this.origin, m.from_ns)} on: ${m.reason}`));
-    }
-    for (const n of d.notes ?? []) main.append(element("p", { className: "note" }, n));
-    this.findings(main);
+    this.top = element("div");
+    main.replaceChildren(this.heading(), this.top);
+    this.describe();
     if (d.panels.some((p) => ALONG.has(p.kind))) main.append(this.tools());
     for (const p of d.panels) {
       const one = p.kind === "table" ? new Table(p, this) : new KINDS[p.kind](p, this);
       main.append(one.root);
-      if (p.kind === "table") continue;
-      this.panels.push(one);
-      one.start();
+      (one.start ? this.panels : this.tables).push(one);
+      one.start?.();
     }
     main.append(element("p", { className: "soft" }, "Wheel: zoom. Shift and wheel or drag: move. Double click: all." +
       (this.shown ? " Drag: select a time, which filters the tables. Keys: + − ← → 0, Enter: zoom to the selection, Escape: no selection." : "")));
-    addEventListener("resize", () => this.panels.forEach((p) => p.resize()));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());
-    addEventListener("keydown", (e) => this.key(e));
+    addEventListener("resize", () => [...this.panels, ...this.tables].forEach((p) => p.resize?.()), { signal });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint(), { signal });
+    addEventListener("keydown", (e) => this.key(e), { signal });
     this.time.addEventListener("window", () => this.label());
     this.label();
+  }
+
+  // All that stands above the panels.
+  describe() {
+    const d = this.document;
+    this.top.replaceChildren(this.facts());
+    for (const m of d.missing ?? []) {
+      this.top.append(element("p", { className: "note missing" },
+        `${duration(m.to_ns - m.from_ns)} were not kept, from ${clock(this.origin, m.from_ns)} on: ${m.reason}`));
+    }
+    for (const n of d.notes ?? []) this.top.append(element("p", { className: "note" }, n));
+    this.findings(this.top);
+  }
+
+  // After the document has changed: see merge() of live.js.
+  refresh() {
+    this.describe();
+    [...this.panels, ...this.tables].forEach((p) => p.refresh());
+    this.time.slide(this.document.range);
+  }
+
+  // The window and the state of tables of a page that this one replaces.
+  inherit(page) {
+    if (page.time.from > page.time.full[0] || page.time.to < page.time.full[1]) this.time.show(page.time.from, page.time.to);
+    for (const t of this.tables) t.inherit?.(page.tables.find((o) => o.spec.id === t.spec.id));
   }
 
   heading() {
     const button = (text, title, onclick) => element("button", { type: "button", title, onclick }, text);
     return element("header", {}, element("h1", {}, this.document.title), element("span", { className: "buttons" },
       button("PNG", "the plots as a picture", () => this.png()),
-      button("JSON", "the data of this page", () => save(`${this.name()}.json`, "application/json", [this.text])),
+      button("JSON", "the data of this page", () => save(`${this.name()}.json`, "application/json", [this.text ?? JSON.stringify(this.document)])),
       button("CSV", "the values of the plots", () => this.csv()),
       button("◐", "light or dark", () => { document.documentElement.dataset.theme = isDark() ? "light" : "dark"; this.repaint(); })));
   }
@@ -100,7 +122,10 @@ class Page {
     actions[e.key]();
   }
 
-  repaint() { this.panels.forEach((p) => { p.explain(p.entries); p.plot.redraw(); }); }
+  repaint() {
+    this.panels.forEach((p) => { p.explain(p.entries); p.plot.redraw(); });
+    this.tables.forEach((t) => t.draw());
+  }
 
   png() {
     const scale = devicePixelRatio, bar = 26 * scale, all = this.panels.map((p) => [p, p.plot.ctx.canvas]);
@@ -125,17 +150,3 @@ class Page {
     save(`${this.name()}.csv`, "text/csv", [csv([["times are ns after", this.document.origin], [], ...rows])]);
   }
 }
-
-function start() {
-  const main = document.getElementById("page");
-  try {
-    const page = new Page(document.getElementById("document").textContent);
-    globalThis.view = page; // for tests, and for the console
-    page.build(main);
-  } catch (e) {
-    main.append(element("p", { className: "note missing", role: "alert" }, `The document of this page cannot be drawn: ${e.message}`));
-    throw e;
-  }
-}
-
-start();

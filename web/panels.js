@@ -146,6 +146,10 @@ export class Panel {
     }));
   }
 
+  // The data of the document has changed, and the window follows.
+  refresh() { this.load(); }
+  load() {}
+
   rows() { return null; }
 }
 
@@ -289,9 +293,10 @@ export class CountPanel extends Steps {
 export class LevelPanel extends Steps {
   constructor(spec, page) {
     super(spec, page);
-    this.data = spec.series.map((s) => new Levels(s.values));
+    this.load();
     this.explain(spec.series.map((s, k) => [s.name, s.colour ?? k, s.note]));
   }
+  load() { this.data = this.spec.series.map((s) => new Levels(s.values)); }
   series() { return this.spec.series.map((s, k) => this.line_of(s, k, {})); }
   points() { return levelPoints(this.spec.edges_ns, this.data, this.time.from, this.time.to, this.host.clientWidth / COLUMN).points; }
   hover(t) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tables: only rows in sight are in the page. They follow the selected time, and a text.
 
+import { colour } from "./colours.js";
 import { csv, element, save } from "./dom.js";
 import { clock, value } from "./text.js";
 
+const SPARK = [130, 20]; // pixels
 const ROW = 26, SHOWN = 14, AHEAD = 5, RUNS = 100, WIDEST = 90;
 const LEFT = new Set(["text", "time"]);
 const SIZES = { n: 1e-9, u: 1e-6, m: 1e-3, k: 1e3, K: 1024, M: 1e6, G: 1e9, T: 1e12 };
@@ -22,16 +24,23 @@ export class Table {
     this.frame = this.columns.findIndex((c) => c.kind === "frame");
     this.all = spec.rows.map((_r, i) => i);
     this.build();
-    page.time.addEventListener("selection", () => this.refresh());
+    page.time.addEventListener("selection", () => this.select());
+  }
+
+  // Columns never become narrower, as rows change.
+  setWidths() {
+    this.widths = this.columns.map((c, k) => {
+      let most = Math.max(c.name.length + 2, this.widths?.[k] ?? 0);
+      for (const row of this.spec.rows.slice(0, 300)) most = Math.max(most, this.text(row, k).length);
+      return Math.min(most, WIDEST);
+    });
+    this.grid.style.setProperty("--columns", this.widths.map((most, k) => {
+      const { kind } = this.columns[k], width = most + 2;
+      return kind === "spark" ? `${SPARK[0] + 16}px` : kind === "text" ? `minmax(${width}ch, ${width}fr)` : `${width}ch`;
+    }).join(" "));
   }
 
   build() {
-    const widths = this.columns.map((c, k) => {
-      let most = c.name.length + 2;
-      for (const row of this.spec.rows.slice(0, 300)) most = Math.max(most, this.text(row, k).length);
-      const width = Math.min(most, WIDEST) + 2;
-      return c.kind === "text" ? `minmax(${width}ch, ${width}fr)` : `${width}ch`;
-    });
     this.head = element("div", { className: "row head", role: "row" }, ...this.columns.map((c, k) => {
       const b = element("button", { type: "button", title: c.note ?? "sort", onclick: () => this.sort(k) }, c.name);
       const cell = element("span", { role: "columnheader", className: LEFT.has(c.kind) ? "" : "number" }, b);
@@ -40,10 +49,10 @@ export class Table {
     this.space = element("div", { className: "space" });
     this.body = element("div", { className: "body", tabIndex: 0, role: "rowgroup", onscroll: () => this.draw() }, this.space);
     this.grid = element("div", { className: "grid", role: "table", ariaLabel: this.spec.title }, this.head, this.body);
-    this.grid.style.setProperty("--columns", widths.join(" "));
+    this.setWidths();
     this.says = element("span", { className: "soft", role: "status" });
-    const words = element("input", { type: "search", placeholder: "filter", ariaLabel: `filter of ${this.spec.title}`,
-      oninput: () => { this.words = words.value.toLowerCase(); this.refresh(); } });
+    const words = this.input = element("input", { type: "search", placeholder: "filter", ariaLabel: `filter of ${this.spec.title}`,
+      oninput: () => { this.words = words.value.toLowerCase(); this.select(); } });
     const bar = element("p", { className: "bar" }, words, this.says,
       element("button", { type: "button", onclick: () => save(`${this.spec.id ?? "table"}.csv`, "text/csv", [csv(this.csv())]) }, "CSV"));
     this.root = element("section", { className: "table", id: this.spec.id ?? "" }, element("h2", {}, this.spec.title),
@@ -53,12 +62,14 @@ export class Table {
       this.root.append(element("p", { className: "bar" }, "Wireshark: ", this.filter,
         element("button", { type: "button", onclick: () => this.copy() }, "Copy")));
     }
-    this.refresh();
+    this.select();
   }
 
   text(row, k) {
     const { kind } = this.columns[k], v = row[k];
     if (kind === "time") return v === null ? "–" : clock(this.page.origin, v, false);
+    if (kind === "spark") return "";
+    if (v?.text) return v.text;
     return kind === "text" || kind === "label" ? v ?? "–" : kind === "frame" ? String(v) : value(v, kind);
   }
 
@@ -66,17 +77,28 @@ export class Table {
     const down = this.order?.[0] === k && !this.order[1];
     this.order = [k, down];
     [...this.head.children].forEach((c, n) => { c.ariaSort = n === k ? (down ? "descending" : "ascending") : "none"; });
-    this.refresh();
+    this.select();
   }
 
+  // Other rows, of which those in sight and the chosen one stay.
   refresh() {
+    const top = this.body.scrollTop, current = this.name;
+    this.setWidths();
+    this.all = this.spec.rows.map((_r, i) => i);
+    this.select();
+    this.current = current === undefined ? null : this.all.find((i) => this.text(this.spec.rows[i], 0) === current) ?? null;
+    this.body.scrollTop = top;
+    if (top || this.current !== null) this.draw();
+  }
+
+  select() {
     const s = this.page.time.selection, { rows } = this.spec;
     this.rows = this.all.filter((i) => (!s || this.at < 0 || (rows[i][this.at] >= s[0] && rows[i][this.at] <= s[1])) &&
       (!this.words || rows[i].some((_v, k) => this.text(rows[i], k).toLowerCase().includes(this.words))));
     if (this.order) {
       const [k, down] = this.order, sign = down ? -1 : 1;
       this.rows.sort((a, b) => {
-        const of = this.columns[k].kind === "label" ? number : (v) => v, x = of(rows[a][k]), y = of(rows[b][k]);
+        const of = this.columns[k].kind === "label" ? number : (v) => (Array.isArray(v) ? v.at(-1) : v?.text ?? v), x = of(rows[a][k]), y = of(rows[b][k]);
         return x === y ? a - b : x === null ? 1 : y === null ? -1 : sign * (x < y ? -1 : 1);
       });
     }
@@ -90,19 +112,36 @@ export class Table {
     this.showFilter();
   }
 
+  // A text, a link to another view, or a curve without axes.
+  content(row, k) {
+    const v = row[k];
+    if (this.columns[k].kind === "spark") return spark(v, this.columns[k].colour ?? 0);
+    return v?.view ? element("a", { href: `#${new URLSearchParams(v.view)}` }, v.text) : this.text(row, k);
+  }
+
   draw() {
+    const focus = this.space.contains(document.activeElement) ? document.activeElement.href : null;
     const first = Math.max(0, Math.floor(this.body.scrollTop / ROW) - AHEAD), { rows } = this.spec;
     this.space.replaceChildren(...this.rows.slice(first, first + SHOWN + 2 * AHEAD).map((i, n) => {
       const row = element("div", { className: i === this.current ? "row current" : "row", role: "row",
         onclick: () => this.choose(i) }, ...this.columns.map((c, k) => element("span", { role: "cell", title: c.kind === "text" ? this.text(rows[i], k) : "",
-        className: LEFT.has(c.kind) ? "" : "number" }, this.text(rows[i], k))));
+        className: LEFT.has(c.kind) ? "" : "number" }, this.content(rows[i], k))));
       row.style.top = `${(first + n) * ROW}px`;
       return row;
     }));
+    if (focus) [...this.space.querySelectorAll("a")].find((a) => a.href === focus)?.focus();
+  }
+
+  inherit(table) {
+    if (!table) return;
+    Object.assign(this, { order: table.order, words: table.words });
+    this.input.value = table.input.value;
+    this.select();
   }
 
   choose(i) {
     this.current = this.current === i ? null : i;
+    this.name = this.current === null ? undefined : this.text(this.spec.rows[i], 0);
     if (this.at >= 0) this.page.time.point(this.current === null ? null : this.spec.rows[i][this.at]);
     this.draw();
     this.showFilter();
@@ -126,5 +165,25 @@ export class Table {
     (navigator.clipboard?.writeText(this.filter.value) ?? Promise.reject()).catch(() => document.execCommand("copy"));
   }
 
-  csv() { return [this.columns.map((c) => c.name), ...this.rows.map((i) => this.spec.rows[i])]; }
+  csv() {
+    const cell = (v) => (Array.isArray(v) ? v.map((n) => n ?? "").join(" ") : v?.text ?? v);
+    return [this.columns.map((c) => c.name), ...this.rows.map((i) => this.spec.rows[i].map(cell))];
+  }
+}
+
+// The most of each pixel, from 0 on.
+function spark(values, hue) {
+  const [width, height] = SPARK, scale = devicePixelRatio, most = values.reduce((m, v) => Math.max(m, v ?? 0), 0);
+  const canvas = element("canvas", { width: width * scale, height: height * scale, className: "spark", title: `0 to ${value(most, "")}` });
+  const context = canvas.getContext("2d"), columns = new Map();
+  values.forEach((v, i) => {
+    const x = Math.floor((i + 600 - values.length) / 600 * width);
+    if (v !== null) columns.set(x, Math.max(columns.get(x) ?? 0, v));
+  });
+  context.fillStyle = colour(hue);
+  columns.forEach((v, x) => {
+    const high = Math.max(1, most ? v / most * (height - 1) : 1) * scale;
+    context.fillRect(x * scale, height * scale - high, scale, high);
+  });
+  return canvas;
 }

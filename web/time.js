@@ -22,6 +22,14 @@ export class Time extends EventTarget {
     this.#tell("window");
   }
 
+  // The data has another range: a window at its end follows.
+  slide(range) {
+    const all = this.from === this.full[0] && this.to === this.full[1], by = this.to === this.full[1] ? range.to_ns - this.to : 0;
+    this.full = [range.from_ns, range.to_ns];
+    if (all) this.reset();
+    else this.show(this.from + by, this.to + by);
+  }
+
   reset() { this.show(...this.full); }
 
   zoom(at, factor) { this.show(at - (at - this.from) * factor, at + (this.to - at) * factor); }
