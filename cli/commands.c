@@ -13,6 +13,7 @@ const struct command *const commands[] = {
 	&cmd_run,
 	&cmd_host,
 	&cmd_top,
+	&cmd_web,
 	&cmd_doctor,
 	&cmd_latency,
 	&cmd_drops,

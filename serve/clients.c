@@ -70,7 +70,7 @@ void clients_add(struct clients *all, int fd, const struct sockaddr *a, uint64_t
 	pthread_mutex_lock(&all->lock);
 	for (unsigned i = 0; all->count >= CLIENTS_KEPT && i < all->count; i++) {
 		struct client *c = &all->list[i];
-		unsigned n = c->ended ? 0 : neighbours(all, c);
+		unsigned n = c->ended || c->streams ? 0 : neighbours(all, c);
 
 		if (n > most || (n && n == most && c->since_ns < oldest->since_ns)) {
 			oldest = c;
@@ -104,11 +104,23 @@ void clients_served(struct clients *all, int fd, uint64_t now)
 	pthread_mutex_unlock(&all->lock);
 }
 
+void clients_stream(struct clients *all, struct MHD_Connection *c)
+{
+	int fd = descriptor_of(c);
+
+	pthread_mutex_lock(&all->lock);
+	for (unsigned i = 0; i < all->count; i++)
+		if (all->list[i].fd == fd)
+			all->list[i].streams = true;
+	pthread_mutex_unlock(&all->lock);
+}
+
 void clients_expire(struct clients *all, uint64_t now)
 {
 	pthread_mutex_lock(&all->lock);
 	for (unsigned i = 0; i < all->count; i++)
-		if (!all->list[i].ended && now - all->list[i].since_ns > REQUEST_NS)
+		if (!all->list[i].ended && !all->list[i].streams &&
+			now - all->list[i].since_ns > REQUEST_NS)
 			end(&all->list[i]);
 	pthread_mutex_unlock(&all->lock);
 }

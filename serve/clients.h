@@ -17,6 +17,7 @@ struct client {
 	uint8_t address[16];
 	uint64_t since_ns; /* monotonic; its current request began then, or later */
 	bool ended;        /* the server has not closed it yet */
+	bool streams; /* its answer has no end: it takes no place of others, and none takes its */
 };
 
 struct clients {
@@ -29,6 +30,8 @@ struct clients {
 void clients_add(struct clients *all, int fd, const struct sockaddr *a, uint64_t now);
 void clients_remove(struct clients *all, int fd);
 void clients_served(struct clients *all, int fd, uint64_t now);
+/* The answer to the client's request has no end. */
+void clients_stream(struct clients *all, struct MHD_Connection *c);
 /* Ends those whose request takes too long. Call it again and again. */
 void clients_expire(struct clients *all, uint64_t now);
 

@@ -99,10 +99,10 @@ class Browser:
             self._note(answer)
 
     def open(self, path, width, height=900):
-        """Opens a file in a window of this size, and waits until it is loaded."""
+        """Opens a file, or a URL, in a window of this size, and waits until it is loaded."""
         self.do("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self._events.clear()
-        self.do("Page.navigate", url=f"file://{path}")
+        self.do("Page.navigate", url=path if "://" in str(path) else f"file://{path}")
         while "Page.loadEventFired" not in self._events:
             self._note(self._message(30))
 

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "target/attach_app.h"
+#include "cli/commands.h"
+#include "measure/collectors.h"
+#include "base/signals.h"
+#include "base/util.h"
+#include "web.h"
+
+#define LISTEN_DEFAULT     "127.0.0.1:9475"
+#define LATENCY_SAMPLE_MAX 1000000
+
+enum { OPT_COLLECTORS = 1, OPT_HOST, OPT_USERS };
+
+#define TO(field) OPTION_TO(struct web_options, field)
+
+static const struct option_def options[] = {
+	{TO(serve.listen), OPTION_TEXT, 0, "listen", "[HOST:]PORT", NULL, 0, 0,
+		"Address to listen at (default " LISTEN_DEFAULT "). Port 0 selects a free port; "
+		":PORT listens at all addresses of the host"},
+	{TO(token_file), OPTION_FILE, 0, "token-file", "FILE", NULL, 0, 0,
+		"Take the token from FILE, which only its owner may read; it is made if it is "
+		"missing (default: a new token, which is printed)"},
+	{TO(history_ns), OPTION_TIME, 0, "history", "TIME", NULL, 10 * NS_PER_S,
+		HISTORY_STEPS *NS_PER_S,
+		"Collect also while no page is open, and keep TIME, 10s to 10m (default: from the "
+		"first page until 2 minutes after the last)"},
+	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", "all|" COLLECTOR_NAMES,
+		0, 0,
+		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
+		"latency, pools, or all (default polls,busy,pools; gaps reads the clock at every "
+		"poll, bytes and latency read every packet, and so cost more)"},
+	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-sample", "N", NULL, 1,
+		LATENCY_SAMPLE_MAX,
+		"Time one packet in N only, which costs the application less (default 1)"},
+	{OPTION_SET(OPT_USERS), OPTION_TEXT, 0, "users", "NAME[,NAME]...|all", NULL, 0, 0,
+		"Where no APP is given: also applications of these users, by name or number "
+		"(default: those of root and of this user)"},
+	{OPTION_SET(OPT_HOST), OPTION_TEXT, 0, "host", "NAME", NULL, 0, 0,
+		"Another name of this host, in requests to http://NAME; may be given several times "
+		"(without it: addresses, localhost, and what hostname(1) prints)"},
+	{TO(duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,
+		"End after TIME (default: at a signal)"},
+	ATTACH_OPTION(struct web_options, watch.attach),
+};
+
+static int set(void *ctx, int id, const struct option_value *v)
+{
+	struct web_options *o = ctx;
+
+	if (id == OPT_USERS)
+		return watch_add_users(&o->watch, v->text);
+	if (id == OPT_HOST)
+		return serve_add_host(&o->serve, v->text);
+	o->watch.collectors = collectors_parse("web", v->text);
+	return o->watch.collectors ? 0 : -EINVAL;
+}
+
+static int serve(struct web_options *o)
+{
+	struct web w;
+	char url[256];
+	int ret = web_start(&w, o, url, sizeof(url));
+
+	if (ret) {
+		web_stop(&w);
+		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
+	}
+	/* What scripts wait for. */
+	printf("%s\n", url);
+	fflush(stdout);
+	stop_after(o->duration_ns);
+	while (!stop_wait(WATCH_STEP_NS))
+		web_step(&w);
+	web_stop(&w);
+	return STATUS_OK;
+}
+
+/* Loads the probe where it is missing, if that is requested. */
+static int attach(const struct web_options *o)
+{
+	struct watch w = o->watch;
+	int ret;
+
+	watch_init(&w);
+	ret = watch_attach(&w);
+	watch_free(&w);
+	return ret;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct web_options o = {.serve = {.command = "web", .listen = LISTEN_DEFAULT},
+		.watch = {.command = "web",
+			.by_user = true,
+			.collectors = RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS,
+			.latency_every = 1}};
+	int ret = options_parse(self, argc, argv, &o);
+
+	if (ret <= 0)
+		return ret ? STATUS_USAGE : STATUS_OK;
+	ret = stop_catch();
+	if (ret)
+		message_print("web: cannot wait for signals: %s", strerror(-ret));
+	ret = ret ? STATUS_FAILED : attach(&o);
+	return ret == STATUS_OK ? serve(&o) : ret;
+}
+
+const struct command cmd_web = {
+	.name = "web",
+	.summary = "show DPDK applications in a browser, live",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.operands = "[APP]...",
+	.listed = LIST_APPS,
+	.operand = watch_name,
+	.set = set,
+	.run = run,
+};

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What ringtap web answers, of applications that are made up and with a clock that is set. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/test_command.h"
+#include "base/test_util.h"
+#include "base/util.h"
+#include "cli/commands.h"
+#include "common/test_now.h"
+#include "measure/fake_monitor.h"
+#include "web.h"
+
+static struct fake_app *app;
+static struct web_options options;
+static struct web web;
+static int port;
+static char shown[TOKEN_MAX + 64]; /* a header line with the token */
+
+static int begin(void **state)
+{
+	char url[256];
+
+	test_now_set(TEST_NOW_MONO_NS, TEST_NOW_REAL_NS);
+	fake_apps_begin();
+	app = &fake_apps[0];
+	options = (struct web_options){.serve = {.command = "web", .listen = "127.0.0.1:0"},
+		.watch = {.command = "web", .collectors = RINGTAP_POLLS, .latency_every = 1}};
+	assert_int_equal(web_start(&web, &options, url, sizeof(url)), 0);
+	assert_int_equal(sscanf(url, "http://127.0.0.1:%d/?token=", &port), 1);
+	snprintf(shown, sizeof(shown), "Authorization: Bearer %s\r\n", web.token.text);
+	return 0;
+}
+
+static int end(void **state)
+{
+	web_stop(&web);
+	fake_apps_end();
+	return fake_monitors ? -1 : 0;
+}
+
+/* ---- clients */
+
+static int connect_there(int window)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (window)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &window, sizeof(window));
+	assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	return fd;
+}
+
+static void send_request(int fd, const char *what, const char *headers)
+{
+	char request[16384];
+	int n = snprintf(request, sizeof(request), "%s HTTP/1.1\r\n%s%s\r\n", what,
+		strstr(headers, "Host: ") ? "" : "Host: localhost\r\n", headers);
+
+	assert_true(send(fd, request, (size_t)n, MSG_NOSIGNAL) == n);
+}
+
+/* The whole answer. The caller frees. */
+static char *ask(const char *what, const char *headers)
+{
+	char all[2048], *text = calloc(1, 1 << 20);
+	int fd = connect_there(0);
+	size_t len = 0;
+	ssize_t n;
+
+	snprintf(all, sizeof(all), "%sConnection: close\r\n", headers);
+	send_request(fd, what, all);
+	while ((n = recv(fd, text + len, (1 << 20) - 1 - len, 0)) > 0)
+		len += (size_t)n;
+	close(fd);
+	return text;
+}
+
+static void assert_status(const char *what, const char *headers, int status)
+{
+	char *text = ask(what, headers);
+	int got = 0;
+
+	sscanf(text, "HTTP/1.1 %d", &got);
+	if (got != status)
+		fail_msg("%s, %s: %.300s", what, headers, text);
+	free(text);
+}
+
+/* A stream; its events are without the chunks that they come in. */
+struct reader {
+	int fd;
+	char *text;
+	size_t len, read;
+};
+
+static struct reader subscribe(const char *query, int window)
+{
+	struct reader c = {.fd = connect_there(window), .text = calloc(1, 1 << 23)};
+	char what[256];
+
+	snprintf(what, sizeof(what), "GET /events%s", query);
+	/* HTTP/1.0 has no chunks. */
+	{
+		char request[512];
+		int n = snprintf(request, sizeof(request),
+			"%s HTTP/1.0\r\nHost: localhost\r\n%s\r\n", what, shown);
+
+		assert_true(send(c.fd, request, (size_t)n, MSG_NOSIGNAL) == n);
+	}
+	return c;
+}
+
+static void unsubscribe(struct reader *c)
+{
+	close(c->fd);
+	free(c->text);
+}
+
+/* The next event, which is waited for; kind: "document" or "update". The caller decrefs. */
+static json_t *next_event(struct reader *c, const char *kind)
+{
+	char expected[32], *from, *stop;
+	json_t *j;
+
+	for (;;) {
+		ssize_t n;
+
+		from = strstr(c->text + c->read, "event: ");
+		stop = from ? strstr(from, "\n\n") : NULL;
+		if (stop)
+			break;
+		n = recv(c->fd, c->text + c->len, (1 << 23) - 1 - c->len, 0);
+		assert_true(n > 0);
+		c->len += (size_t)n;
+	}
+	if (kind) {
+		snprintf(expected, sizeof(expected), "event: %s\ndata: ", kind);
+		assert_memory_equal(from, expected, strlen(expected));
+	}
+	from = strstr(from, "data: ") + strlen("data: ");
+	c->read = (size_t)(stop + 2 - c->text);
+	j = json_loadb(from, (size_t)(stop - from), 0, NULL);
+	assert_non_null(j);
+	return j;
+}
+
+static void skip_event(struct reader *c, const char *kind)
+{
+	json_decref(next_event(c, kind));
+}
+
+/* ---- time */
+
+static bool is_attached(void)
+{
+	bool attached;
+
+	watch_lock(&web.watch);
+	attached = web.watch.count == fake_app_count && web.watch.list[web.watch.count - 1]->mon;
+	watch_unlock(&web.watch);
+	return attached;
+}
+
+static void second(void)
+{
+	test_now_pass(NS_PER_S);
+	web_step(&web);
+}
+
+/* The server has seen a client, and attached to the application. */
+static void attached(void)
+{
+	web_step(&web);
+	assert_true(web.watching);
+	while (!is_attached())
+		sched_yield();
+}
+
+/* ---- requests */
+
+static void what_is_refused(void **state)
+{
+	static const struct {
+		const char *what, *headers;
+		int status;
+	} rows[] = {{"GET /", "", 403}, {"GET /?token=", "", 403}, {"GET /?token=wrong", "", 403},
+		{"GET /events", "", 403}, {"GET /events?token=wrong", "", 403},
+		{"GET /nothing", "", 403}, {"GET /", "Cookie: ringtap-1=x\r\n", 403},
+		{"GET /events", "Authorization: Bearer wrong\r\n", 403},
+		{"GET /events", "Authorization: Basic eDp4\r\n", 403},
+		{"POST /events", "Content-Length: 0\r\n", 405},
+		{"PUT /", "Content-Length: 0\r\n", 405}, {"DELETE /", "", 405}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_status(rows[i].what, rows[i].headers, rows[i].status);
+}
+
+static void the_token_in_the_url_opens_the_page_only(void **state)
+{
+	char what[256];
+
+	snprintf(what, sizeof(what), "GET /?token=%s", web.token.text);
+	assert_status(what, "", 200);
+	snprintf(what, sizeof(what), "GET /events?token=%s", web.token.text);
+	assert_status(what, "", 403);
+}
+
+static void the_cookie_stands_for_the_token(void **state)
+{
+	char what[256], cookie[256], *text;
+
+	snprintf(what, sizeof(what), "GET /?token=%s", web.token.text);
+	text = ask(what, "");
+	snprintf(cookie, sizeof(cookie),
+		"Set-Cookie: ringtap-%d=%s; HttpOnly; SameSite=Strict; Path=/\r\n", port,
+		web.token.text);
+	assert_non_null(strstr(text, cookie));
+	assert_non_null(strstr(text, "Cache-Control: no-store\r\n"));
+	assert_non_null(strstr(text, "Referrer-Policy: no-referrer\r\n"));
+	assert_non_null(strstr(text, "frame-ancestors 'none'"));
+	assert_non_null(strstr(text, "form-action 'none'; connect-src 'self'\">"));
+	free(text);
+	snprintf(cookie, sizeof(cookie), "Cookie: ringtap-%d=%s\r\n", port, web.token.text);
+	assert_status("GET /", cookie, 200);
+	assert_status("GET /nothing", cookie, 404);
+}
+
+static void a_wrong_host_is_refused_with_the_token(void **state)
+{
+	char headers[512];
+
+	snprintf(headers, sizeof(headers), "Host: evil.example\r\n%s", shown);
+	assert_status("GET /", headers, 403);
+	assert_status("GET /events", headers, 403);
+	snprintf(headers, sizeof(headers), "Host: 127.0.0.1:1\r\n%s", shown);
+	assert_status("GET /", headers, 200);
+}
+
+static void long_names_are_refused(void **state)
+{
+	char what[12000];
+
+	snprintf(what, sizeof(what), "GET /events?app=%0*d", 500, 0);
+	assert_status(what, shown, 400);
+	snprintf(what, sizeof(what), "GET /events?port=%0*d", 500, 0);
+	assert_status(what, shown, 400);
+	snprintf(what, sizeof(what), "GET /events?app=%0*d", 10000, 0);
+	assert_status(what, shown, 414);
+	assert_status("HEAD /", shown, 200);
+}
+
+/* ---- streams */
+
+static double cell(const json_t *document, size_t column)
+{
+	const json_t *table = json_array_get(json_object_get(document, "panels"), 0);
+	const json_t *row = json_array_get(json_object_get(table, "rows"), 0);
+
+	return json_number_value(json_array_get(row, column));
+}
+
+static size_t rows_of(const json_t *document)
+{
+	const json_t *table = json_array_get(json_object_get(document, "panels"), 0);
+
+	return json_array_size(json_object_get(table, "rows"));
+}
+
+static void nothing_is_done_without_clients(void **state)
+{
+	for (unsigned i = 0; i < 10; i++)
+		second();
+	assert_int_equal(web.apps.snapshots, 0);
+	assert_int_equal(app->attempts, 0);
+}
+
+static void a_client_gets_the_document_and_updates(void **state)
+{
+	struct reader c = subscribe("", 0);
+	json_t *j = next_event(&c, "document");
+
+	assert_int_equal(rows_of(j), 0);
+	json_decref(j);
+	attached();
+	skip_event(&c, "document"); /* collecting has begun */
+	second();
+	skip_event(&c, "update");
+	second();
+	j = next_event(&c, "update");
+	assert_int_equal(rows_of(j), 1);
+	assert_true(cell(j, 1) == 1e6);
+	json_decref(j);
+	unsubscribe(&c);
+}
+
+static void the_last_one_of_ten_minutes_gets_all_of_it(void **state)
+{
+	struct reader c = subscribe("", 0), later;
+	json_t *j, *levels;
+
+	skip_event(&c, "document");
+	attached();
+	for (unsigned i = 0; i < 30; i++)
+		second();
+	later = subscribe("", 0);
+	j = next_event(&later, "document");
+	levels = json_array_get(json_object_get(j, "panels"), 1);
+	assert_string_equal(json_string_value(json_object_get(levels, "id")), "received");
+	assert_int_equal(json_array_size(json_object_get(levels, "edges_ns")), 32);
+	json_decref(j);
+	second();
+	j = next_event(&later, "update");
+	levels = json_array_get(json_object_get(j, "panels"), 1);
+	assert_int_equal(json_array_size(json_object_get(levels, "edges_ns")), 2);
+	json_decref(j);
+	unsubscribe(&later);
+	unsubscribe(&c);
+}
+
+/* All are served by one snapshot a second, and by one text. */
+static void twenty_clients_cost_what_one_costs(void **state)
+{
+	struct reader c[20];
+
+	for (unsigned i = 0; i < 20; i++) {
+		c[i] = subscribe("", 0);
+		skip_event(&c[i], "document");
+	}
+	assert_int_equal(web.streams.made, 1);
+	attached();
+	for (unsigned i = 0; i < 20; i++)
+		skip_event(&c[i], "document");
+	assert_int_equal(web.streams.made, 2);
+	for (unsigned n = 0; n < 5; n++) {
+		second();
+		for (unsigned i = 0; i < 20; i++)
+			skip_event(&c[i], "update");
+	}
+	assert_int_equal(web.apps.snapshots, 6);
+	assert_int_equal(web.streams.made, 7);
+	for (unsigned i = 0; i < 20; i++)
+		unsubscribe(&c[i]);
+}
+
+static void views_are_made_for_their_clients_only(void **state)
+{
+	struct reader all = subscribe("", 0), one = subscribe("?app=app", 0),
+		      two = subscribe("?app=app&port=p0", 0);
+	json_t *j;
+
+	skip_event(&all, "document");
+	skip_event(&one, "document");
+	skip_event(&two, "document");
+	assert_int_equal(web.streams.made, 3);
+	attached();
+	skip_event(&two, "document");
+	second();
+	skip_event(&two, "update");
+	second();
+	j = next_event(&two, "update");
+	assert_string_equal(json_string_value(json_object_get(j, "title")), "app, p0 of host");
+	json_decref(j);
+	unsubscribe(&all);
+	unsubscribe(&one);
+	unsubscribe(&two);
+}
+
+static void too_many_clients_are_refused(void **state)
+{
+	struct reader c[STREAMS_MAX];
+	struct reader after;
+
+	for (unsigned i = 0; i < STREAMS_MAX; i++) {
+		c[i] = subscribe("", 0);
+		skip_event(&c[i], "document");
+	}
+	assert_status("GET /events", shown, 503);
+	assert_status("GET /", shown, 200);
+	unsubscribe(&c[0]);
+	attached(); /* the server notices its end when it sends */
+	second();
+	while (streams_count(&web.streams) == STREAMS_MAX)
+		sched_yield();
+	after = subscribe("", 0);
+	skip_event(&after, "document");
+	unsubscribe(&after);
+	for (unsigned i = 1; i < STREAMS_MAX; i++)
+		unsubscribe(&c[i]);
+}
+
+/* It gets the document when it reads again. */
+static void a_slow_client_does_not_hold_the_others(void **state)
+{
+	struct reader quick = subscribe("?app=app", 0), slow = subscribe("?app=app", 1);
+	unsigned documents = 0;
+	json_t *j;
+
+	skip_event(&quick, "document");
+	skip_event(&slow, "document");
+	attached();
+	skip_event(&quick, "document");
+	for (unsigned i = 0; i < 700; i++) {
+		second();
+		skip_event(&quick, "update");
+	}
+	do {
+		const json_t *panels;
+		size_t steps = 0;
+
+		j = next_event(&slow, NULL);
+		panels = json_object_get(j, "panels");
+		for (size_t i = 0; i < json_array_size(panels) && !steps; i++)
+			steps = json_array_size(
+				json_object_get(json_array_get(panels, i), "edges_ns"));
+		documents += steps > 300;
+		json_decref(j);
+	} while (!documents);
+	unsubscribe(&quick);
+	unsubscribe(&slow);
+}
+
+static void collecting_ends_some_minutes_after_the_last_client(void **state)
+{
+	struct reader c = subscribe("", 0);
+
+	skip_event(&c, "document");
+	attached();
+	second();
+	assert_int_equal(fake_monitors, 1);
+	unsubscribe(&c);
+	second();
+	while (streams_count(&web.streams)) {
+		second();
+		sched_yield();
+	}
+	for (unsigned i = 0; web.watching; i++) {
+		assert_true(i < 121);
+		second();
+	}
+	assert_int_equal(fake_monitors, 0);
+	assert_false(app->attached);
+}
+
+static void history_is_kept_without_clients_on_request(void **state)
+{
+	struct reader c;
+	json_t *j;
+
+	options.history_ns = 60 * NS_PER_S;
+	attached();
+	for (unsigned i = 0; i < 100; i++)
+		second();
+	c = subscribe("", 0);
+	j = next_event(&c, "document");
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "range"), "to_ns")),
+		100 * NS_PER_S);
+	assert_int_equal(rows_of(j), 1);
+	json_decref(j);
+	unsubscribe(&c);
+}
+
+static void an_application_that_ends_is_shown_as_gone(void **state)
+{
+	struct reader c = subscribe("?app=app", 0);
+	const json_t *state_fact;
+	json_t *j;
+
+	skip_event(&c, "document");
+	attached();
+	skip_event(&c, "document");
+	second();
+	skip_event(&c, "update");
+	fake_app_end(app);
+	second();
+	j = next_event(&c, "update");
+	state_fact = json_array_get(json_object_get(j, "facts"), 3);
+	assert_string_equal(json_string_value(json_object_get(state_fact, "value")),
+		"the application has ended");
+	json_decref(j);
+	unsubscribe(&c);
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(what_is_refused),
+		CASE(the_token_in_the_url_opens_the_page_only),
+		CASE(the_cookie_stands_for_the_token),
+		CASE(a_wrong_host_is_refused_with_the_token),
+		CASE(long_names_are_refused),
+		CASE(nothing_is_done_without_clients),
+		CASE(a_client_gets_the_document_and_updates),
+		CASE(the_last_one_of_ten_minutes_gets_all_of_it),
+		CASE(twenty_clients_cost_what_one_costs),
+		CASE(views_are_made_for_their_clients_only),
+		CASE(too_many_clients_are_refused),
+		CASE(a_slow_client_does_not_hold_the_others),
+		CASE(collecting_ends_some_minutes_after_the_last_client),
+		CASE(history_is_kept_without_clients_on_request),
+		CASE(an_application_that_ends_is_shown_as_gone),
+	};
+
+	static const struct test_refusal rows[] = {
+		{"--listen|127.0.0.1:x", STATUS_USAGE,
+			"web: --listen 127.0.0.1:x: 'x' is not a port"},
+		{"--history|5s", STATUS_USAGE, "--history 5s"},
+		{"--history|11m", STATUS_USAGE, "--history 11m"},
+		{"--collectors|x", STATUS_USAGE, "web: --collectors x: there is no collector 'x'"},
+		{"--host|", STATUS_USAGE, "web: --host '': no name"},
+		{"--users|,", STATUS_USAGE, "web: --users ','"},
+		{"--token-file|/nonexistent/token", STATUS_FAILED,
+			"web: --token-file /nonexistent/token: No such file or directory; give a file"},
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL) +
+	       test_refusals(&cmd_web, rows, sizeof(rows) / sizeof(rows[0]));
+}

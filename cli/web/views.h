@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The documents of the page: docs/view.md. */
+#ifndef RINGTAP_CLI_WEB_VIEWS_H
+#define RINGTAP_CLI_WEB_VIEWS_H
+
+#include "apps.h"
+#include "web/view.h"
+
+/* What the page shows; "": no restriction. */
+struct place {
+	char app[128], port[SERIES_NAME], thread[SERIES_NAME];
+};
+
+/* A document of what is kept, or of the newest step only, which the page adds to it. The caller
+ * decrefs. w: for the reasons why something is missing. */
+json_t *views_document(const struct apps *all, struct watch *w, const struct place *p, bool newest);
+
+#endif
