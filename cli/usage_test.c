@@ -448,8 +448,8 @@ static void more_than_half_of_the_cgroups_limit(void **state)
 static void every_command_is_here(void **state)
 {
 	static const char *const names[] = {"list", "attach", "detach", "record", "explain",
-		"archive", "flight", "run", "host", "top", "doctor", "latency", "memory", "drops",
-		"held", "export", "trace"};
+		"archive", "flight", "run", "host", "top", "web", "doctor", "latency", "memory",
+		"drops", "held", "export", "trace"};
 	size_t count = 0;
 
 	while (commands[count])
@@ -470,7 +470,7 @@ static void values_with_units_are_accepted(void **state)
 		"latency --packets 1M --help", "flight --max-disk 1T --help",
 		"explain --timeout 500us --help", "held --older 5min --help",
 		"top --interval 0.1s --help", "top --interval 3600s --help",
-		"doctor --duration 1h --help"};
+		"doctor --duration 1h --help", "web --history 10s --help"};
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		char line[64], *argv[ARGS_MAX];

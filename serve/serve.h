@@ -7,7 +7,7 @@
 #include "clients.h"
 
 #define SERVE_HOSTS_MAX  16
-#define SERVE_BODY_BYTES 65536 /* of a POST, which is not read */
+#define SERVE_BODY_BYTES 65536 /* limit for the ignored body of a POST */
 
 /* What a server needs; the caller sets it, and it lives as long as the server. */
 struct serve_options {
@@ -26,7 +26,7 @@ struct serve {
 	struct serve_options *options;
 	struct MHD_Daemon *daemon;
 	struct clients clients;
-	char host[ADDRESS_HOST_LEN]; /* of --listen */
+	char host[ADDRESS_HOST_LEN]; /* host part of --listen */
 	unsigned port;
 };
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define HISTORY_STEPS  600
-#define HISTORY_SERIES 512 /* of an application */
+#define HISTORY_SERIES 512 /* limit for an application */
 #define SERIES_NAME    80
 
 /* Times are ns after the origin: by CLOCK_MONOTONIC, so that a clock that is set moves nothing. */
@@ -16,7 +16,7 @@ struct history {
 	uint64_t mono_ns;                   /* the origin, CLOCK_MONOTONIC */
 	uint64_t keep;                      /* steps, at most HISTORY_STEPS */
 	uint64_t steps;                     /* since the origin */
-	uint64_t end_ns[HISTORY_STEPS + 1]; /* of step i, at i % (HISTORY_STEPS + 1) */
+	uint64_t end_ns[HISTORY_STEPS + 1]; /* end of step i, at i % (HISTORY_STEPS + 1) */
 };
 
 /* Keeps so much time; 0: all that fits. */

@@ -27,7 +27,7 @@ struct stream {
 	struct stream_page *page;
 	struct text *text; /* that is being sent; NULL: none */
 	size_t sent;
-	uint64_t round; /* of the last text */
+	uint64_t round; /* in which the last text was made */
 	bool started, suspended;
 };
 
