@@ -388,10 +388,11 @@ static void too_many_clients_are_refused(void **state)
 	assert_status("GET /events", shown, 503);
 	assert_status("GET /", shown, 200);
 	unsubscribe(&c[0]);
-	attached(); /* the server notices its end when it sends */
-	second();
-	while (streams_count(&web.streams) == STREAMS_MAX)
+	attached();
+	while (streams_count(&web.streams) == STREAMS_MAX) {
+		second(); /* the server notices its end when it sends */
 		sched_yield();
+	}
 	after = subscribe("", 0);
 	skip_event(&after, "document");
 	unsubscribe(&after);
