@@ -26,12 +26,12 @@ $(BUILD)/build.ninja:
 	devtools/deps.sh build
 	meson setup $(BUILD) --prefix $(PREFIX) $(MESON_ARGS)
 
-# The probe for the DPDK of other suites as well: Debian 12's 22.11, 13's 24.11, sid's 25.11, whose headers are unpacked
-# below the build folder. DPDK=/path/libdpdk.pc,... names more.
+# The probe for the DPDK of other ABIs as well, whose headers are in packaging/dpdk and are unpacked below the build folder.
+# DPDK=/path/libdpdk.pc,... names more.
 DPDK ?=
 comma := ,
 probes: $(BUILD)/build.ninja
-	pcs=$$(devtools/headers.sh $(BUILD)/dpdk bookworm trixie sid) && \
+	pcs=$$(devtools/headers.sh $(BUILD)/dpdk) && \
 		meson setup --reconfigure $(BUILD) -Ddpdk=$$pcs$(addprefix $(comma),$(DPDK))
 	ninja -C $(BUILD)
 
@@ -52,7 +52,7 @@ matrix-here: all
 # DPDK_GIT names a repository of DPDK with its tags; BUILDS="26.07 many" builds some. An hour, the first time.
 DPDK_GIT ?=
 DPDK_BUILDS ?= $(BUILD)/dpdk-builds
-BUILDS ?= 26.07 many few iova-va
+BUILDS ?= 23.11.4 26.07 many few iova-va
 builds: probes
 	devtools/deps.sh build test builds
 	devtools/dpdk-builds.sh "$(DPDK_GIT)" $(DPDK_BUILDS) $(BUILDS)

@@ -1,14 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds the Debian packages from a copy of the tree, checks them with lintian, and leaves them in FOLDER. The package of
-# the probe is for the DPDK of its suite, and for those whose headers are in build/dpdk (make probes).
+# Builds the Debian packages from a copy of the tree, checks them with lintian, and leaves them in FOLDER.
 # usage: deb.sh [FOLDER [ROOT]]: with ROOT, in the root of another suite, with the suite's name (trixie, sid);
 # created if missing
 set -eu
 
 build() { # FOLDER, with the copy in it
-	RINGTAP_DPDK=$(find "$(cd "$1" && pwd)/dpdk" -name libdpdk.pc 2>/dev/null | paste -sd ,)
-	export RINGTAP_DPDK
 	(cd "$1/ringtap" && dpkg-buildpackage --build=full --no-sign --jobs="${JOBS:-$(nproc)}") >"$1/build.log" 2>&1 || {
 		tail -n 60 "$1/build.log"
 		echo "deb: the build failed; its whole output is in build.log, beside the packages" >&2
@@ -47,11 +44,10 @@ else # not a repository: all files except build folders
 	find . -path './build*' -prune -o -type f -print0
 fi | xargs -0 sh -c 'for f; do [ ! -e "$f" ] || printf "%s\0" "$f"; done' sh |
 	tar -c --null -T - | tar -x -C "$copy"
-[ ! -d build/dpdk ] || cp -r build/dpdk "$out/dpdk"
 if [ -n "$root" ]; then
 	devtools/root.sh "$root" "$out" ringtap/devtools/deb.sh --inside
 else
 	build "$out"
 fi
-rm -rf "$copy" "$out/dpdk"
+rm -rf "$copy"
 ls "$out"/*.deb

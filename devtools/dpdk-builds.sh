@@ -28,9 +28,11 @@ build() { # build NAME TAG MESON_ARGS...
 		sed -i -e 's/\(RTE_MEMPOOL_CACHE_MAX_SIZE\) 512/\1 1024/' \
 			-e '$a #define RTE_LIBRTE_MEMPOOL_STATS 1\n#define RTE_LIBRTE_MEMPOOL_DEBUG 1' "$src/config/rte_config.h"
 	fi
+	# 21.11 cannot leave out applications.
+	case $tag in v21.*) ;; *) set -- -Ddisable_apps=$apps "$@" ;; esac
 	# Debian's interpreter has the module that it needs.
 	PATH=/usr/bin:$PATH nice meson setup "$src/build" "$src" --prefix "$folder/$name" --libdir lib -Dplatform=generic \
-		-Dbuildtype=release -Dtests=false -Denable_drivers=$drivers -Ddisable_libs=$without -Ddisable_apps=$apps "$@" \
+		-Dbuildtype=release -Dtests=false -Denable_drivers=$drivers -Ddisable_libs=$without "$@" \
 		>"$folder/$name.log" 2>&1 &&
 		PATH=/usr/bin:$PATH nice ninja -C "$src/build" >>"$folder/$name.log" 2>&1 &&
 		meson install -C "$src/build" --no-rebuild --quiet >>"$folder/$name.log" 2>&1 ||
@@ -38,7 +40,7 @@ build() { # build NAME TAG MESON_ARGS...
 	rm -rf "$src"
 }
 
-[ $# -gt 0 ] || set -- 26.07 many few iova-va
+[ $# -gt 0 ] || set -- 23.11.4 26.07 many few iova-va
 for name in "$@"; do
 	echo "==== DPDK: $name"
 	case $name in
