@@ -16,7 +16,7 @@
 #include "seccomp.h"
 
 #define EAL        "librte_eal.so"
-#define OLDEST_ABI 23 /* DPDK 22.11 */
+#define OLDEST_ABI 22 /* DPDK 21.11 */
 
 /* That the probe opens, and the one of accept(). */
 #define DESCRIPTORS 4
@@ -276,7 +276,7 @@ static int judge_files(const struct judge *j)
 			j->opts->probe);
 	if (abi && abi < OLDEST_ABI)
 		return REFUSE(j, -ENOTSUP,
-			"its DPDK is older than 22.11; the probe supports 22.11 and later");
+			"its DPDK is older than 21.11; the probe supports 21.11 and later");
 	snprintf(path, sizeof(path), "%.*s/ringtap/probe-abi%u.so",
 		(int)(slash ? slash - j->opts->probe : 0), j->opts->probe, abi);
 	if (abi && access(path, R_OK))

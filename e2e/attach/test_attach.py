@@ -323,7 +323,7 @@ def test_static_applications_that_are_refused(closing, tmp_path):
         pytest.skip("built without DPDK's static libraries")
     unchanged(bare(closing, "rt_play_static_hidden"), "exports no symbols", "-Wl,--export-dynamic")
     for abi, words in (
-        (b"22", ["older than 22.11"]),
+        (b"21", ["older than 21.11"]),
         (b"98", ["no probe for its DPDK 97.11 (ABI 98)", "build ringtap"]),
     ):
         program = tmp_path / "rt_play_static"
@@ -380,7 +380,7 @@ sys.stdin.read()
 def test_processes_that_cannot_have_the_probe(closing, tmp_path):
     """What cannot run here: a process that maps files of these names. A 32-bit program that calls pause() again and again."""
     for names, words in (
-        (["librte_eal.so.22.0"], ["older than 22.11"]),
+        (["librte_eal.so.21.0"], ["older than 21.11"]),
         (["librte_eal.so.99.0"], ["no probe for its DPDK 98.11 (ABI 99)", "build ringtap"]),
         (["librte_eal.so.23.0", "ld-musl-x86_64.so.1"], ["musl"]),
     ):

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from harness.attach import attach
 from harness.documents import only
 from harness.paths import RINGTAP
 from harness.proc import check, run, until
@@ -17,7 +18,7 @@ from harness.testpmd import Testpmd
 
 FOLDER = Path(os.environ.get("RINGTAP_DPDK_BUILDS", "/nonexistent"))
 # Refused, and the words of the reason.
-REFUSED = {"iova-va": "enable_iova_as_pa"}
+REFUSED = {"iova-va": "enable_iova_as_pa", "21.11-static": "a static DPDK 21.11.9 would not announce its end"}
 SERVED = [
     path.name
     for path in sorted(FOLDER.glob("*/"))
@@ -31,12 +32,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not FOLDER.is_dir(), reason="
 
 @pytest.fixture
 def pmd(closing, plugin):
-    def start(name, ports=2):
+    def start(name, ports=2, probe=plugin):
         """A testpmd of this build that forwards."""
         at = FOLDER / name
         inside = SimpleNamespace(prefix=["env", f"PATH={at}/bin:{os.environ['PATH']}", f"LD_LIBRARY_PATH={at}/lib"])
         app = closing(
-            Testpmd([f"net_null{i}" for i in range(ports)], plugin, namespace=inside, mbufs=MBUFS, memory_mb=512)
+            Testpmd([f"net_null{i}" for i in range(ports)], probe, namespace=inside, mbufs=MBUFS, memory_mb=512)
         )
         app.start()
         return app
@@ -72,6 +73,17 @@ def test_end_after_a_reader(name, how, pmd, tmp_path):
 @pytest.mark.parametrize("name", SERVED)
 def test_end_under_a_recorder(name, pmd, closing, tmp_path):
     app = pmd(name)
+    recorder = closing(Recorder(["-i", f"{app.prefix}:"], tmp_path / "a.pcapng")).attached()
+    until(lambda: sessions(app), what="a session")
+    assert ends(app, "quit") == 0
+    assert "ended" in recorder.done(status=OK)
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_attached(name, pmd, closing, tmp_path):
+    """The same ends, of a process that had no probe when it started."""
+    app = pmd(name, probe=None)
+    attach(app.pid)
     recorder = closing(Recorder(["-i", f"{app.prefix}:"], tmp_path / "a.pcapng")).attached()
     until(lambda: sessions(app), what="a session")
     assert ends(app, "quit") == 0

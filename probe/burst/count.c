@@ -2,6 +2,7 @@
 /* The rarer parts of counting; they still run in the polling threads, see count.h. */
 #include "count.h"
 #include "probe/above.h"
+#include "probe/dpdk/compat.h"
 
 #define RUN_PATIENCE 5 /* runs that the control thread would have requested meanwhile */
 
@@ -314,7 +315,7 @@ void rt_stat_sample(struct rt_stat_site *s, struct rt_stat_own *o, const struct 
 	for (unsigned i = 0; i < n && at < RT_STAT_RUN; i++, at++) {
 		st->sample[at] = (struct rt_stat_sample){
 			.buf_addr = (uintptr_t)pkts[i]->buf_addr,
-			.iova = rte_mbuf_iova_get(pkts[i]),
+			.iova = rt_compat_mbuf_iova(pkts[i]),
 			.tsc = (uint32_t)tsc,
 			.port_index = (uint16_t)s->where,
 			.queue = (uint16_t)(s->where >> 16),

@@ -16,6 +16,7 @@
 #include "probe/capture/epb.h"
 #include "probe/hook/hook.h"
 #include "plugin.h"
+#include "probe/above.h"
 #include "probe/dpdk/given.h"
 #include "probe/dpdk/ports.h"
 #include "ringtap/probe.h"

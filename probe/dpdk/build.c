@@ -45,6 +45,11 @@ int rt_build_check(void)
 		return REFUSE("struct rte_bus of %.32s is unknown, so that DPDK's end would not be "
 			      "noticed; install a newer ringtap",
 			rte_version());
+	if (!rt_bus_announces_end())
+		return REFUSE(
+			"a static %.32s would not announce its end; use its shared libraries, or "
+			"DPDK 22.11 or later",
+			rte_version());
 	if (!has_next())
 		return REFUSE("its DPDK was built with another enable_iova_as_pa (rte_mbuf.next is "
 			      "elsewhere); build ringtap with that DPDK");

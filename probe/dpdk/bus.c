@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <rte_bus.h>
+#include <rte_eal.h>
 #include <rte_version.h>
 
 #include "bus.h"
 #include "common/atomics.h"
+#include "compat.h"
+#include "imports.h"
 #include "probe/above.h"
 #include "teardown.h"
 
@@ -18,6 +22,7 @@
  * has, scan (S), probe (P) and find_device (F), and that some have (o), cleanup (C) being one of
  * them, scan_mode (m), heads of lists (h) and their ends (t).
  *
+ * 21.11: as 22.11, without cleanup.
  * 22.11: plug, unplug, parse, devargs_parse, dma_map, dma_unmap; get_iommu_class, dev_iterate,
  * hot_unplug_handler, sigbus_handler.
  * 26.07: match, probe_device, unplug_device, parse, dev_compare, devargs_parse, dma_map, dma_unmap;
@@ -29,6 +34,7 @@ struct rt_bus_layout {
 };
 
 static const struct rt_bus_layout layouts[] = {
+	{RELEASE(21, 11), RELEASE(22, 11), "llnSPFoooooomoooo"},
 	{RELEASE(22, 11), RELEASE(26, 7), "llnSPFoooooomooooC"},
 	{RELEASE(26, 7), RELEASE(26, 11), "llnbSPFoooooooomoooooChtht"},
 };
@@ -42,6 +48,7 @@ static union {
 } own;
 
 static const struct rt_bus_layout *layout; /* NULL: own is not registered */
+static bool end_announced = RT_COMPAT_BUS_CLEANUP;
 
 void rte_bus_register(struct rte_bus *bus); /* see bus.h */
 
@@ -114,7 +121,7 @@ bool rt_bus_fits(const struct rt_bus_layout *l, const void *bus)
 	const uintptr_t *words = bus;
 
 	for (size_t i = 0; l->words[i]; i++) {
-		if (!fits(l->words[i], words[i], rte_bus_name(bus)))
+		if (!fits(l->words[i], words[i], rt_compat_bus_name(bus)))
 			return false;
 	}
 	return true;
@@ -164,6 +171,31 @@ bool rt_bus_known(void)
 	return layout && !rte_bus_find(NULL, is_known, layout);
 }
 
+bool rt_bus_announces_end(void)
+{
+	return end_announced;
+}
+
+static int cleanup_called(void)
+{
+	rt_teardown();
+	return rte_eal_cleanup();
+}
+
+/* Without cleanup of buses, the calls of rte_eal_cleanup() are replaced. A static DPDK has calls
+ * that pass no slot. */
+static bool replace_cleanup(void)
+{
+	Dl_info info;
+	const char *slash;
+
+	if (!dladdr((void *)(uintptr_t)rte_eal_cleanup, &info))
+		return false;
+	slash = strrchr(info.dli_fname, '/');
+	return !strncmp(slash ? slash + 1 : info.dli_fname, "librte_eal.so", 13) &&
+	       rt_imports_replace("rte_eal_cleanup", (uintptr_t)cleanup_called) >= 0;
+}
+
 /* Constructors and EAL's start run in one thread. Constructors of drivers, which change the list as
  * well, have the dynamic loader's lock, as this one has. */
 __attribute__((constructor)) static void register_bus(void)
@@ -175,6 +207,8 @@ __attribute__((constructor)) static void register_bus(void)
 		return;
 	rt_bus_lay_out(l, own.words);
 	layout = l;
+	if (!RT_COMPAT_BUS_CLEANUP)
+		end_announced = replace_cleanup();
 	first = rte_bus_find(NULL, is_own, NULL);
 	if (first)
 		insert_before((uintptr_t *)first);

@@ -21,7 +21,9 @@ bool rt_bus_fits(const struct rt_bus_layout *l, const void *bus);
 /* Fills what rte_bus_register() and EAL require, and the functions of the start and the end. */
 void rt_bus_lay_out(const struct rt_bus_layout *l, uintptr_t bus[RT_BUS_WORDS]);
 
-/* Whether the end of DPDK will be announced: compares all buses that are there. */
+/* Compares all buses that are there with the layout. */
 bool rt_bus_known(void);
+/* Whether the end of DPDK will be announced, if the layout is known. */
+bool rt_bus_announces_end(void);
 
 #endif

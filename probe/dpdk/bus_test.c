@@ -40,7 +40,9 @@ static void test_layouts_are_known_by_release(void **state)
 	const struct rt_bus_layout *old = rt_bus_layout("DPDK 22.11.5"),
 				   *new = rt_bus_layout("DPDK 26.07.0-rc1");
 
-	assert_null(rt_bus_layout("DPDK 21.11.9"));
+	assert_null(rt_bus_layout("DPDK 21.08.0"));
+	assert_non_null(rt_bus_layout("DPDK 21.11.9"));
+	assert_ptr_equal(rt_bus_layout("DPDK 22.07.0"), rt_bus_layout("DPDK 21.11.9"));
 	assert_non_null(old);
 	assert_ptr_equal(rt_bus_layout("DPDK 26.03.0"), old);
 	assert_ptr_not_equal(new, old);
@@ -71,15 +73,15 @@ static void test_bus_of_another_release_does_not_fit(void **state)
 
 static void test_own_bus_fits(void **state)
 {
-	static const char *const releases[] = {"22.11.0", "26.07.0"};
+	static const char *const releases[] = {"21.11.0", "22.11.0", "26.07.0"};
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(releases) / sizeof(releases[0]); i++) {
 		const struct rt_bus_layout *l = rt_bus_layout(releases[i]);
 		uintptr_t bus[RT_BUS_WORDS] = {0};
 
 		rt_bus_lay_out(l, bus);
 		assert_true(rt_bus_fits(l, bus));
-		assert_false(rt_bus_fits(rt_bus_layout(releases[!i]), bus));
+		assert_false(rt_bus_fits(rt_bus_layout(releases[i == 2 ? 0 : 2]), bus));
 	}
 }
 

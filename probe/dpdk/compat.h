@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Renames and removals between DPDK 22.11 and 26.07. No other file depends on the version. */
+/* Renames, additions and removals between DPDK 21.11 and 26.07. No other file depends on the
+ * version. */
 #ifndef RINGTAP_PROBE_DPDK_COMPAT_H
 #define RINGTAP_PROBE_DPDK_COMPAT_H
 
@@ -30,6 +31,16 @@ static inline int rt_compat_control_thread(const char *name, uint32_t (*run)(voi
 	return ret ? -abs(ret) : -pthread_detach(id);
 #endif
 }
+
+#if RTE_VERSION >= RTE_VERSION_NUM(22, 11, 0, 0)
+#define RT_COMPAT_BUS_CLEANUP     true
+#define rt_compat_bus_name(bus)   rte_bus_name(bus)
+#define rt_compat_mbuf_iova(mbuf) rte_mbuf_iova_get(mbuf)
+#else
+#define RT_COMPAT_BUS_CLEANUP     false /* rte_eal_cleanup() does not call buses */
+#define rt_compat_bus_name(bus)   (((const struct rte_bus *)(bus))->name)
+#define rt_compat_mbuf_iova(mbuf) ((mbuf)->buf_iova)
+#endif
 
 #if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
 #define rt_compat_tel_uint(dict, name, v)  rte_tel_data_add_dict_uint(dict, name, v)
