@@ -103,6 +103,7 @@ int conditions_step(struct flight *f)
 	if (!history_read(f, &before, &error))
 		return error;
 	intervals_read(f);
+	off_cpu_step(f);
 	check_last(f, before);
 	if (history_keep(f, before) && f->history_count > 1) {
 		check_intervals(f);

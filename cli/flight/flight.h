@@ -18,6 +18,7 @@
 #include "incident.h"
 #include "intervals.h"
 #include "measure/watch.h"
+#include "off_cpu.h"
 #include "target/targets.h"
 
 #define FLIGHT_INCIDENTS_MAX 16 /* that are being written at once */
@@ -49,6 +50,7 @@ struct flight {
 	struct ringtap_snapshot *last; /* snapshot of the last check */
 	double tsc_hz;
 	struct intervals intervals;
+	struct off_cpus off_cpus;
 	struct incident *incidents[FLIGHT_INCIDENTS_MAX];
 	unsigned incident_count;
 	uint64_t checked_ns; /* CLOCK_MONOTONIC, of the last snapshot */

@@ -14,14 +14,17 @@
 #include "view.h"
 
 /* Why a thread did not poll, as far as the kernel's counters of it tell. In the order of states. */
-enum cause { WAITED, SLEPT, RAN, UNKNOWN, BUSY };
+enum cause { WAITED, SLEPT, BLOCKED, RAN, UNKNOWN, BUSY };
 
 static const struct {
 	const char *name, *meaning;
 	enum view_colour colour;
 } states[] = {
-	[WAITED] = {"gap: waited for its CPU", "another task, or the hypervisor, had it", VIEW_RED},
+	[WAITED] = {"gap: waited for its CPU",
+		"another task had it, or, as far as the kernel does not name one, the hypervisor",
+		VIEW_RED},
 	[SLEPT] = {"gap: slept", "by itself, or it was stopped", VIEW_PURPLE},
+	[BLOCKED] = {"gap: page fault or disk", "the kernel brought a page or data", VIEW_BLUE},
 	[RAN] = {"gap: ran", "the application was busy, or an interrupt", VIEW_ORANGE},
 	[UNKNOWN] = {"gap", "of unknown cause", VIEW_GREY},
 	[BUSY] = {"busy period", "received packets without an empty poll", VIEW_SKY},
@@ -33,7 +36,10 @@ struct lanes {
 	unsigned first, last;
 	json_t **intervals; /* by thread; NULL: it has none yet */
 	uint32_t count;
-	json_t *unknown; /* unknown times in the lane that is made */
+	json_t *unknown;     /* unknown times in the lane that is made */
+	struct off_cpu *off; /* NULL: not known */
+	struct cpu_task *tasks;
+	size_t off_count, task_count;
 };
 
 /* ---- the cause of a gap */
@@ -85,6 +91,51 @@ static double longer_gaps(const struct ringtap_thread_stats *t, const struct rin
 	return sum;
 }
 
+/* "; 'hog' (4711) had its CPU for 20 ms, 'ninja' (99) for 4 ms" */
+static void name_takers(const struct lanes *l, const struct off_cpu *wait, char *text, size_t size)
+{
+	struct taker takers[TAKERS_MAX];
+	unsigned n = cpu_takers(l->tasks, l->task_count, wait, takers);
+	FILE *out = fmemopen(text, size, "w");
+
+	for (unsigned k = 0; out && k < n; k++) {
+		char ns[FORMAT_LEN], name[64];
+
+		fprintf(out, "%s '%s' (%u)%s for %s", k ? "," : ";",
+			printable(name, sizeof(name), takers[k].task->name), takers[k].task->tid,
+			k ? "" : " had its CPU", format_ns(ns, (double)takers[k].ns));
+	}
+	if (out)
+		fclose(out);
+}
+
+/* What the scheduler did in the gap. Half of it decides: it begins and ends with a poll. */
+static enum cause cause_seen(
+	const struct lanes *l, const struct activity *a, char *text, size_t size)
+{
+	const struct ringtap_gap *g = a->gap;
+	const struct off_cpu_sum s =
+		off_cpu_between(l->off, l->off_count, a->thread, g->start_ns, g->start_ns + g->ns);
+	char ns[FORMAT_LEN];
+
+	*text = '\0';
+	if (s.ns[OFF_WAITED] >= g->ns / 2) {
+		name_takers(l, &s.wait, text, size);
+		return WAITED;
+	}
+	if (s.ns[OFF_STOPPED] >= g->ns / 2 || s.ns[OFF_SLEPT] >= g->ns / 2) {
+		snprintf(text, size, "; it %s for %s",
+			s.ns[OFF_STOPPED] >= g->ns / 2 ? "was stopped" : "slept",
+			format_ns(ns, (double)(s.ns[OFF_STOPPED] + s.ns[OFF_SLEPT])));
+		return SLEPT;
+	}
+	if (s.faults)
+		snprintf(text, size, "; %" PRIu64 " page faults", s.faults);
+	if (s.ns[OFF_BLOCKED] >= g->ns / 2 || s.faults)
+		return BLOCKED;
+	return RAN;
+}
+
 static enum cause cause_of(const struct lanes *l, const struct activity *a, char *text, size_t size)
 {
 	const struct ringtap_gap *g = a->gap;
@@ -92,6 +143,8 @@ static enum cause cause_of(const struct lanes *l, const struct activity *a, char
 	struct readings_around r;
 	double needed;
 
+	if (l->off && g->start_ns >= l->i->f->off_cpus.since_ns)
+		return cause_seen(l, a, text, size);
 	*text = '\0';
 	if (!around(l->i->f, a->thread, g, &r))
 		return UNKNOWN;
@@ -282,6 +335,10 @@ void view_threads(struct view *v, const struct incident *i, unsigned first, unsi
 	l.intervals = calloc(l.count + 1, sizeof(*l.intervals));
 	if (!l.intervals)
 		return;
+	if (i->f->off_cpus.since_ns) {
+		l.off = off_cpu_sorted(&i->f->off_cpus, &l.off_count);
+		l.tasks = cpu_tasks_sorted(&i->f->off_cpus, &l.task_count);
+	}
 	timeline_walk(i, first, last, add_activity, &l);
 	panel = view_panel(v, "lanes", "threads", "Polling threads");
 	add_limits(panel, i, first);
@@ -290,4 +347,6 @@ void view_threads(struct view *v, const struct incident *i, unsigned first, unsi
 	add_states(panel);
 	add_lanes(&l, panel);
 	free(l.intervals);
+	free(l.off);
+	free(l.tasks);
 }

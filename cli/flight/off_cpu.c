@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Records of perf, and what is found in them. */
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "off_cpu.h"
+
+#define FIXED 16 /* bytes of time and CPU, and their padding */
+
+/* ---- what perf writes */
+
+/* "field:TYPE NAME;\toffset:N;\tsize:N;" */
+static unsigned offset_of(const char *text, const char *field, unsigned size)
+{
+	unsigned offset, bytes;
+	const char *at = strstr(text, field);
+
+	if (!at || sscanf(at + strlen(field), " offset:%u; size:%u;", &offset, &bytes) != 2)
+		return 0;
+	return bytes == size && offset < 4096 ? offset : 0;
+}
+
+bool off_cpu_format_parse(const char *text, struct off_cpu_format *out)
+{
+	const char *id = strstr(text, "ID: ");
+
+	*out = (struct off_cpu_format){.id = id ? (unsigned)strtoul(id + 4, NULL, 10) : 0,
+		.state = offset_of(text, "prev_state;", sizeof(long)),
+		.name = offset_of(text, "next_comm[16];", 16),
+		.task = offset_of(text, "next_pid;", 4)};
+	return out->id && out->state && out->name && out->task;
+}
+
+/* TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE, __TASK_STOPPED and __TASK_TRACED; above them only flags
+ * of these, such as TASK_REPORT_MAX of a task that was preempted. */
+static enum off_cpu_how how_of(unsigned long state)
+{
+	return state & 1    ? OFF_SLEPT
+	       : state & 2  ? OFF_BLOCKED
+	       : state & 12 ? OFF_STOPPED
+			    : OFF_WAITED;
+}
+
+/* p: behind time and CPU. */
+static bool parse_sample(const struct off_cpu_format *format, const uint8_t *p, size_t size,
+	struct off_cpu_record *out)
+{
+	unsigned long state;
+	uint32_t raw;
+
+	if (size < sizeof(raw))
+		return false;
+	memcpy(&raw, p, sizeof(raw));
+	p += sizeof(raw);
+	size -= sizeof(raw);
+	out->how = OFF_FAULTED;
+	if (raw <= sizeof(uint32_t)) /* no tracepoint */
+		return true;
+	if (raw > size || format->state + sizeof(state) > raw ||
+		format->name + sizeof(out->name) > raw || format->task + sizeof(out->task) > raw)
+		return false;
+	memcpy(&state, p + format->state, sizeof(state));
+	memcpy(&out->task, p + format->task, sizeof(out->task));
+	memcpy(out->name, p + format->name, sizeof(out->name));
+	out->name[sizeof(out->name) - 1] = '\0';
+	out->how = how_of(state);
+	return true;
+}
+
+bool off_cpu_record_parse(const struct off_cpu_format *format, const void *record, size_t size,
+	struct off_cpu_record *out)
+{
+	struct perf_event_header h;
+	const uint8_t *p = record;
+
+	*out = (struct off_cpu_record){0};
+	if (size < sizeof(h))
+		return false;
+	memcpy(&h, p, sizeof(h));
+	if (h.size > size || h.size < sizeof(h) + FIXED)
+		return false;
+	p += sizeof(h);
+	memcpy(&out->mono_ns, p, sizeof(out->mono_ns));
+	memcpy(&out->cpu, p + sizeof(out->mono_ns), sizeof(out->cpu));
+	if (h.type == PERF_RECORD_SAMPLE)
+		return parse_sample(format, p + FIXED, h.size - sizeof(h) - FIXED, out);
+	out->in = h.type == PERF_RECORD_SWITCH && !(h.misc & PERF_RECORD_MISC_SWITCH_OUT);
+	return out->in;
+}
+
+/* ---- sorted */
+
+static uint64_t oldest(uint64_t count, uint64_t room)
+{
+	return count > room ? count - room : 0;
+}
+
+static int order(uint32_t a, uint32_t b, uint64_t x, uint64_t y)
+{
+	return a != b ? (a > b) - (a < b) : (x > y) - (x < y);
+}
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct off_cpu *x = a, *y = b;
+
+	return order(x->thread, y->thread, x->from_ns, y->from_ns);
+}
+
+static int by_cpu(const void *a, const void *b)
+{
+	const struct cpu_task *x = a, *y = b;
+
+	return order(x->cpu, y->cpu, x->from_ns, y->from_ns);
+}
+
+struct off_cpu *off_cpu_sorted(const struct off_cpus *o, size_t *count)
+{
+	uint64_t first = oldest(o->count, OFF_CPU_KEPT);
+	struct off_cpu *all = calloc(o->count - first + 1, sizeof(*all));
+
+	*count = 0;
+	for (uint64_t n = first; all && n < o->count; n++)
+		all[(*count)++] = o->kept[n % OFF_CPU_KEPT];
+	if (all)
+		qsort(all, *count, sizeof(*all), by_thread);
+	return all;
+}
+
+struct cpu_task *cpu_tasks_sorted(const struct off_cpus *o, size_t *count)
+{
+	uint64_t first = oldest(o->task_count, CPU_TASKS_KEPT);
+	struct cpu_task *all = calloc(o->task_count - first + 1, sizeof(*all));
+
+	*count = 0;
+	for (uint64_t n = first; all && n < o->task_count; n++)
+		all[(*count)++] = o->tasks[n % CPU_TASKS_KEPT];
+	if (all)
+		qsort(all, *count, sizeof(*all), by_cpu);
+	return all;
+}
+
+/* ---- what a thread had */
+
+/* The first one that ends at ns or later: those of a thread do not overlap. */
+static size_t first_after(const struct off_cpu *sorted, size_t count, uint32_t thread, uint64_t ns)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t at = low + (high - low) / 2;
+		const struct off_cpu *v = &sorted[at];
+
+		if (v->thread < thread || (v->thread == thread && v->to_ns && v->to_ns < ns))
+			low = at + 1;
+		else
+			high = at;
+	}
+	return low;
+}
+
+struct off_cpu_sum off_cpu_between(const struct off_cpu *sorted, size_t count, uint32_t thread,
+	uint64_t from_ns, uint64_t to_ns)
+{
+	struct off_cpu_sum s = {0};
+
+	for (size_t k = first_after(sorted, count, thread, from_ns);
+		k < count && sorted[k].thread == thread && sorted[k].from_ns <= to_ns; k++) {
+		const struct off_cpu *v = &sorted[k];
+		uint64_t a = v->from_ns > from_ns ? v->from_ns : from_ns;
+		uint64_t b = v->to_ns && v->to_ns < to_ns ? v->to_ns : to_ns;
+
+		s.faults += v->how == OFF_FAULTED;
+		if (v->how == OFF_FAULTED || b <= a)
+			continue;
+		s.ns[v->how] += b - a;
+		if (v->how == OFF_WAITED && b - a > s.wait.to_ns - s.wait.from_ns)
+			s.wait = (struct off_cpu){a, b, thread, v->cpu, v->how};
+	}
+	return s;
+}
+
+/* ---- the tasks that had its CPU */
+
+/* The last one that begins at ns or before, or the first one. */
+static size_t running_at(const struct cpu_task *sorted, size_t count, uint32_t cpu, uint64_t ns)
+{
+	const struct cpu_task key = {.cpu = cpu, .from_ns = ns};
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t at = low + (high - low) / 2;
+
+		if (by_cpu(&sorted[at], &key) <= 0)
+			low = at + 1;
+		else
+			high = at;
+	}
+	return low && sorted[low - 1].cpu == cpu ? low - 1 : low;
+}
+
+#define TASKS_MAX 64 /* in a gap; those that come after as many others are not named */
+
+static unsigned add_time(struct taker *all, unsigned n, const struct cpu_task *task, uint64_t ns)
+{
+	unsigned k = 0;
+
+	while (k < n && all[k].task->tid != task->tid)
+		k++;
+	if (k == TASKS_MAX)
+		return n;
+	if (k == n)
+		all[n++] = (struct taker){.task = task};
+	all[k].ns += ns;
+	return n;
+}
+
+static int longer_first(const void *a, const void *b)
+{
+	const struct taker *x = a, *y = b;
+
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+unsigned cpu_takers(const struct cpu_task *sorted, size_t count, const struct off_cpu *wait,
+	struct taker takers[TAKERS_MAX])
+{
+	const uint64_t from_ns = wait->from_ns, to_ns = wait->to_ns;
+	const uint32_t cpu = wait->cpu;
+	struct taker all[TASKS_MAX];
+	unsigned n = 0;
+
+	for (size_t k = running_at(sorted, count, cpu, from_ns);
+		k < count && sorted[k].cpu == cpu && sorted[k].from_ns < to_ns; k++) {
+		bool last = k + 1 == count || sorted[k + 1].cpu != cpu;
+		uint64_t a = sorted[k].from_ns > from_ns ? sorted[k].from_ns : from_ns;
+		uint64_t b = !last && sorted[k + 1].from_ns < to_ns ? sorted[k + 1].from_ns : to_ns;
+
+		if (sorted[k].tid && b > a)
+			n = add_time(all, n, &sorted[k], b - a);
+	}
+	qsort(all, n, sizeof(*all), longer_first);
+	n = n < TAKERS_MAX ? n : TAKERS_MAX;
+	memcpy(takers, all, n * sizeof(*all));
+	return n;
+}

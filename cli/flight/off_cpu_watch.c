@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Events of perf for each polling thread and for the CPU that it runs on. */
+#include <dirent.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "common/array.h"
+#include "common/atomics.h"
+#include "measure/kernel.h"
+#include "flight.h"
+#include "off_cpu.h"
+
+#define FORMAT      "/sys/kernel/tracing/events/sched/sched_switch/format"
+#define PAGES       64 /* pages of a buffer, and one of its state; a power of two */
+#define FOLLOW_NS   NS_PER_S
+#define WATCHED_MAX 512
+
+/* A thread, or a CPU with all that runs there. */
+struct off_cpu_watched {
+	bool is_cpu;
+	uint32_t number;      /* tid in this PID namespace, or CPU */
+	uint32_t own;         /* tid in the application's */
+	int switches, faults; /* descriptors */
+	struct perf_event_mmap_page *buffer;
+	struct off_cpu now; /* from_ns 0: it has a CPU */
+};
+
+static size_t page(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* ---- events */
+
+/* A descriptor, or -errno. */
+static int open_event(const struct off_cpu_watched *w, struct perf_event_attr a)
+{
+	long fd;
+
+	a.size = sizeof(a);
+	a.sample_period = 1;
+	a.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW;
+	a.sample_id_all = 1;
+	a.use_clockid = 1;
+	a.clockid = CLOCK_MONOTONIC;
+	fd = syscall(SYS_perf_event_open, &a, w->is_cpu ? -1 : (pid_t)w->number,
+		w->is_cpu ? (int)w->number : -1, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static void unwatch(struct off_cpu_watched *w)
+{
+	if (w->buffer)
+		munmap(w->buffer, page() * (PAGES + 1));
+	if (w->faults >= 0)
+		close(w->faults);
+	if (w->switches >= 0)
+		close(w->switches);
+}
+
+/* 0 or -errno; the caller calls unwatch() in any case. */
+static int open_events(const struct off_cpu_format *format, struct off_cpu_watched *w)
+{
+	void *buffer;
+
+	w->switches = open_event(w, (struct perf_event_attr){.type = PERF_TYPE_TRACEPOINT,
+					    .config = format->id,
+					    .context_switch = !w->is_cpu});
+	if (w->switches < 0)
+		return w->switches;
+	buffer = mmap(
+		NULL, page() * (PAGES + 1), PROT_READ | PROT_WRITE, MAP_SHARED, w->switches, 0);
+	if (buffer == MAP_FAILED)
+		return -errno;
+	w->buffer = buffer;
+	if (w->is_cpu)
+		return 0;
+	/* Without them a fault counts as running. */
+	w->faults = open_event(w, (struct perf_event_attr){.type = PERF_TYPE_SOFTWARE,
+					  .config = PERF_COUNT_SW_PAGE_FAULTS});
+	if (w->faults >= 0)
+		(void)ioctl(w->faults, PERF_EVENT_IOC_SET_OUTPUT, w->switches);
+	return 0;
+}
+
+/* 0 or -errno. */
+static int read_format(struct off_cpu_format *format)
+{
+	FILE *file = fopen(FORMAT, "re");
+	char text[4096];
+	size_t n;
+
+	if (!file)
+		return -errno;
+	n = fread(text, 1, sizeof(text) - 1, file);
+	text[n] = '\0';
+	fclose(file);
+	return off_cpu_format_parse(text, format) ? 0 : -ENOTSUP;
+}
+
+/* 0 or -errno. */
+static int watch(struct off_cpus *o, const struct off_cpu_watched *what)
+{
+	struct off_cpu_watched *w =
+		o->watched_count < WATCHED_MAX ? rt_array_add(o->watched, o->watched_count) : NULL;
+	int ret = 0;
+
+	if (!w)
+		return -ENOMEM;
+	*w = *what;
+	w->switches = w->faults = -1;
+	if (!o->format.id)
+		ret = read_format(&o->format);
+	if (!ret)
+		ret = open_events(&o->format, w);
+	if (ret) {
+		unwatch(w);
+		o->watched_count--;
+	}
+	return ret;
+}
+
+/* ---- which threads and CPUs */
+
+static bool is_watched(const struct off_cpus *o, bool is_cpu, uint32_t number)
+{
+	for (unsigned k = 0; k < o->watched_count; k++)
+		if (o->watched[k].is_cpu == is_cpu && o->watched[k].number == number)
+			return true;
+	return false;
+}
+
+/* The thread of a snapshot; NULL: it does not poll. */
+static const struct ringtap_thread_stats *poller(
+	const struct ringtap_snapshot *s, uint32_t own, uint32_t *index)
+{
+	for (*index = 0; own && *index < s->thread_count; ++*index) {
+		const struct ringtap_thread_stats *t = ringtap_snapshot_thread(s, *index);
+
+		if (t->tid == own && t->alive)
+			return t;
+	}
+	return NULL;
+}
+
+static void forget_ended(struct off_cpus *o, const struct ringtap_snapshot *s)
+{
+	uint32_t index;
+
+	for (unsigned k = 0; k < o->watched_count; k++) {
+		if (o->watched[k].is_cpu || poller(s, o->watched[k].own, &index))
+			continue;
+		unwatch(&o->watched[k]);
+		o->watched[k--] = o->watched[--o->watched_count];
+	}
+}
+
+/* A thread of the application, if it polls, and its CPU. 0 or -errno. */
+static int follow_thread(struct flight *f, const char *name)
+{
+	struct off_cpu_watched cpu = {.is_cpu = true},
+			       w = {.number = (uint32_t)strtoul(name, NULL, 10)};
+	struct off_cpus *o = &f->off_cpus;
+	const struct ringtap_thread_stats *t;
+	int ret = 0;
+
+	w.own = kernel_own_tid((pid_t)f->app.info.host_pid, name);
+	t = poller(f->last, w.own, &w.now.thread);
+	if (!t)
+		return 0;
+	cpu.number = t->cpu;
+	if (!is_watched(o, false, w.number))
+		ret = watch(o, &w);
+	if (!ret && !is_watched(o, true, cpu.number))
+		ret = watch(o, &cpu);
+	return ret == -ESRCH ? 0 : ret;
+}
+
+static void follow(struct flight *f)
+{
+	struct off_cpus *o = &f->off_cpus;
+	char path[64];
+	struct dirent *e;
+	DIR *d;
+	int ret = 0;
+
+	forget_ended(o, f->last);
+	snprintf(path, sizeof(path), "/proc/%u/task", f->app.info.host_pid);
+	d = f->app.info.host_pid ? opendir(path) : NULL;
+	while (d && !ret && (e = readdir(d)))
+		ret = follow_thread(f, e->d_name);
+	if (d)
+		closedir(d);
+	/* What is missing would be drawn as running. */
+	if (ret)
+		off_cpu_free(f);
+	o->refused = ret != 0;
+	if (o->watched_count && !o->since_ns)
+		o->since_ns = now_ns(CLOCK_REALTIME);
+}
+
+/* ---- records */
+
+static void keep(struct off_cpus *o, const struct off_cpu *v)
+{
+	o->kept[o->count++ % OFF_CPU_KEPT] = *v;
+}
+
+static void take_cpu(struct off_cpus *o, const struct off_cpu_record *r, uint64_t real_ns)
+{
+	struct cpu_task *t = &o->tasks[o->task_count++ % CPU_TASKS_KEPT];
+
+	*t = (struct cpu_task){.from_ns = r->mono_ns + real_ns, .cpu = r->cpu, .tid = r->task};
+	memcpy(t->name, r->name, sizeof(t->name));
+}
+
+static void take_thread(struct off_cpus *o, struct off_cpu_watched *w,
+	const struct off_cpu_record *r, uint64_t real_ns)
+{
+	struct off_cpu v = {.from_ns = r->mono_ns + real_ns,
+		.thread = w->now.thread,
+		.cpu = r->cpu,
+		.how = r->how};
+
+	if (r->in) {
+		w->now.to_ns = v.from_ns;
+		if (w->now.from_ns)
+			keep(o, &w->now);
+		w->now = (struct off_cpu){.thread = v.thread};
+	} else if (v.how == OFF_FAULTED) {
+		v.to_ns = v.from_ns;
+		keep(o, &v);
+	} else {
+		w->now = v;
+	}
+}
+
+static void take_all(struct off_cpus *o, struct off_cpu_watched *w, uint64_t real_ns)
+{
+	const size_t bytes = page() * PAGES;
+	const uint8_t *data = (const uint8_t *)w->buffer + page();
+	/* Pairs with the kernel's barrier before it stores data_head. */
+	uint64_t head = rt_load_acquire(&w->buffer->data_head), tail = w->buffer->data_tail;
+
+	while (tail < head) {
+		uint8_t record[256];
+		struct perf_event_header h;
+		struct off_cpu_record r;
+
+		for (size_t k = 0; k < sizeof(record) && tail + k < head; k++)
+			record[k] = data[(tail + k) % bytes];
+		memcpy(&h, record, sizeof(h));
+		if (h.size < sizeof(h))
+			break;
+		/* What the buffer had no room for would be drawn as running. */
+		if (h.type == PERF_RECORD_LOST)
+			o->since_ns = now_ns(CLOCK_REALTIME);
+		if (off_cpu_record_parse(&o->format, record, sizeof(record), &r)) {
+			if (w->is_cpu)
+				take_cpu(o, &r, real_ns);
+			else
+				take_thread(o, w, &r, real_ns);
+		}
+		tail += h.size;
+	}
+	/* Pairs with the kernel's control dependency on data_tail. */
+	rt_store_release(&w->buffer->data_tail, head);
+}
+
+void off_cpu_step(struct flight *f)
+{
+	uint64_t mono = now_ns(CLOCK_MONOTONIC), real_ns = now_ns(CLOCK_REALTIME) - mono;
+	struct off_cpus *o = &f->off_cpus;
+
+	if (o->refused || !intervals_on(f->last))
+		return;
+	if (!o->kept)
+		o->kept = calloc(OFF_CPU_KEPT, sizeof(*o->kept));
+	if (!o->tasks)
+		o->tasks = calloc(CPU_TASKS_KEPT, sizeof(*o->tasks));
+	if (!o->kept || !o->tasks)
+		return;
+	for (unsigned k = 0; k < o->watched_count; k++)
+		take_all(o, &o->watched[k], real_ns);
+	if (o->followed_ns && mono - o->followed_ns < FOLLOW_NS)
+		return;
+	o->followed_ns = mono;
+	follow(f);
+}
+
+void off_cpu_free(struct flight *f)
+{
+	struct off_cpus *o = &f->off_cpus;
+
+	while (o->watched_count)
+		unwatch(&o->watched[--o->watched_count]);
+	free(o->watched);
+	free(o->kept);
+	free(o->tasks);
+	*o = (struct off_cpus){0};
+}
