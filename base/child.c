@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "child.h"
 #include "util.h"
 
@@ -22,20 +23,10 @@
 
 static int text_add(struct child_text *t, const char *data, size_t len)
 {
-	size_t room = t->room ? t->room : READ_AT_ONCE;
-	char *p;
-
 	if (t->len + len >= CHILD_TEXT_MAX)
 		return -EFBIG;
-	while (room <= t->len + len)
-		room *= 2;
-	if (room != t->room) {
-		p = realloc(t->data, room);
-		if (!p)
-			return -ENOMEM;
-		t->data = p;
-		t->room = room;
-	}
+	if (rt_array_room(t->data, t->room, t->len + len + 1))
+		return -ENOMEM;
 	memcpy(t->data + t->len, data, len);
 	t->len += len;
 	t->data[t->len] = '\0';

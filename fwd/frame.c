@@ -3,6 +3,7 @@
 #include <pcap/pcap.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "frame.h"
 #include "base/util.h"
 
@@ -96,19 +97,16 @@ static int build(struct frames *f, const struct fwd_config *c, const uint8_t src
 static int add(struct frames *f, const uint8_t *data, uint32_t len)
 {
 	uint32_t offset = f->count ? f->at[f->count - 1].offset + f->at[f->count - 1].len : 0;
+	struct frame_at *at;
 
 	offset = (offset + FRAME_ROOM - 1) / FRAME_ROOM * FRAME_ROOM;
 	if (f->count == PCAP_FRAMES_MAX || offset + len + FRAME_ROOM > PCAP_BYTES_MAX)
 		return -EFBIG;
-	if (f->count % 1024 == 0) {
-		void *more = realloc(f->at, (f->count + 1024) * sizeof(*f->at));
-
-		if (!more)
-			return -ENOMEM;
-		f->at = more;
-	}
+	at = rt_array_add(f->at, f->count);
+	if (!at)
+		return -ENOMEM;
 	memcpy(f->data + offset, data, len);
-	f->at[f->count++] = (struct frame_at){.offset = offset, .len = len};
+	*at = (struct frame_at){.offset = offset, .len = len};
 	return 0;
 }
 

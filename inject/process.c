@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/foreign.h"
 #include "common/in_root.h"
 #include "process.h"
@@ -54,7 +55,7 @@ static int add(struct rt_process *p, const char *line)
 {
 	unsigned long long start, end, offset, ino;
 	unsigned major, minor;
-	struct rt_map *more, *m;
+	struct rt_map *m;
 	int at = 0;
 	char perms[5];
 
@@ -65,11 +66,9 @@ static int add(struct rt_process *p, const char *line)
 	/* Thousands of memory segments are of no use. */
 	if (!ino && line[at] != '[' && !(perms[1] == 'w'))
 		return 0;
-	more = realloc(p->maps, (p->map_count + 1) * sizeof(*more));
-	if (!more)
+	m = rt_array_add(p->maps, p->map_count);
+	if (!m)
 		return -ENOMEM;
-	p->maps = more;
-	m = &more[p->map_count];
 	*m = (struct rt_map){.start = start,
 		.end = end,
 		.offset = offset,
@@ -77,10 +76,7 @@ static int add(struct rt_process *p, const char *line)
 		.ino = ino,
 		.path = strndup(line + at, strcspn(line + at, "\n"))};
 	memcpy(m->perms, perms, sizeof(m->perms));
-	if (!m->path)
-		return -ENOMEM;
-	p->map_count++;
-	return 0;
+	return m->path ? 0 : -ENOMEM;
 }
 
 static void forget(struct rt_process *p)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "common/array.h"
 #include "kernel.h"
 
 /* Those in which threads of DPDK applications wait. */
@@ -111,7 +112,7 @@ static bool read_thread(pid_t pid, const char *tid, struct kernel_thread *t)
 
 struct kernel_thread *kernel_threads(pid_t pid, unsigned *count)
 {
-	struct kernel_thread *list = NULL, *more;
+	struct kernel_thread *list = NULL, *t;
 	struct dirent *e;
 	char path[32];
 	DIR *d;
@@ -122,11 +123,10 @@ struct kernel_thread *kernel_threads(pid_t pid, unsigned *count)
 	while (d && (e = readdir(d))) {
 		if (!isdigit((unsigned char)*e->d_name))
 			continue;
-		more = realloc(list, (*count + 1) * sizeof(*list));
-		if (!more)
+		t = rt_array_add(list, *count);
+		if (!t)
 			break;
-		list = more;
-		*count += read_thread(pid, e->d_name, &list[*count]);
+		*count -= !read_thread(pid, e->d_name, t);
 	}
 	if (d)
 		closedir(d);

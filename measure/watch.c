@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "base/command.h"
 #include "base/signals.h"
 #include "base/util.h"
@@ -119,7 +120,7 @@ static struct watched *find(const struct watch *w, const char *dir)
 static struct watched *add(struct watch *w, const char *name, const char *dir)
 {
 	struct watched *a = calloc(1, sizeof(*a));
-	struct watched **list;
+	struct watched **place = NULL;
 
 	if (!a)
 		return NULL;
@@ -128,13 +129,12 @@ static struct watched *add(struct watch *w, const char *name, const char *dir)
 	a->error = -EINPROGRESS;
 	snprintf(a->why, sizeof(a->why), "not attached yet");
 	watch_lock(w);
-	list = realloc(w->list, (w->count + 1) * sizeof(*list));
-	if (list)
-		w->list = list;
-	if (list && a->name && a->dir)
-		w->list[w->count++] = a;
+	if (a->name && a->dir)
+		place = rt_array_add(w->list, w->count);
+	if (place)
+		*place = a;
 	watch_unlock(w);
-	if (list && a->name && a->dir)
+	if (place)
 		return a;
 	watched_free(a);
 	return NULL;

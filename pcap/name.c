@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/alias.h"
 #include "handle.h"
 
@@ -67,18 +68,16 @@ static int no_such_app(struct handle *h, const struct ringtap_apps *apps, const 
 
 static struct target *target_of(struct targets *t, size_t app)
 {
-	struct target *more;
+	struct target *new;
 
 	for (size_t i = 0; i < t->count; i++) {
 		if (t->list[i].app == app)
 			return &t->list[i];
 	}
-	more = realloc(t->list, (t->count + 1) * sizeof(*more));
-	if (!more)
-		return NULL;
-	t->list = more;
-	more[t->count] = (struct target){.app = app};
-	return &more[t->count++];
+	new = rt_array_add(t->list, t->count);
+	if (new)
+		new->app = app;
+	return new;
 }
 
 /* Adds one item between +: APP:PORT, APP: or APP for all of its ports, or a PORT of the previous

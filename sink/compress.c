@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <zstd.h>
 
+#include "common/array.h"
 #include "compress.h"
 
 #define ZSTD_FAST 1 /* level: the capture must keep up */
@@ -62,19 +63,7 @@ void compressor_free(struct compressor *c)
 /* Makes room for len more bytes of output. */
 static int reserve(struct compressor *c, size_t len)
 {
-	size_t size = c->out_size ? c->out_size : 1u << 20;
-	uint8_t *p;
-
-	while (size - c->out_len < len)
-		size *= 2;
-	if (size == c->out_size)
-		return 0;
-	p = realloc(c->out, size);
-	if (!p)
-		return -ENOMEM;
-	c->out = p;
-	c->out_size = size;
-	return 0;
+	return rt_array_room(c->out, c->out_size, c->out_len + len);
 }
 
 static int zstd_put(struct compressor *c, const void *data, size_t len, ZSTD_EndDirective how)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "compress.h"
 #include "frames.h"
 
@@ -136,18 +137,8 @@ void frames_free(struct frames *f)
 
 static int append(struct frame *r, const void *data, size_t len)
 {
-	size_t size = r->in_size ? r->in_size : FRAME_BYTES + FRAME_BYTES / 4;
-	uint8_t *in;
-
-	while (size - r->in_len < len)
-		size *= 2;
-	if (size > r->in_size) {
-		in = realloc(r->in, size);
-		if (!in)
-			return -ENOMEM;
-		r->in = in;
-		r->in_size = size;
-	}
+	if (rt_array_room(r->in, r->in_size, r->in_len + len))
+		return -ENOMEM;
 	memcpy(r->in + r->in_len, data, len);
 	r->in_len += len;
 	return 0;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "patterns.h"
 
 const unsigned page_shifts[PAGE_KINDS] = {12, 21, 30};
@@ -108,17 +109,15 @@ static int analyse(struct memory_pattern *p, const struct memory_samples *s,
 
 static int meet(struct memory_patterns *p, const struct memory_sample *a)
 {
-	struct memory_pattern *list;
+	struct memory_pattern *new;
 
 	for (size_t i = 0; i < p->count; i++)
 		if (belongs(&p->list[i], a))
 			return 0;
-	list = realloc(p->list, (p->count + 1) * sizeof(*list));
-	if (!list)
+	new = rt_array_add(p->list, p->count);
+	if (!new)
 		return -ENOMEM;
-	p->list = list;
-	list[p->count++] =
-		(struct memory_pattern){.port = a->port, .pool = a->pool, .queue = a->queue};
+	*new = (struct memory_pattern){.port = a->port, .pool = a->pool, .queue = a->queue};
 	return 0;
 }
 

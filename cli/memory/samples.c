@@ -5,30 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "measure/pools.h"
 #include "report.h"
 
 static bool reserve(struct memory_samples *s, size_t more)
 {
-	size_t room = s->room ? s->room : 1 << 16;
-	struct memory_sample *list;
-
-	if (s->count + more > MEMORY_SAMPLES_MAX) {
-		s->full = true;
-		return false;
-	}
-	while (room < s->count + more)
-		room *= 2;
-	if (room == s->room)
-		return true;
-	list = realloc(s->list, room * sizeof(*list));
-	if (!list) {
-		s->failed = true;
-		return false;
-	}
-	s->list = list;
-	s->room = room;
-	return true;
+	s->full |= s->count + more > MEMORY_SAMPLES_MAX;
+	s->failed |= !s->full && rt_array_room(s->list, s->room, s->count + more);
+	return !s->full && !s->failed;
 }
 
 static void take_run(struct memory_samples *s, const struct ringtap_snapshot *f,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "common/array.h"
 #include "readable.h"
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 
 #define LOOK_MS  1000 /* the greatest age of the table while it is used */
 #define REQUESTS 32   /* addresses that are in mappings without the needed permissions */
-#define AREAS_BY 256
 
 enum state {
 	UNREADABLE,
@@ -28,7 +28,7 @@ struct area {
 
 /* Sorted by address; constant once it is published. */
 struct table {
-	uint32_t count, room;
+	uint32_t count;
 	struct area *areas;
 };
 
@@ -116,21 +116,16 @@ static enum state state_of(const char *permissions, const char *path)
 /* Merges adjacent areas of one kind. False: no memory. */
 static bool add(struct table *t, uintptr_t start, uintptr_t end, enum state state)
 {
-	struct area *last = t->count ? &t->areas[t->count - 1] : NULL, *more;
+	struct area *last = t->count ? &t->areas[t->count - 1] : NULL;
 
 	if (last && last->end == start && last->state == state && state != UNKNOWN) {
 		last->end = end;
 		return true;
 	}
-	if (t->count == t->room) {
-		more = realloc(t->areas, (t->room + AREAS_BY) * sizeof(*more));
-		if (!more)
-			return false;
-		t->areas = more;
-		t->room += AREAS_BY;
-	}
-	t->areas[t->count++] = (struct area){start, end, state};
-	return true;
+	last = rt_array_add(t->areas, t->count);
+	if (last)
+		*last = (struct area){start, end, state};
+	return last;
 }
 
 static void free_table(struct table *t)

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "scope.h"
 
 /* ---- where DPDK is */
@@ -23,13 +24,12 @@ struct names {
 static int collect(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct names *n = arg;
-	char **list = realloc(n->list, (n->count + 1) * sizeof(*list));
+	char **name = rt_array_add(n->list, n->count);
 
-	if (!list)
+	if (!name)
 		return 1;
-	n->list = list;
-	n->list[n->count] = strdup(info->dlpi_name);
-	n->count += n->list[n->count] != NULL;
+	*name = strdup(info->dlpi_name);
+	n->count -= !*name;
 	return 0;
 }
 

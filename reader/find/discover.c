@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/now.h"
 #include "common/proto.h"
 #include "apps.h"
@@ -50,19 +51,15 @@ int rt_apps_time(const struct ringtap_apps *list)
 static int add_note(const struct rt_place *p, const char *what, const char *why)
 {
 	struct ringtap_apps *list = p->list;
-	char **more;
+	char **note;
 
 	if (p->known || list->note_count >= NOTES_MAX)
 		return 0;
-	more = realloc(list->notes, (list->note_count + 1) * sizeof(*more));
-
-	if (!more)
-		return -ENOMEM;
-	list->notes = more;
-	if (asprintf(&more[list->note_count], "%s%s%s", what, *what ? ": " : "", why) < 0)
-		return -ENOMEM;
-	list->note_count++;
-	return 0;
+	note = rt_array_add(list->notes, list->note_count);
+	if (note && asprintf(note, "%s%s%s", what, *what ? ": " : "", why) >= 0)
+		return 0;
+	list->note_count -= note != NULL;
+	return -ENOMEM;
 }
 
 static void name_socket(char name[RT_SOCKET_NAME_MAX], const char *base, unsigned instance)
@@ -260,13 +257,11 @@ static bool was_searched(const struct rt_place *p)
 static int remember(const struct rt_place *p)
 {
 	struct ringtap_apps *list = p->list;
-	struct rt_searched *more =
-		realloc(list->searched, (list->searched_count + 1) * sizeof(*more));
+	struct rt_searched *new = rt_array_add(list->searched, list->searched_count);
 
-	if (!more)
+	if (!new)
 		return -ENOMEM;
-	list->searched = more;
-	more[list->searched_count++] = (struct rt_searched){p->file.st_dev, p->file.st_ino};
+	*new = (struct rt_searched){p->file.st_dev, p->file.st_ino};
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "owners.h"
 
 #define ANSWER_BYTES 32768
@@ -30,7 +31,7 @@ static void take(struct rt_owners *o, const struct nlmsghdr *h)
 {
 	const struct unix_diag_msg *m = NLMSG_DATA(h);
 	int len = (int)(h->nlmsg_len - NLMSG_LENGTH(sizeof(*m)));
-	uint32_t *more = o->foreign;
+	uint32_t *ino;
 
 	for (const struct rtattr *a = (const void *)(m + 1); RTA_OK(a, len); a = RTA_NEXT(a, len)) {
 		uint32_t uid = *(const uint32_t *)RTA_DATA(a);
@@ -38,12 +39,10 @@ static void take(struct rt_owners *o, const struct nlmsghdr *h)
 		o->known |= a->rta_type == UNIX_DIAG_UID;
 		if (a->rta_type != UNIX_DIAG_UID || !uid || uid == geteuid())
 			continue;
-		if (!(o->count & (o->count - 1)))
-			more = reallocarray(o->foreign, o->count ? 2 * o->count : 1, sizeof(*more));
-		if (!more)
+		ino = rt_array_add(o->foreign, o->count);
+		if (!ino)
 			return;
-		o->foreign = more;
-		more[o->count++] = m->udiag_ino;
+		*ino = m->udiag_ino;
 	}
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/in_root.h"
 #include "common/proto.h"
 #include "abstract.h"
@@ -115,12 +116,6 @@ static bool is_known(const struct search *s, const struct rt_view *v)
 	return false;
 }
 
-/* One more in a list. */
-static void *grow(void *list, size_t count, size_t size)
-{
-	return count & (count - 1) ? list : reallocarray(list, count ? 2 * count : 1, size);
-}
-
 /* ---- sockets of a network namespace */
 
 static bool is_socket_name(const char *name)
@@ -153,13 +148,12 @@ static bool take_folder(char *path)
 
 static int add_folder(struct net *n, const char *folder)
 {
-	char **list = grow(n->folders, n->count, sizeof(*list));
+	char **new = rt_array_add(n->folders, n->count);
 
-	if (!list)
-		return -ENOMEM;
-	n->folders = list;
-	list[n->count] = strdup(folder);
-	return list[n->count] ? (n->count++, 0) : -ENOMEM;
+	if (new && (*new = strdup(folder)))
+		return 0;
+	n->count -= new != NULL;
+	return -ENOMEM;
 }
 
 static int by_text(const void *a, const void *b)
@@ -214,32 +208,29 @@ static int read_sockets(const struct search *s, struct net *n, pid_t pid)
 
 static int net_of(struct search *s, const struct rt_view *v, size_t *found)
 {
-	struct net *list;
+	struct net *new;
 
 	for (*found = 0; *found < s->net_count; ++*found)
 		if (s->nets[*found].ino == v->net)
 			return 0;
-	list = grow(s->nets, s->net_count, sizeof(*list));
-	if (!list)
+	new = rt_array_add(s->nets, s->net_count);
+	if (!new)
 		return -ENOMEM;
-	s->nets = list;
-	list[s->net_count] = (struct net){.ino = v->net};
-	s->net_count++;
-	return read_sockets(s, &list[s->net_count - 1], v->pid);
+	new->ino = v->net;
+	return read_sockets(s, new, v->pid);
 }
 
 /* ---- views */
 
 static int take_view(struct search *s, struct rt_view *v, rt_view_take take, void *arg)
 {
-	struct rt_view *list = grow(s->views, s->view_count, sizeof(*list));
+	struct rt_view *new = rt_array_add(s->views, s->view_count);
 	size_t net;
 	int ret;
 
-	if (!list)
+	if (!new)
 		return -ENOMEM;
-	s->views = list;
-	list[s->view_count++] = *v;
+	*new = *v;
 	v->own = rt_view_is_same(v, &s->own);
 	ret = net_of(s, v, &net);
 	for (size_t i = 0; !ret && i < s->nets[net].count; i++)
