@@ -4,9 +4,15 @@
 Structures end in "...": the C compiler fills in their layout, so that they follow the headers.
 """
 
+from __future__ import annotations
+
 import sys
+from typing import TYPE_CHECKING
 
 import cffi
+
+if TYPE_CHECKING:
+    from typing import Any
 
 CDEF = """
 #define RINGTAP_RX ...
@@ -176,7 +182,7 @@ SOURCE = """
 """
 
 
-def main(output):
+def main(output: Any) -> None:
     ffi = cffi.FFI()
     ffi.cdef(CDEF.replace("typedef struct { ...; } pcap_t;", "typedef ... pcap_t;"))
     ffi.set_source("ringtap._ringtap", SOURCE)

@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Addresses: 16 bytes in the index, text for people, and `ip('…')` in SQL."""
 
+from __future__ import annotations
+
 import ipaddress
 import re
+from typing import TYPE_CHECKING
 
 from .errors import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from re import Match
 
 MAPPED = bytes(10) + b"\xff\xff"
 
@@ -16,7 +23,7 @@ _TOKEN = re.compile(
 _CALL = re.compile(r"\bip\s*\(", re.IGNORECASE)
 
 
-def packed(text):
+def packed(text: str) -> bytes:
     """The 16 bytes of an address, as the index has them."""
     try:
         address = ipaddress.ip_address(text.strip())
@@ -25,7 +32,7 @@ def packed(text):
     return MAPPED + address.packed if address.version == 4 else address.packed
 
 
-def text(blob):
+def text(blob: bytes) -> str:
     """The address of 16 bytes; of other bytes, hexadecimal digits."""
     if len(blob) != 16:
         return blob.hex()
@@ -34,21 +41,21 @@ def text(blob):
     return str(ipaddress.IPv6Address(bytes(blob)))
 
 
-def fold(sql, literal):
+def fold(sql: str, literal: Callable) -> str | None:
     """Replaces calls of ip() by literals, so that each engine can compare them with statistics and bloom filters."""
 
-    def replacement(match):
+    def replacement(match: Match):
         return literal(packed(match["text"])) if match["ip"] else match[0]
 
     return _TOKEN.sub(replacement, sql)
 
 
-def calls_remain(sql):
+def calls_remain(sql: str) -> bool:
     """Is ip() called with something else than a literal?"""
     return bool(_CALL.search(_TOKEN.sub(" ", sql)))
 
 
-def text_function(every, let):
+def text_function(every: Callable, let: Callable) -> str:
     """The expression of ip_text(b). `every` replaces all matches of a pattern; `let` gives a value a name, so that
     the expression has it once."""
     byte = "CAST(16 * (instr(d, substr(h, {a}, 1)) - 1) + instr(d, substr(h, {b}, 1)) - 1 AS STRING)"

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measures archives beside other programs that read recordings: one round after the other, on the same files."""
 
+from __future__ import annotations
+
 import argparse
 import functools
 import json
@@ -10,10 +12,18 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import generate, layout, show, units
 from .bench_tools import PYTHON, Bench, drop_caches, evict, files_below, warm
 from .errors import Refused
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from typing import Any
+
+    from .main import Parser
+    from .store import Archive
 
 PARTS = ("index", "size", "parallel", "growth")
 SLICE = 2_000_000  # packets of a file of the growing archive
@@ -80,7 +90,7 @@ print(json.dumps({"load": loaded - begin, "open": opened - loaded, "query": time
 """
 
 
-def arguments(parser):
+def arguments(parser: Parser) -> None:
     parser.description = "Measures archives beside tshark, tcpdump and capinfos."
     parser.add_argument(
         "--only", type=_parts, default=PARTS, metavar="PARTS", help=f"a list of {', '.join(PARTS)} (all)"
@@ -113,18 +123,18 @@ def arguments(parser):
     parser.add_argument("--result", type=Path, metavar="FILE", help="write all values as JSON")
 
 
-def _parts(text):
+def _parts(text: str):
     wanted = tuple(text.split(","))
     if unknown := set(wanted) - set(PARTS):
         raise argparse.ArgumentTypeError(f"{', '.join(sorted(unknown))}: unknown; there are {', '.join(PARTS)}")
     return wanted
 
 
-def _sizes(text):
+def _sizes(text: str):
     return tuple(sorted(map(units.count, text.split(","))))
 
 
-def made(folder, name, **options):
+def made(folder: Path, name: str, **options) -> Any:
     """The file, made if it is not there."""
     path = folder / f"{name}.pcapng"
     if not path.exists():
@@ -134,11 +144,11 @@ def made(folder, name, **options):
     return path
 
 
-def ingest(bench, archive, files, *options, cpus=None):
+def ingest(bench: Bench, archive: Any, files: Any, *options, cpus: Any = None) -> Any:
     return bench.run([*MODULE, "ingest", "-A", archive, "--recorder", "bench", "-q", *options, *files], cpus)
 
 
-def index_speed(bench, args, folder):
+def index_speed(bench: Bench, args: Namespace, folder: Path) -> None:
     """One core: decoding, the index, the whole ingest; other programs on the same file."""
     bench.say("index: 64-byte UDP, 100,000 flows, one core")
     path = made(folder, "udp64", packets=args.packets, flows=100_000, size="64", traffic="udp")
@@ -170,7 +180,7 @@ def index_speed(bench, args, folder):
             bench.add(f"{name}: memory", "MiB", took.memory / 2**20)
 
 
-def _index_bytes(archive):
+def _index_bytes(archive: Any):
     """Bytes of the index and of the packets, each packet."""
     parts = layout.list_parts(archive)
     rows = sum(part.meta["packets"]["rows"] for part in parts)
@@ -182,7 +192,7 @@ def _index_bytes(archive):
     )
 
 
-def index_size(bench, args, folder):
+def index_size(bench: Bench, args: Namespace, folder: Path) -> None:
     bench.say("size: bytes a packet")
     for name, text, options in (
         ("realistic", "realistic mix, 10,000 flows", {"flows": 10_000}),
@@ -203,7 +213,7 @@ def index_size(bench, args, folder):
                 bench.add(f"packets as recorded: {text}", "B", plain)
 
 
-def parallel(bench, args, folder):
+def parallel(bench: Bench, args: Namespace, folder: Path) -> None:
     """Two processes of ingest on two CPUs into one archive, beside one."""
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
@@ -233,11 +243,11 @@ def parallel(bench, args, folder):
         bench.add("two ingests: packets a second, in multiples of one ingest's", "x", 2 * one / both)
 
 
-def _words(archive, path):
+def _words(archive: Any, path: Any):
     return " ".join([*MODULE, "ingest", "-A", str(archive), "--recorder", path.stem, "-q", str(path)])
 
 
-def grow(archive, packets, say=print):
+def grow(archive: Any, packets: Any, say: Any = print) -> None:
     """Ingests slices until the archive has that number of packets; each is generated and removed again."""
     archive.mkdir(parents=True, exist_ok=True)
     count = sum(part.meta["packets"]["rows"] for part in layout.list_parts(archive))
@@ -261,21 +271,21 @@ def grow(archive, packets, say=print):
         say(f"  {count:,} packets")
 
 
-def _cold(args, archive):
+def _cold(args: Namespace, archive: Archive):
     if args.drop_caches:
         drop_caches()
     else:
         evict(files_below(archive))
 
 
-def _ask(bench, archive, sql, cpus):
+def _ask(bench: Bench, archive: Archive, sql: str, cpus: Any):
     """One query in a process of its own: seconds of opening and of the query, rows."""
     took = bench.run([PYTHON, "-c", ASK, archive, sql, len(cpus)], cpus)
     answer = json.loads(took.output)
     return answer, took
 
 
-def _some_flow(bench, archive, cpus):
+def _some_flow(bench: Bench, archive: Archive, cpus: Any):
     """A TCP conversation of 1,000 to 3,000 packets of the middle of the archive."""
     sql = (
         "SELECT flow_id, packets_ab + packets_ba AS packets, first_ns FROM flows WHERE protocol = 6 "
@@ -299,7 +309,7 @@ QUERIES = {
 }
 
 
-def multiply(archive, copies):
+def multiply(archive: Any, copies: Any) -> Any:
     """The same packets as if other recorders had them too: indexes are copied, packets are the same files."""
     whole = archive.with_name(f"{archive.name}-{copies}")
     shutil.rmtree(whole, ignore_errors=True)
@@ -312,7 +322,7 @@ def multiply(archive, copies):
     return whole
 
 
-def _copy_as(recorder, path, to):
+def _copy_as(recorder: str, path: Any, to: Any):
     path, to = Path(path), Path(to)
     if path.name.endswith(layout.META):
         to.write_text(json.dumps(json.loads(path.read_text()) | {"recorder": recorder}))
@@ -322,7 +332,7 @@ def _copy_as(recorder, path, to):
         os.link(path, to)
 
 
-def growth(bench, args, folder):
+def growth(bench: Bench, args: Namespace, folder: Path) -> None:
     archive = folder / "growth"
     for packets in args.growth:
         grow(archive, packets, bench.say)
@@ -334,7 +344,7 @@ def growth(bench, args, folder):
         shutil.rmtree(whole)
 
 
-def measure_queries(bench, args, archive, packets):
+def measure_queries(bench: Bench, args: Namespace, archive: Any, packets: Any) -> Any:
     """Returns the flow that was looked for."""
     cpus = _two_cpus()
     bench.say(f"growth: {packets:,} packets, {len(layout.list_parts(archive))} files, two cores")
@@ -359,7 +369,7 @@ def _two_cpus():
     return set(sorted(os.sched_getaffinity(0))[:2])
 
 
-def _commands(bench, args, archive, flow, packets, cpus):
+def _commands(bench: Bench, args: Namespace, archive: Archive, flow: Any, packets: Any, cpus: Any):
     """Whole commands, from the start of Python to their end."""
     condition = f"flow_id = {flow}"
     for name, command in (
@@ -374,7 +384,7 @@ def _commands(bench, args, archive, flow, packets, cpus):
             bench.add(f"{packets:,} packets, {name}, {state}", "s", took.seconds)
 
 
-def _scan(bench, archive, flow, packets):
+def _scan(bench: Bench, archive: Any, flow: Any, packets: Any):
     """tcpdump through all that the archive has; the packets are kept compressed, so zstd runs beside it."""
     cpus = _two_cpus()
     answer, _ = _ask(
@@ -394,19 +404,19 @@ def _scan(bench, archive, flow, packets):
     bench.add(label if share == 1 else f"{label}, extrapolated from {share:.0%} of the files", "s", total / share)
 
 
-def print_table(bench):
+def print_table(bench: Bench) -> None:
     print("| what | unit | median (least–most) |\n|---|---|---|")
     for row in bench.rows:
         print(f"| {row.name} | {row.unit} | {row.text()} |")
 
 
-def machine():
+def machine() -> str:
     with open("/proc/cpuinfo") as file:
         model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown CPU")
     return f"{model}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}"
 
 
-def run(args):
+def run(args: Namespace) -> Any:
     for program in ("tshark", "capinfos", "tcpdump", "zstd"):
         if not shutil.which(program):
             raise Refused(f"{program} was not found; install it: devtools/deps.sh bench-archive")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measures commands: time, CPU time, memory; what else the machine did; files out of the page cache."""
 
+from __future__ import annotations
+
 import hashlib
 import os
 import statistics
@@ -9,6 +11,11 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
 
 PYTHON = sys.executable
 SPIN_BYTES = 64 << 20
@@ -31,18 +38,18 @@ class Series:
     values: list = field(default_factory=list)
     note: str = ""
 
-    def text(self):
+    def text(self) -> str:
         if not self.values:
             return "-"
         if len(self.values) == 1:
             return number(self.values[0])
         return f"{number(statistics.median(self.values))} ({number(min(self.values))}–{number(max(self.values))})"
 
-    def as_json(self):
+    def as_json(self) -> dict:
         return {"name": self.name, "unit": self.unit, "values": self.values, "note": self.note}
 
 
-def number(value):
+def number(value: Any) -> str:
     if value == 0 or abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3g}"
@@ -51,23 +58,23 @@ def number(value):
 class Bench:
     """Runs commands, prints them, and collects what they took."""
 
-    def __init__(self, cpu, out=sys.stderr):
+    def __init__(self, cpu: Any, out: Any = sys.stderr):
         self.cpu, self.out = cpu, out
         self.rows = []
         self._by_name = {}
         self._printed = set()
 
-    def say(self, text):
+    def say(self, text: str) -> None:
         print(text, file=self.out, flush=True)
 
-    def add(self, name, unit, value, note=""):
+    def add(self, name: str, unit: str, value: Any, note: str = "") -> None:
         if name not in self._by_name:
             self._by_name[name] = Series(name, unit, note=note)
             self.rows.append(self._by_name[name])
         self._by_name[name].values.append(value)
         self.say(f"    {name}: {number(value)} {unit}")
 
-    def run(self, command, cpus=None, keep=True):
+    def run(self, command: Any, cpus: Any = None, keep: bool = True) -> Any:
         """The command on one CPU, or on these; keep: its output. Raises CalledProcessError."""
         text = " ".join(str(word) if len(str(word)) < 200 else "'...'" for word in command)
         if text not in self._printed:
@@ -96,7 +103,7 @@ class Bench:
             raise subprocess.CalledProcessError(process.returncode, command, output, b"".join(complaints))
         return Measured(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10, output)
 
-    def spin(self):
+    def spin(self) -> None:
         """How fast the machine is now: a fixed piece of work on the CPU of the measurements."""
         before = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {self.cpu})
@@ -108,14 +115,14 @@ class Bench:
             os.sched_setaffinity(0, before)
 
 
-def warm(path):
+def warm(path: Any) -> None:
     """Into the page cache."""
     with open(path, "rb") as file:
         while file.read(1 << 22):
             pass
 
 
-def evict(paths):
+def evict(paths: list[Path]) -> None:
     """Out of the page cache: written back first, since dirty pages stay."""
     for path in paths:
         fd = os.open(path, os.O_RDONLY)
@@ -126,12 +133,12 @@ def evict(paths):
             os.close(fd)
 
 
-def drop_caches():
+def drop_caches() -> None:
     """Empties the caches of the whole machine, of programs too. Needs root."""
     os.sync()
     with open("/proc/sys/vm/drop_caches", "w") as file:
         file.write("3")
 
 
-def files_below(folder):
+def files_below(folder: Any) -> list:
     return [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]

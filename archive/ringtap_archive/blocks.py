@@ -4,9 +4,17 @@
 draft-ietf-opsawg-pcapng, sections 3.1 (blocks), 3.5 (options), 4.1 to 4.4, appendix A (obsolete packet block).
 """
 
+from __future__ import annotations
+
 import struct
+from typing import TYPE_CHECKING
 
 from .frames import Corrupt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .pick import Interface
 
 SECTION, INTERFACE, OLD_PACKET, SIMPLE, PACKET = 0x0A0D0D0A, 1, 2, 3, 6
 _MAGIC = 0x1A2B3C4D
@@ -25,17 +33,17 @@ _WORDS_64 = {8, 16, 17}  # if_speed, if_txspeed, if_rxspeed
 _CUSTOM = {2988, 2989, 19372, 19373}
 
 
-def _padded(data):
+def _padded(data: bytes):
     return data + bytes(-len(data) % 4)
 
 
-def options(pairs):
+def options(pairs: list[tuple]) -> bytes:
     """The bytes of (code, value) with the end of options."""
     out = b"".join(struct.pack("<HH", code, len(value)) + _padded(value) for code, value in pairs)
     return out + bytes(4) if out else b""
 
 
-def read_options(data, order):
+def read_options(data: bytes, order: str) -> Iterator:
     """(code, value) up to the end of options, or to where they are malformed."""
     at = 0
     while at + 4 <= len(data):
@@ -46,12 +54,12 @@ def read_options(data, order):
         at += 4 + (length + 3) // 4 * 4
 
 
-def block(kind, body):
+def block(kind: int, body: bytes) -> bytes:
     length = len(body) + 12
     return struct.pack("<II", kind, length) + body + struct.pack("<I", length)
 
 
-def section(comment):
+def section(comment: str) -> bytes:
     """A section header."""
     return block(
         SECTION,
@@ -60,12 +68,12 @@ def section(comment):
     )
 
 
-def interface(linktype, snaplen, pairs):
+def interface(linktype: int, snaplen: int, pairs: list[tuple]) -> bytes:
     """An interface description, with times in ns."""
     return block(INTERFACE, struct.pack("<HHI", linktype, 0, snaplen) + options([*pairs, (IF_TSRESOL, b"\x09")]))
 
 
-def read_lead(data):
+def read_lead(data: bytes) -> tuple:
     """From a file's beginning: comments of its first section header, and the interfaces before its first packet, as
     lists of (code, value)."""
     comments, found, order, at = [], [], "<", 0
@@ -91,11 +99,11 @@ def read_lead(data):
     return comments, found
 
 
-def _native(code, value, order):
+def _native(code: int, value: bytes, order: str):
     return value[::-1] if order == ">" and code in _WORDS_64 and len(value) == 8 else value
 
 
-def packet(data, at, number, time_ns, interface, address):
+def packet(data: bytes, at: int, number: int, time_ns: int, interface: Interface, address: int) -> bytes | None:
     """The packet block at data[at:] as an enhanced packet block of interface `number`. None: the interface's filter
     does not match. address: of the data, in memory."""
     kind, length = _HEAD.unpack_from(data, at) if at + 8 <= len(data) else (0, 0)
@@ -110,7 +118,7 @@ def packet(data, at, number, time_ns, interface, address):
     return _EPB.pack(PACKET, length, number, time_ns >> 32 & 0xFFFFFFFF, time_ns & 0xFFFFFFFF) + data[at + 20 : end]
 
 
-def _unusual(data, at, number, time_ns, interface, address):
+def _unusual(data: bytes, at: int, number: int, time_ns: int, interface: Interface, address: int):
     """Big endian, simple and obsolete blocks."""
     order = ">" if data[at : at + 4] in _BIG else "<"
     kind, length = struct.unpack_from(order + "II", data, at) if at + 8 <= len(data) else (0, 0)
@@ -138,7 +146,7 @@ def _unusual(data, at, number, time_ns, interface, address):
     return block(PACKET, body + _padded(data[start : start + captured]) + options(extra))
 
 
-def _fields(data, at, kind, length, order, snaplen):
+def _fields(data: bytes, at: int, kind: int, length: int, order: str, snaplen: int):
     """(where its data begin, captured, length, options for its other fields)"""
     if kind == SIMPLE:
         (original,) = struct.unpack_from(order + "I", data, at + 8)
@@ -150,7 +158,7 @@ def _fields(data, at, kind, length, order, snaplen):
     return at + 28, captured, original, [(4, struct.pack("<Q", drops))] if drops not in (0, 0xFFFF) else []
 
 
-def _packet_option(kind, code, value, order):
+def _packet_option(kind: int, code: int, value: bytes, order: str):
     """epb_flags, epb_dropcount, epb_packetid and epb_queue are numbers."""
     numbers = {2: 4} if kind == OLD_PACKET else {2: 4, 4: 8, 5: 8, 6: 4}
     return value[::-1] if order == ">" and numbers.get(code) == len(value) else value

@@ -7,7 +7,14 @@ possible. So the result holds for every packet that the program accepts, and for
 get from the filter into the SQL. A null column may hide any value: the packet is malformed, or it was cut.
 """
 
+from __future__ import annotations
+
 import collections
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 RETURN = 0x06
 _STATES_MAX = 20000
@@ -63,10 +70,10 @@ def _any(*terms):
     return FALSE if not flat else flat[0] if len(flat) == 1 else ("or", tuple(flat))
 
 
-def _narrowest(terms):
+def _narrowest(terms: list[tuple]):
     """The inner one of several ranges of one column, if they lie within each other."""
 
-    def within(inner, outer):
+    def within(inner: tuple, outer: tuple):
         return (
             inner[0] == outer[0] == "range"
             and inner != outer
@@ -78,7 +85,7 @@ def _narrowest(terms):
     return [t for t in terms if not any(within(other, t) for other in terms)]
 
 
-def _size(term):
+def _size(term: tuple):
     return sum(map(_size, term[1])) if term[0] in ("and", "or") else 1
 
 
@@ -86,11 +93,11 @@ class _Walk:
     """The program on symbols. Values: a number, ("at", offset, bytes) of the packet, ("l4", offset, bytes) behind
     the IPv4 header, ("header",) its length, ("length",) of the packet, ("and", value, mask); None: unknown."""
 
-    def __init__(self, program, link):
+    def __init__(self, program: list[tuple], link: Any):
         self.program, self.link = program, link
         self.known = {}
 
-    def run(self, at, a, x, memory, facts):
+    def run(self, at: int, a: tuple | None, x: int | tuple | None, memory: tuple, facts: Any) -> Any:
         """The term of all paths from here to an accepting return."""
         key = at, a, x, memory, facts
         if key not in self.known:
@@ -101,7 +108,7 @@ class _Walk:
             self.known[key] = TRUE if _size(term) > _TERMS_MAX else term
         return self.known[key]
 
-    def _run(self, at, a, x, memory, facts):
+    def _run(self, at: Any, a: Any, x: Any, memory: Any, facts: Any):
         while True:
             code, jt, jf, k = self.program[at]
             at += 1
@@ -128,7 +135,7 @@ class _Walk:
             else:
                 a = x
 
-    def _load(self, code, k, x, memory, facts):
+    def _load(self, code: int, k: int, x: int | tuple | None, memory: tuple, facts: Any):
         mode, size = code & 0xE0, _SIZES.get(code & 0x18)
         if mode == 0x20:
             return "at", k, size
@@ -136,13 +143,13 @@ class _Walk:
             return "l4", k - self._network(facts), size
         return k if mode == 0x00 else dict(memory).get(k) if mode == 0x60 else ("length",) if mode == 0x80 else None
 
-    def _load_x(self, code, k, memory, facts):
+    def _load_x(self, code: int, k: int, memory: tuple, facts: Any):
         mode = code & 0xE0
         if mode == 0xA0 and facts.version == 4 and k == self._network(facts):
             return ("header",)
         return k if mode == 0x00 else dict(memory).get(k) if mode == 0x60 else None
 
-    def _branch(self, at, jt, jf, comparison, registers, facts):
+    def _branch(self, at: int, jt: int, jf: int, comparison: tuple, registers: tuple, facts: Any):
         yes, no = self._outcomes(comparison, facts)
         after_yes = self.run(at + jt, *registers, yes[1]) if yes[0] != FALSE else FALSE
         after_no = self.run(at + jf, *registers, no[1]) if no[0] != FALSE else FALSE
@@ -152,10 +159,10 @@ class _Walk:
             return _any(_all(yes[0], after_yes), after_no)  # the comparison again, negated, excludes little
         return _any(_all(yes[0], after_yes), _all(no[0], after_no))
 
-    def _network(self, facts):
+    def _network(self, facts: Any):
         return self.link.network + 4 * facts.tags
 
-    def _outcomes(self, comparison, facts):
+    def _outcomes(self, comparison: tuple, facts: Any):
         """((term, facts) if the comparison is true, the same if it is false)"""
         operation, a, k = comparison
         mask = _WORD
@@ -180,10 +187,10 @@ class _Walk:
             return self._ipv6(operation, a[1] - self._network(facts), a[2], k, mask, facts)
         return (TRUE, facts), (TRUE, facts)
 
-    def _type_at(self, facts):
+    def _type_at(self, facts: Any):
         return None if self.link.type_at is None or facts.version else self.link.type_at + 4 * facts.tags
 
-    def _ethertype(self, operation, k, mask, facts):
+    def _ethertype(self, operation: int, k: int, mask: int, facts: Any):
         if operation != 0x10 or mask != _WORD or k < 0x600:
             return (TRUE, facts), (TRUE, facts)
         if k in _VLANS:
@@ -196,7 +203,7 @@ class _Walk:
         # Behind LLC and SNAP the index has a type where the frame has its length: nothing follows of "not k".
         return (("range", "ethertype", k, k), found), (TRUE, facts)
 
-    def _ipv4(self, operation, offset, size, k, mask):
+    def _ipv4(self, operation: int, offset: int, size: int, k: int, mask: int):
         if (offset, size) == (9, 1):
             return _compared(operation, "protocol", k, 0xFF, mask)
         if (offset, size) == (4, 2):
@@ -204,7 +211,7 @@ class _Walk:
         return self._address(operation, {(12, 4): "src", (16, 4): "dst"}.get((offset, size)), k, mask)
 
     @staticmethod
-    def _address(operation, column, k, mask):
+    def _address(operation: int, column: str | None, k: int, mask: int):
         """An IPv4 address; column None: none of the index."""
         if not column or operation not in (0x10, 0x20, 0x30):
             return TRUE, TRUE
@@ -215,7 +222,7 @@ class _Walk:
             return TRUE, TRUE
         return ("range", column, _MAPPED | k, _MAPPED | high), ("outside", column, _MAPPED | k, _MAPPED | high)
 
-    def _ipv6(self, operation, offset, size, k, mask, facts):
+    def _ipv6(self, operation: int, offset: int, size: int, k: int, mask: int, facts: Any):
         same = (TRUE, facts), (TRUE, facts)
         if (offset, size) == (6, 1) and operation == 0x10 and mask == _WORD:
             found = facts._replace(next_header=k)
@@ -238,19 +245,19 @@ class _Walk:
         return same
 
 
-def _arithmetic(code, a, k):
+def _arithmetic(code: int, a: int | tuple | None, k: Any):
     if code & 0xF0 == 0x50 and isinstance(k, int) and isinstance(a, tuple):  # and
         return ("and", a[1], a[2] & k) if a[0] == "and" else ("and", a, k)
     return None
 
 
-def _range_end(k, mask):
+def _range_end(k: int, mask: int):
     """The last of the words with k in the bits of the mask, if they are a range."""
     free = ~mask & _WORD
     return None if k & free or free & (free + 1) else k | free
 
 
-def _transport(operation, offset, size, k, mask):
+def _transport(operation: int, offset: int, size: int, k: int, mask: int):
     if (offset, size) in ((0, 2), (2, 2)):
         return _compared(operation, "src_port" if offset == 0 else "dst_port", k, 0xFFFF, mask)
     if (offset, size) != (13, 1):
@@ -263,7 +270,7 @@ def _transport(operation, offset, size, k, mask):
     return TRUE, TRUE
 
 
-def _compared(operation, column, k, last, mask, base=0):
+def _compared(operation: int, column: str, k: int, last: int, mask: int, base: int = 0):
     """A column of 0 to `last` with k; in the index its values begin at `base`."""
     if mask & last != last or operation == 0x40:
         return TRUE, TRUE
@@ -274,7 +281,7 @@ def _compared(operation, column, k, last, mask, base=0):
     return ("range", column, base + low, base + high), ("outside", column, base + low, base + high)
 
 
-def _sql(term, address, never_null=()):
+def _sql(term: tuple, address: Callable, never_null: tuple = ()):
     kind = term[0]
     if kind in ("and", "or"):
         return "(" + f" {kind.upper()} ".join(_sql(t, address, never_null) for t in term[1]) + ")"
@@ -297,7 +304,7 @@ _OF_EACH_FLOW = ("src", "dst", "protocol")
 _BACK = {"src": "dst", "dst": "src", "src_port": "dst_port", "dst_port": "src_port"}
 
 
-def _of_non_ip(term):
+def _of_non_ip(term: tuple):
     """What remains of a term for packets with another ethertype than IP's, or none."""
     if term[0] in ("and", "or"):
         return (_all if term[0] == "and" else _any)(*map(_of_non_ip, term[1]))
@@ -306,7 +313,7 @@ def _of_non_ip(term):
     return TRUE if len(term) > 1 and term[1] in _NOT_OF_ARP else term
 
 
-def _of_flow(term):
+def _of_flow(term: tuple):
     """What remains of a term for a row of `flows`, when it is about the packets of that flow."""
     if term[0] in ("and", "or"):
         return (_all if term[0] == "and" else _any)(*map(_of_flow, term[1]))
@@ -315,7 +322,7 @@ def _of_flow(term):
     return term if len(term) > 1 and term[1] in _FLOW else term if term in (TRUE, FALSE) else TRUE
 
 
-def _by_address(term):
+def _by_address(term: tuple):
     """What the term says of addresses, as alternatives: sets of ranges that hold together. None: nothing."""
     if term[0] == "range" and term[1] in ("src", "dst"):
         return {frozenset([term])}
@@ -332,17 +339,17 @@ def _by_address(term):
     return out
 
 
-def _contradict(ranges):
+def _contradict(ranges: frozenset[tuple]):
     return any(a[1] == b[1] and (a[3] < b[2] or b[3] < a[2]) for a in ranges for b in ranges)
 
 
-def _fewest(alternatives):
+def _fewest(alternatives: set[frozenset[tuple]]):
     """Without those that another one has in it. None: there are too many."""
     out = {a for a in alternatives if not any(b < a for b in alternatives)}
     return out if len(out) <= _ALTERNATIVES_MAX else None
 
 
-def _swapped(term):
+def _swapped(term: tuple):
     """The condition for packets in the other direction."""
     if term[0] in ("and", "or"):
         return term[0], tuple(map(_swapped, term[1]))
@@ -352,24 +359,24 @@ def _swapped(term):
 class Condition:
     """On rows of `packets`, and on rows of `flows`."""
 
-    def __init__(self, term):
+    def __init__(self, term: tuple):
         self.term = term
 
     @property
-    def always(self):
+    def always(self) -> bool:
         return self.term == TRUE
 
     @property
-    def never(self):
+    def never(self) -> bool:
         return self.term == FALSE
 
     @property
-    def of_flows(self):
+    def of_flows(self) -> Condition:
         """A condition on `flows` that may have such packets in one of their directions; TRUE if none follows."""
         term = _of_flow(self.term)
         return Condition(_any(term, _swapped(term)))
 
-    def flows(self, address):
+    def flows(self, address: Callable) -> list[str]:
         """Conditions on `flows` as SQL, of which one holds for each flow that may have such packets. Comparisons of
         addresses stand alone where that is possible: bloom filters are for those."""
         term = self.of_flows.term
@@ -380,19 +387,19 @@ class Condition:
         return [" AND ".join([*(_sql(t, address, _OF_EACH_FLOW) for t in sorted(a)), condition]) for a in alternatives]
 
     @property
-    def of_non_ip(self):
+    def of_non_ip(self) -> Condition:
         """A condition on packets that are not IP's."""
         return Condition(_of_non_ip(self.term))
 
-    def __or__(self, other):
+    def __or__(self, other: Condition):
         return Condition(_any(self.term, other.term))
 
-    def sql(self, address):
+    def sql(self, address: Callable) -> str:
         """As SQL; `address` makes a literal of 16 bytes."""
         return _sql(self.term, address)
 
 
-def condition(program, linktype):
+def condition(program: list[tuple], linktype: int) -> Condition:
     """A Condition that holds for every packet that the program accepts."""
     link = _LINKS.get(linktype)
     if link is None:

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Where the build, or an installation, has what these programs need of it."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import sys
 from pathlib import Path
 
 
-def candidates(variable, in_build, installed):
+def candidates(variable: str, in_build: str, installed: list[str]) -> list[Path]:
     """Paths of a file, the first that exists counts: only the one that the variable names, if it does; else that of a
     build folder (in_build: its path there) beside the sources or beside this environment, or of an installation
     (installed: paths below its prefix)."""

@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What recordings say about their recorders' clocks: `clock` of meta.json, see docs/archive.md."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from . import show, units
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .layout import Part
 
 SETTINGS = 3  # that are printed of a recorder
 
 
-def merged(states):
+def merged(states: list[dict] | Iterator) -> dict | None:
     """The clock of several parts as that of one; None where none of them says anything."""
     states = [state for state in states if state]
     if not states:
         return None
 
-    def most(key):
+    def most(key: str):
         return max((state[key] for state in states if state[key] is not None), default=None)
 
     said = [state["synchronized"] for state in states if state["synchronized"] is not None]
@@ -27,7 +36,7 @@ def merged(states):
     }
 
 
-def of_recorders(parts):
+def of_recorders(parts: list[Part]) -> dict[str, dict]:
     """{recorder: clock or None}"""
     found = {}
     for part in parts:
@@ -35,7 +44,7 @@ def of_recorders(parts):
     return {recorder: merged(states) for recorder, states in sorted(found.items())}
 
 
-def errors(parts):
+def errors(parts: list[Part]) -> dict[str, int]:
     """{recorder: by how much its clock is off at most, ns}, of those whose clocks were synchronized and never set."""
     return {
         recorder: state["max_error_ns"]
@@ -44,7 +53,7 @@ def errors(parts):
     }
 
 
-def notes(found):
+def notes(found: dict[str, dict]) -> Iterator:
     """Sentences on clocks that were not synchronized, or were set."""
     for recorder, state in found.items():
         if not state:

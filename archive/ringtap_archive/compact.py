@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Joins small parts of an hour: pcapng files behind each other are a pcapng file of several sections."""
 
+from __future__ import annotations
+
 import itertools
 import os
 import time
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,8 +15,17 @@ from . import clocks, document, frames, ingest, layout, options, private, show, 
 from .errors import Refused
 from .store import Archive, no_space
 
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Any
 
-def arguments(parser):
+    from .layout import Part
+    from .main import Parser
+
+
+def arguments(parser: Parser) -> None:
     options.archive(parser)
     parser.add_argument(
         "--below",
@@ -32,14 +44,14 @@ def arguments(parser):
     options.as_json(parser)
 
 
-def has_ids(part):
+def has_ids(part: Part) -> bool:
     """Packet ids, and the fates that they have, belong to one recording: of two in a file, latencies and fates would be
     mixed."""
     ids = pq.read_table(part.packets, columns=["packet_id"]).column(0)
     return ids.null_count < len(ids)
 
 
-def joinable(part, below):
+def joinable(part: Part, below: int) -> bool:
     """Late packets would make other parts than one. What compact has made is not made again unless it
     grows by another one."""
     begin = layout.hour_of(part.folder)
@@ -52,11 +64,11 @@ def joinable(part, below):
     )
 
 
-def groups(parts, below, most):
+def groups(parts: list[Part], below: Any, most: int) -> Iterator:
     """Lists of two or more parts of one folder, in the order of time; also of one kind of index, and of
     storage."""
 
-    def kind(part):
+    def kind(part: Part):
         return str(part.folder), part.meta["lean"], part.pcapng.suffix
 
     small = sorted((part for part in parts if joinable(part, below)), key=lambda part: (kind(part), part.first_ns))
@@ -72,7 +84,7 @@ def groups(parts, below, most):
         yield group
 
 
-def keep_losses(meta, group):
+def keep_losses(meta: dict, group: list[Part]) -> None:
     """Those of the parts: statistics are judged by all packets of a file, and parts of it no longer have
     them. Interfaces are numbered on from part to part."""
     begins = list(itertools.accumulate((len(part.meta["interfaces"]) for part in group), initial=0))
@@ -85,7 +97,7 @@ def keep_losses(meta, group):
         meta["losses_beyond"] = sum(part.meta.get("losses_beyond", 0) for part in group)
 
 
-def join(archive, group):
+def join(archive: Archive, group: Any) -> Path | None:
     """Replaces the parts by one. Returns its path."""
     first = group[0]
     with archive.staging() as staging:
@@ -125,7 +137,7 @@ def join(archive, group):
         return first.folder / job.metas[0]["pcapng"]["file"]
 
 
-def run(args):
+def run(args: Namespace) -> Any:
     pa.set_cpu_count(1)
     archive = Archive(args.archive, shared=args.shared)
     begin = time.monotonic_ns()

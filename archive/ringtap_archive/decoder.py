@@ -10,6 +10,8 @@
 A part's packets are read to their end, in this order and once; what is left when the next part is
 asked for is read and dropped."""
 
+from __future__ import annotations
+
 import array
 import ctypes
 import errno
@@ -17,12 +19,20 @@ import json
 import os
 import stat
 import tempfile
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from . import packed
 from .built import candidates
 from .errors import Lost, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Any
+
+    from pyarrow import Table
 
 LIBRARY = "libringtap-archive.so"
 _LEAN, _NO_DIGEST, _NO_FLOWS = 1, 2, 4
@@ -80,12 +90,12 @@ def _library():
     return _lib
 
 
-def version():
+def version() -> str:
     """Version of the decoder."""
     return _library().rt_archive_version().decode()
 
 
-def open(path, lean=False, digest=True, flows=True):
+def open(path: Path, lean: bool = False, digest: bool = True, flows: bool = True) -> Decoder | None:
     """The recording at this path, pcapng or classic pcap; a Decoder."""
     return Decoder(path, lean, digest, flows)
 
@@ -95,7 +105,7 @@ class Decoder:
     its packets have been read. `converted`: it is a classic pcap file, and all offsets are those of
     the pcapng that it was made into, which convert() and read() give."""
 
-    def __init__(self, path, lean=False, digest=True, flows=True):
+    def __init__(self, path: Path, lean: bool = False, digest: bool = True, flows: bool = True):
         self.path = os.fspath(path)
         self.handle, self.converted, self._torn, self._part = ctypes.c_void_p(), False, None, None
         self._lib, self._flags = _library(), lean * _LEAN | (not digest) * _NO_DIGEST | (not flows) * _NO_FLOWS
@@ -135,13 +145,13 @@ class Decoder:
         self.converted, self._torn = True, torn.value.decode() or None
         return True
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_) -> None:
         self.close()
 
-    def close(self):
+    def close(self) -> None:
         self._torn = self.torn
         self._lib.rt_archive_close(self.handle)
         self.handle = ctypes.c_void_p()
@@ -150,16 +160,16 @@ class Decoder:
             self._fd = -1
 
     @property
-    def torn(self):
+    def torn(self) -> str:
         torn = self._lib.rt_archive_torn(self.handle) if self.handle else None
         return torn.decode() if torn else self._torn
 
     @property
-    def size(self):
+    def size(self) -> int:
         """Bytes of the file, as pcapng."""
         return os.fstat(self._fd).st_size
 
-    def read(self, offset, length):
+    def read(self, offset: int, length: int) -> bytes:
         """Bytes of the file, as pcapng; fewer at its end."""
         out = bytearray()
         while len(out) < length:
@@ -169,11 +179,11 @@ class Decoder:
             out += data
         return bytes(out)
 
-    def readinto(self, offset, buffer):
+    def readinto(self, offset: int, buffer: bytearray | memoryview) -> int:
         """As read(), into a buffer; returns how many bytes."""
         return os.preadv(self._fd, [buffer], offset)
 
-    def convert(self, to):
+    def convert(self, to: Path) -> None:
         """Writes the file as pcapng to this path."""
         offset = 0
         with _create(to) as out:
@@ -181,7 +191,7 @@ class Decoder:
                 out.write(data)
                 offset += len(data)
 
-    def parts(self):
+    def parts(self) -> Iterator:
         """One for each hour, in the order of the file."""
         while True:
             if self._part:
@@ -196,11 +206,11 @@ class Decoder:
             yield self._part
 
 
-def _create(path):
+def _create(path: Path):
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666), "wb")
 
 
-def _unpacked(file):
+def _unpacked(file: Any):
     """The beginning of a compressed recording, in memory: up to where it is damaged, or _FOLLOWING_MAX."""
     fd = os.memfd_create("ringtap-following")
     try:
@@ -216,7 +226,7 @@ def _unpacked(file):
     return fd
 
 
-def _open_other(path):
+def _open_other(path: str | Path):
     """-1: it cannot be read as a regular file. A FIFO must not make this wait."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -240,21 +250,21 @@ class Part:
     without packets); late, whether it has packets of an earlier hour; interfaces, losses, section and
     clock, as meta.json has them."""
 
-    def __init__(self, decoder):
+    def __init__(self, decoder: Decoder):
         self._decoder, self._lib, self._handle = decoder, decoder._lib, decoder.handle
         length = ctypes.c_size_t()
         at = self._lib.rt_archive_part_header(self._handle, length)
         self.header = ctypes.string_at(at, length.value) if length.value else b""
         self._reader = self._known = self._flows = None
 
-    def _stream(self, function):
+    def _stream(self, function: Any):
         stream = _Stream()
         result = function(self._handle, stream)
         if result:
             raise Refused(f"cannot read '{self._decoder.path}': {os.strerror(-result)}")
         return pa.RecordBatchReader._import_from_c(ctypes.addressof(stream))
 
-    def batches(self):
+    def batches(self) -> Iterator:
         """The packets, as record batches of at most 128 Ki rows."""
         if self._known:
             return
@@ -265,12 +275,12 @@ class Part:
             raise Refused(f"cannot read '{self._decoder.path}': {error}") from None
         self._end()
 
-    def finish(self):
+    def finish(self) -> None:
         """Reads and drops what is left."""
         for _ in self.batches():
             pass
 
-    def cuts_from(self, first):
+    def cuts_from(self, first: int) -> Any:
         """cuts[first:], as far as packets have been read."""
         count, cuts = ctypes.c_size_t(), array.array("Q")
         at = self._lib.rt_archive_part_cuts(self._handle, count)
@@ -288,7 +298,7 @@ class Part:
         self._lib.rt_archive_free(text)
         self._known = {**info, "begin": begin.value, "end": end.value, "cuts": cuts}
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str):
         if name.startswith("_"):
             raise AttributeError(name)
         if not self._known:
@@ -297,7 +307,7 @@ class Part:
             raise AttributeError(name)
         return self._known[name]
 
-    def look_ahead(self, following=None):
+    def look_ahead(self, following: str | Path | None = None) -> bool:
         """Before flows are read: what becomes of the packets within a minute behind the part's end, in the file, and in the
         one that follows it in the recording. Whether the flows are now others than those of the part alone."""
         self.finish()
@@ -311,13 +321,13 @@ class Part:
             raise Refused(f"cannot read '{self._decoder.path}': {os.strerror(-result)}")
         return bool(result)
 
-    def flow_batches(self):
+    def flow_batches(self) -> Iterator:
         """The flows, sorted by flow_id, as record batches: for more than memory should hold at once."""
         self.finish()
         with self._stream(self._lib.rt_archive_part_flows) as reader:
             yield from reader
 
-    def flows(self):
+    def flows(self) -> Table:
         """The flows as a table, sorted by flow_id."""
         if self._flows is None:
             self.finish()

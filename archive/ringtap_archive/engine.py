@@ -5,6 +5,8 @@ The files come from the parts' meta.json: of the recorders and of the hours that
 a file the engine skips row groups by statistics and bloom filters; see docs/archive.md.
 """
 
+from __future__ import annotations
+
 import contextlib
 import datetime
 import hashlib
@@ -12,10 +14,21 @@ import pathlib
 import re
 import tempfile
 import warnings
+from typing import TYPE_CHECKING
 
 from . import addresses, layout, show
 from .errors import Refused, Refusing
 from .store import Archive
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Any
+
+    from duckdb import DuckDBPyConnection
+    from pyarrow import RecordBatchReader, Table
+
+    from .layout import Part
 
 _VIEWS = re.compile(r"\b(losses|interfaces)\b", re.IGNORECASE)
 
@@ -40,18 +53,18 @@ INTERFACES = [
 PARTITION = [("recorder", "STRING"), ("date", "DATE"), ("hour", "INT")]
 
 
-def number(part):
+def number(part: Part) -> int:
     """A part's number: the same at every opening and in both engines, and exact in the doubles of JSON's readers."""
     key = f"{part.recorder}/{part.folder.parent.name[5:]}/{int(part.folder.name[5:])}/{part.number}"
     return int(hashlib.md5(key.encode(), usedforsecurity=False).hexdigest()[:13], 16)
 
 
-def mentioned(text):
+def mentioned(text: str) -> set[str]:
     """Which of the views that meta.json holds may be in the text: few texts need them."""
     return {match.lower() for match in _VIEWS.findall(text)}
 
 
-def rows(found, kind):
+def rows(found: list[Part], kind: str) -> tuple:
     """Rows of a view that comes from meta.json: one list a column, then the part's columns."""
     columns = LOSSES if kind == "losses" else INTERFACES
     values = [[] for _ in range(len(columns) + 4)]
@@ -65,10 +78,10 @@ def rows(found, kind):
     return names, values
 
 
-def windows(since, until):
+def windows(since: int | None, until: int | None) -> dict[str, str]:
     """The condition of each view on its times."""
 
-    def bounds(first, last):
+    def bounds(first: str, last: str):
         terms = [f"{last} >= {since}"] if since is not None else []
         terms += [f"{first} < {until}"] if until is not None else []
         return " AND ".join(terms) or "true"
@@ -84,7 +97,7 @@ def windows(since, until):
 class Engine:
     """What both engines share. Until it is closed, prune and compact wait."""
 
-    def __init__(self, archive, since, until, recorders):
+    def __init__(self, archive: Any, since: int | None, until: int | None, recorders: list[str] | None):
         self.archive, self.since, self.until = pathlib.Path(archive), since, until
         self._numbers = None
         with contextlib.ExitStack() as reading:
@@ -107,29 +120,36 @@ class Engine:
                 "bytes are those of the sample, and maxima are too low"
             )
 
-    def close(self):
+    def close(self) -> None:
         self._reading.close()
 
-    def part(self, number_):
+    def part(self, number_: int) -> Part:
         """The part of a row's column `part`."""
         if self._numbers is None:
             self._numbers = {number(part): part for part in self.parts}
         return self._numbers[number_]
 
-    def files(self, view, parts=None):
+    def files(self, view: str, parts: list[Part] | None = None) -> list[str]:
         """Files of the view "packets" or "flows"."""
         return [
             str(getattr(part, view)) for part in (self.parts if parts is None else parts) if part.meta[view]["rows"]
         ]
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_) -> None:
         self.close()
 
 
-def open(archive, engine="duckdb", since=None, until=None, recorders=None, **options):
+def open(
+    archive: Path,
+    engine: str = "duckdb",
+    since: int | None = None,
+    until: int | None = None,
+    recorders: list[str] | None = None,
+    **options,
+) -> Any:
     """Views packets, flows, losses, interfaces of the times [since, until) in ns; ip() and ip_text() in SQL."""
     if engine == "spark":
         from . import spark
@@ -138,16 +158,16 @@ def open(archive, engine="duckdb", since=None, until=None, recorders=None, **opt
     return DuckEngine(archive, since, until, recorders, **options)
 
 
-def quoted(text):
+def quoted(text: str) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
-def file_list(files):
+def file_list(files: list[str]) -> str:
     """DuckDB takes file names for patterns."""
     return "[" + ", ".join(quoted(re.sub(r"([\[*?])", r"[\1]", name)) for name in files) + "]"
 
 
-def blob(data):
+def blob(data: bytes) -> str:
     """DuckDB's literal of bytes."""
     return "'" + "".join(f"\\x{byte:02X}" for byte in data) + "'::BLOB"
 
@@ -159,29 +179,29 @@ PART = "CAST('0x' || left(md5(concat(recorder, '/', date, '/', hour, '/', regexp
 class Result:
     """Rows of DuckDB, which computes them as they are fetched."""
 
-    def __init__(self, cursor):
+    def __init__(self, cursor: DuckDBPyConnection):
         self._cursor = cursor
         self.columns = [column[0] for column in cursor.description or []]
         self.addresses = [
             i for i, column in enumerate(cursor.description or []) if str(column[1]) in ("BLOB", "BINARY")
         ]
 
-    def batches(self, count=4096):
+    def batches(self, count: int = 4096) -> Iterator:
         """Lists of at most `count` rows."""
         with refusing():
             while rows := self._cursor.fetchmany(count):
                 yield rows
 
-    def all(self):
+    def all(self) -> list[tuple]:
         with refusing():
             return self._cursor.fetchall()
 
-    def arrow(self):
+    def arrow(self) -> Table:
         with refusing(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about a copy: results are small
             return self._cursor.to_arrow_table()
 
-    def reader(self, count=65536):
+    def reader(self, count: int = 65536) -> RecordBatchReader:
         """A pyarrow.RecordBatchReader."""
         with refusing(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -191,7 +211,7 @@ class Result:
 class refusing(Refusing):
     """DuckDB's errors, by their first line."""
 
-    def reason(self, error):
+    def reason(self, error: Any) -> Any:
         import duckdb
 
         if not isinstance(error, duckdb.Error):
@@ -203,7 +223,15 @@ class refusing(Refusing):
 class DuckEngine(Engine):
     """DuckDB in this process."""
 
-    def __init__(self, archive, since=None, until=None, recorders=None, memory=None, threads=None):
+    def __init__(
+        self,
+        archive: Any,
+        since: int | None = None,
+        until: int | None = None,
+        recorders: list[str] | None = None,
+        memory: str | None = None,
+        threads: int | None = None,
+    ):
         super().__init__(archive, since, until, recorders)
         import duckdb
 
@@ -228,7 +256,7 @@ class DuckEngine(Engine):
             for view in ("packets", "flows"):
                 self.con.execute(f"CREATE VIEW {view} AS {self.select(view, self.parts)}")
 
-    def select(self, view, parts):
+    def select(self, view: str, parts: list[Part]) -> str:
         """A SELECT of the view's rows in these parts. Flows of format 1 have no reasons."""
         from . import schema
 
@@ -239,7 +267,7 @@ class DuckEngine(Engine):
         ]
         return " UNION ALL BY NAME ".join(filter(None, found)) or _nothing(view)
 
-    def _select(self, view, files, lacks):
+    def _select(self, view: str, files: list[str], lacks: list[str] | tuple):
         """None: no files."""
         if not files:
             return None
@@ -251,7 +279,7 @@ class DuckEngine(Engine):
             f"hive_types = {{{types}}}) WHERE {windows(self.since, self.until)[view]}"
         )
 
-    def _prepare(self, text):
+    def _prepare(self, text: str):
         """Makes what the text needs and few texts do; returns it with addresses for calls of ip()."""
         for view in mentioned(text) - self._made:
             self._made.add(view)
@@ -266,23 +294,23 @@ class DuckEngine(Engine):
             self.con.create_function("ip", addresses.packed, ["VARCHAR"], "BLOB")
         return text
 
-    def sql(self, text):
+    def sql(self, text: str) -> Result | None:
         """Runs it; the rows come as they are fetched."""
         with refusing():
             text = self._prepare(text)
             return Result(self.con.cursor().execute(text))
 
-    def keep(self, name, text):
+    def keep(self, name: str, text: str) -> None:
         """A table of this name with the rows, computed once."""
         self.sql(f"CREATE OR REPLACE TABLE {name} AS {text}").all()
 
-    def close(self):
+    def close(self) -> None:
         self.con.close()
         self._temporary.cleanup()
         super().close()
 
 
-def _nothing(view):
+def _nothing(view: str):
     """A view of an archive without files."""
     from . import schema
 

@@ -1,12 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap archive fetch`: packets of all recorders, as one pcapng in the order of time."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from . import bpf, engine, filters, options, pick, private, show, units
 from .errors import Refused, WrongCommandLine
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from .bpf import Condition
+    from .engine import DuckEngine
+    from .layout import Part
+    from .main import Parser
+    from .pick import Output
 
 MEMORY = "1GB"  # DuckDB's; it sorts more than that on disk
 FLOWS_MAX = 100_000  # as many flows are looked for by their ids; more by what the filter says of packets
@@ -18,7 +32,7 @@ PAGE = """Examples:
   ringtap archive fetch -A /archive "port 53" --from 2026-11-24 --to 2026-11-25 --wireshark"""
 
 
-def arguments(parser):
+def arguments(parser: Parser) -> None:
     options.archive(parser)
     parser.add_argument("filter", nargs="?", metavar="FILTER", help="what packets, as in pcap-filter(7) (all)")
     parser.add_argument("--where", metavar="SQL", help="what packets, as a condition on the view packets")
@@ -32,7 +46,7 @@ def arguments(parser):
     parser.formatter_class, parser.epilog = options.Page, PAGE
 
 
-def _groups(parts):
+def _groups(parts: list[Part]):
     """Lists of parts that overlap in time, one after the other."""
     group, end = [], None
     for part in sorted(parts, key=lambda part: part.first_ns):
@@ -48,19 +62,19 @@ def _groups(parts):
 class Plan:
     """Which rows of `packets` are read: queries that have together all packets that match, and more."""
 
-    def __init__(self, con, condition, where):
+    def __init__(self, con: DuckEngine, condition: Condition, where: str | None):
         self.con, self.condition = con, condition
         self.where = f"({where}\n)" if where else None  # it may end in a comment
         self.damaged = {}  # error by file
         self.parts = [part for part in con.parts if part.meta["packets"]["rows"]]
 
-    def rows(self):
+    def rows(self) -> Iterator:
         """Lists of (time, part's number, offset, interface), in the order of time."""
         for make, parts in self._queries():
             yield from self._sorted(make, parts)
 
-    def _sorted(self, make, parts):
-        def run(some):
+    def _sorted(self, make: Any, parts: list[Part]):
+        def run(some: list[Part]):
             return self.con.sql(f"{make(some)} ORDER BY time_ns, part, file_offset").batches()
 
         try:
@@ -72,7 +86,7 @@ class Plan:
             yield first
             yield from batches
 
-    def _readable(self, make, parts, error):
+    def _readable(self, make: Callable, parts: list[Part], error: Refused):
         """The parts without damage in their index."""
         self._check_where()
         good = []
@@ -86,7 +100,7 @@ class Plan:
             raise error
         return good
 
-    def check(self):
+    def check(self) -> None:
         """Refuses a condition that is not SQL, before a file is written."""
         if self.where and self.parts:
             try:
@@ -116,14 +130,14 @@ class Plan:
         for group in _groups(self.parts):
             yield lambda parts: self._select(parts, condition), group
 
-    def _select(self, parts, condition):
+    def _select(self, parts: list[Part], condition: str):
         view = self.con.select("packets", parts)
         return f"SELECT time_ns, part, file_offset, interface FROM ({view}) WHERE {condition}"
 
     def _find_flows(self):
         """Makes a table of the flows that may match; returns the number of their packets. None: they are too many."""
 
-        def make(parts):
+        def make(parts: list[Part]):
             view = self.con.select("flows", parts)
             columns = "part, flow_id, packets_ab + packets_ba AS packets"
             found = [f"SELECT {columns} FROM ({view}) WHERE {text}" for text in self.condition.flows(engine.blob)]
@@ -137,7 +151,7 @@ class Plan:
         count, packets = self.con.sql("SELECT count(*), coalesce(sum(packets), 0) FROM wanted").all()[0]
         return packets if count <= FLOWS_MAX else None
 
-    def _of_flows(self, parts, having, condition):
+    def _of_flows(self, parts: list[Part], having: set[int], condition: str):
         """Packets of the flows, in the parts that have them; and packets without a flow."""
         found = [part for part in parts if engine.number(part) in having]
         return " UNION ALL ".join(
@@ -150,7 +164,7 @@ class Plan:
         ids = self.con.sql("SELECT DISTINCT flow_id FROM wanted LIMIT 2").all()
         return f"flow_id = {ids[0][0]}" if len(ids) == 1 else "flow_id IN (SELECT flow_id FROM wanted)"
 
-    def _without_flow(self, parts, condition):
+    def _without_flow(self, parts: list[Part], condition: str):
         """Packets of other ethertypes than IP's; and of IP with headers that are cut or malformed, which few parts have."""
         others = self.condition.of_non_ip
         whole = [part for part in parts if part.meta["packets"].get("flowless") == 0]
@@ -162,14 +176,14 @@ class Plan:
         ) + ([self._select(rest, f"flow_id IS NULL AND {condition}")] if rest else [])
 
 
-def _condition(con, expression):
+def _condition(con: DuckEngine, expression: str | None):
     linktypes = {interface["linktype"] for part in con.parts for interface in part.meta["interfaces"]}
     if not expression:
         return bpf.Condition(bpf.TRUE)
     return filters.condition(expression, sorted(linktypes or {filters.ETHERNET}))
 
 
-def _comment(args):
+def _comment(args: Namespace):
     terms = [
         args.filter or "all packets",
         args.where and f"where {args.where}",
@@ -180,7 +194,7 @@ def _comment(args):
 
 
 @contextlib.contextmanager
-def _opened(args):
+def _opened(args: Namespace):
     """The file to write."""
     if args.wireshark:
         import subprocess
@@ -202,7 +216,7 @@ def _opened(args):
             yield file
 
 
-def _copy(plan, output, most):
+def _copy(plan: Plan, output: Output, most: int | None):
     for rows in plan.rows():
         for row in rows:
             output.add(*row)
@@ -210,7 +224,7 @@ def _copy(plan, output, most):
                 return
 
 
-def _report(output, plan, quiet):
+def _report(output: Output, plan: Plan, quiet: bool):
     for error, count in output.missing.items():
         show.warn(f"fetch: {error}: {count} packet{'s' * (count != 1)} missing")
     for name, error in plan.damaged.items():
@@ -225,7 +239,7 @@ def _report(output, plan, quiet):
     return 1 if output.missing or plan.damaged else 0
 
 
-def run(args):
+def run(args: Namespace) -> Any:
     if bool(args.file) == args.wireshark:
         raise WrongCommandLine("fetch: give -w FILE, -w - or --wireshark")
     if args.file == "-" and os.isatty(1):

@@ -4,12 +4,20 @@
 What the index can decide of a filter is read off its program, see bpf.py.
 """
 
+from __future__ import annotations
+
 import ctypes
 import functools
 import operator
+from typing import TYPE_CHECKING
 
 from . import bpf
 from .errors import Refused
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .bpf import Condition
 
 SNAPLEN = 262144
 _NAMES = ("libpcap.so.0.8", "libpcap.so.1", "libpcap.so")
@@ -72,7 +80,7 @@ def _libpcap():
 class Filter:
     """One expression for one link type."""
 
-    def __init__(self, expression, linktype=ETHERNET):
+    def __init__(self, expression: str, linktype: int = ETHERNET):
         self.linktype = linktype
         self._program = _Program()
         self._header = _Header()
@@ -80,7 +88,7 @@ class Filter:
         self.rejects_all = False
         self._compile(expression)
 
-    def _compile(self, expression):
+    def _compile(self, expression: str):
         pcap = _libpcap()
         handle = pcap.pcap_open_dead(_DLT.get(self.linktype, self.linktype), SNAPLEN)
         try:
@@ -100,18 +108,18 @@ class Filter:
         if self._match:
             _libpcap().pcap_freecode(ctypes.byref(self._program))
 
-    def instructions(self):
+    def instructions(self) -> list[tuple]:
         """(code, jt, jf, k) of the program."""
         if self.rejects_all:
             return [(bpf.RETURN, 0, 0, 0)]
         array = ctypes.cast(self._program.instructions, ctypes.POINTER(_Instruction * self._program.count)).contents
         return [(i.code, i.jt, i.jf, i.k) for i in array]
 
-    def condition(self):
+    def condition(self) -> Condition:
         """What the index can decide of it: a bpf.Condition that holds for every packet that matches."""
         return bpf.condition(self.instructions(), self.linktype)
 
-    def matches(self, address, captured, length):
+    def matches(self, address: int, captured: int, length: int) -> bool:
         """Does the packet at this address of memory match?"""
         if self.rejects_all:
             return False
@@ -124,15 +132,15 @@ class _None:
     """The filter means nothing for the link type: no packet matches."""
 
     @staticmethod
-    def matches(*_):
+    def matches(*_) -> bool:
         return False
 
     @staticmethod
-    def condition():
+    def condition() -> Any:
         return bpf.Condition(bpf.FALSE)
 
 
-def for_linktype(expression, linktype):
+def for_linktype(expression: str, linktype: int) -> Any:
     """A filter, or one that matches nothing if the expression is not for packets of this link type."""
     try:
         return Filter(expression, linktype)
@@ -140,7 +148,7 @@ def for_linktype(expression, linktype):
         return _None
 
 
-def condition(expression, linktypes):
+def condition(expression: str, linktypes: list[int]) -> Condition | None:
     """On packets of interfaces with these link types, a bpf.Condition. Refused if the filter is for none of them."""
     found, refused = [], None
     for linktype in linktypes:

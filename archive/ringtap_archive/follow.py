@@ -2,14 +2,22 @@
 """Follows packets from one place of recording to another. The statements in sql/ do the work, in DuckDB and Spark alike; here
 is what they have to know: places, pairs of places, and the offsets between the recorders' clocks."""
 
+from __future__ import annotations
+
 import itertools
 import statistics
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
+from typing import TYPE_CHECKING
 
 from . import clocks as recorder_clocks
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .engine import DuckEngine
 
 SLICE_NS = 60_000_000_000  # one offset for each, where clocks drift
 FATES = ("passed", "lost", "appeared", "not judged", "not judged")
@@ -49,33 +57,33 @@ class Clocks:
     drift: float = None  # change of the offset in a second, by time
 
     @property
-    def both(self):
+    def both(self) -> bool:
         return self.least_ns is not None and self.most_ns is not None
 
     @property
-    def directed(self):
+    def directed(self) -> bool:
         """Whether the way of packets that go one way only can be told. Clocks that differ by half of --apart or more have their
         whole difference taken out, and none is left that would tell the way."""
         return bool(self.known or self.both or self.way or not self.coarse_ns)
 
     @property
-    def steady(self):
+    def steady(self) -> bool:
         """One offset explains all packets."""
         return self.both and self.least_ns <= self.most_ns
 
     @property
-    def fine_ns(self):
+    def fine_ns(self) -> int:
         if self.known or not self.both:
             return 0
         return (self.least_ns + self.most_ns) // 2
 
     @property
-    def offset_ns(self):
+    def offset_ns(self) -> int | None:
         """None: cannot be told from delay."""
         return self.coarse_ns + self.fine_ns if self.known or self.both else None
 
     @property
-    def bound_ns(self):
+    def bound_ns(self) -> int | None:
         return 0 if self.known else abs(self.most_ns - self.least_ns + 1) // 2 if self.both else None
 
 
@@ -95,23 +103,23 @@ class Leg:
     counts: dict = field(default_factory=dict)
 
     @property
-    def timed(self):
+    def timed(self) -> bool:
         """Delays are delays, and not delays and an offset."""
         return self.clocks is None or self.clocks.known or self.clocks.both
 
 
-def statement(name, **values):
+def statement(name: str, **values) -> str:
     text = (_SQL / f"{name}.sql").read_text(encoding="utf-8")
     return Template(text).substitute({k: str(v) for k, v in values.items()})
 
 
-def _literal(x):
+def _literal(x: int | str):
     if isinstance(x, str):
         return "'" + x.replace("'", "''") + "'"
     return "CAST(NULL AS BIGINT)" if x is None else str(x)
 
 
-def values(columns, rows):
+def values(columns: Any, rows: Any) -> str:
     """A table of these rows, as text: both engines read it. Without rows, a table of none."""
     names = ", ".join(columns)
     some = rows or [[0] * len(columns)]
@@ -119,14 +127,14 @@ def values(columns, rows):
     return f"SELECT * FROM (VALUES {listed}) AS t({names})" + ("" if rows else " WHERE 1 = 0")
 
 
-def rows_of(con, text):
+def rows_of(con: DuckEngine, text: str) -> list:
     """Rows as dicts."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # DuckDB copies the rows: they are few
         return con.sql(text).arrow().to_pylist()
 
 
-def keep(con, name, text):
+def keep(con: DuckEngine, name: str, text: str) -> None:
     """A table with the rows of the statement, computed once, for as long as con is open."""
     if hasattr(con, "keep"):
         con.keep(name, text)
@@ -134,12 +142,12 @@ def keep(con, name, text):
         con.sql(f"CREATE OR REPLACE TABLE {name} AS {text}").all()
 
 
-def _in_order(path, a, b):
+def _in_order(path: list[str], a: str, b: str):
     """1: a stands before b in the path; -1: behind it; 0: it does not say."""
     return 0 if a not in path or b not in path or a == b else 1 if path.index(a) < path.index(b) else -1
 
 
-def _place_name(r):
+def _place_name(r: dict):
     """Name of an interface; its number if it has none."""
     return str(r["interface"]) if r["name"] in (None, f"interface {r['interface']}") else r["name"]
 
@@ -149,7 +157,16 @@ class Follower:
     caller gives; same_clock: the others are known to be 0. path: recorders in the order in which packets that go one
     way only pass them. between: names of recorders or points; others are left out."""
 
-    def __init__(self, con, where="1 = 1", apart_ns=1_000_000_000, ahead=None, same_clock=False, path=(), between=()):
+    def __init__(
+        self,
+        con: DuckEngine,
+        where: str = "1 = 1",
+        apart_ns: int = 1_000_000_000,
+        ahead: dict[str, int] | None = None,
+        same_clock: bool = False,
+        path: Any = (),
+        between: Any = (),
+    ):
         self.con, self.filter, self.apart_ns = con, where, apart_ns
         self.ahead, self.same_clock, self.path, self.between = ahead or {}, same_clock, list(path), set(between)
         self.points, self.clocks, self.legs, self.zero = [], [], [], 0
@@ -171,7 +188,7 @@ class Follower:
             r["point"] = order.get(r.get("point"))
         self.zero = min((r["first_ns"] for r in self.parts), default=0)
 
-    def _chosen(self, point):
+    def _chosen(self, point: Point):
         return not self.between or {point.recorder, f"{point.recorder}:{point.name}", str(point)} & self.between
 
     def _point_rows(self):
@@ -277,15 +294,15 @@ class Follower:
             rows,
         )
 
-    def _statement(self, name, **more):
+    def _statement(self, name: str, **more):
         return statement(
             name, **{"filter": self.filter, "apart": self.apart_ns, "zero": self.zero, "slice": SLICE_NS, **more}
         )
 
-    def _keep(self, name, **more):
+    def _keep(self, name: str, **more):
         keep(self.con, name, self._statement(name, **more))
 
-    def _rows(self, name, **more):
+    def _rows(self, name: str, **more):
         return rows_of(self.con, self._statement(name, **more))
 
     # ---- clocks
@@ -340,7 +357,7 @@ class Follower:
             self.legs.append(leg)
         return values(("pair", "way", "shift_ns"), shifts)
 
-    def _make_leg(self, pair, way):
+    def _make_leg(self, pair: int, way: int):
         _, x, y, n = self.pairs[pair]
         clocks = self.clocks[n] if n >= 0 else None
         leg = Leg(pair, way, *[self.points[x], self.points[y]][::way], clocks)
@@ -355,7 +372,7 @@ class Follower:
             if leg := legs.get((r["pair"], r["way"])):
                 leg.via.append(self.points[r["point"]])
 
-    def run(self):
+    def run(self) -> Any:
         """Fills points, clocks and legs."""
         self._read_points()
         self._make_pairs()
@@ -392,10 +409,10 @@ class Follower:
 
     # ---- single packets
 
-    def leg(self, row):
+    def leg(self, row: dict) -> Leg:
         return next((g for g in self.legs if (g.pair, g.way) == (row["pair"], row["way"])), None)
 
-    def lost(self, limit=None):
+    def lost(self, limit: int | None = None) -> list[dict]:
         return self._rows(
             "hops_lost",
             points=self._point_rows(),
@@ -403,8 +420,8 @@ class Follower:
             limit=limit if limit is not None else 2**31 - 1,
         )
 
-    def missing(self):
+    def missing(self) -> list[dict]:
         return self._rows("hops_missing", points=self._point_rows(), legs=self._leg_rows(), spans=self._spans())
 
-    def over_time(self, zero_ns, bucket_ns):
+    def over_time(self, zero_ns: int, bucket_ns: int) -> list[dict[str, int]]:
         return self._rows("hops_time", zero=zero_ns, bucket=bucket_ns)

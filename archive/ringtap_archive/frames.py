@@ -3,16 +3,26 @@
 one by one, and a table of their sizes at the end, in a frame that other programs skip: `zstd -d` reads
 the file as any other. Each frame ends in a checksum of its content."""
 
+from __future__ import annotations
+
 import bisect
 import itertools
 import mmap
 import os
 import struct
+from typing import TYPE_CHECKING
 
 import zstandard
 
 from . import private
 from .errors import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Any
+
+    from .index import Digested
 
 FRAME = 1 << 20  # uncompressed, at least, but for the last one
 LEVEL = 1
@@ -37,18 +47,18 @@ class Corrupt(Refused):
 class Writer:
     """Writes to a file object that counts and digests, if the caller asks for it."""
 
-    def __init__(self, file, level=LEVEL):
+    def __init__(self, file: Digested, level: int = LEVEL):
         self.file = file
         self.sizes = []
         self._compressor = zstandard.ZstdCompressor(level=level, write_checksum=True, write_content_size=True)
 
-    def frame(self, data):
+    def frame(self, data: memoryview) -> None:
         """data: whole blocks."""
         packed = self._compressor.compress(data)
         self.file.write(packed)
         self.sizes.append((len(packed), len(data)))
 
-    def finish(self):
+    def finish(self) -> None:
         table = b"".join(itertools.starmap(ENTRY.pack, self.sizes)) + FOOT.pack(len(self.sizes), 0, MAGIC)
         self.file.write(HEAD.pack(SKIPPABLE, len(table)) + table)
 
@@ -56,24 +66,24 @@ class Writer:
 class Plain:
     """A file that is not compressed, read as Reader reads those that are."""
 
-    def __init__(self, path):
+    def __init__(self, path: Path):
         self.path = path
         self.fd = private.open_regular(path)
         self.size = os.fstat(self.fd).st_size
 
-    def read(self, offset, size):
+    def read(self, offset: int, size: int) -> bytes:
         return os.pread(self.fd, size, offset)
 
-    def pieces(self):
+    def pieces(self) -> Iterator:
         return ((at, os.pread(self.fd, FRAME, at)) for at in range(0, self.size, FRAME))
 
-    def close(self):
+    def close(self) -> None:
         os.close(self.fd)
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_) -> None:
         self.close()
 
 
@@ -81,7 +91,7 @@ class Reader(Plain):
     """Reads at offsets of the uncompressed data, for the cost of the frame that has it. The last frame
     is kept: packets that are near each other cost it once."""
 
-    def __init__(self, path):
+    def __init__(self, path: Path):
         super().__init__(path)
         try:
             self._table()
@@ -92,7 +102,7 @@ class Reader(Plain):
         self._decompressor = zstandard.ZstdDecompressor(max_window_size=WINDOW_MAX)
         self._kept = None, b""
 
-    def corrupt(self, text):
+    def corrupt(self, text: str) -> Corrupt:
         return Corrupt(f"{self.path}: {text}; run ringtap archive verify --repair")
 
     def _table(self):
@@ -113,10 +123,10 @@ class Reader(Plain):
         if self.places[-1] != self.size - size - HEAD.size:
             raise self.corrupt("its seek table is not of this file")
 
-    def frames(self):
+    def frames(self) -> int:
         return len(self.places) - 1
 
-    def frame(self, index):
+    def frame(self, index: int) -> bytes:
         """The content of a frame. Raises Corrupt."""
         if self._kept[0] != index:
             begin, end = self.places[index : index + 2]
@@ -134,12 +144,12 @@ class Reader(Plain):
             self._kept = index, data
         return self._kept[1]
 
-    def packed(self, index):
+    def packed(self, index: int) -> Any:
         """The frame as it is stored."""
         begin, end = self.places[index : index + 2]
         return os.pread(self.fd, end - begin, begin)
 
-    def read(self, offset, size):
+    def read(self, offset: int, size: int) -> bytes:
         found = []
         while size > 0 and 0 <= offset < self.size:
             index = bisect.bisect_right(self.offsets, offset) - 1
@@ -149,15 +159,15 @@ class Reader(Plain):
             size -= len(piece)
         return found[0] if len(found) == 1 else b"".join(found)
 
-    def pieces(self):
+    def pieces(self) -> Iterator:
         return ((self.offsets[i], self.frame(i)) for i in range(self.frames()))
 
 
-def open_file(path):
+def open_file(path: Path) -> Plain | Reader:
     return Reader(path) if str(path).endswith(".zst") else Plain(path)
 
 
-def scan(path):
+def scan(path: Path) -> Iterator:
     """The contents of all frames that are whole, in order, without the seek table: for files that are
     damaged. Between frames stands how many bytes were skipped: (content or None, skipped)."""
     with os.fdopen(private.open_regular(path), "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
@@ -178,7 +188,7 @@ def scan(path):
             yield None, skipped
 
 
-def _frame_at(data, at):
+def _frame_at(data: Any, at: int):
     """Content and stored size of the frame; (None, size) of a frame to skip; (None, 0): none is here."""
     if len(data) - at >= HEAD.size:
         magic, size = HEAD.unpack_from(data, at)

@@ -1,18 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Synthetic recordings: the same bytes for the same options and version, on every machine."""
 
+from __future__ import annotations
+
 import argparse
 import contextlib
 import datetime
 import os
 import sys
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from . import units
 from .synthetic import blocks, layouts
 from .synthetic.conversations import Conversations, Packets, mix, pool
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Any
+
+    from numpy import ndarray
 
 VERSION = 1  # another one where the same options give other bytes
 SLICE = 1 << 17  # packets that are computed at once
@@ -51,18 +62,18 @@ class Generator:
 
     def __init__(
         self,
-        seed=1,
-        flows=10_000,
-        size="imix",
-        traffic="realistic",
-        ids=False,
-        fates=False,
-        loss=0.0,
-        rate=1_000_000,
-        burst=4,
-        queues=4,
-        snaplen=SNAPLEN,
-        start_ns=None,
+        seed: int = 1,
+        flows: int = 10_000,
+        size: str = "imix",
+        traffic: str = "realistic",
+        ids: bool = False,
+        fates: bool = False,
+        loss: float = 0.0,
+        rate: int = 1_000_000,
+        burst: int = 4,
+        queues: int = 4,
+        snaplen: int = SNAPLEN,
+        start_ns: int | None = None,
     ):
         """ids: also what is sent, with packet ids; fates: and what becomes of the others. loss: share of the
         records that are missing and counted. rate: packets received a second; burst: packets with one time, on average."""
@@ -86,13 +97,13 @@ class Generator:
         self.buffer = np.empty(0, np.uint8)
         self.open = []
 
-    def write(self, path, packets):
+    def write(self, path: str | Path, packets: int) -> dict[str, int]:
         """Records of N received packets. Returns what was written, as a dictionary."""
         begin_ns = self.now_ns
         seen, lost, resent, written, size = self.seen.copy(), self.lost.copy(), self.resent, 0, 0
         with open_output(path) as out:
 
-            def put(data):
+            def put(data: bytes | memoryview):
                 nonlocal size
                 out.write(data)
                 size += len(data)
@@ -115,7 +126,7 @@ class Generator:
             "last_ns": self.now_ns,
         }
 
-    def _header(self, ns):
+    def _header(self, ns: int):
         parts = [blocks.section(f"ringtap-archive generate {VERSION}")]
         for port in range(PORTS):
             mac = bytes([2, 0, 0, 0, 0, port])
@@ -124,7 +135,7 @@ class Generator:
             parts.append(blocks.fates(blocks.FATES_BEGIN, ns))
         return b"".join(parts)
 
-    def _trailer(self, begin_ns):
+    def _trailer(self, begin_ns: int):
         parts = [
             blocks.statistics(i, begin_ns, self.now_ns, int(self.seen[i]), int(self.lost[i])) for i in range(PORTS)
         ]
@@ -148,7 +159,7 @@ class Generator:
         queues["offered"] = received - not_offered - unknown - still_open
         return queues
 
-    def _slice(self, count, last):
+    def _slice(self, count: int, last: bool):
         raw = self.random.random_raw(count)
         order, p = self.conversations.slice(self.conversations.slots.draw((raw >> np.uint64(32)).astype(np.int64)))
         times = self._times(raw)
@@ -165,7 +176,7 @@ class Generator:
         p, natural = self._lose(p, natural)
         return self._encode(p, natural), fates, len(natural)
 
-    def _times(self, raw):
+    def _times(self, raw: ndarray):
         low = (raw & np.uint64(0xFFFFFFFF)).astype(np.int64)
         new = (low & 1023) * self.burst < 1024
         gap = np.where(new, ((low >> 10) * self.gap_scale) >> 22, 0)
@@ -173,7 +184,7 @@ class Generator:
         self.now_ns = int(times[-1])
         return times
 
-    def _forward(self, p, natural, last):
+    def _forward(self, p: Any, natural: ndarray, last: bool):
         """Gives ids; what is sent comes some microseconds later out of the other port. Returns packets in order of time."""
         tap = (p["interface"] * self.queues + p["queue"])[natural]
         p["id"] = np.zeros(len(natural), np.int64)
@@ -197,7 +208,7 @@ class Generator:
             self.now_ns = max(self.now_ns, int(everything["time"][rows[-1]]))
         return everything, rows[:until], fates
 
-    def _count(self, tap):
+    def _count(self, tap: ndarray):
         """Numbers of each thread, in order of time."""
         order = np.argsort(tap.astype(np.uint8), kind="stable")
         begin = np.flatnonzero(np.diff(tap[order], prepend=-1))
@@ -208,7 +219,7 @@ class Generator:
         flat[tap[order][begin]] += count
         return number
 
-    def _decide(self, p, stays, h):
+    def _decide(self, p: Packets, stays: ndarray, h: ndarray):
         """Fates of what is not sent: most not offered, some unknown or still open at the end."""
         np.add.at(self.totals[0], (p["interface"], p["queue"]), 1)
         rows = np.flatnonzero(stays)
@@ -227,7 +238,7 @@ class Generator:
         chunks = [entries[i : i + blocks.FATES_MOST] for i in range(0, len(entries), blocks.FATES_MOST)]
         return b"".join(blocks.fates(blocks.FATES_PACKETS, self.now_ns, chunk) for chunk in chunks)
 
-    def _lose(self, p, natural):
+    def _lose(self, p: Packets, natural: ndarray):
         """Takes records out, in runs of 16, and counts them in the next one of the same queue and direction."""
         p["drops"] = np.zeros(len(p["time"]), np.int64)
         np.add.at(self.seen, p["interface"][natural], 1)
@@ -250,7 +261,7 @@ class Generator:
             self.pending[t] = len(rows) - 1 - kept[-1]
         return p, natural[~lost]
 
-    def _encode(self, p, rows):
+    def _encode(self, p: Packets, rows: ndarray):
         """The blocks of these rows of p, one behind the other. Valid until the next call."""
         p["captured"] = np.minimum(p["frame"], self.snaplen)
         p["padded"] = (p["captured"] + 3) & ~3
@@ -268,7 +279,7 @@ class Generator:
         self._options(out.view("<u4"), p, rows)
         return out.data
 
-    def _bodies(self, out, p, rows):
+    def _bodies(self, out: ndarray, p: Packets, rows: ndarray):
         """Payloads; what is in front of them in the pool is overwritten by the headers."""
         at, captured = p["at"][rows] + layouts.BLOCK_LENGTH, p["captured"][rows]
         out.view("<u4")[((at + p["padded"][rows]) >> 2) - 1] = 0
@@ -277,7 +288,7 @@ class Generator:
             size = int(captured[some[0]])
             blocks.windows(out, size)[at[some]] = blocks.windows(self.pool, size)[start[some]]
 
-    def _headers(self, out, p, rows):
+    def _headers(self, out: ndarray, p: Packets, rows: ndarray):
         for some in groups(p["layout"][rows]):
             part = p.take(rows[some], HEADER_COLUMNS)
             layout = layouts.ALL[part["layout"][0]]
@@ -289,7 +300,7 @@ class Generator:
             size = layout.dtype.itemsize
             blocks.windows(out, size)[part["at"]] = h.view(np.uint8).reshape(len(h), size)
 
-    def _options(self, words, p, rows):
+    def _options(self, words: ndarray, p: Packets, rows: ndarray):
         with_drops = p["drops"][rows] > 0
         for drops in (False, True):
             part = p.take(rows[with_drops == drops], (*OPTION_COLUMNS, "id") if self.ids else OPTION_COLUMNS)
@@ -300,14 +311,14 @@ class Generator:
                 )
 
 
-def groups(key):
+def groups(key: ndarray) -> list[ndarray]:
     """Indices of equal keys, which are small integers."""
     order = np.argsort(key, kind="stable")
     cuts = np.flatnonzero(np.diff(key[order])) + 1
     return np.split(order, cuts) if len(order) else []
 
 
-def parse_time(text):
+def parse_time(text: str) -> int:
     moment = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=datetime.UTC)
@@ -316,7 +327,7 @@ def parse_time(text):
 
 
 @contextlib.contextmanager
-def open_output(path):
+def open_output(path: str | Path) -> Iterator:
     if str(path) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -325,40 +336,40 @@ def open_output(path):
             yield out
 
 
-def write(path, packets, **options):
+def write(path: str | Path, packets: int, **options) -> dict[str, int]:
     """One file; options are those of Generator."""
     return Generator(**options).write(path, packets)
 
 
-def _count(text):
+def _count(text: str):
     value = units.count(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
     return value
 
 
-def _share(text):
+def _share(text: str):
     value = float(text)
     if not 0 <= value < 1:
         raise argparse.ArgumentTypeError("must be from 0 to below 1")
     return value
 
 
-def _snaplen(text):
+def _snaplen(text: str):
     value = int(text)
     if not SNAPLEN_LEAST <= value <= SNAPLEN:
         raise argparse.ArgumentTypeError(f"must be {SNAPLEN_LEAST} to {SNAPLEN}: headers are not cut")
     return value
 
 
-def _time(text):
+def _time(text: str):
     try:
         return parse_time(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError("a time is written like 2026-01-01T00:00:00Z") from error
 
 
-def arguments(parser):
+def arguments(parser: Any) -> None:
     parser.description = "Write a synthetic recording: the same bytes for the same options."
     parser.add_argument("-w", "--write", required=True, metavar="FILE", help="pcapng file to write; -: standard output")
     parser.add_argument("-c", "--packets", type=_count, default=100_000, metavar="N", help="received packets (100k)")
@@ -399,7 +410,7 @@ def arguments(parser):
     )
 
 
-def run(args):
+def run(args: Namespace) -> Any:
     begin = time.monotonic()
     start_ns = args.start if isinstance(args.start, int) else parse_time(args.start)
     done = write(
@@ -427,7 +438,7 @@ def run(args):
     return 0
 
 
-def main():
+def main() -> int:
     parser = argparse.ArgumentParser(prog="ringtap-archive generate")
     arguments(parser)
     return run(parser.parse_args())

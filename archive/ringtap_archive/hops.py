@@ -1,13 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap archive hops`: where packets are delayed, reordered and lost between recorders."""
 
+from __future__ import annotations
+
 import argparse
+from typing import TYPE_CHECKING
 
 from . import clocks, document, follow, options, show, units
 from .errors import Refused
 
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+    from typing import Any
 
-def arguments(parser):
+    from .engine import DuckEngine
+    from .follow import Clocks, Follower, Leg
+    from .main import Parser
+
+
+def arguments(parser: Parser) -> None:
     options.archive(parser)
     options.window(parser)
     options.recorders(parser)
@@ -20,7 +32,7 @@ def arguments(parser):
     options.as_json(parser)
 
 
-def follow_arguments(parser):
+def follow_arguments(parser: Parser) -> None:
     """Those that say how packets are followed."""
     parser.add_argument(
         "--between",
@@ -62,18 +74,18 @@ def follow_arguments(parser):
     )
 
 
-def _names(text):
+def _names(text: str):
     return [name for name in text.split(",") if name]
 
 
-def _offset(text):
+def _offset(text: str):
     name, _, value = text.partition("=")
     if not name or not value:
         raise argparse.ArgumentTypeError(f"'{text}' is not an offset; give RECORDER=TIME, for example core=-3ms")
     return name, units.signed_duration(value)
 
 
-def follower(con, args):
+def follower(con: DuckEngine, args: Namespace) -> Follower:
     return follow.Follower(
         con,
         where=args.where,
@@ -85,12 +97,12 @@ def follower(con, args):
     )
 
 
-def run(args):
+def run(args: Namespace) -> Any:
     with options.connect(args) as con:
         return _run(con, args)
 
 
-def _run(con, args):
+def _run(con: DuckEngine, args: Namespace):
     found = follower(con, args).run()
     _refuse(found)
     lost = found.lost(args.limit or None) if args.lost else None
@@ -105,7 +117,7 @@ def _run(con, args):
     return 0
 
 
-def _refuse(found):
+def _refuse(found: Follower):
     if len(found.points) < 2:
         raise Refused(
             "nothing to follow: packets of one place only are in this window; ingest those of another one, or widen "
@@ -117,7 +129,7 @@ def _refuse(found):
         raise Refused(why_nothing(found))
 
 
-def why_nothing(found):
+def why_nothing(found: Follower) -> str:
     """Why there are no legs."""
     return "; ".join(clock_text(c) for c in found.clocks if not c.directed) or (
         "no packet was recorded at two places within the time of --apart; NAT, tunnels and proxies change packets so that they "
@@ -128,7 +140,7 @@ def why_nothing(found):
 # ---- text
 
 
-def leg_row(leg):
+def leg_row(leg: Leg) -> list[str]:
     c = leg.counts
     mark = "" if leg.timed else "*"
     delays = [show.duration(c[k]) + mark for k in ("min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")]
@@ -143,12 +155,12 @@ def leg_row(leg):
     ]
 
 
-def _legs(legs):
+def _legs(legs: list[Leg]):
     head = ["FROM", "TO", "ARRIVED", "LOST", "LOSS", "REORDERED", "MIN", "P50", "P90", "P99", "MAX"]
     return show.table(head, [leg_row(g) for g in legs], right=range(2, len(head)))
 
 
-def clock_text(c):
+def clock_text(c: Clocks) -> str:
     pair = f"{c.b} - {c.a}"
     seen = f"{c.forth:,} packets from {c.a} to {c.b}, {c.back:,} back"
     if c.known:
@@ -174,7 +186,7 @@ def clock_text(c):
     return f"{pair}: {show.estimate(c.offset_ns, c.bound_ns)} ({seen})"
 
 
-def notes(found, captured):
+def notes(found: Follower, captured: list) -> Iterator:
     for leg in found.legs:
         if leg.via:
             continue
@@ -193,12 +205,12 @@ def notes(found, captured):
             )
 
 
-def _section(title, lines):
+def _section(title: str, lines: list[str] | Iterator):
     lines = list(lines)
     return ["", title, *lines] if lines else []
 
 
-def lost_cells(found, lost):
+def lost_cells(found: Follower, lost: list[dict]) -> Iterator:
     """Texts of a table, its head first."""
     yield ["ENTERED", "LAST SEEN AT", "NOT AT", "PROTOCOL", "SOURCE", "DESTINATION", "BYTES", "DIGEST"]
     for r in lost:
@@ -215,14 +227,14 @@ def lost_cells(found, lost):
         ]
 
 
-def _list_lost(found, lost, limit):
+def _list_lost(found: Follower, lost: list[dict], limit: int):
     head, *rows = lost_cells(found, lost)
     yield from show.table(head, rows, right=[6])
     if limit and len(lost) >= limit:
         yield f"The first {limit:,}; --limit 0 lists all."
 
 
-def missing_cells(found, missing):
+def missing_cells(found: Follower, missing: list) -> Iterator:
     """Texts of a table, its head first."""
     yield ["LAST SEEN AT", "NOT AT", "PROTOCOL", "SOURCE", "DESTINATION", "PACKETS", "FIRST"]
     for r in missing:
@@ -238,12 +250,14 @@ def missing_cells(found, missing):
         ]
 
 
-def _list_missing(found, missing):
+def _list_missing(found: Follower, missing: list):
     head, *rows = missing_cells(found, missing)
     return show.table(head, rows, right=[5]) if rows else []
 
 
-def text(found, lost, missing, captured, states, limit):
+def text(
+    found: Follower, lost: list[dict] | None, missing: list, captured: list, states: dict[str, dict], limit: int
+) -> list[str]:
     """Lines."""
     direct, over = [g for g in found.legs if not g.via], [g for g in found.legs if g.via]
     lines = list(_legs(direct))
@@ -263,7 +277,7 @@ def text(found, lost, missing, captured, states, limit):
 # ---- JSON
 
 
-def _clocks_json(c):
+def _clocks_json(c: Clocks):
     return {
         "recorder": c.b,
         "against": c.a,
@@ -279,17 +293,17 @@ def _clocks_json(c):
     }
 
 
-def _plus(ns, c):
+def _plus(ns: int | None, c: Clocks):
     return None if ns is None else ns + c.coarse_ns
 
 
-def _row_json(found, row):
+def _row_json(found: Follower, row: dict):
     leg = found.leg(row)
     rest = {k: v for k, v in row.items() if k not in ("pair", "way")}
     return {"from": str(leg.start), "to": str(leg.end), **rest}
 
 
-def as_json(found, lost, missing, captured, states):
+def as_json(found: Any, lost: list[dict] | None, missing: list[dict], captured: list, states: dict[str, dict]) -> dict:
     hops = [
         {"from": str(g.start), "to": str(g.end), "via": [str(p) for p in g.via], "timed": g.timed, **g.counts}
         for g in found.legs

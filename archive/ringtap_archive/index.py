@@ -1,14 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Parquet files of a part. Encodings and sizes of row groups were chosen by measuring: docs/archive.md."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from . import private, schema, shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Any
+
+    from pyarrow import RecordBatch, Schema
 
 ROWS = 1 << 20  # rows of a row group of packets
 PAGE_ROWS = 20_000
@@ -42,14 +52,14 @@ FLOW_ENCODINGS = {
 class Digested:
     """A file that counts and, by default, digests what is written: pyarrow, zstd and others write to it."""
 
-    def __init__(self, path, digest=True, group=False):
+    def __init__(self, path: Path, digest: bool = True, group: bool = False):
         self.path = path
         self.digest = hashlib.sha256() if digest else None
         self.bytes = 0
         self.closed = False
         self._fd = private.create(path, group, new=True)
 
-    def write(self, data):
+    def write(self, data: bytes | memoryview) -> int:
         if self.closed:  # after an error, Arrow writes what it still has
             return len(data)
         if self.digest:
@@ -60,26 +70,26 @@ class Digested:
             view = view[os.write(self._fd, view) :]
         return self.bytes
 
-    def tell(self):
+    def tell(self) -> Any:
         return self.bytes
 
-    def flush(self):
+    def flush(self) -> None:
         pass
 
-    def writable(self):
+    def writable(self) -> bool:
         return True
 
-    def readable(self):
+    def readable(self) -> bool:
         return False
 
-    def seekable(self):
+    def seekable(self) -> bool:
         return False
 
-    def finish(self):
+    def finish(self) -> None:
         os.fsync(self._fd)
         self.close()
 
-    def close(self):
+    def close(self) -> None:
         if not self.closed:
             self.closed = True
             os.close(self._fd)
@@ -100,7 +110,7 @@ NO_STATISTICS = {
 }
 
 
-def _options(columns, encodings, bloom, statistics):
+def _options(columns: list[str], encodings: dict[str, str], bloom: dict[str, dict], statistics: list[str]):
     bare = {name for name in INCOMPRESSIBLE if encodings.get(name) == "PLAIN"}
     return {
         "compression": {name: "none" if name in bare else "zstd" for name in columns},
@@ -120,7 +130,16 @@ def _options(columns, encodings, bloom, statistics):
 class Table:
     """One Parquet file that grows by row groups."""
 
-    def __init__(self, path, columns, encodings, bloom, sorting, without=(), group=False):
+    def __init__(
+        self,
+        path: Path,
+        columns: Schema,
+        encodings: dict[str, str],
+        bloom: dict[str, dict],
+        sorting: str | None,
+        without: set[str] | tuple = (),
+        group: bool = False,
+    ):
         self.file = Digested(path, group=group)
         self.rows = 0
         order = [pq.SortingColumn(columns.get_field_index(sorting))] if sorting else None
@@ -134,19 +153,19 @@ class Table:
             self.file.close()
             raise
 
-    def group(self, batches):
+    def group(self, batches: list[RecordBatch]) -> None:
         table = pa.Table.from_batches(batches)
         self._writer.write_table(table, row_group_size=max(1, table.num_rows))
         self.rows += table.num_rows
 
-    def finish(self, source=None):
+    def finish(self, source: dict[str, dict] | None = None) -> None:
         if source is not None:
             self._writer.add_key_value_metadata({SOURCE: json.dumps(source).encode()})
         self._writer.close()
         self._stream.flush()
         self.file.finish()
 
-    def close(self):
+    def close(self) -> None:
         """After an error. The writer is not closed: that would write a footer, and on a full disk fail."""
         self.file.close()
 
@@ -154,28 +173,28 @@ class Table:
 class Packets:
     """Collects batches into row groups."""
 
-    def __init__(self, path, rows_likely, group=False):
+    def __init__(self, path: Path, rows_likely: int, group: bool = False):
         bloom = {"flow_id": {"ndv": max(64, min(rows_likely, 1 << 17)), "fpp": FALSE_POSITIVES}}
         self.table = Table(path, schema.PACKETS, ENCODINGS, bloom, None, NO_STATISTICS, group)
         self._pending, self._rows = [], 0
 
-    def add(self, batch):
+    def add(self, batch: RecordBatch) -> None:
         self._pending.append(batch)
         self._rows += batch.num_rows
         if self._rows >= ROWS:
             self.flush()
 
-    def flush(self):
+    def flush(self) -> None:
         if self._pending:
             self.table.group(self._pending)
             self._pending, self._rows = [], 0
 
-    def finish(self, source):
+    def finish(self, source: dict[str, dict]) -> None:
         self.flush()
         self.table.finish(source)
 
 
-def write_flows(path, batches, group=False):
+def write_flows(path: Path, batches: Iterator, group: bool = False) -> Table:
     """Row groups of FLOW_ROWS flows, each with bloom filters of flow_id and addresses. Returns the Table,
     which is finished."""
     table, pending, count = None, [], 0
@@ -197,14 +216,14 @@ def write_flows(path, batches, group=False):
     return table
 
 
-def _flow_table(path, rows, group):
+def _flow_table(path: Path, rows: int, group: bool):
     one = {"ndv": max(64, rows), "fpp": FALSE_POSITIVES}
     return Table(
         path, schema.FLOWS, FLOW_ENCODINGS, dict.fromkeys(("flow_id", "src", "dst"), one), "flow_id", group=group
     )
 
 
-def source_of(path):
+def source_of(path: Path) -> dict | None:
     """What finish() has put there; None: nothing, or the file is damaged."""
     try:
         with os.fdopen(private.open_regular(path), "rb") as file:

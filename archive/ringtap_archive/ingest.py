@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Adds recordings: each in one pass, into files that appear together or not at all."""
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import errno
@@ -15,6 +17,7 @@ import signal
 import stat
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,19 +25,30 @@ import pyarrow.compute as pc
 from . import decoder, document, frames, index, layout, options, packed, private, show, units
 from .errors import Lost, Refused, WrongCommandLine
 from .store import Archive, no_space, write_synced
+from .stored import Bytes, Frames
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from os import stat_result
+    from typing import Any
+
+    from pyarrow import RecordBatch
+
+    from .decoder import Decoder, Part
+    from .index import Table
+    from .main import Parser
 
 OPEN_MAX = 16  # parts with tables that wait for the digest of their recording
 HOURS_MAX = 10_000
 LONG = ("interfaces", "losses", "clock", "versions", "comment")
 PACKET_BYTES = 100  # a small packet's block: for the likely number of packets
-READ = 1 << 20
 SETTLED_S = 60
 PACKED_READ = 1 << 16  # what such a read of damaged data would have had is lost
 IP_TYPES = pa.array([0x0800, 0x86DD], pa.uint16())
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # <malloc.h>
 
 
-def arguments(parser):
+def arguments(parser: Parser) -> None:
     options.archive(parser)
     parser.add_argument("files", nargs="*", metavar="FILE", help="pcapng or pcap, also compressed by zstd, lz4 or gzip")
     parser.add_argument("--recorder", metavar="NAME", help="the recorder's name in the archive (default: this host's)")
@@ -62,75 +76,12 @@ def arguments(parser):
     options.as_json(parser)
 
 
-class Frames:
-    """The pcapng of a part, cut at blocks into frames as they are read; whole where it is not compressed."""
-
-    def __init__(self, path, compress, group):
-        self.file = index.Digested(path, digest=compress, group=group)
-        self.writer = frames.Writer(self.file) if compress else None
-        self.bytes = 0
-
-    def add(self, data):
-        self.bytes += len(data)
-        if self.writer:
-            self.writer.frame(data)
-        else:
-            self.file.write(data)
-
-    def finish(self):
-        if self.writer:
-            self.writer.finish()
-        self.file.finish()
-
-    def meta(self):
-        return {
-            "file": self.file.path.name,
-            "bytes": self.file.bytes,
-            "sha256": self.file.digest.hexdigest() if self.writer else None,
-            "uncompressed": self.bytes,
-            "frames": len(self.writer.sizes) if self.writer else 0,
-        }
-
-
-class Bytes:
-    """The source's bytes from front to back: read once, digested, and handed on in pieces. Not mapped: a
-    file that becomes shorter must not end the program."""
-
-    def __init__(self, source):
-        self._source = source
-        self.at = 0
-        self.digest = hashlib.sha256()
-        self._buffer = bytearray(2 * READ)
-
-    def take(self, end, before=b""):
-        """Bytes up to an offset, with others in front of them; valid until the next call."""
-        head, size = len(before), end - self.at
-        if head + size > len(self._buffer):
-            self._buffer = bytearray(head + size)
-        data = memoryview(self._buffer)[: head + size]
-        data[:head] = before
-        done = head
-        while done < len(data):
-            count = self._source.readinto(self.at, data[done:])
-            if not count:
-                raise Refused(f"{self._source.path}: became shorter while it was read; ingest it once it is complete")
-            self.at += count
-            done += count
-        self.digest.update(data[head:])
-        return data
-
-    def rest(self):
-        """To the end; returns the digest of all."""
-        while count := self._source.readinto(self.at, self._buffer):
-            self.digest.update(memoryview(self._buffer)[:count])
-            self.at += count
-        return self.digest.hexdigest()
-
-
 class NewPart:
     """Files of a part in the making, in the staging folder."""
 
-    def __init__(self, staging, number, data, header, size_likely, compress, group):
+    def __init__(
+        self, staging: Path, number: int, data: Bytes, header: bytes, size_likely: int, compress: bool, group: bool
+    ):
         stem = staging / f"{number:06d}"
         self.stem = stem
         self.data, self.header, self.cuts = data, header, 0
@@ -140,20 +91,20 @@ class NewPart:
         self.flowless, self.typeless = 0, 0
         self.later = False  # flows have what lies behind the part's end
 
-    def batch(self, batch, part):
+    def batch(self, batch: RecordBatch, part: Part) -> None:
         """Takes the rows, and the frames that are full."""
         self.packets.add(batch)
         self._count(batch)
         self._cut(part)
 
-    def _cut(self, part):
+    def _cut(self, part: Part):
         cuts = part.cuts_from(self.cuts)
         self.cuts += len(cuts)
         for cut in cuts:
             if cut - self.data.at >= frames.FRAME:
                 self._frame(cut)
 
-    def _count(self, batch):
+    def _count(self, batch: RecordBatch):
         """Packets without a flow, of IP's ethertypes and without any: where there are none, which is the rule, a filter
         on addresses need not look for them."""
         if batch.column("flow_id").null_count:
@@ -161,16 +112,16 @@ class NewPart:
             self.flowless += pc.sum(pc.is_in(types, IP_TYPES)).as_py() or 0
             self.typeless += types.null_count
 
-    def packets_meta(self, interfaces):
+    def packets_meta(self, interfaces: list[dict]) -> dict:
         """flowless: packets of IP that have no flow, as their headers are cut or malformed. Other link layers than
         Ethernet may have no type."""
         ethernet = all(interface["linktype"] == 1 for interface in interfaces)
         return {**_table_meta(self.packets.table), "flowless": self.flowless + (0 if ethernet else self.typeless)}
 
-    def _frame(self, end):
+    def _frame(self, end: int):
         self.frames.add(self.data.take(end, b"" if self.frames.bytes else self.header))
 
-    def finish(self, part, following):
+    def finish(self, part: Part, following: str | None) -> None:
         self._cut(part)
         if part.end > self.data.at or not self.frames.bytes:
             self._frame(part.end)
@@ -179,12 +130,12 @@ class NewPart:
         self.later = part.look_ahead(following)
         self.flows = index.write_flows(Path(f"{self.stem}.flows.parquet"), part.flow_batches(), self.group)
 
-    def close(self):
+    def close(self) -> None:
         self.packets.table.close()
         self.frames.file.close()
 
 
-def _times(part):
+def _times(part: Part):
     """Times of the first and last packet, or of losses if there is no packet."""
     if part.first_ns is not None:
         return part.first_ns, part.last_ns
@@ -192,7 +143,7 @@ def _times(part):
     return (min(times), max(times)) if times else (None, None)
 
 
-def _table_meta(table):
+def _table_meta(table: Table):
     return {
         "file": table.file.path.name,
         "rows": table.rows,
@@ -201,7 +152,7 @@ def _table_meta(table):
     }
 
 
-def _part_meta(made, part, recorder, lean):
+def _part_meta(made: NewPart, part: Part, recorder: str, lean: bool):
     section = part.section
     first, last = _times(part)
     return {
@@ -230,12 +181,12 @@ def _part_meta(made, part, recorder, lean):
     }
 
 
-def file_digest(path):
+def file_digest(path: Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def source_in(folder, sha256, bytes_=None):
+def source_in(folder: Path, sha256: str | None, bytes_: int | None = None) -> dict | None:
     """The source as a part of this folder has it, or one of this size (sha256 None); None: no part is of it."""
     for meta in layout.metas_of(folder):
         try:
@@ -252,7 +203,7 @@ class Known(Exception):
     """The archive has the source."""
 
 
-def _with_aside(meta):
+def _with_aside(meta: dict):
     if "aside" not in meta:
         return meta
     return {**{key: value for key, value in meta.items() if key != "aside"}, **json.loads(meta["aside"].read_bytes())}
@@ -263,7 +214,16 @@ class Job:
     made of parts of the archive. following: the path of the next file, which may be of the same recording: it has what
     became of packets of this one."""
 
-    def __init__(self, archive, path, recorder, lean=False, compress=True, origin=None, following=None):
+    def __init__(
+        self,
+        archive: Archive,
+        path: Path,
+        recorder: str,
+        lean: bool = False,
+        compress: bool = True,
+        origin: dict[str, dict] | None = None,
+        following: str | None = None,
+    ):
         self.archive, self.path, self.recorder = archive, Path(path), recorder
         self.lean, self.compress, self.origin, self.following = lean, compress, origin, following
         self.metas, self.folders = [], []
@@ -271,7 +231,7 @@ class Job:
         self.sha256 = None
         self.as_is = True  # neither decompressed nor converted
 
-    def run(self):
+    def run(self) -> Any:
         """Returns what was added, as a dictionary."""
         begin = time.monotonic()
         try:
@@ -290,11 +250,11 @@ class Job:
                 self.publish(staging)
         return True
 
-    def prepare(self, staging):
+    def prepare(self, staging: Path) -> None:
         with self._opened(staging) as source:
             self._decode(source, staging)
 
-    def _result(self, state, begin):
+    def _result(self, state: str, begin: float):
         return {
             "file": str(self.path),
             "state": state,
@@ -308,7 +268,7 @@ class Job:
         }
 
     @contextlib.contextmanager
-    def _opened(self, staging):
+    def _opened(self, staging: Path):
         """The decoder of the file, which may have to be decompressed first."""
         try:
             self.bytes = self.path.stat().st_size
@@ -327,7 +287,7 @@ class Job:
     def _lost(self):
         return Lost(f"cannot read '{self.path}': {self.torn}; no packet is before that")
 
-    def _unpacked(self, staging):
+    def _unpacked(self, staging: Path):
         """None: it is not compressed, or no regular file, which the decoder refuses."""
         if not stat.S_ISREG(self.path.stat().st_mode):
             return None
@@ -344,7 +304,7 @@ class Job:
         self.as_is, self.sha256 = False, file_digest(self.path)
         return path
 
-    def _decode(self, source, staging):
+    def _decode(self, source: Decoder, staging: Path):
         if source.converted:
             self.as_is, self.sha256 = False, file_digest(self.path)
         data, pending, count = Bytes(source), [], 0
@@ -368,12 +328,12 @@ class Job:
         for meta in self.metas if not self.origin else ():
             meta["source"].update(parts=count, salvaged=self.torn)
 
-    def _check_digest(self, digest):
+    def _check_digest(self, digest: Any):
         if self.sha256 and self.as_is and self.sha256 != digest:
             raise Refused(f"'{self.path}' changed while it was read; ingest it once it is complete")
         self.sha256 = self.sha256 or digest
 
-    def _complete_some(self, pending, count, staging):
+    def _complete_some(self, pending: list[tuple], count: int | None, staging: Path):
         """count: None as long as it is not known. An open table takes a megabyte: of a file of many hours the digest is
         taken before all of it is decoded, which reads it once more."""
         self.sha256 = self.sha256 or file_digest(self.path)
@@ -386,14 +346,14 @@ class Job:
             pending.pop(0)[0].close()
 
     @staticmethod
-    def _set_aside(meta, staging):
+    def _set_aside(meta: dict, staging: Path):
         """What is long in it, until it is published."""
         path = staging / f"{meta['packets']['file']}.aside"
         with os.fdopen(private.create(path, new=True), "w", encoding="utf-8") as file:
             json.dump({key: meta.pop(key) for key in LONG}, file)
         meta["aside"] = path
 
-    def _part(self, source, staging, number, part, data):
+    def _part(self, source: Decoder, staging: Path, number: int, part: Part, data: Bytes):
         batches = part.batches()
         first = next(batches, None)
         if number == 0 and first is not None and first.num_rows and not self.origin:
@@ -409,7 +369,7 @@ class Job:
         new.hour_ns = None if part.hour is None else part.hour * layout.HOUR_NS
         return new, _part_meta(new, part, self.recorder, self.lean)
 
-    def _complete(self, new, meta, number, count):
+    def _complete(self, new: Any, meta: dict, number: int, count: int | None):
         """The index names the source, so that a lost meta.json can be made again."""
         source = {
             "name": self.path.name,
@@ -429,7 +389,7 @@ class Job:
         # That of its first packet, which is not always that of first_ns.
         self.folders.append(layout.hour_folder(self.recorder, meta["first_ns"] if new.hour_ns is None else new.hour_ns))
 
-    def _look_up(self, time_ns):
+    def _look_up(self, time_ns: int):
         """Ends it early where the archive has the file: only one of the same size is worth a digest."""
         folder = self.archive.path / layout.hour_folder(self.recorder, time_ns)
         if source_in(folder, None, self.bytes):
@@ -438,7 +398,7 @@ class Job:
                 self.torn = known.get("salvaged")
                 raise Known
 
-    def publish(self, staging, removals=(), moves=()):
+    def publish(self, staging: Path, removals: list[Path] | tuple = (), moves: list[tuple] | tuple = ()) -> None:
         """Under a lock of the archive; removals and moves are of parts that these replace."""
         renames, metas, late, numbers = [], [], [], {}
         for meta, relative in zip(self.metas, self.folders):
@@ -465,14 +425,14 @@ class Job:
         self.archive.apply([*moves, *renames, *metas], removals, late)
 
 
-def keep_memory():
+def keep_memory() -> None:
     """Batches are of the same size again and again: glibc must not give their pages back in between."""
     libc = ctypes.CDLL(None)
     libc.mallopt(M_MMAP_THRESHOLD, 32 << 20)
     libc.mallopt(M_TRIM_THRESHOLD, 512 << 20)
 
 
-def open_for_writing(path):
+def open_for_writing(path: Path) -> bool:
     """Whether a process writes the file: a read lease is not to be had then. None: it cannot be told, as the file system
     has no leases, or the file belongs to another user."""
     try:
@@ -490,16 +450,16 @@ def open_for_writing(path):
     return False
 
 
-def settled(status):
+def settled(status: stat_result) -> bool:
     """Whether the file has not been changed for a while: a recorder writes at least every 10 seconds."""
     return time.time() - status.st_mtime >= SETTLED_S
 
 
-def identity(status):
+def identity(status: stat_result) -> tuple:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def describe(result):
+def describe(result: dict) -> str:
     name = result["file"]
     if result["state"] == "known":
         return f"{name}: in the archive already"
@@ -516,13 +476,13 @@ def describe(result):
 class Ingester:
     """Adds files with the options of the command line, and reports them."""
 
-    def __init__(self, args):
+    def __init__(self, args: Namespace):
         self.archive = Archive(args.archive, create=True, group=args.group, shared=args.shared)
         self.recorder = layout.recorder_name(args.recorder)
         self.args = args
         self.failed = 0
 
-    def remove(self, path, result, before, closed):
+    def remove(self, path: Path, result: dict, before: stat_result, closed: bool) -> None:
         """A damaged file may have more than the archive: it is kept, by a name that --watch does not take. One that is
         written still has more soon. before: its state when it was read; closed: no process writes it."""
         now = path.stat()
@@ -536,7 +496,7 @@ class Ingester:
         path.rename(kept)
         show.warn(f"'{path}' is damaged: what is behind the damage is only in '{kept}'")
 
-    def add(self, path, remove=False, closed=False, following=None):
+    def add(self, path: Path, remove: bool = False, closed: bool = False, following: Any = None) -> bool:
         """Whether the file is in the archive. closed: it is known that no process writes it. following: see Job."""
         try:
             writer = open_for_writing(path)
@@ -563,11 +523,11 @@ class Ingester:
                 self.complain(f"cannot ingest '{path}': {e}; nothing of it was added")
         return False
 
-    def complain(self, text):
+    def complain(self, text: str | Lost | Refused) -> None:
         self.failed += 1
         show.warn(text)
 
-    def report(self, result):
+    def report(self, result: dict) -> None:
         if self.args.json:
             document.write("ingest", result)
         elif not self.args.quiet:
@@ -581,7 +541,7 @@ def _allow_files():
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def run(args):
+def run(args: Namespace) -> Any:
     ways = bool(args.files) + (args.watch is not None) + (args.follow is not None)
     if ways != 1 and not (args.follow and args.files):
         raise WrongCommandLine("ingest: give FILEs, --watch DIR or --follow APP; see 'ringtap archive ingest --help'")

@@ -8,6 +8,8 @@ description.
 
 A part exists when its meta.json does."""
 
+from __future__ import annotations
+
 import contextlib
 import datetime as dates
 import json
@@ -18,9 +20,13 @@ import stat
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import private, shape
 from .errors import Refused
+
+if TYPE_CHECKING:
+    from typing import Any
 
 FORMAT = 2  # 1 is read as well: its flows lack schema.REASONS
 LOCK = ".lock"
@@ -38,7 +44,7 @@ FOLDER = "/".join(prefix + name for prefix, name in _NAMES.items())
 FILE = r"\d{6,18}(" + "|".join(re.escape(end) for ends in ((META,), *FILES.values()) for end in ends) + ")"
 
 
-def recorder_name(text=None):
+def recorder_name(text: str | None = None) -> str:
     """A name that a folder may have; that of this host if none is given."""
     name = socket.gethostname() if text is None else text
     if not RECORDER.fullmatch(name):
@@ -46,7 +52,7 @@ def recorder_name(text=None):
     return name
 
 
-def hour_folder(recorder, time_ns):
+def hour_folder(recorder: str, time_ns: int) -> Path:
     """Relative to the archive. Times beyond what a calendar has are of a broken clock: the last hour."""
     try:
         when = datetime.fromtimestamp(time_ns // 10**9, dates.UTC)
@@ -55,13 +61,13 @@ def hour_folder(recorder, time_ns):
     return Path(f"recorder={recorder}", f"date={when:%Y-%m-%d}", f"hour={when:%H}")
 
 
-def hour_of(folder):
+def hour_of(folder: Path) -> int:
     """The first nanosecond of a folder's hour."""
     when = datetime.fromisoformat(f"{folder.parent.name[5:]}T{folder.name[5:]}:00+00:00")
     return int(when.timestamp()) * 10**9
 
 
-def loss_times(meta):
+def loss_times(meta: dict) -> list[int]:
     """Those of statistics are later than the last packet."""
     return [loss["time_ns"] for loss in meta.get("losses") or () if loss.get("time_ns") is not None]
 
@@ -72,61 +78,61 @@ class Part:
     number: str  # the digits of its files' names
     meta: dict = field(repr=False)
 
-    def path(self, suffix):
+    def path(self, suffix: str) -> Path:
         return self.folder / f"{self.number}{suffix}"
 
     @property
-    def meta_path(self):
+    def meta_path(self) -> Path:
         return self.path(META)
 
     @property
-    def pcapng(self):
+    def pcapng(self) -> Path:
         return self.folder / self.meta["pcapng"]["file"]
 
     @property
-    def packets(self):
+    def packets(self) -> Path:
         return self.folder / self.meta["packets"]["file"]
 
     @property
-    def flows(self):
+    def flows(self) -> Path:
         return self.folder / self.meta["flows"]["file"]
 
     @property
-    def recorder(self):
+    def recorder(self) -> str:
         """As the folder has it: SQL takes it from there, and folders are renamed."""
         return self.folder.parents[1].name.removeprefix("recorder=")
 
     @property
-    def first_ns(self):
+    def first_ns(self) -> int:
         return self.meta["first_ns"]
 
     @property
-    def last_ns(self):
+    def last_ns(self) -> int:
         return self.meta["last_ns"]
 
     @property
-    def name(self):
+    def name(self) -> str:
         """Relative to the archive, for messages."""
         return str(Path(*self.folder.parts[-3:], self.number))
 
     @property
-    def sources(self):
+    def sources(self) -> list[dict]:
         """More than one after compact."""
         return self.meta.get("sources") or [self.meta["source"]]
 
     @property
-    def has_reasons(self):
+    def has_reasons(self) -> bool:
         return self.meta["format"] >= 2
 
-    def files(self):
+    def files(self) -> list[Path]:
         """All of the part, meta.json first: without it, the others are no part."""
         return [self.meta_path, self.pcapng, self.packets, self.flows]
 
-    def stored(self):
+    def stored(self) -> int:
         """Bytes on disk."""
         return sum(path.stat().st_size for path in self.files() if path.exists())
 
-    def overlaps(self, since, until):
+    def overlaps(self, since: int | None, until: int | None) -> bool:
         """until is outside of the window."""
         times = [self.first_ns, self.last_ns, *loss_times(self.meta)]
         return (since is None or max(times) >= since) and (until is None or min(times) < until)
@@ -136,7 +142,7 @@ class BadMeta(Refused):
     """A meta.json that cannot be read."""
 
 
-def check_meta(meta, number):
+def check_meta(meta: dict, number: str) -> None:
     """ValueError: no process of ringtap writes that."""
     shape.check(meta, shape.META, "")
     # prune removes what it names.
@@ -145,7 +151,7 @@ def check_meta(meta, number):
             raise ValueError(f"{key}: no file of this part")
 
 
-def read_part(meta_path):
+def read_part(meta_path: Path) -> Part | None:
     """None: it was removed in the meantime. All that is in it may be another user's."""
     number = meta_path.name[: -len(META)]
     try:
@@ -173,7 +179,7 @@ def read_part(meta_path):
         raise BadMeta(f"{meta_path}: unreadable ({type(e).__name__}: {e}); run ringtap archive verify --repair") from e
 
 
-def _named(prefix, value):
+def _named(prefix: str, value: str):
     """Whether a folder of an archive may have this name."""
     if not re.fullmatch(_NAMES[prefix], value, re.ASCII):
         return False
@@ -182,7 +188,7 @@ def _named(prefix, value):
     return False
 
 
-def _entries(folder, prefix):
+def _entries(folder: Path, prefix: str):
     """Values of the folders prefix=VALUE, sorted. Links are refused, not followed: prune would remove what is elsewhere."""
     try:
         with os.scandir(folder) as found:
@@ -195,7 +201,7 @@ def _entries(folder, prefix):
     return sorted(entry.name[len(prefix) :] for entry in entries)
 
 
-def _folders(root, since, until):
+def _folders(root: Path, since: int | None, until: int | None):
     """Folders of one recorder that have hours of the window."""
     first = hour_folder("", since).parts[1:] if since is not None else None
     last = hour_folder("", until).parts[1:] if until is not None else None
@@ -209,7 +215,7 @@ def _folders(root, since, until):
                 yield root.joinpath(*at)
 
 
-def metas_of(folder):
+def metas_of(folder: Path) -> list[Path]:
     try:
         return sorted(
             folder / name
@@ -220,7 +226,7 @@ def metas_of(folder):
         return []
 
 
-def late_metas(root):
+def late_metas(root: Path) -> list[Path]:
     """meta.json files of parts with packets of other hours than their folder's: each window includes them."""
     try:
         lines = private.read(root / ".late", LATE_MAX).decode(errors="replace").splitlines()
@@ -230,11 +236,13 @@ def late_metas(root):
     return [root / f"{line}{META}" for line in dict.fromkeys(lines) if form.fullmatch(line)]
 
 
-def recorders_of(archive):
+def recorders_of(archive: Path) -> list[str]:
     return _entries(archive, "recorder=")
 
 
-def list_parts(archive, since=None, until=None, recorders=None, damaged=None):
+def list_parts(
+    archive: Any, since: int | None = None, until: int | None = None, recorders: Any = None, damaged: Any = None
+) -> list[Part] | None:
     """Parts with packets from since up to until [ns], in the order of their first packets. damaged: a
     list that gets the errors of metas which cannot be read; without it, the first one is raised."""
     parts = []
@@ -258,7 +266,7 @@ def list_parts(archive, since=None, until=None, recorders=None, damaged=None):
     return sorted(parts, key=lambda part: (part.first_ns, part.name))
 
 
-def next_number(archive, folder):
+def next_number(archive: Path, folder: Path) -> str:
     """Beyond all numbers of the folder, so that a query which runs meets no other part's files."""
     try:
         names = os.listdir(archive / folder)

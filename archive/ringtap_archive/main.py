@@ -2,6 +2,8 @@
 """The command line of `ringtap archive`. A command is a module with arguments(parser) and run(args),
 which is imported only when it is called: what it needs takes a second to load."""
 
+from __future__ import annotations
+
 import argparse
 import difflib
 import importlib
@@ -9,9 +11,13 @@ import os
 import re
 import signal
 import sys
+from typing import TYPE_CHECKING
 
 from . import options, show
 from .errors import Refused, WrongCommandLine
+
+if TYPE_CHECKING:
+    from typing import Any
 
 PROGRAM = "ringtap archive"
 COMMANDS = {
@@ -36,7 +42,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **kwargs)
         self._negative_number_matcher = re.compile(r"-\d")  # "--from -2h" is a value; argparse takes bare numbers only
 
-    def error(self, message):
+    def error(self, message: str) -> None:
         see = f"see '{self.prog} --help'"
         choice = re.fullmatch(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)", message)
         unknown = re.match(r"unrecognized arguments: (--[^ =]+)", message)
@@ -50,18 +56,18 @@ class Parser(argparse.ArgumentParser):
             message = f"{message}; {see}"
         raise WrongCommandLine(message)
 
-    def exit(self, status=0, message=None):
+    def exit(self, status: Any = 0, message: Any = None) -> None:
         sys.stdout.flush()  # here, a closed output is noticed
         super().exit(status, message)
 
 
-def advice(word, names, otherwise):
+def advice(word: str, names: dict[str, str] | list[str], otherwise: str) -> str:
     """As base/nearest.c has it for the other commands."""
     near = difflib.get_close_matches(word.lower(), names, 1, 0.75)
     return f"did you mean '{near[0]}'?" if near else otherwise
 
 
-def overview():
+def overview() -> str:
     width = max(map(len, COMMANDS))
     lines = [f"  {name:{width}}  {text}" for name, text in COMMANDS.items()]
     return (
@@ -71,7 +77,7 @@ def overview():
     )
 
 
-def parser_of(name):
+def parser_of(name: str) -> tuple:
     module = importlib.import_module(f".{name}", __package__)
     parser = Parser(
         prog=f"{PROGRAM} {name}",
@@ -83,7 +89,7 @@ def parser_of(name):
     return module, parser
 
 
-def call(name, words):
+def call(name: str, words: list[str]) -> int:
     if name.startswith("-"):
         raise WrongCommandLine(f"{name}: no option stands before the command; see '{PROGRAM} --help'")
     if name not in COMMANDS:
@@ -96,12 +102,12 @@ def call(name, words):
     return module.run(parser.parse_args(words)) or 0
 
 
-def discard_output():
+def discard_output() -> None:
     """The reader of standard output has ended: no error, and no message at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def main(argv=None):
+def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # names of files may be of any bytes

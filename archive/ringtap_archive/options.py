@@ -1,17 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Options that several commands have, so that they are spelled the same."""
 
+from __future__ import annotations
+
 import argparse
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import units
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from .engine import DuckEngine
+    from .main import Parser
 
 
 class Help(argparse.HelpFormatter):
     """Fits a terminal of 80 columns, as the help of the other commands."""
 
-    def __init__(self, prog):
+    def __init__(self, prog: str):
         super().__init__(prog, max_help_position=30, width=min(80, shutil.get_terminal_size().columns))
 
 
@@ -19,11 +28,11 @@ class Page(Help, argparse.RawDescriptionHelpFormatter):
     """With an epilog of lines."""
 
 
-def archive(parser):
+def archive(parser: Parser) -> None:
     parser.add_argument("-A", "--archive", required=True, type=Path, metavar="DIR", help="the archive's folder")
 
 
-def window(parser):
+def window(parser: Parser) -> None:
     """since and until: nanoseconds, or None."""
     parser.add_argument(
         "--from",
@@ -35,7 +44,7 @@ def window(parser):
     parser.add_argument("--to", dest="until", type=units.moment, metavar="TIME", help="up to this time, without it")
 
 
-def recorders(parser):
+def recorders(parser: Parser) -> None:
     """recorders: list of names, or None."""
     parser.add_argument(
         "--recorder",
@@ -46,11 +55,11 @@ def recorders(parser):
     )
 
 
-def group(parser, text="let the group read the file"):
+def group(parser: Parser, text: str = "let the group read the file") -> None:
     parser.add_argument("-g", "--group", action="store_true", help=f"{text} (mode 0640 instead of 0600)")
 
 
-def shared(parser):
+def shared(parser: Parser) -> None:
     parser.add_argument(
         "--shared",
         action="store_true",
@@ -58,11 +67,11 @@ def shared(parser):
     )
 
 
-def as_json(parser):
+def as_json(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def engine(parser):
+def engine(parser: Parser) -> None:
     """engine and master: what computes."""
     parser.add_argument(
         "--engine", choices=("duckdb", "spark"), default="duckdb", help="what computes (default: duckdb)"
@@ -72,7 +81,7 @@ def engine(parser):
     )
 
 
-def connect(args):
+def connect(args: Namespace) -> DuckEngine | None:
     """The engine with the views of the window."""
     from . import engine as engines
 

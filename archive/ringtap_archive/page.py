@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Documents of docs/view.md, and the page that draws them, which the build of ringtap makes of web/."""
 
+from __future__ import annotations
+
 import datetime
 import json
 import socket
@@ -20,7 +22,7 @@ def _version():
         return "0.1.0"
 
 
-def moment(ns):
+def moment(ns: int) -> str:
     """As interface.md has points in time."""
     return f"{datetime.datetime.fromtimestamp(ns // 10**9, datetime.UTC):%Y-%m-%dT%H:%M:%S}.{ns % 10**9:09d}Z"
 
@@ -28,7 +30,7 @@ def moment(ns):
 class Document:
     """Times that are passed are ns since the epoch."""
 
-    def __init__(self, command, title, first, last):
+    def __init__(self, command: str, title: str, first: int, last: int):
         self.origin = first
         self.data = {
             "schema": 1,
@@ -44,30 +46,41 @@ class Document:
             "panels": [],
         }
 
-    def fact(self, name, value, note=None):
+    def fact(self, name: str, value: str, note: str | None = None) -> None:
         self.data.setdefault("facts", []).append({"name": name, "value": value, **({"note": note} if note else {})})
 
-    def finding(self, grade, title, evidence):
+    def finding(self, grade: str, title: str, evidence: list[str]) -> None:
         self.data.setdefault("findings", []).append({"grade": grade, "title": title, "evidence": list(evidence)})
 
-    def _panel(self, kind, name, title, notes, **more):
+    def _panel(self, kind: str, name: str, title: str, notes: list[str] | tuple, **more):
         notes = [note for note in notes if note]
         panel = {"kind": kind, "id": name, "title": title, **({"notes": notes} if notes else {}), **more}
         self.data["panels"].append(panel)
 
-    def levels(self, name, title, unit, edges, series, notes=(), log=False):
+    def levels(
+        self,
+        name: str,
+        title: str,
+        unit: str,
+        edges: list[int],
+        series: dict,
+        notes: list[str] | tuple = (),
+        log: bool = False,
+    ) -> None:
         """series: {name: values}, of which the first CURVES are shown."""
         shown = [{"name": n, "values": v, "colour": k} for k, (n, v) in enumerate(list(series.items())[:CURVES])]
         if shown:
             edges = [ns - self.origin for ns in edges]
             self._panel("levels", name, title, notes, unit=unit, edges_ns=edges, series=shown, log=log)
 
-    def table(self, name, title, head, rows, names, notes=()):
+    def table(
+        self, name: str, title: str, head: list[str], rows: list[list[str]], names: int, notes: list[str] | tuple = ()
+    ) -> None:
         """names: how many columns are names; the others begin with a number."""
         columns = [{"name": h, "kind": "text" if n < names else "label"} for n, h in enumerate(head)]
         self._panel("table", name, title, notes, columns=columns, rows=[[str(c) for c in row] for row in rows])
 
-    def page(self):
+    def page(self) -> str:
         """One HTML file that needs nothing else."""
         paths = candidates("RINGTAP_ARCHIVE_PAGE", f"web/{PAGE}", [f"share/ringtap/{PAGE}"])
         path = next((p for p in paths if p.is_file()), None)

@@ -2,11 +2,21 @@
 """Packets out of the parts' pcapng files, by offset, into one pcapng: of a compressed file only the frames that
 have them are read."""
 
+from __future__ import annotations
+
 import bisect
 import collections
 import ctypes
+from typing import TYPE_CHECKING
 
 from . import blocks, filters, frames
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, BinaryIO
+
+    from .filters import Filter
+    from .layout import Part
 
 KEPT = 4  # frames of a part: packets are wanted in the order of time, which is nearly that of the file
 OPEN = 256  # parts
@@ -20,11 +30,11 @@ class Frame:
 
     __slots__ = ("address", "begin", "data", "end")
 
-    def __init__(self, begin, data):
+    def __init__(self, begin: int, data: bytes):
         self.begin, self.end, self.data = begin, begin + len(data), data
         self.address = ctypes.cast(data, ctypes.c_void_p).value
 
-    def block_end(self, offset):
+    def block_end(self, offset: int) -> int:
         """Offset behind the packet block at this offset; types of such blocks are less than 256."""
         at = offset - self.begin
         if at < 0 or at + 8 > len(self.data):
@@ -35,7 +45,7 @@ class Frame:
 class Source:
     """The pcapng of a part."""
 
-    def __init__(self, part):
+    def __init__(self, part: Part):
         self.part = part
         self.interfaces = {}  # those of the output, by index
         self.frames_read = 0
@@ -46,17 +56,17 @@ class Source:
         self._file = frames.open_file(part.pcapng)
         self._compressed = isinstance(self._file, frames.Reader)
 
-    def close(self):
+    def close(self) -> None:
         self._file.close()
 
-    def frame(self, offset):
+    def frame(self, offset: int) -> Frame:
         """The Frame with the packet block at this offset. Raises frames.Corrupt."""
         frame = self._frame
         if not (frame.begin <= offset < frame.end and (self._compressed or frame.block_end(offset) <= frame.end)):
             self._frame = frame = self._framed(offset) if self._compressed else self._window(offset)
         return frame
 
-    def _framed(self, offset):
+    def _framed(self, offset: int):
         index = bisect.bisect_right(self._file.offsets, offset) - 1
         if not 0 <= index < self._file.frames():
             raise frames.Corrupt(f"{self.part.pcapng}: ends before the packets that the index has")
@@ -72,7 +82,7 @@ class Source:
             self._bad[index] = error
             raise
 
-    def _window(self, offset):
+    def _window(self, offset: int):
         for frame in self._kept.values():
             if frame.begin <= offset and frame.block_end(offset) <= frame.end:
                 return frame
@@ -82,13 +92,13 @@ class Source:
         self.frames_read += 1
         return self._keep(offset, frame)
 
-    def _keep(self, key, frame):
+    def _keep(self, key: int, frame: Frame):
         self._kept[key] = frame
         if len(self._kept) > KEPT:
             self._kept.popitem(last=False)
         return frame
 
-    def lead(self):
+    def lead(self) -> tuple:
         """(comments, interfaces) of its beginning, as blocks.read_lead()."""
         if self._lead is None:
             try:
@@ -103,11 +113,11 @@ class Interface:
 
     __slots__ = ("block", "filter", "number", "snaplen")
 
-    def __init__(self, filter_, snaplen, block):
+    def __init__(self, filter_: Filter | None, snaplen: int, block: bytes):
         self.number, self.filter, self.snaplen, self.block = None, filter_, snaplen, block
 
 
-def _described(source, index, meta):
+def _described(source: Source, index: int, meta: dict):
     """The options of an interface: those of the file, with the recorder in its name and description. Interfaces
     that are not at the file's beginning have what meta.json has of them."""
     comments, found = source.lead()
@@ -129,7 +139,9 @@ def _described(source, index, meta):
 class Output:
     """One pcapng of packets of many parts, in the order in which they are added."""
 
-    def __init__(self, file, parts, part_of, comment, expression=None):
+    def __init__(
+        self, file: BinaryIO, parts: list[Part], part_of: Callable, comment: str, expression: str | None = None
+    ):
         """parts: all that packets may be of; part_of: gives the part of a number."""
         self._file, self._part_of = file, part_of
         self._pending = bytearray(blocks.section(comment))
@@ -144,7 +156,7 @@ class Output:
         self.missing = collections.Counter()  # by error
         self.recorders = set()
 
-    def add(self, time_ns, number, offset, index):
+    def add(self, time_ns: int, number: int, offset: int, index: int) -> None:
         """The packet of an interface of the part of this number, if the filter matches."""
         source = None
         try:
@@ -168,17 +180,17 @@ class Output:
         if len(self._pending) >= FLUSH:
             self.flush()
 
-    def _open(self, number):
+    def _open(self, number: int):
         source = self._sources[number] = Source(self._part_of(number))
         if len(self._sources) > OPEN:
             self._drop(self._sources.pop(next(iter(self._sources))))
         return source
 
-    def _drop(self, source):
+    def _drop(self, source: Source):
         self.frames_read += source.frames_read
         source.close()
 
-    def _interface(self, source, index):
+    def _interface(self, source: Source, index: int):
         try:
             meta = source.part.meta["interfaces"][index]
         except IndexError:
@@ -191,17 +203,17 @@ class Output:
         source.interfaces[index] = interface
         return interface
 
-    def _filter(self, linktype):
+    def _filter(self, linktype: int):
         if self._expression and linktype not in self._filters:
             self._filters[linktype] = filters.for_linktype(self._expression, linktype)
         return self._filters.get(linktype)
 
-    def flush(self):
+    def flush(self) -> None:
         self._file.write(bytes(self._pending))
         self._file.flush()
         self._pending.clear()
 
-    def close(self):
+    def close(self) -> None:
         if not self._count:  # a file without an interface is none to tcpdump
             self._pending += blocks.interface(self._linktype, self._snaplen, [])
         self.flush()
@@ -210,6 +222,6 @@ class Output:
         self._sources.clear()
 
 
-def _explained(part, error):
+def _explained(part: Part, error: Any):
     text = str(error) if isinstance(error, frames.Corrupt) else f"{part.pcapng}: {error.strerror}"
     return text if text.startswith(str(part.folder)) else f"{part.pcapng}: {text}"

@@ -1,15 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Removes the oldest parts."""
 
+from __future__ import annotations
+
 import argparse
 import re
 import time
+from typing import TYPE_CHECKING
 
 from . import document, layout, options, show, units
 from .store import Archive, no_space
 
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from typing import Any
 
-def limit(text):
+    from .layout import Part
+    from .main import Parser
+
+
+def limit(text: str) -> tuple:
     """("age", ns) or ("size", bytes). A forgotten unit would empty the archive."""
     if re.fullmatch(r"[1-9]\d*m?", text.strip()):
         raise argparse.ArgumentTypeError(f"{text}: which unit? give 7d, 90min, 500M or 2T")
@@ -21,7 +31,7 @@ def limit(text):
     raise argparse.ArgumentTypeError(f"{text}: neither an age nor a size; give 7d or 2T")
 
 
-def arguments(parser):
+def arguments(parser: Parser) -> None:
     options.archive(parser)
     parser.add_argument(
         "--keep",
@@ -36,12 +46,12 @@ def arguments(parser):
     options.as_json(parser)
 
 
-def too_old(parts, age_ns):
+def too_old(parts: list[Part], age_ns: int) -> list[Part]:
     oldest = time.time_ns() - age_ns
     return [part for part in parts if part.last_ns < oldest]
 
 
-def too_many(parts, most):
+def too_many(parts: list[Part], most: int) -> list:
     sizes = {part.meta_path: part.stored() for part in parts}
     excess = sum(sizes.values()) - most
     chosen = []
@@ -53,7 +63,7 @@ def too_many(parts, most):
     return chosen
 
 
-def remove(archive, parts):
+def remove(archive: Archive, parts: list[Part]) -> None:
     """Under removing(). On a full disk not even the journal can be written: then the first part goes
     without one, its meta.json first. Killed in between, it leaves files that `verify` reports."""
     try:
@@ -65,7 +75,7 @@ def remove(archive, parts):
         remove(archive, parts[1:])
 
 
-def run(args):
+def run(args: Namespace) -> Any:
     archive = Archive(args.archive, shared=args.shared)
     kind, value = args.keep
     damaged = []

@@ -1,13 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap archive query`: SQL on the views of an archive."""
 
+from __future__ import annotations
+
 import decimal
 import itertools
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from . import addresses, document, options, private, show
 from .errors import Refused, WrongCommandLine
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from datetime import date
+    from typing import Any
+
+    from .engine import Result
+    from .main import Parser
 
 WIDTH_ROWS = 1000  # the first rows of a table decide how wide its columns are
 KNOWN_MAX = 100_000
@@ -22,7 +33,7 @@ Examples:
   ringtap archive query -A /archive --json "SELECT recorder, sum(packets) AS lost FROM losses GROUP BY recorder\""""
 
 
-def arguments(parser):
+def arguments(parser: Parser) -> None:
     options.archive(parser)
     parser.add_argument("sql", metavar="SQL", help="SELECT ...; -: of standard input")
     options.window(parser)
@@ -36,7 +47,7 @@ def arguments(parser):
     parser.formatter_class, parser.epilog = options.Page, PAGE
 
 
-def _rows(result):
+def _rows(result: Any):
     """Rows with addresses as text."""
     known = {}  # they come often
     for batch in result.batches():
@@ -53,15 +64,15 @@ def _rows(result):
         yield from batch
 
 
-def _is_number(value):
+def _is_number(value: date | float | str | None):
     return isinstance(value, (int, float, decimal.Decimal)) and not isinstance(value, bool)
 
 
-def _text(value):
+def _text(value: int | str | None):
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else show.printable(value)
 
 
-def print_table(result, out):
+def print_table(result: Result, out: Any) -> None:
     """Numbers to the right. Column widths are those of the first rows."""
     rows = _rows(result)
     first = list(itertools.islice(rows, WIDTH_ROWS))
@@ -73,7 +84,7 @@ def print_table(result, out):
         out.write("  ".join(p(value, w) for p, value, w in zip(pad, line, wide)).rstrip() + "\n")
 
 
-def _cell(value):
+def _cell(value: float | str | None):
     """Programs for tables compute what begins so. Numbers are none of others' text."""
     if value is None or _is_number(value):
         return value
@@ -81,7 +92,7 @@ def _cell(value):
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
-def print_csv(result, out):
+def print_csv(result: Result, out: Any) -> None:
     import csv
 
     writer = csv.writer(out, lineterminator="\n")
@@ -89,13 +100,13 @@ def print_csv(result, out):
     writer.writerows(map(_cell, row) for row in _rows(result))
 
 
-def _json_value(value):
+def _json_value(value: Any):
     if isinstance(value, decimal.Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     return str(value)
 
 
-def print_json(result, out):
+def print_json(result: Result, out: Any) -> None:
     """The rows are objects, one a line."""
     import json
 
@@ -111,7 +122,7 @@ def print_json(result, out):
     out.write("\n]}\n" if separator == "," else separator + "]}\n")
 
 
-def write_arrow(result, name, group):
+def write_arrow(result: Result, name: str, group: bool) -> None:
     """The values as they are: addresses have 16 bytes."""
     import pyarrow
 
@@ -129,7 +140,7 @@ def write_arrow(result, name, group):
         raise Refused(f"cannot write '{name}': {error.strerror or error}") from None
 
 
-def run(args):
+def run(args: Namespace) -> Any:
     if args.master and args.engine != "spark":
         raise WrongCommandLine("query: --master is for --engine spark")
     sql = sys.stdin.read() if args.sql == "-" else args.sql

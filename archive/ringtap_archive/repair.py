@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Rebuilds a damaged part from its packets. What is replaced and was damaged is kept in .damaged."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import re
 import struct
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,21 +16,29 @@ from . import frames, index, ingest, layout, private
 from .errors import Lost, Refused
 from .store import DAMAGED
 
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any, BinaryIO
+
+    from .layout import Part
+    from .store import Archive
+    from .verify import Found
+
 SECTION, INTERFACE = 0x0A0D0D0A, 1
 _FILE = re.compile(layout.FILE, re.ASCII)
 BYTE_ORDER = 0x1A2B3C4D
 
 
-def _block(kind, body):
+def _block(kind: int, body: bytes):
     size = struct.pack("<I", len(body) + 12)
     return struct.pack("<I", kind) + size + body + size
 
 
-def _option(code, value):
+def _option(code: int, value: Any):
     return struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4)
 
 
-def _interface(meta):
+def _interface(meta: dict):
     """tsresol and tsoffset count for the times; names are for people."""
     options = b"".join(
         _option(code, meta[key].encode()) for code, key in ((2, "name"), (3, "description")) if meta.get(key)
@@ -38,7 +49,7 @@ def _interface(meta):
     return _block(INTERFACE, struct.pack("<HHI", meta["linktype"], 0, meta["snaplen"]) + options + bytes(4))
 
 
-def _header(part):
+def _header(part: Part):
     """Instead of a first frame that is lost, of meta.json; None: it is lost as well."""
     if not part or not part.meta.get("interfaces"):
         return None
@@ -47,11 +58,11 @@ def _header(part):
     )
 
 
-def _begins_section(data):
+def _begins_section(data: bytes):
     return data[:4] == struct.pack("<I", SECTION)
 
 
-def salvage(source, out, part):
+def salvage(source: Path, out: BinaryIO, part: Part | None) -> str | None:
     """Writes what is whole of a pcapng[.zst] to a file. Returns what is lost, as a text, or None."""
     if source.suffix != ".zst":
         with os.fdopen(private.open_regular(source), "rb") as file:
@@ -82,12 +93,12 @@ class Gone(Exception):
     """Another process has removed, joined or repaired the part."""
 
 
-def _stem(archive, found):
+def _stem(archive: Archive, found: Found):
     folder, _, number = found.name.rpartition("/")
     return archive.path / folder, number
 
 
-def _files(folder, number):
+def _files(folder: Path, number: str):
     try:
         return sorted(
             path for path in folder.iterdir() if path.name.startswith(f"{number}.") and _FILE.fullmatch(path.name)
@@ -96,7 +107,7 @@ def _files(folder, number):
         return []
 
 
-def _check_there(found, folder, number, files):
+def _check_there(found: Found, folder: Path, number: str, files: list[Path]):
     """Under a lock. The number may be that of another part by now, if all of the hour were removed."""
     try:
         part = layout.read_part(folder / f"{number}{layout.META}")
@@ -108,14 +119,14 @@ def _check_there(found, folder, number, files):
         raise Gone
 
 
-def _rows(path):
+def _rows(path: Path):
     try:
         return pq.read_metadata(path).num_rows
     except Exception:
         return None
 
 
-def _origin(found, packets, pcapng, lost):
+def _origin(found: Found, packets: Path, pcapng: Path, lost: str | None):
     """What the new meta.json says about its source, as the old one or the index has it."""
     if found.part:
         origin = {key: found.part.meta[key] for key in ("source", "sources") if found.part.meta[key]}
@@ -127,7 +138,7 @@ def _origin(found, packets, pcapng, lost):
     return origin
 
 
-def _lean(found, packets):
+def _lean(found: Found, packets: Path):
     if found.part:
         return found.part.meta["lean"]
     with contextlib.suppress(Exception):  # a damaged file
@@ -140,7 +151,7 @@ def _lean(found, packets):
     return False
 
 
-def _keep(found, metas):
+def _keep(found: Found, metas: list[dict]):
     """Losses and the state of the clock of the old meta.json: statistics are judged by all packets of the recording, of which
     the part may be an hour."""
     old = found.part.meta if found.part else {}
@@ -150,7 +161,7 @@ def _keep(found, metas):
         metas[0].update(losses=old["losses"], losses_beyond=old.get("losses_beyond", 0))
 
 
-def _set_aside(archive, path):
+def _set_aside(archive: Archive, path: Path):
     """Where a damaged file goes; a number is appended where one was put before."""
     target = archive.path / DAMAGED / path.relative_to(archive.path)
     count = 0
@@ -160,7 +171,7 @@ def _set_aside(archive, path):
     return path, target
 
 
-def repair(archive, found):
+def repair(archive: Archive, found: Found) -> bool:
     """Sets outcome and lost; False: the part is gone. Files go to .damaged only if their data are bad: what
     else fails, such as memory, space or permissions, is a problem, and they stay."""
     folder, number = _stem(archive, found)
@@ -179,7 +190,7 @@ def repair(archive, found):
     return True
 
 
-def _repair(archive, found, files):
+def _repair(archive: Archive, found: Found, files: list[Path]):
     folder, number = _stem(archive, found)
     pcapng = next((path for path in files if path.name.endswith((".pcapng", ".pcapng.zst"))), None)
     packets = folder / f"{number}.packets.parquet"
@@ -203,7 +214,7 @@ def _repair(archive, found, files):
         found.outcome = f"moved to {DAMAGED}: {e}; {'all' if had is None else had} packets lost"
 
 
-def _replace(archive, found, files, pcapng, packets, had):
+def _replace(archive: Archive, found: Found, files: list[Path], pcapng: Path, packets: Path, had: int | None):
     recorder = pcapng.parents[2].name.removeprefix("recorder=")
     ends = {"pcapng": pcapng.suffix, "packets": ".packets.parquet", "flows": ".flows.parquet", "meta": layout.META}
     with archive.staging() as staging:

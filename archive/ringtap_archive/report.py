@@ -1,20 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap archive report`: a window of time as one HTML file that needs nothing else."""
 
+from __future__ import annotations
+
 import math
 import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import clocks, follow, hops, options, page, show, top, units
 from .errors import Refused
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable
+    from typing import Any
+
+    from .engine import DuckEngine
+    from .follow import Leg
+    from .main import Parser
 
 SECTIONS = ("talkers", "conversations", "protocols", "ports")
 BUCKETS = 600  # in a window, at most
 
 
-def arguments(parser):
+def arguments(parser: Parser) -> None:
     options.archive(parser)
     options.window(parser)
     options.recorders(parser)
@@ -27,7 +39,7 @@ def arguments(parser):
     hops.follow_arguments(parser)
 
 
-def run(args):
+def run(args: Namespace) -> Any:
     with options.connect(args) as con:
         text = Report(con, args).text()
     if args.html == "-":
@@ -37,7 +49,7 @@ def run(args):
     return 0
 
 
-def _write(path, text, group):
+def _write(path: Path, text: str, group: bool):
     """All of it or nothing."""
     try:
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".", delete=False) as f:
@@ -48,14 +60,14 @@ def _write(path, text, group):
         raise Refused(f"cannot write {path}: {error.strerror}") from None
 
 
-def bucket_ns(first_ns, last_ns):
+def bucket_ns(first_ns: int, last_ns: int) -> int:
     """Length of intervals: 1, 2 or 5 times a power of ten, so that there are no more than BUCKETS."""
     rough = max(last_ns - first_ns, 1) / BUCKETS
     power = 10 ** math.floor(math.log10(max(rough, 10_000)))
     return next(m * power for m in (1, 2, 5, 10) if m * power >= rough)
 
 
-def _capital(words):
+def _capital(words: list[str]):
     """A head of a table on the command line, as words."""
     return [w if w in ("P50", "P90", "P99", "ID", "A", "B") else w.replace("/S", "/s").capitalize() for w in words]
 
@@ -63,7 +75,7 @@ def _capital(words):
 class Report:
     """The document of a window."""
 
-    def __init__(self, con, args):
+    def __init__(self, con: DuckEngine, args: Namespace):
         self.con, self.args = con, args
         self.first, self.last = top.span(con)
         self.bucket = bucket_ns(self.first, self.last)
@@ -83,11 +95,11 @@ class Report:
         self.nothing = None if found.legs else hops.why_nothing(found)
         return found if found.legs else None
 
-    def _seconds(self, n):
+    def _seconds(self, n: int):
         """Length of an interval; the first and the last one may be shorter."""
         return (self.edges[n + 1] - self.edges[n]) / 1e9
 
-    def _values(self, rows, value, first=None, last=None):
+    def _values(self, rows: list, value: Callable, first: Any = None, last: Any = None):
         """For each interval: unknown where there is no row, or 0 from first to last."""
         out = [None] * self.buckets
         if first is not None:
@@ -209,11 +221,11 @@ class Report:
             note = "Packets pass several recorders: each row counts at the recorder that has most of it (At)."
             self.out.table(name, kind.title, _capital(head), body, len(kind.head), [note])
 
-    def _leg_table(self, name, title, legs, notes=()):
+    def _leg_table(self, name: str, title: str, legs: list[Leg], notes: Any = ()):
         head = ["From", "To", "Arrived", "Lost", "Loss", "Reordered", "Min", "P50", "P90", "P99", "Max"]
         self.out.table(name, title, head, [hops.leg_row(g) for g in legs], 2, notes)
 
-    def _leg_panels(self, direct):
+    def _leg_panels(self, direct: list[Leg]):
         rows = self.found.over_time(self.zero, self.bucket)
         p50, p99, loss = {}, {}, {}
         for leg in sorted(direct, key=lambda g: -g.counts["arrived"])[: page.CURVES]:
@@ -262,7 +274,7 @@ class Report:
         if notes := [*hops.notes(self.found, self.captured)]:
             self.out.finding("note", "Between recorders", notes)
 
-    def text(self):
+    def text(self) -> str:
         """The page."""
         self._facts()
         if findings := [*self._findings()]:

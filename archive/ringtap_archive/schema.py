@@ -6,6 +6,8 @@ wider signed ones in Spark, which has no unsigned types. Addresses have 16 bytes
 ::ffff:a.b.c.d (RFC 4291, 2.5.5.2), so that one column orders and compares both.
 """
 
+from __future__ import annotations
+
 import pyarrow as pa
 
 ADDRESS = pa.binary(16)
@@ -13,7 +15,7 @@ DIRECTION = pa.dictionary(pa.int8(), pa.string())  # "rx", "tx"
 TUNNEL = pa.dictionary(pa.int8(), pa.string())  # "vxlan", "gre", "gtpu"
 
 
-def _fields(pairs):
+def _fields(pairs: list[tuple]):
     return pa.schema([pa.field(name, kind, nullable=name not in REQUIRED) for name, kind in pairs])
 
 

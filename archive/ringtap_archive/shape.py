@@ -2,6 +2,13 @@
 """What the values of a meta.json are. Others may have written it: what is not of this shape is damaged, and no code behind it
 has to ask. Keys that are not named here are of a later version, and nothing reads them."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
 TEXT = str
 FLAG = bool
 MAX = 1 << 20  # entries of a list
@@ -11,7 +18,7 @@ TEXT_MAX = 8192
 class Maybe:
     """Null, or of this shape; a key with it may be missing."""
 
-    def __init__(self, shape):
+    def __init__(self, shape: Any):
         self.shape = shape
 
 
@@ -80,7 +87,7 @@ META = {
 }
 
 
-def check(value, shape, name):
+def check(value: Any, shape: Any, name: str) -> None:
     """ValueError, with the name of what has another shape. Keys that may be missing are null then."""
     if isinstance(shape, Maybe):
         if value is not None:
@@ -100,11 +107,11 @@ def check(value, shape, name):
         _check(type(value) is shape and (shape is not TEXT or _is_text(value)), name)
 
 
-def _is_text(value):
+def _is_text(value: str):
     """A surrogate alone can neither be printed nor be written to a file."""
     return len(value) <= TEXT_MAX and not any("\ud800" <= c <= "\udfff" for c in value)
 
 
-def _check(good, name):
+def _check(good: bool, name: str):
     if not good:
         raise ValueError(f"{name[1:] or 'all of it'} is missing, or not what ringtap writes")

@@ -1,28 +1,35 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Numbers, times and tables as people read them."""
 
+from __future__ import annotations
+
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 DASH = "–"
 
 
-def printable(text):
+def printable(text: Any) -> str:
     """Text of others on one line: nothing in it moves the cursor, changes the terminal or the order of letters."""
     text = str(text)
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-def say(text, file=None):
+def say(text: str, file: Any = None) -> None:
     """Prints a line, of which parts may be others' text."""
     print(printable(text), file=file or sys.stdout, flush=True)
 
 
-def warn(text):
+def warn(text: Any) -> None:
     """The same to standard error, with the name of the program."""
     say(f"ringtap archive: {text}", sys.stderr)
 
 
-def duration(ns, sign=False):
+def duration(ns: int, sign: bool = False) -> str:
     """ "812 ns", "20.1 ms": three digits."""
     if ns is None:
         return DASH
@@ -37,7 +44,7 @@ def duration(ns, sign=False):
     return f"{value:{'+' if sign else ''}.{digits}f} {name}"
 
 
-def estimate(ns, bound_ns):
+def estimate(ns: int, bound_ns: int) -> str:
     """ "+3.000 ms ± 105 us": as many digits as the bound allows for."""
     for unit, name in ((1, "ns"), (1_000, "us"), (1_000_000, "ms"), (1_000_000_000, "s")):
         if abs(ns) < unit * 1000 or name == "s":
@@ -46,11 +53,11 @@ def estimate(ns, bound_ns):
     return f"{ns / unit:+,.{digits}f} {name} ± {duration(bound_ns)}"
 
 
-def count(n):
+def count(n: int) -> str:
     return DASH if n is None else f"{n:,}"
 
 
-def si(value, unit=""):
+def si(value: float, unit: str = "") -> str:
     """ "1.23 M", "950 k": three digits."""
     for limit, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= limit * 0.9995:
@@ -60,14 +67,14 @@ def si(value, unit=""):
     return f"{text} {unit}".rstrip()
 
 
-def percent(part, whole):
+def percent(part: int, whole: int) -> str:
     if not whole:
         return DASH
     share = 100 * part / whole
     return f"{share:.0f} %" if share in (0, 100) else f"{share:.3f} %" if share < 0.1 else f"{share:.2f} %"
 
 
-def size(count):
+def size(count: int) -> str:
     """ "1.23 GiB", "64 MiB": as format_bytes() of base/numbers.h."""
     for power, unit in reversed(list(enumerate(("KiB", "MiB", "GiB", "TiB"), 1))):
         if count >= 1023.5 * 1024 ** (power - 1):
@@ -109,15 +116,15 @@ ETHERTYPES = {
 }
 
 
-def protocol(number):
+def protocol(number: int) -> str:
     return DASH if number is None else PROTOCOLS.get(number, f"proto {number}")
 
 
-def ethertype(number):
+def ethertype(number: int) -> str:
     return ETHERTYPES.get(number, f"0x{number:04x}")
 
 
-def endpoint(address, port):
+def endpoint(address: str, port: int) -> str:
     if address is None:
         return DASH
     if not port:
@@ -125,7 +132,7 @@ def endpoint(address, port):
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
-def table(head, rows, right=None):
+def table(head: Any, rows: Any, right: Any = None) -> Iterator:
     """Lines. right: numbers of columns that are aligned right; all but the first where None."""
     rows = [[printable(x) for x in row] for row in rows]
     wide = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]

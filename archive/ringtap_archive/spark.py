@@ -3,13 +3,20 @@
 
 Driver and executors open the archive's files by the same path: on a shared file system, or each on its own."""
 
+from __future__ import annotations
+
 import os
 import re
 import sys
 import tempfile
+from typing import TYPE_CHECKING
 
 from . import addresses, engine, schema
 from .errors import Refused, Refusing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 MASTER = "local[*]"
 _LOGGING = """rootLogger.level = error
@@ -29,11 +36,11 @@ PART = (
 )
 
 
-def _ddl(columns):
+def _ddl(columns: Any):
     return ", ".join(f"`{name}` {kind}" for name, kind in columns)
 
 
-def _columns(view):
+def _columns(view: str):
     fields = schema.PACKETS if view == "packets" else schema.FLOWS
     return [(f.name, _TYPES.get(str(f.type), "BINARY" if f.type == schema.ADDRESS else "STRING")) for f in fields]
 
@@ -41,7 +48,7 @@ def _columns(view):
 def _packed():
     """ip() of an expression. By value: executors have no package of ours."""
 
-    def ip(text):
+    def ip(text: str):
         import ipaddress
 
         address = None if text is None else ipaddress.ip_address(text)
@@ -50,21 +57,21 @@ def _packed():
     return ip
 
 
-def literal(data):
+def literal(data: Any) -> str:
     return f"X'{data.hex()}'"
 
 
 class refusing(Refusing):
     """Spark's errors, by their first line."""
 
-    def reason(self, error):
+    def reason(self, error: Any) -> Any:
         from pyspark.errors import PySparkException
 
         known = isinstance(error, PySparkException) or type(error).__module__.startswith("py4j")
         return f"Spark: {_reason(str(error))}" if known else None
 
 
-def _reason(text):
+def _reason(text: str):
     """The first line; of a trace of Java, the last cause."""
     lines = text.strip().splitlines() or ["it failed"]
     causes = [line.split(": ", 2)[-1] for line in lines if line.startswith("Caused by: ")]
@@ -74,12 +81,12 @@ def _reason(text):
 class Result:
     """Rows of a DataFrame."""
 
-    def __init__(self, frame):
+    def __init__(self, frame: Any):
         self._frame = frame
         self.columns = frame.columns
         self.addresses = [i for i, field in enumerate(frame.schema) if field.dataType.typeName() == "binary"]
 
-    def batches(self, count=4096):
+    def batches(self, count: int = 4096) -> Iterator:
         """Lists of at most `count` rows; the driver holds a partition at a time."""
         with refusing():
             batch = []
@@ -91,21 +98,29 @@ class Result:
             if batch:
                 yield batch
 
-    def all(self):
+    def all(self) -> list:
         return [row for batch in self.batches() for row in batch]
 
-    def arrow(self):
+    def arrow(self) -> Any:
         with refusing():
             return self._frame.toArrow()
 
-    def reader(self, count=65536):
+    def reader(self, count: int = 65536) -> Any:
         return self.arrow().to_reader(count)
 
 
 class SparkEngine(engine.Engine):
     """A session of Spark: `master` is where it runs, as in spark-submit; `settings` are Spark's."""
 
-    def __init__(self, archive, since=None, until=None, recorders=None, master=MASTER, settings=None):
+    def __init__(
+        self,
+        archive: Any,
+        since: int | None = None,
+        until: int | None = None,
+        recorders: list[str] | None = None,
+        master: Any = MASTER,
+        settings: Any = None,
+    ):
         super().__init__(archive, since, until, recorders)
         self._folder = tempfile.TemporaryDirectory(prefix="ringtap-spark-")
         self._made = set()
@@ -120,7 +135,7 @@ class SparkEngine(engine.Engine):
             super().close()
             raise
 
-    def _session(self, master, settings):
+    def _session(self, master: Any, settings: Any):
         try:
             from pyspark.sql import SparkSession
         except ImportError as error:
@@ -161,7 +176,7 @@ class SparkEngine(engine.Engine):
         )
         self.session.sql(f"CREATE OR REPLACE TEMPORARY FUNCTION ip_text(b BINARY) RETURNS STRING RETURN {text}")
 
-    def _frame(self, view):
+    def _frame(self, view: str):
         columns, files = _columns(view), self.files(view)
         if not files:
             return self.session.createDataFrame([], _ddl([*columns, *engine.PARTITION, ("part", "BIGINT")]))
@@ -173,7 +188,7 @@ class SparkEngine(engine.Engine):
         names = [f"`{name}`" for name, _ in [*columns, *engine.PARTITION]]
         return frame.selectExpr(*names, f"{PART} AS part").where(engine.windows(self.since, self.until)[view])
 
-    def _prepare(self, text):
+    def _prepare(self, text: str):
         for view in engine.mentioned(text) - self._made:
             self._made.add(view)
             names, values = engine.rows(self.parts, view)
@@ -185,11 +200,11 @@ class SparkEngine(engine.Engine):
             self.session.udf.register("ip", _packed(), "binary")
         return text
 
-    def sql(self, text):
+    def sql(self, text: str) -> Result:
         with refusing():
             return Result(self._planned(text))
 
-    def _planned(self, text):
+    def _planned(self, text: str):
         """Spark 4 reads columns in batches, but for unsigned ones that are split by bytes: a statement that may have
         those is read row by row."""
         batches = "false" if _SPLIT.search(text) else "true"
@@ -198,18 +213,18 @@ class SparkEngine(engine.Engine):
         frame._jdf.queryExecution().executedPlan()  # with this setting, whenever it is run
         return frame
 
-    def keep(self, name, text):
+    def keep(self, name: str, text: str) -> None:
         """A table of this name with the rows, computed once."""
         with refusing():
             # Without its plan: the text of plans that are made of plans fills the heap after a dozen.
             self._planned(text).localCheckpoint().createOrReplaceTempView(name)
 
-    def close(self):
+    def close(self) -> None:
         self.session.stop()
         self._folder.cleanup()
         super().close()
 
 
-def _escaped(path):
+def _escaped(path: Any):
     """Spark takes paths for patterns."""
     return "".join(f"\\{c}" if c in "[]{}*?\\" else c for c in path)

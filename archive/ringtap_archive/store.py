@@ -10,6 +10,8 @@ finds a journal under the lock completes it first. Readers take .lock shared whi
 An archive may have been written by others: only its owner changes it, a journal names files of the archive and nothing else,
 and all names are opened by private.Tree."""
 
+from __future__ import annotations
+
 import contextlib
 import errno
 import fcntl
@@ -19,9 +21,18 @@ import re
 import shutil
 import stat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import layout, private
 from .errors import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import ExitStack
+    from typing import Any
+
+    from .layout import Part
+    from .private import Tree
 
 JOURNAL = ".journal.json"
 JOURNAL_MAX = 1 << 28
@@ -35,20 +46,20 @@ _PART = re.compile(rf"{layout.FOLDER}/{layout.FILE}", re.ASCII)
 _ASIDE = re.compile(rf"{re.escape(DAMAGED)}/{layout.FOLDER}/{layout.FILE}(\.\d+)?", re.ASCII)
 
 
-def write_synced(fd, data):
+def write_synced(fd: int, data: bytes) -> None:
     with os.fdopen(fd, "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
 
 
-def no_space(error):
+def no_space(error: Any) -> bool:
     """Arrow and zstd raise what they like; the system's number is in their text at least."""
     return getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "No space left on device" in str(error)
 
 
 @contextlib.contextmanager
-def flocked(path, how, flags=os.O_RDWR | os.O_CREAT, mode=0o600):
+def flocked(path: Path, how: int, flags: int = os.O_RDWR | os.O_CREAT, mode: int = 0o600) -> Iterator:
     fd = private.open_regular(path, flags, mode)
     try:
         fcntl.flock(fd, how)
@@ -57,7 +68,7 @@ def flocked(path, how, flags=os.O_RDWR | os.O_CREAT, mode=0o600):
         os.close(fd)
 
 
-def read_journal(data):
+def read_journal(data: bytes) -> tuple:
     """(renames, removals) of a journal's bytes. ValueError: no process of ringtap writes that."""
     todo = json.loads(data)
     if (
@@ -87,7 +98,7 @@ class Archive:
     """create: makes it if it is missing. group: its group reads what is in it; shared: and changes it. Both stay: .lock has
     the modes of all other files."""
 
-    def __init__(self, path, create=False, group=False, shared=False):
+    def __init__(self, path: Path, create: bool = False, group: bool = False, shared: bool = False):
         self.path, self.shared = Path(path), shared
         self._staged = {}  # folder of a change: its name in the archive
         if create:
@@ -96,7 +107,7 @@ class Archive:
             raise Refused(f"{self.path}: not an archive; 'ringtap archive ingest -A {self.path} FILE' makes one")
         self.tree = private.Tree(self.path)
 
-    def _create(self, group, shared):
+    def _create(self, group: bool, shared: bool):
         try:
             made = not self.path.exists()
             self.path.mkdir(parents=True, exist_ok=True)
@@ -108,7 +119,7 @@ class Archive:
         except OSError as e:
             raise Refused(f"cannot make the archive {self.path}: {e.strerror}") from e
 
-    def _create_lock(self, made, group, shared):
+    def _create_lock(self, made: bool, group: bool, shared: bool):
         bits = 0o060 if shared else 0o040 if group else 0
         tree = private.Tree(self.path)
         if not tree.exists(layout.LOCK):
@@ -127,14 +138,14 @@ class Archive:
             )
 
     @staticmethod
-    def _bits(tree):
+    def _bits(tree: Tree):
         """What the group may, as .lock has it. One that all may read is of an earlier ringtap, and says nothing."""
         with tree.folder() as fd:
             mode = os.stat(layout.LOCK, dir_fd=fd, follow_symlinks=False).st_mode
         return 0 if mode & 0o007 else mode & 0o060
 
     @property
-    def group(self):
+    def group(self) -> bool:
         """Whether the archive's group may read its files."""
         return bool(self._bits(self.tree))
 
@@ -163,7 +174,7 @@ class Archive:
         self.tree.owner = None if self.shared else os.geteuid()
 
     @contextlib.contextmanager
-    def _flocked(self, name, how):
+    def _flocked(self, name: str, how: int):
         self._check_own()
         try:
             fd = self.tree.open(name, os.O_RDWR)
@@ -179,14 +190,14 @@ class Archive:
             os.close(fd)
 
     @contextlib.contextmanager
-    def locked(self):
+    def locked(self) -> Iterator:
         """For a change. What a killed process has left of its own is completed or removed first."""
         with self._flocked(layout.LOCK, fcntl.LOCK_EX):
             self._complete()
             yield self
 
     @contextlib.contextmanager
-    def listing(self):
+    def listing(self) -> Iterator:
         """While parts are listed: each change is there wholly or not at all."""
         with flocked(self.path / layout.LOCK, fcntl.LOCK_SH, os.O_RDONLY):
             if not self.unfinished():
@@ -203,23 +214,23 @@ class Archive:
         with self.listing():
             yield self
 
-    def unfinished(self):
+    def unfinished(self) -> bool:
         """Whether a change has to be completed."""
         return self.tree.exists(JOURNAL)
 
-    def parts(self, **window):
+    def parts(self, **window) -> list[Part] | None:
         """As layout.list_parts()."""
         with self.listing():
             return layout.list_parts(self.path, **window)
 
     @contextlib.contextmanager
-    def reading(self):
+    def reading(self) -> Iterator:
         """While files of parts are read: prune and compact remove them only after this."""
         with contextlib.ExitStack() as stack:
             self._lock_shared(stack)
             yield self
 
-    def _lock_shared(self, stack):
+    def _lock_shared(self, stack: ExitStack):
         """Also for those that may not write; without a file, in an archive that cannot be written to, there is no lock. In
         the archive of another user none is made, as that one could not open it."""
         for flags in (os.O_RDONLY, os.O_RDWR | os.O_CREAT) if self._own() else (os.O_RDONLY,):
@@ -234,12 +245,12 @@ class Archive:
                 return
 
     @contextlib.contextmanager
-    def removing(self):
+    def removing(self) -> Iterator:
         """As locked(), once no reader is left. In this order: a reader lists parts while it is one."""
         with self._flocked(READERS, fcntl.LOCK_EX), self.locked():
             yield self
 
-    def make_room(self):
+    def make_room(self) -> int:
         """A full disk may have stopped a change after its journal was written: a new name in a folder can need a block.
         Then removes the oldest parts, which the journal does not name, until the change can be completed. Returns how
         many."""
@@ -264,7 +275,7 @@ class Archive:
         self.remove(min(parts, key=lambda part: part.last_ns).files() if parts else ())
         return bool(parts)
 
-    def remove(self, paths):
+    def remove(self, paths: list[Path]) -> None:
         """Under removing(). Files of parts, without a journal."""
         for path in paths:
             self.tree.unlink(self._relative(path))
@@ -272,7 +283,7 @@ class Archive:
     # ---- changes
 
     @contextlib.contextmanager
-    def staging(self):
+    def staging(self) -> Iterator:
         """A folder in the archive's file system for files to come; it is removed at the end. Its path is that of a descriptor:
         no other process can put another folder there."""
         with contextlib.ExitStack() as stack:
@@ -294,7 +305,7 @@ class Archive:
                     with self.tree.folder(TEMPORARY) as parent:
                         shutil.rmtree(name, ignore_errors=True, dir_fd=parent)
 
-    def _remove_abandoned(self, parent):
+    def _remove_abandoned(self, parent: int):
         """parent: a descriptor of the folder of all changes. Returns how many were removed."""
         removed = 0
         for name in os.listdir(parent):
@@ -314,13 +325,13 @@ class Archive:
                 os.unlink(name, dir_fd=parent)
         return removed
 
-    def _relative(self, path):
+    def _relative(self, path: Path):
         path = Path(path)
         if path.parent in self._staged:
             return f"{self._staged[path.parent]}/{path.name}"
         return str(path.relative_to(self.path))
 
-    def apply(self, renames, removals=(), late=()):
+    def apply(self, renames: list[tuple], removals: list[Path] | tuple = (), late: list | tuple = ()) -> None:
         """Under locked(), with removals under removing(). renames: (from, to) pairs, in this order; late:
         metas of parts with packets of other hours. Paths are in the archive; nothing is overwritten."""
         journal = {
@@ -346,7 +357,7 @@ class Archive:
         self.tree.sync()
         self._complete()
 
-    def _add_late(self, meta):
+    def _add_late(self, meta: Path):
         fd = self.tree.open(Path(meta.parts[0], ".late"), os.O_RDWR | os.O_CREAT | os.O_APPEND)
         with os.fdopen(fd, "ab") as file:
             os.fchmod(fd, 0o640 if self.group else 0o600)
@@ -387,7 +398,7 @@ class Archive:
         for folder in folders if removals else ():
             self._remove_empty(Path(folder))
 
-    def _remove_empty(self, folder):
+    def _remove_empty(self, folder: Path):
         """The folders of an hour and its date, as far as they are empty."""
         for path in (folder, folder.parent):
             try:
@@ -395,7 +406,7 @@ class Archive:
             except OSError:
                 return
 
-    def recover(self):
+    def recover(self) -> tuple:
         """Returns what was done: an interrupted change completed; folders of killed processes removed."""
         unfinished = self.unfinished()
         with self.locked():

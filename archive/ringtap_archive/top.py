@@ -1,11 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap archive top`: most of the traffic, by what it is."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from . import addresses, document, follow, options, show, units
 from .engine import number
 from .errors import Refused
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+    from typing import Any
+
+    from .engine import DuckEngine
+    from .main import Parser
 
 ALL = 2**31 - 1  # rows
 IP = "coalesce(ethertype, 0) NOT IN (2054, 32821)"  # ARP and RARP have addresses, and are in no flow
@@ -24,15 +35,15 @@ class Kind:
     halves: int = 1  # in how many rows of its recorder a packet counts; 0: there is one row
 
 
-def _address(blob):
+def _address(blob: bytes):
     return show.DASH if blob is None else addresses.text(blob)
 
 
-def _end(row, end):
+def _end(row: dict, end: str):
     return show.endpoint(_address(row[end]), row[f"{end}_port"])
 
 
-def _layers(row):
+def _layers(row: dict):
     if row["protocol"] is not None:
         return show.protocol(row["protocol"])
     if row["ethertype"] is None:
@@ -88,7 +99,7 @@ KINDS = {
 }
 
 
-def arguments(parser):
+def arguments(parser: Parser) -> None:
     options.archive(parser)
     options.window(parser)
     options.recorders(parser)
@@ -109,7 +120,7 @@ def arguments(parser):
     options.as_json(parser)
 
 
-def _cut(con):
+def _cut(con: DuckEngine):
     """Parts of which the window leaves something out."""
     return [
         p
@@ -122,14 +133,14 @@ def _cut(con):
     ]
 
 
-def _by_packets(con):
+def _by_packets(con: DuckEngine):
     """Parts with flows that do not give what is asked: cut by the window, or of an application, which may have received and sent
     the same packets."""
     both = {r["part"] for r in follow.rows_of(con, follow.statement("top_directions"))}
     return sorted(both | {number(p) for p in _cut(con)})
 
 
-def _traffic_of_packets(chosen):
+def _traffic_of_packets(chosen: str):
     """Traffic from packets: for parts that the window cuts, and if packets are chosen by their columns."""
     return follow.statement(
         "top_packets",
@@ -138,7 +149,7 @@ def _traffic_of_packets(chosen):
     )
 
 
-def _traffic(con, where):
+def _traffic(con: DuckEngine, where: str | None):
     """Flows where they are enough: they are far fewer than packets."""
     if where:
         return _traffic_of_packets(f"({where})")
@@ -150,7 +161,7 @@ def _traffic(con, where):
     return packets if len(some) == len(con.parts) else f"{flows}\nUNION ALL\n{packets}"
 
 
-def _rows(con, name, where):
+def _rows(con: DuckEngine, name: str, where: str | None):
     kind = KINDS[name]
     if name in ("recorders", "interfaces"):
         return follow.statement(f"top_{name}", chosen=where or "1 = 1")
@@ -159,7 +170,9 @@ def _rows(con, name, where):
     return follow.statement(f"top_{name}", traffic=_traffic(con, where))
 
 
-def top(con, name, limit=10, measure="bytes", add_up=False, where=None):
+def top(
+    con: DuckEngine, name: str, limit: int = 10, measure: str = "bytes", add_up: bool = False, where: str | None = None
+) -> list[dict]:
     """Rows of a kind, most first."""
     kind = KINDS[name]
     text = follow.statement(
@@ -173,7 +186,7 @@ def top(con, name, limit=10, measure="bytes", add_up=False, where=None):
     return follow.rows_of(con, text)
 
 
-def span(con):
+def span(con: DuckEngine) -> tuple:
     """(first, last) of the window's packets, ns; refused if there are none. Whole parts need no look into them."""
     cut = {number(p) for p in _cut(con)}
     whole = [p.meta for p in con.parts if number(p) not in cut and p.meta.get("first_ns") is not None]
@@ -186,7 +199,7 @@ def span(con):
     return min(first), max(last)
 
 
-def run(args):
+def run(args: Namespace) -> Any:
     with options.connect(args) as con:
         first, last = span(con)
         rows = top(con, args.view, args.limit, args.by, args.sum, args.where)
@@ -199,11 +212,11 @@ def run(args):
     return 0
 
 
-def as_json(row):
+def as_json(row: Any) -> dict:
     return {k: _address(v) if isinstance(v, bytes) else v for k, v in row.items()}
 
 
-def cells(kind, rows, first, last):
+def cells(kind: Any, rows: Any, first: int, last: Any) -> Any:
     """Texts of a table, its head first."""
     seconds = max(last - first, 1) / 1e9
     two = [f"{unit} {way}" for unit in ("PACKETS", "BYTES") for way in kind.ways] or ["PACKETS", "BYTES"]
@@ -225,7 +238,7 @@ def cells(kind, rows, first, last):
         ]
 
 
-def text(kind, rows, first, last, add_up):
+def text(kind: Kind, rows: list[dict], first: int, last: int, add_up: bool) -> Iterator:
     """Lines."""
     head, *body = cells(kind, rows, first, last)
     yield f"{units.moment_text(first)} to {units.moment_text(last)}, {show.duration(last - first)}"

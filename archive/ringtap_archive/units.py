@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sizes, durations and times as the commands take them, and as they print them."""
 
+from __future__ import annotations
+
 import argparse
 import re
 import time
 from datetime import UTC, datetime
 from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 NS = 10**9
 TIMES = {
@@ -30,7 +36,7 @@ SIZES = {"kB" if unit == "KB" else unit: n for unit, n in SIZES.items()} | {u.lo
 COUNTS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 
 
-def _parse(text, units, what, examples):
+def _parse(text: str, units: dict[str, int], what: str, examples: Any):
     """As the programs in C: base/numbers.h."""
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([^0-9.]*)", text)
     if not found or (found[2] and found[2] not in units):
@@ -44,17 +50,17 @@ def _parse(text, units, what, examples):
     return int(value)
 
 
-def size(text):
+def size(text: str) -> int | None:
     """Bytes of "64K", "2T"; 0 needs no unit."""
     return _parse(text, SIZES, "size; give a number with K, M, G or T", "MK")
 
 
-def count(text):
+def count(text: str) -> int | None:
     """1,500,000 of "1.5M"."""
     return _parse(text, COUNTS, "number; give decimal digits, or some with k, M or G", "")
 
 
-def duration(text):
+def duration(text: str) -> int:
     """Nanoseconds of "10s", "5min", "7d"; 0 needs no unit."""
     ns = _parse(text, TIMES, "time; give a number with ns, us, ms, s, min, h or d", ("s", "ms"))
     if ns > _TIMES_MAX:
@@ -62,16 +68,16 @@ def duration(text):
     return ns
 
 
-def signed_duration(text):
+def signed_duration(text: str) -> int:
     """Also "-3ms"."""
     return -duration(text[1:]) if text.startswith("-") else duration(text.removeprefix("+"))
 
 
-def _fraction(digits):
+def _fraction(digits: str | None):
     return int((digits or "").ljust(9, "0")[:9])
 
 
-def moment(text):
+def moment(text: str) -> int | None:
     """Nanoseconds since the epoch of "2026-11-24T10:00:00.5" (UTC unless an offset stands behind it),
     "2026-11-24 10:00", "2026-11-24", "@1764000000.25", "now", "-2h" (before now)."""
     text = text.strip()
@@ -96,7 +102,7 @@ def moment(text):
     return int(when.timestamp()) * NS + _fraction(found[4])
 
 
-def moment_text(ns):
+def moment_text(ns: int) -> str:
     """UTC, with all nanoseconds."""
     if ns is None:
         return "-"

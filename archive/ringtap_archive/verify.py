@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks parts: files against their SHA-256, and the index against the packets, decoded again."""
 
+from __future__ import annotations
+
 import contextlib
 import hashlib
 import os
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,12 +17,22 @@ from . import decoder, document, frames, layout, options, private, schema, show
 from .errors import Lost, Refused
 from .store import Archive
 
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+    from typing import Any
+
+    from pyarrow import ChunkedArray, Table
+
+    from .layout import Part
+    from .main import Parser
+
 MEMORY = 256 << 20  # what is larger is decompressed into a file
 TABLES = ("pcapng", "packets", "flows")
 LATER = ["latency_p50_ns", "latency_p99_ns", "offered", "not_offered", "open", "unknown", *schema.REASONS]
 
 
-def arguments(parser):
+def arguments(parser: Parser) -> None:
     options.archive(parser)
     options.window(parser)
     options.recorders(parser)
@@ -37,7 +50,7 @@ class Found:
     """What is wrong with one part. pcapng, packets, flows, meta, and repair, if that was not possible:
     texts, None where all is well."""
 
-    def __init__(self, name, part=None):
+    def __init__(self, name: str, part: Part | None = None):
         self.name, self.part = name, part
         self.problems = dict.fromkeys((*TABLES, "meta"))
         self.outcome = None  # outcome of the repair
@@ -46,10 +59,10 @@ class Found:
     def __bool__(self):
         return any(self.problems.values())
 
-    def texts(self):
+    def texts(self) -> list[str]:
         return [f"{what}: {text}" for what, text in self.problems.items() if text]
 
-    def as_json(self):
+    def as_json(self) -> dict:
         return {
             "part": self.name,
             "problems": {k: v for k, v in self.problems.items() if v},
@@ -58,12 +71,12 @@ class Found:
         }
 
 
-def digest_of(path):
+def digest_of(path: Path) -> str:
     with os.fdopen(private.open_regular(path), "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def checksum(path, meta):
+def checksum(path: Path, meta: dict) -> str | None:
     try:
         size = path.stat().st_size
         if size != meta.get("bytes", size):
@@ -76,7 +89,7 @@ def checksum(path, meta):
 
 
 @contextlib.contextmanager
-def uncompressed(part):
+def uncompressed(part: Part) -> Iterator:
     """A path of the part's pcapng as it was. In memory or an unnamed file: verify writes nothing to the
     archive."""
     if part.pcapng.suffix != ".zst":
@@ -94,17 +107,17 @@ def uncompressed(part):
         yield Path(f"/proc/self/fd/{out.fileno()}")
 
 
-def _plain(column):
+def _plain(column: ChunkedArray):
     """Dictionaries of a file and of the decoder may have other numbers for the same values."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
-def differing(ours, theirs):
+def differing(ours: Table, theirs: Table) -> list:
     """Names of columns that are not the same."""
     return [name for name in ours.schema.names if not _plain(ours[name]).equals(_plain(theirs[name]))]
 
 
-def _compare_packets(path, batches):
+def _compare_packets(path: Path, batches: Iterator):
     file = pq.ParquetFile(path, page_checksum_verification=True)
     done, pending, ready = 0, [], 0
     for group in range(file.num_row_groups):
@@ -127,7 +140,7 @@ def _compare_packets(path, batches):
     return None
 
 
-def compare(part, found):
+def compare(part: Part, found: Found) -> None:
     """The index against the packets."""
     with uncompressed(part) as path, decoder.open(path, lean=part.meta["lean"]) as source:
         decoded = next(source.parts())
@@ -155,7 +168,7 @@ def compare(part, found):
             found.problems["pcapng"] = source.torn
 
 
-def check(part, name, quick):
+def check(part: Part, name: str, quick: bool) -> Found:
     found = Found(name, part)
     for what in TABLES:
         found.problems[what] = checksum(getattr(part, what), part.meta[what])
@@ -173,7 +186,7 @@ def check(part, name, quick):
     return found
 
 
-def orphans(archive):
+def orphans(archive: Path) -> list[tuple]:
     """Stems (folder, number) of files without a meta.json."""
     stems = {}
     for recorder in layout.recorders_of(archive):
@@ -184,11 +197,11 @@ def orphans(archive):
     return [(folder, number) for (folder, number), kinds in sorted(stems.items()) if layout.META not in kinds]
 
 
-def _name(archive, path):
+def _name(archive: Path, path: Path):
     return str(path.relative_to(archive)).removesuffix(layout.META)
 
 
-def examine(archive, args):
+def examine(archive: Archive, args: Namespace) -> Iterator:
     """Yields a Found for each part; those of lost and damaged metas too."""
     damaged = []
     with archive.listing():
@@ -210,7 +223,7 @@ def examine(archive, args):
             yield found
 
 
-def run(args):
+def run(args: Namespace) -> Any:
     archive = Archive(args.archive, shared=args.shared)
     results, checked = [], 0
     state = archive.recover() if args.repair else (archive.unfinished(), 0)

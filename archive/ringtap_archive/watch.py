@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Adds files as they are closed: those of a folder, or those of `ringtap record` that it starts."""
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import errno
@@ -12,9 +14,18 @@ import signal
 import struct
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 from . import ingest, show
 from .errors import Refused
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Any
+
+    from .ingest import Ingester
 
 SUFFIXES = (".pcapng", ".pcap", ".ntar", ".zst", ".lz4", ".gz")
 IN_CLOSE_WRITE, IN_MOVED_TO, IN_Q_OVERFLOW, IN_IGNORED = 0x8, 0x80, 0x4000, 0x8000  # <sys/inotify.h>
@@ -25,7 +36,7 @@ SPOOL = ".spool"
 class Closed:
     """Names of files in a folder that were closed by their writer, or moved there."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: Path):
         libc = ctypes.CDLL(None, use_errno=True)
         self.fd = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
         if self.fd < 0 or libc.inotify_add_watch(self.fd, os.fsencode(folder), IN_CLOSE_WRITE | IN_MOVED_TO) < 0:
@@ -34,7 +45,7 @@ class Closed:
             raise Refused(f"cannot watch '{folder}': {os.strerror(code)}{advice}")
         self.folder = folder
 
-    def read(self):
+    def read(self) -> list[Path] | None:
         """What was closed since the last call, in this order; None: events were lost; list the folder."""
         try:
             data = os.read(self.fd, 1 << 16)
@@ -51,7 +62,7 @@ class Closed:
                 raise Refused(f"'{self.folder}' was removed; nothing more will come")
         return [self.folder / name for name in names]
 
-    def close(self):
+    def close(self) -> None:
         os.close(self.fd)
 
 
@@ -64,14 +75,14 @@ class Stop:
         self.old = {number: signal.signal(number, self._note) for number in numbers}
         self._old_fd = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
 
-    def _note(self, number, _):
+    def _note(self, number: int, _: Any):
         self.wanted = self.wanted or number != signal.SIGCHLD
 
-    def drain(self):
+    def drain(self) -> None:
         with contextlib.suppress(BlockingIOError):
             os.read(self.fd, 4096)
 
-    def close(self):
+    def close(self) -> None:
         signal.set_wakeup_fd(self._old_fd)
         for number, handler in self.old.items():
             signal.signal(number, handler)
@@ -79,11 +90,11 @@ class Stop:
         os.close(self._write)
 
 
-def is_recording(path):
+def is_recording(path: Path) -> bool:
     return path.name.endswith(SUFFIXES) and not path.name.startswith(".")
 
 
-def complete(folder, closed=False):
+def complete(folder: Path, closed: bool = False) -> tuple:
     """Recordings of the folder that no process writes, the oldest first; and whether there are others of which this cannot
     be told yet. closed: no process writes any of those."""
     found, later = [], False
@@ -103,19 +114,19 @@ class Watch:
     """Adds each file of a folder once it is closed; one that failed is tried again when it is closed
     again, and at the next start."""
 
-    def __init__(self, ingester, folder, remove=False):
+    def __init__(self, ingester: Ingester, folder: Path, remove: bool = False):
         self.ingester, self.folder, self.remove = ingester, folder, remove
         self.closed = Closed(folder)
         self.done = set()
         self.later = False  # there are files of which it cannot be told yet whether they are written
 
-    def add(self, paths, stop=None, closed=False):
+    def add(self, paths: Any, stop: Stop | None = None, closed: bool = False) -> None:
         for path in paths:
             if stop and stop.wanted:
                 return
             self.add_one(path, closed)
 
-    def add_one(self, path, closed, following=None):
+    def add_one(self, path: Path, closed: bool, following: Path | None = None) -> None:
         if not is_recording(path) or not path.is_file():
             return
         try:
@@ -130,19 +141,19 @@ class Watch:
         ):
             self.done.add(state)
 
-    def new(self, stop=None):
+    def new(self, stop: Stop | None = None) -> None:
         paths = self.closed.read()
         if paths is None:
             self.all(stop)
         else:
             self.add(paths, stop, closed=True)
 
-    def all(self, stop=None, closed=False):
+    def all(self, stop: Stop | None = None, closed: bool = False) -> None:
         """What is in the folder."""
         paths, self.later = complete(self.folder, closed)
         self.add(paths, stop, closed)
 
-    def run(self, stop, more):
+    def run(self, stop: Stop, more: Callable) -> Any:
         """Until more() is false or a signal comes."""
         self.all(stop)
         while not stop.wanted and more():
@@ -158,11 +169,11 @@ class Watch:
 class Following(Watch):
     """Files of one recording after the other: each waits for the next one, which has fates of its packets."""
 
-    def __init__(self, ingester, folder, fates):
+    def __init__(self, ingester: Ingester, folder: Path, fates: bool):
         super().__init__(ingester, folder, remove=True)
         self.fates, self.held = fates, None
 
-    def add(self, paths, stop=None, closed=False):
+    def add(self, paths: Any, stop: Stop | None = None, closed: bool = False) -> None:
         if not self.fates:
             super().add(paths, stop, closed)
         for path in filter(is_recording, paths if self.fates else ()):
@@ -172,14 +183,14 @@ class Following(Watch):
                 self.add_one(self.held, closed, path)
             self.held = path
 
-    def last(self):
+    def last(self) -> None:
         """All that is in the folder, as nothing follows."""
         self.all(closed=True)
         if self.held:
             self.add_one(self.held, True)
 
 
-def watch(ingester, folder):
+def watch(ingester: Ingester, folder: Path) -> int:
     if not folder.is_dir():
         raise Refused(f"cannot watch '{folder}': it is not a folder")
     stop = Stop(signal.SIGINT, signal.SIGTERM)
@@ -191,7 +202,7 @@ def watch(ingester, folder):
 # ---- --follow
 
 
-def _spool(ingester):
+def _spool(ingester: Ingester):
     """A folder in the archive for the recorder's files, which is locked as long as it is in use."""
     name = f"{SPOOL}/recorder={ingester.recorder}"
     folder = ingester.archive.path / name
@@ -214,7 +225,7 @@ def _ringtap():
     return program
 
 
-def _record(app, folder, args):
+def _record(app: str, folder: Path, args: Namespace):
     # If this process is killed, the recorder ends as with Ctrl-C: its last file is whole. Ctrl-C of a
     # terminal is for this process, which passes it on.
     argv = [
@@ -236,7 +247,7 @@ def _record(app, folder, args):
         raise Refused(f"cannot start '{argv[0]}': {e.strerror}") from e
 
 
-def follow(ingester, args):
+def follow(ingester: Ingester, args: Namespace) -> int:
     if args.shared:  # others could put another folder in the place of the recorder's
         raise Refused(
             "--follow records into an archive of one user; record elsewhere, and add the files by --watch DIR --shared"

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Applications and errors."""
 
+from __future__ import annotations
+
 import errno
 import math
 import typing
+from typing import TYPE_CHECKING
 
 from ._ringtap import ffi, lib
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Error(OSError):
@@ -19,23 +25,23 @@ class App(typing.NamedTuple):
     dir: str
 
 
-def text(pointer):
+def text(pointer: Any) -> str:
     return ffi.string(pointer).decode(errors="replace")
 
 
-def check(code, message=""):
+def check(code: int, message: str = "") -> int:
     """Raises Error for a negative code; returns others."""
     if code < 0:
         raise Error(-code, message or errno.errorcode.get(-code, "unknown error"))
     return code
 
 
-def version():
+def version() -> str:
     """The version of the C library."""
     return text(lib.ringtap_version())
 
 
-def apps():
+def apps() -> list[App]:
     """The applications that are alive: a list of App."""
     out = ffi.new("struct ringtap_apps **")
     check(lib.ringtap_apps_find(out))
@@ -48,7 +54,7 @@ def apps():
         lib.ringtap_apps_free(out[0])
 
 
-def resolve(source):
+def resolve(source: str) -> tuple:
     """APP or APP:PORT to (App, port or None)."""
     alive = apps()
     for app in alive:
@@ -60,7 +66,7 @@ def resolve(source):
     raise Error(errno.ENOENT, f"no application for {source!r}; 'ringtap list' shows what there is")
 
 
-def timeout_ms(seconds):
+def timeout_ms(seconds: float) -> int | None:
     if not 0 <= seconds <= 1000000:
         raise ValueError("timeout is a number of seconds, 0 for the default")
     return math.ceil(seconds * 1000)

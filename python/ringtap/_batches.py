@@ -1,17 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Packets as tables of numpy and Arrow: for rates at which an object for each packet is too slow."""
 
+from __future__ import annotations
+
 import time
+from typing import TYPE_CHECKING
 
 from ._apps import check
 from ._ringtap import ffi, lib
 from ._session import OVERWRITTEN, RUNS
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+    from typing import Any
+
+    from numpy import ndarray
+
+    from ._session import Interface, Session
+
 DATA_BYTES = 128 * lib.RINGTAP_SNAPLEN_MAX
 AGE_S = 0.1  # a batch that is not full is handed out after it
 
 
-def _row(numpy):
+def _row(numpy: ModuleType):
     """struct batch_row of batch.h."""
     names = ["time_ns", "id", "dropcount", "offset"], ["length", "caplen", "interface", "queue", "hash"]
     row = numpy.dtype(
@@ -34,18 +46,18 @@ class Batch:
 
     __slots__ = ("data", "interfaces", "packets")
 
-    def __init__(self, packets, data, interfaces):
+    def __init__(self, packets: ndarray, data: ndarray, interfaces: list[Interface]):
         self.packets, self.data, self.interfaces = packets, data, interfaces
 
     def __len__(self):
         return len(self.packets)
 
-    def bytes(self, i):
+    def bytes(self, i: int) -> bytes:
         """The captured bytes of packet i."""
         start = int(self.packets["offset"][i])
         return self.data[start : start + int(self.packets["caplen"][i])].tobytes()
 
-    def to_arrow(self):
+    def to_arrow(self) -> Any:
         """A pyarrow.RecordBatch with the columns of packets, port names instead of indices, and data as binary."""
         import pyarrow
 
@@ -67,7 +79,7 @@ class Batch:
         return pyarrow.RecordBatch.from_pydict(columns)
 
 
-def _binary(pyarrow, packets, data):
+def _binary(pyarrow: Any, packets: Any, data: Any):
     """The bytes lie one behind the other: their offsets, and the end, are all that Arrow needs."""
     import numpy
 
@@ -79,7 +91,7 @@ def _binary(pyarrow, packets, data):
 class _Filling:
     """The batch that is being filled, and the numpy arrays behind it."""
 
-    def __init__(self, numpy, size, with_data):
+    def __init__(self, numpy: ModuleType, size: int, with_data: bool):
         self.rows = numpy.empty(size, _row(numpy))
         self.data = numpy.empty(DATA_BYTES, "u1") if with_data else None
         self.raw = ffi.new("struct batch *")
@@ -90,16 +102,16 @@ class _Filling:
             self.raw.data = ffi.cast("uint8_t *", ffi.from_buffer(self.data))
             self.raw.size = DATA_BYTES
 
-    def due(self):
+    def due(self) -> int:
         return self.raw.count and time.monotonic() - self.since >= AGE_S
 
-    def batch(self, interfaces):
+    def batch(self, interfaces: list[Interface]) -> Batch:
         """What is in it, without the room that is left."""
         data = None if self.data is None else self.data[: self.raw.used]
         return Batch(self.rows[: self.raw.count], data, interfaces)
 
 
-def read_batches(session, size, with_data):
+def read_batches(session: Session, size: int, with_data: bool) -> Iterator:
     """Batches that are full, or as old as AGE_S. Refers to the session only, as the reader of packets does."""
     import numpy
 

@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Packets, in time order, without copying them."""
 
+from __future__ import annotations
+
 import contextlib
 import errno
 import weakref
+from typing import TYPE_CHECKING
 
 from ._apps import Error, check, resolve, text, timeout_ms
 from ._batches import read_batches
 from ._ringtap import ffi, lib
 from ._session import OVERWRITTEN, RUNS, Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, Self
+
+    from ._session import Interface
 
 QUEUES_MAX = 65536
 BATCH_MAX = 1 << 24
@@ -38,18 +47,18 @@ class Packet:
     __slots__ = ("data", "direction", "dropcount", "hash", "id", "interface", "length", "queue", "time_ns")
 
     @property
-    def port(self):
+    def port(self) -> str:
         return self.interface.name
 
     @property
-    def app(self):
+    def app(self) -> Any:
         return self.interface.app
 
     def __repr__(self):
         return f"<ringtap.Packet {self.app}:{self.port} {self.direction} {self.length} bytes at {self.time_ns}>"
 
 
-def compile_filter(expression):
+def compile_filter(expression: str | None) -> tuple:
     """A libpcap expression to (instructions, their number, what keeps them alive)."""
     if not expression:
         return ffi.NULL, 0, None
@@ -66,7 +75,16 @@ class Capture:
     applications. As a context manager it is closed at the end. Threads may share it; one at a time iterates.
     After os.fork() it is the parent's: the child can neither iterate nor end it."""
 
-    def __init__(self, targets, filter, direction, queue, snaplen, duration, options):
+    def __init__(
+        self,
+        targets: dict,
+        filter: str | None,
+        direction: str,
+        queue: int | None,
+        snaplen: int,
+        duration: float | None,
+        options: dict[str, int],
+    ):
         self._session = session = Session(duration)
         self._apps = len(targets)
         insns, count, program = compile_filter(filter)
@@ -94,13 +112,13 @@ class Capture:
         self._packets = _read(session)
         session.packets = weakref.ref(self._packets)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_) -> None:
         self.close()
 
-    def __iter__(self):
+    def __iter__(self) -> Self:
         return self
 
     def __next__(self):
@@ -108,7 +126,7 @@ class Capture:
             self._session.check_usable()
         return next(self._packets)
 
-    def batches(self, size=65536, data=False):
+    def batches(self, size: int = 65536, data: bool = False) -> Iterator:
         """Iterates over the packets in tables of numpy, see Batch, instead of one by one: at most size packets
         each, and a tenth of a second old. data: with the packets' bytes, copied."""
         self._session.check_usable()
@@ -119,23 +137,23 @@ class Capture:
         self._session.packets = weakref.ref(self._packets)
         return self._packets
 
-    def stop(self):
+    def stop(self) -> None:
         """Ends the capture: the iterator hands out what the rings still hold, then it ends. It does not wait,
         and may be called from another thread or a signal handler."""
         self._session.stop()
 
-    def close(self):
+    def close(self) -> None:
         """Ends the session in the applications. The rings are unmapped when no view of a packet is left."""
         self._session.close()
         with contextlib.suppress(ValueError):  # another thread iterates: it ends by itself
             self._packets.close()
 
     @property
-    def interfaces(self):
+    def interfaces(self) -> list[Interface]:
         """The ports that are captured: a list of Interface; packets refer to it. It grows when ports appear."""
         return self._session.learn()
 
-    def stats(self):
+    def stats(self) -> dict[str, int]:
         """Packets: dict of seen, captured, filtered, lost, delivered, reordered; bytes of captured ones.
         seen == captured + filtered + not_sampled + lost, exactly once the iterator has ended."""
         raw = ffi.new("struct ringtap_stats *")
@@ -154,7 +172,7 @@ class Capture:
         }
 
 
-def _read(session):
+def _read(session: Session):
     """Refers to the session only: a Capture that nothing refers to is freed at once."""
     mapping = session.mapping  # another thread may close the session while packets are read here
     out = ffi.new("struct ringtap_packets **")
@@ -168,7 +186,7 @@ def _read(session):
             yield from _run(session, mapping.keep, it)
 
 
-def _run(session, keep, it):
+def _run(session: Session, keep: Callable, it: Any):
     interfaces, no_index = session.interfaces, lib.RINGTAP_NO_INDEX
     while not session.closed and (raw := lib.ringtap_packet_next(it)):
         p = Packet()
@@ -184,7 +202,7 @@ def _run(session, keep, it):
         check(lib.ringtap_packets_error(it), OVERWRITTEN)
 
 
-def by_app(sources):
+def by_app(sources: list[str]) -> dict:
     found = {}
     for source in sources:
         app, port = resolve(source)
@@ -193,18 +211,18 @@ def by_app(sources):
 
 
 def capture(
-    source,
-    filter=None,
+    source: str | list[str],
+    filter: str | None = None,
     *,
-    direction="both",
-    queue=None,
-    snaplen=0,
-    buffer_size=0,
-    duration=None,
-    timeout=0,
-    ids=False,
-    sample=1,
-):
+    direction: str = "both",
+    queue: int | None = None,
+    snaplen: int = 0,
+    buffer_size: int = 0,
+    duration: float | None = None,
+    timeout: float = 0,
+    ids: bool | str = False,
+    sample: int = 1,
+) -> Capture:
     """Captures from APP or APP:PORT (a name or a number), or from a list of them.
 
     filter     a libpcap expression; the application runs it

@@ -2,6 +2,8 @@
 """What became of the packets of a recording: `ringtap explain` joins it, so that there is one join and one
 definition of its terms. This only reads what it prints."""
 
+from __future__ import annotations
+
 import csv
 import errno
 import json
@@ -9,8 +11,14 @@ import os
 import subprocess
 import tempfile
 import typing
+from typing import TYPE_CHECKING
 
 from ._apps import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from subprocess import Popen
+    from typing import BinaryIO
 
 
 class Outcome(typing.NamedTuple):
@@ -50,7 +58,7 @@ class Outcome(typing.NamedTuple):
 _TEXTS = {"fate", "rx_port", "tx_port", "flow"}
 
 
-def _value(name, text):
+def _value(name: str, text: str):
     if name == "reordered":
         return text == "1"
     if name == "changes":
@@ -60,7 +68,7 @@ def _value(name, text):
     return int(text) if text else None
 
 
-def _command(files, timeout, memory, program, output):
+def _command(files: str | list[str], timeout: float | None, memory: int | None, program: str, output: str):
     files = [files] if isinstance(files, (str, os.PathLike)) else list(files)
     if not files:
         raise ValueError("no file to explain: the list is empty")
@@ -70,7 +78,7 @@ def _command(files, timeout, memory, program, output):
     return [*argv, "--", *map(os.fspath, files)]
 
 
-def _start(argv, err):
+def _start(argv: list[str], err: BinaryIO):
     try:
         return subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, text=True, errors="replace"
@@ -79,7 +87,7 @@ def _start(argv, err):
         raise Error(errno.ENOENT, f"no program {argv[0]!r}; install ringtap, or name its path by program=") from None
 
 
-def _check(process, err):
+def _check(process: Popen, err: BinaryIO):
     """Raises Error with the program's message if it has failed."""
     if process.wait():
         err.seek(0)
@@ -87,7 +95,9 @@ def _check(process, err):
         raise Error(errno.EINVAL, message)
 
 
-def explain(files, *, timeout=None, memory=None, program="ringtap"):
+def explain(
+    files: str | list[str], *, timeout: float | None = None, memory: int | None = None, program: str = "ringtap"
+) -> Iterator:
     """Iterates over the packets of a recording, or of several files of one: an Outcome for each sending, and
     for each received packet that was not sent, in the order in which that becomes known.
 
@@ -112,7 +122,9 @@ def explain(files, *, timeout=None, memory=None, program="ringtap"):
             process.wait()
 
 
-def explain_summary(files, *, timeout=None, memory=None, program="ringtap"):
+def explain_summary(
+    files: str | list[str], *, timeout: float | None = None, memory: int | None = None, program: str = "ringtap"
+) -> dict | None:
     """The sums, percentiles, flows and changes of a recording: what `ringtap explain --json` prints. Arguments
     and errors are those of explain()."""
     with tempfile.TemporaryFile() as err:

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Packets that an application receives and does not send: those that it dropped, and those that it holds."""
 
+from __future__ import annotations
+
 import contextlib
 import typing
+from typing import TYPE_CHECKING
 
 from ._apps import text, timeout_ms
 from ._capture import Capture, by_app
 from ._ringtap import ffi, lib
 from ._session import Interface
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class QueueFates(typing.NamedTuple):
@@ -41,7 +47,7 @@ class Drops(Capture):
     id the time of the reception in ns since the epoch."""
 
     @contextlib.contextmanager
-    def _fates(self, app):
+    def _fates(self, app: int):
         out = ffi.new("struct ringtap_fates **")
         self._session.call(lib.ringtap_fates_read, app, out)
         try:
@@ -49,7 +55,7 @@ class Drops(Capture):
         finally:
             lib.ringtap_fates_free(out[0])
 
-    def counts(self):
+    def counts(self) -> list[QueueFates]:
         """A list of QueueFates."""
         found, interfaces = [], self.interfaces
         for app in range(self._apps):
@@ -64,7 +70,7 @@ class Drops(Capture):
                     )
         return found
 
-    def held(self, older=1.0):
+    def held(self, older: float = 1.0) -> list[Held]:
         """A list of Held: packets that were received more than this number of seconds ago, the oldest first."""
         found = []
         for app in range(self._apps):
@@ -72,10 +78,10 @@ class Drops(Capture):
                 found += self._held_of(app, fates, older * 1e9)
         return sorted(found, key=lambda h: h.received_ns)
 
-    def _held_of(self, app, fates, older_ns):
+    def _held_of(self, app: int, fates: Any, older_ns: float):
         interfaces, found = self.interfaces, []
 
-        def read(cap):
+        def read(cap: Any):
             out = ffi.new("struct ringtap_open_packets **")
             code = lib.ringtap_open_packets_create(out, cap, app)
             if code < 0:
@@ -91,7 +97,7 @@ class Drops(Capture):
         return found
 
 
-def _held(interfaces, fates, p):
+def _held(interfaces: list[Interface], fates: Any, p: Any):
     known = p.pool < fates.pool_count
     return Held(
         interfaces[p.interface],
@@ -104,7 +110,15 @@ def _held(interfaces, fates, p):
     )
 
 
-def drops(source, filter=None, *, snaplen=128, buffer_size=0, duration=None, timeout=0):
+def drops(
+    source: str | list[str],
+    filter: str | None = None,
+    *,
+    snaplen: int = 128,
+    buffer_size: int = 0,
+    duration: float | None = None,
+    timeout: float = 0,
+) -> Drops:
     """Follows what APP, or a list of them, receives on all its ports, from now on: returns Drops. It costs the application some
     20 ns a packet, and registers a dynamic field and a flag of its mbufs. Arguments are those of capture()."""
     targets = by_app([source] if isinstance(source, str) else list(source))

@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Statistics. Entries have the fields of the structures in ringtap/monitor.h; arrays are lists."""
 
+from __future__ import annotations
+
 import copy
 import errno
 import os
 import threading
 import weakref
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 from ._apps import check, resolve, text, timeout_ms
 from ._ringtap import ffi, lib
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._apps import App
 
 POLLS, BYTES, BUSY, GAPS = lib.RINGTAP_POLLS, lib.RINGTAP_BYTES, lib.RINGTAP_BUSY, lib.RINGTAP_GAPS
 LATENCY, ADDRESSES, POOLS = lib.RINGTAP_LATENCY, lib.RINGTAP_ADDRESSES, lib.RINGTAP_POOLS
@@ -48,7 +56,7 @@ COUNTERS = {
 _monitors = weakref.WeakSet()
 
 
-def _value(field, value):
+def _value(field: Any, value: Any):
     kind = field.type.kind
     if kind == "array":
         return text(value) if field.type.item.cname == "char" else list(value)
@@ -68,17 +76,17 @@ NAMES = {
 }
 
 
-def _entry(raw):
+def _entry(raw: Any):
     fields = ffi.typeof(raw).item.fields
     values = {name: _value(field, getattr(raw, name)) for name, field in fields if field.type.kind != "pointer"}
     return SimpleNamespace(**{NAMES.get(name, name): value for name, value in values.items()})
 
 
-def _index(i):
+def _index(i: int):
     return None if i == lib.RINGTAP_NO_INDEX else i
 
 
-def _grown(later, earlier):
+def _grown(later: int | list[int], earlier: int | list[int]):
     """A counter that went back was reset in between: it counts since."""
     if isinstance(later, list):
         return [_grown(a, b) for a, b in zip(later, earlier)]
@@ -94,7 +102,7 @@ class Snapshot:
     no such port or lcore, or it is unknown. ended: the application has ended, this is its last snapshot.
     """
 
-    def __init__(self, raw, ended=False):
+    def __init__(self, raw: Any, ended: bool = False):
         self.__dict__.update(_entry(raw).__dict__)
         self.ended = ended
         self.ports = [_entry(lib.ringtap_snapshot_port(raw, i)) for i in range(raw.port_count)]
@@ -107,7 +115,7 @@ class Snapshot:
         self._link()
 
     @staticmethod
-    def _thread(raw):
+    def _thread(raw: Any):
         thread = _entry(raw)
         thread.lcore = _index(thread.lcore)
         thread.gaps = [_entry(lib.ringtap_thread_gap(raw, i)) for i in range(raw.gap_count)]
@@ -115,12 +123,12 @@ class Snapshot:
         return thread
 
     @staticmethod
-    def _pair(raw):
+    def _pair(raw: Any):
         pair = _entry(raw)
         pair.bucket = list(ffi.unpack(raw.bucket, lib.ringtap_latency_buckets()))
         return pair
 
-    def _port(self, i):
+    def _port(self, i: int):
         return None if _index(i) is None else self.ports[i]
 
     def _link(self):
@@ -133,7 +141,7 @@ class Snapshot:
             entry.rx_port = self._port(entry.rx_port)
             entry.quantile = _Quantile(entry, self.tsc_hz)
 
-    def since(self, earlier):
+    def since(self, earlier: Snapshot) -> Snapshot:
         """The difference to an earlier snapshot of the same monitor: counters are differences, states stay.
         Gaps and microbursts are those that began since, and gaps that last."""
         out = copy.deepcopy(self)
@@ -156,10 +164,10 @@ class Snapshot:
 
 
 class _Quantile:
-    def __init__(self, pair, tsc_hz):
+    def __init__(self, pair: SimpleNamespace, tsc_hz: int):
         self.pair, self.tsc_hz = pair, tsc_hz
 
-    def __call__(self, share):
+    def __call__(self, share: float):
         cycles = lib.ringtap_latency_quantile(ffi.new("uint64_t[]", self.pair.bucket), share)
         return cycles * 1e9 / self.tsc_hz
 
@@ -170,7 +178,7 @@ class Monitor:
 
     _forked = False
 
-    def __init__(self, app, collectors, latency_every, timeout):
+    def __init__(self, app: App, collectors: int, latency_every: int, timeout: float):
         self._lock = threading.Lock()  # cffi releases the interpreter's lock in each call
         self._ended = False
         out, err = ffi.new("struct ringtap_monitor **"), ffi.new("char[256]")
@@ -184,13 +192,13 @@ class Monitor:
         self._mon = ffi.gc(out[0], lib.ringtap_monitor_close)
         _monitors.add(self)
 
-    def __enter__(self):
+    def __enter__(self) -> Monitor:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_) -> None:
         self.close()
 
-    def read(self):
+    def read(self) -> Snapshot:
         """A Snapshot. Once the application has ended, the last one, with `ended` set; then Error with EPIPE."""
         with self._lock:
             if self._forked:
@@ -206,7 +214,7 @@ class Monitor:
             check(code, "the application has ended" if raw else "")
         return Snapshot(raw, bool(last))
 
-    def close(self):
+    def close(self) -> None:
         """Switches the collectors off, unless another monitor needs them."""
         with self._lock:
             if self._mon is not None:
@@ -214,7 +222,9 @@ class Monitor:
                 self._mon = None
 
 
-def monitor(app, collectors=POLLS | BYTES | BUSY | GAPS, latency_every=1, timeout=0):
+def monitor(
+    app: str, collectors: int = POLLS | BYTES | BUSY | GAPS, latency_every: int = 1, timeout: float = 0
+) -> Monitor | None:
     """Attaches to an application and switches collectors on: POLLS, BYTES, BUSY, GAPS, LATENCY, ADDRESSES, POOLS.
     One packet in latency_every is timed. timeout: seconds for each answer of the application; 0: the default.
     Returns a Monitor."""

@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The session behind a Capture: the C handle, its lock and its end."""
 
+from __future__ import annotations
+
 import contextlib
 import errno
 import os
 import threading
 import time
 import weakref
+from typing import TYPE_CHECKING
 
 from ._apps import Error, check, text
 from ._ringtap import ffi, lib
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 RUNS = 16
 OVERWRITTEN = "the application has overwritten packets that were not read yet"
@@ -25,7 +32,7 @@ class Interface:
 
     __slots__ = ("app", "device", "driver", "link_mbps", "mac", "name", "port_id")
 
-    def __init__(self, raw):
+    def __init__(self, raw: Any):
         self.app, self.name = text(raw.app_name), text(raw.name)
         self.device, self.driver = text(raw.device), text(raw.driver)
         self.port_id, self.mac, self.link_mbps = raw.port_id, bytes(raw.mac), raw.link_mbps
@@ -43,7 +50,7 @@ class Mapping:
         self.cap = ffi.gc(out[0], lib.ringtap_capture_close)
         _mappings.add(self)
 
-    def keep(self, _):
+    def keep(self, _: Any) -> None:
         """The destructor of a view's pointer: its reference is what counts."""
 
 
@@ -58,7 +65,7 @@ class Session:
     closed = forked = False
     packets = None  # a weak reference to the iterator
 
-    def __init__(self, duration):
+    def __init__(self, duration: float | None):
         self._queue, self._lock = threading.Lock(), threading.Lock()
         self._end = None if duration is None else time.monotonic() + duration
         self._stopping = self._stopped = False
@@ -69,14 +76,14 @@ class Session:
     def __del__(self):
         self.close()
 
-    def check_usable(self):
+    def check_usable(self) -> None:
         if self.forked:
             raise ValueError("the capture belongs to the parent process")
         if self.closed:
             raise ValueError("the capture is closed")
 
     @contextlib.contextmanager
-    def _turn(self, interrupt):
+    def _turn(self, interrupt: bool):
         with self._queue:
             mapping = self.mapping
             if interrupt and mapping:
@@ -89,7 +96,7 @@ class Session:
         finally:
             self._lock.release()
 
-    def call(self, function, *args):
+    def call(self, function: Callable, *args) -> int:
         """function(handle, *args), while no other thread is in a call. Raises Error for a negative code."""
         self.check_usable()
         with self._turn(True):
@@ -97,10 +104,10 @@ class Session:
             code = function(self.mapping.cap, *args)
             return code if code >= 0 else self._fail(code)
 
-    def _fail(self, code):
+    def _fail(self, code: int):
         raise Error(-code, text(lib.ringtap_capture_error(self.mapping.cap)))
 
-    def stop(self):
+    def stop(self) -> None:
         """From any thread, and from a signal handler: it does not wait. The thread that holds the lock sends
         the request when its call has ended."""
         self.check_usable()
@@ -129,7 +136,7 @@ class Session:
             self._stopping = True
         return max(0, min(SLICE_MS, int(left * 1000) + 1))
 
-    def next(self, runs):
+    def next(self, runs: Any) -> int | None:
         """Releases the runs handed out before, and waits for the next. Returns their number, None at the end."""
         with self._turn(False):
             if self.closed:
@@ -143,7 +150,7 @@ class Session:
                 return None
             return count if count >= 0 else self._fail(count)
 
-    def close(self):
+    def close(self) -> None:
         """Ends the session, although views may keep the rings mapped."""
         if self.closed or self.forked or not self.mapping:
             return
@@ -155,7 +162,7 @@ class Session:
                 self.mapping = None
 
     @staticmethod
-    def _drain(cap):
+    def _drain(cap: Any):
         """An application that waits for room in a ring answers once it has found some."""
         lib.ringtap_capture_stop(cap)
         runs, until, count = ffi.new("struct ringtap_run[]", RUNS), time.monotonic() + END_S, 0
@@ -163,7 +170,7 @@ class Session:
             lib.ringtap_capture_release(cap)
             count = lib.ringtap_capture_next(cap, runs, RUNS, 10)
 
-    def learn(self):
+    def learn(self) -> list[Interface]:
         """Interfaces that have appeared."""
         with self._turn(True):
             self.check_usable()

@@ -1,9 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """pcapng blocks as `ringtap record` writes them: docs/format.md, and common/pcapng.h."""
 
+from __future__ import annotations
+
 import struct
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy import ndarray
+
+    from .conversations import Packets
 
 ALGORITHM = 5  # epb_hash's: Toeplitz
 RX, TX = 1, 2  # epb_flags
@@ -38,21 +48,21 @@ FATES_QUEUE = np.dtype(
 FATES_MOST = 4096
 
 
-def _option(code, value):
+def _option(code: int, value: bytes):
     return struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4)
 
 
-def _block(kind, body):
+def _block(kind: int, body: bytes):
     total = struct.pack("<I", 12 + len(body))
     return struct.pack("<I", kind) + total + body + total
 
 
-def section(application):
+def section(application: str) -> bytes:
     options = _option(2, b"synthetic") + _option(3, b"none") + _option(4, application.encode()) + _option(0, b"")
     return _block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + options)
 
 
-def interface(name, description, mac, snaplen):
+def interface(name: str, description: str, mac: bytes, snaplen: int) -> bytes:
     options = (
         _option(2, name.encode())
         + _option(3, description.encode())
@@ -64,11 +74,11 @@ def interface(name, description, mac, snaplen):
     return _block(1, struct.pack("<HHI", 1, 0, snaplen) + options)
 
 
-def statistics(number, start_ns, end_ns, seen, lost):
-    def count(code, value):
+def statistics(number: int, start_ns: int, end_ns: int, seen: int, lost: int) -> bytes:
+    def count(code: int, value: int):
         return _option(code, struct.pack("<Q", value))
 
-    def time(code, ns):
+    def time(code: int, ns: int):
         return _option(code, struct.pack("<II", ns >> 32, ns & 0xFFFFFFFF))
 
     options = (
@@ -84,12 +94,12 @@ def statistics(number, start_ns, end_ns, seen, lost):
     return _block(5, struct.pack("<III", number, end_ns >> 32, end_ns & 0xFFFFFFFF) + options)
 
 
-def fates(kind, ns, entries=()):
+def fates(kind: int, ns: int, entries: Any = ()) -> bytes:
     size = entries.dtype.itemsize if len(entries) else 0
     return _block(FATES, struct.pack("<HHIII", kind, size, len(entries), ns >> 32, ns & 0xFFFFFFFF) + bytes(entries))
 
 
-def options(p, ids, drops):
+def options(p: Packets, ids: bool, drops: bool) -> ndarray:
     """Padding is in front of it, the block's second length behind. Returns 32-bit words, a row for each packet."""
     columns = [
         4 << 16 | 2,
@@ -112,6 +122,6 @@ def options(p, ids, drops):
     return words
 
 
-def windows(array, size):
+def windows(array: ndarray, size: int) -> ndarray:
     """All places of an array of bytes or words where N elements fit: one row each, overlapping."""
     return np.lib.stride_tricks.as_strided(array, (len(array) - size + 1, size), (array.itemsize, array.itemsize))

@@ -7,10 +7,17 @@ traffic is computed with operations on whole arrays, and what is kept between sl
 for each slot. Only integers are used: floating-point functions may differ from CPU to CPU.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from . import layouts
 from .layouts import Kind
+
+if TYPE_CHECKING:
+    from numpy import ndarray
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 
@@ -53,7 +60,7 @@ POOL_ZEROS = 4096
 POOL_STARTS = 1 << 18  # number of places of the pool at which payloads begin
 
 
-def mix(*parts):
+def mix(*parts) -> ndarray:
     """Hash of arrays of integers: splitmix64, chained."""
     x = np.zeros(1, np.uint64)
     for part in parts:
@@ -64,11 +71,11 @@ def mix(*parts):
     return x
 
 
-def _bits(h, shift, mask):
+def _bits(h: ndarray, shift: int, mask: int):
     return ((h >> np.uint64(shift)) & np.uint64(mask)).astype(np.int64)
 
 
-def pool(seed):
+def pool(seed: int) -> ndarray:
     """Payloads are cut out of these bytes: zeros, then text, so that dissectors find no protocol in it."""
     words = mix(np.arange((2 * POOL_STARTS + 4096) // 8), seed)
     letters = (words.view(np.uint8) & 15) + ord("a")
@@ -78,7 +85,7 @@ def pool(seed):
 class Slots:
     """What is constant for each flow, and how far it is."""
 
-    def __init__(self, flows, seed, kinds):
+    def __init__(self, flows: int, seed: int, kinds: dict[Kind, int]):
         self.flows, self.seed = flows, seed
         slot = np.arange(flows)
         h = mix(slot, seed)
@@ -109,25 +116,25 @@ class Slots:
         total = np.cumsum((1 << 50) // (slot + 1))  # weight 1/rank; integers, so that each machine draws the same
         self.threshold = total // ((int(total[-1]) >> 32) + 1)
 
-    def draw(self, random32):
+    def draw(self, random32: ndarray) -> ndarray:
         return np.minimum(np.searchsorted(self.threshold, random32, side="right"), self.flows - 1)
 
 
 class Packets(dict):
     """Arrays of one length, a packet in each place."""
 
-    def take(self, index, names=None):
+    def take(self, index: ndarray, names: tuple | None = None) -> Packets:
         return Packets({name: self[name][index] for name in names or self})
 
     @staticmethod
-    def concat(parts):
+    def concat(parts: list[Packets]) -> Packets:
         return Packets({name: np.concatenate([p[name] for p in parts]) for name in parts[0]})
 
 
 class Conversations:
     """Slices of traffic, sorted by slot; order tells the place of each packet in time."""
 
-    def __init__(self, flows, seed, size, traffic):
+    def __init__(self, flows: int, seed: int, size: str, traffic: str):
         self.slots = Slots(flows, seed, SHARES[traffic])
         self.seed = seed
         self.least = 64 if size == "64" else 60
@@ -137,7 +144,7 @@ class Conversations:
         self.echo = 22 if size == "64" else 56
         self.simple = traffic == "udp"
 
-    def slice(self, slot):
+    def slice(self, slot: ndarray) -> tuple:
         """slot: of each packet, in time order. Returns order and packets: packets[i] is the order[i]-th."""
         s = self.slots
         order = np.argsort(slot, kind="stable")
@@ -165,7 +172,7 @@ class Conversations:
         self._identify(p)
         return order, p
 
-    def _datagrams(self, p):
+    def _datagrams(self, p: Packets):
         """UDP, and of all the hash that payloads follow from."""
         p["hash"] = mix(p["slot"], p["number"], self.seed)
         p["from_a"] = (p["hash"] & np.uint64(3)) != 0
@@ -173,7 +180,7 @@ class Conversations:
         p["frame"] = self.udp_sizes[_bits(p["hash"], 4, 0xFFFF) % len(self.udp_sizes)]
         p["layout"] = layouts.of_kind(p["kind"], np.zeros(len(p["slot"]), int), self.slots.vlan[p["slot"]])
 
-    def _tcp(self, p, rows):
+    def _tcp(self, p: Packets, rows: ndarray):
         """Handshake, data and acknowledgements in turns of six packets, FIN or RST."""
         slot, number, place = p["slot"][rows], p["number"][rows], p["place"][rows]
         left = self.slots.length[slot] - place  # 3, 2, 1: the end
@@ -197,7 +204,7 @@ class Conversations:
         frame = self.tcp_sizes[_bits(h, 4, 0xFFFF) % len(self.tcp_sizes)]
         p["frame"][rows] = np.where(request, np.minimum(frame, 350), frame)
 
-    def _pairs(self, p):
+    def _pairs(self, p: Packets):
         """Question and answer, or two fragments."""
         rows = np.flatnonzero(np.isin(p["kind"], [k.value for k in PAIRS]))
         kind, second = p["kind"][rows], p["place"][rows] == 1
@@ -218,7 +225,7 @@ class Conversations:
         # Both fragments are of one payload, echo reply has that of the request.
         p["hash"][rows] = mix(p["slot"][rows], p["generation"][rows], self.seed)
 
-    def _lengths(self, p):
+    def _lengths(self, p: Packets):
         header = layouts.LENGTHS[p["layout"]]
         room = np.maximum(p["frame"] - header, PAYLOAD_LEAST)
         p["payload"] = np.where(p["payload"] < 0, room, p["payload"])
@@ -230,7 +237,7 @@ class Conversations:
             start[rest] += np.where(p["kind"][rest] == Kind.FRAG4.value, first4 - 8, first6 - 8)
         p["start"] = np.where(p["payload"] > 0, start, header)  # none: padding of zeros
 
-    def _sequence(self, p, begin, tcp):
+    def _sequence(self, p: Packets, begin: ndarray, tcp: ndarray):
         """Sequence numbers: bytes of the conversation before, by direction."""
         if not tcp.any():
             p["seq"] = p["ack"] = np.zeros(len(tcp), np.int64)
@@ -255,7 +262,7 @@ class Conversations:
         p["seq"] = (np.where(p["from_a"], sent[0], sent[1]) - np.where(p["resent"], p["payload"], 0)) & 0xFFFFFFFF
         p["ack"] = np.where(p["tcp_flags"] & ACK, np.where(p["from_a"], sent[1], sent[0]), 0) & 0xFFFFFFFF
 
-    def _identify(self, p):
+    def _identify(self, p: Packets):
         """IP id: counted by each sender. Hash of the NIC: of the 5-tuple as it is sent."""
         own = mix(p["slot"] * 2 + p["from_a"], self.seed + 2)
         pair = np.isin(p["kind"], (Kind.FRAG4.value, Kind.FRAG6.value))

@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Headers of packets: each layout is a packed numpy type, which is filled for all packets that have it."""
 
+from __future__ import annotations
+
 import enum
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+    from .conversations import Packets, Slots
 
 FRAGMENTS = ((1480, 520), (1448, 500))  # bytes behind the IP header(s): first and second, IPv4 and IPv6
 FRAGMENTS_SMALL = ((32, 30), (24, 30))
@@ -115,13 +123,13 @@ PIECES = {
 
 
 class Layout:
-    def __init__(self, kind, second, vlan, pieces):
+    def __init__(self, kind: Kind, second: int, vlan: bool, pieces: dict[str, list[tuple]]):
         self.kind, self.second, self.vlan = kind, second, vlan
         self.pieces = dict(eth=ETH, **({"tag": VLAN} if vlan else {}), type=TYPE, **pieces)
         self.dtype = np.dtype([("block", BLOCK), *self.pieces.items()])
         self.length = self.dtype.itemsize - BLOCK_LENGTH
 
-    def offset(self, piece):
+    def offset(self, piece: str) -> int:
         """In the frame."""
         return self.dtype.fields[piece][1] - BLOCK_LENGTH
 
@@ -144,18 +152,18 @@ ENDPOINT_A, ENDPOINT_B = 0xAC100001, 0xAC110001  # endpoints of tunnels: 172.16.
 ROUTER_MAC, HOST_MAC = 0x02000000, 0x02000001
 
 
-def of_kind(kind, second, vlan):
+def of_kind(kind: ndarray, second: ndarray, vlan: ndarray) -> ndarray:
     return _INDEX[kind, second, vlan.astype(np.uint8)]
 
 
 class Filler:
     """Makes the headers of packets that have the same layout."""
 
-    def __init__(self, slots, pool, fragments):
+    def __init__(self, slots: Slots, pool: ndarray, fragments: tuple):
         self.slots, self.pool, self.fragments = slots, pool, fragments
         self.prefix = np.concatenate([[0], np.cumsum(pool.view(">u2"), dtype=np.int64)])
 
-    def fill(self, layout, p):
+    def fill(self, layout: Layout, p: Packets) -> ndarray:
         """p: packets with interface, tx, frame. Returns an array of layout.dtype, its block not filled in."""
         slot = p["slot"]
         h = np.zeros(len(slot), layout.dtype)
@@ -176,10 +184,10 @@ class Filler:
         return h
 
     @staticmethod
-    def _ends(p, a, b):
+    def _ends(p: Packets, a: int | ndarray, b: int | ndarray):
         return np.where(p["from_a"], a, b), np.where(p["from_a"], b, a)
 
-    def _ethernet(self, h, layout, p):
+    def _ethernet(self, h: ndarray, layout: Layout, p: Packets):
         router, host = (ROUTER_MAC, p["interface"]), (HOST_MAC, p["interface"])
         tx = p["tx"]
         for end, first, low in (("to", host, router), ("from", router, host)):
@@ -190,7 +198,7 @@ class Filler:
             h["tag"]["tci"] = self.slots.vid[p["slot"]]
         h["type"]["ethertype"] = next(TYPES[piece] for piece in layout.pieces if piece in TYPES)
 
-    def _arp(self, arp, p, ends):
+    def _arp(self, arp: ndarray, p: Packets, ends: tuple):
         arp["hardware"], arp["protocol"], arp["sizes"] = 1, 0x0800, 0x0604
         arp["op"] = np.where(p["from_a"], 1, 2)
         arp["sender"], arp["target"] = ends
@@ -198,7 +206,7 @@ class Filler:
         arp["target_mac"] = np.where(p["from_a"], 0, HOST_MAC)
         arp["target_mac_low"] = np.where(p["from_a"], 0, 1 - p["interface"])
 
-    def _ip(self, h, layout, prefix, p, ends, protocol):
+    def _ip(self, h: ndarray, layout: Layout, prefix: str, p: Packets, ends: tuple, protocol: int):
         """Returns the sum of the pseudo header's addresses."""
         slot, ttl = p["slot"], 64 - p["tx"].astype(np.uint8) * (prefix == "")
         behind = layout.length + p["payload"]
@@ -225,14 +233,14 @@ class Filler:
         ip["src"], ip["dst"] = ends
         return words(ip)[:, 4:20].sum(axis=1, dtype=np.int64)
 
-    def _payload_sum(self, p):
+    def _payload_sum(self, p: dict[str, ndarray] | Packets):
         """Sum of the payload in the pool, as 16-bit words."""
         start, size = p["start"], p["payload"]
         even = self.prefix[(start + size) >> 1] - self.prefix[start >> 1]
         odd = np.where(size & 1, self.pool[start + size - 1].astype(np.int64) << 8, 0)
         return np.where(size > 0, even + odd, 0)
 
-    def _plain(self, h, layout, p, ends, ports):
+    def _plain(self, h: ndarray, layout: Layout, p: Packets, ends: tuple, ports: tuple):
         fragmented = layout.kind in (Kind.FRAG4, Kind.FRAG6)
         protocol = next((PROTOCOLS[piece] for piece in layout.pieces if piece in PROTOCOLS), 17)
         pseudo = self._ip(h, layout, "", p, ends, protocol)
@@ -249,7 +257,7 @@ class Filler:
         else:
             self._udp(h, layout, p, ports, pseudo, payload)
 
-    def _udp(self, h, layout, p, ports, pseudo, payload):
+    def _udp(self, h: ndarray, layout: Layout, p: Packets, ports: tuple, pseudo: ndarray, payload: ndarray):
         udp = h["udp"]
         udp["sport"], udp["dport"] = ports
         udp["bytes"] = layout.length + p["payload"] - layout.offset("udp")
@@ -262,7 +270,7 @@ class Filler:
         udp["sum"] = checksum(words(udp), pseudo + 17 + udp["bytes"].astype(np.int64) + payload)
         udp["sum"][udp["sum"] == 0] = 0xFFFF
 
-    def _dns(self, h, layout, p):
+    def _dns(self, h: ndarray, layout: Layout, p: Packets):
         dns = h["dns"]
         dns["id"] = p["generation"] & 0xFFFF
         dns["flags"], dns["questions"], dns["answers"] = 0x8180 if layout.second else 0x0100, 1, layout.second
@@ -275,14 +283,14 @@ class Filler:
             total += words(answer).sum(axis=1, dtype=np.int64)
         return total
 
-    def _tcp(self, h, layout, piece, p, ports, pseudo, payload):
+    def _tcp(self, h: ndarray, layout: Layout, piece: str, p: Packets, ports: tuple, pseudo: ndarray, payload: ndarray):
         tcp = h[piece]
         tcp["sport"], tcp["dport"] = ports
         tcp["seq"], tcp["ack"] = p["seq"], p["ack"]
         tcp["offset"], tcp["flags"], tcp["window"] = 0x50, p["tcp_flags"], 0xFFFF
         tcp["sum"] = checksum(words(tcp), pseudo + 6 + 20 + p["payload"] + payload)
 
-    def _inner(self, h, layout, p, ends, ports):
+    def _inner(self, h: ndarray, layout: Layout, p: Packets, ends: tuple, ports: tuple):
         payload = self._payload_sum(p)
         protocol = 6 if "i_tcp" in layout.pieces else 17
         pseudo = self._ip(h, layout, "i_", p, ends, protocol)
@@ -295,7 +303,7 @@ class Filler:
         udp["sum"] = checksum(words(udp), pseudo + 17 + 8 + p["payload"] + payload)
         udp["sum"][udp["sum"] == 0] = 0xFFFF
 
-    def _tunnel(self, h, layout, p, endpoints):
+    def _tunnel(self, h: ndarray, layout: Layout, p: Packets, endpoints: tuple):
         slot = p["slot"]
         tunnel_id = self.slots.tunnel_id[slot]
         if "gre" in layout.pieces:
@@ -318,7 +326,7 @@ class Filler:
             gtpu["bytes"] = layout.length + p["payload"] - layout.offset("gtpu") - 8
 
 
-def words(piece):
+def words(piece: ndarray) -> ndarray:
     """A piece of all packets as 16-bit words, one row each."""
     size = piece.dtype.itemsize
     odd = size & 1
@@ -328,7 +336,7 @@ def words(piece):
     return raw.view(">u2")
 
 
-def checksum(rows, more=0):
+def checksum(rows: ndarray, more: int | ndarray = 0) -> ndarray:
     """RFC 1071, of rows and what else is summed up; the field itself is 0 in rows."""
     total = rows.sum(axis=1, dtype=np.int64) + more
     total = (total & 0xFFFF) + (total >> 16)

@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The table of `make bench ONLY=aims`: what was measured, what it should be, and in which regime of the machine."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..tools.regime import MEANING
 from ..tools.stats import DISTURBED, Series, cell
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..tools.results import Results
 
 SIZES = (64, 256, 512, 1518)
 PUSHES = {"push-snap": "1518, -s 64", "push-vlan": "64, stripped tag", "push-segments": "21 + 22 + 21"}
@@ -41,19 +49,19 @@ class Row:
     digits: int = 1
 
 
-def _value(metric):
+def _value(metric: str):
     return lambda run: run["values"].get(metric)
 
 
-def _all_zero(series):
+def _all_zero(series: Series):
     return max(series) == 0
 
 
-def _at_most(limit):
+def _at_most(limit: float):
     return lambda series: series.median() <= limit
 
 
-def _at_least(limit):
+def _at_least(limit: float):
     return lambda series: series.median() >= limit
 
 
@@ -160,7 +168,7 @@ def _flight_rows():
     return found
 
 
-def _series(results, row, regime=None):
+def _series(results: Results, row: Row, regime: str | None = None):
     """Values of the rounds of a regime, or of all, whether others disturbed them or not."""
     outcome, s = results.cell(row.cell), Series()
     for run in outcome.runs if outcome else ():
@@ -170,7 +178,7 @@ def _series(results, row, regime=None):
     return s
 
 
-def _calm(results, row, regime=None):
+def _calm(results: Results, row: Row, regime: str | None = None):
     return _series(results, row, regime).calm()
 
 
@@ -179,13 +187,13 @@ def _compared():
     return [row for row in _rows() if row.name in ("time added to a packet, 64 B", "dpdk-dumpcap's")]
 
 
-def _ratio_to_dumpcap(results, regime=None):
+def _ratio_to_dumpcap(results: Results, regime: str | None = None):
     """Ratio of the times added, median by median."""
     ours, theirs = (_calm(results, row, regime).median() for row in _compared())
     return ours / theirs if ours and theirs else None
 
 
-def _met(row, series, measured, wanted):
+def _met(row: Row, series: Series, measured: int, wanted: int):
     """None: unknown. measured, wanted: rounds. One round with a loss misses its aim, however few there are."""
     if not series or row.met is None:
         return None
@@ -193,12 +201,12 @@ def _met(row, series, measured, wanted):
     return met if measured >= wanted or (row.met is _all_zero and not met) else None
 
 
-def _missing(results, rounds):
+def _missing(results: Results, rounds: int):
     """Lines on rows of which rounds are missing."""
     return [f"{row.name}: {n} of {rounds} rounds" for row in _rows() if (n := len(_series(results, row))) < rounds]
 
 
-def rows(results, rounds=1):
+def rows(results: Results, rounds: int = 1) -> list[dict]:
     """A dict for each aim. rounds: as many are needed to tell whether it is reached."""
     found = []
     for row in _rows():
@@ -236,7 +244,7 @@ def rows(results, rounds=1):
     return found
 
 
-def _table(head, lines):
+def _table(head: list[str], lines: list[list]):
     return "\n".join(
         [
             "| " + " | ".join(head) + " |",
@@ -246,12 +254,12 @@ def _table(head, lines):
     )
 
 
-def _by_regime(row, name):
+def _by_regime(row: dict, name: str):
     part = row["regimes"][name]
     return part["text"] if not part["rounds"] else f"{part['text']}; {part['rounds']}"
 
 
-def _why(results):
+def _why(results: Results):
     """What the recorder reports of rounds that lost packets."""
     lines = []
     for key, name in LOSSES.items():
@@ -273,7 +281,7 @@ def _why(results):
     return lines
 
 
-def markdown(results, rounds=1):
+def markdown(results: Any, rounds: int = 1) -> str:
     """rounds: see rows()."""
     words = {None: "–", True: "yes", False: "**no**"}
     shown = [r for r in rows(results, rounds) if r["text"] != "–"]
@@ -336,7 +344,7 @@ def markdown(results, rounds=1):
     )
 
 
-def as_json(results, rounds=1):
+def as_json(results: Results, rounds: int = 1) -> str:
     return json.dumps(
         {"machine": results.machine, "aims": rows(results, rounds), "minutes": results.seconds() / 60}, indent=1
     )

@@ -4,8 +4,16 @@
 Measured values in tables are objects, not text: the page marks each with its cell and metric, so that tests compute it
 again from the data."""
 
+from __future__ import annotations
+
 import statistics
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..tools.results import Results
 
 DASH, MINUS = "–", "\N{MINUS SIGN}"
 # How the values of all repetitions become one number.
@@ -15,11 +23,11 @@ HOW = {"mean": statistics.fmean, "least": min, "greatest": max, "sum": sum, "run
 class Measured:
     """Base class of what is computed from results; cell: the key of the cell that it is of."""
 
-    def _missing(self, results):
+    def _missing(self, results: Results):
         outcome = results.cell(self.cell)
         return "not available" if outcome and outcome.unavailable else DASH
 
-    def _format(self, number, sign=""):
+    def _format(self, number: float, sign: str = ""):
         return f"{number:{sign},.{self.digits}f}".replace("-", MINUS)
 
 
@@ -35,12 +43,12 @@ class Value(Measured):
     unit: str = ""
     how: str = "mean"
 
-    def number(self, results):
+    def number(self, results: Results) -> Any:
         """Without the scale; None where nothing was measured."""
         s = results.series(self.cell, self.metric)
         return HOW[self.how](s) if s else None
 
-    def text(self, results):
+    def text(self, results: Results) -> str:
         s = results.series(self.cell, self.metric)
         if not s:
             return self._missing(results)
@@ -51,7 +59,7 @@ class Value(Measured):
             text += f" ± {self._format(s.deviation() * self.scale)}"
         return f"{text} {self.unit}".rstrip()
 
-    def marks(self):
+    def marks(self) -> dict:
         return {
             "cell": self.cell,
             "metric": self.metric,
@@ -71,21 +79,21 @@ class Ratio(Measured):
     change: bool = False
 
     @property
-    def cell(self):
+    def cell(self) -> str:
         return self.value.cell
 
-    def number(self, results):
+    def number(self, results: Results) -> Any:
         """The quotient; None where one of the two is missing."""
         a, b = self.value.number(results), self.base.number(results)
         return a / b if a is not None and b else None
 
-    def text(self, results):
+    def text(self, results: Results) -> str:
         ratio = self.number(results)
         if ratio is None:
             return DASH
         return f"{self._format((ratio - 1) * 100, '+')} %" if self.change else f"{self._format(ratio)} ×"
 
-    def marks(self):
+    def marks(self) -> dict:
         base = {f"base-{k}": v for k, v in self.base.marks().items() if k in ("cell", "metric", "how")}
         return {**self.value.marks(), **base, "digits": self.digits, "change": int(self.change)}
 
@@ -98,18 +106,18 @@ class Datum(Measured):
     path: tuple
     digits: int = 1
 
-    def number(self, results):
+    def number(self, results: Results) -> Any:
         outcome = results.cell(self.cell)
         found = outcome.data(self.path[0]) if outcome else None
         for key in self.path[1:]:
             found = found[key] if found is not None else None
         return found
 
-    def text(self, results):
+    def text(self, results: Results) -> str:
         number = self.number(results)
         return self._missing(results) if number is None else self._format(number)
 
-    def marks(self):
+    def marks(self) -> dict:
         return {"cell": self.cell, "path": "/".join(map(str, self.path)), "digits": self.digits}
 
 
@@ -126,7 +134,7 @@ class Table:
     published: str = ""  # shown in a box beside it
     shows: list = field(default_factory=list)
 
-    def cells(self):
+    def cells(self) -> Any:
         """Keys of all cells that it shows, in order."""
         return list(
             dict.fromkeys([*self.shows, *(v.cell for row in self.rows for v in row if isinstance(v, Measured))])
@@ -145,7 +153,7 @@ class Plot:
     height: float = 0.65  # relative to its width
     rows: int = 1  # subplots above each other, with a common x axis
 
-    def cells(self):
+    def cells(self) -> Any:
         return self.shows
 
 
@@ -180,14 +188,14 @@ class Claim:
     verdict: Verdict
 
 
-def percent(cell, metric, digits=0, unit=""):
+def percent(cell: str, metric: str, digits: int = 0, unit: str = "") -> Value:
     return Value(cell, metric, 100, digits, unit)
 
 
-def count(cell, metric, digits=0, how="mean"):
+def count(cell: str, metric: str, digits: int = 0, how: str = "mean") -> Value:
     return Value(cell, metric, 1, digits, how=how)
 
 
-def mpps(cell, metric="pps", digits=1):
+def mpps(cell: Any, metric: str = "pps", digits: int = 1) -> Value:
     """Value of a metric in packets per second."""
     return Value(cell, metric, 1e-6, digits)

@@ -1,8 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the experiment capture is judged and shown."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from . import plots, sources
 from .blocks import CONFIRMED, DASH, DIFFERENT, OPEN, PARTLY, Claim, Plot, Table, Text, Verdict, count, percent
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from matplotlib.axes import Axes
+
+    from ..tools.results import Results
 
 PUBLISHED_PPS = 450_000
 MOST = {"loss": 0.0002, "system": 0.12}  # published, at that rate
@@ -30,7 +41,7 @@ PUBLISHED = sources.Published.of(
 REACHED = 0.95  # share of the rate that was requested
 
 
-def _claim(results, metric, digits, what):
+def _claim(results: Results, metric: str, digits: int, what: str):
     most, key = MOST[metric], f"-{PUBLISHED_PPS // 1000}k"
     values = {way: percent(way + key, metric, digits, "%") for way in SHORT}
     numbers = {way: v.number(results) for way, v in values.items()}
@@ -48,7 +59,7 @@ def _claim(results, metric, digits, what):
     return Claim(what, WANTED[metric], ours, _verdict([SHORT[way] for way in slow], kept, missed, too_much))
 
 
-def _verdict(slow, kept, missed, too_much):
+def _verdict(slow: Any, kept: Any, missed: Any, too_much: Any):
     """Each a list of ways; too_much: of the veth, sending by itself takes more than was published."""
     parts = [
         f"It holds for {', '.join(kept)}." if kept else "",
@@ -60,14 +71,14 @@ def _verdict(slow, kept, missed, too_much):
     return Verdict(kind, " ".join(filter(None, parts)))
 
 
-def summary(results):
+def summary(results: Results) -> list:
     return [
         _claim(results, "loss", 3, "A libpcap program counts 450,000 packets/s and more, and loses almost none."),
         _claim(results, "system", 1, "Meanwhile the CPUs spend little time in system mode."),
     ]
 
 
-def _limits(results):
+def _limits(results: Results):
     """What the sender could not send is not a loss, but bounds what is shown."""
     reached = [(o.params["rate"], o.series("pps").mean()) for o in results.measured() if o.params["way"] != PORT]
     if all(pps >= REACHED * rate for rate, pps in reached):
@@ -81,7 +92,7 @@ def _limits(results):
     ]
 
 
-def _table(results):
+def _table(results: Results):
     rows = [
         [
             f"{text}, {o.params['rate']:,}",
@@ -108,10 +119,10 @@ def _table(results):
     )
 
 
-def _plot(results, metric, title, unit):
+def _plot(results: Results, metric: str, title: str, unit: str):
     shown = [o for o in results.measured() if o.series(metric) and (o.params["way"] != NONE or metric == "system")]
 
-    def draw(axes):
+    def draw(axes: Axes):
         for i, way in enumerate(WAYS):
             plots.curve(
                 axes,
@@ -140,7 +151,7 @@ def _plot(results, metric, title, unit):
     )
 
 
-def blocks(results):
+def blocks(results: Results) -> list:
     return [
         *_limits(results),
         _table(results),

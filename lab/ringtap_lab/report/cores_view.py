@@ -1,8 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the experiment cores is shown. Nothing is published about it: there are no claims."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from . import plots
 from .blocks import Plot, Ratio, Table, Value, count, mpps, percent
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from matplotlib.axes import Axes
+
+    from ..tools.results import Results
 
 THREADS, RECORDERS = (1, 2, 4, 6, 12), (1, 2)
 MERGES = (1, 2, 4, 8, 16)  # rings: powers of two
@@ -11,11 +22,11 @@ NAMES = {1: "one recorder", 2: "two recorders, half of the ports each"}
 NS = 1e9
 
 
-def _keys(results, recorders):
+def _keys(results: Results, recorders: Any):
     return [o.key for o in results.measured() if o.key.startswith("record-") and o.params["recorders"] == recorders]
 
 
-def _recorded(results):
+def _recorded(results: Results):
     rows = [
         [
             f"{o.params['threads']}, {NAMES[o.params['recorders']]}",
@@ -59,10 +70,10 @@ def _recorded(results):
     )
 
 
-def _plot(results):
+def _plot(results: Results):
     shown = {r: keys for r in RECORDERS if (keys := _keys(results, r))}
 
-    def draw(axes):
+    def draw(axes: Axes):
         for i, (recorders, keys) in enumerate(shown.items()):
             for metric, style, what in (("captured_pps", i, "captured"), ("attached_pps", i + 2, "received")):
                 plots.curve(
@@ -91,7 +102,7 @@ def _plot(results):
     )
 
 
-def _merged(results):
+def _merged(results: Results):
     rows = [
         [str(rings), mpps(key, "merged_pps"), mpps(key, "merged_least_pps")]
         for rings in MERGES
@@ -111,7 +122,7 @@ def _merged(results):
     )
 
 
-def _tour(results):
+def _tour(results: Results):
     if not results.series("tour", "alone_pps"):
         return []
     names = {
@@ -150,9 +161,9 @@ def _tour(results):
     ]
 
 
-def blocks(results):
+def blocks(results: Results) -> list:
     return [*_recorded(results), *_plot(results), *_merged(results), *_tour(results)]
 
 
-def summary(results):
+def summary(results: Results) -> list:
     return []

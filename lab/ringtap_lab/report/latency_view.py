@@ -1,9 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the experiment latency is judged and shown."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..tools import clock
 from . import plots, sources
 from .blocks import CONFIRMED, DASH, DIFFERENT, OPEN, Claim, Plot, Ratio, Table, Text, Value, Verdict, count, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from matplotlib.axes._subplots import AxesSubplot
+
+    from ..tools.results import Results
 
 WITHIN, ROUND_TRIP = "within", "roundtrip"
 TESTS = {WITHIN: "test 1, within the forwarder", ROUND_TRIP: "test 2, round trip at the sender"}
@@ -26,23 +38,32 @@ PUBLISHED = sources.Published.of(
 )
 
 
-def published(test, plane):
+def published(test: str, plane: str) -> int | None:
     """Cycles per packet, None where nothing comparable is known."""
     if plane == "mmap":
         return None
     return 4500 if test == ROUND_TRIP else 3000 if plane == "packet" else 30
 
 
-def planes(test):
+def planes(test: str) -> list[str]:
     """Test 2 needs a peer, which one process has not."""
     return [p for p in PLANES if test == WITHIN or p != "ring"]
 
 
-def _median(test, plane):
+def _median(test: str, plane: str):
     return Value(f"{test}-{plane}", "cycles_p50", 1, 0, "cycles")
 
 
-def _claim(results, test, plane, digits, what, published_text, more, judge):
+def _claim(
+    results: Results,
+    test: str,
+    plane: str,
+    digits: int,
+    what: str,
+    published_text: str,
+    more: list[tuple],
+    judge: Callable,
+):
     """The packet socket against a plane of DPDK. more: DPDK's values. judge(how many times more cycles): a Verdict."""
     ours, kernel = _median(test, plane), _median(test, "packet")
     gap = Ratio(kernel, ours, digits)
@@ -55,7 +76,7 @@ def _claim(results, test, plane, digits, what, published_text, more, judge):
     )
 
 
-def _judge_within(times):
+def _judge_within(times: Any):
     if times >= LESS / 2:
         return Verdict(
             CONFIRMED,
@@ -65,7 +86,7 @@ def _judge_within(times):
     return Verdict(DIFFERENT, "DPDK is cheaper, but not by two orders of magnitude.")
 
 
-def _judge_round_trip(results, times):
+def _judge_round_trip(results: Results, times: Any):
     if 1 / SAME < times < SAME:
         return Verdict(CONFIRMED, "Both take about as long.")
     if times < SAME:
@@ -79,7 +100,7 @@ def _judge_round_trip(results, times):
     )
 
 
-def summary(results):
+def summary(results: Results) -> list[Claim]:
     return [
         _claim(
             results,
@@ -110,7 +131,7 @@ def summary(results):
     ]
 
 
-def _tables(test, text):
+def _tables(test: str, text: str):
     cycles, times = [], []
     for plane in planes(test):
         key, name, known = f"{test}-{plane}", PLANES[plane], published(test, plane)
@@ -156,12 +177,12 @@ def _tables(test, text):
     ]
 
 
-def _plot(results, test, text):
+def _plot(results: Results, test: str, text: str):
     shown = [p for p in planes(test) if results.mean(f"{test}-{p}", "cycles_mean")]
     if not shown:
         return []
 
-    def draw(axes):
+    def draw(axes: AxesSubplot):
         for i, plane in enumerate(shown):
             mean, p50, p99 = (results.mean(f"{test}-{plane}", f"cycles_{k}") for k in ("mean", "p50", "p99"))
             axes.plot([p50, p99], [i, i], color="#999999", linewidth=3, zorder=1, solid_capstyle="butt")
@@ -181,7 +202,7 @@ def _plot(results, test, text):
     ]
 
 
-def blocks(results):
+def blocks(results: Results) -> list:
     parts = [Text(w, warning=True) for w in clock.warnings(results.machine)]
     for test, text in TESTS.items():
         parts += _tables(test, text) + _plot(results, test, text)

@@ -1,37 +1,44 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report of `make bench`: the project's aims, and tables of what was measured, in Markdown."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..run import collectors, forwarders, libpcap
 from ..tools import regime
 from ..tools.stats import cell
 from .blocks import DASH
 
+if TYPE_CHECKING:
+    from typing import Any
+
 M = 1e-6
 TO_NULL = ("net_null", 64, "ringtap", "null")
 
 
-def _table(head, rows):
+def _table(head: Any, rows: Any):
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
 
 
-def _ratio(a, b):
+def _ratio(a: Any, b: Any):
     return a.median() / b.median() if a and b and b.median() else None
 
 
-def _percent(ratio):
+def _percent(ratio: Any):
     return DASH if ratio is None else f"{ratio * 100:.0f} %"
 
 
-def _keys(store, sink):
+def _keys(store: Any, sink: Any):
     return sorted({k[1:] for k in store.series if k[0] == "captured" and k[4] == sink})
 
 
-def _captures(store, sink):
+def _captures(store: Any, sink: Any):
     rows = []
     for source, size, tool, _ in _keys(store, sink):
 
-        def of(quantity):
+        def of(quantity: str):
             return store.get(quantity, source, size, tool, sink)
 
         untouched = store.get("untouched", source, size)
@@ -67,7 +74,7 @@ def _captures(store, sink):
     ], rows
 
 
-def _files(store):
+def _files(store: Any):
     rows = [
         [
             source,
@@ -81,13 +88,13 @@ def _files(store):
     return ["source", "bytes", "tool", "MB/s in the file", "of dd"], rows
 
 
-def _ceiling(store, size):
+def _ceiling(store: Any, size: Any):
     """Packets per second if a packet costs testpmd's own time and one round of the copy loop."""
     untouched, loop = store.get("untouched", "net_null", size), store.get("copy", size=size)
     return 1 / (1 / untouched.median() + 1 / loop.median()) if untouched and loop else None
 
 
-def _net_ratio(store, size):
+def _net_ratio(store: Any, size: Any):
     """Rate of the hook alone, from the time per packet that it adds, relative to the copy loop."""
     untouched, loop = store.get("untouched", "net_null", size), store.get("copy", size=size)
     attached = store.get("attached", "net_null", size, "ringtap", "null")
@@ -96,7 +103,7 @@ def _net_ratio(store, size):
     return 1 / (1 / attached.median() - 1 / untouched.median()) / loop.median()
 
 
-def _copies(store):
+def _copies(store: Any):
     rows = []
     for size in sorted(k[2] for k in store.series if k[0] == "copy"):
         loop, top = store.get("copy", size=size), _ceiling(store, size)
@@ -125,7 +132,7 @@ def _copies(store):
     ], rows
 
 
-def _regimes(store):
+def _regimes(store: Any):
     """What depends on how the CPUs share caches, regime by regime."""
     shown = [(*key[1:], "captured Mpps", key) for key in store.series if key[0] == "captured"]
     shown += [(None, key[2], "copy loop", None, "copy loop Mpps", key) for key in store.series if key[0] == "copy"]
@@ -138,18 +145,18 @@ def _regimes(store):
     return ["source", "bytes", "tool", "to", "", *(f"{name}; rounds" for name in regime.MEANING)], rows
 
 
-def _pushes(store):
+def _pushes(store: Any):
     """In the order of the program's output."""
     rows = [[k[1], cell(series, 1e9, 2)] for k, series in store.series.items() if k[0] == "push"]
     return ["packets of bytes", "ns per packet"], rows
 
 
-def _merges(store):
+def _merges(store: Any):
     keys = sorted(k for k in store.series if k[0] == "merge")
     return ["rings", "taking turns by", "Mpps on one core"], [[k[2], k[1], cell(store.series[k], M)] for k in keys]
 
 
-def _pcaps(store):
+def _pcaps(store: Any):
     rows = [
         [source, tool, cell(pps, M, 2), cell(store.get("pcap_loss", source, 64, tool), 100, 3)]
         for source, tool in (("net_null", "ringtap"), (libpcap.STEADY, "ringtap"), ("veth", "system"))
@@ -158,7 +165,7 @@ def _pcaps(store):
     return ["64 bytes from", "libpcap", "Mpps", "loss %"], rows
 
 
-def _filters(store):
+def _filters(store: Any):
     rows = []
     for source in sorted(k[1] for k in store.series if k[0] == "filtered"):
         before, attached = store.get("unfiltered", source, 64), store.get("filtered", source, 64)
@@ -174,11 +181,11 @@ def _filters(store):
     return ["source", "untouched Mpps", "filtered Mpps", "of untouched", "ns per packet"], rows
 
 
-def _collecting(store, what, label):
+def _collecting(store: Any, what: str, label: str):
     return store.get(f"collecting{what}", "net_null", collectors.SIZE, label)
 
 
-def _collectors(store):
+def _collectors(store: Any):
     rows = [
         [
             label,
@@ -192,7 +199,7 @@ def _collectors(store):
     return ["on", "Mpps", "% of the rate without", "ns added to a packet"], rows
 
 
-def _forwarders(store):
+def _forwarders(store: Any):
     rows = []
     for source in forwarders.SOURCES:
         for label in (forwarders.TESTPMD, forwarders.PLAIN, forwarders.STATS):
@@ -212,7 +219,7 @@ def _forwarders(store):
     return ["between two", "forwarder", "Mpps", "% of testpmd", "% of it without statistics"], rows
 
 
-def _aim(name, wanted, value, reached, text):
+def _aim(name: str, wanted: Any, value: float, reached: Any, text: str):
     """reached(value). text is shown where there is a value."""
     return {
         "aim": name,
@@ -223,15 +230,15 @@ def _aim(name, wanted, value, reached, text):
     }
 
 
-def _least(limit):
+def _least(limit: float):
     return lambda value: value >= limit
 
 
-def _overlap(a, b):
+def _overlap(a: Any, b: Any):
     return bool(a and b) and min(a) <= max(b) and min(b) <= max(a)
 
 
-def _capture_aims(store):
+def _capture_aims(store: Any):
     """64 bytes from net_null to /dev/null, unless another source is named."""
     captured, loss = store.get("captured", *TO_NULL), store.get("loss", *TO_NULL).median()
     untouched, loaded = store.get("untouched", "net_null", 64), store.get("loaded", "net_null", 64)
@@ -267,7 +274,7 @@ def _capture_aims(store):
     ]
 
 
-def _pcap_aims(store):
+def _pcap_aims(store: Any):
     ours, loss = store.get("pcap", "net_null", 64, "ringtap"), store.get("pcap_loss", libpcap.STEADY, 64, "ringtap")
     times = _ratio(ours, store.get("pcap", "veth", 64, "system"))
     kept, worst = (
@@ -288,7 +295,7 @@ def _pcap_aims(store):
     ]
 
 
-def _collector_aims(store):
+def _collector_aims(store: Any):
     """Slowdown: the lost part of the rate, and the time that is added to a packet."""
     off, polls, polling, ours, peer = (
         _collecting(store, "_share", label).median()
@@ -327,7 +334,7 @@ def _collector_aims(store):
     ]
 
 
-def _forwarder_aims(store):
+def _forwarder_aims(store: Any):
     shares = [
         (source, label, wanted, least, store.get("forwarded_share", source, forwarders.SIZE, label, forwarders.TESTPMD))
         for source in forwarders.SOURCES
@@ -342,18 +349,18 @@ def _forwarder_aims(store):
     ]
 
 
-def aims(store):
+def aims(store: Any) -> list:
     return [*_capture_aims(store), *_pcap_aims(store), *_collector_aims(store), *_forwarder_aims(store)]
 
 
-def _aims(store):
+def _aims(store: Any):
     words = {None: "not measured", True: "yes", False: "no"}
     return ["aim", "wanted", "measured", "reached"], [
         [a["aim"], a["wanted"], a["text"], words[a["reached"]]] for a in aims(store)
     ]
 
 
-def markdown(store, machine, commands, skipped):
+def markdown(store: Any, machine: Any, commands: Any, skipped: Any) -> str:
     own_time = "Per second of the polling thread's time."
     sections = [
         ("Aims", "", _aims(store)),

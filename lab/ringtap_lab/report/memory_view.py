@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the results of the memory experiment are judged and shown."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from . import plots, sources
 from .blocks import (
     CONFIRMED,
@@ -18,6 +22,13 @@ from .blocks import (
     mpps,
     percent,
 )
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from matplotlib.axes import Axes
+
+    from ..tools.results import Results
 
 PHASES = {1: "below", 2: "above", 3: "below again"}
 KINDS = {
@@ -52,7 +63,7 @@ CURED = 0.01
 FEW_MISSES = 0.05  # share for 64 entries: less than a tenth of what buffers in order have
 
 
-def as_stated(kind, policy, v, pool):
+def as_stated(kind: str, policy: Any, v: Any, pool: Any) -> int:
     """1 if the three phases of a run differ as published, else 0. v: its values."""
     below = v["dropped_1"] == 0 and v["dropped_3"] == 0
     order = [v[f"out_of_order_{p}"] for p in PHASES]
@@ -65,7 +76,7 @@ def as_stated(kind, policy, v, pool):
     return int(below and found and _misses_as_stated(kind, policy, v))
 
 
-def _misses_as_stated(kind, policy, v):
+def _misses_as_stated(kind: str, policy: Any, v: Any):
     """Whether misses of pages of their real size are as stated."""
     if kind in LARGE_PAGES:
         return max(v[f"misses_64_{p}"] for p in PHASES) < CURED
@@ -75,23 +86,23 @@ def _misses_as_stated(kind, policy, v):
     return ratio > MORE if policy == "drop" else abs(ratio - 1) < SAME
 
 
-def _name(key):
+def _name(key: str):
     kind, policy = key.rsplit("-", 1)
     return f"{KINDS[kind]}, {POLICIES[policy]}"
 
 
-def _keys(results):
+def _keys(results: Results):
     """All three-phase cells, in a fixed order."""
     found = [f"{kind}-{policy}" for kind in KINDS for policy in POLICIES]
     return [key for key in found if results.cell(key) and not (key.startswith("gpu") and results.cell(key).unavailable)]
 
 
-def _phases(results, key):
+def _phases(results: Results, key: str):
     """Data of a cell's phases, None if there are none."""
     return results.cell(key).data("phases") if results.cell(key) else None
 
 
-def _by_phase(results, title, columns, **more):
+def _by_phase(results: Results, title: str, columns: Any, **more):
     """columns: (head, metric, scale, digits); each once in each phase."""
     head = ["buffers in", *(f"{h}, {PHASES[p]}" for h, *_ in columns for p in PHASES)]
     rows = [
@@ -104,7 +115,7 @@ def _by_phase(results, title, columns, **more):
     return Table(title, head, rows, **more)
 
 
-def _verdicts(results):
+def _verdicts(results: Results):
     rows = [
         [
             _name(key),
@@ -130,7 +141,7 @@ def _verdicts(results):
     )
 
 
-def _entries(results):
+def _entries(results: Results):
     """Misses by the size of the IOTLB, in the last phase, of pages of each size."""
     shown = [key for key in ("4k-drop", "4k-retry", "4k-stack") if _phases(results, key)]
     if not shown:
@@ -154,12 +165,12 @@ def _entries(results):
     ]
 
 
-def _addresses(results, key, published):
+def _addresses(results: Results, key: str, published: Any):
     phases = _phases(results, key)
     if not phases or "offsets_kib" not in phases["1"]:
         return []
 
-    def draw(axes):
+    def draw(axes: Axes):
         for ax, (phase, text) in zip(axes, PHASES.items()):
             y = [k / 1024 for k in phases[str(phase)]["offsets_kib"]]
             ax.plot(
@@ -189,12 +200,12 @@ def _addresses(results, key, published):
     ]
 
 
-def _misses(results):
+def _misses(results: Results):
     shown = [key for key in ("4k-drop", "4k-retry", "4k-stack", "huge-drop") if _phases(results, key)]
     if not shown:
         return []
 
-    def draw(axes):
+    def draw(axes: Axes):
         for i, key in enumerate(shown):
             for phase, style in (("1", ":"), ("3", "-")):
                 axes.plot(
@@ -223,7 +234,7 @@ def _misses(results):
     ]
 
 
-def _cost(results):
+def _cost(results: Results):
     rows = []
     for kind, name in KINDS.items():
         ring, shuffled = f"cost-{kind}-ring", f"cost-{kind}-shuffled"
@@ -264,7 +275,7 @@ def _cost(results):
     )
 
 
-def _read(results):
+def _read(results: Results):
     rows = [
         [
             name,
@@ -303,7 +314,7 @@ def _read(results):
     )
 
 
-def blocks(results):
+def blocks(results: Results) -> list:
     found = [_verdicts(results)]
     for policy in POLICIES:
         found += _addresses(results, f"4k-{policy}", STATED[policy])
@@ -351,7 +362,7 @@ def blocks(results):
     ]
 
 
-def _verdict(found, confirmed, different):
+def _verdict(found: Any, confirmed: Any, different: Any):
     """found: of each run, whether it was as published."""
     if not found:
         return Verdict(OPEN)
@@ -360,7 +371,7 @@ def _verdict(found, confirmed, different):
     return Verdict(PARTLY, f"In some runs only. {confirmed}") if any(found) else Verdict(DIFFERENT, different)
 
 
-def summary(results):
+def summary(results: Results) -> list:
     order = [results.series("4k-drop", f"out_of_order_{p}") for p in PHASES]
     scattered = [before < IN_ORDER and min(during, after) > SCATTERED for before, during, after in zip(*order)]
     cures = {"4k-retry": "runs with retry", "4k-stack": "runs with stack order"}

@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the experiment overhead is judged and shown."""
 
+from __future__ import annotations
+
 import statistics
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from . import plots, sources
 from .blocks import CONFIRMED, DASH, DIFFERENT, MINUS, OPEN, PARTLY, Claim, Plot, Table, Verdict, count, mpps, percent
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from matplotlib.axes import Axes
+
+    from ..tools.results import Results
 
 ONCE = 0.03  # error of what was measured only once
 TOO_NOISY = 0.05  # share of the rate: nothing follows about what is off
@@ -48,7 +58,7 @@ CAPTURING = [
 TRACING = ["lttng-on", "usdt-on", "trace-burst-on", "rte_trace-on"]
 
 
-def _published(value):
+def _published(value: float):
     return DASH if value is None else f"{value:.2f} %".replace("-", MINUS)
 
 
@@ -63,15 +73,15 @@ PUBLISHED = sources.Published.of(
 )
 
 
-def _change(key, metric="change"):
+def _change(key: str, metric: str = "change"):
     return percent(key, metric, 2, "%") if key else DASH
 
 
-def _rows(results, keys=BY_CELL):
+def _rows(results: Results, keys: Any = BY_CELL):
     return [BY_CELL[key] for key in keys if results.cell(key)]
 
 
-def _changes(results):
+def _changes(results: Results):
     rows = [
         [
             r.name,
@@ -109,7 +119,7 @@ def _changes(results):
     )
 
 
-def _captured(results):
+def _captured(results: Results):
     rows = [
         [r.name, mpps(r.on), mpps(r.on, "captured_pps", 2), percent(r.on, "loss", 2)] for r in _rows(results, CAPTURING)
     ]
@@ -122,7 +132,7 @@ def _captured(results):
     )
 
 
-def _traced(results):
+def _traced(results: Results):
     rows = [
         [
             r.name,
@@ -154,11 +164,11 @@ def _traced(results):
     )
 
 
-def _plot(results):
+def _plot(results: Results):
     shown = [r for r in ROWS if results.series(r.on, "change")]
     known = [(r.published_on, place) for place, r in enumerate(shown) if r.published_on is not None]
 
-    def draw(axes):
+    def draw(axes: Axes):
         series = [results.series(r.on, "change") for r in shown]
         axes.barh(
             range(len(shown)),
@@ -185,25 +195,35 @@ def _plot(results):
     )
 
 
-def blocks(results):
+def blocks(results: Results) -> list:
     found = [_changes(results), _plot(results), _captured(results), _traced(results)]
     return [b for b in found if isinstance(b, Plot) or b.rows]
 
 
-def _noise(results):
+def _noise(results: Results):
     """Changes of what has nothing on; also gains, as nothing that is off makes an application faster."""
     gains = [statistics.median(s) for key in {r.off for r in ROWS if r.off} if (s := results.series(key, "change"))]
     return max([NOTHING, *(abs(c) for c in results.series("same", "change")), *gains])
 
 
-def _costs_something(results, key):
+def _costs_something(results: Results, key: str):
     """More than the noise, and than is likely to be chance."""
     series = results.series(key, "change")
     error = series.deviation() / len(series) ** 0.5 if len(series) > 1 else ONCE
     return series.mean() < -_noise(results) - 2 * error
 
 
-def _verdict(results, off, on, most, confirmed, *, costless="", costly="", costly_off=""):
+def _verdict(
+    results: Results,
+    off: Any,
+    on: Any,
+    most: Any,
+    confirmed: Any,
+    *,
+    costless: str = "",
+    costly: str = "",
+    costly_off: str = "",
+):
     """most: the claimed change when it is on, None: nothing that matters. The texts: the claim holds; it costs nothing
     measurable although it should; it costs something although it should not; it does so even when it is off."""
     if any(key and not results.series(key, "change") for key in (off, on)):
@@ -222,11 +242,11 @@ def _verdict(results, off, on, most, confirmed, *, costless="", costly="", costl
     return Verdict(CONFIRMED, confirmed)
 
 
-def summary(results):
+def summary(results: Results) -> list:
     def ours(*rows):
         return [(name, _change(key)) for name, key in rows]
 
-    def published(key, *states):
+    def published(key: str, *states):
         return "; ".join(f"{_published(getattr(BY_CELL[key], 'published_' + s))}, {s}" for s in states)
 
     bare = "this application does nothing else with a packet"

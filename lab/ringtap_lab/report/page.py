@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report: page.html (templates) filled with experiments and their results."""
 
+from __future__ import annotations
+
 import base64
 import datetime
 import itertools
 import pathlib
 import sys
 import traceback
+from typing import TYPE_CHECKING
 
 import jinja2
 from markupsafe import Markup
@@ -14,6 +17,12 @@ from markupsafe import Markup
 from ..tools import clock
 from . import plots
 from .blocks import WORDS, Measured
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..run.experiment import Experiment
+    from ..tools.results import Results
 
 _FOLDER = pathlib.Path(__file__).parent
 _FACTS = {
@@ -39,11 +48,11 @@ _AROUND = {
 }
 
 
-def _time(text, pattern="%-d %B %Y, %H:%M UTC"):
+def _time(text: str, pattern: str = "%-d %B %Y, %H:%M UTC"):
     return datetime.datetime.fromisoformat(text).strftime(pattern)
 
 
-def _again(experiment, results, cells):
+def _again(experiment: Experiment, results: Results, cells: list[str]):
     """The command that measures this again."""
     settings = [
         f" --{k.replace('_', '-')} {v}" for k, v in results.settings.items() if k != "quick" and v not in (None, "")
@@ -53,12 +62,12 @@ def _again(experiment, results, cells):
     return f"ringtap-lab {experiment.name}{quick}{''.join(settings)}{only}"
 
 
-def _ran(results, cells):
+def _ran(results: Results, cells: list[str]):
     """Commands that measured these cells."""
     return list(dict.fromkeys(line for key in cells if results.cell(key) for line in results.cell(key).commands()))
 
 
-def _prepared(experiment, results):
+def _prepared(experiment: Experiment, results: Results):
     """What was measured first, in words: with the experiment's names of it, and their scales."""
     return ", ".join(
         f"{name} {results.prepared[key] * scale:,.{digits}f} {unit}"
@@ -83,7 +92,7 @@ def _environment():
     return env.get_template("page.html").module
 
 
-def _machines(found):
+def _machines(found: list[tuple]):
     """[(facts, titles)]: one pair if all experiments ran on the same machine."""
     groups = []
     for experiment, results in found:
@@ -96,7 +105,7 @@ def _machines(found):
     return groups
 
 
-def _about(found):
+def _about(found: list[tuple]):
     """Texts on the machines, each once."""
     texts = {}
     for _, r in found:
@@ -114,24 +123,24 @@ def _about(found):
     return [text for text, known in texts.items() if known]
 
 
-def render(found):
+def render(found: list[tuple]) -> str:
     """found: pairs of Experiment and Results. Returns the page's text. An experiment whose results cannot be shown
     leaves a warning in its place."""
     template, tally = _environment(), []
 
-    def guarded(experiment, make):
+    def guarded(experiment: Experiment, make: Callable):
         try:
             return make()
         except Exception as e:
             traceback.print_exc(file=sys.stderr)
             return template.broken(experiment, e)
 
-    def claims(experiment, results):
+    def claims(experiment: Experiment, results: Results):
         rows = experiment.summary(results)
         tally.extend(c.verdict.word for c in rows)
         return template.claims(rows, results, experiment)
 
-    def blocks(experiment, results):
+    def blocks(experiment: Experiment, results: Results):
         groups = itertools.groupby(enumerate(experiment.blocks(results)), lambda pair: type(pair[1]).__name__)
         return template.blocks([(kind, list(group)) for kind, group in groups], results, experiment)
 

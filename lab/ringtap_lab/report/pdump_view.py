@@ -1,8 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the experiment pdump is judged and shown."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from . import plots, sources
 from .blocks import BETTER, CONFIRMED, DASH, DIFFERENT, OPEN, PARTLY, Claim, Plot, Table, Value, Verdict, mpps, percent
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from matplotlib.axes import Axes
+
+    from ..tools.results import Results
 
 PORTS = 2
 SIZES = (64, 128, 256, 320, 384, 512)
@@ -30,17 +41,17 @@ PUBLISHED = sources.Published.of(
 G = 1e-9
 
 
-def line_pps(size):
+def line_pps(size: Any) -> float:
     """Packets per second of both ports at line rate."""
     return LINE_BPS / 8 / (size + GAP)
 
 
-def _sizes(results):
+def _sizes(results: Results):
     return [s for s in SIZES if any(results.cell(f"{way}-{s}") for way in WAYS)]
 
 
-def _row(key, name, way, size):
-    def of_capture(value):
+def _row(key: str, name: str, way: str, size: Any):
+    def of_capture(value: Any):
         return value if way != UNTOUCHED else DASH
 
     known = f"{CAPTURED[way]:.1f}" if size == SMALLEST and way in CAPTURED else DASH
@@ -59,7 +70,7 @@ def _row(key, name, way, size):
     ]
 
 
-def _table(results):
+def _table(results: Results):
     rows = [
         _row(f"{way}-{size}", name, way, size)
         for size in _sizes(results)
@@ -92,7 +103,7 @@ def _table(results):
     )
 
 
-def _paced(results):
+def _paced(results: Results):
     rows = [
         [
             WAYS[way],
@@ -120,12 +131,12 @@ def _paced(results):
     )
 
 
-def _plot(results, metric, title, ways, known=None):
+def _plot(results: Results, metric: str, title: str, ways: Any, known: dict | None = None):
     shown = {
         way: [(s, found) for s in _sizes(results) if (found := results.series(f"{way}-{s}", metric))] for way in ways
     }
 
-    def draw(axes):
+    def draw(axes: Axes):
         for i, way in enumerate(WAYS):
             plots.curve(axes, i, WAYS[way], shown.get(way), G)
         axes.axhline(LINE_BPS * G, color="grey", linestyle="--", label="line rate of two ports")
@@ -145,7 +156,7 @@ def _plot(results, metric, title, ways, known=None):
     )
 
 
-def blocks(results):
+def blocks(results: Results) -> list:
     return [
         _table(results),
         _plot(results, "captured_bps", "Captured by packet size", (DUMPCAP, *OURS), CAPTURED),
@@ -154,11 +165,11 @@ def blocks(results):
     ]
 
 
-def _bits(way, metric="captured_bps"):
+def _bits(way: str, metric: str = "captured_bps"):
     return Value(f"{way}-{SMALLEST}", metric, G, 1, "Gbit/s")
 
 
-def _claim_ways(results):
+def _claim_ways(results: Results):
     one, buffered, batch = (_bits(way).number(results) for way in (PACKET, BUFFER, BATCH))
     if None in (one, buffered, batch):
         verdict = Verdict(OPEN)
@@ -183,7 +194,7 @@ def _claim_ways(results):
     )
 
 
-def _claim_line_rate(results):
+def _claim_line_rate(results: Results):
     share, lost = (percent(f"paced-{BATCH}", metric, 2, "%") for metric in ("captured_line", "loss"))
     reached, offered = share.number(results), results.mean(share.cell, "forwarded_line")
     known = CAPTURED[BATCH] / (LINE_BPS * G)
@@ -203,7 +214,7 @@ def _claim_line_rate(results):
     )
 
 
-def _claim_forwarding(results):
+def _claim_forwarding(results: Results):
     dumpcap, batch = (_bits(way, "forwarded_bps").number(results) for way in (DUMPCAP, BATCH))
     if None in (dumpcap, batch):
         verdict = Verdict(OPEN)
@@ -228,5 +239,5 @@ def _claim_forwarding(results):
     )
 
 
-def summary(results):
+def summary(results: Results) -> list:
     return [_claim_ways(results), _claim_line_rate(results), _claim_forwarding(results)]

@@ -1,11 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Plots in one style, as SVG inside a page: no screen, no file beside it."""
 
+from __future__ import annotations
+
 import contextlib
 import io
 import re
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from matplotlib.axes import Axes
+    from matplotlib.axes._subplots import AxesSubplot
+    from matplotlib.axis import XAxis, YAxis
+
+    from .blocks import Plot
 
 WIDTH_IN = 5.2  # at 400 pixels of width, letters are still 8 pixels high
 TICKS = 3  # at least, on an axis with numbers
@@ -32,7 +45,7 @@ _STYLE = {
 }
 
 
-def curve(axes, number, label, points, scale=1.0):
+def curve(axes: Axes, number: int, label: str, points: Any, scale: float = 1.0) -> None:
     """Means and standard deviations. number: of its colour and marker. points: pairs of x and Series."""
     if points:
         axes.errorbar(
@@ -45,17 +58,17 @@ def curve(axes, number, label, points, scale=1.0):
         )
 
 
-def stars(axes, xs, ys, label="published"):
+def stars(axes: Any, xs: Any, ys: Any, label: Any = "published") -> None:
     axes.plot(xs, ys, "*", color="black", markersize=9, label=label)
 
 
-def legend(axes, place="below"):
+def legend(axes: Axes, place: str = "below") -> None:
     """Beside the data: above or below the axes."""
     where, y = ("upper center", -0.2) if place == "below" else ("lower center", 1.0)
     axes.legend(loc=where, bbox_to_anchor=(0.5, y), ncols=2)
 
 
-def log(axes, which):
+def log(axes: AxesSubplot, which: str) -> None:
     """A logarithmic axis ("x" or "y") with plain numbers: 50, 200k, 1M."""
     from matplotlib import ticker
 
@@ -65,13 +78,13 @@ def log(axes, which):
     axis.set_minor_formatter(ticker.NullFormatter())
 
 
-def ticks(axis):
+def ticks(axis: XAxis | YAxis) -> list:
     """Where an axis has numbers."""
     low, high = sorted(axis.get_view_interval())
     return [t for t in axis.get_majorticklocs() if low <= t <= high]
 
 
-def _enough_ticks(axis):
+def _enough_ticks(axis: XAxis | YAxis):
     """At least TICKS; of a logarithmic axis decades, and what is between them where these are few."""
     from matplotlib import ticker
 
@@ -82,7 +95,7 @@ def _enough_ticks(axis):
 
 
 @contextlib.contextmanager
-def figure(plot):
+def figure(plot: Plot) -> Iterator:
     """The figure that a Plot draws, while the context lasts."""
     import matplotlib  # late: only the page needs it, and it takes a second
 
@@ -101,7 +114,7 @@ def figure(plot):
             pyplot.close(found)
 
 
-def svg(plot, name):
+def svg(plot: Plot, name: str) -> Any:
     """An <svg> element. name: of the plot in the page, so that no two have a common id."""
     out = io.StringIO()
     with figure(plot) as found:

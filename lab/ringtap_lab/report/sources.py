@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Where published values come from: title, author, year and link, as the report and the documents name them."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 
@@ -71,6 +73,6 @@ class Published:
     link: str = ""
 
     @classmethod
-    def of(cls, source, *pairs):
+    def of(cls, source: Source, *pairs) -> tuple:
         """One for each pair of what and value, all of this Source."""
         return tuple(cls(what, value, str(source), source.link) for what, value in pairs)

@@ -5,12 +5,15 @@ Rounds of short measurements by turns, each between two probes of the machine's 
 in the folder of results): a run that is interrupted, or limited by --within, goes on where it stopped,
 with the same build of a commit; a build with other changes than commits begins again."""
 
+from __future__ import annotations
+
 import argparse
 import os
 import pathlib
 import sys
 import time
 import uuid
+from typing import TYPE_CHECKING
 
 from ..report import aims_table
 from ..tools import machine, regime, units
@@ -21,6 +24,10 @@ from . import aims_cells, flight_cells, runner
 from .experiment import Cell, Experiment, Measurement
 from .lab import PLUGIN, Lab
 from .testpmd import MEMORY_MB
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from typing import Any
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 ROUNDS, QUICK_ROUNDS = 10, 1
@@ -66,7 +73,7 @@ class Aims(Experiment):
     huge_mb = MEMORY_MB + SPARE_MB
     repetitions, quick_repetitions = ROUNDS, QUICK_ROUNDS
 
-    def cells(self, lab):
+    def cells(self, lab: Lab) -> Any:
         seconds = {
             aims_cells.demo: 10,
             aims_cells.push: 0,
@@ -77,7 +84,7 @@ class Aims(Experiment):
             Cell(name, {}, START_S + seconds.get(function, lab.o.aims_seconds)) for name, function, _ in _measurements()
         ]
 
-    def run(self, lab, cell, repetition):
+    def run(self, lab: Lab, cell: Cell, repetition: int) -> Any:
         function, arguments = next((f, a) for name, f, a in _measurements() if name == cell.key)
         with regime.around(lab) as around:
             for attempt in range(1, ATTEMPTS + 1):
@@ -94,7 +101,7 @@ class Aims(Experiment):
 EXPERIMENT = Aims()
 
 
-def parser():
+def parser() -> ArgumentParser:
     p = argparse.ArgumentParser(prog="ringtap_lab.run.aims", description=__doc__.split("\n")[0])
     build = os.environ.get("RINGTAP_BUILD", str(REPOSITORY / "build"))
     p.add_argument(
@@ -128,7 +135,7 @@ def parser():
     return p
 
 
-def _settings(options, commit):
+def _settings(options: Namespace, commit: str):
     """What has to be the same for rounds to belong together. Nobody knows whether two builds with changes are the same."""
     return {
         "quick": options.quick,
@@ -140,7 +147,7 @@ def _settings(options, commit):
     }
 
 
-def _measure(options):
+def _measure(options: Namespace):
     """Number of measurements that failed."""
     lab = Lab(options)
     journal = Journal(options.out, EXPERIMENT)
@@ -160,7 +167,7 @@ def _measure(options):
         journal.close()
 
 
-def run(options):
+def run(options: Namespace) -> Any:
     """Exit status."""
     options.build = options.build.resolve()
     options.out = options.out or options.build / "bench"
@@ -186,7 +193,7 @@ def run(options):
     return 1 if failed else 0
 
 
-def main(argv=None):
+def main(argv: list[str] | None = None) -> int:
     try:
         return run(parser().parse_args(argv))
     except (Trouble, OSError) as e:

@@ -2,6 +2,8 @@
 """What each cell of `make bench ONLY=aims` measures. Packets are of net_null, the recorder has the default options and a CPU of its
 own unless a cell says otherwise."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -11,6 +13,7 @@ import signal
 import subprocess
 import threading
 import time
+from typing import TYPE_CHECKING
 
 from ..report.aims_table import RATE_REACHED
 from ..tools import process
@@ -18,6 +21,12 @@ from ..tools.cgroup import BASE, MemoryGroup
 from ..tools.errors import Unavailable
 from . import attached, forwarder
 from .testpmd import Source, TestPmd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from .lab import Lab
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 MIB = 1 << 20
@@ -28,7 +37,7 @@ CACHED = ("-r", "256", "-m", "288")  # options of push_bench: KiB of the ring, m
 DEMO_S = 60  # for all of it; its capture takes 3 s
 
 
-def _stopped(pid, stop_s, until):
+def _stopped(pid: int, stop_s: Any, until: Any):
     """Stops a process for stop_s once a second until the event is set. The longest stop that came of it, in seconds."""
     longest = 0.0
     while not until.wait(1.0 - stop_s):
@@ -41,7 +50,7 @@ def _stopped(pid, stop_s, until):
 
 
 @contextlib.contextmanager
-def _disturbed(lab, pid, disturbance):
+def _disturbed(lab: Lab, pid: int, disturbance: Any):
     """disturbance: None, "busy", or for how many seconds the process is stopped once a second. Yields a dict for values."""
     values = {}
     if disturbance is None:
@@ -60,12 +69,12 @@ def _disturbed(lab, pid, disturbance):
             thread.join()
 
 
-def need_rate(seen_pps, wanted_pps):
+def need_rate(seen_pps: Any, wanted_pps: Any) -> None:
     if seen_pps < RATE_REACHED * wanted_pps:
         raise RuntimeError(f"the application received {seen_pps / 1e6:.1f} Mpps instead of {wanted_pps / 1e6:g}")
 
 
-def need_stop(pause_s, disturbance):
+def need_stop(pause_s: Any, disturbance: Any) -> None:
     """disturbance: see _disturbed()."""
     if isinstance(disturbance, float) and pause_s < disturbance:
         raise RuntimeError(
@@ -73,12 +82,12 @@ def need_stop(pause_s, disturbance):
         )
 
 
-def need_polls(polls):
+def need_polls(polls: Any) -> None:
     if polls <= 0:
         raise RuntimeError("strace saw no poll() of the probe's thread: it may have missed membarrier(), too")
 
 
-def _record(lab, app, seconds, disturbance, rate):
+def _record(lab: Lab, app: Any, seconds: float, disturbance: Any, rate: Any):
     """rate(seconds): the application's rate over so long, packets per second. Raises if a stop had no effect."""
     with attached.Record(lab, app) as t:
         with _disturbed(lab, t.process.pid, disturbance) as values:
@@ -98,13 +107,13 @@ def _record(lab, app, seconds, disturbance, rate):
     }
 
 
-def _added(values, before, after):
+def _added(values: Any, before: Any, after: Any):
     alone = (before + after) / 2
     return {**values, "alone_pps": alone, "added_s": 1 / values["attached_pps"] - 1 / alone}
 
 
 @contextlib.contextmanager
-def testpmd(lab, size, plugin, wrap=()):
+def testpmd(lab: Lab, size: Any, plugin: Any, wrap: Any = ()) -> Iterator:
     app = TestPmd(Source("net_null", size), lab.cpus, True, plugin, lab.unique("app"), wrap)
     try:
         yield app
@@ -114,7 +123,7 @@ def testpmd(lab, size, plugin, wrap=()):
         app.stop()
 
 
-def recorded(lab, seconds, size, disturbance=None):
+def recorded(lab: Lab, seconds: float, size: Any, disturbance: Any = None) -> dict:
     """testpmd as fast as it can."""
     with testpmd(lab, size, lab.plugin()) as app:
         before = app.rate_of_own_time(WINDOW_S)
@@ -122,12 +131,12 @@ def recorded(lab, seconds, size, disturbance=None):
         return _added(values, before, app.rate_of_own_time(WINDOW_S))
 
 
-def paced(lab, seconds, size, mpps, disturbance=None):
+def paced(lab: Lab, seconds: float, size: Any, mpps: Any, disturbance: Any = None) -> Any:
     """ringtap-fwd, which receives at a steady rate. Raises if it did not."""
     end = forwarder.End([], ["--vdev", f"net_null0,size={size}"], "net_null0", lab.cpus[0])
     with forwarder.Forwarder(lab, end, "sink", ["--sink-rate", f"{mpps}M"]) as app:
 
-        def rate(_):
+        def rate(_: Any):
             time.sleep(seconds)
 
         values = _record(lab, Named(app), seconds, disturbance, rate)
@@ -140,11 +149,11 @@ def paced(lab, seconds, size, mpps, disturbance=None):
 class Named:
     """A forwarder as an application."""
 
-    def __init__(self, forwarder_):
+    def __init__(self, forwarder_: Any):
         self.prefix = forwarder_.prefix
 
 
-def dumpcap(lab, seconds, size):
+def dumpcap(lab: Lab, seconds: float, size: Any) -> dict:
     with testpmd(lab, size, None) as app:
         before = app.rate_of_own_time(WINDOW_S)
         with attached.Dumpcap(lab, app, seconds=None) as t:
@@ -161,25 +170,25 @@ def dumpcap(lab, seconds, size):
         return _added(values, before, app.rate_of_own_time(WINDOW_S))
 
 
-def push(lab, _, packets):
+def push(lab: Lab, _: float, packets: str) -> dict[str, float]:
     """Nanoseconds of the copy alone: with mbufs and a ring in the CPU's caches, as those of net_null are, and out of them."""
     cached, uncached = (_push_bench(lab, packets, *arguments) for arguments in (CACHED, ()))
     return {"push_s": cached["ns_quartile"] * 1e-9, "uncached_s": uncached["ns_quartile"] * 1e-9}
 
 
-def _push_bench(lab, packets, *arguments):
+def _push_bench(lab: Lab, packets: str, *arguments):
     status, out, err = process.run([*attached.on_cpu(lab), lab.built("bench/push_bench"), "-p", packets, *arguments])
     if status != 0:
         raise RuntimeError(f"push_bench ended with status {status}: {err.strip()}")
     return json.loads(out)
 
 
-def _page_tables(pid):
+def _page_tables(pid: int):
     with open(f"/proc/{pid}/status", encoding="ascii") as f:
         return int(re.search(r"VmPTE:\s*(\d+)", f.read()).group(1)) * 1024
 
 
-def memory(lab, _):
+def memory(lab: Lab, _: Any) -> dict:
     """What a session adds to the memory that the application's cgroup is charged for. Huge pages of hugetlbfs are not in it."""
     if not BASE:
         raise Unavailable("no memory cgroup")
@@ -199,7 +208,7 @@ def memory(lab, _):
     }
 
 
-def membarrier(lab, _):
+def membarrier(lab: Lab, _: Any) -> Any:
     """System calls of all threads of an application while it is recorded."""
     strace = attached.installed(lab, "strace", "strace")
     log = os.path.join(lab.folder(), lab.unique("strace"))
@@ -218,7 +227,7 @@ def membarrier(lab, _):
     return found
 
 
-def _traced(pid):
+def _traced(pid: int):
     """Whether all threads of a process have a tracer."""
     return all(
         not re.search(r"^TracerPid:\s*0$", task.read_text(), re.M)
@@ -226,12 +235,12 @@ def _traced(pid):
     )
 
 
-def _calls(log, name):
+def _calls(log: Any, name: str):
     with open(log, encoding="utf-8", errors="replace") as f:
         return sum(f" {name}(" in line for line in f)
 
 
-def demo(lab, _):
+def demo(lab: Lab, _: Any) -> dict:
     """devtools/demo.sh, as `make demo` runs it: its first capture."""
     script = os.path.join(REPOSITORY, "devtools", "demo.sh")
     env = {"RINGTAP_DEMO_FILE": os.path.join(lab.folder(), "demo.pcapng")}

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs that are attached to a running application from its first packet, and the packets that they counted."""
 
+from __future__ import annotations
+
 import json
 import os
 import re
@@ -8,11 +10,17 @@ import shutil
 import struct
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..tools import process
 from ..tools.errors import Trouble, Unavailable
 from ..tools.process import Program
 from .testpmd import PROGRAM as TESTPMD
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .lab import Lab
 
 DUMPCAP, COUNTER = "dpdk-dumpcap", "pcap_count"
 COLLECTORS = "collectors"  # the option of ringtap top, and the key in its JSON
@@ -29,11 +37,11 @@ class Counts:
     seconds: float | None = None  # that it was attached
 
     @property
-    def seen(self):
+    def seen(self) -> Any:
         return self.captured + self.filtered + self.lost
 
 
-def packets_in(pcapng):
+def packets_in(pcapng: Any) -> Any:
     """Number of Enhanced Packet Blocks in a file's bytes."""
     count = at = 0
     while at + 8 <= len(pcapng):
@@ -45,12 +53,12 @@ def packets_in(pcapng):
     return count
 
 
-def on_cpu(lab, cpu=None):
+def on_cpu(lab: Lab, cpu: Any = None) -> list[str]:
     """Prefix of a command: it runs on this CPU (the second one)."""
     return ["taskset", "-c", str(lab.cpus[1] if cpu is None else cpu)]
 
 
-def installed(lab, name, package):
+def installed(lab: Lab, name: str, package: Any) -> Any:
     """Path of a program without which only some cells cannot be measured."""
     try:
         return lab.tool(name, package)
@@ -61,11 +69,13 @@ def installed(lab, name, package):
 class Capture(Program):
     """seconds: it captures for so long, and ends by itself; else until counts()."""
 
-    def __init__(self, argv, ready, env=None, seconds=None):
+    def __init__(
+        self, argv: list[str] | None, ready: Any, env: dict[str, str] | None = None, seconds: float | None = None
+    ):
         super().__init__([*argv, *(["-a", f"duration:{seconds:g}"] if seconds else [])], ready, env)
         self.seconds = seconds
 
-    def end(self):
+    def end(self) -> Any:
         """All that it printed."""
         return self.finish(end=not self.seconds)
 
@@ -74,7 +84,16 @@ class Record(Capture):
     """ringtap record, of all ports, or of those with these numbers. cpu: where it runs (the second CPU)."""
 
     def __init__(
-        self, lab, app, expression="", direction="both", path="/dev/null", seconds=None, more=(), ports=("",), cpu=None
+        self,
+        lab: Lab,
+        app: Any,
+        expression: str = "",
+        direction: str = "both",
+        path: str = "/dev/null",
+        seconds: float | None = None,
+        more: Any = (),
+        ports: Any = ("",),
+        cpu: int | None = None,
     ):
         filters = ["-f", expression] if expression else []
         interfaces = [a for port in ports for a in ("-i", f"{app.prefix}:{port}")]
@@ -96,7 +115,7 @@ class Record(Capture):
             seconds=seconds,
         )
 
-    def counts(self):
+    def counts(self) -> Counts:
         self.summary = summary = json.loads(self.end()[0])
         # "written" leaves out what came after the requested time.
         return Counts(
@@ -110,10 +129,10 @@ class Record(Capture):
 class WriteMode(Program):
     """bench/write_modes: what ports receive, written in another way than ringtap record does it."""
 
-    def __init__(self, lab, app, mode, path="/dev/null"):
+    def __init__(self, lab: Lab, app: Any, mode: Any, path: str = "/dev/null"):
         super().__init__([*on_cpu(lab), lab.built("bench/write_modes"), mode, app.prefix, path], "ready")
 
-    def counts(self):
+    def counts(self) -> Counts:
         report = json.loads(self.finish()[0])
         if report["packets"] != report["captured"]:
             raise RuntimeError(f"{self.name}: {report['captured']} packets captured, {report['packets']} handed on")
@@ -124,10 +143,10 @@ class Counter(Program):
     """bench/pcap_count, a libpcap program, on an interface of the kernel or on a port of an application. launcher: prefix of
     the command: `ringtap run`, or what enters a network namespace."""
 
-    def __init__(self, lab, name, launcher, expression=""):
+    def __init__(self, lab: Lab, name: str, launcher: Any, expression: str = ""):
         super().__init__([*launcher, *on_cpu(lab), lab.built(f"bench/{COUNTER}"), name, "600", expression], "ready")
 
-    def counts(self):
+    def counts(self) -> Any:
         """What it prints: see bench/pcap_count.c."""
         return json.loads(self.finish()[0])
 
@@ -135,7 +154,7 @@ class Counter(Program):
 class KernelPort(Program):
     """`ringtap host` on eth0 of a host: an application called app, whose port the interface is."""
 
-    def __init__(self, lab, host, driver):
+    def __init__(self, lab: Lab, host: Any, driver: Any):
         self.app, self.driver = lab.unique("host"), driver
         super().__init__(
             [
@@ -153,7 +172,7 @@ class KernelPort(Program):
             "Ctrl-C ends it",
         )
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         try:
             return super().__enter__()
         except RuntimeError as e:
@@ -162,7 +181,7 @@ class KernelPort(Program):
             raise
 
 
-def on_port(lab, app_name, port, expression=""):
+def on_port(lab: Lab, app_name: Any, port: Any, expression: str = "") -> Counter:
     """A Counter on an application's port."""
     return Counter(lab, f"ringtap:{app_name}:{port}", [lab.program("ringtap"), "run", "--"], expression)
 
@@ -182,14 +201,14 @@ def _preload():
 class Dumpcap(Capture):
     """Stock dpdk-dumpcap of all ports, and always of both directions. Unbuffered, so that its first line comes at once."""
 
-    def __init__(self, lab, app, expression="", path="/dev/null", seconds=None):
+    def __init__(self, lab: Lab, app: Any, expression: str = "", path: str = "/dev/null", seconds: float | None = None):
         argv = [*on_cpu(lab), "stdbuf", "-oL", installed(lab, DUMPCAP, "dpdk-dev"), f"--file-prefix={app.prefix}", "-q"]
         filters = ["-f", expression] if expression else []
         for i in range(len(app.source.ports)):
             filters += ["-i", str(i)]
         super().__init__([*argv, *filters, "-w", path], "Capturing on", _preload(), seconds)
 
-    def counts(self, passes=True):
+    def counts(self, passes: bool = True) -> Counts:
         """passes: whether its filter, if there is one, passes packets: its counters do not separate those that passed from the
         others. "received" are those copied or filtered, "dropped" those of them for which there was no room in the ring
         (or no buffer). Checked against files: they hold the difference, less what it leaves in the ring at the end."""
@@ -205,7 +224,7 @@ class Dumpcap(Capture):
 class Pdump(Program):
     """Stock dpdk-pdump of what all ports receive. It has no filters."""
 
-    def __init__(self, lab, app, path="/dev/null"):
+    def __init__(self, lab: Lab, app: Any, path: str = "/dev/null"):
         more = [a for i in range(len(app.source.ports)) for a in ("--pdump", f"port={i},queue=*,rx-dev={path}")]
         super().__init__(
             [
@@ -223,12 +242,12 @@ class Pdump(Program):
         )
         self.app = app
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         super().__enter__()
         _, self.before = self.app.received()
         return self
 
-    def counts(self):
+    def counts(self) -> Counts:
         """It counts what it took out of the ring. The rest of what the ports received was lost."""
         _, after = self.app.received()
         found = re.findall(r"packets dequeued:\s*(\d+)", "".join(self.finish()))
@@ -241,7 +260,7 @@ class Pdump(Program):
 class Top(Program):
     """ringtap top, reading five times a second. collectors: a comma list, or its default."""
 
-    def __init__(self, lab, app, collectors=None, more=()):
+    def __init__(self, lab: Lab, app: Any, collectors: Any = None, more: Any = ()):
         self.app, self.collectors = app, collectors
         chosen = [f"--{COLLECTORS}", collectors] if collectors else []
         super().__init__(
@@ -249,7 +268,7 @@ class Top(Program):
             f'"{COLLECTORS}":["',
         )
 
-    def is_ready(self):
+    def is_ready(self) -> Any:
         """Also that the collectors that were requested, and no others, are on."""
         ready = super().is_ready()
         if not ready or not self.collectors:
@@ -271,13 +290,13 @@ class Top(Program):
 class Latency(Program):
     """ringtap latency of every packet."""
 
-    def __init__(self, lab, app):
+    def __init__(self, lab: Lab, app: Any):
         super().__init__(
             [*on_cpu(lab), lab.program("ringtap"), "latency", "--json", "--duration", "600s", app.prefix], "Measuring"
         )
 
 
-def need_bpftrace(lab):
+def need_bpftrace(lab: Lab) -> None:
     installed(lab, "bpftrace", "bpftrace")
     with open(lab.probe_objects()[0], "rb") as f:
         if b"\0ringtap\0rx_burst\0" not in f.read():
@@ -287,7 +306,7 @@ def need_bpftrace(lab):
 class Bpftrace(Program):
     """Counts bursts at the USDT sites of the probe: the least that a program for bpftrace can do."""
 
-    def __init__(self, lab, app):
+    def __init__(self, lab: Lab, app: Any):
         need_bpftrace(lab)
         mapped = Path(f"/proc/{app.process.pid}/maps").read_text()
         sites = f"usdt:{next(path for path in lab.probe_objects() if path in mapped)}:ringtap:rx_burst"
@@ -296,7 +315,7 @@ class Bpftrace(Program):
             [*on_cpu(lab), "bpftrace", "-B", "none", "-f", "json", "-p", app.process.pid, "-e", script], "listening"
         )
 
-    def events(self):
+    def events(self) -> tuple:
         """(events, packets in them, events lost)."""
         found = [json.loads(line) for line in self.finish()[0].splitlines() if line.startswith("{")]
         maps = {k: v for line in found if line["type"] == "map" for k, v in line["data"].items()}
@@ -307,14 +326,14 @@ class Bpftrace(Program):
 class TraceBurst(Program):
     """ringtap trace burst: bpftrace with a histogram for each queue."""
 
-    def __init__(self, lab, app):
+    def __init__(self, lab: Lab, app: Any):
         need_bpftrace(lab)
         super().__init__(
             [*on_cpu(lab), lab.program("ringtap"), "trace", "burst", "--json", "--duration", "600s", app.prefix],
             "Tracing",
         )
 
-    def events(self):
+    def events(self) -> tuple:
         """(events, packets in them, events lost): maps lose none."""
         queues = json.loads(self.finish()[0])["applications"][0]["queues"]
         return sum(q["calls"] for q in queues), sum(q["packets"] for q in queues), 0

@@ -4,6 +4,8 @@
 Prints the commands and a report, and writes bench.md and bench.json. No time makes it fail: the exit status shows only
 whether measuring worked."""
 
+from __future__ import annotations
+
 import argparse
 import functools
 import json
@@ -13,6 +15,7 @@ import re
 import shutil
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from ..report import markdown
 from ..tools import machine, process, units
@@ -20,6 +23,11 @@ from ..tools.hugepages import HugePages
 from ..tools.niceness import Niceness
 from . import attached, collectors, forwarders, libpcap, measure, testpmd
 from .lab import Lab
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable
+    from typing import Any
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 SIZES, QUICK_SIZES = [64, 128, 256, 320, 384, 512, 1518], [64, 512, 1518]
@@ -29,11 +37,11 @@ SPARE_MB = 128  # huge pages that a secondary process allocates
 DD_MB, DD_BLOCK_MB = 2048, 4
 
 
-def _numbers(text):
+def _numbers(text: str):
     return [int(n) for n in text.split(",")]
 
 
-def parser():
+def parser() -> Any:
     build = os.environ.get("RINGTAP_BUILD", str(REPOSITORY / "build"))
     p = argparse.ArgumentParser(prog="ringtap_lab.run.bench", description=__doc__.split("\n")[0])
     p.add_argument("--quick", action="store_true", help="fewer sizes, one repetition: 3 minutes")
@@ -57,7 +65,7 @@ def parser():
     return p
 
 
-def arguments(argv):
+def arguments(argv: list[str] | None) -> Any:
     p = parser()
     o = p.parse_args(argv)
     if unknown := set(o.only) - set(PARTS):
@@ -73,7 +81,7 @@ def arguments(argv):
 
 
 class Bench:
-    def __init__(self, options):
+    def __init__(self, options: Namespace):
         self.o = options
         self.lab = Lab(options)
         self.store = measure.Store()
@@ -86,12 +94,12 @@ class Bench:
             "ringtap": functools.partial(attached.Record, more=options.record_options),
         }
 
-    def skip(self, what):
+    def skip(self, what: str) -> None:
         if what not in self.skipped:
             self.skipped.append(what)
             print(f"skipped: {what}", file=sys.stderr, flush=True)
 
-    def applications(self):
+    def applications(self) -> Any:
         """(tool, plugin) of each application; without tools it runs untouched."""
         found = [(None, None)]
         if "dpdk-dumpcap" in self.o.tools:
@@ -105,23 +113,23 @@ class Bench:
             found.append(("ringtap", str(self.plugin)))
         return found
 
-    def has_ringtap(self):
+    def has_ringtap(self) -> bool:
         if self.ringtap.exists() and self.plugin.exists():
             return True
         self.skip(f"ringtap: {self.ringtap} or {self.plugin} is not built")
         return False
 
-    def sources(self):
+    def sources(self) -> list:
         sizes = {"net_null": self.o.sizes, "net_ring": self.o.sizes[:1]}
         return [testpmd.Source(name, size) for name, of in sizes.items() if name in self.o.only for size in of]
 
-    def try_to(self, what, function):
+    def try_to(self, what: str, function: Any) -> None:
         try:
             function()
         except Exception as e:  # any: the rest is worth measuring
             self.store.error(what, e)
 
-    def own(self, part, name, argv, add, prefix=()):
+    def own(self, part: Any, name: str, argv: list[str] | None, add: Any, prefix: Any = ()) -> None:
         """One of our benchmark programs: add(line) gets each line that it prints."""
         path = self.o.build / "bench" / name
         if part in self.o.only and not path.exists():
@@ -137,11 +145,11 @@ class Bench:
 
             self.try_to(name, once)
 
-    def rate(self, part, *key):
+    def rate(self, part: Any, *key) -> Callable:
         """For own(): the median."""
         return lambda line: self.store.add(line["mpps_median"] * 1e6, part, *key)
 
-    def dd(self):
+    def dd(self) -> None:
         """Bytes per second that dd writes with O_DIRECT into a new file."""
         path = os.path.join(self.o.disk_dir, "dd.bin")
         try:
@@ -164,7 +172,7 @@ class Bench:
             if os.path.exists(path):
                 os.unlink(path)
 
-    def yardsticks(self):
+    def yardsticks(self) -> None:
         """What the machine can do at most."""
         for size in self.o.sizes if "copy" in self.o.only else ():
             with self.store.between_probes(self.lab):
@@ -192,7 +200,7 @@ class Bench:
         if "disk" in self.o.only:
             self.try_to("dd", self.dd)
 
-    def measure(self):
+    def measure(self) -> None:
         sources = self.sources()
         applications = self.applications() if sources else []
         for repetition in range(self.o.repetitions):
@@ -206,7 +214,7 @@ class Bench:
                 if part in self.o.only:
                     module.measure(self, repetition)
 
-    def write(self):
+    def write(self) -> None:
         about = machine.describe(str(self.ringtap), self.o.cpus)
         text = markdown.markdown(self.store, about, process.commands, self.skipped)
         data = {
@@ -222,7 +230,7 @@ class Bench:
         print(f"\n{text}\nwritten to {self.o.out / 'bench.md'} and bench.json")
 
 
-def main(argv=None):
+def main(argv: list[str] | None = None) -> int:
     options = arguments(argv)
     if not set(options.cpus) <= os.sched_getaffinity(0) or len(set(options.cpus)) != 2:
         sys.exit("ringtap_lab.run.bench: needs two CPUs, one for the application and one for the capture")

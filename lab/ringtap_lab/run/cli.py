@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap-lab`: runs experiments, and writes their results and a report into a folder."""
 
+from __future__ import annotations
+
 import argparse
 import contextlib
 import os
 import pathlib
 import signal
 import sys
+from typing import TYPE_CHECKING
 
 from ..report import page
 from ..tools import machine, results, scope
@@ -17,13 +20,21 @@ from . import experiments
 from .lab import Lab
 from .runner import Part, Progress, Run, any_chosen, duration, plan
 
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from pathlib import Path
+    from typing import Any
+
+    from .experiment import Experiment
+    from .experiments.latency import Latency
+
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 ONLY_REPORT = "report"
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 128 + signal.SIGINT
 
 
-def _parser(known):
+def _parser(known: dict):
     build = os.environ.get("RINGTAP_BUILD", str(REPOSITORY / "build"))
     p = argparse.ArgumentParser(
         prog="ringtap-lab",
@@ -64,22 +75,22 @@ def _parser(known):
     return p
 
 
-def _positive(text):
+def _positive(text: str):
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
     return value
 
 
-def _list(text):
+def _list(text: str):
     return [part for part in text.split(",") if part]
 
 
-def _cpus(text):
+def _cpus(text: str):
     return [int(c) for c in text.split(",")]
 
 
-def _selected(options, known):
+def _selected(options: Namespace, known: dict):
     """The experiments that are named; of several those that have the cells that are named."""
     names = list(known) if "all" in options.experiments else options.experiments
     if unknown := [n for n in names if n not in known]:
@@ -93,13 +104,13 @@ def _selected(options, known):
     return found
 
 
-def _settings(options, experiment):
+def _settings(options: Namespace, experiment: Experiment):
     """What the results depend on: the experiment's own options, and --quick."""
     own = {k: v for k, v in vars(options).items() if k.startswith(f"{experiment.name}_")}
     return {"quick": options.quick, **own}
 
 
-def _write_report(folder, known):
+def _write_report(folder: Path, known: dict):
     """Writes the report of all experiments that the folder has results of. False if there are none."""
     found = [(e, r) for e in known.values() if (r := results.found(folder, e))]
     if found:
@@ -109,7 +120,7 @@ def _write_report(folder, known):
     return bool(found)
 
 
-def _part(experiment, options):
+def _part(experiment: Experiment, options: Namespace):
     """What is left of it, as far as is known before it begins."""
     try:
         journal = Journal(options.out, experiment)
@@ -121,7 +132,7 @@ def _part(experiment, options):
     return Part(experiment.name, todo, experiment.prepare_s, complete)
 
 
-def _measure(experiment, options, progress, part):
+def _measure(experiment: Experiment, options: Namespace, progress: Progress, part: Part):
     """Number of cells that failed."""
     lab, journal = Lab(options), None
     try:
@@ -141,7 +152,7 @@ def _measure(experiment, options, progress, part):
             signal.signal(number, handler)
 
 
-def _run(options, known):
+def _run(options: Namespace, known: dict):
     options.build = options.build.resolve()
     if options.experiments == [ONLY_REPORT]:
         if not _write_report(options.out, known):
@@ -167,7 +178,7 @@ def _run(options, known):
             _write_report(options.out, known)
 
 
-def _measure_all(selected, options):
+def _measure_all(selected: list[Latency], options: Namespace):
     """Exit status: the worst one's."""
     progress = Progress([_part(e, options) for e in selected])
     if len(selected) > 1:
@@ -182,7 +193,7 @@ def _measure_all(selected, options):
     return status
 
 
-def _measured(experiment, options, progress, part):
+def _measured(experiment: Experiment, options: Namespace, progress: Progress, part: Part):
     """Exit status. An experiment that cannot be made does not stop the others."""
     if part.complete:
         print(f"{experiment.name}: all of it is in {options.out} already; --fresh measures again", file=sys.stderr)
@@ -204,11 +215,11 @@ def _measured(experiment, options, progress, part):
     return 1 if failed else 0
 
 
-def _interrupt(number, frame):
+def _interrupt(number: int, frame: Any):
     raise KeyboardInterrupt
 
 
-def main(argv=None):
+def main(argv: list[str] | None = None) -> int:
     known = experiments.load()
     options = _parser(known).parse_args(argv)
     for number in (signal.SIGTERM, signal.SIGHUP):

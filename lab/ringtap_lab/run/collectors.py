@@ -2,11 +2,17 @@
 """`make bench`: what ringtap's collectors cost an application, each by itself and all of them, beside DPDK's latencystats and
 testpmd's burst statistics."""
 
+from __future__ import annotations
+
 import statistics
 import time
+from typing import TYPE_CHECKING
 
 from .attached import Top
 from .testpmd import IoForwarding, TestPmd
+
+if TYPE_CHECKING:
+    from typing import Any
 
 SIZE = 64
 WINDOW_S = 0.2
@@ -32,7 +38,7 @@ LATENCYSTATS, BURST_STATS = "--latencystats=1", "--record-burst-stats"  # testpm
 ROWS = [UNTOUCHED, LOADED, *COLLECTORS, BURST_STATS, LATENCYSTATS]
 
 
-def _add(bench, label, rate, without):
+def _add(bench: Any, label: str, rate: Any, without: Any):
     """without: the rate in the same conditions, with nothing on."""
     for quantity, value in (
         ("collecting", rate),
@@ -43,7 +49,7 @@ def _add(bench, label, rate, without):
     print(f"{label}: {rate / 1e6:.1f} Mpps, {rate / without * 100:.1f} % of {without / 1e6:.1f}", flush=True)
 
 
-def _application(bench, measure, plugin=None, more=()):
+def _application(bench: Any, measure: Any, plugin: Any = None, more: Any = ()):
     """Median of measure(application)."""
     app = TestPmd(IoForwarding(1, SIZE, more), bench.o.cpus, bench.o.huge, plugin)
     try:
@@ -52,11 +58,11 @@ def _application(bench, measure, plugin=None, more=()):
         app.stop()
 
 
-def _rates(app):
+def _rates(app: Any):
     return [app.rate_of_own_time(WINDOW_S) for _ in range(3)]
 
 
-def _switch(bench, app):
+def _switch(bench: Any, app: Any):
     """Each collector by turns with nothing, as clocks change; gives the rates with nothing."""
     off = [app.rate_of_own_time(WINDOW_S)]
     for i in range(1 if bench.o.quick else ROUNDS):
@@ -70,7 +76,7 @@ def _switch(bench, app):
     return off
 
 
-def _turn(bench, backwards):
+def _turn(bench: Any, backwards: Any):
     """latencystats measures with any lcore's number. With that of the polling lcore it would also publish its statistics in
     each round, and be slower."""
     kinds = {
@@ -88,6 +94,6 @@ def _turn(bench, backwards):
             _add(bench, label, rate, rates[UNTOUCHED])
 
 
-def measure(bench, repetition):
+def measure(bench: Any, repetition: int) -> None:
     for turn in range(1 if bench.o.quick else TURNS):
         _turn(bench, (repetition + turn) % 2 == 1)

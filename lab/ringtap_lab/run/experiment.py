@@ -5,9 +5,19 @@ An experiment consists of cells: things that are measured once in each repetitio
 runs them in alternating order, writes each result to the disk at once, resumes interrupted runs, and makes files and the page.
 An experiment names its cells, measures one of them, and names the view (in report/) that shows the results."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..tools import units
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..report.blocks import Claim
+    from ..tools.results import Results
+    from .lab import Lab
 
 
 @dataclass(frozen=True)
@@ -51,7 +61,7 @@ class Experiment:
     tools = {}  # packages, by program of the system
     huge_mb = 0
 
-    def add_options(self, group):
+    def add_options(self, group: Any) -> None:
         """group: an argparse group. Names begin with --NAME-, so that experiments do not clash."""
         if self.length_s:
             group.add_argument(
@@ -62,10 +72,10 @@ class Experiment:
                 help="how long each rate is measured ({:g}s; with --quick {:g}s)".format(*self.length_s),
             )
 
-    def length(self, lab):
+    def length(self, lab: Lab) -> Any:
         return getattr(lab.o, f"{self.name}_seconds") or self.length_s[lab.quick]
 
-    def check(self, lab):
+    def check(self, lab: Lab) -> None:
         """Raises Trouble if none of it can be measured here."""
         lab.need_root(self.root_for)
         lab.need_cpus(2)
@@ -78,25 +88,25 @@ class Experiment:
         if self.huge_mb:
             lab.need_huge_pages(self.huge_mb)
 
-    def prepare(self, lab):
+    def prepare(self, lab: Lab) -> dict:
         """What all cells need and has to be measured first, such as the machine's limit: a dict for JSON; kept for a run that is
         resumed, and found as lab.prepared."""
         return {}
 
-    def cells(self, lab):
+    def cells(self, lab: Lab) -> Any:
         """List of Cell."""
         raise NotImplementedError
 
-    def run(self, lab, cell, repetition):
+    def run(self, lab: Lab, cell: Any, repetition: int) -> Any:
         """Measures a cell once: a Measurement, or raises Unavailable. Any other exception is recorded as a failure of this cell,
         and the next one is measured."""
         raise NotImplementedError
 
-    def blocks(self, results):
+    def blocks(self, results: Results) -> list:
         """What the page shows, in order: blocks.Table, blocks.Plot and blocks.Text. results is a results.Results; cells may be
         missing in it."""
         return self.view.blocks(results)
 
-    def summary(self, results):
+    def summary(self, results: Results) -> list[Claim]:
         """A few of blocks.Claim, for the top of the page."""
         return self.view.summary(results)

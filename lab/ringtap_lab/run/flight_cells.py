@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What keeping packets costs, beside recording them, and how fast an incident of all that is kept is written, to tmpfs."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -9,10 +11,17 @@ import shutil
 import signal
 import statistics
 import time
+from typing import TYPE_CHECKING
 
 from ..tools import process
 from . import attached, forwarder
 from .aims_cells import Named, need_rate, testpmd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from .lab import Lab
 
 KEEP_MIB = 1024
 FULL_S = 120  # until the memory is in use, at any rate of these cells
@@ -25,7 +34,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 class Flight(process.Program):
     """ringtap flight, on the second CPU."""
 
-    def __init__(self, lab, app):
+    def __init__(self, lab: Lab, app: Any):
         self.folder = pathlib.Path(lab.folder()) / lab.unique("incidents")
         super().__init__(
             [
@@ -48,22 +57,22 @@ class Flight(process.Program):
         )
         self.top = [lab.program("ringtap"), "flight", "top", "--once", app.prefix, "--json"]
 
-    def __exit__(self, *args):
+    def __exit__(self, *args) -> None:
         super().__exit__(*args)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def state(self):
+    def state(self) -> Any:
         status, out, err = process.run(self.top)
         if status != 0:
             raise RuntimeError(f"flight top ended with status {status}: {err.strip()}")
         return json.loads(out)["applications"][0]["recorders"][0]
 
-    def cpu_s(self):
+    def cpu_s(self) -> float:
         """CPU seconds of all its threads."""
         fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
 
-    def full(self):
+    def full(self) -> Any:
         """Its state, when it has begun to let packets go."""
         found, end = self.state(), time.monotonic() + FULL_S
         while time.monotonic() < end:
@@ -73,14 +82,14 @@ class Flight(process.Program):
                 return found
         raise RuntimeError(f"its memory is not in use after {FULL_S} s")
 
-    def incident(self):
+    def incident(self) -> Any:
         """All that is kept, written."""
         self.process.send_signal(signal.SIGUSR1)
         path = process.wait_for(lambda: next(self.folder.glob("*/incident.json"), None), INCIDENT_S, "the incident")
         return json.loads(path.read_text(encoding="utf-8"))
 
 
-def _kept(flight, seconds, rate):
+def _kept(flight: Any, seconds: float, rate: Any):
     """rate(seconds): the application's, over so long."""
     state = flight.full()
     cpu, begin = flight.cpu_s(), time.monotonic()
@@ -101,7 +110,7 @@ def _kept(flight, seconds, rate):
     }
 
 
-def full(lab, seconds, size):
+def full(lab: Lab, seconds: float, size: Any) -> dict:
     """testpmd as fast as it can, alone, recorded to /dev/null and kept."""
     with testpmd(lab, size, lab.plugin()) as app:
         before = app.rate_of_own_time(seconds / 4)
@@ -127,12 +136,12 @@ class Seconds:
         self.spans = {}
 
     @contextlib.contextmanager
-    def span(self, name):
+    def span(self, name: str) -> Iterator:
         begin = time.time()
         yield
         self.spans[name] = begin, time.time()
 
-    def per_packet_s(self, name, report):
+    def per_packet_s(self, name: str, report: Any) -> Any:
         """Time to receive and free a packet: the median of the seconds that are within the span."""
         begin, end = (at - report.data["start_ns"] * 1e-9 for at in self.spans[name])
         found = [
@@ -143,7 +152,7 @@ class Seconds:
         return statistics.median(found)
 
 
-def paced(lab, seconds, size, mpps):
+def paced(lab: Lab, seconds: float, size: Any, mpps: Any) -> dict:
     """ringtap-fwd, which receives at a steady rate: alone, recorded to /dev/null, kept. Its thread is idle most of the time, so what
     it pays shows in the time that packets take it, not in its rate."""
     end = forwarder.End([], ["--vdev", f"net_null0,size={size}"], "net_null0", lab.cpus[0])
@@ -157,7 +166,7 @@ def paced(lab, seconds, size, mpps):
             t.counts()
         with Flight(lab, Named(app)) as flight:
 
-            def rate(_):
+            def rate(_: Any):
                 ports = flight.state()["ports"]
                 begin, before = time.monotonic(), sum(p["packets"] for p in ports)
                 with of.span("kept"):

@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`make bench`: ringtap-fwd against testpmd's io forwarding, between two ports, both ways."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from . import forwarder
 from .testpmd import IoForwarding, Source, TestPmd
+
+if TYPE_CHECKING:
+    from typing import Any
 
 SIZE = 64
 BURST = 32  # that testpmd's --tx-first sends to each port
@@ -13,11 +20,11 @@ TESTPMD, PLAIN, STATS = "testpmd io", "ringtap-fwd", "ringtap-fwd --interval 1s"
 SOURCES = ["net_null", "net_ring"]
 
 
-def _source(name):
+def _source(name: str):
     return IoForwarding(2, SIZE) if name == "net_null" else Source(name, SIZE)
 
 
-def _testpmd(bench, name):
+def _testpmd(bench: Any, name: str):
     app = TestPmd(_source(name), bench.o.cpus, bench.o.huge)
     try:
         return app.rate_of_own_time(WINDOW_S)
@@ -25,7 +32,7 @@ def _testpmd(bench, name):
         app.stop()
 
 
-def _ours(bench, name, more):
+def _ours(bench: Any, name: str, more: list[str]):
     """Packets per second that the polling thread has run."""
     source = _source(name)
     options = [*source.eal, *([] if bench.o.huge else ["--no-huge"])]
@@ -36,7 +43,7 @@ def _ours(bench, name, more):
     return packets / sum(t["cpu_s"] for t in report.data["threads"])
 
 
-def _turn(bench, name, backwards):
+def _turn(bench: Any, name: str, backwards: Any):
     ways = {
         TESTPMD: lambda: _testpmd(bench, name),
         PLAIN: lambda: _ours(bench, name, []),
@@ -51,7 +58,7 @@ def _turn(bench, name, backwards):
         bench.store.add(rates[label] / rates[beside], "forwarded_share", name, SIZE, label, beside)
 
 
-def measure(bench, repetition):
+def measure(bench: Any, repetition: int) -> None:
     for turn in range(1 if bench.o.quick else TURNS):
         for name in SOURCES:
             bench.try_to(f"forwarders over {name}", lambda: _turn(bench, name, (repetition + turn) % 2 == 1))

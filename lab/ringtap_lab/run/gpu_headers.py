@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What it costs a GPU to read the header of each packet, where buffers lie in memory of different kinds."""
 
+from __future__ import annotations
+
 import ctypes
 import statistics
 import time
+from typing import TYPE_CHECKING
 
 import numpy
+
+if TYPE_CHECKING:
+    from typing import Any
 
 HEADER = 42  # bytes: Ethernet, IPv4, UDP
 HEADROOM = 128
@@ -58,7 +64,7 @@ done:
 """
 
 
-def expected(buffers):
+def expected(buffers: Any) -> Any:
     """The words that the kernel writes; buffers: an array of bytes, one row for each packet, which begins with the header."""
     padded = numpy.zeros((len(buffers), 48), numpy.uint8)
     padded[:, :HEADER] = buffers[:, :HEADER]
@@ -68,27 +74,27 @@ def expected(buffers):
 class Pool:
     """A pool of buffers with random headers in memory of this kind."""
 
-    def __init__(self, gpu, kind, buffers, stride):
+    def __init__(self, gpu: Any, kind: str, buffers: Any, stride: Any):
         self.gpu, self.stride = gpu, stride
         self._frames = numpy.random.default_rng(1).integers(0, 256, (buffers, stride), numpy.uint8)
         self.base, self._cpu = gpu.memory(kind, self._frames.reshape(-1))
         self._kernel = gpu.kernel(PTX, "headers")
         self._words = expected(self._frames[:, HEADROOM:])
 
-    def write_headers(self):
+    def write_headers(self) -> None:
         """The CPU writes to each buffer."""
         self._cpu.reshape(-1, self.stride)[:, HEADROOM : HEADROOM + HEADER] = self._frames[
             :, HEADROOM : HEADROOM + HEADER
         ]
 
-    def read(self, offsets):
+    def read(self, offsets: Any) -> Any:
         """offsets: of successive packets' data from the beginning of the pool. Numbers for a Measurement; raises if the kernel read
         anything else than what is there."""
         count = len(offsets)
         addresses = self.gpu.upload((numpy.asarray(offsets) + self.base).astype(numpy.uint64))
         out = self.gpu.upload(numpy.zeros(count, numpy.uint64))
 
-        def launch(first=0, n=count):
+        def launch(first: int = 0, n: Any = count):
             self.gpu.launch(
                 self._kernel,
                 n,
@@ -106,7 +112,7 @@ class Pool:
         values["burst_s"] = self._burst(launch, count)
         return values
 
-    def _median(self, launch, before=lambda: None):
+    def _median(self, launch: Any, before: Any = lambda: None):
         times = []
         for _ in range(LAUNCHES):
             before()
@@ -114,7 +120,7 @@ class Pool:
             times.append(self.gpu.seconds(launch))
         return statistics.median(times[1:])
 
-    def _burst(self, launch, count):
+    def _burst(self, launch: Any, count: int):
         """From the launch of a kernel for one burst until the CPU knows that it has ended."""
         self.gpu.forget_cache()
         self.gpu.wait()
@@ -126,7 +132,7 @@ class Pool:
             times.append(time.perf_counter() - begin)
         return statistics.median(times)
 
-    def _check(self, out, offsets):
+    def _check(self, out: Any, offsets: Any):
         words = numpy.zeros(len(offsets), numpy.uint64)
         self.gpu.download(out, words)
         wrong = int((words != self._words[(numpy.asarray(offsets) - HEADROOM) // self.stride]).sum())

@@ -2,7 +2,10 @@
 """`make bench`: a libpcap program on a port, on a veth with the system's libpcap, and with a filter that passes one packet in a
 hundred."""
 
+from __future__ import annotations
+
 import time
+from typing import TYPE_CHECKING
 
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
@@ -12,6 +15,9 @@ from ..tools import process
 from ..tools.telemetry import Telemetry
 from . import attached, forwarder
 from .testpmd import Source, TestPmd
+
+if TYPE_CHECKING:
+    from typing import Any
 
 SIZE = 64
 FRAMES = 100  # one of them passes
@@ -23,10 +29,10 @@ STEADY = f"net_null at {STEADY_PPS // 10**6} Mpps"
 ONE_IN_100, NOTHING = "net_pcap, 1 of 100 passes", "net_null, nothing passes"
 
 
-def write_frames(path):
+def write_frames(path: str) -> None:
     """UDP, one frame to port 53, in a pcap file."""
 
-    def frame(port):
+    def frame(port: Any):
         head = (
             Ether(dst="02:00:00:00:00:01", src="02:00:00:00:00:02")
             / IP(src="198.18.0.1", dst="198.18.0.2")
@@ -40,28 +46,28 @@ def write_frames(path):
 class FromFile(Source):
     """net_pcap plays a file again and again. net_null's packets never change: a filter takes all of them or none."""
 
-    def __init__(self, path):
+    def __init__(self, path: str):
         self.name, self.size, self.ports = "net_pcap", SIZE, ["net_pcap0"]
         self.eal = ["--vdev", f"net_pcap0,rx_pcap={path},infinite_rx=1"]
         self.app = ["--forward-mode=rxonly", "--no-flush-rx"]
 
 
-def _add(bench, source, tool, counts, disturbed=0.0):
+def _add(bench: Any, source: Any, tool: Any, counts: Any, disturbed: float = 0.0):
     pps, lost = counts["packets"] / counts["seconds"], counts["dropped"]
     bench.store.add(pps, "pcap", source, SIZE, tool, disturbed=disturbed)
     bench.store.add(lost / max(lost + counts["packets"], 1), "pcap_loss", source, SIZE, tool, disturbed=disturbed)
     print(f"pcap_loop on {source} by {tool}: {pps / 1e6:.2f} Mpps, {lost} lost", flush=True)
 
 
-def _application(bench, source):
+def _application(bench: Any, source: Any):
     return TestPmd(source, bench.o.cpus, bench.o.huge, str(bench.plugin))
 
 
-def _counter(bench, app, expression=""):
+def _counter(bench: Any, app: Any, expression: str = ""):
     return attached.on_port(bench.lab, app.prefix, app.source.ports[0], expression)
 
 
-def on_port(bench):
+def on_port(bench: Any) -> None:
     """All that testpmd receives from net_null."""
     app = _application(bench, Source("net_null", SIZE))
     try:
@@ -75,7 +81,7 @@ def on_port(bench):
     _add(bench, "net_null", "ringtap", counts, disturbed)
 
 
-def at_a_steady_rate(bench):
+def at_a_steady_rate(bench: Any) -> None:
     """As a wire would send: at full rate testpmd is faster than any reader of packets can be. What the port received between
     two readings of its counters, both while the counter was attached, has to be counted."""
     end = forwarder.End([], ["--vdev", f"net_null0,size={SIZE}", "--no-huge"], "net_null0", bench.o.cpus[0])
@@ -97,7 +103,7 @@ def at_a_steady_rate(bench):
     _add(bench, STEADY, "ringtap", counts)
 
 
-def on_veth(bench):
+def on_veth(bench: Any) -> None:
     """All that a sender can send through the kernel; at its own pace if that is slower."""
     lab = bench.lab
     with lab.hosts() as (a, b):
@@ -116,7 +122,7 @@ def on_veth(bench):
     _add(bench, "veth", "system", counts | {"seconds": report.data["duration_s"]})
 
 
-def _check_share(counts, inner, outer, share):
+def _check_share(counts: Any, inner: Any, outer: Any, share: float):
     """A filter that passes wrong packets, or nothing, measures something else. inner, outer: packets received in times within
     and around that of the counter."""
     passed = counts["packets"] + counts["dropped"]
@@ -124,7 +130,7 @@ def _check_share(counts, inner, outer, share):
         raise RuntimeError(f"{passed} of {inner} to {outer} packets passed the filter, not {share:.0%}")
 
 
-def filtered(bench, source, name, share):
+def filtered(bench: Any, source: Any, name: str, share: float) -> None:
     """The application's rate before, and while a filter reads its packets; by turns, as clocks change. share: of the packets,
     that passes."""
     app = _application(bench, source)
@@ -149,7 +155,7 @@ def filtered(bench, source, name, share):
         app.stop()
 
 
-def measure(bench, _repetition):
+def measure(bench: Any, _repetition: Any) -> None:
     file = bench.o.out / "one-in-100.pcap"
     write_frames(file)
     bench.try_to("pcap_loop on a port", lambda: on_port(bench))

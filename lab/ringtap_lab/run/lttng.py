@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """LTTng: a session daemon in a mount namespace of its own, which reaches no other sessions, and leaves none behind."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import re
 import shutil
 import subprocess
+from typing import TYPE_CHECKING
 
 from ..tools import process
 from . import attached
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .lab import Lab
 
 FOLDER = "/run/lttng"  # where root's daemon has its sockets, and nowhere else
 PROVIDER = "libringtap-lttng.so"
@@ -20,7 +28,7 @@ BUFFERS = ["--subbuf-size=4M", "--num-subbuf=8"]
 class Daemon:
     """Applications whose commands have the prefix reach it."""
 
-    def __init__(self, lab):
+    def __init__(self, lab: Lab):
         for program in ("lttng-sessiond", "lttng"):
             attached.installed(lab, program, "lttng-tools")
         self.argv = [
@@ -36,7 +44,7 @@ class Daemon:
         ]
         self.env = {"LTTNG_HOME": lab.folder()}
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         # It stays: a folder that is removed takes the mounts on it in all other namespaces away.
         os.makedirs(FOLDER, exist_ok=True)
         null = subprocess.DEVNULL
@@ -52,14 +60,14 @@ class Daemon:
     def _call(self, *args):
         return process.run([*self.prefix, "lttng", "--no-sessiond", *args], self.env)
 
-    def command(self, *args):
+    def command(self, *args) -> Any:
         """What the command lttng prints."""
         status, out, err = self._call(*args)
         if status != 0:
             raise RuntimeError(f"lttng {args[0]}: {(err or out).strip()}")
         return out
 
-    def __exit__(self, *_):
+    def __exit__(self, *_) -> None:
         process.stop(self.process)  # which ends its consumers
 
 
@@ -67,11 +75,11 @@ class Session:
     """Records all events of ours. Bursts are counted by the application's port: babeltrace2 would take longer than all the
     rest."""
 
-    def __init__(self, lab, daemon, app, burst):
+    def __init__(self, lab: Lab, daemon: Any, app: Any, burst: Any):
         self.command, self.app, self.burst = daemon.command, app, burst
         self.folder = os.path.join(lab.folder(), lab.unique("ctf"))
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         try:
             self.command("create", SESSION, "-o", self.folder)
             self.command("enable-channel", "-u", "c", *BUFFERS)
@@ -84,7 +92,7 @@ class Session:
             raise
         return self
 
-    def events(self):
+    def events(self) -> tuple:
         """(events, packets in them, events lost)."""
         _, after = self.app.received()
         self.command("stop", SESSION)
@@ -94,7 +102,7 @@ class Session:
         events = (after - self.before) // self.burst
         return events, events * self.burst, sum(int(n) for n in found)
 
-    def __exit__(self, *_):
+    def __exit__(self, *_) -> None:
         with contextlib.suppress(RuntimeError):
             self.command("destroy", SESSION)
         shutil.rmtree(self.folder, ignore_errors=True)

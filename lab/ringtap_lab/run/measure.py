@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`make bench`: one application without a capture, with each, and afterwards. All results go into a Store."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import sys
 import time
 from collections import defaultdict
+from typing import TYPE_CHECKING
 
 from ..tools import process, regime
 from ..tools.stats import DISTURBED, Series
 from .testpmd import TestPmd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from .lab import Lab
 
 WINDOW_S = 0.4
 FAILURES = (RuntimeError, OSError, ValueError, KeyError)
@@ -25,12 +34,21 @@ class Store:
         self.regimes = defaultdict(list)  # by the same keys, of each value; None where it is unknown
         self.errors = []
 
-    def add(self, value, quantity, source=None, size=None, tool=None, sink=None, disturbed=0.0):
+    def add(
+        self,
+        value: float,
+        quantity: Any,
+        source: Any = None,
+        size: Any = None,
+        tool: type | None = None,
+        sink: Any = None,
+        disturbed: float = 0.0,
+    ) -> None:
         self.series[quantity, source, size, tool, sink].add(value, disturbed)
         self.regimes[quantity, source, size, tool, sink].append(None)
 
     @contextlib.contextmanager
-    def between_probes(self, lab):
+    def between_probes(self, lab: Lab) -> Iterator:
         """What is added meanwhile belongs to the regime that the machine is in."""
         before = {key: len(found) for key, found in self.regimes.items()}
         with regime.around(lab) as around:
@@ -38,7 +56,7 @@ class Store:
         for key, found in self.regimes.items():
             found[before.get(key, 0) :] = [around.regime] * (len(found) - before.get(key, 0))
 
-    def of_regime(self, name, *key):
+    def of_regime(self, name: str, *key) -> Any:
         """The values of get() that were measured in a regime."""
         s = Series()
         for value, disturbed, found in zip(self.series[key], self.series[key].disturbed, self.regimes[key]):
@@ -46,15 +64,17 @@ class Store:
                 s.add(value, disturbed)
         return s.calm()
 
-    def get(self, quantity, source=None, size=None, tool=None, sink=None):
+    def get(
+        self, quantity: str, source: Any = None, size: Any = None, tool: type | None = None, sink: Any = None
+    ) -> Any:
         """The undisturbed values, if there are some."""
         return self.series.get((quantity, source, size, tool, sink), Series()).calm()
 
-    def error(self, what, e):
+    def error(self, what: str, e: Any) -> None:
         self.errors.append(f"{what}: {e}")
         print(f"  {what}: {e}", file=sys.stderr, flush=True)
 
-    def as_list(self):
+    def as_list(self) -> list:
         return [
             {
                 **dict(zip(self.NAMES, key)),
@@ -67,7 +87,7 @@ class Store:
         ]
 
 
-def _capture(bench, app, tool, path):
+def _capture(bench: Any, app: Any, tool: type, path: str):
     """(Counts, application's rate meanwhile, greatest share of the time in which the polling thread or the capture waited
     for its CPU)."""
     with bench.tools[tool](bench.lab, app, path=path, seconds=bench.o.seconds) as t:
@@ -81,7 +101,7 @@ def _capture(bench, app, tool, path):
         return t.counts(), pps, disturbed
 
 
-def _file_rate(path, seconds):
+def _file_rate(path: str, seconds: float):
     """Bytes per second of a file, from the start of capturing until all of it is on the disk."""
     begin = time.monotonic()
     with open(path, "rb") as f:
@@ -89,7 +109,7 @@ def _file_rate(path, seconds):
     return os.stat(path).st_size / (seconds + time.monotonic() - begin)
 
 
-def _attempt(bench, app, tool, sink):
+def _attempt(bench: Any, app: Any, tool: type, sink: Any):
     """Values by quantity, and by how much they were disturbed."""
     path = "/dev/null" if sink == "null" else os.path.join(bench.o.disk_dir, "capture.pcapng")
     try:
@@ -108,7 +128,7 @@ def _attempt(bench, app, tool, sink):
             os.unlink(path)
 
 
-def _undisturbed(bench, measure):
+def _undisturbed(bench: Any, measure: Any):
     """The least disturbed of up to three attempts, as long as there is time for more than one. measure(): (disturbed,
     anything)."""
     best = None
@@ -125,7 +145,7 @@ def _undisturbed(bench, measure):
     return best
 
 
-def _rate(bench, app):
+def _rate(bench: Any, app: Any):
     """(disturbed, the application's own rate)."""
 
     def once():
@@ -136,7 +156,7 @@ def _rate(bench, app):
     return _undisturbed(bench, once)
 
 
-def _captured(bench, app, tool, sink):
+def _captured(bench: Any, app: Any, tool: type, sink: Any):
     key = (app.source.name, app.source.size, tool, sink)
     disturbed, found = _undisturbed(bench, lambda: _attempt(bench, app, tool, sink))
     for quantity, value in found.items():
@@ -150,7 +170,7 @@ def _captured(bench, app, tool, sink):
     bench.store.add(pps, "after", *key, disturbed)
 
 
-def application(bench, source, tool, plugin):
+def application(bench: Any, source: Any, tool: type, plugin: Any) -> None:
     """One application, with each kind of capture once; another one if a capture ends it, which dpdk-dumpcap does at times
     when it detaches on a busy machine."""
     what = f"{source.name} {source.size} B, {tool or 'no tool'}"

@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The tools of the experiment overhead: which application each needs, and how it is switched on."""
 
+from __future__ import annotations
+
 import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..tools.errors import Trouble, Unavailable
 from . import attached
 from .lttng import PROVIDER, Session
 from .testpmd import MAIN_LCORE, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .lab import Lab
 
 SIZE = 64
 BURST = 32  # testpmd's own
@@ -25,11 +34,11 @@ class Subject:
     window_s: float  # how long a rate is measured
     daemon: object = None
 
-    def rate(self):
+    def rate(self) -> Any:
         """Rate of the whole window: captures come in waves."""
         return self.app.rate_of_own_time(self.window_s)
 
-    def fastest(self):
+    def fastest(self) -> Any:
         """Rate of the fastest part of the window: other programs can only slow an application down."""
         return max(self.app.rate_of_own_time(self.window_s / WINDOWS) for _ in range(WINDOWS))
 
@@ -51,33 +60,33 @@ class Way:
     lives: bool = False
 
 
-def stock(lab, *options):
+def stock(lab: Lab, *options) -> tuple:
     source = Source("net_null", SIZE)
     source.app += options
     return source, None
 
 
-def with_probe(lab, *eal):
+def with_probe(lab: Lab, *eal) -> tuple:
     source = Source("net_null", SIZE)
     source.eal += eal
     return source, lab.plugin()
 
 
-def with_provider(lab):
+def with_provider(lab: Lab) -> tuple:
     try:
         return with_probe(lab, "-d", lab.built(os.path.join("probe", PROVIDER)))
     except Trouble as e:
         raise Unavailable("ringtap was built without LTTng: apt install liblttng-ust-dev, and build it again") from e
 
 
-def idle(subject):
+def idle(subject: Any) -> dict:
     return {"pps": subject.fastest()}
 
 
-def watched(tool, *args):
+def watched(tool: type, *args) -> Callable:
     """While a tool is attached that hands out no packets."""
 
-    def measure(subject):
+    def measure(subject: Any):
         with tool(subject.lab, subject.app, *args) as t:
             pps = subject.fastest()
             t.finish()
@@ -86,11 +95,11 @@ def watched(tool, *args):
     return measure
 
 
-def captured(tool, *args):
+def captured(tool: type, *args) -> Callable:
     """While a tool captures. Its counts are of all the time that it was attached, which is longer; the captured part of the packets
     is the same."""
 
-    def measure(subject):
+    def measure(subject: Any):
         with tool(subject.lab, subject.app, *args) as t:
             pps = subject.rate()
             counts = t.counts()
@@ -108,10 +117,10 @@ def captured(tool, *args):
     return measure
 
 
-def afterwards(tool):
+def afterwards(tool: type) -> Callable:
     """After a tool has been attached and has ended: that is what "off" means for it."""
 
-    def measure(subject):
+    def measure(subject: Any):
         with tool(subject.lab, subject.app) as t:
             t.counts()
         return idle(subject)
@@ -119,11 +128,11 @@ def afterwards(tool):
     return measure
 
 
-def traced(tracing):
+def traced(tracing: type | Callable) -> Callable:
     """With the hooks in and no tracing, then while bursts are traced. tracing(subject): a context with events(), which ends it:
     (events, packets in them, events that were lost)."""
 
-    def measure(subject):
+    def measure(subject: Any):
         with attached.Top(subject.lab, subject.app, "polls") as hooks:
             hooks_pps = subject.fastest()
             with tracing(subject) as t:
@@ -148,37 +157,37 @@ def traced(tracing):
 class DpdkTracing:
     """DPDK's own tracing, of our events. It keeps the last of them in memory; nothing is saved. It ends with the application."""
 
-    def __init__(self, subject):
+    def __init__(self, subject: Any):
         self.app = subject.app
 
-    def _state(self, parameter):
+    def _state(self, parameter: Any):
         answer = self.app.telemetry.ask(f"/ringtap/trace{parameter}")
         if answer["status"] != 0:
             raise RuntimeError(f"/ringtap/trace{parameter}: {answer.get('error')}")
         return [answer[kind]["rx_burst"] for kind in ("emitted", "lost", "lost_earlier")]
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         self.before = self._state("")
         self._state(",on")
         return self
 
-    def events(self):
+    def events(self) -> tuple:
         """Lost are those that later ones have overwritten."""
         events, lost, earlier = (after - before for after, before in zip(self._state(",off"), self.before))
         return events, events * BURST, lost - earlier
 
-    def __exit__(self, *_):
+    def __exit__(self, *_) -> None:
         pass
 
 
 class DumpcapOfNothing(attached.Dumpcap):
     """Writes a file, to check that it holds no packets: dpdk-dumpcap counts those that its filter drops and passes together."""
 
-    def __init__(self, lab, app):
+    def __init__(self, lab: Lab, app: Any):
         self.path = os.path.join(lab.folder(), lab.unique("capture"))
         super().__init__(lab, app, PASS_NONE, self.path)
 
-    def counts(self):
+    def counts(self) -> Any:
         try:
             counts = super().counts(passes=False)
             with open(self.path, "rb") as f:
@@ -191,7 +200,7 @@ class DumpcapOfNothing(attached.Dumpcap):
         return counts
 
 
-def capturing(key, application, tool, *args):
+def capturing(key: str, application: Callable, tool: type, *args) -> Way:
     """dpdk-dumpcap and dpdk-pdump, which need no probe, end some applications when they detach."""
     return Way(key, application, captured(tool, *args), 1.0, steady=application is with_probe, even=False)
 

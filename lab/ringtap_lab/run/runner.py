@@ -1,29 +1,41 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the cells of experiments in alternating order, prints progress, and resumes where a run stopped."""
 
+from __future__ import annotations
+
 import fnmatch
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from ..tools import process
 from ..tools.around import Around
 from ..tools.errors import Trouble, Unavailable
 from ..tools.results import now
 
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+    from typing import Any
 
-def alternating(cells, repetitions):
+    from ..tools.results import Journal, Results
+    from .experiment import Cell, Experiment
+    from .lab import Lab
+
+
+def alternating(cells: list[Cell], repetitions: int) -> Iterator:
     """(repetition, cell): the second cell finds other caches and clocks than the first, so they take turns."""
     for repetition in range(repetitions):
         for cell in cells if repetition % 2 == 0 else list(reversed(cells)):
             yield repetition, cell
 
 
-def any_chosen(cells, only):
+def any_chosen(cells: list[Cell], only: list[str]) -> list[Cell]:
     """Those of which any pattern of the list, with * and ?, is the name or a part of it."""
     return [c for c in cells if any(fnmatch.fnmatch(c.key, f"*{p}*") for p in only)]
 
 
-def chosen(cells, only):
+def chosen(cells: list[Cell], only: list[str]) -> list[Cell]:
     """All without a list; with one, there must be some."""
     found = any_chosen(cells, only) if only else cells
     if not found:
@@ -31,7 +43,7 @@ def chosen(cells, only):
     return found
 
 
-def duration(seconds):
+def duration(seconds: float) -> str:
     seconds = max(round(seconds), 0)
     return f"{seconds} s" if seconds < 90 else f"{round(seconds / 60)} min"
 
@@ -39,21 +51,21 @@ def duration(seconds):
 class Part:
     """The remaining measurements of one experiment, as far as they are known."""
 
-    def __init__(self, name, todo, prepare_s, complete=False):
+    def __init__(self, name: str, todo: list[tuple], prepare_s: float, complete: bool = False):
         self.name, self.number, self.complete = name, len(todo), complete
         self.left_s = (prepare_s if todo else 0.0) + sum(cell.seconds for _, cell in todo)
         self.estimated_s = self.took_s = 0.0
 
-    def expected_s(self):
+    def expected_s(self) -> float:
         """Estimates of cells are corrected by how long others took."""
         return self.left_s * (self.took_s / self.estimated_s if self.estimated_s else 1.0)
 
-    def took(self, estimated_s, seconds):
+    def took(self, estimated_s: float, seconds: float) -> None:
         self.left_s = max(self.left_s - estimated_s, 0.0)
         self.estimated_s += estimated_s
         self.took_s += seconds
 
-    def forget(self):
+    def forget(self) -> None:
         """Nothing of it will be measured any more."""
         self.number, self.left_s = 0, 0.0
 
@@ -61,13 +73,13 @@ class Part:
 class Progress:
     """Lines on stderr: the next measurement, and the time left, of all experiments of a run."""
 
-    def __init__(self, parts):
+    def __init__(self, parts: list[Part]):
         self.parts, self.done = parts, 0
 
-    def expected_s(self):
+    def expected_s(self) -> Any:
         return sum(p.expected_s() for p in self.parts)
 
-    def next(self, part, repetition, cell):
+    def next(self, part: Part, repetition: int, cell: Cell) -> None:
         self.done += 1
         later = self.parts[self.parts.index(part) + 1 :]
         total = self.done - 1 + part.number + sum(p.number for p in later)
@@ -82,11 +94,11 @@ class Progress:
         part.number -= 1
 
 
-def repetitions(experiment, options):
+def repetitions(experiment: Experiment, options: Namespace) -> int:
     return options.repetitions or (experiment.quick_repetitions if options.quick else experiment.repetitions)
 
 
-def plan(experiment, lab, results, only):
+def plan(experiment: Experiment, lab: Lab, results: Results, only: list[str]) -> tuple:
     """(all measurements, those still to be made), pairs of repetition and cell."""
     everything = list(alternating(chosen(experiment.cells(lab), only), repetitions(experiment, lab.o)))
     return everything, [(r, c) for r, c in everything if not results.done(c.key, r)]
@@ -95,7 +107,7 @@ def plan(experiment, lab, results, only):
 class Run:
     """One experiment within one program's run."""
 
-    def __init__(self, experiment, lab, journal, progress, part):
+    def __init__(self, experiment: Experiment, lab: Lab, journal: Journal, progress: Progress, part: Part):
         self.experiment, self.lab, self.journal, self.progress, self.part = experiment, lab, journal, progress, part
         lab.repetitions = repetitions(experiment, lab.o)
         self.failed = 0
@@ -111,7 +123,7 @@ class Run:
             self.journal.write({"event": "prepared", "at": now(), "prepared": prepared, "commands": commands})
         self.lab.prepared = self.journal.results.prepared
 
-    def execute(self):
+    def execute(self) -> None:
         self._prepare()
         everything, todo = plan(self.experiment, self.lab, self.journal.results, self.lab.o.only)
         if len(todo) < len(everything):
@@ -137,7 +149,7 @@ class Run:
         if not any(o.errors for o in self.journal.results.outcomes.values()):
             self.journal.write({"event": "end", "at": now()})
 
-    def _measure(self, repetition, cell):
+    def _measure(self, repetition: int, cell: Cell):
         """Returns a line for the user."""
         event = {"cell": cell.key, "params": cell.params, "repetition": repetition, "at": now()}
         begin, around = time.monotonic(), Around()

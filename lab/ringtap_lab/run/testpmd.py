@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The application that is measured: Debian's dpdk-testpmd, on virtual devices."""
 
+from __future__ import annotations
+
 import glob
 import os
 import pathlib
@@ -9,10 +11,14 @@ import signal
 import subprocess
 import tempfile
 import time
+from typing import TYPE_CHECKING
 
 from ..tools import process
 from ..tools.hugepages import MOUNT
 from ..tools.telemetry import Telemetry, runtime_dir
+
+if TYPE_CHECKING:
+    from typing import Any
 
 PROGRAM = "dpdk-testpmd"
 MEMORY_MB = 512
@@ -31,7 +37,7 @@ MAIN_LCORE = 127
 class Source:
     """Where packets come from: devices, and testpmd's mode."""
 
-    def __init__(self, name, size):
+    def __init__(self, name: str, size: Any):
         self.name, self.size = name, size
         if name == "net_null":
             self.ports = ["net_null0"]
@@ -49,7 +55,7 @@ class Source:
 class IoForwarding(Source):
     """net_null's packets, from port to port (or back to the only one), untouched."""
 
-    def __init__(self, ports, size, more=()):
+    def __init__(self, ports: Any, size: Any, more: Any = ()):
         self.name, self.size = "net_null", size
         self.ports = [f"net_null{i}" for i in range(ports)]
         self.eal = [a for name in self.ports for a in ("--vdev", f"{name},size={size}")]
@@ -59,7 +65,9 @@ class IoForwarding(Source):
 class TestPmd:
     """A running testpmd; rates in packets per second over all its ports."""
 
-    def __init__(self, source, cpus, huge, plugin=None, prefix=None, wrap=()):
+    def __init__(
+        self, source: Any, cpus: list[int], huge: Any, plugin: Any = None, prefix: str | None = None, wrap: Any = ()
+    ):
         """cpus: those of polling threads, and at last the one of the main thread, which sleeps. wrap: a prefix of the command."""
         self.source, self.plugin = source, plugin
         self.prefix = prefix or f"bench{os.getpid()}"
@@ -94,7 +102,7 @@ class TestPmd:
             self.stop()
             raise RuntimeError(f"testpmd did not start: {e}\n{self._tail()}") from e
 
-    def _tail(self, lines=15):
+    def _tail(self, lines: int = 15):
         self.log.seek(0)
         return "".join(self.log.readlines()[-lines:]).strip()
 
@@ -112,17 +120,17 @@ class TestPmd:
         except (KeyError, TypeError):  # the port does not exist yet
             return False
 
-    def received(self):
+    def received(self) -> Any:
         return self.telemetry.received(range(len(self.source.ports)))
 
-    def rate(self, window_s):
+    def rate(self, window_s: Any) -> Any:
         """Received packets per second over the next window_s seconds."""
         t0, n0 = self.received()
         time.sleep(window_s)
         t1, n1 = self.received()
         return (n1 - n0) / (t1 - t0)
 
-    def rate_of_own_time(self, window_s):
+    def rate_of_own_time(self, window_s: Any) -> Any:
         """Received packets per second that the polling thread has run: time in which others have its CPU does not count."""
         ran_0, n_0 = self._progress()
         end = time.monotonic() + max(3 * PATIENCE * window_s, STARVED_S)
@@ -163,7 +171,7 @@ class TestPmd:
             raise RuntimeError("testpmd's polling thread has ended")
         return times[1]
 
-    def polling_times(self):
+    def polling_times(self) -> Any:
         """cpu_times() of the thread that polls."""
         return process.cpu_times(self.polling_task) if self.polling_task else None
 
@@ -176,12 +184,12 @@ class TestPmd:
         ]
         return max(tasks, key=lambda t: (process.cpu_times(t) or (0, 0, 0))[1])
 
-    def obituary(self):
+    def obituary(self) -> str:
         """The end of an error message if the application has ended."""
         status = self.process.poll()
         return "" if status is None else f" (testpmd has ended with status {status}: {self._tail(3)})"
 
-    def stop(self):
+    def stop(self) -> None:
         if self.telemetry:
             self.telemetry.close()
             self.telemetry = None

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What else the CPUs did during a measurement: for other programs, and for other virtual machines."""
 
+from __future__ import annotations
+
 import os
 import resource
 
@@ -25,7 +27,7 @@ class Around:
     def __init__(self):
         self._ticks, self._own_s = _ticks(), _own_s()
 
-    def shares(self):
+    def shares(self) -> dict[str, float]:
         """others: processes that are not ours. steal: the hypervisor ran another machine."""
         spent = [b - a for a, b in zip(self._ticks, _ticks())]
         total = max(sum(spent), 1)

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Memory cgroups, version 1 or 2."""
 
+from __future__ import annotations
+
 import itertools
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .process import wait_for
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _number = itertools.count()
 
@@ -31,7 +37,7 @@ BASE = _base()
 class MemoryGroup:
     """prefix: a command prefix that runs the command in the group."""
 
-    def __init__(self, limit):
+    def __init__(self, limit: float):
         base, self.version = BASE
         self.path = base / f"ringtap-{os.getpid()}-{next(_number)}"
         self.path.mkdir()
@@ -39,20 +45,20 @@ class MemoryGroup:
         (self.path / name).write_text(str(limit), encoding="ascii")
         self.prefix = ["sh", "-c", f'echo $$ > {self.path}/cgroup.procs && exec "$@"', "sh"]
 
-    def _events(self, name, key):
+    def _events(self, name: str, key: str):
         return int(dict(line.split() for line in (self.path / name).read_text(encoding="ascii").splitlines())[key])
 
     @property
-    def oom_kills(self):
+    def oom_kills(self) -> Any:
         return self._events("memory.oom_control" if self.version == 1 else "memory.events", "oom_kill")
 
     @property
-    def usage(self):
+    def usage(self) -> int:
         """Bytes, including memory of the kernel."""
         name = "memory.usage_in_bytes" if self.version == 1 else "memory.current"
         return int((self.path / name).read_text(encoding="ascii"))
 
-    def close(self):
+    def close(self) -> None:
         procs = self.path / "cgroup.procs"
         wait_for(lambda: not procs.read_text(encoding="ascii"), 20, "processes gone")
         self.path.rmdir()

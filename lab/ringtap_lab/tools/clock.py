@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the time stamp counter and the cores' frequency do: whether cycles are meaningful."""
 
+from __future__ import annotations
+
 import glob
 import pathlib
 import re
 
 
-def read(path):
+def read(path: str) -> str:
     """A file's text, empty if there is none."""
     try:
         return pathlib.Path(path).read_text(encoding="utf-8", errors="replace").strip()
@@ -24,7 +26,7 @@ def _turbo():
     return "not visible"
 
 
-def describe():
+def describe() -> dict:
     """Facts, as text by name."""
     cpuinfo = read("/proc/cpuinfo")
     flags = set(" ".join(re.findall(r"^flags\s*:(.*)$", cpuinfo, re.M)[:1]).split())
@@ -41,7 +43,7 @@ def describe():
     }
 
 
-def warnings(about):
+def warnings(about: dict[str, str]) -> list[str]:
     """Sentences, one for each reason why cycles of the TSC are not cycles of the core. about: what describe() gave."""
     where = "a virtual machine" if about["hypervisor"] != "no" else "this machine"
     return [

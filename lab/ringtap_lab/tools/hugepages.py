@@ -2,6 +2,8 @@
 """Huge pages for the time of a benchmark: missing ones are added, and given back afterwards; by the next run if this one is
 killed: a note records the change."""
 
+from __future__ import annotations
+
 import json
 import os
 import pathlib
@@ -12,7 +14,7 @@ NR = pathlib.Path("/proc/sys/vm/nr_hugepages")
 MOUNT = "/dev/hugepages"
 
 
-def _meminfo(key):
+def _meminfo(key: str):
     found = re.search(rf"^{key}:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text(encoding="ascii"), re.M)
     return int(found.group(1)) if found else 0
 
@@ -26,7 +28,7 @@ class HugePages:
     """reason is None if there are enough, else a sentence on why there are not. note: path of a file for give_back(), there for as
     long as something has to be given back; None: none is written."""
 
-    def __init__(self, megabytes, note=None):
+    def __init__(self, megabytes: int, note: str | None = None):
         self._note = note
         self._done = {}  # what is to be undone
         try:
@@ -44,7 +46,7 @@ class HugePages:
                 json.dump(self._done, f)
             os.replace(f"{self._note}.new", self._note)
 
-    def _get(self, megabytes):
+    def _get(self, megabytes: int):
         """None, or a reason."""
         page_kb = _meminfo("Hugepagesize")
         if page_kb == 0:
@@ -64,14 +66,14 @@ class HugePages:
             subprocess.run(["mount", "-t", "hugetlbfs", "none", MOUNT], check=True)
         return None
 
-    def release(self):
+    def release(self) -> None:
         undone = _undo(self._done)
         self._done = {}
         if self._note and undone and os.path.exists(self._note):
             os.unlink(self._note)
 
 
-def _undo(done):
+def _undo(done: dict[str, int]):
     """Whether nothing of ours is left to be undone."""
     if done.get("mounted") and _mounted():
         subprocess.run(["umount", MOUNT], check=False, capture_output=True)
@@ -83,7 +85,7 @@ def _undo(done):
     return True
 
 
-def give_back(notes, others):
+def give_back(notes: list[str], others: bool) -> None:
     """Gives back what killed runs have left in their notes. others: runs that are alive have notes, too: then the number may be one
     of theirs, and it will be ours again when they have ended."""
     found = []

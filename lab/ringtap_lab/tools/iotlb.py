@@ -13,12 +13,19 @@ before i, and -1 if there was none, the number of different pages between both i
 because each page in between counts once, at its first use there, where prev(j) <= prev(i); and all
 prev(i) + 1 uses up to prev(i) fulfil that too."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy
+
+if TYPE_CHECKING:
+    from typing import Any
 
 NEVER = 1 << 62  # distance of a first use: a miss whatever the size
 
 
-def _previous(pages):
+def _previous(pages: Any):
     """Index of the last use before, -1 if none."""
     order = numpy.argsort(pages, kind="stable")
     same = pages[order][1:] == pages[order][:-1]
@@ -27,7 +34,7 @@ def _previous(pages):
     return previous
 
 
-def _not_greater_before(values):
+def _not_greater_before(values: Any):
     """For each, how many of those before it are not greater. By merging sorted halves: O(n log² n), all
     in numpy."""
     n = len(values)
@@ -48,7 +55,7 @@ def _not_greater_before(values):
     return counts[:n]
 
 
-def distances(pages):
+def distances(pages: Any) -> Any:
     """Number of other pages used since the last use of each page of the trace; NEVER at its first."""
     pages = numpy.asarray(pages, dtype=numpy.int64)
     if not len(pages):
@@ -58,12 +65,12 @@ def distances(pages):
     return numpy.where(previous < 0, NEVER, found)
 
 
-def miss_rates(addresses, page_bytes, entries, warm_up=0):
+def miss_rates(addresses: Any, page_bytes: Any, entries: Any, warm_up: int = 0) -> list:
     """Misses per packet for each number of entries, without the first warm_up packets, which only
     fill the cache. addresses: of the buffers, in order of use."""
     found = distances(numpy.asarray(addresses, dtype=numpy.int64) // page_bytes)[warm_up:]
     return [float(numpy.mean(found >= e)) if len(found) else 0.0 for e in entries]
 
 
-def pages_touched(addresses, page_bytes):
+def pages_touched(addresses: Any, page_bytes: Any) -> int:
     return len(numpy.unique(numpy.asarray(addresses, dtype=numpy.int64) // page_bytes))

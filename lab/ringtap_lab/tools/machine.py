@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Description of the machine that something was measured on."""
 
+from __future__ import annotations
+
 import glob
 import os
 import pathlib
@@ -14,7 +16,7 @@ from .clock import read
 _SOURCES = pathlib.Path(__file__).resolve().parent
 
 
-def _first(pattern, text):
+def _first(pattern: str, text: str):
     found = re.search(pattern, text, re.M)
     return found.group(1).strip() if found else None
 
@@ -42,7 +44,7 @@ def _isolation():
 def _memory():
     facts = read("/proc/meminfo")
 
-    def number(key):
+    def number(key: str):
         return int(_first(rf"^{key}:\s+(\d+)", facts) or 0)
 
     transparent = _first(r"\[(\w+)\]", read("/sys/kernel/mm/transparent_hugepage/enabled"))
@@ -72,7 +74,7 @@ def _gpu():
     return {"gpu": f"{', '.join(filter(None, models))}; driver {driver}"} if models else {}
 
 
-def describe(ringtap, cpus):
+def describe(ringtap: str, cpus: list[int]) -> dict[str, str]:
     """cpus: those that are measured on."""
     time = clock.describe()
     vendor = _first(r"^Hypervisor vendor:\s*(.*)$", _output("lscpu"))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Hosts: network namespaces, joined by pairs of veth; removed with all that is in them when closed."""
 
+from __future__ import annotations
+
 import subprocess
 
 from . import process
@@ -9,7 +11,7 @@ from . import process
 _OFFLOADS = ("tx", "rx", "tso", "gso", "gro")
 
 
-def _check(argv):
+def _check(argv: list[str]):
     process.remember(argv)
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -17,7 +19,7 @@ def _check(argv):
 
 
 class Namespace:
-    def __init__(self, name):
+    def __init__(self, name: str):
         self.name = name
         self.prefix = ["nsenter", f"--net=/run/netns/{name}"]  # before commands that run inside
         _check(["ip", "netns", "add", name])
@@ -30,19 +32,19 @@ class Namespace:
             self.close()
             raise
 
-    def inside(self, argv):
+    def inside(self, argv: list[str]) -> None:
         """Runs a command of preparation to its end."""
         _check([*self.prefix, *argv])
 
-    def up(self, device):
+    def up(self, device: str) -> None:
         self.inside(["ethtool", "-K", device, *(w for o in _OFFLOADS for w in (o, "off"))])
         self.inside(["ip", "link", "set", device, "up"])
 
-    def close(self):
+    def close(self) -> None:
         subprocess.run(["ip", "netns", "del", self.name], check=False, capture_output=True)
 
 
-def join(a, b, device="eth0"):
+def join(a: Namespace, b: Namespace, device: str = "eth0") -> None:
     """A pair of veth, one end in each of the two, of the same name; up."""
     _check(["ip", "-n", a.name, "link", "add", device, "type", "veth", "peer", "name", device, "netns", b.name])
     for namespace in (a, b):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Priority of a benchmark over other programs of the machine."""
 
+from __future__ import annotations
+
 import os
 
 AUTOGROUP = "/proc/self/autogroup"  # "/autogroup-25 nice 0": what counts between login sessions
@@ -14,7 +16,7 @@ def _autogroup():
         return None
 
 
-def _set_autogroup(nice):
+def _set_autogroup(nice: int):
     try:
         with open(AUTOGROUP, "w", encoding="ascii") as f:
             f.write(str(nice))
@@ -25,7 +27,7 @@ def _set_autogroup(nice):
 class Niceness:
     """Applies to this process and its children; release() restores the session's own."""
 
-    def __init__(self, nice):
+    def __init__(self, nice: int):
         self.session = None
         if nice == 0:
             return
@@ -34,6 +36,6 @@ class Niceness:
         if self.session is not None:
             _set_autogroup(nice)
 
-    def release(self):
+    def release(self) -> None:
         if self.session is not None:
             _set_autogroup(self.session)

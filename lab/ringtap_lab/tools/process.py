@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Starts programs, waits for them and stops them; command lines are recorded for the report."""
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import os
@@ -10,6 +12,13 @@ import signal
 import subprocess
 import tempfile
 import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from signal import Signals
+    from subprocess import Popen
+    from typing import Any
 
 commands = []  # command lines in order of first use
 abbreviations = {}  # text by what stands instead of it: folders, numbers of processes
@@ -23,7 +32,7 @@ _libc = ctypes.CDLL(None)
 
 
 @contextlib.contextmanager
-def recorded():
+def recorded() -> Iterator:
     """Within it, command lines go into the list that it yields, and nowhere else."""
     global commands, echo
     outside = commands, echo
@@ -34,7 +43,7 @@ def recorded():
         commands, echo = outside
 
 
-def remember(argv, env=None):
+def remember(argv: list[str], env: dict[str, str] | None = None) -> None:
     line = " ".join([f"{k}={shlex.quote(v)}" for k, v in (env or {}).items()] + [shlex.join(argv)])
     for text, instead in abbreviations.items():
         line = line.replace(text, instead)
@@ -48,7 +57,7 @@ def _end_with_parent():
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def start(argv, env=None, **kwargs):
+def start(argv: list[str], env: Any = None, **kwargs) -> Popen:
     """In a process group of its own: Ctrl-C reaches only this program, which ends the others in order. (Not in a session of
     its own: that would not have our niceness.) It ends with the thread that starts it, even if that is killed: to be
     called in the main thread."""
@@ -58,7 +67,7 @@ def start(argv, env=None, **kwargs):
     )
 
 
-def run(argv, env=None, timeout_s=60):
+def run(argv: list[str], env: dict[str, str] | None = None, timeout_s: float = 60) -> Any:
     """Runs to its end: (exit status, stdout, stderr). Ended by SIGINT, then SIGKILL, when it hangs or this program is
     interrupted."""
     p = start(argv, env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -80,7 +89,7 @@ class Hung(RuntimeError):
 class Program:
     """A program that runs until finish(), which sends SIGINT. The context is entered when it has printed `ready`."""
 
-    def __init__(self, argv, ready, env=None):
+    def __init__(self, argv: list[str], ready: str, env: dict[str, str] | None = None):
         self.argv, self.ready, self.env = [str(a) for a in argv], ready, env
         # Behind prefixes, such as taskset.
         self.name = os.path.basename(
@@ -88,7 +97,7 @@ class Program:
         )
         self.process = None
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         self.files = [tempfile.TemporaryFile() for _ in range(2)]
         self.process = start(self.argv, self.env, stdin=subprocess.DEVNULL, stdout=self.files[0], stderr=self.files[1])
         try:
@@ -98,20 +107,20 @@ class Program:
             raise
         return self
 
-    def printed(self):
+    def printed(self) -> tuple:
         """(stdout, stderr) so far. Read at offsets: a position would be shared with the program, which writes there."""
         return tuple(os.pread(f.fileno(), os.fstat(f.fileno()).st_size, 0).decode(errors="replace") for f in self.files)
 
-    def is_ready(self):
+    def is_ready(self) -> bool:
         if self.process.poll() is not None:
             raise self.failed(f"ended with status {self.process.returncode}")
         return any(self.ready in text for text in self.printed())
 
-    def failed(self, how):
+    def failed(self, how: Any) -> Any:
         last = [line for text in self.printed() for line in text.strip().splitlines()[-3:]]
         return RuntimeError(f"{self.name} {how}: {' | '.join(last) or 'it printed nothing'}")
 
-    def finish(self, end=True):
+    def finish(self, end: bool = True) -> tuple:
         """(stdout, stderr) when it has ended. end: SIGINT ends it, else it ends by itself."""
         if end and self.process.poll() is not None:
             raise self.failed("ended by itself")
@@ -125,13 +134,13 @@ class Program:
             raise self.failed(f"ended with status {status}")
         return self.printed()
 
-    def __exit__(self, *_):
+    def __exit__(self, *_) -> None:
         stop(self.process, signal.SIGINT)
         for f in self.files:
             f.close()
 
 
-def cpu_times(task):
+def cpu_times(task: Any) -> tuple | None:
     """Seconds for a task ("PID" or "PID/task/TID"): (now, has run, has waited for a CPU). None if it has ended."""
     try:
         with open(f"/proc/{task}/schedstat", encoding="ascii") as f:
@@ -141,14 +150,14 @@ def cpu_times(task):
     return time.monotonic(), int(ran) * 1e-9, int(waited) * 1e-9
 
 
-def waiting_share(before, after):
+def waiting_share(before: Any, after: Any) -> Any:
     """Part of the time between two cpu_times() in which a task was ready to run and others ran."""
     if not before or not after or after[0] <= before[0]:
         return 0.0
     return (after[2] - before[2]) / (after[0] - before[0])
 
 
-def stop(p, sig=signal.SIGTERM):
+def stop(p: Popen, sig: Signals = signal.SIGTERM) -> None:
     if p.poll() is None:
         p.send_signal(sig)
     try:
@@ -158,7 +167,7 @@ def stop(p, sig=signal.SIGTERM):
         p.wait()
 
 
-def wait_for(condition, timeout_s, what):
+def wait_for(condition: Callable, timeout_s: float, what: str) -> bool:
     """The first true value of condition(); TimeoutError if there is none in time."""
     end = time.monotonic() + timeout_s
     while time.monotonic() < end:
@@ -169,7 +178,7 @@ def wait_for(condition, timeout_s, what):
     raise TimeoutError(f"waited {timeout_s} s for {what}")
 
 
-def needed_libraries(program):
+def needed_libraries(program: Any) -> Any:
     """Shared libraries that a program was linked with, in order."""
     out = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True)
     return re.findall(r"NEEDED.*\[(.*)\]", out.stdout)

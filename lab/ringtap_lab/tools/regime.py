@@ -2,10 +2,18 @@
 """Which regime the machine is in: a hypervisor moves a virtual machine's CPUs between cores, from one second to the next, and the
 time that a cache line takes from one to the other changes by a factor of five (docs/performance.md)."""
 
+from __future__ import annotations
+
 import contextlib
 import json
+from typing import TYPE_CHECKING
 
 from . import process
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..run.lab import Lab
 
 PROGRAM = "bench/machine_probe"
 CORE, NEAR, FAR, MIXED = "core", "near", "far", "mixed"
@@ -21,7 +29,7 @@ CORE_WRITE_NS = 3
 NEAR_LINE_NS = 80
 
 
-def probe(lab):
+def probe(lab: Lab) -> dict:
     """What bench/machine_probe prints."""
     status, out, err = process.run([lab.built(PROGRAM), *map(str, lab.cpus)])
     if status != 0:
@@ -29,13 +37,13 @@ def probe(lab):
     return json.loads(out)
 
 
-def _of(found):
+def _of(found: dict):
     if found["write_ns"] < CORE_WRITE_NS:
         return CORE
     return NEAR if found["line_ns"] < NEAR_LINE_NS else FAR
 
 
-def of(probes):
+def of(probes: list[dict]) -> str:
     """The regime that these probes agree on."""
     regimes = {_of(p) for p in probes}
     return regimes.pop() if len(regimes) == 1 else MIXED
@@ -49,7 +57,7 @@ class Round:
 
 
 @contextlib.contextmanager
-def around(lab):
+def around(lab: Lab) -> Iterator:
     found = Round()
     found.probes.append(probe(lab))
     yield found

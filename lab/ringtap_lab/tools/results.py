@@ -2,6 +2,8 @@
 """Results of experiments: a journal, written line by line, so that an interrupted run loses nothing; JSON and CSV are made
 from it."""
 
+from __future__ import annotations
+
 import copy
 import csv
 import datetime
@@ -9,9 +11,17 @@ import fcntl
 import io
 import json
 import os
+from typing import TYPE_CHECKING
 
 from .errors import Trouble
 from .stats import Series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+    from typing import Any
+
+    from ..run.experiment import Experiment
 
 FORMAT = 1
 _OF_RUN = ("repetition", "values", "data", "commands", "seconds", "at", "around")
@@ -19,15 +29,15 @@ _OF_RUN = ("repetition", "values", "data", "commands", "seconds", "at", "around"
 _LASTING = ("cpu", "cpus", "kernel", "dpdk", "ringtap", "commit")
 
 
-def now():
+def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def _unique(items):
+def _unique(items: Iterable | Iterator):
     return list(dict.fromkeys(items))
 
 
-def _difference(a, b):
+def _difference(a: dict[str, str], b: dict[str, str]):
     return ", ".join(f"{k} {a.get(k)!r} instead of {b.get(k)!r}" for k in sorted({*a, *b}) if a.get(k) != b.get(k))
 
 
@@ -38,7 +48,7 @@ class OtherSettings(Trouble):
 class Outcome:
     """All runs of one cell."""
 
-    def __init__(self, cell):
+    def __init__(self, cell: dict):
         """cell: an event of the journal, or what as_dict() gave."""
         self.key, self.params = cell["cell"], cell["params"]
         self.runs = cell.get("runs", [])  # dicts with the keys _OF_RUN
@@ -46,25 +56,25 @@ class Outcome:
         # Repetitions whose last attempt failed.
         self.errors = {int(repetition): error for repetition, error in cell.get("errors", {}).items()}
 
-    def series(self, metric):
+    def series(self, metric: str) -> Series:
         s = Series()
         for run in self.runs:
             if run["values"].get(metric) is not None:
                 s.add(run["values"][metric])
         return s
 
-    def metrics(self):
+    def metrics(self) -> list[str]:
         """Names, in order of first use."""
         return _unique(name for run in self.runs for name in run["values"])
 
-    def commands(self):
+    def commands(self) -> list[str]:
         return _unique(c for run in self.runs for c in run["commands"])
 
-    def data(self, name, default=None):
+    def data(self, name: str, default: Any = None) -> dict[str, list[float]] | None:
         """From the first repetition that has it."""
         return next((run["data"][name] for run in self.runs if name in run["data"]), default)
 
-    def as_dict(self):
+    def as_dict(self) -> dict:
         series = {metric: self.series(metric) for metric in self.metrics()}
         return {
             "cell": self.key,
@@ -92,13 +102,13 @@ class Results:
         "prepared_by": [],
     }
 
-    def __init__(self, found=None):
+    def __init__(self, found: Any = None):
         """found: what as_dict() gave."""
         for name, default in self._STATE.items():
             setattr(self, name, copy.copy(default) if found is None else found[name])
         self.outcomes = {cell["cell"]: Outcome(cell) for cell in ([] if found is None else found["cells"])}
 
-    def apply(self, event):
+    def apply(self, event: Any) -> None:
         """One line of the journal."""
         kind = event["event"]
         if kind == "begin":
@@ -120,7 +130,7 @@ class Results:
             elif kind == "run":
                 outcome.runs.append({k: event[k] for k in _OF_RUN})
 
-    def _begin(self, event):
+    def _begin(self, event: dict):
         self.began = self.began or event["at"]
         changed = _difference(*({k: machine.get(k) for k in _LASTING} for machine in (self.machine, event["machine"])))
         if self.machine and changed and changed not in self.changed:
@@ -128,33 +138,33 @@ class Results:
         self.settings, self.machine = event["settings"], event["machine"]
         self.ended = self.trouble = None
 
-    def cell(self, key):
+    def cell(self, key: str) -> Outcome | None:
         """Outcome, or None where nothing of this cell is known."""
         return self.outcomes.get(key)
 
-    def series(self, key, metric):
+    def series(self, key: str, metric: str) -> Series:
         return self.cell(key).series(metric) if self.cell(key) else Series()
 
-    def mean(self, key, metric):
+    def mean(self, key: str, metric: str) -> float | None:
         """None where it was not measured."""
         return self.series(key, metric).mean()
 
-    def measured(self):
+    def measured(self) -> list[Outcome]:
         """Outcomes that have values."""
         return [o for o in self.outcomes.values() if o.runs]
 
-    def gaps(self):
+    def gaps(self) -> list[str]:
         """Lines on cells that could not be measured, and why."""
         return [f"{o.key}: not available: {o.unavailable}" for o in self.outcomes.values() if o.unavailable] + [
             f"{o.key}: failed: {e}" for o in self.outcomes.values() for e in _unique(o.errors.values())
         ]
 
-    def done(self, key, repetition):
+    def done(self, key: str, repetition: int) -> bool:
         """Whether nothing is left to be measured."""
         o = self.cell(key)
         return bool(o) and (o.unavailable is not None or any(r["repetition"] == repetition for r in o.runs))
 
-    def as_dict(self, experiment):
+    def as_dict(self, experiment: Experiment) -> dict:
         return {
             "format": FORMAT,
             "experiment": experiment.name,
@@ -165,18 +175,18 @@ class Results:
             "cells": [o.as_dict() for o in self.outcomes.values()],
         }
 
-    def runs(self):
+    def runs(self) -> list[dict]:
         return [run for o in self.outcomes.values() for run in o.runs]
 
-    def seconds(self):
+    def seconds(self) -> float:
         """The time that measuring took, without what was measured first and what failed."""
         return sum(run["seconds"] for run in self.runs())
 
-    def around(self, name):
+    def around(self, name: str) -> list[float]:
         """One of around.Around's shares, of all runs."""
         return [run["around"][name] for run in self.runs()]
 
-    def as_csv(self):
+    def as_csv(self) -> str:
         """A row for each run: cell, parameters, repetition, values, and what else the CPUs did."""
         runs = [(o, r) for o in self.measured() for r in o.runs]
         params, metrics, around = (
@@ -202,7 +212,7 @@ class Results:
 class Journal:
     """Results of one experiment in a folder; each line is on the disk when write() returns."""
 
-    def __init__(self, folder, experiment):
+    def __init__(self, folder: Path, experiment: Experiment):
         self.folder, self.experiment = folder, experiment
         self.path = folder / f"{experiment.name}.jsonl"
         self.results = Results()
@@ -225,7 +235,7 @@ class Journal:
                     break
                 self.good += len(line)
 
-    def expect(self, settings):
+    def expect(self, settings: dict) -> None:
         """settings: what must be equal for results to belong together."""
         if self.results.began and self.results.settings != settings:
             raise OtherSettings(
@@ -233,19 +243,19 @@ class Journal:
                 "another folder (-o), or --fresh to measure again"
             )
 
-    def begin(self, settings, machine):
+    def begin(self, settings: Any, machine: Any) -> None:
         self.expect(settings)
         self._open()
         self.write({"event": "begin", "at": now(), "settings": settings, "machine": machine})
 
-    def write(self, event):
+    def write(self, event: dict[str, str]) -> None:
         line = json.dumps(event) + "\n"
         self.file.write(line)
         self.file.flush()
         os.fsync(self.file.fileno())
         self.results.apply(json.loads(line))  # memory holds what would be read back
 
-    def trouble(self, text):
+    def trouble(self, text: str) -> None:
         """Why it cannot be measured here, or goes no further."""
         if not self.file:
             self._open()
@@ -261,18 +271,18 @@ class Journal:
             raise Trouble(f"{self.path}: another run writes into it; use another folder (-o)") from None
         os.truncate(self.path, self.good)
 
-    def export(self):
+    def export(self) -> None:
         """NAME.json and NAME.csv."""
         text = json.dumps(self.results.as_dict(self.experiment))
         (self.folder / f"{self.experiment.name}.json").write_text(text + "\n", encoding="utf-8")
         (self.folder / f"{self.experiment.name}.csv").write_text(self.results.as_csv(), encoding="utf-8")
 
-    def close(self):
+    def close(self) -> None:
         if self.file:
             self.file.close()
 
 
-def found(folder, experiment):
+def found(folder: Path, experiment: Experiment) -> Results | None:
     """Results in a folder, for the page: of the journal, or of the exported JSON if there is no journal. None if there are
     none. Both exported files are written again."""
     journal = Journal(folder, experiment)

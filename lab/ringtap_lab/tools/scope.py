@@ -4,6 +4,8 @@ DPDK's folders and huge pages, folders of our own.
 
 A name holds process id and start time of the run that owns it: things of a run that is alive are never touched."""
 
+from __future__ import annotations
+
 import contextlib
 import glob
 import os
@@ -12,10 +14,14 @@ import shutil
 import signal
 import subprocess
 import time
+from typing import TYPE_CHECKING
 
 from . import process
 from .hugepages import MOUNT, give_back
 from .telemetry import runtime_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 KIND = "rtlab"
 HUGE_PAGES = "hugepages"  # in the names of notes of HugePages
@@ -25,7 +31,7 @@ NAMESPACES = "/run/netns"
 _NAME = re.compile(rf"{KIND}-(\d+)-(\d+)")
 
 
-def _start_time(pid):
+def _start_time(pid: int | str):
     """In ticks since boot; None if there is no such process, or if it has ended."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
@@ -35,26 +41,26 @@ def _start_time(pid):
     return None if fields[0] in "ZX" else int(fields[19])
 
 
-def own_name():
+def own_name() -> str:
     return f"{KIND}-{os.getpid()}-{_start_time(os.getpid())}"
 
 
-def _owner(text):
+def _owner(text: str):
     """The run's name in a text, or None."""
     found = _NAME.search(text)
     return found.group(0) if found else None
 
 
-def _alive(name):
+def _alive(name: str):
     pid, start = _NAME.fullmatch(name).groups()
     return _start_time(int(pid)) == int(start)
 
 
-def _dead(name):
+def _dead(name: str):
     return not _alive(name)
 
 
-def _processes(is_ours):
+def _processes(is_ours: Callable):
     """Process ids of all processes that these runs have started."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -68,21 +74,21 @@ def _processes(is_ours):
     return found
 
 
-def _owned(names, is_ours):
+def _owned(names: list[str], is_ours: Callable):
     return [name for name in names if _owner(name) and is_ours(_owner(name))]
 
 
-def _namespaces(is_ours):
+def _namespaces(is_ours: Callable):
     return _owned(os.listdir(NAMESPACES) if os.path.isdir(NAMESPACES) else [], is_ours)
 
 
-def _paths(is_ours):
+def _paths(is_ours: Callable):
     """Files and folders that carry a run's name."""
     patterns = (f"{runtime_dir(KIND)}-*", f"{MOUNT}/{KIND}-*", f"{FOLDERS}/{KIND}-*")
     return _owned([path for pattern in patterns for path in glob.glob(pattern)], is_ours)
 
 
-def remains(is_ours):
+def remains(is_ours: Callable) -> list[str]:
     """All that exists of the runs for whose name is_ours(name) is true: texts for messages."""
     return [
         *(f"process {pid}" for pid in _processes(is_ours)),
@@ -91,7 +97,7 @@ def remains(is_ours):
     ]
 
 
-def _end_processes(is_ours):
+def _end_processes(is_ours: Callable):
     for sig in (signal.SIGTERM, signal.SIGKILL):
         for pid in _processes(is_ours):
             with contextlib.suppress(ProcessLookupError):
@@ -105,7 +111,7 @@ def _end_processes(is_ours):
             return
 
 
-def remove(is_ours):
+def remove(is_ours: Callable) -> None:
     """Removes what remains() would list; processes first."""
     _end_processes(is_ours)
     for namespace in _namespaces(is_ours):
@@ -120,11 +126,11 @@ def remove(is_ours):
     )
 
 
-def _is_note(path):
+def _is_note(path: str):
     return HUGE_PAGES in os.path.basename(path)
 
 
-def remove_leftovers():
+def remove_leftovers() -> list[str]:
     """Removes what killed runs have left. Returns what it was; not what has to stay for now."""
     found = remains(_dead)
     if found:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Several measurements of one thing: median, least and most, mean and standard deviation."""
 
+from __future__ import annotations
+
 import statistics
 
 DISTURBED = 0.03  # share of the time waiting for a cpu from which a measurement counts as disturbed
@@ -13,11 +15,11 @@ class Series(list):
         super().__init__()
         self.disturbed = []
 
-    def add(self, value, disturbed=0.0):
+    def add(self, value: float, disturbed: float = 0.0) -> None:
         self.append(value)
         self.disturbed.append(disturbed)
 
-    def calm(self):
+    def calm(self) -> Series:
         """Only undisturbed values, if there are some."""
         calm = Series()
         for value, disturbed in zip(self, self.disturbed):
@@ -25,21 +27,21 @@ class Series(list):
                 calm.add(value, disturbed)
         return calm or self
 
-    def median(self):
+    def median(self) -> float | None:
         return statistics.median(self) if self else None
 
-    def mean(self):
+    def mean(self) -> float | None:
         return statistics.fmean(self) if self else None
 
-    def deviation(self):
+    def deviation(self) -> float | None:
         """Standard deviation of the sample; None where there are fewer than two."""
         return statistics.stdev(self) if len(self) > 1 else None
 
-    def summary(self):
+    def summary(self) -> dict[str, int]:
         return {"median": self.median(), "min": min(self), "max": max(self), "n": len(self)}
 
 
-def cell(series, scale=1.0, digits=1):
+def cell(series: Series, scale: float = 1.0, digits: int = 1) -> str:
     """ "median (min–max)", or a dash."""
     if not series:
         return "–"

@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The cost and loss of capturing: one libpcap program, through the kernel and through ringtap."""
 
+from __future__ import annotations
+
 import contextlib
 import time
+from typing import TYPE_CHECKING
 
 from ...report import capture_view
 from ...report.capture_view import LIBPCAP, NONE, PORT, WAYS, XDP
 from .. import attached, forwarder
 from ..experiment import Cell, Experiment, Measurement
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..lab import Lab
 
 RATES = (50_000, 100_000, 300_000, 450_000, 600_000, 1_000_000)
 FASTER = (2_000_000, 5_000_000, 10_000_000)  # what only a DPDK port can be sent
@@ -48,7 +56,7 @@ class Capture(Experiment):
     built = (f"bench/{attached.COUNTER}",)
     tools = {"ip": "iproute2", "ethtool": "ethtool", "taskset": "util-linux"}
 
-    def cells(self, lab):
+    def cells(self, lab: Lab) -> Any:
         rates, faster = (QUICK, QUICK_FASTER) if lab.quick else (RATES, FASTER)
         seconds = self.length(lab) + 3
         return [
@@ -57,7 +65,7 @@ class Capture(Experiment):
             for rate in rates + (faster if way == PORT else ())
         ]
 
-    def run(self, lab, cell, repetition):
+    def run(self, lab: Lab, cell: Any, repetition: int) -> Any:
         way, rate = cell.params["way"], cell.params["rate"]
         if way == PORT:
             return attached_in_time(lab, rate)
@@ -75,7 +83,7 @@ class Capture(Experiment):
             return send(lab, sender, rate, stack.enter_context(counter))
 
 
-def system_times(cpus):
+def system_times(cpus: list[int]) -> tuple:
     """Ticks of these CPUs: (in system mode, in all)."""
     busy = total = 0
     with open("/proc/stat", encoding="ascii") as f:
@@ -88,11 +96,11 @@ def system_times(cpus):
     return busy, total
 
 
-def share(before, after):
+def share(before: Any, after: Any) -> Any:
     return (after[0] - before[0]) / max(after[1] - before[1], 1)
 
 
-def watch(lab):
+def watch(lab: Lab) -> dict:
     """Shares of system mode while it sends, of both CPUs and of each."""
     time.sleep(SETTLE_S)
     sets = {"system": lab.cpus[:2], "system_sender": lab.cpus[:1], "system_capture": lab.cpus[1:2]}
@@ -101,7 +109,7 @@ def watch(lab):
     return {k: share(before[k], system_times(v)) for k, v in sets.items()}
 
 
-def result(report, seconds, shares, counts):
+def result(report: Any, seconds: float, shares: Any, counts: Any) -> Any:
     sent = report.role("generate")["total"]["tx_packets"]
     values = {"pps": sent / seconds, **shares, "sent": sent}
     if counts:
@@ -119,7 +127,7 @@ def result(report, seconds, shares, counts):
 TRAFFIC = ["--frame", "udp", "--sizes", "60"]
 
 
-def send(lab, sender, rate, counter):
+def send(lab: Lab, sender: Any, rate: Any, counter: Any) -> Any:
     with forwarder.Forwarder(lab, sender, "generate", [*TRAFFIC, "--rate", str(round(rate * ODD))]) as it:
         shares = watch(lab)
         report = it.report()
@@ -131,7 +139,7 @@ class Late(RuntimeError):
     """The program was not ready when the sender began."""
 
 
-def attached_in_time(lab, rate):
+def attached_in_time(lab: Lab, rate: Any) -> Any:
     """Other programs may delay the start for longer than it usually takes."""
     try:
         return through_port(lab, rate, ATTACH_S)
@@ -139,7 +147,7 @@ def attached_in_time(lab, rate):
         return through_port(lab, rate, 4 * ATTACH_S)
 
 
-def through_port(lab, rate, attach_s):
+def through_port(lab: Lab, rate: Any, attach_s: Any) -> Any:
     """The sender is the application that is captured: it pauses until its probe has a reader, and again
     until that is done."""
     sending_s = EXPERIMENT.length(lab) + 2 * SETTLE_S

@@ -2,9 +2,12 @@
 """What recording captures, loses and costs with more polling threads and more recorders, and what many threads and queues cost the
 monitors."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import time
+from typing import TYPE_CHECKING
 
 from ...report import cores_view
 from ...report.cores_view import MERGES, QUEUES, RECORDERS, THREADS, TOUR_THREADS
@@ -13,6 +16,11 @@ from .. import attached
 from ..experiment import Cell, Experiment, Measurement
 from ..lab import PLUGIN
 from ..testpmd import MEMORY_MB, PROGRAM, Source, TestPmd
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..lab import Lab
 
 SIZE = 64  # bytes
 MBUFS = 65536
@@ -29,7 +37,7 @@ READ_S = 20  # until a monitor must have shown all queues
 class Ports(Source):
     """Ports of net_null, each with some queues, and threads that receive from all of these by turns."""
 
-    def __init__(self, ports, queues, threads, mode="rxonly"):
+    def __init__(self, ports: Any, queues: Any, threads: int, mode: str = "rxonly"):
         super().__init__("net_null", SIZE)
         self.ports = [f"net_null{i}" for i in range(ports)]
         self.eal = [a for name in self.ports for a in ("--vdev", f"{name},size={SIZE}")]
@@ -69,10 +77,10 @@ class Cores(Experiment):
     length_s = 2.0, 1.0
 
     @property
-    def huge_mb(self):
+    def huge_mb(self) -> Any:
         return MEMORY_MB + SPARE_MB + 2 * BUFFER_MB * 16
 
-    def cells(self, lab):
+    def cells(self, lab: Lab) -> Any:
         cpus, seconds = len(_cpus(lab)), self.length(lab) + 3
         cells = [
             Cell(f"record-{threads}x{recorders}", {"threads": threads, "recorders": recorders}, seconds)
@@ -83,7 +91,7 @@ class Cores(Experiment):
         cells += [Cell(f"merge-{rings}", {"threads": rings, "recorders": 1}, 2) for rings in MERGES]
         return [*cells, Cell("tour", {"threads": _tour_threads(lab), "recorders": 1}, 12)]
 
-    def run(self, lab, cell, repetition):
+    def run(self, lab: Lab, cell: Any, repetition: int) -> Any:
         threads, recorders = cell.params["threads"], cell.params["recorders"]
         if cell.key.startswith("merge"):
             return Measurement(_merge(lab, threads))
@@ -92,21 +100,21 @@ class Cores(Experiment):
         return _recorded(lab, threads, recorders, self.length(lab))
 
 
-def _cpus(lab):
+def _cpus(lab: Lab):
     """Those of the command line if these are more than two, which are enough for other experiments."""
     return topology.spread(lab.cpus if len(lab.cpus) > 2 else None)
 
 
-def _tour_threads(lab):
+def _tour_threads(lab: Lab):
     return max(min(TOUR_THREADS, len(_cpus(lab)) - 1), 1)
 
 
-def _window_s(lab):
+def _window_s(lab: Lab):
     return QUICK_WINDOW_S if lab.quick else WINDOW_S
 
 
 @contextlib.contextmanager
-def _testpmd(lab, source, polling, main):
+def _testpmd(lab: Lab, source: Any, polling: Any, main: Any):
     app = TestPmd(source, [*polling, main], True, lab.plugin(), lab.unique("app"))
     try:
         yield app
@@ -116,18 +124,18 @@ def _testpmd(lab, source, polling, main):
         app.stop()
 
 
-def _worst(recorders):
+def _worst(recorders: Any):
     return {
         "pause_s": max(t.summary["longest_pause_ns"] for t in recorders) * 1e-9,
         "buffer_used": max(t.summary["buffer_most_used_bytes"] / t.summary["buffer_bytes"] for t in recorders),
     }
 
 
-def _halves(ports, recorders):
+def _halves(ports: Any, recorders: Any):
     return [range(i * ports // recorders, (i + 1) * ports // recorders) for i in range(recorders)]
 
 
-def _recorded(lab, threads, recorders, seconds):
+def _recorded(lab: Lab, threads: int, recorders: Any, seconds: float):
     cpus, window_s = _cpus(lab), _window_s(lab)
     polling, of_recorders = cpus[:threads], cpus[threads : threads + recorders]
     with _testpmd(lab, Ports(threads, 1, threads), polling, cpus[-1]) as app:
@@ -162,7 +170,7 @@ def _recorded(lab, threads, recorders, seconds):
     )
 
 
-def _merge(lab, rings):
+def _merge(lab: Lab, rings: Any):
     status, out, err = process.run(["taskset", "-c", str(_cpus(lab)[0]), lab.built(MERGE_PROGRAM), "-r", str(rings)])
     if status != 0:
         raise RuntimeError(f"{MERGE_PROGRAM} ended with status {status}: {err.strip()}")
@@ -170,19 +178,19 @@ def _merge(lab, rings):
     return {"merged_pps": found["mpps_median"] * 1e6, "merged_least_pps": found["mpps_min"] * 1e6}
 
 
-def _documents(tool, app):
+def _documents(tool: Any, app: Any):
     """What `ringtap top --json` has printed on the application, without the last line, which may not be whole."""
     lines = [line for line in tool.printed()[0].splitlines()[:-1] if line.startswith("{")]
     return [a for line in lines for a in json.loads(line)["applications"] if a["name"] == app.prefix]
 
 
-def _busy(document):
+def _busy(document: Any):
     """Numbers of receiving queues and of threads that had packets in an interval."""
     queues = [q for q in document["queues"] if q["direction"] == "rx" and q["packets"]]
     return {"top_queues": len(queues), "top_threads": len([t for t in document["threads"] if t["packets_per_second"]])}
 
 
-def _tour(lab, threads):
+def _tour(lab: Lab, threads: int):
     cpus, window_s = _cpus(lab), _window_s(lab)
     polling, tool_cpu = cpus[:threads], cpus[min(threads, len(cpus) - 1)]
     values = {}
@@ -212,7 +220,7 @@ def _tour(lab, threads):
 
 
 class _Top(attached.Program):
-    def __init__(self, lab, app, cpu):
+    def __init__(self, lab: Lab, app: Any, cpu: int):
         super().__init__(
             [*attached.on_cpu(lab, cpu), lab.program("ringtap"), "top", "--json", "--interval", "0.2s", app.prefix],
             '"collectors":["',
@@ -220,14 +228,14 @@ class _Top(attached.Program):
 
 
 class _Latency(attached.Program):
-    def __init__(self, lab, app, cpu):
+    def __init__(self, lab: Lab, app: Any, cpu: int):
         super().__init__(
             [*attached.on_cpu(lab, cpu), lab.program("ringtap"), "latency", "--json", "--duration", "600s", app.prefix],
             "Measuring",
         )
 
 
-def _attach(lab, app, cpu):
+def _attach(lab: Lab, app: Any, cpu: int):
     """(seconds until it captures, seconds until it has ended and the application runs without it) of a recorder of all ports."""
     begin = time.monotonic()
     with attached.Record(lab, app, ports=range(TOUR_PORTS), cpu=cpu, more=["-s", "64"]) as tool:

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How long a packet takes through a forwarder, and there and back: DPDK against packet sockets."""
 
+from __future__ import annotations
+
 import argparse
 import contextlib
 import socket
 import time
+from typing import TYPE_CHECKING
 
 from ...report import latency_view
 from ...report.latency_view import ROUND_TRIP, TESTS, WITHIN, planes
@@ -12,6 +15,12 @@ from ...tools import clock, process
 from ...tools.errors import Unavailable
 from .. import forwarder
 from ..experiment import Cell, Experiment, Measurement
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..forwarder import End
+    from ..lab import Lab
 
 WIRE_BITS = (64 + 20) * 8  # bits of the shortest frame, with preamble and gap
 WINDOW = 64  # packets on their way in test 1: bursts can form, and no buffer overflows
@@ -56,24 +65,24 @@ class Latency(Experiment):
     _took = {}  # runs, seconds, packets by cell, of this program's run
     quick_repetitions = 2
 
-    def add_options(self, group):
+    def add_options(self, group: Any) -> None:
         group.add_argument(
             "--latency-packets", type=packets, metavar="N", help="packets in each run (200000; with --quick 20000)"
         )
 
-    def prepare(self, lab):
+    def prepare(self, lab: Lab) -> dict:
         """Nothing is measured; but the user learns at once what cycles are worth."""
         for warning in clock.warnings(clock.describe()):
             lab.log(f"warning: {warning}")
         return {}
 
-    def cells(self, lab):
+    def cells(self, lab: Lab) -> Any:
         seconds = 1.5 if lab.quick else RUN_S
         return [
             Cell(f"{test}-{plane}", {"test": test, "plane": plane}, seconds) for test in TESTS for plane in planes(test)
         ]
 
-    def run(self, lab, cell, repetition):
+    def run(self, lab: Lab, cell: Cell, repetition: int) -> Any:
         count = lab.o.latency_packets or (20000 if lab.quick else 200000)
         if cell.key == f"{ROUND_TRIP}-mmap":
             count = max(count // 100, 1)  # each takes a millisecond or more
@@ -85,7 +94,7 @@ class Latency(Experiment):
             runs, seconds, packets = self._took.get(cell.key, (0, 0.0, 0))
             self._took[cell.key] = runs + 1, seconds + time.monotonic() - begin, packets + count
 
-    def _share(self, cell, count, repetitions):
+    def _share(self, cell: Cell, count: int, repetitions: int):
         """The share of the packets for which the rest of the cell's time suffices, as far as is known."""
         runs, seconds, sent = self._took.get(cell.key, (0, 0.0, 0))
         if not runs or seconds <= runs * RUN_S:
@@ -93,7 +102,7 @@ class Latency(Experiment):
         left = max(RUN_S * repetitions - seconds, RUN_S / 2) / max(repetitions - runs, 1)
         return min(1.0, left / (seconds / sent * count))
 
-    def _attempts(self, lab, cell, count):
+    def _attempts(self, lab: Lab, cell: Cell, count: int):
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return _run(lab, cell.params["test"], cell.params["plane"], count)
@@ -106,7 +115,7 @@ class Latency(Experiment):
                 raise
 
 
-def _need_socket(plane):
+def _need_socket(plane: str):
     """Raises Unavailable if the kernel was built without what the plane needs."""
     if plane not in SOCKETS:
         return
@@ -118,7 +127,7 @@ def _need_socket(plane):
 
 
 @contextlib.contextmanager
-def _hosts(lab):
+def _hosts(lab: Lab):
     with contextlib.ExitStack() as stack:
         try:
             hosts = stack.enter_context(lab.hosts())
@@ -129,7 +138,7 @@ def _hosts(lab):
         yield hosts
 
 
-def _run(lab, test, plane, count):
+def _run(lab: Lab, test: str, plane: str, count: int):
     if plane == "ring":
         return _one_process(lab, count)
     if plane == "memif":
@@ -139,14 +148,14 @@ def _run(lab, test, plane, count):
         return measure(lab, forwarder.veth_ends(lab, hosts, plane), test, count)
 
 
-def packets(text):
+def packets(text: str) -> int:
     value = int(text)
     if not 1 <= value <= 10**9:
         raise argparse.ArgumentTypeError("from 1 to 10^9")
     return value
 
 
-def measure(lab, ends, test, count, linger=False):
+def measure(lab: Lab, ends: list[End], test: Any, count: int, linger: bool = False) -> Measurement:
     """ends: of the echo and of the generator. linger: the echo stops before its peer ends, and stays for a second: net_memif
     crashes where a link that is taken down is polled."""
     echo, generator = ends
@@ -174,7 +183,7 @@ def measure(lab, ends, test, count, linger=False):
     )
 
 
-def _one_process(lab, count):
+def _one_process(lab: Lab, count: int):
     a, b = lab.cpus[:2]
     report = forwarder.run_argv(
         [
@@ -213,13 +222,13 @@ def _one_process(lab, count):
     )
 
 
-def _lost(sent, came):
+def _lost(sent: int, came: Any):
     if came < sent * 0.99:
         raise Lost(f"{sent - came} of {sent} packets did not arrive: the run was too disturbed")
     return sent - came
 
 
-def _values(found):
+def _values(found: Any):
     """found: a histogram of the report."""
     values = {f"{unit}_{k}": found[unit][k] for unit in ("cycles", "ns") for k in ("mean", "p50", "p99", "max")}
     pps = 1e9 / values["ns_p50"] if values["ns_p50"] else 0.0

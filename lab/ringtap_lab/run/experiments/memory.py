@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What dropped packets do to the order of a pool's buffers, and what that costs."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ...report import memory_view
 from ...tools import buffers, cuda
 from ...tools.errors import Trouble
 from .. import forwarder, gpu_headers
 from ..experiment import Cell, Experiment, Measurement
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..lab import Lab
 
 POOL = 32767  # buffers
 SLOTS = 8192  # slots of each ring: a drop brings a buffer forward in the pool by that number
@@ -74,7 +83,7 @@ class Memory(Experiment):
     prepare_s = 6.0
     quick_repetitions = 1
 
-    def prepare(self, lab):
+    def prepare(self, lab: Lab) -> dict:
         """What the machine can do, with the memory that makes it slowest."""
         # The better of two: other programs can only reduce it.
         found = {
@@ -92,7 +101,7 @@ class Memory(Experiment):
             "stage_s": min(stage_s, STAGE_MAX_S),
         }
 
-    def cells(self, lab):
+    def cells(self, lab: Lab) -> Any:
         stage_s = _stage_s(lab)
         cells = [
             Cell(f"{kind}-{cure}", {"memory": kind, "policy": cure}, 3 * stage_s + 1.5)
@@ -114,7 +123,7 @@ class Memory(Experiment):
             for kind in READ_KINDS
         ]
 
-    def run(self, lab, cell, repetition):
+    def run(self, lab: Lab, cell: Any, repetition: int) -> Any:
         kind, about = cell.params["memory"], {}
         if kind in GPU_KINDS or "reads" in cell.params:
             with cuda.Gpu() as gpu:  # before anything else is: without one, the cell is not available
@@ -126,11 +135,11 @@ class Memory(Experiment):
         return _undisturbed(lab, kind, cell.params["policy"], keep=repetition == 0)
 
 
-def _stage_s(lab):
+def _stage_s(lab: Lab):
     return 0.4 if lab.quick else 0.6
 
 
-def _argv(lab, kind, more, one_thread=False):
+def _argv(lab: Lab, kind: str, more: list[str], one_thread: bool = False):
     a, b = lab.cpus[:2]
     touch = [] if kind == cuda.DEVICE else ["--mac-swap"]
     if one_thread:
@@ -165,7 +174,7 @@ def _argv(lab, kind, more, one_thread=False):
     ]
 
 
-def _cost(lab, kind, order, seconds):
+def _cost(lab: Lab, kind: Any, order: Any, seconds: float):
     """At full load, every packet's header touched."""
     for _ in range(ATTEMPTS):
         report = forwarder.run_argv(
@@ -192,7 +201,7 @@ def _cost(lab, kind, order, seconds):
     raise Trouble(f"no packet in {ATTEMPTS} attempts, the last of {seconds:.1f} s; end other programs on the CPUs")
 
 
-def _undisturbed(lab, kind, policy, keep):
+def _undisturbed(lab: Lab, kind: str, policy: Any, keep: Any):
     """The first of some attempts in which the loads are as chosen, else the nearest one: other programs may have the CPU for too
     long."""
     stage_s, best = lab.prepared["stage_s"], None
@@ -214,7 +223,7 @@ def _undisturbed(lab, kind, policy, keep):
     return best
 
 
-def _short(m):
+def _short(m: Any):
     """By how much the loads were not what they should be: 0 if the wire reached its rate under overload, and
     passed on what was offered below."""
     v = m.values
@@ -222,7 +231,7 @@ def _short(m):
     return 1 - reached + (v["dropped_1"] + v["dropped_3"]) / max(v["offered_1"] + v["offered_3"], 1)
 
 
-def _windows(lab, kind, policy, stage_s):
+def _windows(lab: Lab, kind: str, policy: Any, stage_s: Any):
     """(addresses of the last packets in each phase, memory of the pool, whole report) of one run of the three phases."""
     p = lab.prepared
     below, above = round(p["below_pps"]), round(p["above_pps"])
@@ -253,7 +262,7 @@ def _windows(lab, kind, policy, stage_s):
     return windows, report.data["memory"], report
 
 
-def _stages(lab, kind, policy, stage_s, keep):
+def _stages(lab: Lab, kind: str, policy: Any, stage_s: Any, keep: Any):
     """One run of the three phases. keep: data for the plots, too."""
     windows, memory, report = _windows(lab, kind, policy, stage_s)
     values, data = {"disturbed": report.disturbed()}, {}
@@ -270,7 +279,7 @@ def _stages(lab, kind, policy, stage_s, keep):
     return Measurement(values, {"phases": data, "entries": list(buffers.ENTRIES)} if keep else {})
 
 
-def _counts(report, stage):
+def _counts(report: Any, stage: Any):
     """Drops by place, and bursts, of one stage."""
     generator, forward, sink = (report.role(r)["stages"][stage] for r in ("generate", "oneway", "sink"))
     offered = generator["tx_packets"] + generator["tx_refused"] + generator["tx_nombuf"]
@@ -288,7 +297,7 @@ def _counts(report, stage):
     }
 
 
-def _read(lab, kind, about):
+def _read(lab: Lab, kind: str, about: Any):
     """A GPU reads the headers of packets, in the order before and after an overload."""
     for attempt in range(ATTEMPTS):
         try:

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The cost of observing: the rate of receive-only forwarding with each tool there but off, and on."""
 
+from __future__ import annotations
+
 import contextlib
+from typing import TYPE_CHECKING
 
 from ...report import overhead_view
 from ...tools.errors import Trouble, Unavailable
@@ -10,6 +13,12 @@ from ..experiment import Cell, Experiment, Measurement
 from ..lab import PLUGIN
 from ..overhead_ways import BURST, SIZE, WAYS, Subject
 from ..testpmd import MEMORY_MB, TestPmd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from ..lab import Lab
 
 SPARE_MB = 64
 ATTEMPTS = 3  # dpdk-dumpcap ends some applications
@@ -44,7 +53,7 @@ class Overhead(Experiment):
     huge_mb = MEMORY_MB + SPARE_MB
     quick_repetitions = 1
 
-    def cells(self, lab):
+    def cells(self, lab: Lab) -> Any:
         return [
             Cell(
                 way.key,
@@ -54,11 +63,11 @@ class Overhead(Experiment):
             for way in WAYS
         ]
 
-    def _seconds(self, lab, way):
+    def _seconds(self, lab: Lab, way: Any):
         length = self.length(lab)
         return way.seconds + (LIVES * 2 * (length + 0.7) if way.lives else 3 * length + 1.5)
 
-    def run(self, lab, cell, repetition):
+    def run(self, lab: Lab, cell: Any, repetition: int) -> Any:
         way = next(w for w in WAYS if w.key == cell.key)
         if way.lives:
             return between(lab, way, repetition)
@@ -71,12 +80,12 @@ class Overhead(Experiment):
         return best
 
 
-def start(lab, source, plugin, wrap):
+def start(lab: Lab, source: Any, plugin: Any, wrap: Any) -> Any:
     return TestPmd(source, lab.cpus, True, plugin, lab.unique("app"), wrap)
 
 
 @contextlib.contextmanager
-def testpmd(lab, way):
+def testpmd(lab: Lab, way: Any) -> Iterator:
     """The application under a way's conditions: a Subject."""
     with contextlib.ExitStack() as stack:
         daemon = stack.enter_context(lttng.Daemon(lab)) if way.lttng else None
@@ -85,7 +94,7 @@ def testpmd(lab, way):
         yield Subject(lab, app, EXPERIMENT.length(lab), daemon)
 
 
-def alive(lab, way, measure):
+def alive(lab: Lab, way: Any, measure: Any) -> Any:
     """measure(subject), with another application if the tool ends one."""
     for attempt in range(1, ATTEMPTS + 1):
         with testpmd(lab, way) as subject:
@@ -99,7 +108,7 @@ def alive(lab, way, measure):
     raise AssertionError("not reached")
 
 
-def compared(values, untouched, **more):
+def compared(values: Any, untouched: Any, **more) -> Any:
     pps = values["pps"]
     if "hooks_pps" in values:
         values["hooks_change"] = values["hooks_pps"] / untouched - 1
@@ -114,11 +123,11 @@ def compared(values, untouched, **more):
     )
 
 
-def within(lab, way):
+def within(lab: Lab, way: Any) -> Any:
     """On, against the same application just before and just after; of a stock DPDK tool, which may change an application for good,
     just before."""
 
-    def measure(subject):
+    def measure(subject: Any):
         rate = subject.fastest if way.even else subject.rate
         before = rate()
         values = way.measure(subject)
@@ -130,11 +139,11 @@ def within(lab, way):
     return alive(lab, way, measure)
 
 
-def drift(m):
+def drift(m: Any) -> float:
     return abs(m.values.get("drift", 0))
 
 
-def between(lab, way, repetition):
+def between(lab: Lab, way: Any, repetition: int) -> Any:
     """The fastest of some processes, with and without by turns: the place of memory matters, too, and differs between
     processes."""
     ways = {"pps": way, "untouched_pps": WAYS[0]}

@@ -2,7 +2,10 @@
 """How much of two ports' traffic is captured, by the way in which packets get into the file, and the rate that the application
 keeps."""
 
+from __future__ import annotations
+
 import time
+from typing import TYPE_CHECKING
 
 from ...report import pdump_view
 from ...report.pdump_view import BATCH, DUMPCAP, GAP, LINE_BPS, OURS, PORTS, SIZES, SMALLEST, UNTOUCHED, WAYS, line_pps
@@ -12,6 +15,11 @@ from .. import attached, forwarder
 from ..experiment import Cell, Experiment, Measurement
 from ..lab import PLUGIN
 from ..testpmd import MEMORY_MB, IoForwarding, TestPmd
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..lab import Lab
 
 QUICK_SIZES = (64, 256, 512)
 SPARE_MB = 64
@@ -47,7 +55,7 @@ class Pdump(Experiment):
     repetitions = 3
     quick_repetitions = 1
 
-    def cells(self, lab):
+    def cells(self, lab: Lab) -> Any:
         seconds = 1.5 * EXPERIMENT.length(lab) + 1.5
         found = [
             Cell(f"{way}-{size}", {"way": way, "size": size, "paced": 0}, seconds)
@@ -56,7 +64,7 @@ class Pdump(Experiment):
         ]
         return found + [Cell(f"paced-{way}", {"way": way, "size": SMALLEST, "paced": 1}, seconds) for way in OURS]
 
-    def run(self, lab, cell, repetition):
+    def run(self, lab: Lab, cell: Any, repetition: int) -> Any:
         way, size = cell.params["way"], cell.params["size"]
         if cell.params["paced"]:
             return at_line_rate(lab, way, size)
@@ -80,7 +88,7 @@ class Pdump(Experiment):
         raise AssertionError("not reached")
 
 
-def tool(lab, way, app):
+def tool(lab: Lab, way: str, app: Any) -> Any:
     if way == DUMPCAP:
         return attached.Dumpcap(lab, app)
     if way == BATCH:
@@ -88,12 +96,12 @@ def tool(lab, way, app):
     return attached.WriteMode(lab, app, way)
 
 
-def forwarded(pps, size):
+def forwarded(pps: Any, size: Any) -> dict:
     bps = pps * (size + GAP) * 8
     return {"forwarded_pps": pps, "forwarded_bps": bps, "forwarded_line": bps / LINE_BPS}
 
 
-def captured(counts, pps, size):
+def captured(counts: Any, pps: Any, size: Any) -> dict:
     """pps: of the packets that it was given."""
     pps *= counts.captured / counts.seen
     bps = pps * (size + GAP) * 8
@@ -108,7 +116,7 @@ def captured(counts, pps, size):
     }
 
 
-def at_the_limit(lab, app, way, size):
+def at_the_limit(lab: Lab, app: Any, way: str, size: Any) -> Any:
     untouched = app.rate_of_own_time(EXPERIMENT.length(lab) / 2)
     if way == UNTOUCHED:
         return Measurement(forwarded(untouched, size))
@@ -129,7 +137,7 @@ def at_the_limit(lab, app, way, size):
     )
 
 
-def at_line_rate(lab, way, size):
+def at_line_rate(lab: Lab, way: str, size: Any) -> Any:
     """Two sinks that take packets off their ports at line rate, in one thread."""
     devices = [a for i in range(PORTS) for a in ("--vdev", f"net_null{i},size={size}")]
     rate = str(round(line_pps(size) / PORTS))
