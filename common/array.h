@@ -56,4 +56,21 @@ static inline void *rt_array_with_room(void *list, size_t *room, size_t need, si
 		more_ || !need_ ? 0 : -ENOMEM;                                           \
 	})
 
+/* Makes list, an array of count items, one of at least need items; new ones are zeroed. Returns 0
+ * or -ENOMEM: then nothing has changed. */
+#define rt_array_extend(list, count, need)                                                        \
+	({                                                                                        \
+		size_t wanted_ = (need);                                                          \
+		void *more_ = (list);                                                             \
+		if (wanted_ > (count)) {                                                          \
+			more_ = rt_array_resized(list, wanted_, sizeof(*(list)));                 \
+			if (more_) {                                                              \
+				(list) = more_;                                                   \
+				memset(&(list)[count], 0, (wanted_ - (count)) * sizeof(*(list))); \
+				(count) = wanted_;                                                \
+			}                                                                         \
+		}                                                                                 \
+		wanted_ <= (count) ? 0 : -ENOMEM;                                                 \
+	})
+
 #endif

@@ -40,18 +40,6 @@ double spread_mean(const struct spread *s)
 	return s->count ? (double)s->sum / (double)s->count : NAN;
 }
 
-void spread_merge(struct spread *to, const struct spread *from)
-{
-	if (!from->count)
-		return;
-	to->min = to->count && to->min < from->min ? to->min : from->min;
-	to->max = to->max > from->max ? to->max : from->max;
-	to->count += from->count;
-	to->sum += from->sum;
-	for (uint32_t b = 0; b < SPREAD_BUCKETS; b++)
-		to->bucket[b] += from->bucket[b];
-}
-
 double buckets_quantile(const uint32_t *bucket, unsigned bits, double share, double min, double max)
 {
 	uint32_t n = RT_LOG_BUCKETS(bits, LATENCY_MAX_BITS);

@@ -34,7 +34,6 @@ static inline void spread_add(struct spread *s, uint64_t ns)
 /* share: 0 … 1. ns; NAN where it is empty. */
 double spread_quantile(const struct spread *s, double share);
 double spread_mean(const struct spread *s);
-void spread_merge(struct spread *to, const struct spread *from);
 
 /* The same of coarser buckets, between a minimum and maximum that are known. */
 double buckets_quantile(

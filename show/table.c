@@ -75,7 +75,8 @@ void table_sort(struct table *t, unsigned column, bool reverse)
 	}
 }
 
-bool column_left(const struct column *c)
+/* Shown at the left or the right of its width. */
+static bool column_left(const struct column *c)
 {
 	return unit_of(c) == RT_UNIT_TEXT || unit_of(c) == RT_UNIT_BARS;
 }

@@ -44,8 +44,6 @@ void table_fit(const struct table *t, unsigned room, unsigned width[COLUMNS_MAX]
 /* A cell in UTF-8 or ASCII, no longer than width characters. Returns buf. */
 const char *cell_text(const struct column *c, const struct metric_value *cell, bool utf8,
 	unsigned width, char *buf, size_t size);
-/* Shown at the left or the right of its width. */
-bool column_left(const struct column *c);
 /* Characters to the left of a text, by its bytes. */
 int column_pad(const struct column *c, const char *text, unsigned width);
 /* Prints it in room characters. */

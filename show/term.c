@@ -19,7 +19,8 @@
 
 enum { PAIR_ALARM = 1 };
 
-bool term_can_draw(void)
+/* False: the terminal cannot place its cursor (TERM=dumb). */
+static bool term_can_draw(void)
 {
 	int error;
 	const char *move;

@@ -5,8 +5,6 @@
 
 #include <stdbool.h>
 
-/* False: the terminal cannot place its cursor (TERM=dumb). */
-bool term_can_draw(void);
 /* Begins a screen of ncurses; the caller ends it by endwin(). *alarm: the attribute of what is bad
  * news. False: the terminal is of an unknown kind. */
 bool term_begin(unsigned long *alarm);

@@ -29,68 +29,25 @@ static bool near_program(char path[PATH_MAX], int up, const char *name)
 
 /* In a build folder cli/ringtap is next to the libraries' folders. An installation may have been
  * moved, or be staged in another root: look relative to the program before the configured path. */
-static const char *find(
-	char path[PATH_MAX], const char *in_build, const char *installed, const char *configured)
-{
-	return near_program(path, 1, in_build) || near_program(path, 0, installed) ? path
-										   : configured;
-}
+#define PLACE(function, in_build, dir, name)                                        \
+	const char *function(void)                                                  \
+	{                                                                           \
+		static char path[PATH_MAX];                                         \
+                                                                                    \
+		return near_program(path, 1, in_build) ||                           \
+				       near_program(path, 0, RINGTAP_TO_##dir name) \
+			       ? path                                               \
+			       : RINGTAP_##dir name;                                \
+	}
 
-const char *probe_path(void)
-{
-	static char path[PATH_MAX];
-
-	return find(path, "probe/libringtap-probe.so", RINGTAP_TO_LIBDIR "/libringtap-probe.so",
-		RINGTAP_LIBDIR "/libringtap-probe.so");
-}
-
-const char *pcap_path(void)
-{
-	static char path[PATH_MAX];
-
-	return find(path, "pcap/libringtap-pcap.so", RINGTAP_TO_LIBDIR "/libringtap-pcap.so",
-		RINGTAP_LIBDIR "/libringtap-pcap.so");
-}
-
-const char *pcap_shim_dir(void)
-{
-	static char path[PATH_MAX];
-
-	return find(path, "pcap/shim", RINGTAP_TO_LIBDIR "/ringtap", RINGTAP_LIBDIR "/ringtap");
-}
-
-const char *host_path(void)
-{
-	static char path[PATH_MAX];
-
-	return find(path, "host/ringtap-host", RINGTAP_TO_LIBEXECDIR "/ringtap-host",
-		RINGTAP_LIBEXECDIR "/ringtap-host");
-}
-
-const char *trace_dir(void)
-{
-	static char path[PATH_MAX];
-
-	return find(path, "cli/trace/scripts", RINGTAP_TO_DATADIR "/ringtap/trace",
-		RINGTAP_DATADIR "/ringtap/trace");
-}
-
-const char *archive_decoder_path(void)
-{
-	static char path[PATH_MAX];
-
-	return find(path, "archive/decoder/libringtap-archive.so",
-		RINGTAP_TO_LIBDIR "/ringtap/libringtap-archive.so",
-		RINGTAP_LIBDIR "/ringtap/libringtap-archive.so");
-}
-
-const char *archive_page_path(void)
-{
-	static char path[PATH_MAX];
-
-	return find(path, "web/page.html", RINGTAP_TO_DATADIR "/ringtap/page.html",
-		RINGTAP_DATADIR "/ringtap/page.html");
-}
+PLACE(probe_path, "probe/libringtap-probe.so", LIBDIR, "/libringtap-probe.so")
+PLACE(pcap_path, "pcap/libringtap-pcap.so", LIBDIR, "/libringtap-pcap.so")
+PLACE(pcap_shim_dir, "pcap/shim", LIBDIR, "/ringtap")
+PLACE(host_path, "host/ringtap-host", LIBEXECDIR, "/ringtap-host")
+PLACE(trace_dir, "cli/trace/scripts", DATADIR, "/ringtap/trace")
+PLACE(archive_decoder_path, "archive/decoder/libringtap-archive.so", LIBDIR,
+	"/ringtap/libringtap-archive.so")
+PLACE(archive_page_path, "web/page.html", DATADIR, "/ringtap/page.html")
 
 const char *archive_program_path(void)
 {

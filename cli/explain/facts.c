@@ -10,7 +10,7 @@
 #include "sheets.h"
 #include "fates/words.h"
 
-double report_seconds(const struct report *r)
+static double report_seconds(const struct report *r)
 {
 	return (double)(r->j->last_ns - r->j->first_ns) / NS_PER_S;
 }

@@ -17,6 +17,5 @@ unsigned facts_make(struct fact facts[FACTS_MAX], const struct report *r);
 void notes_make(const struct report *r, void (*say)(void *ctx, const char *text), void *ctx);
 /* "trace.pcapng, 2.0 s": buf takes 256 bytes and is returned. */
 char *report_title(const struct report *r, char *buf);
-double report_seconds(const struct report *r);
 
 #endif

@@ -10,7 +10,8 @@ const char *const page_names[PAGE_KINDS] = {"4 KiB", "2 MiB", "1 GiB"};
 
 #define LINE 64 /* bytes: alignment of buffers outside of their pool */
 
-uint64_t memory_stride(const struct ringtap_snapshot *f, uint32_t pool)
+/* Bytes that a buffer of the pool takes with all around it; 0: no such pool. */
+static uint64_t memory_stride(const struct ringtap_snapshot *f, uint32_t pool)
 {
 	const struct ringtap_pool_stats *p;
 

@@ -34,8 +34,6 @@ struct memory_patterns {
 int memory_patterns_find(struct memory_patterns *p, const struct memory_samples *s,
 	const struct ringtap_snapshot *f);
 void memory_patterns_free(struct memory_patterns *p);
-/* Bytes that a buffer of the pool takes with all around it; 0: no such pool. */
-uint64_t memory_stride(const struct ringtap_snapshot *f, uint32_t pool);
 /* The address under which devices see it. */
 uint64_t memory_device_address(const struct memory_sample *s);
 

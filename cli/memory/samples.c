@@ -46,16 +46,9 @@ static void take_run(struct memory_samples *s, const struct ringtap_snapshot *f,
 static uint64_t *last_of(
 	struct memory_samples *s, const struct ringtap_snapshot *f, uint32_t thread)
 {
-	if (s->last_count < f->thread_count) {
-		uint64_t *last = realloc(s->last, f->thread_count * sizeof(*last));
-
-		if (!last) {
-			s->failed = true;
-			return NULL;
-		}
-		memset(last + s->last_count, 0, (f->thread_count - s->last_count) * sizeof(*last));
-		s->last = last;
-		s->last_count = f->thread_count;
+	if (rt_array_extend(s->last, s->last_count, f->thread_count)) {
+		s->failed = true;
+		return NULL;
 	}
 	return &s->last[thread];
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "base/util.h"
 #include "counts.h"
 #include "record.h"
@@ -27,25 +28,11 @@ static void counts_add(struct ringtap_counts *sum, const struct ringtap_counts *
 		sum->lost[i] += c->lost[i];
 }
 
-static int grow(struct recorder *r, unsigned count)
-{
-	struct share *shares;
-
-	if (count <= r->share_count)
-		return 0;
-	shares = realloc(r->shares, count * sizeof(*shares));
-	if (!shares)
-		return -ENOMEM;
-	memset(shares + r->share_count, 0, (count - r->share_count) * sizeof(*shares));
-	r->shares = shares;
-	r->share_count = count;
-	return 0;
-}
-
 int shares_update(struct recorder *r)
 {
 	unsigned taps = ringtap_capture_tap_count(r->cap);
-	int ret = grow(r, ringtap_capture_interface_count(r->cap));
+	int ret =
+		rt_array_extend(r->shares, r->share_count, ringtap_capture_interface_count(r->cap));
 
 	if (ret)
 		return ret;
@@ -62,7 +49,8 @@ int shares_update(struct recorder *r)
 
 int shares_discard(struct recorder *r, const struct ringtap_run *run)
 {
-	int ret = grow(r, ringtap_capture_interface_count(r->cap));
+	int ret =
+		rt_array_extend(r->shares, r->share_count, ringtap_capture_interface_count(r->cap));
 	const struct ringtap_packet *p;
 
 	if (ret)

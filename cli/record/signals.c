@@ -41,6 +41,15 @@ static void on_alarm(int signal)
 	alarm(1);
 }
 
+static void set_all(const struct sigaction *requests, const struct sigaction *ends)
+{
+	sigaction(SIGUSR1, requests, NULL);
+	sigaction(SIGUSR2, requests, NULL);
+	sigaction(SIGINT, ends, NULL);
+	sigaction(SIGTERM, ends, NULL);
+	sigaction(SIGHUP, ends, NULL);
+}
+
 void signals_catch(struct ringtap_capture *cap)
 {
 	/* No SA_RESTART: a blocked write must come back. */
@@ -58,11 +67,7 @@ void signals_catch(struct ringtap_capture *cap)
 	(void)eventfd_read(event, &earlier);
 	ringtap_break_fd(event);
 	sigaction(SIGALRM, &again, NULL);
-	sigaction(SIGUSR1, &request, NULL);
-	sigaction(SIGUSR2, &request, NULL);
-	sigaction(SIGINT, &end, NULL);
-	sigaction(SIGTERM, &end, NULL);
-	sigaction(SIGHUP, &end, NULL);
+	set_all(&request, &end);
 	/* A closed pipe and a file size limit are errors of the write. */
 	sigaction(SIGPIPE, &ignore, NULL);
 	sigaction(SIGXFSZ, &ignore, NULL);
@@ -81,11 +86,7 @@ void signals_release(void)
 	signals_attached();
 	alarm(0);
 	sigaction(SIGALRM, &ignore, NULL);
-	sigaction(SIGUSR1, &ignore, NULL);
-	sigaction(SIGUSR2, &ignore, NULL);
-	sigaction(SIGINT, &standard, NULL);
-	sigaction(SIGTERM, &standard, NULL);
-	sigaction(SIGHUP, &standard, NULL);
+	set_all(&ignore, &standard);
 }
 
 int signals_count(void)

@@ -191,7 +191,8 @@ void trace_free(struct trace *t)
 	one_app_free(&t->app);
 }
 
-const char *trace_port(const struct trace *t, uint64_t port)
+/* The name of a port; NULL: unknown. Lives as long as the stats. */
+static const char *trace_port(const struct trace *t, uint64_t port)
 {
 	const char *name = NULL;
 

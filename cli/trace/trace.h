@@ -72,8 +72,6 @@ bool trace_in_first_pid_namespace(void);
 /* Takes the last snapshot and removes the hooks. */
 int trace_detach(struct trace *t);
 void trace_free(struct trace *t);
-/* The name of a port; NULL: unknown. Lives as long as the stats. */
-const char *trace_port(const struct trace *t, uint64_t port);
 /* The same as {index, name}. */
 json_t *trace_port_json(const struct trace *t, uint64_t port);
 /* The number in our PID namespace of the application's thread tid; 0: it is gone. */

@@ -67,7 +67,9 @@ uint64_t rt_in_refresh(
 	return mono_ns - in->busy_since_ns > rt_reader_limits.hold_ns ? RT_FOREVER : last_ns;
 }
 
-void rt_in_init(struct rt_in *in, const struct rt_segment *seg, uint32_t source, uint32_t index)
+/* The ring of this index, before anything was read. */
+static void rt_in_init(
+	struct rt_in *in, const struct rt_segment *seg, uint32_t source, uint32_t index)
 {
 	*in = (struct rt_in){.data = seg->data,
 		.order = seg->orders + (size_t)index * seg->h.order_count,

@@ -39,9 +39,6 @@ struct rt_in {
 	struct rt_in *next; /* list of the rings that have records */
 };
 
-/* The ring of this index, before anything was read. */
-void rt_in_init(struct rt_in *in, const struct rt_segment *seg, uint32_t source, uint32_t index);
-
 /* Takes over the rings that threads have begun to use. Those of which it does not know yet will
  * have records of later times only than the clock had before the call. */
 void rt_rings_follow(struct ringtap_capture *cap);

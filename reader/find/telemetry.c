@@ -25,6 +25,8 @@
 #include "ringtap/reader.h"
 #include "reader/tunables.h"
 
+#define ANSWER_MAX 16385 /* bytes of an answer, with its zero */
+
 #define RETRY_MS 10
 
 /* One datagram, zero-terminated. Length or -errno. */
@@ -145,7 +147,7 @@ static int judge(const char *answer, char socket[RT_SOCKET_NAME_MAX], char *err,
 
 int rt_telemetry_wake(const char *app, char socket[RT_SOCKET_NAME_MAX], char *err, size_t errlen)
 {
-	char answer[RT_TELEMETRY_MAX];
+	char answer[ANSWER_MAX];
 	int fd = rt_connect_why(app, RT_TELEMETRY_SOCKET, err, errlen), ret;
 
 	if (fd < 0) {
@@ -173,17 +175,6 @@ int rt_telemetry_wake(const char *app, char socket[RT_SOCKET_NAME_MAX], char *er
 	return judge(answer, socket, err, errlen);
 }
 
-int rt_telemetry_query(const char *app, const char *command, char answer[RT_TELEMETRY_MAX])
-{
-	int fd = rt_connect(app, RT_TELEMETRY_SOCKET), ret;
-
-	if (fd < 0)
-		return fd;
-	ret = ask(app, &fd, command, answer, RT_TELEMETRY_MAX);
-	hang_up(fd);
-	return ret;
-}
-
 static uint32_t peer_of(int fd)
 {
 	struct ucred peer;
@@ -206,8 +197,8 @@ static int request(const char *dir, const char *command, char **answer, uint32_t
 		ret = greet(dir, &fd, greeting, sizeof(greeting));
 		ret = ret < 0 ? ret : 0;
 	} else {
-		*answer = malloc(RT_TELEMETRY_MAX);
-		ret = *answer ? ask(dir, &fd, command, *answer, RT_TELEMETRY_MAX) : -ENOMEM;
+		*answer = malloc(ANSWER_MAX);
+		ret = *answer ? ask(dir, &fd, command, *answer, ANSWER_MAX) : -ENOMEM;
 	}
 	hang_up(fd);
 	return ret;

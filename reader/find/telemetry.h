@@ -12,10 +12,6 @@
  * process is stopped; -EPERM: not trusted; -errno. err has a sentence. */
 int rt_telemetry_wake(const char *app, char socket[RT_SOCKET_NAME_MAX], char *err, size_t errlen);
 
-/* Sends a command; answer becomes its JSON, zero-terminated. 0, or -errno as above. */
-#define RT_TELEMETRY_MAX 16385
-int rt_telemetry_query(const char *app, const char *command, char answer[RT_TELEMETRY_MAX]);
-
 /* The process that listens at the telemetry socket of this name in a folder, which is connected to
  * once while it lives. 1, and *pid, if it is known; 0: none listens; -EPERM: not trusted, the
  * reason is in err. Waits for a greeting only, up to RT_GREETING_MS. */

@@ -101,6 +101,4 @@ void rt_intervals_skip(struct ringtap_monitor *mon);
  * sequence number read afterwards is not older. */
 void rt_copy_words(void *dst, const void *src, size_t bytes);
 
-uint64_t rt_ticks_ns(uint64_t ticks, uint64_t tsc_hz);
-
 #endif

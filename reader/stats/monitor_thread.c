@@ -19,7 +19,7 @@ void rt_copy_words(void *dst, const void *src, size_t bytes)
 		to[i] = rt_load_acquire(&from[i]);
 }
 
-uint64_t rt_ticks_ns(uint64_t ticks, uint64_t tsc_hz)
+static uint64_t rt_ticks_ns(uint64_t ticks, uint64_t tsc_hz)
 {
 	return (uint64_t)((unsigned __int128)ticks * 1000000000u / tsc_hz);
 }
