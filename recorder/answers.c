@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "base/util.h"
 #include "answers.h"
 #include "ask.h"
@@ -38,29 +39,25 @@ static struct answers *find(const struct recorder_answers *r, const char *dir)
 	return NULL;
 }
 
-static void add(struct recorder_answers *r, const struct watched *w)
-{
-	struct answers *more = reallocarray(r->of, r->count + 1, sizeof(*more));
-	struct answers new = {.dir = strdup(w->dir),
-		.app = strdup(w->name),
-		.foreign = w->foreign,
-		.there = true};
-
-	if (more)
-		r->of = more;
-	if (more && new.dir &&new.app) {
-		more[r->count++] = new;
-		return;
-	}
-	free(new.dir);
-	free(new.app);
-}
-
 static void drop(struct answers *a)
 {
 	json_decref(a->list);
 	free(a->dir);
 	free(a->app);
+}
+
+static void add(struct recorder_answers *r, const struct watched *w)
+{
+	struct answers *a = rt_array_add(r->of, r->count);
+
+	if (!a)
+		return;
+	*a = (struct answers){.dir = strdup(w->dir),
+		.app = strdup(w->name),
+		.foreign = w->foreign,
+		.there = true};
+	if (!a->dir || !a->app)
+		drop(&r->of[--r->count]);
 }
 
 /* Which applications there are now. */
