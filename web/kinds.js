@@ -3,7 +3,7 @@
 
 import { colour, faint, ink } from "./colours.js";
 import { Counts, Levels, levelPoints, lowerBound } from "./data.js";
-import { COLUMN, NEAR, INCREMENTS, CountPanel, LevelPanel, Panel, Steps, clipped, decades, hatch, powers, valueAxis } from "./panels.js";
+import { COLUMN, NEAR, INCREMENTS, CountPanel, LevelPanel, Panel, Steps, acrossAt, clipped, decades, hatch, powers, valueAxis } from "./panels.js";
 import { clock, count, duration, value } from "./text.js";
 import { Time } from "./time.js";
 
@@ -86,12 +86,13 @@ class HeatPanel extends Panel {
     super(spec, page);
     spec.counts = spec.counts.map(withZeros);
     this.most = spec.counts.reduce((m, column) => column.reduce((a, b) => Math.max(a, b), m), 0);
-    this.explain([[`${this.spec.name}: the darker, the more`, spec.colour ?? 0]]);
+    this.explain([[`${this.spec.name}: the darker, the more`, spec.colour ?? 0],
+      ...(spec.series ?? []).map((s, k) => [s.name, s.colour ?? k, s.note])]);
   }
   height() { return 190; }
   scale() {
-    const y = this.spec.y_edges;
-    return { distr: this.spec.log ? 3 : 1, range: () => [y[0], y.at(-1)] };
+    const y = this.spec.y_edges, limit = this.spec.limit?.value ?? y[0];
+    return { distr: this.spec.log ? 3 : 1, range: () => [Math.min(y[0], limit), Math.max(y.at(-1), limit)] };
   }
   axis() { return valueAxis(this.spec.unit, this.spec.log); }
   series() { return [{ stroke: "#0000", points: { show: false } }]; }
@@ -108,13 +109,40 @@ class HeatPanel extends Panel {
         u.ctx.fillRect(a, tops[j + 1], Math.max(b - a, 1), Math.max(tops[j] - tops[j + 1], 1));
       });
     }));
+    this.overlay(u);
+    acrossAt(u, this.spec.limit);
     super.over(u);
   }
+  // Values of the columns as steps, and single things as rings.
+  overlay(u) {
+    const { edges_ns: x, series = [], points = [] } = this.spec, scale = devicePixelRatio;
+    clipped(u, () => {
+      u.ctx.lineWidth = 1.5 * scale;
+      series.forEach((s, k) => {
+        u.ctx.strokeStyle = colour(s.colour ?? k);
+        u.ctx.beginPath();
+        s.values.forEach((v, i) => {
+          if (v === null) return;
+          const y = u.valToPos(v, "y", true), a = u.valToPos(x[i], "x", true);
+          if (i && s.values[i - 1] !== null) u.ctx.lineTo(a, y);
+          else u.ctx.moveTo(a, y);
+          u.ctx.lineTo(u.valToPos(x[i + 1], "x", true), y);
+        });
+        u.ctx.stroke();
+      });
+      u.ctx.strokeStyle = ink("ink");
+      for (const [t, v] of points) {
+        u.ctx.beginPath();
+        u.ctx.arc(u.valToPos(t, "x", true), u.valToPos(v, "y", true), 3 * scale, 0, 2 * Math.PI);
+        u.ctx.stroke();
+      }
+    });
+  }
   hover(t, y) {
-    const { edges_ns: x, y_edges, counts, unit } = this.spec, v = this.plot.posToVal(y, "y");
+    const { edges_ns: x, y_edges, counts, unit, series = [] } = this.spec, v = this.plot.posToVal(y, "y");
     const i = lowerBound(x, t + 1e-3) - 1, j = lowerBound(y_edges, v) - 1;
     if (i < 0 || i >= counts.length || j < 0 || j >= counts[i].length) return [];
-    return [`${value(y_edges[j], unit)} to ${value(y_edges[j + 1], unit)}: ${count(counts[i][j])} (of ${duration(x[i + 1] - x[i])})`];
+    return [...series.map((s) => `${s.name}: ${value(s.values[i], unit)}`), `${value(y_edges[j], unit)} to ${value(y_edges[j + 1], unit)}: ${count(counts[i][j])} (of ${duration(x[i + 1] - x[i])})`];
   }
   rows() {
     const { edges_ns: x, y_edges: y, counts } = this.spec;

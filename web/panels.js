@@ -290,6 +290,26 @@ export class CountPanel extends Steps {
   }
 }
 
+// A line across, with its name; nothing without a limit.
+export function acrossAt(u, limit) {
+  const scale = devicePixelRatio;
+  if (!limit) return;
+  clipped(u, () => {
+    const y = u.valToPos(limit.value, "y", true);
+    u.ctx.strokeStyle = u.ctx.fillStyle = ink("event");
+    u.ctx.lineWidth = 1.5 * scale;
+    u.ctx.setLineDash([6 * scale, 4 * scale]);
+    u.ctx.beginPath();
+    u.ctx.moveTo(u.bbox.left, y);
+    u.ctx.lineTo(u.bbox.left + u.bbox.width, y);
+    u.ctx.stroke();
+    u.ctx.font = `${12 * scale}px system-ui, sans-serif`;
+    u.ctx.textAlign = "right";
+    u.ctx.textBaseline = y - u.bbox.top > 16 * scale ? "bottom" : "top";
+    u.ctx.fillText(limit.name.slice(0, 80), u.bbox.left + u.bbox.width - 4 * scale, y - 2 * scale);
+  });
+}
+
 export class LevelPanel extends Steps {
   constructor(spec, page) {
     super(spec, page);
@@ -306,23 +326,7 @@ export class LevelPanel extends Steps {
       (inside ? ` (of ${duration(edges[i + 1] - edges[i])})` : ""));
   }
   over(u) {
-    const { limit } = this.spec, scale = devicePixelRatio;
-    if (limit) {
-      clipped(u, () => {
-        const y = u.valToPos(limit.value, "y", true);
-        u.ctx.strokeStyle = u.ctx.fillStyle = ink("event");
-        u.ctx.lineWidth = 1.5 * scale;
-        u.ctx.setLineDash([6 * scale, 4 * scale]);
-        u.ctx.beginPath();
-        u.ctx.moveTo(u.bbox.left, y);
-        u.ctx.lineTo(u.bbox.left + u.bbox.width, y);
-        u.ctx.stroke();
-        u.ctx.font = `${12 * scale}px system-ui, sans-serif`;
-        u.ctx.textAlign = "right";
-        u.ctx.textBaseline = y - u.bbox.top > 16 * scale ? "bottom" : "top";
-        u.ctx.fillText(limit.name.slice(0, 80), u.bbox.left + u.bbox.width - 4 * scale, y - 2 * scale);
-      });
-    }
+    acrossAt(u, this.spec.limit);
     super.over(u);
   }
   rows() {

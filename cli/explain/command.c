@@ -60,16 +60,25 @@ static const struct option_def options[] = {
 };
 /* clang-format on */
 
+#define INCIDENT_PACKETS "packets.pcapng"
+
+/* What it allocates lives as long as the process. */
 static int add_file(void *ctx, const char *text)
 {
 	struct explain_options *c = ctx;
 	const char **added = rt_array_add(c->files, c->file_count);
+	struct stat st;
+	char *path = NULL;
 
+	/* An incident of ringtap flight. */
+	if (!stat(text, &st) && S_ISDIR(st.st_mode) &&
+		asprintf(&path, "%s/" INCIDENT_PACKETS, text) < 0)
+		added = NULL;
 	if (!added) {
 		message_print("explain: no memory");
 		return -ENOMEM;
 	}
-	*added = text;
+	*added = path ? path : text;
 	return 0;
 }
 

@@ -51,6 +51,10 @@ static const struct option_def options[] = {
 		"there is room for them. If --buffer is used up earlier, less is kept, and incidents "
 		"say so (default: what --buffer holds)"},
 	SAMPLE_OPTION(struct flight_config, sample),
+	{TO(ids), OPTION_FLAG, 0, "ids", NULL, NULL, 0, 0,
+		"Give received packets an id, which records of sent ones have as well (epb_packetid): "
+		"the page names the slow packets and those that were not sent, and ringtap explain "
+		"reads the incident (default where --on has a latency)"},
 	{.kind = OPTION_HEADING, .help = "When to write an incident"},
 	{OPTION_SET(OPT_ON), OPTION_TEXT, 0, "on", "CONDITION", TRIGGER_NAMES, 0, 0,
 		"Write an incident when this happens; may be given several times. Packets that "
@@ -200,13 +204,31 @@ static int operand(void *ctx, const char *text)
 	return 0;
 }
 
+static bool requests_ids(const struct flight_config *c)
+{
+	bool ids = c->ids;
+
+	/* Received packets get them. */
+	for (unsigned i = 0; i < c->trigger_count && c->directions == (RINGTAP_RX | RINGTAP_TX);
+		i++)
+		ids |= c->triggers[i].kind >= TRIGGER_LATENCY &&
+		       c->triggers[i].kind <= TRIGGER_P999;
+	return ids;
+}
+
 static int configure(struct capture_config *r, const struct flight_config *c)
 {
+	if (c->ids && !(c->directions & RINGTAP_RX)) {
+		message_print("flight: --ids: packets get their ids when they are received; leave "
+			      "out --direction tx");
+		return -EINVAL;
+	}
 	capture_config_init(r, "flight");
 	r->attach = c->attach;
 	r->options.buffer_size = c->buffer;
 	r->options.sample = c->sample;
 	r->defaults.filter = c->filter;
+	r->options.ids = requests_ids(c) ? RINGTAP_IDS : 0;
 	r->defaults.snaplen = c->snaplen ? c->snaplen : RINGTAP_SNAPLEN_MAX;
 	r->defaults.directions = c->directions;
 	r->defaults.queue = c->queue;

@@ -16,6 +16,7 @@
 #include "file_counts.h"
 #include "flight.h"
 #include "packet_rows.h"
+#include "passages.h"
 
 #define FLOWS_MAX 16384
 
@@ -67,6 +68,7 @@ static void count(struct incident *i, const struct block *b)
 	i->last_ns = ns;
 	headers_read(&h, b->linktype, b->data, b->captured);
 	packet_rows_add(i->rows, b, &h);
+	passages_add(i->passages, b, &h, i->counted);
 	if (i->flows)
 		flows_add(i->flows, &h, b->length, sent);
 }
@@ -140,6 +142,7 @@ int file_count(struct incident *i)
 	/* NULL: the reports have none. */
 	i->flows = flows_new(FLOWS_MAX);
 	i->rows = packet_rows_new(i->event.to_ns);
+	i->passages = passages_new(i->from_ns, i->to_ns);
 	make_steps(i);
 	ret = i->if_packets && i->if_lost ? count_file(i, fd) : -ENOMEM;
 	/* After an error the disk may be full. */

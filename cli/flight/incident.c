@@ -17,6 +17,7 @@
 #include "folder.h"
 #include "packet_rows.h"
 #include "packets.h"
+#include "passages.h"
 #include "reports.h"
 
 static void incident_free(struct incident *i)
@@ -29,6 +30,7 @@ static void incident_free(struct incident *i)
 	free(i->if_lost);
 	flows_free(i->flows);
 	packet_rows_free(i->rows);
+	passages_free(i->passages);
 	for (int k = 0; k < INCIDENT_CURVES; k++)
 		free(i->steps[k]);
 	if (i->folder_fd >= 0)

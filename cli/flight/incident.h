@@ -16,6 +16,7 @@
 
 struct flight;
 struct packet_rows;
+struct passages;
 
 /* An incident that is over. */
 struct finished {
@@ -41,6 +42,7 @@ struct incident {
 	uint64_t *if_packets, *if_lost;               /* by interface, file.interfaces of them */
 	struct flows *flows;                          /* NULL: no memory */
 	struct packet_rows *rows;                     /* NULL: no memory */
+	struct passages *passages;                    /* the same */
 	uint64_t step_ns;                             /* the last step may be shorter */
 	uint32_t step_count, *steps[INCIDENT_CURVES]; /* packets in each; NULL: no memory */
 	bool marked;

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "folder.h"
 #include "history.h"
 #include "packet_rows.h"
+#include "passages.h"
 #include "view.h"
 
 /* What to do next depends on the condition. */
@@ -224,6 +226,7 @@ static void add_event(struct view *v, const struct incident *i)
 json_t *incident_view(
 	const struct incident *i, unsigned first, unsigned last, const struct diagnosis *d)
 {
+	struct lane_bars bars = {0};
 	struct view v;
 
 	view_begin(&v, "flight", i->name, i->from_ns, i->to_ns);
@@ -232,13 +235,15 @@ json_t *incident_view(
 	add_missing(&v, i);
 	add_findings(&v, i, d);
 	if (first < last)
-		view_threads(&v, i, first, last);
+		view_threads(&v, i, first, last, &bars);
 	view_packets(&v, i);
 	if (first < last) {
 		view_ports(&v, i, first, last);
 		view_latency(&v, i, first, last);
 		view_pools(&v, i, first, last);
 	}
+	passages_view(i, first < last ? i->f->history[last] : NULL, &v, &bars);
+	free(bars.of);
 	flow_report_view(i, &v);
 	packet_rows_view(i->rows, &v);
 	return v.document;

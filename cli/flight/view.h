@@ -15,8 +15,16 @@ json_t *incident_view(
 
 /* ---- its parts */
 
+/* Bars of the lanes, by thread of the last snapshot (NULL: it has none), and their states. They
+ * belong to the document; the caller frees the array. */
+struct lane_bars {
+	json_t **of, *states;
+	uint32_t count;
+};
+
 /* What each thread did. */
-void view_threads(struct view *v, const struct incident *i, unsigned first, unsigned last);
+void view_threads(struct view *v, const struct incident *i, unsigned first, unsigned last,
+	struct lane_bars *bars);
 /* Packets in the file, what ports lost, latencies, mempools. */
 void view_packets(struct view *v, const struct incident *i);
 void view_ports(struct view *v, const struct incident *i, unsigned first, unsigned last);

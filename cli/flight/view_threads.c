@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "base/util.h"
@@ -214,7 +215,7 @@ static void add_activity(void *ctx, const struct activity *a)
 
 /* ---- lanes */
 
-static void add_states(json_t *panel)
+static json_t *add_states(json_t *panel)
 {
 	json_t *list = json_array();
 
@@ -227,6 +228,7 @@ static void add_states(json_t *panel)
 		json_array_append_new(list, s);
 	}
 	json_object_set_new(panel, "states", list);
+	return list;
 }
 
 static void add_missing(void *ctx, const struct interval_loss *loss)
@@ -324,7 +326,8 @@ static void add_limits(json_t *panel, const struct incident *i, unsigned first)
 	view_panel_note(panel, text);
 }
 
-void view_threads(struct view *v, const struct incident *i, unsigned first, unsigned last)
+void view_threads(struct view *v, const struct incident *i, unsigned first, unsigned last,
+	struct lane_bars *bars)
 {
 	const struct ringtap_snapshot *s = i->f->history[last];
 	struct lanes l = {.v = v, .i = i, .first = first, .last = last, .count = s->thread_count};
@@ -344,7 +347,11 @@ void view_threads(struct view *v, const struct incident *i, unsigned first, unsi
 	add_limits(panel, i, first);
 	if (!(s->collectors & RINGTAP_GAPS))
 		view_panel_note(panel, "Gaps were not recorded: their collector is off.");
-	add_states(panel);
+	bars->states = add_states(panel);
+	bars->of = calloc(l.count + 1, sizeof(*bars->of));
+	bars->count = bars->of ? l.count : 0;
+	if (bars->of)
+		memcpy(bars->of, l.intervals, l.count * sizeof(*bars->of));
 	add_lanes(&l, panel);
 	free(l.intervals);
 	free(l.off);

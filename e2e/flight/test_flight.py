@@ -3,6 +3,7 @@
 window holds the packets of its time, each of them, and no other."""
 
 import itertools
+import re
 import resource
 import signal
 import stat
@@ -287,6 +288,29 @@ def test_a_pool_that_runs_empty(testpmd, keep):
     assert "the mempool is exhausted" in (verdict.folder / "doctor.txt").read_text()
 
 
+def check_the_slow_packets(incident):
+    """The page names those of the burst, by their frames, and the gap that their thread had meanwhile."""
+    packets = incident.file.packets
+    took = {}
+    for p in packets:
+        first = took.setdefault(p.id, [p.ns, None])
+        if p.direction == pcapng.TX and first[1] is None:
+            first[1] = p.ns - first[0]
+    rows = flight.panel(incident, "slow")["rows"]
+    assert len(rows) == sum(ns is not None and ns > 200e6 for _received, ns in took.values()) >= 32
+    for received, sent, latency, at, *_port, _thread, _decoded, meanwhile in rows:
+        a, b = packets[received - 1], packets[sent - 1]
+        assert a.id == b.id and a.direction == pcapng.RX and b.direction == pcapng.TX
+        assert latency == b.ns - a.ns > 200e6 and at == a.ns - incident.at("from")
+        assert meanwhile.startswith("gap"), meanwhile
+    heat = flight.panel(incident, "passages")
+    assert sum(n for column in heat["counts"] for n in column if n > 0) == sum(
+        ns is not None for _r, ns in took.values()
+    )
+    assert len(heat["points"]) == len(rows) and heat["limit"]["value"] == 200e6
+    assert re.search(r"received +1,664 +with an id", check([RINGTAP, "explain", incident.folder]))
+
+
 def test_a_slow_packet(plugin, closing, keep):
     """One burst of 50 takes 300 ms, the others microseconds, or as long as the thread has no CPU: the 99th percentile of
     a second has it, the 50th has not."""
@@ -296,7 +320,7 @@ def test_a_slow_packet(plugin, closing, keep):
         "--before",
         "10s",
         "--after",
-        "1ms",
+        "500ms",
         "--cooldown",
         "1h",
         "--on",
@@ -325,6 +349,7 @@ def test_a_slow_packet(plugin, closing, keep):
     assert percentile.at("event_to") - percentile.at("event_from") > 0.97e9
     for incident in slow, percentile:
         assert len(incident.file.packets) >= 2 * 50 * 32
+        check_the_slow_packets(incident)
     assert "Compare gaps and latency: a gap delays all packets" in flight.advice(slow)
 
 

@@ -4,6 +4,7 @@
 import copy
 import itertools
 import json
+import math
 
 import jsonschema
 import pytest
@@ -98,6 +99,9 @@ def document(name="my-app", rows=500):
                 "edges_ns": [0, 500 * MS, 1000 * MS, 1500 * MS],
                 "y_edges": [1000, 2000, 4000, 8000],
                 "counts": [[1, 5, 0], [100, 4, 1], [-2, 3]],
+                "series": [{"name": name, "values": [1500, None, 6000], "colour": 2}],
+                "points": [[STALL_END, 7000]],
+                "limit": {"name": name, "value": 5000},
             },
             {
                 "kind": "spread",
@@ -358,6 +362,27 @@ def test_points(shown):
     left, top, width, height = shown.box("points")
     shown.mouse("mouseMoved", left + 0.25 * width, top + 0.5 * height)
     assert shown.ask("document.getElementById('tip').lastChild.textContent") == "my-app: 1 MiB"
+
+
+def test_what_lies_over_a_heat_map(shown):
+    """The steps of a percentile, the threshold, and a ring around a single packet."""
+    pixels = shown.pixels("heat")
+    height, width = len(pixels), len(pixels[0])
+
+    def row_of(value):
+        return round((1 - math.log(value / 1000) / math.log(8)) * (height - 1))
+
+    def has(colour, value, ms):
+        rows = pixels[max(0, row_of(value) - 3) : row_of(value) + 4]
+        x = round(ms / 1500 * (width - 1))
+        return any(math.dist(pixel, colour) < 60 for row in rows for pixel in row[max(0, x - 3) : x + 4])
+
+    green = (0x00, 0x9E, 0x73)
+    assert has(green, 1500, 300) and has(green, 6000, 1200) and not any(has(green, v, 750) for v in (1500, 3000, 6000))
+    assert not has(green, 6000, 300) and not has(green, 1500, 1200)
+    text = shown.pixels("heat")[row_of(7000)][round(736 / 1500 * (width - 1)) + 2 :][:4]
+    assert any(sum(p) < 3 * 0x90 for p in text)
+    assert any(line.startswith("my-app: ") and "us" in line for line in shown.hover("heat", 300 * MS, below=0.95))
 
 
 def test_dark_and_light(shown):
