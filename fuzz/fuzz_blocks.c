@@ -15,9 +15,12 @@ static void take_packet(struct flows *flows, const struct block *b)
 	char text[FLOW_TEXT];
 	struct flow_key k;
 	struct headers h;
+	uint32_t vni;
 	uint8_t *copy = malloc(b->captured + 1);
 
 	memcpy(copy, b->data, b->captured);
+	if (headers_inner(&h, &vni, b->linktype, copy, b->captured) > TUNNELS_MAX)
+		abort();
 	headers_read(&h, b->linktype, copy, b->captured);
 	flows_add(flows, &h, b->length, b->direction == DIRECTION_TX);
 	flow_key_of(&k, 0, &h);

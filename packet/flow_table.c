@@ -76,16 +76,50 @@ static uint32_t add(struct flow_table *t, const struct flow_key *k, uint32_t has
 	return t->count++;
 }
 
-uint32_t flow_table_get(struct flow_table *t, const struct flow_key *k)
+static uint32_t hash_of(const struct flow_table *t, const struct flow_key *k)
 {
-	uint32_t hash = hash_short(hash_words(&t->secret, k, sizeof(*k) / 8)), index;
+	return hash_short(hash_words(&t->secret, k, sizeof(*k) / 8));
+}
 
+void flow_table_filter(
+	struct flow_table *t, bool (*keep)(const void *ctx, const void *item), const void *ctx)
+{
+	uint32_t count = t->count;
+
+	flow_table_clear(t);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct flow_key *item = flow_table_at(t, i);
+
+		if (!keep(ctx, item))
+			continue;
+		if (i != t->count)
+			memcpy(flow_table_at(t, t->count), item, t->size);
+		put_slot(t, (struct flow_slot){hash_of(t, item), t->count++});
+	}
+}
+
+static uint32_t find(const struct flow_table *t, const struct flow_key *k, uint32_t hash)
+{
 	for (uint32_t i = hash; t->slots[i & (t->slot_count - 1)].hash; i++) {
 		const struct flow_slot *s = &t->slots[i & (t->slot_count - 1)];
 
 		if (s->hash == hash && !memcmp(flow_table_at(t, s->index), k, sizeof(*k)))
 			return s->index;
 	}
+	return FLOW_NONE;
+}
+
+uint32_t flow_table_find(const struct flow_table *t, const struct flow_key *k)
+{
+	return find(t, k, hash_of(t, k));
+}
+
+uint32_t flow_table_get(struct flow_table *t, const struct flow_key *k)
+{
+	uint32_t hash = hash_of(t, k), index = find(t, k, hash);
+
+	if (index != FLOW_NONE)
+		return index;
 	index = add(t, k, hash);
 	t->no_room += index == FLOW_NONE;
 	return index;

@@ -29,6 +29,12 @@ void flow_table_clear(struct flow_table *t);
 /* The item of this key, zeroed but for the key if it is new. FLOW_NONE: there is no room. */
 uint32_t flow_table_get(struct flow_table *t, const struct flow_key *k);
 
+/* The same without adding. */
+uint32_t flow_table_find(const struct flow_table *t, const struct flow_key *k);
+/* Removes the items of which keep() is false. Those that stay get other indices. */
+void flow_table_filter(
+	struct flow_table *t, bool (*keep)(const void *ctx, const void *item), const void *ctx);
+
 static inline void *flow_table_at(const struct flow_table *t, uint32_t index)
 {
 	return t->chunks[index / FLOW_CHUNK] + index % FLOW_CHUNK * t->size;

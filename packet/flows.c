@@ -9,7 +9,6 @@ struct flows {
 	struct flow_table table; /* struct flow */
 	uint64_t error;
 	const struct flow **sorted; /* max entries */
-	struct flow *kept;          /* max / 2 entries, for forget_half() */
 };
 
 struct flows *flows_new(uint32_t max)
@@ -21,8 +20,7 @@ struct flows *flows_new(uint32_t max)
 		return NULL;
 	ret = flow_table_init(&f->table, sizeof(struct flow), max);
 	f->sorted = calloc(max, sizeof(*f->sorted));
-	f->kept = calloc(max / 2 + 1, sizeof(*f->kept));
-	if (!ret && f->sorted && f->kept)
+	if (!ret && f->sorted)
 		return f;
 	flows_free(f);
 	return NULL;
@@ -34,7 +32,6 @@ void flows_free(struct flows *f)
 		return;
 	flow_table_free(&f->table);
 	free(f->sorted);
-	free(f->kept);
 	free(f);
 }
 
@@ -68,20 +65,20 @@ static size_t sort(struct flows *f, enum flow_order order)
 	return f->table.count;
 }
 
-/* Keeps the larger half. An evicted flow that reappears starts from zero. */
+static bool is_larger(const void *packets, const void *flow)
+{
+	return total(flow) > *(const uint64_t *)packets;
+}
+
+/* Keeps the larger half, or less of equal ones. An evicted flow that reappears starts from zero. */
 static void forget_half(struct flows *f)
 {
 	size_t keep = sort(f, FLOWS_BY_PACKETS) / 2;
 
-	f->error += f->table.count ? total(f->sorted[keep]) : 0;
-	for (size_t i = 0; i < keep; i++)
-		f->kept[i] = *f->sorted[i];
-	flow_table_clear(&f->table);
-	for (size_t i = 0; i < keep; i++) {
-		uint32_t at = flow_table_get(&f->table, &f->kept[i].key);
+	uint64_t most = f->table.count ? total(f->sorted[keep]) : 0;
 
-		memcpy(flow_table_at(&f->table, at), &f->kept[i], sizeof(f->kept[i]));
-	}
+	f->error += most;
+	flow_table_filter(&f->table, is_larger, &most);
 }
 
 void flows_add(struct flows *f, const struct headers *h, uint32_t length, int sent)

@@ -28,6 +28,8 @@ static void take_ip(struct headers *h, const struct ip *ip)
 	h->src_port = be16(ports);
 	h->dst_port = be16(ports + 2);
 	h->flags |= HAS_PORTS;
+	if (ip->protocol == IPPROTO_TCP && ip->captured > 13)
+		h->tcp_flags = ip->p[13];
 }
 
 static void take_arp(struct headers *h, const uint8_t *p)
@@ -37,30 +39,125 @@ static void take_arp(struct headers *h, const uint8_t *p)
 	h->flags |= HAS_ARP;
 }
 
-void headers_read(struct headers *h, uint16_t linktype, const uint8_t *data, size_t len)
+/* What is behind an EtherType. True: *ip is there. */
+static bool read_network(struct headers *h, uint16_t type, struct rest *r, struct ip *ip)
 {
-	struct rest r = {data, len, len};
-	struct link_type l = {0};
-	const uint8_t *p = linktype == LINKTYPE_ETHERNET ? rest_take(&r, 12) : NULL;
-	struct ip ip;
+	h->type = type;
+	h->flags |= HAS_TYPE;
+	if (layer_ip(ip, type, r)) {
+		take_ip(h, ip);
+		return true;
+	}
+	if (type == TYPE_ARP && r->len >= ARP_BYTES && layer_is_arp(r))
+		take_arp(h, r->p);
+	return false;
+}
 
-	*h = (struct headers){0};
+static bool read_frame(struct headers *h, struct rest *r, struct ip *ip)
+{
+	const uint8_t *p = rest_take(r, 12);
+	struct link_type l = {0};
+
 	if (!p)
-		return;
+		return false;
 	memcpy(h->dst_mac, p, 6);
 	memcpy(h->src_mac, p + 6, 6);
 	h->flags = HAS_MAC;
-	layer_type(&l, &r);
+	layer_type(&l, r);
 	h->vlans = l.vlans;
 	memcpy(h->tci, l.tci, sizeof(h->tci));
-	if (!l.has_type)
-		return;
-	h->type = l.type;
-	h->flags |= HAS_TYPE;
-	if (layer_ip(&ip, h->type, &r))
-		take_ip(h, &ip);
-	else if (h->type == TYPE_ARP && r.len >= ARP_BYTES && layer_is_arp(&r))
-		take_arp(h, r.p);
+	return l.has_type && read_network(h, l.type, r, ip);
+}
+
+void headers_read(struct headers *h, uint16_t linktype, const uint8_t *data, size_t len)
+{
+	struct rest r = {data, len, len};
+	struct ip ip;
+
+	*h = (struct headers){0};
+	if (linktype == LINKTYPE_ETHERNET)
+		read_frame(h, &r, &ip);
+}
+
+/* ---- tunnels ---- */
+
+enum { TYPE_FRAME = 0x6558, PORT_VXLAN = 4789, PORT_GENEVE = 6081 };
+
+/* RFC 7348, RFC 8926: UDP 8 | flags or length of options 1 | 1 | type of GENEVE 2 | VNI 3 | 1. */
+static bool enter_udp(struct rest *r, uint16_t *type, uint32_t *vni)
+{
+	const uint8_t *p = rest_take(r, 16);
+	bool vxlan = p && be16(p + 2) == PORT_VXLAN && p[8] & 8;
+
+	if (!vxlan && (!p || be16(p + 2) != PORT_GENEVE || p[8] >> 6))
+		return false;
+	*type = vxlan ? TYPE_FRAME : be16(p + 10);
+	*vni = be32(p + 12) >> 8;
+	return vxlan || rest_take(r, (p[8] & 63) * 4u);
+}
+
+/* RFC 2784, RFC 2890: flags 2 | type 2 | checksum 4, key 4, sequence number 4, each by its flag. */
+static bool enter_gre(struct rest *r, uint16_t *type, uint32_t *vni)
+{
+	const uint8_t *p = rest_take(r, 4), *key;
+
+	if (!p || be16(p) & 0x4007)
+		return false;
+	*type = be16(p + 2);
+	if (p[0] & 0x80 && !rest_take(r, 4))
+		return false;
+	if (p[0] & 0x20) {
+		key = rest_take(r, 4);
+		if (!key)
+			return false;
+		*vni = *type == TYPE_FRAME ? be32(key) >> 8 : be32(key) & 0xffffff;
+	}
+	return !(p[0] & 0x10) || rest_take(r, 4);
+}
+
+static bool enter(const struct ip *ip, struct rest *r, uint16_t *type, uint32_t *vni)
+{
+	if (!ip->whole || ip->fragment & FRAGMENT_OFFSET)
+		return false;
+	*r = (struct rest){ip->p, ip->captured, ip->wire};
+	switch (ip->protocol) {
+	case IPPROTO_UDP: return enter_udp(r, type, vni);
+	case IPPROTO_GRE: return enter_gre(r, type, vni);
+	case IPPROTO_IPIP: *type = TYPE_IP; return true;
+	case IPPROTO_IPV6: *type = TYPE_IPV6; return true;
+	default: return false;
+	}
+}
+
+unsigned headers_inner(
+	struct headers *h, uint32_t *vni, uint16_t linktype, const uint8_t *data, size_t len)
+{
+	struct rest r = {data, len, len};
+	uint16_t type = TYPE_FRAME;
+	unsigned tunnels = 0;
+	struct ip ip;
+
+	*vni = 0;
+	*h = (struct headers){0};
+	if (linktype != LINKTYPE_ETHERNET || !read_frame(h, &r, &ip))
+		return 0;
+	for (; tunnels < TUNNELS_MAX; tunnels++) {
+		struct headers inner = {0};
+		uint32_t number = *vni;
+		bool is_ip;
+
+		if (!enter(&ip, &r, &type, &number))
+			break;
+		is_ip = type == TYPE_FRAME ? read_frame(&inner, &r, &ip)
+					   : read_network(&inner, type, &r, &ip);
+		if (!(inner.flags & (HAS_MAC | HAS_IP))) /* cut off: the tunnel itself counts */
+			break;
+		*vni = number;
+		*h = inner;
+		if (!is_ip)
+			return tunnels + 1;
+	}
+	return tunnels;
 }
 
 /* ---- as text ---- */

@@ -24,12 +24,19 @@ struct headers {
 	uint16_t type; /* host byte order, as the following */
 	uint8_t version, tos, ttl, protocol;
 	uint16_t src_port, dst_port;
+	uint8_t tcp_flags;        /* TCP only; 0 where they are cut off */
 	uint8_t src[16], dst[16]; /* IPv4: the first 4 bytes */
 };
 
 enum { LINKTYPE_ETHERNET = 1 };
 /* Reads Ethernet frames; of other link types nothing. */
 void headers_read(struct headers *h, uint16_t linktype, const uint8_t *data, size_t len);
+
+/* The headers inside of all tunnels: VXLAN, GENEVE, GRE and IP in IP, at most TUNNELS_MAX of them,
+ * one in the other. Returns how many there were. *vni: that of the last one that has any. */
+#define TUNNELS_MAX 4u
+unsigned headers_inner(
+	struct headers *h, uint32_t *vni, uint16_t linktype, const uint8_t *data, size_t len);
 
 #define HEADERS_TEXT 160
 /* "192.0.2.1:53 > 198.51.100.7:4242 UDP". Returns buf. */
