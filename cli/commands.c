@@ -14,6 +14,7 @@ const struct command *const commands[] = {
 	&cmd_host,
 	&cmd_top,
 	&cmd_web,
+	&cmd_flows,
 	&cmd_doctor,
 	&cmd_latency,
 	&cmd_drops,

@@ -290,6 +290,17 @@ static const struct misuse of_drops[] = {
 	{"drops --buffer 1K", "drops: --buffer 1K: out of range; give 64K to 64G"},
 };
 
+static const struct misuse of_flows[] = {
+	{"flows ''", "flows: '': empty, or one too many; see 'ringtap"},
+	{"flows --sample 3", "flows: --sample 3: not a power of two; give 2, 4, 8 and so on"},
+	{"flows --sample 0", "flows: --sample 0: out of range; give 1 to 16777216"},
+	{"flows --by latency", "flows: --by latency: latencies need ids; add --ids"},
+	{"flows --view x", "flows: --view x: unknown"},
+	{"flows -f foo,bar", "flows: -f foo,bar: "},
+	{"flows --flows 3", "flows: --flows 3: out of range"},
+	{"flows --limit 0", "flows: --limit 0: out of range"},
+};
+
 static const struct misuse of_held[] = {
 	{"held ''", "held: '': empty, or one too many; see 'ringtap"},
 	{"held --older x",
@@ -415,6 +426,7 @@ REFUSED_BY(doctor)
 REFUSED_BY(latency)
 REFUSED_BY(memory)
 REFUSED_BY(drops)
+REFUSED_BY(flows)
 REFUSED_BY(held)
 REFUSED_BY(export)
 REFUSED_BY(trace)
@@ -449,7 +461,7 @@ static void every_command_is_here(void **state)
 {
 	static const char *const names[] = {"list", "attach", "detach", "record", "explain",
 		"archive", "flight", "run", "host", "top", "web", "doctor", "latency", "memory",
-		"drops", "held", "export", "trace"};
+		"drops", "flows", "held", "export", "trace"};
 	size_t count = 0;
 
 	while (commands[count])
@@ -570,6 +582,7 @@ int main(void)
 		cmocka_unit_test(misuse_of_latency),
 		cmocka_unit_test(misuse_of_memory),
 		cmocka_unit_test(misuse_of_drops),
+		cmocka_unit_test(misuse_of_flows),
 		cmocka_unit_test(misuse_of_held),
 		cmocka_unit_test(misuse_of_export),
 		cmocka_unit_test(misuse_of_trace),

@@ -34,19 +34,36 @@ static int attach(struct fates_session *s)
 		.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX, .snaplen = s->snaplen};
 	const struct ringtap_capture_options o = {
 		.size = sizeof(o), .buffer_size = s->buffer_size, .fates = true};
+	int ret = ringtap_capture_attach(s->cap, s->app.dir, &all, 1, &o);
+
+	if (ret)
+		print_not_attached(s->command, s->app.name, ret, ringtap_capture_error(s->cap));
+	return ret;
+}
+
+static int create(struct fates_session *s)
+{
 	int ret = ringtap_capture_create(&s->cap, NULL);
 
 	if (!ret)
 		ret = ringtap_packets_create(&s->walk);
-	if (ret) {
-		message_print("%s: starting: %s", s->command, strerror(-ret));
-		return ret;
-	}
-	ringtap_packets_fields(s->walk, RINGTAP_FIELDS_ALL);
-	ret = ringtap_capture_attach(s->cap, s->app.dir, &all, 1, &o);
 	if (ret)
-		print_not_attached(s->command, s->app.name, ret, ringtap_capture_error(s->cap));
+		message_print("%s: starting: %s", s->command, strerror(-ret));
+	else
+		ringtap_packets_fields(s->walk, RINGTAP_FIELDS_ALL);
 	return ret;
+}
+
+/* Statistics would cost the application something for each burst. */
+static void name_only(struct fates_session *s)
+{
+	struct ringtap_conn *conn;
+
+	s->info.size = sizeof(s->info);
+	if (!ringtap_conn_open(&conn, s->app.dir, NULL, NULL, 0)) {
+		(void)ringtap_conn_app(conn, &s->info);
+		ringtap_conn_close(conn);
+	}
 }
 
 /* Statistics are an addition: without them their columns are empty. */
@@ -69,9 +86,13 @@ int fates_begin(struct fates_session *s)
 
 	if (ret)
 		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
-	if (check_port(s) || attach(s))
+	if (check_port(s) || create(s) || (s->attach ? s->attach(s) : attach(s)))
 		return STATUS_FAILED;
-	watch(s); /* first: attaching to statistics takes long, and both count the same time */
+	/* First: attaching to statistics takes long, and both count the same time. */
+	if (s->attach)
+		name_only(s);
+	else
+		watch(s);
 	ret = ringtap_capture_start(s->cap);
 	if (ret) {
 		print_not_attached(s->command, s->app.name, ret, ringtap_capture_error(s->cap));
@@ -111,7 +132,7 @@ static int take_run(struct fates_session *s, const struct ringtap_run *run)
 	ringtap_packets_start(s->walk, run);
 	while ((p = ringtap_packet_next(s->walk))) {
 		if (p->interface != last)
-			included = fates_includes(s, p->interface);
+			included = s->attach || fates_includes(s, p->interface);
 		last = p->interface;
 		if (included)
 			s->take(s->ctx, p);
@@ -181,6 +202,8 @@ int fates_read(struct fates_session *s)
 	struct ringtap_snapshot *now = NULL;
 	int ret;
 
+	if (s->attach)
+		return 0;
 	ringtap_fates_free(s->fates);
 	ret = ringtap_fates_read(s->cap, 0, &s->fates);
 	if (ret) {

@@ -21,6 +21,9 @@ struct fates_session {
 	/* A packet that was not offered. */
 	void (*take)(void *ctx, const struct ringtap_packet *p);
 	void *ctx;
+	/* Attaches cap to what it captures instead, packets without fates and statistics: 0, or
+	 * -errno after printing why. NULL: a session of fates. */
+	int (*attach)(struct fates_session *s);
 
 	struct one_app app; /* attach is the caller's */
 	struct ringtap_app_info info;

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "cli/commands.h"
+#include "common/array.h"
+#include "common/proto.h"
+#include "flows.h"
+#include "target/capture_config.h"
+
+#define ROWS_DEFAULT   20
+#define FLOWS_DEFAULT  (1u << 20)
+#define SNAPLEN        128 /* bytes: headers, with tags and options */
+#define SNAPLEN_TUNNEL 256
+
+enum { OPT_DIRECTION = 1 };
+
+#define TO(field) OPTION_TO(struct flows_command, field)
+
+/* clang-format off: it would break the texts at odd places */
+static const struct option_def options[] = {
+	{.kind = OPTION_HEADING, .help = "What to show"},
+	FATES_OPTION_ATTACH,
+	{TO(by), OPTION_CHOICE, 0, "view", "WHAT", LEDGER_VIEWS, 0, 0,
+		"Count packets by WHAT they have in common: 5-tuple (the default: addresses, ports, "
+		"protocol and VLAN, in one direction), host, pair (of hosts), port (the lower one), "
+		"protocol, vlan, vni (of VXLAN, GENEVE and GRE), inner (the 5-tuple inside of "
+		"tunnels), dscp, mac, or queue"},
+	{TO(order), OPTION_CHOICE, 0, "by", "packets|bytes|latency", LEDGER_ORDERS, 0, 0,
+		"Order of the table (default: packets); latency needs --ids"},
+	{TO(rows), OPTION_NUMBER, 0, "limit", "N", NULL, 1, FLOWS_ROWS_MAX,
+		"Show the N largest (default: 20)"},
+	{TO(request.expression), OPTION_TEXT, 'f', "filter", "FILTER", NULL, 0, 0,
+		"Only packets that match this libpcap expression, see pcap-filter(7); it runs in "
+		"the application"},
+	{OPTION_SET(OPT_DIRECTION), OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
+		"Received packets (the default), sent packets, or both: without --ids, a packet that "
+		"is forwarded counts twice then"},
+	{TO(request.ids), OPTION_FLAG, 0, "ids", NULL, NULL, 0, 0,
+		"Give received packets ids, so that a forwarded packet counts once, with its way and "
+		"its latency; both directions by default"},
+	{.kind = OPTION_HEADING, .help = "How to capture"},
+	{TO(request.sample), OPTION_NUMBER, 0, "sample", "N", NULL, 1, RT_SAMPLE_MAX,
+		"Count one of N packets, N a power of two, at random and before the filter; 1: all "
+		"(default: by the rate, so that at most 500,000 packets/s are copied)"},
+	{TO(most), OPTION_NUMBER, 0, "flows", "N", NULL, 16, 1u << 26,
+		"Keep at most N entries, then forget those with the fewest packets (default: 1M)"},
+	FATES_OPTION_BUFFER,
+	FATES_OPTIONS_WHEN,
+	FATES_OPTION_JSON,
+};
+/* clang-format on */
+
+static int set(void *ctx, int id, const struct option_value *v)
+{
+	static const unsigned directions[] = {RINGTAP_RX, RINGTAP_TX, RINGTAP_RX | RINGTAP_TX};
+
+	((struct flows_command *)ctx)->request.directions = directions[v->number];
+	return 0;
+}
+
+static uint16_t linktype(struct flows_command *c, uint32_t interface)
+{
+	struct ringtap_interface info = {.size = sizeof(info)};
+
+	while (c->linktype_count <= interface) {
+		uint16_t *next = rt_array_add(c->linktypes, c->linktype_count);
+
+		if (!next)
+			return 0;
+		*next = 0;
+	}
+	if (!c->linktypes[interface] && !ringtap_capture_interface(c->view.s.cap, interface, &info))
+		c->linktypes[interface] = info.linktype;
+	return c->linktypes[interface];
+}
+
+static void take(void *ctx, const struct ringtap_packet *p)
+{
+	struct flows_command *c = ctx;
+
+	ledger_add(&c->ledger, p, linktype(c, p->interface));
+}
+
+static int attach(struct fates_session *s)
+{
+	struct flows_command *c = s->ctx;
+
+	return flows_attach(s, &c->request);
+}
+
+static int reading(void *ctx, bool final)
+{
+	((struct flows_command *)ctx)->final = final;
+	return 0;
+}
+
+static void mark(void *ctx)
+{
+	ledger_mark(&((struct flows_command *)ctx)->ledger);
+}
+
+static int begin(struct flows_command *c)
+{
+	char err[256];
+
+	if (sample_check("flows", c->request.sample))
+		return STATUS_USAGE;
+	if (c->order == LEDGER_BY_LATENCY && !c->request.ids) {
+		message_print("flows: --by latency: latencies need ids; add --ids");
+		return STATUS_USAGE;
+	}
+	if (filter_compile(&c->request.filter, c->request.expression, FILTER_TAGS_ANY,
+		    RINGTAP_LINKTYPE_ETHERNET, err, sizeof(err))) {
+		message_print("flows: -f %s: %s", c->request.expression, err);
+		return STATUS_USAGE;
+	}
+	c->view.s.snaplen = c->by == LEDGER_VNI || c->by == LEDGER_INNER ? SNAPLEN_TUNNEL : SNAPLEN;
+	if (ledger_init(&c->ledger, c->by, c->most, c->request.ids)) {
+		message_print("flows: not enough memory");
+		return STATUS_FAILED;
+	}
+	return STATUS_OK;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct flows_command c = {
+		.view = {.s = {.command = "flows", .take = take, .attach = attach, .ctx = &c},
+			.reading = reading,
+			.text = flows_text,
+			.document = flows_json,
+			.mark = mark,
+			.ctx = &c},
+		.rows = ROWS_DEFAULT,
+		.most = FLOWS_DEFAULT};
+	int ret = options_parse(self, argc, argv, &c);
+
+	if (ret <= 0)
+		return ret ? STATUS_USAGE : STATUS_OK;
+	ret = begin(&c);
+	if (ret == STATUS_OK)
+		ret = fates_run(&c.view);
+	fates_free(&c.view.s);
+	ledger_free(&c.ledger);
+	filter_free(&c.request.filter);
+	free(c.linktypes);
+	return ret;
+}
+
+const struct command cmd_flows = {
+	.name = "flows",
+	.summary = "show flows: who sends what, how fast, and how late",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.operands = "[APP[:PORT]]...",
+	.listed = LIST_TARGETS,
+	.operand = fates_operand,
+	.set = set,
+	.run = run,
+};

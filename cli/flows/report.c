@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "fates/tables.h"
+#include "flows.h"
+#include "flows/view.h"
+
+static struct estimate per_second(struct estimate e, double seconds)
+{
+	return (struct estimate){e.value / seconds, e.bound / seconds};
+}
+
+struct flows_row flows_row(const struct flows_command *c, const struct ledger_flow *f)
+{
+	const struct ledger *t = &c->ledger;
+	const uint32_t n = c->request.sample;
+	double seconds = c->view.seconds > 0 ? c->view.seconds : 1;
+	struct flows_row r = {.packets = estimate_packets(n, f->packets),
+		.bytes = estimate_sum(n, f->packets, (double)f->bytes, f->squares),
+		.mean = f->packets ? (double)f->bytes / (double)f->packets : 0};
+	uint64_t recent = ledger_recent(t, f), whole = ledger_recent(t, &t->all);
+
+	if (c->final) {
+		r.packet_rate = per_second(r.packets, seconds);
+		r.byte_rate = per_second(r.bytes, seconds);
+		recent = f->packets;
+		whole = t->all.packets;
+	} else if (recent) {
+		r.packet_rate = per_second(estimate_packets(n, recent), seconds);
+		r.byte_rate = per_second(
+			estimate_sum(n, recent, (double)f->recent_bytes, f->recent_squares),
+			seconds);
+	}
+	r.share = whole ? (double)recent / (double)whole : 0;
+	return r;
+}
+
+struct ringtap_counts flows_counts(const struct flows_command *c)
+{
+	struct ringtap_stats s = {.size = sizeof(s)};
+
+	(void)ringtap_capture_stats(c->view.s.cap, &s);
+	return s.total;
+}
+
+/* "12.3 k ±0.4 k". */
+static void put_estimate(struct sheet *t, unsigned column, struct estimate e)
+{
+	char value[FORMAT_LEN], bound[FORMAT_LEN];
+
+	format_si(value, e.value);
+	if (e.bound > 0)
+		sheet_put(t, column, "%s ±%s", value, format_si(bound, e.bound));
+	else
+		sheet_put(t, column, "%s", value);
+}
+
+static void put_way(struct sheet *t, unsigned column, const struct flows_command *c,
+	const struct ledger_flow *f)
+{
+	char in[LEDGER_TEXT], out[LEDGER_TEXT];
+
+	ledger_place_text(&f->in, &c->view.s, in);
+	ledger_place_text(&f->out, &c->view.s, out);
+	sheet_put(t, column, "%s%s%s", in, *out ? " → " : "", out);
+}
+
+static void put_notes(struct sheet *t, unsigned column, const struct flows_command *c,
+	const struct ledger_flow *f)
+{
+	uint64_t unanswered = ledger_unanswered(&c->ledger, f);
+	char text[96] = "";
+	size_t n = 0;
+
+	if (unanswered)
+		n += (size_t)snprintf(text, sizeof(text), "SYN %" PRIu64, unanswered);
+	if (f->rst)
+		snprintf(text + n, sizeof(text) - n, "%sRST %u", n ? ", " : "", f->rst);
+	sheet_put(t, column, "%s", text);
+}
+
+static int put_row(struct sheet *t, const struct flows_command *c, const struct ledger_flow *f)
+{
+	struct flows_row r = flows_row(c, f);
+	struct estimate bits = {8 * r.byte_rate.value, 8 * r.byte_rate.bound};
+	char text[LEDGER_TEXT];
+
+	if (sheet_row(t))
+		return -1;
+	sheet_put(t, 0, "%s", ledger_text(&c->ledger, &f->key, &c->view.s, text));
+	put_estimate(t, 1, r.packet_rate);
+	put_estimate(t, 2, bits);
+	sheet_put(t, 3, "%.1f", 100 * r.share);
+	put_estimate(t, 4, r.packets);
+	sheet_put(t, 5, "%.0f", r.mean);
+	put_way(t, 6, c, f);
+	put_notes(t, 7, c, f);
+	if (c->ledger.ids) {
+		sheet_put_ns(t, 8, ledger_quantile(f, 0.5));
+		sheet_put_ns(t, 9, ledger_quantile(f, 0.99));
+	}
+	return 0;
+}
+
+static int print_flows(const struct flows_command *c, FILE *f)
+{
+	const struct ledger_flow *top[FLOWS_ROWS_MAX];
+	unsigned n = ledger_top(&c->ledger, c->order, c->final, top, c->rows);
+	struct sheet t = {.title = "Flows",
+		.heads = {"flow", "packets/s", "bit/s", "%", "packets", "bytes each", "way", "TCP",
+			"p50", "p99"},
+		.columns = c->ledger.ids ? 10 : 8,
+		.left = 1 << 6 | 1 << 7,
+		.cut = 1 << 0};
+	int ret = 0;
+
+	if (c->by != LEDGER_5_TUPLE && c->by != LEDGER_INNER)
+		t.title = "Packets";
+	for (unsigned i = 0; i < n && !ret; i++)
+		ret = put_row(&t, c, top[i]);
+	t.more = c->ledger.table.count - n;
+	return sheet_end(&t, ret, f);
+}
+
+static void print_memory(const struct flows_command *c, FILE *f)
+{
+	const struct ledger *t = &c->ledger;
+	char evicted[FORMAT_LEN], error[FORMAT_LEN];
+
+	if (t->evicted)
+		text_wrapf(f, 2,
+			"%s entries were forgotten, those with the fewest packets (--flows %" PRIu32
+			"): an entry may have had up to %s packets%s more",
+			format_count(evicted, t->evicted), c->most, format_count(error, t->error),
+			c->request.sample > 1 ? " of the sample" : "");
+}
+
+/* Exact mode only: a sample misses small flows. */
+static void print_numbers(const struct flows_command *c, FILE *f)
+{
+	const struct ledger *t = &c->ledger;
+	char count[FORMAT_LEN], fresh[FORMAT_LEN];
+
+	if (c->request.sample > 1 || t->evicted)
+		return;
+	text_wrapf(f, 2, "%s entries, %s new a second", format_count(count, t->table.count),
+		format_si(fresh, (double)(c->final ? t->table.count : t->fresh) /
+					 (c->view.seconds > 0 ? c->view.seconds : 1)));
+}
+
+static void print_sum(const struct flows_command *c, FILE *f)
+{
+	const struct ringtap_counts s = flows_counts(c);
+	char seen[FORMAT_LEN], captured[FORMAT_LEN], filtered[FORMAT_LEN], left[FORMAT_LEN],
+		lost[FORMAT_LEN];
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < RINGTAP_LOST_MAX; i++)
+		sum += s.lost[i];
+	text_wrapf(f, 2, "%s packets seen: %s counted, %s filtered, %s not sampled, %s lost%s",
+		format_count(seen, s.seen), format_count(captured, s.captured),
+		format_count(filtered, s.filtered), format_count(left, s.not_sampled),
+		format_count(lost, sum), c->final ? "" : " so far");
+	if (c->request.sample > 1)
+		text_wrapf(f, 2,
+			"One of %" PRIu32
+			" packets is counted; numbers are estimates, ± what 95 of 100 are within. "
+			"--sample 1 counts all.",
+			c->request.sample);
+}
+
+int flows_text(void *ctx, FILE *f)
+{
+	const struct flows_command *c = ctx;
+	int ret;
+
+	fates_head(&c->view, f);
+	print_sum(c, f);
+	print_numbers(c, f);
+	print_memory(c, f);
+	fputc('\n', f);
+	ret = print_flows(c, f);
+	return ret;
+}

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ringtap flows with unmodified programs, against tshark's conversations of the same packets."""
+
+import signal
+
+import pytest
+from harness import pcap
+from harness.known import Measuring
+from harness.paths import CORPUS
+from harness.proc import check, until
+
+PACKETS = 100_000
+
+
+@pytest.fixture
+def flows(closing):
+    """flows(app, option, ...) counts until it gets a signal, and prints one document then."""
+    return lambda app, *args, **kwargs: closing(
+        Measuring("flows", app, "--once", "--duration", "120s", "--json", "--limit", "1000", *args, **kwargs)
+    )
+
+
+def udp(flow, length=60):
+    """A frame of this flow: source and port are its number."""
+    ip = bytes([0x45, 0]) + (length - 14).to_bytes(2, "big") + bytes([0, 0, 0, 0, 64, 17, 0, 0])
+    ip += bytes([10, flow >> 16 & 255, flow >> 8 & 255, flow & 255, 192, 0, 2, 1])
+    ports = (1024 + flow % 50000).to_bytes(2, "big") + (53).to_bytes(2, "big")
+    frame = bytes.fromhex("020000000001020000000002") + b"\x08\x00" + ip + ports + (length - 34).to_bytes(2, "big")
+    return frame + bytes(length - len(frame))
+
+
+def corpus():
+    """Ethernet frames of real captures, of many protocols; testpmd sends whole frames of up to 1518 bytes."""
+    frames = []
+    for path in sorted(CORPUS.glob("*.pcap")):
+        data = path.read_bytes()
+        if int.from_bytes(data[20:24], "little") & 0xFFFF == 1 and data[:4] in (
+            b"\xd4\xc3\xb2\xa1",
+            b"\x4d\x3c\xb2\xa1",
+        ):
+            frames += [frame for frame in pcap.frames(path) if 14 <= len(frame) <= 1518]
+    return frames
+
+
+@pytest.fixture
+def with_packets(testpmd, tmp_path):
+    """A testpmd whose first port receives these frames after its start, and that forwards them to the second."""
+
+    def start(frames):
+        file = pcap.write(tmp_path / "in.pcap", frames)
+        pmd = testpmd(f"net_pcap0,rx_pcap={file},tx_pcap=/dev/null", "net_null0,no-rx=1", args=("--no-flush-rx",))
+        return pmd, file, len(frames)
+
+    return start
+
+
+def run_all(pmd, count):
+    pmd.start()
+    until(lambda: pmd.stats(0)["RX-packets"] == count, what="everything is received")
+    pmd.stop()
+
+
+def conversations(file, kind):
+    """{(source, destination): packets} as tshark counts conversations, of each direction that has packets."""
+    out = {}
+    for line in check(["tshark", "-n", "-q", "-r", file, "-z", f"conv,{kind}"]).splitlines():
+        if "<->" not in line:
+            continue
+        a, b, *rest = line.replace("<->", " ").split()
+        to_a, _, to_b = [int(word) for word in rest if word.isdigit()][:3]
+        out.update({key: n for key, n in (((b, a), to_a), ((a, b), to_b)) if n})
+    return out
+
+
+def sizes(file):
+    """{(source, destination): bytes} of UDP over IPv4, as tshark dissects it."""
+    out = {}
+    names = ("ip.src", "udp.srcport", "ip.dst", "udp.dstport", "frame.len")
+    for line in check(["tshark", "-r", file, "-T", "fields", *(x for n in names for x in ("-e", n))]).splitlines():
+        src, src_port, dst, dst_port, length = line.split("\t")
+        key = f"{src}:{src_port}", f"{dst}:{dst_port}"
+        out[key] = out.get(key, 0) + int(length)
+    return out
+
+
+def of_protocol(report, protocol):
+    out = {}
+    for f in report["flows"]:
+        if f["protocol"] != protocol or f["source_port"] is None:
+            continue
+        key = tuple(
+            f"[{a}]:{p}" if ":" in a else f"{a}:{p}"
+            for a, p in ((f["source"], f["source_port"]), (f["destination"], f["destination_port"]))
+        )
+        out[key] = (f["counted"], f["bytes"]["value"])
+    return out
+
+
+@pytest.mark.smoke
+def test_all_packets_are_those_of_tshark(with_packets, flows, tmp_path):
+    """1000 flows of different sizes: packet by packet and byte by byte."""
+    frames = [udp(i % (1 + i % 999), 60 + i % 1400) for i in range(20_000)]
+    pmd, file, count = with_packets(frames)
+    it = flows(pmd, "--sample", "1")
+    run_all(pmd, count)
+    report = it.json(signal.SIGINT)
+    assert report["counts"] == {"seen": count, "captured": count, "filtered": 0, "not_sampled": 0, "lost": 0}
+    expected, length = conversations(file, "udp"), sizes(file)
+    assert len(expected) > 500
+    assert of_protocol(report, "UDP") == {key: (n, length[key]) for key, n in expected.items()}
+    assert report["entries"] == len(expected)
+
+
+def test_real_packets_of_many_protocols(with_packets, flows):
+    """Tunnels, fragments, tags, cut and broken headers: each packet is in one entry, in each view."""
+    frames = corpus()
+    pmd, _file, count = with_packets(frames)
+    views = ["5-tuple", "host", "pair", "port", "protocol", "vlan", "vni", "inner", "dscp", "mac", "queue"]
+    them = {view: flows(pmd, "--sample", "1", "--view", view) for view in views}
+    run_all(pmd, count)
+    for view, it in them.items():
+        report = it.json(signal.SIGINT)
+        assert report["counts"]["captured"] == count, view
+        if report["entries"] <= 1000:
+            assert sum(f["counted"] for f in report["flows"]) == count * (2 if view == "host" else 1), view
+        assert report["view"] == view
+
+
+def test_a_forwarded_packet_counts_once_with_ids(with_packets, flows):
+    pmd, _file, count = with_packets([udp(i % 10) for i in range(5000)])
+    it = flows(pmd, "--sample", "1", "--ids")
+    both = flows(pmd, "--sample", "1", "--direction", "both")
+    run_all(pmd, count)
+    report = it.json(signal.SIGINT)
+    assert [f["counted"] for f in report["flows"]] == [500] * 10
+    for f in report["flows"]:
+        assert f["forwarded"] == 500 == f["latency"]["count"]
+        assert f["received_by"]["port"]["name"] == "net_pcap0" and f["sent_by"]["port"]["name"] == "net_null0"
+        assert 0 < f["latency"]["p50_ns"] <= f["latency"]["p99_ns"] <= f["latency"]["max_ns"] < 60e9
+    assert [f["counted"] for f in both.json(signal.SIGINT)["flows"]] == [1000] * 10
+
+
+def test_estimates_of_a_sample_have_bounds(with_packets, flows):
+    """A flow of half of the packets: the truth is within twice the bound."""
+    pmd, _file, count = with_packets([udp(i % 100 if i % 2 else 0) for i in range(PACKETS)])
+    it = flows(pmd, "--sample", "16")
+    run_all(pmd, count)
+    report = it.json(signal.SIGINT)
+    counts = report["counts"]
+    assert counts["seen"] == count == counts["captured"] + counts["not_sampled"] + counts["lost"]
+    first = report["flows"][0]
+    assert first["source_port"] == 1024
+    assert abs(first["packets"]["value"] - PACKETS / 2) < 2 * first["packets"]["bound"] + 16 * counts["lost"]
+    assert report["entries"] is None and first["latency"] is None
+
+
+def test_memory_is_bounded(with_packets, flows):
+    """Random 5-tuples among a large flow: the table is full, and says so."""
+    pmd, _file, count = with_packets([udp(0 if i % 4 == 0 else i) for i in range(PACKETS)])
+    it = flows(pmd, "--sample", "1", "--flows", "1k")
+    run_all(pmd, count)
+    report = it.json(signal.SIGINT)
+    lost = report["counts"]["lost"]
+    assert report["evicted"] > 10_000
+    first = report["flows"][0]
+    assert first["source_port"] == 1024
+    assert first["counted"] <= PACKETS / 4 <= first["counted"] + report["evicted_packets_most"] + lost
+
+
+def test_the_table_says_what_it_is(with_packets, closing):
+    pmd, _file, count = with_packets([udp(i % 3) for i in range(3000)])
+    it = closing(Measuring("flows", pmd, "--once", "--duration", "120s", "--sample", "2"))
+    run_all(pmd, count)
+    text = it.finish(signal.SIGINT)
+    assert "3,000 packets seen: " in text and "One of 2 packets is counted" in text
+    assert "10.0.0.1:1025 > 192.0.2.1:53 UDP" in text and "±" in text

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ledger.h"
+
+#define JOIN_SLOTS (1u << 16) /* receptions; a newer one takes the place of an older one */
+#define COUNT_MOST 4096u      /* packets, in ledger_forget(); more count as this */
+
+enum { FIN = 1, SYN = 2, RST = 4, ACK = 16 };
+
+struct ledger_join {
+	uint64_t id, ns;
+	uint32_t index; /* finds the entry */
+};
+
+int ledger_init(struct ledger *t, enum ledger_view view, uint32_t most, bool ids)
+{
+	size_t size = sizeof(struct ledger_flow) + (ids ? sizeof(struct ledger_latency) : 0);
+	int ret;
+
+	*t = (struct ledger){.view = view, .ids = ids, .mark = 1};
+	ret = flow_table_init(&t->table, size, most);
+	if (!ret && ids) {
+		t->join = calloc(JOIN_SLOTS, sizeof(*t->join));
+		ret = t->join ? 0 : -ENOMEM;
+	}
+	return ret;
+}
+
+void ledger_free(struct ledger *t)
+{
+	flow_table_free(&t->table);
+	free(t->join);
+}
+
+/* ---- keys ---- */
+
+static void put_tunnel(struct flow_key *k, uint32_t vni)
+{
+	k->zero[0] = (uint8_t)(vni >> 16);
+	k->zero[1] = (uint8_t)(vni >> 8);
+	k->zero[2] = (uint8_t)vni;
+}
+
+/* An address alone, whatever the packet is. */
+static void put_host(struct flow_key *k, const struct headers *h, bool dst)
+{
+	if (h->flags & (HAS_IP | HAS_ARP)) {
+		k->flags = HAS_IP;
+		k->version = h->flags & HAS_IP ? h->version : 4;
+		memcpy(k->src, dst ? h->dst : h->src, sizeof(k->src));
+	} else {
+		k->flags = h->flags & HAS_MAC;
+		memcpy(k->src, dst ? h->dst_mac : h->src_mac, sizeof(h->src_mac));
+	}
+}
+
+static void put_pair(struct flow_key *k, const struct headers *h)
+{
+	struct flow_key other = {.vlan = 0};
+
+	put_host(k, h, false);
+	put_host(&other, h, true);
+	memcpy(k->dst, other.src, sizeof(k->dst));
+	if (memcmp(k->src, k->dst, sizeof(k->src)) <= 0)
+		return;
+	memcpy(k->dst, k->src, sizeof(k->dst));
+	memcpy(k->src, other.src, sizeof(k->src));
+}
+
+/* The service is on the lower port, as a rule. */
+static void put_port(struct flow_key *k, const struct headers *h)
+{
+	k->flags = h->flags & (HAS_IP | HAS_PORTS | HAS_TYPE);
+	k->type = h->flags & HAS_IP ? 0 : h->type;
+	k->protocol = h->protocol;
+	if (h->flags & HAS_PORTS)
+		k->src_port = h->src_port < h->dst_port ? h->src_port : h->dst_port;
+}
+
+static void make_key(const struct ledger *t, struct flow_key *k, const struct headers *h,
+	const struct ringtap_packet *p)
+{
+	*k = (struct flow_key){.flags = 0};
+	switch (t->view) {
+	case LEDGER_5_TUPLE:
+	case LEDGER_INNER: flow_key_of(k, 0, h); break;
+	case LEDGER_HOST: put_host(k, h, false); break;
+	case LEDGER_PAIR: put_pair(k, h); break;
+	case LEDGER_PORT: put_port(k, h); break;
+	case LEDGER_PROTOCOL:
+		k->flags = h->flags & (HAS_IP | HAS_TYPE);
+		k->type = h->flags & HAS_IP ? 0 : h->type;
+		k->protocol = h->protocol;
+		k->version = h->version;
+		break;
+	case LEDGER_VLAN: k->vlan = h->vlans ? h->tci[0] & 4095 : FLOW_NO_VLAN; break;
+	case LEDGER_DSCP:
+		k->flags = h->flags & HAS_IP;
+		k->protocol = h->tos >> 2;
+		break;
+	case LEDGER_MAC:
+		k->flags = h->flags & HAS_MAC;
+		memcpy(k->src, h->src_mac, sizeof(h->src_mac));
+		memcpy(k->dst, h->dst_mac, sizeof(h->dst_mac));
+		break;
+	case LEDGER_QUEUE:
+		k->port = (uint16_t)p->interface;
+		k->src_port = (uint16_t)p->queue;
+		k->protocol = p->direction;
+		break;
+	case LEDGER_VNI: break;
+	}
+}
+
+/* ---- entries ---- */
+
+static uint32_t total_of(const struct ledger_flow *f)
+{
+	return f->packets < COUNT_MOST ? (uint32_t)f->packets : COUNT_MOST;
+}
+
+static bool is_larger(const void *packets, const void *flow)
+{
+	return total_of(flow) > *(const uint32_t *)packets;
+}
+
+/* Removes at least half of the entries, those with the fewest packets: what one of them had, or
+ * less, an entry that comes back lacks. */
+static void ledger_forget(struct ledger *t)
+{
+	uint32_t of[COUNT_MOST + 1] = {0}, before = t->table.count, sum = 0, most = 0;
+
+	for (uint32_t i = 0; i < before; i++)
+		of[total_of(flow_table_at(&t->table, i))]++;
+	while (sum += of[most], sum < before - before / 2 && most < COUNT_MOST)
+		most++;
+	flow_table_filter(&t->table, is_larger, &most);
+	t->evicted += before - t->table.count;
+	t->error += most;
+	if (t->join) /* indices have changed */
+		memset(t->join, 0, JOIN_SLOTS * sizeof(*t->join));
+}
+
+static struct ledger_flow *entry(struct ledger *t, const struct flow_key *k, uint32_t *index)
+{
+	uint32_t before = t->table.count;
+
+	*index = flow_table_get(&t->table, k);
+	if (*index == FLOW_NONE) {
+		ledger_forget(t);
+		before = t->table.count;
+		*index = flow_table_get(&t->table, k);
+	}
+	if (*index == FLOW_NONE) { /* no memory for the first ones */
+		t->error++;
+		return NULL;
+	}
+	t->fresh += t->table.count > before;
+	return flow_table_at(&t->table, *index);
+}
+
+static void count(struct ledger *t, struct ledger_flow *f, const struct ringtap_packet *p)
+{
+	double length = p->length;
+
+	if (!f->packets || p->ns < f->first_ns)
+		f->first_ns = p->ns;
+	if (p->ns > f->last_ns)
+		f->last_ns = p->ns;
+	f->packets++;
+	f->bytes += p->length;
+	f->squares += length * length;
+	f->own += p->direction == RINGTAP_TX;
+	if (f->mark != t->mark) {
+		f->mark = t->mark;
+		f->recent_packets = f->recent_bytes = 0;
+		f->recent_squares = 0;
+	}
+	f->recent_packets++;
+	f->recent_bytes += p->length;
+	f->recent_squares += length * length;
+}
+
+static void count_flags(struct ledger_flow *f, const struct headers *h)
+{
+	f->syn += (h->tcp_flags & (SYN | ACK)) == SYN;
+	f->syn_ack += (h->tcp_flags & (SYN | ACK)) == (SYN | ACK);
+	f->rst += (h->tcp_flags & RST) != 0;
+}
+
+static struct ledger_join *join_of(const struct ledger *t, uint64_t id)
+{
+	return &t->join[hash_number(&t->table.secret, id, 0) % JOIN_SLOTS];
+}
+
+static void add_latency(struct ledger_latency *l, uint64_t ns)
+{
+	if (!l->count || ns < l->min)
+		l->min = ns;
+	if (ns > l->max)
+		l->max = ns;
+	l->count++;
+	l->bucket[rt_log_bucket(ns < LATENCY_MAX ? ns : LATENCY_MAX, LEDGER_BITS)]++;
+}
+
+/* A sending of a received packet, which has been counted then. */
+static bool take_sending(struct ledger *t, const struct ringtap_packet *p)
+{
+	const struct ledger_join *j;
+	struct ledger_flow *f;
+
+	if (!t->join || !p->id || p->direction != RINGTAP_TX)
+		return false;
+	j = join_of(t, p->id);
+	if (j->id != p->id)
+		return false;
+	f = flow_table_at(&t->table, j->index);
+	f->sent++;
+	t->all.sent++;
+	f->out = (struct ledger_place){p->interface + 1, p->queue};
+	add_latency(ledger_latency(f), p->ns > j->ns ? p->ns - j->ns : 0);
+	return true;
+}
+
+static struct ledger_flow *add_to(struct ledger *t, const struct flow_key *k,
+	const struct headers *h, const struct ringtap_packet *p, uint32_t *index)
+{
+	struct ledger_flow *f = entry(t, k, index);
+
+	if (!f)
+		return NULL;
+	count(t, f, p);
+	count_flags(f, h);
+	if (p->direction == RINGTAP_TX)
+		f->out = (struct ledger_place){p->interface + 1, p->queue};
+	else
+		f->in = (struct ledger_place){p->interface + 1, p->queue};
+	return f;
+}
+
+void ledger_add(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype)
+{
+	uint32_t vni = 0, index = 0;
+	struct headers h;
+	struct flow_key k;
+
+	if (take_sending(t, p))
+		return;
+	count(t, &t->all, p);
+	if (t->view == LEDGER_VNI || t->view == LEDGER_INNER) {
+		if (!headers_inner(&h, &vni, linktype, p->data, p->caplen) && t->view == LEDGER_VNI)
+			vni = UINT32_MAX >> 8; /* no tunnel */
+	} else {
+		headers_read(&h, linktype, p->data, p->caplen);
+	}
+	make_key(t, &k, &h, p);
+	if (t->view == LEDGER_VNI || t->view == LEDGER_INNER)
+		put_tunnel(&k, vni);
+	if (add_to(t, &k, &h, p, &index) && t->join && p->id && p->direction == RINGTAP_RX)
+		*join_of(t, p->id) = (struct ledger_join){p->id, p->ns, index};
+	if (t->view != LEDGER_HOST)
+		return;
+	k = (struct flow_key){.flags = 0};
+	put_host(&k, &h, true);
+	add_to(t, &k, &h, p, &index);
+}
+
+void ledger_mark(struct ledger *t)
+{
+	t->mark++;
+	t->fresh = 0;
+	t->all.recent_packets = t->all.recent_bytes = 0;
+	t->all.recent_squares = 0;
+	t->all.mark = t->mark;
+}
+
+/* ---- results ---- */
+
+double ledger_quantile(const struct ledger_flow *f, double share)
+{
+	const struct ledger_latency *l = ledger_latency(f);
+
+	return l->count ? buckets_quantile(
+				  l->bucket, LEDGER_BITS, share, (double)l->min, (double)l->max)
+			: NAN;
+}
+
+static double weight(
+	const struct ledger *t, enum ledger_order order, bool all, const struct ledger_flow *f)
+{
+	double p99;
+
+	if (order == LEDGER_BY_LATENCY) {
+		p99 = t->ids ? ledger_quantile(f, 0.99) : NAN;
+		return isnan(p99) ? 0 : p99 + 1;
+	}
+	if (!all && f->mark != t->mark)
+		return 0;
+	if (order == LEDGER_BY_BYTES)
+		return (double)(all ? f->bytes : f->recent_bytes);
+	return (double)(all ? f->packets : f->recent_packets);
+}
+
+unsigned ledger_top(const struct ledger *t, enum ledger_order order, bool all,
+	const struct ledger_flow **out, unsigned max)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < t->table.count; i++) {
+		const struct ledger_flow *f = flow_table_at(&t->table, i);
+		double w = weight(t, order, all, f);
+		unsigned at = n;
+
+		if (!(w > 0) || (n == max && w <= weight(t, order, all, out[n - 1])))
+			continue;
+		n += n < max;
+		for (at = n - 1; at && weight(t, order, all, out[at - 1]) < w; at--)
+			out[at] = out[at - 1];
+		out[at] = f;
+	}
+	return n;
+}
+
+uint64_t ledger_unanswered(const struct ledger *t, const struct ledger_flow *f)
+{
+	struct flow_key k = f->key;
+	const struct ledger_flow *other;
+	uint32_t index;
+
+	if (t->view != LEDGER_5_TUPLE && t->view != LEDGER_INNER)
+		return 0;
+	memcpy(k.src, f->key.dst, sizeof(k.src));
+	memcpy(k.dst, f->key.src, sizeof(k.dst));
+	k.src_port = f->key.dst_port;
+	k.dst_port = f->key.src_port;
+	index = flow_table_find(&t->table, &k);
+	other = index == FLOW_NONE ? NULL : flow_table_at(&t->table, index);
+	if (other && other->syn_ack >= f->syn)
+		return 0;
+	return f->syn - (other ? other->syn_ack : 0);
+}

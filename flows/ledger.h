@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Counts packets by flow, host or another thing they have in common, in bounded memory. */
+#ifndef RINGTAP_FLOWS_LEDGER_H
+#define RINGTAP_FLOWS_LEDGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "packet/flow_table.h"
+#include "packet/spread.h"
+#include "ringtap/reader.h"
+
+/* What the packets of an entry have in common; the order of LEDGER_VIEWS. */
+enum ledger_view {
+	LEDGER_5_TUPLE,
+	LEDGER_HOST,
+	LEDGER_PAIR,
+	LEDGER_PORT,
+	LEDGER_PROTOCOL,
+	LEDGER_VLAN,
+	LEDGER_VNI,
+	LEDGER_INNER,
+	LEDGER_DSCP,
+	LEDGER_MAC,
+	LEDGER_QUEUE
+};
+#define LEDGER_VIEWS "5-tuple|host|pair|port|protocol|vlan|vni|inner|dscp|mac|queue"
+
+#define LEDGER_BITS    2
+#define LEDGER_BUCKETS RT_LOG_BUCKETS(LEDGER_BITS, LATENCY_MAX_BITS)
+
+struct ledger_place {
+	uint32_t interface; /* and 1 is added; 0: unknown */
+	uint32_t queue;
+};
+
+/* Latencies of a flow. Entries have them only in a ledger with ids. */
+struct ledger_latency {
+	uint64_t min, max; /* ns */
+	uint32_t count;
+	uint32_t bucket[LEDGER_BUCKETS];
+};
+
+/* All counts are of packets that were taken: one of N of a sample. */
+struct ledger_flow {
+	struct flow_key key;
+	uint64_t packets, bytes; /* received, and sent without being received before */
+	double squares;          /* sum of the squares of the packets' bytes */
+	uint64_t own;            /* part of packets: only sent, as the application made them */
+	uint64_t sent;           /* sendings of received packets */
+	uint64_t first_ns, last_ns;
+	uint64_t recent_packets, recent_bytes; /* since the mark of that number */
+	double recent_squares;
+	uint32_t mark;
+	uint32_t syn, syn_ack, rst;
+	struct ledger_place in, out; /* where the last packet came in; out: and went out */
+};
+
+/* Behind each entry. */
+static inline struct ledger_latency *ledger_latency(const struct ledger_flow *f)
+{
+	return (struct ledger_latency *)(uintptr_t)(f + 1);
+}
+
+struct ledger_join; /* receptions that may be sent */
+
+struct ledger {
+	struct flow_table table;
+	enum ledger_view view;
+	bool ids;
+	uint32_t mark;
+	struct ledger_flow all; /* sums of all packets, also of evicted entries */
+	uint64_t fresh;         /* entries that were added since the mark */
+	uint64_t evicted;       /* entries */
+	uint64_t error;         /* an entry may have had this many more packets before */
+	struct ledger_join *join;
+};
+
+/* most: entries at a time. 0 or -ENOMEM. Free with ledger_free() in any case. */
+int ledger_init(struct ledger *t, enum ledger_view view, uint32_t most, bool ids);
+void ledger_free(struct ledger *t);
+void ledger_add(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype);
+/* The next interval begins. */
+void ledger_mark(struct ledger *t);
+
+enum ledger_order { LEDGER_BY_PACKETS, LEDGER_BY_BYTES, LEDGER_BY_LATENCY };
+#define LEDGER_ORDERS "packets|bytes|latency"
+/* The largest entries of the interval (all: of the whole time), at most max, largest first. Returns
+ * how many. They live until the next call of ledger_add(). */
+unsigned ledger_top(const struct ledger *t, enum ledger_order order, bool all,
+	const struct ledger_flow **out, unsigned max);
+
+/* Packets of the interval; 0 where the entry had none. */
+static inline uint64_t ledger_recent(const struct ledger *t, const struct ledger_flow *f)
+{
+	return f->mark == t->mark ? f->recent_packets : 0;
+}
+
+/* SYN without an answer from the other side, of 5-tuples. */
+uint64_t ledger_unanswered(const struct ledger *t, const struct ledger_flow *f);
+/* ns; NAN: no packet was joined. */
+double ledger_quantile(const struct ledger_flow *f, double share);
+
+#endif
