@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "base/signals.h"
 #include "base/util.h"
-#include "screen.h"
 #include "show/term.h"
+#include "show/text_screen.h"
 #include "view.h"
 
 #define BUFFER_DEFAULT (64ull << 20)
@@ -39,14 +39,14 @@ static int print(struct fates_view *v)
 }
 
 /* A reading, shown where that is not left to the end. 0 or -errno. */
-static int tick(struct fates_view *v, struct fates_screen *screen)
+static int tick(struct fates_view *v, struct text_screen *screen)
 {
 	int ret = fates_read(&v->s);
 
 	if (!ret)
 		ret = v->reading(v->ctx, false);
-	if (!ret && screen && !fates_screen_paused(screen))
-		ret = fates_screen_show(screen, v->text, v->ctx);
+	if (!ret && screen && !text_screen_paused(screen))
+		ret = text_screen_show(screen, v->text, v->ctx);
 	else if (!ret && !screen && !v->once)
 		ret = output_end(v->s.command, print(v)) ? -EIO : 0;
 	if (v->mark)
@@ -86,7 +86,7 @@ static int timeout_ms(const struct timer *t, uint64_t now)
 }
 
 /* 0: the end was reached, or -errno. */
-static int loop(struct fates_view *v, struct fates_screen *screen)
+static int loop(struct fates_view *v, struct text_screen *screen)
 {
 	struct timer t = timer_begin(v);
 
@@ -98,7 +98,7 @@ static int loop(struct fates_view *v, struct fates_screen *screen)
 			return ret < 0 ? ret : 0;
 		now = now_ns(CLOCK_MONOTONIC);
 		v->seconds = (double)(now - t.tick) / NS_PER_S;
-		if (stop_wait(0) || (screen && !fates_screen_keys(screen)) ||
+		if (stop_wait(0) || (screen && !text_screen_keys(screen)) ||
 			(t.end && now >= t.end))
 			return 0;
 		if (now < t.next)
@@ -131,12 +131,12 @@ static int finish(struct fates_view *v)
 
 static int show(struct fates_view *v)
 {
-	struct fates_screen *screen =
-		term_live(v->once, v->json) == LIVE_SCREEN ? fates_screen_open() : NULL;
+	struct text_screen *screen =
+		term_live(v->once, v->json) == LIVE_SCREEN ? text_screen_open() : NULL;
 	int ret = loop(v, screen);
 	char text[512];
 
-	fates_screen_close(screen);
+	text_screen_close(screen);
 	if (ret && screen) { /* what was printed on it is gone */
 		snprintf(text, sizeof(text), "%s", message_last());
 		message_print("%s", text);

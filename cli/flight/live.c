@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
-#include <ncurses.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "target/which_app.h"
 #include "show/table.h"
 #include "show/term.h"
+#include "show/text_screen.h"
 #include "live.h"
 
 #define TIMEOUT_MS 2000
@@ -101,13 +101,19 @@ static void fill(struct table *t, const json_t *list)
 	}
 }
 
-/* Lines of a screen, or of a text. */
+/* Lines of a text. */
 struct lines {
-	void (*put)(void *ctx, const char *line, bool title, bool alarm);
-	void *ctx;
+	FILE *f;
+	bool marked; /* for a screen: titles and alarms are, and lines are cut */
 	unsigned width;
-	bool utf8;
 };
+
+static void put(const struct lines *l, const char *line, bool title, bool alarm)
+{
+	if (l->marked && (title || alarm))
+		fputc(title ? TEXT_TITLE : TEXT_ALARM, l->f);
+	fprintf(l->f, "%.*s\n", l->marked ? (int)l->width : -1, line);
+}
 
 static bool is_alarm(const struct table *t, const struct row *r)
 {
@@ -125,13 +131,13 @@ static void put_table(const struct lines *l, struct table *t, const json_t *list
 
 	fill(t, list);
 	if (f) {
-		table_print(t, l->width, l->utf8, f);
+		table_print(t, l->width, term_utf8(), f);
 		fclose(f);
 	}
 	/* The titles, and a line for each row. */
 	for (line = text ? strtok_r(text, "\n", &rest) : NULL; line;
 		line = strtok_r(NULL, "\n", &rest), i++)
-		l->put(l->ctx, line, i == 0, i && is_alarm(t, &t->rows[i - 1]));
+		put(l, line, i == 0, i && is_alarm(t, &t->rows[i - 1]));
 	free(text);
 	table_free(t);
 }
@@ -158,14 +164,14 @@ static void put_head(const struct lines *l, const char *app, const json_t *r)
 		format_count(packets, count_of(r, "kept_packets")),
 		format_bytes(bytes, number(r, "kept_bytes")),
 		format_bytes(size, number(r, "buffer_bytes")));
-	l->put(l->ctx, line, true, false);
+	put(l, line, true, false);
 	snprintf(line, sizeof(line), "%s packets lost by the capture", format_count(packets, lost));
-	l->put(l->ctx, line, false, lost > 0);
+	put(l, line, false, lost > 0);
 	snprintf(line, sizeof(line), "%llu incidents being written, %llu failed; they are in",
 		(unsigned long long)count_of(r, "writing"),
 		(unsigned long long)count_of(r, "failed"));
-	l->put(l->ctx, line, false, count_of(r, "failed") > 0);
-	l->put(l->ctx, printable(folder, sizeof(folder), where ? where : ""), false, false);
+	put(l, line, false, count_of(r, "failed") > 0);
+	put(l, printable(folder, sizeof(folder), where ? where : ""), false, false);
 }
 
 static void put_recent(const struct lines *l, const json_t *r)
@@ -175,7 +181,7 @@ static void put_recent(const struct lines *l, const json_t *r)
 	size_t i;
 
 	snprintf(line, sizeof(line), "%-48s %14s %9s", "INCIDENT", "PACKETS", "BYTES");
-	l->put(l->ctx, line, true, false);
+	put(l, line, true, false);
 	for (i = json_array_size(list); i-- > 0;) {
 		one = json_array_get(list, i);
 		late[0] = '\0';
@@ -189,7 +195,7 @@ static void put_recent(const struct lines *l, const json_t *r)
 			format_bytes(bytes, number(one, "bytes")),
 			json_is_true(json_object_get(one, "failed")) ? ", not all of it" : "", late,
 			number(one, "lost") > 0 ? ", packets lost" : "");
-		l->put(l->ctx, line, false, json_is_true(json_object_get(one, "failed")));
+		put(l, line, false, json_is_true(json_object_get(one, "failed")));
 	}
 }
 
@@ -199,11 +205,11 @@ static void put_recorder(const struct lines *l, const char *app, const json_t *r
 		     conditions = {COLUMNS_OF(condition_columns)};
 
 	put_head(l, app, r);
-	l->put(l->ctx, "", false, false);
+	put(l, "", false, false);
 	put_table(l, &kept, json_object_get(r, "ports"));
-	l->put(l->ctx, "", false, false);
+	put(l, "", false, false);
 	put_table(l, &conditions, json_object_get(r, "conditions"));
-	l->put(l->ctx, "", false, false);
+	put(l, "", false, false);
 	put_recent(l, r);
 }
 
@@ -217,18 +223,13 @@ static void put_all(const struct lines *l, const json_t *answers)
 		json_array_foreach(json_object_get(app, "recorders"), k, r)
 		{
 			if (n || k)
-				l->put(l->ctx, "", false, false);
+				put(l, "", false, false);
 			put_recorder(l, json_string_value(json_object_get(app, "name")), r);
 		}
 	}
 }
 
 /* ---- as text */
-
-static void put_stdout(void *ctx, const char *line, bool title, bool alarm)
-{
-	puts(line);
-}
 
 static bool is_none(const json_t *answers)
 {
@@ -238,7 +239,7 @@ static bool is_none(const json_t *answers)
 /* Frees answers. */
 static int show(const struct live *v, json_t *answers)
 {
-	struct lines l = {.put = put_stdout, .width = term_width(), .utf8 = term_utf8()};
+	struct lines l = {.f = stdout, .width = term_width()};
 	int ret = 0;
 
 	if (!v->json) {
@@ -277,62 +278,42 @@ static int text(const struct live *v)
 
 /* ---- on a screen */
 
-struct live_screen {
-	int y;
-	unsigned long alarm;
-};
-
-static void put_screen(void *ctx, const char *line, bool title, bool alarm)
+static int print_screen(void *ctx, FILE *f)
 {
-	struct live_screen *s = ctx;
-	attr_t as = title ? A_BOLD : alarm ? (attr_t)s->alarm : A_NORMAL;
+	struct lines l = {.f = f, .marked = true, .width = text_screen_width()};
+	const struct live *v = ctx;
+	json_t *answers = ask_all(v->app);
 
-	attron(as);
-	mvaddnstr(s->y++, 0, line, COLS);
-	attroff(as);
-}
-
-static void draw(struct live_screen *s, const char *app)
-{
-	struct lines l = {
-		.put = put_screen, .ctx = s, .width = (unsigned)COLS, .utf8 = term_utf8()};
-	json_t *answers = ask_all(app);
-
-	erase();
-	s->y = 0;
-	put_screen(s, "ringtap flight top  q quit", true, false);
-	s->y++;
+	put(&l, "ringtap flight top", true, false);
+	put(&l, "", false, false);
 	put_all(&l, answers);
 	if (is_none(answers))
-		put_screen(s, "no recorder answers; waiting", false, false);
-	refresh();
+		put(&l, "no recorder answers; waiting", false, false);
 	json_decref(answers);
+	return 0;
 }
 
-static int screen(const struct live *v)
+static int screen(struct live *v)
 {
-	struct live_screen s = {0};
-	bool quit = false;
+	struct text_screen *s = text_screen_open();
+	int ret = s ? 0 : -ENODEV;
 
-	if (!term_begin(&s.alarm)) {
+	if (!s)
 		message_print("flight top: the terminal is of an unknown kind; set TERM, or use "
 			      "--once or --json");
-		return STATUS_FAILED;
-	}
-	while (!quit) {
+	while (!ret) {
 		struct pollfd p[] = {{.fd = STDIN_FILENO, .events = POLLIN},
 			{.fd = stop_fd(), .events = POLLIN}};
-		int key;
 
-		draw(&s, v->app);
+		if (!text_screen_paused(s))
+			ret = text_screen_show(s, print_screen, v);
 		(void)rt_poll_ns(p, 2, stop_left(v->interval_ns));
-		quit = p[1].revents || stop_wait(0) ||
-		       p[0].revents & (POLLHUP | POLLERR | POLLNVAL);
-		while (!quit && (key = getch()) != ERR)
-			quit = key == 'q' || key == 'Q' || key == 'x';
+		if (p[1].revents || stop_wait(0) || p[0].revents & (POLLHUP | POLLERR | POLLNVAL) ||
+			!text_screen_keys(s))
+			break;
 	}
-	endwin();
-	return STATUS_OK;
+	text_screen_close(s);
+	return ret ? STATUS_FAILED : STATUS_OK;
 }
 
 /* A program that several run names none of them. */
@@ -351,7 +332,7 @@ static int check_app(const char *app)
 	return ret == -ENOTUNIQ ? ret : 0;
 }
 
-int live_run(const struct live *v)
+int live_run(struct live *v)
 {
 	int ret;
 

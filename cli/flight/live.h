@@ -15,6 +15,6 @@ struct live {
 };
 
 /* Returns enum status. */
-int live_run(const struct live *v);
+int live_run(struct live *v);
 
 #endif

@@ -5,29 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "show/term.h"
-#include "screen.h"
+#include "term.h"
+#include "text_screen.h"
 
-struct fates_screen {
+struct text_screen {
 	char *text;
 	size_t size, first; /* line at the top */
 	bool paused;
+	unsigned long alarm;
 };
 
-struct fates_screen *fates_screen_open(void)
+struct text_screen *text_screen_open(void)
 {
-	struct fates_screen *s;
-	unsigned long alarm;
+	struct text_screen *s = calloc(1, sizeof(*s));
 
-	s = calloc(1, sizeof(*s));
 	setlocale(LC_CTYPE, "");
-	if (s && term_begin(&alarm))
+	if (s && term_begin(&s->alarm))
 		return s;
 	free(s);
 	return NULL;
 }
 
-void fates_screen_close(struct fates_screen *s)
+void text_screen_close(struct text_screen *s)
 {
 	if (!s)
 		return;
@@ -36,7 +35,7 @@ void fates_screen_close(struct fates_screen *s)
 	free(s);
 }
 
-static size_t count_lines(const struct fates_screen *s)
+static size_t count_lines(const struct text_screen *s)
 {
 	size_t n = 0;
 
@@ -45,7 +44,17 @@ static size_t count_lines(const struct fates_screen *s)
 	return n;
 }
 
-static void draw(struct fates_screen *s)
+static void put_line(const struct text_screen *s, int y, const char *at, const char *end)
+{
+	attr_t as = *at == TEXT_TITLE ? A_BOLD : *at == TEXT_ALARM ? (attr_t)s->alarm : A_NORMAL;
+
+	at += as != A_NORMAL;
+	attron(as);
+	mvaddnstr(y, 0, at, (int)(end - at));
+	attroff(as);
+}
+
+static void draw(struct text_screen *s)
 {
 	size_t room = LINES > 1 ? (size_t)LINES - 1 : 1, lines = count_lines(s), line = 0;
 	const char *at = s->text, *end;
@@ -55,13 +64,13 @@ static void draw(struct fates_screen *s)
 	erase();
 	for (; at && (end = strchr(at, '\n')); at = end + 1, line++)
 		if (line >= s->first && line < s->first + room)
-			mvaddnstr((int)(line - s->first), 0, at, (int)(end - at));
+			put_line(s, (int)(line - s->first), at, end);
 	mvprintw(
 		LINES - 1, 0, "q quit  space pause  up down scroll%s", s->paused ? "  PAUSED" : "");
 	refresh();
 }
 
-int fates_screen_show(struct fates_screen *s, int (*print)(void *ctx, FILE *f), void *ctx)
+int text_screen_show(struct text_screen *s, int (*print)(void *ctx, FILE *f), void *ctx)
 {
 	char *text = NULL;
 	FILE *f = open_memstream(&text, &s->size);
@@ -76,7 +85,7 @@ int fates_screen_show(struct fates_screen *s, int (*print)(void *ctx, FILE *f), 
 	return ret;
 }
 
-bool fates_screen_keys(struct fates_screen *s)
+bool text_screen_keys(struct text_screen *s)
 {
 	size_t page = LINES > 2 ? (size_t)LINES - 2 : 1;
 	bool any = false;
@@ -86,7 +95,8 @@ bool fates_screen_keys(struct fates_screen *s)
 		any = true;
 		switch (key) {
 		case 'q':
-		case 'Q': return false;
+		case 'Q':
+		case 'x': return false;
 		case ' ': s->paused = !s->paused; break;
 		case KEY_UP: s->first -= s->first > 0; break;
 		case KEY_DOWN: s->first++; break;
@@ -100,7 +110,12 @@ bool fates_screen_keys(struct fates_screen *s)
 	return true;
 }
 
-bool fates_screen_paused(const struct fates_screen *s)
+unsigned text_screen_width(void)
+{
+	return (unsigned)COLS;
+}
+
+bool text_screen_paused(const struct text_screen *s)
 {
 	return s->paused;
 }
