@@ -32,7 +32,7 @@ int attach_target(struct attach_target *t, const char *command);
 	{                                                                               \
 		OPTION_TO(type, field), OPTION_FLAG, 0, "attach", NULL, NULL, 0, 0,     \
 			"Load the probe into an application that runs without it; see " \
-			"ringtap-attach(1). Without this option, a terminal is asked"   \
+			"ringtap-attach(1). Without this option, ask on a terminal"     \
 	}
 
 /* Before a command uses the i-th application: loads the probe where it is missing, if that is

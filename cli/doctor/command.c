@@ -27,7 +27,7 @@ static const struct option_def options[] = {
 		"How long to watch, 1s to 1h (default 5s), or until Ctrl-C; addresses of buffers "
 		"are sampled for one more second"},
 	{OPTION_TO(struct doctor_run, no_packets), OPTION_FLAG, 0, "no-packets", NULL, NULL, 0, 0,
-		"Where the use of a mempool grows, do not follow received packets to find out which "
+		"If the use of a mempool grows, do not follow received packets to find out which "
 		"of them the application holds"},
 	{OPTION_TO(struct doctor_run, json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
 		"Print JSON"},

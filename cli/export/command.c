@@ -40,9 +40,9 @@ static const struct option_def options[] = {
 		LATENCY_SAMPLE_MAX,
 		"Time one packet in N only, which costs the application less (default 1)"},
 	{OPTION_SET(OPT_ALLOW_TRIGGER), OPTION_FILE, 0, "allow-trigger", "FOLDER", NULL, 0, 0,
-		"Let clients of this host have 'ringtap flight' write an incident to FOLDER (its --write), "
+		"Let clients on this host make 'ringtap flight' write an incident to FOLDER (its --write) "
 		"by POST /flight/NAME/trigger?comment=TEXT, where NAME is the last part of FOLDER's "
-		"name; may be given several times (default: nothing of this)"},
+		"name; may be given several times (default: none)"},
 	{OPTION_SET(OPT_TRIGGER_FROM), OPTION_CHOICE, 0, "trigger-from", "loopback|any",
 		"loopback|any", 0, 0,
 		"Clients that may do so: those of this host (the default), or all that reach the "

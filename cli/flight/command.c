@@ -47,9 +47,9 @@ static const struct option_def options[] = {
 		"Memory of the recorder for packets (default: 256M). A sixteenth of it, at least 64M, "
 		"is left free for packets that come; it may take half of the memory that is available"},
 	{TO(keep_ns), OPTION_TIME, 0, "keep", "TIME", NULL, NS_PER_S / 10, TIME_MAX,
-		"Give packets back that are older, by more than it takes to notice events, even if "
-		"there is room for them. If --buffer is used up earlier, less is kept, and incidents "
-		"say so (default: what --buffer holds)"},
+		"Discard packets that are older than TIME and the time to notice events, even if there "
+		"is room for them. If --buffer is full earlier, less is kept, and incidents report "
+		"that (default: what --buffer holds)"},
 	SAMPLE_OPTION(struct flight_config, sample),
 	{TO(ids), OPTION_FLAG, 0, "ids", NULL, NULL, 0, 0,
 		"Give received packets an id, which records of sent ones have as well (epb_packetid): "
@@ -69,7 +69,7 @@ static const struct option_def options[] = {
 		"matches a libpcap expression: 'packet: tcp[tcpflags] & tcp-rst != 0'. A USDT event "
 		"of the application or one of its libraries: 'usdt: PROVIDER:NAME'. The end of the "
 		"application, however it comes: 'exit'. SIGUSR1, 'ringtap flight trigger' and, if "
-		"allowed, a request to ringtap export always do"},
+		"allowed, a request to ringtap export always write one"},
 	{OPTION_SET(OPT_NAME), OPTION_TEXT, 0, "name", "NAME", NULL, 0, 0,
 		"Name of the incidents of the --on before it (default: the condition's first word)"},
 	{OPTION_SET(OPT_BEFORE), OPTION_TIME, 0, "before", "TIME", NULL, 0, TRIGGER_TIME_MAX,

@@ -85,14 +85,14 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"FILE (stdout, stderr). May be given several times"},
 	{OPTION_SET(OPT_SPLIT), OPTION_CHOICE, 0, "split", "interface|direction",
 		"interface|direction", 0, 0,
-		"Write a file for each interface, or one for what is received and one for what is "
-		"sent. With -w a.pcapng they are called a_PORT.pcapng (a_APP_PORT.pcapng, if "
-		"several applications are recorded), or a_rx.pcapng and a_tx.pcapng"},
+		"Write a file for each interface, or one for received and one for sent packets. With "
+		"-w a.pcapng their names are a_PORT.pcapng (a_APP_PORT.pcapng with several "
+		"applications), or a_rx.pcapng and a_tx.pcapng"},
 	{TO(output.group_read), OPTION_FLAG, 'g', "group", NULL, NULL, 0, 0,
 		"Let the group read the files (mode 0640 instead of 0600)"},
 	{TO(output.pcap), OPTION_FLAG, 'P', "pcap", NULL, NULL, 0, 0,
-		"Write pcap with nanoseconds instead of pcapng: no interfaces, directions, "
-		"queues, comments or losses are in such a file"},
+		"Write pcap with nanoseconds instead of pcapng: such a file has no interfaces, "
+		"directions, queues, comments or losses"},
 	{OPTION_SET(OPT_COMMENT), OPTION_TEXT, 0, "capture-comment", "TEXT", NULL, 0, 0,
 		"Put a comment into the file (pcapng only); may be given several times"},
 	{TO(output.compress), OPTION_CHOICE, 0, "compress", "zstd|lz4", "zstd|lz4", 0, 0,
@@ -115,14 +115,14 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"Time of the CPU when the burst left the driver (the default), or of the NIC "
 		"where it gives one"},
 	{OPTION_SET(OPT_IDS), OPTION_FLAG, 0, "ids", NULL, NULL, 0, 0,
-		"Give each received packet an id (epb_packetid), which what is sent of it has as "
-		"well. It takes 8 bytes and a flag of the application's mbufs"},
+		"Give each received packet an id (epb_packetid), which it, its clones and copies keep "
+		"when they are sent. It takes 8 bytes and a flag of the application's mbufs"},
 	{OPTION_SET(OPT_INFER_IDS), OPTION_FLAG, 0, "infer-ids", NULL, NULL, 0, 0,
 		"As --ids, also for packets that the application has sent with their flags reset, "
 		"as testpmd's mac mode does: likely, not certain"},
 	{OPTION_SET(OPT_FATES), OPTION_FLAG, 0, "fates", NULL, NULL, 0, 0,
-		"As --ids, and record of each received packet whether the application has offered "
-		"it to a port, and when it was noticed that it has not"},
+		"As --ids, and record for each received packet whether the application has offered "
+		"it to a port or, if not, when the probe noticed that"},
 	SAMPLE_OPTION(struct record_config, capture.options.sample),
 	{.kind = OPTION_HEADING, .help = "Reports"},
 	{TO(quiet), OPTION_FLAG, 'q', "quiet", NULL, NULL, 0, 0,
