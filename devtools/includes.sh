@@ -41,7 +41,7 @@ BEGIN {
 	allow("measure", "base common include target web")
 	allow("packet", "base common include")
 	allow("show", "base common measure web")
-	allow("judge", "base include measure")
+	allow("judge", "base include measure web")
 	allow("fates", "base include measure packet show target")
 	allow("flows", "base common fates include packet target")
 	allow("usdt", "base common")

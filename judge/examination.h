@@ -12,6 +12,7 @@
 #include "measure/rates.h"
 #include "readings.h"
 #include "verdict.h"
+#include "web/view.h"
 
 #define JUDGE_COLLECTORS (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_GAPS | RINGTAP_POOLS)
 
@@ -42,6 +43,8 @@ uint32_t examination_growing(const struct examination *e);
 /* At least one verdict, in a diagnosis that is zeroed. */
 void diagnose(const struct examination *e, struct diagnosis *d);
 void diagnosis_print(FILE *f, const struct examination *e, const struct diagnosis *d);
+/* Adds its verdicts to a page; app: named where there may be several, else NULL. */
+void diagnosis_view(struct view *v, const struct diagnosis *d, const char *app);
 json_t *diagnosis_json(const struct examination *e, const struct diagnosis *d);
 
 #endif

@@ -24,6 +24,22 @@ void diagnosis_print(FILE *f, const struct examination *e, const struct diagnosi
 		print_verdict(f, &d->verdict[i]);
 }
 
+void diagnosis_view(struct view *v, const struct diagnosis *d, const char *app)
+{
+	for (unsigned k = 0; k < d->count; k++) {
+		const struct verdict *w = &d->verdict[k];
+		json_t *evidence;
+		char title[256];
+
+		snprintf(title, sizeof(title), "%s%s%s%s%s", app ? app : "", app ? ": " : "",
+			verdict_titles[w->id], *w->where ? ": " : "", w->where);
+		evidence = view_finding(
+			v, grade_names[w->grade], title, w->grade == GRADE_OK ? NULL : w->advice);
+		for (unsigned n = 0; n < w->evidence_count; n++)
+			json_array_append_new(evidence, json_text(w->evidence[n]));
+	}
+}
+
 static json_t *verdict_json(const struct verdict *v)
 {
 	json_t *j = json_object(), *evidence = json_array();

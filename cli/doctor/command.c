@@ -6,15 +6,21 @@
 #include "target/attach_app.h"
 #include "cli/commands.h"
 #include "base/json.h"
+#include "base/out_file.h"
 #include "base/signals.h"
 #include "base/util.h"
 #include "packets.h"
+#include "view.h"
 #include "watch.h"
+#include "web/page.h"
 
 struct doctor_run {
 	struct watch watch; /* first, for watch_name() */
 	uint64_t duration_ns;
+	const char *html;
 	bool json, no_packets;
+	struct out_file page;
+	struct doctor_view view;
 	/* Results of all applications. */
 	json_t *array;
 	unsigned examined;
@@ -31,6 +37,9 @@ static const struct option_def options[] = {
 		"of them the application holds"},
 	{OPTION_TO(struct doctor_run, json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
 		"Print JSON"},
+	{OPTION_TO(struct doctor_run, html), OPTION_FILE, 0, "html", "FILE", NULL, 0, 0,
+		"Write the report as a page that needs nothing else, with tables of threads and "
+		"ports"},
 	ATTACH_OPTION(struct doctor_run, watch.attach),
 };
 
@@ -41,6 +50,8 @@ static void take(void *ctx, const struct examination *e, const struct diagnosis 
 	c->examined++;
 	for (unsigned i = 0; i < d->count; i++)
 		c->faults |= d->verdict[i].grade == GRADE_FAULT;
+	if (c->page.f)
+		doctor_view_add(&c->view, e, d);
 	if (c->json)
 		json_array_append_new(c->array, diagnosis_json(e, d));
 	else
@@ -71,6 +82,14 @@ static int watch(struct doctor_run *c)
 	return STATUS_FAILED;
 }
 
+/* 0, or -errno after a message. Without an application there is no page. */
+static int write_page(struct doctor_run *c)
+{
+	if (!c->view.view.document)
+		return 0;
+	return out_file_close(&c->page, "doctor", web_page_write(c->view.view.document, c->page.f));
+}
+
 static int examine(struct doctor_run *c)
 {
 	int ret = watch(c);
@@ -79,7 +98,8 @@ static int examine(struct doctor_run *c)
 		return ret;
 	watch_explain(&c->watch);
 	ret = c->json ? json_print(json_document("doctor", json_incref(c->array)), stdout) : 0;
-	if (output_end("doctor", ret) != STATUS_OK)
+	ret = output_end("doctor", ret);
+	if (write_page(c) || ret != STATUS_OK)
 		return STATUS_FAILED;
 	if (!c->examined || c->examined < c->watch.name_count)
 		return STATUS_FAILED;
@@ -94,11 +114,14 @@ static int run(const struct command *self, int argc, char **argv)
 
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
+	if (out_file_open(&c.page, "doctor", c.html))
+		return STATUS_FAILED;
 	watch_init(&c.watch);
 	c.array = json_array();
 	ret = watch_find(&c.watch);
 	if (ret == STATUS_OK)
 		ret = examine(&c);
+	out_file_close(&c.page, "doctor", 0);
 	json_decref(c.array);
 	watch_free(&c.watch);
 	return ret;

@@ -176,17 +176,8 @@ static void add_findings(struct view *v, const struct incident *i, const struct 
 {
 	json_t *evidence;
 
-	for (unsigned k = 0; d && k < d->count; k++) {
-		const struct verdict *w = &d->verdict[k];
-		char title[256];
-
-		snprintf(title, sizeof(title), "%s%s%s", verdict_titles[w->id],
-			*w->where ? ": " : "", w->where);
-		evidence = view_finding(
-			v, grade_names[w->grade], title, w->grade == GRADE_OK ? NULL : w->advice);
-		for (unsigned n = 0; n < w->evidence_count; n++)
-			json_array_append_new(evidence, json_text(w->evidence[n]));
-	}
+	if (d)
+		diagnosis_view(v, d, NULL);
 	evidence = view_finding(v, "note", "What to look at next", NULL);
 	for (const char *const *step = next_steps(i->trigger->kind); *step; step++)
 		json_array_append_new(evidence, json_text(*step));

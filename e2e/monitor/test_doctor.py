@@ -9,12 +9,14 @@ import subprocess
 import time
 
 import pytest
+from harness import view
 from harness.debugger import Debugger
 from harness.doctor import FAULT, Diagnosis
 from harness.monitor import GAPS
 from harness.paths import RINGTAP
 from harness.pcap import frame
 from harness.proc import Proc, check, freeze, of_tasks, run, until
+from harness.view import View
 
 # 2,000 random writes a packet take tens of microseconds: some 10,000 packets a second are too many.
 SLOW = ("--forward-mode=noisy", "--noisy-lkup-memory=8", "--noisy-lkup-num-writes=2000")
@@ -209,6 +211,22 @@ def test_scattered_buffers(testpmd):
 
 
 @pytest.mark.alone  # with half of a CPU, threads receive too few packets for a verdict
+def test_the_page_has_the_verdicts(testpmd, tmp_path, browser):
+    """Those of the JSON, in their order, and a row for the thread and for the port."""
+    pmd = testpmd("net_ring0", args=("--forward-mode=rxonly",))
+    pmd.start()
+    html = tmp_path / "doctor.html"
+    done = run([RINGTAP, "doctor", "--json", "--duration", "2s", "--html", html, pmd.prefix])
+    (app,) = json.loads(done.stdout)["applications"]
+    page = view.document_of(html)
+    names = [f"{pmd.prefix}: {v['title']}" + (f": {v['where']}" if v["where"] else "") for v in app["verdicts"]]
+    assert [f["title"] for f in page["findings"]] == names
+    assert [f["evidence"] for f in page["findings"]] == [v["evidence"] for v in app["verdicts"]]
+    threads, ports = ({p["id"]: p["rows"] for p in page["panels"]}[name] for name in ("threads", "ports"))
+    assert [row[1][:7] for row in threads] == ["lcore 1"] and [row[1] for row in ports] == ["net_ring0"]
+    View(browser, html).check()
+
+
 def test_several_faults_are_ranked(testpmd):
     """Lost packets rank before wasted time. Full bursts without loss are a note."""
     pmd = testpmd("net_null0", "net_null1", args=("--burst=2", "--forward-mode=rxonly", "--mbcache=0"))
