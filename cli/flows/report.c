@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "common/proto.h"
 #include "fates/tables.h"
 #include "flows.h"
 #include "flows/view.h"
@@ -163,6 +164,12 @@ static void print_sum(const struct flows_command *c, FILE *f)
 		format_count(seen, s.seen), format_count(captured, s.captured),
 		format_count(filtered, s.filtered), format_count(left, s.not_sampled),
 		format_count(lost, sum), c->final ? "" : " so far");
+	if (sum)
+		text_wrapf(f, 2,
+			"Lost packets are missing in the table: this command was too slow for them. "
+			"Sample more thinly (--sample %" PRIu32 "), or filter.",
+			c->request.sample < RT_SAMPLE_MAX ? 2 * c->request.sample
+							  : c->request.sample);
 	if (c->request.sample > 1)
 		text_wrapf(f, 2,
 			"One of %" PRIu32
@@ -174,13 +181,10 @@ static void print_sum(const struct flows_command *c, FILE *f)
 int flows_text(void *ctx, FILE *f)
 {
 	const struct flows_command *c = ctx;
-	int ret;
 
 	fates_head(&c->view, f);
 	print_sum(c, f);
 	print_numbers(c, f);
 	print_memory(c, f);
-	fputc('\n', f);
-	ret = print_flows(c, f);
-	return ret;
+	return print_flows(c, f);
 }
