@@ -8,7 +8,7 @@ import math
 
 import jsonschema
 import pytest
-from harness import view
+from harness import axe, view
 from harness.proc import until
 from harness.view import View, runs
 
@@ -393,6 +393,19 @@ def test_dark_and_light(shown):
     shown.run("document.querySelector('header button:last-child').click()")
     assert shown.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     until(lambda: bars(shown), what="drawn in the first colours")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_serious_fault_of_access(browser, page, theme):
+    """Contrast, names of controls, roles, order of headings, in a wide and in a narrow window."""
+    if not axe.source():
+        pytest.skip("npm cannot fetch axe-core")
+    for width in 1280, 400:
+        shown = View(browser, page, width)
+        shown.ask(f"document.documentElement.dataset.theme = '{theme}'")
+        assert axe.faults(shown) == []
+    shown.run("document.documentElement.removeAttribute('lang')")
+    assert [fault.split(":")[0] for fault in axe.faults(shown)] == ["html-has-lang"]
 
 
 def test_narrow(browser, page):
