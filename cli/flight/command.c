@@ -165,7 +165,7 @@ static struct trigger *current(struct flight_config *c)
 static int set_name(struct flight_config *c, const char *text)
 {
 	if (!c->trigger_count || !*text || strlen(text) > 24 ||
-		text[strspn(text, FLIGHT_NAME_CHARS)]) {
+		text[strspn(text, INCIDENT_NAME_CHARS)]) {
 		message_print("flight: --name %s: give 1 to 24 letters, digits, - or _, behind an "
 			      "--on",
 			text);

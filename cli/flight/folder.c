@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Incidents on disk, and the commands for them. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,6 +14,7 @@
 #include "base/json.h"
 #include "base/util.h"
 #include "common/foreign.h"
+#include "recorder/incidents.h"
 #include "recorder/request.h"
 #include "extract.h"
 #include "folder.h"
@@ -38,48 +38,6 @@ char *folder_path(const char *folder, const char *name, const char *part)
 
 /* ---- what there is */
 
-/* 20260102T030405.678901-NAME; nothing else is listed, such as names that contain lines. */
-static int is_incident(const struct dirent *e)
-{
-	static const char form[] = "ddddddddTdddddd.dddddd-";
-	size_t i;
-
-	for (i = 0; form[i]; i++)
-		if (form[i] == 'd' ? e->d_name[i] < '0' || e->d_name[i] > '9'
-				   : e->d_name[i] != form[i])
-			return 0;
-	return !e->d_name[i + strspn(e->d_name + i, "." FLIGHT_NAME_CHARS)];
-}
-
-struct listing {
-	struct dirent **list; /* oldest first */
-	int count;
-};
-
-static int list_incidents(struct listing *l, const char *folder)
-{
-	l->count = scandir(folder, &l->list, is_incident, alphasort);
-	return l->count < 0 ? -errno : 0;
-}
-
-static void listing_free(struct listing *l)
-{
-	for (int i = 0; i < l->count; i++)
-		free(l->list[i]);
-	if (l->count >= 0)
-		free(l->list);
-}
-
-/* Opens a name in the folder, which may have become a link to another one. */
-static int open_incident(const char *folder, const char *name)
-{
-	char *path = folder_path(folder, name, NULL);
-	int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) : -1;
-
-	free(path);
-	return fd;
-}
-
 static uint64_t size_of(int incident)
 {
 	uint64_t sum = 0;
@@ -94,7 +52,7 @@ static uint64_t size_of(int incident)
 /* A text file of an incident, and its length. The caller frees. */
 static char *read_part(const char *folder, const char *name, const char *part, size_t *len)
 {
-	int fd = open_incident(folder, name);
+	int fd = incident_open(folder, name);
 	char *text = NULL;
 	ssize_t n = fd < 0 ? -1 : rt_foreign_read(fd, part, O_NOFOLLOW, TEXT_MAX, &text);
 
@@ -130,7 +88,7 @@ static void remove_parts(const char *folder, const char *name, int incident)
 
 void folder_remove(const char *folder, const char *name)
 {
-	int fd = open_incident(folder, name);
+	int fd = incident_open(folder, name);
 
 	if (fd < 0)
 		return;
@@ -146,15 +104,15 @@ static bool is_being_written(int incident)
 
 unsigned folder_prune(const char *path, uint64_t count, uint64_t bytes)
 {
-	struct listing l;
+	struct incidents l;
 	uint64_t sum = 0;
 	unsigned removed = 0;
 
-	if ((!count && !bytes) || list_incidents(&l, path))
+	if ((!count && !bytes) || incidents_list(&l, path))
 		return 0;
 	for (int i = l.count - 1; i >= 0; i--) {
 		const char *name = l.list[i]->d_name;
-		int fd = open_incident(path, name);
+		int fd = incident_open(path, name);
 
 		if (fd < 0)
 			continue;
@@ -166,7 +124,7 @@ unsigned folder_prune(const char *path, uint64_t count, uint64_t bytes)
 		}
 		close(fd);
 	}
-	listing_free(&l);
+	incidents_free(&l);
 	return removed;
 }
 
@@ -262,8 +220,8 @@ static void print_line(const char *name, json_t *j)
 static int list(struct folder_options *c)
 {
 	json_t *all = json_array(), *j;
-	struct listing l;
-	int ret = list_incidents(&l, c->folder);
+	struct incidents l;
+	int ret = incidents_list(&l, c->folder);
 
 	if (ret) {
 		message_print("flight list: %s: %s; give the folder by --folder", c->folder,
@@ -279,7 +237,7 @@ static int list(struct folder_options *c)
 			json_array_append(all, j);
 		json_decref(j);
 	}
-	listing_free(&l);
+	incidents_free(&l);
 	if (!c->json) {
 		json_decref(all);
 		return output_end("flight list", 0);

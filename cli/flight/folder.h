@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/command.h"
+#include "recorder/incidents.h"
 
 #define FLIGHT_PACKETS    "packets.pcapng"
 #define FLIGHT_INCIDENT   "incident.json"
@@ -14,9 +15,6 @@
 #define FLIGHT_DOCTOR     "doctor.txt"
 #define FLIGHT_PAGE       "index.html"
 #define FLIGHT_TRACE      "trace.json"
-
-/* Characters in names of conditions, which are parts of the names of incidents. */
-#define FLIGHT_NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
 /* Removes the oldest incidents until there are at most count (0: any number), of at most bytes (0:
  * any size). The newest stays, and so do those that are being written. Returns how many it removed.
