@@ -13,7 +13,21 @@ import sys
 from pathlib import Path
 
 # Each after those that it imports.
-MODULES = ("dom", "text", "colours", "data", "time", "panels", "kinds", "table", "page", "live", "start")
+MODULES = (
+    "dom",
+    "text",
+    "colours",
+    "data",
+    "time",
+    "panels",
+    "kinds",
+    "table",
+    "pipeline",
+    "page",
+    "actions",
+    "live",
+    "start",
+)
 UPLOT = "uplot/uPlot.iife.min.js"
 POLICY_END = "form-action 'none'"
 LIMIT = 150_000  # bytes of a page without its document

@@ -101,6 +101,16 @@ static void quiet(void *arg, const char *format, va_list ap)
 {
 }
 
+static void completed(
+	void *arg, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode code)
+{
+	struct serve *s = arg;
+
+	clients_completed(&s->clients, c, state, code);
+	if (s->options->ended)
+		s->options->ended(s->options->ctx, c);
+}
+
 int serve_listen(struct serve *s, struct serve_options *o, char *url, size_t size)
 {
 	int fd = address_listen(o->command, o->listen, CLIENTS_MAX);
@@ -124,7 +134,7 @@ int serve_start(struct serve *s, int fd)
 		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CLIENTS_MAX,
 		MHD_OPTION_CONNECTION_TIMEOUT, SILENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 		(size_t)REQUEST_BYTES, MHD_OPTION_NOTIFY_CONNECTION, clients_notify, &s->clients,
-		MHD_OPTION_NOTIFY_COMPLETED, clients_completed, &s->clients, MHD_OPTION_END);
+		MHD_OPTION_NOTIFY_COMPLETED, completed, s, MHD_OPTION_END);
 	if (s->daemon)
 		return 0;
 	message_print(

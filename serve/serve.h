@@ -19,6 +19,8 @@ struct serve_options {
 	enum MHD_Result (*answer)(
 		void *ctx, struct MHD_Connection *c, const char *url, const char *method);
 	void *ctx;
+	/* A request has ended, answered or not; NULL: nothing to do. */
+	void (*ended)(void *ctx, struct MHD_Connection *c);
 	bool posts; /* POST has an answer; a body is read and ignored */
 };
 

@@ -7,6 +7,13 @@ export function element(tag, properties = {}, ...children) {
   return e;
 }
 
+// Other children; a link that had the focus has it still.
+export function replace(parent, children) {
+  const focus = parent.contains(document.activeElement) ? document.activeElement.href : null;
+  parent.replaceChildren(...children);
+  if (focus) [...parent.querySelectorAll("a")].find((a) => a.href === focus)?.focus();
+}
+
 // A file for the user. parts: of a Blob.
 export function save(name, type, parts) {
   const a = element("a", { href: URL.createObjectURL(new Blob(parts, { type })), download: name });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A document that goes on: the server sends it, and each second one of the second, which is merged into it.
 
+import { Actions } from "./actions.js";
 import { element } from "./dom.js";
 import { Page } from "./page.js";
 
@@ -81,7 +82,8 @@ export class Live {
     this.path = element("nav", { ariaLabel: "views" });
     this.pauses = element("button", { type: "button", title: "hold the page as it is", onclick: () => this.pause() }, "Pause");
     this.body = element("div");
-    main.replaceChildren(element("div", { className: "live" }, this.path, this.status, this.pauses), this.body);
+    this.actions = new Actions();
+    main.replaceChildren(element("div", { className: "live" }, this.path, this.status, this.pauses), this.actions.root, this.body);
     // The cookie stands for the token from here on.
     if (location.search) history.replaceState(null, "", location.pathname + location.hash);
     addEventListener("hashchange", () => this.connect());
@@ -116,6 +118,7 @@ export class Live {
   take(d) {
     this.document = d;
     this.say("live");
+    this.actions.show(d.actions, Object.fromEntries(this.parts()));
     this.updates++;
     if (!this.held) this.show();
   }
@@ -124,6 +127,7 @@ export class Live {
     if (!this.document) return;
     merge(this.document, d);
     this.say("live");
+    this.actions.show(d.actions, Object.fromEntries(this.parts()));
     this.updates++;
     if (this.held) return;
     if (this.page && this.page.document === this.document && this.shown === shape(this.document)) this.page.refresh();

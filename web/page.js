@@ -3,6 +3,7 @@
 
 import { csv, element, save } from "./dom.js";
 import { KINDS } from "./kinds.js";
+import { Pipeline } from "./pipeline.js";
 import { Table } from "./table.js";
 import { clock, duration, parseTime } from "./text.js";
 import { Time } from "./time.js";
@@ -12,6 +13,8 @@ const VERSION = 1, LONG = 60; // LONG: characters of a fact that has a line of i
 
 // Panels along the time.
 const ALONG = new Set(["counts", "levels", "lanes", "heat"]);
+
+const WITHOUT_PLOT = { table: Table, pipeline: Pipeline };
 
 export class Page {
   // text: the document as it came; null: it changes.
@@ -34,10 +37,11 @@ export class Page {
     this.describe();
     if (d.panels.some((p) => ALONG.has(p.kind))) main.append(this.tools());
     for (const p of d.panels) {
-      const one = p.kind === "table" ? new Table(p, this) : new KINDS[p.kind](p, this);
+      const one = new (WITHOUT_PLOT[p.kind] ?? KINDS[p.kind])(p, this);
       main.append(one.root);
       (one.start ? this.panels : this.tables).push(one);
-      one.start?.();
+      if (one.start) one.start();
+      else one.draw();
     }
     main.append(element("p", { className: "soft" }, "Wheel: zoom. Shift and wheel or drag: move. Double click: all." +
       (this.shown ? " Drag: select a time, which filters the tables. Keys: + − ← → 0, Enter: zoom to the selection, Escape: no selection." : "")));

@@ -2,7 +2,7 @@
 // Tables: only rows in sight are in the page. They follow the selected time, and a text.
 
 import { colour } from "./colours.js";
-import { csv, element, save } from "./dom.js";
+import { csv, element, replace, save } from "./dom.js";
 import { clock, value } from "./text.js";
 
 const SPARK = [130, 20]; // pixels
@@ -116,20 +116,19 @@ export class Table {
   content(row, k) {
     const v = row[k];
     if (this.columns[k].kind === "spark") return spark(v, this.columns[k].colour ?? 0);
+    if (v?.page) return element("a", { href: `incident?${new URLSearchParams(v.page)}`, target: "_blank", rel: "noopener" }, v.text);
     return v?.view ? element("a", { href: `#${new URLSearchParams(v.view)}` }, v.text) : this.text(row, k);
   }
 
   draw() {
-    const focus = this.space.contains(document.activeElement) ? document.activeElement.href : null;
     const first = Math.max(0, Math.floor(this.body.scrollTop / ROW) - AHEAD), { rows } = this.spec;
-    this.space.replaceChildren(...this.rows.slice(first, first + SHOWN + 2 * AHEAD).map((i, n) => {
+    replace(this.space, this.rows.slice(first, first + SHOWN + 2 * AHEAD).map((i, n) => {
       const row = element("div", { className: i === this.current ? "row current" : "row", role: "row",
         onclick: () => this.choose(i) }, ...this.columns.map((c, k) => element("span", { role: "cell", title: c.kind === "text" ? this.text(rows[i], k) : "",
         className: LEFT.has(c.kind) ? "" : "number" }, this.content(rows[i], k))));
       row.style.top = `${(first + n) * ROW}px`;
       return row;
     }));
-    if (focus) [...this.space.querySelectorAll("a")].find((a) => a.href === focus)?.focus();
   }
 
   inherit(table) {

@@ -234,6 +234,7 @@ static void clear(struct app *a)
 static void app_free(struct app *a)
 {
 	clear(a);
+	json_decref(a->recorders);
 	series_free(&a->series);
 	free(a->label);
 	free(a->name);

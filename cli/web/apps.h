@@ -27,6 +27,7 @@ struct app {
 	unsigned collectors; /* on */
 	uint64_t last;       /* step in which it was there, plus one */
 	json_t *metrics;     /* the last second, as ringtap top --json; NULL: none */
+	json_t *recorders;   /* answers of its flight recorders; NULL: none */
 	json_t *diagnosis;   /* as ringtap doctor --json; NULL: none */
 	struct series_list series;
 	struct ringtap_snapshot

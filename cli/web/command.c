@@ -36,6 +36,10 @@ static const struct option_def options[] = {
 	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-sample", "N", NULL, 1,
 		LATENCY_SAMPLE_MAX,
 		"Time one packet in N only, which costs the application less (default 1)"},
+	{TO(allow_actions), OPTION_FLAG, 0, "allow-actions", NULL, NULL, 0, 0,
+		"Let the page switch collectors, record packets for download, have flight recorders "
+		"write incidents, and show their pages, which have packets (default: it reads "
+		"statistics only)"},
 	{OPTION_SET(OPT_USERS), OPTION_TEXT, 0, "users", "NAME[,NAME]...|all", NULL, 0, 0,
 		"Where no APP is given: also applications of these users, by name or number "
 		"(default: those of root and of this user)"},
@@ -94,6 +98,7 @@ static int attach(const struct web_options *o)
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct web_options o = {.serve = {.command = "web", .listen = LISTEN_DEFAULT},
+		.recorder = "/proc/self/exe",
 		.watch = {.command = "web",
 			.by_user = true,
 			.collectors = RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS,

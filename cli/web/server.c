@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
+#include "incident.h"
 #include "web.h"
 #include "web/page.h"
 
@@ -15,6 +16,12 @@
 		"Referrer-Policy", "no-referrer"
 
 /* ---- requests */
+
+static enum MHD_Result refuse(struct MHD_Connection *c)
+{
+	return serve_text(c, MHD_HTTP_FORBIDDEN,
+		"the token is missing or wrong: open the URL that ringtap web has printed\n", NULL);
+}
 
 /* The page has the policy of its scripts; this one adds that no other page has it inside. The token
  * leaves the URL by a script, so that the cookie, which no other site sends, comes with the page.
@@ -26,9 +33,7 @@ static enum MHD_Result answer_page(struct web *w, struct MHD_Connection *c)
 		"frame-ancestors 'none'", MHD_HTTP_HEADER_SET_COOKIE, cookie, NULL};
 
 	if (!token_in_url(&w->token, c) && !token_shown(&w->token, c))
-		return serve_text(c, MHD_HTTP_FORBIDDEN,
-			"the token is missing or wrong: open the URL that ringtap web has printed\n",
-			NULL);
+		return refuse(c);
 	token_header(&w->token, cookie, sizeof(cookie));
 	return serve_answer(c, MHD_HTTP_OK, "text/html; charset=utf-8", headers,
 		MHD_create_response_from_buffer(w->page_len, w->page, MHD_RESPMEM_PERSISTENT));
@@ -61,19 +66,38 @@ static enum MHD_Result answer_events(struct web *w, struct MHD_Connection *c)
 	return serve_answer(c, MHD_HTTP_OK, "text/event-stream", headers, r);
 }
 
+/* With the cookie only from the page itself: other sites send no cookie, but another server of this
+ * host has the same one. */
+static enum MHD_Result answer_post(struct web *w, struct MHD_Connection *c, const char *url)
+{
+	if (!token_same_origin(serve_header(c, MHD_HTTP_HEADER_ORIGIN),
+		    serve_header(c, MHD_HTTP_HEADER_HOST),
+		    !serve_header(c, MHD_HTTP_HEADER_AUTHORIZATION)))
+		return serve_text(c, MHD_HTTP_FORBIDDEN,
+			"the header Origin is not this server's: actions are for its own page\n",
+			NULL);
+	return actions_answer(w, c, url + 1);
+}
+
 static enum MHD_Result answer(
 	void *ctx, struct MHD_Connection *c, const char *url, const char *method)
 {
+	static serve_headers post = {MHD_HTTP_HEADER_ALLOW, "POST", NULL};
 	struct web *w = ctx;
 
-	if (!strcmp(url, "/"))
+	if (!strcmp(url, "/") && strcmp(method, MHD_HTTP_METHOD_POST))
 		return answer_page(w, c);
 	if (!token_shown(&w->token, c))
-		return serve_text(c, MHD_HTTP_FORBIDDEN,
-			"the token is missing or wrong: open the URL that ringtap web has printed\n",
-			NULL);
+		return refuse(c);
+	if (!strcmp(method, MHD_HTTP_METHOD_POST))
+		return answer_post(w, c, url);
 	if (!strcmp(url, "/events"))
 		return answer_events(w, c);
+	if (!strcmp(url, "/incident"))
+		return incident_answer(w, c);
+	if (actions_are(url + 1))
+		return serve_text(c, MHD_HTTP_METHOD_NOT_ALLOWED,
+			"an action needs POST, and --allow-actions\n", post);
 	return serve_text(c, MHD_HTTP_NOT_FOUND, "not found; the page is at /\n", NULL);
 }
 
@@ -83,7 +107,10 @@ static json_t *make(void *ctx, const struct place *p, bool newest)
 {
 	struct web *w = ctx;
 
-	return views_document(&w->apps, w->watching ? &w->watch : NULL, p, newest);
+	json_t *j = views_document(&w->apps, w->watching ? &w->watch : NULL, p, newest);
+
+	actions_describe(w, j, p->app);
+	return j;
 }
 
 static bool is_wanted(const struct web *w)
@@ -103,6 +130,10 @@ static void begin(struct web *w)
 	if (ret)
 		message_print(
 			"web: cannot start a thread that finds applications: %s", strerror(-ret));
+	ret = recorder_answers_start(&w->recorders, &w->watch);
+	if (ret)
+		message_print("web: cannot start a thread that asks flight recorders: %s",
+			strerror(-ret));
 	history_begin(&w->apps.history, w->options->history_ns);
 	streams_restart(&w->streams);
 	w->watching = true;
@@ -112,9 +143,21 @@ static void begin(struct web *w)
 static void end(struct web *w)
 {
 	w->watching = false;
+	recorder_answers_stop(w->recorders);
+	w->recorders = NULL;
 	watch_free(&w->watch);
 	apps_free(&w->apps);
 	w->apps.history.steps = 0;
+}
+
+static void take_answers(struct web *w)
+{
+	for (size_t i = 0; w->recorders && i < w->apps.count; i++) {
+		struct app *a = w->apps.list[i];
+
+		json_decref(a->recorders);
+		a->recorders = recorder_answers_of(w->recorders, a->dir);
+	}
 }
 
 void web_step(struct web *w)
@@ -128,8 +171,10 @@ void web_step(struct web *w)
 	}
 	if (w->watching) {
 		apps_step(&w->apps, &w->watch);
+		take_answers(w);
 		streams_update(&w->streams);
 	}
+	actions_step(w);
 	pthread_mutex_unlock(&w->streams.lock);
 	clients_expire(&w->serve.clients, now_ns(CLOCK_MONOTONIC));
 }
@@ -151,7 +196,9 @@ int web_start(struct web *w, struct web_options *options, char *url, size_t size
 {
 	int fd, ret;
 
-	*w = (struct web){.options = options, .streams = {.make = make, .ctx = w}};
+	*w = (struct web){.options = options,
+		.recording = {.child = CHILD_NONE},
+		.streams = {.make = make, .ctx = w}};
 	streams_init(&w->streams);
 	history_begin(&w->apps.history, options->history_ns);
 	ret = token_make(&w->token, options->token_file);
@@ -159,6 +206,8 @@ int web_start(struct web *w, struct web_options *options, char *url, size_t size
 		return ret;
 	options->serve.answer = answer;
 	options->serve.ctx = w;
+	options->serve.ended = actions_ended;
+	options->serve.posts = options->allow_actions;
 	fd = serve_listen(&w->serve, &options->serve, url, size);
 	if (fd < 0)
 		return fd;
@@ -176,6 +225,7 @@ int web_start(struct web *w, struct web_options *options, char *url, size_t size
 void web_stop(struct web *w)
 {
 	streams_end(&w->streams);
+	actions_end(w);
 	serve_stop(&w->serve);
 	if (w->watching)
 		end(w);

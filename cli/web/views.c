@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/util.h"
-#include "measure/collectors.h"
+#include "incident.h"
 #include "views.h"
 
 struct making {
@@ -418,6 +418,7 @@ static void application(struct making *m, const struct app *a)
 	view_application(&m->v, a->name, a->info.pid, a->info.program);
 	facts(m, a);
 	findings(m, a);
+	pipeline_add(&m->v, a, m->place);
 	if (!*m->place->thread) {
 		curves(m, a, "rates", "Packets", "/s", SERIES_RECEIVED, SERIES_SENT);
 		curves(m, a, "lost", "Packets lost", "/s", SERIES_LOST, SERIES_LOST);
@@ -429,6 +430,8 @@ static void application(struct making *m, const struct app *a)
 		curves(m, a, "latency", "Latency", "ns", SERIES_LATENCY, SERIES_LATENCY);
 		curves(m, a, "pool-use", "Mempools in use", "share", SERIES_POOL, SERIES_POOL);
 	}
+	if (!*m->place->port && !*m->place->thread)
+		incident_table(&m->v, a);
 	if (!*m->place->thread)
 		ports_table(m, a);
 	queues_table(m, a);

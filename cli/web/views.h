@@ -15,4 +15,7 @@ struct place {
  * decrefs. w: for the reasons why something is missing. */
 json_t *views_document(const struct apps *all, struct watch *w, const struct place *p, bool newest);
 
+/* Adds the panel that shows the way of packets. */
+void pipeline_add(struct view *v, const struct app *a, const struct place *p);
+
 #endif

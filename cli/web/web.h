@@ -3,6 +3,8 @@
 #ifndef RINGTAP_CLI_WEB_WEB_H
 #define RINGTAP_CLI_WEB_WEB_H
 
+#include "actions.h"
+#include "base/child.h"
 #include "recorder/answers.h"
 #include "serve/serve.h"
 #include "streams.h"
@@ -14,8 +16,21 @@ struct web_options {
 	struct watch watch; /* first, for watch_name(); never started: watches are copies of it */
 	struct serve_options serve;
 	const char *token_file;
-	uint64_t history_ns; /* 0: only while there are clients */
+	bool allow_actions;
+	const char *recorder; /* the program ringtap; tests have another one */
+	uint64_t history_ns;  /* 0: only while there are clients */
 	uint64_t duration_ns;
+};
+
+/* ringtap record, of which a client waits for the end. */
+struct recording {
+	struct MHD_Connection *connection; /* NULL: there is none */
+	uint32_t pid;                      /* application */
+	unsigned seconds;
+	char *filter; /* NULL: none */
+	struct child child;
+	int failed; /* -errno: it could not be started */
+	bool started, done;
 };
 
 struct web {
@@ -28,7 +43,10 @@ struct web {
 	/* With the lock of streams. */
 	struct apps apps;
 	struct watch watch;
-	bool watching; /* watch and apps are in use */
+	struct recorder_answers *recorders;
+	struct recording recording;
+	uint64_t triggered_ns; /* CLOCK_MONOTONIC; the last incident that was requested */
+	bool watching;         /* watch and apps are in use */
 };
 
 /* Serves; url: what the user opens. 0, or -errno after a message. options live as long as w. */

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`ringtap web`: what the page shows while applications run."""
 
+import json
+
 import pytest
 from harness.live import LiveView, Web
-from harness.proc import until
+from harness.proc import check, until
 
 RATE = 2000
+STEADY = ("--ring", "a", "--role", "generate:0@1", "--role", "sink:0@1", "--rate", RATE)
 
 
 @pytest.fixture
@@ -16,7 +19,7 @@ def web(closing):
 @pytest.fixture
 def steady(fwd):
     """An application that sends and receives a known number of packets a second."""
-    return fwd("--ring", "a", "--role", "generate:0@1", "--role", "sink:0@1", "--rate", RATE).running()
+    return fwd(*STEADY).running()
 
 
 def overview(shown, app):
@@ -31,4 +34,165 @@ def test_the_overview_has_the_rate(browser, steady, web):
     row = overview(shown, steady)
     assert rate == pytest.approx(RATE, rel=0.2) and row["received"] == pytest.approx(RATE, rel=0.2)
     assert row["sent"] == pytest.approx(RATE, rel=0.2) and row["lost"] == 0
+    shown.check()
+
+
+def follow(shown, text):
+    """Clicks the link of this text."""
+    until(lambda: shown.ask(f"[...document.querySelectorAll('a')].some(a => a.textContent === {json.dumps(text)})"))
+    shown.run(f"[...document.querySelectorAll('#page a')].findLast(a => a.textContent === {json.dumps(text)}).click()")
+
+
+def rows(shown, table):
+    return until(lambda: shown.table(table), what=table)
+
+
+def test_drill_down(browser, steady, web):
+    """From all applications to one, to a port and its queues, to a thread, and back."""
+    shown = LiveView(browser, web())
+    follow(shown, steady.prefix)
+    until(lambda: [row["port"] for row in shown.table("ports")] == ["net_ring_a"])
+    assert {(row["direction"], row["thread"]) for row in rows(shown, "queues")} == {
+        ("rx", "lcore 1"),
+        ("tx", "lcore 1"),
+    }
+    assert [row["thread"] for row in rows(shown, "threads")] == ["lcore 1"]
+    follow(shown, "net_ring_a")
+    until(lambda: shown.ask("view.panels.some(p => p.spec.id === 'queue-rates')"))
+    shown.updates(2)
+    assert {row["direction"] for row in rows(shown, "queues")} == {"rx", "tx"} and not shown.table("threads")
+    for row in shown.table("queues"):
+        assert row["packets"] == pytest.approx(RATE, rel=0.3)
+    follow(shown, "lcore 1")
+    until(lambda: shown.table("threads") and not shown.table("ports"))
+    follow(shown, "All applications")
+    until(lambda: overview(shown, steady))
+    shown.check()
+
+
+def test_a_killed_application_is_shown_as_gone_and_comes_back(browser, fwd, web):
+    app = fwd(*STEADY).running()
+    shown = LiveView(browser, web())
+    until(lambda: (overview(shown, app) or {}).get("received"))
+    before = len(overview(shown, app)["received, 10 min"])
+    app.proc.kill()
+    row = until(lambda: (r := overview(shown, app)) and r["received"] is None and r)
+    assert "has ended" in row["verdict of the last seconds"]
+    fwd(*STEADY, name=app.prefix).running()
+    until(lambda: (overview(shown, app) or {}).get("received"))
+    curve = overview(shown, app)["received, 10 min"]
+    assert len(curve) > before and None in curve[before:]
+    assert len(shown.table("applications")) == 1
+    shown.check()
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_dark_and_narrow(browser, steady, web, width):
+    browser.do("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    shown = LiveView(browser, web(), width, app=steady.prefix)
+    rows(shown, "queues")
+    shown.updates(2)
+    assert shown.ask("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
+    shown.check()
+
+
+def test_hostile_names_stay_text(browser, fwd, web):
+    """An application's name is a folder's, so it has no slash; its length is that of a file's name."""
+    name = "<img src=x onerror=document.title='run'>&\"'\u202e#app=x"
+    app = fwd(*STEADY, name=name).running()
+    shown = LiveView(browser, web())
+    until(lambda: overview(shown, app))
+    shown.updates(1)
+    follow(shown, name)
+    rows(shown, "queues")
+    assert name in shown.text() and "run" not in shown.ask("document.title").split(",")[0].replace(name, "")
+    assert shown.ask("document.querySelectorAll('img').length") == 0
+    shown.check()
+
+
+def test_the_window_follows_unless_it_is_moved(browser, steady, web):
+    shown = LiveView(browser, web())
+    until(lambda: (overview(shown, steady) or {}).get("received"))
+    shown.updates(3)
+    until(lambda: shown.window()[1] - shown.window()[0] > 3e9)
+    start, end = shown.window()
+    shown.run(f"view.time.show({start}, {start + 1e9})")
+    shown.updates(2)
+    assert shown.window() == pytest.approx([start, start + 1e9])
+    shown.key("0")
+    shown.updates(1)
+    assert shown.window()[1] > end
+
+
+def test_a_stream_is_documents_of_the_schema(steady, web):
+    """The document has the history, an update the newest step; both name the same origin."""
+    server = web()
+    stream = server.events(app=steady.prefix)
+    kinds = []
+    while kinds[-3:] != ["update"] * 3:
+        kind, document = next(stream)
+        kinds.append(kind)
+    assert kinds[0] == "document"
+    again = server.events(app=steady.prefix)
+    kind, whole = next(again)
+    assert kind == "document" and whole["origin"] == document["origin"]
+    (rates,) = (p for p in whole["panels"] if p["id"] == "rates")
+    assert len(rates["edges_ns"]) > 3 and all(len(s["values"]) == len(rates["edges_ns"]) - 1 for s in rates["series"])
+    stream.close()
+    again.close()
+
+
+def test_without_the_token_there_is_nothing(browser, web):
+    server = web()
+    for path in "/", "/events", "/?token=0", "/nothing":
+        status, _, text = server.request(path, Authorization=None)
+        assert status == 403 and b"token" in text
+    assert server.request("/", Host="evil.example")[0] == 403
+    assert server.request("/")[0] == 200
+
+
+def test_packets_are_recorded_for_a_client(steady, web, tmp_path):
+    server = web(args=("--allow-actions",))
+    stream = server.events()  # applications are watched while there is a client
+    while not any(panel.get("rows") for panel in next(stream)[1]["panels"]):
+        pass
+    path = f"/record?app={steady.prefix}&seconds=1&filter=arp"
+    assert server.request(path)[0] == 405
+    assert server.request(path, "POST", Origin="http://evil.example")[0] == 403
+    status, headers, packets = server.request(path, "POST")
+    assert status == 200 and "packets.pcapng" in headers["Content-Disposition"]
+    file = tmp_path / "packets.pcapng"
+    file.write_bytes(packets)
+    assert int(check(["capinfos", "-Mc", file]).split()[-1]) > RATE / 4
+    status, _, text = server.request(path.replace("filter=arp", "filter=nonsense"), "POST")
+    assert status == 500 and b"nonsense" in text
+    stream.close()
+
+
+def test_the_page_switches_collectors_and_records(browser, steady, web):
+    """The price is beside each; without --allow-actions nothing can be switched."""
+    shown = LiveView(browser, web(args=("--allow-actions",)), app=steady.prefix)
+    rows(shown, "queues")
+    boxes = "[...document.querySelectorAll('.actions input[type=checkbox]')]"
+    assert shown.ask(f"{boxes}.map(b => [b.parentNode.textContent.trim(), b.checked, b.disabled])") == [
+        ["latency", False, False],
+        ["gaps", False, False],
+        ["bytes", False, False],
+    ]
+    assert "28 % of the rate of a bare forwarder" in shown.ask("document.querySelector('.actions').textContent")
+    shown.run(f"{boxes}[1].click()")
+    until(
+        lambda: shown.ask(f"{boxes}[1].checked && document.querySelector('.actions [role=status]').textContent")
+        == "switched\n"
+    )
+    shown.run("[...document.querySelectorAll('.actions button')].find(b => b.textContent === 'Record').click()")
+    until(lambda: shown.ask("document.querySelector('.actions [role=status]').textContent") == "recorded")
+    shown.check()
+
+
+def test_nothing_can_be_switched_by_default(browser, steady, web):
+    shown = LiveView(browser, web(), app=steady.prefix)
+    rows(shown, "queues")
+    assert shown.ask("[...document.querySelectorAll('.actions input')].map(b => b.disabled)") == [True] * 3
+    assert shown.ask("document.querySelectorAll('.actions button').length") == 0
     shown.check()

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "actions.h"
+#include "base/child.h"
+#include "base/json.h"
+#include "base/util.h"
+#include "incident.h"
+#include "measure/collectors.h"
+#include "recorder/request.h"
+#include "web.h"
+
+#define SECONDS_MAX 60
+#define FILTER_MAX  1000
+#define RECORDED_KB "60000" /* less than CHILD_TEXT_MAX */
+#define PATIENCE_NS (2 * NS_PER_S)
+
+/* ---- collectors */
+
+/* docs/performance.md, part Monitors. */
+static const struct {
+	unsigned collector;
+	const char *name, *price;
+} costs[] = {
+	{RINGTAP_LATENCY, "latency",
+		"3.4 ns for each packet: 28 % of the rate of a bare forwarder"},
+	{RINGTAP_GAPS, "gaps", "0.4 ns for each packet: the clock is read at every poll"},
+	{RINGTAP_BYTES, "bytes", "0.8 ns for each packet: every packet is read"},
+};
+#define COSTS (sizeof(costs) / sizeof(costs[0]))
+
+static enum MHD_Result say(struct MHD_Connection *c, unsigned status, const char *text)
+{
+	return serve_text(c, status, text, NULL);
+}
+
+static const char *argument(struct MHD_Connection *c, const char *name)
+{
+	return MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, name);
+}
+
+static enum MHD_Result switch_collector(struct web *w, struct MHD_Connection *c)
+{
+	const char *name = argument(c, "name"), *on = argument(c, "on");
+
+	for (size_t i = 0; name && on && i < COSTS; i++) {
+		unsigned collectors;
+
+		if (strcmp(costs[i].name, name))
+			continue;
+		pthread_mutex_lock(&w->streams.lock);
+		collectors = w->watch.collectors & ~costs[i].collector;
+		if (!strcmp(on, "1"))
+			collectors |= costs[i].collector;
+		if (w->watching)
+			watch_switch(&w->watch, collectors, w->watch.latency_every);
+		pthread_mutex_unlock(&w->streams.lock);
+		return say(c, MHD_HTTP_ACCEPTED, "switched\n");
+	}
+	return say(c, MHD_HTTP_BAD_REQUEST, "give name=latency, gaps or bytes, and on=0 or 1\n");
+}
+
+/* ---- incidents */
+
+static enum MHD_Result trigger(struct web *w, struct MHD_Connection *c)
+{
+	const char *app = argument(c, "app"), *folder = argument(c, "folder");
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+	bool found;
+	int ret;
+
+	pthread_mutex_lock(&w->streams.lock);
+	found = app && folder && app_has_folder(apps_find(&w->apps, app), folder);
+	pthread_mutex_unlock(&w->streams.lock);
+	if (!found)
+		return say(c, MHD_HTTP_NOT_FOUND, "no recorder of this application writes there\n");
+	/* Incidents take disk space, or the place of older ones. */
+	if (w->triggered_ns && now - w->triggered_ns < NS_PER_S)
+		return say(c, MHD_HTTP_TOO_MANY_REQUESTS,
+			"one request a second; the one before is being written\n");
+	ret = request_send(folder, argument(c, "comment"));
+	if (ret == -ESRCH)
+		return say(c, MHD_HTTP_SERVICE_UNAVAILABLE, "no recorder writes to this folder\n");
+	if (ret)
+		return say(c, MHD_HTTP_INTERNAL_SERVER_ERROR,
+			"this server may not write to the folder or send to the recorder; run both "
+			"as one user\n");
+	w->triggered_ns = now;
+	return say(c, MHD_HTTP_ACCEPTED, "an incident is being written\n");
+}
+
+/* ---- recordings */
+
+/* One at a time. Its connection waits, and the main thread runs the program. */
+static bool is_recorded(struct web *w, struct MHD_Connection *c)
+{
+	bool is;
+
+	pthread_mutex_lock(&w->streams.lock);
+	is = w->recording.connection == c;
+	pthread_mutex_unlock(&w->streams.lock);
+	return is;
+}
+
+static enum MHD_Result answer_recorded(struct web *w, struct MHD_Connection *c)
+{
+	static serve_headers headers = {MHD_HTTP_HEADER_CACHE_CONTROL, "no-store",
+		MHD_HTTP_HEADER_CONTENT_DISPOSITION, "attachment; filename=\"packets.pcapng\"",
+		NULL};
+	struct recording *r = &w->recording;
+	struct child_text *out = &r->child.text[0], *err = &r->child.text[1];
+	enum MHD_Result ret;
+
+	if (r->child.ended && !r->child.status && out->len) {
+		ret = serve_answer(c, MHD_HTTP_OK, "application/x-pcapng", headers,
+			MHD_create_response_from_buffer(
+				out->len, out->data, MHD_RESPMEM_MUST_FREE));
+		*out = (struct child_text){0};
+	} else {
+		ret = serve_answer(c, MHD_HTTP_INTERNAL_SERVER_ERROR, "text/plain; charset=utf-8",
+			NULL,
+			MHD_create_response_from_buffer(err->len,
+				err->len ? err->data : (char *)(uintptr_t) "",
+				MHD_RESPMEM_MUST_COPY));
+	}
+	return ret; /* actions_ended() is next */
+}
+
+static enum MHD_Result record(struct web *w, struct MHD_Connection *c)
+{
+	const char *label = argument(c, "app"), *filter = argument(c, "filter");
+	const char *seconds = argument(c, "seconds");
+	const struct app *a;
+	uint64_t number = 0;
+	enum MHD_Result ret = MHD_YES;
+
+	if (!label || !seconds || parse_number(seconds, SECONDS_MAX, &number) || !number ||
+		(filter && strlen(filter) > FILTER_MAX))
+		return say(c, MHD_HTTP_BAD_REQUEST,
+			"give app, seconds, 1 to 60, and a filter of at most 1000 characters\n");
+	pthread_mutex_lock(&w->streams.lock);
+	a = apps_find(&w->apps, label);
+	if (w->recording.connection) {
+		ret = say(c, MHD_HTTP_TOO_MANY_REQUESTS,
+			"another recording runs; wait for its end\n");
+	} else if (!a || a->state != APP_SHOWN) {
+		ret = say(c, MHD_HTTP_NOT_FOUND, "no such application runs\n");
+	} else {
+		w->recording = (struct recording){.connection = c,
+			.child = CHILD_NONE,
+			.pid = a->info.host_pid,
+			.seconds = (unsigned)number,
+			.filter = filter && *filter ? strdup(filter) : NULL};
+		clients_stream(&w->serve.clients, c);
+		MHD_suspend_connection(c);
+	}
+	pthread_mutex_unlock(&w->streams.lock);
+	return ret;
+}
+
+static void begin_recording(const struct web *w, struct recording *r)
+{
+	const struct child_config config = {.flags = CHILD_STORE_OUT | CHILD_READ_ERR};
+	char pid[16], duration[16];
+	const char *argv[] = {w->options->recorder, "record", "-q", "-w", "-", "--duration",
+		duration, "-a", "filesize:" RECORDED_KB, "-i", pid, r->filter ? "-f" : NULL,
+		r->filter, NULL};
+
+	snprintf(pid, sizeof(pid), "%u", r->pid);
+	snprintf(duration, sizeof(duration), "%us", r->seconds);
+	r->started = true;
+	r->failed = child_start(&r->child, argv, &config);
+}
+
+void actions_step(struct web *w)
+{
+	struct recording *r = &w->recording;
+
+	if (!r->connection || r->done)
+		return;
+	if (!r->started)
+		begin_recording(w, r);
+	if (!r->failed)
+		child_watch(&r->child, -1, -1, 0);
+	if (!r->failed && !r->child.ended)
+		return;
+	r->done = true;
+	MHD_resume_connection(r->connection);
+}
+
+void actions_end(struct web *w)
+{
+	struct recording *r = &w->recording;
+
+	pthread_mutex_lock(&w->streams.lock);
+	if (r->connection && !r->done) {
+		if (r->started)
+			child_stop(&r->child, SIGTERM, PATIENCE_NS);
+		r->done = true;
+		MHD_resume_connection(r->connection);
+	}
+	pthread_mutex_unlock(&w->streams.lock);
+}
+
+void actions_ended(void *ctx, struct MHD_Connection *c)
+{
+	struct web *w = ctx;
+	struct recording *r = &w->recording;
+
+	pthread_mutex_lock(&w->streams.lock);
+	if (r->connection == c) {
+		child_free(&r->child);
+		free(r->filter);
+		*r = (struct recording){.child = CHILD_NONE};
+	}
+	pthread_mutex_unlock(&w->streams.lock);
+}
+
+/* ---- all of them */
+
+static const struct {
+	const char *path;
+	enum MHD_Result (*answer)(struct web *w, struct MHD_Connection *c);
+} actions[] = {{"collectors", switch_collector}, {"trigger", trigger}, {"record", record}};
+#define ACTIONS (sizeof(actions) / sizeof(actions[0]))
+
+bool actions_are(const char *path)
+{
+	for (size_t i = 0; i < ACTIONS; i++)
+		if (!strcmp(actions[i].path, path))
+			return true;
+	return false;
+}
+
+enum MHD_Result actions_answer(struct web *w, struct MHD_Connection *c, const char *path)
+{
+	if (is_recorded(w, c))
+		return answer_recorded(w, c);
+	for (size_t i = 0; i < ACTIONS; i++)
+		if (!strcmp(actions[i].path, path))
+			return actions[i].answer(w, c);
+	return say(c, MHD_HTTP_NOT_FOUND, "not found; the page is at /\n");
+}
+
+void actions_describe(const struct web *w, json_t *document, const char *app)
+{
+	json_t *j = json_object(), *more = json_array(), *folders = json_array();
+	const struct app *a = apps_find(&w->apps, app);
+	const json_t *one;
+	size_t k;
+
+	for (size_t i = 0; i < COSTS; i++)
+		json_array_append_new(more,
+			json_pack("{s:s, s:s, s:b}", "name", costs[i].name, "price", costs[i].price,
+				"on", (int)!!(w->watch.collectors & costs[i].collector)));
+	json_array_foreach(a ? a->recorders : NULL, k, one) json_array_append_new(
+		folders, json_text(json_string_value(json_object_get(one, "folder"))));
+	json_put(j, "allowed", json_boolean(w->options->allow_actions));
+	json_put(j, "collectors", more);
+	json_put(j, "recorders", folders);
+	json_put(document, "actions", j);
+}
