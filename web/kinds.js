@@ -13,12 +13,16 @@ const LANE = 34, BAR = 20; // pixels
 class LanePanel extends Panel {
   constructor(spec, page) {
     super(spec, page);
+    this.load();
+    this.explain(spec.states.map((s) => [s.name, s.colour, s.meaning]));
+  }
+  load() {
+    const { spec } = this;
     this.lanes = spec.lanes.map((lane) => {
       const intervals = [...lane.intervals].sort((a, b) => spec.states[b[2]].low === true ? 1 : spec.states[a[2]].low === true ? -1 : a[1] - b[1]);
       const marked = intervals.filter((v) => !spec.states[v[2]].low);
       return { ...lane, intervals, longest: marked.at(-1) };
     });
-    this.explain(spec.states.map((s) => [s.name, s.colour, s.meaning]));
   }
   height() { return 10 + 28 + LANE * Math.max(1, this.lanes.length); }
   // Pixels of an interval in the canvas; those of a low state have half of the height.

@@ -68,7 +68,7 @@ export function merge(d, update) {
 
 // What a page is built of: with another shape it is built again.
 function shape(d) {
-  return JSON.stringify(d.panels.map((p) => [p.kind, p.id, p.title, p.notes, p.series?.map((s) => s.name), p.columns?.map((c) => c.name)]));
+  return JSON.stringify(d.panels.map((p) => [p.kind, p.id, p.title, p.notes, p.series?.map((s) => s.name), p.lanes?.map((l) => l.name), p.columns?.map((c) => c.name)]));
 }
 
 export class Live {
@@ -91,7 +91,7 @@ export class Live {
   }
 
   get time() { return this.page.time; }
-  get panels() { return this.page.panels; }
+  get panels() { return this.page?.panels ?? []; }
 
   // Where the page is: parts of the place that an event stream is asked for.
   parts() { return [...new URLSearchParams(location.hash.slice(1))].filter(([k]) => ["app", "port", "thread"].includes(k)); }

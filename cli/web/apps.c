@@ -236,6 +236,7 @@ static void app_free(struct app *a)
 	clear(a);
 	json_decref(a->recorders);
 	series_free(&a->series);
+	gaps_free(&a->gaps);
 	free(a->label);
 	free(a->name);
 	free(a->dir);
@@ -292,6 +293,7 @@ static void take(struct apps *all, struct app *a, struct watched *w)
 	set_threads(a, h);
 	set_queues(a, h);
 	set_rest(a, h);
+	gaps_add(&a->gaps, h, w->now);
 	keep(a, take_mark(w));
 	judge(a, w);
 }

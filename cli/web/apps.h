@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "gaps.h"
 #include "history.h"
 #include "measure/watch.h"
 
@@ -30,6 +31,7 @@ struct app {
 	json_t *recorders;   /* answers of its flight recorders; NULL: none */
 	json_t *diagnosis;   /* as ringtap doctor --json; NULL: none */
 	struct series_list series;
+	struct gaps gaps;
 	struct ringtap_snapshot
 		*trail[APP_TRAIL]; /* oldest first; the application's own is not there */
 	unsigned trail_count;

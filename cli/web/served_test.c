@@ -313,6 +313,123 @@ static void an_application_that_ends_is_shown_as_gone(void **state)
 	unsubscribe(&c);
 }
 
+/* ---- an application */
+
+static void losing(struct fake_app *a, uint64_t ns)
+{
+	fake_forward(a, ns);
+	a->s.ports[0].imissed = 50 * (ns / FAKE_READING_NS);
+}
+
+static const json_t *panel_of(const json_t *document, const char *id)
+{
+	const json_t *panel;
+	size_t i;
+
+	json_array_foreach(json_object_get(document, "panels"), i, panel)
+	{
+		if (!strcmp(json_string_value(json_object_get(panel, "id")), id))
+			return panel;
+	}
+	return NULL;
+}
+
+/* The next update after some seconds. */
+static json_t *shown_later(struct reader *c)
+{
+	json_t *j = NULL;
+
+	skip_event(c, "document");
+	attached();
+	skip_event(c, "document");
+	for (unsigned i = 0; i < 3; i++) {
+		json_decref(j);
+		second();
+		j = next_event(c, "update");
+	}
+	return j;
+}
+
+static const json_t *box_at(const json_t *pipeline, size_t i, const char *id)
+{
+	const json_t *box = json_array_get(json_object_get(pipeline, "boxes"), i);
+
+	assert_string_equal(json_string_value(json_object_get(box, "id")), id);
+	return box;
+}
+
+static void the_way_of_packets(void **state)
+{
+	struct reader c = subscribe("?app=app", 0);
+	const json_t *pipeline, *lost;
+	json_t *j;
+
+	app->work = losing;
+	j = shown_later(&c);
+	pipeline = panel_of(j, "pipeline");
+	lost = json_array_get(json_object_get(box_at(pipeline, 0, "from p0"), "lost"), 0);
+	assert_string_equal(json_string_value(json_object_get(lost, "name")), "missed");
+	assert_true(json_number_value(json_object_get(lost, "rate")) == 100);
+	assert_true(
+		json_number_value(json_object_get(box_at(pipeline, 1, "rx p0, 0"), "rate")) == 1e6);
+	box_at(pipeline, 2, "lcore 1");
+	box_at(pipeline, 3, "to p1");
+	box_at(pipeline, 4, "tx p1, 0");
+	assert_int_equal(json_array_size(json_object_get(pipeline, "lines")), 4);
+	json_decref(j);
+	unsubscribe(&c);
+}
+
+static void a_port_has_its_own_queues(void **state)
+{
+	struct reader c = subscribe("?app=app&port=p1", 0);
+	json_t *j = shown_later(&c);
+
+	box_at(panel_of(j, "pipeline"), 0, "to p1");
+	assert_int_equal(json_array_size(json_object_get(panel_of(j, "queues"), "rows")), 1);
+	assert_int_equal(json_array_size(json_object_get(panel_of(j, "ports"), "rows")), 1);
+	assert_null(panel_of(j, "threads"));
+	json_decref(j);
+	unsubscribe(&c);
+}
+
+static void gaps_are_shown_where_they_are_collected(void **state)
+{
+	struct reader c = subscribe("?app=app", 0);
+	json_t *j;
+
+	app->s.snapshot.collectors = RINGTAP_POLLS;
+	j = shown_later(&c);
+	assert_null(panel_of(j, "gaps"));
+	json_decref(j);
+	unsubscribe(&c);
+}
+
+static void with_gaps(void **state)
+{
+	struct reader c;
+	const json_t *lane;
+	json_t *j;
+
+	app->s.snapshot.collectors = RINGTAP_POLLS | RINGTAP_GAPS;
+	app->s.threads[0].gap_count = 1;
+	app->s.gaps[0][0] =
+		(struct ringtap_gap){.start_ns = TEST_NOW_REAL_NS + 10, .ns = 36000000, .port = 0};
+	c = subscribe("?app=app", 0);
+	j = shown_later(&c);
+	lane = json_array_get(json_object_get(panel_of(j, "gaps"), "lanes"), 0);
+	assert_string_equal(json_string_value(json_object_get(lane, "name")), "lcore 1");
+	assert_int_equal(json_array_size(json_object_get(lane, "intervals")), 0);
+	json_decref(j);
+	unsubscribe(&c);
+	c = subscribe("?app=app", 0);
+	j = next_event(&c, "document");
+	lane = json_array_get(json_object_get(panel_of(j, "gaps"), "lanes"), 0);
+	assert_int_equal(json_array_size(json_object_get(lane, "intervals")), 1);
+	json_decref(j);
+	unsubscribe(&c);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -333,6 +450,10 @@ int main(void)
 		CASE(collecting_ends_some_minutes_after_the_last_client),
 		CASE(history_is_kept_without_clients_on_request),
 		CASE(an_application_that_ends_is_shown_as_gone),
+		CASE(the_way_of_packets),
+		CASE(a_port_has_its_own_queues),
+		CASE(gaps_are_shown_where_they_are_collected),
+		CASE(with_gaps),
 	};
 
 	static const struct test_refusal rows[] = {

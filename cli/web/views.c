@@ -8,66 +8,7 @@
 #include "base/json.h"
 #include "base/util.h"
 #include "incident.h"
-#include "views.h"
-
-struct making {
-	struct view v;
-	const struct apps *all;
-	const struct place *place;
-	uint64_t first; /* step */
-};
-
-/* ---- cells */
-
-static void put_text(json_t *row, const char *text)
-{
-	json_array_append_new(row, json_text(text));
-}
-
-/* A text that leads to another view. */
-static void put_link(
-	json_t *row, const char *text, const char *app, const char *key, const char *name)
-{
-	json_t *view = json_pack("{s:o}", "app", json_text(app));
-
-	if (key)
-		json_put(view, key, json_text(name));
-	json_array_append_new(row, json_pack("{s:o, s:o}", "text", json_text(text), "view", view));
-}
-
-static void put_values(const struct making *m, json_t *to, const struct series *s)
-{
-	for (uint64_t i = m->first; i < m->all->history.steps; i++)
-		view_append(to, s ? series_at(s, &m->all->history, i) : NAN);
-}
-
-static const struct series *series_of(
-	const struct app *a, enum series_group group, const char *name)
-{
-	for (size_t i = 0; i < a->series.count; i++)
-		if (a->series.list[i]->group == group && !strcmp(a->series.list[i]->name, name))
-			return a->series.list[i];
-	return NULL;
-}
-
-static void put_spark(const struct making *m, json_t *row, const struct app *a,
-	enum series_group group, const char *name)
-{
-	json_t *values = json_array();
-
-	put_values(m, values, series_of(a, group, name));
-	json_array_append_new(row, values);
-}
-
-static void spark_column(json_t *table, const char *name, enum view_colour colour)
-{
-	const json_t *columns;
-
-	view_column(table, name, "spark");
-	columns = json_object_get(table, "columns");
-	json_put(json_array_get(columns, json_array_size(columns) - 1), "colour",
-		json_integer((json_int_t)colour));
-}
+#include "making.h"
 
 /* ---- panels along the time */
 
@@ -124,11 +65,6 @@ static void curves(struct making *m, const struct app *a, const char *id, const 
 static json_t *worst_verdict(const struct app *a)
 {
 	return json_array_get(json_object_get(a->diagnosis, "verdicts"), 0);
-}
-
-static const char *text_of(const json_t *j, const char *key)
-{
-	return json_string_value(json_object_get(j, key));
 }
 
 static void put_verdict(json_t *row, const struct app *a)
@@ -265,154 +201,6 @@ static void findings(struct making *m, const struct app *a)
 	}
 }
 
-static bool of_place(const struct making *m, const char *port, const char *thread)
-{
-	return (!port || !*m->place->port || !strcmp(port, m->place->port)) &&
-	       (!thread || !*m->place->thread || !strcmp(thread, m->place->thread));
-}
-
-static void ports_table(struct making *m, const struct app *a)
-{
-	static const char *const rates[] = {
-		"missed", "no_mbuf", "rx_errors", "tx_errors", "refused"};
-	static const char *const names[] = {
-		"missed", "no mbuf", "RX errors", "TX errors", "refused"};
-	json_t *t = view_panel(&m->v, "table", "ports", "Ports");
-	const json_t *port;
-	size_t i;
-
-	view_column(t, "port", "text");
-	view_column(t, "received", "/s");
-	view_column(t, "sent", "/s");
-	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
-		view_column(t, names[k], "/s");
-	spark_column(t, "received, 10 min", VIEW_BLUE);
-	view_column(t, "link", "text");
-	view_column(t, "driver", "text");
-	json_put(t, "rows", json_array());
-	json_array_foreach(json_object_get(a->metrics, "ports"), i, port)
-	{
-		const char *name = text_of(port, "name");
-		json_t *row;
-
-		if (json_is_true(json_object_get(port, "removed")) || !of_place(m, name, NULL))
-			continue;
-		row = view_row(t);
-		put_link(row, name, a->label, "port", name);
-		view_append(row, metric_of(port, "rx", "packets_per_second"));
-		view_append(row, metric_of(port, "tx", "packets_per_second"));
-		for (size_t k = 0; k < sizeof(rates) / sizeof(rates[0]); k++)
-			view_append(row, metric_of(port, "driver_per_second", rates[k]));
-		put_spark(m, row, a, SERIES_RECEIVED, name);
-		put_text(row, json_is_true(json_object_get(port, "link_up")) ? "up" : "down");
-		put_text(row, text_of(port, "driver"));
-	}
-}
-
-static void queues_table(struct making *m, const struct app *a)
-{
-	json_t *t = view_panel(&m->v, "table", "queues", "Queues");
-	const json_t *q;
-	size_t i;
-
-	view_column(t, "port", "text");
-	view_column(t, "direction", "text");
-	view_column(t, "queue", "count");
-	view_column(t, "thread", "text");
-	view_column(t, "packets", "/s");
-	view_column(t, "calls", "/s");
-	view_column(t, "calls with packets", "share");
-	view_column(t, "packets in such a call", "");
-	json_put(t, "rows", json_array());
-	json_array_foreach(json_object_get(a->metrics, "queues"), i, q)
-	{
-		const char *port = text_of(json_object_get(q, "port"), "name");
-		char thread[SERIES_NAME];
-		json_t *row;
-
-		thread_of(json_object_get(q, "thread"), thread);
-		if (!port || !of_place(m, port, thread))
-			continue;
-		row = view_row(t);
-		put_link(row, port, a->label, "port", port);
-		put_text(row, text_of(q, "direction"));
-		view_append(row, metric_of(q, NULL, "queue"));
-		put_link(row, thread, a->label, "thread", thread);
-		view_append(row, metric_of(q, NULL, "packets_per_second"));
-		view_append(row, metric_of(q, NULL, "calls_per_second"));
-		view_append(row, metric_of(q, NULL, "busy_call_share"));
-		view_append(row, metric_of(q, NULL, "packets_per_busy_call"));
-	}
-}
-
-static void threads_table(struct making *m, const struct app *a)
-{
-	json_t *t = view_panel(&m->v, "table", "threads", "Threads");
-	const json_t *thread;
-	size_t i;
-
-	view_column(t, "thread", "text");
-	view_column(t, "busy", "share");
-	spark_column(t, "busy, 10 min", VIEW_GREEN);
-	view_column(t, "received", "/s");
-	view_column(t, "polls", "/s");
-	view_column(t, "cycles a packet", "");
-	view_column(t, "CPU", "count");
-	view_column(t, "waited for a CPU", "share");
-	view_column(t, "preempted", "/s");
-	json_put(t, "rows", json_array());
-	json_array_foreach(json_object_get(a->metrics, "threads"), i, thread)
-	{
-		char name[SERIES_NAME];
-		json_t *row;
-
-		thread_of(thread, name);
-		if (!json_is_true(json_object_get(thread, "alive")) || !of_place(m, NULL, name))
-			continue;
-		row = view_row(t);
-		put_link(row, name, a->label, "thread", name);
-		view_append(row, metric_of(thread, NULL, "busy_share"));
-		put_spark(m, row, a, SERIES_BUSY, name);
-		view_append(row, metric_of(thread, NULL, "packets_per_second"));
-		view_append(row, metric_of(thread, NULL, "polls_per_second"));
-		view_append(row, metric_of(thread, NULL, "cycles_per_packet"));
-		view_append(row, metric_of(thread, NULL, "cpu"));
-		view_append(row, metric_of(thread, NULL, "wait_share"));
-		view_append(row, metric_of(thread, NULL, "preemptions_per_second"));
-	}
-}
-
-static void pools_table(struct making *m, const struct app *a)
-{
-	json_t *t = view_panel(&m->v, "table", "pools", "Mempools");
-	const json_t *pool;
-	size_t i;
-
-	view_column(t, "mempool", "text");
-	view_column(t, "in use", "share");
-	spark_column(t, "in use, 10 min", VIEW_PURPLE);
-	view_column(t, "objects", "count");
-	view_column(t, "available", "count");
-	view_column(t, "in caches", "count");
-	view_column(t, "fewest available", "count");
-	json_put(t, "rows", json_array());
-	json_array_foreach(json_object_get(a->metrics, "pools"), i, pool)
-	{
-		json_t *row;
-
-		if (json_is_true(json_object_get(pool, "removed")))
-			continue;
-		row = view_row(t);
-		put_text(row, text_of(pool, "name"));
-		view_append(row, metric_of(pool, NULL, "in_use_share"));
-		put_spark(m, row, a, SERIES_POOL, text_of(pool, "name"));
-		view_append(row, metric_of(pool, NULL, "size"));
-		view_append(row, metric_of(pool, NULL, "available"));
-		view_append(row, metric_of(pool, NULL, "in_caches"));
-		view_append(row, metric_of(pool, NULL, "min_available"));
-	}
-}
-
 static void application(struct making *m, const struct app *a)
 {
 	view_application(&m->v, a->name, a->info.pid, a->info.program);
@@ -426,6 +214,7 @@ static void application(struct making *m, const struct app *a)
 	if (*m->place->port || *m->place->thread)
 		curves(m, a, "queue-rates", "Packets of queues", "/s", SERIES_QUEUE, SERIES_QUEUE);
 	if (!*m->place->port) {
+		gap_lanes(m, a);
 		curves(m, a, "busy", "Busy", "share", SERIES_BUSY, SERIES_BUSY);
 		curves(m, a, "latency", "Latency", "ns", SERIES_LATENCY, SERIES_LATENCY);
 		curves(m, a, "pool-use", "Mempools in use", "share", SERIES_POOL, SERIES_POOL);

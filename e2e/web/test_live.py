@@ -2,10 +2,11 @@
 """`ringtap web`: what the page shows while applications run."""
 
 import json
+import signal
 
 import pytest
 from harness.live import LiveView, Web
-from harness.proc import check, until
+from harness.proc import check, freeze, until
 
 RATE = 2000
 STEADY = ("--ring", "a", "--role", "generate:0@1", "--role", "sink:0@1", "--rate", RATE)
@@ -195,4 +196,18 @@ def test_nothing_can_be_switched_by_default(browser, steady, web):
     rows(shown, "queues")
     assert shown.ask("[...document.querySelectorAll('.actions input')].map(b => b.disabled)") == [True] * 3
     assert shown.ask("document.querySelectorAll('.actions button').length") == 0
+    shown.check()
+
+
+def test_polling_gaps_have_lanes_once_they_are_collected(browser, steady, web):
+    """A thread that is stopped for a while has a bar as long as that."""
+    shown = LiveView(browser, web(args=("--collectors", "polls,busy,gaps")), app=steady.prefix)
+    until(lambda: shown.ask("view.panels.some(p => p.spec.id === 'gaps')"))
+    freeze(steady.proc.pid)
+    try:
+        shown.updates(2)
+    finally:
+        steady.proc.send_signal(signal.SIGCONT)
+    longest = "Math.max(0, ...view.panels.find(p => p.spec.id === 'gaps').spec.lanes.flatMap(l => l.intervals.map(v => v[1])))"
+    until(lambda: shown.ask(longest) > 0.9e9)
     shown.check()
