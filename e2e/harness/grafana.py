@@ -205,7 +205,7 @@ def queries(board):
     for panel in board["panels"]:
         for target in panel.get("targets", ()):
             yield (
-                target["expr"].replace("$app", ".*").replace("$__rate_interval", "1m"),
+                target["expr"].replace("$app", ".*").replace("$instance", ".*").replace("$__rate_interval", "1m"),
                 set(re.findall(r"\{\{\s*(\w+)\s*\}\}", target["legendFormat"])),
             )
 
@@ -214,4 +214,4 @@ def variables(board):
     """(metric, label) of its variables of the kind label_values(metric, label)."""
     for variable in board["templating"]["list"]:
         if variable["type"] == "query":
-            yield re.fullmatch(r"label_values\((\w+), *(\w+)\)", variable["query"]["query"]).groups()
+            yield re.fullmatch(r"label_values\((\w+)(?:\{.*\})?, *(\w+)\)", variable["query"]["query"]).groups()
