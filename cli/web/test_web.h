@@ -134,8 +134,9 @@ static inline void unsubscribe(struct reader *c)
 	free(c->text);
 }
 
-/* The next event, which is waited for; kind: "document" or "update". The caller decrefs. */
-static inline json_t *next_event(struct reader *c, const char *kind)
+/* The next event, which is waited for; kind: "document" or "update", or NULL: either. NULL: the
+ * server has ended the stream. The caller decrefs. */
+static inline json_t *next_event_or_end(struct reader *c, const char *kind)
 {
 	char expected[32], *from, *stop;
 	json_t *j;
@@ -148,7 +149,8 @@ static inline json_t *next_event(struct reader *c, const char *kind)
 		if (stop)
 			break;
 		n = recv(c->fd, c->text + c->len, (1 << 23) - 1 - c->len, 0);
-		assert_true(n > 0);
+		if (n <= 0)
+			return NULL;
 		c->len += (size_t)n;
 	}
 	if (kind) {
@@ -158,6 +160,14 @@ static inline json_t *next_event(struct reader *c, const char *kind)
 	from = strstr(from, "data: ") + strlen("data: ");
 	c->read = (size_t)(stop + 2 - c->text);
 	j = json_loadb(from, (size_t)(stop - from), 0, NULL);
+	assert_non_null(j);
+	return j;
+}
+
+static inline json_t *next_event(struct reader *c, const char *kind)
+{
+	json_t *j = next_event_or_end(c, kind);
+
 	assert_non_null(j);
 	return j;
 }
