@@ -9,7 +9,6 @@
 
 #include "recorder/ask.h"
 #include "recorder/request.h"
-#include "common/atomics.h"
 #include "test_web.h"
 
 #define INCIDENT "20260102T030405.000001-gap"
@@ -152,16 +151,28 @@ static void an_action_is_no_get(void **state)
 
 /* ---- collectors */
 
+/* The watch's thread has switched to what the watch has now. */
+static void wait_switched(void)
+{
+	for (bool done = false; !done; sched_yield()) {
+		const struct watched *a = web.watch.list[0];
+
+		watch_lock(&web.watch);
+		done = a->on == web.watch.collectors && !a->switching;
+		watch_unlock(&web.watch);
+	}
+}
+
 static void collectors_are_switched(void **state)
 {
 	struct reader c = watched();
 
 	assert_posted("/collectors?name=latency&on=1", 202);
-	while (!(rt_load(&app->options.collectors) & RINGTAP_LATENCY))
-		sched_yield();
+	wait_switched();
+	assert_true(app->options.collectors & RINGTAP_LATENCY);
 	assert_posted("/collectors?name=latency&on=0", 202);
-	while (rt_load(&app->options.collectors) & RINGTAP_LATENCY)
-		sched_yield();
+	wait_switched();
+	assert_false(app->options.collectors & RINGTAP_LATENCY);
 	unsubscribe(&c);
 }
 
@@ -378,6 +389,16 @@ static void recordings_that_are_refused(void **state)
 	unsubscribe(&c);
 }
 
+static bool is_recording(void)
+{
+	bool is;
+
+	pthread_mutex_lock(&web.streams.lock);
+	is = web.recording.connection;
+	pthread_mutex_unlock(&web.streams.lock);
+	return is;
+}
+
 /* Also where its client does not wait for the end. */
 static void one_recording_at_a_time(void **state)
 {
@@ -386,7 +407,7 @@ static void one_recording_at_a_time(void **state)
 
 	write_program("#!/bin/sh\nexec sleep 1000\n");
 	send_request(fd, "POST /record?app=app&seconds=60", cookie_and(own_origin()));
-	while (!rt_load(&web.recording.connection))
+	while (!is_recording())
 		sched_yield();
 	second();
 	assert_posted("/record?app=app&seconds=1", 429);
