@@ -61,7 +61,7 @@ static struct ringtap_thread_stats *thread(unsigned second)
 }
 
 /* In the snapshot of this second: a gap, ns from the window's beginning. */
-static void gap_in(unsigned second, uint64_t at_ns, uint64_t ns, bool open)
+static inline void gap_in(unsigned second, uint64_t at_ns, uint64_t ns, bool open)
 {
 	struct ringtap_thread_stats *t = thread(second);
 
@@ -90,7 +90,7 @@ __attribute__((unused)) static void intervals_on_all(void)
 		f.history[i]->collectors |= RINGTAP_GAPS | RINGTAP_BUSY | RINGTAP_INTERVALS;
 }
 
-static void burst_in(unsigned second, uint64_t at_ns)
+static inline void burst_in(unsigned second, uint64_t at_ns)
 {
 	struct ringtap_thread_stats *t = thread(second);
 

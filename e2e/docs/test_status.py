@@ -70,6 +70,8 @@ STATUSES = [
     ("memory --duration 1s APP", OK),
     (f"memory {NOWHERE}", FAILED),
     ("memory --duration x", USAGE),
+    ("web --nonsense", USAGE),
+    ("flows --nonsense", USAGE),
     ("export --listen 127.0.0.1:1 --nonsense", USAGE),
     ("export --listen 192.0.2.1:9", FAILED),
     ("trace list APP", OK),
@@ -127,6 +129,8 @@ PRINTS = [
     "export --help",
     "trace list APP",
     "trace list --json APP",
+    "web --help",
+    "flows --help",
 ]
 SIGPIPE = -13
 
