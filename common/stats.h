@@ -29,7 +29,8 @@
 #define RT_STAT_POOLS    64  /* entries */
 #define RT_STAT_BURSTS   512 /* burst sizes counted one by one: 0 … 512 */
 #define RT_STAT_LCORES   128 /* mempool caches */
-#define RT_STAT_PAIRS    128 /* blocks of (thread, receiving port, sending port) */
+#define RT_STAT_PAIRS    128 /* blocks of (thread, receiving port, sending port, queue, size) */
+#define RT_STAT_SIZES    7   /* classes of lengths: below rt_stat_size_limit() of each */
 #define RT_STAT_SAMPLERS 8   /* threads whose buffer addresses are sampled */
 #define RT_STAT_LOGS     64  /* threads with a log of intervals */
 
@@ -47,7 +48,8 @@ enum {
 	RT_COLLECT_ADDRESSES = 1 << 5, /* samples of buffer addresses */
 	RT_COLLECT_POOLS = 1 << 6,     /* mempools; costs the polling threads nothing */
 	RT_COLLECT_INTERVALS = 1 << 7, /* logs of what GAPS and BUSY find */
-	RT_COLLECT_COUNT = 8,
+	RT_COLLECT_SPLIT = 1 << 8,     /* latencies by sending queue and length of packets */
+	RT_COLLECT_COUNT = 9,
 	RT_COLLECT_ALL = (1 << RT_COLLECT_COUNT) - 1,
 };
 
@@ -226,13 +228,23 @@ static_assert(sizeof(struct rt_stat_hook) % 64 == 0, "hook blocks are whole line
 #define RT_STAT_LAT_MAX 42 /* bits; time stamps in mbufs have no more */
 #define RT_STAT_BUCKETS RT_LOG_BUCKETS(RT_STAT_SUB, RT_STAT_LAT_MAX)
 
+/* Bytes; pkt_len is without frame check sequence. */
+static inline uint32_t rt_stat_size_limit(uint32_t size)
+{
+	static const uint32_t limits[RT_STAT_SIZES] = {65, 128, 256, 512, 1024, 1519, UINT32_MAX};
+
+	return limits[size < RT_STAT_SIZES ? size : RT_STAT_SIZES - 1];
+}
+
 struct rt_stat_pair {
 	uint32_t thread;     /* that sent */
 	uint32_t generation; /* as in rt_stat_hook */
 	uint16_t
 		rx_index; /* entry of the port table; UINT16_MAX: only unstamped and shared count */
 	uint16_t tx_index;
-	uint32_t inferred;  /* 1: that its packets were received is likely, but not certain */
+	uint8_t inferred;   /* 1: that its packets were received is likely, but not certain */
+	uint8_t size;       /* class of its packets' lengths + 1; 0: all queues and lengths */
+	uint16_t tx_queue;  /* where size is not 0 */
 	uint64_t count;     /* packets timed */
 	uint64_t sum;       /* cycles */
 	uint64_t min, max;  /* cycles, since the collector was switched on; min UINT64_MAX: none */

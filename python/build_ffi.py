@@ -27,6 +27,7 @@ CDEF = """
 #define RINGTAP_LATENCY ...
 #define RINGTAP_ADDRESSES ...
 #define RINGTAP_POOLS ...
+#define RINGTAP_LATENCY_SPLIT ...
 
 const char *ringtap_version(void);
 void free(void *);
@@ -110,7 +111,7 @@ struct ringtap_queue_stats {
 };
 struct ringtap_pair_stats {
     uint32_t thread, rx_port, tx_port, inferred; uint64_t count, sum, min, max, unstamped, shared;
-    const uint64_t *bucket; ...;
+    const uint64_t *bucket; uint32_t tx_queue, bytes_from, bytes_to; ...;
 };
 struct ringtap_pool_stats {
     char name[64], ops[32]; uint64_t address; bool gone, pinned_external;

@@ -27,6 +27,8 @@ enum {
 	RINGTAP_ADDRESSES = 1 << 5, /* samples of buffer addresses */
 	RINGTAP_POOLS = 1 << 6,     /* mempools */
 	RINGTAP_INTERVALS = 1 << 7, /* each gap and each busy period of GAPS and BUSY */
+	/* With RINGTAP_LATENCY: a pair for each sending queue and class of lengths. */
+	RINGTAP_LATENCY_SPLIT = 1 << 8,
 };
 
 #define RINGTAP_BURSTS 512 /* burst sizes that are counted one by one: 0 … 512 */
@@ -156,6 +158,8 @@ struct ringtap_pair_stats {
 	uint64_t unstamped, shared;
 	const uint64_t
 		*bucket; /* ringtap_latency_buckets() of them; lives as long as the snapshot */
+	/* With RINGTAP_LATENCY_SPLIT of any monitor; else RINGTAP_NO_INDEX, 0 and UINT32_MAX. */
+	uint32_t tx_queue, bytes_from, bytes_to;
 };
 
 enum ringtap_memory { RINGTAP_MEMORY_UNKNOWN, RINGTAP_MEMORY_DPDK, RINGTAP_MEMORY_EXTERNAL };

@@ -26,7 +26,7 @@ void rt_stat_sample(struct rt_stat_site *s, struct rt_stat_own *o, const struct 
 void rt_stat_stamp(const struct rt_stat_site *s, struct rt_stat_own *o, struct rte_mbuf **pkts,
 	unsigned n, uint64_t tsc);
 void rt_stat_time(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt_thread *t,
-	struct rte_mbuf **pkts, unsigned n);
+	struct rte_mbuf **pkts, unsigned n, bool split);
 
 #define RT_STAT_ADD(counter, v) rt_store(&(counter), (counter) + (v))
 
@@ -210,7 +210,7 @@ static inline void rt_stat_tx(struct rt_stat_site *s, const struct rt_thread *t,
 	if (on & (RT_COLLECT_POLLS | RT_COLLECT_BYTES))
 		rt_stat_count(s, t, on, pkts, n, 0);
 	if ((on & RT_COLLECT_LATENCY) && n)
-		rt_stat_time(s, o, t, pkts, n);
+		rt_stat_time(s, o, t, pkts, n, on & RT_COLLECT_SPLIT);
 }
 
 #endif

@@ -21,6 +21,9 @@
  * neither freeing an mbuf nor rte_mbuf_raw_alloc() leaves a mark in it, so an application that
  * frees what it has received, and fills raw mbufs of the same pool itself (testpmd: flowgen), sends
  * mbufs of the same look. Hence inferred times have blocks of their own.
+ *
+ * With RT_COLLECT_SPLIT, blocks are also those of a sending queue and a class of lengths. That is
+ * compiled as a loop of its own: the usual one does not read lengths.
  */
 #include <rte_mbuf_dyn.h>
 
@@ -33,14 +36,21 @@
 #define PORT_MASK  ((1u << PORT_BITS) - 1)
 #define TAG_MASK   UINT64_C(0xffff)
 
-/* Key of a pair: receiving port | KEY_INFERRED, or KEY_UNTIMED; sending port << 16. */
+/* Key of a pair: receiving port | KEY_INFERRED, or KEY_UNTIMED; sending port << 16. With
+ * RT_COLLECT_SPLIT, size << SIZE_SHIFT and the sending queue << QUEUE_SHIFT as well. */
+#define SIZE_SHIFT     PORT_BITS
+#define SIZE_MASK      15u
+#define QUEUE_SHIFT    (16 + PORT_BITS)
 #define KEY_INFERRED   0x8000u
 #define KEY_UNTIMED    0xffffu
 #define STAMP_INFERRED (UINT64_C(1) << 63) /* in a time stamp without a tag */
+#define STAMP_SIZE     (64 - PORT_SHIFT)   /* shift in such a one: size, 0: not split */
 
 static_assert(RT_STAT_PORTS <= PORT_MASK + 1, "the port fits");
 static_assert(TSC_SHIFT + RT_STAT_LAT_MAX == 64, "so does the time");
 static_assert(RT_STAT_PORTS < KEY_INFERRED, "no port is taken for an inferred one");
+static_assert(RT_STAT_SIZES <= SIZE_MASK && RTE_MAX_QUEUES_PER_PORT <= 1 << (32 - QUEUE_SHIFT),
+	"size and queue fit");
 
 /* mbufs begin at lines: two with the same tag are a multiple of 65,521 lines apart. In one chunk of
  * memory these are 65,521 mbufs, as it is a prime. Huge pages below 128 GiB are never that far
@@ -131,8 +141,10 @@ static struct rt_stat_pair *claim_pair(
 	p = &f->pairs[i];
 	p->thread = t->index;
 	p->inferred = (key & KEY_UNTIMED) != KEY_UNTIMED && key & KEY_INFERRED;
-	p->rx_index = (uint16_t)(p->inferred ? key & ~KEY_INFERRED : key);
-	p->tx_index = (uint16_t)(key >> 16);
+	p->rx_index = (key & KEY_UNTIMED) == KEY_UNTIMED ? UINT16_MAX : (uint16_t)(key & PORT_MASK);
+	p->tx_index = (uint16_t)(key >> 16 & PORT_MASK);
+	p->size = p->rx_index == UINT16_MAX ? 0 : (uint8_t)(key >> SIZE_SHIFT & SIZE_MASK);
+	p->tx_queue = (uint16_t)(key >> QUEUE_SHIFT);
 	p->min = UINT64_MAX;
 	f->pair_keys[i] = key;
 	o->pairs[o->pair_count++] = (uint8_t)i;
@@ -198,8 +210,12 @@ static void add_run(struct rt_stat_site *s, struct rt_stat_own *o, const struct 
 {
 	uint64_t cycles = ((tsc - (stamp >> PORT_BITS)) << TSC_SHIFT) >> TSC_SHIFT;
 	bool inferred = stamp & STAMP_INFERRED;
+	uint32_t size = (uint32_t)(stamp >> STAMP_SIZE) & SIZE_MASK;
 	uint32_t key = (uint32_t)(stamp & PORT_MASK) | s->where << 16;
 	struct rt_stat_pair *p;
+
+	if (rt_unlikely(size))
+		key |= size << SIZE_SHIFT | s->where >> 16 << QUEUE_SHIFT;
 
 	/* From an earlier monitoring, or from a CPU whose counter is ahead, which turns a
 	 * negative time into one of nearly 2^42. */
@@ -278,8 +294,19 @@ static inline bool take_stamp(const struct rt_stats *f, struct rte_mbuf *m, uint
 	return true;
 }
 
-void rt_stat_time(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt_thread *t,
-	struct rte_mbuf **pkts, unsigned n)
+/* Without a branch: lengths of packets are mixed. */
+static inline uint64_t size_of(const struct rte_mbuf *m)
+{
+	uint32_t size = 1;
+
+	for (uint32_t i = 0; i < RT_STAT_SIZES - 1; i++)
+		size += m->pkt_len >= rt_stat_size_limit(i);
+	return (uint64_t)size << STAMP_SIZE;
+}
+
+static inline __attribute__((always_inline)) void time_all(struct rt_stat_site *s,
+	struct rt_stat_own *o, const struct rt_thread *t, struct rte_mbuf **pkts, unsigned n,
+	bool split)
 {
 	/* Pairs with the release in rt_stat_set_every(): before it, latency_on_tsc has been set. */
 	const uint32_t every = rt_load_acquire(&rt_stat_mode.latency_every);
@@ -310,6 +337,8 @@ void rt_stat_time(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt
 			unstamped++;
 			continue;
 		}
+		if (split)
+			v |= size_of(m);
 		if (rt_unlikely(v != stamp)) {
 			if (run)
 				add_run(s, o, t, stamp, tsc, run, &unstamped, times);
@@ -324,4 +353,13 @@ void rt_stat_time(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt
 		add_untimed(s, o, t, unstamped, shared);
 	if (rt_unlikely(sums.packets))
 		trace_burst(s, &sums);
+}
+
+void rt_stat_time(struct rt_stat_site *s, struct rt_stat_own *o, const struct rt_thread *t,
+	struct rte_mbuf **pkts, unsigned n, bool split)
+{
+	if (rt_unlikely(split))
+		time_all(s, o, t, pkts, n, true);
+	else
+		time_all(s, o, t, pkts, n, false);
 }

@@ -306,6 +306,48 @@ static void test_sampling_ignores_old_flags(void **state)
 	assert_int_equal(timed(out, in), 1); /* the first one was sampled */
 }
 
+/* The blocks of a class of lengths, 0: of all. */
+static uint64_t of_size(uint32_t size)
+{
+	const struct rt_stats *f = rt_stat_current;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < f->header->pair_count; i++)
+		if (f->pairs[i].size == size && f->pairs[i].rx_index != UINT16_MAX) {
+			assert_int_equal(f->pairs[i].rx_index, test_port_index(in));
+			assert_int_equal(f->pairs[i].tx_index, test_port_index(out));
+			assert_int_equal(f->pairs[i].tx_queue, 0);
+			n += count_of(&f->pairs[i]);
+		}
+	return n;
+}
+
+static void test_lengths_are_distinguished_on_request(void **state)
+{
+	/* The first and the last length of each class, in a burst. */
+	static const uint32_t lengths[] = {
+		0, 64, 65, 127, 128, 255, 256, 511, 512, 1023, 1024, 1518, 1519, UINT32_MAX};
+	const unsigned n = RTE_DIM(lengths);
+
+	take_in(in, n);
+	hand_over(out, pkts, n);
+	assert_int_equal(of_size(0), n);
+	test_port_poll(out, n);
+	test_monitor(&mon, RT_COLLECT_LATENCY | RT_COLLECT_SPLIT, 1);
+	take_in(in, n);
+	for (unsigned i = 0; i < n; i++)
+		pkts[i]->pkt_len = lengths[i];
+	hand_over(out, pkts, n);
+	assert_int_equal(of_size(0), n);
+	for (uint32_t size = 1; size <= RT_STAT_SIZES; size++)
+		assert_int_equal(of_size(size), 2);
+	test_monitor(&mon, RT_COLLECT_LATENCY, 1);
+	test_port_poll(out, n);
+	take_in(in, 1);
+	hand_over(out, pkts, 1);
+	assert_int_equal(of_size(0), n + 1);
+}
+
 static void test_pairs_that_find_no_block_are_counted(void **state)
 {
 	rt_store(&rt_stat_current->header->pair_count, RT_STAT_PAIRS);
@@ -498,6 +540,7 @@ int main(void)
 		with_ports(test_extremes_are_since_the_collector_is_on),
 		with_ports(test_one_packet_in_n_is_timed),
 		with_ports(test_sampling_ignores_old_flags),
+		with_ports(test_lengths_are_distinguished_on_request),
 		with_ports(test_pairs_that_find_no_block_are_counted),
 		with_ports(test_nothing_is_written_when_it_is_off),
 		with_ports(test_negative_times_are_none),

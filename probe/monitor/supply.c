@@ -107,7 +107,8 @@ void rt_stats_supply(struct rt_stats *f, uint32_t on)
 	if (on & RT_COLLECT_LATENCY)
 		extend(&f->pair_supply,
 			enough(&f->pair_supply, rt_load(&h->pair_count), PAIRS_AHEAD,
-				RTE_MIN(2 * ports, PAIRS_FIRST)),
+				on & RT_COLLECT_SPLIT ? RT_STAT_PAIRS
+						      : RTE_MIN(2 * ports, PAIRS_FIRST)),
 			RT_STAT_PAIRS, f->pairs, sizeof(f->pairs[0]));
 	if (on & RT_COLLECT_ADDRESSES)
 		extend(&f->sampler_supply,

@@ -32,7 +32,19 @@ from ._batches import Batch
 from ._capture import Capture, Packet, capture
 from ._explain import Outcome, explain, explain_summary
 from ._fates import Drops, Held, QueueFates, drops
-from ._monitor import ADDRESSES, BUSY, BYTES, GAPS, LATENCY, POLLS, POOLS, Monitor, Snapshot, monitor
+from ._monitor import (
+    ADDRESSES,
+    BUSY,
+    BYTES,
+    GAPS,
+    LATENCY,
+    LATENCY_SPLIT,
+    POLLS,
+    POOLS,
+    Monitor,
+    Snapshot,
+    monitor,
+)
 from ._session import Interface
 
 __all__ = [
@@ -41,6 +53,7 @@ __all__ = [
     "BYTES",
     "GAPS",
     "LATENCY",
+    "LATENCY_SPLIT",
     "POLLS",
     "POOLS",
     "App",

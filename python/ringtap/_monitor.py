@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 POLLS, BYTES, BUSY, GAPS = lib.RINGTAP_POLLS, lib.RINGTAP_BYTES, lib.RINGTAP_BUSY, lib.RINGTAP_GAPS
 LATENCY, ADDRESSES, POOLS = lib.RINGTAP_LATENCY, lib.RINGTAP_ADDRESSES, lib.RINGTAP_POOLS
+LATENCY_SPLIT = lib.RINGTAP_LATENCY_SPLIT
 
 # What grows, as in ringtap_snapshot_since(); the rest are states.
 COUNTERS = {
@@ -125,6 +126,7 @@ class Snapshot:
     @staticmethod
     def _pair(raw: Any):
         pair = _entry(raw)
+        pair.tx_queue = _index(pair.tx_queue)
         pair.bucket = list(ffi.unpack(raw.bucket, lib.ringtap_latency_buckets()))
         return pair
 
@@ -225,7 +227,8 @@ class Monitor:
 def monitor(
     app: str, collectors: int = POLLS | BYTES | BUSY | GAPS, latency_every: int = 1, timeout: float = 0
 ) -> Monitor | None:
-    """Attaches to an application and switches collectors on: POLLS, BYTES, BUSY, GAPS, LATENCY, ADDRESSES, POOLS.
+    """Attaches to an application and switches collectors on: POLLS, BYTES, BUSY, GAPS, LATENCY, ADDRESSES, POOLS;
+    LATENCY_SPLIT with LATENCY: a pair for each sending queue and class of lengths.
     One packet in latency_every is timed. timeout: seconds for each answer of the application; 0: the default.
     Returns a Monitor."""
     found, port = resolve(app)

@@ -19,7 +19,8 @@ static_assert((int)RINGTAP_POLLS == RT_COLLECT_POLLS && (int)RINGTAP_BYTES == RT
 		      (int)RINGTAP_POOLS == RT_COLLECT_POOLS &&
 		      (int)RINGTAP_INTERVALS == RT_COLLECT_INTERVALS &&
 		      (int)RINGTAP_INTERVAL_GAP == RT_INTERVAL_GAP &&
-		      (int)RINGTAP_INTERVAL_BUSY == RT_INTERVAL_BUSY,
+		      (int)RINGTAP_INTERVAL_BUSY == RT_INTERVAL_BUSY &&
+		      (int)RINGTAP_LATENCY_SPLIT == RT_COLLECT_SPLIT,
 	"collectors go over the wire as they are");
 
 static int too_old(const struct ringtap_monitor *mon, char *err, size_t errlen)

@@ -65,6 +65,8 @@ static int meet_pair(struct ringtap_monitor *mon, uint32_t block, struct rt_owne
 	rx = rt_load(&p->rx_index);
 	o->rx_port = rx == UINT16_MAX ? RINGTAP_NO_INDEX : rx;
 	o->port = rt_load(&p->tx_index);
+	o->size = rt_load(&p->size);
+	o->queue = rt_load(&p->tx_queue);
 	if (!known_port(mon, o->port) || (rx != UINT16_MAX && !known_port(mon, rx)))
 		return -EBADMSG;
 	return owner_thread(mon, rt_load(&p->thread), &o->thread);

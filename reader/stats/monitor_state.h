@@ -14,7 +14,7 @@ struct rt_owner {
 	uint32_t thread;        /* index in the snapshot */
 	uint32_t port, rx_port; /* the same */
 	uint16_t queue;
-	uint8_t direction;
+	uint8_t direction, size; /* size: as in rt_stat_pair */
 };
 
 /* A thread with its arrays. Copies need rt_thread_link(). */

@@ -130,6 +130,11 @@ static void read_pairs(const struct ringtap_monitor *mon, struct rt_snapshot *sn
 		o->rx_port = of->rx_port;
 		o->tx_port = of->port;
 		o->inferred = rt_load(&p->inferred) != 0;
+		o->tx_queue = of->size ? of->queue : RINGTAP_NO_INDEX;
+		o->bytes_from = of->size > 1 ? rt_stat_size_limit(of->size - 2u) : 0;
+		o->bytes_to = of->size && of->size < RT_STAT_SIZES
+				      ? rt_stat_size_limit(of->size - 1u) - 1
+				      : UINT32_MAX;
 		o->sum = rt_load(&p->sum);
 		o->min = rt_load(&p->min);
 		o->max = rt_load(&p->max);
