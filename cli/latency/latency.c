@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -45,27 +46,50 @@ static void add_untimed(
 	u->shared += p->shared;
 }
 
+static int order(const struct latency_pair *x, const struct latency_pair *y)
+{
+	const uint32_t keys[][2] = {{x->inferred, y->inferred}, {x->rx_port, y->rx_port},
+		{x->tx_port, y->tx_port}, {x->thread, y->thread}, {x->tx_queue, y->tx_queue},
+		{x->bytes_from, y->bytes_from}, {x->bytes_to, y->bytes_to}};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (keys[i][0] != keys[i][1])
+			return keys[i][0] < keys[i][1] ? -1 : 1;
+	return 0;
+}
+
+static struct latency_pair *find(const struct latency *l, const struct latency_pair *like)
+{
+	for (struct latency_pair *p = l->pairs; p < l->pairs + l->pair_count; p++)
+		if (!order(p, like))
+			return p;
+	return NULL;
+}
+
 static struct latency_pair *pair_of(
 	struct latency *l, const struct ringtap_snapshot *f, const struct ringtap_pair_stats *p)
 {
-	struct latency_pair *o = l->pairs;
+	struct latency_pair *o,
+		new = {.from = ringtap_snapshot_port(f, p->rx_port)->name,
+			.to = ringtap_snapshot_port(f, p->tx_port)->name,
+			.rx_port = p->rx_port,
+			.tx_port = p->tx_port,
+			.thread = l->by == BY_THREAD ? p->thread : RINGTAP_NO_INDEX,
+			.tx_queue = l->by == BY_QUEUE ? p->tx_queue : RINGTAP_NO_INDEX,
+			.bytes_from = l->by == BY_SIZE ? p->bytes_from : 0,
+			.bytes_to = l->by == BY_SIZE ? p->bytes_to : UINT32_MAX,
+			.inferred = p->inferred != 0,
+			.min = UINT64_MAX,
+			.exact = true};
 
-	for (; o < l->pairs + l->pair_count; o++) {
-		if (o->rx_port == p->rx_port && o->tx_port == p->tx_port &&
-			o->inferred == (p->inferred != 0))
-			return o;
-	}
-	*o = (struct latency_pair){.from = ringtap_snapshot_port(f, p->rx_port)->name,
-		.to = ringtap_snapshot_port(f, p->tx_port)->name,
-		.rx_port = p->rx_port,
-		.tx_port = p->tx_port,
-		.inferred = p->inferred != 0,
-		.min = UINT64_MAX,
-		.exact = true,
-		.bucket = calloc(ringtap_latency_buckets(), sizeof(*o->bucket))};
-	if (!o->bucket)
+	o = find(l, &new);
+	if (o)
+		return o;
+	new.bucket = calloc(ringtap_latency_buckets(), sizeof(*new.bucket));
+	if (!new.bucket)
 		return NULL;
-	l->pair_count++;
+	o = &l->pairs[l->pair_count++];
+	*o = new;
 	return o;
 }
 
@@ -85,15 +109,9 @@ static void add_extremes(struct latency_pair *o, const struct ringtap_pair_stats
 		o->max = max;
 }
 
-static int by_ports(const void *a, const void *b)
+static int by_order(const void *a, const void *b)
 {
-	const struct latency_pair *x = a, *y = b;
-
-	if (x->inferred != y->inferred)
-		return x->inferred ? 1 : -1;
-	if (x->rx_port != y->rx_port)
-		return x->rx_port < y->rx_port ? -1 : 1;
-	return (x->tx_port > y->tx_port) - (x->tx_port < y->tx_port);
+	return order(a, b);
 }
 
 /* Middles of buckets, of which the first and last may lie beyond minimum and maximum. */
@@ -106,12 +124,16 @@ static void find_quantiles(struct latency_pair *p)
 	}
 }
 
-int latency_sum(struct latency *l, const struct one_app *app, const struct ringtap_snapshot *first,
-	const struct ringtap_snapshot *since)
+int latency_sum(struct latency *l, enum latency_by by, const struct one_app *app,
+	const struct ringtap_snapshot *first, const struct ringtap_snapshot *since)
 {
 	uint32_t n = since->pair_count;
 
-	*l = (struct latency){.ns_per_cycle = 1e9 / (double)since->tsc_hz,
+	*l = (struct latency){.by = by,
+		.f = since,
+		.from_ns = since->taken_ns - since->interval_ns,
+		.to_ns = since->taken_ns,
+		.ns_per_cycle = 1e9 / (double)since->tsc_hz,
 		.no_room = since->no_pair_packets,
 		.every = since->latency_every ? since->latency_every : 1,
 		.pairs = calloc(n + 1, sizeof(*l->pairs)),
@@ -139,10 +161,76 @@ int latency_sum(struct latency *l, const struct one_app *app, const struct ringt
 		for (uint32_t b = 0; b < ringtap_latency_buckets(); b++)
 			o->bucket[b] += p->bucket[b];
 	}
-	qsort(l->pairs, l->pair_count, sizeof(*l->pairs), by_ports);
+	qsort(l->pairs, l->pair_count, sizeof(*l->pairs), by_order);
 	for (uint32_t i = 0; i < l->pair_count; i++)
 		find_quantiles(&l->pairs[i]);
 	return 0;
+}
+
+/* Their extremes are not known, but by the histogram. */
+static void less(struct latency_pair *p, const struct latency_pair *before)
+{
+	p->count -= before->count;
+	p->sum -= before->sum;
+	for (uint32_t b = 0; b < ringtap_latency_buckets(); b++)
+		p->bucket[b] -= before->bucket[b];
+}
+
+void latency_since(struct latency *l, const struct latency *before)
+{
+	uint32_t kept = 0;
+
+	l->no_room -= before->no_room;
+	l->timed -= before->timed;
+	for (uint32_t i = 0; i < l->pair_count; i++) {
+		struct latency_pair *p = &l->pairs[i], *old = find(before, p);
+
+		if (old)
+			less(p, old);
+		if (!p->count) {
+			free(p->bucket);
+			continue;
+		}
+		p->min = UINT64_MAX;
+		p->max = 0;
+		add_extremes(p, &(struct ringtap_pair_stats){.bucket = p->bucket}, false);
+		find_quantiles(p);
+		l->pairs[kept++] = *p;
+	}
+	l->pair_count = kept;
+	l->from_ns = before->to_ns;
+	for (uint32_t i = 0; i < l->untimed_count; i++)
+		for (uint32_t k = 0; k < before->untimed_count; k++)
+			if (l->untimed[i].tx_port == before->untimed[k].tx_port) {
+				l->untimed[i].unstamped -= before->untimed[k].unstamped;
+				l->untimed[i].shared -= before->untimed[k].shared;
+			}
+}
+
+bool latency_few(const struct latency_pair *p, int quantile)
+{
+	return (double)p->count * (1 - latency_shares[quantile]) < LATENCY_BEYOND - 1e-6;
+}
+
+char *latency_part(
+	char buf[LATENCY_PART_LEN], const struct latency *l, const struct latency_pair *p)
+{
+	char thread[THREAD_NAME_LEN];
+
+	*buf = 0;
+	if (p->thread != RINGTAP_NO_INDEX)
+		snprintf(buf, LATENCY_PART_LEN, ", %s",
+			thread_name(thread, ringtap_snapshot_thread(l->f, p->thread)));
+	else if (p->tx_queue != RINGTAP_NO_INDEX)
+		snprintf(buf, LATENCY_PART_LEN, ", queue %" PRIu32, p->tx_queue);
+	else if (p->bytes_from && p->bytes_to != UINT32_MAX)
+		snprintf(buf, LATENCY_PART_LEN, ", %" PRIu32 " to %" PRIu32 " bytes", p->bytes_from,
+			p->bytes_to);
+	else if (p->bytes_from || p->bytes_to != UINT32_MAX)
+		snprintf(buf, LATENCY_PART_LEN,
+			p->bytes_from ? ", %" PRIu32 " bytes or more" : ", up to %" PRIu32 " bytes",
+			p->bytes_from ? p->bytes_from : p->bytes_to);
+	return buf;
 }
 
 void latency_free(struct latency *l)

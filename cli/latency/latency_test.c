@@ -25,6 +25,7 @@ static uint64_t buckets[4][RT_STAT_BUCKETS];
 static struct one_app app;
 static struct ringtap_snapshot f, first;
 static struct latency l;
+static struct latency_moments moments;
 
 static int set_up(void **state)
 {
@@ -59,7 +60,9 @@ static struct ringtap_pair_stats *add(uint32_t rx, uint32_t tx, uint64_t count, 
 		.sum = count * cycles,
 		.min = cycles,
 		.max = cycles,
-		.bucket = buckets[i]};
+		.bucket = buckets[i],
+		.tx_queue = RINGTAP_NO_INDEX,
+		.bytes_to = UINT32_MAX};
 	return &pairs[i];
 }
 
@@ -68,7 +71,7 @@ static void threads_of_a_pair_are_one(void **state)
 	add(0, 1, 60, 100);
 	add(1, 0, 5, 7);
 	add(0, 1, 40, 1000);
-	assert_int_equal(latency_sum(&l, &app, &first, &f), 0);
+	assert_int_equal(latency_sum(&l, BY_PORT, &app, &first, &f), 0);
 	assert_int_equal(l.pair_count, 2);
 	assert_string_equal(l.pairs[0].from, "a");
 	assert_string_equal(l.pairs[0].to, "b");
@@ -91,7 +94,7 @@ static void only_ports_that_were_asked_for(void **state)
 	add(1, 2, 2, 100);
 	add(0, 0, 4, 100);
 	app = (struct one_app){.ports = {"7", "b"}, .port_count = 2};
-	assert_int_equal(latency_sum(&l, &app, &first, &f), 0);
+	assert_int_equal(latency_sum(&l, BY_PORT, &app, &first, &f), 0);
 	assert_int_equal(l.pair_count, 2);
 	assert_int_equal(l.timed, 3);
 	assert_null(one_app_missing(&app, &f));
@@ -105,7 +108,7 @@ static void inferred_times_stay_apart(void **state)
 	add(0, 1, 3, 50);
 	add(0, 1, 2, 70);
 	add(0, 1, 1, 800)->inferred = 1;
-	assert_int_equal(latency_sum(&l, &app, &first, &f), 0);
+	assert_int_equal(latency_sum(&l, BY_PORT, &app, &first, &f), 0);
 	assert_int_equal(l.pair_count, 2);
 	assert_false(l.pairs[0].inferred);
 	assert_int_equal(l.pairs[0].count, 5);
@@ -123,7 +126,7 @@ static void what_was_not_timed_is_the_sending_ports(void **state)
 	p->shared = 1;
 	add(0, 1, 3, 50)->unstamped = 2;
 	add(RINGTAP_NO_INDEX, 2, 0, 0)->shared = 9;
-	assert_int_equal(latency_sum(&l, &app, &first, &f), 0);
+	assert_int_equal(latency_sum(&l, BY_PORT, &app, &first, &f), 0);
 	assert_int_equal(l.pair_count, 1);
 	assert_int_equal(l.untimed_count, 2);
 	assert_string_equal(l.untimed[0].port, "b");
@@ -140,7 +143,7 @@ static void extremes_from_before_are_not_ours(void **state)
 	p->max = 900000;
 	first.pair_count = 1;
 	no_pairs[0].count = 77;
-	assert_int_equal(latency_sum(&l, &app, &first, &f), 0);
+	assert_int_equal(latency_sum(&l, BY_PORT, &app, &first, &f), 0);
 	assert_false(l.pairs[0].exact);
 	assert_in_range(l.pairs[0].min, 4950, 5050);
 	assert_in_range(l.pairs[0].max, 4950, 5050);
@@ -152,8 +155,8 @@ static json_t *view(void)
 	const struct measure m = {.options = &o, .app = {.name = "app\xff"}, .last = &f};
 
 	latency_free(&l);
-	assert_int_equal(latency_sum(&l, &app, &first, &f), 0);
-	return latency_view(&l, &m);
+	assert_int_equal(latency_sum(&l, BY_PORT, &app, &first, &f), 0);
+	return latency_view(&l, &m, &moments);
 }
 
 static json_t *panel(json_t *document, const char *id)
@@ -209,6 +212,152 @@ static void documents_of_hardly_anything(void **state)
 	strcpy(ports[1].name, "b");
 }
 
+static void assert_parts(enum latency_by by, const char *const parts[2], uint64_t of_first)
+{
+	char text[LATENCY_PART_LEN];
+
+	latency_free(&l);
+	assert_int_equal(latency_sum(&l, by, &app, &first, &f), 0);
+	assert_int_equal(l.pair_count, 2);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_string_equal(latency_part(text, &l, &l.pairs[i]), parts[i]);
+	assert_int_equal(l.pairs[0].count, of_first);
+}
+
+static void parts_of_a_pair(void **state)
+{
+	struct ringtap_thread_stats threads[2] = {
+		{.name = "w1", .tid = 11, .lcore = 1}, {.name = "w2", .tid = 12, .lcore = 2}};
+	struct ringtap_pair_stats *p;
+
+	f.thread_count = 2;
+	f.threads = (struct ringtap_array){threads, sizeof(threads[0])};
+	for (unsigned i = 0; i < 4; i++) {
+		p = add(0, 1, 1 + i, 100);
+		p->thread = i / 2;
+		p->tx_queue = i % 2;
+		p->bytes_from = i % 2 ? 65 : 0;
+		p->bytes_to = i % 2 ? 127 : 64;
+	}
+	assert_parts(BY_THREAD, (const char *[]){", lcore 1 (w1, 11)", ", lcore 2 (w2, 12)"}, 3);
+	assert_parts(BY_QUEUE, (const char *[]){", queue 0", ", queue 1"}, 4);
+	assert_parts(BY_SIZE, (const char *[]){", up to 64 bytes", ", 65 to 127 bytes"}, 4);
+	pairs[1].bytes_from = pairs[3].bytes_from = 1519;
+	pairs[1].bytes_to = pairs[3].bytes_to = UINT32_MAX;
+	assert_parts(BY_SIZE, (const char *[]){", up to 64 bytes", ", 1519 bytes or more"}, 4);
+	latency_free(&l);
+	assert_int_equal(latency_sum(&l, BY_PORT, &app, &first, &f), 0);
+	assert_int_equal(l.pair_count, 1);
+	assert_int_equal(l.pairs[0].count, 10);
+}
+
+static void few_packets_are_marked(void **state)
+{
+	static const struct {
+		uint64_t packets;
+		bool few[LATENCY_QUANTILES];
+	} cases[] = {
+		{19, {true, true, true, true}},
+		{20, {false, true, true, true}},
+		{99, {false, true, true, true}},
+		{100, {false, false, true, true}},
+		{999, {false, false, true, true}},
+		{1000, {false, false, false, true}},
+		{9999, {false, false, false, true}},
+		{10000, {false, false, false, false}},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (int q = 0; q < LATENCY_QUANTILES; q++)
+			assert_int_equal(
+				latency_few(&(struct latency_pair){.count = cases[i].packets}, q),
+				cases[i].few[q]);
+}
+
+/* count packets more of a pair of the snapshot, after ns. */
+static int next(struct latency_clock *c, struct latency *out, unsigned pair, uint64_t count,
+	uint64_t cycles, uint64_t ns)
+{
+	buckets[pair][rt_stat_bucket(cycles)] += count;
+	pairs[pair].count += count;
+	pairs[pair].sum += count * cycles;
+	f.taken_ns += ns;
+	return latency_clock_next(c, out, BY_PORT, &app, &first, &f);
+}
+
+#define MS UINT64_C(1000000)
+
+static void intervals_of_a_measurement(void **state)
+{
+	struct latency_clock c = {.interval_ns = 100 * MS};
+	struct measure m = {.last = &f};
+	struct latency out;
+
+	/* What was counted before is not in it. */
+	add(0, 1, 1000, 77);
+	add(1, 0, 0, 0);
+	first = f;
+	assert_int_equal(next(&c, &out, 0, 10, 500, 0), 0);
+	assert_int_equal(next(&c, &out, 0, 5, 1000, 100 * MS), 1);
+	assert_int_equal(out.pair_count, 1);
+	assert_int_equal(out.pairs[0].count, 5);
+	assert_in_range(out.pairs[0].min, 990, 1010);
+	assert_int_equal(out.to_ns - out.from_ns, 100 * MS);
+	latency_free(&out);
+	/* An interval that was missed is part of the next one. */
+	assert_int_equal(next(&c, &out, 1, 3, 200, 250 * MS), 1);
+	assert_int_equal(out.pair_count, 1);
+	assert_int_equal(out.pairs[0].rx_port, 1);
+	assert_int_equal(out.timed, 3);
+	latency_free(&out);
+	assert_int_equal(next(&c, &out, 0, 1, 200, 40 * MS), 0);
+	/* The end: the difference to the beginning. */
+	f.interval_ns = f.taken_ns - first.taken_ns;
+	pairs[0].count -= 1010;
+	buckets[0][rt_stat_bucket(77)] = 0;
+	buckets[0][rt_stat_bucket(500)] = 0;
+	assert_int_equal(latency_clock_end(&c, &out, BY_PORT, &m), 1);
+	assert_int_equal(out.timed, 1);
+	assert_int_equal(out.to_ns - out.from_ns, 40 * MS);
+	latency_free(&out);
+	assert_int_equal(latency_clock_end(&c, &out, BY_PORT, &m), 0);
+	latency_clock_free(&c);
+}
+
+static void moments_become_longer(void **state)
+{
+	json_t *document, *heat;
+	uint64_t packets = 0;
+
+	add(0, 1, 2, 1000);
+	f.taken_ns = 1000 * MS;
+	assert_int_equal(latency_sum(&l, BY_PORT, &app, &first, &f), 0);
+	moments.clock.interval_ns = 100 * MS;
+	for (unsigned i = 0; i < 1000; i++) {
+		l.from_ns = i * MS;
+		l.to_ns = (i + 1) * MS;
+		assert_int_equal(latency_moments_add(&moments, &l), 0);
+	}
+	assert_in_range(moments.count, 120, 240);
+	assert_true(moments.clock.interval_ns >= 400 * MS);
+	for (uint32_t i = 0; i < moments.count; i++) {
+		packets += moments.list[i].bucket[rt_stat_bucket(1000)];
+		assert_int_equal(moments.list[i].from_ns, i ? moments.list[i - 1].to_ns : 0);
+	}
+	assert_int_equal(packets, 2000);
+	document = view();
+	heat = panel(document, "heat");
+	assert_int_equal(json_array_size(json_object_get(heat, "counts")), moments.count);
+	assert_int_equal(json_array_size(json_object_get(heat, "edges_ns")), moments.count + 1);
+	assert_non_null(panel(document, "percentiles"));
+	assert_non_null(
+		strstr(json_string_value(json_array_get(json_object_get(document, "notes"), 0)),
+			"2 packets are too few for p50, p90, p99, p99.9"));
+	json_decref(document);
+	latency_moments_free(&moments);
+	moments = (struct latency_moments){0};
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -220,6 +369,10 @@ int main(void)
 		TEST(extremes_from_before_are_not_ours),
 		TEST(the_document_has_all_packets),
 		TEST(documents_of_hardly_anything),
+		TEST(parts_of_a_pair),
+		TEST(few_packets_are_marked),
+		TEST(intervals_of_a_measurement),
+		TEST(moments_become_longer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

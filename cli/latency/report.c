@@ -22,6 +22,19 @@ static void stats_of(const struct latency_pair *p, double out[COLUMNS])
 	out[COLUMNS - 1] = (double)p->max;
 }
 
+static bool is_few(const struct latency_pair *p, int column)
+{
+	return column >= 2 && column < COLUMNS - 1 && latency_few(p, column - 2);
+}
+
+static bool any_few(const struct latency *l)
+{
+	for (uint32_t i = 0; i < l->pair_count; i++)
+		if (latency_few(&l->pairs[i], LATENCY_QUANTILES - 1))
+			return true;
+	return false;
+}
+
 /* scale: 1, or what a cycle is in unit. */
 static void add_row(struct sheet *t, const struct latency_pair *p, double scale, const char *unit)
 {
@@ -41,7 +54,7 @@ static void add_row(struct sheet *t, const struct latency_pair *p, double scale,
 			format_count(text, (uint64_t)(x + 0.5));
 		else
 			format_si(text, x);
-		sheet_put(t, 1 + (unsigned)i, "%s", text);
+		sheet_put(t, 1 + (unsigned)i, "%s%s", text, is_few(p, i) ? "*" : "");
 	}
 }
 
@@ -74,11 +87,11 @@ static void print_pair(const struct latency *l, const struct latency_pair *p)
 	struct sheet t = {.heads = {"", "min", "mean", "p50", "p90", "p99", "p99.9", "max"},
 		.columns = 1 + COLUMNS,
 		.dense = true};
-	char n[FORMAT_LEN];
+	char n[FORMAT_LEN], part[LATENCY_PART_LEN];
 
 	putchar('\n');
-	text_wrapf(stdout, 2, "%s > %s: %s packets%s", p->from, p->to, format_count(n, p->count),
-		p->inferred ? ", inferred" : "");
+	text_wrapf(stdout, 2, "%s > %s%s: %s packets%s", p->from, p->to, latency_part(part, l, p),
+		format_count(n, p->count), p->inferred ? ", inferred" : "");
 	add_row(&t, p, 1, "  cycles");
 	add_row(&t, p, l->ns_per_cycle, "  ns");
 	sheet_end(&t, 0, stdout);
@@ -92,13 +105,17 @@ void latency_print(const struct latency *l, const struct measure *m)
 	if (l->every > 1)
 		snprintf(share, sizeof(share), "one packet in %" PRIu32 " timed", l->every);
 	text_wrapf(stdout, 2, "%s: %.1f s, %s", m->app.name,
-		(double)m->last->interval_ns / NS_PER_S, share);
-	if (m->first->latency_every != m->last->latency_every)
+		(double)(l->to_ns - l->from_ns) / NS_PER_S, share);
+	if (m->first->latency_every != l->f->latency_every)
 		puts("(now; another monitor has changed that meanwhile)");
 	for (uint32_t i = 0; i < l->pair_count; i++) {
 		print_pair(l, &l->pairs[i]);
 		inferred |= l->pairs[i].inferred;
 	}
+	if (any_few(l))
+		text_wrapf(stdout, 2,
+			"\n* fewer than %d packets took longer: too few for this percentile",
+			LATENCY_BEYOND);
 	if (inferred)
 		puts("\n"
 		     "inferred: the application resets its mbufs' flags, and that of the time\n"
@@ -143,14 +160,15 @@ void latency_print_histogram(const struct latency *l)
 		const struct latency_pair *p = &l->pairs[i];
 		struct sheet t = sheet_histogram("ns");
 		uint32_t rows = ringtap_latency_buckets() / PER_ROW;
+		char part[LATENCY_PART_LEN];
 		uint64_t most = 1;
 		bool gap = false;
 
 		for (uint32_t r = 0; r < rows; r++)
 			most = row_count(p, r) > most ? row_count(p, r) : most;
 		putchar('\n');
-		text_wrapf(
-			stdout, 2, "%s > %s%s", p->from, p->to, p->inferred ? " (inferred)" : "");
+		text_wrapf(stdout, 2, "%s > %s%s%s", p->from, p->to, latency_part(part, l, p),
+			p->inferred ? " (inferred)" : "");
 		for (uint32_t r = 0; r < rows; r++) {
 			if (row_count(p, r)) {
 				if (gap && t.rows)
@@ -199,6 +217,30 @@ static json_t *json_histogram(const struct latency_pair *p)
 	return j;
 }
 
+/* Null: all of them. */
+static void put_part(json_t *j, const struct latency_pair *p, const struct ringtap_snapshot *f)
+{
+	const struct ringtap_thread_stats *t =
+		p->thread == RINGTAP_NO_INDEX ? NULL : ringtap_snapshot_thread(f, p->thread);
+
+	json_put(j, "thread", t ? json_thread(t->lcore, t->name, t->tid) : json_null());
+	json_put(j, "tx_queue",
+		p->tx_queue == RINGTAP_NO_INDEX ? json_null() : json_count(p->tx_queue));
+	json_put(j, "from_bytes", p->bytes_from ? json_count(p->bytes_from) : json_null());
+	json_put(j, "to_bytes", p->bytes_to == UINT32_MAX ? json_null() : json_count(p->bytes_to));
+}
+
+/* The percentiles that so few packets exceed. */
+static json_t *json_few(const struct latency_pair *p)
+{
+	json_t *names = json_array();
+
+	for (int q = 0; q < LATENCY_QUANTILES; q++)
+		if (latency_few(p, q))
+			json_array_append_new(names, json_string(latency_names[q]));
+	return names;
+}
+
 static json_t *json_pair(
 	const struct latency *l, const struct latency_pair *p, const struct ringtap_snapshot *f)
 {
@@ -206,38 +248,44 @@ static json_t *json_pair(
 
 	json_put(j, "rx_port", stats_port_json(f, p->rx_port));
 	json_put(j, "tx_port", stats_port_json(f, p->tx_port));
+	put_part(j, p, f);
 	json_put(j, "packets", json_count(p->count));
 	put_stats(j, p, l->ns_per_cycle);
 	put_stats(cycles, p, 0);
+	json_put(j, "too_few", json_few(p));
 	json_put(j, "min_max_exact", json_boolean(p->exact));
 	json_put(j, "cycles", cycles);
 	json_object_set_new(j, "histogram_cycles", json_histogram(p));
 	return j;
 }
 
-int latency_json(const struct latency *l, const struct measure *m)
+int latency_json(const struct latency *l, const struct measure *m, bool line)
 {
+	static const char *const names[] = {"port", "queue", "thread", "size"};
 	json_t *j = json_application(m->app.name, m->info.pid, m->info.program);
 	json_t *pairs = json_array(), *untimed = json_array(), *inferred = json_array();
 
 	json_put(j, "ended", json_boolean(m->end == END_BY_APPLICATION));
-	json_put(j, "duration_ns", json_count(m->last->interval_ns));
-	json_object_set_new(j, "tsc_hz", json_count(m->last->tsc_hz));
+	json_put(j, "begin", json_time(l->from_ns));
+	json_put(j, "duration_ns", json_count(l->to_ns - l->from_ns));
+	json_put(j, "by", json_string(names[l->by]));
+	json_object_set_new(j, "tsc_hz", json_count(l->f->tsc_hz));
 	json_object_set_new(j, "sample", json_count(l->every));
 	for (uint32_t i = 0; i < l->pair_count; i++)
-		json_array_append_new(l->pairs[i].inferred ? inferred : pairs,
-			json_pair(l, &l->pairs[i], m->last));
+		json_array_append_new(
+			l->pairs[i].inferred ? inferred : pairs, json_pair(l, &l->pairs[i], l->f));
 	json_object_set_new(j, "pairs", pairs);
 	json_object_set_new(j, "inferred", inferred);
 	for (uint32_t i = 0; i < l->untimed_count; i++) {
 		json_t *u = json_object();
 
-		json_object_set_new(u, "tx_port", stats_port_json(m->last, l->untimed[i].tx_port));
+		json_object_set_new(u, "tx_port", stats_port_json(l->f, l->untimed[i].tx_port));
 		json_object_set_new(u, "unstamped", json_count(l->untimed[i].unstamped));
 		json_object_set_new(u, "shared", json_count(l->untimed[i].shared));
 		json_array_append_new(untimed, u);
 	}
 	json_object_set_new(j, "not_timed", untimed);
 	json_object_set_new(j, "uncounted_packets", json_count(l->no_room));
-	return json_print(json_document("latency", j), stdout);
+	j = json_document("latency", j);
+	return line ? json_print_line(j, stdout) : json_print(j, stdout);
 }

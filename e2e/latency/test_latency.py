@@ -153,6 +153,45 @@ def test_a_later_measurement_counts_from_its_beginning(known, latency, tmp_path)
     assert_figures(pair, before + after)
 
 
+def test_parts_of_a_pair(known, latency):
+    """All traffic is of one thread, queue and length: each part has it all, and says which it is."""
+    its = {by: latency(known, "--duration", "60s", "--json", "--by", by) for by in ("thread", "queue", "size")}
+    table = latency(known, "--duration", "60s", "--by", "size")
+    known.send([3000], rounds=15)
+    pairs = {by: (it.json(signal.SIGINT)["pairs"], by) for by, it in its.items()}
+    parts = {}
+    for by, (rows, _) in pairs.items():
+        (parts[by],) = rows
+        assert parts[by]["packets"] == 480 and parts[by]["too_few"] == ["p99", "p999"]
+    assert parts["thread"]["thread"]["tid"] in {int(p.name) for p in Path(f"/proc/{known.pid}/task").iterdir()}
+    assert parts["queue"]["tx_queue"] == 0 and parts["queue"]["thread"] is None
+    assert (parts["size"]["from_bytes"], parts["size"]["to_bytes"]) == (None, 64)
+    text = table.finish(signal.SIGINT)
+    assert "net_ring_a > net_ring_b, up to 64 bytes: 480 packets" in text
+    assert "* fewer than 10 packets took longer: too few for this percentile" in text
+
+
+def test_intervals(known, latency, tmp_path, browser):
+    html = tmp_path / "x.html"
+    lines = latency(known, "--duration", "60s", "--json", "--interval", "100ms", "--html", html)
+    table = latency(known, "--duration", "60s", "--interval", "100ms")
+    for _ in range(3):
+        seen = lines.proc.output.count("\n{")
+        known.send([3000], rounds=10)
+        until(lambda: lines.proc.output.count("\n{") > seen + 1, what="documents of two intervals")
+    text = lines.finish(signal.SIGINT)
+    documents = [only(json.loads(line)) for line in text.splitlines() if line.startswith("{")]
+    assert sum(p["packets"] for d in documents for p in d["pairs"]) == 960
+    assert all(d["duration_ns"] > 0 for d in documents)
+    begins = [d["begin"] for d in documents]
+    assert len(set(begins)) == len(begins) and begins == sorted(begins)
+    assert len(re.findall(r"^\S+: \d+\.\d s, every packet timed$", table.finish(signal.SIGINT), re.MULTILINE)) > 3
+    panels = {p["id"]: p for p in document_of(html)["panels"]}
+    assert sum(n for column in panels["heat"]["counts"] for n in column if n > 0) == 960
+    assert len(panels["percentiles"]["series"][0]["values"]) == len(panels["heat"]["counts"])
+    View(browser, html).check()
+
+
 def test_every_output_and_the_end_by_packets(known, latency, tmp_path, browser):
     """Table and histogram, comma-separated values by the man page's jq, the page, and a live line on a terminal."""
     html = tmp_path / "x.html"
@@ -189,10 +228,10 @@ def assert_table(output):
     assert "every packet timed" in output
     assert re.search(r"^net_ring_a > net_ring_b: 960 packets$", output, re.MULTILINE)
     header = re.search(r"^ +min +mean +p50 +p90 +p99 +p99\.9 +max$", output, re.MULTILINE)
-    rows = re.findall(r"^  (cycles|ns) +([\d., ]+)$", output, re.MULTILINE)
+    rows = re.findall(r"^  (cycles|ns) +([\d.,* ]+)$", output, re.MULTILINE)
     assert header and [unit for unit, _ in rows] == ["cycles", "ns"]
     for _, row in rows:
-        numbers = [float(n.replace(",", "")) for n in row.split()]
+        numbers = [float(n.rstrip("*").replace(",", "")) for n in row.split()]
         assert len(numbers) == 7
         assert numbers == sorted(numbers[:1] + numbers[2:])[:1] + numbers[1:2] + sorted(numbers[2:])
     bars = re.findall(r"^ +[\d,]+ - +[\d,]+ +([\d,]+) +[\d.]+ %", output, re.MULTILINE)
