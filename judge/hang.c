@@ -152,7 +152,8 @@ void rule_hung(const struct examination *e, struct diagnosis *d)
 		return;
 	}
 	for (uint32_t i = 0; i < newest(e)->thread_count; i++)
-		judge_hung(e, i, d);
+		if (i >= e->span.to->thread_count || span_has_thread(&e->span, i))
+			judge_hung(e, i, d);
 }
 
 /* By the names that EAL, Open vSwitch and VPP give their polling threads. */

@@ -216,6 +216,8 @@ void rule_missed(const struct examination *e, struct diagnosis *d)
 		double share;
 		bool slow;
 
+		if (!span_has_port(&e->span, i))
+			continue;
 		driver_counts(&e->span, i, &dr);
 		share = dr.imissed / (dr.imissed + arrived(e, i, &dr));
 		if (!(dr.imissed >= LIMIT_LOST_PACKETS) || !(share >= LIMIT_LOST_SHARE))
@@ -276,7 +278,7 @@ void rule_unsent(const struct examination *e, struct diagnosis *d)
 		struct verdict *v;
 
 		driver_counts(&e->span, i, &dr);
-		if (p->gone || !(dr.unsent >= LIMIT_LOST_PACKETS) ||
+		if (p->gone || !span_has_port(&e->span, i) || !(dr.unsent >= LIMIT_LOST_PACKETS) ||
 			dr.unsent < LIMIT_UNSENT_SHARE * dr.offered)
 			continue;
 		v = verdict_add(d, VERDICT_TX_REFUSED, GRADE_FAULT, 4 + dr.unsent / dr.offered,
@@ -357,7 +359,7 @@ void rule_stopped(const struct examination *e, struct diagnosis *d)
 		const struct ringtap_port_stats *p = ringtap_snapshot_port(e->span.to, i);
 		struct verdict *v;
 
-		if (p->gone || !p->used || !p->stopped_ns)
+		if (p->gone || !span_has_port(&e->span, i) || !p->used || !p->stopped_ns)
 			continue;
 		v = verdict_add(d, VERDICT_PORT_STOPPED,
 			unanswered(&rx, &tx) ? GRADE_FAULT : GRADE_NOTE, 6, stopped_advice);

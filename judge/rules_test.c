@@ -213,8 +213,10 @@ static void missed_packets(void **state)
 	ports[1][0].imissed = 500000;
 	expect(VERDICT_TOO_SLOW, 1);
 	assert_string_equal(d.verdict[0].where, "port");
-	/* It has time, and its bursts are not full. */
-	busy(0.5);
+	app.ports[app.port_count++] = "another"; /* that is meant */
+	expect(VERDICT_HEALTHY, 0);
+	app.port_count = 0;
+	busy(0.5); /* it has time, and its bursts are not full */
 	expect(VERDICT_OVERFLOW, 1);
 	/* It has time, but always finds a backlog. */
 	bursts(0, 32, 100000);

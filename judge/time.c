@@ -167,7 +167,8 @@ static bool works(const struct examination *e, uint32_t thread)
 	struct tally t;
 
 	tally_sum(&t, &e->span, ALL, thread, 0);
-	return ringtap_snapshot_thread(e->span.to, thread)->alive && t.calls;
+	return ringtap_snapshot_thread(e->span.to, thread)->alive && t.calls &&
+	       span_has_thread(&e->span, thread);
 }
 
 void rule_preempted(const struct examination *e, struct diagnosis *d)
@@ -305,6 +306,8 @@ void rule_uneven_queues(const struct examination *e, struct diagnosis *d)
 		double ratio;
 		bool hurts;
 
+		if (!span_has_port(&e->span, i))
+			continue;
 		find_shares(e, i, &s);
 		if (!p->gone)
 			judge_unpolled(e, i, &s, d);

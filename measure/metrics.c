@@ -99,6 +99,24 @@ bool subject_gone(const struct subject *x)
 	return x->port ? x->port->gone : x->pool ? x->pool->gone : x->thread && !x->thread->alive;
 }
 
+bool subject_wanted(const struct span *s, enum rt_metric_object object, uint32_t i)
+{
+	const struct ringtap_pair_stats *p;
+
+	switch (object) {
+	case RT_OBJECT_PORT:
+	case RT_OBJECT_DRIVER: return span_has_port(s, i);
+	case RT_OBJECT_QUEUE:
+	case RT_OBJECT_CALLS: return span_has_port(s, ringtap_snapshot_queue(s->to, i)->port);
+	case RT_OBJECT_GAP:
+	case RT_OBJECT_THREAD: return span_has_thread(s, i);
+	case RT_OBJECT_PAIR:
+		p = ringtap_snapshot_pair(s->to, i);
+		return span_has_port(s, p->rx_port) || span_has_port(s, p->tx_port);
+	default: return true;
+	}
+}
+
 static double share(double part, double all)
 {
 	return all > 0 ? part / all : NAN;

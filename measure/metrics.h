@@ -44,6 +44,9 @@ void subject_make(struct subject *x, const struct span *span, enum rt_metric_obj
 bool subject_gap(struct subject *x, const struct subject *thread, uint32_t i);
 /* Whether a port or mempool is there no more, or a thread has ended. */
 bool subject_gone(const struct subject *x);
+/* Whether entry i belongs to the ports that are chosen; what has no port, as mempools, always does.
+ */
+bool subject_wanted(const struct span *s, enum rt_metric_object object, uint32_t i);
 
 /* tx: of a port's calls, those of TX. */
 void metric_get(const struct subject *x, enum rt_metric_id id, bool tx, struct metric_value *v);

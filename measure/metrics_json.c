@@ -66,6 +66,8 @@ void metrics_json_all(json_t *j, const struct span *s)
 		json_t *array = json_array();
 
 		for (uint32_t i = 0; i < subject_count(s->to, lists[l].object); i++) {
+			if (!subject_wanted(s, lists[l].object, i))
+				continue;
 			subject_make(&x, s, lists[l].object, i, true);
 			json_array_append_new(array, subject_json(&x));
 		}

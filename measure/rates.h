@@ -15,7 +15,12 @@ struct span {
 	const struct ringtap_snapshot *from, *to;
 	double seconds;
 	double tsc_hz; /* from the first snapshot, as a time that has been shown must not go back */
+	const struct watched *of; /* whose ports may be chosen; NULL: all are */
 };
+/* Whether a port of the later snapshot is chosen, and whether a thread polls one that is, or sends
+ * by it. */
+bool span_has_port(const struct span *s, uint32_t port);
+bool span_has_thread(const struct span *s, uint32_t thread);
 
 /* False if there is no interval yet. */
 bool span_of(const struct watched *a, struct span *s);

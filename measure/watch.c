@@ -32,12 +32,36 @@ static void watched_free(struct watched *a)
 }
 
 /* The name of a primary process means its secondaries, too. */
+static bool means(const struct watch *w, size_t n, const struct ringtap_apps *apps, size_t i)
+{
+	return w->named[n] == (int)i || w->named[n] == (int)ringtap_apps_primary(apps, i);
+}
+
 static bool wanted(const struct watch *w, const struct ringtap_apps *apps, size_t i)
 {
 	for (size_t n = 0; n < w->name_count; n++)
-		if (w->named[n] == (int)i || w->named[n] == (int)ringtap_apps_primary(apps, i))
+		if (means(w, n, apps, i))
 			return true;
 	return !w->name_count;
+}
+
+/* A word without a port means all of them. */
+static void choose_ports(
+	const struct watch *w, struct watched *a, const struct ringtap_apps *apps, size_t i)
+{
+	const char *port;
+
+	a->port_count = 0;
+	for (size_t n = 0; n < w->name_count; n++) {
+		if (!means(w, n, apps, i))
+			continue;
+		(void)target_word(apps, w->names[n], &port, NULL);
+		if (!port) {
+			a->port_count = 0;
+			return;
+		}
+		a->ports[a->port_count++] = port;
+	}
 }
 
 /* Before wanted(). print: where several applications run the program of a name; -ENOTUNIQ then. */
@@ -47,13 +71,18 @@ static int find_named(struct watch *w, const struct ringtap_apps *apps, bool pri
 	int ret = 0;
 
 	for (size_t n = 0; n < w->name_count; n++) {
-		int found = target_app(apps, w->names[n], strlen(w->names[n]), &others);
+		const char *port;
+		int found = target_word(apps, w->names[n], &port, &others);
 
 		watch_lock(w);
 		w->named[n] = found;
 		watch_unlock(w);
 		if (print && found == -ENOTUNIQ) {
-			print_no_app(w->command, apps, w->names[n], found, &others);
+			if (*w->names[n] == ':')
+				message_print("%s: %s: there are several applications; name one",
+					w->command, w->names[n]);
+			else
+				print_no_app(w->command, apps, w->names[n], found, &others);
 			ret = found;
 		}
 	}
@@ -305,6 +334,9 @@ int watch_refresh(struct watch *w)
 		if (!a)
 			continue;
 		a->found = true;
+		watch_lock(w);
+		choose_ports(w, a, apps, i);
+		watch_unlock(w);
 		a->secondary = ringtap_apps_secondary(apps, i);
 		a->shared = has_family(apps, i);
 		a->foreign = ringtap_apps_foreign(apps, i);
@@ -357,7 +389,7 @@ int watch_find(struct watch *w)
 	ret = watch_refresh(w);
 	if (ret)
 		message_print("%s: cannot find applications: %s", w->command, strerror(-ret));
-	return ret ? STATUS_FAILED : STATUS_OK;
+	return ret ? STATUS_FAILED : watch_check_ports(w);
 }
 
 static void *refresh_thread(void *arg)
@@ -536,57 +568,4 @@ size_t watch_attached(struct watch *w)
 		n += w->list[i]->now && !w->list[i]->ended;
 	watch_unlock(w);
 	return n;
-}
-
-/* Why an application shows no statistics, or not all of them. False: it shows all. */
-static bool reason_of(const struct watched *a, char *line, size_t size)
-{
-	if (a->error == -EPROTONOSUPPORT)
-		snprintf(line, size, "%s: without the probe; 'ringtap attach %s' loads it", a->name,
-			a->name);
-	else if (a->error)
-		snprintf(line, size, "%s: %s", a->name, a->why);
-	else if (a->now && a->now->ports_beyond)
-		snprintf(line, size,
-			"%s: ports without an entry: %u; entries of ports that went become free "
-			"when the last monitor detaches",
-			a->name, a->now->ports_beyond);
-	else
-		return false;
-	return true;
-}
-
-bool watch_reason(struct watch *w, size_t n, char line[WATCH_REASON_LEN])
-{
-	bool found = false;
-
-	watch_lock(w);
-	for (size_t i = 0; i < w->count && !found; i++)
-		found = reason_of(w->list[i], line, WATCH_REASON_LEN) && !n--;
-	for (size_t i = 0; i < w->name_count && !found; i++) {
-		found = w->named[i] < 0 && !n--;
-		if (found)
-			snprintf(line, WATCH_REASON_LEN,
-				w->named[i] == -ENOTUNIQ
-					? "several applications run '%s'; name one by its name or "
-					  "process id, which 'ringtap list' shows"
-					: "no application is called '%s'; 'ringtap list' shows "
-					  "what there is",
-				w->names[i]);
-	}
-	watch_unlock(w);
-	return found;
-}
-
-void watch_explain(struct watch *w)
-{
-	char line[WATCH_REASON_LEN];
-
-	for (size_t n = 0; watch_reason(w, n, line); n++)
-		message_print("%s: %s", w->command, line);
-	if (!w->count && !w->name_count)
-		message_print(
-			"%s: no running DPDK application found; run ringtap as its user or as "
-			"root%s",
-			w->command, w->by_user ? ", with --users for other users" : "");
 }

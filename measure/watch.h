@@ -31,6 +31,9 @@ struct watched {
 	bool secondary;                /* it is a secondary process: no NIC counters, no mempools */
 	bool foreign;                  /* belongs to a user other than root and this one */
 	bool shared;                   /* other processes may poll queues of its ports */
+	const char *ports[WATCH_NAMES]; /* that are meant, by name or number; live as long as the
+					   watch */
+	size_t port_count;              /* 0: all */
 	/* For watch.c only. */
 	uint64_t retry_ns;     /* monotonic; attach again then */
 	uint64_t delay_ns;     /* between the last attempts */
@@ -41,9 +44,10 @@ struct watched {
 
 struct watch {
 	/* Set by the caller before watch_init(). */
-	const char *command;            /* for messages */
-	const char *names[WATCH_NAMES]; /* words for target_app(); they live as long as the watch */
-	size_t name_count;              /* 0: all applications */
+	const char *command; /* for messages */
+	const char
+		*names[WATCH_NAMES]; /* words for target_word(); they live as long as the watch */
+	size_t name_count;           /* 0: all applications */
 	int named[WATCH_NAMES]; /* by the last scan: index of the name's application, or -errno */
 	unsigned collectors, latency_every;
 	/* Without names: all users, or, if set, root, this user and these. */
@@ -62,8 +66,8 @@ struct watch {
 	int ends;                  /* epoll: the monitors that are attached */
 };
 
-/* Adds an operand to names, once. 0, or -EINVAL after a message. For struct command's operand: a
- * context that begins with its watch is one, too. */
+/* Adds an operand, APP[:PORT], to names, once. 0, or -EINVAL after a message. For struct command's
+ * operand: a context that begins with its watch is one, too. */
 int watch_name(void *watch, const char *name);
 /* Adds the users of a list, NAME[,NAME]... or all. 0, or a negative error after a message. */
 int watch_add_users(struct watch *w, const char *list);
@@ -99,6 +103,10 @@ void watch_settle(struct watch *w);
 /* Sets the collectors, of current and later applications. After watch_start() the thread does it:
  * an application that does not answer must not stop the caller. */
 void watch_switch(struct watch *w, unsigned collectors, unsigned latency_every);
+/* Applications that are named, also those that are not there. */
+size_t watch_named(const struct watch *w);
+/* Prints which ports that are named an application lacks, and which it has. Returns enum status. */
+int watch_check_ports(const struct watch *w);
 /* Applications that show statistics. */
 size_t watch_attached(struct watch *w);
 /* Reason n why something is missing: an application without statistics, ports without an entry, a

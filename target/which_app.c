@@ -188,6 +188,21 @@ int target_app(const struct ringtap_apps *apps, const char *word, size_t len,
 	return found;
 }
 
+int target_word(const struct ringtap_apps *apps, const char *word, const char **port,
+	struct target_candidates *others)
+{
+	size_t len = name_len(apps, word);
+	int only = -ENOENT;
+
+	*port = word[len] && word[len + 1] ? word + len + 1 : NULL;
+	if (len)
+		return target_app(apps, word, len, others);
+	for (size_t i = 0; *word && i < ringtap_apps_count(apps); i++)
+		if (is_candidate(apps, i))
+			only = only == -ENOENT ? (int)i : -ENOTUNIQ;
+	return only;
+}
+
 void print_no_app(const char *command, const struct ringtap_apps *apps, const char *word, int error,
 	const struct target_candidates *others)
 {

@@ -20,6 +20,10 @@ struct target_candidates {
  * there is none; -ENOTUNIQ: several run that program, which others has; NULL: not wanted. */
 int target_app(const struct ringtap_apps *apps, const char *word, size_t len,
 	struct target_candidates *others);
+/* The application of APP or APP:PORT, by its name; of :PORT, the only one. *port: NULL for all. As
+ * target_app(). */
+int target_word(const struct ringtap_apps *apps, const char *word, const char **port,
+	struct target_candidates *others);
 /* Says, as command, why target_app() has found none. */
 void print_no_app(const char *command, const struct ringtap_apps *apps, const char *word, int error,
 	const struct target_candidates *others);

@@ -191,6 +191,27 @@ static void without_a_name_the_only_application_is_meant(void **state)
 	assert_found(":p7", false, 0, "p7"); /* attaching says which ports there are */
 }
 
+static void words_with_ports_are_split(void **state)
+{
+	struct target_candidates others;
+	struct ringtap_apps *apps;
+	const char *port;
+
+	test_apps.count = 1;
+	assert_int_equal(ringtap_apps_find(&apps), 0);
+	assert_int_equal(target_word(apps, test_apps.app[0].name, &port, &others), 0);
+	assert_null(port);
+	assert_int_equal(target_word(apps, ":p0", &port, &others), 0);
+	assert_string_equal(port, "p0");
+	assert_int_equal(target_word(apps, "no-such:p0", &port, &others), -ENOENT);
+	assert_int_equal(target_word(apps, "", &port, &others), -ENOENT);
+	ringtap_apps_free(apps);
+	test_apps.count = 2;
+	assert_int_equal(ringtap_apps_find(&apps), 0);
+	assert_int_equal(target_word(apps, ":p0", &port, &others), -ENOTUNIQ);
+	ringtap_apps_free(apps);
+}
+
 static void words_that_are_too_long_or_empty_mean_nothing(void **state)
 {
 	char word[300];
@@ -216,6 +237,7 @@ int main(void)
 		with_apps(a_port_alone_needs_its_colon),
 		with_apps(names_may_have_colons),
 		with_apps(without_a_name_the_only_application_is_meant),
+		with_apps(words_with_ports_are_split),
 		with_apps(words_that_are_too_long_or_empty_mean_nothing),
 	};
 

@@ -101,7 +101,7 @@ static int examine(struct doctor_run *c)
 	ret = output_end("doctor", ret);
 	if (write_page(c) || ret != STATUS_OK)
 		return STATUS_FAILED;
-	if (!c->examined || c->examined < c->watch.name_count)
+	if (!c->examined || c->examined < watch_named(&c->watch))
 		return STATUS_FAILED;
 	return c->faults ? STATUS_FAULT : STATUS_OK;
 }
@@ -132,8 +132,8 @@ const struct command cmd_doctor = {
 	.summary = "list faults of running DPDK applications, and remedies",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
-	.operands = "[APP]...",
-	.listed = LIST_APPS,
+	.operands = "[APP[:PORT]]...",
+	.listed = LIST_TARGETS,
 	.operand = watch_name,
 	.run = run,
 };

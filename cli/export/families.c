@@ -72,7 +72,7 @@ static void export_port_info(struct export_text *t, const struct exported *x)
 	for (uint32_t i = 0; i < x->span.to->port_count; i++) {
 		const struct ringtap_port_stats *p = ringtap_snapshot_port(x->span.to, i);
 
-		if (p->gone || !export_takes(t, 1))
+		if (p->gone || !span_has_port(&x->span, i) || !export_takes(t, 1))
 			continue;
 		snprintf(id, sizeof(id), "%u", p->port_id);
 		export_number(t, "",

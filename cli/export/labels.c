@@ -65,6 +65,7 @@ static enum rt_metric_object class_of(enum rt_metric_object object)
 
 struct order {
 	const struct ringtap_snapshot *f;
+	const struct span *span;
 	enum rt_metric_object object;
 };
 
@@ -100,8 +101,9 @@ static void link_series(
 			s->first[sorted[i + 1]] = NONE;
 	}
 	for (uint32_t i = 0; i < entries; i++)
-		if (s->first[i] != NONE && !(o->object == RT_OBJECT_PAIR &&
-						   ringtap_snapshot_pair(o->f, i)->rx_port == NONE))
+		if (s->first[i] != NONE && subject_wanted(o->span, o->object, i) &&
+			!(o->object == RT_OBJECT_PAIR &&
+				ringtap_snapshot_pair(o->f, i)->rx_port == NONE))
 			s->first[s->count++] = i;
 }
 
@@ -127,7 +129,7 @@ int labels_find(struct exported *x)
 	int ret = 0;
 
 	for (unsigned i = 0; i < LABEL_CLASSES && !ret; i++) {
-		struct order o = {x->span.to, (enum rt_metric_object)i};
+		struct order o = {x->span.to, &x->span, (enum rt_metric_object)i};
 
 		if (class_of(o.object) == o.object)
 			ret = find_series(&x->series[i], &o);

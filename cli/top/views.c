@@ -171,7 +171,7 @@ static void fill(
 			return;
 		last = place(s->to, v->object, next);
 		subject_make(&x, s, v->object, next, true);
-		if (subject_gone(&x))
+		if (subject_gone(&x) || !subject_wanted(s, v->object, next))
 			continue;
 		if (v->object == RT_OBJECT_GAP)
 			add_gaps(t, a, &x);

@@ -32,8 +32,9 @@ static int trace_find(struct trace *t)
 		cfg->what == TRACE_PROGRAM ? "-e PROGRAM" : cfg->word);
 	t->app.attach = cfg->attach;
 	ret = one_app_resolve(&t->app, command, &words);
-	if (!ret && t->app.port_count) {
-		message_print("trace: %s: names a port; give an application only", t->cfg->name);
+	if (!ret && t->app.port_count && !(cfg->what >= TRACE_BURST && cfg->what <= TRACE_GAPS)) {
+		message_print("%s: %s: its events are those of all ports; give an application only",
+			command, t->cfg->name);
 		ret = -EINVAL;
 	}
 	return !ret ? STATUS_OK : ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
@@ -43,6 +44,21 @@ static int print_refused(const struct trace *t, int error, const char *err)
 {
 	print_not_attached("trace", t->app.name, error, err);
 	return STATUS_FAILED;
+}
+
+/* False after printing that the application has no such port. */
+static bool has_port(const struct trace *t, struct ringtap_conn *conn)
+{
+	struct ringtap_list *list;
+	bool found;
+
+	if (ringtap_conn_list(conn, &list))
+		return true; /* the next step reports it */
+	found = target_has_port(list, t->app.ports[0]);
+	if (!found)
+		print_no_port("trace", t->app.name, t->app.ports[0], list);
+	ringtap_list_free(list);
+	return found;
 }
 
 int trace_meet(struct trace *t)
@@ -58,6 +74,10 @@ int trace_meet(struct trace *t)
 		return print_refused(t, ret, err);
 	t->info.size = sizeof(t->info);
 	ret = ringtap_conn_app(conn, &t->info);
+	if (!ret && t->app.port_count && !has_port(t, conn)) {
+		ringtap_conn_close(conn);
+		return STATUS_FAILED;
+	}
 	t->pid = (pid_t)t->info.host_pid;
 	ringtap_conn_close(conn);
 	if (ret || t->pid <= 0) {
@@ -191,16 +211,41 @@ void trace_free(struct trace *t)
 	one_app_free(&t->app);
 }
 
+/* Port numbers are reused: the last port with this one counts. RINGTAP_NO_INDEX: there is none. */
+static uint32_t index_of(const struct trace *t, uint64_t port)
+{
+	uint32_t found = RINGTAP_NO_INDEX;
+
+	for (uint32_t i = 0; i < t->stats->port_count; i++)
+		if (ringtap_snapshot_port(t->stats, i)->port_id == port)
+			found = i;
+	return found;
+}
+
+bool trace_wants_port(const struct trace *t, uint64_t port)
+{
+	return one_app_includes(&t->app, t->stats, index_of(t, port));
+}
+
+bool trace_wants_thread(const struct trace *t, uint64_t tid)
+{
+	bool wants = !t->app.port_count;
+
+	for (uint32_t i = 0; i < t->stats->queue_count && !wants; i++) {
+		const struct ringtap_queue_stats *q = ringtap_snapshot_queue(t->stats, i);
+
+		wants = one_app_includes(&t->app, t->stats, q->port) &&
+			trace_our_tid(t, ringtap_snapshot_thread(t->stats, q->thread)->tid) == tid;
+	}
+	return wants;
+}
+
 /* The name of a port; NULL: unknown. Lives as long as the stats. */
 static const char *trace_port(const struct trace *t, uint64_t port)
 {
-	const char *name = NULL;
+	uint32_t i = index_of(t, port);
 
-	/* Port numbers are reused: the last port with this one counts. */
-	for (uint32_t i = 0; i < t->stats->port_count; i++)
-		if (ringtap_snapshot_port(t->stats, i)->port_id == port)
-			name = ringtap_snapshot_port(t->stats, i)->name;
-	return name;
+	return i == RINGTAP_NO_INDEX ? NULL : ringtap_snapshot_port(t->stats, i)->name;
 }
 
 json_t *trace_port_json(const struct trace *t, uint64_t port)

@@ -63,7 +63,7 @@ static void add_direction(const struct trace *t, json_t *maps, bool tx, json_t *
 	{
 		json_t *row;
 
-		if (!maps_key(key, n, 2))
+		if (!maps_key(key, n, 2) || !trace_wants_port(t, n[0]))
 			continue;
 		row = row_of(t, n, tx ? "tx" : "rx");
 		count(row, buckets,
@@ -87,7 +87,8 @@ static void add_idle(const struct trace *t, json_t *maps, json_t *rows)
 	{
 		json_t *row;
 
-		if (maps_get(maps, "@rx", key) || !maps_key(key, n, 2))
+		if (maps_get(maps, "@rx", key) || !maps_key(key, n, 2) ||
+			!trace_wants_port(t, n[0]))
 			continue;
 		row = row_of(t, n, "rx");
 		count(row, NULL, 0);

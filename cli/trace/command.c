@@ -271,12 +271,12 @@ static int run(const struct command *self, int argc, char **argv)
 	return ret;
 }
 
-#define BELOW(word, text)                                                        \
-	&(const struct command)                                                  \
-	{                                                                        \
-		.name = "trace " word, .summary = text, .options = options,      \
-		.option_count = OPTION_COUNT, .uses = uses, .operands = "[APP]", \
-		.listed = LIST_APPS, .operand = operand                          \
+#define BELOW(word, text)                                                               \
+	&(const struct command)                                                         \
+	{                                                                               \
+		.name = "trace " word, .summary = text, .options = options,             \
+		.option_count = OPTION_COUNT, .uses = uses, .operands = "[APP[:PORT]]", \
+		.listed = LIST_TARGETS, .operand = operand                              \
 	}
 
 /* In the order of TRACE_NAMES. Their words are those of cmd_trace, which runs them. */
@@ -297,8 +297,8 @@ const struct command cmd_trace = {
 	.options = options,
 	.option_count = OPTION_COUNT,
 	.uses = uses,
-	.operands = "{" TRACE_NAMES "} [APP]",
-	.listed = LIST_APPS,
+	.operands = "WHAT [APP[:PORT]]",
+	.listed = LIST_TARGETS,
 	.commands = below,
 	.operand = operand,
 	.set = set,

@@ -59,7 +59,7 @@ static json_t *row_of(
 	const char *thread = maps_key(key, n, count);
 	json_t *row;
 
-	if (!thread)
+	if (!thread || !trace_wants_port(t, n[0]))
 		return NULL;
 	row = json_object();
 	json_object_set_new(row, "port", trace_port_json(t, n[0]));

@@ -96,7 +96,7 @@ void gaps_document(const struct trace *t, json_t *maps, json_t *doc)
 		uint64_t tid;
 		const char *name = maps_key(key, &tid, 1);
 
-		if (!name)
+		if (!name || !trace_wants_thread(t, tid))
 			continue;
 		row = json_object();
 		histogram = maps_histogram(buckets, 1);
@@ -138,7 +138,7 @@ void off_cpu_document(const struct trace *t, json_t *maps, json_t *doc)
 		const struct ringtap_thread_stats *f = ringtap_snapshot_thread(t->stats, i);
 		uint64_t tid = f->tid ? trace_our_tid(t, f->tid) : 0;
 
-		if (tid)
+		if (tid && trace_wants_thread(t, tid))
 			json_array_append_new(rows, thread_row(maps, tid, f));
 	}
 	json_object_set_new(doc, "threads", rows);

@@ -16,7 +16,7 @@ static json_t *row_of(const struct trace *t, json_t *maps, const char *key, doub
 	double average = packets > 0 ? (double)cycles / (double)packets : 0;
 	uint64_t n[2];
 
-	if (!maps_key(key, n, 2) || packets <= 0) {
+	if (!maps_key(key, n, 2) || packets <= 0 || !trace_wants_port(t, n[0])) {
 		json_decref(row);
 		return NULL;
 	}

@@ -72,7 +72,11 @@ bool trace_in_first_pid_namespace(void);
 /* Takes the last snapshot and removes the hooks. */
 int trace_detach(struct trace *t);
 void trace_free(struct trace *t);
-/* The same as {index, name}. */
+/* Whether a port is meant, by its number, and a thread, which polls one that is, by its id as the
+ * tracer sees it. */
+bool trace_wants_port(const struct trace *t, uint64_t port);
+bool trace_wants_thread(const struct trace *t, uint64_t tid);
+/* A port as {index, name}. */
 json_t *trace_port_json(const struct trace *t, uint64_t port);
 /* The number in our PID namespace of the application's thread tid; 0: it is gone. */
 uint64_t trace_our_tid(const struct trace *t, uint64_t tid);

@@ -527,7 +527,7 @@ def test_refusals(play, testpmd, bpftrace, tmp_path):
         assert done.returncode == FAILED and "-i" not in done.stderr.replace("-it", "")
         (named,) = [a for a in apps if f"name one, as in 'ringtap trace {line} {a.prefix}'" in done.stderr]
         done = tracing(*what, f"{named.prefix}:no-such-port")
-        assert done.returncode == USAGE and "names a port" in done.stderr
+        assert done.returncode == USAGE and "its events are those of all ports" in done.stderr
         if what == ["list"]:
             assert tracing(*what, named.prefix).returncode == 0
     empty = tmp_path / "empty"

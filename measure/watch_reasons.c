@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What was named and is not there, and why statistics are missing. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/command.h"
+#include "base/util.h"
+#include "target/which_app.h"
+#include "watch.h"
+
+size_t watch_named(const struct watch *w)
+{
+	size_t count = 0;
+
+	for (size_t n = 0; n < w->name_count; n++) {
+		bool again = false;
+
+		for (size_t k = 0; k < n && w->named[n] >= 0; k++)
+			again |= w->named[k] == w->named[n];
+		count += !again;
+	}
+	return count;
+}
+
+int watch_check_ports(const struct watch *w)
+{
+	int status = STATUS_OK;
+
+	for (size_t i = 0; i < w->count; i++) {
+		const struct watched *a = w->list[i];
+		struct ringtap_list *list = a->port_count && a->mon ? target_ports(a->dir) : NULL;
+
+		for (size_t k = 0; list && k < a->port_count; k++) {
+			if (target_has_port(list, a->ports[k]))
+				continue;
+			print_no_port(w->command, a->name, a->ports[k], list);
+			status = STATUS_FAILED;
+		}
+		ringtap_list_free(list);
+	}
+	return status;
+}
+
+/* Why an application shows no statistics, or not all of them. False: it shows all. */
+static bool reason_of(const struct watched *a, char *line, size_t size)
+{
+	if (a->error == -EPROTONOSUPPORT)
+		snprintf(line, size, "%s: without the probe; 'ringtap attach %s' loads it", a->name,
+			a->name);
+	else if (a->error)
+		snprintf(line, size, "%s: %s", a->name, a->why);
+	else if (a->now && a->now->ports_beyond)
+		snprintf(line, size,
+			"%s: ports without an entry: %u; entries of ports that went become free "
+			"when the last monitor detaches",
+			a->name, a->now->ports_beyond);
+	else
+		return false;
+	return true;
+}
+
+bool watch_reason(struct watch *w, size_t n, char line[WATCH_REASON_LEN])
+{
+	bool found = false;
+
+	watch_lock(w);
+	for (size_t i = 0; i < w->count && !found; i++)
+		found = reason_of(w->list[i], line, WATCH_REASON_LEN) && !n--;
+	for (size_t i = 0; i < w->name_count && !found; i++) {
+		found = w->named[i] < 0 && !n--;
+		if (found)
+			snprintf(line, WATCH_REASON_LEN,
+				w->named[i] == -ENOTUNIQ
+					? "several applications run '%s'; name one by its name or "
+					  "process id, which 'ringtap list' shows"
+					: "no application is called '%s'; 'ringtap list' shows "
+					  "what there is",
+				w->names[i]);
+	}
+	watch_unlock(w);
+	return found;
+}
+
+void watch_explain(struct watch *w)
+{
+	char line[WATCH_REASON_LEN];
+
+	for (size_t n = 0; watch_reason(w, n, line); n++)
+		message_print("%s: %s", w->command, line);
+	if (!w->count && !w->name_count)
+		message_print(
+			"%s: no running DPDK application found; run ringtap as its user or as "
+			"root%s",
+			w->command, w->by_user ? ", with --users for other users" : "");
+}
