@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/util.h"
 #include "target/attach_app.h"
+#include "target/which_app.h"
 #include "cli/commands.h"
 #include "measure/collectors.h"
 #include "common/pages.h"
@@ -269,6 +271,31 @@ static int start(struct flight_config *c)
 	return ret;
 }
 
+/* The only word, which no application has, and which is nearly a command below this one. */
+static bool is_mistyped(const char *word)
+{
+	struct ringtap_apps *apps;
+	struct nearest n;
+	const char *port, *advice;
+	bool unknown;
+
+	nearest_begin(&n, word, strlen(word));
+	for (unsigned i = 0; folder_commands[i]; i++) {
+		const char *name = strrchr(folder_commands[i]->name, ' ') + 1;
+
+		nearest_offer(&n, name, strlen(name));
+	}
+	advice = nearest_advice(&n, NULL);
+	if (!advice || ringtap_apps_find(&apps))
+		return false;
+	unknown = target_word(apps, word, &port, NULL) == -ENOENT;
+	ringtap_apps_free(apps);
+	if (unknown)
+		message_print("flight: '%s': no command and no application is called that; %s",
+			word, advice);
+	return unknown;
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct flight_config c = {.directions = RINGTAP_RX | RINGTAP_TX,
@@ -285,6 +312,8 @@ static int run(const struct command *self, int argc, char **argv)
 
 	if (below)
 		return below->run(below, argc - 1, argv + 1);
+	if (argc == 2 && *argv[1] != '-' && is_mistyped(argv[1]))
+		return STATUS_USAGE;
 	ret = options_parse(self, argc, argv, &c);
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;

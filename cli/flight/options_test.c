@@ -49,6 +49,9 @@ static const struct test_refusal rows[] = {
 	{"--on|p99 > 1ms over x", STATUS_USAGE, "from 1s to 100s"},
 	{"--on|missed > 1 " LONG_FILTER LONG_FILTER, STATUS_USAGE, "it is too long"},
 	{ON32 "|--on|missed", STATUS_USAGE, "more than 32 conditions; give fewer"},
+	/* commands */
+	{"trigegr", STATUS_USAGE, "did you mean 'trigger'?"},
+	{"lst", STATUS_USAGE, "no command and no application is called that; did you mean 'list'?"},
 	/* names and times */
 	{"--on|missed|--name|../x", STATUS_USAGE, "letters"},
 	{"--on|missed|--name|", STATUS_USAGE, "1 to 24 letters"},
