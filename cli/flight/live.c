@@ -296,6 +296,7 @@ static int print_screen(void *ctx, FILE *f)
 static int screen(struct live *v)
 {
 	struct text_screen *s = text_screen_open();
+	uint64_t left = v->updates;
 	int ret = s ? 0 : -ENODEV;
 
 	if (!s)
@@ -309,7 +310,7 @@ static int screen(struct live *v)
 			ret = text_screen_show(s, print_screen, v);
 		(void)rt_poll_ns(p, 2, stop_left(v->interval_ns));
 		if (p[1].revents || stop_wait(0) || p[0].revents & (POLLHUP | POLLERR | POLLNVAL) ||
-			!text_screen_keys(s))
+			!text_screen_keys(s) || (left && !--left))
 			break;
 	}
 	text_screen_close(s);

@@ -10,7 +10,7 @@ struct live {
 	const char *app; /* NULL: all */
 	uint64_t interval_ns;
 	uint64_t duration_ns; /* 0: until a signal */
-	uint64_t updates;     /* 0: no limit; a screen has none */
+	uint64_t updates;     /* 0: no limit */
 	bool once, json;
 };
 

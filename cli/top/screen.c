@@ -26,6 +26,7 @@ struct top_screen {
 	unsigned collectors; /* besides what the view needs */
 	unsigned sort;       /* column; the view's count: by index */
 	bool reverse, paused, help, utf8, quit;
+	uint64_t updates;
 	size_t first; /* row at the top */
 	struct table table;
 	unsigned width[COLUMNS_MAX];
@@ -341,6 +342,9 @@ static void loop(struct top_screen *s)
 		}
 		if (!s->paused && now >= next) {
 			refill(s);
+			/* Each is shown for its interval. */
+			s->updates += s->table.row_count > 0;
+			s->quit |= s->cfg->count && s->updates > s->cfg->count;
 			/* The first interval may be a short one: there is something to show. */
 			next = now + (s->table.row_count || s->interval_ns < FIRST_NS
 						     ? s->interval_ns

@@ -380,6 +380,12 @@ def test_application_without_the_probe_is_named(testpmd, terminal):
     window.shows(f"{pmd.prefix}: without the probe; 'ringtap attach {pmd.prefix}'")
 
 
+def test_updates_on_a_screen(app, closing):
+    window = closing(Terminal([RINGTAP, "top", "--updates", "2", "--interval", "100ms", app.prefix], 80, 24))
+    assert window.ended() == 0
+    assert app.one("callbacks 0") == 0
+
+
 def test_terminal_is_closed(app, terminal):
     window = terminal(app.prefix)
     window.shows("net_ring_a")
