@@ -167,7 +167,7 @@ const struct ringtap_open_packet *ringtap_open_packets_next(struct ringtap_open_
 struct bpf_program { unsigned bf_len; struct bpf_insn *bf_insns; };
 typedef struct { ...; } pcap_t;
 pcap_t *pcap_open_dead(int linktype, int snaplen);
-int pcap_compile(pcap_t *p, struct bpf_program *fp, const char *str, int optimize, uint32_t netmask);
+int compile_filter(pcap_t *p, struct bpf_program *fp, const char *str, bool as_is);
 char *pcap_geterr(pcap_t *p);
 void pcap_freecode(struct bpf_program *fp);
 void pcap_close(pcap_t *p);
@@ -179,7 +179,14 @@ SOURCE = """
 #include <ringtap/fates.h>
 #include <ringtap/monitor.h>
 #include <ringtap/reader.h>
+#include "common/tags.h"
 #include "batch.h"
+
+static int compile_filter(pcap_t *p, struct bpf_program *fp, const char *str, bool as_is)
+{
+    return as_is ? pcap_compile(p, fp, str, 1, PCAP_NETMASK_UNKNOWN)
+                 : rt_tags_compile(pcap_compile, p, fp, str, 1, PCAP_NETMASK_UNKNOWN);
+}
 """
 
 

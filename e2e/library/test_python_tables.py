@@ -5,7 +5,9 @@ import json
 
 import pytest
 from harness import pcap
-from harness.proc import Proc
+from harness.paths import RINGTAP
+from harness.proc import Proc, check, until
+from harness.ringtap import sessions
 
 TABLES = """
 import json, sys
@@ -95,3 +97,65 @@ def test_drops_and_what_is_held(holding, python_env, closing):
     assert {h["data"] for h in of_one} == {pcap.frame(100, i).hex() for i in range(30)} and len(of_one) == 30
     assert {(h["interface"], h["pool"], h["length"]) for h in of_one} == {("net_ring_a", "small", 100)}
     assert ["net_ring_a", "rx", 80] in out["lost"]
+
+
+HELD = """
+import json, sys
+import ringtap
+found = ringtap.held(sys.argv[1], older=0, duration=float(sys.argv[2]))
+print(json.dumps([[h.interface.name, h.queue, h.pool, h.length] for h in found]))
+"""
+
+
+def test_held(holding, python_env, closing):
+    """What the application keeps while it is followed, and nothing of what it has freed and received again."""
+    program = closing(Proc(["/usr/bin/python3", "-c", HELD, holding.prefix, "5"], env=python_env))
+    until(lambda: any(s["start"] for s in sessions(holding)), what="it is followed")
+    holding.do("hold 1")
+    holding.rx(0, 1, n=30, len=100)
+    assert finish(program) == [["net_ring_a", 1, "small", 100]] * 30
+
+
+DOCTOR = """
+import json, sys
+import ringtap
+program, *apps = sys.argv[1:]
+try:
+    found = ringtap.doctor(*apps, duration=1, program=program)
+    print(json.dumps([[d.app, d.pid, d.duration_ns, [list(v) for v in d.verdicts], len(d.faults)] for d in found]))
+except ringtap.Error as e:
+    print(json.dumps([e.errno, e.strerror]))
+"""
+
+
+def diagnosed(python_env, *args):
+    return json.loads(check(["/usr/bin/python3", "-c", DOCTOR, *map(str, args)], env=python_env).splitlines()[-1])
+
+
+def test_doctor(holding, python_env):
+    ((app, pid, duration_ns, verdicts, faults),) = diagnosed(python_env, RINGTAP, holding.prefix)
+    assert (app, pid) == (holding.prefix, holding.pid) and duration_ns >= 10**9
+    for verdict, grade, title, where, evidence, advice in verdicts:
+        assert verdict and grade in ("ok", "note", "fault") and title and isinstance(evidence, list)
+        assert isinstance(where, str | None) and isinstance(advice, str)
+    assert verdicts and faults == sum(v[1] == "fault" for v in verdicts)
+    number, message = diagnosed(python_env, RINGTAP, "no-such-app")
+    assert number == 22 and "no application is called 'no-such-app'" in message
+    number, message = diagnosed(python_env, "no-such-program")
+    assert number == 2 and "install ringtap" in message
+
+
+TAGGED = """
+import json
+from ringtap._capture import compile_filter
+def lengths(expression):
+    return [compile_filter(expression, *tags)[1] for tags in ((), ("any",), ("as-is",))]
+print(json.dumps([lengths("udp port 53"), lengths("vlan and udp port 53")]))
+"""
+
+
+def test_filters_and_tags(python_env):
+    """A program for packets with tags as well is longer by that for one tag, and that for two; what says vlan has none.
+    What the programs match is tested in C."""
+    plain, vlan = json.loads(check(["/usr/bin/python3", "-c", TAGGED], env=python_env).splitlines()[0])
+    assert plain[0] == plain[1] > 3 * plain[2] and len(set(vlan)) == 1

@@ -13,6 +13,12 @@
         time.sleep(5)
         print(d.counts(), d.held(older=1))
 
+    for h in ringtap.held("my-app", older=2):  # packets that it has received in 5 seconds and still holds
+        print(h.interface.name, h.queue, h.pool, h.age_ns)
+
+    for d in ringtap.doctor("my-app"):  # the verdicts of `ringtap doctor`
+        print(d.app, [v.title for v in d.faults])
+
     with ringtap.monitor("my-app") as m:
         before = m.read()
         time.sleep(1)
@@ -30,8 +36,9 @@ arguments that cannot be right. Threads may share captures and monitors; one at 
 from ._apps import App, Error, apps, version
 from ._batches import Batch
 from ._capture import Capture, Packet, capture
+from ._doctor import Diagnosis, Verdict, doctor
 from ._explain import Outcome, explain, explain_summary
-from ._fates import Drops, Held, QueueFates, drops
+from ._fates import Drops, Held, QueueFates, drops, held
 from ._monitor import (
     ADDRESSES,
     BUSY,
@@ -59,6 +66,7 @@ __all__ = [
     "App",
     "Batch",
     "Capture",
+    "Diagnosis",
     "Drops",
     "Error",
     "Held",
@@ -68,11 +76,14 @@ __all__ = [
     "Packet",
     "QueueFates",
     "Snapshot",
+    "Verdict",
     "apps",
     "capture",
+    "doctor",
     "drops",
     "explain",
     "explain_summary",
+    "held",
     "monitor",
     "version",
 ]

@@ -25,7 +25,7 @@ DIRECTIONS = {"rx": lib.RINGTAP_RX, "tx": lib.RINGTAP_TX, "both": lib.RINGTAP_RX
 IDS = {False: lib.RINGTAP_NO_IDS, True: lib.RINGTAP_IDS, "inferred": lib.RINGTAP_IDS_INFERRED}
 NAMES = {lib.RINGTAP_RX: "rx", lib.RINGTAP_TX: "tx"}
 LINKTYPE_ETHERNET = 1
-NETMASK_UNKNOWN = 0xFFFFFFFF
+TAGS = ("any", "as-is")
 
 
 class Packet:
@@ -58,13 +58,15 @@ class Packet:
         return f"<ringtap.Packet {self.app}:{self.port} {self.direction} {self.length} bytes at {self.time_ns}>"
 
 
-def compile_filter(expression: str | None) -> tuple:
+def compile_filter(expression: str | None, tags: str = "any") -> tuple:
     """A libpcap expression to (instructions, their number, what keeps them alive)."""
+    if tags not in TAGS:
+        raise ValueError(f"tags is one of {', '.join(TAGS)}")
     if not expression:
         return ffi.NULL, 0, None
     pcap = ffi.gc(lib.pcap_open_dead(LINKTYPE_ETHERNET, 262144), lib.pcap_close)
     program = ffi.new("struct bpf_program *")
-    if lib.pcap_compile(pcap, program, expression.encode(), 1, NETMASK_UNKNOWN) < 0:
+    if lib.compile_filter(pcap, program, expression.encode(), tags == "as-is") < 0:
         raise Error(errno.EINVAL, f"filter {expression!r}: {text(lib.pcap_geterr(pcap))}")
     program = ffi.gc(program, lib.pcap_freecode)
     return ffi.cast("struct ringtap_insn *", program.bf_insns), program.bf_len, program
@@ -84,10 +86,11 @@ class Capture:
         snaplen: int,
         duration: float | None,
         options: dict[str, int],
+        tags: str,
     ):
         self._session = session = Session(duration)
         self._apps = len(targets)
-        insns, count, program = compile_filter(filter)
+        insns, count, program = compile_filter(filter, tags)
         options = ffi.new("struct ringtap_capture_options *", options)
         options.size = ffi.sizeof("struct ringtap_capture_options")
         for app, ports in targets.items():
@@ -222,6 +225,7 @@ def capture(
     timeout: float = 0,
     ids: bool | str = False,
     sample: int = 1,
+    tags: str = "any",
 ) -> Capture:
     """Captures from APP or APP:PORT (a name or a number), or from a list of them.
 
@@ -234,6 +238,8 @@ def capture(
     timeout    seconds for each answer of an application; 0: the default
     ids        True: packets have ids; "inferred": also those sent with their mbuf's flags reset
     sample     takes one of N packets, N a power of two, at random and before the filter; with ids those of one id together
+    tags       "any": a filter matches packets with and without VLAN tags, unless it says vlan; "as-is": as libpcap
+               defines it, so "udp port 53" matches no tagged packet
     Returns a Capture; packets flow from then on.
     """
     if direction not in DIRECTIONS:
@@ -246,4 +252,4 @@ def capture(
     if not sources:
         raise ValueError("no application to capture from: the list is empty")
     options = {"buffer_size": buffer_size, "timeout_ms": timeout_ms(timeout), "ids": IDS[ids], "sample": sample}
-    return Capture(by_app(sources), filter, direction, queue, snaplen, duration, options)
+    return Capture(by_app(sources), filter, direction, queue, snaplen, duration, options, tags)

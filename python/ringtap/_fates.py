@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 import typing
 from typing import TYPE_CHECKING
 
@@ -118,6 +119,7 @@ def drops(
     buffer_size: int = 0,
     duration: float | None = None,
     timeout: float = 0,
+    tags: str = "any",
 ) -> Drops:
     """Follows what APP, or a list of them, receives on all its ports, from now on: returns Drops. It costs the application some
     20 ns a packet, and registers a dynamic field and a flag of its mbufs. Arguments are those of capture()."""
@@ -125,4 +127,16 @@ def drops(
     if not targets or any(port is not None for ports in targets.values() for port in ports):
         raise ValueError("what becomes of packets is followed for all ports of an application: name APP only")
     options = {"buffer_size": buffer_size, "timeout_ms": timeout_ms(timeout), "fates": True}
-    return Drops(targets, filter, "both", None, snaplen, duration, options)
+    return Drops(targets, filter, "both", None, snaplen, duration, options, tags)
+
+
+def held(
+    app: str, older: float = 1.0, *, duration: float = 5.0, filter: str | None = None, timeout: float = 0
+) -> list[Held]:
+    """Follows what APP receives for duration (seconds), and returns a list of Held: the packets that it received then,
+    more than older (seconds) ago, and of which nothing is known since, the oldest first. See drops()."""
+    if not 0 <= older <= duration:
+        raise ValueError("older is a number of seconds from 0 to duration: packets from before are not followed")
+    with drops(app, filter, timeout=timeout) as it:
+        time.sleep(duration)
+        return it.held(older)
