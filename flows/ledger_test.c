@@ -352,6 +352,30 @@ static void memory_has_a_bound_and_a_guarantee(void **state)
 		assert_true(top[i]->packets <= top[i - 1]->packets);
 }
 
+/* An entry that comes back lacks no more than the error. */
+static void what_was_forgotten_has_a_bound(void **state)
+{
+	const struct frame rare = udp(1, 2);
+	const struct ledger_flow *top[64];
+	struct frame f = udp(1, 2);
+	unsigned n, i = 0;
+
+	start(LEDGER_5_TUPLE, 64, false);
+	for (; i < 3; i++)
+		add(&rare, 60, RINGTAP_RX, 0, 1);
+	for (i = 0; i < 1000; i++) {
+		f.p[14 + 13] = (uint8_t)(1 + i / 10);
+		add(&f, 60, RINGTAP_RX, 0, 1);
+	}
+	add(&rare, 60, RINGTAP_RX, 0, 1);
+	n = ledger_top(&ledger, LEDGER_BY_PACKETS, true, top, 64);
+	for (i = 0; i < n && memcmp(top[i]->key.src, rare.p + 14 + 12, 4); i++)
+		;
+	assert_in_range(i, 0, n - 1);
+	assert_int_equal(top[i]->packets, 1); /* it was forgotten */
+	assert_true(top[i]->packets + ledger.error >= 4);
+}
+
 /* A join of ids after indices have changed would name another flow, or nothing. */
 static void ways_survive_forgetting(void **state)
 {
@@ -447,6 +471,7 @@ int main(void)
 		TEST(syns_are_answered_by_the_other_side),
 		TEST(rates_are_those_of_an_interval),
 		TEST(memory_has_a_bound_and_a_guarantee),
+		TEST(what_was_forgotten_has_a_bound),
 		TEST(ways_survive_forgetting),
 		TEST(bounds_hold),
 		TEST(all_packets_need_no_bounds),
