@@ -11,7 +11,7 @@
 
 static void print(struct recorder *r)
 {
-	struct sheet t = {.heads = {"Interface", "Received", "Matched", "Dropped", "NIC dropped"},
+	struct sheet t = {.heads = {"Interface", "Received", "Matched", "Lost", "Missed, no mbuf"},
 		.columns = 5,
 		.cut = 1 << 0,
 		.dense = true};
