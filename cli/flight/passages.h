@@ -9,6 +9,7 @@
 #include "view.h"
 
 struct passages;
+struct ringtap_snapshot;
 
 /* For a window. NULL: no memory. */
 struct passages *passages_new(uint64_t from_ns, uint64_t to_ns);
