@@ -2,15 +2,13 @@
 """A forwarder's packets are in a recording of both directions twice: what Wireshark makes of it."""
 
 import pytest
-from harness.paths import REPO, RINGTAP
+from harness.paths import RINGTAP
 from harness.proc import Proc, check
 from harness.two_hosts import TwoHosts
 
 MARKED = "tcp.analysis.retransmission or tcp.analysis.out_of_order or tcp.analysis.duplicate_ack"
 FIELDS = "ip.src", "tcp.seq", "tcp.ack", "tcp.len", "tcp.flags"
 NOTE = "--direction rx records it once, --split writes a file for each direction or interface"
-PREFERENCES = REPO / "extcap/profile/preferences"
-KEY = "protocols.conversation_deinterlacing_key"
 
 
 @pytest.fixture
@@ -28,10 +26,10 @@ def record(hosts, closing, path, count, *options):
     return " ".join(proc.output.split())
 
 
-def read(path, *options):
+def read(path):
     """(packets of the connection, those that tshark marks, those that came twice) of a file."""
     rows = check(["tshark", "-r", path, "-T", "fields", *(w for f in FIELDS for w in ("-e", f))]).splitlines()
-    counts = [check(["tshark", *options, "-r", path, "-Y", filter]).count("\n") for filter in ("tcp", MARKED)]
+    counts = [check(["tshark", "-r", path, "-Y", filter]).count("\n") for filter in ("tcp", MARKED)]
     return (*counts, len(rows) - len(set(rows)))
 
 
@@ -58,15 +56,3 @@ def test_a_file_for_each(hosts, closing, tmp_path, what):
     for path in files:
         packets, marked, twice = read(path)
         assert packets and marked <= twice
-
-
-def test_conversations_of_the_profile(hosts, closing, tmp_path):
-    """Wireshark 4.2 and later, with the profile, keeps what was received and what was sent apart."""
-    if KEY not in check(["tshark", "-G", "currentprefs"]):
-        pytest.skip("this Wireshark does not separate conversations by interface")
-    record(hosts, closing, tmp_path / "both", 20)
-    options = [word for line in PREFERENCES.read_text().splitlines() if line.startswith(KEY) for word in ("-o", line)]
-    packets, marked, twice = read(tmp_path / "both", *options)
-    assert options and packets == 20
-    # Each packet is there twice; what is there more often was really sent again, and is marked at both ports.
-    assert marked <= max(0, 2 * (twice - packets // 2))
