@@ -18,10 +18,13 @@
 #include "flight.h"
 #include "off_cpu.h"
 
-#define FORMAT      "/sys/kernel/tracing/events/sched/sched_switch/format"
-#define PAGES       64 /* pages of a buffer, and one of its state; a power of two */
-#define FOLLOW_NS   NS_PER_S
-#define WATCHED_MAX 512
+#define FORMAT "/sys/kernel/tracing/events/sched/sched_switch/format"
+/* Pages of a buffer, powers of two; one more has its state. A CPU's has all that runs there: 20,000
+ * switches between two snapshots. */
+#define THREAD_PAGES 64
+#define CPU_PAGES    512
+#define FOLLOW_NS    NS_PER_S
+#define WATCHED_MAX  512
 
 /* A thread, or a CPU with all that runs there. */
 struct off_cpu_watched {
@@ -56,10 +59,16 @@ static int open_event(const struct off_cpu_watched *w, struct perf_event_attr a)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+/* Bytes of its buffer. */
+static size_t room(const struct off_cpu_watched *w)
+{
+	return page() * (w->is_cpu ? CPU_PAGES : THREAD_PAGES);
+}
+
 static void unwatch(struct off_cpu_watched *w)
 {
 	if (w->buffer)
-		munmap(w->buffer, page() * (PAGES + 1));
+		munmap(w->buffer, page() + room(w));
 	if (w->faults >= 0)
 		close(w->faults);
 	if (w->switches >= 0)
@@ -76,8 +85,7 @@ static int open_events(const struct off_cpu_format *format, struct off_cpu_watch
 					    .context_switch = !w->is_cpu});
 	if (w->switches < 0)
 		return w->switches;
-	buffer = mmap(
-		NULL, page() * (PAGES + 1), PROT_READ | PROT_WRITE, MAP_SHARED, w->switches, 0);
+	buffer = mmap(NULL, page() + room(w), PROT_READ | PROT_WRITE, MAP_SHARED, w->switches, 0);
 	if (buffer == MAP_FAILED)
 		return -errno;
 	w->buffer = buffer;
@@ -245,7 +253,7 @@ static void take_thread(struct off_cpus *o, struct off_cpu_watched *w,
 
 static void take_all(struct off_cpus *o, struct off_cpu_watched *w, uint64_t real_ns)
 {
-	const size_t bytes = page() * PAGES;
+	const size_t bytes = room(w);
 	const uint8_t *data = (const uint8_t *)w->buffer + page();
 	/* Pairs with the kernel's barrier before it stores data_head. */
 	uint64_t head = rt_load_acquire(&w->buffer->data_head), tail = w->buffer->data_tail;

@@ -4,6 +4,7 @@
 import re
 import sys
 
+import pytest
 from harness import flight
 from harness.proc import Proc, until
 
@@ -43,6 +44,7 @@ def gaps_of(incident):
                 yield incident.at("from") + start, ns, states[state], had
 
 
+@pytest.mark.alone
 def test_the_task_that_took_the_cpu_is_named(stream_of, keep, closing):
     """The windows of the probe have eight gaps a second, none of them with a task."""
     app = stream_of("20k")
