@@ -298,7 +298,7 @@ MESSAGES = {
     "empty": b"",
     "short": struct.pack("<I", 1),
     "long": struct.pack("<III", 1, 1, 0),
-    "unknown instrument": struct.pack("<II", 1 << 7, 1),
+    "unknown instrument": struct.pack("<II", 1 << 31, 1),
     "all bits": struct.pack("<II", 0xFFFFFFFF, 0xFFFFFFFF),
 }
 
