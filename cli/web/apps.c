@@ -58,11 +58,11 @@ const char *thread_of(const json_t *thread, char buf[SERIES_NAME])
 	return buf;
 }
 
-static const char *name_of(const json_t *object)
+const char *name_of(const json_t *object)
 {
 	const char *name = json_string_value(json_object_get(object, "name"));
 
-	return name ? name : "";
+	return name && *name ? name : "(no name)";
 }
 
 /* ---- a second's values */

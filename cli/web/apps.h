@@ -54,6 +54,8 @@ void apps_free(struct apps *all);
 double metric_of(const json_t *object, const char *part, const char *key);
 /* The same, added up over ports. */
 double metric_sum(const json_t *metrics, const char *part, const char *key);
+/* The name of a port or mempool; "(no name)" where it has none. */
+const char *name_of(const json_t *object);
 /* What a port lost a second: missed, no mbuf, errors, refused. */
 double lost_of(const json_t *port);
 /* "lcore 1", of a thread as an object of JSON. */

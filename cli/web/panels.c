@@ -146,7 +146,7 @@ void ports_table(struct making *m, const struct app *a)
 	json_put(t, "rows", json_array());
 	json_array_foreach(json_object_get(a->metrics, "ports"), i, port)
 	{
-		const char *name = text_of(port, "name");
+		const char *name = name_of(port);
 		json_t *row;
 
 		if (json_is_true(json_object_get(port, "removed")) || !of_place(m, name, NULL))
@@ -180,12 +180,12 @@ void queues_table(struct making *m, const struct app *a)
 	json_put(t, "rows", json_array());
 	json_array_foreach(json_object_get(a->metrics, "queues"), i, q)
 	{
-		const char *port = text_of(json_object_get(q, "port"), "name");
+		const char *port = name_of(json_object_get(q, "port"));
 		char thread[SERIES_NAME];
 		json_t *row;
 
 		thread_of(json_object_get(q, "thread"), thread);
-		if (!port || !of_place(m, port, thread))
+		if (!of_place(m, port, thread))
 			continue;
 		row = view_row(t);
 		put_link(row, port, a->label, "port", port);
@@ -257,9 +257,9 @@ void pools_table(struct making *m, const struct app *a)
 		if (json_is_true(json_object_get(pool, "removed")))
 			continue;
 		row = view_row(t);
-		put_text(row, text_of(pool, "name"));
+		put_text(row, name_of(pool));
 		view_append(row, metric_of(pool, NULL, "in_use_share"));
-		put_spark(m, row, a, SERIES_POOL, text_of(pool, "name"));
+		put_spark(m, row, a, SERIES_POOL, name_of(pool));
 		view_append(row, metric_of(pool, NULL, "size"));
 		view_append(row, metric_of(pool, NULL, "available"));
 		view_append(row, metric_of(pool, NULL, "in_caches"));

@@ -21,14 +21,14 @@ struct way {
 	bool more;
 };
 
-static json_t *find(const json_t *list, const char *key, const char *id)
+static json_t *find(const json_t *list, const char *id)
 {
 	json_t *one;
 	size_t i;
 
 	json_array_foreach(list, i, one)
 	{
-		if (!strcmp(json_string_value(json_object_get(one, key)), id))
+		if (!strcmp(json_string_value(json_object_get(one, "id")), id))
 			return one;
 	}
 	return NULL;
@@ -39,7 +39,7 @@ static json_t *find(const json_t *list, const char *key, const char *id)
 static json_t *box(struct way *w, enum stage stage, const char *id, const char *name,
 	const char *key, const char *target)
 {
-	json_t *b = find(w->boxes, "id", id);
+	json_t *b = find(w->boxes, id);
 
 	if (b)
 		return b;
@@ -76,7 +76,7 @@ static void add_line(struct way *w, const char *from, const char *to, double rat
 	json_t *line;
 	size_t i;
 
-	if (!find(w->boxes, "id", from) || !find(w->boxes, "id", to))
+	if (!find(w->boxes, from) || !find(w->boxes, to))
 		return;
 	json_array_foreach(w->lines, i, line)
 	{
@@ -104,16 +104,17 @@ static void add_lost(json_t *b, const char *name, double rate)
 	json_array_append_new(lost, json_pack("{s:s, s:f}", "name", name, "rate", rate));
 }
 
-static const char *name_of(const json_t *object)
+static const json_t *port_named(const struct app *a, const char *name)
 {
-	const char *name = json_string_value(json_object_get(object, "name"));
+	const json_t *port;
+	size_t i;
 
-	return name ? name : "";
-}
-
-static json_t *port_named(const struct app *a, const char *name)
-{
-	return find(json_object_get(a->metrics, "ports"), "name", name);
+	json_array_foreach(json_object_get(a->metrics, "ports"), i, port)
+	{
+		if (!strcmp(name_of(port), name))
+			return port;
+	}
+	return NULL;
 }
 
 static const char *nic_id(char id[BOX_LEN], bool tx, const char *port)
@@ -129,7 +130,7 @@ static void add_nic(struct way *w, bool tx, const char *name)
 	json_t *b;
 
 	nic_id(id, tx, name);
-	if (find(w->boxes, "id", id))
+	if (find(w->boxes, id))
 		return;
 	b = box(w, tx ? TO_NIC : FROM_NIC, id, name, "port", name);
 	set(b, "rate", metric_of(port, "driver_per_second", tx ? "tx_packets" : "rx_packets"));

@@ -327,43 +327,6 @@ static void losing(struct fake_app *a, uint64_t ns)
 	a->s.ports[0].imissed = 50 * (ns / FAKE_READING_NS);
 }
 
-static const json_t *panel_of(const json_t *document, const char *id)
-{
-	const json_t *panel;
-	size_t i;
-
-	json_array_foreach(json_object_get(document, "panels"), i, panel)
-	{
-		if (!strcmp(json_string_value(json_object_get(panel, "id")), id))
-			return panel;
-	}
-	return NULL;
-}
-
-/* The next update after some seconds. */
-static json_t *shown_later(struct reader *c)
-{
-	json_t *j = NULL;
-
-	skip_event(c, "document");
-	attached();
-	skip_event(c, "document");
-	for (unsigned i = 0; i < 3; i++) {
-		json_decref(j);
-		second();
-		j = next_event(c, "update");
-	}
-	return j;
-}
-
-static const json_t *box_at(const json_t *pipeline, size_t i, const char *id)
-{
-	const json_t *box = json_array_get(json_object_get(pipeline, "boxes"), i);
-
-	assert_string_equal(json_string_value(json_object_get(box, "id")), id);
-	return box;
-}
-
 static void the_way_of_packets(void **state)
 {
 	struct reader c = subscribe("?app=app", 0);

@@ -204,4 +204,60 @@ static inline void attached(void)
 		sched_yield();
 }
 
+/* ---- documents */
+
+static inline const json_t *panel_of(const json_t *document, const char *id)
+{
+	const json_t *panel;
+	size_t i;
+
+	json_array_foreach(json_object_get(document, "panels"), i, panel)
+	{
+		if (!strcmp(json_string_value(json_object_get(panel, "id")), id))
+			return panel;
+	}
+	return NULL;
+}
+
+/* The next update after some seconds. */
+static inline json_t *shown_later(struct reader *c)
+{
+	json_t *j = NULL;
+
+	skip_event(c, "document");
+	attached();
+	skip_event(c, "document");
+	for (unsigned i = 0; i < 3; i++) {
+		json_decref(j);
+		second();
+		j = next_event(c, "update");
+	}
+	return j;
+}
+
+/* The row of a table with this text in its first cell; NULL: none. */
+static inline const json_t *row_of(const json_t *document, const char *table, const char *text)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(panel_of(document, table), "rows"), i, row)
+	{
+		const json_t *first = json_array_get(row, 0);
+		const json_t *linked = json_object_get(first, "text");
+
+		if (!strcmp(json_string_value(linked ? linked : first), text))
+			return row;
+	}
+	return NULL;
+}
+
+static inline const json_t *box_at(const json_t *pipeline, size_t i, const char *id)
+{
+	const json_t *box = json_array_get(json_object_get(pipeline, "boxes"), i);
+
+	assert_string_equal(json_string_value(json_object_get(box, "id")), id);
+	return box;
+}
+
 #endif
