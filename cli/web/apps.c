@@ -8,6 +8,7 @@
 #include "base/util.h"
 #include "judge/examination.h"
 #include "measure/metrics.h"
+#include "measure/rates.h"
 
 /* ---- values of metrics */
 
@@ -50,11 +51,12 @@ const char *thread_of(const json_t *thread, char buf[SERIES_NAME])
 {
 	const json_t *lcore = json_object_get(thread, "lcore");
 	const char *name = json_string_value(json_object_get(thread, "name"));
+	uint32_t tid = (uint32_t)json_integer_value(json_object_get(thread, "tid"));
 
 	if (json_is_integer(lcore))
 		snprintf(buf, SERIES_NAME, "lcore %d", (int)json_integer_value(lcore));
 	else
-		snprintf(buf, SERIES_NAME, "%s", name ? name : "thread");
+		thread_text(buf, UINT32_MAX, name ? name : "", tid);
 	return buf;
 }
 
@@ -131,7 +133,7 @@ static void set_queues(struct app *a, const struct history *h)
 		struct series *s;
 
 		thread_of(json_object_get(queue, "thread"), thread);
-		snprintf(name, sizeof(name), "%.40s %s %d, %s", port, direction ? direction : "",
+		snprintf(name, sizeof(name), "%s %s %d, %s", port, direction ? direction : "",
 			(int)metric_of(queue, NULL, "queue"), thread);
 		s = series_set(&a->series, h, SERIES_QUEUE, name,
 			metric_of(queue, NULL, "packets_per_second"));
@@ -156,7 +158,7 @@ static void set_rest(struct app *a, const struct history *h)
 
 		if (!json_is_object(json_object_get(one, "rx_port")))
 			continue;
-		snprintf(name, sizeof(name), "p99, %.30s to %.30s",
+		snprintf(name, sizeof(name), "p99, %s to %s",
 			name_of(json_object_get(one, "rx_port")),
 			name_of(json_object_get(one, "tx_port")));
 		series_set(&a->series, h, SERIES_LATENCY, name, metric_of(one, NULL, "p99_ns"));

@@ -58,7 +58,7 @@ double metric_sum(const json_t *metrics, const char *part, const char *key);
 const char *name_of(const json_t *object);
 /* What a port lost a second: missed, no mbuf, errors, refused. */
 double lost_of(const json_t *port);
-/* "lcore 1", of a thread as an object of JSON. */
+/* "lcore 1", or "thread NAME (TID)": several may have one name. thread: as an object of JSON. */
 const char *thread_of(const json_t *thread, char buf[SERIES_NAME]);
 
 #endif

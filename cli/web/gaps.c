@@ -34,7 +34,7 @@ static void describe(
 {
 	*text = '\0';
 	if (gap->port < f->port_count)
-		snprintf(text, size, "after a poll of %.40s, queue %u: %u packets",
+		snprintf(text, size, "after a poll of %s, queue %u: %u packets",
 			ringtap_snapshot_port(f, gap->port)->name, gap->queue, gap->packets);
 }
 
@@ -62,9 +62,13 @@ void gaps_add(struct gaps *g, const struct history *h, const struct ringtap_snap
 {
 	for (uint32_t i = 0; i < f->thread_count; i++) {
 		const struct ringtap_thread_stats *t = ringtap_snapshot_thread(f, i);
-		char name[SERIES_NAME];
+		char name[THREAD_NAME_LEN];
 
-		thread_label(name, t);
+		/* As thread_of() names it. */
+		if (t->lcore == UINT32_MAX)
+			thread_text(name, t->lcore, t->name, t->tid);
+		else
+			thread_label(name, t);
 		for (uint32_t k = 0; k < t->gap_count; k++)
 			add(g, h, f, name, ringtap_thread_gap(t, k));
 	}

@@ -13,8 +13,8 @@ struct polling_gap {
 	uint64_t start_ns; /* since the epoch */
 	uint64_t ns;
 	bool idle; /* after an empty poll */
-	char thread[SERIES_NAME];
-	char text[96]; /* port, queue and packets of the poll before it; "": unknown */
+	char thread[THREAD_NAME_LEN];
+	char text[128]; /* port, queue and packets of the poll before it; "": unknown */
 };
 
 struct gaps {

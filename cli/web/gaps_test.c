@@ -114,6 +114,20 @@ static void the_oldest_are_forgotten(void **state)
 	assert_int_equal(gaps_at(&g, g.count - 1)->start_ns, START + GAPS_KEPT + 9);
 }
 
+static void threads_of_one_name_have_their_own(void **state)
+{
+	thread.lcore = UINT32_MAX;
+	thread.tid = 4712;
+	strcpy(thread.name, "worker");
+	add_gap(START, 1000, 0);
+	snapshot();
+	thread.tid = 4713;
+	snapshot();
+	assert_int_equal(g.count, 2);
+	assert_string_equal(gaps_at(&g, 0)->thread, "thread worker (4712)");
+	assert_string_equal(gaps_at(&g, 1)->thread, "thread worker (4713)");
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -124,6 +138,7 @@ int main(void)
 		CASE(one_that_lasts_grows),
 		CASE(those_before_the_history_are_left_out),
 		CASE(an_unknown_port_has_no_text),
+		CASE(threads_of_one_name_have_their_own),
 		CASE(the_oldest_are_forgotten),
 	};
 

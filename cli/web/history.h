@@ -8,7 +8,7 @@
 
 #define HISTORY_STEPS  600
 #define HISTORY_SERIES 512 /* limit for an application */
-#define SERIES_NAME    80
+#define SERIES_NAME    160 /* names of two ports */
 
 /* Times are ns after the origin: by CLOCK_MONOTONIC, so that a clock that is set moves nothing. */
 struct history {

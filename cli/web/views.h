@@ -8,7 +8,7 @@
 
 /* What the page shows; "": no restriction. */
 struct place {
-	char app[128], port[SERIES_NAME], thread[SERIES_NAME];
+	char app[320], port[SERIES_NAME], thread[SERIES_NAME];
 };
 
 /* A document of what is kept, or of the newest step only, which the page adds to it. The caller
