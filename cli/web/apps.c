@@ -321,6 +321,23 @@ static void forget_old(struct apps *all)
 	all->count = left;
 }
 
+/* Where there is no room for one, that of which nothing came for longest is forgotten. */
+static void make_room(struct apps *all)
+{
+	size_t oldest = all->count;
+
+	for (size_t i = 0; i < all->count; i++)
+		if (all->list[i]->state == APP_GONE &&
+			(oldest == all->count || all->list[i]->last < all->list[oldest]->last))
+			oldest = i;
+	if (all->count < APPS_MAX || oldest == all->count)
+		return;
+	app_free(all->list[oldest]);
+	all->count--;
+	memmove(&all->list[oldest], &all->list[oldest + 1],
+		(all->count - oldest) * sizeof(all->list[0]));
+}
+
 void apps_step(struct apps *all, struct watch *w)
 {
 	all->snapshots++;
@@ -331,6 +348,8 @@ void apps_step(struct apps *all, struct watch *w)
 	for (size_t i = 0; i < w->count; i++) {
 		struct app *a = find_dir(all, w->list[i]->dir);
 
+		if (!a && !w->list[i]->ended)
+			make_room(all);
 		if (!a && all->count < APPS_MAX)
 			a = app_add(all, w->list[i]);
 		if (a)

@@ -319,6 +319,30 @@ static void an_application_that_ends_is_shown_as_gone(void **state)
 	unsubscribe(&c);
 }
 
+/* Those that have ended are shown for ten minutes where there is room only. */
+static void ended_applications_make_room(void **state)
+{
+	struct reader c;
+
+	while (web.apps.count < APPS_MAX) {
+		struct app *a = web.apps.list[web.apps.count++] = calloc(1, sizeof(*a));
+
+		a->state = APP_GONE;
+		a->last = 1000;
+		a->label = strdup("ended");
+		a->name = strdup("ended");
+		a->dir = strdup("ended");
+	}
+	c = subscribe("", 0);
+	skip_event(&c, "document");
+	attached();
+	second();
+	assert_non_null(apps_find(&web.apps, "app"));
+	assert_int_equal(web.apps.count, APPS_MAX);
+	assert_int_equal(web.apps.left_out, 0);
+	unsubscribe(&c);
+}
+
 /* ---- an application */
 
 static void losing(struct fake_app *a, uint64_t ns)
@@ -419,6 +443,7 @@ int main(void)
 		CASE(collecting_ends_some_minutes_after_the_last_client),
 		CASE(history_is_kept_without_clients_on_request),
 		CASE(an_application_that_ends_is_shown_as_gone),
+		CASE(ended_applications_make_room),
 		CASE(the_way_of_packets),
 		CASE(a_port_has_its_own_queues),
 		CASE(gaps_are_shown_where_they_are_collected),
