@@ -44,10 +44,12 @@ static int write_file(struct token *t, const char *file)
 		ret = -errno;
 	if (fd >= 0)
 		close(fd);
+	if (fd >= 0 && ret)
+		unlink(file); /* the next start would refuse a part of it */
 	return ret;
 }
 
-/* Others must not have it: -EACCES. */
+/* Others must not have it: -EACCES; -EPERM: another user has made it. */
 static int read_file(struct token *t, int fd)
 {
 	char text[TOKEN_MAX + 2] = "";
@@ -58,6 +60,8 @@ static int read_file(struct token *t, int fd)
 		return -errno;
 	if (st.st_mode & 077 || !S_ISREG(st.st_mode))
 		return -EACCES;
+	if (st.st_uid && st.st_uid != geteuid())
+		return -EPERM;
 	n = read(fd, text, sizeof(text) - 1);
 	if (n < 0)
 		return -errno;
@@ -91,6 +95,10 @@ int token_make(struct token *t, const char *file)
 	else if (ret == -EACCES)
 		message_print("web: --token-file %s: it is not a file that only its owner can "
 			      "read; make it so by chmod 600",
+			file);
+	else if (ret == -EPERM)
+		message_print("web: --token-file %s: it belongs to another user, which knows the "
+			      "token; give a file of this user",
 			file);
 	else if (ret == -EINVAL)
 		message_print("web: --token-file %s: its first line is not %d to %d letters, "

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tokens, and where a request comes from. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -75,6 +77,36 @@ static void files_that_are_refused(void **state)
 		assert_int_equal(token_make(&t, file), rows[i].ret);
 		assert_string_equal(t.text, rows[i].ret ? "" : "0123456789abcdef");
 	}
+}
+
+static void a_file_of_another_user_is_refused(void **state)
+{
+	struct token t = {0};
+
+	if (geteuid())
+		skip();
+	write_file("0123456789abcdef\n", 0600);
+	assert_int_equal(chown(file, 1, (gid_t)-1), 0);
+	assert_int_equal(token_make(&t, file), -EPERM);
+	assert_string_equal(t.text, "");
+}
+
+/* As on a full disk. */
+static void a_file_that_cannot_be_written_is_removed(void **state)
+{
+	struct rlimit old, none;
+	struct token t = {0};
+	int ret;
+
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	none = old;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	ret = token_make(&t, file);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_int_equal(ret, -EFBIG);
+	assert_int_equal(access(file, F_OK), -1);
 }
 
 static void a_long_token_is_refused(void **state)
@@ -152,6 +184,8 @@ int main(void)
 		CASE(two_tokens_are_different),
 		CASE(a_file_is_made_for_its_owner_only),
 		CASE(files_that_are_refused),
+		CASE(a_file_of_another_user_is_refused),
+		CASE(a_file_that_cannot_be_written_is_removed),
 		CASE(a_long_token_is_refused),
 		CASE(only_the_token_is_the_token),
 		CASE(origins),
