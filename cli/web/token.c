@@ -147,10 +147,16 @@ bool token_shown(const struct token *t, struct MHD_Connection *c)
 
 bool token_same_origin(const char *origin, const char *host, bool cookie)
 {
-	static const char scheme[] = "http://";
+	/* https: of a proxy, which passes the header Host on. */
+	static const char *const schemes[] = {"http://", "https://"};
 
 	if (!origin)
 		return !cookie; /* browsers send it with each POST */
-	return host && !strncmp(origin, scheme, strlen(scheme)) &&
-	       !strcasecmp(origin + strlen(scheme), host);
+	for (size_t i = 0; host && i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+		size_t len = strlen(schemes[i]);
+
+		if (!strncmp(origin, schemes[i], len) && !strcasecmp(origin + len, host))
+			return true;
+	}
+	return false;
 }
