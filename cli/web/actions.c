@@ -47,8 +47,9 @@ static const char *argument(struct MHD_Connection *c, const char *name)
 static enum MHD_Result switch_collector(struct web *w, struct MHD_Connection *c)
 {
 	const char *name = argument(c, "name"), *on = argument(c, "on");
+	bool valid = name && on && (!strcmp(on, "0") || !strcmp(on, "1"));
 
-	for (size_t i = 0; name && on && i < COSTS; i++) {
+	for (size_t i = 0; valid && i < COSTS; i++) {
 		unsigned collectors;
 
 		if (strcmp(costs[i].name, name))
@@ -145,7 +146,10 @@ static enum MHD_Result record(struct web *w, struct MHD_Connection *c)
 			"give app, seconds, 1 to 60, and a filter of at most 1000 characters\n");
 	pthread_mutex_lock(&w->streams.lock);
 	a = apps_find(&w->apps, label);
-	if (w->recording.connection) {
+	if (w->streams.ending) {
+		/* MHD_stop_daemon() ends the process if a connection is suspended. */
+		ret = say(c, MHD_HTTP_SERVICE_UNAVAILABLE, "the server ends\n");
+	} else if (w->recording.connection) {
 		ret = say(c, MHD_HTTP_TOO_MANY_REQUESTS,
 			"another recording runs; wait for its end\n");
 	} else if (!a || a->state != APP_SHOWN) {
@@ -237,13 +241,27 @@ bool actions_are(const char *path)
 	return false;
 }
 
+static bool is_watching(struct web *w)
+{
+	bool is;
+
+	pthread_mutex_lock(&w->streams.lock);
+	is = w->watching;
+	pthread_mutex_unlock(&w->streams.lock);
+	return is;
+}
+
 enum MHD_Result actions_answer(struct web *w, struct MHD_Connection *c, const char *path)
 {
 	if (is_recorded(w, c))
 		return answer_recorded(w, c);
 	for (size_t i = 0; i < ACTIONS; i++)
 		if (!strcmp(actions[i].path, path))
-			return actions[i].answer(w, c);
+			return is_watching(w)
+				       ? actions[i].answer(w, c)
+				       : say(c, MHD_HTTP_CONFLICT,
+						 "nothing is collected, as no page is open; open "
+						 "one, or start ringtap web with --history\n");
 	return say(c, MHD_HTTP_NOT_FOUND, "not found; the page is at /\n");
 }
 

@@ -178,10 +178,21 @@ static void collectors_are_switched(void **state)
 
 static void collectors_that_there_are_not(void **state)
 {
+	struct reader c = watched();
+
 	assert_posted("/collectors", 400);
 	assert_posted("/collectors?name=moon&on=1", 400);
 	assert_posted("/collectors?name=latency", 400);
 	assert_posted("/collectors?name=polls&on=0", 400);
+	assert_posted("/collectors?name=latency&on=yes", 400);
+	unsubscribe(&c);
+}
+
+static void nothing_is_done_while_nothing_is_collected(void **state)
+{
+	assert_posted("/collectors?name=latency&on=1", 409);
+	assert_posted("/trigger?app=app&folder=/elsewhere", 409);
+	assert_posted("/record?app=app&seconds=1", 409);
 }
 
 /* ---- incidents */
@@ -415,6 +426,15 @@ static void one_recording_at_a_time(void **state)
 	unsubscribe(&c);
 }
 
+static void no_recording_begins_while_the_server_ends(void **state)
+{
+	struct reader c = watched();
+
+	streams_end(&web.streams);
+	assert_posted("/record?app=app&seconds=1", 503);
+	unsubscribe(&c);
+}
+
 #define DENIED(f) cmocka_unit_test_setup_teardown(f, begin, end)
 #define CASE(f)   cmocka_unit_test_setup_teardown(f, begin_allowed, end_allowed)
 
@@ -426,6 +446,7 @@ int main(void)
 		CASE(an_action_is_no_get),
 		CASE(collectors_are_switched),
 		CASE(collectors_that_there_are_not),
+		CASE(nothing_is_done_while_nothing_is_collected),
 		CASE(a_recorder_writes_an_incident),
 		CASE(the_page_of_an_incident_is_in_a_sandbox),
 		CASE(paths_of_incidents_are_checked),
@@ -434,6 +455,7 @@ int main(void)
 		CASE(a_recording_that_fails_says_why),
 		CASE(recordings_that_are_refused),
 		CASE(one_recording_at_a_time),
+		CASE(no_recording_begins_while_the_server_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
