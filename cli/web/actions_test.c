@@ -253,6 +253,34 @@ static void the_page_of_an_incident_is_in_a_sandbox(void **state)
 	unsubscribe(&c);
 }
 
+/* A client has ten seconds for a request, but not for the page. */
+static void a_large_page_may_take_long(void **state)
+{
+	const size_t size = 16 << 20;
+	char what[4500], *text = malloc(size);
+	struct reader c = watched();
+	size_t len = 0;
+	ssize_t n;
+	int fd;
+
+	memset(text, 'x', size);
+	write_page(INCIDENT);
+	test_write(INCIDENT "/index.html", text, size);
+	snprintf(what, sizeof(what), "GET /incident?app=app&folder=%s&name=" INCIDENT, folder);
+	snprintf(text, size, "%sConnection: close\r\n", shown);
+	fd = connect_there(65536);
+	send_request(fd, what, text);
+	assert_true(recv(fd, text, 1, 0) == 1);
+	for (unsigned i = 0; i < 12; i++)
+		second();
+	while ((n = recv(fd, text, size, 0)) > 0)
+		len += (size_t)n;
+	assert_true(len > size);
+	close(fd);
+	free(text);
+	unsubscribe(&c);
+}
+
 static void paths_of_incidents_are_checked(void **state)
 {
 	struct reader c = watched();
@@ -449,6 +477,7 @@ int main(void)
 		CASE(nothing_is_done_while_nothing_is_collected),
 		CASE(a_recorder_writes_an_incident),
 		CASE(the_page_of_an_incident_is_in_a_sandbox),
+		CASE(a_large_page_may_take_long),
 		CASE(paths_of_incidents_are_checked),
 		CASE(incidents_are_listed),
 		CASE(packets_are_recorded_for_a_client),

@@ -118,6 +118,7 @@ enum MHD_Result incident_answer(struct web *w, struct MHD_Connection *c)
 	if (n < 0)
 		return serve_text(c, MHD_HTTP_NOT_FOUND,
 			"no such incident, or its page is not written yet\n", NULL);
+	clients_stream(&w->serve.clients, c); /* by a slow line it may take minutes */
 	return serve_answer(c, MHD_HTTP_OK, "text/html; charset=utf-8", headers,
 		MHD_create_response_from_buffer((size_t)n, data, MHD_RESPMEM_MUST_FREE));
 }
