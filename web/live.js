@@ -66,9 +66,9 @@ export function merge(d, update) {
   });
 }
 
-// What a page is built of: with another shape it is built again.
+// What a page is built of: with another shape it is built again. A pipeline draws its notes at each update.
 function shape(d) {
-  return JSON.stringify(d.panels.map((p) => [p.kind, p.id, p.title, p.notes, p.series?.map((s) => s.name), p.lanes?.map((l) => l.name), p.columns?.map((c) => c.name)]));
+  return JSON.stringify(d.panels.map((p) => [p.kind, p.id, p.title, p.kind === "pipeline" || p.notes, p.series?.map((s) => s.name), p.lanes?.map((l) => l.name), p.columns?.map((c) => c.name)]));
 }
 
 export class Live {

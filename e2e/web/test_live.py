@@ -87,6 +87,21 @@ def test_a_killed_application_is_shown_as_gone_and_comes_back(browser, fwd, web)
     shown.check()
 
 
+def test_a_note_that_changes_does_not_build_the_page_again(browser, fwd, web):
+    """What is typed into a filter of a table stays, although each second has another difference of rates."""
+    app = fwd("--vdev", "net_null0", "--role", "sink:0@1").running()
+    shown = LiveView(browser, web(), app=app.prefix)
+    rows(shown, "queues")
+    shown.updates(5)
+    note = "document.querySelector('.pipeline .note')?.textContent"
+    first = until(lambda: shown.ask(note))
+    shown.run("view.page.kept = true")
+    until(lambda: shown.ask(note) != first)
+    shown.updates(2)
+    assert shown.ask("view.page.kept")
+    shown.check()
+
+
 @pytest.mark.parametrize("width", [400, 1280])
 def test_dark_and_narrow(browser, steady, web, width):
     browser.do("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
