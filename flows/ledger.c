@@ -7,7 +7,9 @@
 #include "ledger.h"
 
 #define JOIN_SLOTS (1u << 16) /* receptions; a newer one takes the place of an older one */
-#define COUNT_MOST 4096u      /* packets, in ledger_forget(); more count as this */
+/* Classes of entries by packets, in ledger_forget(): a class is within 1 % of its packets. */
+#define COUNT_BITS    7
+#define COUNT_CLASSES RT_LOG_BUCKETS(COUNT_BITS, 64)
 
 enum { FIN = 1, SYN = 2, RST = 4, ACK = 16 };
 
@@ -118,29 +120,31 @@ static void make_key(const struct ledger *t, struct flow_key *k, const struct he
 
 /* ---- entries ---- */
 
-static uint32_t total_of(const struct ledger_flow *f)
+static uint32_t class_of(const struct ledger_flow *f)
 {
-	return f->packets < COUNT_MOST ? (uint32_t)f->packets : COUNT_MOST;
+	return rt_log_bucket(f->packets, COUNT_BITS);
 }
 
-static bool is_larger(const void *packets, const void *flow)
+static bool is_larger(const void *class, const void *flow)
 {
-	return total_of(flow) > *(const uint32_t *)packets;
+	return class_of(flow) > *(const uint32_t *)class;
 }
 
 /* Removes at least half of the entries, those with the fewest packets: what one of them had, or
  * less, an entry that comes back lacks. */
 static void ledger_forget(struct ledger *t)
 {
-	uint32_t of[COUNT_MOST + 1] = {0}, before = t->table.count, sum = 0, most = 0;
+	uint32_t of[COUNT_CLASSES] = {0}, before = t->table.count, sum = 0, most = 0;
+	uint64_t low, width;
 
 	for (uint32_t i = 0; i < before; i++)
-		of[total_of(flow_table_at(&t->table, i))]++;
-	while (sum += of[most], sum < before - before / 2 && most < COUNT_MOST)
+		of[class_of(flow_table_at(&t->table, i))]++;
+	while (sum += of[most], sum < before - before / 2)
 		most++;
 	flow_table_filter(&t->table, is_larger, &most);
 	t->evicted += before - t->table.count;
-	t->error += most;
+	low = rt_log_bucket_low(most, COUNT_BITS, &width);
+	t->error += low + width - 1;
 	if (t->join) /* indices have changed */
 		memset(t->join, 0, JOIN_SLOTS * sizeof(*t->join));
 }
@@ -245,8 +249,8 @@ static struct ledger_flow *add_to(struct ledger *t, const struct flow_key *k,
 void ledger_add(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype)
 {
 	uint32_t vni = 0, index = 0;
+	struct flow_key k, other;
 	struct headers h;
-	struct flow_key k;
 
 	if (take_sending(t, p))
 		return;
@@ -264,9 +268,10 @@ void ledger_add(struct ledger *t, const struct ringtap_packet *p, uint16_t linkt
 		*join_of(t, p->id) = (struct ledger_join){p->id, p->ns, index};
 	if (t->view != LEDGER_HOST)
 		return;
-	k = (struct flow_key){.flags = 0};
-	put_host(&k, &h, true);
-	add_to(t, &k, &h, p, &index);
+	other = (struct flow_key){.flags = 0};
+	put_host(&other, &h, true);
+	if (memcmp(&other, &k, sizeof(k))) /* else it has counted there */
+		add_to(t, &other, &h, p, &index);
 }
 
 void ledger_mark(struct ledger *t)

@@ -166,6 +166,22 @@ static void a_packet_is_of_two_hosts(void **state)
 	assert_int_equal(ledger.all.packets, 2);
 }
 
+/* Also one that has no addresses. */
+static void a_packet_of_a_host_to_itself_counts_once(void **state)
+{
+	const struct frame f = udp(1, 1);
+	const struct frame cut = {.len = 10};
+
+	start(LEDGER_HOST, 100, false);
+	for (int i = 0; i < 3; i++)
+		add(&f, 100, RINGTAP_RX, 0, 1);
+	assert_int_equal(first()->packets, 3);
+	start(LEDGER_HOST, 100, false);
+	add(&cut, 100, RINGTAP_RX, 0, 1);
+	assert_int_equal(first()->packets, 1);
+	assert_int_equal(ledger.all.packets, 1);
+}
+
 /* ---- tunnels ---- */
 
 static void put_vxlan(struct frame *f, uint32_t vni)
@@ -376,6 +392,23 @@ static void what_was_forgotten_has_a_bound(void **state)
 	assert_true(top[i]->packets + ledger.error >= 4);
 }
 
+/* The same where all of them are large. */
+static void what_was_forgotten_of_large_entries_has_a_bound(void **state)
+{
+	struct frame f = udp(1, 2);
+
+	start(LEDGER_5_TUPLE, 16, false);
+	for (unsigned i = 0; i < 16 * 20000; i++) {
+		f.p[14 + 13] = (uint8_t)(i % 16);
+		add(&f, 60, RINGTAP_RX, 0, 1);
+	}
+	f.p[14 + 13] = 16;
+	for (unsigned i = 0; i < 2; i++)
+		add(&f, 60, RINGTAP_RX, 0, 1);
+	assert_int_equal(ledger.evicted, 16);
+	assert_in_range(ledger.error, 20000, 20200);
+}
+
 /* A join of ids after indices have changed would name another flow, or nothing. */
 static void ways_survive_forgetting(void **state)
 {
@@ -464,6 +497,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(entries_are_what_packets_have_in_common),
 		TEST(a_packet_is_of_two_hosts),
+		TEST(a_packet_of_a_host_to_itself_counts_once),
 		TEST(tunnels_have_numbers_and_inner_flows),
 		TEST(tunnels_in_tunnels_have_a_bound),
 		TEST(packets_may_be_cut_anywhere),
@@ -472,6 +506,7 @@ int main(void)
 		TEST(rates_are_those_of_an_interval),
 		TEST(memory_has_a_bound_and_a_guarantee),
 		TEST(what_was_forgotten_has_a_bound),
+		TEST(what_was_forgotten_of_large_entries_has_a_bound),
 		TEST(ways_survive_forgetting),
 		TEST(bounds_hold),
 		TEST(all_packets_need_no_bounds),

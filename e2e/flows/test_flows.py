@@ -122,7 +122,10 @@ def test_real_packets_of_many_protocols(with_packets, flows):
         report = it.json(signal.SIGINT)
         assert report["counts"]["captured"] == count, view
         if report["entries"] <= 1000:
-            assert sum(f["counted"] for f in report["flows"]) == count * (2 if view == "host" else 1), view
+            counted = sum(f["counted"] for f in report["flows"])
+            # At both hosts, or once where they are one.
+            assert count < counted <= 2 * count if view == "host" else counted == count, view
+        assert all(0 <= f["share"] <= 1 for f in report["flows"]), view
         assert report["view"] == view
 
 
