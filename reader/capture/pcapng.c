@@ -92,6 +92,15 @@ static struct ringtap_counts sum_interface(const struct ringtap_capture *cap, un
 	return sum;
 }
 
+/* Packets that the filter and the sample let pass. What is read while threads count may lack a
+ * burst in seen. */
+static uint64_t accepted(const struct ringtap_counts *c)
+{
+	uint64_t left_out = c->filtered + c->not_sampled;
+
+	return c->seen > left_out ? c->seen - left_out : 0;
+}
+
 EXPORT int ringtap_pcapng_statistics(const struct ringtap_capture *cap, unsigned i, void *buf,
 	size_t size, const struct ringtap_pcapng_statistics_options *opts)
 {
@@ -121,7 +130,7 @@ EXPORT int ringtap_pcapng_statistics(const struct ringtap_capture *cap, unsigned
 			.endtime_ns = o.end_ns ? o.end_ns : RT_PCAPNG_NONE,
 			.ifrecv = c.seen,
 			.ifdrop = info.nic_imissed + info.nic_nombuf,
-			.filteraccept = c.seen - c.filtered - c.not_sampled,
+			.filteraccept = accepted(&c),
 			.osdrop = c.lost[0],
 			.usrdeliv = o.has_delivered ? o.delivered : RT_PCAPNG_NONE,
 			.comment = {nic, o.comment, o.clock, sampling}});

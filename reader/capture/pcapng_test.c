@@ -181,6 +181,15 @@ static void test_statistics_are_of_one_interface(void **state)
 	assert_int_equal(ringtap_pcapng_statistics(cap, 2, buf, sizeof(buf), NULL), -ENOENT);
 }
 
+/* A thread has counted a burst between the readings of its counters. */
+static void test_counters_that_are_read_in_the_middle_of_a_burst(void **state)
+{
+	sessions[0].counts[0] = (struct rt_seg_count){.seen = 1000, .filtered = 1032};
+	assert_true(ringtap_pcapng_statistics(cap, 0, buf, sizeof(buf), NULL) > 0);
+	assert_number(20, 4, 1000);
+	assert_number(20, 6, 0);
+}
+
 static void test_texts_that_are_too_long(void **state)
 {
 	static char longest[RT_PCAPNG_TEXT_MAX + 2];
@@ -222,6 +231,7 @@ int main(void)
 		TEST(test_texts_of_an_interface),
 		TEST(test_interfaces_of_two_applications),
 		TEST(test_statistics_are_of_one_interface),
+		TEST(test_counters_that_are_read_in_the_middle_of_a_burst),
 		TEST(test_texts_that_are_too_long),
 		TEST(test_options_of_other_versions),
 	};
