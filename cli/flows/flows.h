@@ -34,6 +34,8 @@ struct flows_row {
 	double mean;                            /* bytes of a packet */
 };
 struct flows_row flows_row(const struct flows_command *c, const struct ledger_flow *f);
+/* SYN without an answer; 0 in a sample, which has one of them without the other. */
+uint64_t flows_unanswered(const struct flows_command *c, const struct ledger_flow *f);
 /* Counters of the capture. */
 struct ringtap_counts flows_counts(const struct flows_command *c);
 

@@ -91,7 +91,8 @@ static json_t *row(const struct flows_command *c, const struct ledger_flow *f)
 	json_put(j, "last", json_time(f->last_ns));
 	json_put(j, "received_by", place(&f->in, &c->view.s));
 	json_put(j, "sent_by", place(&f->out, &c->view.s));
-	json_put(j, "syn_unanswered", json_count(ledger_unanswered(&c->ledger, f)));
+	json_put(j, "syn_unanswered",
+		c->request.sample > 1 ? json_null() : json_count(flows_unanswered(c, f)));
 	json_put(j, "rst", json_count(f->rst));
 	json_put(j, "latency", latency(c, f));
 	return j;

@@ -38,6 +38,11 @@ struct flows_row flows_row(const struct flows_command *c, const struct ledger_fl
 	return r;
 }
 
+uint64_t flows_unanswered(const struct flows_command *c, const struct ledger_flow *f)
+{
+	return c->request.sample > 1 ? 0 : ledger_unanswered(&c->ledger, f);
+}
+
 struct ringtap_counts flows_counts(const struct flows_command *c)
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
@@ -71,14 +76,18 @@ static void put_way(struct sheet *t, unsigned column, const struct flows_command
 static void put_notes(struct sheet *t, unsigned column, const struct flows_command *c,
 	const struct ledger_flow *f)
 {
-	uint64_t unanswered = ledger_unanswered(&c->ledger, f);
-	char text[96] = "";
+	uint64_t unanswered = flows_unanswered(c, f);
+	struct estimate rst = estimate_packets(c->request.sample, f->rst);
+	char text[96] = "", value[FORMAT_LEN], bound[FORMAT_LEN];
 	size_t n = 0;
 
 	if (unanswered)
 		n += (size_t)snprintf(text, sizeof(text), "SYN %" PRIu64, unanswered);
 	if (f->rst)
-		snprintf(text + n, sizeof(text) - n, "%sRST %u", n ? ", " : "", f->rst);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%sRST %s", n ? ", " : "",
+			format_si(value, rst.value));
+	if (rst.bound > 0)
+		snprintf(text + n, sizeof(text) - n, " ±%s", format_si(bound, rst.bound));
 	sheet_put(t, column, "%s", text);
 }
 

@@ -177,3 +177,19 @@ def test_the_table_says_what_it_is(with_packets, closing):
     text = it.finish(signal.SIGINT)
     assert "3,000 packets seen: " in text and "One of 2 packets is counted" in text
     assert "10.0.0.1:1025 > 192.0.2.1:53 UDP" in text and "±" in text
+
+
+def test_syns_of_a_sample_are_not_called_unanswered(with_packets, flows):
+    """Each SYN has its answer: a sample has many of them without it."""
+    frames = []
+    for i in range(2000):
+        hosts = (bytes([10, 0, i >> 8, i & 255]), bytes([192, 0, 2, 1]))
+        for (a, b), flags in ((hosts, 2), (hosts[::-1], 18)):
+            ip = bytes([0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0]) + a + b
+            ports = bytes([0, 80, 0, 80]) + bytes(8) + bytes([0x50, flags]) + bytes(6)
+            frames.append(bytes.fromhex("020000000001020000000002") + b"\x08\x00" + ip + ports + bytes(6))
+    pmd, _file, count = with_packets(frames)
+    some, every = flows(pmd, "--sample", "2"), flows(pmd, "--sample", "1")
+    run_all(pmd, count)
+    assert {f["syn_unanswered"] for f in some.json(signal.SIGINT)["flows"]} == {None}
+    assert {f["syn_unanswered"] for f in every.json(signal.SIGINT)["flows"]} == {0}
