@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What perf writes of a thread, and what it had of a time. */
 #include <linux/perf_event.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <unistd.h>
 
 #include "test_incident.h"
 #include "off_cpu.h"
@@ -17,6 +20,8 @@ static const char format_text[] =
 	"\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n";
 
 static struct off_cpu_format format;
+static pid_t later; /* a thread of the test */
+static sem_t later_begun;
 
 static int parse_format(void **state)
 {
@@ -324,6 +329,52 @@ static void causes_of_gaps(void **state)
 	assert_cause("gap: waited for its CPU", "the kernel's counters");
 }
 
+static void *wait_for_end(void *fd)
+{
+	char c;
+
+	later = gettid();
+	sem_post(&later_begun);
+	(void)!read(*(int *)fd, &c, 1);
+	return NULL;
+}
+
+/* What a thread did before it was watched is not known: no cause may be taken from it. */
+static void a_thread_that_comes_later(void **state)
+{
+	struct ringtap_thread_stats *t;
+	uint64_t since_ns;
+	pthread_t thread;
+	int fds[2];
+
+	intervals_on_all();
+	f.last = f.history[SECONDS];
+	f.app.info.host_pid = (uint32_t)getpid();
+	t = (struct ringtap_thread_stats *)ringtap_snapshot_thread(f.last, 0);
+	t->tid = (uint32_t)gettid();
+	t->alive = true;
+	off_cpu_step(&f);
+	since_ns = f.off_cpus.since_ns;
+	if (f.off_cpus.refused) /* perf is not allowed here */
+		skip();
+	assert_int_equal(since_ns, rt_now_ns(CLOCK_REALTIME));
+	rt_sleep_ns(2 * NS_PER_S);
+	off_cpu_step(&f);
+	assert_int_equal(f.off_cpus.since_ns, since_ns);
+	assert_int_equal(pipe(fds), 0);
+	sem_init(&later_begun, 0, 0);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_end, &fds[0]), 0);
+	sem_wait(&later_begun);
+	t->tid = (uint32_t)later;
+	rt_sleep_ns(2 * NS_PER_S);
+	off_cpu_step(&f);
+	assert_int_equal(f.off_cpus.since_ns, rt_now_ns(CLOCK_REALTIME));
+	close(fds[1]);
+	pthread_join(thread, NULL);
+	close(fds[0]);
+	off_cpu_free(&f);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -341,6 +392,7 @@ int main(void)
 		CASE(many_tasks),
 		CASE(the_oldest_give_way),
 		CASE(causes_of_gaps),
+		CASE(a_thread_that_comes_later),
 	};
 
 	return cmocka_run_group_tests(tests, parse_format, NULL);

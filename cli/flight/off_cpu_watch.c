@@ -185,8 +185,10 @@ static int follow_thread(struct flight *f, const char *name)
 	if (!t)
 		return 0;
 	cpu.number = t->cpu;
-	if (!is_watched(o, false, w.number))
+	if (!is_watched(o, false, w.number)) {
 		ret = watch(o, &w);
+		o->since_ns = 0; /* what it did before is not known */
+	}
 	if (!ret && !is_watched(o, true, cpu.number))
 		ret = watch(o, &cpu);
 	return ret == -ESRCH ? 0 : ret;
