@@ -16,6 +16,7 @@ enum { FIN = 1, SYN = 2, RST = 4, ACK = 16 };
 struct ledger_join {
 	uint64_t id, ns;
 	uint32_t index; /* finds the entry */
+	struct ledger_place in;
 };
 
 int ledger_init(struct ledger *t, enum ledger_view view, uint32_t most, bool ids)
@@ -225,6 +226,7 @@ static bool take_sending(struct ledger *t, const struct ringtap_packet *p)
 	f = flow_table_at(&t->table, j->index);
 	f->sent++;
 	t->all.sent++;
+	f->in = j->in; /* both of one packet */
 	f->out = (struct ledger_place){p->interface + 1, p->queue};
 	add_latency(ledger_latency(f), p->ns > j->ns ? p->ns - j->ns : 0);
 	return true;
@@ -241,7 +243,7 @@ static struct ledger_flow *add_to(struct ledger *t, const struct flow_key *k,
 	count_flags(f, h);
 	if (p->direction == RINGTAP_TX)
 		f->out = (struct ledger_place){p->interface + 1, p->queue};
-	else
+	else if (!f->sent)
 		f->in = (struct ledger_place){p->interface + 1, p->queue};
 	return f;
 }
@@ -265,7 +267,10 @@ void ledger_add(struct ledger *t, const struct ringtap_packet *p, uint16_t linkt
 	if (t->view == LEDGER_VNI || t->view == LEDGER_INNER)
 		put_tunnel(&k, vni);
 	if (add_to(t, &k, &h, p, &index) && t->join && p->id && p->direction == RINGTAP_RX)
-		*join_of(t, p->id) = (struct ledger_join){p->id, p->ns, index};
+		*join_of(t, p->id) = (struct ledger_join){.id = p->id,
+			.ns = p->ns,
+			.index = index,
+			.in = {p->interface + 1, p->queue}};
 	if (t->view != LEDGER_HOST)
 		return;
 	other = (struct flow_key){.flags = 0};

@@ -53,7 +53,9 @@ struct ledger_flow {
 	double recent_squares;
 	uint32_t mark;
 	uint32_t syn, syn_ack, rst;
-	struct ledger_place in, out; /* where the last packet came in; out: and went out */
+	/* Where the last packet that was sent after it was received came in and went out; else
+	 * where the last one did. */
+	struct ledger_place in, out;
 };
 
 /* Behind each entry. */

@@ -305,6 +305,31 @@ static void a_forwarded_packet_counts_once(void **state)
 	assert_int_equal(ledger_latency(f)->max, 1000);
 }
 
+/* Two ports forward to each other: no packet is sent by the port that has received it. */
+static void a_way_is_of_one_packet(void **state)
+{
+	const struct frame frame = udp(1, 2);
+	struct ringtap_packet p = {.data = frame.p, .caplen = frame.len, .length = 60};
+
+	start(LEDGER_5_TUPLE, 100, true);
+	for (uint64_t i = 1; i <= 4; i++) {
+		p.id = i;
+		p.ns = 10 * i;
+		p.interface = p.queue = i % 2;
+		p.direction = RINGTAP_RX;
+		ledger_add(&ledger, &p, LINKTYPE_ETHERNET);
+		if (i == 4) /* not sent yet */
+			break;
+		p.interface = p.queue = !p.interface;
+		p.direction = RINGTAP_TX;
+		ledger_add(&ledger, &p, LINKTYPE_ETHERNET);
+	}
+	assert_int_equal(first()->in.interface, 2);
+	assert_int_equal(first()->in.queue, 1);
+	assert_int_equal(first()->out.interface, 1);
+	assert_int_equal(first()->out.queue, 0);
+}
+
 static void syns_are_answered_by_the_other_side(void **state)
 {
 	const struct frame syn = tcp(1, 2, 2), answer = tcp(2, 1, 18), rst = tcp(2, 1, 4);
@@ -502,6 +527,7 @@ int main(void)
 		TEST(tunnels_in_tunnels_have_a_bound),
 		TEST(packets_may_be_cut_anywhere),
 		TEST(a_forwarded_packet_counts_once),
+		TEST(a_way_is_of_one_packet),
 		TEST(syns_are_answered_by_the_other_side),
 		TEST(rates_are_those_of_an_interval),
 		TEST(memory_has_a_bound_and_a_guarantee),
