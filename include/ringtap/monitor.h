@@ -307,7 +307,8 @@ typedef void (*ringtap_interval_fn)(void *ctx, const struct ringtap_interval *v)
  * up to the last snapshot's threads and ports; those of a thread in the order of their ends. Needs
  * RINGTAP_INTERVALS. Probes that do not know that collector have none, and a snapshot's collectors
  * do not name it. A thread keeps 8192 of them until they are read: *lost grows by those that were
- * written over. 0 or -ENOMEM. */
+ * written over; and, within half a second, by those of threads that had no log: 64 have one, half a
+ * second after they began at the latest. 0 or -ENOMEM. */
 int ringtap_monitor_intervals(
 	struct ringtap_monitor *mon, ringtap_interval_fn fn, void *ctx, uint64_t *lost);
 

@@ -19,6 +19,16 @@ void rt_intervals_skip(struct ringtap_monitor *mon)
 
 	for (uint32_t i = 0; i < count && i < RT_STAT_LOGS; i++)
 		mon->log_read[i] = written(mon, i);
+	mon->no_log_read = rt_load(&mon->stats.live->no_log_intervals);
+}
+
+/* Those since the last reading that found no log. */
+static uint64_t without_log(struct ringtap_monitor *mon)
+{
+	uint64_t all = rt_load(&mon->stats.live->no_log_intervals), read = mon->no_log_read;
+
+	mon->no_log_read = all;
+	return all > read ? all - read : 0;
 }
 
 /* Nothing of an entry is trusted but that it is one. */
@@ -65,6 +75,8 @@ static uint64_t read_log(
 EXPORT int ringtap_monitor_intervals(
 	struct ringtap_monitor *mon, ringtap_interval_fn fn, void *ctx, uint64_t *lost)
 {
+	if (mon->stats.logs)
+		*lost += without_log(mon);
 	if (!mon->log_count)
 		return 0;
 	if (!mon->log_entries)

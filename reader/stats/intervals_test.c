@@ -95,6 +95,26 @@ static void test_what_was_written_over_is_lost(void **state)
 	assert_int_equal(got[0].packets, 11);
 }
 
+/* A thread for which no log was populated yet. */
+static void test_intervals_without_a_log_are_lost(void **state)
+{
+	stats.h->no_log_intervals = 5;
+	must_attach();
+	read_all();
+	assert_int_equal(lost, 0);
+	stats.h->no_log_intervals = 12;
+	read_all();
+	assert_int_equal(lost, 7);
+	log_gaps(1);
+	assert_int_equal(take_snapshot(), 0);
+	read_all();
+	assert_int_equal(count, 1);
+	assert_int_equal(lost, 0);
+	stats.h->no_log_intervals = 3; /* it lies */
+	read_all();
+	assert_int_equal(lost, 0);
+}
+
 static void test_a_head_that_lies_costs_no_more_than_a_log(void **state)
 {
 	static const uint64_t heads[] = {UINT64_MAX, 1, UINT64_MAX / 2, 0, 1ull << 40};
@@ -160,6 +180,7 @@ int main(void)
 		MONITOR_TEST(test_intervals_are_read_once),
 		MONITOR_TEST(test_what_was_there_before_is_left_out),
 		MONITOR_TEST(test_what_was_written_over_is_lost),
+		MONITOR_TEST(test_intervals_without_a_log_are_lost),
 		MONITOR_TEST(test_a_head_that_lies_costs_no_more_than_a_log),
 		MONITOR_TEST(test_entries_that_lie),
 		MONITOR_TEST(test_logs_that_lie),

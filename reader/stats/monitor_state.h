@@ -60,6 +60,7 @@ struct ringtap_monitor {
 		sampler_met[RT_STAT_SAMPLERS], log_met[RT_STAT_LOGS];
 	uint32_t slot_thread[RT_STAT_THREADS];
 	uint64_t log_read[RT_STAT_LOGS];      /* entries */
+	uint64_t no_log_read;                 /* intervals that found no log */
 	struct rt_stat_interval *log_entries; /* room for a log; NULL: not needed yet */
 };
 
