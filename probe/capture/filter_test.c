@@ -63,7 +63,7 @@ struct frame {
 };
 
 static struct frame *frames;
-static uint32_t frame_count;
+static uint32_t frame_count, from_corpus;
 
 static void put16(uint8_t *p, uint32_t v)
 {
@@ -150,7 +150,8 @@ static int make_frames(void **state)
 {
 	frames = calloc(FRAMES_MAX, sizeof(*frames));
 	take_corpus();
-	printf("%u packets of the corpus\n", frame_count);
+	from_corpus = frame_count;
+	printf("%u packets of the corpus\n", from_corpus);
 	for (int i = 0; i < 1500 && frame_count < FRAMES_MAX; i++)
 		generate(&frames[frame_count++]);
 	return frames ? 0 : -1;
@@ -308,7 +309,8 @@ static void test_expressions_distinguish_frames(void **state)
 		pcap_freecode(&prog);
 	}
 	assert_true(EXPRESSIONS >= 60);
-	assert_in_range(dull, 0, 12);
+	/* A checkout by itself has the generated frames only. */
+	assert_in_range(dull, 0, from_corpus ? 12 : 20);
 }
 
 /* ---- programs that libpcap's compiler rarely or never makes ---- */
