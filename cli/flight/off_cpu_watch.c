@@ -300,7 +300,7 @@ void off_cpu_step(struct flight *f)
 		return;
 	for (unsigned k = 0; k < o->watched_count; k++)
 		take_all(o, &o->watched[k], real_ns);
-	if (o->followed_ns && mono - o->followed_ns < FOLLOW_NS)
+	if (o->watched_count && mono - o->followed_ns < FOLLOW_NS)
 		return;
 	o->followed_ns = mono;
 	follow(f);
