@@ -16,7 +16,7 @@ bool span_of(const struct watched *a, struct span *s)
 		.to = a->now,
 		.seconds = (double)(a->now->taken_mono_ns - a->mark->taken_mono_ns) / NS_PER_S,
 		.tsc_hz = a->tsc_hz,
-		.of = a};
+		.app = a};
 	return true;
 }
 
@@ -25,27 +25,27 @@ struct span span_total(const struct watched *a)
 	static const struct ringtap_snapshot nothing;
 
 	return (struct span){
-		.from = &nothing, .to = a->now, .seconds = 1, .tsc_hz = a->tsc_hz, .of = a};
+		.from = &nothing, .to = a->now, .seconds = 1, .tsc_hz = a->tsc_hz, .app = a};
 }
 
 bool span_has_port(const struct span *s, uint32_t port)
 {
 	const struct ringtap_port_stats *p;
 
-	if (!s->of || !s->of->port_count)
+	if (!s->app || !s->app->port_count)
 		return true;
 	if (port == RINGTAP_NO_INDEX)
 		return false;
 	p = ringtap_snapshot_port(s->to, port);
-	for (size_t i = 0; i < s->of->port_count; i++)
-		if (target_port_matches(p->name, p->device, p->port_id, s->of->ports[i]))
+	for (size_t i = 0; i < s->app->port_count; i++)
+		if (target_port_matches(p->name, p->device, p->port_id, s->app->ports[i]))
 			return true;
 	return false;
 }
 
 bool span_has_thread(const struct span *s, uint32_t thread)
 {
-	bool all = !s->of || !s->of->port_count;
+	bool all = !s->app || !s->app->port_count;
 
 	for (uint32_t i = 0; i < s->to->queue_count && !all; i++) {
 		const struct ringtap_queue_stats *q = ringtap_snapshot_queue(s->to, i);

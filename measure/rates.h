@@ -15,7 +15,7 @@ struct span {
 	const struct ringtap_snapshot *from, *to;
 	double seconds;
 	double tsc_hz; /* from the first snapshot, as a time that has been shown must not go back */
-	const struct watched *of; /* whose ports may be chosen; NULL: all are */
+	const struct watched *app; /* whose ports may be chosen; NULL: all are */
 };
 /* Whether a port of the later snapshot is chosen, and whether a thread polls one that is, or sends
  * by it. */

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/command.h"
 #include "ringtap/monitor.h"
 #include "base/util.h"
 
@@ -69,6 +70,13 @@ struct watch {
 /* Adds an operand, APP[:PORT], to names, once. 0, or -EINVAL after a message. For struct command's
  * operand: a context that begins with its watch is one, too. */
 int watch_name(void *watch, const char *name);
+/* The option --users, whose value watch_add_users() takes. */
+#define WATCH_USERS_OPTION(id)                                                                            \
+	{                                                                                                 \
+		OPTION_SET(id), OPTION_TEXT, 0, "users", "NAME[,NAME]...|all", NULL, 0, 0,                \
+			"Where no APP is given: also applications of these users, by name or number, as " \
+			"Open vSwitch may have its own (default: those of root and of this user)"         \
+	}
 /* Adds the users of a list, NAME[,NAME]... or all. 0, or a negative error after a message. */
 int watch_add_users(struct watch *w, const char *list);
 void watch_init(struct watch *w);

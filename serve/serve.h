@@ -4,6 +4,7 @@
 #define RINGTAP_SERVE_SERVE_H
 
 #include "address.h"
+#include "base/command.h"
 #include "clients.h"
 
 #define SERVE_HOSTS_MAX  16
@@ -32,6 +33,13 @@ struct serve {
 	unsigned port;
 };
 
+/* The option --host, whose value serve_add_host() takes. */
+#define SERVE_HOST_OPTION(id)                                                                                \
+	{                                                                                                    \
+		OPTION_SET(id), OPTION_TEXT, 0, "host", "NAME", NULL, 0, 0,                                  \
+			"Another name of this host, in requests to http://NAME; may be given several times " \
+			"(without it: addresses, localhost, and what hostname(1) prints)"                    \
+	}
 /* Takes a name of --host. 0, or -EINVAL after a message. */
 int serve_add_host(struct serve_options *o, const char *name);
 /* Listens, before there are threads; url: "http://HOST:PORT". The descriptor, or -errno after a

@@ -47,12 +47,8 @@ static const struct option_def options[] = {
 		"loopback|any", 0, 0,
 		"Clients that may do so: those of this host (the default), or all that reach the "
 		"address of --listen"},
-	{OPTION_SET(OPT_USERS), OPTION_TEXT, 0, "users", "NAME[,NAME]...|all", NULL, 0, 0,
-		"Where no APP is given: also applications of these users, by name or number, as "
-		"Open vSwitch may have its own (default: those of root and of this user)"},
-	{OPTION_SET(OPT_HOST), OPTION_TEXT, 0, "host", "NAME", NULL, 0, 0,
-		"Another name of this host, in requests to http://NAME; may be given several times "
-		"(without it: addresses, localhost, and what hostname(1) prints)"},
+	WATCH_USERS_OPTION(OPT_USERS),
+	SERVE_HOST_OPTION(OPT_HOST),
 	{TO(config.limits.of_app), OPTION_NUMBER, 0, "max-samples", "N", NULL, 1, SAMPLES_MAX,
 		"Samples of an application in an answer (default 50000); "
 		"ringtap_samples_left_out counts the others"},

@@ -355,8 +355,10 @@ static void a_thread_that_comes_later(void **state)
 	t->alive = true;
 	off_cpu_step(&f);
 	since_ns = f.off_cpus.since_ns;
-	if (f.off_cpus.refused) /* perf is not allowed here */
+	if (f.off_cpus.refused) {
+		print_message("skipped: the kernel refuses perf's events of the scheduler\n");
 		skip();
+	}
 	assert_int_equal(since_ns, rt_now_ns(CLOCK_REALTIME));
 	rt_sleep_ns(2 * NS_PER_S);
 	off_cpu_step(&f);

@@ -308,7 +308,7 @@ static json_t *longest_bar(
 	json_int_t most = 0;
 	size_t k;
 
-	json_array_foreach(thread < bars->count ? bars->of[thread] : NULL, k, bar)
+	json_array_foreach(thread < bars->count ? bars->by_thread[thread] : NULL, k, bar)
 	{
 		json_int_t a = json_integer_value(json_array_get(bar, 0));
 		json_int_t b = a + json_integer_value(json_array_get(bar, 1));
@@ -334,7 +334,7 @@ static json_t *meanwhile(const struct lane_bars *bars, uint32_t thread, uint64_t
 	json_t *bar, *state, *text;
 	char ns[FORMAT_LEN], all[512];
 
-	if (thread >= bars->count || !bars->of)
+	if (thread >= bars->count || !bars->by_thread)
 		return json_null();
 	bar = longest_bar(bars, thread, (json_int_t)(from_ns - v->origin_ns),
 		(json_int_t)(to_ns - v->origin_ns));

@@ -233,7 +233,7 @@ json_t *incident_view(
 		view_pools(&v, i, first, last);
 	}
 	passages_view(i, first < last ? i->f->history[last] : NULL, &v, &bars);
-	free(bars.of);
+	free(bars.by_thread);
 	flow_report_view(i, &v);
 	packet_rows_view(i->rows, &v);
 	return v.document;

@@ -18,7 +18,7 @@ json_t *incident_view(
 /* Bars of the lanes, by thread of the last snapshot (NULL: it has none), and their states. They
  * belong to the document; the caller frees the array. */
 struct lane_bars {
-	json_t **of, *states;
+	json_t **by_thread, *states;
 	uint32_t count;
 };
 

@@ -348,10 +348,10 @@ void view_threads(struct view *v, const struct incident *i, unsigned first, unsi
 	if (!(s->collectors & RINGTAP_GAPS))
 		view_panel_note(panel, "Gaps were not recorded: their collector is off.");
 	bars->states = add_states(panel);
-	bars->of = calloc(l.count + 1, sizeof(*bars->of));
-	bars->count = bars->of ? l.count : 0;
-	if (bars->of)
-		memcpy(bars->of, l.intervals, l.count * sizeof(*bars->of));
+	bars->by_thread = calloc(l.count + 1, sizeof(*bars->by_thread));
+	bars->count = bars->by_thread ? l.count : 0;
+	if (bars->by_thread)
+		memcpy(bars->by_thread, l.intervals, l.count * sizeof(*bars->by_thread));
 	add_lanes(&l, panel);
 	free(l.intervals);
 	free(l.off);

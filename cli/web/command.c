@@ -40,12 +40,8 @@ static const struct option_def options[] = {
 		"Let the page switch collectors, record packets for download, have flight recorders "
 		"write incidents, and show their pages, which have packets (default: it reads "
 		"statistics only)"},
-	{OPTION_SET(OPT_USERS), OPTION_TEXT, 0, "users", "NAME[,NAME]...|all", NULL, 0, 0,
-		"Where no APP is given: also applications of these users, by name or number "
-		"(default: those of root and of this user)"},
-	{OPTION_SET(OPT_HOST), OPTION_TEXT, 0, "host", "NAME", NULL, 0, 0,
-		"Another name of this host, in requests to http://NAME; may be given several times "
-		"(without it: addresses, localhost, and what hostname(1) prints)"},
+	WATCH_USERS_OPTION(OPT_USERS),
+	SERVE_HOST_OPTION(OPT_HOST),
 	{TO(duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,
 		"End after TIME (default: at a signal)"},
 	ATTACH_OPTION(struct web_options, watch.attach),

@@ -163,6 +163,19 @@ void ports_table(struct making *m, const struct app *a)
 	}
 }
 
+/* Cells with the values of these keys, a list ended by NULL. */
+static void append_metrics(json_t *row, const json_t *object, const char *const *keys)
+{
+	for (; *keys; keys++)
+		view_append(row, metric_of(object, NULL, *keys));
+}
+
+static const char *const queue_metrics[] = {
+	"packets_per_second", "calls_per_second", "busy_call_share", "packets_per_busy_call", NULL};
+static const char *const thread_metrics[] = {"packets_per_second", "polls_per_second",
+	"cycles_per_packet", "cpu", "wait_share", "preemptions_per_second", NULL};
+static const char *const pool_metrics[] = {"size", "available", "in_caches", "min_available", NULL};
+
 void queues_table(struct making *m, const struct app *a)
 {
 	json_t *t = view_panel(&m->v, "table", "queues", "Queues");
@@ -192,10 +205,7 @@ void queues_table(struct making *m, const struct app *a)
 		put_text(row, text_of(q, "direction"));
 		view_append(row, metric_of(q, NULL, "queue"));
 		put_link(row, thread, a->label, "thread", thread);
-		view_append(row, metric_of(q, NULL, "packets_per_second"));
-		view_append(row, metric_of(q, NULL, "calls_per_second"));
-		view_append(row, metric_of(q, NULL, "busy_call_share"));
-		view_append(row, metric_of(q, NULL, "packets_per_busy_call"));
+		append_metrics(row, q, queue_metrics);
 	}
 }
 
@@ -227,12 +237,7 @@ void threads_table(struct making *m, const struct app *a)
 		put_link(row, name, a->label, "thread", name);
 		view_append(row, metric_of(thread, NULL, "busy_share"));
 		put_spark(m, row, a, SERIES_BUSY, name);
-		view_append(row, metric_of(thread, NULL, "packets_per_second"));
-		view_append(row, metric_of(thread, NULL, "polls_per_second"));
-		view_append(row, metric_of(thread, NULL, "cycles_per_packet"));
-		view_append(row, metric_of(thread, NULL, "cpu"));
-		view_append(row, metric_of(thread, NULL, "wait_share"));
-		view_append(row, metric_of(thread, NULL, "preemptions_per_second"));
+		append_metrics(row, thread, thread_metrics);
 	}
 }
 
@@ -260,9 +265,6 @@ void pools_table(struct making *m, const struct app *a)
 		put_text(row, name_of(pool));
 		view_append(row, metric_of(pool, NULL, "in_use_share"));
 		put_spark(m, row, a, SERIES_POOL, name_of(pool));
-		view_append(row, metric_of(pool, NULL, "size"));
-		view_append(row, metric_of(pool, NULL, "available"));
-		view_append(row, metric_of(pool, NULL, "in_caches"));
-		view_append(row, metric_of(pool, NULL, "min_available"));
+		append_metrics(row, pool, pool_metrics);
 	}
 }

@@ -114,17 +114,13 @@ struct reader {
 static inline struct reader subscribe(const char *query, int window)
 {
 	struct reader c = {.fd = connect_there(window), .text = calloc(1, 1 << 23)};
-	char what[256];
-
-	snprintf(what, sizeof(what), "GET /events%s", query);
+	char request[512];
 	/* HTTP/1.0 has no chunks. */
-	{
-		char request[512];
-		int n = snprintf(request, sizeof(request),
-			"%s HTTP/1.0\r\nHost: localhost\r\n%s\r\n", what, shown);
+	int n = snprintf(request, sizeof(request),
+		"GET /events%s HTTP/1.0\r\nHost: localhost\r\n%s\r\n", query, shown);
 
-		assert_true(send(c.fd, request, (size_t)n, MSG_NOSIGNAL) == n);
-	}
+	assert_in_range(n, 1, sizeof(request) - 1);
+	assert_true(send(c.fd, request, (size_t)n, MSG_NOSIGNAL) == n);
 	return c;
 }
 
