@@ -4,9 +4,8 @@
 import signal
 
 import pytest
-from harness import pcap
+from harness import corpus, pcap
 from harness.known import Measuring
-from harness.paths import CORPUS
 from harness.proc import check, until
 
 PACKETS = 100_000
@@ -29,17 +28,17 @@ def udp(flow, length=60):
     return frame + bytes(length - len(frame))
 
 
-def corpus():
-    """Ethernet frames of real captures, of many protocols; testpmd sends whole frames of up to 1518 bytes."""
-    frames = []
-    for path in sorted(CORPUS.glob("*.pcap")):
+def many_protocols():
+    """Ethernet frames of many protocols, made and captured; testpmd sends whole frames of up to 1518 bytes."""
+    frames = [frame for kind in sorted(corpus.KINDS) for frame in corpus.frames(kind)]
+    for path in corpus.REAL:
         data = path.read_bytes()
         if int.from_bytes(data[20:24], "little") & 0xFFFF == 1 and data[:4] in (
             b"\xd4\xc3\xb2\xa1",
             b"\x4d\x3c\xb2\xa1",
         ):
-            frames += [frame for frame in pcap.frames(path) if 14 <= len(frame) <= 1518]
-    return frames
+            frames += pcap.frames(path)
+    return [frame for frame in frames if 14 <= len(frame) <= 1518]
 
 
 @pytest.fixture
@@ -113,8 +112,7 @@ def test_all_packets_are_those_of_tshark(with_packets, flows, tmp_path):
 
 def test_real_packets_of_many_protocols(with_packets, flows):
     """Tunnels, fragments, tags, cut and broken headers: each packet is in one entry, in each view."""
-    frames = corpus()
-    pmd, _file, count = with_packets(frames)
+    pmd, _file, count = with_packets(many_protocols())
     views = ["5-tuple", "host", "pair", "port", "protocol", "vlan", "vni", "inner", "dscp", "mac", "queue"]
     them = {view: flows(pmd, "--sample", "1", "--view", view) for view in views}
     run_all(pmd, count)

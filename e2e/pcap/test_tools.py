@@ -9,7 +9,7 @@ import struct
 import time
 
 import pytest
-from harness import pcap
+from harness import corpus, pcap
 from harness.paths import RINGTAP
 from harness.proc import Proc, check, run, until
 from harness.ringtap import TCPDUMP_BUFFER, sessions
@@ -244,6 +244,7 @@ def test_dumpcap_lists_and_stops(stage):
     assert "Packets captured: 0" in proc.output
 
 
+@pytest.mark.skipif(corpus.WITHOUT is not None, reason=str(corpus.WITHOUT))
 def test_ngrep(stage, source, tmp_path):
     args = ["-q", "-x", "-l", "Cisco|HTTP"]
     expected = lines(check(["ngrep", "-I", source, *args]))
