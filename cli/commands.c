@@ -22,5 +22,6 @@ const struct command *const commands[] = {
 	&cmd_memory,
 	&cmd_export,
 	&cmd_trace,
+	&cmd_bug_report,
 	NULL,
 };
