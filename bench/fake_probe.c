@@ -6,19 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/atomics.h"
+#include "common/calls.h"
 #include "common/clock.h"
 #include "common/ipc.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 #define CLOCK_AT 256u
 #define IF_AT    512u

@@ -4,17 +4,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/calls.h"
 #define HUGE_BYTES ((size_t)2 << 20)
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
 
 /* Address space for both mappings, aligned so that huge pages can be used for either. */
 static uint8_t *reserve(size_t bytes)

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "calls.h"
 #include "in_root.h"
 
 #define LINKS_MAX 40 /* as the kernel: path_resolution(7) */

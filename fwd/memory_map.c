@@ -3,15 +3,12 @@
 #include <inttypes.h>
 #include <linux/mman.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 
 #include "memory_map.h"
 #include "base/util.h"
+#include "common/calls.h"
 
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
 #ifndef PR_SET_VMA
 #define PR_SET_VMA           0x53564d41
 #define PR_SET_VMA_ANON_NAME 0

@@ -16,10 +16,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/pidfd.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "common/calls.h"
 #include "capture.h"
 #include "reader/export.h"
 
@@ -224,7 +224,7 @@ static void after_fork_in_child(void)
 		 * read. */
 		if (w->follow_fd >= 0)
 			close(w->follow_fd);
-		w->follow_fd = pidfd_open(w->pid, 0);
+		w->follow_fd = (int)syscall(SYS_pidfd_open, w->pid, 0);
 		w->pid = getpid();
 		w->following = w->follow_fd >= 0;
 		w->watching = w->has_thread = false;

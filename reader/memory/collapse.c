@@ -12,20 +12,15 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "collapse.h"
 #include "common/atomics.h"
+#include "common/calls.h"
 #include "common/now.h"
 #include "common/pages.h"
 #include "reader/tunables.h"
-
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
 
 /* A process that the kernel does not let end; 0: none. While there is one, others would not end
  * either. Atomic. */
