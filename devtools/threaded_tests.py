@@ -3,8 +3,9 @@
 """The unit tests of devtools/threaded_tests.txt, which are those that ThreadSanitizer can find anything in.
 
 usage: threaded_tests.py BUILD tests|programs   prints their names, or what ninja makes of them
+       threaded_tests.py BUILD unlisted         for a build that lacks some tests
 
-Exit status 1: the list has a test that there is not, or lacks one whose source starts a thread."""
+Exit status 1: the list lacks a test whose source starts a thread, or (not with unlisted) has one that there is not."""
 
 import json
 import subprocess
@@ -35,9 +36,12 @@ def programs(build):
     }
 
 
-def faults(listed, found):
-    there = {name for name, _ in found.values()}
-    return [f"there is no test {name}" for name in sorted(listed - there)] + [
+def absent(listed, found):
+    return [f"there is no test {name}" for name in sorted(listed - {name for name, _ in found.values()})]
+
+
+def unlisted(listed, found):
+    return [
         f"{name} starts a thread and is not listed"
         for name, sources in sorted(found.values())
         if name not in listed and starts_threads(sources)
@@ -47,9 +51,11 @@ def faults(listed, found):
 def main(build, what):
     listed = {line for line in LIST.read_text(encoding="utf-8").splitlines() if not line.startswith("#")}
     found = programs(build)
-    wrong = faults(listed, found)
+    wrong = unlisted(listed, found) + (absent(listed, found) if what != "unlisted" else [])
     for text in wrong:
         print(f"{LIST.name}: {text}", file=sys.stderr)
+    if what == "unlisted":
+        return bool(wrong)
     chosen = {program: name for program, (name, _) in found.items() if name in listed}
     root = Path(build).resolve()
     print(
@@ -59,6 +65,6 @@ def main(build, what):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3 or sys.argv[2] not in ("tests", "programs"):
+    if len(sys.argv) != 3 or sys.argv[2] not in ("tests", "programs", "unlisted"):
         sys.exit(__doc__)
     sys.exit(main(*sys.argv[1:]))
