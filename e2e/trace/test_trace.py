@@ -161,7 +161,9 @@ def test_latency(plugin, closing, trace, tmp_path):
 def test_losses_of_a_recording(app, record, trace):
     it = trace(app, "drops", "--json", "--duration", "60s")
     recorder = record(app, "--buffer", "64K", "--fail-on-loss")
+    freeze(recorder.proc.pid)
     app.rx(n=20000, len=200)
+    recorder.proc.send_signal(signal.SIGCONT)
     recorder.finish(status=LOSS)
     lost = sum(stat(i, LOST) for i in recorder.file().interfaces)
     doc = it.json()

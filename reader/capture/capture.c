@@ -395,6 +395,8 @@ static int request(struct rt_source *s, uint16_t type, uint16_t answer, char *er
 
 EXPORT int ringtap_capture_start(struct ringtap_capture *cap)
 {
+	if (!cap->looked_ns && !cap->waker)
+		cap->looked_ns = rt_mono_ns(); /* a pause may begin before the first look */
 	for (uint32_t i = 0; i < cap->source_count; i++) {
 		struct rt_source *s = &cap->sources[i];
 		int ret;

@@ -291,6 +291,34 @@ static void test_a_thread_that_begins_makes_it_readable(void **state)
 	assert_int_equal(read_all(), 2);
 }
 
+static uint64_t pause_noted(void)
+{
+	struct ringtap_stats stats = {.size = sizeof(stats)};
+	struct ringtap_run run;
+	uint64_t began = rt_mono_ns();
+
+	while (rt_mono_ns() - began < 1000000)
+		;
+	ringtap_capture_next(cap, &run, 1, 0);
+	ringtap_capture_stats(cap, &stats);
+	return stats.longest_pause_ns;
+}
+
+static void test_a_pause_may_begin_before_the_first_look(void **state)
+{
+	assert_true(pause_noted() >= 1000000);
+}
+
+static void test_a_caller_that_waits_for_the_descriptor_does_not_pause(void **state)
+{
+	uint64_t before;
+
+	descriptor();
+	read_all();
+	before = cap->longest_pause_ns;
+	assert_int_equal(pause_noted(), before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -306,6 +334,8 @@ int main(void)
 		started(test_child_continues_reading),
 		started(test_many_come_and_go),
 		started(test_a_thread_that_begins_makes_it_readable),
+		started(test_a_pause_may_begin_before_the_first_look),
+		started(test_a_caller_that_waits_for_the_descriptor_does_not_pause),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
