@@ -4,7 +4,6 @@
 #include "base/util.h"
 #include "capture.h"
 #include "common/proto.h"
-#include "target/attach_app.h"
 #include "target/which_app.h"
 
 #define LOOK_NS (NS_PER_S / 5) /* for the rate */

@@ -15,7 +15,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "host.h"
 #include "sockets.h"
 #include "link.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The rule about mempools with a use that grows: mbufs leak, or a queue in the application grows.
  */
-#include <stdio.h>
 
 #include "limits.h"
 #include "base/util.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rules about packets that are lost: no buffer, no room in the NIC's queue, not sent. */
 #include <math.h>
-#include <stdio.h>
 
 #include "limits.h"
 #include "base/util.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls all rules; verdicts where none of them found a fault. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "limits.h"

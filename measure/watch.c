@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "common/array.h"
-#include "base/command.h"
 #include "base/signals.h"
 #include "base/util.h"
 #include "target/attach_app.h"

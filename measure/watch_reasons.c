@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/command.h"
 #include "base/util.h"
 #include "target/which_app.h"
 #include "watch.h"

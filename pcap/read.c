@@ -3,7 +3,6 @@
  * parser is inline and knows the form of the records: the reader is linked in. */
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/clock.h"

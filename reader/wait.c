@@ -5,7 +5,6 @@
 #include "common/now.h"
 #include "reader/export.h"
 #include "reader/tunables.h"
-#include "ringtap/reader.h"
 #include "reader/wait.h"
 
 EXPORT void ringtap_break_fd(int fd)

@@ -2,7 +2,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/pcapng.h"
 #include "convert.h"
 #include "base/util.h"
 

@@ -2,7 +2,6 @@
 /* What is known of a part beside its rows, as JSON. */
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "archive.h"

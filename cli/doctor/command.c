@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "target/attach_app.h"
@@ -9,7 +8,6 @@
 #include "base/out_file.h"
 #include "base/signals.h"
 #include "base/util.h"
-#include "packets.h"
 #include "view.h"
 #include "watch.h"
 #include "web/page.h"

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/command.h"
 #include "base/util.h"
 #include "fates/held.h"
 #include "packets.h"

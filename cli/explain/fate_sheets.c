@@ -2,11 +2,9 @@
 /* The tables and JSON of recordings with fates. */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "facts.h"
 #include "sheets.h"
 #include "packet/size_json.h"
 

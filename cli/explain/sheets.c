@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "facts.h"
 #include "sheets.h"
 
 #define OWN_SHEETS (SHEETS - FATE_SHEETS)

@@ -11,7 +11,6 @@
 
 #include "base/packet_file.h"
 #include "base/util.h"
-#include "common/pcapng.h"
 #include "packet/blocks.h"
 #include "common/tags.h"
 #include "packet/filter.h"

@@ -8,7 +8,6 @@
  * look, the newest are not noticed; the first one is what counts.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

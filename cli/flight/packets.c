@@ -5,14 +5,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/util.h"
 #include "packet/blocks.h"
 #include "common/atomics.h"
 #include "common/foreign.h"
-#include "common/pcapng.h"
 #include "file_counts.h"
 #include "flight.h"
 #include "event_packet.h"

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
@@ -16,7 +15,6 @@
 #include "common/atomics.h"
 #include "app_wait.h"
 #include "flight.h"
-#include "folder.h"
 #include "conditions.h"
 #include "history.h"
 #include "keeper.h"

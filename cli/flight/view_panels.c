@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Panels of an incident's page: packets in the file, and what the probe counted in each second. */
 #include <math.h>
-#include <stdio.h>
 
 #include "base/json.h"
 #include "base/util.h"

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Network interfaces of the kernel as ports of a DPDK application. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "host.h"
-#include "netdev.h"
 #include "target/probe_path.h"
 #include "base/util.h"
 

@@ -2,7 +2,6 @@
 /* Latencies over time: sums of snapshots, subtracted from each other. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "latency.h"
 

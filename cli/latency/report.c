@@ -2,7 +2,6 @@
 /* Latencies as a table, text histogram and JSON. */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "latency.h"

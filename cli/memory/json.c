@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <math.h>
 #include <stdio.h>
 
 #include "base/json.h"
-#include "measure/pools.h"
 #include "report.h"
 #include "measure/metrics.h"
 #include "base/util.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/array.h"
 #include "base/util.h"

@@ -3,7 +3,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "record.h"
 #include "signals.h"
 
 #define STALLED_MAX 4 /* seconds */

@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
-#include "common/proto.h"
 #include "base/json.h"
 #include "measure/kernel.h"
 #include "measure/rates.h"

@@ -9,7 +9,6 @@
 #include "cli/commands.h"
 #include "base/json.h"
 #include "measure/rates.h"
-#include "dirs.h"
 #include "reports.h"
 #include "trace.h"
 #include "tracers.h"

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/sendfile.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 

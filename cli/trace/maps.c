@@ -9,7 +9,6 @@
 #include "measure/rates.h"
 #include "show/sheet.h"
 #include "maps.h"
-#include "trace.h"
 
 #define BYTE "\\uffffff" /* bpftrace 0.17 writes a byte above ASCII so, with two more digits */
 

@@ -4,14 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "actions.h"
 #include "base/child.h"
 #include "base/json.h"
 #include "base/util.h"
 #include "incident.h"
-#include "measure/collectors.h"
 #include "recorder/request.h"
 #include "web.h"
 

@@ -8,7 +8,6 @@
 #include "probe/capture/copy_bytes.h"
 #include "probe/capture/epb.h"
 #include "probe/capture/ids.h"
-#include "probe/hook/hook.h"
 #include "probe/dpdk/nic_time.h"
 #include "probe/capture/readable.h"
 #include "probe/trace/trace.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sessions: selects ports, queues and directions, and follows their changes. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +13,6 @@
 #include "probe/hook/hook.h"
 #include "probe/dpdk/given.h"
 #include "probe/dpdk/nic_time.h"
-#include "request.h"
 #include "probe/trace/trace.h"
 
 struct rt_session *rt_sessions;

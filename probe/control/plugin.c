@@ -18,7 +18,6 @@
 #include "plugin.h"
 #include "probe/above.h"
 #include "probe/dpdk/given.h"
-#include "probe/dpdk/ports.h"
 #include "ringtap/probe.h"
 #include "probe/dpdk/secondary.h"
 #include "telemetry.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory as telemetry data: mempools, and buffer addresses of received packets. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <rte_common.h>
 
-#include "probe/dpdk/compat.h"
 #include "telemetry.h"
 
 #define SOME 1000 /* packets in which distinct pages are counted */

@@ -13,7 +13,6 @@
 
 #include "probe/dpdk/compat.h"
 #include "control.h"
-#include "probe/monitor/stats.h"
 #include "probe/dpdk/teardown.h"
 #include "telemetry.h"
 #include "probe/trace/trace.h"

@@ -8,7 +8,6 @@
 
 #include <rte_cycles.h>
 
-#include "refresh.h"
 #include "supply.h"
 #include "probe/hook/hook.h"
 #include "probe/memory/shm.h"

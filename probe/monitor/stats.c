@@ -2,7 +2,6 @@
 /* Monitors: which of them need which collectors, and what follows from it. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <rte_common.h>
 

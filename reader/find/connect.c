@@ -19,11 +19,9 @@
 #include "abstract.h"
 #include "as_user.h"
 #include "common/foreign.h"
-#include "common/now.h"
 #include "connect.h"
 #include "reader/wait.h"
 #include "halt.h"
-#include "telemetry.h"
 #include "views.h"
 #include "reader/tunables.h"
 

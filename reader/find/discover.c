@@ -17,7 +17,6 @@
 #include "reader/text.h"
 #include "reader/versions.h"
 #include "reader/export.h"
-#include "ringtap/reader.h"
 #include "secondary.h"
 #include "telemetry.h"
 

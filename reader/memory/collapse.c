@@ -6,7 +6,6 @@
  * another process, which a recorder can leave behind.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
