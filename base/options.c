@@ -309,11 +309,9 @@ static bool abbreviated(const struct option_def *o, int c, const char *word)
 /* What is left behind the last option. */
 static int operands(const struct command *cmd, int argc, char **argv, void *ctx)
 {
-	if (optind < argc && !cmd->operands) {
-		message_print("%s%s: only options are taken; see '%s --help'", prefix(cmd),
-			argv[optind], call(cmd));
-		return -EINVAL;
-	}
+	if (optind < argc && !cmd->operands)
+		return message_fail(-EINVAL, "%s%s: only options are taken; see '%s --help'",
+			prefix(cmd), argv[optind], call(cmd));
 	for (int i = optind; cmd->operand && i < argc; i++)
 		if (cmd->operand(ctx, argv[i]))
 			return -EINVAL;

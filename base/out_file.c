@@ -16,8 +16,8 @@ int out_file_open(struct out_file *o, const char *command, const char *path)
 	o->f = fopen(path, "we");
 	if (o->f)
 		return 0;
-	message_print("%s: %s: %s; choose another file", command, path, strerror(errno));
-	return -EIO;
+	return message_fail(
+		-EIO, "%s: %s: %s; choose another file", command, path, strerror(errno));
 }
 
 int out_file_open_packets(
@@ -49,9 +49,8 @@ int out_file_check(const char *command, const char *path, const char *const *inp
 	for (unsigned i = 0; i < count; i++) {
 		if (stat(inputs[i], &b) || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
 			continue;
-		message_print(
+		return message_fail(-EINVAL,
 			"%s: %s: that is the recording itself; give another name", command, path);
-		return -EINVAL;
 	}
 	return 0;
 }

@@ -25,18 +25,33 @@ char *text_one_line(char *text)
 	return text;
 }
 
-void message_print(const char *format, ...)
+static __attribute__((format(printf, 1, 0))) void print(const char *format, va_list ap)
 {
-	va_list ap;
-
-	va_start(ap, format);
 	vsnprintf(last_text, sizeof(last_text), format, ap);
-	va_end(ap);
 	text_one_line(last_text); /* may name another user's process or file */
 	if (live_len)
 		fputc('\n', stderr);
 	live_len = 0;
 	fprintf(stderr, "%s: %s\n", message_program, last_text);
+}
+
+void message_print(const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	print(format, ap);
+	va_end(ap);
+}
+
+int message_fail(int result, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	print(format, ap);
+	va_end(ap);
+	return result;
 }
 
 const char *message_last(void)
@@ -55,9 +70,8 @@ int output_end(const char *command, int error)
 		return STATUS_OK;
 	if (controls_closed())
 		return STATUS_FAILED;
-	message_print("%s: cannot write to standard output: %s", command,
+	return message_fail(STATUS_FAILED, "%s: cannot write to standard output: %s", command,
 		strerror(error ? -error : errno));
-	return STATUS_FAILED;
 }
 
 static bool begins_character(char c)

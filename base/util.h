@@ -25,7 +25,9 @@ extern const char *message_program;
 /* Prints one line to stderr: the program's name and the text, which reads "what failed: why; what
  * to do". Replaces control characters, and ends a live line first. */
 void message_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The text of the last message_print(), for tests and for --json; "" if none. */
+/* The same; returns result. */
+int message_fail(int result, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The text of the last message, for tests and for --json; "" if none. */
 const char *message_last(void);
 /* To be called after printing a live line, which has len characters and no line break. */
 void message_live_line(size_t len);

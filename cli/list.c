@@ -48,11 +48,10 @@ static int operand(void *ctx, const char *text)
 {
 	struct list_options *c = ctx;
 
-	if (c->name_count == NAMES_MAX) {
-		message_print("list: %s: more than %d applications; name fewer, or none for all",
-			text, NAMES_MAX);
-		return -EINVAL;
-	}
+	if (c->name_count == NAMES_MAX)
+		return message_fail(-EINVAL,
+			"list: %s: more than %d applications; name fewer, or none for all", text,
+			NAMES_MAX);
 	c->names[c->name_count++] = text;
 	return 0;
 }

@@ -29,10 +29,9 @@ static int help_on(char *const *words)
 			continue;
 		snprintf(see, sizeof(see), "see 'ringtap help%s%s'", cmd ? " " : "",
 			cmd ? cmd->name : "");
-		message_print("help%s%s: %s: unknown command; %s", cmd ? " " : "",
-			cmd ? cmd->name : "", *words,
+		return message_fail(STATUS_USAGE, "help%s%s: %s: unknown command; %s",
+			cmd ? " " : "", cmd ? cmd->name : "", *words,
 			list ? command_advice(list, *words, see) : see);
-		return STATUS_USAGE;
 	}
 	if (cmd)
 		options_help(cmd);
@@ -66,11 +65,9 @@ int main(int argc, char **argv)
 		fflush(stdout);
 		return status == STATUS_FAILED && controls_closed() ? STATUS_OK : status;
 	}
-	if (*name) {
-		message_print("%s: unknown command; %s", name,
+	if (*name)
+		return message_fail(STATUS_USAGE, "%s: unknown command; %s", name,
 			command_advice(commands, name, "see 'ringtap --help'"));
-		return STATUS_USAGE;
-	}
 	stdout = stderr;
 	help();
 	return STATUS_USAGE;

@@ -69,25 +69,21 @@ static int run(const struct command *self, int argc, char **argv)
 		return STATUS_USAGE;
 	argv += optind;
 	errno = 0;
-	if (!argv[0]) {
-		message_print("run: no program is given; see 'ringtap run --help'");
-		return STATUS_USAGE;
-	}
-	if (access(library, R_OK) || strpbrk(library, " :")) {
-		message_print("run: %s: %s; install ringtap", library,
+	if (!argv[0])
+		return message_fail(
+			STATUS_USAGE, "run: no program is given; see 'ringtap run --help'");
+	if (access(library, R_OK) || strpbrk(library, " :"))
+		return message_fail(STATUS_OURS, "run: %s: %s; install ringtap", library,
 			errno ? strerror(errno) : "no preloading from such a folder");
-		return STATUS_OURS;
-	}
 	if (prepend("LD_PRELOAD", library) || prepend("LD_LIBRARY_PATH", pcap_shim_dir()) ||
 		(c.copy && setenv("RINGTAP_PCAP_COPY", "1", 1)) ||
-		(c.tags && setenv("RINGTAP_PCAP_TAGS", "as-is", 1)) || set_sample(c.sample)) {
-		message_print("run: cannot set the environment: %s", strerror(errno));
-		return STATUS_OURS;
-	}
+		(c.tags && setenv("RINGTAP_PCAP_TAGS", "as-is", 1)) || set_sample(c.sample))
+		return message_fail(
+			STATUS_OURS, "run: cannot set the environment: %s", strerror(errno));
 	signal(SIGPIPE, SIG_DFL); /* ignored for our own output */
 	execvp(argv[0], argv);
-	message_print("run: cannot start '%s': %s", argv[0], strerror(errno));
-	return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+	return message_fail(errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN,
+		"run: cannot start '%s': %s", argv[0], strerror(errno));
 }
 
 const struct command cmd_run = {

@@ -72,11 +72,9 @@ static int set_queue(struct extcap *e, const char *text)
 	e->queue = -1;
 	if (!strcmp(text, "all"))
 		return 0;
-	if (parse_number(text, UINT16_MAX, &n)) {
-		message_print(
+	if (parse_number(text, UINT16_MAX, &n))
+		return message_fail(-EINVAL,
 			"extcap: --queue %s: not a queue; give 0 to %d, or all", text, UINT16_MAX);
-		return -EINVAL;
-	}
 	e->queue = (int)n;
 	return 0;
 }
@@ -88,8 +86,8 @@ static int set_buffer(struct extcap *e, const char *text)
 	if (!*text || (!parse_size(text, 0, &e->buffer_size) && e->buffer_size >= BUFFER_MIN &&
 			      e->buffer_size <= BUFFER_MAX))
 		return 0;
-	message_print("extcap: --buffer %s: not a size with a unit; give 64K to 64G", text);
-	return -EINVAL;
+	return message_fail(
+		-EINVAL, "extcap: --buffer %s: not a size with a unit; give 64K to 64G", text);
 }
 
 static int set(void *ctx, int id, const struct option_value *v)
@@ -136,10 +134,9 @@ static int check_interface(const struct extcap *e)
 
 	if (e->interface && !strncmp(e->interface, EXTCAP_SCHEME, len) && e->interface[len])
 		return 0;
-	message_print(
+	return message_fail(-EINVAL,
 		"extcap: %s: not an interface of ours; see 'ringtap-extcap --extcap-interfaces'",
 		e->interface ? e->interface : "no --extcap-interface given");
-	return -EINVAL;
 }
 
 static int answer(const struct extcap *e)
@@ -156,9 +153,8 @@ static int answer(const struct extcap *e)
 		return capture(e);
 	if (e->filter && !e->capture)
 		return check_filter(e);
-	message_print(
+	return message_fail(STATUS_USAGE,
 		"extcap: nothing to do; give --extcap-dlts, --extcap-config, or --capture and --fifo");
-	return STATUS_USAGE;
 }
 
 int main(int argc, char **argv)

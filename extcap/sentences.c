@@ -51,10 +51,9 @@ static int each_app(void (*each)(const struct app_view *v, void *ctx), void *ctx
 	int ret;
 
 	ret = ringtap_apps_find(&apps);
-	if (ret) {
-		message_print("extcap: looking for applications: %s", strerror(-ret));
-		return STATUS_FAILED;
-	}
+	if (ret)
+		return message_fail(
+			STATUS_FAILED, "extcap: looking for applications: %s", strerror(-ret));
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
 		struct app_view v;
 

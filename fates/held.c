@@ -156,10 +156,9 @@ int held_read(struct held *h)
 
 	if (!ret)
 		ret = ringtap_open_packets_create(&it, h->view.s.cap, 0);
-	if (ret) {
-		message_print("%s: reading open packets: %s", h->view.s.command, strerror(-ret));
-		return ret;
-	}
+	if (ret)
+		return message_fail(
+			ret, "%s: reading open packets: %s", h->view.s.command, strerror(-ret));
 	while ((p = ringtap_open_packets_next(it)))
 		if (is_meant(h, p))
 			add(h, p);

@@ -118,9 +118,8 @@ static int broken(struct fates_session *s, int error)
 	const char *why = ringtap_capture_error(s->cap);
 
 	s->over = true; /* there is nothing more to take */
-	message_print("%s: reading %s: %s; what came before is right", s->command, s->app.name,
-		*why ? why : strerror(-error));
-	return error;
+	return message_fail(error, "%s: reading %s: %s; what came before is right", s->command,
+		s->app.name, *why ? why : strerror(-error));
 }
 
 static int take_run(struct fates_session *s, const struct ringtap_run *run)
@@ -206,11 +205,9 @@ int fates_read(struct fates_session *s)
 		return 0;
 	ringtap_fates_free(s->fates);
 	ret = ringtap_fates_read(s->cap, 0, &s->fates);
-	if (ret) {
-		message_print("%s: reading the fates of %s: %s", s->command, s->app.name,
+	if (ret)
+		return message_fail(ret, "%s: reading the fates of %s: %s", s->command, s->app.name,
 			ret == -EBADMSG ? "the application has overwritten them" : strerror(-ret));
-		return ret;
-	}
 	if (s->mon && s->first)
 		(void)ringtap_monitor_read(s->mon, &now);
 	if (now) {

@@ -160,10 +160,9 @@ int fates_run(struct fates_view *v)
 	if (ret != STATUS_OK)
 		return ret;
 	ret = stop_catch();
-	if (ret) {
-		message_print("%s: cannot wait for signals: %s", v->s.command, strerror(-ret));
-		return STATUS_FAILED;
-	}
+	if (ret)
+		return message_fail(STATUS_FAILED, "%s: cannot wait for signals: %s", v->s.command,
+			strerror(-ret));
 	/* From here on it counts: tests and scripts wait for this line. */
 	fprintf(stderr, "Measuring %s (%s, pid %u)\n", v->s.app.name, v->s.info.program,
 		v->s.info.pid);

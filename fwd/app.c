@@ -78,13 +78,11 @@ static int choose_cpus(struct fwd_config *c)
 	for (unsigned i = 0; i < c->role_count; i++) {
 		int cpu = c->roles[i].cpu;
 
-		if (cpu != ANY_CPU && (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &set))) {
-			message_print(
+		if (cpu != ANY_CPU && (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &set)))
+			return message_fail(-EINVAL,
 				"CPU %d: it does not exist, or the process may not run on it; see "
 				"'taskset -p $$'",
 				cpu);
-			return -EINVAL;
-		}
 		while (cpu == ANY_CPU) {
 			next = (next + 1) % CPU_SETSIZE;
 			if (CPU_ISSET(next, &set))
@@ -103,19 +101,15 @@ static int check_sharing(const struct app *a)
 		for (unsigned j = 0; j < i; j++) {
 			const struct role *r = a->roles[i], *q = a->roles[j];
 
-			if (r->from && q->from && !strcmp(r->from->name, q->from->name)) {
-				message_print("port %s: two roles receive from it; remove one",
+			if (r->from && q->from && !strcmp(r->from->name, q->from->name))
+				return message_fail(-EINVAL,
+					"port %s: two roles receive from it; remove one",
 					r->from->name);
-				return -EINVAL;
-			}
-			if (r->to && q->to && r->cpu != q->cpu &&
-				!strcmp(r->to->name, q->to->name)) {
-				message_print(
+			if (r->to && q->to && r->cpu != q->cpu && !strcmp(r->to->name, q->to->name))
+				return message_fail(-EINVAL,
 					"port %s: two threads would send to it; give both roles the "
 					"same @CPU",
 					r->to->name);
-				return -EINVAL;
-			}
 		}
 	}
 	return 0;
@@ -125,12 +119,10 @@ static int check_sharing(const struct app *a)
 static int check_sleepers(const struct app *a)
 {
 	for (unsigned i = 0; i < a->worker_count; i++)
-		if (a->config->sleep && a->workers[i].count > 1) {
-			message_print(
+		if (a->config->sleep && a->workers[i].count > 1)
+			return message_fail(-EINVAL,
 				"--sleep: CPU %d has several roles; assign each role its own CPU",
 				a->workers[i].cpu);
-			return -EINVAL;
-		}
 	return 0;
 }
 
@@ -186,10 +178,9 @@ static int init_role(struct app *a, struct role *r, unsigned *generators)
 		return ret;
 	if (c->samples && r->kind != ROLE_GENERATE) {
 		r->samples = samples_new(c->sample_every, c->sample_run, c->samples_max);
-		if (!r->samples) {
-			message_print("--samples: not enough memory; give a smaller --samples-max");
-			return -ENOMEM;
-		}
+		if (!r->samples)
+			return message_fail(-ENOMEM,
+				"--samples: not enough memory; give a smaller --samples-max");
 	}
 	if (r->kind == ROLE_GENERATE)
 		return generate_init(r, (*generators)++);

@@ -48,20 +48,18 @@ static int bad(const char *option, const struct option_value *v, int ret, const 
 
 static int add(const char **list, unsigned *count, const char *option, const char *text)
 {
-	if (*count == DEVICES_MAX) {
-		message_print("%s %s: too many; the maximum is %d", option, text, DEVICES_MAX);
-		return -EINVAL;
-	}
+	if (*count == DEVICES_MAX)
+		return message_fail(
+			-EINVAL, "%s %s: too many; the maximum is %d", option, text, DEVICES_MAX);
 	list[(*count)++] = text;
 	return 0;
 }
 
 static int add_role(struct fwd_config *c, const struct option_value *v)
 {
-	if (c->role_count == ROLES_MAX) {
-		message_print("--role %s: too many; the maximum is %d", v->text, ROLES_MAX);
-		return -EINVAL;
-	}
+	if (c->role_count == ROLES_MAX)
+		return message_fail(
+			-EINVAL, "--role %s: too many; the maximum is %d", v->text, ROLES_MAX);
 	if (!parse_role(v->text, &c->roles[c->role_count])) {
 		c->role_count++;
 		return 0;
@@ -229,6 +227,5 @@ int config_check(struct fwd_config *c)
 			      "192 bytes above the greatest size";
 	if (!why)
 		return 0;
-	message_print("%s", why);
-	return -EINVAL;
+	return message_fail(-EINVAL, "%s", why);
 }

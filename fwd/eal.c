@@ -148,11 +148,11 @@ static int check_huge(const struct fwd_config *c)
 	if (c->no_huge || given(c, "--no-huge", "-m") || given(c, "--socket-mem", NULL) ||
 		huge_free_mb() >= need)
 		return 0;
-	message_print("huge pages: %" PRIu64 " MiB are needed, %" PRIu64
-		      " MiB are free; reserve more with "
-		      "'sysctl vm.nr_hugepages=N', or give --no-huge",
+	return message_fail(-ENOMEM,
+		"huge pages: %" PRIu64 " MiB are needed, %" PRIu64
+		" MiB are free; reserve more with "
+		"'sysctl vm.nr_hugepages=N', or give --no-huge",
 		need, huge_free_mb());
-	return -ENOMEM;
 }
 
 /* The first message usually names the cause; the others follow from it. */
@@ -209,12 +209,10 @@ static int take_dir(const char *name)
 	char dir[PATH_MAX];
 
 	run_dir_path(dir, name);
-	if (run_dir_used(dir)) {
-		message_print(
+	if (run_dir_used(dir))
+		return message_fail(-EBUSY,
 			"--name %s: another DPDK application runs under this name; see 'ringtap list'",
 			name);
-		return -EBUSY;
-	}
 	snprintf(own_dir, sizeof(own_dir), "%s", run_dir_exists(dir) ? "" : dir);
 	return 0;
 }
@@ -241,13 +239,11 @@ int eal_start(const struct fwd_config *c)
 	build(&a, c);
 	if (!c->verbose)
 		add_pair(&a, "--log-level", "error");
-	if (a.bad) {
-		message_print(
+	if (a.bad)
+		return message_fail(-E2BIG,
 			"EAL argument %.40s…: too long or too many arguments; the maximum is %d "
 			"arguments of %d characters",
 			a.bad, ARGS_MAX, ARG_LEN - 1);
-		return -E2BIG;
-	}
 	ret = take_dir(a.name);
 	if (ret)
 		return ret;

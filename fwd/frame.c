@@ -142,10 +142,8 @@ static int load(struct frames *f, const struct fwd_config *c)
 				   : FRAME_MAX;
 	int ret;
 
-	if (!p) {
-		message_print("--replay: %s", error);
-		return -EINVAL;
-	}
+	if (!p)
+		return message_fail(-EINVAL, "--replay: %s", error);
 	ret = load_all(f, p, len_max);
 	if (ret == -EPROTONOSUPPORT)
 		message_print(

@@ -57,9 +57,8 @@ static int load(const struct memory *m, const char *library)
 	}
 	if (handle)
 		return 0;
-	message_print("--pool-memory %s: no GPU found: %s; install NVIDIA's driver",
+	return message_fail(-ENODEV, "--pool-memory %s: no GPU found: %s; install NVIDIA's driver",
 		memory_names[m->kind], dlerror());
-	return -ENODEV;
 }
 
 static const char *error_text(int error)
@@ -83,11 +82,9 @@ static int enter(struct memory *m)
 		error = api.device(&m->gpu, 0);
 	if (!error)
 		error = api.retain(&context, m->gpu);
-	if (error) {
-		message_print("--pool-memory %s: no GPU found: %s; see nvidia-smi",
+	if (error)
+		return message_fail(-ENODEV, "--pool-memory %s: no GPU found: %s; see nvidia-smi",
 			memory_names[m->kind], error_text(error));
-		return -ENODEV;
-	}
 	error = api.enter(context);
 	if (!error)
 		return 0;

@@ -74,11 +74,11 @@ int memory_check(const struct fwd_config *c)
 
 	if (pool + samples <= available)
 		return 0;
-	message_print("%" PRIu64 " MiB of memory are needed, %" PRIu64
-		      " MiB are available; give a smaller %s",
+	return message_fail(-ENOMEM,
+		"%" PRIu64 " MiB of memory are needed, %" PRIu64
+		" MiB are available; give a smaller %s",
 		(pool + samples) / MIB, available / MIB,
 		samples > pool ? "--samples-max" : "--pool-size");
-	return -ENOMEM;
 }
 
 static uint64_t page_size(const struct fwd_config *c)
@@ -123,11 +123,10 @@ static int register_with_dpdk(const struct memory *m, const struct rte_pktmbuf_e
 		iovas[i] = list[i].buf_iova;
 	ret = rte_extmem_register(m->base, m->bytes, iovas, iovas ? pages : 0, m->page_size);
 	free(iovas);
-	if (ret) {
-		message_print("--pool-memory %s: cannot register it with DPDK: %s",
-			memory_names[m->kind], rte_strerror(rte_errno));
-		return -rte_errno;
-	}
+	if (ret)
+		return message_fail(-rte_errno,
+			"--pool-memory %s: cannot register it with DPDK: %s", memory_names[m->kind],
+			rte_strerror(rte_errno));
 	for (unsigned i = 0; i < count; i++) {
 		/* Virtual devices return 0 and do nothing. Buses without the function return
 		 * ENOTSUP; their devices use virtual addresses. */
@@ -135,9 +134,8 @@ static int register_with_dpdk(const struct memory *m, const struct rte_pktmbuf_e
 			!rte_dev_dma_map(info.device, m->base, (uintptr_t)m->base, m->bytes) ||
 			rte_errno == ENOTSUP)
 			continue;
-		message_print("--pool-memory %s: cannot map it for %s: %s", memory_names[m->kind],
-			rte_dev_name(info.device), rte_strerror(rte_errno));
-		return -rte_errno;
+		return message_fail(-rte_errno, "--pool-memory %s: cannot map it for %s: %s",
+			memory_names[m->kind], rte_dev_name(info.device), rte_strerror(rte_errno));
 	}
 	return 0;
 }
@@ -150,13 +148,11 @@ static int external_pool(
 	unsigned count;
 	int ret;
 
-	if (paged && m->stride > m->page_size) {
-		message_print(
+	if (paged && m->stride > m->page_size)
+		return message_fail(-EINVAL,
 			"--pool-memory %s: devices use physical addresses, and buffers of %u bytes do not "
 			"fit into a page; give a smaller --mbuf-size",
 			memory_names[m->kind], c->buffer_size);
-		return -EINVAL;
-	}
 	m->bytes = paged ? (c->pool_size + m->page_size / m->stride - 1) /
 				   (m->page_size / m->stride) * m->page_size
 			 : c->pool_size * m->stride;
@@ -197,11 +193,10 @@ static int dpdk_pool(struct memory *m, const struct fwd_config *c)
 
 	m->pool = rte_pktmbuf_pool_create(POOL_NAME, c->pool_size, (uint16_t)c->pool_cache, 0,
 		(uint16_t)c->buffer_size, SOCKET_ID_ANY);
-	if (!m->pool) {
-		message_print("cannot create a pool of %u buffers: %s; give a larger --dpdk-memory",
+	if (!m->pool)
+		return message_fail(-rte_errno,
+			"cannot create a pool of %u buffers: %s; give a larger --dpdk-memory",
 			c->pool_size, rte_strerror(rte_errno));
-		return -rte_errno;
-	}
 	rte_mempool_mem_iter(m->pool, widen, m);
 	segments = rte_mem_virt2memseg_list(m->base);
 	m->page_size = segments ? segments->page_sz : 0;
@@ -219,9 +214,8 @@ static int shuffle(struct memory *m, uint64_t seed)
 
 	if (!all || rte_mempool_ops_dequeue_bulk(m->pool, all, n)) {
 		free(all);
-		message_print(
+		return message_fail(-ENOMEM,
 			"--pool-order shuffled: not enough memory; give a smaller --pool-size");
-		return -ENOMEM;
 	}
 	for (unsigned i = n - 1; i; i--) { /* Fisher and Yates */
 		unsigned j = (unsigned)(random_next(&random) % (i + 1));
@@ -241,13 +235,11 @@ int memory_make(struct memory *m, const struct fwd_config *c, const uint16_t *po
 
 	*m = (struct memory){.kind = c->memory, .order = c->order, .page_size = page_size(c)};
 	m->stride = RTE_ALIGN_CEIL(c->buffer_size, RTE_CACHE_LINE_SIZE);
-	if (c->pool_cache > c->pool_size * 2 / 3) {
-		message_print(
+	if (c->pool_cache > c->pool_size * 2 / 3)
+		return message_fail(-EINVAL,
 			"--pool-cache %u: too large for a pool of %u buffers; give at most two "
 			"thirds of --pool-size",
 			c->pool_cache, c->pool_size);
-		return -EINVAL;
-	}
 	if (m->kind == MEMORY_DPDK)
 		ret = dpdk_pool(m, c);
 	else

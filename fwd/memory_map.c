@@ -23,13 +23,13 @@ static int map_huge(struct memory *m)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | size, -1, 0);
 	if (m->base == MAP_FAILED) {
 		m->base = NULL;
-		message_print("--pool-memory huge: %" PRIu64
-			      " pages of %s are needed, but not free; reserve them "
-			      "with 'echo N >/sys/kernel/mm/hugepages/hugepages-%" PRIu64
-			      "kB/nr_hugepages'",
+		return message_fail(-ENOMEM,
+			"--pool-memory huge: %" PRIu64
+			" pages of %s are needed, but not free; reserve them "
+			"with 'echo N >/sys/kernel/mm/hugepages/hugepages-%" PRIu64
+			"kB/nr_hugepages'",
 			m->bytes / m->page_size, m->page_size == HUGE_2M ? "2 MiB" : "1 GiB",
 			m->page_size >> 10);
-		return -ENOMEM;
 	}
 	m->mapping = m->base;
 	m->mapping_bytes = m->bytes;
@@ -67,11 +67,10 @@ static int map_ordinary(struct memory *m)
 			m->kind == MEMORY_THP ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) &&
 		m->kind == MEMORY_THP)
 		ret = -errno;
-	if (ret) {
-		message_print("--pool-memory %s: %s%s", memory_names[m->kind], strerror(-ret),
+	if (ret)
+		return message_fail(ret, "--pool-memory %s: %s%s", memory_names[m->kind],
+			strerror(-ret),
 			ret == -EINVAL ? "; this kernel has no transparent huge pages" : "");
-		return ret;
-	}
 	memset(m->base, 0, m->bytes);
 	/* If no huge page was free at the page fault, or the kernel's setting is "never". */
 	if (m->kind == MEMORY_THP)
@@ -98,11 +97,9 @@ int memory_verify(struct memory *m)
 	const struct smaps *s = &m->smaps;
 	int ret = smaps_self(m->base, m->bytes, &m->smaps);
 
-	if (ret) {
-		message_print("--pool-memory %s: cannot read /proc/self/smaps: %s",
+	if (ret)
+		return message_fail(ret, "--pool-memory %s: cannot read /proc/self/smaps: %s",
 			memory_names[m->kind], strerror(-ret));
-		return ret;
-	}
 	if (m->kind == MEMORY_4K && (s->anon_huge_kb || s->page_kb != 4 || s->rss_kb < kb))
 		message_print("--pool-memory 4k: %" PRIu64 " of %" PRIu64
 			      " KiB are in huge pages, and the smallest page has %" PRIu64

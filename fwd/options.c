@@ -143,8 +143,7 @@ static const struct option_def options[] = {
 
 static int operand(void *ctx, const char *text)
 {
-	message_print("unexpected argument '%s'; see 'ringtap-fwd --help'", text);
-	return -EINVAL;
+	return message_fail(-EINVAL, "unexpected argument '%s'; see 'ringtap-fwd --help'", text);
 }
 
 const struct command cmd_fwd = {

@@ -18,9 +18,8 @@
 
 static int fail(const struct link *l, const char *what, int error)
 {
-	message_print("%s: cannot %s: %s%s", l->name, what, strerror(error),
+	return message_fail(-error, "%s: cannot %s: %s%s", l->name, what, strerror(error),
 		error == EPERM || error == EACCES ? "; run as root or with CAP_NET_RAW" : "");
-	return -error;
 }
 
 static int make_packets(struct socket_link *s)
@@ -48,10 +47,8 @@ static int find_interface(struct link *l)
 	struct ifreq r = {0};
 
 	l->socket->ifindex = (int)if_nametoindex(l->name);
-	if (!l->socket->ifindex) {
-		message_print("%s: no such interface; see 'ip link'", l->name);
-		return -ENODEV;
-	}
+	if (!l->socket->ifindex)
+		return message_fail(-ENODEV, "%s: no such interface; see 'ip link'", l->name);
 	memcpy(r.ifr_name, l->name, IFNAMSIZ - 1); /* fits: the interface exists */
 	if (ioctl(l->socket->fd, SIOCGIFHWADDR, &r))
 		return fail(l, "read the MAC address", errno);
@@ -61,11 +58,9 @@ static int find_interface(struct link *l)
 	l->socket->frame_max = (uint32_t)r.ifr_mtu + ETH_HLEN;
 	if (ioctl(l->socket->fd, SIOCGIFFLAGS, &r))
 		return fail(l, "read the interface flags", errno);
-	if (!(r.ifr_flags & IFF_UP)) {
-		message_print(
-			"%s: the interface is down; run 'ip link set %s up'", l->name, l->name);
-		return -ENETDOWN;
-	}
+	if (!(r.ifr_flags & IFF_UP))
+		return message_fail(-ENETDOWN, "%s: the interface is down; run 'ip link set %s up'",
+			l->name, l->name);
 	return 0;
 }
 

@@ -97,12 +97,11 @@ static int mmap_open(struct link *l, const struct fwd_config *c)
 	if (ret)
 		return ret;
 	ret = make_rings(l, c);
-	if (ret) {
-		message_print("%s: cannot create the rings of the packet socket: %s; give fewer "
-			      "--descriptors",
+	if (ret)
+		return message_fail(ret,
+			"%s: cannot create the rings of the packet socket: %s; give fewer "
+			"--descriptors",
 			l->name, strerror(-ret));
-		return ret;
-	}
 	return socket_bind(l);
 }
 

@@ -29,12 +29,11 @@ static int report_no_port(const char *name)
 			n += (size_t)snprintf(
 				list + n, sizeof(list) - n, "%s%u %s", n ? ", " : "are ", id, text);
 	}
-	message_print("port %s: no such port; there %s%s%s%s", name, list,
+	return message_fail(-ENODEV, "port %s: no such port; there %s%s%s%s", name, list,
 		why ? " (DPDK reported: " : "", why ? why : "",
 		!why        ? ""
 		: geteuid() ? "; it may need root)"
 			    : "; --verbose prints all messages)");
-	return -ENODEV;
 }
 
 static void add_port(struct ports *p, uint16_t id)
@@ -81,20 +80,18 @@ static int make_ring(const char *spec)
 	struct rte_ring *ring;
 
 	if (!len || len >= sizeof(name) - 4 ||
-		(colon && (parse_number(colon + 1, 1 << 24, &slots) || slots < 2))) {
-		message_print(
+		(colon && (parse_number(colon + 1, 1 << 24, &slots) || slots < 2)))
+		return message_fail(-EINVAL,
 			"--ring %s: invalid value; give NAME or NAME:SLOTS with 2 to 16777216 slots",
 			spec);
-		return -EINVAL;
-	}
 	memcpy(name, spec, len);
 	/* Each side is used by one thread: check_sharing(). */
 	ring = rte_ring_create(name, (unsigned)slots, SOCKET_ID_ANY,
 		RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 	if (ring && rte_eth_from_rings(name, &ring, 1, &ring, 1, SOCKET_ID_ANY) >= 0)
 		return 0;
-	message_print("--ring %s: cannot create it: %s", spec, rte_strerror(rte_errno));
-	return -rte_errno;
+	return message_fail(
+		-rte_errno, "--ring %s: cannot create it: %s", spec, rte_strerror(rte_errno));
 }
 
 int ports_make_rings(const struct fwd_config *c)
@@ -136,21 +133,18 @@ static int check_driver(
 	rte_eth_dev_get_name_by_port(port, name);
 	vdev = vdev_of(c, name);
 	zero_copy = strstr(vdev, "zero-copy=yes");
-	if (c->memory == MEMORY_GPU && vdev[0] && copies(info->driver_name, vdev)) {
-		message_print(
+	if (c->memory == MEMORY_GPU && vdev[0] && copies(info->driver_name, vdev))
+		return message_fail(-ENOTSUP,
 			"--pool-memory gpu: the CPU cannot access the packets, which %s copies; "
 			"give a network card, net_null or net_ring",
 			name);
-		return -ENOTSUP;
-	}
 	if (strcmp(info->driver_name, "net_virtio_user") &&
 		strcmp(info->driver_name, "net_af_xdp") &&
 		(strcmp(info->driver_name, "net_memif") || !zero_copy))
 		return 0;
-	message_print(
+	return message_fail(-ENOTSUP,
 		"--pool-memory %s: %s can share only DPDK's own memory with its peer; remove --pool-memory%s",
 		memory_names[c->memory], name, zero_copy ? " or zero-copy" : "");
-	return -ENOTSUP;
 }
 
 static int start(uint16_t port, const struct fwd_config *c, struct rte_mempool *pool)
@@ -206,9 +200,9 @@ int ports_wait(const struct link *l, uint64_t ns)
 		if (signals_wait(10000000))
 			return -EINTR;
 	}
-	message_print("port %s: the link is down; bring up its peer or give a longer --link-wait",
+	return message_fail(-ENETDOWN,
+		"port %s: the link is down; bring up its peer or give a longer --link-wait",
 		l->name);
-	return -ENETDOWN;
 }
 
 void ports_stop(struct ports *p)

@@ -212,10 +212,8 @@ int forward_init(struct role *r)
 
 	if (c->latency) {
 		r->latency = calloc(1, sizeof(*r->latency));
-		if (!r->latency) {
-			message_print("--latency-sample: not enough memory");
-			return -ENOMEM;
-		}
+		if (!r->latency)
+			return message_fail(-ENOMEM, "--latency-sample: not enough memory");
 		r->latency->every = r->latency->until = c->latency;
 		r->latency->overhead = empty_measurement();
 	}

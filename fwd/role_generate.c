@@ -236,10 +236,8 @@ int generate_init(struct role *r, unsigned number)
 {
 	struct generator *g = calloc(1, sizeof(*g));
 
-	if (!g) {
-		message_print("role generate: not enough memory");
-		return -ENOMEM;
-	}
+	if (!g)
+		return message_fail(-ENOMEM, "role generate: not enough memory");
 	r->generator = g;
 	g->stream = (uint8_t)(r->config->stream + number);
 	g->first = !number;

@@ -112,10 +112,8 @@ int sink_init(struct role *r)
 {
 	r->sink = calloc(1, sizeof(*r->sink));
 	/* Most runs have only stream 0. */
-	if (!r->sink || !stream(r->sink, 0)) {
-		message_print("role sink: not enough memory");
-		return -ENOMEM;
-	}
+	if (!r->sink || !stream(r->sink, 0))
+		return message_fail(-ENOMEM, "role sink: not enough memory");
 	if (r->config->sink_rate) {
 		rate_start(&r->sink->clock, rt_tsc(), r->config->sink_rate, run.hz);
 		r->sink->made_up = (uint64_t)((double)r->config->sink_rate * MADE_UP_S);

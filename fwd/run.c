@@ -93,8 +93,7 @@ static int start_workers(struct app *a)
 	if (!error)
 		return 0;
 	join(a, started);
-	message_print("cannot start the threads: %s", strerror(-error));
-	return error;
+	return message_fail(error, "cannot start the threads: %s", strerror(-error));
 }
 
 /* Waits for the links of the generators' ports. */

@@ -44,11 +44,9 @@ static int begin(struct measure *m)
 	const char *missing;
 	int ret = ringtap_monitor_read(m->mon, &m->first);
 
-	if (ret) {
-		message_print("%s: %s: %s", m->options->command, m->app.name,
+	if (ret)
+		return message_fail(STATUS_FAILED, "%s: %s: %s", m->options->command, m->app.name,
 			ret == -EPIPE ? "the application has ended" : "its statistics are broken");
-		return STATUS_FAILED;
-	}
 	missing = one_app_missing(&m->app, m->first);
 	if (missing) {
 		ports = target_ports(m->app.dir);
@@ -120,11 +118,9 @@ static int loop(struct measure *m)
 		over = age >= duration || stopped;
 		m->end = stopped ? END_BY_SIGNAL : END_BY_LIMIT;
 		ret = step(m, &packets);
-		if (ret) {
-			message_print("%s: %s: its statistics are broken", m->options->command,
-				m->app.name);
-			return STATUS_FAILED;
-		}
+		if (ret)
+			return message_fail(STATUS_FAILED, "%s: %s: its statistics are broken",
+				m->options->command, m->app.name);
 		show(m, age, packets);
 		over |= packets >= wanted || m->end == END_BY_APPLICATION;
 	}

@@ -13,18 +13,14 @@ static int take(struct one_app *a, const char *command, int app, const char *por
 {
 	const char *name = ringtap_apps_name(a->apps, (size_t)app);
 
-	if (a->name && a->name != name) {
-		message_print("%s: %s and %s: give ports of one application only", command, a->name,
-			name);
-		return -EINVAL;
-	}
+	if (a->name && a->name != name)
+		return message_fail(-EINVAL, "%s: %s and %s: give ports of one application only",
+			command, a->name, name);
 	if (!a->name && attach_missing(command, a->apps, (size_t)app, a->attach))
 		return -ENOENT;
-	if (port && a->port_count == ONE_APP_PORTS) {
-		message_print(
-			"%s: %s: too many ports; give at most %d", command, word, ONE_APP_PORTS);
-		return -EINVAL;
-	}
+	if (port && a->port_count == ONE_APP_PORTS)
+		return message_fail(-EINVAL, "%s: %s: too many ports; give at most %d", command,
+			word, ONE_APP_PORTS);
 	a->name = name;
 	a->dir = ringtap_apps_dir(a->apps, (size_t)app);
 	a->secondary = ringtap_apps_secondary(a->apps, (size_t)app);
@@ -54,11 +50,9 @@ static int take_word(struct one_app *a, const char *command, const char *word)
 
 int one_app_words(struct one_app_words *w, const char *command, const char *word)
 {
-	if (!*word || w->count == ONE_APP_PORTS) {
-		message_print(
-			"%s: '%s': empty, or one too many; see 'ringtap list'", command, word);
-		return -EINVAL;
-	}
+	if (!*word || w->count == ONE_APP_PORTS)
+		return message_fail(-EINVAL, "%s: '%s': empty, or one too many; see 'ringtap list'",
+			command, word);
 	w->list[w->count++] = word;
 	return 0;
 }
@@ -70,17 +64,14 @@ int one_app_resolve(struct one_app *a, const char *command, const struct one_app
 
 	*a = (struct one_app){.attach = a->attach};
 	ret = ringtap_apps_find(&a->apps);
-	if (ret) {
-		message_print("%s: cannot find applications: %s", command, strerror(-ret));
-		return ret;
-	}
-	if (!ringtap_apps_count(a->apps)) {
-		message_print(
+	if (ret)
+		return message_fail(
+			ret, "%s: cannot find applications: %s", command, strerror(-ret));
+	if (!ringtap_apps_count(a->apps))
+		return message_fail(-ENOENT,
 			"%s: no running DPDK application found; start it with -d %s, and run ringtap "
 			"as its user or as root",
 			command, probe_path());
-		return -ENOENT;
-	}
 	for (unsigned i = 0; i < words->count && !ret; i++)
 		ret = take_word(a, command, words->list[i]);
 	if (words->count || ret)

@@ -12,17 +12,15 @@ static int add_user(struct watch *w, const char *name)
 	const struct passwd *user;
 	uint64_t number;
 
-	if (w->user_count == WATCH_USERS) {
-		message_print("%s: --users %s: more than %d users; give fewer, or all", w->command,
-			name, WATCH_USERS);
-		return -EINVAL;
-	}
+	if (w->user_count == WATCH_USERS)
+		return message_fail(-EINVAL,
+			"%s: --users %s: more than %d users; give fewer, or all", w->command, name,
+			WATCH_USERS);
 	user = parse_number(name, UINT32_MAX, &number) ? getpwnam(name) : NULL;
-	if (!user && parse_number(name, UINT32_MAX, &number)) {
-		message_print("%s: --users %s: no such user; give names or numbers, or all",
-			w->command, name);
-		return -EINVAL;
-	}
+	if (!user && parse_number(name, UINT32_MAX, &number))
+		return message_fail(-EINVAL,
+			"%s: --users %s: no such user; give names or numbers, or all", w->command,
+			name);
 	w->users[w->user_count++] = user ? user->pw_uid : (uint32_t)number;
 	return 0;
 }

@@ -102,11 +102,10 @@ int watch_name(void *watch, const char *name)
 
 	if (is_named(w, name))
 		return 0;
-	if (w->name_count == WATCH_NAMES) {
-		message_print("%s: %s: more than %d applications; name fewer, or none for all",
+	if (w->name_count == WATCH_NAMES)
+		return message_fail(-EINVAL,
+			"%s: %s: more than %d applications; name fewer, or none for all",
 			w->command, name, WATCH_NAMES);
-		return -EINVAL;
-	}
 	w->names[w->name_count++] = name;
 	return 0;
 }

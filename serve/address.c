@@ -85,17 +85,14 @@ static int find_address(const char *command, const char *listen, struct addrinfo
 	uint64_t number;
 	int ret;
 
-	if (split(listen, host, sizeof(host), &port)) {
-		message_print(
-			"%s: --listen %s: the address is too long; %s", command, listen, accepted);
-		return -EINVAL;
-	}
+	if (split(listen, host, sizeof(host), &port))
+		return message_fail(-EINVAL, "%s: --listen %s: the address is too long; %s",
+			command, listen, accepted);
 	/* getaddrinfo() takes the lower 16 bits of any number. */
-	if (parse_number(port, 65535, &number)) {
-		message_print("%s: --listen %s: '%s' is not a port number from 0 to 65535; %s",
-			command, listen, port, accepted);
-		return -EINVAL;
-	}
+	if (parse_number(port, 65535, &number))
+		return message_fail(-EINVAL,
+			"%s: --listen %s: '%s' is not a port number from 0 to 65535; %s", command,
+			listen, port, accepted);
 	ret = getaddrinfo(*host ? host : NULL, port, &hints, found);
 	if (ret)
 		message_print("%s: --listen %s: cannot resolve '%s': %s; %s", command, listen, host,

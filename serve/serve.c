@@ -11,16 +11,13 @@
 
 int serve_add_host(struct serve_options *o, const char *name)
 {
-	if (!*name) {
-		message_print("%s: --host '': no name; give one by which clients reach this host",
+	if (!*name)
+		return message_fail(-EINVAL,
+			"%s: --host '': no name; give one by which clients reach this host",
 			o->command);
-		return -EINVAL;
-	}
-	if (o->host_count == SERVE_HOSTS_MAX) {
-		message_print("%s: --host %s: more than %d names; give fewer", o->command, name,
-			SERVE_HOSTS_MAX);
-		return -EINVAL;
-	}
+	if (o->host_count == SERVE_HOSTS_MAX)
+		return message_fail(-EINVAL, "%s: --host %s: more than %d names; give fewer",
+			o->command, name, SERVE_HOSTS_MAX);
 	o->hosts[o->host_count++] = name;
 	return 0;
 }

@@ -92,10 +92,9 @@ int attach_target_find(struct attach_target *t, const char *command, const char 
 
 	*t = (struct attach_target){0};
 	ret = ringtap_apps_find(&t->apps);
-	if (ret) {
-		message_print("%s: looking for applications: %s", command, strerror(-ret));
-		return ret;
-	}
+	if (ret)
+		return message_fail(
+			ret, "%s: looking for applications: %s", command, strerror(-ret));
 	found = target_app(t->apps, word, strlen(word), &named.c);
 	ret = found < 0 || named.c.count ? find_unlisted(t, &named, word, found) : 0;
 	if (ret < 0) {

@@ -18,12 +18,11 @@ static int check_texts(const char *command, const struct iface_config *i)
 {
 	if ((i->ifname && strlen(i->ifname) > 65535) ||
 		(i->ifdescr && strlen(i->ifdescr) > 65535) ||
-		(i->filter && strlen(i->filter) > 65534)) {
-		message_print("%s: --ifname, --ifdescr or -f: longer than 65535 bytes; make it "
-			      "shorter",
+		(i->filter && strlen(i->filter) > 65534))
+		return message_fail(-EINVAL,
+			"%s: --ifname, --ifdescr or -f: longer than 65535 bytes; make it "
+			"shorter",
 			command);
-		return -EINVAL;
-	}
 	return 0;
 }
 
@@ -34,16 +33,16 @@ static int compile(const char *command, struct iface_config *i, enum filter_tags
 	if (!filter_compile(
 		    &i->compiled, i->filter, tags, RINGTAP_LINKTYPE_ETHERNET, err, sizeof(err)))
 		return 0;
-	message_print("%s: filter '%s': %s; see pcap-filter(7)", command, i->filter, err);
-	return -EINVAL;
+	return message_fail(
+		-EINVAL, "%s: filter '%s': %s; see pcap-filter(7)", command, i->filter, err);
 }
 
 int sample_check(const char *command, uint32_t n)
 {
 	if (!n || !(n & (n - 1)))
 		return 0;
-	message_print("%s: --sample %u: not a power of two; give 2, 4, 8 and so on", command, n);
-	return -EINVAL;
+	return message_fail(
+		-EINVAL, "%s: --sample %u: not a power of two; give 2, 4, 8 and so on", command, n);
 }
 
 int capture_config_check(struct capture_config *c)

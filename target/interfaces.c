@@ -70,10 +70,9 @@ int interfaces_list(void)
 	uint64_t foreign_ns = 0;
 	int ret = ringtap_apps_find(&apps);
 
-	if (ret) {
-		message_print("record: cannot find applications: %s", strerror(-ret));
-		return STATUS_FAILED;
-	}
+	if (ret)
+		return message_fail(
+			STATUS_FAILED, "record: cannot find applications: %s", strerror(-ret));
 	if (!ringtap_apps_count(apps))
 		message_print(
 			"record: no running DPDK application found; run ringtap as its user or as root");

@@ -47,12 +47,11 @@ static int put(struct target *t, const struct target *from, unsigned i, uint16_t
 	unsigned n = t->port_count;
 	char err[512] = "not enough memory";
 
-	if (n == CAPTURE_IFACES_MAX) {
-		message_print("%s: '%s' needs more than %d targets, one for each link type; leave "
-			      "out some",
+	if (n == CAPTURE_IFACES_MAX)
+		return message_fail(-E2BIG,
+			"%s: '%s' needs more than %d targets, one for each link type; leave "
+			"out some",
 			command, t->name, CAPTURE_IFACES_MAX);
-		return -E2BIG;
-	}
 	t->ports[n] = from->ports[i];
 	t->ifaces[n] = from->ifaces[i];
 	t->port_count++;
@@ -60,12 +59,11 @@ static int put(struct target *t, const struct target *from, unsigned i, uint16_t
 		return 0;
 	t->ports[n].linktype = linktype;
 	if (filter_compile(
-		    &t->filters[n], expression, FILTER_TAGS_AS_IS, linktype, err, sizeof(err))) {
-		message_print("%s: filter '%s', for ports of '%s' without Ethernet headers: %s; "
-			      "see pcap-filter(7)",
+		    &t->filters[n], expression, FILTER_TAGS_AS_IS, linktype, err, sizeof(err)))
+		return message_fail(-EINVAL,
+			"%s: filter '%s', for ports of '%s' without Ethernet headers: %s; "
+			"see pcap-filter(7)",
 			command, expression, t->name, err);
-		return -EINVAL;
-	}
 	t->ports[n].filter = t->filters[n].insns;
 	t->ports[n].filter_len = t->filters[n].len;
 	return 0;
@@ -102,12 +100,11 @@ static int check_pcap(
 		unsigned n = types_of(list, t->ports[i].port, types);
 
 		for (unsigned k = 0; k < n; k++) {
-			if (*one && *one != types[k]) {
-				message_print("%s: the ports have link types %u and %u, and a pcap "
-					      "file has one; leave out -P, or record them apart",
+			if (*one && *one != types[k])
+				return message_fail(-EINVAL,
+					"%s: the ports have link types %u and %u, and a pcap "
+					"file has one; leave out -P, or record them apart",
 					command, *one, types[k]);
-				return -EINVAL;
-			}
 			*one = types[k];
 		}
 	}

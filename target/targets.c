@@ -37,9 +37,9 @@ static int check_shadowed(
 
 		if (other && (!port || strcmp(port, other)))
 			continue;
-		message_print("%s: %s: a target before it covers the same port; leave one out",
-			command, spec ? spec : t->name);
-		return -EINVAL;
+		return message_fail(-EINVAL,
+			"%s: %s: a target before it covers the same port; leave one out", command,
+			spec ? spec : t->name);
 	}
 	return 0;
 }
@@ -49,11 +49,10 @@ static int add_want(
 {
 	if (check_shadowed(command, t, port, i->spec))
 		return -EINVAL;
-	if (port && strlen(port) >= RINGTAP_NAME_LEN) {
-		message_print("%s: %s: longer than any port's name; see 'ringtap list'", command,
+	if (port && strlen(port) >= RINGTAP_NAME_LEN)
+		return message_fail(-EINVAL,
+			"%s: %s: longer than any port's name; see 'ringtap list'", command,
 			i->spec);
-		return -EINVAL;
-	}
 	t->ifaces[t->port_count] = i;
 	t->ports[t->port_count++] = (struct ringtap_target){.port = port,
 		.queue = i->queue,
@@ -167,17 +166,14 @@ int targets_resolve(struct targets *t, const struct capture_config *cfg)
 
 	*t = (struct targets){0};
 	ret = ringtap_apps_find(&t->apps);
-	if (ret) {
-		message_print("%s: looking for applications: %s", cfg->command, strerror(-ret));
-		return ret;
-	}
-	if (!ringtap_apps_count(t->apps)) {
-		message_print(
+	if (ret)
+		return message_fail(
+			ret, "%s: looking for applications: %s", cfg->command, strerror(-ret));
+	if (!ringtap_apps_count(t->apps))
+		return message_fail(-ENOENT,
 			"%s: no running DPDK application found; start it with -d %s, and run ringtap "
 			"as its user or as root",
 			cfg->command, probe_path());
-		return -ENOENT;
-	}
 	for (unsigned i = 0; i < cfg->iface_count && !ret; i++)
 		ret = resolve_one(t, cfg, &cfg->ifaces[i]);
 	if (!ret)

@@ -69,18 +69,15 @@ static int run(const struct command *self, int argc, char **argv)
 		options_help(command ? command : self);
 		return output_end(self->name, 0);
 	}
-	if (!command) {
-		message_print("archive: %s%s; %s", word,
+	if (!command)
+		return message_fail(STATUS_USAGE, "archive: %s%s; %s", word,
 			!*word         ? "no command is given"
 			: *word == '-' ? ": no option stands before the command"
 				       : ": unknown command",
 			command_advice(below, word, "see 'ringtap archive --help'"));
-		return STATUS_USAGE;
-	}
-	if (set_paths()) {
-		message_print("archive: cannot set the environment: %s", strerror(errno));
-		return STATUS_FAILED;
-	}
+	if (set_paths())
+		return message_fail(
+			STATUS_FAILED, "archive: cannot set the environment: %s", strerror(errno));
 	argv[0] = path ? (char *)path : PROGRAM;
 	ret = run_program(path, argv);
 	argv[0] = program;

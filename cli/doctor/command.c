@@ -61,10 +61,9 @@ static int watch(struct doctor_run *c)
 {
 	int ret = stop_catch_first();
 
-	if (ret) {
-		message_print("doctor: cannot wait for signals: %s", strerror(-ret));
-		return STATUS_FAILED;
-	}
+	if (ret)
+		return message_fail(
+			STATUS_FAILED, "doctor: cannot wait for signals: %s", strerror(-ret));
 	switch (doctor_watch(&c->watch, c->duration_ns, !c->no_packets, take, c)) {
 	case DOCTOR_WHOLE: return STATUS_OK;
 	case DOCTOR_CUT:

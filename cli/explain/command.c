@@ -74,10 +74,8 @@ static int add_file(void *ctx, const char *text)
 	if (!stat(text, &st) && S_ISDIR(st.st_mode) &&
 		asprintf(&path, "%s/" INCIDENT_PACKETS, text) < 0)
 		added = NULL;
-	if (!added) {
-		message_print("explain: no memory");
-		return -ENOMEM;
-	}
+	if (!added)
+		return message_fail(-ENOMEM, "explain: no memory");
 	*added = path ? path : text;
 	return 0;
 }
@@ -107,8 +105,8 @@ static int join_file(struct join *j, struct records *b, const char *path, char d
 	if (!damage[0])
 		snprintf(damage, 256, "%.80s, %s", path,
 			ret == -EBADMSG ? records_error(b) : strerror(-ret));
-	message_print("explain: %s: %s", path, ret == -EBADMSG ? records_error(b) : strerror(-ret));
-	return STATUS_FAILED;
+	return message_fail(STATUS_FAILED, "explain: %s: %s", path,
+		ret == -EBADMSG ? records_error(b) : strerror(-ret));
 }
 
 static int join_files(
@@ -230,11 +228,10 @@ static bool check_outputs(const struct explain_options *c)
 	const char *const outputs[] = {c->annotate, c->html};
 
 	for (unsigned i = 0; i < c->file_count && c->annotate; i++) {
-		if (!strcmp(c->files[i], "-")) {
-			message_print("explain: --annotate: standard input cannot be read twice; "
-				      "give a file");
-			return false;
-		}
+		if (!strcmp(c->files[i], "-"))
+			return message_fail(false,
+				"explain: --annotate: standard input cannot be read twice; "
+				"give a file");
 	}
 	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++) {
 		if (out_file_check("explain", outputs[i], c->files, c->file_count))

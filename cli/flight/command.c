@@ -112,11 +112,10 @@ static int add_trigger(struct flight_config *c, const char *text)
 	struct trigger *t = &c->triggers[c->trigger_count];
 	static char names[FLIGHT_TRIGGERS_MAX][16];
 
-	if (c->trigger_count == FLIGHT_TRIGGERS_MAX) {
-		message_print("flight: --on '%s': more than %d conditions; give fewer", text,
+	if (c->trigger_count == FLIGHT_TRIGGERS_MAX)
+		return message_fail(-EINVAL,
+			"flight: --on '%s': more than %d conditions; give fewer", text,
 			FLIGHT_TRIGGERS_MAX);
-		return -EINVAL;
-	}
 	*t = c->defaults;
 	if (trigger_parse(t, text))
 		return -EINVAL;
@@ -135,13 +134,12 @@ static int check_limit(const struct flight_config *c)
 
 	if (c->buffer <= limit / 2)
 		return 0;
-	message_print(
+	return message_fail(-EINVAL,
 		"flight: --buffer: %s may not be more than half of the memory limit of the "
 		"recorder's cgroup, %s; raise that by MemoryMax=%lluM in a drop-in of its systemd "
 		"unit, by 'systemctl edit', or give a smaller --buffer",
 		format_bytes(size, (double)c->buffer), format_bytes(half, (double)limit),
 		(unsigned long long)(2 * c->buffer + SPARE) >> 20);
-	return -EINVAL;
 }
 
 static int check_keep(const struct flight_config *c)
@@ -149,10 +147,10 @@ static int check_keep(const struct flight_config *c)
 	for (unsigned i = 0; i < c->trigger_count && c->keep_ns; i++) {
 		if (c->triggers[i].before_ns + c->triggers[i].over_ns <= c->keep_ns)
 			continue;
-		message_print("flight: --on '%s': --before reaches back beyond --keep; give a "
-			      "longer one",
+		return message_fail(-EINVAL,
+			"flight: --on '%s': --before reaches back beyond --keep; give a "
+			"longer one",
 			c->triggers[i].text);
-		return -EINVAL;
 	}
 	return 0;
 }
@@ -167,12 +165,11 @@ static struct trigger *current(struct flight_config *c)
 static int set_name(struct flight_config *c, const char *text)
 {
 	if (!c->trigger_count || !*text || strlen(text) > 24 ||
-		text[strspn(text, INCIDENT_NAME_CHARS)]) {
-		message_print("flight: --name %s: give 1 to 24 letters, digits, - or _, behind an "
-			      "--on",
+		text[strspn(text, INCIDENT_NAME_CHARS)])
+		return message_fail(-EINVAL,
+			"flight: --name %s: give 1 to 24 letters, digits, - or _, behind an "
+			"--on",
 			text);
-		return -EINVAL;
-	}
 	current(c)->name = text;
 	return 0;
 }
@@ -198,10 +195,9 @@ static int operand(void *ctx, const char *text)
 {
 	struct flight_config *c = ctx;
 
-	if (c->word_count == CAPTURE_IFACES_MAX || !*text) {
-		message_print("flight: '%s': empty, or one too many; see 'ringtap list'", text);
-		return -EINVAL;
-	}
+	if (c->word_count == CAPTURE_IFACES_MAX || !*text)
+		return message_fail(
+			-EINVAL, "flight: '%s': empty, or one too many; see 'ringtap list'", text);
 	c->words[c->word_count++] = text;
 	return 0;
 }
@@ -220,11 +216,10 @@ static bool requests_ids(const struct flight_config *c)
 
 static int configure(struct capture_config *r, const struct flight_config *c)
 {
-	if (c->ids && !(c->directions & RINGTAP_RX)) {
-		message_print("flight: --ids: packets get their ids when they are received; leave "
-			      "out --direction tx");
-		return -EINVAL;
-	}
+	if (c->ids && !(c->directions & RINGTAP_RX))
+		return message_fail(-EINVAL,
+			"flight: --ids: packets get their ids when they are received; leave "
+			"out --direction tx");
 	capture_config_init(r, "flight");
 	r->attach = c->attach;
 	r->options.buffer_size = c->buffer;

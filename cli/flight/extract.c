@@ -189,10 +189,9 @@ static int copy_all(struct extraction *x, const struct extract *e)
 
 static int check_output(const struct extract *e)
 {
-	if (!strcmp(e->output, "-") && isatty(STDOUT_FILENO)) {
-		message_print("flight extract: standard output is a terminal; give a file by -w");
-		return -EINVAL;
-	}
+	if (!strcmp(e->output, "-") && isatty(STDOUT_FILENO))
+		return message_fail(-EINVAL,
+			"flight extract: standard output is a terminal; give a file by -w");
 	for (unsigned i = 0; i < e->count; i++) {
 		int fd = open_incident(e->folder, e->names[i]);
 		bool same = fd >= 0 && same_file(fd, e->output);
@@ -202,10 +201,10 @@ static int check_output(const struct extract *e)
 		close(fd);
 		if (!same)
 			continue;
-		message_print("flight extract: -w %s: that is the incident's own file; give "
-			      "another one",
+		return message_fail(-EINVAL,
+			"flight extract: -w %s: that is the incident's own file; give "
+			"another one",
 			e->output);
-		return -EINVAL;
 	}
 	return 0;
 }
@@ -218,11 +217,9 @@ static int run(struct extraction *x, const struct extract *e)
 
 	if (!ret && (ret = sink_start(x->sink)))
 		sink_abandon(x->sink);
-	if (ret) {
-		message_print(
-			"flight extract: cannot write '%s': %s", e->output, packet_file_error(ret));
-		return ret;
-	}
+	if (ret)
+		return message_fail(ret, "flight extract: cannot write '%s': %s", e->output,
+			packet_file_error(ret));
 	ret = copy_all(x, e);
 	packets = x->packets;
 	end = sink_close(x->sink, &bytes, &packets);

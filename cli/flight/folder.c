@@ -289,12 +289,11 @@ static int show(struct folder_options *c)
 	char *doctor;
 	size_t len;
 
-	if (!j) {
-		message_print("flight show: %s: no complete incident of that name in %s; 'ringtap "
-			      "flight list' shows what there is",
+	if (!j)
+		return message_fail(STATUS_FAILED,
+			"flight show: %s: no complete incident of that name in %s; 'ringtap "
+			"flight list' shows what there is",
 			c->name ? c->name : "no name", c->folder);
-		return STATUS_FAILED;
-	}
 	if (c->json) {
 		json_print(json_incref(j), stdout);
 	} else {
@@ -310,10 +309,9 @@ static int show(struct folder_options *c)
 
 static int prune(struct folder_options *c)
 {
-	if (!c->max_incidents && !c->max_disk) {
-		message_print("flight prune: no limit; give --max-incidents or --max-disk");
-		return STATUS_USAGE;
-	}
+	if (!c->max_incidents && !c->max_disk)
+		return message_fail(
+			STATUS_USAGE, "flight prune: no limit; give --max-incidents or --max-disk");
 	printf("%u incidents removed\n", folder_prune(c->folder, c->max_incidents, c->max_disk));
 	return output_end("flight prune", 0);
 }
@@ -354,8 +352,7 @@ static int extract(struct folder_options *c)
 	c->extract.folder = c->folder;
 	if (c->extract.count)
 		return extract_run(&c->extract);
-	message_print("flight extract: no incident; give its name or its path");
-	return STATUS_USAGE;
+	return message_fail(STATUS_USAGE, "flight extract: no incident; give its name or its path");
 }
 
 static int top(struct folder_options *c)
@@ -367,11 +364,9 @@ static int top_operand(void *ctx, const char *text)
 {
 	struct live *v = &((struct folder_options *)ctx)->live;
 
-	if (v->app) {
-		message_print(
+	if (v->app)
+		return message_fail(-EINVAL,
 			"flight top: %s: a second application; give one, or none for all", text);
-		return -EINVAL;
-	}
 	v->app = text;
 	return 0;
 }
@@ -380,11 +375,10 @@ static int extract_operand(void *ctx, const char *text)
 {
 	struct extract *e = &((struct folder_options *)ctx)->extract;
 
-	if (e->count == EXTRACT_MAX) {
-		message_print("flight extract: %s: more than %d incidents; give fewer", text,
+	if (e->count == EXTRACT_MAX)
+		return message_fail(-EINVAL,
+			"flight extract: %s: more than %d incidents; give fewer", text,
 			EXTRACT_MAX);
-		return -EINVAL;
-	}
 	e->names[e->count++] = text;
 	return 0;
 }

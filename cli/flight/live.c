@@ -340,10 +340,9 @@ int live_run(struct live *v)
 	if (check_app(v->app))
 		return STATUS_FAILED;
 	ret = stop_catch();
-	if (ret) {
-		message_print("flight top: cannot wait for signals: %s", strerror(-ret));
-		return STATUS_FAILED;
-	}
+	if (ret)
+		return message_fail(
+			STATUS_FAILED, "flight top: cannot wait for signals: %s", strerror(-ret));
 	stop_after(v->duration_ns);
 	setlocale(LC_CTYPE, "");
 	return term_live(v->once, v->json) == LIVE_SCREEN ? screen(v) : text(v);

@@ -41,12 +41,11 @@ static int set_filters(const struct trigger *t, struct ringtap_target *ports, un
 
 		if (ports[i].linktype &&
 			filter_compile(&compiled[i], t->expression, FILTER_TAGS_AS_IS,
-				ports[i].linktype, err, sizeof(err))) {
-			message_print("flight: --on '%s', for ports without Ethernet headers: %s; "
-				      "see pcap-filter(7)",
+				ports[i].linktype, err, sizeof(err)))
+			return message_fail(-EINVAL,
+				"flight: --on '%s', for ports without Ethernet headers: %s; "
+				"see pcap-filter(7)",
 				t->text, err);
-			return -EINVAL;
-		}
 		ports[i].filter = f->insns;
 		ports[i].filter_len = f->len;
 	}
@@ -76,10 +75,8 @@ static int attach(struct flight *f, struct packet_condition *l)
 
 	if (!ret)
 		ret = ringtap_packets_create(&l->walk);
-	if (ret) {
-		message_print("flight: starting: %s", strerror(-ret));
-		return ret;
-	}
+	if (ret)
+		return message_fail(ret, "flight: starting: %s", strerror(-ret));
 	for (unsigned i = 0; i < f->targets.count && !ret; i++)
 		ret = attach_target(l, &f->targets.list[i]);
 	return ret;
@@ -113,17 +110,15 @@ static int start(struct packet_condition *l)
 
 	if (ret == -ECONNRESET) /* the recording finds out that the application has ended */
 		return 0;
-	if (ret) {
-		message_print(
-			"flight: --on '%s': %s", l->trigger->text, ringtap_capture_error(l->cap));
-		return ret;
-	}
+	if (ret)
+		return message_fail(ret, "flight: --on '%s': %s", l->trigger->text,
+			ringtap_capture_error(l->cap));
 	if (ringtap_capture_stats(l->cap, &s) || !s.queues_refused)
 		return 0;
-	message_print("flight: --on '%s': too many recordings of the same ports; end one, or give "
-		      "fewer such conditions",
+	return message_fail(-EBUSY,
+		"flight: --on '%s': too many recordings of the same ports; end one, or give "
+		"fewer such conditions",
 		l->trigger->text);
-	return -EBUSY;
 }
 
 int packet_conditions_start(struct flight *f)

@@ -73,16 +73,12 @@ static int attach(struct flight *f)
 
 	if (ret)
 		return ret;
-	if (f->targets.named != 1) {
-		message_print(
+	if (f->targets.named != 1)
+		return message_fail(-EINVAL,
 			"flight: ports of %u applications; give one application", f->targets.named);
-		return -EINVAL;
-	}
 	ret = ringtap_capture_create(&f->cap, NULL);
-	if (ret) {
-		message_print("flight: starting: %s", strerror(-ret));
-		return ret;
-	}
+	if (ret)
+		return message_fail(ret, "flight: starting: %s", strerror(-ret));
 	/* First: where the memory is missing nothing else is touched. */
 	ret = targets_attach(&f->targets, f->capture, f->cap);
 	if (!ret)
@@ -145,14 +141,14 @@ static void take_commands(struct flight *f, request_fn begin)
 /* While there is no application: there are no packets of them. */
 static int refuse_early(void *ctx, const char *comment)
 {
-	message_print("flight: a request came before the recording; no incident of it");
-	return -EAGAIN;
+	return message_fail(
+		-EAGAIN, "flight: a request came before the recording; no incident of it");
 }
 
 static int refuse_late(void *ctx, const char *comment)
 {
-	message_print("flight: a request came after the recording; no incident of it");
-	return -EPIPE;
+	return message_fail(
+		-EPIPE, "flight: a request came after the recording; no incident of it");
 }
 
 /* An application that has hung and is killed had its last packets long before its end. */
@@ -240,11 +236,10 @@ static int record(struct flight *f)
 		status_answer(f);
 		wait_for_events(f, false);
 	}
-	if (rt_load_acquire(&f->keeper_ended) && f->keeper_error != -EPIPE) {
-		message_print("flight: reading the ring: %s; what came before is kept until now",
+	if (rt_load_acquire(&f->keeper_ended) && f->keeper_error != -EPIPE)
+		return message_fail(STATUS_FAILED,
+			"flight: reading the ring: %s; what came before is kept until now",
 			ringtap_capture_error(f->cap));
-		return STATUS_FAILED;
-	}
 	message_print("flight: application '%s' has ended", f->app.name);
 	take_end(f);
 	return STATUS_OK;
@@ -287,12 +282,10 @@ static int run_attached(struct flight *f)
 		keeper_stop(f);
 		return STATUS_FAILED;
 	}
-	if (ret) {
-		message_print("flight: keeping packets: %s", *ringtap_capture_error(f->cap)
-								     ? ringtap_capture_error(f->cap)
-								     : strerror(-ret));
-		return STATUS_FAILED;
-	}
+	if (ret)
+		return message_fail(STATUS_FAILED, "flight: keeping packets: %s",
+			*ringtap_capture_error(f->cap) ? ringtap_capture_error(f->cap)
+						       : strerror(-ret));
 	f->start_ns = now_ns(CLOCK_REALTIME);
 	ret = status_open(f);
 	if (ret)
@@ -358,10 +351,9 @@ int flight_run(struct flight *f)
 	/* Before the lock: processes that find it send this signal, which would end this one. */
 	if (!ret)
 		ret = catch_usr1(f);
-	if (ret) {
-		message_print("flight: cannot wait for signals: %s", strerror(-ret));
-		return STATUS_FAILED;
-	}
+	if (ret)
+		return message_fail(
+			STATUS_FAILED, "flight: cannot wait for signals: %s", strerror(-ret));
 	f->lock_fd = folder_lock(f->cfg->folder);
 	if (f->lock_fd < 0)
 		return STATUS_FAILED;

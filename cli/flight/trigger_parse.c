@@ -14,8 +14,7 @@
 
 static int refuse(const char *text, const char *why)
 {
-	message_print("flight: --on '%s': %s; see ringtap-flight(1)", text, why);
-	return -EINVAL;
+	return message_fail(-EINVAL, "flight: --on '%s': %s; see ringtap-flight(1)", text, why);
 }
 
 static int unknown(const char *text, const char *names, const char *word, size_t len)
@@ -23,9 +22,8 @@ static int unknown(const char *text, const char *names, const char *word, size_t
 	char list[512];
 
 	snprintf(list, sizeof(list), "choose from %s; see ringtap-flight(1)", names);
-	message_print("flight: --on '%s': unknown condition; %s", text,
+	return message_fail(-EINVAL, "flight: --on '%s': unknown condition; %s", text,
 		choice_advice(names, word, len, list));
-	return -EINVAL;
 }
 
 static bool is_counter(enum trigger_kind k)
@@ -121,9 +119,8 @@ static int unknown_verdict(const char *condition, const char *word)
 	nearest_begin(&n, word, strlen(word));
 	for (int i = 0; i < VERDICT_COUNT; i++)
 		nearest_offer(&n, verdict_names[i], strlen(verdict_names[i]));
-	message_print("flight: --on '%s': there is no such verdict; %s", condition,
+	return message_fail(-EINVAL, "flight: --on '%s': there is no such verdict; %s", condition,
 		nearest_advice(&n, "see ringtap-flight(1)"));
-	return -EINVAL;
 }
 
 static int parse_verdict(struct trigger *t, const char *text)
@@ -151,11 +148,10 @@ static int parse_packet(struct trigger *t, const char *text)
 	if (!*text)
 		return refuse(t->text, "give a filter, as in 'packet: icmp'");
 	t->expression = text;
-	if (filter_compile(&t->filter, text, FILTER_TAGS_ANY, RINGTAP_LINKTYPE_ETHERNET, err,
-		    sizeof(err))) {
-		message_print("flight: --on '%s': %s; see pcap-filter(7)", t->text, err);
-		return -EINVAL;
-	}
+	if (filter_compile(
+		    &t->filter, text, FILTER_TAGS_ANY, RINGTAP_LINKTYPE_ETHERNET, err, sizeof(err)))
+		return message_fail(
+			-EINVAL, "flight: --on '%s': %s; see pcap-filter(7)", t->text, err);
 	return 0;
 }
 

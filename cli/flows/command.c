@@ -107,20 +107,15 @@ static int begin(struct flows_command *c)
 
 	if (sample_check("flows", c->request.sample))
 		return STATUS_USAGE;
-	if (c->order == LEDGER_BY_LATENCY && !c->request.ids) {
-		message_print("flows: --by latency: latencies need ids; add --ids");
-		return STATUS_USAGE;
-	}
+	if (c->order == LEDGER_BY_LATENCY && !c->request.ids)
+		return message_fail(
+			STATUS_USAGE, "flows: --by latency: latencies need ids; add --ids");
 	if (filter_compile(&c->request.filter, c->request.expression, FILTER_TAGS_ANY,
-		    RINGTAP_LINKTYPE_ETHERNET, err, sizeof(err))) {
-		message_print("flows: -f %s: %s", c->request.expression, err);
-		return STATUS_USAGE;
-	}
+		    RINGTAP_LINKTYPE_ETHERNET, err, sizeof(err)))
+		return message_fail(STATUS_USAGE, "flows: -f %s: %s", c->request.expression, err);
 	c->view.s.snaplen = c->by == LEDGER_VNI || c->by == LEDGER_INNER ? SNAPLEN_TUNNEL : SNAPLEN;
-	if (ledger_init(&c->ledger, c->by, c->most, c->request.ids)) {
-		message_print("flows: not enough memory");
-		return STATUS_FAILED;
-	}
+	if (ledger_init(&c->ledger, c->by, c->most, c->request.ids))
+		return message_fail(STATUS_FAILED, "flows: not enough memory");
 	return STATUS_OK;
 }
 

@@ -29,10 +29,8 @@ static int run(const struct command *self, int argc, char **argv)
 	struct held *h = held_new("held");
 	int ret;
 
-	if (!h) {
-		message_print("held: not enough memory");
-		return STATUS_FAILED;
-	}
+	if (!h)
+		return message_fail(STATUS_FAILED, "held: not enough memory");
 	h->view.reading = reading;
 	h->view.text = held_text;
 	h->view.document = held_json;

@@ -17,17 +17,16 @@ static int check_type(const struct host_config *h, unsigned i)
 {
 	const struct netdev *d = &h->devs[i];
 
-	if (!d->linktype) {
-		message_print("host: %s: packets of its type (ARPHRD %u, see 'ip link') are not "
-			      "supported; use tcpdump or dumpcap",
+	if (!d->linktype)
+		return message_fail(-ENOTSUP,
+			"host: %s: packets of its type (ARPHRD %u, see 'ip link') are not "
+			"supported; use tcpdump or dumpcap",
 			h->ifaces[i], d->arphrd);
-		return -ENOTSUP;
-	}
 	if (h->driver != HOST_AF_XDP || d->linktype == NETDEV_ETHERNET)
 		return 0;
-	message_print("host: %s: AF_XDP receives from Ethernet interfaces only; leave out --driver",
+	return message_fail(-EINVAL,
+		"host: %s: AF_XDP receives from Ethernet interfaces only; leave out --driver",
 		h->ifaces[i]);
-	return -EINVAL;
 }
 
 static int check_interface(struct host_config *h, unsigned i)
@@ -64,23 +63,20 @@ static int check_name(struct host_config *h)
 	for (unsigned i = 0; i < h->iface_count && !h->name && at < sizeof(h->own_name); i++)
 		at += (size_t)snprintf(
 			h->own_name + at, sizeof(h->own_name) - at, "-%s", h->ifaces[i]);
-	if (at >= sizeof(h->own_name)) {
-		message_print(
+	if (at >= sizeof(h->own_name))
+		return message_fail(-EINVAL,
 			"host: %s...: too long a name; give one of at most %zu characters by --name",
 			h->own_name, sizeof(h->own_name) - 1);
-		return -EINVAL;
-	}
 	for (const char *p = h->own_name; *p; p++) {
 		if (isalnum((unsigned char)*p) || (strchr("-_.", *p) && p > h->own_name))
 			continue;
-		message_print("host: --name '%s': give letters, digits, and -, _ or . after them",
+		return message_fail(-EINVAL,
+			"host: --name '%s': give letters, digits, and -, _ or . after them",
 			h->own_name);
-		return -EINVAL;
 	}
 	if (*h->own_name)
 		return 0;
-	message_print("host: --name: empty; leave it out or give one");
-	return -EINVAL;
+	return message_fail(-EINVAL, "host: --name: empty; leave it out or give one");
 }
 
 static int check_unused(const struct host_config *h)
@@ -96,9 +92,9 @@ static int check_unused(const struct host_config *h)
 	ringtap_apps_free(apps);
 	if (!used)
 		return 0;
-	message_print("host: an application called %s runs already; end it, or give another --name",
+	return message_fail(-EEXIST,
+		"host: an application called %s runs already; end it, or give another --name",
 		h->own_name);
-	return -EEXIST;
 }
 
 static int add_cpus(struct host_config *h, unsigned first, unsigned last)
@@ -193,18 +189,16 @@ static int check_huge_pages(const struct host_config *h)
 {
 	if (!h->huge_pages)
 		return 0;
-	if (!huge_mounted()) {
-		message_print(
+	if (!huge_mounted())
+		return message_fail(-ENOENT,
 			"host: --huge-pages: no hugetlbfs is mounted; 'mount -t hugetlbfs none "
 			"/dev/hugepages', or leave it out");
-		return -ENOENT;
-	}
 	if (huge_bytes() >= host_memory(h))
 		return 0;
-	message_print("host: --huge-pages: %" PRIu64 " MiB needed, %" PRIu64 " MiB free; raise "
-		      "vm.nr_hugepages, or leave it out",
+	return message_fail(-ENOMEM,
+		"host: --huge-pages: %" PRIu64 " MiB needed, %" PRIu64 " MiB free; raise "
+		"vm.nr_hugepages, or leave it out",
 		host_memory(h) >> 20, huge_bytes() >> 20);
-	return -ENOMEM;
 }
 
 int host_check(struct host_config *h)

@@ -53,16 +53,12 @@ static int add_interface(void *ctx, const char *name)
 {
 	struct host_config *h = ctx;
 
-	if (h->iface_count == HOST_IFACES_MAX) {
-		message_print(
-			"host: %s: too many interfaces; give at most %d", name, HOST_IFACES_MAX);
-		return -EINVAL;
-	}
+	if (h->iface_count == HOST_IFACES_MAX)
+		return message_fail(-EINVAL, "host: %s: too many interfaces; give at most %d", name,
+			HOST_IFACES_MAX);
 	for (unsigned i = 0; i < h->iface_count; i++) {
-		if (!strcmp(h->ifaces[i], name)) {
-			message_print("host: %s: given twice; leave one out", name);
-			return -EINVAL;
-		}
+		if (!strcmp(h->ifaces[i], name))
+			return message_fail(-EINVAL, "host: %s: given twice; leave one out", name);
 	}
 	h->ifaces[h->iface_count++] = name;
 	return 0;
@@ -76,10 +72,9 @@ static int run(const struct command *self, int argc, char **argv)
 
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
-	if (!h.iface_count) {
-		message_print("host: no interface given; see 'ringtap host --help'");
-		return STATUS_USAGE;
-	}
+	if (!h.iface_count)
+		return message_fail(
+			STATUS_USAGE, "host: no interface given; see 'ringtap host --help'");
 	ret = host_check(&h);
 	if (ret)
 		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;

@@ -108,10 +108,8 @@ int recorder_run(struct recorder *r)
 	ret = ringtap_capture_create(&r->cap, NULL);
 	if (!ret)
 		ret = ringtap_packets_create(&r->walk);
-	if (ret) {
-		message_print("record: starting: %s", strerror(-ret));
-		return STATUS_FAILED;
-	}
+	if (ret)
+		return message_fail(STATUS_FAILED, "record: starting: %s", strerror(-ret));
 	signals_catch(r->cap);
 	if (r->cfg->statistics) {
 		reject_unfiltered(&r->targets);

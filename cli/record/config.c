@@ -152,15 +152,12 @@ static int add_target(struct record_config *c, const char *spec, bool port_alone
 {
 	struct iface_config *i = &c->capture.ifaces[c->capture.iface_count];
 
-	if (c->capture.iface_count == CAPTURE_IFACES_MAX) {
-		message_print("record: %s: too many interfaces; give at most %d", spec,
-			CAPTURE_IFACES_MAX);
-		return -EINVAL;
-	}
-	if (!*spec) {
-		message_print("record: '': no target; give APP[:PORT], see 'ringtap record -D'");
-		return -EINVAL;
-	}
+	if (c->capture.iface_count == CAPTURE_IFACES_MAX)
+		return message_fail(-EINVAL, "record: %s: too many interfaces; give at most %d",
+			spec, CAPTURE_IFACES_MAX);
+	if (!*spec)
+		return message_fail(
+			-EINVAL, "record: '': no target; give APP[:PORT], see 'ringtap record -D'");
 	*i = c->capture.defaults;
 	i->spec = spec;
 	i->port_alone = port_alone;
@@ -220,28 +217,23 @@ static int set_limit(struct limits *l, const char *option, const char *keys, con
 
 	if (key < 0) {
 		snprintf(list, sizeof(list), "choose from %s, as in duration:10", keys);
-		message_print("record: %s %s: unknown condition; %s", option, text,
+		return message_fail(-EINVAL, "record: %s %s: unknown condition; %s", option, text,
 			choice_advice(keys, text, len, list));
-		return -EINVAL;
 	}
-	if (!text[len]) {
-		message_print("record: %s %s: lacks its number; give one, as in duration:10 or "
-			      "files:5",
+	if (!text[len])
+		return message_fail(-EINVAL,
+			"record: %s %s: lacks its number; give one, as in duration:10 or "
+			"files:5",
 			option, text);
-		return -EINVAL;
-	}
 	ret = parse_limit(key, value, &n, most);
-	if (ret == -ERANGE) {
-		message_print("record: %s %s: too large; give at most %s", option, text, most);
-		return -EINVAL;
-	}
-	if (ret || !n) {
-		message_print(
+	if (ret == -ERANGE)
+		return message_fail(
+			-EINVAL, "record: %s %s: too large; give at most %s", option, text, most);
+	if (ret || !n)
+		return message_fail(-EINVAL,
 			"record: %s %s: not a number above zero; give one, as in duration:10s or "
 			"filesize:100MB",
 			option, text);
-		return -EINVAL;
-	}
 	switch (key) {
 	case KEY_DURATION: l->duration_ns = n; break;
 	case KEY_FILESIZE: l->bytes = n; break;
@@ -258,11 +250,10 @@ static int add_comment(struct record_config *c, const char *text)
 
 	while (n < COMMENTS_MAX && c->comments[n])
 		n++;
-	if (n == COMMENTS_MAX) {
-		message_print("record: --capture-comment: too many comments; give at most %d",
+	if (n == COMMENTS_MAX)
+		return message_fail(-EINVAL,
+			"record: --capture-comment: too many comments; give at most %d",
 			COMMENTS_MAX);
-		return -EINVAL;
-	}
 	c->comments[n] = text;
 	return 0;
 }
@@ -279,13 +270,11 @@ static int set_names(struct record_config *c, const char *text)
 	}
 	if (strncmp(text, time_num, strlen(time_num)))
 		return 1;
-	if (parse_number(text + strlen(time_num), UINT32_MAX, &n) || !n) {
-		message_print(
+	if (parse_number(text + strlen(time_num), UINT32_MAX, &n) || !n)
+		return message_fail(-EINVAL,
 			"record: -b %s: not a number above zero; give 1 (number, then time) or 2 "
 			"(time, then number)",
 			text);
-		return -EINVAL;
-	}
 	c->time_first = n > 1;
 	return 0;
 }
@@ -403,36 +392,32 @@ static int check_threads(const struct record_config *c)
 {
 	if (c->output.threads == 1 || c->output.compress != COMPRESS_NONE)
 		return 0;
-	message_print("record: --threads: only compressing is done by several threads; add "
-		      "--compress or leave it out");
-	return -EINVAL;
+	return message_fail(-EINVAL,
+		"record: --threads: only compressing is done by several threads; add "
+		"--compress or leave it out");
 }
 
 static int check_ids(const struct record_config *c)
 {
-	if (c->fates && c->capture.options.sample > 1) {
-		message_print("record: --fates: covers all packets; leave out --sample");
-		return -EINVAL;
-	}
+	if (c->fates && c->capture.options.sample > 1)
+		return message_fail(
+			-EINVAL, "record: --fates: covers all packets; leave out --sample");
 	if (!c->capture.options.ids)
 		return 0;
-	if (c->output.pcap) {
-		message_print("record: --ids: pcap files have no ids; leave out -P");
-		return -EINVAL;
-	}
+	if (c->output.pcap)
+		return message_fail(-EINVAL, "record: --ids: pcap files have no ids; leave out -P");
 	/* A packet stands before its fate: both need one clock. */
-	if (c->fates && c->capture.options.timestamp == RINGTAP_NIC) {
-		message_print("record: --fates: noticed by the clock of the CPU; leave out "
-			      "--timestamp nic");
-		return -EINVAL;
-	}
+	if (c->fates && c->capture.options.timestamp == RINGTAP_NIC)
+		return message_fail(-EINVAL,
+			"record: --fates: noticed by the clock of the CPU; leave out "
+			"--timestamp nic");
 	for (unsigned i = 0; i < c->capture.iface_count; i++) {
 		if (c->capture.ifaces[i].directions & RINGTAP_RX)
 			return 0;
 	}
-	message_print("record: --ids: packets get their ids when they are received; record a port "
-		      "that receives, or leave out --direction tx");
-	return -EINVAL;
+	return message_fail(-EINVAL,
+		"record: --ids: packets get their ids when they are received; record a port "
+		"that receives, or leave out --direction tx");
 }
 
 int config_check(struct record_config *c)

@@ -84,11 +84,10 @@ static int attach(struct recorder *r, const struct target *t)
 		.fate_ids = true};
 	unsigned count = make_targets(t, targets);
 
-	if (count > CAPTURE_IFACES_MAX) {
-		message_print("%s: --fates: it needs a port more than the %d of -i; leave out one",
+	if (count > CAPTURE_IFACES_MAX)
+		return message_fail(-E2BIG,
+			"%s: --fates: it needs a port more than the %d of -i; leave out one",
 			r->cfg->capture.command, CAPTURE_IFACES_MAX);
-		return -E2BIG;
-	}
 	return ringtap_capture_attach(r->fates->cap, t->dir, targets, count, &o);
 }
 

@@ -169,18 +169,15 @@ int file_open_first(struct recorder *r)
 	r->files.keep = r->cfg->rotate.files;
 	if (!r->path)
 		return ret;
-	if (!strcmp(r->path, "-") && isatty(STDOUT_FILENO)) {
-		message_print(
+	if (!strcmp(r->path, "-") && isatty(STDOUT_FILENO))
+		return message_fail(-EINVAL,
 			"%s: -w -: standard output is a terminal; send it to a file or a program",
 			r->cfg->capture.command);
-		return -EINVAL;
-	}
-	if (r->cfg->split && !stat(r->path, &st) && !S_ISREG(st.st_mode)) {
-		message_print("%s: --split: '%s' is not a regular file; give -w FILE, whose name "
-			      "those of the files begin with",
+	if (r->cfg->split && !stat(r->path, &st) && !S_ISREG(st.st_mode))
+		return message_fail(-EINVAL,
+			"%s: --split: '%s' is not a regular file; give -w FILE, whose name "
+			"those of the files begin with",
 			r->cfg->capture.command, r->path);
-		return -EINVAL;
-	}
 	/* One for each interface: as soon as it is known. */
 	if (r->cfg->split == SPLIT_INTERFACE)
 		return 0;

@@ -65,9 +65,8 @@ int statistics_run(struct recorder *r)
 		ringtap_capture_release(r->cap);
 	}
 	print(r);
-	if (n < 0 && n != -EPIPE) {
-		message_print("record: reading the ring: %s", ringtap_capture_error(r->cap));
-		return STATUS_FAILED;
-	}
+	if (n < 0 && n != -EPIPE)
+		return message_fail(STATUS_FAILED, "record: reading the ring: %s",
+			ringtap_capture_error(r->cap));
 	return STATUS_OK;
 }

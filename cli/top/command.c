@@ -82,9 +82,8 @@ static int check(const struct top_config *cfg)
 			nearest_offer(&n, title, strlen(title));
 		}
 		snprintf(list, sizeof(list), "choose from %s", titles);
-		message_print("top: --by %s: the view %s has no such column; %s", cfg->sort,
-			v->name, nearest_advice(&n, list));
-		return -EINVAL;
+		return message_fail(-EINVAL, "top: --by %s: the view %s has no such column; %s",
+			cfg->sort, v->name, nearest_advice(&n, list));
 	}
 	return 0;
 }

@@ -78,11 +78,9 @@ int top_lines(struct watch *w, const struct top_config *cfg)
 	if (cfg->once)
 		watch_explain(w);
 	watch_mark(w);
-	if (!cfg->once && watch_start(w)) {
-		message_print(
+	if (!cfg->once && watch_start(w))
+		return message_fail(STATUS_FAILED,
 			"top: cannot start a thread that finds applications: %s", strerror(errno));
-		return STATUS_FAILED;
-	}
 	until = now_ns(CLOCK_MONOTONIC);
 	end = until + (cfg->duration_ns ? cfg->duration_ns : TIME_MAX);
 	for (uint64_t n = 0; !status && (!count || n < count) && until < end; n++) {

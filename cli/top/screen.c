@@ -375,17 +375,13 @@ int top_screen(struct watch *w, const struct top_config *cfg)
 	watch_step(w);
 	watch_mark(w);
 	ret = watch_start(w);
-	if (ret) {
-		message_print(
+	if (ret)
+		return message_fail(STATUS_FAILED,
 			"top: cannot start a thread that finds applications: %s", strerror(-ret));
-		return STATUS_FAILED;
-	}
 	s.utf8 = term_utf8();
-	if (!term_begin(&s.alarm)) {
-		message_print(
+	if (!term_begin(&s.alarm))
+		return message_fail(STATUS_FAILED,
 			"top: the terminal is of an unknown kind; set TERM, or use --once or --json");
-		return STATUS_FAILED;
-	}
 	stop_after(cfg->duration_ns);
 	loop(&s);
 	endwin();

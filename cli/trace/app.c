@@ -78,17 +78,14 @@ int trace_meet(struct trace *t)
 	}
 	t->pid = (pid_t)t->info.host_pid;
 	ringtap_conn_close(conn);
-	if (ret || t->pid <= 0) {
-		message_print(
+	if (ret || t->pid <= 0)
+		return message_fail(STATUS_FAILED,
 			"trace: %s: its process is not visible here, in this PID namespace; run "
 			"ringtap on the host, or share the PID namespace",
 			t->app.name);
-		return STATUS_FAILED;
-	}
 	if (!stop_catch())
 		return STATUS_OK;
-	message_print("trace: %s", strerror(errno));
-	return STATUS_FAILED;
+	return message_fail(STATUS_FAILED, "trace: %s", strerror(errno));
 }
 
 int trace_attach(struct trace *t, unsigned collectors)
@@ -107,8 +104,8 @@ int trace_attach(struct trace *t, unsigned collectors)
 	/* The monitor belongs to one process from here on: check that it is the tracer's. */
 	if (!ringtap_monitor_app(t->mon, &now) && (pid_t)now.host_pid == t->pid)
 		return STATUS_OK;
-	message_print("trace: %s: it ended or was restarted meanwhile; try again", t->app.name);
-	return STATUS_FAILED;
+	return message_fail(STATUS_FAILED,
+		"trace: %s: it ended or was restarted meanwhile; try again", t->app.name);
 }
 
 bool trace_in_first_pid_namespace(void)
@@ -191,10 +188,9 @@ int trace_detach(struct trace *t)
 	t->end_ns = now_ns(CLOCK_MONOTONIC);
 	if (ret == -EPIPE)
 		t->end = TRACE_BY_APPLICATION;
-	else if (ret) {
-		message_print("trace: %s: its statistics are corrupt", t->app.name);
-		return STATUS_FAILED;
-	}
+	else if (ret)
+		return message_fail(
+			STATUS_FAILED, "trace: %s: its statistics are corrupt", t->app.name);
 	/* DPDK's trace is in the application's memory: it is lost. */
 	if (t->end == TRACE_BY_APPLICATION && !t->cfg->quiet && t->cfg->what != TRACE_DPDK)
 		message_print(

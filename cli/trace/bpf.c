@@ -88,10 +88,9 @@ static int add_file(FILE *to, const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s.bt", trace_dir(), name);
 	f = fopen(path, "r");
-	if (!f) {
-		message_print("trace: %s: %s; install ringtap", path, strerror(errno));
-		return -ENOENT;
-	}
+	if (!f)
+		return message_fail(
+			-ENOENT, "trace: %s: %s; install ringtap", path, strerror(errno));
 	while ((n = fread(data, 1, sizeof(data), f)) > 0)
 		fwrite(data, 1, n, to);
 	fclose(f);
@@ -342,11 +341,10 @@ int trace_bpf(struct trace *t, unsigned collectors, json_t **maps)
 	char *text;
 	int ret;
 
-	if (t->cfg->what == TRACE_GAPS && !trace_in_first_pid_namespace()) {
-		message_print("trace: gaps: the kernel's thread numbers are not those of this PID "
-			      "namespace; run ringtap outside of containers");
-		return STATUS_FAILED;
-	}
+	if (t->cfg->what == TRACE_GAPS && !trace_in_first_pid_namespace())
+		return message_fail(STATUS_FAILED,
+			"trace: gaps: the kernel's thread numbers are not those of this PID "
+			"namespace; run ringtap outside of containers");
 	text = program_text(t->cfg);
 	deleted_probe_find(&deleted, t->pid);
 	if (text && *deleted.path)

@@ -98,8 +98,8 @@ static int operand(void *ctx, const char *text)
 		c->words[c->word_count++] = text;
 		return 0;
 	}
-	message_print("trace: %s: one application at a time; see 'ringtap trace --help'", text);
-	return -EINVAL;
+	return message_fail(
+		-EINVAL, "trace: %s: one application at a time; see 'ringtap trace --help'", text);
 }
 
 static int find_what(struct trace_options *c)
@@ -152,8 +152,7 @@ static int check_uses(const struct trace_options *c)
 		if (!with || !(c->given & 1u << o->id) ||
 			choice_index(with, word, strlen(word)) >= 0)
 			continue;
-		message_print("trace: --%s: only with %s", o->name, with);
-		return -EINVAL;
+		return message_fail(-EINVAL, "trace: --%s: only with %s", o->name, with);
 	}
 	return 0;
 }
@@ -164,15 +163,12 @@ static int check(struct trace_options *c)
 
 	if (find_what(c) || check_uses(c))
 		return -EINVAL;
-	if (cfg->off_cpu && c->given & 1u << OPT_LONG) {
-		message_print("trace: --long: cannot be combined with --off-cpu, which covers all "
-			      "preemptions");
-		return -EINVAL;
-	}
-	if ((cfg->what == TRACE_LTTNG || cfg->what == TRACE_DPDK) && !cfg->output) {
-		message_print("trace: -w DIR is missing: a folder for the trace");
-		return -EINVAL;
-	}
+	if (cfg->off_cpu && c->given & 1u << OPT_LONG)
+		return message_fail(-EINVAL,
+			"trace: --long: cannot be combined with --off-cpu, which covers all "
+			"preemptions");
+	if ((cfg->what == TRACE_LTTNG || cfg->what == TRACE_DPDK) && !cfg->output)
+		return message_fail(-EINVAL, "trace: -w DIR is missing: a folder for the trace");
 	if (!cfg->duration_ns && cfg->what >= TRACE_BURST && cfg->what <= TRACE_GAPS)
 		cfg->duration_ns = DEFAULT_NS;
 	return 0;
@@ -217,8 +213,8 @@ static bool have_program(const char *program, const char *package)
 {
 	if (child_found(program))
 		return true;
-	message_print("trace: %s is not installed; on Debian: apt install %s", program, package);
-	return false;
+	return message_fail(
+		false, "trace: %s is not installed; on Debian: apt install %s", program, package);
 }
 
 /* Before anything is touched. */
@@ -228,10 +224,8 @@ static int check_tools(const struct trace_config *cfg)
 		return STATUS_OK;
 	if (cfg->what == TRACE_LTTNG)
 		return have_program("lttng", "lttng-tools") ? STATUS_OK : STATUS_FAILED;
-	if (geteuid()) {
-		message_print("trace: bpftrace needs root; run it by sudo");
-		return STATUS_FAILED;
-	}
+	if (geteuid())
+		return message_fail(STATUS_FAILED, "trace: bpftrace needs root; run it by sudo");
 	return have_program("bpftrace", "bpftrace") ? STATUS_OK : STATUS_FAILED;
 }
 

@@ -303,10 +303,9 @@ static int record(struct trace *t, const char *to, const json_t *before, const j
 		ret = save(t, to, before);
 	if (ret != STATUS_OK || !blind)
 		return ret;
-	message_print(
+	return message_fail(STATUS_FAILED,
 		"trace: %s: another process switched DPDK's tracing off: the trace is incomplete",
 		t->app.name);
-	return STATUS_FAILED;
 }
 
 /* Points that are on already, as by --trace, are kept as they are: telemetry switches all or none.

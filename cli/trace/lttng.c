@@ -116,8 +116,7 @@ static int start_daemon(struct lttng *l)
 		why = "interrupted before it answered";
 	else if (l->daemon.text[1].len)
 		why = l->daemon.text[1].data;
-	message_print("trace: lttng-sessiond: %.*s", (int)strcspn(why, "\n"), why);
-	return -ECHILD;
+	return message_fail(-ECHILD, "trace: lttng-sessiond: %.*s", (int)strcspn(why, "\n"), why);
 }
 
 /* The user's current session, which the lttng command keeps in a file; "": none. */
@@ -299,22 +298,18 @@ static int record(struct lttng *l, unsigned collectors)
 	ret = trace_attach(t, collectors);
 	if (ret != STATUS_OK)
 		return ret;
-	if (!trace_bursts_are(t, true) && !stop_wait(0)) {
-		message_print(
+	if (!trace_bursts_are(t, true) && !stop_wait(0))
+		return message_fail(STATUS_FAILED,
 			"trace: %s: it is not connected to LTTng; run ringtap as its user, or add "
 			"that user to the group tracing",
 			t->app.name);
-		return STATUS_FAILED;
-	}
 	trace_started(t);
 	t->end = trace_wait(t, l->daemon.pid ? &l->daemon : NULL,
 		duration ? t->start_ns + duration : UINT64_MAX);
 	ret = trace_detach(t);
-	if (ret == STATUS_OK && t->end == TRACE_BY_ITSELF) {
-		message_print(
+	if (ret == STATUS_OK && t->end == TRACE_BY_ITSELF)
+		return message_fail(STATUS_FAILED,
 			"trace: lttng-sessiond ended: the trace in %s is incomplete", l->folder);
-		return STATUS_FAILED;
-	}
 	if (ret == STATUS_OK && LTTNG("stop", l->session))
 		ret = STATUS_FAILED;
 	return ret;
@@ -335,9 +330,9 @@ static int run(struct lttng *l, unsigned collectors)
 		return ret;
 	if (!destroyed && count_recorded(l))
 		return report(l);
-	message_print("trace: the trace in %s is incomplete: %s; is the disk full?", l->folder,
+	return message_fail(STATUS_FAILED,
+		"trace: the trace in %s is incomplete: %s; is the disk full?", l->folder,
 		destroyed ? "LTTng could not end it" : "babeltrace2 cannot read it");
-	return STATUS_FAILED;
 }
 
 int trace_lttng(struct trace *t, unsigned collectors)
@@ -345,10 +340,8 @@ int trace_lttng(struct trace *t, unsigned collectors)
 	struct lttng *l = calloc(1, sizeof(*l));
 	int ret;
 
-	if (!l) {
-		message_print("trace: %s", strerror(errno));
-		return STATUS_FAILED;
-	}
+	if (!l)
+		return message_fail(STATUS_FAILED, "trace: %s", strerror(errno));
 	l->t = t;
 	l->undo.fd = -1;
 	l->daemon = (struct child)CHILD_NONE;

@@ -59,8 +59,7 @@ int trace_undo_start(struct trace_undo *u, int (*undo)(void *ctx), void *ctx)
 	if (u->fd >= 0)
 		close(u->fd);
 	u->fd = -1;
-	message_print("trace: cannot start a process: %s", strerror(-ret));
-	return ret;
+	return message_fail(ret, "trace: cannot start a process: %s", strerror(-ret));
 }
 
 int trace_undo_now(struct trace_undo *u, uint64_t patience_ns)
@@ -98,16 +97,12 @@ int trace_folder(const char *name, char path[4096])
 {
 	char *real;
 
-	if (mkdir(name, 0755) && (errno != EEXIST || !is_empty(name))) {
-		message_print("trace: -w %s: %s", name,
+	if (mkdir(name, 0755) && (errno != EEXIST || !is_empty(name)))
+		return message_fail(-EEXIST, "trace: -w %s: %s", name,
 			errno == EEXIST ? "exists; give a new or empty folder" : strerror(errno));
-		return -EEXIST;
-	}
 	real = realpath(name, NULL);
-	if (!real) {
-		message_print("trace: -w %s: %s", name, strerror(errno));
-		return -errno;
-	}
+	if (!real)
+		return message_fail(-errno, "trace: -w %s: %s", name, strerror(errno));
 	snprintf(path, 4096, "%s", real);
 	free(real);
 	return 0;
