@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/fail.h"
 #include "common/loaded.h"
 #include "hold.h"
 #include "image.h"
@@ -34,8 +35,7 @@ struct work {
 
 static int fail(struct work *w, int error, const char *text)
 {
-	snprintf(w->err, w->errlen, "%s", text);
-	return error;
+	return rt_fail(error, w->err, w->errlen, "%s", text);
 }
 
 static int traced(struct work *w)
@@ -45,9 +45,8 @@ static int traced(struct work *w)
 	if (!tracer)
 		return fail(w, -EBUSY,
 			"another process has traced it until now, such as a debugger; try again");
-	snprintf(w->err, w->errlen,
+	return rt_fail(-EBUSY, w->err, w->errlen,
 		"process %d traces it, such as a debugger or strace; end that first", tracer);
-	return -EBUSY;
 }
 
 static int not_called(struct work *w, int error)
@@ -56,9 +55,8 @@ static int not_called(struct work *w, int error)
 	case -EPERM: return rt_judge_permission(&w->p, w->err, w->errlen);
 	case -EBUSY: return traced(w);
 	case -EHOSTDOWN:
-		snprintf(w->err, w->errlen, "it is stopped; continue it with 'kill -CONT %d'",
-			(int)w->p.pid);
-		return error;
+		return rt_fail(error, w->err, w->errlen,
+			"it is stopped; continue it with 'kill -CONT %d'", (int)w->p.pid);
 	case -ENXIO:
 		return fail(w, error,
 			"it has no thread that can be interrupted: neither DPDK's telemetry thread "
@@ -81,8 +79,8 @@ static int not_called(struct work *w, int error)
 			"its thread does not stop: it may be frozen or hang in the kernel; try "
 			"again when it runs");
 	default:
-		snprintf(w->err, w->errlen, "cannot interrupt its thread: %s", strerror(-error));
-		return error;
+		return rt_fail(error, w->err, w->errlen, "cannot interrupt its thread: %s",
+			strerror(-error));
 	}
 }
 
@@ -166,17 +164,14 @@ static int check_loaded(struct work *w, struct rt_loaded *loaded, uint64_t *func
 		return fail(w, ret,
 			"it has loaded a libringtap-probe.so of another version; restart it, or use "
 			"the ringtap that the probe came with");
-	if (ret) {
-		snprintf(w->err, w->errlen,
+	if (ret)
+		return rt_fail(-ELIBACC, w->err, w->errlen,
 			"its dlopen() of %s failed: a security policy or a limit may forbid it; "
 			"start it with -d",
 			w->files.path);
-		return -ELIBACC;
-	}
-	if (loaded->status < 0) {
-		snprintf(w->err, w->errlen, "the probe cannot be loaded: %s", loaded->text);
-		return -ELIBACC;
-	}
+	if (loaded->status < 0)
+		return rt_fail(-ELIBACC, w->err, w->errlen, "the probe cannot be loaded: %s",
+			loaded->text);
 	return 0;
 }
 
@@ -238,13 +233,12 @@ static int start(struct work *w, struct rt_loaded *loaded, uint64_t function, bo
 		return fail(w, -EBUSY, "another process attaches at the moment; try again");
 	if (!loaded->started || loaded->started == -EALREADY)
 		return 0;
-	snprintf(w->err, w->errlen, "the probe cannot start: %s",
+	return rt_fail(loaded->started, w->err, w->errlen, "the probe cannot start: %s",
 		loaded->started == -ENOTSUP && loaded->text[0] ? loaded->text
 		: loaded->started == -ENOTSUP
 			? "it is a DPDK secondary process; attach to its primary"
 		: loaded->started == -EAGAIN ? "DPDK is not initialised in it; try again"
 					     : strerror(-loaded->started));
-	return loaded->started;
 }
 
 /* EAL makes the interrupt thread, which can be interrupted, long before telemetry and memory. */

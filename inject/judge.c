@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "common/fail.h"
 #include "common/loaded.h"
 #include "idle.h"
 #include "image.h"
@@ -317,11 +318,10 @@ int rt_judge_descriptors(pid_t pid, char *err, size_t errlen)
 	open = count_open(pid, limit.rlim_cur);
 	if (open < 0 || open + DESCRIPTORS <= (int)limit.rlim_cur)
 		return 0;
-	snprintf(err, errlen,
+	return rt_fail(-EMFILE, err, errlen,
 		"it has too few descriptors for the probe: %d are left of %d; raise its limit with "
 		"'prlimit --pid %d --nofile=NUMBER'",
 		(int)limit.rlim_cur - open, (int)limit.rlim_cur, (int)pid);
-	return -EMFILE;
 }
 
 int rt_judge(

@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/fail.h"
 #include "common/in_root.h"
 #include "provide.h"
 
@@ -394,8 +395,7 @@ int rt_provide(struct rt_provided *f, const struct rt_process *p, const char *pr
 	*f = (struct rt_provided){.at = -1, .folder = -1};
 	if (!realpath(probe, own)) {
 		ret = -errno;
-		snprintf(err, errlen, "%s: %s", probe, strerror(-ret));
-		return ret;
+		return rt_fail(ret, err, errlen, "%s: %s", probe, strerror(-ret));
 	}
 	find_user(f, p->pid);
 	own_groups.count = getgroups(NGROUPS_MAX, own_groups.list);
@@ -403,14 +403,12 @@ int rt_provide(struct rt_provided *f, const struct rt_process *p, const char *pr
 		snprintf(f->path, sizeof(f->path), "%s", own);
 		return 0;
 	}
-	if (!may_be_user(f)) {
-		snprintf(err, errlen,
+	if (!may_be_user(f))
+		return rt_fail(-EPERM, err, errlen,
 			"it has a file system of its own, where the probe is put with the rights "
 			"of its user (uid %u, gid %u), and ringtap may not take these; run it with "
 			"CAP_SETUID and CAP_SETGID",
 			f->uid, f->gid);
-		return -EPERM;
-	}
 	block(f);
 	ret = place(f, p->pid, own);
 	if (ret)

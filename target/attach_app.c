@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/fail.h"
 #include "attach_app.h"
 #include "base/json.h"
 #include "base/util.h"
@@ -173,19 +174,15 @@ static int inject(const struct attach_target *t, char *err, size_t errlen)
 	const struct rt_inject_options opts = {.probe = probe_path(),
 		.dpdk = find_version(t->dir, version, sizeof(version)) ? version : NULL};
 
-	if (t->pid <= 0) {
-		snprintf(err, errlen,
+	if (t->pid <= 0)
+		return rt_fail(-ESRCH, err, errlen,
 			"its process is not visible here, in this PID namespace; run ringtap on the "
 			"host, or share the PID namespace");
-		return -ESRCH;
-	}
-	if (t->dir && !is_its_folder(t)) {
-		snprintf(err, errlen,
+	if (t->dir && !is_its_folder(t))
+		return rt_fail(-EACCES, err, errlen,
 			"its runtime folder %s belongs to another user than the process; remove "
 			"the folder",
 			t->dir);
-		return -EACCES;
-	}
 	return rt_inject(t->pid, &opts, err, errlen);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/fail.h"
 #include "ids.h"
 #include "probe/dpdk/secondary.h"
 
@@ -28,13 +29,11 @@ int rt_ids_register(char *err)
 {
 	int number = rt_process_number();
 
-	if (number < 0) {
-		snprintf(err, RT_TEXT_LEN,
+	if (number < 0)
+		return rt_fail(-ENOTSUP, err, RT_TEXT_LEN,
 			"ids of packets need a number of this secondary process, by a lock on the "
 			"file ringtap.ids in the runtime folder: %s",
 			number == -EBUSY ? "more than 7 processes have one" : strerror(-number));
-		return -ENOTSUP;
-	}
 	/* Another secondary may have had the number and may have ended. */
 	if (number && !process)
 		rt_store(&before, rt_time_ns(CLOCK_BOOTTIME) / PACKET_NS);

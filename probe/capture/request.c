@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/fail.h"
 #include "request.h"
 
 #define SNAPLEN_MAX 262144
 
 static int refuse(char *err, const char *why)
 {
-	snprintf(err, RT_TEXT_LEN, "request refused: %s", why);
-	return -EINVAL;
+	return rt_fail(-EINVAL, err, RT_TEXT_LEN, "request refused: %s", why);
 }
 
 static int check_target(struct rt_msg_target *w, uint32_t insn_count, char *err)

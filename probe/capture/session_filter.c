@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/fail.h"
 #include "filter.h"
 #include "request.h"
 #include "session.h"
@@ -26,19 +27,14 @@ int rt_session_filter_request(struct rt_session *s, struct rt_request *req, stru
 	uint32_t count, char *err)
 {
 	*req = (struct rt_request){.open = {.target_count = s->target_count}, .insns = insns};
-	if (s->old_filters) {
-		snprintf(err, RT_TEXT_LEN, "the filter is being changed already");
-		return -EBUSY;
-	}
-	if (s->ids & RT_IDS_FATES) {
-		snprintf(err, RT_TEXT_LEN, "fates are of all packets, not of those of a filter");
-		return -EINVAL;
-	}
+	if (s->old_filters)
+		return rt_fail(-EBUSY, err, RT_TEXT_LEN, "the filter is being changed already");
+	if (s->ids & RT_IDS_FATES)
+		return rt_fail(-EINVAL, err, RT_TEXT_LEN,
+			"fates are of all packets, not of those of a filter");
 	req->targets = malloc(s->target_count * sizeof(*req->targets));
-	if (!req->targets) {
-		snprintf(err, RT_TEXT_LEN, "not enough memory");
-		return -ENOMEM;
-	}
+	if (!req->targets)
+		return rt_fail(-ENOMEM, err, RT_TEXT_LEN, "not enough memory");
 	memcpy(req->targets, s->targets, s->target_count * sizeof(*req->targets));
 	for (uint32_t i = 0; i < s->target_count; i++) {
 		req->targets[i].insn_first = count ? 0 : RT_NO_FILTER;

@@ -9,6 +9,7 @@
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
 
+#include "common/fail.h"
 #include "epb.h"
 #include "fate.h"
 #include "ids.h"
@@ -33,10 +34,9 @@
 
 static int other_link(const char *name, uint16_t port, char *err)
 {
-	snprintf(err, RT_TEXT_LEN,
+	return rt_fail(-ENOTSUP, err, RT_TEXT_LEN,
 		"port '%s' has packets of link type %u, which the reader does not request", name,
 		rt_given(port)->linktype);
-	return -ENOTSUP;
 }
 
 /* A port requested by name must exist; "all ports" may be none yet. */
@@ -59,11 +59,9 @@ static int check_ports(const struct rt_session *s, char *err)
 				return other_link(name, p, err);
 			snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", name);
 		}
-		if (!found) {
-			snprintf(err, RT_TEXT_LEN, "no port '%s'; there is %s", w->port,
-				names[0] ? names : "none");
-			return -ENODEV;
-		}
+		if (!found)
+			return rt_fail(-ENODEV, err, RT_TEXT_LEN, "no port '%s'; there is %s",
+				w->port, names[0] ? names : "none");
 	}
 	return 0;
 }
@@ -103,10 +101,9 @@ static int prepare(struct rt_session *s, const struct rt_request *req, char *err
 	ret = check_ports(s, err);
 	if (ret)
 		return ret;
-	if (s->timestamp == RT_TIMESTAMP_NIC && rt_nic_time_lookup(&offset, &flag)) {
-		snprintf(err, RT_TEXT_LEN, "no port of this application delivers NIC time stamps");
-		return -ENOTSUP;
-	}
+	if (s->timestamp == RT_TIMESTAMP_NIC && rt_nic_time_lookup(&offset, &flag))
+		return rt_fail(-ENOTSUP, err, RT_TEXT_LEN,
+			"no port of this application delivers NIC time stamps");
 	if (req->open.flags & RT_OPEN_SAMPLE && rt_sampler_make(&s->sampler, &req->sample))
 		return -ENOMEM;
 	if (s->ids) {
@@ -377,10 +374,8 @@ int rt_session_ready(struct rt_session *s, const int fds[RT_FD_COUNT],
 		s->fates = rt_fates_new(s);
 		ret = s->fates ? 0 : -ENOMEM;
 	}
-	if (ret) {
-		snprintf(err, RT_TEXT_LEN, "not enough memory");
-		return ret;
-	}
+	if (ret)
+		return rt_fail(ret, err, RT_TEXT_LEN, "not enough memory");
 	rt_clock_publish(s->shm.clock, clock);
 	rt_session_publish_shares(s);
 	s->state = RT_SESSION_READY;

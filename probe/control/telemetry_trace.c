@@ -11,6 +11,7 @@
 #include <rte_common.h>
 #include <rte_trace.h>
 
+#include "common/fail.h"
 #include "probe/dpdk/compat.h"
 #include "control.h"
 #include "probe/dpdk/teardown.h"
@@ -159,10 +160,9 @@ static int act(const char *what, char *err, size_t size)
 		ret = switch_points(!strcmp(what, "on"));
 	else if (!strcmp(what, "save"))
 		ret = save();
-	else if (what[0] && strcmp(what, "lttng")) {
-		snprintf(err, size, "unknown parameter; one of on, off, save, lttng, or none");
-		return -EINVAL;
-	}
+	else if (what[0] && strcmp(what, "lttng"))
+		return rt_fail(-EINVAL, err, size,
+			"unknown parameter; one of on, off, save, lttng, or none");
 	/* See register_points(). */
 	if (ret == -ENOENT)
 		snprintf(err, size,

@@ -9,6 +9,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "common/fail.h"
 #include "common/pages.h"
 #include "common/proto.h"
 #include "shm.h"
@@ -51,9 +52,8 @@ static int refuse(char *err, int which, const char *why)
 {
 	static const char *const names[] = {"segment", "rings", "tails"};
 
-	snprintf(err, RT_TEXT_LEN, "cannot use the reader's memory for the %s: %s", names[which],
-		why);
-	return -EINVAL;
+	return rt_fail(-EINVAL, err, RT_TEXT_LEN, "cannot use the reader's memory for the %s: %s",
+		names[which], why);
 }
 
 /* F_GET_SEALS first: the kernel alone answers it, for every kind of descriptor, while fstatfs()
@@ -89,10 +89,10 @@ static void *map_aligned(int fd, uint64_t bytes, uint64_t room, void **base, uin
 
 static int cannot_map(int error, char *err)
 {
-	snprintf(err, RT_TEXT_LEN, "the application cannot map the reader's memory: %s",
+	return rt_fail(-ENOMEM, err, RT_TEXT_LEN,
+		"the application cannot map the reader's memory: %s",
 		error == EAGAIN ? "it locks its memory, and its limit (RLIMIT_MEMLOCK) is too low"
 				: strerror(error));
-	return -ENOMEM;
 }
 
 static uint64_t buffer_bytes(const struct rt_shm *m)
@@ -141,9 +141,8 @@ static int open_up(void *at, uint64_t bytes, uint64_t full, char *err)
 	if (mprotect(at, bytes, PROT_READ | PROT_WRITE) || rt_pages_populate(at, full)) {
 		int error = errno;
 
-		snprintf(err, RT_TEXT_LEN, "the application cannot write the reader's memory: %s",
-			strerror(error));
-		return error == ENOMEM ? -ENOMEM : -EINVAL;
+		return rt_fail(error == ENOMEM ? -ENOMEM : -EINVAL, err, RT_TEXT_LEN,
+			"the application cannot write the reader's memory: %s", strerror(error));
 	}
 	/* khugepaged charges a collapsed page to the process whose mapping it scans: keep it away
 	 * from this one. Existing huge mappings stay. */

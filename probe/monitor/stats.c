@@ -5,6 +5,7 @@
 
 #include <rte_common.h>
 
+#include "common/fail.h"
 #include "refresh.h"
 #include "supply.h"
 #include "probe/above.h"
@@ -162,16 +163,12 @@ static int prepare(uint32_t collectors, const struct rt_clock_line *clock, char 
 {
 	int ret;
 
-	if (collectors & ~(uint32_t)RT_COLLECT_ALL) {
-		snprintf(err, RT_TEXT_LEN, "request refused: unknown collector");
-		return -EINVAL;
-	}
+	if (collectors & ~(uint32_t)RT_COLLECT_ALL)
+		return rt_fail(-EINVAL, err, RT_TEXT_LEN, "request refused: unknown collector");
 	if (collectors & RT_COLLECT_LATENCY && (ret = register_field(err)))
 		return ret;
-	if (!rt_stat_current && begin(clock)) {
-		snprintf(err, RT_TEXT_LEN, "not enough memory");
-		return -ENOMEM;
-	}
+	if (!rt_stat_current && begin(clock))
+		return rt_fail(-ENOMEM, err, RT_TEXT_LEN, "not enough memory");
 	return 0;
 }
 

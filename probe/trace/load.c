@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/atomics.h"
+#include "common/fail.h"
 #include "trace.h"
 #include "load.h"
 
@@ -96,23 +97,17 @@ static int load(char *err, size_t size)
 	void *handle;
 	int ret;
 
-	if (!folder[0]) {
-		snprintf(err, size, "where the probe lies is unknown");
-		return -ENOENT;
-	}
+	if (!folder[0])
+		return rt_fail(-ENOENT, err, size, "where the probe lies is unknown");
 	snprintf(path, sizeof(path), "%s/%s", folder, PROVIDER);
 	ret = trust(path);
 	ret = ret ? ret : trust(folder);
-	if (ret) {
-		snprintf(err, size, "%s: %s", path,
+	if (ret)
+		return rt_fail(ret, err, size, "%s: %s", path,
 			ret == -EPERM ? "others may write there" : strerror(-ret));
-		return ret;
-	}
 	handle = dlopen(path, RTLD_NOW);
-	if (!handle) {
-		snprintf(err, size, "%s", dlerror());
-		return -ELIBACC;
-	}
+	if (!handle)
+		return rt_fail(-ELIBACC, err, size, "%s", dlerror());
 	ret = take_up(handle);
 	if (ret)
 		snprintf(err, size, "%s is of another version of ringtap", path);

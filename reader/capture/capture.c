@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/fail.h"
 #include "common/ipc.h"
 #include "capture.h"
 #include "grow.h"
@@ -384,10 +385,9 @@ static int request(struct rt_source *s, uint16_t type, uint16_t answer, char *er
 
 	rt_msg_init(&h, type, sizeof(h));
 	ret = rt_msg_send(s->conn->fd, &h, NULL, 0);
-	if (ret) {
-		snprintf(err, RT_TEXT_LEN, "cannot talk to the probe: %s", strerror(-ret));
-		return ret == -EPIPE ? -ECONNRESET : ret;
-	}
+	if (ret)
+		return rt_fail(ret == -EPIPE ? -ECONNRESET : ret, err, RT_TEXT_LEN,
+			"cannot talk to the probe: %s", strerror(-ret));
 	ret = rt_conn_expect(
 		s->conn, answer, NULL, 0, NULL, rt_conn_timeout_ms(s->conn), err, RT_TEXT_LEN);
 	return ret < 0 ? ret : 0;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/atomics.h"
+#include "common/fail.h"
 #include "common/ipc.h"
 #include "conn.h"
 #include "reader/export.h"
@@ -28,14 +29,12 @@ static int peer_error(const struct ringtap_conn *c, int len, char *err, size_t e
 {
 	struct rt_msg_error e;
 
-	if (len != sizeof(e)) {
-		snprintf(err, errlen, "the probe sent an invalid answer");
-		return -EPROTO;
-	}
+	if (len != sizeof(e))
+		return rt_fail(-EPROTO, err, errlen, "the probe sent an invalid answer");
 	memcpy(&e, &c->msg, sizeof(e));
 	rt_terminate(e.text, sizeof(e.text));
-	snprintf(err, errlen, "%s", e.text[0] ? e.text : "the probe refuses without a reason");
-	return e.code < 0 && e.code > -4096 ? e.code : -EPROTO;
+	return rt_fail(e.code < 0 && e.code > -4096 ? e.code : -EPROTO, err, errlen, "%s",
+		e.text[0] ? e.text : "the probe refuses without a reason");
 }
 
 /* Notes an answer. False: it is none, or nothing was asked. */
@@ -80,13 +79,12 @@ int rt_conn_expect(struct ringtap_conn *c, uint16_t type, int *fds, unsigned fd_
 		len = -EPROTO;
 	if (len == -ETIMEDOUT && timeout_ms && rt_peer_halted(c->fd, err, errlen))
 		return len;
-	snprintf(err, errlen, "%s",
+	return rt_fail(len, err, errlen, "%s",
 		len == -ECONNRESET   ? "the application went away"
 		: len == -ECANCELED  ? RT_INTERRUPTED
 		: len == -ETIMEDOUT  ? "the probe does not answer"
 		: len == -EPROTOTYPE ? "probe and reader are of different versions of ringtap"
 				     : "the probe sent an invalid answer");
-	return len;
 }
 
 static int greet(struct ringtap_conn *c, char *err, size_t errlen)
@@ -98,19 +96,15 @@ static int greet(struct ringtap_conn *c, char *err, size_t errlen)
 	rt_str_set(hello.program, sizeof(hello.program), program_invocation_short_name);
 	ret = rt_msg_send(c->fd, &hello.h, NULL, 0);
 	/* A probe that closed the connection may have sent the reason before. */
-	if (ret && ret != -EPIPE) {
-		snprintf(err, errlen, "cannot talk to the probe: %s", strerror(-ret));
-		return ret;
-	}
+	if (ret && ret != -EPIPE)
+		return rt_fail(ret, err, errlen, "cannot talk to the probe: %s", strerror(-ret));
 	ret = rt_conn_expect(c, RT_MSG_WELCOME, NULL, 0, NULL, rt_conn_timeout_ms(c), err, errlen);
 	if (ret == -ETIMEDOUT && rt_peer_halted(c->fd, err, errlen))
 		return -EHOSTDOWN;
 	if (ret < 0)
 		return ret;
-	if (ret != sizeof(c->app)) {
-		snprintf(err, errlen, "the probe sent an invalid answer");
-		return -EPROTO;
-	}
+	if (ret != sizeof(c->app))
+		return rt_fail(-EPROTO, err, errlen, "the probe sent an invalid answer");
 	memcpy(&c->app, &c->msg, sizeof(c->app));
 	rt_terminate(c->app.prefix, sizeof(c->app.prefix));
 	rt_terminate(c->app.program, sizeof(c->app.program));
@@ -154,11 +148,9 @@ static int missing(int error, const char *dir, char *err, size_t errlen)
 {
 	int ret = rt_secondary_alive(dir, err, errlen);
 
-	if (!ret && error == -EAGAIN) {
-		snprintf(
-			err, errlen, "its probe accepts no connection; the process may be stopped");
-		return -ETIMEDOUT;
-	}
+	if (!ret && error == -EAGAIN)
+		return rt_fail(-ETIMEDOUT, err, errlen,
+			"its probe accepts no connection; the process may be stopped");
 	if (!ret && !err[0])
 		snprintf(err, errlen,
 			"the process runs without the ringtap probe, or it is detached; 'ringtap "
@@ -180,10 +172,8 @@ static int reach(const char *dir, bool awake_only, char *err, size_t errlen)
 		return cannot_connect(fd, dir, err, errlen);
 	if (rt_address_is_secondary(dir))
 		return missing(fd, dir, err, errlen);
-	if (awake_only) {
-		snprintf(err, errlen, "its probe sleeps, or it has none");
-		return -EPROTONOSUPPORT;
-	}
+	if (awake_only)
+		return rt_fail(-EPROTONOSUPPORT, err, errlen, "its probe sleeps, or it has none");
 	ret = rt_telemetry_wake(dir, name, err, errlen);
 	if (ret)
 		return ret;
@@ -242,10 +232,8 @@ EXPORT int ringtap_conn_open(struct ringtap_conn **out, const char *dir,
 	if (ret)
 		return ret;
 	c = calloc(1, sizeof(*c));
-	if (!c) {
-		snprintf(err, errlen, "not enough memory");
-		return -ENOMEM;
-	}
+	if (!c)
+		return rt_fail(-ENOMEM, err, errlen, "not enough memory");
 	c->timeout_ms = o.timeout_ms;
 	c->awake_only = o.awake_only;
 	ret = open_conn(c, dir, err, errlen);

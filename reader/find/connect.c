@@ -18,6 +18,7 @@
 
 #include "abstract.h"
 #include "as_user.h"
+#include "common/fail.h"
 #include "common/foreign.h"
 #include "connect.h"
 #include "reader/wait.h"
@@ -44,9 +45,8 @@ static bool is_ours(uid_t uid)
 
 static int refuse(char *err, size_t errlen, const char *what, uid_t uid, uid_t owner)
 {
-	snprintf(err, errlen, "%s belongs to user %u, not to user %u", what, (unsigned)uid,
-		(unsigned)owner);
-	return -EPERM;
+	return rt_fail(-EPERM, err, errlen, "%s belongs to user %u, not to user %u", what,
+		(unsigned)uid, (unsigned)owner);
 }
 
 static int go_to(struct walk *w, int fd)
@@ -121,17 +121,13 @@ static int check_folder(
 	f->uid = st.st_uid;
 	if (geteuid() && !is_ours(st.st_uid))
 		return refuse(err, errlen, dir, st.st_uid, geteuid());
-	if (!is_ours(w->linked_by) && w->linked_by != st.st_uid) {
-		snprintf(err, errlen,
+	if (!is_ours(w->linked_by) && w->linked_by != st.st_uid)
+		return rt_fail(-EPERM, err, errlen,
 			"%s is reached by a symbolic link of user %u, but belongs to user %u", dir,
 			(unsigned)w->linked_by, (unsigned)st.st_uid);
-		return -EPERM;
-	}
-	if (st.st_mode & (S_IWGRP | S_IWOTH)) {
-		snprintf(err, errlen, "%s can be written to by others than user %u", dir,
-			(unsigned)st.st_uid);
-		return -EPERM;
-	}
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return rt_fail(-EPERM, err, errlen, "%s can be written to by others than user %u",
+			dir, (unsigned)st.st_uid);
 	return 0;
 }
 

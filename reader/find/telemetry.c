@@ -16,6 +16,7 @@
 
 #include <jansson.h>
 
+#include "common/fail.h"
 #include "common/proto.h"
 #include "reader/text.h"
 #include "reader/export.h"
@@ -108,11 +109,10 @@ static int not_started(const json_t *body, json_int_t status, char *err, size_t 
 		: reason && reason[0] ? reason
 				      : strerror(-ret));
 	rt_terminate(text, sizeof(text));
-	snprintf(err, errlen,
+	return rt_fail(ret, err, errlen,
 		ret == -EUNATCH ? "its probe is detached; 'ringtap attach' wakes it"
 				: "the probe cannot start: %s",
 		text);
-	return ret;
 }
 
 static int judge(const char *answer, char socket[RT_SOCKET_NAME_MAX], char *err, size_t errlen)
@@ -162,16 +162,12 @@ int rt_telemetry_wake(const char *app, char socket[RT_SOCKET_NAME_MAX], char *er
 	hang_up(fd);
 	if (ret == -EHOSTDOWN)
 		return ret;
-	if (ret == -ECANCELED) {
-		snprintf(err, errlen, RT_INTERRUPTED);
-		return ret;
-	}
-	if (ret) {
-		snprintf(err, errlen, "its telemetry socket does not answer: %s",
+	if (ret == -ECANCELED)
+		return rt_fail(ret, err, errlen, RT_INTERRUPTED);
+	if (ret)
+		return rt_fail(ret, err, errlen, "its telemetry socket does not answer: %s",
 			ret == -EBUSY ? "it serves ten clients already; end one of them"
 				      : strerror(-ret));
-		return ret;
-	}
 	return judge(answer, socket, err, errlen);
 }
 

@@ -12,6 +12,7 @@
 
 #include "collapse.h"
 #include "common/atomics.h"
+#include "common/fail.h"
 #include "common/pages.h"
 #include "memory.h"
 #include "reader/wait.h"
@@ -37,8 +38,7 @@ static uint64_t pages(uint64_t bytes)
 
 static int bad(char *err, size_t errlen, const char *what)
 {
-	snprintf(err, errlen, "the probe requests impossible memory: %s", what);
-	return -EBADMSG;
+	return rt_fail(-EBADMSG, err, errlen, "the probe requests impossible memory: %s", what);
 }
 
 static uint64_t buffer_bytes(const struct rt_msg_layout *l)
@@ -142,11 +142,10 @@ static int check_file_limit(const struct rt_msg_layout *l, char *err, size_t err
 
 		if (getrlimit(RLIMIT_FSIZE, &limit) || bytes <= limit.rlim_cur)
 			continue;
-		snprintf(err, errlen,
+		return rt_fail(-EFBIG, err, errlen,
 			"the buffer needs %llu MiB, more than the limit of file sizes (ulimit -f); "
 			"raise it, or try a smaller buffer",
 			(unsigned long long)bytes >> 20);
-		return -EFBIG;
 	}
 	return 0;
 }
@@ -158,11 +157,10 @@ static int check_available(uint64_t need, char *err, size_t errlen)
 
 	if (need <= there / 2)
 		return 0;
-	snprintf(err, errlen,
+	return rt_fail(-ENOMEM, err, errlen,
 		"not enough memory: the buffer needs %llu MiB and may take half of the %llu MiB "
 		"that are available to this process; try a smaller one",
 		(unsigned long long)need >> 20, (unsigned long long)there >> 20);
-	return -ENOMEM;
 }
 
 /* A policy of the memory, not of the mapping: it also applies to page faults of the application. */

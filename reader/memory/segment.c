@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/atomics.h"
+#include "common/fail.h"
 #include "segment.h"
 
 #ifndef MADV_POPULATE_READ
@@ -18,14 +19,12 @@
 
 static int bad(char *err, size_t errlen, const char *what)
 {
-	snprintf(err, errlen, "the probe's memory is not usable: %s", what);
-	return -EBADMSG;
+	return rt_fail(-EBADMSG, err, errlen, "the probe's memory is not usable: %s", what);
 }
 
 static int cannot_map(int error, char *err, size_t errlen)
 {
-	snprintf(err, errlen, "cannot map the rings: %s", strerror(error));
-	return -error;
+	return rt_fail(-error, err, errlen, "cannot map the rings: %s", strerror(error));
 }
 
 #define HOLES_MAX (256ll << 20) /* bytes */
@@ -95,11 +94,10 @@ static int check_header(const struct rt_seg_header *h, const int64_t sizes[RT_FD
 
 	if (memcmp(h->magic, RT_SEG_MAGIC, sizeof(h->magic)))
 		return bad(err, errlen, "it does not begin with the magic number");
-	if (h->version != RT_SEG_VERSION || h->header_size != sizeof(*h)) {
-		snprintf(err, errlen, "the probe's segment is version %u, this reader's %d",
-			h->version, RT_SEG_VERSION);
-		return -EPROTOTYPE;
-	}
+	if (h->version != RT_SEG_VERSION || h->header_size != sizeof(*h))
+		return rt_fail(-EPROTOTYPE, err, errlen,
+			"the probe's segment is version %u, this reader's %d", h->version,
+			RT_SEG_VERSION);
 	if (h->segment_size > (uint64_t)sizes[RT_FD_SEGMENT])
 		return bad(err, errlen, "the segment is shorter than it says");
 	if (!h->ring_count || h->ring_count > RT_MAX_RINGS || !h->share_count ||

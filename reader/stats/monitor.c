@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/fail.h"
 #include "common/ipc.h"
 #include "ringtap/reader.h"
 #include "reader/export.h"
@@ -25,11 +26,10 @@ static_assert((int)RINGTAP_POLLS == RT_COLLECT_POLLS && (int)RINGTAP_BYTES == RT
 
 static int too_old(const struct ringtap_monitor *mon, char *err, size_t errlen)
 {
-	snprintf(err, errlen,
+	return rt_fail(-EOPNOTSUPP, err, errlen,
 		"its probe (version %s) does not know statistics; restart it with that of "
 		"ringtap %s",
 		mon->conn->app.probe, RINGTAP_VERSION);
-	return -EOPNOTSUPP;
 }
 
 /* Receives the answer to RT_MSG_MONITOR; the first one has the descriptor of the statistics. */
@@ -65,19 +65,16 @@ static int ask(struct ringtap_monitor *mon, unsigned collectors, unsigned latenc
 	struct rt_msg_monitor m = {.collectors = collectors, .latency_every = latency_every};
 	int ret;
 
-	if (collectors & ~(unsigned)RT_COLLECT_ALL) {
-		snprintf(err, errlen, "there is no such collector");
-		return -EINVAL;
-	}
+	if (collectors & ~(unsigned)RT_COLLECT_ALL)
+		return rt_fail(-EINVAL, err, errlen, "there is no such collector");
 	/* An earlier probe would refuse all of the request. */
 	if (!mon->stats.logs)
 		m.collectors &= ~(unsigned)RT_COLLECT_INTERVALS;
 	rt_msg_init(&m.h, RT_MSG_MONITOR, sizeof(m));
 	ret = rt_msg_send(mon->conn->fd, &m.h, NULL, 0);
-	if (ret) {
-		snprintf(err, errlen, "cannot talk to the probe: %s", strerror(-ret));
-		return ret == -EPIPE ? -ECONNRESET : ret;
-	}
+	if (ret)
+		return rt_fail(ret == -EPIPE ? -ECONNRESET : ret, err, errlen,
+			"cannot talk to the probe: %s", strerror(-ret));
 	mon->requested = m.collectors;
 	/* After a timeout, the answers to earlier requests come first. */
 	for (mon->owed++; mon->owed && !ret; mon->owed -= !ret)
@@ -121,10 +118,8 @@ static int start(struct ringtap_monitor *mon, const char *dir,
 	}
 	if (ret)
 		return ret;
-	if (rt_clock_read(mon->stats.clock, &mon->line)) {
-		snprintf(err, errlen, "the probe's clock is not readable");
-		return -EBADMSG;
-	}
+	if (rt_clock_read(mon->stats.clock, &mon->line))
+		return rt_fail(-EBADMSG, err, errlen, "the probe's clock is not readable");
 	rt_clock_sample_mono(&mon->open_tsc, &mon->open_mono_ns);
 	return 0;
 }
@@ -138,10 +133,8 @@ EXPORT int ringtap_monitor_open(struct ringtap_monitor **out, const char *dir,
 
 	*out = NULL;
 	rt_default_text(&err, &errlen, unused, sizeof(unused));
-	if (!mon) {
-		snprintf(err, errlen, "not enough memory");
-		return -ENOMEM;
-	}
+	if (!mon)
+		return rt_fail(-ENOMEM, err, errlen, "not enough memory");
 	ret = start(mon, dir, opts, err, errlen);
 	if (ret) {
 		ringtap_monitor_close(mon);
@@ -172,10 +165,8 @@ EXPORT int ringtap_monitor_switch(struct ringtap_monitor *mon,
 	ret = take_options(opts, &o, err, errlen);
 	if (ret)
 		return ret;
-	if (mon->dead) {
-		snprintf(err, errlen, "the application went away");
-		return -ECONNRESET;
-	}
+	if (mon->dead)
+		return rt_fail(-ECONNRESET, err, errlen, "the application went away");
 	if (o.timeout_ms)
 		mon->conn->timeout_ms = o.timeout_ms;
 	ret = ask(mon, o.collectors, o.latency_every, err, errlen);

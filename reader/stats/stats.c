@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "common/fail.h"
 #include "stats.h"
 #include "reader/memory/segment.h"
 
@@ -15,16 +16,15 @@ static_assert(sizeof(struct rt_stat_header) == RT_SEG_HEADER, "offsets are check
 
 static int bad(char *err, size_t errlen, const char *what)
 {
-	snprintf(err, errlen, "the probe's statistics are not usable: %s", what);
-	return -EBADMSG;
+	return rt_fail(-EBADMSG, err, errlen, "the probe's statistics are not usable: %s", what);
 }
 
 static int cannot_map(char *err, size_t errlen)
 {
 	int error = errno;
 
-	snprintf(err, errlen, "cannot map the probe's statistics: %s", strerror(error));
-	return -error;
+	return rt_fail(
+		-error, err, errlen, "cannot map the probe's statistics: %s", strerror(error));
 }
 
 static bool tables_fit(const struct rt_stat_header *h)
@@ -56,11 +56,10 @@ static int check_header(const struct rt_stat_header *h, int64_t size, char *err,
 {
 	if (memcmp(h->magic, RT_STAT_MAGIC, sizeof(h->magic)))
 		return bad(err, errlen, "they do not begin with the magic number");
-	if (h->version != RT_STAT_VERSION || h->header_size != sizeof(*h)) {
-		snprintf(err, errlen, "the probe's statistics are version %u, this reader's %d",
-			h->version, RT_STAT_VERSION);
-		return -EPROTOTYPE;
-	}
+	if (h->version != RT_STAT_VERSION || h->header_size != sizeof(*h))
+		return rt_fail(-EPROTOTYPE, err, errlen,
+			"the probe's statistics are version %u, this reader's %d", h->version,
+			RT_STAT_VERSION);
 	if (h->segment_size > (uint64_t)size)
 		return bad(err, errlen, "the memory is shorter than it says");
 	if (h->tsc_hz < HZ_MIN || h->tsc_hz > HZ_MAX)
