@@ -11,7 +11,8 @@ from harness.proc import Proc, until
 NAME = "greedy-task"
 ONCE_NS, OFTEN_NS, TIMES = 20_000_000, 1_000_000, 100
 
-# Once for 20 ms, and 100 times for 1 ms in half a second: it runs for as long as it has the CPU.
+# Once for 20 ms, and 100 times for 1 ms in half a second: it runs for as long as it has the CPU. A trace has the name that
+# a task had when it got the CPU, so it gives the CPU back once it has its name.
 GREEDY = f"""
 import ctypes, os, time
 libc = ctypes.CDLL(None)
@@ -22,6 +23,7 @@ def take(ns):
     end = time.monotonic_ns() + ns
     while time.monotonic_ns() < end:
         pass
+time.sleep(0.001)
 begin = time.time_ns()
 take({ONCE_NS})
 end = time.time_ns()
