@@ -86,25 +86,41 @@ static int find_unlisted(struct attach_target *t, struct named *n, const char *w
 	return 0;
 }
 
-int attach_target_find(struct attach_target *t, const char *command, const char *word)
+/* 0, -ENOENT, -ENOTUNIQ; *error: the search itself failed. */
+static int look(struct attach_target *t, const char *word, struct named *n, int *error)
 {
-	struct named named = {.program = word};
 	int ret, found;
 
 	*t = (struct attach_target){0};
-	ret = ringtap_apps_find(&t->apps);
-	if (ret)
-		return message_fail(
-			ret, "%s: looking for applications: %s", command, strerror(-ret));
-	found = target_app(t->apps, word, strlen(word), &named.c);
-	ret = found < 0 || named.c.count ? find_unlisted(t, &named, word, found) : 0;
-	if (ret < 0) {
-		print_no_app(command, t->apps, word, ret, &named.c);
+	*error = ringtap_apps_find(&t->apps);
+	if (*error)
 		return -ENOENT;
-	}
-	if (found >= 0)
+	found = target_app(t->apps, word, strlen(word), &n->c);
+	ret = found < 0 || n->c.count ? find_unlisted(t, n, word, found) : 0;
+	if (ret >= 0 && found >= 0)
 		choose(t, (size_t)found);
-	return 0;
+	return ret < 0 ? ret : 0;
+}
+
+int attach_target_look(struct attach_target *t, const char *word)
+{
+	struct named named = {.program = word};
+	int error;
+
+	return look(t, word, &named, &error);
+}
+
+int attach_target_find(struct attach_target *t, const char *command, const char *word)
+{
+	struct named named = {.program = word};
+	int error, ret = look(t, word, &named, &error);
+
+	if (error)
+		return message_fail(
+			error, "%s: looking for applications: %s", command, strerror(-error));
+	if (ret)
+		print_no_app(command, t->apps, word, ret, &named.c);
+	return ret ? -ENOENT : 0;
 }
 
 void attach_target_free(struct attach_target *t)

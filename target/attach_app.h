@@ -20,6 +20,8 @@ struct attach_target {
 /* Finds the application that a name, a program's name or a process id means. 0, or -ENOENT after
  * printing why, as command. Free with attach_target_free() in any case. */
 int attach_target_find(struct attach_target *t, const char *command, const char *word);
+/* The same without a message. -ENOENT: there is none; -ENOTUNIQ: several run that program. */
+int attach_target_look(struct attach_target *t, const char *word);
 void attach_target_free(struct attach_target *t);
 
 /* Loads the probe where it is missing, and wakes it where it was detached. 0: it answers now; 1: it

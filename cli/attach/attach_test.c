@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What `ringtap attach` and `ringtap detach` do with applications that the tests make. */
+#include <signal.h>
 #include <unistd.h>
 
+#include "base/signals.h"
 #include "base/util.h"
 #include "target/attach_app.h"
 #include "cli/commands.h"
@@ -87,6 +89,62 @@ static void program_name_means_its_only_process(void **state)
 		"attach: several applications run 'vpp' (pmd (pid 4711), pid 815); name one by its "
 		"name or process id");
 	assert_int_equal(test_apps.injected, 0);
+}
+
+static void start_process(void *arg)
+{
+	test_apps.process_count = 1;
+}
+
+static void end_process(void *arg)
+{
+	test_apps.process_count = 0;
+}
+
+static void interrupt(void *arg)
+{
+	raise(SIGTERM);
+}
+
+/* EAL has made its threads, and may not have finished yet. */
+static void wait_leaves_a_process_alone_that_starts(void **state)
+{
+	test_now_set(TEST_NOW_MONO_NS, TEST_NOW_REAL_NS);
+	test_apps.process[0].pid = 1u << 30; /* more than the kernel gives */
+	test_apps.process[0].program = "vpp";
+	test_now_after(7 * NS_PER_S / 2, start_process, NULL);
+	test_now_after(9 * NS_PER_S / 2, interrupt, NULL);
+	assert_int_equal(run(&cmd_attach, "--wait -q vpp"), STATUS_OK);
+	assert_int_equal(test_apps.injected, 0);
+	stop_forget();
+}
+
+static unsigned count(const char *text, const char *what)
+{
+	unsigned n = 0;
+
+	while ((text = strstr(text, what))) {
+		text += strlen(what);
+		n++;
+	}
+	return n;
+}
+
+static void wait_attaches_after_each_restart(void **state)
+{
+	test_now_set(TEST_NOW_MONO_NS, TEST_NOW_REAL_NS);
+	test_apps.process[0].pid = 1u << 30;
+	test_apps.process[0].program = "vpp";
+	test_now_after(7 * NS_PER_S, start_process, NULL);
+	test_now_after(17 * NS_PER_S / 2 + 1, end_process, NULL); /* attached to at 8.5 s at most */
+	test_now_after(20 * NS_PER_S, start_process, NULL);
+	test_now_after(43 * NS_PER_S / 2 + 1, end_process, NULL);
+	test_now_after(30 * NS_PER_S, interrupt, NULL);
+	assert_int_equal(run(&cmd_attach, "--wait --json vpp"), STATUS_OK);
+	assert_int_equal(test_apps.injected, 1u << 30);
+	assert_int_equal(count(printed, "\"command\":\"attach\""), 2);
+	assert_int_equal(count(printed, "\n"), 2); /* a line each */
+	stop_forget();
 }
 
 static void probe_that_is_there_stays(void **state)
@@ -288,6 +346,8 @@ int main(void)
 		with_apps(probe_is_loaded),
 		with_apps(version_may_be_unknown),
 		with_apps(program_name_means_its_only_process),
+		with_apps(wait_leaves_a_process_alone_that_starts),
+		with_apps(wait_attaches_after_each_restart),
 		with_apps(probe_that_is_there_stays),
 		with_apps(probe_that_sleeps_is_woken),
 		with_apps(some_errors_are_final),

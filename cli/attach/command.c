@@ -4,14 +4,16 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/signals.h"
 #include "base/util.h"
+#include "target/app_wait.h"
 #include "target/attach_app.h"
 #include "cli/commands.h"
 #include "pauses.h"
 
 struct attach_options {
 	const char *command, *app;
-	bool quiet, json;
+	bool quiet, json, wait;
 };
 
 static const struct option_def options[] = {
@@ -19,6 +21,8 @@ static const struct option_def options[] = {
 		"Print JSON: also how long each polling thread was off its CPU"},
 	{OPTION_TO(struct attach_options, quiet), OPTION_FLAG, 'q', "quiet", NULL, NULL, 0, 0,
 		"Print nothing but errors"},
+	{OPTION_TO(struct attach_options, wait), OPTION_FLAG, 0, "wait", NULL, NULL, 0, 0,
+		"Wait for the application, attach again after each restart, until Ctrl-C"},
 };
 
 static const struct option_def detach_options[] = {
@@ -39,9 +43,8 @@ static int operand(void *ctx, const char *text)
 	return 0;
 }
 
-/* Finds the application. Returns enum status, -1: go on. */
-static int begin(const struct command *self, int argc, char **argv, struct attach_options *c,
-	struct attach_target *t)
+/* Returns enum status, -1: go on. */
+static int begin(const struct command *self, int argc, char **argv, struct attach_options *c)
 {
 	int ret;
 
@@ -54,17 +57,21 @@ static int begin(const struct command *self, int argc, char **argv, struct attac
 			self->name);
 		return STATUS_USAGE;
 	}
-	return attach_target_find(t, self->name, c->app) ? STATUS_FAILED : -1;
+	return -1;
 }
 
-static int report_json(const struct attach_target *t, uint64_t ns, const struct pauses *p)
+static int report_json(const struct attach_options *c, const struct attach_target *t, uint64_t ns,
+	const struct pauses *p)
 {
+	json_t *document;
+
 	json_t *app = json_application(t->name, (uint32_t)t->pid, NULL);
 
 	json_put(app, "was_there", json_boolean(!ns));
 	json_put(app, "attach_ns", ns ? json_count(ns) : json_null());
 	json_put(app, "polling_threads", ns ? pauses_json(p) : json_null());
-	return json_print(json_document("attach", app), stdout);
+	document = json_document("attach", app);
+	return c->wait ? json_print_line(document, stdout) : json_print(document, stdout);
 }
 
 /* What an operator has to know of an attach. ns: its time; 0: the probe was there. 0 or -errno. */
@@ -74,7 +81,7 @@ static int report(const struct attach_options *c, const struct attach_target *t,
 	char time[FORMAT_LEN];
 
 	if (c->json)
-		return report_json(t, ns, p);
+		return report_json(c, t, ns, p);
 	if (!ns) {
 		printf("'%s' (pid %d) has the probe already\n", t->name, (int)t->pid);
 		return 0;
@@ -86,12 +93,13 @@ static int report(const struct attach_options *c, const struct attach_target *t,
 	return 0;
 }
 
+/* 0; 1: the probe cannot be loaded; -EIO: the output cannot be written. After printing why. */
 static int attach(const struct command *self, const struct attach_options *c,
 	struct attach_target *t, uint64_t begin_ns)
 {
 	struct pauses p;
 	char tasks[32];
-	int ret;
+	int ret, error = 0;
 
 	snprintf(tasks, sizeof(tasks), "/proc/%d/task", (int)t->pid);
 	pauses_begin(&p, tasks);
@@ -100,22 +108,69 @@ static int attach(const struct command *self, const struct attach_options *c,
 	if (ret >= 0 && (!c->quiet || c->json)) {
 		uint64_t ns = now_ns(CLOCK_MONOTONIC) - begin_ns;
 
-		ret = report(c, t, ret ? 0 : ns ? ns : 1, &p);
-		ret = output_end(self->name, ret) == STATUS_OK ? 0 : -EIO;
+		error = report(c, t, ret ? 0 : ns ? ns : 1, &p);
+		error = output_end(self->name, error) == STATUS_OK ? 0 : -EIO;
 	}
 	pauses_free(&p);
-	return ret < 0 ? STATUS_FAILED : STATUS_OK;
+	return error ? error : ret < 0;
+}
+
+static bool wait_end(struct app_wait *w, const struct attach_target *t)
+{
+	if (!app_wait_end(w, (uint32_t)t->pid))
+		return false;
+	if (!w->quiet)
+		fprintf(stderr, "'%s' (pid %d) has ended\n", t->name, (int)t->pid);
+	return app_wait(w);
+}
+
+/* 1: it runs again; 0: a signal came; -EIO. */
+static int attach_next(
+	const struct command *self, const struct attach_options *c, struct app_wait *w)
+{
+	uint64_t begin_ns = now_ns(CLOCK_MONOTONIC);
+	struct attach_target t;
+	int ret = 1;
+
+	if (!attach_target_find(&t, self->name, c->app))
+		ret = attach(self, c, &t, begin_ns);
+	if (ret >= 0)
+		ret = ret ? app_wait_retry(w) : wait_end(w, &t);
+	attach_target_free(&t);
+	return ret;
+}
+
+static int attach_each(const struct command *self, const struct attach_options *c)
+{
+	struct app_wait w = {.word = c->app, .unlisted = true, .quiet = c->quiet};
+	int ret = stop_catch();
+
+	if (ret) {
+		message_print("%s: cannot wait for signals: %s", self->name, strerror(-ret));
+		return STATUS_FAILED;
+	}
+	ringtap_break_fd(stop_fd());
+	ret = app_wait(&w);
+	while (ret > 0)
+		ret = attach_next(self, c, &w);
+	ringtap_break_fd(-1);
+	app_wait_close(&w);
+	return ret ? STATUS_FAILED : STATUS_OK;
 }
 
 static int run_attach(const struct command *self, int argc, char **argv)
 {
 	uint64_t begin_ns = now_ns(CLOCK_MONOTONIC);
-	struct attach_target t = {0};
 	struct attach_options c = {0};
-	int status = begin(self, argc, argv, &c, &t);
+	struct attach_target t = {0};
+	int status = begin(self, argc, argv, &c);
 
+	if (status < 0 && c.wait)
+		return attach_each(self, &c);
 	if (status < 0)
-		status = attach(self, &c, &t, begin_ns);
+		status = attach_target_find(&t, self->name, c.app) || attach(self, &c, &t, begin_ns)
+				 ? STATUS_FAILED
+				 : STATUS_OK;
 	attach_target_free(&t);
 	return status;
 }
@@ -149,8 +204,10 @@ static int run_detach(const struct command *self, int argc, char **argv)
 {
 	struct attach_target t = {0};
 	struct attach_options c = {0};
-	int status = begin(self, argc, argv, &c, &t), ret;
+	int status = begin(self, argc, argv, &c), ret;
 
+	if (status < 0 && attach_target_find(&t, self->name, c.app))
+		status = STATUS_FAILED;
 	if (status < 0) {
 		ret = detach(&t, self->name);
 		status = ret < 0 ? STATUS_FAILED : STATUS_OK;

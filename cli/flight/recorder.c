@@ -11,9 +11,9 @@
 
 #include "base/signals.h"
 #include "base/util.h"
+#include "target/app_wait.h"
 #include "target/which_app.h"
 #include "common/atomics.h"
-#include "app_wait.h"
 #include "flight.h"
 #include "conditions.h"
 #include "history.h"
@@ -327,20 +327,18 @@ static bool asks(const struct flight *f)
 /* As attach(); with --wait it ends well or, with 1, by a signal. */
 static int attach_patiently(struct flight *f)
 {
-	struct retry a = {0};
-	int ret;
+	struct app_wait w = {.word = f->cfg->words[0], .quiet = f->cfg->quiet};
+	int ret = 0;
 
-	if (f->cfg->wait && !app_wait(f->cfg))
-		return 1;
+	if (f->cfg->wait && !app_wait(&w))
+		ret = 1;
 	ringtap_break_fd(stop_fd());
-	while ((ret = attach(f)) && f->cfg->wait && !asks(f)) {
+	while (!ret && (ret = attach(f)) && f->cfg->wait && !asks(f)) {
 		detach(f);
-		if (!app_wait_retry(f->cfg, &a)) {
-			ret = 1;
-			break;
-		}
+		ret = !app_wait_retry(&w);
 	}
 	ringtap_break_fd(-1);
+	app_wait_close(&w);
 	return ret;
 }
 

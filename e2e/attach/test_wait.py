@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ringtap flight --wait --attach, as of its systemd unit, with an application that cannot be attached to."""
+"""--wait of `ringtap attach`, and of `ringtap flight` with an application that cannot be attached to."""
 
+import os
+import shutil
 import signal
+from pathlib import Path
 
 import pytest
-from harness.attach import bare, has_probe
-from harness.paths import PROBE_OBJECT
-from harness.proc import Proc
+from harness.attach import bare, has_probe, mapped
+from harness.paths import BUILD, PROBE_OBJECT, RINGTAP
+from harness.proc import Proc, until
+from harness.testpmd import Testpmd
 
 FAILED = "^ringtap: flight: cannot load the probe into"
 
@@ -80,3 +84,40 @@ def test_another_process_is_tried_at_once(closing, moved, tmp_path):
     recorder.expect("^Keeping the packets of")
     another.proc.kill()
     assert recorder.wait() == 0
+
+
+def attaching(closing, name):
+    attacher = closing(Proc([RINGTAP, "attach", "--wait", name], tty=True))
+    attacher.expect(f"^Waiting for {name}")
+    return attacher
+
+
+def test_probe_at_each_start(closing):
+    """An application that starts later has the probe at once, and so has the next one of its name."""
+    prefix = f"later{os.getpid()}"
+    attacher = attaching(closing, prefix)
+    for _ in range(2):
+        app = closing(Testpmd(["net_null0", "net_null1"], prefix=prefix))
+        app.start()
+        attacher.expect(f"^The probe is in '{prefix}' \\(pid {app.pid}\\), after ")
+        assert has_probe(app)
+        before = app.stats(0)["RX-packets"]
+        until(lambda: app.stats(0)["RX-packets"] > before, what="packets")
+        app.proc.kill()
+        attacher.expect(f"^'{prefix}' \\(pid {app.pid}\\) has ended")
+        attacher.expect(f"^Waiting for {prefix}")
+    attacher.send_signal(signal.SIGINT)
+    assert attacher.wait() == 0
+
+
+def test_program_that_nothing_lists(closing, tmp_path):
+    """Without telemetry and runtime folder, its name is that of the program."""
+    program = Path(shutil.copy(BUILD / "e2e" / "rt_play", tmp_path / f"switch{os.getpid()}"))
+    attacher = attaching(closing, program.name)
+    app = bare(closing, program, eal=["--no-telemetry", "--no-shconf"])
+    attacher.expect(f"^The probe is in '.*' \\(pid {app.pid}\\), after ")
+    assert mapped(app, "libringtap-probe.so")
+    assert app.one("unloop") > 0 and app.quit() == 0
+    attacher.expect("has ended")
+    attacher.send_signal(signal.SIGTERM)
+    assert attacher.wait() == 0

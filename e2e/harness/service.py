@@ -9,6 +9,7 @@ import textwrap
 from .paths import BUILD, REPO
 from .proc import check
 
+ATTACH = BUILD / "systemd" / "ringtap-attach@.service"
 EXPORT = BUILD / "systemd" / "ringtap-export.service"
 FLIGHT = BUILD / "systemd" / "ringtap-flight@.service"
 STATE = "/var/lib/ringtap-flight"

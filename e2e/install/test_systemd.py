@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The units of `ringtap flight` and `ringtap export`, run by systemd with all that they forbid."""
+"""The units of `ringtap attach`, `ringtap flight` and `ringtap export`, run by systemd with all that they forbid."""
 
 import json
 
@@ -23,7 +23,8 @@ def text_of(unit):
 def machine(tmp_path_factory):
     if systemd.missing():
         pytest.skip(systemd.missing())
-    it = Systemd(tmp_path_factory.mktemp("systemd"), {u.name: text_of(u) for u in (service.FLIGHT, service.EXPORT)})
+    units = (service.ATTACH, service.FLIGHT, service.EXPORT)
+    it = Systemd(tmp_path_factory.mktemp("systemd"), {u.name: text_of(u) for u in units})
     yield it
     it.close()
 
@@ -42,8 +43,8 @@ def flight(machine):
     machine.ctl("reset-failed")
 
 
-def log(machine):
-    return machine.path(f"/run/{UNIT}.service.log").read_text()
+def log(machine, unit=UNIT):
+    return machine.path(f"/run/{unit}.service.log").read_text()
 
 
 def incidents(machine, count):
@@ -116,3 +117,15 @@ def test_metrics(machine, pmd):
     assert app.quit() == 0
     machine.ctl("stop", "ringtap-export")
     assert machine.show("ringtap-export", "Result") == "success"
+
+
+def test_probe_at_each_start(machine, pmd):
+    """The unit waits for the application, attaches to it, and to the one that is started after it."""
+    unit = f"ringtap-attach@{NAME}"
+    machine.ctl("start", unit)
+    for count in (1, 2):
+        app = pmd()
+        until(lambda: log(machine, unit).count("The probe is in") == count, what="the probe")
+        assert app.quit() == 0
+    machine.ctl("stop", unit)
+    assert machine.show(unit, "Result") == "success"
