@@ -32,6 +32,17 @@ void test_folder_leave(void)
 	assert_int_equal(rmdir(folder), 0);
 }
 
+unsigned test_count(const char *text, const char *what)
+{
+	unsigned n = 0;
+
+	while ((text = strstr(text, what))) {
+		text += strlen(what);
+		n++;
+	}
+	return n;
+}
+
 static int out = -1, out_saved;
 
 void test_stdout_begin(void)

@@ -25,6 +25,9 @@ const char *test_stdout_end(void);
 uint8_t *test_read(const char *path, size_t *len);
 void test_write(const char *path, const void *data, size_t len);
 
+/* How often what is in the text. */
+unsigned test_count(const char *text, const char *what);
+
 /* Writes count blocks with packets of len bytes; packet k has number first + k. Returns the length.
  */
 size_t test_epbs(uint8_t *dst, unsigned count, uint32_t len, uint64_t first);

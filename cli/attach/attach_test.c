@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/signals.h"
+#include "base/test_util.h"
 #include "base/util.h"
 #include "target/attach_app.h"
 #include "cli/commands.h"
@@ -119,17 +120,6 @@ static void wait_leaves_a_process_alone_that_starts(void **state)
 	stop_forget();
 }
 
-static unsigned count(const char *text, const char *what)
-{
-	unsigned n = 0;
-
-	while ((text = strstr(text, what))) {
-		text += strlen(what);
-		n++;
-	}
-	return n;
-}
-
 static void wait_attaches_after_each_restart(void **state)
 {
 	test_now_set(TEST_NOW_MONO_NS, TEST_NOW_REAL_NS);
@@ -142,8 +132,8 @@ static void wait_attaches_after_each_restart(void **state)
 	test_now_after(30 * NS_PER_S, interrupt, NULL);
 	assert_int_equal(run(&cmd_attach, "--wait --json vpp"), STATUS_OK);
 	assert_int_equal(test_apps.injected, 1u << 30);
-	assert_int_equal(count(printed, "\"command\":\"attach\""), 2);
-	assert_int_equal(count(printed, "\n"), 2); /* a line each */
+	assert_int_equal(test_count(printed, "\"command\":\"attach\""), 2);
+	assert_int_equal(test_count(printed, "\n"), 2); /* a line each */
 	stop_forget();
 }
 

@@ -63,9 +63,7 @@ static int begin(const struct command *self, int argc, char **argv, struct attac
 static int report_json(const struct attach_options *c, const struct attach_target *t, uint64_t ns,
 	const struct pauses *p)
 {
-	json_t *document;
-
-	json_t *app = json_application(t->name, (uint32_t)t->pid, NULL);
+	json_t *app = json_application(t->name, (uint32_t)t->pid, NULL), *document;
 
 	json_put(app, "was_there", json_boolean(!ns));
 	json_put(app, "attach_ns", ns ? json_count(ns) : json_null());

@@ -244,15 +244,10 @@ static void test_without_statistics_ports_are_unknown(void **state)
 static void test_tables_of_each_interval(void **state)
 {
 	const char *text;
-	unsigned count = 0;
 
 	fake.wait_for_stop = true;
 	text = test_command_output(&cmd_drops, "--updates 2 --interval 100ms app0", STATUS_OK);
-	while ((text = strstr(text, "Z\nringtap drops  app0"))) {
-		text++;
-		count++;
-	}
-	assert_int_equal(count, 3);
+	assert_int_equal(test_count(text, "Z\nringtap drops  app0"), 3);
 }
 
 static void test_tables(void **state)

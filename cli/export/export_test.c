@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/test_util.h"
 #include "serve/clients.h"
 #include "families.h"
 
@@ -51,18 +52,6 @@ static int set_up(void **state)
 			.tsc_hz = 1e9,
 			.foreign = i < 2};
 	return 0;
-}
-
-/* How often a text is in the answer. */
-static unsigned count(const char *text, const char *what)
-{
-	unsigned n = 0;
-
-	while ((text = strstr(text, what))) {
-		text += strlen(what);
-		n++;
-	}
-	return n;
 }
 
 static char *answer(unsigned of_app, unsigned in_all)
@@ -110,12 +99,12 @@ static void test_an_application_has_so_many_samples(void **state)
 
 	watch.count = 1;
 	text = answer(100, 1000000);
-	assert_in_range(count(text, "{app=\"mallorys\""), 90, 110);
+	assert_in_range(test_count(text, "{app=\"mallorys\""), 90, 110);
 	assert_non_null(strstr(text, "ringtap_samples_left_out{app=\"mallorys\"} "));
 	assert_null(strstr(text, "ringtap_samples_left_out{app=\"mallorys\"} 0\n"));
 	/* A histogram is whole, or it is not there. */
-	assert_int_equal(count(text, "ringtap_burst_packets_bucket"),
-		12 * count(text, "ringtap_burst_packets_count"));
+	assert_int_equal(test_count(text, "ringtap_burst_packets_bucket"),
+		12 * test_count(text, "ringtap_burst_packets_count"));
 	free(text);
 	watch.count = 3;
 }
@@ -124,9 +113,9 @@ static void test_other_users_leave_room_for_root(void **state)
 {
 	char *text = answer(1000000, 8000);
 
-	assert_in_range(count(text, "{app=\"mallorys\""), 900, 1010);
-	assert_in_range(count(text, "{app=\"alices\""), 900, 1010);
-	assert_in_range(count(text, "{app=\"roots\""), 5900, 6010);
+	assert_in_range(test_count(text, "{app=\"mallorys\""), 900, 1010);
+	assert_in_range(test_count(text, "{app=\"alices\""), 900, 1010);
+	assert_in_range(test_count(text, "{app=\"roots\""), 5900, 6010);
 	free(text);
 	snapshot.queue_count = 8;
 	text = answer(1000000, 8000);
