@@ -12,18 +12,18 @@ NAME = "greedy-task"
 ONCE_NS, OFTEN_NS, TIMES = 20_000_000, 1_000_000, 100
 
 # Once for 20 ms, and 100 times for 1 ms in half a second: it runs for as long as it has the CPU. A trace has the name that
-# a task had when it got the CPU, so it gives the CPU back once it has its name.
+# a task had when it got the CPU, so it comes to CPU 1 from another one once it has its name.
 GREEDY = f"""
 import ctypes, os, time
 libc = ctypes.CDLL(None)
 assert libc.prctl(15, b"{NAME}", 0, 0, 0) == 0
+os.sched_setaffinity(0, {{0}})
 os.sched_setaffinity(0, {{1}})
 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
 def take(ns):
     end = time.monotonic_ns() + ns
     while time.monotonic_ns() < end:
         pass
-time.sleep(0.001)
 begin = time.time_ns()
 take({ONCE_NS})
 end = time.time_ns()
