@@ -70,6 +70,9 @@ STATUSES = [
     ("memory --duration 1s APP", OK),
     (f"memory {NOWHERE}", FAILED),
     ("memory --duration x", USAGE),
+    ("bug-report --duration 1s APP", OK),
+    (f"bug-report {NOWHERE}", OK),  # that no application has the name is what the report says
+    ("bug-report --duration x", USAGE),
     ("web --nonsense", USAGE),
     ("flows --nonsense", USAGE),
     ("export --listen 127.0.0.1:1 --nonsense", USAGE),
@@ -129,6 +132,8 @@ PRINTS = [
     "export --help",
     "trace list APP",
     "trace list --json APP",
+    "bug-report --duration 1s APP",
+    "bug-report --duration 1s --json APP",
     "web --help",
     "flows --help",
 ]

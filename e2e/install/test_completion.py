@@ -124,7 +124,7 @@ def options_of(*command):
 
 def test_completion(offered, app, tmp_path):
     """Commands, options as in the help, values, applications and ports, programs to run."""
-    commands = re.findall(r"^  (\w+) ", check([RINGTAP, "--help"]), re.M)
+    commands = re.findall(r"^  ([\w-]+) ", check([RINGTAP, "--help"]), re.M)
     assert len(commands) > 8
     assert offered("ringtap ") == sorted([*commands, "help"])
     assert offered("ringtap rec") == ["record"]
