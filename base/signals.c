@@ -11,12 +11,14 @@
 
 static int fd = -1;
 static uint64_t end_ns; /* CLOCK_MONOTONIC; 0: none */
+static uint64_t
+	again_ns; /* CLOCK_MONOTONIC; signals before it are the same wish as the one forgotten */
 
 int stop_catch(void)
 {
 	sigset_t set;
 
-	end_ns = 0;
+	end_ns = again_ns = 0;
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
@@ -43,7 +45,7 @@ int stop_catch_first(void)
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 	const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
 
-	end_ns = 0;
+	end_ns = again_ns = 0;
 	signal(SIGPIPE, SIG_IGN);
 	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (fd < 0)
@@ -54,10 +56,20 @@ int stop_catch_first(void)
 	return 0;
 }
 
+static void drain(void)
+{
+	struct signalfd_siginfo info;
+
+	while (read(fd, &info, sizeof(info)) == sizeof(info))
+		;
+}
+
 bool stop_wait(uint64_t ns)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
+	if (again_ns && now_ns(CLOCK_MONOTONIC) < again_ns)
+		drain();
 	ns = stop_left(ns);
 	/* Not read: it stays so. */
 	if (rt_poll_ns(&p, 1, ns) < 0)
@@ -84,8 +96,6 @@ int stop_fd(void)
 
 void stop_forget(void)
 {
-	struct signalfd_siginfo info;
-
-	while (read(fd, &info, sizeof(info)) == sizeof(info))
-		;
+	drain();
+	again_ns = now_ns(CLOCK_MONOTONIC) + STOP_AGAIN_NS;
 }

@@ -19,7 +19,11 @@ void stop_after(uint64_t ns);
 uint64_t stop_left(uint64_t ns);
 /* Becomes readable when a signal came. */
 int stop_fd(void);
-/* From here on only another signal counts: for what comes after the one that ended the waiting. */
+/* One wish to end may come several times within moments: timeout(1) signals its child and then the
+ * group, and the threads of a parent that dies each send PR_SET_PDEATHSIG's. Before that long after
+ * the first, none is another wish. */
+#define STOP_AGAIN_NS (NS_PER_S / 2)
+/* From here on only another wish counts: for what comes after the one that ended the waiting. */
 void stop_forget(void);
 
 #endif

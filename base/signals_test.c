@@ -62,6 +62,9 @@ static void all_only_wake(void)
 	stop_forget();
 	if (stop_wait(0))
 		_exit(3);
+	raise(SIGTERM); /* by the same timeout(1) */
+	if (stop_wait(0))
+		_exit(4);
 }
 
 static void one_signal_is_caught(void **state)

@@ -282,7 +282,11 @@ static void test_a_signal_ends_the_waiting_for_the_end(void **state)
 	test_now_after(7 * NS_PER_S, interrupt, NULL);
 	assert_false(app_wait_end(&w, 0));
 	stop_forget();
+	raise(SIGTERM); /* the same wish */
+	assert_false(stop_wait(0));
+	test_now_pass(STOP_AGAIN_NS);
 	raise(SIGTERM);
+	assert_true(stop_wait(0));
 	assert_false(app_wait_end(&w, (uint32_t)getpid()));
 }
 

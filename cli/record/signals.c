@@ -3,17 +3,26 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/signals.h"
+#include "base/util.h"
 #include "signals.h"
 
 #define STALLED_MAX 4 /* seconds */
 
 struct sink_patience signals_patience;
 static volatile sig_atomic_t count, counts_wanted, file_wanted;
+static uint64_t first_ns; /* CLOCK_MONOTONIC, of the first that ends */
 static struct ringtap_capture *capture;
 static int event = -1; /* becomes readable by a signal; stays open, as handlers write to it */
 
 static void on_signal(int signal)
 {
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+
+	if (!count)
+		first_ns = now;
+	else if (now - first_ns < STOP_AGAIN_NS)
+		return;
 	count++;
 	if (count > 1)
 		signals_patience.give_up = 1;

@@ -8,8 +8,8 @@
 #include "ringtap/reader.h"
 #include "sink/sink.h"
 
-/* SIGINT, SIGTERM and SIGHUP end the capture; a second one discards what is not yet written, and so
- * does, after the first one, a pipe whose reader takes nothing for seconds. */
+/* SIGINT, SIGTERM and SIGHUP end the capture; another one STOP_AGAIN_NS later discards what is not
+ * yet written, and so does, after the first one, a pipe whose reader takes nothing for seconds. */
 void signals_catch(struct ringtap_capture *cap);
 /* Until then a signal also ends the waiting for an application. */
 void signals_attached(void);

@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/signals.h"
 #include "base/test_util.h"
 #include "base/util.h"
 #include "cli/commands.h"
 #include "common/now.h"
 #include "common/test_now.h"
 #include "cli/fake_reader.h"
+#include "signals.h"
 
 #define MS UINT64_C(1000000)
 
@@ -208,6 +210,23 @@ static void signal_ends_a_wait_within_a_tick(void **state)
 	assert_true(test_blocks_read("f").ended[0]);
 }
 
+/* timeout(1) signals its child and then the group: packets of the buffer were discarded. */
+static void one_wish_may_come_twice(void **state)
+{
+	signals_catch(NULL);
+	raise(SIGTERM);
+	raise(SIGTERM);
+	test_now_pass(STOP_AGAIN_NS - 1);
+	raise(SIGINT);
+	assert_int_equal(signals_count(), 1);
+	assert_false(signals_patience.give_up);
+	test_now_pass(1);
+	raise(SIGINT);
+	assert_int_equal(signals_count(), 2);
+	assert_true(signals_patience.give_up);
+	signals_release();
+}
+
 #define timed(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -222,6 +241,7 @@ int main(void)
 		timed(packets_are_written_within_a_quarter_of_a_second),
 		timed(statistics_are_written_every_ten_seconds),
 		timed(signal_ends_a_wait_within_a_tick),
+		timed(one_wish_may_come_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
