@@ -4,13 +4,14 @@
  * CAP_SYS_ADMIN. Such a filter usually stems from the start of a container, which DPDK's own
  * dlopen() of drivers has passed; one of the application may be narrower.
  */
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
 #include <linux/membarrier.h>
 #include <linux/seccomp.h>
+#include <pcap/pcap.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,71 +125,15 @@ static const struct {
 	CALL(munlock),
 };
 
-static uint32_t alu(uint16_t op, uint32_t a, uint32_t b)
+/* What the filter returns for this call. libpcap reads words as packets have them: big-endian. */
+uint32_t rt_seccomp_run(const struct bpf_insn *program, const struct seccomp_data *call)
 {
-	switch (op) {
-	case BPF_ADD: return a + b;
-	case BPF_SUB: return a - b;
-	case BPF_MUL: return a * b;
-	case BPF_DIV: return b ? a / b : 0;
-	case BPF_OR: return a | b;
-	case BPF_AND: return a & b;
-	case BPF_XOR: return a ^ b;
-	case BPF_LSH: return b < 32 ? a << b : 0;
-	case BPF_RSH: return b < 32 ? a >> b : 0;
-	default: return -a;
-	}
-}
+	uint32_t words[sizeof(*call) / 4];
 
-static bool jumps(uint16_t op, uint32_t a, uint32_t b)
-{
-	return op == BPF_JEQ   ? a == b
-	       : op == BPF_JGT ? a > b
-	       : op == BPF_JGE ? a >= b
-			       : (a & b) != 0;
-}
-
-/* What the filter returns for this data; unknown instructions allow the call. */
-uint32_t rt_seccomp_run(const void *program, size_t count, const void *data, size_t size)
-{
-	const struct sock_filter *insns = program;
-	uint32_t a = 0, x = 0, mem[BPF_MEMWORDS] = {0};
-
-	for (size_t pc = 0; pc < count; pc++) {
-		const struct sock_filter *i = &insns[pc];
-		uint32_t operand = BPF_SRC(i->code) == BPF_X ? x : i->k;
-
-		switch (BPF_CLASS(i->code)) {
-		case BPF_LD:
-			if (BPF_MODE(i->code) == BPF_ABS && i->k <= size - 4)
-				memcpy(&a, (const char *)data + i->k, 4);
-			else
-				a = BPF_MODE(i->code) == BPF_MEM   ? mem[i->k % BPF_MEMWORDS]
-				    : BPF_MODE(i->code) == BPF_LEN ? (uint32_t)size
-								   : i->k;
-			break;
-		case BPF_LDX:
-			x = BPF_MODE(i->code) == BPF_MEM   ? mem[i->k % BPF_MEMWORDS]
-			    : BPF_MODE(i->code) == BPF_LEN ? (uint32_t)size
-							   : i->k;
-			break;
-		case BPF_ST: mem[i->k % BPF_MEMWORDS] = a; break;
-		case BPF_STX: mem[i->k % BPF_MEMWORDS] = x; break;
-		case BPF_ALU: a = alu(BPF_OP(i->code), a, operand); break;
-		case BPF_JMP:
-			pc += BPF_OP(i->code) == BPF_JA            ? i->k
-			      : jumps(BPF_OP(i->code), a, operand) ? i->jt
-								   : i->jf;
-			break;
-		case BPF_RET: return BPF_RVAL(i->code) == BPF_A ? a : i->k;
-		default:
-			if (BPF_MISCOP(i->code) == BPF_TAX)
-				x = a;
-			else
-				a = x;
-		}
-	}
-	return SECCOMP_RET_ALLOW;
+	memcpy(words, call, sizeof(words));
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		words[i] = htobe32(words[i]);
+	return bpf_filter(program, (const u_char *)words, sizeof(words), sizeof(words));
 }
 
 static bool ends(uint32_t action)
@@ -199,13 +144,16 @@ static bool ends(uint32_t action)
 	       action == SECCOMP_RET_KILL_THREAD || action == SECCOMP_RET_TRAP;
 }
 
-static const char *forbidden(const struct sock_filter *program, size_t count)
+static const char *forbidden(const struct bpf_insn *program, size_t count)
 {
+	/* The kernel has checked it; libpcap does not, when it runs one. */
+	if (!bpf_validate(program, (int)count))
+		return "any";
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		struct seccomp_data d = {.nr = calls[i].nr, .arch = ARCH};
 
 		memcpy(d.args, calls[i].args, sizeof(d.args));
-		if (ends(rt_seccomp_run(program, count, &d, sizeof(d))))
+		if (ends(rt_seccomp_run(program, &d)))
 			return calls[i].name;
 	}
 	return NULL;
@@ -221,7 +169,7 @@ const char *rt_seccomp_forbids(pid_t tid)
 		return NULL; /* an empty one could not be read */
 	for (unsigned n = 0;; n++) {
 		long count = ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)(uintptr_t)n, NULL);
-		struct sock_filter *program;
+		struct bpf_insn *program;
 		const char *name;
 
 		/* -EINVAL: it has no filters; -ENOENT: no more; or they cannot be read. */

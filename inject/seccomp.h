@@ -2,7 +2,8 @@
 #ifndef RINGTAP_INJECT_SECCOMP_H
 #define RINGTAP_INJECT_SECCOMP_H
 
-#include <stddef.h>
+#include <linux/seccomp.h>
+#include <pcap/pcap.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -15,7 +16,7 @@ int rt_judge_seccomp(pid_t pid, char *err, size_t errlen);
  * error do not count. The thread is stopped by this process. */
 const char *rt_seccomp_forbids(pid_t tid);
 
-/* Runs a filter of count struct sock_filter; for the tests. */
-uint32_t rt_seccomp_run(const void *program, size_t count, const void *data, size_t size);
+/* Runs a filter that bpf_validate() accepts; for the tests. */
+uint32_t rt_seccomp_run(const struct bpf_insn *program, const struct seccomp_data *call);
 
 #endif
