@@ -3,7 +3,7 @@
  * set. */
 #include <time.h>
 
-#include "clock_sim.h"
+#include "test_clock_sim.h"
 
 enum what { RESETS, STANDS, RUNS_ON }; /* the TSC, while the machine sleeps */
 

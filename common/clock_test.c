@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "clock_sim.h"
+#include "test_clock_sim.h"
 
 /* ---- conversion ---- */
 

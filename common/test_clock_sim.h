@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A machine with exactly known clocks, for the tests of the clock. */
-#ifndef RINGTAP_COMMON_CLOCK_SIM_H
-#define RINGTAP_COMMON_CLOCK_SIM_H
+#ifndef RINGTAP_COMMON_TEST_CLOCK_SIM_H
+#define RINGTAP_COMMON_TEST_CLOCK_SIM_H
 
 #include <setjmp.h>
 #include <stdarg.h>
