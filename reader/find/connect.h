@@ -47,9 +47,9 @@ int rt_connect_retrying(int fd, const struct sockaddr_un *addr, socklen_t size, 
  * application in the folder. The descriptor or -errno; -EPERM as above; -EHOSTDOWN: its process is
  * stopped and accepts no connection. */
 int rt_connect(const char *app, const char *base);
-/* Likewise; err has the reason after -EPERM and -EHOSTDOWN, else it is empty. */
+/* The same; err has the reason after -EPERM and -EHOSTDOWN, else it is empty. */
 int rt_connect_why(const char *app, const char *base, char *err, size_t errlen);
-/* Likewise, with the full name of the socket. */
+/* The same, with the full name of the socket. */
 int rt_connect_name(const char *app, const char *name, char *err, size_t errlen);
 
 #endif
