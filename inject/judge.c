@@ -11,6 +11,7 @@
 
 #include "common/fail.h"
 #include "common/loaded.h"
+#include "common/status.h"
 #include "idle.h"
 #include "image.h"
 #include "judge.h"

@@ -33,24 +33,6 @@ int rt_read_text(const char *path, char *text, size_t size)
 	return ret;
 }
 
-void rt_process_status(pid_t pid, const char *key, char *value, size_t size)
-{
-	char path[64], text[8192], search[64];
-	const char *at;
-
-	value[0] = 0;
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	if (rt_read_text(path, text, sizeof(text)) < 0)
-		return;
-	snprintf(search, sizeof(search), "\n%s:", key);
-	at = strstr(text, search);
-	if (!at)
-		return;
-	at += strlen(search);
-	at += strspn(at, " \t");
-	snprintf(value, size, "%.*s", (int)strcspn(at, "\n"), at);
-}
-
 static int add(struct rt_process *p, const char *line)
 {
 	unsigned long long start, end, offset, ino;

@@ -30,9 +30,6 @@ int rt_process_open(struct rt_process *p, pid_t pid);
 int rt_process_refresh(struct rt_process *p);
 void rt_process_close(struct rt_process *p);
 
-/* A line of /proc/PID/status, "" if it is missing. */
-void rt_process_status(pid_t pid, const char *key, char *value, size_t size);
-
 /* The first mapping of a file whose name begins so, of one that is mapped as data only if none is
  * loaded; NULL: none. */
 const struct rt_map *rt_process_find(const struct rt_process *p, const char *name);

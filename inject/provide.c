@@ -25,6 +25,7 @@
 
 #include "common/fail.h"
 #include "common/in_root.h"
+#include "common/status.h"
 #include "provide.h"
 
 #define OBJECTS      "ringtap"       /* the folder beside the probe … */

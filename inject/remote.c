@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/status.h"
 #include "hold.h"
 #include "remote.h"
 #include "seccomp.h"

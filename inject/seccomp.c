@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "common/calls.h"
+#include "common/status.h"
 #include "process.h"
 #include "seccomp.h"
 

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "common/array.h"
+#include "common/status.h"
 #include "kernel.h"
 
 /* Those in which threads of DPDK applications wait. */
@@ -52,18 +53,9 @@ static FILE *open_file(pid_t pid, const char *tid, const char *name)
 	return fopen(path, "re");
 }
 
-uint32_t kernel_own_tid(pid_t pid, const char *tid)
+uint32_t kernel_own_tid(const char *tid)
 {
-	FILE *f = open_file(pid, tid, "status");
-	char line[256];
-	uint32_t own = 0;
-
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, "NSpid:", 6) && strrchr(line, '\t'))
-			own = (uint32_t)strtoul(strrchr(line, '\t'), NULL, 10);
-	if (f)
-		fclose(f);
-	return own;
+	return (uint32_t)rt_own_pid(atoi(tid));
 }
 
 /* A name may contain anything and is in parentheses; the state follows. */
@@ -104,7 +96,7 @@ static bool read_thread(pid_t pid, const char *tid, struct kernel_thread *t)
 		return false;
 	read_stat(f, t);
 	fclose(f);
-	t->tid = kernel_own_tid(pid, tid);
+	t->tid = kernel_own_tid(tid);
 	if (strchr("SD", t->state))
 		t->call = read_call(pid, tid);
 	return t->tid && t->state && !strchr("ZX", t->state);

@@ -18,7 +18,7 @@ struct kernel_thread {
  */
 struct kernel_thread *kernel_threads(pid_t pid, unsigned *count);
 /* The number of a thread in the application's PID namespace; 0: it has ended. tid: in ours. */
-uint32_t kernel_own_tid(pid_t pid, const char *tid);
+uint32_t kernel_own_tid(const char *tid);
 
 /* "running", "blocked in futex()". */
 #define KERNEL_TEXT_LEN 96

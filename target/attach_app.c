@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/fail.h"
+#include "common/status.h"
 #include "attach_app.h"
 #include "base/json.h"
 #include "base/util.h"

@@ -180,7 +180,7 @@ static int follow_thread(struct flight *f, const char *name)
 	const struct ringtap_thread_stats *t;
 	int ret = 0;
 
-	w.own = kernel_own_tid((pid_t)f->app.info.host_pid, name);
+	w.own = kernel_own_tid(name);
 	t = poller(f->last, w.own, &w.now.thread);
 	if (!t)
 		return 0;

@@ -259,7 +259,7 @@ uint64_t trace_our_tid(const struct trace *t, uint64_t tid)
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)t->pid);
 	d = opendir(path);
 	while (d && !ours && (e = readdir(d)))
-		if (kernel_own_tid(t->pid, e->d_name) == tid)
+		if (kernel_own_tid(e->d_name) == tid)
 			ours = strtoull(e->d_name, NULL, 10);
 	if (d)
 		closedir(d);

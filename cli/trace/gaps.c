@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "common/status.h"
 #include "show/sheet.h"
 #include "maps.h"
 #include "reports.h"
@@ -31,23 +32,15 @@ static json_t *histogram_count(const json_t *histogram)
  * 0: the kernel's idle task. -1: unknown, it has ended. */
 static json_int_t process_of(json_t *maps, uint64_t tid)
 {
-	char key[24], path[64], line[256];
-	json_int_t pid = -1;
+	char key[24], pid[24];
 	json_t *known;
-	FILE *f;
 
 	snprintf(key, sizeof(key), "%" PRIu64, tid);
 	known = maps_get(maps, "@process", key);
 	if (known || !tid)
 		return json_integer_value(known);
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/status", tid);
-	f = fopen(path, "re");
-	while (f && pid < 0 && fgets(line, sizeof(line), f))
-		if (!strncmp(line, "Tgid:", 5))
-			pid = strtoll(line + 5, NULL, 10);
-	if (f)
-		fclose(f);
-	return pid;
+	rt_process_status((pid_t)tid, "Tgid", pid, sizeof(pid));
+	return *pid ? atoll(pid) : -1;
 }
 
 static json_t *taker_row(

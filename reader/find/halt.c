@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/status.h"
 #include "reader/text.h"
 #include "connect.h"
 #include "reader/export.h"
@@ -21,24 +22,6 @@ bool rt_proc_is_ours(void)
 	return atol(text) == getpid();
 }
 
-/* The text after key in a line of the file. */
-static bool value_of(const char *path, const char *key, char *value, size_t size)
-{
-	char line[PATH_MAX];
-	FILE *f = fopen(path, "re");
-	bool found = false;
-
-	while (f && !found && fgets(line, sizeof(line), f)) {
-		line[strcspn(line, "\n")] = 0;
-		found = !strncmp(line, key, strlen(key));
-	}
-	if (f)
-		fclose(f);
-	if (found)
-		snprintf(value, size, "%s", line + strlen(key));
-	return found;
-}
-
 static bool group_is_frozen(const char *group)
 {
 	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
@@ -46,7 +29,7 @@ static bool group_is_frozen(const char *group)
 
 	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
 		snprintf(path, sizeof(path), "%s%s/cgroup.events", roots[i], group);
-		if (value_of(path, "frozen ", value, sizeof(value)) && value[0] == '1')
+		if (rt_file_value(path, "frozen ", value, sizeof(value)) && value[0] == '1')
 			return true;
 	}
 	return false;
@@ -57,7 +40,7 @@ static bool group_is_frozen_v1(const char *group)
 	char path[PATH_MAX + 64], value[8];
 
 	snprintf(path, sizeof(path), "/sys/fs/cgroup/freezer%s/freezer.state", group);
-	return value_of(path, "FROZEN", value, sizeof(value));
+	return rt_file_value(path, "FROZEN", value, sizeof(value));
 }
 
 static bool is_frozen(pid_t pid)
@@ -86,18 +69,16 @@ static bool is_frozen(pid_t pid)
 
 bool rt_halted(pid_t pid, char *err, size_t errlen)
 {
-	char path[64], state[16] = "", tracer[16] = "0";
+	char state[16], tracer[16];
 
 	if (pid <= 0 || !rt_proc_is_ours())
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	if (!value_of(path, "State:\t", state, sizeof(state)))
-		return false;
+	rt_process_status(pid, "State", state, sizeof(state));
 	if (*state == 'T') {
 		snprintf(err, errlen, "it is stopped (SIGSTOP); continue it with: kill -CONT %d",
 			(int)pid);
 	} else if (*state == 't') {
-		(void)value_of(path, "TracerPid:\t", tracer, sizeof(tracer));
+		rt_process_status(pid, "TracerPid", tracer, sizeof(tracer));
 		snprintf(err, errlen,
 			"its process %d is stopped by a debugger (pid %s); continue it there",
 			(int)pid, tracer);

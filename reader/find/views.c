@@ -13,6 +13,7 @@
 #include "common/array.h"
 #include "common/in_root.h"
 #include "common/proto.h"
+#include "common/status.h"
 #include "abstract.h"
 #include "connect.h"
 #include "halt.h"
@@ -70,25 +71,6 @@ bool rt_view_is_same(const struct rt_view *a, const struct rt_view *b)
 	return a->mounts == b->mounts && a->root_dev == b->root_dev && a->root == b->root;
 }
 
-/* The last number of NSpid. 0: unknown. */
-static pid_t own_pid_of(pid_t pid)
-{
-	char path[64], line[256], *at;
-	pid_t own = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	f = fopen(path, "re");
-	while (f && !own && fgets(line, sizeof(line), f)) {
-		line[strcspn(line, "\n")] = '\0';
-		at = strncmp(line, "NSpid:", 6) ? NULL : strrchr(line, '\t');
-		own = at ? (pid_t)atoi(at + 1) : 0;
-	}
-	if (f)
-		fclose(f);
-	return own;
-}
-
 pid_t rt_view_pid(const struct rt_view *v, pid_t own_pid)
 {
 	DIR *d = opendir("/proc");
@@ -100,7 +82,7 @@ pid_t rt_view_pid(const struct rt_view *v, pid_t own_pid)
 		struct rt_view other;
 
 		if (pid > 0 && !rt_view_get(&other, pid) && rt_view_is_same(&other, v) &&
-			own_pid_of(pid) == own_pid)
+			rt_own_pid(pid) == own_pid)
 			found = pid;
 	}
 	if (d)
