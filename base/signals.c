@@ -11,8 +11,8 @@
 
 static int fd = -1;
 static uint64_t end_ns; /* CLOCK_MONOTONIC; 0: none */
-static uint64_t
-	again_ns; /* CLOCK_MONOTONIC; signals before it are the same wish as the one forgotten */
+/* CLOCK_MONOTONIC; signals before it are the same wish as the one forgotten. */
+static uint64_t again_ns;
 
 int stop_catch(void)
 {
@@ -56,12 +56,15 @@ int stop_catch_first(void)
 	return 0;
 }
 
-static void drain(void)
+/* Whether there was a signal. */
+static bool drain(void)
 {
 	struct signalfd_siginfo info;
+	bool any = false;
 
 	while (read(fd, &info, sizeof(info)) == sizeof(info))
-		;
+		any = true;
+	return any;
 }
 
 bool stop_wait(uint64_t ns)
@@ -69,7 +72,7 @@ bool stop_wait(uint64_t ns)
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
 	if (again_ns && now_ns(CLOCK_MONOTONIC) < again_ns)
-		drain();
+		(void)drain();
 	ns = stop_left(ns);
 	/* Not read: it stays so. */
 	if (rt_poll_ns(&p, 1, ns) < 0)
@@ -96,6 +99,6 @@ int stop_fd(void)
 
 void stop_forget(void)
 {
-	drain();
-	again_ns = now_ns(CLOCK_MONOTONIC) + STOP_AGAIN_NS;
+	if (drain())
+		again_ns = now_ns(CLOCK_MONOTONIC) + STOP_AGAIN_NS;
 }
