@@ -81,6 +81,7 @@ check 'SPDX lines' licence
 check 'trailing whitespace' whitespace
 check 'file length' length
 check 'directions of includes' devtools/includes.sh
+check 'one version' devtools/version.sh check
 check 'symbols of the packages' devtools/symbols.sh
 check 'clocks' clocks
 check 'Python folders' python_only_where_it_belongs

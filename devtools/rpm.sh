@@ -10,11 +10,7 @@ out=${1:-build-rpm}
 rm -rf "$out"
 mkdir -p "$out/SOURCES"
 out=$(cd "$out" && pwd)
-version=$(sed -n 's/^Version: *//p' packaging/ringtap.spec)
-grep -q "version: '$version'" meson.build || {
-	echo "rpm: packaging/ringtap.spec has version $version, meson.build has another" >&2
-	exit 1
-}
+version=$(devtools/version.sh)
 git ls-files -z --cached --others --exclude-standard |
 	xargs -0 sh -c 'for f; do [ ! -e "$f" ] || printf "%s\0" "$f"; done' sh |
 	tar -cz --null -T - --transform "s,^,ringtap-$version/,S" -f "$out/SOURCES/ringtap-$version.tar.gz"
