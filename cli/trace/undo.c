@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/calls.h"
 #include "tracers.h"
 #include "undo.h"
 
@@ -29,7 +30,8 @@ static void guard(int fd, int (*undo)(void *ctx), void *ctx)
 	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
 		if (dup2(null, i) < 0)
 			_exit(1);
-	if (dup2(fd, STDERR_FILENO + 1) < 0 || close_range(STDERR_FILENO + 2, UINT_MAX, 0))
+	if (dup2(fd, STDERR_FILENO + 1) < 0 ||
+		syscall(SYS_close_range, STDERR_FILENO + 2, UINT_MAX, 0))
 		_exit(1);
 	while (read(STDERR_FILENO + 1, &byte, 1) < 0 && errno == EINTR)
 		;
