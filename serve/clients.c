@@ -8,6 +8,8 @@
 #include <arpa/inet.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <string.h>
 #include <strings.h>
@@ -128,16 +130,29 @@ void clients_expire(struct clients *all, uint64_t now)
 void clients_notify(
 	void *arg, struct MHD_Connection *c, void **state, enum MHD_ConnectionNotificationCode code)
 {
-	if (code == MHD_CONNECTION_NOTIFY_STARTED)
-		clients_add(arg, descriptor_of(c), address_of(c), now_ns(CLOCK_MONOTONIC));
-	else
-		clients_remove(arg, descriptor_of(c));
+	struct clients *all = arg;
+	int fd = descriptor_of(c);
+
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &all->vanished_ms,
+			sizeof(all->vanished_ms));
+		clients_add(all, fd, address_of(c), now_ns(CLOCK_MONOTONIC));
+	} else {
+		clients_remove(all, fd);
+	}
 }
 
 void clients_completed(
 	void *arg, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode code)
 {
 	clients_served(arg, descriptor_of(c), now_ns(CLOCK_MONOTONIC));
+}
+
+bool clients_has_gone(struct MHD_Connection *c)
+{
+	struct pollfd p = {.fd = descriptor_of(c), .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) > 0;
 }
 
 /* ---- where a request comes from */

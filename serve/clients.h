@@ -24,6 +24,8 @@ struct clients {
 	pthread_mutex_t lock;
 	struct client list[CLIENTS_MAX];
 	unsigned count;
+	unsigned vanished_ms; /* one whose host acknowledges nothing for so long is ended: TCP
+			       * itself takes a quarter of an hour */
 };
 
 /* Clients of the server, by descriptor. */
@@ -40,6 +42,9 @@ void clients_notify(void *arg, struct MHD_Connection *c, void **state,
 	enum MHD_ConnectionNotificationCode code);
 void clients_completed(
 	void *arg, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode code);
+
+/* Whether the client has closed its connection, which may be suspended. */
+bool clients_has_gone(struct MHD_Connection *c);
 
 /* Whether a request comes from this host, without a proxy. */
 bool clients_is_local(struct MHD_Connection *c);

@@ -8,6 +8,7 @@
 
 #define SILENCE_S     5
 #define REQUEST_BYTES 8192
+#define VANISHED_MS   20000
 
 int serve_add_host(struct serve_options *o, const char *name)
 {
@@ -120,6 +121,7 @@ int serve_listen(struct serve *s, struct serve_options *o, char *url, size_t siz
 		o->hosts[o->host_count++] = s->host;
 	s->port = address_url(fd, url, size);
 	pthread_mutex_init(&s->clients.lock, NULL);
+	s->clients.vanished_ms = VANISHED_MS;
 	return fd;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What ringtap web answers, of applications that are made up and with a clock that is set. */
+#include <linux/filter.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -258,6 +259,26 @@ static void a_slow_client_does_not_hold_the_others(void **state)
 	unsubscribe(&slow);
 }
 
+/* Nothing that the server sends arrives, and no end of the connection: the host may have lost its
+ * power. */
+static void a_client_that_vanishes_is_ended(void **state)
+{
+	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+	const struct sock_fprog drop = {.len = 1, .filter = &nothing};
+	struct reader c;
+
+	assert_int_equal(web.serve.clients.vanished_ms, 20000);
+	web.serve.clients.vanished_ms = 50;
+	c = subscribe("", 0);
+	skip_event(&c, "document");
+	assert_int_equal(setsockopt(c.fd, SOL_SOCKET, SO_ATTACH_FILTER, &drop, sizeof(drop)), 0);
+	while (streams_count(&web.streams)) {
+		second();
+		sched_yield();
+	}
+	unsubscribe(&c);
+}
+
 static void collecting_ends_some_minutes_after_the_last_client(void **state)
 {
 	struct reader c = subscribe("", 0);
@@ -440,6 +461,7 @@ int main(void)
 		CASE(views_are_made_for_their_clients_only),
 		CASE(too_many_clients_are_refused),
 		CASE(a_slow_client_does_not_hold_the_others),
+		CASE(a_client_that_vanishes_is_ended),
 		CASE(collecting_ends_some_minutes_after_the_last_client),
 		CASE(history_is_kept_without_clients_on_request),
 		CASE(an_application_that_ends_is_shown_as_gone),
