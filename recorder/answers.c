@@ -18,6 +18,7 @@
 /* A thread asks, as a request of a client must not wait for an answer. */
 struct recorder_answers {
 	struct watch *watch;
+	void (*extend)(json_t *recorder);
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t stopping;
@@ -93,7 +94,10 @@ static void ask(struct recorder_answers *r, struct answers *a)
 {
 	json_t *list = json_array();
 	bool all = ask_recorders(list, a->dir, a->app, TIMEOUT_MS);
+	json_t *one;
+	size_t i;
 
+	json_array_foreach(r->extend ? list : NULL, i, one) r->extend(one);
 	a->delay_ns = all ? 0 : a->delay_ns ? 2 * a->delay_ns : 2 * EVERY_NS;
 	if (a->delay_ns > DELAY_MAX_NS)
 		a->delay_ns = DELAY_MAX_NS;
@@ -139,7 +143,8 @@ static void *run(void *arg)
 	return NULL;
 }
 
-int recorder_answers_start(struct recorder_answers **out, struct watch *w)
+int recorder_answers_start(
+	struct recorder_answers **out, struct watch *w, void (*extend)(json_t *recorder))
 {
 	struct recorder_answers *r = *out = calloc(1, sizeof(*r));
 	pthread_condattr_t cond;
@@ -149,6 +154,7 @@ int recorder_answers_start(struct recorder_answers **out, struct watch *w)
 	if (!r)
 		return -ENOMEM;
 	r->watch = w;
+	r->extend = extend;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_condattr_init(&cond);
 	pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);

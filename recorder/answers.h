@@ -8,8 +8,10 @@
 #include "measure/watch.h"
 
 struct recorder_answers;
-/* 0 or -errno. */
-int recorder_answers_start(struct recorder_answers **out, struct watch *w);
+/* extend: called by the thread with the answer of each recorder, to add to it what takes a while;
+ * NULL: nothing. 0 or -errno. */
+int recorder_answers_start(
+	struct recorder_answers **out, struct watch *w, void (*extend)(json_t *recorder));
 void recorder_answers_stop(struct recorder_answers *r);
 /* The last answers of those of an application, by its folder; NULL: none yet. The caller decrefs.
  */

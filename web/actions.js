@@ -45,7 +45,7 @@ export class Actions {
     try {
       const answer = await fetch(`${path}?${new URLSearchParams(parts)}`, { method: "POST" });
       if (name && answer.ok) save(name, "application/octet-stream", [await answer.blob()]);
-      this.says.textContent = name && answer.ok ? "recorded" : await answer.text();
+      this.says.textContent = name && answer.ok ? answer.headers.get("Ringtap-Note") ?? "recorded" : await answer.text();
     } catch (e) {
       this.says.textContent = `the server does not answer: ${e.message}`;
     }

@@ -62,7 +62,7 @@ static char *answer(unsigned of_app, unsigned in_all)
 	struct watch empty = {0};
 
 	watch_init(&empty);
-	assert_int_equal(recorder_answers_start(&none, &empty), 0);
+	assert_int_equal(recorder_answers_start(&none, &empty, NULL), 0);
 	export_all(&t, &watch, &limits, none);
 	recorder_answers_stop(none);
 	watch_free(&empty);

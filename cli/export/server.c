@@ -108,7 +108,7 @@ int export_serve(struct export_server **out, struct watch *w, struct export_conf
 	}
 	s->watch = w;
 	s->config = config;
-	ret = recorder_answers_start(&s->recorders, w);
+	ret = recorder_answers_start(&s->recorders, w, NULL);
 	if (ret) {
 		message_print("export: a thread does not start: %s", strerror(-ret));
 		close(fd);

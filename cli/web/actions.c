@@ -15,7 +15,8 @@
 
 #define SECONDS_MAX 60
 #define FILTER_MAX  1000
-#define RECORDED_KB "60000" /* less than CHILD_TEXT_MAX */
+#define RECORDED_KB 60000  /* limit for a recording; less than CHILD_TEXT_MAX */
+#define BLOCK_BYTES 200000 /* more than the next packets that were too long for the limit */
 #define PATIENCE_NS (2 * NS_PER_S)
 
 /* ---- collectors */
@@ -108,15 +109,18 @@ static bool is_recorded(struct web *w, struct MHD_Connection *c)
 
 static enum MHD_Result answer_recorded(struct web *w, struct MHD_Connection *c)
 {
-	static serve_headers headers = {MHD_HTTP_HEADER_CACHE_CONTROL, "no-store",
-		MHD_HTTP_HEADER_CONTENT_DISPOSITION, "attachment; filename=\"packets.pcapng\"",
-		NULL};
+	static serve_headers limited = {"Ringtap-Note",
+		"the file has reached its limit of 60 MB; later packets are not in it",
+		MHD_HTTP_HEADER_CACHE_CONTROL, "no-store", MHD_HTTP_HEADER_CONTENT_DISPOSITION,
+		"attachment; filename=\"packets.pcapng\"", NULL};
 	struct recording *r = &w->recording;
 	struct child_text *out = &r->child.text[0], *err = &r->child.text[1];
 	enum MHD_Result ret;
 
 	if (r->child.ended && !r->child.status && out->len) {
-		ret = serve_answer(c, MHD_HTTP_OK, "application/x-pcapng", headers,
+		bool full = out->len + BLOCK_BYTES > RECORDED_KB * UINT64_C(1000);
+
+		ret = serve_answer(c, MHD_HTTP_OK, "application/x-pcapng", limited + (full ? 0 : 2),
 			MHD_create_response_from_buffer(
 				out->len, out->data, MHD_RESPMEM_MUST_FREE));
 		*out = (struct child_text){0};
@@ -168,13 +172,13 @@ static enum MHD_Result record(struct web *w, struct MHD_Connection *c)
 static void begin_recording(const struct web *w, struct recording *r)
 {
 	const struct child_config config = {.flags = CHILD_STORE_OUT | CHILD_READ_ERR};
-	char pid[16], duration[16];
+	char pid[16], duration[16], size[32];
 	const char *argv[] = {w->options->recorder, "record", "-q", "-w", "-", "--duration",
-		duration, "-a", "filesize:" RECORDED_KB, "-i", pid, r->filter ? "-f" : NULL,
-		r->filter, NULL};
+		duration, "-a", size, "-i", pid, r->filter ? "-f" : NULL, r->filter, NULL};
 
 	snprintf(pid, sizeof(pid), "%u", r->pid);
 	snprintf(duration, sizeof(duration), "%us", r->seconds);
+	snprintf(size, sizeof(size), "filesize:%u", RECORDED_KB);
 	r->started = true;
 	r->failed = child_start(&r->child, argv, &config);
 }
@@ -185,12 +189,17 @@ void actions_step(struct web *w)
 
 	if (!r->connection || r->done)
 		return;
-	if (!r->started)
-		begin_recording(w, r);
-	if (!r->failed)
-		child_watch(&r->child, -1, -1, 0);
-	if (!r->failed && !r->child.ended)
-		return;
+	/* The server does not read from a connection that waits. */
+	if (clients_has_gone(r->connection)) {
+		child_free(&r->child);
+	} else {
+		if (!r->started)
+			begin_recording(w, r);
+		if (!r->failed)
+			child_watch(&r->child, -1, -1, 0);
+		if (!r->failed && !r->child.ended)
+			return;
+	}
 	r->done = true;
 	MHD_resume_connection(r->connection);
 }

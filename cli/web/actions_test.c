@@ -1,107 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What clients may have ringtap web do, with recorders that are made up. */
 #include <errno.h>
-#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "recorder/ask.h"
-#include "recorder/request.h"
-#include "test_web.h"
-
-#define INCIDENT "20260102T030405.000001-gap"
-
-static char folder[4096]; /* folder of the recorder's incidents */
-static int request_result;
-static char requested[256];
-
-/* ---- instead of the recorders */
-
-bool ask_recorders(json_t *list, const char *dir, const char *name, int timeout_ms)
-{
-	json_array_append_new(list, json_pack("{s:s}", "folder", folder));
-	return true;
-}
-
-int request_send(const char *to, const char *comment)
-{
-	snprintf(requested, sizeof(requested), "%s", comment ? comment : "none");
-	return strcmp(to, folder) ? -ESRCH : request_result;
-}
-
-/* ---- the server */
-
-static int begin_allowed(void **state)
-{
-	test_folder_enter();
-	assert_non_null(getcwd(folder, sizeof(folder)));
-	request_result = 0;
-	*requested = '\0';
-	return begin_server(true);
-}
-
-static int end_allowed(void **state)
-{
-	test_folder_leave();
-	return end(state);
-}
-
-static bool is_answered(void)
-{
-	bool is;
-
-	pthread_mutex_lock(&web.streams.lock);
-	is = web.apps.count && json_array_size(web.apps.list[0]->recorders) == 1;
-	pthread_mutex_unlock(&web.streams.lock);
-	return is;
-}
-
-/* With an application and its recorder. */
-static struct reader watched(void)
-{
-	struct reader c = subscribe("?app=app", 0);
-
-	skip_event(&c, "document");
-	attached();
-	/* The thread asks at once, and then has no turn: it may have met no application. */
-	second();
-	while (!is_answered()) {
-		recorder_answers_stop(web.recorders);
-		assert_int_equal(recorder_answers_start(&web.recorders, &web.watch), 0);
-		sched_yield();
-		second();
-	}
-	return c;
-}
-
-/* The cookie, and another line. */
-static const char *cookie_and(const char *line)
-{
-	static char text[512];
-
-	snprintf(text, sizeof(text),
-		"Content-Length: 0\r\nCookie: ringtap-%d=%s\r\nHost: 127.0.0.1:%d\r\n%s", port,
-		web.token.text, port, line);
-	return text;
-}
-
-static const char *own_origin(void)
-{
-	static char line[64];
-
-	snprintf(line, sizeof(line), "Origin: http://127.0.0.1:%d\r\n", port);
-	return line;
-}
-
-static void assert_posted(const char *what, int status)
-{
-	char all[2300];
-
-	snprintf(all, sizeof(all), "POST %s", what);
-	assert_status(all, cookie_and(own_origin()), status);
-}
+#include "test_actions.h"
 
 /* ---- who may */
 
@@ -219,130 +125,6 @@ static void a_recorder_writes_an_incident(void **state)
 	unsubscribe(&c);
 }
 
-static void write_page(const char *incident)
-{
-	char path[256];
-
-	assert_int_equal(mkdir(incident, 0755), 0);
-	snprintf(path, sizeof(path), "%s/index.html", incident);
-	test_write(path, "the page", 8);
-}
-
-static void assert_page(const char *of, const char *name, int status)
-{
-	char what[4500];
-
-	snprintf(what, sizeof(what), "GET /incident?app=app&folder=%s&name=%s", of, name);
-	assert_status(what, shown, status);
-}
-
-static void the_page_of_an_incident_is_in_a_sandbox(void **state)
-{
-	char what[4500], *text;
-	struct reader c = watched();
-
-	write_page(INCIDENT);
-	snprintf(what, sizeof(what), "GET /incident?app=app&folder=%s&name=" INCIDENT, folder);
-	text = ask(what, shown);
-	assert_non_null(strstr(text, "HTTP/1.1 200 OK"));
-	assert_non_null(
-		strstr(text, "Content-Security-Policy: sandbox allow-scripts allow-downloads; "));
-	assert_non_null(strstr(text, "\r\n\r\nthe page"));
-	free(text);
-	assert_status(what, "", 403);
-	unsubscribe(&c);
-}
-
-/* A client has ten seconds for a request, but not for the page. */
-static void a_large_page_may_take_long(void **state)
-{
-	const size_t size = 16 << 20;
-	char what[4500], *text = malloc(size);
-	struct reader c = watched();
-	size_t len = 0;
-	ssize_t n;
-	int fd;
-
-	memset(text, 'x', size);
-	write_page(INCIDENT);
-	test_write(INCIDENT "/index.html", text, size);
-	snprintf(what, sizeof(what), "GET /incident?app=app&folder=%s&name=" INCIDENT, folder);
-	snprintf(text, size, "%sConnection: close\r\n", shown);
-	fd = connect_there(65536);
-	send_request(fd, what, text);
-	assert_true(recv(fd, text, 1, 0) == 1);
-	for (unsigned i = 0; i < 12; i++)
-		second();
-	while ((n = recv(fd, text, size, 0)) > 0)
-		len += (size_t)n;
-	assert_true(len > size);
-	close(fd);
-	free(text);
-	unsubscribe(&c);
-}
-
-static void paths_of_incidents_are_checked(void **state)
-{
-	struct reader c = watched();
-	char parent[4100];
-
-	write_page(INCIDENT);
-	assert_int_equal(symlink(INCIDENT, "20260102T030405.000002-gap"), 0);
-	assert_int_equal(mkdir("20260102T030405.000003-gap", 0755), 0);
-	assert_int_equal(
-		symlink("../" INCIDENT "/index.html", "20260102T030405.000003-gap/index.html"), 0);
-	assert_int_equal(mkdir("20260102T030405.000004-gap", 0755), 0);
-	assert_int_equal(mkfifo("20260102T030405.000004-gap/index.html", 0644), 0);
-	write_page("other");
-	assert_page(folder, INCIDENT, 200);
-	assert_page(folder, "20260102T030405.000002-gap", 404);
-	assert_page(folder, "20260102T030405.000003-gap", 404);
-	assert_page(folder, "20260102T030405.000004-gap", 404);
-	assert_page(folder, "20260102T030405.000005-gap", 404);
-	assert_page(folder, "other", 404);
-	assert_page(folder, ".", 404);
-	assert_page(folder, "", 404);
-	assert_page(folder, INCIDENT "%2f..%2f" INCIDENT, 404);
-	assert_page(folder, "..%2fx%2f" INCIDENT, 404);
-	snprintf(parent, sizeof(parent), "%s/.", folder);
-	assert_page(parent, INCIDENT, 404);
-	assert_status("GET /incident", shown, 404);
-	unsubscribe(&c);
-	unlink("20260102T030405.000002-gap");
-}
-
-static void incidents_are_listed(void **state)
-{
-	struct reader c;
-	const json_t *panel;
-	bool found = false;
-	size_t i;
-	json_t *j;
-
-	write_page(INCIDENT);
-	write_page("other");
-	c = watched();
-	do {
-		j = next_event(&c, NULL);
-		json_array_foreach(json_object_get(j, "panels"), i, panel)
-		{
-			const json_t *rows = json_object_get(panel, "rows");
-
-			if (strcmp(json_string_value(json_object_get(panel, "title")), "Incidents"))
-				continue;
-			assert_int_equal(json_array_size(rows), 1);
-			assert_string_equal(
-				json_string_value(json_array_get(json_array_get(rows, 0), 1)),
-				"gap");
-			found = true;
-		}
-		json_decref(j);
-		if (!found)
-			second();
-	} while (!found);
-	unsubscribe(&c);
-}
-
 /* ---- recordings */
 
 static void write_program(const char *text)
@@ -355,10 +137,12 @@ static void write_program(const char *text)
 	options.recorder = path;
 }
 
+#define RECORDED_ROOM (64 << 20)
+
 /* The answer to a POST for which seconds pass. The caller frees. */
 static char *recorded(const char *what)
 {
-	struct reader c = {.fd = connect_there(0), .text = calloc(1, 1 << 16)};
+	struct reader c = {.fd = connect_there(0), .text = calloc(1, RECORDED_ROOM)};
 	char all[640];
 
 	snprintf(all, sizeof(all), "%sConnection: close\r\n", cookie_and(own_origin()));
@@ -368,7 +152,7 @@ static char *recorded(const char *what)
 
 		while (!poll(&(struct pollfd){.fd = c.fd, .events = POLLIN}, 1, 1))
 			second();
-		n = recv(c.fd, c.text + c.len, (1 << 16) - 1 - c.len, 0);
+		n = recv(c.fd, c.text + c.len, RECORDED_ROOM - 1 - c.len, 0);
 		assert_true(n >= 0);
 		if (!n)
 			break;
@@ -454,6 +238,45 @@ static void one_recording_at_a_time(void **state)
 	unsubscribe(&c);
 }
 
+/* Its program lasts longer than the test may. */
+static void a_recording_ends_when_its_client_leaves(void **state)
+{
+	struct reader c = watched();
+	int fd = connect_there(0);
+	pid_t pid;
+
+	write_program("#!/bin/sh\nexec sleep 1000\n");
+	send_request(fd, "POST /record?app=app&seconds=60", cookie_and(own_origin()));
+	while (!is_recording())
+		sched_yield();
+	second();
+	pid = web.recording.child.pid;
+	assert_int_equal(kill(pid, 0), 0);
+	close(fd);
+	while (is_recording()) {
+		second();
+		sched_yield();
+	}
+	assert_int_equal(kill(pid, 0), -1);
+	unsubscribe(&c);
+}
+
+static void a_recording_that_is_cut_says_so(void **state)
+{
+	struct reader c = watched();
+	char *text;
+
+	write_program("#!/bin/sh\nhead -c 59900000 /dev/zero\n");
+	text = recorded("POST /record?app=app&seconds=3");
+	assert_non_null(strstr(text, "\r\nRingtap-Note: the file has reached its limit of 60 MB"));
+	free(text);
+	write_program("#!/bin/sh\nhead -c 59000000 /dev/zero\n");
+	text = recorded("POST /record?app=app&seconds=3");
+	assert_null(strstr(text, "Ringtap-Note"));
+	free(text);
+	unsubscribe(&c);
+}
+
 static void no_recording_begins_while_the_server_ends(void **state)
 {
 	struct reader c = watched();
@@ -476,14 +299,12 @@ int main(void)
 		CASE(collectors_that_there_are_not),
 		CASE(nothing_is_done_while_nothing_is_collected),
 		CASE(a_recorder_writes_an_incident),
-		CASE(the_page_of_an_incident_is_in_a_sandbox),
-		CASE(a_large_page_may_take_long),
-		CASE(paths_of_incidents_are_checked),
-		CASE(incidents_are_listed),
 		CASE(packets_are_recorded_for_a_client),
 		CASE(a_recording_that_fails_says_why),
 		CASE(recordings_that_are_refused),
 		CASE(one_recording_at_a_time),
+		CASE(a_recording_ends_when_its_client_leaves),
+		CASE(a_recording_that_is_cut_says_so),
 		CASE(no_recording_begins_while_the_server_ends),
 	};
 

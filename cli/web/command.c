@@ -22,8 +22,8 @@ static const struct option_def options[] = {
 		"Address to listen at (default " LISTEN_DEFAULT "). Port 0 selects a free port; "
 		":PORT listens at all addresses of the host"},
 	{TO(token_file), OPTION_FILE, 0, "token-file", "FILE", NULL, 0, 0,
-		"Take the token from FILE, which only its owner may read; it is made if it is "
-		"missing (default: a new token, which is printed)"},
+		"Take the token from FILE, which only its owner may read, and do not print it; the "
+		"file is made if it is missing (default: a new token, which is printed)"},
 	{TO(history_ns), OPTION_TIME, 0, "history", "TIME", NULL, 10 * NS_PER_S,
 		HISTORY_STEPS *NS_PER_S,
 		"Collect also while no page is open, and keep TIME, 10s to 10m (default: from the "

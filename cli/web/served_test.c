@@ -38,6 +38,26 @@ static void the_token_in_the_url_opens_the_page_only(void **state)
 	assert_status(what, "", 403);
 }
 
+/* Standard output of a service is in the journal. */
+static void the_token_of_a_file_is_not_printed(void **state)
+{
+	struct web_options o = {.token_file = "token",
+		.serve = {.command = "web", .listen = "127.0.0.1:0"},
+		.watch = {.command = "web"}};
+	struct web other;
+	char url[256], what[256];
+	int number;
+
+	test_folder_enter();
+	assert_int_equal(web_start(&other, &o, url, sizeof(url)), 0);
+	assert_null(strstr(url, other.token.text));
+	assert_int_equal(sscanf(url, "http://127.0.0.1:%d/", &number), 1);
+	web_stop(&other);
+	test_folder_leave();
+	snprintf(what, sizeof(what), "GET /?token=%s", other.token.text);
+	assert_status(what, "", 403); /* the other server's */
+}
+
 static void the_cookie_stands_for_the_token(void **state)
 {
 	char what[256], cookie[256], *text;
@@ -452,6 +472,7 @@ int main(void)
 		CASE(what_is_refused),
 		CASE(the_token_in_the_url_opens_the_page_only),
 		CASE(the_cookie_stands_for_the_token),
+		CASE(the_token_of_a_file_is_not_printed),
 		CASE(a_wrong_host_is_refused_with_the_token),
 		CASE(long_names_are_refused),
 		CASE(nothing_is_done_without_clients),

@@ -20,7 +20,9 @@
 static enum MHD_Result refuse(struct MHD_Connection *c)
 {
 	return serve_text(c, MHD_HTTP_FORBIDDEN,
-		"the token is missing or wrong: open the URL that ringtap web has printed\n", NULL);
+		"the token is missing or wrong: open the URL that ringtap web has printed; with "
+		"--token-file add ?token= and the first line of the file\n",
+		NULL);
 }
 
 /* The page has the policy of its scripts; this one adds that no other page has it inside. The token
@@ -130,7 +132,7 @@ static void begin(struct web *w)
 	if (ret)
 		message_print(
 			"web: cannot start a thread that finds applications: %s", strerror(-ret));
-	ret = recorder_answers_start(&w->recorders, &w->watch);
+	ret = recorder_answers_start(&w->recorders, &w->watch, incident_names);
 	if (ret)
 		message_print("web: cannot start a thread that asks flight recorders: %s",
 			strerror(-ret));
@@ -212,7 +214,11 @@ int web_start(struct web *w, struct web_options *options, char *url, size_t size
 	if (fd < 0)
 		return fd;
 	token_set_port(&w->token, w->serve.port);
-	snprintf(url + strlen(url), size - strlen(url), "/?token=%s", w->token.text);
+	/* What a service prints is in the journal, which others read. */
+	if (options->token_file)
+		snprintf(url + strlen(url), size - strlen(url), "/");
+	else
+		snprintf(url + strlen(url), size - strlen(url), "/?token=%s", w->token.text);
 	ret = make_page(w);
 	if (ret) {
 		message_print("web: not enough memory");

@@ -60,7 +60,7 @@ static inline int connect_there(int window)
 	struct sockaddr_in a = {.sin_family = AF_INET,
 		.sin_port = htons((uint16_t)port),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (window)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &window, sizeof(window));

@@ -46,6 +46,7 @@ struct web {
 	struct recorder_answers *recorders;
 	struct recording recording;
 	uint64_t triggered_ns; /* CLOCK_MONOTONIC; the last incident that was requested */
+	unsigned downloads;    /* pages of incidents that are being sent */
 	bool watching;         /* watch and apps are in use */
 };
 
