@@ -24,7 +24,7 @@ struct exported {
 	const void *none;
 };
 
-/* The batch, what is exported, and of each column bitmap and values. */
+/* The batch, its exported form, and the bitmap and values of each column. */
 size_t batch_size(const struct batch_kind *k)
 {
 	size_t size = ALIGNED(sizeof(struct batch)) + ALIGNED(sizeof(struct exported));

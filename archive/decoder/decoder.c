@@ -32,7 +32,7 @@ static int begin(struct rt_archive **out, unsigned flags)
 	return flags & RT_ARCHIVE_NO_FLOWS ? 0 : flows_open(a->flows);
 }
 
-/* The file must begin with a section: what is none has no parts. */
+/* The file must begin with a section; else it has no parts. */
 static int check(struct rt_archive *a)
 {
 	const uint8_t *p;
@@ -241,7 +241,7 @@ static int take_packet(struct rt_archive *a, const struct block *f, struct batch
 	read_found(a, f, &r);
 	packet_read(&r, f->linktype, f->data, f->captured, f->length,
 		!(a->flags & RT_ARCHIVE_NO_DIGEST));
-	/* What is sent with an id has been received, whatever its headers are now. */
+	/* A packet sent with an id was received, even if its headers have changed. */
 	if (!(a->flags & RT_ARCHIVE_NO_FLOWS) &&
 		(r.has & HAS(COL_FLOW_ID) || (r.has & HAS(COL_PACKET_ID) && f->direction == 2)))
 		ret = flows_offer(a->flows, &r);
@@ -434,7 +434,7 @@ static int packets_schema(struct ArrowArrayStream *s, struct ArrowSchema *out)
 	return ret ? failed(s->private_data, "schema", ret) : 0;
 }
 
-/* The rows of a batch, none at the end, or what is wrong. b may be NULL. */
+/* The rows of a batch, none at the end, or an error. b may be NULL. */
 static int hand_out(
 	struct rt_archive *a, struct batch *b, struct ArrowArray *out, const char *what, int ret)
 {

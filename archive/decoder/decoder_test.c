@@ -407,7 +407,7 @@ static void damage_ends_the_file(void **state)
 	rt_archive_close(a);
 }
 
-/* The window moves on by reading, and what is longer than it makes it grow. */
+/* The window moves on by reading, and grows for longer blocks. */
 static void files_are_read_in_pieces(void **state)
 {
 	char path[] = "/tmp/rt-archive-XXXXXX";

@@ -27,7 +27,7 @@
 #define FLOW_CHUNK 4096u /* flows that are allocated at a time */
 #endif
 
-/* What is counted of a flow; a is the sender of its first packet. */
+/* Counters of a flow; a is the sender of its first packet. */
 struct flow_sum {
 	struct ends ends; /* from a to b */
 	int64_t id, first_ns, last_ns;

@@ -127,7 +127,7 @@ static void of_ids_without_room_those_go_first_that_were_sent(void **state)
 	ids_close(&t);
 }
 
-/* Two packets, of which a copy of the first one was sent; then a fate for it. */
+/* Two packets; a copy of the first one was sent; then a fate for it. */
 static void the_fate_counts_and_not_a_copy(void **state)
 {
 	struct iface ifs[1] = {{0}};

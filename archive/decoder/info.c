@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is known of a part beside its rows, as JSON. */
+/* Facts about a part beside its rows, as JSON. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>

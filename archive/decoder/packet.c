@@ -147,7 +147,8 @@ static uint16_t skip_pppoe(struct rest *r)
 	return protocol == PPP_IP ? TYPE_IP : protocol == PPP_IPV6 ? TYPE_IPV6 : 0;
 }
 
-/* To the IP packet in labels of MPLS, or in a session of PPPoE. The type of what is left. */
+/* Advances to the IP packet in labels of MPLS, or in a session of PPPoE. Returns the type of the
+ * rest. */
 static uint16_t skip_shims(uint16_t type, struct rest *r)
 {
 	const uint8_t *p;

@@ -51,7 +51,7 @@ def fold(sql: str, literal: Callable) -> str | None:
 
 
 def calls_remain(sql: str) -> bool:
-    """Is ip() called with something else than a literal?"""
+    """Whether ip() is called with an argument that is not a literal."""
     return bool(_CALL.search(_TOKEN.sub(" ", sql)))
 
 

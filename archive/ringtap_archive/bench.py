@@ -135,7 +135,7 @@ def _sizes(text: str):
 
 
 def made(folder: Path, name: str, **options) -> Any:
-    """The file, made if it is not there."""
+    """Makes the file if it is missing. Returns it."""
     path = folder / f"{name}.pcapng"
     if not path.exists():
         draft = folder / f".{name}"
@@ -345,7 +345,7 @@ def growth(bench: Bench, args: Namespace, folder: Path) -> None:
 
 
 def measure_queries(bench: Bench, args: Namespace, archive: Any, packets: Any) -> Any:
-    """Returns the flow that was looked for."""
+    """Returns the flow of the queries."""
     cpus = _two_cpus()
     bench.say(f"growth: {packets:,} packets, {len(layout.list_parts(archive))} files, two cores")
     flow = _some_flow(bench, archive, cpus)

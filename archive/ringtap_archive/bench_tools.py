@@ -56,7 +56,7 @@ def number(value: Any) -> str:
 
 
 class Bench:
-    """Runs commands, prints them, and collects what they took."""
+    """Runs commands, prints them, and collects their times and memory."""
 
     def __init__(self, cpu: Any, out: Any = sys.stderr):
         self.cpu, self.out = cpu, out
@@ -104,7 +104,7 @@ class Bench:
         return Measured(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10, output)
 
     def spin(self) -> None:
-        """How fast the machine is now: a fixed piece of work on the CPU of the measurements."""
+        """Seconds of a fixed piece of work on the CPU of the measurements: the present speed of the machine."""
         before = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {self.cpu})
         try:
@@ -116,14 +116,14 @@ class Bench:
 
 
 def warm(path: Any) -> None:
-    """Into the page cache."""
+    """Reads files into the page cache."""
     with open(path, "rb") as file:
         while file.read(1 << 22):
             pass
 
 
 def evict(paths: list[Path]) -> None:
-    """Out of the page cache: written back first, since dirty pages stay."""
+    """Evicts files from the page cache; writes them back first, since dirty pages stay."""
     for path in paths:
         fd = os.open(path, os.O_RDONLY)
         try:

@@ -147,7 +147,7 @@ def _unusual(data: bytes, at: int, number: int, time_ns: int, interface: Interfa
 
 
 def _fields(data: bytes, at: int, kind: int, length: int, order: str, snaplen: int):
-    """(where its data begin, captured, length, options for its other fields)"""
+    """(offset of its data, captured, length, options for its other fields)"""
     if kind == SIMPLE:
         (original,) = struct.unpack_from(order + "I", data, at + 8)
         return at + 12, min(original, snaplen or original, length - 16), original, []

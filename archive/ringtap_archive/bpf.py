@@ -305,7 +305,7 @@ _BACK = {"src": "dst", "dst": "src", "src_port": "dst_port", "dst_port": "src_po
 
 
 def _of_non_ip(term: tuple):
-    """What remains of a term for packets with another ethertype than IP's, or none."""
+    """The rest of a term for packets without IP's ethertypes."""
     if term[0] in ("and", "or"):
         return (_all if term[0] == "and" else _any)(*map(_of_non_ip, term[1]))
     if term[0] == "range" and term[1] == "ethertype":
@@ -314,7 +314,7 @@ def _of_non_ip(term: tuple):
 
 
 def _of_flow(term: tuple):
-    """What remains of a term for a row of `flows`, when it is about the packets of that flow."""
+    """The rest of a term for a row of `flows`, for the packets of that flow."""
     if term[0] in ("and", "or"):
         return (_all if term[0] == "and" else _any)(*map(_of_flow, term[1]))
     if term[0] == "range" and term[1] == "ethertype":
@@ -323,7 +323,7 @@ def _of_flow(term: tuple):
 
 
 def _by_address(term: tuple):
-    """What the term says of addresses, as alternatives: sets of ranges that hold together. None: nothing."""
+    """Conditions of the term on addresses, as alternatives: sets of ranges that hold together. None: there are none."""
     if term[0] == "range" and term[1] in ("src", "dst"):
         return {frozenset([term])}
     if term[0] == "or":
@@ -344,7 +344,7 @@ def _contradict(ranges: frozenset[tuple]):
 
 
 def _fewest(alternatives: set[frozenset[tuple]]):
-    """Without those that another one has in it. None: there are too many."""
+    """The alternatives without those that contain another one. None: there are too many."""
     out = {a for a in alternatives if not any(b < a for b in alternatives)}
     return out if len(out) <= _ALTERNATIVES_MAX else None
 
@@ -377,7 +377,7 @@ class Condition:
         return Condition(_any(term, _swapped(term)))
 
     def flows(self, address: Callable) -> list[str]:
-        """Conditions on `flows` as SQL, of which one holds for each flow that may have such packets. Comparisons of
+        """Alternative conditions on `flows` as SQL: one holds for each flow that may have such packets. Comparisons of
         addresses stand alone where that is possible: bloom filters are for those."""
         term = self.of_flows.term
         condition = _sql(term, address, _OF_EACH_FLOW)

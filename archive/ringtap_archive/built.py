@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the build, or an installation, has what these programs need of it."""
+"""Paths of the files that these programs need, in the build folder or the installation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What recordings say about their recorders' clocks: `clock` of meta.json, see docs/archive.md."""
+"""State of the recorders' clocks, from recordings: `clock` of meta.json, see docs/archive.md."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SETTINGS = 3  # that are printed of a recorder
 
 
 def merged(states: list[dict] | Iterator) -> dict | None:
-    """The clock of several parts as that of one; None where none of them says anything."""
+    """The clock of several parts as that of one; None if none of them has one."""
     states = [state for state in states if state]
     if not states:
         return None
@@ -45,7 +45,7 @@ def of_recorders(parts: list[Part]) -> dict[str, dict]:
 
 
 def errors(parts: list[Part]) -> dict[str, int]:
-    """{recorder: by how much its clock is off at most, ns}, of those whose clocks were synchronized and never set."""
+    """{recorder: largest error of its clock, ns}, for clocks that were synchronized and never set."""
     return {
         recorder: state["max_error_ns"]
         for recorder, state in of_recorders(parts).items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""JSON documents, which begin as those of all commands do: docs/interface.md, and json_document() of base/json.c."""
+"""JSON documents with the first keys of all commands: docs/interface.md, and json_document() of base/json.c."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _pair(key: str, value: Any):
 
 
 def plain(value: Any) -> Any:
-    """What a document may have of a value: numbers of 9 digits, integers that a double holds, points in time as texts."""
+    """A value as a document has it: numbers of 9 digits, integers that a double holds, points in time as texts."""
     if isinstance(value, dict):
         return dict(_pair(key, one) for key, one in value.items())
     if isinstance(value, (list, tuple)):

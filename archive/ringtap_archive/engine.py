@@ -60,7 +60,7 @@ def number(part: Part) -> int:
 
 
 def mentioned(text: str) -> set[str]:
-    """Which of the views that meta.json holds may be in the text: few texts need them."""
+    """Views from meta.json that the text may mention: few texts need them."""
     return {match.lower() for match in _VIEWS.findall(text)}
 
 
@@ -95,7 +95,7 @@ def windows(since: int | None, until: int | None) -> dict[str, str]:
 
 
 class Engine:
-    """What both engines share. Until it is closed, prune and compact wait."""
+    """Base class of both engines. prune and compact wait until it is closed."""
 
     def __init__(self, archive: Any, since: int | None, until: int | None, recorders: list[str] | None):
         self.archive, self.since, self.until = pathlib.Path(archive), since, until
@@ -280,7 +280,7 @@ class DuckEngine(Engine):
         )
 
     def _prepare(self, text: str):
-        """Makes what the text needs and few texts do; returns it with addresses for calls of ip()."""
+        """Makes views that only some texts need; returns the text with addresses for calls of ip()."""
         for view in mentioned(text) - self._made:
             self._made.add(view)
             names, values = rows(self.parts, view)
@@ -295,7 +295,7 @@ class DuckEngine(Engine):
         return text
 
     def sql(self, text: str) -> Result | None:
-        """Runs it; the rows come as they are fetched."""
+        """Runs the text; rows are computed as they are fetched."""
         with refusing():
             text = self._prepare(text)
             return Result(self.con.cursor().execute(text))

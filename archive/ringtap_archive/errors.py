@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a command prints on one line before it ends with status 1."""
+"""Errors that a command prints on one line before it ends with status 1."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Refused(Exception):
 
 
 class Lost(Refused):
-    """The data themselves are bad: nothing of them can be saved."""
+    """The data are damaged and cannot be saved."""
 
 
 class Refusing:

@@ -60,7 +60,7 @@ def _groups(parts: list[Part]):
 
 
 class Plan:
-    """Which rows of `packets` are read: queries that have together all packets that match, and more."""
+    """The rows of `packets` to read: queries that together have all matching packets, and more."""
 
     def __init__(self, con: DuckEngine, condition: Condition, where: str | None):
         self.con, self.condition = con, condition
@@ -135,7 +135,7 @@ class Plan:
         return f"SELECT time_ns, part, file_offset, interface FROM ({view}) WHERE {condition}"
 
     def _find_flows(self):
-        """Makes a table of the flows that may match; returns the number of their packets. None: they are too many."""
+        """Makes a table of the flows that may match; returns the number of their packets. None: there are too many."""
 
         def make(parts: list[Part]):
             view = self.con.select("flows", parts)
@@ -160,7 +160,7 @@ class Plan:
         )
 
     def _flow_ids(self):
-        """Statistics and bloom filters are for a comparison with one; a join with many has its own way."""
+        """A comparison with one flow_id uses statistics and bloom filters; with many, a join."""
         ids = self.con.sql("SELECT DISTINCT flow_id FROM wanted LIMIT 2").all()
         return f"flow_id = {ids[0][0]}" if len(ids) == 1 else "flow_id IN (SELECT flow_id FROM wanted)"
 

@@ -116,11 +116,11 @@ class Filter:
         return [(i.code, i.jt, i.jf, i.k) for i in array]
 
     def condition(self) -> Condition:
-        """What the index can decide of it: a bpf.Condition that holds for every packet that matches."""
+        """The part that the index can decide: a bpf.Condition that holds for every matching packet."""
         return bpf.condition(self.instructions(), self.linktype)
 
     def matches(self, address: int, captured: int, length: int) -> bool:
-        """Does the packet at this address of memory match?"""
+        """Whether the packet at this address of memory matches."""
         if self.rejects_all:
             return False
         self._header.captured = captured

@@ -68,7 +68,7 @@ class Clocks:
 
     @property
     def steady(self) -> bool:
-        """One offset explains all packets."""
+        """Whether one offset explains all packets."""
         return self.both and self.least_ns <= self.most_ns
 
     @property
@@ -79,7 +79,7 @@ class Clocks:
 
     @property
     def offset_ns(self) -> int | None:
-        """None: cannot be told from delay."""
+        """None: it cannot be separated from the delay."""
         return self.coarse_ns + self.fine_ns if self.known or self.both else None
 
     @property
@@ -89,7 +89,7 @@ class Clocks:
 
 @dataclass
 class Leg:
-    """Two points, in the order in which packets pass them, and what became of the packets."""
+    """Two points, in the order in which packets pass them, and the fates of the packets."""
 
     pair: int
     way: int
@@ -104,7 +104,7 @@ class Leg:
 
     @property
     def timed(self) -> bool:
-        """Delays are delays, and not delays and an offset."""
+        """Whether delays do not contain an offset."""
         return self.clocks is None or self.clocks.known or self.clocks.both
 
 
@@ -366,7 +366,7 @@ class Follower:
         return leg
 
     def _find_via(self):
-        """Legs that others make up: via the points between."""
+        """Finds legs that consist of others, via the points between."""
         legs = {(g.pair, g.way): g for g in self.legs}
         for r in self._rows("hops_via"):
             if leg := legs.get((r["pair"], r["way"])):

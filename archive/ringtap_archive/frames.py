@@ -145,7 +145,7 @@ class Reader(Plain):
         return self._kept[1]
 
     def packed(self, index: int) -> Any:
-        """The frame as it is stored."""
+        """The stored frame."""
         begin, end = self.places[index : index + 2]
         return os.pread(self.fd, end - begin, begin)
 

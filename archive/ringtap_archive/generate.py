@@ -58,7 +58,7 @@ OPTION_COLUMNS = ("tx", "queue", "rss", "drops", "total", "at", "padded")
 
 
 class Generator:
-    """Traffic as a forwarding application with two ports records it; goes on where the last file ended."""
+    """Traffic of a forwarding application with two ports; each file continues the last one."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class Generator:
         return times
 
     def _forward(self, p: Any, natural: ndarray, last: bool):
-        """Gives ids; what is sent comes some microseconds later out of the other port. Returns packets in order of time."""
+        """Gives ids; sent packets leave by the other port some microseconds later. Returns packets in order of time."""
         tap = (p["interface"] * self.queues + p["queue"])[natural]
         p["id"] = np.zeros(len(natural), np.int64)
         p["id"][natural] = p["interface"][natural] << 50 | p["queue"][natural] << 42 | self._count(tap)
@@ -220,7 +220,7 @@ class Generator:
         return number
 
     def _decide(self, p: Packets, stays: ndarray, h: ndarray):
-        """Fates of what is not sent: most not offered, some unknown or still open at the end."""
+        """Fates of packets that are not sent: most not offered, some unknown or still open at the end."""
         np.add.at(self.totals[0], (p["interface"], p["queue"]), 1)
         rows = np.flatnonzero(stays)
         rows = rows[np.argsort(p["time"][rows], kind="stable")]
@@ -280,7 +280,7 @@ class Generator:
         return out.data
 
     def _bodies(self, out: ndarray, p: Packets, rows: ndarray):
-        """Payloads; what is in front of them in the pool is overwritten by the headers."""
+        """Payloads with the bytes before them in the pool, which the headers overwrite."""
         at, captured = p["at"][rows] + layouts.BLOCK_LENGTH, p["captured"][rows]
         out.view("<u4")[((at + p["padded"][rows]) >> 2) - 1] = 0
         start = (p["start"] - layouts.LENGTHS[p["layout"]])[rows]

@@ -33,7 +33,7 @@ def arguments(parser: Parser) -> None:
 
 
 def follow_arguments(parser: Parser) -> None:
-    """Those that say how packets are followed."""
+    """Adds options for following packets."""
     parser.add_argument(
         "--between",
         metavar="NAME,NAME...",
@@ -130,7 +130,7 @@ def _refuse(found: Follower):
 
 
 def why_nothing(found: Follower) -> str:
-    """Why there are no legs."""
+    """The reason for a result without legs."""
     return "; ".join(clock_text(c) for c in found.clocks if not c.directed) or (
         "no packet was recorded at two places within the time of --apart; NAT, tunnels and proxies change packets so that they "
         "cannot be followed"

@@ -50,7 +50,7 @@ FLOW_ENCODINGS = {
 
 
 class Digested:
-    """A file that counts and, by default, digests what is written: pyarrow, zstd and others write to it."""
+    """A file that counts and, by default, digests the written bytes: pyarrow, zstd and others write to it."""
 
     def __init__(self, path: Path, digest: bool = True, group: bool = False):
         self.path = path
@@ -224,7 +224,7 @@ def _flow_table(path: Path, rows: int, group: bool):
 
 
 def source_of(path: Path) -> dict | None:
-    """What finish() has put there; None: nothing, or the file is damaged."""
+    """The source that finish() has written; None: there is none, or the file is damaged."""
     try:
         with os.fdopen(private.open_regular(path), "rb") as file:
             found = json.loads(pq.ParquetFile(file).metadata.metadata[SOURCE])

@@ -92,7 +92,7 @@ class NewPart:
         self.later = False  # flows have what lies behind the part's end
 
     def batch(self, batch: RecordBatch, part: Part) -> None:
-        """Takes the rows, and the frames that are full."""
+        """Writes the rows, and the full frames."""
         self.packets.add(batch)
         self._count(batch)
         self._cut(part)
@@ -347,7 +347,7 @@ class Job:
 
     @staticmethod
     def _set_aside(meta: dict, staging: Path):
-        """What is long in it, until it is published."""
+        """Sets long values aside until it is published."""
         path = staging / f"{meta['packets']['file']}.aside"
         with os.fdopen(private.create(path, new=True), "w", encoding="utf-8") as file:
             json.dump({key: meta.pop(key) for key in LONG}, file)

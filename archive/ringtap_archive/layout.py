@@ -68,7 +68,7 @@ def hour_of(folder: Path) -> int:
 
 
 def loss_times(meta: dict) -> list[int]:
-    """Those of statistics are later than the last packet."""
+    """Losses from statistics are later than the last packet."""
     return [loss["time_ns"] for loss in meta.get("losses") or () if loss.get("time_ns") is not None]
 
 
@@ -189,7 +189,7 @@ def _named(prefix: str, value: str):
 
 
 def _entries(folder: Path, prefix: str):
-    """Values of the folders prefix=VALUE, sorted. Links are refused, not followed: prune would remove what is elsewhere."""
+    """Values of the folders prefix=VALUE, sorted. Refuses links: prune would remove files outside of the archive."""
     try:
         with os.scandir(folder) as found:
             entries = [e for e in found if e.name.startswith(prefix) and not e.is_file(follow_symlinks=False)]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Help(argparse.HelpFormatter):
-    """Fits a terminal of 80 columns, as the help of the other commands."""
+    """Help for a terminal of 80 columns, as of the other commands."""
 
     def __init__(self, prog: str):
         super().__init__(prog, max_help_position=30, width=min(80, shutil.get_terminal_size().columns))
@@ -72,7 +72,7 @@ def as_json(parser: Parser) -> None:
 
 
 def engine(parser: Parser) -> None:
-    """engine and master: what computes."""
+    """Options engine and master."""
     parser.add_argument(
         "--engine", choices=("duckdb", "spark"), default="duckdb", help="what computes (default: duckdb)"
     )

@@ -22,7 +22,7 @@ ERRORS = (zstandard.ZstdError, zlib.error, EOFError, gzip.BadGzipFile, RuntimeEr
 
 
 def opened(file: BinaryIO) -> Any:
-    """What reads the uncompressed data of a binary file at its beginning; None: it is not compressed."""
+    """A reader of the uncompressed data of a binary file at its beginning; None: it is not compressed."""
     magic = file.read(4)
     file.seek(0)
     if magic == _ZSTD or (magic[1:] == b"\x2a\x4d\x18" and 0x50 <= magic[0] <= 0x5F):

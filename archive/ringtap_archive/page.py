@@ -81,7 +81,7 @@ class Document:
         self._panel("table", name, title, notes, columns=columns, rows=[[str(c) for c in row] for row in rows])
 
     def page(self) -> str:
-        """One HTML file that needs nothing else."""
+        """One self-contained HTML file."""
         paths = candidates("RINGTAP_ARCHIVE_PAGE", f"web/{PAGE}", [f"share/ringtap/{PAGE}"])
         path = next((p for p in paths if p.is_file()), None)
         if not path:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def limit(text: str) -> tuple:
-    """("age", ns) or ("size", bytes). A forgotten unit would empty the archive."""
+    """("age", ns) or ("size", bytes). The unit is required: without it a value could empty the archive."""
     if re.fullmatch(r"[1-9]\d*m?", text.strip()):
         raise argparse.ArgumentTypeError(f"{text}: which unit? give 7d, 90min, 500M or 2T")
     for kind, parse in (("age", units.duration), ("size", units.size)):

@@ -85,7 +85,7 @@ def print_table(result: Result, out: Any) -> None:
 
 
 def _cell(value: float | str | None):
-    """Programs for tables compute what begins so. Numbers are none of others' text."""
+    """A cell that no spreadsheet computes as a formula. Numbers are not text of others."""
     if value is None or _is_number(value):
         return value
     text = show.printable(value)
@@ -123,7 +123,7 @@ def print_json(result: Result, out: Any) -> None:
 
 
 def write_arrow(result: Result, name: str, group: bool) -> None:
-    """The values as they are: addresses have 16 bytes."""
+    """Writes values unchanged: addresses have 16 bytes."""
     import pyarrow
 
     reader = result.reader()

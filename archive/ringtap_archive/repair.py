@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rebuilds a damaged part from its packets. What is replaced and was damaged is kept in .damaged."""
+"""Rebuilds a damaged part from its packets. .damaged keeps replaced damaged files."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _begins_section(data: bytes):
 
 
 def salvage(source: Path, out: BinaryIO, part: Part | None) -> str | None:
-    """Writes what is whole of a pcapng[.zst] to a file. Returns what is lost, as a text, or None."""
+    """Writes the undamaged part of a pcapng[.zst] to a file. Returns the loss as a text, or None."""
     if source.suffix != ".zst":
         with os.fdopen(private.open_regular(source), "rb") as file:
             while data := file.read(1 << 20):
@@ -127,7 +127,7 @@ def _rows(path: Path):
 
 
 def _origin(found: Found, packets: Path, pcapng: Path, lost: str | None):
-    """What the new meta.json says about its source, as the old one or the index has it."""
+    """The source for the new meta.json, from the old one or the index."""
     if found.part:
         origin = {key: found.part.meta[key] for key in ("source", "sources") if found.part.meta[key]}
     else:
@@ -162,7 +162,7 @@ def _keep(found: Found, metas: list[dict]):
 
 
 def _set_aside(archive: Archive, path: Path):
-    """Where a damaged file goes; a number is appended where one was put before."""
+    """Path for a damaged file; with a number if the name is in use."""
     target = archive.path / DAMAGED / path.relative_to(archive.path)
     count = 0
     while target.exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`ringtap archive report`: a window of time as one HTML file that needs nothing else."""
+"""`ringtap archive report`: a window of time as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def run(args: Namespace) -> Any:
 
 
 def _write(path: Path, text: str, group: bool):
-    """All of it or nothing."""
+    """Writes the whole file or nothing."""
     try:
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".", delete=False) as f:
             f.write(text)
@@ -100,7 +100,7 @@ class Report:
         return (self.edges[n + 1] - self.edges[n]) / 1e9
 
     def _values(self, rows: list, value: Callable, first: Any = None, last: Any = None):
-        """For each interval: unknown where there is no row, or 0 from first to last."""
+        """A value for each interval: without a row unknown, or 0 from first to last."""
         out = [None] * self.buckets
         if first is not None:
             low, high = ((ns - self.zero) // self.bucket for ns in (first, last))
@@ -128,7 +128,7 @@ class Report:
             fact("lost", show.count(lost), "packets, between recorders")
 
     def _findings(self):
-        """What to look at first, as sentences."""
+        """Findings to check first, as sentences."""
         direct = [g for g in self.found.legs if not g.via] if self.found else []
         for g in sorted(direct, key=lambda g: -g.counts["lost"] / (g.counts["arrived"] + g.counts["lost"]))[:3]:
             if lost := g.counts["lost"]:

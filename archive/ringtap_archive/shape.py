@@ -88,7 +88,7 @@ META = {
 
 
 def check(value: Any, shape: Any, name: str) -> None:
-    """ValueError, with the name of what has another shape. Keys that may be missing are null then."""
+    """Raises ValueError with the name of the value of another shape. Sets missing optional keys to null."""
     if isinstance(shape, Maybe):
         if value is not None:
             check(value, shape.shape, name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Numbers, times and tables as people read them."""
+"""Numbers, times and tables for people."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ DASH = "–"
 
 
 def printable(text: Any) -> str:
-    """Text of others on one line: nothing in it moves the cursor, changes the terminal or the order of letters."""
+    """Text of others on one line, without characters that move the cursor or change the terminal or the order of letters."""
     text = str(text)
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def say(text: str, file: Any = None) -> None:
-    """Prints a line, of which parts may be others' text."""
+    """Prints a line that may contain text of others."""
     print(printable(text), file=file or sys.stdout, flush=True)
 
 

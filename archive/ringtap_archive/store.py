@@ -161,7 +161,7 @@ class Archive:
     # ---- locks
 
     def _own(self):
-        """Whether this user may change it. By root, too: what another user has put there would be done with its rights."""
+        """Whether this user may change it. Root may not either: it would execute another user's journal with its own rights."""
         status = os.fstat(self.tree.fd)
         return self.shared or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
 
@@ -379,7 +379,7 @@ class Archive:
             ) from e
 
     def _complete(self):
-        """Makes the changes of the journal, of which some may have been made."""
+        """Makes the changes of the journal; some may be done already."""
         todo = self._journal()
         if todo is None:
             return
@@ -407,7 +407,7 @@ class Archive:
                 return
 
     def recover(self) -> tuple:
-        """Returns what was done: an interrupted change completed; folders of killed processes removed."""
+        """Returns the actions: an interrupted change completed; folders of killed processes removed."""
         unfinished = self.unfinished()
         with self.locked():
             try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`ringtap archive top`: most of the traffic, by what it is."""
+"""`ringtap archive top`: the largest talkers, flows, ports and so on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IP = "coalesce(ethertype, 0) NOT IN (2054, 32821)"  # ARP and RARP have addresse
 
 @dataclass(frozen=True)
 class Kind:
-    """What rows are. columns: those of packets that tell rows apart, if it is not made of flows."""
+    """Kind of rows. columns: columns of packets that identify a row, if it is not made of flows."""
 
     title: str
     head: list
@@ -121,7 +121,7 @@ def arguments(parser: Parser) -> None:
 
 
 def _cut(con: DuckEngine):
-    """Parts of which the window leaves something out."""
+    """Parts that are not completely in the window."""
     return [
         p
         for p in con.parts
@@ -150,7 +150,7 @@ def _traffic_of_packets(chosen: str):
 
 
 def _traffic(con: DuckEngine, where: str | None):
-    """Flows where they are enough: they are far fewer than packets."""
+    """Traffic from flows where possible: they are far fewer than packets."""
     if where:
         return _traffic_of_packets(f"({where})")
     some = _by_packets(con)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sizes, durations and times as the commands take them, and as they print them."""
+"""Sizes, durations and times of options and output."""
 
 from __future__ import annotations
 

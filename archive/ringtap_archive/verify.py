@@ -47,7 +47,7 @@ def arguments(parser: Parser) -> None:
 
 
 class Found:
-    """What is wrong with one part. pcapng, packets, flows, meta, and repair, if that was not possible:
+    """Damage of one part. pcapng, packets, flows, meta, and repair, if that was not possible:
     texts, None where all is well."""
 
     def __init__(self, name: str, part: Part | None = None):

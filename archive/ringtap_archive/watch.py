@@ -46,7 +46,7 @@ class Closed:
         self.folder = folder
 
     def read(self) -> list[Path] | None:
-        """What was closed since the last call, in this order; None: events were lost; list the folder."""
+        """Files closed since the last call, in this order; None: events were lost; list the folder."""
         try:
             data = os.read(self.fd, 1 << 16)
         except BlockingIOError:
@@ -67,7 +67,7 @@ class Closed:
 
 
 class Stop:
-    """Signals that end the work, as a readable descriptor: what is being added is added to its end."""
+    """Signals that end the work, as a readable descriptor: a file that is being added is completed."""
 
     def __init__(self, *numbers):
         self.fd, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -149,7 +149,7 @@ class Watch:
             self.add(paths, stop, closed=True)
 
     def all(self, stop: Stop | None = None, closed: bool = False) -> None:
-        """What is in the folder."""
+        """All files in the folder."""
         paths, self.later = complete(self.folder, closed)
         self.add(paths, stop, closed)
 
@@ -184,7 +184,7 @@ class Following(Watch):
             self.held = path
 
     def last(self) -> None:
-        """All that is in the folder, as nothing follows."""
+        """All files in the folder, since no file follows."""
         self.all(closed=True)
         if self.held:
             self.add_one(self.held, True)

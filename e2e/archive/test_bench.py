@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The benchmark runs to its end with what it compares. Its numbers are not judged."""
+"""The benchmark runs to its end with the programs that it compares. The test does not judge its numbers."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a recording says about its recorder's clock, from the kernel to meta.json and `hops`."""
+"""The state of a recorder's clock gets from the kernel into the recording, meta.json and `hops`."""
 
 import json
 import subprocess
@@ -106,7 +106,7 @@ def test_reports_belong_to_their_hour(tmp_path):
 
 
 def test_recordings_of_other_programs(tmp_path):
-    """Nothing is claimed of them."""
+    """Recordings of other programs have no state of a clock."""
     (part,) = parts(
         ingested(tmp_path, File().section().interface().packet(FRAME, START_NS // 1000).write(tmp_path / "a.pcapng"))
     )
@@ -202,7 +202,7 @@ def comments(options):
 
 
 def test_ringtap_record(busy, record, tmp_path):
-    """As this kernel has it, and as other programs read it."""
+    """ringtap record writes the state of this kernel's clock, and other programs read it."""
     recorder = record(busy, "-c", "1000")
     recorder.done()
     said = [text for interface in recorder.file().interfaces for text in comments(interface.options)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each row of the index is what tshark reads of the packet; what is damaged is null, and no crash."""
+"""Each row of the index has tshark's fields of the packet; damaged fields are null, and nothing crashes."""
 
 import random
 import struct
@@ -25,7 +25,7 @@ START = 1_700_000_000 * SECOND // HOUR * HOUR
 
 
 def rows(path, **options):
-    """All rows, valid and of the schema; and what was wrong with the file."""
+    """All rows, valid and of the schema; and the damage of the file."""
     out = []
     with decoder.open(path, **options) as d:
         for part in d.parts():
@@ -77,7 +77,7 @@ def test_all_of_the_corpus(whole, packets):
 
 
 def test_truncated_packets(frames, whole, tmp_path):
-    """What is cut off is null; what is left of a cut header is what the whole packet has."""
+    """Fields that are cut off are null; the rest of a cut header equals that of the whole packet."""
     chance = random.Random(1)
     cut = [(data[: chance.randrange(min(len(data), 130) + 1)], len(data)) for data in frames]
     path = _write(tmp_path / "cut.pcapng", cut)
@@ -341,7 +341,7 @@ def test_batches_outlive_their_decoder(whole):
 
 
 def test_losses_are_counted_once(tmp_path):
-    """Those before a packet, then what statistics count beyond; not those of the capture's other files."""
+    """Losses before a packet and further losses in statistics count, but not those of the capture's other files."""
     data = bytes(ETHER / IP(src="10.0.0.1", dst="10.0.0.2") / UDP())
     f = File().section().interface(1, 0, (9, b"\x09"))
 

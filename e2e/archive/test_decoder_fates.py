@@ -59,7 +59,7 @@ def of_fates(path, chance, ended, applications=2):
 
 @pytest.mark.parametrize("ended", [True, False])
 def test_fates_and_latencies_are_those_of_explain(tmp_path, ended):
-    """A copy that was sent does not make its original offered, and what cannot be decoded was sent all the same."""
+    """A copy that was sent does not make its original offered, and packets that cannot be decoded count as sent."""
     path = of_fates(tmp_path / "fates.pcapng", random.Random(5), ended)
     told = json.loads(
         subprocess.run([RINGTAP, "explain", "--json", path], check=True, capture_output=True, text=True).stdout
@@ -82,7 +82,7 @@ def test_fates_and_latencies_are_those_of_explain(tmp_path, ended):
 
 
 def split_fates(tmp_path, chance, start, begun=1, last=4):
-    """Files of ten seconds each, of one recording that keeps packets for up to nine: what becomes of them is in the same file
+    """Files of ten seconds each, of one recording that keeps packets for up to nine: their fates are in the same file
     or in the next one."""
     events = []
     for id in range(1, 400):
@@ -134,7 +134,7 @@ def ingested(archive, *paths):
 
 
 def test_fates_in_the_next_file_and_behind_the_hour(tmp_path):
-    """All files together have the fates that explain finds in them; verify accepts what one file alone has not."""
+    """All files together have the fates that explain finds; verify accepts fates that one file alone lacks."""
     paths = split_fates(tmp_path, random.Random(8), START + 3585 * 10**9)
     assert ingested(tmp_path / "all", *paths) == explained(*paths)
     assert len(archiving.parts(tmp_path / "all")) == 5
@@ -145,7 +145,7 @@ def test_fates_in_the_next_file_and_behind_the_hour(tmp_path):
 
 
 def test_fates_of_another_recording_are_not_taken(tmp_path):
-    """The next file may be of another one, with the same ids; and a minute is the end."""
+    """The next file may belong to another recording with the same ids, and fates count for a minute only."""
     first, other = (split_fates(tmp_path, random.Random(8), START, begun)[:2] for begun in (1, 2))
     alone = ingested(tmp_path / "alone", first[0])
     with decoder.open(first[0]) as d:
@@ -167,7 +167,7 @@ def test_fates_of_another_recording_are_not_taken(tmp_path):
 
 
 def as_format_1(part):
-    """What earlier versions have written: flows without reasons."""
+    """Makes the flows of earlier versions, without reasons."""
     pq.write_table(pq.read_table(part.flows, partitioning=None).drop(schema.REASONS), part.flows)
     part.meta["format"] = 1
     part.meta["flows"].update(
@@ -177,7 +177,7 @@ def as_format_1(part):
 
 
 def test_archives_of_format_1_stay_readable(tmp_path, capsys):
-    """Beside parts of this format; their reasons are null, until the part is made again."""
+    """Parts of format 1 and 2 are in one archive; reasons of format 1 are null until the part is made again."""
     archive, old, new = (
         tmp_path / "archive",
         *(of_fates(tmp_path / f"{n}.pcapng", random.Random(n), True) for n in (1, 2)),

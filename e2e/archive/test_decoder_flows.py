@@ -148,7 +148,7 @@ def test_identifiers_are_those_of_the_formula(tmp_path):
 
 
 def test_digests_do_not_change_on_the_way(tmp_path):
-    """TTL, DSCP, checksums, MAC addresses, VLAN tags; but with anything else."""
+    """TTL, DSCP, checksums, MAC addresses and VLAN tags do not change a digest; all other fields do."""
     before, after = [], []
     for packet in kinds():
         before.append(bytes(ETHER / packet))
@@ -190,7 +190,7 @@ def test_snaplen_cuts_digests_at_whole_units(tmp_path):
 
 
 class Side:
-    """What an end of a TCP connection has sent: ranges, in numbers that do not wrap around."""
+    """Ranges that an end of a TCP connection has sent, in numbers that do not wrap around."""
 
     def __init__(self, seq):
         self.last, self.isn, self.seen = seq, None, []
@@ -358,7 +358,7 @@ def percentile(values, percent):
 
 
 def test_latency_and_fates_of_each_flow(tmp_path):
-    """A forwarder's recording with ids and fates; what is not in the file has no entry."""
+    """A forwarder's recording with ids and fates; packets outside of the file have no entry."""
     path = tmp_path / "forwarded.pcapng"
     generate.write(path, packets=8_000, flows=80, seed=7, ids=True, fates=True, loss=0.01)
     file = pcapng.read(path)
@@ -401,7 +401,7 @@ def test_latency_and_fates_of_each_flow(tmp_path):
 
 
 def test_more_flows_than_memory_holds(tmp_path):
-    """They go to a temporary file and are merged again: each is one row, in order, with all its packets."""
+    """Flows in the temporary file are merged again: each is one row, in order, with all its packets."""
     path, count = tmp_path / "many.pcapng", 1_300_000
     head = bytes(ETHER / IP(src="10.0.0.1", dst="10.0.0.2") / UDP(sport=1, dport=2))
     f = File().section().interface(1, 0, (9, b"\x09"))

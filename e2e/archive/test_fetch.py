@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `fetch` finds by the index is what tcpdump finds in the files, byte for byte."""
+"""`fetch` finds by the index the packets that tcpdump finds in the files, byte for byte."""
 
 import collections
 import itertools
@@ -136,7 +136,7 @@ def fetched(path):
 
 
 def tcpdump(recording_, expression, folder):
-    """What tcpdump selects from the file. None: it takes no such filter for such packets."""
+    """Packets that tcpdump selects from the file. None: it refuses the filter for this link type."""
     path = folder / "tcpdump.pcap"
     done = subprocess.run(
         ["tcpdump", "-n", "--time-stamp-precision=nano", "-r", recording_.path, "-w", path, expression],
@@ -393,7 +393,7 @@ exec tshark -r - -w "$OUT/captured.pcapng"
 
 
 def test_wireshark(archive, tmp_path):
-    """It is started with the packets on its standard input, as they come."""
+    """Wireshark gets the packets on its standard input as they come."""
     program = tmp_path / "wireshark"
     program.write_text(WIRESHARK)
     program.chmod(0o755)
@@ -426,7 +426,7 @@ def test_wireshark(archive, tmp_path):
 
 
 def test_no_room_for_the_file(archive, tmp_path):
-    """The last bytes do not fit: the write takes some of them, and no status says that all is well."""
+    """The last bytes do not fit: the write takes some of them, and the exit status is not 0."""
     whole, cut = tmp_path / "whole.pcapng", tmp_path / "cut.pcapng"
     archived.run("fetch", "-A", archive, "--recorder", "sound", "-w", whole)
     limit = whole.stat().st_size - 100

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A recording of ringtap-fwd: its rows are what tshark reads, and fetch gives its packets back."""
+"""The rows of a recording of ringtap-fwd have tshark's fields, and fetch returns its packets."""
 
 import pyarrow.parquet as pq
 from harness import dissected, pcapng
@@ -9,7 +9,7 @@ PACKETS = 10000
 
 
 def test_recording_of_the_forwarder(fwd, record, tmp_path):
-    """What the generator makes, what is forwarded in another thread, and what the sink takes."""
+    """The recording has the packets of the generator, of a forwarder in another thread, and of the sink."""
     app = fwd(
         "--ring",
         "a",

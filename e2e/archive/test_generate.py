@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Synthetic recordings are right: foreign readers find all that was meant, and nothing malformed."""
+"""Foreign readers find the intended packets in synthetic recordings, and nothing malformed."""
 
 import collections
 import hashlib
@@ -54,7 +54,7 @@ def realistic(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def forwarded(tmp_path_factory):
-    """Records and what tshark reads of them."""
+    """Records and tshark's fields of them."""
     path = tmp_path_factory.mktemp("forwarded") / "forwarded.pcapng"
     done = generate(path, ids=True, fates=True, loss=0.02, seed=2)
     return (
@@ -95,7 +95,7 @@ def test_nothing_is_malformed_and_all_kinds_are_there(realistic):
 
 
 def test_tcp_conversations_are_whole(realistic):
-    """tshark follows the sequence numbers: what it takes for a retransmission is one, and no segment is missing."""
+    """tshark follows the sequence numbers, reports exactly the retransmissions, and misses no segment."""
     path, done = realistic
     faults = [f"tcp.analysis.{fault}" for fault in ("lost_segment", "ack_lost_segment", "out_of_order", "zero_window")]
     rows = tshark(path, "tcp.flags", "tcp.analysis.retransmission", *faults, only="tcp")
@@ -136,7 +136,7 @@ def test_sent_packets_have_the_ids_of_received_ones(forwarded):
 
 
 def test_losses_are_counted_in_the_next_record(forwarded):
-    """epb_dropcount, but for what was lost at the end of the file, and the interface statistics."""
+    """epb_dropcount and the interface statistics count losses; only the statistics have those at the end of the file."""
     _, done, rows = forwarded
     counted = sum(int(row[5]) for row in rows if row[5])
     assert done["lost"] > 200 and done["lost"] - 16 * 16 <= counted <= done["lost"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `hops` says of traffic with known losses, delays, order and clocks, packet by packet."""
+"""`hops` finds known losses, delays, order and clocks, packet by packet."""
 
 import math
 
@@ -70,7 +70,7 @@ def truth(site, a, b):
 
 
 def reordered(packets, a, b):
-    """RFC 4737, for each flow: later in than one that came out before it."""
+    """Packets, for each flow, that came out after one that entered later (RFC 4737)."""
     count, greatest = 0, {}
     for p in sorted(packets, key=lambda p: p.times[b]):
         before = greatest.get(p.flow, 0)
@@ -146,7 +146,7 @@ def test_text_says_where_and_how_much(site, told):
 
 
 def identical(folder, period, delay, lost, count=300, bidirectional=True):
-    """The same datagram again and again, every `period`, of which some are lost."""
+    """The same datagram every `period`, with some losses."""
     site = Site(folder, *clocks("ab"))
     for n in range(count):
         t = START + SECOND + n * period
@@ -295,7 +295,7 @@ def test_one_place_alone_is_refused(tmp_path):
 
 
 def test_an_interface_that_was_not_recorded_loses_nothing(tmp_path):
-    """b records two interfaces into files of their own, the second one for half of the time only."""
+    """No loss is reported while b does not record its second interface, half of the time."""
     site = Site(tmp_path, Recorder("a"), Recorder("b"), Recorder("b2", interfaces=("eth1",)))
     for n in range(1000):
         t = START + SECOND + n * 10 * MS
@@ -317,7 +317,7 @@ def test_an_interface_that_was_not_recorded_loses_nothing(tmp_path):
 
 @pytest.mark.parametrize("where", ["direction IS NULL", "dst_port = 443 -- of the web", "interface = 0 OR part > 0"])
 def test_any_condition(site, where):
-    """Also of columns that the statements have themselves, and with a comment at its end."""
+    """A condition may use columns of the statements, and end in a comment."""
     assert site.json("hops", "--where", where)["hops"]
 
 
@@ -336,7 +336,7 @@ def far_apart(folder, ahead):
 
 @pytest.mark.parametrize("ahead", [-700 * MS, 700 * MS])
 def test_the_direction_of_one_way_traffic_is_not_guessed(tmp_path, ahead):
-    """Without --path nothing is judged; with it all losses are found."""
+    """Without --path hops reports no losses; with it all of them."""
     site, lost = far_apart(tmp_path, ahead)
     for words in ((), ("--json",)):
         text = site.run("hops", *words, status=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An archive of another user does nothing outside of itself, takes no memory for what it claims, and holds nobody up."""
+"""An archive of another user has no effect outside of its folder, allocates no claimed memory, and delays no command."""
 
 import json
 import os
@@ -59,7 +59,7 @@ def test_a_journal_changes_its_archive_only(archive, outside, content, capsys):
 
 
 def test_a_journal_of_another_user(archive, outside, capsys):
-    """Also one that could be of ringtap: what it removes, its owner removes."""
+    """ringtap refuses a journal of another user, even one that only removes parts."""
     hostile.journal(
         archive, {"rename": [], "remove": [str(path.relative_to(archive)) for path in parts(archive)[0].files()]}
     )
@@ -78,7 +78,7 @@ def test_a_journal_of_another_user(archive, outside, capsys):
 
 
 def test_links_are_not_followed(archive, outside, capsys):
-    """Links that take the place of the folder of changes, a recorder, an hour, a file of a part, and the folder of what is set aside."""
+    """Links replace the folder of changes, a recorder, an hour, a file of a part, and the folder of damaged files."""
     file = archiving.recording(archive.parent / "b.pcapng", 100, 2)
     for name in (".tmp", ".spool", store.DAMAGED):
         (archive / name).symlink_to(outside) if not (archive / name).exists() else hostile.link(archive / name, outside)
@@ -182,7 +182,7 @@ def test_meta_without_what_may_be_missing(archive, capsys):
 
 
 def test_only_the_owner_reads_packets(tmp_path, capsys):
-    """Whatever the umask is, and with -g the group, too."""
+    """Only the owner reads packets, with any umask; with -g the group, too."""
 
     def modes(folder):
         return {stat.S_IMODE(path.lstat().st_mode) for path in [folder, *folder.rglob("*")] if path.is_dir()}, {
@@ -273,7 +273,7 @@ EVIL = b"\x1b]0;owned\x07\x1b[31m\xc2\x9b2J\r\n\xe2\x80\xaeeth0"
     ids=lambda words: " ".join(words)[:30],
 )
 def test_text_of_others_is_printed_as_text(tmp_path, words, capsys):
-    """Names in a recording, and of files."""
+    """Names in a recording, and names of files, are printed as text."""
     file = tmp_path / "evil\x1b[2J.pcapng"
     for recorder, ns in (("a", 0), ("b", 1000)):
         f = File().section().interface(1, 0, (2, EVIL), (3, b"=1+1" + EVIL), (9, b"\x09"))
@@ -304,7 +304,7 @@ def test_text_of_others_is_printed_as_text(tmp_path, words, capsys):
 
 
 def test_cells_of_csv_are_not_computed(archive, capsys):
-    """Text that begins as a formula does; numbers stay numbers."""
+    """Text that begins like a formula gets a quote; numbers stay numbers."""
     sql = "SELECT * FROM (VALUES ('=1+1', -5, -0.5::DOUBLE, '-5'), ('@x', 7, 1e30, '+a'), ('a=b', NULL, -1, NULL)) AS t(a, b, \"=c\", d)"
     assert call("query", "-A", archive, "--csv", sql) == 0
     assert capsys.readouterr().out.splitlines() == ["a,b,'=c,d", "'=1+1,-5,-0.5,'-5", "'@x,7,1e+30,'+a", "a=b,,-1.0,"]

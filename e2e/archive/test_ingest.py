@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Recordings come into an archive wholly, once, and as they were; foreign readers read what is there."""
+"""ingest adds recordings completely, once and unchanged; foreign readers read the result."""
 
 import argparse
 import gzip
@@ -41,7 +41,7 @@ def test_one_file(tmp_path, capsys):
 
 
 def test_offsets_lead_to_the_packets(tmp_path):
-    """As DuckDB, which shares no code with the writer, reads them."""
+    """DuckDB, which shares no code with the writer, reads packets at the offsets."""
     file = archiving.recording(tmp_path / "a.pcapng", 20000)
     archive = tmp_path / "archive"
     assert call("ingest", "-A", archive, file) == 0
@@ -100,7 +100,7 @@ def test_parts_of_hours(tmp_path):
 
 
 def test_clock_set_back(tmp_path):
-    """What is late stays with what was before it, and a window of its time finds it."""
+    """Late packets stay in the part of earlier ones, and a window of their time finds them."""
     early, late = (
         archiving.recording(tmp_path / name, 500, seed, start_ns=start).read_bytes()
         for name, seed, start in (("1", 1, START_NS - 5 * layout.HOUR_NS), ("2", 2, START_NS))
@@ -130,7 +130,7 @@ def test_torn_file(tmp_path, capsys):
     assert whole.startswith(content(part))
     assert call("ingest", "-A", archive, file) == 0 and "in the archive already" in capsys.readouterr().out
     assert call("verify", "-A", archive) == 0
-    # What is behind the damage is kept, whether the file is added now or was before.
+    # The rest behind the damage is kept, whether the file is added now or was before.
     for where in (tmp_path / "other", archive):
         copy = tmp_path / "copy.pcapng"
         copy.write_bytes(file.read_bytes())
@@ -205,7 +205,7 @@ def test_lean(tmp_path):
 
 
 def test_a_frame_costs_no_other(tmp_path):
-    """Frames are read one by one: a damaged one does not affect reading of the others."""
+    """A damaged frame does not affect reading of the others."""
     path = tmp_path / "x.zst"
     data = [bytes([i]) * (frames.FRAME + i) for i in range(4)]
     with open(path, "wb") as file:
@@ -297,7 +297,7 @@ def test_numbers_beyond_all_bounds(tmp_path, capsys):
 
 
 def test_begin_of_fates_stands_once_in_each_part(tmp_path):
-    """However often the file repeats it: each part begins with what is kept of the section."""
+    """A later part has the begin of fates once, even if the file repeats it."""
     begin = struct.pack("<HHIII", 1, 0, 0, 0, 0)
     file = File().section().interface(1, 0, (9, b"\x09"))
     for _ in range(1000):
@@ -311,7 +311,7 @@ def test_begin_of_fates_stands_once_in_each_part(tmp_path):
 
 
 def test_names_of_any_bytes(tmp_path):
-    """They are printed where the encoding has no place for them."""
+    """Names with bytes outside of the encoding are printed."""
     file = archiving.recording(tmp_path / "a.pcapng", 100)
     named = os.fsencode(tmp_path) + b"/\xff\xe4.pcapng"
     os.rename(file, named)
@@ -323,7 +323,7 @@ def test_names_of_any_bytes(tmp_path):
 
 
 def test_recording_of_many_hours(tmp_path):
-    """More of them than a process may have files open, by default."""
+    """A recording of more hours than a process may have open files is added."""
     file = File().section().interface(1, 0, (9, b"\x09"))
     for hour in range(60):
         file.packet(b"\0" * 60, START_NS + hour * layout.HOUR_NS)

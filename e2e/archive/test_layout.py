@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parquet files are laid out as docs/archive.md says, by the metadata that pyarrow reads."""
+"""Parquet files have the layout of docs/archive.md, by the metadata that pyarrow reads."""
 
 import re
 
@@ -70,7 +70,7 @@ def test_order(part):
 
 @pytest.mark.parametrize("table", ["packets", "flows"])
 def test_pages_have_an_index(part, table):
-    """Those of columns without statistics, which some of the packets' have not, have offsets only."""
+    """Pages of all columns have an index; columns without statistics have offsets only."""
     for column in columns(getattr(part, table)):
         assert column.has_offset_index, column.path_in_schema
         expected = table == "flows" or column.path_in_schema not in index.NO_STATISTICS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command line: what `ringtap archive --help` and its man page list is what the commands take."""
+"""The commands take the options that `ringtap archive --help` and its man page list."""
 
 import json
 import os
@@ -73,7 +73,7 @@ def test_a_mistyped_word_is_answered_with_the_nearest(capsys):
 
 @pytest.mark.parametrize("words", [["--help"], ["generate", "--help"]])
 def test_a_reader_that_has_closed_the_output(words):
-    """It is not an error, also of argparse's help, which is in a buffer until the end."""
+    """A closed output is not an error, also for argparse's help, which is buffered until the end."""
     read, write = os.pipe()
     os.close(read)
     program = [sys.executable, "-m", "ringtap_archive.main", *words]

@@ -25,7 +25,7 @@ print(json.dumps(rows))
 
 
 def test_tables_become_arrow(app, python_env, closing):
-    """Port names and directions as dictionaries, what is unknown as null."""
+    """Port names and directions become dictionaries, unknown values null."""
     program = closing(Proc([sys.executable, "-c", TABLES, app.prefix], env=python_env))
     program.expect("^attached$")
     app.rx(n=12, len=100)

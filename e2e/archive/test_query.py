@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Answers of `query` are those of tshark, in each form; and files and row groups that cannot matter are not read."""
+"""`query` returns tshark's values in each form, and skips files and row groups without matches."""
 
 import collections
 import csv

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page of a window: complete by itself, and with the numbers of the other commands."""
+"""The page of a window is self-contained, and has the numbers of the other commands."""
 
 import pytest
 from harness.site import SECOND, START, TCP, Recorder, Site

@@ -57,7 +57,7 @@ def ingest(archive, *files):
 
 
 def killing_at(number, function, *args):
-    """Runs it, and kills this process before the so-manieth of CALLS."""
+    """Runs it, and kills this process before call number n of CALLS."""
     left = number
 
     def counted(real):
@@ -76,7 +76,7 @@ def killing_at(number, function, *args):
 
 
 def test_killed_at_random_moments(tmp_path, file):
-    """Each kill is followed by the next ingest, which takes up what is left."""
+    """After each kill the next ingest adds the rest."""
     chance = random.Random(7)
     archive = tmp_path / "archive"
     whole = archiving.seconds_of(lambda: end_of(child(ingest, tmp_path / "once", file)))

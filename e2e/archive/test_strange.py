@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What others have made of an archive, and files that are not recordings: a clear line, and nothing is lost."""
+"""An archive that others have changed, and files that are not recordings, cause a clear message and no loss."""
 
 import fcntl
 import gzip
@@ -69,7 +69,7 @@ def test_a_filter_that_jumps_back(archive, tmp_path):
 
 @pytest.mark.parametrize("option", [(), ("--remove",)], ids=["keep", "remove"])
 def test_damaged_before_the_first_packet(archive, tmp_path, capsys, option):
-    """One wrong bit in the length of the interface's block: such a file is not empty."""
+    """A file with one wrong bit in the length of the interface's block is not empty."""
     file = archiving.recording(tmp_path / "b.pcapng", 500, seed=2)
     data = bytearray(file.read_bytes())
     at = struct.unpack_from("<I", data, 4)[0]  # behind the section header
@@ -129,7 +129,7 @@ def test_an_error_while_reading_is_passed_on(archive):
 
 
 def test_a_report_of_losses_without_packets(tmp_path, capsys):
-    """A recorder that has lost all: statistics of an interface, and no packet."""
+    """A recording with statistics of losses and no packet has a report."""
 
     def block(kind, body):
         return struct.pack("<II", kind, len(body) + 12) + body + struct.pack("<I", len(body) + 12)

@@ -19,7 +19,7 @@ FLOWS = [
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """a records all, b what is left of it, and fwd, which forwards, receives and sends."""
+    """a records all packets, b the rest after losses, and the forwarder fwd received and sent ones."""
     site = Site(tmp_path_factory.mktemp("top"), Recorder("a"), Recorder("b"), Recorder("fwd", interfaces=("p0", "p1")))
     for n in range(2000):
         src, dst, sport, dport, protocol = FLOWS[min(int(site.random.expovariate(0.8)), len(FLOWS) - 1)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Damage of every kind is found, named, and repaired as far as the packets are there."""
+"""verify finds and reports damage of every kind, and repairs it as far as the packets exist."""
 
 import argparse
 import errno
@@ -105,7 +105,7 @@ def test_index(archive, original, capsys, damage):
 
 @pytest.mark.parametrize("frame", [0, 2, -1])
 def test_frame(archive, original, capsys, frame):
-    """Its packets are lost, and only these; how many is said."""
+    """A damaged frame loses only its own packets, and their number is printed."""
     (part,) = parts(archive)
     with frames.Reader(part.pcapng) as reader:
         frame %= reader.frames()
@@ -169,7 +169,7 @@ def files_of(archive):
 
 @pytest.mark.parametrize("damage", [None, damaged_flows], ids=["whole", "damaged_flows"])
 def test_without_the_decoder(archive, original, tmp_path, monkeypatch, capsys, damage):
-    """What fails beside the data moves nothing away."""
+    """Failures other than damaged data move no files."""
     if damage:
         damage(parts(archive)[0])
     before = files_of(archive)
@@ -271,7 +271,7 @@ def test_losses_stay(tmp_path):
     ids=["damaged_meta", "lost_meta", "lost_packets"],
 )
 def test_pcapng_and_meta(archive, capsys, meta):
-    """A damaged pcapng is kept, whatever else is damaged."""
+    """A damaged pcapng is kept, also with other damage."""
     (part,) = parts(archive)
     with frames.Reader(part.pcapng) as reader:
         overwrite(part.pcapng, reader.places[2] + 50)
@@ -312,7 +312,7 @@ def found_in(archive):
     ids=["damaged_flows", "damaged_meta", "lost_meta", "lost_pcapng"],
 )
 def test_repaired_meanwhile(archive, capsys, damage):
-    """By another process: that is not done again, and nothing is said to be lost."""
+    """A part that another process has repaired is not repaired again, and no loss is reported."""
     damage(parts(archive)[0])
     (found,) = found_in(archive)
     call("verify", "-A", archive, "--repair")
@@ -322,7 +322,7 @@ def test_repaired_meanwhile(archive, capsys, damage):
 
 
 def test_number_of_another_part(archive, tmp_path):
-    """The part was removed, and one that is new has its number."""
+    """A new part with the number of a removed one is not repaired."""
     damaged_flows(parts(archive)[0])
     (found,) = found_in(archive)
     shutil.rmtree(archive / "recorder=a")
@@ -352,7 +352,7 @@ def test_two_repairs(archive, original, monkeypatch, damage):
 
 
 def test_verify_is_a_reader(archive, monkeypatch):
-    """What it checks is not removed meanwhile; a repair does not wait for its own check."""
+    """Parts that verify checks are not removed meanwhile; a repair does not wait for its own check."""
     check, busy = verify.check, []
 
     def lockable():
@@ -370,7 +370,7 @@ def test_verify_is_a_reader(archive, monkeypatch):
 
 @pytest.mark.parametrize("pruned", [False, True])
 def test_a_file_is_not_found(archive, monkeypatch, capsys, pruned):
-    """One of the part: it is gone. Another one: the part stays, and the error is printed."""
+    """Without a file of the part, the part is gone; without another file, it stays and the error is printed."""
 
     def prepare(*_):
         if pruned:
@@ -386,7 +386,7 @@ def test_a_file_is_not_found(archive, monkeypatch, capsys, pruned):
 
 
 def test_meta_that_cannot_be_read(archive, monkeypatch, capsys):
-    """That is not damage: it may be whole."""
+    """A meta.json that cannot be read is not damage."""
 
     def read(path, _):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))

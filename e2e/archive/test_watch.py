@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files come into an archive as they are closed, and as an application is recorded."""
+"""Files are added when they are closed, and while an application is recorded."""
 
 import argparse
 import errno
@@ -73,7 +73,7 @@ def test_watch(tmp_path, ingest):
     (folder / "bad.pcapng").unlink()
     names = ("before", "open", "moved", "late")
     assert_whole(archive, *(folder / f"{name}.pcapng" for name in names))
-    # The next one starts with what is there.
+    # The next one starts with the existing files.
     (folder / "torn.pcapng").write_bytes(data["torn"][:-50])
     again = ingest("--watch", folder, "--remove")
     again.expect("torn.pcapng: .*what is before that was added")
@@ -192,7 +192,7 @@ class Noted:
 
 
 def test_follow_holds_a_file_until_the_next_one(tmp_path):
-    """Each has its successor, whose fates may be of its packets; the last one has none."""
+    """Each file is added with its successor, which may have its fates; the last one has none."""
     noted = Noted()
     it = watch.Following(noted, tmp_path, fates=True)
     for number in range(3):

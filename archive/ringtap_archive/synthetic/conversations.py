@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which packet comes next: flows of a Zipf distribution, each a sequence of conversations.
+"""The next packets: flows of a Zipf distribution, each a sequence of conversations.
 
 A flow is a *slot* with a rank; the packets of a slot are numbered. All that a packet has follows from
 its slot and number by a hash, but for TCP's sequence numbers, which are summed up. So a slice of the
@@ -83,7 +83,7 @@ def pool(seed: int) -> ndarray:
 
 
 class Slots:
-    """What is constant for each flow, and how far it is."""
+    """Constants of each flow, and its progress."""
 
     def __init__(self, flows: int, seed: int, kinds: dict[Kind, int]):
         self.flows, self.seed = flows, seed
@@ -205,7 +205,7 @@ class Conversations:
         p["frame"][rows] = np.where(request, np.minimum(frame, 350), frame)
 
     def _pairs(self, p: Packets):
-        """Question and answer, or two fragments."""
+        """Request and reply, or two fragments."""
         rows = np.flatnonzero(np.isin(p["kind"], [k.value for k in PAIRS]))
         kind, second = p["kind"][rows], p["place"][rows] == 1
         fragment4, fragment6 = kind == Kind.FRAG4.value, kind == Kind.FRAG6.value

@@ -337,7 +337,7 @@ def words(piece: ndarray) -> ndarray:
 
 
 def checksum(rows: ndarray, more: int | ndarray = 0) -> ndarray:
-    """RFC 1071, of rows and what else is summed up; the field itself is 0 in rows."""
+    """RFC 1071, for rows and a further sum; the field itself is 0 in rows."""
     total = rows.sum(axis=1, dtype=np.int64) + more
     total = (total & 0xFFFF) + (total >> 16)
     total = (total & 0xFFFF) + (total >> 16)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is shown: the HTML report (page), what it is made of (blocks, plots), a view of each experiment."""
+"""The HTML report (page), its parts (blocks, plots), and a view of each experiment."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of `make bench ONLY=aims`: what was measured, what it should be, and in which regime of the machine."""
+"""The table of `make bench ONLY=aims`: measured values, aims, and regimes of the machine."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def _met(row: Row, series: Series, measured: int, wanted: int):
 
 
 def _missing(results: Results, rounds: int):
-    """Lines on rows of which rounds are missing."""
+    """Lines on rows with missing rounds."""
     return [f"{row.name}: {n} of {rounds} rounds" for row in _rows() if (n := len(_series(results, row))) < rounds]
 
 
@@ -260,7 +260,7 @@ def _by_regime(row: dict, name: str):
 
 
 def _why(results: Results):
-    """What the recorder reports of rounds that lost packets."""
+    """Reports of the recorder on rounds that lost packets."""
     lines = []
     for key, name in LOSSES.items():
         for run in results.cell(key).runs if results.cell(key) else ():

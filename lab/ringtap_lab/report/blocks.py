@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an experiment's section of the page is made of.
+"""Parts of an experiment's section of the page.
 
 Measured values in tables are objects, not text: the page marks each with its cell and metric, so that tests compute it
 again from the data."""
@@ -21,7 +21,7 @@ HOW = {"mean": statistics.fmean, "least": min, "greatest": max, "sum": sum, "run
 
 
 class Measured:
-    """Base class of what is computed from results; cell: the key of the cell that it is of."""
+    """Base class of values computed from results; cell: the key of its cell."""
 
     def _missing(self, results: Results):
         outcome = results.cell(self.cell)
@@ -44,7 +44,7 @@ class Value(Measured):
     how: str = "mean"
 
     def number(self, results: Results) -> Any:
-        """Without the scale; None where nothing was measured."""
+        """Value without the scale; None if it was not measured."""
         s = results.series(self.cell, self.metric)
         return HOW[self.how](s) if s else None
 
@@ -83,7 +83,7 @@ class Ratio(Measured):
         return self.value.cell
 
     def number(self, results: Results) -> Any:
-        """The quotient; None where one of the two is missing."""
+        """The quotient; None if one of the two is missing."""
         a, b = self.value.number(results), self.base.number(results)
         return a / b if a is not None and b else None
 

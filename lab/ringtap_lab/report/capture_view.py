@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the experiment capture is judged and shown."""
+"""Verdicts and tables of the experiment capture."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def summary(results: Results) -> list:
 
 
 def _limits(results: Results):
-    """What the sender could not send is not a loss, but bounds what is shown."""
+    """Packets that the sender could not send are not lost, but limit the rates that are shown."""
     reached = [(o.params["rate"], o.series("pps").mean()) for o in results.measured() if o.params["way"] != PORT]
     if all(pps >= REACHED * rate for rate, pps in reached):
         return []

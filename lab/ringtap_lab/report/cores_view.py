@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the experiment cores is shown. Nothing is published about it: there are no claims."""
+"""Tables of the experiment cores. It has no claims, because nothing is published about it."""
 
 from __future__ import annotations
 

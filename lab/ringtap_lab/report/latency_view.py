@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the experiment latency is judged and shown."""
+"""Verdicts and tables of the experiment latency."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the results of the memory experiment are judged and shown."""
+"""Verdicts and tables of the experiment memory."""
 
 from __future__ import annotations
 

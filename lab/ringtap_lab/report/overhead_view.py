@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the experiment overhead is judged and shown."""
+"""Verdicts and tables of the experiment overhead."""
 
 from __future__ import annotations
 

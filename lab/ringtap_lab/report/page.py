@@ -68,7 +68,7 @@ def _ran(results: Results, cells: list[str]):
 
 
 def _prepared(experiment: Experiment, results: Results):
-    """What was measured first, in words: with the experiment's names of it, and their scales."""
+    """Preparatory measurements in words, with the experiment's names and scales."""
     return ", ".join(
         f"{name} {results.prepared[key] * scale:,.{digits}f} {unit}"
         for key, (name, scale, digits, unit) in experiment.prepared_names.items()

@@ -79,7 +79,7 @@ def log(axes: AxesSubplot, which: str) -> None:
 
 
 def ticks(axis: XAxis | YAxis) -> list:
-    """Where an axis has numbers."""
+    """Positions of an axis's numbers."""
     low, high = sorted(axis.get_view_interval())
     return [t for t in axis.get_majorticklocs() if low <= t <= high]
 

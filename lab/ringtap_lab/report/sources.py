@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where published values come from: title, author, year and link, as the report and the documents name them."""
+"""Sources of published values: title, author, year and link, for the report and the documents."""
 
 from __future__ import annotations
 

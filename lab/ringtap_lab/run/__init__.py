@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What runs: applications, experiments and benchmarks, and the two programs (cli, bench)."""
+"""Applications, experiments and benchmarks, and the two programs (cli, bench)."""

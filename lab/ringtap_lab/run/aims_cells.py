@@ -124,7 +124,7 @@ def testpmd(lab: Lab, size: Any, plugin: Any, wrap: Any = ()) -> Iterator:
 
 
 def recorded(lab: Lab, seconds: float, size: Any, disturbance: Any = None) -> dict:
-    """testpmd as fast as it can."""
+    """testpmd at full rate."""
     with testpmd(lab, size, lab.plugin()) as app:
         before = app.rate_of_own_time(WINDOW_S)
         values = _record(lab, app, seconds, disturbance, app.rate_of_own_time)
@@ -189,7 +189,7 @@ def _page_tables(pid: int):
 
 
 def memory(lab: Lab, _: Any) -> dict:
-    """What a session adds to the memory that the application's cgroup is charged for. Huge pages of hugetlbfs are not in it."""
+    """Memory of a session that is charged to the application's cgroup, without huge pages of hugetlbfs."""
     if not BASE:
         raise Unavailable("no memory cgroup")
     with contextlib.closing(MemoryGroup(GROUP_LIMIT)) as group, testpmd(lab, 64, lab.plugin(), group.prefix) as app:

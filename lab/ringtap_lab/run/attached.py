@@ -76,7 +76,7 @@ class Capture(Program):
         self.seconds = seconds
 
     def end(self) -> Any:
-        """All that it printed."""
+        """Ends it and returns its output."""
         return self.finish(end=not self.seconds)
 
 
@@ -248,7 +248,7 @@ class Pdump(Program):
         return self
 
     def counts(self) -> Counts:
-        """It counts what it took out of the ring. The rest of what the ports received was lost."""
+        """It counts packets that it took out of the ring. The other received packets were lost."""
         _, after = self.app.received()
         found = re.findall(r"packets dequeued:\s*(\d+)", "".join(self.finish()))
         if not found:
@@ -269,7 +269,7 @@ class Top(Program):
         )
 
     def is_ready(self) -> Any:
-        """Also that the collectors that were requested, and no others, are on."""
+        """Whether it runs with exactly the requested collectors."""
         ready = super().is_ready()
         if not ready or not self.collectors:
             return ready

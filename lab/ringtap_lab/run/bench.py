@@ -173,7 +173,7 @@ class Bench:
                 os.unlink(path)
 
     def yardsticks(self) -> None:
-        """What the machine can do at most."""
+        """Upper bounds of the machine."""
         for size in self.o.sizes if "copy" in self.o.only else ():
             with self.store.between_probes(self.lab):
                 self.own(

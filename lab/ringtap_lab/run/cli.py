@@ -105,7 +105,7 @@ def _selected(options: Namespace, known: dict):
 
 
 def _settings(options: Namespace, experiment: Experiment):
-    """What the results depend on: the experiment's own options, and --quick."""
+    """Options that change the results: the experiment's own, and --quick."""
     own = {k: v for k, v in vars(options).items() if k.startswith(f"{experiment.name}_")}
     return {"quick": options.quick, **own}
 
@@ -121,7 +121,7 @@ def _write_report(folder: Path, known: dict):
 
 
 def _part(experiment: Experiment, options: Namespace):
-    """What is left of it, as far as is known before it begins."""
+    """The remaining work of an experiment, as far as known before it begins."""
     try:
         journal = Journal(options.out, experiment)
         journal.expect(_settings(options, experiment))
