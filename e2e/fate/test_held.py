@@ -83,7 +83,7 @@ def test_pools_growth_and_what_is_freed(app, closing):
     assert sum(p["open"] for p in report["places"]) == report["open"] == 42
     assert report["unplaced"] == report["pools_beyond"] == 0
     tables = text.finish(signal.SIGINT)
-    table = tables[tables.index("By mempool, receiving port and queue") :].splitlines()[2:5]
+    table = tables[tables.rindex("By mempool, receiving port and queue") :].splitlines()[2:5]
     assert [line.split()[:5] for line in table] == [
         ["small,", "net_ring_a,", "0", "30", "30"],
         ["small,", "net_ring_a,", "1", "7", "7"],

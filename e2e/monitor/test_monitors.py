@@ -159,7 +159,7 @@ def test_latency_of_received_and_sent_packets(testpmd, monitor):
 
 def test_pools_and_addresses(testpmd, monitor):
     """In the segment, and as DPDK's telemetry has them."""
-    pmd = testpmd("net_null0", mbufs=5000, args=["--mbcache=100", "--forward-mode=rxonly"])
+    pmd = testpmd("net_null0", mbufs=5000, args=["--mbcache=100", "--forward-mode=rxonly", "--no-flush-rx"])
     m = monitor(pmd, stats.POOLS)
     (pool,) = [p for p in m.pools if p.name.startswith(b"mb_pool")]
     output = dpdk.telemetry(pmd.prefix, f"/mempool/info,{pool.name.decode()}")["/mempool/info"]
