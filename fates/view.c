@@ -31,6 +31,8 @@ static int print_json(struct fates_view *v, bool line)
 /* A document, or tables. 0 or -errno. */
 static int print(struct fates_view *v)
 {
+	if (v->quiet)
+		return 0;
 	if (v->json)
 		return print_json(v, !v->once);
 	if (!v->once)
@@ -96,6 +98,8 @@ static int loop(struct fates_view *v, struct text_screen *screen)
 
 		if (ret)
 			return ret < 0 ? ret : 0;
+		if (v->turn)
+			v->turn(v->ctx);
 		now = now_ns(CLOCK_MONOTONIC);
 		v->seconds = (double)(now - t.tick) / NS_PER_S;
 		if (stop_wait(0) || (screen && !text_screen_keys(screen)) ||
@@ -132,7 +136,7 @@ static int finish(struct fates_view *v)
 static int show(struct fates_view *v)
 {
 	struct text_screen *screen =
-		term_live(v->once, v->json) == LIVE_SCREEN ? text_screen_open() : NULL;
+		!v->quiet && term_live(v->once, v->json) == LIVE_SCREEN ? text_screen_open() : NULL;
 	int ret = loop(v, screen);
 	char text[512];
 
@@ -164,7 +168,8 @@ int fates_run(struct fates_view *v)
 		return message_fail(STATUS_FAILED, "%s: cannot wait for signals: %s", v->s.command,
 			strerror(-ret));
 	/* From here on it counts: tests and scripts wait for this line. */
-	fprintf(stderr, "Measuring %s (%s, pid %u)\n", v->s.app.name, v->s.info.program,
-		v->s.info.pid);
+	if (!v->quiet)
+		fprintf(stderr, "Measuring %s (%s, pid %u)\n", v->s.app.name, v->s.info.program,
+			v->s.info.pid);
 	return show(v);
 }

@@ -19,6 +19,9 @@ struct fates_view {
 	uint64_t duration_ns; /* 0: until a signal, or a key */
 	uint64_t count;       /* readings; 0: no limit */
 	bool once, json;
+	bool quiet; /* prints nothing */
+	/* At least ten times a second; NULL: nothing to do. */
+	void (*turn)(void *ctx);
 	/* After each reading; final: the capture is over, counts are exact. 0 or -errno. */
 	int (*reading)(void *ctx, bool final);
 	/* What a reading has found; returns 0 or -errno. */

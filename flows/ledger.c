@@ -33,6 +33,16 @@ int ledger_init(struct ledger *t, enum ledger_view view, uint32_t most, bool ids
 	return ret;
 }
 
+int ledger_report(struct ledger *t)
+{
+	const uint32_t most = t->table.max;
+
+	t->unreported_at = t->table.size;
+	flow_table_free(&t->table);
+	return flow_table_init(
+		&t->table, t->unreported_at + sizeof(struct ledger_unreported), most);
+}
+
 void ledger_free(struct ledger *t)
 {
 	flow_table_free(&t->table);
@@ -126,25 +136,38 @@ static uint32_t class_of(const struct ledger_flow *f)
 	return rt_log_bucket(f->packets, COUNT_BITS);
 }
 
-static bool is_larger(const void *class, const void *flow)
+struct forget {
+	const struct ledger *t;
+	uint32_t most; /* class; what is above stays */
+};
+
+static bool stays(const void *ctx, const void *flow)
 {
-	return class_of(flow) > *(const uint32_t *)class;
+	const struct forget *forget = ctx;
+	const struct ledger *t = forget->t;
+
+	if (class_of(flow) > forget->most)
+		return true;
+	if (t->forgotten)
+		t->forgotten(t->ctx, flow);
+	return false;
 }
 
 /* Removes at least half of the entries, those with the fewest packets: what one of them had, or
  * less, an entry that comes back lacks. */
 static void ledger_forget(struct ledger *t)
 {
-	uint32_t of[COUNT_CLASSES] = {0}, before = t->table.count, sum = 0, most = 0;
+	uint32_t of[COUNT_CLASSES] = {0}, before = t->table.count, sum = 0;
+	struct forget forget = {t, 0};
 	uint64_t low, width;
 
 	for (uint32_t i = 0; i < before; i++)
 		of[class_of(flow_table_at(&t->table, i))]++;
-	while (sum += of[most], sum < before - before / 2)
-		most++;
-	flow_table_filter(&t->table, is_larger, &most);
+	while (sum += of[forget.most], sum < before - before / 2)
+		forget.most++;
+	flow_table_filter(&t->table, stays, &forget);
 	t->evicted += before - t->table.count;
-	low = rt_log_bucket_low(most, COUNT_BITS, &width);
+	low = rt_log_bucket_low(forget.most, COUNT_BITS, &width);
 	t->error += low + width - 1;
 	if (t->join) /* indices have changed */
 		memset(t->join, 0, JOIN_SLOTS * sizeof(*t->join));
@@ -188,6 +211,28 @@ static void count(struct ledger *t, struct ledger_flow *f, const struct ringtap_
 	f->recent_packets++;
 	f->recent_bytes += p->length;
 	f->recent_squares += length * length;
+}
+
+/* Ethernet pads short packets. */
+static uint64_t ip_bytes(const struct headers *h, const struct ringtap_packet *p)
+{
+	const uint32_t link = 14 + 4u * h->vlans, rest = p->length > link ? p->length - link : 0;
+
+	return h->ip_bytes && h->ip_bytes < rest ? h->ip_bytes : rest;
+}
+
+static void count_unreported(
+	struct ledger_unreported *u, const struct headers *h, const struct ringtap_packet *p)
+{
+	if (!u->packets) {
+		*u = (struct ledger_unreported){.first_ns = p->ns, .tos = h->tos};
+	} else if (p->ns < u->first_ns) {
+		u->first_ns = p->ns;
+	}
+	u->packets++;
+	u->ip_bytes += ip_bytes(h, p);
+	u->frame_bytes += p->length;
+	u->tcp_flags |= h->tcp_flags;
 }
 
 static void count_flags(struct ledger_flow *f, const struct headers *h)
@@ -241,6 +286,8 @@ static struct ledger_flow *add_to(struct ledger *t, const struct flow_key *k,
 		return NULL;
 	count(t, f, p);
 	count_flags(f, h);
+	if (t->unreported_at)
+		count_unreported(ledger_unreported(t, f), h, p);
 	if (p->direction == RINGTAP_TX)
 		f->out = (struct ledger_place){p->interface + 1, p->queue};
 	else if (!f->sent)
@@ -248,14 +295,14 @@ static struct ledger_flow *add_to(struct ledger *t, const struct flow_key *k,
 	return f;
 }
 
-void ledger_add(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype)
+bool ledger_add(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype)
 {
 	uint32_t vni = 0, index = 0;
 	struct flow_key k, other;
 	struct headers h;
 
 	if (take_sending(t, p))
-		return;
+		return false;
 	count(t, &t->all, p);
 	if (t->view == LEDGER_VNI || t->view == LEDGER_INNER) {
 		if (!headers_inner(&h, &vni, linktype, p->data, p->caplen) && t->view == LEDGER_VNI)
@@ -272,11 +319,12 @@ void ledger_add(struct ledger *t, const struct ringtap_packet *p, uint16_t linkt
 			.index = index,
 			.in = {p->interface + 1, p->queue}};
 	if (t->view != LEDGER_HOST)
-		return;
+		return true;
 	other = (struct flow_key){.flags = 0};
 	put_host(&other, &h, true);
 	if (memcmp(&other, &k, sizeof(k))) /* else it has counted there */
 		add_to(t, &other, &h, p, &index);
+	return true;
 }
 
 void ledger_mark(struct ledger *t)

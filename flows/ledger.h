@@ -64,6 +64,15 @@ static inline struct ledger_latency *ledger_latency(const struct ledger_flow *f)
 	return (struct ledger_latency *)(uintptr_t)(f + 1);
 }
 
+/* What has been counted of an entry since it was reported. Entries have it, behind latencies, only
+ * in a ledger with reports. */
+struct ledger_unreported {
+	uint64_t packets, ip_bytes; /* IP: without the headers before it, and padding */
+	uint64_t frame_bytes;
+	uint64_t first_ns;
+	uint8_t tcp_flags, tos; /* all packets' flags, the first one's TOS */
+};
+
 struct ledger_join; /* receptions that may be sent */
 
 struct ledger {
@@ -76,12 +85,19 @@ struct ledger {
 	uint64_t evicted;       /* entries */
 	uint64_t error;         /* an entry may have had this many more packets before */
 	struct ledger_join *join;
+	size_t unreported_at; /* offset in an entry; 0: none has it */
+	/* Before an entry is forgotten; NULL: nobody has to know. */
+	void (*forgotten)(void *ctx, const struct ledger_flow *f);
+	void *ctx;
 };
 
 /* most: entries at a time. 0 or -ENOMEM. Free with ledger_free() in any case. */
 int ledger_init(struct ledger *t, enum ledger_view view, uint32_t most, bool ids);
 void ledger_free(struct ledger *t);
-void ledger_add(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype);
+/* Gives entries their struct ledger_unreported: before the first packet. 0 or -ENOMEM. */
+int ledger_report(struct ledger *t);
+/* False: the packet has been counted when it was received. */
+bool ledger_add(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype);
 /* The next interval begins. */
 void ledger_mark(struct ledger *t);
 
@@ -91,6 +107,12 @@ enum ledger_order { LEDGER_BY_PACKETS, LEDGER_BY_BYTES, LEDGER_BY_LATENCY };
  * how many. They live until the next call of ledger_add(). */
 unsigned ledger_top(const struct ledger *t, enum ledger_order order, bool all,
 	const struct ledger_flow **out, unsigned max);
+
+static inline struct ledger_unreported *ledger_unreported(
+	const struct ledger *t, const struct ledger_flow *f)
+{
+	return (struct ledger_unreported *)((uintptr_t)f + t->unreported_at);
+}
 
 /* Packets of the interval; 0 where the entry had none. */
 static inline uint64_t ledger_recent(const struct ledger *t, const struct ledger_flow *f)

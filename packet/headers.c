@@ -16,6 +16,7 @@ static void take_ip(struct headers *h, const struct ip *ip)
 	h->tos = ip->tos;
 	h->ttl = ip->ttl;
 	h->protocol = ip->protocol;
+	h->ip_bytes = ip->length + (ip->version == 6 && ip->length ? 40 : 0);
 	memcpy(h->src, ip->src, 4);
 	memcpy(h->dst, ip->dst, 4);
 	if (ip->version == 6) {

@@ -13,6 +13,7 @@
 #define FLOWS_DEFAULT  (1u << 20)
 #define SNAPLEN        128 /* bytes: headers, with tags and options */
 #define SNAPLEN_TUNNEL 256
+#define EXPORT_TIME    NS_PER_S, 3600 * NS_PER_S
 
 enum { OPT_DIRECTION = 1 };
 
@@ -47,8 +48,20 @@ static const struct option_def options[] = {
 	{TO(most), OPTION_NUMBER, 0, "flows", "N", NULL, 16, 1u << 26,
 		"Keep at most N entries, then forget those with the fewest packets (default: 1M)"},
 	FATES_OPTION_BUFFER,
+	{.kind = OPTION_HEADING, .help = "To collectors"},
+	{TO(export.sflow), OPTION_TEXT, 0, "sflow", "HOST[:PORT]", NULL, 0, 0,
+		"Send headers of packets (2,000 a second, about) and counters of ports to this "
+		"collector as sFlow version 5 over UDP (default port: 6343)"},
+	{TO(export.ipfix), OPTION_TEXT, 0, "ipfix", "[tcp:]HOST[:PORT]", NULL, 0, 0,
+		"Send flows to this collector as IPFIX, over UDP or TCP (default port: 4739)"},
+	{TO(export.active_ns), OPTION_TIME, 0, "active-timeout", "TIME", NULL, EXPORT_TIME,
+		"Report a flow that goes on each TIME (default: 60s)"},
+	{TO(export.idle_ns), OPTION_TIME, 0, "idle-timeout", "TIME", NULL, EXPORT_TIME,
+		"Report a flow that has had no packet for TIME (default: 15s)"},
 	FATES_OPTIONS_WHEN,
 	FATES_OPTION_JSON,
+	{TO(view.quiet), OPTION_FLAG, 'q', "quiet", NULL, NULL, 0, 0,
+		"Print errors only: for a service that sends to a collector"},
 };
 /* clang-format on */
 
@@ -80,20 +93,35 @@ static void take(void *ctx, const struct ringtap_packet *p)
 {
 	struct flows_command *c = ctx;
 
-	ledger_add(&c->ledger, p, linktype(c, p->interface));
+	if (ledger_add(&c->ledger, p, linktype(c, p->interface)))
+		exports_packet(&c->exports, p);
 }
 
 static int attach(struct fates_session *s)
 {
 	struct flows_command *c = s->ctx;
+	int ret = flows_attach(s, &c->request);
 
-	return flows_attach(s, &c->request);
+	if (ret)
+		return ret;
+	ret = exports_begin(
+		&c->exports, s->cap, s->app.dir, s->app.name, c->request.sample, &c->ledger);
+	return ret ? message_fail(ret, "flows: not enough memory") : 0;
 }
 
 static int reading(void *ctx, bool final)
 {
-	((struct flows_command *)ctx)->final = final;
+	struct flows_command *c = ctx;
+
+	c->final = final;
+	if (final)
+		exports_turn(&c->exports, true);
 	return 0;
+}
+
+static void turn(void *ctx)
+{
+	exports_turn(&((struct flows_command *)ctx)->exports, false);
 }
 
 static void mark(void *ctx)
@@ -110,13 +138,20 @@ static int begin(struct flows_command *c)
 	if (c->order == LEDGER_BY_LATENCY && !c->request.ids)
 		return message_fail(
 			STATUS_USAGE, "flows: --by latency: latencies need ids; add --ids");
+	if (c->export.ipfix && c->by != LEDGER_5_TUPLE)
+		return message_fail(
+			STATUS_USAGE, "flows: --ipfix: its flows are 5-tuples; leave out --view");
 	if (filter_compile(&c->request.filter, c->request.expression, FILTER_TAGS_ANY,
 		    RINGTAP_LINKTYPE_ETHERNET, err, sizeof(err)))
 		return message_fail(STATUS_USAGE, "flows: -f %s: %s", c->request.expression, err);
 	c->view.s.snaplen = c->by == LEDGER_VNI || c->by == LEDGER_INNER ? SNAPLEN_TUNNEL : SNAPLEN;
 	if (ledger_init(&c->ledger, c->by, c->most, c->request.ids))
 		return message_fail(STATUS_FAILED, "flows: not enough memory");
-	return STATUS_OK;
+	switch (exports_open(&c->exports, "flows", &c->export)) {
+	case 0: return STATUS_OK;
+	case -EINVAL: return STATUS_USAGE;
+	default: return STATUS_FAILED;
+	}
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -127,9 +162,11 @@ static int run(const struct command *self, int argc, char **argv)
 			.text = flows_text,
 			.document = flows_json,
 			.mark = mark,
+			.turn = turn,
 			.ctx = &c},
 		.rows = ROWS_DEFAULT,
-		.most = FLOWS_DEFAULT};
+		.most = FLOWS_DEFAULT,
+		.export = {.active_ns = 60 * NS_PER_S, .idle_ns = 15 * NS_PER_S}};
 	int ret = options_parse(self, argc, argv, &c);
 
 	if (ret <= 0)
@@ -138,6 +175,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (ret == STATUS_OK)
 		ret = fates_run(&c.view);
 	fates_free(&c.view.s);
+	exports_close(&c.exports);
 	ledger_free(&c.ledger);
 	filter_free(&c.request.filter);
 	free(c.linktypes);

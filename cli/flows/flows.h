@@ -10,6 +10,7 @@
 #include "fates/view.h"
 #include "flows/capture.h"
 #include "flows/estimate.h"
+#include "flows/export.h"
 #include "flows/ledger.h"
 
 #define FLOWS_ROWS_MAX 1000u
@@ -17,6 +18,8 @@
 struct flows_command {
 	struct fates_view view; /* first, for the rows of fates/view.h */
 	struct flows_request request;
+	struct export_request export;
+	struct exports exports;
 	struct ledger ledger;
 	enum ledger_view by; /* --view */
 	enum ledger_order order;

@@ -113,6 +113,30 @@ static json_t *counts(const struct flows_command *c)
 	return j;
 }
 
+static void put_export(
+	json_t *list, const char *protocol, const struct collector *to, uint64_t records)
+{
+	json_t *j = json_object();
+
+	json_put(j, "protocol", json_text(protocol));
+	json_put(j, "collector", json_text(to->text));
+	json_put(j, "records", json_count(records));
+	json_put(j, "messages", json_count(to->sent));
+	json_put(j, "messages_not_sent", json_count(to->not_sent));
+	json_array_append_new(list, j);
+}
+
+static json_t *exports_json(const struct exports *e)
+{
+	json_t *list = json_array();
+
+	if (e->sflow)
+		put_export(list, "sflow", &e->sflow->to, e->sflow->packets);
+	if (e->ipfix)
+		put_export(list, "ipfix", &e->ipfix->to, e->ipfix->records);
+	return list;
+}
+
 json_t *flows_json(void *ctx)
 {
 	const struct flows_command *c = ctx;
@@ -138,6 +162,7 @@ json_t *flows_json(void *ctx)
 	json_put(j, "entries_most", json_count(c->most));
 	json_put(j, "evicted", json_count(t->evicted));
 	json_put(j, "evicted_packets_most", json_count(t->error));
+	json_put(j, "exports", exports_json(&c->exports));
 	json_put(j, "flows", list);
 	j = json_document("flows", j);
 	json_put(j, "final", json_boolean(c->final));

@@ -187,6 +187,27 @@ static void print_sum(const struct flows_command *c, FILE *f)
 			c->request.sample);
 }
 
+static void print_export(
+	FILE *f, const char *protocol, const struct collector *to, uint64_t n, const char *what)
+{
+	char records[FORMAT_LEN], sent[FORMAT_LEN], not_sent[FORMAT_LEN];
+
+	text_wrapf(f, 2, "%s to %s: %s %s, %s messages, %s more not sent", protocol, to->text,
+		format_count(records, n), what, format_count(sent, to->sent),
+		format_count(not_sent, to->not_sent));
+}
+
+static void print_exports(const struct flows_command *c, FILE *f)
+{
+	const struct sflow *s = c->exports.sflow;
+	const struct ipfix *x = c->exports.ipfix;
+
+	if (s)
+		print_export(f, "sFlow", &s->to, s->packets, "packets");
+	if (x)
+		print_export(f, "IPFIX", &x->to, x->records, "flows");
+}
+
 int flows_text(void *ctx, FILE *f)
 {
 	const struct flows_command *c = ctx;
@@ -195,5 +216,6 @@ int flows_text(void *ctx, FILE *f)
 	print_sum(c, f);
 	print_numbers(c, f);
 	print_memory(c, f);
+	print_exports(c, f);
 	return print_flows(c, f);
 }
