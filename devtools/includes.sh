@@ -42,7 +42,7 @@ BEGIN {
 	allow("packet", "base common include")
 	allow("show", "base common measure web")
 	allow("judge", "base include measure web")
-	allow("fates", "base include measure packet show target")
+	allow("fates", "base common include measure packet show target")
 	allow("flows", "base common fates include packet target")
 	allow("usdt", "base common")
 	allow("sink", "base common include")

@@ -12,12 +12,11 @@
 #include "common/array.h"
 #include "common/pcapng.h"
 #include "fates.h"
-#include "counts.h"
+#include "fates/events.h"
 #include "record.h"
 
-#define RUNS_MAX    64
-#define BUFFER_MOST (64u << 20)
-#define NOWHERE     UINT32_MAX
+#define RUNS_MAX 64
+#define NOWHERE  UINT32_MAX
 
 /* What the file has of a port. */
 struct place {
@@ -57,40 +56,6 @@ static int create(struct recorder *r)
 	return ringtap_capture_create(&f->cap, NULL) ?: ringtap_packets_create(&f->walk);
 }
 
-/* The same filters decide which packets have events; the other ports are only looked at. */
-static unsigned make_targets(const struct target *t, struct ringtap_target *out)
-{
-	unsigned n = 0;
-
-	for (; n < t->port_count; n++) {
-		out[n] = t->ports[n];
-		out[n].queue = -1;
-		out[n].directions = RINGTAP_RX | RINGTAP_TX;
-		if (!out[n].port)
-			return n + 1;
-	}
-	out[n] = (struct ringtap_target){.queue = -1, .directions = RINGTAP_RX | RINGTAP_TX};
-	return n + 1;
-}
-
-static int attach(struct recorder *r, const struct target *t)
-{
-	struct ringtap_target targets[CAPTURE_IFACES_MAX + 1];
-	const uint64_t buffer = r->cfg->capture.options.buffer_size;
-	const struct ringtap_capture_options o = {.size = sizeof(o),
-		.buffer_size = buffer && buffer < BUFFER_MOST ? buffer : BUFFER_MOST,
-		.timeout_ms = r->cfg->capture.options.timeout_ms,
-		.fates = true,
-		.fate_ids = true};
-	unsigned count = make_targets(t, targets);
-
-	if (count > CAPTURE_IFACES_MAX)
-		return message_fail(-E2BIG,
-			"%s: --fates: it needs a port more than the %d of -i; leave out one",
-			r->cfg->capture.command, CAPTURE_IFACES_MAX);
-	return ringtap_capture_attach(r->fates->cap, t->dir, targets, count, &o);
-}
-
 int record_fates_attach(struct recorder *r)
 {
 	int ret = create(r);
@@ -99,10 +64,8 @@ int record_fates_attach(struct recorder *r)
 		message_print("%s: --fates: %s", r->cfg->capture.command, strerror(-ret));
 	/* Secondary processes have no fates. */
 	for (unsigned i = 0; i < r->targets.named && !ret; i++) {
-		ret = attach(r, &r->targets.list[i]);
-		if (ret && ret != -E2BIG)
-			message_print("%s: --fates of '%s': %s", r->cfg->capture.command,
-				r->targets.list[i].name, ringtap_capture_error(r->fates->cap));
+		ret = fate_events_attach(r->fates->cap, r->cfg->capture.command,
+			&r->targets.list[i], &r->cfg->capture.options);
 	}
 	return ret;
 }
@@ -130,11 +93,6 @@ void record_fates_free(struct record_fates *f)
 
 /* ---- interfaces ---- */
 
-static bool is_same(const struct ringtap_interface *a, const struct ringtap_interface *b)
-{
-	return a->app == b->app && !strcmp(a->device, b->device) && !strcmp(a->driver, b->driver);
-}
-
 /* The newest interface, if a port of this name was replaced. */
 static struct place find_place(const struct recorder *r, const struct ringtap_interface *of)
 {
@@ -144,7 +102,7 @@ static struct place find_place(const struct recorder *r, const struct ringtap_in
 		struct ringtap_interface info = {.size = sizeof(info)};
 		const struct iface_config *cfg;
 
-		if (ringtap_capture_interface(r->cap, i, &info) || !is_same(&info, of))
+		if (ringtap_capture_interface(r->cap, i, &info) || !fate_same_port(&info, of))
 			continue;
 		cfg = targets_iface(&r->targets, &r->cfg->capture, &info);
 		found = (struct place){cfg->directions & RINGTAP_RX ? i : NOWHERE, cfg->queue};
@@ -215,31 +173,10 @@ static int hold(struct record_fates *f, const struct rt_fates_packet *e)
 	return ret;
 }
 
-static const struct in_file {
-	uint8_t fate, why;
-} in_file[] = {[RINGTAP_FATE_NONE] = {RT_FATES_OPEN, 0},
-	[RINGTAP_FATE_NOT_OFFERED] = {RT_FATES_NOT_OFFERED, 0},
-	[RINGTAP_FATE_UNKNOWN] = {RT_FATES_UNKNOWN, RT_FATES_WHY_OTHER},
-	[RINGTAP_FATE_INFERRED] = {RT_FATES_INFERRED, 0},
-	[RINGTAP_FATE_UNSEEN] = {RT_FATES_UNKNOWN, RT_FATES_WHY_UNSEEN},
-	[RINGTAP_FATE_STOPPED] = {RT_FATES_UNKNOWN, RT_FATES_WHY_STOPPED}};
-
-/* What no reader knows of is not said of a packet: a later probe has other numbers. */
-static const struct in_file *find_in_file(unsigned fate)
-{
-	return &in_file[fate < sizeof(in_file) / sizeof(in_file[0]) ? fate : RINGTAP_FATE_UNKNOWN];
-}
-
 static int note(struct record_fates *f, uint64_t id, uint64_t ns, uint32_t interface,
 	uint32_t queue, unsigned fate)
 {
-	const struct rt_fates_packet e = {.id = id,
-		.ns_high = (uint32_t)(ns >> 32),
-		.ns_low = (uint32_t)ns,
-		.interface = interface,
-		.queue = (uint16_t)queue,
-		.fate = find_in_file(fate)->fate,
-		.why = find_in_file(fate)->why};
+	const struct rt_fates_packet e = fate_entry(id, ns, interface, queue, fate);
 
 	return id ? hold(f, &e) : 0;
 }
@@ -362,21 +299,6 @@ static int put_open(struct recorder *r, uint32_t app, uint64_t walked_ns)
 	return ret;
 }
 
-/* Events of a queue that were lost: they are the packets of its tap. */
-static uint64_t lost_of(const struct record_fates *f, uint32_t interface, uint32_t queue)
-{
-	unsigned count = ringtap_capture_tap_count(f->cap);
-
-	for (unsigned i = 0; i < count; i++) {
-		struct ringtap_tap t = {.size = sizeof(t)};
-
-		if (!ringtap_capture_tap(f->cap, i, &t) && t.interface == interface &&
-			t.queue == queue && t.direction == RINGTAP_RX)
-			return counts_lost(&t.counts);
-	}
-	return 0;
-}
-
 static int add_queue(struct recorder *r, const struct ringtap_fate_queue *q)
 {
 	struct record_fates *f = r->fates;
@@ -388,15 +310,7 @@ static int add_queue(struct recorder *r, const struct ringtap_fate_queue *q)
 	new = rt_array_add(f->queues, f->queue_count);
 	if (!new)
 		return -ENOMEM;
-	*new = (struct rt_fates_queue){.interface = interface,
-		.queue = q->queue,
-		.received = q->received,
-		.offered = q->offered,
-		.not_offered = q->not_offered + q->free,
-		.open = q->open,
-		.unknown = q->unknown,
-		.inferred = q->inferred,
-		.lost = lost_of(f, q->interface, q->queue)};
+	*new = fate_queue_entry(f->cap, q, interface);
 	return 0;
 }
 
