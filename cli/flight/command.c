@@ -57,6 +57,10 @@ static const struct option_def options[] = {
 		"Give received packets an id, which records of sent ones have as well (epb_packetid): "
 		"the page names the slow packets and those that were not sent, and ringtap explain "
 		"reads the incident (default where --on has a latency)"},
+	{TO(fates), OPTION_FLAG, 0, "fates", NULL, NULL, 0, 0,
+		"Write what became of received packets, too: whether the application passed them to a "
+		"TX function, freed them, or still has them a second after the incident. The page "
+		"names those that were not sent (implies --ids)"},
 	{.kind = OPTION_HEADING, .help = "When to write an incident"},
 	{OPTION_SET(OPT_ON), OPTION_TEXT, 0, "on", "CONDITION", TRIGGER_NAMES, 0, 0,
 		"Write an incident when this happens; may be given several times. Packets that "
@@ -204,7 +208,7 @@ static int operand(void *ctx, const char *text)
 
 static bool requests_ids(const struct flight_config *c)
 {
-	bool ids = c->ids;
+	bool ids = c->ids || c->fates;
 
 	/* Received packets get them. */
 	for (unsigned i = 0; i < c->trigger_count && c->directions == (RINGTAP_RX | RINGTAP_TX);
@@ -216,10 +220,14 @@ static bool requests_ids(const struct flight_config *c)
 
 static int configure(struct capture_config *r, const struct flight_config *c)
 {
-	if (c->ids && !(c->directions & RINGTAP_RX))
+	if ((c->ids || c->fates) && !(c->directions & RINGTAP_RX))
 		return message_fail(-EINVAL,
-			"flight: --ids: packets get their ids when they are received; leave "
-			"out --direction tx");
+			"flight: %s: packets get their ids when they are received; leave "
+			"out --direction tx",
+			c->fates ? "--fates" : "--ids");
+	if (c->fates && c->sample > 1)
+		return message_fail(
+			-EINVAL, "flight: --fates: covers all packets; leave out --sample");
 	capture_config_init(r, "flight");
 	r->attach = c->attach;
 	r->options.buffer_size = c->buffer;

@@ -30,7 +30,7 @@ struct flight_config {
 	bool attach;                      /* load the probe where it is missing */
 	bool wait;                        /* for the application */
 	bool quiet;
-	bool ids;
+	bool ids, fates;
 };
 
 #endif

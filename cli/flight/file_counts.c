@@ -94,7 +94,7 @@ static int count_file(struct incident *i, int fd)
 	return ret;
 }
 
-static int append(struct incident *i, int fd, const void *data, size_t len)
+int file_append(struct incident *i, int fd, const void *data, size_t len)
 {
 	ssize_t n = pwrite(fd, data, len, (off_t)i->bytes);
 
@@ -126,7 +126,7 @@ static int put_statistics(struct incident *i, int fd)
 		uint8_t buf[RT_PCAPNG_ISB_MAX];
 		ssize_t n = rt_pcapng_isb(buf, sizeof(buf), &isb);
 
-		ret = n < 0 ? (int)n : append(i, fd, buf, (size_t)n);
+		ret = n < 0 ? (int)n : file_append(i, fd, buf, (size_t)n);
 	}
 	return ret;
 }

@@ -26,6 +26,7 @@
 #define FLIGHT_RECENT        16
 
 struct flight_status;
+struct flight_fates;
 
 /* A condition while it is watched for. */
 struct trigger_state {
@@ -63,6 +64,7 @@ struct flight {
 	uint64_t finished, incomplete, missing_ns, incident_lost;
 	struct finished recent[FLIGHT_RECENT]; /* number n at n modulo FLIGHT_RECENT */
 	struct flight_status *status;
+	struct flight_fates *fates; /* NULL: without --fates */
 	pthread_t keeper;
 	int lock_fd, wake_fd, usr1_fd;
 	bool stopping; /* conditions make no incidents any more */

@@ -13,6 +13,7 @@
 
 #include "base/util.h"
 #include "common/atomics.h"
+#include "fates.h"
 #include "flight.h"
 #include "folder.h"
 #include "packet_rows.h"
@@ -181,6 +182,10 @@ void incident_finish(struct flight *f, struct incident *i)
 	int ret;
 
 	pthread_join(i->thread, NULL);
+	ret = flight_fates_finish(i);
+	if (ret)
+		message_print("flight: fates of %s: %s; explain does not know all of them",
+			i->folder, strerror(-ret));
 	ret = reports_write(i);
 	note_finished(f, i, i->error || ret);
 	if (i->error || ret) {
@@ -201,7 +206,7 @@ struct incident *incident_take_written(struct flight *f)
 		struct incident *i = f->incidents[k];
 
 		/* Pairs with the release in packets_write(). */
-		if (!rt_load_acquire(&i->done))
+		if (!rt_load_acquire(&i->done) || flight_fates_wait(f, i))
 			continue;
 		f->incidents[k] = f->incidents[--f->incident_count];
 		return i;

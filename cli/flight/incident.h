@@ -46,7 +46,9 @@ struct incident {
 	uint64_t step_ns;                             /* the last step may be shorter */
 	uint32_t step_count, *steps[INCIDENT_CURVES]; /* packets in each; NULL: no memory */
 	bool marked;
-	uint64_t since_ns; /* as in struct ringtap_kept, when the window was made */
+	bool followed;       /* what became of its packets is in the file, as far as it is known */
+	uint64_t fates_lost; /* fates that are missing; 0: a packet without one was offered */
+	uint64_t since_ns;   /* as in struct ringtap_kept, when the window was made */
 	/* CLOCK_MONOTONIC; 0: not yet. written: all packets are in the file. */
 	uint64_t begun_ns, first_byte_ns, written_ns, finished_ns;
 	uint64_t write_cpu_ns, count_cpu_ns; /* CPU time of the writer's thread */

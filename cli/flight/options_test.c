@@ -69,6 +69,9 @@ static const struct test_refusal rows[] = {
 	{"--buffer|65G", STATUS_USAGE, "--buffer 65G: out of range"},
 	{"--buffer|32s", STATUS_USAGE, "--buffer 32s: not a size"},
 	{"--keep|5s|--buffer|1M", STATUS_USAGE, "--buffer"},
+	/* fates */
+	{"--fates|--direction|tx", STATUS_USAGE, "--fates: packets get their ids when they are"},
+	{"--fates|--sample|4", STATUS_USAGE, "--fates: covers all packets; leave out --sample"},
 	/* others */
 	{"--collectors|polls,moon", STATUS_USAGE, "moon"},
 	{"--max-disk|1K", STATUS_USAGE, "--max-disk"},

@@ -11,6 +11,7 @@
 #include "packet/blocks.h"
 #include "common/atomics.h"
 #include "common/foreign.h"
+#include "fates.h"
 #include "file_counts.h"
 #include "flight.h"
 #include "event_packet.h"
@@ -160,6 +161,10 @@ static int write_file(struct incident *i)
 	if (ret)
 		return ret;
 	ret = capture_file_start(&i->file);
+	if (!ret)
+		ret = capture_file_interfaces(&i->file);
+	if (!ret)
+		ret = flight_fates_begin_file(i);
 	if (!ret)
 		ret = write_window(i);
 	end = output_close(&i->file.out, &i->bytes, &i->packets);

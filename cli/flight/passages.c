@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/util.h"
 #include "common/hash.h"
+#include "common/pcapng.h"
 #include "flight.h"
 #include "passages.h"
 
@@ -23,6 +24,8 @@ struct passage {
 	uint64_t id; /* 0: the slot is empty */
 	uint64_t ns, frame, sent_ns, sent_frame;
 	uint32_t local, queue; /* that received it */
+	uint8_t fate;          /* enum rt_fates_fate; 0: none is known */
+	uint64_t noticed_ns;   /* when it became known */
 	struct headers headers;
 };
 
@@ -169,6 +172,16 @@ void passages_add(
 		.local = b->local,
 		.queue = b->queue,
 		.headers = *h};
+}
+
+void passages_fate(struct passages *p, uint64_t id, uint8_t fate, uint64_t noticed_ns)
+{
+	struct passage *g = p ? &p->slots[find(p, id)] : NULL;
+
+	if (!g || !g->id)
+		return;
+	g->fate = fate;
+	g->noticed_ns = noticed_ns;
 }
 
 /* ---- the heat map */
@@ -371,9 +384,28 @@ static void meet(struct table *t, const struct passage *g)
 		t->thread = thread_of(t->i->f, t->last, t->port.device, g);
 }
 
+#define FATE_TEXT 96
+
+/* What became of a packet that was not sent in the window. buf is returned, or a constant. */
+static const char *became(const struct incident *i, const struct passage *g, char buf[FATE_TEXT])
+{
+	char ns[FORMAT_LEN];
+
+	switch (g->fate) {
+	case RT_FATES_NOT_OFFERED:
+		snprintf(buf, FATE_TEXT, "not sent: freed, noticed after %s",
+			format_ns(ns, g->noticed_ns > g->ns ? (double)(g->noticed_ns - g->ns) : 0));
+		return buf;
+	case RT_FATES_OPEN: return "open: the application still had it";
+	case RT_FATES_INFERRED: return "unknown, likely sent";
+	case RT_FATES_UNKNOWN: return "unknown";
+	default: return "unknown: its fate is lost";
+	}
+}
+
 static void put(struct table *t, const struct passage *g, uint64_t to_ns)
 {
-	char text[HEADERS_TEXT], name[THREAD_NAME_LEN];
+	char text[HEADERS_TEXT], name[THREAD_NAME_LEN], fate[FATE_TEXT];
 	json_t *row = view_row(t->panel);
 	meet(t, g);
 
@@ -390,6 +422,8 @@ static void put(struct table *t, const struct passage *g, uint64_t to_ns)
 					   : json_text(thread_name(name,
 						     ringtap_snapshot_thread(t->last, t->thread))));
 	json_array_append_new(row, json_text(headers_text(&g->headers, text)));
+	if (!g->sent_frame && t->i->followed)
+		json_array_append_new(row, json_text(became(t->i, g, fate)));
 	json_array_append_new(row, meanwhile(t->bars, t->thread, g->ns, to_ns, t->v));
 }
 
@@ -399,11 +433,11 @@ static void begin_table(struct table *t, const char *id, const char *title, bool
 		const char *name, *kind;
 	} columns[] = {{"frame", "frame"}, {"frame sent", "frame"}, {"latency", "ns"},
 		{"time", "time"}, {"port", "text"}, {"queue", "count"}, {"thread", "text"},
-		{"packet", "text"}, {"meanwhile", "text"}};
+		{"packet", "text"}, {"what became of it", "text"}, {"meanwhile", "text"}};
 
 	t->panel = view_panel(t->v, "table", id, title);
 	for (size_t k = 0; k < sizeof(columns) / sizeof(*columns); k++)
-		if (sent || k < 1 || k > 2)
+		if (k == 8 ? !sent && t->i->followed : sent || k < 1 || k > 2)
 			view_column(t->panel, columns[k].name, columns[k].kind);
 	json_object_set_new(t->panel, "rows", json_array());
 }
@@ -438,6 +472,12 @@ static int older_first(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* All others have a fate, unless some are lost. */
+static bool is_sent_later(const struct incident *i, const struct passage *g)
+{
+	return i->followed && !i->fates_lost && !g->fate;
+}
+
 /* Received, and not sent until the end of the window. */
 static void add_unsent(struct table *t)
 {
@@ -446,9 +486,10 @@ static void add_unsent(struct table *t)
 	char text[160], a[FORMAT_LEN];
 	uint32_t n = 0;
 
-	begin_table(t, "unsent", "Received and not sent in the window", false);
+	begin_table(t, "unsent",
+		t->i->followed ? "Not sent" : "Received and not sent in the window", false);
 	for (uint32_t k = 0; open && k < SLOTS; k++)
-		if (p->slots[k].id)
+		if (p->slots[k].id && !is_sent_later(t->i, &p->slots[k]))
 			open[n++] = &p->slots[k];
 	if (open)
 		qsort(open, n, sizeof(*open), older_first);
@@ -456,7 +497,9 @@ static void add_unsent(struct table *t)
 		put(t, open[k], t->i->to_ns);
 	free(open);
 	view_panel_note(t->panel,
-		"Those that were received at the end may have been sent after it; the others were held, dropped, or sent without their id.");
+		t->i->followed
+			? "What became of them was read a second after the window; what was sent until then is not here."
+			: "Those that were received at the end may have been sent after it; the others were held, dropped, or sent without their id. --fates tells them apart.");
 	if (n > UNSENT_MAX || p->beyond) {
 		snprintf(text, sizeof(text), "The first %d of %s%s.", UNSENT_MAX,
 			format_count(a, n + p->beyond), p->beyond ? " at most" : "");

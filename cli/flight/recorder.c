@@ -16,6 +16,7 @@
 #include "common/atomics.h"
 #include "flight.h"
 #include "conditions.h"
+#include "fates.h"
 #include "history.h"
 #include "keeper.h"
 #include "packet_conditions.h"
@@ -81,6 +82,8 @@ static int attach(struct flight *f)
 		return message_fail(ret, "flight: starting: %s", strerror(-ret));
 	/* First: where the memory is missing nothing else is touched. */
 	ret = targets_attach(&f->targets, f->capture, f->cap);
+	if (!ret)
+		ret = flight_fates_attach(f);
 	if (!ret)
 		ret = open_monitor(f, &f->targets.list[0]);
 	if (!ret)
@@ -198,6 +201,7 @@ static void finish_written(struct flight *f)
 {
 	struct incident *i;
 
+	flight_fates_take(f);
 	while ((i = incident_take_written(f))) {
 		conditions_reach(f, i->to_ns);
 		incident_finish(f, i);
@@ -276,6 +280,7 @@ static int run_attached(struct flight *f)
 	take_commands(f, refuse_early);
 	/* Also the requests to an earlier recorder. */
 	requests_take(f->cfg->folder, refuse_early, f);
+	flight_fates_start(f);
 	ret = keeper_start(f);
 	/* With the recording: an event before it would have no packets. */
 	if (!ret && packet_conditions_start(f)) {
@@ -308,6 +313,7 @@ static int run_attached(struct flight *f)
 static void detach(struct flight *f)
 {
 	usdt_conditions_close(f);
+	flight_fates_close(f);
 	packet_conditions_close(f);
 	ringtap_monitor_close(f->mon);
 	f->mon = NULL;
