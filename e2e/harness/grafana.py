@@ -74,6 +74,7 @@ LINES = _object(
         "stacking": _object({"mode": _one_of("none", "normal", "percent")}, {"group": TEXT}),
     },
 )
+LINK = _object({"title": TEXT, "url": TEXT, "targetBlank": FLAG})
 FIELDS = _object(
     {
         "defaults": _object(
@@ -83,6 +84,7 @@ FIELDS = _object(
                 "max": NUMBER,
                 "decimals": COUNT,
                 "custom": LINES,
+                "links": _list(LINK),
                 "color": {"type": "object"},
                 "thresholds": {"type": "object"},
             },
@@ -134,6 +136,10 @@ _VARIABLE = {
 }
 VARIABLE = {
     "oneOf": [
+        _object(
+            {"name": TEXT, "label": TEXT, "type": _one_of("textbox"), "query": TEXT, "current": {"type": "object"}},
+            {"hide": _one_of(0, 1, 2), "options": {"type": "array"}},
+        ),
         _object({**_VARIABLE, "type": _one_of("datasource"), "query": _one_of("prometheus")}),
         _object(
             {
@@ -186,7 +192,16 @@ def check(board):
         assert len(refs) == len(set(refs)), panel["title"]
     names = {v["name"] for v in board["templating"]["list"]}
     used = set(re.findall(r"\$\{?(\w+)\}?", json.dumps(board)))
-    assert used - names <= {"__rate_interval", "__interval", "__all"}
+    assert used - names <= {"__rate_interval", "__interval", "__all", "__field"}
+    _check_links(board["panels"])
+
+
+def _check_links(panels):
+    """Checks that each series has the labels that its links name."""
+    for panel in panels:
+        for link in panel.get("fieldConfig", {}).get("defaults", {}).get("links", ()):
+            for label in re.findall(r"__field\.labels\.(\w+)", link["url"]):
+                assert all(f"{{{{{label}}}}}" in t["legendFormat"] for t in panel["targets"]), panel["title"]
 
 
 def _check_places(panels):
