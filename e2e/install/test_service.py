@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The systemd units of `ringtap export` and `ringtap flight`."""
+"""The systemd units of `ringtap export`, `ringtap flight` and `ringtap web`."""
 
 import json
 import re
 import shutil
 import signal
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from harness.prometheus import Exporter, post
 from harness.ringtap import FAILED
 from harness.tracers import usdt_sites
 
-EXPOSURE = {service.ATTACH: 3.5, service.EXPORT: 2.5, service.FLIGHT: 3.5}  # at most 10; 0 is none
+EXPOSURE = {service.ATTACH: 3.5, service.EXPORT: 2.5, service.FLIGHT: 3.5, service.WEB: 2.5}  # at most 10; 0 is none
 
 
 def with_build(unit, folder):
@@ -67,6 +68,20 @@ def test_metrics_with_the_rights_of_the_unit(app, closing):
     exporter = closing(Exporter(app, prefix=service.confined()))
     app.rx(n=10)
     assert exporter.value("ringtap_queue_packets_total", direction="rx", port="net_ring_a") == 10
+
+
+def test_the_page_with_the_rights_of_the_unit(app, closing, tmp_path):
+    """What it prints, which is in the journal, has no token."""
+    folder = tmp_path / "state"
+    folder.mkdir()
+    words = [RINGTAP, "web", "--listen", "127.0.0.1:0", "--token-file", folder / "token"]
+    web = closing(Proc([*service.confined(service.WEB, folder), *words]))
+    url = web.expect(r"^(http://\S+/)$").group(1).decode()
+    token = (folder / "token").read_text().strip()
+    assert len(token) >= 16 and token not in web.output
+    request = urllib.request.Request(f"{url}events", headers={"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request, timeout=60) as events:
+        until(lambda: app.prefix.encode() in events.readline())
 
 
 def test_system_calls_sockets_and_memory_are_those_that_the_unit_allows(app, unit, closing, tmp_path):
