@@ -8,6 +8,7 @@ import { clock, count, duration, value } from "./text.js";
 import { Time } from "./time.js";
 
 const LANE = 34, BAR = 20; // pixels
+const PALEST = 0.3; // a bar that is shorter than a pixel can be seen
 
 // Bars where they were. An interval is [from_ns, ns, state, text].
 class LanePanel extends Panel {
@@ -29,7 +30,7 @@ class LanePanel extends Panel {
   box(u, k, v) {
     const scale = devicePixelRatio, a = u.valToPos(v[0], "x", true), b = u.valToPos(v[0] + v[1], "x", true);
     const low = this.spec.states[v[2]].low, height = (low ? BAR / 2 : BAR) * scale;
-    return { left: a, width: Math.max(b - a, scale), top: u.bbox.top + (k * LANE + LANE - 2) * scale - height, height };
+    return { left: a, width: Math.max(b - a, scale), exact: b - a, top: u.bbox.top + (k * LANE + LANE - 2) * scale - height, height };
   }
   over(u) {
     const scale = devicePixelRatio;
@@ -43,11 +44,22 @@ class LanePanel extends Panel {
     }));
     this.hatchMissing(u);
     clipped(u, () => this.lanes.forEach((lane, k) => {
+      const short = new Map();
       for (const v of lane.intervals) {
         const b = this.box(u, k, v);
         if (b.left + b.width < u.bbox.left || b.left > u.bbox.left + u.bbox.width) continue;
+        if (b.exact < scale) {
+          const x = Math.floor(b.left / scale) * scale, key = `${x} ${v[2]}`, had = short.get(key)?.covered ?? 0;
+          short.set(key, { ...b, x, state: v[2], covered: had + b.exact / scale });
+          continue;
+        }
         u.ctx.fillStyle = colour(this.spec.states[v[2]].colour);
         u.ctx.fillRect(b.left, b.top, b.width, b.height);
+      }
+      // Bars shorter than a pixel: as dark as the part of it that they cover, or many would look like one long bar.
+      for (const b of short.values()) {
+        u.ctx.fillStyle = faint(this.spec.states[b.state].colour, PALEST + (1 - PALEST) * Math.min(b.covered, 1));
+        u.ctx.fillRect(b.x, b.top, scale, b.height);
       }
       u.ctx.font = `${12 * scale}px system-ui, sans-serif`;
       u.ctx.textAlign = "left";

@@ -25,6 +25,9 @@ NAMES = [
 ]
 
 
+SHORT = range(1100 * MS, 1200 * MS, MS // 2)  # gaps of 10 us
+
+
 def rates():
     """20,000 packets/s, none in the stall, and behind it those that waited, in a millisecond."""
     values = [int(i % 1 == 0) for i in range(30_000)]
@@ -68,7 +71,11 @@ def document(name="my-app", rows=500):
                 "states": [{"name": name, "colour": 1, "meaning": name}, {"name": "busy", "colour": 5, "low": True}],
                 "lanes": [
                     {"name": name, "intervals": [[STALL, STALL_END - STALL, 0, name], [STALL_END, 2 * MS, 1]]},
-                    {"name": "lcore 2", "intervals": [[1000 * MS, 200_000, 0]], "unknown": [[1400 * MS, 1500 * MS]]},
+                    {
+                        "name": "lcore 2",
+                        "intervals": [[1000 * MS, 200_000, 0], *([at, 10_000, 0] for at in SHORT)],
+                        "unknown": [[1400 * MS, 1500 * MS]],
+                    },
                 ],
             },
             {
@@ -161,12 +168,11 @@ def shown(browser, page):
     shown.check()
 
 
-def bars(shown):
-    """[start, end] of the bars of the first lane."""
-    pixels = shown.pixels("threads")
-    found = runs(pixels[24], lambda p: p == VERMILION)
+def bars(shown, lane=0, colour=lambda p: p == VERMILION):
+    """[start, end] of the bars of a lane."""
+    pixels = shown.pixels("threads")[24 + 34 * lane]
     start, end = shown.window()
-    return [[start + x / len(pixels[24]) * (end - start) for x in (a, b + 1)] for a, b in found]
+    return [[start + x / len(pixels) * (end - start) for x in (a, b + 1)] for a, b in runs(pixels, colour)]
 
 
 @pytest.mark.smoke
@@ -182,6 +188,18 @@ def test_a_bar_is_where_the_stall_was(shown):
     assert end - start < 2 * MS and start <= STALL <= end
     ((first, last),) = bars(shown)
     assert abs(first - STALL) <= 5_000 and abs(last - end) <= 5_000
+
+
+def test_many_short_gaps_do_not_look_like_a_long_one(shown):
+    """They cover 2 % of their time, and are pale until the page is zoomed to them."""
+    paler = bars(shown, 1, lambda p: VERMILION[2] + 60 < p[2] < p[0] - 10)
+    assert not bars(shown, 1) and min(a for a, _ in paler if a > 1050 * MS) == pytest.approx(SHORT[0], abs=2 * MS)
+    for _ in range(16):
+        shown.wheel("threads", SHORT[20], -200)
+    found = bars(shown, 1)
+    assert len(found) >= 1 and any(
+        abs(a - SHORT[20]) <= 1_000 and abs(b - SHORT[20] - 10_000) <= 1_000 for a, b in found
+    )
 
 
 def test_nothing_is_drawn_between_two_steps(shown):
