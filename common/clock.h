@@ -68,13 +68,18 @@ static inline bool rt_clock_is_near(int64_t delta_ns)
 	return (uint64_t)delta_ns + RT_CLOCK_SKEW_NS <= RT_CLOCK_SPAN_NS + RT_CLOCK_SKEW_NS;
 }
 
-/* The time now, for hooks and readers. After a jump it is the coarse time until the line
- * follows. */
-static inline uint64_t rt_clock_now(const struct rt_clock_line *l)
+/* The time at a TSC of just now. After a jump it is the coarse time until the line follows. */
+static inline uint64_t rt_clock_at(const struct rt_clock_line *l, uint64_t tsc)
 {
-	int64_t d = rt_clock_delta(l, rt_tsc());
+	int64_t d = rt_clock_delta(l, tsc);
 
 	return rt_likely(rt_clock_is_near(d)) ? l->ns_base + (uint64_t)d : rt_clock_coarse();
+}
+
+/* The time now, for hooks and readers. */
+static inline uint64_t rt_clock_now(const struct rt_clock_line *l)
+{
+	return rt_clock_at(l, rt_tsc());
 }
 
 /* Reads a line that another thread or process publishes with rt_clock_publish(). Gives up after

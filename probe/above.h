@@ -10,11 +10,17 @@
 
 struct rt_thread;
 struct rte_mbuf;
+struct rte_mempool;
 
 /* burst/: rte_rx_callback_fn and rte_tx_callback_fn; the last argument is the struct rt_hook. */
 uint16_t rt_hook_rx(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, uint16_t max,
 	void *hook);
 uint16_t rt_hook_tx(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, void *hook);
+
+/* burst/: instead of rte_vhost_dequeue_burst() and rte_vhost_enqueue_burst(). */
+uint16_t rt_vhost_dequeue(
+	int vid, uint16_t queue, struct rte_mempool *pool, struct rte_mbuf **pkts, uint16_t n);
+uint16_t rt_vhost_enqueue(int vid, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
 
 /* burst/: in a thread that ends and still owns t: it must not count any more. */
 void rt_stat_thread_ends(struct rt_thread *t);

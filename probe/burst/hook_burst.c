@@ -16,6 +16,7 @@
 #include "probe/hook/hook.h"
 #include "probe/capture/filter.h"
 #include "trace_burst.h"
+#include "offer.h"
 
 #define CHUNK 64 /* packets that a filter checks before they are copied */
 
@@ -190,9 +191,16 @@ static __rte_noinline void give_ids(
 
 static struct rt_ring no_ring; /* the ring of a thread whose counters are not there yet */
 
-/* Taps first to last - 1, all with the same time stamp. */
+/* For taps that may wait, tsc is not meant: their rings were not busy then. */
+static inline uint64_t time_at(const struct rt_clock_line *line, uint64_t tsc, bool meant)
+{
+	return tsc && meant ? rt_clock_at(line, tsc) : rt_clock_now(line);
+}
+
+/* Taps first to last - 1, all with the same time stamp. tsc: its time, while which the rings were
+ * busy already; 0: now. */
 static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_t last,
-	struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
+	struct rt_thread *t, struct rte_mbuf **pkts, unsigned n, uint64_t tsc)
 {
 	struct rt_ring *ring[RT_HOOK_TAPS];
 	struct rt_clock_line line;
@@ -214,7 +222,7 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 	}
 	rt_compiler_barrier(); /* busy first, then the time: the watermark depends on it */
 	line = rt_latch_read(&rt_hook_clock);
-	ns = rt_clock_now(&line);
+	ns = time_at(&line, tsc, first < set->wait_from);
 	if (rt_unlikely(set->gives_ids) && !first)
 		give_ids(set, t, pkts, n);
 	for (unsigned i = first; i < last; i++) {
@@ -242,8 +250,8 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 
 /* The same for the one ordinary session of most hooks, without arrays and what it does not need.
  * False: run_taps() has to do it. */
-static inline bool run_only(
-	const struct rt_tapset *set, struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
+static inline bool run_only(const struct rt_tapset *set, struct rt_thread *t,
+	struct rte_mbuf **pkts, unsigned n, uint64_t tsc)
 {
 	const struct rt_session *s = set->only;
 	struct rt_clock_line line;
@@ -257,7 +265,7 @@ static inline bool run_only(
 	rt_ring_begin(r);
 	rt_compiler_barrier(); /* as in run_taps() */
 	line = rt_latch_read(&rt_hook_clock);
-	feed(r, set->tap[0], pkts, n, rt_clock_now(&line));
+	feed(r, set->tap[0], pkts, n, time_at(&line, tsc, set->wait_from));
 	rt_ring_end(r);
 	return true;
 }
@@ -291,15 +299,16 @@ static __rte_noinline bool skip_sampled(
 
 /* Taps that may wait come last and run one by one: a ring must not be busy while the hook waits
  * for another ring's reader. */
-static void run_set(
-	const struct rt_tapset *set, struct rt_thread *t, struct rte_mbuf **pkts, unsigned n)
+static inline __attribute__((always_inline)) void run_set(const struct rt_tapset *set,
+	struct rt_thread *t, struct rte_mbuf **pkts, unsigned n, uint64_t tsc)
 {
-	if (rt_likely(run_only(set, t, pkts, n)) || (set->only_sampled && skip_sampled(set, t, n)))
+	if (rt_likely(run_only(set, t, pkts, n, tsc)) ||
+		(set->only_sampled && skip_sampled(set, t, n)))
 		return;
 	if (rt_likely(set->wait_from))
-		run_taps(set, 0, set->wait_from, t, pkts, n);
+		run_taps(set, 0, set->wait_from, t, pkts, n, tsc);
 	for (uint32_t i = set->wait_from; rt_unlikely(i < set->count); i++)
-		run_taps(set, i, i + 1, t, pkts, n);
+		run_taps(set, i, i + 1, t, pkts, n, tsc);
 	if (rt_unlikely(set->uses_ids))
 		rt_ids_use(pkts, n);
 }
@@ -321,9 +330,9 @@ static void visit_slotless(struct rt_hook *h, unsigned n, unsigned nb_pkts)
 	visit_outside(h, n);
 }
 
-/* The thread is inside the hook. Not inlined, so that the quick path needs no stack frame. */
-static __rte_noinline uint16_t visit(struct rt_hook *h, struct rt_thread *t, struct rte_mbuf **pkts,
-	uint16_t n, unsigned nb_pkts)
+/* The thread is inside the hook. tsc: see run_taps(). */
+static inline __attribute__((always_inline)) void work(struct rt_hook *h, struct rt_thread *t,
+	struct rte_mbuf **pkts, uint16_t n, unsigned nb_pkts, uint64_t tsc)
 {
 	/* Read the state first: writers update the hook, then publish the state. Pairs with the
 	 * release in set_state(), stats.c. */
@@ -351,9 +360,16 @@ static __rte_noinline uint16_t visit(struct rt_hook *h, struct rt_thread *t, str
 	else if (site)
 		rt_stat_tx(site, t, state, pkts, n);
 	if (set && (n || rt_unlikely(rt_hook_until)))
-		run_set(set, t, pkts, n);
+		run_set(set, t, pkts, n, tsc);
 	if (site && !set)
 		rt_stat_settle(site, t, state);
+}
+
+/* Not inlined, so that the quick path needs no stack frame. */
+static __rte_noinline uint16_t visit(struct rt_hook *h, struct rt_thread *t, struct rte_mbuf **pkts,
+	uint16_t n, unsigned nb_pkts)
+{
+	work(h, t, pkts, n, nb_pkts, 0);
 	rt_thread_exit(t);
 	return n;
 }
@@ -423,4 +439,63 @@ uint16_t rt_hook_tx(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint1
 {
 	rt_trace_tx(port, queue, n);
 	return enter(hook, pkts, n, n, RT_DIR_TX);
+}
+
+/* Rings of taps that do not wait are busy from now on, or no longer, as in run_taps(). */
+static void set_busy(const struct rt_tapset *set, struct rt_thread *t, bool busy)
+{
+	for (uint32_t i = 0; set && i < set->wait_from; i++) {
+		struct rt_session *s = set->tap[i]->session;
+		struct rt_ring *r = flows(s) ? &s->rings[t->index] : NULL;
+
+		if (!r || (!r->used && !(busy && rt_session_begin_ring(s, r, t))))
+			continue;
+		if (busy)
+			rt_ring_begin(r);
+		else if (!r->held)
+			rt_ring_end(r);
+	}
+}
+
+/* The guest may answer before the library's function returns: the time is that before the call, and
+ * the merge has to wait for the packets as long. The set may be replaced meanwhile, but not freed.
+ */
+static uint16_t offer_inside(struct rt_hook *h, struct rt_thread *t, const struct rt_offer *o)
+{
+	/* Pairs with the release in replace(), hook.c. */
+	const struct rt_tapset *set = rt_load_acquire(&h->taps);
+	uint64_t tsc;
+	uint16_t n;
+
+	set_busy(set, t, true);
+	rt_compiler_barrier(); /* as in run_taps() */
+	tsc = rt_tsc();
+	n = rt_vhost_calls.enqueue(o->vid, o->queue, o->pkts, o->n);
+	work(h, t, o->pkts, n, n, set ? tsc : 0);
+	set_busy(set, t, false);
+	rt_thread_exit(t);
+	return n;
+}
+
+uint16_t rt_hook_offer(struct rt_hook *h, const struct rt_offer *o)
+{
+	uintptr_t stack = rt_stack_pointer();
+	struct rt_thread *t = rt_thread_self;
+	uint16_t n;
+
+	if (rt_unlikely(t && rt_thread_inside(t)) && !rt_thread_jumped(t, stack)) {
+		n = rt_vhost_calls.enqueue(o->vid, o->queue, o->pkts, o->n);
+		visit_outside(h, n);
+		return n;
+	}
+	if (rt_unlikely(!t))
+		t = rt_thread_claim(rte_lcore_id());
+	if (rt_unlikely(!t)) {
+		n = rt_vhost_calls.enqueue(o->vid, o->queue, o->pkts, o->n);
+		visit_slotless(h, n, n);
+		return n;
+	}
+	t->stack = 0; /* left by a visit that ended without an exit */
+	go_in(t, stack);
+	return offer_inside(h, t, o);
 }

@@ -46,7 +46,7 @@ struct rt_fates {
 	uint32_t pool_count;                            /* atomic */
 	uint32_t closing;                               /* atomic; see rt_fates_close() */
 	uint32_t pool_version;                          /* counts those that were added; atomic */
-	uint64_t followed[RTE_MAX_ETHPORTS];            /* see fate_doubt.c; atomic */
+	uint64_t followed[RT_MAX_PORTS];                /* see fate_doubt.c; atomic */
 	uint64_t unseen_tsc, stopped_tsc;               /* as in the segment's header; atomic */
 	uint32_t stray_seen; /* not 0: a place of strays is in use; atomic */
 	struct rt_fate_stray *strays;

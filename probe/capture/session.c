@@ -263,7 +263,7 @@ static struct rt_session_if *add_if(struct rt_session *s, uint16_t id)
 	f->gone = false;
 	memset(f->queues, 0, sizeof(f->queues));
 	begin_counting(f);
-	if (s->timestamp == RT_TIMESTAMP_NIC || rt_port_stamped(id))
+	if ((s->timestamp == RT_TIMESTAMP_NIC && !rt_port_is_vhost(id)) || rt_port_stamped(id))
 		f->nic_clock = rt_nic_clock_get(id, port.driver, generation);
 	if (s->state == RT_SESSION_ARMED) {
 		fill_if(s, (uint32_t)(f - s->ifs));
@@ -324,7 +324,7 @@ void rt_session_rescan(struct rt_session *s)
 			(!rt_port_alive(port) || rt_port_generation(port) != s->ifs[i].generation))
 			mark_gone(s, i);
 	}
-	for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS; p = rt_port_next(p + 1)) {
+	for (uint16_t p = rt_port_next(0); p < RT_MAX_PORTS; p = rt_port_next(p + 1)) {
 		struct rt_session_if *f = find_if(s, p);
 
 		if (!f)

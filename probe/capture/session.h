@@ -94,7 +94,7 @@ struct rt_session {
 	uint64_t start_ns;
 	uint32_t reader_pid;
 	char reader[RT_NAME_LEN];
-	uint32_t refused[RTE_MAX_ETHPORTS]; /* generation + 1 of ports that found no entry */
+	uint32_t refused[RT_MAX_PORTS]; /* generation + 1 of ports that found no entry */
 	bool abandoned; /* its connection is gone: free it as soon as it has stopped */
 	struct rt_session *next;
 };

@@ -47,7 +47,7 @@ static int check_ports(const struct rt_session *s, char *err)
 		bool found = !w->port[0];
 		char names[160] = "";
 
-		for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS && !found;
+		for (uint16_t p = rt_port_next(0); p < RT_MAX_PORTS && !found;
 			p = rt_port_next(p + 1)) {
 			char name[RT_NAME_LEN];
 			size_t n = strlen(names);
@@ -70,7 +70,7 @@ static void count_queues(const struct rt_session *s, uint32_t total[2])
 {
 	total[RT_DIR_RX] = total[RT_DIR_TX] = 0;
 
-	for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS; p = rt_port_next(p + 1)) {
+	for (uint16_t p = rt_port_next(0); p < RT_MAX_PORTS; p = rt_port_next(p + 1)) {
 		uint32_t target = 0, n[2];
 
 		while (target < s->target_count && !rt_target_matches(p, &s->targets[target]))

@@ -64,14 +64,14 @@ static bool send_ports(struct rt_conn *c)
 {
 	struct {
 		struct rt_msg_header h;
-		struct rt_msg_port port[RTE_MAX_ETHPORTS];
+		struct rt_msg_port port[RT_MAX_PORTS];
 	} *m = calloc(1, sizeof(*m));
 	uint32_t n = 0;
 	bool ok;
 
 	if (!m)
 		return false;
-	for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS; p = rt_port_next(p + 1))
+	for (uint16_t p = rt_port_next(0); p < RT_MAX_PORTS; p = rt_port_next(p + 1))
 		n += rt_port_describe(p, &m->port[n]) == 0;
 	rt_msg_init(&m->h, RT_MSG_PORTS,
 		(uint32_t)(offsetof(__typeof__(*m), port) + n * sizeof(m->port[0])));

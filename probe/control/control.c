@@ -75,6 +75,8 @@ static int wake_up(void)
 	start_clock();
 	ret = rt_ports_watch(rt_hook_cut);
 	ctl.awake = !ret;
+	if (rt_vhost_is_on()) /* its ports appear when threads poll them */
+		ctl.rest_ms = rt_now_ms() + RT_VHOST_SETTLE_MS;
 	return ret;
 }
 
@@ -158,6 +160,7 @@ static void tick(void)
 		ctl.counters_ms = now;
 		rt_hook_remove_unused(false);
 		rt_threads_return();
+		rt_vhost_tick();
 	}
 }
 
@@ -186,6 +189,8 @@ static int timeout_ms(void)
 		return rt_now_ms() < ctl.rest_ms ? TICK_MS : rt_conns ? LINGER_MS / 4 : -1;
 	if (rt_sessions_in_motion())
 		return BUSY_MS;
+	if (rt_now_ms() < ctl.rest_ms)
+		return RT_VHOST_SETTLE_MS;
 	if (!rt_sessions && !rt_stat_current)
 		return LINGER_MS / 4;
 	return rt_sessions_restless() ? WATCH_MS : TICK_MS;

@@ -6,9 +6,10 @@
 #include "common/atomics.h"
 #include "common/ipc.h"
 #include "given.h"
+#include "ports.h"
 #include "ringtap/probe.h"
 
-static struct rt_given given[RTE_MAX_ETHPORTS];
+static struct rt_given given[RT_MAX_PORTS];
 
 const struct rt_given *rt_given(uint16_t port)
 {

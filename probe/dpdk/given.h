@@ -26,7 +26,7 @@ struct rt_given {
 	uint64_t ipackets, ibytes, opackets, obytes;
 };
 
-/* The port must be less than RTE_MAX_ETHPORTS. */
+/* The port must be less than RT_MAX_PORTS. */
 const struct rt_given *rt_given(uint16_t port);
 
 /* 0 or -EINVAL. */

@@ -29,7 +29,7 @@
 #include "secondary.h"
 #include "teardown.h"
 
-static uint32_t generations[RTE_MAX_ETHPORTS];
+static uint32_t generations[RT_MAX_PORTS];
 static uint32_t dying[RTE_MAX_ETHPORTS];
 static uint64_t new_ms[RTE_MAX_ETHPORTS]; /* CLOCK_MONOTONIC; 0: the port existed before the probe
 					     watched */
@@ -50,7 +50,7 @@ struct known {
 	char name[RT_NAME_LEN]; /* in a secondary process */
 };
 
-static struct known known[RTE_MAX_ETHPORTS];
+static struct known known[RT_MAX_PORTS];
 static_assert(
 	offsetof(struct rt_port_stats, epoch) == sizeof(known->driver), "counters come first");
 
@@ -76,7 +76,15 @@ static void raise_top(uint16_t port)
 
 uint32_t rt_ports_top(void)
 {
-	return rt_load(&top);
+	uint32_t vhost = rt_vhost_top();
+
+	return vhost ? RTE_MAX_ETHPORTS + vhost : rt_load(&top);
+}
+
+void rt_port_vhost_changed(uint16_t port)
+{
+	rt_fetch_add(&generations[port], 1);
+	on_change(port);
 }
 
 static int port_event(uint16_t port, enum rte_eth_event_type event, void *arg, void *ret)
@@ -103,9 +111,9 @@ int rt_ports_watch(void (*changed)(uint16_t port))
 	on_change = changed;
 	/* Events between two watches are unknown: trust ethdev. */
 	memset(dying, 0, sizeof(dying));
-	for (uint16_t i = 0; i < RTE_MAX_ETHPORTS; i++) {
+	for (uint16_t i = 0; i < RT_MAX_PORTS; i++) {
 		rt_fetch_add(&generations[i], 1);
-		if (rte_eth_dev_is_valid_port(i))
+		if (i < RTE_MAX_ETHPORTS && rte_eth_dev_is_valid_port(i))
 			raise_top(i);
 	}
 	rt_port_call_unbar_all();
@@ -116,6 +124,8 @@ int rt_ports_watch(void (*changed)(uint16_t port))
 	ret = rte_eth_dev_callback_register(all, RTE_ETH_EVENT_DESTROY, port_event, NULL);
 	if (ret)
 		rte_eth_dev_callback_unregister(all, RTE_ETH_EVENT_NEW, port_event, NULL);
+	else
+		rt_vhost_begin();
 	return ret;
 }
 
@@ -123,6 +133,7 @@ void rt_ports_unwatch(void)
 {
 	uint16_t all = rt_build_ports();
 
+	rt_vhost_end();
 	/* -EAGAIN: an event is being delivered just now. */
 	while (rte_eth_dev_callback_unregister(all, RTE_ETH_EVENT_NEW, port_event, NULL) ==
 			-EAGAIN &&
@@ -147,14 +158,14 @@ static bool stopped(uint16_t port)
 
 bool rt_port_stopped(uint16_t port)
 {
-	return stopped(port);
+	return rt_port_is_vhost(port) ? !rt_vhost_alive(port) : stopped(port);
 }
 
 bool rt_ports_restless(void)
 {
 	uint64_t now = clock_ms();
 
-	for (uint16_t i = 0; i < rt_ports_top(); i++) {
+	for (uint16_t i = 0; i < rt_load(&top); i++) {
 		uint64_t since = rt_load(&new_ms[i]);
 
 		if (rte_eth_dev_is_valid_port(i) &&
@@ -166,11 +177,11 @@ bool rt_ports_restless(void)
 
 bool rt_ports_moved(void)
 {
-	static uint64_t seen[RTE_MAX_ETHPORTS];
+	static uint64_t seen[RT_MAX_PORTS];
 	bool moved = false;
 
 	for (uint16_t i = 0; i < rt_ports_top(); i++) {
-		uint64_t now = (uint64_t)rt_port_generation(i) << 1 | stopped(i);
+		uint64_t now = (uint64_t)rt_port_generation(i) << 1 | rt_port_stopped(i);
 
 		moved |= now != seen[i];
 		seen[i] = now;
@@ -204,6 +215,8 @@ static bool closed_elsewhere(uint16_t port)
 
 bool rt_port_alive(uint16_t port)
 {
+	if (rt_port_is_vhost(port))
+		return rt_vhost_alive(port);
 	return rte_eth_dev_is_valid_port(port) && !rt_load_acquire(&dying[port]) && probed(port) &&
 	       !closed_elsewhere(port);
 }
@@ -230,7 +243,7 @@ uint32_t rt_ports_beyond(void)
 
 uint16_t rt_port_next(uint16_t port)
 {
-	while (port < RTE_MAX_ETHPORTS && !rt_port_alive(port))
+	while (port < RT_MAX_PORTS && !rt_port_alive(port))
 		port++;
 	return port;
 }
@@ -385,6 +398,8 @@ int rt_port_name(uint16_t port, char out[RT_NAME_LEN])
 	struct known *k = rt_is_secondary() ? known_of(port) : NULL;
 	char name[RTE_ETH_NAME_MAX_LEN];
 
+	if (rt_port_is_vhost(port))
+		return rt_vhost_name(port, out);
 	if (k && k->name[0]) {
 		rt_str_set(out, RT_NAME_LEN, k->name);
 		return 0;
@@ -400,8 +415,10 @@ int rt_port_name(uint16_t port, char out[RT_NAME_LEN])
 
 int rt_port_describe(uint16_t port, struct rt_msg_port *out)
 {
-	struct known *k = look(port);
+	struct known *k = rt_port_is_vhost(port) ? NULL : look(port);
 
+	if (rt_port_is_vhost(port))
+		return rt_vhost_describe(port, out);
 	if (!k || rt_port_name(port, k->desc.name))
 		return -ENODEV;
 	/* In a secondary once: the primary's driver clears the pointer to the address when it
@@ -417,8 +434,11 @@ int rt_port_describe(uint16_t port, struct rt_msg_port *out)
 
 int rt_port_queues(uint16_t port, uint32_t out[2])
 {
-	const struct known *k = look(port);
+	const struct known *k;
 
+	if (rt_port_is_vhost(port))
+		return rt_vhost_queues(port, out);
+	k = look(port);
 	if (!k)
 		return -ENODEV;
 	out[RT_DIR_RX] = k->desc.nb_rx_queues;
@@ -476,7 +496,7 @@ static int read_stats(uint16_t port, uint32_t age_ms, struct rt_port_stats *out)
 	struct known *k = known_of(port);
 	uint64_t sum[RT_PORT_COUNTERS];
 
-	if (rt_is_secondary())
+	if (rt_is_secondary() || rt_port_is_vhost(port))
 		return -ENODEV;
 	if (!k->stats_ms || clock_ms() - k->stats_ms >= age_ms) {
 		k->stats_ms = 0;
@@ -494,7 +514,7 @@ static int read_stats(uint16_t port, uint32_t age_ms, struct rt_port_stats *out)
 int rt_port_stats(uint16_t port, uint32_t age_ms, struct rt_port_stats *out)
 {
 	/* See look(): closing also frees the drivers' counters. */
-	return stopped(port) ? -ENODEV : read_stats(port, age_ms, out);
+	return rt_port_stopped(port) ? -ENODEV : read_stats(port, age_ms, out);
 }
 
 static int pick(int ret, const struct rt_port_stats *s, uint64_t out[RT_NIC_COUNTERS])

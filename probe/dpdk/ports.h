@@ -7,12 +7,21 @@
 #include <stdint.h>
 
 #include "common/proto.h"
+#include "vhost.h"
 
 #define RT_NIC_COUNTERS 6 /* ipackets, opackets, imissed, ierrors, rx_nombuf, oerrors */
+
+/* Port ids below RTE_MAX_ETHPORTS are ethdev's. Those from there on are given to devices of the
+ * vhost library, which has no such numbers: see vhost.h. They have no driver to call, counters
+ * included. */
+#define RT_MAX_PORTS (RTE_MAX_ETHPORTS + RT_VHOST_PORTS)
 
 /* Changes whenever the port id passes to another port, or may have done so since
  * rt_ports_unwatch(). */
 uint32_t rt_port_generation(uint16_t port);
+
+/* For vhost.c: the port id has passed on, or will. Unlinks all from its hooks. */
+void rt_port_vhost_changed(uint16_t port);
 
 /* Calls changed() on every NEW and DESTROY event, in the application's thread that causes it,
  * after the generation has changed; a port that is being destroyed still works then. 0 or
@@ -44,7 +53,7 @@ bool rt_ports_moved(void);
  * RTE_MAX_ETHPORTS. */
 uint32_t rt_ports_beyond(void);
 
-/* The next port id from port on that is alive; RTE_MAX_ETHPORTS: none. */
+/* The next port id from port on that is alive; RT_MAX_PORTS: none. */
 uint16_t rt_port_next(uint16_t port);
 
 /* The name that the application has set, else ethdev's. Never calls the driver. 0 or -ENODEV. */

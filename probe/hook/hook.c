@@ -26,7 +26,7 @@ struct rt_deferred {
 #define DEFERRED_MS \
 	60 /* factor on rt_probe_limits.deferred_ms, for threads that never enter a hook again */
 
-static struct rt_hook **hooks[RTE_MAX_ETHPORTS][2]; /* by queue */
+struct rt_hook **rt_hooks[RT_MAX_PORTS][2];
 /* Unlinked since the last grace period began, and the sets that this period is for. */
 static uint64_t deferred_since_ms;
 static struct rt_deferred *deferred_new, *deferred_old;
@@ -64,14 +64,14 @@ static void release(void)
 
 struct rt_hook *rt_hook_get(uint16_t port, uint16_t queue, enum rt_direction dir)
 {
-	struct rt_hook **table = hooks[port][dir], *h;
+	struct rt_hook **table = rt_hooks[port][dir], *h;
 
 	if (!table) {
 		table = calloc(RTE_MAX_QUEUES_PER_PORT, sizeof(*table));
 		if (!table)
 			return NULL;
 		acquire();
-		hooks[port][dir] = table;
+		rt_store_release(&rt_hooks[port][dir], table); /* see rt_hook_find() */
 		release();
 	}
 	h = table[queue];
@@ -81,7 +81,7 @@ struct rt_hook *rt_hook_get(uint16_t port, uint16_t queue, enum rt_direction dir
 			return NULL;
 		*h = (struct rt_hook){.port = port, .queue = queue, .direction = dir};
 		acquire();
-		table[queue] = h;
+		rt_store_release(&table[queue], h); /* the same */
 		release();
 	}
 	return h;
@@ -145,7 +145,9 @@ int rt_hook_use(struct rt_hook *h)
 	if (rt_teardown_late())
 		return -ESHUTDOWN;
 	acquire();
-	there = h->callback; /* ethdev may have refused to remove the last one */
+	/* The vhost library has no callbacks: vhost_burst.c calls each hook that there is. */
+	there = rt_port_is_vhost(h->port) ||
+		h->callback; /* ethdev may have refused to remove the last one */
 	release();
 	if (there) {
 		count_user(h, NULL, NULL);
@@ -352,7 +354,7 @@ void rt_hook_cut(uint16_t port)
 {
 	acquire();
 	for (unsigned i = 0; i < 2u * RTE_MAX_QUEUES_PER_PORT; i++) {
-		struct rt_hook **table = hooks[port][i % 2];
+		struct rt_hook **table = rt_hooks[port][i % 2];
 		struct rt_hook *h = table ? table[i / 2] : NULL;
 
 		if (!h)
@@ -436,7 +438,7 @@ static void reclaim_callbacks(void)
 void rt_hook_remove_unused(bool at_once)
 {
 	for (unsigned i = 0; i < RTE_MAX_ETHPORTS * 2; i++) {
-		struct rt_hook **table = hooks[i / 2][i % 2];
+		struct rt_hook **table = rt_hooks[i / 2][i % 2];
 
 		acquire();
 		for (unsigned q = 0; table && q < RTE_MAX_QUEUES_PER_PORT; q++) {

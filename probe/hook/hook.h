@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/segment.h"
 #include "probe/dpdk/clock_latch.h"
+#include "probe/dpdk/ports.h"
 #include "tap.h"
 #include "thread_set.h"
 
@@ -54,6 +55,18 @@ struct rt_hook {
 	struct rt_deferred *parted; /* the record of the callback's removal, allocated in advance so
 				       that removal needs no memory */
 } __attribute__((aligned(RT_CACHE_LINE)));
+
+/* By port, direction and queue. */
+extern struct rt_hook **rt_hooks[RT_MAX_PORTS][2];
+
+/* For threads that call the hook themselves, without ethdev. NULL: nothing has needed it so far. */
+static inline struct rt_hook *rt_hook_find(uint16_t port, uint16_t queue, enum rt_direction dir)
+{
+	/* Pair with the releases in rt_hook_get(). */
+	struct rt_hook **table = rt_load_acquire(&rt_hooks[port][dir]);
+
+	return table ? rt_load_acquire(&table[queue]) : NULL;
+}
 
 /* The argument of this thread's last ringtap_probe_received_until(); 0: never called. */
 extern __thread uint64_t rt_hook_until __attribute__((tls_model("initial-exec")));

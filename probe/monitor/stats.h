@@ -66,7 +66,7 @@ struct rt_stats {
 	uint32_t threads_ready; /* … in the rows of the slots below */
 	bool linked;
 	struct rt_stat_port_state port_state[RT_STAT_PORTS];
-	uint32_t beyond[RTE_MAX_ETHPORTS]; /* generation + 1 of ports that found no entry */
+	uint32_t beyond[RT_MAX_PORTS]; /* generation + 1 of ports that found no entry */
 	uint64_t no_thread_base;
 	uint64_t infer_certain, infer_unstamped; /* packets, when one was last timed for certain */
 	uint32_t infer_generation;               /* latency_generation that they are of */

@@ -241,7 +241,7 @@ void rt_stats_scan_ports(struct rt_stats *f)
 				rt_port_generation(id) != f->port_state[i].generation))
 			drop_port(f, i);
 	}
-	for (uint16_t p = rt_port_next(0); p < RTE_MAX_ETHPORTS; p = rt_port_next(p + 1)) {
+	for (uint16_t p = rt_port_next(0); p < RT_MAX_PORTS; p = rt_port_next(p + 1)) {
 		uint32_t i = find_port(f, p);
 
 		if (i == RT_STAT_PORTS)

@@ -120,8 +120,7 @@ void rt_trace_saving(bool on)
  * by then. */
 static bool may_have_buffer(void)
 {
-	return rte_lcore_id() != LCORE_ID_ANY ||
-	       (control_thread && rt_port_next(0) < RTE_MAX_ETHPORTS);
+	return rte_lcore_id() != LCORE_ID_ANY || (control_thread && rt_port_next(0) < RT_MAX_PORTS);
 }
 
 /* In the calling thread's buffer; 0: it has none. */
