@@ -302,7 +302,7 @@ static void test_notes(void **state)
 	test_assert_has(text, "p1: the driver's counters began again in between");
 	test_assert_has(text, "of 8 packets");
 	test_assert_has(text, "p1 receives from other ports: its packets count at those.");
-	test_assert_has(text, "Open vSwitch copies packets for vhost and internal ports");
+	test_assert_has(text, "Open vSwitch copies packets for internal ports");
 	test_assert_has(text, "Not offered, that match arp");
 	test_assert_fits(text);
 }

@@ -199,8 +199,8 @@ static void print_notes(const struct drops *d, const struct drops_sum *sum, FILE
 		text_wrapf(f, 0, "%s receives from other ports: its packets count at those.", name);
 	if (drops_is_switch(d))
 		text_wrapf(f, 0,
-			"Open vSwitch copies packets for vhost and internal ports: what it "
-			"delivers there is shown as not offered.");
+			"Open vSwitch copies packets for internal ports, and those that it floods: "
+			"what it delivers so is shown as not offered.");
 	text_wrapf(f, 0,
 		"missed: the NIC had no free descriptor; no mbuf: the mempool was empty; refused: the "
 		"driver did not take it; " FATES_WORDS ".");

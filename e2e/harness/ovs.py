@@ -9,6 +9,7 @@ from pathlib import Path
 from . import dpdk
 from .paths import private_folder
 from .proc import Proc, check, run
+from .testpmd import Testpmd
 
 VSWITCHD = Path("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk")
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
@@ -20,6 +21,20 @@ def missing():
         if not path.exists():
             return f"{path} is not installed (openvswitch-switch-dpdk)"
     return None
+
+
+class Guest(Testpmd):
+    """A virtual machine's network card, and an application that sends back what it receives."""
+
+    def __init__(self, path):
+        super().__init__(
+            [f"net_virtio_user0,path={path},server=1"],
+            lcores="0@0,1@0",
+            memory_mb=128,
+            mbufs=4096,
+            eal=["--single-file-segments", "--no-telemetry"],
+        )
+        self.start()
 
 
 class Ovs:
@@ -126,6 +141,28 @@ class Ovs:
         )
         error = self.vsctl("get", "Interface", name, "error").strip()
         assert error == "[]", f"port {name}: {error}" + self._state()
+
+    def add_vhost(self, name):
+        """A vhost-user port, the client of a guest. Returns the path of the guest's socket."""
+        path = self.dir / f"{name}.sock"
+        options = ["type=dpdkvhostuserclient", f"options:vhost-server-path={path}"]
+        self.vsctl("add-port", "br0", name, "--", "set", "Interface", name, *options)
+        return path
+
+    def pass_on(self, *names):
+        """Each port passes to the next one all that it receives, the last one to the first."""
+        self._ofctl("del-flows")
+        for name, to in zip(names, [*names[1:], names[0]]):
+            self._ofctl("add-flow", f"in_port={name},actions=output:{to}")
+
+    def drop_from(self, name):
+        self._ofctl("add-flow", f"in_port={name},actions=drop")
+
+    def _ofctl(self, what, *args):
+        check(["ovs-ofctl", "-O", "OpenFlow14", "--names", what, f"unix:{self.dir}/br0.mgmt", *args])
+
+    def is_connected(self, name):
+        return "status=connected" in self.vsctl("get", "Interface", name, "status").replace('"', "")
 
     def statistic(self, name, key):
         """A counter of a port that only OVS has, now: its database has it every five seconds."""

@@ -2,8 +2,10 @@
 /*
  * Port names of Open vSwitch. For each port of type dpdk, its database (RFC 7047,
  * vswitchd.conf.db(5)) has the name, the number of the ethdev (status:port_no, when the port is up)
- * and the EAL device (options:dpdk-devargs). The path of the database's socket is in the switch's
- * command line.
+ * and the EAL device (options:dpdk-devargs); for each vhost-user port, the path of its socket
+ * (options:vhost-server-path where the switch is the client; else status:socket, when a guest is
+ * connected), by which the probe names such ports. The path of the database's socket is in the
+ * switch's command line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -149,10 +151,12 @@ static json_t *receive(int fd, int within_ms)
 
 static json_t *query(const struct ucred *peer, const char *path, int within_ms)
 {
+#define SELECT(type)                                                                      \
+	",{\"op\":\"select\",\"table\":\"Interface\",\"where\":[[\"type\",\"==\",\"" type \
+	"\"]],\"columns\":[\"name\",\"options\",\"status\"]}"
 	static const char question[] =
-		"{\"method\":\"transact\",\"id\":0,\"params\":[\"Open_vSwitch\",{\"op\":\"select\","
-		"\"table\":\"Interface\",\"where\":[[\"type\",\"==\",\"dpdk\"]],"
-		"\"columns\":[\"name\",\"options\",\"status\"]}]}";
+		"{\"method\":\"transact\",\"id\":0,\"params\":[\"Open_vSwitch\"" SELECT("dpdk")
+			SELECT("dpdkvhostuserclient") SELECT("dpdkvhostuser") "]}";
 	int fd = connect_to(peer->pid, path, peer->uid);
 	json_t *root = NULL;
 
@@ -180,11 +184,22 @@ static const char *in_map(const json_t *map, const char *key)
 	return NULL;
 }
 
+/* As the probe names it: the end of a long path. */
+static void take_path(struct rt_switch_port *p, const char *path)
+{
+	size_t len = strlen(path), most = sizeof(p->device) - 1;
+
+	rt_str_set(p->device, sizeof(p->device), path + (len > most ? len - most : 0));
+}
+
 static bool take_row(const json_t *row, struct rt_switch_port *p)
 {
 	const char *name = json_string_value(json_object_get(row, "name"));
-	const char *args = in_map(json_object_get(row, "options"), "dpdk-devargs");
-	const char *number = in_map(json_object_get(row, "status"), "port_no");
+	const json_t *options = json_object_get(row, "options");
+	const json_t *status = json_object_get(row, "status");
+	const char *args = in_map(options, "dpdk-devargs");
+	const char *path = in_map(options, "vhost-server-path");
+	const char *number = in_map(status, "port_no");
 	char raw[RT_NAME_LEN], *end;
 	long id;
 
@@ -194,6 +209,9 @@ static bool take_row(const json_t *row, struct rt_switch_port *p)
 	rt_copy_text(p->name, raw, sizeof(raw));
 	snprintf(p->device, sizeof(p->device), "%.*s", args ? (int)strcspn(args, ",") : 0,
 		args ? args : "");
+	path = path ? path : in_map(status, "socket");
+	if (!args && path)
+		take_path(p, path);
 	id = number ? strtol(number, &end, 10) : -1;
 	p->port_id = number && *number && !*end && id >= 0 && id <= UINT16_MAX ? (int)id : -1;
 	return true;
@@ -201,19 +219,24 @@ static bool take_row(const json_t *row, struct rt_switch_port *p)
 
 void rt_names_take(struct rt_names *n, const json_t *root)
 {
-	const json_t *result = json_array_get(json_object_get(root, "result"), 0);
-	const json_t *rows = json_object_get(result, "rows"), *row;
-	size_t i;
+	const json_t *results = json_object_get(root, "result"), *result, *row;
+	size_t i, k;
 
 	free(n->list);
 	n->count = 0;
 	n->list = calloc(RT_SWITCH_PORTS_MAX, sizeof(*n->list));
-	json_array_foreach(rows, i, row)
+	n->useless = !n->list || !json_array_size(results);
+	json_array_foreach(results, i, result)
 	{
-		if (n->list && n->count < RT_SWITCH_PORTS_MAX)
-			n->count += take_row(row, &n->list[n->count]);
+		const json_t *rows = json_object_get(result, "rows");
+
+		n->useless |= !json_is_array(rows);
+		json_array_foreach(rows, k, row)
+		{
+			if (n->list && n->count < RT_SWITCH_PORTS_MAX)
+				n->count += take_row(row, &n->list[n->count]);
+		}
 	}
-	n->useless = !n->list || !json_is_array(rows);
 }
 
 void rt_names_queried(struct rt_names *n, uint64_t begin_ns, uint64_t end_ns)
@@ -253,7 +276,7 @@ void rt_names_free(struct rt_names *n)
  * and devargs may be more than a device (class=eth,mac=…, representors). */
 static int fit(const struct rt_switch_port *p, uint16_t port_id, const char *device)
 {
-	bool same = !strcmp(p->device, device);
+	bool same = *device && !strcmp(p->device, device);
 
 	return p->port_id == port_id ? 1 + 2 * same : p->port_id < 0 && same ? 2 : 0;
 }

@@ -21,7 +21,8 @@ struct rt_switch_port {
 	int port_id;                 /* -1: not known */
 };
 
-/* The ports of type dpdk in the switch's database. Zeroed: not queried yet. */
+/* The ports of type dpdk, dpdkvhostuserclient and dpdkvhostuser in the switch's database. Zeroed:
+ * not queried yet. */
 struct rt_names {
 	struct rt_switch_port *list;
 	size_t count;

@@ -139,6 +139,31 @@ static void test_representors_match_by_number(void **state)
 	assert_name(1, "0000:03:00.0_representor_0", "vf0");
 }
 
+#define VHOST(name, options, status)                                                              \
+	"{\"name\":\"" name "\",\"options\":[\"map\",[" options "]],\"status\":[\"map\",[" status \
+	"]]}"
+#define PATH_100                                                                                       \
+	"/0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890" \
+	"123456789"
+
+/* The probe has the end of a long path. */
+static void test_vhost_ports_match_by_path(void **state)
+{
+	set_answer("{\"id\":0,\"error\":null,\"result\":[{\"rows\":[" ROW(
+		"p0", "0000:03:00.0", NUMBER("0")) "]},{\"rows\":[" VHOST("vm0",
+		"[\"vhost-server-path\",\"/run/vm0.sock\"]",
+		"[\"socket\",\"/run/other\"]") "," VHOST("vm1",
+		"[\"vhost-server-path\",\"" PATH_100 "\"]", "") "]},{\"rows\":[" VHOST("vm2", "",
+		"[\"mode\",\"server\"],[\"socket\",\"/run/vm2\"]") "," VHOST("vm3", "",
+		"[\"status\",\"disconnected\"]") "]}]}");
+	assert_name(0, "0000:03:00.0", "p0");
+	assert_name(32, "/run/vm0.sock", "vm0");
+	assert_name(33, PATH_100 + 100 - (RT_NAME_LEN - 1), "vm1");
+	assert_name(34, "/run/vm2", "vm2");
+	assert_name(35, "/run/other", "/run/other");
+	assert_name(36, "", "");
+}
+
 static void test_answer_in_pieces(void **state)
 {
 	static char long_one[200000];
@@ -325,6 +350,7 @@ int main(int argc, char **argv)
 		with_database(test_names_by_number_and_by_device),
 		with_database(test_match_of_number_and_device_has_precedence),
 		with_database(test_representors_match_by_number),
+		with_database(test_vhost_ports_match_by_path),
 		with_database(test_answer_in_pieces),
 		with_database(test_only_open_vswitch_is_queried),
 		with_database(test_unanswered_query_is_not_repeated),
