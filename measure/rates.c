@@ -198,6 +198,12 @@ static void worst(const struct ringtap_thread_stats *t, uint64_t since_ns, struc
 	}
 }
 
+/* Readings take a moment, and the kernel counts a wait when it ends, also one that began before. */
+static double share(double part)
+{
+	return part > 1 ? 1 : part;
+}
+
 void rates_thread(const struct span *s, uint32_t i, struct thread_rates *out)
 {
 	static const struct ringtap_thread_stats zero;
@@ -215,12 +221,12 @@ void rates_thread(const struct span *s, uint32_t i, struct thread_rates *out)
 	tally_sum(&t, s, RINGTAP_NO_INDEX, i, RINGTAP_RX);
 	*out = (struct thread_rates){
 		.busy = ratio(busy, busy + idle),
-		.seen = ratio(busy + idle, s->seconds * s->tsc_hz),
+		.seen = share(ratio(busy + idle, s->seconds * s->tsc_hz)),
 		.cycles_per_packet = t.packets && busy > 0 ? busy / (double)t.packets : NAN,
 		.packets = (double)t.packets / s->seconds,
 		.polls = (double)t.calls / s->seconds,
-		.cpu = (double)grown(b->cpu_ns, e->cpu_ns) / kernel_ns,
-		.wait = (double)grown(b->wait_ns, e->wait_ns) / kernel_ns,
+		.cpu = share((double)grown(b->cpu_ns, e->cpu_ns) / kernel_ns),
+		.wait = share((double)grown(b->wait_ns, e->wait_ns) / kernel_ns),
 		.preempted = (double)grown(b->preempted, e->preempted) / kernel_ns * 1e9,
 	};
 	worst(b, s->from->taken_ns, out);

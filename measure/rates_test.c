@@ -132,6 +132,11 @@ static void shares_of_threads(void **state)
 	assert_true(fabs(r.seen - 0.4) < 1e-9);
 	assert_true(fabs(r.cycles_per_packet - 10000) < 1e-9);
 	assert_true(fabs(r.wait - 0.25) < 1e-9);
+	/* A wait that began before the interval, and a reading that took a moment. */
+	threads[1][0].wait_ns = 3 * NS_PER_S;
+	threads[1][0].cpu_ns = 2 * NS_PER_S + 1000;
+	rates_thread(&s, 0, &r);
+	assert_true(r.wait == 1 && r.cpu == 1);
 	/* Another thread has the slot now: the kernel's values for the old one do not apply. */
 	threads[1][0].generation = 7;
 	rates_thread(&s, 0, &r);

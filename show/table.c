@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,14 +171,20 @@ static void bars(char *buf, size_t size, const struct metric_value *cell, bool u
 	}
 }
 
-/* Without what stands in brackets, where there is no room for it: "lcore 1 (rte-worker-1, 24772)".
- */
+/* Without what stands in brackets, where there is no room for it: "lcore 1 (rte-worker-1, 24772)";
+ * then without the middle, as names often differ at their ends: "net_vh~ost_17". */
 static void cut_text(char *buf, size_t size, const char *text)
 {
 	const char *bracket = strstr(text, " (");
-	bool without = bracket && strlen(text) >= size;
+	size_t len = strlen(text), head = size / 2 - 1;
 
-	snprintf(buf, size, "%.*s", without ? (int)(bracket - text) : INT_MAX, text);
+	if (bracket && len >= size)
+		len = (size_t)(bracket - text);
+	if (len < size || size < 4)
+		snprintf(buf, size, "%.*s", (int)len, text);
+	else
+		snprintf(buf, size, "%.*s~%.*s", (int)head, text, (int)(size - 2 - head),
+			text + len - (size - 2 - head));
 }
 
 const char *cell_text(const struct column *c, const struct metric_value *cell, bool utf8,

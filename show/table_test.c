@@ -60,6 +60,25 @@ static void assert_cell(enum rt_metric_id id, double v, const char *text)
 	assert_string_equal(buf, text);
 }
 
+static void names_are_cut_in_the_middle(void **state)
+{
+	static const struct {
+		const char *text, *shown;
+	} rows[] = {{"net_vhost_17", "net_vhost_17"}, {"net_vhost_ports_17", "net_v~rts_17"},
+		{"net_vhost_ports_18", "net_v~rts_18"}, {"lcore 1 (worker, 4)", "lcore 1"},
+		{"a-thread-name (4711)", "a-thr~d-name"}};
+	const struct column c = {.id = RT_M_PORT_NAME, .width = 12};
+	char buf[64];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct metric_value cell = {0};
+
+		snprintf(cell.text, sizeof(cell.text), "%s", rows[i].text);
+		assert_string_equal(
+			cell_text(&c, &cell, false, c.width, buf, sizeof(buf)), rows[i].shown);
+	}
+}
+
 static void cells(void **state)
 {
 	assert_cell(RT_M_PACKET_RATE, 0, "0");
@@ -101,6 +120,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tables_fit_and_sort),
+		cmocka_unit_test(names_are_cut_in_the_middle),
 		cmocka_unit_test(cells),
 		cmocka_unit_test(bars_need_room_in_bytes),
 	};
