@@ -122,7 +122,7 @@ static int check_filter(const struct extcap *e)
 	char err[512] = "not enough memory";
 
 	if (filter_compile(
-		    &f, e->filter, FILTER_TAGS_ANY, linktype_of(e->interface), err, sizeof(err)))
+		    &f, e->filter, RINGTAP_TAGS_ANY, linktype_of(e->interface), err, sizeof(err)))
 		puts(err);
 	filter_free(&f);
 	return STATUS_OK;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/tags.h"
 #include "filter.h"
 
 static_assert(sizeof(struct ringtap_insn) == sizeof(struct bpf_insn), "copied as they are");
@@ -17,7 +16,7 @@ int filter_dlt(uint16_t linktype)
 	return linktype == RINGTAP_LINKTYPE_RAW ? DLT_RAW : linktype;
 }
 
-int filter_compile(struct filter *f, const char *expression, enum filter_tags tags,
+int filter_compile(struct filter *f, const char *expression, enum ringtap_tags tags,
 	uint16_t linktype, char *err, size_t err_len)
 {
 	struct bpf_program prog;
@@ -30,11 +29,8 @@ int filter_compile(struct filter *f, const char *expression, enum filter_tags ta
 	pcap = pcap_open_dead(filter_dlt(linktype), RINGTAP_SNAPLEN_MAX);
 	if (!pcap)
 		return -ENOMEM;
-	ret = tags == FILTER_TAGS_ANY
-		      ? rt_tags_compile(
-				pcap_compile, pcap, &prog, expression, 1, PCAP_NETMASK_UNKNOWN)
-		      : pcap_compile(pcap, &prog, expression, 1, PCAP_NETMASK_UNKNOWN);
-	if (ret < 0) {
+	if (ringtap_filter_compile(
+		    pcap_compile, tags, pcap, &prog, expression, 1, PCAP_NETMASK_UNKNOWN)) {
 		snprintf(err, err_len, "%s", pcap_geterr(pcap));
 		pcap_close(pcap);
 		return -EINVAL;

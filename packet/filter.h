@@ -6,19 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ringtap/reader.h"
+#include "ringtap/open.h"
 
 struct filter {
 	struct ringtap_insn *insns; /* NULL: all packets */
 	uint32_t len;
 };
 
-/* Whether an expression also means packets with VLAN tags: common/tags.h. */
-enum filter_tags { FILTER_TAGS_ANY, FILTER_TAGS_AS_IS };
-
 /* For packets of a LINKTYPE_…; only Ethernet has tags. NULL and "" mean all packets. On -EINVAL
  * libpcap's message is in err. The caller frees with filter_free(). */
-int filter_compile(struct filter *f, const char *expression, enum filter_tags tags,
+int filter_compile(struct filter *f, const char *expression, enum ringtap_tags tags,
 	uint16_t linktype, char *err, size_t err_len);
 /* What libpcap calls a link type: DLT_…. */
 int filter_dlt(uint16_t linktype);

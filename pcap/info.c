@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/tags.h"
+#include "ringtap/open.h"
 #include "handle.h"
 
 /* libpcap's result before activation, and the inner handle's after it. */
@@ -65,11 +65,11 @@ EXPORT int pcap_set_datalink(pcap_t *p, int dlt)
 }
 
 /* `ringtap run --tags as-is` */
-static bool tags_as_is(void)
+static enum ringtap_tags chosen_tags(void)
 {
 	const char *value = getenv("RINGTAP_PCAP_TAGS");
 
-	return value && !strcmp(value, "as-is");
+	return value && !strcmp(value, "as-is") ? RINGTAP_TAGS_AS_IS : RINGTAP_TAGS_ANY;
 }
 
 EXPORT int pcap_compile(
@@ -83,9 +83,8 @@ EXPORT int pcap_compile(
 	if (!h->activated)
 		return handle_fail(
 			h, PCAP_ERROR, "not-yet-activated pcap_t passed to pcap_compile");
-	ret = tags_as_is()
-		      ? real()->pcap_compile(h->inner, prog, text, optimize, mask)
-		      : rt_tags_compile(real()->pcap_compile, h->inner, prog, text, optimize, mask);
+	ret = ringtap_filter_compile(
+		real()->pcap_compile, chosen_tags(), h->inner, prog, text, optimize, mask);
 	if (ret)
 		handle_take_error(h);
 	return ret;

@@ -167,7 +167,8 @@ const struct ringtap_open_packet *ringtap_open_packets_next(struct ringtap_open_
 struct bpf_program { unsigned bf_len; struct bpf_insn *bf_insns; };
 typedef struct { ...; } pcap_t;
 pcap_t *pcap_open_dead(int linktype, int snaplen);
-int compile_filter(pcap_t *p, struct bpf_program *fp, const char *str, bool as_is);
+enum ringtap_tags { RINGTAP_TAGS_ANY, RINGTAP_TAGS_AS_IS };
+int compile_filter(pcap_t *p, struct bpf_program *fp, const char *str, enum ringtap_tags tags);
 char *pcap_geterr(pcap_t *p);
 void pcap_freecode(struct bpf_program *fp);
 void pcap_close(pcap_t *p);
@@ -178,14 +179,13 @@ SOURCE = """
 #include <pcap/pcap.h>
 #include <ringtap/fates.h>
 #include <ringtap/monitor.h>
+#include <ringtap/open.h>
 #include <ringtap/reader.h>
-#include "common/tags.h"
 #include "batch.h"
 
-static int compile_filter(pcap_t *p, struct bpf_program *fp, const char *str, bool as_is)
+static int compile_filter(pcap_t *p, struct bpf_program *fp, const char *str, enum ringtap_tags tags)
 {
-    return as_is ? pcap_compile(p, fp, str, 1, PCAP_NETMASK_UNKNOWN)
-                 : rt_tags_compile(pcap_compile, p, fp, str, 1, PCAP_NETMASK_UNKNOWN);
+    return ringtap_filter_compile(pcap_compile, tags, p, fp, str, 1, PCAP_NETMASK_UNKNOWN);
 }
 """
 

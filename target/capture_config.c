@@ -26,7 +26,7 @@ static int check_texts(const char *command, const struct iface_config *i)
 	return 0;
 }
 
-static int compile(const char *command, struct iface_config *i, enum filter_tags tags)
+static int compile(const char *command, struct iface_config *i, enum ringtap_tags tags)
 {
 	char err[512] = "not enough memory";
 

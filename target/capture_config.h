@@ -33,8 +33,8 @@ struct capture_config {
 	const char *command; /* in messages */
 	struct iface_config defaults;
 	struct iface_config ifaces[CAPTURE_IFACES_MAX];
-	unsigned iface_count;  /* at least 1 once checked */
-	enum filter_tags tags; /* what the filters of all interfaces mean */
+	unsigned iface_count;   /* at least 1 once checked */
+	enum ringtap_tags tags; /* what the filters of all interfaces mean */
 	struct ringtap_capture_options options;
 	bool one_linktype; /* as files of pcap have */
 	bool attach;       /* load the probe where it is missing */

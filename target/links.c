@@ -59,7 +59,7 @@ static int put(struct target *t, const struct target *from, unsigned i, uint16_t
 		return 0;
 	t->ports[n].linktype = linktype;
 	if (filter_compile(
-		    &t->filters[n], expression, FILTER_TAGS_AS_IS, linktype, err, sizeof(err)))
+		    &t->filters[n], expression, RINGTAP_TAGS_AS_IS, linktype, err, sizeof(err)))
 		return message_fail(-EINVAL,
 			"%s: filter '%s', for ports of '%s' without Ethernet headers: %s; "
 			"see pcap-filter(7)",

@@ -158,7 +158,7 @@ static int begin(struct drops *d)
 {
 	char err[256];
 
-	if (filter_compile(&d->filter, d->expression, FILTER_TAGS_ANY, RINGTAP_LINKTYPE_ETHERNET,
+	if (filter_compile(&d->filter, d->expression, RINGTAP_TAGS_ANY, RINGTAP_LINKTYPE_ETHERNET,
 		    err, sizeof(err))) {
 		message_print("drops: -f %s: %s", d->expression, err);
 		return STATUS_USAGE;

@@ -12,11 +12,10 @@
 #include "base/packet_file.h"
 #include "base/util.h"
 #include "packet/blocks.h"
-#include "common/tags.h"
 #include "packet/filter.h"
 #include "common/foreign.h"
 #include "sink/sink.h"
-#include "ringtap/reader.h"
+#include "ringtap/open.h"
 #include "extract.h"
 #include "folder.h"
 
@@ -67,8 +66,8 @@ static int compile(struct extraction *x, uint16_t linktype)
 	pcap = pcap_open_dead(filter_dlt(linktype), RINGTAP_SNAPLEN_MAX);
 	if (!pcap)
 		return -ENOMEM;
-	ret = rt_tags_compile(
-		      pcap_compile, pcap, &x->filters[n], x->expression, 1, PCAP_NETMASK_UNKNOWN)
+	ret = ringtap_filter_compile(pcap_compile, RINGTAP_TAGS_ANY, pcap, &x->filters[n],
+		      x->expression, 1, PCAP_NETMASK_UNKNOWN)
 		      ? -EINVAL
 		      : 0;
 	if (ret)

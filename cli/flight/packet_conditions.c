@@ -40,7 +40,7 @@ static int set_filters(const struct trigger *t, struct ringtap_target *ports, un
 		const struct filter *f = ports[i].linktype ? &compiled[i] : &t->filter;
 
 		if (ports[i].linktype &&
-			filter_compile(&compiled[i], t->expression, FILTER_TAGS_AS_IS,
+			filter_compile(&compiled[i], t->expression, RINGTAP_TAGS_AS_IS,
 				ports[i].linktype, err, sizeof(err)))
 			return message_fail(-EINVAL,
 				"flight: --on '%s', for ports without Ethernet headers: %s; "

@@ -148,8 +148,8 @@ static int parse_packet(struct trigger *t, const char *text)
 	if (!*text)
 		return refuse(t->text, "give a filter, as in 'packet: icmp'");
 	t->expression = text;
-	if (filter_compile(
-		    &t->filter, text, FILTER_TAGS_ANY, RINGTAP_LINKTYPE_ETHERNET, err, sizeof(err)))
+	if (filter_compile(&t->filter, text, RINGTAP_TAGS_ANY, RINGTAP_LINKTYPE_ETHERNET, err,
+		    sizeof(err)))
 		return message_fail(
 			-EINVAL, "flight: --on '%s': %s; see pcap-filter(7)", t->text, err);
 	return 0;

@@ -141,7 +141,7 @@ static int begin(struct flows_command *c)
 	if (c->export.ipfix && c->by != LEDGER_5_TUPLE)
 		return message_fail(
 			STATUS_USAGE, "flows: --ipfix: its flows are 5-tuples; leave out --view");
-	if (filter_compile(&c->request.filter, c->request.expression, FILTER_TAGS_ANY,
+	if (filter_compile(&c->request.filter, c->request.expression, RINGTAP_TAGS_ANY,
 		    RINGTAP_LINKTYPE_ETHERNET, err, sizeof(err)))
 		return message_fail(STATUS_USAGE, "flows: -f %s: %s", c->request.expression, err);
 	c->view.s.snaplen = c->by == LEDGER_VNI || c->by == LEDGER_INNER ? SNAPLEN_TUNNEL : SNAPLEN;

@@ -103,12 +103,13 @@ def test_a_capture_by_name_and_filter(play, built, closing, env):
     app.ring("a")
     hello = built("hello.c")
     programs = [
-        closing(Proc([*hello, source, "len = 100", "12"], env=env))
+        closing(Proc([*hello, source, "ether proto 0x88b5 and len = 100", "12"], env=env))
         for source in (app.prefix, f"{app.prefix}:0", f"{app.pid}:net_ring_a")
     ]
     until(lambda: len([s for s in sessions(app) if s["start"]]) == len(programs))
     app.tx(n=7, len=200)
-    app.rx(n=12, len=100)
+    app.rx(n=8, len=100)
+    app.rx(n=4, len=96, vlan=7)  # 100 bytes with the tag, and a packet of this EtherType all the same
     for program in programs:
         lines = finish(program).splitlines()
         assert len(lines) == 12 and all(line.endswith(" received, queue 0, 100 bytes") for line in lines)

@@ -22,11 +22,31 @@ extern "C" {
 
 /* ---- Opening: an application and a filter by their names ------------------------------------- */
 
+/* pcap_compile() or a function that replaces it. */
+typedef int (*ringtap_compile_fn)(
+	pcap_t *p, struct bpf_program *out, const char *expression, int optimize, bpf_u_int32 mask);
+
+/* Packets with VLAN tags in filters. */
+enum ringtap_tags {
+	RINGTAP_TAGS_ANY, /* filters match packets with and without tags, unless they say "vlan" */
+	RINGTAP_TAGS_AS_IS, /* libpcap's meaning: "udp port 53" matches no tagged packet */
+};
+
+/* Compiles an expression by compile. RINGTAP_TAGS_ANY: the program decides by the tags of a packet.
+ * Without, with one, and with two (TPIDs 0x8100, 0x88a8, 0x9100) it applies the expression behind
+ * them. An expression that says "vlan", or tests a TPID itself, is compiled as it is, and so is one
+ * whose program would be longer than 4096 instructions. For Ethernet: a frame that is shorter than
+ * its header matches nothing. The caller frees by pcap_freecode(). Returns what compile() does for
+ * the expression. */
+int ringtap_filter_compile(ringtap_compile_fn compile, enum ringtap_tags tags, pcap_t *p,
+	struct bpf_program *out, const char *expression, int optimize, bpf_u_int32 mask);
+
 /* What is 0 has its default. */
 struct ringtap_open_options {
 	const struct ringtap_capture_options *capture; /* NULL: defaults */
 	unsigned directions;                           /* 0: both */
 	uint32_t snaplen;                              /* bytes; 0: all */
+	enum ringtap_tags tags;
 	char error[256]; /* why it failed: a sentence without a full stop */
 };
 
@@ -77,10 +97,10 @@ static inline int ringtap_open_source(struct ringtap_capture *cap, const char *s
 
 /* Captures from source, an application's name (its file-prefix) or process id, with :PORT (a name
  * or number) behind it for one port: packets flow from then on. filter: a libpcap expression for
- * Ethernet, with libpcap's meaning for the frame; NULL: all packets. opts: NULL, or read, and its
- * error is written. The caller closes *out with ringtap_capture_close(). 0, or -errno, and *out is
- * NULL: -ESRCH: there is no such application; -EINVAL: the filter cannot be compiled, or no
- * application can run it; others as ringtap_capture_attach(). */
+ * Ethernet; NULL: all packets. opts: NULL, or read, and its error is written. The caller closes
+ * *out with ringtap_capture_close(). 0, or -errno, and *out is NULL: -ESRCH: there is no such
+ * application; -EINVAL: the filter cannot be compiled, or no application can run it; others as
+ * ringtap_capture_attach(). */
 static inline int ringtap_capture_open(struct ringtap_capture **out, const char *source,
 	const char *filter, struct ringtap_open_options *opts)
 {
@@ -100,7 +120,8 @@ static inline int ringtap_capture_open(struct ringtap_capture **out, const char 
 	target.queue = -1;
 	target.directions = opts->directions ? opts->directions : RINGTAP_RX | RINGTAP_TX;
 	target.snaplen = opts->snaplen;
-	if (filter && pcap_compile(pcap, &program, filter, 1, PCAP_NETMASK_UNKNOWN)) {
+	if (filter && ringtap_filter_compile(pcap_compile, opts->tags, pcap, &program, filter, 1,
+			      PCAP_NETMASK_UNKNOWN)) {
 		snprintf(opts->error, sizeof(opts->error), "filter: %s", pcap_geterr(pcap));
 		ret = -EINVAL;
 	} else {

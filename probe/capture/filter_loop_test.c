@@ -14,7 +14,7 @@
 #include <pcap/pcap.h>
 
 #include "common/program.h"
-#include "common/tags.h"
+#include "ringtap/open.h"
 #include "filter_loop.h"
 #include "probe/test_eal.h"
 #include "probe/test_program.h"
@@ -148,7 +148,8 @@ static struct rt_loop compile(const char *text, struct bpf_program *prog)
 static int compile_any(
 	pcap_t *p, struct bpf_program *prog, const char *text, int optimize, bpf_u_int32 mask)
 {
-	return rt_tags_compile(pcap_compile, p, prog, text, optimize, mask);
+	return ringtap_filter_compile(
+		pcap_compile, RINGTAP_TAGS_ANY, p, prog, text, optimize, mask);
 }
 
 /* The headers behind tags need more bytes, and a frame

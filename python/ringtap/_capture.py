@@ -25,7 +25,7 @@ DIRECTIONS = {"rx": lib.RINGTAP_RX, "tx": lib.RINGTAP_TX, "both": lib.RINGTAP_RX
 IDS = {False: lib.RINGTAP_NO_IDS, True: lib.RINGTAP_IDS, "inferred": lib.RINGTAP_IDS_INFERRED}
 NAMES = {lib.RINGTAP_RX: "rx", lib.RINGTAP_TX: "tx"}
 LINKTYPE_ETHERNET = 1
-TAGS = ("any", "as-is")
+TAGS = {"any": lib.RINGTAP_TAGS_ANY, "as-is": lib.RINGTAP_TAGS_AS_IS}
 
 
 class Packet:
@@ -66,7 +66,7 @@ def compile_filter(expression: str | None, tags: str = "any") -> tuple:
         return ffi.NULL, 0, None
     pcap = ffi.gc(lib.pcap_open_dead(LINKTYPE_ETHERNET, 262144), lib.pcap_close)
     program = ffi.new("struct bpf_program *")
-    if lib.compile_filter(pcap, program, expression.encode(), tags == "as-is") < 0:
+    if lib.compile_filter(pcap, program, expression.encode(), TAGS[tags]) < 0:
         raise Error(errno.EINVAL, f"filter {expression!r}: {text(lib.pcap_geterr(pcap))}")
     program = ffi.gc(program, lib.pcap_freecode)
     return ffi.cast("struct ringtap_insn *", program.bf_insns), program.bf_len, program

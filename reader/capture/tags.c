@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto.h"
-#include "tags.h"
+#include "common/proto.h"
+#include "reader/export.h"
+#include "ringtap/open.h"
 
 #define TAGS_MAX 2u /* in a packet: programs are chosen by them */
 
@@ -85,7 +86,7 @@ static int join(const struct bpf_program progs[TAGS_MAX + 1], struct bpf_program
 	return 0;
 }
 
-static int compile_tagged(__typeof__(pcap_compile) *compile, pcap_t *p, struct bpf_program *prog,
+static int compile_tagged(ringtap_compile_fn compile, pcap_t *p, struct bpf_program *prog,
 	const char *expression, unsigned tags, int optimize, bpf_u_int32 mask)
 {
 	char *text;
@@ -99,8 +100,8 @@ static int compile_tagged(__typeof__(pcap_compile) *compile, pcap_t *p, struct b
 	return ret;
 }
 
-int rt_tags_compile(__typeof__(pcap_compile) *compile, pcap_t *p, struct bpf_program *out,
-	const char *expression, int optimize, bpf_u_int32 mask)
+EXPORT int ringtap_filter_compile(ringtap_compile_fn compile, enum ringtap_tags tags, pcap_t *p,
+	struct bpf_program *out, const char *expression, int optimize, bpf_u_int32 mask)
 {
 	struct bpf_program progs[TAGS_MAX + 1] = {{0}}, joined;
 	int ret = compile(p, &progs[0], expression, optimize, mask);
@@ -110,7 +111,8 @@ int rt_tags_compile(__typeof__(pcap_compile) *compile, pcap_t *p, struct bpf_pro
 		return ret;
 	*out = progs[0];
 	/* Three of a long one would not fit, and libpcap takes seconds for each. */
-	if (!expression || is_constant(out) || says_vlan(expression) || tests_tpid(out) ||
+	if (tags == RINGTAP_TAGS_AS_IS || !expression || is_constant(out) ||
+		says_vlan(expression) || tests_tpid(out) ||
 		out->bf_len > RT_MAX_INSNS / (TAGS_MAX + 1))
 		return 0;
 	while (n <= TAGS_MAX &&
