@@ -53,7 +53,7 @@ def comments_of(text, token, is_comment):
 
 
 def passages(name, text):
-    """What is prose in a file, as (line, text) pairs; and the rest of it."""
+    """The prose of a file, as (line, text) pairs; and the rest of it."""
     if name.endswith((".c", ".h")):
         return comments_of(text, C_TOKEN, lambda token: token.startswith("/"))
     if name.endswith(".py"):

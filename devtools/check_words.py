@@ -13,6 +13,7 @@ COMMENT = r"(?:/\*+|//|^\s*\*|(?:^|\s)#|\"\"\")\s*"
 RULES = [
     (COMMENT + r"Of\s", "a comment begins with a noun or a verb, not with 'Of'"),
     (r"(?:/\*|(?:^|[\s;,{}])//|\S\s+#)\s*of\s", "name the thing itself: a comment does not begin with 'of'"),
+    (r"\"\"\"(?:What|Whatever|Who)\s", "a docstring begins with the thing itself, or with a verb"),
     (r"\bso many\b(?! (?:\w+ )?that\b)", "write N, or 'that number of'"),
     (r"\banew\b", "again"),
     (r"\blikewise\b", "the same, or also"),
@@ -29,7 +30,7 @@ RULES = [
 ]
 # The rules themselves, a licence, and data that programs have written.
 NOT_CHECKED = re.compile(
-    r"^devtools/check_words\.py$|^web/uplot/LICENSE$|^e2e/web/axe/LICENSE|^docs/report/|\.(?:json|csv|html|svg|png|pcapng?)$"
+    r"^devtools/check_words\.py$|^devtools/tests/test_lint\.py$|^web/uplot/LICENSE$|^e2e/web/axe/LICENSE|^docs/report/|\.(?:json|csv|html|svg|png|pcapng?)$"
 )
 
 

@@ -51,7 +51,7 @@ def summary(data):
 
 
 def details(data):
-    """What the checks that passed found, and why others failed or did not run."""
+    """Results of checks that passed, and reasons of others that failed or did not run."""
     lines = ["| card | check | what was found |", "|---|---|---|"]
     for r in data["results"]:
         found = r["result"]

@@ -228,7 +228,7 @@ PCAPNG = _packed()
 
 
 class Out:
-    """What frames.Writer writes to."""
+    """Target of frames.Writer."""
 
     def __init__(self):
         self.data = bytearray()

@@ -26,7 +26,7 @@ def key(result):
 
 
 def merge(path, parts):
-    """What a part of the matrix did not run again stays."""
+    """Keeps results that a part of the matrix did not run again."""
     suites = {s["system"]: s for s in json.loads(path.read_text())["suites"]} if path.exists() else {}
     for part in parts:
         suite = json.loads(Path(part).read_text())
@@ -45,7 +45,7 @@ def group(application):
 
 
 def verdict(results):
-    """What the checks of the applications of one row and one way show; None if none of them ran."""
+    """Result of the checks of the applications of one row and one way; None if none of them ran."""
     ran = [r for r in results if r["result"] in ("passed", "failed")]
     failed = sorted({r["check"] for r in ran if r["result"] == "failed"})
     skipped = sorted({r["check"] for r in results} - {r["check"] for r in ran})

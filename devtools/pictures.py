@@ -205,7 +205,7 @@ def steady(env, file):
 
 
 def forwarded(rng, x, queue):
-    """What a router does to a packet at x, from 0 to 1, of the recording: latency in ns; None: it drops it."""
+    """Latency in ns of a packet in a router, at x from 0 to 1 of the recording; None: it drops the packet."""
     late = rng.lognormvariate(6.8, 0.35) + (rng.randrange(20_000) if rng.random() < 0.02 else 0)
     late += 6000 if queue == 1 and 0.2 < x < 0.4 else 0
     if 0.55 < x < 0.62:
@@ -292,7 +292,7 @@ def shoot_page(html, folder, out, action=""):
 
 
 def flight(plugin, folder):
-    """What docs/flight.md shows: a slow PMD thread and a flapping link, from the recorder's start to the incidents."""
+    """The example of docs/flight.md: a slow PMD thread and a flapping link, from the recorder's start to the incidents."""
     net, ovs, pings = switch(plugin)
     kept = terminal = None
     try:

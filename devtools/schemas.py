@@ -31,7 +31,7 @@ def schemas():
 
 
 def lookup(ref):
-    """What a reference names: `common.json#/$defs/NAME`, within common.json without the file, or a whole file."""
+    """Target of a reference: `common.json#/$defs/NAME`, within common.json without the file, or a whole file."""
     file, _, name = ref.partition("#/$defs/")
     schema = schemas()[file.removesuffix(".json") or COMMON]
     return schema["$defs"][name] if name else schema

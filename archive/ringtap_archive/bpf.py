@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the index can decide of a BPF program.
+"""The part of a BPF program that the index can decide.
 
 The program is run on symbols instead of a packet: each path through it is a chain of comparisons of packet fields
 with constants. Where a field has a column, the comparison becomes one of SQL; where it has none, both outcomes are

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Refused(Exception):
-    """What failed, why, and what to do."""
+    """An error: its text says what failed, why, and what to do."""
 
 
 class Lost(Refused):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the values of a meta.json are. Others may have written it: what is not of this shape is damaged, and no code behind it
+"""Shape of the values of a meta.json. Others may have written it: another shape is damage, and no code behind it
 has to ask. Keys that are not named here are of a later version, and nothing reads them."""
 
 from __future__ import annotations

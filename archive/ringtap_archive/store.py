@@ -139,7 +139,7 @@ class Archive:
 
     @staticmethod
     def _bits(tree: Tree):
-        """What the group may, as .lock has it. One that all may read is of an earlier ringtap, and says nothing."""
+        """Rights of the group, from .lock. A file that all may read is of an earlier ringtap, and does not count."""
         with tree.folder() as fd:
             mode = os.stat(layout.LOCK, dir_fd=fd, follow_symlinks=False).st_mode
         return 0 if mode & 0o007 else mode & 0o060

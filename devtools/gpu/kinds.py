@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the kernel reports about memory of a GPU, or shared with one, and which ways to read it work for a CPU: JSON. Each way is tried
+"""The kernel's report about memory of a GPU, or shared with one, and the ways to read it by CPU: JSON. Each way is tried
 in a process of its own, which a read of device memory ends.
 usage: kinds.py OUTPUT | kinds.py --hold   (keeps the GPU in use until it is killed)"""
 

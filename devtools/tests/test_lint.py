@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The checks of Markdown and of cited names report faults, and none in a correct tree."""
+"""The checks of Markdown, of cited names and of words report faults, and none in a correct tree."""
 
 import shutil
 import subprocess
@@ -37,6 +37,16 @@ CITATIONS = [
     ("src/a.c", "/* See gone.h. */\n", "src/a.c:1: no such file: gone.h"),
     ("docs/troubleshooting.md", "| `cannot read …` | – |\n", "no such message: cannot read"),
 ]
+WORDS = [
+    ("a.c", "int a; /* Of the ring. */\n", "a comment begins with a noun"),
+    ("a.c", "int a; /* of the ring */\n", "name the thing itself"),
+    ("a.c", "int a; // of the ring\n", "name the thing itself"),
+    ("a.py", "a = 1  # of the ring\n", "name the thing itself"),
+    ("a.py", '"""What is printed."""\n', "a docstring begins with"),
+    ("a.md", "This is no session.\n", "is not a"),
+    ("a.md", "At most so many packets.\n", "write N"),
+]
+GOOD_WORDS = "/* One\n * of the rings. */\nint a; /* the oldest of the rings */ // There is no session.\n"
 
 
 def lint(folder, script, changed=None, text=""):
@@ -68,3 +78,13 @@ def test_markdown(tmp_path, changed, text, expected):
 def test_citations(tmp_path, changed, text, expected):
     done = lint(tmp_path, "check_citations.py", changed, text)
     assert done.returncode == 1 and expected in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name,text,expected", [*WORDS, ("a.c", GOOD_WORDS, None)])
+def test_words(tmp_path, name, text, expected):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, REPO / "devtools" / "check_words.py", path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == (1 if expected else 0) and (expected or "") in done.stdout, done.stdout + done.stderr

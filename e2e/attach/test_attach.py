@@ -378,7 +378,7 @@ sys.stdin.read()
 
 
 def test_processes_that_cannot_have_the_probe(closing, tmp_path):
-    """What cannot run here: a process that maps files of these names. A 32-bit program that calls pause() again and again."""
+    """A process that maps files of these names, for programs that cannot run here: a 32-bit program that calls pause() in a loop."""
     for names, words in (
         (["librte_eal.so.21.0"], ["older than 21.11"]),
         (["librte_eal.so.99.0"], ["no probe for its DPDK 98.11 (ABI 99)", "build ringtap"]),

@@ -30,7 +30,7 @@ def panels(document):
 
 
 def test_document(traced, plan):
-    """What is drawn, and each table, has what is known of the packets."""
+    """Each drawing and each table has the known facts about the packets."""
     document = document_of(page_of(traced))
     dropped = sum(plan.fate(r) == "not_sent" for r in plan.received)
     assert any(

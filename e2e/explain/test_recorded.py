@@ -53,7 +53,7 @@ def assert_as_joined(recorder):
 
 @pytest.mark.smoke
 def test_ringtap_fwd(fwd, record):
-    """What the generator makes, what is forwarded in another thread, and what the sink takes."""
+    """The recording has the packets of the generator, of a forwarder in another thread, and of the sink."""
     app = fwd(
         "--ring",
         "a",

@@ -52,7 +52,7 @@ def test_fates_of_all_that_applications_do(play, checker, tmp_path):
 
 
 def test_fates_of_packets_that_pass_through_another_process(deeds_and_visitor, checker, tmp_path):
-    """What the other process frees was not offered."""
+    """A packet that the other process frees was not offered."""
     app = deeds_and_visitor()
     it = checker(app, 20_000)
     app.do(f"run 10000 seed=10 leave=1 log={tmp_path}/log")

@@ -91,7 +91,7 @@ def test_pools_growth_and_what_is_freed(app, closing):
     ]
 
     def growing():
-        """What the next line shows; there are more packets before the one after it."""
+        """The values of the next line; there are more packets before the one after it."""
         report = only(json.loads(it.proc.expect(r"^\{.*\}$").group()))
         app.rx(0, 0, n=10)
         return (report["older_per_second"] or 0) > 0 and report

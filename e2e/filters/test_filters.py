@@ -146,7 +146,7 @@ def test_filters_of_tags_in_the_mbuf(play, record, reference, frames):
 
 
 def test_tagged_packets_match_as_untagged_ones(play, record, frames, tmp_path):
-    """What tcpdump selects of the frames without their tags: by default, also where the tags are only in the mbuf."""
+    """The default selects the frames that tcpdump selects without their tags, also if the tags are only in the mbuf."""
     expressions = ["udp", "not udp", "tcp port 179", "arp or ip6", "net 10.0.0.0/8 and not tcp"]
     app = play()
     app.ring("a")

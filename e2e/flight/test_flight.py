@@ -80,7 +80,7 @@ def test_threads_that_begin_later(play, keep):
 
 
 def test_ends_of_applications(play, keep, tmp_path):
-    """What it had published is in the recorder's memory, however it comes to its end."""
+    """Published packets are in the recorder's memory, for each way in which the application ends."""
     ends = {"kill -9": -signal.SIGKILL, "crash": -signal.SIGSEGV, "abort": -signal.SIGABRT, "exit 3": 3}
     for end, status in ends.items():
         app = play()

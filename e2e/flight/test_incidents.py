@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is in the folder of an incident beside its packets, and what is extracted of it."""
+"""The folder of an incident has the other files beside its packets, and extract finds packets in it."""
 
 import collections
 import json

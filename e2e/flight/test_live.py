@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a running recorder answers: ringtap flight top, and its metrics in ringtap export."""
+"""Answers of a running recorder: ringtap flight top, and its metrics in ringtap export."""
 
 import json
 import os

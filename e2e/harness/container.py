@@ -62,7 +62,7 @@ exec "$@"
 
 
 class Container:
-    """What Play and others take as namespace. share: folders of the host that it has, {path: path there};
+    """A namespace for Play and others. share: folders of the host that it has, {path: path there};
     users: it has a user namespace. command: runs the program."""
 
     def __init__(self, share=None, users=False, command=()):

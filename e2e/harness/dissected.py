@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an archive's decoder should have found, out of tshark's fields: rows as dictionaries with the
+"""Expected rows of an archive's decoder, from tshark's fields: dictionaries with the
 columns of the schema. tshark names a packet's layers in frame.protocols, and gives each field's values
 in the order of the layers: a walk over the layers tells outer and inner headers apart."""
 

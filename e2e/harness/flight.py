@@ -82,7 +82,7 @@ def command(name, folder, *args, status=0):
 
 
 def document(incident):
-    """What index.html draws."""
+    """The document that index.html draws."""
     return view.document_of(incident.folder / "index.html")
 
 
@@ -101,13 +101,13 @@ def facts(incident):
 
 
 def advice(incident):
-    """What index.html recommends."""
+    """The recommendations of index.html."""
     (found,) = (f for f in document(incident)["findings"] if f["title"] == "What to look at next")
     return "\n".join(found["evidence"])
 
 
 def state(app):
-    """What the only recorder of an application answers."""
+    """The answer of the only recorder of an application."""
     answer = run([RINGTAP, "flight", "top", "--once", app.prefix, "--json"])
     assert answer.returncode == 0, answer.stderr
     (found,) = only(json.loads(answer.stdout))["recorders"]
@@ -129,7 +129,7 @@ def within(packets, incident):
 
 
 def content(file, packets):
-    """What identifies packets, without the comment of an incident."""
+    """Fields that identify packets, without the comment of an incident."""
     return [(file.interfaces[p.interface].name, p.ns, p.direction, p.queue, p.data) for p in packets]
 
 

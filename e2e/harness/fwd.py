@@ -23,7 +23,7 @@ def udp(number, stream=0, tsc=0, length=60):
 
 
 class Report:
-    """What --json printed."""
+    """The output of --json."""
 
     def __init__(self, text):
         self.data = json.loads(text)

@@ -224,7 +224,7 @@ class Machine:
         ]
 
     def ask(self, do, **request):
-        """What the agent answers."""
+        """The agent's answer."""
         self.agent.write({"do": do, **request})
         answer = self.agent.read(request.get("timeout", 60) + ANSWER_S)
         assert "error" not in answer, answer["error"]

@@ -18,7 +18,7 @@ LIMITS = {"nofile": resource.RLIMIT_NOFILE, "nproc": resource.RLIMIT_NPROC}
 
 
 class Podman:
-    """What Play takes as namespace. close() removes all that podman has made."""
+    """A namespace for Play. close() removes all that podman has made."""
 
     def __init__(self, *options):
         self.folder = Path(tempfile.mkdtemp(prefix="ringtap-podman-", dir="/run"))

@@ -122,7 +122,7 @@ def _flow(rng, n):
 
 
 def _rewritten(rng, packet):
-    """What applications do to packets, and what differs then."""
+    """Actions of applications on packets, and the differences in the trace."""
     p, changes = packet.copy(), set()
     ip = p.getlayer(IP) or p.getlayer(IPv6)
     if rng.random() < 0.7:

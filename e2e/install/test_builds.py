@@ -92,7 +92,7 @@ def test_attached(name, pmd, closing, tmp_path):
 
 @pytest.mark.parametrize("name", SERVED)
 def test_pools_and_latencies(name, pmd):
-    """Whatever the number and size of a pool's caches is."""
+    """Pools with any number and size of caches are shown."""
     app = pmd(name)
     (pool,) = (
         p

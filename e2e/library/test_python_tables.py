@@ -108,7 +108,7 @@ print(json.dumps([[h.interface.name, h.queue, h.pool, h.length] for h in found])
 
 
 def test_held(holding, python_env, closing):
-    """What the application keeps while it is followed, and nothing of what it has freed and received again."""
+    """Packets that the application keeps while it is followed, and none that it has freed and received again."""
     program = closing(Proc(["/usr/bin/python3", "-c", HELD, holding.prefix, "5"], env=python_env))
     until(lambda: any(s["start"] for s in sessions(holding)), what="it is followed")
     holding.do("hold 1")

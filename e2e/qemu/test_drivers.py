@@ -109,7 +109,7 @@ class Guest:
         return file
 
     def statistics(self, port):
-        """What `ringtap top` has of a port."""
+        """The port's object of `ringtap top`."""
         done = self.machine.run(RINGTAP, "top", "--once", "--json", "--interval", "0.1s", self.name)
         app = json.loads(done["out"])["applications"][0]
         return next(p for p in app["ports"] if p["name"] == self.addresses[port])
@@ -176,7 +176,7 @@ def test_list(card, record_property):
 
 
 def test_record(card, record_property):
-    """What the wires carry, byte for byte: of all sizes, received and sent."""
+    """The recording equals the frames on the wires, byte for byte: of all sizes, received and sent."""
     card.start()
     card.pmd.say("set promisc all on")
     card.pmd.say("start")

@@ -197,7 +197,7 @@ def test_nic_counters_are_in_the_summary(play, record):
 
 
 def lost_while_stopped(app, record, packets, *args, whole=None, **kwargs):
-    """What `record` reports of a recorder that is stopped while N packets come."""
+    """The report of `record` when the recorder is stopped while N packets come."""
     recorder = record(app, *args, "--json", out="/dev/null", **kwargs)
     if whole:
         until(lambda: sessions(app)[0]["buffer_bytes"] == whole, what="all of the buffer")

@@ -21,7 +21,7 @@ def test_recorder_is_killed(app, record, tmp_path):
 
 
 def test_application_is_killed(play, record):
-    """What it has published is in the file."""
+    """The file has the packets that the application has published."""
     app = play()
     app.ring("a")
     recorder = record(app, buffer=None)

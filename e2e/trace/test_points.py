@@ -119,7 +119,7 @@ def test_bursts(app, monitor, listen):
 
 
 def test_threads_without_a_slot_are_traced(play, record, listen, monitor):
-    """What recordings of theirs lose has a reason."""
+    """Losses of their recordings have a reason."""
     app = play()
     app.plug("net_null0")
     m = monitor(app, stats.POLLS)

@@ -88,7 +88,7 @@ def test_a_killed_application_is_shown_as_gone_and_comes_back(browser, fwd, web)
 
 
 def test_a_note_that_changes_does_not_build_the_page_again(browser, fwd, web):
-    """What is typed into a filter of a table stays, although each second has another difference of rates."""
+    """Text in a filter of a table stays, although rates change each second."""
     app = fwd("--vdev", "net_null0", "--role", "sink:0@1").running()
     shown = LiveView(browser, web(), app=app.prefix)
     rows(shown, "queues")

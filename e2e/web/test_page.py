@@ -474,7 +474,7 @@ def test_none_of_a_million_steps_is_left_out(browser, tmp_path):
 
 
 def test_files_of_the_page(shown):
-    """What the buttons save: the document as it is, values as CSV with quotes where they are needed, a picture."""
+    """The buttons save the document unchanged, values as CSV with quotes where needed, and an image."""
     shown.run("globalThis.saved = []; URL.createObjectURL = (b) => { saved.push(b); return 'blob:null/x'; }; undefined")
     shown.run("HTMLAnchorElement.prototype.click = function () { saved.push(this.download); }; undefined")
     for button in "JSON", "CSV", "PNG":

@@ -37,7 +37,7 @@ def _seq(argv):
 
 @pytest.fixture
 def facts(monkeypatch):
-    """What machine.describe() returns: a test may change it."""
+    """The result of machine.describe(): a test may change it."""
     found = dict(MACHINE)
     monkeypatch.setattr(machine, "describe", lambda *_: dict(found))
     return found

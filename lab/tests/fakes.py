@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What stands in for parts that need programs."""
+"""Replacements for parts that need programs."""
 
 import argparse
 from types import SimpleNamespace

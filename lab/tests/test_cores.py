@@ -29,7 +29,7 @@ def test_recorders_share_all_ports(ports, recorders, expected):
 
 
 def test_words_of_headers_depend_on_each_byte():
-    """What the kernel on the GPU has to compute."""
+    """The expected result of the kernel on the GPU."""
     header = numpy.random.default_rng(1).integers(0, 256, (1, 64), numpy.uint8)
     words = set()
     for i in range(64):

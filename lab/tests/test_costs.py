@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the experiments overhead, pdump and capture compute from what programs print, and what they try again."""
+"""The experiments overhead, pdump and capture compute results from programs' output, and repeat failed measurements."""
 
 import contextlib
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the experiments latency and memory compute from ringtap-fwd's reports, and what they try again."""
+"""The experiments latency and memory compute results from ringtap-fwd's reports, and repeat failed measurements."""
 
 import argparse
 import contextlib

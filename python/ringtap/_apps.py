@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Error(OSError):
-    """What the C library reports: errno and a message."""
+    """An error of the C library: errno and a message."""
 
 
 class App(typing.NamedTuple):

@@ -106,7 +106,7 @@ class _Filling:
         return self.raw.count and time.monotonic() - self.since >= AGE_S
 
     def batch(self, interfaces: list[Interface]) -> Batch:
-        """What is in it, without the room that is left."""
+        """The filled part, without the room that is left."""
         data = None if self.data is None else self.data[: self.raw.used]
         return Batch(self.rows[: self.raw.count], data, interfaces)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What became of the packets of a recording: `ringtap explain` joins it, so that there is one join and one
+"""Fates of the packets of a recording: `ringtap explain` joins them, so that there is one join and one
 definition of its terms. This only reads what it prints."""
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Mapping:
 
 
 class Session:
-    """What a Capture and its iterator share. It ends with close(), or with the last reference.
+    """State that a Capture and its iterator share. It ends with close(), or with the last reference.
 
     cffi releases the interpreter's lock in each call, so a lock of its own guards the C handle. The iterator
     holds it while it waits for packets; other threads interrupt that wait. Python's locks are not fair:

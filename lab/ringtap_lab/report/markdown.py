@@ -133,7 +133,7 @@ def _copies(store: Any):
 
 
 def _regimes(store: Any):
-    """What depends on how the CPUs share caches, regime by regime."""
+    """Values that depend on the caches that CPUs share, by regime."""
     shown = [(*key[1:], "captured Mpps", key) for key in store.series if key[0] == "captured"]
     shown += [(None, key[2], "copy loop", None, "copy loop Mpps", key) for key in store.series if key[0] == "copy"]
     rows = []

@@ -136,7 +136,7 @@ def parser() -> ArgumentParser:
 
 
 def _settings(options: Namespace, commit: str):
-    """What has to be the same for rounds to belong together. Nobody knows whether two builds with changes are the same."""
+    """Settings that rounds of one run must share. Two builds with uncommitted changes never count as the same."""
     return {
         "quick": options.quick,
         "seconds": options.aims_seconds,

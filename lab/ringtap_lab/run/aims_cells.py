@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What each cell of `make bench ONLY=aims` measures. Packets are of net_null, the recorder has the default options and a CPU of its
+"""Cells of `make bench ONLY=aims`. Packets are of net_null, the recorder has the default options and a CPU of its
 own unless a cell says otherwise."""
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ class Counter(Program):
         super().__init__([*launcher, *on_cpu(lab), lab.built(f"bench/{COUNTER}"), name, "600", expression], "ready")
 
     def counts(self) -> Any:
-        """What it prints: see bench/pcap_count.c."""
+        """Counts from its output: see bench/pcap_count.c."""
         return json.loads(self.finish()[0])
 
 

@@ -89,7 +89,7 @@ class Experiment:
             lab.need_huge_pages(self.huge_mb)
 
     def prepare(self, lab: Lab) -> dict:
-        """What all cells need and has to be measured first, such as the machine's limit: a dict for JSON; kept for a run that is
+        """Measures values that all cells need, such as the machine's limit: a dict for JSON; kept for a run that is
         resumed, and found as lab.prepared."""
         return {}
 
@@ -103,7 +103,7 @@ class Experiment:
         raise NotImplementedError
 
     def blocks(self, results: Results) -> list:
-        """What the page shows, in order: blocks.Table, blocks.Plot and blocks.Text. results is a results.Results; cells may be
+        """Parts of the page, in order: blocks.Table, blocks.Plot and blocks.Text. results is a results.Results; cells may be
         missing in it."""
         return self.view.blocks(results)
 

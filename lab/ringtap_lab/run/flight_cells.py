@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What keeping packets costs, beside recording them, and how fast an incident of all that is kept is written, to tmpfs."""
+"""The cost of keeping packets beside that of recording, and the rate of writing an incident with all kept packets to tmpfs."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def full(lab: Lab, seconds: float, size: Any) -> dict:
 
 
 class Seconds:
-    """What the seconds of a forwarder's report say on spans of time, each of which is of whole seconds."""
+    """Values of a forwarder's report for spans of whole seconds."""
 
     def __init__(self):
         self.spans = {}

@@ -18,7 +18,7 @@ PROGRAM = "ringtap-fwd"
 
 
 class Report:
-    """What --json prints."""
+    """The output of --json."""
 
     def __init__(self, text: str):
         self.data = json.loads(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What it costs a GPU to read the header of each packet, where buffers lie in memory of different kinds."""
+"""The cost of reading packet headers in a GPU, by kind of buffer memory."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an experiment uses: options, programs, and things that are removed at its end."""
+"""Resources of an experiment: options, programs, and things that are removed at its end."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Lab:
         self._number = itertools.count()
 
     def spare_s(self, budget_s: Any) -> Any:
-        """What is left of the time that an experiment may take as a whole, without the measurements that are still to come. A quick
+        """The time left for an experiment as a whole, less its further measurements. A quick
         run has a part of it."""
         return budget_s * (QUICK_BUDGET if self.quick else 1) - (time.monotonic() - self._began) - self.left_s
 

@@ -61,7 +61,7 @@ class Daemon:
         return process.run([*self.prefix, "lttng", "--no-sessiond", *args], self.env)
 
     def command(self, *args) -> Any:
-        """What the command lttng prints."""
+        """The output of the command lttng."""
         status, out, err = self._call(*args)
         if status != 0:
             raise RuntimeError(f"lttng {args[0]}: {(err or out).strip()}")

@@ -49,7 +49,7 @@ class Store:
 
     @contextlib.contextmanager
     def between_probes(self, lab: Lab) -> Iterator:
-        """What is added meanwhile belongs to the regime that the machine is in."""
+        """Values added in this context belong to the present regime of the machine."""
         before = {key: len(found) for key, found in self.regimes.items()}
         with regime.around(lab) as around:
             yield

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What both use: statistics, results on disk, processes, huge pages, namespaces, the machine."""
+"""Tools of both packages: statistics, results on disk, processes, huge pages, namespaces, the machine."""

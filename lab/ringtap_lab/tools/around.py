@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What else the CPUs did during a measurement: for other programs, and for other virtual machines."""
+"""CPU time of other programs and other virtual machines during a measurement."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the time stamp counter and the cores' frequency do: whether cycles are meaningful."""
+"""State of the time stamp counter and the cores' frequency: whether cycles are meaningful."""
 
 from __future__ import annotations
 

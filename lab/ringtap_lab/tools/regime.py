@@ -30,7 +30,7 @@ NEAR_LINE_NS = 80
 
 
 def probe(lab: Lab) -> dict:
-    """What bench/machine_probe prints."""
+    """The output of bench/machine_probe."""
     status, out, err = process.run([lab.built(PROGRAM), *map(str, lab.cpus)])
     if status != 0:
         raise RuntimeError(f"{PROGRAM} ended with status {status}: {err.strip()}")
@@ -50,7 +50,7 @@ def of(probes: list[dict]) -> str:
 
 
 class Round:
-    """What is measured between two probes. regime is known when the context has been left."""
+    """A measurement between two probes. regime is known when the context has been left."""
 
     def __init__(self):
         self.probes, self.regime = [], None

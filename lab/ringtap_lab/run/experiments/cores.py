@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What recording captures, loses and costs with more polling threads and more recorders, and what many threads and queues cost the
+"""Capture, loss and cost of recording with more polling threads and more recorders, and the cost of many threads and queues for the
 monitors."""
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _merge(lab: Lab, rings: Any):
 
 
 def _documents(tool: Any, app: Any):
-    """What `ringtap top --json` has printed on the application, without the last line, which may not be whole."""
+    """Output of `ringtap top --json` on the application, without the last line, which may be incomplete."""
     lines = [line for line in tool.printed()[0].splitlines()[:-1] if line.startswith("{")]
     return [a for line in lines for a in json.loads(line)["applications"] if a["name"] == app.prefix]
 

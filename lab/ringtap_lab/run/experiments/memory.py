@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What dropped packets do to the order of a pool's buffers, and what that costs."""
+"""The effect of dropped packets on the order of a pool's buffers, and its cost."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Memory(Experiment):
     quick_repetitions = 1
 
     def prepare(self, lab: Lab) -> dict:
-        """What the machine can do, with the memory that makes it slowest."""
+        """The rate of the machine with its slowest memory."""
         # The better of two: other programs can only reduce it.
         found = {
             f"limit_{kind}_pps": max(_cost(lab, kind, "shuffled", 0.5)["pps"] for _ in range(2))
