@@ -7,8 +7,7 @@
                 ...
             part.flows()
 
-A part's packets are read to their end, in this order and once; what is left when the next part is
-asked for is read and dropped."""
+A part's packets are read to their end, in this order and once. Requesting the next part reads and drops the rest."""
 
 from __future__ import annotations
 
@@ -276,7 +275,7 @@ class Part:
         self._end()
 
     def finish(self) -> None:
-        """Reads and drops what is left."""
+        """Reads and drops the rest."""
         for _ in self.batches():
             pass
 
@@ -308,8 +307,8 @@ class Part:
         return self._known[name]
 
     def look_ahead(self, following: str | Path | None = None) -> bool:
-        """Before flows are read: what becomes of the packets within a minute behind the part's end, in the file, and in the
-        one that follows it in the recording. Whether the flows are now others than those of the part alone."""
+        """Before flows are read: reads the packets' fates within a minute behind the part's end, in the file, and in the next
+        one of the recording. Returns whether the flows differ from those of the part alone."""
         self.finish()
         fd = -1 if following is None else _open_other(following)
         try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Follows packets from one place of recording to another. The statements in sql/ do the work, in DuckDB and Spark alike; here
-is what they have to know: places, pairs of places, and the offsets between the recorders' clocks."""
+"""Follows packets from one place of recording to another. The statements in sql/ do the work, in DuckDB and Spark; this module
+finds places, pairs of places, and the offsets between the recorders' clocks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SLICE_NS = 60_000_000_000  # one offset for each, where clocks drift
 FATES = ("passed", "lost", "appeared", "not judged", "not judged")
-UNDIRECTED = 2  # one_way of a pair of which it cannot be told
+UNDIRECTED = 2  # one_way where the direction is unknown
 _SQL = Path(__file__).with_name("sql")
 
 
@@ -39,8 +39,8 @@ class Point:
 
 @dataclass
 class Clocks:
-    """Two recorders. offset_ns: by how much the clock of b is ahead of a's. least_ns, most_ns: between which values it lies, as
-    far as the packets of one or both directions tell."""
+    """Two recorders. offset_ns: the clock of b less that of a. least_ns, most_ns: bounds of it, from packets of one or both
+    directions."""
 
     a: str
     b: str
@@ -50,9 +50,9 @@ class Clocks:
     most_ns: int = None
     forth: int = 0
     back: int = 0
-    known: bool = False  # said by the caller
+    known: bool = False  # given by the caller
     way: int = 0  # packets that go one way only: 1 from a to b, -1 from b to a, 0 as the clocks say
-    error_ns: int = None  # at most by so much both clocks are off, by what their recorders say
+    error_ns: int = None  # largest error of both clocks, as their recorders state
     slices: dict = field(default_factory=dict)  # number -> offset, without coarse_ns
     drift: float = None  # change of the offset in a second, by time
 
@@ -62,8 +62,8 @@ class Clocks:
 
     @property
     def directed(self) -> bool:
-        """Whether the way of packets that go one way only can be told. Clocks that differ by half of --apart or more have their
-        whole difference taken out, and none is left that would tell the way."""
+        """Whether the way of packets that go one way only is known. For clocks that differ by half of --apart or more, the whole
+        difference is removed, and none is left that shows the way."""
         return bool(self.known or self.both or self.way or not self.coarse_ns)
 
     @property
@@ -153,8 +153,8 @@ def _place_name(r: dict):
 
 
 class Follower:
-    """con: of engine.open(). apart_ns: how far apart one packet's times may be, after clocks. ahead: {recorder: ns} that the
-    caller gives; same_clock: the others are known to be 0. path: recorders in the order in which packets that go one
+    """con: of engine.open(). apart_ns: largest difference of one packet's times, without the offset of clocks. ahead:
+    {recorder: ns} of the caller; same_clock: the others are 0. path: recorders in the order in which packets that go one
     way only pass them. between: names of recorders or points; others are left out."""
 
     def __init__(

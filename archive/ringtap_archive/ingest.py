@@ -210,9 +210,8 @@ def _with_aside(meta: dict):
 
 
 class Job:
-    """Adds one file. origin: what replaces "source" of its meta.json, and "sources", for files that were
-    made of parts of the archive. following: the path of the next file, which may be of the same recording: it has what
-    became of packets of this one."""
+    """Adds one file. origin: replaces "source" and "sources" of its meta.json, for files made of parts of the archive.
+    following: the path of the next file, which may be of the same recording and have fates of packets of this one."""
 
     def __init__(
         self,
@@ -334,8 +333,8 @@ class Job:
         self.sha256 = self.sha256 or digest
 
     def _complete_some(self, pending: list[tuple], count: int | None, staging: Path):
-        """count: None as long as it is not known. An open table takes a megabyte: of a file of many hours the digest is
-        taken before all of it is decoded, which reads it once more."""
+        """count: None while it is not known. An open table takes a megabyte: for a file of many hours the digest is computed
+        before all of it is decoded, which reads it once more."""
         self.sha256 = self.sha256 or file_digest(self.path)
         while pending:
             new, meta = pending[0]
@@ -433,8 +432,8 @@ def keep_memory() -> None:
 
 
 def open_for_writing(path: Path) -> bool:
-    """Whether a process writes the file: a read lease is not to be had then. None: it cannot be told, as the file system
-    has no leases, or the file belongs to another user."""
+    """Whether a process writes the file: the kernel gives no read lease then. None: unknown, because the file system has no
+    leases, or the file belongs to another user."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
@@ -483,8 +482,8 @@ class Ingester:
         self.failed = 0
 
     def remove(self, path: Path, result: dict, before: stat_result, closed: bool) -> None:
-        """A damaged file may have more than the archive: it is kept, by a name that --watch does not take. One that is
-        written still has more soon. before: its state when it was read; closed: no process writes it."""
+        """Keeps a damaged file, which may have more than the archive, by a name that --watch skips, and a file that is still
+        written. before: its state when it was read; closed: no process writes it."""
         now = path.stat()
         if identity(now) != identity(before) or not (closed or settled(now)):
             show.warn(f"'{path}' is not removed: it may be written still; ingest it again once it is closed")

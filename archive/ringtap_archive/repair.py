@@ -152,8 +152,8 @@ def _lean(found: Found, packets: Path):
 
 
 def _keep(found: Found, metas: list[dict]):
-    """Losses and the state of the clock of the old meta.json: statistics are judged by all packets of the recording, of which
-    the part may be an hour."""
+    """Losses and the state of the clock of the old meta.json: statistics cover all packets of the recording, and the part
+    may be one hour of it."""
     old = found.part.meta if found.part else {}
     if old.get("clock") and len(metas) == 1:
         metas[0]["clock"] = old["clock"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shape of the values of a meta.json. Others may have written it: another shape is damage, and no code behind it
-has to ask. Keys that are not named here are of a later version, and nothing reads them."""
+"""Shape of the values of a meta.json. Others may have written it: another shape is damage, so later code need not
+check it. Other keys are of a later version, and nothing reads them."""
 
 from __future__ import annotations
 

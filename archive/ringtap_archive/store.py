@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Changes of an archive that are made wholly or not at all, by several processes at once, whenever one
-of them is killed.
+"""Changes of an archive, each complete or without effect, by several processes, also if one of them is killed.
 
-A change is prepared in a folder of its own below .tmp, under flock of a file there: a folder
-with a lock that can be had belongs to no process, and is removed. Then, under flock of .lock, the renames and
-removals that it takes are written to .journal.json, made, and the journal is removed. A process that
-finds a journal under the lock completes it first. Readers take .lock shared while they list parts.
+A change is prepared in a folder of its own below .tmp, under flock of a file there: a folder with a free lock
+belongs to no process, and is removed. Then, under flock of .lock, the change writes its renames and removals to
+.journal.json, makes them, and removes the journal. A process that finds a journal under the lock completes it
+first. Readers take .lock shared while they list parts.
 
-An archive may have been written by others: only its owner changes it, a journal names files of the archive and nothing else,
-and all names are opened by private.Tree."""
+Others may have written an archive: only its owner changes it, a journal names only files of the archive, and
+private.Tree opens all names."""
 
 from __future__ import annotations
 
@@ -231,8 +230,8 @@ class Archive:
             yield self
 
     def _lock_shared(self, stack: ExitStack):
-        """Also for those that may not write; without a file, in an archive that cannot be written to, there is no lock. In
-        the archive of another user none is made, as that one could not open it."""
+        """Also works without the right to write. A read-only archive without the file has no lock. In the archive of another user
+        no file is made, because that user could not open it."""
         for flags in (os.O_RDONLY, os.O_RDWR | os.O_CREAT) if self._own() else (os.O_RDONLY,):
             try:
                 stack.enter_context(flocked(self.path / READERS, fcntl.LOCK_SH, flags, self._lock_mode))
@@ -251,9 +250,8 @@ class Archive:
             yield self
 
     def make_room(self) -> int:
-        """A full disk may have stopped a change after its journal was written: a new name in a folder can need a block.
-        Then removes the oldest parts, which the journal does not name, until the change can be completed. Returns how
-        many."""
+        """Removes the oldest parts that the journal does not name, until an interrupted change can be completed: a full disk may
+        have stopped it after its journal was written, since a new name in a folder can need a block. Returns their number."""
         removed = 0
         with self._flocked(READERS, fcntl.LOCK_EX), self._flocked(layout.LOCK, fcntl.LOCK_EX):
             while True:

@@ -134,14 +134,14 @@ def _cut(con: DuckEngine):
 
 
 def _by_packets(con: DuckEngine):
-    """Parts with flows that do not give what is asked: cut by the window, or of an application, which may have received and sent
-    the same packets."""
+    """Parts whose flows are not enough: cut by the window, or of an application, which may have received and sent the same
+    packets."""
     both = {r["part"] for r in follow.rows_of(con, follow.statement("top_directions"))}
     return sorted(both | {number(p) for p in _cut(con)})
 
 
 def _traffic_of_packets(chosen: str):
-    """Traffic from packets: for parts that the window cuts, and if packets are chosen by their columns."""
+    """Traffic from packets: for parts that the window cuts, and with conditions on packets."""
     return follow.statement(
         "top_packets",
         columns="recorder, src, dst, protocol, src_port, dst_port",

@@ -95,8 +95,8 @@ def is_recording(path: Path) -> bool:
 
 
 def complete(folder: Path, closed: bool = False) -> tuple:
-    """Recordings of the folder that no process writes, the oldest first; and whether there are others of which this cannot
-    be told yet. closed: no process writes any of those."""
+    """Recordings of the folder that no process writes, the oldest first; and whether there are others whose state is not
+    known yet. closed: no process writes any of those."""
     found, later = [], False
     for path in folder.iterdir():
         with contextlib.suppress(FileNotFoundError):  # removed meanwhile
