@@ -71,7 +71,7 @@ def test_metrics_with_the_rights_of_the_unit(app, closing):
 
 
 def test_the_page_with_the_rights_of_the_unit(app, closing, tmp_path):
-    """What it prints, which is in the journal, has no token."""
+    """Its output, which is in the journal, has no token."""
     folder = tmp_path / "state"
     folder.mkdir()
     words = [RINGTAP, "web", "--listen", "127.0.0.1:0", "--token-file", folder / "token"]
