@@ -7,6 +7,7 @@ usage: archive_options.py ARCHIVE FILE DEPFILE    ARCHIVE: the folder with the p
 The tables are for help, man page and completion of `ringtap`. They are made without the libraries of the
 archive: modules that are not installed are replaced by stand-ins."""
 
+import datetime
 import importlib.abc
 import importlib.machinery
 import sys
@@ -82,6 +83,8 @@ def generate(folder, path, depfile):
     sys.path.insert(0, folder)
     sys.meta_path.append(StandIns())
     sys.dont_write_bytecode = True
+    # The archive needs Python 3.11; what builds ringtap may have 3.9 (Debian 11) or 3.10 (Ubuntu 22.04).
+    datetime.UTC = datetime.timezone(datetime.timedelta(0))
     from ringtap_archive import main
 
     with open(path, "w", encoding="utf-8") as f:
