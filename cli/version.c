@@ -58,10 +58,7 @@ static void print_tracers(void)
 
 void version_print(void)
 {
-	static const char commit[] = RINGTAP_COMMIT;
-
-	printf("ringtap %s%s%s%s\n", ringtap_version(), *commit ? " (" : "", commit,
-		*commit ? ")" : "");
+	printf("ringtap %s (%s)\n", ringtap_version(), RINGTAP_COMMIT);
 	print_abis();
 	printf("libraries: %s, zstd %s, lz4 %s, io_uring\n", pcap_lib_version(),
 		ZSTD_versionString(), LZ4_versionString());

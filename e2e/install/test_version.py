@@ -12,7 +12,7 @@ def test_of_an_installation(installation):
     program = next(installation.rglob("bin/ringtap"))
     first, probe, libraries, tracers = check([program, "--version"]).splitlines()
     commit = run(["git", "-C", REPO, "rev-parse", "--short=12", "HEAD"]).stdout.strip()
-    assert re.fullmatch(r"ringtap \d+\.\d+\.\d+" + (f" \\({commit}\\)" if commit else ""), first)
+    assert re.fullmatch(rf"ringtap \d+\.\d+\.\d+ \({commit or 'release'}\)", first)
     objects = next(installation.rglob("libringtap-probe.so")).parent.joinpath("ringtap").glob("probe-abi*.so")
     known = sorted(int(re.search(r"abi(\d+)", path.name)[1]) for path in objects)
     assert known and probe.endswith(f"libringtap-probe.so, for DPDK's ABI {', '.join(map(str, known))}")
