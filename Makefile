@@ -17,7 +17,7 @@ AS_ROOT = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD))
 RUN_E2E = devtools/run_tests.py e2e $(if $(JOBS),--jobs $(JOBS))
 
 .PHONY: all probes matrix matrix-here builds qemu deps demo check test nightly results test-unit test-e2e test-archive fuzz-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
-	set-prefix install uninstall deb test-deb rpm clean
+	set-prefix install uninstall deb test-deb rpm dist-binary test-dist-binary compat clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -212,6 +212,8 @@ set-prefix: all
 	ninja -C $(BUILD)
 
 install: all
+	@case $(PREFIX) in /tmp/* | /var/tmp/* | /dev/shm/*) \
+		echo "make: EAL refuses plugins (-d) below $(PREFIX), where all may write; applications cannot load the probe" >&2 ;; esac
 	DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
 
 # What an install would put there now; of folders only our own.
@@ -238,6 +240,21 @@ test-deb: all
 rpm:
 	devtools/deps.sh build packages
 	devtools/rpm.sh build-rpm
+
+# ringtap for Linux on x86-64 with glibc 2.31 or later, in build-dist/; made in a root of Debian 11.
+dist-binary:
+	devtools/deps.sh packages
+	$(SUDO) devtools/dist-binary.sh build-dist $(ROOTS)
+
+# Runs it in clean roots, with the testpmd of each.
+test-dist-binary: SUITES = bullseye bookworm trixie sid
+test-dist-binary:
+	$(SUDO) devtools/binary-root.sh build-dist/ringtap-$$(devtools/version.sh)-x86_64.tar.xz $(ROOTS)/clean $(SUITES)
+
+# The reader of the protocol's first revision with this probe, and the reverse; it is built once, in minutes.
+compat: all
+	devtools/deps.sh build test
+	$(SUDO) devtools/compat.sh $(BUILD) $(BUILD)/compat
 
 clean:
 	rm -rf $(BUILD) .venv .venv-archive .venv-lint lab/*.egg-info archive/*.egg-info
