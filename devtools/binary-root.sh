@@ -43,7 +43,7 @@ if [ "${1:-}" = --inside ]; then
 		sleep 0.1 # no event to wait for: the log is a plain file
 	done
 	if grep 'ringtap:' pmd.log; then # Debian 11's DPDK is older than the probe
-		grep -q 'DPDK 20.11' pmd.log
+		dpkg-query -W -f '${Version}' dpdk | grep -q '^20\.11'
 	else
 		$ringtap list
 		$ringtap list | grep -q net_null1
