@@ -81,7 +81,7 @@ class Tree:
                 joined = re.sub(r'"\s*(?:[A-Z_]+\s*)?"', "", code)
                 self.literals += re.findall(r'"((?:\\.|[^"\\\n])*)"', joined)
             # A changelog has names that are no more.
-            if not name.startswith(("docs/report/", "fuzz/corpus/", "CHANGELOG")):
+            if not name.startswith(("docs/report/", "fuzz/corpus/", "docs/history", "CHANGELOG")):
                 self.prose.append((name, prose))
 
     def has_function(self, name):
