@@ -71,12 +71,14 @@ def validator(name):
 
 
 def is_document(value):
-    """Documents that the page draws have a schema of their own, web/view.schema.json."""
-    return isinstance(value, dict) and {"schema", "ringtap", "command"} <= value.keys() and "view" not in value
+    return isinstance(value, dict) and {"schema", "ringtap", "command"} <= value.keys()
 
 
 def name_of(document):
-    """Its schema's name. The files of an incident have the name of the command that writes them."""
+    """Its schema's name. The files of an incident have the name of the command that writes them, and so have
+    documents that the page draws; web/view.schema.json has their panels."""
+    if "view" in document:
+        return "view"
     if document["command"] == "flight":
         return "flight-incident" if "trigger" in document else "flight-metrics"
     return document["command"].replace(" ", "-")

@@ -50,7 +50,7 @@ def document(name="my-app", rows=500):
         "schema": 1,
         "ringtap": "0.1.0",
         "command": "flight",
-        "time": "2026-11-27T14:30:03Z",
+        "time": "2026-11-27T14:30:03.000000000Z",
         "host": "r1",
         "applications": [{"name": name}],
         "view": 1,
