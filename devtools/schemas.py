@@ -140,7 +140,7 @@ def type_text(schema):
         null |= "null" in types
         text = ", ".join(t for t in types if t != "null")
     else:
-        text = ", ".join(type_text(part) for part in schema.get("alternatives", [])) or "object"
+        text = ", ".join(dict.fromkeys(type_text(part) for part in schema.get("alternatives", []))) or "object"
     return text + (" or null" if null else "")
 
 
@@ -173,7 +173,8 @@ def below(schema, path):
 
 def table(schema):
     lines = ["| key | type | meaning |", "|---|---|---|"]
-    lines += [f"| `{path}` | {kind} | {text} |".replace("*.", "\\*.") for path, kind, text in rows(schema)]
+    # Alternatives share keys.
+    lines += dict.fromkeys(f"| `{path}` | {kind} | {text} |".replace("*.", "\\*.") for path, kind, text in rows(schema))
     return "\n".join(lines) + "\n"
 
 

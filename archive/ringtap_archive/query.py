@@ -110,7 +110,9 @@ def print_json(result: Result, out: Any) -> None:
     """The rows are objects, one a line."""
     import json
 
-    head = json.dumps(document.make("query", {}))
+    if twice := sorted({name for name in result.columns if result.columns.count(name) > 1}):
+        raise Refused(f"--json: two columns are called '{show.printable(twice[0])}'; rename one of them by AS")
+    head = json.dumps(document.make("query", {"columns": list(result.columns)}))
     separator = head[:-1] + ', "rows": ['
     for row in _rows(result):
         values = {

@@ -43,7 +43,9 @@ def recorded(tmp_path_factory):
 
 
 def rows_of(text):
-    return json.loads(text)["rows"]
+    document = json.loads(text)
+    assert all(list(row) == document["columns"] for row in document["rows"])
+    return document["rows"]
 
 
 def query(archive, sql, *options, **more):
@@ -201,6 +203,14 @@ def test_what_cannot_matter_is_not_read(recorded):
 def test_one_line_says_what_is_wrong(recorded, sql, line):
     done = archived.run("query", "-A", recorded[0], sql, status=1)
     assert done.stderr == f"ringtap archive: {line}\n" and not done.stdout
+
+
+def test_columns_of_one_name_are_refused_in_json(recorded):
+    """An object has one of them, the others would be lost."""
+    sql = "SELECT 1 AS one, 2 AS two, 3 AS one"
+    assert query(recorded[0], sql, "--csv").split() == ["one,two,one", "1,2,3"]
+    done = archived.run("query", "-A", recorded[0], "--json", sql, status=1)
+    assert done.stderr.strip().endswith("two columns are called 'one'; rename one of them by AS") and not done.stdout
 
 
 def test_no_such_archive_or_recorder(recorded, tmp_path):
