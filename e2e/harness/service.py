@@ -12,6 +12,7 @@ from .proc import check
 ATTACH = BUILD / "systemd" / "ringtap-attach@.service"
 EXPORT = BUILD / "systemd" / "ringtap-export.service"
 FLIGHT = BUILD / "systemd" / "ringtap-flight@.service"
+FLOWS = BUILD / "systemd" / "ringtap-flows@.service"
 WEB = BUILD / "systemd" / "ringtap-web.service"
 STATE = "/var/lib/ringtap-flight"
 READ_ONLY = ("/", "/run/dpdk", "/tmp/dpdk")  # as of ProtectSystem=strict

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The systemd units of `ringtap export`, `ringtap flight` and `ringtap web`."""
+"""The systemd units of `ringtap export`, `ringtap flight`, `ringtap flows` and `ringtap web`."""
 
 import json
 import re
 import shutil
 import signal
+import socket
 import urllib.request
 from pathlib import Path
 
@@ -14,12 +15,18 @@ from harness.documents import only
 from harness.flight import Flight
 from harness.fwd import Fwd
 from harness.paths import BUILD, PROBE_OBJECT, RINGTAP
-from harness.proc import Proc, check, run, until
+from harness.proc import PATIENCE, Proc, check, run, until
 from harness.prometheus import Exporter, post
 from harness.ringtap import FAILED
 from harness.tracers import usdt_sites
 
-EXPOSURE = {service.ATTACH: 3.5, service.EXPORT: 2.5, service.FLIGHT: 3.5, service.WEB: 2.5}  # at most 10; 0 is none
+EXPOSURE = {
+    service.ATTACH: 3.5,
+    service.EXPORT: 2.5,
+    service.FLIGHT: 3.5,
+    service.FLOWS: 3.6,
+    service.WEB: 2.5,
+}  # at most 10; 0 is none
 
 
 def with_build(unit, folder):
@@ -194,6 +201,22 @@ def test_recorder_with_the_rights_of_the_unit(bare, closing, tmp_path):
     assert recorder.wait() == 0
     (incident,) = (p for p in folder.iterdir() if p.is_dir())
     assert incident.name.endswith("-exit") and (incident / "incident.json").exists()
+
+
+def test_flows_with_the_rights_of_the_unit(bare, closing):
+    """Loads the probe, sends to a collector, and prints nothing."""
+    app = bare()
+    also = [] if "Seccomp:\t0" in Path("/proc/self/status").read_text() else ["CAP_SYS_ADMIN"]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as collector:
+        collector.bind(("127.0.0.1", 0))
+        collector.settimeout(PATIENCE)
+        to = f"127.0.0.1:{collector.getsockname()[1]}"
+        words = [RINGTAP, "flows", "--attach", "-q", "--ipfix", to, "--active-timeout", "1s", "--", app.prefix]
+        flows = closing(Proc([*service.confined(service.FLOWS, also=also), *words]))
+        while collector.recv(2000)[16] == 0:  # a set of templates
+            pass
+        flows.send_signal(signal.SIGTERM)
+        assert flows.wait() == 0 and not flows.output, flows.output
 
 
 def test_recorder_waits_for_its_application(bare, closing, tmp_path):
