@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds the Debian packages from a copy of the tree, checks them with lintian, and leaves them in FOLDER.
+# Builds the Debian packages from a copy of the tree, checks them with lintian, and leaves them in FOLDER, with a bill of
+# materials.
 # usage: deb.sh [FOLDER [ROOT]]: with ROOT, in the root of another suite, with the suite's name (trixie, sid);
 # created if missing
 set -eu
@@ -12,6 +13,16 @@ build() { # FOLDER, with the copy in it
 		exit 1
 	}
 	lintian --allow-root --fail-on error --display-info "$1"/*.changes
+	sbom "$1"/*.deb >"$1/ringtap.spdx.json"
+}
+
+sbom() { # sbom DEB...: packages, and what they need, in the versions that they were built with
+	for deb; do
+		echo "package $(dpkg-deb -W --showformat '${Package} ${Version}' "$deb") BSD-3-Clause"
+		dpkg-deb -f "$deb" Depends | tr ',' '\n' | sed 's/^ *//; s/[ :(|].*//' | while read -r name; do
+			echo "depends $name $(dpkg-query -W -f '${Version}' "$name" 2>/dev/null)"
+		done
+	done | SOURCE_DATE_EPOCH=$(date +%s) "$(dirname "$1")/ringtap/devtools/sbom.py" ringtap
 }
 
 quiet() {
