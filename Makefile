@@ -16,7 +16,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 AS_ROOT = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD))
 RUN_E2E = devtools/run_tests.py e2e $(if $(JOBS),--jobs $(JOBS))
 
-.PHONY: all probes matrix matrix-here builds qemu deps demo check test nightly results test-unit test-e2e test-archive fuzz-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
+.PHONY: all probes matrix matrix-here builds qemu deps demo demo-incident check test nightly results test-unit test-e2e test-archive fuzz-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
 	set-prefix install uninstall deb test-deb rpm dist-binary test-dist-binary compat clean
 
 all: $(BUILD)/build.ninja
@@ -74,6 +74,12 @@ demo: $(BUILD)/build.ninja
 	devtools/deps.sh build demo
 	ninja -C $(BUILD) demo
 	devtools/demo.sh $(BUILD)
+
+# A flight recorder, a stall of testpmd, and the page of the incident; leaves ringtap-demo-incidents/.
+demo-incident: $(BUILD)/build.ninja
+	devtools/deps.sh build demo
+	ninja -C $(BUILD) demo
+	devtools/demo.sh --incident $(BUILD)
 
 # Unit tests of what differs from the upstream branch, and 45 s of tests of every subject.
 check: deps all

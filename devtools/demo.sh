@@ -1,7 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Records an unmodified testpmd: two ports, no NIC, no huge pages. usage: demo.sh BUILD_FOLDER | --installed
+# Records an unmodified testpmd: two ports, no NIC, no huge pages. With --incident a flight recorder waits for a stall of
+# testpmd, which this causes, and shows the thread and the packets around it.
+# usage: demo.sh [--incident] BUILD_FOLDER | --installed
 set -eu
+
+incident=
+if [ "${1:-}" = --incident ]; then
+	incident=yes
+	shift
+fi
 
 if [ "${1:-}" = --installed ]; then
 	build=
@@ -25,6 +33,7 @@ work=
 pmd=
 clean() {
 	trap - EXIT INT TERM
+	[ -z "${recorder:-}" ] || kill "$recorder" 2>/dev/null || true
 	exec 9>&- # testpmd ends at the end of its input
 	if [ -n "$pmd" ]; then
 		kill "$pmd" 2>/dev/null || true
@@ -98,6 +107,38 @@ title "An unmodified dpdk-testpmd, started with: -d $plugin"
 start_testpmd
 wait_for_traffic
 "$ringtap" list
+
+if [ -n "$incident" ]; then
+	folder=${RINGTAP_DEMO_FILE:-ringtap-demo-incidents}
+	rm -rf "$folder"
+	title 'Keep the last packets in memory, until a thread does not poll for 150 ms'
+	"$ringtap" flight --buffer 128M --sample 256 --before 200ms --after 200ms --ids --on 'gap > 150ms' -w "$folder" "$name" \
+		>"$work/flight.log" 2>&1 &
+	recorder=$!
+	until grep -q '^Keeping' "$work/flight.log"; do
+		kill -0 $recorder || { cat "$work/flight.log" >&2; exit 1; }
+		sleep 0.1
+	done
+	cat "$work/flight.log"
+	title 'testpmd stalls for 400 ms (SIGSTOP)'
+	kill -STOP "$pmd"
+	sleep 0.4
+	kill -CONT "$pmd"
+	until "$ringtap" flight list --folder "$folder" 2>/dev/null | grep -q gap; do
+		kill -0 $recorder || { cat "$work/flight.log" >&2; exit 1; }
+		sleep 0.1
+	done
+	kill -INT $recorder
+	wait $recorder || true
+	recorder=
+	title 'What happened'
+	set -- "$folder"/*-gap
+	"$ringtap" flight show --folder "$folder" "$(basename "$1")"
+	title 'What became of the packets around it: one of 256'
+	"$ringtap" explain "$1/packets.pcapng" --limit 3
+	title "Done. To open its page: xdg-open $1/index.html"
+	exit
+fi
 
 title 'Capture all packets of both ports and directions for three seconds, to /dev/null'
 "$ringtap" record -i "$name:" -a duration:3 -w /dev/null
