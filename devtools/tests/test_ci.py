@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The workflow is YAML, and the steps that it names are those of .ci/run."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+yaml = pytest.importorskip("yaml")
+REPO = Path(__file__).resolve().parents[2]
+STEPS = [a or b for a, b in re.findall(r"^step (?:'([^']+)'|(\S+)) \d+ ", (REPO / ".ci/run").read_text(), re.MULTILINE)]
+APART = {"build ABI": ["build", "ABI"]}
+
+
+def test_steps_of_the_workflow():
+    jobs = yaml.safe_load((REPO / ".github/workflows/ci.yml").read_text())["jobs"]
+    named = jobs["steps"]["strategy"]["matrix"]["step"]
+    assert {one for step in named for one in APART.get(step, [step])} <= set(STEPS) and len(STEPS) > 10
+    for job in jobs.values():
+        for command in (step["run"] for step in job["steps"] if step.get("run", "").startswith("make ")):
+            for target in command.split()[1:]:
+                assert re.search(rf"^{target}:", (REPO / "Makefile").read_text(), re.MULTILINE), target
