@@ -231,7 +231,8 @@ void rt_vhost_begin(void)
 		rt_vhost_calls.enqueue = rte_vhost_enqueue_burst;
 		rt_vhost_calls.dequeue = rte_vhost_dequeue_burst;
 	}
-	current_round += 2; /* no session is left that has not noticed what has gone */
+	rt_store(&current_round,
+		current_round + 2); /* no session is left that has not noticed what has gone */
 	on = divert() > 0;
 	again = on;
 	if (!on)
