@@ -36,6 +36,15 @@ def programs(build):
     }
 
 
+def with_libraries(build, names):
+    """The files that these tests need: their programs, and libraries that these load."""
+    files = {one["id"]: one["filename"] for one in introspected(build, "--targets")}
+    needed = {
+        file for t in introspected(build, "--tests") if t["name"] in names for d in t["depends"] for file in files[d]
+    }
+    return sorted(needed)
+
+
 def absent(listed, found):
     return [f"there is no test {name}" for name in sorted(listed - {name for name, _ in found.values()})]
 
@@ -56,10 +65,14 @@ def main(build, what):
         print(f"{LIST.name}: {text}", file=sys.stderr)
     if what == "unlisted":
         return bool(wrong)
-    chosen = {program: name for program, (name, _) in found.items() if name in listed}
+    chosen = {name for name, _ in found.values() if name in listed}
     root = Path(build).resolve()
     print(
-        "\n".join(sorted(set(chosen.values())) if what == "tests" else [str(Path(p).relative_to(root)) for p in chosen])
+        "\n".join(
+            sorted(chosen)
+            if what == "tests"
+            else [str(Path(p).relative_to(root)) for p in with_libraries(build, chosen)]
+        )
     )
     return bool(wrong)
 
