@@ -158,7 +158,7 @@ static void test_vhost_ports_match_by_path(void **state)
 		"[\"status\",\"disconnected\"]") "]}]}");
 	assert_name(0, "0000:03:00.0", "p0");
 	assert_name(32, "/run/vm0.sock", "vm0");
-	assert_name(33, PATH_100 + 100 - (RT_NAME_LEN - 1), "vm1");
+	assert_name(33, PATH_100 + sizeof(PATH_100) - RT_NAME_LEN, "vm1");
 	assert_name(34, "/run/vm2", "vm2");
 	assert_name(35, "/run/other", "/run/other");
 	assert_name(36, "", "");
