@@ -37,8 +37,8 @@ licence() {
 	return 0
 }
 
-whitespace() {
-	list | xargs -r grep -nIE '[[:blank:]]+$'
+whitespace() { # and what a merge has left
+	list | xargs -r grep -nIE '[[:blank:]]+$|^(<<<<<<<|>>>>>>>) '
 	return 0
 }
 

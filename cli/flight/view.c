@@ -110,10 +110,11 @@ static void add_window(struct view *v, const struct incident *i)
 	fact(v, "kept", NULL, missing_ns ? "all but the first %s" : "all of it", missing);
 }
 
-/* The words of a command, as /proc has them. */
+/* The words of a command, as /proc has them, without the folder of the program. */
 static void add_command_line(struct view *v, const char *name, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const char *folder;
 	char text[4096];
 	ssize_t n;
 
@@ -124,10 +125,11 @@ static void add_command_line(struct view *v, const char *name, const char *path)
 	if (n <= 0)
 		return;
 	text[n] = '\0';
+	folder = strrchr(text, '/');
 	for (ssize_t k = 0; k + 1 < n; k++)
 		if (!text[k])
 			text[k] = ' ';
-	view_fact(v, name, text, NULL);
+	view_fact(v, name, folder ? folder + 1 : text, NULL);
 }
 
 static void add_application(struct view *v, const struct incident *i)

@@ -395,6 +395,9 @@ static void a_window_that_was_kept(void **state)
 	make();
 	assert_null(json_object_get(document, "missing"));
 	assert_string_equal(text(find("facts", "name", "kept"), "value"), "all of it");
+	/* A page may go to others: it has no folder of this machine. */
+	assert_non_null(strstr(text(find("facts", "name", "recorder"), "value"), "view_test"));
+	assert_null(strchr(text(find("facts", "name", "recorder"), "value"), '/'));
 }
 
 static void assert_missing(size_t n, uint64_t from_ns, uint64_t to_ns, const char *reason)
