@@ -101,6 +101,7 @@ static void some_pages_are_sent_at_once(void **state)
 	memset(text, 'x', size);
 	write_page(INCIDENT);
 	test_write(INCIDENT "/index.html", text, size);
+	text[1] = '\0';
 	snprintf(what, sizeof(what), "GET /incident?app=app&folder=%s&name=" INCIDENT, folder);
 	for (unsigned i = 0; i < DOWNLOADS_MAX; i++) {
 		fd[i] = connect_there(4096);
