@@ -68,7 +68,7 @@ def test_every_command_beside_a_primary(pmds, running):
     done = run([RINGTAP, "latency", "--duration", "0.2s", f"{primary.prefix}:{PORT}"])
     assert done.returncode == 0 and f"pid {primary.pid}" in done.stderr, done.stderr
     done = run([RINGTAP, "held", secondary.name])
-    assert done.returncode == 1 and "it is a secondary process, which has no fates" in done.stderr
+    assert done.returncode == 1 and "secondary processes have no fates; name the primary" in done.stderr
     done = run([RINGTAP, "memory", "--duration", "0.1s", secondary.name])
     assert done.returncode == 0 and "mempools are shown for its primary" in done.stderr
     done = run([RINGTAP, "doctor", "--duration", "1s", secondary.name])

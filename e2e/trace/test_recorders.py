@@ -349,10 +349,10 @@ def test_provider_is_loaded_only_from_its_folder(play, fwd, plugin, private_dir)
     shutil.copy(LTTNG_PROVIDER, private_dir)
     private_dir.chmod(0o777)
     answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng")["/ringtap/trace"]
-    assert answer["status"] < 0 and "others may write" in answer["error"]
+    assert answer["status"] < 0 and "other users may write" in answer["error"]
     private_dir.chmod(0o770)
     os.chown(private_dir, -1, 65534)
     answer = dpdk.telemetry(app.prefix, "/ringtap/trace,lttng")["/ringtap/trace"]
-    assert answer["status"] < 0 and "others may write" in answer["error"]
+    assert answer["status"] < 0 and "other users may write" in answer["error"]
     os.chown(private_dir, -1, 0)
     assert trace(app, "lttng")["lttng"] == 1

@@ -53,16 +53,16 @@ static int check_fates(const struct rt_request *req, char *err)
 	if (!(req->open.ids & RT_IDS_FATES))
 		return 0;
 	if (req->open.on_full != RT_ON_FULL_DROP || req->open.timestamp != RT_TIMESTAMP_TSC)
-		return refuse(err, "fates neither wait for the reader nor have the NIC's time");
+		return refuse(err, "fates cannot wait for the reader or use the NIC's time");
 	if (req->open.flags & RT_OPEN_SAMPLE)
-		return refuse(err, "fates are of all packets, not of a sample");
+		return refuse(err, "fates cover all packets: leave out the sample");
 	for (uint32_t i = 0; i < req->open.target_count; i++) {
 		const struct rt_msg_target *w = &req->targets[i];
 
 		if (w->directions != (RT_TARGET_RX | RT_TARGET_TX) || w->queue != RT_QUEUE_ALL)
 			return refuse(err, "fates need all queues in both directions");
 		if (w->insn_first != RT_NO_FILTER && !(req->open.ids & RT_IDS_EVENTS))
-			return refuse(err, "fates are of all packets, not of those of a filter");
+			return refuse(err, "fates cover all packets: leave out the filter");
 	}
 	return 0;
 }
@@ -92,7 +92,7 @@ static int take_sample(struct rt_request *req, const void *at, char *err)
 		return 0;
 	memcpy(m, at, sizeof(*m));
 	if (m->every < 2 || m->every > RT_SAMPLE_MAX || m->every & (m->every - 1) || m->reserved)
-		return refuse(err, "the sample is not 1 of a power of two up to 16777216");
+		return refuse(err, "sample is not a power of two up to 16777216");
 	return 0;
 }
 

@@ -30,8 +30,8 @@ int rt_session_filter_request(struct rt_session *s, struct rt_request *req, stru
 	if (s->old_filters)
 		return rt_fail(-EBUSY, err, RT_TEXT_LEN, "the filter is being changed already");
 	if (s->ids & RT_IDS_FATES)
-		return rt_fail(-EINVAL, err, RT_TEXT_LEN,
-			"fates are of all packets, not of those of a filter");
+		return rt_fail(
+			-EINVAL, err, RT_TEXT_LEN, "fates cover all packets: leave out the filter");
 	req->targets = malloc(s->target_count * sizeof(*req->targets));
 	if (!req->targets)
 		return rt_fail(-ENOMEM, err, RT_TEXT_LEN, "not enough memory");

@@ -135,7 +135,7 @@ static bool on_open(struct rt_conn *c, const void *msg, size_t len)
 	ret = rt_request_parse(&req, msg, len, err);
 	/* Fates need the lists of mempools all the time, see secondary.h. */
 	if (!ret && req.open.ids & RT_IDS_FATES && rt_is_secondary()) {
-		snprintf(err, sizeof(err), "it is a secondary process, which has no fates");
+		snprintf(err, sizeof(err), "secondary processes have no fates; name the primary");
 		ret = -ENOTSUP;
 	}
 	if (!ret) {

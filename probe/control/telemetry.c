@@ -24,7 +24,7 @@ static const struct command commands[] = {
 		rt_telemetry_threads},
 	{"/ringtap/polling", "Bursts by queue and thread. Parameters: port id (optional)",
 		RT_COLLECT_POLLS, "queues", rt_telemetry_polling},
-	{"/ringtap/latency", "Latency, receive to send. Parameters: RX port id (optional)",
+	{"/ringtap/latency", "Latency from RX to TX. Parameters: RX port id (optional)",
 		RT_COLLECT_LATENCY, "pairs", rt_telemetry_latency},
 	{"/ringtap/mempools", "Mempools and their memory. Takes no parameters", RT_COLLECT_POOLS,
 		"mempools", rt_telemetry_mempools},

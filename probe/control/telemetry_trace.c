@@ -161,14 +161,14 @@ static int act(const char *what, char *err, size_t size)
 	else if (!strcmp(what, "save"))
 		ret = save();
 	else if (what[0] && strcmp(what, "lttng"))
-		return rt_fail(-EINVAL, err, size,
-			"unknown parameter; one of on, off, save, lttng, or none");
+		return rt_fail(
+			-EINVAL, err, size, "unknown parameter; use on, off, save, lttng, or none");
 	/* See register_points(). */
 	if (ret == -ENOENT)
 		snprintf(err, size,
-			"the probe was attached: EAL takes no new events; start it with -d");
+			"EAL registers events at its start only; start the application with -d");
 	else if (ret)
-		snprintf(err, size, "DPDK's tracing: %s", strerror(abs(ret)));
+		snprintf(err, size, "DPDK's tracing failed: %s", strerror(abs(ret)));
 	return ret;
 }
 
@@ -213,5 +213,5 @@ static int on_trace(const char *cmd, const char *params, struct rte_tel_data *d)
 void rt_telemetry_register_trace(void)
 {
 	rte_telemetry_register_cmd("/ringtap/trace", on_trace,
-		"Tracing. Parameters: on, off, save, lttng; none: its state");
+		"State of tracing. Parameters: on, off, save, lttng (optional)");
 }

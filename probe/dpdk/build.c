@@ -51,8 +51,9 @@ int rt_build_check(void)
 			"DPDK 22.11 or later",
 			rte_version());
 	if (!has_next())
-		return REFUSE("its DPDK was built with another enable_iova_as_pa (rte_mbuf.next is "
-			      "elsewhere); build ringtap with that DPDK");
+		return REFUSE(
+			"its DPDK was built with another enable_iova_as_pa (rte_mbuf.next has "
+			"another offset); build ringtap with that DPDK");
 	return 0;
 }
 

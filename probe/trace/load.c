@@ -98,19 +98,19 @@ static int load(char *err, size_t size)
 	int ret;
 
 	if (!folder[0])
-		return rt_fail(-ENOENT, err, size, "where the probe lies is unknown");
+		return rt_fail(-ENOENT, err, size, "the folder of the probe is unknown");
 	snprintf(path, sizeof(path), "%s/%s", folder, PROVIDER);
 	ret = trust(path);
 	ret = ret ? ret : trust(folder);
 	if (ret)
 		return rt_fail(ret, err, size, "%s: %s", path,
-			ret == -EPERM ? "others may write there" : strerror(-ret));
+			ret == -EPERM ? "other users may write to it" : strerror(-ret));
 	handle = dlopen(path, RTLD_NOW);
 	if (!handle)
 		return rt_fail(-ELIBACC, err, size, "%s", dlerror());
 	ret = take_up(handle);
 	if (ret)
-		snprintf(err, size, "%s is of another version of ringtap", path);
+		snprintf(err, size, "%s and the probe have different versions", path);
 	dlclose(handle);
 	return ret;
 }

@@ -253,7 +253,8 @@ static int take_options(struct ringtap_capture *cap, const struct ringtap_captur
 	if (o->sample > RT_SAMPLE_MAX || (o->sample && o->sample & (o->sample - 1)))
 		return rt_capture_fail(cap, -EINVAL, "sample is not a power of two up to 16777216");
 	if (o->sample > 1 && o->fates)
-		return rt_capture_fail(cap, -EINVAL, "fates are of all packets, not of a sample");
+		return rt_capture_fail(
+			cap, -EINVAL, "fates cover all packets: leave out the sample");
 	if (o->fate_ids && !o->fates)
 		return rt_capture_fail(cap, -EINVAL, "fate_ids is given without fates");
 	return 0;
