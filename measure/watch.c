@@ -334,10 +334,10 @@ int watch_refresh(struct watch *w)
 		a->found = true;
 		watch_lock(w);
 		choose_ports(w, a, apps, i);
-		watch_unlock(w);
 		a->secondary = ringtap_apps_secondary(apps, i);
 		a->shared = has_family(apps, i);
 		a->foreign = ringtap_apps_foreign(apps, i);
+		watch_unlock(w);
 	}
 	attach_all(w);
 	for (size_t i = w->count; i-- > 0;)
