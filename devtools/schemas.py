@@ -77,7 +77,7 @@ def is_document(value):
 def name_of(document):
     """Its schema's name. The files of an incident have the name of the command that writes them, and so have
     documents that the page draws; web/view.schema.json has their panels."""
-    if "view" in document:
+    if isinstance(document.get("view"), int):  # a version; a table of `archive top` is one by name
         return "view"
     if document["command"] == "flight":
         return "flight-incident" if "trigger" in document else "flight-metrics"

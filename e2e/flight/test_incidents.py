@@ -123,7 +123,7 @@ def check_seconds_are_those_of_the_metrics(incident):
 def check_the_page_names_its_origin(incident):
     facts = flight.facts(incident)
     assert facts["host"] == os.uname().nodename and facts["condition"] == "command"
-    assert facts["recorder"].startswith(str(RINGTAP)) and " --before 500ms " in facts["recorder"]
+    assert facts["recorder"].startswith("ringtap flight ") and " --before 500ms " in facts["recorder"]
     assert "ringtap-fwd" in facts["command line"] and "DPDK" in facts["versions"]
     assert facts["window"].startswith("500 ms before to 50 ms after") and facts["kept"] == "all of it"
 
