@@ -252,7 +252,7 @@ static void test_samples_that_are_no_power_of_two_are_refused(void **state)
 	o.sample = 2;
 	o.fates = true;
 	assert_int_equal(attach(&o), -EINVAL);
-	assert_non_null(strstr(ringtap_capture_error(cap), "not of a sample"));
+	assert_non_null(strstr(ringtap_capture_error(cap), "leave out the sample"));
 }
 
 /* All processes of an application choose the same ids. */
