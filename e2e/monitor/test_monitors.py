@@ -387,7 +387,7 @@ def test_telemetry_has_the_statistics(app, monitor, closing):
     tool.send("/ringtap/ports")
     tool.expect('"link_mbps"')
     tool.send("/help,/ringtap/latency")
-    tool.expect("receive to send")
+    tool.expect("from RX to TX")
     tool.send("quit")
     assert tool.wait() == 0
 
