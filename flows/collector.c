@@ -58,7 +58,7 @@ static int resolve(struct collector *c, const char *command, const char *option,
 			command, option, c->text);
 	ret = getaddrinfo(host, port, &hints, &found);
 	if (ret)
-		return message_fail(-EINVAL, "%s: --%s %s: cannot resolve '%s': %s", command,
+		return message_fail(-EHOSTUNREACH, "%s: --%s %s: cannot resolve '%s': %s", command,
 			option, c->text, host, gai_strerror(ret));
 	memcpy(&c->address, found->ai_addr, found->ai_addrlen);
 	c->address_len = found->ai_addrlen;
@@ -150,7 +150,8 @@ void collector_close(struct collector *c)
 
 /* ---- messages ---- */
 
-/* What is left of a message that TCP took in part: the next one must not begin before its end. */
+/* What is left of a message that TCP has not taken whole: the next one must not begin before its
+ * end. */
 static void send_rest(struct collector *c)
 {
 	ssize_t n = send(c->fd, c->rest, c->rest_len, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -191,18 +192,18 @@ void collector_send(struct collector *c, const struct wire *m)
 		c->sent -= c->sent > 0;
 		n = send(c->fd, m->p, m->len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
+	if (n < 0 && c->stream && (errno == EAGAIN || errno == EINTR))
+		n = 0;
 	if (n == (ssize_t)m->len) {
 		c->sent++;
-		return;
-	}
-	if (n > 0 && c->stream) {
+	} else if (n >= 0 && c->stream) {
 		c->rest_len = m->len - (size_t)n;
 		memcpy(c->rest, m->p + n, c->rest_len);
-		return;
+	} else {
+		c->not_sent++;
+		if (c->stream)
+			(void)disconnect(c);
 	}
-	c->not_sent++;
-	if (c->stream && errno != EAGAIN && errno != EINTR)
-		(void)disconnect(c);
 }
 
 void collector_drain(struct collector *c, int timeout_ms)

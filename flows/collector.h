@@ -21,7 +21,7 @@ struct collector {
 	uint64_t sent, not_sent; /* messages */
 	uint32_t connections;    /* rises with each; what the last one has said is forgotten */
 	uint64_t retry_ns;       /* CLOCK_MONOTONIC: TCP is not connected again before */
-	size_t rest_len;         /* a message that TCP took in part */
+	size_t rest_len;         /* bytes of a message that TCP has not taken yet */
 	uint8_t rest[WIRE_BYTES];
 };
 
@@ -35,7 +35,7 @@ void collector_close(struct collector *c);
  */
 bool collector_ready(struct collector *c);
 void collector_send(struct collector *c, const struct wire *message);
-/* Waits until a message that TCP took in part has left, timeout_ms at most. */
+/* Waits until a message that TCP has not taken whole has left, timeout_ms at most. */
 void collector_drain(struct collector *c, int timeout_ms);
 /* The address that messages come from: 4 or 16 bytes. Returns how many; 0: it is not known. */
 size_t collector_source(const struct collector *c, uint8_t address[16]);

@@ -122,27 +122,44 @@ static uint64_t member(const json_t *stats, const char *name)
 	return json_is_integer(v) ? (uint64_t)json_integer_value(v) : EXPORT_UNKNOWN;
 }
 
-/* DPDK's own counters of a port, since its start; without telemetry what the capture knows. */
-static struct export_counters counters_of(const struct exports *e, const struct export_port *p)
+/* DPDK's own counters of a port, since its start. False: its telemetry does not answer. */
+static bool ask_counters(
+	const struct exports *e, const struct export_port *p, struct export_counters *c)
 {
-	struct export_counters c = {p->info.nic_ipackets, EXPORT_UNKNOWN, p->info.nic_imissed,
-		p->info.nic_ierrors, p->info.nic_opackets, EXPORT_UNKNOWN, p->info.nic_oerrors};
 	char command[32], *answer = NULL;
 	json_t *j;
 	const json_t *s;
 
 	snprintf(command, sizeof(command), "/ethdev/stats,%u", p->info.port_id);
-	if (p->info.gone || ringtap_telemetry(e->dir, command, TELEMETRY_MS, &answer, NULL))
-		return c;
+	if (ringtap_telemetry(e->dir, command, TELEMETRY_MS, &answer, NULL))
+		return false;
 	j = json_loads(answer, 0, NULL);
 	free(answer);
 	s = json_object_get(j, "/ethdev/stats");
 	if (json_is_object(s))
-		c = (struct export_counters){member(s, "ipackets"), member(s, "ibytes"),
+		*c = (struct export_counters){member(s, "ipackets"), member(s, "ibytes"),
 			member(s, "imissed"), member(s, "ierrors"), member(s, "opackets"),
 			member(s, "obytes"), member(s, "oerrors")};
 	json_decref(j);
-	return c;
+	return true;
+}
+
+/* Without telemetry they are those that the capture knows. It is asked once in vain: packets wait
+ * meanwhile. */
+static void send_counters(struct exports *e)
+{
+	bool answers = true;
+
+	for (uint32_t i = 0; i < e->port_count; i++) {
+		struct export_port *p = &e->ports[i];
+		struct export_counters c = {p->info.nic_ipackets, EXPORT_UNKNOWN,
+			p->info.nic_imissed, p->info.nic_ierrors, p->info.nic_opackets,
+			EXPORT_UNKNOWN, p->info.nic_oerrors};
+
+		if (answers && !p->info.gone)
+			answers = ask_counters(e, p, &c);
+		sflow_counters(e->sflow, p, &c);
+	}
 }
 
 /* ---- from the begin to the end ---- */
@@ -184,7 +201,7 @@ void exports_turn(struct exports *e, bool final)
 	const uint64_t now = now_ns(CLOCK_MONOTONIC);
 	struct sflow *s = e->sflow;
 
-	if (!final && now - e->turn_ns < TURN_NS)
+	if ((!s && !e->ipfix) || (!final && now - e->turn_ns < TURN_NS))
 		return;
 	e->turn_ns = now;
 	if (final || now - e->counts_ns >= COUNTS_NS)
@@ -192,11 +209,7 @@ void exports_turn(struct exports *e, bool final)
 	if (s) {
 		sflow_pace(s);
 		if (sflow_counters_due(s) || final)
-			for (uint32_t i = 0; i < e->port_count; i++) {
-				const struct export_counters c = counters_of(e, &e->ports[i]);
-
-				sflow_counters(s, &e->ports[i], &c);
-			}
+			send_counters(e);
 		sflow_flush(s);
 	}
 	if (e->ipfix)

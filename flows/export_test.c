@@ -85,6 +85,7 @@ static void test_addresses(void **state)
 		int ret;
 		unsigned port;
 	} cases[] = {
+		{"no-such-host.invalid", -EHOSTUNREACH, 0},
 		{"127.0.0.1", 0, 4739},
 		{"127.0.0.1:99", 0, 99},
 		{"[::1]", 0, 4739},
@@ -336,6 +337,20 @@ static void add(uint8_t flow, uint8_t tcp_flags)
 	assert_true(ledger_add(&ledger, &p, LINKTYPE_ETHERNET));
 }
 
+/* Idle ones, of a packet each. */
+static void add_flows(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		uint8_t frame[60] = {[12] = 8, [14] = 0x45, [17] = 41, [23] = 17};
+		const struct ringtap_packet p = {
+			.data = frame, .caplen = 60, .length = 60, .ns = 1};
+
+		frame[28] = (uint8_t)(i >> 8);
+		frame[29] = (uint8_t)i;
+		ledger_add(&ledger, &p, LINKTYPE_ETHERNET);
+	}
+}
+
 static void turn(bool final)
 {
 	struct export_port one = port();
@@ -343,6 +358,7 @@ static void turn(bool final)
 	ipfix_turn(&ipfix, &ledger, &one, 1, rt_now_ns(CLOCK_REALTIME), final);
 }
 
+#define RECORD 67 /* bytes of a flow of IPv4 */
 struct record {
 	uint64_t packets, octets;
 	uint8_t reason, flow;
@@ -351,7 +367,6 @@ struct record {
 /* The records of IPv4 of messages that have come; checks sequence numbers. */
 static unsigned read_ipfix(struct record *r, unsigned max)
 {
-	static const unsigned size = 4 + 4 + 15 + 44;
 	unsigned n = 0;
 	uint8_t p[2048];
 	size_t len;
@@ -363,7 +378,7 @@ static unsigned read_ipfix(struct record *r, unsigned max)
 		for (size_t at = 16; at < len; at += number(p + at + 2, 2)) {
 			const uint8_t *one = p + at + 4, *end = p + at + number(p + at + 2, 2);
 
-			for (; number(p + at, 2) == 256 && one + size <= end; one += size) {
+			for (; number(p + at, 2) == 256 && one + RECORD <= end; one += RECORD) {
 				assert_true(n < max);
 				r[n++] = (struct record){.octets = number(one + 15, 8),
 					.packets = number(one + 33, 8),
@@ -416,6 +431,76 @@ static void test_timeouts_and_ends(void **state)
 	assert_int_equal(r[0].reason, 4);
 	turn(true);
 	assert_int_equal(read_ipfix(r, 4), 0);
+}
+
+static void begin_slow_tcp(void)
+{
+	int small = 4096;
+
+	close(listener);
+	collector_close(&ipfix.to);
+	listen_at(SOCK_STREAM);
+	setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	assert_int_equal(open_at(&ipfix.to, text), 0);
+	setsockopt(ipfix.to.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+	peer = accept(listener, NULL, NULL);
+}
+
+/* Flows of IPv4 in the next message of TCP, while time passes. */
+static uint64_t read_slowly(void)
+{
+	static uint8_t p[65536];
+	size_t len = 0, want = 4;
+	uint64_t flows = 0;
+
+	while (len < want) {
+		ssize_t n = recv(peer, p + len, want - len, MSG_DONTWAIT);
+
+		len += n > 0 ? (size_t)n : 0;
+		if (len == 4)
+			want = number(p + 2, 2);
+		test_now_pass(NS_PER_S / 50);
+		turn(false);
+	}
+	for (size_t at = 16; at < want; at += number(p + at + 2, 2))
+		if (number(p + at, 2) == 256)
+			flows += (number(p + at + 2, 2) - 4) / RECORD;
+	return flows;
+}
+
+/* A collector of TCP that does not read: flows stay in the ledger, and none is lost. */
+static void test_flows_wait_for_a_slow_collector(void **state)
+{
+	uint64_t flows = 0;
+
+	begin_ipfix(1u << 17);
+	begin_slow_tcp();
+	add_flows(5000);
+	for (unsigned i = 0; i < 200; i++) {
+		test_now_pass(NS_PER_S / 50);
+		turn(false);
+	}
+	assert_true(ipfix.to.rest_len && ipfix.records < 5000);
+	assert_int_equal(ipfix.to.not_sent, 0);
+	while (flows < 5000)
+		flows += read_slowly();
+	assert_int_equal(flows, 5000);
+	assert_int_equal(ipfix.to.not_sent, 0);
+}
+
+/* At the end it waits for a moment, not for each flow. */
+static void test_the_end_waits_for_a_moment(void **state)
+{
+	uint64_t begin;
+
+	begin_ipfix(1u << 17);
+	begin_slow_tcp();
+	add_flows(5000);
+	begin = rt_now_ns(CLOCK_MONOTONIC);
+	turn(true);
+	assert_true(rt_now_ns(CLOCK_MONOTONIC) - begin < 10 * NS_PER_S);
+	assert_int_equal(ipfix.records, 5000);
+	assert_true(ipfix.to.not_sent > 0);
 }
 
 static void forgotten(void *ctx, const struct ledger_flow *f)
@@ -472,15 +557,7 @@ static void test_a_second_has_a_bound(void **state)
 {
 	begin_ipfix(1u << 17);
 	turn(false);
-	for (unsigned i = 0; i < 5000; i++) {
-		uint8_t frame[60] = {[12] = 8, [14] = 0x45, [17] = 41, [23] = 17};
-		const struct ringtap_packet p = {
-			.data = frame, .caplen = 60, .length = 60, .ns = 1};
-
-		frame[28] = (uint8_t)(i >> 8);
-		frame[29] = (uint8_t)i;
-		ledger_add(&ledger, &p, LINKTYPE_ETHERNET);
-	}
+	add_flows(5000);
 	test_now_pass(NS_PER_S);
 	turn(false);
 	assert_int_equal(ipfix.records, IPFIX_PER_SECOND / 50);
@@ -506,6 +583,8 @@ int main(void)
 		TEST(test_sflow_sends_what_a_collector_can_take),
 		TEST(test_sflow_counters),
 		IPFIX_TEST(test_timeouts_and_ends),
+		IPFIX_TEST(test_flows_wait_for_a_slow_collector),
+		IPFIX_TEST(test_the_end_waits_for_a_moment),
 		IPFIX_TEST(test_forgotten_flows_are_reported),
 		IPFIX_TEST(test_templates_come_again),
 		IPFIX_TEST(test_a_second_has_a_bound),

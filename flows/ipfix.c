@@ -4,7 +4,7 @@
 #include "base/util.h"
 #include "ipfix.h"
 
-enum { VERSION = 10, HEAD = 16, SET_HEAD = 4 };
+enum { VERSION = 10, SET_HEAD = 4 };
 enum { SET_TEMPLATES = 2, SET_OPTIONS = 3 };
 enum {
 	FLOW_IPV4 = 256,
@@ -21,6 +21,7 @@ enum { FIN = 1, RST = 4 };
 #define SLICE      4096u  /* entries that a turn reads, at least */
 #define TURNS      10u    /* a second, at least */
 #define STEPS      50u    /* in a second, for the pace */
+#define DRAIN_MS   1000   /* at the end, for a message */
 #define RECORD_MAX 128u   /* bytes; one of an interface has a name */
 
 /* Information elements and their bytes: the order of the fields in put_flow(). */
@@ -90,7 +91,6 @@ static struct wire *open_set(struct ipfix *x, uint16_t set, size_t bytes)
 	if (x->w.len + SET_HEAD + bytes > WIRE_BYTES)
 		flush(x);
 	if (!x->w.len) {
-		x->w.full = false;
 		wire_put(&x->w, VERSION, 2);
 		wire_put(&x->w, 0, 2);
 		wire_put(&x->w, now_ns(CLOCK_REALTIME) / NS_PER_S, 4);
@@ -251,8 +251,9 @@ static uint8_t reason_of(const struct ipfix *x, const struct ledger_flow *f,
 	return final ? END_FORCED : 0;
 }
 
-/* Has the second no room for more records? At the end it waits for the next one. */
-static bool is_fast(struct ipfix *x, bool final)
+/* Whether flows have to stay in the ledger for now: the second has no room for more records, or the
+ * collector takes none. At the end it waits for the next second. */
+static bool has_to_wait(struct ipfix *x, bool final)
 {
 	const uint64_t now = now_ns(CLOCK_MONOTONIC), step = NS_PER_S / STEPS;
 
@@ -260,11 +261,16 @@ static bool is_fast(struct ipfix *x, bool final)
 		x->pace_ns = now;
 		x->paced = 0;
 	}
+	if (final && x->to.rest_len && !x->stuck) {
+		collector_drain(&x->to, DRAIN_MS);
+		x->stuck = x->to.rest_len;
+	}
+	if (!final && (x->to.fd < 0 || x->to.connecting || x->to.rest_len))
+		return true;
 	if (x->paced < IPFIX_PER_SECOND / STEPS)
 		return false;
 	if (!final)
 		return true;
-	collector_drain(&x->to, 1000);
 	rt_sleep_ns(step - (now - x->pace_ns));
 	x->paced = 0;
 	return false;
@@ -284,7 +290,7 @@ void ipfix_turn(struct ipfix *x, const struct ledger *t, const struct export_por
 		return;
 	if (!x->next)
 		x->pass_ns = now;
-	for (; left && x->next < t->table.count && !is_fast(x, final); left--, x->next++) {
+	for (; left && x->next < t->table.count && !has_to_wait(x, final); left--, x->next++) {
 		const struct ledger_flow *f = flow_table_at(&t->table, x->next);
 		struct ledger_unreported *u = ledger_unreported(t, f);
 		const uint8_t reason = reason_of(x, f, u, time_ns, final);
@@ -297,7 +303,7 @@ void ipfix_turn(struct ipfix *x, const struct ledger *t, const struct export_por
 		flush(x);
 	}
 	if (final)
-		collector_drain(&x->to, 1000);
+		collector_drain(&x->to, DRAIN_MS);
 }
 
 void ipfix_forgotten(struct ipfix *x, const struct ledger *t, const struct export_port *ports,

@@ -24,6 +24,7 @@ struct ipfix {
 	uint32_t sample;     /* the capture takes one of this many packets */
 	uint32_t described_ports;
 	uint32_t described; /* connection that knows the templates */
+	bool stuck;         /* at the end the collector takes no more */
 	uint64_t active_ns, idle_ns;
 	uint64_t templates_ns, pass_ns, pace_ns; /* CLOCK_MONOTONIC */
 	uint32_t next;                           /* entry of the ledger */

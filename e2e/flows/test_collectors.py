@@ -36,25 +36,24 @@ def frames():
 
 
 @pytest.fixture
-def traffic(testpmd, tmp_path):
-    """A testpmd that receives the frames after run(), and the file of them."""
-    file = pcap.write(tmp_path / "in.pcap", frames())
-    pmd = testpmd(f"net_pcap0,rx_pcap={file},tx_pcap=/dev/null", "net_null0,no-rx=1", args=("--no-flush-rx",))
-
-    def run():
-        pmd.start()
-        until(lambda: pmd.stats(0)["RX-packets"] == COUNT, what="everything is received")
-        pmd.stop()
-
-    return pmd, file, run
+def file(tmp_path):
+    """The frames."""
+    return pcap.write(tmp_path / "in.pcap", frames())
 
 
 @pytest.fixture
-def flows(closing):
-    """flows(app, option, ...) counts until it gets a signal, and prints one document then."""
-    return lambda app, *args: closing(
-        Measuring("flows", app, "--once", "--duration", "120s", "--json", "--limit", "1000", *args)
-    )
+def report_of(file, testpmd, closing):
+    """report_of(option, ...): the document of `ringtap flows`, while a testpmd receives all frames."""
+
+    def run(*options):
+        pmd = testpmd(f"net_pcap0,rx_pcap={file},tx_pcap=/dev/null", "net_null0,no-rx=1", args=("--no-flush-rx",))
+        it = closing(Measuring("flows", pmd, "--once", "--duration", "120s", "--json", "--limit", "1000", *options))
+        pmd.start()
+        until(lambda: pmd.stats(0)["RX-packets"] == COUNT, what="everything is received")
+        pmd.stop()
+        return it.json(signal.SIGINT)
+
+    return run
 
 
 def receive_queue(port):
@@ -130,13 +129,10 @@ def without_icmp_type(flows):
 
 
 @pytest.mark.smoke
-def test_ipfix_in_nfcapd_is_what_tshark_counts(traffic, flows, collector):
+def test_ipfix_in_nfcapd_is_what_tshark_counts(file, report_of, collector):
     """Packet by packet and byte by byte, over a flow table and two timeouts."""
-    pmd, file, run = traffic
     nfcapd = collector("nfcapd")
-    it = flows(pmd, "--sample", "1", "--ipfix", f"127.0.0.1:{nfcapd.port}", "--idle-timeout", "1s")
-    run()
-    report = it.json(signal.SIGINT)
+    report = report_of("--sample", "1", "--ipfix", f"127.0.0.1:{nfcapd.port}", "--idle-timeout", "1s")
     records = nfcapd.flows()
     assert without_icmp_type(by_flow(records)) == without_icmp_type(by_tshark(file))
     assert report["counts"]["lost"] == 0
@@ -147,12 +143,9 @@ def test_ipfix_in_nfcapd_is_what_tshark_counts(traffic, flows, collector):
     assert {r.get("src_vlan", r.get("vlan_src", 0)) for r in records if r.get("src_port") == 4243} == {42}
 
 
-def test_ipfix_of_a_sample_is_scaled_by_the_collector(traffic, flows, collector):
-    pmd, _file, run = traffic
+def test_ipfix_of_a_sample_is_scaled_by_the_collector(report_of, collector):
     nfcapd = collector("nfcapd")
-    it = flows(pmd, "--sample", "4", "--ipfix", f"127.0.0.1:{nfcapd.port}")
-    run()
-    report = it.json(signal.SIGINT)
+    report = report_of("--sample", "4", "--ipfix", f"127.0.0.1:{nfcapd.port}")
     records = nfcapd.flows()
     packets = sum(n for n, _bytes in by_flow(records).values())
     assert packets == 4 * report["counts"]["captured"]
@@ -212,12 +205,9 @@ def dissect(messages, file, port, *fields):
     return [line.split("\t") for line in out.splitlines()]
 
 
-def test_ipfix_over_tcp(traffic, flows, listener, tmp_path):
-    pmd, _file, run = traffic
+def test_ipfix_over_tcp(report_of, listener, tmp_path):
     tcp = listener(socket.SOCK_STREAM)
-    it = flows(pmd, "--sample", "1", "--ipfix", f"tcp:127.0.0.1:{tcp.port}")
-    run()
-    it.json(signal.SIGINT)
+    report_of("--sample", "1", "--ipfix", f"tcp:127.0.0.1:{tcp.port}")
     messages = tcp.end()
     rows = dissect(messages, tmp_path / "x.pcap", 4739, "cflow.packets", "_ws.malformed")
     assert sum(int(n) for row in rows for n in row[0].split(",") if n) == COUNT
@@ -230,12 +220,9 @@ def test_ipfix_over_tcp(traffic, flows, listener, tmp_path):
     assert "net_pcap0" in ",".join(row[0] for row in names)
 
 
-def test_a_full_table_reports_what_it_forgets(traffic, flows, listener, tmp_path):
-    pmd, _file, run = traffic
+def test_a_full_table_reports_what_it_forgets(report_of, listener, tmp_path):
     tcp = listener(socket.SOCK_STREAM)
-    it = flows(pmd, "--sample", "1", "--flows", "200", "--ipfix", f"tcp:127.0.0.1:{tcp.port}")
-    run()
-    report = it.json(signal.SIGINT)
+    report = report_of("--sample", "1", "--flows", "200", "--ipfix", f"tcp:127.0.0.1:{tcp.port}")
     assert report["evicted"] > 100
     rows = dissect(tcp.end(), tmp_path / "x.pcap", 4739, "cflow.packets")
     assert sum(int(n) for row in rows for n in row[0].split(",") if n) == COUNT
@@ -255,12 +242,9 @@ def records_of(message):
     return count
 
 
-def test_sflow_has_headers_counters_and_rates(traffic, flows, listener, tmp_path):
-    pmd, _file, run = traffic
+def test_sflow_has_headers_counters_and_rates(report_of, listener, tmp_path):
     udp = listener()
-    it = flows(pmd, "--sample", "1", "--sflow", f"127.0.0.1:{udp.port}")
-    run()
-    report = it.json(signal.SIGINT)
+    report = report_of("--sample", "1", "--sflow", f"127.0.0.1:{udp.port}")
     fields = (
         "sflow_245.header.frame_length",
         "sflow_245.sequence_number",
@@ -300,12 +284,9 @@ def rates_of(message):
     return rates
 
 
-def test_sflow_in_sfcapd(traffic, flows, collector):
-    pmd, file, run = traffic
+def test_sflow_in_sfcapd(file, report_of, collector):
     sfcapd = collector("sfcapd")
-    it = flows(pmd, "--sample", "1", "--sflow", f"127.0.0.1:{sfcapd.port}")
-    run()
-    report = it.json(signal.SIGINT)
+    report = report_of("--sample", "1", "--sflow", f"127.0.0.1:{sfcapd.port}")
     records = sfcapd.flows()
     (export,) = report["exports"]
     assert export["records"] == len(records) > 500
@@ -330,21 +311,20 @@ def fails(status, *words):
         ("--sflow", "127.0.0.1:0", "it is not an address"),
         ("--sflow", "[::1", "it is not an address"),
         ("--ipfix", "tcp:", "it is not an address"),
-        ("--ipfix", "no-such-host.invalid", "cannot resolve 'no-such-host.invalid'"),
     ],
 )
 def test_bad_addresses(option, value, word):
     assert word in fails(2, "flows", option, value, "x")
 
 
-def test_a_collector_that_does_not_listen(traffic, flows):
+def test_a_collector_that_does_not_listen(report_of):
     """UDP: counted, and the table goes on. TCP: refused at the start."""
-    pmd, _file, run = traffic
-    it = flows(pmd, "--sample", "1", "--ipfix", f"127.0.0.1:{free_port()}")
-    run()
-    report = it.json(signal.SIGINT)
+    report = report_of("--sample", "1", "--ipfix", f"127.0.0.1:{free_port()}")
     (export,) = report["exports"]
     assert export["messages_not_sent"] > 0 and report["counts"]["captured"] == COUNT
-    assert "cannot connect" in fails(
-        1, "flows", "--ipfix", f"tcp:127.0.0.1:{free_port(socket.SOCK_STREAM)}", pmd.prefix
-    )
+    assert "cannot connect" in fails(1, "flows", "--ipfix", f"tcp:127.0.0.1:{free_port(socket.SOCK_STREAM)}", "x")
+
+
+def test_a_name_that_is_not_known_yet():
+    """Not a wrong command line: systemd starts a service again."""
+    assert "cannot resolve 'no-such-host.invalid'" in fails(1, "flows", "--ipfix", "no-such-host.invalid", "x")
