@@ -171,7 +171,7 @@ def test_trace_dpdk(app, tmp_path):
     folder = tmp_path / "trace"
     if app.way == "running":
         done = run([RINGTAP, "trace", "dpdk", "--duration", "1s", "-w", folder, app.prefix])
-        assert done.returncode == 1 and "start it with -d" in done.stderr
+        assert done.returncode == 1 and "start the application with -d" in done.stderr
         pytest.skip("DPDK's tracing has no events of a probe that was attached")
     doc = only(document("trace", "dpdk", "--json", "--duration", "1s", "-w", folder, app.prefix))
     assert "ringtap.rx_burst" in (folder / "metadata").read_text()
