@@ -14,6 +14,7 @@
 #include "common/array.h"
 #include "fates.h"
 #include "fates/events.h"
+#include "fates/kept.h"
 #include "file_counts.h"
 #include "flight.h"
 #include "passages.h"
@@ -29,17 +30,10 @@
 struct flight_fates {
 	struct ringtap_capture *cap;
 	struct ringtap_packets *walk;
-	struct rt_fates_packet *kept; /* event n at n modulo KEPT; interfaces are those of cap */
-	uint64_t count;
-	uint64_t forgotten_ns; /* the last one that had to go was noticed then; 0: none */
-	bool over;             /* no more come */
-	int error;             /* -errno: events are missing */
+	struct kept_fates kept; /* interfaces are those of cap */
+	bool over;              /* no more come */
+	int error;              /* -errno: events are missing */
 };
-
-static uint64_t noticed_ns(const struct rt_fates_packet *e)
-{
-	return (uint64_t)e->ns_high << 32 | e->ns_low;
-}
 
 /* ---- the capture */
 
@@ -52,8 +46,9 @@ int flight_fates_attach(struct flight *f)
 	f->fates = calloc(1, sizeof(*f->fates));
 	if (!f->fates)
 		return -ENOMEM;
-	f->fates->kept = malloc(KEPT * sizeof(*f->fates->kept));
-	ret = f->fates->kept ? ringtap_capture_create(&f->fates->cap, NULL) : -ENOMEM;
+	ret = kept_fates_init(&f->fates->kept, KEPT);
+	if (!ret)
+		ret = ringtap_capture_create(&f->fates->cap, NULL);
 	if (!ret)
 		ret = ringtap_packets_create(&f->fates->walk);
 	if (ret)
@@ -75,18 +70,16 @@ void flight_fates_close(struct flight *f)
 	ringtap_packets_free(f->fates->walk);
 	if (f->fates->cap)
 		ringtap_capture_close(f->fates->cap);
-	free(f->fates->kept);
+	kept_fates_free(&f->fates->kept);
 	free(f->fates);
 	f->fates = NULL;
 }
 
 static void keep(struct flight_fates *s, const struct ringtap_packet *p)
 {
-	struct rt_fates_packet *to = &s->kept[s->count % KEPT];
+	const struct rt_fates_packet e = fate_entry(p->id, p->ns, p->interface, p->queue, p->fate);
 
-	if (s->count++ >= KEPT)
-		s->forgotten_ns = noticed_ns(to);
-	*to = fate_entry(p->id, p->ns, p->interface, p->queue, p->fate);
+	kept_fates_add(&s->kept, &e);
 }
 
 static int take_run(struct flight_fates *s, const struct ringtap_run *run)
@@ -183,7 +176,7 @@ static int flush(struct file_fates *w)
 
 static int put(struct file_fates *w, const struct rt_fates_packet *e)
 {
-	passages_fate(w->i->passages, e->id, e->fate, noticed_ns(e));
+	passages_fate(w->i->passages, e->id, e->fate, fate_noticed_ns(e));
 	w->batch[w->count++] = *e;
 	return w->count == RT_FATES_MOST ? flush(w) : 0;
 }
@@ -269,21 +262,21 @@ static int read_open(struct file_fates *w, uint64_t walked_ns)
 /* Each packet has one: what was noticed after the open ones were read is not open. */
 static int put_events(struct file_fates *w)
 {
-	const struct flight_fates *s = w->i->f->fates;
-	uint64_t first = s->count > KEPT ? s->count - KEPT : 0;
+	const struct kept_fates *k = &w->i->f->fates->kept;
 	int ret = 0;
 
-	for (uint64_t n = first; n < s->count + w->open_count && !ret; n++) {
-		struct rt_fates_packet e = n < s->count ? s->kept[n % KEPT] : w->open[n - s->count];
+	for (uint64_t n = kept_fates_first(k); n < k->count + w->open_count && !ret; n++) {
+		struct rt_fates_packet e =
+			n < k->count ? *kept_fates_get(k, n) : w->open[n - k->count];
 		struct rt_fates_packet *open =
-			n < s->count && w->open_count
+			n < k->count && w->open_count
 				? bsearch(&e, w->open, w->open_count, sizeof(e), by_id)
 				: NULL;
 
 		if (open)
 			open->id = 0;
 		e.interface = interface_of(w, e.interface, e.queue);
-		if (e.id && e.interface != NOWHERE && noticed_ns(&e) >= w->i->from_ns)
+		if (e.id && e.interface != NOWHERE && fate_noticed_ns(&e) >= w->i->from_ns)
 			ret = put(w, &e);
 	}
 	return ret ? ret : flush(w);
@@ -291,7 +284,7 @@ static int put_events(struct file_fates *w)
 
 static int put_queues(struct file_fates *w, const struct ringtap_fates *fates)
 {
-	const struct flight_fates *s = w->i->f->fates;
+	struct flight_fates *s = w->i->f->fates;
 	struct rt_fates_queue *queues = calloc(fates->queue_count + 1, sizeof(*queues));
 	uint32_t count = 0;
 	int ret = queues ? 0 : -ENOMEM;
@@ -303,7 +296,8 @@ static int put_queues(struct file_fates *w, const struct ringtap_fates *fates)
 		if (interface == NOWHERE)
 			continue;
 		queues[count] = fate_queue_entry(s->cap, q, interface);
-		queues[count].lost += s->forgotten_ns >= w->i->from_ns ? s->count - KEPT : 0;
+		queues[count].lost +=
+			kept_fates_forgotten(&s->kept, q->interface, q->queue, w->i->from_ns);
 		w->i->fates_lost += queues[count++].lost;
 	}
 	for (uint32_t at = 0; at <= count && !ret; at += RT_FATES_MOST)
@@ -327,7 +321,7 @@ static int write_all(struct file_fates *w)
 	if (!ret)
 		ret = read_open(w, fates->walked_ns);
 	while (!ret && !s->over && take(s, LAST_MS) &&
-		noticed_ns(&s->kept[(s->count - 1) % KEPT]) < read_ns)
+		fate_noticed_ns(kept_fates_get(&s->kept, s->kept.count - 1)) < read_ns)
 		;
 	if (!ret)
 		ret = put_events(w);
