@@ -8,49 +8,36 @@
  * switch's command line.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
-#include "common/in_root.h"
 #include "common/ipc.h"
 #include "common/now.h"
+#include "common/peer_json.h"
 #include "conn.h"
 #include "names.h"
 #include "reader/tunables.h"
 
 #define PROGRAM      "ovs-vswitchd"
 #define DEFAULT_PATH "/var/run/openvswitch/db.sock"
-#define ANSWER_MAX   (4u << 20) /* bytes */
 #define FRESH_NS     100000000ull
 #define REST         20  /* times the last query */
 #define LIVE_MS      100 /* during a capture: 256 MiB hold 200 ms at 10 Gbit/s */
-#define CMDLINE_MAX  4096
 
 /* Path of the socket in the switch's arguments; the default if they name none. -ENOENT: it uses
  * another kind of connection, or cannot be read. */
 static int socket_path(pid_t pid, char *out, size_t size)
 {
-	char path[64], args[CMDLINE_MAX];
-	size_t len, at;
-	FILE *f;
+	char args[RT_PEER_ARGS_MAX];
+	size_t len = rt_peer_args(pid, args), at;
 
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-	f = fopen(path, "re");
-	len = f ? fread(args, 1, sizeof(args) - 1, f) : 0;
-	if (f)
-		fclose(f);
 	if (!len)
 		return -ENOENT;
-	args[len] = 0;
 	snprintf(out, size, "%s", DEFAULT_PATH);
 	for (at = strlen(args) + 1; at < len; at += strlen(args + at) + 1) {
 		const char *arg = args + at;
@@ -66,89 +53,7 @@ static int socket_path(pid_t pid, char *out, size_t size)
 	return 0;
 }
 
-/* An application of another user may only name a socket of its user: otherwise it could make root
- * connect to any. */
-static bool trusted(uid_t uid, uid_t app_uid)
-{
-	if (app_uid && app_uid != geteuid())
-		return uid == app_uid;
-	return !uid || uid == geteuid();
-}
-
-/* What the switch finds there: in a container, the path is one of its own files. A user without the
- * right to see the switch's root connects by own rights. */
-static int open_there(pid_t pid, const char *path)
-{
-	char root[64];
-	int at, fd;
-
-	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
-	at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (at < 0 && errno == EACCES && geteuid())
-		at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (at < 0)
-		return -errno;
-	fd = rt_open_in_root(at, path, O_PATH);
-	close(at);
-	return fd;
-}
-
-static int connect_to(pid_t pid, const char *path, uid_t app_uid)
-{
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	int file = open_there(pid, path), fd, ret = -EPERM;
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
-	struct stat st;
-
-	if (file < 0)
-		return file;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* By descriptor, as the path may change meanwhile. */
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d", file);
-	if (fd >= 0 && !fstat(file, &st) && S_ISSOCK(st.st_mode) && trusted(st.st_uid, app_uid) &&
-		!connect(fd, (struct sockaddr *)&addr, sizeof(addr)) &&
-		!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && trusted(peer.uid, app_uid))
-		ret = fd;
-	else if (fd >= 0)
-		close(fd);
-	close(file);
-	return ret;
-}
-
-/* Receives the answer to the query. NULL: a timeout, or not JSON. */
-static json_t *receive(int fd, int within_ms)
-{
-	uint64_t end_ns = rt_now_ns(CLOCK_MONOTONIC) + (uint64_t)within_ms * 1000000;
-	size_t len = 0, size = 65536;
-	char *buf = malloc(size), *more;
-	json_t *root = NULL;
-
-	while (buf && !root && len < ANSWER_MAX) {
-		struct pollfd p = {.fd = fd, .events = POLLIN};
-		int64_t left_ns = (int64_t)(end_ns - rt_now_ns(CLOCK_MONOTONIC));
-		ssize_t n;
-
-		if (left_ns <= 0 || rt_poll_ns(&p, 1, (uint64_t)left_ns) <= 0)
-			break;
-		n = recv(fd, buf + len, size - len, MSG_DONTWAIT);
-		if (n <= 0)
-			break;
-		len += (size_t)n;
-		/* A message can only end with a brace: do not parse earlier. */
-		if (buf[len - 1] == '}' || buf[len - 1] == '\n')
-			root = json_loadb(buf, len, 0, NULL);
-		if (len < size)
-			continue;
-		more = realloc(buf, size *= 2);
-		if (!more)
-			break;
-		buf = more;
-	}
-	free(buf);
-	return root;
-}
-
+/* NULL: no answer. */
 static json_t *query(const struct ucred *peer, const char *path, int within_ms)
 {
 #define SELECT(type)                                                                      \
@@ -157,15 +62,9 @@ static json_t *query(const struct ucred *peer, const char *path, int within_ms)
 	static const char question[] =
 		"{\"method\":\"transact\",\"id\":0,\"params\":[\"Open_vSwitch\"" SELECT("dpdk")
 			SELECT("dpdkvhostuserclient") SELECT("dpdkvhostuser") "]}";
-	int fd = connect_to(peer->pid, path, peer->uid);
-	json_t *root = NULL;
+	json_t *root;
 
-	if (fd < 0)
-		return NULL;
-	if (send(fd, question, sizeof(question) - 1, MSG_NOSIGNAL) == (ssize_t)sizeof(question) - 1)
-		root = receive(fd, within_ms);
-	close(fd);
-	return root;
+	return rt_peer_json(peer->pid, peer->uid, path, question, within_ms, &root) ? NULL : root;
 }
 
 /* The value of a key in ["map",[[key,value],...]]; NULL: none. */
