@@ -395,14 +395,19 @@ static void *refresh_thread(void *arg)
 	struct watch *w = arg;
 
 	watch_lock(w);
+	/* Otherwise watch_find() has just searched. */
+	w->hurry |= !w->count;
 	while (!w->stop) {
+		if (!w->hurry) {
+			rt_cond_wait_ns(&w->changed, &w->lock, NS_PER_S);
+			if (w->stop)
+				break;
+		}
 		w->hurry = false;
 		watch_unlock(w);
 		apply(w); /* attaching may take seconds */
 		watch_refresh(w);
 		watch_lock(w);
-		if (!w->stop && !w->hurry)
-			rt_cond_wait_ns(&w->changed, &w->lock, NS_PER_S);
 	}
 	watch_unlock(w);
 	return NULL;
