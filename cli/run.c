@@ -18,18 +18,14 @@ enum { STATUS_CANNOT_RUN = 126, STATUS_NOT_FOUND = 127, STATUS_OURS = 125 };
 
 struct run_options {
 	bool copy;
-	int tags;
+	enum ringtap_tags tags;
 	uint32_t sample;
 };
 
 static const struct option_def options[] = {
 	{OPTION_TO(struct run_options, copy), OPTION_FLAG, 0, "copy", NULL, NULL, 0, 0,
 		"Copy each packet: for programs that write into packets, such as arpwatch"},
-	{OPTION_TO(struct run_options, tags), OPTION_CHOICE, 0, "tags", "any|as-is", "any|as-is", 0,
-		0,
-		"Filters match packets with and without VLAN tags, as on an interface whose tags the "
-		"kernel has taken off, unless they say vlan (any, the default), or only as they are "
-		"compiled for the frame (as-is)"},
+	TAGS_OPTION(struct run_options, tags),
 	SAMPLE_OPTION(struct run_options, sample),
 };
 

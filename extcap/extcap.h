@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ringtap/open.h"
 #include "ringtap/reader.h"
 
 #define EXTCAP_SCHEME "ringtap:"
@@ -16,6 +17,7 @@ struct extcap {
 	const char *interface; /* ringtap:APP:PORT, or ringtap:APP for all its ports */
 	const char *reload;
 	const char *filter;
+	enum ringtap_tags tags;
 	const char *fifo;
 	/* Options of the capture. */
 	unsigned directions;  /* RINGTAP_RX | RINGTAP_TX; 0: both */

@@ -169,14 +169,14 @@ static void queues_are_those_of_the_port(void **state)
 /* Each option of a capture, numbered in this order, and the values refer to the numbers. */
 static void configuration_has_all_options(void **state)
 {
-	static const char *const calls[] = {
-		"direction", "queue", "snapshot-length", "buffer", "timestamp", "ids"};
+	static const char *const calls[] = {"direction", "queue", "snapshot-length", "buffer",
+		"timestamp", "ids", "sample", "tags"};
 	char text[64];
 	const char *at;
 
 	assert_int_equal(extcap("--extcap-interface ringtap:app0:p1 --extcap-config"), STATUS_OK);
 	at = printed;
-	for (unsigned i = 0; i < 6; i++) {
+	for (unsigned i = 0; i < 8; i++) {
 		snprintf(text, sizeof(text), "arg {number=%u}{call=--%s}", i, calls[i]);
 		at = strstr(at, text);
 		assert_non_null(at);
@@ -185,6 +185,7 @@ static void configuration_has_all_options(void **state)
 	assert_non_null(strstr(printed, "value {arg=1}{value=1}{display=1}{default=false}\n"));
 	assert_null(strstr(printed, "{arg=1}{value=2}"));
 	assert_non_null(strstr(printed, "value {arg=4}{value=nic}{display=NIC}{default=false}\n"));
+	assert_non_null(strstr(printed, "value {arg=7}{value=as-is}"));
 	assert_non_null(strstr(printed, "{range=0,262144}{default=0}"));
 }
 

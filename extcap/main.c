@@ -62,6 +62,7 @@ static const struct option_def options[] = {
 	{OPTION_SET(OPT_IDS), OPTION_FLAG, 0, "ids", NULL, NULL, 0, 0,
 		"Give packets ids (frame.packet_id): what is sent of a received one has the same"},
 	SAMPLE_OPTION(struct extcap, sample),
+	TAGS_OPTION(struct extcap, tags),
 };
 /* clang-format on */
 
@@ -121,8 +122,7 @@ static int check_filter(const struct extcap *e)
 	struct filter f;
 	char err[512] = "not enough memory";
 
-	if (filter_compile(
-		    &f, e->filter, RINGTAP_TAGS_ANY, linktype_of(e->interface), err, sizeof(err)))
+	if (filter_compile(&f, e->filter, e->tags, linktype_of(e->interface), err, sizeof(err)))
 		puts(err);
 	filter_free(&f);
 	return STATUS_OK;

@@ -18,7 +18,16 @@
 #define ANSWER_MS 500
 
 /* Numbers of the options, which their values refer to. */
-enum { ARG_DIRECTION, ARG_QUEUE, ARG_SNAPLEN, ARG_BUFFER, ARG_TIMESTAMP, ARG_IDS, ARG_SAMPLE };
+enum {
+	ARG_DIRECTION,
+	ARG_QUEUE,
+	ARG_SNAPLEN,
+	ARG_BUFFER,
+	ARG_TIMESTAMP,
+	ARG_IDS,
+	ARG_SAMPLE,
+	ARG_TAGS
+};
 
 /* Braces and line ends separate sentences, and cannot be quoted. */
 static bool speakable(const char *name)
@@ -183,5 +192,11 @@ int print_config(const struct extcap *e)
 	       "{range=1,%u}{default=1}{tooltip=A power of two. Packets are chosen at random, "
 	       "before the filter}\n",
 		ARG_SAMPLE, RT_SAMPLE_MAX);
+	printf("arg {number=%d}{call=--tags}{display=VLAN tags}{type=selector}{tooltip=What the "
+	       "capture filter means for tagged packets}\n"
+	       "value {arg=%d}{value=any}{display=filters look behind them}{default=true}\n"
+	       "value {arg=%d}{value=as-is}{display=filters mean the frame as it is}"
+	       "{default=false}\n",
+		ARG_TAGS, ARG_TAGS, ARG_TAGS);
 	return STATUS_OK;
 }

@@ -8,8 +8,9 @@
 
 struct flows_request {
 	const char *expression; /* a libpcap expression; NULL: all packets */
-	struct filter filter;   /* the expression, compiled */
-	unsigned directions;    /* 0: received packets, with ids both */
+	enum ringtap_tags tags;
+	struct filter filter; /* the expression, compiled */
+	unsigned directions;  /* 0: received packets, with ids both */
 	bool ids;
 	uint32_t sample; /* one of N packets; 0: by the rate, which flows_attach() sets */
 };

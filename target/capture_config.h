@@ -48,6 +48,16 @@ struct capture_config {
 			" with --ids those of one id together (default: 1, all)"                    \
 	}
 
+/* --tags, for a field enum ringtap_tags. */
+#define TAGS_OPTION(config, field)                                                                \
+	{                                                                                         \
+		OPTION_TO(config, field), OPTION_CHOICE, 0, "tags", "any|as-is", "any|as-is", 0,  \
+			0,                                                                        \
+			"Filters match packets with and without VLAN tags, unless they say vlan " \
+			"(any, the default), or only as libpcap defines them: udp port 53 "       \
+			"matches no tagged packet (as-is)"                                        \
+	}
+
 /* 0, or -EINVAL after a message: not a power of two. */
 int sample_check(const char *command, uint32_t n);
 

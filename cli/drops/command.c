@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "drops.h"
 #include "dropped_file.h"
+#include "target/capture_config.h"
 
 #define SNAPLEN_DEFAULT 128
 
@@ -20,6 +21,7 @@ static const struct option_def options[] = {
 	{TO(expression), OPTION_TEXT, 'f', "filter", "FILTER", NULL, 0, 0,
 		"Show and write only packets that match this libpcap expression, see "
 		"pcap-filter(7), by the bytes of -s. Counts of queues are those of all packets"},
+	TAGS_OPTION(struct drops, tags),
 	{TO(view.s.snaplen), OPTION_BYTES, 's', "snapshot-length", "BYTES", NULL, 64, SAMPLE_BYTES,
 		"Keep BYTES of each packet, rounded up to 64 (default: 128)"},
 	FATES_OPTION_BUFFER,
@@ -158,8 +160,8 @@ static int begin(struct drops *d)
 {
 	char err[256];
 
-	if (filter_compile(&d->filter, d->expression, RINGTAP_TAGS_ANY, RINGTAP_LINKTYPE_ETHERNET,
-		    err, sizeof(err))) {
+	if (filter_compile(&d->filter, d->expression, d->tags, RINGTAP_LINKTYPE_ETHERNET, err,
+		    sizeof(err))) {
 		message_print("drops: -f %s: %s", d->expression, err);
 		return STATUS_USAGE;
 	}

@@ -18,6 +18,7 @@ struct dropped_file;
 struct drops {
 	struct fates_view view; /* first, for the rows of fates/view.h */
 	const char *expression, *path;
+	enum ringtap_tags tags;
 	struct filter filter;
 	struct packet_groups groups;
 	struct dropped_file *file; /* NULL: none */

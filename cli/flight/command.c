@@ -39,6 +39,7 @@ static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "What to keep"},
 	{TO(filter), OPTION_TEXT, 'f', "filter", "FILTER", NULL, 0, 0,
 		"Only packets that match this libpcap expression, see pcap-filter(7)"},
+	TAGS_OPTION(struct flight_config, tags),
 	{TO(snaplen), OPTION_BYTES, 's', "snapshot-length", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
 		"Keep at most BYTES of each packet (default: 0, all)"},
 	{OPTION_SET(OPT_DIRECTION), OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
@@ -233,6 +234,7 @@ static int configure(struct capture_config *r, const struct flight_config *c)
 	r->options.buffer_size = c->buffer;
 	r->options.sample = c->sample;
 	r->defaults.filter = c->filter;
+	r->tags = c->tags;
 	r->options.ids = requests_ids(c) ? RINGTAP_IDS : 0;
 	r->defaults.snaplen = c->snaplen ? c->snaplen : RINGTAP_SNAPLEN_MAX;
 	r->defaults.directions = c->directions;
@@ -243,6 +245,16 @@ static int configure(struct capture_config *r, const struct flight_config *c)
 		r->iface_count++;
 	}
 	return capture_config_check(r);
+}
+
+/* Once --tags is known, which may stand behind --on. */
+static int compile_triggers(struct flight_config *c)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < c->trigger_count && !ret; i++)
+		ret = trigger_compile(&c->triggers[i], c->tags);
+	return ret;
 }
 
 static void add_command_trigger(struct flight_config *c)
@@ -265,7 +277,7 @@ static int start(struct flight_config *c)
 	add_command_trigger(c);
 	f->cfg = c;
 	f->capture = &capture;
-	if (!check_keep(c) && !configure(&capture, c) && !check_limit(c))
+	if (!check_keep(c) && !compile_triggers(c) && !configure(&capture, c) && !check_limit(c))
 		ret = flight_run(f);
 	capture_config_free(&capture);
 	for (unsigned i = 0; i < c->trigger_count; i++)

@@ -394,6 +394,7 @@ static void values(void **state)
 static void what_is_parsed(void **state)
 {
 	struct trigger t = parsed("  missed  >  1000/s  over 5s");
+	uint32_t n;
 
 	assert_int_equal(t.kind, TRIGGER_MISSED);
 	assert_float_equal(t.threshold, 1000, 0);
@@ -412,7 +413,11 @@ static void what_is_parsed(void **state)
 	t = parsed("missed over 1s");
 	assert_float_equal(t.threshold, 0, 0);
 	t = parsed("packet: tcp[tcpflags] & tcp-rst != 0");
-	assert_true(t.filter.len > 0);
+	assert_int_equal(trigger_compile(&t, RINGTAP_TAGS_ANY), 0);
+	n = t.filter.len;
+	filter_free(&t.filter);
+	assert_int_equal(trigger_compile(&t, RINGTAP_TAGS_AS_IS), 0);
+	assert_in_range(t.filter.len, 1, n - 1);
 	filter_free(&t.filter);
 }
 

@@ -15,6 +15,7 @@ struct flight_config {
 	const char *words[CAPTURE_IFACES_MAX]; /* APP[:PORT], :PORT */
 	unsigned word_count;                   /* 0: all ports of the only application */
 	const char *filter;
+	enum ringtap_tags tags; /* what it and those of conditions mean */
 	uint32_t snaplen;
 	unsigned directions;
 	int queue;        /* -1: all */

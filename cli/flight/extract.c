@@ -28,6 +28,7 @@ struct extraction {
 	size_t fill;
 	uint64_t packets, written; /* packets in out and in the file, and in the file */
 	const char *expression;    /* NULL: all packets */
+	enum ringtap_tags tags;
 	struct bpf_program filters[TYPES_MAX];
 	uint16_t types[TYPES_MAX]; /* LINKTYPE_… that the filters are for */
 	bool known[TYPES_MAX];     /* the expression has a meaning */
@@ -66,8 +67,8 @@ static int compile(struct extraction *x, uint16_t linktype)
 	pcap = pcap_open_dead(filter_dlt(linktype), RINGTAP_SNAPLEN_MAX);
 	if (!pcap)
 		return -ENOMEM;
-	ret = ringtap_filter_compile(pcap_compile, RINGTAP_TAGS_ANY, pcap, &x->filters[n],
-		      x->expression, 1, PCAP_NETMASK_UNKNOWN)
+	ret = ringtap_filter_compile(pcap_compile, x->tags, pcap, &x->filters[n], x->expression, 1,
+		      PCAP_NETMASK_UNKNOWN)
 		      ? -EINVAL
 		      : 0;
 	if (ret)
@@ -231,7 +232,7 @@ static int run(struct extraction *x, const struct extract *e)
 
 int extract_run(const struct extract *e)
 {
-	struct extraction x = {0};
+	struct extraction x = {.tags = e->tags};
 	int ret = check(&x, e->filter);
 
 	if (ret)

@@ -3,6 +3,8 @@
 #ifndef RINGTAP_CLI_FLIGHT_EXTRACT_H
 #define RINGTAP_CLI_FLIGHT_EXTRACT_H
 
+#include "ringtap/open.h"
+
 #define EXTRACT_MAX 256
 
 struct extract {
@@ -10,6 +12,7 @@ struct extract {
 	const char *names[EXTRACT_MAX]; /* names of incidents in the folder, or paths of them */
 	unsigned count;
 	const char *filter; /* NULL: all packets */
+	enum ringtap_tags tags;
 	const char *output; /* "-": standard output */
 };
 

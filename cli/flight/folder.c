@@ -16,6 +16,7 @@
 #include "common/foreign.h"
 #include "recorder/incidents.h"
 #include "recorder/request.h"
+#include "target/capture_config.h"
 #include "extract.h"
 #include "folder.h"
 #include "live.h"
@@ -162,6 +163,7 @@ static const struct option_def extract_options[] = {
 		"The folder of the incidents (default: incidents)"},
 	{TO(extract.filter), OPTION_TEXT, 'f', "filter", "FILTER", NULL, 0, 0,
 		"Only packets that match this libpcap expression, see pcap-filter(7)"},
+	TAGS_OPTION(struct folder_options, extract.tags),
 	{TO(extract.output), OPTION_FILE, 'w', "write", "FILE", NULL, 0, 0,
 		"The file to write (default: -, standard output)"},
 };

@@ -71,9 +71,10 @@ static inline bool trigger_is_time(enum trigger_kind k)
 	return k >= TRIGGER_LATENCY && k <= TRIGGER_IDLE_GAP;
 }
 
-/* Parses "gap > 50us" and the like; text lives as long as t. -EINVAL after a message. The caller
- * frees t->filter. */
+/* Parses "gap > 50us" and the like; text lives as long as t. -EINVAL after a message. */
 int trigger_parse(struct trigger *t, const char *text);
+/* Makes t->filter, where it is a TRIGGER_PACKET. -EINVAL after a message. The caller frees it. */
+int trigger_compile(struct trigger *t, enum ringtap_tags tags);
 /* The collectors that it needs. */
 unsigned trigger_collectors(const struct trigger *t);
 /* Whether its condition was met between two snapshots; e becomes the first, or worst, case. Not for

@@ -139,8 +139,6 @@ static int parse_verdict(struct trigger *t, const char *text)
 
 static int parse_packet(struct trigger *t, const char *text)
 {
-	char err[512] = "not enough memory";
-
 	if (*text == ':')
 		text += 1 + strspn(text + 1, " ");
 	else
@@ -148,11 +146,17 @@ static int parse_packet(struct trigger *t, const char *text)
 	if (!*text)
 		return refuse(t->text, "give a filter, as in 'packet: icmp'");
 	t->expression = text;
-	if (filter_compile(&t->filter, text, RINGTAP_TAGS_ANY, RINGTAP_LINKTYPE_ETHERNET, err,
-		    sizeof(err)))
-		return message_fail(
-			-EINVAL, "flight: --on '%s': %s; see pcap-filter(7)", t->text, err);
 	return 0;
+}
+
+int trigger_compile(struct trigger *t, enum ringtap_tags tags)
+{
+	char err[512] = "not enough memory";
+
+	if (!filter_compile(
+		    &t->filter, t->expression, tags, RINGTAP_LINKTYPE_ETHERNET, err, sizeof(err)))
+		return 0;
+	return message_fail(-EINVAL, "flight: --on '%s': %s; see pcap-filter(7)", t->text, err);
 }
 
 static int parse_usdt(struct trigger *t, const char *text)

@@ -35,6 +35,7 @@ static const struct option_def options[] = {
 	{TO(request.expression), OPTION_TEXT, 'f', "filter", "FILTER", NULL, 0, 0,
 		"Only packets that match this libpcap expression, see pcap-filter(7); it runs in "
 		"the application"},
+	TAGS_OPTION(struct flows_command, request.tags),
 	{OPTION_SET(OPT_DIRECTION), OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
 		"Received packets (the default), sent packets, or both: without --ids, a packet that "
 		"is forwarded counts twice then"},
@@ -141,7 +142,7 @@ static int begin(struct flows_command *c)
 	if (c->export.ipfix && c->by != LEDGER_5_TUPLE)
 		return message_fail(
 			STATUS_USAGE, "flows: --ipfix: its flows are 5-tuples; leave out --view");
-	if (filter_compile(&c->request.filter, c->request.expression, RINGTAP_TAGS_ANY,
+	if (filter_compile(&c->request.filter, c->request.expression, c->request.tags,
 		    RINGTAP_LINKTYPE_ETHERNET, err, sizeof(err)))
 		return message_fail(STATUS_USAGE, "flows: -f %s: %s", c->request.expression, err);
 	c->view.s.snaplen = c->by == LEDGER_VNI || c->by == LEDGER_INNER ? SNAPLEN_TUNNEL : SNAPLEN;

@@ -59,9 +59,7 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"Name of the interface in the file, instead of the port's"},
 	{OPTION_SET(OPT_IFDESCR), OPTION_TEXT, 0, "ifdescr", "TEXT", NULL, 0, 0,
 		"Description of the interface in the file"},
-	{TO(capture.tags), OPTION_CHOICE, 0, "tags", "any|as-is", "any|as-is", 0, 0,
-		"Filters match packets with and without VLAN tags, unless they say vlan (any, the "
-		"default), or only as libpcap defines them: udp port 53 matches no tagged packet (as-is)"},
+	TAGS_OPTION(struct record_config, capture.tags),
 	{.kind = OPTION_HEADING, .help = "When to stop"},
 	{TO(stop.packets), OPTION_NUMBER, 'c', "packets", "N", NULL, 1, UINT64_MAX,
 		"Stop after exactly N packets"},

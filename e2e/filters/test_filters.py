@@ -2,10 +2,12 @@
 """A filter in the application selects what tcpdump selects from the same bytes. Each kind of expression:
 probe/capture/filter_test.c and filter_loop_test.c have more of them, on more bytes."""
 
+import signal
 import struct
 
 import pytest
 from harness import pcap, pcapng
+from harness.known import Measuring
 from harness.paths import RINGTAP
 from harness.proc import check, until
 from harness.ringtap import frames_of
@@ -168,6 +170,27 @@ def test_tagged_packets_match_as_untagged_ones(play, record, frames, tmp_path):
         for direction in (pcapng.RX, pcapng.TX):
             expected = [frame for data, frame in variants if data in selected]
             assert frames_of(recorder.file(), direction=direction) == expected, expression
+
+
+@pytest.mark.parametrize("tags", ["any", "as-is"])
+def test_tags_of_flows_and_drops(play, closing, tmp_path, tags):
+    """Three frames of UDP, with no tag, one and two, which the application receives and frees."""
+    app = play()
+    app.ring("a")
+    bare = bytes.fromhex("02000000000102000000000208004500002a0000000040110000c0000201c0000202")
+    bare += bytes.fromhex("1000003500160000") + bytes(18)
+    sent = [bare, with_tag(bare, 5), with_tag(with_tag(bare, 5), 7, 0x88A8)]
+    options = ("--once", "--duration", "120s", "--json", "--buffer", "16M", "-f", "udp port 53", "--tags", tags)
+    flows = closing(Measuring("flows", app, *options, "--sample", "1"))
+    file = tmp_path / "dropped.pcapng"
+    drops = closing(Measuring("drops", app, *options, "-w", file))
+    for frame in sent:
+        assert app.rx(data=frame)[0] == 1
+    expected = sent if tags == "any" else sent[:1]
+    counts = flows.json(signal.SIGINT)["counts"]
+    assert (counts["seen"], counts["captured"], counts["filtered"]) == (3, len(expected), 3 - len(expected))
+    assert drops.json(signal.SIGINT)["not_offered"] == 3
+    assert sorted(p.data for p in pcapng.read(file).packets) == sorted(expected)
 
 
 @pytest.mark.smoke

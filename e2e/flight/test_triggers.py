@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from harness import flight
+from harness import flight, pcapng
 from harness.doctor import Diagnosis, top
 from harness.flight import COMMENT, assert_same_packets, comments, state
 from harness.paths import RINGTAP
@@ -127,6 +127,26 @@ def test_conditions_have_names_windows_and_cooldowns_of_their_own(app, keep):
     assert hundred.at("from") == hundred.at("event_from") == hundred.file.packets[0].ns
     assert odd.at("to") == odd.at("event_to") and marked(odd.file).data == ODD
     assert marked(hundred.file).length == 100
+
+
+@pytest.mark.parametrize("tags", ["any", "as-is"])
+def test_tags_of_filters(app, keep, tmp_path, tags):
+    """A tagged packet before the same one without a tag: for a condition, the recording and extract."""
+    kept = keep(
+        app, "--on", "packet: ether proto 0x88b6", "-f", "ether proto 0x88b6", "--tags", tags, "--before", "60s", *LONG
+    )
+    tagged = ODD[:12] + bytes.fromhex("81000005") + ODD[12:]
+    assert app.tx(data=tagged)[0] == 1
+    assert app.tx(data=ODD)[0] == 1
+    (incident,) = kept.incidents(1)
+    kept.finish()
+    both = [tagged, ODD] if tags == "any" else [ODD]
+    assert [p.data for p in incident.file.packets] == both and marked(incident.file).data == both[0]
+    out = tmp_path / "extracted.pcapng"
+    flight.command(
+        "extract", kept.folder, incident.folder.name, "-f", "ether proto 0x88b6", "--tags", "as-is", "-w", out
+    )
+    assert [p.data for p in pcapng.read(out).packets] == [ODD]
 
 
 def test_recording_filter_does_not_hide_packets_from_conditions(app, keep):
