@@ -167,6 +167,8 @@ int fates_run(struct fates_view *v)
 	if (ret)
 		return message_fail(STATUS_FAILED, "%s: cannot wait for signals: %s", v->s.command,
 			strerror(-ret));
+	if (v->begun)
+		v->begun(v->ctx);
 	/* From here on it counts: tests and scripts wait for this line. */
 	if (!v->quiet)
 		fprintf(stderr, "Measuring %s (%s, pid %u)\n", v->s.app.name, v->s.info.program,

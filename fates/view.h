@@ -20,6 +20,8 @@ struct fates_view {
 	uint64_t count;       /* readings; 0: no limit */
 	bool once, json;
 	bool quiet; /* prints nothing */
+	/* Counting has begun; NULL: nothing to do. */
+	void (*begun)(void *ctx);
 	/* At least ten times a second; NULL: nothing to do. */
 	void (*turn)(void *ctx);
 	/* After each reading; final: the capture is over, counts are exact. 0 or -errno. */

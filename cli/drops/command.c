@@ -87,15 +87,30 @@ static int take_free(struct drops *d)
 	return ret;
 }
 
+/* Its counters begin with the capture. */
+static void begun(void *ctx)
+{
+	struct drops *d = ctx;
+	const struct ringtap_app_info *info = &d->view.s.info;
+
+	counted_begin(&d->counted, info->program, (pid_t)info->host_pid, (pid_t)info->pid);
+}
+
 static int reading(void *ctx, bool final)
 {
 	struct drops *d = ctx;
+	struct drops_sum sum;
 
 	d->final = final;
 	if (d->file && !d->error)
 		d->error = dropped_flush(d->file);
-	if (!final)
+	if (!final) {
+		if (!d->view.once)
+			counted_read(&d->counted);
 		return d->error;
+	}
+	drops_add_up(d, &sum);
+	counted_end(&d->counted, sum.not_offered);
 	groups_unmark(&d->groups);
 	return take_free(d);
 }
@@ -180,6 +195,7 @@ static int run(const struct command *self, int argc, char **argv)
 					   .take = take,
 					   .ctx = &d,
 					   .snaplen = SNAPLEN_DEFAULT},
+				  .begun = begun,
 				  .reading = reading,
 				  .text = drops_text,
 				  .document = drops_json,
@@ -194,6 +210,7 @@ static int run(const struct command *self, int argc, char **argv)
 		ret = fates_run(&d.view);
 	if (d.file && dropped_close(d.file, &d.view.s))
 		ret = STATUS_FAILED;
+	counted_free(&d.counted);
 	fates_free(&d.view.s);
 	groups_free(&d.groups);
 	filter_free(&d.filter);

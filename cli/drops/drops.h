@@ -8,6 +8,7 @@
 #ifndef RINGTAP_CLI_DROPS_DROPS_H
 #define RINGTAP_CLI_DROPS_DROPS_H
 
+#include "counted/counted.h"
 #include "fates/groups.h"
 #include "fates/tables.h"
 #include "fates/view.h"
@@ -24,6 +25,7 @@ struct drops {
 	struct dropped_file *file; /* NULL: none */
 	uint64_t taken;            /* packets of the capture, before the filter */
 	uint64_t at_end;           /* packets in groups that were found in their pools at the end */
+	struct counted counted;    /* by the application itself */
 	int error;                 /* -errno of writing the file, reported once */
 	bool final;
 };

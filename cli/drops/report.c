@@ -228,6 +228,9 @@ int drops_text(void *ctx, FILE *f)
 	if (!ret)
 		ret = groups_print(&d->groups, &d->view.s, title, d->view.seconds, f);
 	if (!ret)
+		ret = counted_print(
+			&d->counted, sum.not_offered, d->final && !d->view.s.app.port_count, f);
+	if (!ret)
 		print_notes(d, &sum, f);
 	return ret;
 }

@@ -10,6 +10,7 @@ from harness.known import Measuring
 from harness.proc import check, run, until
 
 PINGS = 40
+SENT = 200
 ASIDE = "10.99.0.12"  # host 1's as well: no rule is for it
 RING = 1023  # packets in a ring of net_ring
 BURST = 32
@@ -174,3 +175,64 @@ def test_packets_that_a_full_queue_refuses(switch, closing):
     assert of_protocol(report, "IPv4 UDP")["packets"] == 0
     assert report["offered"] >= RING + 300
     until(lambda: it.statistic("full", "ovs_tx_failure_drops") == refused, what="the switch's own counter")
+
+
+def coverage(switch, name):
+    return int(switch.appctl("coverage/read-counter", name))
+
+
+def at_once(switch, command, text):
+    """Afterwards, the switch has no cached flow of the rules before."""
+    check(["ovs-ofctl", "-O", "OpenFlow13", command, f"unix:{switch.dir}/br0.mgmt", text])
+    switch.appctl("revalidator/wait")
+
+
+def arrived(host):
+    """UDP packets for a port on which nobody listens."""
+    rows = [line.split() for line in host.check(["cat", "/proc/net/snmp"]).splitlines() if line.startswith("Udp:")]
+    return int(dict(zip(*rows))["NoPorts"])
+
+
+def send(switch, hosts, counter):
+    """Sends SENT packets, and returns how many the switch has dropped: they have not arrived. Each of its threads
+    adds to the counter once a second."""
+    counted, came = coverage(switch, counter), arrived(hosts[1])
+    hosts[0].check([sys.executable, "-c", SEND, str(SENT)])
+    settle(hosts)
+    dropped = SENT - arrived(hosts[1]) + came
+    until(lambda: coverage(switch, counter) == counted + dropped, what="the switch's own counter")
+    return dropped
+
+
+def assert_equal_counts(report, counter, dropped):
+    own = report["counted_by_application"]
+    assert of_protocol(report, "IPv4 UDP")["packets"] == dropped
+    assert own["source"] == "Open vSwitch" and own["error"] is None
+    counted = {c["name"]: c for c in own["counters"]}[counter]
+    assert counted["packets"] == counted["end"] - counted["begin"] == dropped
+    assert (own["of_not_offered"], own["equal_to"]) == (dropped, [counter]), report
+
+
+def test_the_counters_of_the_switch_stand_beside_the_packets(switch, closing):
+    """The packets that a rule or a meter drops, those that do not arrive, and the switch's counter are equal."""
+    it, hosts = switch
+    at_once(it, "add-flow", "priority=100,udp,tp_dst=9,actions=drop")
+    drops = closing(Measuring("drops", it, "--once", "--duration", "120s", "--json", "--buffer", "16M"))
+    assert send(it, hosts, "drop_action_of_pipeline") == SENT
+    assert_equal_counts(drops.json(signal.SIGINT), "drop_action_of_pipeline", SENT)
+
+    at_once(it, "add-meter", "meter=1,pktps,burst,band=type=drop,rate=1,burst_size=5")
+    at_once(it, "add-flow", "priority=101,udp,tp_dst=9,actions=meter:1,normal")
+    drops = closing(Measuring("drops", it, "--once", "--duration", "120s", "--json", "--buffer", "16M"))
+    dropped = send(it, hosts, "datapath_drop_meter")
+    assert 0 < dropped < SENT
+    assert_equal_counts(drops.json(signal.SIGINT), "datapath_drop_meter", dropped)
+
+    drops = closing(Measuring("drops", it, "--duration", "120s", "--buffer", "16M"))
+    dropped = send(it, hosts, "datapath_drop_meter")
+    text = drops.finish(signal.SIGINT)
+    assert f"\n{dropped} of {dropped} not offered = datapath_drop_meter\n" in text, text
+
+    (it.dir / "sw.ctl").unlink()
+    text = closing(Measuring("drops", it, "--once")).finish()
+    assert f"Why Open vSwitch dropped packets is not known: {it.dir}/sw.ctl" in " ".join(text.split()), text

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/now.h"
+#include "counted.h"
+
+#define WITHIN_MS  2000
+#define LIVE_MS    100 /* while packets wait in the rings */
+#define SUBSET_MAX 16  /* counters of which all sums are tried */
+
+static const struct counted_source *const sources[] = {&counted_open_vswitch};
+
+static bool is_name(const char *name, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if (!isalnum((unsigned char)name[i]) && name[i] != '_')
+			return false;
+	return len && len < COUNTED_NAME_LEN;
+}
+
+void counted_put(
+	struct counted *c, const char *name, size_t len, const char *meaning, uint64_t value)
+{
+	struct counted_value *v = c->list;
+
+	if (!is_name(name, len))
+		return;
+	while (v < c->list + c->count && (strlen(v->name) != len || memcmp(v->name, name, len)))
+		v++;
+	if (v == c->list + COUNTED_MAX)
+		return;
+	if (v == c->list + c->count) {
+		*v = (struct counted_value){.meaning = meaning};
+		memcpy(v->name, name, len);
+		c->count++;
+	}
+	v->end = value;
+	if (!c->begun)
+		v->begin = value;
+}
+
+static int read_within(struct counted *c, int within_ms)
+{
+	c->why[0] = 0;
+	return c->source->read(c, within_ms);
+}
+
+void counted_begin(struct counted *c, const char *program, pid_t pid, pid_t own_pid)
+{
+	*c = (struct counted){.pid = pid, .own_pid = own_pid};
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+		if (!strncmp(program, sources[i]->program, strlen(sources[i]->program)))
+			c->source = sources[i];
+	if (!c->source)
+		return;
+	c->list = calloc(COUNTED_MAX, sizeof(*c->list));
+	if (!c->list)
+		snprintf(c->why, sizeof(c->why), "there is no memory");
+	else if (!pid)
+		snprintf(c->why, sizeof(c->why), "its process is not visible from here");
+	else
+		c->begun = !read_within(c, WITHIN_MS);
+}
+
+void counted_read(struct counted *c)
+{
+	if (c->begun && !c->slow)
+		c->slow = read_within(c, LIVE_MS) != 0;
+}
+
+static uint64_t sum(const struct counted *c)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < c->count; i++)
+		if (__builtin_add_overflow(all, counted_since(&c->list[i]), &all))
+			return UINT64_MAX;
+	return all;
+}
+
+void counted_end(struct counted *c, uint64_t packets)
+{
+	struct counted_value *first;
+	size_t count;
+
+	if (!c->begun || read_within(c, WITHIN_MS) || !c->source->late_ns || sum(c) >= packets)
+		return;
+	count = c->count;
+	first = malloc(COUNTED_MAX * sizeof(*first));
+	if (!first)
+		return;
+	memcpy(first, c->list, COUNTED_MAX * sizeof(*first));
+	rt_sleep_ns(c->source->late_ns);
+	if (read_within(c, WITHIN_MS) || sum(c) > packets) {
+		memcpy(c->list, first, COUNTED_MAX * sizeof(*first));
+		c->count = count;
+		c->why[0] = 0;
+	}
+	free(first);
+}
+
+void counted_free(struct counted *c)
+{
+	free(c->list);
+	*c = (struct counted){0};
+}
+
+uint64_t counted_since(const struct counted_value *v)
+{
+	return v->end > v->begin ? v->end - v->begin : 0;
+}
+
+/* Bits of the only subset of counters with this sum; 0: none, or several. */
+static uint32_t only_subset(const uint64_t *values, size_t count, uint64_t packets)
+{
+	uint32_t found = 0;
+
+	for (uint32_t bits = 1; bits < 1u << count; bits++) {
+		uint64_t total = 0;
+		size_t i;
+
+		for (i = 0; i < count && total <= packets; i++)
+			if (bits >> i & 1 && __builtin_add_overflow(total, values[i], &total))
+				total = UINT64_MAX;
+		if (total != packets)
+			continue;
+		if (found)
+			return 0;
+		found = bits;
+	}
+	return found;
+}
+
+struct counted_match counted_match(const struct counted *c, uint64_t packets)
+{
+	struct counted_match m = {0};
+	uint64_t values[COUNTED_MAX], all = sum(c);
+	size_t index[COUNTED_MAX], count = 0;
+	uint32_t bits;
+
+	for (size_t i = 0; i < c->count; i++) {
+		if (!counted_since(&c->list[i]))
+			continue;
+		values[count] = counted_since(&c->list[i]);
+		index[count++] = i;
+	}
+	if (!count || !packets || (all > packets && count > SUBSET_MAX))
+		return m;
+	bits = all > packets ? only_subset(values, count, packets) : UINT32_MAX;
+	m.packets = all <= packets ? all : bits ? packets : 0;
+	for (size_t i = 0; i < count; i++)
+		m.used[index[i]] = all <= packets || bits >> i & 1;
+	return m;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What an application itself counts of the packets that it drops, by name and over an interval,
+ * beside what ringtap has seen. A source reads the counters of one kind of application.
+ */
+#ifndef RINGTAP_COUNTED_COUNTED_H
+#define RINGTAP_COUNTED_COUNTED_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#define COUNTED_MAX      256 /* counters of an application */
+#define COUNTED_NAME_LEN 64
+
+struct counted_value {
+	char name[COUNTED_NAME_LEN]; /* the application's, of [A-Za-z0-9_] */
+	const char *meaning;         /* in plain words; NULL: not known */
+	uint64_t begin, end;         /* packets */
+};
+
+struct counted_source;
+
+struct counted {
+	const struct counted_source *source; /* NULL: none for this application */
+	pid_t pid, own_pid;                  /* the latter as the application sees itself */
+	struct counted_value *list;          /* COUNTED_MAX; in the order of the source */
+	size_t count;
+	bool begun;    /* the list has the values of the beginning */
+	bool slow;     /* did not answer in time: is not read again before the end */
+	char why[192]; /* why there are no values; "": there are */
+};
+
+/* The packets of counters that add up to a number of packets. */
+struct counted_match {
+	uint64_t packets;       /* 0: nothing adds up */
+	bool used[COUNTED_MAX]; /* by counter */
+};
+
+/* Finds the source of a program, and reads its counters. pid: in our PID namespace, 0: not visible;
+ * own_pid: in that of the application. Waits two seconds at most. Free with counted_free(). */
+void counted_begin(struct counted *c, const char *program, pid_t pid, pid_t own_pid);
+/* Reads the counters again; waits 100 ms at most. */
+void counted_read(struct counted *c);
+/* Reads them at the end. Threads may add to them late, see struct counted_source: if counters do
+ * not yet add up to this number of packets, they are read once more after that time, and these
+ * values are taken unless they are more than the packets. Waits four seconds at most. */
+void counted_end(struct counted *c, uint64_t packets);
+void counted_free(struct counted *c);
+
+/* Packets counted since the beginning. A counter that has become less: 0. */
+uint64_t counted_since(const struct counted_value *v);
+/* Which counters account for packets. All, if their sum is no more; else the only subset of at most
+ * 16 that has this sum. */
+struct counted_match counted_match(const struct counted *c, uint64_t packets);
+
+/* A table, and how many of the packets that were not offered the counters account for. whole: the
+ * packets are those of all ports; else the two are not compared. Nothing without a source. 0 or
+ * -errno. */
+int counted_print(const struct counted *c, uint64_t not_offered, bool whole, FILE *f);
+/* The same; null without a source. */
+json_t *counted_json(const struct counted *c, uint64_t not_offered, bool whole);
+
+/* ---- sources */
+
+struct counted_source {
+	const char *name;    /* the application's, for texts */
+	const char *program; /* its file's name begins so */
+	/* Until a packet that a thread has dropped is in the counters; 0: at once. */
+	uint64_t late_ns;
+	const char *note; /* what to know about the counters */
+	/* Calls counted_put() for each counter; those that are 0 may be missing. 0, or -errno after
+	 * writing why. */
+	int (*read)(struct counted *c, int within_ms);
+};
+
+extern const struct counted_source counted_open_vswitch;
+
+/* A value that the application reports. Names of other characters, and counters beyond COUNTED_MAX,
+ * are ignored. meaning: static. */
+void counted_put(
+	struct counted *c, const char *name, size_t len, const char *meaning, uint64_t value);
+
+#endif

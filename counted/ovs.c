@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Open vSwitch's coverage counters of dropped packets, which every ovs-vswitchd reports on its
+ * control socket, see ovs-appctl(8). Each thread counts by itself, and adds its counts to those
+ * that are reported once a second (COVERAGE_CLEAR_INTERVAL).
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/peer_json.h"
+#include "common/status.h"
+#include "counted.h"
+
+#define FOLDER   "/var/run/openvswitch"
+#define PATH_LEN 108
+#define QUESTION "{\"id\":0,\"method\":\"coverage/show\",\"params\":[]}"
+
+static const struct {
+	const char *name, *meaning;
+} meanings[] = {
+	{"datapath_drop_meter", "by a meter"},
+	{"datapath_drop_upcall_error", "no flow could be set up"},
+	{"datapath_drop_lock_error", "the switch was being reconfigured"},
+	{"datapath_drop_rx_invalid_packet", "shorter than an Ethernet header"},
+	{"datapath_drop_userspace_action_error", "could not be passed to the slow path"},
+	{"datapath_drop_recirc_error", "recirculated too often"},
+	{"datapath_drop_invalid_port", "the output port is gone"},
+	{"datapath_drop_invalid_bond", "the output bond is gone"},
+	{"datapath_drop_invalid_tnl_port", "the tunnel's port is gone"},
+	{"datapath_drop_tunnel_push_error", "a tunnel's header could not be added"},
+	{"datapath_drop_tunnel_pop_error", "a tunnel's header could not be removed"},
+	{"datapath_drop_sample_error", "sampling failed"},
+	{"datapath_drop_nsh_decap_error", "an NSH header could not be removed"},
+	{"drop_action_of_pipeline", "by a rule, or no rule has an output"},
+	{"drop_action_bridge_not_found", "the bridge is gone"},
+	{"drop_action_recursion_too_deep", "rules call tables too deeply"},
+	{"drop_action_too_many_resubmit", "rules call too many tables"},
+	{"drop_action_stack_too_deep", "rules push too much"},
+	{"drop_action_no_recirculation_context", "recirculated without its state"},
+	{"drop_action_recirculation_conflict", "recirculated with another state"},
+	{"drop_action_too_many_mpls_labels", "too many MPLS labels"},
+	{"drop_action_invalid_tunnel_metadata", "invalid tunnel metadata"},
+	{"drop_action_unsupported_packet_type", "packet type not supported"},
+	{"drop_action_congestion", "congestion mark that the tunnel's payload cannot have (ECN)"},
+	{"drop_action_forwarding_disabled", "the port does not forward (STP, bond)"},
+};
+
+/* NULL: not known. */
+static const char *meaning_of(const char *name, size_t len)
+{
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+		if (strlen(meanings[i].name) == len && !memcmp(meanings[i].name, name, len))
+			return meanings[i].meaning;
+	return NULL;
+}
+
+/* "name  0.0/sec  0.000/sec  0.0000/sec   total: 12" */
+static void take_line(struct counted *c, const char *line, size_t len)
+{
+	static const char key[] = "total: ";
+	const char *total = memmem(line, len, key, sizeof(key) - 1);
+	unsigned long long value;
+	char *end;
+
+	if (!total || (strncmp(line, "datapath_drop_", 14) && strncmp(line, "drop_action_", 12)))
+		return;
+	total += sizeof(key) - 1;
+	errno = 0;
+	value = strtoull(total, &end, 10);
+	if (isdigit((unsigned char)*total) && end == line + len && !errno)
+		counted_put(
+			c, line, strcspn(line, " "), meaning_of(line, strcspn(line, " ")), value);
+}
+
+/* The path of the control socket, in the switch's root folder. 0, or -errno after writing why. */
+static int socket_path(struct counted *c, char path[PATH_LEN])
+{
+	static const char option[] = "--unixctl";
+	char args[RT_PEER_ARGS_MAX];
+	size_t len = rt_peer_args(c->pid, args), at;
+	const char *value = NULL, *name = strrchr(args, '/');
+	int n;
+
+	for (at = strlen(args) + 1; at < len; at += strlen(args + at) + 1) {
+		const char *arg = args + at;
+
+		if (!strncmp(arg, option, sizeof(option) - 1) && arg[sizeof(option) - 1] == '=')
+			value = arg + sizeof(option);
+		else if (!strcmp(arg, option) && at + sizeof(option) < len)
+			value = arg + sizeof(option);
+	}
+	if (!len || (value && !strcmp(value, "none"))) {
+		snprintf(c->why, sizeof(c->why), "%s",
+			len ? "it has no control socket (--unixctl=none)"
+			    : "its command line cannot be read");
+		return -ENOENT;
+	}
+	if (value)
+		n = snprintf(path, PATH_LEN, "%s%s", *value == '/' ? "" : FOLDER "/", value);
+	else
+		n = snprintf(path, PATH_LEN, FOLDER "/%s.%d.ctl", name ? name + 1 : args,
+			(int)c->own_pid);
+	if (n < PATH_LEN)
+		return 0;
+	snprintf(c->why, sizeof(c->why), "the path of its control socket is too long");
+	return -ENAMETOOLONG;
+}
+
+static int failed(struct counted *c, const char *path, int error, int within_ms)
+{
+	if (error == -ETIMEDOUT)
+		snprintf(c->why, sizeof(c->why), "%s: no answer within %d ms", path, within_ms);
+	else
+		snprintf(c->why, sizeof(c->why), "%s: %s", path,
+			error == -EPERM    ? "belongs to another user"
+			: error == -EPROTO ? "its answer cannot be read"
+					   : strerror(-error));
+	return error;
+}
+
+static int read_counters(struct counted *c, int within_ms)
+{
+	char path[PATH_LEN], uids[64], *end;
+	const char *text, *line;
+	json_t *answer;
+	uid_t uid;
+	int ret = socket_path(c, path);
+
+	if (ret)
+		return ret;
+	rt_process_status(c->pid, "Uid", uids, sizeof(uids));
+	strtoul(uids, &end, 10);
+	uid = (uid_t)strtoul(end, NULL, 10); /* real, effective */
+	ret = *uids ? rt_peer_json(c->pid, uid, path, QUESTION, within_ms, &answer) : -ESRCH;
+	if (ret)
+		return failed(c, path, ret, within_ms);
+	text = json_string_value(json_object_get(answer, "result"));
+	for (line = text; line && *line; line += strcspn(line, "\n"), line += *line == '\n')
+		take_line(c, line, strcspn(line, "\n"));
+	json_decref(answer);
+	return text ? 0 : failed(c, path, -EPROTO, within_ms);
+}
+
+const struct counted_source counted_open_vswitch = {
+	.name = "Open vSwitch",
+	.program = "ovs-vswitchd",
+	.late_ns = 1200000000,
+	.note = "Its threads add to these counters once a second: they may have packets of the "
+		"second before the interval, and lack those of its last one. They are those of all "
+		"ports, also of ports that ringtap does not see.",
+	.read = read_counters,
+};

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The control socket of Open vSwitch, which a thread of this process plays. The process plays the
+ * switch as well: it executes itself again with the socket's path on its command line. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/test_util.h"
+#include "common/atomics.h"
+#include "counted.h"
+
+#define SHOWN                                                                               \
+	"Event coverage, avg rate over last: 5 seconds, last minute, last hour,  "          \
+	"hash=0f1e2d3c:\\n"                                                                 \
+	"netlink_sent               0.0/sec     0.000/sec        0.0000/sec   total: 9\\n"  \
+	"datapath_drop_meter      240.8/sec    20.067/sec        0.3344/sec   total: %s\\n" \
+	"drop_action_of_pipeline    0.0/sec     0.000/sec        0.0000/sec   total: 3\\n"  \
+	"drop_action_of_tomorrow    0.0/sec     0.000/sec        0.0000/sec   total: 4\\n"  \
+	"78 events never hit\\n"
+#define ANSWER "{\"id\":0,\"result\":\"" SHOWN "\",\"error\":null}"
+
+static char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+static int listener = -1;
+static pthread_t thread;
+static const char *answer; /* NULL: none */
+static bool endless;
+static char question[256];
+
+static void *serve(void *arg)
+{
+	const char *text;
+	int fd;
+
+	while ((fd = accept(listener, NULL, NULL)) >= 0) {
+		char rest[16];
+		ssize_t n = recv(fd, question, sizeof(question) - 1, 0);
+
+		question[n > 0 ? n : 0] = 0;
+		text = rt_load(&answer);
+		while (text && send(fd, text, strlen(text), MSG_NOSIGNAL) >= 0 && rt_load(&endless))
+			;
+		while (recv(fd, rest, sizeof(rest), 0) > 0)
+			; /* until the reader closes the connection */
+		close(fd);
+	}
+	return NULL;
+}
+
+static void listen_as(uid_t owner, uid_t process)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+	listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	if (!geteuid()) {
+		assert_int_equal(chown(path, owner, (gid_t)-1), 0);
+		/* A listener's credentials are those of its listen(). */
+		assert_int_equal(seteuid(process), 0);
+	}
+	assert_int_equal(listen(listener, 8), 0);
+	if (owner != process || process)
+		assert_int_equal(seteuid(0), 0);
+	assert_int_equal(pthread_create(&thread, NULL, serve, NULL), 0);
+}
+
+static void unlisten(void)
+{
+	shutdown(listener, SHUT_RDWR);
+	pthread_join(thread, NULL);
+	close(listener);
+	unlink(path);
+}
+
+static void set_answer(const char *text, bool for_ever)
+{
+	rt_store(&endless, for_ever);
+	rt_store(&answer, text);
+}
+
+static int set_up(void **state)
+{
+	set_answer(NULL, false);
+	listen_as(geteuid(), geteuid());
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	rt_store(&endless, false);
+	unlisten();
+	return 0;
+}
+
+/* One reading of the whole. */
+static int read_once(struct counted *c, int within_ms)
+{
+	*c = (struct counted){.source = &counted_open_vswitch,
+		.pid = getpid(),
+		.own_pid = getpid(),
+		.list = calloc(COUNTED_MAX, sizeof(struct counted_value))};
+	assert_non_null(c->list);
+	return c->source->read(c, within_ms);
+}
+
+static void assert_fails(int error, int within_ms, const char *why)
+{
+	struct counted c;
+
+	assert_int_equal(read_once(&c, within_ms), error);
+	assert_non_null(strstr(c.why, why));
+	assert_int_equal(c.count, 0);
+	counted_free(&c);
+}
+
+static void test_counters_of_dropped_packets(void **state)
+{
+	char first[2048], second[2048];
+	struct counted c;
+
+	snprintf(first, sizeof(first), ANSWER, "1204");
+	snprintf(second, sizeof(second), ANSWER, "1210");
+	set_answer(first, false);
+	counted_begin(&c, "ovs-vswitchd-dpdk", getpid(), getpid());
+	assert_string_equal(c.why, "");
+	assert_string_equal(question, "{\"id\":0,\"method\":\"coverage/show\",\"params\":[]}");
+	set_answer(second, false);
+	counted_end(&c, 6);
+	assert_int_equal(c.count, 3);
+	assert_string_equal(c.list[0].name, "datapath_drop_meter");
+	assert_string_equal(c.list[0].meaning, "by a meter");
+	assert_int_equal(c.list[0].begin, 1204);
+	assert_int_equal(c.list[0].end, 1210);
+	assert_int_equal(c.list[1].end, 3);
+	assert_string_equal(c.list[2].name, "drop_action_of_tomorrow");
+	assert_null(c.list[2].meaning);
+	counted_free(&c);
+}
+
+static void test_totals_that_are_no_numbers(void **state)
+{
+	static const char *const totals[] = {"", "-1", "+1", " 1", "1x", "0x10", "1.5",
+		"18446744073709551616", "99999999999999999999999999999999999999"};
+	char text[2048];
+	struct counted c;
+
+	for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++) {
+		snprintf(text, sizeof(text), ANSWER, totals[i]);
+		set_answer(text, false);
+		assert_int_equal(read_once(&c, 5000), 0);
+		assert_int_equal(c.count, 2); /* those of the other lines */
+		counted_free(&c);
+	}
+	snprintf(text, sizeof(text), ANSWER, "18446744073709551615");
+	set_answer(text, false);
+	assert_int_equal(read_once(&c, 5000), 0);
+	assert_int_equal(c.list[0].end, UINT64_MAX);
+	counted_free(&c);
+}
+
+static void test_answers_that_are_none(void **state)
+{
+	static char deep[20000];
+	static const char *const lies[] = {"}", "{}", "[]\n", "{\"result\":7}",
+		"{\"id\":0,\"result\":null,\"error\":\"no such command\\n\"}", "\x80\xff}", deep};
+
+	memset(deep, '[', sizeof(deep) - 2);
+	deep[sizeof(deep) - 2] = '}';
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		struct counted c;
+
+		set_answer(lies[i], false);
+		assert_true(read_once(&c, 100) < 0);
+		assert_int_equal(c.count, 0);
+		assert_true(*c.why);
+		counted_free(&c);
+	}
+}
+
+static void test_an_answer_without_end(void **state)
+{
+	set_answer("{\"result\":\"", true);
+	assert_fails(-EPROTO, 60000, "its answer cannot be read");
+}
+
+static void test_no_answer(void **state)
+{
+	assert_fails(-ETIMEDOUT, 50, "no answer within 50 ms");
+}
+
+static void test_sockets_of_other_users(void **state)
+{
+	if (geteuid())
+		skip();
+	unlisten();
+	listen_as(65534, 0);
+	assert_fails(-EPERM, 5000, "belongs to another user");
+	unlisten();
+	listen_as(0, 65534);
+	assert_fails(-EPERM, 5000, "belongs to another user");
+}
+
+static void test_what_is_no_socket(void **state)
+{
+	unlink(path);
+	assert_fails(-ENOENT, 5000, "No such file");
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_fails(-ENOTSOCK, 5000, path);
+	rmdir(path);
+}
+
+#define with_socket(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		with_socket(test_counters_of_dropped_packets),
+		with_socket(test_totals_that_are_no_numbers),
+		with_socket(test_answers_that_are_none),
+		with_socket(test_an_answer_without_end),
+		with_socket(test_no_answer),
+		with_socket(test_sockets_of_other_users),
+		with_socket(test_what_is_no_socket),
+	};
+
+	if (argc == 1) {
+		char option[sizeof(path) + 16];
+
+		snprintf(option, sizeof(option), "--unixctl=/tmp/rt-counted-%d.ctl", (int)getpid());
+		execv("/proc/self/exe", (char *[]){argv[0], option, NULL});
+		return 1;
+	}
+	snprintf(path, sizeof(path), "%s", strchr(argv[1], '=') + 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

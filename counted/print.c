@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "base/json.h"
+#include "base/util.h"
+#include "counted.h"
+#include "show/sheet.h"
+
+/* "a + b + c", as far as there is room. */
+static const char *names(const struct counted *c, const struct counted_match *m, char text[512])
+{
+	size_t len = 0;
+
+	text[0] = 0;
+	for (size_t i = 0; i < c->count && len < 512; i++)
+		if (m->used[i])
+			len += (size_t)snprintf(
+				text + len, 512 - len, "%s%s", len ? " + " : "", c->list[i].name);
+	return text;
+}
+
+static void print_match(const struct counted *c, uint64_t not_offered, FILE *f)
+{
+	const struct counted_match m = counted_match(c, not_offered);
+	char a[FORMAT_LEN], b[FORMAT_LEN], rest[FORMAT_LEN], text[512];
+
+	if (!m.packets)
+		text_wrapf(f, 2, "These numbers do not add up to the %s packets not offered.",
+			format_count(a, not_offered));
+	else if (m.packets == not_offered)
+		text_wrapf(f, 2, "%s of %s not offered = %s", format_count(a, m.packets),
+			format_count(b, not_offered), names(c, &m, text));
+	else
+		text_wrapf(f, 2, "%s of %s not offered = %s; for %s no counter has a reason",
+			format_count(a, m.packets), format_count(b, not_offered),
+			names(c, &m, text), format_count(rest, not_offered - m.packets));
+}
+
+int counted_print(const struct counted *c, uint64_t not_offered, bool whole, FILE *f)
+{
+	struct sheet t = {.heads = {"counter", "packets", "dropped"}, .columns = 3, .wide = true};
+	char title[64];
+	bool any;
+	int ret = 0;
+
+	if (!c->source)
+		return 0;
+	if (!c->begun || c->why[0]) {
+		text_wrapf(
+			f, 2, "Why %s dropped packets is not known: %s.", c->source->name, c->why);
+		return 0;
+	}
+	snprintf(title, sizeof(title), "%s counted in the same time", c->source->name);
+	t.title = title;
+	for (size_t i = 0; i < c->count && !ret; i++) {
+		const struct counted_value *v = &c->list[i];
+
+		if (!counted_since(v))
+			continue;
+		ret = sheet_row(&t);
+		if (ret)
+			break;
+		sheet_put(&t, 0, "%s", v->name);
+		sheet_put_count(&t, 1, counted_since(v));
+		if (v->meaning)
+			sheet_put(&t, 2, "%s", v->meaning);
+	}
+	if (!ret && !t.rows)
+		text_wrapf(f, 2, "%s counted no dropped packet in the same time.", c->source->name);
+	any = t.rows;
+	ret = sheet_end(&t, ret, f);
+	if (ret || !any)
+		return ret;
+	if (whole && not_offered)
+		print_match(c, not_offered, f);
+	text_wrapf(f, 0, "%s", c->source->note);
+	return 0;
+}
+
+json_t *counted_json(const struct counted *c, uint64_t not_offered, bool whole)
+{
+	bool known = c->begun && !c->why[0];
+	const struct counted_match m =
+		known && whole ? counted_match(c, not_offered) : (struct counted_match){0};
+	json_t *j, *list, *used;
+
+	if (!c->source)
+		return json_null();
+	j = json_object();
+	list = json_array();
+	used = json_array();
+	for (size_t i = 0; known && i < c->count; i++) {
+		const struct counted_value *v = &c->list[i];
+		json_t *one = json_object();
+
+		json_put(one, "name", json_text(v->name));
+		json_put(one, "meaning", json_text(v->meaning));
+		json_put(one, "begin", json_count(v->begin));
+		json_put(one, "end", json_count(v->end));
+		json_put(one, "packets", json_count(counted_since(v)));
+		json_array_append_new(list, one);
+		if (m.used[i])
+			json_array_append_new(used, json_text(v->name));
+	}
+	json_put(j, "source", json_text(c->source->name));
+	json_put(j, "error", known ? json_null() : json_text(c->why));
+	json_put(j, "counters", list);
+	json_put(j, "of_not_offered", json_count(m.packets));
+	json_put(j, "equal_to", used);
+	return j;
+}
