@@ -263,8 +263,8 @@ static void print_missing_files(json_t *j)
 static void print_incident(json_t *j)
 {
 	json_t *t = json_object_get(j, "trigger");
-	double missing = json_number_value(json_object_get(j, "missing_ns")) / 1e9;
-	long long lost = json_integer_value(json_object_get(j, "lost"));
+	double missing = json_number_value(json_object_get(j, "missing_ns"));
+	char time[FORMAT_LEN], packets[FORMAT_LEN], lost[FORMAT_LEN];
 
 	put_text("application: ",
 		text_of(json_array_get(json_object_get(j, "applications"), 0), "name"));
@@ -272,13 +272,15 @@ static void print_incident(json_t *j)
 	put_text(", at ", text_of(t, "where"));
 	put_text(", value ", text_of(t, "value"));
 	put_text("\ncomment: ", text_of(t, "comment"));
-	printf("\nwindow: %.6f s, %lld packets, %lld lost by the capture\n",
-		json_number_value(json_object_get(j, "window_ns")) / 1e9,
-		(long long)json_integer_value(json_object_get(j, "packets")), lost);
+	printf("\nwindow: %s, %s packets, %s lost by the capture\n",
+		format_ns(time, json_number_value(json_object_get(j, "window_ns"))),
+		format_count(packets, (uint64_t)json_integer_value(json_object_get(j, "packets"))),
+		format_count(lost, (uint64_t)json_integer_value(json_object_get(j, "lost"))));
 	if (missing > 0 && *text_of(j, "error"))
-		printf("not written: the first %.6f s\n", missing);
+		printf("not written: the first %s\n", format_ns(time, missing));
 	else if (missing > 0)
-		printf("not kept: the first %.6f s; give a larger --buffer\n", missing);
+		printf("not kept: the first %s; give a larger --buffer\n",
+			format_ns(time, missing));
 	put_text("not complete: ", text_of(j, "error"));
 	if (*text_of(j, "error"))
 		putchar('\n');

@@ -142,8 +142,8 @@ static void an_incident_is_shown(void **state)
 	assert_prints("show|" NAME(1), STATUS_OK,
 		"application: ovs\n"
 		"trigger: gap > 50us, at lcore 1, value 61.2 us\n"
-		"window: 2.500000 s, 12345 packets, 3 lost by the capture\n"
-		"not kept: the first 0.250000 s; give a larger --buffer\n"
+		"window: 2.5 s, 12,345 packets, 3 lost by the capture\n"
+		"not kept: the first 250 ms; give a larger --buffer\n"
 		"ovs, watched for 5.0 s:\n  ok: the application is healthy\n");
 }
 
@@ -158,8 +158,8 @@ static void a_cut_incident_is_shown(void **state)
 	unlink(part_of(NAME(1), FLIGHT_DOCTOR));
 	assert_prints("show|" NAME(1), STATUS_OK,
 		"application: a\ntrigger: command\ncomment: link flapped\n"
-		"window: 1.000000 s, 1 packets, 0 lost by the capture\n"
-		"not written: the first 0.500000 s\n"
+		"window: 1 s, 1 packets, 0 lost by the capture\n"
+		"not written: the first 500 ms\n"
 		"not complete: No space left on device\n"
 		"not written: metrics.json, index.html\n");
 }
@@ -228,8 +228,8 @@ static void other_files_in_place_of_those_of_an_incident(void **state)
 			2) "                       incomplete\n");
 	o = test_command(&cmd_flight, "show|" NAME(1));
 	assert_int_equal(o.status, STATUS_OK);
-	assert_string_equal(strstr(o.out, "not kept"),
-		"not kept: the first 0.250000 s; give a larger --buffer\n");
+	assert_string_equal(
+		strstr(o.out, "not kept"), "not kept: the first 250 ms; give a larger --buffer\n");
 	test_output_free(&o);
 	assert_fails("show|" NAME(2), "no complete incident");
 	put_in_place(part_of(NAME(2), FLIGHT_PACKETS), "fifo");

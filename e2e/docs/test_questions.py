@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""docs/questions.md shows headings and sentences that the commands print; its numbers and names are those of other
+runs."""
+
+import re
+import shlex
+
+import pytest
+from harness import pcap
+from harness.paths import REPO, RINGTAP
+from harness.proc import Proc
+
+FRAME = bytes.fromhex("02000000000102000000000208004500002e00000000401100000a0000010a000002") + bytes(26)
+
+
+def shown(name):
+    """The first such command of the page, and its output, without what the page leaves out."""
+    text = (REPO / "docs/questions.md").read_text(encoding="utf-8")
+    (block,) = re.findall(rf"^    \$ (ringtap {name} .*(?:\n(?!    \$).*)*?)\n\n?(?=\S|    \$)", text, re.M)[:1]
+    command, *lines = block.split("\n")
+    return shlex.split(command), sentences(lines)
+
+
+def sentences(lines):
+    """Lines of several words without numbers, paths and names: headings of tables, sentences."""
+    lines = [" ".join(line.split()) for line in lines]
+    return [line for line in lines if " " in line and not re.search(r"\b\d|[…']", line)]
+
+
+def start(closing, app, words, tmp_path):
+    words = [app.prefix if word == "my-app" else word for word in words]
+    return closing(Proc([RINGTAP, *words[1:]], cwd=tmp_path))
+
+
+def assert_as_shown(it, expected):
+    assert it.wait() == 0, it.output
+    printed = sentences(it.output.replace("\r", "\n").splitlines())
+    assert expected and [line for line in expected if line not in printed] == [], it.output
+
+
+@pytest.mark.parametrize(
+    "mode, name", [("io", "list"), ("rxonly", "drops"), ("io", "record"), ("io", "explain"), ("io", "latency")]
+)
+def test_output(testpmd, closing, tmp_path, mode, name):
+    file = pcap.write(tmp_path / "in.pcap", [FRAME] * 512)
+    source = f"net_pcap0,rx_pcap={file},infinite_rx=1,tx_pcap=/dev/null"
+    app = testpmd(source, "net_null0,no-rx=1", args=("--no-flush-rx",))
+    app.cmd(f"set fwd {mode}")
+    app.start()
+    if name == "explain":
+        assert start(closing, app, shown("record")[0], tmp_path).wait() == 0
+    words, expected = shown(name)
+    assert_as_shown(start(closing, app, words, tmp_path), expected)
+
+
+def test_held(play, closing, tmp_path):
+    app = play()
+    app.ring("a")
+    words, expected = shown("held")
+    it = start(closing, app, words, tmp_path)
+    it.expect("^Measuring")
+    app.do("hold 1")
+    app.rx(data=FRAME, n=30)
+    assert_as_shown(it, expected)
