@@ -84,4 +84,7 @@ extern const struct counted_source counted_open_vswitch;
 void counted_put(
 	struct counted *c, const char *name, size_t len, const char *meaning, uint64_t value);
 
+/* Takes the counters of dropped packets from the answer to coverage/show, which may be any text. */
+void counted_take_coverage(struct counted *c, const char *text);
+
 #endif

@@ -74,6 +74,12 @@ static void take_line(struct counted *c, const char *line, size_t len)
 			c, line, strcspn(line, " "), meaning_of(line, strcspn(line, " ")), value);
 }
 
+void counted_take_coverage(struct counted *c, const char *text)
+{
+	for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
+		take_line(c, text, strcspn(text, "\n"));
+}
+
 /* The path of the control socket, in the switch's root folder. 0, or -errno after writing why. */
 static int socket_path(struct counted *c, char path[PATH_LEN])
 {
@@ -123,7 +129,7 @@ static int failed(struct counted *c, const char *path, int error, int within_ms)
 static int read_counters(struct counted *c, int within_ms)
 {
 	char path[PATH_LEN], uids[64], *end;
-	const char *text, *line;
+	const char *text;
 	json_t *answer;
 	uid_t uid;
 	int ret = socket_path(c, path);
@@ -137,8 +143,8 @@ static int read_counters(struct counted *c, int within_ms)
 	if (ret)
 		return failed(c, path, ret, within_ms);
 	text = json_string_value(json_object_get(answer, "result"));
-	for (line = text; line && *line; line += strcspn(line, "\n"), line += *line == '\n')
-		take_line(c, line, strcspn(line, "\n"));
+	if (text)
+		counted_take_coverage(c, text);
 	json_decref(answer);
 	return text ? 0 : failed(c, path, -EPROTO, within_ms);
 }

@@ -55,7 +55,7 @@ BEGIN {
 	allow("bench", "common include probe")
 	allow("examples", "include")
 	allow("e2e", "include")
-	allow("fuzz", "archive base cli common include inject packet probe reader recorder usdt")
+	allow("fuzz", "archive base cli common counted include inject packet probe reader recorder usdt")
 }
 function allow(from, to,    n, list, i) {
 	known[from] = 1

@@ -206,7 +206,7 @@ static void print_notes(const struct drops *d, const struct drops_sum *sum, FILE
 		"driver did not take it; " FATES_WORDS ".");
 	text_wrapf(f, 0,
 		"Not offered: no TX function got the packet or a clone of it. The application may "
-		"have dropped, consumed or copied it; why is not visible.");
+		"have dropped, consumed or copied it; ringtap does not see why.");
 }
 
 int drops_text(void *ctx, FILE *f)

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The counters that a switch reports, at the beginning and, after a zero byte, at the end: their
+ * names go to terminals, and their differences are added up. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "counted/counted.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(const struct counted *c)
+{
+	if (c->count > COUNTED_MAX)
+		abort();
+	for (size_t i = 0; i < c->count; i++) {
+		const char *name = c->list[i].name;
+
+		if (!*name || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+					   "0123456789_") != strnlen(name, COUNTED_NAME_LEN - 1))
+			abort();
+	}
+}
+
+/* The packets of the counters that are named have the sum that is reported. */
+static void check_match(const struct counted *c, uint64_t packets)
+{
+	const struct counted_match m = counted_match(c, packets);
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < c->count; i++)
+		if (m.used[i] && __builtin_add_overflow(sum, counted_since(&c->list[i]), &sum))
+			abort();
+	if (sum != m.packets || sum > packets)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct counted c = {.list = calloc(COUNTED_MAX, sizeof(struct counted_value))};
+	char *text = malloc(size + 2);
+	uint64_t packets = 0;
+
+	if (!c.list || !text)
+		abort();
+	memcpy(text, data, size);
+	text[size] = text[size + 1] = 0;
+	counted_take_coverage(&c, text);
+	c.begun = true;
+	counted_take_coverage(&c, text + strlen(text) + (strlen(text) < size));
+	check(&c);
+	check_match(&c, UINT64_MAX);
+	for (size_t i = 0; i < c.count; i += 2)
+		packets += counted_since(&c.list[i]);
+	check_match(&c, packets);
+	free(text);
+	counted_free(&c);
+	return 0;
+}
