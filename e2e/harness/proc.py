@@ -9,6 +9,7 @@ import signal
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 POLL_S = 0.002
@@ -188,6 +189,12 @@ def check(argv, timeout=HANG, **kwargs):
     done = run(argv, timeout, **kwargs)
     assert done.returncode == 0, f"{argv}: status {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout
+
+
+def together(f, things):
+    """The results of f for each thing, in their order; some run at the same time."""
+    with ThreadPoolExecutor(6) as pool:
+        return list(pool.map(f, things))
 
 
 def of_tasks(pid, name):
