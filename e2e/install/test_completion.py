@@ -14,7 +14,7 @@ from harness.proc import Proc, check, run
 ZSHRC = """
 fpath=($FUNCTIONS $fpath)
 LISTMAX=10000
-autoload -U compinit && compinit -D -u
+autoload -U compinit && compinit -u -d $ZDOTDIR/dump  # the first shell writes it
 compadd() {
   local -a hits
   if [[ -z ${argv[(r)-[OAD]]} ]]; then
