@@ -24,7 +24,7 @@ def shown(name):
 def sentences(lines):
     """Lines of several words without numbers, paths and names: headings of tables, sentences."""
     lines = [" ".join(line.split()) for line in lines]
-    return [line for line in lines if " " in line and not re.search(r"\b\d|[…']", line)]
+    return [line for line in lines if " " in line and not re.search(r"(?<![\w.])\d|[…']", line)]
 
 
 def start(closing, app, words, tmp_path):
