@@ -316,7 +316,7 @@ static int prune(struct folder_options *c)
 	if (!c->max_incidents && !c->max_disk)
 		return message_fail(
 			STATUS_USAGE, "flight prune: no limit; give --max-incidents or --max-disk");
-	printf("%u incidents removed\n", folder_prune(c->folder, c->max_incidents, c->max_disk));
+	printf("Incidents removed: %u\n", folder_prune(c->folder, c->max_incidents, c->max_disk));
 	return output_end("flight prune", 0);
 }
 

@@ -280,11 +280,11 @@ static void assert_left(bool first, bool second, bool third)
 static void the_oldest_beyond_a_number_are_removed(void **state)
 {
 	make_three();
-	assert_prints("prune|--max-incidents|3", STATUS_OK, "0 incidents removed\n");
+	assert_prints("prune|--max-incidents|3", STATUS_OK, "Incidents removed: 0\n");
 	assert_left(true, true, true);
-	assert_prints("prune|--max-incidents|2", STATUS_OK, "1 incidents removed\n");
+	assert_prints("prune|--max-incidents|2", STATUS_OK, "Incidents removed: 1\n");
 	assert_left(false, true, true);
-	assert_prints("prune|--max-incidents|1", STATUS_OK, "1 incidents removed\n");
+	assert_prints("prune|--max-incidents|1", STATUS_OK, "Incidents removed: 1\n");
 	assert_left(false, false, true);
 }
 
@@ -302,7 +302,7 @@ static void the_oldest_beyond_a_size_are_removed(void **state)
 static void the_newest_stays_whatever_its_size(void **state)
 {
 	make_three();
-	assert_prints("prune|--max-disk|1B", STATUS_OK, "2 incidents removed\n");
+	assert_prints("prune|--max-disk|1B", STATUS_OK, "Incidents removed: 2\n");
 	assert_left(false, false, true);
 }
 

@@ -167,7 +167,7 @@ static void put_head(const struct lines *l, const char *app, const json_t *r)
 	put(l, line, true, false);
 	snprintf(line, sizeof(line), "%s packets lost by the capture", format_count(packets, lost));
 	put(l, line, false, lost > 0);
-	snprintf(line, sizeof(line), "%llu incidents being written, %llu failed; they are in",
+	snprintf(line, sizeof(line), "Incidents: %llu being written, %llu failed; they are in",
 		(unsigned long long)count_of(r, "writing"),
 		(unsigned long long)count_of(r, "failed"));
 	put(l, line, false, count_of(r, "failed") > 0);

@@ -305,7 +305,7 @@ static int run_attached(struct flight *f)
 	status_close(f);
 	keeper_stop(f);
 	if (!f->cfg->quiet)
-		fprintf(stderr, "%llu incidents\n", (unsigned long long)f->made);
+		fprintf(stderr, "Incidents: %llu\n", (unsigned long long)f->made);
 	return status == STATUS_OK && f->failed ? STATUS_FAILED : status;
 }
 
