@@ -307,6 +307,14 @@ static void test_notes(void **state)
 	test_assert_fits(text);
 }
 
+/* None of none may have been offered. */
+static void test_a_bound_is_at_most_all(void **state)
+{
+	fates.rest_offered = 1000000;
+	test_assert_has(test_command_output(&cmd_drops, "--once app0", STATUS_OK),
+		"Up to 23 of those not offered may have been");
+}
+
 static void test_a_long_sum_goes_on_below(void **state)
 {
 	const char *text;
@@ -427,6 +435,7 @@ int main(void)
 		TEST(test_tables),
 		TEST(test_tables_of_each_interval),
 		TEST(test_notes),
+		TEST(test_a_bound_is_at_most_all),
 		TEST(test_a_long_sum_goes_on_below),
 		TEST(test_notes_are_in_the_document),
 		TEST(test_an_application_that_ends),

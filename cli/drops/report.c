@@ -175,6 +175,7 @@ static void print_stopped(const struct drops *d, FILE *f)
 
 static void print_notes(const struct drops *d, const struct drops_sum *sum, FILE *f)
 {
+	uint64_t rest = d->view.s.fates->rest_offered;
 	char name[RINGTAP_NAME_LEN];
 
 	fates_port(&d->view.s, fates_upper_port(&d->view.s), name);
@@ -191,9 +192,9 @@ static void print_notes(const struct drops *d, const struct drops_sum *sum, FILE
 	note(f, sum->stopped, "",
 		"of the unknown ones were not sent while a port was stopped that the application "
 		"sends to: such a port refuses all packets, and no hook is called.");
-	note(f, d->view.s.fates->rest_offered, "Up to ",
-		"of those not offered may have been, without their first segment or as copies: so "
-		"many packets were sent with the id of another mbuf.");
+	note(f, rest < sum->not_offered ? rest : sum->not_offered, "Up to ",
+		"of those not offered may have been, without their first segment or as copies: "
+		"packets were sent with the id of another mbuf.");
 	fates_print_pools_unread(&d->view.s, f);
 	if (fates_upper_port(&d->view.s) != RINGTAP_NO_INDEX)
 		text_wrapf(f, 0, "%s receives from other ports: its packets count at those.", name);
