@@ -2,13 +2,17 @@
 /* The control socket of Open vSwitch, which a thread of this process plays. The process plays the
  * switch as well: it executes itself again with the socket's path on its command line. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/test_util.h"
@@ -24,6 +28,8 @@
 	"drop_action_of_tomorrow    0.0/sec     0.000/sec        0.0000/sec   total: 4\\n"  \
 	"78 events never hit\\n"
 #define ANSWER "{\"id\":0,\"result\":\"" SHOWN "\",\"error\":null}"
+
+#define WAIT "--wait"
 
 static char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 static int listener = -1;
@@ -215,6 +221,42 @@ static void test_what_is_no_socket(void **state)
 	rmdir(path);
 }
 
+/* What the command line of a switch with number 77 leads to. */
+static void assert_looks_for(const char *why, const char *first, const char *second)
+{
+	char *const argv[] = {"/usr/sbin/ovs-vswitchd", (char *)(uintptr_t)first,
+		(char *)(uintptr_t)second, NULL};
+	struct counted c = {.source = &counted_open_vswitch, .own_pid = 77};
+	int started[2];
+	char none;
+
+	assert_int_equal(pipe2(started, O_CLOEXEC), 0);
+	c.pid = fork();
+	if (!c.pid) {
+		if (!prctl(PR_SET_PDEATHSIG, SIGKILL))
+			execv("/proc/self/exe", argv);
+		_exit(1);
+	}
+	close(started[1]);
+	assert_int_equal(read(started[0], &none, 1), 0); /* until it executes that */
+	close(started[0]);
+	assert_int_equal(c.source->read(&c, 5000), -ENOENT);
+	kill(c.pid, SIGKILL);
+	waitpid(c.pid, NULL, 0);
+	assert_string_equal(c.why, why);
+}
+
+static void test_paths_of_command_lines(void **state)
+{
+	assert_looks_for(
+		"/var/run/openvswitch/ovs-vswitchd.77.ctl: No such file or directory", WAIT, NULL);
+	assert_looks_for("/no/sw.ctl: No such file or directory", WAIT, "--unixctl=/no/sw.ctl");
+	assert_looks_for("/no/sw.ctl: No such file or directory", "--unixctl", "/no/sw.ctl");
+	assert_looks_for(
+		"/var/run/openvswitch/no.ctl: No such file or directory", WAIT, "--unixctl=no.ctl");
+	assert_looks_for("it has no control socket (--unixctl=none)", WAIT, "--unixctl=none");
+}
+
 #define with_socket(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -227,8 +269,12 @@ int main(int argc, char **argv)
 		with_socket(test_no_answer),
 		with_socket(test_sockets_of_other_users),
 		with_socket(test_what_is_no_socket),
+		cmocka_unit_test(test_paths_of_command_lines),
 	};
 
+	/* As a switch of test_paths_of_command_lines(). */
+	while (argc > 1 && (!strcmp(argv[1], WAIT) || !strcmp(argv[1], "--unixctl")))
+		pause();
 	if (argc == 1) {
 		char option[sizeof(path) + 16];
 

@@ -160,6 +160,7 @@ static void test_sums_are_those_of_all_queues(void **state)
 	assert_int_equal(test_number(test_at(j, "queues", 1), "received"), 11);
 	assert_true(json_is_null(json_object_get(j, "upper_port")));
 	assert_true(json_is_false(json_object_get(j, "copies_not_seen")));
+	assert_true(json_is_null(json_object_get(j, "counted_by_application")));
 	json_decref(j);
 }
 
@@ -303,6 +304,7 @@ static void test_notes(void **state)
 	test_assert_has(text, "of 8 packets");
 	test_assert_has(text, "p1 receives from other ports: its packets count at those.");
 	test_assert_has(text, "Open vSwitch copies packets for internal ports");
+	test_assert_has(text, "Why Open vSwitch dropped packets is not known: its process is not");
 	test_assert_has(text, "Not offered, that match arp");
 	test_assert_fits(text);
 }
