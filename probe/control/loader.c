@@ -137,6 +137,9 @@ static int find_object(const char *probe)
 	if (several)
 		FAIL("%.200s and %.200s contain a DPDK each", base(scope.files[0]),
 			base(scope.files[1]));
+	if (!version && rt_scope_find(&scope, "rte_eal_init", &several))
+		FAIL("%.200s contains a DPDK older than 21.11; ringtap works with 21.11 and newer",
+			scope.count ? base(scope.files[0]) : "the application");
 	if (!version)
 		FAIL("%s",
 			"no DPDK is visible: it is not loaded yet, and 'ringtap attach' loads the "

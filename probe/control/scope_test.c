@@ -69,6 +69,19 @@ static void test_one_of_two_libraries_is_not_chosen(void **state)
 	unlink(copy);
 }
 
+/* Their rte_version() is inline. */
+static void test_releases_before_21_11_are_named(void **state)
+{
+	void *old = load(getenv("RINGTAP_OLD_EAL")), *probe = load(getenv("RINGTAP_PROBE"));
+	const struct rt_loaded *loaded = dlsym(probe, RT_LOADED_SYMBOL);
+
+	assert_non_null(loaded);
+	assert_true(loaded->status < 0);
+	assert_non_null(strstr(loaded->text, "old_eal.so contains a DPDK older than 21.11"));
+	dlclose(probe);
+	dlclose(old);
+}
+
 /* A plugin with a DPDK of its own that is loaded later would bind to the one that is global. */
 static void test_dpdk_of_local_scope_serves_and_stays_local(void **state)
 {
@@ -91,6 +104,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_of_two_libraries_is_not_chosen),
+		cmocka_unit_test(test_releases_before_21_11_are_named),
 		cmocka_unit_test(test_dpdk_of_local_scope_serves_and_stays_local),
 	};
 
