@@ -153,18 +153,18 @@ static void test_totals_that_are_no_numbers(void **state)
 {
 	static const char *const totals[] = {"", "-1", "+1", " 1", "1x", "0x10", "1.5",
 		"18446744073709551616", "99999999999999999999999999999999999999"};
-	char text[2048];
+	static char texts[10][1024]; /* the thread may still have the one before */
 	struct counted c;
 
 	for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++) {
-		snprintf(text, sizeof(text), ANSWER, totals[i]);
-		set_answer(text, false);
+		snprintf(texts[i], sizeof(texts[i]), ANSWER, totals[i]);
+		set_answer(texts[i], false);
 		assert_int_equal(read_once(&c, 5000), 0);
 		assert_int_equal(c.count, 2); /* those of the other lines */
 		counted_free(&c);
 	}
-	snprintf(text, sizeof(text), ANSWER, "18446744073709551615");
-	set_answer(text, false);
+	snprintf(texts[9], sizeof(texts[9]), ANSWER, "18446744073709551615");
+	set_answer(texts[9], false);
 	assert_int_equal(read_once(&c, 5000), 0);
 	assert_int_equal(c.list[0].end, UINT64_MAX);
 	counted_free(&c);
