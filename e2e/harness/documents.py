@@ -21,6 +21,7 @@ def _validated(value):
     return value
 
 
+@functools.lru_cache(maxsize=10000)
 def ns_of(time):
     """Nanoseconds since the epoch of a point in time of a document."""
     whole, fraction = time.removesuffix("Z").split(".")

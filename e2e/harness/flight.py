@@ -125,7 +125,8 @@ def numbers(file, port, direction):
 
 def within(packets, incident):
     """Those of the window."""
-    return [p for p in packets if incident.at("from") <= p.ns <= incident.at("to")]
+    begin, end = incident.at("from"), incident.at("to")
+    return [p for p in packets if begin <= p.ns <= end]
 
 
 def content(file, packets):
