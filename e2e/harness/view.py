@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Documents of docs/view.md, and their page in a browser."""
 
+import functools
 import json
 
 import jsonschema
@@ -15,6 +16,12 @@ def validate(document):
     jsonschema.Draft7Validator(SCHEMA).validate(document)
 
 
+@functools.lru_cache(maxsize=8)
+def _validate_text(text):
+    """Once for each document: tests read a page several times, and large ones take seconds."""
+    validate(json.loads(text))
+
+
 def write(path, document):
     """A page as web/page.c writes it."""
     page = (BUILD / "web" / "page.html").read_text()
@@ -25,9 +32,9 @@ def write(path, document):
 def document_of(path):
     """The document in a page, which is valid."""
     text = path.read_text()
-    document = json.loads(text[text.index(_BEGIN) + len(_BEGIN) :].partition(_END)[0])
-    validate(document)
-    return document
+    text = text[text.index(_BEGIN) + len(_BEGIN) :].partition(_END)[0]
+    _validate_text(text)
+    return json.loads(text)
 
 
 class View:
