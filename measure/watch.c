@@ -314,7 +314,7 @@ int watch_refresh(struct watch *w)
 	for (size_t i = w->count; i-- > 0;) {
 		w->list[i]->found = false;
 		watch_lock(w);
-		ended = w->list[i]->ended;
+		ended = w->list[i]->ended && (!w->keep_ended || w->list[i]->ended_before);
 		watch_unlock(w);
 		/* Another application may have its name by now. */
 		if (ended)
@@ -507,6 +507,7 @@ void watch_mark(struct watch *w)
 		if (a->mark != a->now)
 			ringtap_snapshot_free(a->mark);
 		a->mark = a->now;
+		a->ended_before = a->ended;
 	}
 	watch_unlock(w);
 }

@@ -29,6 +29,7 @@ struct watched {
 	struct ringtap_snapshot *now;  /* NULL: none yet */
 	struct ringtap_snapshot *mark; /* where the interval began; the first snapshot begins one */
 	bool ended;                    /* now is its last snapshot */
+	bool ended_before;             /* the interval that it ended in is over */
 	bool secondary;                /* it is a secondary process: no NIC counters, no mempools */
 	bool foreign;                  /* belongs to a user other than root and this one */
 	bool shared;                   /* other processes may poll queues of its ports */
@@ -55,7 +56,8 @@ struct watch {
 	bool by_user;
 	uint32_t users[WATCH_USERS];
 	size_t user_count;
-	bool attach; /* load the probe where it is missing when watching begins */
+	bool attach;     /* load the probe where it is missing when watching begins */
+	bool keep_ended; /* until watch_mark(), so that an interval has all that ended in it */
 	/* Those of now; read them between watch_lock() and watch_unlock(). */
 	struct watched **list;
 	size_t count;

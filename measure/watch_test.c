@@ -288,6 +288,23 @@ static void the_last_snapshot_of_one_that_ends_is_kept_until_the_next_search(voi
 	assert_int_equal(fake_monitors, 0);
 }
 
+static void one_that_ends_is_kept_until_its_interval_is_over(void **state)
+{
+	w.keep_ended = true;
+	assert_int_equal(watch_refresh(&w), 0);
+	watch_step(&w);
+	watch_mark(&w);
+	fake_app_end(&fake_apps[0]);
+	watch_step(&w);
+	assert_int_equal(watch_refresh(&w), 0);
+	assert_int_equal(w.count, 1);
+	assert_true(w.list[0]->ended);
+	watch_mark(&w);
+	assert_int_equal(watch_refresh(&w), 0);
+	assert_int_equal(w.count, 0);
+	w.keep_ended = false;
+}
+
 static void damaged_statistics_end_it(void **state)
 {
 	assert_int_equal(watch_refresh(&w), 0);
@@ -439,6 +456,7 @@ int main(void)
 		CASE(no_application_at_all),
 		CASE(folders_that_cannot_be_read),
 		CASE(the_last_snapshot_of_one_that_ends_is_kept_until_the_next_search),
+		CASE(one_that_ends_is_kept_until_its_interval_is_over),
 		CASE(damaged_statistics_end_it),
 		CASE(the_next_one_of_the_name_is_attached_to),
 		CASE(one_that_was_never_attached_to_is_forgotten),

@@ -91,7 +91,10 @@ static int check(const struct top_config *cfg)
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct top_options c = {.cfg = {.interval_ns = NS_PER_S},
-		.watch = {.command = "top", .collectors = COLLECTORS_DEFAULT, .latency_every = 1}};
+		.watch = {.command = "top",
+			.collectors = COLLECTORS_DEFAULT,
+			.latency_every = 1,
+			.keep_ended = true}};
 	struct watch *w = &c.watch;
 	int ret = options_parse(self, argc, argv, &c);
 
