@@ -4,6 +4,7 @@
 import json
 import os
 import subprocess
+import tempfile
 
 from harness.paths import RINGTAP
 from harness.proc import HANG, check, run, together
@@ -11,7 +12,7 @@ from harness.ringtap import FAILED, OK, USAGE
 
 NOWHERE = "no-such-application"
 
-# APP is an application, FILE a recording of it, DIR an empty folder, INCIDENTS one with an incident.
+# APP is an application, FILE a recording of it, DIR an empty folder of the line, INCIDENTS one with an incident.
 STATUSES = [
     ("list", OK),
     (f"list {NOWHERE}", FAILED),
@@ -142,21 +143,24 @@ SIGPIPE = -13
 
 def words_of(app, tmp_path, *stop):
     """f(line): its words, with what they stand for. stop: ends a recording."""
-    (tmp_path / "dir").mkdir()
     incident = tmp_path / "incidents" / "20260102T030405.678901-missed"
     incident.mkdir(parents=True)
     file = tmp_path / "file"
     for name, options in ((file, []), (f"{file}.ids", ["--ids"])):
         check([RINGTAP, "record", "-q", "-i", app.prefix, *stop, "-w", name, *options])
-    meant = {"APP": app.prefix, "FILE": str(file), "DIR": str(tmp_path / "dir"), "INCIDENTS": str(incident.parent)}
+    common = {"APP": app.prefix, "FILE": str(file), "INCIDENTS": str(incident.parent)}
 
-    def replaced(word):
+    def replaced(word, meant):
         for name, value in sorted(meant.items(), reverse=True):
             if word == name or word.startswith((f"{name}/", f"{name}.")):
                 return value + word[len(name) :]
         return word
 
-    return lambda line: [replaced(word) for word in line.split()]
+    def words(line):
+        meant = common | {"DIR": tempfile.mkdtemp(dir=tmp_path)}
+        return [replaced(word, meant) for word in line.split()]
+
+    return words
 
 
 def outcomes(run_line, lines):
