@@ -123,7 +123,8 @@ KEYWORDS = {
 
 
 def fits(schema, value):
-    """Whether a value is as in a closed schema, faster than jsonschema. False: jsonschema decides."""
+    """Whether a value is as in a closed schema, faster than jsonschema. False: jsonschema decides. Debian 12's
+    fastjsonschema knows drafts up to 7 only, without prefixItems."""
     return all(key in KEYWORDS and KEYWORDS[key](what, value, schema) for key, what in schema.items())
 
 

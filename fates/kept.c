@@ -74,12 +74,15 @@ const struct rt_fates_packet *kept_fates_get(const struct kept_fates *k, uint64_
 uint64_t kept_fates_forgotten(
 	struct kept_fates *k, uint32_t interface, uint32_t queue, uint64_t from_ns)
 {
-	const struct forgotten *of = of_queue(k, interface, queue);
+	const struct forgotten *of;
 	uint64_t count = 0;
 
+	if (!k->forgotten_ns || k->forgotten_ns < from_ns)
+		return 0;
+	of = of_queue(k, interface, queue);
 	if (!of)
 		return 1;
-	for (unsigned n = 0; n < SECONDS && k->forgotten_ns >= from_ns; n++)
+	for (unsigned n = 0; n < SECONDS; n++)
 		if (of->seconds[n].number >= from_ns / NS_PER_S)
 			count += of->seconds[n].count;
 	return count;

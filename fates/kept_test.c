@@ -79,13 +79,17 @@ static void test_only_those_of_the_window_count(void **state)
 	assert_true(forgotten(0, 0, 0) >= ROOM);
 }
 
-/* More queues than can be counted one by one: it never says that nothing is missing. */
+/* More queues than can be counted one by one: it does not say that nothing of
+ * them is missing, nor that something is where nothing had to go. */
 static void test_queues_beyond_the_room(void **state)
 {
+	for (uint32_t queue = 0; queue <= KEYED_MAX; queue++)
+		assert_int_equal(forgotten(0, queue, 0), 0);
 	for (uint32_t queue = 0; queue < KEYED_MAX + ROOM + 1; queue++)
 		add(1, 100, 0, queue);
 	assert_int_equal(forgotten(0, 0, 100), 1);
 	assert_int_equal(forgotten(0, KEYED_MAX, 100), 1);
+	assert_int_equal(forgotten(0, KEYED_MAX, 101), 0);
 }
 
 int main(void)
