@@ -33,8 +33,9 @@ static struct {
 	uint16_t most; /* that it accepts, or has */
 	uint32_t hold; /* enqueue waits; atomic */
 	uint32_t held;
-	uint64_t tsc;     /* at the last enqueue */
-	uint32_t ring_at; /* how busy the ring was at that time */
+	void (*meanwhile)(void); /* happens during dequeue */
+	uint64_t tsc;            /* at the last enqueue */
+	uint32_t ring_at;        /* how busy the ring was at that time */
 	const struct rt_ring *ring;
 } lib;
 
@@ -44,6 +45,8 @@ TEST_EXPORT uint16_t rte_vhost_dequeue_burst(
 	n = RTE_MIN(n, lib.most);
 	for (uint16_t i = 0; i < n; i++)
 		pkts[i] = test_frame(i, 60);
+	if (lib.meanwhile)
+		lib.meanwhile();
 	return n;
 }
 
@@ -307,6 +310,20 @@ static void test_a_thread_that_is_inside_holds_up_the_end(void **state)
 	rt_session_free(s);
 }
 
+static void test_a_call_that_outlives_the_end_leaves_no_port(void **state)
+{
+	lib.path[1] = "/run/vm1";
+	assert_int_equal(poll_device(1, FROM), BURST);
+	lib.meanwhile = rt_ports_unwatch;
+	assert_int_equal(poll_device(1, FROM), BURST);
+	lib.meanwhile = NULL;
+	assert_int_equal(rt_port_next(0), RT_MAX_PORTS);
+	assert_false(rt_ports_watch(rt_hook_cut));
+	assert_int_equal(rt_port_next(0), RT_MAX_PORTS);
+	assert_int_equal(poll_device(1, FROM), BURST);
+	assert_true(is_named(rt_port_next(0), "/run/vm1"));
+}
+
 static struct {
 	uint32_t stop;
 	uint64_t sent;
@@ -376,6 +393,8 @@ int main(void)
 			test_what_was_accepted_is_recorded_once, watch, unwatch),
 		cmocka_unit_test_setup_teardown(
 			test_a_thread_that_is_inside_holds_up_the_end, watch, unwatch),
+		cmocka_unit_test_setup_teardown(
+			test_a_call_that_outlives_the_end_leaves_no_port, watch, unwatch),
 		cmocka_unit_test_setup_teardown(
 			test_calls_are_diverted_again_and_again_under_traffic, watch, unwatch),
 	};

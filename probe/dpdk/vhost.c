@@ -40,7 +40,8 @@ static uint32_t claiming; /* a thread gives a port to a path; atomic */
 static uint32_t current_round = 1;
 static uint32_t top;
 static uint64_t loads;
-static bool on, again;
+static uint32_t on; /* calls are diverted; atomic */
+static bool again;
 
 static uint16_t id_of(const struct port *p)
 {
@@ -157,11 +158,20 @@ static void set_gone(struct port *p)
 {
 	uint32_t alive = ALIVE;
 
-	rt_store(&p->round, rt_load(&current_round));
+	if (state_of(p) != ALIVE)
+		return;
+	rt_store(&p->round, rt_load(&current_round)); /* before another thread may take it */
 	if (!rt_cas(&p->state, &alive, GONE))
 		return;
 	forget_ids(id_of(p));
 	rt_port_vhost_changed(id_of(p));
+}
+
+static void set_all_gone(void)
+{
+	for (struct port *p = ports; p < ports + RT_VHOST_PORTS; p++)
+		set_gone(p);
+	forget_ids(0);
 }
 
 /* In a thread of the application, which waits in here until no device of the path is left. */
@@ -231,33 +241,34 @@ void rt_vhost_begin(void)
 		rt_vhost_calls.enqueue = rte_vhost_enqueue_burst;
 		rt_vhost_calls.dequeue = rte_vhost_dequeue_burst;
 	}
+	/* A thread that was inside a diverted call at the end may have taken a port since. */
+	set_all_gone();
 	rt_store(&current_round,
 		current_round + 2); /* no session is left that has not noticed what has gone */
-	on = divert() > 0;
-	again = on;
-	if (!on)
+	again = divert() > 0;
+	rt_store(&on, again);
+	if (!again)
 		restore();
 }
 
 void rt_vhost_end(void)
 {
-	if (!on)
+	if (!rt_vhost_is_on())
 		return;
-	on = false;
+	rt_store(&on, 0);
 	restore();
-	for (struct port *p = ports; p < ports + RT_VHOST_PORTS; p++)
-		set_gone(p);
-	forget_ids(0);
+	set_all_gone();
 }
 
 /* A library that is being loaded, or whose slot its first call is filling just now, may have
  * overwritten the slot: hence once more after each time. */
 void rt_vhost_tick(void)
 {
-	bool loaded = on && rt_imports_loads() != loads;
+	bool loaded;
 
-	if (!on)
+	if (!rt_vhost_is_on())
 		return;
+	loaded = rt_imports_loads() != loads;
 	if (loaded || again)
 		(void)divert();
 	again = loaded;
@@ -267,7 +278,7 @@ void rt_vhost_tick(void)
 
 bool rt_vhost_is_on(void)
 {
-	return on;
+	return rt_load(&on);
 }
 
 uint32_t rt_vhost_top(void)
@@ -282,7 +293,7 @@ static struct port *port_of(uint16_t id)
 
 bool rt_vhost_alive(uint16_t id)
 {
-	return state_of(port_of(id)) == ALIVE;
+	return rt_vhost_is_on() && state_of(port_of(id)) == ALIVE;
 }
 
 /* The end of the path, if it is longer. */
