@@ -107,7 +107,10 @@ static const struct option_def options[] = {
 	{TO(wait), OPTION_FLAG, 0, "wait", NULL, NULL, 0, 0,
 		"Wait until the application runs and can be attached to; after a failure try again "
 		"in 1 s, then in twice as much, up to a minute (default: end with an error)"},
-	{.kind = OPTION_HEADING, .help = "Messages"},
+	{.kind = OPTION_HEADING, .help = "Stopping and messages"},
+	{TO(duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,
+		"Stop after TIME of recording, and finish the current incidents (default: until "
+		"Ctrl-C)"},
 	{TO(quiet), OPTION_FLAG, 'q', "quiet", NULL, NULL, 0, 0, "Print only errors"},
 };
 /* clang-format on */

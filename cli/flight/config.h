@@ -18,10 +18,11 @@ struct flight_config {
 	enum ringtap_tags tags; /* what it and those of conditions mean */
 	uint32_t snaplen;
 	unsigned directions;
-	int queue;        /* -1: all */
-	uint64_t keep_ns; /* 0: no limit */
-	uint64_t buffer;  /* bytes */
-	uint32_t sample;  /* one of N packets; 0: all */
+	int queue;            /* -1: all */
+	uint64_t duration_ns; /* 0: until a signal */
+	uint64_t keep_ns;     /* 0: no limit */
+	uint64_t buffer;      /* bytes */
+	uint32_t sample;      /* one of N packets; 0: all */
 	struct trigger triggers[FLIGHT_TRIGGERS_MAX + 1];
 	unsigned trigger_count;
 	struct trigger defaults; /* --before, --after, --cooldown ahead of any --on */

@@ -256,6 +256,7 @@ static void finish_incidents(struct flight *f)
 
 	/* Or conditions that are met again and again would go on for ever. */
 	f->stopping = true;
+	stop_after(0);
 	if (forgotten)
 		stop_forget();
 	while (f->incident_count) {
@@ -300,6 +301,7 @@ static int run_attached(struct flight *f)
 	/* The first snapshot: what happens after the announcement is compared with it. */
 	check(f);
 	announce(f);
+	stop_after(f->cfg->duration_ns);
 	status = record(f);
 	finish_incidents(f);
 	status_close(f);

@@ -54,6 +54,16 @@ def test_requests(app, keep):
     assert [p.name for p in kept.folder.iterdir() if p.is_file()] == [".recorder"]
 
 
+def test_duration(app, keep):
+    """The recorder ends by itself, and finishes an incident whose window ends later."""
+    kept = keep(app, "--duration", "2s", "--after", "3s")
+    kept.proc.send_signal(signal.SIGUSR1)
+    output = kept.done()
+    (incident,) = kept.incidents(1)
+    assert "Incidents: 1" in output
+    assert incident.at("to") - incident.at("from") >= 3e9
+
+
 @pytest.fixture
 def victim(closing):
     """A process that says when it gets SIGUSR1, and nothing else."""
