@@ -182,6 +182,7 @@ int main(int argc, char **argv)
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGALRM); /* by --duration */
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	prctl(PR_SET_TIMERSLACK, 1);
 	used = rte_eal_init(argc, argv);

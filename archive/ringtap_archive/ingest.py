@@ -70,6 +70,12 @@ def arguments(parser: Parser) -> None:
     parser.add_argument(
         "--rotate", type=units.duration, default="1min", metavar="TIME", help="time of a file of --follow (1min)"
     )
+    parser.add_argument(
+        "--duration",
+        type=units.duration,
+        metavar="TIME",
+        help="end --watch or --follow after TIME (default: by Ctrl-C)",
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="print only errors")
     options.group(parser, "let the group read a new archive")
     options.shared(parser)
@@ -544,6 +550,8 @@ def run(args: Namespace) -> Any:
     ways = bool(args.files) + (args.watch is not None) + (args.follow is not None)
     if ways != 1 and not (args.follow and args.files):
         raise WrongCommandLine("ingest: give FILEs, --watch DIR or --follow APP; see 'ringtap archive ingest --help'")
+    if args.duration is not None and not (args.watch or args.follow):
+        raise WrongCommandLine("ingest: --duration: it ends --watch and --follow; leave it out")
     # One process, one core: several ingest at once, each on its own.
     pa.set_cpu_count(1)
     keep_memory()
@@ -552,7 +560,7 @@ def run(args: Namespace) -> Any:
     if args.watch or args.follow:
         from . import watch
 
-        return watch.follow(ingester, args) if args.follow else watch.watch(ingester, args.watch)
+        return watch.follow(ingester, args) if args.follow else watch.watch(ingester, args)
     for path, following in itertools.zip_longest(args.files, args.files[1:]):
         ingester.add(Path(path), following=following)
     return 1 if ingester.failed else 0

@@ -16,7 +16,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from . import ingest, show
+from . import ingest, show, units
 from .errors import Refused
 
 if TYPE_CHECKING:
@@ -190,10 +190,19 @@ class Following(Watch):
             self.add_one(self.held, True)
 
 
-def watch(ingester: Ingester, folder: Path) -> int:
+def _stop(duration: int | None, *numbers: signal.Signals) -> Stop:
+    """duration: ns until it is wanted without a signal from outside."""
+    stop = Stop(signal.SIGINT, signal.SIGTERM, signal.SIGALRM, *numbers)
+    if duration is not None:
+        signal.setitimer(signal.ITIMER_REAL, max(duration / units.NS, 1e-6))
+    return stop
+
+
+def watch(ingester: Ingester, args: Namespace) -> int:
+    folder = args.watch
     if not folder.is_dir():
         raise Refused(f"cannot watch '{folder}': it is not a folder")
-    stop = Stop(signal.SIGINT, signal.SIGTERM)
+    stop = _stop(args.duration)
     it = Watch(ingester, folder)
     it.run(stop, lambda: True)
     return 1 if ingester.failed else 0
@@ -253,7 +262,7 @@ def follow(ingester: Ingester, args: Namespace) -> int:
             "--follow records into an archive of one user; record elsewhere, and add the files by --watch DIR --shared"
         )
     folder = _spool(ingester)
-    stop = Stop(signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
+    stop = _stop(args.duration, signal.SIGCHLD)
     it = Following(ingester, folder, "--fates" in args.files)
     recorder = _record(args.follow, folder, args)
     it.run(stop, lambda: recorder.poll() is None)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Network interfaces of the kernel as ports of a DPDK application. */
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -45,6 +47,9 @@ static const struct option_def options[] = {
 		"Memory of DPDK (default: as needed)"},
 	{TO(huge_pages), OPTION_FLAG, 0, "huge-pages", NULL, NULL, 0, 0,
 		"Use huge pages, which must be free (default: ordinary memory)"},
+	{.kind = OPTION_HEADING, .help = "Stopping and messages"},
+	{TO(duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,
+		"End after TIME (default: at a signal)"},
 	{TO(verbose), OPTION_FLAG, 'v', "verbose", NULL, NULL, 0, 0, "Show DPDK's messages"},
 };
 /* clang-format on */
@@ -62,6 +67,20 @@ static int add_interface(void *ctx, const char *name)
 	}
 	h->ifaces[h->iface_count++] = name;
 	return 0;
+}
+
+/* Blocked until ringtap-host waits for it; this and the timer stay over execv(). */
+static void end_after(uint64_t ns)
+{
+	const uint64_t us = (ns + 999) / 1000;
+	const struct itimerval timer = {
+		.it_value = {.tv_sec = (time_t)(us / 1000000), .tv_usec = (long)(us % 1000000)}};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -84,6 +103,7 @@ static int run(const struct command *self, int argc, char **argv)
 				"host: %s: what is received is captured and kept from the host's own "
 				"network until this ends",
 				h.all);
+		end_after(h.duration_ns);
 		execv(host_path(), args.argv);
 		message_print(
 			"host: %s: %s; install ringtap with DPDK", host_path(), strerror(errno));

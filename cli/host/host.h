@@ -26,6 +26,7 @@ struct host_config {
 	uint32_t queues;         /* 0: default */
 	uint32_t frame;          /* bytes; 0: default */
 	uint64_t buffer, memory; /* bytes */
+	uint64_t duration_ns;    /* 0: until a signal */
 	bool no_promiscuous, busy_poll, huge_pages, verbose;
 	/* Filled in by host_check(). */
 	char own_name[HOST_NAME_MAX];

@@ -50,6 +50,11 @@ def test_a_forgotten_unit_removes_nothing(keep, capsys):
     assert "which unit" in capsys.readouterr().err
 
 
+def test_only_what_runs_until_it_is_stopped_has_a_duration(capsys):
+    assert main.main(["ingest", "-A", "/none", "--duration", "1s", "a.pcapng"]) == 2
+    assert "--duration: it ends --watch and --follow" in capsys.readouterr().err
+
+
 def test_help_fits(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     for name in main.COMMANDS:

@@ -82,6 +82,7 @@ def test_watch(tmp_path, ingest):
     assert (folder / ".torn.pcapng.torn").read_bytes() == data["torn"][:-50]
     assert again.stop(signal.SIGINT) == 0
     assert again.output.count("in the archive already") == 4
+    assert ingest("--watch", folder, "--duration", "1ms").wait() == 0
     assert len(archiving.parts(archive)) == 5
     assert_clean(archive)
 

@@ -246,6 +246,12 @@ def test_name_in_use_until_it_is_killed(wire, host):
         proc.close()
 
 
+def test_duration(wire, host):
+    """It ends by itself, and removes its folder."""
+    it = host(wire.here, wire.device, args=("--duration", "2s"))
+    assert it.proc.wait() == 0 and not it.run_dir.exists()
+
+
 def test_interface_is_renamed_and_removed(wire, host, record):
     """The interface stays the same; another one with its old name is not captured."""
     it = host(wire.here, wire.device)
