@@ -4,10 +4,8 @@
 import sys
 import textwrap
 
-import pytest
-
 from harness.paths import REPO
-from harness.proc import run
+from harness.proc import run, together
 
 RETRIES = {
     "returns early": """
@@ -74,19 +72,23 @@ NONE = {
 }
 
 
-def check(tmp_path, code):
-    file = tmp_path / "test_it.py"
+def check(folder, code):
+    folder.mkdir()
+    file = folder / "test_it.py"
     file.write_text(f"def test_it():\n{textwrap.indent(textwrap.dedent(code), '    ')}\n")
     return run([sys.executable, REPO / "devtools" / "check_retries.py", file])
 
 
-@pytest.mark.parametrize("case", RETRIES)
-def test_a_retry_is_found(tmp_path, case):
-    done = check(tmp_path, RETRIES[case])
-    assert done.returncode == 1 and done.stdout.count("\n") == 1, done
+def check_all(tmp_path, cases):
+    """{case: the result of the check}."""
+    return dict(zip(cases, together(lambda case: check(tmp_path / case, cases[case]), cases), strict=True))
 
 
-@pytest.mark.parametrize("case", NONE)
-def test_other_loops_are_allowed(tmp_path, case):
-    done = check(tmp_path, NONE[case])
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+def test_retries_are_found(tmp_path):
+    for case, done in check_all(tmp_path, RETRIES).items():
+        assert done.returncode == 1 and done.stdout.count("\n") == 1, (case, done)
+
+
+def test_other_loops_are_allowed(tmp_path):
+    for case, done in check_all(tmp_path, NONE).items():
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), case
