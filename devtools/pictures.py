@@ -16,7 +16,7 @@ REPO = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(REPO / "e2e"), str(REPO / "lab")]
 
 from harness import dpdk, sandbox  # noqa: E402
-from harness.browser import Browser  # noqa: E402
+from harness.browser import Browser, Chromium  # noqa: E402
 from harness.flight import Flight  # noqa: E402
 from harness.fwd import FWD  # noqa: E402
 from harness.netns import Namespace, Net  # noqa: E402
@@ -280,14 +280,15 @@ def flap(net):
 
 def shoot_page(html, folder, out, action=""):
     """The page down to its first table, after an action in it."""
-    browser = Browser(folder / f"profile-{out.stem}")
+    chromium = Chromium(folder / f"profile-{out.stem}")
     try:
+        browser = Browser(chromium)
         browser.open(html, 1100)
         browser.ask(f"({action or 'undefined'}, 1)")
         end = browser.ask("document.querySelector('section.table').getBoundingClientRect().top")
         browser.screenshot(out, end)
     finally:
-        browser.close()
+        chromium.close()
     check(["pngquant", "--force", "--speed", "1", "--output", out, "64", out])
 
 

@@ -321,12 +321,19 @@ def private_dir():
     shutil.rmtree(path, ignore_errors=True)
 
 
-@pytest.fixture
-def browser(tmp_path, closing):
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
     reason = browser_module.missing()
     if reason:
         pytest.skip(reason)
-    return closing(browser_module.Browser(tmp_path / "profile"))
+    it = browser_module.Chromium(tmp_path_factory.mktemp("profile"))
+    yield it
+    it.close()
+
+
+@pytest.fixture
+def browser(chromium, closing):
+    return closing(browser_module.Browser(chromium))
 
 
 @pytest.fixture(scope="module")

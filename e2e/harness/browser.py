@@ -18,8 +18,8 @@ def missing():
     return None if shutil.which(PROGRAM) else f"{PROGRAM} is not installed"
 
 
-class Browser:
-    """complaints: console messages of the browser, except informational ones."""
+class Chromium:
+    """The program, which keeps nothing between its pages: see Browser."""
 
     def __init__(self, profile):
         ours_in, theirs_out = os.pipe()
@@ -39,7 +39,7 @@ class Browser:
                 "--remote-debugging-pipe",
                 f"--user-data-dir={profile}",
                 "--no-first-run",
-                "about:blank",
+                "--no-startup-window",
             ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -52,17 +52,9 @@ class Browser:
         os.close(theirs_out)
         self._in, self._out, self._buffer = ours_in, ours_out, b""
         self._number = 0
-        self._session = None
-        self.complaints = []
-        self.requests = []
-        self._events = []
-        targets = self.do("Target.getTargets")["targetInfos"]
-        page = next(t["targetId"] for t in targets if t["type"] == "page")
-        self._session = self.do("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.do(f"{domain}.enable")
 
-    def _message(self, timeout):
+    def message(self, timeout):
+        """The next answer or event."""
         end = time.monotonic() + timeout
         while b"\0" not in self._buffer:
             ready, _, _ = select.select([self._in], [], [], max(end - time.monotonic(), 0))
@@ -72,7 +64,47 @@ class Browser:
         text, _, self._buffer = self._buffer.partition(b"\0")
         return json.loads(text)
 
+    def do(self, method, params, timeout=30, session=None, note=None):
+        """Executes a command, of a session if there is one; returns its result. note: called for each event meanwhile."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": params}
+        if session:
+            message["sessionId"] = session
+        os.write(self._out, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self.message(timeout)
+            if answer.get("id") == self._number:
+                assert "error" not in answer, answer
+                return answer["result"]
+            if note:
+                note(answer)
+
+    def close(self):
+        os.killpg(self._process.pid, signal.SIGKILL)  # its processes write to the profile
+        self._process.wait()
+        os.close(self._in)
+        os.close(self._out)
+
+
+class Browser:
+    """A page of Chromium with cookies, storage and cache of its own, which end with it. complaints: console messages, except
+    informational ones."""
+
+    def __init__(self, chromium):
+        self.chromium = chromium
+        self.complaints = []
+        self.requests = []
+        self._events = []
+        self._session = None
+        self._context = chromium.do("Target.createBrowserContext", {})["browserContextId"]
+        page = chromium.do("Target.createTarget", {"url": "about:blank", "browserContextId": self._context})["targetId"]
+        self._session = chromium.do("Target.attachToTarget", {"targetId": page, "flatten": True})["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.do(f"{domain}.enable")
+
     def _note(self, event):
+        if event.get("sessionId") != self._session:
+            return
         method, about = event.get("method"), event.get("params", {})
         if method == "Runtime.exceptionThrown":
             self.complaints.append(str(about["exceptionDetails"]))
@@ -85,26 +117,16 @@ class Browser:
         self._events.append(method)
 
     def do(self, method, timeout=30, **params):
-        """Executes a command; returns its result."""
-        self._number += 1
-        message = {"id": self._number, "method": method, "params": params}
-        if self._session:
-            message["sessionId"] = self._session
-        os.write(self._out, json.dumps(message).encode() + b"\0")
-        while True:
-            answer = self._message(timeout)
-            if answer.get("id") == self._number:
-                assert "error" not in answer, answer
-                return answer["result"]
-            self._note(answer)
+        """Executes a command of the page; returns its result."""
+        return self.chromium.do(method, params, timeout, self._session, self._note)
 
     def open(self, path, width, height=900):
         """Opens a file, or a URL, in a window of this size, and waits until it is loaded."""
         self.do("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self._events.clear()
-        self.do("Page.navigate", url=path if "://" in str(path) else f"file://{path}")
+        self.do("Page.navigate", url=path if ":" in str(path) else f"file://{path}")
         while "Page.loadEventFired" not in self._events:
-            self._note(self._message(30))
+            self._note(self.chromium.message(30))
 
     def ask(self, expression):
         """The value of a JavaScript expression in the page."""
@@ -122,7 +144,4 @@ class Browser:
         path.write_bytes(base64.b64decode(self.do("Page.printToPDF", timeout=60)["data"]))
 
     def close(self):
-        os.killpg(self._process.pid, signal.SIGKILL)  # its processes write to the profile
-        self._process.wait()
-        os.close(self._in)
-        os.close(self._out)
+        self.chromium.do("Target.disposeBrowserContext", {"browserContextId": self._context})
