@@ -68,9 +68,13 @@ def pytest_configure(config):
         config.add_cleanup(sandbox.OneGroup().close)
 
 
+def _is_alone(item):
+    return item is not None and item.get_closest_marker("alone") is not None
+
+
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_protocol(item):
-    with turns.turn(alone=item.get_closest_marker("alone") is not None):
+def pytest_runtest_protocol(item, nextitem):
+    with turns.turn(_is_alone(item), _is_alone(nextitem)):
         yield
 
 
@@ -86,12 +90,16 @@ def _smoke_is_one_case(items):
         seen.add(test)
 
 
-def _long_files_first(items):
-    """With -n, a file is one worker's: a long one that starts last leaves the other workers idle."""
-    weights = collections.Counter()
+def _order(items):
+    """With -n, a file is one worker's. Tests that run alone come first, one after the other: before each of them, the other
+    workers would have to end what they run. Then the long files: one that starts last leaves the other workers idle."""
+    weights, alone = collections.Counter(), collections.Counter()
     for item in items:
         weights[item.path] += SLOW_WEIGHT if item.get_closest_marker("slow") else 1
-    items.sort(key=lambda item: -weights[item.path])
+        alone[item.path] += _is_alone(item)
+    items.sort(
+        key=lambda item: (-alone[item.path] / weights[item.path], -weights[item.path], item.path, not _is_alone(item))
+    )
 
 
 def _mark_by_place(items):
@@ -131,7 +139,7 @@ def pytest_collection_modifyitems(config, items):
     _smoke_is_one_case(items)
     _mark_by_place(items)
     if hasattr(config, "workerinput"):
-        _long_files_first(items)
+        _order(items)
     reason = None
     if os.geteuid() != 0:
         reason = "needs root: network namespaces and DPDK's run-time folders"

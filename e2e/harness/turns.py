@@ -7,6 +7,7 @@ import os
 import tempfile
 
 _VARIABLE = "RINGTAP_E2E_TURNS"
+_kept = None  # the exclusive lock, between two tests that run alone
 
 
 def prepare():
@@ -24,11 +25,24 @@ def _locked(name, how):
         yield
 
 
+def _lock(how):
+    """The queue prevents later tests from overtaking one that waits for the exclusive lock."""
+    held = contextlib.ExitStack()
+    with _locked("queue", fcntl.LOCK_EX):
+        held.enter_context(_locked("machine", how))
+    return held
+
+
 @contextlib.contextmanager
-def turn(alone):
-    """Locks the machine for one test: shared, or exclusive. The queue prevents later tests from
-    overtaking one that waits for the exclusive lock."""
-    with contextlib.ExitStack() as held:
-        with _locked("queue", fcntl.LOCK_EX):
-            held.enter_context(_locked("machine", fcntl.LOCK_EX if alone else fcntl.LOCK_SH))
+def turn(alone, next_alone=False):
+    """Locks the machine for one test: shared, or exclusive. If the next test of this process runs alone,
+    too, it keeps the lock: others would each run a test before it gets that again."""
+    global _kept
+    held, _kept = _kept or _lock(fcntl.LOCK_EX if alone else fcntl.LOCK_SH), None
+    try:
         yield
+    finally:
+        if alone and next_alone:
+            _kept = held
+        else:
+            held.close()
