@@ -15,6 +15,21 @@ static bool found(const struct diagnosis *d, enum grade grade)
 	return false;
 }
 
+/* Packets that drivers count as lost. */
+static double known_lost(const struct examination *e)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < e->span.to->port_count; i++) {
+		struct driver_counts c;
+
+		driver_counts(&e->span, i, &c);
+		sum += fmax(c.imissed, 0) + fmax(c.rx_nombuf, 0) + fmax(c.ierrors, 0) +
+		       fmax(fmax(c.unsent, c.oerrors), 0);
+	}
+	return sum;
+}
+
 /* The busiest thread's share; NAN: none polls. */
 static double busiest(const struct examination *e)
 {
@@ -31,13 +46,21 @@ static double busiest(const struct examination *e)
 
 static void judge_rest(const struct examination *e, struct diagnosis *d)
 {
-	char rx_text[FORMAT_LEN], tx_text[FORMAT_LEN];
+	char rx_text[FORMAT_LEN], tx_text[FORMAT_LEN], count[FORMAT_LEN], lost[64] = "nothing is";
 	struct tally rx, tx;
 	struct verdict *v;
-	double rx_pps, tx_pps;
+	double rx_pps, tx_pps, n;
 
 	if (found(d, GRADE_FAULT))
 		return;
+	if (!(e->span.to->collectors & RINGTAP_POLLS)) {
+		v = verdict_add(d, VERDICT_NOT_COUNTED, GRADE_NOTE, 1,
+			"Count them: --collectors polls,busy,gaps,pools");
+		if (v)
+			verdict_add_evidence(v, "the collector polls is off: whether threads poll, "
+						"and are fast enough, is unknown");
+		return;
+	}
 	tally_sum(&rx, &e->span, RINGTAP_NO_INDEX, RINGTAP_NO_INDEX, RINGTAP_RX);
 	tally_sum(&tx, &e->span, RINGTAP_NO_INDEX, RINGTAP_NO_INDEX, RINGTAP_TX);
 	rx_pps = (double)rx.packets / e->span.seconds;
@@ -64,9 +87,13 @@ static void judge_rest(const struct examination *e, struct diagnosis *d)
 	v = verdict_add(d, VERDICT_HEALTHY, GRADE_OK, 0, "Nothing");
 	if (!v)
 		return;
+	n = known_lost(e);
+	if (n >= 1)
+		snprintf(lost, sizeof(lost), "%s packets, too few for a fault, are",
+			format_count(count, (uint64_t)n));
 	verdict_add_evidence(v,
-		"%s packets/s received, %s packets/s handed to TX; nothing is known to be lost",
-		format_si(rx_text, rx_pps), format_si(tx_text, tx_pps));
+		"%s packets/s received, %s packets/s handed to TX; %s known to be lost",
+		format_si(rx_text, rx_pps), format_si(tx_text, tx_pps), lost);
 	if (!isnan(busiest(e)))
 		verdict_add_evidence(
 			v, "the busiest thread works %.1f %% of its time", 100 * busiest(e));

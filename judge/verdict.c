@@ -20,6 +20,7 @@ const char *const verdict_names[VERDICT_COUNT] = {
 	[VERDICT_SATURATED] = "saturated",
 	[VERDICT_HUNG] = "hung",
 	[VERDICT_NOT_POLLING] = "not_polling",
+	[VERDICT_NOT_COUNTED] = "not_counted",
 	[VERDICT_IDLE] = "idle",
 	[VERDICT_HEALTHY] = "healthy",
 };
@@ -39,6 +40,7 @@ const char *const verdict_titles[VERDICT_COUNT] = {
 	[VERDICT_SATURATED] = "saturated",
 	[VERDICT_HUNG] = "a thread has stopped polling",
 	[VERDICT_NOT_POLLING] = "no thread polls",
+	[VERDICT_NOT_COUNTED] = "polls are not counted",
 	[VERDICT_IDLE] = "idle",
 	[VERDICT_HEALTHY] = "healthy",
 };
