@@ -39,6 +39,15 @@ struct span history_span(const struct flight *f, unsigned first, unsigned last)
 	return history_between(f, f->history[first], f->history[last]);
 }
 
+/* The application has ended: in its last snapshot all ports and mempools are gone. */
+static bool ended(const struct ringtap_snapshot *s)
+{
+	for (uint32_t k = 0; k < s->port_count; k++)
+		if (!ringtap_snapshot_port(s, k)->gone)
+			return false;
+	return s->port_count > 0;
+}
+
 struct diagnosis *history_judge(
 	struct flight *f, unsigned first, unsigned last, struct examination *e)
 {
@@ -46,6 +55,11 @@ struct diagnosis *history_judge(
 	struct watched *app = &f->app;
 	struct readings readings = {0};
 
+	/* Nothing can be found at what is gone: judge the time until then. */
+	if (last > 1 && ended(f->history[last])) {
+		last--;
+		first = first < last ? first : last - 1;
+	}
 	for (unsigned i = last > GROWTH_SPAN ? last - GROWTH_SPAN : 0; i <= first; i++)
 		readings_add_use(&readings, f->history[i]);
 	app->mark = f->history[first];
@@ -92,6 +106,9 @@ bool history_read(struct flight *f, struct ringtap_snapshot **before, int *error
 		return false;
 	if (!f->tsc_hz)
 		f->tsc_hz = (double)now->tsc_hz;
+	/* The last one in which it ran. */
+	if (*error)
+		history_keep_last(f);
 	*before = f->last;
 	f->last = now;
 	return true;

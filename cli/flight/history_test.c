@@ -504,6 +504,45 @@ static void a_judgement_covers_the_snapshots_given(void **state)
 	assert_non_null(d);
 	assert_float_equal(e.span.seconds, 5, 1e-9);
 	assert_string_equal(verdict_names[d->verdict[0].id], "healthy");
+	assert_non_null(strstr(d->verdict[0].evidence[0], "; nothing is known to be lost"));
+	free(d);
+	app->s.ports[0].ierrors = 3;
+	step_for(NS_PER_S);
+	d = history_judge(&f, 9, 10, &e);
+	assert_non_null(strstr(d->verdict[0].evidence[0], "; 3 packets, too few for a fault, are"));
+	free(d);
+	f.history[10]->collectors &= ~(unsigned)RINGTAP_POLLS;
+	d = history_judge(&f, 9, 10, &e);
+	assert_string_equal(verdict_names[d->verdict[0].id], "not_counted");
+	free(d);
+}
+
+static void lose(struct fake_app *a, uint64_t ns)
+{
+	fake_forward(a, ns);
+	a->s.ports[0].imissed = ns / 1000;
+}
+
+/* With its end all ports are gone; what they lost until then stays known. */
+static void an_end_hides_no_fault(void **state)
+{
+	struct examination e;
+	struct diagnosis *d;
+
+	app->work = lose;
+	step_for(2 * NS_PER_S + 5 * STEP_NS);
+	fake_app_end(app);
+	for (unsigned k = 0; k < 2; k++)
+		app->s.ports[k].gone = true;
+	rt_sleep_ns(STEP_NS);
+	assert_int_equal(conditions_step(&f), -EPIPE);
+	history_keep_last(&f);
+	assert_int_equal(f.history_count, 5);
+	assert_int_equal(f.history[3]->taken_mono_ns, rt_now_ns(CLOCK_MONOTONIC) - STEP_NS);
+	d = history_judge(&f, 2, 4, &e);
+	assert_non_null(d);
+	assert_ptr_equal(e.span.to, f.history[3]);
+	assert_string_equal(grade_names[d->verdict[0].grade], "fault");
 	free(d);
 }
 
@@ -542,6 +581,7 @@ int main(void)
 		CASE(a_leak_is_found_over_the_minute),
 		CASE(an_application_that_forwards_has_no_fault),
 		CASE(a_judgement_covers_the_snapshots_given),
+		CASE(an_end_hides_no_fault),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

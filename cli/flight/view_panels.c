@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Panels of an incident's page: packets in the file, and what the probe counted in each second. */
 #include <math.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "base/util.h"
@@ -187,21 +188,57 @@ static uint32_t next_pool(
 	return found;
 }
 
+/* NAN: unknown. */
+static double free_share(const struct ringtap_snapshot *s, uint32_t k)
+{
+	const struct ringtap_pool_stats *p = k < s->pool_count ? ringtap_snapshot_pool(s, k) : NULL;
+
+	return p && p->size && !p->gone && p->available != UINT32_MAX
+		       ? (double)p->available / p->size
+		       : NAN;
+}
+
+/* The condition has read a pool between snapshot n and the next one. */
+static bool event_follows(const struct incident *i, unsigned n, unsigned last)
+{
+	return i->trigger->kind == TRIGGER_POOL && i->event.to_ns > i->f->history[n]->taken_ns &&
+	       (n == last || i->event.to_ns < i->f->history[n + 1]->taken_ns);
+}
+
+static json_t *pools_panel(struct view *v, const struct incident *i, unsigned first, unsigned last)
+{
+	json_t *panel = view_panel(v, "levels", "pools", "Mempools: free buffers");
+	json_t *edges = json_array();
+	uint64_t end = i->f->history[last]->taken_ns;
+
+	for (unsigned n = first; n <= last; n++) {
+		json_array_append_new(edges, view_at(v, i->f->history[n]->taken_ns));
+		if (event_follows(i, n, last))
+			json_array_append_new(edges, view_at(v, i->event.to_ns));
+	}
+	json_array_append_new(edges, view_at(v, end > i->to_ns ? end : i->to_ns));
+	json_object_set_new(panel, "edges_ns", edges);
+	json_object_set_new(panel, "unit", json_string("share"));
+	view_panel_note(panel,
+		"Each value is that of a reading, and drawn until the next one, a second later; of "
+		"more than seven mempools those with the fewest free buffers.");
+	return panel;
+}
+
 static void add_pool(json_t *panel, const struct incident *i, unsigned first, unsigned last,
 	uint32_t k, unsigned colour)
 {
+	const struct ringtap_pool_stats *p = ringtap_snapshot_pool(i->f->history[last], k);
 	char name[RINGTAP_NAME_LEN];
-	json_t *values = view_series(panel,
-		printable(name, sizeof(name), ringtap_snapshot_pool(i->f->history[last], k)->name),
-		colour);
+	json_t *values = view_series(panel, printable(name, sizeof(name), p->name), colour);
+	double at_event = i->event.value / (i->trigger->percent ? 100 : p->size);
 
-	for (unsigned n = first; n < last; n++) {
-		const struct ringtap_snapshot *s = i->f->history[n + 1];
-		const struct ringtap_pool_stats *p =
-			k < s->pool_count ? ringtap_snapshot_pool(s, k) : NULL;
-		bool known = p && p->size && !p->gone && p->available != UINT32_MAX;
+	for (unsigned n = first; n <= last; n++) {
+		double share = free_share(i->f->history[n], k);
 
-		view_append(values, known ? (double)p->available / p->size : NAN);
+		view_append(values, share);
+		if (event_follows(i, n, last))
+			view_append(values, strcmp(name, i->event.where) ? share : at_event);
 	}
 }
 
@@ -217,15 +254,9 @@ void view_pools(struct view *v, const struct incident *i, unsigned first, unsign
 			break;
 		taken[k] = true;
 		if (!panel)
-			panel = seconds_panel(v, i, first, last, taken_ns, "pools",
-				"Mempools: free buffers", "share");
+			panel = pools_panel(v, i, first, last);
 		add_pool(panel, i, first, last, k, n);
 	}
-	if (!panel)
-		return;
-	view_panel_note(panel,
-		"As read at the end of each second; of more than seven mempools those with the fewest "
-		"free buffers.");
-	if (i->trigger->kind == TRIGGER_POOL && i->trigger->percent)
+	if (panel && i->trigger->kind == TRIGGER_POOL && i->trigger->percent)
 		view_limit(panel, i->trigger->text, i->trigger->threshold / 100);
 }

@@ -359,10 +359,20 @@ static void the_free_buffers_of_a_pool(void **state)
 		UINT32_MAX;
 	trigger = (struct trigger){
 		.text = "pool < 10%", .kind = TRIGGER_POOL, .threshold = 10, .percent = true};
+	incident.event.to_ns = f.history[1]->taken_ns + 700 * MS;
+	incident.event.value = 9;
+	strcpy(incident.event.where, "mb_pool_0");
 	make();
+	/* A reading tells nothing about the time before it, but the condition has one of its own.
+	 */
 	assert_float_equal(
-		json_number_value(json_array_get(values_of("pools", 0), 1)), 1024 / 4095., 1e-6);
-	assert_true(json_is_null(json_array_get(values_of("pools", 0), 2)));
+		json_number_value(json_array_get(values_of("pools", 0), 1)), 3071 / 4095., 1e-6);
+	assert_float_equal(json_number_value(json_array_get(values_of("pools", 0), 2)), 0.09, 1e-9);
+	assert_int_equal(number(json_object_get(panel("pools"), "edges_ns"), 2), 1700 * MS);
+	assert_float_equal(
+		json_number_value(json_array_get(values_of("pools", 0), 3)), 1024 / 4095., 1e-6);
+	assert_int_equal(number(json_object_get(panel("pools"), "edges_ns"), 3), 2000 * MS);
+	assert_true(json_is_null(json_array_get(values_of("pools", 0), 4)));
 	assert_float_equal(json_number_value(json_object_get(
 				   json_object_get(panel("pools"), "limit"), "value")),
 		0.1, 1e-9);
