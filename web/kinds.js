@@ -96,13 +96,13 @@ class LanePanel extends Panel {
   }
 }
 
-// Counts of cells: the darker, the more.
+// Counts of cells: the stronger the colour, the more.
 class HeatPanel extends Panel {
   constructor(spec, page) {
     super(spec, page);
     spec.counts = spec.counts.map(withZeros);
     this.most = spec.counts.reduce((m, column) => column.reduce((a, b) => Math.max(a, b), m), 0);
-    this.explain([[`${this.spec.name}: the darker, the more`, spec.colour ?? 0],
+    this.explain([[`${this.spec.name}: the stronger, the more`, spec.colour ?? 0],
       ...(spec.series ?? []).map((s, k) => [s.name, s.colour ?? k, s.note])]);
   }
   height() { return 190; }

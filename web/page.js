@@ -43,7 +43,7 @@ export class Page {
       if (one.start) one.start();
       else one.draw();
     }
-    main.append(element("p", { className: "soft" }, "Wheel: zoom. Shift and wheel or drag: move. Double click: all." +
+    if (this.panels.length) main.append(element("p", { className: "soft" }, "Wheel: zoom. Shift and wheel or drag: move. Double click: all." +
       (this.shown ? " Drag: select a time, which filters the tables. Keys: + − ← → 0, Enter: zoom to the selection, Escape: no selection." : "")));
     addEventListener("resize", () => [...this.panels, ...this.tables].forEach((p) => p.resize?.()), { signal });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint(), { signal });

@@ -271,14 +271,22 @@ export class CountPanel extends Steps {
   points() {
     const { points, step } = countPoints(this.grid, this.data, this.time.from, this.time.to, this.host.clientWidth / COLUMN);
     this.step = step;
+    // Nothing in time that was not kept is not zero.
+    points[0].slice(0, -1).forEach((t, i) => {
+      const values = points.slice(1);
+      if (this.unknown(t, points[0][i + 1]) && values.every((v) => !v[i])) values.forEach((v) => { v[i] = null; });
+    });
     return points;
   }
+  // A step has time that was not kept.
+  unknown(from, to) { return (this.page.document.missing ?? []).some((m) => m.from_ns < to && m.to_ns > from); }
   hover(t) {
     const i = Math.floor((t - this.grid.from_ns) / this.step), level = Math.round(Math.log2(this.step / this.grid.step_ns));
     return this.spec.series.map((s, k) => {
       const levels = this.data[k].levels[level];
       if (i < 0 || i >= levels.length) return `${s.name}: –`;
-      const [sum, least, most] = this.data[k].at(level, i), parts = 2 ** Math.min(3, level);
+      const [sum, least, most] = this.data[k].at(level, i), parts = 2 ** Math.min(3, level), from = this.grid.from_ns + i * this.step;
+      if (!sum && this.unknown(from, from + this.step)) return `${s.name}: –`;
       const length = Math.min(this.step, this.grid.to_ns - this.grid.from_ns - i * this.step);
       return `${s.name}: ${count(sum)} ${this.spec.unit} in ${duration(length)} (${value(sum / length * 1e9, this.unit)}` +
         (parts > 1 ? `; ${count(least / parts)}–${count(most / parts)} each ${duration(this.step / parts)})` : ")");

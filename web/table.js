@@ -6,7 +6,7 @@ import { csv, element, replace, save } from "./dom.js";
 import { clock, value } from "./text.js";
 
 const SPARK = [130, 20]; // pixels
-const ROW = 26, SHOWN = 14, AHEAD = 5, RUNS = 100, WIDEST = 90;
+const ROW = 26, SHOWN = 14, AHEAD = 5, RUNS = 100, WIDEST = 90, NARROWEST = 26;
 const LEFT = new Set(["text", "time"]);
 const SIZES = { n: 1e-9, u: 1e-6, m: 1e-3, k: 1e3, K: 1024, M: 1e6, G: 1e9, T: 1e12 };
 
@@ -34,10 +34,13 @@ export class Table {
       for (const row of this.spec.rows.slice(0, 300)) most = Math.max(most, this.text(row, k).length);
       return Math.min(most, WIDEST);
     });
-    this.grid.style.setProperty("--columns", this.widths.map((most, k) => {
+    // Texts share what is left, and are cut where that is too little: the chosen row has them in full.
+    const all = this.widths.map((most, k) => {
       const { kind } = this.columns[k], width = most + 2;
-      return kind === "spark" ? `${SPARK[0] + 16}px` : kind === "text" ? `minmax(${width}ch, ${width}fr)` : `${width}ch`;
-    }).join(" "));
+      return kind === "spark" ? [`${SPARK[0] + 16}px`] : kind === "text" ? [`${Math.min(width, NARROWEST)}ch`, `${width}fr`] : [`${width}ch`];
+    });
+    this.grid.style.setProperty("--columns", all.map(([least, most]) => (most ? `minmax(${least}, ${most})` : least)).join(" "));
+    this.grid.style.minWidth = `calc(${all.map(([least]) => least).join(" + ")})`;
   }
 
   build() {
@@ -57,6 +60,8 @@ export class Table {
       element("button", { type: "button", onclick: () => save(`${this.spec.id ?? "table"}.csv`, "text/csv", [csv(this.csv())]) }, "CSV"));
     this.root = element("section", { className: "table", id: this.spec.id ?? "" }, element("h2", {}, this.spec.title),
       ...(this.spec.notes ?? []).map((n) => element("p", { className: "note" }, n)), bar, element("div", { className: "sideways" }, this.grid));
+    this.details = element("dl", { className: "facts" });
+    this.root.append(this.details);
     if (this.frame >= 0) {
       this.filter = element("input", { readOnly: true, ariaLabel: "display filter for Wireshark" });
       this.root.append(element("p", { className: "bar" }, "Wireshark: ", this.filter,
@@ -89,6 +94,7 @@ export class Table {
     this.current = current === undefined ? null : this.all.find((i) => this.text(this.spec.rows[i], 0) === current) ?? null;
     this.body.scrollTop = top;
     if (top || this.current !== null) this.draw();
+    this.describe();
   }
 
   select() {
@@ -109,6 +115,7 @@ export class Table {
     this.body.scrollTop = 0;
     this.current = null;
     this.draw();
+    this.describe();
     this.showFilter();
   }
 
@@ -143,7 +150,15 @@ export class Table {
     this.name = this.current === null ? undefined : this.text(this.spec.rows[i], 0);
     if (this.at >= 0) this.page.time.point(this.current === null ? null : this.spec.rows[i][this.at]);
     this.draw();
+    this.describe();
     this.showFilter();
+  }
+
+  // The texts of the chosen row.
+  describe() {
+    const row = this.spec.rows[this.current];
+    this.details.replaceChildren(...(row ? this.columns.flatMap((c, k) => (c.kind !== "text" ? []
+      : [element("div", { className: "long" }, element("dt", {}, c.name), element("dd", {}, this.text(row, k)))])) : []));
   }
 
   // Frames of the row that was clicked, or of all rows that are shown.

@@ -14,6 +14,7 @@ from harness.view import View, runs
 
 MS = 1_000_000
 STALL, STALL_END = 700 * MS, 736 * MS
+KEPT = 150 * MS  # nothing before was kept
 STEP = 50_000
 VERMILION = (0xD5, 0x5E, 0x00)
 TOOK = ["1,200 ns", "9.5 us", None, "2 ms"]
@@ -29,9 +30,10 @@ SHORT = range(1100 * MS, 1200 * MS, MS // 2)  # gaps of 10 us
 
 
 def rates():
-    """20,000 packets/s, none in the stall, and behind it those that waited, in a millisecond."""
-    values = [int(i % 1 == 0) for i in range(30_000)]
-    for i in range(STALL // STEP, STALL_END // STEP):
+    """20,000 packets/s, none in time that was not kept and in the stall, and behind it those that waited, in a
+    millisecond."""
+    values = [1] * 30_000
+    for i in [*range(KEPT // STEP), *range(STALL // STEP, STALL_END // STEP)]:
         values[i] = 0
     for i in range(STALL_END // STEP, STALL_END // STEP + 20):
         values[i] = 37
@@ -60,7 +62,7 @@ def document(name="my-app", rows=500):
         "zero_ns": STALL_END,
         "facts": [{"name": name, "value": name, "note": name}],
         "notes": [name],
-        "missing": [{"from_ns": 0, "to_ns": 150 * MS, "reason": f"the recorder had just begun {name}"}],
+        "missing": [{"from_ns": 0, "to_ns": KEPT, "reason": f"the recorder had just begun {name}"}],
         "events": [{"from_ns": STALL, "to_ns": STALL_END, "name": name}],
         "findings": [{"grade": "fault", "title": name, "evidence": [name], "advice": name}],
         "panels": [
@@ -229,7 +231,7 @@ def test_the_stall_is_empty_and_the_burst_is_short(shown):
         after = [s for s in steps if s[0] <= STALL_END < s[1]]
         assert after[0][3] >= after[0][2] > 20_000
         # All packets are in the steps.
-        counted = sum((b - a) * rate / 1e9 for a, b, rate, _ in steps)
+        counted = sum((b - a) * (rate or 0) / 1e9 for a, b, rate, _ in steps)
         wanted = sum(v for i, v in enumerate(rates()) if at[0] <= i * STEP < at[-1])
         assert counted == pytest.approx(wanted, rel=1e-6)
 
@@ -255,6 +257,12 @@ def test_time_that_was_not_kept_is_hatched(shown):
         dark = [sum(sum(row[x]) < 3 * 0x90 for row in pixels) for x in range(width)]
         hatched = [x for x in range(round(0.1 * width)) if dark[x]]
         assert len(hatched) > 0.095 * width, panel
+    at, sums, _least, most = shown.ask("view.panels.find(p => p.spec.id === 'rates').points()")
+    unknown = [t for t, rate in zip(at, sums) if rate is None]
+    assert unknown == [t for t, end in itertools.pairwise(at) if end <= KEPT]
+    assert all(most[at.index(t)] is None for t in unknown)
+    assert shown.hover("rates", 50 * MS)[-1] == "my-app: –"
+    assert shown.hover("rates", 720 * MS)[-1].startswith("my-app: 0 ")
     lane = shown.pixels("threads")[34 + 22]
     hatched = [1500 * x / len(lane) for x, p in enumerate(lane) if sum(p) < 3 * 0x90 and p != VERMILION]
     assert len(hatched) > 10 and all(ms < 152 or ms > 1398 or 733 < ms < 739 for ms in hatched), hatched
@@ -333,12 +341,14 @@ def test_tables(shown):
     assert rows(shown)[0][0] == str(wanted[-1] + 1)
     shown.run("document.querySelector('.space .row').click()")
     assert shown.ask(value) == f"frame.number == {wanted[-1] + 1}"
+    details = "[...document.querySelectorAll('#packets dd')].map(d => d.textContent)"
+    assert shown.ask(details) == [f"my-app {wanted[-1] % 7}"]
     shown.run("(i => { i.value = 'APP 3'; i.oninput(); })(document.querySelector('#packets input[type=search]'))")
     matching = [i for i in wanted if i % 7 == 3]
     assert state(shown) == f"{len(matching):,} of 50,000 rows (selected time)"
     shown.key("Escape")
     shown.run("(i => { i.value = 'no such'; i.oninput(); })(document.querySelector('#packets input[type=search]'))")
-    assert state(shown) == "0 of 50,000 rows" and shown.ask(value) == ""
+    assert state(shown) == "0 of 50,000 rows" and shown.ask(value) == "" and shown.ask(details) == []
 
 
 def test_texts_with_a_unit_are_sorted_by_their_value(shown):
@@ -466,7 +476,7 @@ def test_none_of_a_million_steps_is_left_out(browser, tmp_path):
     )
     shown = View(browser, view.write(tmp_path / "page.html", d))
     at, rate, _least, most = shown.ask("view.panels[0].points()")
-    assert len(at) < 1000 and sum(m > 0 for m in most[:-1]) == 10 == sum(r > 0 for r in rate[:-1])
+    assert len(at) < 1000 and sum(m > 0 for m in most[:-1] if m) == 10 == sum(r > 0 for r in rate[:-1] if r)
     for i in busy:
         shown.run(f"view.time.show({(i - 20) * 1500}, {(i + 20) * 1500})")
         at, rate, _least, _most = shown.ask("view.panels[0].points()")
