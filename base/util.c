@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -118,6 +119,19 @@ static int word_columns(const char *word, size_t len)
 	return n;
 }
 
+/* Bytes of the word; a number and its unit are one. */
+static size_t word_length(const char *text)
+{
+	size_t len = strcspn(text, " \n"), unit;
+
+	if (!len || text[len] != ' ' || !isdigit((unsigned char)text[len - 1]))
+		return len;
+	unit = strspn(text + len + 1, "numskMGTiB%");
+	return unit && !isalnum((unsigned char)text[len + 1 + unit])
+		       ? len + 1 + strcspn(text + len + 1, " \n")
+		       : len;
+}
+
 void text_wrap(FILE *f, int column, int indent, const char *text)
 {
 	bool first = true; /* first word of its line */
@@ -127,7 +141,7 @@ void text_wrap(FILE *f, int column, int indent, const char *text)
 		size_t len;
 
 		text += blanks;
-		len = strcspn(text, " \n");
+		len = word_length(text);
 		if (!len)
 			break;
 		columns = word_columns(text, len);

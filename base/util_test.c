@@ -84,6 +84,15 @@ static void texts_are_broken_at_blanks(void **state)
 	assert_wrapped(0, 2, text, shown);
 	snprintf(shown, sizeof(shown), "%s\n  ä b\n", word);
 	assert_wrapped(1, 2, text, shown);
+	/* A number and its unit stay together, a number and a word do not. */
+	memset(word, 'x', 75);
+	word[75] = '\0';
+	snprintf(text, sizeof(text), "%s 9.91 s; b", word);
+	snprintf(shown, sizeof(shown), "%s\n  9.91 s; b\n", word);
+	assert_wrapped(0, 2, text, shown);
+	snprintf(text, sizeof(text), "%s 9.91 seconds", word);
+	snprintf(shown, sizeof(shown), "%s 9.91\n  seconds\n", word);
+	assert_wrapped(0, 2, text, shown);
 	/* What does not fit any line has one of its own. */
 	memset(word, 'x', 90);
 	snprintf(text, sizeof(text), "a %s b", word);
