@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes docs/images again: `ringtap top` in a terminal, a recording in Wireshark, one explained, and incidents of
-`ringtap flight`. Run as root: RINGTAP_BUILD=build devtools/pictures.py [flight|explain] (packages: devtools/deps.sh test pictures).
+"""Makes docs/images again: live commands in a terminal, recordings in Wireshark, one explained, incidents of `ringtap
+flight`, and the page of `ringtap web`. Run as root: RINGTAP_BUILD=build devtools/pictures.py [NAME...], names: those of
+PICTURES (packages: devtools/deps.sh test pictures).
 
 The application is the stock dpdk-testpmd, which forwards between two network namespaces."""
 
+import contextlib
 import io
 import random
 import re
+import shutil
 import sys
 import tempfile
 import time
@@ -19,20 +22,22 @@ from harness import dpdk, sandbox  # noqa: E402
 from harness.browser import Browser, Chromium  # noqa: E402
 from harness.flight import Flight  # noqa: E402
 from harness.fwd import FWD  # noqa: E402
+from harness.live import LiveView, Web  # noqa: E402
 from harness.netns import Namespace, Net  # noqa: E402
 from harness.ovs import Ovs  # noqa: E402
 from harness.paths import RINGTAP, Plugin  # noqa: E402
+from harness.play import Play  # noqa: E402
 from harness.proc import Proc, check, run, until  # noqa: E402
 from harness.ringtap import Recorder  # noqa: E402
 from harness.tmux import Terminal  # noqa: E402
 from harness.traced import RX, START, TX, Writer  # noqa: E402
-from harness.two_hosts import APP, TwoHosts  # noqa: E402
+from harness.two_hosts import APP, SERVER, TwoHosts  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.terminal_theme import MONOKAI  # noqa: E402
 from rich.text import Text  # noqa: E402
 
 IMAGES = REPO / "docs" / "images"
-COLUMNS = 112
+COLUMNS, NARROW = 112, 84
 # rich's own frame of the picture names a font on another site, which GitHub does not load.
 SVG = """<svg viewBox="-10 -8 {terminal_width} {terminal_height}" xmlns="http://www.w3.org/2000/svg">
 <style>.{unique_id}-matrix {{ font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace;
@@ -66,25 +71,32 @@ def screens_of_top():
         terminal.close()
 
 
-def top(bed, out):
+@contextlib.contextmanager
+def loaded(bed):
+    """Packets there and back."""
     echo = bed.server.start([FWD, "--plane", "packet", "--role", "echo:eth0@0", "--mac-swap", "--sleep"])
     load = bed.client.start(
         [FWD, "--plane", "packet", "--role", "generate:eth0@0", "--rate", "60k", "--poisson", "--rtt", "--burst", "8"]
     )
     try:
         load.expect("ringtap-fwd: running")
-        first, *others = screens_of_top()
+        yield
     finally:
         load.close()
         echo.close()
+
+
+def top(bed, out):
+    with loaded(bed):
+        first, *others = screens_of_top()
     # Title and keys are shown once.
     draw([*first, *(line for view in others for line in ["", *view[2:]])], out)
 
 
-def draw(lines, out):
+def draw(lines, out, columns=COLUMNS):
     """Lines of a terminal as SVG."""
     text = "\n".join(lines)
-    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    console = Console(record=True, width=columns, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     console.print(Text.from_ansi(text), no_wrap=True)
     svg = console.export_svg(theme=MONOKAI, code_format=SVG, unique_id="top")
     # Room for the margin, which the numbers of rich do not have.
@@ -96,9 +108,107 @@ def draw(lines, out):
     out.write_text("<!-- made by devtools/pictures.py -->\n" + re.sub(r"[ \t]+\n", "\n", svg), encoding="utf-8")
 
 
-def record_http(bed, file):
-    """A ping and a page over HTTP, as seen on both ports."""
-    recorder = Recorder(["-i", APP], file)
+@contextlib.contextmanager
+def live(*argv):
+    """A live command on a high terminal."""
+    terminal = Terminal([RINGTAP, *argv], NARROW, 60, {"LC_ALL": "C.UTF-8"})
+    try:
+        terminal.shows(f"^ringtap {argv[0]} ")
+        yield terminal
+    finally:
+        terminal.close()
+
+
+def draw_screen(terminal, out):
+    # Without the line of the keys.
+    lines = "\n".join(terminal.screen(styles=True)[:-1]).rstrip().split("\n")
+    draw(lines, out, NARROW)
+
+
+# What testpmd's icmpecho frees: all but ARP and echo requests.
+MIX = f"""
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+while True:
+    for port, size in (53, 40), (53, 40), (123, 48), (4789, 900):
+        s.sendto(bytes(size), ("{SERVER}", port))
+    time.sleep(0.002)
+"""
+
+
+def drops(bed, out):
+    """An application that answers pings, and drops all else."""
+    bed.pmd.stop()
+    bed.pmd.cmd("set fwd icmpecho")
+    bed.pmd.start()
+    bed.ping("-c", "1")
+    load = [bed.client.start(["ping", "-q", "-i", "0.002", SERVER]), bed.client.start([sys.executable, "-c", MIX])]
+    try:
+        with live("drops", APP) as terminal:
+            terminal.shows("By flow")
+            time.sleep(6)
+            draw_screen(terminal, out)
+    finally:
+        for it in load:
+            it.close()
+        bed.pmd.stop()
+        bed.pmd.cmd("set fwd io")
+        bed.pmd.start()
+
+
+def held(plugin, out):
+    """An application that keeps four mbufs a second, of one queue."""
+    app = Play(plugin.path, prefix=APP)
+    try:
+        app.ring("a", rxq=2)
+        with live("held", APP, "--older", "2s") as terminal:
+            for _ in range(40):
+                app.do("hold 0")
+                app.rx(0, 0, n=8, len=100)
+                app.do("hold 1")
+                app.rx(0, 1, n=1, len=300)
+                time.sleep(0.25)
+            draw_screen(terminal, out)
+    finally:
+        app.close()
+
+
+def hog():
+    """A program that compresses on the CPU of the polling thread."""
+    code = "echo -15 >/proc/self/autogroup; exec nice -n -15 xz -9 </dev/urandom >/dev/null"
+    return Proc(["taskset", "-c", "1", "sh", "-c", code])
+
+
+def gaps(out):
+    it = hog()
+    try:
+        text = check(["env", "LC_ALL=C.UTF-8", RINGTAP, "trace", "gaps", APP, "--duration", "3s"])
+    finally:
+        it.close()
+    draw(text.splitlines(), out, NARROW)
+
+
+def web(bed, folder, out):
+    """The page of one application."""
+    serve = browser = None
+    with loaded(bed):
+        try:
+            serve = Web()
+            browser = Browser(folder / "profile-web")
+            view = LiveView(browser, serve, 1100, app=APP)
+            view.updates(60)
+            heading = "[...document.querySelectorAll('h2, h3')].find(h => h.textContent === 'Packets lost')"
+            browser.screenshot(out, view.ask(f"{heading}.getBoundingClientRect().top") - 10)
+        finally:
+            for it in (browser, serve):
+                if it:
+                    it.close()
+    check(["pngquant", "--force", "--speed", "1", "--output", out, "64", out])
+
+
+def record_http(bed, file, *args):
+    """A ping and a page over HTTP."""
+    recorder = Recorder(["-i", APP, *args], file)
     try:
         recorder.attached()
         bed.ping("-c", "1")
@@ -108,68 +218,51 @@ def record_http(bed, file):
         recorder.close()
 
 
-COLUMN_FORMAT = (
-    '"No.","%m","Time","%t","Port","%Cus:frame.interface_name:0:R",'
-    '"Direction","%Cus:frame.packet_flags_direction:0:R","Queue",'
-    '"%Cus:frame.interface_queue:0:R","Source","%s","Destination","%d",'
-    '"Protocol","%p","Info","%i"'
-)
+SIZE = (1440, 700)
 RECENT = """gui.geometry_main_x: 0
 gui.geometry_main_y: 0
 gui.geometry_main_width: {0}
 gui.geometry_main_height: {1}
 gui.geometry_main_maximized: TRUE
-gui.geometry_main_upper_pane: 330
+gui.geometry_main_upper_pane: {2}
 gui.toolbar_main_show: FALSE
 gui.byte_view_show: FALSE
 gui.packet_diagram_show: FALSE
-column.width: "%m", 45, "%t", 100, "%Cus:frame.interface_name", 130, \
-"%Cus:frame.packet_flags_direction", 85, "%Cus:frame.interface_queue", 55, "%s", 140, "%d", 140, "%p", 70, \
-"%i", 350
+column.width: {3}
 """
-SIZE = (1180, 700)
+WIDTHS = (
+    '"%m", 50, "%t", 105, "%Cus:frame.interface_name", 130, "%Cus:frame.packet_flags_direction", 80, '
+    '"%Cus:frame.interface_queue", 55, "%s", 135, "%d", 135, "%p", 70, "%L", 55, "%Cus:frame.packet_id", 100, '
+    '"%Cus:ringtap.latency", 105, "%Cus:ringtap.fate", 50, "%i", 320'
+)
 
 
-def wireshark(file, out):
-    """tshark must read the file first; then the window of Wireshark is the picture."""
-    rows = check(["tshark", "-r", file, "-T", "fields", "-e", "frame.number", "-e", "http.request.method"])
-    number = next(row.split()[0] for row in rows.splitlines() if row.split()[1:] == ["GET"])
-    home = file.parent
-    (home / "config").mkdir()
-    (home / "config" / "recent_common").write_text(RECENT.format(*SIZE))
-    (home / "config" / "recent").write_text(RECENT.format(*SIZE))
-    env = {
-        "HOME": str(home),
-        "WIRESHARK_CONFIG_DIR": str(home / "config"),
-        "XDG_RUNTIME_DIR": str(home),
-        "XDG_CONFIG_HOME": str(home),
-    }
+def frame_of(file, *fields):
+    """Number of the first frame that has these values: fields and values in turn."""
+    wanted = list(fields[1::2])
+    options = [word for name in fields[::2] for word in ("-e", name)]
+    rows = check(["tshark", "-r", file, "-T", "fields", "-e", "frame.number", *options])
+    return next(row.split()[0] for row in rows.splitlines() if row.split()[1:] == wanted)
+
+
+def wireshark(file, out, number, *args, upper=330, expand=True):
+    """The window of Wireshark with the profile 'ringtap' and the plugin, at the frame of this number."""
+    home = Path(tempfile.mkdtemp(dir=file.parent))
+    profile = home / "wireshark/profiles/ringtap"
+    shutil.copytree(REPO / "extcap/profile", profile)
+    for name in home / "wireshark/recent_common", profile / "recent":
+        name.write_text(RECENT.format(*SIZE, upper, WIDTHS))
+    env = {"HOME": str(home), "XDG_RUNTIME_DIR": str(home), "XDG_CONFIG_HOME": str(home)}
     server = Proc(["Xvfb", "-displayfd", "1", "-screen", "0", f"{SIZE[0]}x{SIZE[1]}x24", "-nolisten", "tcp"])
     try:
         env["DISPLAY"] = ":" + server.expect(r"^(\d+)$").group(1).decode()
         manager = Proc(["openbox"], env=env)
-        window = Proc(
-            [
-                "wireshark",
-                "-o",
-                f"gui.column.format:{COLUMN_FORMAT}",
-                "-o",
-                "gui.update.enabled:FALSE",
-                "-o",
-                "privs.warn_if_elevated:FALSE",
-                "-o",
-                "gui.window_title:",
-                "-o",
-                "tcp.analyze_sequence_numbers:FALSE",
-                "-g",
-                number,
-                "-r",
-                file,
-            ],
-            env=env,
-        )
+        options = ("gui.update.enabled:FALSE", "privs.warn_if_elevated:FALSE", "gui.window_title:")
+        argv = ["wireshark", "-C", "ringtap", "-X", f"lua_script:{REPO}/extcap/ringtap.lua"]
+        argv += [word for option in options for word in ("-o", option)]
+        window = Proc([*argv, *args, "-g", number, "-r", file], env=env)
         try:
-            shoot(env, out)
+            shoot(env, out, expand)
         finally:
             window.close()
             manager.close()
@@ -177,7 +270,24 @@ def wireshark(file, out):
         server.close()
 
 
-def shoot(env, out):
+OF_IDS = ",".join(f"%Cus:{field}:0:R" for field in ("frame.packet_id", "ringtap.latency", "ringtap.fate"))
+
+
+def retransmissions(bed, folder, out):
+    """The same page over HTTP, of both directions and of one."""
+    (folder / "page").write_bytes(bytes(20000))
+    parts = []
+    for name, args in ("both", ()), ("rx", ("--direction", "rx")):
+        file, part = folder / f"{name}.pcapng", folder / f"{name}.png"
+        record_http(bed, file, *args)
+        wireshark(file, part, 1, "-o", f"gui.column.hidden:{OF_IDS}", upper=SIZE[1], expand=False)
+        check(["convert", part, "-crop", f"{SIZE[0]}x330+0+0", "+repage", part])
+        parts.append(part)
+    check(["convert", *parts, "-append", out])
+    check(["pngquant", "--force", "--speed", "1", "--output", out, "32", out])
+
+
+def shoot(env, out, expand):
     def named():
         return run(["xdotool", "search", "--onlyvisible", "--name", r"\.pcapng"], env=env).stdout.split()
 
@@ -185,8 +295,9 @@ def shoot(env, out):
     check(["xdotool", "windowactivate", "--sync", window], env=env)
     taken = out.with_suffix(".full.png")
     steady(env, taken)
-    check(["xdotool", "key", "--window", window, "ctrl+Right"], env=env)  # expands the packet's details
-    steady(env, taken)
+    if expand:
+        check(["xdotool", "key", "--window", window, "ctrl+Right"], env=env)  # expands the packet's details
+        steady(env, taken)
     check(["convert", taken, "-strip", "-trim", "+repage", taken])
     check(["pngquant", "--force", "--speed", "1", "--output", out, "32", taken])
     taken.unlink()
@@ -341,30 +452,51 @@ def flight(plugin, folder):
     shoot_page(link.folder / "index.html", folder, IMAGES / "flight-link.png")
 
 
+def http(bed, folder, out):
+    file = folder / "my-app.pcapng"
+    record_http(bed, file, "--ids")
+    wireshark(file, out, frame_of(file, "http.request.method", "GET"))
+
+
+# Each with a bed of two hosts and a testpmd between them, a folder, and its file.
+BEDS = {
+    "top.svg": lambda bed, folder, out: top(bed, out),
+    "wireshark.png": http,
+    "retransmissions.png": retransmissions,
+    "drops.svg": lambda bed, folder, out: drops(bed, out),
+    "gaps.svg": lambda bed, folder, out: gaps(out),
+    "web.png": web,
+}
+PICTURES = {Path(name).stem: name for name in (*BEDS, "explain.png", "flight", "held.svg")}
+
+
+def make(name, plugin, folder):
+    file = IMAGES / PICTURES[name]
+    if name == "explain":
+        explain(folder, file)
+    elif name == "flight":
+        flight(plugin, folder)
+    elif name == "held":
+        held(plugin, file)
+    else:
+        bed = TwoHosts(plugin.path, folder, preferred=True)
+        try:
+            BEDS[file.name](bed, folder, file)
+        finally:
+            bed.close()
+
+
 def main():
+    unknown = [name for name in sys.argv[1:] if name not in PICTURES]
+    if unknown:
+        raise SystemExit(f"pictures: {unknown[0]}: no such picture; choose from {', '.join(PICTURES)}")
     IMAGES.mkdir(exist_ok=True)
-    if sys.argv[1:] == ["explain"]:
-        with tempfile.TemporaryDirectory(prefix="ringtap-pictures-", ignore_cleanup_errors=True) as folder:
-            explain(Path(folder), IMAGES / "explain.png")
-        return
     sandbox.enter()
     plugin = Plugin()
     try:
-        if sys.argv[1:] in ([], ["flight"]):
+        for name in sys.argv[1:] or PICTURES:
             with tempfile.TemporaryDirectory(prefix="ringtap-pictures-", ignore_cleanup_errors=True) as folder:
-                flight(plugin, Path(folder))
-        if sys.argv[1:]:
-            return
-        with tempfile.TemporaryDirectory(prefix="ringtap-pictures-", ignore_cleanup_errors=True) as folder:
-            bed = TwoHosts(plugin.path, folder, preferred=True)
-            try:
-                top(bed, IMAGES / "top.svg")
-                file = Path(folder) / "my-app.pcapng"
-                record_http(bed, file)
-                wireshark(file, IMAGES / "wireshark.png")
-                explain(Path(folder), IMAGES / "explain.png")
-            finally:
-                bed.close()
+                make(name, plugin, Path(folder))
     finally:
         plugin.close()
 
