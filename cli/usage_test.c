@@ -78,6 +78,8 @@ static const struct misuse of_record[] = {
 	{"record a -i ''", "record: '': no target; give APP[:PORT], see 'ringtap"},
 	{"record -f 'ip and and'",
 		"record: filter 'ip and and': can't parse filter expression: syntax error; see pcap-filter(7)"},
+	{"record -f 'ICMP or TCP port 80'",
+		"record: filter 'ICMP or TCP port 80': can't parse filter expression: syntax error; keywords are in lower case, as in 'icmp or tcp port 80'; see pcap-filter(7)"},
 	{"record -f 'ip6 protochain 58'",
 		"record: filter 'ip6 protochain 58': no application can run it: it has a loop (protochain), or needs what only"},
 };

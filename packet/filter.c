@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <pcap/pcap.h>
 #include <stdio.h>
@@ -16,6 +17,32 @@ int filter_dlt(uint16_t linktype)
 	return linktype == RINGTAP_LINKTYPE_RAW ? DLT_RAW : linktype;
 }
 
+static int compile(pcap_t *pcap, struct bpf_program *prog, enum ringtap_tags tags, const char *text)
+{
+	return ringtap_filter_compile(
+		pcap_compile, tags, pcap, prog, text, 1, PCAP_NETMASK_UNKNOWN);
+}
+
+/* The error of libpcap, and whether only capitals are wrong. */
+static void describe(
+	pcap_t *pcap, enum ringtap_tags tags, const char *expression, char *err, size_t err_len)
+{
+	struct bpf_program prog;
+	char *lower = strdup(expression);
+
+	snprintf(err, err_len, "%s", pcap_geterr(pcap));
+	for (char *c = lower; c && *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+	if (lower && strcmp(lower, expression) && !compile(pcap, &prog, tags, lower)) {
+		size_t len = strlen(err);
+
+		snprintf(err + len, err_len - len, "; keywords are in lower case, as in '%s'",
+			lower);
+		pcap_freecode(&prog);
+	}
+	free(lower);
+}
+
 int filter_compile(struct filter *f, const char *expression, enum ringtap_tags tags,
 	uint16_t linktype, char *err, size_t err_len)
 {
@@ -29,9 +56,8 @@ int filter_compile(struct filter *f, const char *expression, enum ringtap_tags t
 	pcap = pcap_open_dead(filter_dlt(linktype), RINGTAP_SNAPLEN_MAX);
 	if (!pcap)
 		return -ENOMEM;
-	if (ringtap_filter_compile(
-		    pcap_compile, tags, pcap, &prog, expression, 1, PCAP_NETMASK_UNKNOWN)) {
-		snprintf(err, err_len, "%s", pcap_geterr(pcap));
+	if (compile(pcap, &prog, tags, expression)) {
+		describe(pcap, tags, expression, err, err_len);
 		pcap_close(pcap);
 		return -EINVAL;
 	}
