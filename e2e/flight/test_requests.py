@@ -2,6 +2,7 @@
 """Incidents on request: ringtap flight trigger, and POST to ringtap export."""
 
 import fcntl
+import json
 import os
 import signal
 import sys
@@ -51,6 +52,7 @@ def test_requests(app, keep):
     assert second["trigger"]["comment"] is fifth["trigger"]["comment"] is None
     assert comments(first.file)[0].endswith("Z: link? flapped")
     assert "comment: link? flapped" in flight.command("show", kept.folder, first.folder.name)
+    assert json.loads(flight.command("show", kept.folder, first.folder.name, "--json")) == first.data
     assert [p.name for p in kept.folder.iterdir() if p.is_file()] == [".recorder"]
 
 
