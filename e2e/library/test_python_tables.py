@@ -145,6 +145,33 @@ def test_doctor(holding, python_env):
     assert number == 2 and "install ringtap" in message
 
 
+IP = bytes.fromhex("02000000000102000000000208004500002e00000000401100000a0000010a000002")
+FLOWS = """
+import json, sys
+import ringtap
+program, *args = sys.argv[1:]
+try:
+    found = ringtap.flows(*args, sample=1, duration=5, program=program)
+    print(json.dumps([f._asdict() | {"of": type(f.packets).__name__} for f in found]))
+except ringtap.Error as e:
+    print(json.dumps([e.errno, e.strerror]))
+"""
+
+
+def test_flows(holding, python_env, closing):
+    """Each flow has its addresses and exact counts; the filter leaves one out."""
+    program = closing(Proc(["/usr/bin/python3", "-c", FLOWS, RINGTAP, holding.prefix, "udp port 53"], env=python_env))
+    until(lambda: any(s["start"] for s in sessions(holding)), what="it is followed")
+    for port in 53, 4789:
+        holding.rx(0, 0, n=20, data=IP + b"\x04\x00" + port.to_bytes(2, "big") + b"\x00\x1a\x00\x00" + bytes(18))
+    (flow,) = finish(program)
+    assert (flow["destination_port"], flow["protocol"], flow["of"]) == (53, "UDP", "Estimate")
+    assert flow["packets"] == [20, 0] and flow["counted"] == 20 and flow["latency"] is None
+    done = check(["/usr/bin/python3", "-c", FLOWS, RINGTAP, "no-such-app"], env=python_env)
+    number, message = json.loads(done.splitlines()[-1])
+    assert number == 22 and "no application is called 'no-such-app'" in message
+
+
 TAGGED = """
 import json
 from ringtap._capture import compile_filter

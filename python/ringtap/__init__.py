@@ -19,6 +19,9 @@
     for d in ringtap.doctor("my-app"):  # the verdicts of `ringtap doctor`
         print(d.app, [v.title for v in d.faults])
 
+    for f in ringtap.flows("my-app", "udp", ids=True):  # the largest of `ringtap flows`
+        print(f.name, f.packets.value, f.latency and f.latency.p99_ns)
+
     with ringtap.monitor("my-app") as m:
         before = m.read()
         time.sleep(1)
@@ -39,6 +42,7 @@ from ._capture import Capture, Packet, capture
 from ._doctor import Diagnosis, Verdict, doctor
 from ._explain import Outcome, explain, explain_summary
 from ._fates import Drops, Held, QueueFates, drops, held
+from ._flows import Estimate, Flow, FlowLatency, flows
 from ._monitor import (
     ADDRESSES,
     BUSY,
@@ -69,6 +73,9 @@ __all__ = [
     "Diagnosis",
     "Drops",
     "Error",
+    "Estimate",
+    "Flow",
+    "FlowLatency",
     "Held",
     "Interface",
     "Monitor",
@@ -83,6 +90,7 @@ __all__ = [
     "drops",
     "explain",
     "explain_summary",
+    "flows",
     "held",
     "monitor",
     "version",

@@ -2,13 +2,10 @@
 """Verdicts on running applications: `ringtap doctor` examines them, so that its rules are in one place. This only
 reads what it prints."""
 
-import errno
 import json
-import tempfile
 import typing
 
-from ._apps import Error
-from ._explain import _start
+from ._explain import _output
 
 FAULT = 4  # the exit status of a fault, which is a result
 
@@ -52,15 +49,7 @@ def doctor(*apps: str, duration: float = 5.0, program: str = "ringtap") -> list[
     Raises Error with its message, if there is no such program, or if an application cannot be examined.
     """
     argv = [program, "doctor", "--json", "--duration", f"{duration:.9f}s", "--", *apps]
-    with tempfile.TemporaryFile() as err:
-        process = _start(argv, err)
-        with process.stdout:
-            text = process.stdout.read()
-        status = process.wait()
-        if status not in (0, FAULT):
-            err.seek(0)
-            message = err.read().decode(errors="replace").strip() or f"it ended with status {status}"
-            raise Error(errno.EINVAL, message)
+    text = _output(argv, (0, FAULT))
     return [
         Diagnosis(a["name"], a["pid"], a["duration_ns"], tuple(_verdict(v) for v in a["verdicts"]))
         for a in json.loads(text)["applications"]

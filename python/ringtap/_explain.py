@@ -87,12 +87,22 @@ def _start(argv: list[str], err: BinaryIO):
         raise Error(errno.ENOENT, f"no program {argv[0]!r}; install ringtap, or name its path by program=") from None
 
 
-def _check(process: Popen, err: BinaryIO):
+def _check(process: Popen, err: BinaryIO, fine: tuple[int, ...] = (0,)):
     """Raises Error with the program's message if it has failed."""
-    if process.wait():
+    if process.wait() not in fine:
         err.seek(0)
         message = err.read().decode(errors="replace").strip() or f"it ended with status {process.returncode}"
         raise Error(errno.EINVAL, message)
+
+
+def _output(argv: list[str], fine: tuple[int, ...] = (0,)) -> str:
+    """Output of a program; fine: its statuses of success."""
+    with tempfile.TemporaryFile() as err:
+        process = _start(argv, err)
+        with process.stdout:
+            text = process.stdout.read()
+        _check(process, err, fine)
+    return text
 
 
 def explain(
@@ -127,9 +137,4 @@ def explain_summary(
 ) -> dict | None:
     """The sums, percentiles, flows and changes of a recording: what `ringtap explain --json` prints. Arguments
     and errors are those of explain()."""
-    with tempfile.TemporaryFile() as err:
-        process = _start(_command(files, timeout, memory, program, "--json"), err)
-        with process.stdout:
-            text = process.stdout.read()
-        _check(process, err)
-        return json.loads(text)
+    return json.loads(_output(_command(files, timeout, memory, program, "--json")))
