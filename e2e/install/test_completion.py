@@ -5,8 +5,10 @@ and the systems of the others."""
 import json
 import re
 import shutil
+import signal
 
 import pytest
+from harness.flight import Flight
 from harness.paths import BUILD, RINGTAP
 from harness.proc import Proc, check, run
 
@@ -158,6 +160,16 @@ def test_completion(offered, app, tmp_path):
     assert "dpdk-testpmd" in offered("ringtap run -- dpdk-test")
     assert f"ringtap:{port}" in offered("ringtap run tcpdump -i ")
     assert f"ringtap:{app.prefix}" in offered("ringtap run --tags as-is -- tcpdump -nn -i ")
+
+
+def test_names_of_incidents(offered, app, closing, tmp_path):
+    """Those of the folder's incidents, for commands that take one."""
+    kept = closing(Flight(app, tmp_path / "incidents", "--after", "1ms"))
+    kept.proc.send_signal(signal.SIGUSR1)
+    (incident,) = kept.incidents(1)
+    kept.finish()
+    for command in "show", "extract":
+        assert offered(f"ringtap flight {command} 2") == [incident.folder.name]
 
 
 def test_commands_below_commands(offered):
