@@ -24,6 +24,7 @@ MODULES = (
     "table",
     "pipeline",
     "page",
+    "fates",
     "actions",
     "live",
     "start",

@@ -83,7 +83,7 @@ export class Live {
     this.pauses = element("button", { type: "button", title: "hold the page as it is", onclick: () => this.pause() }, "Pause");
     this.body = element("div");
     this.actions = new Actions();
-    main.replaceChildren(element("div", { className: "live" }, this.path, this.status, this.pauses), this.actions.root, this.body);
+    main.replaceChildren(element("div", { className: "live" }, this.path, this.status, this.pauses), this.actions.root, this.actions.answer, this.body);
     // The cookie stands for the token from here on.
     if (location.search) history.replaceState(null, "", location.pathname + location.hash);
     addEventListener("hashchange", () => this.connect());
@@ -100,6 +100,7 @@ export class Live {
     const parts = this.parts(), query = new URLSearchParams(parts);
     this.source?.close();
     this.document = null;
+    this.actions.answer.replaceChildren();
     this.showPath(parts);
     this.say("connecting …");
     this.source = new EventSource(`${this.url}?${query}`);

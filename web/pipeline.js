@@ -5,6 +5,7 @@ import { colour, ink } from "./colours.js";
 import { element, replace } from "./dom.js";
 import { value } from "./text.js";
 
+const SHARES = { thread: "busy", mempool: "in use" };
 const NARROW = 600; // pixels of a window that shows the stages one below the other
 
 export class Pipeline {
@@ -38,7 +39,7 @@ export class Pipeline {
     bar.style.width = `${100 * Math.min(b.share ?? 0, 1)}%`;
     const box = element("div", { className: "box" }, b.view ? element("a", { href: `#${new URLSearchParams(b.view)}` }, b.name) : b.name,
       ...(b.rate === undefined ? [] : [element("span", {}, value(b.rate, "/s"))]),
-      ...(b.share === undefined ? [] : [element("span", {}, value(b.share, "share")), element("span", { className: "share" }, bar)]),
+      ...(b.share === undefined ? [] : [element("span", {}, `${value(b.share, "share")} ${SHARES[this.spec.stages[b.stage]] ?? ""}`), element("span", { className: "share" }, bar)]),
       ...(b.lost ?? []).map((l) => element("b", {}, `${l.name}: ${value(l.rate, "/s")}`)));
     this.boxes.set(b.id, box);
     return box;

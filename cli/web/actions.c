@@ -113,6 +113,7 @@ static enum MHD_Result answer_recorded(struct web *w, struct MHD_Connection *c)
 		"the file has reached its limit of 60 MB; later packets are not in it",
 		MHD_HTTP_HEADER_CACHE_CONTROL, "no-store", MHD_HTTP_HEADER_CONTENT_DISPOSITION,
 		"attachment; filename=\"packets.pcapng\"", NULL};
+	static serve_headers counted = {MHD_HTTP_HEADER_CACHE_CONTROL, "no-store", NULL};
 	struct recording *r = &w->recording;
 	struct child_text *out = &r->child.text[0], *err = &r->child.text[1];
 	enum MHD_Result ret;
@@ -120,7 +121,11 @@ static enum MHD_Result answer_recorded(struct web *w, struct MHD_Connection *c)
 	if (r->child.ended && !r->child.status && out->len) {
 		bool full = out->len + BLOCK_BYTES > RECORDED_KB * UINT64_C(1000);
 
-		ret = serve_answer(c, MHD_HTTP_OK, "application/x-pcapng", limited + (full ? 0 : 2),
+		bool packets = !strcmp(r->command, "record");
+
+		ret = serve_answer(c, MHD_HTTP_OK,
+			packets ? "application/x-pcapng" : "application/json",
+			packets ? limited + (full ? 0 : 2) : counted,
 			MHD_create_response_from_buffer(
 				out->len, out->data, MHD_RESPMEM_MUST_FREE));
 		*out = (struct child_text){0};
@@ -134,7 +139,7 @@ static enum MHD_Result answer_recorded(struct web *w, struct MHD_Connection *c)
 	return ret; /* actions_ended() is next */
 }
 
-static enum MHD_Result record(struct web *w, struct MHD_Connection *c)
+static enum MHD_Result begin(struct web *w, struct MHD_Connection *c, const char *command)
 {
 	const char *label = argument(c, "app"), *filter = argument(c, "filter");
 	const char *seconds = argument(c, "seconds");
@@ -157,11 +162,13 @@ static enum MHD_Result record(struct web *w, struct MHD_Connection *c)
 	} else if (!a || a->state != APP_SHOWN) {
 		ret = say(c, MHD_HTTP_NOT_FOUND, "no such application runs\n");
 	} else {
-		w->recording = (struct recording){.connection = c,
+		w->recording = (struct recording){.command = command,
+			.connection = c,
 			.child = CHILD_NONE,
 			.pid = a->info.host_pid,
 			.seconds = (unsigned)number,
-			.filter = filter && *filter ? strdup(filter) : NULL};
+			.filter = filter && *filter && strcmp(command, "held") ? strdup(filter)
+									       : NULL};
 		clients_stream(&w->serve.clients, c);
 		MHD_suspend_connection(c);
 	}
@@ -169,18 +176,36 @@ static enum MHD_Result record(struct web *w, struct MHD_Connection *c)
 	return ret;
 }
 
+static enum MHD_Result record(struct web *w, struct MHD_Connection *c)
+{
+	return begin(w, c, "record");
+}
+
+static enum MHD_Result drops(struct web *w, struct MHD_Connection *c)
+{
+	return begin(w, c, "drops");
+}
+
+static enum MHD_Result held(struct web *w, struct MHD_Connection *c)
+{
+	return begin(w, c, "held");
+}
+
 static void begin_recording(const struct web *w, struct recording *r)
 {
 	const struct child_config config = {.flags = CHILD_STORE_OUT | CHILD_READ_ERR};
 	char pid[16], duration[16], size[32];
-	const char *argv[] = {w->options->recorder, "record", "-q", "-w", "-", "--duration",
+	const char *packets[] = {w->options->recorder, "record", "-q", "-w", "-", "--duration",
 		duration, "-a", size, "-i", pid, r->filter ? "-f" : NULL, r->filter, NULL};
+	const char *counts[] = {w->options->recorder, r->command, "--json", "--once", "--duration",
+		duration, pid, r->filter ? "-f" : NULL, r->filter, NULL};
 
 	snprintf(pid, sizeof(pid), "%u", r->pid);
 	snprintf(duration, sizeof(duration), "%us", r->seconds);
 	snprintf(size, sizeof(size), "filesize:%u", RECORDED_KB);
 	r->started = true;
-	r->failed = child_start(&r->child, argv, &config);
+	r->failed =
+		child_start(&r->child, strcmp(r->command, "record") ? counts : packets, &config);
 }
 
 void actions_step(struct web *w)
@@ -237,7 +262,8 @@ void actions_ended(void *ctx, struct MHD_Connection *c)
 static const struct {
 	const char *path;
 	enum MHD_Result (*answer)(struct web *w, struct MHD_Connection *c);
-} actions[] = {{"collectors", switch_collector}, {"trigger", trigger}, {"record", record}};
+} actions[] = {{"collectors", switch_collector}, {"trigger", trigger}, {"record", record},
+	{"drops", drops}, {"held", held}};
 #define ACTIONS (sizeof(actions) / sizeof(actions[0]))
 
 bool actions_are(const char *path)

@@ -183,6 +183,27 @@ static void packets_are_recorded_for_a_client(void **state)
 	unsubscribe(&c);
 }
 
+/* By the programs for that, whose JSON the page shows. */
+static void packets_are_followed_for_a_client(void **state)
+{
+	struct reader c = watched();
+	char *text;
+
+	write_program("#!/bin/sh\necho \"$@\"\n");
+	text = recorded("POST /drops?app=app&seconds=3&filter=arp");
+	assert_non_null(strstr(text, "HTTP/1.1 200 OK"));
+	assert_non_null(strstr(text, "Content-Type: application/json"));
+	assert_null(strstr(text, "Content-Disposition"));
+	assert_non_null(strstr(text, "drops --json --once --duration 3s "));
+	assert_non_null(strstr(text, " -f arp\n"));
+	free(text);
+	text = recorded("POST /held?app=app&seconds=2&filter=arp");
+	assert_non_null(strstr(text, "held --json --once --duration 2s "));
+	assert_null(strstr(text, "-f"));
+	free(text);
+	unsubscribe(&c);
+}
+
 static void a_recording_that_fails_says_why(void **state)
 {
 	struct reader c = watched();
@@ -300,6 +321,7 @@ int main(void)
 		CASE(nothing_is_done_while_nothing_is_collected),
 		CASE(a_recorder_writes_an_incident),
 		CASE(packets_are_recorded_for_a_client),
+		CASE(packets_are_followed_for_a_client),
 		CASE(a_recording_that_fails_says_why),
 		CASE(recordings_that_are_refused),
 		CASE(one_recording_at_a_time),

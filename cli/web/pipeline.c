@@ -202,22 +202,41 @@ static void add_pools(struct way *w)
 	}
 }
 
-/* Packets that the application received and passed to no TX queue: a forwarder loses them. */
-static void add_difference(json_t *panel, const struct app *a)
+#define DIFFERENCE_STEPS 10
+
+/* Packets that the application received and passed to no TX queue: a forwarder loses them. Threads
+ * are not read at one moment, so that in a second a few packets differ. */
+static void add_difference(json_t *panel, const struct app *a, const struct history *h)
 {
-	double rx = metric_sum(a->metrics, "rx", "packets_per_second");
-	double tx = metric_sum(a->metrics, "tx", "packets_per_second");
+	uint64_t first = h->steps > DIFFERENCE_STEPS ? h->steps - DIFFERENCE_STEPS : 0;
+	double rx = 0, tx = 0, seconds = 0;
 	char text[FORMAT_LEN], line[256];
 
-	if (!(rx - tx > 0.001 * rx))
+	for (uint64_t i = first; i < h->steps; i++) {
+		double step = (double)(history_to(h, i) - history_from(h, i)) / NS_PER_S;
+
+		seconds += step;
+		for (size_t k = 0; k < a->series.count; k++) {
+			const struct series *s = a->series.list[k];
+			double *sum = s->group == SERIES_RECEIVED ? &rx
+				      : s->group == SERIES_SENT   ? &tx
+								  : NULL;
+
+			if (sum)
+				*sum += step * fmax(series_at(s, h, i), 0);
+		}
+	}
+	if (seconds < DIFFERENCE_STEPS / 2 || !(rx - tx > 0.001 * rx))
 		return;
 	snprintf(line, sizeof(line),
-		"%s packets/s more are received than passed to TX; 'ringtap drops' shows which.",
-		format_si(text, rx - tx));
+		"%s packets more were received than passed to TX in the last %.0f s; 'Follow "
+		"packets' (with --allow-actions) and 'ringtap drops' show which.",
+		format_count(text, (uint64_t)(rx - tx)), seconds);
 	view_panel_note(panel, line);
 }
 
-void pipeline_add(struct view *v, const struct app *a, const struct place *p)
+void pipeline_add(
+	struct view *v, const struct app *a, const struct place *p, const struct history *h)
 {
 	static const char *const stages[STAGES] = {
 		"NIC", "RX queue", "thread", "mempool", "TX queue", "NIC"};
@@ -237,5 +256,5 @@ void pipeline_add(struct view *v, const struct app *a, const struct place *p)
 	if (w.more)
 		view_panel_note(panel, "There are more, which the tables have.");
 	if (!*p->port && !*p->thread)
-		add_difference(panel, a);
+		add_difference(panel, a, h);
 }

@@ -206,7 +206,7 @@ static void application(struct making *m, const struct app *a)
 	view_application(&m->v, a->name, a->info.pid, a->info.program);
 	facts(m, a);
 	findings(m, a);
-	pipeline_add(&m->v, a, m->place);
+	pipeline_add(&m->v, a, m->place, &m->all->history);
 	if (!*m->place->thread) {
 		curves(m, a, "rates", "Packets", "/s", SERIES_RECEIVED, SERIES_SENT);
 		curves(m, a, "lost", "Packets lost", "/s", SERIES_LOST, SERIES_LOST);

@@ -16,6 +16,7 @@ struct place {
 json_t *views_document(const struct apps *all, struct watch *w, const struct place *p, bool newest);
 
 /* Adds the panel that shows the way of packets. */
-void pipeline_add(struct view *v, const struct app *a, const struct place *p);
+void pipeline_add(
+	struct view *v, const struct app *a, const struct place *p, const struct history *h);
 
 #endif

@@ -22,8 +22,9 @@ struct web_options {
 	uint64_t duration_ns;
 };
 
-/* ringtap record, of which a client waits for the end. */
+/* ringtap record, drops or held, of which a client waits for the end. */
 struct recording {
+	const char *command;
 	struct MHD_Connection *connection; /* NULL: there is none */
 	uint32_t pid;                      /* application */
 	unsigned seconds;

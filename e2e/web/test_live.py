@@ -2,6 +2,7 @@
 """`ringtap web`: what the page shows while applications run."""
 
 import json
+import re
 import signal
 
 import pytest
@@ -187,6 +188,28 @@ def test_packets_are_recorded_for_a_client(steady, web, tmp_path):
     stream.close()
 
 
+def follow_packets(shown):
+    """The application frees all that it receives, at once."""
+    shown.run("document.querySelector('.actions input[aria-label=\"seconds to follow packets\"]').value = 1")
+    for button, section in (("Not sent", "drops"), ("Held", "held")):
+        shown.run(f"[...document.querySelectorAll('.actions button')].find(b => b.textContent === '{button}').click()")
+        until(lambda: shown.ask(f"document.querySelectorAll('#{section}').length"))
+        said = shown.ask(f"document.querySelector('#{section} .note').textContent")
+        rows = shown.ask(
+            f"[...document.querySelectorAll('#{section} .table')].map(t => [t.id, [...t.querySelector('.space .row').children]"
+            ".map(c => c.textContent)])"
+        )
+        if section == "held":
+            assert said == "0 received packets were neither passed to a port nor freed, 0 of them older than 1 s."
+            continue
+        received, dropped = (int(n.replace(",", "")) for n in re.findall(r"[\d,]{3,}(?= packets| \()", said))
+        assert received == dropped > RATE / 2, said
+        tables = dict(rows)
+        assert tables["drops-reasons"][:3] == ["net_ring_a", "0", "0"] and tables["drops-reasons"][-1] == "running"
+        assert tables["drops-fates"][2:6] == [f"{received:,}", "0", f"{received:,}", "100 %"]
+        assert tables["drops-kinds"][:2] == ["ARP", f"{received:,}"] and "198.18.0.1" in tables["drops-kinds"][3]
+
+
 def test_the_page_switches_collectors_and_records(browser, steady, web):
     """The price is beside each; without --allow-actions nothing can be switched."""
     shown = LiveView(browser, web(args=("--allow-actions",)), app=steady.prefix)
@@ -205,6 +228,7 @@ def test_the_page_switches_collectors_and_records(browser, steady, web):
     )
     shown.run("[...document.querySelectorAll('.actions button')].find(b => b.textContent === 'Record').click()")
     until(lambda: shown.ask("document.querySelector('.actions [role=status]').textContent") == "recorded")
+    follow_packets(shown)
     shown.check()
 
 
