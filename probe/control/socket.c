@@ -73,7 +73,8 @@ static int look_at(const struct sockaddr_un *addr)
 	return ret;
 }
 
-static int bind_to(struct rt_listener *l, const char *dir, const char *base, int n)
+/* replace: a socket on which no process listens. */
+static int bind_to(struct rt_listener *l, const char *dir, const char *base, int n, bool replace)
 {
 	int ret = make_addr(&l->addr, dir, base, n);
 
@@ -83,7 +84,7 @@ static int bind_to(struct rt_listener *l, const char *dir, const char *base, int
 		if (errno != EADDRINUSE)
 			return -errno;
 		ret = look_at(&l->addr);
-		if (!ret)
+		if (!ret || (ret == -ECONNREFUSED && !replace))
 			return -EADDRINUSE;
 		if (ret == -ECONNREFUSED && unlink(l->addr.sun_path) && errno != ENOENT)
 			return -errno;
@@ -141,16 +142,16 @@ static bool telemetry_lives(const char *dir, int n)
 	return !make_addr(&addr, dir, TELEMETRY, n) && !look_at(&addr);
 }
 
-static int choose(struct rt_listener *l, const char *dir)
+static int choose(struct rt_listener *l, const char *dir, bool locked)
 {
 	int own = find_telemetry(dir), n = own < 0 ? 0 : own, ret = -EADDRINUSE;
 
-	if (own >= 0)
-		ret = bind_to(l, dir, RT_SOCKET_NAME, own);
+	if (own >= 0) /* no other process starts with this number */
+		ret = bind_to(l, dir, RT_SOCKET_NAME, own, true);
 	for (int i = 0; ret == -EADDRINUSE && i < RT_INSTANCES_MAX; i++) {
 		n = i;
 		if (i != own && !telemetry_lives(dir, i))
-			ret = bind_to(l, dir, RT_SOCKET_NAME, i);
+			ret = bind_to(l, dir, RT_SOCKET_NAME, i, locked);
 	}
 	snprintf(l->name, sizeof(l->name), n ? RT_SOCKET_NAME ":%d" : RT_SOCKET_NAME, n);
 	return ret;
@@ -197,14 +198,14 @@ static int bind_abstract(struct rt_listener *l)
 }
 
 /* The process id is that in its own PID namespace: two secondaries may have the same. */
-static int choose_secondary(struct rt_listener *l, const char *dir, pid_t pid)
+static int choose_secondary(struct rt_listener *l, const char *dir, pid_t pid, bool locked)
 {
 	char base[RT_SOCKET_NAME_MAX];
 	int ret = -EADDRINUSE;
 
 	snprintf(base, sizeof(base), RT_SOCKET_SECONDARY "%d", (int)pid);
 	for (int i = 0; ret == -EADDRINUSE && i < RT_INSTANCES_MAX; i++) {
-		ret = bind_to(l, dir, base, i);
+		ret = bind_to(l, dir, base, i, locked);
 		snprintf(l->name, sizeof(l->name), i ? "%.24s:%d" : "%.24s", base, i);
 	}
 	return ret;
@@ -227,9 +228,14 @@ static void remove_stale(const char *dir)
 		closedir(d);
 }
 
-static int bind_somewhere(struct rt_listener *l, const char *dir, pid_t secondary)
+static int bind_somewhere(struct rt_listener *l, const char *dir, pid_t secondary, bool locked)
 {
-	int ret = secondary ? choose_secondary(l, dir, secondary) : *dir ? choose(l, dir) : -ENOENT;
+	int ret = -ENOENT;
+
+	if (secondary)
+		ret = choose_secondary(l, dir, secondary, locked);
+	else if (*dir)
+		ret = choose(l, dir, locked);
 
 	/* A socket of telemetry of its own shows that there is a folder: the process may have given
 	 * up its rights on it since then, and readers come by telemetry. */
@@ -251,7 +257,7 @@ int rt_listener_open(struct rt_listener *l, const char *dir, pid_t secondary)
 	if (lock >= 0)
 		remove_stale(dir);
 	/* On Linux bind() gives the socket's own mode to the file. */
-	ret = fchmod(l->fd, 0600) ? -errno : bind_somewhere(l, dir, secondary);
+	ret = fchmod(l->fd, 0600) ? -errno : bind_somewhere(l, dir, secondary, lock >= 0);
 	if (!ret &&
 		(listen(l->fd, BACKLOG) || (!is_abstract(l) && stat(l->addr.sun_path, &l->file)))) {
 		ret = -errno;
