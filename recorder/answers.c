@@ -23,6 +23,8 @@ struct recorder_answers {
 	pthread_mutex_t lock;
 	pthread_cond_t stopping;
 	bool stop;
+	bool asks; /* a recorder, or reads its folder, which may take for ever: not waited for */
+	bool left; /* to the thread, which destroys it */
 	struct answers {
 		char *dir, *app;
 		json_t *list;
@@ -108,12 +110,22 @@ static void ask(struct recorder_answers *r, struct answers *a)
 	pthread_mutex_unlock(&r->lock);
 }
 
+static bool is_stopped(struct recorder_answers *r)
+{
+	bool stop;
+
+	pthread_mutex_lock(&r->lock);
+	stop = r->stop;
+	pthread_mutex_unlock(&r->lock);
+	return stop;
+}
+
 static void ask_all(struct recorder_answers *r)
 {
 	uint64_t until = 0;
 
 	for (unsigned foreign = 0; foreign < 2; foreign++) {
-		for (size_t i = 0; i < r->count; i++) {
+		for (size_t i = 0; i < r->count && !is_stopped(r); i++) {
 			uint64_t now = now_ns(CLOCK_MONOTONIC);
 			struct answers *a = &r->of[i];
 
@@ -126,20 +138,34 @@ static void ask_all(struct recorder_answers *r)
 	}
 }
 
+static void destroy(struct recorder_answers *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		drop(&r->of[i]);
+	free(r->of);
+	free(r);
+}
+
 static void *run(void *arg)
 {
 	struct recorder_answers *r = arg;
+	bool left;
 
-	pthread_mutex_lock(&r->lock);
-	while (!r->stop) {
-		pthread_mutex_unlock(&r->lock);
+	do {
 		update(r);
+		pthread_mutex_lock(&r->lock);
+		r->asks = true;
+		pthread_mutex_unlock(&r->lock);
 		ask_all(r);
 		pthread_mutex_lock(&r->lock);
+		left = r->left;
+		r->asks = false;
 		if (!r->stop)
 			rt_cond_wait_ns(&r->stopping, &r->lock, EVERY_NS);
-	}
-	pthread_mutex_unlock(&r->lock);
+		pthread_mutex_unlock(&r->lock);
+	} while (!is_stopped(r));
+	if (left)
+		destroy(r);
 	return NULL;
 }
 
@@ -174,17 +200,23 @@ int recorder_answers_start(
 
 void recorder_answers_stop(struct recorder_answers *r)
 {
+	pthread_t thread;
+	bool left;
+
 	if (!r)
 		return;
 	pthread_mutex_lock(&r->lock);
 	r->stop = true;
+	left = r->left = r->asks;
+	thread = r->thread;
 	pthread_cond_broadcast(&r->stopping);
 	pthread_mutex_unlock(&r->lock);
-	pthread_join(r->thread, NULL);
-	for (size_t i = 0; i < r->count; i++)
-		drop(&r->of[i]);
-	free(r->of);
-	free(r);
+	if (left) {
+		pthread_detach(thread);
+		return;
+	}
+	pthread_join(thread, NULL);
+	destroy(r);
 }
 
 json_t *recorder_answers_of(struct recorder_answers *r, const char *dir)
