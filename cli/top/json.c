@@ -29,11 +29,12 @@ static json_t *app_json(const struct watched *a)
 	return j;
 }
 
-json_t *top_json(const struct watch *w)
+json_t *top_json(const struct watch *w, bool later)
 {
 	json_t *apps = json_array();
 
 	for (size_t i = 0; i < w->count; i++)
-		json_array_append_new(apps, app_json(w->list[i]));
+		if (!later || !w->list[i]->ended_before)
+			json_array_append_new(apps, app_json(w->list[i]));
 	return json_document("top", apps);
 }

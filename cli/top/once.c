@@ -30,9 +30,9 @@ static void print_view(const struct watch *w, const struct top_config *cfg)
 	table_free(&t);
 }
 
-static int print_json(const struct watch *w, bool line)
+static int print_json(const struct watch *w, bool line, bool later)
 {
-	json_t *j = top_json(w);
+	json_t *j = top_json(w, later);
 
 	return line ? json_print_line(j, stdout) : json_print(j, stdout);
 }
@@ -50,14 +50,14 @@ static bool interval(struct watch *w, uint64_t until)
 	return true;
 }
 
-static int show(struct watch *w, const struct top_config *cfg)
+static int show(struct watch *w, const struct top_config *cfg, bool later)
 {
 	int ret = 0;
 
 	if (!cfg->json && !cfg->once)
 		term_live_head();
 	if (cfg->json)
-		ret = print_json(w, !cfg->once);
+		ret = print_json(w, !cfg->once, later);
 	else
 		print_view(w, cfg);
 	return output_end("top", ret);
@@ -88,7 +88,7 @@ int top_lines(struct watch *w, const struct top_config *cfg)
 		if (!interval(w, until))
 			break;
 		watch_lock(w);
-		status = show(w, cfg);
+		status = show(w, cfg, n > 0);
 		watch_mark(w);
 		watch_unlock(w);
 	}

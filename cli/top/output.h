@@ -28,8 +28,9 @@ struct top_config {
 	unsigned collectors; /* besides those of the view */
 };
 
-/* One document over all applications; NULL: out of memory. The caller decrefs. */
-json_t *top_json(const struct watch *w);
+/* One document over all applications; NULL: out of memory. The caller decrefs. A later one than the
+ * first has none that ended in an interval before. */
+json_t *top_json(const struct watch *w, bool later);
 
 /* Both return enum status, after a message where they fail. */
 int top_screen(struct watch *w, const struct top_config *cfg);

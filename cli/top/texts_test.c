@@ -175,7 +175,7 @@ static const struct test_golden rows[] = {
 	{"names.json", "--once|--json", STATUS_OK, strange_names},
 	{"once.json", "--once|--json|--collectors|all", STATUS_OK, in_trouble},
 	{"lines.json", "--json|--updates|3|--interval|2s", STATUS_OK, two_applications},
-	{"ended.json", "--json|--updates|3", STATUS_OK, one_that_ends},
+	{"ended.json", "--json|--updates|4", STATUS_OK, one_that_ends},
 };
 
 /* ---- arguments */
