@@ -17,7 +17,7 @@ AS_ROOT = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD))
 RUN_E2E = devtools/run_tests.py e2e $(if $(JOBS),--jobs $(JOBS))
 
 .PHONY: all probes matrix matrix-here builds qemu deps demo demo-incident check test nightly results test-unit test-e2e test-archive fuzz-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
-	set-prefix install uninstall deb test-deb rpm dist-binary test-dist-binary compat clean
+	set-prefix install uninstall deb test-deb rpm dist distcheck dist-binary test-dist-binary compat clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -246,6 +246,15 @@ test-deb: all
 rpm:
 	devtools/deps.sh build packages
 	devtools/rpm.sh build-rpm
+
+# The sources of this commit as a tarball, in build-dist/.
+dist: $(BUILD)/build.ninja
+	devtools/dist.sh $(BUILD) build-dist
+
+# Builds, tests, installs and uses them in a clean root, twice: both builds must be the same. 15 minutes.
+distcheck: $(BUILD)/build.ninja
+	devtools/deps.sh packages
+	$(SUDO) devtools/dist.sh $(BUILD) build-dist --check $(ROOTS)
 
 # ringtap for Linux on x86-64 with glibc 2.31 or later, in build-dist/; made in a root of Debian 11.
 dist-binary:
