@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -306,7 +307,12 @@ void print_no_port(
 		nearest_offer(&n, name, strlen(name));
 	}
 	snprintf(there, sizeof(there), "there is %s", *ports ? ports : "none");
-	if (list)
+	/* As Open vSwitch's internal and tap ports are. */
+	if (if_nametoindex(port))
+		message_print("%s: application '%s' has no port '%s', which is an interface of the "
+			      "kernel; 'ringtap host %s' captures on it",
+			command, app, port, port);
+	else if (list)
 		message_print("%s: application '%s' has no port '%s'; %s", command, app, port,
 			nearest_advice(&n, there));
 	else

@@ -111,6 +111,9 @@ static void test_what_is_not_there_touches_nothing(void **state)
 		{"-w no/file app0", STATUS_FAILED, "drops: cannot write 'no/file': No such file"},
 		{"nowhere", STATUS_FAILED, "drops: no application is called 'nowhere'"},
 		{"app0:p7", STATUS_FAILED, "application 'app0' has no port 'p7'; there is p0, p1"},
+		{"app0:lo", STATUS_FAILED,
+			"has no port 'lo', which is an interface of the kernel; 'ringtap host lo' "
+			"captures on it"},
 	};
 
 	test_refusals(&cmd_drops, refusals, sizeof(refusals) / sizeof(refusals[0]));

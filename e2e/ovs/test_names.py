@@ -7,8 +7,10 @@ import socket
 import threading
 
 import pytest
+from harness.host import Host
 from harness.known import Measuring
 from harness.paths import BUILD, RINGTAP
+from harness.pcapng import RX, TX
 from harness.proc import Proc, check, run
 from harness.ringtap import FAILED, listing
 
@@ -152,3 +154,31 @@ class Liar:
         self._sock.close()
         for connection in self._open:
             connection.close()
+
+
+def test_the_internal_port_of_a_bridge_is_one_of_ringtap_host(switch, record, net, closing):
+    """Which a message says. A recording of both has each packet at the port and at the bridge, in its order."""
+    it, (a, _b), _ = switch
+    refused = run([RINGTAP, "record", "-c", "1", f"{it.prefix}:br0"])
+    assert refused.returncode == FAILED
+    # The namespace of the switch is not the one of this command.
+    assert f"'{it.prefix}' has no port 'br0'" in refused.stderr
+    refused = run([*net.hub.prefix, RINGTAP, "record", "-c", "1", f"{it.prefix}:br0"])
+    assert "'ringtap host br0' captures on it" in refused.stderr
+
+    net.hub.check(["ip", "addr", "add", "10.99.0.9/24", "dev", "br0"])
+    net.hub.check(["ip", "link", "set", "br0", "up"])
+    a.ping("10.99.0.9", 1)  # ARP is over
+    host = closing(Host(net.hub, "br0"))
+    recorder = record(it, "-i", f"{host.prefix}:br0", "-f", "icmp", "-c", "20", ports=["p0"])
+    a.ping("10.99.0.9", 5)
+    recorder.done()
+    file = recorder.file()
+    named = [file.interfaces[p.interface].name.rpartition(":")[2] for p in file.packets]
+    assert sorted(named) == ["br0"] * 10 + ["p0"] * 10
+    seen = {}
+    for p, name in zip(file.packets, named):
+        kind, which = p.data[34], p.data[38:42]  # behind Ethernet and IPv4
+        seen.setdefault(which, []).append((name, p.direction, kind))
+    assert list(seen.values()) == [[("p0", RX, 8), ("br0", RX, 8), ("br0", TX, 0), ("p0", TX, 0)]] * 5
+    assert [p.ns for p in file.packets] == sorted(p.ns for p in file.packets)
