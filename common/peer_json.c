@@ -117,23 +117,33 @@ static int receive(int fd, int within_ms, json_t **answer)
 	return *answer ? 0 : ret;
 }
 
+int rt_peer_connect(pid_t pid, uid_t uid, const char *path, int type)
+{
+	int file = open_there(pid, path), fd, ret;
+
+	if (file < 0)
+		return file;
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	ret = fd < 0 ? -errno : connect_to(fd, file, uid);
+	close(file);
+	if (!ret)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
 int rt_peer_json(pid_t pid, uid_t uid, const char *path, const char *question, int within_ms,
 	json_t **answer)
 {
-	int file = open_there(pid, path), fd, ret;
+	int fd = rt_peer_connect(pid, uid, path, SOCK_STREAM), ret = -EPIPE;
 	size_t len = strlen(question);
 
 	*answer = NULL;
-	if (file < 0)
-		return file;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	ret = fd < 0 ? -errno : connect_to(fd, file, uid);
-	close(file);
-	if (!ret && send(fd, question, len, MSG_NOSIGNAL) != (ssize_t)len)
-		ret = -EPIPE;
-	if (!ret)
+	if (fd < 0)
+		return fd;
+	if (send(fd, question, len, MSG_NOSIGNAL) == (ssize_t)len)
 		ret = receive(fd, within_ms, answer);
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	return ret;
 }

@@ -15,11 +15,14 @@
  * it cannot be read. */
 size_t rt_peer_args(pid_t pid, char args[RT_PEER_ARGS_MAX]);
 
-/* Connects to the stream socket of this path, sends a question, and receives one JSON value of at
- * most 4 MiB into *answer, for json_decref(). uid: the user of the process. A process of another
- * user may only name a socket of its user: otherwise it could make root connect to any. 0;
- * -EPERM: the socket, or the process that listens, belongs to another user; -ETIMEDOUT; -EPROTO:
- * not JSON, or too long; -errno. */
+/* Connects to the socket of this path, of SOCK_STREAM or SOCK_SEQPACKET. uid: the user of the
+ * process. A process of another user may only name a socket of its user: otherwise it could make
+ * root connect to any. A descriptor that does not block; -EPERM: the socket, or the process that
+ * listens, belongs to another user; -errno. */
+int rt_peer_connect(pid_t pid, uid_t uid, const char *path, int type);
+
+/* So connects to a stream socket, sends a question, and receives one JSON value of at most 4 MiB
+ * into *answer, for json_decref(). 0; -ETIMEDOUT; -EPROTO: not JSON, or too long; -errno. */
 int rt_peer_json(pid_t pid, uid_t uid, const char *path, const char *question, int within_ms,
 	json_t **answer);
 

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/now.h"
+#include "common/status.h"
 #include "counted.h"
 
 #define WITHIN_MS  2000
 #define LIVE_MS    100 /* while packets wait in the rings */
 #define SUBSET_MAX 16  /* counters of which all sums are tried */
 
-static const struct counted_source *const sources[] = {&counted_open_vswitch};
+static const struct counted_source *const sources[] = {&counted_open_vswitch, &counted_vpp};
 
 static bool is_name(const char *name, size_t len)
 {
 	size_t i;
 
 	for (i = 0; i < len; i++)
-		if (!isalnum((unsigned char)name[i]) && name[i] != '_')
+		if (name[i] < ' ' || name[i] > '~')
 			return false;
 	return len && len < COUNTED_NAME_LEN;
 }
@@ -42,6 +42,29 @@ void counted_put(
 	v->end = value;
 	if (!c->begun)
 		v->begin = value;
+}
+
+int counted_uid(const struct counted *c, uid_t *uid)
+{
+	char uids[64], *end;
+
+	rt_process_status(c->pid, "Uid", uids, sizeof(uids));
+	strtoul(uids, &end, 10);
+	*uid = (uid_t)strtoul(end, NULL, 10); /* real, effective */
+	return *uids ? 0 : -ESRCH;
+}
+
+int counted_failed(struct counted *c, const char *path, int error, int within_ms)
+{
+	if (error == -ETIMEDOUT)
+		snprintf(c->why, sizeof(c->why), "%s: no answer within %d ms", path, within_ms);
+	else
+		snprintf(c->why, sizeof(c->why), "%s: %s", path,
+			error == -EPERM             ? "belongs to another user"
+			: error == -EPROTO          ? "its answer cannot be read"
+			: error == -EPROTONOSUPPORT ? "its version is unknown"
+						    : strerror(-error));
+	return error;
 }
 
 static int read_within(struct counted *c, int within_ms)

@@ -14,10 +14,10 @@
 #include <sys/types.h>
 
 #define COUNTED_MAX      256 /* counters of an application */
-#define COUNTED_NAME_LEN 64
+#define COUNTED_NAME_LEN 128 /* VPP's are as long */
 
 struct counted_value {
-	char name[COUNTED_NAME_LEN]; /* the application's, of [A-Za-z0-9_] */
+	char name[COUNTED_NAME_LEN]; /* the application's, printable ASCII */
 	const char *meaning;         /* in plain words; NULL: not known */
 	uint64_t begin, end;         /* packets */
 };
@@ -77,12 +77,22 @@ struct counted_source {
 	int (*read)(struct counted *c, int within_ms);
 };
 
-extern const struct counted_source counted_open_vswitch;
+extern const struct counted_source counted_open_vswitch, counted_vpp;
 
 /* A value that the application reports. Names of other characters, and counters beyond COUNTED_MAX,
- * are ignored. meaning: static. */
+ * are ignored. meaning: static or NULL. */
 void counted_put(
 	struct counted *c, const char *name, size_t len, const char *meaning, uint64_t value);
+
+/* The user of the process. 0 or -ESRCH. */
+int counted_uid(const struct counted *c, uid_t *uid);
+/* Writes why the socket of this path gave no counters. Returns the error. */
+int counted_failed(struct counted *c, const char *path, int error, int within_ms);
+
+/* Takes VPP's error counters from its statistics segment, a file that may have any content, and be
+ * written meanwhile. 0; -EAGAIN: VPP changes its directory just now; -EPROTO: it cannot be read;
+ * -EPROTONOSUPPORT: another version; -errno. */
+int counted_take_segment(struct counted *c, int fd);
 
 /* Takes the counters of dropped packets from the answer to coverage/show, which may be any text. */
 void counted_take_coverage(struct counted *c, const char *text);

@@ -126,7 +126,7 @@ static void test_the_only_subset_with_the_sum(void **state)
 static void test_hostile_counters(void **state)
 {
 	struct counted c = begin(50, 0, 0);
-	char name[100] = {0};
+	char name[200] = {0};
 
 	set(7, 0, 0); /* less than before */
 	counted_read(&c);

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "common/peer_json.h"
-#include "common/status.h"
 #include "counted.h"
 
 #define FOLDER   "/var/run/openvswitch"
@@ -114,21 +113,9 @@ static int socket_path(struct counted *c, char path[PATH_LEN])
 	return -ENAMETOOLONG;
 }
 
-static int failed(struct counted *c, const char *path, int error, int within_ms)
-{
-	if (error == -ETIMEDOUT)
-		snprintf(c->why, sizeof(c->why), "%s: no answer within %d ms", path, within_ms);
-	else
-		snprintf(c->why, sizeof(c->why), "%s: %s", path,
-			error == -EPERM    ? "belongs to another user"
-			: error == -EPROTO ? "its answer cannot be read"
-					   : strerror(-error));
-	return error;
-}
-
 static int read_counters(struct counted *c, int within_ms)
 {
-	char path[PATH_LEN], uids[64], *end;
+	char path[PATH_LEN];
 	const char *text;
 	json_t *answer;
 	uid_t uid;
@@ -136,17 +123,16 @@ static int read_counters(struct counted *c, int within_ms)
 
 	if (ret)
 		return ret;
-	rt_process_status(c->pid, "Uid", uids, sizeof(uids));
-	strtoul(uids, &end, 10);
-	uid = (uid_t)strtoul(end, NULL, 10); /* real, effective */
-	ret = *uids ? rt_peer_json(c->pid, uid, path, QUESTION, within_ms, &answer) : -ESRCH;
+	ret = counted_uid(c, &uid);
+	if (!ret)
+		ret = rt_peer_json(c->pid, uid, path, QUESTION, within_ms, &answer);
 	if (ret)
-		return failed(c, path, ret, within_ms);
+		return counted_failed(c, path, ret, within_ms);
 	text = json_string_value(json_object_get(answer, "result"));
 	if (text)
 		counted_take_coverage(c, text);
 	json_decref(answer);
-	return text ? 0 : failed(c, path, -EPROTO, within_ms);
+	return text ? 0 : counted_failed(c, path, -EPROTO, within_ms);
 }
 
 const struct counted_source counted_open_vswitch = {

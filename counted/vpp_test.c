@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* VPP's statistics segment, which this process plays, and its socket, behind which a thread is.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/test_util.h"
+#include "counted.h"
+
+#define BASE    0x130000000ull /* where VPP has it */
+#define THREADS 2
+#define ERRORS  4
+#define ENTRIES 8
+
+static const char acl[] = "acl-plugin-in-ip4-fa/ACL deny packets";
+
+/* Vectors have their length in front of them. */
+static struct segment {
+	uint64_t version, base, epoch, in_progress, directory;
+	struct {
+		uint32_t count, rest;
+		struct {
+			uint32_t type, pad;
+			uint32_t entry, index;
+			char name[128];
+		} list[ENTRIES];
+	} directory_vector;
+	struct {
+		uint32_t count, rest;
+		uint64_t list[THREADS];
+	} threads;
+	struct {
+		uint32_t count, rest;
+		uint64_t list[ERRORS];
+	} errors[THREADS];
+} segment;
+
+static int segment_fd = -1;
+
+static uint64_t pointer_to(const void *p)
+{
+	return BASE + (uint64_t)((const char *)p - (const char *)&segment);
+}
+
+static void add(unsigned i, uint32_t type, uint32_t entry, uint32_t index, const char *name)
+{
+	segment.directory_vector.list[i].type = type;
+	segment.directory_vector.list[i].entry = entry;
+	segment.directory_vector.list[i].index = index;
+	snprintf(segment.directory_vector.list[i].name, 128, "%s", name);
+}
+
+static void fill(void)
+{
+	uint64_t at = pointer_to(segment.threads.list);
+
+	segment = (struct segment){.version = 2,
+		.base = BASE,
+		.epoch = 7,
+		.directory = pointer_to(segment.directory_vector.list)};
+	segment.directory_vector.count = ENTRIES;
+	segment.threads.count = THREADS;
+	add(1, 1, 9, 0, "/sys/heartbeat");
+	add(2, 2, (uint32_t)at, (uint32_t)(at >> 32), "/node/errors");
+	add(3, 6, 2, 1, "/err/acl-plugin-in-ip4-fa/ACL deny packets");
+	add(4, 6, 2, 3, "/err/ip4-input/ip4 ttl <= 1");
+	add(5, 6, 2, 2, "/err/null-node/blackholed packets");
+	add(6, 6, 2, ERRORS, "/err/beyond/the vector");
+	add(7, 6, 1, 1, "/err/of/another vector");
+	for (unsigned i = 0; i < THREADS; i++) {
+		segment.threads.list[i] = pointer_to(segment.errors[i].list);
+		segment.errors[i].count = ERRORS;
+		segment.errors[i].list[0] = 1000;
+		segment.errors[i].list[1] = 100 + i;
+		segment.errors[i].list[3] = i;
+	}
+}
+
+static void store(void)
+{
+	assert_int_equal(pwrite(segment_fd, &segment, sizeof(segment), 0), sizeof(segment));
+}
+
+static int set_up(void **state)
+{
+	segment_fd = memfd_create("stat segment", MFD_CLOEXEC);
+	fill();
+	store();
+	return segment_fd < 0;
+}
+
+static int tear_down(void **state)
+{
+	return close(segment_fd);
+}
+
+static struct counted begun(void)
+{
+	struct counted c = {.source = &counted_vpp,
+		.pid = getpid(),
+		.own_pid = getpid(),
+		.list = calloc(COUNTED_MAX, sizeof(struct counted_value))};
+
+	assert_non_null(c.list);
+	return c;
+}
+
+static void assert_takes(int ret, size_t count)
+{
+	struct counted c = begun();
+
+	store();
+	assert_int_equal(counted_take_segment(&c, segment_fd), ret);
+	assert_int_equal(c.count, count);
+	counted_free(&c);
+	fill();
+}
+
+static void test_errors_are_added_up_over_threads(void **state)
+{
+	struct counted c = begun();
+
+	assert_int_equal(counted_take_segment(&c, segment_fd), 0);
+	assert_int_equal(c.count, 2); /* without those that are 0, and links that lead elsewhere */
+	assert_string_equal(c.list[0].name, acl);
+	assert_int_equal(c.list[0].end, 201);
+	assert_string_equal(c.list[1].name, "ip4-input/ip4 ttl <= 1");
+	assert_int_equal(c.list[1].end, 1);
+	counted_free(&c);
+	/* Before any node has registered an error. */
+	add(2, 5, 0, 0, "");
+	assert_takes(0, 0);
+}
+
+static void test_a_directory_that_changes_is_read_later(void **state)
+{
+	segment.in_progress = 1;
+	assert_takes(-EAGAIN, 0);
+	/* Also if pointers are wrong meanwhile. */
+	segment.in_progress = 1;
+	segment.directory = 0;
+	assert_takes(-EAGAIN, 0);
+}
+
+static void test_segments_that_lie(void **state)
+{
+	static const uint64_t pointers[] = {0, 1, 8, BASE - 1, BASE, BASE + 39, UINT64_MAX,
+		BASE + sizeof(segment), BASE + INT64_MAX};
+	const uint32_t counts[] = {ENTRIES + 1, 1 << 17, UINT32_MAX};
+
+	segment.version = 3;
+	assert_takes(-EPROTONOSUPPORT, 0);
+	for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++) {
+		segment.directory = pointers[i];
+		assert_takes(-EPROTO, 0);
+		add(2, 2, (uint32_t)pointers[i], (uint32_t)(pointers[i] >> 32), "/node/errors");
+		assert_takes(-EPROTO, 0);
+		segment.threads.list[1] = pointers[i];
+		assert_takes(-EPROTO, 0);
+	}
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		segment.threads.count = counts[i];
+		assert_takes(-EPROTO, 0);
+		segment.errors[1].count = counts[i];
+		assert_takes(-EPROTO, 0);
+	}
+	segment.directory_vector.count = UINT32_MAX;
+	assert_takes(-EPROTO, 0);
+	memset(segment.directory_vector.list[4].name, 'x', 128);
+	add(3, 6, 2, 1, "/err/\x1b[31mred/\xff");
+	assert_takes(0, 0);
+}
+
+static void test_files_that_are_no_segment(void **state)
+{
+	struct counted c = begun();
+	int fds[2];
+
+	for (size_t len = sizeof(segment) - 8; len; len -= 8) {
+		assert_int_equal(ftruncate(segment_fd, (off_t)len), 0);
+		assert_int_equal(counted_take_segment(&c, segment_fd), -EPROTO);
+	}
+	assert_int_equal(pipe(fds), 0); /* would not be read in time */
+	assert_int_equal(counted_take_segment(&c, fds[0]), -EPROTO);
+	close(fds[0]);
+	close(fds[1]);
+	assert_int_equal(c.count, 0);
+	counted_free(&c);
+}
+
+/* ---- its socket */
+
+static char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+static int listener = -1, handed = -1; /* handed: -1: a message without a descriptor */
+static bool silent;
+
+static void *serve(void *arg)
+{
+	int sock;
+
+	while ((sock = accept(listener, NULL, NULL)) >= 0) {
+		char control[CMSG_SPACE(sizeof(int))] = {0}, byte = 0;
+		struct iovec iov = {&byte, 1};
+		struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+
+		if (handed >= 0) {
+			m.msg_control = control;
+			m.msg_controllen = sizeof(control);
+			CMSG_FIRSTHDR(&m)->cmsg_level = SOL_SOCKET;
+			CMSG_FIRSTHDR(&m)->cmsg_type = SCM_RIGHTS;
+			CMSG_FIRSTHDR(&m)->cmsg_len = CMSG_LEN(sizeof(int));
+			memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), &handed, sizeof(int));
+		}
+		if (!silent)
+			(void)!sendmsg(sock, &m, MSG_NOSIGNAL);
+		(void)!recv(sock, &byte, 1, 0); /* until the reader closes the connection */
+		close(sock);
+	}
+	return NULL;
+}
+
+static pthread_t listens(void)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	pthread_t thread;
+
+	snprintf(path, sizeof(path), "/tmp/rt-vpp-%d-stats.sock", (int)getpid());
+	memcpy(addr.sun_path, path, sizeof(path));
+	listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(listener, 8), 0);
+	assert_int_equal(pthread_create(&thread, NULL, serve, NULL), 0);
+	return thread;
+}
+
+static void assert_fails(int error, const char *why)
+{
+	struct counted c = begun();
+
+	assert_int_equal(counted_vpp.read(&c, 50), error);
+	assert_non_null(strstr(c.why, why));
+	assert_int_equal(c.count, 0);
+	counted_free(&c);
+}
+
+static void test_its_socket(void **state)
+{
+	struct counted c;
+	pthread_t thread;
+
+	assert_fails(-ENOENT, "it has no socket of statistics (statseg)");
+	thread = listens();
+	handed = segment_fd;
+	counted_begin(&c, "vpp", getpid(), getpid());
+	assert_string_equal(c.why, "");
+	segment.errors[0].list[1] += 7500;
+	segment.errors[1].list[2] += 3;
+	store();
+	counted_end(&c, 7503);
+	assert_string_equal(c.list[0].name, acl);
+	assert_int_equal(counted_since(&c.list[0]), 7500);
+	assert_string_equal(c.list[2].name, "null-node/blackholed packets");
+	assert_int_equal(counted_since(&c.list[2]), 3);
+	assert_int_equal(counted_match(&c, 7503).packets, 7503);
+	counted_free(&c);
+
+	segment.in_progress = 1;
+	store();
+	assert_fails(-ETIMEDOUT, "no answer within 50 ms");
+	handed = -1;
+	assert_fails(-EPROTO, "its answer cannot be read");
+	silent = true;
+	assert_fails(-ETIMEDOUT, "no answer within 50 ms");
+	shutdown(listener, SHUT_RDWR);
+	pthread_join(thread, NULL);
+	close(listener);
+	assert_fails(-ENOENT, "it has no socket of statistics (statseg)");
+	unlink(path);
+}
+
+#define with_segment(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		with_segment(test_errors_are_added_up_over_threads),
+		with_segment(test_a_directory_that_changes_is_read_later),
+		with_segment(test_segments_that_lie),
+		with_segment(test_files_that_are_no_segment),
+		with_segment(test_its_socket),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
