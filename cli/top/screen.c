@@ -11,6 +11,7 @@
 
 #include "base/signals.h"
 #include "show/term.h"
+#include "faults.h"
 #include "output.h"
 #include "base/util.h"
 
@@ -30,6 +31,7 @@ struct top_screen {
 	size_t first; /* row at the top */
 	struct table table;
 	unsigned width[COLUMNS_MAX];
+	struct faults faults;
 	unsigned long alarm; /* attribute of values that are bad news */
 };
 
@@ -163,14 +165,21 @@ static void draw_row(const struct top_screen *s, const struct row *r, int y)
 	}
 }
 
-/* Prints what is not in the table, and why. Returns the number of lines, from the bottom. */
+/* Prints what is not in the table, and why, and faults above. Returns the number of lines, from the
+ * bottom. */
 static int draw_reasons(const struct top_screen *s)
 {
 	char line[WATCH_REASON_LEN], text[WATCH_REASON_LEN];
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
 	int n = 0;
 
 	for (; n < LINES - HEAD_LINES - 1 && watch_reason(s->w, (size_t)n, line); n++)
 		mvaddnstr(LINES - 1 - n, 0, printable(text, sizeof(text), line), COLS);
+	attron((attr_t)s->alarm);
+	for (unsigned i = 0; i < FAULTS && n < LINES - HEAD_LINES - 1; i++)
+		if (s->faults.list[i].ns && (s->paused || now - s->faults.list[i].ns < FAULT_NS))
+			mvaddnstr(LINES - 1 - n++, 0, s->faults.list[i].line, COLS);
+	attroff((attr_t)s->alarm);
 	return n;
 }
 
@@ -342,6 +351,7 @@ static void loop(struct top_screen *s)
 		}
 		if (!s->paused && now >= next) {
 			refill(s);
+			faults_find(&s->faults, s->w);
 			/* Each is shown for its interval. */
 			s->updates += s->table.row_count > 0;
 			s->quit |= s->cfg->count && s->updates > s->cfg->count;

@@ -416,6 +416,8 @@ def test_colours(testpmd, terminal):
         )
 
     until(red, what="a red value")
+    fault = rf"^{pmd.prefix}: TX refuses packets: net_ring0; [\d,]+ packets handed over in "
+    assert any(re.search(fault, x) for x in window.shows(fault)[-2:])
 
 
 def test_stopped_application(forwarding, terminal):
