@@ -53,7 +53,7 @@ trap 'kill $keeper 2>/dev/null' EXIT
 
 part machine 40 bash devtools/gpu/machine.sh "$results"
 part kinds 60 python3 devtools/gpu/kinds.py "$results/kinds.json"
-part tests 120 python3 -m pytest -q --maxfail 4 e2e/fwd/test_gpu.py e2e/fwd/test_memory.py -k "not scatter_a_pool" --junitxml "$results/tests.xml"
+part tests 120 python3 -m pytest -q --maxfail 4 e2e/fwd/test_gpu.py e2e/fwd/test_memory.py -m "nightly or not nightly" -k "not scatter_a_pool and not 1G" --junitxml "$results/tests.xml"
 if [ "$mode" = quick ]; then
 	part cores 60 python3 -m ringtap_lab.run.cli cores --quick --repetitions 1 -w "$results" --cpus "$(seq -s, 0 $(($(nproc) - 1)))" \
 		--only record-1x1,record-6x,merge-4,tour

@@ -66,9 +66,7 @@ def assert_recorded(path):
     assert len(set(rows)) == 4  # two ports, each both directions
 
 
-@pytest.mark.smoke
-@pytest.mark.parametrize("name", ["list", "record", "latency"])
-def test_command(hosts, tmp_path, closing, name):
+def assert_as_shown(hosts, tmp_path, closing, name):
     command, expected = next((c, lines) for c, lines in shown().items() if c.split()[1] == name)
     argv = shlex.split(command)
     assert argv[0] == "ringtap" and expected
@@ -87,3 +85,9 @@ def test_command(hosts, tmp_path, closing, name):
     assert got[: len(expected)] == [form(line) for line in expected], proc.output
     if name == "record":
         assert_recorded(tmp_path / "http.pcapng")
+
+
+@pytest.mark.smoke
+def test_commands(hosts, tmp_path, closing):
+    for name in "list", "record", "latency":
+        assert_as_shown(hosts, tmp_path, closing, name)

@@ -11,7 +11,7 @@ import pytest
 from harness import pcap
 from harness.known import Measuring
 from harness.paths import RINGTAP
-from harness.proc import Proc, check, until
+from harness.proc import Proc, check, together, until
 from scapy.all import IP, TCP, UDP, Dot1Q, Ether, ICMPv6EchoRequest, IPv6, Raw
 
 COUNT = 20_000
@@ -304,17 +304,10 @@ def fails(status, *words):
     return line
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "word"),
-    [
-        ("--sflow", "host:port", "it is not an address"),
-        ("--sflow", "127.0.0.1:0", "it is not an address"),
-        ("--sflow", "[::1", "it is not an address"),
-        ("--ipfix", "tcp:", "it is not an address"),
-    ],
-)
-def test_bad_addresses(option, value, word):
-    assert word in fails(2, "flows", option, value, "x")
+def test_bad_addresses():
+    bad = [("--sflow", "host:port"), ("--sflow", "127.0.0.1:0"), ("--sflow", "[::1"), ("--ipfix", "tcp:")]
+    for line in together(lambda words: fails(2, "flows", *words, "x"), bad):
+        assert "it is not an address" in line
 
 
 def test_a_collector_that_does_not_listen(report_of):

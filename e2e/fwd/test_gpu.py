@@ -11,6 +11,7 @@ from harness.paths import RINGTAP
 from harness.proc import check, until
 from harness.ringtap import LOSS
 
+pytestmark = pytest.mark.nightly  # few machines have a GPU
 KINDS = ("gpu", "gpu-managed", "gpu-pinned")
 READABLE = KINDS[1:]
 POOL = 1023

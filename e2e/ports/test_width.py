@@ -8,7 +8,7 @@ import pytest
 from harness import dpdk
 from harness.doctor import FAULT
 from harness.paths import RINGTAP
-from harness.proc import Proc, check, run, until
+from harness.proc import Proc, check, run, together, until
 from harness.ringtap import OK, listing
 from harness.tracers import bpftrace_missing
 
@@ -93,8 +93,8 @@ def assert_columns_of_top(name):
 
 def test_reports_of_long_names(all_names_long):
     name = all_names_long.prefix
-    for what in REPORTS:
-        done = run(["env", "COLUMNS=80", RINGTAP, *what, name])
+    reports = together(lambda what: run(["env", "COLUMNS=80", RINGTAP, *what, name]), REPORTS)
+    for what, done in zip(REPORTS, reports, strict=True):
         assert done.returncode in (OK, FAULT) and len(done.stdout.splitlines()) > 1, what
         assert_fits(done.stdout)
     said = run([RINGTAP, "record", "-i", f"{name}:", "-w", "/dev/null", "-a", "duration:0.3"]).stderr
@@ -128,7 +128,9 @@ def test_report_of_the_forwarder(fwd):
 
 @pytest.mark.skipif(bpftrace_missing() is not None, reason=str(bpftrace_missing()))
 def test_traces_of_long_names(all_names_long):
-    for what in (("burst", "--empty"), ("latency",), ("drops",), ("gaps",)):
-        said = check([RINGTAP, "trace", *what, "--duration", "0.3s", all_names_long.prefix])
-        assert all_names_long.prefix in said, what
+    traces = (("burst", "--empty"), ("latency",), ("drops",), ("gaps",))
+    name = all_names_long.prefix
+    printed = together(lambda what: check([RINGTAP, "trace", *what, "--duration", "0.3s", name]), traces)
+    for what, said in zip(traces, printed, strict=True):
+        assert name in said, what
         assert_fits(said)

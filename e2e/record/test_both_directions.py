@@ -3,11 +3,11 @@
 
 import pytest
 from harness.paths import RINGTAP
-from harness.proc import Proc, check
+from harness.proc import Proc, check, together
 from harness.two_hosts import TwoHosts
 
-MARKED = "tcp.analysis.retransmission or tcp.analysis.out_of_order or tcp.analysis.duplicate_ack"
 FIELDS = "ip.src", "tcp.seq", "tcp.ack", "tcp.len", "tcp.flags"
+MARKS = "tcp.analysis.retransmission", "tcp.analysis.out_of_order", "tcp.analysis.duplicate_ack"
 NOTE = "--direction rx records it once, --split writes a file for each direction or interface"
 
 
@@ -28,9 +28,12 @@ def record(hosts, closing, path, count, *options):
 
 def read(path):
     """(packets of the connection, those that tshark marks, those that came twice) of a file."""
-    rows = check(["tshark", "-r", path, "-T", "fields", *(w for f in FIELDS for w in ("-e", f))]).splitlines()
-    counts = [check(["tshark", "-r", path, "-Y", filter]).count("\n") for filter in ("tcp", MARKED)]
-    return (*counts, len(rows) - len(set(rows)))
+    names = [word for field in (*FIELDS, *MARKS) for word in ("-e", field)]
+    lines = check(["tshark", "-r", path, "-Y", "tcp", "-T", "fields", *names]).splitlines()
+    rows, marks = zip(
+        *((row[: len(FIELDS)], row[len(FIELDS) :]) for row in (line.split("\t") for line in lines)), strict=True
+    )
+    return len(rows), sum(map(any, marks)), len(rows) - len(set(map(tuple, rows)))
 
 
 def recorded(hosts, closing, path, count, *options):
@@ -45,14 +48,12 @@ def test_retransmissions_that_are_none(hosts, closing, tmp_path):
     assert NOTE not in summary and packets == 10 and marked <= twice
 
 
-@pytest.mark.parametrize("what", ["direction", "interface"])
-def test_a_file_for_each(hosts, closing, tmp_path, what):
-    summary = record(hosts, closing, tmp_path / "a.pcapng", 20, "--split", what)
-    assert NOTE not in summary
-    files = sorted(tmp_path.glob("a_*.pcapng"))
-    names = {"direction": ["a_rx", "a_tx"], "interface": ["a_net_af_packet0", "a_net_af_packet1"]}[what]
-    assert [path.stem for path in files] == names
-    assert sum(read(path)[0] for path in files) == 20
-    for path in files:
-        packets, marked, twice = read(path)
-        assert packets and marked <= twice
+def test_a_file_for_each(hosts, closing, tmp_path):
+    for what, names in (("direction", ["rx", "tx"]), ("interface", ["net_af_packet0", "net_af_packet1"])):
+        summary = record(hosts, closing, tmp_path / f"{what}.pcapng", 20, "--split", what)
+        assert NOTE not in summary
+        files = sorted(tmp_path.glob(f"{what}_*.pcapng"))
+        assert [path.stem for path in files] == [f"{what}_{name}" for name in names]
+        found = together(read, files)
+        assert sum(packets for packets, _, _ in found) == 20
+        assert all(packets and marked <= twice for packets, marked, twice in found)
