@@ -185,6 +185,7 @@ report:
 pictures: all
 	devtools/deps.sh pictures
 	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) devtools/pictures.py
+	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) devtools/look.py
 
 lint: .venv-lint/bin/ruff
 	devtools/deps.sh lint

@@ -108,7 +108,9 @@ class HeatPanel extends Panel {
   height() { return 190; }
   scale() {
     const y = this.spec.y_edges, limit = this.spec.limit?.value ?? y[0];
-    return { distr: this.spec.log ? 3 : 1, range: () => [Math.min(y[0], limit), Math.max(y.at(-1), limit)] };
+    // A ring at the upper edge has room.
+    const room = (this.spec.points ?? []).some(([, v]) => v > y.at(-1) / 1.1) ? 1.4 : 1;
+    return { distr: this.spec.log ? 3 : 1, range: () => [Math.min(y[0], limit), Math.max(y.at(-1) * room, limit)] };
   }
   axis() { return valueAxis(this.spec.unit, this.spec.log); }
   series() { return [{ stroke: "#0000", points: { show: false } }]; }

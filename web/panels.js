@@ -313,8 +313,9 @@ export function acrossAt(u, limit) {
     u.ctx.stroke();
     u.ctx.font = `${12 * scale}px system-ui, sans-serif`;
     u.ctx.textAlign = "right";
-    u.ctx.textBaseline = y - u.bbox.top > 16 * scale ? "bottom" : "top";
-    u.ctx.fillText(limit.name.slice(0, 80), u.bbox.left + u.bbox.width - 4 * scale, y - 2 * scale);
+    const above = y - u.bbox.top > 16 * scale;
+    u.ctx.textBaseline = above ? "bottom" : "top";
+    u.ctx.fillText(limit.name.slice(0, 80), u.bbox.left + u.bbox.width - 4 * scale, y + (above ? -2 : 4) * scale);
   });
 }
 

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Makes the pictures of docs/look.md: an incident, live and afterwards. Run as root: RINGTAP_BUILD=build devtools/look.py
+
+A forwarder gets 20,000 packets a second; a task with a real-time priority takes its CPU, each time for 36 ms."""
+
+import base64
+import sys
+import tempfile
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(REPO / "e2e"), str(REPO / "lab")]
+
+from harness import dpdk, sandbox  # noqa: E402
+from harness.browser import Browser, Chromium  # noqa: E402
+from harness.flight import Flight  # noqa: E402
+from harness.fwd import Fwd  # noqa: E402
+from harness.live import LiveView, Web  # noqa: E402
+from harness.proc import check, until  # noqa: E402
+from harness.view import View  # noqa: E402
+
+IMAGES = REPO / "docs" / "images"
+WIDTH, TAKEN = 1100, 36_000_000  # pixels; ns
+TASK = f"""
+import ctypes, os, time
+ctypes.CDLL(None).prctl(15, b"backup-job", 0, 0, 0)
+os.sched_setaffinity(0, {{0}})
+os.sched_setaffinity(0, {{1}})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+end = time.monotonic_ns() + {TAKEN}
+while time.monotonic_ns() < end:
+    pass
+"""
+
+
+def shoot(browser, name, top, bottom):
+    """From the top of an element to that of another one."""
+
+    def edge(selector):
+        return browser.ask(f"document.querySelector({selector!r}).getBoundingClientRect().top + scrollY")
+
+    out = IMAGES / f"look-{name}.png"
+    begin = edge(top) if top else 0
+    clip = {"x": 0, "y": begin, "width": WIDTH, "height": edge(bottom) - begin, "scale": 1}
+    shot = browser.do("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
+    out.write_bytes(base64.b64decode(shot["data"]))
+    check(["pngquant", "--force", "--speed", "1", "--output", out, "64", out])
+
+
+def threads(app):
+    pid = app.proc.pid
+    return [int(p.name) for p in Path(f"/proc/{pid}/task").iterdir()]
+
+
+def live(browser, app):
+    web = Web(app, args=("--collectors", "polls,busy,pools,gaps,latency", "--history", "10m"))
+    try:
+        shown = LiveView(browser, web, WIDTH, app=app.prefix)
+        until(lambda: shown.table("threads"))
+        shown.updates(5)
+        check([sys.executable, "-c", TASK])
+        until(lambda: shown.ask("document.querySelector('#pipeline').textContent.includes('refused')"))
+        shoot(browser, "live", "#pipeline", "#rates")
+    finally:
+        web.close()
+
+
+def incident(browser, page):
+    shown = View(browser, page, WIDTH)
+    shoot(browser, "incident", None, "#threads")
+    shoot(browser, "timeline", "#threads", "#losses")
+    zero = shown.ask("view.zero")
+    found = "view.document.panels.find(p => p.id === 'slow').rows[0]"
+    at = shown.ask(f"{found}[view.tables.find(t => t.spec.id === 'slow').at]")
+    shown.run(f"view.time.show({at - TAKEN / 2}, {max(zero, at) + TAKEN * 2})")
+    shown.hover("threads", at + TAKEN / 2, below=0.3)
+    shoot(browser, "gap", "#threads", "#losses")
+    shown.mouse("mouseMoved", 1, 1)
+    shown.run("document.querySelector('#slow .space .row').click()")
+    shoot(browser, "packets", "#passages", "#slow + section")
+
+
+def main():
+    sandbox.enter()
+    dpdk.new_prefix = lambda kind: "my-router"
+    with tempfile.TemporaryDirectory(prefix="ringtap-look-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        roles = ("generate:a@0", "oneway:a,b@1", "sink:b@0")
+        args = ["--ring", "a", "--ring", "b:512", *(x for role in roles for x in ("--role", role))]
+        app = Fwd([*args, "--frame", "udp", "--rate", "20k", "--tx-full", "drop"]).running()
+        chromium = Chromium(folder / "profile")
+        browser = Browser(chromium)
+        try:
+            live(browser, app)
+            # From here on only the task that is the example delays it, and no browser.
+            check(["renice", "-n", "-15", "-p", *map(str, threads(app))])
+            kept = Flight(
+                app,
+                folder / "incidents",
+                "--on",
+                "latency > 20ms",
+                "--before",
+                "300ms",
+                "--after",
+                "100ms",
+                "--cooldown",
+                "1h",
+                "--collectors",
+                "all",
+                "--fates",
+            )
+            try:
+                check(["sleep", "3"])
+                until(lambda: kept.folders() or check([sys.executable, "-c", TASK]) or check(["sleep", "1"]))
+                (found,) = kept.incidents(1)
+            finally:
+                kept.close()
+            app.close()
+            incident(browser, found.folder / "index.html")
+        finally:
+            chromium.close()
+            app.close()
+
+
+if __name__ == "__main__":
+    main()
