@@ -135,6 +135,14 @@ static const char *secondary_text(const struct app_view *v)
 	return v->primary ? ", secondary process" : "";
 }
 
+/* A probe has its commit behind the version. */
+static bool is_this_version(const char *probe)
+{
+	size_t len = strlen(ringtap_version());
+
+	return !strncmp(probe, ringtap_version(), len) && (!probe[len] || probe[len] == '+');
+}
+
 static void print_app(const struct app_view *v)
 {
 	struct sheet t = {
@@ -157,7 +165,7 @@ static void print_app(const struct app_view *v)
 	}
 	text_wrapf(stdout, 4, "%s  (%s, pid %s, %s, probe %s%s)%s", v->name, v->info.program,
 		pid_text(pid, &v->info), v->info.dpdk, v->info.probe,
-		strcmp(v->info.probe, ringtap_version()) ? ", which is not this version" : "",
+		is_this_version(v->info.probe) ? "" : ", which is not this version",
 		secondary_text(v));
 	for (size_t i = 0; i < v->port_count; i++)
 		add_port(&t, ringtap_list_port(v->list, i));

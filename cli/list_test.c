@@ -93,6 +93,13 @@ static void a_probe_of_another_version(void **state)
 	snprintf(test_apps.app[0].info.probe, sizeof(test_apps.app[0].info.probe), "0.0.9");
 	assert_int_equal(list(""), STATUS_OK);
 	assert_non_null(strstr(printed, ", probe 0.0.9, which is not"));
+	strcpy(test_apps.app[0].info.probe, RINGTAP_VERSION "0");
+	list("");
+	assert_non_null(strstr(printed, RINGTAP_VERSION "0, which is not"));
+	/* Another commit of it. */
+	strcpy(test_apps.app[0].info.probe, RINGTAP_VERSION "+494bff376943");
+	list("");
+	assert_non_null(strstr(printed, ", probe " RINGTAP_VERSION "+494bff376943)"));
 	strcpy(test_apps.app[0].info.probe, RINGTAP_VERSION);
 	assert_int_equal(list(""), STATUS_OK);
 	assert_null(strstr(printed, "which is not"));

@@ -9,7 +9,7 @@
 
 #include "base/child.h"
 #include "base/util.h"
-#include "commit.h"
+#include "common/commit.h"
 #include "ringtap/reader.h"
 #include "target/probe_path.h"
 #include "version.h"

@@ -5,6 +5,7 @@ import re
 
 from harness.paths import REPO, RINGTAP
 from harness.proc import check, run
+from harness.ringtap import listing
 
 
 def test_of_an_installation(installation):
@@ -18,6 +19,13 @@ def test_of_an_installation(installation):
     assert known and probe.endswith(f"libringtap-probe.so, for DPDK's ABI {', '.join(map(str, known))}")
     assert re.fullmatch(r"libraries: libpcap version .*, zstd [\d.]+, lz4 [\d.]+, io_uring", libraries)
     assert tracers.startswith("tracers: ")
+
+
+def test_of_a_probe(app):
+    """A loaded probe has its version and commit, those of the command."""
+    version, commit = re.match(r"ringtap (\S+) \((\w+)\)", check([RINGTAP, "--version"])).groups()
+    (probe,) = (a["probe"] for a in listing() if a["name"] == app.prefix)
+    assert probe == (version if commit == "release" else f"{version}+{commit}")
 
 
 def test_tracers_are_those_in_path(tmp_path):

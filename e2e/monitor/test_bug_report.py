@@ -20,7 +20,7 @@ def test_a_report_of_a_forwarder(testpmd, tmp_path):
     document = json.loads(check([RINGTAP, "bug-report", "--json", "--duration", "1s", pmd.prefix]))
     assert not check([RINGTAP, "bug-report", "--duration", "1s", "-w", path, pmd.prefix])
     (found,) = document["applications"]
-    assert found["pid"] == pmd.pid and found["dpdk"] == app["dpdk"] and found["probe"] == document["ringtap"]
+    assert found["pid"] == pmd.pid and found["dpdk"] == app["dpdk"] and found["probe"].startswith(document["ringtap"])
     assert [p["driver"] for p in found["ports"]] == ["net_ring", "net_ring"]
     assert found["verdicts"] and not document["problems"]
     assert document["system"]["kernel"] == platform.release()

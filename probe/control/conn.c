@@ -18,6 +18,12 @@
 #include "probe/capture/request.h"
 #include "probe/dpdk/secondary.h"
 
+/* Programs that contain the probe are not linked again for each commit. */
+__attribute__((weak)) const char *rt_probe_version(void)
+{
+	return RINGTAP_VERSION;
+}
+
 static bool fail(struct rt_conn *c, int code, const char *text)
 {
 	struct rt_msg_error m = {.code = code};
@@ -56,7 +62,7 @@ static bool on_hello(struct rt_conn *c, const void *msg, size_t len)
 	rt_prefix(w.prefix);
 	rt_str_set(w.program, sizeof(w.program), program_invocation_short_name);
 	rt_str_set(w.dpdk, sizeof(w.dpdk), rte_version());
-	rt_str_set(w.probe, sizeof(w.probe), RINGTAP_VERSION);
+	rt_str_set(w.probe, sizeof(w.probe), rt_probe_version());
 	return rt_msg_send(c->fd, &w.h, NULL, 0) == 0;
 }
 

@@ -33,6 +33,9 @@ int rt_control_follow(void);
 /* Any thread but the control thread. */
 void rt_control_wake(void);
 
+/* The version; of a loaded object, whose function replaces the weak one, with the commit. */
+const char *rt_probe_version(void);
+
 #define RT_LEASE_MS 10000
 
 /* For queries without a connection: keeps collectors on for RT_LEASE_MS more and passes the

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the loaded object contains besides the library's sources. It is linked without DPDK: its
  * DPDK symbols are bound at load time to the application's. */
+#include <string.h>
+
 #include "api.h"
+#include "common/commit.h"
+#include "control.h"
 #include "probe/dpdk/build.h"
 #include "ringtap/probe.h"
 
@@ -22,3 +26,9 @@ const struct rt_probe_api ringtap_probe_api = {
 	.port_source = ringtap_probe_port_source,
 	.port_count = ringtap_probe_port_count,
 };
+
+const char *rt_probe_version(void)
+{
+	return strcmp(RINGTAP_COMMIT, "release") ? RINGTAP_VERSION "+" RINGTAP_COMMIT
+						 : RINGTAP_VERSION;
+}

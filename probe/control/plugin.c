@@ -55,7 +55,7 @@ static int on_attach(const char *cmd, const char *params, struct rte_tel_data *d
 	if (ret == -ENOTSUP)
 		rte_tel_data_add_dict_string(d, "reason", rt_build_why());
 	rte_tel_data_add_dict_string(d, "socket", socket[0] ? socket : RT_SOCKET_NAME);
-	rte_tel_data_add_dict_string(d, "version", RINGTAP_VERSION);
+	rte_tel_data_add_dict_string(d, "version", rt_probe_version());
 	return 0;
 }
 
