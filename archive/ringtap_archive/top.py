@@ -105,7 +105,7 @@ def arguments(parser: Parser) -> None:
     options.recorders(parser)
     options.engine(parser)
     parser.add_argument(
-        "--view", metavar="VIEW", choices=KINDS, default="talkers", help=f"{', '.join(KINDS)} (default: talkers)"
+        "--view", metavar="WHAT", choices=KINDS, default="talkers", help=f"{', '.join(KINDS)} (default: talkers)"
     )
     parser.add_argument("--limit", metavar="N", type=int, default=10, help="at most N rows; 0: all (default: 10)")
     parser.add_argument(

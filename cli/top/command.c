@@ -28,7 +28,7 @@ struct top_options {
 #define TO(field) OPTION_TO(struct top_options, field)
 
 static const struct option_def options[] = {
-	{TO(cfg.view), OPTION_CHOICE, 0, "view", "VIEW", VIEW_NAMES, 0, 0,
+	{TO(cfg.view), OPTION_CHOICE, 0, "view", "WHAT", VIEW_NAMES, 0, 0,
 		"The table to begin with: ports, queues, threads, pools, latency or gaps "
 		"(default ports)"},
 	{TO(cfg.sort), OPTION_TEXT, 0, "by", "COLUMN", COLUMN_NAMES, 0, 0,
