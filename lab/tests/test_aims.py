@@ -138,7 +138,7 @@ def test_disturbed_rounds_are_left_out():
 def test_seconds_that_are_within_a_span():
     of, start = flight_cells.Seconds(), 1_000_000
     data = {
-        "start_ns": start * 10**9,
+        "start_ns": str(start * 10**9),  # above 2^53
         "intervals": [
             {"time_s": n + 1.0, "interval_s": 1.0, "rx_ns_per_packet": ns}
             for n, ns in enumerate((50, 51, 900, 60, 62, 64, 900))

@@ -143,7 +143,7 @@ class Seconds:
 
     def per_packet_s(self, name: str, report: Any) -> Any:
         """Time to receive and free a packet: the median of the seconds that are within the span."""
-        begin, end = (at - report.data["start_ns"] * 1e-9 for at in self.spans[name])
+        begin, end = (at - int(report.data["start_ns"]) * 1e-9 for at in self.spans[name])
         found = [
             s["rx_ns_per_packet"] * 1e-9
             for s in report.data["intervals"]
