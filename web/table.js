@@ -97,8 +97,24 @@ export class Table {
     this.describe();
   }
 
+  // Rows of another table in the selected time, as groups.
+  regroup() {
+    const { table, by, count, sum } = this.spec.groups, s = this.page.time.selection, found = new Map();
+    const from = this.page.document.panels.find((p) => p.id === table), [time, name, what, size] = ["time", by, count, sum].map((title) => from?.columns.findIndex((c) => c.name === title));
+    this.whole ??= this.spec.rows;
+    const rows = s && from ? from.rows.filter((row) => row[time] >= s[0] && row[time] <= s[1]) : null;
+    for (const row of rows ?? []) {
+      const key = row[name], group = found.get(key) ?? this.columns.map((_c, k) => (k ? 0 : key));
+      this.columns.forEach((c, k) => { if (k) group[k] += c.name === sum ? row[size] : Number(row[what] === c.name); });
+      found.set(key, group);
+    }
+    this.spec = { ...this.spec, rows: rows ? [...found.values()].sort((a, b) => b[1] + b[2] - a[1] - a[2]) : this.whole };
+    this.all = this.spec.rows.map((_r, i) => i);
+    return rows ? ` (selected time: of ${rows.length.toLocaleString("en-US")} packets below)` : "";
+  }
+
   select() {
-    const s = this.page.time.selection, { rows } = this.spec;
+    const grouped = this.spec.groups ? this.regroup() : "", s = this.page.time.selection, { rows } = this.spec;
     this.rows = this.all.filter((i) => (!s || this.at < 0 || (rows[i][this.at] >= s[0] && rows[i][this.at] <= s[1])) &&
       (!this.words || rows[i].some((_v, k) => this.text(rows[i], k).toLowerCase().includes(this.words))));
     if (this.order) {
@@ -109,7 +125,7 @@ export class Table {
       });
     }
     this.says.textContent = `${this.rows.length.toLocaleString("en-US")} of ${rows.length.toLocaleString("en-US")} rows` +
-      (s && this.at >= 0 ? " (selected time)" : "");
+      (s && this.at >= 0 ? " (selected time)" : grouped);
     this.space.style.height = `${this.rows.length * ROW}px`;
     this.body.style.height = `${Math.min(Math.max(this.rows.length, 1), SHOWN) * ROW}px`;
     this.body.scrollTop = 0;

@@ -94,6 +94,10 @@ void flow_report_view(const struct incident *i, struct view *v)
 		snprintf(text, sizeof(text), "Of %s flows, the largest by packets and by bytes.",
 			count);
 	view_panel_note(table, text);
+	if (i->rows)
+		json_object_set_new(table, "groups",
+			json_pack("{s:s, s:s, s:s, s:s}", "table", "packets", "by", "packet",
+				"count", "direction", "sum", "bytes"));
 	view_column(table, "flow", "text");
 	view_column(table, "received", "count");
 	view_column(table, "sent", "count");

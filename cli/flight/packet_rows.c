@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/util.h"
 #include "common/array.h"
+#include "packet/flow_key.h"
 #include "packet_rows.h"
 
 #define IF_NAME  2 /* pcapng, section 4.2 */
@@ -88,7 +89,8 @@ void packet_rows_add(struct packet_rows *r, const struct block *b, const struct 
 static void put(const struct packet_rows *r, const struct row *p, const struct view *v, json_t *to)
 {
 	static const char *const directions[] = {"–", "received", "sent"};
-	char text[HEADERS_TEXT];
+	char text[FLOW_TEXT];
+	struct flow_key k;
 
 	json_array_append_new(to, json_count(p->frame));
 	json_array_append_new(to, view_at(v, p->ns));
@@ -97,7 +99,10 @@ static void put(const struct packet_rows *r, const struct row *p, const struct v
 	json_array_append_new(to, json_string(directions[p->direction]));
 	json_array_append_new(to, p->queue == NO_QUEUE ? json_null() : json_count(p->queue));
 	json_array_append_new(to, json_count(p->length));
-	json_array_append_new(to, json_text(headers_text(&p->headers, text)));
+	/* With its VLAN, as the table of flows has it. */
+	flow_key_of(&k, 0, &p->headers);
+	json_array_append_new(to, json_text(k.flags & HAS_IP ? flow_text(&k, text)
+							     : headers_text(&p->headers, text)));
 }
 
 void packet_rows_view(const struct packet_rows *r, struct view *v)

@@ -17,6 +17,7 @@ STALL, STALL_END = 700 * MS, 736 * MS
 KEPT = 150 * MS  # nothing before was kept
 STEP = 50_000
 VERMILION = (0xD5, 0x5E, 0x00)
+DIRECTIONS = ["received", "sent"]
 TOOK = ["1,200 ns", "9.5 us", None, "2 ms"]
 NAMES = [
     "</script><script>document.title = 'run'</script>",
@@ -151,8 +152,25 @@ def document(name="my-app", rows=500):
                     {"name": name, "kind": "text", "note": name},
                     {"name": "bytes", "kind": "bytes"},
                     {"name": "took", "kind": "label"},
+                    {"name": "direction", "kind": "text"},
                 ],
-                "rows": [[i + 1, 500 * MS + i * 10_000, f"{name} {i % 7}", 64 * i, TOOK[i % 4]] for i in range(rows)],
+                "rows": [
+                    [i + 1, 500 * MS + i * 10_000, f"{name} {i % 7}", 64 * i, TOOK[i % 4], DIRECTIONS[i % 3 > 0]]
+                    for i in range(rows)
+                ],
+            },
+            {
+                "kind": "table",
+                "id": "flows",
+                "title": name,
+                "groups": {"table": "packets", "by": name, "count": "direction", "sum": "bytes"},
+                "columns": [
+                    {"name": "flow", "kind": "text"},
+                    {"name": "received", "kind": "count"},
+                    {"name": "sent", "kind": "count"},
+                    {"name": "bytes", "kind": "count"},
+                ],
+                "rows": [["all of them", rows, 0, 1]],
             },
         ],
     }
@@ -314,8 +332,10 @@ def test_hover(shown):
     assert shown.ask("document.getElementById('tip').hidden")
 
 
-def rows(shown):
-    return shown.ask("[...document.querySelectorAll('.space .row')].map(r => [...r.children].map(c => c.textContent))")
+def rows(shown, table="packets"):
+    return shown.ask(
+        f"[...document.querySelectorAll('#{table} .space .row')].map(r => [...r.children].map(c => c.textContent))"
+    )
 
 
 def state(shown):
@@ -325,7 +345,7 @@ def state(shown):
 def test_tables(shown):
     """Virtual, sorted, filtered by a text and by a time; with the filter for Wireshark."""
     assert state(shown) == "50,000 of 50,000 rows" and 10 < len(rows(shown)) < 60
-    assert rows(shown)[0] == ["1", "14:30:00.623456789", "my-app 0", "0 B", "1,200 ns"]
+    assert rows(shown)[0] == ["1", "14:30:00.623456789", "my-app 0", "0 B", "1,200 ns", "received"]
     shown.run("document.querySelector('.body').scrollTop = 1e9")
     shown.run("document.querySelector('.body').onscroll()")
     assert rows(shown)[-1][0] == "50000"
@@ -342,11 +362,22 @@ def test_tables(shown):
     shown.run("document.querySelector('.space .row').click()")
     assert shown.ask(value) == f"frame.number == {wanted[-1] + 1}"
     details = "[...document.querySelectorAll('#packets dd')].map(d => d.textContent)"
-    assert shown.ask(details) == [f"my-app {wanted[-1] % 7}"]
+    assert shown.ask(details) == [f"my-app {wanted[-1] % 7}", DIRECTIONS[wanted[-1] % 3 > 0]]
+    groups = [[i for i in wanted if i % 7 == k] for k in range(7)]
+    assert sorted(rows(shown, "flows")) == [
+        [
+            f"my-app {k}",
+            f"{sum(i % 3 == 0 for i in g):,}",
+            f"{sum(i % 3 > 0 for i in g):,}",
+            f"{sum(64 * i for i in g):,}",
+        ]
+        for k, g in enumerate(groups)
+    ]
     shown.run("(i => { i.value = 'APP 3'; i.oninput(); })(document.querySelector('#packets input[type=search]'))")
     matching = [i for i in wanted if i % 7 == 3]
     assert state(shown) == f"{len(matching):,} of 50,000 rows (selected time)"
     shown.key("Escape")
+    assert rows(shown, "flows") == [["all of them", "50,000", "0", "1"]]
     shown.run("(i => { i.value = 'no such'; i.oninput(); })(document.querySelector('#packets input[type=search]'))")
     assert state(shown) == "0 of 50,000 rows" and shown.ask(value) == "" and shown.ask(details) == []
 
