@@ -26,6 +26,9 @@ static void begin(struct doctor_view *w, const struct span *s)
 		{"refused", "/s"}, {"errors", "/s"}};
 
 	view_begin(&w->view, "doctor", "doctor", s->from->taken_ns, s->to->taken_ns);
+	view_fact(&w->view, "host", json_string_value(json_object_get(w->view.document, "host")),
+		NULL);
+	view_time_fact(&w->view, "begin", s->from->taken_ns);
 	w->threads = begin_table(&w->view, "threads", "Polling threads", threads,
 		sizeof(threads) / sizeof(*threads));
 	w->ports = begin_table(&w->view, "ports", "Ports", ports, sizeof(ports) / sizeof(*ports));

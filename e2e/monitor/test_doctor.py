@@ -221,6 +221,8 @@ def test_the_page_has_the_verdicts(testpmd, tmp_path, browser):
     page = view.document_of(html)
     names = [f"{pmd.prefix}: {v['title']}" + (f": {v['where']}" if v["where"] else "") for v in app["verdicts"]]
     assert [f["title"] for f in page["findings"]] == names
+    facts = {f["name"]: f["value"] for f in page["facts"]}
+    assert facts["host"] == page["host"] and facts["begin"] == page["origin"]
     assert [f["evidence"] for f in page["findings"]] == [v["evidence"] for v in app["verdicts"]]
     threads, ports = ({p["id"]: p["rows"] for p in page["panels"]}[name] for name in ("threads", "ports"))
     assert [row[1][:7] for row in threads] == ["lcore 1"] and [row[1] for row in ports] == ["net_ring0"]
