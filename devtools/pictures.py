@@ -190,17 +190,18 @@ def gaps(out):
 
 def web(bed, folder, out):
     """The page of one application."""
-    serve = browser = None
+    serve = chromium = None
     with loaded(bed):
         try:
             serve = Web()
-            browser = Browser(folder / "profile-web")
+            chromium = Chromium(folder / "profile-web")
+            browser = Browser(chromium)
             view = LiveView(browser, serve, 1100, app=APP)
             view.updates(60)
             heading = "[...document.querySelectorAll('h2, h3')].find(h => h.textContent === 'Packets lost')"
             browser.screenshot(out, view.ask(f"{heading}.getBoundingClientRect().top") - 10)
         finally:
-            for it in (browser, serve):
+            for it in (chromium, serve):
                 if it:
                     it.close()
     check(["pngquant", "--force", "--speed", "1", "--output", out, "64", out])
