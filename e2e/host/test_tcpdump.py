@@ -8,7 +8,7 @@ import struct
 import sys
 
 import pytest
-from harness import corpus, pcap, pcapng
+from harness import pcap, pcapng
 from harness.host import PROGRAM
 from harness.paths import RINGTAP
 from harness.proc import run, until
@@ -111,10 +111,10 @@ def both(host, record, closing, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def frames(tmp_path_factory):
+def frames(corpus_files):
     """All frames of Ethernet of the corpus, generated and captured."""
     found = []
-    for path in corpus.make(tmp_path_factory.mktemp("corpus")):
+    for path in corpus_files:
         found += [frame for frame in pcap.frames(path) if len(frame) >= 14]
     return found
 
