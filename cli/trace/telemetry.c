@@ -10,7 +10,9 @@
 
 #define COMMAND     "/ringtap/trace"
 #define PATIENCE_MS 20000 /* loading LTTng takes seconds */
-#define SETTLE_NS   (5 * NS_PER_S)
+/* An application that has lost a daemon waits for five seconds before it asks the next one, and
+ * again where that had only begun. */
+#define SETTLE_NS (12 * NS_PER_S)
 
 /* A path longer than a string of DPDK's telemetry comes as an array of pieces. */
 static void join_directory(json_t *answer)
