@@ -164,6 +164,7 @@ struct counted_match counted_match(const struct counted *c, uint64_t packets)
 	struct counted_match m = {0};
 	uint64_t values[COUNTED_MAX], all = sum(c);
 	size_t index[COUNTED_MAX], count = 0;
+	bool take_all = all <= packets && !c->source->has_others;
 	uint32_t bits;
 
 	for (size_t i = 0; i < c->count; i++) {
@@ -172,11 +173,11 @@ struct counted_match counted_match(const struct counted *c, uint64_t packets)
 		values[count] = counted_since(&c->list[i]);
 		index[count++] = i;
 	}
-	if (!count || !packets || (all > packets && count > SUBSET_MAX))
+	if (!count || !packets || (!take_all && count > SUBSET_MAX))
 		return m;
-	bits = all > packets ? only_subset(values, count, packets) : UINT32_MAX;
-	m.packets = all <= packets ? all : bits ? packets : 0;
+	bits = take_all ? UINT32_MAX : only_subset(values, count, packets);
+	m.packets = take_all ? all : bits ? packets : 0;
 	for (size_t i = 0; i < count; i++)
-		m.used[index[i]] = all <= packets || bits >> i & 1;
+		m.used[index[i]] = take_all || bits >> i & 1;
 	return m;
 }

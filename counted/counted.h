@@ -53,16 +53,21 @@ void counted_free(struct counted *c);
 
 /* Packets counted since the beginning. A counter that has become less: 0. */
 uint64_t counted_since(const struct counted_value *v);
-/* Which counters account for packets. All, if their sum is no more; else the only subset of at most
- * 16 that has this sum. */
+/* Which counters account for packets. All, if their sum is no more and all are of dropped packets;
+ * else the only subset of at most 16 that has this sum. */
 struct counted_match counted_match(const struct counted *c, uint64_t packets);
 
-/* A table, and how many of the packets that were not offered the counters account for. whole: the
- * packets are those of all ports; else the two are not compared. Nothing without a source. 0 or
- * -errno. */
-int counted_print(const struct counted *c, uint64_t not_offered, bool whole, FILE *f);
+/* What ringtap has seen meanwhile. */
+struct counted_fates {
+	uint64_t not_offered, open;
+	bool whole; /* all ports are in them: else the numbers are not compared */
+};
+
+/* A table, and how many of the packets that were not offered the counters account for; where the
+ * source frees them unseen, of the open ones as well. Nothing without a source. 0 or -errno. */
+int counted_print(const struct counted *c, struct counted_fates fates, FILE *f);
 /* The same; null without a source. */
-json_t *counted_json(const struct counted *c, uint64_t not_offered, bool whole);
+json_t *counted_json(const struct counted *c, struct counted_fates fates);
 
 /* ---- sources */
 
@@ -71,6 +76,9 @@ struct counted_source {
 	const char *program; /* its file's name begins so */
 	/* Until a packet that a thread has dropped is in the counters; 0: at once. */
 	uint64_t late_ns;
+	/* What it drops stays open until its mbuf is received again: it frees without DPDK. */
+	bool frees_unseen;
+	bool has_others;  /* counters of packets that are not dropped */
 	const char *note; /* what to know about the counters */
 	/* Calls counted_put() for each counter; those that are 0 may be missing. 0, or -errno after
 	 * writing why. */

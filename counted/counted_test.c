@@ -28,7 +28,7 @@ static int read_fake(struct counted *c, int within_ms)
 	return 0;
 }
 
-static const struct counted_source fake = {
+static struct counted_source fake = {
 	.name = "Fake", .program = "fake", .late_ns = 1000, .note = "A note.", .read = read_fake};
 
 static struct counted begin(uint64_t a, uint64_t b, uint64_t d)
@@ -81,9 +81,9 @@ static void test_programs_without_a_source(void **state)
 	counted_read(&c);
 	counted_end(&c, 5);
 	test_stdout_begin();
-	assert_int_equal(counted_print(&c, 5, true, stdout), 0);
+	assert_int_equal(counted_print(&c, (struct counted_fates){5, 0, true}, stdout), 0);
 	assert_string_equal(test_stdout_end(), "");
-	j = counted_json(&c, 5, true);
+	j = counted_json(&c, (struct counted_fates){5, 0, true});
 	assert_true(json_is_null(j));
 	json_decref(j);
 	counted_free(&c);
@@ -199,7 +199,8 @@ static void test_a_slow_application_is_read_again_at_the_end_only(void **state)
 static const char *print(const struct counted *c, uint64_t not_offered, bool whole)
 {
 	test_stdout_begin();
-	assert_int_equal(counted_print(c, not_offered, whole, stdout), 0);
+	assert_int_equal(
+		counted_print(c, (struct counted_fates){not_offered, 7, whole}, stdout), 0);
 	return test_stdout_end();
 }
 
@@ -223,6 +224,14 @@ static void test_texts(void **state)
 	assert_non_null(strstr(print(&c, 1200, true),
 		"These numbers do not add up to the 1,200 packets not offered.\n"));
 	assert_null(strstr(print(&c, 1210, false), "not offered")); /* only one port */
+	fake.frees_unseen = fake.has_others = true;                 /* seven are open */
+	assert_non_null(strstr(
+		print(&c, 1203, true), "\n1,210 of 1,210 not offered or open = meter + acl\n"));
+	assert_non_null(
+		strstr(print(&c, 1197, true), "\n1,204 of 1,204 not offered or open = meter\n"));
+	assert_null(strstr(print(&c, 1198, true), "not offered"));
+	assert_null(strstr(print(&c, 2000, true), "not offered"));
+	fake.frees_unseen = fake.has_others = false;
 	error = -EPERM;
 	counted_read(&c);
 	assert_string_equal(
@@ -244,14 +253,14 @@ static void test_json(void **state)
 
 	set(112, 6, 0);
 	counted_read(&c);
-	j = counted_json(&c, 12, true);
+	j = counted_json(&c, (struct counted_fates){12, 0, true});
 	text = json_dumps(j, JSON_COMPACT);
 	assert_string_equal(text, expected);
 	free(text);
 	json_decref(j);
 	error = -EPERM;
 	counted_read(&c);
-	j = counted_json(&c, 12, true);
+	j = counted_json(&c, (struct counted_fates){12, 0, true});
 	assert_string_equal(json_string_value(json_object_get(j, "error")), "fake error");
 	assert_int_equal(json_array_size(json_object_get(j, "counters")), 0);
 	json_decref(j);

@@ -19,24 +19,31 @@ static const char *names(const struct counted *c, const struct counted_match *m,
 	return text;
 }
 
-static void print_match(const struct counted *c, uint64_t not_offered, FILE *f)
+/* The packets among which those that the application has dropped are. */
+static uint64_t among(const struct counted *c, const struct counted_fates *fates)
 {
-	const struct counted_match m = counted_match(c, not_offered);
-	char a[FORMAT_LEN], b[FORMAT_LEN], rest[FORMAT_LEN], text[512];
-
-	if (!m.packets)
-		text_wrapf(f, 2, "These numbers do not add up to the %s packets not offered.",
-			format_count(a, not_offered));
-	else if (m.packets == not_offered)
-		text_wrapf(f, 2, "%s of %s not offered = %s", format_count(a, m.packets),
-			format_count(b, not_offered), names(c, &m, text));
-	else
-		text_wrapf(f, 2, "%s of %s not offered = %s; for %s no counter has a reason",
-			format_count(a, m.packets), format_count(b, not_offered),
-			names(c, &m, text), format_count(rest, not_offered - m.packets));
+	return fates->not_offered + (c->source->frees_unseen ? fates->open : 0);
 }
 
-int counted_print(const struct counted *c, uint64_t not_offered, bool whole, FILE *f)
+static void print_match(const struct counted *c, uint64_t packets, FILE *f)
+{
+	const struct counted_match m = counted_match(c, packets);
+	const char *fate = c->source->frees_unseen ? "not offered or open" : "not offered";
+	char a[FORMAT_LEN], b[FORMAT_LEN], rest[FORMAT_LEN], text[512];
+
+	if (!m.packets && !c->source->has_others)
+		text_wrapf(f, 2, "These numbers do not add up to the %s packets %s.",
+			format_count(a, packets), fate);
+	else if (m.packets == packets)
+		text_wrapf(f, 2, "%s of %s %s = %s", format_count(a, m.packets),
+			format_count(b, packets), fate, names(c, &m, text));
+	else if (m.packets)
+		text_wrapf(f, 2, "%s of %s %s = %s; for %s no counter has a reason",
+			format_count(a, m.packets), format_count(b, packets), fate,
+			names(c, &m, text), format_count(rest, packets - m.packets));
+}
+
+int counted_print(const struct counted *c, struct counted_fates fates, FILE *f)
 {
 	struct sheet t = {.heads = {"counter", "packets", "dropped"}, .columns = 3, .wide = true};
 	char title[64];
@@ -71,17 +78,17 @@ int counted_print(const struct counted *c, uint64_t not_offered, bool whole, FIL
 	ret = sheet_end(&t, ret, f);
 	if (ret || !any)
 		return ret;
-	if (whole && not_offered)
-		print_match(c, not_offered, f);
+	if (fates.whole && among(c, &fates))
+		print_match(c, among(c, &fates), f);
 	text_wrapf(f, 0, "%s", c->source->note);
 	return 0;
 }
 
-json_t *counted_json(const struct counted *c, uint64_t not_offered, bool whole)
+json_t *counted_json(const struct counted *c, struct counted_fates fates)
 {
 	bool known = c->begun && !c->why[0];
-	const struct counted_match m =
-		known && whole ? counted_match(c, not_offered) : (struct counted_match){0};
+	const struct counted_match m = known && fates.whole ? counted_match(c, among(c, &fates))
+							    : (struct counted_match){0};
 	json_t *j, *list, *used;
 
 	if (!c->source)

@@ -140,6 +140,8 @@ static int read_counters(struct counted *c, int within_ms)
 const struct counted_source counted_vpp = {
 	.name = "VPP",
 	.program = "vpp",
+	.frees_unseen = true,
+	.has_others = true,
 	.note = "These are all that VPP's nodes count, as 'vppctl show errors' has them: some are "
 		"no drops, and some are packets of interfaces that ringtap does not see.",
 	.read = read_counters,

@@ -52,7 +52,8 @@ static void take_segment(struct counted *c, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct counted c = {.list = calloc(COUNTED_MAX, sizeof(struct counted_value))};
+	struct counted c = {.source = size && data[0] == 2 ? &counted_vpp : &counted_open_vswitch,
+		.list = calloc(COUNTED_MAX, sizeof(struct counted_value))};
 	char *text = malloc(size + 2);
 	uint64_t packets = 0;
 

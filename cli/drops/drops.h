@@ -38,6 +38,8 @@ struct drops_sum {
 
 /* What the counts of all queues add up to. */
 void drops_add_up(const struct drops *d, struct drops_sum *out);
+/* What the application's own counters are compared with. */
+struct counted_fates drops_fates(const struct drops *d, const struct drops_sum *sum);
 /* Whether packets that ringtap shows as not offered may have been copied. */
 bool drops_is_switch(const struct drops *d);
 

@@ -84,8 +84,7 @@ json_t *drops_json(void *ctx)
 	groups_json(packets, &d->groups, &d->view.s, d->view.seconds);
 	json_put(packets, "in_pools_at_end", json_count(d->at_end));
 	json_put(j, "not_offered_packets", packets);
-	json_put(j, "counted_by_application",
-		counted_json(&d->counted, sum.not_offered, d->final && !d->view.s.app.port_count));
+	json_put(j, "counted_by_application", counted_json(&d->counted, drops_fates(d, &sum)));
 	j = json_document("drops", j);
 	json_put(j, "final", json_boolean(d->final));
 	json_put(j, "filter", json_text(d->expression));

@@ -210,6 +210,12 @@ static void print_notes(const struct drops *d, const struct drops_sum *sum, FILE
 		"have dropped, consumed or copied it; ringtap does not see why.");
 }
 
+struct counted_fates drops_fates(const struct drops *d, const struct drops_sum *sum)
+{
+	return (struct counted_fates){
+		sum->not_offered, sum->open, d->final && !d->view.s.app.port_count};
+}
+
 int drops_text(void *ctx, FILE *f)
 {
 	const struct drops *d = ctx;
@@ -229,8 +235,7 @@ int drops_text(void *ctx, FILE *f)
 	if (!ret)
 		ret = groups_print(&d->groups, &d->view.s, title, d->view.seconds, f);
 	if (!ret)
-		ret = counted_print(
-			&d->counted, sum.not_offered, d->final && !d->view.s.app.port_count, f);
+		ret = counted_print(&d->counted, drops_fates(d, &sum), f);
 	if (!ret)
 		print_notes(d, &sum, f);
 	return ret;
