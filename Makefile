@@ -16,7 +16,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 AS_ROOT = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD))
 RUN_E2E = devtools/run_tests.py e2e $(if $(JOBS),--jobs $(JOBS))
 
-.PHONY: all probes matrix matrix-here builds qemu deps demo demo-incident check test nightly results test-unit test-e2e test-archive fuzz-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
+.PHONY: all probes matrix matrix-here builds vpp qemu deps demo demo-incident check test nightly results test-unit test-e2e test-archive fuzz-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
 	set-prefix install uninstall deb test-deb rpm dist distcheck dist-binary test-dist-binary compat clean
 
 all: $(BUILD)/build.ninja
@@ -58,6 +58,16 @@ builds: probes
 	devtools/dpdk-builds.sh "$(DPDK_GIT)" $(DPDK_BUILDS) $(BUILDS)
 	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) RINGTAP_DPDK_BUILDS=$(abspath $(DPDK_BUILDS)) \
 		$(PYTHON) -m pytest e2e/install/test_builds.py $(PYTEST_ARGS)
+
+# VPP with the DPDK that is installed: built, kept in VPP_BUILD, and tested with this build's probe. VPP_GIT and DPDK_GIT name
+# repositories with their tags. 20 minutes, the first time.
+VPP_GIT ?=
+VPP_BUILD ?= $(BUILD)/vpp
+vpp: all
+	devtools/deps.sh build test vpp
+	devtools/vpp-build.sh "$(VPP_GIT)" "$(DPDK_GIT)" $(VPP_BUILD)
+	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) RINGTAP_VPP=$(abspath $(VPP_BUILD)) \
+		$(PYTHON) -m pytest e2e/install/test_vpp.py $(PYTEST_ARGS)
 
 # The drivers of network cards that QEMU models, in virtual machines behind an emulated IOMMU; 15 minutes. The result is
 # docs/drivers.json. CARDS="igb vmxnet3" tests some, and keeps the results of others.

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""VPP, in a temporary folder and a network namespace; devtools/vpp-build.sh builds it."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+from .paths import private_folder
+from .proc import check, until
+
+FOLDER = Path(os.environ.get("RINGTAP_VPP", "/nonexistent"))
+
+
+class Vpp:
+    """Routes between the devices of the namespace, which DPDK's net_af_packet uses: {device: address/length}."""
+
+    def __init__(self, namespace, devices):
+        self.dir = private_folder()
+        self.cli = self.dir / "cli.sock"
+        self.proc = namespace.start([FOLDER / "build" / "bin" / "vpp", *self._settings(devices)])
+        try:
+            until(lambda: self.cli.exists() or not self.proc.alive(), what="its command line")
+            assert self.proc.alive(), self.proc.output
+            self.names = self._interfaces(devices)
+        except BaseException:
+            self.close()
+            raise
+
+    def _settings(self, devices):
+        vdevs = " ".join(f"vdev net_af_packet{i},iface={device}" for i, device in enumerate(devices))
+        return (
+            f"unix {{ nodaemon runtime-dir {self.dir} cli-listen {self.cli} }} "
+            f"api-segment {{ prefix {self.dir.name} }} statseg {{ socket-name {self.dir}/stats.sock }} "
+            "cpu { main-core 0 workers 1 } buffers { buffers-per-numa 4096 page-size 4k } "
+            f"dpdk {{ no-pci no-hugetlb {vdevs} }} "
+            f"plugins {{ path {next((FOLDER / 'build' / 'lib').glob('*/vpp_plugins'))} "
+            "plugin default { disable } plugin dpdk_plugin.so { enable } "
+            "plugin acl_plugin.so { enable } plugin ping_plugin.so { enable } }"
+        ).split()
+
+    def ctl(self, line):
+        return check([FOLDER / "build" / "bin" / "vppctl", "-s", self.cli, line])
+
+    def _interfaces(self, devices):
+        names = re.findall(r"^(Ethernet\d+)", self.ctl("show interface"), re.M)
+        assert len(names) == len(devices), self.ctl("show interface")
+        for name, address in zip(names, devices.values()):
+            self.ctl(f"set interface ip address {name} {address}")
+            self.ctl(f"set interface state {name} up")
+        return names
+
+    def errors(self):
+        """Its own counters, {'node/reason': packets}."""
+        rows = re.findall(r"^ *(\d+) +(\S+) +(.*?) +(?:error|info|warn|unknown) *$", self.ctl("show errors"), re.M)
+        return {f"{node}/{reason}": int(count) for count, node, reason in rows}
+
+    @property
+    def pid(self):
+        return self.proc.pid
+
+    @property
+    def prefix(self):
+        return str(self.pid)
+
+    def close(self):
+        self.proc.close()
+        shutil.rmtree(self.dir, ignore_errors=True)
