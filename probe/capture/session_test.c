@@ -578,6 +578,7 @@ static void test_refused_filter_keeps_the_old_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		running(test_port_that_comes_back_is_the_same_interface), /* RT_HOOK_WAITING */
 		running(test_session_sees_both_directions_of_all_ports),
 		running(test_session_waits_for_threads_of_stamped_ports),
 		running(test_session_of_one_port_has_no_hooks_on_the_other),
@@ -589,7 +590,6 @@ int main(void)
 		running(test_sessions_of_a_queue_are_bounded),
 		running(test_later_threads_are_recorded_from_their_first_burst),
 		running(test_threads_that_begin_at_once_are_counted),
-		running(test_port_that_comes_back_is_the_same_interface),
 		running(test_capture_of_a_restarted_port_continues),
 		running(test_filter_is_replaced_under_traffic),
 		running(test_refused_filter_keeps_the_old_one),
