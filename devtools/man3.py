@@ -2,7 +2,8 @@
 """Manual pages of section 3 out of the public headers, which are their only source.
 
 A heading `/* ---- Name: what it is about ---- */` begins a page, ringtap_name(3); a header without one is
-a page of its own. Pages of functions refer to the page they are on.
+a page of its own. Pages of functions refer to the page they are on. A page's example is the shortest program of
+examples/ that calls one of its functions.
 usage: man3.py VERSION OUTPUT_FOLDER HEADER...
        man3.py --list HEADER...   names of the files that are written
 """
@@ -14,6 +15,7 @@ from pathlib import Path
 HEADING = re.compile(r"/\* ---- (\w+): (.*?) -{4,}\s*(.*?)\*/", re.S)
 COMMENT = re.compile(r"/\*(.*?)\*/", re.S)
 FUNCTION = re.compile(r"\b(ringtap_\w+)\(")
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 
 def plain(comment):
@@ -56,6 +58,15 @@ def declarations(code):
     types = re.findall(r"^(?:(?:struct|enum) \w+|enum) \{(?:[^}\n]*\};|\n.*?^\};)", code, re.M | re.S)
     types += re.findall(r"^#define RINGTAP_\w+ +[^\n\\]+(?:\n\t\t+ \*[^\n]*)*", code, re.M)
     return functions, types
+
+
+def example(names):
+    """Source of the shortest program that calls one of these functions, or None."""
+    texts = [path.read_text() for path in sorted(EXAMPLES.glob("*.c"))]
+    calls = [text for text in texts if set(FUNCTION.findall(text)).intersection(names)]
+    if not calls:
+        return None
+    return min(calls, key=len).split("\n", 1)[1].strip("\n")  # behind the licence
 
 
 class Page:
@@ -104,6 +115,12 @@ class Page:
                 out += ["\n.PP\n".join(roff(p) for p in content), ".PP"]
         while out[-1] == ".PP":
             out.pop()
+        source = example(self.names())
+        out.append(".SH EXAMPLES")
+        if source:
+            out += [".nf", roff(source.expandtabs(4)), ".fi"]
+        else:
+            out += ["Short programs are in", ".BR ringtap_opening (3)", "and", ".BR ringtap_monitors (3)."]
         see = [f".BR {name} (3)" for name in others if name != self.name]
         out += [".SH SEE ALSO", *[s + "," for s in see[:-1]], *see[-1:]]
         # A paragraph directly before a list item or another paragraph is none.
