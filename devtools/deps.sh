@@ -6,7 +6,8 @@ set -eu
 
 packages() {
 	case $1 in
-	build) echo gcc libc6-dev meson ninja-build pkg-config libdpdk-dev libpcap-dev liburing-dev \
+	# With dpkg-dev meson finds the folder of libraries in which Debian's loader looks: without, it takes lib64.
+	build) echo gcc libc6-dev dpkg-dev meson ninja-build pkg-config libdpdk-dev libpcap-dev liburing-dev \
 		libzstd-dev liblz4-dev libjansson-dev libcmocka-dev libncurses-dev libsmartcols-dev libmicrohttpd-dev \
 		libelf-dev systemtap-sdt-dev liblttng-ust-dev python3-cffi python3-dev ;;
 	demo) echo dpdk dpdk-dev wireshark-common ;;
