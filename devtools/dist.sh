@@ -27,6 +27,7 @@ unpack() { # always at the same place, which is in the debug information
 
 if [ "${1:-}" = --inside ]; then
 	PATH=/usr/local/bin:$PATH
+	rm -rf /srv/first /srv/second # left by a run that failed
 	quiet apt-get update
 	quiet apt-get install -y --no-install-recommends make xz-utils
 	step "Build"
