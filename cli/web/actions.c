@@ -43,7 +43,7 @@ static const char *argument(struct MHD_Connection *c, const char *name)
 	return MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, name);
 }
 
-static enum MHD_Result switch_collector(struct web *w, struct MHD_Connection *c)
+static enum MHD_Result switch_collector(struct web *w, struct MHD_Connection *c, const char *path)
 {
 	const char *name = argument(c, "name"), *on = argument(c, "on");
 	bool valid = name && on && (!strcmp(on, "0") || !strcmp(on, "1"));
@@ -67,7 +67,7 @@ static enum MHD_Result switch_collector(struct web *w, struct MHD_Connection *c)
 
 /* ---- incidents */
 
-static enum MHD_Result trigger(struct web *w, struct MHD_Connection *c)
+static enum MHD_Result trigger(struct web *w, struct MHD_Connection *c, const char *path)
 {
 	const char *app = argument(c, "app"), *folder = argument(c, "folder");
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
@@ -176,21 +176,6 @@ static enum MHD_Result begin(struct web *w, struct MHD_Connection *c, const char
 	return ret;
 }
 
-static enum MHD_Result record(struct web *w, struct MHD_Connection *c)
-{
-	return begin(w, c, "record");
-}
-
-static enum MHD_Result drops(struct web *w, struct MHD_Connection *c)
-{
-	return begin(w, c, "drops");
-}
-
-static enum MHD_Result held(struct web *w, struct MHD_Connection *c)
-{
-	return begin(w, c, "held");
-}
-
 static void begin_recording(const struct web *w, struct recording *r)
 {
 	const struct child_config config = {.flags = CHILD_STORE_OUT | CHILD_READ_ERR};
@@ -261,9 +246,9 @@ void actions_ended(void *ctx, struct MHD_Connection *c)
 
 static const struct {
 	const char *path;
-	enum MHD_Result (*answer)(struct web *w, struct MHD_Connection *c);
-} actions[] = {{"collectors", switch_collector}, {"trigger", trigger}, {"record", record},
-	{"drops", drops}, {"held", held}};
+	enum MHD_Result (*answer)(struct web *w, struct MHD_Connection *c, const char *path);
+} actions[] = {{"collectors", switch_collector}, {"trigger", trigger}, {"record", begin},
+	{"drops", begin}, {"held", begin}}; /* begin: the command of that name */
 #define ACTIONS (sizeof(actions) / sizeof(actions[0]))
 
 bool actions_are(const char *path)
@@ -291,7 +276,7 @@ enum MHD_Result actions_answer(struct web *w, struct MHD_Connection *c, const ch
 	for (size_t i = 0; i < ACTIONS; i++)
 		if (!strcmp(actions[i].path, path))
 			return is_watching(w)
-				       ? actions[i].answer(w, c)
+				       ? actions[i].answer(w, c, actions[i].path)
 				       : say(c, MHD_HTTP_CONFLICT,
 						 "nothing is collected, as no page is open; open "
 						 "one, or start ringtap web with --history\n");
