@@ -62,6 +62,8 @@ enum rt_unit {
 	M(APP, APP_LEFT_OUT, NULL, "samples_left_out", GAUGE, COUNT,                               \
 		"samples that are missing here: the application has more than it may; "            \
 		"--max-samples")                                                                   \
+	M(APP, LAST_MINUTE, NULL, NULL, GAUGE, BARS,                                               \
+		"the last minute, 3 s a bar, of its largest or of 100 %; blank: unknown")          \
 	M(PORT, PORT_ID, "index", NULL, GAUGE, COUNT, "port id")                                   \
 	M(PORT, PORT_NAME, "name", "port", INFO, TEXT, "name, driver and id of the port")          \
 	M(PORT, PORT_DRIVER, "driver", NULL, GAUGE, TEXT, "driver of the port")                    \

@@ -9,11 +9,12 @@
 #include "rates.h"
 
 #define METRIC_TEXT_LEN 64
+#define METRIC_BARS     20 /* at least BURST_CLASSES */
 
 struct metric_value {
 	double number;              /* NAN: unknown */
 	char text[METRIC_TEXT_LEN]; /* RT_UNIT_TEXT; printable */
-	float bar[BURST_CLASSES];   /* RT_UNIT_BARS: shares of the largest */
+	float bar[METRIC_BARS];     /* RT_UNIT_BARS: shares of the largest */
 };
 
 /* An entry of a snapshot, and what its values are computed from. */

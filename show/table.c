@@ -161,7 +161,7 @@ static void bars(char *buf, size_t size, const struct metric_value *cell, bool u
 	static const char *const coarse[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
 
 	buf[0] = '\0';
-	for (unsigned i = 0; i < BURST_CLASSES && i < width; i++) {
+	for (unsigned i = 0; i < METRIC_BARS && i < width; i++) {
 		/* The smallest share is visible, too. */
 		unsigned level = cell->bar[i] > 0 ? 1 + (unsigned)(cell->bar[i] * 7.01f) : 0;
 		const char *glyph = (utf8 ? fine : coarse)[level > 8 ? 8 : level];

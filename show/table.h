@@ -21,6 +21,9 @@ struct column {
 
 #define COLUMNS_MAX 24
 struct row {
+	const struct watched *app; /* that it is of; for the caller */
+	/* Entries of the snapshot: its own; its port and thread, or RINGTAP_NO_INDEX. */
+	uint32_t index, port, thread;
 	struct metric_value cell[COLUMNS_MAX];
 };
 

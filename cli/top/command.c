@@ -29,7 +29,7 @@ struct top_options {
 
 static const struct option_def options[] = {
 	{TO(cfg.view), OPTION_CHOICE, 0, "view", "WHAT", VIEW_NAMES, 0, 0,
-		"The table to begin with: ports, queues, threads, pools, latency or gaps "
+		"The table to begin with: apps, ports, queues, threads, pools, latency or gaps "
 		"(default ports)"},
 	{TO(cfg.sort), OPTION_TEXT, 0, "by", "COLUMN", COLUMN_NAMES, 0, 0,
 		"Sort by the column of this title, largest first"},
@@ -90,7 +90,7 @@ static int check(const struct top_config *cfg)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct top_options c = {.cfg = {.interval_ns = NS_PER_S},
+	struct top_options c = {.cfg = {.interval_ns = NS_PER_S, .view = VIEW_PORTS},
 		.watch = {.command = "top",
 			.collectors = COLLECTORS_DEFAULT,
 			.latency_every = 1,

@@ -18,7 +18,7 @@ static void print_view(const struct watch *w, const struct top_config *cfg)
 	struct table t = {0};
 	unsigned sort = v->sort;
 
-	view_fill(cfg->view, &t, w);
+	view_fill(cfg->view, &t, w, NULL);
 	if (cfg->sort)
 		sort = (unsigned)column_find(v->columns, v->column_count, cfg->sort);
 	if (sort < v->column_count)

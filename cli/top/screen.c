@@ -18,28 +18,56 @@
 #define HEAD_LINES 3              /* title, views, column titles */
 #define FIRST_NS   (NS_PER_S / 5) /* between updates while the table is empty */
 #define PAUSE_NS   (3600 * NS_PER_S)
+#define LEVELS     8 /* drill-downs to go back from */
+#define KEY_ESC    27
+
+/* What the table is narrowed to: an application, by its name, of which a port or a thread, by the
+ * snapshot's entry. */
+struct scope {
+	enum top_view view;
+	char app[METRIC_TEXT_LEN]; /* "": all */
+	uint32_t port, thread;     /* RINGTAP_NO_INDEX: any */
+	char name[METRIC_TEXT_LEN];
+};
+
+/* The view that Enter shows of a row, and the cell that names what it is narrowed to. */
+static const struct {
+	enum top_view to; /* VIEW_APPS: none */
+	unsigned cell;
+} drills[VIEW_COUNT] = {
+	[VIEW_APPS] = {VIEW_PORTS, 0},
+	[VIEW_PORTS] = {VIEW_QUEUES, 1},
+	[VIEW_QUEUES] = {VIEW_THREADS, 4},
+	[VIEW_THREADS] = {VIEW_QUEUES, 1},
+	[VIEW_LATENCY] = {VIEW_THREADS, 3},
+	[VIEW_GAPS] = {VIEW_THREADS, 1},
+};
 
 struct top_screen {
 	struct watch *w;
 	const struct top_config *cfg;
 	uint64_t interval_ns;
-	enum top_view view;
+	struct scope at, back[LEVELS];
+	unsigned level;      /* entries of back */
+	char filter[32];     /* "": none */
+	bool typing;         /* the filter */
 	unsigned collectors; /* besides what the view needs */
 	unsigned sort;       /* column; the view's count: by index */
 	bool reverse, paused, help, utf8, quit;
 	uint64_t updates;
-	size_t first; /* row at the top */
-	struct table table;
+	size_t first, cursor; /* rows: at the top, and selected */
+	struct table table, other;
+	struct curves curves;
 	unsigned width[COLUMNS_MAX];
 	struct faults faults;
 	unsigned long alarm; /* attribute of values that are bad news */
 };
 
-static const char keys[] = "putmlg"; /* keys of the views, in their order */
+static const char keys[] = "aputmlg"; /* keys of the views, in their order */
 
 static const struct view *current(const struct top_screen *s)
 {
-	return &views[s->view];
+	return &views[s->at.view];
 }
 
 /* Costly collectors are on only while their view is shown. */
@@ -51,13 +79,56 @@ static void switch_collectors(struct top_screen *s)
 		watch_switch(s->w, collectors, s->w->latency_every);
 }
 
+static void go_to(struct top_screen *s, struct scope to)
+{
+	s->at = to;
+	s->sort = views[to.view].sort;
+	s->reverse = false;
+	s->first = s->cursor = 0;
+	switch_collectors(s);
+}
+
+/* Another view of the same application. */
 static void select_view(struct top_screen *s, enum top_view view)
 {
-	s->view = view;
-	s->sort = views[view].sort;
-	s->reverse = false;
-	s->first = 0;
-	switch_collectors(s);
+	struct scope to = {.view = view, .port = RINGTAP_NO_INDEX, .thread = RINGTAP_NO_INDEX};
+
+	strcpy(to.app, s->at.app);
+	go_to(s, to);
+}
+
+static void drill_down(struct top_screen *s)
+{
+	struct scope to = {.view = drills[s->at.view].to,
+		.port = RINGTAP_NO_INDEX,
+		.thread = RINGTAP_NO_INDEX};
+	const struct row *r = &s->table.rows[s->cursor];
+
+	if (!to.view || s->cursor >= s->table.row_count)
+		return;
+	if (s->at.view == VIEW_PORTS)
+		to.port = r->port;
+	else
+		to.thread = r->thread;
+	if (s->level == LEVELS)
+		memmove(s->back, s->back + 1, --s->level * sizeof(s->back[0]));
+	s->back[s->level++] = s->at;
+	strcpy(to.app, r->cell[0].text);
+	strcpy(to.name, r->cell[drills[s->at.view].cell].text);
+	*s->filter = '\0';
+	go_to(s, to);
+}
+
+/* To what was before the filter, then before Enter. */
+static void go_back(struct top_screen *s)
+{
+	struct scope all = {
+		.view = s->at.view, .port = RINGTAP_NO_INDEX, .thread = RINGTAP_NO_INDEX};
+
+	if (*s->filter)
+		*s->filter = '\0';
+	else
+		go_to(s, s->level ? s->back[--s->level] : all);
 }
 
 static void move_sort(struct top_screen *s, int step)
@@ -88,32 +159,69 @@ static void change_interval(struct top_screen *s, bool longer)
 
 /* ---- drawing */
 
+static bool is_shown(const struct top_screen *s, const struct row *r)
+{
+	const struct scope *at = &s->at;
+	bool found = false;
+
+	for (unsigned i = 0; i < s->table.column_count; i++)
+		found |= strcasestr(r->cell[i].text, s->filter) != NULL;
+	return found && (!*at->app || !strcmp(r->cell[0].text, at->app)) &&
+	       (at->port == RINGTAP_NO_INDEX || r->port == at->port) &&
+	       (at->thread == RINGTAP_NO_INDEX || r->thread == at->thread);
+}
+
 static void refill(struct top_screen *s)
 {
 	const struct view *v = current(s);
+	size_t shown = 0;
 
-	view_fill(s->view, &s->table, s->w);
+	view_fill(s->at.view, &s->table, s->w, &s->curves);
+	for (size_t i = 0; i < s->table.row_count; i++)
+		if (is_shown(s, &s->table.rows[i]))
+			s->table.rows[shown++] = s->table.rows[i];
+	s->table.row_count = shown;
+	if (s->cursor >= shown)
+		s->cursor = shown ? shown - 1 : 0;
 	if (s->sort < v->column_count)
 		table_sort(&s->table, s->sort, s->reverse);
 	table_fit(&s->table, (unsigned)COLS, s->width);
 }
 
+/* The values of an interval, of all views: another one shows its last minute at once. */
+static void add_values(struct top_screen *s, uint64_t from_ns, uint64_t to_ns)
+{
+	for (enum top_view view = 0; view < VIEW_COUNT; view++) {
+		unsigned curve = views[view].curve;
+
+		if (!curve)
+			continue;
+		view_fill(view, &s->other, s->w, NULL);
+		for (size_t i = 0; i < s->other.row_count; i++)
+			curves_put(&s->curves, view, &s->other.rows[i],
+				s->other.rows[i].cell[curve].number, from_ns, to_ns);
+	}
+	curves_prune(&s->curves);
+}
+
 static void draw_head(const struct top_screen *s)
 {
 	time_t now = (time_t)(now_ns(CLOCK_REALTIME) / NS_PER_S);
-	char clock[16], line[128];
+	char clock[16], line[256];
 	struct tm tm;
 	int x = 0;
 
 	localtime_r(&now, &tm);
 	strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
-	snprintf(line, sizeof(line), "ringtap top  %s  every %.1f s  %zu application%s%s", clock,
-		(double)s->interval_ns / NS_PER_S, watch_attached(s->w),
-		watch_attached(s->w) == 1 ? "" : "s", s->paused ? "  PAUSED" : "");
+	snprintf(line, sizeof(line), "ringtap top  %s  every %.1f s  %zu application%s%s%s%s%s%s",
+		clock, (double)s->interval_ns / NS_PER_S, watch_attached(s->w),
+		watch_attached(s->w) == 1 ? "" : "s", s->paused ? "  PAUSED" : "",
+		*s->at.app ? "  of " : "", *s->at.name ? s->at.name : s->at.app,
+		*s->filter || s->typing ? "  /" : "", s->filter);
 	mvaddnstr(0, 0, line, COLS);
 	move(1, 0);
 	for (unsigned i = 0; i < VIEW_COUNT; i++) {
-		if (i == s->view)
+		if (i == s->at.view)
 			attron(A_REVERSE | A_BOLD);
 		snprintf(line, sizeof(line), " %c %s ", keys[i], views[i].name);
 		mvaddnstr(1, x, line, COLS - x > 0 ? COLS - x : 0);
@@ -144,7 +252,7 @@ static void draw_titles(const struct top_screen *s)
 	attroff(A_REVERSE);
 }
 
-static void draw_row(const struct top_screen *s, const struct row *r, int y)
+static void draw_row(const struct top_screen *s, const struct row *r, int y, bool selected)
 {
 	char text[CELL_LEN];
 	int x = 0;
@@ -159,8 +267,10 @@ static void draw_row(const struct top_screen *s, const struct row *r, int y)
 		cell_text(c, &r->cell[i], s->utf8, s->width[i], text, sizeof(text));
 		if (alarm)
 			attron((attr_t)s->alarm);
+		else if (selected && !i)
+			attron(A_REVERSE);
 		mvaddstr(y, x + column_pad(c, text, s->width[i]), text);
-		attroff((attr_t)s->alarm);
+		attroff((attr_t)s->alarm | A_REVERSE);
 		x += (int)s->width[i] + 1;
 	}
 }
@@ -189,24 +299,32 @@ static void draw_table(struct top_screen *s)
 	size_t room = last > HEAD_LINES ? (size_t)(last - HEAD_LINES) : 0;
 
 	draw_titles(s);
+	if (s->cursor < s->first)
+		s->first = s->cursor;
+	if (room && s->cursor >= s->first + room)
+		s->first = s->cursor - room + 1;
 	if (s->first + room > s->table.row_count)
 		s->first = s->table.row_count > room ? s->table.row_count - room : 0;
 	for (size_t i = 0; i < room && s->first + i < s->table.row_count; i++)
-		draw_row(s, &s->table.rows[s->first + i], HEAD_LINES + (int)i);
+		draw_row(s, &s->table.rows[s->first + i], HEAD_LINES + (int)i,
+			s->first + i == s->cursor);
 	if (!s->table.row_count && room)
 		mvaddnstr(HEAD_LINES, 0,
-			watch_attached(s->w) ? current(s)->empty
-					     : "no DPDK application with the probe runs; waiting",
+			!watch_attached(s->w) ? "no DPDK application with the probe runs; waiting"
+			: *s->filter          ? "no row has this text; Esc shows all"
+					      : current(s)->empty,
 			COLS);
 }
 
 static void draw_help(const struct top_screen *s)
 {
 	static const char *const lines[] = {
-		"p ports  u queues  t threads  m mempools  l latency  g gaps",
+		"a applications  p ports  u queues  t threads  m mempools  l latency  g gaps",
 		"left right: other view    < >: sort by column    o: own order    r: reverse",
 		"b: count bytes, which costs more    + -: interval    space: pause",
-		"up down PgUp PgDn Home End: scroll", "q: quit    any other key: back"};
+		"up down PgUp PgDn Home End: select a row    /: only rows with a text",
+		"Enter: queues of the selected port, and the like    Esc: back",
+		"q: quit    any other key: back"};
 	const struct view *v = current(s);
 	int y = HEAD_LINES - 1;
 	char line[256];
@@ -215,7 +333,7 @@ static void draw_help(const struct top_screen *s)
 		mvaddnstr(y++, 1, lines[i], COLS - 1);
 	snprintf(line, sizeof(line), "Columns of %s, where there is room:", v->name);
 	mvaddnstr(++y, 1, line, COLS - 1);
-	for (unsigned i = 0; i < v->column_count && y + 1 < LINES; i++) {
+	for (unsigned i = 0; i < v->column_count + (v->curve > 0) && y + 1 < LINES; i++) {
 		snprintf(line, sizeof(line), "%-8s %s", v->columns[i].title,
 			rt_metrics[v->columns[i].id].help);
 		mvaddnstr(++y, 1, line, COLS - 1);
@@ -239,13 +357,14 @@ static bool scroll_key(struct top_screen *s, int key)
 {
 	size_t page = LINES > HEAD_LINES + 1 ? (size_t)(LINES - HEAD_LINES - 1) : 1;
 
+	/* refill() limits it. */
 	switch (key) {
-	case KEY_UP: s->first -= s->first > 0; return true;
-	case KEY_DOWN: s->first++; return true;
-	case KEY_PPAGE: s->first -= s->first < page ? s->first : page; return true;
-	case KEY_NPAGE: s->first += page; return true;
-	case KEY_HOME: s->first = 0; return true;
-	case KEY_END: s->first = s->table.row_count; return true;
+	case KEY_UP: s->cursor -= s->cursor > 0; return true;
+	case KEY_DOWN: s->cursor++; return true;
+	case KEY_PPAGE: s->cursor -= s->cursor < page ? s->cursor : page; return true;
+	case KEY_NPAGE: s->cursor += page; return true;
+	case KEY_HOME: s->cursor = 0; return true;
+	case KEY_END: s->cursor = s->table.row_count; return true;
 	}
 	return false;
 }
@@ -255,9 +374,9 @@ static bool view_key(struct top_screen *s, int key)
 	const char *k = key > 0 && key < 128 ? strchr(keys, key) : NULL;
 
 	if (key == KEY_RIGHT || key == '\t')
-		select_view(s, (s->view + 1) % VIEW_COUNT);
+		select_view(s, (s->at.view + 1) % VIEW_COUNT);
 	else if (key == KEY_LEFT)
-		select_view(s, (s->view + VIEW_COUNT - 1) % VIEW_COUNT);
+		select_view(s, (s->at.view + VIEW_COUNT - 1) % VIEW_COUNT);
 	else if (k)
 		select_view(s, (enum top_view)(k - keys));
 	else
@@ -265,10 +384,32 @@ static bool view_key(struct top_screen *s, int key)
 	return true;
 }
 
+static bool is_delete(int key)
+{
+	return key == KEY_BACKSPACE || key == '\b' || key == 127;
+}
+
+static void type_filter(struct top_screen *s, int key)
+{
+	size_t len = strlen(s->filter);
+
+	if (is_delete(key) && len)
+		s->filter[len - 1] = '\0';
+	else if (key >= ' ' && key < 127 && len < sizeof(s->filter) - 1)
+		s->filter[len] = (char)key;
+	if (key == KEY_ESC)
+		memset(s->filter, 0, sizeof(s->filter));
+	s->typing = key != KEY_ESC && key != '\r' && key != '\n' && key != KEY_ENTER;
+}
+
 static void take_key(struct top_screen *s, int key)
 {
 	bool helped = s->help;
 
+	if (s->typing) {
+		type_filter(s, key);
+		return;
+	}
 	s->help = false;
 	if (key == 'q' || key == 'Q' || key == 'x')
 		s->quit = true;
@@ -288,6 +429,17 @@ static void take_key(struct top_screen *s, int key)
 	case '<': move_sort(s, -1); break;
 	case '>': move_sort(s, 1); break;
 	case 'o': s->sort = current(s)->column_count; break;
+	case '\r':
+	case '\n':
+	case KEY_ENTER: drill_down(s); break;
+	case '\b':
+	case 127:
+	case KEY_BACKSPACE:
+	case KEY_ESC: go_back(s); break;
+	case '/':
+		memset(s->filter, 0, sizeof(s->filter));
+		s->typing = true;
+		break;
 	case '+': change_interval(s, true); break;
 	case '-': change_interval(s, false); break;
 	}
@@ -332,7 +484,7 @@ static uint64_t pause_ns(const struct top_screen *s, uint64_t now, uint64_t unti
 
 static void loop(struct top_screen *s)
 {
-	uint64_t next = now_ns(CLOCK_MONOTONIC), stepped = next;
+	uint64_t next = now_ns(CLOCK_MONOTONIC), stepped = next, marked = next;
 
 	while (!s->quit) {
 		uint64_t now = now_ns(CLOCK_MONOTONIC), until = stepped + WATCH_STEP_NS;
@@ -344,21 +496,25 @@ static void loop(struct top_screen *s)
 		now = now_ns(CLOCK_MONOTONIC);
 		watch_lock(s->w);
 		if (!s->paused && now >= until) {
-			if (now >= next && s->table.row_count)
+			if (now >= next && s->updates) {
 				watch_mark(s->w);
+				marked = stepped;
+			}
 			watch_step(s->w);
 			stepped = now;
 		}
 		if (!s->paused && now >= next) {
+			bool any = s->updates;
+
+			add_values(s, marked, now);
 			refill(s);
 			faults_find(&s->faults, s->w);
+			any |= s->table.row_count;
 			/* Each is shown for its interval. */
 			s->updates += s->table.row_count > 0;
 			s->quit |= s->cfg->count && s->updates > s->cfg->count;
 			/* The first interval may be a short one: there is something to show. */
-			next = now + (s->table.row_count || s->interval_ns < FIRST_NS
-						     ? s->interval_ns
-						     : FIRST_NS);
+			next = now + (any || s->interval_ns < FIRST_NS ? s->interval_ns : FIRST_NS);
 			changed = true;
 		}
 		if (changed)
@@ -372,7 +528,7 @@ int top_screen(struct watch *w, const struct top_config *cfg)
 	struct top_screen s = {.w = w,
 		.cfg = cfg,
 		.interval_ns = cfg->interval_ns,
-		.view = cfg->view,
+		.at = {.view = cfg->view, .port = RINGTAP_NO_INDEX, .thread = RINGTAP_NO_INDEX},
 		.collectors = cfg->collectors};
 	int ret;
 
@@ -392,9 +548,12 @@ int top_screen(struct watch *w, const struct top_config *cfg)
 	if (!term_begin(&s.alarm))
 		return message_fail(STATUS_FAILED,
 			"top: the terminal is of an unknown kind; set TERM, or use --once or --json");
+	set_escdelay(25);
 	stop_after(cfg->duration_ns);
 	loop(&s);
 	endwin();
 	table_free(&s.table);
+	table_free(&s.other);
+	free(s.curves.list);
 	return STATUS_OK;
 }

@@ -1,11 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tables of ringtap top. */
+#include <math.h>
+#include <stdlib.h>
+
 #include "views.h"
 
 #define APP                                              \
 	{                                                \
 		"APP", 8, 1, RT_M_APP_NAME, false, false \
 	}
+
+#define CURVE(title, rank)                                               \
+	{                                                                \
+		title, METRIC_BARS, rank, RT_M_LAST_MINUTE, false, false \
+	}
+
+static const struct column app_columns[] = {
+	{"APP", 16, 0, RT_M_APP_NAME, false, false},
+	{"RXPPS", 6, 0, RT_M_PACKET_RATE, false, false},
+	{"RXBIT/s", 7, 4, RT_M_BIT_RATE, false, false},
+	{"TXPPS", 6, 0, RT_M_PACKET_RATE, true, false},
+	{"TXBIT/s", 7, 5, RT_M_BIT_RATE, true, false},
+	{"BUSY%", 5, 0, RT_M_BUSY_SHARE, false, false},
+	{"WORST", 7, 6, RT_M_MAX_GAP, false, false},
+	{"P99", 7, 7, RT_M_P99, false, false},
+	{"MISSED", 6, 2, RT_M_IMISSED, false, true},
+	{"NO-MBUF", 7, 3, RT_M_NOMBUF, false, true},
+	{"ERRORS", 6, 8, RT_M_ERRORS, false, true},
+	{"REFUSED", 7, 1, RT_M_UNSENT, false, true},
+	CURVE("60 s OF RXPPS", 0),
+};
 
 static const struct column port_columns[] = {
 	APP,
@@ -24,6 +48,7 @@ static const struct column port_columns[] = {
 	{"NO-MBUF", 7, 8, RT_M_NOMBUF, false, true},
 	{"ERRORS", 6, 13, RT_M_ERRORS, false, true},
 	{"REFUSED", 7, 7, RT_M_UNSENT, false, true},
+	CURVE("60 s OF RXPPS", 8),
 };
 
 static const struct column queue_columns[] = {
@@ -42,6 +67,7 @@ static const struct column queue_columns[] = {
 	{"P99", 4, 11, RT_M_BURST_P99, false, false},
 	{"MAX", 4, 9, RT_M_MAX_BURST, false, false},
 	{"BURSTS", 11, 6, RT_M_BURSTS, false, false},
+	CURVE("60 s OF PPS", 9),
 };
 
 static const struct column thread_columns[] = {
@@ -59,6 +85,7 @@ static const struct column thread_columns[] = {
 	{"WORST", 7, 6, RT_M_MAX_GAP, false, false},
 	{"IDLEGAP", 7, 11, RT_M_MAX_IDLE_GAP, false, false},
 	{"MICROB", 6, 7, RT_M_MAX_MICROBURST, false, false},
+	CURVE("60 s OF BUSY%", 7),
 };
 
 static const struct column pool_columns[] = {
@@ -74,6 +101,7 @@ static const struct column pool_columns[] = {
 	{"OPS", 9, 6, RT_M_POOL_OPS, false, false},
 	{"PAGE", 5, 5, RT_M_POOL_PAGE, false, false},
 	{"MEMORY", 8, 8, RT_M_POOL_MEMORY, false, false},
+	CURVE("60 s OF USE%", 4),
 };
 
 static const struct column latency_columns[] = {
@@ -89,6 +117,7 @@ static const struct column latency_columns[] = {
 	{"P99", 7, 0, RT_M_P99, false, false},
 	{"P99.9", 7, 4, RT_M_P999, false, false},
 	{"MAX", 7, 1, RT_M_MAX, false, false},
+	CURVE("60 s OF P99", 4),
 };
 
 static const struct column gap_columns[] = {
@@ -102,31 +131,50 @@ static const struct column gap_columns[] = {
 	{"Q", 3, 3, RT_M_GAP_QUEUE, false, false},
 };
 
-#define COLUMNS(c) c, sizeof(c) / sizeof((c)[0])
+/* Without the curve behind them. */
+#define COLUMNS(c) c, sizeof(c) / sizeof((c)[0]) - 1
 
 const struct view views[VIEW_COUNT] = {
-	[VIEW_PORTS] = {"ports", RT_OBJECT_PORT, COLUMNS(port_columns), "no ports", RINGTAP_POLLS,
-		16},
-	[VIEW_QUEUES] = {"queues", RT_OBJECT_QUEUE, COLUMNS(queue_columns),
+	[VIEW_APPS] = {"apps", RT_OBJECT_APP, COLUMNS(app_columns), 1, "no applications",
+		RINGTAP_BUSY, 12},
+	[VIEW_PORTS] = {"ports", RT_OBJECT_PORT, COLUMNS(port_columns), 3, "no ports",
+		RINGTAP_POLLS, 16},
+	[VIEW_QUEUES] = {"queues", RT_OBJECT_QUEUE, COLUMNS(queue_columns), 5,
 		"no thread polls any queue", RINGTAP_POLLS, 15},
-	[VIEW_THREADS] = {"threads", RT_OBJECT_THREAD, COLUMNS(thread_columns),
+	[VIEW_THREADS] = {"threads", RT_OBJECT_THREAD, COLUMNS(thread_columns), 4,
 		"no thread polls any queue", RINGTAP_BUSY, 14},
-	[VIEW_POOLS] = {"pools", RT_OBJECT_POOL, COLUMNS(pool_columns), "no mempools",
+	[VIEW_POOLS] = {"pools", RT_OBJECT_POOL, COLUMNS(pool_columns), 4, "no mempools",
 		RINGTAP_POOLS, 12},
-	[VIEW_LATENCY] = {"latency", RT_OBJECT_PAIR, COLUMNS(latency_columns),
+	[VIEW_LATENCY] = {"latency", RT_OBJECT_PAIR, COLUMNS(latency_columns), 9,
 		"no packet was received and sent again", RINGTAP_LATENCY, 12},
-	[VIEW_GAPS] = {"gaps", RT_OBJECT_GAP, COLUMNS(gap_columns), "no gaps yet", RINGTAP_GAPS, 4},
+	[VIEW_GAPS] = {"gaps", RT_OBJECT_GAP, COLUMNS(gap_columns) + 1, 0, "no gaps yet",
+		RINGTAP_GAPS, 4},
 };
 
-static void add_row(struct table *t, const struct watched *a, const struct subject *x)
+static struct row *add_row(struct table *t, const struct watched *a, uint32_t index)
 {
 	struct row *r = table_add(t);
 
 	if (!r)
-		return;
-	for (unsigned i = 1; i < t->column_count; i++)
-		metric_get(x, t->columns[i].id, t->columns[i].tx, &r->cell[i]);
+		return NULL;
+	r->app = a;
+	r->index = index;
+	r->port = r->thread = RINGTAP_NO_INDEX;
 	printable(r->cell[0].text, sizeof(r->cell[0].text), a->name);
+	return r;
+}
+
+static void add_subject(
+	struct table *t, const struct watched *a, const struct subject *x, uint32_t index)
+{
+	struct row *r = add_row(t, a, index);
+
+	if (r && (x->object == RT_OBJECT_PORT || x->queue))
+		r->port = x->queue ? x->queue->port : index;
+	if (r && x->thread)
+		r->thread = x->queue ? x->queue->thread : x->pair ? x->pair->thread : index;
+	for (unsigned i = 1; r && i < t->column_count; i++)
+		metric_get(x, t->columns[i].id, t->columns[i].tx, &r->cell[i]);
 }
 
 /* The longest since a while ago are still of interest: not only those of the interval. */
@@ -137,58 +185,107 @@ static void add_gaps(struct table *t, const struct watched *a, const struct subj
 
 	thread.span = &whole;
 	for (uint32_t i = 0; subject_gap(&y, &thread, i); i++)
-		add_row(t, a, &y);
+		add_subject(t, a, &y, x->index);
 }
 
-/* A queue's place in the table; others stand as they are. */
-static uint64_t place(const struct ringtap_snapshot *f, enum rt_metric_object object, uint32_t i)
+/* Rates are added up; of other values the largest is shown. Unknown ones are left out. */
+static void combine(struct metric_value *all, enum rt_unit unit, double v)
 {
-	const struct ringtap_queue_stats *q;
+	if (unit != RT_UNIT_RATE || isnan(all->number))
+		all->number = fmax(all->number, v);
+	else if (!isnan(v))
+		all->number += v;
+}
 
-	if (object != RT_OBJECT_QUEUE)
-		return i;
-	q = ringtap_snapshot_queue(f, i);
-	return (uint64_t)q->port << 32 | (uint64_t)q->queue << 16 |
-	       (uint64_t)(q->direction == RINGTAP_TX) << 8 | (q->thread & 0xff);
+static void add_application(struct table *t, const struct watched *a, const struct span *s)
+{
+	static const enum rt_metric_object parts[] = {
+		RT_OBJECT_PORT, RT_OBJECT_THREAD, RT_OBJECT_PAIR};
+	struct row *r = add_row(t, a, 0);
+	struct metric_value v;
+	struct subject x;
+
+	for (unsigned p = 0; r && p < 3; p++) {
+		for (uint32_t i = 0; i < subject_count(s->to, parts[p]); i++) {
+			subject_make(&x, s, parts[p], i, true);
+			if (subject_gone(&x) || !subject_wanted(s, parts[p], i))
+				continue;
+			for (unsigned c = 1; c < t->column_count; c++) {
+				const struct rt_metric *m = &rt_metrics[t->columns[c].id];
+				bool port = m->object == RT_OBJECT_CALLS ||
+					    m->object == RT_OBJECT_DRIVER;
+
+				if ((port ? RT_OBJECT_PORT : m->object) != parts[p])
+					continue;
+				metric_get(&x, t->columns[c].id, t->columns[c].tx, &v);
+				combine(&r->cell[c], m->unit, v.number);
+			}
+		}
+	}
+}
+
+/* Queues are sorted by port, number and direction; others stand as they are. */
+static int by_place(const void *left, const void *right, void *snapshot)
+{
+	uint64_t place[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		const struct ringtap_queue_stats *q =
+			ringtap_snapshot_queue(snapshot, *(const uint32_t *)(i ? right : left));
+
+		place[i] = (uint64_t)q->port << 32 | (uint64_t)q->queue << 16 |
+			   (uint64_t)(q->direction == RINGTAP_TX) << 8 | (q->thread & 0xff);
+	}
+	return (place[0] > place[1]) - (place[0] < place[1]);
 }
 
 static void fill(
 	const struct view *v, struct table *t, const struct watched *a, const struct span *s)
 {
 	uint32_t count = subject_count(s->to, v->object);
-	uint64_t last = 0;
+	uint32_t *order = calloc(count, sizeof(*order));
 
-	for (uint32_t n = 0; n < count; n++) {
-		uint32_t next = RINGTAP_NO_INDEX;
+	for (uint32_t i = 0; order && i < count; i++)
+		order[i] = i;
+	if (order && v->object == RT_OBJECT_QUEUE)
+		qsort_r(order, count, sizeof(*order), by_place, (void *)s->to);
+	for (uint32_t i = 0; order && i < count; i++) {
 		struct subject x;
 
-		for (uint32_t i = 0; i < count; i++)
-			if ((!n || place(s->to, v->object, i) > last) &&
-				(next == RINGTAP_NO_INDEX ||
-					place(s->to, v->object, i) < place(s->to, v->object, next)))
-				next = i;
-		if (next == RINGTAP_NO_INDEX)
-			return;
-		last = place(s->to, v->object, next);
-		subject_make(&x, s, v->object, next, true);
-		if (subject_gone(&x) || !subject_wanted(s, v->object, next))
+		subject_make(&x, s, v->object, order[i], true);
+		if (subject_gone(&x) || !subject_wanted(s, v->object, order[i]))
 			continue;
 		if (v->object == RT_OBJECT_GAP)
 			add_gaps(t, a, &x);
 		else
-			add_row(t, a, &x);
+			add_subject(t, a, &x, order[i]);
 	}
+	free(order);
 }
 
-void view_fill(enum top_view view, struct table *t, const struct watch *w)
+void view_fill(
+	enum top_view view, struct table *t, const struct watch *w, const struct curves *curves)
 {
-	t->columns = views[view].columns;
-	t->column_count = views[view].column_count;
+	const struct view *v = &views[view];
+
+	t->columns = v->columns;
+	t->column_count = v->column_count;
 	table_clear(t);
 	for (size_t i = 0; i < w->count; i++) {
 		struct span s;
 
-		if (!w->list[i]->ended && span_of(w->list[i], &s))
-			fill(&views[view], t, w->list[i], &s);
+		if (w->list[i]->ended || !span_of(w->list[i], &s))
+			continue;
+		if (view == VIEW_APPS)
+			add_application(t, w->list[i], &s);
+		else
+			fill(v, t, w->list[i], &s);
 	}
+	if (!curves || !v->curve)
+		return;
+	for (size_t i = 0; i < t->row_count; i++)
+		curves_get(curves, view, &t->rows[i],
+			rt_metrics[v->columns[v->curve].id].unit == RT_UNIT_SHARE,
+			&t->rows[i].cell[t->column_count]);
+	t->column_count++;
 }

@@ -6,8 +6,10 @@
 #include "measure/metrics.h"
 #include "measure/watch.h"
 #include "show/table.h"
+#include "curves.h"
 
 enum top_view {
+	VIEW_APPS,
 	VIEW_PORTS,
 	VIEW_QUEUES,
 	VIEW_THREADS,
@@ -16,7 +18,7 @@ enum top_view {
 	VIEW_GAPS,
 	VIEW_COUNT
 };
-#define VIEW_NAMES "ports|queues|threads|pools|latency|gaps"
+#define VIEW_NAMES "apps|ports|queues|threads|pools|latency|gaps"
 
 /* The titles of all columns that are one word, for completion. */
 #define COLUMN_NAMES                                                                          \
@@ -29,15 +31,18 @@ enum top_view {
 struct view {
 	const char *name;
 	enum rt_metric_object object; /* a row is one of these */
-	const struct column *columns; /* the first is the application */
-	unsigned column_count;
+	/* The first is the application. Behind them, unless curve is 0, is one for the screen: the
+	 * last minute of column curve. */
+	const struct column *columns;
+	unsigned column_count, curve;
 	const char *empty; /* shown where there are no rows */
 	unsigned needs;    /* collectors */
 	unsigned sort;     /* column; column_count: by index */
 };
 extern const struct view views[VIEW_COUNT];
 
-/* The table of a view, over all applications. */
-void view_fill(enum top_view view, struct table *t, const struct watch *w);
+/* The table of a view, over all applications. curves: with the last minute; NULL: without. */
+void view_fill(
+	enum top_view view, struct table *t, const struct watch *w, const struct curves *curves);
 
 #endif

@@ -277,6 +277,7 @@ VIEWS = (
     ("p", "RXPPS", "net_null1"),
     ("Right", "DIR", "net_ring0"),
     ("Left", "RXPPS", "net_null1"),
+    ("a", "60 s OF RXPPS", r"\d[kM] +.*[\u2581-\u2588]"),
     ("Left", "LENGTH", "(busy|idle) gap|microburst"),
 )
 
@@ -288,6 +289,53 @@ def test_views(forwarding, terminal):
         window.keys(key)
         window.shows(title)
         assert fits(window.shows(row), 80), key
+    window.keys("q")
+    assert window.ended() == 0
+
+
+def test_enter_and_escape(forwarding, play, terminal):
+    """From all applications to one's ports, a port's queues, a queue's thread, and back."""
+    other = play()
+    other.ring("b")
+    window = terminal("--view", "apps", columns=120)
+    screen = window.shows(rf"^{forwarding.prefix} .*\d[kM] ")
+    screen = window.shows(rf"^{other.prefix} ")
+    row = next(i for i, line in enumerate(screen[3:]) if line.startswith(forwarding.prefix))
+    window.keys(*["Down"] * row, "Enter")
+    screen = window.shows(rf"of {forwarding.prefix}$")
+    window.shows("net_null1")
+    assert not any("net_ring_b" in line for line in window.screen())
+    window.keys("Down", "Enter")
+    window.shows("of net_null1$")
+    window.shows(r"net_null1 +0 rx")
+    assert not any("net_ring0" in line for line in window.screen())
+    window.keys("Enter")
+    window.shows("of lcore 1")
+    screen = window.shows(r"^\S+ +lcore 1 ")
+    assert any("CYC/PKT" in line for line in screen)
+    assert sum("lcore" in line for line in screen[3:]) == 1
+    window.keys("Enter")  # all queues of the thread
+    window.shows(r"net_ring0 +0 tx")
+    for key, title in (("Escape", "CYC/PKT"), ("Escape", "DIR"), ("BSpace", "RXPPS +RXBIT/s +TXPPS +TXBIT/s +POLLS")):
+        window.keys(key)
+        window.shows(title)
+    window.keys("Escape")
+    window.shows(rf"^{other.prefix} ")
+    window.keys("q")
+    assert window.ended() == 0
+
+
+def test_filter(forwarding, terminal):
+    window = terminal(forwarding.prefix)
+    window.shows("net_ring0")
+    window.keys("/", "N", "u", "L", "l", "x", "BSpace")
+    window.shows("/NuLl$")
+    until(lambda: not any("net_ring0" in line for line in window.screen()), what="one row")
+    assert any("net_null1" in line for line in window.screen())
+    window.keys("q", "Enter")  # the text has it; it does not end top
+    window.shows("no row has this text")
+    window.keys("Escape")
+    window.shows("net_ring0")
     window.keys("q")
     assert window.ended() == 0
 
