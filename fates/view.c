@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/signals.h"
 #include "base/util.h"
+#include "show/sheet.h"
 #include "show/term.h"
 #include "show/text_screen.h"
 #include "view.h"
@@ -40,6 +41,12 @@ static int print(struct fates_view *v)
 	return v->text(v->ctx, stdout);
 }
 
+static int draw(struct fates_view *v, struct text_screen *screen)
+{
+	sheet_set_width(text_screen_width());
+	return text_screen_show(screen, v->text, v->ctx);
+}
+
 /* A reading, shown where that is not left to the end. 0 or -errno. */
 static int tick(struct fates_view *v, struct text_screen *screen)
 {
@@ -48,7 +55,7 @@ static int tick(struct fates_view *v, struct text_screen *screen)
 	if (!ret)
 		ret = v->reading(v->ctx, false);
 	if (!ret && screen && !text_screen_paused(screen))
-		ret = text_screen_show(screen, v->text, v->ctx);
+		ret = draw(v, screen);
 	else if (!ret && !screen && !v->once)
 		ret = output_end(v->s.command, print(v)) ? -EIO : 0;
 	if (v->mark)
@@ -87,6 +94,19 @@ static int timeout_ms(const struct timer *t, uint64_t now)
 	return until > now ? (int)((until - now + 999999) / 1000000) : 0;
 }
 
+/* Keys of the screen. False: q. */
+static bool keys(struct fates_view *v, struct text_screen *screen)
+{
+	if (!text_screen_keys(screen))
+		return false;
+	if (!v->open || text_screen_opened(screen) == v->opened)
+		return true;
+	v->opened = text_screen_opened(screen);
+	v->open(v->ctx, v->opened);
+	(void)draw(v, screen); /* the next reading reports errors */
+	return true;
+}
+
 /* 0: the end was reached, or -errno. */
 static int loop(struct fates_view *v, struct text_screen *screen)
 {
@@ -102,8 +122,7 @@ static int loop(struct fates_view *v, struct text_screen *screen)
 			v->turn(v->ctx);
 		now = now_ns(CLOCK_MONOTONIC);
 		v->seconds = (double)(now - t.tick) / NS_PER_S;
-		if (stop_wait(0) || (screen && !text_screen_keys(screen)) ||
-			(t.end && now >= t.end))
+		if (stop_wait(0) || (screen && !keys(v, screen)) || (t.end && now >= t.end))
 			return 0;
 		if (now < t.next)
 			continue;
@@ -137,10 +156,15 @@ static int show(struct fates_view *v)
 {
 	struct text_screen *screen =
 		!v->quiet && term_live(v->once, v->json) == LIVE_SCREEN ? text_screen_open() : NULL;
-	int ret = loop(v, screen);
 	char text[512];
+	int ret;
 
+	v->screen = screen;
+	v->opened = -1;
+	ret = loop(v, screen);
+	v->screen = false;
 	text_screen_close(screen);
+	sheet_set_width(term_width());
 	if (ret && screen) { /* what was printed on it is gone */
 		snprintf(text, sizeof(text), "%s", message_last());
 		message_print("%s", text);

@@ -31,7 +31,11 @@ struct fates_view {
 	json_t *(*document)(void *ctx);
 	/* The next interval begins; NULL: nothing to do. */
 	void (*mark)(void *ctx);
+	/* A row of the text was opened on the screen, from 0; -1: closed. NULL: it has no rows. */
+	void (*open)(void *ctx, int row);
 	void *ctx;
+	bool screen;    /* text() writes to one: rows begin with TEXT_ROW */
+	int opened;     /* the row; -1: none */
 	double seconds; /* length of the current interval */
 };
 

@@ -295,36 +295,57 @@ static struct ledger_flow *add_to(struct ledger *t, const struct flow_key *k,
 	return f;
 }
 
+/* The keys of the entries in which a packet counts; returns how many: 1 or 2. */
+static unsigned keys_of(const struct ledger *t, const struct ringtap_packet *p, uint16_t linktype,
+	struct headers *h, struct flow_key k[2])
+{
+	uint32_t vni = 0;
+
+	if (t->view == LEDGER_VNI || t->view == LEDGER_INNER) {
+		if (!headers_inner(h, &vni, linktype, p->data, p->caplen) && t->view == LEDGER_VNI)
+			vni = UINT32_MAX >> 8; /* no tunnel */
+	} else {
+		headers_read(h, linktype, p->data, p->caplen);
+	}
+	make_key(t, &k[0], h, p);
+	if (t->view == LEDGER_VNI || t->view == LEDGER_INNER)
+		put_tunnel(&k[0], vni);
+	if (t->view != LEDGER_HOST)
+		return 1;
+	k[1] = (struct flow_key){.flags = 0};
+	put_host(&k[1], h, true);
+	return memcmp(&k[0], &k[1], sizeof(k[0])) ? 2 : 1; /* both hosts may be one */
+}
+
 bool ledger_add(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype)
 {
-	uint32_t vni = 0, index = 0;
-	struct flow_key k, other;
+	uint32_t index = 0;
+	struct flow_key k[2];
 	struct headers h;
+	unsigned n;
 
 	if (take_sending(t, p))
 		return false;
 	count(t, &t->all, p);
-	if (t->view == LEDGER_VNI || t->view == LEDGER_INNER) {
-		if (!headers_inner(&h, &vni, linktype, p->data, p->caplen) && t->view == LEDGER_VNI)
-			vni = UINT32_MAX >> 8; /* no tunnel */
-	} else {
-		headers_read(&h, linktype, p->data, p->caplen);
-	}
-	make_key(t, &k, &h, p);
-	if (t->view == LEDGER_VNI || t->view == LEDGER_INNER)
-		put_tunnel(&k, vni);
-	if (add_to(t, &k, &h, p, &index) && t->join && p->id && p->direction == RINGTAP_RX)
+	n = keys_of(t, p, linktype, &h, k);
+	if (add_to(t, &k[0], &h, p, &index) && t->join && p->id && p->direction == RINGTAP_RX)
 		*join_of(t, p->id) = (struct ledger_join){.id = p->id,
 			.ns = p->ns,
 			.index = index,
 			.in = {p->interface + 1, p->queue}};
-	if (t->view != LEDGER_HOST)
-		return true;
-	other = (struct flow_key){.flags = 0};
-	put_host(&other, &h, true);
-	if (memcmp(&other, &k, sizeof(k))) /* else it has counted there */
-		add_to(t, &other, &h, p, &index);
+	if (n > 1)
+		add_to(t, &k[1], &h, p, &index);
 	return true;
+}
+
+bool ledger_belongs(const struct ledger *t, const struct ringtap_packet *p, uint16_t linktype,
+	const struct flow_key *key)
+{
+	struct flow_key k[2];
+	struct headers h;
+	unsigned n = keys_of(t, p, linktype, &h, k);
+
+	return !memcmp(&k[0], key, sizeof(*key)) || (n > 1 && !memcmp(&k[1], key, sizeof(*key)));
 }
 
 void ledger_mark(struct ledger *t)

@@ -98,6 +98,9 @@ void ledger_free(struct ledger *t);
 int ledger_report(struct ledger *t);
 /* False: the packet has been counted when it was received. */
 bool ledger_add(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype);
+/* Does a packet count in the entry of this key? One that is sent by another name does not. */
+bool ledger_belongs(const struct ledger *t, const struct ringtap_packet *p, uint16_t linktype,
+	const struct flow_key *key);
 /* The next interval begins. */
 void ledger_mark(struct ledger *t);
 

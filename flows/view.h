@@ -15,5 +15,8 @@ char *ledger_place_text(
 	const struct ledger_place *p, const struct fates_session *s, char buf[LEDGER_TEXT]);
 /* The VNI of an entry of tunnels; false: it has none. */
 bool ledger_vni(const struct ledger *t, const struct flow_key *k, uint32_t *vni);
+/* The expression of libpcap that matches the packets of an entry and, with tags as they are, hardly
+ * any other; the caller frees it. NULL: there is none, as of a queue or the inside of a tunnel. */
+char *ledger_expression(const struct ledger *t, const struct flow_key *k);
 
 #endif

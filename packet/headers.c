@@ -8,6 +8,16 @@
 #include "layers.h"
 #include "protocols.h"
 
+static void take_tcp(struct headers *h, const struct ip *ip)
+{
+	const uint8_t *start = ip->src - (ip->version == 6 ? 8 : 12);
+	size_t before = (size_t)(ip->p - start) + (ip->p[12] >> 4) * 4u;
+
+	h->tcp_flags = ip->p[13];
+	h->tcp_seq = be32(ip->p + 4);
+	h->tcp_payload = (uint16_t)(h->ip_bytes > before ? h->ip_bytes - before : 0);
+}
+
 static void take_ip(struct headers *h, const struct ip *ip)
 {
 	const uint8_t *ports = layer_ports(ip);
@@ -30,7 +40,7 @@ static void take_ip(struct headers *h, const struct ip *ip)
 	h->dst_port = be16(ports + 2);
 	h->flags |= HAS_PORTS;
 	if (ip->protocol == IPPROTO_TCP && ip->captured > 13)
-		h->tcp_flags = ip->p[13];
+		take_tcp(h, ip);
 }
 
 static void take_arp(struct headers *h, const uint8_t *p)

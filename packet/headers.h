@@ -24,7 +24,9 @@ struct headers {
 	uint16_t type; /* host byte order, as the following */
 	uint8_t version, tos, ttl, protocol;
 	uint16_t src_port, dst_port;
-	uint8_t tcp_flags;        /* TCP only; 0 where they are cut off */
+	uint8_t tcp_flags; /* TCP only; 0 where they are cut off, as the following */
+	uint32_t tcp_seq;
+	uint16_t tcp_payload;     /* bytes, also those that were cut off */
 	uint8_t src[16], dst[16]; /* IPv4: the first 4 bytes */
 	uint32_t ip_bytes;        /* length in the IP header, with the header; 0: unknown */
 };

@@ -245,7 +245,7 @@ static struct libscols_table *make(const struct sheet *s)
 }
 
 /* The lines that smartcols made, without blanks at their ends. */
-static void print_lines(char *text, int before, FILE *f)
+static void print_lines(const struct sheet *s, char *text, bool head, FILE *f)
 {
 	char *rest = NULL;
 
@@ -254,8 +254,11 @@ static void print_lines(char *text, int before, FILE *f)
 
 		while (len && line[len - 1] == ' ')
 			len--;
+		if (len && !head && s->mark)
+			fputc(s->mark, f);
 		if (len)
-			fprintf(f, "%*s%.*s\n", before, "", (int)len, line);
+			fprintf(f, "%*s%.*s\n", indent(s), "", (int)len, line);
+		head &= !len;
 	}
 	free(text);
 }
@@ -272,7 +275,7 @@ static void print_rows(const struct sheet *s, struct libscols_table *t, FILE *f)
 			continue;
 		if (!scols_table_print_range_to_string(
 			    t, scols_table_get_line(t, first), scols_table_get_line(t, r), &text))
-			print_lines(text, indent(s), f);
+			print_lines(s, text, !first, f);
 		for (char *line = note ? strtok_r(note, "\n", &rest) : NULL; line;
 			line = strtok_r(NULL, "\n", &rest))
 			text_wrapf(f, 6, "    %s", line);

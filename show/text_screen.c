@@ -11,7 +11,8 @@
 struct text_screen {
 	char *text;
 	size_t size, first; /* line at the top */
-	bool paused;
+	size_t rows, row;   /* lines of TEXT_ROW; the chosen one */
+	bool paused, open;
 	unsigned long alarm;
 };
 
@@ -44,11 +45,24 @@ static size_t count_lines(const struct text_screen *s)
 	return n;
 }
 
-static void put_line(const struct text_screen *s, int y, const char *at, const char *end)
+static size_t count_rows(const struct text_screen *s)
+{
+	const char *at = s->text, *end;
+	size_t n = 0;
+
+	for (; at && (end = strchr(at, '\n')); at = end + 1)
+		n += *at == TEXT_ROW;
+	return n;
+}
+
+static void put_line(
+	const struct text_screen *s, int y, const char *at, const char *end, bool chosen)
 {
 	attr_t as = *at == TEXT_TITLE ? A_BOLD : *at == TEXT_ALARM ? (attr_t)s->alarm : A_NORMAL;
 
-	at += as != A_NORMAL;
+	at += *at >= TEXT_TITLE && *at <= TEXT_ROW;
+	if (chosen)
+		as = A_REVERSE;
 	attron(as);
 	mvaddnstr(y, 0, at, (int)(end - at));
 	attroff(as);
@@ -56,17 +70,25 @@ static void put_line(const struct text_screen *s, int y, const char *at, const c
 
 static void draw(struct text_screen *s)
 {
-	size_t room = LINES > 1 ? (size_t)LINES - 1 : 1, lines = count_lines(s), line = 0;
+	size_t room = LINES > 1 ? (size_t)LINES - 1 : 1, lines = count_lines(s), line = 0, row = 0;
 	const char *at = s->text, *end;
 
 	if (s->first + room > lines)
 		s->first = lines > room ? lines - room : 0;
+	if (s->row >= s->rows)
+		s->row = s->rows ? s->rows - 1 : 0;
 	erase();
-	for (; at && (end = strchr(at, '\n')); at = end + 1, line++)
+	for (; at && (end = strchr(at, '\n')); at = end + 1, line++) {
+		bool chosen = *at == TEXT_ROW && row++ == s->row;
+
 		if (line >= s->first && line < s->first + room)
-			put_line(s, (int)(line - s->first), at, end);
-	mvprintw(
-		LINES - 1, 0, "q quit  space pause  up down scroll%s", s->paused ? "  PAUSED" : "");
+			put_line(s, (int)(line - s->first), at, end, chosen);
+	}
+	mvprintw(LINES - 1, 0, "q quit  space pause  up down %s%s%s", s->rows ? "choose" : "scroll",
+		s->open   ? "  Enter back"
+		: s->rows ? "  Enter its packets"
+			  : "",
+		s->paused ? "  PAUSED" : "");
 	refresh();
 }
 
@@ -80,9 +102,18 @@ int text_screen_show(struct text_screen *s, int (*print)(void *ctx, FILE *f), vo
 		ret = -errno;
 	free(s->text);
 	s->text = text;
+	if (!s->open) /* the choice stays while the table is hidden */
+		s->rows = ret ? 0 : count_rows(s);
 	if (!ret)
 		draw(s);
 	return ret;
+}
+
+static void move_up(struct text_screen *s)
+{
+	size_t *n = s->rows && !s->open ? &s->row : &s->first;
+
+	*n -= *n > 0;
 }
 
 bool text_screen_keys(struct text_screen *s)
@@ -98,8 +129,12 @@ bool text_screen_keys(struct text_screen *s)
 		case 'Q':
 		case 'x': return false;
 		case ' ': s->paused = !s->paused; break;
-		case KEY_UP: s->first -= s->first > 0; break;
-		case KEY_DOWN: s->first++; break;
+		case KEY_UP: move_up(s); break;
+		case KEY_DOWN: *(s->rows && !s->open ? &s->row : &s->first) += 1; break;
+		case '\n':
+		case '\r':
+		case KEY_ENTER: s->open = !s->open && s->rows; break;
+		case 27: s->open = false; break; /* Esc */
 		case KEY_PPAGE: s->first -= s->first < page ? s->first : page; break;
 		case KEY_NPAGE: s->first += page; break;
 		case KEY_HOME: s->first = 0; break;
@@ -108,6 +143,11 @@ bool text_screen_keys(struct text_screen *s)
 	if (any)
 		draw(s);
 	return true;
+}
+
+int text_screen_opened(const struct text_screen *s)
+{
+	return s->open ? (int)s->row : -1;
 }
 
 unsigned text_screen_width(void)

@@ -93,8 +93,11 @@ static uint16_t linktype(struct flows_command *c, uint32_t interface)
 static void take(void *ctx, const struct ringtap_packet *p)
 {
 	struct flows_command *c = ctx;
+	const uint16_t type = linktype(c, p->interface);
 
-	if (ledger_add(&c->ledger, p, linktype(c, p->interface)))
+	if (c->detail.open)
+		flows_detail_take(c, p, type);
+	if (ledger_add(&c->ledger, p, type))
 		exports_packet(&c->exports, p);
 }
 
@@ -157,19 +160,22 @@ static int begin(struct flows_command *c)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct flows_command c = {
+	static struct flows_command c; /* large */
+	int ret;
+
+	c = (struct flows_command){
 		.view = {.s = {.command = "flows", .take = take, .attach = attach, .ctx = &c},
 			.reading = reading,
 			.text = flows_text,
 			.document = flows_json,
 			.mark = mark,
 			.turn = turn,
+			.open = flows_open,
 			.ctx = &c},
 		.rows = ROWS_DEFAULT,
 		.most = FLOWS_DEFAULT,
 		.export = {.active_ns = 60 * NS_PER_S, .idle_ns = 15 * NS_PER_S}};
-	int ret = options_parse(self, argc, argv, &c);
-
+	ret = options_parse(self, argc, argv, &c);
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
 	ret = begin(&c);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -68,6 +69,13 @@ static json_t *latency(const struct flows_command *c, const struct ledger_flow *
 	return j;
 }
 
+/* Frees text. */
+static void put_text(json_t *j, const char *key, char *text)
+{
+	json_put(j, key, text ? json_text(text) : json_null());
+	free(text);
+}
+
 static json_t *row(const struct flows_command *c, const struct ledger_flow *f)
 {
 	struct flows_row r = flows_row(c, f);
@@ -94,6 +102,8 @@ static json_t *row(const struct flows_command *c, const struct ledger_flow *f)
 		c->request.sample > 1 ? json_null() : json_count(flows_unanswered(c, f)));
 	json_put(j, "rst", json_count(f->rst));
 	json_put(j, "latency", latency(c, f));
+	put_text(j, "filter", ledger_expression(&c->ledger, &f->key));
+	put_text(j, "record", flows_record(c, &f->key));
 	return j;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/util.h"
@@ -7,6 +8,7 @@
 #include "fates/tables.h"
 #include "flows.h"
 #include "flows/view.h"
+#include "show/text_screen.h"
 
 static struct estimate per_second(struct estimate e, double seconds)
 {
@@ -114,7 +116,17 @@ static int put_row(struct sheet *t, const struct flows_command *c, const struct 
 	return 0;
 }
 
-static int print_flows(const struct flows_command *c, FILE *f)
+/* The largest flow is that of most questions. */
+static void print_record(const struct flows_command *c, const struct flow_key *k, FILE *f)
+{
+	char *record = flows_record(c, k);
+
+	if (record)
+		fprintf(f, "\n  The first one alone: %s\n", record);
+	free(record);
+}
+
+static int print_flows(struct flows_command *c, FILE *f)
 {
 	const struct ledger_flow *top[FLOWS_ROWS_MAX];
 	unsigned n = ledger_top(&c->ledger, c->order, c->final, top, c->rows);
@@ -123,15 +135,22 @@ static int print_flows(const struct flows_command *c, FILE *f)
 			"p50", "p99"},
 		.columns = c->ledger.ids ? 10 : 8,
 		.left = 1 << 6 | 1 << 7,
+		.mark = c->view.screen ? TEXT_ROW : 0,
 		.cut = 1 << 0};
 	int ret = 0;
 
 	if (c->by != LEDGER_5_TUPLE && c->by != LEDGER_INNER)
 		t.title = "Packets";
-	for (unsigned i = 0; i < n && !ret; i++)
+	for (unsigned i = 0; i < n && !ret; i++) {
+		c->shown[i] = top[i]->key;
 		ret = put_row(&t, c, top[i]);
+	}
+	c->shown_count = n;
 	t.more = c->ledger.table.count - n;
-	return sheet_end(&t, ret, f);
+	ret = sheet_end(&t, ret, f);
+	if (!ret && n && !c->view.screen)
+		print_record(c, &c->shown[0], f);
+	return ret;
 }
 
 static void print_memory(const struct flows_command *c, FILE *f)
@@ -210,9 +229,11 @@ static void print_exports(const struct flows_command *c, FILE *f)
 
 int flows_text(void *ctx, FILE *f)
 {
-	const struct flows_command *c = ctx;
+	struct flows_command *c = ctx;
 
 	fates_head(&c->view, f);
+	if (c->view.screen && c->detail.open)
+		return flows_detail_text(c, f);
 	print_sum(c, f);
 	print_numbers(c, f);
 	print_memory(c, f);

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap flows with unmodified programs, against tshark's conversations of the same packets."""
 
+import shlex
 import signal
 
 import pytest
-from harness import corpus, pcap
+from harness import corpus, pcap, tmux
 from harness.known import Measuring
+from harness.paths import RINGTAP
 from harness.proc import check, until
+from harness.tmux import Terminal
 
 PACKETS = 100_000
 
@@ -175,6 +178,29 @@ def test_the_table_says_what_it_is(with_packets, closing):
     text = it.finish(signal.SIGINT)
     assert "3,000 packets seen: " in text and "One of 2 packets is counted" in text
     assert "10.0.0.1:1025 > 192.0.2.1:53 UDP" in text and "±" in text
+
+
+def test_enter_shows_the_packets_of_a_flow_and_how_to_record_it(testpmd, closing, tmp_path):
+    if tmux.missing():
+        pytest.skip(tmux.missing())
+    file = pcap.write(tmp_path / "in.pcap", [udp(i) for i in (0, 0, 0, 1, 1, 2)])
+    pmd = testpmd(f"net_pcap0,rx_pcap={file},infinite_rx=1", "net_null0,no-rx=1")
+    pmd.start()
+    term = closing(Terminal([RINGTAP, "flows", pmd.prefix, "--sample", "64"], 160, 40, {"LC_ALL": "C.UTF-8"}))
+    term.shows(r"10\.0\.0\.1:1025 > ")
+    term.keys("Down", "Enter")
+    lines = term.shows(
+        r"^  \d\d:\d\d:\d\d\.\d{9}  net_pcap0, queue 0 received, 60 bytes: 10\.0\.0\.1:1025 > .* TTL 64$"
+    )
+    assert not any("10.0.0.0:1024" in line or "10.0.0.2:1026" in line for line in lines)
+    (command,) = [line.strip() for line in lines if "ringtap record" in line]
+    term.keys("Enter")
+    term.shows(r"10\.0\.0\.2:1026 > ")
+    term.keys("q")
+    assert term.ended() == 0
+    words = [RINGTAP, *shlex.split(command)[1:-1], tmp_path / "flow.pcapng", "-c", "100"]
+    check(words)
+    assert set(conversations(tmp_path / "flow.pcapng", "udp")) == {("10.0.0.1:1025", "192.0.2.1:53")}
 
 
 def test_syns_of_a_sample_are_not_called_unanswered(with_packets, flows):
