@@ -59,8 +59,8 @@ builds: probes
 	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) RINGTAP_DPDK_BUILDS=$(abspath $(DPDK_BUILDS)) \
 		$(PYTHON) -m pytest e2e/install/test_builds.py $(PYTEST_ARGS)
 
-# VPP with the DPDK that is installed: built, kept in VPP_BUILD, and tested with this build's probe. VPP_GIT and DPDK_GIT name
-# repositories with their tags. 20 minutes, the first time.
+# VPP with the DPDK that is installed, and with DPDK inside its plugin: built, kept in VPP_BUILD, and tested with this probe. VPP_GIT and DPDK_GIT name
+# repositories with their tags. 30 minutes, the first time.
 VPP_GIT ?=
 VPP_BUILD ?= $(BUILD)/vpp
 vpp: all

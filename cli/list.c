@@ -9,6 +9,8 @@
 #include "target/attach_app.h"
 #include "commands.h"
 #include "common/alias.h"
+#include "common/now.h"
+#include "counted/interfaces.h"
 #include "show/sheet.h"
 #include "target/interfaces.h"
 #include "base/json.h"
@@ -29,6 +31,7 @@ static const struct option_def options[] = {
 };
 
 #define NAMES_MAX 64
+#define RATE_NS   (NS_PER_S / 4) /* between two readings of the counters of VPP's interfaces */
 
 struct list_options {
 	enum form form;
@@ -143,6 +146,35 @@ static bool is_this_version(const char *probe)
 	return !strncmp(probe, ringtap_version(), len) && (!probe[len] || probe[len] == '+');
 }
 
+/* NULL: it is not VPP. */
+static struct counted_interfaces *own_interfaces(const struct app_view *v)
+{
+	struct counted_interfaces *c;
+
+	if (v->error || v->primary)
+		return NULL;
+	c = counted_interfaces_begin(v->info.program, (pid_t)v->info.host_pid, (pid_t)v->info.pid);
+	if (!c)
+		return NULL;
+	if (c->read_ns)
+		rt_sleep_ns(RATE_NS);
+	counted_interfaces_end(c);
+	for (size_t i = 0; i < v->port_count; i++) {
+		const struct ringtap_port_info *p = ringtap_list_port(v->list, i);
+
+		counted_interfaces_match(c, p->port_id, p->device);
+	}
+	return c;
+}
+
+static void print_own_interfaces(const struct app_view *v)
+{
+	struct counted_interfaces *c = own_interfaces(v);
+
+	(void)counted_interfaces_print(c, stdout);
+	counted_interfaces_free(c);
+}
+
 static void print_app(const struct app_view *v)
 {
 	struct sheet t = {
@@ -170,6 +202,7 @@ static void print_app(const struct app_view *v)
 	for (size_t i = 0; i < v->port_count; i++)
 		add_port(&t, ringtap_list_port(v->list, i));
 	sheet_end(&t, 0, stdout);
+	print_own_interfaces(v);
 	for (size_t i = 0; i < v->session_count; i++) {
 		const struct ringtap_session_info *s = ringtap_list_session(v->list, i);
 		char size[FORMAT_LEN];
@@ -226,6 +259,7 @@ static json_t *app_json(const struct app_view *v, size_t number)
 	json_t *j = json_application(v->name, info->pid, info->program);
 	json_t *ports = json_array();
 	json_t *sessions = json_array();
+	struct counted_interfaces *own = own_interfaces(v);
 	char alias[RT_ALIAS_LEN];
 
 	json_object_set_new(
@@ -246,6 +280,8 @@ static json_t *app_json(const struct app_view *v, size_t number)
 		json_array_append_new(sessions, session_json(ringtap_list_session(v->list, i)));
 	json_object_set_new(j, "ports", ports);
 	json_object_set_new(j, "sessions", sessions);
+	json_object_set_new(j, "own_interfaces", counted_interfaces_json(own));
+	counted_interfaces_free(own);
 	return j;
 }
 

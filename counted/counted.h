@@ -100,7 +100,12 @@ int counted_failed(struct counted *c, const char *path, int error, int within_ms
 /* Takes VPP's error counters from its statistics segment, a file that may have any content, and be
  * written meanwhile. 0; -EAGAIN: VPP changes its directory just now; -EPROTO: it cannot be read;
  * -EPROTONOSUPPORT: another version; -errno. */
-int counted_take_segment(struct counted *c, int fd);
+int counted_take_segment(void *counted, int fd);
+/* The same, of its interfaces, as they are now: struct counted_interfaces. */
+int counted_take_interfaces(void *interfaces, int fd);
+/* Calls take with VPP's segment until it is not -EAGAIN. 0, or -errno after writing why. */
+int counted_read_segment(
+	struct counted *c, int within_ms, int (*take)(void *ctx, int fd), void *ctx);
 
 /* Takes the counters of dropped packets from the answer to coverage/show, which may be any text. */
 void counted_take_coverage(struct counted *c, const char *text);

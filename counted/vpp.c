@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * VPP's error counters, of each node and reason, from the statistics segment: a file of shared
- * memory, whose descriptor VPP sends to everybody who connects to its socket. Threads count there
- * directly. The layout is that of version 2, of VPP 22.10 to 26.06.
+ * VPP's counters, of each node and reason and of interfaces, from the statistics segment: a file of
+ * shared memory, whose descriptor VPP sends to everybody who connects to its socket. Threads count
+ * there directly. The layout is that of version 2, of VPP 22.10 to 26.06.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -113,7 +113,8 @@ static int receive_fd(int sock, int within_ms)
 	return fd;
 }
 
-static int read_counters(struct counted *c, int within_ms)
+int counted_read_segment(
+	struct counted *c, int within_ms, int (*take)(void *ctx, int fd), void *ctx)
 {
 	uint64_t end_ns = rt_now_ns(CLOCK_MONOTONIC) + (uint64_t)within_ms * 1000000;
 	char path[PATH_LEN];
@@ -127,14 +128,19 @@ static int read_counters(struct counted *c, int within_ms)
 	fd = sock < 0 ? sock : receive_fd(sock, within_ms);
 	if (sock >= 0)
 		close(sock);
-	ret = fd < 0 ? fd : counted_take_segment(c, fd);
+	ret = fd < 0 ? fd : take(ctx, fd);
 	while (ret == -EAGAIN && rt_now_ns(CLOCK_MONOTONIC) < end_ns) {
 		rt_sleep_ns(PAUSE_NS);
-		ret = counted_take_segment(c, fd);
+		ret = take(ctx, fd);
 	}
 	if (fd >= 0)
 		close(fd);
 	return ret ? counted_failed(c, path, ret == -EAGAIN ? -ETIMEDOUT : ret, within_ms) : 0;
+}
+
+static int read_counters(struct counted *c, int within_ms)
+{
+	return counted_read_segment(c, within_ms, counted_take_segment, c);
 }
 
 const struct counted_source counted_vpp = {

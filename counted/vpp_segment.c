@@ -12,15 +12,21 @@
 #include <unistd.h>
 
 #include "counted.h"
+#include "interfaces.h"
 
-#define VERSION     2
-#define ENTRIES_MAX (1u << 17)
-#define THREADS_MAX 1024u
-#define ERRORS_MAX  (1u << 16)
-#define ERRORS      "/node/errors" /* by thread, then by error */
-#define PREFIX      "/err/"        /* link to an error */
+#define VERSION      2
+#define ENTRIES_MAX  (1u << 17)
+#define THREADS_MAX  1024u
+#define COUNTERS_MAX (1u << 16)
+#define ERRORS       "/node/errors" /* by thread, then by error */
+#define ERROR        "/err/"        /* link to an error */
+/* By interface; the counters by thread before that. Names of interfaces that were deleted stay. */
+#define NAMES     "/if/names"
+#define RX        "/if/rx"
+#define TX        "/if/tx"
+#define INTERFACE "/interfaces/" /* link to a counter of an interface that there is */
 
-enum { SIMPLE = 2, SYMLINK = 6 }; /* stat_directory_type_t */
+enum { SIMPLE = 2, COMBINED = 3, NAME_VECTOR = 4, SYMLINK = 6 }; /* stat_directory_type_t */
 
 struct header {
 	uint64_t version, base, epoch, in_progress, directory;
@@ -37,7 +43,14 @@ struct entry {
 	char name[128];
 };
 
-struct errors {
+struct directory {
+	int fd;
+	struct header header;
+	struct entry *list;
+	size_t count;
+};
+
+struct counters {
 	uint32_t entry; /* in the directory */
 	size_t count;
 	uint64_t *sums; /* over all threads */
@@ -72,57 +85,6 @@ static int read_vector(int fd, const struct header *h, uint64_t pointer, size_t 
 	return read_at(fd, at, *out, len * element);
 }
 
-static int add_thread(int fd, const struct header *h, uint64_t pointer, struct errors *e)
-{
-	uint64_t *values;
-	size_t count;
-	int ret =
-		read_vector(fd, h, pointer, sizeof(*values), ERRORS_MAX, (void **)&values, &count);
-
-	for (size_t i = 0; !ret && i < count && i < e->count; i++)
-		e->sums[i] += values[i];
-	free(values);
-	return ret;
-}
-
-static int read_errors(
-	int fd, const struct header *h, const struct entry *list, size_t count, struct errors *e)
-{
-	uint64_t *threads = NULL;
-	size_t thread_count = 0;
-	int ret;
-
-	for (e->entry = 0; e->entry < count; e->entry++)
-		if (list[e->entry].type == SIMPLE && !strcmp(list[e->entry].name, ERRORS))
-			break;
-	if (e->entry == count)
-		return 0; /* no node has registered any */
-	e->sums = calloc(ERRORS_MAX, sizeof(*e->sums));
-	if (!e->sums)
-		return -ENOMEM;
-	e->count = ERRORS_MAX;
-	ret = read_vector(fd, h, list[e->entry].data, sizeof(*threads), THREADS_MAX,
-		(void **)&threads, &thread_count);
-	for (size_t i = 0; !ret && i < thread_count; i++)
-		ret = add_thread(fd, h, threads[i], e);
-	free(threads);
-	return ret;
-}
-
-static void put(struct counted *c, const struct entry *list, size_t count, const struct errors *e)
-{
-	const size_t prefix = sizeof(PREFIX) - 1;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct entry *one = &list[i];
-		size_t len = strnlen(one->name, sizeof(one->name));
-
-		if (one->type == SYMLINK && one->entry == e->entry && one->index < e->count &&
-			e->sums[one->index] && !strncmp(one->name, PREFIX, prefix))
-			counted_put(c, one->name + prefix, len - prefix, NULL, e->sums[one->index]);
-	}
-}
-
 /* It is at rest and, if epoch is not 0, has not changed since. */
 static int read_header(int fd, struct header *h, uint64_t epoch)
 {
@@ -133,31 +95,164 @@ static int read_header(int fd, struct header *h, uint64_t epoch)
 	return !ret && (h->in_progress || (epoch && h->epoch != epoch)) ? -EAGAIN : ret;
 }
 
-int counted_take_segment(struct counted *c, int fd)
+/* The result of reading: pointers may have been wrong only as VPP was moving what they point to. */
+static int settled(const struct directory *d, int ret)
 {
-	struct entry *list = NULL;
-	struct errors e = {0};
-	struct header h, after;
+	struct header after;
+
+	if ((!ret || ret == -EPROTO) && read_header(d->fd, &after, d->header.epoch) == -EAGAIN)
+		return -EAGAIN;
+	return ret;
+}
+
+/* Its number; the number of entries: there is none. */
+static uint32_t find(const struct directory *d, uint32_t type, const char *name)
+{
+	uint32_t i = 0;
+
+	while (i < d->count && (d->list[i].type != type || strcmp(d->list[i].name, name)))
+		i++;
+	return i;
+}
+
+/* Combined counters are packets and bytes. */
+static int add_thread(const struct directory *d, uint64_t pointer, size_t each, struct counters *c)
+{
+	uint64_t *values;
+	size_t count;
+	int ret = read_vector(d->fd, &d->header, pointer, each * sizeof(*values), COUNTERS_MAX,
+		(void **)&values, &count);
+
+	for (size_t i = 0; !ret && i < count; i++)
+		c->sums[i] += values[i * each];
+	if (count > c->count)
+		c->count = count;
+	free(values);
+	return ret;
+}
+
+/* None where nothing has registered them. */
+static int read_counters(
+	const struct directory *d, uint32_t type, const char *name, struct counters *c)
+{
+	uint64_t *threads = NULL;
+	size_t thread_count = 0;
+	int ret;
+
+	c->entry = find(d, type, name);
+	if (c->entry == d->count)
+		return 0;
+	c->sums = calloc(COUNTERS_MAX, sizeof(*c->sums));
+	if (!c->sums)
+		return -ENOMEM;
+	ret = read_vector(d->fd, &d->header, d->list[c->entry].data, sizeof(*threads), THREADS_MAX,
+		(void **)&threads, &thread_count);
+	for (size_t i = 0; !ret && i < thread_count; i++)
+		ret = add_thread(d, threads[i], type == COMBINED ? 2 : 1, c);
+	free(threads);
+	return ret;
+}
+
+/* A link to one of the counters, whose name begins so. */
+static bool is_link(const struct entry *e, const struct counters *to, const char *prefix)
+{
+	return e->type == SYMLINK && e->entry == to->entry && e->index < to->count &&
+	       !strncmp(e->name, prefix, strlen(prefix));
+}
+
+static int take_errors(const struct directory *d, void *counted)
+{
+	const size_t prefix = sizeof(ERROR) - 1;
+	struct counters c = {0};
+	int ret = settled(d, read_counters(d, SIMPLE, ERRORS, &c));
+
+	for (size_t i = 0; !ret && i < d->count; i++) {
+		const struct entry *one = &d->list[i];
+
+		if (is_link(one, &c, ERROR) && c.sums[one->index])
+			counted_put(counted, one->name + prefix, strlen(one->name) - prefix, NULL,
+				c.sums[one->index]);
+	}
+	free(c.sums);
+	return ret;
+}
+
+static int put_interface(const struct directory *d, uint64_t name, uint64_t rx, uint64_t tx,
+	struct counted_interfaces *out)
+{
+	size_t len;
+	char *text;
+	int ret;
+
+	if (!name)
+		return 0;
+	ret = read_vector(d->fd, &d->header, name, 1, COUNTED_NAME_LEN, (void **)&text, &len);
+	if (!ret)
+		counted_put_interface(out, text, strnlen(text, len), rx, tx);
+	free(text);
+	return ret;
+}
+
+static int take_interfaces(const struct directory *d, void *out)
+{
+	struct counters rx = {0}, tx = {0};
+	uint32_t entry = find(d, NAME_VECTOR, NAMES);
+	uint64_t *names = NULL;
 	size_t count = 0;
+	int ret = read_counters(d, COMBINED, RX, &rx);
+
+	if (!ret)
+		ret = read_counters(d, COMBINED, TX, &tx);
+	if (!ret && entry < d->count)
+		ret = read_vector(d->fd, &d->header, d->list[entry].data, sizeof(*names),
+			COUNTERS_MAX, (void **)&names, &count);
+	for (size_t i = 0; !ret && i < d->count; i++) {
+		const struct entry *one = &d->list[i];
+
+		if (is_link(one, &rx, INTERFACE) && one->index < count)
+			ret = put_interface(d, names[one->index], rx.sums[one->index],
+				one->index < tx.count ? tx.sums[one->index] : 0, out);
+	}
+	free(names);
+	free(rx.sums);
+	free(tx.sums);
+	return settled(d, ret);
+}
+
+static int take(int fd, int (*f)(const struct directory *d, void *ctx), void *ctx)
+{
+	struct directory d = {.fd = fd};
 	int ret;
 
 	/* Memory, whose reading does not wait for anybody. */
 	if (fcntl(fd, F_GET_SEALS) < 0)
 		return -EPROTO;
-	ret = read_header(fd, &h, 0);
+	ret = read_header(fd, &d.header, 0);
 	if (!ret)
-		ret = read_vector(
-			fd, &h, h.directory, sizeof(*list), ENTRIES_MAX, (void **)&list, &count);
-	for (size_t i = 0; i < count; i++)
-		list[i].name[sizeof(list[i].name) - 1] = 0;
-	if (!ret)
-		ret = read_errors(fd, &h, list, count, &e);
-	/* Pointers may have been wrong only as VPP was moving what they point to. */
-	if ((!ret || ret == -EPROTO) && read_header(fd, &after, h.epoch) == -EAGAIN)
-		ret = -EAGAIN;
-	if (!ret)
-		put(c, list, count, &e);
-	free(e.sums);
-	free(list);
+		ret = settled(&d, read_vector(fd, &d.header, d.header.directory, sizeof(*d.list),
+					  ENTRIES_MAX, (void **)&d.list, &d.count));
+	if (!ret) {
+		for (size_t i = 0; i < d.count; i++)
+			d.list[i].name[sizeof(d.list[i].name) - 1] = 0;
+		ret = f(&d, ctx);
+	}
+	free(d.list);
+	return ret;
+}
+
+int counted_take_segment(void *counted, int fd)
+{
+	return take(fd, take_errors, counted);
+}
+
+int counted_take_interfaces(void *interfaces, int fd)
+{
+	struct counted_interfaces *c = interfaces;
+	int ret;
+
+	c->count = c->more = 0;
+	ret = take(fd, take_interfaces, c);
+	if (ret)
+		c->count = c->more = 0;
 	return ret;
 }

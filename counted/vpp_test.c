@@ -14,12 +14,13 @@
 #include <unistd.h>
 
 #include "base/test_util.h"
-#include "counted.h"
+#include "interfaces.h"
 
 #define BASE    0x130000000ull /* where VPP has it */
 #define THREADS 2
 #define ERRORS  4
 #define ENTRIES 8
+#define NAMES   6 /* interfaces */
 
 static const char acl[] = "acl-plugin-in-ip4-fa/ACL deny packets";
 
@@ -38,6 +39,23 @@ static struct segment {
 		uint32_t count, rest;
 		uint64_t list[THREADS];
 	} threads;
+	/* Interfaces. */
+	struct {
+		uint32_t count, rest;
+		uint64_t list[NAMES];
+	} names;
+	struct {
+		uint32_t count, rest;
+		char text[32];
+	} name[NAMES];
+	struct {
+		uint32_t count, rest;
+		uint64_t list[2 * NAMES]; /* packets and bytes */
+	} packets[2];
+	struct {
+		uint32_t count, rest;
+		uint64_t list[1];
+	} thread[2];
 	struct {
 		uint32_t count, rest;
 		uint64_t list[ERRORS];
@@ -82,6 +100,34 @@ static void fill(void)
 		segment.errors[i].list[0] = 1000;
 		segment.errors[i].list[1] = 100 + i;
 		segment.errors[i].list[3] = i;
+	}
+}
+
+/* A directory of interfaces, of which the first has received 10 packets, the next 11 and so on, and
+ * sent none. */
+static void fill_interfaces(const char *const *names)
+{
+	uint64_t at[] = {pointer_to(segment.thread[0].list), pointer_to(segment.thread[1].list),
+		pointer_to(segment.names.list)};
+
+	fill();
+	add(1, 3, (uint32_t)at[0], (uint32_t)(at[0] >> 32), "/if/rx");
+	add(2, 3, (uint32_t)at[1], (uint32_t)(at[1] >> 32), "/if/tx");
+	add(3, 4, (uint32_t)at[2], (uint32_t)(at[2] >> 32), "/if/names");
+	for (unsigned i = 4; i < ENTRIES; i++)
+		add(i, 6, 1, i - 4, "/interfaces/one/rx");
+	segment.names.count = NAMES;
+	for (unsigned i = 0; i < 2; i++) {
+		segment.thread[i].count = 1;
+		segment.thread[i].list[0] = pointer_to(segment.packets[i].list);
+		segment.packets[i].count = NAMES;
+	}
+	for (unsigned i = 0; i < NAMES && names[i]; i++) {
+		segment.names.list[i] = pointer_to(segment.name[i].text);
+		segment.name[i].count = (uint32_t)strlen(names[i]) + 1;
+		strcpy(segment.name[i].text, names[i]);
+		segment.packets[0].list[2 * i] = 10 + i;
+		segment.packets[0].list[2 * i + 1] = 1000;
 	}
 }
 
@@ -197,6 +243,123 @@ static void test_files_that_are_no_segment(void **state)
 	counted_free(&c);
 }
 
+static struct counted_interfaces interfaces;
+
+static void assert_interfaces(int ret, size_t count)
+{
+	store();
+	assert_int_equal(counted_take_interfaces(&interfaces, segment_fd), ret);
+	assert_int_equal(interfaces.count, count);
+}
+
+static void assert_interface(size_t i, const char *name, const char *kind, uint32_t port)
+{
+	assert_string_equal(interfaces.list[i].name, name);
+	if (kind)
+		assert_string_equal(interfaces.list[i].kind, kind);
+	else
+		assert_null(interfaces.list[i].kind);
+	assert_int_equal(interfaces.list[i].port, port);
+}
+
+static void test_interfaces_and_their_ports(void **state)
+{
+	static const char *const names[NAMES] = {
+		"local0", "GigabitEthernet0/8/0", "memif0/3", "my.eth", "gone"};
+	static const char *const decimal[NAMES] = {
+		"GigabitEthernet0/26/0", "Ethernet1", "host-eth0.5", "VirtualEthernet0/0/1"};
+	static const char *const made[NAMES] = {
+		"loop0", "Ethernet1.5", "vxlan_tunnel0", "BondEthernet0"};
+	static const char *const domain[NAMES] = {
+		"Ethernet-1/0/8/0", "rdma-0", "tapper", "TenGigabitEthernet0/8/0/1"};
+	char text[160];
+
+	memset(&interfaces, 0, sizeof(interfaces));
+	fill_interfaces(names);
+	assert_interfaces(0, 3); /* without the one that is deleted, and VPP's own */
+	counted_interfaces_match(&interfaces, 4, "0000:00:08.0");
+	assert_interface(0, "GigabitEthernet0/8/0", "DPDK", 4);
+	assert_interface(1, "memif0/3", "memif", COUNTED_NO_PORT);
+	assert_interface(2, "my.eth", NULL, COUNTED_NO_PORT);
+	assert_int_equal(interfaces.list[1].rx, 12);
+	assert_int_equal(interfaces.list[1].tx, 0);
+	assert_int_equal(counted_interfaces_outside(&interfaces, text), 2);
+	assert_string_equal(text, "a recording lacks the packets of 2 interfaces without a port");
+	counted_interfaces_match(&interfaces, 5, "net_ring0"); /* my.eth, or not */
+	assert_int_equal(counted_interfaces_outside(&interfaces, text), 2);
+	assert_non_null(strstr(text, ", unless VPP's configuration gives these names to ports"));
+
+	fill_interfaces(decimal);
+	assert_interfaces(0, 4);
+	counted_interfaces_match(&interfaces, 0, "0000:00:1a.0");
+	counted_interfaces_match(&interfaces, 1, "net_af_packet0");
+	assert_interface(0, "GigabitEthernet0/26/0", "DPDK", 0);
+	assert_interface(1, "Ethernet1", "DPDK", 1);
+	assert_interface(2, "host-eth0.5", "af_packet", COUNTED_NO_PORT);
+	assert_interface(3, "VirtualEthernet0/0/1", "vhost-user", COUNTED_NO_PORT);
+
+	fill_interfaces(made);
+	assert_interfaces(0, 0);
+
+	fill_interfaces(domain);
+	assert_interfaces(0, 4);
+	counted_interfaces_match(&interfaces, 2, "0001:00:08.0");
+	assert_interface(0, "Ethernet-1/0/8/0", "DPDK", 2);
+	assert_interface(1, "rdma-0", "rdma", COUNTED_NO_PORT);
+	assert_interface(2, "tapper", NULL, COUNTED_NO_PORT);
+	assert_interface(3, "TenGigabitEthernet0/8/0/1", "DPDK", COUNTED_NO_PORT);
+}
+
+static void test_interfaces_that_lie(void **state)
+{
+	static const char *const names[NAMES] = {"memif0/0", "memif0/1", "memif0/2", "memif0/3"};
+	static const uint64_t pointers[] = {
+		1, 8, BASE - 1, BASE + 39, UINT64_MAX, BASE + sizeof(segment), BASE + INT64_MAX};
+
+	fill_interfaces(names);
+	assert_interfaces(0, 4);
+	for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++) {
+		fill_interfaces(names);
+		segment.names.list[2] = pointers[i];
+		assert_interfaces(-EPROTO, 0);
+		fill_interfaces(names);
+		segment.thread[1].list[0] = pointers[i];
+		assert_interfaces(-EPROTO, 0);
+		fill_interfaces(names);
+		add(3, 4, (uint32_t)pointers[i], (uint32_t)(pointers[i] >> 32), "/if/names");
+		assert_interfaces(-EPROTO, 0);
+	}
+	fill_interfaces(names);
+	segment.packets[0].count = UINT32_MAX;
+	assert_interfaces(-EPROTO, 0);
+	fill_interfaces(names);
+	segment.name[1].count = UINT32_MAX;
+	assert_interfaces(-EPROTO, 0);
+	/* No name, no counters, no such interface, and one that would reach a terminal. */
+	fill_interfaces(names);
+	segment.names.list[0] = 0;
+	segment.name[1].count = 0;
+	strcpy(segment.name[2].text, "memif\x1b[2J");
+	add(7, 6, 1, UINT32_MAX, "/interfaces/one/rx");
+	assert_interfaces(0, 0);
+	fill_interfaces(names);
+	segment.names.count = 1;
+	segment.packets[1].count = 0;
+	assert_interfaces(0, 1);
+	assert_int_equal(interfaces.list[0].tx, 0);
+}
+
+static void test_more_interfaces_than_are_listed(void **state)
+{
+	char text[160];
+
+	memset(&interfaces, 0, sizeof(interfaces));
+	for (unsigned i = 0; i < COUNTED_INTERFACES_MAX + 2; i++)
+		counted_put_interface(&interfaces, "memif0/0", 8, 1, 1);
+	assert_int_equal(interfaces.count, COUNTED_INTERFACES_MAX);
+	assert_int_equal(counted_interfaces_outside(&interfaces, text), COUNTED_INTERFACES_MAX + 2);
+}
+
 /* ---- its socket */
 
 static char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -296,6 +459,9 @@ int main(void)
 		with_segment(test_a_directory_that_changes_is_read_later),
 		with_segment(test_segments_that_lie),
 		with_segment(test_files_that_are_no_segment),
+		with_segment(test_interfaces_and_their_ports),
+		with_segment(test_interfaces_that_lie),
+		with_segment(test_more_interfaces_than_are_listed),
 		with_segment(test_its_socket),
 	};
 

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "counted/counted.h"
+#include "counted/interfaces.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -42,11 +42,16 @@ static void check_match(const struct counted *c, uint64_t packets)
 
 static void take_segment(struct counted *c, const uint8_t *data, size_t size)
 {
+	static struct counted_interfaces interfaces;
 	int fd = memfd_create("segment", MFD_CLOEXEC);
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
 	(void)counted_take_segment(c, fd);
+	(void)counted_take_interfaces(&interfaces, fd);
+	counted_interfaces_match(&interfaces, 0, "0000:00:08.0");
+	if (interfaces.count > COUNTED_INTERFACES_MAX)
+		abort();
 	close(fd);
 }
 

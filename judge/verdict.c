@@ -21,6 +21,7 @@ const char *const verdict_names[VERDICT_COUNT] = {
 	[VERDICT_HUNG] = "hung",
 	[VERDICT_NOT_POLLING] = "not_polling",
 	[VERDICT_NOT_COUNTED] = "not_counted",
+	[VERDICT_OUTSIDE] = "outside_dpdk",
 	[VERDICT_IDLE] = "idle",
 	[VERDICT_HEALTHY] = "healthy",
 };
@@ -41,6 +42,7 @@ const char *const verdict_titles[VERDICT_COUNT] = {
 	[VERDICT_HUNG] = "a thread has stopped polling",
 	[VERDICT_NOT_POLLING] = "no thread polls",
 	[VERDICT_NOT_COUNTED] = "polls are not counted",
+	[VERDICT_OUTSIDE] = "interfaces without a port of DPDK",
 	[VERDICT_IDLE] = "idle",
 	[VERDICT_HEALTHY] = "healthy",
 };

@@ -5,6 +5,7 @@
 
 #include "base/signals.h"
 #include "base/util.h"
+#include "counted/interfaces.h"
 #include "packets.h"
 #include "watch.h"
 
@@ -16,6 +17,7 @@
 struct examined {
 	struct readings readings;
 	struct doctor_packets *packets; /* NULL: not followed */
+	struct counted_interfaces *own; /* NULL: it is not VPP */
 };
 
 static void step(struct watch *w, struct examined *list)
@@ -151,6 +153,36 @@ static enum doctor_end watch_packets(struct watch *w, struct examined *list)
 	return DOCTOR_WHOLE;
 }
 
+/* By the program, what of its traffic no verdict is about. */
+static void add_outside(const struct examination *e, const struct examined *p, struct diagnosis *d)
+{
+	struct counted_interfaces *own = p->own;
+	char text[160], rx[FORMAT_LEN], tx[FORMAT_LEN];
+	struct verdict *v;
+
+	for (uint32_t i = 0; own && i < e->span.to->port_count; i++) {
+		const struct ringtap_port_stats *port = ringtap_snapshot_port(e->span.to, i);
+
+		if (!port->gone)
+			counted_interfaces_match(own, port->port_id, port->device);
+	}
+	if (!own || *own->counted.why || !counted_interfaces_outside(own, text))
+		return;
+	v = verdict_add(
+		d, VERDICT_OUTSIDE, GRADE_NOTE, 0, "'vppctl show interface' has their counters");
+	if (!v)
+		return;
+	verdict_add_evidence(v, "%s", text);
+	for (size_t i = 0; i < own->count; i++) {
+		const struct counted_interface *one = &own->list[i];
+
+		if (one->port == COUNTED_NO_PORT)
+			verdict_add_evidence(v, "%s (%s): received %s, sent %s packets a second",
+				one->name, one->kind ? one->kind : "unknown driver",
+				format_si(rx, one->rx_pps), format_si(tx, one->tx_pps));
+	}
+}
+
 static void judge(const struct watched *a, const struct examined *p,
 	void (*take)(void *ctx, const struct examination *e, const struct diagnosis *d), void *ctx)
 {
@@ -172,6 +204,7 @@ static void judge(const struct watched *a, const struct examined *p,
 	}
 	examination_read_kernel(&e);
 	diagnose(&e, d);
+	add_outside(&e, p, d);
 	take(ctx, &e, d);
 	free(e.kernel);
 	ringtap_snapshot_free(samples);
@@ -186,7 +219,14 @@ enum doctor_end doctor_watch(struct watch *w, uint64_t duration_ns, bool packets
 
 	if (!list)
 		return DOCTOR_FAILED;
+	for (size_t i = 0; i < w->count; i++)
+		if (w->list[i]->mon && !w->list[i]->secondary)
+			list[i].own = counted_interfaces_begin(w->list[i]->info.program,
+				(pid_t)w->list[i]->info.host_pid, (pid_t)w->list[i]->info.pid);
 	end = watch_polling(w, list, duration_ns);
+	for (size_t i = 0; i < w->count; i++)
+		if (list[i].own)
+			counted_interfaces_end(list[i].own);
 	if (end == DOCTOR_WHOLE && packets)
 		end = watch_packets(w, list);
 	if (end == DOCTOR_WHOLE)
@@ -196,6 +236,7 @@ enum doctor_end doctor_watch(struct watch *w, uint64_t duration_ns, bool packets
 	for (size_t i = 0; i < w->count; i++) {
 		doctor_packets_free(list[i].packets);
 		readings_free(&list[i].readings);
+		counted_interfaces_free(list[i].own);
 	}
 	free(list);
 	return end;

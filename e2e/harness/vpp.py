@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""VPP, in a temporary folder and a network namespace; devtools/vpp-build.sh builds it."""
+"""VPP, in a temporary folder and a network namespace; devtools/vpp-build.sh makes its builds."""
 
 import os
 import re
@@ -10,15 +10,18 @@ from .paths import private_folder
 from .proc import check, until
 
 FOLDER = Path(os.environ.get("RINGTAP_VPP", "/nonexistent"))
+BUILDS = [build for build in ("shared", "static") if (FOLDER / build / "bin" / "vpp").exists()]
 
 
 class Vpp:
     """Routes between the devices of the namespace, which DPDK's net_af_packet uses: {device: address/length}."""
 
-    def __init__(self, namespace, devices):
+    def __init__(self, namespace, devices, build="shared", workers=1):
+        self.build = FOLDER / build
+        self.namespace = namespace
         self.dir = private_folder()
         self.cli = self.dir / "cli.sock"
-        self.proc = namespace.start([FOLDER / "build" / "bin" / "vpp", *self._settings(devices)])
+        self.proc = namespace.start([self.build / "bin" / "vpp", *self._settings(devices, workers)])
         try:
             until(lambda: self.cli.exists() or not self.proc.alive(), what="its command line")
             assert self.proc.alive(), self.proc.output
@@ -27,20 +30,22 @@ class Vpp:
             self.close()
             raise
 
-    def _settings(self, devices):
+    def _settings(self, devices, workers):
         vdevs = " ".join(f"vdev net_af_packet{i},iface={device}" for i, device in enumerate(devices))
         return (
             f"unix {{ nodaemon runtime-dir {self.dir} cli-listen {self.cli} }} "
             f"api-segment {{ prefix {self.dir.name} }} statseg {{ socket-name {self.dir}/stats.sock }} "
-            "cpu { main-core 0 workers 1 } buffers { buffers-per-numa 4096 page-size 4k } "
+            f"cpu {{ main-core 0 {f'workers {workers}' if workers else ''} }} "
+            "buffers { buffers-per-numa 4096 page-size 4k } "
             f"dpdk {{ no-pci no-hugetlb {vdevs} }} "
-            f"plugins {{ path {next((FOLDER / 'build' / 'lib').glob('*/vpp_plugins'))} "
-            "plugin default { disable } plugin dpdk_plugin.so { enable } "
-            "plugin acl_plugin.so { enable } plugin ping_plugin.so { enable } }"
+            f"plugins {{ path {next((self.build / 'lib').glob('*/vpp_plugins'))} "
+            "plugin default { disable } "
+            + " ".join(f"plugin {p}_plugin.so {{ enable }}" for p in ("acl", "af_packet", "dpdk", "memif", "ping"))
+            + " }"
         ).split()
 
     def ctl(self, line):
-        return check([FOLDER / "build" / "bin" / "vppctl", "-s", self.cli, line])
+        return check([self.build / "bin" / "vppctl", "-s", self.cli, line])
 
     def _interfaces(self, devices):
         names = re.findall(r"^(Ethernet\d+)", self.ctl("show interface"), re.M)

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """VPP, built by hand: `make vpp` runs these tests. RINGTAP_VPP names the folder that devtools/vpp-build.sh makes."""
 
+import json
 import signal
 import sys
 
 import pytest
 from harness.attach import attach
+from harness.documents import only
 from harness.known import Measuring
-from harness.proc import run, until
-from harness.vpp import FOLDER, Vpp
+from harness.paths import RINGTAP
+from harness.proc import check, run, until
+from harness.ringtap import listing
+from harness.vpp import BUILDS, Vpp
 
 SENT = 200
 SEND = """
@@ -20,14 +24,14 @@ for n in range(int(sys.argv[1])):
 DENIED = "acl-plugin-in-ip4-fa/ACL deny packets"
 ROUTE = "dpdk-input/no error"  # what VPP calls it
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not FOLDER.is_dir(), reason="RINGTAP_VPP names no build")]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not BUILDS, reason="RINGTAP_VPP names no build")]
 
 
-@pytest.fixture
-def router(net, closing):
+@pytest.fixture(params=BUILDS)
+def router(request, net, closing):
     """VPP, with the probe, and a host in each of its two networks."""
     hosts = [net.add_host(f"10.99.{i}.1") for i in (1, 2)]
-    vpp = closing(Vpp(net.hub, {port: f"10.99.{i}.254/24" for i, (_, port) in enumerate(hosts, 1)}))
+    vpp = closing(Vpp(net.hub, {port: f"10.99.{i}.254/24" for i, (_, port) in enumerate(hosts, 1)}, request.param))
     for i, (host, _) in enumerate(hosts, 1):
         host.check(["ip", "route", "add", "default", "via", f"10.99.{i}.254"])
     hosts = [host for host, _ in hosts]
@@ -71,3 +75,37 @@ def test_without_its_statistics_it_says_so(router, closing):
     (vpp.dir / "stats.sock").unlink()
     text = closing(Measuring("drops", vpp, "--once")).finish()
     assert "Why VPP dropped packets is not known: " in " ".join(text.split()), text
+
+
+def test_interfaces_that_are_not_dpdks_are_named(router, net, closing):
+    """A recording lacks their packets: list and doctor name them, with the rates that VPP counts."""
+    vpp, _ = router
+    host, device = net.add_host("10.99.7.1")
+    vpp.ctl(f"create host-interface name {device}")
+    vpp.ctl(f"set interface ip address host-{device} 10.99.7.254/24")
+    vpp.ctl(f"set interface state host-{device} up")
+    vpp.ctl("create interface memif id 0 master")
+    vpp.ctl("create interface memif id 1 master")
+    vpp.ctl("delete interface memif memif0/1")  # its name stays in the segment
+    vpp.ctl("create loopback interface")
+    closing(host.start(["ping", "-q", "-i", "0.01", "10.99.7.254"]))
+    until(lambda: host.echo_replies() > 10, what="VPP answers")
+
+    (entry,) = [app for app in listing() if app["pid"] == vpp.pid]
+    own = entry["own_interfaces"]
+    assert own["source"] == "VPP" and own["error"] is None
+    ports = {i["name"]: (i["driver"], i["port"]) for i in own["interfaces"]}
+    assert ports == {
+        vpp.names[0]: ("DPDK", 0),
+        vpp.names[1]: ("DPDK", 1),
+        f"host-{device}": ("af_packet", None),
+        "memif0/0": ("memif", None),
+    }
+    rates = {i["name"]: (i["rx_pps"], i["tx_pps"]) for i in own["interfaces"]}
+    assert min(rates[f"host-{device}"]) > 10 and rates["memif0/0"] == (0, 0)
+    assert "a recording lacks the packets of 2 interfaces without a port" in check([RINGTAP, "list", vpp.prefix])
+
+    done = run([RINGTAP, "doctor", "--duration", "1s", "--no-packets", "--json", vpp.prefix])
+    (note,) = [v for v in only(json.loads(done.stdout))["verdicts"] if v["verdict"] == "outside_dpdk"]
+    assert note["grade"] == "note" and len(note["evidence"]) == 3
+    assert note["evidence"][1].startswith(f"host-{device} (af_packet): received "), note
