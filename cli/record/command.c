@@ -94,6 +94,8 @@ static int record_attached(struct recorder *r)
 	}
 	if (r->cfg->json)
 		report_json(r, to_stdout ? stderr : stdout);
+	if (page_write(r))
+		return STATUS_FAILED;
 	return verdict(r);
 }
 
@@ -119,7 +121,7 @@ int recorder_run(struct recorder *r)
 		return statistics_run(r);
 	}
 	/* A file that cannot be opened must not cost the application anything. */
-	if (file_open_first(r))
+	if (out_file_open(&r->page.file, "record", r->cfg->html) || file_open_first(r))
 		return STATUS_FAILED;
 	if (targets_attach(&r->targets, &r->cfg->capture, r->cap) ||
 		(r->cfg->fates && record_fates_attach(r))) {
@@ -136,6 +138,7 @@ void recorder_free(struct recorder *r)
 	if (r->cap)
 		ringtap_capture_close(r->cap);
 	record_fates_free(r->fates);
+	page_free(&r->page);
 	file_free(r);
 	ringtap_packets_free(r->walk);
 	targets_free(&r->targets);

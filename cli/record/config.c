@@ -127,6 +127,9 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"Print no live counts and no summary on standard error"},
 	{TO(json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
 		"Print the summary as JSON on standard output, on standard error with -w -"},
+	{TO(html), OPTION_FILE, 0, "html", "FILE", NULL, 0, 0,
+		"At the end, write what was seen and lost, and when, as a page that needs nothing "
+		"else; it has no packets"},
 	{TO(fail_on_loss), OPTION_FLAG, 0, "fail-on-loss", NULL, NULL, 0, 0,
 		"Exit with status 3 if the capture lost packets"},
 	{.kind = OPTION_HEADING, .help = "Instead of recording"},

@@ -33,6 +33,7 @@ struct record_config {
 	bool rotating;
 	enum split split;
 	bool time_first;        /* in names of files, before the number */
+	const char *html;       /* NULL: no page */
 	const char *print_name; /* file that gets the names of closed files; "-": standard output */
 	const char *path;       /* "-": standard output; NULL: the default name */
 	const char *comments[COMMENTS_MAX + 1]; /* NULL behind the last */
@@ -53,7 +54,7 @@ void config_free(struct record_config *c);
 
 #define THREADS_MAX 64
 
-#define RECORD_OPTION_COUNT 40
+#define RECORD_OPTION_COUNT 41
 
 extern const struct option_def record_options[RECORD_OPTION_COUNT];
 

@@ -143,6 +143,7 @@ static void note_wait(struct recorder *r)
 static void tick(struct recorder *r, uint64_t now)
 {
 	note_wait(r);
+	page_sample(r, now, false);
 	r->next_tick_ns = now + TICK_NS;
 	if (!r->discarding)
 		check(r, file_flush(r));
@@ -221,6 +222,7 @@ void recorder_loop(struct recorder *r)
 	int n;
 
 	start_clocks(r);
+	page_sample(r, r->start_mono_ns, true);
 	check(r, file_begin(r));
 	for (;;) {
 		uint64_t before_ns = now_ns(CLOCK_REALTIME);
@@ -246,4 +248,5 @@ void recorder_loop(struct recorder *r)
 		check(r, record_fates_finish(r));
 	check(r, file_end(r, n == -EPIPE));
 	shares_update(r);
+	page_sample(r, r->end_mono_ns, true);
 }

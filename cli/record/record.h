@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "config.h"
 #include "fates.h"
+#include "page.h"
 #include "sink/files.h"
 #include "sink/capture_file.h"
 #include "sink/clock.h"
@@ -50,8 +51,9 @@ struct recorder {
 	unsigned part_count;
 	struct ringtap_packets *walk; /* for what reads the packets themselves */
 	struct files files;
-	char *path;           /* -w, or our own name */
-	char *bad_path;       /* a file that could not be opened */
+	char *path;     /* -w, or our own name */
+	char *bad_path; /* a file that could not be opened */
+	struct record_page page;
 	struct share *shares; /* share_count entries, one for each interface */
 	unsigned share_count;
 

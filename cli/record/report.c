@@ -11,7 +11,6 @@
 #include "counts.h"
 #include "loss.h"
 #include "record.h"
-#include "show/sheet.h"
 #include "report.h"
 #include "base/util.h"
 #include "fates/words.h"
@@ -91,14 +90,17 @@ void report_live(struct recorder *r, uint64_t now)
 	r->report_captured = s.total.captured;
 }
 
-/* The name of an interface in the summary: without the application if there is only one. */
-static void label(const struct recorder *r, const struct ringtap_interface *info,
-	char out[2 * RINGTAP_NAME_LEN + 2])
+/* Without the application if there is only one. */
+const char *report_label(const struct recorder *r, unsigned i, char out[REPORT_LABEL_LEN])
 {
+	struct ringtap_interface info = {.size = sizeof(info)};
 	bool several = r->targets.count > 1;
 
-	snprintf(out, 2 * RINGTAP_NAME_LEN + 2, "%s%s%s", several ? info->app_name : "",
-		several ? ":" : "", info->name);
+	if (ringtap_capture_interface(r->cap, i, &info))
+		return NULL;
+	snprintf(out, REPORT_LABEL_LEN, "%s%s%s", several ? info.app_name : "", several ? ":" : "",
+		info.name);
+	return out;
 }
 
 /* A table of a sample has one column more. */
@@ -141,11 +143,11 @@ static void add_taps(const struct recorder *r, struct sheet *t, unsigned interfa
 static void add_interface(const struct recorder *r, struct sheet *t, unsigned i)
 {
 	struct ringtap_interface info = {.size = sizeof(info)};
-	char what[2 * RINGTAP_NAME_LEN + 2];
+	char what[REPORT_LABEL_LEN];
 
-	if (i >= r->share_count || ringtap_capture_interface(r->cap, i, &info))
+	if (i >= r->share_count || ringtap_capture_interface(r->cap, i, &info) ||
+		!report_label(r, i, what))
 		return;
-	label(r, &info, what);
 	add_counts(t, what, &r->shares[i].counts);
 	add_taps(r, t, i);
 	if (info.nic_imissed || info.nic_ierrors || info.nic_nombuf || info.nic_oerrors)
@@ -187,7 +189,7 @@ static void print_files(const struct recorder *r, FILE *f)
 	}
 }
 
-static void print_table(const struct recorder *r, FILE *f, const struct ringtap_stats *s)
+struct sheet report_table(const struct recorder *r, const struct ringtap_stats *s)
 {
 	struct sheet t = {.heads = {"interface", "seen", "captured", "filtered", "lost", "bytes"},
 		.columns = 6,
@@ -203,6 +205,13 @@ static void print_table(const struct recorder *r, FILE *f, const struct ringtap_
 	for (unsigned i = 0; i < r->share_count; i++)
 		add_interface(r, &t, i);
 	add_counts(&t, "total", &s->total);
+	return t;
+}
+
+static void print_table(const struct recorder *r, FILE *f, const struct ringtap_stats *s)
+{
+	struct sheet t = report_table(r, s);
+
 	fputc('\n', f);
 	sheet_end(&t, 0, f);
 }
@@ -301,7 +310,8 @@ void report_buffer(const struct recorder *r)
 			r->cfg->capture.command, why);
 }
 
-bool report_losses(const struct recorder *r)
+bool report_loss_text(
+	const struct recorder *r, char text[REPORT_LOSS_LEN], char what[REPORT_LOSS_LEN])
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
 	char count[FORMAT_LEN], share[FORMAT_LEN], reasons[256] = "", full[256];
@@ -318,9 +328,19 @@ bool report_losses(const struct recorder *r)
 				loss_name(i), format_count(count, s.total.lost[i]));
 	}
 	explain_full_buffer(r, full, sizeof(full));
-	message_print("%s: %s packets were lost (%s): %s; %s", r->cfg->capture.command,
-		format_count(count, lost), percent(share, lost, s.total.seen), reasons,
-		advice(&s.total, full));
+	snprintf(text, REPORT_LOSS_LEN, "%s packets were lost (%s): %s", format_count(count, lost),
+		percent(share, lost, s.total.seen), reasons);
+	snprintf(what, REPORT_LOSS_LEN, "%s", advice(&s.total, full));
+	return true;
+}
+
+bool report_losses(const struct recorder *r)
+{
+	char text[REPORT_LOSS_LEN], what[REPORT_LOSS_LEN];
+
+	if (!report_loss_text(r, text, what))
+		return false;
+	message_print("%s: %s; %s", r->cfg->capture.command, text, what);
 	return true;
 }
 

@@ -2,6 +2,8 @@
 /* What `ringtap record` does by the clock, which the tests set: time passes while the fake reader
  * waits for packets. */
 #include <glob.h>
+#include <jansson.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,6 +231,78 @@ static void one_wish_may_come_twice(void **state)
 
 #define timed(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
+static json_t *panel_of(const json_t *document, const char *id)
+{
+	json_t *panel;
+	size_t i;
+
+	json_array_foreach(json_object_get(document, "panels"), i, panel)
+	{
+		const char *text = json_string_value(json_object_get(panel, "id"));
+
+		if (text && !strcmp(text, id))
+			return panel;
+	}
+	return NULL;
+}
+
+/* Packets of all curves of a panel of rates. */
+static double packets_in(const json_t *panel)
+{
+	const json_t *edges = json_object_get(panel, "edges_ns"), *series, *value;
+	double sum = 0;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(panel, "series"), i, series)
+	{
+		json_array_foreach(json_object_get(series, "values"), k, value)
+		{
+			json_int_t from = json_integer_value(json_array_get(edges, k));
+			json_int_t to = json_integer_value(json_array_get(edges, k + 1));
+
+			assert_true(from < to);
+			sum += json_number_value(value) * (double)(to - from) / NS_PER_S;
+		}
+	}
+	return sum;
+}
+
+/* Samples become fewer as time passes; no count is missing. */
+static void the_page_has_all_counts(void **state)
+{
+	static const char begin[] = "id=\"document\">";
+
+	for (unsigned hours = 0; hours < 3; hours++) {
+		json_t *document, *edges;
+		char line[80];
+		uint8_t *page, *from, *to;
+		size_t len;
+
+		fake.lost_later = 70;
+		begin_at(0);
+		snprintf(line, sizeof(line), "-w c.pcapng --html c.html -a duration:%u",
+			hours * 3600 + 1);
+		record(line);
+		page = test_read("c.html", &len);
+		from = memmem(page, len, begin, strlen(begin));
+		assert_non_null(from);
+		from += strlen(begin);
+		to = memmem(from, len - (size_t)(from - page), "</script>", 9);
+		assert_non_null(to);
+		document = json_loadb((char *)from, (size_t)(to - from), 0, NULL);
+		assert_non_null(document);
+		free(page);
+		edges = json_object_get(panel_of(document, "seen"), "edges_ns");
+		assert_in_range(json_array_size(edges), hours ? 512 : 4, 1024);
+		assert_int_equal(
+			json_integer_value(json_array_get(edges, json_array_size(edges) - 1)),
+			(hours * 3600 + 1) * NS_PER_S);
+		assert_int_equal(lround(packets_in(panel_of(document, "seen"))), TOTAL + 70);
+		assert_int_equal(lround(packets_in(panel_of(document, "lost"))), 70);
+		json_decref(document);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -242,6 +316,7 @@ int main(void)
 		timed(statistics_are_written_every_ten_seconds),
 		timed(signal_ends_a_wait_within_a_tick),
 		timed(one_wish_may_come_twice),
+		timed(the_page_has_all_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
