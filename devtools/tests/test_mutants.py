@@ -2,12 +2,11 @@
 """devtools/mutants.py changes code, and only code."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
-from harness.paths import REPO
-
-sys.path.insert(0, str(REPO / "devtools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import mutants
 
 C = r'''/* if (a == 1) */

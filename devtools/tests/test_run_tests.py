@@ -2,14 +2,16 @@
 """A test that fails is run once more, alone, to classify it: devtools/run_tests.py, devtools/check_flaky.py."""
 
 import json
+import os
 import shutil
+import subprocess
 import sys
 from datetime import date, timedelta
+from pathlib import Path
 
 import pytest
 
-from harness.paths import REPO
-from harness.proc import check, run
+REPO = Path(__file__).resolve().parents[2]
 
 FAILS_ONCE = """
 from pathlib import Path
@@ -23,6 +25,12 @@ def test_passes():
     pass
 """
 FAILS = "def test_fails():\n    assert False\n"
+
+
+def run(command, cwd, env=None, check=False):
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=cwd, env={**os.environ, **(env or {})}, check=check
+    )
 
 
 @pytest.fixture
@@ -120,15 +128,15 @@ def test_results_are_those_of_whole_runs(tree):
 
     def noted(*args):
         run([*command, *args], cwd=tree, env=environment)
-        return check([sys.executable, "devtools/results.py", "outcomes", "outcomes-e2e.json"], cwd=tree)
+        return run([sys.executable, "devtools/results.py", "outcomes", "outcomes-e2e.json"], tree, check=True).stdout
 
     assert "outcomes-e2e.json: not noted, a run of some tests: -k test_a" in noted("-k", "test_a")
     assert not (tree / "docs" / "results.json").exists()
     assert noted() == ""
-    check([sys.executable, "devtools/results.py", "write"], cwd=tree)
+    run([sys.executable, "devtools/results.py", "write"], tree, check=True)
     assert " | 1 of 3 passed, 1 skipped, 1 failed |\n" in (tree / "docs" / "testing.md").read_text()
-    check([sys.executable, "devtools/results.py", "check"], cwd=tree)
-    check([sys.executable, "devtools/results.py", "add", "soak", "124", "75"], cwd=tree)
+    run([sys.executable, "devtools/results.py", "check"], tree, check=True)
+    run([sys.executable, "devtools/results.py", "add", "soak", "124", "75"], tree, check=True)
     assert "| soak | " in (tree / "docs" / "testing.md").read_text()
 
 
