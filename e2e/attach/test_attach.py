@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import pytest
 from harness import dpdk, pcap, sandbox
 from harness.attach import attach, bare, detach, has_probe, killed_at, listed, mapped, refused, unchanged
+from harness.cases import nightly
 from harness.paths import BUILD, PROBE_OBJECT, RINGTAP
 from harness.proc import Proc, check, freeze, of_tasks, run, until
 from harness.testpmd import Testpmd
@@ -188,7 +189,7 @@ def opened_by_both(fifo):
     return None
 
 
-@pytest.mark.parametrize("eal", [[], ["--no-telemetry"]])
+@pytest.mark.parametrize("eal", [nightly([]), ["--no-telemetry"]])
 def test_while_dpdk_is_initialised(eal, closing, tmp_path):
     """EAL waits for the file of a driver: its interrupt thread exists, telemetry and the list of ports do not. The attach waits
     for those."""

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from harness import dpdk
 from harness.attach import attach, bare, detach, refused
+from harness.cases import nightly
 from harness.container import FIRST_ID, Container, inside, namespace_of, pid_of
 from harness.paths import RINGTAP
 from harness.proc import Proc, check, run, until
@@ -29,7 +30,7 @@ def recorded(closing, name, path, count=1000):
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("users", [False, True])
+@pytest.mark.parametrize("users", [nightly(False), True])
 def test_from_list_to_detach(users, closing, tmp_path):
     """In a user namespace, root of the host is the overflow user (65534) for the probe."""
     app = bare(closing, namespace=Container(users=users))

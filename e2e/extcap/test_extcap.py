@@ -8,6 +8,7 @@ import signal
 
 import pytest
 from harness import pcap, pcapng, wireshark
+from harness.cases import nightly
 from harness.paths import BUILD, REPO
 from harness.proc import Proc, check, freeze, run, until
 from harness.ringtap import BUFFER, FAILED, OK, USAGE, sessions
@@ -245,7 +246,7 @@ def test_all_ports_until_the_application_ends(play, tmp_path, closing):
     assert ended_by(file) == [b"capture ended by: application"] * 2
 
 
-@pytest.mark.parametrize("packets", [0, 10])
+@pytest.mark.parametrize("packets", [0, nightly(10)])
 def test_reader_of_the_pipe_closes(app, tmp_path, closing, packets):
     """Without packets, no write can fail."""
     fifo = closing(Fifo(app, tmp_path))

@@ -7,6 +7,7 @@ import struct
 
 import pytest
 from harness import pcap, pcapng
+from harness.cases import nightly
 from harness.known import Measuring
 from harness.paths import RINGTAP
 from harness.proc import check, until
@@ -172,7 +173,7 @@ def test_tagged_packets_match_as_untagged_ones(play, record, frames, tmp_path):
             assert frames_of(recorder.file(), direction=direction) == expected, expression
 
 
-@pytest.mark.parametrize("tags", ["any", "as-is"])
+@pytest.mark.parametrize("tags", ["any", nightly("as-is")])
 def test_tags_of_flows_and_drops(play, closing, tmp_path, tags):
     """Three frames of UDP, with no tag, one and two, which the application receives and frees."""
     app = play()

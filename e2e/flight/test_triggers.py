@@ -7,6 +7,7 @@ import time
 
 import pytest
 from harness import flight, pcapng
+from harness.cases import nightly
 from harness.doctor import Diagnosis, top
 from harness.flight import COMMENT, assert_same_packets, comments, state
 from harness.paths import RINGTAP
@@ -129,7 +130,7 @@ def test_conditions_have_names_windows_and_cooldowns_of_their_own(app, keep):
     assert marked(hundred.file).length == 100
 
 
-@pytest.mark.parametrize("tags", ["any", "as-is"])
+@pytest.mark.parametrize("tags", ["any", nightly("as-is")])
 def test_tags_of_filters(app, keep, tmp_path, tags):
     """A tagged packet before the same one without a tag: for a condition, the recording and extract."""
     kept = keep(

@@ -98,6 +98,7 @@ def physical(pid, address):
     return (entry & ((1 << 55) - 1)) * 4096 + address % 4096
 
 
+@pytest.mark.nightly
 def test_physical_addresses(fwd, tmp_path):
     """For devices without an IOMMU: addresses are correct, and no buffer crosses a page."""
     for kind in ("4k", "thp"):
@@ -180,6 +181,7 @@ def successive(numbers):
     return sum((b - a) % POOL == 1 for a, b in itertools.pairwise(numbers)) / len(numbers)
 
 
+@pytest.mark.nightly
 def test_orders(fwd, tmp_path):
     report, order = handed_out(fwd, tmp_path)
     assert report["memory"]["pool_ops"].startswith("ring")

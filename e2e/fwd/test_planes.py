@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from harness import pcap
+from harness.cases import nightly
 from harness.proc import check, run
 
 COUNT = 300
@@ -25,7 +26,7 @@ def on(plane, interface):
     return ["--plane", *plane.split()], interface
 
 
-@pytest.mark.parametrize("plane", ["packet --sleep", "af_packet"])
+@pytest.mark.parametrize("plane", ["packet --sleep", nightly("af_packet")])
 def test_round_trips_one_at_a_time(fwd, wire, plane):
     (here, near), (there, far) = wire
     args, port = on(plane, far)
@@ -175,6 +176,7 @@ def test_too_long_frames_are_errors(fwd, wire):
         assert (got["received"], got["lost"]) == (100, 99)  # losses behind the last one are unknown
 
 
+@pytest.mark.nightly
 def test_temporarily_full_queue(fwd, wire, tmp_path):
     """The kernel refuses, or stops in the middle of a burst: all packets that count as sent
     arrive. To send the last ones takes longer than a second."""
@@ -205,6 +207,7 @@ def test_temporarily_full_queue(fwd, wire, tmp_path):
         assert [int.from_bytes(f[47:52], "big") for f in pcap.frames(path)] == list(range(COUNT))
 
 
+@pytest.mark.nightly
 def test_forwarding_too_long_frames(fwd, net, closing):
     """From an interface with a large MTU to one with a small one."""
     first, left = net.add_host("192.0.2.1")
@@ -370,6 +373,7 @@ def peer(wire):
     return it, here, near
 
 
+@pytest.mark.nightly
 def test_packets_in_flight(fwd, peer):
     """A packet that times out is replaced, and its late reply frees no place."""
     it, here, near = peer

@@ -87,6 +87,7 @@ def test_stages_have_their_own_counts(fwd):
             assert sum(s[key] for s in role["stages"]) == role["total"][key]
 
 
+@pytest.mark.nightly
 def test_one_packet_a_second_and_random_times(fwd):
     report = fwd(*CHAIN, "--rate", 1, "--packets", 2).done()
     assert report.total("sink")["rx_packets"] == 2
@@ -318,6 +319,7 @@ def test_full_port(fwd):
     assert total["tx_packets"] <= 127
 
 
+@pytest.mark.nightly
 def test_pause_of_one_thread_overflows_no_queue(fwd):
     """Generator and wire catch up alternately on what was due meanwhile: both queues are short."""
     app = fwd(
@@ -360,6 +362,7 @@ def test_pair_forwards_in_both_directions(fwd):
     assert sent == received + 128
 
 
+@pytest.mark.nightly
 def test_streams_of_several_processes(fwd, net):
     """Distinguished by --stream; without it they count as duplicates. A generator that starts again
     needs a new one."""

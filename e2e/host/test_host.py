@@ -296,6 +296,7 @@ def test_host_program_is_not_in_path(installation):
     assert "ringtap host" in next(installation.rglob("ringtap-host.1")).read_text()
 
 
+@pytest.mark.nightly
 def test_huge_pages(wire, host, record):
     """With huge pages, if EAL finds any."""
     args = ["--huge-pages", wire.device]

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from harness import pcap, pcapng
+from harness.cases import nightly
 from harness.host import PROGRAM
 from harness.paths import RINGTAP
 from harness.proc import run, until
@@ -166,7 +167,7 @@ def test_fragments_arrive_each(net, both, tmp_path):
         capture.host.finish()
 
 
-@pytest.mark.parametrize("arphrd, link", [(65534, RAW), (776, RAW), (512, SLL), (778, SLL)])
+@pytest.mark.parametrize("arphrd, link", [(65534, RAW), nightly(776, RAW), (512, SLL), nightly(778, SLL)])
 def test_interfaces_without_ethernet(net, both, closing, frames, tmp_path, arphrd, link):
     """tun, sit, PPP and GRE, made of a tun interface: link type, packets and filter are tcpdump's."""
     packets = [frame[14:] for frame in frames if frame[12:14] in (b"\x08\x00", b"\x86\xdd") and 40 < len(frame) <= 1514]

@@ -124,8 +124,15 @@ def options_of(*command):
     return sorted({word for pair in found for word in pair if word})
 
 
-def test_completion(offered, app, tmp_path):
+def test_completion(offered, app, closing, tmp_path):
     """Commands, options as in the help, values, applications and ports, programs to run."""
+    assert_commands(offered)
+    assert_commands_below(offered)
+    assert_values(offered, app, tmp_path)
+    assert_incidents(offered, app, closing, tmp_path)
+
+
+def assert_commands(offered):
     commands = re.findall(r"^  ([\w-]+) ", check([RINGTAP, "--help"]), re.M)
     assert len(commands) > 8
     assert offered("ringtap ") == sorted([*commands, "help"])
@@ -139,6 +146,9 @@ def test_completion(offered, app, tmp_path):
         assert [word.rstrip("=") for word in offered(f"ringtap {command} --")] == long
         short = [word for word in known if not word.startswith("--")]
         assert [word for word in offered(f"ringtap {command} -") if len(word) == 2 and word != "--"] == short
+
+
+def assert_values(offered, app, tmp_path):
     (tmp_path / "some.pcapng").touch()
     assert offered("ringtap record --on-full ") == ["drop", "wait"]
     assert "duration" in offered("ringtap record -a ") and "interval" in offered("ringtap record -b ")
@@ -162,7 +172,7 @@ def test_completion(offered, app, tmp_path):
     assert f"ringtap:{app.prefix}" in offered("ringtap run --tags as-is -- tcpdump -nn -i ")
 
 
-def test_names_of_incidents(offered, app, closing, tmp_path):
+def assert_incidents(offered, app, closing, tmp_path):
     """Those of the folder's incidents, for commands that take one."""
     kept = closing(Flight(app, tmp_path / "incidents", "--after", "1ms"))
     kept.proc.send_signal(signal.SIGUSR1)
@@ -172,7 +182,7 @@ def test_names_of_incidents(offered, app, closing, tmp_path):
         assert offered(f"ringtap flight {command} 2") == [incident.folder.name]
 
 
-def test_commands_below_commands(offered):
+def assert_commands_below(offered):
     """Their names, their options and no others, and their values."""
     below = {c["name"]: c["commands"] for c in json.loads(check([RINGTAP, "--describe"])) if c["commands"]}
     assert sorted(below) == ["archive", "flight", "trace"]

@@ -36,6 +36,7 @@ def journal(tmp_path):
     return [json.loads(line) for line in (tmp_path / "out" / "aims.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.nightly
 def test_rounds_are_merged_over_runs(tmp_path, clone):
     """Each run adds rounds to those that are in the folder, with the same build and settings."""
 

@@ -60,6 +60,7 @@ def test_nothing_is_left_after_an_interrupt(tmp_path, stopped):
     assert measured(tmp_path) == [(r, c) for r in range(3) for c in ("one", "two")]
 
 
+@pytest.mark.nightly
 def test_next_run_removes_remains_of_a_killed_one(tmp_path, stopped):
     """Its children end with it, but for those that ignore SIGTERM; things of others are kept."""
     namespaces = [x for x in lab.remains(stopped.pid) if "namespace" in x]
@@ -99,6 +100,7 @@ def huge_pages():
         path.write_text(before)
 
 
+@pytest.mark.nightly
 @pytest.mark.alone
 def test_next_run_frees_huge_pages_of_a_killed_one(tmp_path, closing, huge_pages):
     before = huge_pages()

@@ -41,6 +41,7 @@ def test_one_cell_is_measured(tmp_path):
     )
 
 
+@pytest.mark.nightly
 def test_ways_of_writing(app, closing, tmp_path):
     """They write received packets, readable by other tools, and no sent ones."""
     sizes = [60, 61, 1514]
@@ -68,6 +69,7 @@ def test_ways_of_writing(app, closing, tmp_path):
         assert "3000" in check(["capinfos", "-c", "-M", path])
 
 
+@pytest.mark.nightly
 def test_write_modes_reports_errors(app, closing):
     for args, complaint in (
         ([], "usage: write_modes packet|buffer|touch APP FILE"),

@@ -146,6 +146,7 @@ def test_a_child_with_a_view_does_not_keep_the_session(app, program, before, aft
     it.expect("^100 bytes$")
 
 
+@pytest.mark.nightly
 def test_a_child_does_not_keep_a_monitor(app, program):
     it = orphaned(
         app,

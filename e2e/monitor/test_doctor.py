@@ -10,6 +10,7 @@ import time
 
 import pytest
 from harness import view
+from harness.cases import nightly
 from harness.debugger import Debugger
 from harness.doctor import FAULT, Diagnosis
 from harness.monitor import GAPS
@@ -48,7 +49,7 @@ def stop(app, how, closing):
     return "stopped by a debugger"
 
 
-@pytest.mark.parametrize("how", ["signal", "debugger", "debugger of the worker"])
+@pytest.mark.parametrize("how", ["signal", nightly("debugger"), nightly("debugger of the worker")])
 def test_a_worker_that_is_stopped_meanwhile(how, busy, monitor, closing):
     """Alone or with the process, whose control thread does not read the time of polls then."""
     doctor = closing(Proc([RINGTAP, "doctor", "--json", "--duration", "600s", busy.prefix], stdout=subprocess.PIPE))

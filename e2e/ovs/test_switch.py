@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from harness import pcapng
+from harness.cases import nightly
 from harness.proc import check
 from harness.ringtap import packets_of
 
@@ -37,7 +38,7 @@ def free_huge_pages():
     return int(path.read_text()) if path.exists() else 0
 
 
-HUGE = pytest.mark.parametrize("huge", [False, True], ids=["no huge pages", "huge pages"])
+HUGE = pytest.mark.parametrize("huge", [nightly(False), True], ids=["no huge pages", "huge pages"])
 
 
 @pytest.fixture

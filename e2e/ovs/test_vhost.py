@@ -202,7 +202,7 @@ def test_the_switch_is_as_before(site, frames, record):
     values, maps = slots.values(), slots.maps()
     sender = site.exchange(path, 1000)
     sender.expect("ready")
-    for i in range(10):
+    for i in range(4):
         recorder = record(site.ovs, ports=["vm0"])
         assert slots.values() != values and slots.maps() == maps
         if i % 2:

@@ -242,6 +242,7 @@ def flows(path):
     return out
 
 
+@pytest.mark.nightly
 def test_argus(sides, play_to, tmp_path):
     """It requests the flags of the interface, and does not read if that fails."""
     out = []

@@ -10,6 +10,7 @@ import time
 
 import pytest
 from harness import corpus, pcap
+from harness.cases import nightly
 from harness.paths import RINGTAP
 from harness.proc import Proc, check, run, until
 from harness.ringtap import TCPDUMP_BUFFER, sessions
@@ -216,7 +217,7 @@ def test_tshark(stage, source, tmp_path):
     assert lines(out.read_text()) == expected
 
 
-@pytest.mark.parametrize("options", [["-f", "tcp and not vlan"], ["-s", "96"]], ids=lambda o: " ".join(o))
+@pytest.mark.parametrize("options", [["-f", "tcp and not vlan"], nightly(["-s", "96"])], ids=lambda o: " ".join(o))
 def test_dumpcap(stage, source, options, tmp_path):
     """The capture program of Wireshark, which uses select() on the descriptor."""
     check(["tcpdump", "-r", source, "-w", tmp_path / "expected.pcap", *(options[1:] if "-f" in options else [])])
@@ -346,6 +347,7 @@ class Collector:
         self.sock.close()
 
 
+@pytest.mark.nightly
 def test_softflowd(stage, source, closing, private_dir):
     """It becomes a daemon after opening, and uses poll() on the descriptor."""
     collector = closing(Collector())

@@ -40,7 +40,7 @@ def test_ports_that_come_and_go(play, record):
     assert [i.name for i in one.interfaces] == ["net_ring_a"] and len(one.packets) == 10
 
 
-ARRIVALS = 100  # more than the statistics have entries of ports
+ARRIVALS = 70  # more than the statistics have entries of ports
 
 
 def captured(app, ports):

@@ -4,6 +4,7 @@ folder."""
 
 import pytest
 from harness import dpdk, pcap
+from harness.cases import nightly
 from harness.paths import BUILD, RINGTAP
 from harness.proc import check
 from harness.ringtap import Recorder, frames_of, listing
@@ -53,7 +54,7 @@ class Shared:
         ).attached()
 
 
-@pytest.fixture(params=["--no-shconf", "--in-memory"])
+@pytest.fixture(params=["--no-shconf", nightly("--in-memory")])
 def shared(request, testpmd, closing, tmp_path):
     if request.param == "--in-memory" and dpdk.HugePages.free_mb() < 2 * MEMORY_MB:
         pytest.skip("needs huge pages for two applications")

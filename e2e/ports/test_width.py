@@ -105,6 +105,7 @@ def test_reports_of_long_names(all_names_long):
     assert_columns_of_top(name)
 
 
+@pytest.mark.nightly
 def test_report_of_the_forwarder(fwd):
     """And its lines of each second."""
     ring = "ring-of-the-left"
@@ -126,6 +127,7 @@ def test_report_of_the_forwarder(fwd):
     assert_fits(said[said.index("running") :])
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(bpftrace_missing() is not None, reason=str(bpftrace_missing()))
 def test_traces_of_long_names(all_names_long):
     traces = (("burst", "--empty"), ("latency",), ("drops",), ("gaps",))

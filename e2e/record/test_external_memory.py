@@ -7,6 +7,7 @@ import json
 
 import pytest
 from harness import pcap, pcapng
+from harness.cases import nightly
 from harness.documents import only
 from harness.pcap import frame
 from harness.ringtap import LOSS
@@ -86,7 +87,7 @@ def test_header_split(app, record):
     assert {(p.data, p.length) for p in heads.file().packets} == {(frame(LENGTH, n)[:60], LENGTH) for n in range(100)}
 
 
-@pytest.mark.parametrize("pool,how", [("anon", ("--timestamp", "nic", "-f", "icmp")), ("xbuf", ())])
+@pytest.mark.parametrize("pool,how", [("anon", ("--timestamp", "nic", "-f", "icmp")), nightly("xbuf", ())])
 def test_pools_of_stock_testpmd(testpmd, record, tmp_path, pool, how):
     """xbuf is a pool with pinned external buffers; net_pcap has its own time stamps."""
     frames = [frame(LENGTH, n)[:12] + b"\x08\x00\x45" + bytes(8) + b"\x01" + bytes(LENGTH - 24) for n in range(500)]

@@ -8,6 +8,7 @@ import struct
 import pytest
 from harness import fwd as fwd_module
 from harness import pcap
+from harness.cases import nightly
 from harness.paths import BUILD
 from harness.pcapng import RX, TX
 from harness.proc import check, run, until
@@ -30,6 +31,7 @@ def test_ids_of_all_that_applications_do(play, record, tmp_path, option, infer):
     assert sent > PACKETS
 
 
+@pytest.mark.nightly
 def test_ids_of_packets_that_pass_through_another_process(deeds_and_visitor, record, tmp_path):
     """A secondary process frees half of what it gets by a ring, and passes the others back."""
     app = deeds_and_visitor()
@@ -134,7 +136,7 @@ def request(n):
 MODES = {"icmpecho": True, "mac": False}
 
 
-@pytest.mark.parametrize("mode,option", [("icmpecho", "--ids"), ("mac", "--ids"), ("mac", "--infer-ids")])
+@pytest.mark.parametrize("mode,option", [("icmpecho", "--ids"), nightly("mac", "--ids"), nightly("mac", "--infer-ids")])
 def test_ids_in_forwarding_modes_of_testpmd(echo, record, mode, option):
     app = echo(mode)
     recorder = record(app, option, "-c", "2400")

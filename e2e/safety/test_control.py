@@ -103,6 +103,7 @@ def test_limit_of_descriptors_costs_no_cpu(play, record, tmp_path):
     assert len(recorder.file().packets) == 5
 
 
+@pytest.mark.nightly
 def test_limit_below_the_number_of_connections_costs_no_cpu(play, closing):
     """poll(2) then fails immediately."""
     app = play(linkin=True)

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 from harness import dpdk
+from harness.cases import nightly
 from harness.known import Measuring
 from harness.paths import BUILD, RINGTAP
 from harness.play import Play
@@ -16,7 +17,7 @@ from harness.ringtap import FAILED, listing
 
 TIMES = 3
 COMMANDS = ("ports", "threads", "polling", "latency", "mempools", "addresses", "trace", "trace,on")
-KINDS = pytest.mark.parametrize("kind", ["plugin", "linked in", "static"])
+KINDS = pytest.mark.parametrize("kind", ["plugin", nightly("linked in"), "static"])
 
 
 @pytest.fixture

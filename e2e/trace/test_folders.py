@@ -167,6 +167,7 @@ def test_dpdk_of_a_stopped_application(roomy, trace, tmp_path):
     until(lambda: points_on(roomy) == 0 and roomy.one("callbacks 0") == 0, what="off")
 
 
+@pytest.mark.nightly
 def test_dpdk_saves_elsewhere(play, closing, trace, tmp_path, monkeypatch):
     """Below its working directory; in a path that is longer than a string of telemetry; in its own mount namespace, where a
     link is resolved."""
@@ -295,6 +296,7 @@ def test_lttng_reports_what_it_discarded(play, lttng, trace, tmp_path):
     assert sum(Ctf(tmp_path / "out").events.values()) == doc["events"]
 
 
+@pytest.mark.nightly
 def test_lttng_without_a_daemon(play, no_daemon, trace, tmp_path):
     """A daemon is started, and ended, also if the trace or the daemon itself is killed."""
     assert not no_daemon.daemons()

@@ -292,6 +292,7 @@ def test_lttng(play, plugin, monitor, lttng, tmp_path):
     assert {e: ctf.count(e) * 2 for e in polls_of(m)} == polls_of(m)
 
 
+@pytest.mark.nightly
 def test_lttng_reports_what_it_discarded(play, monitor, lttng, closing, tmp_path):
     """When the daemon is killed, the application continues, without further connections to a daemon. Another daemon has mounted
     a folder of its own on the one path that LTTng knows."""

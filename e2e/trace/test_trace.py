@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 from harness import monitor as stats
+from harness.cases import nightly
 from harness.documents import only
 from harness.known import Known
 from harness.monitor import Monitor
@@ -227,6 +228,7 @@ def test_tasks_that_took_the_cpu(testpmd, trace, hog):
         assert thread["thread"]["name"] == name
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("first_pids")
 def test_tasks_that_took_the_cpu_of_a_thread_that_migrated(testpmd, trace, hog):
     """The task on the first CPU still runs when the thread continues on another CPU."""
@@ -400,6 +402,7 @@ def own(app, program, *args, **kwargs):
     return tracing("-e", program, app.prefix, *args, **kwargs)
 
 
+@pytest.mark.nightly
 def test_own_program(app, plugin, trace, closing):
     """Its output is printed at once, also on a terminal that stops programs in the background. Its time begins after bpftrace has attached; the message of bpftrace is not printed."""
     probe = probe_object(plugin)
@@ -459,8 +462,8 @@ def test_own_program(app, plugin, trace, closing):
     "what,number",
     [
         (("burst", "--empty"), signal.SIGINT),
-        (("latency",), signal.SIGKILL),
-        (("-e", "ringtap:rx_burst { @ = count(); }"), signal.SIGTERM),
+        nightly(("latency",), signal.SIGKILL),
+        nightly(("-e", "ringtap:rx_burst { @ = count(); }"), signal.SIGTERM),
     ],
     ids=["burst", "latency", "own"],
 )
