@@ -7,7 +7,7 @@ RX, TX = 1, 2  # in epb_flags
 BURST = 32
 LONG = ("--cooldown", "1h")
 # One after the other, so that some come after the recorder is attached.
-BURSTS = ",".join([*(15 * ["1k:3s", "50k:200ms"]), "1k:600s"])
+BURSTS = ",".join([*(15 * ["1k:2s", "50k:200ms"]), "1k:600s"])
 
 
 def drops(file):
