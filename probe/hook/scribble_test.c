@@ -22,12 +22,8 @@
 #include "probe/test_eal.h"
 #include "probe/test_ports.h"
 
-#define BURST 32u
-#ifdef __SANITIZE_ADDRESS__
-#define ROUNDS 300u
-#else /* only what crashes or is counted wrongly is detected */
+#define BURST  32u
 #define ROUNDS 100u
-#endif
 
 static uint16_t port;
 
