@@ -257,6 +257,7 @@ def filtered(action, *calls):
     return SimpleNamespace(prefix=[sys.executable, "-c", FILTER, str(action), ",".join(map(str, calls))])
 
 
+@pytest.mark.nightly
 def test_filter_that_would_end_it(closing):
     """The filter forbids a system call that the application itself never makes."""
     for call in (RT_SIGRETURN, MEMBARRIER):
@@ -272,6 +273,7 @@ def test_filter_that_returns_an_error(closing, record):
     assert app.one("unloop") > 0 and app.quit() == 0
 
 
+@pytest.mark.nightly
 def test_filter_that_cannot_be_read(closing):
     app = bare(closing, namespace=filtered(KILL, MEMBARRIER))
     cannot_read(app, ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"])

@@ -92,6 +92,7 @@ def attaching(closing, name):
     return attacher
 
 
+@pytest.mark.nightly
 def test_probe_at_each_start(closing):
     """An application that starts later has the probe at once, and so has the next one of its name."""
     prefix = f"later{os.getpid()}"

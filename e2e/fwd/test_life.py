@@ -197,6 +197,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.nightly
 def test_errors_are_one_line(fwd, tmp_path):
     for args, what, advice in REFUSED:
         output = refused("--no-huge", *args)

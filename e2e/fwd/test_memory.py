@@ -276,6 +276,7 @@ TOO_MUCH = [
 ]
 
 
+@pytest.mark.nightly
 def test_refusals(tmp_path):
     """No GPU, a device that shares DPDK's memory, too few huge pages; more than the available memory, which is reported at once,
     before memory is touched."""

@@ -32,6 +32,7 @@ def run_of_its_own(closing):
     return proc
 
 
+@pytest.mark.nightly
 @pytest.mark.alone
 def test_huge_pages_are_given_back_after_kill_9(closing):
     before = int((POOL / "nr_hugepages").read_text())
@@ -41,6 +42,7 @@ def test_huge_pages_are_given_back_after_kill_9(closing):
     until(lambda: int((POOL / "nr_hugepages").read_text()) == before, what="the pages of before")
 
 
+@pytest.mark.nightly
 @pytest.mark.alone
 @pytest.mark.skipif(not AUTOGROUP.exists(), reason="the kernel has no autogroups")
 def test_autogroups_are_given_back_after_kill_9(closing):
@@ -55,6 +57,7 @@ def test_autogroups_are_given_back_after_kill_9(closing):
         AUTOGROUP.write_text(before)
 
 
+@pytest.mark.nightly
 @pytest.mark.smoke
 def test_mounts_are_private(closing):
     before = Path("/proc/self/mounts").read_text()
@@ -75,6 +78,7 @@ def names(space=None):
     return set(check([*(space.prefix if space else []), RINGTAP, "list", "--names"]).split()) - {""}
 
 
+@pytest.mark.nightly
 def test_applications_are_isolated(plugin, play, closing):
     """A run on a host that has an application: neither sees that of the other; and this run sees its own only."""
     mine, hosts = play(), play(namespace=HOST)
@@ -90,6 +94,7 @@ def test_applications_are_isolated(plugin, play, closing):
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
 
+@pytest.mark.nightly
 def test_another_user_can_run_the_build():
     assert check([*NOBODY, public(RINGTAP), "--version"]).startswith("ringtap ")
 

@@ -27,6 +27,7 @@ def folder(monkeypatch):
     remove()
 
 
+@pytest.mark.nightly
 def test_others_wait_for_the_last_one(folder, closing):
     with turns.turn(alone=True, next_alone=True):
         other = closing(
@@ -38,6 +39,7 @@ def test_others_wait_for_the_last_one(folder, closing):
     other.expect("^runs$")
 
 
+@pytest.mark.nightly
 def test_others_run_beside_one_that_does_not(folder, closing):
     with turns.turn(alone=False, next_alone=True):
         other = closing(

@@ -107,6 +107,7 @@ def test_wrong_options_are_not_tried_again(machine, flight):
     assert "--on 'nonsense'" in log(machine)
 
 
+@pytest.mark.nightly
 def test_metrics(machine, pmd):
     """Metrics of an application that has the probe and belongs to another user."""
     machine.ctl("start", "ringtap-export")

@@ -19,6 +19,7 @@ def check(include):
     return run([REPO / "devtools" / "abi.sh", "check", BUILD, include])
 
 
+@pytest.mark.nightly  # `make abi` is a step of .ci/run
 def test_nothing_has_changed():
     done = check(REPO / "include")
     assert done.returncode == 0, done.stdout + done.stderr

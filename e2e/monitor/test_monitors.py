@@ -52,18 +52,6 @@ def test_bursts_are_counted_by_size(app, monitor):
     assert sum(thread.gaps_idle) == 19
 
 
-def test_bytes_on_the_wire(app, monitor):
-    m = monitor(app, stats.BYTES)
-    app.rx(n=100, len=60)
-    app.rx(n=3, len=1500)
-    app.tx(n=5, len=9000)
-    _, block = m.hook(stats.RX)
-    assert (block.bytes, block.byte_packets) == (100 * 60 + 3 * 1500, 103)
-    assert sum(block.burst) == 0, "not switched on"
-    _, block = m.hook(stats.TX)
-    assert (block.bytes, block.byte_packets) == (5 * 9000, 5)
-
-
 def test_statistics_are_by_thread(play, monitor):
     app = play(lcores="0@0,1@1,2@0,3@1")
     app.ring("a")

@@ -237,6 +237,7 @@ def test_refusals(play, monitor, tmp_path):
 IDLE = ("--ring", "a", "--role", "sink:a@0")  # ringtap-fwd, whose probe is linked in
 
 
+@pytest.mark.nightly
 def test_forwarder(fwd, plugin, monitor, tmp_path):
     """Its own events are for USDT only: these are those of the hooks. DPDK saves at its end. With another probe that is loaded,
     EAL refuses duplicate trace points, and rte_telemetry would call the last one, which has none."""
@@ -275,6 +276,7 @@ def test_forwarder(fwd, plugin, monitor, tmp_path):
 # ---- LTTng -----------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_lttng(play, plugin, monitor, lttng, tmp_path):
     """EAL loads the provider for a probe that is linked in."""
     app = play(linkin=True, namespace=lttng, eal=["-d", plugin.parent / LTTNG_PROVIDER.name])

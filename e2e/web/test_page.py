@@ -236,9 +236,10 @@ def test_nothing_is_drawn_between_two_steps(shown):
     for rows in heights.values():
         assert max(rows) - min(rows) <= 2
     assert min(heights[False]) > max(heights[True]) + 10
+    assert_stall_is_empty_and_burst_is_short(shown)
 
 
-def test_the_stall_is_empty_and_the_burst_is_short(shown):
+def assert_stall_is_empty_and_burst_is_short(shown):
     """Steps within the stall are 0, at each zoom; the burst's rate is that of its time."""
     for window in ([0, 1500 * MS], [650 * MS, 800 * MS], [735 * MS, 738 * MS]):
         shown.run(f"view.time.show({window[0]}, {window[1]})")
