@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <math.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,14 +34,24 @@ int ledger_init(struct ledger *t, enum ledger_view view, uint32_t most, bool ids
 	return ret;
 }
 
-int ledger_report(struct ledger *t)
+/* Makes entries larger; *at is where. */
+static int extend(struct ledger *t, size_t bytes, size_t *at)
 {
 	const uint32_t most = t->table.max;
 
-	t->unreported_at = t->table.size;
+	*at = t->table.size;
 	flow_table_free(&t->table);
-	return flow_table_init(
-		&t->table, t->unreported_at + sizeof(struct ledger_unreported), most);
+	return flow_table_init(&t->table, *at + bytes, most);
+}
+
+int ledger_report(struct ledger *t)
+{
+	return extend(t, sizeof(struct ledger_unreported), &t->unreported_at);
+}
+
+int ledger_follow(struct ledger *t)
+{
+	return extend(t, sizeof(struct ledger_segments), &t->segments_at);
 }
 
 void ledger_free(struct ledger *t)
@@ -127,6 +138,28 @@ static void make_key(const struct ledger *t, struct flow_key *k, const struct he
 		break;
 	case LEDGER_VNI: break;
 	}
+}
+
+/* The keys of the entries in which a packet counts; returns how many: 1 or 2. */
+static unsigned keys_of(const struct ledger *t, const struct ringtap_packet *p, uint16_t linktype,
+	struct headers *h, struct flow_key k[2])
+{
+	uint32_t vni = 0;
+
+	if (t->view == LEDGER_VNI || t->view == LEDGER_INNER) {
+		if (!headers_inner(h, &vni, linktype, p->data, p->caplen) && t->view == LEDGER_VNI)
+			vni = UINT32_MAX >> 8; /* no tunnel */
+	} else {
+		headers_read(h, linktype, p->data, p->caplen);
+	}
+	make_key(t, &k[0], h, p);
+	if (t->view == LEDGER_VNI || t->view == LEDGER_INNER)
+		put_tunnel(&k[0], vni);
+	if (t->view != LEDGER_HOST)
+		return 1;
+	k[1] = (struct flow_key){.flags = 0};
+	put_host(&k[1], h, true);
+	return memcmp(&k[0], &k[1], sizeof(k[0])) ? 2 : 1; /* both hosts may be one */
 }
 
 /* ---- entries ---- */
@@ -242,6 +275,54 @@ static void count_flags(struct ledger_flow *f, const struct headers *h)
 	f->rst += (h->tcp_flags & RST) != 0;
 }
 
+/* Bytes from..to may fill a hole, or a part of it. */
+static bool fill(struct ledger_segments *o, uint32_t from, uint32_t to)
+{
+	for (unsigned i = 0; i < LEDGER_HOLES; i++) {
+		uint32_t low = o->holes[i].from, high = o->holes[i].to;
+
+		if (low == high || (int32_t)(from - low) < 0 || (int32_t)(high - to) < 0)
+			continue;
+		/* In its middle: what is before it stays a hole, the rest is forgotten. */
+		o->holes[i].from = from == low ? to : low;
+		o->holes[i].to = from == low ? high : from;
+		return true;
+	}
+	return false;
+}
+
+/* SYN and FIN take a number each. */
+static void count_order(struct ledger_segments *o, const struct headers *h)
+{
+	const uint32_t from = h->tcp_seq,
+		       to = from + h->tcp_payload + !!(h->tcp_flags & SYN) + !!(h->tcp_flags & FIN);
+	const int32_t ahead = (int32_t)(from - o->next);
+
+	if (h->protocol != IPPROTO_TCP || !h->tcp_flags || from == to || h->tcp_flags & RST)
+		return;
+	if (!o->known || h->tcp_flags & SYN) {
+		o->again += o->known && to == o->next;
+		if (!o->known || to != o->next) /* a connection with the ports of an older one */
+			memset(o->holes, 0, sizeof(o->holes));
+		o->known = true;
+		o->next = to;
+		return;
+	}
+	if (ahead >= 0) {
+		if (ahead) {
+			o->newest = (o->newest + 1) % LEDGER_HOLES;
+			o->holes[o->newest].from = o->next;
+			o->holes[o->newest].to = from;
+		}
+	} else if (fill(o, from, to)) {
+		o->late++;
+	} else {
+		o->again++;
+	}
+	if ((int32_t)(to - o->next) > 0)
+		o->next = to;
+}
+
 static struct ledger_join *join_of(const struct ledger *t, uint64_t id)
 {
 	return &t->join[hash_number(&t->table.secret, id, 0) % JOIN_SLOTS];
@@ -258,10 +339,12 @@ static void add_latency(struct ledger_latency *l, uint64_t ns)
 }
 
 /* A sending of a received packet, which has been counted then. */
-static bool take_sending(struct ledger *t, const struct ringtap_packet *p)
+static bool take_sending(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype)
 {
 	const struct ledger_join *j;
+	struct flow_key k[2];
 	struct ledger_flow *f;
+	struct headers h;
 
 	if (!t->join || !p->id || p->direction != RINGTAP_TX)
 		return false;
@@ -274,6 +357,11 @@ static bool take_sending(struct ledger *t, const struct ringtap_packet *p)
 	f->in = j->in; /* both of one packet */
 	f->out = (struct ledger_place){p->interface + 1, p->queue};
 	add_latency(ledger_latency(f), p->ns > j->ns ? p->ns - j->ns : 0);
+	if (t->view == LEDGER_5_TUPLE || t->view == LEDGER_INNER) {
+		keys_of(t, p, linktype, &h, k);
+		if (k[0].flags && memcmp(&k[0], &f->key, sizeof(k[0])))
+			ledger_latency(f)->became = k[0];
+	}
 	return true;
 }
 
@@ -286,6 +374,8 @@ static struct ledger_flow *add_to(struct ledger *t, const struct flow_key *k,
 		return NULL;
 	count(t, f, p);
 	count_flags(f, h);
+	if (t->segments_at)
+		count_order(ledger_segments_of(t, f), h);
 	if (t->unreported_at)
 		count_unreported(ledger_unreported(t, f), h, p);
 	if (p->direction == RINGTAP_TX)
@@ -295,28 +385,6 @@ static struct ledger_flow *add_to(struct ledger *t, const struct flow_key *k,
 	return f;
 }
 
-/* The keys of the entries in which a packet counts; returns how many: 1 or 2. */
-static unsigned keys_of(const struct ledger *t, const struct ringtap_packet *p, uint16_t linktype,
-	struct headers *h, struct flow_key k[2])
-{
-	uint32_t vni = 0;
-
-	if (t->view == LEDGER_VNI || t->view == LEDGER_INNER) {
-		if (!headers_inner(h, &vni, linktype, p->data, p->caplen) && t->view == LEDGER_VNI)
-			vni = UINT32_MAX >> 8; /* no tunnel */
-	} else {
-		headers_read(h, linktype, p->data, p->caplen);
-	}
-	make_key(t, &k[0], h, p);
-	if (t->view == LEDGER_VNI || t->view == LEDGER_INNER)
-		put_tunnel(&k[0], vni);
-	if (t->view != LEDGER_HOST)
-		return 1;
-	k[1] = (struct flow_key){.flags = 0};
-	put_host(&k[1], h, true);
-	return memcmp(&k[0], &k[1], sizeof(k[0])) ? 2 : 1; /* both hosts may be one */
-}
-
 bool ledger_add(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype)
 {
 	uint32_t index = 0;
@@ -324,7 +392,7 @@ bool ledger_add(struct ledger *t, const struct ringtap_packet *p, uint16_t linkt
 	struct headers h;
 	unsigned n;
 
-	if (take_sending(t, p))
+	if (take_sending(t, p, linktype))
 		return false;
 	count(t, &t->all, p);
 	n = keys_of(t, p, linktype, &h, k);
@@ -346,6 +414,22 @@ bool ledger_belongs(const struct ledger *t, const struct ringtap_packet *p, uint
 	unsigned n = keys_of(t, p, linktype, &h, k);
 
 	return !memcmp(&k[0], key, sizeof(*key)) || (n > 1 && !memcmp(&k[1], key, sizeof(*key)));
+}
+
+void ledger_not_offered(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype)
+{
+	struct flow_key k[2];
+	struct headers h;
+	unsigned n = keys_of(t, p, linktype, &h, k);
+
+	t->all.not_offered++;
+	for (unsigned i = 0; i < n; i++) {
+		/* It may be read before the packet itself. */
+		uint32_t index = flow_table_get(&t->table, &k[i]);
+
+		if (index != FLOW_NONE)
+			((struct ledger_flow *)flow_table_at(&t->table, index))->not_offered++;
+	}
 }
 
 void ledger_mark(struct ledger *t)

@@ -39,6 +39,8 @@ struct ledger_latency {
 	uint64_t min, max; /* ns */
 	uint32_t count;
 	uint32_t bucket[LEDGER_BUCKETS];
+	/* What the last packet had become that was sent as another flow; type and flags 0: none. */
+	struct flow_key became;
 };
 
 /* All counts are of packets that were taken: one of N of a sample. */
@@ -48,6 +50,7 @@ struct ledger_flow {
 	double squares;          /* sum of the squares of the packets' bytes */
 	uint64_t own;            /* part of packets: only sent, as the application made them */
 	uint64_t sent;           /* sendings of received packets */
+	uint64_t not_offered;    /* received, and not given to any port */
 	uint64_t first_ns, last_ns;
 	uint64_t recent_packets, recent_bytes; /* since the mark of that number */
 	double recent_squares;
@@ -73,6 +76,20 @@ struct ledger_unreported {
 	uint8_t tcp_flags, tos; /* all packets' flags, the first one's TOS */
 };
 
+/* Segments of TCP, in the order in which they came. Entries have it, behind latencies, only in a
+ * ledger with segments. */
+#define LEDGER_HOLES 4u
+struct ledger_segments {
+	uint32_t next; /* sequence number behind the highest one */
+	bool known;
+	uint8_t newest; /* hole */
+	struct {
+		uint32_t from, to;
+	} holes[LEDGER_HOLES]; /* in what came; from == to: none */
+	uint64_t again;        /* segments with bytes that had come before */
+	uint64_t late;         /* that filled a hole */
+};
+
 struct ledger_join; /* receptions that may be sent */
 
 struct ledger {
@@ -85,7 +102,7 @@ struct ledger {
 	uint64_t evicted;       /* entries */
 	uint64_t error;         /* an entry may have had this many more packets before */
 	struct ledger_join *join;
-	size_t unreported_at; /* offset in an entry; 0: none has it */
+	size_t unreported_at, segments_at; /* offsets in an entry; 0: none has it */
 	/* Before an entry is forgotten; NULL: nobody has to know. */
 	void (*forgotten)(void *ctx, const struct ledger_flow *f);
 	void *ctx;
@@ -96,6 +113,10 @@ int ledger_init(struct ledger *t, enum ledger_view view, uint32_t most, bool ids
 void ledger_free(struct ledger *t);
 /* Gives entries their struct ledger_unreported: before the first packet. 0 or -ENOMEM. */
 int ledger_report(struct ledger *t);
+/* The same of struct ledger_segments: of all packets of 5-tuples. */
+int ledger_follow(struct ledger *t);
+/* A packet that was received and not given to any port. */
+void ledger_not_offered(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype);
 /* False: the packet has been counted when it was received. */
 bool ledger_add(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype);
 /* Does a packet count in the entry of this key? One that is sent by another name does not. */
@@ -115,6 +136,12 @@ static inline struct ledger_unreported *ledger_unreported(
 	const struct ledger *t, const struct ledger_flow *f)
 {
 	return (struct ledger_unreported *)((uintptr_t)f + t->unreported_at);
+}
+
+static inline struct ledger_segments *ledger_segments_of(
+	const struct ledger *t, const struct ledger_flow *f)
+{
+	return (struct ledger_segments *)((uintptr_t)f + t->segments_at);
 }
 
 /* Packets of the interval; 0 where the entry had none. */

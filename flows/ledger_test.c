@@ -283,6 +283,7 @@ static void a_forwarded_packet_counts_once(void **state)
 {
 	const struct frame in = udp(1, 2), out = udp(7, 8); /* translated on its way */
 	const struct ledger_flow *f;
+	char text[LEDGER_TEXT];
 
 	start(LEDGER_5_TUPLE, 100, true);
 	for (uint64_t i = 1; i <= 100; i++) {
@@ -303,6 +304,8 @@ static void a_forwarded_packet_counts_once(void **state)
 	assert_true(fabs(ledger_quantile(f, 0.5) - 500) < 100);
 	assert_true(fabs(ledger_quantile(f, 0.99) - 990) < 120);
 	assert_int_equal(ledger_latency(f)->max, 1000);
+	assert_true(ledger_became(&ledger, f, text));
+	assert_string_equal(text, "10.0.0.7:4242 > 10.0.0.8:53 UDP");
 }
 
 /* Two ports forward to each other: no packet is sent by the port that has received it. */
@@ -345,6 +348,55 @@ static void syns_are_answered_by_the_other_side(void **state)
 		add(&rst, 60, RINGTAP_RX, 0, 1);
 	assert_int_equal(first()->rst, 9);
 	assert_int_equal(ledger_unanswered(&ledger, first()), 0);
+}
+
+/* A segment of TCP with these numbers. */
+static void add_segment(uint8_t flags, uint32_t seq, uint32_t payload)
+{
+	struct frame f = tcp(1, 2, flags);
+	const uint32_t length = 40 + payload;
+
+	f.p[16] = (uint8_t)(length >> 8);
+	f.p[17] = (uint8_t)length;
+	for (int i = 0; i < 4; i++)
+		f.p[38 + i] = (uint8_t)(seq >> (24 - 8 * i));
+	add(&f, 14 + length, RINGTAP_RX, 0, 1);
+}
+
+static void assert_segments(uint64_t again, uint64_t late)
+{
+	assert_int_equal(ledger_segments_of(&ledger, first())->again, again);
+	assert_int_equal(ledger_segments_of(&ledger, first())->late, late);
+}
+
+static void segments_come_again_or_late(void **state)
+{
+	const uint32_t start_seq = UINT32_MAX - 500; /* numbers wrap */
+
+	start(LEDGER_5_TUPLE, 100, false);
+	assert_int_equal(ledger_follow(&ledger), 0);
+	add_segment(2, start_seq - 1, 0);
+	add_segment(2, start_seq - 1, 0); /* the SYN again */
+	assert_segments(1, 0);
+	for (uint32_t i = 0; i < 4; i++)
+		add_segment(16, start_seq + 100 * i, 100);
+	add_segment(16, start_seq + 400, 0); /* ACK alone */
+	assert_segments(1, 0);
+	add_segment(16, start_seq + 200, 100);
+	assert_segments(2, 0);
+	add_segment(16, start_seq + 700, 100); /* 400 … 700 are missing */
+	add_segment(16, start_seq + 500, 100);
+	add_segment(16, start_seq + 400, 100);
+	assert_segments(2, 2);
+	add_segment(16, start_seq + 400, 100);
+	add_segment(16, start_seq + 700, 200); /* a part of it is new */
+	assert_segments(4, 2);
+	add_segment(17, start_seq + 900, 0);
+	add_segment(17, start_seq + 900, 0); /* the FIN again */
+	assert_segments(5, 2);
+	add_segment(2, 77, 0); /* another connection */
+	add_segment(16, 78, 100);
+	assert_segments(5, 2);
 }
 
 static void rates_are_those_of_an_interval(void **state)
@@ -529,6 +581,7 @@ int main(void)
 		TEST(a_forwarded_packet_counts_once),
 		TEST(a_way_is_of_one_packet),
 		TEST(syns_are_answered_by_the_other_side),
+		TEST(segments_come_again_or_late),
 		TEST(rates_are_those_of_an_interval),
 		TEST(memory_has_a_bound_and_a_guarantee),
 		TEST(what_was_forgotten_has_a_bound),

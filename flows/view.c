@@ -106,3 +106,11 @@ char *ledger_text(const struct ledger *t, const struct flow_key *k, const struct
 	}
 	return buf;
 }
+
+bool ledger_became(const struct ledger *t, const struct ledger_flow *f, char buf[LEDGER_TEXT])
+{
+	if (!t->ids || !ledger_latency(f)->became.flags)
+		return false;
+	ledger_text(t, &ledger_latency(f)->became, NULL, buf);
+	return true;
+}

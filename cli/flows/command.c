@@ -42,6 +42,9 @@ static const struct option_def options[] = {
 	{TO(request.ids), OPTION_FLAG, 0, "ids", NULL, NULL, 0, 0,
 		"Give received packets ids, so that a forwarded packet counts once, with its way and "
 		"its latency; both directions by default"},
+	{TO(fates), OPTION_FLAG, 0, "fates", NULL, NULL, 0, 0,
+		"Count the received packets of each flow that the application does not offer to any "
+		"port; of all packets, so with --sample 1"},
 	{.kind = OPTION_HEADING, .help = "How to capture"},
 	{TO(request.sample), OPTION_NUMBER, 0, "sample", "N", NULL, 1, RT_SAMPLE_MAX,
 		"Count one of N packets, N a power of two, at random and before the filter; 1: all "
@@ -104,10 +107,16 @@ static void take(void *ctx, const struct ringtap_packet *p)
 static int attach(struct fates_session *s)
 {
 	struct flows_command *c = s->ctx;
-	int ret = flows_attach(s, &c->request);
+	int ret = c->fates ? dropped_begin(&c->dropped, s, &c->request) : 0;
 
+	if (!ret)
+		ret = flows_attach(s, &c->request);
 	if (ret)
 		return ret;
+	if (c->request.sample == 1 && (c->by == LEDGER_5_TUPLE || c->by == LEDGER_INNER))
+		ret = ledger_follow(&c->ledger);
+	if (ret)
+		return message_fail(ret, "flows: not enough memory");
 	ret = exports_begin(
 		&c->exports, s->cap, s->app.dir, s->app.name, c->request.sample, &c->ledger);
 	return ret ? message_fail(ret, "flows: not enough memory") : 0;
@@ -118,6 +127,7 @@ static int reading(void *ctx, bool final)
 	struct flows_command *c = ctx;
 
 	c->final = final;
+	dropped_take(&c->dropped, &c->ledger, final);
 	if (final)
 		exports_turn(&c->exports, true);
 	return 0;
@@ -125,7 +135,10 @@ static int reading(void *ctx, bool final)
 
 static void turn(void *ctx)
 {
-	exports_turn(&((struct flows_command *)ctx)->exports, false);
+	struct flows_command *c = ctx;
+
+	dropped_take(&c->dropped, &c->ledger, false);
+	exports_turn(&c->exports, false);
 }
 
 static void mark(void *ctx)
@@ -142,6 +155,9 @@ static int begin(struct flows_command *c)
 	if (c->order == LEDGER_BY_LATENCY && !c->request.ids)
 		return message_fail(
 			STATUS_USAGE, "flows: --by latency: latencies need ids; add --ids");
+	if (c->fates && c->request.sample != 1)
+		return message_fail(STATUS_USAGE,
+			"flows: --fates: a sample has not all packets; add --sample 1");
 	if (c->export.ipfix && c->by != LEDGER_5_TUPLE)
 		return message_fail(
 			STATUS_USAGE, "flows: --ipfix: its flows are 5-tuples; leave out --view");
@@ -181,6 +197,7 @@ static int run(const struct command *self, int argc, char **argv)
 	ret = begin(&c);
 	if (ret == STATUS_OK)
 		ret = fates_run(&c.view);
+	dropped_free(&c.dropped);
 	fates_free(&c.view.s);
 	exports_close(&c.exports);
 	ledger_free(&c.ledger);

@@ -9,6 +9,7 @@
 
 #include "fates/view.h"
 #include "flows/capture.h"
+#include "flows/dropped.h"
 #include "flows/estimate.h"
 #include "flows/export.h"
 #include "flows/ledger.h"
@@ -35,6 +36,8 @@ struct flows_command {
 	struct export_request export;
 	struct exports exports;
 	struct ledger ledger;
+	struct dropped dropped;
+	bool fates;          /* --fates */
 	enum ledger_view by; /* --view */
 	enum ledger_order order;
 	uint32_t most, rows;

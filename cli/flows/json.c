@@ -80,6 +80,8 @@ static json_t *row(const struct flows_command *c, const struct ledger_flow *f)
 {
 	struct flows_row r = flows_row(c, f);
 	struct estimate bits = {8 * r.byte_rate.value, 8 * r.byte_rate.bound};
+	const struct ledger_segments *order =
+		c->ledger.segments_at ? ledger_segments_of(&c->ledger, f) : NULL;
 	json_t *j = json_object();
 	char text[LEDGER_TEXT];
 
@@ -101,6 +103,10 @@ static json_t *row(const struct flows_command *c, const struct ledger_flow *f)
 	json_put(j, "syn_unanswered",
 		c->request.sample > 1 ? json_null() : json_count(flows_unanswered(c, f)));
 	json_put(j, "rst", json_count(f->rst));
+	json_put(j, "retransmitted", order ? json_count(order->again) : json_null());
+	json_put(j, "out_of_order", order ? json_count(order->late) : json_null());
+	json_put(j, "not_offered", c->fates ? json_count(f->not_offered) : json_null());
+	json_put(j, "became", ledger_became(&c->ledger, f, text) ? json_text(text) : json_null());
 	json_put(j, "latency", latency(c, f));
 	put_text(j, "filter", ledger_expression(&c->ledger, &f->key));
 	put_text(j, "record", flows_record(c, &f->key));
@@ -172,6 +178,7 @@ json_t *flows_json(void *ctx)
 	json_put(j, "entries_most", json_count(c->most));
 	json_put(j, "evicted", json_count(t->evicted));
 	json_put(j, "evicted_packets_most", json_count(t->error));
+	json_put(j, "not_offered_unread", c->fates ? json_count(c->dropped.lost) : json_null());
 	json_put(j, "exports", exports_json(&c->exports));
 	json_put(j, "flows", list);
 	j = json_document("flows", j);

@@ -10,6 +10,8 @@
 #include "flows/view.h"
 #include "show/text_screen.h"
 
+#define NOTES_LEN 128
+
 static struct estimate per_second(struct estimate e, double seconds)
 {
 	return (struct estimate){e.value / seconds, e.bound / seconds};
@@ -68,29 +70,54 @@ static void put_estimate(struct sheet *t, unsigned column, struct estimate e)
 static void put_way(struct sheet *t, unsigned column, const struct flows_command *c,
 	const struct ledger_flow *f)
 {
-	char in[LEDGER_TEXT], out[LEDGER_TEXT];
+	char in[LEDGER_TEXT], out[LEDGER_TEXT], became[LEDGER_TEXT];
+	const bool changed = ledger_became(&c->ledger, f, became);
 
 	ledger_place_text(&f->in, &c->view.s, in);
 	ledger_place_text(&f->out, &c->view.s, out);
-	sheet_put(t, column, "%s%s%s", in, *out ? " → " : "", out);
+	sheet_put(t, column, "%s%s%s%s%s", in, *out ? " → " : "", out, changed ? ", became " : "",
+		changed ? became : "");
+}
+
+/* ", TEXT 12"; nothing of 0. */
+static void put_note(char *text, const char *name, struct estimate e)
+{
+	char value[FORMAT_LEN], bound[FORMAT_LEN], note[96];
+
+	if (!(e.value > 0))
+		return;
+	snprintf(note, sizeof(note), "%s %s%s%s", name, format_si(value, e.value),
+		e.bound > 0 ? " ±" : "", e.bound > 0 ? format_si(bound, e.bound) : "");
+	text_list_add(text, NOTES_LEN, note);
+}
+
+static struct estimate exactly(uint64_t n)
+{
+	return (struct estimate){(double)n, 0};
 }
 
 static void put_notes(struct sheet *t, unsigned column, const struct flows_command *c,
 	const struct ledger_flow *f)
 {
-	uint64_t unanswered = flows_unanswered(c, f);
-	struct estimate rst = estimate_packets(c->request.sample, f->rst);
-	char text[96] = "", value[FORMAT_LEN], bound[FORMAT_LEN];
-	size_t n = 0;
+	char text[NOTES_LEN] = "";
 
-	if (unanswered)
-		n += (size_t)snprintf(text, sizeof(text), "SYN %" PRIu64, unanswered);
-	if (f->rst)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%sRST %s", n ? ", " : "",
-			format_si(value, rst.value));
-	if (rst.bound > 0)
-		snprintf(text + n, sizeof(text) - n, " ±%s", format_si(bound, rst.bound));
+	put_note(text, "SYN", exactly(flows_unanswered(c, f)));
+	put_note(text, "RST", estimate_packets(c->request.sample, f->rst));
+	if (c->ledger.segments_at) {
+		put_note(text, "again", exactly(ledger_segments_of(&c->ledger, f)->again));
+		put_note(text, "late", exactly(ledger_segments_of(&c->ledger, f)->late));
+	}
 	sheet_put(t, column, "%s", text);
+}
+
+/* Packets, and of how many. */
+static void put_not_offered(struct sheet *t, unsigned column, const struct ledger_flow *f)
+{
+	char count[FORMAT_LEN];
+
+	if (f->not_offered)
+		sheet_put(t, column, "%s (%.3g %%)", format_count(count, f->not_offered),
+			percent(f->not_offered, f->packets));
 }
 
 static int put_row(struct sheet *t, const struct flows_command *c, const struct ledger_flow *f)
@@ -113,6 +140,8 @@ static int put_row(struct sheet *t, const struct flows_command *c, const struct 
 		sheet_put_ns(t, 8, ledger_quantile(f, 0.5));
 		sheet_put_ns(t, 9, ledger_quantile(f, 0.99));
 	}
+	if (c->fates)
+		put_not_offered(t, c->ledger.ids ? 10 : 8, f);
 	return 0;
 }
 
@@ -139,6 +168,8 @@ static int print_flows(struct flows_command *c, FILE *f)
 		.cut = 1 << 0};
 	int ret = 0;
 
+	if (c->fates)
+		t.heads[t.columns++] = "not offered";
 	if (c->by != LEDGER_5_TUPLE && c->by != LEDGER_INNER)
 		t.title = "Packets";
 	for (unsigned i = 0; i < n && !ret; i++) {
@@ -198,6 +229,9 @@ static void print_sum(const struct flows_command *c, FILE *f)
 			"Sample more thinly (--sample %" PRIu32 "), or filter.",
 			c->request.sample < RT_SAMPLE_MAX ? 2 * c->request.sample
 							  : c->request.sample);
+	if (c->dropped.lost)
+		text_wrapf(f, 2, "%s more packets were not offered; their flows are not known",
+			format_count(lost, c->dropped.lost));
 	if (c->request.sample > 1)
 		text_wrapf(f, 2,
 			"One of %" PRIu32

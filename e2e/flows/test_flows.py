@@ -144,6 +144,25 @@ def test_a_forwarded_packet_counts_once_with_ids(with_packets, flows):
     assert [f["counted"] for f in both.json(signal.SIGINT)["flows"]] == [1000] * 10
 
 
+def test_a_flow_shows_what_the_application_does_not_offer(testpmd, flows, tmp_path):
+    """testpmd answers echo requests and drops other packets: 1 % of one flow, all of another."""
+
+    def icmp(host, kind):
+        ip = bytes([0x45, 0, 0, 46, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, host, 192, 0, 2, 1])
+        return bytes.fromhex("020000000001020000000002") + b"\x08\x00" + ip + bytes([kind]) + bytes(25)
+
+    frames = [frame for _ in range(50) for frame in [icmp(1, 0), *[icmp(1, 8)] * 99, *[icmp(2, 0)] * 3]]
+    file = pcap.write(tmp_path / "in.pcap", frames)
+    args = ("--no-flush-rx", "--forward-mode=icmpecho")
+    pmd = testpmd(f"net_pcap0,rx_pcap={file},tx_pcap=/dev/null", "net_null0,no-rx=1", args=args)
+    it = flows(pmd, "--sample", "1", "--fates")
+    run_all(pmd, len(frames))
+    report = it.json(signal.SIGINT)
+    assert report["counts"]["lost"] == 0 == report["not_offered_unread"]
+    found = {f["source"]: (f["counted"], f["not_offered"]) for f in report["flows"]}
+    assert found == {"10.0.0.1": (5000, 50), "10.0.0.2": (150, 150)}
+
+
 def test_estimates_of_a_sample_have_bounds(with_packets, flows):
     """A flow of half of the packets: the truth is within twice the bound."""
     pmd, _file, count = with_packets([udp(i % 100 if i % 2 else 0) for i in range(PACKETS)])
