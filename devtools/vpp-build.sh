@@ -52,9 +52,11 @@ static_dpdk() {
 	meson setup "$folder/dpdk-build" "$folder/dpdk-src" --default-library static --libdir lib --prefix "$folder/dpdk" \
 		--buildtype release -Dtests=false -Denable_driver_sdk=true -Db_pie=true -Dplatform=generic \
 		-Denable_drivers=bus/pci,bus/vdev,bus/vmbus,mempool/ring,net/af_packet,net/null \
-		-Ddisable_libs=acl,bbdev,bitratestats,bpf,cfgfile,distributor,efd,fib,flow_classify,graph,gro,gso,jobstats,kni,latencystats,lpm,member,node,pipeline,port,power,rawdev,rib,table
+		-Ddisable_libs=bitratestats,cfgfile,flow_classify,graph,gro,gso,jobstats,kni,latencystats,node,pipeline,port,power,table
+	sed -i '/RTE_USE_LIBBSD/d' "$folder/dpdk-build/rte_build_config.h"
 	nice ninja -C "$folder/dpdk-build" -j "$(nproc)" install
-	(cd "$folder/dpdk/lib" && rm -f librte*.so* && echo "GROUP ( $(echo librte*.a) )" >libdpdk.a)
+	# DPDK 22.11 cannot be built without bpf.
+	(cd "$folder/dpdk/lib" && rm -f librte*.so* librte_bpf.a librte_pdump.a && echo "GROUP ( $(echo librte*.a) )" >libdpdk.a)
 }
 
 # build FOLDER OPTION...: one variant, for one kind of CPU.

@@ -145,7 +145,7 @@ static int judge_program(const struct judge *j)
 }
 
 /* DPDK may be in a shared library of another name: the first from here on, except another mapping
- * of a file. */
+ * of a file. libringtap-probe.so has the function for LD_PRELOAD. */
 static const struct rt_map *next_export(
 	const struct rt_process *p, size_t from, const struct rt_map *except)
 {
@@ -154,7 +154,7 @@ static const struct rt_map *next_export(
 
 		if (!m->offset && m->ino && m->path[0] == '/' &&
 			!(except && m->ino == except->ino && m->dev == except->dev) &&
-			exports(p, m, "rte_eal_init"))
+			exports(p, m, "rte_eal_init") && !exports(p, m, RT_LOADED_SYMBOL))
 			return m;
 	}
 	return NULL;

@@ -16,12 +16,12 @@ BUILDS = [build for build in ("shared", "static") if (FOLDER / build / "bin" / "
 class Vpp:
     """Routes between the devices of the namespace, which DPDK's net_af_packet uses: {device: address/length}."""
 
-    def __init__(self, namespace, devices, build="shared", workers=1):
+    def __init__(self, namespace, devices, build="shared", workers=1, env=None):
         self.build = FOLDER / build
         self.namespace = namespace
         self.dir = private_folder()
         self.cli = self.dir / "cli.sock"
-        self.proc = namespace.start([self.build / "bin" / "vpp", *self._settings(devices, workers)])
+        self.proc = namespace.start([self.build / "bin" / "vpp", *self._settings(devices, workers)], env=env)
         try:
             until(lambda: self.cli.exists() or not self.proc.alive(), what="its command line")
             assert self.proc.alive(), self.proc.output

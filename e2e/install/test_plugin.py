@@ -194,6 +194,20 @@ def test_dpdk_in_a_plugin_of_local_scope(static, plugin, closing, tmp_path):
     assert app.one("unloop") > 0 and not log(app) and app.quit() == 0
 
 
+def test_preloaded_before_a_plugin_of_local_scope(static, plugin, closing, tmp_path):
+    """The plugin's call of rte_eal_init() loads the probe's object first, so that no packet is missed. Programs without DPDK
+    get nothing, and no message."""
+    preload = SimpleNamespace(prefix=["env", f"LD_PRELOAD={plugin}"])
+    assert not run([*preload.prefix, "sh", "-c", "ls /"]).stderr
+    app = closing(Play(None, program="rt_play_plugin", namespace=preload))
+    assert str(probe_object(plugin)) in Path(f"/proc/{app.pid}/maps").read_text()
+    app.plug("net_null0", args="size=100")
+    app.do("loop 0 0")
+    done, packets = record(app, tmp_path / "all.pcap", "-f", "greater 100")
+    assert done.returncode == 0 and len(packets) == 1000, done.stderr
+    assert app.one("unloop") > 0 and not log(app) and app.quit() == 0
+
+
 # ---- DPDK as it is installed -----------------------------------------------------------------
 
 

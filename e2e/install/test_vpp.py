@@ -4,12 +4,13 @@
 import json
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 from harness.attach import attach
 from harness.documents import only
 from harness.known import Measuring
-from harness.paths import RINGTAP
+from harness.paths import RINGTAP, probe_object
 from harness.proc import check, run, until
 from harness.ringtap import listing
 from harness.vpp import BUILDS, Vpp
@@ -40,6 +41,21 @@ def router(request, net, closing):
     until(lambda: run([*hosts[0].prefix, *once]).returncode == 0, what="addresses are resolved")
     attach(vpp.pid)
     return vpp, hosts
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_preloaded(build, net, plugin, closing):
+    """The probe waits for EAL, which VPP's plugin starts."""
+    _, device = net.add_host("10.99.1.1")
+    vpp = closing(Vpp(net.hub, {device: "10.99.1.254/24"}, build, env={"LD_PRELOAD": str(plugin)}))
+    assert str(probe_object(plugin)) in Path(f"/proc/{vpp.pid}/maps").read_text() and "ringtap" not in vpp.proc.output
+    attach(vpp.pid)  # without telemetry it has to be started
+    assert [port["driver"] for port in only_listed(vpp)["ports"]] == ["net_af_packet"]
+
+
+def only_listed(vpp):
+    (entry,) = [app for app in listing() if app["pid"] == vpp.pid]
+    return entry
 
 
 def dropped(vpp, host, closing, reason):
@@ -91,8 +107,7 @@ def test_interfaces_that_are_not_dpdks_are_named(router, net, closing):
     closing(host.start(["ping", "-q", "-i", "0.01", "10.99.7.254"]))
     until(lambda: host.echo_replies() > 10, what="VPP answers")
 
-    (entry,) = [app for app in listing() if app["pid"] == vpp.pid]
-    own = entry["own_interfaces"]
+    own = only_listed(vpp)["own_interfaces"]
     assert own["source"] == "VPP" and own["error"] is None
     ports = {i["name"]: (i["driver"], i["port"]) for i in own["interfaces"]}
     assert ports == {

@@ -122,6 +122,18 @@ static const char *base(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* LD_PRELOAD loads this library into each program, before a plugin that contains DPDK:
+ * preloaded_init() loads the object then. */
+static int waits(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+	const struct link_map *map = own_map();
+
+	snprintf(ringtap_probe_loaded.text, sizeof(ringtap_probe_loaded.text),
+		"the program has not loaded DPDK yet");
+	return preload && map && strstr(preload, base(map->l_name));
+}
+
 static int find_object(const char *probe)
 {
 	static struct rt_scope scope; /* not on the stack, which may be small */
@@ -137,9 +149,11 @@ static int find_object(const char *probe)
 	if (several)
 		FAIL("%.200s and %.200s contain a DPDK each", base(scope.files[0]),
 			base(scope.files[1]));
-	if (!version && rt_scope_find(&scope, "rte_eal_init", &several))
+	if (!version && rt_scope_find(&scope, "rte_eal_cleanup", &several))
 		FAIL("%.200s contains a DPDK older than 21.11; ringtap works with 21.11 and newer",
 			scope.count ? base(scope.files[0]) : "the application");
+	if (!version && waits())
+		return -EAGAIN;
 	if (!version)
 		FAIL("%s",
 			"no DPDK is visible: it is not loaded yet, and 'ringtap attach' loads the "
@@ -217,6 +231,47 @@ int ringtap_probe_load(const char *probe, int start)
 	}
 	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 	return status;
+}
+
+typedef int eal_init(int argc, char **argv);
+EXPORT eal_init preloaded_init;
+/* Calls are bound to it if this library is in the global scope before DPDK: those within a file
+ * that contains DPDK have no version, those of a shared DPDK that of the ABI. Linkers do not see
+ * it. */
+__asm__(".symver preloaded_init, rte_eal_init@\n"
+	".symver preloaded_init, rte_eal_init@DPDK_22\n"
+	".symver preloaded_init, rte_eal_init@DPDK_23\n"
+	".symver preloaded_init, rte_eal_init@DPDK_24\n"
+	".symver preloaded_init, rte_eal_init@DPDK_25\n"
+	".symver preloaded_init, rte_eal_init@DPDK_26\n");
+
+/* The function that the caller would call without this library. */
+static eal_init *next_init(const void *caller)
+{
+	void *next = dlsym(RTLD_NEXT, "rte_eal_init"), *object;
+	Dl_info info;
+
+	if (next || !dladdr(caller, &info))
+		return (eal_init *)(uintptr_t)next;
+	object = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	if (!object)
+		return NULL;
+	next = dlsym(object, "rte_eal_init");
+	dlclose(object);
+	return (eal_init *)(uintptr_t)next;
+}
+
+int preloaded_init(int argc, char **argv)
+{
+	eal_init *init = next_init(__builtin_return_address(0));
+
+	if (!init || init == preloaded_init) {
+		SAY("rte_eal_init() of the program is not found\n");
+		return -1;
+	}
+	if (ringtap_probe_loaded.status == -EAGAIN)
+		ringtap_probe_load(NULL, 0);
+	return init(argc, argv);
 }
 
 EXPORT int ringtap_probe_start(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the probe sees of a DPDK before 21.11. */
-int rte_eal_init(int argc, char **argv);
+int rte_eal_cleanup(void);
 
-int rte_eal_init(int argc, char **argv)
+int rte_eal_cleanup(void)
 {
-	return argc && argv ? 0 : -1;
+	return 0;
 }
