@@ -100,17 +100,28 @@ class LanePanel extends Panel {
 class HeatPanel extends Panel {
   constructor(spec, page) {
     super(spec, page);
-    spec.counts = spec.counts.map(withZeros);
-    this.most = spec.counts.reduce((m, column) => column.reduce((a, b) => Math.max(a, b), m), 0);
+    this.load();
     this.explain([[`${this.spec.name}: the stronger, the more`, spec.colour ?? 0],
       ...(spec.series ?? []).map((s, k) => [s.name, s.colour ?? k, s.note])]);
   }
+  load() {
+    const { spec } = this;
+    spec.counts = spec.counts.map(withZeros);
+    this.most = spec.counts.reduce((m, column) => column.reduce((a, b) => Math.max(a, b), m), 0);
+    // Rows that have something.
+    const used = spec.y_edges.slice(1).map((_y, j) => spec.counts.some((column) => column[j]));
+    const first = Math.max(0, used.indexOf(true)), last = used.lastIndexOf(true);
+    this.edges = [spec.y_edges[first], last < 0 ? spec.y_edges.at(-1) : spec.y_edges[last + 1]];
+  }
   height() { return 190; }
   scale() {
-    const y = this.spec.y_edges, limit = this.spec.limit?.value ?? y[0];
+    const limit = this.spec.limit?.value ?? null, points = this.spec.points ?? [];
     // A ring at the upper edge has room.
-    const room = (this.spec.points ?? []).some(([, v]) => v > y.at(-1) / 1.1) ? 1.4 : 1;
-    return { distr: this.spec.log ? 3 : 1, range: () => [Math.min(y[0], limit), Math.max(y.at(-1) * room, limit)] };
+    const range = () => {
+      const [low, high] = this.edges, room = points.some(([, v]) => v > high / 1.1) ? 1.4 : 1;
+      return [Math.min(low, limit ?? low), Math.max(high * room, limit ?? 0)];
+    };
+    return { distr: this.spec.log ? 3 : 1, range };
   }
   axis() { return valueAxis(this.spec.unit, this.spec.log); }
   series() { return [{ stroke: "#0000", points: { show: false } }]; }
@@ -121,6 +132,7 @@ class HeatPanel extends Panel {
     clipped(u, () => counts.forEach((column, i) => {
       const a = u.valToPos(x[i], "x", true), b = u.valToPos(x[i + 1], "x", true);
       if (b < u.bbox.left || a > u.bbox.left + u.bbox.width) return;
+      if (!column.length) hatch(u, a, b);
       column.forEach((n, j) => {
         if (!n) return;
         u.ctx.fillStyle = faint(this.spec.colour ?? 0, 0.15 + 0.85 * Math.log1p(n) / Math.log1p(this.most));

@@ -10,6 +10,7 @@ const keyOf = (row) => (row[0]?.text ?? String(row[0]));
 // Series of the newest steps behind those that are there; what one of the two lacks is unknown.
 function mergeLevels(old, next) {
   const skipped = next.edges_ns[0] > old.edges_ns.at(-1) ? 1 : 0;
+  old.counts?.push(...Array(skipped).fill([]), ...next.counts); // columns of a heat map
   old.series ??= [];
   for (const s of next.series ?? []) {
     if (!old.series.some((o) => o.name === s.name)) old.series.push({ ...s, values: Array(old.edges_ns.length - 1).fill(null) });
@@ -25,6 +26,7 @@ function trimLevels(panel, from) {
   const gone = panel.edges_ns.findIndex((e, i, all) => i === all.length - 1 || all[i + 1] > from);
   if (gone <= 0) return;
   panel.edges_ns.splice(0, gone);
+  panel.counts?.splice(0, gone);
   panel.series.forEach((s) => s.values.splice(0, gone));
 }
 
@@ -51,7 +53,7 @@ export function merge(d, update) {
   d.panels = update.panels.map((next) => {
     const old = d.panels.find((p) => p.id === next.id && p.kind === next.kind);
     if (!old) return next;
-    if (next.kind === "levels") {
+    if (next.kind === "levels" || next.kind === "heat") {
       mergeLevels(old, next);
       trimLevels(old, from);
     } else if (next.kind === "table") {

@@ -239,6 +239,7 @@ static void app_free(struct app *a)
 	json_decref(a->recorders);
 	series_free(&a->series);
 	gaps_free(&a->gaps);
+	heat_free(&a->heat);
 	free(a->label);
 	free(a->name);
 	free(a->dir);
@@ -296,6 +297,7 @@ static void take(struct apps *all, struct app *a, struct watched *w)
 	set_queues(a, h);
 	set_rest(a, h);
 	gaps_add(&a->gaps, h, w->now);
+	heat_add(&a->heat, h, &span);
 	keep(a, take_mark(w));
 	judge(a, w);
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "gaps.h"
+#include "heat.h"
 #include "history.h"
 #include "measure/watch.h"
 
@@ -32,6 +33,7 @@ struct app {
 	json_t *diagnosis;   /* as ringtap doctor --json; NULL: none */
 	struct series_list series;
 	struct gaps gaps;
+	struct heat heat;
 	struct ringtap_snapshot
 		*trail[APP_TRAIL]; /* oldest first; the application's own is not there */
 	unsigned trail_count;

@@ -31,6 +31,9 @@ bool of_place(const struct making *m, const char *port, const char *thread);
 /* ---- panels of an application, in panels.c */
 
 void gap_lanes(struct making *m, const struct app *a);
+void latency_heat(struct making *m, const struct app *a);
+/* The ends of the document's steps. */
+json_t *step_edges(const struct making *m);
 void ports_table(struct making *m, const struct app *a);
 void queues_table(struct making *m, const struct app *a);
 void threads_table(struct making *m, const struct app *a);

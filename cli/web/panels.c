@@ -123,6 +123,41 @@ void gap_lanes(struct making *m, const struct app *a)
 	json_put(panel, "lanes", lanes);
 }
 
+/* ---- latencies */
+
+/* All packets of each second. A column of an unknown one is empty. */
+void latency_heat(struct making *m, const struct app *a)
+{
+	const struct history *h = &m->all->history;
+	json_t *panel, *y, *counts, *p50, *p99;
+
+	if (a->heat.last <= history_first(h))
+		return;
+	panel = view_panel(&m->v, "heat", "latency-heat", "Latency of all packets");
+	json_put(panel, "name", json_string("packets"));
+	json_put(panel, "unit", json_string("ns"));
+	json_put(panel, "log", json_true());
+	json_put(panel, "edges_ns", step_edges(m));
+	y = json_array();
+	for (unsigned r = 0; r <= HEAT_ROWS; r++)
+		view_append(y, HEAT_LOW_NS * exp2((double)r / HEAT_OCTAVE));
+	json_put(panel, "y_edges", y);
+	counts = json_array();
+	p50 = view_series(panel, "p50", VIEW_SKY);
+	p99 = view_series(panel, "p99", VIEW_RED);
+	for (uint64_t i = m->first; i < h->steps; i++) {
+		const struct heat_step *s = heat_at(&a->heat, i);
+		json_t *column = json_array();
+
+		if (s)
+			view_append_counts(column, s->packets, HEAT_ROWS);
+		json_array_append_new(counts, column);
+		view_append(p50, s ? s->p50_ns : NAN);
+		view_append(p99, s ? s->p99_ns : NAN);
+	}
+	json_put(panel, "counts", counts);
+}
+
 /* ---- tables */
 
 void ports_table(struct making *m, const struct app *a)

@@ -12,16 +12,23 @@
 
 /* ---- panels along the time */
 
-static json_t *levels(struct making *m, const char *id, const char *title, const char *unit)
+json_t *step_edges(const struct making *m)
 {
 	const struct history *h = &m->all->history;
-	json_t *panel = view_panel(&m->v, "levels", id, title), *edges = json_array();
+	json_t *edges = json_array();
 
-	json_put(panel, "unit", json_text(unit));
 	json_array_append_new(edges, json_count(history_from(h, m->first)));
 	for (uint64_t i = m->first; i < h->steps; i++)
 		json_array_append_new(edges, json_count(history_to(h, i)));
-	json_put(panel, "edges_ns", edges);
+	return edges;
+}
+
+static json_t *levels(struct making *m, const char *id, const char *title, const char *unit)
+{
+	json_t *panel = view_panel(&m->v, "levels", id, title);
+
+	json_put(panel, "unit", json_text(unit));
+	json_put(panel, "edges_ns", step_edges(m));
 	return panel;
 }
 
@@ -219,6 +226,8 @@ static void application(struct making *m, const struct app *a)
 		curves(m, a, "latency", "Latency", "ns", SERIES_LATENCY, SERIES_LATENCY);
 		curves(m, a, "pool-use", "Mempools in use", "share", SERIES_POOL, SERIES_POOL);
 	}
+	if (!*m->place->port && !*m->place->thread)
+		latency_heat(m, a);
 	if (!*m->place->port && !*m->place->thread)
 		incident_table(&m->v, a);
 	if (!*m->place->thread)

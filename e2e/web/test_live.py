@@ -240,6 +240,31 @@ def test_nothing_can_be_switched_by_default(browser, steady, web):
     shown.check()
 
 
+def test_latencies_have_a_heat_map(browser, fwd, web):
+    """A column a second, with all packets; a second in which the application is stopped has none."""
+    roles = "generate:0@1", "oneway:0,1@1", "sink:1@1"
+    app = fwd("--ring", "a", "--ring", "b", *(w for r in roles for w in ("--role", r)), "--rate", RATE).running()
+    shown = LiveView(browser, web(args=("--collectors", "polls,latency")), app=app.prefix)
+    heat = "view.panels.find(p => p.spec.id === 'latency-heat')"
+    until(lambda: shown.ask(f"{heat} !== undefined"))
+    sums = f"{heat}.spec.counts.map(c => c.reduce((a, b) => a + b, 0))"
+    until(lambda: sum(n > RATE / 2 for n in shown.ask(sums)) > 2)
+    counts, edges, series, drawn = shown.ask(
+        f"[{heat}.spec.counts, {heat}.spec.edges_ns, {heat}.spec.series, {heat}.edges]"
+    )
+    assert len(edges) == len(counts) + 1 and [s["name"] for s in series] == ["p50", "p99"]
+    for column, p50, p99 in zip(counts, *(s["values"] for s in series), strict=True):
+        assert len(column) in (0, 96) and (p50 is None) == (not any(column))
+        assert p50 is None or drawn[0] <= p50 <= p99 <= drawn[1]
+    freeze(app.proc.pid)
+    try:
+        until(lambda: shown.ask(sums)[-1] == 0, what="a column without packets")
+    finally:
+        app.proc.send_signal(signal.SIGCONT)
+    assert shown.hover("latency-heat", sum(edges[-2:]) / 2)
+    shown.check()
+
+
 def test_polling_gaps_have_lanes_once_they_are_collected(browser, steady, web):
     """A thread that is stopped for a while has a bar as long as that."""
     shown = LiveView(browser, web(args=("--collectors", "polls,busy,gaps")), app=steady.prefix)
