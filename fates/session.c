@@ -158,6 +158,8 @@ int fates_take(struct fates_session *s, int timeout_ms)
 	}
 	for (int i = 0; i < n && !ret; i++)
 		ret = take_run(s, &runs[i]);
+	if (s->release)
+		s->release(s->ctx);
 	ringtap_capture_release(s->cap);
 	return n < 0 || ret ? broken(s, n < 0 ? n : ret) : 0;
 }

@@ -20,6 +20,8 @@ struct fates_session {
 	uint64_t buffer_size;
 	/* A packet that was not offered. */
 	void (*take)(void *ctx, const struct ringtap_packet *p);
+	/* The data of packets that were taken go now; NULL: nothing to do. */
+	void (*release)(void *ctx);
 	void *ctx;
 	/* Attaches cap to what it captures instead, packets without fates and statistics: 0, or
 	 * -errno after printing why. NULL: a session of fates. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <netinet/in.h>
@@ -11,6 +12,8 @@
 /* Classes of entries by packets, in ledger_forget(): a class is within 1 % of its packets. */
 #define COUNT_BITS    7
 #define COUNT_CLASSES RT_LOG_BUCKETS(COUNT_BITS, 64)
+
+static_assert(offsetof(struct ledger_flow, out) <= FLOW_PREFETCH, "packets wait for no more");
 
 enum { FIN = 1, SYN = 2, RST = 4, ACK = 16 };
 
@@ -206,15 +209,16 @@ static void ledger_forget(struct ledger *t)
 		memset(t->join, 0, JOIN_SLOTS * sizeof(*t->join));
 }
 
-static struct ledger_flow *entry(struct ledger *t, const struct flow_key *k, uint32_t *index)
+static struct ledger_flow *entry(
+	struct ledger *t, const struct flow_key *k, uint32_t hash, uint32_t *index)
 {
 	uint32_t before = t->table.count;
 
-	*index = flow_table_get(&t->table, k);
+	*index = flow_table_get_hashed(&t->table, k, hash);
 	if (*index == FLOW_NONE) {
 		ledger_forget(t);
 		before = t->table.count;
-		*index = flow_table_get(&t->table, k);
+		*index = flow_table_get_hashed(&t->table, k, hash);
 	}
 	if (*index == FLOW_NONE) { /* no memory for the first ones */
 		t->error++;
@@ -235,7 +239,8 @@ static void count(struct ledger *t, struct ledger_flow *f, const struct ringtap_
 	f->packets++;
 	f->bytes += p->length;
 	f->squares += length * length;
-	f->own += p->direction == RINGTAP_TX;
+	if (p->direction == RINGTAP_TX)
+		f->own++;
 	if (f->mark != t->mark) {
 		f->mark = t->mark;
 		f->recent_packets = f->recent_bytes = 0;
@@ -270,6 +275,8 @@ static void count_unreported(
 
 static void count_flags(struct ledger_flow *f, const struct headers *h)
 {
+	if (!(h->tcp_flags & (SYN | RST)))
+		return;
 	f->syn += (h->tcp_flags & (SYN | ACK)) == SYN;
 	f->syn_ack += (h->tcp_flags & (SYN | ACK)) == (SYN | ACK);
 	f->rst += (h->tcp_flags & RST) != 0;
@@ -292,7 +299,7 @@ static bool fill(struct ledger_segments *o, uint32_t from, uint32_t to)
 }
 
 /* SYN and FIN take a number each. */
-static void count_order(struct ledger_segments *o, const struct headers *h)
+static void count_segments(struct ledger_segments *o, const struct headers *h)
 {
 	const uint32_t from = h->tcp_seq,
 		       to = from + h->tcp_payload + !!(h->tcp_flags & SYN) + !!(h->tcp_flags & FIN);
@@ -338,13 +345,31 @@ static void add_latency(struct ledger_latency *l, uint64_t ns)
 	l->bucket[rt_log_bucket(ns < LATENCY_MAX ? ns : LATENCY_MAX, LEDGER_BITS)]++;
 }
 
+/* A packet, read: its headers, and the entries in which it counts. */
+struct parsed {
+	struct headers h;
+	struct flow_key k[2];
+	uint32_t hash[2];
+	unsigned count;
+};
+
+static void parse(
+	const struct ledger *t, struct parsed *d, const struct ringtap_packet *p, uint16_t linktype)
+{
+	d->count = keys_of(t, p, linktype, &d->h, d->k);
+	for (unsigned i = 0; i < d->count; i++) {
+		d->hash[i] = flow_table_hash(&t->table, &d->k[i]);
+		flow_table_prefetch_slot(&t->table, d->hash[i]);
+	}
+	if (t->join && p->id)
+		__builtin_prefetch(join_of(t, p->id), 1);
+}
+
 /* A sending of a received packet, which has been counted then. */
-static bool take_sending(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype)
+static bool take_sending(struct ledger *t, const struct ringtap_packet *p, const struct parsed *d)
 {
 	const struct ledger_join *j;
-	struct flow_key k[2];
 	struct ledger_flow *f;
-	struct headers h;
 
 	if (!t->join || !p->id || p->direction != RINGTAP_TX)
 		return false;
@@ -353,57 +378,74 @@ static bool take_sending(struct ledger *t, const struct ringtap_packet *p, uint1
 		return false;
 	f = flow_table_at(&t->table, j->index);
 	f->sent++;
+	f->forwarded = true;
 	t->all.sent++;
 	f->in = j->in; /* both of one packet */
 	f->out = (struct ledger_place){p->interface + 1, p->queue};
 	add_latency(ledger_latency(f), p->ns > j->ns ? p->ns - j->ns : 0);
-	if (t->view == LEDGER_5_TUPLE || t->view == LEDGER_INNER) {
-		keys_of(t, p, linktype, &h, k);
-		if (k[0].flags && memcmp(&k[0], &f->key, sizeof(k[0])))
-			ledger_latency(f)->became = k[0];
-	}
+	if ((t->view == LEDGER_5_TUPLE || t->view == LEDGER_INNER) && d->k[0].flags &&
+		memcmp(&d->k[0], &f->key, sizeof(d->k[0])))
+		ledger_latency(f)->became = d->k[0];
 	return true;
 }
 
-static struct ledger_flow *add_to(struct ledger *t, const struct flow_key *k,
-	const struct headers *h, const struct ringtap_packet *p, uint32_t *index)
+static bool add_to(struct ledger *t, const struct parsed *d, unsigned which,
+	const struct ringtap_packet *p, uint32_t *index)
 {
-	struct ledger_flow *f = entry(t, k, index);
+	struct ledger_flow *f = entry(t, &d->k[which], d->hash[which], index);
 
 	if (!f)
-		return NULL;
+		return false;
 	count(t, f, p);
-	count_flags(f, h);
+	count_flags(f, &d->h);
 	if (t->segments_at)
-		count_order(ledger_segments_of(t, f), h);
+		count_segments(ledger_segments_of(t, f), &d->h);
 	if (t->unreported_at)
-		count_unreported(ledger_unreported(t, f), h, p);
+		count_unreported(ledger_unreported(t, f), &d->h, p);
 	if (p->direction == RINGTAP_TX)
 		f->out = (struct ledger_place){p->interface + 1, p->queue};
-	else if (!f->sent)
+	else if (!f->forwarded)
 		f->in = (struct ledger_place){p->interface + 1, p->queue};
-	return f;
+	return true;
 }
 
-bool ledger_add(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype)
+static bool add_parsed(struct ledger *t, const struct ringtap_packet *p, const struct parsed *d)
 {
 	uint32_t index = 0;
-	struct flow_key k[2];
-	struct headers h;
-	unsigned n;
 
-	if (take_sending(t, p, linktype))
+	if (take_sending(t, p, d))
 		return false;
 	count(t, &t->all, p);
-	n = keys_of(t, p, linktype, &h, k);
-	if (add_to(t, &k[0], &h, p, &index) && t->join && p->id && p->direction == RINGTAP_RX)
+	if (add_to(t, d, 0, p, &index) && t->join && p->id && p->direction == RINGTAP_RX)
 		*join_of(t, p->id) = (struct ledger_join){.id = p->id,
 			.ns = p->ns,
 			.index = index,
 			.in = {p->interface + 1, p->queue}};
-	if (n > 1)
-		add_to(t, &k[1], &h, p, &index);
+	if (d->count > 1)
+		add_to(t, d, 1, p, &index);
 	return true;
+}
+
+void ledger_add_batch(struct ledger *t, const struct ringtap_packet *p, const uint16_t *linktypes,
+	unsigned n, bool *counted)
+{
+	struct parsed d[LEDGER_BATCH];
+
+	for (unsigned i = 0; i < n; i++)
+		parse(t, &d[i], &p[i], linktypes[i]);
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; k < d[i].count; k++)
+			flow_table_prefetch_item(&t->table, d[i].hash[k]);
+	for (unsigned i = 0; i < n; i++)
+		counted[i] = add_parsed(t, &p[i], &d[i]);
+}
+
+bool ledger_add(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype)
+{
+	bool counted;
+
+	ledger_add_batch(t, p, &linktype, 1, &counted);
+	return counted;
 }
 
 bool ledger_belongs(const struct ledger *t, const struct ringtap_packet *p, uint16_t linktype,

@@ -43,22 +43,25 @@ struct ledger_latency {
 	struct flow_key became;
 };
 
-/* All counts are of packets that were taken: one of N of a sample. */
+/* All counts are of packets that were taken: one of N of a sample. Two lines of the cache have what
+ * each received packet changes. */
 struct ledger_flow {
 	struct flow_key key;
 	uint64_t packets, bytes; /* received, and sent without being received before */
 	double squares;          /* sum of the squares of the packets' bytes */
-	uint64_t own;            /* part of packets: only sent, as the application made them */
-	uint64_t sent;           /* sendings of received packets */
-	uint64_t not_offered;    /* received, and not given to any port */
 	uint64_t first_ns, last_ns;
 	uint64_t recent_packets, recent_bytes; /* since the mark of that number */
 	double recent_squares;
 	uint32_t mark;
-	uint32_t syn, syn_ack, rst;
+	bool forwarded; /* sent is not 0 */
 	/* Where the last packet that was sent after it was received came in and went out; else
 	 * where the last one did. */
-	struct ledger_place in, out;
+	struct ledger_place in;
+	struct ledger_place out;
+	uint64_t own;         /* part of packets: only sent, as the application made them */
+	uint64_t sent;        /* sendings of received packets */
+	uint64_t not_offered; /* received, and not given to any port */
+	uint32_t syn, syn_ack, rst;
 };
 
 /* Behind each entry. */
@@ -119,6 +122,11 @@ int ledger_follow(struct ledger *t);
 void ledger_not_offered(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype);
 /* False: the packet has been counted when it was received. */
 bool ledger_add(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype);
+/* Several in turn, at most LEDGER_BATCH, which is faster; counted[] is what ledger_add() returns.
+ */
+#define LEDGER_BATCH 32u
+void ledger_add_batch(struct ledger *t, const struct ringtap_packet *p, const uint16_t *linktypes,
+	unsigned n, bool *counted);
 /* Does a packet count in the entry of this key? One that is sent by another name does not. */
 bool ledger_belongs(const struct ledger *t, const struct ringtap_packet *p, uint16_t linktype,
 	const struct flow_key *key);

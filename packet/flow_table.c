@@ -2,28 +2,46 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "flow_table.h"
 
 #ifndef SLOTS_MIN /* fuzzers have fewer */
 #define SLOTS_MIN 8192u
 #endif
+#define CACHE_LINE 64u
+#define HUGE_PAGE  ((size_t)2 << 20)
+
+/* Bytes of the items, in whole huge pages: with small ones, each item of a large table would need a
+ * walk of the page tables. */
+static size_t room(const struct flow_table *t)
+{
+	return ((size_t)t->max * t->size + HUGE_PAGE) / HUGE_PAGE * HUGE_PAGE;
+}
 
 int flow_table_init(struct flow_table *t, size_t size, uint32_t max)
 {
-	*t = (struct flow_table){.size = size, .max = max, .slot_count = SLOTS_MIN};
+	*t = (struct flow_table){.size = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE,
+		.max = max,
+		.slot_count = SLOTS_MIN};
 	secret_make(&t->secret);
-	t->chunks = calloc(max / FLOW_CHUNK + 1, sizeof(*t->chunks));
 	t->slots = calloc(t->slot_count, sizeof(*t->slots));
-	return t->chunks && t->slots ? 0 : -ENOMEM;
+	t->items = mmap(NULL, room(t), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (t->items == MAP_FAILED)
+		t->items = NULL;
+	else
+		(void)madvise(t->items, room(t), MADV_HUGEPAGE);
+	return t->items && t->slots ? 0 : -ENOMEM;
 }
 
 void flow_table_free(struct flow_table *t)
 {
-	for (uint32_t i = 0; t->chunks && i <= t->max / FLOW_CHUNK; i++)
-		free(t->chunks[i]);
-	free(t->chunks);
+	if (t->items)
+		munmap(t->items, room(t));
 	free(t->slots);
+	t->items = NULL;
+	t->slots = NULL;
 }
 
 void flow_table_clear(struct flow_table *t)
@@ -60,23 +78,17 @@ static int grow_slots(struct flow_table *t)
 
 static uint32_t add(struct flow_table *t, const struct flow_key *k, uint32_t hash)
 {
-	uint8_t **chunk = &t->chunks[t->count / FLOW_CHUNK];
-	void *item;
+	void *item = flow_table_at(t, t->count);
 
 	if (t->count == t->max || (t->count >= t->slot_count / 2 && grow_slots(t)))
 		return FLOW_NONE;
-	if (!*chunk)
-		*chunk = malloc(FLOW_CHUNK * t->size);
-	if (!*chunk)
-		return FLOW_NONE;
-	item = flow_table_at(t, t->count);
 	memset(item, 0, t->size);
 	memcpy(item, k, sizeof(*k));
 	put_slot(t, (struct flow_slot){hash, t->count});
 	return t->count++;
 }
 
-static uint32_t hash_of(const struct flow_table *t, const struct flow_key *k)
+uint32_t flow_table_hash(const struct flow_table *t, const struct flow_key *k)
 {
 	return hash_short(hash_words(&t->secret, k, sizeof(*k) / 8));
 }
@@ -94,7 +106,7 @@ void flow_table_filter(
 			continue;
 		if (i != t->count)
 			memcpy(flow_table_at(t, t->count), item, t->size);
-		put_slot(t, (struct flow_slot){hash_of(t, item), t->count++});
+		put_slot(t, (struct flow_slot){flow_table_hash(t, item), t->count++});
 	}
 }
 
@@ -111,16 +123,21 @@ static uint32_t find(const struct flow_table *t, const struct flow_key *k, uint3
 
 uint32_t flow_table_find(const struct flow_table *t, const struct flow_key *k)
 {
-	return find(t, k, hash_of(t, k));
+	return find(t, k, flow_table_hash(t, k));
 }
 
-uint32_t flow_table_get(struct flow_table *t, const struct flow_key *k)
+uint32_t flow_table_get_hashed(struct flow_table *t, const struct flow_key *k, uint32_t hash)
 {
-	uint32_t hash = hash_of(t, k), index = find(t, k, hash);
+	uint32_t index = find(t, k, hash);
 
 	if (index != FLOW_NONE)
 		return index;
 	index = add(t, k, hash);
 	t->no_room += index == FLOW_NONE;
 	return index;
+}
+
+uint32_t flow_table_get(struct flow_table *t, const struct flow_key *k)
+{
+	return flow_table_get_hashed(t, k, flow_table_hash(t, k));
 }

@@ -6,12 +6,14 @@
 #include "common/hash.h"
 #include "flow_key.h"
 
-#define FLOW_NONE  UINT32_MAX
-#define FLOW_CHUNK 1024u /* items that are allocated at a time */
+#define FLOW_NONE     UINT32_MAX
+#define FLOW_PREFETCH 192u  /* bytes of an item */
+#define FLOW_CHUNK    1024u /* items that are allocated at a time */
 
 struct flow_table {
-	size_t size; /* bytes of an item, which begins with its struct flow_key */
-	uint8_t **chunks;
+	size_t size; /* bytes of an item, which begins with its struct flow_key: whole lines of the
+		      * cache */
+	uint8_t *items; /* room for max, of which pages are there once they are used */
 	uint32_t count, max;
 	struct flow_slot {
 		uint32_t hash, index; /* hash 0: empty */
@@ -29,6 +31,23 @@ void flow_table_clear(struct flow_table *t);
 /* The item of this key, zeroed but for the key if it is new. FLOW_NONE: there is no room. */
 uint32_t flow_table_get(struct flow_table *t, const struct flow_key *k);
 
+/* For many keys in turn: their hashes first, then where they lie, so that the waits for memory
+ * overlap. */
+uint32_t flow_table_hash(const struct flow_table *t, const struct flow_key *k);
+uint32_t flow_table_get_hashed(struct flow_table *t, const struct flow_key *k, uint32_t hash);
+static inline void flow_table_prefetch_slot(const struct flow_table *t, uint32_t hash)
+{
+	__builtin_prefetch(&t->slots[hash & (t->slot_count - 1)]);
+}
+/* The item of the first slot: it is the right one, as a rule. */
+static inline void flow_table_prefetch_item(const struct flow_table *t, uint32_t hash)
+{
+	const uint8_t *item = t->items + t->slots[hash & (t->slot_count - 1)].index * t->size;
+
+	for (size_t at = 0; at < t->size && at < FLOW_PREFETCH; at += 64)
+		__builtin_prefetch(item + at, 1);
+}
+
 /* The same without adding. */
 uint32_t flow_table_find(const struct flow_table *t, const struct flow_key *k);
 /* Removes the items of which keep() is false. Those that stay get other indices. */
@@ -37,7 +56,7 @@ void flow_table_filter(
 
 static inline void *flow_table_at(const struct flow_table *t, uint32_t index)
 {
-	return t->chunks[index / FLOW_CHUNK] + index % FLOW_CHUNK * t->size;
+	return t->items + index * t->size;
 }
 
 #endif

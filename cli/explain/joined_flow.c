@@ -3,16 +3,17 @@
 
 #include "joined_flow.h"
 
+#define FLOWS_MIN  1024u
 #define BYTES_EACH (sizeof(struct joined_flow) + FLOW_BUCKETS * sizeof(uint32_t) + 16)
 
 int joined_flows_init(struct flow_table *t, uint64_t memory)
 {
-	uint64_t max = memory / BYTES_EACH / FLOW_CHUNK * FLOW_CHUNK;
+	uint64_t max = memory / BYTES_EACH;
 
 	if (max > UINT32_MAX / 4)
 		max = UINT32_MAX / 4;
 	return flow_table_init(
-		t, sizeof(struct joined_flow), max < FLOW_CHUNK ? FLOW_CHUNK : (uint32_t)max);
+		t, sizeof(struct joined_flow), max < FLOWS_MIN ? FLOWS_MIN : (uint32_t)max);
 }
 
 void joined_flows_free(struct flow_table *t)

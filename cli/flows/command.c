@@ -93,6 +93,18 @@ static uint16_t linktype(struct flows_command *c, uint32_t interface)
 	return c->linktypes[interface];
 }
 
+static void count(void *ctx)
+{
+	struct flows_command *c = ctx;
+	bool counted[LEDGER_BATCH];
+
+	ledger_add_batch(&c->ledger, c->batch, c->batch_types, c->waiting, counted);
+	for (unsigned i = 0; i < c->waiting; i++)
+		if (counted[i])
+			exports_packet(&c->exports, &c->batch[i]);
+	c->waiting = 0;
+}
+
 static void take(void *ctx, const struct ringtap_packet *p)
 {
 	struct flows_command *c = ctx;
@@ -100,8 +112,10 @@ static void take(void *ctx, const struct ringtap_packet *p)
 
 	if (c->detail.open)
 		flows_detail_take(c, p, type);
-	if (ledger_add(&c->ledger, p, type))
-		exports_packet(&c->exports, p);
+	c->batch[c->waiting] = *p;
+	c->batch_types[c->waiting] = type;
+	if (++c->waiting == LEDGER_BATCH)
+		count(c);
 }
 
 static int attach(struct fates_session *s)
@@ -179,15 +193,18 @@ static int run(const struct command *self, int argc, char **argv)
 	static struct flows_command c; /* large */
 	int ret;
 
-	c = (struct flows_command){
-		.view = {.s = {.command = "flows", .take = take, .attach = attach, .ctx = &c},
-			.reading = reading,
-			.text = flows_text,
-			.document = flows_json,
-			.mark = mark,
-			.turn = turn,
-			.open = flows_open,
-			.ctx = &c},
+	c = (struct flows_command){.view = {.s = {.command = "flows",
+						    .take = take,
+						    .release = count,
+						    .attach = attach,
+						    .ctx = &c},
+					   .reading = reading,
+					   .text = flows_text,
+					   .document = flows_json,
+					   .mark = mark,
+					   .turn = turn,
+					   .open = flows_open,
+					   .ctx = &c},
 		.rows = ROWS_DEFAULT,
 		.most = FLOWS_DEFAULT,
 		.export = {.active_ns = 60 * NS_PER_S, .idle_ns = 15 * NS_PER_S}};

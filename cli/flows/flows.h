@@ -41,6 +41,10 @@ struct flows_command {
 	enum ledger_view by; /* --view */
 	enum ledger_order order;
 	uint32_t most, rows;
+	/* Packets that wait to be counted. */
+	struct ringtap_packet batch[LEDGER_BATCH];
+	uint16_t batch_types[LEDGER_BATCH];
+	unsigned waiting;
 	uint16_t *linktypes; /* by interface; 0: not known yet */
 	uint32_t linktype_count;
 	bool final;
