@@ -16,11 +16,21 @@ const ALONG = new Set(["counts", "levels", "lanes", "heat"]);
 
 const WITHOUT_PLOT = { table: Table, pipeline: Pipeline };
 
+// Texts of which a document has each once.
+function expand(table) {
+  table.columns.forEach((c, k) => {
+    if (!c.texts) return;
+    for (const row of table.rows) row[k] = c.texts[row[k]] ?? null;
+    delete c.texts;
+  });
+}
+
 export class Page {
   // text: the document as it came; null: it changes.
   constructor(document, text = null) {
     Object.assign(this, { document, text });
     if (this.document.view !== VERSION) throw new Error(`this page draws documents of version ${VERSION}, not ${this.document.view}`);
+    for (const p of this.document.panels) if (p.kind === "table") expand(p);
     this.origin = parseTime(this.document.origin);
     this.zero = this.document.zero_ns ?? 0;
     this.time = new Time(this.document.range);

@@ -18,7 +18,7 @@ function number(text) {
 
 export class Table {
   constructor(spec, page) {
-    Object.assign(this, { spec, page, order: null, words: "", current: null });
+    Object.assign(this, { spec, page, order: null, words: "", current: null, found: new WeakMap() });
     this.columns = spec.columns;
     this.at = this.columns.findIndex((c) => c.kind === "time");
     this.frame = this.columns.findIndex((c) => c.kind === "frame");
@@ -78,6 +78,12 @@ export class Table {
     return kind === "text" || kind === "label" ? v ?? "–" : kind === "frame" ? String(v) : value(v, kind);
   }
 
+  // What a filter finds in a row. Making it takes longer than finding it.
+  searched(row) {
+    if (!this.found.has(row)) this.found.set(row, this.columns.map((_c, k) => this.text(row, k).toLowerCase()).join("\n"));
+    return this.found.get(row);
+  }
+
   sort(k) {
     const down = this.order?.[0] === k && !this.order[1];
     this.order = [k, down];
@@ -116,7 +122,7 @@ export class Table {
   select() {
     const grouped = this.spec.groups ? this.regroup() : "", s = this.page.time.selection, { rows } = this.spec;
     this.rows = this.all.filter((i) => (!s || this.at < 0 || (rows[i][this.at] >= s[0] && rows[i][this.at] <= s[1])) &&
-      (!this.words || rows[i].some((_v, k) => this.text(rows[i], k).toLowerCase().includes(this.words))));
+      (!this.words || this.searched(rows[i]).includes(this.words)));
     if (this.order) {
       const [k, down] = this.order, sign = down ? -1 : 1;
       this.rows.sort((a, b) => {

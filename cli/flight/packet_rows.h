@@ -11,7 +11,8 @@
 #include "packet/headers.h"
 #include "web/view.h"
 
-#define PACKET_ROWS_MAX 10000 /* on either side of the event */
+#define PACKET_ROWS_MAX   50000   /* on either side of the event */
+#define PACKET_ROWS_BYTES 4000000 /* in the document: the page has less than 5 MB */
 
 struct packet_rows;
 

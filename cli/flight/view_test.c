@@ -5,6 +5,7 @@
 
 #include "judge/verdict.h"
 #include "packet_rows.h"
+#include "web/page.h"
 #include "test_incident.h"
 #include "view.h"
 
@@ -260,7 +261,40 @@ static void rows_are_those_nearest_to_the_event(void **state)
 	assert_true(json_is_null(json_array_get(json_array_get(rows, 0), 4)));
 	assert_string_equal(
 		json_string_value(json_array_get(json_object_get(panel("packets"), "notes"), 0)),
-		"20,000 of 20,010 packets, those nearest to the event; all are in packets.pcapng.");
+		"100,000 of 100,010 packets, those nearest to the event; all are in packets.pcapng.");
+}
+
+/* Each packet has a flow of its own. */
+static void the_page_has_less_than_5_mb(void **state)
+{
+	FILE *page = tmpfile();
+	json_t *rows;
+	size_t n;
+
+	assert_non_null(page);
+	incident.rows = packet_rows_new(TEST_NOW_REAL_NS + 2 * NS_PER_S);
+	for (uint32_t i = 0; i < 2 * PACKET_ROWS_MAX; i++) {
+		const struct block b = {.ns = (int64_t)(TEST_NOW_REAL_NS + 1999950000 + i),
+			.length = 1500,
+			.queue = 1000,
+			.direction = DIRECTION_RX};
+		struct headers h = {.flags = HAS_MAC | HAS_IP, .version = 6, .protocol = 253};
+
+		memset(h.src, 0xab, sizeof(h.src));
+		memset(h.dst, 0xcd, sizeof(h.dst));
+		memcpy(h.src, &i, sizeof(i));
+		packet_rows_add(incident.rows, &b, &h);
+	}
+	make();
+	rows = json_object_get(panel("packets"), "rows");
+	n = json_array_size(rows);
+	assert_in_range(n, 30000, 2 * PACKET_ROWS_MAX - 1);
+	/* As many on either side: the event is in the middle. */
+	assert_int_equal(number(json_array_get(rows, 0), 0), PACKET_ROWS_MAX - n / 2 + 1);
+	assert_int_equal(number(json_array_get(rows, n - 1), 0), PACKET_ROWS_MAX + n / 2);
+	assert_int_equal(web_page_write(json_incref(document), page), 0);
+	assert_in_range(ftell(page), 4000000, 5000000);
+	fclose(page);
 }
 
 static void all_rows_of_few_packets(void **state)
@@ -517,6 +551,7 @@ int main(void)
 		CASE(packets_in_steps),
 		CASE(lost_packets_have_a_curve),
 		CASE(rows_are_those_nearest_to_the_event),
+		CASE(the_page_has_less_than_5_mb),
 		CASE(all_rows_of_few_packets),
 		CASE(a_value_for_each_second),
 		CASE(losses_of_a_second),

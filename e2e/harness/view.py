@@ -34,7 +34,12 @@ def document_of(path):
     text = path.read_text()
     text = text[text.index(_BEGIN) + len(_BEGIN) :].partition(_END)[0]
     _validate_text(text)
-    return json.loads(text)
+    document = json.loads(text)
+    for table in (p for p in document["panels"] if p["kind"] == "table"):
+        for k, texts in ((k, c["texts"]) for k, c in enumerate(table["columns"]) if "texts" in c):
+            for row in table["rows"]:
+                row[k] = None if row[k] is None else texts[row[k]]
+    return document
 
 
 class View:

@@ -383,6 +383,42 @@ def test_tables(shown):
     assert state(shown) == "0 of 50,000 rows" and shown.ask(value) == "" and shown.ask(details) == []
 
 
+def test_a_hundred_thousand_rows(browser, tmp_path):
+    """They scroll to the last one, and a text and a time filter them. Texts are in the document once."""
+    many, flows = document(), [f"198.18.0.1:{i} > 198.18.0.2:9 UDP" for i in range(1000)]
+    columns = [("frame", "frame"), ("time", "time"), ("direction", "text"), ("packet", "text")]
+    table = {
+        "kind": "table",
+        "id": "many",
+        "title": "Packets",
+        "columns": [{"name": n, "kind": k} for n, k in columns],
+        "rows": [[i + 1, KEPT + 10_000 * i, i % 2, i % 1000] for i in range(100_000)],
+    }
+    table["columns"][2]["texts"], table["columns"][3]["texts"] = DIRECTIONS, flows
+    many["panels"].append({**table, "rows": table["rows"][:10]})
+    view.validate(many)
+    many["panels"][-1] = table
+    shown = View(browser, view.write(tmp_path / "x.html", many))
+    one = "view.tables.find(t => t.spec.id === 'many')"
+
+    def rows():
+        return shown.ask(f"[...{one}.space.children].map(r => [...r.children].map(c => c.textContent))")
+
+    def says():
+        return shown.ask(f"{one}.says.textContent")
+
+    assert says() == "100,000 of 100,000 rows" and len(rows()) < 40
+    assert rows()[1][0::2] == ["2", "sent"] and rows()[1][3] == flows[1]
+    shown.run(f"{one}.body.scrollTop = 1e9")
+    until(lambda: rows()[-1][0] == "100000", what="the last row")
+    assert len(rows()) < 40
+    shown.run(f"{one}.input.value = '.1:77 '; {one}.input.dispatchEvent(new Event('input'))")
+    assert says() == "100 of 100,000 rows" and {r[3] for r in rows()} == {flows[77]}
+    shown.run(f"view.time.select([{KEPT}, {KEPT + 10_000 * 50_000 - 1}])")
+    assert says() == "50 of 100,000 rows (selected time)"
+    shown.check()
+
+
 def test_texts_with_a_unit_are_sorted_by_their_value(shown):
     shown.run("document.querySelectorAll('#packets .head button')[4].click()")
     assert {r[4] for r in rows(shown)} == {"1,200 ns"}
