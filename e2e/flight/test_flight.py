@@ -31,8 +31,9 @@ def some_packets(recorder):
 
 
 @pytest.mark.smoke
-def test_windows_of_requests(stream, keep, record):
+def test_windows_of_requests(stream_of, keep, record):
     """One around a signal, and two that overlap; each is whole."""
+    stream = stream_of("5k")
     recorder = record(stream, *ROOM)
     kept = keep(stream, "--before", "200ms", "--after", "500ms")
     some_packets(recorder)
