@@ -69,12 +69,12 @@ struct command {
 	const char *summary; /* one line, lower case, without a full stop */
 	const struct option_def *options;
 	size_t option_count;
-	/* Those below it, NULL at the end, which its run() calls; NULL: none. */
+	/* Subcommands, which its run() calls, NULL at the end; NULL: none. */
 	const struct command *const *commands;
 	/* Where those below it share its options: which of them take which; id 0 at the end. NULL:
 	 * they take all. */
 	const struct option_use *uses;
-	/* What stands besides the options, for --help; NULL: nothing may. */
+	/* Arguments besides the options, for --help; NULL: none are allowed. */
 	const char *operands;
 	const char *words; /* what an operand may be, separated by |, for completion; NULL: other */
 	const char *listed; /* for completion: a shell command that prints more such words; NULL:

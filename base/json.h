@@ -25,7 +25,7 @@ json_t *json_thread(uint32_t lcore, const char *name, uint32_t tid);
 /* pid 0, program NULL or "": null. */
 json_t *json_application(const char *name, uint32_t pid, const char *program);
 
-/* What every document begins with, see docs/interface.md. Owns applications: an array, an object
+/* Begins every document, see docs/interface.md. Owns applications: an array, an object
  * for the only one, NULL for none. */
 json_t *json_document(const char *command, json_t *applications);
 

@@ -149,7 +149,7 @@ static void a_number_may_have_a_unit_of_its_own(void **state)
 	assert_int_equal(parse_number("11", 10, &n), -ERANGE);
 }
 
-/* What is written is read as the same. */
+/* A number that is printed is parsed as the same number. */
 static void limits_are_written_as_they_are_read(void **state)
 {
 	static const struct {

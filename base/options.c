@@ -181,7 +181,7 @@ static void bad_choice(const struct command *cmd, const struct option_def *o, co
 		choice_advice(o->choices, text, strlen(text), list));
 }
 
-/* What a value may be, for the message that it is not. */
+/* Describes valid values, for the message about an invalid one. */
 static const char *wanted(enum option_kind kind)
 {
 	switch (kind) {
@@ -306,7 +306,7 @@ static bool abbreviated(const struct option_def *o, int c, const char *word)
 	return c >= 256 && strcspn(word + 2, "=") != strlen(o->name);
 }
 
-/* What is left behind the last option. */
+/* Arguments behind the last option. */
 static int operands(const struct command *cmd, int argc, char **argv, void *ctx)
 {
 	if (optind < argc && !cmd->operands)

@@ -106,8 +106,8 @@ int packet_file_open(const char *path, bool group_read, bool *created)
 	do {
 		fd = open_once(path, group_read ? 0640 : 0600, created);
 		ret = fd < 0 ? fd : lock(fd);
-		/* What the umask has taken away. A file system without modes refuses, and has none
-		 * to set. */
+		/* Sets the group's bit, which the umask may have cleared. A file system
+		 * without modes refuses. */
 		if (fd >= 0 && *created && group_read)
 			(void)fchmod(fd, 0640);
 		if (fd >= 0 && ret)

@@ -7,7 +7,7 @@
 
 #include "command.h"
 
-/* What a command, or anything else, printed. */
+/* Output of a command, or of anything else. */
 struct test_output {
 	int status;
 	char *out, *err;
@@ -32,7 +32,7 @@ struct test_refusal {
  * folder, which is an empty one. Returns the number of those that failed. */
 int test_refusals(const struct command *c, const struct test_refusal *rows, size_t count);
 
-/* What a command prints to standard output is what the file of this name holds, in the folder. With
+/* Compares the standard output of a command with the file of this name in the folder. With
  * RINGTAP_GOLDEN=write in the environment the file is written: read the difference. */
 struct test_golden {
 	const char *file, *args;

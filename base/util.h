@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all commands share: exit statuses, messages, numbers. */
+/* Shared by all commands: exit statuses, messages, numbers. */
 #ifndef RINGTAP_BASE_UTIL_H
 #define RINGTAP_BASE_UTIL_H
 

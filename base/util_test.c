@@ -93,7 +93,7 @@ static void texts_are_broken_at_blanks(void **state)
 	snprintf(text, sizeof(text), "%s 9.91 seconds", word);
 	snprintf(shown, sizeof(shown), "%s 9.91\n  seconds\n", word);
 	assert_wrapped(0, 2, text, shown);
-	/* What does not fit any line has one of its own. */
+	/* A word longer than a line has a line of its own. */
 	memset(word, 'x', 90);
 	snprintf(text, sizeof(text), "a %s b", word);
 	snprintf(shown, sizeof(shown), "a\n    %s\n    b\n", word);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What loops over bursts are measured with: mbufs in random order, and many short samples. */
+/* Measures loops over bursts: mbufs in random order, and many short samples. */
 #ifndef RINGTAP_BENCH_BURSTS_H
 #define RINGTAP_BENCH_BURSTS_H
 

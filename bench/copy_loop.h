@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the two threads of the copy loop share. */
+/* State that the two threads of the copy loop share. */
 #ifndef RINGTAP_BENCH_COPY_LOOP_H
 #define RINGTAP_BENCH_COPY_LOOP_H
 

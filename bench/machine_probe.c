@@ -29,7 +29,7 @@
 #define NEAR_BYTES ((size_t)8 << 20)
 #define FAR_BYTES  ((size_t)64 << 20)
 
-/* What the second thread does meanwhile. */
+/* Work of the second thread meanwhile. */
 enum task { TASK_NONE, TASK_ADD, TASK_PONG, TASK_READ, TASK_QUIT };
 
 struct probe {
@@ -210,8 +210,8 @@ static double ping(struct probe *p)
 	return median(v);
 }
 
-/* What capturing does: one CPU writes memory that the other has just read. Nanoseconds a line of
- * either. */
+/* The access pattern of capturing: one CPU writes memory that the other has just read. Nanoseconds
+ * a line of either. */
 static double hand_over(struct probe *p)
 {
 	double v[SAMPLES];

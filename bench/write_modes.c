@@ -38,7 +38,7 @@ struct writer {
 	uint64_t touched; /* a sum, so that reading is not left out */
 };
 
-/* What to do with the n bytes of a record; all are handed the same ones, in order. */
+/* Writes the n bytes of a record; all modes get the same bytes, in order. */
 typedef void (*record_fn)(struct writer *w, const uint8_t *record, size_t n);
 
 static struct ringtap_capture *capture;
@@ -145,7 +145,7 @@ static void each_touched(struct writer *w, const struct ringtap_run *run)
 	each(w, run, touch_packet);
 }
 
-/* What stands before the packets: the interfaces as they are when capturing begins. */
+/* Blocks before the packets: the interfaces as they are when capturing begins. */
 static void put_head(struct writer *w)
 {
 	int n = ringtap_pcapng_section(w->buffer, BUFFER, NULL);

@@ -266,7 +266,7 @@ int ringtap_capture_next_sized(struct ringtap_capture *cap, struct ringtap_run *
 void ringtap_capture_release(struct ringtap_capture *cap)
 {
 	fake.released++;
-	/* What is used afterwards shall be seen to be wrong, by the tests and by ASan. */
+	/* Frees the buffers, so that ASan finds later uses of packets. */
 	for (unsigned i = 0; i < cap->handed; i++)
 		free(cap->buffers[i]);
 	cap->handed = 0;

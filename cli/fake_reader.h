@@ -19,8 +19,8 @@ struct fake_run {
 	uint32_t len; /* bytes of each packet */
 };
 
-/* What the next capture does; set up by tests. Packet k of all bears k in its first eight bytes and
- * the time FAKE_START_NS + k. */
+/* Behaviour of the next capture; set up by tests. Packet k of all bears k in its first eight bytes
+ * and the time FAKE_START_NS + k. */
 struct fake {
 	unsigned apps; /* named app0, app1, …; each has ports p0 and p1 */
 	const struct fake_run *runs;
@@ -35,7 +35,7 @@ struct fake {
 	const uint8_t *bytes; /* content of each packet, instead of its number; NULL: none */
 	const char *driver;   /* driver of p1; NULL: net_fake */
 	uint16_t linktype;    /* p1's; 0: Ethernet */
-	/* What has become of packets; NULL: the application has no fates. Packets of a capture are
+	/* Fates of packets; NULL: the application has no fates. Packets of a capture are
 	 * then those that were not offered, FAKE_AGE_NS after their reception. */
 	const struct ringtap_fates *fates;
 	const struct ringtap_open_packet *open;     /* fates->open + fates->free */

@@ -53,7 +53,7 @@ static double rate_between(const struct rt_clock_point *a, const struct rt_clock
 {
 	int64_t ticks = (int64_t)(b->tsc - a->tsc);
 
-	/* What the counter did while the machine slept is unknown. */
+	/* The counter's behaviour while the machine slept is unknown. */
 	if (ticks <= 0 || b->mono_ns < a->mono_ns + EARLY_NS ||
 		b->asleep_ns > a->asleep_ns + RT_CLOCK_JUMP_NS)
 		return 0;

@@ -69,7 +69,7 @@ static const struct files v1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes"
 static const struct files v2 = {
 	"/sys/fs/cgroup", "memory.max", "memory.current", "active_file ", "inactive_file "};
 
-/* What one cgroup's limit leaves, or is; its page cache can be dropped. */
+/* Remainder of one cgroup's limit, or the limit; its page cache can be dropped. */
 static uint64_t left_in(const struct files *c, const char *dir, bool whole)
 {
 	uint64_t limit = number_in(dir, c->limit, ""), usage = number_in(dir, c->usage, "");

@@ -40,8 +40,8 @@ static bool trusted(uid_t uid, uid_t app_uid)
 	return !uid || uid == geteuid();
 }
 
-/* What the process finds there: in a container, the path is one of its own files. A user without
- * the right to see its root connects by own rights. */
+/* Opens the path as the process would: in a container, the path is one of its own files. A user
+ * without the right to see its root connects by own rights. */
 static int open_there(pid_t pid, const char *path)
 {
 	char root[64];

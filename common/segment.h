@@ -170,7 +170,7 @@ struct rt_seg_tap {
 };
 static_assert(sizeof(struct rt_seg_tap) == 16, "tap entry is 16 bytes");
 
-/* What one polling thread publishes, in the ring with the number of its slot. Positions count bytes
+/* Published by one polling thread, in the ring with the number of its slot. Positions count bytes
  * since the session began and never wrap. Position p is in chunk order[p / chunk_size %
  * order_count], at p % chunk_size; an entry of order is valid once head is past its chunk's first
  * byte. A record never crosses the end of a chunk: RT_CHUNK_END says that the next one is at the

@@ -337,7 +337,7 @@ struct rt_stat_interval {
 static_assert(sizeof(struct rt_stat_interval) == 24, "interval");
 static_assert(RT_STAT_PORTS < UINT8_MAX, "a port has 8 bits in an interval");
 
-/* What a thread has logged: entry n is at n % RT_STAT_INTERVALS. The thread writes entry head, then
+/* Log of a thread: entry n is at n % RT_STAT_INTERVALS. The thread writes entry head, then
  * raises head (release). So what has been read of entry n is whole if head is below
  * n + RT_STAT_INTERVALS afterwards. */
 struct rt_stat_log {

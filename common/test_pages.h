@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* What rt_pages_available() returns, until test_available_end(). */
+/* Result of rt_pages_available(), until test_available_end(). */
 void test_available(uint64_t kib);
 void test_available_end(void);
 

@@ -72,7 +72,7 @@ static void test_only_those_of_the_window_count(void **state)
 	assert_int_equal(forgotten(0, 0, 100), 6);
 	assert_int_equal(forgotten(0, 0, 104), 2);
 	assert_int_equal(forgotten(0, 0, 106), 0);
-	/* What is longer ago than is counted makes room. */
+	/* Entries older than the counted time make room. */
 	for (uint64_t second = 1000; second < 1000 + 2 * ROOM; second++)
 		add(1, second, 0, 0);
 	assert_int_equal(forgotten(0, 0, 1000), ROOM);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What drops and held print alike. */
+/* Tables that drops and held share. */
 #ifndef RINGTAP_FATES_TABLES_H
 #define RINGTAP_FATES_TABLES_H
 
@@ -19,7 +19,7 @@ int groups_print(const struct packet_groups *g, const struct fates_session *s, c
 /* Sets these lists. */
 void groups_json(
 	json_t *j, const struct packet_groups *g, const struct fates_session *s, double seconds);
-/* What the application of both begins with. */
+/* Begins the application's object of both. */
 json_t *fates_json(const struct fates_view *v);
 /* Port, queue, received packets: a new object, to which the caller adds. */
 json_t *fates_queue_json(const struct fates_session *s, const struct ringtap_fate_queue *q);

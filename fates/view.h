@@ -26,7 +26,7 @@ struct fates_view {
 	void (*turn)(void *ctx);
 	/* After each reading; final: the capture is over, counts are exact. 0 or -errno. */
 	int (*reading)(void *ctx, bool final);
-	/* What a reading has found; returns 0 or -errno. */
+	/* Prints the last reading; returns 0 or -errno. */
 	int (*text)(void *ctx, FILE *f);
 	json_t *(*document)(void *ctx);
 	/* The next interval begins; NULL: nothing to do. */

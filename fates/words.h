@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the words that head tables of fates mean. */
+/* Explanations of the words that head tables of fates. */
 #ifndef RINGTAP_FATES_WORDS_H
 #define RINGTAP_FATES_WORDS_H
 

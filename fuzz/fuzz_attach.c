@@ -305,7 +305,7 @@ static void set_up(void)
 	if (telemetry_listener)
 		return;
 	rt_reader_limits.telemetry_ms = 50; /* some attempts */
-	/* What the input asks the reader for must not take the machine's memory. */
+	/* The input's requests to the reader must not take the machine's memory. */
 	signal(SIGXFSZ, SIG_IGN);
 	if (setrlimit(RLIMIT_FSIZE, &small) || !mkdtemp(dir))
 		abort();
@@ -364,7 +364,7 @@ static void record(void)
 	ringtap_capture_close(cap);
 }
 
-/* What the reader asks for: 0 to 3. */
+/* Number of the reader's request: 0 to 3. */
 static unsigned request_of(const uint8_t *data, size_t size)
 {
 	unsigned most = 0;

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What the probe relies on once a request has been accepted. */
+/* Guarantees that the probe relies on once a request has been accepted. */
 static void check(const struct rt_request *r)
 {
 	if (!r->open.target_count || r->open.target_count > RT_MAX_TARGETS)

@@ -39,7 +39,7 @@ static void overwrite(
 	uint8_t *base[] = {(uint8_t *)f->h, (uint8_t *)f->clock, (uint8_t *)f->ports,
 		(uint8_t *)f->threads, (uint8_t *)f->hooks, (uint8_t *)f->pairs,
 		(uint8_t *)f->pools, (uint8_t *)f->samplers, (uint8_t *)f->logs};
-	/* What lies beyond is hardly looked at, and would make the fuzzer slow. */
+	/* The reader hardly reads beyond it, and more would slow the fuzzer. */
 	const uint32_t room[] = {sizeof(*f->h), sizeof(*f->clock), 4 * sizeof(*f->ports),
 		5 * sizeof(*f->threads), 3 * sizeof(*f->hooks), 2 * sizeof(*f->pairs),
 		2 * sizeof(*f->pools), 4096, 4096};

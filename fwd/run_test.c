@@ -24,7 +24,7 @@ static struct role sink, generator;
 static struct generator g;
 static struct link from;
 
-/* What happens while the main thread waits: packets of a time until a moment, polls, a stall, a
+/* Events while the main thread waits: packets of a time until a moment, polls, a stall, a
  * signal. In ms of the run. */
 static uint64_t ms, packets_until, polls_once, stall_at, stall_ms, signal_at;
 

@@ -137,8 +137,8 @@ static uint32_t put_cooked(uint8_t *to, uint16_t linktype, const struct sockaddr
 	return sizeof(two);
 }
 
-/* What is put before, or into, the beginning of the packet. *skip: bytes of the packet that are in
- * it already. Returns its bytes; *added: those that the kernel does not count. */
+/* Bytes that are put before, or into, the beginning of the packet. *skip: bytes of the packet that
+ * are in it already. Returns its bytes; *added: those that the kernel does not count. */
 static uint32_t put_head(uint8_t head[HEAD_MAX + 4], uint16_t linktype,
 	const struct tpacket2_hdr *h, uint32_t *skip, uint32_t *added)
 {

@@ -18,7 +18,7 @@ struct queue {
 /* Registers what mbufs need. 0 or -errno. */
 int frame_init(struct rte_mempool *pool);
 struct ringtap_probe_source;
-/* What the probe has to know of a port. */
+/* A port, as far as the probe needs it. */
 void frame_source(const struct port *p, struct ringtap_probe_source *out);
 /* Time of the packet that is the k-th from now on in the buffer. 0: it has not come. */
 uint64_t frame_time(const struct queue *q, uint32_t k);

@@ -23,7 +23,7 @@
 #define SECTIONS_MAX 4096
 #define SEGMENTS_MAX 512
 
-/* What opening a file costs, and comparing a segment with a mapping, in bytes that are read. */
+/* Costs of opening a file, and of comparing a segment with a mapping, in bytes that are read. */
 #define OPEN_COST    (64u << 10)
 #define COMPARE_COST 16u
 
@@ -79,7 +79,7 @@ static int begin(struct rt_image *i, int fd)
 	return -ENOEXEC;
 }
 
-/* What loading adds to the addresses; map is that of the first segment. */
+/* Offset that loading adds to the addresses; map is that of the first segment. */
 static int find_base(struct rt_image *i, const struct rt_map *map)
 {
 	size_t count;
@@ -202,7 +202,7 @@ bool rt_image_has_hidden(const struct rt_image *i, const char *name)
 	return find(i, SHT_SYMTAB, name) != 0;
 }
 
-/* What one segment has in the file, if it has this flag; NULL: it has not, or *left bytes are too
+/* Content of one segment in the file, if it has this flag; NULL: it has not, or *left bytes are too
  * few. */
 static Elf_Data *segment(
 	const struct rt_image *i, size_t n, unsigned flag, size_t *left, GElf_Phdr *h)

@@ -156,7 +156,7 @@ static void test_many_mapped_files(void **state)
 	assert_non_null(strstr(err, "more and larger files"));
 	rt_judge_bytes = 512 << 20;
 	assert_int_equal(rt_judge(&p, &opts, err, sizeof(err)), -ENOEXEC); /* no DPDK */
-	/* What follows a judgement has no such limit. */
+	/* Work after a judgement has no such limit. */
 	assert_false(rt_image_limit_reached());
 	assert_true(rt_judge_function(&p, "dlopen") != 0);
 	rt_process_close(&p);

@@ -23,7 +23,7 @@
 /* That the probe opens, and the one of accept(). */
 #define DESCRIPTORS 4
 
-/* What EAL maps to share it with secondary processes, and how it begins when EAL has been
+/* The file that EAL maps to share it with secondary processes, and its begin when EAL has been
  * initialised. */
 #define CONFIG    "*/dpdk/*/config"
 #define RTE_MAGIC 19820526u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What /proc and the ELF files of a process show. Nothing here changes the process. */
+/* State of a process from /proc and its ELF files. Nothing here changes the process. */
 #ifndef RINGTAP_INJECT_PROCESS_H
 #define RINGTAP_INJECT_PROCESS_H
 

@@ -66,7 +66,7 @@ static bool gets_copies(pid_t pid, const char *probe)
 	return copies;
 }
 
-/* What root may read by one of its groups is not what the process may read. */
+/* Files that root may read by one of its groups are not readable for the process. */
 static void groups_of_root_are_not_those_of_the_process(void **state)
 {
 	const gid_t group = GROUP;

@@ -138,7 +138,7 @@ static long call_with_values(long nr, long a, long b, long c, long d, int *diffe
 }
 #endif
 
-/* What the thread is made to call. */
+/* Function that the thread is made to call. */
 static void function(const char *text, uint64_t argument)
 {
 	sigset_t now;

@@ -45,7 +45,7 @@
 		}                   \
 	}
 
-/* What dlopen(), the constructors, the control thread, captures and the end of them call, as strace
+/* System calls of dlopen(), the constructors, the control thread and captures, as strace
  * shows, with the arguments that filters judge; the first is how the thread returns. */
 static const struct {
 	int nr;
@@ -126,7 +126,7 @@ static const struct {
 	CALL(munlock),
 };
 
-/* What the filter returns for this call. libpcap reads words as packets have them: big-endian. */
+/* Runs the filter for this call. libpcap reads words as packets have them: big-endian. */
 uint32_t rt_seccomp_run(const struct bpf_insn *program, const struct seccomp_data *call)
 {
 	uint32_t words[sizeof(*call) / 4];

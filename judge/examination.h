@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is known about one application, and the diagnosis that follows from it. */
+/* Readings of one application, and the diagnosis that follows from them. */
 #ifndef RINGTAP_JUDGE_EXAMINATION_H
 #define RINGTAP_JUDGE_EXAMINATION_H
 

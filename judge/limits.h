@@ -16,7 +16,7 @@
 /* A few are lost whenever a link comes up or a measurement begins. */
 #define LIMIT_LOST_PACKETS 10
 #define LIMIT_LOST_SHARE   1e-5
-/* What is not sent is often offered again: more than noise before it is called a fault. */
+/* Unsent packets are often offered again: more than noise before it is called a fault. */
 #define LIMIT_UNSENT_SHARE 1e-3
 
 /* ---- threads */
@@ -46,7 +46,7 @@
 #define LIMIT_GAP_NS    200e3
 #define LIMIT_GAP_TIMES 1000
 #define LIMIT_GAP_SHARE 0.005
-/* What a burst costs besides its packets (call, doorbell, cache misses of rings) is about what
+/* The cost of a burst besides its packets (call, doorbell, cache misses of rings) is about what
  * eight packets of simple forwarding cost: with smaller ones it is more than half of the work. A
  * thread that has time left loses nothing by it: bursts grow with the load by themselves. */
 #define LIMIT_SMALL 8

@@ -63,7 +63,7 @@ unsigned readings_burst(const struct watched *a)
 	return t.max_burst ? t.max_burst : LIMIT_BURST;
 }
 
-/* What the receiving threads have in their caches of a pool, that with the most of it. */
+/* Mbufs in the receiving threads' caches of a pool: those of the thread with the most. */
 struct receivers {
 	uint32_t own;
 	bool found;

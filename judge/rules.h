@@ -18,7 +18,7 @@ void rule_uneven_queues(const struct examination *e, struct diagnosis *d);
 void rule_saturated(const struct examination *e, struct diagnosis *d);
 void rule_scattered(const struct examination *e, struct diagnosis *d);
 
-/* What descriptors, caches and bursts of one application take of a pool at most. */
+/* Upper bound of the mbufs that one application's descriptors, caches and bursts take of a pool. */
 uint64_t pool_needed(const struct examination *e, const struct ringtap_pool_stats *p);
 /* Evidence of threads that may poll, of which nothing else is known. True: one of them seems to
  * hang. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a verdict consists of. */
+/* Parts of a verdict. */
 #include <stdarg.h>
 #include <stdio.h>
 

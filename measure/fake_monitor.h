@@ -13,7 +13,7 @@
 #define FAKE_APPS       4
 #define FAKE_READING_NS 500000000ull /* probes read drivers and the kernel twice a second */
 
-/* What the next snapshot of an application has. */
+/* Content of an application's next snapshot. */
 struct fake_stats {
 	struct ringtap_snapshot snapshot; /* counts of entries and states; not its arrays */
 	struct ringtap_port_stats ports[2];
@@ -42,7 +42,7 @@ struct fake_app {
 	struct ringtap_interval intervals[4]; /* until they are read */
 	unsigned interval_count;
 	uint64_t intervals_lost;
-	/* What monitors did. */
+	/* Calls of monitors. */
 	unsigned attempts, switches;
 	bool attached;
 	int fd; /* the last monitor's */

@@ -17,7 +17,7 @@ struct iotlb {
 	uint64_t accesses;
 	uint64_t pages;               /* distinct ones */
 	uint64_t misses[IOTLB_SIZES]; /* misses of a cache that is empty at first */
-	/* What is certain whatever was used before: accesses once the cache is full, or, where it
+	/* Lower bound, whatever was used before: accesses once the cache is full, or, where it
 	 * never is, to pages that have been used. */
 	uint64_t known[IOTLB_SIZES], known_misses[IOTLB_SIZES];
 };

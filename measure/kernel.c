@@ -10,7 +10,7 @@
 #include "common/status.h"
 #include "kernel.h"
 
-/* Those in which threads of DPDK applications wait. */
+/* System calls in which threads of DPDK applications wait. */
 static const struct {
 	long number;
 	const char *name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the kernel shows of an application's threads: proc(5), /proc/PID/task. */
+/* The kernel's files about an application's threads: proc(5), /proc/PID/task. */
 #ifndef RINGTAP_MEASURE_KERNEL_H
 #define RINGTAP_MEASURE_KERNEL_H
 

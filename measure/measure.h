@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What latency and memory have in common: one application, for a time or a number of packets. */
+/* Shared by latency and memory: one application, for a time or a number of packets. */
 #ifndef RINGTAP_MEASURE_MEASURE_H
 #define RINGTAP_MEASURE_MEASURE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What happened between two snapshots of an application. NAN: unknown, because the collector is off
- * or the driver does not count it. */
+/* Counts and rates between two snapshots of an application. NAN: unknown, because the collector is
+ * off or the driver does not count it. */
 #ifndef RINGTAP_MEASURE_RATES_H
 #define RINGTAP_MEASURE_RATES_H
 
@@ -84,7 +84,7 @@ struct latency_rates {
 };
 void rates_latency(const struct span *s, uint32_t pair, struct latency_rates *out);
 
-/* What a driver counted between its last readings before either snapshot. */
+/* Counts of a driver between its last readings before either snapshot. */
 struct driver_counts {
 	double seconds; /* between the two readings; NAN, as all others: unknown */
 	/* The driver's counters began again in between (ringtap_port_stats.epoch): packets and
@@ -95,8 +95,8 @@ struct driver_counts {
 	double imissed, ierrors, rx_nombuf, oerrors;
 	double errors;  /* both directions */
 	double offered; /* packets passed to TX */
-	/* Those of them that were not sent: refused or lost by the driver. 0 unless there certainly
-	 * are some: hooks and driver are not read at one moment. */
+	/* Packets of them that were not sent: refused or lost by the driver. 0 unless there
+	 * certainly are some: hooks and driver are not read at one moment. */
 	double unsent;
 	double tx_unknown; /* the part that may or may not have been sent */
 };

@@ -93,7 +93,7 @@ static void tallies_of_queues(void **state)
 	tally_fullest(&t, &s, 0, RINGTAP_NO_INDEX);
 	assert_int_equal(t.calls, 101);
 	assert_true(fabs(tally_full(&t) - 30.0 / 101) < 1e-9);
-	/* What an entry without calls asked for once is of no interest. */
+	/* An earlier request of an entry without calls does not count. */
 	queues[0][1] = queues[1][1];
 	queues[1][1].max_burst = 512;
 	tally_sum(&t, &s, 0, RINGTAP_NO_INDEX, RINGTAP_RX);

@@ -289,7 +289,7 @@ static int search(const struct watch *w, struct ringtap_apps **apps)
 	return ringtap_apps_search(apps, &opts);
 }
 
-/* Those of root and this user first: others may not answer, in any number. */
+/* Applications of root and this user first: any number of others may not answer. */
 static void attach_all(struct watch *w)
 {
 	uint64_t until;

@@ -58,7 +58,7 @@ struct watch {
 	size_t user_count;
 	bool attach;     /* load the probe where it is missing when watching begins */
 	bool keep_ended; /* until watch_mark(), so that an interval has all that ended in it */
-	/* Those of now; read them between watch_lock() and watch_unlock(). */
+	/* Current applications; read them between watch_lock() and watch_unlock(). */
 	struct watched **list;
 	size_t count;
 	/* For watch.c only. */

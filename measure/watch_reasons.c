@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What was named and is not there, and why statistics are missing. */
+/* Reasons: a name without an application, missing statistics. */
 #include <errno.h>
 #include <stdio.h>
 

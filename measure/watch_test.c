@@ -417,7 +417,7 @@ static void collectors_are_switched(void **state)
 	assert_int_equal(fake_apps[0].options.latency_every, 8);
 	watch_switch(&w, RINGTAP_POLLS | RINGTAP_LATENCY, 8);
 	assert_int_equal(fake_apps[0].switches, 1);
-	/* Those that come later have them at once. */
+	/* Later applications have them at once. */
 	fake_app_add("later");
 	assert_int_equal(watch_refresh(&w), 0);
 	assert_int_equal(fake_apps[1].options.collectors, RINGTAP_POLLS | RINGTAP_LATENCY);

@@ -224,7 +224,7 @@ static inline __attribute__((always_inline)) void packet_options(
 	f->direction = f->direction == 3 ? 0 : f->direction;
 }
 
-/* What packets of all three kinds of blocks have, where bytes of the block are before the packet.
+/* Fields of packets in all three kinds of blocks; bytes of the block stand before the packet.
  */
 static int take_data(struct blocks *b, uint32_t bytes, struct block *f)
 {

@@ -17,7 +17,7 @@ struct filter {
  * libpcap's message is in err. The caller frees with filter_free(). */
 int filter_compile(struct filter *f, const char *expression, enum ringtap_tags tags,
 	uint16_t linktype, char *err, size_t err_len);
-/* What libpcap calls a link type: DLT_…. */
+/* libpcap's number of a link type: DLT_…. */
 int filter_dlt(uint16_t linktype);
 void filter_free(struct filter *f);
 /* Prints on standard output what tcpdump -d prints. */

@@ -50,7 +50,7 @@ static void take_arp(struct headers *h, const uint8_t *p)
 	h->flags |= HAS_ARP;
 }
 
-/* What is behind an EtherType. True: *ip is there. */
+/* Parses the header behind an EtherType. True: *ip is there. */
 static bool read_network(struct headers *h, uint16_t type, struct rest *r, struct ip *ip)
 {
 	h->type = type;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What was there to be read: a packet may be cut, or be another protocol. */
+/* Headers that could be read: a packet may be cut, or be another protocol. */
 enum {
 	HAS_MAC = 1,
 	HAS_TYPE = 2,  /* ethertype, behind VLAN tags */

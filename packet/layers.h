@@ -31,7 +31,7 @@ static inline uint32_t be32(const uint8_t *p)
 	return be32toh(v);
 }
 
-/* What is left of a packet: bytes that are there, and that there were. */
+/* Rest of a packet: captured bytes, and bytes on the wire. */
 struct rest {
 	const uint8_t *p;
 	size_t len, wire;
@@ -50,7 +50,7 @@ static inline const uint8_t *rest_take(struct rest *r, size_t n)
 	return p;
 }
 
-/* What is behind wire bytes is padding. */
+/* Bytes behind the wire length are padding. */
 static inline void rest_limit(struct rest *r, size_t wire)
 {
 	if (r->wire > wire)

@@ -39,7 +39,7 @@ double spread_mean(const struct spread *s);
 double buckets_quantile(
 	const uint32_t *bucket, unsigned bits, double share, double min, double max);
 
-/* What is shown of each distribution. */
+/* Numbers that are printed of each distribution. */
 #define QUANTILES 4
 extern const double quantile_shares[QUANTILES];
 extern const char *const quantile_names[QUANTILES]; /* for people */

@@ -52,7 +52,7 @@ void window_close(struct window *w)
 	*w = (struct window){.fd = -1};
 }
 
-/* What is used no longer goes, and there is room for n bytes from offset on. */
+/* Drops bytes that are no longer used, and makes room for n bytes from offset on. */
 static int make_room(struct window *w, uint64_t offset, size_t n)
 {
 	size_t keep = offset < w->end ? (size_t)(w->end - offset) : 0;

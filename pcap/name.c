@@ -161,7 +161,7 @@ static bool has_port(const struct ringtap_list *list, const struct ringtap_targe
 	return !w->port;
 }
 
-/* Those targets of a primary process that a secondary has as well. */
+/* Targets of a primary process that a secondary has as well. */
 static int shared_targets(
 	const char *dir, const struct target *primary, struct target *out, char *err, size_t errlen)
 {

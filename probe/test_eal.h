@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What unit tests of the probe share: an EAL without huge pages and devices, packets, a ring, and a
+/* Shared by unit tests of the probe: an EAL without huge pages and devices, packets, a ring, and a
  * foreign reader of records. */
 #ifndef RINGTAP_PROBE_TEST_EAL_H
 #define RINGTAP_PROBE_TEST_EAL_H
@@ -34,7 +34,7 @@ void test_drop(struct rte_mbuf *m);
 
 /* A session's memory, laid out and attached. Aborts where there is none. */
 void test_shm_make(struct rt_shm *m, uint32_t rings, uint64_t buffer_size, uint32_t taps);
-/* What a reader makes of a layout; the caller closes fds. */
+/* Memory as a reader makes it for a layout; the caller closes fds. */
 void test_shm_memory(const struct rt_shm *m, int fds[RT_FD_COUNT]);
 
 /* A session with one target, whose program is in insns; with RT_OPEN_SAMPLE that of test_sample.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What unit tests of the statistics share: ports that lead back to themselves, and a monitor of
+/* Shared by unit tests of the statistics: ports that lead back to themselves, and a monitor of
  * this process without a socket. */
 #ifndef RINGTAP_PROBE_TEST_PORTS_H
 #define RINGTAP_PROBE_TEST_PORTS_H

@@ -163,7 +163,8 @@ int ask_answer(int fd, const char *document)
 	int client, room = ANSWER_MAX;
 
 	while ((client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		/* What does not fit into the socket is lost: the client finds half a document. */
+		/* Bytes that do not fit into the socket are lost: the client finds half a document.
+		 */
 		setsockopt(client, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 		(void)!send(client, document, strlen(document), MSG_NOSIGNAL | MSG_DONTWAIT);
 		close(client);

@@ -102,7 +102,7 @@ static void test_mute_recorders_are_waited_for_together(void **state)
 	for (int i = 0; i < 3; i++)
 		close(mute[i]);
 	ask_close(fd, folder[0]);
-	/* What dead recorders have left is removed by the next one. */
+	/* The next recorder removes the files of dead ones. */
 	fd = ask_listen(folder[0]);
 	ask_close(fd, folder[0]);
 	json_decref(list);

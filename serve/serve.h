@@ -10,7 +10,7 @@
 #define SERVE_HOSTS_MAX  16
 #define SERVE_BODY_BYTES 65536 /* limit for the ignored body of a POST */
 
-/* What a server needs; the caller sets it, and it lives as long as the server. */
+/* Configuration of a server; the caller sets it, and it lives as long as the server. */
 struct serve_options {
 	const char *command;                    /* for messages */
 	const char *listen;                     /* "[HOST:]PORT", port 0: any */

@@ -132,7 +132,7 @@ static void frames_come_back_in_order(void **state)
 	}
 }
 
-/* Those that are under way are finished, the others are not begun. */
+/* Frames that are under way are finished, the others are not begun. */
 static void frames_are_freed_at_any_time(void **state)
 {
 	for (unsigned ended = 0; ended <= 4; ended++) {

@@ -55,7 +55,7 @@ int output_block(struct output *o, const void *data, size_t len);
 int output_run(struct output *o, const struct ringtap_run *run);
 /* Hands everything gathered to the sink; afterwards the runs may be released. */
 int output_push(struct output *o);
-/* What has been pushed shall become visible soon: flushes buffers that do not fill up. */
+/* Makes pushed packets visible soon: flushes buffers that do not fill up. */
 int output_flush(struct output *o);
 /* Ends the file. *bytes: its length, *packets: those that are in it, also after an error. */
 int output_close(struct output *o, uint64_t *bytes, uint64_t *packets);

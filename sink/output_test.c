@@ -74,7 +74,7 @@ static int put_frame(struct output *o, uint32_t first)
 	return ret ? ret : output_flush(o);
 }
 
-/* What the recorder does with a file, ret being the first error. */
+/* The recorder's calls for a file, ret being the first error. */
 static int end_file(struct output *o, uint64_t *bytes, uint64_t *packets)
 {
 	static const uint32_t statistics[3] = {5, 12, 12};

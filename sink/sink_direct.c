@@ -269,7 +269,7 @@ int direct_write(struct sink *sink, const struct iovec *iov, unsigned count)
 	return 0;
 }
 
-/* What is in the current slot and not yet in the file. */
+/* Bytes in the current slot that are not yet in the file. */
 static int write_rest(struct sink *sink)
 {
 	struct direct *d = sink->direct;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is captured: ports, what of their packets, and how. */
+/* Configuration of a capture: ports, parts of their packets, and how. */
 #ifndef RINGTAP_TARGET_CAPTURE_CONFIG_H
 #define RINGTAP_TARGET_CAPTURE_CONFIG_H
 

@@ -99,7 +99,7 @@ static bool is_target(const struct targets *t, const char *dir)
 	return false;
 }
 
-/* What its primary shall record, as far as it has that. */
+/* The targets of its primary, as far as it has them. */
 static int imply(struct targets *t, unsigned primary, size_t app, const struct ringtap_list *ports)
 {
 	struct target *new =

@@ -33,7 +33,7 @@ struct test_app {
 	size_t session_count;
 };
 
-/* What the tests set, and what the commands do. */
+/* State that the tests set, and calls of the commands. */
 static struct {
 	struct test_app app[TEST_APPS_MAX];
 	size_t count, notes;

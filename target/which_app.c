@@ -115,7 +115,7 @@ static bool print_namesakes(const char *command, const struct ringtap_apps *apps
 	return *list;
 }
 
-/* What to do about a word that names no application: "did you mean 'NAME'?", or see the list. */
+/* Advice about a word that names no application: "did you mean 'NAME'?", or see the list. */
 static const char *app_advice(struct nearest *n, const struct ringtap_apps *apps, const char *word)
 {
 	nearest_begin(n, word, strcspn(word, ":"));

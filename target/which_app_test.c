@@ -29,7 +29,7 @@ static int open_in(const char *root, const char *name)
 	return fd;
 }
 
-/* What lies in a container is the container's word: a link there would lead out of it. */
+/* A container can make any file: a link there would lead out of it. */
 static void test_links_of_containers_are_not_followed(void **state)
 {
 	char link[64], target[64], root[32];

@@ -51,7 +51,7 @@ struct note {
 	const char *provider, *name, *arguments;
 };
 
-/* What becomes of each note. 0 or -errno, which ends the search. */
+/* A search for notes: take() is called for each, and returns 0, or -errno, which ends it. */
 struct search {
 	Elf *elf;
 	GElf_Addr base; /* address of section BASE; 0: there is none */

@@ -10,7 +10,7 @@
 #define WORDS      4u  /* entries of a dictionary */
 #define TEXTS      64u /* bytes of all of them */
 
-/* What the consumer holds of a batch. Arrays may be moved out of their parent, so each of them
+/* References of the consumer to a batch. Arrays may be moved out of their parent, so each of them
  * holds a reference to the whole. */
 struct exported {
 	pthread_mutex_t lock;

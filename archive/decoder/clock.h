@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a recording says about its clock: docs/format.md, "The clock in files". */
+/* The clock of a recording, as the file describes it: docs/format.md, "The clock in files". */
 #ifndef RINGTAP_ARCHIVE_DECODER_CLOCK_H
 #define RINGTAP_ARCHIVE_DECODER_CLOCK_H
 

@@ -199,7 +199,7 @@ static void packet_loss(struct rt_archive *a, const struct block *f)
 						    .reason = LOSS_CAPTURE});
 }
 
-/* What the capture and its time stamps say: the columns but for those of packet_read(). */
+/* Columns of the capture and its time stamps: all but those of packet_read(). */
 static void read_found(const struct rt_archive *a, const struct block *f, struct row *r)
 {
 	*r = (struct row){.has = HAS(COL_TIME) | HAS(COL_INTERFACE) | HAS(COL_LENGTH) |
@@ -272,7 +272,7 @@ static void take_statistics(struct rt_archive *a, const struct block *f)
 		if (os != NO_COUNT)
 			i->gaps = os;
 	}
-	/* Those that packets tell of are in the list. */
+	/* Interfaces with packets are in the list. */
 	if (os < i->gaps)
 		os = i->gaps;
 	if (now->os_dropped != NO_COUNT && os != NO_COUNT && now->os_dropped > os) {

@@ -86,7 +86,7 @@ int rt_archive_part_flows(struct rt_archive *a, struct ArrowArrayStream *out);
  * fd: stays the caller's; -1: there is none. 1: the flows are now others than those of the part
  * alone; 0; -errno. */
 int rt_archive_part_later(struct rt_archive *a, int fd);
-/* What the part's pcapng begins with, instead of the bytes before rt_archive_part_range(): section
+/* Begin of the part's pcapng, instead of the bytes before rt_archive_part_range(): section
  * header and interfaces. Empty for the first part. Valid until the next part. */
 const void *rt_archive_part_header(const struct rt_archive *a, size_t *len);
 /* The bytes of the file that belong to the part; end is known with the last packet. */

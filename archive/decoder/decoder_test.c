@@ -369,7 +369,7 @@ static void a_temporary_file_that_cannot_be_made_is_an_error_that_stays(void **s
 	assert_int_equal(spill_flows(a->flows), -ENOENT);
 	unsetenv("TMPDIR");
 	assert_int_equal(spill_flows(a->flows), 0);
-	/* What could not be read is not left out. */
+	/* Unreadable packets are not left out. */
 	assert_int_equal(s.get_next(&s, &b), ENOENT);
 	assert_non_null(s.get_last_error(&s));
 	s.release(&s);

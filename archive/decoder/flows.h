@@ -49,7 +49,7 @@ struct flow {
 	struct sketch *latency;
 };
 
-/* What fates say of all flows of a part. */
+/* Fates of all flows of a part. */
 struct fates {
 	bool present;   /* the recording has fates */
 	bool ended;     /* and their end has been read */
@@ -98,12 +98,12 @@ int flows_offer(struct flows *t, const struct row *r);
 int flows_settle(struct flows *t);
 /* A block of fates, of the section that the walk is in. */
 void flows_fates(struct flows *t, const struct walk *w);
-/* What becomes of the packets of the part behind its end, until a packet that is later than this:
- * reads on with w, which is in the part's file, or at the beginning of one that may be of another
- * recording. Where w cannot read on is the end. 1: a later packet was read; 0: the end of the
- * recording, as far as w has it; -ENOMEM. */
+/* Takes fates of the part's packets from behind its end, until a packet that is later than this.
+ * w reads on in the part's file, or from the beginning of a file that may be another recording's;
+ * the end is where it cannot. 1: a later packet was read; 0: the end of the recording, as far as w
+ * has it; -ENOMEM. */
 int flows_later(struct flows *t, struct walk *w, int64_t until_ns);
-/* What waits for its fate is let go: the flows go to the temporary file. */
+/* Stops waiting for fates: writes the flows to the temporary file. */
 void flows_let_go(struct flows *t);
 
 static inline struct flow *flows_at(const struct flows *t, uint32_t i)

@@ -88,7 +88,7 @@ static struct key *sort(struct flows *t)
 	return keys;
 }
 
-/* What the states of TCP add to the sums. */
+/* Adds the states of TCP to the sums. */
 static void settle(struct flow *f)
 {
 	if (!f->tcp)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a flow's TCP segments show: retransmissions and the time of the handshake. */
+/* Retransmissions and the time of the handshake, from a flow's TCP segments. */
 #ifndef RINGTAP_ARCHIVE_DECODER_TCP_H
 #define RINGTAP_ARCHIVE_DECODER_TCP_H
 
@@ -12,7 +12,7 @@
 
 enum { TCP_FIN = 1, TCP_SYN = 2, TCP_RST = 4, TCP_ACK = 16 };
 
-/* What one end has sent. */
+/* Segments sent by one end. */
 struct tcp_side {
 	uint32_t next; /* behind the highest byte that was seen */
 	uint32_t isn;

@@ -23,7 +23,7 @@ static int operand(void *ctx, const char *text)
 
 #define PROGRAM "ringtap-archive"
 
-/* What the program takes from the build or the installation that this one is of. The user's own
+/* Variables that the program gets from the build or installation of this one. The user's own
  * settings count. */
 static int set_paths(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `ringtap attach` and `ringtap detach` do with applications that the tests make. */
+/* `ringtap attach` and `ringtap detach`, with applications that the tests make. */
 #include <signal.h>
 #include <unistd.h>
 

@@ -72,7 +72,7 @@ static int report_json(const struct attach_options *c, const struct attach_targe
 	return c->wait ? json_print_line(document, stdout) : json_print(document, stdout);
 }
 
-/* What an operator has to know of an attach. ns: its time; 0: the probe was there. 0 or -errno. */
+/* Prints the result of an attach. ns: its time; 0: the probe was there. 0 or -errno. */
 static int report(const struct attach_options *c, const struct attach_target *t, uint64_t ns,
 	const struct pauses *p)
 {

@@ -46,7 +46,7 @@ static const char *text_of(const struct pauses *p)
 	return test_stdout_end();
 }
 
-/* Those that never slept polled; what they had waited before does not count. */
+/* Threads that never slept are polling threads; their earlier waits do not count. */
 static void waits_of_polling_threads(void **state)
 {
 	struct pauses p;

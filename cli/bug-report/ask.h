@@ -4,7 +4,7 @@
 
 #define ASK_PROBLEM 512
 
-/* What this program prints with these words, NULL at the end. The caller frees it; NULL: nothing.
+/* Output of this program with these words, NULL at the end. The caller frees it; NULL: nothing.
  * problem: why the output is missing or not whole; "": it is whole. */
 char *bug_report_ask(const char *const words[], char problem[ASK_PROBLEM]);
 

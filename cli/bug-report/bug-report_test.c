@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `ringtap bug-report` publishes of documents and of a system that are stored in golden/. */
+/* `ringtap bug-report` with documents and a system that are stored in golden/. */
 #include <gnu/libc-version.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -49,7 +49,7 @@ static int operand(void *ctx, const char *text)
 	return 0;
 }
 
-/* What a command prints about the applications; a problem is added to the report. */
+/* Output of a command about the applications; a problem is added to the report. */
 static char *ask(const struct bug_report_options *c, struct bug_report *r, const char *const *words,
 	size_t count)
 {

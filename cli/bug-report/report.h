@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* What the report is made of; NULL: it is missing. */
+/* Parts of the report; NULL: missing. */
 struct bug_report {
 	const char *versions;  /* what ringtap --version prints */
 	json_t *list, *doctor; /* documents of these commands */

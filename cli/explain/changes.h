@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an application changes in the headers of a packet between reception and sending. */
+/* Changes by an application in the headers of a packet between reception and sending. */
 #ifndef RINGTAP_CLI_EXPLAIN_CHANGES_H
 #define RINGTAP_CLI_EXPLAIN_CHANGES_H
 

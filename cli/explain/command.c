@@ -62,7 +62,7 @@ static const struct option_def options[] = {
 
 #define INCIDENT_PACKETS "packets.pcapng"
 
-/* What it allocates lives as long as the process. */
+/* Its allocations live as long as the process. */
 static int add_file(void *ctx, const char *text)
 {
 	struct explain_options *c = ctx;
@@ -153,7 +153,7 @@ static int open_outputs(struct outputs *o, const struct explain_options *c)
 	return out_file_open_packets(&o->annotated, "explain", c->annotate, c->group_read);
 }
 
-/* Those that are left empty, because of an error, are removed. */
+/* Removes files that an error has left empty. */
 static int close_outputs(struct outputs *o, int html, int annotated)
 {
 	int ret = out_file_close(&o->html, "explain", html);

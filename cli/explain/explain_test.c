@@ -355,7 +355,7 @@ static void headers_of_any_bytes(void **state)
 
 /* ---- statistics ---- */
 
-/* Those behind the array are no buckets. */
+/* Values behind the array are not buckets. */
 static void quantile_of_buckets_alone(void **state)
 {
 	uint32_t bucket[RT_LOG_BUCKETS(1, LATENCY_MAX_BITS) + 1] = {[3] = 10};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What became of the packets of a flow: when they were sent, and whether in their order. */
+/* Fates of the packets of a flow: when they were sent, and whether in their order. */
 #ifndef RINGTAP_CLI_EXPLAIN_JOINED_FLOW_H
 #define RINGTAP_CLI_EXPLAIN_JOINED_FLOW_H
 

@@ -81,7 +81,7 @@ const struct port *records_port(const struct records *b, uint32_t i)
 
 /* ---- interfaces ---- */
 
-/* What a terminal would not show as it is becomes '?'. */
+/* Replaces characters that a terminal would not print by '?'. */
 static void copy_text(char dst[PORT_NAME], const uint8_t *src, size_t len)
 {
 	size_t n = 0;
@@ -135,7 +135,7 @@ static uint16_t *port_slot(struct records *b, const struct port *p)
 	char *name = (char *)words;
 	uint32_t i;
 
-	/* What is behind their ends is undefined. */
+	/* Bytes behind their ends are undefined. */
 	memcpy(name, p->name, strlen(p->name));
 	memcpy(name + PORT_NAME, p->application, strlen(p->application));
 	i = hash_short(hash_words(&b->secret, words, sizeof(words) / 8) + p->linktype);

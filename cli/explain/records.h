@@ -68,7 +68,7 @@ int records_next(struct records *b, struct record *r, int max);
 ssize_t records_block(struct records *b, const uint8_t **p, struct record *r);
 /* The section is of the other byte order than this machine. */
 bool records_swapped(const struct records *b);
-/* What is wrong with the file, and where. */
+/* Error in the file, and its place. */
 const char *records_error(const struct records *b);
 
 /* Fates that a recorder has lost. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is printed of a join. */
+/* Prints a join. */
 #ifndef RINGTAP_CLI_EXPLAIN_REPORT_H
 #define RINGTAP_CLI_EXPLAIN_REPORT_H
 

@@ -39,7 +39,7 @@ static void halve(struct slices *s)
 			s->at[i] = s->at[2 * i];
 		merge(&s->at[i], &s->at[2 * i + 1]);
 	}
-	/* Those beyond count are empty already. */
+	/* Slices beyond count are empty already. */
 	memset(s->at + left, 0, (s->count - left) * sizeof(*s->at));
 	s->count = left;
 	s->shift++;

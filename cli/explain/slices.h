@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What happened over time. The length of a recording is not known before its end: slices begin
+/* Counts over time. The length of a recording is not known before its end: slices begin
  * short, and double each time that there is no room for another. */
 #ifndef RINGTAP_CLI_EXPLAIN_SLICES_H
 #define RINGTAP_CLI_EXPLAIN_SLICES_H

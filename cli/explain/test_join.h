@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What tests of the join share: a file with ports, and records as it would have them. */
+/* Shared by tests of the join: a file with ports, and records as it would have them. */
 #ifndef RINGTAP_CLI_EXPLAIN_TEST_JOIN_H
 #define RINGTAP_CLI_EXPLAIN_TEST_JOIN_H
 
@@ -12,7 +12,7 @@
 #define TIMEOUT 1000u
 #define NO_ID   0
 
-/* What was told of the packets, in this order. */
+/* Results for the packets, in this order. */
 struct told {
 	unsigned count;
 	enum fate fate[16];

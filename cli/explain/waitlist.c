@@ -58,7 +58,7 @@ static void put_slot(struct waitlist *t, uint32_t hash, uint64_t place)
 	t->slots[i] = (struct slot){hash, (uint32_t)place};
 }
 
-/* Those behind it that would not be found across the hole move into it. */
+/* Moves entries behind the hole into it if a search would not find them across it. */
 static void remove_slot(struct waitlist *t, const struct slot *s)
 {
 	uint64_t hole = (uint64_t)(s - t->slots), i = hole;

@@ -96,7 +96,7 @@ static int export(struct export_options *c)
 		export_stop(s);
 		return STATUS_FAILED;
 	}
-	/* What scripts wait for. */
+	/* Scripts wait for this line. */
 	fprintf(stderr, "Exporting at %s/metrics\n", url);
 	stop_after(c->duration_ns);
 	/* Scrapes take snapshots of their own; these notice that applications have ended. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What one application, or one client, can take from others. */
+/* Limits of what one application, or one client, can take from others. */
 #include <math.h>
 #include <netinet/in.h>
 #include <poll.h>

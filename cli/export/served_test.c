@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What ringtap export answers, of applications that are made up and with a clock that is set. */
+/* Answers of ringtap export, for applications that are made up and with a clock that is set. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

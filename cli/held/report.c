@@ -111,7 +111,8 @@ static unsigned pools_used(const struct held *h)
 	return n;
 }
 
-/* Those with packets, now or in the reading before; most packets first. Returns their number. */
+/* Sorts the groups with packets, now or in the reading before; most packets first. Returns their
+ * number. */
 static uint32_t sort_groups(const struct held *h, const struct held_place *list[KEYED_MAX])
 {
 	uint32_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What ringtap held prints of a reading. */
+/* Prints a reading of ringtap held. */
 #ifndef RINGTAP_CLI_HELD_REPORT_H
 #define RINGTAP_CLI_HELD_REPORT_H
 

@@ -12,7 +12,7 @@
 #include "ringtap/reader.h"
 #include "base/util.h"
 
-/* What packet sockets deliver, or AF_XDP. */
+/* Sources: packet sockets, or AF_XDP. */
 static int check_type(const struct host_config *h, unsigned i)
 {
 	const struct netdev *d = &h->devs[i];

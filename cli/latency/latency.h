@@ -35,7 +35,7 @@ struct latency_pair {
 	uint64_t *bucket;                   /* ringtap_latency_buckets() of them */
 };
 
-/* What a port sent and was not timed. */
+/* Packets that a port sent without a time. */
 struct latency_untimed {
 	const char *port;
 	uint32_t tx_port;

@@ -293,7 +293,7 @@ static void intervals_of_a_measurement(void **state)
 	struct measure m = {.last = &f};
 	struct latency out;
 
-	/* What was counted before is not in it. */
+	/* Earlier counts are not in it. */
 	add(0, 1, 1000, 77);
 	add(1, 0, 0, 0);
 	first = f;

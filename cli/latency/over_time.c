@@ -7,7 +7,7 @@
 
 #define MOMENTS_MAX 240
 
-/* What has been counted since the last interval; the next one begins here. */
+/* Returns the counts since the last interval, and begins the next one. */
 static int cut(struct latency_clock *c, struct latency *out, struct latency *since_base)
 {
 	latency_since(out, &c->before);

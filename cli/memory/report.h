@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is printed of the patterns. */
+/* Prints the patterns. */
 #ifndef RINGTAP_CLI_MEMORY_REPORT_H
 #define RINGTAP_CLI_MEMORY_REPORT_H
 

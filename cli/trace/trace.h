@@ -83,7 +83,7 @@ uint64_t trace_our_tid(const struct trace *t, uint64_t tid);
 /* A thread, by its number in our PID namespace. */
 json_t *trace_thread_json(const struct trace *t, uint64_t tid, const char *name);
 char *trace_thread_text(char buf[THREAD_NAME_LEN], const json_t *thread);
-/* What the application's object of each document begins with; the caller decrefs. */
+/* Begins the application's object of each document; the caller decrefs. */
 json_t *trace_document(const struct trace *t);
 double trace_seconds(const json_t *doc);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What rt_deeds writes down: check_ids compares it with a recording, check_fates with a session of
+/* The log of rt_deeds: check_ids compares it with a recording, check_fates with a session of
  * fates. */
 #ifndef RINGTAP_E2E_APPS_RT_DEEDS_H
 #define RINGTAP_E2E_APPS_RT_DEEDS_H
@@ -28,7 +28,7 @@ struct deed {
 	uint32_t what;  /* for messages */
 };
 
-/* What has become of a packet that was received; a file has a byte for each number. */
+/* Fate of a received packet; a file has a byte for each number. */
 enum deed_fate {
 	DEED_OPEN,
 	DEED_OFFERED,

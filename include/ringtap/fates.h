@@ -33,7 +33,7 @@ extern "C" {
  * read.
  */
 
-/* What has become of a packet. */
+/* Fate of a packet. */
 enum ringtap_fate {
 	RINGTAP_FATE_NONE,        /* the packet is not an event */
 	RINGTAP_FATE_NOT_OFFERED, /* to any TX function, and its mbuf is used for something else */

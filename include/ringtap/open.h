@@ -41,7 +41,7 @@ enum ringtap_tags {
 int ringtap_filter_compile(ringtap_compile_fn compile, enum ringtap_tags tags, pcap_t *p,
 	struct bpf_program *out, const char *expression, int optimize, bpf_u_int32 mask);
 
-/* What is 0 has its default. */
+/* Members that are 0 have their defaults. */
 struct ringtap_open_options {
 	const struct ringtap_capture_options *capture; /* NULL: defaults */
 	unsigned directions;                           /* 0: both */

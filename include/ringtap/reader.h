@@ -167,8 +167,8 @@ struct ringtap_insn {
 
 enum { RINGTAP_RX = 1, RINGTAP_TX = 2 };
 
-/* What to capture of which ports. Of the targets of one application, the first that matches a port
- * decides for it. */
+/* Ports and the packets to capture there. Of the targets of one application, the first that matches
+ * a port decides for it. */
 struct ringtap_target {
 	const char *port;    /* name or decimal id; NULL: all ports, also later ones */
 	int queue;           /* -1: all */
@@ -238,7 +238,7 @@ static inline int ringtap_capture_attach(struct ringtap_capture *cap, const char
  * done before. 0 or -errno. */
 int ringtap_capture_start(struct ringtap_capture *cap);
 
-/* What went wrong last, a sentence without a full stop. Lives until the next call. */
+/* Last error, a sentence without a full stop. Lives until the next call. */
 const char *ringtap_capture_error(const struct ringtap_capture *cap);
 
 /* Packets of one thread, in place in its ring: ringtap_packet_next() reads them,
@@ -317,8 +317,8 @@ struct ringtap_kept {
 	uint64_t newest_ns;   /* since the epoch: time of the newest packet; 0: there is none */
 };
 
-/* What is kept. May be called in another thread than ringtap_capture_keep(). -EINVAL: nothing is
- * kept, or out->size was not set. */
+/* The packets that are kept. May be called in another thread than ringtap_capture_keep(). -EINVAL:
+ * nothing is kept, or out->size was not set. */
 int ringtap_capture_kept(struct ringtap_capture *cap, struct ringtap_kept *out);
 
 /* Makes *out a capture of the packets of cap whose time is from_ns … to_ns (since the epoch, both

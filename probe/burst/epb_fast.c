@@ -149,7 +149,7 @@ RT_INLINE uint8_t *put_more(uint8_t *p, uint64_t options_at, const struct rt_tap
 	return p + total;
 }
 
-/* What packets of one length have in common. */
+/* Fields that packets of one length share. */
 struct record {
 	rt_v8 head, tail;
 	uint64_t options_at; /* 64 bits: a broken mbuf may have any length */

@@ -20,7 +20,7 @@
 #define JUMBO    9728u
 #define ROUNDS   3000
 
-/* What the encoder needs to know of a packet. */
+/* Input of the encoder for one packet. */
 struct packet {
 	uint64_t wire;
 	bool hash;

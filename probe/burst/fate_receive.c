@@ -145,7 +145,7 @@ static inline bool is_simple(const struct rte_mbuf *m)
 	       rt_readable_own(m);
 }
 
-/* What open_entry() does, for a simple packet. */
+/* open_entry() for a simple packet. */
 static inline __attribute__((always_inline)) void open_simple(struct rt_seg_fate *e,
 	const struct rte_mbuf *m, int32_t id_offset, uint64_t tsc, uint32_t tap, uint32_t snap)
 {
@@ -268,7 +268,7 @@ static inline bool is_passed_on(
 	return e && rt_load(&e->state) == RT_FATE_OPEN && rt_load(&e->id) == rt_fates_id(m);
 }
 
-/* What is passed on stays the packet of the first reception, and counts nothing here. */
+/* A packet that is passed on stays that of the first reception, and is not counted here. */
 static void receive_first(struct rt_fate_feed *w, struct rte_mbuf **pkts, unsigned n)
 {
 	unsigned from = 0;

@@ -261,7 +261,7 @@ static void add_untimed(struct rt_stat_site *s, struct rt_stat_own *o, const str
 	RT_STAT_ADD(p->shared, shared);
 }
 
-/* What a packet without the flag needs to be taken for a received one, before its second line is
+/* Conditions for a packet without the flag to count as received, before its second line is
  * touched: packets that the application has made have no port. */
 static inline bool may_infer(const struct rte_mbuf *m, bool infer)
 {

@@ -20,7 +20,7 @@ TEST_EXPORT int rte_vhost_get_ifname(int vid, char *buf, size_t len);
 TEST_EXPORT uint16_t rte_vhost_get_vring_num(int vid);
 TEST_EXPORT int rte_vhost_driver_unregister(const char *path);
 
-/* What it exports. */
+/* Its exported functions. */
 struct test_switch {
 	uint16_t (*dequeue)(int vid, uint16_t queue, struct rte_mempool *pool,
 		struct rte_mbuf **pkts, uint16_t n);

@@ -21,7 +21,7 @@ static inline void rt_trace_rx(uint16_t port, uint16_t queue, uint16_t nb_pkts, 
 #endif
 }
 
-/* What the driver will take is unknown before the call. */
+/* The number that the driver will take is unknown before the call. */
 static inline void rt_trace_tx(uint16_t port, uint16_t queue, uint16_t n)
 {
 #ifndef RT_TRACE_OWN_LOOP

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the application calls instead of the vhost library's functions: see probe/dpdk/vhost.h. As
+/* Called by the application instead of the vhost library's functions: see probe/dpdk/vhost.h. As
  * in hook_burst.c there is no lock, allocation, log or system call. */
 #include "offer.h"
 #include "probe/above.h"

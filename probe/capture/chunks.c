@@ -437,7 +437,7 @@ void rt_chunks_tick(struct rt_chunks *c)
 		busy += take_back(c, &c->rings[i], &c->parts[i]);
 		writing += c->parts[i].still < STILL_TICKS;
 	}
-	/* What rings have added in the meantime stays, until the next tick. */
+	/* Chunks that rings have added in the meantime stay until the next tick. */
 	rt_fetch_add(&c->busy, busy - before);
 	if (writing)
 		set_shares(c, writing);

@@ -213,7 +213,7 @@ static void test_busy_rings_leave_some_chunks_to_each_other(void **state)
 	assert_int_equal(chunks.free_count, RESERVE);
 	assert_sound();
 	assert_false(next(&ring[1]));
-	/* What is left is for rings below their window, */
+	/* The rest is for rings below their window, */
 	while (next(&ring[0]))
 		;
 	assert_int_equal(owned(&ring[0]), RESERVE - FRESH);
@@ -225,7 +225,7 @@ static void test_busy_rings_leave_some_chunks_to_each_other(void **state)
 	assert_true(next(&ring[0]));
 }
 
-/* What has filled a chunk long ago leaves the whole depth to another one. */
+/* A ring that filled its last chunk long ago leaves the whole depth to another one. */
 static void test_a_ring_that_is_busy_no_more_costs_nothing(void **state)
 {
 	assert_true(next(&ring[2]));

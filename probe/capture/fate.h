@@ -82,7 +82,7 @@ void rt_fates_mend(const struct rt_fates *f, struct rt_ring *r);
  * What was received before is followed until no hook uses the session. */
 void rt_fates_close(struct rt_fates *f);
 
-/* What is sent where no hook is: on a queue that has none yet, or to a stopped port. */
+/* Packets that are sent where no hook is: on a queue that has none yet, or to a stopped port. */
 #define RT_DOUBT_UNSEEN  1u /* a TX queue that runs has no hook of this session */
 #define RT_DOUBT_STOPPED 2u /* a port that was sent to is stopped */
 /* The same now, as a set of these bits. In hooks, too. */

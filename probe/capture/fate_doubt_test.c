@@ -158,7 +158,7 @@ static void test_new_queues_of_a_port_may_have_sent_what_is_not_seen(void **stat
 	rt_session_rescan(session);
 }
 
-/* What is in its pool then is read by readers, which have the time of the last doubt. */
+/* Readers, which have the time of the last doubt, read the mbufs in its pool then. */
 static void test_walks_publish_the_time_of_doubt_first(void **state)
 {
 	struct rte_mbuf *m = receive();

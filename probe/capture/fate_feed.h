@@ -21,7 +21,7 @@ struct rt_fate_sums {
 	struct rt_fate_burst burst;
 };
 
-/* What counts for the packets of one burst. */
+/* Facts that hold for all packets of one burst. */
 struct rt_fate_feed {
 	struct rt_fates *f;
 	struct rt_ring *r;           /* NULL: the thread has none */

@@ -39,7 +39,7 @@ static uint64_t count_entries(void)
 	return n;
 }
 
-/* Those that have an entry when the table turns out to be too small keep it, if a look reaches it
+/* Packets that have an entry when the table is found too small keep it, if a look reaches it
  * still. */
 static void test_mbufs_without_room_are_unknown(void **state)
 {

@@ -155,7 +155,7 @@ static unsigned run_plan(struct held *held, unsigned room, unsigned packets)
 	return count;
 }
 
-/* What is not offered may not have been noticed yet: it is open, and free. */
+/* A packet that is not offered may be unnoticed so far: it is open, and its mbuf free. */
 static void check_with_free(unsigned held)
 {
 	struct rt_seg_count plan[SITES];

@@ -269,7 +269,7 @@ static void copy_ring(struct piece *p, const struct rte_ring *r)
 	for (uint32_t i = 0; i < n; i++)
 		to[i] = rt_load(&slots[(w->next + i) & r->mask]);
 	rt_fence_acquire(); /* the slots before the tail, which consumers store with release */
-	/* Those that have been taken since may have been replaced. */
+	/* Entries that were taken since may have been replaced. */
 	gone = rt_load(&r->cons.tail) - w->next;
 	for (uint32_t i = 0; (int32_t)gone > 0 && i < RTE_MIN(gone, n); i++)
 		to[i] = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What filter_loop.c and the encoders of instructions share. */
+/* Shared by filter_loop.c and the encoders of instructions. */
 #ifndef RINGTAP_PROBE_CAPTURE_FILTER_EMIT_H
 #define RINGTAP_PROBE_CAPTURE_FILTER_EMIT_H
 

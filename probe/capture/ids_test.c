@@ -149,7 +149,7 @@ static void hand_over(struct rte_mbuf **p, unsigned n)
 	assert_int_equal(rte_eth_tx_burst(out, 0, p, (uint16_t)n), n);
 }
 
-/* What the application makes, of mbufs that it has received before. */
+/* Packets that the application makes of mbufs that it has received before. */
 static void send_made(unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {

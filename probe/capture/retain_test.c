@@ -474,7 +474,7 @@ static void test_a_chunk_without_a_packet_ends_the_capture(void **state)
 	rt_ring_publish(&ring[0]);
 	assert_int_equal(ringtap_capture_keep(cap, 1000), -EBADMSG);
 	assert_non_null(strstr(ringtap_capture_error(cap), "does not begin with a packet"));
-	/* What came before is good. */
+	/* The bytes before are valid. */
 	assert_int_equal(ringtap_capture_next(w, &run, 1, 1000), 1);
 	assert_int_equal(run.packets, PER_CHUNK);
 	assert_int_equal(ringtap_capture_next(w, &run, 1, 1000), -EBADMSG);

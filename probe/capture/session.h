@@ -167,10 +167,10 @@ uint32_t rt_session_threads(const struct rt_session *s);
 /* Populates rows of counters ahead of the threads that come. */
 void rt_session_supply_rows(struct rt_session *s);
 
-/* What each ring may keep now, for the reader. */
+/* Bytes that each ring may keep now, for the reader. */
 void rt_session_publish_shares(const struct rt_session *s);
 
-/* What an armed session needs at every tick. */
+/* Work of an armed session at every tick. */
 void rt_session_tick(struct rt_session *s, uint64_t now_ms);
 
 /* False: the reader has written invalid values into its tails. */

@@ -298,7 +298,7 @@ static void bound_snaplens(struct rt_session *s)
 		s->taps[i]->snaplen = RTE_MIN(s->taps[i]->snaplen, longest);
 }
 
-/* What the reader makes besides. The table lies in the segment. */
+/* Describes the table of fates, which lies in the segment, to the reader. */
 static void add_fates(struct rt_session *s, struct rt_msg_fates *out)
 {
 	uint32_t snap = 0;

@@ -514,7 +514,7 @@ static void replace_filter(struct rt_session *s, const struct rt_insn *insn)
 	assert_false(rt_session_filter_settled(s));
 }
 
-/* What has been published so far; as a reader does, it gives the space back. */
+/* Reads all published records and, as a reader does, gives the space back. */
 static uint64_t published(const struct rt_session *s)
 {
 	uint64_t sum_of_heads = 0;

@@ -66,7 +66,7 @@ static int make_ports(void **state)
 	       ringtap_probe_port_stamped(stamped) || start_port(stamped) || make_source();
 }
 
-/* What it sends it receives. */
+/* The port receives the packets that it sends. */
 static void send_stamped(uint64_t ns)
 {
 	struct rte_mbuf *m = test_frame(1, 60);

@@ -341,7 +341,7 @@ static void test_application_at_its_limit_of_files_is_named(void **state)
 	assert_next_reader_is_served();
 }
 
-/* What probe/memory/shm_refuse_test.c refuses ends the connection, and leaves no descriptor. */
+/* A refusal of probe/memory/shm_refuse_test.c ends the connection, and leaves no descriptor. */
 static void test_unusable_memory_ends_the_session(void **state)
 {
 	for (int which = 0; which < RT_FD_COUNT; which++) {

@@ -90,7 +90,7 @@ static unsigned abi_of(const char *version)
 	return month >= 11 ? year + 1 : year;
 }
 
-/* What the dynamic loader knows of this library. NULL: unknown. */
+/* The dynamic loader's entry of this library. NULL: unknown. */
 static struct link_map *own_map(void)
 {
 	struct link_map *map = NULL;

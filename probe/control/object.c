@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the loaded object contains besides the library's sources. It is linked without DPDK: its
+/* Parts of the loaded object besides the library's sources. It is linked without DPDK: its
  * DPDK symbols are bound at load time to the application's. */
 #include <string.h>
 

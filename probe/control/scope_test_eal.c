@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the probe sees of a DPDK before 21.11. */
+/* Symbols of a DPDK before 21.11. */
 int rte_eal_cleanup(void);
 
 int rte_eal_cleanup(void)

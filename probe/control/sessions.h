@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Those without a connection that no thread uses any more. */
+/* Frees sessions without a connection that no thread uses any more. */
 void rt_sessions_free_abandoned(void);
 /* Whether a session needs to be served again soon. */
 bool rt_sessions_in_motion(void);

@@ -37,7 +37,7 @@ void rt_telemetry_string(struct rte_tel_data *d, const char *name, const char *v
 struct rte_tel_data *rt_telemetry_dict(void);
 void rt_telemetry_add(struct rt_tel_list *list, struct rte_tel_data *d);
 
-/* What a command shows, control lock held. port: decimal id, NULL: all. */
+/* Answer of a command, control lock held. port: decimal id, NULL: all. */
 void rt_telemetry_ports(struct rt_stats *f, const char *port, struct rt_tel_list *out);
 void rt_telemetry_threads(struct rt_stats *f, const char *port, struct rt_tel_list *out);
 void rt_telemetry_polling(struct rt_stats *f, const char *port, struct rt_tel_list *out);

@@ -58,7 +58,7 @@ static int save(void)
 	return ret;
 }
 
-/* What DPDK reports of its tracing, in lines "name = value"; no other function does. NULL: no
+/* DPDK's report of its tracing, in lines "name = value"; no other function does. NULL: no
  * memory. */
 static char *dump(void)
 {

@@ -29,7 +29,7 @@ const char *__wrap_rte_version(void)
 
 static const char name[] = "other";
 
-/* What a bus of 22.11 is, and one of 26.07. */
+/* A bus of 22.11, and one of 26.07. */
 static uintptr_t before[RT_BUS_WORDS] = {
 	0, 1, NAME, CODE, CODE, CODE, CODE, 0, CODE, 0, 0, 0, 2, CODE, 0, 0, 0, CODE};
 static uintptr_t after[RT_BUS_WORDS] = {0, 1, NAME, 1, CODE, CODE, CODE, CODE, CODE, CODE, CODE, 0,

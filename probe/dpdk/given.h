@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the application reports of its ports: see <ringtap/probe.h>. */
+/* The application's own reports about its ports: see <ringtap/probe.h>. */
 #ifndef RINGTAP_PROBE_DPDK_GIVEN_H
 #define RINGTAP_PROBE_DPDK_GIVEN_H
 

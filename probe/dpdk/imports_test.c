@@ -187,7 +187,7 @@ static void test_objects_come_and_go_meanwhile(void **state)
 	dlclose(lazy.handle);
 }
 
-/* What can be changed is changed. */
+/* Writable slots are changed. */
 static void test_refused_protections(void **state)
 {
 	static char before[1 << 14], after[1 << 14];

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* What was registered; 0: nothing yet. Read in hooks. */
+/* The registered field; 0: none yet. Read in hooks. */
 struct rt_mbuf_field {
 	uint64_t flag;  /* in ol_flags */
 	int32_t offset; /* 8 bytes in the mbuf */

@@ -36,7 +36,7 @@ static uint64_t new_ms[RTE_MAX_ETHPORTS]; /* CLOCK_MONOTONIC; 0: the port existe
 static uint32_t top;
 static void (*on_change)(uint16_t port);
 
-/* What the driver of a port returned last; control lock held. */
+/* Last result of a port's driver; control lock held. */
 struct known {
 	bool described, stale;
 	uint32_t generation;

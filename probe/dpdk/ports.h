@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What ethdev reports of the application's ports, and their creation and removal. */
+/* The application's ports in ethdev, and their creation and removal. */
 #ifndef RINGTAP_PROBE_DPDK_PORTS_H
 #define RINGTAP_PROBE_DPDK_PORTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the probe does in a secondary process. This one is a primary, and DPDK treats it as that;
+/* The probe in a secondary process. This one is a primary, and DPDK treats it as that;
  * for the probe the linker replaces what tells them apart. */
 #include <sched.h>
 #include <setjmp.h>

@@ -136,7 +136,7 @@ uint16_t rt_vhost_resolve(int vid)
 	return id_of(p);
 }
 
-/* What the application asks for its name may be a device that has just got this number: Open
+/* The application may ask for the name of a device that has just got this number: Open
  * vSwitch asks before it polls a new one. */
 static int ifname_called(int vid, char *buf, size_t len)
 {

@@ -19,7 +19,7 @@
 #define RT_HOOK_TAPS    16 /* sessions on one port, queue and direction */
 #define RT_HOOK_WAITING 16 /* most removed callbacks of a hook that wait to be freed */
 
-/* What a hook does; immutable once linked. */
+/* Work of a hook; immutable once linked. */
 struct rt_tapset {
 	uint32_t count;
 	uint32_t wait_from; /* the taps from here on may wait for their readers */

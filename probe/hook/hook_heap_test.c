@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What readers that come and go take of DPDK's heap. The test acts as the control thread. */
+/* Use of DPDK's heap by readers that come and go. The test acts as the control thread. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a hook delivers packets to. */
+/* Destination of a hook's packets. */
 #ifndef RINGTAP_PROBE_HOOK_TAP_H
 #define RINGTAP_PROBE_HOOK_TAP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What hooks do now for monitors. */
+/* Current work of hooks for monitors. */
 #ifndef RINGTAP_PROBE_MONITOR_MODE_H
 #define RINGTAP_PROBE_MONITOR_MODE_H
 
@@ -16,7 +16,7 @@
  * inferred, see latency.c. If every packet is timed they are inferred anyway. */
 #define RT_STAT_INFER (1u << 31)
 
-/* What hooks do now. A cache line of its own that polling threads only read. */
+/* Current work of hooks. A cache line of its own that polling threads only read. */
 struct rt_stat_mode {
 	/* Low half: RT_COLLECT_*, high half: changes at every switching, and whenever hooks may
 	 * have more to do than counting. The fields below are complete when a thread has read it

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the control thread reads of ports, threads and mempools. */
+/* The control thread's readings of ports, threads and mempools. */
 #ifndef RINGTAP_PROBE_MONITOR_REFRESH_H
 #define RINGTAP_PROBE_MONITOR_REFRESH_H
 

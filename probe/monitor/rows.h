@@ -11,7 +11,7 @@
 
 struct rt_hook;
 
-/* What a polling thread keeps from call to call; its own. */
+/* State that a polling thread keeps from call to call; its own. */
 struct rt_stat_own {
 	uint32_t switching; /* high half of the mode's state that it has followed */
 	uint32_t kind;      /* enum rt_stat_kind: its last RX poll */
@@ -66,7 +66,7 @@ struct rt_stat_row {
 };
 static_assert(sizeof(struct rt_stat_row) == RT_STAT_ROW, "rows are found by a shift");
 
-/* What a hook finds: its place in the stats. */
+/* Place of a hook in the stats. */
 struct rt_stat_site {
 	struct rt_stat_quick *column; /* in the first row; NULL: not populated yet, or no room */
 	struct rt_stat_row *rows;     /* by thread slot */

@@ -154,7 +154,7 @@ static void apply(const struct rt_clock_line *clock)
 	set_mode(f, on & ~(fresh & RT_COLLECT_LATENCY), requested_every(), now_ns);
 	rt_stats_link(f, on & RT_COLLECT_HOOKS);
 	set_mode(f, on, requested_every(), now_ns);
-	/* What drivers refuse from now on is told from these readings. */
+	/* Later refusals of drivers are computed from these readings. */
 	if (fresh & RT_COLLECT_POLLS)
 		rt_stats_refresh_ports(f, now_ns);
 }

@@ -275,7 +275,7 @@ static uint64_t passed_to_tx(const struct rt_stats *f, uint32_t index)
 	return packets;
 }
 
-/* What has been passed to TX since the reading before, and is not in the driver's counters. */
+/* Packets that were passed to TX since the reading before, and are not in the driver's counters. */
 static uint64_t unaccounted(
 	const struct rt_stat_port *p, const struct rt_stat_reading *r, uint64_t opackets)
 {

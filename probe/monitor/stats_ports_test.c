@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What statistics have of ports: description and the drivers' counters. */
+/* Ports in the statistics: description and the drivers' counters. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +57,7 @@ static void test_ports_are_described(void **state)
 	assert_int_equal(p->opackets, 8);
 	assert_int_equal(p->tx_before, 3);
 	assert_int_equal(p->tx_after, 3);
-	/* What the application counts itself belongs to it, here as in a recording. */
+	/* The application's own counts belong to it, here as in a recording. */
 	assert_int_equal(p->imissed, 0);
 	assert_int_equal(rt_port_set_missed(port, 7), 0);
 	test_stats_tick();

@@ -374,7 +374,7 @@ static void test_longest_gap_is_found(void **state)
 	test_monitor_end(&m);
 }
 
-/* What a thread that hangs cannot publish itself. */
+/* A thread that hangs cannot publish this itself. */
 static void test_last_poll_is_published(void **state)
 {
 	static struct rt_monitor m;

@@ -27,7 +27,7 @@
 
 static uint16_t port;
 
-/* What the tracer below was called with. */
+/* Arguments of the tracer below. */
 static struct {
 	bool on;
 	unsigned calls[RT_TRACE_EVENTS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is left of a capture without its connections, and in a child process. */
+/* Captures without their connections, and in a child process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -409,7 +409,7 @@ static struct rt_seg_fate *put_event(uint32_t i, uint64_t id, uint32_t outside)
 	return f;
 }
 
-/* Those that a filter has refused count, and are not listed. */
+/* Packets that a filter has refused are counted, and not listed. */
 static void test_open_packets_have_ids(void **state)
 {
 	const struct ringtap_open_packet *p;

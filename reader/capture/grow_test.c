@@ -136,7 +136,7 @@ static bool refuse_the_second(struct test_peer *p, int sock, uint16_t type)
 	return true;
 }
 
-/* What was refused is nowhere, and neither is what follows it. */
+/* Refused memory is not mapped, and neither are the pieces behind it. */
 static void test_refused_memory_is_not_the_end(void **state)
 {
 	peer.answer = refuse_the_second;

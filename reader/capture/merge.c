@@ -137,7 +137,7 @@ static inline const uint8_t *at_pos(const struct rt_in *in, uint64_t pos)
 	return in->chunk + (pos & in->mask);
 }
 
-/* What is published of the chunk that holds pos ends here. */
+/* Returns where the published part of the chunk at pos ends. */
 static inline uint64_t stop_of(const struct rt_in *in)
 {
 	return in->head < in->end ? in->head : in->end;

@@ -46,8 +46,8 @@ static uint32_t ids_of(uint32_t number, const struct ringtap_capture_options *o)
 	       (o->ids == RINGTAP_IDS_INFERRED ? RT_IDS_INFER : 0) | number << RT_IDS_SOURCE_SHIFT;
 }
 
-/* What the probe may take: for the buffer, if its size is not given, and as much again for the
- * table of fates. Both have to be in half of what is available, with the other tables. */
+/* Memory that the probe may take: for the buffer, if its size is not given, and as much again for
+ * the table of fates. Both have to be in half of what is available, with the other tables. */
 static uint64_t most_of(const struct ringtap_capture_options *o, uint64_t most)
 {
 	const uint64_t both = 2 * (most - most / 16);

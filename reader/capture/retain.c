@@ -113,7 +113,7 @@ static void take_back(struct rt_kept_ring *k)
 	k->still = k->oldest;
 }
 
-/* What the probe says now. */
+/* Current values of the probe. */
 static uint64_t chunks_at_most(const struct rt_segment *seg, const uint32_t *field)
 {
 	uint32_t n = rt_load(field);
@@ -234,7 +234,7 @@ static void give_back_own(struct ringtap_capture *cap, uint32_t ring, uint64_t r
 		give_back(cap, ring, to);
 }
 
-/* What is older than the limit: chunks whose successor begins before it. */
+/* Packets older than the limit: chunks whose successor begins before it. */
 static void give_back_old(struct ringtap_capture *cap, uint32_t ring, uint64_t keep_ns)
 {
 	const struct rt_kept_ring *k = &cap->retention->rings[ring];

@@ -115,7 +115,7 @@ static void test_waiting_for_telemetry_ends(void **state)
 	assert_string_equal(err, "interrupted");
 }
 
-/* What is there is taken: a capture that runs ends in order. */
+/* Available packets are taken: a capture that runs ends in order. */
 static void test_answers_that_are_there_count(void **state)
 {
 	test_peer_start(&peer, true);

@@ -30,7 +30,8 @@ struct rt_address {
 /* A folder that exists with the whole name has precedence. 0 or -ENAMETOOLONG. */
 int rt_address_split(const char *app, struct rt_address *out);
 
-/* What follows the folder in an address, and the file-prefix in a name. Returns the length. */
+/* Writes the suffix of the folder in an address, and of the file-prefix in a name. Returns its
+ * length. */
 int rt_address_suffix(const struct rt_address *a, char *out, size_t size);
 
 /* The name of a socket. base: that of the first application in the folder. 0; -ENOENT: a secondary

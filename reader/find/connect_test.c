@@ -219,7 +219,7 @@ static unsigned searched(const char *name, const uint32_t *users, size_t count)
 	return n;
 }
 
-/* What others have need not be searched, which they could make long. */
+/* Files of others, which they could make long, need not be searched. */
 static void test_applications_of_some_users_are_found(void **state)
 {
 	static const uint32_t alice[] = {ALICE}, mallory[] = {MALLORY};

@@ -120,7 +120,7 @@ static bool has_namesake(const struct ringtap_apps *list, size_t app)
 	return false;
 }
 
-/* Those in the folders of the caller keep their names. */
+/* Applications in the folders of the caller keep their names. */
 static bool needs_another_name(const struct ringtap_apps *list, size_t i)
 {
 	return list->apps[i].by_process && has_namesake(list, i);

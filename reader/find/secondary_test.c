@@ -102,7 +102,7 @@ static void test_own_socket_of_dpdk_is_found_with_its_process(void **state)
 	assert_string_equal(found(pids), wanted);
 	assert_int_equal(pids[0], getpid());
 	close(fd);
-	/* What a killed process leaves. */
+	/* Files that a killed process leaves. */
 	assert_string_equal(found(pids), "");
 }
 
@@ -165,7 +165,7 @@ static void test_names_are_read_until_a_time(void **state)
 	}
 }
 
-/* What a user may write to /proc/PID/net/unix proves nothing of another user's process. */
+/* Lines that a user can make in /proc/PID/net/unix prove nothing about another user's process. */
 static void test_process_of_another_user_is_not_taken(void **state)
 {
 	char name[64], path[200], wanted[64];

@@ -15,7 +15,7 @@
 /* Set to "no": applications of other mount namespaces and roots are not searched for. */
 #define RT_VIEWS_VARIABLE "RINGTAP_CONTAINERS"
 
-/* What a process sees as the file system. */
+/* The file system of a process. */
 struct rt_view {
 	pid_t pid; /* a process with it */
 	ino_t mounts, net;

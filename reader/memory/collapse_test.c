@@ -31,7 +31,7 @@ static void forever(void *arg)
 		pause();
 }
 
-/* What processes share. */
+/* Memory that processes share. */
 struct shared {
 	sem_t begun, go;
 	int marked;

@@ -51,7 +51,7 @@ static uint64_t to_fill(const struct rt_msg_layout *l, int which)
 	return which == RT_FD_SEGMENT ? l->filled : l->bytes[which];
 }
 
-/* What it will be, with the rest of the buffer. */
+/* Its final size, with the rest of the buffer. */
 static uint64_t in_the_end(const struct rt_msg_layout *l, int which)
 {
 	return which == RT_FD_DATA ? buffer_bytes(l) : to_fill(l, which);

@@ -106,7 +106,7 @@ static int check_header(const struct rt_seg_header *h, const int64_t sizes[RT_FD
 		return bad(err, errlen, "impossible numbers of rings or tables");
 	if (!rt_chunks_valid(h->chunk_size, h->chunk_count, h->order_count, h->share_count))
 		return bad(err, errlen, "impossible numbers or sizes of chunks");
-	/* What comes later has its place behind the first memory. */
+	/* Later pieces have their place behind the first memory. */
 	if (h->chunk_size * h->chunk_count > (uint64_t)sizes[RT_FD_DATA] + more ||
 		(more && h->chunk_size * h->chunk_count < (uint64_t)sizes[RT_FD_DATA] + more) ||
 		sizeof(struct rt_seg_tail) * h->ring_count > (uint64_t)sizes[RT_FD_TAILS])

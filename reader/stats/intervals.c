@@ -22,7 +22,7 @@ void rt_intervals_skip(struct ringtap_monitor *mon)
 	mon->no_log_read = rt_load(&mon->stats.live->no_log_intervals);
 }
 
-/* Those since the last reading that found no log. */
+/* Intervals since the last reading that found no log. */
 static uint64_t without_log(struct ringtap_monitor *mon)
 {
 	uint64_t all = rt_load(&mon->stats.live->no_log_intervals), read = mon->no_log_read;

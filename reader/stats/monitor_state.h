@@ -64,7 +64,7 @@ struct ringtap_monitor {
 	struct rt_stat_interval *log_entries; /* room for a log; NULL: not needed yet */
 };
 
-/* What ringtap_monitor_read() returns, with its arrays. */
+/* Result of ringtap_monitor_read(), with its arrays. */
 struct rt_snapshot {
 	struct ringtap_snapshot pub;
 	uint64_t mono_ns;
