@@ -11,7 +11,7 @@ packages() {
 		libzstd-dev liblz4-dev libjansson-dev libcmocka-dev libncurses-dev libsmartcols-dev libmicrohttpd-dev \
 		libelf-dev systemtap-sdt-dev liblttng-ust-dev python3-cffi python3-dev ;;
 	demo) echo dpdk dpdk-dev wireshark-common ;;
-	test) echo jq systemd dpdk dpdk-dev tshark wireshark-common tcpdump ngrep nmap softflowd nfdump nfdump-sflow python3-pytest \
+	test) echo jq systemd dpdk dpdk-dev tshark wireshark-common tcpdump ngrep nmap softflowd nfdump nfdump-sflow pmacct python3-pytest \
 		python3-pytest-xdist python3-scapy python3-yaml python3-jsonschema python3-jinja2 \
 		argus-server argus-client arpalert arpwatch darkstat httpry iftop libnet-pcap-perl netdiscover \
 		p0f python3-pcapy tcpflow \

@@ -41,6 +41,7 @@ int exports_open(struct exports *e, const char *command, const struct export_req
 		if (!ret) {
 			e->ipfix->active_ns = r->active_ns;
 			e->ipfix->idle_ns = r->idle_ns;
+			e->ipfix->pen = r->pen;
 		}
 	}
 	return ret;

@@ -10,6 +10,7 @@
 struct export_request {
 	const char *sflow, *ipfix; /* addresses; NULL: none */
 	uint64_t active_ns, idle_ns;
+	uint32_t pen; /* 0: standard elements only */
 };
 
 struct exports {

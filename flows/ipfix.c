@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <string.h>
 
 #include "base/util.h"
@@ -22,7 +23,7 @@ enum { FIN = 1, RST = 4 };
 #define TURNS      10u    /* a second, at least */
 #define STEPS      50u    /* in a second, for the pace */
 #define DRAIN_MS   1000   /* at the end, for a message */
-#define RECORD_MAX 128u   /* bytes; one of an interface has a name */
+#define RECORD_MAX 160u   /* bytes; one of an interface has a name */
 
 /* Information elements and their bytes: the order of the fields in put_flow(). */
 struct field {
@@ -56,6 +57,12 @@ static const struct field sampling[] = {{302, 1}, {304, 2}, {305, 4}, {306, 4}};
 static const struct field interval[] = {{149, 4}, {34, 4}};
 /* ingressInterface, interfaceName */
 static const struct field interface[] = {{10, 4}, {82, VARIABLE}};
+
+/* Elements of the enterprise, 8 bytes each, behind the others: median and 99th percentile of the
+ * latency in ns, packets that were not offered; all since the entry began, 0 where they are not
+ * known. */
+enum { OWN_P50 = 1, OWN_P99, OWN_NOT_OFFERED, OWN_FIELDS = OWN_NOT_OFFERED };
+#define ENTERPRISE 0x8000u
 
 void ipfix_begin(struct ipfix *x, uint32_t domain, uint32_t sample)
 {
@@ -112,15 +119,22 @@ static struct wire *open_set(struct ipfix *x, uint16_t set, size_t bytes)
 static void put_template(
 	struct ipfix *x, uint16_t id, const struct field *f, unsigned count, bool options)
 {
-	struct wire *w = open_set(x, options ? SET_OPTIONS : SET_TEMPLATES, 6 + 4 * count);
+	const unsigned own = x->pen && !options ? OWN_FIELDS : 0;
+	struct wire *w =
+		open_set(x, options ? SET_OPTIONS : SET_TEMPLATES, 6 + 4 * count + 8 * own);
 
 	wire_put(w, id, 2);
-	wire_put(w, count, 2);
+	wire_put(w, count + own, 2);
 	if (options)
 		wire_put(w, 1, 2); /* fields of the scope */
 	for (unsigned i = 0; i < count; i++) {
 		wire_put(w, f[i].element, 2);
 		wire_put(w, f[i].bytes, 2);
+	}
+	for (unsigned i = 1; i <= own; i++) {
+		wire_put(w, ENTERPRISE | i, 2);
+		wire_put(w, 8, 2);
+		wire_put(w, x->pen, 4);
 	}
 	close_set(x); /* some collectors read one template of options in a set */
 }
@@ -215,8 +229,16 @@ static void put_key(struct wire *w, const struct flow_key *k, const struct ledge
 	wire_put(w, u->ip_bytes, 8);
 }
 
-static void put_flow(struct ipfix *x, const struct ledger_flow *f, struct ledger_unreported *u,
-	const struct export_port *ports, uint32_t port_count, uint8_t reason)
+static uint64_t latency_of(const struct ledger *t, const struct ledger_flow *f, double share)
+{
+	const double ns = t->ids ? ledger_quantile(f, share) : NAN;
+
+	return isnan(ns) ? 0 : (uint64_t)ns;
+}
+
+static void put_flow(struct ipfix *x, const struct ledger *t, const struct ledger_flow *f,
+	struct ledger_unreported *u, const struct export_port *ports, uint32_t port_count,
+	uint8_t reason)
 {
 	struct wire *w = open_set(x, template_of(&f->key), RECORD_MAX);
 
@@ -230,6 +252,11 @@ static void put_flow(struct ipfix *x, const struct ledger_flow *f, struct ledger
 	wire_put(w, f->last_ns / 1000000, 8);
 	wire_put(w, reason, 1);
 	wire_put(w, 1, 1);
+	if (x->pen) {
+		wire_put(w, latency_of(t, f, 0.5), 8);
+		wire_put(w, latency_of(t, f, 0.99), 8);
+		wire_put(w, f->not_offered, 8);
+	}
 	x->in_message++;
 	x->records++;
 	x->paced++;
@@ -296,7 +323,7 @@ void ipfix_turn(struct ipfix *x, const struct ledger *t, const struct export_por
 		const uint8_t reason = reason_of(x, f, u, time_ns, final);
 
 		if (reason)
-			put_flow(x, f, u, ports, port_count, reason);
+			put_flow(x, t, f, u, ports, port_count, reason);
 	}
 	if (x->next >= t->table.count || final) {
 		x->next = 0;
@@ -312,5 +339,5 @@ void ipfix_forgotten(struct ipfix *x, const struct ledger *t, const struct expor
 	struct ledger_unreported *u = ledger_unreported(t, f);
 
 	if (u->packets)
-		put_flow(x, f, u, ports, port_count, END_NO_ROOM);
+		put_flow(x, t, f, u, ports, port_count, END_NO_ROOM);
 }

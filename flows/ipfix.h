@@ -20,6 +20,7 @@ struct ipfix {
 	uint16_t set;        /* that set's id; 0: none */
 	uint32_t in_message; /* data records */
 	uint32_t sequence;   /* data records in the messages before */
+	uint32_t pen;        /* private enterprise number of elements of ours; 0: none of these */
 	uint32_t domain;     /* one for each application of a host */
 	uint32_t sample;     /* the capture takes one of this many packets */
 	uint32_t described_ports;

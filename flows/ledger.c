@@ -8,7 +8,8 @@
 
 #include "ledger.h"
 
-#define JOIN_SLOTS (1u << 16) /* receptions; a newer one takes the place of an older one */
+#define JOIN_SLOTS (1u << 16) /* receptions */
+#define JOIN_WAYS  4u         /* places of an id: a newer reception takes that of the oldest */
 /* Classes of entries by packets, in ledger_forget(): a class is within 1 % of its packets. */
 #define COUNT_BITS    7
 #define COUNT_CLASSES RT_LOG_BUCKETS(COUNT_BITS, 64)
@@ -330,9 +331,33 @@ static void count_segments(struct ledger_segments *o, const struct headers *h)
 		o->next = to;
 }
 
+/* The first of the places. */
 static struct ledger_join *join_of(const struct ledger *t, uint64_t id)
 {
-	return &t->join[hash_number(&t->table.secret, id, 0) % JOIN_SLOTS];
+	return &t->join[hash_number(&t->table.secret, id, 0) % (JOIN_SLOTS / JOIN_WAYS) *
+			JOIN_WAYS];
+}
+
+/* NULL: its reception is not known. */
+static const struct ledger_join *find_join(const struct ledger *t, uint64_t id)
+{
+	const struct ledger_join *j = join_of(t, id);
+
+	for (unsigned i = 0; i < JOIN_WAYS; i++)
+		if (j[i].id == id)
+			return &j[i];
+	return NULL;
+}
+
+static void put_join(struct ledger *t, const struct ringtap_packet *p, uint32_t index)
+{
+	struct ledger_join *j = join_of(t, p->id), *oldest = j;
+
+	for (unsigned i = 1; i < JOIN_WAYS; i++)
+		if (j[i].ns < oldest->ns)
+			oldest = &j[i];
+	*oldest = (struct ledger_join){
+		.id = p->id, .ns = p->ns, .index = index, .in = {p->interface + 1, p->queue}};
 }
 
 static void add_latency(struct ledger_latency *l, uint64_t ns)
@@ -373,8 +398,8 @@ static bool take_sending(struct ledger *t, const struct ringtap_packet *p, const
 
 	if (!t->join || !p->id || p->direction != RINGTAP_TX)
 		return false;
-	j = join_of(t, p->id);
-	if (j->id != p->id)
+	j = find_join(t, p->id);
+	if (!j)
 		return false;
 	f = flow_table_at(&t->table, j->index);
 	f->sent++;
@@ -417,10 +442,7 @@ static bool add_parsed(struct ledger *t, const struct ringtap_packet *p, const s
 		return false;
 	count(t, &t->all, p);
 	if (add_to(t, d, 0, p, &index) && t->join && p->id && p->direction == RINGTAP_RX)
-		*join_of(t, p->id) = (struct ledger_join){.id = p->id,
-			.ns = p->ns,
-			.index = index,
-			.in = {p->interface + 1, p->queue}};
+		put_join(t, p, index);
 	if (d->count > 1)
 		add_to(t, d, 1, p, &index);
 	return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets by flow and otherwise: keys, tunnels, memory, ways, and the bounds of estimates. */
+/* Packets by flow and otherwise: keys, tunnels, memory and ways. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "capture.h"
-#include "estimate.h"
 #include "view.h"
 
 static struct ledger ledger;
@@ -308,6 +307,22 @@ static void a_forwarded_packet_counts_once(void **state)
 	assert_string_equal(text, "10.0.0.7:4242 > 10.0.0.8:53 UDP");
 }
 
+/* Receptions do not take each other's places before they are sent. */
+static void bursts_are_joined(void **state)
+{
+	const struct frame f = udp(1, 2);
+
+	start(LEDGER_5_TUPLE, 100, true);
+	for (uint64_t i = 0; i < 200000; i++) {
+		const uint64_t n = 1 + i / 128 * 64 + i % 64;
+
+		add(&f, 100, i / 64 % 2 ? RINGTAP_TX : RINGTAP_RX,
+			n * n * UINT64_C(0x9e3779b97f4a7c15), i);
+	}
+	assert_int_equal(first()->packets, 100032);
+	assert_int_equal(first()->own, 0);
+}
+
 /* Two ports forward to each other: no packet is sent by the port that has received it. */
 static void a_way_is_of_one_packet(void **state)
 {
@@ -502,62 +517,6 @@ static void ways_survive_forgetting(void **state)
 	assert_true(ledger.table.count <= 16);
 }
 
-/* ---- estimates ---- */
-
-static uint64_t random_state = 1;
-
-static double uniform(void)
-{
-	random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (double)(random_state >> 11) * 0x1p-53;
-}
-
-/* The truth is within the bounds of 95 of 100 samples; 88 of 100 at least, with these seeds. */
-static void bounds_hold(void **state)
-{
-	static const struct {
-		uint32_t every, packets;
-	} cases[] = {{2, 50}, {2, 5000}, {16, 200}, {64, 5000}, {64, 100000}, {1024, 20000},
-		{1024, 300000}};
-
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
-		unsigned inside = 0, inside_bytes = 0;
-
-		random_state = c + 1;
-		for (int run = 0; run < 100; run++) {
-			double bytes = 0, sum = 0, squares = 0;
-			struct estimate e;
-			uint64_t n = 0;
-
-			for (uint32_t i = 0; i < cases[c].packets; i++) {
-				double length = uniform() < 0.5 ? 60 : 1500;
-
-				bytes += length;
-				if (uniform() * cases[c].every >= 1)
-					continue;
-				n++;
-				sum += length;
-				squares += length * length;
-			}
-			e = estimate_packets(cases[c].every, n);
-			inside += fabs(e.value - cases[c].packets) <= e.bound;
-			e = estimate_sum(cases[c].every, n, sum, squares);
-			inside_bytes += fabs(e.value - bytes) <= e.bound;
-		}
-		assert_in_range(inside, 88, 100);
-		assert_in_range(inside_bytes, 88, 100);
-	}
-}
-
-static void all_packets_need_no_bounds(void **state)
-{
-	struct estimate e = estimate_sum(1, 10, 1000, 200000);
-
-	assert_true(e.value == 1000 && e.bound == 0);
-	e = estimate_packets(64, 0);
-	assert_true(e.value == 0 && e.bound == 0);
-}
-
 static void n_goes_by_the_rate(void **state)
 {
 	assert_int_equal(flows_sample_of(0), 1);
@@ -579,6 +538,7 @@ int main(void)
 		TEST(tunnels_in_tunnels_have_a_bound),
 		TEST(packets_may_be_cut_anywhere),
 		TEST(a_forwarded_packet_counts_once),
+		TEST(bursts_are_joined),
 		TEST(a_way_is_of_one_packet),
 		TEST(syns_are_answered_by_the_other_side),
 		TEST(segments_come_again_or_late),
@@ -587,8 +547,6 @@ int main(void)
 		TEST(what_was_forgotten_has_a_bound),
 		TEST(what_was_forgotten_of_large_entries_has_a_bound),
 		TEST(ways_survive_forgetting),
-		TEST(bounds_hold),
-		TEST(all_packets_need_no_bounds),
 		TEST(n_goes_by_the_rate),
 	};
 

@@ -58,6 +58,9 @@ static const struct option_def options[] = {
 		"collector as sFlow version 5 over UDP (default port: 6343)"},
 	{TO(export.ipfix), OPTION_TEXT, 0, "ipfix", "[tcp:]HOST[:PORT]", NULL, 0, 0,
 		"Send flows to this collector as IPFIX, over UDP or TCP (default port: 4739)"},
+	{TO(export.pen), OPTION_NUMBER, 0, "pen", "N", NULL, 1, UINT32_MAX,
+		"Add elements of this private enterprise number to IPFIX: 1 and 2, median and 99th "
+		"percentile of the latency in ns; 3, packets that were not offered"},
 	{TO(export.active_ns), OPTION_TIME, 0, "active-timeout", "TIME", NULL, EXPORT_TIME,
 		"Report a flow that goes on each TIME (default: 60s)"},
 	{TO(export.idle_ns), OPTION_TIME, 0, "idle-timeout", "TIME", NULL, EXPORT_TIME,
