@@ -16,7 +16,8 @@
 #include "now.h"
 #include "peer_json.h"
 
-#define ANSWER_MAX (4u << 20) /* bytes */
+#define ANSWER_MAX (4u << 20)   /* bytes */
+#define ENV_MAX    (128u << 10) /* a variable behind them is not found */
 
 size_t rt_peer_args(pid_t pid, char args[RT_PEER_ARGS_MAX])
 {
@@ -31,6 +32,29 @@ size_t rt_peer_args(pid_t pid, char args[RT_PEER_ARGS_MAX])
 		fclose(f);
 	args[len] = 0;
 	return len;
+}
+
+bool rt_peer_env(pid_t pid, const char *name, const char *fallback, char *value, size_t size)
+{
+	size_t want = strlen(name), len;
+	char path[64], *all = malloc(ENV_MAX);
+	int n = snprintf(value, size, "%s", fallback);
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	f = all ? fopen(path, "re") : NULL;
+	len = f ? fread(all, 1, ENV_MAX - 1, f) : 0;
+	if (f)
+		fclose(f);
+	if (len)
+		all[len] = 0;
+	for (size_t at = 0; at < len; at += strlen(all + at) + 1)
+		if (!strncmp(all + at, name, want) && all[at + want] == '=') {
+			n = snprintf(value, size, "%s", all + at + want + 1);
+			break;
+		}
+	free(all);
+	return n < (int)size;
 }
 
 static bool trusted(uid_t uid, uid_t app_uid)

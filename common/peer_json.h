@@ -4,6 +4,7 @@
 #ifndef RINGTAP_COMMON_PEER_JSON_H
 #define RINGTAP_COMMON_PEER_JSON_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -14,6 +15,10 @@
 /* The command line of a process: arguments that each end with a zero byte. Returns its length; 0:
  * it cannot be read. */
 size_t rt_peer_args(pid_t pid, char args[RT_PEER_ARGS_MAX]);
+
+/* The value of a variable in the environment with which the process was started. fallback: if it is
+ * not set or cannot be read. False: it does not fit into size bytes. */
+bool rt_peer_env(pid_t pid, const char *name, const char *fallback, char *value, size_t size);
 
 /* Connects to the socket of this path, of SOCK_STREAM or SOCK_SEQPACKET. uid: the user of the
  * process. A process of another user may only name a socket of its user: otherwise it could make

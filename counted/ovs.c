@@ -12,7 +12,6 @@
 #include "common/peer_json.h"
 #include "counted.h"
 
-#define FOLDER   "/var/run/openvswitch"
 #define PATH_LEN 108
 #define QUESTION "{\"id\":0,\"method\":\"coverage/show\",\"params\":[]}"
 
@@ -86,6 +85,8 @@ static int socket_path(struct counted *c, char path[PATH_LEN])
 	char args[RT_PEER_ARGS_MAX];
 	size_t len = rt_peer_args(c->pid, args), at;
 	const char *value = NULL, *name = strrchr(args, '/');
+	char folder[PATH_LEN];
+	bool fits = rt_peer_env(c->pid, "OVS_RUNDIR", "/var/run/openvswitch", folder, PATH_LEN);
 	int n;
 
 	for (at = strlen(args) + 1; at < len; at += strlen(args + at) + 1) {
@@ -102,12 +103,14 @@ static int socket_path(struct counted *c, char path[PATH_LEN])
 			    : "its command line cannot be read");
 		return -ENOENT;
 	}
-	if (value)
-		n = snprintf(path, PATH_LEN, "%s%s", *value == '/' ? "" : FOLDER "/", value);
+	if (value && *value == '/')
+		n = snprintf(path, PATH_LEN, "%s", value);
+	else if (value)
+		n = snprintf(path, PATH_LEN, "%s/%s", folder, value);
 	else
-		n = snprintf(path, PATH_LEN, FOLDER "/%s.%d.ctl", name ? name + 1 : args,
+		n = snprintf(path, PATH_LEN, "%s/%s.%d.ctl", folder, name ? name + 1 : args,
 			(int)c->own_pid);
-	if (n < PATH_LEN)
+	if ((fits || (value && *value == '/')) && n < PATH_LEN)
 		return 0;
 	snprintf(c->why, sizeof(c->why), "the path of its control socket is too long");
 	return -ENAMETOOLONG;

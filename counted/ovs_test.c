@@ -222,8 +222,10 @@ static void test_what_is_no_socket(void **state)
 }
 
 /* What the command line of a switch with number 77 leads to. */
-static void assert_looks_for(const char *why, const char *first, const char *second)
+static void assert_error(
+	int error, const char *why, const char *env, const char *first, const char *second)
 {
+	char *const envp[] = {"A=1", (char *)(uintptr_t)env, NULL};
 	char *const argv[] = {"/usr/sbin/ovs-vswitchd", (char *)(uintptr_t)first,
 		(char *)(uintptr_t)second, NULL};
 	struct counted c = {.source = &counted_open_vswitch, .own_pid = 77};
@@ -234,27 +236,48 @@ static void assert_looks_for(const char *why, const char *first, const char *sec
 	c.pid = fork();
 	if (!c.pid) {
 		if (!prctl(PR_SET_PDEATHSIG, SIGKILL))
-			execv("/proc/self/exe", argv);
+			execve("/proc/self/exe", argv, envp);
 		_exit(1);
 	}
 	close(started[1]);
 	assert_int_equal(read(started[0], &none, 1), 0); /* until it executes that */
 	close(started[0]);
-	assert_int_equal(c.source->read(&c, 5000), -ENOENT);
+	assert_int_equal(c.source->read(&c, 5000), error);
 	kill(c.pid, SIGKILL);
 	waitpid(c.pid, NULL, 0);
 	assert_string_equal(c.why, why);
 }
 
+static void assert_looks_for(
+	const char *why, const char *env, const char *first, const char *second)
+{
+	assert_error(-ENOENT, why, env, first, second);
+}
+
 static void test_paths_of_command_lines(void **state)
 {
+	assert_looks_for("/var/run/openvswitch/ovs-vswitchd.77.ctl: No such file or directory",
+		NULL, WAIT, NULL);
 	assert_looks_for(
-		"/var/run/openvswitch/ovs-vswitchd.77.ctl: No such file or directory", WAIT, NULL);
-	assert_looks_for("/no/sw.ctl: No such file or directory", WAIT, "--unixctl=/no/sw.ctl");
-	assert_looks_for("/no/sw.ctl: No such file or directory", "--unixctl", "/no/sw.ctl");
+		"/no/sw.ctl: No such file or directory", NULL, WAIT, "--unixctl=/no/sw.ctl");
+	assert_looks_for("/no/sw.ctl: No such file or directory", NULL, "--unixctl", "/no/sw.ctl");
+	assert_looks_for("/var/run/openvswitch/no.ctl: No such file or directory", NULL, WAIT,
+		"--unixctl=no.ctl");
+	assert_looks_for("it has no control socket (--unixctl=none)", NULL, WAIT, "--unixctl=none");
+}
+
+static void test_run_time_folders_of_the_environment(void **state)
+{
+	char far[256];
+
 	assert_looks_for(
-		"/var/run/openvswitch/no.ctl: No such file or directory", WAIT, "--unixctl=no.ctl");
-	assert_looks_for("it has no control socket (--unixctl=none)", WAIT, "--unixctl=none");
+		"/no/ovs-vswitchd.77.ctl: No such file or directory", "OVS_RUNDIR=/no", WAIT, NULL);
+	assert_looks_for("/no/no.ctl: No such file or directory", "OVS_RUNDIR=/no", WAIT,
+		"--unixctl=no.ctl");
+	assert_looks_for("/no/sw.ctl: No such file or directory", "OVS_RUNDIR=/another", WAIT,
+		"--unixctl=/no/sw.ctl");
+	snprintf(far, sizeof(far), "OVS_RUNDIR=/%0200d", 0);
+	assert_error(-ENAMETOOLONG, "the path of its control socket is too long", far, WAIT, NULL);
 }
 
 #define with_socket(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -270,6 +293,7 @@ int main(int argc, char **argv)
 		with_socket(test_sockets_of_other_users),
 		with_socket(test_what_is_no_socket),
 		cmocka_unit_test(test_paths_of_command_lines),
+		cmocka_unit_test(test_run_time_folders_of_the_environment),
 	};
 
 	/* As a switch of test_paths_of_command_lines(). */

@@ -23,22 +23,20 @@
 #include "names.h"
 #include "reader/tunables.h"
 
-#define PROGRAM      "ovs-vswitchd"
-#define DEFAULT_PATH "/var/run/openvswitch/db.sock"
-#define FRESH_NS     100000000ull
-#define REST         20  /* times the last query */
-#define LIVE_MS      100 /* during a capture: 256 MiB hold 200 ms at 10 Gbit/s */
+#define PROGRAM  "ovs-vswitchd"
+#define FRESH_NS 100000000ull
+#define REST     20  /* times the last query */
+#define LIVE_MS  100 /* during a capture: 256 MiB hold 200 ms at 10 Gbit/s */
 
-/* Path of the socket in the switch's arguments; the default if they name none. -ENOENT: it uses
- * another kind of connection, or cannot be read. */
+/* Path of the socket in the switch's arguments; the default, in $OVS_RUNDIR, if they name none.
+ * -ENOENT: it uses another kind of connection, or cannot be read. */
 static int socket_path(pid_t pid, char *out, size_t size)
 {
-	char args[RT_PEER_ARGS_MAX];
+	char args[RT_PEER_ARGS_MAX], folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	size_t len = rt_peer_args(pid, args), at;
 
 	if (!len)
 		return -ENOENT;
-	snprintf(out, size, "%s", DEFAULT_PATH);
 	for (at = strlen(args) + 1; at < len; at += strlen(args + at) + 1) {
 		const char *arg = args + at;
 
@@ -50,7 +48,9 @@ static int socket_path(pid_t pid, char *out, size_t size)
 		if (!strncmp(arg, "tcp:", 4) || !strncmp(arg, "ssl:", 4))
 			return -ENOENT;
 	}
-	return 0;
+	if (!rt_peer_env(pid, "OVS_RUNDIR", "/var/run/openvswitch", folder, sizeof(folder)))
+		return -ENAMETOOLONG;
+	return snprintf(out, size, "%s/db.sock", folder) < (int)size ? 0 : -ENAMETOOLONG;
 }
 
 /* NULL: no answer. */

@@ -363,14 +363,28 @@ int main(int argc, char **argv)
 		with_database(test_path_is_one_of_the_switch),
 	};
 
-	if (argc == 1) {
-		char remote[sizeof(path) + 8];
+	const struct CMUnitTest of_environment[] = {
+		with_database(test_names_by_number_and_by_device),
+	};
+	char remote[sizeof(path) + 8], folder[32] = "/tmp/rt-names-XXXXXX";
+	int failed;
 
+	rt_reader_limits.names_ms = 200;
+	if (argc == 1) {
 		snprintf(remote, sizeof(remote), "unix:/tmp/rt-names-%d.sock", (int)getpid());
 		execv("/proc/self/exe", (char *[]){argv[0], "--unixctl=x", remote, NULL});
 		return 1;
 	}
-	snprintf(path, sizeof(path), "%s", argv[2] + strlen("unix:"));
-	rt_reader_limits.names_ms = 200;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	if (argc == 3) {
+		snprintf(path, sizeof(path), "%s", argv[2] + strlen("unix:"));
+		if (cmocka_run_group_tests(tests, NULL, NULL) || !mkdtemp(folder) ||
+			setenv("OVS_RUNDIR", folder, 1))
+			return 1;
+		execv("/proc/self/exe", (char *[]){argv[0], "--unixctl=x", NULL});
+		return 1;
+	}
+	snprintf(path, sizeof(path), "%s/db.sock", getenv("OVS_RUNDIR"));
+	failed = cmocka_run_group_tests(of_environment, NULL, NULL);
+	rmdir(getenv("OVS_RUNDIR"));
+	return failed;
 }
