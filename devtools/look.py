@@ -4,6 +4,7 @@
 A forwarder gets 20,000 packets a second; a task with a real-time priority takes its CPU, each time for 36 ms."""
 
 import base64
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -80,45 +81,54 @@ def incident(browser, page):
     shoot(browser, "packets", "#passages", "#slow + section")
 
 
+def pictures(app, browser, folder):
+    live(browser, app)
+    # From here on only the task that is the example delays it, and no browser.
+    check(["renice", "-n", "-15", "-p", *map(str, threads(app))])
+    kept = Flight(
+        app,
+        folder / "incidents",
+        "--on",
+        "latency > 20ms",
+        "--before",
+        "300ms",
+        "--after",
+        "100ms",
+        "--cooldown",
+        "1h",
+        "--collectors",
+        "all",
+        "--fates",
+    )
+    try:
+        check(["sleep", "3"])
+        until(lambda: kept.folders() or check([sys.executable, "-c", TASK]) or check(["sleep", "1"]))
+        (found,) = kept.incidents(1)
+    finally:
+        kept.close()
+    app.close()
+    incident(browser, found.folder / "index.html")
+
+
 def main():
+    # What it has started ends with it.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))
     sandbox.enter()
     dpdk.new_prefix = lambda kind: "my-router"
     with tempfile.TemporaryDirectory(prefix="ringtap-look-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         roles = ("generate:a@0", "oneway:a,b@1", "sink:b@0")
         args = ["--ring", "a", "--ring", "b:512", *(x for role in roles for x in ("--role", role))]
-        app = Fwd([*args, "--frame", "udp", "--rate", "20k", "--tx-full", "drop"]).running()
-        chromium = Chromium(folder / "profile")
-        browser = Browser(chromium)
+        app = Fwd([*args, "--frame", "udp", "--rate", "20k", "--tx-full", "drop"])
         try:
-            live(browser, app)
-            # From here on only the task that is the example delays it, and no browser.
-            check(["renice", "-n", "-15", "-p", *map(str, threads(app))])
-            kept = Flight(
-                app,
-                folder / "incidents",
-                "--on",
-                "latency > 20ms",
-                "--before",
-                "300ms",
-                "--after",
-                "100ms",
-                "--cooldown",
-                "1h",
-                "--collectors",
-                "all",
-                "--fates",
-            )
+            app.running()
+            chromium = Chromium(folder / "profile")
             try:
-                check(["sleep", "3"])
-                until(lambda: kept.folders() or check([sys.executable, "-c", TASK]) or check(["sleep", "1"]))
-                (found,) = kept.incidents(1)
+                pictures(app, Browser(chromium), folder)
             finally:
-                kept.close()
-            app.close()
-            incident(browser, found.folder / "index.html")
+                chromium.close()
         finally:
-            chromium.close()
             app.close()
 
 
