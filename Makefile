@@ -126,13 +126,14 @@ soak: all archive
 		$(PYTHON) -m pytest e2e/attach/test_soak.py e2e/secondary/test_soak.py e2e/flight/test_soak.py -m "nightly or not nightly" $(PYTEST_ARGS)
 	$(SUDO) env RINGTAP_ARCHIVE_KILLS=100 RINGTAP_BUILD=$(abspath $(BUILD)) $(ARCHIVE_PYTHON) -m pytest e2e/archive/test_robust.py
 
-# ONLY=aims: what recording loses and costs, against what it should; ONLY=copy,push: some parts of the rest.
+# ONLY=aims: what recording loses and costs, against what it should; ONLY=page: a page of a million points in Chromium;
+# ONLY=copy,push: some parts of the rest.
 ONLY ?=
 BENCH_ARGS ?=
 bench: all
 	devtools/deps.sh build demo bench
 	cd lab && $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) -m ringtap_lab.run.$(if \
-		$(filter aims,$(ONLY)),aims,bench $(if $(ONLY),--only $(ONLY))) $(BENCH_ARGS)
+		$(filter aims page,$(ONLY)),$(ONLY),bench $(if $(ONLY),--only $(ONLY))) $(BENCH_ARGS)
 
 # Archives beside tshark, tcpdump and capinfos; BENCH_ARGS="--only growth --growth 1M,10M,100M": `ringtap archive bench --help`.
 bench-archive: $(if $(RINGTAP_ARCHIVE_PYTHON),all,archive)
