@@ -4,9 +4,12 @@
 const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#777777"];
 const DARK = ["#56b4e9", "#ff8533", "#2ecc9a", "#e39ac4", "#f0b83c", "#8fd0f5", "#999999"];
 
+// Making it takes longer than drawing a bar.
+const preferred = matchMedia("(prefers-color-scheme: dark)");
+
 export function isDark() {
   const chosen = document.documentElement.dataset.theme;
-  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  return chosen ? chosen === "dark" : preferred.matches;
 }
 
 export function colour(n) {

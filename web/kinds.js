@@ -30,7 +30,7 @@ class LanePanel extends Panel {
   box(u, k, v) {
     const scale = devicePixelRatio, a = u.valToPos(v[0], "x", true), b = u.valToPos(v[0] + v[1], "x", true);
     const low = this.spec.states[v[2]].low, height = (low ? BAR / 2 : BAR) * scale;
-    return { left: a, width: Math.max(b - a, scale), exact: b - a, top: u.bbox.top + (k * LANE + LANE - 2) * scale - height, height };
+    return { left: a, width: Math.max(b - a, scale), top: u.bbox.top + (k * LANE + LANE - 2) * scale - height, height };
   }
   over(u) {
     const scale = devicePixelRatio;
@@ -44,23 +44,27 @@ class LanePanel extends Panel {
     }));
     this.hatchMissing(u);
     clipped(u, () => this.lanes.forEach((lane, k) => {
-      const short = new Map();
+      const { time } = this, { states } = this.spec, pixel = u.bbox.width / (time.to - time.from) / scale, short = states.map(() => new Map());
+      const places = states.map((s, state) => ({ ...this.box(u, k, [time.from, 0, state]), fill: colour(s.colour) }));
       for (const v of lane.intervals) {
-        const b = this.box(u, k, v);
-        if (b.left + b.width < u.bbox.left || b.left > u.bbox.left + u.bbox.width) continue;
-        if (b.exact < scale) {
-          const x = Math.floor(b.left / scale) * scale, key = `${x} ${v[2]}`, had = short.get(key)?.covered ?? 0;
-          short.set(key, { ...b, x, state: v[2], covered: had + b.exact / scale });
+        if (v[0] + v[1] < time.from || v[0] > time.to) continue;
+        if (v[1] * pixel < 1) {
+          const x = Math.floor(u.bbox.left / scale + (v[0] - time.from) * pixel), had = short[v[2]].get(x) ?? 0;
+          short[v[2]].set(x, had + v[1] * pixel);
           continue;
         }
-        u.ctx.fillStyle = colour(this.spec.states[v[2]].colour);
-        u.ctx.fillRect(b.left, b.top, b.width, b.height);
+        const { top, height, fill } = places[v[2]];
+        u.ctx.fillStyle = fill;
+        u.ctx.fillRect(u.bbox.left + (v[0] - time.from) * pixel * scale, top, v[1] * pixel * scale, height);
       }
       // Bars shorter than a pixel: as dark as the part of it that they cover, or many would look like one long bar.
-      for (const b of short.values()) {
-        u.ctx.fillStyle = faint(this.spec.states[b.state].colour, PALEST + (1 - PALEST) * Math.min(b.covered, 1));
-        u.ctx.fillRect(b.x, b.top, scale, b.height);
-      }
+      short.forEach((columns, state) => {
+        const { top, height } = places[state];
+        for (const [x, covered] of columns) {
+          u.ctx.fillStyle = faint(states[state].colour, PALEST + (1 - PALEST) * Math.min(covered, 1));
+          u.ctx.fillRect(x * scale, top, scale, height);
+        }
+      });
       u.ctx.font = `${12 * scale}px system-ui, sans-serif`;
       u.ctx.textAlign = "left";
       u.ctx.textBaseline = "alphabetic";

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`make bench ONLY=page`: how long Chromium takes to draw a document of a million points, and frames a second of panning.
 
-The aims are 1 s and 30 frames/s. Prints a table and writes page.json. No time makes it fail."""
+The aims are 1 s and 30 frames/s. Prints a table, and writes the measurements as JSON. No time makes it fail."""
 
 from __future__ import annotations
 
