@@ -23,10 +23,14 @@
 /* What to do next depends on the condition. */
 static const char *const *next_steps(enum trigger_kind kind)
 {
-	static const char *const loss[] = {"Read " FLIGHT_DOCTOR
-					   ": it names the thread or mempool to change.",
+	static const char *const loss[] = {
 		"Compare the panels before the event: a burst (more packets), or a thread that did "
 		"not poll (a gap)?",
+		NULL};
+	static const char *const pool[] = {
+		"See how the mempool fell: at once is a burst, or a queue that nothing empties; "
+		"slowly is a leak.",
+		"ringtap held shows which packets an application holds, by mempool, queue and age.",
 		NULL};
 	static const char *const refused[] = {
 		"Look at the link and the peer of the port: " FLIGHT_METRICS
@@ -65,8 +69,8 @@ static const char *const *next_steps(enum trigger_kind kind)
 	switch (kind) {
 	case TRIGGER_MISSED:
 	case TRIGGER_NO_MBUF:
-	case TRIGGER_POOL:
 	case TRIGGER_DOCTOR: return loss;
+	case TRIGGER_POOL: return pool;
 	case TRIGGER_REFUSED:
 	case TRIGGER_ERRORS: return refused;
 	case TRIGGER_GAP:
@@ -174,6 +178,20 @@ static void add_facts(struct view *v, const struct incident *i)
 
 /* ---- verdicts */
 
+/* What the verdicts are worth; NULL: nothing is to be added. */
+static const char *about_verdicts(const struct diagnosis *d)
+{
+	if (d->count && d->verdict[0].grade == GRADE_FAULT)
+		return "The verdicts, also in " FLIGHT_DOCTOR
+		       ", name the thread, port or mempool to change.";
+	for (unsigned k = 0; k < d->count; k++)
+		if (d->verdict[k].id == VERDICT_NOT_COUNTED)
+			return "The condition needs no counts of polls, so there is no verdict on "
+			       "threads: let the recorder count them "
+			       "(--collectors polls,busy,gaps,pools).";
+	return NULL;
+}
+
 static void add_findings(struct view *v, const struct incident *i, const struct diagnosis *d)
 {
 	json_t *evidence;
@@ -181,6 +199,8 @@ static void add_findings(struct view *v, const struct incident *i, const struct 
 	if (d)
 		diagnosis_view(v, d, NULL);
 	evidence = view_finding(v, "note", "What to look at next", NULL);
+	if (d && about_verdicts(d))
+		json_array_append_new(evidence, json_text(about_verdicts(d)));
 	for (const char *const *step = next_steps(i->trigger->kind); *step; step++)
 		json_array_append_new(evidence, json_text(*step));
 }

@@ -491,6 +491,15 @@ static void the_disk_was_full(void **state)
 
 /* ---- verdicts */
 
+static void assert_step(size_t i, const char *part)
+{
+	json_t *next = find("findings", "title", "What to look at next");
+	const char *step = json_string_value(json_array_get(json_object_get(next, "evidence"), i));
+
+	assert_non_null(step);
+	assert_non_null(strstr(step, part));
+}
+
 static void verdicts_and_what_to_do(void **state)
 {
 	static struct diagnosis d;
@@ -507,10 +516,25 @@ static void verdicts_and_what_to_do(void **state)
 	assert_string_equal(text(f0, "advice"), "isolate its CPU");
 	assert_string_equal(json_string_value(json_array_get(json_object_get(f0, "evidence"), 0)),
 		"no CPU for 36 ms");
-	f0 = find("findings", "title", "What to look at next");
-	assert_non_null(
-		strstr(json_string_value(json_array_get(json_object_get(f0, "evidence"), 1)),
-			"ringtap trace gaps --off-cpu"));
+	assert_step(0, "name the thread, port or mempool to change");
+	assert_step(2, "ringtap trace gaps --off-cpu");
+}
+
+/* A condition on mempools does not need counts of polls. */
+static void advice_says_what_was_not_counted(void **state)
+{
+	static struct diagnosis d;
+
+	memset(&d, 0, sizeof(d));
+	verdict_add(&d, VERDICT_NOT_COUNTED, GRADE_NOTE, 1, "Count them");
+	trigger.kind = TRIGGER_POOL;
+	document = incident_view(&incident, 0, f.history_count - 1, &d);
+	assert_step(0, "--collectors polls,busy,gaps,pools");
+	assert_step(1, "See how the mempool fell");
+	json_decref(document);
+	memset(&d, 0, sizeof(d));
+	document = incident_view(&incident, 0, f.history_count - 1, &d);
+	assert_step(0, "See how the mempool fell");
 }
 
 static void no_snapshots(void **state)
@@ -566,6 +590,7 @@ int main(void)
 		CASE(both_at_once),
 		CASE(the_disk_was_full),
 		CASE(verdicts_and_what_to_do),
+		CASE(advice_says_what_was_not_counted),
 		CASE(no_snapshots),
 		CASE(no_memory_for_packets),
 	};

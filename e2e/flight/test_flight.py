@@ -284,7 +284,8 @@ def test_a_pool_that_runs_empty(testpmd, keep):
     assert len(kept.folders()) == 2
     assert level["trigger"]["where"] == "mb_pool_0" and level["trigger"]["number"] < 10
     assert level["trigger"]["threshold"] == "10 %"
-    assert "Read doctor.txt: it names the thread or mempool to change" in flight.advice(level)
+    assert "See how the mempool fell" in flight.advice(level)
+    assert "The verdicts, also in doctor.txt, name the thread, port or mempool" in flight.advice(verdict)
     assert verdict["trigger"]["where"] == "pool_exhausted: mb_pool_0"
     assert "the mempool is exhausted" in (verdict.folder / "doctor.txt").read_text()
 
