@@ -63,7 +63,7 @@ static char *answer(unsigned of_app, unsigned in_all)
 
 	watch_init(&empty);
 	assert_int_equal(recorder_answers_start(&none, &empty, NULL), 0);
-	export_all(&t, &watch, &limits, none);
+	export_all(&t, &watch, &limits, none, NULL);
 	recorder_answers_stop(none);
 	watch_free(&empty);
 	assert_false(t.failed);

@@ -166,7 +166,20 @@ static bool prepare(struct exported *list, const struct watch *w, const struct e
 	return true;
 }
 
-static void export_families(struct export_text *t, struct exported *list, size_t count)
+static void export_largest_flows(
+	struct export_text *t, struct exported *list, size_t count, struct export_flows *flows)
+{
+	for (enum export_flow_metric id = 0; flows && id < EXPORT_FLOW_METRICS; id++) {
+		export_family(t, &export_flow_metrics[id]);
+		for (size_t i = 0; i < count; i++) {
+			t->room = &list[i].room;
+			export_flows_put(t, id, &list[i], flows);
+		}
+	}
+}
+
+static void export_families(
+	struct export_text *t, struct exported *list, size_t count, struct export_flows *flows)
 {
 	for (enum rt_metric_id id = 0; id < RT_M_COUNT; id++) {
 		if (!rt_metrics[id].prometheus || id == RT_M_APP_LEFT_OUT)
@@ -177,6 +190,7 @@ static void export_families(struct export_text *t, struct exported *list, size_t
 			export_metric(t, id, &list[i]);
 		}
 	}
+	export_largest_flows(t, list, count, flows);
 	/* Last, as the others count. */
 	export_family(t, &rt_metrics[RT_M_APP_LEFT_OUT]);
 	for (size_t i = 0; i < count; i++) {
@@ -190,13 +204,13 @@ static void export_families(struct export_text *t, struct exported *list, size_t
 }
 
 void export_all(struct export_text *t, const struct watch *w, const struct export_limits *l,
-	struct recorder_answers *r)
+	struct recorder_answers *r, struct export_flows *flows)
 {
 	struct exported *list = calloc(w->count + 1, sizeof(*list));
 
 	t->failed = !list || !prepare(list, w, l, r);
 	if (!t->failed)
-		export_families(t, list, w->count);
+		export_families(t, list, w->count, flows);
 	for (size_t i = 0; list && i < w->count; i++) {
 		json_decref(list[i].recorders);
 		labels_free(&list[i]);

@@ -4,14 +4,15 @@
 #define RINGTAP_CLI_EXPORT_FAMILIES_H
 
 #include "recorder/answers.h"
+#include "flows.h"
 #include "recorders.h"
 
 struct export_limits {
 	unsigned of_app, in_all; /* samples */
 };
 
-/* All families. */
+/* All families. flows: NULL without them. */
 void export_all(struct export_text *t, const struct watch *w, const struct export_limits *l,
-	struct recorder_answers *r);
+	struct recorder_answers *r, struct export_flows *flows);
 
 #endif

@@ -16,6 +16,7 @@ struct export_server {
 	struct watch *watch;
 	struct export_config *config;
 	struct recorder_answers *recorders;
+	struct export_flows *flows;
 };
 
 /* The weight that a list of media types gives to one; 0: it is not in it. */
@@ -43,7 +44,7 @@ static enum MHD_Result answer_metrics(struct export_server *s, struct MHD_Connec
 
 	watch_lock(s->watch);
 	watch_step(s->watch);
-	export_all(&t, s->watch, &s->config->limits, s->recorders);
+	export_all(&t, s->watch, &s->config->limits, s->recorders, s->flows);
 	watch_unlock(s->watch);
 	if (t.failed || !t.data) {
 		free(t.data);
@@ -109,6 +110,8 @@ int export_serve(struct export_server **out, struct watch *w, struct export_conf
 	s->watch = w;
 	s->config = config;
 	ret = recorder_answers_start(&s->recorders, w, NULL);
+	if (!ret && config->top_flows)
+		ret = export_flows_start(&s->flows, w, config->top_flows);
 	if (ret) {
 		message_print("export: a thread does not start: %s", strerror(-ret));
 		close(fd);
@@ -116,6 +119,7 @@ int export_serve(struct export_server **out, struct watch *w, struct export_conf
 		ret = serve_start(&s->serve, fd);
 	}
 	if (ret) {
+		export_flows_stop(s->flows);
 		recorder_answers_stop(s->recorders);
 		free(s);
 		return ret;
@@ -134,6 +138,7 @@ void export_stop(struct export_server *s)
 	if (!s)
 		return;
 	serve_stop(&s->serve);
+	export_flows_stop(s->flows);
 	recorder_answers_stop(s->recorders);
 	free(s);
 }

@@ -13,6 +13,7 @@ struct export_config {
 	struct serve_options serve;
 	struct export_triggers triggers;
 	struct export_limits limits;
+	uint32_t top_flows; /* that each application exports; 0: none */
 };
 
 /* Serves w. 0, or -errno after printing why. url becomes where it can be had. config lives as long

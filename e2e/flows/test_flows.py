@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ringtap flows with unmodified programs, against tshark's conversations of the same packets."""
 
+import re
 import shlex
 import signal
 
@@ -9,6 +10,7 @@ from harness import corpus, pcap, tmux
 from harness.known import Measuring
 from harness.paths import RINGTAP
 from harness.proc import check, until
+from harness.prometheus import Exporter
 from harness.tmux import Terminal
 
 PACKETS = 100_000
@@ -220,6 +222,22 @@ def test_enter_shows_the_packets_of_a_flow_and_how_to_record_it(testpmd, closing
     words = [RINGTAP, *shlex.split(command)[1:-1], tmp_path / "flow.pcapng", "-c", "100"]
     check(words)
     assert set(conversations(tmp_path / "flow.pcapng", "udp")) == {("10.0.0.1:1025", "192.0.2.1:53")}
+
+
+def test_the_largest_flows_as_metrics(testpmd, closing, tmp_path):
+    """Six of nine packets, two, and one; the third flow is one too many, and the table follows the application's end."""
+    file = pcap.write(tmp_path / "in.pcap", [udp(i) for i in (0, 0, 0, 0, 0, 0, 1, 1, 2)])
+    pmd = testpmd(f"net_pcap0,rx_pcap={file},infinite_rx=1", "net_null0,no-rx=1")
+    pmd.start()
+    it = closing(Exporter(pmd, args=("--flows", "2")))
+    pattern = rf'^ringtap_flow_(\w+)\{{app="{pmd.prefix}",flow="10\.0\.0\.(\d):.* UDP"\}} (\S+)$'
+    found = until(lambda: re.findall(pattern, it.text(), re.M), what="an interval of ten seconds")
+    rates = {(what, int(flow)): float(value) for what, flow, value in found}
+    assert set(rates) == {(what, flow) for what in ("packets_per_second", "bits_per_second") for flow in (0, 1)}
+    assert rates["packets_per_second", 0] / rates["packets_per_second", 1] == pytest.approx(3, rel=0.05)
+    assert rates["bits_per_second", 0] == pytest.approx(60 * 8 * rates["packets_per_second", 0])
+    pmd.close()
+    until(lambda: "10.0.0.0:1024" not in it.text(), what="its flows are gone")
 
 
 def test_syns_of_a_sample_are_not_called_unanswered(with_packets, flows):
