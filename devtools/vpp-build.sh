@@ -50,7 +50,7 @@ static_dpdk() {
 	mkdir "$folder/dpdk-src"
 	git -C "$dpdk" archive "v$release" | tar -x -C "$folder/dpdk-src"
 	meson setup "$folder/dpdk-build" "$folder/dpdk-src" --default-library static --libdir lib --prefix "$folder/dpdk" \
-		--buildtype release -Dtests=false -Denable_driver_sdk=true -Db_pie=true -Dplatform=generic \
+		--buildtype release -Dtests=false -Denable_apps=test-cmdline -Denable_driver_sdk=true -Db_pie=true -Dplatform=generic \
 		-Denable_drivers=bus/pci,bus/vdev,bus/vmbus,mempool/ring,net/af_packet,net/null \
 		-Ddisable_libs=bitratestats,cfgfile,flow_classify,graph,gro,gso,jobstats,kni,latencystats,node,pipeline,port,power,table
 	sed -i '/RTE_USE_LIBBSD/d' "$folder/dpdk-build/rte_build_config.h"
