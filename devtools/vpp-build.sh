@@ -13,7 +13,8 @@ folder=$(cd "$3" && pwd)
 src=$folder/src
 # Debian's interpreter has the modules that the builds need.
 PATH=/usr/bin:$PATH
-release=$(pkg-config --modversion libdpdk | cut -d. -f1,2)
+release=$(pkg-config --modversion libdpdk)
+release=${release%.0}
 
 # Prints the end of its log if the function fails. In the background, as in a condition it would not end at an error.
 logged() {
