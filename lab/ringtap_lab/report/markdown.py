@@ -151,6 +151,25 @@ def _pushes(store: Any):
     return ["packets of bytes", "ns per packet"], rows
 
 
+def _flows(store: Any):
+    rows = [
+        [key[1], key[3], cell(store.get(*key), M), cell(store.get("flows_seconds", *key[1:]), 1e9), cpu]
+        for key in store.series
+        if key[0] == "flows"
+        for cpu in [cell(store.get("flows_cpu", *key[1:]), 1, 2)]
+    ]
+    return ["flows", "", "Mpps of own time", "ns per packet more", "CPUs of the reader"], rows
+
+
+def _ledgers(store: Any):
+    rows = [
+        [key[1], key[3], cell(store.get(*key), 1e9), cell(store.get("ledger_top", *key[1:]), 1e3, 2)]
+        for key in store.series
+        if key[0] == "ledger"
+    ]
+    return ["flows", "", "ns per packet", "ms for the 20 largest"], rows
+
+
 def _merges(store: Any):
     keys = sorted(k for k in store.series if k[0] == "merge")
     return ["rings", "taking turns by", "Mpps on one core"], [[k[2], k[1], cell(store.series[k], M)] for k in keys]
@@ -381,6 +400,12 @@ def markdown(store: Any, machine: Any, commands: Any, skipped: Any) -> str:
         ("The copy into a ring, alone (bench/push_bench)", "Lower quartiles of many short samples.", _pushes(store)),
         ("Merging", "", _merges(store)),
         ("A libpcap program that counts (bench/pcap_count)", "", _pcaps(store)),
+        (
+            "Counting flows of testpmd (rxonly, net_pcap, 64 bytes)",
+            f"{own_time} A reader that is too slow loses packets, which costs the application less.",
+            _flows(store),
+        ),
+        ("The table of flows, alone (bench/ledger_bench)", "", _ledgers(store)),
         (f"A filter in the application ({libpcap.EXPRESSION})", own_time, _filters(store)),
         (
             f"Collectors, while testpmd forwards from one port (io, net_null, {collectors.SIZE} bytes)",

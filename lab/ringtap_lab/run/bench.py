@@ -21,7 +21,7 @@ from ..report import markdown
 from ..tools import machine, process, units
 from ..tools.hugepages import HugePages
 from ..tools.niceness import Niceness
-from . import attached, collectors, forwarders, libpcap, measure, testpmd
+from . import attached, collectors, flows, forwarders, libpcap, measure, testpmd
 from .lab import Lab
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 SIZES, QUICK_SIZES = [64, 128, 256, 320, 384, 512, 1518], [64, 512, 1518]
-PARTS = ["net_null", "net_ring", "disk", "copy", "push", "merge", "pcap", "collectors", "forwarders"]
+PARTS = ["net_null", "net_ring", "disk", "copy", "push", "merge", "pcap", "collectors", "forwarders", "flows"]
 MERGE = [(1, 32), (2, 32), (4, 32), (8, 32), (4, 1)]  # rings, packets in a burst
 SPARE_MB = 128  # huge pages that a secondary process allocates
 DD_MB, DD_BLOCK_MB = 2048, 4
@@ -210,7 +210,12 @@ class Bench:
                 # The second one finds other caches and clocks: they take turns.
                 for tool, plugin in applications[:: 1 if repetition % 2 == 0 else -1]:
                     measure.application(self, source, tool, plugin)
-            for part, module in (("pcap", libpcap), ("collectors", collectors), ("forwarders", forwarders)):
+            for part, module in (
+                ("pcap", libpcap),
+                ("collectors", collectors),
+                ("forwarders", forwarders),
+                ("flows", flows),
+            ):
                 if part in self.o.only:
                     module.measure(self, repetition)
 
