@@ -26,7 +26,7 @@ packages() {
 	# With kernel and QEMU that make qemu downloads into its folders; igb needs the QEMU of Debian 13, in a root of it.
 	qemu) echo qemu-system-x86 ipxe-qemu busybox-static cpio kmod debootstrap dpdk dpdk-dev tshark python3-pytest python3-scapy ;;
 	builds) echo python3-pyelftools libnuma-dev ;;
-	vpp) echo cmake clang python3-ply libssl-dev uuid-dev libnuma-dev ;;
+	vpp) echo cmake clang python3-ply python3-pyelftools libssl-dev uuid-dev libnuma-dev ;;
 	packages) echo dpkg-dev debhelper dh-python fakeroot lintian debootstrap rpm rpmlint ;;
 	lint) echo git clang-format codespell python3 python3-jsonschema python3-venv abigail-tools mandoc ;;
 	ci) echo ccache g++ clang libclang-rt-14-dev ;;

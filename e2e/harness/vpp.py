@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from .paths import private_folder
-from .proc import check, until
+from .proc import check, run, until
 
 FOLDER = Path(os.environ.get("RINGTAP_VPP", "/nonexistent"))
 BUILDS = [build for build in ("shared", "static") if (FOLDER / build / "bin" / "vpp").exists()]
@@ -23,7 +23,7 @@ class Vpp:
         self.cli = self.dir / "cli.sock"
         self.proc = namespace.start([self.build / "bin" / "vpp", *self._settings(devices, workers)], env=env)
         try:
-            until(lambda: self.cli.exists() or not self.proc.alive(), what="its command line")
+            until(lambda: self._listens() or not self.proc.alive(), what="its command line")
             assert self.proc.alive(), self.proc.output
             self.names = self._interfaces(devices)
         except BaseException:
@@ -43,6 +43,10 @@ class Vpp:
             + " ".join(f"plugin {p}_plugin.so {{ enable }}" for p in ("acl", "af_packet", "dpdk", "memif", "ping"))
             + " }"
         ).split()
+
+    def _listens(self):
+        """The socket is there before it takes connections."""
+        return run([self.build / "bin" / "vppctl", "-s", self.cli, "show version"]).returncode == 0
 
     def ctl(self, line):
         return check([self.build / "bin" / "vppctl", "-s", self.cli, line])
