@@ -135,8 +135,11 @@ static json_t *make(const struct recorder *r)
 	/* The clock may have been set: the page has the time that has passed. */
 	view_begin(&v, "record", "Recording", r->start_ns,
 		r->start_ns + r->end_mono_ns - r->start_mono_ns);
-	for (unsigned i = 0; i < r->targets.count; i++)
+	view_fact(&v, "host", json_string_value(json_object_get(v.document, "host")), NULL);
+	for (unsigned i = 0; i < r->targets.count; i++) {
 		view_application(&v, r->targets.list[i].name, 0, NULL);
+		view_fact(&v, "application", r->targets.list[i].name, NULL);
+	}
 	view_time_fact(&v, "begun", r->start_ns);
 	view_time_fact(&v, "ended", r->end_ns);
 	view_fact(&v, "ended by", end_name(r->end), r->error_text);

@@ -143,7 +143,7 @@ void latency_heat(struct making *m, const struct app *a)
 		view_append(y, HEAT_LOW_NS * exp2((double)r / HEAT_OCTAVE));
 	json_put(panel, "y_edges", y);
 	counts = json_array();
-	p50 = view_series(panel, "p50", VIEW_SKY);
+	p50 = view_series(panel, "p50", VIEW_ORANGE);
 	p99 = view_series(panel, "p99", VIEW_RED);
 	for (uint64_t i = m->first; i < h->steps; i++) {
 		const struct heat_step *s = heat_at(&a->heat, i);

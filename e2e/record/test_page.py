@@ -36,6 +36,7 @@ def test_a_pause_of_the_recorder(app, record, tmp_path, browser):
     assert 50_000 < lost < 100_000
     origin = ns_of(document["origin"])
     assert packets(panels["lost"], "net_ring_a", begun - origin, ended - origin) == lost
+    assert {f["name"]: f["value"] for f in document["facts"]}["application"] == app.prefix
     (fault,) = document["findings"]
     assert fault["grade"] == "fault" and fault["evidence"][0].startswith(f"{lost:,} packets were lost (")
     assert "would have held them" in fault["advice"]
