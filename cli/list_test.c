@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `ringtap list` prints of applications that the tests make. */
+/* Output of `ringtap list` for applications that the tests make. */
 #include <jansson.h>
 
 #include "base/util.h"
@@ -204,7 +204,7 @@ static void applications_are_chosen_by_name_and_number(void **state)
 		"list: no application is called 'none'; 'ringtap list' shows what there is");
 }
 
-/* Those that are not meant are not connected to. */
+/* Applications that are not named get no connection. */
 static void primary_means_its_secondaries(void **state)
 {
 	test_apps.app[1].secondary = true;

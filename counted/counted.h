@@ -57,7 +57,7 @@ uint64_t counted_since(const struct counted_value *v);
  * else the only subset of at most 16 that has this sum. */
 struct counted_match counted_match(const struct counted *c, uint64_t packets);
 
-/* What ringtap has seen meanwhile. */
+/* Counts of ringtap for the same time. */
 struct counted_fates {
 	uint64_t not_offered, open;
 	bool whole; /* all ports are in them: else the numbers are not compared */
@@ -76,7 +76,7 @@ struct counted_source {
 	const char *program; /* its file's name begins so */
 	/* Until a packet that a thread has dropped is in the counters; 0: at once. */
 	uint64_t late_ns;
-	/* What it drops stays open until its mbuf is received again: it frees without DPDK. */
+	/* Dropped packets stay open until their mbufs are received again: it frees without DPDK. */
 	bool frees_unseen;
 	bool has_others;  /* counters of packets that are not dropped */
 	const char *note; /* what to know about the counters */

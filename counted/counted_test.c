@@ -160,7 +160,7 @@ static void test_late_counts_are_waited_for(void **state)
 	counted_free(&c);
 }
 
-/* What is counted later is of later packets. */
+/* Later counts belong to later packets. */
 static void test_later_counts_that_are_too_many_are_left_out(void **state)
 {
 	static uint64_t later[3] = {20, 0, 3};

@@ -13,13 +13,13 @@
 #define WITHIN_MS 2000
 #define DPDK      "DPDK"
 
-/* What the names of drivers begin with, before a number. The names of DPDK's ports depend on driver
+/* Prefixes of names, before a number, by driver. The names of DPDK's ports depend on driver
  * and speed: see port_number(). */
 static const char *const kinds[][2] = {{"memif", "memif"}, {"tap", "tap"}, {"tun", "tap"},
 	{"VirtualEthernet", "vhost-user"}, {"host-", "af_packet"}, {"rdma-", "rdma"},
 	{"avf-", "avf"}, {"vmxnet3-", "vmxnet3"}, {"virtio-", "virtio"}};
 
-/* What VPP makes of the packets of other interfaces, or of nothing. */
+/* Interfaces that VPP makes for packets of other interfaces, or for none. */
 static const char *const made[] = {"local", "loop", "bvi", "pipe", "pg", "BondEthernet", "gre",
 	"ipip", "ipsec", "wg", "mpls-tunnel", "lisp_gpe"};
 

@@ -35,7 +35,7 @@ struct counted_interfaces *counted_interfaces_begin(const char *program, pid_t p
 void counted_interfaces_end(struct counted_interfaces *c);
 /* Finds the interface of a port of DPDK, by the name that VPP gives it unless one is configured. */
 void counted_interfaces_match(struct counted_interfaces *c, uint32_t port, const char *device);
-/* Those without a port. Writes that a recording lacks their packets; "": there are none. */
+/* Interfaces without a port. Writes that a recording lacks their packets; "": there are none. */
 size_t counted_interfaces_outside(const struct counted_interfaces *c, char text[160]);
 void counted_interfaces_free(struct counted_interfaces *c);
 

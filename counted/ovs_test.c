@@ -221,7 +221,7 @@ static void test_what_is_no_socket(void **state)
 	rmdir(path);
 }
 
-/* What the command line of a switch with number 77 leads to. */
+/* Reads the counters of a switch with number 77 and this command line. */
 static void assert_error(
 	int error, const char *why, const char *env, const char *first, const char *second)
 {

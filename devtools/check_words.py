@@ -12,6 +12,7 @@ import sys
 COMMENT = r"(?:/\*+|//|^\s*\*|(?:^|\s)#|\"\"\")\s*"
 RULES = [
     (COMMENT + r"Of\s", "a comment begins with a noun or a verb, not with 'Of'"),
+    (r"/\*+\s*(?:What|Those|Whom|Whose)\s", "a comment begins with the thing that is meant, or with a verb"),
     (r"(?:/\*|(?:^|[\s;,{}])//|\S\s+#)\s*of\s", "name the thing itself: a comment does not begin with 'of'"),
     (r"\"\"\"(?:What|Whatever|Who)\s", "a docstring begins with the thing itself, or with a verb"),
     (r"\bso many\b(?! (?:\w+ )?that\b)", "write N, or 'that number of'"),

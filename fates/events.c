@@ -64,7 +64,7 @@ static const struct in_file {
 	[RINGTAP_FATE_UNSEEN] = {RT_FATES_UNKNOWN, RT_FATES_WHY_UNSEEN},
 	[RINGTAP_FATE_STOPPED] = {RT_FATES_UNKNOWN, RT_FATES_WHY_STOPPED}};
 
-/* What no reader knows of is not said of a packet: a later probe has other numbers. */
+/* Unknown numbers, which a later probe may have, are not said of a packet. */
 static const struct in_file *find_in_file(unsigned fate)
 {
 	return &in_file[fate < sizeof(in_file) / sizeof(in_file[0]) ? fate : RINGTAP_FATE_UNKNOWN];

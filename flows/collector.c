@@ -150,7 +150,7 @@ void collector_close(struct collector *c)
 
 /* ---- messages ---- */
 
-/* What is left of a message that TCP has not taken whole: the next one must not begin before its
+/* Rest of a message that TCP has not taken whole: the next one must not begin before its
  * end. */
 static void send_rest(struct collector *c)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a sample of one of N packets says about all of them. */
+/* Estimates about all packets from a sample of one of N. */
 #ifndef RINGTAP_FLOWS_ESTIMATE_H
 #define RINGTAP_FLOWS_ESTIMATE_H
 

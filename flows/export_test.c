@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What collectors receive, read back by hand, with a clock that is set. Programs of others read it
- * in e2e/flows/test_collectors.py. */
+/* Messages that collectors receive, read back by hand, with a clock that is set. Programs of others
+ * read it in e2e/flows/test_collectors.py. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -418,7 +418,7 @@ static void test_timeouts_and_ends(void **state)
 	assert_int_equal(read_ipfix(r, 4), 1);
 	assert_int_equal(r[0].reason, 2);
 	assert_int_equal(r[0].packets, 60);
-	/* What was reported does not come again; FIN ends a flow. */
+	/* Reported packets are not reported again; FIN ends a flow. */
 	add(1, 17);
 	test_now_pass(NS_PER_S);
 	turn(false);

@@ -30,7 +30,7 @@ static bool has_port_names(const struct flow_key *k)
 	       k->protocol == IPPROTO_SCTP;
 }
 
-/* What has no name in libpcap's language goes by its number. */
+/* Values without a name in libpcap's language go by their numbers. */
 static void put_protocol(FILE *f, const struct flow_key *k)
 {
 	if (!(k->flags & HAS_IP)) {

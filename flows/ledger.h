@@ -10,7 +10,7 @@
 #include "packet/spread.h"
 #include "ringtap/reader.h"
 
-/* What the packets of an entry have in common; the order of LEDGER_VIEWS. */
+/* The key that packets of an entry share; the order of LEDGER_VIEWS. */
 enum ledger_view {
 	LEDGER_5_TUPLE,
 	LEDGER_HOST,
@@ -39,7 +39,7 @@ struct ledger_latency {
 	uint64_t min, max; /* ns */
 	uint32_t count;
 	uint32_t bucket[LEDGER_BUCKETS];
-	/* What the last packet had become that was sent as another flow; type and flags 0: none. */
+	/* The key of the last packet that was sent as another flow; type and flags 0: none. */
 	struct flow_key became;
 };
 
@@ -70,7 +70,7 @@ static inline struct ledger_latency *ledger_latency(const struct ledger_flow *f)
 	return (struct ledger_latency *)(uintptr_t)(f + 1);
 }
 
-/* What has been counted of an entry since it was reported. Entries have it, behind latencies, only
+/* Counts of an entry since it was reported. Entries have it, behind latencies, only
  * in a ledger with reports. */
 struct ledger_unreported {
 	uint64_t packets, ip_bytes; /* IP: without the headers before it, and padding */

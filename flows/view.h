@@ -13,7 +13,7 @@ char *ledger_text(const struct ledger *t, const struct flow_key *k, const struct
 /* "p0, queue 1"; "" where it is not known. Returns buf. */
 char *ledger_place_text(
 	const struct ledger_place *p, const struct fates_session *s, char buf[LEDGER_TEXT]);
-/* What the entry's packets have become on their way, as other addresses. False: nothing else. */
+/* Writes the addresses with which the entry's packets were sent. False: the same ones. */
 bool ledger_became(const struct ledger *t, const struct ledger_flow *f, char buf[LEDGER_TEXT]);
 /* The VNI of an entry of tunnels; false: it has none. */
 bool ledger_vni(const struct ledger *t, const struct flow_key *k, uint32_t *vni);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What packets of a flow have in common, in one direction: outermost VLAN, addresses, protocol and
+/* The key that packets of a flow share, in one direction: outermost VLAN, addresses, protocol and
  * ports; MAC addresses and EtherType where a packet is not IP. */
 #ifndef RINGTAP_PACKET_FLOW_KEY_H
 #define RINGTAP_PACKET_FLOW_KEY_H

@@ -28,7 +28,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* What a browser takes for the document: up to the first end of a script behind its beginning. */
+/* The document as a browser reads it: up to the first end of a script behind its beginning. */
 static json_t *document_of_page(void)
 {
 	static const char begin[] = "<script type=\"application/json\" id=\"document\">";

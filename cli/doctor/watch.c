@@ -45,7 +45,7 @@ static bool drivers_read_of(const struct watched *a)
 	return none;
 }
 
-/* What drivers lost is known from one of their readings to the next. */
+/* Losses of drivers are known from one of their readings to the next. */
 static bool drivers_read(const struct watch *w)
 {
 	for (size_t i = 0; i < w->count; i++) {

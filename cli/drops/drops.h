@@ -36,9 +36,9 @@ struct drops_sum {
 	double missed, no_mbuf, refused; /* NAN: unknown at all of them */
 };
 
-/* What the counts of all queues add up to. */
+/* Sums of the counts of all queues. */
 void drops_add_up(const struct drops *d, struct drops_sum *out);
-/* What the application's own counters are compared with. */
+/* Numbers that the application's own counters are compared with. */
 struct counted_fates drops_fates(const struct drops *d, const struct drops_sum *sum);
 /* Whether packets that ringtap shows as not offered may have been copied. */
 bool drops_is_switch(const struct drops *d);
@@ -48,7 +48,7 @@ bool drops_is_switch(const struct drops *d);
 int drops_text(void *ctx, FILE *f);
 json_t *drops_json(void *ctx);
 
-/* What is certain about a port between the first and the last reading of its driver; NAN: unknown.
+/* Certain counts of a port between the first and the last reading of its driver; NAN: unknown.
  */
 struct driver_counts drops_driver(const struct drops *d, uint32_t interface);
 /* It was in use, and is stopped now. */

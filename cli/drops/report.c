@@ -146,7 +146,7 @@ static void print_partial(const struct drops *d, FILE *f)
 	}
 }
 
-/* What the tables of packets do not have. */
+/* Packets that the tables do not have. */
 static void print_losses(const struct drops *d, FILE *f)
 {
 	note(f, fates_lost(&d->view.s), "",

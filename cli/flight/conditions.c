@@ -66,7 +66,7 @@ static void check_doctor(struct flight *f)
 	free(d);
 }
 
-/* Those that are compared over an interval, once a second. */
+/* Conditions that are compared over an interval, once a second. */
 static void check_intervals(struct flight *f)
 {
 	for (unsigned i = 0; i < f->cfg->trigger_count; i++) {

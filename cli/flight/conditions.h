@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What becomes of a condition that is met; and those that are checked with snapshots. */
+/* Conditions that are met, and conditions that are checked with snapshots. */
 #ifndef RINGTAP_CLI_FLIGHT_CONDITIONS_H
 #define RINGTAP_CLI_FLIGHT_CONDITIONS_H
 

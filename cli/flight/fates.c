@@ -134,7 +134,7 @@ bool flight_fates_wait(const struct flight *f, const struct incident *i)
 
 /* ---- an incident */
 
-/* What is written of one. */
+/* Fields of one that are written. */
 struct file_fates {
 	struct incident *i;
 	int fd;
@@ -235,7 +235,7 @@ static int by_id(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Those of the window that the application still has, or has freed unnoticed. */
+/* Packets of the window that the application still has, or has freed unnoticed. */
 static int read_open(struct file_fates *w, uint64_t walked_ns)
 {
 	struct ringtap_open_packets *it;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is in an incident's file: packets by interface and over time, and flows. */
+/* Counts of an incident's file: packets by interface and over time, and flows. */
 #ifndef RINGTAP_CLI_FLIGHT_FILE_COUNTS_H
 #define RINGTAP_CLI_FLIGHT_FILE_COUNTS_H
 

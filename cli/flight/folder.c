@@ -21,7 +21,7 @@
 #include "folder.h"
 #include "live.h"
 
-/* What an incident consists of: nothing else is ever removed. */
+/* Files of an incident: no other file is ever removed. */
 static const char *const parts[] = {FLIGHT_PACKETS, FLIGHT_METRICS, FLIGHT_DOCTOR, FLIGHT_PAGE,
 	FLIGHT_TRACE, FLIGHT_UNFINISHED, FLIGHT_INCIDENT};
 #define PARTS      (sizeof(parts) / sizeof(parts[0]))

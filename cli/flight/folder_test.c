@@ -18,7 +18,7 @@
 #define FOLDER  "incidents"
 #define NAME(n) "20260102T030405.00000" #n "-exit"
 
-/* What a recorder writes, as far as the commands read it. */
+/* Files of a recorder, as far as the commands read them. */
 #define WHOLE                                                                                               \
 	"{\"name\": \"x\", \"applications\": [{\"name\": \"ovs\"}], \"error\": null, \"not_written\": [], " \
 	"\"packets\": 12345, \"bytes\": 6789012, \"lost\": 3, \"window_ns\": "                              \

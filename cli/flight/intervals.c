@@ -63,7 +63,7 @@ void intervals_missing(const struct incident *i,
 {
 	const struct intervals *s = &i->f->intervals;
 
-	/* What was written over, with the first one that is still there. */
+	/* Notes the overwritten intervals, with the first one that is still there. */
 	if (s->count > INTERVALS_KEPT) {
 		uint64_t ns = s->kept[s->count % INTERVALS_KEPT].start_ns;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What polling threads did, one by one: kept like packets, and written behind them. */
+/* Intervals of polling threads, one by one: kept like packets, and written behind them. */
 #ifndef RINGTAP_CLI_FLIGHT_INTERVALS_H
 #define RINGTAP_CLI_FLIGHT_INTERVALS_H
 
@@ -27,7 +27,7 @@ struct intervals {
 	uint64_t loss_count, read_ns;
 };
 
-/* Those of a window that a page shows: none shorter than least_ns. */
+/* Intervals of a window that a page shows: none shorter than least_ns. */
 struct interval_choice {
 	uint64_t all, shown, least_ns;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What threads did, one by one: on the page, in the trace, in the file. */
+/* Intervals of threads, one by one: on the page, in the trace, in the file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -80,7 +80,7 @@ static void thousand_gaps_of_a_second_are_all_there(void **state)
 	}
 }
 
-/* What the windows have as well is one bar. */
+/* An interval that the windows have as well is one bar. */
 static void what_snapshots_have_is_not_drawn_twice(void **state)
 {
 	gap_in(2, 1700 * MS, 36 * MS, false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What ringtap flight top prints of the answers of recorders, with a clock that is set. */
+/* Output of ringtap flight top for the answers of recorders, with a clock that is set. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

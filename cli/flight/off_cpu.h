@@ -69,7 +69,7 @@ void off_cpu_free(struct flight *f);
 struct off_cpu *off_cpu_sorted(const struct off_cpus *o, size_t *count);
 struct cpu_task *cpu_tasks_sorted(const struct off_cpus *o, size_t *count);
 
-/* What a thread had of a time. */
+/* Shares of a thread's time. */
 struct off_cpu_sum {
 	uint64_t ns[OFF_HOWS], faults;
 	struct off_cpu wait; /* its longest one, as far as it lies in that time */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What perf writes of a thread, and what it had of a time. */
+/* Records of perf about a thread, and the shares of its time. */
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -324,7 +324,7 @@ static void causes_of_gaps(void **state)
 		keep(0, 1001, cases[i].ms, cases[i].how);
 		assert_cause(cases[i].state, cases[i].why);
 	}
-	/* What perf has lost. */
+	/* Records that perf has lost. */
 	f.off_cpus.since_ns = TEST_NOW_REAL_NS + 1500 * MS;
 	assert_cause("gap: waited for its CPU", "the kernel's counters");
 }
@@ -339,7 +339,7 @@ static void *wait_for_end(void *fd)
 	return NULL;
 }
 
-/* What a thread did before it was watched is not known: no cause may be taken from it. */
+/* A thread's time before it was watched is unknown: no cause may be taken from it. */
 static void a_thread_that_comes_later(void **state)
 {
 	struct ringtap_thread_stats *t;

@@ -209,7 +209,7 @@ static void follow(struct flight *f)
 		ret = follow_thread(f, e->d_name);
 	if (d)
 		closedir(d);
-	/* What is missing would be drawn as running. */
+	/* Missing records would be drawn as running. */
 	if (ret)
 		off_cpu_free(f);
 	o->refused = ret != 0;
@@ -270,7 +270,7 @@ static void take_all(struct off_cpus *o, struct off_cpu_watched *w, uint64_t rea
 		memcpy(&h, record, sizeof(h));
 		if (h.size < sizeof(h))
 			break;
-		/* What the buffer had no room for would be drawn as running. */
+		/* Records without room in the buffer would be drawn as running. */
 		if (h.type == PERF_RECORD_LOST)
 			o->since_ns = now_ns(CLOCK_REALTIME);
 		if (off_cpu_record_parse(&o->format, record, sizeof(record), &r)) {

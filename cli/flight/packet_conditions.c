@@ -30,7 +30,8 @@ struct packet_condition {
 
 /* ---- setting up */
 
-/* Those of Ethernet have the trigger's; others are compiled again, and the caller frees them. */
+/* Ethernet ports have the trigger's filter; others are compiled again, and the caller frees them.
+ */
 static int set_filters(const struct trigger *t, struct ringtap_target *ports, unsigned count,
 	struct filter *compiled)
 {

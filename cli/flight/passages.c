@@ -81,7 +81,7 @@ static uint32_t find(const struct passages *p, uint64_t id)
 	return k;
 }
 
-/* Those behind it move up, if they are not before their home then. */
+/* Entries behind it move up, if they are not before their home then. */
 static void leave(struct passages *p, uint32_t k)
 {
 	uint32_t hole = k;
@@ -340,7 +340,7 @@ static json_t *longest_bar(
 	return found;
 }
 
-/* What the thread did meanwhile: "gap: slept of 36 ms, after a poll …". */
+/* State of the thread meanwhile: "gap: slept of 36 ms, after a poll …". */
 static json_t *meanwhile(const struct lane_bars *bars, uint32_t thread, uint64_t from_ns,
 	uint64_t to_ns, const struct view *v)
 {
@@ -386,7 +386,7 @@ static void meet(struct table *t, const struct passage *g)
 
 #define FATE_TEXT 96
 
-/* What became of a packet that was not sent in the window. buf is returned, or a constant. */
+/* Fate of a packet that was not sent in the window. Returns buf or a constant. */
 static const char *became(const struct incident *i, const struct passage *g, char buf[FATE_TEXT])
 {
 	char ns[FORMAT_LEN];

@@ -17,7 +17,7 @@ void passages_free(struct passages *p);
 /* In the order of the file; frame counts from 1. p may be NULL. */
 void passages_add(
 	struct passages *p, const struct block *b, const struct headers *h, uint64_t frame);
-/* What became of a packet that was not sent in the window: enum rt_fates_fate, noticed then. */
+/* Fate of a packet that was not sent in the window: enum rt_fates_fate, noticed then. */
 void passages_fate(struct passages *p, uint64_t id, uint8_t fate, uint64_t noticed_ns);
 /* Adds the heat map and the tables; nothing where no packet has an id. */
 void passages_view(const struct incident *i, const struct ringtap_snapshot *last, struct view *v,

@@ -173,7 +173,7 @@ static void take_end(struct flight *f)
 	uint64_t now = now_ns(CLOCK_REALTIME);
 	struct event e = {.from_ns = now, .to_ns = now};
 
-	/* What has been found by the end may be an incident, too. */
+	/* Conditions that are met by the end make an incident, too. */
 	packet_conditions_check(f);
 	usdt_conditions_check(f, false);
 	conditions_step(f);
@@ -311,7 +311,7 @@ static int run_attached(struct flight *f)
 	return status == STATUS_OK && f->failed ? STATUS_FAILED : status;
 }
 
-/* What attach() has made, also in part. */
+/* Frees all that attach() has made, also in part. */
 static void detach(struct flight *f)
 {
 	usdt_conditions_close(f);

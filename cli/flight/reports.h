@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What stands beside an incident's packets. */
+/* Files beside an incident's packets. */
 #ifndef RINGTAP_CLI_FLIGHT_REPORTS_H
 #define RINGTAP_CLI_FLIGHT_REPORTS_H
 

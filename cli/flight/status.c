@@ -131,7 +131,7 @@ static double between(const struct sample *a, const struct sample *b, uint64_t n
 	return b->ns > a->ns ? (double)(ns - a->ns) / (double)(b->ns - a->ns) : 0;
 }
 
-/* What port i had captured at a time; between two samples in proportion. */
+/* Packets that port i had captured at a time; between two samples in proportion. */
 static struct port_count count_at(
 	const struct flight_status *s, const struct sample *now, unsigned i, uint64_t ns)
 {

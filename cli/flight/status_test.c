@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a recorder answers: packets that it keeps, its conditions, and clients that it has no
+/* Answers of a recorder: packets that it keeps, its conditions, and clients that it has no
  * descriptor for; with a clock that is set. */
 #include <errno.h>
 #include <fcntl.h>

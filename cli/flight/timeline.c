@@ -167,7 +167,7 @@ static void walk_interval(void *ctx, const struct ringtap_interval *v)
 	l->w->fn(l->w->ctx, &l->a);
 }
 
-/* What lasts is in the last snapshot only. */
+/* A busy period that lasts is in the last snapshot only. */
 static void walk_logged(const struct walk *w, const struct ringtap_snapshot *s)
 {
 	struct logged l = {.w = w, .a = {.snapshot = s}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What makes an incident: conditions on two snapshots, and what happens to the application. */
+/* Causes of an incident: conditions on two snapshots, and what happens to the application. */
 #ifndef RINGTAP_CLI_FLIGHT_TRIGGER_H
 #define RINGTAP_CLI_FLIGHT_TRIGGER_H
 

@@ -31,7 +31,7 @@ static bool is_counter(enum trigger_kind k)
 	return k <= TRIGGER_ERRORS;
 }
 
-/* What is counted between two snapshots, and not kept as single cases. */
+/* Counters that are compared between two snapshots, and not kept as single cases. */
 static bool has_interval(enum trigger_kind k)
 {
 	return k <= TRIGGER_P999;
@@ -97,7 +97,7 @@ static int parse_over(struct trigger *t, char *text)
 	return 0;
 }
 
-/* What follows the name of the condition. */
+/* Parses what follows the name of the condition. */
 static int parse_threshold(struct trigger *t, const char *text)
 {
 	char copy[TEXT_MAX];

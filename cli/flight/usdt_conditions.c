@@ -207,7 +207,7 @@ static bool is_watched(const struct usdt_condition *u, pid_t tid)
 	return false;
 }
 
-/* Those that are new; and forgets those that have ended. */
+/* Adds new processes, and forgets ended ones. */
 static int follow_threads(struct usdt_condition *u)
 {
 	char path[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an incident's page says before its panels: the event, the window as requested and as kept,
+/* Head of an incident's page: the event, the window as requested and as kept,
  * the application, verdicts, what to do next. */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "passages.h"
 #include "view.h"
 
-/* What to do next depends on the condition. */
+/* The next step depends on the condition. */
 static const char *const *next_steps(enum trigger_kind kind)
 {
 	static const char *const loss[] = {
@@ -178,7 +178,7 @@ static void add_facts(struct view *v, const struct incident *i)
 
 /* ---- verdicts */
 
-/* What the verdicts are worth; NULL: nothing is to be added. */
+/* Note about the verdicts' worth; NULL: none. */
 static const char *about_verdicts(const struct diagnosis *d)
 {
 	if (d->count && d->verdict[0].grade == GRADE_FAULT)

@@ -22,7 +22,7 @@ struct lane_bars {
 	uint32_t count;
 };
 
-/* What each thread did. */
+/* Lanes of the threads. */
 void view_threads(struct view *v, const struct incident *i, unsigned first, unsigned last,
 	struct lane_bars *bars);
 /* Packets in the file, what ports lost, latencies, mempools. */

@@ -163,7 +163,7 @@ static void a_gap_that_no_reading_ends(void **state)
 	assert_string_equal(state_of_gap(), "gap");
 }
 
-/* What another one took is not the cause of a short gap. */
+/* The time of another task is not the cause of a short gap. */
 static void a_short_gap_beside_a_long_one(void **state)
 {
 	json_t *all;

@@ -110,7 +110,7 @@ static void name_takers(const struct lanes *l, const struct off_cpu *wait, char 
 		fclose(out);
 }
 
-/* What the scheduler did in the gap. Half of it decides: it begins and ends with a poll. */
+/* State of the scheduler in the gap. Half of it decides: it begins and ends with a poll. */
 static enum cause cause_seen(
 	const struct lanes *l, const struct activity *a, char *text, size_t size)
 {
@@ -302,7 +302,7 @@ static void add_lanes(struct lanes *l, json_t *panel)
 	json_object_set_new(panel, "lanes", list);
 }
 
-/* What the lanes do not show. */
+/* Notes about what the lanes do not show. */
 static void add_limits(json_t *panel, const struct incident *i, unsigned first)
 {
 	struct interval_choice c = intervals_choose(i);

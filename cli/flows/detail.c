@@ -80,7 +80,7 @@ void flows_detail_take(struct flows_command *c, const struct ringtap_packet *p, 
 	memcpy(to->bytes, p->data, to->p.caplen);
 }
 
-/* What the table does not have of it. */
+/* Fields of the flow that the table does not have. */
 static void put_fields(FILE *f, const struct headers *h)
 {
 	static const char names[] = "FSRPAUEC"; /* bits of the flags, from the lowest */

@@ -53,7 +53,7 @@ struct flows_command {
 	struct flows_detail detail;
 };
 
-/* What is shown of an entry: of the interval, at the end of the whole time. */
+/* Numbers of an entry: of the interval, at the end of the whole time. */
 struct flows_row {
 	struct estimate packets, bytes;         /* since the beginning */
 	struct estimate packet_rate, byte_rate; /* a second */

@@ -259,7 +259,7 @@ static int add_comment(struct record_config *c, const char *text)
 	return 0;
 }
 
-/* What -b says about names, as dumpcap's. 1: it is not about them. */
+/* Parses options of -b about names, as dumpcap's. 1: another option. */
 static int set_names(struct record_config *c, const char *text)
 {
 	static const char time_num[] = "nametimenum:", print[] = "printname:";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a recording has captured and written. */
+/* Counts of captured and written packets. */
 #ifndef RINGTAP_CLI_RECORD_COUNTS_H
 #define RINGTAP_CLI_RECORD_COUNTS_H
 

@@ -18,7 +18,7 @@
 #define RUNS_MAX 64
 #define NOWHERE  UINT32_MAX
 
-/* What the file has of a port. */
+/* State of a port in the file. */
 struct place {
 	uint32_t interface; /* NOWHERE: it is not recorded, or what it receives is not */
 	int queue;          /* -1: all */
@@ -263,7 +263,7 @@ static bool take(struct recorder *r, int timeout_ms, int *error)
 	return n > 0;
 }
 
-/* What is held stays behind the packets: no more is taken meanwhile, and the ring has the rest. */
+/* Held events stay behind the packets: no more are taken meanwhile, and the ring has the rest. */
 int record_fates_take(struct recorder *r)
 {
 	int ret;

@@ -23,7 +23,7 @@ void record_fates_free(struct record_fates *f);
 
 /* Behind the header of each file. */
 int record_fates_begin_file(struct recorder *r);
-/* What has become known since the last call, of packets that are in the file. */
+/* Writes the fates that have become known since the last call, of packets in the file. */
 int record_fates_take(struct recorder *r);
 /* After the last packet: what is left, and the counts. */
 int record_fates_finish(struct recorder *r);

@@ -15,7 +15,7 @@
 #include "common/array.h"
 #include "base/util.h"
 
-/* Those that are recorded of any interface. */
+/* Packets that are recorded of any interface. */
 static unsigned directions(const struct recorder *r)
 {
 	unsigned all = 0;

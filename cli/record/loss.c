@@ -22,7 +22,7 @@ uint64_t thread_waited_ns(void)
 	return waited;
 }
 
-/* What one application sent through its buffer. */
+/* Packets that one application sent through its buffer. */
 struct load {
 	double captured, lost; /* packets, the latter by the full buffer */
 	double packet_bytes;   /* in the buffer */

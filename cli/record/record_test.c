@@ -68,7 +68,7 @@ static void counts_are_exact(void **state)
 		assert_int_equal(fake.stops, i + 1);
 		assert_int_equal(test_pcap_read("f").packets, counts[i]);
 		b = test_blocks_read("f");
-		/* What was captured after the end is in no statistics as delivered. */
+		/* Packets after the end are in no statistics as delivered. */
 		assert_int_equal(b.stat_of[0][8], b.packets_of[0]);
 		assert_int_equal(b.stat_of[1][8], b.packets_of[1]);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a recording prints: while it goes on, and at its end. */
+/* Output of a recording: while it goes on, and at its end. */
 #ifndef RINGTAP_CLI_RECORD_REPORT_H
 #define RINGTAP_CLI_RECORD_REPORT_H
 
@@ -16,7 +16,7 @@ void report_buffer(const struct recorder *r);
 /* Reports lost packets, and returns whether there are any. */
 bool report_losses(const struct recorder *r);
 #define REPORT_LOSS_LEN 512
-/* What was lost, and what helps. False: nothing was. */
+/* Prints losses and their remedy. False: nothing was lost. */
 bool report_loss_text(
 	const struct recorder *r, char text[REPORT_LOSS_LEN], char advice[REPORT_LOSS_LEN]);
 /* The counts of interfaces and queues. The caller frees it. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What tests of `ringtap record` with a fake reader share: packets, a command line, a folder. */
+/* Shared by tests of `ringtap record` with a fake reader: packets, a command line, a folder. */
 #ifndef RINGTAP_CLI_RECORD_TEST_RECORD_H
 #define RINGTAP_CLI_RECORD_TEST_RECORD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `ringtap record` does by the clock, which the tests set: time passes while the fake reader
+/* Times of `ringtap record` by the clock, which the tests set: time passes while the fake reader
  * waits for packets. */
 #include <glob.h>
 #include <jansson.h>

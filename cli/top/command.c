@@ -13,7 +13,7 @@
 #include "base/util.h"
 
 #define LATENCY_SAMPLE_MAX 1000000
-/* What costs the application little; docs/performance.md has the measurements. */
+/* Collectors that cost the application little; docs/performance.md has the measurements. */
 #define COLLECTORS_DEFAULT (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS)
 
 enum {

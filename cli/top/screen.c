@@ -21,8 +21,8 @@
 #define LEVELS     8 /* drill-downs to go back from */
 #define KEY_ESC    27
 
-/* What the table is narrowed to: an application, by its name, of which a port or a thread, by the
- * snapshot's entry. */
+/* Rows to which the table is narrowed: an application, by its name, of which a port or a thread, by
+ * the snapshot's entry. */
 struct scope {
 	enum top_view view;
 	char app[METRIC_TEXT_LEN]; /* "": all */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What ringtap top prints, of applications that are made up and with a clock that is set. */
+/* Output of ringtap top, for applications that are made up and with a clock that is set. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -285,7 +285,7 @@ static void a_closed_output_is_a_failure(void **state)
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
-/* What completion offers: the titles that are one word, and nothing else. */
+/* Words that completion offers: the titles that are one word, and nothing else. */
 static void titles_are_offered(void **state)
 {
 	bool found[COLUMNS_MAX * VIEW_COUNT] = {false};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What --allow-actions lets the page do, each by POST. */
+/* Actions of the page that --allow-actions permits, each by POST. */
 #ifndef RINGTAP_CLI_WEB_ACTIONS_H
 #define RINGTAP_CLI_WEB_ACTIONS_H
 

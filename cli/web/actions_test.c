@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What clients may have ringtap web do, with recorders that are made up. */
+/* Actions of ringtap web for clients, with recorders that are made up. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the page knows of each application: the last second, the last ten minutes, the verdicts. */
+/* State of each application on the page: the last second, the last ten minutes, the verdicts. */
 #ifndef RINGTAP_CLI_WEB_APPS_H
 #define RINGTAP_CLI_WEB_APPS_H
 
@@ -58,7 +58,7 @@ double metric_of(const json_t *object, const char *part, const char *key);
 double metric_sum(const json_t *metrics, const char *part, const char *key);
 /* The name of a port or mempool; "(no name)" where it has none. */
 const char *name_of(const json_t *object);
-/* What a port lost a second: missed, no mbuf, errors, refused. */
+/* Losses of a port a second: missed, no mbuf, errors, refused. */
 double lost_of(const json_t *port);
 /* "lcore 1", or "thread NAME (TID)": several may have one name. thread: as an object of JSON. */
 const char *thread_of(const json_t *thread, char buf[SERIES_NAME]);

@@ -69,7 +69,7 @@ static int serve(struct web_options *o)
 		web_stop(&w);
 		return ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
 	}
-	/* What scripts wait for. */
+	/* Scripts wait for this line. */
 	printf("%s\n", url);
 	fflush(stdout);
 	stop_after(o->duration_ns);

@@ -83,7 +83,7 @@ struct series *series_set(struct series_list *l, const struct history *h, enum s
 		s = add(l, group, name);
 	if (!s || !h->steps)
 		return s;
-	/* What was between the last value and this one is unknown. */
+	/* Values between the last one and this one are unknown. */
 	for (uint64_t i = s->last > history_first(h) ? s->last : history_first(h); i < h->steps;
 		i++)
 		s->values[i % HISTORY_STEPS] = NAN;

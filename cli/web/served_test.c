@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What ringtap web answers, of applications that are made up and with a clock that is set. */
+/* Answers of ringtap web, for applications that are made up and with a clock that is set. */
 #include <linux/filter.h>
 #include <sched.h>
 #include <stdio.h>
@@ -360,7 +360,7 @@ static void an_application_that_ends_is_shown_as_gone(void **state)
 	unsubscribe(&c);
 }
 
-/* Those that have ended are shown for ten minutes where there is room only. */
+/* Ended applications are shown for ten minutes where there is room only. */
 static void ended_applications_make_room(void **state)
 {
 	struct reader c;

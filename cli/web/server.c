@@ -214,7 +214,7 @@ int web_start(struct web *w, struct web_options *options, char *url, size_t size
 	if (fd < 0)
 		return fd;
 	token_set_port(&w->token, w->serve.port);
-	/* What a service prints is in the journal, which others read. */
+	/* The journal, which others read, has the output of a service. */
 	if (options->token_file)
 		snprintf(url + strlen(url), size - strlen(url), "/");
 	else

@@ -63,7 +63,7 @@ static struct text *text_make(struct streams *s, const struct place *p, bool new
 	return t;
 }
 
-/* What a client gets next; NULL: nothing yet. */
+/* Next message for a client; NULL: none yet. */
 static struct text *next_text(struct stream *c)
 {
 	struct streams *s = c->all;

@@ -25,7 +25,7 @@ static int make_random(struct token *t)
 	return 0;
 }
 
-/* What can be in a URL and in a cookie as it is. */
+/* Characters that need no escape in a URL and in a cookie. */
 static bool is_token(const char *text)
 {
 	size_t len = strlen(text);

@@ -6,7 +6,7 @@
 #include "apps.h"
 #include "web/view.h"
 
-/* What the page shows; "": no restriction. */
+/* Restriction of the page; "": none. */
 struct place {
 	char app[320], port[SERIES_NAME], thread[SERIES_NAME];
 };

@@ -39,6 +39,7 @@ CITATIONS = [
 ]
 WORDS = [
     ("a.c", "int a; /* Of the ring. */\n", "a comment begins with a noun"),
+    ("a.c", "/* What a reader keeps. */\nint a;\n", "a comment begins with the thing"),
     ("a.c", "int a; /* of the ring */\n", "name the thing itself"),
     ("a.c", "int a; // of the ring\n", "name the thing itself"),
     ("a.py", "a = 1  # of the ring\n", "name the thing itself"),

@@ -22,8 +22,8 @@ int ringtap_apps_find(struct ringtap_apps **out);
 
 struct ringtap_apps_options {
 	size_t size;
-	/* Those of root and of this user come first, and always. Of others: only those of these
-	 * users; NULL: of all. */
+	/* Applications of root and of this user come first, and always. Of others: only those of
+	 * these users; NULL: of all. */
 	const uint32_t *users;
 	size_t user_count;
 	int timeout_ms; /* for those of others; 0: 1 s. A note states that time was short. */
