@@ -226,7 +226,7 @@ static const struct misuse of_host[] = {
 
 static const struct misuse of_top[] = {
 	{"top --view moon",
-		"top: --view moon: unknown; choose from ports|queues|threads|pools|latency|gaps"},
+		"top: --view moon: unknown; choose from apps|ports|queues|threads|pools|latency|gaps"},
 	{"top --by moon --once",
 		"top: --by moon: the view ports has no such column; choose from APP, PORT, ID, RXPPS, RXBIT/s, TXPPS,"},
 	{"top --interval 0.01s --once", "top: --interval 0.01s: out of range; give 100ms to 1h"},
@@ -300,7 +300,9 @@ static const struct misuse of_flows[] = {
 	{"flows --view x", "flows: --view x: unknown"},
 	{"flows -f foo,bar", "flows: -f foo,bar: "},
 	{"flows --flows 3", "flows: --flows 3: out of range"},
-	{"flows --limit 0", "flows: --limit 0: out of range"},
+	{"flows --fates", "flows: --fates: a sample has not all packets; add --sample 1"},
+	{"flows --pen 0", "flows: --pen 0: out of range"},
+	{"export --flows 0", "export: --flows 0: out of range; give 1 to 1000"},
 };
 
 static const struct misuse of_held[] = {
