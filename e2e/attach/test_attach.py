@@ -164,6 +164,7 @@ def test_telemetry_goes_on(closing):
     assert app.one("unloop") > 0 and app.quit() == 0
 
 
+@pytest.mark.nightly
 def test_dpdks_tracing_is_on(closing, tmp_path):
     """EAL has described its events by then: a trace stays readable, as the probe adds none."""
     app = bare(closing, eal=["--trace=lib.eal.*", f"--trace-dir={tmp_path}"])

@@ -76,6 +76,7 @@ def test_a_library_that_is_loaded_later(play, keep):
     assert app.one(f"event {LIBRARY}") == app.one("event program") == 0
 
 
+@pytest.mark.nightly
 def test_a_thread_that_begins_when_a_file_is_gone(play, keep, tmp_path):
     """The other files still have the event."""
     app = play()

@@ -71,6 +71,7 @@ def test_ipfix_in_nfacctd_with_elements_of_an_enterprise(file, report_of, accoun
         assert 0 < found[port][0] <= found[port][1] == pytest.approx(ns, abs=1) and found[port][2] == 0
 
 
+@pytest.mark.nightly
 def test_sflow_in_sfacctd(file, report_of, accountant):  # noqa: F811
     """Scaled by the rates, the packets are all of them, as far as chance goes."""
     sfacctd = accountant("sfacctd")

@@ -78,6 +78,7 @@ def test_duration_and_the_port(fwd):
     assert port["opackets"] == report.total("echo")["tx_packets"]
 
 
+@pytest.mark.nightly
 def test_per_second_statistics_add_up(fwd):
     report = fwd(
         "--ring",

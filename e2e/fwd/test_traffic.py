@@ -167,6 +167,7 @@ def through_files(fwd, tmp_path, role, frames, *args, status=0):
     return pcap.frames(target)
 
 
+@pytest.mark.nightly
 @pytest.mark.smoke
 def test_frames_of_files(fwd, tmp_path):
     """An echo does not change them, but for their addresses with --mac-swap; a generator repeats them."""
@@ -264,6 +265,7 @@ OVERLOAD = (
 )
 
 
+@pytest.mark.nightly
 def test_full_port(fwd):
     """Each policy, the end of a run, and a pool whose buffers are all in a ring."""
     report = fwd(*OVERLOAD, "--tx-full", "drop").done()

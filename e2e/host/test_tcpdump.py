@@ -128,7 +128,7 @@ def send(space, device, frames, path):
 # No IPv4 or IPv6 of the hosts themselves: only the corpus.
 @pytest.mark.parametrize(
     "mtu, args",
-    [(1500, []), (1500, ["--queues", "2", "--cpus", "0,1"]), (9000, ["--frame-size", "2K"])],
+    [(1500, []), nightly(1500, ["--queues", "2", "--cpus", "0,1"]), (9000, ["--frame-size", "2K"])],
     ids=["usual", "queues", "cut"],
 )
 def test_corpus_as_by_tcpdump(net, both, frames, tmp_path, mtu, args):
@@ -167,7 +167,7 @@ def test_fragments_arrive_each(net, both, tmp_path):
         capture.host.finish()
 
 
-@pytest.mark.parametrize("arphrd, link", [(65534, RAW), nightly(776, RAW), (512, SLL), nightly(778, SLL)])
+@pytest.mark.parametrize("arphrd, link", [(65534, RAW), nightly(776, RAW), nightly(512, SLL), nightly(778, SLL)])
 def test_interfaces_without_ethernet(net, both, closing, frames, tmp_path, arphrd, link):
     """tun, sit, PPP and GRE, made of a tun interface: link type, packets and filter are tcpdump's."""
     packets = [frame[14:] for frame in frames if frame[12:14] in (b"\x08\x00", b"\x86\xdd") and 40 < len(frame) <= 1514]

@@ -143,6 +143,7 @@ def test_inferred_times_are_marked_in_all_outputs(with_packets, latency, closing
     assert not any(s.startswith("ringtap_latency_seconds_count") for s in exporter.series())
 
 
+@pytest.mark.nightly
 def test_open_vswitch_keeps_the_mark(ovs, net, latency):
     hosts = [net.add_host(f"10.99.0.{i}") for i in (1, 2)]
     switch = ovs()

@@ -51,6 +51,7 @@ def test_breakloop(life, app):
         life(what, app.prefix, 100, app.rx)
 
 
+@pytest.mark.nightly
 def test_a_hundred_times(life, busy):
     """Neither the program nor the application keeps resources."""
     before = dpdk.Resources(busy.pid)

@@ -62,6 +62,7 @@ def arrivals(app, names):
     return received
 
 
+@pytest.mark.nightly
 def test_hundreds_of_ports_one_after_the_other(play, record):
     """One name again and again, then as many names."""
     app = play()

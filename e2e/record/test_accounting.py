@@ -7,6 +7,7 @@ import signal
 
 import pytest
 from harness import pcapng
+from harness.cases import nightly
 from harness.documents import only
 from harness.pcapng import RECEIVED, check_sums
 from harness.proc import check, freeze, until
@@ -102,7 +103,9 @@ def samples(file):
     ]
 
 
-@pytest.mark.parametrize("options", [(), ("--ids",), ("-f", "ether[0] & 1 == 2")], ids=["skips", "ids", "filtered"])
+@pytest.mark.parametrize(
+    "options", [(), ("--ids",), nightly(("-f", "ether[0] & 1 == 2"))], ids=["skips", "ids", "filtered"]
+)
 def test_sampled_packets_are_counted(testpmd, record, options):
     """Every packet that testpmd receives and sends is in the file, filtered, lost or not sampled."""
     pmd = testpmd("net_null0", "net_null1", args=["--no-flush-rx"])

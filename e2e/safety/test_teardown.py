@@ -17,7 +17,7 @@ from harness.ringtap import FAILED, listing
 
 TIMES = 3
 COMMANDS = ("ports", "threads", "polling", "latency", "mempools", "addresses", "trace", "trace,on")
-KINDS = pytest.mark.parametrize("kind", ["plugin", nightly("linked in"), "static"])
+KINDS = pytest.mark.parametrize("kind", ["plugin", nightly("linked in"), nightly("static")])
 
 
 @pytest.fixture

@@ -186,6 +186,7 @@ def test_ids_of_packets_that_one_process_receives_and_another_sends(primary, sec
     assert len(shown.split()) == 6 * 300
 
 
+@pytest.mark.nightly
 def test_ids_of_a_secondary_that_follows_a_killed_one(primary, secondary, plugin, record):
     """It has the place of that one in ids, which the primary may still send."""
     recorder = record(primary, "--ids")

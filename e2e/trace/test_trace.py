@@ -261,6 +261,7 @@ def test_tasks_that_took_the_cpu_of_a_thread_that_migrated(testpmd, trace, hog):
         assert taker["max_ns"] > 100e6 and taker["pid"] == hogs.pid
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("first_pids")
 def test_programs_of_one_name_are_two_rows(testpmd, trace, hog):
     """One of them has ended when the rows are made. Each row of the table has the pid. Control characters in names do not
@@ -303,6 +304,7 @@ def test_a_known_gap(app, trace):
     assert second - first <= thread["max_ns"] + 1e6
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("first_pids")
 def test_in_other_mount_and_pid_namespaces(testpmd, plugin, private_dir, trace, hog):
     """The file of the probe exists only in the mount namespace of the application, whose process id
