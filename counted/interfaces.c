@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,13 +98,27 @@ void counted_put_interface(
 	c->count++;
 }
 
-static int read_all(struct counted_interfaces *c)
+static int read_all(struct counted_interfaces *c, uint64_t *left_ns)
 {
+	const uint64_t begun = rt_now_ns(CLOCK_MONOTONIC), left_ms = *left_ns / 1000000;
+	uint64_t took;
+	int ret;
+
+	if (!left_ms) {
+		snprintf(c->counted.why, sizeof(c->counted.why),
+			"other applications have used the time for statistics");
+		return -ETIMEDOUT;
+	}
 	c->counted.why[0] = 0;
-	return counted_read_segment(&c->counted, WITHIN_MS, counted_take_interfaces, c);
+	ret = counted_read_segment(&c->counted, left_ms < WITHIN_MS ? (int)left_ms : WITHIN_MS,
+		counted_take_interfaces, c);
+	took = rt_now_ns(CLOCK_MONOTONIC) - begun;
+	*left_ns -= took < *left_ns ? took : *left_ns;
+	return ret;
 }
 
-struct counted_interfaces *counted_interfaces_begin(const char *program, pid_t pid, pid_t own_pid)
+struct counted_interfaces *counted_interfaces_begin(
+	const char *program, pid_t pid, pid_t own_pid, uint64_t *left_ns)
 {
 	struct counted_interfaces *c = NULL;
 
@@ -115,7 +130,7 @@ struct counted_interfaces *counted_interfaces_begin(const char *program, pid_t p
 	if (!pid)
 		snprintf(c->counted.why, sizeof(c->counted.why),
 			"its process is not visible from here");
-	else if (!read_all(c))
+	else if (!read_all(c, left_ns))
 		c->read_ns = rt_now_ns(CLOCK_MONOTONIC);
 	return c;
 }
@@ -125,7 +140,7 @@ static double rate(uint64_t before, uint64_t now, double seconds)
 	return now < before ? NAN : (double)(now - before) / seconds;
 }
 
-void counted_interfaces_end(struct counted_interfaces *c)
+void counted_interfaces_end(struct counted_interfaces *c, uint64_t *left_ns)
 {
 	struct counted_interface *before = NULL;
 	size_t count = c->count;
@@ -136,7 +151,7 @@ void counted_interfaces_end(struct counted_interfaces *c)
 	if (!before)
 		return;
 	memcpy(before, c->list, sizeof(c->list));
-	(void)read_all(c);
+	(void)read_all(c, left_ns);
 	seconds = (double)(rt_now_ns(CLOCK_MONOTONIC) - c->read_ns) / 1e9;
 	for (size_t i = 0; i < c->count; i++) {
 		struct counted_interface *one = &c->list[i];

@@ -29,10 +29,13 @@ struct counted_interfaces {
 	struct counted_interface list[COUNTED_INTERFACES_MAX];
 };
 
-/* Reads them, if the program is VPP: as counted_begin(). NULL: it is not, or there is no memory. */
-struct counted_interfaces *counted_interfaces_begin(const char *program, pid_t pid, pid_t own_pid);
-/* Reads them again, for rates. Waits two seconds at most. */
-void counted_interfaces_end(struct counted_interfaces *c);
+/* Reads them, if the program is VPP: as counted_begin(). NULL: it is not, or there is no memory.
+ * *left_ns: time for all applications together, of which the wait is subtracted: programs that only
+ * pretend to be VPP, in any number, must not hold up the caller. */
+struct counted_interfaces *counted_interfaces_begin(
+	const char *program, pid_t pid, pid_t own_pid, uint64_t *left_ns);
+/* Reads them again, for rates. */
+void counted_interfaces_end(struct counted_interfaces *c, uint64_t *left_ns);
 /* Finds the interface of a port of DPDK, by the name that VPP gives it unless one is configured. */
 void counted_interfaces_match(struct counted_interfaces *c, uint32_t port, const char *device);
 /* Interfaces without a port. Writes that a recording lacks their packets; "": there are none. */

@@ -21,9 +21,9 @@
 
 /* ---- the socket */
 
-/* Whether a process has this socket open: it may have been bound by another one. 0, -ENOENT or
- * -errno. */
-static int has_socket(pid_t pid, unsigned long inode)
+/* Whether a process has this socket open: it may have been bound by another one. 0; -ENOENT;
+ * -ETIMEDOUT: it has very many files; -errno. */
+static int has_socket(pid_t pid, unsigned long inode, uint64_t end_ns)
 {
 	char path[64], link[64], want[64];
 	const struct dirent *e;
@@ -35,12 +35,14 @@ static int has_socket(pid_t pid, unsigned long inode)
 	d = opendir(path);
 	if (!d)
 		return -errno;
-	while (ret && (e = readdir(d))) {
+	while (ret == -ENOENT && (e = readdir(d))) {
 		ssize_t n = readlinkat(dirfd(d), e->d_name, link, sizeof(link) - 1);
 
 		link[n > 0 ? n : 0] = 0;
 		if (!strcmp(link, want))
 			ret = 0;
+		else if (rt_now_ns(CLOCK_MONOTONIC) >= end_ns)
+			ret = -ETIMEDOUT;
 	}
 	closedir(d);
 	return ret;
@@ -62,7 +64,7 @@ static const char *stats_path(char *line, unsigned long *inode)
 }
 
 /* Where the process listens with its statistics. 0, or -errno after writing why. */
-static int find_socket(struct counted *c, char path[PATH_LEN])
+static int find_socket(struct counted *c, char path[PATH_LEN], uint64_t end_ns)
 {
 	char line[512], name[64];
 	unsigned long inode;
@@ -78,14 +80,15 @@ static int find_socket(struct counted *c, char path[PATH_LEN])
 		if (!found || strlen(found) >= PATH_LEN)
 			continue;
 		strcpy(path, found);
-		ret = has_socket(c->pid, inode);
+		ret = has_socket(c->pid, inode, end_ns);
 	}
 	if (f)
 		fclose(f);
 	if (ret == -ENOENT)
 		snprintf(c->why, sizeof(c->why), "it has no socket of statistics (statseg)");
 	else if (ret)
-		snprintf(c->why, sizeof(c->why), "its open files: %s", strerror(-ret));
+		snprintf(c->why, sizeof(c->why), "its open files: %s",
+			ret == -ETIMEDOUT ? "there are too many" : strerror(-ret));
 	return ret;
 }
 
@@ -118,7 +121,7 @@ int counted_read_segment(
 {
 	uint64_t end_ns = rt_now_ns(CLOCK_MONOTONIC) + (uint64_t)within_ms * 1000000;
 	char path[PATH_LEN];
-	int ret = find_socket(c, path), sock, fd;
+	int ret = find_socket(c, path, end_ns), sock, fd;
 	uid_t uid;
 
 	if (ret)

@@ -405,14 +405,36 @@ static pthread_t listens(void)
 	return thread;
 }
 
-static void assert_fails(int error, const char *why)
+static void assert_fails_within(int within_ms, int error, const char *why)
 {
 	struct counted c = begun();
 
-	assert_int_equal(counted_vpp.read(&c, 50), error);
+	assert_int_equal(counted_vpp.read(&c, within_ms), error);
 	assert_non_null(strstr(c.why, why));
 	assert_int_equal(c.count, 0);
 	counted_free(&c);
+}
+
+static void assert_fails(int error, const char *why)
+{
+	assert_fails_within(50, error, why);
+}
+
+/* Each of them is silent: only the first one is waited for. */
+static void assert_all_together_have_a_limit(void)
+{
+	uint64_t left_ns = 60000000;
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct counted_interfaces *c =
+			counted_interfaces_begin("vpp", getpid(), getpid(), &left_ns);
+
+		assert_non_null(c);
+		assert_non_null(strstr(c->counted.why,
+			i ? "other applications have used the time" : "no answer within"));
+		assert_true(left_ns < 1000000);
+		counted_interfaces_free(c);
+	}
 }
 
 static void test_its_socket(void **state)
@@ -443,6 +465,8 @@ static void test_its_socket(void **state)
 	assert_fails(-EPROTO, "its answer cannot be read");
 	silent = true;
 	assert_fails(-ETIMEDOUT, "no answer within 50 ms");
+	assert_all_together_have_a_limit();
+	assert_fails_within(0, -ETIMEDOUT, "its open files: there are too many");
 	shutdown(listener, SHUT_RDWR);
 	pthread_join(thread, NULL);
 	close(listener);

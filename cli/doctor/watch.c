@@ -12,6 +12,7 @@
 #define SAMPLE_NS NS_PER_S
 #define READ_NS   (NS_PER_S / 4) /* probes read mempools and drivers twice a second */
 #define LATE_NS   (3 * NS_PER_S) /* or later, on a busy machine */
+#define OWN_NS    (4 * NS_PER_S) /* for the interfaces of all applications that are VPP */
 
 /* An application, in the place that it has in the watch's list: nothing is added to that. */
 struct examined {
@@ -215,6 +216,7 @@ enum doctor_end doctor_watch(struct watch *w, uint64_t duration_ns, bool packets
 	void (*take)(void *ctx, const struct examination *e, const struct diagnosis *d), void *ctx)
 {
 	struct examined *list = calloc(w->count + 1, sizeof(*list));
+	uint64_t begin_ns = OWN_NS, end_ns = OWN_NS;
 	enum doctor_end end;
 
 	if (!list)
@@ -222,11 +224,12 @@ enum doctor_end doctor_watch(struct watch *w, uint64_t duration_ns, bool packets
 	for (size_t i = 0; i < w->count; i++)
 		if (w->list[i]->mon && !w->list[i]->secondary)
 			list[i].own = counted_interfaces_begin(w->list[i]->info.program,
-				(pid_t)w->list[i]->info.host_pid, (pid_t)w->list[i]->info.pid);
+				(pid_t)w->list[i]->info.host_pid, (pid_t)w->list[i]->info.pid,
+				&begin_ns);
 	end = watch_polling(w, list, duration_ns);
 	for (size_t i = 0; i < w->count; i++)
 		if (list[i].own)
-			counted_interfaces_end(list[i].own);
+			counted_interfaces_end(list[i].own, &end_ns);
 	if (end == DOCTOR_WHOLE && packets)
 		end = watch_packets(w, list);
 	if (end == DOCTOR_WHOLE)
