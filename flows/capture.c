@@ -19,6 +19,13 @@ uint32_t flows_sample_of(double packets_per_second)
 	return n;
 }
 
+uint32_t flows_sample_now(const struct flows_request *r, uint64_t counted, double seconds)
+{
+	const uint32_t n = flows_sample_of((double)counted * r->sample / seconds);
+
+	return r->by_rate && (n > 2 * r->sample || r->sample >= 8 * n) ? n : 0;
+}
+
 static unsigned targets_of(const struct fates_session *s, const struct flows_request *r,
 	struct ringtap_target *targets)
 {
@@ -81,8 +88,10 @@ int flows_attach(struct fates_session *s, struct flows_request *r)
 
 	if (ret)
 		return ret;
-	if (!r->sample)
+	if (!r->sample) {
 		r->sample = flows_sample_of(rate);
+		r->by_rate = true;
+	}
 	o.sample = r->sample;
 	ret = ringtap_capture_attach(s->cap, s->app.dir, targets, count, &o);
 	if (ret)

@@ -526,6 +526,21 @@ static void n_goes_by_the_rate(void **state)
 	assert_int_equal(flows_sample_of(1e300), 16777216);
 }
 
+static void an_n_that_the_rate_has_outgrown_is_found(void **state)
+{
+	struct flows_request r = {.sample = 4, .by_rate = true};
+
+	assert_int_equal(flows_sample_now(&r, 500000, 1), 0);
+	assert_int_equal(flows_sample_now(&r, 1000000, 1), 0); /* 8 */
+	assert_int_equal(flows_sample_now(&r, 1500000, 1), 16);
+	assert_int_equal(flows_sample_now(&r, 0, 1), 0); /* 1 */
+	r.sample = 8;
+	assert_int_equal(flows_sample_now(&r, 60000, 1), 1);
+	r.by_rate = false; /* --sample 8 */
+	assert_int_equal(flows_sample_now(&r, 60000, 1), 0);
+	assert_int_equal(flows_sample_now(&r, 9000000, 1), 0);
+}
+
 #define TEST(f) cmocka_unit_test_teardown(f, tear_down)
 
 int main(void)
@@ -548,6 +563,7 @@ int main(void)
 		TEST(what_was_forgotten_of_large_entries_has_a_bound),
 		TEST(ways_survive_forgetting),
 		TEST(n_goes_by_the_rate),
+		TEST(an_n_that_the_rate_has_outgrown_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

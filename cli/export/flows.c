@@ -211,15 +211,6 @@ static void follow(struct export_flows *f)
 	}
 }
 
-/* The rate is not that of the beginning any more: an idle application has all packets copied. */
-static bool sample_fits(const struct source *c, double seconds)
-{
-	const uint32_t now = c->request.sample,
-		       n = flows_sample_of((double)c->ledger.all.recent_packets * now / seconds);
-
-	return n <= now && now < 8 * n;
-}
-
 static void step(struct export_flows *f, struct source *c, uint64_t now)
 {
 	if (!c->s.cap) {
@@ -232,11 +223,13 @@ static void step(struct export_flows *f, struct source *c, uint64_t now)
 		publish(f, c, 1); /* nothing */
 	} else if (now - c->mark_ns >= INTERVAL_NS) {
 		const double seconds = (double)(now - c->mark_ns) / NS_PER_S;
-		const bool fits = sample_fits(c, seconds);
+		/* An idle application has all packets copied, until packets come. */
+		const bool outgrown =
+			flows_sample_now(&c->request, c->ledger.all.recent_packets, seconds);
 
 		publish(f, c, seconds);
 		c->mark_ns = now;
-		if (!fits) {
+		if (outgrown) {
 			end(c);
 			c->retry_ns = 0;
 		}

@@ -210,11 +210,22 @@ static void print_numbers(const struct flows_command *c, FILE *f)
 					 (c->view.seconds > 0 ? c->view.seconds : 1)));
 }
 
+/* N for the rate of now, if that of the beginning does not fit; else 0. It stays as it is: the
+ * estimates of one table need the same one. */
+static uint32_t other_sample(const struct flows_command *c)
+{
+	return c->view.seconds > 0 && !c->final
+		       ? flows_sample_now(
+				 &c->request, c->ledger.all.recent_packets, c->view.seconds)
+		       : 0;
+}
+
 static void print_sum(const struct flows_command *c, FILE *f)
 {
 	const struct ringtap_counts s = flows_counts(c);
 	char seen[FORMAT_LEN], captured[FORMAT_LEN], filtered[FORMAT_LEN], left[FORMAT_LEN],
 		lost[FORMAT_LEN];
+	const uint32_t n = other_sample(c);
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < RINGTAP_LOST_MAX; i++)
@@ -227,8 +238,9 @@ static void print_sum(const struct flows_command *c, FILE *f)
 		text_wrapf(f, 2,
 			"Lost packets are missing in the table: this command was too slow for them. "
 			"Sample more thinly (--sample %" PRIu32 "), or filter.",
-			c->request.sample < RT_SAMPLE_MAX ? 2 * c->request.sample
-							  : c->request.sample);
+			n > c->request.sample               ? n
+			: c->request.sample < RT_SAMPLE_MAX ? 2 * c->request.sample
+							    : c->request.sample);
 	if (c->dropped.lost)
 		text_wrapf(f, 2, "%s more packets were not offered; their flows are not known",
 			format_count(lost, c->dropped.lost));
@@ -238,6 +250,16 @@ static void print_sum(const struct flows_command *c, FILE *f)
 			" packets is counted; numbers are estimates, ± what 95 of 100 are within. "
 			"--sample 1 counts all.",
 			c->request.sample);
+	if (n > c->request.sample && !sum)
+		text_wrapf(f, 2,
+			"Packets come faster than at the beginning, and each counted one costs the "
+			"application 40 ns: start again, or with --sample %" PRIu32 ".",
+			n);
+	else if (n && n < c->request.sample)
+		text_wrapf(f, 2,
+			"Packets come more slowly than at the beginning: start again for closer "
+			"estimates, or with --sample %" PRIu32 ".",
+			n);
 }
 
 static void print_export(
