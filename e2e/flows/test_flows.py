@@ -7,6 +7,7 @@ import signal
 
 import pytest
 from harness import corpus, pcap, tmux
+from harness.cases import nightly
 from harness.known import Measuring
 from harness.paths import RINGTAP
 from harness.proc import check, until
@@ -115,10 +116,13 @@ def test_all_packets_are_those_of_tshark(with_packets, flows, tmp_path):
     assert report["entries"] == len(expected)
 
 
-def test_real_packets_of_many_protocols(with_packets, flows):
+VIEWS = ["5-tuple", "host", "vlan", "vni", "inner"]
+
+
+@pytest.mark.parametrize("views", [VIEWS, nightly(["pair", "port", "protocol", "dscp", "mac", "queue"])])
+def test_real_packets_of_many_protocols(with_packets, flows, views):
     """Tunnels, fragments, tags, cut and broken headers: each packet is in one entry, in each view."""
     pmd, _file, count = with_packets(many_protocols())
-    views = ["5-tuple", "host", "pair", "port", "protocol", "vlan", "vni", "inner", "dscp", "mac", "queue"]
     them = {view: flows(pmd, "--sample", "1", "--view", view) for view in views}
     run_all(pmd, count)
     for view, it in them.items():

@@ -145,24 +145,29 @@ def test_all_public_functions_of_the_probe_can_be_called(installation, pkg_confi
         assert done.returncode == 0 and done.stdout == f"{-getattr(errno, expected)}\n", done.stderr
 
 
-def test_exported_names_are_public(installation):
-    """The replacement of libpcap has no function of ringtap, and none that libpcap lacks; and ioctl(), see pcap/ifreq.c. No
-    object makes stacks executable: each has a GNU_STACK header without the flag E. Without a header, the loader makes all
-    stacks executable."""
+def test_exported_names_are_public(installation, tmp_path):
+    """The probe has rte_eal_init() for LD_PRELOAD, in each version, and no linker takes it. The replacement
+    of libpcap has no function of ringtap, and none that libpcap lacks; and ioctl(), see pcap/ifreq.c. No object makes stacks
+    executable: each has a GNU_STACK header without the flag E. Without a header, the loader makes all stacks executable."""
     names = ["libringtap.so", "libringtap-probe.so"]
     if LTTNG_PROVIDER.exists():
         names.append(LTTNG_PROVIDER.name)
-    for name in names:
-        lib = next(installation.rglob(name))
-        for line in check(["nm", "-D", "--defined-only", lib]).splitlines():
-            symbol = line.split()[-1].split("@")[0]
-            assert symbol.startswith(("ringtap_", "RINGTAP", "LIBRINGTAP")), f"{name} exports {symbol}"
 
-    def names(lib):
+    def exported(lib):
         return {line.split()[-1] for line in check(["nm", "-D", "--defined-only", lib]).splitlines()}
 
-    ours = names(next(installation.rglob("libringtap-pcap.so")))
-    theirs = names(check(["sh", "-c", "ldd $(command -v tcpdump) | awk '/libpcap/{print $3}'"]).strip())
+    versions = [f"DPDK_{abi}" for abi in range(22, 27)]
+    preloaded = {"rte_eal_init", *(f"rte_eal_init@{version}" for version in versions), *versions}
+    for name in names:
+        found = exported(next(installation.rglob(name)))
+        foreign = {s for s in found if not s.startswith(("ringtap_", "RINGTAP", "LIBRINGTAP"))}
+        assert foreign == (preloaded if name == "libringtap-probe.so" else set()), name
+    (tmp_path / "main.c").write_text("int rte_eal_init(int, char **); int main(void) { return rte_eal_init(0, 0); }")
+    folder = next(installation.rglob("libringtap-probe.so")).parent
+    linked = run(["gcc", tmp_path / "main.c", "-o", tmp_path / "main", f"-L{folder}", "-lringtap-probe"])
+    assert "undefined reference to `rte_eal_init'" in linked.stderr
+    ours = exported(next(installation.rglob("libringtap-pcap.so")))
+    theirs = exported(check(["sh", "-c", "ldd $(command -v tcpdump) | awk '/libpcap/{print $3}'"]).strip())
     assert len(ours) > 1 and ours <= theirs | {"ioctl"}
     objects = [path for path in installation.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
     assert len(objects) > 8
