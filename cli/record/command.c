@@ -74,6 +74,7 @@ static int record_attached(struct recorder *r)
 	bool to_stdout = r->cfg->path && !strcmp(r->cfg->path, "-");
 
 	record_fates_start(r);
+	recorder_start_clocks(r);
 	/* The loop's first read fails again with any other error, and reports it. */
 	if (ringtap_capture_start(r->cap) == -ECANCELED) {
 		message_print(

@@ -88,7 +88,7 @@ static void put_batch(struct recorder *r, const struct ringtap_run *runs, int co
 		check(r, record_fates_take(r));
 }
 
-static void start_clocks(struct recorder *r)
+void recorder_start_clocks(struct recorder *r)
 {
 	r->start_ns = now_ns(CLOCK_REALTIME);
 	r->start_mono_ns = now_ns(CLOCK_MONOTONIC);
@@ -221,7 +221,6 @@ void recorder_loop(struct recorder *r)
 	bool ends = true;
 	int n;
 
-	start_clocks(r);
 	page_sample(r, r->start_mono_ns, true);
 	check(r, file_begin(r));
 	for (;;) {

@@ -87,6 +87,8 @@ struct recorder {
 int recorder_run(struct recorder *r);
 void recorder_free(struct recorder *r);
 
+/* Before the capture starts: no packet is older than the recording. */
+void recorder_start_clocks(struct recorder *r);
 /* Runs until the end; the result is in end and error. */
 void recorder_loop(struct recorder *r);
 /* record -S. Returns enum status. */
