@@ -32,7 +32,6 @@ static const struct option_def options[] = {
 
 #define NAMES_MAX 64
 #define RATE_NS   (NS_PER_S / 4) /* between two readings of the counters of VPP's interfaces */
-#define OWN_NS    (4 * NS_PER_S) /* for these readings of all applications */
 
 struct list_options {
 	enum form form;
@@ -150,7 +149,7 @@ static bool is_this_version(const char *probe)
 /* NULL: it is not VPP. */
 static struct counted_interfaces *own_interfaces(const struct app_view *v)
 {
-	static uint64_t left_ns = OWN_NS;
+	static uint64_t left_ns = COUNTED_INTERFACES_NS;
 	struct counted_interfaces *c;
 
 	if (v->error || v->primary)

@@ -10,6 +10,7 @@
 
 #define COUNTED_INTERFACES_MAX 256
 #define COUNTED_NO_PORT        UINT32_MAX
+#define COUNTED_INTERFACES_NS  4000000000ull /* for all applications that are VPP together */
 
 struct counted_interface {
 	char name[COUNTED_NAME_LEN]; /* printable ASCII */

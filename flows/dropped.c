@@ -4,6 +4,7 @@
 
 #include "base/util.h"
 #include "dropped.h"
+#include "target/counts.h"
 #include "target/which_app.h"
 
 #define RUNS_MAX    64
@@ -127,8 +128,5 @@ void dropped_take(struct dropped *d, struct ledger *t, bool final)
 		while (take(d, t, 0) > 0)
 			;
 	}
-	d->lost = 0;
-	if (!ringtap_capture_stats(d->cap, &stats))
-		for (int i = 0; i < RINGTAP_LOST_MAX; i++)
-			d->lost += stats.total.lost[i];
+	d->lost = ringtap_capture_stats(d->cap, &stats) ? 0 : counts_lost(&stats.total);
 }

@@ -37,7 +37,7 @@ static void put_protocol(FILE *f, const struct flow_key *k)
 		fprintf(f, "ether proto 0x%04x", k->type);
 		return;
 	}
-	if (k->protocol == IPPROTO_TCP || k->protocol == IPPROTO_UDP || k->protocol == IPPROTO_SCTP)
+	if (has_port_names(k))
 		fprintf(f, "%s",
 			k->protocol == IPPROTO_TCP   ? "tcp"
 			: k->protocol == IPPROTO_UDP ? "udp"

@@ -144,8 +144,8 @@ static int judge_program(const struct judge *j)
 			      "probe for it");
 }
 
-/* DPDK may be in a shared library of another name: the first from here on, except another mapping
- * of a file. libringtap-probe.so has the function for LD_PRELOAD. */
+/* DPDK may be in a shared library of another name: the first from here on, without the file of
+ * except. libringtap-probe.so exports the function, too, for LD_PRELOAD. */
 static const struct rt_map *next_export(
 	const struct rt_process *p, size_t from, const struct rt_map *except)
 {

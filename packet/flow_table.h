@@ -7,8 +7,7 @@
 #include "flow_key.h"
 
 #define FLOW_NONE     UINT32_MAX
-#define FLOW_PREFETCH 192u  /* bytes of an item */
-#define FLOW_CHUNK    1024u /* items that are allocated at a time */
+#define FLOW_PREFETCH 192u /* bytes of an item */
 
 struct flow_table {
 	size_t size; /* bytes of an item, which begins with its struct flow_key: whole lines of the

@@ -12,7 +12,6 @@
 #define SAMPLE_NS NS_PER_S
 #define READ_NS   (NS_PER_S / 4) /* probes read mempools and drivers twice a second */
 #define LATE_NS   (3 * NS_PER_S) /* or later, on a busy machine */
-#define OWN_NS    (4 * NS_PER_S) /* for the interfaces of all applications that are VPP */
 
 /* An application, in the place that it has in the watch's list: nothing is added to that. */
 struct examined {
@@ -216,7 +215,7 @@ enum doctor_end doctor_watch(struct watch *w, uint64_t duration_ns, bool packets
 	void (*take)(void *ctx, const struct examination *e, const struct diagnosis *d), void *ctx)
 {
 	struct examined *list = calloc(w->count + 1, sizeof(*list));
-	uint64_t begin_ns = OWN_NS, end_ns = OWN_NS;
+	uint64_t begin_ns = COUNTED_INTERFACES_NS, end_ns = COUNTED_INTERFACES_NS;
 	enum doctor_end end;
 
 	if (!list)

@@ -6,6 +6,7 @@
 #include "base/util.h"
 #include "fates/tables.h"
 #include "flows.h"
+#include "target/counts.h"
 #include "flows/view.h"
 
 static const char *choice(const char *choices, unsigned i, char *buf, size_t size)
@@ -117,15 +118,12 @@ static json_t *counts(const struct flows_command *c)
 {
 	const struct ringtap_counts s = flows_counts(c);
 	json_t *j = json_object();
-	uint64_t lost = 0;
 
-	for (unsigned i = 0; i < RINGTAP_LOST_MAX; i++)
-		lost += s.lost[i];
 	json_put(j, "seen", json_count(s.seen));
 	json_put(j, "captured", json_count(s.captured));
 	json_put(j, "filtered", json_count(s.filtered));
 	json_put(j, "not_sampled", json_count(s.not_sampled));
-	json_put(j, "lost", json_count(lost));
+	json_put(j, "lost", json_count(counts_lost(&s)));
 	return j;
 }
 

@@ -7,6 +7,7 @@
 #include "common/proto.h"
 #include "fates/tables.h"
 #include "flows.h"
+#include "target/counts.h"
 #include "flows/view.h"
 #include "show/text_screen.h"
 
@@ -226,10 +227,8 @@ static void print_sum(const struct flows_command *c, FILE *f)
 	char seen[FORMAT_LEN], captured[FORMAT_LEN], filtered[FORMAT_LEN], left[FORMAT_LEN],
 		lost[FORMAT_LEN];
 	const uint32_t n = other_sample(c);
-	uint64_t sum = 0;
+	const uint64_t sum = counts_lost(&s);
 
-	for (unsigned i = 0; i < RINGTAP_LOST_MAX; i++)
-		sum += s.lost[i];
 	text_wrapf(f, 2, "%s packets seen: %s counted, %s filtered, %s not sampled, %s lost%s",
 		format_count(seen, s.seen), format_count(captured, s.captured),
 		format_count(filtered, s.filtered), format_count(left, s.not_sampled),

@@ -6,15 +6,6 @@
 #include "counts.h"
 #include "record.h"
 
-uint64_t counts_lost(const struct ringtap_counts *c)
-{
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < RINGTAP_LOST_MAX; i++)
-		sum += c->lost[i];
-	return sum;
-}
-
 static void counts_add(struct ringtap_counts *sum, const struct ringtap_counts *c)
 {
 	sum->seen += c->seen;

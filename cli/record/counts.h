@@ -4,12 +4,12 @@
 #define RINGTAP_CLI_RECORD_COUNTS_H
 
 #include "record.h"
+#include "target/counts.h"
 
 /* Brings shares up to date. */
 int shares_update(struct recorder *r);
 /* Counts the packets of a run as discarded, by interface. 0, -ENOMEM, -EBADMSG. */
 int shares_discard(struct recorder *r, const struct ringtap_run *run);
-uint64_t counts_lost(const struct ringtap_counts *c);
 /* Ends the recording at its source; discard: packets that still come are only counted. The first
  * reason stays. */
 void recorder_end(struct recorder *r, enum end_reason why, bool discard);

@@ -124,13 +124,11 @@ static const char *base(const char *path)
 
 /* LD_PRELOAD loads this library into each program, before a plugin that contains DPDK:
  * preloaded_init() loads the object then. */
-static int waits(void)
+static bool is_preloaded(void)
 {
 	const char *preload = getenv("LD_PRELOAD");
 	const struct link_map *map = own_map();
 
-	snprintf(ringtap_probe_loaded.text, sizeof(ringtap_probe_loaded.text),
-		"the program has not loaded DPDK yet");
 	return preload && map && strstr(preload, base(map->l_name));
 }
 
@@ -152,8 +150,11 @@ static int find_object(const char *probe)
 	if (!version && rt_scope_find(&scope, "rte_eal_cleanup", &several))
 		FAIL("%.200s contains a DPDK older than 21.11; ringtap works with 21.11 and newer",
 			scope.count ? base(scope.files[0]) : "the application");
-	if (!version && waits())
+	if (!version && is_preloaded()) {
+		snprintf(ringtap_probe_loaded.text, sizeof(ringtap_probe_loaded.text),
+			"the program has not loaded DPDK yet");
 		return -EAGAIN;
+	}
 	if (!version)
 		FAIL("%s",
 			"no DPDK is visible: it is not loaded yet, and 'ringtap attach' loads the "
