@@ -67,12 +67,16 @@ static enum MHD_Result switch_collector(struct web *w, struct MHD_Connection *c,
 
 /* ---- incidents */
 
+static void send_request(struct aside *a)
+{
+	a->result = request_send(a->folder, a->text);
+}
+
 static enum MHD_Result trigger(struct web *w, struct MHD_Connection *c, const char *path)
 {
 	const char *app = argument(c, "app"), *folder = argument(c, "folder");
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
 	bool found;
-	int ret;
 
 	pthread_mutex_lock(&w->streams.lock);
 	found = app && folder && app_has_folder(apps_find(&w->apps, app), folder);
@@ -83,14 +87,25 @@ static enum MHD_Result trigger(struct web *w, struct MHD_Connection *c, const ch
 	if (w->triggered_ns && now - w->triggered_ns < NS_PER_S)
 		return say(c, MHD_HTTP_TOO_MANY_REQUESTS,
 			"one request a second; the one before is being written\n");
-	ret = request_send(folder, argument(c, "comment"));
+	w->triggered_ns = now;
+	return web_aside(w, c, folder, argument(c, "comment"), send_request);
+}
+
+static enum MHD_Result answer_sent(struct web *w, struct MHD_Connection *c, struct aside *a)
+{
+	ssize_t ret = a ? a->result : 0;
+
+	if (!a)
+		return aside_refuse(c);
+	aside_free(a);
+	if (ret)
+		w->triggered_ns = 0;
 	if (ret == -ESRCH)
 		return say(c, MHD_HTTP_SERVICE_UNAVAILABLE, "no recorder writes to this folder\n");
 	if (ret)
 		return say(c, MHD_HTTP_INTERNAL_SERVER_ERROR,
 			"this server may not write to the folder or send to the recorder; run both "
 			"as one user\n");
-	w->triggered_ns = now;
 	return say(c, MHD_HTTP_ACCEPTED, "an incident is being written\n");
 }
 
@@ -271,8 +286,12 @@ static bool is_watching(struct web *w)
 
 enum MHD_Result actions_answer(struct web *w, struct MHD_Connection *c, const char *path)
 {
+	struct aside *a;
+
 	if (is_recorded(w, c))
 		return answer_recorded(w, c);
+	if (aside_take(c, &a))
+		return answer_sent(w, c, a);
 	for (size_t i = 0; i < ACTIONS; i++)
 		if (!strcmp(actions[i].path, path))
 			return is_watching(w)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "aside.h"
 #include "common/foreign.h"
 #include "incident.h"
 #include "recorder/incidents.h"
@@ -14,9 +15,11 @@
 
 #define LISTED   50
 #define PAGE     "index.html"
-#define PAGE_MAX (64u << 20)
+#define PAGE_MAX (32u << 20) /* a recorder writes at most some 5 MB */
+#define LIST_NS  (NS_PER_S / 2)
 #define TIME_LEN 22 /* 20260102T030405.678901 */
 #define NAMES    "incidents"
+#define HANGS    "hangs"
 #define BLOCK    32768 /* bytes that are read at once */
 
 static const char *folder_of(const json_t *recorder)
@@ -54,17 +57,27 @@ static void add_incident(json_t *table, const struct app *a, const char *folder,
 	json_array_append_new(row, json_text(folder));
 }
 
-void incident_names(json_t *recorder)
+static void list_names(struct aside *a)
 {
-	json_t *names = json_array();
 	struct incidents l;
 
-	if (folder_of(recorder) && !incidents_list(&l, folder_of(recorder))) {
-		for (int k = l.count - 1; k >= 0 && k >= l.count - LISTED; k--)
-			json_array_append_new(names, json_text(l.list[k]->d_name));
-		incidents_free(&l);
-	}
-	json_put(recorder, NAMES, names);
+	a->result = incidents_list(&l, a->folder);
+	if (a->result)
+		return;
+	a->names = json_array();
+	for (int k = l.count - 1; k >= 0 && k >= l.count - LISTED; k--)
+		json_array_append_new(a->names, json_text(l.list[k]->d_name));
+	incidents_free(&l);
+}
+
+void incident_names(json_t *recorder)
+{
+	const char *folder = folder_of(recorder);
+	struct aside *a = folder ? aside_run(folder, list_names, LIST_NS) : NULL;
+
+	json_put(recorder, HANGS, json_boolean(folder && !a));
+	json_put(recorder, NAMES, a && a->names ? json_incref(a->names) : json_array());
+	aside_free(a);
 }
 
 void incident_table(struct view *v, const struct app *a)
@@ -82,6 +95,9 @@ void incident_table(struct view *v, const struct app *a)
 			view_column(table, "folder", "text");
 			json_put(table, "rows", json_array());
 		}
+		if (json_is_true(json_object_get(one, HANGS)))
+			view_panel_note(table, "A folder does not answer in time: its incidents "
+					       "are not in this table.");
 		json_array_foreach(json_object_get(one, NAMES), k, name)
 			add_incident(table, a, folder_of(one), json_string_value(name));
 	}
@@ -91,7 +107,7 @@ void incident_table(struct view *v, const struct app *a)
 
 struct download {
 	struct web *web;
-	int fd;
+	char *data;
 };
 
 /* Checked: the folder is one of a recorder's. */
@@ -105,29 +121,25 @@ static bool is_known(struct web *w, const char *label, const char *folder)
 	return is;
 }
 
-/* Neither the incident nor its page is a link. A descriptor, or -errno. */
-static int open_page(const char *folder, const char *name, struct stat *st)
+/* Neither the incident nor its page is a link. All of it, as its file system may hang at any byte.
+ */
+static void read_page(struct aside *a)
 {
-	int at = name && incident_is_name(name) ? incident_open(folder, name) : -EINVAL, fd;
+	int at = incident_open(a->folder, a->text);
 
+	a->result = at;
 	if (at < 0)
-		return at;
-	fd = rt_foreign_open(at, PAGE, O_NOFOLLOW, st);
+		return;
+	a->result = rt_foreign_read(at, PAGE, O_NOFOLLOW, PAGE_MAX, &a->data);
 	close(at);
-	if (fd >= 0 && st->st_size > PAGE_MAX) {
-		close(fd);
-		return -EFBIG;
-	}
-	return fd;
 }
 
-/* A file that has become shorter ends the connection. */
-static ssize_t read_page(void *arg, uint64_t pos, char *buf, size_t max)
+static ssize_t send_page(void *arg, uint64_t pos, char *buf, size_t max)
 {
 	const struct download *d = arg;
-	ssize_t n = pread(d->fd, buf, max, (off_t)pos);
 
-	return n > 0 ? n : MHD_CONTENT_READER_END_WITH_ERROR;
+	memcpy(buf, d->data + pos, max);
+	return (ssize_t)max;
 }
 
 static void close_page(void *arg)
@@ -135,41 +147,61 @@ static void close_page(void *arg)
 	struct download *d = arg;
 
 	d->web->downloads--;
-	close(d->fd);
+	free(d->data);
 	free(d);
 }
 
-/* Takes the descriptor; NULL: no memory. */
-static struct MHD_Response *respond(struct web *w, int fd, uint64_t size)
+/* NULL: no memory. */
+static struct MHD_Response *respond(struct web *w, struct aside *a)
 {
 	struct download *d = malloc(sizeof(*d));
 	struct MHD_Response *r = NULL;
 
 	if (d) {
-		*d = (struct download){.web = w, .fd = fd};
-		r = MHD_create_response_from_callback(size, BLOCK, read_page, d, close_page);
+		*d = (struct download){.web = w, .data = a->data};
+		r = MHD_create_response_from_callback(
+			(uint64_t)a->result, BLOCK, send_page, d, close_page);
 	}
-	if (r) {
-		w->downloads++;
-	} else {
-		close(fd);
+	if (!r) {
 		free(d);
+		return NULL;
 	}
+	a->data = NULL;
+	w->downloads++;
 	return r;
 }
 
 /* Another user may have written it: it may run its scripts, but not as a page of this server. */
-enum MHD_Result incident_answer(struct web *w, struct MHD_Connection *c)
+static enum MHD_Result answer_read(struct web *w, struct MHD_Connection *c, struct aside *a)
 {
 	static serve_headers headers = {"Content-Security-Policy",
 		"sandbox allow-scripts allow-downloads; frame-ancestors 'none'",
 		MHD_HTTP_HEADER_CACHE_CONTROL, "no-store", "X-Content-Type-Options", "nosniff",
 		"Referrer-Policy", "no-referrer", NULL};
-	const char *folder = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "folder");
-	struct MHD_Response *r;
-	struct stat st;
-	int fd = -ENOENT;
+	enum MHD_Result ret;
 
+	if (!a)
+		return aside_refuse(c);
+	if (a->result < 0) {
+		ret = serve_text(c, MHD_HTTP_NOT_FOUND,
+			"no such incident, or its page is not written yet\n", NULL);
+	} else {
+		clients_stream(&w->serve.clients, c);
+		ret = serve_answer(
+			c, MHD_HTTP_OK, "text/html; charset=utf-8", headers, respond(w, a));
+	}
+	aside_free(a);
+	return ret;
+}
+
+enum MHD_Result incident_answer(struct web *w, struct MHD_Connection *c)
+{
+	const char *folder = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "folder");
+	const char *name = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "name");
+	struct aside *a;
+
+	if (aside_take(c, &a))
+		return answer_read(w, c, a);
 	if (!w->options->allow_actions)
 		return serve_text(c, MHD_HTTP_FORBIDDEN,
 			"the page of an incident has packets: it needs --allow-actions\n", NULL);
@@ -177,13 +209,8 @@ enum MHD_Result incident_answer(struct web *w, struct MHD_Connection *c)
 	if (w->downloads >= DOWNLOADS_MAX)
 		return serve_text(c, MHD_HTTP_SERVICE_UNAVAILABLE,
 			"the pages of other incidents are being sent; try again later\n", NULL);
-	if (is_known(w, MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "app"), folder))
-		fd = open_page(
-			folder, MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "name"), &st);
-	if (fd < 0)
-		return serve_text(c, MHD_HTTP_NOT_FOUND,
-			"no such incident, or its page is not written yet\n", NULL);
-	r = respond(w, fd, (uint64_t)st.st_size);
-	clients_stream(&w->serve.clients, c);
-	return serve_answer(c, MHD_HTTP_OK, "text/html; charset=utf-8", headers, r);
+	if (!name || !incident_is_name(name) ||
+		!is_known(w, MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "app"), folder))
+		return serve_text(c, MHD_HTTP_NOT_FOUND, "no such incident\n", NULL);
+	return web_aside(w, c, folder, name, read_page);
 }

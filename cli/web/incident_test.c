@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +29,28 @@ int scandir(const char *name, struct dirent ***list, int (*choose)(const struct 
 	while (atomic_load(&hangs))
 		sched_yield();
 	return next(name, list, choose, order);
+}
+
+/* Opens a file or folder; one of incidents takes until the test has set opens_hang back. */
+static atomic_bool opens_hang;
+static sem_t opens;
+
+int open(const char *name, int flags, ...)
+{
+	int (*next)(const char *, int, ...);
+	va_list ap;
+	int mode;
+
+	va_start(ap, flags);
+	mode = va_arg(ap, int);
+	va_end(ap);
+	*(void **)&next = dlsym(RTLD_NEXT, "open");
+	if (atomic_load(&opens_hang) && strstr(name, INCIDENT)) {
+		sem_post(&opens);
+		while (atomic_load(&opens_hang))
+			sched_yield();
+	}
+	return next(name, flags, mode);
 }
 
 static void write_page(const char *incident)
@@ -119,6 +142,58 @@ static void some_pages_are_sent_at_once(void **state)
 		close(fd[i]);
 	free(text);
 	unsubscribe(&c);
+}
+
+/* Requests for the page of a folder that hangs; other clients are answered meanwhile. */
+static void a_page_that_hangs_holds_up_no_other(void **state)
+{
+	char what[4500], answer[64];
+	struct reader c = watched();
+	int fd = connect_there(0);
+
+	write_page(INCIDENT);
+	snprintf(what, sizeof(what), "GET /incident?app=app&folder=%s&name=" INCIDENT, folder);
+	atomic_store(&opens_hang, true);
+	send_request(fd, what, shown);
+	sem_wait(&opens);
+	assert_status("GET /", shown, 200);
+	for (unsigned i = 0; i < 3; i++) {
+		second();
+		skip_event(&c, NULL);
+	}
+	assert_int_equal(recv(fd, answer, 12, MSG_WAITALL), 12);
+	assert_memory_equal(answer, "HTTP/1.1 503", 12);
+	/* The next one does not wait, nor has it a thread. */
+	assert_status(what, shown, 503);
+	atomic_store(&opens_hang, false);
+	close(fd);
+	do {
+		fd = connect_there(0);
+		send_request(fd, what, shown);
+		assert_int_equal(recv(fd, answer, 12, MSG_WAITALL), 12);
+		close(fd);
+	} while (memcmp(answer, "HTTP/1.1 200", 12));
+	unsubscribe(&c);
+}
+
+/* The server ends while requests wait. */
+static void a_page_that_hangs_does_not_hold_up_the_end(void **state)
+{
+	char what[4500], answer[64];
+	struct reader c = watched();
+	int fd = connect_there(0);
+
+	write_page(INCIDENT);
+	snprintf(what, sizeof(what), "GET /incident?app=app&folder=%s&name=" INCIDENT, folder);
+	atomic_store(&opens_hang, true);
+	send_request(fd, what, shown);
+	sem_wait(&opens);
+	unsubscribe(&c);
+	end(state);
+	assert_true(recv(fd, answer, sizeof(answer), 0) >= 0);
+	close(fd);
+	atomic_store(&opens_hang, false);
+	begin_server(true);
 }
 
 static void a_folder_that_hangs_holds_up_no_page(void **state)
@@ -228,6 +303,8 @@ int main(void)
 		CASE(the_page_of_an_incident_is_in_a_sandbox),
 		CASE(a_large_page_may_take_long),
 		CASE(some_pages_are_sent_at_once),
+		CASE(a_page_that_hangs_holds_up_no_other),
+		CASE(a_page_that_hangs_does_not_hold_up_the_end),
 		CASE(a_folder_that_hangs_holds_up_no_page),
 		CASE(a_folder_that_hangs_does_not_hold_up_the_end),
 		CASE(paths_of_incidents_are_checked),
@@ -235,5 +312,6 @@ int main(void)
 	};
 
 	sem_init(&reads, 0, 0);
+	sem_init(&opens, 0, 0);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

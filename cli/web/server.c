@@ -177,8 +177,32 @@ void web_step(struct web *w)
 		streams_update(&w->streams);
 	}
 	actions_step(w);
+	aside_step(now_ns(CLOCK_MONOTONIC));
 	pthread_mutex_unlock(&w->streams.lock);
 	clients_expire(&w->serve.clients, now_ns(CLOCK_MONOTONIC));
+}
+
+enum MHD_Result web_aside(struct web *w, struct MHD_Connection *c, const char *folder,
+	const char *text, void (*work)(struct aside *a))
+{
+	int ret = -EBUSY;
+
+	/* MHD_stop_daemon() ends the process if a connection is suspended. */
+	pthread_mutex_lock(&w->streams.lock);
+	if (!w->streams.ending)
+		ret = aside_suspend(c, folder, text, work);
+	pthread_mutex_unlock(&w->streams.lock);
+	return ret ? aside_refuse(c) : MHD_YES;
+}
+
+/* A request has ended. */
+static void ended(void *ctx, struct MHD_Connection *c)
+{
+	struct aside *a;
+
+	if (aside_take(c, &a))
+		aside_free(a);
+	actions_ended(ctx, c);
 }
 
 /* ---- beginning and end */
@@ -208,7 +232,7 @@ int web_start(struct web *w, struct web_options *options, char *url, size_t size
 		return ret;
 	options->serve.answer = answer;
 	options->serve.ctx = w;
-	options->serve.ended = actions_ended;
+	options->serve.ended = ended;
 	options->serve.posts = options->allow_actions;
 	fd = serve_listen(&w->serve, &options->serve, url, size);
 	if (fd < 0)
@@ -231,6 +255,7 @@ int web_start(struct web *w, struct web_options *options, char *url, size_t size
 void web_stop(struct web *w)
 {
 	streams_end(&w->streams);
+	aside_step(ASIDE_ALL);
 	actions_end(w);
 	serve_stop(&w->serve);
 	if (w->watching)

@@ -4,6 +4,7 @@
 #define RINGTAP_CLI_WEB_WEB_H
 
 #include "actions.h"
+#include "aside.h"
 #include "base/child.h"
 #include "recorder/answers.h"
 #include "serve/serve.h"
@@ -56,5 +57,8 @@ int web_start(struct web *w, struct web_options *options, char *url, size_t size
 /* A step: takes snapshots if there is a reason to, and ends slow clients. Call it once a second. */
 void web_step(struct web *w);
 void web_stop(struct web *w);
+/* Answers a request after work with a folder: see aside_suspend(). */
+enum MHD_Result web_aside(struct web *w, struct MHD_Connection *c, const char *folder,
+	const char *text, void (*work)(struct aside *a));
 
 #endif
