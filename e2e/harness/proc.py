@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 POLL_S = 0.002
+MAX_POLL_S = 0.05
 # Minimum timeout of an event, in seconds: everything takes longer on a busy machine, and a timeout
 # that is not reached costs nothing. Then the timeout of a program that runs to its end.
 PATIENCE = 120
@@ -235,8 +236,11 @@ def within(seconds, condition, what="condition"):
     """As until(), but with an exact timeout."""
     deadline = time.monotonic() + seconds
     while True:
+        begin = time.monotonic()
         answer = condition()
         if answer:
             return answer
-        assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
-        time.sleep(POLL_S)
+        end = time.monotonic()
+        assert end < deadline, f"{what}: not within {seconds} s"
+        # A condition that starts a process or asks a server costs as much as what it waits for.
+        time.sleep(max(POLL_S, min(MAX_POLL_S, 3 * (end - begin))))

@@ -139,6 +139,7 @@ SPOILED = (
 
 def test_dashboard_matches_the_documentation_of_grafana():
     """The check finds each of these faults."""
+    jsonschema.Draft7Validator.check_schema(grafana.SCHEMA)
     grafana.check(BOARD)
     for spoil in SPOILED:
         board = copy.deepcopy(BOARD)
