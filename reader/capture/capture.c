@@ -464,6 +464,7 @@ EXPORT int ringtap_capture_stop(struct ringtap_capture *cap)
 			result = rt_capture_fail(cap, ret, "cannot talk to the probe");
 	}
 	cap->stop_until_ns = rt_mono_ns() + stop_timeout_ns(cap);
+	rt_waker_await_stop(cap->waker);
 	return result;
 }
 

@@ -126,6 +126,8 @@ void rt_capture_learn_all_ifs(struct ringtap_capture *cap, uint32_t source);
 bool rt_capture_learn_if(struct ringtap_capture *cap, uint32_t source, uint32_t local);
 
 /* Ends the thread and closes the descriptor of ringtap_capture_fd(). NULL: nothing. */
+/* The answer to RT_MSG_STOP is awaited. w may be NULL. */
+void rt_waker_await_stop(struct rt_waker *w);
 void rt_waker_free(struct rt_waker *w);
 
 /* Marks a ring as corrupt at its pos: nothing after it is read. Records of other rings are still

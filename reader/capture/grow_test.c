@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Captures that begin with a part of their buffer, against a false probe. */
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -289,6 +290,48 @@ static void test_losses_before_the_rest_is_there_are_told_apart(void **state)
 	assert_int_equal(s.total.lost[RINGTAP_LOST_FULL], 9);
 }
 
+static int peers_end;
+static uint32_t unanswered; /* release: peers_end is there */
+
+static bool answer_later(struct test_peer *p, int sock, uint16_t type)
+{
+	if (type != RT_MSG_GROW)
+		return test_peer_answer(p, sock, type);
+	peers_end = sock;
+	rt_fetch_add_release(&unanswered, 1);
+	return test_session_grow(p->session, p->fds[0]);
+}
+
+static bool readable(int fd, int timeout_ms)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, timeout_ms) == 1;
+}
+
+/* An application that has no CPU answers after ringtap_capture_fd() has stopped waiting. */
+static void test_answers_do_not_make_the_descriptor_readable(void **state)
+{
+	struct ringtap_run run = {.size = sizeof(run)};
+	int fd, ret;
+
+	unanswered = 0;
+	peer.answer = answer_later;
+	start();
+	fd = ringtap_capture_fd(cap, false);
+	assert_int_equal(rt_load_acquire(&unanswered), 3);
+	for (int i = 0; i < 3; i++) {
+		test_peer_grown(peers_end, 0, "");
+		assert_false(readable(fd, 20));
+		ret = next(&run, 1);
+		assert_int_equal(ret, 0);
+		ringtap_capture_rearm(cap, false);
+	}
+	assert_int_equal(size_now(), ALL);
+	assert_int_equal(ringtap_capture_stop(cap), 0);
+	assert_true(readable(fd, 5000));
+}
+
 #define with_peer(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -304,6 +347,7 @@ int main(void)
 		with_peer(test_captures_end_while_they_grow),
 		with_peer(test_child_process_has_all_of_it),
 		with_peer(test_losses_before_the_rest_is_there_are_told_apart),
+		with_peer(test_answers_do_not_make_the_descriptor_readable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,7 @@
 
 #include "common/calls.h"
 #include "capture.h"
+#include "grow.h"
 #include "reader/export.h"
 
 #define NAP_MAX_NS 1000000ull
@@ -36,6 +37,7 @@ struct rt_waker {
 	bool rearmed;         /* the reader has read since fd was last made readable */
 	bool following; /* in a child: watching begins when another process, follow_fd, has ended */
 	bool kicked;    /* the next sleep is short */
+	bool growing;   /* answers to RT_MSG_GROW may come: a message is not an event */
 	bool has_thread;
 	bool quit;
 	pid_t pid; /* this process */
@@ -112,7 +114,7 @@ static bool sleep_for(struct rt_waker *w, uint64_t ns)
 	pthread_mutex_lock(&w->lock);
 	endless = !w->watching;
 	for (unsigned i = 0; !endless && i < w->conn_count; i++)
-		p[n++] = (struct pollfd){.fd = w->conns[i], .events = POLLIN};
+		p[n++] = (struct pollfd){.fd = w->conns[i], .events = w->growing ? 0 : POLLIN};
 	if (endless && w->following)
 		p[n++] = (struct pollfd){.fd = w->follow_fd, .events = POLLIN};
 	pthread_mutex_unlock(&w->lock);
@@ -295,9 +297,14 @@ static void begin_watching(struct rt_waker *w)
 	if (w->watching)
 		return;
 	w->conn_count = 0;
+	w->growing = false;
 	for (uint32_t i = 0; i < cap->source_count; i++) {
-		if (!cap->sources[i].dead && !cap->sources[i].stopped)
-			w->conns[w->conn_count++] = cap->sources[i].conn->fd;
+		const struct rt_source *s = &cap->sources[i];
+
+		if (s->dead || s->stopped)
+			continue;
+		w->conns[w->conn_count++] = s->conn->fd;
+		w->growing |= !cap->stop_until_ns && rt_growth_runs(s);
 	}
 	w->watching = true;
 	if (w->has_thread)
@@ -320,6 +327,16 @@ EXPORT void ringtap_capture_rearm(struct ringtap_capture *cap, bool more)
 	cap->looked_ns = 0; /* the caller waits outside: no pause */
 	if (!is_over(cap))
 		begin_watching(w);
+	pthread_mutex_unlock(&w->lock);
+}
+
+void rt_waker_await_stop(struct rt_waker *w)
+{
+	if (!w)
+		return;
+	pthread_mutex_lock(&w->lock);
+	w->growing = false;
+	kick(w);
 	pthread_mutex_unlock(&w->lock);
 }
 
