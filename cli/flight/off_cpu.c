@@ -90,6 +90,84 @@ bool off_cpu_record_parse(const struct off_cpu_format *format, const void *recor
 	return out->in;
 }
 
+/* ---- interrupts */
+
+#define IRQ_FIELD 8 /* number of an interrupt, and behind it where its name is */
+
+unsigned irq_format_parse(const char *text, enum irq_kind kind, bool begins)
+{
+	static const char *const fields[] = {"irq;", "vec;", "vector;"};
+	const char *id = strstr(text, "ID: ");
+
+	if (!id || (begins && offset_of(text, fields[kind], 4) != IRQ_FIELD) ||
+		(begins && kind == IRQ_HARD &&
+			offset_of(text, "__data_loc char[] name;", 4) != IRQ_FIELD + 4))
+		return 0;
+	return (unsigned)strtoul(id + 4, NULL, 10);
+}
+
+/* raw: the tracepoint's fields. */
+static void name_irq(enum irq_kind kind, const uint8_t *raw, uint32_t size, char name[IRQ_NAME])
+{
+	static const char *const soft[] = {"HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL",
+		"TASKLET", "SCHED", "HRTIMER", "RCU"};
+	uint32_t number, place, at;
+
+	memcpy(&number, raw + IRQ_FIELD, sizeof(number));
+	snprintf(name, IRQ_NAME, "%s", kind == IRQ_TIMER ? "timer" : "interrupt");
+	if (kind == IRQ_SOFT && number < sizeof(soft) / sizeof(*soft))
+		snprintf(name, IRQ_NAME, "softirq %s", soft[number]);
+	if (kind != IRQ_HARD || size < IRQ_FIELD + 8)
+		return;
+	memcpy(&place, raw + IRQ_FIELD + 4, sizeof(place));
+	at = place & 0xffff; /* and its length above */
+	if (at < size)
+		snprintf(name, IRQ_NAME, "%.*s", (int)(size - at), (const char *)raw + at);
+}
+
+bool irq_record_parse(const struct off_cpu_format *format, const void *record, size_t size,
+	struct irq_record *out)
+{
+	struct perf_event_header h;
+	const uint8_t *p = record;
+	uint16_t id;
+	uint32_t raw;
+
+	*out = (struct irq_record){0};
+	if (size < sizeof(h) + FIXED + sizeof(raw) + IRQ_FIELD + 4)
+		return false;
+	memcpy(&h, p, sizeof(h));
+	memcpy(&out->mono_ns, p + sizeof(h), sizeof(out->mono_ns));
+	memcpy(&raw, p + sizeof(h) + FIXED, sizeof(raw));
+	p += sizeof(h) + FIXED + sizeof(raw);
+	if (h.type != PERF_RECORD_SAMPLE || h.size > size || raw < IRQ_FIELD + 4 ||
+		raw > h.size - sizeof(h) - FIXED - sizeof(raw))
+		return false;
+	memcpy(&id, p, sizeof(id));
+	for (unsigned k = 0; k < 2 * IRQ_KINDS; k++) {
+		if (!id || format->irq[k / 2][k % 2] != id)
+			continue;
+		out->begins = k % 2 == 0;
+		name_irq((enum irq_kind)(k / 2), p, raw, out->name);
+		return true;
+	}
+	return false;
+}
+
+void irq_time_add(struct off_cpus *o, uint64_t *last, const struct irq_time *new)
+{
+	struct irq_time *t = &o->irqs[(*last - 1) % IRQ_TIMES_KEPT];
+
+	if (*last && o->irq_count - *last < IRQ_TIMES_KEPT && !strcmp(t->name, new->name) &&
+		new->from_ns - t->to_ns < IRQ_PAUSE_NS) {
+		t->to_ns = new->to_ns;
+		t->ns += new->ns;
+		return;
+	}
+	o->irqs[o->irq_count++ % IRQ_TIMES_KEPT] = *new;
+	*last = o->irq_count;
+}
+
 /* ---- sorted */
 
 static uint64_t oldest(uint64_t count, uint64_t room)
@@ -139,6 +217,26 @@ struct cpu_task *cpu_tasks_sorted(const struct off_cpus *o, size_t *count)
 		all[(*count)++] = o->tasks[n % CPU_TASKS_KEPT];
 	if (all)
 		qsort(all, *count, sizeof(*all), by_cpu);
+	return all;
+}
+
+static int by_cpu_of_irq(const void *a, const void *b)
+{
+	const struct irq_time *x = a, *y = b;
+
+	return order(x->cpu, y->cpu, x->from_ns, y->from_ns);
+}
+
+struct irq_time *irq_times_sorted(const struct off_cpus *o, size_t *count)
+{
+	uint64_t first = oldest(o->irq_count, IRQ_TIMES_KEPT);
+	struct irq_time *all = calloc(o->irq_count - first + 1, sizeof(*all));
+
+	*count = 0;
+	for (uint64_t n = first; all && n < o->irq_count; n++)
+		all[(*count)++] = o->irqs[n % IRQ_TIMES_KEPT];
+	if (all)
+		qsort(all, *count, sizeof(*all), by_cpu_of_irq);
 	return all;
 }
 
@@ -245,4 +343,37 @@ unsigned cpu_takers(const struct cpu_task *sorted, size_t count, const struct of
 	n = n < TAKERS_MAX ? n : TAKERS_MAX;
 	memcpy(takers, all, n * sizeof(*all));
 	return n;
+}
+
+/* ---- the interrupts of its CPU */
+
+uint64_t irq_ns_between(const struct irq_time *sorted, size_t count, uint32_t cpu, uint64_t from_ns,
+	uint64_t to_ns, char name[IRQ_NAME])
+{
+	size_t low = 0, high = count;
+	uint64_t sum = 0, most = 0;
+
+	*name = '\0';
+	/* The first one that ends later: those of a CPU do not overlap. */
+	while (low < high) {
+		size_t at = low + (high - low) / 2;
+
+		if (sorted[at].cpu < cpu || (sorted[at].cpu == cpu && sorted[at].to_ns <= from_ns))
+			low = at + 1;
+		else
+			high = at;
+	}
+	for (; low < count && sorted[low].cpu == cpu && sorted[low].from_ns < to_ns; low++) {
+		const struct irq_time *t = &sorted[low];
+		uint64_t a = t->from_ns > from_ns ? t->from_ns : from_ns;
+		uint64_t b = t->to_ns < to_ns ? t->to_ns : to_ns, ns;
+
+		ns = b - a < t->ns ? b - a : t->ns;
+		sum += ns;
+		if (ns > most) {
+			most = ns;
+			memcpy(name, t->name, IRQ_NAME);
+		}
+	}
+	return sum;
 }

@@ -12,6 +12,7 @@
 
 #define OFF_CPU_KEPT   (1u << 15)
 #define CPU_TASKS_KEPT (1u << 17)
+#define IRQ_TIMES_KEPT (1u << 16)
 
 struct flight;
 struct off_cpu_watched;
@@ -41,9 +42,24 @@ struct cpu_task {
 	char name[16];
 };
 
-/* Where the fields of a switch are in a record of perf; id 0: not known yet. */
+/* Interrupts of a CPU, with none of another name and no pause of IRQ_PAUSE_NS between them. Those
+ * that interrupt another one are part of it. */
+#define IRQ_PAUSE_NS 20000
+#define IRQ_NAME     20
+struct irq_time {
+	uint64_t from_ns, to_ns;
+	uint64_t ns; /* without the pauses */
+	uint32_t cpu;
+	char name[IRQ_NAME];
+};
+
+enum irq_kind { IRQ_HARD, IRQ_SOFT, IRQ_TIMER, IRQ_KINDS };
+
+/* Where the fields of a switch are in a record of perf; id 0: not known yet. Then the ids of
+ * tracepoints at which interrupts begin and end, 0: the kernel has none. */
 struct off_cpu_format {
 	unsigned id, state, name, task;
+	unsigned irq[IRQ_KINDS][2];
 };
 
 /* Number n of a list is at n modulo what is kept of it. */
@@ -53,10 +69,11 @@ struct off_cpus {
 	unsigned watched_count;
 	struct off_cpu *kept;
 	struct cpu_task *tasks;
-	uint64_t count, task_count; /* ever */
-	uint64_t since_ns;          /* all of them are known since then; 0: none are */
-	uint64_t followed_ns;       /* CLOCK_MONOTONIC */
-	bool refused;               /* by the kernel: it is not tried again */
+	struct irq_time *irqs;
+	uint64_t count, task_count, irq_count; /* ever */
+	uint64_t since_ns;                     /* all of them are known since then; 0: none are */
+	uint64_t followed_ns;                  /* CLOCK_MONOTONIC */
+	bool refused;                          /* by the kernel: it is not tried again */
 };
 
 /* Takes what has happened, and looks for new threads. After each snapshot. */
@@ -68,6 +85,7 @@ void off_cpu_free(struct flight *f);
 /* Copies by thread and time, and by CPU and time, which the caller frees. */
 struct off_cpu *off_cpu_sorted(const struct off_cpus *o, size_t *count);
 struct cpu_task *cpu_tasks_sorted(const struct off_cpus *o, size_t *count);
+struct irq_time *irq_times_sorted(const struct off_cpus *o, size_t *count);
 
 /* Shares of a thread's time. */
 struct off_cpu_sum {
@@ -86,6 +104,10 @@ struct taker {
 unsigned cpu_takers(const struct cpu_task *sorted, size_t count, const struct off_cpu *wait,
 	struct taker takers[TAKERS_MAX]);
 
+/* Time that interrupts of a CPU took; name: of those that took most, if any. */
+uint64_t irq_ns_between(const struct irq_time *sorted, size_t count, uint32_t cpu, uint64_t from_ns,
+	uint64_t to_ns, char name[IRQ_NAME]);
+
 /* ---- what perf writes */
 
 /* Reads a file format of tracefs. False: a field is missing or has another size. */
@@ -102,5 +124,19 @@ struct off_cpu_record {
 /* False: it says nothing, or is cut. */
 bool off_cpu_record_parse(const struct off_cpu_format *format, const void *record, size_t size,
 	struct off_cpu_record *out);
+
+/* The id in a file format of tracefs; 0: its field is not where records have it. */
+unsigned irq_format_parse(const char *text, enum irq_kind kind, bool begins);
+
+struct irq_record {
+	uint64_t mono_ns;
+	bool begins;
+	char name[IRQ_NAME];
+};
+/* False: another tracepoint, or cut. */
+bool irq_record_parse(const struct off_cpu_format *format, const void *record, size_t size,
+	struct irq_record *out);
+/* Adds an interrupt; last: number of the CPU's last one and 1, for the next call. */
+void irq_time_add(struct off_cpus *o, uint64_t *last, const struct irq_time *new);
 
 #endif

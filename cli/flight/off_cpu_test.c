@@ -153,6 +153,122 @@ static void records_that_are_cut(void **state)
 	}
 }
 
+/* ---- interrupts */
+
+static const char irq_text[] = "name: irq_handler_entry\nID: 225\nformat:\n"
+			       "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n"
+			       "\tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;\n";
+
+static void formats_of_interrupts(void **state)
+{
+	char *text = strdup(irq_text);
+
+	assert_int_equal(irq_format_parse(irq_text, IRQ_HARD, true), 225);
+	assert_int_equal(irq_format_parse(irq_text, IRQ_SOFT, true), 0);
+	assert_int_equal(irq_format_parse("ID: 7\n", IRQ_SOFT, false), 7);
+	assert_int_equal(irq_format_parse("ID: 7\n", IRQ_SOFT, true), 0);
+	assert_int_equal(irq_format_parse("", IRQ_SOFT, false), 0);
+	strstr(text, "offset:12")[8] = '6';
+	assert_int_equal(irq_format_parse(text, IRQ_HARD, true), 0);
+	free(text);
+}
+
+static struct switched interrupted(uint16_t id, uint32_t number, const char *name)
+{
+	struct switched s = {.header = {.type = PERF_RECORD_SAMPLE, .size = sizeof(s)},
+		.mono_ns = 77,
+		.cpu = 3,
+		.raw = 68};
+	const uint32_t place = 16 | (uint32_t)(strlen(name) + 1) << 16;
+
+	memcpy(s.data, &id, sizeof(id));
+	memcpy(s.data + 8, &number, sizeof(number));
+	memcpy(s.data + 12, &place, sizeof(place));
+	memcpy(s.data + 16, name, strlen(name));
+	return s;
+}
+
+static void an_interrupt_has_its_name(void **state)
+{
+	static const struct {
+		uint16_t id;
+		uint32_t number;
+		const char *in, *name;
+		bool begins;
+	} cases[] = {{225, 25, "eth0-rx-0", "eth0-rx-0", true},
+		{225, 25, "a name that is long for this", "a name that is long", true},
+		{226, 25, "", "", false}, {223, 3, "", "softirq NET_RX", true},
+		{223, 1000, "", "interrupt", true}, {224, 3, "", "softirq NET_RX", false},
+		{90, 236, "", "timer", true}};
+	struct off_cpu_format all = format;
+	const struct off_cpu_format ids = {.irq = {{225, 226}, {223, 224}, {90, 91}}};
+	struct irq_record r;
+
+	memcpy(all.irq, ids.irq, sizeof(all.irq));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct switched s = interrupted(cases[i].id, cases[i].number, cases[i].in);
+
+		assert_true(irq_record_parse(&all, &s, sizeof(s), &r));
+		assert_int_equal(r.mono_ns, 77);
+		assert_int_equal(r.begins, cases[i].begins);
+		assert_string_equal(r.name, cases[i].name);
+		assert_false(irq_record_parse(&format, &s, sizeof(s), &r));
+	}
+	for (unsigned size = 0; size < sizeof(struct switched); size++) {
+		struct switched s = interrupted(225, 25, "eth0");
+		uint8_t *copy = malloc(size + 1);
+
+		memcpy(copy, &s, size);
+		assert_false(irq_record_parse(&all, copy, size, &r));
+		free(copy);
+	}
+}
+
+static void interrupt(uint64_t *last, uint32_t cpu, uint64_t from_us, uint64_t us, const char *name)
+{
+	struct irq_time t = {
+		.from_ns = TEST_NOW_REAL_NS + from_us * 1000, .ns = us * 1000, .cpu = cpu};
+
+	if (!f.off_cpus.irqs)
+		f.off_cpus.irqs = calloc(IRQ_TIMES_KEPT, sizeof(*f.off_cpus.irqs));
+	t.to_ns = t.from_ns + t.ns;
+	snprintf(t.name, sizeof(t.name), "%s", name);
+	irq_time_add(&f.off_cpus, last, &t);
+}
+
+static void assert_irqs(
+	uint32_t cpu, uint64_t from_us, uint64_t to_us, uint64_t us, const char *name)
+{
+	size_t count;
+	struct irq_time *all = irq_times_sorted(&f.off_cpus, &count);
+	char most[IRQ_NAME];
+
+	assert_int_equal(irq_ns_between(all, count, cpu, TEST_NOW_REAL_NS + from_us * 1000,
+				 TEST_NOW_REAL_NS + to_us * 1000, most),
+		us * 1000);
+	assert_string_equal(most, name);
+	free(all);
+}
+
+static void interrupts_of_a_time(void **state)
+{
+	uint64_t last[3] = {0};
+
+	interrupt(&last[1], 1, 100, 40, "NET_RX");
+	interrupt(&last[2], 2, 110, 30, "elsewhere");
+	interrupt(&last[1], 1, 150, 40, "NET_RX"); /* one with the first */
+	interrupt(&last[1], 1, 195, 10, "timer");
+	interrupt(&last[1], 1, 300, 10, "NET_RX");
+	assert_int_equal(f.off_cpus.irq_count, 4);
+	assert_irqs(1, 0, 1000, 100, "NET_RX");
+	assert_irqs(1, 192, 250, 10, "timer");
+	assert_irqs(1, 250, 305, 5, "NET_RX");
+	assert_irqs(2, 0, 120, 10, "elsewhere");
+	assert_irqs(0, 0, 1000, 0, "");
+	assert_irqs(3, 0, 1000, 0, "");
+	assert_irqs(1, 400, 1000, 0, "");
+}
+
 /* ---- what a thread had of a time */
 
 static void keep(uint32_t thread, uint64_t from_ms, uint64_t ms, enum off_cpu_how how)
@@ -314,6 +430,8 @@ static void causes_of_gaps(void **state)
 		{OFF_FAULTED, 0, "gap: page fault or disk", "1 page faults"},
 	};
 
+	uint64_t last = 0;
+
 	intervals_on_all();
 	log_in(RINGTAP_INTERVAL_GAP, 1000 * MS, 21 * MS, 32);
 	run(1, 1001, 5, "ninja");
@@ -324,6 +442,12 @@ static void causes_of_gaps(void **state)
 		keep(0, 1001, cases[i].ms, cases[i].how);
 		assert_cause(cases[i].state, cases[i].why);
 	}
+	f.off_cpus.count = 0;
+	keep(0, 1022, 1, OFF_WAITED);
+	interrupt(&last, ringtap_snapshot_thread(f.history[0], 0)->cpu, 1001000, 11000,
+		"softirq NET_RX");
+	assert_cause(
+		"gap: interrupt", "interrupts of its CPU took 11 ms, most of it 'softirq NET_RX'");
 	/* Records that perf has lost. */
 	f.off_cpus.since_ns = TEST_NOW_REAL_NS + 1500 * MS;
 	assert_cause("gap: waited for its CPU", "the kernel's counters");
@@ -389,6 +513,9 @@ int main(void)
 		cmocka_unit_test(the_end_of_a_wait),
 		cmocka_unit_test(a_page_fault_has_no_tracepoint),
 		cmocka_unit_test(records_that_are_cut),
+		cmocka_unit_test(formats_of_interrupts),
+		cmocka_unit_test(an_interrupt_has_its_name),
+		CASE(interrupts_of_a_time),
 		CASE(parts_of_a_time),
 		CASE(tasks_that_had_a_cpu),
 		CASE(many_tasks),

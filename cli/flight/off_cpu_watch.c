@@ -18,7 +18,7 @@
 #include "flight.h"
 #include "off_cpu.h"
 
-#define FORMAT "/sys/kernel/tracing/events/sched/sched_switch/format"
+#define EVENTS "/sys/kernel/tracing/events/"
 /* Pages of a buffer, powers of two; one more has its state. A CPU's has all that runs there: 20,000
  * switches between two snapshots. */
 #define THREAD_PAGES 64
@@ -32,8 +32,13 @@ struct off_cpu_watched {
 	uint32_t number;      /* tid in this PID namespace, or CPU */
 	uint32_t own;         /* tid in the application's */
 	int switches, faults; /* descriptors */
+	int irqs[2 * IRQ_KINDS];
 	struct perf_event_mmap_page *buffer;
 	struct off_cpu now; /* from_ns 0: it has a CPU */
+	/* A CPU: the interrupt that it is in, how many are, and the last one in the list. */
+	struct irq_time irq;
+	unsigned depth;
+	uint64_t last_irq;
 };
 
 static size_t page(void)
@@ -69,10 +74,23 @@ static void unwatch(struct off_cpu_watched *w)
 {
 	if (w->buffer)
 		munmap(w->buffer, page() + room(w));
+	for (unsigned k = 0; k < 2 * IRQ_KINDS; k++)
+		if (w->irqs[k] >= 0)
+			close(w->irqs[k]);
 	if (w->faults >= 0)
 		close(w->faults);
 	if (w->switches >= 0)
 		close(w->switches);
+}
+
+/* Another event of the same buffer. A descriptor, or -errno. */
+static int add_event(const struct off_cpu_watched *w, uint32_t type, uint64_t config)
+{
+	int fd = open_event(w, (struct perf_event_attr){.type = type, .config = config});
+
+	if (fd >= 0)
+		(void)ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, w->switches);
+	return fd;
 }
 
 /* 0 or -errno; the caller calls unwatch() in any case. */
@@ -89,29 +107,51 @@ static int open_events(const struct off_cpu_format *format, struct off_cpu_watch
 	if (buffer == MAP_FAILED)
 		return -errno;
 	w->buffer = buffer;
-	if (w->is_cpu)
-		return 0;
-	/* Without them a fault counts as running. */
-	w->faults = open_event(w, (struct perf_event_attr){.type = PERF_TYPE_SOFTWARE,
-					  .config = PERF_COUNT_SW_PAGE_FAULTS});
-	if (w->faults >= 0)
-		(void)ioctl(w->faults, PERF_EVENT_IOC_SET_OUTPUT, w->switches);
+	/* Without them a fault or an interrupt counts as running. */
+	for (unsigned k = 0; w->is_cpu && k < 2 * IRQ_KINDS; k++)
+		if (format->irq[k / 2][k % 2])
+			w->irqs[k] = add_event(w, PERF_TYPE_TRACEPOINT, format->irq[k / 2][k % 2]);
+	if (!w->is_cpu)
+		w->faults = add_event(w, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
+	return 0;
+}
+
+/* 0 or -errno. */
+static int read_event(const char *name, char *text, size_t size)
+{
+	char path[128];
+	FILE *file;
+	size_t n;
+
+	snprintf(path, sizeof(path), EVENTS "%s/format", name);
+	file = fopen(path, "re");
+	*text = '\0';
+	if (!file)
+		return -errno;
+	n = fread(text, 1, size - 1, file);
+	text[n] = '\0';
+	fclose(file);
 	return 0;
 }
 
 /* 0 or -errno. */
 static int read_format(struct off_cpu_format *format)
 {
-	FILE *file = fopen(FORMAT, "re");
+	static const char *const irqs[] = {"irq/irq_handler_entry", "irq/irq_handler_exit",
+		"irq/softirq_entry", "irq/softirq_exit", "irq_vectors/local_timer_entry",
+		"irq_vectors/local_timer_exit"};
 	char text[4096];
-	size_t n;
+	int ret = read_event("sched/sched_switch", text, sizeof(text));
 
-	if (!file)
-		return -errno;
-	n = fread(text, 1, sizeof(text) - 1, file);
-	text[n] = '\0';
-	fclose(file);
-	return off_cpu_format_parse(text, format) ? 0 : -ENOTSUP;
+	if (ret)
+		return ret;
+	if (!off_cpu_format_parse(text, format))
+		return -ENOTSUP;
+	for (unsigned k = 0; k < 2 * IRQ_KINDS; k++)
+		if (!read_event(irqs[k], text, sizeof(text)))
+			format->irq[k / 2][k % 2] =
+				irq_format_parse(text, (enum irq_kind)(k / 2), k % 2 == 0);
+	return 0;
 }
 
 /* 0 or -errno. */
@@ -125,6 +165,7 @@ static int watch(struct off_cpus *o, const struct off_cpu_watched *what)
 		return -ENOMEM;
 	*w = *what;
 	w->switches = w->faults = -1;
+	memset(w->irqs, 0xff, sizeof(w->irqs));
 	if (!o->format.id)
 		ret = read_format(&o->format);
 	if (!ret)
@@ -232,6 +273,21 @@ static void take_cpu(struct off_cpus *o, const struct off_cpu_record *r, uint64_
 	memcpy(t->name, r->name, sizeof(t->name));
 }
 
+static void take_irq(
+	struct off_cpus *o, struct off_cpu_watched *w, const struct irq_record *r, uint64_t real_ns)
+{
+	if (r->begins) {
+		if (w->depth++)
+			return;
+		w->irq = (struct irq_time){.from_ns = r->mono_ns + real_ns, .cpu = w->number};
+		memcpy(w->irq.name, r->name, sizeof(w->irq.name));
+	} else if (w->depth && !--w->depth) {
+		w->irq.to_ns = r->mono_ns + real_ns;
+		w->irq.ns = w->irq.to_ns - w->irq.from_ns;
+		irq_time_add(o, &w->last_irq, &w->irq);
+	}
+}
+
 static void take_thread(struct off_cpus *o, struct off_cpu_watched *w,
 	const struct off_cpu_record *r, uint64_t real_ns)
 {
@@ -264,6 +320,7 @@ static void take_all(struct off_cpus *o, struct off_cpu_watched *w, uint64_t rea
 		uint8_t record[256];
 		struct perf_event_header h;
 		struct off_cpu_record r;
+		struct irq_record irq;
 
 		for (size_t k = 0; k < sizeof(record) && tail + k < head; k++)
 			record[k] = data[(tail + k) % bytes];
@@ -271,9 +328,14 @@ static void take_all(struct off_cpus *o, struct off_cpu_watched *w, uint64_t rea
 		if (h.size < sizeof(h))
 			break;
 		/* Records without room in the buffer would be drawn as running. */
-		if (h.type == PERF_RECORD_LOST)
+		if (h.type == PERF_RECORD_LOST) {
 			o->since_ns = now_ns(CLOCK_REALTIME);
-		if (off_cpu_record_parse(&o->format, record, sizeof(record), &r)) {
+			w->depth = 0;
+		}
+		if (w->is_cpu && irq_record_parse(&o->format, record, sizeof(record), &irq)) {
+			take_irq(o, w, &irq, real_ns);
+		} else if (off_cpu_record_parse(&o->format, record, sizeof(record), &r)) {
+			w->depth = 0; /* no interrupt is interrupted by a task */
 			if (w->is_cpu)
 				take_cpu(o, &r, real_ns);
 			else
@@ -296,7 +358,9 @@ void off_cpu_step(struct flight *f)
 		o->kept = calloc(OFF_CPU_KEPT, sizeof(*o->kept));
 	if (!o->tasks)
 		o->tasks = calloc(CPU_TASKS_KEPT, sizeof(*o->tasks));
-	if (!o->kept || !o->tasks)
+	if (!o->irqs)
+		o->irqs = calloc(IRQ_TIMES_KEPT, sizeof(*o->irqs));
+	if (!o->kept || !o->tasks || !o->irqs)
 		return;
 	for (unsigned k = 0; k < o->watched_count; k++)
 		take_all(o, &o->watched[k], real_ns);
@@ -315,5 +379,6 @@ void off_cpu_free(struct flight *f)
 	free(o->watched);
 	free(o->kept);
 	free(o->tasks);
+	free(o->irqs);
 	*o = (struct off_cpus){0};
 }

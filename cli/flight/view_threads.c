@@ -15,7 +15,7 @@
 #include "view.h"
 
 /* Why a thread did not poll, as far as the kernel's counters of it tell. In the order of states. */
-enum cause { WAITED, SLEPT, BLOCKED, RAN, UNKNOWN, BUSY };
+enum cause { WAITED, SLEPT, BLOCKED, INTERRUPTED, RAN, UNKNOWN, BUSY };
 
 static const struct {
 	const char *name, *meaning;
@@ -26,7 +26,10 @@ static const struct {
 		VIEW_RED},
 	[SLEPT] = {"gap: slept", "by itself, or it was stopped", VIEW_PURPLE},
 	[BLOCKED] = {"gap: page fault or disk", "the kernel brought a page or data", VIEW_BLUE},
-	[RAN] = {"gap: ran", "the application was busy, or an interrupt", VIEW_ORANGE},
+	[INTERRUPTED] = {"gap: interrupt", "interrupts had its CPU", VIEW_GREEN},
+	[RAN] = {"gap: ran",
+		"the application was busy, or an interrupt that the kernel does not report",
+		VIEW_ORANGE},
 	[UNKNOWN] = {"gap", "of unknown cause", VIEW_GREY},
 	[BUSY] = {"busy period", "received packets without an empty poll", VIEW_SKY},
 };
@@ -40,7 +43,8 @@ struct lanes {
 	json_t *unknown;     /* unknown times in the lane that is made */
 	struct off_cpu *off; /* NULL: not known */
 	struct cpu_task *tasks;
-	size_t off_count, task_count;
+	struct irq_time *irqs;
+	size_t off_count, task_count, irq_count;
 };
 
 /* ---- the cause of a gap */
@@ -117,7 +121,9 @@ static enum cause cause_seen(
 	const struct ringtap_gap *g = a->gap;
 	const struct off_cpu_sum s =
 		off_cpu_between(l->off, l->off_count, a->thread, g->start_ns, g->start_ns + g->ns);
-	char ns[FORMAT_LEN];
+	uint32_t cpu = ringtap_snapshot_thread(a->snapshot, a->thread)->cpu;
+	char ns[FORMAT_LEN], most[IRQ_NAME], name[64];
+	uint64_t irqs;
 
 	*text = '\0';
 	if (s.ns[OFF_WAITED] >= g->ns / 2) {
@@ -129,6 +135,12 @@ static enum cause cause_seen(
 			s.ns[OFF_STOPPED] >= g->ns / 2 ? "was stopped" : "slept",
 			format_ns(ns, (double)(s.ns[OFF_STOPPED] + s.ns[OFF_SLEPT])));
 		return SLEPT;
+	}
+	irqs = irq_ns_between(l->irqs, l->irq_count, cpu, g->start_ns, g->start_ns + g->ns, most);
+	if (irqs >= g->ns / 2) {
+		snprintf(text, size, "; interrupts of its CPU took %s, most of it '%s'",
+			format_ns(ns, (double)irqs), printable(name, sizeof(name), most));
+		return INTERRUPTED;
 	}
 	if (s.faults)
 		snprintf(text, size, "; %" PRIu64 " page faults", s.faults);
@@ -341,6 +353,7 @@ void view_threads(struct view *v, const struct incident *i, unsigned first, unsi
 	if (i->f->off_cpus.since_ns) {
 		l.off = off_cpu_sorted(&i->f->off_cpus, &l.off_count);
 		l.tasks = cpu_tasks_sorted(&i->f->off_cpus, &l.task_count);
+		l.irqs = irq_times_sorted(&i->f->off_cpus, &l.irq_count);
 	}
 	timeline_walk(i, first, last, add_activity, &l);
 	panel = view_panel(v, "lanes", "threads", "Polling threads");
@@ -356,4 +369,5 @@ void view_threads(struct view *v, const struct incident *i, unsigned first, unsi
 	free(l.intervals);
 	free(l.off);
 	free(l.tasks);
+	free(l.irqs);
 }
