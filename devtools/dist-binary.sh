@@ -38,7 +38,7 @@ build() {
 	pcs=$(devtools/headers.sh build/dpdk)
 	# Without debug information, which the tarball would not have, and in which gcc 10 ends by an internal error.
 	PKG_CONFIG_PATH=$PWD/build/dpdk/22.11 meson setup build --prefix $prefix --libdir lib -Dprobe=enabled -Dfwd=disabled \
-		-Dtests=false -Dbench=false -Dusdt=enabled -Dlttng=disabled -Dpython=disabled -Ddebug=false -Dextcapdir=$prefix/lib/wireshark/extcap \
+		-Dtests=false -Dbench=false -Dusdt=enabled -Dlttng=disabled -Dpython=disabled -Ddebug=false -Db_pch=false -Dextcapdir=$prefix/lib/wireshark/extcap \
 		-Dpkgconfig.relocatable=true -Ddpdk="$pcs"
 	ninja -C build
 	meson install -C build --no-rebuild --strip --destdir "$PWD/build/tree"
