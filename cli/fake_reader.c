@@ -432,6 +432,13 @@ const struct ringtap_open_packet *ringtap_open_packets_next(struct ringtap_open_
 	return it->next < fake.fates->open + fake.fates->free ? &fake.open[it->next++] : NULL;
 }
 
+bool ringtap_capture_reason(const struct ringtap_capture *cap, uint32_t app, unsigned number,
+	char out[RINGTAP_NAME_LEN])
+{
+	snprintf(out, RINGTAP_NAME_LEN, "reason %u", number);
+	return number != 0;
+}
+
 /* ---- statistics: those of the fake, or none ---- */
 
 struct ringtap_monitor {

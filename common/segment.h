@@ -42,8 +42,10 @@
 	256u /* bytes of a received packet that are kept until its fate is known \
 	      */
 #define RT_FATE_POOLS    64
-#define RT_FATE_BITS_MIN 12u /* the probe's table has 4096 entries */
-#define RT_FATE_BITS_MAX 22u /* at most: 4 Mi entries, for 2 Mi mbufs */
+#define RT_FATE_REASONS  254u /* texts; number 1 is the first */
+#define RT_FATE_OTHERS   255u /* number of all further reasons */
+#define RT_FATE_BITS_MIN 12u  /* the probe's table has 4096 entries */
+#define RT_FATE_BITS_MAX 22u  /* at most: 4 Mi entries, for 2 Mi mbufs */
 
 #define RT_NAME_LEN 64
 
@@ -113,7 +115,8 @@ struct rt_seg_header {
 	uint32_t window;        /* chunks that each ring may keep now while the reader keeps up */
 	uint32_t reserve;       /* chunks that are kept free now for rings below their window */
 	uint64_t orphan_offset; /* struct rt_seg_count[tap_capacity]: threads without a ring */
-	uint8_t reserved1[16];
+	uint64_t fate_reason_offset; /* char[RT_FATE_REASONS][RT_NAME_LEN]; 0: none */
+	uint8_t reserved1[8];
 };
 static_assert(sizeof(struct rt_seg_header) == 256, "segment header is 256 bytes");
 
@@ -223,6 +226,9 @@ static_assert(sizeof(struct rt_seg_count) == 128, "counters are two cache lines"
  * reserves: such records get into no file. The numbers are those of enum ringtap_fate. */
 #define RT_EVENT_SHIFT 12
 #define RT_EVENT_MASK  7u
+/* In all records of a session with fates: the number of the reason that the application gave. */
+#define RT_REASON_SHIFT 16
+#define RT_REASON_MASK  255u
 enum rt_fate_event {
 	RT_EVENT_NONE,
 	RT_EVENT_NOT_OFFERED,
@@ -256,7 +262,8 @@ struct rt_seg_fate {
 	/* The polling thread. */
 	uint32_t outside;  /* not 0: the filter of its tap refused the packet */
 	uint32_t external; /* not 0: in a buffer of its driver, which outlives the mbuf's use */
-	uint8_t reserved[8];
+	uint32_t reason;   /* number of the one that the application gave; 0: none */
+	uint8_t reserved[4];
 };
 static_assert(sizeof(struct rt_seg_fate) == 64, "fate entry is a cache line");
 

@@ -20,12 +20,12 @@ dump() { # dump LIBRARY FILE: what of it is public, without places in the source
 
 # Entries of arrays are reached by a stride: no exported function has them in its type.
 structures() {
-	printf '#include "ringtap/%s"\n' fates.h monitor.h probe.h
+	printf '#include "ringtap/%s"\n' fates.h monitor.h probe.h reason.h
 	sed -nE 's/^(struct|enum) (ringtap_[a-z_]+) \{.*/\1 \2 *\2_layout(\1 \2 *p) { return p; }/p' "$include"/ringtap/*.h
 }
 
 public() { # public OPTION...: preprocesses all public headers
-	printf '#include "ringtap/%s"\n' fates.h monitor.h probe.h | ${CC:-gcc} -E "$@" -I"$include" -x c -
+	printf '#include "ringtap/%s"\n' fates.h monitor.h probe.h reason.h | ${CC:-gcc} -E "$@" -I"$include" -x c -
 }
 
 # What abidiff does not see, as it is in no library: macros, enumerators (also of enumerations without a name), and
@@ -35,7 +35,7 @@ compiled_in() {
 	echo
 	{
 		echo '#include <stdio.h>'
-		printf '#include "ringtap/%s"\n' fates.h monitor.h probe.h
+		printf '#include "ringtap/%s"\n' fates.h monitor.h probe.h reason.h
 		echo 'int main(void) {'
 		public -P | grep -oE '\<RINGTAP_[A-Z0-9_]+\>' | sort -u | sed 's/.*/printf("& = %lld\\n", (long long)&);/'
 		echo '}'

@@ -56,6 +56,7 @@ void groups_add(struct packet_groups *g, const struct sample *p)
 	g->packets++;
 	g->bytes += p->length;
 	g->sizes[size_class(p->length)]++;
+	g->reasons[p->reason]++;
 	flows_add(g->flows, &h, p->length, 0);
 	group = keyed_get(&g->protocols, key_of(&h));
 	if (!group) {
@@ -137,6 +138,7 @@ struct sample sample_of_open(const struct ringtap_open_packet *p, uint64_t now_n
 		.length = p->length,
 		.interface = p->interface,
 		.queue = p->queue,
+		.reason = p->reason,
 		.ns = p->ns,
 		.age_ns = now_ns > p->ns ? now_ns - p->ns : 0};
 }

@@ -15,11 +15,14 @@
 
 #define SAMPLE_BYTES 256
 
+#define REASONS (RINGTAP_REASON_OTHERS + 1)
+
 /* An open packet, or one with a known fate. */
 struct sample {
 	const uint8_t *data; /* caplen bytes */
 	uint32_t caplen, length;
 	uint32_t interface, queue;
+	uint8_t reason;  /* number: ringtap_capture_reason() */
 	uint64_t ns;     /* reception, since the epoch */
 	uint64_t age_ns; /* from then until its fate was noticed, or until now */
 };
@@ -42,6 +45,7 @@ struct packet_groups {
 	uint64_t marked;  /* packets at the last mark */
 	uint64_t no_room; /* packets of protocols beyond those that fit */
 	uint64_t sizes[SIZES];
+	uint64_t reasons[REASONS]; /* packets by number; 0: without one */
 };
 
 /* The caller frees with groups_free(), in any case. 0 or -ENOMEM. */

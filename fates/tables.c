@@ -110,11 +110,67 @@ static int print_sizes(const struct packet_groups *g, FILE *f)
 	return sheet_end(&t, ret, f);
 }
 
+/* The numbers with packets, most packets first; 0 is among them if another one is. Returns how
+ * many.
+ */
+static unsigned sort_reasons(const uint64_t packets[REASONS], unsigned out[REASONS])
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < REASONS; i++) {
+		unsigned at = n;
+
+		if (!packets[i])
+			continue;
+		for (; at && packets[out[at - 1]] < packets[i]; at--)
+			out[at] = out[at - 1];
+		out[at] = i;
+		n++;
+	}
+	return n == 1 && !out[0] ? 0 : n;
+}
+
+int fates_print_reasons(
+	const uint64_t packets[REASONS], const struct ringtap_capture *cap, uint64_t whole, FILE *f)
+{
+	unsigned list[REASONS], n = sort_reasons(packets, list);
+	struct sheet t = {.title = "By reason, as the application gave it",
+		.heads = {"reason", "packets", "%"},
+		.columns = 3};
+	char text[RINGTAP_NAME_LEN];
+	int ret = 0;
+
+	for (unsigned i = 0; i < n && !ret; i++) {
+		(void)ringtap_capture_reason(cap, 0, list[i], text);
+		ret = fates_row(&t, list[i] ? text : "none", packets[list[i]], whole);
+	}
+	return sheet_end(&t, ret, f);
+}
+
+json_t *fates_reasons_json(const uint64_t packets[REASONS], const struct ringtap_capture *cap)
+{
+	unsigned list[REASONS], n = sort_reasons(packets, list);
+	json_t *all = json_array();
+	char text[RINGTAP_NAME_LEN];
+
+	for (unsigned i = 0; i < n; i++) {
+		json_t *j = json_object();
+
+		(void)ringtap_capture_reason(cap, 0, list[i], text);
+		json_put(j, "reason", json_text(list[i] ? text : NULL));
+		json_put(j, "packets", json_count(packets[list[i]]));
+		json_array_append_new(all, j);
+	}
+	return all;
+}
+
 int groups_print(const struct packet_groups *g, const struct fates_session *s, const char *title,
 	double seconds, FILE *f)
 {
 	int ret = print_protocols(g, s, title, seconds, f);
 
+	if (!ret)
+		ret = fates_print_reasons(g->reasons, s->cap, g->packets, f);
 	if (!ret)
 		ret = print_flows(g, f);
 	return ret ? ret : print_sizes(g, f);
@@ -207,6 +263,7 @@ void groups_json(
 	json_put(j, "flows_counted", json_count(flows_count(g->flows)));
 	json_put(j, "flow_error_packets", json_count(flows_error(g->flows)));
 	json_put(j, "sizes", sizes_json(g->sizes));
+	json_put(j, "reasons", fates_reasons_json(g->reasons, s->cap));
 }
 
 json_t *fates_queue_json(const struct fates_session *s, const struct ringtap_fate_queue *q)

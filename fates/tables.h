@@ -19,6 +19,11 @@ int groups_print(const struct packet_groups *g, const struct fates_session *s, c
 /* Sets these lists. */
 void groups_json(
 	json_t *j, const struct packet_groups *g, const struct fates_session *s, double seconds);
+/* Packets by the reason that the application gave, packets[number] of each. Nothing if it gave
+ * none. cap: of that application. 0 or -ENOMEM. */
+int fates_print_reasons(const uint64_t packets[REASONS], const struct ringtap_capture *cap,
+	uint64_t whole, FILE *f);
+json_t *fates_reasons_json(const uint64_t packets[REASONS], const struct ringtap_capture *cap);
 /* Begins the application's object of both. */
 json_t *fates_json(const struct fates_view *v);
 /* Port, queue, received packets: a new object, to which the caller adds. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "ringtap/reason.h"
 #include "role.h"
 #include "base/util.h"
 
@@ -36,6 +37,19 @@ static void count_numbers(struct sink *s, struct rte_mbuf **m, uint16_t n)
 		else
 			sequence_add(q, stamp.number);
 	}
+}
+
+/* For `ringtap drops`. */
+static __rte_noinline void name_reasons(const struct role *r, struct rte_mbuf **m, uint16_t n)
+{
+	const bool readable = r->config->memory != MEMORY_GPU;
+	struct stamp stamp;
+
+	for (uint16_t i = 0; i < n; i++)
+		ringtap_reason(m[i], readable && stamp_read(rte_pktmbuf_mtod(m[i], uint8_t *),
+							 m[i]->data_len, &stamp)
+					     ? "sink"
+					     : "sink, no number");
 }
 
 /* The packets that a wire of the rate would take now, at most a burst. Time in which the thread did
@@ -86,6 +100,8 @@ static inline __attribute__((always_inline)) void sink(struct role *r, const enu
 		r->sink->unstamped += n;
 	else
 		count_numbers(r->sink, r->held, n);
+	if (ringtap_reason_wanted())
+		name_reasons(r, r->held, n);
 	link_free(plane, r->held, n);
 	count_add(c->rx_nonzero, 1);
 	count_add(c->rx_packets, n);

@@ -22,6 +22,9 @@ uint16_t rt_vhost_dequeue(
 	int vid, uint16_t queue, struct rte_mempool *pool, struct rte_mbuf **pkts, uint16_t n);
 uint16_t rt_vhost_enqueue(int vid, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
 
+/* burst/: what ringtap_reason() calls while a session has fates; see capture/reason.h. */
+void rt_reason_given(struct rte_mbuf *m, const char *reason);
+
 /* burst/: in a thread that ends and still owns t: it must not count any more. */
 void rt_stat_thread_ends(struct rt_thread *t);
 

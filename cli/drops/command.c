@@ -61,6 +61,7 @@ static void take(void *ctx, const struct ringtap_packet *p)
 		.length = p->length,
 		.interface = p->interface,
 		.queue = p->queue,
+		.reason = p->reason,
 		.ns = p->id,
 		.age_ns = p->ns > p->id ? p->ns - p->id : 0};
 

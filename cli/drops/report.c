@@ -207,7 +207,8 @@ static void print_notes(const struct drops *d, const struct drops_sum *sum, FILE
 		"driver did not take it; " FATES_WORDS ".");
 	text_wrapf(f, 0,
 		"Not offered: no TX function got the packet or a clone of it. The application may "
-		"have dropped, consumed or copied it; ringtap does not see why.");
+		"have dropped, consumed or copied it; ringtap does not see why, unless the "
+		"application says so (ringtap_reason()).");
 }
 
 struct counted_fates drops_fates(const struct drops *d, const struct drops_sum *sum)

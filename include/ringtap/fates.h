@@ -103,6 +103,15 @@ RINGTAP_INLINE const struct ringtap_fate_pool *ringtap_fates_pool(
 	return (const struct ringtap_fate_pool *)ringtap_array_at(&f->pools, i);
 }
 
+/* Reasons that the application gave by ringtap_reason() (reason.h) have numbers: 0 is none, those
+ * beyond the first 254 texts have the last one. */
+#define RINGTAP_REASON_OTHERS 255
+
+/* The text of reason number of application app (in order of attaching), from bytes that the
+ * application may change. False: there is none (yet); out is "?" then. */
+bool ringtap_capture_reason(const struct ringtap_capture *cap, uint32_t app, unsigned number,
+	char out[RINGTAP_NAME_LEN]);
+
 struct ringtap_open_packet {
 	const uint8_t *data; /* a copy of its first bytes, until the next call */
 	uint32_t caplen;     /* bytes at data */
@@ -114,6 +123,7 @@ struct ringtap_open_packet {
 	bool free;              /* its mbuf was found in its pool: it is not held; see fate */
 	uint64_t id;            /* as in a capture with `ids`, see above; 0: none */
 	enum ringtap_fate fate; /* for a free one: not offered, or unknown for some reason */
+	uint8_t reason;         /* see ringtap_capture_reason() */
 };
 
 /* An iterator over the open packets of an application, in no order. Packets that move meanwhile

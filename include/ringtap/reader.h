@@ -343,9 +343,9 @@ struct ringtap_packet {
 	uint32_t hash;     /* RSS hash of the NIC, if has_hash */
 	uint8_t direction; /* RINGTAP_RX, RINGTAP_TX; 0: unknown */
 	bool has_hash;
-	uint8_t fate;       /* enum ringtap_fate of fates.h, of captures with fate_ids */
-	uint64_t dropcount; /* packets lost before it, of its thread, port, queue and direction */
-	uint64_t id;        /* the packet, its clones and copies have it when sent; 0: none */
+	uint8_t fate, reason; /* enum ringtap_fate, ringtap_capture_reason(): fates.h */
+	uint64_t dropcount;   /* packets lost before it, of its thread, port, queue and direction */
+	uint64_t id;          /* the packet, its clones and copies have it when sent; 0: none */
 };
 
 enum ringtap_fields { RINGTAP_FIELDS_BASIC, RINGTAP_FIELDS_ALL };

@@ -35,11 +35,11 @@ static uint8_t *put32(uint8_t *p, uint32_t v)
 	return p + 4;
 }
 
-static uint8_t *put_common(uint8_t *p, const struct rt_tap *tap, enum rt_fate_event event)
+static uint8_t *put_common(uint8_t *p, const struct rt_tap *tap, uint32_t flags)
 {
 	uint32_t way = tap->direction == RT_DIR_RX ? FLAG_INBOUND : FLAG_OUTBOUND;
 
-	p = put32(put16(p, OPT_FLAGS, 4), way | (uint32_t)event << RT_EVENT_SHIFT);
+	p = put32(put16(p, OPT_FLAGS, 4), way | flags);
 	return put32(put16(p, OPT_QUEUE, 4), tap->queue);
 }
 
@@ -64,12 +64,12 @@ void rt_epb_prepare(struct rt_tap *tap)
 	memset(tap->trailer, 0, sizeof(tap->trailer));
 	memset(tap->trailer_hash, 0, sizeof(tap->trailer_hash));
 	memset(tap->trailer_id, 0, sizeof(tap->trailer_id));
-	put_common(tap->trailer, tap, RT_EVENT_NONE);
-	put_hash(put_common(tap->trailer_hash, tap, RT_EVENT_NONE), 0);
+	put_common(tap->trailer, tap, 0);
+	put_hash(put_common(tap->trailer_hash, tap, 0), 0);
 	/* End and length follow. */
-	put64(put_common(tap->trailer_id, tap, RT_EVENT_NONE), OPT_PACKETID, 0);
+	put64(put_common(tap->trailer_id, tap, 0), OPT_PACKETID, 0);
 	/* The id itself is behind these 32 bytes. */
-	put16(put_hash(put_common(tap->trailer_both, tap, RT_EVENT_NONE), 0), OPT_PACKETID, 8);
+	put16(put_hash(put_common(tap->trailer_both, tap, 0), 0), OPT_PACKETID, 8);
 }
 
 void rt_epb_lost(struct rt_ring *r, const struct rt_tap *tap, unsigned n)
@@ -193,7 +193,7 @@ static uint32_t put_options(
 	uint8_t *start = p;
 	uint64_t dropped = r->pending[tap->index], id = 0;
 
-	p = put_common(p, tap, RT_EVENT_NONE);
+	p = put_common(p, tap, 0);
 	if (tap->direction == RT_DIR_RX && (m->ol_flags & RTE_MBUF_F_RX_RSS_HASH))
 		p = put_hash(p, m->hash.rss);
 	if (tap->ids)
@@ -249,6 +249,7 @@ bool rt_epb_kept(
 		.cap_len = RTE_MIN(k->cap, k->len),
 		.orig_len = k->len};
 	uint32_t padded = (e.cap_len + 3) & ~3u;
+	uint32_t flags = (uint32_t)k->event << RT_EVENT_SHIFT | k->reason << RT_REASON_SHIFT;
 	uint64_t dropped = r->pending[tap->index];
 	uint8_t *p, *options;
 
@@ -258,7 +259,7 @@ bool rt_epb_kept(
 	memset(p + padded - (padded ? 4 : 0), 0, 4);
 	rt_copy(p, k->data, e.cap_len, false);
 	options = p + padded;
-	p = put64(put_common(options, tap, k->event), OPT_PACKETID, k->number);
+	p = put64(put_common(options, tap, flags), OPT_PACKETID, k->number);
 	if (dropped)
 		p = put64(p, OPT_DROPCOUNT, dropped);
 	finish(r, tap, &e, (uint32_t)(put32(p, 0) - options), ns);

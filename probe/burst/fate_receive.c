@@ -118,6 +118,7 @@ static void open_entry(const struct rt_fate_feed *w, struct rt_fate_burst *b, st
 	set_pool(w->f, b, e, m->pool);
 	rt_store(&e->outside, is_outside(w, m));
 	rt_store(&e->external, is_lent(m));
+	rt_store(&e->reason, 0);
 	rt_store_release(&e->walk, 0); /* as in receive_chunk() */
 }
 
@@ -159,6 +160,7 @@ static inline __attribute__((always_inline)) void open_simple(struct rt_seg_fate
 	rt_store(&e->cap, n);
 	rt_store(&e->outside, 0);
 	rt_store(&e->external, 0);
+	rt_store(&e->reason, 0);
 	rt_copy((uint8_t *)(e + 1), rte_pktmbuf_mtod(m, const uint8_t *), n, false);
 }
 

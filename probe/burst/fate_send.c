@@ -26,8 +26,7 @@ static void count(struct rt_fate_feed *w, const struct rt_seg_fate *e, const str
 	c = rt_fates_count(w, tap);
 	if (rt_likely(rt_fates_has_flag(m) && same)) {
 		rt_fates_add(&c->offered, 1);
-	} else if (!rt_fates_has_flag(m) && same && m->port != RTE_MBUF_PORT_INVALID &&
-		   rt_ids_has_port(rt_fates_id(m), m->port)) {
+	} else if (same && rt_fates_is_reset(m)) {
 		rt_fates_add(&c->unknown, 1);
 		rt_fates_add(&c->inferred, 1);
 		if (tap->ids & RT_IDS_EVENTS)

@@ -56,6 +56,7 @@ struct rt_epb_kept {
 	uint32_t cap, len;        /* bytes kept, and of the packet */
 	uint64_t number;          /* as epb_packetid: the time of its reception, or its id */
 	enum rt_fate_event event; /* with an id */
+	uint32_t reason;          /* number; 0: none */
 };
 
 /* Writes its record as rt_epb_slow() does, at time ns. False: the ring is full. */

@@ -76,7 +76,8 @@ static struct rt_epb_kept kept_of(const struct rt_fate_feed *w, const struct rt_
 	const struct rt_clock_line line = rt_latch_read(&rt_hook_clock);
 	struct rt_epb_kept k = {.data = (const uint8_t *)(e + 1),
 		.cap = RTE_MIN(rt_load(&e->cap), w->f->snap),
-		.len = rt_load(&e->len)};
+		.len = rt_load(&e->len),
+		.reason = rt_load(&e->reason) & RT_REASON_MASK};
 
 	if (tap->ids & RT_IDS_EVENTS) {
 		k.number = rt_load(&e->id) | tap->id_source;

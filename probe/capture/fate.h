@@ -12,6 +12,7 @@
 
 #include <rte_mbuf.h>
 
+#include "reason.h"
 #include "session.h"
 
 /* The burst whose packets a thread receives. If it jumps out of the hook, those left become
@@ -50,7 +51,8 @@ struct rt_fates {
 	uint64_t unseen_tsc, stopped_tsc;               /* as in the segment's header; atomic */
 	uint32_t stray_seen; /* not 0: a place of strays is in use; atomic */
 	struct rt_fate_stray *strays;
-	struct rt_fate_walk *walk;                   /* control thread */
+	struct rt_fate_walk *walk; /* control thread */
+	struct rt_reasons reasons;
 	uint64_t used __attribute__((aligned(128))); /* entries; atomic */
 };
 

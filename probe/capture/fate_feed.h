@@ -67,6 +67,13 @@ static inline bool rt_fates_has_flag(const struct rte_mbuf *m)
 	return m->ol_flags & rt_load(&rt_ids.flag);
 }
 
+/* The application has reset the flags of a received packet. */
+static inline bool rt_fates_is_reset(const struct rte_mbuf *m)
+{
+	return !rt_fates_has_flag(m) && m->port != RTE_MBUF_PORT_INVALID &&
+	       rt_ids_has_port(rt_fates_id(m), m->port);
+}
+
 static inline void rt_fates_add(uint64_t *counter, uint64_t n)
 {
 	rt_store(counter, *counter + n);

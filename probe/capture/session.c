@@ -487,6 +487,8 @@ void rt_session_cut(struct rt_session *s)
 	}
 	for (uint32_t i = 0; i < s->tap_count; i++)
 		drop_tap(s->taps[i]);
+	if (s->fates)
+		rt_reason_unlisten(s);
 	rt_grace_begin(&s->grace);
 	s->state = RT_SESSION_STOPPING;
 	rt_trace_session_close(s->id, s->reader_pid);

@@ -421,8 +421,10 @@ void rt_session_arm(struct rt_session *s, const struct rt_clock_line *clock)
 	s->state = RT_SESSION_ARMED;
 	rt_session_supply_rows(s);
 	hold_stamped(s);
-	if (s->fates)
+	if (s->fates) {
 		rt_fates_walk(s, rt_now_ms()); /* finds the pools */
+		rt_reason_listen(s);
+	}
 	rt_session_publish(s);
 }
 

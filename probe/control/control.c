@@ -13,6 +13,7 @@
 #include "probe/above.h"
 #include "accept.h"
 #include "common/clock.h"
+#include "probe/capture/reason.h"
 #include "probe/dpdk/compat.h"
 #include "conns.h"
 #include "control.h"
@@ -161,6 +162,7 @@ static void tick(void)
 		rt_hook_remove_unused(false);
 		rt_threads_return();
 		rt_vhost_tick();
+		rt_reason_tick();
 	}
 }
 

@@ -251,6 +251,8 @@ void rt_shm_add_fates(struct rt_shm *m, uint32_t bits, uint32_t snap)
 	h->fate_stride = (uint32_t)sizeof(struct rt_seg_fate) + snap;
 	h->fate_pool_offset = at;
 	at += sizeof(struct rt_seg_fate_pool) * RT_FATE_POOLS;
+	h->fate_reason_offset = at;
+	at += (uint64_t)RT_FATE_REASONS * RT_NAME_LEN;
 	table = (uint64_t)h->fate_stride << bits;
 	h->fate_offset = round_up(at, table < RT_HUGE_PAGE ? 128 : RT_HUGE_PAGE);
 	end_with_counts(m, h->fate_offset + table, rows);
@@ -294,6 +296,7 @@ static void fill_in(struct rt_shm *m)
 	if (m->h.fate_offset) {
 		m->fates = base + m->h.fate_offset;
 		m->fate_pools = (void *)(base + m->h.fate_pool_offset);
+		m->fate_reasons = (void *)(base + m->h.fate_reason_offset);
 	}
 	for (uint32_t i = 0; i < m->ring_count; i++)
 		m->rings[i].lcore = UINT32_MAX;

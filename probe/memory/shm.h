@@ -23,10 +23,11 @@ struct rt_shm {
 	uint32_t *orders; /* ring_count * order_count, for the reader */
 	uint8_t *fates;   /* table of fates; NULL: none */
 	struct rt_seg_fate_pool *fate_pools;
-	uint8_t *data;               /* chunk_count * chunk_size */
-	struct rt_seg_header h;      /* as laid out; private */
-	uint64_t bytes[RT_FD_COUNT]; /* exact size of each memory; of data: of the first */
-	uint64_t there;              /* bytes of data that are mapped */
+	char (*fate_reasons)[RT_NAME_LEN]; /* RT_FATE_REASONS */
+	uint8_t *data;                     /* chunk_count * chunk_size */
+	struct rt_seg_header h;            /* as laid out; private */
+	uint64_t bytes[RT_FD_COUNT];       /* exact size of each memory; of data: of the first */
+	uint64_t there;                    /* bytes of data that are mapped */
 	uint64_t chunk_size;
 	uint32_t chunk_count, order_count;
 	uint32_t ring_count, share_count, tap_capacity;

@@ -62,6 +62,7 @@ struct entry {
 	uint64_t id, ns;
 	uint32_t tap, len, cap, pool;
 	bool free, outside;
+	uint8_t reason;
 	enum ringtap_fate fate; /* what became of one that is free */
 };
 
@@ -109,6 +110,7 @@ static bool read_entry(const struct view *v, uint64_t i, struct entry *e)
 	e->pool = e->pool && e->pool <= v->pool_count ? e->pool - 1 : RINGTAP_NO_INDEX;
 	e->free = is_free(v, rt_load(&f->walk));
 	e->outside = rt_load(&f->outside) != 0;
+	e->reason = rt_load(&f->reason) & RT_REASON_MASK;
 	e->fate = e->free ? fate_of(v, tsc, rt_load(&f->external)) : RINGTAP_FATE_NONE;
 	return e->tap < v->taps;
 }
@@ -306,6 +308,28 @@ EXPORT int ringtap_fates_read(
 	return 0;
 }
 
+/* ---- reasons ---- */
+
+EXPORT bool ringtap_capture_reason(const struct ringtap_capture *cap, uint32_t app, unsigned number,
+	char out[RINGTAP_NAME_LEN])
+{
+	const struct rt_segment *seg = app < cap->source_count ? &cap->sources[app].seg : NULL;
+
+	strcpy(out, "?");
+	if (!seg || !seg->h.fate_reason_offset || number - 1 >= RT_FATE_OTHERS)
+		return false;
+	if (number == RT_FATE_OTHERS)
+		strcpy(out, "other reasons");
+	else
+		rt_copy_text(out,
+			(const char *)seg->live + seg->h.fate_reason_offset +
+				(number - 1) * RT_NAME_LEN,
+			RT_NAME_LEN);
+	if (!*out)
+		strcpy(out, "?");
+	return true;
+}
+
 /* ---- open packets ---- */
 
 struct ringtap_open_packets {
@@ -357,6 +381,7 @@ EXPORT const struct ringtap_open_packet *ringtap_open_packets_next(struct ringta
 		p->pool = e.pool;
 		p->free = e.free;
 		p->fate = e.fate;
+		p->reason = e.reason;
 		p->id = e.id ? e.id | it->v.id_source : 0;
 		return p;
 	}

@@ -346,6 +346,9 @@ static void test_tables_outside_of_the_segment_are_refused(void **state)
 	session.h->fate_pool_offset = UINT64_MAX - 63;
 	refused();
 	*session.h = good;
+	session.h->fate_reason_offset = good.segment_size - 64;
+	refused();
+	*session.h = good;
 	session.h->fate_stride = 0;
 	refused();
 	*session.h = good;
@@ -358,6 +361,55 @@ static void test_tables_outside_of_the_segment_are_refused(void **state)
 	refused();
 	*session.h = good;
 	assert_int_equal(attach(), 0);
+}
+
+/* ---- reasons ---- */
+
+static const char *reason_text(uint32_t app, unsigned number, bool expected)
+{
+	static char text[RINGTAP_NAME_LEN];
+
+	assert_int_equal(ringtap_capture_reason(cap, app, number, text), expected);
+	return text;
+}
+
+/* In place of the last bytes of the segment. */
+static void test_texts_of_reasons_are_checked(void **state)
+{
+	const uint64_t at = session.h->segment_size - RT_FATE_REASONS * RT_NAME_LEN;
+	char(*texts)[RT_NAME_LEN] = (void *)((uint8_t *)session.h + at);
+	const struct ringtap_open_packet *p;
+	struct ringtap_open_packets *it;
+
+	assert_int_equal(at % 64, 0);
+	session.h->fate_reason_offset = at;
+	assert_int_equal(attach(), 0);
+	strcpy(texts[0], "acl");
+	memset(texts[1], 'x', RT_NAME_LEN);
+	strcpy(texts[2], "\033[2J");
+	texts[3][0] = 0;
+	put(0, 0, SECOND)->reason = 1;
+	put(1, 0, SECOND)->reason = 0xffffff00;
+	assert_int_equal(ringtap_open_packets_create(&it, cap, 0), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		p = ringtap_open_packets_next(it);
+		assert_non_null(p);
+		assert_int_equal(p->reason, i ? 0 : 1);
+	}
+	ringtap_open_packets_free(it);
+	assert_string_equal(reason_text(0, 1, true), "acl");
+	assert_int_equal(strlen(reason_text(0, 2, true)), RINGTAP_NAME_LEN - 1);
+	assert_string_equal(reason_text(0, 3, true), "?[2J");
+	assert_string_equal(reason_text(0, 4, true), "?");
+	assert_string_equal(reason_text(0, RINGTAP_REASON_OTHERS, true), "other reasons");
+	assert_string_equal(reason_text(0, 0, false), "?");
+	assert_string_equal(reason_text(0, RINGTAP_REASON_OTHERS + 1, false), "?");
+	assert_string_equal(reason_text(1, 1, false), "?");
+}
+
+static void test_older_probes_have_no_reasons(void **state)
+{
+	assert_string_equal(reason_text(0, 1, false), "?");
 }
 
 /* ---- what does not fit ---- */
@@ -516,6 +568,8 @@ int main(void)
 		TEST(test_pools_have_their_packets),
 		TEST(test_entries_with_nonsense_are_harmless),
 		TEST_DETACHED(test_tables_outside_of_the_segment_are_refused),
+		TEST_DETACHED(test_texts_of_reasons_are_checked),
+		TEST(test_older_probes_have_no_reasons),
 		TEST_DETACHED(test_probe_without_fates_is_refused),
 		TEST_DETACHED(test_capture_without_fates_has_none),
 		TEST_DETACHED(test_buffer_and_table_fit_what_is_available),

@@ -89,6 +89,7 @@ static void take_options(struct ringtap_packet *p, const uint8_t *record, const 
 	p->has_hash = o.has_hash;
 	p->hash = o.hash;
 	p->fate = o.flags >> RT_EVENT_SHIFT & RT_EVENT_MASK;
+	p->reason = o.flags >> RT_REASON_SHIFT & RT_REASON_MASK;
 	p->dropcount = o.dropcount;
 	p->id = o.id;
 }

@@ -79,12 +79,15 @@ bool rt_fates_valid(uint32_t bits, uint32_t stride, uint32_t snap)
 static bool fates_fit(const struct rt_seg_header *h)
 {
 	if (!h->fate_offset)
-		return !h->fate_pool_offset && !h->fate_bits && !h->fate_stride && !h->fate_snap;
+		return !h->fate_pool_offset && !h->fate_reason_offset && !h->fate_bits &&
+		       !h->fate_stride && !h->fate_snap;
 	return rt_fates_valid(h->fate_bits, h->fate_stride, h->fate_snap) &&
 	       rt_table_fits(
 		       h->segment_size, h->fate_offset, 1ull << h->fate_bits, h->fate_stride, 64) &&
 	       rt_table_fits(h->segment_size, h->fate_pool_offset, RT_FATE_POOLS,
-		       sizeof(struct rt_seg_fate_pool), 64);
+		       sizeof(struct rt_seg_fate_pool), 64) &&
+	       (!h->fate_reason_offset || rt_table_fits(h->segment_size, h->fate_reason_offset,
+						  RT_FATE_REASONS, RT_NAME_LEN, 64));
 }
 
 static int check_header(const struct rt_seg_header *h, const int64_t sizes[RT_FD_COUNT],
