@@ -201,7 +201,8 @@ ssize_t rt_pcapng_fates(void *buf, size_t size, enum rt_fates_kind kind, uint64_
 	const void *entries, uint32_t count)
 {
 	static const uint16_t sizes[] = {[RT_FATES_PACKETS] = sizeof(struct rt_fates_packet),
-		[RT_FATES_END] = sizeof(struct rt_fates_queue)};
+		[RT_FATES_END] = sizeof(struct rt_fates_queue),
+		[RT_FATES_REASONS] = sizeof(struct rt_fates_reason)};
 	struct block b = begin(buf, size, RT_PCAPNG_FATES);
 	uint32_t total;
 

@@ -113,6 +113,7 @@ enum rt_fates_kind {
 	RT_FATES_BEGIN = 1, /* no entries: fates of this file's packets follow, here or later */
 	RT_FATES_PACKETS,   /* struct rt_fates_packet */
 	RT_FATES_END,       /* struct rt_fates_queue, of all queues: no fates follow */
+	RT_FATES_REASONS,   /* struct rt_fates_reason, before the first packets with these */
 };
 
 /* Fate of a packet. */
@@ -136,9 +137,18 @@ struct rt_fates_packet {
 	uint32_t interface;       /* that has received it */
 	uint16_t queue;
 	uint8_t fate; /* enum rt_fates_fate */
-	uint8_t why;  /* enum rt_fates_why */
+	uint8_t why;  /* enum rt_fates_why; of RT_FATES_NOT_OFFERED: number of its reason, or 0 */
 };
 static_assert(sizeof(struct rt_fates_packet) == 24, "docs/format.md");
+
+/* A reason that the application gave, for packets of this file. */
+struct rt_fates_reason {
+	uint8_t source; /* the top bits of the ids of its packets */
+	uint8_t number;
+	char text[62]; /* with a final zero */
+};
+static_assert(sizeof(struct rt_fates_reason) == 64, "docs/format.md");
+#define RT_FATES_SOURCE_SHIFT 60 /* in ids */
 
 /* All packets of a receiving queue since the recording began: received = offered + not_offered +
  * open + unknown. */

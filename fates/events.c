@@ -71,7 +71,7 @@ static const struct in_file *find_in_file(unsigned fate)
 }
 
 struct rt_fates_packet fate_entry(
-	uint64_t id, uint64_t ns, uint32_t interface, uint32_t queue, unsigned fate)
+	uint64_t id, uint64_t ns, uint32_t interface, uint32_t queue, unsigned fate, uint8_t reason)
 {
 	return (struct rt_fates_packet){.id = id,
 		.ns_high = (uint32_t)(ns >> 32),
@@ -79,7 +79,28 @@ struct rt_fates_packet fate_entry(
 		.interface = interface,
 		.queue = (uint16_t)queue,
 		.fate = find_in_file(fate)->fate,
-		.why = find_in_file(fate)->why};
+		.why = fate == RINGTAP_FATE_NOT_OFFERED ? reason : find_in_file(fate)->why};
+}
+
+uint32_t fate_new_texts(struct fate_texts *t, const struct ringtap_capture *cap,
+	const struct rt_fates_packet *e, size_t n, struct rt_fates_reason *out)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t source = (uint8_t)(e[i].id >> RT_FATES_SOURCE_SHIFT), why = e[i].why;
+		uint64_t *known = &t->known[source][why / 64];
+		char text[RINGTAP_NAME_LEN] = "";
+
+		if (e[i].fate != RT_FATES_NOT_OFFERED || !why || *known >> why % 64 & 1)
+			continue;
+		*known |= 1ull << why % 64;
+		(void)ringtap_capture_reason(cap, source, why, text);
+		out[count] = (struct rt_fates_reason){.source = source, .number = why};
+		memcpy(out[count].text, text, sizeof(out[count].text) - 1);
+		count++;
+	}
+	return count;
 }
 
 /* Events of a queue that were lost: they are the packets of its tap. */

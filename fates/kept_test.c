@@ -29,7 +29,7 @@ static int tear_down(void **state)
 static void add(uint64_t id, uint64_t second, uint32_t interface, uint32_t queue)
 {
 	const struct rt_fates_packet e =
-		fate_entry(id, second * NS_PER_S, interface, queue, RT_FATES_NOT_OFFERED);
+		fate_entry(id, second * NS_PER_S, interface, queue, RT_FATES_NOT_OFFERED, 0);
 
 	kept_fates_add(&kept, &e);
 }

@@ -324,6 +324,7 @@ static int take_fates(struct blocks *b, const struct block *f)
 	case RT_FATES_BEGIN: return BLOCK_FATES;
 	case RT_FATES_PACKETS: ours = sizeof(struct rt_fates_packet); break;
 	case RT_FATES_END: ours = sizeof(struct rt_fates_queue); break;
+	case RT_FATES_REASONS: ours = sizeof(struct rt_fates_reason); break;
 	default: return BLOCK_OTHER;
 	}
 	return each == ours && (f->len - 12 - RT_FATES_FIXED) / ours >= b->fates.count

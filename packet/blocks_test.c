@@ -169,7 +169,10 @@ static void fates_are_those_with_complete_entries(void **state)
 	} cases[] = {{RT_FATES_BEGIN, 0, 0, BLOCK_FATES}, {RT_FATES_PACKETS, EACH, 1, BLOCK_FATES},
 		{RT_FATES_PACKETS, EACH, 2, BLOCK_OTHER},
 		{RT_FATES_PACKETS, EACH + 8, 1, BLOCK_OTHER}, {RT_FATES_PACKETS, 0, 0, BLOCK_OTHER},
-		{RT_FATES_END, EACH, 1, BLOCK_OTHER}, {77, EACH, 1, BLOCK_OTHER}};
+		{RT_FATES_END, EACH, 1, BLOCK_OTHER}, {77, EACH, 1, BLOCK_OTHER},
+		{RT_FATES_REASONS, EACH, 1, BLOCK_OTHER},
+		{RT_FATES_REASONS, sizeof(struct rt_fates_reason), 1, BLOCK_OTHER},
+		{RT_FATES_REASONS, sizeof(struct rt_fates_reason), 0, BLOCK_FATES}};
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct file f = begin(false);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "sheets.h"
@@ -103,6 +104,53 @@ static int make_sizes(struct sheet *s, const struct known_fates *f)
 	return ret;
 }
 
+static int by_packets(const void *a, const void *b)
+{
+	const struct fate_reason *x = *(const struct fate_reason *const *)a;
+	const struct fate_reason *y = *(const struct fate_reason *const *)b;
+
+	return x->packets != y->packets ? (x->packets < y->packets ? 1 : -1)
+					: strcmp(x->text, y->text);
+}
+
+static int make_reasons(struct sheet *s, const struct known_fates *f)
+{
+	void **list = keyed_sorted(&f->reasons, by_packets);
+	int ret = list ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < f->reasons.count && !ret; i++) {
+		const struct fate_reason *reason = list[i];
+
+		if (!reason->packets)
+			break;
+		ret = sheet_row(s);
+		if (ret)
+			break;
+		sheet_put(s, 0, "%s", reason->text);
+		sheet_put_count(s, 1, reason->packets);
+		sheet_put(s, 2, "%.1f", share(reason->packets, f->total.count[KNOWN_NOT_OFFERED]));
+	}
+	free(list);
+	return ret;
+}
+
+static json_t *reasons_json(const struct known_fates *f)
+{
+	void **list = keyed_sorted(&f->reasons, by_packets);
+	json_t *all = json_array();
+
+	for (uint32_t i = 0; list && i < f->reasons.count; i++) {
+		const struct fate_reason *reason = list[i];
+		json_t *j = json_object();
+
+		json_put(j, "reason", json_text(reason->text));
+		json_put(j, "packets", json_count(reason->packets));
+		json_array_append_new(all, j);
+	}
+	free(list);
+	return all;
+}
+
 static int make_noticed(struct sheet *s, const struct known_fates *f)
 {
 	int ret = f->noticed.count ? sheet_row(s) : 0;
@@ -133,6 +181,9 @@ int fate_sheets_make(struct sheet sheets[FATE_SHEETS], const struct report *r)
 		{.title = "Time until it was noticed",
 			.heads = {"of packets not offered", LATENCY_HEADS},
 			.columns = 8},
+		{.title = "Not offered, by reason, as the application gave it",
+			.heads = {"reason", "packets", "%"},
+			.columns = 3},
 	};
 	int ret;
 
@@ -144,7 +195,8 @@ int fate_sheets_make(struct sheet sheets[FATE_SHEETS], const struct report *r)
 	ret = ret ?: sheet_put_protocols(&sheets[1], r, &f->refused);
 	ret = ret ?: make_flows(&sheets[2], r);
 	ret = ret ?: make_sizes(&sheets[3], f);
-	return ret ?: make_noticed(&sheets[4], f);
+	ret = ret ?: make_noticed(&sheets[4], f);
+	return ret ?: make_reasons(&sheets[5], f);
 }
 
 /* ---- JSON ---- */
@@ -195,6 +247,7 @@ json_t *explain_fates_json(const struct report *r)
 	json_put(j, "queues", queues(r));
 	json_put(j, "not_offered_by_protocol", protocols_json(r, &f->refused));
 	json_put(j, "not_offered_by_size", sizes_json(f->sizes));
+	json_put(j, "not_offered_by_reason", reasons_json(f));
 	json_put(j, "noticed", spread_json(&f->noticed));
 	return j;
 }

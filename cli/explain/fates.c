@@ -1,17 +1,52 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "common/pcapng.h"
+#include <string.h>
+
 #include "fates.h"
 
 void known_init(struct known_fates *f)
 {
 	f->rows.size = sizeof(struct fate_row);
 	f->refused.size = sizeof(struct protocol);
+	f->reasons.size = sizeof(struct fate_reason);
 }
 
 void known_free(struct known_fates *f)
 {
 	keyed_free(&f->rows);
 	keyed_free(&f->refused);
+	keyed_free(&f->reasons);
+}
+
+void known_name_reason(
+	struct known_fates *f, unsigned source, uint8_t number, const char *text, size_t len)
+{
+	char clean[sizeof(((struct fate_reason *)0)->text)] = "";
+	uint64_t key = 0xcbf29ce484222325ull; /* FNV-1a */
+	struct fate_reason *reason;
+
+	for (size_t i = 0; i < len && i < sizeof(clean) - 1 && text[i]; i++) {
+		clean[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+		key = (key ^ (uint8_t)clean[i]) * 0x100000001b3ull;
+	}
+	key |= 1;
+	reason = keyed_get(&f->reasons, key);
+	if (reason)
+		memcpy(reason->text, clean, sizeof(clean));
+	f->reason_keys[source % FATE_SOURCES][number] = reason ? key : 0;
+}
+
+void known_count_reason(struct known_fates *f, uint64_t id, uint8_t number)
+{
+	unsigned source = (unsigned)(id >> RT_FATES_SOURCE_SHIFT);
+	struct fate_reason *reason;
+
+	if (!number)
+		return;
+	if (!f->reason_keys[source][number])
+		known_name_reason(f, source, number, "?", 1);
+	reason = keyed_get(&f->reasons, f->reason_keys[source][number]);
+	if (reason)
+		reason->packets++;
 }
 
 static struct fate_row *row_of(struct known_fates *f, const struct waiting *w)

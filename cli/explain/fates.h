@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 
+#include "common/pcapng.h"
 #include "protocols.h"
 #include "packet/sizes.h"
 #include "packet/spread.h"
@@ -32,6 +33,14 @@ struct fate_row {
 	uint64_t count[KNOWN];
 };
 
+#define FATE_SOURCES (1 << (64 - RT_FATES_SOURCE_SHIFT))
+
+/* A reason of the application for packets that it did not offer. */
+struct fate_reason {
+	char text[sizeof(((struct rt_fates_reason *)0)->text)];
+	uint64_t packets;
+};
+
 struct known_fates {
 	bool present;      /* in some file */
 	bool here;         /* in this file; the caller clears it when a file begins */
@@ -40,6 +49,9 @@ struct known_fates {
 	struct fate_row total;
 	struct keyed rows;    /* struct fate_row */
 	struct keyed refused; /* struct protocol */
+	struct keyed reasons; /* struct fate_reason, by hash of the text */
+	/* The hashes of the last texts by source and number; 0: none was given. */
+	uint64_t reason_keys[FATE_SOURCES][256];
 	uint64_t sizes[SIZES];
 	struct spread noticed; /* from the reception until it was noticed */
 	uint64_t elsewhere;    /* fates of packets that are not in the file, or were let go */
@@ -50,6 +62,11 @@ void known_init(struct known_fates *f);
 void known_free(struct known_fates *f);
 /* A packet was received. */
 void known_receive(struct known_fates *f, const struct waiting *w);
+/* The text of a reason: len bytes of anything. */
+void known_name_reason(
+	struct known_fates *f, unsigned source, uint8_t number, const char *text, size_t len);
+/* A packet with this id was not offered for that reason; 0: none. */
+void known_count_reason(struct known_fates *f, uint64_t id, uint8_t number);
 /* Its fate, once for each packet. noticed_ns: when it was known, of KNOWN_NOT_OFFERED. */
 void known_count(
 	struct known_fates *f, const struct waiting *w, enum known known, uint64_t noticed_ns);

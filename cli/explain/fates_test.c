@@ -227,6 +227,72 @@ static void memory_for_fates_is_bounded(void **state)
 	end(&t);
 }
 
+static void put_reason(struct test *t, uint8_t source, uint8_t number, const char *text)
+{
+	const struct record r = {.kind = RECORD_REASON,
+		.fate = source,
+		.why = number,
+		.caplen = (uint32_t)strlen(text),
+		.data = (const uint8_t *)text};
+
+	join_records(t->j, &r, 1, t->records);
+}
+
+static void put_refused(struct test *t, uint64_t id, uint8_t number)
+{
+	const struct record r = {.kind = RECORD_FATE,
+		.fate = RT_FATES_NOT_OFFERED,
+		.why = number,
+		.ns = 2000,
+		.id = id};
+
+	join_records(t->j, &r, 1, t->records);
+}
+
+static uint64_t packets_of(const struct test *t, const char *text)
+{
+	for (uint32_t i = 0; i < t->j->fates.reasons.count; i++) {
+		const struct fate_reason *r = t->j->fates.reasons.things[i];
+
+		if (!strcmp(r->text, text))
+			return r->packets;
+	}
+	return 0;
+}
+
+/* Two applications have numbers of their own, and so has another recording. */
+static void reasons_are_counted_by_text(void **state)
+{
+	const uint64_t other = UINT64_C(3) << RT_FATES_SOURCE_SHIFT;
+	struct test t;
+
+	begin(&t, MEMORY);
+	put_mark_of(&t, RECORD_FATES_BEGIN, 900);
+	for (uint64_t id = 1; id <= 5; id++)
+		RX(&t, 1000 + id, id);
+	RX(&t, 1010, other | 1);
+	put_reason(&t, 0, 1, "acl");
+	put_reason(&t, 3, 1, "no \x1b[route");
+	put_refused(&t, 1, 1);
+	put_refused(&t, 2, 1);
+	put_refused(&t, 3, 0);
+	put_refused(&t, 4, 200); /* without a text */
+	put_refused(&t, other | 1, 1);
+	put_fate(&t, 2000, 5, RT_FATES_OPEN);
+	put_mark_of(&t, RECORD_FATES_BEGIN, 5000);
+	RX(&t, 5001, 9);
+	put_reason(&t, 0, 1, "ttl");
+	put_refused(&t, 9, 1);
+	put_mark(&t, RECORD_FATES_END);
+	join_end(t.j);
+	assert_int_equal(known(&t, KNOWN_NOT_OFFERED), 6);
+	assert_int_equal(packets_of(&t, "acl"), 2);
+	assert_int_equal(packets_of(&t, "no ?[route"), 1);
+	assert_int_equal(packets_of(&t, "ttl"), 1);
+	assert_int_equal(packets_of(&t, "?"), 1);
+	end(&t);
+}
+
 /* However long the file is: a packet is looked at once when its time is over. */
 static void late_packets_are_moved_once(void **state)
 {
@@ -303,6 +369,7 @@ int main(void)
 		cmocka_unit_test(a_killed_recording_before_another),
 		cmocka_unit_test(a_file_without_fates_behind_one_that_has_them),
 		cmocka_unit_test(memory_for_fates_is_bounded),
+		cmocka_unit_test(reasons_are_counted_by_text),
 		cmocka_unit_test(late_packets_are_moved_once),
 		cmocka_unit_test(blocks_with_nonsense_have_no_fates),
 	};

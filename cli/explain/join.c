@@ -426,6 +426,8 @@ static void join_fate(struct join *j, const struct record *r, const struct port 
 	w->fate = r->fate;
 	w->why = r->fate == RT_FATES_UNKNOWN ? r->why : RT_FATES_WHY_OTHER;
 	known_count(&j->fates, w, meanings[r->fate].known, r->ns);
+	if (r->fate == RT_FATES_NOT_OFFERED)
+		known_count_reason(&j->fates, r->id, r->why);
 	if (r->fate == RT_FATES_NOT_OFFERED && w->flow != FLOW_NONE)
 		joined_flow_at(&j->flows, w->flow)->not_offered++;
 	tell(j, &(struct outcome){.fate = meanings[r->fate].fate, .rx = w, .noticed_ns = r->ns});
@@ -435,6 +437,9 @@ static void join_record(struct join *j, const struct record *r, const struct por
 {
 	switch (r->kind) {
 	case RECORD_FATE: join_fate(j, r, port); return;
+	case RECORD_REASON:
+		known_name_reason(&j->fates, r->fate, r->why, (const char *)r->data, r->caplen);
+		return;
 	case RECORD_FATES_BEGIN: begin_fates(j, r->ns); return;
 	case RECORD_FATES_END: j->fates.ended = j->fates.present; return;
 	default: break;

@@ -301,6 +301,21 @@ static int take_fates(struct records *b, struct record *r)
 	}
 }
 
+static int next_reason(struct records *b, struct record *r)
+{
+	const struct block_fates *f = &b->blocks.fates;
+	const struct rt_fates_reason *p =
+		(const struct rt_fates_reason *)f->entries + (f->count - b->fates_left--);
+
+	*r = (struct record){.kind = RECORD_REASON,
+		.queue = NO_QUEUE,
+		.why = p->number,
+		.fate = p->source,
+		.caplen = sizeof(p->text),
+		.data = (const uint8_t *)p->text};
+	return 1;
+}
+
 /* The next fate of the block; 0: this one is of no interface that there is. */
 static int next_fate(struct records *b, struct record *r)
 {
@@ -358,7 +373,8 @@ int records_next(struct records *b, struct record *r, int max)
 		int ret;
 
 		if (b->fates_left) {
-			n += next_fate(b, &r[n]);
+			n += b->blocks.fates.kind == RT_FATES_REASONS ? next_reason(b, &r[n])
+								      : next_fate(b, &r[n]);
 			continue;
 		}
 		ret = take_block(b, &f, &r[n]);

@@ -37,12 +37,14 @@ enum record_kind {
 	RECORD_FATES_BEGIN, /* fates of this recording's packets follow, in this file or a later one
 			     */
 	RECORD_FATES_END,   /* no more of them follow */
+	RECORD_REASON,      /* the text of a reason that the application gave */
 };
 
 struct record {
 	enum record_kind kind;
-	uint8_t fate;    /* enum rt_fates_fate, of RECORD_FATE; it has id, ns, port and queue */
-	uint8_t why;     /* enum rt_fates_why */
+	uint8_t fate;    /* enum rt_fates_fate, of RECORD_FATE; it has id, ns, port and queue. Of
+			  * RECORD_REASON: the source */
+	uint8_t why;     /* enum rt_fates_why, or number of a reason; also of RECORD_REASON */
 	uint64_t number; /* frame number over all files, from 1, as Wireshark counts */
 	uint64_t ns;     /* since the epoch */
 	uint64_t id;     /* epb_packetid; 0: none */
@@ -50,7 +52,8 @@ struct record {
 	uint32_t queue;  /* or NO_QUEUE */
 	enum direction direction;
 	uint32_t caplen, length;
-	const uint8_t *data; /* valid until the next call of records_next() */
+	const uint8_t *data; /* valid until the next call of records_next(); of RECORD_REASON: the
+			      * text, caplen bytes of anything */
 };
 
 struct records;

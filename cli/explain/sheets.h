@@ -9,7 +9,7 @@
 #include "show/sheet.h"
 
 /* The tables, in order of the report. 0 or -ENOMEM. Free with sheets_free() in any case. */
-#define FATE_SHEETS 5
+#define FATE_SHEETS 6
 #define SHEETS      (8 + FATE_SHEETS)
 int sheets_make(struct sheet sheets[SHEETS], const struct report *r);
 void sheets_free(struct sheet sheets[SHEETS]);

@@ -77,7 +77,8 @@ void flight_fates_close(struct flight *f)
 
 static void keep(struct flight_fates *s, const struct ringtap_packet *p)
 {
-	const struct rt_fates_packet e = fate_entry(p->id, p->ns, p->interface, p->queue, p->fate);
+	const struct rt_fates_packet e =
+		fate_entry(p->id, p->ns, p->interface, p->queue, p->fate, p->reason);
 
 	kept_fates_add(&s->kept, &e);
 }
@@ -143,6 +144,8 @@ struct file_fates {
 	struct rt_fates_packet *open; /* by id */
 	size_t open_count, open_room;
 	struct rt_fates_packet batch[RT_FATES_MOST];
+	struct fate_texts texts; /* reasons that the file has */
+	struct rt_fates_reason reasons[RT_FATES_MOST];
 	uint32_t count;
 };
 
@@ -168,8 +171,12 @@ static int put_block(
 
 static int flush(struct file_fates *w)
 {
-	int ret = w->count ? put_block(w, RT_FATES_PACKETS, w->batch, w->count) : 0;
+	uint32_t texts =
+		fate_new_texts(&w->texts, w->i->f->fates->cap, w->batch, w->count, w->reasons);
+	int ret = texts ? put_block(w, RT_FATES_REASONS, w->reasons, texts) : 0;
 
+	if (!ret && w->count)
+		ret = put_block(w, RT_FATES_PACKETS, w->batch, w->count);
 	w->count = 0;
 	return ret;
 }
@@ -251,8 +258,8 @@ static int read_open(struct file_fates *w, uint64_t walked_ns)
 			continue;
 		ret = rt_array_room(w->open, w->open_room, w->open_count + 1);
 		if (!ret)
-			w->open[w->open_count++] = fate_entry(
-				p->id, p->free ? walked_ns : now, p->interface, p->queue, p->fate);
+			w->open[w->open_count++] = fate_entry(p->id, p->free ? walked_ns : now,
+				p->interface, p->queue, p->fate, p->reason);
 	}
 	ringtap_open_packets_free(it);
 	qsort(w->open, w->open_count, sizeof(*w->open), by_id);

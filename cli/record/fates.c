@@ -33,7 +33,9 @@ struct record_fates {
 	/* Held until their packets are in the file; their interfaces are those of cap. */
 	struct rt_fates_packet *events;
 	size_t first, count, room;
-	uint8_t *block;                /* RT_PCAPNG_FATES_MAX */
+	uint8_t *block;          /* RT_PCAPNG_FATES_MAX */
+	struct fate_texts texts; /* reasons that the file has */
+	struct rt_fates_reason reasons[RT_FATES_MOST];
 	bool over;                     /* all events were taken */
 	bool finishing;                /* all packets are in the file */
 	int error;                     /* -errno: events are missing */
@@ -161,7 +163,10 @@ static int put_block(struct recorder *r, enum rt_fates_kind kind, const void *en
 
 int record_fates_begin_file(struct recorder *r)
 {
-	return r->fates ? put_block(r, RT_FATES_BEGIN, NULL, 0) : 0;
+	if (!r->fates)
+		return 0;
+	r->fates->texts = (struct fate_texts){0};
+	return put_block(r, RT_FATES_BEGIN, NULL, 0);
 }
 
 static int hold(struct record_fates *f, const struct rt_fates_packet *e)
@@ -174,9 +179,9 @@ static int hold(struct record_fates *f, const struct rt_fates_packet *e)
 }
 
 static int note(struct record_fates *f, uint64_t id, uint64_t ns, uint32_t interface,
-	uint32_t queue, unsigned fate)
+	uint32_t queue, unsigned fate, uint8_t reason)
 {
-	const struct rt_fates_packet e = fate_entry(id, ns, interface, queue, fate);
+	const struct rt_fates_packet e = fate_entry(id, ns, interface, queue, fate, reason);
 
 	return id ? hold(f, &e) : 0;
 }
@@ -190,7 +195,7 @@ static int take_run(struct record_fates *f, const struct ringtap_run *run)
 	ringtap_packets_start(f->walk, run);
 	while (!ret && (p = ringtap_packet_next(f->walk)))
 		if (p->fate != RINGTAP_FATE_NONE)
-			ret = note(f, p->id, p->ns, p->interface, p->queue, p->fate);
+			ret = note(f, p->id, p->ns, p->interface, p->queue, p->fate, p->reason);
 	return ret ? ret : ringtap_packets_error(f->walk);
 }
 
@@ -198,6 +203,15 @@ static int take_run(struct record_fates *f, const struct ringtap_run *run)
 static bool is_ripe(const struct recorder *r, const struct rt_fates_packet *e)
 {
 	return ((uint64_t)e->ns_high << 32 | e->ns_low) <= r->emitted_ns;
+}
+
+/* The texts of reasons that the file lacks. */
+static int put_texts(struct recorder *r, const struct rt_fates_packet *e, size_t n)
+{
+	struct record_fates *f = r->fates;
+	uint32_t count = fate_new_texts(&f->texts, f->cap, e, n, f->reasons);
+
+	return count ? put_block(r, RT_FATES_REASONS, f->reasons, count) : 0;
 }
 
 /* Writes those of n events that are of recorded queues, as one block. */
@@ -210,7 +224,7 @@ static int put_events(struct recorder *r, struct rt_fates_packet *e, size_t n)
 		e[kept].interface = interface_in_file(r->fates, e[i].interface, e[i].queue);
 		kept += e[kept].interface != NOWHERE;
 	}
-	return kept ? put_block(r, RT_FATES_PACKETS, e, kept) : 0;
+	return kept ? put_texts(r, e, kept) ?: put_block(r, RT_FATES_PACKETS, e, kept) : 0;
 }
 
 /* all: no more packets come. Sizes of files are those of packets: fates come on top. */
@@ -291,7 +305,7 @@ static int put_open(struct recorder *r, uint32_t app, uint64_t walked_ns)
 	}
 	while (!ret && (p = ringtap_open_packets_next(it))) {
 		ret = note(r->fates, p->id, p->free ? walked_ns : now, p->interface, p->queue,
-			p->fate);
+			p->fate, p->reason);
 		if (!ret && r->fates->count == RT_FATES_MOST)
 			ret = write_events(r, true);
 	}

@@ -6,7 +6,7 @@
  * has offered to ports (rt_deeds.h). Commands have the form of those of rt_play:
  *   run N log=PREFIX [seed= infer= leave=]: N packets to each of two threads; infer: expect ids
  * also where it has reset flags; leave: pass some to another process. Logs are PREFIX0 and PREFIX1,
- * and PREFIXfates.
+ * PREFIXfates, and PREFIXreasons: by number, which of two reasons it gave for what it dropped.
  * As a secondary process it takes such packets, frees half of them and passes the others back,
  * until its standard input ends.
  */
@@ -27,6 +27,7 @@
 #include <rte_mbuf.h>
 #include <rte_memzone.h>
 
+#include "ringtap/reason.h"
 #include "rt_deeds.h"
 #include "rt_ports.h"
 #include "rt_shape.h"
@@ -79,6 +80,7 @@ static struct rte_ring *passed[DEED_QUEUES], *out_of[DEED_QUEUES], *back_to[DEED
 static struct abroad *abroad;
 static struct rte_mempool *pool;
 static uint8_t *fates;    /* enum deed_fate, by number */
+static uint8_t *given;    /* reasons, by number; 0: none */
 static unsigned finished; /* threads that pass nothing on any more; atomic */
 
 static uint32_t draw(struct worker *w)
@@ -196,9 +198,15 @@ static void forward(struct worker *w, struct rte_mbuf *m)
 	send_packet(w, 1, m, number, 0, true, FORWARD);
 }
 
+/* One of three packets has no reason. */
 static void drop(struct rte_mbuf *m)
 {
-	has_become(rte_pktmbuf_mtod(m, struct deed_frame *)->number, DEED_NOT_OFFERED);
+	static const char *const reasons[] = {NULL, "acl", "no route"};
+	uint64_t number = rte_pktmbuf_mtod(m, struct deed_frame *)->number;
+
+	has_become(number, DEED_NOT_OFFERED);
+	given[number] = number % 3;
+	ringtap_reason(m, reasons[number % 3]);
 	rte_pktmbuf_free(m);
 }
 
@@ -429,17 +437,17 @@ static int open_log(struct worker *w, const char *prefix)
 	return w->log ? 0 : -errno;
 }
 
-static int write_fates(const char *prefix, uint64_t n)
+static int write_bytes(const char *prefix, const char *name, const uint8_t *bytes, uint64_t n)
 {
 	char path[512];
 	FILE *f;
 	int rc;
 
-	snprintf(path, sizeof(path), "%sfates", prefix);
+	snprintf(path, sizeof(path), "%s%s", prefix, name);
 	f = fopen(path, "wb");
 	if (!f)
 		return -errno;
-	rc = fwrite(fates, 1, n, f) == n ? 0 : -EIO;
+	rc = fwrite(bytes, 1, n, f) == n ? 0 : -EIO;
 	return fclose(f) ? -errno : rc;
 }
 
@@ -449,8 +457,10 @@ static int run(uint64_t n, uint64_t seed, bool infer, bool leave, const char *pr
 
 	finished = 0;
 	free(fates);
+	free(given);
 	fates = calloc(n, DEED_QUEUES);
-	if (!fates)
+	given = calloc(n, DEED_QUEUES);
+	if (!fates || !given)
 		return -ENOMEM;
 	memset(abroad, 0, sizeof(*abroad));
 	for (unsigned q = 0; q < DEED_QUEUES && !rc; q++) {
@@ -472,7 +482,9 @@ static int run(uint64_t n, uint64_t seed, bool infer, bool leave, const char *pr
 			rc = -errno;
 		rc = workers[q].error ? workers[q].error : rc;
 	}
-	return rc ? rc : write_fates(prefix, n * DEED_QUEUES);
+	if (!rc)
+		rc = write_bytes(prefix, "fates", fates, n * DEED_QUEUES);
+	return rc ? rc : write_bytes(prefix, "reasons", given, n * DEED_QUEUES);
 }
 
 static int execute(char *line)

@@ -15,6 +15,7 @@ _INTERVALS, _THREAD = struct.Struct("<HHHHII"), struct.Struct("<IIII16s")
 _INTERVAL, _LOSS = struct.Struct("<IIQIIIHBB"), struct.Struct("<IIIIQ")
 GAP, BUSY = 1, 2
 _FATES, _FATE, _QUEUE = struct.Struct("<HHIII"), struct.Struct("<QIIIHBB"), struct.Struct("<IHHQQQQQQQ")
+_REASON = struct.Struct("<BB62s")
 NOT_OFFERED, UNKNOWN, INFERRED, OPEN = 1, 2, 3, 4
 RX, TX = 1, 2
 
@@ -100,6 +101,7 @@ class File:
     packets: list
     fates: list = field(default_factory=list)
     fates_begin: bool = False
+    reasons: dict = field(default_factory=dict)  # texts by source and number
     fate_counts: list = None  # counts of each queue, once the recording has ended
     threads: dict = field(default_factory=dict)  # names by number in the intervals
     intervals: list = field(default_factory=list)
@@ -210,8 +212,16 @@ def _fates(body, file, at):
         assert size == _FATE.size
         for id, high, low, iface, queue, fate, why in _FATE.iter_unpack(entries):
             assert iface < len(file.interfaces) and 1 <= fate <= 4 and id, f"fates at {at}"
-            assert why <= 2 if fate == 2 else not why, f"fates at {at}"
+            assert why <= 2 if fate == 2 else not why or (fate == 1 and (id >> 60, why) in file.reasons), (
+                f"fates at {at}"
+            )
             file.fates.append(Fate(id, high << 32 | low, iface, queue, fate, why, len(file.packets)))
+        return
+    if kind == 4:
+        assert size == 64
+        for source, number, text in _REASON.iter_unpack(entries):
+            assert source < 16 and number and (source, number) not in file.reasons and text[-1] == 0, f"fates at {at}"
+            file.reasons[source, number] = text.split(b"\0")[0].decode()
         return
     assert kind == 3 and size == _QUEUE.size
     file.fate_counts = file.fate_counts or []
