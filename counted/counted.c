@@ -67,33 +67,55 @@ int counted_failed(struct counted *c, const char *path, int error, int within_ms
 	return error;
 }
 
-static int read_within(struct counted *c, int within_ms)
+int counted_read_within(struct counted *c, int within_ms)
 {
+	int ret = -ESRCH;
+
 	c->why[0] = 0;
-	return c->source->read(c, within_ms);
+	if (!c->list)
+		snprintf(c->why, sizeof(c->why), "there is no memory");
+	else if (!c->pid)
+		snprintf(c->why, sizeof(c->why), "its process is not visible from here");
+	else
+		ret = c->source->read(c, within_ms);
+	c->begun = c->begun || !ret;
+	return ret;
 }
 
-void counted_begin(struct counted *c, const char *program, pid_t pid, pid_t own_pid)
+static bool make(struct counted *c)
+{
+	c->list = c->source ? calloc(COUNTED_MAX, sizeof(*c->list)) : NULL;
+	return c->source;
+}
+
+bool counted_find(struct counted *c, const char *program, pid_t pid, pid_t own_pid)
 {
 	*c = (struct counted){.pid = pid, .own_pid = own_pid};
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
 		if (!strncmp(program, sources[i]->program, strlen(sources[i]->program)))
 			c->source = sources[i];
-	if (!c->source)
-		return;
-	c->list = calloc(COUNTED_MAX, sizeof(*c->list));
-	if (!c->list)
-		snprintf(c->why, sizeof(c->why), "there is no memory");
-	else if (!pid)
-		snprintf(c->why, sizeof(c->why), "its process is not visible from here");
-	else
-		c->begun = !read_within(c, WITHIN_MS);
+	return make(c);
+}
+
+bool counted_find_named(struct counted *c, const char *source)
+{
+	*c = (struct counted){0};
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+		if (!strcmp(source, sources[i]->name))
+			c->source = sources[i];
+	return make(c) && c->list;
+}
+
+void counted_begin(struct counted *c, const char *program, pid_t pid, pid_t own_pid)
+{
+	if (counted_find(c, program, pid, own_pid))
+		(void)counted_read_within(c, WITHIN_MS);
 }
 
 void counted_read(struct counted *c)
 {
 	if (c->begun && !c->slow)
-		c->slow = read_within(c, LIVE_MS) != 0;
+		c->slow = counted_read_within(c, LIVE_MS) != 0;
 }
 
 static uint64_t sum(const struct counted *c)
@@ -111,7 +133,8 @@ void counted_end(struct counted *c, uint64_t packets)
 	struct counted_value *first;
 	size_t count;
 
-	if (!c->begun || read_within(c, WITHIN_MS) || !c->source->late_ns || sum(c) >= packets)
+	if (!c->begun || counted_read_within(c, WITHIN_MS) || !c->source->late_ns ||
+		sum(c) >= packets)
 		return;
 	count = c->count;
 	first = malloc(COUNTED_MAX * sizeof(*first));
@@ -119,7 +142,7 @@ void counted_end(struct counted *c, uint64_t packets)
 		return;
 	memcpy(first, c->list, COUNTED_MAX * sizeof(*first));
 	rt_sleep_ns(c->source->late_ns);
-	if (read_within(c, WITHIN_MS) || sum(c) > packets) {
+	if (counted_read_within(c, WITHIN_MS) || sum(c) > packets) {
 		memcpy(c->list, first, COUNTED_MAX * sizeof(*first));
 		c->count = count;
 		c->why[0] = 0;

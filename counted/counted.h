@@ -15,6 +15,7 @@
 
 #define COUNTED_MAX      256 /* counters of an application */
 #define COUNTED_NAME_LEN 128 /* VPP's are as long */
+#define COUNTED_TIME_LEN 40
 
 struct counted_value {
 	char name[COUNTED_NAME_LEN]; /* the application's, printable ASCII */
@@ -32,6 +33,8 @@ struct counted {
 	bool begun;    /* the list has the values of the beginning */
 	bool slow;     /* did not answer in time: is not read again before the end */
 	char why[192]; /* why there are no values; "": there are */
+	/* When they were read, of values of the past; "": begin and end of what ringtap counts. */
+	char from[COUNTED_TIME_LEN], to[COUNTED_TIME_LEN];
 };
 
 /* The packets of counters that add up to a number of packets. */
@@ -40,6 +43,12 @@ struct counted_match {
 	bool used[COUNTED_MAX]; /* by counter */
 };
 
+/* Finds the source of a program, and makes its list. False: there is none. */
+bool counted_find(struct counted *c, const char *program, pid_t pid, pid_t own_pid);
+/* The same, by the name of the source. */
+bool counted_find_named(struct counted *c, const char *source);
+/* Reads the counters, which begins with the first time. 0 or -errno; why is set then. */
+int counted_read_within(struct counted *c, int within_ms);
 /* Finds the source of a program, and reads its counters. pid: in our PID namespace, 0: not visible;
  * own_pid: in that of the application. Waits two seconds at most. Free with counted_free(). */
 void counted_begin(struct counted *c, const char *program, pid_t pid, pid_t own_pid);
@@ -66,6 +75,9 @@ struct counted_fates {
 /* A table, and how many of the packets that were not offered the counters account for; where the
  * source frees them unseen, of the open ones as well. Nothing without a source. 0 or -errno. */
 int counted_print(const struct counted *c, struct counted_fates fates, FILE *f);
+/* The table as a panel of a page, if there are packets in it. */
+struct view;
+void counted_view(const struct counted *c, struct view *v);
 /* The same; null without a source. */
 json_t *counted_json(const struct counted *c, struct counted_fates fates);
 

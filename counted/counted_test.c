@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "base/test_util.h"
+#include "base/util.h"
 #include "common/test_now.h"
-#include "counted.h"
+#include "past.h"
 
 static const char *const all_names[] = {"meter", "acl", "upcall"};
 static uint64_t now[3];
@@ -33,8 +34,9 @@ static struct counted_source fake = {
 
 static struct counted begin(uint64_t a, uint64_t b, uint64_t d)
 {
-	struct counted c = {
-		.source = &fake, .list = calloc(COUNTED_MAX, sizeof(struct counted_value))};
+	struct counted c = {.source = &fake,
+		.pid = 1,
+		.list = calloc(COUNTED_MAX, sizeof(struct counted_value))};
 
 	assert_non_null(c.list);
 	error = 0;
@@ -204,6 +206,11 @@ static const char *print(const struct counted *c, uint64_t not_offered, bool who
 	return test_stdout_end();
 }
 
+static const char *print_plain(const struct counted *c)
+{
+	return print(c, 0, false);
+}
+
 static void test_texts(void **state)
 {
 	struct counted c = begin(100, 0, 0);
@@ -242,7 +249,7 @@ static void test_texts(void **state)
 static void test_json(void **state)
 {
 	static const char expected[] =
-		"{\"source\":\"Fake\",\"error\":null,\"counters\":["
+		"{\"source\":\"Fake\",\"error\":null,\"from\":null,\"to\":null,\"counters\":["
 		"{\"name\":\"meter\",\"meaning\":\"by a meter\",\"begin\":100,\"end\":112,"
 		"\"packets\":12},"
 		"{\"name\":\"acl\",\"meaning\":null,\"begin\":0,\"end\":6,\"packets\":6}],"
@@ -267,6 +274,121 @@ static void test_json(void **state)
 	counted_free(&c);
 }
 
+/* ---- the past ---- */
+
+static void set_seconds(uint64_t seconds)
+{
+	test_now_set((1000 + seconds) * NS_PER_S, (1000 + seconds) * NS_PER_S);
+}
+
+/* Every five seconds, the first one at 1000 s. */
+static void past_begin(struct counted_past *p)
+{
+	set_seconds(0);
+	*p = (struct counted_past){.c = begin(100, 0, 0)};
+	p->c.begun = false;
+	counted_past_start(p);
+}
+
+static void past_go(struct counted_past *p, uint64_t a, uint64_t b, uint64_t seconds)
+{
+	set(a, b, 0);
+	set_seconds(seconds);
+	counted_past_read(p, false);
+}
+
+static void assert_past(const struct counted_past *p, uint64_t second, const char *expected)
+{
+	struct counted c;
+
+	assert_true(counted_past_since(p, (1000 + second) * NS_PER_S, &c));
+	assert_string_equal(print_plain(&c), expected);
+	counted_free(&c);
+}
+
+static void test_the_past_of_an_interval(void **state)
+{
+	struct counted_past p;
+
+	past_begin(&p);
+	past_go(&p, 110, 0, 2); /* not read */
+	assert_int_equal(readings, 2);
+	past_go(&p, 120, 0, 5);
+	past_go(&p, 140, 9, 10);
+	assert_past(&p, 7,
+		"\nFake counted from 1970-01-01T00:16:45.000000000Z to "
+		"1970-01-01T00:16:50.000000000Z\n"
+		"  counter  packets  dropped\n"
+		"  meter         20  by a meter\n"
+		"  acl            9\nA note.\n");
+	/* Before the first reading: since then. */
+	assert_past(&p, 0,
+		"\nFake counted from 1970-01-01T00:16:40.000000000Z to "
+		"1970-01-01T00:16:50.000000000Z\n"
+		"  counter  packets  dropped\n"
+		"  meter         40  by a meter\n"
+		"  acl            9\nA note.\n");
+	past_go(&p, 140, 9, 15);
+	assert_past(&p, 12,
+		"Fake counted no dropped packet from 1970-01-01T00:16:50.000000000Z to\n"
+		"  1970-01-01T00:16:55.000000000Z.\n");
+	/* The last readings stay when the application has ended. */
+	error = -ESRCH;
+	past_go(&p, 0, 0, 20);
+	past_go(&p, 0, 0, 40);
+	assert_int_equal(readings, 6);
+	assert_past(&p, 12,
+		"Fake counted no dropped packet from 1970-01-01T00:16:50.000000000Z to\n"
+		"  1970-01-01T00:16:55.000000000Z.\n");
+	counted_past_free(&p);
+}
+
+static void test_old_readings_are_replaced(void **state)
+{
+	struct counted_past p;
+	struct counted c;
+
+	past_begin(&p);
+	for (unsigned i = 1; i < 100; i++)
+		past_go(&p, 100 + i, 0, 5 * i);
+	assert_true(counted_past_since(&p, 0, &c));
+	assert_int_equal(counted_since(&c.list[0]), COUNTED_PAST - 1);
+	counted_free(&c);
+	counted_past_free(&p);
+}
+
+/* As an incident's file has it, which anybody may have written. */
+static void test_documents_are_read_again(void **state)
+{
+	static const char good[] =
+		"{\"source\":\"VPP\",\"from\":\"2026-01-01T00:00:00Z\",\"to\":\"now\","
+		"\"error\":null,\"counters\":["
+		"{\"name\":\"acl\",\"meaning\":\"a rule\",\"begin\":5,\"end\":12},"
+		"{\"name\":\"a\\u001bb\",\"begin\":0,\"end\":12},"
+		"{\"name\":\"ttl\",\"meaning\":\"\\u001b[2J\",\"begin\":-5,\"end\":1},"
+		"{\"name\":7},{\"begin\":1},8]}";
+	static const char *const bad[] = {"[]", "7", "{}", "{\"source\":7}",
+		"{\"source\":\"Another\"}", "{\"source\":\"Open vSwitch\",\"counters\":7}"};
+	struct counted c;
+	json_t *j = json_loads(good, 0, NULL);
+
+	assert_non_null(j);
+	assert_true(counted_from_json(&c, j));
+	assert_true(strstr(print_plain(&c), "\nVPP counted from 2026-01-01T00:00:00Z to now\n"
+					    "  counter  packets  dropped\n"
+					    "  acl            7  a rule\n"
+					    "  ttl            1\n") != NULL);
+	counted_free(&c);
+	json_decref(j);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		j = json_loads(bad[i], 0, NULL);
+		assert_int_equal(counted_from_json(&c, j), i == 5);
+		assert_int_equal(c.count, 0);
+		counted_free(&c);
+		json_decref(j);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +401,9 @@ int main(void)
 		cmocka_unit_test(test_a_slow_application_is_read_again_at_the_end_only),
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_the_past_of_an_interval),
+		cmocka_unit_test(test_old_readings_are_replaced),
+		cmocka_unit_test(test_documents_are_read_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

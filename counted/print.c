@@ -6,6 +6,8 @@
 #include "counted.h"
 #include "show/sheet.h"
 
+#define TITLE 128
+
 /* "a + b + c", as far as there is room. */
 static const char *names(const struct counted *c, const struct counted_match *m, char text[512])
 {
@@ -43,36 +45,59 @@ static void print_match(const struct counted *c, uint64_t packets, FILE *f)
 			names(c, &m, text), format_count(rest, packets - m.packets));
 }
 
-int counted_print(const struct counted *c, struct counted_fates fates, FILE *f)
+/* title: of TITLE bytes, which must outlive it. */
+static int make_sheet(struct sheet *t, const struct counted *c, char title[TITLE])
 {
-	struct sheet t = {.heads = {"counter", "packets", "dropped"}, .columns = 3, .wide = true};
-	char title[64];
-	bool any;
 	int ret = 0;
 
-	if (!c->source)
-		return 0;
-	if (!c->begun || c->why[0]) {
-		text_wrapf(
-			f, 2, "Why %s dropped packets is not known: %s.", c->source->name, c->why);
-		return 0;
-	}
-	snprintf(title, sizeof(title), "%s counted in the same time", c->source->name);
-	t.title = title;
+	*t = (struct sheet){.title = title,
+		.heads = {"counter", "packets", "dropped"},
+		.columns = 3,
+		.wide = true};
+	if (*c->from)
+		snprintf(title, TITLE, "%s counted from %s to %s", c->source->name, c->from, c->to);
+	else
+		snprintf(title, TITLE, "%s counted in the same time", c->source->name);
 	for (size_t i = 0; i < c->count && !ret; i++) {
 		const struct counted_value *v = &c->list[i];
 
 		if (!counted_since(v))
 			continue;
-		ret = sheet_row(&t);
+		ret = sheet_row(t);
 		if (ret)
 			break;
-		sheet_put(&t, 0, "%s", v->name);
-		sheet_put_count(&t, 1, counted_since(v));
+		sheet_put(t, 0, "%s", v->name);
+		sheet_put_count(t, 1, counted_since(v));
 		if (v->meaning)
-			sheet_put(&t, 2, "%s", v->meaning);
+			sheet_put(t, 2, "%s", v->meaning);
 	}
-	if (!ret && !t.rows)
+	return ret;
+}
+
+static bool is_known(const struct counted *c)
+{
+	return c->begun && !c->why[0];
+}
+
+int counted_print(const struct counted *c, struct counted_fates fates, FILE *f)
+{
+	char title[TITLE];
+	struct sheet t;
+	bool any;
+	int ret;
+
+	if (!c->source)
+		return 0;
+	if (!is_known(c)) {
+		text_wrapf(
+			f, 2, "Why %s dropped packets is not known: %s.", c->source->name, c->why);
+		return 0;
+	}
+	ret = make_sheet(&t, c, title);
+	if (!ret && !t.rows && *c->from)
+		text_wrapf(f, 2, "%s counted no dropped packet from %s to %s.", c->source->name,
+			c->from, c->to);
+	else if (!ret && !t.rows)
 		text_wrapf(f, 2, "%s counted no dropped packet in the same time.", c->source->name);
 	any = t.rows;
 	ret = sheet_end(&t, ret, f);
@@ -84,9 +109,21 @@ int counted_print(const struct counted *c, struct counted_fates fates, FILE *f)
 	return 0;
 }
 
+void counted_view(const struct counted *c, struct view *v)
+{
+	char title[TITLE];
+	struct sheet t;
+
+	if (!c->source || !is_known(c))
+		return;
+	if (!make_sheet(&t, c, title))
+		sheet_view(&t, v);
+	sheet_free(&t);
+}
+
 json_t *counted_json(const struct counted *c, struct counted_fates fates)
 {
-	bool known = c->begun && !c->why[0];
+	bool known = is_known(c);
 	const struct counted_match m = known && fates.whole ? counted_match(c, among(c, &fates))
 							    : (struct counted_match){0};
 	json_t *j, *list, *used;
@@ -111,6 +148,8 @@ json_t *counted_json(const struct counted *c, struct counted_fates fates)
 	}
 	json_put(j, "source", json_text(c->source->name));
 	json_put(j, "error", known ? json_null() : json_text(c->why));
+	json_put(j, "from", *c->from ? json_text(c->from) : json_null());
+	json_put(j, "to", *c->from ? json_text(c->to) : json_null());
 	json_put(j, "counters", list);
 	json_put(j, "of_not_offered", json_count(m.packets));
 	json_put(j, "equal_to", used);

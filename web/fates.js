@@ -18,6 +18,8 @@ function groups(g, title) {
   return [
     { id: "kinds", title, columns: [column("protocol", "text"), column("packets"), column("oldest", "ns"), column("example", "text"), column("received at", "text"), column("its age", "ns")],
       rows: g.protocols.map((p) => [p.protocol, p.packets, p.oldest_ns, p.example?.packet ?? null, p.example ? where(p.example) : null, p.example?.age_ns ?? null]) },
+    { id: "given", title: "By reason, as the application gave it", columns: [column("reason", "text"), column("packets"), column("share", "share")],
+      rows: g.reasons.map((r) => [r.reason ?? "none", r.packets, share(r.packets, g.packets)]) },
     { id: "flows", title: "Their flows", columns: [column("flow", "text"), column("packets"), column("bytes", "bytes")], rows: g.flows.map((f) => [f.flow, f.packets, f.bytes]) },
   ];
 }
@@ -30,7 +32,8 @@ function drops(a) {
         "The application freed or consumed them, or sent copies.",
       ...(a.copies_not_seen ? ["A switch copies packets for its internal ports, and such copies are not seen."] : []),
       ...(a.lost ? [`${count(a.lost)} of them are in counts only: there was no room for the packets.`] : []),
-      ...(c?.error ? [`The application's own counters: ${c.error}`] : [])],
+      ...(c?.error ? [`The application's own counters: ${c.error}`] : []),
+      ...(c?.of_not_offered ? [`${count(c.of_not_offered)} of these packets are those that ${c.source} counts as ${c.equal_to.join(" and ")}.`] : [])],
     tables: [
       { id: "reasons", title: "Where packets vanish", columns: [column("port", "text"), column("missed", "count", "the NIC had no free descriptor"),
         column("no mbuf", "count", "the driver had no free buffer"), column("passed to TX"), column("refused", "count", "the driver did not take the packet"), column("state", "text")],

@@ -9,6 +9,7 @@
 #include "packet/unpack.h"
 #include "cli/commands.h"
 #include "base/out_file.h"
+#include "incident.h"
 #include "base/util.h"
 #include "web/page.h"
 #include "csv.h"
@@ -194,6 +195,21 @@ static int write_report(
 	return status;
 }
 
+/* With the counters that the recorder of an incident has written beside its packets. */
+static int write_with_counted(
+	struct report *r, const struct explain_options *c, struct outputs *o, int status)
+{
+	struct counted counted;
+	json_t *document;
+
+	if (incident_counted(c->files[0], &counted, &document) && c->file_count == 1)
+		r->counted = &counted;
+	status = write_report(r, c, o, status);
+	counted_free(&counted);
+	json_decref(document);
+	return status;
+}
+
 static int explain(
 	const struct explain_options *c, struct join *j, struct records *b, struct outputs *o)
 {
@@ -218,7 +234,7 @@ static int explain(
 	}
 	ret = join_files(j, b, c, damage);
 	r.damage = damage[0] ? damage : NULL;
-	return check_ids(j, ret != STATUS_OK) ? write_report(&r, c, o, ret) : STATUS_FAILED;
+	return check_ids(j, ret != STATUS_OK) ? write_with_counted(&r, c, o, ret) : STATUS_FAILED;
 }
 
 /* An output is none of the files, which opening it would empty. For the copy they are read twice.

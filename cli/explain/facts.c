@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "counted/counted.h"
 #include "base/util.h"
 #include "facts.h"
 #include "sheets.h"
@@ -267,6 +268,8 @@ int report_text(const struct report *r, FILE *f)
 	}
 	for (int i = 0; i < SHEETS && !ret; i++)
 		sheet_print(&sheets[i], f);
+	if (r->counted && !ret)
+		ret = counted_print(r->counted, (struct counted_fates){0}, f);
 	fputc('\n', f);
 	notes_make(r, print_note, f);
 	sheets_free(sheets);

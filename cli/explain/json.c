@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "counted/counted.h"
 #include "base/util.h"
 #include "facts.h"
 #include "sheets.h"
@@ -324,6 +325,8 @@ int explain_json(const struct report *r, FILE *f)
 	json_put(j, "changes", changes(r->j));
 	json_put(j, "sent_more_than_once", times_sent(r->j));
 	json_put(j, "fates", explain_fates_json(r));
+	json_put(j, "counted_by_application",
+		r->counted ? counted_json(r->counted, (struct counted_fates){0}) : json_null());
 	notes_make(r, add_note, notes);
 	json_put(j, "notes", notes);
 	return json_print(j, f);

@@ -10,6 +10,8 @@
 
 enum flow_rank { BY_PACKETS, BY_NOT_SENT, BY_REORDERED, BY_P99, BY_NOT_OFFERED };
 
+struct counted;
+
 struct report {
 	const struct join *j;
 	const struct records *records;
@@ -18,6 +20,7 @@ struct report {
 	const char *damage; /* what is wrong with a file; NULL: nothing */
 	uint64_t flows;     /* to be listed at most */
 	enum flow_rank order;
+	const struct counted *counted; /* by the application, around an incident; NULL: none */
 };
 
 /* 0 or -errno. */

@@ -105,6 +105,7 @@ int conditions_step(struct flight *f)
 	intervals_read(f);
 	off_cpu_step(f);
 	check_last(f, before);
+	counted_past_read(&f->counted, false);
 	if (history_keep(f, before) && f->history_count > 1) {
 		check_intervals(f);
 		check_doctor(f);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "config.h"
+#include "counted/past.h"
 #include "incident.h"
 #include "intervals.h"
 #include "measure/watch.h"
@@ -52,6 +53,7 @@ struct flight {
 	double tsc_hz;
 	struct intervals intervals;
 	struct off_cpus off_cpus;
+	struct counted_past counted; /* the application's own counters of drops */
 	struct incident *incidents[FLIGHT_INCIDENTS_MAX];
 	unsigned incident_count;
 	uint64_t checked_ns; /* CLOCK_MONOTONIC, of the last snapshot */

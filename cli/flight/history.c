@@ -147,6 +147,7 @@ void history_free(struct flight *f)
 	f->last = NULL;
 	intervals_free(f);
 	off_cpu_free(f);
+	counted_past_free(&f->counted);
 }
 
 bool history_around(

@@ -186,6 +186,7 @@ void incident_finish(struct flight *f, struct incident *i)
 	if (ret)
 		message_print("flight: fates of %s: %s; explain does not know all of them",
 			i->folder, strerror(-ret));
+	counted_past_read(&f->counted, true);
 	ret = reports_write(i);
 	note_finished(f, i, i->error || ret);
 	if (i->error || ret) {

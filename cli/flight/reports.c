@@ -167,6 +167,20 @@ static json_t *trigger_json(const struct incident *i)
 		*i->event.comment ? json_text(i->event.comment) : json_null());
 }
 
+/* The application's own counters: they cannot be compared with the packets of the window, which
+ * begins and ends at other times. */
+static json_t *counted_document(const struct incident *i)
+{
+	struct counted c;
+	json_t *j;
+
+	if (!counted_past_since(&i->f->counted, i->from_ns, &c))
+		return json_null();
+	j = counted_json(&c, (struct counted_fates){0});
+	counted_free(&c);
+	return j;
+}
+
 /* missing: names of files. */
 static json_t *incident_json(const struct incident *i, json_t *missing, bool flows)
 {
@@ -193,6 +207,7 @@ static json_t *incident_json(const struct incident *i, json_t *missing, bool flo
 	json_object_set_new(j, "write_cpu_ns", json_count(i->write_cpu_ns));
 	json_object_set_new(j, "survey_cpu_ns", json_count(i->count_cpu_ns));
 	json_object_set_new(j, "flows", flows ? flow_report_json(i) : json_null());
+	json_object_set_new(j, "counted_by_application", counted_document(i));
 	json_object_set_new(j, "error",
 		i->error ? json_text(i->error == -EFBIG ? "more than --max-disk"
 							: strerror(-i->error))

@@ -235,6 +235,16 @@ static void add_event(struct view *v, const struct incident *i)
 	json_object_set_new(v->document, "zero_ns", view_at(v, i->event.to_ns));
 }
 
+static void add_counted(struct view *v, const struct incident *i)
+{
+	struct counted c;
+
+	if (!counted_past_since(&i->f->counted, i->from_ns, &c))
+		return;
+	counted_view(&c, v);
+	counted_free(&c);
+}
+
 json_t *incident_view(
 	const struct incident *i, unsigned first, unsigned last, const struct diagnosis *d)
 {
@@ -254,6 +264,7 @@ json_t *incident_view(
 		view_latency(&v, i, first, last);
 		view_pools(&v, i, first, last);
 	}
+	add_counted(&v, i);
 	passages_view(i, first < last ? i->f->history[last] : NULL, &v, &bars);
 	free(bars.by_thread);
 	flow_report_view(i, &v);
