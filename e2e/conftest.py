@@ -2,6 +2,7 @@
 """Fixtures: whatever a test starts is gone when the test is over."""
 
 import collections
+import fcntl
 import importlib.util
 import os
 import shutil
@@ -319,7 +320,17 @@ def installation(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def corpus_files(tmp_path_factory):
-    return corpus.make(tmp_path_factory.mktemp("corpus"))
+    """Made once for all workers: it takes many seconds."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "corpus"
+    with open(f"{folder}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            part = folder.with_suffix(".part")
+            part.mkdir()
+            corpus.make(part)
+            part.rename(folder)
+    return corpus.files(folder)
 
 
 @pytest.fixture

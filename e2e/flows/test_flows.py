@@ -6,7 +6,7 @@ import shlex
 import signal
 
 import pytest
-from harness import corpus, pcap, tmux
+from harness import pcap, tmux
 from harness.cases import nightly
 from harness.known import Measuring
 from harness.paths import RINGTAP
@@ -34,10 +34,10 @@ def udp(flow, length=60):
     return frame + bytes(length - len(frame))
 
 
-def many_protocols():
+def many_protocols(files):
     """Ethernet frames of many protocols, made and captured; testpmd sends whole frames of up to 1518 bytes."""
-    frames = [frame for kind in sorted(corpus.KINDS) for frame in corpus.frames(kind)]
-    for path in corpus.REAL:
+    frames = []
+    for path in files:
         data = path.read_bytes()
         if int.from_bytes(data[20:24], "little") & 0xFFFF == 1 and data[:4] in (
             b"\xd4\xc3\xb2\xa1",
@@ -120,9 +120,9 @@ VIEWS = ["5-tuple", "host", "vlan", "vni", "inner"]
 
 
 @pytest.mark.parametrize("views", [VIEWS, nightly(["pair", "port", "protocol", "dscp", "mac", "queue"])])
-def test_real_packets_of_many_protocols(with_packets, flows, views):
+def test_real_packets_of_many_protocols(with_packets, flows, views, corpus_files):
     """Tunnels, fragments, tags, cut and broken headers: each packet is in one entry, in each view."""
-    pmd, _file, count = with_packets(many_protocols())
+    pmd, _file, count = with_packets(many_protocols(corpus_files))
     them = {view: flows(pmd, "--sample", "1", "--view", view) for view in views}
     run_all(pmd, count)
     for view, it in them.items():

@@ -230,4 +230,11 @@ def make(folder):
     """Writes a file of each kind; returns these files and the captured ones."""
     if WITHOUT and "RINGTAP_CORPUS" in os.environ:
         raise FileNotFoundError(WITHOUT)
-    return [pcap.write(folder / f"{kind}.pcap", frames(kind)) for kind in sorted(KINDS)] + REAL
+    for kind in KINDS:
+        pcap.write(folder / f"{kind}.pcap", frames(kind))
+    return files(folder)
+
+
+def files(folder):
+    """Those of make(folder)."""
+    return [folder / f"{kind}.pcap" for kind in sorted(KINDS)] + REAL
