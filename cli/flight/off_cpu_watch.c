@@ -34,7 +34,8 @@ struct off_cpu_watched {
 	int switches, faults; /* descriptors */
 	int irqs[2 * IRQ_KINDS];
 	struct perf_event_mmap_page *buffer;
-	struct off_cpu now; /* from_ns 0: it has a CPU */
+	struct perf_event_mmap_page *irq_buffer; /* a flood of interrupts loses no switch */
+	struct off_cpu now;                      /* from_ns 0: it has a CPU */
 	/* A CPU: the interrupt that it is in, how many are, and the last one in the list. */
 	struct irq_time irq;
 	unsigned depth;
@@ -74,6 +75,8 @@ static void unwatch(struct off_cpu_watched *w)
 {
 	if (w->buffer)
 		munmap(w->buffer, page() + room(w));
+	if (w->irq_buffer)
+		munmap(w->irq_buffer, page() + room(w));
 	for (unsigned k = 0; k < 2 * IRQ_KINDS; k++)
 		if (w->irqs[k] >= 0)
 			close(w->irqs[k]);
@@ -83,36 +86,55 @@ static void unwatch(struct off_cpu_watched *w)
 		close(w->switches);
 }
 
-/* Another event of the same buffer. A descriptor, or -errno. */
-static int add_event(const struct off_cpu_watched *w, uint32_t type, uint64_t config)
+/* Maps the buffer of an event. NULL: it is refused. */
+static struct perf_event_mmap_page *map(const struct off_cpu_watched *w, int fd)
 {
-	int fd = open_event(w, (struct perf_event_attr){.type = type, .config = config});
+	void *buffer = mmap(NULL, page() + room(w), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	if (fd >= 0)
-		(void)ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, w->switches);
-	return fd;
+	return buffer == MAP_FAILED ? NULL : buffer;
+}
+
+/* Without them an interrupt counts as running. */
+static void open_irqs(const struct off_cpu_format *format, struct off_cpu_watched *w)
+{
+	int first = -1;
+
+	for (unsigned k = 0; k < 2 * IRQ_KINDS; k++) {
+		if (!format->irq[k / 2][k % 2])
+			continue;
+		w->irqs[k] = open_event(w, (struct perf_event_attr){.type = PERF_TYPE_TRACEPOINT,
+						   .config = format->irq[k / 2][k % 2]});
+		if (w->irqs[k] < 0)
+			continue;
+		if (first >= 0) {
+			(void)ioctl(w->irqs[k], PERF_EVENT_IOC_SET_OUTPUT, first);
+			continue;
+		}
+		first = w->irqs[k];
+		w->irq_buffer = map(w, first);
+	}
 }
 
 /* 0 or -errno; the caller calls unwatch() in any case. */
 static int open_events(const struct off_cpu_format *format, struct off_cpu_watched *w)
 {
-	void *buffer;
-
 	w->switches = open_event(w, (struct perf_event_attr){.type = PERF_TYPE_TRACEPOINT,
 					    .config = format->id,
 					    .context_switch = !w->is_cpu});
 	if (w->switches < 0)
 		return w->switches;
-	buffer = mmap(NULL, page() + room(w), PROT_READ | PROT_WRITE, MAP_SHARED, w->switches, 0);
-	if (buffer == MAP_FAILED)
-		return -errno;
-	w->buffer = buffer;
-	/* Without them a fault or an interrupt counts as running. */
-	for (unsigned k = 0; w->is_cpu && k < 2 * IRQ_KINDS; k++)
-		if (format->irq[k / 2][k % 2])
-			w->irqs[k] = add_event(w, PERF_TYPE_TRACEPOINT, format->irq[k / 2][k % 2]);
-	if (!w->is_cpu)
-		w->faults = add_event(w, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
+	w->buffer = map(w, w->switches);
+	if (!w->buffer)
+		return -ENOMEM;
+	if (w->is_cpu) {
+		open_irqs(format, w);
+		return 0;
+	}
+	/* Without them a fault counts as running. */
+	w->faults = open_event(w, (struct perf_event_attr){.type = PERF_TYPE_SOFTWARE,
+					  .config = PERF_COUNT_SW_PAGE_FAULTS});
+	if (w->faults >= 0)
+		(void)ioctl(w->faults, PERF_EVENT_IOC_SET_OUTPUT, w->switches);
 	return 0;
 }
 
@@ -309,12 +331,13 @@ static void take_thread(struct off_cpus *o, struct off_cpu_watched *w,
 	}
 }
 
-static void take_all(struct off_cpus *o, struct off_cpu_watched *w, uint64_t real_ns)
+static void take_all(struct off_cpus *o, struct off_cpu_watched *w,
+	struct perf_event_mmap_page *buffer, uint64_t real_ns)
 {
 	const size_t bytes = room(w);
-	const uint8_t *data = (const uint8_t *)w->buffer + page();
+	const uint8_t *data = (const uint8_t *)buffer + page();
 	/* Pairs with the kernel's barrier before it stores data_head. */
-	uint64_t head = rt_load_acquire(&w->buffer->data_head), tail = w->buffer->data_tail;
+	uint64_t head = rt_load_acquire(&buffer->data_head), tail = buffer->data_tail;
 
 	while (tail < head) {
 		uint8_t record[256];
@@ -327,15 +350,18 @@ static void take_all(struct off_cpus *o, struct off_cpu_watched *w, uint64_t rea
 		memcpy(&h, record, sizeof(h));
 		if (h.size < sizeof(h))
 			break;
-		/* Records without room in the buffer would be drawn as running. */
-		if (h.type == PERF_RECORD_LOST) {
-			o->since_ns = now_ns(CLOCK_REALTIME);
-			w->depth = 0;
+		if (buffer == w->irq_buffer) {
+			if (h.type == PERF_RECORD_LOST)
+				w->depth = 0;
+			if (irq_record_parse(&o->format, record, sizeof(record), &irq))
+				take_irq(o, w, &irq, real_ns);
+			tail += h.size;
+			continue;
 		}
-		if (w->is_cpu && irq_record_parse(&o->format, record, sizeof(record), &irq)) {
-			take_irq(o, w, &irq, real_ns);
-		} else if (off_cpu_record_parse(&o->format, record, sizeof(record), &r)) {
-			w->depth = 0; /* no interrupt is interrupted by a task */
+		/* Records without room in the buffer would be drawn as running. */
+		if (h.type == PERF_RECORD_LOST)
+			o->since_ns = now_ns(CLOCK_REALTIME);
+		if (off_cpu_record_parse(&o->format, record, sizeof(record), &r)) {
 			if (w->is_cpu)
 				take_cpu(o, &r, real_ns);
 			else
@@ -344,7 +370,7 @@ static void take_all(struct off_cpus *o, struct off_cpu_watched *w, uint64_t rea
 		tail += h.size;
 	}
 	/* Pairs with the kernel's control dependency on data_tail. */
-	rt_store_release(&w->buffer->data_tail, head);
+	rt_store_release(&buffer->data_tail, head);
 }
 
 void off_cpu_step(struct flight *f)
@@ -362,8 +388,13 @@ void off_cpu_step(struct flight *f)
 		o->irqs = calloc(IRQ_TIMES_KEPT, sizeof(*o->irqs));
 	if (!o->kept || !o->tasks || !o->irqs)
 		return;
-	for (unsigned k = 0; k < o->watched_count; k++)
-		take_all(o, &o->watched[k], real_ns);
+	for (unsigned k = 0; k < o->watched_count; k++) {
+		struct off_cpu_watched *w = &o->watched[k];
+
+		take_all(o, w, w->buffer, real_ns);
+		if (w->irq_buffer)
+			take_all(o, w, w->irq_buffer, real_ns);
+	}
 	if (o->watched_count && mono - o->followed_ns < FOLLOW_NS)
 		return;
 	o->followed_ns = mono;
