@@ -9,6 +9,15 @@ import { Time } from "./time.js";
 
 const LANE = 34, BAR = 20; // pixels
 const PALEST = 0.3; // a bar that is shorter than a pixel can be seen
+const SHADES = 32; // setting a colour takes longer than drawing a bar
+
+// Bars of a state by their beginning; reach: the latest end up to each of them.
+function sortedBars(list) {
+  if (list.some((v, i) => i && v[0] < list[i - 1][0])) list.sort((a, b) => a[0] - b[0]);
+  const from = Float64Array.from(list, (v) => v[0]), to = Float64Array.from(list, (v) => v[0] + v[1]), reach = to.slice();
+  for (let i = 1; i < reach.length; i++) reach[i] = Math.max(reach[i], reach[i - 1]);
+  return { from, to, reach };
+}
 
 // Bars where they were. An interval is [from_ns, ns, state, text].
 class LanePanel extends Panel {
@@ -20,9 +29,13 @@ class LanePanel extends Panel {
   load() {
     const { spec } = this;
     this.lanes = spec.lanes.map((lane) => {
-      const intervals = [...lane.intervals].sort((a, b) => spec.states[b[2]].low === true ? 1 : spec.states[a[2]].low === true ? -1 : a[1] - b[1]);
-      const marked = intervals.filter((v) => !spec.states[v[2]].low);
-      return { ...lane, intervals, longest: marked.at(-1) };
+      const lists = spec.states.map(() => []);
+      let longest;
+      for (const v of lane.intervals) {
+        lists[v[2]].push(v);
+        if (!spec.states[v[2]].low && !(longest?.[1] > v[1])) longest = v;
+      }
+      return { ...lane, longest, bars: lists.map(sortedBars) };
     });
   }
   height() { return 10 + 28 + LANE * Math.max(1, this.lanes.length); }
@@ -44,26 +57,35 @@ class LanePanel extends Panel {
     }));
     this.hatchMissing(u);
     clipped(u, () => this.lanes.forEach((lane, k) => {
-      const { time } = this, { states } = this.spec, pixel = u.bbox.width / (time.to - time.from) / scale, short = states.map(() => new Map());
+      const { time } = this, { states } = this.spec, pixel = u.bbox.width / (time.to - time.from) / scale, left = Math.floor(u.bbox.left / scale);
       const places = states.map((s, state) => ({ ...this.box(u, k, [time.from, 0, state]), fill: colour(s.colour) }));
-      for (const v of lane.intervals) {
-        if (v[0] + v[1] < time.from || v[0] > time.to) continue;
-        if (v[1] * pixel < 1) {
-          const x = Math.floor(u.bbox.left / scale + (v[0] - time.from) * pixel), had = short[v[2]].get(x) ?? 0;
-          short[v[2]].set(x, had + v[1] * pixel);
-          continue;
+      const wide = [], covered = states.map(() => null);
+      lane.bars.forEach(({ from, to, reach }, state) => {
+        for (let i = lowerBound(reach, time.from); i < from.length && from[i] <= time.to; i++) {
+          const width = (to[i] - from[i]) * pixel;
+          if (width >= 1) {
+            wide.push([from[i], width, state]);
+          } else if (to[i] >= time.from) {
+            covered[state] ??= new Float64Array(Math.ceil(u.bbox.width / scale) + 2);
+            covered[state][Math.max(0, Math.floor(u.bbox.left / scale + (from[i] - time.from) * pixel) - left)] += Math.max(width, 1e-9);
+          }
         }
-        const { top, height, fill } = places[v[2]];
+      });
+      const low = (state) => (states[state].low ? 0 : 1);
+      for (const [from, width, state] of wide.sort((a, b) => low(a[2]) - low(b[2]) || a[1] - b[1])) {
+        const { top, height, fill } = places[state];
         u.ctx.fillStyle = fill;
-        u.ctx.fillRect(u.bbox.left + (v[0] - time.from) * pixel * scale, top, v[1] * pixel * scale, height);
+        u.ctx.fillRect(u.bbox.left + (from - time.from) * pixel * scale, top, width * scale, height);
       }
       // Bars shorter than a pixel: as dark as the part of it that they cover, or many would look like one long bar.
-      short.forEach((columns, state) => {
-        const { top, height } = places[state];
-        for (const [x, covered] of columns) {
-          u.ctx.fillStyle = faint(states[state].colour, PALEST + (1 - PALEST) * Math.min(covered, 1));
-          u.ctx.fillRect(x * scale, top, scale, height);
-        }
+      covered.forEach((columns, state) => {
+        if (!columns) return;
+        const { top, height } = places[state], shades = Array.from({ length: SHADES }, () => []);
+        columns.forEach((share, x) => { if (share) shades[Math.min(SHADES - 1, Math.floor(share * SHADES))].push(x); });
+        shades.forEach((all, n) => {
+          if (all.length) u.ctx.fillStyle = faint(states[state].colour, PALEST + (1 - PALEST) * n / (SHADES - 1));
+          for (const x of all) u.ctx.fillRect((left + x) * scale, top, scale, height);
+        });
       });
       u.ctx.font = `${12 * scale}px system-ui, sans-serif`;
       u.ctx.textAlign = "left";
