@@ -138,7 +138,10 @@ static uint32_t take_record(const uint8_t *p)
 	if (w[0] != RT_EPB_TYPE || w[2] != 0)
 		die("not a record of port 0", w[0], w[2]);
 	memcpy(option, p + RT_EPB_HEADER + (w[5] + 3) / 4 * 4, sizeof(option));
-	if (option[0] != (4u << 16 | 2) || option[1] != 1 || option[2] != (4u << 16 | 6))
+	/* The flags may also have the number of a reason. */
+	if (option[0] != (4u << 16 | 2) ||
+		(option[1] & ~(RT_REASON_MASK << RT_REASON_SHIFT)) != 1 ||
+		option[2] != (4u << 16 | 6))
 		die("not a received packet's options", option[0], option[1]);
 	notice(p + RT_EPB_HEADER, w[5], w[6], option[3]);
 	return w[1];
