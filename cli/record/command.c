@@ -8,6 +8,7 @@
 #include "target/interfaces.h"
 #include "file.h"
 #include "newcomers.h"
+#include "kernel_ports.h"
 #include "record.h"
 #include "report.h"
 #include "signals.h"
@@ -153,6 +154,7 @@ static int run(const struct command *self, int argc, char **argv)
 {
 	struct record_config cfg;
 	struct recorder r = {.cfg = &cfg};
+	struct kernel_ports ports;
 	int status = STATUS_USAGE;
 	int ret;
 
@@ -166,8 +168,10 @@ static int run(const struct command *self, int argc, char **argv)
 		} else if (cfg.list_interfaces) {
 			status = interfaces_list();
 		} else {
-			status = recorder_run(&r);
+			status = kernel_ports_begin(&ports, &cfg.capture) ? STATUS_FAILED
+									  : recorder_run(&r);
 			recorder_free(&r);
+			kernel_ports_end(&ports);
 		}
 	}
 	config_free(&cfg);

@@ -7,6 +7,7 @@ import socket
 import threading
 
 import pytest
+from harness import dpdk, pcapng
 from harness.host import Host
 from harness.known import Measuring
 from harness.paths import BUILD, RINGTAP
@@ -156,14 +157,14 @@ class Liar:
             connection.close()
 
 
-def test_the_internal_port_of_a_bridge_is_one_of_ringtap_host(switch, record, net, closing):
+def test_the_internal_port_of_a_bridge_is_one_of_ringtap_host(switch, record, net, closing, tmp_path):
     """Which a message says. A recording of both has each packet at the port and at the bridge, in its order."""
     it, (a, _b), _ = switch
     refused = run([RINGTAP, "record", "-c", "1", f"{it.prefix}:br0"])
     assert refused.returncode == FAILED
     # The namespace of the switch is not the one of this command.
     assert f"'{it.prefix}' has no port 'br0'" in refused.stderr
-    refused = run([*net.hub.prefix, RINGTAP, "record", "-c", "1", f"{it.prefix}:br0"])
+    refused = run([*net.hub.prefix, RINGTAP, "flight", f"{it.prefix}:br0", "-w", tmp_path / "none"])
     assert "'ringtap host br0' captures on it" in refused.stderr
 
     net.hub.check(["ip", "addr", "add", "10.99.0.9/24", "dev", "br0"])
@@ -173,7 +174,24 @@ def test_the_internal_port_of_a_bridge_is_one_of_ringtap_host(switch, record, ne
     recorder = record(it, "-i", f"{host.prefix}:br0", "-f", "icmp", "-c", "20", ports=["p0"])
     a.ping("10.99.0.9", 5)
     recorder.done()
-    file = recorder.file()
+    assert_way_to_the_bridge(recorder.file())
+    host.finish()
+
+    # The command starts and ends it.
+    out = tmp_path / "both.pcapng"
+    words = ("-i", f"{it.prefix}:p0", "-i", f"{it.prefix}:br0", "-f", "icmp", "-c", "20", "-w", out)
+    recorder = closing(net.hub.start([RINGTAP, "record", *words]))
+    recorder.expect("^Capturing on")
+    a.ping("10.99.0.9", 5)
+    assert recorder.wait() == 0, recorder.output
+    file = pcapng.read(out)
+    assert_way_to_the_bridge(file)
+    assert {i.name for i in file.interfaces} >= {f"{it.prefix}:p0", "host-br0:br0"}
+    assert not (dpdk.RUN_DIR / "host-br0").exists()
+
+
+def assert_way_to_the_bridge(file):
+    """Each packet at the port and at the bridge, in the order of time."""
     named = [file.interfaces[p.interface].name.rpartition(":")[2] for p in file.packets]
     assert sorted(named) == ["br0"] * 10 + ["p0"] * 10
     seen = {}
