@@ -3,13 +3,24 @@
 
 import { colour, faint, ink } from "./colours.js";
 import { Counts, Levels, levelPoints, lowerBound } from "./data.js";
+import { element } from "./dom.js";
 import { COLUMN, NEAR, INCREMENTS, CountPanel, LevelPanel, Panel, Steps, acrossAt, clipped, decades, hatch, powers, valueAxis } from "./panels.js";
 import { clock, count, duration, value } from "./text.js";
 import { Time } from "./time.js";
 
 const LANE = 34, BAR = 20; // pixels
 const PALEST = 0.3; // a bar that is shorter than a pixel can be seen
-const SHADES = 32; // setting a colour takes longer than drawing a bar
+
+// A row of pixels, each as dark as its share: thousands of bars are drawn as one.
+function shaded(shares, hex) {
+  const canvas = element("canvas", { width: shares.length, height: 1 }), context = canvas.getContext("2d"), row = context.createImageData(shares.length, 1);
+  const rgb = [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16));
+  shares.forEach((share, x) => {
+    if (share) row.data.set([...rgb, 255 * (PALEST + (1 - PALEST) * Math.min(share, 1))], 4 * x);
+  });
+  context.putImageData(row, 0, 0);
+  return canvas;
+}
 
 // Bars of a state by their beginning; reach: the latest end up to each of them.
 function sortedBars(list) {
@@ -80,12 +91,9 @@ class LanePanel extends Panel {
       // Bars shorter than a pixel: as dark as the part of it that they cover, or many would look like one long bar.
       covered.forEach((columns, state) => {
         if (!columns) return;
-        const { top, height } = places[state], shades = Array.from({ length: SHADES }, () => []);
-        columns.forEach((share, x) => { if (share) shades[Math.min(SHADES - 1, Math.floor(share * SHADES))].push(x); });
-        shades.forEach((all, n) => {
-          if (all.length) u.ctx.fillStyle = faint(states[state].colour, PALEST + (1 - PALEST) * n / (SHADES - 1));
-          for (const x of all) u.ctx.fillRect((left + x) * scale, top, scale, height);
-        });
+        const { top, height } = places[state];
+        u.ctx.imageSmoothingEnabled = false;
+        u.ctx.drawImage(shaded(columns, colour(states[state].colour)), left * scale, top, columns.length * scale, height);
       });
       u.ctx.font = `${12 * scale}px system-ui, sans-serif`;
       u.ctx.textAlign = "left";
