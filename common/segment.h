@@ -184,7 +184,8 @@ struct rt_seg_ring {
 	uint32_t busy;    /* 1 from before the TSC is read until after head is published */
 	uint32_t
 		lcore; /* EAL lcore of its last thread, UINT32_MAX: not an EAL thread or none yet */
-	uint8_t reserved[104];
+	uint32_t tid;  /* that thread's, in the application's PID namespace; 0: unknown */
+	uint8_t reserved[100];
 };
 static_assert(sizeof(struct rt_seg_ring) == 128, "two lines: the prefetcher takes pairs");
 

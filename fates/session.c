@@ -128,6 +128,12 @@ static int take_run(struct fates_session *s, const struct ringtap_run *run)
 	uint32_t last = RINGTAP_NO_INDEX;
 	bool included = false;
 
+	if (s->from) {
+		struct ringtap_ring ring = {.size = sizeof(ring)};
+
+		if (!ringtap_capture_ring(s->cap, run->ring, &ring))
+			s->from(s->ctx, &ring);
+	}
 	ringtap_packets_start(s->walk, run);
 	while ((p = ringtap_packet_next(s->walk))) {
 		if (p->interface != last)

@@ -22,6 +22,8 @@ struct fates_session {
 	void (*take)(void *ctx, const struct ringtap_packet *p);
 	/* The data of packets that were taken go now; NULL: nothing to do. */
 	void (*release)(void *ctx);
+	/* The next packets are those of this ring's thread; NULL: it does not matter. */
+	void (*from)(void *ctx, const struct ringtap_ring *ring);
 	void *ctx;
 	/* Attaches cap to what it captures instead, packets without fates and statistics: 0, or
 	 * -errno after printing why. NULL: a session of fates. */

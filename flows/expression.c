@@ -150,6 +150,7 @@ static void put_entry(FILE *f, enum ledger_view view, const struct flow_key *k)
 			fprintf(f, "vlan %u", k->vlan);
 		break;
 	case LEDGER_QUEUE:
+	case LEDGER_THREAD:
 	case LEDGER_VNI:
 	case LEDGER_INNER: break;
 	}

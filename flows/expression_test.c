@@ -136,7 +136,7 @@ static void expressions_match_their_packets_only(void **state)
 static void other_entries_have_none(void **state)
 {
 	static const enum ledger_view views[] = {
-		LEDGER_QUEUE, LEDGER_VNI, LEDGER_INNER, LEDGER_5_TUPLE, LEDGER_PORT};
+		LEDGER_QUEUE, LEDGER_THREAD, LEDGER_VNI, LEDGER_INNER, LEDGER_5_TUPLE, LEDGER_PORT};
 
 	for (size_t v = 0; v < sizeof(views) / sizeof(views[0]); v++) {
 		const struct ledger t = {.view = views[v]};

@@ -140,6 +140,10 @@ static void make_key(const struct ledger *t, struct flow_key *k, const struct he
 		k->src_port = (uint16_t)p->queue;
 		k->protocol = p->direction;
 		break;
+	case LEDGER_THREAD:
+		memcpy(k->src, &t->thread, sizeof(t->thread));
+		k->protocol = p->direction;
+		break;
 	case LEDGER_VNI: break;
 	}
 }

@@ -22,9 +22,16 @@ enum ledger_view {
 	LEDGER_INNER,
 	LEDGER_DSCP,
 	LEDGER_MAC,
-	LEDGER_QUEUE
+	LEDGER_QUEUE,
+	LEDGER_THREAD
 };
-#define LEDGER_VIEWS "5-tuple|host|pair|port|protocol|vlan|vni|inner|dscp|mac|queue"
+#define LEDGER_VIEWS "5-tuple|host|pair|port|protocol|vlan|vni|inner|dscp|mac|queue|thread"
+
+/* That polled or sent a packet. */
+struct ledger_thread {
+	uint32_t lcore; /* RINGTAP_NO_INDEX: no EAL thread, or unknown */
+	uint32_t tid;   /* in the application's PID namespace; 0: unknown */
+};
 
 #define LEDGER_BITS    2
 #define LEDGER_BUCKETS RT_LOG_BUCKETS(LEDGER_BITS, LATENCY_MAX_BITS)
@@ -105,6 +112,7 @@ struct ledger {
 	uint64_t evicted;       /* entries */
 	uint64_t error;         /* an entry may have had this many more packets before */
 	struct ledger_join *join;
+	struct ledger_thread thread;       /* of the packets that are added next */
 	size_t unreported_at, segments_at; /* offsets in an entry; 0: none has it */
 	/* Before an entry is forgotten; NULL: nobody has to know. */
 	void (*forgotten)(void *ctx, const struct ledger_flow *f);

@@ -32,6 +32,24 @@ static void queue_text(
 		k->protocol == RINGTAP_TX ? "sent" : "received");
 }
 
+bool ledger_thread(const struct ledger *t, const struct flow_key *k, struct ledger_thread *thread)
+{
+	memcpy(thread, k->src, sizeof(*thread));
+	return t->view == LEDGER_THREAD;
+}
+
+static void put_thread(const struct ledger *t, const struct flow_key *k, char buf[LEDGER_TEXT])
+{
+	struct ledger_thread thread;
+	char text[THREAD_NAME_LEN];
+	const char *name;
+
+	(void)ledger_thread(t, k, &thread);
+	name = thread.tid || thread.lcore != RINGTAP_NO_INDEX ? "" : "unknown";
+	snprintf(buf, LEDGER_TEXT, "%s, %s", thread_text(text, thread.lcore, name, thread.tid),
+		k->protocol == RINGTAP_TX ? "sent" : "received");
+}
+
 bool ledger_vni(const struct ledger *t, const struct flow_key *k, uint32_t *vni)
 {
 	*vni = (uint32_t)k->zero[0] << 16 | (uint32_t)k->zero[1] << 8 | k->zero[2];
@@ -101,6 +119,7 @@ char *ledger_text(const struct ledger *t, const struct flow_key *k, const struct
 			strcpy(buf, "not IP");
 		break;
 	case LEDGER_QUEUE: queue_text(k, s, buf); break;
+	case LEDGER_THREAD: put_thread(t, k, buf); break;
 	case LEDGER_VNI:
 	case LEDGER_INNER: tunnel_text(t, k, buf); break;
 	}

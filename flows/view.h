@@ -17,6 +17,8 @@ char *ledger_place_text(
 bool ledger_became(const struct ledger *t, const struct ledger_flow *f, char buf[LEDGER_TEXT]);
 /* The VNI of an entry of tunnels; false: it has none. */
 bool ledger_vni(const struct ledger *t, const struct flow_key *k, uint32_t *vni);
+/* The thread of an entry; false: it has none. */
+bool ledger_thread(const struct ledger *t, const struct flow_key *k, struct ledger_thread *thread);
 /* The expression of libpcap that matches the packets of an entry and, with tags as they are, hardly
  * any other; the caller frees it. NULL: there is none, as of a queue or the inside of a tunnel. */
 char *ledger_expression(const struct ledger *t, const struct flow_key *k);

@@ -27,7 +27,7 @@ static const struct option_def options[] = {
 		"Count packets by WHAT they have in common: 5-tuple (the default: addresses, ports, "
 		"protocol and VLAN, in one direction), host, pair (of hosts), port (the lower one), "
 		"protocol, vlan, vni (of VXLAN, GENEVE and GRE), inner (the 5-tuple inside of "
-		"tunnels), dscp, mac, or queue"},
+		"tunnels), dscp, mac, queue, or thread (that received or sent them)"},
 	{TO(order), OPTION_CHOICE, 0, "by", "packets|bytes|latency", LEDGER_ORDERS, 0, 0,
 		"Order of the table (default: packets); latency needs --ids"},
 	{TO(rows), OPTION_NUMBER, 0, "limit", "N", NULL, 1, FLOWS_ROWS_MAX,
@@ -121,6 +121,16 @@ static void take(void *ctx, const struct ringtap_packet *p)
 		count(c);
 }
 
+/* Entries of what waits are those of its thread. */
+static void from(void *ctx, const struct ringtap_ring *ring)
+{
+	struct flows_command *c = ctx;
+
+	if (c->by == LEDGER_THREAD)
+		count(c);
+	c->ledger.thread = (struct ledger_thread){ring->lcore, ring->tid};
+}
+
 static int attach(struct fates_session *s)
 {
 	struct flows_command *c = s->ctx;
@@ -175,6 +185,10 @@ static int begin(struct flows_command *c)
 	if (c->fates && c->request.sample != 1)
 		return message_fail(STATUS_USAGE,
 			"flows: --fates: a sample has not all packets; add --sample 1");
+	if (c->fates && c->by == LEDGER_THREAD)
+		return message_fail(STATUS_USAGE,
+			"flows: --fates: the thread of a packet that is not offered is not known; "
+			"use another --view");
 	if (c->export.ipfix && c->by != LEDGER_5_TUPLE)
 		return message_fail(
 			STATUS_USAGE, "flows: --ipfix: its flows are 5-tuples; leave out --view");
@@ -199,6 +213,7 @@ static int run(const struct command *self, int argc, char **argv)
 	c = (struct flows_command){.view = {.s = {.command = "flows",
 						    .take = take,
 						    .release = count,
+						    .from = from,
 						    .attach = attach,
 						    .ctx = &c},
 					   .reading = reading,

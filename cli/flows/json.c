@@ -38,6 +38,20 @@ static json_t *place(const struct ledger_place *p, const struct fates_session *s
 	return j;
 }
 
+static json_t *thread(const struct ledger *t, const struct flow_key *k)
+{
+	struct ledger_thread thread;
+	json_t *j;
+
+	if (!ledger_thread(t, k, &thread))
+		return json_null();
+	j = json_object();
+	json_put(j, "lcore",
+		thread.lcore == RINGTAP_NO_INDEX ? json_null() : json_count(thread.lcore));
+	json_put(j, "tid", thread.tid ? json_count(thread.tid) : json_null());
+	return j;
+}
+
 /* The parts of a 5-tuple; other entries have their names only. */
 static void put_key(json_t *j, const struct ledger *t, const struct flow_key *k)
 {
@@ -53,6 +67,7 @@ static void put_key(json_t *j, const struct ledger *t, const struct flow_key *k)
 	json_put(j, "protocol", tuple ? json_text(flow_protocol(k, protocol)) : json_null());
 	json_put(j, "vlan", tuple && k->vlan != FLOW_NO_VLAN ? json_count(k->vlan) : json_null());
 	json_put(j, "vni", ledger_vni(t, k, &vni) ? json_count(vni) : json_null());
+	json_put(j, "thread", thread(t, k));
 }
 
 static json_t *latency(const struct flows_command *c, const struct ledger_flow *f)

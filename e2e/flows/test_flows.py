@@ -4,6 +4,7 @@
 import re
 import shlex
 import signal
+from pathlib import Path
 
 import pytest
 from harness import pcap, tmux
@@ -119,7 +120,7 @@ def test_all_packets_are_those_of_tshark(with_packets, flows, tmp_path):
 VIEWS = ["5-tuple", "host", "vlan", "vni", "inner"]
 
 
-@pytest.mark.parametrize("views", [VIEWS, nightly(["pair", "port", "protocol", "dscp", "mac", "queue"])])
+@pytest.mark.parametrize("views", [VIEWS, nightly(["pair", "port", "protocol", "dscp", "mac", "queue", "thread"])])
 def test_real_packets_of_many_protocols(with_packets, flows, views, corpus_files):
     """Tunnels, fragments, tags, cut and broken headers: each packet is in one entry, in each view."""
     pmd, _file, count = with_packets(many_protocols(corpus_files))
@@ -140,6 +141,7 @@ def test_a_forwarded_packet_counts_once_with_ids(with_packets, flows):
     pmd, _file, count = with_packets([udp(i % 10) for i in range(5000)])
     it = flows(pmd, "--sample", "1", "--ids")
     both = flows(pmd, "--sample", "1", "--direction", "both")
+    threads = flows(pmd, "--sample", "1", "--direction", "both", "--view", "thread")
     run_all(pmd, count)
     report = it.json(signal.SIGINT)
     assert [f["counted"] for f in report["flows"]] == [500] * 10
@@ -148,6 +150,10 @@ def test_a_forwarded_packet_counts_once_with_ids(with_packets, flows):
         assert f["received_by"]["port"]["name"] == "net_pcap0" and f["sent_by"]["port"]["name"] == "net_null0"
         assert 0 < f["latency"]["p50_ns"] <= f["latency"]["p99_ns"] <= f["latency"]["max_ns"] < 60e9
     assert [f["counted"] for f in both.json(signal.SIGINT)["flows"]] == [1000] * 10
+    (tid,) = [int(t.name) for t in Path(f"/proc/{pmd.pid}/task").iterdir() if "worker-1" in (t / "comm").read_text()]
+    found = {f["name"]: (f["thread"], f["counted"]) for f in threads.json(signal.SIGINT)["flows"]}
+    thread = {"lcore": 1, "tid": tid}
+    assert found == {f"lcore 1 ({tid}), {did}": (thread, count) for did in ("received", "sent")}
 
 
 def test_a_flow_shows_what_the_application_does_not_offer(testpmd, flows, tmp_path):

@@ -255,6 +255,8 @@ struct ringtap_run {
 	const void *records;
 	const uint32_t *interfaces; /* file-wide id of each of the application's; NULL: the same */
 	uint32_t interface_count;
+	/* Index for ringtap_capture_ring(), which has the thread. */
+	uint32_t ring;
 };
 
 /* As ringtap_capture_next(); size is that of the caller's struct ringtap_run. */
@@ -513,6 +515,9 @@ struct ringtap_ring {
 	/* From a look of ringtap_capture_next() to the next, where the application lost most
 	 * packets by its full buffer: bytes that the ring wrote, and its packets among those. */
 	uint64_t pause_written, pause_lost;
+	/* Of the last thread that used the ring, in the application's PID namespace, as lcore; 0:
+	 * unknown, or an older probe. */
+	uint32_t tid;
 };
 unsigned ringtap_capture_ring_count(const struct ringtap_capture *cap);
 int ringtap_capture_ring(const struct ringtap_capture *cap, unsigned i, struct ringtap_ring *out);

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -24,6 +25,7 @@ static struct {
 	pthread_barrier_t step;
 	pthread_mutex_t turn;
 	pthread_t thread[THREADS];
+	uint32_t tid[THREADS];
 	uint16_t port;
 	bool registers;
 } app = {.turn = PTHREAD_MUTEX_INITIALIZER};
@@ -33,6 +35,7 @@ static void *begin(void *arg)
 {
 	struct rte_mbuf *m = test_frame((uint32_t)(uintptr_t)arg, 60);
 
+	app.tid[(uintptr_t)arg] = (uint32_t)gettid();
 	if (app.registers)
 		assert_int_equal(rte_thread_register(), 0);
 	pthread_barrier_wait(&app.step);
@@ -62,6 +65,16 @@ static struct rt_session *open_session(const char *port)
 	return s;
 }
 
+/* Of the ring with this tid. */
+static uint32_t lcore_of(const struct rt_session *s, uint32_t tid)
+{
+	for (uint32_t i = 0; i < RT_MAX_RINGS; i++)
+		if (s->shm.rings[i].tid == tid)
+			return s->shm.rings[i].lcore;
+	fail_msg("no ring has tid %u", tid);
+	return 0;
+}
+
 /* Returns the counters of a session in which all threads begin at once, after a tick. */
 static struct rt_seg_count run(const char *port)
 {
@@ -78,6 +91,8 @@ static struct rt_seg_count run(const char *port)
 	pthread_barrier_wait(&app.step);
 	for (uint32_t i = 0; i < THREADS; i++)
 		pthread_join(app.thread[i], NULL);
+	for (uint32_t i = 0; i < THREADS; i++)
+		assert_true(lcore_of(s, app.tid[i]) < RTE_MAX_LCORE); /* as they are registered */
 	pthread_barrier_destroy(&app.step);
 	test_session_end(s);
 	c = test_session_sum(s);

@@ -362,6 +362,7 @@ bool rt_session_begin_ring(struct rt_session *s, struct rt_ring *r, const struct
 	if (r->index >= rt_load_acquire(&s->rows))
 		return false;
 	rt_store(&r->pub->lcore, rt_load(&t->lcore));
+	rt_store(&r->pub->tid, rt_load(&t->tid));
 	/* That of an EAL thread, or of one that is registered with EAL. */
 	rt_chunks_use(&s->chunks, r, (int32_t)rte_socket_id());
 	/* Pairs with the acquire in rt_segment_ring_next(). Before the time is taken: a reader that
@@ -431,7 +432,10 @@ void rt_session_publish_shares(const struct rt_session *s)
 	rt_store(&s->shm.header->window, s->chunks.window);
 	rt_store(&s->shm.header->reserve, s->chunks.reserve);
 	RT_EACH_RING(s, i)
-	rt_store(&s->shm.rings[i].lcore, rt_load(&rt_threads[i].lcore));
+	{
+		rt_store(&s->shm.rings[i].lcore, rt_load(&rt_threads[i].lcore));
+		rt_store(&s->shm.rings[i].tid, rt_load(&rt_threads[i].tid));
+	}
 }
 
 uint32_t rt_session_threads(const struct rt_session *s)

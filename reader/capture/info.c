@@ -154,6 +154,7 @@ EXPORT int ringtap_capture_ring(
 	pub = &cap->sources[in->source].seg.rings[in->index];
 	v.app = in->source;
 	v.lcore = rt_load(&pub->lcore);
+	v.tid = rt_load(&pub->tid);
 	v.buffer_size = cap->sources[in->source].there;
 	v.written = rt_load(&pub->head);
 	v.pause_written = in->pause_written;

@@ -246,6 +246,7 @@ static void take_run(struct ringtap_capture *cap, struct rt_in *in, uint64_t lim
 		.form = RT_FORM_EPB,
 		.first_ns = key,
 		.app = in->source,
+		.ring = (uint32_t)(in - cap->ins),
 		.stale = pos < in->stale};
 	if (rt_unlikely(run->stale) && max_bytes > in->stale - pos)
 		max_bytes = in->stale - pos;

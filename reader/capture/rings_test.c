@@ -96,6 +96,24 @@ static void test_rings_that_no_thread_uses_cost_nothing(void **state)
 	assert_int_equal(cap->in_count, SLOTS);
 }
 
+static void test_a_run_has_the_thread_of_its_ring(void **state)
+{
+	struct ringtap_ring ring = {.size = sizeof(ring)};
+	const uint64_t now = test_now(&session) - 1000000;
+
+	for (uint32_t r = 9; r > 6; r--) {
+		rt_store(&session.rings[r].lcore, r);
+		rt_store(&session.rings[r].tid, 4700 + r);
+		begin_ring(r, now + r);
+	}
+	assert_int_equal(ringtap_capture_next(cap, runs, RUN_MAX, 0), 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(ringtap_capture_ring(cap, runs[i].ring, &ring), 0);
+		assert_int_equal(ring.lcore, 7 + i);
+		assert_int_equal(ring.tid, 4707 + i);
+	}
+}
+
 /* Threads that begin before its end may have packets for it. */
 static void test_a_window_without_rings_waits_for_its_end(void **state)
 {
@@ -118,6 +136,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			test_rings_that_no_thread_uses_cost_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_run_has_the_thread_of_its_ring, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_a_window_without_rings_waits_for_its_end, set_up, tear_down),
 	};
