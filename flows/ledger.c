@@ -14,7 +14,7 @@
 #define COUNT_BITS    7
 #define COUNT_CLASSES RT_LOG_BUCKETS(COUNT_BITS, 64)
 
-static_assert(offsetof(struct ledger_flow, out) <= FLOW_PREFETCH, "packets wait for no more");
+static_assert(offsetof(struct ledger_flow, in) < FLOW_PREFETCH, "a reception waits for no more");
 
 enum { FIN = 1, SYN = 2, RST = 4, ACK = 16 };
 
@@ -215,15 +215,15 @@ static void ledger_forget(struct ledger *t)
 }
 
 static struct ledger_flow *entry(
-	struct ledger *t, const struct flow_key *k, uint32_t hash, uint32_t *index)
+	struct ledger *t, const struct flow_key *k, uint32_t hash, uint32_t hint, uint32_t *index)
 {
 	uint32_t before = t->table.count;
 
-	*index = flow_table_get_hashed(&t->table, k, hash);
+	*index = flow_table_get_hashed(&t->table, k, hash, hint);
 	if (*index == FLOW_NONE) {
 		ledger_forget(t);
 		before = t->table.count;
-		*index = flow_table_get_hashed(&t->table, k, hash);
+		*index = flow_table_get_hashed(&t->table, k, hash, hint);
 	}
 	if (*index == FLOW_NONE) { /* no memory for the first ones */
 		t->error++;
@@ -378,7 +378,7 @@ static void add_latency(struct ledger_latency *l, uint64_t ns)
 struct parsed {
 	struct headers h;
 	struct flow_key k[2];
-	uint32_t hash[2];
+	uint32_t hash[2], hint[2];
 	unsigned count;
 };
 
@@ -421,7 +421,7 @@ static bool take_sending(struct ledger *t, const struct ringtap_packet *p, const
 static bool add_to(struct ledger *t, const struct parsed *d, unsigned which,
 	const struct ringtap_packet *p, uint32_t *index)
 {
-	struct ledger_flow *f = entry(t, &d->k[which], d->hash[which], index);
+	struct ledger_flow *f = entry(t, &d->k[which], d->hash[which], d->hint[which], index);
 
 	if (!f)
 		return false;
@@ -461,7 +461,7 @@ void ledger_add_batch(struct ledger *t, const struct ringtap_packet *p, const ui
 		parse(t, &d[i], &p[i], linktypes[i]);
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned k = 0; k < d[i].count; k++)
-			flow_table_prefetch_item(&t->table, d[i].hash[k]);
+			d[i].hint[k] = flow_table_prefetch_item(&t->table, d[i].hash[k]);
 	for (unsigned i = 0; i < n; i++)
 		counted[i] = add_parsed(t, &p[i], &d[i]);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -12,11 +11,39 @@
 #define CACHE_LINE 64u
 #define HUGE_PAGE  ((size_t)2 << 20)
 
-/* Bytes of the items, in whole huge pages: with small ones, each item of a large table would need a
+/* Memory of zeros in whole huge pages: with small ones, each access to a large table would need a
  * walk of the page tables. */
-static size_t room(const struct flow_table *t)
+static size_t in_pages(size_t bytes)
 {
-	return ((size_t)t->max * t->size + HUGE_PAGE) / HUGE_PAGE * HUGE_PAGE;
+	return (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+}
+
+static void *map_pages(size_t bytes)
+{
+	void *p = mmap(NULL, in_pages(bytes), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	if (bytes >= HUGE_PAGE)
+		(void)madvise(p, in_pages(bytes), MADV_HUGEPAGE);
+	return p;
+}
+
+static void unmap_pages(void *p, size_t bytes)
+{
+	if (p)
+		munmap(p, in_pages(bytes));
+}
+
+static size_t item_bytes(const struct flow_table *t)
+{
+	return (size_t)t->max * t->size;
+}
+
+static size_t slot_bytes(const struct flow_table *t)
+{
+	return t->slot_count * sizeof(*t->slots);
 }
 
 int flow_table_init(struct flow_table *t, size_t size, uint32_t max)
@@ -25,28 +52,22 @@ int flow_table_init(struct flow_table *t, size_t size, uint32_t max)
 		.max = max,
 		.slot_count = SLOTS_MIN};
 	secret_make(&t->secret);
-	t->slots = calloc(t->slot_count, sizeof(*t->slots));
-	t->items = mmap(NULL, room(t), PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (t->items == MAP_FAILED)
-		t->items = NULL;
-	else
-		(void)madvise(t->items, room(t), MADV_HUGEPAGE);
+	t->slots = map_pages(slot_bytes(t));
+	t->items = map_pages(item_bytes(t));
 	return t->items && t->slots ? 0 : -ENOMEM;
 }
 
 void flow_table_free(struct flow_table *t)
 {
-	if (t->items)
-		munmap(t->items, room(t));
-	free(t->slots);
+	unmap_pages(t->items, item_bytes(t));
+	unmap_pages(t->slots, slot_bytes(t));
 	t->items = NULL;
 	t->slots = NULL;
 }
 
 void flow_table_clear(struct flow_table *t)
 {
-	memset(t->slots, 0, t->slot_count * sizeof(*t->slots));
+	memset(t->slots, 0, slot_bytes(t));
 	t->count = 0;
 }
 
@@ -61,9 +82,8 @@ static void put_slot(struct flow_table *t, struct flow_slot slot)
 
 static int grow_slots(struct flow_table *t)
 {
-	struct flow_slot *slots = calloc(2 * (size_t)t->slot_count, sizeof(*slots)),
-			 *old = t->slots;
-	uint32_t count = t->slot_count;
+	struct flow_slot *slots = map_pages(2 * slot_bytes(t)), *old = t->slots;
+	const uint32_t count = t->slot_count;
 
 	if (!slots)
 		return -ENOMEM;
@@ -72,7 +92,7 @@ static int grow_slots(struct flow_table *t)
 	for (uint32_t i = 0; i < count; i++)
 		if (old[i].hash)
 			put_slot(t, old[i]);
-	free(old);
+	unmap_pages(old, count * sizeof(*old));
 	return 0;
 }
 
@@ -88,9 +108,28 @@ static uint32_t add(struct flow_table *t, const struct flow_key *k, uint32_t has
 	return t->count++;
 }
 
+/* In halves: a load of a whole word that was stored in parts waits for the stores. */
+static uint64_t word_of(const uint8_t *p)
+{
+	uint32_t low, high;
+
+	memcpy(&low, p, sizeof(low));
+	memcpy(&high, p + 4, sizeof(high));
+	return low | (uint64_t)high << 32;
+}
+
+/* Addresses side by side, not in turn: multiplications overlap. */
 uint32_t flow_table_hash(const struct flow_table *t, const struct flow_key *k)
 {
-	return hash_short(hash_words(&t->secret, k, sizeof(*k) / 8));
+	const uint64_t src = hash_number(&t->secret, word_of(k->src), word_of(k->src + 8)),
+		       dst = hash_number(&t->secret, word_of(k->dst), word_of(k->dst + 8)),
+		       ports = k->src_port | (uint32_t)k->dst_port << 16 | (uint64_t)k->type << 32 |
+			       (uint64_t)k->vlan << 48,
+		       rest = k->port | (uint32_t)k->protocol << 16 | (uint32_t)k->version << 24 |
+			      (uint64_t)k->flags << 32 | (uint64_t)k->zero[0] << 40 |
+			      (uint64_t)k->zero[1] << 48 | (uint64_t)k->zero[2] << 56;
+
+	return hash_short(hash_number(&t->secret, src ^ rest, dst ^ ports));
 }
 
 void flow_table_filter(
@@ -126,10 +165,14 @@ uint32_t flow_table_find(const struct flow_table *t, const struct flow_key *k)
 	return find(t, k, flow_table_hash(t, k));
 }
 
-uint32_t flow_table_get_hashed(struct flow_table *t, const struct flow_key *k, uint32_t hash)
+uint32_t flow_table_get_hashed(
+	struct flow_table *t, const struct flow_key *k, uint32_t hash, uint32_t hint)
 {
-	uint32_t index = find(t, k, hash);
+	uint32_t index;
 
+	if (hint < t->count && !memcmp(flow_table_at(t, hint), k, sizeof(*k)))
+		return hint;
+	index = find(t, k, hash);
 	if (index != FLOW_NONE)
 		return index;
 	index = add(t, k, hash);
@@ -139,5 +182,5 @@ uint32_t flow_table_get_hashed(struct flow_table *t, const struct flow_key *k, u
 
 uint32_t flow_table_get(struct flow_table *t, const struct flow_key *k)
 {
-	return flow_table_get_hashed(t, k, flow_table_hash(t, k));
+	return flow_table_get_hashed(t, k, flow_table_hash(t, k), FLOW_NONE);
 }

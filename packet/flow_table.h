@@ -7,7 +7,7 @@
 #include "flow_key.h"
 
 #define FLOW_NONE     UINT32_MAX
-#define FLOW_PREFETCH 192u /* bytes of an item */
+#define FLOW_PREFETCH 128u /* bytes of an item: what each packet changes */
 
 struct flow_table {
 	size_t size; /* bytes of an item, which begins with its struct flow_key: whole lines of the
@@ -33,18 +33,29 @@ uint32_t flow_table_get(struct flow_table *t, const struct flow_key *k);
 /* For many keys in turn: their hashes first, then where they lie, so that the waits for memory
  * overlap. */
 uint32_t flow_table_hash(const struct flow_table *t, const struct flow_key *k);
-uint32_t flow_table_get_hashed(struct flow_table *t, const struct flow_key *k, uint32_t hash);
+/* hint: index of the item, if it is right. */
+uint32_t flow_table_get_hashed(
+	struct flow_table *t, const struct flow_key *k, uint32_t hash, uint32_t hint);
 static inline void flow_table_prefetch_slot(const struct flow_table *t, uint32_t hash)
 {
 	__builtin_prefetch(&t->slots[hash & (t->slot_count - 1)]);
 }
-/* The item of the first slot: it is the right one, as a rule. */
-static inline void flow_table_prefetch_item(const struct flow_table *t, uint32_t hash)
+/* Returns the index of the first item with this hash, for flow_table_get_hashed(); FLOW_NONE: there
+ * is none. In a table that is half full, a third of the items are not in the first slot. */
+static inline uint32_t flow_table_prefetch_item(const struct flow_table *t, uint32_t hash)
 {
-	const uint8_t *item = t->items + t->slots[hash & (t->slot_count - 1)].index * t->size;
+	const struct flow_slot *s = &t->slots[hash & (t->slot_count - 1)];
+	const uint8_t *item;
 
+	for (uint32_t i = hash + 1; s->hash != hash; i++) {
+		if (!s->hash)
+			return FLOW_NONE;
+		s = &t->slots[i & (t->slot_count - 1)];
+	}
+	item = t->items + s->index * t->size;
 	for (size_t at = 0; at < t->size && at < FLOW_PREFETCH; at += 64)
 		__builtin_prefetch(item + at, 1);
+	return s->index;
 }
 
 /* The same without adding. */

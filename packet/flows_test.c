@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "flow_table.h"
 #include "flows.h"
 
 #define ETHERNET 14
@@ -157,6 +158,56 @@ static void memory_is_bounded(void **state)
 	flows_free(f);
 }
 
+/* Hints and hashes of a table are only where a search begins. */
+static void a_wrong_hint_finds_the_right_item(void **state)
+{
+	struct flow_key a = {.src = {1}}, b = {.src = {2}};
+	struct flow_table t;
+	uint32_t of_a, of_b;
+
+	assert_int_equal(flow_table_init(&t, sizeof(a), 10), 0);
+	of_a = flow_table_get(&t, &a);
+	of_b = flow_table_get(&t, &b);
+	assert_int_not_equal(of_a, of_b);
+	assert_int_equal(flow_table_get_hashed(&t, &b, flow_table_hash(&t, &b), of_a), of_b);
+	assert_int_equal(flow_table_get_hashed(&t, &b, flow_table_hash(&t, &b), 9), of_b);
+	assert_int_equal(flow_table_prefetch_item(&t, flow_table_hash(&t, &b)), of_b);
+	flow_table_clear(&t);
+	assert_int_equal(flow_table_prefetch_item(&t, flow_table_hash(&t, &b)), FLOW_NONE);
+	assert_int_equal(flow_table_get_hashed(&t, &b, flow_table_hash(&t, &b), of_b), 0);
+	flow_table_free(&t);
+}
+
+/* Each part of a key counts, also where the other parts mirror each other. */
+static void hashes_of_mirrored_keys_differ(void **state)
+{
+	uint32_t seen[4096];
+	struct flow_table t;
+	unsigned n = 0, same = 0;
+
+	assert_int_equal(flow_table_init(&t, sizeof(struct flow_key), 10), 0);
+	for (unsigned i = 0; i < 1024; i++) {
+		struct flow_key k = {.protocol = (uint8_t)(i & 1)};
+
+		for (unsigned b = 0; b < 8; b++) {
+			k.src[b] = k.dst[b + 8] = (uint8_t)(i >> b % 4);
+			k.src[b + 8] = k.dst[b] = (uint8_t)(i >> b % 8);
+		}
+		seen[n++] = flow_table_hash(&t, &k);
+		k.src_port = (uint16_t)i + 1;
+		seen[n++] = flow_table_hash(&t, &k);
+		k.dst_port = (uint16_t)i + 1;
+		seen[n++] = flow_table_hash(&t, &k);
+		k.zero[2] = 1;
+		seen[n++] = flow_table_hash(&t, &k);
+	}
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned j = 0; j < i; j++)
+			same += seen[i] == seen[j];
+	assert_true(same < 4); /* by chance 0.002 */
+	flow_table_free(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +215,8 @@ int main(void)
 		cmocka_unit_test(keys_of_ipv6_and_others),
 		cmocka_unit_test(largest_flows),
 		cmocka_unit_test(memory_is_bounded),
+		cmocka_unit_test(a_wrong_hint_finds_the_right_item),
+		cmocka_unit_test(hashes_of_mirrored_keys_differ),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
