@@ -44,7 +44,7 @@ BEGIN {
 	allow("judge", "base include measure web")
 	allow("counted", "base common show")
 	allow("fates", "base common include measure packet show target")
-	allow("flows", "base common fates include packet target")
+	allow("flows", "base common fates include measure packet target")
 	allow("usdt", "base common")
 	allow("sink", "base common include")
 	allow("recorder", "base common measure target")

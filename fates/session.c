@@ -118,6 +118,8 @@ static int broken(struct fates_session *s, int error)
 	const char *why = ringtap_capture_error(s->cap);
 
 	s->over = true; /* there is nothing more to take */
+	if (!s->command)
+		return error;
 	return message_fail(error, "%s: reading %s: %s; what came before is right", s->command,
 		s->app.name, *why ? why : strerror(-error));
 }

@@ -14,7 +14,7 @@
 
 struct fates_session {
 	/* Set by the caller. */
-	const char *command; /* for messages */
+	const char *command; /* for messages; NULL: fates_take() and attach() print none */
 	struct one_app_words words;
 	uint32_t snaplen; /* bytes of each packet */
 	uint64_t buffer_size;

@@ -61,7 +61,7 @@ static int look(const struct fates_session *s, const struct ringtap_target *targ
 	ret = ringtap_capture_attach(cap, s->app.dir, targets, count, &o);
 	if (!ret)
 		ret = ringtap_capture_start(cap);
-	if (ret)
+	if (ret && s->command)
 		print_not_attached(s->command, s->app.name, ret, ringtap_capture_error(cap));
 	start = now_ns(CLOCK_MONOTONIC);
 	while (!ret && now_ns(CLOCK_MONOTONIC) - start < LOOK_NS) {
@@ -94,7 +94,7 @@ int flows_attach(struct fates_session *s, struct flows_request *r)
 	}
 	o.sample = r->sample;
 	ret = ringtap_capture_attach(s->cap, s->app.dir, targets, count, &o);
-	if (ret)
+	if (ret && s->command)
 		print_not_attached(s->command, s->app.name, ret, ringtap_capture_error(s->cap));
 	return ret;
 }

@@ -112,7 +112,7 @@ struct ledger {
 	uint64_t evicted;       /* entries */
 	uint64_t error;         /* an entry may have had this many more packets before */
 	struct ledger_join *join;
-	struct ledger_thread thread;       /* of the packets that are added next */
+	struct ledger_thread thread;       /* the packets that are added next are its */
 	size_t unreported_at, segments_at; /* offsets in an entry; 0: none has it */
 	/* Before an entry is forgotten; NULL: nobody has to know. */
 	void (*forgotten)(void *ctx, const struct ledger_flow *f);

@@ -8,7 +8,7 @@
 #include "common/metrics.h"
 #include "rates.h"
 
-#define METRIC_TEXT_LEN 64
+#define METRIC_TEXT_LEN 128
 #define METRIC_BARS     20 /* at least BURST_CLASSES */
 
 struct metric_value {

@@ -56,7 +56,7 @@ static const struct option_def options[] = {
 		SAMPLES_MAX,
 		"Samples of all applications (default 200000), of which those of other users "
 		"share a quarter, and the others the rest, in equal parts"},
-	{TO(config.top_flows), OPTION_NUMBER, 0, "flows", "K", NULL, 1, EXPORT_FLOWS_MAX,
+	{TO(config.top_flows), OPTION_NUMBER, 0, "flows", "K", NULL, 1, FLOWS_LIVE_MAX,
 		"Export packets/s and bit/s of the K largest received flows of each application, from "
 		"a sample of at most 500,000 packets/s (default: none)"},
 	{TO(duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,

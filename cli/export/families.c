@@ -166,20 +166,44 @@ static bool prepare(struct exported *list, const struct watch *w, const struct e
 	return true;
 }
 
-static void export_largest_flows(
-	struct export_text *t, struct exported *list, size_t count, struct export_flows *flows)
+static const struct rt_metric flow_metrics[] = {
+	{.prometheus = "flow_packets_per_second",
+		.type = RT_METRIC_GAUGE,
+		.help = "received packets a second of one of the largest flows, of the last 10 s"},
+	{.prometheus = "flow_bits_per_second",
+		.type = RT_METRIC_GAUGE,
+		.help = "received bits a second of one of the largest flows, of the last 10 s"},
+};
+
+static void export_flows(
+	struct export_text *t, const struct exported *x, bool bits, struct flows_live *flows)
 {
-	for (enum export_flow_metric id = 0; flows && id < EXPORT_FLOW_METRICS; id++) {
-		export_family(t, &export_flow_metrics[id]);
+	const struct flow_rows *rows = flows_live_rows(flows, x->app->dir);
+	char labels[LABELS_LEN];
+
+	for (unsigned i = 0; rows && i < rows->count && export_takes(t, 1); i++) {
+		const struct flow_row *r = &rows->list[i];
+
+		export_labels(labels, "app", x->label, "flow", r->name, NULL);
+		export_number(t, "", labels, bits ? r->bits.value : r->packets.value);
+	}
+	flows_live_release(flows);
+}
+
+static void export_largest_flows(
+	struct export_text *t, struct exported *list, size_t count, struct flows_live *flows)
+{
+	for (unsigned bits = 0; flows && bits < 2; bits++) {
+		export_family(t, &flow_metrics[bits]);
 		for (size_t i = 0; i < count; i++) {
 			t->room = &list[i].room;
-			export_flows_put(t, id, &list[i], flows);
+			export_flows(t, &list[i], bits, flows);
 		}
 	}
 }
 
 static void export_families(
-	struct export_text *t, struct exported *list, size_t count, struct export_flows *flows)
+	struct export_text *t, struct exported *list, size_t count, struct flows_live *flows)
 {
 	for (enum rt_metric_id id = 0; id < RT_M_COUNT; id++) {
 		if (!rt_metrics[id].prometheus || id == RT_M_APP_LEFT_OUT)
@@ -204,7 +228,7 @@ static void export_families(
 }
 
 void export_all(struct export_text *t, const struct watch *w, const struct export_limits *l,
-	struct recorder_answers *r, struct export_flows *flows)
+	struct recorder_answers *r, struct flows_live *flows)
 {
 	struct exported *list = calloc(w->count + 1, sizeof(*list));
 

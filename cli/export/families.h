@@ -4,7 +4,7 @@
 #define RINGTAP_CLI_EXPORT_FAMILIES_H
 
 #include "recorder/answers.h"
-#include "flows.h"
+#include "flows/live.h"
 #include "recorders.h"
 
 struct export_limits {
@@ -13,6 +13,6 @@ struct export_limits {
 
 /* All families. flows: NULL without them. */
 void export_all(struct export_text *t, const struct watch *w, const struct export_limits *l,
-	struct recorder_answers *r, struct export_flows *flows);
+	struct recorder_answers *r, struct flows_live *flows);
 
 #endif

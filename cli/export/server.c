@@ -8,15 +8,16 @@
 #include "server.h"
 #include "base/util.h"
 
-#define TYPE_PLAIN       "text/plain; version=0.0.4; charset=utf-8"
-#define TYPE_OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
+#define TYPE_PLAIN        "text/plain; version=0.0.4; charset=utf-8"
+#define FLOWS_INTERVAL_NS (10 * NS_PER_S)
+#define TYPE_OPENMETRICS  "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 struct export_server {
 	struct serve serve;
 	struct watch *watch;
 	struct export_config *config;
 	struct recorder_answers *recorders;
-	struct export_flows *flows;
+	struct flows_live *flows;
 };
 
 /* The weight that a list of media types gives to one; 0: it is not in it. */
@@ -111,7 +112,10 @@ int export_serve(struct export_server **out, struct watch *w, struct export_conf
 	s->config = config;
 	ret = recorder_answers_start(&s->recorders, w, NULL);
 	if (!ret && config->top_flows)
-		ret = export_flows_start(&s->flows, w, config->top_flows);
+		ret = flows_live_start(&s->flows, &(struct flows_live_options){.command = "export",
+							  .watch = w,
+							  .top = config->top_flows,
+							  .interval_ns = FLOWS_INTERVAL_NS});
 	if (ret) {
 		message_print("export: a thread does not start: %s", strerror(-ret));
 		close(fd);
@@ -119,7 +123,7 @@ int export_serve(struct export_server **out, struct watch *w, struct export_conf
 		ret = serve_start(&s->serve, fd);
 	}
 	if (ret) {
-		export_flows_stop(s->flows);
+		flows_live_stop(s->flows);
 		recorder_answers_stop(s->recorders);
 		free(s);
 		return ret;
@@ -138,7 +142,7 @@ void export_stop(struct export_server *s)
 	if (!s)
 		return;
 	serve_stop(&s->serve);
-	export_flows_stop(s->flows);
+	flows_live_stop(s->flows);
 	recorder_answers_stop(s->recorders);
 	free(s);
 }

@@ -29,8 +29,8 @@ struct top_options {
 
 static const struct option_def options[] = {
 	{TO(cfg.view), OPTION_CHOICE, 0, "view", "WHAT", VIEW_NAMES, 0, 0,
-		"The table to begin with: apps, ports, queues, threads, pools, latency or gaps "
-		"(default ports)"},
+		"The table to begin with: apps, ports, queues, threads, pools, latency, gaps or "
+		"flows (default ports); flows captures headers of one of N received packets"},
 	{TO(cfg.sort), OPTION_TEXT, 0, "by", "COLUMN", COLUMN_NAMES, 0, 0,
 		"Sort by the column of this title, largest first"},
 	{TO(cfg.reverse), OPTION_FLAG, 0, "reverse", NULL, NULL, 0, 0, "Smallest first"},
@@ -73,6 +73,9 @@ static int check(const struct top_config *cfg)
 	char titles[256] = "", list[300];
 	struct nearest n;
 
+	if (cfg->view == VIEW_FLOWS && cfg->json)
+		return message_fail(-EINVAL,
+			"top: --view flows: JSON has statistics only; use ringtap flows --json");
 	if (cfg->sort && column_find(v->columns, v->column_count, cfg->sort) < 0) {
 		nearest_begin(&n, cfg->sort, strlen(cfg->sort));
 		for (unsigned i = 0; i < v->column_count; i++) {

@@ -12,13 +12,14 @@
 #include "output.h"
 #include "base/util.h"
 
-static void print_view(const struct watch *w, const struct top_config *cfg)
+static void print_view(struct watch *w, const struct top_config *cfg, struct flows_live *flows)
 {
 	const struct view *v = &views[cfg->view];
 	struct table t = {0};
+	char line[WATCH_REASON_LEN];
 	unsigned sort = v->sort;
 
-	view_fill(cfg->view, &t, w, NULL);
+	view_fill(cfg->view, &t, w, NULL, flows);
 	if (cfg->sort)
 		sort = (unsigned)column_find(v->columns, v->column_count, cfg->sort);
 	if (sort < v->column_count)
@@ -27,6 +28,8 @@ static void print_view(const struct watch *w, const struct top_config *cfg)
 		table_print(&t, cfg->wide ? INT_MAX : term_width(), term_utf8(), stdout);
 	else
 		printf("%s\n", v->empty);
+	for (size_t n = 0; flows && flow_view_note(w, flows, n, line); n++)
+		printf("%s\n", line);
 	table_free(&t);
 }
 
@@ -50,7 +53,7 @@ static bool interval(struct watch *w, uint64_t until)
 	return true;
 }
 
-static int show(struct watch *w, const struct top_config *cfg, bool later)
+static int show(struct watch *w, const struct top_config *cfg, struct flows_live *flows, bool later)
 {
 	int ret = 0;
 
@@ -59,14 +62,35 @@ static int show(struct watch *w, const struct top_config *cfg, bool later)
 	if (cfg->json)
 		ret = print_json(w, !cfg->once, later);
 	else
-		print_view(w, cfg);
+		print_view(w, cfg, flows);
 	return output_end("top", ret);
+}
+
+static int lines(struct watch *w, const struct top_config *cfg, struct flows_live *flows)
+{
+	uint64_t count = cfg->once ? 1 : cfg->count, until, end;
+	int status = STATUS_OK;
+
+	until = now_ns(CLOCK_MONOTONIC);
+	end = until + (cfg->duration_ns ? cfg->duration_ns : TIME_MAX);
+	for (uint64_t n = 0; !status && (!count || n < count) && until < end; n++) {
+		until = until + cfg->interval_ns < end ? until + cfg->interval_ns : end;
+		if (!interval(w, until))
+			break;
+		if (flows && !n)
+			flow_view_settle(w, flows);
+		watch_lock(w);
+		status = show(w, cfg, flows, n > 0);
+		watch_mark(w);
+		watch_unlock(w);
+	}
+	return status;
 }
 
 int top_lines(struct watch *w, const struct top_config *cfg)
 {
-	uint64_t count = cfg->once ? 1 : cfg->count, until, end;
-	int status = STATUS_OK;
+	struct flows_live *flows = NULL;
+	int status;
 
 	setlocale(LC_CTYPE, "");
 	watch_step(w);
@@ -81,16 +105,9 @@ int top_lines(struct watch *w, const struct top_config *cfg)
 	if (!cfg->once && watch_start(w))
 		return message_fail(STATUS_FAILED,
 			"top: cannot start a thread that finds applications: %s", strerror(errno));
-	until = now_ns(CLOCK_MONOTONIC);
-	end = until + (cfg->duration_ns ? cfg->duration_ns : TIME_MAX);
-	for (uint64_t n = 0; !status && (!count || n < count) && until < end; n++) {
-		until = until + cfg->interval_ns < end ? until + cfg->interval_ns : end;
-		if (!interval(w, until))
-			break;
-		watch_lock(w);
-		status = show(w, cfg, n > 0);
-		watch_mark(w);
-		watch_unlock(w);
-	}
+	if (cfg->view == VIEW_FLOWS && !(flows = flow_view_start(w)))
+		return STATUS_FAILED;
+	status = lines(w, cfg, flows);
+	flows_live_stop(flows);
 	return status;
 }

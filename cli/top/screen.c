@@ -60,10 +60,11 @@ struct top_screen {
 	struct curves curves;
 	unsigned width[COLUMNS_MAX];
 	struct faults faults;
-	unsigned long alarm; /* attribute of values that are bad news */
+	struct flows_live *flows; /* NULL until its view is shown */
+	unsigned long alarm;      /* attribute of values that are bad news */
 };
 
-static const char keys[] = "aputmlg"; /* keys of the views, in their order */
+static const char keys[] = "aputmlgf"; /* keys of the views, in their order */
 
 static const struct view *current(const struct top_screen *s)
 {
@@ -77,6 +78,10 @@ static void switch_collectors(struct top_screen *s)
 
 	if (collectors != s->w->collectors)
 		watch_switch(s->w, collectors, s->w->latency_every);
+	if (s->at.view == VIEW_FLOWS && !s->flows)
+		s->flows = flow_view_start(s->w);
+	if (s->flows)
+		flows_live_want(s->flows, s->at.view == VIEW_FLOWS);
 }
 
 static void go_to(struct top_screen *s, struct scope to)
@@ -176,7 +181,7 @@ static void refill(struct top_screen *s)
 	const struct view *v = current(s);
 	size_t shown = 0;
 
-	view_fill(s->at.view, &s->table, s->w, &s->curves);
+	view_fill(s->at.view, &s->table, s->w, &s->curves, s->flows);
 	for (size_t i = 0; i < s->table.row_count; i++)
 		if (is_shown(s, &s->table.rows[i]))
 			s->table.rows[shown++] = s->table.rows[i];
@@ -196,7 +201,7 @@ static void add_values(struct top_screen *s, uint64_t from_ns, uint64_t to_ns)
 
 		if (!curve)
 			continue;
-		view_fill(view, &s->other, s->w, NULL);
+		view_fill(view, &s->other, s->w, NULL, NULL);
 		for (size_t i = 0; i < s->other.row_count; i++)
 			curves_put(&s->curves, view, &s->other.rows[i],
 				s->other.rows[i].cell[curve].number, from_ns, to_ns);
@@ -281,12 +286,17 @@ static int draw_reasons(const struct top_screen *s)
 {
 	char line[WATCH_REASON_LEN], text[WATCH_REASON_LEN];
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
-	int n = 0;
+	const int room = LINES - HEAD_LINES - 1;
+	int n = 0, reasons;
 
-	for (; n < LINES - HEAD_LINES - 1 && watch_reason(s->w, (size_t)n, line); n++)
+	if (s->at.view == VIEW_FLOWS && s->flows)
+		for (; n < room && flow_view_note(s->w, s->flows, (size_t)n, line); n++)
+			mvaddnstr(LINES - 1 - n, 0, printable(text, sizeof(text), line), COLS);
+	reasons = n;
+	for (; n < room && watch_reason(s->w, (size_t)(n - reasons), line); n++)
 		mvaddnstr(LINES - 1 - n, 0, printable(text, sizeof(text), line), COLS);
 	attron((attr_t)s->alarm);
-	for (unsigned i = 0; i < FAULTS && n < LINES - HEAD_LINES - 1; i++)
+	for (unsigned i = 0; i < FAULTS && n < room; i++)
 		if (s->faults.list[i].ns && (s->paused || now - s->faults.list[i].ns < FAULT_NS))
 			mvaddnstr(LINES - 1 - n++, 0, s->faults.list[i].line, COLS);
 	attroff((attr_t)s->alarm);
@@ -320,6 +330,7 @@ static void draw_help(const struct top_screen *s)
 {
 	static const char *const lines[] = {
 		"a applications  p ports  u queues  t threads  m mempools  l latency  g gaps",
+		"f flows, from a sample of received packets",
 		"left right: other view    < >: sort by column    o: own order    r: reverse",
 		"b: count bytes, which costs more    + -: interval    space: pause",
 		"up down PgUp PgDn Home End: select a row    /: only rows with a text",
@@ -335,7 +346,8 @@ static void draw_help(const struct top_screen *s)
 	mvaddnstr(++y, 1, line, COLS - 1);
 	for (unsigned i = 0; i < v->column_count + (v->curve > 0) && y + 1 < LINES; i++) {
 		snprintf(line, sizeof(line), "%-8s %s", v->columns[i].title,
-			rt_metrics[v->columns[i].id].help);
+			s->at.view == VIEW_FLOWS ? flow_view_help(i)
+						 : rt_metrics[v->columns[i].id].help);
 		mvaddnstr(++y, 1, line, COLS - 1);
 	}
 }
@@ -550,8 +562,10 @@ int top_screen(struct watch *w, const struct top_config *cfg)
 			"top: the terminal is of an unknown kind; set TERM, or use --once or --json");
 	set_escdelay(25);
 	stop_after(cfg->duration_ns);
+	switch_collectors(&s);
 	loop(&s);
 	endwin();
+	flows_live_stop(s.flows);
 	table_free(&s.table);
 	table_free(&s.other);
 	free(s.curves.list);

@@ -149,6 +149,8 @@ const struct view views[VIEW_COUNT] = {
 		"no packet was received and sent again", RINGTAP_LATENCY, 12},
 	[VIEW_GAPS] = {"gaps", RT_OBJECT_GAP, COLUMNS(gap_columns) + 1, 0, "no gaps yet",
 		RINGTAP_GAPS, 4},
+	[VIEW_FLOWS] = {"flows", RT_OBJECT_APP, flow_view_columns, FLOW_VIEW_COLUMNS, 0,
+		"no packets yet; the first second of them takes some more", 0, FLOW_VIEW_SORT},
 };
 
 static struct row *add_row(struct table *t, const struct watched *a, uint32_t index)
@@ -263,8 +265,16 @@ static void fill(
 	free(order);
 }
 
-void view_fill(
-	enum top_view view, struct table *t, const struct watch *w, const struct curves *curves)
+static void fill_flows(struct table *t, const struct watched *a, struct flows_live *flows)
+{
+	if (!flows)
+		return;
+	flow_view_add(t, a, flows_live_rows(flows, a->dir));
+	flows_live_release(flows);
+}
+
+void view_fill(enum top_view view, struct table *t, const struct watch *w,
+	const struct curves *curves, struct flows_live *flows)
 {
 	const struct view *v = &views[view];
 
@@ -276,7 +286,9 @@ void view_fill(
 
 		if (w->list[i]->ended || !span_of(w->list[i], &s))
 			continue;
-		if (view == VIEW_APPS)
+		if (view == VIEW_FLOWS)
+			fill_flows(t, w->list[i], flows);
+		else if (view == VIEW_APPS)
 			add_application(t, w->list[i], &s);
 		else
 			fill(v, t, w->list[i], &s);

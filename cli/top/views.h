@@ -7,6 +7,7 @@
 #include "measure/watch.h"
 #include "show/table.h"
 #include "curves.h"
+#include "flow_view.h"
 
 enum top_view {
 	VIEW_APPS,
@@ -16,9 +17,10 @@ enum top_view {
 	VIEW_POOLS,
 	VIEW_LATENCY,
 	VIEW_GAPS,
+	VIEW_FLOWS,
 	VIEW_COUNT
 };
-#define VIEW_NAMES "apps|ports|queues|threads|pools|latency|gaps"
+#define VIEW_NAMES "apps|ports|queues|threads|pools|latency|gaps|flows"
 
 /* The titles of all columns that are one word, for completion. */
 #define COLUMN_NAMES                                                                          \
@@ -26,7 +28,7 @@ enum top_view {
 	"MISSED|NO-MBUF|ERRORS|REFUSED|Q|DIR|THREAD|PPS|BIT/s|CALLS|BUSY%|PKT/C|P50|P99|MAX|" \
 	"TID|CPU|CYC/PKT|RUN%|WAIT%|PREEMPT|WORST|IDLEGAP|MICROB|POOL|SIZE|USE%|"             \
 	"FREE|CACHED|LOWEST|OBJECT|OPS|PAGE|MEMORY|RXPORT|TXPORT|INFERRED|TIMED/s|MEAN|"      \
-	"P90|P99.9|WHAT|BEGAN|LENGTH|PACKETS"
+	"P90|P99.9|WHAT|BEGAN|LENGTH|PACKETS|FLOW|+-PPS|+-BIT/s|SHARE%|BYTES|1-OF"
 
 struct view {
 	const char *name;
@@ -41,8 +43,9 @@ struct view {
 };
 extern const struct view views[VIEW_COUNT];
 
-/* The table of a view, over all applications. curves: with the last minute; NULL: without. */
-void view_fill(
-	enum top_view view, struct table *t, const struct watch *w, const struct curves *curves);
+/* The table of a view, over all applications. curves: with the last minute; NULL: without. flows:
+ * for its view; NULL: not started. */
+void view_fill(enum top_view view, struct table *t, const struct watch *w,
+	const struct curves *curves, struct flows_live *flows);
 
 #endif

@@ -48,6 +48,12 @@ static enum MHD_Result switch_collector(struct web *w, struct MHD_Connection *c,
 	const char *name = argument(c, "name"), *on = argument(c, "on");
 	bool valid = name && on && (!strcmp(on, "0") || !strcmp(on, "1"));
 
+	if (valid && !strcmp(name, "flows")) {
+		pthread_mutex_lock(&w->streams.lock);
+		web_flows(w, !strcmp(on, "1"));
+		pthread_mutex_unlock(&w->streams.lock);
+		return say(c, MHD_HTTP_ACCEPTED, "switched\n");
+	}
 	for (size_t i = 0; valid && i < COSTS; i++) {
 		unsigned collectors;
 
@@ -62,7 +68,8 @@ static enum MHD_Result switch_collector(struct web *w, struct MHD_Connection *c,
 		pthread_mutex_unlock(&w->streams.lock);
 		return say(c, MHD_HTTP_ACCEPTED, "switched\n");
 	}
-	return say(c, MHD_HTTP_BAD_REQUEST, "give name=latency, gaps or bytes, and on=0 or 1\n");
+	return say(c, MHD_HTTP_BAD_REQUEST,
+		"give name=latency, gaps, bytes or flows, and on=0 or 1\n");
 }
 
 /* ---- incidents */
@@ -313,6 +320,10 @@ void actions_describe(const struct web *w, json_t *document, const char *app)
 		json_array_append_new(more,
 			json_pack("{s:s, s:s, s:b}", "name", costs[i].name, "price", costs[i].price,
 				"on", (int)!!(w->watch.collectors & costs[i].collector)));
+	json_array_append_new(
+		more, json_pack("{s:s, s:s, s:b}", "name", "flows", "price",
+			      "the largest flows, with their addresses: " FLOWS_LIVE_PRICE, "on",
+			      (int)w->flows));
 	json_array_foreach(a ? a->recorders : NULL, k, one) json_array_append_new(
 		folders, json_text(json_string_value(json_object_get(one, "folder"))));
 	json_put(j, "allowed", json_boolean(w->options->allow_actions));

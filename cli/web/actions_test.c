@@ -82,6 +82,19 @@ static void collectors_are_switched(void **state)
 	unsubscribe(&c);
 }
 
+static void flows_are_switched(void **state)
+{
+	struct reader c = watched();
+
+	assert_null(web.apps.flows);
+	assert_posted("/collectors?name=flows&on=1", 202);
+	assert_non_null(web.apps.flows);
+	assert_posted("/collectors?name=flows&on=1", 202);
+	assert_posted("/collectors?name=flows&on=0", 202);
+	assert_null(web.apps.flows);
+	unsubscribe(&c);
+}
+
 static void collectors_that_there_are_not(void **state)
 {
 	struct reader c = watched();
@@ -317,6 +330,7 @@ int main(void)
 		CASE(who_is_refused),
 		CASE(an_action_is_no_get),
 		CASE(collectors_are_switched),
+		CASE(flows_are_switched),
 		CASE(collectors_that_there_are_not),
 		CASE(nothing_is_done_while_nothing_is_collected),
 		CASE(a_recorder_writes_an_incident),

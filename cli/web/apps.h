@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "flows/live.h"
 #include "gaps.h"
 #include "heat.h"
 #include "history.h"
@@ -43,8 +44,9 @@ struct apps {
 	struct history history;
 	struct app *list[APPS_MAX];
 	size_t count;
-	size_t left_out;    /* applications beyond APPS_MAX */
-	uint64_t snapshots; /* rounds of them, since the command began */
+	struct flows_live *flows; /* NULL: off */
+	size_t left_out;          /* applications beyond APPS_MAX */
+	uint64_t snapshots;       /* rounds of them, since the command began */
 };
 
 /* Ends a step: takes a snapshot of each application of the watch, and judges it. */

@@ -36,6 +36,10 @@ static const struct option_def options[] = {
 	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-sample", "N", NULL, 1,
 		LATENCY_SAMPLE_MAX,
 		"Time one packet in N only, which costs the application less (default 1)"},
+	{TO(flows), OPTION_FLAG, 0, "flows", NULL, NULL, 0, 0,
+		"Show the largest flows of each application, with their addresses, from headers of "
+		"one of N received packets (default: off; with --allow-actions the page can switch "
+		"it)"},
 	{TO(allow_actions), OPTION_FLAG, 0, "allow-actions", NULL, NULL, 0, 0,
 		"Let the page switch collectors, record packets for download, have flight recorders "
 		"write incidents, and show their pages, which have packets (default: it reads "

@@ -11,6 +11,8 @@
 #include "web.h"
 #include "web/page.h"
 
+#define FLOWS_TOP 20 /* rows of the table */
+
 #define NO_STORE                                                                        \
 	MHD_HTTP_HEADER_CACHE_CONTROL, "no-store", "X-Content-Type-Options", "nosniff", \
 		"Referrer-Policy", "no-referrer"
@@ -115,6 +117,25 @@ static json_t *make(void *ctx, const struct place *p, bool newest)
 	return j;
 }
 
+void web_flows(struct web *w, bool on)
+{
+	int ret = 0;
+
+	w->flows = on;
+	if (!w->watching)
+		return;
+	if (!on) {
+		flows_live_stop(w->apps.flows);
+		w->apps.flows = NULL;
+	} else if (!w->apps.flows) {
+		ret = flows_live_start(&w->apps.flows,
+			&(struct flows_live_options){
+				.watch = &w->watch, .top = FLOWS_TOP, .interval_ns = NS_PER_S});
+	}
+	if (ret)
+		message_print("web: cannot start a thread that counts flows: %s", strerror(-ret));
+}
+
 static bool is_wanted(const struct web *w)
 {
 	return w->options->history_ns || w->streams.count ||
@@ -139,12 +160,15 @@ static void begin(struct web *w)
 	history_begin(&w->apps.history, w->options->history_ns);
 	streams_restart(&w->streams);
 	w->watching = true;
+	web_flows(w, w->flows);
 }
 
 /* Detaches from all applications: what they count for the page costs them. */
 static void end(struct web *w)
 {
 	w->watching = false;
+	flows_live_stop(w->apps.flows);
+	w->apps.flows = NULL;
 	recorder_answers_stop(w->recorders);
 	w->recorders = NULL;
 	watch_free(&w->watch);
@@ -223,6 +247,7 @@ int web_start(struct web *w, struct web_options *options, char *url, size_t size
 	int fd, ret;
 
 	*w = (struct web){.options = options,
+		.flows = options->flows,
 		.recording = {.child = CHILD_NONE},
 		.streams = {.make = make, .ctx = w}};
 	streams_init(&w->streams);

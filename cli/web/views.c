@@ -233,6 +233,8 @@ static void application(struct making *m, const struct app *a)
 	if (!*m->place->thread)
 		ports_table(m, a);
 	queues_table(m, a);
+	if (!*m->place->port && !*m->place->thread)
+		flows_table(m, a);
 	if (!*m->place->port)
 		threads_table(m, a);
 	if (!*m->place->port && !*m->place->thread)

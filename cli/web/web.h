@@ -18,6 +18,7 @@ struct web_options {
 	struct serve_options serve;
 	const char *token_file;
 	bool allow_actions;
+	bool flows;           /* on from the beginning */
 	const char *recorder; /* the program ringtap; tests have another one */
 	uint64_t history_ns;  /* 0: only while there are clients */
 	uint64_t duration_ns;
@@ -50,6 +51,7 @@ struct web {
 	uint64_t triggered_ns; /* CLOCK_MONOTONIC; the last incident that was requested */
 	unsigned downloads;    /* pages of incidents that are being sent */
 	bool watching;         /* watch and apps are in use */
+	bool flows;            /* apps.flows is wanted */
 };
 
 /* Serves; url: what the user opens. 0, or -errno after a message. options live as long as w. */
@@ -60,5 +62,7 @@ void web_stop(struct web *w);
 /* Answers a request after work with a folder: see aside_suspend(). */
 enum MHD_Result web_aside(struct web *w, struct MHD_Connection *c, const char *folder,
 	const char *text, void (*work)(struct aside *a));
+/* Begins or ends the capture of flows, with the lock of streams. */
+void web_flows(struct web *w, bool on);
 
 #endif

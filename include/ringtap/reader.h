@@ -255,8 +255,7 @@ struct ringtap_run {
 	const void *records;
 	const uint32_t *interfaces; /* file-wide id of each of the application's; NULL: the same */
 	uint32_t interface_count;
-	/* Index for ringtap_capture_ring(), which has the thread. */
-	uint32_t ring;
+	uint32_t ring; /* index for ringtap_capture_ring(), which has the thread */
 };
 
 /* As ringtap_capture_next(); size is that of the caller's struct ringtap_run. */
@@ -515,9 +514,7 @@ struct ringtap_ring {
 	/* From a look of ringtap_capture_next() to the next, where the application lost most
 	 * packets by its full buffer: bytes that the ring wrote, and its packets among those. */
 	uint64_t pause_written, pause_lost;
-	/* Of the last thread that used the ring, in the application's PID namespace, as lcore; 0:
-	 * unknown, or an older probe. */
-	uint32_t tid;
+	uint32_t tid; /* thread that used the ring last, in its PID namespace; 0: unknown */
 };
 unsigned ringtap_capture_ring_count(const struct ringtap_capture *cap);
 int ringtap_capture_ring(const struct ringtap_capture *cap, unsigned i, struct ringtap_ring *out);
@@ -529,12 +526,10 @@ struct ringtap_stats {
 	uint64_t reordered;      /* packets handed out later than their time */
 	uint64_t apps_dead;      /* applications that went away by themselves */
 	uint64_t queues_refused; /* not captured: more queues than the segment has room for */
-	/* Figures of the application whose buffer was fullest, whenever ringtap_capture_next()
-	 * looked. */
+	/* Figures of the application whose buffer was fullest when the reader looked. */
 	uint64_t buffer_size;      /* bytes */
 	uint64_t buffer_most_used; /* bytes */
-	uint64_t longest_pause_ns; /* between two looks at the rings: the caller had no CPU, or
-				    * packets */
+	uint64_t longest_pause_ns; /* between two looks at the rings */
 	/* Packets lost by a full buffer while it was growing: a capture begins with 16 MiB of it,
 	 * and has the rest when that is populated, after tenths of a second for each 256 MiB. */
 	uint64_t growing_lost;

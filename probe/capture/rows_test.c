@@ -65,7 +65,7 @@ static struct rt_session *open_session(const char *port)
 	return s;
 }
 
-/* Of the ring with this tid. */
+/* The lcore that the ring with this tid has. */
 static uint32_t lcore_of(const struct rt_session *s, uint32_t tid)
 {
 	for (uint32_t i = 0; i < RT_MAX_RINGS; i++)

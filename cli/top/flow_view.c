@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/signals.h"
+#include "base/util.h"
+#include "flow_view.h"
+
+#define FLOWS_TOP 100
+#define SETTLE_NS (5 * NS_PER_S) /* at most: the rate, and an interval */
+
+/* The metrics have the units; their meaning is that of flow_view_help(). */
+const struct column flow_view_columns[FLOW_VIEW_COLUMNS] = {
+	{"APP", 8, 1, RT_M_APP_NAME, false, false},
+	{"FLOW", 16, 0, RT_M_QUEUE_PORT, false, false},
+	{"PPS", 6, 0, RT_M_PACKET_RATE, false, false},
+	{"+-PPS", 6, 2, RT_M_PACKET_RATE, false, false},
+	{"BIT/s", 6, 0, RT_M_BIT_RATE, false, false},
+	{"+-BIT/s", 7, 3, RT_M_BIT_RATE, false, false},
+	{"SHARE%", 6, 4, RT_M_BUSY_CALLS, false, false},
+	{"BYTES", 6, 5, RT_M_PER_CALL, false, false},
+	{"1-OF", 5, 6, RT_M_PORT_ID, false, false},
+	{"RXPORT", 12, 7, RT_M_QUEUE_PORT, false, false},
+};
+
+const char *flow_view_help(unsigned column)
+{
+	static const char *const help[FLOW_VIEW_COLUMNS] = {
+		"application, by its file-prefix",
+		"addresses, ports, protocol and VLAN of received packets",
+		"packets a second, estimated from the sample",
+		"the true PPS is within PPS +- this in 95 of 100 cases",
+		"bits a second, without FCS, estimated from the sample",
+		"the true BIT/s is within BIT/s +- this in 95 of 100 cases",
+		"of the packets of the application",
+		"mean bytes of a packet",
+		"N: one of N packets is counted",
+		"port and queue that received the last packet",
+	};
+
+	return help[column];
+}
+
+void flow_view_add(struct table *t, const struct watched *a, const struct flow_rows *rows)
+{
+	for (unsigned i = 0; rows && i < rows->count; i++) {
+		const struct flow_row *f = &rows->list[i];
+		struct row *r = table_add(t);
+
+		if (!r)
+			return;
+		r->app = a;
+		r->index = i;
+		r->port = r->thread = RINGTAP_NO_INDEX;
+		printable(r->cell[0].text, sizeof(r->cell[0].text), a->name);
+		printable(r->cell[1].text, sizeof(r->cell[1].text), f->name);
+		r->cell[2].number = f->packets.value;
+		r->cell[3].number = f->packets.bound;
+		r->cell[4].number = f->bits.value;
+		r->cell[5].number = f->bits.bound;
+		r->cell[6].number = f->share;
+		r->cell[7].number = f->mean;
+		r->cell[8].number = rows->sample;
+		printable(r->cell[9].text, sizeof(r->cell[9].text), f->place);
+	}
+}
+
+struct flows_live *flow_view_start(struct watch *w)
+{
+	struct flows_live *f;
+	int ret = flows_live_start(
+		&f, &(struct flows_live_options){
+			    .watch = w, .top = FLOWS_TOP, .interval_ns = NS_PER_S});
+
+	if (ret)
+		message_print("top: cannot start a thread that counts flows: %s", strerror(-ret));
+	return f;
+}
+
+static bool is_shown(const struct watched *a)
+{
+	return a->mon && !a->ended && !a->secondary;
+}
+
+static bool is_settled(struct watch *w, struct flows_live *f)
+{
+	bool settled = true;
+
+	watch_lock(w);
+	for (size_t i = 0; i < w->count; i++) {
+		const struct flow_rows *rows = flows_live_rows(f, w->list[i]->dir);
+
+		settled &= !is_shown(w->list[i]) || (rows && (rows->sample || *rows->why));
+		flows_live_release(f);
+	}
+	watch_unlock(w);
+	return settled;
+}
+
+void flow_view_settle(struct watch *w, struct flows_live *f)
+{
+	const uint64_t until = now_ns(CLOCK_MONOTONIC) + SETTLE_NS;
+
+	while (!is_settled(w, f) && now_ns(CLOCK_MONOTONIC) < until && !stop_wait(NS_PER_S / 20))
+		;
+}
+
+bool flow_view_note(struct watch *w, struct flows_live *f, size_t n, char line[WATCH_REASON_LEN])
+{
+	if (!n--) {
+		snprintf(line, WATCH_REASON_LEN, "This view costs %s.", FLOWS_LIVE_PRICE);
+		return true;
+	}
+	for (size_t i = 0; i < w->count; i++) {
+		const struct flow_rows *rows = flows_live_rows(f, w->list[i]->dir);
+		const bool noted = rows && (*rows->why || rows->lost) && !n--;
+		char lost[FORMAT_LEN];
+
+		if (noted && *rows->why)
+			snprintf(line, WATCH_REASON_LEN, "no flows of '%s': %s", w->list[i]->name,
+				rows->why);
+		else if (noted)
+			snprintf(line, WATCH_REASON_LEN,
+				"'%s': %s packets of the sample are missing: this command was too "
+				"slow",
+				w->list[i]->name, format_count(lost, rows->lost));
+		flows_live_release(f);
+		if (noted)
+			return true;
+	}
+	return false;
+}

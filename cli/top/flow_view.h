@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The view of flows, whose rows are not of snapshots. */
+#ifndef RINGTAP_CLI_TOP_FLOW_VIEW_H
+#define RINGTAP_CLI_TOP_FLOW_VIEW_H
+
+#include "flows/live.h"
+#include "show/table.h"
+
+#define FLOW_VIEW_COLUMNS 10
+#define FLOW_VIEW_SORT    4 /* column */
+extern const struct column flow_view_columns[FLOW_VIEW_COLUMNS];
+/* The meaning of a column. */
+const char *flow_view_help(unsigned column);
+
+/* Adds the rows of an application. */
+void flow_view_add(struct table *t, const struct watched *a, const struct flow_rows *rows);
+/* Starts a thread that captures for the view. NULL after a message. */
+struct flows_live *flow_view_start(struct watch *w);
+/* Waits until each application has rows, or a reason why not; some seconds at most. */
+void flow_view_settle(struct watch *w, struct flows_live *f);
+/* Line n below the table: price, and what is missing. False: there are no more. */
+bool flow_view_note(struct watch *w, struct flows_live *f, size_t n, char line[WATCH_REASON_LEN]);
+
+#endif

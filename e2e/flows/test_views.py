@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The largest flows of running applications in the tables of top and on the page of ringtap web."""
+
+import re
+
+import pytest
+from harness import pcap, tmux
+from harness.cases import nightly
+from harness.live import LiveView, Web
+from harness.paths import RINGTAP
+from harness.proc import check, until
+from harness.tmux import Terminal
+
+# Six of nine packets, two, and one: hosts 10.0.0.0, 10.0.0.1 and 10.0.0.2.
+FLOWS = (0, 0, 0, 0, 0, 0, 1, 1, 2)
+
+
+def udp(host):
+    ip = bytes([0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, host, 192, 0, 2, 1])
+    return bytes.fromhex("020000000001020000000002") + b"\x08\x00" + ip + bytes([4, host, 0, 53]) + bytes(22)
+
+
+@pytest.fixture
+def app(testpmd, tmp_path):
+    file = pcap.write(tmp_path / "in.pcap", [udp(host) for host in FLOWS])
+    pmd = testpmd(f"net_pcap0,rx_pcap={file},infinite_rx=1", "net_null0,no-rx=1")
+    pmd.start()
+    return pmd
+
+
+def number(text):
+    """The value of a cell: 3.72M."""
+    return float(text.rstrip("kMG")) * {"k": 1e3, "M": 1e6, "G": 1e9}.get(text[-1], 1)
+
+
+def test_top_has_the_largest_flows(app):
+    """Their rates add up to that of the port, which the probe counts."""
+    text = check([RINGTAP, "top", "--once", "--wide", "--view", "flows", app.prefix])
+    pattern = r"^\S+ +10\.0\.0\.(\d):\S+ > 192\.0\.2\.1:53 UDP +(\S+) +(\S+) +(\S+) +\S+ +(\d+) +60\.0 +(\d+) net_pcap0"
+    rows = re.findall(pattern, text, re.M)
+    assert [(host, share) for host, *_, share, _ in rows] == [("0", "67"), ("1", "22"), ("2", "11")]
+    for _, rate, bound, bits, _, every in rows:
+        assert number(bits) == pytest.approx(480 * number(rate), rel=0.01)
+        assert 0 < number(bound) < 0.1 * number(rate) or every == "1"
+    assert "This view costs at most 2 %" in text
+    ports = check([RINGTAP, "top", "--once", "--wide", "--view", "ports", "--by", "RXPPS", app.prefix])
+    rate = number(re.search(r"net_pcap0 +\d+ +(\S+)", ports)[1])
+    assert sum(number(row[1]) for row in rows) == pytest.approx(rate, rel=0.5)
+
+
+@pytest.mark.parametrize("keys", nightly(["f"]))
+def test_the_screen_of_top_begins_and_ends_the_capture(app, closing, keys):
+    if tmux.missing():
+        pytest.skip(tmux.missing())
+    term = closing(Terminal([RINGTAP, "top", app.prefix], 140, 30, {"LC_ALL": "C.UTF-8"}))
+    term.shows(r"net_pcap0 ")
+    term.keys(keys)
+    term.shows(r" 10\.0\.0\.0:1024 > 192\.0\.2\.1:53 UDP .*net_pcap0, queue 0")
+    term.shows(r"^This view costs at most 2 %")
+    assert sessions(app) == 1
+    term.keys("/", *"0.2:", "Enter")
+    assert not any("10.0.0.0:" in line for line in term.shows(r" 10\.0\.0\.2:1026 > "))
+    term.keys("Escape", "p")
+    term.shows(r"net_null0 ")
+    until(lambda: sessions(app) == 0, what="the capture has ended")
+    term.keys("q")
+    assert term.ended() == 0
+
+
+def sessions(app):
+    """Captures of the application."""
+    return len(re.findall(r"session", check([RINGTAP, "list", app.prefix])))
+
+
+def test_the_page_has_the_largest_flows_once_they_are_switched_on(app, browser, closing):
+    """Their price is beside the switch."""
+    web = closing(Web(app, args=("--allow-actions",)))
+    shown = LiveView(browser, web, app=app.prefix)
+    until(lambda: shown.table("queues"), what="the application")
+    assert shown.table("flows") == [] and "Largest flows" not in shown.text()
+    assert web.request("/collectors?name=flows&on=1", "POST", **{"Content-Length": "0"})[0] == 202
+    rows = until(lambda: shown.table("flows"), what="flows")
+    assert [row["flow"].partition(":")[0] for row in rows] == ["10.0.0.0", "10.0.0.1", "10.0.0.2"]
+    assert [row["of all packets"] for row in rows] == pytest.approx([6 / 9, 2 / 9, 1 / 9], abs=0.02)
+    assert all(row["received by"] == "net_pcap0, queue 0" for row in rows)
+    assert all(row["bits"] == pytest.approx(480 * row["received"], rel=0.01) for row in rows)
+    assert "This table costs at most 2 %" in shown.text()
+    assert web.request("/collectors?name=flows&on=0", "POST", **{"Content-Length": "0"})[0] == 202
+    until(lambda: "Largest flows" not in shown.text())
+    shown.check()
