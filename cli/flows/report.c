@@ -8,6 +8,7 @@
 #include "fates/tables.h"
 #include "flows.h"
 #include "target/counts.h"
+#include "flows/live.h"
 #include "flows/view.h"
 #include "show/text_screen.h"
 
@@ -249,6 +250,9 @@ static void print_sum(const struct flows_command *c, FILE *f)
 			" packets is counted; numbers are estimates, ± what 95 of 100 are within. "
 			"--sample 1 counts all.",
 			c->request.sample);
+	if (c->request.by_rate)
+		text_wrapf(f, 2, "It costs " FLOWS_LIVE_PRICE "%s.",
+			c->request.ids ? "; ids cost more" : "");
 	if (n > c->request.sample && !sum)
 		text_wrapf(f, 2,
 			"Packets come faster than at the beginning, and each counted one costs the "
