@@ -50,25 +50,37 @@ font-size: {char_height}px; line-height: {line_height}px; font-variant-east-asia
 """
 
 
-def screens_of_top():
-    """The ports and the threads, while packets go there and back."""
-    terminal = Terminal([RINGTAP, "top"], COLUMNS, 12, {"LC_ALL": "C.UTF-8"})
+def screen_of_top():
+    """All applications, with the last minute of each."""
+    terminal = Terminal([RINGTAP, "top", APP, *OTHERS], COLUMNS, 13, {"LC_ALL": "C.UTF-8"})
     try:
-        views = []
-        for key, column in (("u", "PKT/C"), ("t", "CYC/PKT"), ("m", "POOL")):
-            terminal.keys(key)
-            terminal.shows(rf"^APP.*{column}")
-            terminal.shows(rf"^{APP} ")
-            clock = terminal.screen()[0]
-            # Two updates later the numbers are those of a whole interval.
-            for _ in range(2):
-                until(lambda: terminal.screen()[0] != clock, 10, "an update")
-                clock = terminal.screen()[0]
-            lines = terminal.screen(styles=True)
-            views.append([line for line in lines if re.sub(r"\x1b\[[0-9;]*m", "", line).strip()])
-        return views
+        terminal.keys("a")
+        terminal.shows(rf"^{APP} ")
+        check(["sleep", "63"])
+        clock = terminal.screen()[0]
+        until(lambda: terminal.screen()[0] != clock, 10, "an update")
+        return terminal.screen(styles=True)
     finally:
         terminal.close()
+
+
+# Two applications beside testpmd: their rates change, and the second one sends to a queue that is too short.
+OTHERS = {
+    "edge": (
+        "--ring",
+        "a",
+        "--role",
+        "generate:a@0",
+        "--role",
+        "sink:a@0",
+        "--stages",
+        "20k:12s,35k:12s,8k:15s,25k:60s",
+    ),
+    "gateway": (
+        *("--ring", "a", "--ring", "b:64", "--role", "generate:a@0", "--role", "oneway:a,b@0", "--role", "sink:b@0"),
+        *("--sink-rate", "28k", "--stages", "20k:30s,40k:9s,20k:12s,34k:60s"),
+    ),
+}
 
 
 @contextlib.contextmanager
@@ -87,10 +99,13 @@ def loaded(bed):
 
 
 def top(bed, out):
-    with loaded(bed):
-        first, *others = screens_of_top()
-    # Title and keys are shown once.
-    draw([*first, *(line for view in others for line in ["", *view[2:]])], out)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(loaded(bed))
+        for name, args in OTHERS.items():
+            app = stack.enter_context(contextlib.closing(Proc([FWD, "--no-huge", "--name", name, *args])))
+            app.expect("ringtap-fwd: running")
+        lines = screen_of_top()
+    draw("\n".join(lines).rstrip().split("\n"), out)
 
 
 def draw(lines, out, columns=COLUMNS):
