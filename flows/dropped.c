@@ -63,15 +63,24 @@ static bool counts(const struct dropped *d, const struct ledger *t, uint32_t int
 	return included && ns + CLOCK_NS >= t->all.first_ns && ns <= t->all.last_ns + CLOCK_NS;
 }
 
+static void count(
+	struct dropped *d, struct ledger *t, const struct ringtap_packet *p, uint64_t received_ns)
+{
+	uint16_t linktype;
+
+	if (!counts(d, t, p->interface, received_ns, &linktype))
+		return;
+	d->reasons[p->reason]++;
+	ledger_not_offered(t, p, linktype);
+}
+
 static void take_run(struct dropped *d, struct ledger *t, const struct ringtap_run *run)
 {
 	const struct ringtap_packet *p;
-	uint16_t linktype;
 
 	ringtap_packets_start(d->walk, run);
 	while ((p = ringtap_packet_next(d->walk)))
-		if (counts(d, t, p->interface, p->id, &linktype))
-			ledger_not_offered(t, p, linktype);
+		count(d, t, p, p->id);
 }
 
 static int take(struct dropped *d, struct ledger *t, int timeout_ms)
@@ -91,7 +100,6 @@ static void take_free(struct dropped *d, struct ledger *t)
 	const struct ringtap_open_packet *p;
 	struct ringtap_open_packets *it;
 	struct ringtap_fates *fates;
-	uint16_t linktype;
 
 	if (ringtap_fates_read(d->cap, 0, &fates))
 		return;
@@ -104,11 +112,11 @@ static void take_free(struct dropped *d, struct ledger *t)
 			.length = p->length,
 			.interface = p->interface,
 			.queue = p->queue,
+			.reason = p->reason,
 			.direction = RINGTAP_RX};
 
-		if (p->fate == RINGTAP_FATE_NOT_OFFERED &&
-			counts(d, t, p->interface, p->ns, &linktype))
-			ledger_not_offered(t, &one, linktype);
+		if (p->fate == RINGTAP_FATE_NOT_OFFERED)
+			count(d, t, &one, p->ns);
 	}
 	ringtap_open_packets_free(it);
 }

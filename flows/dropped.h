@@ -5,12 +5,14 @@
 #define RINGTAP_FLOWS_DROPPED_H
 
 #include "capture.h"
+#include "fates/groups.h"
 #include "ledger.h"
 
 struct dropped {
 	const struct fates_session *s; /* whose application and ports it is */
 	struct ringtap_capture *cap;   /* NULL: there is none */
 	struct ringtap_packets *walk;
+	uint64_t reasons[REASONS]; /* packets by number: ringtap_capture_reason() */
 	uint64_t lost; /* packets not offered that could not be read: their flows are not known */
 };
 

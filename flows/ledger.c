@@ -484,6 +484,13 @@ bool ledger_belongs(const struct ledger *t, const struct ringtap_packet *p, uint
 	return !memcmp(&k[0], key, sizeof(*key)) || (n > 1 && !memcmp(&k[1], key, sizeof(*key)));
 }
 
+static void count_not_offered(struct ledger_flow *f, uint8_t reason)
+{
+	if (!f->not_offered++)
+		f->reason = reason;
+	f->more_reasons |= f->reason != reason;
+}
+
 void ledger_not_offered(struct ledger *t, const struct ringtap_packet *p, uint16_t linktype)
 {
 	struct flow_key k[2];
@@ -496,7 +503,7 @@ void ledger_not_offered(struct ledger *t, const struct ringtap_packet *p, uint16
 		uint32_t index = flow_table_get(&t->table, &k[i]);
 
 		if (index != FLOW_NONE)
-			((struct ledger_flow *)flow_table_at(&t->table, index))->not_offered++;
+			count_not_offered(flow_table_at(&t->table, index), p->reason);
 	}
 }
 

@@ -69,6 +69,10 @@ struct ledger_flow {
 	uint64_t sent;        /* sendings of received packets */
 	uint64_t not_offered; /* received, and not given to any port */
 	uint32_t syn, syn_ack, rst;
+	/* Reason of the packets not offered, as ringtap_capture_reason() has it: that of the first
+	 * one, and whether another has another one. */
+	uint8_t reason;
+	bool more_reasons;
 };
 
 /* Behind each entry. */

@@ -92,6 +92,17 @@ static void put_text(json_t *j, const char *key, char *text)
 	free(text);
 }
 
+/* The only one. */
+static json_t *reason_json(const struct flows_command *c, const struct ledger_flow *f)
+{
+	char text[RINGTAP_NAME_LEN];
+
+	if (!f->reason || f->more_reasons)
+		return json_null();
+	(void)ringtap_capture_reason(c->dropped.cap, 0, f->reason, text);
+	return json_text(text);
+}
+
 static json_t *row(const struct flows_command *c, const struct ledger_flow *f)
 {
 	struct flows_row r = flows_row(c, f);
@@ -122,6 +133,7 @@ static json_t *row(const struct flows_command *c, const struct ledger_flow *f)
 	json_put(j, "retransmitted", order ? json_count(order->again) : json_null());
 	json_put(j, "out_of_order", order ? json_count(order->late) : json_null());
 	json_put(j, "not_offered", c->fates ? json_count(f->not_offered) : json_null());
+	json_put(j, "not_offered_reason", reason_json(c, f));
 	json_put(j, "became", ledger_became(&c->ledger, f, text) ? json_text(text) : json_null());
 	json_put(j, "latency", latency(c, f));
 	put_text(j, "filter", ledger_expression(&c->ledger, &f->key));
@@ -192,6 +204,8 @@ json_t *flows_json(void *ctx)
 	json_put(j, "evicted", json_count(t->evicted));
 	json_put(j, "evicted_packets_most", json_count(t->error));
 	json_put(j, "not_offered_unread", c->fates ? json_count(c->dropped.lost) : json_null());
+	json_put(j, "not_offered_reasons",
+		c->fates ? fates_reasons_json(c->dropped.reasons, c->dropped.cap) : json_null());
 	json_put(j, "exports", exports_json(&c->exports));
 	json_put(j, "flows", list);
 	j = json_document("flows", j);

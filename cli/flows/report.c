@@ -113,13 +113,19 @@ static void put_notes(struct sheet *t, unsigned column, const struct flows_comma
 }
 
 /* Packets, and of how many. */
-static void put_not_offered(struct sheet *t, unsigned column, const struct ledger_flow *f)
+static void put_not_offered(struct sheet *t, unsigned column, const struct flows_command *c,
+	const struct ledger_flow *f)
 {
-	char count[FORMAT_LEN];
+	char count[FORMAT_LEN], reason[RINGTAP_NAME_LEN];
 
-	if (f->not_offered)
-		sheet_put(t, column, "%s (%.3g %%)", format_count(count, f->not_offered),
-			percent(f->not_offered, f->packets));
+	if (!f->not_offered)
+		return;
+	(void)ringtap_capture_reason(c->dropped.cap, 0, f->reason, reason);
+	sheet_put(t, column, "%s (%.3g %%)%s%s", format_count(count, f->not_offered),
+		percent(f->not_offered, f->packets), f->more_reasons || f->reason ? ", " : "",
+		f->more_reasons ? "several reasons"
+		: f->reason     ? reason
+				: "");
 }
 
 static int put_row(struct sheet *t, const struct flows_command *c, const struct ledger_flow *f)
@@ -143,7 +149,7 @@ static int put_row(struct sheet *t, const struct flows_command *c, const struct 
 		sheet_put_ns(t, 9, ledger_quantile(f, 0.99));
 	}
 	if (c->fates)
-		put_not_offered(t, c->ledger.ids ? 10 : 8, f);
+		put_not_offered(t, c->ledger.ids ? 10 : 8, c, f);
 	return 0;
 }
 
@@ -289,6 +295,7 @@ static void print_exports(const struct flows_command *c, FILE *f)
 int flows_text(void *ctx, FILE *f)
 {
 	struct flows_command *c = ctx;
+	int ret;
 
 	fates_head(&c->view, f);
 	if (c->view.screen && c->detail.open)
@@ -297,5 +304,9 @@ int flows_text(void *ctx, FILE *f)
 	print_numbers(c, f);
 	print_memory(c, f);
 	print_exports(c, f);
-	return print_flows(c, f);
+	ret = print_flows(c, f);
+	if (ret || !c->fates)
+		return ret;
+	return fates_print_reasons(
+		c->dropped.reasons, c->dropped.cap, c->ledger.all.not_offered, f);
 }

@@ -8,6 +8,7 @@ import shutil
 import signal
 
 import pytest
+from harness.documents import only
 from harness.known import Measuring
 from harness.paths import RINGTAP
 from harness.pcapng import NOT_OFFERED, RX
@@ -69,6 +70,11 @@ def test_reasons_of_ringtap_fwd(fwd, closing):
         assert reasons(packets["reasons"])["sink"] == packets["packets"]
     text = check([RINGTAP, "drops", app.prefix, "--once", "--duration", "1s"])
     assert "By reason, as the application gave it" in text
+    flows = RINGTAP, "flows", app.prefix, "--fates", "--sample", "1", "--once", "--duration", "1s"
+    report = only(json.loads(check([*flows, "--json"])))
+    assert sum(reasons(report["not_offered_reasons"]).values()) == sum(f["not_offered"] for f in report["flows"]) > 500
+    assert {f["not_offered_reason"] for f in report["flows"] if f["not_offered"]} <= {"sink", None}
+    assert "By reason, as the application gave it" in check([*flows])
 
 
 @pytest.mark.nightly
