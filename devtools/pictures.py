@@ -18,7 +18,7 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(REPO / "e2e"), str(REPO / "lab")]
 
-from harness import dpdk, sandbox  # noqa: E402
+from harness import dpdk, pcap, sandbox  # noqa: E402
 from harness.browser import Browser, Chromium  # noqa: E402
 from harness.flight import Flight  # noqa: E402
 from harness.fwd import FWD  # noqa: E402
@@ -29,6 +29,7 @@ from harness.paths import RINGTAP, Plugin  # noqa: E402
 from harness.play import Play  # noqa: E402
 from harness.proc import Proc, check, run, until  # noqa: E402
 from harness.ringtap import Recorder  # noqa: E402
+from harness.testpmd import Testpmd  # noqa: E402
 from harness.tmux import Terminal  # noqa: E402
 from harness.traced import RX, START, TX, Writer  # noqa: E402
 from harness.two_hosts import APP, SERVER, TwoHosts  # noqa: E402
@@ -220,6 +221,46 @@ def web(bed, folder, out):
                 if it:
                     it.close()
     check(["pngquant", "--force", "--speed", "1", "--output", out, "64", out])
+
+
+def zipf_frame(flow):
+    """A UDP packet of 10.0.0.0/16 to one of three servers."""
+    size = 400 if flow % 3 == 0 else 60
+    ip = bytes([0x45, 0]) + (size - 14).to_bytes(2, "big") + bytes([0, 0, 0, 0, 64, 17, 0, 0])
+    ip += bytes([10, 0, flow >> 8, flow & 255, 192, 0, 2, 1 + flow % 3])
+    ports = (1024 + flow).to_bytes(2, "big") + (443 if flow % 2 == 0 else 53).to_bytes(2, "big")
+    frame = bytes.fromhex("020000000001020000000002") + b"\x08\x00" + ip + ports + (size - 34).to_bytes(2, "big")
+    return frame + bytes(size - len(frame))
+
+
+def flows(plugin, folder, out):
+    """4000 flows with a Zipf distribution, in top and on the page: OUT, and flows-page.png."""
+    weights = [1 / (n + 1) for n in range(4000)]
+    rng = random.Random(1)
+    file = pcap.write(folder / "in.pcap", [zipf_frame(f) for f in rng.choices(range(4000), weights, k=20000)])
+    vdevs = f"net_pcap0,rx_pcap={file},infinite_rx=1", "net_null0,no-rx=1"
+    pmd = Testpmd(vdevs, plugin.path, prefix="router")
+    serve = chromium = terminal = None
+    try:
+        pmd.start()
+        terminal = Terminal([RINGTAP, "top", "--view", "flows"], 132, 16, {"LC_ALL": "C.UTF-8"})
+        terminal.shows(r" 10\.0\.0\.0:1024 > 192\.0\.2\.1:443 UDP ")
+        draw([line for line in terminal.screen(styles=True) if line.strip()], out, 132)
+        terminal.close()
+        serve = Web(args=("--flows",))
+        chromium = Chromium(folder / "profile-flows")
+        browser = Browser(chromium)
+        view = LiveView(browser, serve, 1100, app="router")
+        until(lambda: view.table("flows"), what="flows")
+        view.updates(3)
+        heading = "[...document.querySelectorAll('h2, h3')].find(h => h.textContent === 'Largest flows')"
+        page = out.with_name("flows-page.png")
+        browser.screenshot(page, view.ask(f"{heading}.getBoundingClientRect().top") - 10)
+        check(["pngquant", "--force", "--speed", "1", "--output", page, "64", page])
+    finally:
+        for it in (terminal, chromium, serve, pmd):
+            if it:
+                it.close()
 
 
 def record_http(bed, file, *args):
@@ -483,7 +524,7 @@ BEDS = {
     "gaps.svg": lambda bed, folder, out: gaps(out),
     "web.png": web,
 }
-PICTURES = {Path(name).stem: name for name in (*BEDS, "explain.png", "flight", "held.svg")}
+PICTURES = {Path(name).stem: name for name in (*BEDS, "explain.png", "flight", "flows.svg", "held.svg")}
 
 
 def make(name, plugin, folder):
@@ -492,6 +533,8 @@ def make(name, plugin, folder):
         explain(folder, file)
     elif name == "flight":
         flight(plugin, folder)
+    elif name == "flows":
+        flows(plugin, folder, file)
     elif name == "held":
         held(plugin, file)
     else:

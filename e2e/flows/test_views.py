@@ -5,10 +5,10 @@ import re
 
 import pytest
 from harness import pcap, tmux
-from harness.cases import nightly
 from harness.live import LiveView, Web
 from harness.paths import RINGTAP
 from harness.proc import check, until
+from harness.ringtap import sessions
 from harness.tmux import Terminal
 
 # Six of nine packets, two, and one: hosts 10.0.0.0, 10.0.0.1 and 10.0.0.2.
@@ -48,28 +48,23 @@ def test_top_has_the_largest_flows(app):
     assert sum(number(row[1]) for row in rows) == pytest.approx(rate, rel=0.5)
 
 
-@pytest.mark.parametrize("keys", nightly(["f"]))
-def test_the_screen_of_top_begins_and_ends_the_capture(app, closing, keys):
+@pytest.mark.nightly
+def test_the_screen_of_top_begins_and_ends_the_capture(app, closing):
     if tmux.missing():
         pytest.skip(tmux.missing())
     term = closing(Terminal([RINGTAP, "top", app.prefix], 140, 30, {"LC_ALL": "C.UTF-8"}))
     term.shows(r"net_pcap0 ")
-    term.keys(keys)
+    term.keys("f")
     term.shows(r" 10\.0\.0\.0:1024 > 192\.0\.2\.1:53 UDP .*net_pcap0, queue 0")
     term.shows(r"^This view costs at most 2 %")
-    assert sessions(app) == 1
+    assert len(sessions(app)) == 1
     term.keys("/", *"0.2:", "Enter")
     assert not any("10.0.0.0:" in line for line in term.shows(r" 10\.0\.0\.2:1026 > "))
     term.keys("Escape", "p")
     term.shows(r"net_null0 ")
-    until(lambda: sessions(app) == 0, what="the capture has ended")
+    until(lambda: not sessions(app), what="the capture has ended")
     term.keys("q")
     assert term.ended() == 0
-
-
-def sessions(app):
-    """Captures of the application."""
-    return len(re.findall(r"session", check([RINGTAP, "list", app.prefix])))
 
 
 def test_the_page_has_the_largest_flows_once_they_are_switched_on(app, browser, closing):
