@@ -187,7 +187,7 @@ static const struct misuse of_flight[] = {
 	{"flight list --nonsense", "flight list: --nonsense: unknown option; see 'ringtap"},
 	{"flight list x", "flight list: x: only options are taken; see 'ringtap"},
 	{"flight show --nonsense", "flight show: --nonsense: unknown option; see 'ringtap"},
-	{"flight extract", "flight extract: no incident; give its name or its path"},
+	{"flight extract", "flight extract: no complete incident in incidents; give"},
 	{"flight extract -f 'ip and and' x",
 		"flight extract: -f 'ip and and': can't parse filter expression: syntax error; see pcap-filter(7)"},
 	{"flight extract --nonsense", "flight extract: --nonsense: unknown option; see 'ringtap"},

@@ -132,7 +132,10 @@ unsigned folder_prune(const char *path, uint64_t count, uint64_t bytes)
 /* ---- commands */
 
 struct folder_options {
-	const char *folder, *name, *comment;
+	const char *folder;
+	bool by_default; /* no folder was given */
+	const char *name, *comment;
+	char *found; /* a folder or a name, freed at the end */
 	uint64_t max_incidents, max_disk;
 	bool json;
 	struct extract extract;
@@ -287,12 +290,55 @@ static void print_incident(json_t *j)
 	print_missing_files(j);
 }
 
+/* The name of the newest complete one. NULL: there is none. */
+static char *newest(const char *folder)
+{
+	struct incidents l;
+	char *name = NULL;
+
+	if (incidents_list(&l, folder))
+		return NULL;
+	for (int k = l.count - 1; k >= 0 && !name; k--) {
+		json_t *j = load(folder, l.list[k]->d_name);
+
+		if (j)
+			name = strdup(l.list[k]->d_name);
+		json_decref(j);
+	}
+	incidents_free(&l);
+	return name;
+}
+
+/* Without a name the newest one is meant; a path has the folder. */
+static void locate(struct folder_options *c)
+{
+	char *slash;
+
+	if (!c->name) {
+		c->name = c->found = newest(c->folder);
+		return;
+	}
+	if (!strchr(c->name, '/'))
+		return;
+	c->found = strdup(c->name);
+	while (c->found && (slash = strrchr(c->found, '/')) && !slash[1] && slash > c->found)
+		*slash = '\0';
+	slash = c->found ? strrchr(c->found, '/') : NULL;
+	if (!slash)
+		return;
+	*slash = '\0';
+	c->folder = *c->found ? c->found : "/";
+	c->name = slash + 1;
+}
+
 static int show(struct folder_options *c)
 {
-	json_t *j = c->name && !strchr(c->name, '/') ? load(c->folder, c->name) : NULL;
+	json_t *j;
 	char *doctor;
 	size_t len;
 
+	locate(c);
+	j = c->name ? load(c->folder, c->name) : NULL;
 	if (!j)
 		return message_fail(STATUS_FAILED,
 			"flight show: %s: no complete incident of that name in %s; 'ringtap "
@@ -320,10 +366,38 @@ static int prune(struct folder_options *c)
 	return output_end("flight prune", 0);
 }
 
+/* The folder of the only recorder that runs. NULL: none or several do. */
+static char *only_recorder(void)
+{
+	json_t *document = live_ask(NULL);
+	const json_t *app, *one, *found = NULL;
+	unsigned count = 0;
+	char *folder = NULL;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(document, "applications"), i, app)
+	{
+		json_array_foreach(json_object_get(app, "recorders"), k, one)
+		{
+			found = json_object_get(one, "folder");
+			count++;
+		}
+	}
+	if (count == 1 && json_is_string(found))
+		folder = strdup(json_string_value(found));
+	json_decref(document);
+	return folder;
+}
+
 static int trigger(struct folder_options *c)
 {
 	char why[REQUEST_WHY_MAX];
 	int ret = request_send_within(c->folder, c->comment, REQUEST_MS, why);
+
+	if (ret == -ESRCH && c->by_default && (c->found = only_recorder())) {
+		c->folder = c->found;
+		ret = request_send_within(c->folder, c->comment, REQUEST_MS, why);
+	}
 
 	if (ret == -ESRCH)
 		message_print(
@@ -354,9 +428,13 @@ static int operand(void *ctx, const char *text)
 static int extract(struct folder_options *c)
 {
 	c->extract.folder = c->folder;
+	if (!c->extract.count && (c->found = newest(c->folder)))
+		c->extract.names[c->extract.count++] = c->found;
 	if (c->extract.count)
 		return extract_run(&c->extract);
-	return message_fail(STATUS_USAGE, "flight extract: no incident; give its name or its path");
+	return message_fail(STATUS_USAGE,
+		"flight extract: no complete incident in %s; give the name or the path of one",
+		c->folder);
 }
 
 static int top(struct folder_options *c)
@@ -395,14 +473,17 @@ struct folder_command {
 static int run(const struct command *self, int argc, char **argv)
 {
 	const struct folder_command *mine = (const struct folder_command *)(const void *)self;
-	struct folder_options c = {.folder = "incidents",
-		.extract = {.output = "-"},
-		.live = {.interval_ns = NS_PER_S}};
+	struct folder_options c = {.extract = {.output = "-"}, .live = {.interval_ns = NS_PER_S}};
 	int ret = options_parse(self, argc, argv, &c);
 
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
-	return mine->run(&c);
+	c.by_default = !c.folder;
+	if (c.by_default)
+		c.folder = "incidents";
+	ret = mine->run(&c);
+	free(c.found);
+	return ret;
 }
 
 #define OPTIONS(table) .options = table, .option_count = sizeof(table) / sizeof((table)[0])
@@ -415,7 +496,7 @@ static const struct folder_command flight_show = {
 	{.name = "flight show",
 		.summary = "print what an incident is about",
 		OPTIONS(list_options),
-		.operands = "INCIDENT",
+		.operands = "[INCIDENT]",
 		.listed = LIST_INCIDENTS,
 		.operand = operand,
 		.run = run},
@@ -435,7 +516,7 @@ static const struct folder_command flight_extract = {
 	{.name = "flight extract",
 		.summary = "write the packets of incidents, of one filter or all",
 		OPTIONS(extract_options),
-		.operands = "INCIDENT...",
+		.operands = "[INCIDENT]...",
 		.listed = LIST_INCIDENTS,
 		.operand = extract_operand,
 		.run = run},

@@ -164,6 +164,19 @@ static void a_cut_incident_is_shown(void **state)
 		"not written: metrics.json, index.html\n");
 }
 
+static void the_newest_is_shown_or_one_by_its_path(void **state)
+{
+	assert_fails("show", "no complete incident");
+	make(NAME(1), "{\"name\": \"a\"}");
+	make(NAME(2), "{\"name\": \"b\"}");
+	make(NAME(3), NULL);
+	assert_prints("show|--json", STATUS_OK, "{\n  \"name\": \"b\"\n}\n");
+	assert_prints("show|--json|incidents/" NAME(1), STATUS_OK, "{\n  \"name\": \"a\"\n}\n");
+	assert_prints(
+		"show|--json|./incidents/" NAME(1) "//", STATUS_OK, "{\n  \"name\": \"a\"\n}\n");
+	assert_fails("show|/" NAME(1), "no complete incident of that name in /");
+}
+
 static void incidents_that_are_not_there(void **state)
 {
 	make(NAME(1), NULL);
@@ -366,6 +379,7 @@ int main(void)
 		CASE(json_has_those_that_are_complete),
 		CASE(an_incident_is_shown),
 		CASE(a_cut_incident_is_shown),
+		CASE(the_newest_is_shown_or_one_by_its_path),
 		CASE(incidents_that_are_not_there),
 		CASE(texts_of_the_files_stay_in_their_lines),
 		OTHER("fifo"),

@@ -42,8 +42,7 @@ static void ask_app(json_t *list, const struct ringtap_apps *apps, size_t i)
 	json_decref(app);
 }
 
-/* The document; the caller decrefs. NULL: no memory, or applications cannot be found. */
-static json_t *ask_all(const char *app)
+json_t *live_ask(const char *app)
 {
 	struct ringtap_apps *apps;
 	json_t *list = json_array();
@@ -261,7 +260,7 @@ static int text(const struct live *v)
 	int status;
 
 	do {
-		json_t *answers = ask_all(v->app);
+		json_t *answers = live_ask(v->app);
 
 		if (is_none(answers)) {
 			message_print("flight top: no recorder of %s%s%s answers; 'ringtap flight' "
@@ -282,7 +281,7 @@ static int print_screen(void *ctx, FILE *f)
 {
 	struct lines l = {.f = f, .marked = true, .width = text_screen_width()};
 	const struct live *v = ctx;
-	json_t *answers = ask_all(v->app);
+	json_t *answers = live_ask(v->app);
 
 	put(&l, "ringtap flight top", true, false);
 	put(&l, "", false, false);

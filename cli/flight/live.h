@@ -4,6 +4,7 @@
 #define RINGTAP_CLI_FLIGHT_LIVE_H
 
 #include <stdbool.h>
+#include <jansson.h>
 #include <stdint.h>
 
 struct live {
@@ -16,5 +17,9 @@ struct live {
 
 /* Returns enum status. */
 int live_run(struct live *v);
+
+/* The document of the recorders of an application, NULL: of all; the caller decrefs. NULL: no
+ * memory, or applications cannot be found. */
+json_t *live_ask(const char *app);
 
 #endif

@@ -83,7 +83,7 @@ static const struct test_refusal rows[] = {
 	{"list|--folder|nowhere", STATUS_FAILED,
 		"nowhere: No such file or directory; give the folder"},
 	{"show", STATUS_FAILED, "no name: no complete incident of that name"},
-	{"show|../x", STATUS_FAILED, "../x: no complete incident of that name in incidents"},
+	{"show|../x", STATUS_FAILED, "x: no complete incident of that name in ..;"},
 	{"trigger", STATUS_FAILED, "no recorder writes to incidents; give its folder by --folder"},
 	{"top|--interval|0s", STATUS_USAGE, "--interval 0s: out of range; give 100ms to 1h"},
 	{"top|--interval|3601s", STATUS_USAGE, "out of range"},

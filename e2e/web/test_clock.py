@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 
 import pytest
 from harness.cases import nightly
-from harness.flight import Flight, command
+from harness.flight import Flight
 from harness.live import LiveView, Web
-from harness.proc import freeze, until
+from harness.paths import RINGTAP
+from harness.proc import check, freeze, until
 
 HOUR_MS = 3600_000
 NEAR_NS = 10**8  # an application that has just started measures its clock still
@@ -73,7 +74,7 @@ def test_the_clock_of_the_browser_does_not_matter(browser, fwd, closing, tmp_pat
     assert " UTC" in status and abs(at(shown, "rates", "view.time.to") - time.time_ns()) < 60e9
 
     asked = time.time_ns()
-    command("trigger", flight.folder)
+    check([RINGTAP, "flight", "trigger"])  # it finds the only recorder
     flight.incidents(1)
     row = until(lambda: shown.table("incidents"))[0]
     assert text_of(asked - NEAR_NS) <= row["UTC"] <= text_of(time.time_ns())
