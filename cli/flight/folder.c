@@ -282,7 +282,7 @@ static void print_incident(json_t *j)
 	if (missing > 0 && *text_of(j, "error"))
 		printf("not written: the first %s\n", format_ns(time, missing));
 	else if (missing > 0)
-		printf("not kept: the first %s; give a larger --buffer\n",
+		printf("not kept: the first %s; " FLIGHT_PAGE " has the reason\n",
 			format_ns(time, missing));
 	put_text("not complete: ", text_of(j, "error"));
 	if (*text_of(j, "error"))

@@ -143,7 +143,7 @@ static void an_incident_is_shown(void **state)
 		"application: ovs\n"
 		"trigger: gap > 50us, at lcore 1, value 61.2 us\n"
 		"window: 2.5 s, 12,345 packets, 3 lost by the capture\n"
-		"not kept: the first 250 ms; give a larger --buffer\n"
+		"not kept: the first 250 ms; index.html has the reason\n"
 		"ovs, watched for 5.0 s:\n  ok: the application is healthy\n");
 }
 
@@ -241,8 +241,8 @@ static void other_files_in_place_of_those_of_an_incident(void **state)
 			2) "                       incomplete\n");
 	o = test_command(&cmd_flight, "show|" NAME(1));
 	assert_int_equal(o.status, STATUS_OK);
-	assert_string_equal(
-		strstr(o.out, "not kept"), "not kept: the first 250 ms; give a larger --buffer\n");
+	assert_string_equal(strstr(o.out, "not kept"),
+		"not kept: the first 250 ms; index.html has the reason\n");
 	test_output_free(&o);
 	assert_fails("show|" NAME(2), "no complete incident");
 	put_in_place(part_of(NAME(2), FLIGHT_PACKETS), "fifo");
