@@ -243,11 +243,11 @@ def flows(plugin, folder, out):
     serve = chromium = terminal = None
     try:
         pmd.start()
-        terminal = Terminal([RINGTAP, "top", "--view", "flows"], 132, 16, {"LC_ALL": "C.UTF-8"})
+        terminal = Terminal([RINGTAP, "top", "--view", "flows", "router"], 132, 16, {"LC_ALL": "C.UTF-8"})
         terminal.shows(r" 10\.0\.0\.0:1024 > 192\.0\.2\.1:443 UDP ")
         draw([line for line in terminal.screen(styles=True) if line.strip()], out, 132)
         terminal.close()
-        serve = Web(args=("--flows",))
+        serve = Web(pmd, args=("--flows",))
         chromium = Chromium(folder / "profile-flows")
         browser = Browser(chromium)
         view = LiveView(browser, serve, 1100, app="router")
