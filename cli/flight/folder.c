@@ -208,7 +208,8 @@ static void put_text(const char *before, const char *text)
 static void print_line(const char *name, json_t *j)
 {
 	json_t *t = json_object_get(j, "trigger");
-	char packets[FORMAT_LEN], bytes[FORMAT_LEN];
+	json_int_t missing = json_integer_value(json_object_get(j, "missing_ns"));
+	char packets[FORMAT_LEN], bytes[FORMAT_LEN], time[FORMAT_LEN];
 
 	if (!j) {
 		printf("%-48s  incomplete\n", name);
@@ -219,6 +220,9 @@ static void print_line(const char *name, json_t *j)
 		format_bytes(bytes, (double)json_integer_value(json_object_get(j, "bytes"))));
 	put_text("  ", text_of(t, "condition"));
 	put_text(": ", text_of(t, "value"));
+	put_text("; ", text_of(t, "comment"));
+	if (missing > 0)
+		printf("; not kept: the first %s", format_ns(time, (double)missing));
 	puts(is_whole(j) ? "" : " (not all of it)");
 }
 

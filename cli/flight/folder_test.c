@@ -105,20 +105,21 @@ static void incidents_are_listed_oldest_first(void **state)
 	make("20260102T030405.000003-\nforged", WHOLE);
 	make("2026010aT030405.000003-exit", WHOLE);
 	assert_prints("list", STATUS_OK,
-		NAME(1) "                             12,345 packets   6.47 MiB  gap > 50us: 61.2 us\n" NAME(
-			2) "                             12,345 packets   6.47 MiB  gap > 50us: 61.2 us\n");
+		NAME(1) "                             12,345 packets   6.47 MiB  gap > 50us: 61.2 us; not kept: the first 250 ms\n" NAME(
+			2) "                             12,345 packets   6.47 MiB  gap > 50us: 61.2 us; not kept: the first 250 ms\n");
 	assert_prints("list|--folder|.", STATUS_OK, "");
 }
 
 static void what_is_not_whole_is_listed_so(void **state)
 {
 	make(NAME(1), NULL);
-	make(NAME(2), "{\"error\": \"No space left on device\"}");
+	make(NAME(2),
+		"{\"error\": \"No space left on device\", \"trigger\": {\"comment\": \"a\\nb\"}}");
 	make(NAME(3), "{\"error\": null, \"not_written\": [\"metrics.json\"], \"packets\": 1}");
 	make(NAME(4), "{\"name\": ");
 	make(NAME(5), "{}");
 	assert_prints("list", STATUS_OK,
-		NAME(1) "                       incomplete\n" NAME(2) "                                  0 packets        0 B (not all of it)\n" NAME(3) "                                  1 packets        0 B (not all of it)\n" NAME(
+		NAME(1) "                       incomplete\n" NAME(2) "                                  0 packets        0 B; a b (not all of it)\n" NAME(3) "                                  1 packets        0 B (not all of it)\n" NAME(
 			4) "                       incomplete\n" NAME(5) "                                  0 packets        0 B (not all of it)\n");
 }
 
@@ -203,8 +204,8 @@ static void texts_of_the_files_stay_in_their_lines(void **state)
 	make(NAME(1), document);
 	make("20260102T030405.000002-exit\x1b[2J", document);
 	assert_prints("list", STATUS_OK,
-		NAME(1) "                                  1 packets        0 B  c forged: v forged "
-			"(not all of it)\n");
+		NAME(1) "                                  1 packets        0 B  c forged: v forged; "
+			"t forged (not all of it)\n");
 	o = test_command(&cmd_flight, "show|" NAME(1));
 	assert_null(strstr(o.out, "\nforged"));
 	assert_non_null(strstr(o.out, "comment: t forged"));
@@ -237,7 +238,7 @@ static void other_files_in_place_of_those_of_an_incident(void **state)
 	put_in_place(part_of(NAME(2), FLIGHT_INCIDENT), what);
 	put_in_place(part_of(NAME(1), FLIGHT_DOCTOR), what);
 	assert_prints("list", STATUS_OK,
-		NAME(1) "                             12,345 packets   6.47 MiB  gap > 50us: 61.2 us\n" NAME(
+		NAME(1) "                             12,345 packets   6.47 MiB  gap > 50us: 61.2 us; not kept: the first 250 ms\n" NAME(
 			2) "                       incomplete\n");
 	o = test_command(&cmd_flight, "show|" NAME(1));
 	assert_int_equal(o.status, STATUS_OK);
