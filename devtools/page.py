@@ -20,7 +20,7 @@ MODULES = (
     "data",
     "time",
     "panels",
-    "kinds",
+    "charts",
     "table",
     "pipeline",
     "page",

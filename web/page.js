@@ -2,7 +2,7 @@
 // The page of a document: docs/view.md.
 
 import { csv, element, save } from "./dom.js";
-import { KINDS } from "./kinds.js";
+import { KINDS } from "./charts.js";
 import { Pipeline } from "./pipeline.js";
 import { Table } from "./table.js";
 import { clock, duration, parseTime } from "./text.js";

@@ -47,12 +47,12 @@ cd $target/source || exit 1
 grep -q hugetlbfs /proc/mounts || { mkdir -p /dev/hugepages && mount -t hugetlbfs none /dev/hugepages; }
 
 # The driver initializes a GPU that nobody uses again for each program: one keeps it in use.
-python3 devtools/gpu/kinds.py --hold &
+python3 devtools/gpu/memory_kinds.py --hold &
 keeper=$!
 trap 'kill $keeper 2>/dev/null' EXIT
 
 part machine 40 bash devtools/gpu/machine.sh "$results"
-part kinds 60 python3 devtools/gpu/kinds.py "$results/kinds.json"
+part kinds 60 python3 devtools/gpu/memory_kinds.py "$results/kinds.json"
 part tests 120 python3 -m pytest -q --maxfail 4 e2e/fwd/test_gpu.py e2e/fwd/test_memory.py -m "nightly or not nightly" -k "not scatter_a_pool and not 1G" --junitxml "$results/tests.xml"
 if [ "$mode" = quick ]; then
 	part cores 60 python3 -m ringtap_lab.run.cli cores --quick --repetitions 1 -w "$results" --cpus "$(seq -s, 0 $(($(nproc) - 1)))" \

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The kernel's report about memory of a GPU, or shared with one, and the ways to read it by CPU: JSON. Each way is tried
 in a process of its own, which a read of device memory ends.
-usage: kinds.py OUTPUT | kinds.py --hold   (keeps the GPU in use until it is killed)"""
+usage: memory_kinds.py OUTPUT | memory_kinds.py --hold   (keeps the GPU in use until it is killed)"""
 
 import ctypes
 import json
