@@ -81,9 +81,18 @@ __attribute__((format(printf, 2, 3))) static void say(
 	to->say(to->ctx, text);
 }
 
-static uint64_t lost_by_capture(const struct report *r, bool *filtered, bool *no_tx)
+static bool has_sent(const struct report *r)
 {
-	uint64_t lost = 0, sent = 0;
+	bool any = false;
+
+	for (uint32_t i = 0; i < records_port_count(r->records); i++)
+		any |= records_port(r->records, i)->sent != 0;
+	return any;
+}
+
+static uint64_t lost_by_capture(const struct report *r, bool *filtered)
+{
+	uint64_t lost = 0;
 
 	*filtered = false;
 	for (uint32_t i = 0; i < records_port_count(r->records); i++) {
@@ -92,9 +101,7 @@ static uint64_t lost_by_capture(const struct report *r, bool *filtered, bool *no
 
 		lost += counted > p->gaps ? counted : p->gaps;
 		*filtered |= p->filtered;
-		sent += p->sent;
 	}
-	*no_tx = !sent;
 	return lost;
 }
 
@@ -119,8 +126,8 @@ static void sampled(const struct report *r, const struct saying *to)
 /* Why a packet may be shown as not sent that was. */
 static void doubts(const struct report *r, const struct saying *to)
 {
-	bool filtered, no_tx;
-	uint64_t lost = lost_by_capture(r, &filtered, &no_tx);
+	bool filtered;
+	uint64_t lost = lost_by_capture(r, &filtered);
 	char n[FORMAT_LEN];
 
 	if (r->damage)
@@ -135,7 +142,7 @@ static void doubts(const struct report *r, const struct saying *to)
 	if (filtered)
 		say(to, "The file was recorded with a filter: packets that pass it only as "
 			"received, or only as sent, are shown as not sent or unknown.");
-	if (no_tx)
+	if (!has_sent(r))
 		say(to, "The file has no sent packets; record both directions.");
 	if (r->j->made > r->j->sent && r->j->sent < r->j->received / 2)
 		say(to, "More packets were sent without an id than with one: the application may "
@@ -256,8 +263,9 @@ int report_text(const struct report *r, FILE *f)
 	char title[256], count[FORMAT_LEN];
 	int ret = sheets_make(sheets, r);
 
-	text_wrapf(
-		f, 2, "%s, %s records", report_title(r, title), format_count(count, r->j->records));
+	text_wrapf(f, 2, "%s, %s records%s", report_title(r, title),
+		format_count(count, r->j->records),
+		has_sent(r) ? "" : ", only of received packets");
 	for (unsigned i = 0; i < n; i++) {
 		char part[16] = "";
 

@@ -295,6 +295,13 @@ def test_recordings_of_several_captures(tmp_path):
     j = numbers(*paths)
     assert (j["sent"], j["unknown"], j["open"], j["not_sent"]) == (200, 0, 2, 0)
 
+    # A file of one direction says so first.
+    w = two_ports()
+    w.packet(0, START, FRAME, RX, 0, 1)
+    first, *_more = explain(w.write(tmp_path / "received.pcapng")).stdout.splitlines()
+    assert first.endswith("1 records, only of received packets")
+    assert "received" not in explain(paths[0]).stdout.splitlines()[0]
+
 
 def test_refusals_and_damage(traced, plan, tmp_path):
     """Wrong command lines are in cli/usage_test.c, other damage is in cli/explain/records_test.c."""
