@@ -235,6 +235,8 @@ enum rt_unit {
 		"memory of the recorder for packets")                                              \
 	M(RECORDER, REC_LOST, "lost", "flight_lost_packets", COUNTER, COUNT,                       \
 		"packets that the capture lost, also outside of incidents")                        \
+	M(RECORDER, REC_NOT_SAMPLED, "not_sampled", "flight_not_sampled_packets", COUNTER, COUNT,  \
+		"packets that --sample left out: neither kept nor lost")                           \
 	M(RECORDER, REC_WRITING, "writing", "flight_incidents_in_progress", GAUGE, COUNT,          \
 		"incidents that are being written")                                                \
 	M(RECORDER, REC_FAILED, "failed", "flight_incidents_failed", COUNTER, COUNT,               \

@@ -17,7 +17,8 @@
 	"{\"application\": {\"name\": \"app\", \"program\": \"testpmd\"}, \"pid\": 99, \"time\": \"2026-11-27T14:30:00.123456789Z\", \"folder\": \"" folder \
 	"\", "                                                                                                                                              \
 	"\"kept_ns\": 12345678901, \"kept_packets\": 1234567, \"kept_bytes\": 98765432, "                                                                   \
-	"\"buffer_bytes\": 268435456, \"lost\": " #lost ", \"writing\": 1, \"failed\": " #failed                                                            \
+	"\"buffer_bytes\": 268435456, \"lost\": " #lost                                                                                                     \
+	", \"not_sampled\": 0, \"writing\": 1, \"failed\": " #failed                                                                                        \
 	", \"incomplete\": 0, \"missing_ns\": 0, \"incident_lost\": 0"                                                                                      \
 	", \"ports\": [{\"index\": 0, \"name\": \"p0\", \"packets\": 1000000, \"bytes\": 64000000}, {\"index\": 1, \"name\": "                              \
 	"\"p1\\u001b[2J\", \"packets\": 234567, \"bytes\": 34765432}], \"conditions\": ["                                                                   \

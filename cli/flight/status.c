@@ -39,7 +39,7 @@ struct sample {
 struct flight_status {
 	struct sample samples[SAMPLES]; /* oldest first */
 	unsigned count;
-	uint64_t every_ns, lost;
+	uint64_t every_ns, lost, not_sampled;
 	struct port_name *names; /* the last sample's ports */
 	int fd;                  /* from ask_listen() */
 	uint64_t rest_ns;        /* CLOCK_MONOTONIC, no answer before */
@@ -49,7 +49,7 @@ struct flight_status {
 
 static void sum_taps(struct flight_status *s, struct sample *now, const struct ringtap_capture *w)
 {
-	s->lost = 0;
+	s->lost = s->not_sampled = 0;
 	for (unsigned i = 0; i < ringtap_capture_tap_count(w); i++) {
 		struct ringtap_tap t = {.size = sizeof(t)};
 
@@ -57,6 +57,7 @@ static void sum_taps(struct flight_status *s, struct sample *now, const struct r
 			continue;
 		for (unsigned k = 0; k < RINGTAP_LOST_MAX; k++)
 			s->lost += t.counts.lost[k];
+		s->not_sampled += t.counts.not_sampled;
 		if (t.interface >= now->count)
 			continue;
 		now->ports[t.interface].packets += t.counts.captured;
@@ -269,6 +270,7 @@ static void set_counts(json_t *j, const struct flight *f, const struct sample *n
 	set(j, "kept_bytes", json_count(k.bytes));
 	set(j, "buffer_bytes", json_count(k.buffer_size));
 	set(j, "lost", json_count(f->status->lost));
+	set(j, "not_sampled", json_count(f->status->not_sampled));
 	set(j, "writing", json_count(f->incident_count));
 	set(j, "failed", json_count(f->failed));
 	set(j, "incomplete", json_count(f->incomplete));

@@ -72,6 +72,7 @@ int ringtap_capture_tap(const struct ringtap_capture *cap, unsigned i, struct ri
 	out->counts.captured = captured[i / 2] / 2;
 	out->counts.bytes = 50 * captured[i / 2];
 	out->counts.lost[RINGTAP_LOST_WAIT] = lost;
+	out->counts.not_sampled = 2 * lost;
 	return 0;
 }
 
@@ -252,6 +253,7 @@ static void losses_and_incidents(void **state)
 	}
 	j = ask();
 	assert_number(j, "lost", 4 * 3);
+	assert_number(j, "not_sampled", 2 * 4 * 3);
 	assert_number(j, "failed", 1);
 	assert_number(j, "incomplete", 2);
 	assert_number(j, "missing_ns", 5);
