@@ -527,6 +527,19 @@ double ledger_quantile(const struct ledger_flow *f, double share)
 			: NAN;
 }
 
+struct estimate ledger_quantile_of(const struct ledger_flow *f, uint32_t every, double share)
+{
+	struct estimate e = {ledger_quantile(f, share), 0};
+	double low, high;
+
+	if (every == 1 || isnan(e.value))
+		return e;
+	estimate_quantile(every, ledger_latency(f)->count, share, &low, &high);
+	e.bound = e.value - (low > 0 ? ledger_quantile(f, low) : 0);
+	e.bound = high > 1 ? NAN : fmax(e.bound, ledger_quantile(f, high) - e.value);
+	return e;
+}
+
 static double weight(
 	const struct ledger *t, enum ledger_order order, bool all, const struct ledger_flow *f)
 {

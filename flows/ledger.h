@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "estimate.h"
 #include "packet/flow_table.h"
 #include "packet/spread.h"
 #include "ringtap/reader.h"
@@ -174,5 +175,7 @@ static inline uint64_t ledger_recent(const struct ledger *t, const struct ledger
 uint64_t ledger_unanswered(const struct ledger *t, const struct ledger_flow *f);
 /* ns; NAN: no packet was joined. */
 double ledger_quantile(const struct ledger_flow *f, double share);
+/* The same of one of `every` packets, with its bound. */
+struct estimate ledger_quantile_of(const struct ledger_flow *f, uint32_t every, double share);
 
 #endif

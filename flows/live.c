@@ -164,8 +164,8 @@ static void make_row(
 	r->packets.bound /= seconds;
 	r->bits.value *= 8 / seconds;
 	r->bits.bound *= 8 / seconds;
-	r->share = (double)n / (double)c->ledger.all.recent_packets;
-	r->mean = (double)f->recent_bytes / (double)n;
+	r->share = estimate_share(every, n, c->ledger.all.recent_packets);
+	r->mean = estimate_mean(every, n, (double)f->recent_bytes, f->recent_squares);
 }
 
 static void put_rows(struct flows_live *f, struct source *c, struct flow_rows rows)

@@ -21,8 +21,8 @@ struct flow_row {
 	char name[LEDGER_TEXT];
 	char place[LEDGER_TEXT];       /* port and queue that received the last packet */
 	struct estimate packets, bits; /* a second */
-	double share;                  /* part of the packets of the application, 0 … 1 */
-	double mean;                   /* bytes of a packet */
+	struct estimate share;         /* part of the packets of the application, 0 … 1 */
+	struct estimate mean;          /* bytes of a packet */
 };
 
 struct flow_rows {

@@ -57,8 +57,8 @@ struct flows_command {
 struct flows_row {
 	struct estimate packets, bytes;         /* since the beginning */
 	struct estimate packet_rate, byte_rate; /* a second */
-	double share;                           /* part of all packets, 0 … 1 */
-	double mean;                            /* bytes of a packet */
+	struct estimate share;                  /* part of all packets, 0 … 1 */
+	struct estimate mean;                   /* bytes of a packet */
 };
 struct flows_row flows_row(const struct flows_command *c, const struct ledger_flow *f);
 /* SYN without an answer; 0 in a sample, which has one of them without the other. */

@@ -79,8 +79,8 @@ static json_t *latency(const struct flows_command *c, const struct ledger_flow *
 		return json_null();
 	j = json_object();
 	json_put(j, "count", json_count(l->count));
-	json_put(j, "p50_ns", json_ns(ledger_quantile(f, 0.5)));
-	json_put(j, "p99_ns", json_ns(ledger_quantile(f, 0.99)));
+	put_estimate(j, "p50_ns", ledger_quantile_of(f, c->request.sample, 0.5));
+	put_estimate(j, "p99_ns", ledger_quantile_of(f, c->request.sample, 0.99));
 	json_put(j, "max_ns", c->request.sample > 1 ? json_null() : json_count(l->max));
 	return j;
 }
@@ -118,8 +118,8 @@ static json_t *row(const struct flows_command *c, const struct ledger_flow *f)
 	put_estimate(j, "bytes", r.bytes);
 	put_estimate(j, "packets_per_second", r.packet_rate);
 	put_estimate(j, "bits_per_second", bits);
-	json_put(j, "share", json_number(r.share));
-	json_put(j, "mean_bytes", json_number(r.mean));
+	put_estimate(j, "share", r.share);
+	put_estimate(j, "mean_bytes", r.mean);
 	json_put(j, "counted", json_count(f->packets));
 	json_put(j, "only_sent", json_count(f->own));
 	json_put(j, "forwarded", json_count(f->sent));

@@ -26,7 +26,7 @@ struct flows_row flows_row(const struct flows_command *c, const struct ledger_fl
 	double seconds = c->view.seconds > 0 ? c->view.seconds : 1;
 	struct flows_row r = {.packets = estimate_packets(n, f->packets),
 		.bytes = estimate_sum(n, f->packets, (double)f->bytes, f->squares),
-		.mean = f->packets ? (double)f->bytes / (double)f->packets : 0};
+		.mean = estimate_mean(n, f->packets, (double)f->bytes, f->squares)};
 	uint64_t recent = ledger_recent(t, f), whole = ledger_recent(t, &t->all);
 
 	if (c->final) {
@@ -40,7 +40,7 @@ struct flows_row flows_row(const struct flows_command *c, const struct ledger_fl
 			estimate_sum(n, recent, (double)f->recent_bytes, f->recent_squares),
 			seconds);
 	}
-	r.share = whole ? (double)recent / (double)whole : 0;
+	r.share = estimate_share(n, recent, whole);
 	return r;
 }
 
@@ -67,6 +67,30 @@ static void put_estimate(struct sheet *t, unsigned column, struct estimate e)
 		sheet_put(t, column, "%s ±%s", value, format_si(bound, e.bound));
 	else
 		sheet_put(t, column, "%s", value);
+}
+
+/* "12.3 ±0.4", in a unit that the head or the values have; "±?": too few packets to say. */
+static void put_plain(struct sheet *t, unsigned column, struct estimate e, int decimals)
+{
+	if (isnan(e.bound))
+		sheet_put(t, column, "%.*f ±?", decimals, e.value);
+	else if (e.bound > 0)
+		sheet_put(t, column, "%.*f ±%.*f", decimals, e.value, decimals, e.bound);
+	else
+		sheet_put(t, column, "%.*f", decimals, e.value);
+}
+
+static void put_latency(struct sheet *t, unsigned column, const struct flows_command *c,
+	const struct ledger_flow *f, double share)
+{
+	struct estimate e = ledger_quantile_of(f, c->request.sample, share);
+	char value[FORMAT_LEN], bound[FORMAT_LEN];
+
+	if (isnan(e.value) || e.bound == 0)
+		sheet_put_ns(t, column, e.value);
+	else
+		sheet_put(t, column, "%s ±%s", format_ns(value, e.value),
+			isnan(e.bound) ? "?" : format_ns(bound, e.bound));
 }
 
 static void put_way(struct sheet *t, unsigned column, const struct flows_command *c,
@@ -139,14 +163,14 @@ static int put_row(struct sheet *t, const struct flows_command *c, const struct 
 	sheet_put(t, 0, "%s", ledger_text(&c->ledger, &f->key, &c->view.s, text));
 	put_estimate(t, 1, r.packet_rate);
 	put_estimate(t, 2, bits);
-	sheet_put(t, 3, "%.1f", 100 * r.share);
+	put_plain(t, 3, (struct estimate){100 * r.share.value, 100 * r.share.bound}, 1);
 	put_estimate(t, 4, r.packets);
-	sheet_put(t, 5, "%.0f", r.mean);
+	put_plain(t, 5, r.mean, 0);
 	put_way(t, 6, c, f);
 	put_notes(t, 7, c, f);
 	if (c->ledger.ids) {
-		sheet_put_ns(t, 8, ledger_quantile(f, 0.5));
-		sheet_put_ns(t, 9, ledger_quantile(f, 0.99));
+		put_latency(t, 8, c, f, 0.5);
+		put_latency(t, 9, c, f, 0.99);
 	}
 	if (c->fates)
 		put_not_offered(t, c->ledger.ids ? 10 : 8, c, f);
@@ -253,8 +277,8 @@ static void print_sum(const struct flows_command *c, FILE *f)
 	if (c->request.sample > 1)
 		text_wrapf(f, 2,
 			"One of %" PRIu32
-			" packets is counted; numbers are estimates, ± what 95 of 100 are within. "
-			"--sample 1 counts all.",
+			" packets is counted; numbers are estimates, ± what 95 of 100 are within "
+			"(±?: too few packets to say). --sample 1 counts all.",
 			c->request.sample);
 	if (c->request.by_rate)
 		text_wrapf(f, 2, "It costs " FLOWS_LIVE_PRICE "%s.",

@@ -32,8 +32,8 @@ const char *flow_view_help(unsigned column)
 		"the true PPS is within PPS +- this in 95 of 100 cases",
 		"bits a second, without FCS, estimated from the sample",
 		"the true BIT/s is within BIT/s +- this in 95 of 100 cases",
-		"of the packets of the application",
-		"mean bytes of a packet",
+		"of the packets of the application; its bound is in `ringtap flows`",
+		"mean bytes of a packet; its bound is in `ringtap flows`",
 		"N: one of N packets is counted",
 		"port and queue that received the last packet",
 	};
@@ -58,8 +58,8 @@ void flow_view_add(struct table *t, const struct watched *a, const struct flow_r
 		r->cell[3].number = f->packets.bound;
 		r->cell[4].number = f->bits.value;
 		r->cell[5].number = f->bits.bound;
-		r->cell[6].number = f->share;
-		r->cell[7].number = f->mean;
+		r->cell[6].number = f->share.value;
+		r->cell[7].number = f->mean.value;
 		r->cell[8].number = rows->sample;
 		printable(r->cell[9].text, sizeof(r->cell[9].text), f->place);
 	}

@@ -13,8 +13,10 @@ static void flow_row(json_t *row, const struct flow_row *f)
 	view_append(row, f->packets.bound);
 	view_append(row, f->bits.value);
 	view_append(row, f->bits.bound);
-	view_append(row, f->share);
-	view_append(row, f->mean);
+	view_append(row, f->share.value);
+	view_append(row, f->share.bound);
+	view_append(row, f->mean.value);
+	view_append(row, f->mean.bound);
 	put_text(row, f->place);
 }
 
@@ -59,7 +61,9 @@ void flows_table(struct making *m, const struct app *a)
 	view_column(t, "bits", "/s");
 	view_column(t, "± bits", "/s");
 	view_column(t, "of all packets", "share");
+	view_column(t, "± share", "share");
 	view_column(t, "bytes a packet", "");
+	view_column(t, "± bytes", "");
 	view_column(t, "received by", "text");
 	json_put(t, "rows", json_array());
 	rows = flows_live_rows(m->all->flows, a->dir);
