@@ -67,6 +67,7 @@ struct fwd_config {
 	uint16_t burst, descriptors; /* burst: 0 until config_check() */
 	uint64_t tx_first;
 	struct tx_full tx_full;
+	uint64_t work_ns;            /* for each forwarded packet */
 	uint64_t duration_ns, count; /* 0: no limit */
 
 	const char *vdevs[DEVICES_MAX], *rings[DEVICES_MAX], *pcis[DEVICES_MAX];

@@ -23,6 +23,9 @@ static const struct option_def options[] = {
 		"role then needs a CPU of its own"},
 	{TO(mac_swap), OPTION_FLAG, 0, "mac-swap", NULL, NULL, 0, 0,
 		"Swap the MAC addresses of forwarded packets"},
+	{TO(work_ns), OPTION_TIME, 0, "work", "TIME", NULL, ANY_TIME,
+		"Keep the CPU busy for TIME for each forwarded packet, between receiving and "
+		"sending, as an application does (0)"},
 	{OPTION_SET(OPT_TX_FULL), OPTION_TEXT, 0, "tx-full", "POLICY", NULL, 0, 0,
 		"Policy for forwarded packets that the port does not accept: drop (default), "
 		"retry (until sent), or retry:N (N more tries, then drop)"},

@@ -127,6 +127,11 @@ struct run {
 
 extern struct run run;
 
+static inline uint64_t run_ticks(uint64_t ns)
+{
+	return (uint64_t)((unsigned __int128)ns * run.hz / NS_PER_S);
+}
+
 static inline struct counters *role_counters(struct role *r)
 {
 	return &r->counters[rt_load(&run.stage)];

@@ -90,6 +90,12 @@ static uint64_t empty_measurement(void)
 	return least;
 }
 
+static void work(uint64_t ns)
+{
+	for (uint64_t end = rt_tsc() + run_ticks(ns); rt_tsc() < end;)
+		;
+}
+
 static bool measured(struct latency *l)
 {
 	if (!l || --l->until)
@@ -135,6 +141,8 @@ static inline __attribute__((always_inline)) void forward(
 			samples_take(r->samples, r->held, n, rt_load(&run.stage));
 		if (r->config->mac_swap)
 			swap_macs(r->held, n);
+		if (r->config->work_ns)
+			work(n * r->config->work_ns);
 	}
 	sent = link_tx(plane, r->to, r->held, n);
 	if (!plain && timed)
@@ -222,7 +230,8 @@ int forward_init(struct role *r)
 	else if (r->plane == PLANE_MMAP)
 		r->poll = forward_mmap;
 	else
-		r->poll =
-			c->mac_swap || r->latency || r->samples ? forward_dpdk : forward_dpdk_plain;
+		r->poll = c->mac_swap || c->work_ns || r->latency || r->samples
+				  ? forward_dpdk
+				  : forward_dpdk_plain;
 	return 0;
 }

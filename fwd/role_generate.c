@@ -9,11 +9,6 @@
 /* Packets due in a stage are sent up to this time after its end. */
 #define LATE_NS 20000000
 
-static uint64_t ticks(uint64_t ns)
-{
-	return (uint64_t)((unsigned __int128)ns * run.hz / NS_PER_S);
-}
-
 static void enter_stage(struct role *r, unsigned stage, uint64_t start)
 {
 	struct generator *g = r->generator;
@@ -24,8 +19,8 @@ static void enter_stage(struct role *r, unsigned stage, uint64_t start)
 	g->rate = s->rate;
 	g->settled = 0;
 	g->due_max = s->ns && s->rate != RATE_UNLIMITED ? rate_total(s->rate, s->ns) : UINT64_MAX;
-	g->end = s->ns ? start + ticks(s->ns) : UINT64_MAX;
-	g->late_end = s->ns ? g->end + ticks(LATE_NS) : UINT64_MAX;
+	g->end = s->ns ? start + run_ticks(s->ns) : UINT64_MAX;
+	g->late_end = s->ns ? g->end + run_ticks(LATE_NS) : UINT64_MAX;
 	rate_start(&g->clock, start, s->rate == RATE_UNLIMITED ? 0 : s->rate, run.hz);
 	if (r->config->poisson) {
 		rate_randomize(&g->clock, r->config->seed + (uint64_t)g->stream * 1000 + stage);
@@ -241,7 +236,7 @@ int generate_init(struct role *r, unsigned number)
 	r->generator = g;
 	g->stream = (uint8_t)(r->config->stream + number);
 	g->first = !number;
-	g->timeout = ticks(r->config->timeout_ns);
+	g->timeout = run_ticks(r->config->timeout_ns);
 	g->left = r->config->count ? r->config->count : UINT64_MAX;
 	r->poll = r->plane == PLANE_DPDK     ? generate_dpdk
 		  : r->plane == PLANE_PACKET ? generate_packet

@@ -60,6 +60,22 @@ static void addresses_are_swapped(void **state)
 	}
 }
 
+static void work_takes_its_time_for_each_packet(void **state)
+{
+	uint64_t before;
+
+	(void)state;
+	config.work_ns = 100000;
+	run.hz = 1000000000;
+	config.burst = r.burst = 32;
+	forwards();
+	receives(0, 20, 0);
+	before = rt_tsc();
+	r.poll(&r);
+	assert_true(rt_tsc() - before >= 20 * 100000);
+	assert_int_equal(sent_packets(), 20);
+}
+
 static void packets_that_the_port_refuses_are_dropped(void **state)
 {
 	(void)state;
@@ -269,6 +285,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(frames_are_not_changed),
 		TEST(addresses_are_swapped),
+		TEST(work_takes_its_time_for_each_packet),
 		TEST(packets_that_the_port_refuses_are_dropped),
 		TEST(retry_never_drops),
 		TEST(retry_n_times),
