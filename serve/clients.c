@@ -18,6 +18,7 @@
 
 #include "base/util.h"
 #include "clients.h"
+#include "common/now.h"
 
 #define REQUEST_NS (10 * NS_PER_S) /* since the last one of the connection */
 
@@ -83,6 +84,7 @@ void clients_add(struct clients *all, int fd, const struct sockaddr *a, uint64_t
 		end(oldest);
 	if (all->count < CLIENTS_MAX)
 		all->list[all->count++] = new;
+	pthread_cond_broadcast(&all->changed);
 	pthread_mutex_unlock(&all->lock);
 }
 
@@ -94,6 +96,7 @@ void clients_remove(struct clients *all, int fd)
 			all->list[i] = all->list[--all->count];
 			break;
 		}
+	pthread_cond_broadcast(&all->changed);
 	pthread_mutex_unlock(&all->lock);
 }
 
@@ -124,6 +127,20 @@ void clients_expire(struct clients *all, uint64_t now)
 		if (!all->list[i].ended && !all->list[i].streams &&
 			now - all->list[i].since_ns > REQUEST_NS)
 			end(&all->list[i]);
+	pthread_mutex_unlock(&all->lock);
+}
+
+void clients_end(struct clients *all)
+{
+	const uint64_t until = now_ns(CLOCK_MONOTONIC) + NS_PER_S;
+
+	pthread_mutex_lock(&all->lock);
+	for (uint64_t now; all->count && (now = now_ns(CLOCK_MONOTONIC)) < until;) {
+		for (unsigned i = 0; i < all->count; i++)
+			if (!all->list[i].ended)
+				end(&all->list[i]);
+		rt_cond_wait_ns(&all->changed, &all->lock, until - now);
+	}
 	pthread_mutex_unlock(&all->lock);
 }
 

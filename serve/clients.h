@@ -22,6 +22,7 @@ struct client {
 
 struct clients {
 	pthread_mutex_t lock;
+	pthread_cond_t changed; /* of CLOCK_MONOTONIC: one came or went */
 	struct client list[CLIENTS_MAX];
 	unsigned count;
 	unsigned vanished_ms; /* one whose host acknowledges nothing for so long is ended: TCP
@@ -36,6 +37,8 @@ void clients_served(struct clients *all, int fd, uint64_t now);
 void clients_stream(struct clients *all, struct MHD_Connection *c);
 /* Ends those whose request takes too long. Call it again and again. */
 void clients_expire(struct clients *all, uint64_t now);
+/* Ends all. The server has closed them when it returns, or a second has passed. */
+void clients_end(struct clients *all);
 
 /* MHD_OPTION_NOTIFY_CONNECTION and MHD_OPTION_NOTIFY_COMPLETED; arg: the clients. */
 void clients_notify(void *arg, struct MHD_Connection *c, void **state,

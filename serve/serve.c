@@ -112,6 +112,7 @@ static void completed(
 int serve_listen(struct serve *s, struct serve_options *o, char *url, size_t size)
 {
 	int fd = address_listen(o->command, o->listen, CLIENTS_MAX);
+	pthread_condattr_t monotonic;
 
 	*s = (struct serve){.options = o};
 	if (fd < 0)
@@ -121,6 +122,9 @@ int serve_listen(struct serve *s, struct serve_options *o, char *url, size_t siz
 		o->hosts[o->host_count++] = s->host;
 	s->port = address_url(fd, url, size);
 	pthread_mutex_init(&s->clients.lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->clients.changed, &monotonic);
 	s->clients.vanished_ms = VANISHED_MS;
 	return fd;
 }
@@ -142,9 +146,18 @@ int serve_start(struct serve *s, int fd)
 	return -EIO;
 }
 
+/* While libmicrohttpd 0.9.75 stops, a request that it refuses itself ends the process: it has no
+ * response then (transmit_error_response_len()). So it has no connection when it stops. */
 void serve_stop(struct serve *s)
 {
-	if (s->daemon)
-		MHD_stop_daemon(s->daemon);
+	int fd;
+
+	if (!s->daemon)
+		return;
+	fd = MHD_quiesce_daemon(s->daemon);
+	clients_end(&s->clients);
+	MHD_stop_daemon(s->daemon);
+	if (fd >= 0)
+		close(fd);
 	s->daemon = NULL;
 }

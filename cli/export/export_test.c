@@ -125,7 +125,8 @@ static void test_other_users_leave_room_for_root(void **state)
 
 /* ---- clients ---- */
 
-static struct clients clients = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static struct clients clients = {
+	.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 struct peer {
 	int here, there;
