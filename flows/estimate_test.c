@@ -68,7 +68,7 @@ static double quantile_of(const double *sorted, unsigned n, double share)
 	return sorted[at < 0 ? 0 : at < n ? (unsigned)at : n - 1];
 }
 
-/* Of a third of the packets: their share, the mean and quantiles of their values. */
+/* A third of the packets: their share, the mean and quantiles of their values. */
 static void bounds_of_parts_hold(void **state)
 {
 	enum { PACKETS = 60000, EVERY = 64, PART = PACKETS / 3 };

@@ -22,7 +22,7 @@ struct client {
 
 struct clients {
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* of CLOCK_MONOTONIC: one came or went */
+	pthread_cond_t changed; /* one came or went; CLOCK_MONOTONIC */
 	struct client list[CLIENTS_MAX];
 	unsigned count;
 	unsigned vanished_ms; /* one whose host acknowledges nothing for so long is ended: TCP

@@ -147,7 +147,7 @@ int serve_start(struct serve *s, int fd)
 }
 
 /* While libmicrohttpd 0.9.75 stops, a request that it refuses itself ends the process: it has no
- * response then (transmit_error_response_len()). So it has no connection when it stops. */
+ * response then, and takes it for one. So it has no connection when it stops. */
 void serve_stop(struct serve *s)
 {
 	int fd;
