@@ -65,7 +65,9 @@ def test_ipfix_in_nfacctd_with_elements_of_an_enterprise(file, report_of, accoun
     report = report_of("--sample", "1", "--ids", "--fates", "--ipfix", address, "--pen", str(PEN))
     records = nfacctd.records()
     assert counted(records) == by_tshark(file)
-    p99 = {f["source_port"]: f["latency"]["p99_ns"]["value"] for f in report["flows"] if f["source_port"] in (4242, 4243)}
+    p99 = {
+        f["source_port"]: f["latency"]["p99_ns"]["value"] for f in report["flows"] if f["source_port"] in (4242, 4243)
+    }
     found = {r["port_src"]: (int(r["own1"]), int(r["own2"]), int(r["own3"])) for r in records}
     for port, ns in p99.items():
         assert 0 < found[port][0] <= found[port][1] == pytest.approx(ns, abs=1) and found[port][2] == 0
