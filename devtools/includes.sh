@@ -48,7 +48,7 @@ BEGIN {
 	allow("usdt", "base common")
 	allow("sink", "base common include")
 	allow("recorder", "base common measure target")
-	allow("serve", "base")
+	allow("serve", "base common")
 	allow("web", "base")
 	allow("cli", "base common include target measure packet show judge counted fates flows usdt sink recorder serve web")
 	allow("extcap", "base include cli target measure packet")

@@ -242,27 +242,6 @@ static void bytes_that_are_not_a_request(void **state)
 	assert_status("GET /metrics", "", 200);
 }
 
-/* Such requests are refused by libmicrohttpd itself. */
-static void the_server_stops_beside_bytes_that_are_not_a_request(void **state)
-{
-	char text[100000];
-	int fds[40];
-
-	memset(text, 'a', sizeof(text));
-	for (int round = 0; round < 200; round++) {
-		serve();
-		for (size_t i = 0; i < 40; i++)
-			fds[i] = connect_there();
-		assert_status("GET /", "", 200); /* by now the server has accepted them */
-		for (size_t i = 0; i < 40; i++)
-			(void)send(fds[i], text, sizeof(text), MSG_NOSIGNAL | MSG_DONTWAIT);
-		assert_int_equal(end(state), 0);
-		for (size_t i = 0; i < 40; i++)
-			close(fds[i]);
-		assert_int_equal(begin(state), 0);
-	}
-}
-
 static bool is_over(int fd)
 {
 	char c;
@@ -593,7 +572,6 @@ int main(void)
 		CASE(formats_by_what_is_accepted),
 		CASE(names_of_other_hosts_are_refused),
 		CASE(bytes_that_are_not_a_request),
-		CASE(the_server_stops_beside_bytes_that_are_not_a_request),
 		CASE(a_request_has_ten_seconds_as_a_whole),
 		CASE(the_oldest_of_many_connections_makes_room),
 		CASE(requests_are_off_by_default),
