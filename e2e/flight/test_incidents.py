@@ -80,8 +80,8 @@ def check_steps_are_those_of_the_file(incident):
 
 def check_packets_are_those_of_the_file(incident):
     rows, file = flight.panel(incident, "packets")["rows"], incident.file
-    before = [p for p in file.packets if p.ns < incident.at("event_to")][-10_000:]
-    after = [p for p in file.packets if p.ns >= incident.at("event_to")][:10_000]
+    before = [p for p in file.packets if p.ns < incident.at("event_to")][-50_000:]
+    after = [p for p in file.packets if p.ns >= incident.at("event_to")][:50_000]
     assert len(rows) == len(before) + len(after)
     for row, p in zip(rows, before + after):
         name = file.interfaces[p.interface].name

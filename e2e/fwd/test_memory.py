@@ -52,6 +52,7 @@ def free_pages(kb):
     return int(path.read_text()) if path.exists() else 0
 
 
+@pytest.mark.nightly
 def test_ordinary_pages(fwd):
     """With and without huge pages of DPDK's own."""
     if free_pages(2048) < 64:

@@ -308,6 +308,7 @@ def test_packet_plane_uses_one_call_per_packet_and_no_dpdk(fwd, wire, tmp_path):
     assert app.stop()["memory"] is None
 
 
+@pytest.mark.nightly
 def test_memif_between_two_processes(fwd, tmp_path):
     """net_memif of DPDK 22.11 unmaps memory that threads poll when the peer ends: the echo stops
     polling before."""

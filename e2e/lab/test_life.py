@@ -44,6 +44,7 @@ def ignores_all(pid):
     return all(ignored >> (n - 1) & 1 for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 
 
+@pytest.mark.nightly
 def test_nothing_is_left_after_an_interrupt(tmp_path, stopped):
     """Cleanup waits for a process that ignores SIGTERM; further signals arrive meanwhile. The same command goes on."""
     stopped.send_signal(signal.SIGTERM)

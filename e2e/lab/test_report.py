@@ -8,6 +8,7 @@ from harness.paths import REPO
 PAGE = REPO / "docs" / "report" / "report.html"
 
 
+@pytest.mark.nightly
 def test_in_a_browser(browser):
     """Narrow and wide, in light and dark colours."""
     experiments = len(report.load(PAGE.parent))

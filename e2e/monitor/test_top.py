@@ -278,6 +278,7 @@ VIEWS = (
     ("Right", "DIR", "net_ring0"),
     ("Left", "RXPPS", "net_null1"),
     ("a", "60 s OF RXPPS", r"\d[kM] +.*[\u2581-\u2588]"),
+    ("Left", "FLOW", "PPS"),
     ("Left", "LENGTH", "(busy|idle) gap|microburst"),
 )
 

@@ -79,7 +79,8 @@ def no_work_before_the_nop(function, event):
 def test_sites_are_nops(x86):
     """Arguments are registers, constants or memory."""
     for path in (PROBE, FWD):
-        sites = usdt_sites(path)
+        # That of include/ringtap/reason.h is the application's: test_reasons.py of e2e/fate.
+        sites = [s for s in usdt_sites(path) if s.event != "reason"]
         assert {s.event for s in sites} == set(EVENTS)
         for site in sites:
             assert instructions(path, site.at, site.at + 1) == ["nop"], site.event
