@@ -6,6 +6,7 @@
 #include "reader/export.h"
 #include "reader/tunables.h"
 #include "reader/wait.h"
+#include "ringtap/apps.h"
 
 EXPORT void ringtap_break_fd(int fd)
 {

@@ -163,7 +163,8 @@ static int put_row(struct sheet *t, const struct flows_command *c, const struct 
 	sheet_put(t, 0, "%s", ledger_text(&c->ledger, &f->key, &c->view.s, text));
 	put_estimate(t, 1, r.packet_rate);
 	put_estimate(t, 2, bits);
-	put_plain(t, 3, (struct estimate){100 * r.share.value, 100 * r.share.bound}, 1);
+	put_plain(t, 3, (struct estimate){100 * r.share.value, 100 * r.share.bound},
+		r.share.bound > 0 ? 2 : 1);
 	put_estimate(t, 4, r.packets);
 	put_plain(t, 5, r.mean, 0);
 	put_way(t, 6, c, f);
@@ -281,7 +282,7 @@ static void print_sum(const struct flows_command *c, FILE *f)
 			"(±?: too few packets to say). --sample 1 counts all.",
 			c->request.sample);
 	if (c->request.by_rate)
-		text_wrapf(f, 2, "It costs " FLOWS_LIVE_PRICE "%s.",
+		text_wrapf(f, 2, "It costs %s%s.", FLOWS_LIVE_PRICE,
 			c->request.ids ? "; ids cost more" : "");
 	if (n > c->request.sample && !sum)
 		text_wrapf(f, 2,

@@ -57,12 +57,12 @@ void flows_table(struct making *m, const struct app *a)
 	t = view_panel(&m->v, "table", "flows", "Largest flows");
 	view_column(t, "flow", "text");
 	view_column(t, "received", "/s");
-	view_column(t, "± packets", "/s");
+	view_column(t, "± /s", "/s");
 	view_column(t, "bits", "/s");
 	view_column(t, "± bits", "/s");
-	view_column(t, "of all packets", "share");
+	view_column(t, "share", "share");
 	view_column(t, "± share", "share");
-	view_column(t, "bytes a packet", "");
+	view_column(t, "mean bytes", "");
 	view_column(t, "± bytes", "");
 	view_column(t, "received by", "text");
 	json_put(t, "rows", json_array());

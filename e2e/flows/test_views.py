@@ -76,7 +76,7 @@ def test_the_page_has_the_largest_flows_once_they_are_switched_on(app, browser, 
     assert web.request("/collectors?name=flows&on=1", "POST", **{"Content-Length": "0"})[0] == 202
     rows = until(lambda: shown.table("flows"), what="flows")
     assert [row["flow"].partition(":")[0] for row in rows] == ["10.0.0.0", "10.0.0.1", "10.0.0.2"]
-    assert [row["of all packets"] for row in rows] == pytest.approx([6 / 9, 2 / 9, 1 / 9], abs=0.02)
+    assert [row["share"] for row in rows] == pytest.approx([6 / 9, 2 / 9, 1 / 9], abs=0.02)
     assert all(row["received by"] == "net_pcap0, queue 0" for row in rows)
     assert all(row["bits"] == pytest.approx(480 * row["received"], rel=0.01) for row in rows)
     assert "This table costs at most 2 %" in shown.text()
