@@ -32,8 +32,14 @@ def start(closing, app, words, tmp_path):
     return closing(Proc([RINGTAP, *words[1:]], cwd=tmp_path))
 
 
+# Of the packets that the capture lost on one side only; a busy machine loses all at once.
+NOT_SENT = ("Flows with the most packets not sent", "flow received not sent reordered p50 p99 max")
+
+
 def assert_as_shown(it, expected):
     assert it.wait() == 0, it.output
+    if re.search(r"^ *not sent +0 ", it.output, re.MULTILINE):
+        expected = [line for line in expected if line not in NOT_SENT]
     printed = sentences(it.output.replace("\r", "\n").splitlines())
     assert expected and [line for line in expected if line not in printed] == [], it.output
 
