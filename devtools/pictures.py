@@ -5,6 +5,7 @@ PICTURES (packages: devtools/deps.sh test pictures).
 
 The application is the stock dpdk-testpmd, which forwards between two network namespaces."""
 
+import base64
 import contextlib
 import io
 import random
@@ -233,6 +234,26 @@ def zipf_frame(flow):
     return frame + bytes(size - len(frame))
 
 
+def page_of_flows(folder, out):
+    """The table of an application in ringtap web."""
+    serve = chromium = None
+    try:
+        serve = Web(args=("--flows",))
+        chromium = Chromium(folder / "profile-flows")
+        browser = Browser(chromium)
+        view = LiveView(browser, serve, 1280, app="router")
+        view.updates(8)
+        top = view.ask("document.querySelector('#flows').getBoundingClientRect().top + scrollY")
+        clip = {"x": 0, "y": top - 6, "width": 1280, "height": 440, "scale": 1}
+        shot = browser.do("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
+        out.write_bytes(base64.b64decode(shot["data"]))
+    finally:
+        for it in (chromium, serve):
+            if it:
+                it.close()
+    check(["pngquant", "--force", "--speed", "1", "--output", out, "64", out])
+
+
 def flows(plugin, folder, out):
     """4000 flows with a Zipf distribution."""
     weights = [1 / (n + 1) for n in range(4000)]
@@ -246,6 +267,7 @@ def flows(plugin, folder, out):
         terminal = Terminal([RINGTAP, "top", "--view", "flows", "router"], 132, 16, {"LC_ALL": "C.UTF-8"})
         terminal.shows(r" 10\.0\.0\.0:1024 > 192\.0\.2\.1:443 UDP ")
         draw([line for line in terminal.screen(styles=True) if line.strip()], out, 132)
+        page_of_flows(folder, out.with_name("flows-page.png"))
     finally:
         for it in (terminal, pmd):
             if it:
