@@ -32,7 +32,7 @@ def start(closing, app, words, tmp_path):
     return closing(Proc([RINGTAP, *words[1:]], cwd=tmp_path))
 
 
-# Of the packets that the capture lost on one side only; a busy machine loses all at once.
+# Tables of packets that the capture lost on one side only: a busy machine loses all at once.
 NOT_SENT = ("Flows with the most packets not sent", "flow received not sent reordered p50 p99 max")
 
 
