@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/util.h"
 #include "capture.h"
 #include "common/array.h"
+#include "common/threads.h"
 #include "live.h"
 #include "target/counts.h"
 
@@ -319,7 +319,6 @@ static void *run(void *ctx)
 int flows_live_start(struct flows_live **out, const struct flows_live_options *o)
 {
 	struct flows_live *f = *out = calloc(1, sizeof(*f));
-	sigset_t all, old;
 	int ret;
 
 	if (!f)
@@ -327,11 +326,7 @@ int flows_live_start(struct flows_live **out, const struct flows_live_options *o
 	f->options = *o;
 	f->wanted = true;
 	pthread_mutex_init(&f->lock, NULL);
-	/* The main thread handles signals. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = -pthread_create(&f->thread, NULL, run, f);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	ret = rt_thread_start(&f->thread, run, f);
 	if (ret) {
 		free(f);
 		*out = NULL;

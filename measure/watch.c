@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/threads.h"
 #include "base/signals.h"
 #include "base/util.h"
 #include "target/attach_app.h"
@@ -113,16 +113,12 @@ int watch_name(void *watch, const char *name)
 void watch_init(struct watch *w)
 {
 	pthread_mutexattr_t mutex;
-	pthread_condattr_t cond;
 
 	pthread_mutexattr_init(&mutex);
 	pthread_mutexattr_settype(&mutex, PTHREAD_MUTEX_RECURSIVE);
 	pthread_mutex_init(&w->lock, &mutex);
 	pthread_mutexattr_destroy(&mutex);
-	pthread_condattr_init(&cond);
-	pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->changed, &cond);
-	pthread_condattr_destroy(&cond);
+	rt_cond_init(&w->changed);
 	w->ends = epoll_create1(EPOLL_CLOEXEC);
 }
 
@@ -415,14 +411,9 @@ static void *refresh_thread(void *arg)
 
 int watch_start(struct watch *w)
 {
-	sigset_t all, old;
 	int ret;
 
-	/* The main thread handles signals. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = -pthread_create(&w->thread, NULL, refresh_thread, w);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	ret = rt_thread_start(&w->thread, refresh_thread, w);
 	w->started = !ret;
 	return ret;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
+#include "common/threads.h"
 #include "base/util.h"
 #include "answers.h"
 #include "ask.h"
@@ -173,8 +173,6 @@ int recorder_answers_start(
 	struct recorder_answers **out, struct watch *w, void (*extend)(json_t *recorder))
 {
 	struct recorder_answers *r = *out = calloc(1, sizeof(*r));
-	pthread_condattr_t cond;
-	sigset_t all, old;
 	int ret;
 
 	if (!r)
@@ -182,15 +180,8 @@ int recorder_answers_start(
 	r->watch = w;
 	r->extend = extend;
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_condattr_init(&cond);
-	pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
-	pthread_cond_init(&r->stopping, &cond);
-	pthread_condattr_destroy(&cond);
-	/* The main thread handles signals. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = -pthread_create(&r->thread, NULL, run, r);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	rt_cond_init(&r->stopping);
+	ret = rt_thread_start(&r->thread, run, r);
 	if (ret) {
 		free(r);
 		*out = NULL;

@@ -5,6 +5,7 @@
 
 #include "base/util.h"
 #include "serve.h"
+#include "common/threads.h"
 
 #define SILENCE_S     5
 #define REQUEST_BYTES 8192
@@ -112,7 +113,6 @@ static void completed(
 int serve_listen(struct serve *s, struct serve_options *o, char *url, size_t size)
 {
 	int fd = address_listen(o->command, o->listen, CLIENTS_MAX);
-	pthread_condattr_t monotonic;
 
 	*s = (struct serve){.options = o};
 	if (fd < 0)
@@ -122,9 +122,7 @@ int serve_listen(struct serve *s, struct serve_options *o, char *url, size_t siz
 		o->hosts[o->host_count++] = s->host;
 	s->port = address_url(fd, url, size);
 	pthread_mutex_init(&s->clients.lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->clients.changed, &monotonic);
+	rt_cond_init(&s->clients.changed);
 	s->clients.vanished_ms = VANISHED_MS;
 	return fd;
 }

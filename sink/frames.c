@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
+#include "common/threads.h"
 #include "compress.h"
 #include "frames.h"
 
@@ -71,19 +71,15 @@ static void *work(void *arg)
 
 static int start_threads(struct frames *f, unsigned count)
 {
-	sigset_t all, before;
 	int ret = 0;
 
 	f->threads = calloc(count, sizeof(*f->threads));
 	if (!f->threads)
 		return -ENOMEM;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (f->thread_count < count && !ret) {
-		ret = -pthread_create(&f->threads[f->thread_count], NULL, work, f);
+		ret = rt_thread_start(&f->threads[f->thread_count], work, f);
 		f->thread_count += !ret;
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return ret;
 }
 

@@ -194,32 +194,6 @@ static int by_cpu(const void *a, const void *b)
 	return order(x->cpu, y->cpu, x->from_ns, y->from_ns);
 }
 
-struct off_cpu *off_cpu_sorted(const struct off_cpus *o, size_t *count)
-{
-	uint64_t first = oldest(o->count, OFF_CPU_KEPT);
-	struct off_cpu *all = calloc(o->count - first + 1, sizeof(*all));
-
-	*count = 0;
-	for (uint64_t n = first; all && n < o->count; n++)
-		all[(*count)++] = o->kept[n % OFF_CPU_KEPT];
-	if (all)
-		qsort(all, *count, sizeof(*all), by_thread);
-	return all;
-}
-
-struct cpu_task *cpu_tasks_sorted(const struct off_cpus *o, size_t *count)
-{
-	uint64_t first = oldest(o->task_count, CPU_TASKS_KEPT);
-	struct cpu_task *all = calloc(o->task_count - first + 1, sizeof(*all));
-
-	*count = 0;
-	for (uint64_t n = first; all && n < o->task_count; n++)
-		all[(*count)++] = o->tasks[n % CPU_TASKS_KEPT];
-	if (all)
-		qsort(all, *count, sizeof(*all), by_cpu);
-	return all;
-}
-
 static int by_cpu_of_irq(const void *a, const void *b)
 {
 	const struct irq_time *x = a, *y = b;
@@ -227,17 +201,35 @@ static int by_cpu_of_irq(const void *a, const void *b)
 	return order(x->cpu, y->cpu, x->from_ns, y->from_ns);
 }
 
+/* A copy of the last `room` of `all` things that were put into a ring. */
+static void *sorted(const void *ring, size_t size, uint64_t all, uint64_t room,
+	int (*compare)(const void *, const void *), size_t *count)
+{
+	const uint64_t first = oldest(all, room);
+	char *copy = calloc(all - first + 1, size);
+
+	*count = copy ? all - first : 0;
+	for (size_t i = 0; i < *count; i++)
+		memcpy(copy + i * size, (const char *)ring + (first + i) % room * size, size);
+	if (copy)
+		qsort(copy, *count, size, compare);
+	return copy;
+}
+
+struct off_cpu *off_cpu_sorted(const struct off_cpus *o, size_t *count)
+{
+	return sorted(o->kept, sizeof(*o->kept), o->count, OFF_CPU_KEPT, by_thread, count);
+}
+
+struct cpu_task *cpu_tasks_sorted(const struct off_cpus *o, size_t *count)
+{
+	return sorted(o->tasks, sizeof(*o->tasks), o->task_count, CPU_TASKS_KEPT, by_cpu, count);
+}
+
 struct irq_time *irq_times_sorted(const struct off_cpus *o, size_t *count)
 {
-	uint64_t first = oldest(o->irq_count, IRQ_TIMES_KEPT);
-	struct irq_time *all = calloc(o->irq_count - first + 1, sizeof(*all));
-
-	*count = 0;
-	for (uint64_t n = first; all && n < o->irq_count; n++)
-		all[(*count)++] = o->irqs[n % IRQ_TIMES_KEPT];
-	if (all)
-		qsort(all, *count, sizeof(*all), by_cpu_of_irq);
-	return all;
+	return sorted(
+		o->irqs, sizeof(*o->irqs), o->irq_count, IRQ_TIMES_KEPT, by_cpu_of_irq, count);
 }
 
 /* ---- what a thread had */

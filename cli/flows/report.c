@@ -57,27 +57,31 @@ struct ringtap_counts flows_counts(const struct flows_command *c)
 	return s.total;
 }
 
-/* "12.3 k ±0.4 k". */
+/* "12.3 k ±0.4 k"; "±?": too few packets to say. */
+static void put_bounded(
+	struct sheet *t, unsigned column, struct estimate e, const char *value, const char *bound)
+{
+	if (e.bound == 0)
+		sheet_put(t, column, "%s", value);
+	else
+		sheet_put(t, column, "%s ±%s", value, isnan(e.bound) ? "?" : bound);
+}
+
 static void put_estimate(struct sheet *t, unsigned column, struct estimate e)
 {
 	char value[FORMAT_LEN], bound[FORMAT_LEN];
 
-	format_si(value, e.value);
-	if (e.bound > 0)
-		sheet_put(t, column, "%s ±%s", value, format_si(bound, e.bound));
-	else
-		sheet_put(t, column, "%s", value);
+	put_bounded(t, column, e, format_si(value, e.value), format_si(bound, e.bound));
 }
 
-/* "12.3 ±0.4", in a unit that the head or the values have; "±?": too few packets to say. */
+/* In a unit that the head has. */
 static void put_plain(struct sheet *t, unsigned column, struct estimate e, int decimals)
 {
-	if (isnan(e.bound))
-		sheet_put(t, column, "%.*f ±?", decimals, e.value);
-	else if (e.bound > 0)
-		sheet_put(t, column, "%.*f ±%.*f", decimals, e.value, decimals, e.bound);
-	else
-		sheet_put(t, column, "%.*f", decimals, e.value);
+	char value[FORMAT_LEN], bound[FORMAT_LEN];
+
+	snprintf(value, sizeof(value), "%.*f", decimals, e.value);
+	snprintf(bound, sizeof(bound), "%.*f", decimals, e.bound);
+	put_bounded(t, column, e, value, bound);
 }
 
 static void put_latency(struct sheet *t, unsigned column, const struct flows_command *c,
@@ -86,11 +90,8 @@ static void put_latency(struct sheet *t, unsigned column, const struct flows_com
 	struct estimate e = ledger_quantile_of(f, c->request.sample, share);
 	char value[FORMAT_LEN], bound[FORMAT_LEN];
 
-	if (isnan(e.value) || e.bound == 0)
-		sheet_put_ns(t, column, e.value);
-	else
-		sheet_put(t, column, "%s ±%s", format_ns(value, e.value),
-			isnan(e.bound) ? "?" : format_ns(bound, e.bound));
+	if (!isnan(e.value))
+		put_bounded(t, column, e, format_ns(value, e.value), format_ns(bound, e.bound));
 }
 
 static void put_way(struct sheet *t, unsigned column, const struct flows_command *c,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "aside.h"
 #include "serve/serve.h"
+#include "common/threads.h"
 
 #define RUNNING_MAX 16 /* threads */
 #define OF_FOLDER   4  /* threads for one folder */
@@ -58,17 +58,13 @@ static void *run(void *arg)
 static struct aside *make(const char *folder, const char *text, void (*work)(struct aside *a))
 {
 	struct aside *a = calloc(1, sizeof(*a));
-	pthread_condattr_t attr;
 
 	if (!a)
 		return NULL;
 	a->work = work;
 	a->folder = strdup(folder);
 	a->text = text ? strdup(text) : NULL;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&a->done, &attr);
-	pthread_condattr_destroy(&attr);
+	rt_cond_init(&a->done);
 	if (a->folder && (a->text || !text))
 		return a;
 	aside_free(a);
@@ -94,15 +90,10 @@ static bool is_busy(const char *folder)
 /* With the lock. */
 static int start(struct aside *a)
 {
-	sigset_t all, old;
 	pthread_t thread;
 	int ret;
 
-	/* The main thread handles signals. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = -pthread_create(&thread, NULL, run, a);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	ret = rt_thread_start(&thread, run, a);
 	if (ret)
 		return ret;
 	pthread_detach(thread);

@@ -7,13 +7,13 @@
  * what comes after fork(), too.
  */
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/ipc.h"
+#include "common/threads.h"
 #include "grow.h"
 
 struct rt_growth {
@@ -94,19 +94,6 @@ static void watch_forks(void)
 	pthread_atfork(before_fork, after_fork, after_fork);
 }
 
-/* Signals of the program must be handled by its own threads. */
-static int start_thread(struct rt_growth *g)
-{
-	sigset_t all, before;
-	int ret;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&g->thread, NULL, grow, g);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return ret;
-}
-
 /* ---- the reader ---- */
 
 int rt_source_map(struct ringtap_capture *cap, struct rt_source *s)
@@ -139,7 +126,7 @@ void rt_growth_begin(struct rt_source *s)
 		.rest = s->memory.rest, .seg = s->seg, .conn = s->conn, .pid = getpid()};
 	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&lock);
-	if (start_thread(g)) {
+	if (rt_thread_start(&g->thread, grow, g)) {
 		snprintf(g->why, sizeof(g->why), "there is no thread for it");
 		g->done = 1;
 		g->pid = 0;

@@ -13,13 +13,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/calls.h"
+#include "common/threads.h"
 #include "capture.h"
 #include "grow.h"
 #include "reader/export.h"
@@ -180,16 +180,10 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-/* Signals of the program must be handled by its own threads. */
 static int start_thread(struct rt_waker *w)
 {
-	sigset_t all, before;
-	int ret;
+	int ret = rt_thread_start(&w->thread, watch, w);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = -pthread_create(&w->thread, NULL, watch, w);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	w->has_thread = !ret;
 	return ret;
 }
