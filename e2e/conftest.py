@@ -302,8 +302,9 @@ def ovs(plugin, net, closing):
     if reason:
         pytest.skip(reason)
 
-    def start(**kwargs):
-        return closing(Ovs(net.hub, plugin, **kwargs))
+    def start(attached=False, **kwargs):
+        """attached: without the probe, which is attached later."""
+        return closing(Ovs(net.hub, None if attached else plugin, **kwargs))
 
     return start
 

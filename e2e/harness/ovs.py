@@ -26,29 +26,32 @@ def missing():
 class Guest(Testpmd):
     """A virtual machine's network card, and an application that sends back what it receives."""
 
-    def __init__(self, path):
+    def __init__(self, path, devargs="", vdevs=(), args=(), start=True):
+        """devargs: more of its device; vdevs: more devices; start: it passes packets at once."""
         super().__init__(
-            [f"net_virtio_user0,path={path},server=1"],
+            [f"net_virtio_user0,path={path},server=1{devargs}", *vdevs],
             lcores="0@0,1@0",
             memory_mb=128,
             mbufs=4096,
+            args=args,
             eal=["--single-file-segments", "--no-telemetry"],
         )
-        self.start()
+        if start:
+            self.start()
 
 
 class Ovs:
     """One bridge `br0`; ports are devices of the namespace, used by net_af_packet. huge: with huge
-    pages and --in-memory, which is how OVS starts DPDK by default."""
+    pages and --in-memory, which is how OVS starts DPDK by default. settings: more columns of the table Open_vSwitch."""
 
-    def __init__(self, namespace, plugin, huge=False, pmd_mask="0x2", memory_mb=384):
+    def __init__(self, namespace, plugin, huge=False, pmd_mask="0x2", memory_mb=384, settings=()):
         self.namespace = namespace
         self.dir = private_folder()
         self.prefix = dpdk.new_prefix("ovs")
         self.db = self.switch = None
         try:
             self._start_db()
-            self._start_switch(self._eal(plugin, huge, memory_mb), pmd_mask)
+            self._start_switch(self._eal(plugin, huge, memory_mb), pmd_mask, settings)
         except BaseException:
             self.close()
             raise
@@ -82,7 +85,7 @@ class Ovs:
         self.db.expect(r"ovsdb-server \(Open vSwitch\)")
         self.vsctl("--no-wait", "init")
 
-    def _start_switch(self, eal, pmd_mask):
+    def _start_switch(self, eal, pmd_mask, settings):
         extra = " ".join(str(a) for a in eal)
         self.vsctl(
             "--no-wait",
@@ -95,6 +98,7 @@ class Ovs:
             # A pool for all ports takes as many mbufs as there are, and OVS gives up if DPDK has a rest too small
             # for one (ENOBUFS) when it creates the pool, which depends on the layout of the heap.
             "other_config:per-port-memory=true",
+            *settings,
         )
         self.switch = self.namespace.start(
             [VSWITCHD, f"unix:{self.dir}/db.sock", f"--unixctl={self.dir}/sw.ctl", "--no-chdir", "-vconsole:info"],
