@@ -432,10 +432,11 @@ int config_check(struct record_config *c)
 		ret = check_comment(c);
 	if (!ret)
 		ret = check_threads(c);
-	if (!ret)
-		ret = check_ids(c);
 	c->capture.one_linktype = c->output.pcap;
-	return ret ? ret : capture_config_check(&c->capture);
+	if (!ret)
+		ret = capture_config_check(&c->capture);
+	/* The check before makes an interface of the defaults where none is given. */
+	return ret ? ret : check_ids(c);
 }
 
 void config_free(struct record_config *c)

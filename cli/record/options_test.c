@@ -58,6 +58,17 @@ static void options_of_interfaces_have_their_place(void **state)
 	config_free(&c);
 }
 
+static void ids_need_no_target(void **state)
+{
+	struct record_config c;
+
+	assert_int_equal(parse(&c, "--ids"), 0);
+	assert_int_equal(c.capture.iface_count, 1);
+	config_free(&c);
+	assert_int_equal(parse(&c, "--fates -s 64"), 0);
+	config_free(&c);
+}
+
 /* A word is of no -i: the options that no -i has taken are its own, wherever they stand. */
 static void words_have_the_options_of_no_interface(void **state)
 {
@@ -360,6 +371,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options_of_interfaces_have_their_place),
+		cmocka_unit_test(ids_need_no_target),
 		cmocka_unit_test(words_have_the_options_of_no_interface),
 		cmocka_unit_test(limits_and_values),
 		cmocka_unit_test(mistakes_are_named),
