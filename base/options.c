@@ -172,12 +172,18 @@ static const char *limit(char buf[FORMAT_LEN], enum option_kind kind, uint64_t n
 	return buf;
 }
 
+/* A value in a message, where an empty one would leave a gap. */
+static const char *shown(const char *text)
+{
+	return *text ? text : "''";
+}
+
 static void bad_choice(const struct command *cmd, const struct option_def *o, const char *text)
 {
 	char list[256];
 
 	snprintf(list, sizeof(list), "choose from %s", o->choices);
-	message_print("%s%s %s: unknown; %s", prefix(cmd), spelled(o), text,
+	message_print("%s%s %s: unknown; %s", prefix(cmd), spelled(o), shown(text),
 		choice_advice(o->choices, text, strlen(text), list));
 }
 
@@ -202,6 +208,14 @@ static int convert_number(enum option_kind kind, const char *text, uint64_t *n)
 	}
 }
 
+/* Larger maxima are no limit that a user meets. */
+static uint64_t most_of(enum option_kind kind)
+{
+	if (kind == OPTION_TIME)
+		return TIME_MAX;
+	return kind == OPTION_SIZE ? SIZE_LIMIT : UINT32_MAX;
+}
+
 static int bad_number(
 	const struct command *cmd, const struct option_def *o, const char *text, int ret)
 {
@@ -212,7 +226,11 @@ static int bad_number(
 		message_print("%s%s: '%s' has no unit; %s%s or %s%s?", prefix(cmd), spelled(o),
 			text, text, time ? "s" : "M", text, time ? "ms" : "K");
 	else if (ret == -EINVAL)
-		message_print("%s%s %s: not a %s", prefix(cmd), spelled(o), text, wanted(o->kind));
+		message_print(
+			"%s%s %s: not a %s", prefix(cmd), spelled(o), shown(text), wanted(o->kind));
+	else if (ret == -EDOM && o->max >= most_of(o->kind))
+		message_print("%s%s %s: out of range; give %s or more", prefix(cmd), spelled(o),
+			text, limit(least, o->kind, o->min));
 	else
 		message_print("%s%s %s: out of range; give %s to %s", prefix(cmd), spelled(o), text,
 			limit(least, o->kind, o->min), limit(most, o->kind, o->max));
@@ -235,7 +253,7 @@ static int convert(const struct command *cmd, const struct option_def *o, const 
 	if (is_number(o->kind)) {
 		ret = convert_number(o->kind, text, &v->number);
 		if (!ret && (v->number < o->min || v->number > o->max))
-			ret = -ERANGE;
+			ret = v->number < o->min ? -EDOM : -ERANGE;
 		return ret ? bad_number(cmd, o, text, ret) : 0;
 	}
 	if (o->kind != OPTION_CHOICE)
@@ -264,6 +282,34 @@ static void store(void *ctx, const struct option_def *o, const struct option_val
 	}
 }
 
+/* Names that other tools and earlier versions have for an option, and its own; docs/interface.md.
+ */
+static const char *const other_names[][2] = {
+	{"buffer-size", "buffer"},
+	{"count", "updates"},
+	{"count", "packets"},
+	{"every", "sample"},
+	{"latency-every", "latency-sample"},
+	{"memory", "buffer"},
+	{"out", "write"},
+	{"output", "write"},
+	{"ring-size", "buffer"},
+	{"rows", "limit"},
+	{"seconds", "duration"},
+	{"snaplen", "snapshot-length"},
+	{"sort", "by"},
+};
+
+/* Whether name, of len bytes, is another name of o. */
+static bool is_other_name(const struct option_def *o, const char *name, size_t len)
+{
+	for (size_t i = 0; i < sizeof(other_names) / sizeof(other_names[0]); i++)
+		if (!strcmp(other_names[i][1], o->name) && strlen(other_names[i][0]) == len &&
+			!memcmp(other_names[i][0], name, len))
+			return true;
+	return false;
+}
+
 /* word: "--nonsense" or "--nonsense=1". */
 static void unknown_option(const struct command *cmd, const char *word)
 {
@@ -276,9 +322,15 @@ static void unknown_option(const struct command *cmd, const char *word)
 		const struct option_def *o =
 			i < cmd->option_count ? &cmd->options[i] : &help_option;
 
-		if (o->kind != OPTION_HEADING && o->name)
-			nearest_offer(
-				&n, name, (size_t)snprintf(name, sizeof(name), "--%s", o->name));
+		if (o->kind == OPTION_HEADING || !o->name)
+			continue;
+		snprintf(name, sizeof(name), "--%s", o->name);
+		if (is_other_name(o, word + 2, len - 2)) {
+			nearest_begin(&n, name, strlen(name));
+			nearest_offer(&n, name, strlen(name));
+			break;
+		}
+		nearest_offer(&n, name, strlen(name));
 	}
 	snprintf(see, sizeof(see), "see '%s --help'", call(cmd));
 	message_print(
@@ -298,6 +350,17 @@ static int complain(const struct command *cmd, int c, const char *word)
 		message_print(
 			"%s-%c: unknown option; see '%s --help'", prefix(cmd), optopt, call(cmd));
 	return -EINVAL;
+}
+
+/* "flight tpo --once": to flight, tpo is an application, and the option is none of its own. */
+static bool mistyped_command(const struct command *cmd, int argc, char **argv)
+{
+	const char *advice =
+		cmd->commands && argc > 1 ? command_advice(cmd->commands, argv[1], NULL) : NULL;
+
+	if (advice)
+		message_print("%s%s: unknown command; %s", prefix(cmd), argv[1], advice);
+	return advice;
 }
 
 /* getopt_long() takes beginnings of long names: scripts would break when options are added. */
@@ -343,6 +406,8 @@ int options_parse(const struct command *cmd, int argc, char **argv, void *ctx)
 			continue;
 		}
 		o = c == '?' || c == ':' ? NULL : find(cmd, c);
+		if (!o && c == '?' && !below && mistyped_command(cmd, argc, argv))
+			return -EINVAL;
 		if (!o || abbreviated(o, c, word))
 			return complain(cmd, o ? 0 : c, word);
 		if (o == &help_option) {

@@ -224,10 +224,10 @@ static void errors_are_one_line(void **state)
 	refused("--role generate:a --src-ip 1.2.3", "--src-ip 1.2.3", "IPv4");
 	refused("--role generate:a --dst-ip x", "--dst-ip x", "IPv4");
 	refused("--role sink:a --sink-rate 0", "--sink-rate 0", "1 to 1G");
-	refused("--role echo:a --duration 0s", "--duration 0s", "give 1ns to 36500d");
+	refused("--role echo:a --duration 0s", "--duration 0s", "give 1ns or more");
 	refused("--role echo:a --linger x", "--linger x", "not a time");
 	refused("--role echo:a --link-wait -1s", "--link-wait -1s", "not a time");
-	refused("--role generate:a --rtt --timeout 0s", "--timeout 0s", "give 1ns to");
+	refused("--role generate:a --rtt --timeout 0s", "--timeout 0s", "give 1ns or");
 	refused("--role echo:a --samples f --plane packet", "--samples", "--plane dpdk");
 	refused("--role generate:a --samples f", "--samples", "receives");
 	refused("--role sink:a --latency-sample 1", "--latency-sample", "--rtt");

@@ -19,7 +19,7 @@ unsigned collectors_parse(const char *command, const char *text)
 		else if (len == 3 && !memcmp(p, "all", 3))
 			all |= (1u << 7) - 1;
 		else {
-			message_print("%s: --collectors %s: there is no collector '%.*s'; %s",
+			message_print("%s: --collectors '%s': there is no collector '%.*s'; %s",
 				command, text, (int)len, p,
 				choice_advice("all|" COLLECTOR_NAMES, p, len,
 					"choose from all|" COLLECTOR_NAMES));

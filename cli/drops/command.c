@@ -178,7 +178,7 @@ static int begin(struct drops *d)
 
 	if (filter_compile(&d->filter, d->expression, d->tags, RINGTAP_LINKTYPE_ETHERNET, err,
 		    sizeof(err))) {
-		message_print("drops: -f %s: %s", d->expression, err);
+		message_print("drops: filter '%s': %s; see pcap-filter(7)", d->expression, err);
 		return STATUS_USAGE;
 	}
 	if (d->path && !strcmp(d->path, "-")) {

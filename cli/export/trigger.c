@@ -44,13 +44,14 @@ int export_trigger_add(struct export_triggers *t, const char *folder)
 	size_t len = name_of(folder, &name);
 
 	if (!len || (len <= 2 && !memcmp(name, "..", len)))
-		message_print("export: --allow-trigger %s: no folder with a name", folder);
+		message_print("export: --allow-trigger '%s': no folder with a name", folder);
 	else if (find(t, name, len) >= 0)
-		message_print("export: --allow-trigger %s: another folder has the same name; their "
-			      "last parts must differ",
+		message_print(
+			"export: --allow-trigger '%s': another folder has the same name; their "
+			"last parts must differ",
 			folder);
 	else if (t->count == EXPORT_TRIGGERS_MAX)
-		message_print("export: --allow-trigger %s: more than %d folders; give fewer",
+		message_print("export: --allow-trigger '%s': more than %d folders; give fewer",
 			folder, EXPORT_TRIGGERS_MAX);
 	else {
 		t->folders[t->count++] = folder;

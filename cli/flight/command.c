@@ -57,7 +57,7 @@ static const struct option_def options[] = {
 	{TO(ids), OPTION_FLAG, 0, "ids", NULL, NULL, 0, 0,
 		"Give received packets an id, which records of sent ones have as well (epb_packetid): "
 		"the page names the slow packets and those that were not sent, and ringtap explain "
-		"reads the incident (default where --on has a latency)"},
+		"reads the incident (the default where --on has a latency)"},
 	{TO(fates), OPTION_FLAG, 0, "fates", NULL, NULL, 0, 0,
 		"Write what became of received packets, too: whether the application passed them to a "
 		"TX function, freed them, or still has them a second after the incident. The page "
@@ -175,7 +175,7 @@ static int set_name(struct flight_config *c, const char *text)
 	if (!c->trigger_count || !*text || strlen(text) > 24 ||
 		text[strspn(text, INCIDENT_NAME_CHARS)])
 		return message_fail(-EINVAL,
-			"flight: --name %s: give 1 to 24 letters, digits, - or _, behind an "
+			"flight: --name '%s': give 1 to 24 letters, digits, - or _, behind an "
 			"--on",
 			text);
 	current(c)->name = text;

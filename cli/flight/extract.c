@@ -72,7 +72,7 @@ static int compile(struct extraction *x, uint16_t linktype)
 		      ? -EINVAL
 		      : 0;
 	if (ret)
-		message_print("flight extract: -f '%s': %s; see pcap-filter(7)", x->expression,
+		message_print("flight extract: filter '%s': %s; see pcap-filter(7)", x->expression,
 			pcap_geterr(pcap));
 	pcap_close(pcap);
 	x->types[n] = linktype;

@@ -49,15 +49,15 @@ static const struct option_def options[] = {
 	{TO(request.sample), OPTION_NUMBER, 0, "sample", "N", NULL, 1, RT_SAMPLE_MAX,
 		"Count one of N packets, N a power of two, at random and before the filter; 1: all "
 		"(default: by the rate, so that at most 500,000 packets/s are copied)"},
-	{TO(most), OPTION_NUMBER, 0, "flows", "N", NULL, 16, 1u << 26,
+	{TO(most), OPTION_NUMBER, 0, "max-flows", "N", NULL, 16, 1u << 26,
 		"Keep at most N entries, then forget those with the fewest packets (default: 1M)"},
 	FATES_OPTION_BUFFER,
 	{.kind = OPTION_HEADING, .help = "To collectors"},
 	{TO(export.sflow), OPTION_TEXT, 0, "sflow", "HOST[:PORT]", NULL, 0, 0,
 		"Send headers of packets (2,000 a second, about) and counters of ports to this "
-		"collector as sFlow version 5 over UDP (default port: 6343)"},
+		"collector as sFlow version 5 over UDP (default: port 6343)"},
 	{TO(export.ipfix), OPTION_TEXT, 0, "ipfix", "[tcp:]HOST[:PORT]", NULL, 0, 0,
-		"Send flows to this collector as IPFIX, over UDP or TCP (default port: 4739)"},
+		"Send flows to this collector as IPFIX, over UDP or TCP (default: port 4739)"},
 	{TO(export.pen), OPTION_NUMBER, 0, "pen", "N", NULL, 1, UINT32_MAX,
 		"Add elements of this private enterprise number to IPFIX: 1 and 2, median and 99th "
 		"percentile of the latency in ns; 3, packets that were not offered"},
@@ -194,7 +194,8 @@ static int begin(struct flows_command *c)
 			STATUS_USAGE, "flows: --ipfix: its flows are 5-tuples; leave out --view");
 	if (filter_compile(&c->request.filter, c->request.expression, c->request.tags,
 		    RINGTAP_LINKTYPE_ETHERNET, err, sizeof(err)))
-		return message_fail(STATUS_USAGE, "flows: -f %s: %s", c->request.expression, err);
+		return message_fail(STATUS_USAGE, "flows: filter '%s': %s; see pcap-filter(7)",
+			c->request.expression, err);
 	c->view.s.snaplen = c->by == LEDGER_VNI || c->by == LEDGER_INNER ? SNAPLEN_TUNNEL : SNAPLEN;
 	if (ledger_init(&c->ledger, c->by, c->most, c->request.ids))
 		return message_fail(STATUS_FAILED, "flows: not enough memory");

@@ -498,7 +498,7 @@ int main(void)
 			"web: --listen 127.0.0.1:x: 'x' is not a port"},
 		{"--history|5s", STATUS_USAGE, "--history 5s"},
 		{"--history|11m", STATUS_USAGE, "--history 11m"},
-		{"--collectors|x", STATUS_USAGE, "web: --collectors x: there is no collector 'x'"},
+		{"--collectors|x", STATUS_USAGE, "web: --collectors 'x': there is no collector 'x'"},
 		{"--host|", STATUS_USAGE, "web: --host '': no name"},
 		{"--users|,", STATUS_USAGE, "web: --users ','"},
 		{"--token-file|/nonexistent/token", STATUS_FAILED,
