@@ -15,6 +15,7 @@ from pathlib import Path
 
 LETTER = re.compile(r"`-(\w)`, `--([\w-]+)")
 NAME = re.compile(r"`--([\w-]+)")
+DEFAULT = re.compile(r"\(default[^:)]")
 VALUE = re.compile(r"--([\w-]+) ([A-Z]+(?:\\\|[A-Z]+)*)`")
 WITH_UNIT = {"TIME", "SIZE", "BYTES", "N"}
 SECTION = "## Command line\n"
@@ -36,6 +37,9 @@ class Page:
         for name, value in (pair for cells in found for cell in cells[:2] for pair in VALUE.findall(cell)):
             self.values.setdefault(name, []).append(value.replace("\\|", "|"))
         self.refused = {name: cells[1].strip() for cells in ideas for name in NAME.findall(cells[2])}
+        self.refused_values = {
+            value: cells[1].strip() for cells in ideas for value in re.findall(r"`([A-Z]+)`", cells[2])
+        }
 
 
 def commands(described):
@@ -58,6 +62,11 @@ def faults(page, option):
         yield f"--{name}: its letter -{of_name} is missing"
     if name in page.refused:
         yield f"--{name}: another name of {page.refused[name]}"
+    for value in re.findall("[A-Z]+", option.get("arg") or ""):
+        if value in page.refused_values:
+            yield f"--{name}: {value} is another name of {page.refused_values[value]}"
+    if DEFAULT.search(option["help"]):
+        yield f"--{name}: its default is not '(default: VALUE)'"
     values = page.values.get(name, [])
     if WITH_UNIT & set(values) and option.get("arg") not in values:
         yield f"--{name}: its value is {option.get('arg')}, not {' or '.join(values)}"
@@ -66,13 +75,18 @@ def faults(page, option):
 def check(text, described):
     page = Page(text)
     used = {"help"}
+    kinds = {}
     for command, options in commands(described):
         for option in options:
             if option["kind"] == "heading":
                 continue
             used.add(option["name"])
+            kinds.setdefault(option["name"] or "", {}).setdefault(option["kind"] == "flag", command)
             for fault in faults(page, option):
                 yield f"{command}: {fault}"
+    for name, users in sorted(kinds.items()):
+        if len(users) == 2:
+            yield f"--{name}: it has a value in {users[False]}, and none in {users[True]}"
     for name in sorted(page.names - used):
         yield f"{SECTION.strip('# ').strip()}: no command has --{name}"
     for name in sorted(page.names & page.refused.keys()):

@@ -238,7 +238,7 @@ def page_of_flows(folder, out):
     """The table of an application in ringtap web."""
     serve = chromium = None
     try:
-        serve = Web(args=("--flows",))
+        serve = Web(args=("--flows", "20"))
         chromium = Chromium(folder / "profile-flows")
         browser = Browser(chromium)
         view = LiveView(browser, serve, 1280, app="router")

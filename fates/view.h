@@ -45,7 +45,7 @@ struct fates_view {
 	{                                                                                       \
 		FATES_TO(interval_ns), OPTION_TIME, 0, "interval", "TIME", NULL, INTERVAL_TIME, \
 			"Time between two updates, over which rates are taken, 100ms to 1h "    \
-			"(default 1s)"                                                          \
+			"(default: 1s)"                                                         \
 	}
 #define FATES_OPTION_DURATION                                                               \
 	{                                                                                   \
@@ -72,7 +72,7 @@ struct fates_view {
 	{                                                                               \
 		FATES_TO(s.buffer_size), OPTION_SIZE, 0, "buffer", "SIZE", NULL, 65536, \
 			UINT64_C(64) << 30,                                             \
-			"Memory for packets that wait to be counted (default 64M)"      \
+			"Memory for packets that wait to be counted (default: 64M)"     \
 	}
 #define FATES_OPTION_ATTACH ATTACH_OPTION(struct fates_view, s.app.attach)
 #define FATES_OPTIONS_WHEN                                                       \

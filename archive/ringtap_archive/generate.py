@@ -391,7 +391,7 @@ def arguments(parser: Any) -> None:
     parser.add_argument(
         "--loss", type=_share, default=0.0, metavar="SHARE", help="share of the records that are lost, and counted (0)"
     )
-    parser.add_argument("--rate", type=_count, default=1_000_000, metavar="PPS", help="packets received a second (1M)")
+    parser.add_argument("--rate", type=_count, default=1_000_000, metavar="N", help="packets received a second (1M)")
     parser.add_argument("--burst", type=_count, default=4, metavar="N", help="packets with one time, on average (4)")
     parser.add_argument(
         "--queues", type=int, choices=range(1, 9), default=4, metavar="N", help="queues of each port, 1 to 8 (4)"

@@ -22,7 +22,7 @@ struct bug_report_options {
 
 static const struct option_def options[] = {
 	{OPTION_SET(1), OPTION_TIME, 0, "duration", "TIME", NULL, NS_PER_S, 3600 * NS_PER_S,
-		"How long the doctor watches the applications, 1s to 1h (default 2s)"},
+		"How long the doctor watches the applications, 1s to 1h (default: 2s)"},
 	{OPTION_TO(struct bug_report_options, json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
 		"Print JSON"},
 	{OPTION_TO(struct bug_report_options, path), OPTION_FILE, 'w', "write", "FILE", NULL, 0, 0,

@@ -28,7 +28,7 @@ struct doctor_run {
 static const struct option_def options[] = {
 	{OPTION_TO(struct doctor_run, duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL,
 		DOCTOR_MIN_NS, 3600 * NS_PER_S,
-		"How long to watch, 1s to 1h (default 5s), or until Ctrl-C; addresses of buffers "
+		"How long to watch, 1s to 1h (default: 5s), or until Ctrl-C; addresses of buffers "
 		"are sampled for one more second"},
 	{OPTION_TO(struct doctor_run, no_packets), OPTION_FLAG, 0, "no-packets", NULL, NULL, 0, 0,
 		"If the use of a mempool grows, do not follow received packets to find out which "

@@ -28,20 +28,20 @@ struct export_options {
 
 static const struct option_def options[] = {
 	{TO(config.serve.listen), OPTION_TEXT, 0, "listen", "[HOST:]PORT", NULL, 0, 0,
-		"Address to listen at (default " LISTEN_DEFAULT "). Port 0 selects a free port; "
+		"Address to listen at (default: " LISTEN_DEFAULT "). Port 0 selects a free port; "
 		":PORT listens at all addresses "
 		"of the host, for all clients"},
 	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", "all|" COLLECTOR_NAMES,
 		0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
-		"latency, pools, or all (default polls,busy,pools; gaps reads the clock at every "
+		"latency, pools, or all (default: polls,busy,pools; gaps reads the clock at every "
 		"poll, bytes and latency read every packet, and so cost more)"},
 	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-sample", "N", NULL, 1,
 		LATENCY_SAMPLE_MAX,
-		"Time one packet in N only, which costs the application less (default 1)"},
-	{OPTION_SET(OPT_ALLOW_TRIGGER), OPTION_FILE, 0, "allow-trigger", "FOLDER", NULL, 0, 0,
-		"Let clients on this host make 'ringtap flight' write an incident to FOLDER (its --write) "
-		"by POST /flight/NAME/trigger?comment=TEXT, where NAME is the last part of FOLDER's "
+		"Time one packet in N only, which costs the application less (default: 1)"},
+	{OPTION_SET(OPT_ALLOW_TRIGGER), OPTION_FILE, 0, "allow-trigger", "DIR", NULL, 0, 0,
+		"Let clients on this host make 'ringtap flight' write an incident to DIR (its --write) "
+		"by POST /flight/NAME/trigger?comment=TEXT, where NAME is the last part of DIR's "
 		"name; may be given several times (default: none)"},
 	{OPTION_SET(OPT_TRIGGER_FROM), OPTION_CHOICE, 0, "trigger-from", "loopback|any",
 		"loopback|any", 0, 0,
@@ -50,17 +50,17 @@ static const struct option_def options[] = {
 	WATCH_USERS_OPTION(OPT_USERS),
 	SERVE_HOST_OPTION(OPT_HOST),
 	{TO(config.limits.of_app), OPTION_NUMBER, 0, "max-samples", "N", NULL, 1, SAMPLES_MAX,
-		"Samples of an application in an answer (default 50000); "
+		"Samples of an application in an answer (default: 50000); "
 		"ringtap_samples_left_out counts the others"},
 	{TO(config.limits.in_all), OPTION_NUMBER, 0, "max-samples-in-all", "N", NULL, 1,
 		SAMPLES_MAX,
-		"Samples of all applications (default 200000), of which those of other users "
+		"Samples of all applications (default: 200000), of which those of other users "
 		"share a quarter, and the others the rest, in equal parts"},
-	{TO(config.top_flows), OPTION_NUMBER, 0, "flows", "K", NULL, 1, FLOWS_LIVE_MAX,
-		"Export packets/s and bit/s of the K largest received flows of each application, from "
+	{TO(config.top_flows), OPTION_NUMBER, 0, "flows", "N", NULL, 1, FLOWS_LIVE_MAX,
+		"Export packets/s and bit/s of the N largest received flows of each application, from "
 		"a sample of at most 500,000 packets/s (default: none)"},
 	{TO(duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,
-		"End after TIME (default: at a signal)"},
+		"Stop after TIME (default: at a signal)"},
 	ATTACH_OPTION(struct export_options, watch.attach),
 };
 

@@ -156,7 +156,7 @@ static const struct option_def top_options[] = {
 	{TO(live.updates), OPTION_NUMBER, 0, "updates", "N", NULL, 1, UINT32_MAX,
 		"Stop after N intervals"},
 	{TO(live.duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,
-		"End after TIME (default: at a signal, or q on a terminal)"},
+		"Stop after TIME (default: at a signal, or q on a terminal)"},
 	{TO(live.once), OPTION_FLAG, '1', "once", NULL, NULL, 0, 0, "Print the state once"},
 	{TO(live.json), OPTION_FLAG, 0, "json", NULL, NULL, 0, 0,
 		"Print JSON: a line each interval, or one document with --once"},

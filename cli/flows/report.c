@@ -225,7 +225,7 @@ static void print_memory(const struct flows_command *c, FILE *f)
 
 	if (t->evicted)
 		text_wrapf(f, 2,
-			"%s entries were forgotten, those with the fewest packets (--flows %" PRIu32
+			"%s entries were forgotten, those with the fewest packets (--max-flows %" PRIu32
 			"): an entry may have had up to %s packets%s more",
 			format_count(evicted, t->evicted), c->most, format_count(error, t->error),
 			c->request.sample > 1 ? " of the sample" : "");

@@ -9,7 +9,7 @@ static const struct option_def options[] = {
 	{.kind = OPTION_HEADING, .help = "What to show"},
 	FATES_OPTION_ATTACH,
 	{OPTION_TO(struct held, older_ns), OPTION_TIME, 0, "older", "TIME", NULL, ANY_TIME,
-		"Show packets that were received longer ago than TIME (default 1s)"},
+		"Show packets that were received longer ago than TIME (default: 1s)"},
 	FATES_OPTIONS_WHEN,
 	FATES_OPTION_JSON,
 };

@@ -49,7 +49,7 @@ static const struct option_def options[] = {
 		"Use huge pages, which must be free (default: ordinary memory)"},
 	{.kind = OPTION_HEADING, .help = "Stopping and messages"},
 	{TO(duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,
-		"End after TIME (default: at a signal)"},
+		"Stop after TIME (default: at a signal)"},
 	{TO(verbose), OPTION_FLAG, 'v', "verbose", NULL, NULL, 0, 0, "Show DPDK's messages"},
 };
 /* clang-format on */

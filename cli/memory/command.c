@@ -27,7 +27,7 @@ static const struct option_def options[] = {
 		"Measure for TIME, or until Ctrl-C"},
 	{TO(common.packets), OPTION_NUMBER, 'c', "packets", "N", NULL, 1, MEMORY_SAMPLES_MAX,
 		"Measure until the buffers of N packets, or some more, have been sampled "
-		"(default, without --duration: 32768 packets, but at most 10s)"},
+		"(default: 32768 packets, at most 10s; no limit with --duration)"},
 	{.kind = OPTION_HEADING, .help = "Output"},
 	{TO(distances), OPTION_FLAG, 0, "distances", NULL, NULL, 0, 0,
 		"Print the distribution of distances from one buffer to the next, too"},

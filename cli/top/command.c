@@ -30,12 +30,12 @@ struct top_options {
 static const struct option_def options[] = {
 	{TO(cfg.view), OPTION_CHOICE, 0, "view", "WHAT", VIEW_NAMES, 0, 0,
 		"The table to begin with: apps, ports, queues, threads, pools, latency, gaps or "
-		"flows (default ports); flows captures headers of one of N received packets"},
+		"flows (default: ports); flows captures headers of one of N received packets"},
 	{TO(cfg.sort), OPTION_TEXT, 0, "by", "COLUMN", COLUMN_NAMES, 0, 0,
 		"Sort by the column of this title, largest first"},
 	{TO(cfg.reverse), OPTION_FLAG, 0, "reverse", NULL, NULL, 0, 0, "Smallest first"},
 	{TO(cfg.interval_ns), OPTION_TIME, 0, "interval", "TIME", NULL, INTERVAL_TIME,
-		"Time between two updates, over which rates are taken, 100ms to 1h (default 1s)"},
+		"Time between two updates, over which rates are taken, 100ms to 1h (default: 1s)"},
 	{TO(cfg.once), OPTION_FLAG, '1', "once", NULL, NULL, 0, 0,
 		"Print one table, or one document, after one interval"},
 	{TO(cfg.wide), OPTION_FLAG, 0, "wide", NULL, NULL, 0, 0,
@@ -47,15 +47,15 @@ static const struct option_def options[] = {
 	{TO(cfg.count), OPTION_NUMBER, 0, "updates", "N", NULL, 1, UINT32_MAX,
 		"Stop after N intervals"},
 	{TO(cfg.duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,
-		"End after TIME (default: at a signal, or q on a terminal)"},
+		"Stop after TIME (default: at a signal, or q on a terminal)"},
 	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", "all|" COLLECTOR_NAMES,
 		0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
-		"latency, addresses, pools, or all (default polls,busy,pools; latency and gaps "
+		"latency, addresses, pools, or all (default: polls,busy,pools; latency and gaps "
 		"when their view is shown)"},
 	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-sample", "N", NULL, 1,
 		LATENCY_SAMPLE_MAX,
-		"Time one packet in N only, which costs the application less (default 1)"},
+		"Time one packet in N only, which costs the application less (default: 1)"},
 	ATTACH_OPTION(struct top_options, watch.attach),
 };
 

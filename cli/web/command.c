@@ -19,7 +19,7 @@ enum { OPT_COLLECTORS = 1, OPT_HOST, OPT_USERS };
 
 static const struct option_def options[] = {
 	{TO(serve.listen), OPTION_TEXT, 0, "listen", "[HOST:]PORT", NULL, 0, 0,
-		"Address to listen at (default " LISTEN_DEFAULT "). Port 0 selects a free port; "
+		"Address to listen at (default: " LISTEN_DEFAULT "). Port 0 selects a free port; "
 		":PORT listens at all addresses of the host"},
 	{TO(token_file), OPTION_FILE, 0, "token-file", "FILE", NULL, 0, 0,
 		"Take the token from FILE, which only its owner may read, and do not print it; the "
@@ -31,15 +31,15 @@ static const struct option_def options[] = {
 	{OPTION_SET(OPT_COLLECTORS), OPTION_TEXT, 0, "collectors", "LIST", "all|" COLLECTOR_NAMES,
 		0, 0,
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
-		"latency, pools, or all (default polls,busy,pools; gaps reads the clock at every "
+		"latency, pools, or all (default: polls,busy,pools; gaps reads the clock at every "
 		"poll, bytes and latency read every packet, and so cost more)"},
 	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-sample", "N", NULL, 1,
 		LATENCY_SAMPLE_MAX,
-		"Time one packet in N only, which costs the application less (default 1)"},
-	{TO(flows), OPTION_FLAG, 0, "flows", NULL, NULL, 0, 0,
-		"Show the largest flows of each application, with their addresses, from headers of "
-		"one of N received packets (default: off; with --allow-actions the page can switch "
-		"it)"},
+		"Time one packet in N only, which costs the application less (default: 1)"},
+	{TO(flows), OPTION_NUMBER, 0, "flows", "N", NULL, 1, FLOWS_LIVE_MAX,
+		"Show the N largest flows of each application, with their addresses, from headers of "
+		"a sample of received packets (default: off; with --allow-actions the page can "
+		"switch it)"},
 	{TO(allow_actions), OPTION_FLAG, 0, "allow-actions", NULL, NULL, 0, 0,
 		"Let the page switch collectors, record packets for download, have flight recorders "
 		"write incidents, and show their pages, which have packets (default: it reads "
@@ -47,7 +47,7 @@ static const struct option_def options[] = {
 	WATCH_USERS_OPTION(OPT_USERS),
 	SERVE_HOST_OPTION(OPT_HOST),
 	{TO(duration_ns), OPTION_TIME, 0, "duration", "TIME", NULL, SOME_TIME,
-		"End after TIME (default: at a signal)"},
+		"Stop after TIME (default: at a signal)"},
 	ATTACH_OPTION(struct web_options, watch.attach),
 };
 

@@ -11,7 +11,7 @@
 #include "web.h"
 #include "web/page.h"
 
-#define FLOWS_TOP 20 /* rows of the table */
+#define FLOWS_TOP 20 /* rows of the table without --flows */
 
 #define NO_STORE                                                                        \
 	MHD_HTTP_HEADER_CACHE_CONTROL, "no-store", "X-Content-Type-Options", "nosniff", \
@@ -129,8 +129,9 @@ void web_flows(struct web *w, bool on)
 		w->apps.flows = NULL;
 	} else if (!w->apps.flows) {
 		ret = flows_live_start(&w->apps.flows,
-			&(struct flows_live_options){
-				.watch = &w->watch, .top = FLOWS_TOP, .interval_ns = NS_PER_S});
+			&(struct flows_live_options){.watch = &w->watch,
+				.top = w->options->flows ? w->options->flows : FLOWS_TOP,
+				.interval_ns = NS_PER_S});
 	}
 	if (ret)
 		message_print("web: cannot start a thread that counts flows: %s", strerror(-ret));
@@ -247,7 +248,7 @@ int web_start(struct web *w, struct web_options *options, char *url, size_t size
 	int fd, ret;
 
 	*w = (struct web){.options = options,
-		.flows = options->flows,
+		.flows = options->flows > 0,
 		.recording = {.child = CHILD_NONE},
 		.streams = {.make = make, .ctx = w}};
 	streams_init(&w->streams);

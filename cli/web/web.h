@@ -18,7 +18,7 @@ struct web_options {
 	struct serve_options serve;
 	const char *token_file;
 	bool allow_actions;
-	bool flows;           /* on from the beginning */
+	uint32_t flows;       /* rows of their table; 0: off at the beginning */
 	const char *recorder; /* the program ringtap; tests have another one */
 	uint64_t history_ns;  /* 0: only while there are clients */
 	uint64_t duration_ns;

@@ -25,6 +25,7 @@ PAGE = """# Interface
 | time | `--duration TIME` | `--seconds`, `--time` |
 | keep | `--keep TIME`; `--keep AGE\\|SIZE` of an archive | |
 | packets | `-c` | `--count` |
+| a folder | `DIR` | `FOLDER` |
 
 ## Units
 
@@ -32,8 +33,8 @@ PAGE = """# Interface
 """
 
 
-def option(letter, name, arg=None):
-    return {"kind": "flag", "letter": letter, "name": name, "arg": arg}
+def option(letter, name, arg=None, help="Text (default: 5)"):
+    return {"kind": "text" if arg else "flag", "letter": letter, "name": name, "arg": arg, "help": help}
 
 
 GOOD = [
@@ -54,8 +55,22 @@ CASES = [
     ([option("", "time")], ["ringtap run: --time: another name of `--duration TIME`"]),
     ([option("", "keep", "SIZE")], ["ringtap run: --keep: its value is SIZE, not TIME or AGE|SIZE"]),
     ([option("", "duration", "SECONDS")], ["ringtap run: --duration: its value is SECONDS, not TIME"]),
-    ([option("", "duration")], ["ringtap run: --duration: its value is None, not TIME"]),
+    (
+        [option("", "duration")],
+        [
+            "ringtap run: --duration: its value is None, not TIME",
+            "--duration: it has a value in ringtap run, and none in ringtap run sub",
+        ],
+    ),
     ([option("", "count")], ["ringtap run: --count: another name of `-c`"]),
+    ([option("", "own", "N"), option("", "own", "N")], []),
+    ([option("", "own", "FOLDER")], ["ringtap run: --own: FOLDER is another name of `DIR`"]),
+    ([option("", "own", help="Text (default 5)")], ["ringtap run: --own: its default is not '(default: VALUE)'"]),
+    ([option("", "own", help="Text (default)")], []),
+    (
+        [option("", "own", "N"), option("", "own")],
+        ["--own: it has a value in ringtap run sub, and none in ringtap run sub"],
+    ),
 ]
 
 

@@ -222,7 +222,7 @@ def test_ipfix_over_tcp(report_of, listener, tmp_path):
 
 def test_a_full_table_reports_what_it_forgets(report_of, listener, tmp_path):
     tcp = listener(socket.SOCK_STREAM)
-    report = report_of("--sample", "1", "--flows", "200", "--ipfix", f"tcp:127.0.0.1:{tcp.port}")
+    report = report_of("--sample", "1", "--max-flows", "200", "--ipfix", f"tcp:127.0.0.1:{tcp.port}")
     assert report["evicted"] > 100
     rows = dissect(tcp.end(), tmp_path / "x.pcap", 4739, "cflow.packets")
     assert sum(int(n) for row in rows for n in row[0].split(",") if n) == COUNT

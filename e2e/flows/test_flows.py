@@ -193,7 +193,7 @@ def test_estimates_of_a_sample_have_bounds(with_packets, flows):
 def test_memory_is_bounded(with_packets, flows):
     """Random 5-tuples among a large flow: the table is full, and says so."""
     pmd, _file, count = with_packets([udp(0 if i % 4 == 0 else i) for i in range(PACKETS)])
-    it = flows(pmd, "--sample", "1", "--flows", "1k")
+    it = flows(pmd, "--sample", "1", "--max-flows", "1k")
     run_all(pmd, count)
     report = it.json(signal.SIGINT)
     lost = report["counts"]["lost"]

@@ -46,7 +46,7 @@ def test_random_flows_at_full_rate(testpmd, flows, tmp_path):  # noqa: F811
         f"net_pcap0,rx_pcap={file},infinite_rx=1", "net_null0,no-rx=1", mbufs=120_000, memory_mb=512, args=args
     )
     pmd.start()
-    it = flows(pmd, "--sample", "1", "--flows", str(most), "--ids")
+    it = flows(pmd, "--sample", "1", "--max-flows", str(most), "--ids")
     before = pmd.stats(0)["RX-packets"]
     until(lambda: pmd.stats(0)["RX-packets"] > before + 10_000_000, what="packets while it counts")
     memory = int(re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{it.proc.pid}/status").read_text())[1])

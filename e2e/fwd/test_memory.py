@@ -119,7 +119,7 @@ def test_physical_addresses(fwd, tmp_path):
             path,
             "--sample",
             1,
-            "--samples-max",
+            "--max-samples",
             POOL,
             "--packets",
             100_000,
@@ -161,7 +161,7 @@ def handed_out(fwd, tmp_path, *args):
         path,
         "--sample",
         1,
-        "--samples-max",
+        "--max-samples",
         3 * POOL,
         "--packets",
         100_000,
@@ -273,7 +273,7 @@ TOO_MUCH = [
     (("--pool-memory", "4k", "--pool-size", 1 << 26, "--mbuf-size", 65280), "--pool-size"),
     (("--pool-memory", "thp", "--pool-size", 1 << 26, "--mbuf-size", 65280), "--pool-size"),
     (("--pool-size", 1 << 26, "--mbuf-size", 65280), "--pool-size"),
-    (("--samples", "/dev/null", "--samples-max", 1 << 28, *16 * ("--role", "sink:1")), "--samples-max"),
+    (("--samples", "/dev/null", "--max-samples", 1 << 28, *16 * ("--role", "sink:1")), "--max-samples"),
 ]
 
 

@@ -251,7 +251,7 @@ def _windows(lab: Lab, kind: str, policy: Any, stage_s: Any):
                     samples.path,
                     "--sample",
                     "1",
-                    "--samples-max",
+                    "--max-samples",
                     str(1 << 22),
                 ],
                 one_thread=True,
