@@ -25,8 +25,11 @@ local fields = {
 		"0: the first sending of the packet, 1: the second, …"),
 	noticed = ProtoField.relative_time("ringtap.noticed", "Noticed",
 		"From receiving until it was noticed that the packet was not offered"),
+	reason = ProtoField.string("ringtap.reason", "Reason", base.ASCII,
+		"Why the application did not send the packet, as it said"),
 }
-ringtap.fields = {fields.fate, fields.latency, fields.peer, fields.times, fields.copy, fields.noticed}
+ringtap.fields = {fields.fate, fields.latency, fields.peer, fields.times, fields.copy, fields.noticed,
+	fields.reason}
 
 local get_id = Field.new("frame.packet_id")
 local get_direction = Field.new("frame.packet_flags_direction")
@@ -81,21 +84,24 @@ local function note(frame, id, direction)
 	end
 end
 
--- The fate in the comments of this frame, and until when it was not known; nil: there is none.
+-- The fate in the comments of this frame, its reason or nil, and until when it was not known; nil: there is none.
 local function noted_fate()
 	for _, comment in ipairs({get_comment()}) do
 		local text = tostring(comment.value):match("^ringtap: (.*)")
 
 		for fate = NOT_OFFERED, #fate_values do
 			if text and text:sub(1, #fate_values[fate]) == fate_values[fate] then
-				return fate, text:match("noticed (%d+)%.(%d+) s")
+				return fate, text:match("; reason: (.*)$"), text:match("noticed (%d+)%.(%d+) s")
 			end
 		end
 	end
 end
 
-local function show_fate(tree, fate, seconds, ns)
+local function show_fate(tree, fate, reason, seconds, ns)
 	tree:add(fields.fate, fate):set_generated()
+	if reason then
+		tree:add(fields.reason, reason):set_generated()
+	end
 	if seconds then
 		tree:add(fields.noticed, NSTime.new(tonumber(seconds), tonumber(ns))):set_generated()
 	end
@@ -104,10 +110,10 @@ end
 
 local function show_received(packet, tree, complete)
 	local first = packet.sent[1]
-	local fate, seconds, ns = noted_fate()
+	local fate, reason, seconds, ns = noted_fate()
 
 	if fate then
-		show_fate(tree, fate, seconds, ns)
+		show_fate(tree, fate, reason, seconds, ns)
 		if first then
 			tree:add(fields.latency, first.latency):set_generated()
 			tree:add(fields.times, #packet.sent):set_generated()

@@ -11,7 +11,7 @@
 
 #define EPB_HEADER  28u
 #define OPT_COMMENT 1u
-#define TEXT_MAX    96
+#define TEXT_MAX    192
 
 /* ---- what is to be written ---- */
 
@@ -31,6 +31,7 @@ void annotate_note(void *ctx, const struct outcome *o)
 		return;
 	a->list[a->count++] = (struct annotation){.frame = o->rx->number,
 		.after_ns = o->noticed_ns > o->rx->ns ? o->noticed_ns - o->rx->ns : 0,
+		.reason = o->reason,
 		.fate = o->fate};
 }
 
@@ -54,8 +55,9 @@ static size_t text_of(const struct annotation *a, char text[TEXT_MAX])
 	case FATE_NOT_OFFERED:
 		snprintf(text, TEXT_MAX,
 			"ringtap: not offered; noticed %" PRIu64 ".%09" PRIu64
-			" s after its reception",
-			a->after_ns / NS_PER_S, a->after_ns % NS_PER_S);
+			" s after its reception%s%s",
+			a->after_ns / NS_PER_S, a->after_ns % NS_PER_S,
+			a->reason ? "; reason: " : "", a->reason ? a->reason : "");
 		break;
 	case FATE_OPEN:
 		snprintf(text, TEXT_MAX, "ringtap: open at the end of the recording");

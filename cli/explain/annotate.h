@@ -9,8 +9,9 @@
 #include "join.h"
 
 struct annotation {
-	uint64_t frame;    /* number over all files */
-	uint64_t after_ns; /* from its reception until the fate was noticed */
+	uint64_t frame;     /* number over all files */
+	uint64_t after_ns;  /* from its reception until the fate was noticed */
+	const char *reason; /* the text of the join; NULL: none */
 	enum fate fate;
 };
 

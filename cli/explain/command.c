@@ -169,7 +169,7 @@ static bool write_annotated(const struct report *r, struct outputs *o, int *erro
 		message_print("explain: --annotate: the file has no fates of packets; record with "
 			      "'ringtap record --fates'");
 	else if (o->notes->error)
-		message_print("explain: --annotate: too many comments for --memory; raise it");
+		message_print("explain: --annotate: too many comments for --buffer; raise it");
 	else
 		*error = annotate_write(o->notes, r->files, r->file_count, o->annotated.f);
 	return r->j->fates.present && !o->notes->error;

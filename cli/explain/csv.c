@@ -8,7 +8,7 @@
 void csv_begin(struct csv *c)
 {
 	fputs("fate,id,rx_frame,rx_ns,rx_port,rx_queue,rx_length,tx_frame,tx_ns,tx_port,tx_queue,"
-	      "tx_length,latency_ns,copy,reordered,changes,flow,noticed_ns\n",
+	      "tx_length,latency_ns,copy,reordered,changes,flow,noticed_ns,reason\n",
 		c->f);
 }
 
@@ -114,5 +114,7 @@ void csv_line(void *csv, const struct outcome *o)
 	putc(',', c->f);
 	if (o->noticed_ns)
 		put_number(c->f, o->noticed_ns);
+	putc(',', c->f);
+	put_text(c->f, o->reason ? o->reason : "");
 	putc('\n', c->f);
 }

@@ -35,18 +35,20 @@ void known_name_reason(
 	f->reason_keys[source % FATE_SOURCES][number] = reason ? key : 0;
 }
 
-void known_count_reason(struct known_fates *f, uint64_t id, uint8_t number)
+const char *known_count_reason(struct known_fates *f, uint64_t id, uint8_t number)
 {
 	unsigned source = (unsigned)(id >> RT_FATES_SOURCE_SHIFT);
 	struct fate_reason *reason;
 
 	if (!number)
-		return;
+		return NULL;
 	if (!f->reason_keys[source][number])
 		known_name_reason(f, source, number, "?", 1);
 	reason = keyed_get(&f->reasons, f->reason_keys[source][number]);
-	if (reason)
-		reason->packets++;
+	if (!reason)
+		return NULL;
+	reason->packets++;
+	return reason->text;
 }
 
 static struct fate_row *row_of(struct known_fates *f, const struct waiting *w)

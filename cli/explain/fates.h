@@ -65,8 +65,9 @@ void known_receive(struct known_fates *f, const struct waiting *w);
 /* The text of a reason: len bytes of anything. */
 void known_name_reason(
 	struct known_fates *f, unsigned source, uint8_t number, const char *text, size_t len);
-/* A packet with this id was not offered for that reason; 0: none. */
-void known_count_reason(struct known_fates *f, uint64_t id, uint8_t number);
+/* A packet with this id was not offered for that reason; 0: none. Returns its text, which stays
+ * until known_free(), but may be told better later; NULL: there is none. */
+const char *known_count_reason(struct known_fates *f, uint64_t id, uint8_t number);
 /* Its fate, once for each packet. noticed_ns: when it was known, of KNOWN_NOT_OFFERED. */
 void known_count(
 	struct known_fates *f, const struct waiting *w, enum known known, uint64_t noticed_ns);

@@ -413,6 +413,7 @@ static void join_fate(struct join *j, const struct record *r, const struct port 
 		[RT_FATES_INFERRED] = {KNOWN_UNKNOWN, FATE_LIKELY_OFFERED},
 		[RT_FATES_OPEN] = {KNOWN_OPEN, FATE_OPEN}};
 	struct waiting *w;
+	const char *reason = NULL;
 
 	if (!j->fates.here)
 		begin_fates(j, j->fates.began_ns);
@@ -427,10 +428,13 @@ static void join_fate(struct join *j, const struct record *r, const struct port 
 	w->why = r->fate == RT_FATES_UNKNOWN ? r->why : RT_FATES_WHY_OTHER;
 	known_count(&j->fates, w, meanings[r->fate].known, r->ns);
 	if (r->fate == RT_FATES_NOT_OFFERED)
-		known_count_reason(&j->fates, r->id, r->why);
+		reason = known_count_reason(&j->fates, r->id, r->why);
 	if (r->fate == RT_FATES_NOT_OFFERED && w->flow != FLOW_NONE)
 		joined_flow_at(&j->flows, w->flow)->not_offered++;
-	tell(j, &(struct outcome){.fate = meanings[r->fate].fate, .rx = w, .noticed_ns = r->ns});
+	tell(j, &(struct outcome){.fate = meanings[r->fate].fate,
+			.rx = w,
+			.noticed_ns = r->ns,
+			.reason = reason});
 }
 
 static void join_record(struct join *j, const struct record *r, const struct port *port)

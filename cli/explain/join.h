@@ -44,8 +44,9 @@ struct outcome {
 	const struct waiting *rx; /* NULL: MADE, UNKNOWN */
 	const struct record *tx;  /* NULL: neither SENT nor MADE nor UNKNOWN */
 	uint64_t noticed_ns;      /* when a fate was known; 0: it is none of the file's */
-	uint64_t latency_ns;      /* valid for SENT */
-	uint32_t changes;         /* bits of enum change */
+	const char *reason;  /* that the application gave; stays as long as the join; or NULL */
+	uint64_t latency_ns; /* valid for SENT */
+	uint32_t changes;    /* bits of enum change */
 	bool reordered;
 };
 

@@ -183,7 +183,12 @@ static int flush(struct file_fates *w)
 
 static int put(struct file_fates *w, const struct rt_fates_packet *e)
 {
-	passages_fate(w->i->passages, e->id, e->fate, fate_noticed_ns(e));
+	char reason[RINGTAP_NAME_LEN] = "";
+
+	if (e->fate == RT_FATES_NOT_OFFERED && e->why)
+		(void)ringtap_capture_reason(w->i->f->fates->cap,
+			(uint32_t)(e->id >> RT_FATES_SOURCE_SHIFT), e->why, reason);
+	passages_fate(w->i->passages, e, reason);
 	w->batch[w->count++] = *e;
 	return w->count == RT_FATES_MOST ? flush(w) : 0;
 }

@@ -8,6 +8,7 @@
 #include "base/util.h"
 #include "common/hash.h"
 #include "common/pcapng.h"
+#include "fates/kept.h"
 #include "flight.h"
 #include "passages.h"
 
@@ -25,6 +26,7 @@ struct passage {
 	uint64_t ns, frame, sent_ns, sent_frame;
 	uint32_t local, queue; /* that received it */
 	uint8_t fate;          /* enum rt_fates_fate; 0: none is known */
+	uint8_t reason;        /* index in passages.reasons */
 	uint64_t noticed_ns;   /* when it became known */
 	struct headers headers;
 };
@@ -38,6 +40,7 @@ struct passages {
 	uint32_t slow_count, quickest; /* index of the quickest of slow */
 	uint64_t sent, beyond;         /* beyond: received, without a slot */
 	uint32_t cells[COLUMNS][ROWS];
+	char reasons[256][RINGTAP_NAME_LEN]; /* texts of those of packets, by number */
 };
 
 struct passages *passages_new(uint64_t from_ns, uint64_t to_ns)
@@ -174,14 +177,18 @@ void passages_add(
 		.headers = *h};
 }
 
-void passages_fate(struct passages *p, uint64_t id, uint8_t fate, uint64_t noticed_ns)
+void passages_fate(struct passages *p, const struct rt_fates_packet *e, const char *reason)
 {
-	struct passage *g = p ? &p->slots[find(p, id)] : NULL;
+	struct passage *g = p ? &p->slots[find(p, e->id)] : NULL;
 
 	if (!g || !g->id)
 		return;
-	g->fate = fate;
-	g->noticed_ns = noticed_ns;
+	g->fate = e->fate;
+	g->noticed_ns = fate_noticed_ns(e);
+	if (e->fate != RT_FATES_NOT_OFFERED)
+		return;
+	g->reason = e->why;
+	snprintf(p->reasons[e->why], sizeof(p->reasons[0]), "%s", reason);
 }
 
 /* ---- the heat map */
@@ -384,16 +391,19 @@ static void meet(struct table *t, const struct passage *g)
 		t->thread = thread_of(t->i->f, t->last, t->port.device, g);
 }
 
-#define FATE_TEXT 96
+#define FATE_TEXT 160
 
 /* Fate of a packet that was not sent in the window. Returns buf or a constant. */
 static const char *became(const struct incident *i, const struct passage *g, char buf[FATE_TEXT])
 {
+	const char *reason;
 	char ns[FORMAT_LEN];
 
 	switch (g->fate) {
 	case RT_FATES_NOT_OFFERED:
-		snprintf(buf, FATE_TEXT, "not sent: freed, noticed after %s",
+		reason = i->passages->reasons[g->reason];
+		snprintf(buf, FATE_TEXT, "not sent: %s%sfreed, noticed after %s", reason,
+			*reason ? ", " : "",
 			format_ns(ns, g->noticed_ns > g->ns ? (double)(g->noticed_ns - g->ns) : 0));
 		return buf;
 	case RT_FATES_OPEN: return "open: the application still had it";

@@ -133,6 +133,41 @@ static void what_was_not_sent_is_listed_in_order(void **state)
 		"of 1,499"));
 }
 
+static void assert_became(size_t row, const char *start)
+{
+	const char *text = json_string_value(
+		json_array_get(json_array_get(json_object_get(panel("unsent"), "rows"), row), 6));
+
+	assert_memory_equal(text, start, strlen(start));
+}
+
+/* An unknown fate has a number, too, which means something else. */
+static void reasons_are_those_of_the_application(void **state)
+{
+	static const struct {
+		uint8_t fate, why;
+		const char *reason, *shown;
+	} cases[] = {{RT_FATES_NOT_OFFERED, 1, "acl", "not sent: acl, freed, noticed after "},
+		{RT_FATES_NOT_OFFERED, 0, "", "not sent: freed, noticed after "},
+		{RT_FATES_UNKNOWN, 1, "", "unknown"},
+		{RT_FATES_NOT_OFFERED, 1, "acl", "not sent: acl, freed, noticed after "},
+		{RT_FATES_NOT_OFFERED, 255, "other reasons",
+			"not sent: other reasons, freed, noticed after "}};
+	const size_t count = sizeof(cases) / sizeof(cases[0]);
+
+	incident.followed = true;
+	for (size_t k = 0; k < count; k++)
+		add(DIRECTION_RX, k + 1, (k + 1) * MS);
+	for (size_t k = 0; k < count; k++)
+		passages_fate(incident.passages,
+			&(struct rt_fates_packet){
+				.id = k + 1, .fate = cases[k].fate, .why = cases[k].why},
+			cases[k].reason);
+	for (size_t k = 0; k < count; k++)
+		assert_became(k, cases[k].shown);
+	incident.followed = false;
+}
+
 static void those_above_the_threshold(void **state)
 {
 	trigger = (struct trigger){
@@ -225,6 +260,7 @@ int main(void)
 		CASE(what_is_sent_again_counts_once),
 		CASE(packets_without_ids_make_no_panel),
 		CASE(what_was_not_sent_is_listed_in_order),
+		CASE(reasons_are_those_of_the_application),
 		CASE(those_above_the_threshold),
 		CASE(of_very_many_the_slowest_stay),
 		CASE(percentiles_are_those_of_a_column),

@@ -351,10 +351,12 @@ def test_fates(tmp_path):
     for id in range(1, 7):
         w.packet(0, START + id, bytes(60 * id), RX, id % 2, id)
     w.packet(0, START + 100, bytes(60), TX, 0, 1)
-    w.fates(2, [(2, START + 2000, 0, 0, 1), (3, START + 3000, 0, 1, 2), (4, START + 4000, 0, 0, 3)])
+    w.fates(4, [(0, 7, b'no "route", or acl')])
+    w.fates(2, [(2, START + 2000, 0, 0, 1, 7), (3, START + 3000, 0, 1, 2, 1), (4, START + 4000, 0, 0, 3)])
     w.fates(2, [(6, START + 9000, 0, 0, 4), (99, START + 9000, 0, 0, 1)])
     w.fates(3, [(0, 0, 3, 1, 1, 1, 0, 0, 5), (0, 1, 3, 2, 0, 0, 1, 1, 0)])
     path = w.write(tmp_path / "fates.pcapng")
+    assert {int(r["id"]): r["reason"] for r in rows(path) if r["reason"]} == {2: 'no "route", or acl'}
     by_id = {int(r["id"]): (r["fate"], r["noticed_ns"]) for r in rows(path)}
     assert by_id == {
         1: ("sent", ""),
@@ -432,7 +434,8 @@ def test_annotated_copies(tmp_path):
             w.packet(0, START + id, bytes(40 + id), RX if id % 4 else 0, 0 if id % 2 else None, id)
         w.other(0x0BAD, b"abcd")
         if part:
-            w.fates(2, [(1, START + 101, 0, 0, 1), (6, START + 106, 0, 0, 4)])
+            w.fates(4, [(0, 1, b"acl")])
+            w.fates(2, [(1, START + 101, 0, 0, 1, 1), (6, START + 106, 0, 0, 4)])
             w.fates(3)
         files.append(w.write(tmp_path / f"{part}.pcapng"))
     out = tmp_path / "out.pcapng"
@@ -452,7 +455,7 @@ def test_annotated_copies(tmp_path):
         plain.append((kind, body))
     assert plain == list(raw_blocks(want, order))
     assert comments == {
-        1: b"ringtap: not offered; noticed 0.000000100 s after its reception",
+        1: b"ringtap: not offered; noticed 0.000000100 s after its reception; reason: acl",
         6: b"ringtap: open at the end of the recording",
     }
     # It is explained as the recording itself.

@@ -85,10 +85,11 @@ def test_fates_and_ids(tmp_path):
         w.packet(0, START + id, bytes(60), RX, 0, id)
     w.packet(0, START + 10, bytes(60), TX, 0, 1)
     w.packet(0, START + 11, bytes(60), TX, 0, 2)  # a copy
+    w.fates(4, [(0, 254, b"acl")])
     w.fates(
         2,
         [
-            (2, START + 1_500_000_002, 0, 0, 1),
+            (2, START + 1_500_000_002, 0, 0, 1, 254),
             (3, START + 30, 0, 0, 3),
             (4, START + 30, 0, 0, 2),
             (5, START + 40, 0, 0, 4),
@@ -98,17 +99,19 @@ def test_fates_and_ids(tmp_path):
     out = tmp_path / "annotated.pcapng"
     check([RINGTAP, "explain", w.write(tmp_path / "fates.pcapng"), "--annotate", out])
     fields = [
-        word for name in ("frame.number", "ringtap.fate", "ringtap.noticed", "ringtap.peer") for word in ("-e", name)
+        word
+        for name in ("frame.number", "ringtap.fate", "ringtap.noticed", "ringtap.peer", "ringtap.reason")
+        for word in ("-e", name)
     ]
     found = [tuple(line.split("\t")) for line in tshark(out, *TWICE, "-T", "fields", *fields).splitlines()]
     assert found == [
-        ("1", SENT, "", "6"),
-        ("2", "5", "1.500000000", "7"),
-        ("3", "7", "", ""),
-        ("4", "8", "", ""),
-        ("5", "6", "", ""),
-        ("6", SENT, "", "1"),
-        ("7", SENT, "", "2"),
+        ("1", SENT, "", "6", ""),
+        ("2", "5", "1.500000000", "7", "acl"),
+        ("3", "7", "", "", ""),
+        ("4", "8", "", "", ""),
+        ("5", "6", "", "", ""),
+        ("6", SENT, "", "1", ""),
+        ("7", SENT, "", "2", ""),
     ]
     # One pass is enough for these, and for a column that Wireshark would sort by.
     column = tshark(

@@ -2,6 +2,7 @@
 """Reasons that applications give for their drops, by ringtap_reason()."""
 
 import collections
+import csv
 import json
 import os
 import shutil
@@ -52,6 +53,9 @@ def test_reasons_are_those_that_the_application_gave(play, closing, record, tmp_
     found = {by_id[f.id]: file.reasons.get((f.id >> 60, f.why)) for f in file.fates if f.fate == NOT_OFFERED}
     assert found == {n: TEXTS[given[n]] for n in refused}
 
+    outcomes = csv.DictReader(check([RINGTAP, "explain", "--timeout", "1000s", "--csv", recorder.out]).splitlines())
+    found = {by_id[int(o["id"])]: o["reason"] or None for o in outcomes if o["fate"] == "not_offered"}
+    assert found == {n: TEXTS[given[n]] for n in refused}
     explained = json.loads(check([RINGTAP, "explain", "--timeout", "1000s", "--json", recorder.out]))
     del truth[None]
     assert reasons(explained["fates"]["not_offered_by_reason"]) == truth

@@ -3,6 +3,7 @@
 
 import json
 
+import pytest
 from harness.flight import command, panel
 from harness.paths import RINGTAP
 from harness.pcapng import NOT_OFFERED, OPEN, RX
@@ -48,3 +49,18 @@ def test_what_is_forwarded_is_not_among_them(stream, keep):
     assert all(row["what became of it"].startswith(("not sent: ", "open: ")) for row in rows)
     explained = json.loads(check([RINGTAP, "explain", incident.folder, "--json"]))["fates"]
     assert explained["offered"] >= 1000 and not explained["unknown"]
+
+
+@pytest.mark.nightly
+def test_the_page_names_the_reasons(fwd, keep):
+    """The sink of ringtap-fwd gives one for each packet."""
+    app = fwd("--ring", "a", "--role", "generate:0@1", "--role", "sink:0@1", "--rate", 2000).running()
+    recorder = keep(app, "--fates", "--before", "1s", "--after", "100ms")
+    command("trigger", recorder.folder)
+    (incident,) = recorder.incidents(1)
+    recorder.finish()
+    table = panel(incident, "unsent")
+    column = [c["name"] for c in table["columns"]].index("what became of it")
+    became = [row[column] for row in table["rows"]]
+    assert became and all(b.startswith(("not sent: sink, freed, noticed after ", "open: ")) for b in became)
+    assert any(b.startswith("not sent: sink, ") for b in became)

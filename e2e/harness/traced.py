@@ -59,12 +59,15 @@ class Writer:
 
     def fates(self, kind, entries=(), ns=START):
         """kind 1: they begin; 2: (id, ns, interface, queue, fate[, reason]) of packets; 3: the end, with (interface, queue,
-        received, offered, not offered, open, unknown, likely offered, lost) of queues."""
-        size = {1: 0, 2: 24, 3: 64}[kind]
+        received, offered, not offered, open, unknown, likely offered, lost) of queues; 4: (source, number, text) of
+        reasons."""
+        size = {1: 0, 2: 24, 3: 64, 4: 64}[kind]
         body = self._pack("HHIII", kind, size, len(entries), ns >> 32, ns & 0xFFFFFFFF)
         for e in entries:
             if kind == 2:
                 body += self._pack("QIIIHBB", e[0], e[1] >> 32, e[1] & 0xFFFFFFFF, *e[2:], *[0] * (6 - len(e)))
+            elif kind == 4:
+                body += self._pack("BB62s", *e)
             else:
                 body += self._pack("IHHQQQQQQQ", *e[:2], 0, *e[2:])
         self._block(0x80525446, body)

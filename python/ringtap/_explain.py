@@ -33,6 +33,7 @@ class Outcome(typing.NamedTuple):
     latency_ns, copy, reordered, changes, flow
                of "sent": copy is 0 for the first sending of a packet; changes are names as in --json
     noticed_ns when the recorder learned the fate; None if the file does not say
+    reason     of "not_offered": the one that the application gave by ringtap_reason(), or None
     """
 
     fate: str
@@ -53,9 +54,10 @@ class Outcome(typing.NamedTuple):
     changes: tuple[str, ...]
     flow: str | None
     noticed_ns: int | None = None
+    reason: str | None = None
 
 
-_TEXTS = {"fate", "rx_port", "tx_port", "flow"}
+_TEXTS = {"fate", "rx_port", "tx_port", "flow", "reason"}
 
 
 def _value(name: str, text: str):
