@@ -108,30 +108,6 @@ static uint32_t add(struct flow_table *t, const struct flow_key *k, uint32_t has
 	return t->count++;
 }
 
-/* In halves: a load of a whole word that was stored in parts waits for the stores. */
-static uint64_t word_of(const uint8_t *p)
-{
-	uint32_t low, high;
-
-	memcpy(&low, p, sizeof(low));
-	memcpy(&high, p + 4, sizeof(high));
-	return low | (uint64_t)high << 32;
-}
-
-/* Addresses side by side, not in turn: multiplications overlap. */
-uint32_t flow_table_hash(const struct flow_table *t, const struct flow_key *k)
-{
-	const uint64_t src = hash_number(&t->secret, word_of(k->src), word_of(k->src + 8)),
-		       dst = hash_number(&t->secret, word_of(k->dst), word_of(k->dst + 8)),
-		       ports = k->src_port | (uint32_t)k->dst_port << 16 | (uint64_t)k->type << 32 |
-			       (uint64_t)k->vlan << 48,
-		       rest = k->port | (uint32_t)k->protocol << 16 | (uint32_t)k->version << 24 |
-			      (uint64_t)k->flags << 32 | (uint64_t)k->zero[0] << 40 |
-			      (uint64_t)k->zero[1] << 48 | (uint64_t)k->zero[2] << 56;
-
-	return hash_short(hash_number(&t->secret, src ^ rest, dst ^ ports));
-}
-
 void flow_table_filter(
 	struct flow_table *t, bool (*keep)(const void *ctx, const void *item), const void *ctx)
 {
@@ -154,7 +130,7 @@ static uint32_t find(const struct flow_table *t, const struct flow_key *k, uint3
 	for (uint32_t i = hash; t->slots[i & (t->slot_count - 1)].hash; i++) {
 		const struct flow_slot *s = &t->slots[i & (t->slot_count - 1)];
 
-		if (s->hash == hash && !memcmp(flow_table_at(t, s->index), k, sizeof(*k)))
+		if (s->hash == hash && flow_key_equal(flow_table_at(t, s->index), k))
 			return s->index;
 	}
 	return FLOW_NONE;
@@ -170,7 +146,7 @@ uint32_t flow_table_get_hashed(
 {
 	uint32_t index;
 
-	if (hint < t->count && !memcmp(flow_table_at(t, hint), k, sizeof(*k)))
+	if (hint < t->count && flow_key_equal(flow_table_at(t, hint), k))
 		return hint;
 	index = find(t, k, hash);
 	if (index != FLOW_NONE)

@@ -32,7 +32,10 @@ uint32_t flow_table_get(struct flow_table *t, const struct flow_key *k);
 
 /* For many keys in turn: their hashes first, then where they lie, so that the waits for memory
  * overlap. */
-uint32_t flow_table_hash(const struct flow_table *t, const struct flow_key *k);
+static inline uint32_t flow_table_hash(const struct flow_table *t, const struct flow_key *k)
+{
+	return flow_words_hash(&t->secret, flow_words_of(k));
+}
 /* hint: index of the item, if it is right. */
 uint32_t flow_table_get_hashed(
 	struct flow_table *t, const struct flow_key *k, uint32_t hash, uint32_t hint);
