@@ -23,6 +23,7 @@ static int help_on(char *const *words)
 	const struct command *cmd = NULL, *next;
 	char see[128];
 
+	words += *words && !strcmp(*words, "help"); /* not in the table of commands */
 	for (; *words; words++, cmd = next, list = next->commands) {
 		next = list ? command_find(list, *words) : NULL;
 		if (next)

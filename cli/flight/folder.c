@@ -335,6 +335,15 @@ static void locate(struct folder_options *c)
 	c->name = slash + 1;
 }
 
+/* No name is given, and there is no newest one. */
+static int no_incident(const char *command, const char *folder)
+{
+	return message_fail(STATUS_FAILED,
+		"flight %s: no complete incident in %s; give the folder by --folder, or the path "
+		"of an incident",
+		command, folder);
+}
+
 static int show(struct folder_options *c)
 {
 	json_t *j;
@@ -342,12 +351,14 @@ static int show(struct folder_options *c)
 	size_t len;
 
 	locate(c);
-	j = c->name ? load(c->folder, c->name) : NULL;
+	if (!c->name)
+		return no_incident("show", c->folder);
+	j = load(c->folder, c->name);
 	if (!j)
 		return message_fail(STATUS_FAILED,
 			"flight show: %s: no complete incident of that name in %s; 'ringtap "
 			"flight list' shows what there is",
-			c->name ? c->name : "no name", c->folder);
+			c->name, c->folder);
 	if (c->json) {
 		json_print(json_incref(j), stdout);
 	} else {
@@ -434,11 +445,7 @@ static int extract(struct folder_options *c)
 	c->extract.folder = c->folder;
 	if (!c->extract.count && (c->found = newest(c->folder)))
 		c->extract.names[c->extract.count++] = c->found;
-	if (c->extract.count)
-		return extract_run(&c->extract);
-	return message_fail(STATUS_USAGE,
-		"flight extract: no complete incident in %s; give the name or the path of one",
-		c->folder);
+	return c->extract.count ? extract_run(&c->extract) : no_incident("extract", c->folder);
 }
 
 static int top(struct folder_options *c)

@@ -167,7 +167,7 @@ static void a_cut_incident_is_shown(void **state)
 
 static void the_newest_is_shown_or_one_by_its_path(void **state)
 {
-	assert_fails("show", "no complete incident");
+	assert_fails("show", "show: no complete incident in incidents;");
 	make(NAME(1), "{\"name\": \"a\"}");
 	make(NAME(2), "{\"name\": \"b\"}");
 	make(NAME(3), NULL);
