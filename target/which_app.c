@@ -115,6 +115,22 @@ static bool print_namesakes(const char *command, const struct ringtap_apps *apps
 	return *list;
 }
 
+struct offer {
+	struct nearest *n;
+	const struct ringtap_apps *apps;
+};
+
+/* The programs of the applications are words, too. */
+static bool offer_program(uint32_t pid, const char *program, void *arg)
+{
+	const struct offer *o = arg;
+
+	for (size_t i = 0; i < ringtap_apps_count(o->apps); i++)
+		if (ringtap_apps_pid(o->apps, i) == pid)
+			nearest_offer(o->n, program, strlen(program));
+	return true;
+}
+
 /* Advice about a word that names no application: "did you mean 'NAME'?", or see the list. */
 static const char *app_advice(struct nearest *n, const struct ringtap_apps *apps, const char *word)
 {
@@ -124,6 +140,7 @@ static const char *app_advice(struct nearest *n, const struct ringtap_apps *apps
 
 		nearest_offer(n, name, strlen(name));
 	}
+	rt_processes_each(offer_program, &(struct offer){n, apps});
 	return nearest_advice(n, "'ringtap list' shows what there is");
 }
 

@@ -131,6 +131,17 @@ static void names_come_before_programs(void **state)
 	assert_found("vpp_main", false, 1, NULL);
 }
 
+static void the_nearest_program_is_named(void **state)
+{
+	assert_refused("vpp_mian", false,
+		"drops: no application is called 'vpp_mian'; did you mean 'vpp_main'?");
+	/* One that runs a DPDK without telemetry and probe: no command but attach takes it. */
+	test_apps.process[test_apps.process_count].pid = 99;
+	test_apps.process[test_apps.process_count++].program = "spdk_tgt";
+	assert_refused("spdk_tg", false,
+		"drops: no application is called 'spdk_tg'; 'ringtap list' shows what there is");
+}
+
 static void programs_of_several_applications_are_ambiguous(void **state)
 {
 	static const char why[] = "drops: several applications run 'dpdk-testpmd' (pmd (pid 4711), "
@@ -233,6 +244,7 @@ int main(void)
 		cmocka_unit_test(test_links_of_containers_are_not_followed),
 		with_apps(words_mean_names_numbers_and_programs),
 		with_apps(names_come_before_programs),
+		with_apps(the_nearest_program_is_named),
 		with_apps(programs_of_several_applications_are_ambiguous),
 		with_apps(a_port_alone_needs_its_colon),
 		with_apps(names_may_have_colons),
