@@ -143,6 +143,9 @@ static void probe_that_is_there_stays(void **state)
 	assert_string_equal(printed, "'pmd' (pid 4711) has the probe already\n");
 	assert_int_equal(test_apps.injected, 0);
 	assert_string_equal(test_apps.asked, "");
+	snprintf(test_apps.app[0].info.program, sizeof(test_apps.app[0].info.program), "testpmd");
+	assert_int_equal(run(&cmd_attach, "--json pmd"), STATUS_OK);
+	assert_non_null(strstr(printed, "\"program\": \"testpmd\""));
 }
 
 static void probe_that_sleeps_is_woken(void **state)

@@ -60,10 +60,26 @@ static int begin(const struct command *self, int argc, char **argv, struct attac
 	return -1;
 }
 
+/* "" if the application does not answer. */
+static struct ringtap_app_info info_of(const char *dir)
+{
+	struct ringtap_app_info info = {0};
+	struct ringtap_conn *conn;
+
+	if (!dir || ringtap_conn_open(&conn, dir, NULL, NULL, 0))
+		return info;
+	ringtap_conn_app(conn, &info);
+	ringtap_conn_close(conn);
+	return info;
+}
+
 static int report_json(const struct attach_options *c, const struct attach_target *t, uint64_t ns,
 	const struct pauses *p)
 {
-	json_t *app = json_application(t->name, (uint32_t)t->pid, NULL), *document;
+	struct ringtap_app_info info = info_of(t->dir);
+	json_t *app =
+		json_application(t->name, (uint32_t)t->pid, *info.program ? info.program : NULL);
+	json_t *document;
 
 	json_put(app, "was_there", json_boolean(!ns));
 	json_put(app, "attach_ns", ns ? json_count(ns) : json_null());
