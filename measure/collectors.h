@@ -5,7 +5,17 @@
 
 #include <jansson.h>
 
+#include "base/command.h"
 #include "ringtap/monitor.h"
+
+#define LATENCY_SAMPLE_MAX (1u << 20)
+/* The option --latency-sample, an unsigned of the command's context. */
+#define LATENCY_SAMPLE_OPTION(type, field)                                                         \
+	{                                                                                          \
+		OPTION_TO(type, field), OPTION_NUMBER, 0, "latency-sample", "N", NULL, 1,          \
+			LATENCY_SAMPLE_MAX,                                                        \
+			"Time one packet in N only, which costs the application less (default: 1)" \
+	}
 
 #define COLLECTOR_NAMES "polls|bytes|busy|gaps|latency|addresses|pools"
 

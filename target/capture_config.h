@@ -45,7 +45,7 @@ struct capture_config {
 	{                                                                                           \
 		OPTION_TO(config, field), OPTION_NUMBER, 0, "sample", "N", NULL, 1, RT_SAMPLE_MAX,  \
 			"Take one of N packets, N a power of two, at random and before the filter;" \
-			" with --ids those of one id together (default: 1, all)"                    \
+			" where they have ids, those of one id together (default: 1, all)"          \
 	}
 
 /* --tags, for a field enum ringtap_tags. */

@@ -42,7 +42,7 @@ static const struct option_def options[] = {
 		"Memory for packets that may still be sent, and for flows (default: 1G)"},
 	{.kind = OPTION_HEADING, .help = "Output"},
 	{TO(flows), OPTION_NUMBER, 0, "limit", "N", NULL, 0, UINT32_MAX,
-		"List N flows (default: 10)"},
+		"List N flows; 0: all (default: 10)"},
 	{TO(order), OPTION_CHOICE, 0, "by", ORDERS, ORDERS, 0, 0,
 		"List the flows with the most packets (the default), the most packets not sent, "
 		"reordered or not offered, or the highest latency"},
@@ -218,7 +218,7 @@ static int explain(
 		.records = b,
 		.files = c->files,
 		.file_count = c->file_count,
-		.flows = c->flows,
+		.flows = c->flows ? c->flows : UINT32_MAX,
 		.order = c->order};
 	struct csv csv = {stdout, b, &j->flows};
 	int ret;

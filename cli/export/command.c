@@ -10,11 +10,10 @@
 #include "base/signals.h"
 #include "base/util.h"
 
-#define LISTEN_DEFAULT     "127.0.0.1:9777"
-#define LATENCY_SAMPLE_MAX 1000000
-#define SAMPLES_OF_APP     50000
-#define SAMPLES_IN_ALL     200000
-#define SAMPLES_MAX        10000000
+#define LISTEN_DEFAULT "127.0.0.1:9777"
+#define SAMPLES_OF_APP 50000
+#define SAMPLES_IN_ALL 200000
+#define SAMPLES_MAX    10000000
 
 enum { OPT_COLLECTORS = 1, OPT_ALLOW_TRIGGER, OPT_TRIGGER_FROM, OPT_HOST, OPT_USERS };
 
@@ -36,9 +35,7 @@ static const struct option_def options[] = {
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, pools, or all (default: polls,busy,pools; gaps reads the clock at every "
 		"poll, bytes and latency read every packet, and so cost more)"},
-	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-sample", "N", NULL, 1,
-		LATENCY_SAMPLE_MAX,
-		"Time one packet in N only, which costs the application less (default: 1)"},
+	LATENCY_SAMPLE_OPTION(struct export_options, watch.latency_every),
 	{OPTION_SET(OPT_ALLOW_TRIGGER), OPTION_FILE, 0, "allow-trigger", "DIR", NULL, 0, 0,
 		"Let clients on this host make 'ringtap flight' write an incident to DIR (its --write) "
 		"by POST /flight/NAME/trigger?comment=TEXT, where NAME is the last part of DIR's "

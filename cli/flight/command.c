@@ -92,8 +92,7 @@ static const struct option_def options[] = {
 		"What the application counts for metrics.json and doctor.txt, beside what "
 		"conditions need, separated by commas: polls, bytes, busy, gaps, latency, pools, or "
 		"all (default: pools)"},
-	{TO(latency_every), OPTION_NUMBER, 0, "latency-sample", "N", NULL, 1, 1 << 20,
-		"Time one packet in N only, which costs the application less (default: 1)"},
+	LATENCY_SAMPLE_OPTION(struct flight_config, latency_every),
 	{.kind = OPTION_HEADING, .help = "Where to write"},
 	{TO(folder), OPTION_FILE, 'w', "write", "DIR", NULL, 0, 0,
 		"The folder of the incidents (default: incidents)"},

@@ -30,8 +30,8 @@ static const struct option_def options[] = {
 		"tunnels), dscp, mac, queue, or thread (that received or sent them)"},
 	{TO(order), OPTION_CHOICE, 0, "by", "packets|bytes|latency", LEDGER_ORDERS, 0, 0,
 		"Order of the table (default: packets); latency needs --ids"},
-	{TO(rows), OPTION_NUMBER, 0, "limit", "N", NULL, 1, FLOWS_ROWS_MAX,
-		"Show the N largest (default: 20)"},
+	{TO(rows), OPTION_NUMBER, 0, "limit", "N", NULL, 0, FLOWS_ROWS_MAX,
+		"Show the N largest; 0: 1000 (default: 20)"},
 	{TO(request.expression), OPTION_TEXT, 'f', "filter", "FILTER", NULL, 0, 0,
 		"Only packets that match this libpcap expression, see pcap-filter(7); it runs in "
 		"the application"},
@@ -230,6 +230,7 @@ static int run(const struct command *self, int argc, char **argv)
 	ret = options_parse(self, argc, argv, &c);
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
+	c.rows = c.rows ? c.rows : FLOWS_ROWS_MAX;
 	ret = begin(&c);
 	if (ret == STATUS_OK)
 		ret = fates_run(&c.view);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/commands.h"
 #include "latency.h"
+#include "measure/collectors.h"
 #include "base/out_file.h"
 #include "base/util.h"
 #include "web/page.h"
@@ -35,7 +36,7 @@ static const struct option_def options[] = {
 		"Measure for TIME, or until Ctrl-C (default: 10s; no limit with --packets)"},
 	{TO(common.packets), OPTION_NUMBER, 'c', "packets", "N", NULL, 1, UINT64_MAX,
 		"Measure until N packets, or some more, have been timed"},
-	{TO(every), OPTION_NUMBER, 0, "sample", "N", NULL, 1, 1 << 20,
+	{TO(every), OPTION_NUMBER, 0, "sample", "N", NULL, 1, LATENCY_SAMPLE_MAX,
 		"Time one packet in N (default: 1, every packet). Of several measurements at "
 		"once, the smallest N applies to all"},
 	{TO(by), OPTION_CHOICE, 0, "by", "port|queue|thread|size", "port|queue|thread|size", 0, 0,

@@ -12,7 +12,6 @@
 #include "base/signals.h"
 #include "base/util.h"
 
-#define LATENCY_SAMPLE_MAX 1000000
 /* Collectors that cost the application little; docs/performance.md has the measurements. */
 #define COLLECTORS_DEFAULT (RINGTAP_POLLS | RINGTAP_BUSY | RINGTAP_POOLS)
 
@@ -53,9 +52,7 @@ static const struct option_def options[] = {
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, addresses, pools, or all (default: polls,busy,pools; latency and gaps "
 		"when their view is shown)"},
-	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-sample", "N", NULL, 1,
-		LATENCY_SAMPLE_MAX,
-		"Time one packet in N only, which costs the application less (default: 1)"},
+	LATENCY_SAMPLE_OPTION(struct top_options, watch.latency_every),
 	ATTACH_OPTION(struct top_options, watch.attach),
 };
 

@@ -10,8 +10,7 @@
 #include "base/util.h"
 #include "web.h"
 
-#define LISTEN_DEFAULT     "127.0.0.1:9475"
-#define LATENCY_SAMPLE_MAX 1000000
+#define LISTEN_DEFAULT "127.0.0.1:9475"
 
 enum { OPT_COLLECTORS = 1, OPT_HOST, OPT_USERS };
 
@@ -33,9 +32,7 @@ static const struct option_def options[] = {
 		"What the applications count, separated by commas: polls, bytes, busy, gaps, "
 		"latency, pools, or all (default: polls,busy,pools; gaps reads the clock at every "
 		"poll, bytes and latency read every packet, and so cost more)"},
-	{TO(watch.latency_every), OPTION_NUMBER, 0, "latency-sample", "N", NULL, 1,
-		LATENCY_SAMPLE_MAX,
-		"Time one packet in N only, which costs the application less (default: 1)"},
+	LATENCY_SAMPLE_OPTION(struct web_options, watch.latency_every),
 	{TO(flows), OPTION_NUMBER, 0, "flows", "N", NULL, 1, FLOWS_LIVE_MAX,
 		"Show the N largest flows of each application, with their addresses, from headers of "
 		"a sample of received packets (default: off; with --allow-actions the page can "
