@@ -11,22 +11,29 @@ import { Time } from "./time.js";
 const LANE = 34, BAR = 20; // pixels
 const PALEST = 0.3; // a bar that is shorter than a pixel can be seen
 
+const row = element("canvas", { height: 1 }); // for shaded()
+
 // A row of pixels, each as dark as its share: thousands of bars are drawn as one.
 function shaded(shares, hex) {
-  const canvas = element("canvas", { width: shares.length, height: 1 }), context = canvas.getContext("2d"), row = context.createImageData(shares.length, 1);
+  row.width = shares.length;
+  const context = row.getContext("2d"), pixels = context.createImageData(shares.length, 1);
   const rgb = [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16));
   shares.forEach((share, x) => {
-    if (share) row.data.set([...rgb, 255 * (PALEST + (1 - PALEST) * Math.min(share, 1))], 4 * x);
+    if (share) pixels.data.set([...rgb, 255 * (PALEST + (1 - PALEST) * Math.min(share, 1))], 4 * x);
   });
-  context.putImageData(row, 0, 0);
-  return canvas;
+  context.putImageData(pixels, 0, 0);
+  return row;
 }
 
 // Bars of a state by their beginning; reach: the latest end up to each of them.
 function sortedBars(list) {
   if (list.some((v, i) => i && v[0] < list[i - 1][0])) list.sort((a, b) => a[0] - b[0]);
-  const from = Float64Array.from(list, (v) => v[0]), to = Float64Array.from(list, (v) => v[0] + v[1]), reach = to.slice();
-  for (let i = 1; i < reach.length; i++) reach[i] = Math.max(reach[i], reach[i - 1]);
+  const from = new Float64Array(list.length), to = new Float64Array(list.length), reach = new Float64Array(list.length);
+  for (let i = 0; i < list.length; i++) {
+    from[i] = list[i][0];
+    to[i] = from[i] + list[i][1];
+    reach[i] = i ? Math.max(to[i], reach[i - 1]) : to[i];
+  }
   return { from, to, reach };
 }
 
@@ -242,7 +249,11 @@ class SpreadPanel extends Steps {
     return { splits: (_u, _i, from, to) => powers(10 ** from, 10 ** to).map(Math.log10), values: (_u, at) => at.map((v) => value(10 ** v, this.spec.unit)) };
   }
   where(x) { return [value(10 ** x, this.spec.unit)]; }
-  series() { return this.spec.series.map((s, k) => this.line_of(s, k, this.spec.kind === "tail" ? {} : { fill: () => faint(s.colour ?? k, 0.18) })); }
+  series() { return this.spec.series.map((s, k) => this.line_of(s, k)); }
+  under(u) {
+    super.under(u);
+    if (this.spec.kind === "spread") this.fill(u, 1);
+  }
   points() { return levelPoints(this.edges, this.data, this.time.from, this.time.to, this.host.clientWidth / COLUMN).points; }
   over(u) {
     clipped(u, () => (this.spec.marks ?? []).forEach((m, k) => {

@@ -27,10 +27,10 @@ export function withZeros(values) {
 // Counts of steps of equal length. Level k has sums of 2^k steps.
 export class Counts {
   constructor(values) {
-    this.levels = [Float64Array.from(values)];
+    this.levels = [new Float64Array(values)];
     while (this.levels.at(-1).length > 1) {
       const last = this.levels.at(-1), next = new Float64Array((last.length + 1) >> 1);
-      last.forEach((v, i) => { next[i >> 1] += v; });
+      for (let i = 0; i < last.length; i++) next[i >> 1] += last[i];
       this.levels.push(next);
     }
   }
@@ -60,16 +60,17 @@ export class Levels {
     this.least = [values];
     this.most = [values];
     while (this.least.at(-1).length > 1) {
-      this.least.push(Levels.#halve(this.least.at(-1), Math.min));
-      this.most.push(Levels.#halve(this.most.at(-1), Math.max));
+      this.least.push(Levels.#halve(this.least.at(-1), false));
+      this.most.push(Levels.#halve(this.most.at(-1), true));
     }
   }
 
-  static #halve(values, of) {
-    const out = new Array((values.length + 1) >> 1).fill(null);
-    values.forEach((v, i) => {
-      if (v !== null) out[i >> 1] = out[i >> 1] === null ? v : of(out[i >> 1], v);
-    });
+  static #halve(values, most) {
+    const out = [];
+    for (let i = 0; i < values.length; i += 2) {
+      const a = values[i], b = i + 1 < values.length ? values[i + 1] : null;
+      out.push(a === null || (b !== null && b > a === most) ? b : a);
+    }
     return out;
   }
 }

@@ -209,14 +209,13 @@ export function hatch(u, a, b) {
 
 // Steps: a value holds until the next one, and nothing is drawn between two values of which one is unknown.
 function stepped(u, k) {
-  const stroke = new Path2D(), fill = new Path2D(), bottom = u.bbox.top + u.bbox.height;
+  const stroke = new Path2D();
   eachStep(u, k, (a, b, y, continues) => {
     if (continues) stroke.lineTo(a, y);
     else stroke.moveTo(a, y);
     stroke.lineTo(b, y);
-    fill.rect(a, y, b - a, bottom - y);
   });
-  return { stroke, fill, clip: null, band: null, gaps: null, flags: 0 };
+  return { stroke, fill: null, clip: null, band: null, gaps: null, flags: 0 };
 }
 
 // Pixels of each known value of a series; continues: the one before is known as well.
@@ -238,9 +237,17 @@ export class Steps extends Panel {
   }
   axis() { return valueAxis(this.unit === "/s" ? "" : this.unit, this.spec.log); }
   get unit() { return this.spec.unit; }
-  line_of(s, k, more) {
+  line_of(s, k) {
     const n = s.colour ?? k;
-    return { label: s.name, stroke: () => colour(n), width: 1.5, paths: stepped, points: { show: false }, spanGaps: false, ...more };
+    return { label: s.name, stroke: () => colour(n), width: 1.5, paths: stepped, points: { show: false }, spanGaps: false };
+  }
+  // The area below each of the series, of which columns of the data belong to one. A path of it would take half of a frame.
+  fill(u, columns) {
+    const bottom = u.bbox.top + u.bbox.height;
+    clipped(u, () => this.spec.series.forEach((s, k) => {
+      u.ctx.fillStyle = faint(s.colour ?? k, 0.18);
+      eachStep(u, 1 + columns * k, (a, b, y) => u.ctx.fillRect(a, y, b - a, bottom - y));
+    }));
   }
 }
 
@@ -256,11 +263,12 @@ export class CountPanel extends Steps {
   says() { return ` ${this.spec.unit}/s`; }
   series() {
     const hidden = { paths: () => null, points: { show: false } }; // for the range of the axis
-    return this.spec.series.flatMap((s, k) => [this.line_of(s, k, { fill: () => faint(s.colour ?? k, 0.18) }), hidden, hidden]);
+    return this.spec.series.flatMap((s, k) => [this.line_of(s, k), hidden, hidden]);
   }
   // The least and the most of each step.
   under(u) {
     super.under(u);
+    this.fill(u, 3);
     clipped(u, () => this.spec.series.forEach((s, k) => {
       const least = [];
       u.ctx.fillStyle = faint(s.colour ?? k, 0.22);
@@ -326,7 +334,7 @@ export class LevelPanel extends Steps {
     this.explain(spec.series.map((s, k) => [s.name, s.colour ?? k, s.note]));
   }
   load() { this.data = this.spec.series.map((s) => new Levels(s.values)); }
-  series() { return this.spec.series.map((s, k) => this.line_of(s, k, {})); }
+  series() { return this.spec.series.map((s, k) => this.line_of(s, k)); }
   points() { return levelPoints(this.spec.edges_ns, this.data, this.time.from, this.time.to, this.host.clientWidth / COLUMN).points; }
   hover(t) {
     const edges = this.spec.edges_ns, i = lowerBound(edges, t + 1e-3) - 1;
