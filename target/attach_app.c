@@ -157,13 +157,16 @@ static int answers(const char *dir, char *err, size_t errlen)
 	return ret;
 }
 
-static int wake(const char *dir)
+static int wake(const char *dir, char *err, size_t errlen)
 {
 	char *answer;
 	int ret = ringtap_telemetry(dir, WAKE, 0, &answer, NULL);
 
 	free(answer);
-	return ret;
+	return ret ? rt_fail(ret, err, errlen,
+			     "its probe is detached, and its telemetry socket does not answer: %s",
+			     strerror(-ret))
+		   : 0;
 }
 
 /* Any user may make a folder that names the process of another one; root's are trusted, as a
@@ -227,7 +230,7 @@ static int attach(struct attach_target *t, char *err, size_t errlen)
 	if (ret == -EHOSTDOWN || ret == -EPROTOTYPE || ret == -EACCES)
 		return ret;
 	if (ret == -EUNATCH)
-		ret = wake(t->dir);
+		ret = wake(t->dir, err, errlen);
 	else
 		ret = inject(t, err, errlen);
 	if (!ret && !t->dir)

@@ -157,9 +157,12 @@ static void probe_that_sleeps_is_woken(void **state)
 	assert_int_equal(test_apps.injected, 0);
 	assert_string_equal(test_apps.asked, "/ringtap/attach,wake");
 	test_apps.app[0].error = -EUNATCH;
+	test_apps.app[0].why = "'ringtap attach' wakes it";
 	test_apps.telemetry = NULL;
 	assert_int_equal(run(&cmd_attach, "pmd"), STATUS_FAILED);
-	assert_begins(message_last(), "attach: cannot load the probe into 'pmd' (pid 4711): ");
+	assert_string_equal(message_last(),
+		"attach: cannot load the probe into 'pmd' (pid 4711): its probe is detached, and "
+		"its telemetry socket does not answer: Connection refused");
 }
 
 /* A second probe would not help, or the process must not be touched. */

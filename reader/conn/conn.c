@@ -183,10 +183,11 @@ static int reach(const char *dir, bool awake_only, char *err, size_t errlen)
 }
 
 /* A probe without readers goes to sleep: a connection that came just then ends unanswered. The
- * next attempt wakes it. If that reaches nobody, the first reason counts. */
+ * next attempt wakes it. If that reaches nobody, the first reason counts; that the probe was
+ * detached just then is a better one. */
 static int meet(struct ringtap_conn *c, const char *dir, char *err, size_t errlen)
 {
-	char unused[RT_TEXT_LEN];
+	char later[RT_TEXT_LEN];
 	int ret = c->fd = reach(dir, c->awake_only, err, errlen);
 
 	for (int attempt = 1; c->fd >= 0; attempt++) {
@@ -194,7 +195,9 @@ static int meet(struct ringtap_conn *c, const char *dir, char *err, size_t errle
 		if (ret != -ECONNRESET || attempt == ATTEMPTS)
 			break;
 		rt_conn_hang_up(c);
-		c->fd = reach(dir, c->awake_only, unused, sizeof(unused));
+		c->fd = reach(dir, c->awake_only, later, sizeof(later));
+		if (c->fd == -EUNATCH)
+			ret = rt_fail(c->fd, err, errlen, "%s", later);
 	}
 	return ret;
 }

@@ -135,6 +135,26 @@ static void test_reason_of_the_probe_is_returned_without_escapes(void **state)
 		false, -ENOTSUP, "cannot start: max [2J");
 }
 
+/* It is detached, and its socket is still there when the reader connects. */
+static bool detach(struct test_peer *p, int sock, uint16_t type)
+{
+	char path[sizeof(p->dir) + 32];
+
+	snprintf(path, sizeof(path), "%s/" RT_SOCKET_NAME, p->dir);
+	unlink(path);
+	close(p->listener);
+	p->listener = -1;
+	return false;
+}
+
+static void test_probe_that_was_detached_just_now_is_named(void **state)
+{
+	assert_fails((struct test_peer){.telemetry = "{\"/ringtap/attach\":{\"protocol\":4,"
+						     "\"status\":-49}}",
+			     .answer = detach},
+		true, -EUNATCH, "detached; 'ringtap attach' wakes it");
+}
+
 static void test_detached_probe_is_named(void **state)
 {
 	assert_fails((struct test_peer){.telemetry = "{\"/ringtap/attach\":{\"protocol\":4,"
@@ -546,6 +566,7 @@ int main(void)
 		cmocka_unit_test(test_reason_of_a_failed_start_is_returned),
 		cmocka_unit_test(test_reason_of_the_probe_is_returned_without_escapes),
 		cmocka_unit_test(test_detached_probe_is_named),
+		cmocka_unit_test(test_probe_that_was_detached_just_now_is_named),
 		cmocka_unit_test(test_status_without_an_errno_is_an_error),
 		cmocka_unit_test(test_invalid_telemetry_answers_are_errors),
 		cmocka_unit_test(test_telemetry_that_closes_does_not_block),
