@@ -8,6 +8,7 @@
 #include "capture.h"
 #include "common/array.h"
 #include "common/threads.h"
+#include "detail.h"
 #include "live.h"
 #include "target/counts.h"
 
@@ -18,7 +19,7 @@
 #define RETRY_NS    (10 * NS_PER_S)
 
 struct source {
-	char *dir;
+	char *name, *dir;
 	struct fates_session s;
 	struct flows_request request;
 	struct ledger ledger;
@@ -31,7 +32,11 @@ struct source {
 	uint64_t mark_ns, retry_ns; /* CLOCK_MONOTONIC; retry: there is no capture until then */
 	uint64_t lost;              /* at the mark */
 	bool wanted;
-	struct flow_rows rows; /* under the lock */
+	struct flows_detail detail;
+	/* Under the lock. */
+	struct flow_rows rows;
+	bool opens; /* the flow of this key is to be open */
+	struct flow_key key;
 };
 
 struct flows_live {
@@ -64,6 +69,8 @@ static void take(void *ctx, const struct ringtap_packet *p)
 		c->linktype =
 			ringtap_capture_interface(c->s.cap, p->interface, &i) ? 0 : i.linktype;
 	}
+	if (c->detail.open)
+		flows_detail_take(&c->detail, &c->ledger, p, c->linktype);
 	c->batch[c->waiting] = *p;
 	c->batch_types[c->waiting] = c->linktype;
 	if (++c->waiting == LEDGER_BATCH)
@@ -96,6 +103,7 @@ static int begin(struct source *c, char *why)
 	c->request = (struct flows_request){.sample = 0};
 	c->interface = 0;
 	c->lost = 0;
+	c->detail.open = false; /* its packets name interfaces of the capture before */
 	s->over = false;
 	if (!ret)
 		ret = ringtap_packets_create(&s->walk);
@@ -117,12 +125,23 @@ static int begin(struct source *c, char *why)
 	return ret;
 }
 
+static void free_source(struct source *c)
+{
+	end(c);
+	free(c->name);
+	free(c->dir);
+	free(c->rows.list);
+	free(c->rows.detail);
+	free(c);
+}
+
 static struct source *new_source(const struct flows_live *f, const struct watched *a)
 {
 	struct source *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
+	c->name = strdup(a->name);
 	c->dir = strdup(a->dir);
 	c->s = (struct fates_session){.command = f->options.command,
 		.snaplen = SNAPLEN,
@@ -131,21 +150,13 @@ static struct source *new_source(const struct flows_live *f, const struct watche
 		.release = count,
 		.attach = attach,
 		.ctx = c,
-		.app = {.name = c->dir, .dir = c->dir}};
+		.app = {.name = c->name, .dir = c->dir}};
 	for (size_t i = 0; i < a->port_count && i < ONE_APP_PORTS; i++)
 		c->s.app.ports[c->s.app.port_count++] = a->ports[i];
-	if (c->dir)
+	if (c->name && c->dir)
 		return c;
-	free(c);
+	free_source(c);
 	return NULL;
-}
-
-static void free_source(struct source *c)
-{
-	end(c);
-	free(c->dir);
-	free(c->rows.list);
-	free(c);
 }
 
 /* ---- rows ---- */
@@ -156,6 +167,7 @@ static void make_row(
 	const uint32_t every = c->request.sample;
 	const uint64_t n = f->recent_packets;
 
+	r->key = f->key;
 	ledger_text(&c->ledger, &f->key, &c->s, r->name);
 	ledger_place_text(&f->in, &c->s, r->place);
 	r->packets = estimate_packets(every, n);
@@ -172,8 +184,40 @@ static void put_rows(struct flows_live *f, struct source *c, struct flow_rows ro
 {
 	pthread_mutex_lock(&f->lock);
 	free(c->rows.list);
+	free(c->rows.detail);
 	c->rows = rows;
+	if (rows.detail && !(c->opens && flow_key_equal(&c->key, &c->detail.key))) {
+		free(rows.detail); /* another flow has been opened meanwhile */
+		c->rows.detail = NULL;
+	}
 	pthread_mutex_unlock(&f->lock);
+}
+
+static char *detail_text(const struct source *c)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = c->detail.open ? open_memstream(&text, &len) : NULL;
+
+	if (!f)
+		return NULL;
+	flows_detail_text(&c->detail, &c->ledger, &c->s, c->request.sample > 1, f);
+	fclose(f);
+	return text;
+}
+
+/* Opens what flows_live_open() has chosen. */
+static void follow_open(struct flows_live *f, struct source *c)
+{
+	struct flow_key key;
+	bool opens;
+
+	pthread_mutex_lock(&f->lock);
+	opens = c->opens;
+	key = c->key;
+	pthread_mutex_unlock(&f->lock);
+	if (opens != c->detail.open || (opens && !flow_key_equal(&key, &c->detail.key)))
+		flows_detail_open(&c->detail, opens ? &key : NULL);
 }
 
 /* The rows of the interval that ends now. */
@@ -183,7 +227,8 @@ static void publish(struct flows_live *f, struct source *c, double seconds)
 	unsigned n = ledger_top(&c->ledger, LEDGER_BY_BYTES, false, top, f->options.top);
 	struct flow_row *list = calloc(n + 1, sizeof(*list));
 	struct ringtap_stats stats = {.size = sizeof(stats)};
-	struct flow_rows rows = {.sample = c->request.sample, .list = list};
+	struct flow_rows rows = {
+		.sample = c->request.sample, .list = list, .detail = detail_text(c)};
 
 	for (unsigned i = 0; list && i < n; i++)
 		make_row(&list[rows.count++], c, top[i], seconds);
@@ -273,6 +318,7 @@ static void step(struct flows_live *f, struct source *c, uint64_t now)
 			put_rows(f, c, rows);
 		return;
 	}
+	follow_open(f, c);
 	if (drain(c, now)) {
 		end(c);
 		put_rows(f, c, (struct flow_rows){.count = 0});
@@ -363,6 +409,28 @@ const struct flow_rows *flows_live_rows(struct flows_live *f, const char *dir)
 	pthread_mutex_lock(&f->lock);
 	c = find(f, dir);
 	return c ? &c->rows : NULL;
+}
+
+bool flows_live_open(struct flows_live *f, const char *dir, const char *name)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&f->lock);
+	for (size_t i = 0; i < f->count; i++) {
+		struct source *c = f->list[i];
+
+		c->opens = false;
+		for (unsigned k = 0; name && !found && k < c->rows.count; k++) {
+			if (strcmp(c->dir, dir) || strcmp(c->rows.list[k].name, name))
+				continue;
+			found = c->opens = true;
+			c->key = c->rows.list[k].key;
+		}
+		free(c->rows.detail);
+		c->rows.detail = NULL;
+	}
+	pthread_mutex_unlock(&f->lock);
+	return found;
 }
 
 void flows_live_release(struct flows_live *f)

@@ -18,6 +18,7 @@ struct flows_live_options {
 };
 
 struct flow_row {
+	struct flow_key key;
 	char name[LEDGER_TEXT];
 	char place[LEDGER_TEXT];       /* port and queue that received the last packet */
 	struct estimate packets, bits; /* a second */
@@ -31,6 +32,7 @@ struct flow_rows {
 	char why[256];   /* there is no capture; "": there is one, or it begins */
 	unsigned count;
 	struct flow_row *list; /* by bytes, largest first */
+	char *detail;          /* lines of the flow that is open; NULL: none, or not yet */
 };
 
 struct flows_live;
@@ -46,6 +48,10 @@ void flows_live_want(struct flows_live *f, bool wanted);
  * flows_live_release(), which must follow in any case. */
 const struct flow_rows *flows_live_rows(struct flows_live *f, const char *dir);
 void flows_live_release(struct flows_live *f);
+/* Opens the flow of this name, of the application with this folder: its rows then have its newest
+ * packets and the command that records them. NULL: no flow, which closes the one that was open.
+ * False: there is no such flow. */
+bool flows_live_open(struct flows_live *f, const char *dir, const char *name);
 
 /* Cost of the capture, behind "costs": docs/performance.md. */
 #define FLOWS_LIVE_PRICE \

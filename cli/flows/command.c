@@ -114,7 +114,7 @@ static void take(void *ctx, const struct ringtap_packet *p)
 	const uint16_t type = linktype(c, p->interface);
 
 	if (c->detail.open)
-		flows_detail_take(c, p, type);
+		flows_detail_take(&c->detail, &c->ledger, p, type);
 	c->batch[c->waiting] = *p;
 	c->batch_types[c->waiting] = type;
 	if (++c->waiting == LEDGER_BATCH)
@@ -166,6 +166,15 @@ static void turn(void *ctx)
 
 	dropped_take(&c->dropped, &c->ledger, false);
 	exports_turn(&c->exports, false);
+}
+
+/* Row of the screen; -1: none. */
+static void open_row(void *ctx, int row)
+{
+	struct flows_command *c = ctx;
+	const bool shown = row >= 0 && (unsigned)row < c->shown_count;
+
+	flows_detail_open(&c->detail, shown ? &c->shown[row] : NULL);
 }
 
 static void mark(void *ctx)
@@ -222,7 +231,7 @@ static int run(const struct command *self, int argc, char **argv)
 					   .document = flows_json,
 					   .mark = mark,
 					   .turn = turn,
-					   .open = flows_open,
+					   .open = open_row,
 					   .ctx = &c},
 		.rows = ROWS_DEFAULT,
 		.most = FLOWS_DEFAULT,

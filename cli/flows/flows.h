@@ -9,26 +9,13 @@
 
 #include "fates/view.h"
 #include "flows/capture.h"
+#include "flows/detail.h"
 #include "flows/dropped.h"
 #include "flows/estimate.h"
 #include "flows/export.h"
 #include "flows/ledger.h"
 
 #define FLOWS_ROWS_MAX 1000u
-
-/* The newest packets of a flow that was opened on the screen. */
-#define DETAIL_PACKETS 64u
-#define DETAIL_BYTES   256u
-struct flows_detail {
-	bool open;
-	struct flow_key key;
-	uint64_t count; /* packets since it was opened */
-	struct detail_packet {
-		struct ringtap_packet p; /* its data are bytes */
-		uint16_t linktype;
-		uint8_t bytes[DETAIL_BYTES];
-	} packets[DETAIL_PACKETS];
-};
 
 struct flows_command {
 	struct fates_view view; /* first, for the rows of fates/view.h */
@@ -63,18 +50,8 @@ struct flows_row {
 struct flows_row flows_row(const struct flows_command *c, const struct ledger_flow *f);
 /* SYN without an answer; 0 in a sample, which has one of them without the other. */
 uint64_t flows_unanswered(const struct flows_command *c, const struct ledger_flow *f);
-/* The command that records the packets of an entry, for a shell; the caller frees it. NULL: no
- * filter of libpcap matches them. */
-char *flows_record(const struct flows_command *c, const struct flow_key *k);
 /* Counters of the capture. */
 struct ringtap_counts flows_counts(const struct flows_command *c);
-
-/* ---- detail.c */
-
-/* Row of the screen; -1: none. */
-void flows_open(void *ctx, int row);
-void flows_detail_take(struct flows_command *c, const struct ringtap_packet *p, uint16_t linktype);
-int flows_detail_text(const struct flows_command *c, FILE *f);
 
 /* ---- report.c, json.c: as struct fates_view has them */
 

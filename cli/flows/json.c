@@ -137,7 +137,7 @@ static json_t *row(const struct flows_command *c, const struct ledger_flow *f)
 	json_put(j, "became", ledger_became(&c->ledger, f, text) ? json_text(text) : json_null());
 	json_put(j, "latency", latency(c, f));
 	put_text(j, "filter", ledger_expression(&c->ledger, &f->key));
-	put_text(j, "record", flows_record(c, &f->key));
+	put_text(j, "record", flows_record(&c->ledger, &c->view.s, &f->key));
 	return j;
 }
 

@@ -182,7 +182,7 @@ static int put_row(struct sheet *t, const struct flows_command *c, const struct 
 /* The largest flow is that of most questions. */
 static void print_record(const struct flows_command *c, const struct flow_key *k, FILE *f)
 {
-	char *record = flows_record(c, k);
+	char *record = flows_record(&c->ledger, &c->view.s, k);
 
 	if (record)
 		fprintf(f, "\n  The first one alone: %s\n", record);
@@ -324,8 +324,10 @@ int flows_text(void *ctx, FILE *f)
 	int ret;
 
 	fates_head(&c->view, f);
-	if (c->view.screen && c->detail.open)
-		return flows_detail_text(c, f);
+	if (c->view.screen && c->detail.open) {
+		flows_detail_text(&c->detail, &c->ledger, &c->view.s, c->request.sample > 1, f);
+		return 0;
+	}
 	print_sum(c, f);
 	print_numbers(c, f);
 	print_memory(c, f);

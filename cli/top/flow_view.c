@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <ncurses.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +19,9 @@ const struct column flow_view_columns[FLOW_VIEW_COLUMNS] = {
 	{"BIT/s", 6, 0, RT_M_BIT_RATE, false, false},
 	{"+-BIT/s", 7, 3, RT_M_BIT_RATE, false, false},
 	{"SHARE%", 6, 4, RT_M_BUSY_CALLS, false, false},
+	{"+-SHARE%", 8, 8, RT_M_BUSY_CALLS, false, false},
 	{"BYTES", 6, 5, RT_M_PER_CALL, false, false},
+	{"+-BYTES", 7, 9, RT_M_PER_CALL, false, false},
 	{"1-OF", 5, 6, RT_M_PORT_ID, false, false},
 	{"RXPORT", 12, 7, RT_M_QUEUE_PORT, false, false},
 };
@@ -32,8 +35,10 @@ const char *flow_view_help(unsigned column)
 		"the true PPS is within PPS +- this in 95 of 100 cases",
 		"bits a second, without FCS, estimated from the sample",
 		"the true BIT/s is within BIT/s +- this in 95 of 100 cases",
-		"of the packets of the application; its bound is in `ringtap flows`",
-		"mean bytes of a packet; its bound is in `ringtap flows`",
+		"of the packets of the application",
+		"the true SHARE% is within SHARE% +- this in 95 of 100 cases",
+		"mean bytes of a packet",
+		"the true BYTES are within BYTES +- this in 95 of 100 cases; none: one packet",
 		"N: one of N packets is counted",
 		"port and queue that received the last packet",
 	};
@@ -59,9 +64,11 @@ void flow_view_add(struct table *t, const struct watched *a, const struct flow_r
 		r->cell[4].number = f->bits.value;
 		r->cell[5].number = f->bits.bound;
 		r->cell[6].number = f->share.value;
-		r->cell[7].number = f->mean.value;
-		r->cell[8].number = rows->sample;
-		printable(r->cell[9].text, sizeof(r->cell[9].text), f->place);
+		r->cell[7].number = f->share.bound;
+		r->cell[8].number = f->mean.value;
+		r->cell[9].number = f->mean.bound;
+		r->cell[10].number = rows->sample;
+		printable(r->cell[11].text, sizeof(r->cell[11].text), f->place);
 	}
 }
 
@@ -129,4 +136,45 @@ bool flow_view_note(struct watch *w, struct flows_live *f, size_t n, char line[W
 			return true;
 	}
 	return false;
+}
+
+/* The folder of an application by its name as a cell has it; NULL: it has gone. */
+static const char *dir_of(const struct watch *w, const char *app)
+{
+	char name[METRIC_TEXT_LEN];
+
+	for (size_t i = 0; i < w->count; i++)
+		if (!strcmp(printable(name, sizeof(name), w->list[i]->name), app))
+			return w->list[i]->dir;
+	return NULL;
+}
+
+bool flow_view_open(const struct watch *w, struct flows_live *f, const struct row *r)
+{
+	const char *dir = dir_of(w, r->cell[0].text);
+
+	return dir && flows_live_open(f, dir, r->cell[1].text);
+}
+
+/* Lines that do not fit go on in the next one: the command is whole. */
+void flow_view_draw(const struct watch *w, struct flows_live *f, const char *app, int y)
+{
+	const char *dir = dir_of(w, app);
+	const struct flow_rows *rows = flows_live_rows(f, dir ? dir : "");
+	const char *text = rows ? rows->detail : NULL;
+	char line[512], part[512];
+	size_t n;
+
+	if (!text)
+		mvaddnstr(y, 0, "waiting for packets    Esc: back", COLS);
+	for (; text && *text && y < LINES; text += n, text += *text == '\n') {
+		n = strcspn(text, "\n");
+		if (n > (size_t)COLS)
+			n = (size_t)COLS;
+		if (n >= sizeof(part))
+			n = sizeof(part) - 1;
+		snprintf(part, sizeof(part), "%.*s", (int)n, text);
+		mvaddstr(y++, 0, printable(line, sizeof(line), part));
+	}
+	flows_live_release(f);
 }

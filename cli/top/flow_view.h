@@ -6,7 +6,7 @@
 #include "flows/live.h"
 #include "show/table.h"
 
-#define FLOW_VIEW_COLUMNS 10
+#define FLOW_VIEW_COLUMNS 12
 #define FLOW_VIEW_SORT    4 /* column */
 extern const struct column flow_view_columns[FLOW_VIEW_COLUMNS];
 /* The meaning of a column. */
@@ -20,5 +20,9 @@ struct flows_live *flow_view_start(struct watch *w);
 void flow_view_settle(struct watch *w, struct flows_live *f);
 /* Line n below the table: price, and what is missing. False: there are no more. */
 bool flow_view_note(struct watch *w, struct flows_live *f, size_t n, char line[WATCH_REASON_LEN]);
+/* Opens the flow of a row, for flow_view_draw(). False: it is no longer there. */
+bool flow_view_open(const struct watch *w, struct flows_live *f, const struct row *r);
+/* Writes its packets, of the application of this name, to the terminal from line y on. */
+void flow_view_draw(const struct watch *w, struct flows_live *f, const char *app, int y);
 
 #endif

@@ -60,8 +60,9 @@ struct top_screen {
 	struct curves curves;
 	unsigned width[COLUMNS_MAX];
 	struct faults faults;
-	struct flows_live *flows; /* NULL until its view is shown */
-	unsigned long alarm;      /* attribute of values that are bad news */
+	struct flows_live *flows;       /* NULL until its view is shown */
+	char open_app[METRIC_TEXT_LEN]; /* that has the flow whose packets are shown; "": none */
+	unsigned long alarm;            /* attribute of values that are bad news */
 };
 
 static const char keys[] = "aputmlgf"; /* keys of the views, in their order */
@@ -84,8 +85,27 @@ static void switch_collectors(struct top_screen *s)
 		flows_live_want(s->flows, s->at.view == VIEW_FLOWS);
 }
 
+static void close_flow(struct top_screen *s)
+{
+	if (*s->open_app)
+		flows_live_open(s->flows, NULL, NULL);
+	*s->open_app = '\0';
+}
+
+/* Or closes it. */
+static void open_flow(struct top_screen *s)
+{
+	const struct row *r = &s->table.rows[s->cursor];
+
+	if (*s->open_app)
+		close_flow(s);
+	else if (s->flows && s->cursor < s->table.row_count && flow_view_open(s->w, s->flows, r))
+		strcpy(s->open_app, r->cell[0].text);
+}
+
 static void go_to(struct top_screen *s, struct scope to)
 {
+	close_flow(s);
 	s->at = to;
 	s->sort = views[to.view].sort;
 	s->reverse = false;
@@ -109,6 +129,8 @@ static void drill_down(struct top_screen *s)
 		.thread = RINGTAP_NO_INDEX};
 	const struct row *r = &s->table.rows[s->cursor];
 
+	if (s->at.view == VIEW_FLOWS)
+		open_flow(s);
 	if (!to.view || s->cursor >= s->table.row_count)
 		return;
 	if (s->at.view == VIEW_PORTS)
@@ -124,13 +146,15 @@ static void drill_down(struct top_screen *s)
 	go_to(s, to);
 }
 
-/* To what was before the filter, then before Enter. */
+/* To the table, then to what was before the filter, then before Enter. */
 static void go_back(struct top_screen *s)
 {
 	struct scope all = {
 		.view = s->at.view, .port = RINGTAP_NO_INDEX, .thread = RINGTAP_NO_INDEX};
 
-	if (*s->filter)
+	if (*s->open_app)
+		close_flow(s);
+	else if (*s->filter)
 		*s->filter = '\0';
 	else
 		go_to(s, s->level ? s->back[--s->level] : all);
@@ -334,7 +358,7 @@ static void draw_help(const struct top_screen *s)
 		"left right: other view    < >: sort by column    o: own order    r: reverse",
 		"b: count bytes, which costs more    + -: interval    space: pause",
 		"up down PgUp PgDn Home End: select a row    /: only rows with a text",
-		"Enter: queues of the selected port, and the like    Esc: back",
+		"Enter: queues of the selected port, packets of the flow, and the like    Esc: back",
 		"q: quit    any other key: back"};
 	const struct view *v = current(s);
 	int y = HEAD_LINES - 1;
@@ -358,6 +382,8 @@ static void draw(struct top_screen *s)
 	draw_head(s);
 	if (s->help)
 		draw_help(s);
+	else if (*s->open_app)
+		flow_view_draw(s->w, s->flows, s->open_app, HEAD_LINES - 1);
 	else
 		draw_table(s);
 	refresh();

@@ -2,6 +2,7 @@
 """The largest flows of running applications in the tables of top and on the page of ringtap web."""
 
 import re
+import shlex
 
 import pytest
 from harness import pcap, tmux
@@ -36,11 +37,13 @@ def number(text):
 def test_top_has_the_largest_flows(app):
     """Their rates add up to that of the port, which the probe counts."""
     text = check([RINGTAP, "top", "--once", "--wide", "--view", "flows", app.prefix])
-    pattern = r"^\S+ +10\.0\.0\.(\d):\S+ > 192\.0\.2\.1:53 UDP +(\S+) +(\S+) +(\S+) +\S+ +(\d+) +60\.0 +(\d+) net_pcap0"
+    flow, rates = r"10\.0\.0\.(\d):\S+ > 192\.0\.2\.1:53 UDP", r"(\S+) +(\S+) +(\S+) +\S+"
+    pattern = rf"^\S+ +{flow} +{rates} +(\d+) +(\S+) +60\.0 +0\.0 +(\d+) net_pcap0"
     rows = re.findall(pattern, text, re.M)
-    assert [(host, share) for host, *_, share, _ in rows] == [("0", "67"), ("1", "22"), ("2", "11")]
-    for _, rate, bound, bits, _, every in rows:
+    assert [(host, share) for host, *_, share, _, _ in rows] == [("0", "67"), ("1", "22"), ("2", "11")]
+    for _, rate, bound, bits, _, of_share, every in rows:
         assert number(bits) == pytest.approx(480 * number(rate), rel=0.01)
+        assert 0 <= float(of_share) <= 2  # one packet size, so that the mean is exact
         assert 0 < number(bound) < 0.1 * number(rate) or every == "1"
     assert "This view costs at most 2 %" in text
     ports = check([RINGTAP, "top", "--once", "--wide", "--view", "ports", "--by", "RXPPS", app.prefix])
@@ -63,6 +66,28 @@ def test_the_screen_of_top_begins_and_ends_the_capture(app, closing):
     term.keys("Escape", "p")
     term.shows(r"net_null0 ")
     until(lambda: not sessions(app), what="the capture has ended")
+    term.keys("q")
+    assert term.ended() == 0
+
+
+@pytest.mark.nightly
+def test_enter_in_top_shows_the_packets_of_a_flow(app, closing, tmp_path):
+    """Only those, decoded, and the command that records them; Esc shows the table again."""
+    if tmux.missing():
+        pytest.skip(tmux.missing())
+    term = closing(Terminal([RINGTAP, "top", app.prefix, "--view", "flows"], 200, 30, {"LC_ALL": "C.UTF-8"}))
+    term.shows(r" 10\.0\.0\.1:1025 > ")
+    term.keys("Down", "Enter")
+    lines = term.shows(
+        r"^  \d\d:\d\d:\d\d\.\d{9}  net_pcap0, queue 0 received, 60 bytes: 10\.0\.0\.1:1025 > .* TTL 64$"
+    )
+    assert not any("10.0.0.0:1024" in line or "10.0.0.2:1026" in line for line in lines)
+    (command,) = [line.strip() for line in lines if "ringtap record" in line]
+    check([RINGTAP, *shlex.split(command)[1:-1], tmp_path / "flow.pcapng", "-c", "100"])
+    sources = check(["tshark", "-r", tmp_path / "flow.pcapng", "-T", "fields", "-e", "ip.src"]).split()
+    assert sources == ["10.0.0.1"] * 100
+    term.keys("Escape")
+    term.shows(r" 10\.0\.0\.2:1026 > ")
     term.keys("q")
     assert term.ended() == 0
 

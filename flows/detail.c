@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "base/util.h"
-#include "flows.h"
-#include "flows/view.h"
+#include "detail.h"
+#include "view.h"
 
 /* Names come from applications: a shell must not read more into them. */
 static void put_quoted(FILE *f, const char *text)
@@ -17,9 +17,9 @@ static void put_quoted(FILE *f, const char *text)
 	fputc('\'', f);
 }
 
-static void put_target(FILE *f, const struct flows_command *c, const char *port)
+static void put_target(FILE *f, const struct fates_session *s, const char *port)
 {
-	const char *name = c->view.s.app.name;
+	const char *name = s->app.name;
 	char target[2 * RINGTAP_NAME_LEN];
 
 	snprintf(target, sizeof(target), "%s%s%s", name, port ? ":" : "", port ? port : "");
@@ -31,19 +31,19 @@ static void put_target(FILE *f, const struct flows_command *c, const char *port)
 		fputs(target, f);
 }
 
-char *flows_record(const struct flows_command *c, const struct flow_key *k)
+char *flows_record(const struct ledger *t, const struct fates_session *s, const struct flow_key *k)
 {
-	char *expression = ledger_expression(&c->ledger, k), *text = NULL;
+	char *expression = ledger_expression(t, k), *text = NULL;
 	size_t len;
 	FILE *f = expression ? open_memstream(&text, &len) : NULL;
 
 	if (f) {
 		fputs("ringtap record --tags as-is -f ", f);
 		put_quoted(f, expression);
-		if (!c->view.s.app.port_count)
-			put_target(f, c, NULL);
-		for (unsigned i = 0; i < c->view.s.app.port_count; i++)
-			put_target(f, c, c->view.s.app.ports[i]);
+		if (!s->app.port_count)
+			put_target(f, s, NULL);
+		for (unsigned i = 0; i < s->app.port_count; i++)
+			put_target(f, s, s->app.ports[i]);
 		fputs(" -w flow.pcapng", f);
 		if (fclose(f)) {
 			free(text);
@@ -54,23 +54,20 @@ char *flows_record(const struct flows_command *c, const struct flow_key *k)
 	return text;
 }
 
-void flows_open(void *ctx, int row)
+void flows_detail_open(struct flows_detail *d, const struct flow_key *key)
 {
-	struct flows_command *c = ctx;
-	struct flows_detail *d = &c->detail;
-
-	d->open = row >= 0 && (unsigned)row < c->shown_count;
+	d->open = key != NULL;
 	d->count = 0;
-	if (d->open)
-		d->key = c->shown[row];
+	if (key)
+		d->key = *key;
 }
 
-void flows_detail_take(struct flows_command *c, const struct ringtap_packet *p, uint16_t linktype)
+void flows_detail_take(struct flows_detail *d, const struct ledger *t,
+	const struct ringtap_packet *p, uint16_t linktype)
 {
-	struct flows_detail *d = &c->detail;
 	struct detail_packet *to = &d->packets[d->count % DETAIL_PACKETS];
 
-	if (!ledger_belongs(&c->ledger, p, linktype, &d->key))
+	if (!ledger_belongs(t, p, linktype, &d->key))
 		return;
 	d->count++;
 	to->p = *p;
@@ -103,7 +100,7 @@ static void put_fields(FILE *f, const struct headers *h)
 		fprintf(f, ", DSCP %u", h->tos >> 2);
 }
 
-static void put_packet(const struct flows_command *c, const struct detail_packet *d, FILE *f)
+static void put_packet(const struct fates_session *s, const struct detail_packet *d, FILE *f)
 {
 	const struct ledger_place place = {d->p.interface + 1, d->p.queue};
 	const time_t seconds = (time_t)(d->p.ns / NS_PER_S);
@@ -116,7 +113,7 @@ static void put_packet(const struct flows_command *c, const struct detail_packet
 	strftime(when, sizeof(when), "%H:%M:%S", &tm);
 	headers_read(&h, d->linktype, d->bytes, d->p.caplen);
 	fprintf(f, "  %s.%09" PRIu64 "  %s %s, %u bytes: ", when, (uint64_t)(d->p.ns % NS_PER_S),
-		ledger_place_text(&place, &c->view.s, text),
+		ledger_place_text(&place, s, text),
 		d->p.direction == RINGTAP_TX ? "sent" : "received", d->p.length);
 	fputs(headers_text(&h, text), f);
 	put_fields(f, &h);
@@ -127,19 +124,18 @@ static void put_packet(const struct flows_command *c, const struct detail_packet
 	fputc('\n', f);
 }
 
-int flows_detail_text(const struct flows_command *c, FILE *f)
+void flows_detail_text(const struct flows_detail *d, const struct ledger *t,
+	const struct fates_session *s, bool sample, FILE *f)
 {
-	const struct flows_detail *d = &c->detail;
 	const uint64_t n = d->count < DETAIL_PACKETS ? d->count : DETAIL_PACKETS;
-	char name[LEDGER_TEXT], count[FORMAT_LEN], *record = flows_record(c, &d->key);
+	char name[LEDGER_TEXT], count[FORMAT_LEN], *record = flows_record(t, s, &d->key);
 
-	fprintf(f, "%s\n", ledger_text(&c->ledger, &d->key, &c->view.s, name));
+	fprintf(f, "%s\n", ledger_text(t, &d->key, s, name));
 	if (record)
 		fprintf(f, "\n  %s\n", record);
 	free(record);
 	fprintf(f, "\n  %s packets%s since this was opened, the newest first\n",
-		format_count(count, d->count), c->request.sample > 1 ? " of the sample" : "");
+		format_count(count, d->count), sample ? " of the sample" : "");
 	for (uint64_t i = 1; i <= n; i++)
-		put_packet(c, &d->packets[(d->count - i) % DETAIL_PACKETS], f);
-	return 0;
+		put_packet(s, &d->packets[(d->count - i) % DETAIL_PACKETS], f);
 }
