@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How fast `ringtap flows` counts: 64-byte packets of random flows, which are added to a ledger,
- * and the choice of its largest entries. Excludes the probe and the reader. CPU time of one thread.
+ * and a refresh of the view: counters, the choice of the largest entries, and the table or the
+ * document. Excludes the probe and the reader. CPU time of one thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "flows/ledger.h"
+#include "base/json.h"
+#include "base/util.h"
+#include "cli/flows/flows.h"
 
 #define FRAME   60u
 #define PACKETS (1u << 16)
@@ -17,12 +19,9 @@
 
 static uint8_t (*frames)[64];
 
-static double now_ns(void)
+static double cpu_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
+	return (double)now_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static uint32_t random_below(uint32_t n)
@@ -75,10 +74,36 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* ms of an update of the screen, and of a line of JSON. */
+static int refresh(const struct ledger *t, bool json, double *ms)
+{
+	static struct flows_command c;
+	FILE *f = fopen("/dev/null", "w");
+	double start;
+	int ret = -1;
+
+	c = (struct flows_command){.ledger = *t,
+		.rows = LARGEST,
+		.request = {.sample = 1, .ids = t->ids},
+		.view = {.screen = true,
+			.seconds = 1,
+			.s = {.command = "flows", .app = {.name = "bench", .dir = "bench"}}}};
+	if (f && !ringtap_capture_create(&c.view.s.cap, NULL)) {
+		start = cpu_ns();
+		ret = json ? json_print_line(flows_json(&c), f) : flows_text(&c, f);
+		ret = fflush(f) || ret;
+		*ms = (cpu_ns() - start) / 1e6;
+	}
+	ringtap_capture_close(c.view.s.cap);
+	if (f)
+		fclose(f);
+	return ret;
+}
+
 static int measure(uint32_t flows, bool ids)
 {
 	const struct ledger_flow *top[LARGEST];
-	double ns[ROUNDS], start, top_ms;
+	double ns[ROUNDS], start, top_ms, text_ms = 0, json_ms = 0;
 	struct ledger t;
 	int ret = ledger_init(&t, LEDGER_5_TUPLE, 1u << 21, ids);
 
@@ -89,20 +114,22 @@ static int measure(uint32_t flows, bool ids)
 	}
 	for (int i = 0; !ret && i < ROUNDS; i++) {
 		make_round(flows);
-		start = now_ns();
+		start = cpu_ns();
 		add_round(&t, ids);
-		ns[i] = (now_ns() - start) / PACKETS;
+		ns[i] = (cpu_ns() - start) / PACKETS;
 	}
-	start = now_ns();
+	start = cpu_ns();
 	if (!ret)
 		ledger_top(&t, LEDGER_BY_PACKETS, false, top, LARGEST);
-	top_ms = (now_ns() - start) / 1e6;
+	top_ms = (cpu_ns() - start) / 1e6;
+	if (!ret)
+		ret = refresh(&t, false, &text_ms) || refresh(&t, true, &json_ms);
 	qsort(ns, ROUNDS, sizeof(ns[0]), compare);
 	if (!ret)
 		printf("{\"flows\":%u,\"ids\":%s,\"entries\":%u,\"ns_least\":%.1f,\"ns_median\":%.1f,"
-		       "\"top_ms\":%.2f}\n",
-			flows, ids ? "true" : "false", t.table.count, ns[0], ns[ROUNDS / 2],
-			top_ms);
+		       "\"top_ms\":%.2f,\"text_ms\":%.2f,\"json_ms\":%.2f}\n",
+			flows, ids ? "true" : "false", t.table.count, ns[0], ns[ROUNDS / 2], top_ms,
+			text_ms, json_ms);
 	ledger_free(&t);
 	return ret;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How fast libringtap merges: rings full of bursts with interleaved times, read through the public
- * interface by one thread. Excludes what a reader does with the packets.
+ * interface by one thread. Excludes what a reader does with the packets; with -f, it counts their
+ * flows as `ringtap flows` does.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -12,6 +13,7 @@
 #include <time.h>
 
 #include "fake_probe.h"
+#include "flows/ledger.h"
 #include "ringtap/reader.h"
 
 #define TRAILER  24u /* flags, queue, end of options, length */
@@ -24,7 +26,11 @@ struct options {
 	uint64_t total; /* bytes of all rings together */
 	uint64_t step;  /* bytes of all rings that become visible at a time; 0: all */
 	unsigned repeat;
+	uint32_t flows; /* counted; 0: the packets are not read */
 };
+
+static struct ledger ledger; /* in all repetitions: the first one finds new flows */
+static struct ringtap_packets *walk;
 
 struct load {
 	uint64_t burst_bytes, chunk_bursts, chunk_size;
@@ -44,6 +50,20 @@ static uint64_t now_ns(clockid_t clock)
 static uint64_t burst_ns(const struct options *o, const struct load *l, uint64_t b, uint32_t r)
 {
 	return l->start_ns + (b * o->rings + r) * 100;
+}
+
+/* UDP of a random flow. */
+static void put_udp(uint8_t *frame, uint32_t flows)
+{
+	static const uint8_t head[] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 46, 0,
+		0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 0, 192, 0, 2, 1, 4, 0, 0, 53};
+	static uint64_t state = 1;
+	uint32_t flow;
+
+	state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	flow = (uint32_t)((state >> 32) * flows >> 32);
+	memcpy(frame, head, sizeof(head));
+	memcpy(frame + 27, &flow, 3);
 }
 
 static void put_block(uint8_t *dst, uint32_t frame, uint64_t ns)
@@ -74,8 +94,11 @@ static void fill_ring(const struct options *o, uint8_t *data, const struct load 
 	for (uint64_t b = 0; b < l->bursts; b++) {
 		uint8_t *at = data + position(l, b);
 
-		for (uint32_t i = 0; i < o->burst; i++, at += block)
+		for (uint32_t i = 0; i < o->burst; i++, at += block) {
 			put_block(at, o->frame, burst_ns(o, l, b, ring));
+			if (o->flows)
+				put_udp(at + RT_EPB_HEADER, o->flows);
+		}
 		memset(at, RT_CHUNK_END, 4); /* unless a burst follows */
 	}
 }
@@ -101,6 +124,29 @@ static void publish(
 			burst_ns(o, l, bursts - 1, r));
 }
 
+/* As flows/live.c does. Packets wait over runs until the batch is full. */
+static void count_run(const struct ringtap_run *run, bool last)
+{
+	static const uint16_t types[LEDGER_BATCH] = {[0 ... LEDGER_BATCH - 1] = LINKTYPE_ETHERNET};
+	static struct ringtap_packet batch[LEDGER_BATCH];
+	static unsigned n;
+	const struct ringtap_packet *p;
+	bool counted[LEDGER_BATCH];
+
+	ringtap_packets_start(walk, run);
+	while ((p = ringtap_packet_next(walk))) {
+		batch[n++] = *p;
+		if (n == LEDGER_BATCH) {
+			ledger_add_batch(&ledger, batch, types, n, counted);
+			n = 0;
+		}
+	}
+	if (!last)
+		return;
+	ledger_add_batch(&ledger, batch, types, n, counted);
+	n = 0;
+}
+
 /* Takes what is visible. Packets, or -errno. */
 static int64_t take(struct ringtap_capture *cap, uint64_t *last_ns, uint64_t *disorder)
 {
@@ -112,6 +158,8 @@ static int64_t take(struct ringtap_capture *cap, uint64_t *last_ns, uint64_t *di
 			packets += (int64_t)runs[i].packets;
 			*disorder += runs[i].first_ns < *last_ns;
 			*last_ns = runs[i].last_ns;
+			if (walk)
+				count_run(&runs[i], i == n - 1);
 		}
 		ringtap_capture_release(cap);
 	}
@@ -192,9 +240,9 @@ static int run(const struct options *o)
 			return (int)rate[i];
 	}
 	qsort(rate, o->repeat, sizeof(*rate), by_value);
-	printf("{\"rings\": %u, \"frame\": %u, \"burst\": %u, \"step\": %llu, \"repeat\": %u, "
+	printf("{\"rings\": %u, \"frame\": %u, \"burst\": %u, \"step\": %llu, \"flows\": %u, \"repeat\": %u, "
 	       "\"mpps_median\": %.2f, \"mpps_min\": %.2f, \"mpps_max\": %.2f}\n",
-		o->rings, o->frame, o->burst, (unsigned long long)o->step, o->repeat,
+		o->rings, o->frame, o->burst, (unsigned long long)o->step, o->flows, o->repeat,
 		rate[o->repeat / 2] * 1e-6, rate[0] * 1e-6, rate[o->repeat - 1] * 1e-6);
 	free(rate);
 	return 0;
@@ -207,12 +255,13 @@ static const char usage[] =
 	"  -b N      packets in a burst, which share their time (32)\n"
 	"  -s BYTES  of all rings become visible at a time, 0 for all (1048576)\n"
 	"  -t MB     of packets in all rings together (64)\n"
-	"  -n N      repetitions (5)\n";
+	"  -n N      repetitions (5)\n"
+	"  -f N      count N flows, as ringtap flows does (0: only merge)\n";
 
 static void parse(struct options *o, int argc, char **argv)
 {
 	int c;
-	while ((c = getopt(argc, argv, "r:l:b:s:t:n:h")) != -1) {
+	while ((c = getopt(argc, argv, "r:l:b:s:t:n:f:h")) != -1) {
 		unsigned long v = optarg != NULL ? strtoul(optarg, NULL, 0) : 0;
 		switch (c) {
 		case 'r': o->rings = (uint32_t)v; break;
@@ -221,6 +270,7 @@ static void parse(struct options *o, int argc, char **argv)
 		case 's': o->step = v; break;
 		case 't': o->total = v << 20; break;
 		case 'n': o->repeat = (unsigned)v; break;
+		case 'f': o->flows = (uint32_t)v; break;
 		case 'h': fputs(usage, stdout); exit(0);
 		default: fputs(usage, stderr); exit(2);
 		}
@@ -231,7 +281,8 @@ static bool valid(const struct options *o)
 {
 	return o->rings > 0 && o->rings <= RT_MAX_RINGS && (o->rings & (o->rings - 1)) == 0 &&
 	       o->frame > 0 && o->frame <= 9728 && o->burst > 0 && o->burst <= 64 &&
-	       o->repeat > 0 && (o->total & (o->total - 1)) == 0 && o->total / o->rings >= 1 << 20;
+	       (!o->flows || o->frame >= 60) && o->repeat > 0 && (o->total & (o->total - 1)) == 0 &&
+	       o->total / o->rings >= 1 << 20;
 }
 
 int main(int argc, char **argv)
@@ -248,7 +299,16 @@ int main(int argc, char **argv)
 			stderr);
 		return 2;
 	}
-	int err = run(&o);
+	int err = 0;
+	if (o.flows) {
+		err = ledger_init(&ledger, LEDGER_5_TUPLE, 1u << 21, false);
+		err = err ? err : ringtap_packets_create(&walk);
+		if (!err)
+			ringtap_packets_fields(walk, RINGTAP_FIELDS_ALL);
+	}
+	err = err ? err : run(&o);
+	ringtap_packets_free(walk);
+	ledger_free(&ledger);
 	if (err != 0)
 		fprintf(stderr, "merge_bench: %s\n", strerror(-err));
 	return err != 0;

@@ -32,7 +32,7 @@ packages() {
 	ci) echo ccache g++ clang libclang-rt-14-dev ;;
 	# Not in CI: its tests of containers use unshare(1), and podman where it is installed.
 	containers) echo podman crun buildah debootstrap ;;
-	bench) echo python3-matplotlib ;;
+	bench) echo python3-matplotlib iftop pmacct softflowd ;;
 	bench-archive) echo tshark wireshark-common tcpdump zstd util-linux ;;
 	lab) echo dpdk dpdk-dev python3-venv python3-setuptools python3-wheel python3-jinja2 \
 		python3-matplotlib python3-numpy iproute2 ethtool procps util-linux binutils bpftrace lttng-tools ;;

@@ -52,7 +52,7 @@ BEGIN {
 	allow("web", "base")
 	allow("cli", "base common include target measure packet show judge counted fates flows usdt sink recorder serve web")
 	allow("extcap", "base include cli target measure packet")
-	allow("bench", "common include probe flows")
+	allow("bench", "base cli common include probe flows")
 	allow("examples", "include")
 	allow("e2e", "include")
 	allow("fuzz", "archive base cli common counted include inject packet probe reader recorder usdt")

@@ -163,11 +163,17 @@ def _flows(store: Any):
 
 def _ledgers(store: Any):
     rows = [
-        [key[1], key[3], cell(store.get(*key), 1e9), cell(store.get("ledger_top", *key[1:]), 1e3, 2)]
+        [key[1], key[3], cell(store.get(*key), 1e9), *times]
         for key in store.series
         if key[0] == "ledger"
+        for times in [[cell(store.get(f"ledger_{what}", *key[1:]), 1e3, 2) for what in ("top", "text", "json")]]
     ]
-    return ["flows", "", "ns per packet", "ms for the 20 largest"], rows
+    return ["flows", "", "ns per packet", "ms for the 20 largest", "for the screen", "for JSON"], rows
+
+
+def _flow_readers(store: Any):
+    rows = [[key[1], cell(series, M)] for key, series in store.series.items() if key[0] == "flow_reader"]
+    return ["flows", "Mpps"], rows
 
 
 def _merges(store: Any):
@@ -406,6 +412,7 @@ def markdown(store: Any, machine: Any, commands: Any, skipped: Any) -> str:
             _flows(store),
         ),
         ("The table of flows, alone (bench/ledger_bench)", "", _ledgers(store)),
+        ("A reader that counts all packets by flow (bench/merge_bench -f)", "", _flow_readers(store)),
         (f"A filter in the application ({libpcap.EXPRESSION})", own_time, _filters(store)),
         (
             f"Collectors, while testpmd forwards from one port (io, net_null, {collectors.SIZE} bytes)",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`make bench ONLY=flows`: what counting flows costs an application and takes of a CPU, by the sample and the number of flows,
-beside other programs on `ringtap run`; and the table alone (bench/ledger_bench)."""
+beside other programs on `ringtap run`; the table alone (bench/ledger_bench); and a reader that counts (bench/merge_bench)."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SIZE = 64
 FLOWS = [10, 10_000]  # net_pcap keeps each frame in an mbuf: more would need more memory than testpmd has
+READER_FLOWS = [10, 10_000, 100_000, 1_000_000]
 NOTHING = "nothing attached"
 SAMPLES = {"ringtap flows, all packets": 1, "ringtap flows, 1 of 16": 16, "ringtap flows, 1 of 1024": 1024}
 SETTLE_S = 0.5
@@ -94,10 +95,18 @@ def _application(bench: Any, flows: int):
 def _add_table(bench: Any, line: Any):
     ids = "with ids" if line["ids"] else "without ids"
     bench.store.add(line["ns_least"] * 1e-9, "ledger", line["flows"], SIZE, ids)
-    bench.store.add(line["top_ms"] * 1e-3, "ledger_top", line["flows"], SIZE, ids)
+    for what in ("top", "text", "json"):
+        bench.store.add(line[f"{what}_ms"] * 1e-3, f"ledger_{what}", line["flows"], SIZE, ids)
+
+
+def _add_reader(bench: Any, line: Any):
+    bench.store.add(line["mpps_median"] * 1e6, "flow_reader", line["flows"])
 
 
 def measure(bench: Any, _repetition: int) -> None:
     bench.own("flows", "ledger_bench", [], lambda line: _add_table(bench, line), attached.on_cpu(bench.lab))
+    for flows in READER_FLOWS:
+        argv = ["-r", 1, "-l", 60, "-f", flows]
+        bench.own("flows", "merge_bench", argv, lambda line: _add_reader(bench, line), attached.on_cpu(bench.lab))
     for flows in FLOWS:
         bench.try_to(f"{flows} flows", lambda n=flows: _application(bench, n))
