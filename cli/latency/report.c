@@ -34,25 +34,24 @@ static bool any_few(const struct latency *l)
 	return false;
 }
 
-/* scale: 1, or what a cycle is in unit. */
-static void add_row(struct sheet *t, const struct latency_pair *p, double scale, const char *unit)
+/* ns_per_cycle: 0: the row has cycles, else times. */
+static void add_row(struct sheet *t, const struct latency_pair *p, double ns_per_cycle)
 {
 	double v[COLUMNS];
 
 	if (sheet_row(t))
 		return;
 	stats_of(p, v);
-	sheet_put(t, 0, "%s", unit);
+	sheet_put(t, 0, "%s", ns_per_cycle > 0 ? "time" : "cycles");
 	for (int i = 0; i < COLUMNS; i++) {
 		char text[FORMAT_LEN];
-		double x = fmin(v[i] * scale, 1e18); /* more than that is a lie */
 
-		if (scale != 1 && x < 999.95)
-			snprintf(text, sizeof(text), "%.1f", x);
-		else if (x < 9999999.5)
-			format_count(text, (uint64_t)(x + 0.5));
+		if (ns_per_cycle > 0)
+			format_ns(text, fmin(v[i] * ns_per_cycle, 1e18)); /* more is a lie */
+		else if (v[i] < 999999.5)
+			format_count(text, (uint64_t)(v[i] + 0.5));
 		else
-			format_si(text, x);
+			format_si(text, v[i]);
 		sheet_put(t, 1 + (unsigned)i, "%s%s", text, is_few(p, i) ? "*" : "");
 	}
 }
@@ -84,15 +83,14 @@ static void print_untimed(const struct latency *l)
 static void print_pair(const struct latency *l, const struct latency_pair *p)
 {
 	struct sheet t = {.heads = {"", "min", "mean", "p50", "p90", "p99", "p99.9", "max"},
-		.columns = 1 + COLUMNS,
-		.dense = true};
+		.columns = 1 + COLUMNS};
 	char n[FORMAT_LEN], part[LATENCY_PART_LEN];
 
 	putchar('\n');
 	text_wrapf(stdout, 2, "%s > %s%s: %s packets%s", p->from, p->to, latency_part(part, l, p),
 		format_count(n, p->count), p->inferred ? ", inferred" : "");
-	add_row(&t, p, 1, "  cycles");
-	add_row(&t, p, l->ns_per_cycle, "  ns");
+	add_row(&t, p, 0);
+	add_row(&t, p, l->ns_per_cycle);
 	sheet_end(&t, 0, stdout);
 }
 
@@ -148,8 +146,8 @@ static void add_bar(struct sheet *t, const struct latency *l, const struct laten
 	uint64_t end = low + width * PER_ROW;
 	char from[FORMAT_LEN], to[FORMAT_LEN];
 
-	format_count(from, (uint64_t)((double)low * l->ns_per_cycle + 0.5));
-	format_count(to, (uint64_t)((double)end * l->ns_per_cycle + 0.5));
+	format_ns(from, (double)low * l->ns_per_cycle);
+	format_ns(to, (double)end * l->ns_per_cycle);
 	sheet_add_bar(t, from, to, n, p->count, most, 3);
 }
 
@@ -157,7 +155,7 @@ void latency_print_histogram(const struct latency *l)
 {
 	for (uint32_t i = 0; i < l->pair_count; i++) {
 		const struct latency_pair *p = &l->pairs[i];
-		struct sheet t = sheet_histogram("ns");
+		struct sheet t = sheet_histogram("time");
 		uint32_t rows = ringtap_latency_buckets() / PER_ROW;
 		char part[LATENCY_PART_LEN];
 		uint64_t most = 1;
