@@ -93,29 +93,35 @@ print(json.dumps({"load": loaded - begin, "open": opened - loaded, "query": time
 def arguments(parser: Parser) -> None:
     parser.description = "Measures archives beside tshark, tcpdump and capinfos."
     parser.add_argument(
-        "--only", type=_parts, default=PARTS, metavar="PARTS", help=f"a list of {', '.join(PARTS)} (all)"
+        "--only", type=_parts, default=PARTS, metavar="PARTS", help=f"a list of {', '.join(PARTS)} (default: all)"
     )
-    parser.add_argument("-c", "--packets", type=units.count, default=4_000_000, metavar="N", help="in a file (4M)")
+    parser.add_argument(
+        "-c", "--packets", type=units.count, default=4_000_000, metavar="N", help="in a file (default: 4M)"
+    )
     parser.add_argument(
         "--growth",
         type=_sizes,
         default=(1_000_000, 10_000_000),
         metavar="SIZES",
-        help="packets of the archive that grows (1M,10M)",
+        help="packets of the archive that grows (default: 1M,10M)",
     )
     parser.add_argument(
         "--copies",
         type=int,
         default=1,
         metavar="N",
-        help="then also N recorders with the same packets, in copies of the index (1: no)",
+        help="then also N recorders with the same packets, in copies of the index (default: 1: no)",
     )
-    parser.add_argument("--repetitions", type=int, default=5, metavar="N", help="repetitions (5)")
+    parser.add_argument("--repetitions", type=units.positive, default=5, metavar="N", help="repetitions (default: 5)")
     parser.add_argument(
-        "--folder", type=Path, metavar="DIR", help="for files and archives, which stay there (a temporary one)"
+        "--folder", type=Path, metavar="DIR", help="for files and archives, which stay there (default: a temporary one)"
     )
     parser.add_argument(
-        "--cpu", type=int, default=max(os.sched_getaffinity(0)), metavar="N", help="for what one core does (the last)"
+        "--cpu",
+        type=int,
+        default=max(os.sched_getaffinity(0)),
+        metavar="N",
+        help="for what one core does (default: the last)",
     )
     parser.add_argument(
         "--drop-caches", action="store_true", help="empty all caches of the machine, instead of evicting files; root"

@@ -41,7 +41,7 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("-w", "--write", dest="file", metavar="FILE", help="the pcapng to write; -: to standard output")
     options.group(parser)
     parser.add_argument("--wireshark", action="store_true", help="start Wireshark, and write to it")
-    parser.add_argument("-c", "--packets", type=int, metavar="N", help="stop after N packets")
+    parser.add_argument("-c", "--packets", type=units.positive, metavar="N", help="stop after N packets")
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
     parser.formatter_class, parser.epilog = options.Page, PAGE
 

@@ -12,7 +12,7 @@ import operator
 from typing import TYPE_CHECKING
 
 from . import bpf
-from .errors import Refused
+from .errors import Refused, WrongCommandLine
 
 if TYPE_CHECKING:
     from typing import Any
@@ -99,7 +99,7 @@ class Filter:
         finally:
             pcap.pcap_close(handle)
         if error != _REJECTS_ALL:
-            raise Refused(
+            raise WrongCommandLine(
                 f"the filter '{expression}' does not compile: {error.decode(errors='replace')}; see pcap-filter(7)"
             )
         self.rejects_all = True

@@ -341,24 +341,19 @@ def write(path: str | Path, packets: int, **options) -> dict[str, int]:
     return Generator(**options).write(path, packets)
 
 
-def _count(text: str):
-    value = units.count(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return value
-
-
 def _share(text: str):
     value = float(text)
     if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError("must be from 0 to below 1")
+        raise argparse.ArgumentTypeError(f"{text}: out of range; give 0 to 0.99")
     return value
 
 
 def _snaplen(text: str):
     value = int(text)
     if not SNAPLEN_LEAST <= value <= SNAPLEN:
-        raise argparse.ArgumentTypeError(f"must be {SNAPLEN_LEAST} to {SNAPLEN}: headers are not cut")
+        raise argparse.ArgumentTypeError(
+            f"{text}: out of range; give {SNAPLEN_LEAST} to {SNAPLEN}: headers are not cut"
+        )
     return value
 
 
@@ -372,29 +367,51 @@ def _time(text: str):
 def arguments(parser: Any) -> None:
     parser.description = "Write a synthetic recording: the same bytes for the same options."
     parser.add_argument("-w", "--write", required=True, metavar="FILE", help="pcapng file to write; -: standard output")
-    parser.add_argument("-c", "--packets", type=_count, default=100_000, metavar="N", help="received packets (100k)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the random numbers (1)")
     parser.add_argument(
-        "--flows", type=_count, default=10_000, metavar="N", help="flows at a time, by Zipf's law (10k)"
+        "-c", "--packets", type=units.positive, default=100_000, metavar="N", help="received packets (default: 100k)"
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the random numbers (default: 1)")
+    parser.add_argument(
+        "--flows",
+        type=units.positive,
+        default=10_000,
+        metavar="N",
+        help="flows at a time, by Zipf's law (default: 10k)",
     )
     parser.add_argument(
-        "--size", choices=["imix", "64"], default="imix", help="frames: 64, 590 and 1514 bytes, or all 64 (imix)"
+        "--size",
+        choices=["imix", "64"],
+        default="imix",
+        help="frames: 64, 590 and 1514 bytes, or all 64 (default: imix)",
     )
     parser.add_argument(
         "--mix",
         choices=["realistic", "udp"],
         default="realistic",
-        help="TCP, tunnels, IPv6, VLANs, fragments, DNS and ARP, or only UDP over IPv4 (realistic)",
+        help="TCP, tunnels, IPv6, VLANs, fragments, DNS and ARP, or only UDP over IPv4 (default: realistic)",
     )
     parser.add_argument("--ids", action="store_true", help="record also what is sent, with packet ids")
     parser.add_argument("--fates", action="store_true", help="record also what becomes of packets that are not sent")
     parser.add_argument(
-        "--loss", type=_share, default=0.0, metavar="SHARE", help="share of the records that are lost, and counted (0)"
+        "--loss",
+        type=_share,
+        default=0.0,
+        metavar="SHARE",
+        help="share of the records that are lost, and counted (default: 0)",
     )
-    parser.add_argument("--rate", type=_count, default=1_000_000, metavar="N", help="packets received a second (1M)")
-    parser.add_argument("--burst", type=_count, default=4, metavar="N", help="packets with one time, on average (4)")
     parser.add_argument(
-        "--queues", type=int, choices=range(1, 9), default=4, metavar="N", help="queues of each port, 1 to 8 (4)"
+        "--rate", type=units.positive, default=1_000_000, metavar="N", help="packets received a second (default: 1M)"
+    )
+    parser.add_argument(
+        "--burst", type=units.positive, default=4, metavar="N", help="packets with one time, on average (default: 4)"
+    )
+    parser.add_argument(
+        "--queues",
+        type=int,
+        choices=range(1, 9),
+        default=4,
+        metavar="N",
+        help="queues of each port, 1 to 8 (default: 4)",
     )
     parser.add_argument(
         "-s",
@@ -406,7 +423,7 @@ def arguments(parser: Any) -> None:
         help="bytes of a packet that are captured",
     )
     parser.add_argument(
-        "--start", type=_time, default=START, metavar="TIME", help=f"time of the first packet ({START})"
+        "--start", type=_time, default=START, metavar="TIME", help=f"time of the first packet (default: {START})"
     )
 
 

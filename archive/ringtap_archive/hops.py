@@ -27,7 +27,7 @@ def arguments(parser: Parser) -> None:
     follow_arguments(parser)
     parser.add_argument("--lost", action="store_true", help="list the packets that entered and never came out")
     parser.add_argument(
-        "--limit", metavar="N", type=int, default=100, help="list at most N packets; 0: all (default: 100)"
+        "--limit", metavar="N", type=units.count, default=100, help="list at most N packets; 0: all (default: 100)"
     )
     options.as_json(parser)
 

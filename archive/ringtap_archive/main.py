@@ -46,12 +46,28 @@ class Parser(argparse.ArgumentParser):
         see = f"see '{self.prog} --help'"
         choice = re.fullmatch(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)", message)
         unknown = re.match(r"unrecognized arguments: (--[^ =]+)", message)
+        stray = re.match(r"unrecognized arguments: (\S+)", message)
+        missing = re.fullmatch(r"the following arguments are required: (.*)", message)
+        value = re.fullmatch(r"argument (\S+): (.*)", message)
         if choice:
             names = re.findall(r"'([^']+)'", choice[3])
-            message = f"{choice[1]} {choice[2]}: unknown; {advice(choice[2], names, f'choose from {choice[3]}')}"
+            message = (
+                f"{long_name(choice[1])} {choice[2]}: unknown; {advice(choice[2], names, f'choose from {choice[3]}')}"
+            )
         elif unknown:
             names = [word for action in self._actions for word in action.option_strings]
             message = f"{unknown[1]}: unknown option; {advice(unknown[1], names, see)}"
+        elif stray:
+            message = f"{stray[1]}: one word too many; {see}"
+        elif missing:
+            names = [long_name(name) for name in missing[1].split(", ")]
+            message = f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} missing; {see}"
+        elif value and (invalid := re.fullmatch(r"invalid \w+ value: '(.*)'", value[2])):
+            message = f"{long_name(value[1])} {invalid[1]}: not a number; {see}"
+        elif value and value[2].startswith("expected "):
+            message = f"{long_name(value[1])}: needs a value; {see}"
+        elif value:
+            message = long_name(value[1]) + (": " if value[2].startswith("'") else " ") + value[2]
         else:
             message = f"{message}; {see}"
         raise WrongCommandLine(message)
@@ -59,6 +75,11 @@ class Parser(argparse.ArgumentParser):
     def exit(self, status: Any = 0, message: Any = None) -> None:
         sys.stdout.flush()  # here, a closed output is noticed
         super().exit(status, message)
+
+
+def long_name(name: str) -> str:
+    """The --packets of "-c/--packets"."""
+    return name.split("/")[-1]
 
 
 def advice(word: str, names: dict[str, str] | list[str], otherwise: str) -> str:

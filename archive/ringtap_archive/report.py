@@ -34,7 +34,7 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("--html", metavar="FILE", required=True, help="write this file; -: standard output")
     options.group(parser)
     parser.add_argument("--title", metavar="TEXT", help="heading of the page")
-    parser.add_argument("--limit", metavar="N", type=int, default=10, help="rows in each table (default: 10)")
+    parser.add_argument("--limit", metavar="N", type=units.count, default=10, help="rows in each table (default: 10)")
     parser.add_argument("--no-hops", action="store_true", help="do not follow packets between recorders")
     hops.follow_arguments(parser)
 

@@ -26,7 +26,7 @@ def say(text: str, file: Any = None) -> None:
 
 def warn(text: Any) -> None:
     """The same to standard error, with the name of the program."""
-    say(f"ringtap archive: {text}", sys.stderr)
+    say(f"ringtap: archive: {text}", sys.stderr)
 
 
 def duration(ns: int, sign: bool = False) -> str:

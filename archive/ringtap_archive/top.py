@@ -107,7 +107,9 @@ def arguments(parser: Parser) -> None:
     parser.add_argument(
         "--view", metavar="WHAT", choices=KINDS, default="talkers", help=f"{', '.join(KINDS)} (default: talkers)"
     )
-    parser.add_argument("--limit", metavar="N", type=int, default=10, help="at most N rows; 0: all (default: 10)")
+    parser.add_argument(
+        "--limit", metavar="N", type=units.count, default=10, help="at most N rows; 0: all (default: 10)"
+    )
     parser.add_argument(
         "--by", choices=("bytes", "packets"), default="bytes", help="what the largest is (default: bytes)"
     )

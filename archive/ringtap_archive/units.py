@@ -60,6 +60,14 @@ def count(text: str) -> int | None:
     return _parse(text, COUNTS, "number; give decimal digits, or some with k, M or G", "")
 
 
+def positive(text: str) -> int:
+    """A count above 0."""
+    n = count(text)
+    if not n:
+        raise argparse.ArgumentTypeError(f"{text}: out of range; give 1 or more")
+    return n
+
+
 def duration(text: str) -> int:
     """Nanoseconds of "10s", "5min", "7d"; 0 needs no unit."""
     ns = _parse(text, TIMES, "time; give a number with ns, us, ms, s, min, h or d", ("s", "ms"))

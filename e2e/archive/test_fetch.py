@@ -187,16 +187,16 @@ def test_window_recorder_and_where(archive, recordings, tmp_path):
         p[2] <= 64 for packets in found.values() for p in packets
     )
     done = archived.run("fetch", "-A", archive, "--where", "SELEKT", "-w", tmp_path / "none.pcapng", status=1)
-    assert done.stderr.startswith("ringtap archive: Binder Error: ") and not (tmp_path / "none.pcapng").exists()
+    assert done.stderr.startswith("ringtap: archive: Binder Error: ") and not (tmp_path / "none.pcapng").exists()
     found, _ = expect(archive, tmp_path / "c.pcapng", 0, "--packets", "5")
     assert sum(map(len, found.values())) == 5
 
 
 def test_a_filter_is_no_sql(archive, tmp_path):
     for expression in ("tcp') OR true --", "host 10.0.0.1; DROP TABLE packets", "1) OR (1"):
-        done = archived.run("fetch", "-A", archive, expression, "-w", tmp_path / "x.pcapng", status=1)
+        done = archived.run("fetch", "-A", archive, expression, "-w", tmp_path / "x.pcapng", status=2)
         assert (
-            done.stderr.startswith(f"ringtap archive: the filter '{expression}' does not compile: ")
+            done.stderr.startswith(f"ringtap: archive: the filter '{expression}' does not compile: ")
             and done.stderr.count("\n") == 1
         )
 
@@ -361,7 +361,7 @@ def test_a_damaged_frame_is_one_line(framed, tmp_path):
     path.write_bytes(data)
     found, errors = expect(tmp_path / "archive", tmp_path / "a.pcapng", 1)
     line, count = errors.splitlines()
-    assert line.startswith(f"ringtap archive: fetch: {path}: frame ") and line.endswith(" packets missing")
+    assert line.startswith(f"ringtap: archive: fetch: {path}: frame ") and line.endswith(" packets missing")
     missing = int(line.split()[-3])
     assert (
         0 < missing < 1500
@@ -380,7 +380,7 @@ def test_a_damaged_index_is_one_line(archive, recordings, tmp_path):
         path.write_bytes(data)
         found, errors = expect(tmp_path / "archive", tmp_path / "a.pcapng", 1, *words)
         assert (
-            errors.startswith(f"ringtap archive: fetch: {path.relative_to(tmp_path / 'archive').parent}")
+            errors.startswith(f"ringtap: archive: fetch: {path.relative_to(tmp_path / 'archive').parent}")
             and errors.count("\n") == 2
         )
         assert sorted(found["whole", ETHERNET]) == sorted(tcpdump(recordings[0], words[0], tmp_path))
@@ -422,7 +422,7 @@ def test_wireshark(archive, tmp_path):
         timeout=60,
         check=False,
     )
-    assert done.returncode == 1 and done.stderr.startswith("ringtap archive: cannot start wireshark: ")
+    assert done.returncode == 1 and done.stderr.startswith("ringtap: archive: cannot start wireshark: ")
 
 
 def test_no_room_for_the_file(archive, tmp_path):
@@ -450,7 +450,7 @@ def test_no_room_for_the_file(archive, tmp_path):
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (1, "ringtap archive: fetch: File too large\n"), done.stderr
+    assert (done.returncode, done.stderr) == (1, "ringtap: archive: fetch: File too large\n"), done.stderr
 
 
 def test_errors_are_one_line(archive, tmp_path):
@@ -458,7 +458,7 @@ def test_errors_are_one_line(archive, tmp_path):
     archived.run("fetch", "-A", archive, hosts, "-w", tmp_path / "hosts.pcapng")
     archived.run("fetch", "-A", archive, "--from", "@1764000000000", "-w", tmp_path / "late.pcapng")
     done = archived.run("fetch", "-A", archive, "-w", tmp_path, status=1)
-    assert done.stderr == f"ringtap archive: cannot write '{tmp_path}': Is a directory\n"
+    assert done.stderr == f"ringtap: archive: cannot write '{tmp_path}': Is a directory\n"
     done = archived.run("fetch", "-A", tmp_path / ("n" * 300), "-w", tmp_path / "a.pcapng", status=1)
     assert done.stderr.count("\n") == 1 and "File name too long" in done.stderr
 

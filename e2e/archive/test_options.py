@@ -76,6 +76,23 @@ def test_a_mistyped_word_is_answered_with_the_nearest(capsys):
         assert near in capsys.readouterr().err
 
 
+def test_sentences_are_those_of_the_other_commands(capsys):
+    """Not argparse's."""
+    for line, sentence in (
+        ("top -A a --limit x", "--limit x: not a number; give decimal digits, or some with k, M or G"),
+        ("top -A a --limit -1", "--limit -1: not a number; give decimal digits, or some with k, M or G"),
+        ("top -A a --limit", "--limit: needs a value; see 'ringtap archive top --help'"),
+        ("top", "--archive is missing; see 'ringtap archive top --help'"),
+        ("top -A a extra", "extra: one word too many; see 'ringtap archive top --help'"),
+        ("fetch -A a -w b -c 0", "--packets 0: out of range; give 1 or more"),
+        ("prune -A a --keep 7q", "--keep 7q: neither an age nor a size; give 7d or 2T"),
+        ("hops -A a --apart 5", "--apart: '5' has no unit; 5s or 5ms?"),
+        ("generate -w a --queues x", "--queues x: not a number; see 'ringtap archive generate --help'"),
+    ):
+        assert main.main(line.split()) == 2
+        assert capsys.readouterr().err == f"ringtap: archive: {sentence}\n"
+
+
 @pytest.mark.parametrize("words", [["--help"], ["generate", "--help"]])
 def test_a_reader_that_has_closed_the_output(words):
     """A closed output is not an error, also for argparse's help, which is buffered until the end."""

@@ -202,7 +202,7 @@ def test_what_cannot_matter_is_not_read(recorded):
 )
 def test_one_line_says_what_is_wrong(recorded, sql, line):
     done = archived.run("query", "-A", recorded[0], sql, status=1)
-    assert done.stderr == f"ringtap archive: {line}\n" and not done.stdout
+    assert done.stderr == f"ringtap: archive: {line}\n" and not done.stdout
 
 
 def test_columns_of_one_name_are_refused_in_json(recorded):

@@ -135,4 +135,4 @@ def test_command(archive):
     done = archived.run(
         "query", "-A", archive, "SELEKT", "--engine", "spark", "--master", "local[1]", status=1, timeout=550
     )
-    assert done.stderr.splitlines()[-1].startswith("ringtap archive: Spark: ")
+    assert done.stderr.splitlines()[-1].startswith("ringtap: archive: Spark: ")
