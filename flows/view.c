@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "measure/kernel.h"
 #include "view.h"
 
 static const char *address(const struct flow_key *k, const uint8_t *a, char buf[ADDRESS_TEXT])
@@ -38,14 +39,16 @@ bool ledger_thread(const struct ledger *t, const struct flow_key *k, struct ledg
 	return t->view == LEDGER_THREAD;
 }
 
-static void put_thread(const struct ledger *t, const struct flow_key *k, char buf[LEDGER_TEXT])
+static void put_thread(const struct ledger *t, const struct flow_key *k,
+	const struct fates_session *s, char buf[LEDGER_TEXT])
 {
 	struct ledger_thread thread;
-	char text[THREAD_NAME_LEN];
-	const char *name;
+	char text[THREAD_NAME_LEN], name[16];
 
 	(void)ledger_thread(t, k, &thread);
-	name = thread.tid || thread.lcore != RINGTAP_NO_INDEX ? "" : "unknown";
+	kernel_thread_name(name, (pid_t)s->info.host_pid, thread.tid);
+	if (!thread.tid && thread.lcore == RINGTAP_NO_INDEX)
+		strcpy(name, "unknown");
 	snprintf(buf, LEDGER_TEXT, "%s, %s", thread_text(text, thread.lcore, name, thread.tid),
 		k->protocol == RINGTAP_TX ? "sent" : "received");
 }
@@ -119,7 +122,7 @@ char *ledger_text(const struct ledger *t, const struct flow_key *k, const struct
 			strcpy(buf, "not IP");
 		break;
 	case LEDGER_QUEUE: queue_text(k, s, buf); break;
-	case LEDGER_THREAD: put_thread(t, k, buf); break;
+	case LEDGER_THREAD: put_thread(t, k, s, buf); break;
 	case LEDGER_VNI:
 	case LEDGER_INNER: tunnel_text(t, k, buf); break;
 	}

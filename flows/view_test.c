@@ -3,7 +3,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -29,6 +32,7 @@ static void threads_have_names(void **state)
 	const struct ledger_flow *top[COUNT];
 	struct ledger_thread thread;
 	char text[LEDGER_TEXT];
+	struct fates_session s = {.info.host_pid = 0}; /* not visible: its threads have no names */
 	struct ledger t;
 
 	assert_int_equal(ledger_init(&t, LEDGER_THREAD, 100, false), 0);
@@ -44,7 +48,7 @@ static void threads_have_names(void **state)
 	}
 	assert_int_equal(ledger_top(&t, LEDGER_BY_PACKETS, true, top, COUNT), COUNT);
 	for (unsigned i = 0; i < COUNT; i++) {
-		assert_string_equal(ledger_text(&t, &top[i]->key, NULL, text), cases[i].name);
+		assert_string_equal(ledger_text(&t, &top[i]->key, &s, text), cases[i].name);
 		assert_true(ledger_thread(&t, &top[i]->key, &thread));
 		assert_int_equal(thread.tid, cases[i].thread.tid);
 		assert_int_equal(top[i]->packets, COUNT - i);
@@ -54,10 +58,31 @@ static void threads_have_names(void **state)
 	ledger_free(&t);
 }
 
+/* As the kernel has it, of a process that is visible. */
+static void a_visible_thread_has_its_name(void **state)
+{
+	static const uint8_t frame[60];
+	const struct ringtap_packet p = {.data = frame, .caplen = 60, .length = 60};
+	struct fates_session s = {.info.host_pid = (uint32_t)getpid()};
+	const struct ledger_flow *top[1];
+	char text[LEDGER_TEXT], expected[LEDGER_TEXT];
+	struct ledger t;
+
+	assert_int_equal(ledger_init(&t, LEDGER_THREAD, 100, false), 0);
+	t.thread = (struct ledger_thread){7, (uint32_t)getpid()};
+	assert_int_equal(prctl(PR_SET_NAME, "poller"), 0);
+	ledger_add(&t, &p, LINKTYPE_ETHERNET);
+	assert_int_equal(ledger_top(&t, LEDGER_BY_PACKETS, true, top, 1), 1);
+	snprintf(expected, sizeof(expected), "lcore 7 (poller, %d), received", getpid());
+	assert_string_equal(ledger_text(&t, &top[0]->key, &s, text), expected);
+	ledger_free(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_have_names),
+		cmocka_unit_test(a_visible_thread_has_its_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

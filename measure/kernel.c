@@ -74,6 +74,18 @@ static void read_stat(FILE *f, struct kernel_thread *t)
 	t->state = end[2];
 }
 
+void kernel_thread_name(char name[16], pid_t pid, uint32_t own_tid)
+{
+	unsigned count;
+	struct kernel_thread *list = kernel_threads(pid, &count);
+
+	*name = 0;
+	for (unsigned i = 0; i < count; i++)
+		if (list[i].tid == own_tid)
+			memcpy(name, list[i].name, sizeof(list[i].name));
+	free(list);
+}
+
 static long read_call(pid_t pid, const char *tid)
 {
 	FILE *f = open_file(pid, tid, "syscall");

@@ -20,6 +20,10 @@ struct kernel_thread *kernel_threads(pid_t pid, unsigned *count);
 /* The number of a thread in the application's PID namespace; 0: it has ended. tid: in ours. */
 uint32_t kernel_own_tid(const char *tid);
 
+/* The name of a thread, by its number in the application's PID namespace; "": not shown. pid: in
+ * ours. */
+void kernel_thread_name(char name[16], pid_t pid, uint32_t own_tid);
+
 /* "running", "blocked in futex()". */
 #define KERNEL_TEXT_LEN 96
 char *kernel_state(char buf[KERNEL_TEXT_LEN], const struct kernel_thread *t);

@@ -8,6 +8,7 @@
 #include "flows.h"
 #include "target/counts.h"
 #include "flows/view.h"
+#include "measure/kernel.h"
 
 static const char *choice(const char *choices, unsigned i, char *buf, size_t size)
 {
@@ -38,22 +39,21 @@ static json_t *place(const struct ledger_place *p, const struct fates_session *s
 	return j;
 }
 
-static json_t *thread(const struct ledger *t, const struct flow_key *k)
+static json_t *thread(
+	const struct ledger *t, const struct flow_key *k, const struct fates_session *s)
 {
 	struct ledger_thread thread;
-	json_t *j;
+	char name[16];
 
 	if (!ledger_thread(t, k, &thread))
 		return json_null();
-	j = json_object();
-	json_put(j, "lcore",
-		thread.lcore == RINGTAP_NO_INDEX ? json_null() : json_count(thread.lcore));
-	json_put(j, "tid", thread.tid ? json_count(thread.tid) : json_null());
-	return j;
+	kernel_thread_name(name, (pid_t)s->info.host_pid, thread.tid);
+	return json_thread(thread.lcore, name, thread.tid);
 }
 
 /* The parts of a 5-tuple; other entries have their names only. */
-static void put_key(json_t *j, const struct ledger *t, const struct flow_key *k)
+static void put_key(
+	json_t *j, const struct ledger *t, const struct flow_key *k, const struct fates_session *s)
 {
 	bool tuple = (t->view == LEDGER_5_TUPLE || t->view == LEDGER_INNER) && k->flags;
 	char src[ADDRESS_TEXT], dst[ADDRESS_TEXT], protocol[16];
@@ -67,7 +67,7 @@ static void put_key(json_t *j, const struct ledger *t, const struct flow_key *k)
 	json_put(j, "protocol", tuple ? json_text(flow_protocol(k, protocol)) : json_null());
 	json_put(j, "vlan", tuple && k->vlan != FLOW_NO_VLAN ? json_count(k->vlan) : json_null());
 	json_put(j, "vni", ledger_vni(t, k, &vni) ? json_count(vni) : json_null());
-	json_put(j, "thread", thread(t, k));
+	json_put(j, "thread", thread(t, k, s));
 }
 
 static json_t *latency(const struct flows_command *c, const struct ledger_flow *f)
@@ -113,7 +113,7 @@ static json_t *row(const struct flows_command *c, const struct ledger_flow *f)
 	char text[LEDGER_TEXT];
 
 	json_put(j, "name", json_text(ledger_text(&c->ledger, &f->key, &c->view.s, text)));
-	put_key(j, &c->ledger, &f->key);
+	put_key(j, &c->ledger, &f->key, &c->view.s);
 	put_estimate(j, "packets", r.packets);
 	put_estimate(j, "bytes", r.bytes);
 	put_estimate(j, "packets_per_second", r.packet_rate);

@@ -153,8 +153,8 @@ def test_a_forwarded_packet_counts_once_with_ids(with_packets, flows):
     assert [f["counted"] for f in both.json(signal.SIGINT)["flows"]] == [1000] * 10
     (tid,) = [int(t.name) for t in Path(f"/proc/{pmd.pid}/task").iterdir() if "worker-1" in (t / "comm").read_text()]
     found = {f["name"]: (f["thread"], f["counted"]) for f in threads.json(signal.SIGINT)["flows"]}
-    thread = {"lcore": 1, "tid": tid}
-    assert found == {f"lcore 1 ({tid}), {did}": (thread, count) for did in ("received", "sent")}
+    thread = {"lcore": 1, "name": "rte-worker-1", "tid": tid}
+    assert found == {f"lcore 1 (rte-worker-1, {tid}), {did}": (thread, count) for did in ("received", "sent")}
 
 
 def test_a_flow_shows_what_the_application_does_not_offer(testpmd, flows, tmp_path):
