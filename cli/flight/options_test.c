@@ -17,7 +17,7 @@ static const struct test_refusal rows[] = {
 	{"--on|", STATUS_USAGE, "unknown condition"},
 	{"--on|command", STATUS_USAGE, "unknown condition"},
 	{"--on|gap > fast", STATUS_USAGE, "the threshold is not a time, such as 50us"},
-	{"--on|latency > 0", STATUS_USAGE, "not a time"},
+	{"--on|latency > 0", STATUS_USAGE, "the threshold is 0; give one above it"},
 	{"--on|latency > 200", STATUS_USAGE, "the threshold has no unit; give 50us or 2ms"},
 	{"--on|pool", STATUS_USAGE, "give a level"},
 	{"--on|pool < 5/s", STATUS_USAGE, "not a number"},
@@ -59,6 +59,7 @@ static const struct test_refusal rows[] = {
 	{"--after|3601s", STATUS_USAGE, "--after 3601s: out of range; give 0 to 1h"},
 	{"--before|5", STATUS_USAGE, "--before: '5' has no unit; 5s or 5ms?"},
 	{"--cooldown|-1", STATUS_USAGE, "--cooldown -1: not a time"},
+	{"--on|p50 > 0ns", STATUS_USAGE, "'p50 > 0ns': the threshold is 0; give one above it"},
 	/* memory */
 	{"--keep|1s|--before|2s", STATUS_USAGE, "--before reaches back beyond --keep"},
 	{"--keep|1s|--on|missed over 5s|--before|0s", STATUS_USAGE, "reaches back beyond --keep"},

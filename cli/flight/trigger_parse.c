@@ -72,7 +72,9 @@ static int parse_limit(struct trigger *t, const char *text)
 	if (!trigger_is_time(t->kind))
 		return parse_level(t, text) ? refuse(t->text, "the threshold is not a number") : 0;
 	ret = parse_time(text, 0, &ns);
-	if (ret || !ns)
+	if (!ret && !ns)
+		return refuse(t->text, "the threshold is 0; give one above it");
+	if (ret)
 		return refuse(t->text, ret == -ENODATA
 					       ? "the threshold has no unit; give 50us or 2ms"
 					       : "the threshold is not a time, such as 50us");
