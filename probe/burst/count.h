@@ -166,17 +166,16 @@ static inline bool rt_stat_tx_quick(
 	return true;
 }
 
-/* The long paths. */
+/* The long paths. tsc: that of the packets' records, 0: not read yet. */
 static inline void rt_stat_rx(struct rt_stat_site *s, const struct rt_thread *t, uint64_t on,
-	struct rte_mbuf **pkts, unsigned n, unsigned nb_pkts)
+	struct rte_mbuf **pkts, unsigned n, unsigned nb_pkts, uint64_t tsc)
 {
 	struct rt_stat_own *o = &s->rows[t->index].own;
-	uint64_t tsc = 0;
 
 	if (rt_unlikely(on >> 32 != o->switching))
 		rt_stat_follow(o, t, on);
 	if (on & RT_COLLECT_GAPS) {
-		tsc = rt_tsc();
+		tsc = tsc ? tsc : rt_tsc();
 		rt_stat_gap(s, o, t, n, tsc);
 	}
 	if (on & RT_COLLECT_BUSY) {

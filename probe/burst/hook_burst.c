@@ -273,7 +273,7 @@ static inline bool run_only(const struct rt_tapset *set, struct rt_thread *t,
 /* Counts a burst of which a sample takes nothing: the usual case, without a look at the packets or
  * the time. False: run_taps() has to do it. */
 static __rte_noinline bool skip_sampled(
-	const struct rt_tapset *set, const struct rt_thread *t, unsigned n)
+	const struct rt_tapset *set, const struct rt_thread *t, unsigned n, uint64_t tsc)
 {
 	const struct rt_session *s = set->only_sampled;
 	struct rt_sample_state *state;
@@ -294,6 +294,8 @@ static __rte_noinline bool skip_sampled(
 	c->not_sampled += n;
 	rt_compiler_barrier();
 	r->open = 0;
+	if (tsc)
+		rt_ring_end(r);
 	return true;
 }
 
@@ -303,7 +305,7 @@ static inline __attribute__((always_inline)) void run_set(const struct rt_tapset
 	struct rt_thread *t, struct rte_mbuf **pkts, unsigned n, uint64_t tsc)
 {
 	if (rt_likely(run_only(set, t, pkts, n, tsc)) ||
-		(set->only_sampled && skip_sampled(set, t, n)))
+		(set->only_sampled && skip_sampled(set, t, n, tsc)))
 		return;
 	if (rt_likely(set->wait_from))
 		run_taps(set, 0, set->wait_from, t, pkts, n, tsc);
@@ -328,6 +330,32 @@ static void visit_slotless(struct rt_hook *h, unsigned n, unsigned nb_pkts)
 		rt_load(&rt_stat_mode.state) & RT_COLLECT_TRACE)
 		rt_trace_burst(h->direction, h->port, h->queue, nb_pkts, n);
 	visit_outside(h, n);
+}
+
+/* Rings of taps that do not wait are busy from now on, or no longer, as in run_taps(). */
+static void set_busy(const struct rt_tapset *set, struct rt_thread *t, bool busy)
+{
+	for (uint32_t i = 0; set && i < set->wait_from; i++) {
+		struct rt_session *s = set->tap[i]->session;
+		struct rt_ring *r = flows(s) ? &s->rings[t->index] : NULL;
+
+		if (!r || (!r->used && !(busy && rt_session_begin_ring(s, r, t))))
+			continue;
+		if (busy)
+			rt_ring_begin(r);
+		else if (!r->held)
+			rt_ring_end(r);
+	}
+}
+
+/* A packet's latency and its record begin at one time: a thread that loses its CPU between two
+ * readings would delay the packet for one of them only. The time of sending is read for the latency
+ * first, so that a latency above a threshold is above it in the records. */
+static __rte_noinline uint64_t begin_records(const struct rt_tapset *set, struct rt_thread *t)
+{
+	set_busy(set, t, true);
+	rt_compiler_barrier(); /* as in run_taps() */
+	return rt_tsc();
 }
 
 /* The thread is inside the hook. tsc: see run_taps(). */
@@ -355,8 +383,11 @@ static inline __attribute__((always_inline)) void work(struct rt_hook *h, struct
 		rt_fetch_add(&site->stats->no_row_polls, 1);
 		site = NULL;
 	}
+	if (rt_unlikely(state & RT_COLLECT_LATENCY) && site && set && n &&
+		h->direction == RT_DIR_RX)
+		tsc = begin_records(set, t); /* run_set() ends them */
 	if (site && h->direction == RT_DIR_RX)
-		rt_stat_rx(site, t, state, pkts, n, nb_pkts);
+		rt_stat_rx(site, t, state, pkts, n, nb_pkts, tsc);
 	else if (site)
 		rt_stat_tx(site, t, state, pkts, n);
 	if (set && (n || rt_unlikely(rt_hook_until)))
@@ -441,22 +472,6 @@ uint16_t rt_hook_tx(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint1
 	return enter(hook, pkts, n, n, RT_DIR_TX);
 }
 
-/* Rings of taps that do not wait are busy from now on, or no longer, as in run_taps(). */
-static void set_busy(const struct rt_tapset *set, struct rt_thread *t, bool busy)
-{
-	for (uint32_t i = 0; set && i < set->wait_from; i++) {
-		struct rt_session *s = set->tap[i]->session;
-		struct rt_ring *r = flows(s) ? &s->rings[t->index] : NULL;
-
-		if (!r || (!r->used && !(busy && rt_session_begin_ring(s, r, t))))
-			continue;
-		if (busy)
-			rt_ring_begin(r);
-		else if (!r->held)
-			rt_ring_end(r);
-	}
-}
-
 /* The guest may answer before the library's function returns: the time is that before the call, and
  * the merge has to wait for the packets as long. The set may be replaced meanwhile, but not freed.
  */
@@ -467,9 +482,7 @@ static uint16_t offer_inside(struct rt_hook *h, struct rt_thread *t, const struc
 	uint64_t tsc;
 	uint16_t n;
 
-	set_busy(set, t, true);
-	rt_compiler_barrier(); /* as in run_taps() */
-	tsc = rt_tsc();
+	tsc = begin_records(set, t);
 	n = rt_vhost_calls.enqueue(o->vid, o->queue, o->pkts, o->n);
 	work(h, t, o->pkts, n, n, set ? tsc : 0);
 	set_busy(set, t, false);

@@ -28,6 +28,7 @@ static struct rte_mbuf *pkts[1024];
 struct seen {
 	uint64_t id; /* 0: none */
 	uint32_t port, direction;
+	uint64_t ns;
 };
 
 static struct seen records[4096];
@@ -50,7 +51,7 @@ static void read_records(const struct rt_session *s)
 			rt_record_options(chunk + at, &r, &o);
 			assert_in_range(count, 0, RTE_DIM(records) - 1);
 			records[count++] = (struct seen){o.id, s->ifs[r.if_index].port.port_id,
-				o.flags == 1 ? RT_DIR_RX : RT_DIR_TX};
+				o.flags == 1 ? RT_DIR_RX : RT_DIR_TX, r.ns};
 			at += r.len;
 		}
 	}
@@ -445,6 +446,24 @@ static void test_latencies_are_measured_at_the_same_time(void **state)
 	assert_int_equal(timed, BURST);
 }
 
+/* A thread that loses its CPU within the hook delays packets for both or for none. */
+static void test_latencies_and_records_begin_at_the_same_time(void **state)
+{
+	static struct rt_monitor mon;
+	const struct rt_clock_line line = rt_latch_read(&rt_hook_clock);
+	uint64_t stamp, now;
+
+	test_monitor(&mon, RT_COLLECT_LATENCY, 1);
+	take_in(BURST);
+	now = rt_tsc();
+	stamp = *RTE_MBUF_DYNFIELD(pkts[0], rt_stat_mode.latency_field, uint64_t *);
+	now -= ((now << 22) - (stamp >> 22 << 22)) >> 22; /* it has the low 42 bits */
+	received(0);
+	for (unsigned k = 0; k < count; k++)
+		if (records[k].port == in && records[k].direction == RT_DIR_RX)
+			assert_int_equal(records[k].ns, rt_clock_at(&line, now));
+}
+
 /* ---- packets without their flag ---- */
 
 /* As testpmd's mac, macswap, csum and 5tswap do. */
@@ -554,6 +573,7 @@ int main(void)
 		with_ports(test_nothing_has_an_id_before_all_taps_are_linked),
 		with_ports(test_packets_that_a_filter_refuses_have_ids),
 		with_ports(test_latencies_are_measured_at_the_same_time),
+		with_ports(test_latencies_and_records_begin_at_the_same_time),
 		with_ports(test_nothing_is_inferred_without_a_request),
 		to_infer(test_packets_without_their_flag_are_inferred),
 		to_infer(test_packets_of_another_port_are_not_inferred),

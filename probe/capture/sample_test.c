@@ -274,6 +274,27 @@ static void test_counters_of_a_sample_add_up(void **state)
 }
 
 /* The sampled one neither takes from the others, nor takes more beside them. */
+/* The ring is busy before the time of the latency is read, although no packet is chosen. */
+static void test_no_ring_is_busy_after_a_timed_burst(void **state)
+{
+	static struct rt_monitor mon;
+	struct rt_session *s = open_session(4096, 0, NULL);
+	unsigned used = 0;
+
+	test_monitor(&mon, RT_COLLECT_LATENCY, 1);
+	forward();
+	for (unsigned i = 0; i < RT_MAX_RINGS; i++) {
+		if (!s->rings[i].used)
+			continue;
+		used++;
+		assert_int_equal(s->rings[i].pub->busy, 0);
+	}
+	assert_int_equal(used, 1);
+	test_monitor_end(&mon);
+	end(s);
+	rt_session_free(s);
+}
+
 static void test_sessions_of_one_hook_have_their_own_samples(void **state)
 {
 	struct rt_session *all = open_session(1, 0, NULL), *half = open_session(2, 0, NULL),
@@ -428,6 +449,7 @@ int main(void)
 		cmocka_unit_test(test_one_of_n_ids_is_chosen_evenly),
 		cmocka_unit_test(test_a_thinner_sample_is_a_part_of_a_thicker_one),
 		PORT_TEST(test_counters_of_a_sample_add_up),
+		PORT_TEST(test_no_ring_is_busy_after_a_timed_burst),
 		PORT_TEST(test_sessions_of_one_hook_have_their_own_samples),
 		PORT_TEST(test_a_reception_and_its_sending_are_chosen_together),
 		PORT_TEST(test_the_source_of_ids_does_not_matter),
