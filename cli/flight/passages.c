@@ -14,6 +14,7 @@
 
 #define OPEN_MAX   (1u << 16) /* packets that were received and not sent yet */
 #define SLOTS      (2 * OPEN_MAX)
+#define ORDER      (2 * OPEN_MAX)
 #define SLOW_MAX   1000 /* packets above the threshold */
 #define SLOW_SHOWN 100  /* without a threshold */
 #define UNSENT_MAX 1000
@@ -36,9 +37,14 @@ struct passages {
 	struct secret secret;
 	struct passage *slots; /* the open ones, by id */
 	uint32_t open;
+	/* Each open one once, and some that have been sent; the oldest first. */
+	struct {
+		uint64_t id, frame;
+	} * order;
+	uint64_t first, end;           /* numbers in order, modulo ORDER */
 	struct passage slow[SLOW_MAX]; /* unsorted */
 	uint32_t slow_count, quickest; /* index of the quickest of slow */
-	uint64_t sent, beyond;         /* beyond: received, without a slot */
+	uint64_t sent, beyond;         /* beyond: gave their slot to later ones */
 	uint32_t cells[COLUMNS][ROWS];
 	char reasons[256][RINGTAP_NAME_LEN]; /* texts of those of packets, by number */
 };
@@ -52,10 +58,11 @@ struct passages *passages_new(uint64_t from_ns, uint64_t to_ns)
 	p->from_ns = from_ns;
 	p->to_ns = to_ns;
 	p->slots = calloc(SLOTS, sizeof(*p->slots));
+	p->order = calloc(ORDER, sizeof(*p->order));
 	secret_make(&p->secret);
-	if (p->slots)
+	if (p->slots && p->order)
 		return p;
-	free(p);
+	passages_free(p);
 	return NULL;
 }
 
@@ -64,6 +71,7 @@ void passages_free(struct passages *p)
 	if (!p)
 		return;
 	free(p->slots);
+	free(p->order);
 	free(p);
 }
 
@@ -99,6 +107,33 @@ static void leave(struct passages *p, uint32_t k)
 	}
 	p->slots[hole].id = 0;
 	p->open--;
+}
+
+static void enqueue(struct passages *p, uint64_t id, uint64_t frame)
+{
+	p->order[p->end % ORDER].id = id;
+	p->order[p->end++ % ORDER].frame = frame;
+}
+
+/* For one more. Packets that are received and never sent leave, the oldest first, or those after
+ * them would have no latency. */
+static void make_room(struct passages *p)
+{
+	while (p->open == OPEN_MAX || p->end - p->first == ORDER) {
+		uint64_t id = p->order[p->first % ORDER].id,
+			 frame = p->order[p->first % ORDER].frame;
+		uint32_t k = find(p, id);
+
+		p->first++;
+		if (!p->slots[k].id || p->slots[k].frame != frame)
+			continue;
+		if (p->open < OPEN_MAX) {
+			enqueue(p, id, frame);
+			continue;
+		}
+		leave(p, k);
+		p->beyond++;
+	}
 }
 
 /* ---- latencies */
@@ -164,11 +199,12 @@ void passages_add(
 		leave(p, k);
 		return;
 	}
-	if (!p->slots[k].id && p->open == OPEN_MAX) {
-		p->beyond++;
-		return;
-	}
-	p->open += !p->slots[k].id;
+	if (p->slots[k].id)
+		leave(p, k);
+	make_room(p);
+	k = find(p, b->id);
+	p->open++;
+	enqueue(p, b->id, frame);
 	p->slots[k] = (struct passage){.id = b->id,
 		.ns = ns,
 		.frame = frame,
@@ -470,6 +506,10 @@ static void add_slow(struct table *t)
 	for (; n < p->slow_count && is_slow(t->i, &p->slow[n]); n++)
 		if (has_threshold(t->i) || n < SLOW_SHOWN)
 			put(t, &p->slow[n], p->slow[n].sent_ns);
+	if (!n && t->i->trigger->kind == TRIGGER_LATENCY)
+		view_panel_note(t->panel,
+			"No packet of the file took as long: the slow one was not sent yet, or "
+			"the file does not have both its reception and its sending.");
 	if (n == SLOW_MAX && has_threshold(t->i))
 		view_panel_note(t->panel, "The 1000 slowest of them.");
 }
@@ -511,8 +551,9 @@ static void add_unsent(struct table *t)
 			? "What became of them was read a second after the window; what was sent until then is not here."
 			: "Those that were received at the end may have been sent after it; the others were held, dropped, or sent without their id. --fates tells them apart.");
 	if (n > UNSENT_MAX || p->beyond) {
-		snprintf(text, sizeof(text), "The first %d of %s%s.", UNSENT_MAX,
-			format_count(a, n + p->beyond), p->beyond ? " at most" : "");
+		snprintf(text, sizeof(text), "%s%d of %s%s.", p->beyond ? "" : "The first ",
+			UNSENT_MAX, format_count(a, n + p->beyond),
+			p->beyond ? " at most, without the earliest" : "");
 		view_panel_note(t->panel, text);
 	}
 }

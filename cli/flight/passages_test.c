@@ -251,6 +251,59 @@ static void more_open_ones_than_have_a_place(void **state)
 		"of 70,000 at most"));
 }
 
+static void latencies_after_very_many_open_ones(void **state)
+{
+	add(DIRECTION_RX, 1, 0);
+	for (uint64_t id = 2; id <= 200000; id++) {
+		add(DIRECTION_RX, id, id);
+		if (id % 3 == 0) /* sent at once */
+			add(DIRECTION_TX, id, id + 1000);
+	}
+	add(DIRECTION_RX, 300000, 10 * MS);
+	add(DIRECTION_TX, 300000, 46 * MS);
+	add(DIRECTION_TX, 1, 90 * MS); /* has left */
+	assert_int_equal(cell("slow", 0, 2), 36 * MS);
+	assert_int_equal(heat(), 66666 + 1);
+	assert_non_null(strstr(
+		json_string_value(json_array_get(json_object_get(panel("unsent"), "notes"), 1)),
+		"1000 of 133,334 at most"));
+}
+
+/* Latency of a packet during which very many others come and go. */
+static void a_slow_packet_beside_very_many(void **state)
+{
+	add(DIRECTION_RX, 1, 0);
+	for (uint64_t id = 2; id <= 400000; id++) {
+		add(DIRECTION_RX, id, id);
+		add(DIRECTION_TX, id, id + 1000);
+	}
+	add(DIRECTION_TX, 1, 36 * MS);
+	assert_int_equal(cell("slow", 0, 2), 36 * MS);
+	assert_null(panel("unsent"));
+}
+
+/* An application that sends packets with other ids receives theirs again. */
+static void ids_that_are_received_again(void **state)
+{
+	for (uint64_t k = 0; k < 400000; k++)
+		add(DIRECTION_RX, k % 3 + 1, k);
+	add(DIRECTION_TX, 1, MS);
+	assert_int_equal(rows("slow"), 1);
+	assert_int_equal(rows("unsent"), 2);
+}
+
+static void no_slow_packet_in_the_file(void **state)
+{
+	trigger = (struct trigger){
+		.text = "latency > 10ms", .kind = TRIGGER_LATENCY, .threshold = 10e6};
+	add(DIRECTION_RX, 1, MS);
+	add(DIRECTION_TX, 1, 2 * MS);
+	assert_int_equal(rows("slow"), 0);
+	assert_non_null(strstr(
+		json_string_value(json_array_get(json_object_get(panel("slow"), "notes"), 0)),
+		"No packet of the file took as long"));
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, begin_passages, end_passages)
 
 int main(void)
@@ -266,6 +319,10 @@ int main(void)
 		CASE(percentiles_are_those_of_a_column),
 		CASE(ids_come_and_go),
 		CASE(more_open_ones_than_have_a_place),
+		CASE(latencies_after_very_many_open_ones),
+		CASE(a_slow_packet_beside_very_many),
+		CASE(ids_that_are_received_again),
+		CASE(no_slow_packet_in_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
