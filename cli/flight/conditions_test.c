@@ -162,6 +162,9 @@ static void one_slow_packet(void **state)
 	buckets(to)[bucket_of(5000000)] = 1;
 	PAIR(to, 0)->count++;
 	assert_met("latency > 2ms", "p1", (double)low);
+	/* Its reception is in the event, and so are the packets before that. */
+	assert_in_range(from->taken_ns - e.from_ns, low + width, 1.05 * low);
+	assert_int_equal(e.to_ns, to->taken_ns);
 	assert_false(met("latency > 6ms"));
 	/* It was there before. */
 	buckets(from)[bucket_of(5000000)] = 1;
