@@ -15,7 +15,7 @@
 #include "view.h"
 
 /* Why a thread did not poll, as far as the kernel's counters of it tell. In the order of states. */
-enum cause { WAITED, SLEPT, BLOCKED, INTERRUPTED, RAN, UNKNOWN, BUSY };
+enum cause { WAITED, SLEPT, BLOCKED, INTERRUPTED, RAN, RAN_OR_INTERRUPTED, UNKNOWN, BUSY };
 
 static const struct {
 	const char *name, *meaning;
@@ -24,12 +24,17 @@ static const struct {
 	[WAITED] = {"gap: waited for its CPU",
 		"another task had it, or, as far as the kernel does not name one, the hypervisor",
 		VIEW_RED},
-	[SLEPT] = {"gap: slept", "by itself, or it was stopped", VIEW_PURPLE},
+	[SLEPT] = {"gap: slept",
+		"by itself, or it was stopped, or, from the kernel's counters, the hypervisor had "
+		"its CPU",
+		VIEW_PURPLE},
 	[BLOCKED] = {"gap: page fault or disk", "the kernel brought a page or data", VIEW_BLUE},
 	[INTERRUPTED] = {"gap: interrupt", "interrupts had its CPU", VIEW_GREEN},
 	[RAN] = {"gap: ran",
 		"the application was busy, or an interrupt that the kernel does not report",
 		VIEW_ORANGE},
+	[RAN_OR_INTERRUPTED] = {"gap: ran or interrupt",
+		"the kernel's counters do not tell them apart; perf does, as root", VIEW_ORANGE},
 	[UNKNOWN] = {"gap", "of unknown cause", VIEW_GREY},
 	[BUSY] = {"busy period", "received packets without an empty poll", VIEW_SKY},
 };
@@ -175,7 +180,8 @@ static enum cause cause_of(const struct lanes *l, const struct activity *a, char
 		return WAITED;
 	if (r.slept >= needed)
 		return SLEPT;
-	return r.waited < (double)g->ns / 2 && r.slept < (double)g->ns / 2 ? RAN : UNKNOWN;
+	return r.waited < (double)g->ns / 2 && r.slept < (double)g->ns / 2 ? RAN_OR_INTERRUPTED
+									   : UNKNOWN;
 }
 
 /* ---- bars */
@@ -204,8 +210,8 @@ static void add_gap(struct lanes *l, const struct activity *a)
 				ringtap_snapshot_port(a->snapshot, g->port)->name),
 			g->queue);
 	if (g->packets)
-		snprintf(text, sizeof(text), "after a poll%s that brought %u packets%s%s", where,
-			g->packets, g->open ? "; it lasts" : "", why);
+		snprintf(text, sizeof(text), "after a poll%s that brought %u packet%s%s%s", where,
+			g->packets, g->packets == 1 ? "" : "s", g->open ? "; it lasts" : "", why);
 	else
 		snprintf(text, sizeof(text), "after a poll%s without packets%s%s", where,
 			g->open ? "; it lasts" : "", why);
