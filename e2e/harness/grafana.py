@@ -121,7 +121,7 @@ PANELS = {
     "timeseries": _object(
         {**_QUERIED, "type": _one_of("timeseries"), "options": _object({"legend": LEGEND, "tooltip": TOOLTIP})}
     ),
-    "heatmap": _object({**_QUERIED, "type": _one_of("heatmap"), "options": HEATMAP}),
+    "heatmap": _object({**_QUERIED, "type": _one_of("heatmap"), "options": HEATMAP, "links": _list(LINK, 1)}),
 }
 _VARIABLE = {
     "name": {"type": "string", "pattern": r"^\w+$"},
@@ -203,9 +203,11 @@ def _validate(value, schema):
 
 
 def _check_links(panels):
-    """Checks that each series has the labels that its links name."""
+    """Checks that each panel has a link to `ringtap web`, and each series the labels that it names."""
     for panel in panels:
-        for link in panel.get("fieldConfig", {}).get("defaults", {}).get("links", ()):
+        links = [*panel.get("links", ()), *panel.get("fieldConfig", {}).get("defaults", {}).get("links", ())]
+        assert panel["type"] == "row" or any(link["url"].startswith("${web}/") for link in links), panel["title"]
+        for link in links:
             for label in re.findall(r"__field\.labels\.(\w+)", link["url"]):
                 assert all(f"{{{{{label}}}}}" in t["legendFormat"] for t in panel["targets"]), panel["title"]
 

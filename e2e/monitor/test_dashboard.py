@@ -134,6 +134,7 @@ SPOILED = (
     lambda b: b["panels"][1]["targets"][0].update(expr="ringtap_up{app=~\"$application\"}"),
     lambda b: b["templating"]["list"][1].update(refresh=7),
     lambda b: b["panels"][1]["fieldConfig"]["defaults"]["links"][0].update(url="${web}/#app=${__field.labels.host}"),
+    lambda b: b["panels"][1]["fieldConfig"]["defaults"].update(links=[]),
 )
 
 
