@@ -23,17 +23,17 @@ static bool is_name(const char *name, size_t len)
 	return len && len < COUNTED_NAME_LEN;
 }
 
-void counted_put(
+struct counted_value *counted_put(
 	struct counted *c, const char *name, size_t len, const char *meaning, uint64_t value)
 {
 	struct counted_value *v = c->list;
 
 	if (!is_name(name, len))
-		return;
+		return NULL;
 	while (v < c->list + c->count && (strlen(v->name) != len || memcmp(v->name, name, len)))
 		v++;
 	if (v == c->list + COUNTED_MAX)
-		return;
+		return NULL;
 	if (v == c->list + c->count) {
 		*v = (struct counted_value){.meaning = meaning};
 		memcpy(v->name, name, len);
@@ -42,6 +42,7 @@ void counted_put(
 	v->end = value;
 	if (!c->begun)
 		v->begin = value;
+	return v;
 }
 
 int counted_uid(const struct counted *c, uid_t *uid)
@@ -118,12 +119,14 @@ void counted_read(struct counted *c)
 		c->slow = counted_read_within(c, LIVE_MS) != 0;
 }
 
+/* Without mixed ones. */
 static uint64_t sum(const struct counted *c)
 {
 	uint64_t all = 0;
 
 	for (size_t i = 0; i < c->count; i++)
-		if (__builtin_add_overflow(all, counted_since(&c->list[i]), &all))
+		if (!c->list[i].mixed &&
+			__builtin_add_overflow(all, counted_since(&c->list[i]), &all))
 			return UINT64_MAX;
 	return all;
 }
@@ -186,9 +189,9 @@ struct counted_match counted_match(const struct counted *c, uint64_t packets)
 {
 	struct counted_match m = {0};
 	uint64_t values[COUNTED_MAX], all = sum(c);
+	bool some = all && all <= packets && !c->source->has_others;
 	size_t index[COUNTED_MAX], count = 0;
-	bool take_all = all <= packets && !c->source->has_others;
-	uint32_t bits;
+	uint32_t bits = 0;
 
 	for (size_t i = 0; i < c->count; i++) {
 		if (!counted_since(&c->list[i]))
@@ -196,11 +199,10 @@ struct counted_match counted_match(const struct counted *c, uint64_t packets)
 		values[count] = counted_since(&c->list[i]);
 		index[count++] = i;
 	}
-	if (!count || !packets || (!take_all && count > SUBSET_MAX))
-		return m;
-	bits = take_all ? UINT32_MAX : only_subset(values, count, packets);
-	m.packets = take_all ? all : bits ? packets : 0;
+	if (count && packets && count <= SUBSET_MAX && !(some && all == packets))
+		bits = only_subset(values, count, packets);
+	m.packets = bits ? packets : some ? all : 0;
 	for (size_t i = 0; i < count; i++)
-		m.used[index[i]] = take_all || bits >> i & 1;
+		m.used[index[i]] = bits ? bits >> i & 1 : some && !c->list[index[i]].mixed;
 	return m;
 }

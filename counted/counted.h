@@ -20,6 +20,7 @@
 struct counted_value {
 	char name[COUNTED_NAME_LEN]; /* the application's, printable ASCII */
 	const char *meaning;         /* in plain words; NULL: not known */
+	bool mixed;                  /* also of packets that were never received, or were refused */
 	uint64_t begin, end;         /* packets */
 };
 
@@ -62,8 +63,9 @@ void counted_free(struct counted *c);
 
 /* Packets counted since the beginning. A counter that has become less: 0. */
 uint64_t counted_since(const struct counted_value *v);
-/* Which counters account for packets. All, if their sum is no more and all are of dropped packets;
- * else the only subset of at most 16 that has this sum. */
+/* Which counters account for packets: all that are not mixed, if they have this sum; else the only
+ * subset of at most 16 that has it; else all that are not mixed, if their sum is less. Where the
+ * source has others, only the subset counts. */
 struct counted_match counted_match(const struct counted *c, uint64_t packets);
 
 /* Counts of ringtap for the same time. */
@@ -100,8 +102,8 @@ struct counted_source {
 extern const struct counted_source counted_open_vswitch, counted_vpp;
 
 /* A value that the application reports. Names of other characters, and counters beyond COUNTED_MAX,
- * are ignored. meaning: static or NULL. */
-void counted_put(
+ * are ignored: NULL. meaning: static or NULL. */
+struct counted_value *counted_put(
 	struct counted *c, const char *name, size_t len, const char *meaning, uint64_t value);
 
 /* The user of the process. 0 or -ESRCH. */
@@ -121,5 +123,7 @@ int counted_read_segment(
 
 /* Takes the counters of dropped packets from the answer to coverage/show, which may be any text. */
 void counted_take_coverage(struct counted *c, const char *text);
+/* The same, of the ports of DPDK in the answer to dpctl/show -s. */
+void counted_take_ports(struct counted *c, const char *text);
 
 #endif

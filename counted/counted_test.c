@@ -125,6 +125,22 @@ static void test_the_only_subset_with_the_sum(void **state)
 	counted_free(&c);
 }
 
+/* One that has refused packets, too, counts where the sum is exact only. */
+static void test_mixed_counters(void **state)
+{
+	struct counted c = begin(10, 20, 0);
+
+	set(15, 24, 0);
+	assert_int_equal(read_fake(&c, 0), 0);
+	c.list[1].mixed = true;
+	assert_match(&c, 9, 9, "ma");
+	assert_match(&c, 10, 5, "m-");
+	assert_match(&c, 5, 5, "m-");
+	assert_match(&c, 4, 4, "-a");
+	assert_match(&c, 3, 0, "--");
+	counted_free(&c);
+}
+
 static void test_hostile_counters(void **state)
 {
 	struct counted c = begin(50, 0, 0);
@@ -395,6 +411,7 @@ int main(void)
 		cmocka_unit_test(test_programs_without_a_source),
 		cmocka_unit_test(test_all_counters_account_for_packets_unless_they_are_more),
 		cmocka_unit_test(test_the_only_subset_with_the_sum),
+		cmocka_unit_test(test_mixed_counters),
 		cmocka_unit_test(test_hostile_counters),
 		cmocka_unit_test(test_late_counts_are_waited_for),
 		cmocka_unit_test(test_later_counts_that_are_too_many_are_left_out),

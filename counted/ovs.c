@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Open vSwitch's coverage counters of dropped packets, which every ovs-vswitchd reports on its
- * control socket, see ovs-appctl(8). Each thread counts by itself, and adds its counts to those
- * that are reported once a second (COVERAGE_CLEAR_INTERVAL).
+ * Open vSwitch's coverage counters of dropped packets, and the counters of its ports, which every
+ * ovs-vswitchd reports on its control socket, see ovs-appctl(8) and ovs-dpctl(8). Each thread
+ * counts the former by itself, and adds them to those that are reported once a second
+ * (COVERAGE_CLEAR_INTERVAL).
  */
 #include <ctype.h>
 #include <errno.h>
@@ -13,7 +14,8 @@
 #include "counted.h"
 
 #define PATH_LEN 108
-#define QUESTION "{\"id\":0,\"method\":\"coverage/show\",\"params\":[]}"
+#define COVERAGE "{\"id\":0,\"method\":\"coverage/show\",\"params\":[]}"
+#define PORTS    "{\"id\":0,\"method\":\"dpctl/show\",\"params\":[\"-s\"]}"
 
 static const struct {
 	const char *name, *meaning;
@@ -78,6 +80,62 @@ void counted_take_coverage(struct counted *c, const char *text)
 		take_line(c, text, strcspn(text, "\n"));
 }
 
+/* "  port 3: vm0 (dpdkvhostuserclient: …)". False: not a port of DPDK. */
+static bool take_port(const char *line, size_t len, char name[COUNTED_NAME_LEN], bool *guest)
+{
+	const char *begin = memmem(line, len, ": ", 2), *type = memmem(line, len, " (dpdk", 6);
+	size_t n;
+
+	if (!begin || !type || type < begin + 2)
+		return false;
+	n = (size_t)(type - begin - 2);
+	if (!n || n > COUNTED_NAME_LEN - sizeof(" rx_dropped"))
+		return false;
+	memcpy(name, begin + 2, n);
+	name[n] = '\0';
+	*guest = (size_t)(line + len - type) > 11 && !memcmp(type, " (dpdkvhost", 11);
+	return true;
+}
+
+/* "    RX packets:8 errors:? dropped:6 overruns:? frame:?"; a question mark: not known. */
+static void take_dropped(struct counted *c, const char *port, bool guest, const char *line)
+{
+	static const char key[] = "dropped:";
+	static const char *const meanings_of[2][2] = {
+		{"received: by its policer, or no mbuf",
+			"to be sent: refused, too long, or by its QoS"},
+		{"received: by its policer", "to be sent: refused, too long, or by its QoS"}};
+	const bool sent = line[4] == 'T';
+	size_t len = strcspn(line, "\n");
+	const char *value = memmem(line, len, key, sizeof(key) - 1);
+	struct counted_value *v;
+	char name[COUNTED_NAME_LEN + 16];
+
+	if (!value || !isdigit((unsigned char)value[sizeof(key) - 1]))
+		return;
+	snprintf(name, sizeof(name), "%s %s", port, sent ? "tx_dropped" : "rx_dropped");
+	v = counted_put(c, name, strlen(name), meanings_of[guest][sent],
+		strtoull(value + sizeof(key) - 1, NULL, 10));
+	/* ringtap counts refusals of an ethdev by themselves. */
+	if (v)
+		v->mixed = !guest;
+}
+
+void counted_take_ports(struct counted *c, const char *text)
+{
+	char port[COUNTED_NAME_LEN] = "";
+	bool guest = false;
+
+	for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
+		if (!strncmp(text, "  port ", 7) &&
+			!take_port(text, strcspn(text, "\n"), port, &guest))
+			port[0] = '\0';
+		else if (*port && (!strncmp(text, "    RX packets:", 15) ||
+					  !strncmp(text, "    TX packets:", 15)))
+			take_dropped(c, port, guest, text);
+	}
+}
+
 /* The path of the control socket, in the switch's root folder. 0, or -errno after writing why. */
 static int socket_path(struct counted *c, char path[PATH_LEN])
 {
@@ -116,34 +174,41 @@ static int socket_path(struct counted *c, char path[PATH_LEN])
 	return -ENAMETOOLONG;
 }
 
-static int read_counters(struct counted *c, int within_ms)
+static int ask(struct counted *c, const char *path, const char *question, int within_ms,
+	void (*take)(struct counted *c, const char *text))
 {
-	char path[PATH_LEN];
 	const char *text;
 	json_t *answer;
 	uid_t uid;
-	int ret = socket_path(c, path);
+	int ret = counted_uid(c, &uid);
 
-	if (ret)
-		return ret;
-	ret = counted_uid(c, &uid);
 	if (!ret)
-		ret = rt_peer_json(c->pid, uid, path, QUESTION, within_ms, &answer);
+		ret = rt_peer_json(c->pid, uid, path, question, within_ms, &answer);
 	if (ret)
 		return counted_failed(c, path, ret, within_ms);
 	text = json_string_value(json_object_get(answer, "result"));
 	if (text)
-		counted_take_coverage(c, text);
+		take(c, text);
 	json_decref(answer);
 	return text ? 0 : counted_failed(c, path, -EPROTO, within_ms);
+}
+
+static int read_counters(struct counted *c, int within_ms)
+{
+	char path[PATH_LEN];
+	int ret = socket_path(c, path);
+
+	if (!ret)
+		ret = ask(c, path, COVERAGE, within_ms, counted_take_coverage);
+	return ret ? ret : ask(c, path, PORTS, within_ms, counted_take_ports);
 }
 
 const struct counted_source counted_open_vswitch = {
 	.name = "Open vSwitch",
 	.program = "ovs-vswitchd",
 	.late_ns = 1200000000,
-	.note = "Its threads add to these counters once a second: they may have packets of the "
-		"second before the interval, and lack those of its last one. They are those of all "
-		"ports, also of ports that ringtap does not see.",
+	.note = "Its threads add to datapath_ and drop_ counters once a second: they may have "
+		"packets of the second before the interval, and lack those of its last one. They "
+		"are those of all ports, also of ports that ringtap does not see.",
 	.read = read_counters,
 };

@@ -26,7 +26,14 @@
 	"datapath_drop_meter      240.8/sec    20.067/sec        0.3344/sec   total: %s\\n" \
 	"drop_action_of_pipeline    0.0/sec     0.000/sec        0.0000/sec   total: 3\\n"  \
 	"drop_action_of_tomorrow    0.0/sec     0.000/sec        0.0000/sec   total: 4\\n"  \
-	"78 events never hit\\n"
+	"78 events never hit\\n"                                                            \
+	"netdev@ovs-netdev:\\n"                                                             \
+	"  port 1: br0 (tap)\\n"                                                            \
+	"    RX packets:0 errors:0 dropped:9 overruns:0 frame:0\\n"                         \
+	"  port 3: vm0 (dpdkvhostuserclient: mtu=1500)\\n"                                  \
+	"    RX packets:8 errors:? dropped:%s overruns:? frame:?\\n"                        \
+	"    TX packets:8 errors:? dropped:? aborted:? carrier:?\\n"                        \
+	"    RX bytes:480  TX bytes:480\\n"
 #define ANSWER "{\"id\":0,\"result\":\"" SHOWN "\",\"error\":null}"
 
 #define WAIT "--wait"
@@ -130,15 +137,15 @@ static void test_counters_of_dropped_packets(void **state)
 	char first[2048], second[2048];
 	struct counted c;
 
-	snprintf(first, sizeof(first), ANSWER, "1204");
-	snprintf(second, sizeof(second), ANSWER, "1210");
+	snprintf(first, sizeof(first), ANSWER, "1204", "6");
+	snprintf(second, sizeof(second), ANSWER, "1210", "8");
 	set_answer(first, false);
 	counted_begin(&c, "ovs-vswitchd-dpdk", getpid(), getpid());
 	assert_string_equal(c.why, "");
-	assert_string_equal(question, "{\"id\":0,\"method\":\"coverage/show\",\"params\":[]}");
+	assert_string_equal(question, "{\"id\":0,\"method\":\"dpctl/show\",\"params\":[\"-s\"]}");
 	set_answer(second, false);
 	counted_end(&c, 6);
-	assert_int_equal(c.count, 3);
+	assert_int_equal(c.count, 4);
 	assert_string_equal(c.list[0].name, "datapath_drop_meter");
 	assert_string_equal(c.list[0].meaning, "by a meter");
 	assert_int_equal(c.list[0].begin, 1204);
@@ -146,24 +153,79 @@ static void test_counters_of_dropped_packets(void **state)
 	assert_int_equal(c.list[1].end, 3);
 	assert_string_equal(c.list[2].name, "drop_action_of_tomorrow");
 	assert_null(c.list[2].meaning);
+	assert_string_equal(c.list[3].name, "vm0 rx_dropped");
+	assert_int_equal(c.list[3].begin, 6);
+	assert_int_equal(c.list[3].end, 8);
 	counted_free(&c);
+}
+
+#define DROPPED "\n    RX packets:1 errors:0 dropped:5 overruns:?\n"
+
+static void test_counters_of_ports(void **state)
+{
+	static const struct {
+		const char *port, *name;
+		bool mixed;
+	} cases[] = {{"  port 0: ovs-netdev (tap)" DROPPED, NULL, false},
+		{"  port 1: br0" DROPPED, NULL, false},
+		{"  port 2: p0 (dpdk: mtu=1500)" DROPPED, "p0 rx_dropped", true},
+		{"  port 2: p0 (dpdk: mtu=1500)\n    TX packets:1 dropped:5", "p0 tx_dropped",
+			true},
+		{"  port 3: vm0 (dpdkvhostuserclient: mtu=1)" DROPPED, "vm0 rx_dropped", false},
+		{"  port 3: vm0 (dpdkvhostuser)" DROPPED, "vm0 rx_dropped", false},
+		{"  port 3: vm0 (dpdkvhost", NULL, false}, {"  port 3: (dpdk" DROPPED, NULL, false},
+		{"  port 3 (dpdk: vm0" DROPPED, NULL, false},
+		{"  port 3: a\033b (dpdk: m=1)" DROPPED, NULL, false},
+		{"  port 3: p (dpdk: m=1)\n    RX packets:1 dropped:?\n", NULL, false},
+		{"  port 3: p (dpdk: m=1)\n    RX packets:1 \n dropped:5\n", NULL, false},
+		{"  port 3: p (dpdk: m=1)\n  port 4: br1 (tap)" DROPPED, NULL, false},
+		{DROPPED, NULL, false}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct counted c = {.list = calloc(COUNTED_MAX, sizeof(struct counted_value))};
+
+		assert_non_null(c.list);
+		counted_take_ports(&c, cases[i].port);
+		assert_int_equal(c.count, cases[i].name != NULL);
+		if (cases[i].name) {
+			assert_string_equal(c.list[0].name, cases[i].name);
+			assert_int_equal(c.list[0].end, 5);
+			assert_int_equal(c.list[0].mixed, cases[i].mixed);
+		}
+		counted_free(&c);
+	}
+}
+
+static void test_ports_with_long_names(void **state)
+{
+	char text[512];
+
+	for (int len = COUNTED_NAME_LEN - 20; len < COUNTED_NAME_LEN + 20; len++) {
+		struct counted c = {.list = calloc(COUNTED_MAX, sizeof(struct counted_value))};
+
+		assert_non_null(c.list);
+		snprintf(text, sizeof(text), "  port 1: %0*d (dpdk: m=1)" DROPPED, len, 0);
+		counted_take_ports(&c, text);
+		assert_int_equal(c.count, len + sizeof(" rx_dropped") <= COUNTED_NAME_LEN);
+		counted_free(&c);
+	}
 }
 
 static void test_totals_that_are_no_numbers(void **state)
 {
 	static const char *const totals[] = {"", "-1", "+1", " 1", "1x", "0x10", "1.5",
 		"18446744073709551616", "99999999999999999999999999999999999999"};
-	static char texts[10][1024]; /* the thread may still have the one before */
+	static char texts[10][2048]; /* the thread may still have the one before */
 	struct counted c;
 
 	for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++) {
-		snprintf(texts[i], sizeof(texts[i]), ANSWER, totals[i]);
+		snprintf(texts[i], sizeof(texts[i]), ANSWER, totals[i], "?");
 		set_answer(texts[i], false);
 		assert_int_equal(read_once(&c, 5000), 0);
 		assert_int_equal(c.count, 2); /* those of the other lines */
 		counted_free(&c);
 	}
-	snprintf(texts[9], sizeof(texts[9]), ANSWER, "18446744073709551615");
+	snprintf(texts[9], sizeof(texts[9]), ANSWER, "18446744073709551615", "?");
 	set_answer(texts[9], false);
 	assert_int_equal(read_once(&c, 5000), 0);
 	assert_int_equal(c.list[0].end, UINT64_MAX);
@@ -286,6 +348,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		with_socket(test_counters_of_dropped_packets),
+		cmocka_unit_test(test_counters_of_ports),
+		cmocka_unit_test(test_ports_with_long_names),
 		with_socket(test_totals_that_are_no_numbers),
 		with_socket(test_answers_that_are_none),
 		with_socket(test_an_answer_without_end),

@@ -156,6 +156,9 @@ def test_packets_dropped_by_a_policer(switch, closing):
     report = drops.json(signal.SIGINT)
     assert 0 < came() < PINGS
     assert_requests(report, PINGS - came())
+    counted = {c["name"]: c for c in report["counted_by_application"]["counters"]}
+    assert counted["p0 rx_dropped"]["packets"] == it.statistic("p0", "ovs_rx_qos_drops")
+    assert counted["p0 rx_dropped"]["meaning"] == "received: by its policer, or no mbuf"
 
 
 def test_packets_that_a_full_queue_refuses(switch, closing):

@@ -31,6 +31,19 @@ for i in range(rounds):
             back += s.recvfrom(65536)[1][2] != socket.PACKET_OUTGOING
 print("all came back", flush=True)
 """
+# Sends the frames of a file once, or again and again; none needs to come back.
+SEND = """
+import itertools, socket, sys, time
+sys.path.insert(0, sys.argv[1])
+from harness import pcap
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind(("eth0", 0))
+frames = pcap.frames(sys.argv[2])
+for i, frame in enumerate(itertools.cycle(frames) if sys.argv[3:] else frames):
+    s.send(frame)
+    if i % 32 == 0:
+        time.sleep(0.001)  # 20,000 packets/s at most: readers need the CPU, too
+"""
 E2E = Path(__file__).parents[1]
 NIC, GUESTS = "p0", ("vm0", "vm1")
 # Where a packet passes, in this order.

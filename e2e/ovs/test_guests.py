@@ -2,13 +2,15 @@
 """Guests of Open vSwitch with other rings, queues and memory than those of test_vhost.py."""
 
 import itertools
+import signal
 import struct
 
 import pytest
 from harness import pcap, pcapng
 from harness.cases import nightly
 from harness.dpdk import HugePages
-from harness.guests import FEW, GUESTS, NIC, Site, assert_frames
+from harness.guests import E2E, FEW, GUESTS, NIC, SEND, Site, assert_frames
+from harness.known import Measuring
 from harness.proc import until
 from harness.ringtap import frames_of, listing
 
@@ -126,3 +128,32 @@ def test_packets_that_a_guest_leaves_to_be_segmented(ovs, net, closing, record, 
     for name, direction in (("vm0", pcapng.RX), ("vm1", pcapng.TX), ("vm1", pcapng.RX)):
         assert [f[54:] for f in frames_of(file, name, direction)] == payloads, (name, direction)
     assert not frames_of(file, NIC, pcapng.TX)
+
+
+def assert_dropped(site, closing, path, count, name, counter, shown):
+    """The port drops some packets of a file, as the switch says; they are those that were not offered."""
+    drops = closing(Measuring("drops", site.ovs, "--once", "--duration", "120s", "--json", "--buffer", "16M"))
+    passed, dropped = site.ovs.statistic("vm1", "tx pkts"), site.ovs.statistic(name, counter)
+
+    def ended():
+        lost = site.ovs.statistic(name, counter) - dropped
+        return lost and site.ovs.statistic("vm1", "tx pkts") - passed + lost == count
+
+    sender = site.host.start(["/usr/bin/python3", "-c", SEND, E2E, path])
+    until(ended, what="each packet has come to the last guest, or is dropped")
+    sender.close()
+    report = drops.json(signal.SIGINT)
+    own, lost = report["counted_by_application"], site.ovs.statistic(name, counter) - dropped
+    assert own["error"] is None and own["equal_to"] == [shown], (own, report["not_offered"], lost)
+    assert own["of_not_offered"] == lost <= report["not_offered"]
+
+
+@pytest.mark.nightly
+def test_drops_of_a_port_are_counted_beside_the_packets(site, frames, closing):
+    """By a policer; and those for which a guest that does not read has no room."""
+    sent, path = frames
+    site.ovs.vsctl("set", "Interface", "vm0", "ingress_policing_rate=1", "ingress_policing_burst=1")
+    assert_dropped(site, closing, path, len(sent), "vm0", "ovs_rx_qos_drops", "vm0 rx_dropped")
+    site.ovs.vsctl("set", "Interface", "vm0", "ingress_policing_rate=0", "ingress_policing_burst=0")
+    site.guests["vm1"].stop()
+    assert_dropped(site, closing, path, len(sent), "vm1", "ovs_tx_failure_drops", "vm1 tx_dropped")

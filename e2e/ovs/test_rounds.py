@@ -6,24 +6,12 @@ import re
 import pytest
 from harness.attach import attach, detach
 from harness.dpdk import Resources
-from harness.guests import E2E, GUESTS, NIC, Site, Slots
+from harness.guests import E2E, GUESTS, NIC, SEND, Site, Slots
 from harness.proc import until
 
 WARM_UP = 10  # the allocator and the switch's own pools have grown by then
 ROUNDS = 500
 ATTACHES = 1000
-# Sends the frames of a file again and again; none needs to come back.
-SEND = """
-import itertools, socket, sys, time
-sys.path.insert(0, sys.argv[1])
-from harness import pcap
-s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-s.bind(("eth0", 0))
-for i, frame in enumerate(itertools.cycle(pcap.frames(sys.argv[2]))):
-    s.send(frame)
-    if i % 32 == 0:
-        time.sleep(0.001)  # 20,000 packets/s at most: readers need the CPU, too
-"""
 
 pytestmark = pytest.mark.nightly
 
@@ -65,7 +53,7 @@ def sends(frames):
     """sends(site): its host does until the test ends."""
 
     def start(site):
-        return site.closing(site.host.start(["/usr/bin/python3", "-c", SEND, E2E, frames[1]]))
+        return site.closing(site.host.start(["/usr/bin/python3", "-c", SEND, E2E, frames[1], "for ever"]))
 
     return start
 
