@@ -166,7 +166,7 @@ def test_flows(holding, python_env, closing):
         holding.rx(0, 0, n=20, data=IP + b"\x04\x00" + port.to_bytes(2, "big") + b"\x00\x1a\x00\x00" + bytes(18))
     (flow,) = finish(program)
     assert (flow["destination_port"], flow["protocol"], flow["of"]) == (53, "UDP", "Estimate")
-    assert flow["packets"] == [20, 0] and flow["counted"] == 20 and flow["latency"] is None
+    assert flow["packets"] == [20, 0] and flow["share"] == [1, 0] and flow["counted"] == 20 and flow["latency"] is None
     done = check(["/usr/bin/python3", "-c", FLOWS, RINGTAP, "no-such-app"], env=python_env)
     number, message = json.loads(done.splitlines()[-1])
     assert number == 22 and "no application is called 'no-such-app'" in message

@@ -20,7 +20,7 @@
         print(d.app, [v.title for v in d.faults])
 
     for f in ringtap.flows("my-app", "udp", ids=True):  # the largest of `ringtap flows`
-        print(f.name, f.packets.value, f.latency and f.latency.p99_ns)
+        print(f.name, f.packets.value, f.latency and f.latency.p99_ns.value)
 
     with ringtap.monitor("my-app") as m:
         before = m.read()

@@ -9,18 +9,18 @@ from ._explain import _output
 
 
 class Estimate(typing.NamedTuple):
-    """The truth is within value ± bound in 95 of 100 cases; bound 0: exact."""
+    """The truth is within value ± bound in 95 of 100 cases; bound 0: exact; None: too few packets to say."""
 
     value: float
-    bound: float
+    bound: float | None
 
 
 class FlowLatency(typing.NamedTuple):
     """From reception to sending. max_ns: None where it is not known, of a sample."""
 
     count: int
-    p50_ns: int
-    p99_ns: int
+    p50_ns: Estimate
+    p99_ns: Estimate
     max_ns: int | None
 
 
@@ -40,7 +40,7 @@ class Flow(typing.NamedTuple):
     bytes: Estimate
     packets_per_second: Estimate
     bits_per_second: Estimate
-    share: float
+    share: Estimate
     counted: int
     forwarded: int
     rst: int
@@ -48,13 +48,15 @@ class Flow(typing.NamedTuple):
     latency: FlowLatency | None
 
 
-_ESTIMATES = ("packets", "bytes", "packets_per_second", "bits_per_second")
+def _estimates(values: dict) -> dict:
+    return {
+        k: Estimate(**v) if isinstance(v, dict) and v.keys() == {"value", "bound"} else v for k, v in values.items()
+    }
 
 
 def _flow(f: dict) -> Flow:
-    values = {name: f[name] for name in Flow._fields}
-    values |= {name: Estimate(**f[name]) for name in _ESTIMATES}
-    return Flow(**values | {"latency": f["latency"] and FlowLatency(**f["latency"])})
+    values = _estimates({name: f[name] for name in Flow._fields})
+    return Flow(**values | {"latency": f["latency"] and FlowLatency(**_estimates(f["latency"]))})
 
 
 def flows(
