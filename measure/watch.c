@@ -13,6 +13,7 @@
 #include "base/signals.h"
 #include "base/util.h"
 #include "target/attach_app.h"
+#include "base/nearest.h"
 #include "target/which_app.h"
 #include "watch.h"
 
@@ -67,6 +68,7 @@ static void choose_ports(
 static int find_named(struct watch *w, const struct ringtap_apps *apps, bool print)
 {
 	struct target_candidates others;
+	struct nearest near;
 	int ret = 0;
 
 	for (size_t n = 0; n < w->name_count; n++) {
@@ -75,6 +77,8 @@ static int find_named(struct watch *w, const struct ringtap_apps *apps, bool pri
 
 		watch_lock(w);
 		w->named[n] = found;
+		if (found == -ENOENT && !w->advice[n])
+			w->advice[n] = strdup(target_advice(&near, apps, w->names[n]));
 		watch_unlock(w);
 		if (print && found == -ENOTUNIQ) {
 			if (*w->names[n] == ':')
@@ -429,6 +433,8 @@ void watch_free(struct watch *w)
 	for (size_t i = 0; i < w->count; i++)
 		watched_free(w->list[i]);
 	free(w->list);
+	for (size_t n = 0; n < w->name_count; n++)
+		free(w->advice[n]);
 	if (w->ends >= 0)
 		close(w->ends);
 	pthread_mutex_destroy(&w->lock);

@@ -50,6 +50,7 @@ struct watch {
 	const char
 		*names[WATCH_NAMES]; /* words for target_word(); they live as long as the watch */
 	size_t name_count;           /* 0: all applications */
+	char *advice[WATCH_NAMES];   /* about one that no application had at first; else NULL */
 	int named[WATCH_NAMES]; /* by the last scan: index of the name's application, or -errno */
 	unsigned collectors, latency_every;
 	/* Without names: all users, or, if set, root, this user and these. */

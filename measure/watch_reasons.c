@@ -72,9 +72,8 @@ bool watch_reason(struct watch *w, size_t n, char line[WATCH_REASON_LEN])
 				w->named[i] == -ENOTUNIQ
 					? "several applications run '%s'; name one by its name or "
 					  "process id, which 'ringtap list' shows"
-					: "no application is called '%s'; 'ringtap list' shows "
-					  "what there is",
-				w->names[i]);
+					: "no application is called '%s'; %s",
+				w->names[i], w->advice[i] ? w->advice[i] : "");
 	}
 	watch_unlock(w);
 	return found;

@@ -233,6 +233,13 @@ static void reasons(void **state)
 	assert_reason(1, "busy: it does not answer; it may be stopped");
 	assert_reason(2, "no application is called 'nowhere'; 'ringtap list' shows what there is");
 	assert_reason(3, NULL);
+	/* A word near to a name. */
+	w.name_count--;
+	free(w.advice[2]);
+	w.advice[2] = NULL;
+	assert_int_equal(watch_name(&w, "bsuy"), 0);
+	assert_int_equal(watch_refresh(&w), 0);
+	assert_reason(2, "no application is called 'bsuy'; did you mean 'busy'?");
 }
 
 static void ports_without_an_entry_are_a_reason(void **state)

@@ -131,8 +131,7 @@ static bool offer_program(uint32_t pid, const char *program, void *arg)
 	return true;
 }
 
-/* Advice about a word that names no application: "did you mean 'NAME'?", or see the list. */
-static const char *app_advice(struct nearest *n, const struct ringtap_apps *apps, const char *word)
+const char *target_advice(struct nearest *n, const struct ringtap_apps *apps, const char *word)
 {
 	nearest_begin(n, word, strcspn(word, ":"));
 	for (size_t i = 0; i < ringtap_apps_count(apps); i++) {
@@ -233,7 +232,7 @@ void print_no_app(const char *command, const struct ringtap_apps *apps, const ch
 			command, len, word, others->names);
 	else if (!print_namesakes(command, apps, word))
 		message_print("%s: no application is called '%s'; %s", command, word,
-			app_advice(&near, apps, word));
+			target_advice(&near, apps, word));
 }
 
 /* No port and no application has the name. */
@@ -244,7 +243,7 @@ static void print_unknown(const char *command, const struct ringtap_apps *apps, 
 	if (print_namesakes(command, apps, port))
 		return;
 	message_print("%s: no port or application is called '%s'; %s", command, port,
-		app_advice(&n, apps, port));
+		target_advice(&n, apps, port));
 }
 
 static int only_one(

@@ -9,6 +9,8 @@
 
 #include "ringtap/reader.h"
 
+struct nearest;
+
 /* Applications that run the program that a word names. */
 struct target_candidates {
 	unsigned count;  /* 0: none, or the word is an application's name or process id */
@@ -24,6 +26,9 @@ int target_app(const struct ringtap_apps *apps, const char *word, size_t len,
  * target_app(). */
 int target_word(const struct ringtap_apps *apps, const char *word, const char **port,
 	struct target_candidates *others);
+/* Advice about a word that names no application: "did you mean 'NAME'?", or see the list. Lives as
+ * long as n. */
+const char *target_advice(struct nearest *n, const struct ringtap_apps *apps, const char *word);
 /* Says, as command, why target_app() has found none. */
 void print_no_app(const char *command, const struct ringtap_apps *apps, const char *word, int error,
 	const struct target_candidates *others);
