@@ -60,15 +60,15 @@ WAY = [
 class Site:
     """NIC to vm0 to vm1 to NIC. switch, guest: arguments of Ovs and Guest."""
 
-    def __init__(self, ovs, net, closing, switch=None, guest=None):
+    def __init__(self, ovs, net, closing, switch=None, guest=None, guests=GUESTS):
         self.closing, self.guest = closing, guest or {}
         self.host, device = net.add_host("10.99.0.1")
         self.ovs = ovs(**(switch or {}))
         self.device = self.ovs.add_port(NIC, device)
-        self.paths = {name: self.ovs.add_vhost(name) for name in GUESTS}
-        self.ovs.pass_on(NIC, *GUESTS)
+        self.paths = {name: self.ovs.add_vhost(name) for name in guests}
+        self.ovs.pass_on(NIC, *guests)
         self.guests = {}
-        for name in GUESTS:
+        for name in guests:
             self.start_guest(name)
 
     def start_guest(self, name, **kwargs):
