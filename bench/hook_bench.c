@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "probe/above.h"
 #include "probe/capture/epb.h"
+#include "probe/capture/ids.h"
 #include "probe/capture/sample.h"
 #include "probe/hook/hook.h"
 #include "probe/hook/thread.h"
@@ -25,6 +26,7 @@
 #define CHUNKS    8u
 #define L2_BYTES  (2u << 20)
 #define LARGEST   64u
+#define ID_FLAG   (1ull << 40) /* any dynamic one; there is no EAL here */
 
 struct bench {
 	struct ring_mem mem;
@@ -41,6 +43,7 @@ struct bench {
 	struct rte_mbuf **pkts;
 	unsigned mbufs, samples, next;
 	uint32_t every; /* the session takes one of N packets; 1: all, 0: there is no session */
+	bool ids, sent;
 };
 
 static struct rt_ring rings[RT_MAX_RINGS];
@@ -80,10 +83,18 @@ static int set_up(struct bench *b, size_t ring_size)
 		rings[i] = ring;
 	b->session->rings = rings;
 	b->session->flows = 1;
-	b->tap = (struct rt_tap){.session = b->session, .nic_ts_offset = -1, .snaplen = 262144};
+	b->tap = (struct rt_tap){.session = b->session,
+		.nic_ts_offset = -1,
+		.snaplen = 262144,
+		.direction = b->sent ? RT_DIR_TX : RT_DIR_RX,
+		.ids = b->ids ? RT_IDS_ON : 0};
 	rt_epb_prepare(&b->tap);
-	b->set = (struct rt_tapset){
-		.count = 1, .wait_from = 1, .only = b->session, .tap = {&b->tap}};
+	b->set = (struct rt_tapset){.count = 1,
+		.wait_from = 1,
+		.only = b->ids ? NULL : b->session,
+		.tap = {&b->tap},
+		.gives_ids = b->ids && !b->sent,
+		.uses_ids = b->ids && b->sent};
 	if (b->every > 1 && sample_packets(b))
 		return -ENOMEM;
 	b->hook.taps = b->every ? &b->set : NULL;
@@ -104,7 +115,8 @@ static int make_packets(struct bench *b, uint16_t len, uint64_t flags)
 	bench_shuffle(places, b->mbufs);
 	for (unsigned i = 0; i < b->mbufs; i++) {
 		b->pkts[i] = bench_mbuf(pool + (size_t)places[i] * MBUF_STRIDE, len);
-		b->pkts[i]->ol_flags = flags;
+		b->pkts[i]->ol_flags = flags | (b->ids && b->sent ? ID_FLAG : 0);
+		*RTE_MBUF_DYNFIELD(b->pkts[i], rt_ids.offset, uint64_t *) = i + 1;
 	}
 	for (unsigned i = 0; i < LARGEST; i++)
 		b->pkts[b->mbufs + i] = b->pkts[i];
@@ -119,7 +131,10 @@ static double sample(struct bench *b, uint16_t n, unsigned calls)
 	double start = bench_now_ns();
 
 	for (unsigned i = 0; i < calls; i++) {
-		rt_hook_rx(0, 0, b->pkts + b->next, n, LARGEST, &b->hook);
+		if (b->sent)
+			rt_hook_tx(0, 0, b->pkts + b->next, n, &b->hook);
+		else
+			rt_hook_rx(0, 0, b->pkts + b->next, n, LARGEST, &b->hook);
 		b->tail.tail = r->head;
 		b->next += n;
 		if (b->next >= b->mbufs)
@@ -151,6 +166,8 @@ static const char usage[] = "hook_bench: a call of the hook, a line of JSON for 
 			    "  -m N      mbufs (960)\n"
 			    "  -n N      samples (1000)\n"
 			    "  -H        packets have an RSS hash\n"
+			    "  -I        packets have ids\n"
+			    "  -O        packets are sent\n"
 			    "  -S N      the session takes one of N packets (1; 0: no session)\n";
 
 int main(int argc, char **argv)
@@ -161,12 +178,14 @@ int main(int argc, char **argv)
 	uint64_t flags = 0;
 	int o, ret;
 
-	while ((o = getopt(argc, argv, "r:m:n:S:Hh")) != -1) {
+	while ((o = getopt(argc, argv, "r:m:n:S:IOHh")) != -1) {
 		switch (o) {
 		case 'r': ring_size = strtoul(optarg, NULL, 0) << 10; break;
 		case 'm': b.mbufs = (unsigned)strtoul(optarg, NULL, 0); break;
 		case 'n': b.samples = (unsigned)strtoul(optarg, NULL, 0); break;
 		case 'S': b.every = (uint32_t)strtoul(optarg, NULL, 0); break;
+		case 'I': b.ids = true; break;
+		case 'O': b.sent = true; break;
 		case 'H': flags = RTE_MBUF_F_RX_RSS_HASH; break;
 		case 'h': fputs(usage, stdout); return 0;
 		default: fputs(usage, stderr); return 2;
@@ -179,6 +198,8 @@ int main(int argc, char **argv)
 	}
 	rt_epb_init();
 	rt_threads_init();
+	rt_ids = (struct rt_mbuf_field){
+		.flag = ID_FLAG, .offset = offsetof(struct rte_mbuf, dynfield1) + 4};
 	b.session = aligned_alloc(128, (sizeof(*b.session) + 127) & ~127ul);
 	if (b.session)
 		memset(b.session, 0, sizeof(*b.session));
