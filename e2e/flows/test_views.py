@@ -14,6 +14,7 @@ from harness.tmux import Terminal
 
 # Six of nine packets, two, and one: hosts 10.0.0.0, 10.0.0.1 and 10.0.0.2.
 FLOWS = (0, 0, 0, 0, 0, 0, 1, 1, 2)
+RATE = 1_000_000
 
 
 def udp(host):
@@ -34,8 +35,8 @@ def number(text):
     return float(text.rstrip("kMG")) * {"k": 1e3, "M": 1e6, "G": 1e9}.get(text[-1], 1)
 
 
-def test_top_has_the_largest_flows(app):
-    """Their rates add up to that of the port, which the probe counts."""
+def test_top_has_the_largest_flows(app, fwd):
+    """With the bounds of all estimates; the rate of a generator is known."""
     text = check([RINGTAP, "top", "--once", "--wide", "--view", "flows", app.prefix])
     flow, rates = r"10\.0\.0\.(\d):\S+ > 192\.0\.2\.1:53 UDP", r"(\S+) +(\S+) +(\S+) +\S+"
     pattern = rf"^\S+ +{flow} +{rates} +(\d+) +(\S+) +60\.0 +0\.0 +(\d+) net_pcap0"
@@ -46,9 +47,12 @@ def test_top_has_the_largest_flows(app):
         assert 0 <= float(of_share) <= 2  # one packet size, so that the mean is exact
         assert 0 < number(bound) < 0.1 * number(rate) or every == "1"
     assert "This view costs at most 2 %" in text
-    ports = check([RINGTAP, "top", "--once", "--wide", "--view", "ports", "--by", "RXPPS", app.prefix])
-    rate = number(re.search(r"net_pcap0 +\d+ +(\S+)", ports)[1])
-    assert sum(number(row[1]) for row in rows) == pytest.approx(rate, rel=0.5)
+    # Rates are of all packets, not of the sample.
+    steady = fwd("--ring", "a", "--role", "generate:0@1", "--role", "sink:0@1", "--rate", RATE).running()
+    text = check([RINGTAP, "top", "--once", "--wide", "--view", "flows", steady.prefix])
+    rate, bound, every = re.search(r" ARP +(\S+) +(\S+) .* (\d+) net_ring_a, queue 0", text).groups()
+    assert number(rate) == pytest.approx(RATE, rel=0.2) and int(every) > 1
+    assert 0 < number(bound) < 0.01 * RATE
 
 
 @pytest.mark.nightly
