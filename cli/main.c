@@ -66,6 +66,10 @@ int main(int argc, char **argv)
 		fflush(stdout);
 		return status == STATUS_FAILED && controls_closed() ? STATUS_OK : status;
 	}
+	if (*name == '-')
+		return message_fail(STATUS_USAGE, "%s: unknown option; %s", name,
+			choice_advice(
+				"--help|--version", name, strlen(name), "see 'ringtap --help'"));
 	if (*name)
 		return message_fail(STATUS_USAGE, "%s: unknown command; %s", name,
 			command_advice(commands, name, "see 'ringtap --help'"));

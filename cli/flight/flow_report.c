@@ -12,22 +12,21 @@
 
 /* ---- incident.json */
 
-static json_t *end_json(const struct flow_key *k, const uint8_t *address, uint16_t port)
+static json_t *port_json(uint16_t port)
 {
-	char text[ADDRESS_TEXT];
-
-	return json_pack("{s:o,s:o}", "address", json_text(flow_address(k, address, text)), "port",
-		port ? json_count(port) : json_null());
+	return port ? json_count(port) : json_null();
 }
 
 static json_t *flow_json(const struct flow *w)
 {
 	const struct flow_key *k = &w->key;
-	char protocol[16];
+	char src[ADDRESS_TEXT], dst[ADDRESS_TEXT], protocol[16];
 
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "source",
-		end_json(k, k->src, k->src_port), "target", end_json(k, k->dst, k->dst_port),
-		"protocol", json_text(flow_protocol(k, protocol)), "vlan",
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "source",
+		json_text(flow_address(k, k->src, src)), "destination",
+		json_text(flow_address(k, k->dst, dst)), "source_port", port_json(k->src_port),
+		"destination_port", port_json(k->dst_port), "protocol",
+		json_text(flow_protocol(k, protocol)), "vlan",
 		k->vlan == FLOW_NO_VLAN ? json_null() : json_count(k->vlan), "received",
 		json_count(w->packets[0]), "sent", json_count(w->packets[1]), "bytes",
 		json_count(w->bytes));

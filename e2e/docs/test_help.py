@@ -2,7 +2,7 @@
 """Help fits a terminal of 80 columns: of programs, as cli/usage_test.c has the commands of ringtap."""
 
 from harness.paths import BUILD, RINGTAP
-from harness.proc import check
+from harness.proc import check, run
 
 
 def test_programs():
@@ -17,3 +17,5 @@ def test_programs():
     assert "record" in names and "trace" in names
     for name in names:
         assert f"ringtap {name}" in check([RINGTAP, "help", name]).splitlines()[0]
+    for word, said in ("--verison", "did you mean '--version'?"), ("-x", "see 'ringtap --help'"):
+        assert run([RINGTAP, word]).stderr == f"ringtap: {word}: unknown option; {said}\n"

@@ -151,10 +151,10 @@ def tshark(path, *args):
 
 def flow_of(f):
     return (
-        f["source"]["address"],
-        f["source"]["port"],
-        f["target"]["address"],
-        f["target"]["port"],
+        f["source"],
+        f["source_port"],
+        f["destination"],
+        f["destination_port"],
         f["protocol"],
         f["vlan"],
     )
