@@ -129,13 +129,13 @@ static const struct option_def *find(const struct command *cmd, int c)
 	return NULL;
 }
 
-/* The prefix of a message; other programs than ringtap have their name there. */
+/* The prefix of a message, which begins with the name of the program. */
 static const char *prefix(const struct command *cmd)
 {
 	static char text[64];
+	bool own = cmd->program && !strcmp(cmd->program, message_program);
 
-	snprintf(text, sizeof(text), "%s%s", cmd->program ? "" : cmd->name,
-		cmd->program ? "" : ": ");
+	snprintf(text, sizeof(text), "%s%s", own ? "" : cmd->name, own ? "" : ": ");
 	return text;
 }
 

@@ -58,7 +58,7 @@ static void mistakes_are_named(void **state)
 		int status;
 		const char *message;
 	} bad[] = {
-		{"--nonsense", STATUS_USAGE, "--nonsense: unknown option"},
+		{"--nonsense", STATUS_USAGE, "extcap: --nonsense: unknown option"},
 		{"stray", STATUS_USAGE, "stray: only options are taken"},
 		{"--extcap-interface eth0 --extcap-dlts", STATUS_USAGE,
 			"extcap: eth0: not an interface of ours"},

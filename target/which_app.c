@@ -242,7 +242,9 @@ static void print_unknown(const char *command, const struct ringtap_apps *apps, 
 
 	if (print_namesakes(command, apps, port))
 		return;
-	message_print("%s: no port or application is called '%s'; %s", command, port,
+	/* "APP:" means all of its ports. */
+	message_print("%s: no port or application is called '%.*s'; %s", command,
+		(int)(strlen(port) - (strlen(port) && port[strlen(port) - 1] == ':')), port,
 		target_advice(&n, apps, port));
 }
 

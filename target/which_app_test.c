@@ -165,6 +165,8 @@ static void a_port_alone_needs_its_colon(void **state)
 		"drops: no application is called 'p0'; 'ringtap list' shows what there is");
 	assert_found("p0", true, 0, "p0");
 	/* It cannot be an application with a port. */
+	assert_refused(
+		"pm:", false, "drops: no port or application is called 'pm'; did you mean 'pmd'?");
 	assert_refused("0000:03:00.0", false,
 		"drops: no port or application is called '0000:03:00.0'; 'ringtap list' shows what "
 		"there is");
