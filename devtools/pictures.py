@@ -190,6 +190,19 @@ def held(plugin, out):
         app.close()
 
 
+def attach(out):
+    """The probe gets into an application that forwards, and sleeps again."""
+    app = Testpmd(["net_ring0", "net_ring1"], prefix=APP)
+    try:
+        app.start("start tx_first 2")
+        lines = []
+        for name in ("attach", "list", "detach"):
+            lines += [f"$ ringtap {name} {APP}", *check([RINGTAP, name, APP]).splitlines()]
+        draw(lines, out, NARROW)
+    finally:
+        app.close()
+
+
 def hog():
     """A program that compresses on the CPU of the polling thread."""
     code = "echo -15 >/proc/self/autogroup; exec nice -n -15 xz -9 </dev/urandom >/dev/null"
@@ -535,12 +548,14 @@ BEDS = {
     "gaps.svg": lambda bed, folder, out: gaps(out),
     "web.png": web,
 }
-PICTURES = {Path(name).stem: name for name in (*BEDS, "explain.png", "flight", "flows.svg", "held.svg")}
+PICTURES = {Path(name).stem: name for name in (*BEDS, "attach.svg", "explain.png", "flight", "flows.svg", "held.svg")}
 
 
 def make(name, plugin, folder):
     file = IMAGES / PICTURES[name]
-    if name == "explain":
+    if name == "attach":
+        attach(file)
+    elif name == "explain":
         explain(folder, file)
     elif name == "flight":
         flight(plugin, folder)

@@ -44,7 +44,9 @@ def assert_as_shown(it, expected):
     assert expected and [line for line in expected if line not in printed] == [], it.output
 
 
-@pytest.mark.parametrize("mode, names", [("io", ["list", "flows", "record", "explain", "latency"]), ("rxonly", ["drops"])])
+@pytest.mark.parametrize(
+    "mode, names", [("io", ["list", "flows", "record", "explain", "latency"]), ("rxonly", ["drops"])]
+)
 def test_output(testpmd, closing, tmp_path, mode, names):
     file = pcap.write(tmp_path / "in.pcap", [FRAME] * 512)
     source = f"net_pcap0,rx_pcap={file},infinite_rx=1,tx_pcap=/dev/null"
