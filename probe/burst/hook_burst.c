@@ -191,16 +191,16 @@ static __rte_noinline void give_ids(
 
 static struct rt_ring no_ring; /* the ring of a thread whose counters are not there yet */
 
-/* For taps that may wait, tsc is not meant: their rings were not busy then. */
-static inline uint64_t time_at(const struct rt_clock_line *line, uint64_t tsc, bool meant)
+/* For taps that may wait, begun_ns is not meant: their rings were not busy then. */
+static inline uint64_t time_at(const struct rt_clock_line *line, uint64_t begun_ns, bool meant)
 {
-	return tsc && meant ? rt_clock_at(line, tsc) : rt_clock_now(line);
+	return begun_ns && meant ? begun_ns : rt_clock_now(line);
 }
 
-/* Taps first to last - 1, all with the same time stamp. tsc: its time, while which the rings were
- * busy already; 0: now. */
+/* Taps first to last - 1, all with the same time stamp. begun_ns: that of begin_records(); 0: now.
+ */
 static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_t last,
-	struct rt_thread *t, struct rte_mbuf **pkts, unsigned n, uint64_t tsc)
+	struct rt_thread *t, struct rte_mbuf **pkts, unsigned n, uint64_t begun_ns)
 {
 	struct rt_ring *ring[RT_HOOK_TAPS];
 	struct rt_clock_line line;
@@ -222,7 +222,7 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 	}
 	rt_compiler_barrier(); /* busy first, then the time: the watermark depends on it */
 	line = rt_latch_read(&rt_hook_clock);
-	ns = time_at(&line, tsc, first < set->wait_from);
+	ns = time_at(&line, begun_ns, first < set->wait_from);
 	if (rt_unlikely(set->gives_ids) && !first)
 		give_ids(set, t, pkts, n);
 	for (unsigned i = first; i < last; i++) {
@@ -251,7 +251,7 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 /* The same for the one ordinary session of most hooks, without arrays and what it does not need.
  * False: run_taps() has to do it. */
 static inline bool run_only(const struct rt_tapset *set, struct rt_thread *t,
-	struct rte_mbuf **pkts, unsigned n, uint64_t tsc)
+	struct rte_mbuf **pkts, unsigned n, uint64_t begun_ns)
 {
 	const struct rt_session *s = set->only;
 	struct rt_clock_line line;
@@ -265,7 +265,7 @@ static inline bool run_only(const struct rt_tapset *set, struct rt_thread *t,
 	rt_ring_begin(r);
 	rt_compiler_barrier(); /* as in run_taps() */
 	line = rt_latch_read(&rt_hook_clock);
-	feed(r, set->tap[0], pkts, n, time_at(&line, tsc, set->wait_from));
+	feed(r, set->tap[0], pkts, n, time_at(&line, begun_ns, set->wait_from));
 	rt_ring_end(r);
 	return true;
 }
@@ -273,7 +273,7 @@ static inline bool run_only(const struct rt_tapset *set, struct rt_thread *t,
 /* Counts a burst of which a sample takes nothing: the usual case, without a look at the packets or
  * the time. False: run_taps() has to do it. */
 static __rte_noinline bool skip_sampled(
-	const struct rt_tapset *set, const struct rt_thread *t, unsigned n, uint64_t tsc)
+	const struct rt_tapset *set, const struct rt_thread *t, unsigned n, uint64_t begun_ns)
 {
 	const struct rt_session *s = set->only_sampled;
 	struct rt_sample_state *state;
@@ -294,7 +294,7 @@ static __rte_noinline bool skip_sampled(
 	c->not_sampled += n;
 	rt_compiler_barrier();
 	r->open = 0;
-	if (tsc)
+	if (begun_ns)
 		rt_ring_end(r);
 	return true;
 }
@@ -302,15 +302,15 @@ static __rte_noinline bool skip_sampled(
 /* Taps that may wait come last and run one by one: a ring must not be busy while the hook waits
  * for another ring's reader. */
 static inline __attribute__((always_inline)) void run_set(const struct rt_tapset *set,
-	struct rt_thread *t, struct rte_mbuf **pkts, unsigned n, uint64_t tsc)
+	struct rt_thread *t, struct rte_mbuf **pkts, unsigned n, uint64_t begun_ns)
 {
-	if (rt_likely(run_only(set, t, pkts, n, tsc)) ||
-		(set->only_sampled && skip_sampled(set, t, n, tsc)))
+	if (rt_likely(run_only(set, t, pkts, n, begun_ns)) ||
+		(set->only_sampled && skip_sampled(set, t, n, begun_ns)))
 		return;
 	if (rt_likely(set->wait_from))
-		run_taps(set, 0, set->wait_from, t, pkts, n, tsc);
+		run_taps(set, 0, set->wait_from, t, pkts, n, begun_ns);
 	for (uint32_t i = set->wait_from; rt_unlikely(i < set->count); i++)
-		run_taps(set, i, i + 1, t, pkts, n, tsc);
+		run_taps(set, i, i + 1, t, pkts, n, begun_ns);
 	if (rt_unlikely(set->uses_ids))
 		rt_ids_use(pkts, n);
 }
@@ -348,25 +348,37 @@ static void set_busy(const struct rt_tapset *set, struct rt_thread *t, bool busy
 	}
 }
 
+/* A time, by both clocks. */
+struct begun {
+	uint64_t tsc, ns;
+};
+
 /* A packet's latency and its record begin at one time: a thread that loses its CPU between two
  * readings would delay the packet for one of them only. The time of sending is read for the latency
  * first, so that a latency above a threshold is above it in the records. */
-static __rte_noinline uint64_t begin_records(const struct rt_tapset *set, struct rt_thread *t)
+static __rte_noinline struct begun begin_records(const struct rt_tapset *set, struct rt_thread *t)
 {
+	struct rt_clock_line line;
+	uint64_t tsc;
+
 	set_busy(set, t, true);
 	rt_compiler_barrier(); /* as in run_taps() */
-	return rt_tsc();
+	/* The line first: one that has been replaced since looks as if the TSC had jumped. */
+	line = rt_latch_read(&rt_hook_clock);
+	tsc = rt_tsc();
+	return (struct begun){tsc, rt_clock_at(&line, tsc)};
 }
 
-/* The thread is inside the hook. tsc: see run_taps(). */
+/* The thread is inside the hook. begun_ns: see run_taps(). */
 static inline __attribute__((always_inline)) void work(struct rt_hook *h, struct rt_thread *t,
-	struct rte_mbuf **pkts, uint16_t n, unsigned nb_pkts, uint64_t tsc)
+	struct rte_mbuf **pkts, uint16_t n, unsigned nb_pkts, uint64_t begun_ns)
 {
 	/* Read the state first: writers update the hook, then publish the state. Pairs with the
 	 * release in set_state(), stats.c. */
 	uint64_t state = rt_load_acquire(&rt_stat_mode.state);
 	const struct rt_tapset *set;
 	struct rt_stat_site *site;
+	uint64_t tsc = 0;
 
 	if (rt_unlikely(!rt_thread_set_has(&h->seen, t->index)))
 		rt_thread_set_add(&h->seen, t->index);
@@ -384,14 +396,18 @@ static inline __attribute__((always_inline)) void work(struct rt_hook *h, struct
 		site = NULL;
 	}
 	if (rt_unlikely(state & RT_COLLECT_LATENCY) && site && set && n &&
-		h->direction == RT_DIR_RX)
-		tsc = begin_records(set, t); /* run_set() ends them */
+		h->direction == RT_DIR_RX) {
+		struct begun b = begin_records(set, t); /* run_set() ends them */
+
+		tsc = b.tsc;
+		begun_ns = b.ns;
+	}
 	if (site && h->direction == RT_DIR_RX)
 		rt_stat_rx(site, t, state, pkts, n, nb_pkts, tsc);
 	else if (site)
 		rt_stat_tx(site, t, state, pkts, n);
 	if (set && (n || rt_unlikely(rt_hook_until)))
-		run_set(set, t, pkts, n, tsc);
+		run_set(set, t, pkts, n, begun_ns);
 	if (site && !set)
 		rt_stat_settle(site, t, state);
 }
@@ -479,12 +495,11 @@ static uint16_t offer_inside(struct rt_hook *h, struct rt_thread *t, const struc
 {
 	/* Pairs with the release in replace(), hook.c. */
 	const struct rt_tapset *set = rt_load_acquire(&h->taps);
-	uint64_t tsc;
+	uint64_t ns = begin_records(set, t).ns;
 	uint16_t n;
 
-	tsc = begin_records(set, t);
 	n = rt_vhost_calls.enqueue(o->vid, o->queue, o->pkts, o->n);
-	work(h, t, o->pkts, n, n, set ? tsc : 0);
+	work(h, t, o->pkts, n, n, set ? ns : 0);
 	set_busy(set, t, false);
 	rt_thread_exit(t);
 	return n;
