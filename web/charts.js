@@ -42,7 +42,6 @@ class LanePanel extends Panel {
   constructor(spec, page) {
     super(spec, page);
     this.load();
-    this.explain(spec.states.map((s) => [s.name, s.colour, s.meaning]));
   }
   load() {
     const { spec } = this;
@@ -55,6 +54,8 @@ class LanePanel extends Panel {
       }
       return { ...lane, longest, bars: lists.map(sortedBars) };
     });
+    // The states that there are.
+    this.explain(spec.states.filter((_s, k) => this.lanes.some((l) => l.bars[k].from.length)).map((s) => [s.name, s.colour, s.meaning]));
   }
   height() { return 10 + 28 + LANE * Math.max(1, this.lanes.length); }
   // Pixels of an interval in the canvas; those of a low state have half of the height.

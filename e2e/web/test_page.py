@@ -25,8 +25,6 @@ NAMES = [
     "\x01\x1b[31m\x7f\u202e",
     "x" * 10_000,
 ]
-
-
 SHORT = range(1100 * MS, 1200 * MS, MS // 2)  # gaps of 10 us
 
 
@@ -71,7 +69,11 @@ def document(name="my-app", rows=500):
                 "kind": "lanes",
                 "id": "threads",
                 "title": name,
-                "states": [{"name": name, "colour": 1, "meaning": name}, {"name": "busy", "colour": 5, "low": True}],
+                "states": [
+                    {"name": name, "colour": 1, "meaning": name},
+                    {"name": "busy", "colour": 5, "low": True},
+                    {"name": "idle", "colour": 2},
+                ],
                 "lanes": [
                     {"name": name, "intervals": [[STALL, STALL_END - STALL, 0, name], [STALL_END, 2 * MS, 1]]},
                     {
@@ -320,6 +322,8 @@ def test_zoom_pan_and_keys(shown):
 
 
 def test_hover(shown):
+    legend = "[...document.querySelectorAll('#threads .legend > span')].map(s => s.textContent)"
+    assert shown.ask(legend) == ["my-app my-app", "busy"], "no bar is idle"
     lines = shown.hover("threads", STALL + 10 * MS, below=0.3)
     assert "36 ms, from 14:30:00.823456789 to 14:30:00.859456789" in "".join(lines) and lines[1] == "my-app"
     assert lines[0].startswith("2026-11-27 14:30:00.83") and "UTC" in lines[0] and "(-2" in lines[0]
