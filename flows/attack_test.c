@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets that are made to harm who counts them: memory stays bounded, and each packet counts. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,6 +87,58 @@ static void random_flows_do_not_hide_a_large_one(void **unused)
 	assert_true(ledger.error < PACKETS / LARGE);
 }
 
+/* The k-th of 100,000 flows with a share of about 1/k, in batches: packets, bytes and times of each
+ * are those of a count beside it. */
+static void each_of_many_flows_is_exact(void **unused)
+{
+	enum { FLOWS = 100000, PACKETS = 30000 * LEDGER_BATCH };
+	static struct {
+		uint64_t packets, bytes, first, last;
+	} truth[FLOWS];
+	static uint8_t frames[LEDGER_BATCH][sizeof(udp)];
+	struct ringtap_packet p[LEDGER_BATCH];
+	uint16_t types[LEDGER_BATCH];
+	bool counted[LEDGER_BATCH];
+
+	start(LEDGER_5_TUPLE, 1u << 20);
+	for (uint64_t ns = 1; ns <= PACKETS; ns++) {
+		const unsigned i = (ns - 1) % LEDGER_BATCH;
+		/* First each of them once, then at random. */
+		const uint32_t k =
+			ns <= FLOWS ? (uint32_t)ns - 1
+				    : (uint32_t)(exp(log(FLOWS) * next_random() / UINT32_MAX) - 1) %
+					      FLOWS;
+		const uint32_t length = 60 + k % 1400;
+
+		memcpy(frames[i], udp, sizeof(udp));
+		memcpy(frames[i] + 27, &k, 3);
+		p[i] = (struct ringtap_packet){.data = frames[i],
+			.caplen = sizeof(udp),
+			.length = length,
+			.direction = RINGTAP_RX,
+			.ns = ns};
+		types[i] = LINKTYPE_ETHERNET;
+		truth[k].packets++;
+		truth[k].bytes += length;
+		truth[k].first = truth[k].first ? truth[k].first : ns;
+		truth[k].last = ns;
+		if (i == LEDGER_BATCH - 1)
+			ledger_add_batch(&ledger, p, types, LEDGER_BATCH, counted);
+	}
+	assert_int_equal(ledger.table.count, FLOWS);
+	assert_int_equal(ledger.evicted, 0);
+	for (uint32_t at = 0; at < FLOWS; at++) {
+		const struct ledger_flow *f = flow_table_at(&ledger.table, at);
+		uint32_t k = 0;
+
+		memcpy(&k, f->key.src + 1, 3);
+		assert_int_equal(f->packets, truth[k].packets);
+		assert_int_equal(f->bytes, truth[k].bytes);
+		assert_int_equal(f->first_ns, truth[k].first);
+		assert_int_equal(f->last_ns, truth[k].last);
+	}
+}
+
 /* Frames with bits that were changed at random, and cut at random, in each view: in memory of their
  * own, so that a sanitizer finds reads behind them. */
 static void crafted_headers_count_once(void **unused)
@@ -121,7 +174,8 @@ static void crafted_headers_count_once(void **unused)
 		n = ledger_top(&ledger, LEDGER_BY_PACKETS, true, top, 16);
 		for (unsigned i = 0; i < n; i++) {
 			free(ledger_expression(&ledger, &top[i]->key));
-			if (view != LEDGER_QUEUE) /* needs a session for its name */
+			/* Their names need a session. */
+			if (view != LEDGER_QUEUE && view != LEDGER_THREAD)
 				assert_true(*ledger_text(&ledger, &top[i]->key, NULL, text));
 			sum += top[i]->packets;
 		}
@@ -165,6 +219,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(random_flows_do_not_hide_a_large_one),
+		TEST(each_of_many_flows_is_exact),
 		TEST(crafted_headers_count_once),
 		TEST(fragments_choose_no_ports),
 	};

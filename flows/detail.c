@@ -100,20 +100,45 @@ static void put_fields(FILE *f, const struct headers *h)
 		fprintf(f, ", DSCP %u", h->tos >> 2);
 }
 
-static void put_packet(const struct fates_session *s, const struct detail_packet *d, FILE *f)
+/* "14:10:03.802282880" */
+static void put_time(FILE *f, uint64_t ns)
 {
-	const struct ledger_place place = {d->p.interface + 1, d->p.queue};
-	const time_t seconds = (time_t)(d->p.ns / NS_PER_S);
-	char text[LEDGER_TEXT], when[16];
-	struct headers h, inner;
-	uint32_t vni;
+	const time_t seconds = (time_t)(ns / NS_PER_S);
+	char when[16];
 	struct tm tm;
 
 	localtime_r(&seconds, &tm);
 	strftime(when, sizeof(when), "%H:%M:%S", &tm);
+	fprintf(f, "%s.%09" PRIu64, when, (uint64_t)(ns % NS_PER_S));
+}
+
+/* The times of its entry, if that has not been evicted. */
+static void put_span(const struct ledger *t, const struct flow_key *k, FILE *f)
+{
+	const uint32_t index = flow_table_find(&t->table, k);
+	const struct ledger_flow *flow;
+
+	if (index == FLOW_NONE)
+		return;
+	flow = flow_table_at(&t->table, index);
+	fputs("\n  first seen ", f);
+	put_time(f, flow->first_ns);
+	fputs(", last seen ", f);
+	put_time(f, flow->last_ns);
+	fputc('\n', f);
+}
+
+static void put_packet(const struct fates_session *s, const struct detail_packet *d, FILE *f)
+{
+	const struct ledger_place place = {d->p.interface + 1, d->p.queue};
+	char text[LEDGER_TEXT];
+	struct headers h, inner;
+	uint32_t vni;
+
 	headers_read(&h, d->linktype, d->bytes, d->p.caplen);
-	fprintf(f, "  %s.%09" PRIu64 "  %s %s, %u bytes: ", when, (uint64_t)(d->p.ns % NS_PER_S),
-		ledger_place_text(&place, s, text),
+	fputs("  ", f);
+	put_time(f, d->p.ns);
+	fprintf(f, "  %s %s, %u bytes: ", ledger_place_text(&place, s, text),
 		d->p.direction == RINGTAP_TX ? "sent" : "received", d->p.length);
 	fputs(headers_text(&h, text), f);
 	put_fields(f, &h);
@@ -134,6 +159,7 @@ void flows_detail_text(const struct flows_detail *d, const struct ledger *t,
 	if (record)
 		fprintf(f, "\n  %s\n", record);
 	free(record);
+	put_span(t, &d->key, f);
 	fprintf(f, "\n  %s packets%s since this was opened, the newest first\n",
 		format_count(count, d->count), sample ? " of the sample" : "");
 	for (uint64_t i = 1; i <= n; i++)

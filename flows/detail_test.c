@@ -45,6 +45,8 @@ static struct flow_key take(uint8_t host, uint64_t ns)
 
 	headers_read(&h, LINKTYPE_ETHERNET, frame, sizeof(frame));
 	flow_key_of(&k, 0, &h);
+	if (ns)
+		ledger_add(&ledger, &p, LINKTYPE_ETHERNET);
 	if (detail.open)
 		flows_detail_take(&detail, &ledger, &p, LINKTYPE_ETHERNET);
 	return k;
@@ -78,6 +80,8 @@ static void newest_packets_of_the_flow_come_first(void **state)
 		"received, 60 bytes: 10.0.0.1:1024 > 192.0.2.1:53 UDP, TTL 64, DSCP 46\n"
 		"  00:00:01.000000001  "));
 	assert_null(strstr(shown, "10.0.0.2"));
+	assert_non_null(
+		strstr(shown, "\n  first seen 00:00:01.000000001, last seen 00:00:01.000000003\n"));
 	flows_detail_open(&detail, &second);
 	assert_non_null(strstr(text(false), "\n  0 packets since this was opened"));
 	flows_detail_open(&detail, NULL);
