@@ -75,6 +75,7 @@ static int set_rate(struct fwd_config *c, const struct option_value *v)
 
 	c->stages[0].ns = 0;
 	c->stage_count = 1;
+	c->rate_given = true;
 	return ret ? bad("--rate", v, ret, "1 to 1G packets per second, such as 1.5M, or max") : 0;
 }
 
@@ -107,6 +108,7 @@ static int set_parsed(struct fwd_config *c, int id, const struct option_value *v
 
 	switch (id) {
 	case OPT_STAGES:
+		c->rate_given = true;
 		ret = parse_stages(v->text, c->stages, &c->stage_count);
 		return ret ? bad("--stages", v, ret,
 				     "RATE:TIME,… such as 10M:5s,15M:5s, rates up to 1G, at most "
@@ -184,6 +186,10 @@ static const char *conflict(const struct fwd_config *c)
 	if (c->pcap && c->rtt)
 		return "--rtt: frames of --replay have no stamp to measure by; remove one of the "
 		       "options";
+	if (c->timing && !c->pcap)
+		return "--timing: needs --replay, whose file has the times";
+	if (c->timing && (c->rate_given || c->poisson))
+		return "--timing: the file has the times; remove --rate, --stages and --poisson";
 	if (c->samples && !forwards && !config_has(c, ROLE_SINK))
 		return "--samples: needs a role that receives";
 	if (c->samples && c->plane != PLANE_DPDK)

@@ -63,7 +63,8 @@ struct fwd_config {
 	enum plane_id plane;
 	struct role_spec roles[ROLES_MAX];
 	unsigned role_count;
-	bool sleep, mac_swap, poisson, rtt, no_huge, no_probe, json, verbose;
+	bool sleep, mac_swap, poisson, rtt, timing, no_huge, no_probe, json, verbose;
+	bool rate_given;             /* or --stages */
 	uint16_t burst, descriptors; /* burst: 0 until config_check() */
 	uint64_t tx_first;
 	struct tx_full tx_full;

@@ -248,6 +248,11 @@ static void errors_are_one_line(void **state)
 	refused("--role generate:a --frame udp --sizes 9000", "--sizes", "--mbuf-size");
 	refused("--role echo:a --rtt", "--rtt", "generate");
 	refused("--role generate:a --outstanding 1", "--outstanding", "--rtt");
+	refused("--role generate:a --timing", "--timing", "--replay");
+	refused("--role generate:a --replay f --timing --rate 1000", "--timing", "--rate");
+	refused("--role generate:a --replay f --timing --stages 5:1s", "--timing", "--stages");
+	refused("--role generate:a --replay f --timing --poisson", "--timing", "--poisson");
+	assert_int_equal(parse("--role generate:a --replay f --timing --packets 9"), 0);
 	refused("--role echo:a --plane packet --pool-memory 4k", "--pool-memory", "--plane dpdk");
 	refused("--role echo:a --pool-memory 8k", "--pool-memory 8k", "dpdk|4k");
 	refused("--role echo:a --pool-memory gpu --mac-swap", "--pool-memory gpu",

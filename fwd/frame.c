@@ -110,8 +110,25 @@ static int add(struct frames *f, const uint8_t *data, uint32_t len)
 	return 0;
 }
 
-static int load_all(struct frames *f, pcap_t *p, uint32_t len_max)
+/* When the frame that was added last is due: not before the one before. */
+static int add_time(struct frames *f, const struct pcap_pkthdr *h, int64_t *first_ns)
 {
+	int64_t ns = h->ts.tv_sec * (int64_t)NS_PER_S + h->ts.tv_usec; /* opened with nanoseconds */
+	unsigned last = f->count - 1; /* also the number of times */
+	uint64_t before = last ? f->due_ns[last - 1] : 0, *due;
+
+	if (!last)
+		*first_ns = ns;
+	due = rt_array_add(f->due_ns, last);
+	if (!due)
+		return -ENOMEM;
+	*due = ns - *first_ns > (int64_t)before ? (uint64_t)(ns - *first_ns) : before;
+	return 0;
+}
+
+static int load_all(struct frames *f, pcap_t *p, uint32_t len_max, bool timing)
+{
+	int64_t first_ns = 0;
 	struct pcap_pkthdr *h;
 	const uint8_t *data;
 	int ret;
@@ -127,6 +144,8 @@ static int load_all(struct frames *f, pcap_t *p, uint32_t len_max)
 			return -EMSGSIZE;
 		if (h->caplen && (ret = add(f, data, h->caplen)))
 			return ret;
+		if (h->caplen && timing && (ret = add_time(f, h, &first_ns)))
+			return ret;
 	}
 	if (ret != PCAP_ERROR_BREAK)
 		return -EBADMSG;
@@ -136,7 +155,8 @@ static int load_all(struct frames *f, pcap_t *p, uint32_t len_max)
 static int load(struct frames *f, const struct fwd_config *c)
 {
 	char error[PCAP_ERRBUF_SIZE] = "";
-	pcap_t *p = pcap_open_offline(c->pcap, error);
+	pcap_t *p =
+		pcap_open_offline_with_tstamp_precision(c->pcap, PCAP_TSTAMP_PRECISION_NANO, error);
 	uint32_t len_max = c->plane == PLANE_DPDK
 				   ? (c->buffer_size - HEADROOM) / FRAME_ROOM * FRAME_ROOM
 				   : FRAME_MAX;
@@ -144,7 +164,7 @@ static int load(struct frames *f, const struct fwd_config *c)
 
 	if (!p)
 		return message_fail(-EINVAL, "--replay: %s", error);
-	ret = load_all(f, p, len_max);
+	ret = load_all(f, p, len_max, c->timing);
 	if (ret == -EPROTONOSUPPORT)
 		message_print(
 			"--replay %s: the link type is not Ethernet; give another file", c->pcap);
@@ -185,5 +205,6 @@ void frames_free(struct frames *f)
 {
 	free(f->data);
 	free(f->at);
+	free(f->due_ns);
 	*f = (struct frames){0};
 }

@@ -69,6 +69,7 @@ struct frames {
 		uint32_t len;     /* bytes */
 		uint32_t written; /* bytes; 0 where the CPU cannot write packets */
 	} * at;
+	uint64_t *due_ns; /* with --timing: of each, since the first one, never less than before */
 	unsigned count;
 	bool stamped; /* the frames have room for a stamp, and the CPU can write it */
 };

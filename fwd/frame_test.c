@@ -84,6 +84,11 @@ static void frames_of_a_file(void **state)
 	for (unsigned i = 0; i < 3000; i++) {
 		struct pcap_pkthdr h = {.caplen = 14 + i % 100, .len = 14 + i % 100};
 
+		/* 1 ms apart; one is earlier than those before. */
+		h.ts = (struct timeval){.tv_sec = 1000 + i / 1000, .tv_usec = i % 1000 * 1000};
+		if (i == 7)
+			h.ts.tv_sec = 999;
+
 		data[0] = (uint8_t)i;
 		pcap_dump((u_char *)d, &h, data);
 	}
@@ -94,10 +99,17 @@ static void frames_of_a_file(void **state)
 	assert_int_equal(frames_make(&f, &c, mac), 0);
 	assert_int_equal(f.count, 3000);
 	assert_false(f.stamped);
+	assert_null(f.due_ns);
 	for (unsigned i = 0; i < 3000; i++) {
 		assert_int_equal(f.at[i].len, 14 + i % 100);
 		assert_int_equal(f.data[f.at[i].offset], (uint8_t)i);
 	}
+	frames_free(&f);
+	c.timing = true;
+	assert_int_equal(frames_make(&f, &c, mac), 0);
+	assert_int_equal(f.count, 3000);
+	for (unsigned i = 0; i < 3000; i++)
+		assert_int_equal(f.due_ns[i], (i == 7 ? 6 : i) * UINT64_C(1000000));
 	frames_free(&f);
 	c.buffer_size = 128 + 100;
 	assert_true(frames_make(&f, &c, mac) < 0);

@@ -6,8 +6,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+#include <pcap/pcap.h>
 
 #include "test_plane.h"
 #include "common/clock.h"
@@ -18,6 +20,8 @@ static void passes(uint64_t ticks)
 	struct generator *g = r.generator;
 
 	g->clock.start -= ticks;
+	g->clock.times.start -= ticks;
+	g->sending.start -= ticks;
 	g->end -= ticks;
 	g->late_end -= ticks;
 }
@@ -250,6 +254,75 @@ static void replies_are_those_of_its_own_frames(void **state)
 	assert_int_equal(free_count(), POOL - 4);
 }
 
+/* A file whose frames have these times in seconds. */
+static void write_frames(const char *path, const time_t *times, unsigned count)
+{
+	pcap_t *p = pcap_open_dead(DLT_EN10MB, 65535);
+	pcap_dumper_t *d = pcap_dump_open(p, path);
+	uint8_t data[60] = {0};
+
+	assert_non_null(d);
+	for (unsigned i = 0; i < count; i++)
+		pcap_dump((u_char *)d,
+			&(struct pcap_pkthdr){.ts.tv_sec = times[i], .caplen = 60, .len = 60},
+			data);
+	pcap_dump_close(d);
+	pcap_close(p);
+}
+
+static void frames_of_a_file_are_sent_at_its_times(void **state)
+{
+	char path[] = "fwd-times-XXXXXX";
+
+	(void)state;
+	close(mkstemp(path));
+	write_frames(path, (time_t[]){1000, 1001, 1001, 1100}, 4);
+	config.pcap = path;
+	config.timing = true;
+	generates(0);
+	polls(2);
+	assert_int_equal(out_end, 1);
+	passes(HZ / 2);
+	polls(2);
+	assert_int_equal(out_end, 1);
+	passes(2 * HZ);
+	polls(2);
+	assert_int_equal(out_end, 3);
+	assert_int_equal(r.generator->late.count, 3);
+	assert_in_range(r.generator->late.max, HZ * 3 / 2, HZ * 10);
+	assert_false(r.generator->done);
+	passes(100 * HZ);
+	polls(1);
+	assert_int_equal(out_end, 4);
+	assert_true(r.generator->done);
+	assert_int_equal(r.counters[0].tx_packets, 4);
+	unlink(path);
+}
+
+/* The next round begins 33 s after the last frame. */
+static void a_file_is_sent_again_where_packets_are_to_come(void **state)
+{
+	char path[] = "fwd-times-XXXXXX";
+
+	(void)state;
+	close(mkstemp(path));
+	write_frames(path, (time_t[]){1000, 1001, 1001, 1100}, 4);
+	config.pcap = path;
+	config.timing = true;
+	config.count = 6;
+	generates(120);
+	polls(2);
+	assert_int_equal(out_end, 4);
+	passes(14 * HZ);
+	polls(2);
+	assert_int_equal(out_end, 5);
+	passes(HZ);
+	polls(2);
+	assert_int_equal(out_end, 6);
+	assert_true(r.generator->done);
+	unlink(path);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -264,6 +337,8 @@ int main(void)
 		TEST(late_reply_frees_no_place),
 		TEST(new_stage_keeps_packets_in_flight),
 		TEST(replies_are_those_of_its_own_frames),
+		TEST(frames_of_a_file_are_sent_at_its_times),
+		TEST(a_file_is_sent_again_where_packets_are_to_come),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,6 +72,10 @@ static const struct option_def options[] = {
 		"60x7,590x4,1514, or imix, which is this mix"},
 	{TO(pcap), OPTION_FILE, 0, "replay", "FILE", NULL, 0, 0,
 		"Send the frames of this file unchanged, in a loop"},
+	{TO(timing), OPTION_FLAG, 0, "timing", NULL, NULL, 0, 0,
+		"Send the frames of --replay at the times that they have in the file, once; with "
+		"--packets as often as that needs, a mean gap between the rounds. The report has "
+		"how late each was sent"},
 	{OPTION_SET(OPT_RATE), OPTION_TEXT, 0, "rate", "RATE", NULL, 0, 0,
 		"Packets per second of each generator: 1 to 1G, such as 1.5M, or max (default: 1000)"},
 	{OPTION_SET(OPT_STAGES), OPTION_TEXT, 0, "stages", "RATE:TIME,...", NULL, 0, 0,

@@ -26,6 +26,21 @@ void rate_randomize(struct rate_clock *c, uint64_t seed)
 	c->next = gap(c);
 }
 
+void rate_follow(struct rate_clock *c, const struct rate_times *t)
+{
+	c->times = *t;
+	c->times.start = c->start;
+}
+
+static uint64_t due_by_times(struct rate_clock *c, uint64_t now)
+{
+	for (int i = 0; i < ARRIVALS_ONCE && (int64_t)(now - rate_next(&c->times)) >= 0; i++) {
+		c->arrived++;
+		rate_step(&c->times);
+	}
+	return c->arrived;
+}
+
 /* Subtracts the whole packet times that base and next have in common: base << FRACTION would
  * overflow after 2^40 packets. */
 static void rebase(struct rate_clock *c)
@@ -41,6 +56,8 @@ uint64_t rate_due(struct rate_clock *c, uint64_t now)
 {
 	uint64_t ticks = now - c->start, position;
 
+	if (c->times.ticks)
+		return due_by_times(c, now);
 	if ((int64_t)ticks < 0 || !c->rate)
 		return 0;
 	/* ticks * rate fits into 64 bits below one second: rate is at most 1e9, hz some 1e9. */

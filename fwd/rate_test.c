@@ -54,6 +54,27 @@ static void totals_of_stages(void **state)
 	assert_int_equal(rate_total(RATE_MAX, 86400000000000), RATE_MAX * 86400);
 }
 
+static void given_times_repeat(void **state)
+{
+	static const uint64_t ticks[] = {0, 10, 10, 500};
+	const struct rate_times times = {.ticks = ticks, .count = 4, .round = 1000};
+	struct rate_clock c;
+
+	rate_start(&c, START, 7, 1000000000);
+	rate_follow(&c, &times);
+	assert_int_equal(rate_due(&c, START - 1), 0);
+	assert_int_equal(rate_due(&c, START), 1);
+	assert_int_equal(rate_due(&c, START + 9), 1);
+	assert_int_equal(rate_due(&c, START + 10), 3);
+	assert_int_equal(rate_due(&c, START + 999), 4);
+	assert_int_equal(rate_due(&c, START + 1010), 7);
+	/* Far behind, in bounded steps. */
+	assert_int_equal(rate_due(&c, START + 10000500), 7 + 4096);
+	while (rate_due(&c, START + 10000500) < 40004)
+		;
+	assert_int_equal(rate_due(&c, START + 10000500), 40004);
+}
+
 /* Mean and variance of the count of a Poisson process are rate * t; both within five standard
  * deviations. */
 static void poisson_has_the_mean_and_the_spread(void **state)
@@ -132,6 +153,7 @@ int main(void)
 		cmocka_unit_test(rates_are_exact_at_any_time),
 		cmocka_unit_test(a_pause_is_silent),
 		cmocka_unit_test(totals_of_stages),
+		cmocka_unit_test(given_times_repeat),
 		cmocka_unit_test(poisson_has_the_mean_and_the_spread),
 		cmocka_unit_test(poisson_catches_up_in_bounded_steps),
 		cmocka_unit_test(poisson_after_a_stall),

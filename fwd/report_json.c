@@ -99,6 +99,8 @@ static void set_kind(json_t *j, const struct role *r)
 	if (r->generator) {
 		SET(j, "stream", json_count(r->generator->stream));
 		SET(j, "max_backlog", json_count(r->generator->max_backlog));
+		if (r->config->timing)
+			SET(j, "late", json_histogram(&r->generator->late));
 	}
 	if (r->generator && r->from) {
 		SET(j, "replies", json_sequence(&r->generator->replies));
@@ -261,7 +263,8 @@ static json_t *json_stages(const struct fwd_config *c)
 
 		json_array_append_new(
 			list, json_pack("{s:o,s:f}", "rate_pps",
-				      rate == RATE_UNLIMITED ? json_null() : json_count(rate),
+				      rate == RATE_UNLIMITED || c->timing ? json_null()
+									  : json_count(rate),
 				      "duration_s", (double)c->stages[i].ns / 1e9));
 	}
 	return list;

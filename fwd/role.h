@@ -64,6 +64,10 @@ struct latency {
 struct generator {
 	struct frames frames;
 	struct rate_clock clock;
+	/* with --timing: those of the file; those of the packets that are not sent yet, and how
+	 * late they were, in ticks */
+	struct rate_times times, sending;
+	struct histogram late;
 	uint64_t rate;          /* rate of the stage */
 	uint64_t due_max;       /* packets of the stage */
 	uint64_t settled;       /* packets of the stage that were counted: sent, refused, … */

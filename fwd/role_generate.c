@@ -22,6 +22,10 @@ static void enter_stage(struct role *r, unsigned stage, uint64_t start)
 	g->end = s->ns ? start + run_ticks(s->ns) : UINT64_MAX;
 	g->late_end = s->ns ? g->end + run_ticks(LATE_NS) : UINT64_MAX;
 	rate_start(&g->clock, start, s->rate == RATE_UNLIMITED ? 0 : s->rate, run.hz);
+	if (g->times.ticks) {
+		rate_follow(&g->clock, &g->times);
+		g->sending = g->clock.times;
+	}
 	if (r->config->poisson) {
 		rate_randomize(&g->clock, r->config->seed + (uint64_t)g->stream * 1000 + stage);
 		g->due_max = UINT64_MAX; /* random, limited by the end of the stage */
@@ -161,6 +165,16 @@ static uint64_t window(struct role *r, uint64_t n, uint64_t now)
 	return n < most ? n : most;
 }
 
+/* n packets were due, of which the first ones were sent. */
+static void settle_times(struct generator *g, uint16_t n, uint16_t sent, uint64_t now)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		if (i < sent)
+			histogram_add(&g->late, now - rate_next(&g->sending), 1);
+		rate_step(&g->sending);
+	}
+}
+
 static void settle(struct role *r, struct counters *c, uint16_t n, uint16_t ready, uint16_t sent)
 {
 	struct generator *g = r->generator;
@@ -206,6 +220,8 @@ static inline __attribute__((always_inline)) void generate_burst(
 	sent = ready ? send_built(r, plane, ready) : 0;
 	if (sent)
 		g->sent[g->stage].last = g->last_sent = now;
+	if (g->times.ticks)
+		settle_times(g, (uint16_t)n, sent, now);
 	settle(r, c, (uint16_t)n, ready, sent);
 	count_errors(c, plane, r->to);
 	if (!g->left)
@@ -227,9 +243,26 @@ static void generate_mmap(struct role *r)
 	generate_burst(r, PLANE_MMAP);
 }
 
+/* Times of the frames, in ticks. A round begins a mean gap after the last one of the round before.
+ */
+static void set_times(struct generator *g)
+{
+	uint64_t *due = g->frames.due_ns;
+	unsigned count = g->frames.count;
+
+	for (unsigned i = 0; i < count; i++)
+		due[i] = run_ticks(due[i]);
+	g->times = (struct rate_times){.ticks = due,
+		.count = count,
+		.round = count > 1 ? due[count - 1] + due[count - 1] / (count - 1) : run.hz};
+	if (g->left == UINT64_MAX)
+		g->left = count;
+}
+
 int generate_init(struct role *r, unsigned number)
 {
 	struct generator *g = calloc(1, sizeof(*g));
+	int ret;
 
 	if (!g)
 		return message_fail(-ENOMEM, "role generate: not enough memory");
@@ -241,5 +274,8 @@ int generate_init(struct role *r, unsigned number)
 	r->poll = r->plane == PLANE_DPDK     ? generate_dpdk
 		  : r->plane == PLANE_PACKET ? generate_packet
 					     : generate_mmap;
-	return frames_make(&g->frames, r->config, r->to->mac);
+	ret = frames_make(&g->frames, r->config, r->to->mac);
+	if (!ret && r->config->timing)
+		set_times(g);
+	return ret;
 }

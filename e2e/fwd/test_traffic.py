@@ -10,6 +10,7 @@ import pytest
 from harness import pcap
 from harness.fwd import udp
 from harness.proc import check, freeze
+from harness.traced import RX, START, Writer
 
 # Rings that hold all packets while a thread waits for a CPU.
 CHAIN = (
@@ -190,6 +191,33 @@ def test_frames_of_files(fwd, tmp_path):
         16,
     ).done()
     assert pcap.frames(target) == [*frames[:7], *frames[:7], *frames[:2]]
+
+
+@pytest.mark.nightly
+def test_a_recording_is_sent_at_its_own_times(fwd, record, tmp_path):
+    """As ringtap records it: all packets have the distances that they have in the file, but for how late they were."""
+    frames, times = [pcap.frame(60 + n, n) for n in range(300)], [0]
+    chance = random.Random(1)
+    while len(times) < len(frames):
+        times.append(times[-1] + chance.choice((0, 1_000, 50_000, 3_000_000, 20_000_000)))
+    w = Writer()
+    w.interface("p0")
+    for at, frame in zip(times, frames):
+        w.packet(0, START + at, frame, RX, 0)
+    source = w.write(tmp_path / "in.pcapng")
+    role = ("--role", "generate:0@1", "--replay", source, "--timing", "--packets", 10**9)
+    app = fwd("--vdev", "net_null0", *role).running()
+    recorder = record(app, "-c", 2 * len(frames))
+    recorder.done()
+    late = app.stop().role("generate")["late"]
+    sent = recorder.file().packets
+    first = frames.index(sent[0].data)
+    assert late["packets"] >= len(sent) and [p.data for p in sent] == (3 * frames)[first : first + len(sent)]
+    again = times[-1] + times[-1] // (len(times) - 1)
+    due = [k * again + at for k in range(3) for at in times][first:]
+    errors = [p.ns - at for p, at in zip(sent, due)]
+    # A thread that loses its CPU between the two readings of the clock adds to that.
+    assert max(errors) - min(errors) < late["ns"]["max"] + 20_000_000, (late, max(errors), min(errors))
 
 
 def built_frames(fwd, tmp_path, args, expected):
