@@ -65,7 +65,7 @@ def faults(page, option):
     for value in re.findall("[A-Z]+", option.get("arg") or ""):
         if value in page.refused_values:
             yield f"--{name}: {value} is another name of {page.refused_values[value]}"
-    if DEFAULT.search(option["help"]):
+    if DEFAULT.search(option.get("help") or ""):
         yield f"--{name}: its default is not '(default: VALUE)'"
     values = page.values.get(name, [])
     if WITH_UNIT & set(values) and option.get("arg") not in values:

@@ -46,7 +46,7 @@ static void put_thread(const struct ledger *t, const struct flow_key *k,
 	char text[THREAD_NAME_LEN], name[16];
 
 	(void)ledger_thread(t, k, &thread);
-	kernel_thread_name(name, (pid_t)s->info.host_pid, thread.tid);
+	kernel_thread_name(name, s ? (pid_t)s->info.host_pid : 0, thread.tid);
 	if (!thread.tid && thread.lcore == RINGTAP_NO_INDEX)
 		strcpy(name, "unknown");
 	snprintf(buf, LEDGER_TEXT, "%s, %s", thread_text(text, thread.lcore, name, thread.tid),

@@ -27,9 +27,11 @@ def form(line):
     """Removes what differs between runs: numbers, their units and widths."""
     line = re.sub(r"\b[0-9a-f]{2}(:[0-9a-f]{2}){5}\b", "MAC", line)
     line = re.sub(r"\+[0-9a-f]{12}\b", "", line)  # the commit
-    line = re.sub(r"\d[\d,.]*\*?", "N", line)  # a mark: of few packets
+    line = re.sub(r"\*(?= |$)", "", line)  # a mark: of few packets
+    line = re.sub(r"\d[\d,.]*", "N", line)
     line = re.sub(r"N ?(?:[KMGT]i)?B\b", "SIZE", line)
     line = re.sub(r"N ([kMG] )?packets/s", "RATE", line)
+    line = re.sub(r"N [num]?s(?= |$)", "TIME", line)
     line = re.sub(r"N [kMG](?= |$)", "N", line)  # as in a cell of a table
     return " ".join(line.split())
 
