@@ -10,8 +10,13 @@
 #include "base/json.h"
 #include "base/util.h"
 #include "common/array.h"
+#include "common/now.h"
 #include "measure/rates.h"
 #include "pauses.h"
+
+/* The kernel adds a wait to schedstat when it ends. */
+#define STILL_NS UINT64_C(1000000000)
+#define LOOK_NS  UINT64_C(1000000)
 
 /* 0 or -errno. */
 static int read_file(const char *tasks, pid_t tid, const char *name, char *text, size_t size)
@@ -30,14 +35,22 @@ static int read_file(const char *tasks, pid_t tid, const char *name, char *text,
 	return n ? 0 : -ENODATA;
 }
 
+/* A number of /proc/PID/status; name: with the end of the line before it, and a colon. */
+static bool find(const char *text, const char *name, uint64_t *value)
+{
+	const char *at = strstr(text, name);
+
+	return at && sscanf(at + strlen(name), "%" SCNu64, value) == 1;
+}
+
 static int read_thread(const char *tasks, pid_t tid, struct pause_thread *t)
 {
-	static const char sleeps[] = "\nvoluntary_ctxt_switches:";
+	uint64_t taken;
 	char text[4096];
 	const char *at;
 	int ret = read_file(tasks, tid, "schedstat", text, sizeof(text));
 
-	if (!ret && sscanf(text, "%*u %" SCNu64, &t->wait_ns) != 1)
+	if (!ret && sscanf(text, "%*u %" SCNu64 " %" SCNu64, &t->wait_ns, &t->turns) != 2)
 		ret = -EINVAL;
 	if (!ret)
 		ret = read_file(tasks, tid, "status", text, sizeof(text));
@@ -45,9 +58,11 @@ static int read_thread(const char *tasks, pid_t tid, struct pause_thread *t)
 		return ret;
 	at = strstr(text, "\nState:");
 	t->running = at && at[strlen("\nState:\t")] == 'R';
-	at = strstr(text, sleeps);
-	if (!at || sscanf(at + strlen(sleeps), "%" SCNu64, &t->sleeps) != 1)
+	if (!find(text, "\nvoluntary_ctxt_switches:", &t->sleeps) ||
+		!find(text, "\nnonvoluntary_ctxt_switches:", &taken))
 		return -EINVAL;
+	/* It got the CPU turns times, and left it as often unless it has it now. */
+	t->waits = t->running && t->turns <= t->sleeps + taken;
 	t->tid = tid;
 	ret = read_file(tasks, tid, "comm", text, sizeof(text));
 	snprintf(t->name, sizeof(t->name), "%.*s", (int)strcspn(text, "\n"), text);
@@ -75,16 +90,36 @@ void pauses_begin(struct pauses *p, const char *tasks)
 		closedir(d);
 }
 
+/* The thread as it is now; if it waits for a CPU, as it is once it has got one. */
+static int read_awaited(const char *tasks, pid_t tid, struct pause_thread *t, uint64_t *left_ns)
+{
+	struct pause_thread first;
+	uint64_t still_ns = 0;
+	int ret = read_thread(tasks, tid, t);
+
+	first = *t;
+	while (!ret && first.waits && t->turns == first.turns && *left_ns) {
+		*left_ns -= LOOK_NS;
+		still_ns += LOOK_NS;
+		rt_sleep_ns(LOOK_NS);
+		ret = read_thread(tasks, tid, t);
+	}
+	t->waits = first.waits && t->turns == first.turns;
+	t->wait_ns += t->waits ? still_ns : 0;
+	return ret;
+}
+
 void pauses_end(struct pauses *p, const char *tasks)
 {
+	uint64_t left_ns = STILL_NS;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < p->count; i++) {
 		const struct pause_thread *before = &p->threads[i];
 		struct pause_thread t = {0};
 
-		if (read_thread(tasks, before->tid, &t) || !before->running || !t.running ||
-			t.sleeps != before->sleeps)
+		if (read_awaited(tasks, before->tid, &t, &left_ns) || !before->running ||
+			!t.running || t.sleeps != before->sleeps)
 			continue;
 		t.wait_ns -= before->wait_ns;
 		p->threads[kept++] = t;
@@ -111,8 +146,9 @@ void pauses_print(const struct pauses *p, FILE *f)
 	fprintf(f, "No polling thread was stopped%s\n",
 		p->count ? "; off its CPU meanwhile, for at most:" : ", and none polled");
 	for (size_t i = 0; i < p->count; i++)
-		fprintf(f, "  %9s  thread %s (%d)\n",
+		fprintf(f, "  %9s  %sthread %s (%d)\n",
 			format_ns(time, (double)p->threads[i].wait_ns),
+			p->threads[i].waits ? "and more, as it still waits: " : "",
 			printable(name, sizeof(name), p->threads[i].name), (int)p->threads[i].tid);
 }
 
@@ -125,7 +161,7 @@ json_t *pauses_json(const struct pauses *p)
 
 		json_t *j = json_thread(UINT32_MAX, t->name, (uint32_t)t->tid);
 
-		json_put(j, "off_cpu_at_most_ns", json_count(t->wait_ns));
+		json_put(j, "off_cpu_at_most_ns", t->waits ? json_null() : json_count(t->wait_ns));
 		json_array_append_new(list, j);
 	}
 	if (!p->error)

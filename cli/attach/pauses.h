@@ -13,8 +13,10 @@
 
 struct pause_thread {
 	pid_t tid;
-	char name[16];            /* as the kernel has it: any bytes */
-	bool running;             /* or it waits for a CPU */
+	char name[16];  /* as the kernel has it: any bytes */
+	bool running;   /* or it waits for a CPU */
+	bool waits;     /* for a CPU: wait_ns lacks that; after pauses_end() for a second */
+	uint64_t turns; /* on a CPU, so far */
 	uint64_t sleeps, wait_ns; /* so far; after pauses_end() meanwhile */
 };
 
@@ -26,6 +28,7 @@ struct pauses {
 
 /* tasks: a folder such as /proc/1/task. Always followed by pauses_end() and pauses_free(). */
 void pauses_begin(struct pauses *p, const char *tasks);
+/* Waits a second at most, for threads that wait. */
 void pauses_end(struct pauses *p, const char *tasks);
 void pauses_free(struct pauses *p);
 

@@ -5,7 +5,12 @@
 #include <unistd.h>
 
 #include "base/test_util.h"
+#include "common/test_now.h"
 #include "pauses.h"
+
+/* Times that it got the CPU; and left it, but for sleeps. */
+static unsigned turns = 78;
+#define TAKEN 9
 
 static void put(int tid, const char *name, char state, unsigned sleeps, unsigned long long wait_ns)
 {
@@ -17,13 +22,13 @@ static void put(int tid, const char *name, char state, unsigned sleeps, unsigned
 	snprintf(text, sizeof(text), "%s\n", name);
 	test_write(path, text, strlen(text));
 	snprintf(path, sizeof(path), "task/%d/schedstat", tid);
-	snprintf(text, sizeof(text), "123456 %llu 78\n", wait_ns);
+	snprintf(text, sizeof(text), "123456 %llu %u\n", wait_ns, turns);
 	test_write(path, text, strlen(text));
 	snprintf(path, sizeof(path), "task/%d/status", tid);
 	snprintf(text, sizeof(text),
 		"Name:\t%s\nState:\t%c (x)\nvoluntary_ctxt_switches:\t%u\n"
-		"nonvoluntary_ctxt_switches:\t9\n",
-		name, state, sleeps);
+		"nonvoluntary_ctxt_switches:\t%d\n",
+		name, state, sleeps, TAKEN);
 	test_write(path, text, strlen(text));
 }
 
@@ -84,6 +89,46 @@ static void waits_of_polling_threads(void **state)
 	pauses_free(&p);
 }
 
+static void gets_the_cpu(void *arg)
+{
+	turns++;
+	put(12, "rte-worker-1", 'R', 3, 36000000);
+}
+
+/* The kernel counts a wait when it ends. */
+static void wait_that_has_not_ended(void **state)
+{
+	struct pauses p;
+	json_t *j;
+
+	turns = 3 + TAKEN + 1;
+	put(12, "rte-worker-1", 'R', 3, 1000);
+	pauses_begin(&p, "task");
+	assert_false(p.threads[0].waits);
+	turns = 3 + TAKEN;
+	put(12, "rte-worker-1", 'R', 3, 1000);
+	test_now_set(TEST_NOW_MONO_NS, TEST_NOW_REAL_NS);
+	test_now_after(30000000, gets_the_cpu, NULL);
+	pauses_end(&p, "task");
+	assert_int_equal(p.count, 1);
+	assert_int_equal(p.threads[0].wait_ns, 36000000 - 1000);
+	assert_false(p.threads[0].waits);
+	pauses_free(&p);
+
+	turns = 3 + TAKEN;
+	put(12, "rte-worker-1", 'R', 3, 1000);
+	pauses_begin(&p, "task");
+	pauses_end(&p, "task");
+	assert_string_equal(text_of(&p),
+		"No polling thread was stopped; off its CPU meanwhile, for at most:\n"
+		"        1 s  and more, as it still waits: thread rte-worker-1 (12)\n");
+	j = pauses_json(&p);
+	assert_true(json_is_null(json_object_get(json_array_get(j, 0), "off_cpu_at_most_ns")));
+	json_decref(j);
+	pauses_free(&p);
+	turns = 78;
+}
+
 static void no_thread_polls(void **state)
 {
 	struct pauses p;
@@ -140,6 +185,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(waits_of_polling_threads),
+		CASE(wait_that_has_not_ended),
 		CASE(no_thread_polls),
 		CASE(nothing_is_known),
 		CASE(damaged_files),
