@@ -113,16 +113,22 @@ static int add(struct frames *f, const uint8_t *data, uint32_t len)
 /* When the frame that was added last is due: not before the one before. */
 static int add_time(struct frames *f, const struct pcap_pkthdr *h, int64_t *first_ns)
 {
-	int64_t ns = h->ts.tv_sec * (int64_t)NS_PER_S + h->ts.tv_usec; /* opened with nanoseconds */
+	int64_t ns, since;
 	unsigned last = f->count - 1; /* also the number of times */
 	uint64_t before = last ? f->due_ns[last - 1] : 0, *due;
 
+	/* Opened with nanoseconds. */
+	if (__builtin_mul_overflow(h->ts.tv_sec, (int64_t)NS_PER_S, &ns) ||
+		__builtin_add_overflow(ns, h->ts.tv_usec, &ns))
+		return -EOVERFLOW;
 	if (!last)
 		*first_ns = ns;
+	if (__builtin_sub_overflow(ns, *first_ns, &since))
+		return -EOVERFLOW;
 	due = rt_array_add(f->due_ns, last);
 	if (!due)
 		return -ENOMEM;
-	*due = ns - *first_ns > (int64_t)before ? (uint64_t)(ns - *first_ns) : before;
+	*due = since > (int64_t)before ? (uint64_t)since : before;
 	return 0;
 }
 

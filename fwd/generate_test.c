@@ -262,10 +262,12 @@ static void write_frames(const char *path, const time_t *times, unsigned count)
 	uint8_t data[60] = {0};
 
 	assert_non_null(d);
-	for (unsigned i = 0; i < count; i++)
-		pcap_dump((u_char *)d,
-			&(struct pcap_pkthdr){.ts.tv_sec = times[i], .caplen = 60, .len = 60},
-			data);
+	for (unsigned i = 0; i < count; i++) {
+		const struct pcap_pkthdr h = {.ts.tv_sec = times[i], .caplen = 60, .len = 60};
+
+		data[0] = (uint8_t)i;
+		pcap_dump((u_char *)d, &h, data);
+	}
 	pcap_dump_close(d);
 	pcap_close(p);
 }
@@ -296,6 +298,40 @@ static void frames_of_a_file_are_sent_at_its_times(void **state)
 	assert_int_equal(out_end, 4);
 	assert_true(r.generator->done);
 	assert_int_equal(r.counters[0].tx_packets, 4);
+	unlink(path);
+}
+
+static void frames_whose_time_is_over_are_not_sent_later(void **state)
+{
+	char path[] = "fwd-times-XXXXXX";
+	struct rte_mbuf *rest[POOL];
+	unsigned n;
+
+	(void)state;
+	close(mkstemp(path));
+	write_frames(path, (time_t[]){1000, 1000, 1001, 1001, 1002}, 5);
+	config.pcap = path;
+	config.timing = true;
+	generates(0);
+	accepts = 1;
+	polls(1);
+	assert_int_equal(r.counters[0].tx_refused, 1);
+	accepts = POOL;
+	n = free_count();
+	assert_int_equal(n, POOL - 1);
+	assert_int_equal(take_buffers(rest, n), n);
+	passes(HZ);
+	polls(1);
+	assert_int_equal(r.counters[0].tx_nombuf, 2);
+	assert_false(r.generator->done);
+	link_free(PLANE_PACKET, rest, (uint16_t)n);
+	passes(HZ);
+	polls(1);
+	assert_int_equal(out_end, 2);
+	assert_int_equal(sent_frame(0)[0], 0);
+	assert_int_equal(sent_frame(1)[0], 4);
+	assert_int_equal(r.generator->late.count, 2);
+	assert_true(r.generator->done);
 	unlink(path);
 }
 
@@ -338,6 +374,7 @@ int main(void)
 		TEST(new_stage_keeps_packets_in_flight),
 		TEST(replies_are_those_of_its_own_frames),
 		TEST(frames_of_a_file_are_sent_at_its_times),
+		TEST(frames_whose_time_is_over_are_not_sent_later),
 		TEST(a_file_is_sent_again_where_packets_are_to_come),
 	};
 

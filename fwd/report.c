@@ -83,13 +83,15 @@ static void text_generator(const struct role *r)
 		char requested[FORMAT_LEN];
 		uint64_t rate = r->config->stages[i].rate;
 
-		if (r->config->timing)
-			continue;
 		text_wrapf(stdout, 4,
-			"  stage %u: %s pps requested, %.1f pps sent; packets: %" PRIu64
-			" refused, %" PRIu64 " without buffer, %" PRIu64 " not reached",
-			i, rate == RATE_UNLIMITED ? "max" : format_count(requested, rate),
-			stage_rate(r, i), r->counters[i].tx_refused, r->counters[i].tx_nombuf,
+			"  stage %u: %s%s, %.1f pps sent; packets: %" PRIu64 " refused, %" PRIu64
+			" without buffer, %" PRIu64 " not reached",
+			i,
+			r->config->timing        ? "times of the file"
+			: rate == RATE_UNLIMITED ? "max"
+						 : format_count(requested, rate),
+			r->config->timing ? "" : " pps requested", stage_rate(r, i),
+			r->counters[i].tx_refused, r->counters[i].tx_nombuf,
 			r->counters[i].tx_expired);
 	}
 	text_histogram("later than in the file", &g->late);

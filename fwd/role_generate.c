@@ -165,14 +165,24 @@ static uint64_t window(struct role *r, uint64_t n, uint64_t now)
 	return n < most ? n : most;
 }
 
-/* n packets were due, of which the first ones were sent. */
-static void settle_times(struct generator *g, uint16_t n, uint16_t sent, uint64_t now)
+/* n packets were due, for ready of them there were buffers, and the first ones were sent. The
+ * others are not sent later: their time is over. */
+static void settle_times(struct role *r, const enum plane_id plane, uint16_t n, uint16_t ready,
+	uint16_t sent, uint64_t now)
 {
+	struct generator *g = r->generator;
+
 	for (uint16_t i = 0; i < n; i++) {
 		if (i < sent)
 			histogram_add(&g->late, now - rate_next(&g->sending), 1);
 		rate_step(&g->sending);
 	}
+	if (rt_likely(sent == n))
+		return;
+	link_free(plane, r->held, g->built);
+	g->built = 0;
+	g->next_frame = (g->next_frame + n - ready) % g->frames.count;
+	g->left -= n - sent;
 }
 
 static void settle(struct role *r, struct counters *c, uint16_t n, uint16_t ready, uint16_t sent)
@@ -221,7 +231,7 @@ static inline __attribute__((always_inline)) void generate_burst(
 	if (sent)
 		g->sent[g->stage].last = g->last_sent = now;
 	if (g->times.ticks)
-		settle_times(g, (uint16_t)n, sent, now);
+		settle_times(r, plane, (uint16_t)n, ready, sent, now);
 	settle(r, c, (uint16_t)n, ready, sent);
 	count_errors(c, plane, r->to);
 	if (!g->left)
