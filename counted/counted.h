@@ -32,6 +32,7 @@ struct counted {
 	struct counted_value *list;          /* COUNTED_MAX; in the order of the source */
 	size_t count;
 	bool begun;    /* the list has the values of the beginning */
+	bool more;     /* and those that the source may lack: see struct counted_source */
 	bool slow;     /* did not answer in time: is not read again before the end */
 	char why[192]; /* why there are no values; "": there are */
 	/* When they were read, of values of the past; "": begin and end of what ringtap counts. */
@@ -95,7 +96,7 @@ struct counted_source {
 	bool has_others;  /* counters of packets that are not dropped */
 	const char *note; /* what to know about the counters */
 	/* Calls counted_put() for each counter; those that are 0 may be missing. 0, or -errno after
-	 * writing why. */
+	 * writing why. Counters that it could not read at the beginning begin when it can. */
 	int (*read)(struct counted *c, int within_ms);
 };
 

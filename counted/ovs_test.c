@@ -41,7 +41,8 @@
 static char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 static int listener = -1;
 static pthread_t thread;
-static const char *answer; /* NULL: none */
+static const char *answer;       /* NULL: none */
+static const char *answer_ports; /* to dpctl/show; NULL: the same */
 static bool endless;
 static char question[256];
 
@@ -56,6 +57,8 @@ static void *serve(void *arg)
 
 		question[n > 0 ? n : 0] = 0;
 		text = rt_load(&answer);
+		if (strstr(question, "dpctl/show") && rt_load(&answer_ports))
+			text = rt_load(&answer_ports);
 		while (text && send(fd, text, strlen(text), MSG_NOSIGNAL) >= 0 && rt_load(&endless))
 			;
 		while (recv(fd, rest, sizeof(rest), 0) > 0)
@@ -159,6 +162,31 @@ static void test_counters_of_dropped_packets(void **state)
 	counted_free(&c);
 }
 
+/* The other counters are known; those of ports begin when they can be read. */
+static void test_a_switch_that_does_not_tell_its_ports(void **state)
+{
+	char first[2048], second[2048];
+	struct counted c;
+
+	snprintf(first, sizeof(first), ANSWER, "1204", "6");
+	snprintf(second, sizeof(second), ANSWER, "1210", "8");
+	set_answer(first, false);
+	rt_store(&answer_ports, "{\"id\":0,\"result\":null,\"error\":\"no such command\"}");
+	counted_begin(&c, "ovs-vswitchd-dpdk", getpid(), getpid());
+	assert_true(c.begun);
+	assert_string_equal(c.why, "");
+	assert_int_equal(c.count, 3);
+	rt_store(&answer_ports, second);
+	set_answer(second, false);
+	counted_end(&c, 6);
+	assert_int_equal(counted_since(&c.list[0]), 6);
+	assert_int_equal(c.count, 4);
+	assert_int_equal(c.list[3].begin, 8);
+	assert_int_equal(c.list[3].end, 8);
+	rt_store(&answer_ports, NULL);
+	counted_free(&c);
+}
+
 #define DROPPED "\n    RX packets:1 errors:0 dropped:5 overruns:?\n"
 
 static void test_counters_of_ports(void **state)
@@ -177,6 +205,7 @@ static void test_counters_of_ports(void **state)
 		{"  port 3 (dpdk: vm0" DROPPED, NULL, false},
 		{"  port 3: a\033b (dpdk: m=1)" DROPPED, NULL, false},
 		{"  port 3: p (dpdk: m=1)\n    RX packets:1 dropped:?\n", NULL, false},
+		{"  port 3: p (dpdk: m=1)\n    RX packets:1 dropped:0\n", NULL, false},
 		{"  port 3: p (dpdk: m=1)\n    RX packets:1 \n dropped:5\n", NULL, false},
 		{"  port 3: p (dpdk: m=1)\n  port 4: br1 (tap)" DROPPED, NULL, false},
 		{DROPPED, NULL, false}};
@@ -348,6 +377,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		with_socket(test_counters_of_dropped_packets),
+		with_socket(test_a_switch_that_does_not_tell_its_ports),
 		cmocka_unit_test(test_counters_of_ports),
 		cmocka_unit_test(test_ports_with_long_names),
 		with_socket(test_totals_that_are_no_numbers),
