@@ -18,6 +18,7 @@
 #include "packets.h"
 
 #define NARROWED_MAX 8 /* times that a file is begun again */
+#define EVENT_END_NS 100000000u
 #define RUNS_MAX     64
 #define TIMEOUT_MS   100
 #define COMMENT      1 /* code of opt_comment, pcapng section 3.5 */
@@ -198,11 +199,10 @@ static bool has_event(const struct incident *i)
 }
 
 /* A window that begins later. The one before holds its packets until it is closed. */
-static int narrow(struct incident *i, uint64_t before_ns)
+static int narrow(struct incident *i, uint64_t from_ns)
 {
 	struct ringtap_kept kept = {.size = sizeof(kept)};
 	struct ringtap_capture *window;
-	uint64_t from_ns = i->event.from_ns - before_ns;
 	int ret = ringtap_capture_window(i->f->cap, from_ns, i->to_ns, &window);
 
 	if (ret)
@@ -216,15 +216,21 @@ static int narrow(struct incident *i, uint64_t before_ns)
 }
 
 /* Packets come in order of time: what has no room is what comes last, and the event with it. Then
- * less of what was before the event is written, at last nothing. */
+ * less of what was before the event is written, at last only its end: a latency may be long. */
 static int write_around_event(struct incident *i)
 {
 	uint64_t before_ns = i->event.from_ns - i->from_ns;
 	int full = write_file(i);
 
 	for (int n = NARROWED_MAX, ret = full; n-- && is_full(ret) && !has_event(i);) {
-		before_ns = n ? before_ns / 4 : 0;
-		if (narrow(i, before_ns))
+		uint64_t from_ns = i->event.from_ns;
+
+		before_ns /= 4;
+		if (n)
+			from_ns -= before_ns;
+		else if (i->event.to_ns - from_ns > EVENT_END_NS)
+			from_ns = i->event.to_ns - EVENT_END_NS;
+		if (narrow(i, from_ns))
 			break;
 		ret = write_file(i);
 	}

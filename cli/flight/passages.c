@@ -115,22 +115,31 @@ static void enqueue(struct passages *p, uint64_t id, uint64_t frame)
 	p->order[p->end++ % ORDER].frame = frame;
 }
 
+/* The slot of the packet at a place of the order; SLOTS: it has left. */
+static uint32_t slot_at(const struct passages *p, uint64_t place)
+{
+	uint32_t k = find(p, p->order[place % ORDER].id);
+
+	return p->slots[k].id && p->slots[k].frame == p->order[place % ORDER].frame ? k : SLOTS;
+}
+
 /* For one more. Packets that are received and never sent leave, the oldest first, or those after
  * them would have no latency. */
 static void make_room(struct passages *p)
 {
-	while (p->open == OPEN_MAX || p->end - p->first == ORDER) {
-		uint64_t id = p->order[p->first % ORDER].id,
-			 frame = p->order[p->first % ORDER].frame;
-		uint32_t k = find(p, id);
+	uint64_t kept = p->first;
 
-		p->first++;
-		if (!p->slots[k].id || p->slots[k].frame != frame)
+	if (p->end - p->first == ORDER) { /* at most half of them are still open */
+		for (uint64_t n = p->first; n < p->end; n++)
+			if (slot_at(p, n) != SLOTS)
+				p->order[kept++ % ORDER] = p->order[n % ORDER];
+		p->end = kept;
+	}
+	while (p->open == OPEN_MAX) {
+		uint32_t k = slot_at(p, p->first++);
+
+		if (k == SLOTS)
 			continue;
-		if (p->open < OPEN_MAX) {
-			enqueue(p, id, frame);
-			continue;
-		}
 		leave(p, k);
 		p->beyond++;
 	}
@@ -510,6 +519,10 @@ static void add_slow(struct table *t)
 		view_panel_note(t->panel,
 			"No packet of the file took as long: the slow one was not sent yet, or "
 			"the file does not have both its reception and its sending.");
+	if (p->beyond)
+		view_panel_note(t->panel,
+			"More packets were not sent yet than this page can follow: of the earliest "
+			"ones the latency is not known. ringtap explain has it.");
 	if (n == SLOW_MAX && has_threshold(t->i))
 		view_panel_note(t->panel, "The 1000 slowest of them.");
 }
@@ -552,7 +565,7 @@ static void add_unsent(struct table *t)
 			: "Those that were received at the end may have been sent after it; the others were held, dropped, or sent without their id. --fates tells them apart.");
 	if (n > UNSENT_MAX || p->beyond) {
 		snprintf(text, sizeof(text), "%s%d of %s%s.", p->beyond ? "" : "The first ",
-			UNSENT_MAX, format_count(a, n + p->beyond),
+			n < UNSENT_MAX ? (int)n : UNSENT_MAX, format_count(a, n + p->beyond),
 			p->beyond ? " at most, without the earliest" : "");
 		view_panel_note(t->panel, text);
 	}
@@ -563,12 +576,12 @@ void passages_view(const struct incident *i, const struct ringtap_snapshot *last
 {
 	struct table t = {.i = i, .last = last, .v = v, .bars = bars, .local = UINT32_MAX};
 
-	if (!i->passages || (!i->passages->sent && !i->passages->open))
+	if (!i->passages || (!i->passages->sent && !i->passages->open && !i->passages->beyond))
 		return;
 	if (i->passages->sent) {
 		add_heat(i, v);
 		add_slow(&t);
 	}
-	if (i->passages->open)
+	if (i->passages->open || i->passages->beyond)
 		add_unsent(&t);
 }

@@ -269,6 +269,25 @@ static void latencies_after_very_many_open_ones(void **state)
 		"1000 of 133,334 at most"));
 }
 
+/* Those that had to make room are counted, and said beside the slow ones. */
+static void what_left_is_counted(void **state)
+{
+	enum { MOST = 65536, MORE = 10 };
+
+	for (uint64_t id = 1; id <= MOST + MORE; id++)
+		add(DIRECTION_RX, id, id);
+	for (uint64_t id = 1; id <= MOST + MORE; id++)
+		add(DIRECTION_TX, id, 2 * MS + id);
+	assert_int_equal(heat(), MOST);
+	assert_int_equal(rows("unsent"), 0);
+	assert_non_null(strstr(
+		json_string_value(json_array_get(json_object_get(panel("unsent"), "notes"), 1)),
+		"0 of 10 at most"));
+	assert_non_null(strstr(
+		json_string_value(json_array_get(json_object_get(panel("slow"), "notes"), 0)),
+		"of the earliest ones"));
+}
+
 /* Latency of a packet during which very many others come and go. */
 static void a_slow_packet_beside_very_many(void **state)
 {
@@ -320,6 +339,7 @@ int main(void)
 		CASE(ids_come_and_go),
 		CASE(more_open_ones_than_have_a_place),
 		CASE(latencies_after_very_many_open_ones),
+		CASE(what_left_is_counted),
 		CASE(a_slow_packet_beside_very_many),
 		CASE(ids_that_are_received_again),
 		CASE(no_slow_packet_in_the_file),
