@@ -74,18 +74,6 @@ static void read_stat(FILE *f, struct kernel_thread *t)
 	t->state = end[2];
 }
 
-void kernel_thread_name(char name[16], pid_t pid, uint32_t own_tid)
-{
-	unsigned count;
-	struct kernel_thread *list = kernel_threads(pid, &count);
-
-	*name = 0;
-	for (unsigned i = 0; i < count; i++)
-		if (list[i].tid == own_tid)
-			memcpy(name, list[i].name, sizeof(list[i].name));
-	free(list);
-}
-
 static long read_call(pid_t pid, const char *tid)
 {
 	FILE *f = open_file(pid, tid, "syscall");
@@ -135,6 +123,25 @@ struct kernel_thread *kernel_threads(pid_t pid, unsigned *count)
 	if (d)
 		closedir(d);
 	return list;
+}
+
+void kernel_thread_name(char name[16], pid_t pid, uint32_t own_tid)
+{
+	struct kernel_thread *list = NULL, one;
+	unsigned count = 0;
+	char tid[16];
+
+	*name = 0;
+	snprintf(tid, sizeof(tid), "%u", own_tid);
+	/* In the namespace of this process its number is the same. */
+	if (read_thread(pid, tid, &one) && one.tid == own_tid)
+		memcpy(name, one.name, sizeof(one.name));
+	else
+		list = kernel_threads(pid, &count);
+	for (unsigned i = 0; i < count; i++)
+		if (list[i].tid == own_tid)
+			memcpy(name, list[i].name, sizeof(list[i].name));
+	free(list);
 }
 
 char *kernel_state(char buf[KERNEL_TEXT_LEN], const struct kernel_thread *t)

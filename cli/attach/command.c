@@ -118,10 +118,11 @@ static int attach(const struct command *self, const struct attach_options *c,
 	snprintf(tasks, sizeof(tasks), "/proc/%d/task", (int)t->pid);
 	pauses_begin(&p, tasks);
 	ret = attach_target(t, self->name);
-	pauses_end(&p, tasks);
 	if (ret >= 0 && (!c->quiet || c->json)) {
 		uint64_t ns = now_ns(CLOCK_MONOTONIC) - begin_ns;
 
+		if (!ret)
+			pauses_end(&p, tasks);
 		error = report(c, t, ret ? 0 : ns ? ns : 1, &p);
 		error = output_end(self->name, error) == STATUS_OK ? 0 : -EIO;
 	}

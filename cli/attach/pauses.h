@@ -26,7 +26,7 @@ struct pauses {
 	int error;    /* -errno: nothing is known */
 };
 
-/* tasks: a folder such as /proc/1/task. Always followed by pauses_end() and pauses_free(). */
+/* tasks: a folder such as /proc/1/task. To be freed by pauses_free(). */
 void pauses_begin(struct pauses *p, const char *tasks);
 /* Waits a second at most, for threads that wait. */
 void pauses_end(struct pauses *p, const char *tasks);
