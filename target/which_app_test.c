@@ -136,8 +136,8 @@ static void the_nearest_program_is_named(void **state)
 	assert_refused("vpp_mian", false,
 		"drops: no application is called 'vpp_mian'; did you mean 'vpp_main'?");
 	/* One that runs a DPDK without telemetry and probe: no command but attach takes it. */
-	test_apps.process[test_apps.process_count].pid = 99;
-	test_apps.process[test_apps.process_count++].program = "spdk_tgt";
+	test_apps.process[TEST_APPS_MAX - 1].pid = 99;
+	test_apps.process[TEST_APPS_MAX - 1].program = "spdk_tgt";
 	assert_refused("spdk_tg", false,
 		"drops: no application is called 'spdk_tg'; 'ringtap list' shows what there is");
 }

@@ -182,7 +182,7 @@ def test_refusals(tmp_path, capsys):
     refused("not a name", "ingest", "-A", archive, "--recorder", "../x", file)
     refused("give FILEs", "ingest", "-A", archive, status=2)
     refused("unknown command", "ingset", status=2)
-    refused("required", "ingest", file, status=2)
+    refused("--archive is missing", "ingest", file, status=2)
     with open(file, "ab"):
         refused("a process writes it", "ingest", "-A", archive, file)
     assert parts(archive) == []
