@@ -115,7 +115,7 @@ static void take_dropped(struct counted *c, const char *port, bool guest, const 
 	if (!value || !isdigit((unsigned char)value[sizeof(key) - 1]))
 		return;
 	snprintf(name, sizeof(name), "%s %s", port, sent ? "tx_dropped" : "rx_dropped");
-	/* Those that never counted leave the room to others. */
+	/* Counters that are 0 leave the room to others. */
 	for (v = c->list; v < c->list + c->count && strcmp(v->name, name); v++)
 		;
 	if (v == c->list + c->count && value[sizeof(key) - 1] == '0')

@@ -269,7 +269,7 @@ static void latencies_after_very_many_open_ones(void **state)
 		"1000 of 133,334 at most"));
 }
 
-/* Those that had to make room are counted, and said beside the slow ones. */
+/* Packets that had to make room are counted, and said beside the slow ones. */
 static void what_left_is_counted(void **state)
 {
 	enum { MOST = 65536, MORE = 10 };
