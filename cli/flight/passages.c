@@ -515,14 +515,14 @@ static void add_slow(struct table *t)
 	for (; n < p->slow_count && is_slow(t->i, &p->slow[n]); n++)
 		if (has_threshold(t->i) || n < SLOW_SHOWN)
 			put(t, &p->slow[n], p->slow[n].sent_ns);
-	if (!n && t->i->trigger->kind == TRIGGER_LATENCY)
-		view_panel_note(t->panel,
-			"No packet of the file took as long: the slow one was not sent yet, or "
-			"the file does not have both its reception and its sending.");
-	if (p->beyond)
+	if (!n && p->beyond)
 		view_panel_note(t->panel,
 			"More packets were not sent yet than this page can follow: of the earliest "
 			"ones the latency is not known. ringtap explain has it.");
+	else if (!n && t->i->trigger->kind == TRIGGER_LATENCY)
+		view_panel_note(t->panel,
+			"No packet of the file took as long: the slow one was not sent yet, or "
+			"the file does not have both its reception and its sending.");
 	if (n == SLOW_MAX && has_threshold(t->i))
 		view_panel_note(t->panel, "The 1000 slowest of them.");
 }

@@ -269,11 +269,13 @@ static void latencies_after_very_many_open_ones(void **state)
 		"1000 of 133,334 at most"));
 }
 
-/* Packets that had to make room are counted, and said beside the slow ones. */
+/* Packets that had to make room are counted, and said where one of them may be the slow one. */
 static void what_left_is_counted(void **state)
 {
 	enum { MOST = 65536, MORE = 10 };
 
+	trigger = (struct trigger){
+		.text = "latency > 10ms", .kind = TRIGGER_LATENCY, .threshold = 10e6};
 	for (uint64_t id = 1; id <= MOST + MORE; id++)
 		add(DIRECTION_RX, id, id);
 	for (uint64_t id = 1; id <= MOST + MORE; id++)
