@@ -34,19 +34,19 @@ class Thread:
         self.ovs.appctl("dpif-netdev/pmd-stats-clear")
         time.sleep(SECONDS)  # what it measures
         text = self.ovs.appctl("dpif-netdev/pmd-stats-show", "-pmd", "1")
-        assert "avg processing" in text, text
+        self.batch = float(re.search(r"avg. packets per output batch: ([\d.]+)", text)[1])
         return float(re.search(r"avg processing cycles per packet: ([\d.]+)", text)[1]) / self.cycles_per_ns
 
 
 def turns(thread, record):
-    """{what was done: ns a packet, of each round}"""
+    """{what was done: (ns a packet, packets of a batch) of each round}"""
     found = {"untouched": [], "attached": [], "recorded": []}
     for _ in range(ROUNDS):
-        found["untouched"].append(thread.ns_a_packet())
+        found["untouched"].append((thread.ns_a_packet(), thread.batch))
         attach(thread.ovs.prefix)
-        found["attached"].append(thread.ns_a_packet())
+        found["attached"].append((thread.ns_a_packet(), thread.batch))
         recorder = record(thread.ovs, "--json", out="/dev/null", ports=["vm0"])
-        found["recorded"].append(thread.ns_a_packet())
+        found["recorded"].append((thread.ns_a_packet(), thread.batch))
         text = recorder.finish()
         assert json.loads(text[text.index("\n{") :])["captured"] > 0
         detach(thread.ovs.prefix)
@@ -65,8 +65,10 @@ def test_cost(ovs, net, closing, record, way):
     until(lambda: site.ovs.statistic("vm0", "rx pkts" if mode == "txonly" else "tx pkts") > 0, what="packets pass")
     found = turns(Thread(site.ovs), record)
     for what, values in found.items():
-        more = [b - a for a, b in zip(found["untouched"], values)]
+        more = [b[0] - a[0] for a, b in zip(found["untouched"], values)]
         quartiles = statistics.quantiles(more, n=4)
+        ns, batch = (statistics.median(v[k] for v in values) for k in (0, 1))
         print(
-            f"{way}, {what}: {statistics.median(values):.1f} ns, {quartiles[1]:+.1f} ({quartiles[0]:+.1f} to {quartiles[2]:+.1f})"
+            f"{way}, {what}: {ns:.1f} ns, {quartiles[1]:+.1f} ({quartiles[0]:+.1f} to {quartiles[2]:+.1f}), "
+            f"{batch:.1f} packets in a batch"
         )
