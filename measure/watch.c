@@ -74,11 +74,14 @@ static int find_named(struct watch *w, const struct ringtap_apps *apps, bool pri
 	for (size_t n = 0; n < w->name_count; n++) {
 		const char *port;
 		int found = target_word(apps, w->names[n], &port, &others);
+		/* This looks at all processes: not under the lock. Only this thread sets it. */
+		char *advice = found == -ENOENT && !w->advice[n]
+				       ? strdup(target_advice(&near, apps, w->names[n]))
+				       : NULL;
 
 		watch_lock(w);
 		w->named[n] = found;
-		if (found == -ENOENT && !w->advice[n])
-			w->advice[n] = strdup(target_advice(&near, apps, w->names[n]));
+		w->advice[n] = advice ? advice : w->advice[n];
 		watch_unlock(w);
 		if (print && found == -ENOTUNIQ) {
 			if (*w->names[n] == ':')
