@@ -21,6 +21,7 @@ sys.path[:0] = [str(REPO / "e2e"), str(REPO / "lab")]
 
 from harness import dpdk, pcap, sandbox  # noqa: E402
 from harness.browser import Browser, Chromium  # noqa: E402
+from harness.container import Container  # noqa: E402
 from harness.flight import Flight  # noqa: E402
 from harness.fwd import FWD  # noqa: E402
 from harness.live import LiveView, Web  # noqa: E402
@@ -190,14 +191,15 @@ def held(plugin, out):
         app.close()
 
 
-def attach(out):
-    """The probe gets into an application that forwards, and sleeps again."""
-    app = Testpmd(["net_ring0", "net_ring1"], prefix=APP)
+def attach(out, namespace=None):
+    """The probe gets into an application that forwards, and sleeps again. In a container, it is found there first."""
+    app = Testpmd(["net_ring0", "net_ring1"], prefix=APP, namespace=namespace)
     try:
         app.start("start tx_first 2")
         lines = []
-        for name in ("attach", "list", "detach"):
-            lines += [f"$ ringtap {name} {APP}", *check([RINGTAP, name, APP]).splitlines()]
+        who = check(["pgrep", "-f", f"^dpdk-testpmd .*{APP} "]).strip() if namespace else APP
+        for command in [*([["list"]] if namespace else []), ["attach", who], ["list", APP], ["detach", who]]:
+            lines += [f"$ ringtap {' '.join(command)}", *check([RINGTAP, *command]).splitlines()]
         draw(lines, out, NARROW)
     finally:
         app.close()
@@ -548,13 +550,14 @@ BEDS = {
     "gaps.svg": lambda bed, folder, out: gaps(out),
     "web.png": web,
 }
-PICTURES = {Path(name).stem: name for name in (*BEDS, "attach.svg", "explain.png", "flight", "flows.svg", "held.svg")}
+OTHERS_THAN_BEDS = ("attach.svg", "container.svg", "explain.png", "flight", "flows.svg", "held.svg")
+PICTURES = {Path(name).stem: name for name in (*BEDS, *OTHERS_THAN_BEDS)}
 
 
 def make(name, plugin, folder):
     file = IMAGES / PICTURES[name]
-    if name == "attach":
-        attach(file)
+    if name in ("attach", "container"):
+        attach(file, Container() if name == "container" else None)
     elif name == "explain":
         explain(folder, file)
     elif name == "flight":
