@@ -23,21 +23,25 @@ static bool is_name(const char *name, size_t len)
 	return len && len < COUNTED_NAME_LEN;
 }
 
+struct counted_value *counted_get(const struct counted *c, const char *name, size_t len)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (strlen(c->list[i].name) == len && !memcmp(c->list[i].name, name, len))
+			return &c->list[i];
+	return NULL;
+}
+
 struct counted_value *counted_put(
 	struct counted *c, const char *name, size_t len, const char *meaning, uint64_t value)
 {
-	struct counted_value *v = c->list;
+	struct counted_value *v = counted_get(c, name, len);
 
-	if (!is_name(name, len))
+	if (!v && (!is_name(name, len) || c->count == COUNTED_MAX))
 		return NULL;
-	while (v < c->list + c->count && (strlen(v->name) != len || memcmp(v->name, name, len)))
-		v++;
-	if (v == c->list + COUNTED_MAX)
-		return NULL;
-	if (v == c->list + c->count) {
+	if (!v) {
+		v = &c->list[c->count++];
 		*v = (struct counted_value){.meaning = meaning};
 		memcpy(v->name, name, len);
-		c->count++;
 	}
 	v->end = value;
 	if (!c->begun)

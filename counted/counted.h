@@ -107,6 +107,9 @@ extern const struct counted_source counted_open_vswitch, counted_vpp;
 struct counted_value *counted_put(
 	struct counted *c, const char *name, size_t len, const char *meaning, uint64_t value);
 
+/* A counter that was put; NULL: there is none of this name. */
+struct counted_value *counted_get(const struct counted *c, const char *name, size_t len);
+
 /* The user of the process. 0 or -ESRCH. */
 int counted_uid(const struct counted *c, uid_t *uid);
 /* Writes why the socket of this path gave no counters. Returns the error. */

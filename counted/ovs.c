@@ -116,9 +116,7 @@ static void take_dropped(struct counted *c, const char *port, bool guest, const 
 		return;
 	snprintf(name, sizeof(name), "%s %s", port, sent ? "tx_dropped" : "rx_dropped");
 	/* Counters that are 0 leave the room to others. */
-	for (v = c->list; v < c->list + c->count && strcmp(v->name, name); v++)
-		;
-	if (v == c->list + c->count && value[sizeof(key) - 1] == '0')
+	if (value[sizeof(key) - 1] == '0' && !counted_get(c, name, strlen(name)))
 		return;
 	v = counted_put(c, name, strlen(name), meanings_of[guest][sent],
 		strtoull(value + sizeof(key) - 1, NULL, 10));

@@ -8,8 +8,8 @@
 #include "layers.h"
 
 /* The key is that of flow_key_of(). Of the headers only flags, vlans, tos, protocol, ip_bytes and
- * those of TCP are written. False: this is another packet, or it is cut off. *w is what is hashed
- * of the key: read from the key just now, it would wait for stores of other sizes. */
+ * those of TCP are written. False: this is another packet, or it is cut off. *w has the words of
+ * the key that are hashed: to read them from memory would wait for stores of other sizes. */
 static inline bool plain_read(struct headers *h, struct flow_key *k, struct flow_words *w,
 	const uint8_t *data, size_t len)
 {
