@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,6 +34,8 @@ static void generates(uint64_t seconds)
 	if (!config.rtt)
 		r.from = NULL;
 	assert_int_equal(generate_init(&r, 0), 0);
+	if (config.pcap)
+		unlink(config.pcap);
 	run.start_tsc = rt_tsc();
 	generate_start(&r);
 	passes(seconds * HZ);
@@ -254,13 +257,16 @@ static void replies_are_those_of_its_own_frames(void **state)
 	assert_int_equal(free_count(), POOL - 4);
 }
 
-/* A file whose frames have these times in seconds. */
-static void write_frames(const char *path, const time_t *times, unsigned count)
+/* Makes it send a file whose frames have these times in seconds. */
+static void replays(const time_t *times, unsigned count)
 {
+	static char path[32]; /* until generates() has read it */
 	pcap_t *p = pcap_open_dead(DLT_EN10MB, 65535);
-	pcap_dumper_t *d = pcap_dump_open(p, path);
+	pcap_dumper_t *d;
 	uint8_t data[60] = {0};
 
+	strcpy(path, "fwd-times-XXXXXX");
+	d = pcap_dump_fopen(p, fdopen(mkstemp(path), "w"));
 	assert_non_null(d);
 	for (unsigned i = 0; i < count; i++) {
 		const struct pcap_pkthdr h = {.ts.tv_sec = times[i], .caplen = 60, .len = 60};
@@ -270,17 +276,14 @@ static void write_frames(const char *path, const time_t *times, unsigned count)
 	}
 	pcap_dump_close(d);
 	pcap_close(p);
+	config.pcap = path;
+	config.timing = true;
 }
 
 static void frames_of_a_file_are_sent_at_its_times(void **state)
 {
-	char path[] = "fwd-times-XXXXXX";
-
 	(void)state;
-	close(mkstemp(path));
-	write_frames(path, (time_t[]){1000, 1001, 1001, 1100}, 4);
-	config.pcap = path;
-	config.timing = true;
+	replays((time_t[]){1000, 1001, 1001, 1100}, 4);
 	generates(0);
 	polls(2);
 	assert_int_equal(out_end, 1);
@@ -298,20 +301,15 @@ static void frames_of_a_file_are_sent_at_its_times(void **state)
 	assert_int_equal(out_end, 4);
 	assert_true(r.generator->done);
 	assert_int_equal(r.counters[0].tx_packets, 4);
-	unlink(path);
 }
 
 static void frames_whose_time_is_over_are_not_sent_later(void **state)
 {
-	char path[] = "fwd-times-XXXXXX";
 	struct rte_mbuf *rest[POOL];
 	unsigned n;
 
 	(void)state;
-	close(mkstemp(path));
-	write_frames(path, (time_t[]){1000, 1000, 1001, 1001, 1002}, 5);
-	config.pcap = path;
-	config.timing = true;
+	replays((time_t[]){1000, 1000, 1001, 1001, 1002}, 5);
 	generates(0);
 	accepts = 1;
 	polls(1);
@@ -332,19 +330,13 @@ static void frames_whose_time_is_over_are_not_sent_later(void **state)
 	assert_int_equal(sent_frame(1)[0], 4);
 	assert_int_equal(r.generator->late.count, 2);
 	assert_true(r.generator->done);
-	unlink(path);
 }
 
 /* The next round begins 33 s after the last frame. */
 static void a_file_is_sent_again_where_packets_are_to_come(void **state)
 {
-	char path[] = "fwd-times-XXXXXX";
-
 	(void)state;
-	close(mkstemp(path));
-	write_frames(path, (time_t[]){1000, 1001, 1001, 1100}, 4);
-	config.pcap = path;
-	config.timing = true;
+	replays((time_t[]){1000, 1001, 1001, 1100}, 4);
 	config.count = 6;
 	generates(120);
 	polls(2);
@@ -356,7 +348,6 @@ static void a_file_is_sent_again_where_packets_are_to_come(void **state)
 	polls(2);
 	assert_int_equal(out_end, 6);
 	assert_true(r.generator->done);
-	unlink(path);
 }
 
 int main(void)

@@ -85,6 +85,22 @@ class Site:
         assert sender.wait() == 0
 
 
+def record_whole(site, record, frames):
+    """Records what is exchanged with the guests: all of it, as the switch counted it, in the order of time. Returns the
+    file."""
+    sent, path = frames
+    recorder = record(site.ovs)
+    site.exchange_all(path)
+    recorder.finish()
+    file = recorder.file()
+    pcapng.assert_in_order(file)
+    assert_frames(file, sent)
+    for name in GUESTS:
+        assert site.ovs.statistic(name, "rx pkts") == site.ovs.statistic(name, "tx pkts") == len(sent)
+    assert not any(pcapng.stat(i, pcapng.LOST) for i in file.interfaces)
+    return file
+
+
 def is_changed(f):
     """By net_af_packet: it waits for the other fragments, and OVS ignores where it puts tags."""
     return f[12:14] in (b"\x81\x00", b"\x88\xa8") or (

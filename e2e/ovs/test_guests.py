@@ -9,7 +9,7 @@ import pytest
 from harness import pcap, pcapng
 from harness.cases import nightly
 from harness.dpdk import HugePages
-from harness.guests import E2E, FEW, GUESTS, NIC, SEND, Site, assert_frames
+from harness.guests import E2E, FEW, GUESTS, NIC, SEND, Site, record_whole
 from harness.known import Measuring
 from harness.proc import until
 from harness.ringtap import frames_of, listing
@@ -30,17 +30,7 @@ KINDS = {
 def test_every_packet_of_every_kind_of_guest(ovs, net, closing, frames, record, switch, guest):
     if switch.get("huge") and HugePages.free_mb() < 512:
         pytest.skip("needs 512 MiB of free huge pages of 2 MiB")
-    site = Site(ovs, net, closing, switch, guest)
-    sent, path = frames
-    recorder = record(site.ovs)
-    site.exchange_all(path)
-    recorder.finish()
-    file = recorder.file()
-    pcapng.assert_in_order(file)
-    assert_frames(file, sent)
-    for name in GUESTS:
-        assert site.ovs.statistic(name, "rx pkts") == site.ovs.statistic(name, "tx pkts") == len(sent)
-    assert not any(pcapng.stat(i, pcapng.LOST) for i in file.interfaces)
+    record_whole(Site(ovs, net, closing, switch, guest), record, frames)
 
 
 @pytest.mark.nightly
