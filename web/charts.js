@@ -150,10 +150,12 @@ class HeatPanel extends Panel {
     const { spec } = this;
     spec.counts = spec.counts.map(withZeros);
     this.most = spec.counts.reduce((m, column) => column.reduce((a, b) => Math.max(a, b), m), 0);
-    // Rows that have something.
+    // Rows that have something, and all values of the lines.
     const used = spec.y_edges.slice(1).map((_y, j) => spec.counts.some((column) => column[j]));
     const first = Math.max(0, used.indexOf(true)), last = used.lastIndexOf(true);
-    this.edges = [spec.y_edges[first], last < 0 ? spec.y_edges.at(-1) : spec.y_edges[last + 1]];
+    const values = (spec.series ?? []).flatMap((s) => s.values).filter((v) => v !== null);
+    this.edges = [values.reduce((a, b) => Math.min(a, b), spec.y_edges[first]),
+      values.reduce((a, b) => Math.max(a, b), last < 0 ? spec.y_edges.at(-1) : spec.y_edges[last + 1])];
   }
   height() { return 190; }
   scale() {

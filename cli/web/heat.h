@@ -6,9 +6,9 @@
 #include "history.h"
 #include "measure/rates.h"
 
-#define HEAT_ROWS   96
-#define HEAT_OCTAVE 4    /* rows */
-#define HEAT_LOW_NS 64.0 /* lower edge; the lowest and the highest row have all that is beyond */
+#define HEAT_ROWS   144
+#define HEAT_OCTAVE 4   /* rows */
+#define HEAT_LOW_NS 1.0 /* lower edge; the highest row, below 69 s, has all that is beyond */
 
 struct heat_step {
 	uint64_t next; /* the step, plus one */

@@ -66,14 +66,16 @@ static void packets_are_in_the_row_of_their_latency(void **state)
 	buckets[0][bucket_of(1100)] = 7; /* before */
 	buckets[1][bucket_of(1100)] = 107;
 	buckets[1][bucket_of(20000)] = 3;
-	buckets[1][bucket_of(1)] = 1;
-	buckets[1][bucket_of(5000000000)] = 1;
+	buckets[1][bucket_of(30)] = 2;
+	buckets[1][bucket_of(0)] = 1;
+	buckets[1][ringtap_latency_buckets() - 1] = 1;
 	second();
 	s = heat_at(&heat, 0);
 	assert_non_null(s);
-	/* 1024 to 1218 ns: 4 octaves above 64. */
-	assert_int_equal(s->packets[4 * HEAT_OCTAVE], 100);
-	assert_int_equal(s->packets[(int)(HEAT_OCTAVE * log2(20000 / 64.0))], 3);
+	/* 1024 to 1218 ns. */
+	assert_int_equal(s->packets[10 * HEAT_OCTAVE], 100);
+	assert_int_equal(s->packets[(int)(HEAT_OCTAVE * log2(20000))], 3);
+	assert_int_equal(s->packets[(int)(HEAT_OCTAVE * log2(30))], 2);
 	assert_int_equal(s->packets[0], 1);
 	assert_int_equal(s->packets[HEAT_ROWS - 1], 1);
 	assert_in_range((uint64_t)s->p50_ns, 1089, 1111);
@@ -99,7 +101,7 @@ static void counts_end_at_the_largest_number(void **state)
 	buckets[1][bucket_of(1100)] = buckets[1][bucket_of(1110)] = UINT32_MAX;
 	buckets[1][bucket_of(1150)] = UINT64_C(1) << 40;
 	second();
-	assert_int_equal(heat_at(&heat, 0)->packets[4 * HEAT_OCTAVE], UINT32_MAX);
+	assert_int_equal(heat_at(&heat, 0)->packets[10 * HEAT_OCTAVE], UINT32_MAX);
 }
 
 int main(void)
