@@ -123,13 +123,13 @@ void counted_read(struct counted *c)
 		c->slow = counted_read_within(c, LIVE_MS) != 0;
 }
 
-/* Without mixed ones. */
+/* Without mixed ones and those apart. */
 static uint64_t sum(const struct counted *c)
 {
 	uint64_t all = 0;
 
 	for (size_t i = 0; i < c->count; i++)
-		if (!c->list[i].mixed &&
+		if (!c->list[i].mixed && !c->list[i].apart &&
 			__builtin_add_overflow(all, counted_since(&c->list[i]), &all))
 			return UINT64_MAX;
 	return all;
@@ -198,7 +198,7 @@ struct counted_match counted_match(const struct counted *c, uint64_t packets)
 	uint32_t bits = 0;
 
 	for (size_t i = 0; i < c->count; i++) {
-		if (!counted_since(&c->list[i]))
+		if (c->list[i].apart || !counted_since(&c->list[i]))
 			continue;
 		values[count] = counted_since(&c->list[i]);
 		index[count++] = i;

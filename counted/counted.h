@@ -21,7 +21,8 @@ struct counted_value {
 	char name[COUNTED_NAME_LEN]; /* the application's, printable ASCII */
 	const char *meaning;         /* in plain words; NULL: not known */
 	bool mixed;                  /* also of packets that were never received, or were refused */
-	uint64_t begin, end;         /* packets */
+	bool apart;          /* packets that have a counter with a reason, or were never received */
+	uint64_t begin, end; /* packets */
 };
 
 struct counted_source;
@@ -64,9 +65,9 @@ void counted_free(struct counted *c);
 
 /* Packets counted since the beginning. A counter that has become less: 0. */
 uint64_t counted_since(const struct counted_value *v);
-/* Which counters account for packets: all that are not mixed, if they have this sum; else the only
- * subset of at most 16 that has it; else all that are not mixed, if their sum is less. Where the
- * source has others, only the subset counts. */
+/* Which counters account for packets, without those apart: all that are not mixed, if they have
+ * this sum; else the only subset of at most 16 that has it; else all that are not mixed, if their
+ * sum is less. Where the source has others, only the subset counts. */
 struct counted_match counted_match(const struct counted *c, uint64_t packets);
 
 /* Counts of ringtap for the same time. */
@@ -115,9 +116,9 @@ int counted_uid(const struct counted *c, uid_t *uid);
 /* Writes why the socket of this path gave no counters. Returns the error. */
 int counted_failed(struct counted *c, const char *path, int error, int within_ms);
 
-/* Takes VPP's error counters from its statistics segment, a file that may have any content, and be
- * written meanwhile. 0; -EAGAIN: VPP changes its directory just now; -EPROTO: it cannot be read;
- * -EPROTONOSUPPORT: another version; -errno. */
+/* Takes VPP's error counters, and its interfaces' counts of dropped packets, from its statistics
+ * segment, a file that may have any content, and be written meanwhile. 0; -EAGAIN: VPP changes its
+ * directory just now; -EPROTO: it cannot be read; -EPROTONOSUPPORT: another version; -errno. */
 int counted_take_segment(void *counted, int fd);
 /* The same, of its interfaces, as they are now: struct counted_interfaces. */
 int counted_take_interfaces(void *interfaces, int fd);

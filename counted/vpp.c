@@ -152,6 +152,7 @@ const struct counted_source counted_vpp = {
 	.frees_unseen = true,
 	.has_others = true,
 	.note = "These are all that VPP's nodes count, as 'vppctl show errors' has them: some are "
-		"no drops, and some are packets of interfaces that ringtap does not see.",
+		"no drops, and some are packets of interfaces that ringtap does not see. Those of "
+		"interfaces ('show interface') are not compared with packets.",
 	.read = read_counters,
 };

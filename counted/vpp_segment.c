@@ -26,6 +26,18 @@
 #define TX        "/if/tx"
 #define INTERFACE "/interfaces/" /* link to a counter of an interface that there is */
 
+/* Counters of interfaces: of packets that also have an error counter, or were never received. */
+static const struct {
+	const char *counter, *name, *meaning;
+} losses[] = {
+	{"/if/drops", "drops", "received there, by all nodes"},
+	{"/if/punt", "punt", "received there, passed to the host"},
+	{"/if/rx-miss", "rx-miss", "missed by the NIC"},
+	{"/if/rx-no-buf", "rx-no-buf", "without a buffer for the NIC"},
+	{"/if/rx-error", "rx-error", "received with an error"},
+	{"/if/tx-error", "tx-error", "not sent, by the driver"},
+};
+
 enum { SIMPLE = 2, COMBINED = 3, NAME_VECTOR = 4, SYMLINK = 6 }; /* stat_directory_type_t */
 
 struct header {
@@ -160,10 +172,69 @@ static bool is_link(const struct entry *e, const struct counters *to, const char
 	       !strncmp(e->name, prefix, strlen(prefix));
 }
 
+/* Pointers to names, with their memory from malloc(). */
+static int read_names(const struct directory *d, uint64_t **names, size_t *count)
+{
+	uint32_t entry = find(d, NAME_VECTOR, NAMES);
+
+	*names = NULL;
+	*count = 0;
+	return entry == d->count ? 0
+				 : read_vector(d->fd, &d->header, d->list[entry].data,
+					   sizeof(**names), COUNTERS_MAX, (void **)names, count);
+}
+
+/* A name of an interface, with its memory from malloc(). */
+static int read_name(const struct directory *d, uint64_t name, char **text, size_t *len)
+{
+	int ret = read_vector(d->fd, &d->header, name, 1, COUNTED_NAME_LEN, (void **)text, len);
+
+	if (!ret)
+		*len = strnlen(*text, *len);
+	return ret;
+}
+
+static int put_loss(
+	const struct directory *d, uint64_t name, size_t loss, uint64_t packets, void *counted)
+{
+	char *text, full[2 * COUNTED_NAME_LEN];
+	struct counted_value *v;
+	size_t len;
+	int ret = read_name(d, name, &text, &len);
+
+	if (!ret) {
+		snprintf(full, sizeof(full), "%.*s %s", (int)len, text, losses[loss].name);
+		v = counted_put(counted, full, strlen(full), losses[loss].meaning, packets);
+		if (v)
+			v->apart = true;
+	}
+	free(text);
+	return ret;
+}
+
+static int take_losses(
+	const struct directory *d, const uint64_t *names, size_t count, size_t loss, void *counted)
+{
+	struct counters c = {0};
+	int ret = read_counters(d, SIMPLE, losses[loss].counter, &c);
+
+	for (size_t i = 0; !ret && i < d->count; i++) {
+		const struct entry *one = &d->list[i];
+
+		if (is_link(one, &c, INTERFACE) && one->index < count && names[one->index] &&
+			c.sums[one->index])
+			ret = put_loss(d, names[one->index], loss, c.sums[one->index], counted);
+	}
+	free(c.sums);
+	return ret;
+}
+
 static int take_errors(const struct directory *d, void *counted)
 {
 	const size_t prefix = sizeof(ERROR) - 1;
 	struct counters c = {0};
+	uint64_t *names = NULL;
+	size_t count = 0;
 	int ret = settled(d, read_counters(d, SIMPLE, ERRORS, &c));
 
 	for (size_t i = 0; !ret && i < d->count; i++) {
@@ -174,7 +245,12 @@ static int take_errors(const struct directory *d, void *counted)
 				c.sums[one->index]);
 	}
 	free(c.sums);
-	return ret;
+	if (!ret)
+		ret = read_names(d, &names, &count);
+	for (size_t i = 0; !ret && i < sizeof(losses) / sizeof(*losses); i++)
+		ret = take_losses(d, names, count, i, counted);
+	free(names);
+	return settled(d, ret);
 }
 
 static int put_interface(const struct directory *d, uint64_t name, uint64_t rx, uint64_t tx,
@@ -186,9 +262,9 @@ static int put_interface(const struct directory *d, uint64_t name, uint64_t rx, 
 
 	if (!name)
 		return 0;
-	ret = read_vector(d->fd, &d->header, name, 1, COUNTED_NAME_LEN, (void **)&text, &len);
+	ret = read_name(d, name, &text, &len);
 	if (!ret)
-		counted_put_interface(out, text, strnlen(text, len), rx, tx);
+		counted_put_interface(out, text, len, rx, tx);
 	free(text);
 	return ret;
 }
@@ -196,16 +272,14 @@ static int put_interface(const struct directory *d, uint64_t name, uint64_t rx, 
 static int take_interfaces(const struct directory *d, void *out)
 {
 	struct counters rx = {0}, tx = {0};
-	uint32_t entry = find(d, NAME_VECTOR, NAMES);
 	uint64_t *names = NULL;
 	size_t count = 0;
 	int ret = read_counters(d, COMBINED, RX, &rx);
 
 	if (!ret)
 		ret = read_counters(d, COMBINED, TX, &tx);
-	if (!ret && entry < d->count)
-		ret = read_vector(d->fd, &d->header, d->list[entry].data, sizeof(*names),
-			COUNTERS_MAX, (void **)&names, &count);
+	if (!ret)
+		ret = read_names(d, &names, &count);
 	for (size_t i = 0; !ret && i < d->count; i++) {
 		const struct entry *one = &d->list[i];
 

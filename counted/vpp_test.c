@@ -310,6 +310,47 @@ static void test_interfaces_and_their_ports(void **state)
 	assert_interface(3, "TenGigabitEthernet0/8/0/1", "DPDK", COUNTED_NO_PORT);
 }
 
+/* A counter of one thread at this entry, as fill_interfaces() has it for packets. */
+static void add_simple(unsigned entry, unsigned packets, const char *name)
+{
+	uint64_t at = pointer_to(segment.thread[packets].list);
+
+	add(entry, 2, (uint32_t)at, (uint32_t)(at >> 32), name);
+}
+
+static void test_packets_that_interfaces_lose(void **state)
+{
+	static const char *const names[NAMES] = {"GigabitEthernet0/8/0", "host-eth0"};
+	struct counted c = begun();
+
+	fill_interfaces(names);
+	add_simple(1, 0, "/if/drops");
+	add_simple(2, 1, "/if/rx-miss");
+	segment.packets[1].list[1] = 5;
+	add(5, 6, 2, 1, "/interfaces/host-eth0/rx-miss");
+	add(6, 6, 1, 5, "/interfaces/no name/drops");
+	add(7, 6, 2, 0, "/interfaces/GigabitEthernet0_8_0/rx-miss");
+	store();
+	assert_int_equal(counted_take_segment(&c, segment_fd), 0);
+	assert_int_equal(c.count, 2); /* without those that are 0, or have no name */
+	assert_string_equal(c.list[0].name, "GigabitEthernet0/8/0 drops");
+	assert_int_equal(c.list[0].end, 10);
+	assert_string_equal(c.list[1].name, "host-eth0 rx-miss");
+	assert_string_equal(c.list[1].meaning, "missed by the NIC");
+	assert_int_equal(c.list[1].end, 5);
+	/* They have a counter with a reason, too: the same packets would be found twice. */
+	c.begun = true;
+	c.list[0].end = 20;
+	assert_int_equal(counted_match(&c, 10).packets, 0);
+	assert_non_null(counted_put(&c, acl, sizeof(acl) - 1, NULL, 10));
+	assert_int_equal(counted_match(&c, 10).packets, 10);
+	assert_true(counted_match(&c, 10).used[2]);
+	counted_free(&c);
+
+	segment.names.list[0] = BASE + sizeof(segment);
+	assert_takes(-EPROTO, 0);
+}
+
 static void test_interfaces_that_lie(void **state)
 {
 	static const char *const names[NAMES] = {"memif0/0", "memif0/1", "memif0/2", "memif0/3"};
@@ -484,6 +525,7 @@ int main(void)
 		with_segment(test_segments_that_lie),
 		with_segment(test_files_that_are_no_segment),
 		with_segment(test_interfaces_and_their_ports),
+		with_segment(test_packets_that_interfaces_lose),
 		with_segment(test_interfaces_that_lie),
 		with_segment(test_more_interfaces_than_are_listed),
 		with_segment(test_its_socket),

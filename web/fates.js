@@ -41,7 +41,7 @@ function drops(a) {
       { id: "fates", title: "What became of received packets", columns: [column("port", "text"), column("queue"), column("received"), column("passed to TX"), column("not passed"), column("share", "share"),
         column("open", "count", "neither passed to TX nor freed yet"), column("unknown")],
       rows: a.queues.map((q) => [q.port.name, q.queue, q.received, q.offered, q.not_offered, share(q.not_offered, q.received), q.open, q.unknown]) },
-      ...(c?.counters.length ? [{ id: "reported", title: `What ${c.source} counts as dropped`, columns: [column("counter", "text"), column("packets"), column("meaning", "text")],
+      ...(c?.counters.length ? [{ id: "reported", title: `What ${c.source} counted in this time`, columns: [column("counter", "text"), column("packets"), column("meaning", "text")],
         rows: c.counters.filter((v) => v.packets).map((v) => [v.name, v.packets, v.meaning]) }] : []),
       ...groups(a.not_offered_packets, "Packets that were passed to no port"),
     ],

@@ -2,14 +2,12 @@
 """ringtap drops with Open vSwitch: what a rule, a policer and a meter drop is shown, what a driver refuses is
 counted, and what the switch copies, is said."""
 
-import json
 import signal
 import sys
 
 import pytest
 from harness import flight
 from harness.known import Measuring
-from harness.paths import RINGTAP
 from harness.proc import check, run, until
 
 PINGS = 40
@@ -219,25 +217,6 @@ def assert_equal_counts(report, counter, dropped):
     assert (own["of_not_offered"], own["equal_to"]) == (dropped, [counter]), report
 
 
-def assert_in_incident(recorder, counter, dropped):
-    """In its document, on its page, and in explain."""
-    recorder.proc.send_signal(signal.SIGUSR1)
-    (incident,) = recorder.incidents(1)
-    own = incident["counted_by_application"]
-    assert own["source"] == "Open vSwitch" and own["error"] is None
-    assert {c["name"]: c["packets"] for c in own["counters"]}[counter] == dropped
-    assert own["from"] < own["to"] and own["of_not_offered"] == 0
-    title = f"Open vSwitch counted from {own['from']} to {own['to']}"
-    (table,) = (p for p in flight.document(incident)["panels"] if p.get("title") == title)
-    assert [counter, str(dropped)] in [row[:2] for row in table["rows"]]
-    file = incident.folder / "packets.pcapng"
-    text = check([RINGTAP, "explain", file])
-    assert title in text and counter in text
-    assert (
-        json.loads(check([RINGTAP, "explain", "--json", file]))["counted_by_application"]["counters"] == own["counters"]
-    )
-
-
 def test_the_counters_of_the_switch_stand_beside_the_packets(switch, closing, tmp_path):
     """The packets that a rule or a meter drops, those that do not arrive, and the switch's counter are equal."""
     it, hosts = switch
@@ -246,7 +225,7 @@ def test_the_counters_of_the_switch_stand_beside_the_packets(switch, closing, tm
     drops = closing(Measuring("drops", it, "--once", "--duration", "120s", "--json", "--buffer", "16M"))
     assert send(it, hosts, "drop_action_of_pipeline") == SENT
     assert_equal_counts(drops.json(signal.SIGINT), "drop_action_of_pipeline", SENT)
-    assert_in_incident(recorder, "drop_action_of_pipeline", SENT)
+    flight.assert_counted(recorder, "Open vSwitch", {"drop_action_of_pipeline": SENT})
 
     at_once(it, "add-meter", "meter=1,pktps,burst,band=type=drop,rate=1,burst_size=5")
     at_once(it, "add-flow", "priority=101,udp,tp_dst=9,actions=meter:1,normal")

@@ -7,7 +7,7 @@ import signal
 from . import pcapng, view
 from .documents import ns_of, only
 from .paths import RINGTAP
-from .proc import Proc, run, until
+from .proc import Proc, check, run, until
 
 COMMENT = 1  # code of opt_comment
 PACKETS, INCIDENT = "packets.pcapng", "incident.json"
@@ -149,3 +149,23 @@ def assert_same_packets(incident, recorded):
 
 def comments(file):
     return [p.options[COMMENT][0].decode() for p in file.packets if COMMENT in p.options]
+
+
+def assert_counted(recorder, source, counters):
+    """The counters of the application are in an incident's document, on its page, and in explain. {name: packets}"""
+    recorder.proc.send_signal(signal.SIGUSR1)
+    (incident,) = recorder.incidents(1)
+    own = incident["counted_by_application"]
+    assert own["source"] == source and own["error"] is None
+    packets = {c["name"]: c["packets"] for c in own["counters"]}
+    assert {name: packets.get(name) for name in counters} == counters
+    assert own["from"] < own["to"] and own["of_not_offered"] == 0
+    title = f"{source} counted from {own['from']} to {own['to']}"
+    (table,) = (p for p in document(incident)["panels"] if p.get("title") == title)
+    file = incident.folder / PACKETS
+    text = check([RINGTAP, "explain", file])
+    assert title in text
+    for name, number in counters.items():
+        assert [name, str(number)] in [row[:2] for row in table["rows"]] and name in text
+    explained = json.loads(check([RINGTAP, "explain", "--json", file]))
+    assert explained["counted_by_application"]["counters"] == own["counters"]

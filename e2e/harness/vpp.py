@@ -64,6 +64,16 @@ class Vpp:
         rows = re.findall(r"^ *(\d+) +(\S+) +(.*?) +(?:error|info|warn|unknown) *$", self.ctl("show errors"), re.M)
         return {f"{node}/{reason}": int(count) for count, node, reason in rows}
 
+    def losses(self):
+        """Packets that its interfaces have lost, {'interface counter': packets}."""
+        found, interface = {}, None
+        for line in self.ctl("show interface").splitlines():
+            interface = line.split()[0] if line[:1].strip() else interface
+            for name in ("drops", "punt", "rx-miss", "rx-no-buf", "rx-error", "tx-error"):
+                if m := re.search(rf" {name} +(\d+)$", line.rstrip()):
+                    found[f"{interface} {name}"] = int(m.group(1))
+        return found
+
     @property
     def pid(self):
         return self.proc.pid

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import pcap, pcapng
+from harness import flight, pcap, pcapng
 from harness.attach import attach, detach
 from harness.documents import only
 from harness.known import Measuring
@@ -114,6 +114,30 @@ def test_the_reason_stands_beside_the_packets(reason, router, closing):
     assert report["not_offered"] + report["open"] == count and report["unknown"] == 0
     assert report["offered"] == SENT - count
     assert (own["of_not_offered"], own["equal_to"]) == ((count, [reason]) if only_one else (0, [])), own
+
+
+PUNTED = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_RAW, 99)\nfor n in range(200): s.sendto(b'x', ('10.99.1.254', 0))"
+
+
+def test_what_its_interfaces_lose_stands_there_too(router, closing, tmp_path):
+    """As 'show interface' counts it, live and in an incident; the packets are those of one reason."""
+    vpp, (a, _) = router
+    recorder = closing(flight.Flight(vpp, tmp_path / "incidents", "--ids", "--before", "60s", "--after", "0.1s"))
+    drops = closing(Measuring("drops", vpp, "--once", "--duration", "120s", "--json", "--buffer", "16M"))
+    before = vpp.losses()
+    vpp.ctl("ip route add 10.99.2.1/32 via drop")
+    send(a)
+    a.check([sys.executable, "-c", PUNTED])
+    until(lambda: vpp.losses().get(f"{vpp.names[0]} punt") == SENT, what="VPP has got them")
+    until(lambda: vpp.errors().get(ROUTE, 0) >= SENT, what="VPP has dropped them")
+    own = drops.json(signal.SIGINT)["counted_by_application"]
+    assert own["of_not_offered"] == 2 * SENT and set(own["equal_to"]) == {ROUTE, "ip4-local/unknown_protocol"}
+    ends = {c["name"]: c["end"] for c in own["counters"]}
+    after = vpp.losses()
+    assert set(after) - set(before) == {f"{vpp.names[0]} punt"}
+    assert all(before.get(name, 0) <= ends[name] <= after[name] for name in after), (before, ends, after)
+    assert ends[f"{vpp.names[0]} drops"] - before[f"{vpp.names[0]} drops"] == SENT
+    flight.assert_counted(recorder, "VPP", {f"{vpp.names[0]} punt": SENT, ROUTE: SENT})
 
 
 def test_without_its_statistics_it_says_so(router, closing):
