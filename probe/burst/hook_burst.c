@@ -248,19 +248,27 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 	}
 }
 
-/* The same for the one ordinary session of most hooks, without arrays and what it does not need.
- * False: run_taps() has to do it. */
-static inline bool run_only(const struct rt_tapset *set, struct rt_thread *t,
-	struct rte_mbuf **pkts, unsigned n, uint64_t begun_ns)
+/* The ring of the one ordinary session of most hooks. NULL: it is not that simple. */
+static inline struct rt_ring *ring_of_only(const struct rt_tapset *set, const struct rt_thread *t)
 {
 	const struct rt_session *s = set->only;
-	struct rt_clock_line line;
 	struct rt_ring *r;
 
 	if (rt_unlikely(!s || !flows(s)))
-		return false;
+		return NULL;
 	r = &s->rings[t->index];
-	if (rt_unlikely(!r->used || r->open || r->held))
+	return rt_unlikely(!r->used || r->open || r->held) ? NULL : r;
+}
+
+/* The same for the one ordinary session, without arrays and what it does not need. False:
+ * run_taps() has to do it. */
+static inline bool run_only(const struct rt_tapset *set, struct rt_thread *t,
+	struct rte_mbuf **pkts, unsigned n, uint64_t begun_ns)
+{
+	struct rt_ring *r = ring_of_only(set, t);
+	struct rt_clock_line line;
+
+	if (rt_unlikely(!r))
 		return false;
 	rt_ring_begin(r);
 	rt_compiler_barrier(); /* as in run_taps() */
@@ -452,6 +460,14 @@ static __rte_noinline uint16_t visit_first(
 	return visit(h, t, pkts, n, nb_pkts);
 }
 
+/* An empty poll of a hook that does nothing but record. Polls are most of what an idle thread does.
+ */
+static inline bool is_idle(const struct rt_hook *h, const struct rt_thread *t, unsigned n)
+{
+	return !n && !rt_load(&h->stats) && rt_thread_set_has(&h->seen, t->index) &&
+	       !rt_hook_until && !(rt_load(&rt_stat_mode.state) & RT_COLLECT_TRACE);
+}
+
 static inline uint16_t enter(struct rt_hook *h, struct rte_mbuf **pkts, uint16_t n,
 	unsigned nb_pkts, enum rt_direction dir)
 {
@@ -465,6 +481,10 @@ static inline uint16_t enter(struct rt_hook *h, struct rte_mbuf **pkts, uint16_t
 	go_in(t, stack);
 	/* Pairs with the releases in rt_hook_count() and rt_hook_give_column(). */
 	column = rt_load_acquire(&h->column);
+	if (!column && is_idle(h, t, n)) {
+		rt_thread_exit(t);
+		return n;
+	}
 	if (!column)
 		return visit(h, t, pkts, n, nb_pkts);
 	done = dir == RT_DIR_RX ? rt_stat_rx_quick(column, t, n, nb_pkts)
@@ -495,12 +515,27 @@ static uint16_t offer_inside(struct rt_hook *h, struct rt_thread *t, const struc
 {
 	/* Pairs with the release in replace(), hook.c. */
 	const struct rt_tapset *set = rt_load_acquire(&h->taps);
-	uint64_t ns = begin_records(set, t).ns;
+	struct rt_ring *only = set ? ring_of_only(set, t) : NULL;
+	struct rt_clock_line line;
+	uint64_t ns;
 	uint16_t n;
 
+	if (rt_likely(only)) {
+		rt_ring_begin(only);
+		rt_compiler_barrier(); /* as in run_taps() */
+		line = rt_latch_read(&rt_hook_clock);
+		ns = rt_clock_now(&line);
+	} else {
+		ns = begin_records(set, t).ns;
+	}
 	n = rt_vhost_calls.enqueue(o->vid, o->queue, o->pkts, o->n);
-	work(h, t, o->pkts, n, n, set ? ns : 0);
-	set_busy(set, t, false);
+	/* Open vSwitch tries a guest that has no room several times. */
+	if (n || rt_load(&h->stats))
+		work(h, t, o->pkts, n, n, set ? ns : 0);
+	if (rt_likely(only))
+		rt_ring_end(only);
+	else
+		set_busy(set, t, false);
 	rt_thread_exit(t);
 	return n;
 }
