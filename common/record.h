@@ -46,7 +46,28 @@ static inline const char *rt_record_read(const uint8_t *p, uint64_t left, struct
 #define RT_OPTION_DROPCOUNT 4
 #define RT_OPTION_PACKETID  5
 #define RT_OPTION_QUEUE     6
+#define RT_OPTION_VERDICT   7
 #define RT_FLAGS_DIRECTION  3u /* 1: inbound, 2: outbound */
+/* Sessions with RT_OPEN_MBUFS. */
+#define RT_FLAGS_NOT_READY (1u << 9)  /* the checksum is not computed yet */
+#define RT_FLAGS_VALID     (1u << 10) /* the NIC has found the transport checksum valid */
+#define RT_FLAGS_SEGMENTED (1u << 11) /* a TCP or UDP packet that the NIC cuts, or has joined */
+
+/* Value of epb_verdict in such records, in little-endian order: what the NIC told of a received
+ * packet. */
+struct rt_verdict {
+	uint8_t type; /* 0: of hardware */
+	uint8_t version;
+	uint8_t ip, l4;             /* enum rt_checksum */
+	uint8_t outer_ip, outer_l4; /* the same; outer_ip is 0 or bad */
+	uint8_t has_mark; /* 0; 1: a flow rule has set mark; 2: one has flagged the packet */
+	uint8_t reserved;
+	uint32_t mark;
+	uint32_t packet_type; /* rte_mbuf.packet_type, RTE_PTYPE_…; 0: unknown */
+};
+static_assert(sizeof(struct rt_verdict) == 16, "docs/format.md");
+#define RT_VERDICT_VERSION 1
+enum rt_checksum { RT_CHECKSUM_UNKNOWN, RT_CHECKSUM_BAD, RT_CHECKSUM_GOOD, RT_CHECKSUM_NONE };
 
 struct rt_options {
 	uint32_t flags;

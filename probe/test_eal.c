@@ -367,6 +367,10 @@ static void take_option(struct test_record *r, unsigned code, unsigned len, cons
 		assert_int_equal(len, 4);
 		r->queue = word(v);
 		break;
+	case 7:
+		assert_int_equal(len, 16);
+		r->verdict = v;
+		break;
 	default: fail_msg("unknown option %u", code);
 	}
 }

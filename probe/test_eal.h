@@ -93,7 +93,7 @@ struct test_record {
 	uint64_t ns, dropped, id;
 	uint32_t total, if_index, captured, original, flags, queue, hash;
 	bool has_hash, has_dropped, has_id;
-	const uint8_t *data;
+	const uint8_t *data, *verdict; /* NULL: there is none */
 };
 
 /* The next record of the ring, taken apart and checked against the pcapng format (fails the test).

@@ -64,8 +64,7 @@ bool test_peer_answer(struct test_peer *p, int sock, uint16_t type)
 		return rt_msg_send(sock, &w.h, NULL, 0) == 0;
 	case RT_MSG_OPEN:
 	case RT_MSG_OPEN_IDS:
-		if ((p->open.flags & RT_OPEN_GROWS && !p->first) ||
-			(p->open.flags & RT_OPEN_SAMPLE && p->no_sample)) {
+		if ((p->open.flags & RT_OPEN_GROWS && !p->first) || p->open.flags & p->unknown) {
 			test_peer_refuse(sock, "request refused: unknown option");
 			return false;
 		}

@@ -167,8 +167,7 @@ struct ringtap_insn {
 
 enum { RINGTAP_RX = 1, RINGTAP_TX = 2 };
 
-/* Ports and the packets to capture there. Of the targets of one application, the first that matches
- * a port decides for it. */
+/* Packets to capture. Of the targets of one application, the first that matches a port decides. */
 struct ringtap_target {
 	const char *port;    /* name or decimal id; NULL: all ports, also later ones */
 	int queue;           /* -1: all */
@@ -194,8 +193,7 @@ struct ringtap_capture_options {
 	uint64_t buffer_size;
 	enum ringtap_on_full on_full;
 	enum ringtap_timestamp timestamp;
-	/* As in struct ringtap_conn_options, also for filters (0: 8 s) and for the end. Making the
-	 * rings may take up to 60 s whatever it is. */
+	/* As in struct ringtap_conn_options, also for filters (0: 8 s) and for the end. */
 	int timeout_ms;
 	enum ringtap_ids ids;
 	bool fates;    /* only packets that are not offered, see fates.h */
@@ -203,6 +201,8 @@ struct ringtap_capture_options {
 	/* Takes one of N packets at random, N a power of two, before the filter; with ids those of
 	 * one id together. 0, 1: all. Not with fates. -ENOTSUP: older probe. */
 	uint32_t sample;
+	bool mbufs;   /* records have metadata of mbufs (docs/format.md); as sample */
+	bool lengths; /* the value of a filter is a snaplen of this packet; as sample */
 };
 
 struct ringtap_capture;

@@ -5,6 +5,7 @@
 #include <rte_cycles.h>
 #include <rte_mbuf_dyn.h>
 
+#include "common/record.h"
 #include "probe/capture/copy_bytes.h"
 #include "probe/capture/epb.h"
 #include "probe/capture/ids.h"
@@ -13,11 +14,6 @@
 #include "probe/trace/trace.h"
 #include "probe/tunables.h"
 
-#define OPT_FLAGS     2
-#define OPT_HASH      3
-#define OPT_DROPCOUNT 4
-#define OPT_PACKETID  5
-#define OPT_QUEUE     6
 #define HASH_TOEPLITZ 5
 #define FLAG_INBOUND  1u
 #define FLAG_OUTBOUND 2u
@@ -39,13 +35,13 @@ static uint8_t *put_common(uint8_t *p, const struct rt_tap *tap, uint32_t flags)
 {
 	uint32_t way = tap->direction == RT_DIR_RX ? FLAG_INBOUND : FLAG_OUTBOUND;
 
-	p = put32(put16(p, OPT_FLAGS, 4), way | flags);
-	return put32(put16(p, OPT_QUEUE, 4), tap->queue);
+	p = put32(put16(p, RT_OPTION_FLAGS, 4), way | flags);
+	return put32(put16(p, RT_OPTION_QUEUE, 4), tap->queue);
 }
 
 static uint8_t *put_hash(uint8_t *p, uint32_t hash)
 {
-	p = put16(p, OPT_HASH, 5);
+	p = put16(p, RT_OPTION_HASH, 5);
 	*p++ = HASH_TOEPLITZ;
 	p = put32(p, hash);
 	memset(p, 0, 3);
@@ -59,17 +55,70 @@ static uint8_t *put64(uint8_t *p, uint16_t option, uint64_t v)
 	return p + 8;
 }
 
+/* The enum rt_checksum of two flags, whose values mbufs have, too. */
+static uint8_t checksum(uint64_t flags, uint64_t bad, uint64_t good)
+{
+	return (uint8_t)(!!(flags & bad) * RT_CHECKSUM_BAD | !!(flags & good) * RT_CHECKSUM_GOOD);
+}
+
+static uint8_t l4_checksum(const struct rte_mbuf *m)
+{
+	return checksum(m->ol_flags, RTE_MBUF_F_RX_L4_CKSUM_BAD, RTE_MBUF_F_RX_L4_CKSUM_GOOD);
+}
+
+/* As bits of epb_flags. A checksum of which a driver says "none" is that of a neighbour in the same
+ * machine, which has left it to be computed by a NIC. */
+static uint32_t offloads(const struct rt_tap *tap, const struct rte_mbuf *m)
+{
+	const uint64_t cut = RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_UDP_SEG;
+	uint8_t l4 = l4_checksum(m);
+
+	if (tap->direction == RT_DIR_RX)
+		return (l4 == RT_CHECKSUM_NONE ? RT_FLAGS_NOT_READY : 0) |
+		       (l4 == RT_CHECKSUM_GOOD ? RT_FLAGS_VALID : 0) |
+		       (m->ol_flags & RTE_MBUF_F_RX_LRO ? RT_FLAGS_SEGMENTED : 0);
+	return (m->ol_flags & (cut | RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_IP_CKSUM |
+				      RTE_MBUF_F_TX_OUTER_IP_CKSUM | RTE_MBUF_F_TX_OUTER_UDP_CKSUM)
+			       ? RT_FLAGS_NOT_READY
+			       : 0) |
+	       (m->ol_flags & cut ? RT_FLAGS_SEGMENTED : 0);
+}
+
+/* Nothing if the NIC has told nothing. */
+static uint8_t *put_verdict(uint8_t *p, const struct rte_mbuf *m)
+{
+	const uint64_t f = m->ol_flags;
+	const struct rt_verdict v = {.version = RT_VERDICT_VERSION,
+		.ip = checksum(f, RTE_MBUF_F_RX_IP_CKSUM_BAD, RTE_MBUF_F_RX_IP_CKSUM_GOOD),
+		.l4 = l4_checksum(m),
+		.outer_ip = checksum(f, RTE_MBUF_F_RX_OUTER_IP_CKSUM_BAD, 0),
+		.outer_l4 = checksum(
+			f, RTE_MBUF_F_RX_OUTER_L4_CKSUM_BAD, RTE_MBUF_F_RX_OUTER_L4_CKSUM_GOOD),
+		.has_mark = f & RTE_MBUF_F_RX_FDIR_ID ? 1
+			    : f & RTE_MBUF_F_RX_FDIR  ? 2
+						      : 0,
+		.mark = rte_cpu_to_le_32(f & RTE_MBUF_F_RX_FDIR_ID ? m->hash.fdir.hi : 0),
+		.packet_type = rte_cpu_to_le_32(m->packet_type)};
+
+	if (!(v.ip | v.l4 | v.outer_ip | v.outer_l4 | v.has_mark | v.packet_type))
+		return p;
+	p = put16(p, RT_OPTION_VERDICT, sizeof(v));
+	memcpy(p, &v, sizeof(v));
+	return p + sizeof(v);
+}
+
 void rt_epb_prepare(struct rt_tap *tap)
 {
+	tap->each = tap->nic_ts_offset >= 0 || tap->mbufs || tap->lengths;
 	memset(tap->trailer, 0, sizeof(tap->trailer));
 	memset(tap->trailer_hash, 0, sizeof(tap->trailer_hash));
 	memset(tap->trailer_id, 0, sizeof(tap->trailer_id));
 	put_common(tap->trailer, tap, 0);
 	put_hash(put_common(tap->trailer_hash, tap, 0), 0);
 	/* End and length follow. */
-	put64(put_common(tap->trailer_id, tap, 0), OPT_PACKETID, 0);
+	put64(put_common(tap->trailer_id, tap, 0), RT_OPTION_PACKETID, 0);
 	/* The id itself is behind these 32 bytes. */
-	put16(put_hash(put_common(tap->trailer_both, tap, 0), 0), OPT_PACKETID, 8);
+	put16(put_hash(put_common(tap->trailer_both, tap, 0), 0), RT_OPTION_PACKETID, 8);
 }
 
 void rt_epb_lost(struct rt_ring *r, const struct rt_tap *tap, unsigned n)
@@ -193,15 +242,17 @@ static uint32_t put_options(
 	uint8_t *start = p;
 	uint64_t dropped = r->pending[tap->index], id = 0;
 
-	p = put_common(p, tap, 0);
+	p = put_common(p, tap, tap->mbufs ? offloads(tap, m) : 0);
 	if (tap->direction == RT_DIR_RX && (m->ol_flags & RTE_MBUF_F_RX_RSS_HASH))
 		p = put_hash(p, m->hash.rss);
 	if (tap->ids)
 		id = rt_ids_of(m, tap, tap->direction, rt_ids.flag, rt_ids.offset);
 	if (id)
-		p = put64(p, OPT_PACKETID, id);
+		p = put64(p, RT_OPTION_PACKETID, id);
 	if (dropped)
-		p = put64(p, OPT_DROPCOUNT, dropped);
+		p = put64(p, RT_OPTION_DROPCOUNT, dropped);
+	if (tap->mbufs && tap->direction == RT_DIR_RX)
+		p = put_verdict(p, m);
 	return (uint32_t)(put32(p, 0) - start);
 }
 
@@ -259,9 +310,9 @@ bool rt_epb_kept(
 	memset(p + padded - (padded ? 4 : 0), 0, 4);
 	rt_copy(p, k->data, e.cap_len, false);
 	options = p + padded;
-	p = put64(put_common(options, tap, flags), OPT_PACKETID, k->number);
+	p = put64(put_common(options, tap, flags), RT_OPTION_PACKETID, k->number);
 	if (dropped)
-		p = put64(p, OPT_DROPCOUNT, dropped);
+		p = put64(p, RT_OPTION_DROPCOUNT, dropped);
 	finish(r, tap, &e, (uint32_t)(put32(p, 0) - options), ns);
 	return true;
 }
@@ -278,10 +329,16 @@ static uint64_t wire_of(
 
 bool rt_epb_slow(struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t ns)
 {
+	return rt_epb_cut(r, tap, m, tap->snaplen, ns);
+}
+
+bool rt_epb_cut(struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m,
+	uint32_t snaplen, uint64_t ns)
+{
 	uint64_t tags;
 	uint32_t tag_len = rt_epb_vlan(m, tap->direction, &tags);
 	uint64_t whole = (uint64_t)m->pkt_len + tag_len, wire = wire_of(tap, m, whole, tag_len);
-	uint32_t cap = (uint32_t)RTE_MIN(whole, tap->snaplen), padded = (cap + 3) & ~3u;
+	uint32_t cap = (uint32_t)RTE_MIN(whole, snaplen), padded = (cap + 3) & ~3u;
 	uint64_t need = (uint64_t)RT_EPB_AROUND + padded;
 	struct rt_epb e = {.type = RT_EPB_TYPE, .if_index = tap->if_index, .cap_len = cap};
 	uint8_t *p;

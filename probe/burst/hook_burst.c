@@ -66,25 +66,35 @@ static uint64_t stamped_at(
 	return r->last_ns ? r->last_ns : ns;
 }
 
-/* NIC time stamps differ from packet to packet. */
-static void push_each(struct rt_ring *r, const struct rt_tap *tap, const struct rt_filter *filter,
-	struct rte_mbuf **pkts, unsigned n, uint64_t ns)
+/* Bytes of a packet that the filter lets pass: 0, it refuses it. */
+static uint32_t pass_of(const struct rt_tap *tap, const struct rt_filter *filter,
+	struct rte_mbuf *m, unsigned *unreadable)
+{
+	struct rte_mbuf *pass;
+
+	if (tap->lengths)
+		return rt_filter_length(filter, tap->direction, m, unreadable);
+	return rt_filter_burst(filter, tap->direction, &m, 1, &pass, unreadable) ? tap->snaplen : 0;
+}
+
+/* Time stamps of the NIC, lengths and what mbufs tell differ from packet to packet. */
+static __rte_noinline void push_each(struct rt_ring *r, const struct rt_tap *tap,
+	const struct rt_filter *filter, struct rte_mbuf **pkts, unsigned n, uint64_t ns)
 {
 	for (unsigned i = 0; i < n; i++) {
+		uint32_t len = tap->snaplen;
 		unsigned unreadable = 0;
-		struct rte_mbuf *pass;
 
 		if (tap->stamped)
 			ns = stamped_at(r, tap, pkts[i], ns);
-		if (filter &&
-			!rt_filter_burst(filter, tap->direction, &pkts[i], 1, &pass, &unreadable)) {
+		if (filter && !(len = pass_of(tap, filter, pkts[i], &unreadable))) {
 			if (unreadable)
 				rt_epb_unreadable(r, tap, 1);
 			else
 				r->counts[tap->index].filtered++;
 			continue;
 		}
-		if (!rt_epb_slow(r, tap, pkts[i], ns))
+		if (!rt_epb_cut(r, tap, pkts[i], RTE_MIN(len, tap->snaplen), ns))
 			rt_epb_lost(r, tap, 1);
 	}
 }
@@ -118,7 +128,7 @@ static void feed(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf **
 	r->open = tap->index + 1;
 	rt_compiler_barrier(); /* then the counters: see rt_epb_mend() */
 	r->counts[tap->index].seen += n;
-	if (rt_unlikely(tap->nic_ts_offset >= 0))
+	if (rt_unlikely(tap->each))
 		push_each(r, tap, filter, pkts, n, ns);
 	else if (filter)
 		push_filtered(r, tap, filter, pkts, n, ns);

@@ -34,7 +34,7 @@
 #define RT_TRAILER_BOTH_END_AT 40u
 
 /* Bytes that a record has besides its packet, at most. */
-#define RT_EPB_AROUND (RT_EPB_HEADER + 60u /* options */ + 4u)
+#define RT_EPB_AROUND (RT_EPB_HEADER + 80u /* options */ + 4u)
 
 /* The longest packet that a chunk of that size holds: a tap's snaplen is at most this. */
 static inline uint32_t rt_epb_longest(uint64_t chunk_size)
@@ -49,6 +49,9 @@ void rt_epb_prepare(struct rt_tap *tap);
  * ring is full. */
 bool rt_epb_slow(
 	struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t ns);
+/* The same, with a snaplen of its own. */
+bool rt_epb_cut(struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m,
+	uint32_t snaplen, uint64_t ns);
 
 /* A received packet of which some bytes were kept, or none. */
 struct rt_epb_kept {

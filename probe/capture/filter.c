@@ -135,13 +135,13 @@ void rt_filter_free(struct rt_filter *f)
 	free(f);
 }
 
-static inline bool run(const struct rt_filter *f, struct rte_mbuf *m)
+static inline uint32_t run(const struct rt_filter *f, struct rte_mbuf *m)
 {
-	return (f->func ? f->func(m) : rt_filter_run(f->program, m)) != 0;
+	return f->func ? (uint32_t)f->func(m) : rt_filter_run(f->program, m);
 }
 
 /* Runs on a view of the frame: MAC addresses and tags in a segment of its own, the rest behind. */
-static bool run_tagged(
+static uint32_t run_tagged(
 	const struct rt_filter *f, const struct rte_mbuf *m, uint64_t tags, unsigned tag_len)
 {
 	uint8_t macs[RT_MAC_BYTES], head[RT_MAC_BYTES + 8];
@@ -177,7 +177,7 @@ static bool is_whole(const struct rte_mbuf *m)
 	return false;
 }
 
-static bool passes(
+static uint32_t value_of(
 	const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf *m, unsigned *unreadable)
 {
 	unsigned len = 0;
@@ -185,14 +185,20 @@ static bool passes(
 
 	if (rt_unlikely(!rt_readable(m, UINT32_MAX))) {
 		++*unreadable;
-		return false;
+		return 0;
 	}
 	/* The copy finds it broken, too, and counts it. */
 	if (rt_unlikely(m->pkt_len != m->data_len) && !is_whole(m))
-		return true;
+		return UINT32_MAX;
 	if (rt_unlikely(m->ol_flags & rt_epb_tag_flags(dir)))
 		len = rt_epb_vlan(m, dir, &tags);
 	return len ? run_tagged(f, m, tags, len) : run(f, m);
+}
+
+uint32_t rt_filter_length(
+	const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf *m, unsigned *unreadable)
+{
+	return value_of(dir == RT_DIR_TX && f->tx ? f->tx : f, dir, m, unreadable);
 }
 
 unsigned rt_filter_burst(const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf **pkts,
@@ -212,6 +218,6 @@ unsigned rt_filter_burst(const struct rt_filter *f, enum rt_direction dir, struc
 		if (rt_likely(b.pkts == b.last))
 			return (unsigned)(b.pass - pass);
 		*b.pass = *b.pkts;
-		b.pass += passes(f, dir, *b.pkts++, unreadable);
+		b.pass += value_of(f, dir, *b.pkts++, unreadable) != 0;
 	}
 }

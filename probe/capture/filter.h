@@ -24,4 +24,9 @@ void rt_filter_free(struct rt_filter *f);
 unsigned rt_filter_burst(const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf **pkts,
 	unsigned n, struct rte_mbuf **pass, unsigned *unreadable);
 
+/* Hot path: the value of the filter for one packet, as in libpcap: the bytes of it to capture; 0:
+ * it does not pass. */
+uint32_t rt_filter_length(
+	const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf *m, unsigned *unreadable);
+
 #endif

@@ -54,8 +54,9 @@ static int check_fates(const struct rt_request *req, char *err)
 		return 0;
 	if (req->open.on_full != RT_ON_FULL_DROP || req->open.timestamp != RT_TIMESTAMP_TSC)
 		return refuse(err, "fates cannot wait for the reader or use the NIC's time");
-	if (req->open.flags & RT_OPEN_SAMPLE)
-		return refuse(err, "fates cover all packets: leave out the sample");
+	if (req->open.flags & ~RT_OPEN_GROWS)
+		return refuse(err, "fates cover all packets: leave out the sample, and what only "
+				   "records of packets have");
 	for (uint32_t i = 0; i < req->open.target_count; i++) {
 		const struct rt_msg_target *w = &req->targets[i];
 
@@ -69,7 +70,7 @@ static int check_fates(const struct rt_request *req, char *err)
 
 static int check_open(const struct rt_msg_open *o, size_t len, char *err)
 {
-	if (o->on_full > RT_ON_FULL_WAIT || o->flags & ~(RT_OPEN_GROWS | RT_OPEN_SAMPLE) ||
+	if (o->on_full > RT_ON_FULL_WAIT || o->flags & ~RT_OPEN_ALL ||
 		o->timestamp > RT_TIMESTAMP_NIC || !knows_ids(o))
 		return refuse(err, "unknown option");
 	if (!o->target_count || o->target_count > RT_MAX_TARGETS)

@@ -241,6 +241,19 @@ static void test_fates_are_not_of_a_sample(void **state)
 	assert_int_equal(parse_sampled(&m), 0);
 }
 
+static void test_fates_have_no_mbufs_and_lengths(void **state)
+{
+	static const uint16_t flags[] = {RT_OPEN_MBUFS, RT_OPEN_LENGTHS, RT_OPEN_ALL + 1};
+	struct message fates = with_fates(), plain = good();
+
+	assert_int_equal(parse(&fates), 0);
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		fates.open.flags = plain.open.flags = flags[i];
+		assert_int_equal(parse(&fates), -EINVAL);
+		assert_int_equal(parse(&plain), i < 2 ? 0 : -EINVAL);
+	}
+}
+
 static void test_unterminated_port_name_is_refused(void **state)
 {
 	struct message m = good();
@@ -346,6 +359,7 @@ int main(void)
 		cmocka_unit_test(test_fates_are_of_all_packets),
 		cmocka_unit_test(test_a_sample_is_one_of_a_power_of_two),
 		cmocka_unit_test(test_fates_are_not_of_a_sample),
+		cmocka_unit_test(test_fates_have_no_mbufs_and_lengths),
 		cmocka_unit_test(test_unterminated_port_name_is_refused),
 		cmocka_unit_test(test_directions_are_checked),
 		cmocka_unit_test(test_queue_is_checked),

@@ -64,6 +64,8 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 		.direction = dir,
 		.wait = s->on_full == RT_ON_FULL_WAIT,
 		.sampled = s->sampler,
+		.mbufs = s->flags & RT_OPEN_MBUFS,
+		.lengths = s->flags & RT_OPEN_LENGTHS,
 		.ids = s->ids & (RT_IDS_ON | RT_IDS_INFER | RT_IDS_FATES | RT_IDS_EVENTS),
 		.id_source = (uint64_t)(s->ids >> RT_IDS_SOURCE_SHIFT) << RT_ID_SOURCE_SHIFT,
 		.nic_ts_offset = -1};

@@ -74,7 +74,7 @@ struct rt_session {
 	uint32_t on_full, timestamp, ids; /* as in struct rt_msg_open */
 	uint32_t target_count;
 	uint64_t buffer_size, buffer_most; /* as requested */
-	bool grows;                        /* RT_OPEN_GROWS */
+	uint32_t flags;                    /* RT_OPEN_… */
 	struct rt_msg_target *targets;
 	struct rt_filter **filters; /* by target, equal ones once; NULL entries: none */
 	struct rt_filter *

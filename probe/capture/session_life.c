@@ -154,7 +154,7 @@ int rt_session_open(struct rt_session **out, struct rt_request *req, char *err)
 	s->target_count = req->open.target_count;
 	s->buffer_size = req->open.buffer_size;
 	s->buffer_most = req->open.buffer_most;
-	s->grows = req->open.flags & RT_OPEN_GROWS;
+	s->flags = req->open.flags;
 	s->reader_pid = req->reader_pid;
 	memcpy(s->reader, req->reader, sizeof(s->reader));
 	snprintf(err, RT_TEXT_LEN, "not enough memory");
@@ -324,7 +324,7 @@ void rt_session_lay_out(struct rt_session *s, struct rt_msg_layout *out, struct 
 					.shares = s->share_count,
 					.least = s->least,
 					.buffer_size = buffer_wanted(s),
-					.first = s->grows ? BUFFER_FIRST : 0});
+					.first = s->flags & RT_OPEN_GROWS ? BUFFER_FIRST : 0});
 	bound_snaplens(s);
 	add_fates(s, fates);
 	s->state = RT_SESSION_LAID_OUT;

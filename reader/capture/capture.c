@@ -202,6 +202,12 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 		ret = rt_capture_fail(cap, -ENOTSUP,
 			"its probe is older than sampling: restart the application with the "
 			"installed probe, or capture all packets");
+	if (is_unknown_option(cap, ret) && (o->mbufs || o->lengths))
+		ret = rt_capture_fail(cap, -ENOTSUP,
+			o->mbufs ? "its probe is older than metadata of mbufs: restart the "
+				   "application with the installed probe, or capture without"
+				 : "its probe is older than lengths by packet: restart the "
+				   "application with the installed probe, or capture without");
 	if (!ret && o->fates && !s->seg.h.fate_bits)
 		ret = rt_capture_fail(cap, -ENOTSUP,
 			"its probe is older than fates of packets: restart the application with the "
@@ -255,6 +261,9 @@ static int take_options(struct ringtap_capture *cap, const struct ringtap_captur
 	if (o->sample > 1 && o->fates)
 		return rt_capture_fail(
 			cap, -EINVAL, "fates cover all packets: leave out the sample");
+	if ((o->mbufs || o->lengths) && o->fates)
+		return rt_capture_fail(
+			cap, -EINVAL, "fates have no mbufs and lengths: leave these out");
 	if (o->fate_ids && !o->fates)
 		return rt_capture_fail(cap, -EINVAL, "fate_ids is given without fates");
 	return 0;

@@ -278,11 +278,41 @@ static void test_a_sample_of_an_earlier_probe_is_refused(void **state)
 {
 	struct ringtap_capture_options o = {.size = sizeof(o), .sample = 2};
 
-	peer.no_sample = true;
+	peer.unknown = RT_OPEN_SAMPLE;
 	assert_int_equal(attach(&o), -ENOTSUP);
 	assert_non_null(strstr(ringtap_capture_error(cap), "older than sampling"));
 	o.sample = 0;
 	assert_int_equal(attach(&o), 0);
+}
+
+static void test_metadata_and_lengths_are_requested(void **state)
+{
+	struct ringtap_capture_options o = {.size = sizeof(o)};
+
+	assert_int_equal(attach(&o), 0);
+	assert_int_equal(peer.open.flags & (RT_OPEN_MBUFS | RT_OPEN_LENGTHS), 0);
+	o.mbufs = true;
+	assert_int_equal(attach(&o), 0);
+	assert_int_equal(peer.open.flags & (RT_OPEN_MBUFS | RT_OPEN_LENGTHS), RT_OPEN_MBUFS);
+	o.lengths = true;
+	assert_int_equal(attach(&o), 0);
+	assert_int_equal(peer.open.flags & (RT_OPEN_MBUFS | RT_OPEN_LENGTHS),
+		RT_OPEN_MBUFS | RT_OPEN_LENGTHS);
+	o.fates = true;
+	assert_int_equal(attach(&o), -EINVAL);
+	assert_non_null(strstr(ringtap_capture_error(cap), "leave these out"));
+}
+
+static void test_metadata_and_lengths_of_an_earlier_probe_are_refused(void **state)
+{
+	struct ringtap_capture_options o = {.size = sizeof(o), .lengths = true};
+
+	peer.unknown = RT_OPEN_MBUFS | RT_OPEN_LENGTHS;
+	assert_int_equal(attach(&o), -ENOTSUP);
+	assert_non_null(strstr(ringtap_capture_error(cap), "older than lengths"));
+	o.mbufs = true;
+	assert_int_equal(attach(&o), -ENOTSUP);
+	assert_non_null(strstr(ringtap_capture_error(cap), "older than metadata"));
 }
 
 /* The counter has the place of one of fates. */
@@ -428,6 +458,8 @@ int main(void)
 		TEST(test_samples_that_are_no_power_of_two_are_refused),
 		TEST(test_a_sample_is_requested_with_the_secret_of_the_capture),
 		TEST(test_a_sample_of_an_earlier_probe_is_refused),
+		TEST(test_metadata_and_lengths_are_requested),
+		TEST(test_metadata_and_lengths_of_an_earlier_probe_are_refused),
 		TEST(test_packets_not_sampled_count_in_a_sample_only),
 		TEST(test_unknown_directions_are_refused),
 		TEST(test_negative_timeouts_are_refused),

@@ -92,7 +92,8 @@ int rt_capture_request(struct ringtap_capture *cap, const struct rt_source *s,
 	m->ids = ids_of(s->number, o);
 	rt_msg_init(&m->h, m->ids ? RT_MSG_OPEN_IDS : RT_MSG_OPEN, (uint32_t)len);
 	m->on_full = o->on_full == RINGTAP_WAIT ? RT_ON_FULL_WAIT : RT_ON_FULL_DROP;
-	m->flags = (grows ? RT_OPEN_GROWS : 0) | (o->sample > 1 ? RT_OPEN_SAMPLE : 0);
+	m->flags = (grows ? RT_OPEN_GROWS : 0) | (o->sample > 1 ? RT_OPEN_SAMPLE : 0) |
+		   (o->mbufs ? RT_OPEN_MBUFS : 0) | (o->lengths ? RT_OPEN_LENGTHS : 0);
 	m->timestamp = o->timestamp == RINGTAP_NIC ? RT_TIMESTAMP_NIC : RT_TIMESTAMP_TSC;
 	m->buffer_size = o->buffer_size;
 	m->buffer_most = most_of(o, most);
