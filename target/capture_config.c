@@ -26,15 +26,50 @@ static int check_texts(const char *command, const struct iface_config *i)
 	return 0;
 }
 
-static int compile(const char *command, struct iface_config *i, enum ringtap_tags tags)
+int capture_config_compile(const struct capture_config *c, struct filter *f, const char *expression,
+	enum ringtap_tags tags, uint16_t linktype, char *err, size_t err_len)
+{
+	int ret = filter_compile(f, expression, tags, linktype, err, err_len);
+
+	if (ret)
+		return ret;
+	ret = cut_apply(f, c->cuts, c->cut_count, tags, linktype, err, err_len);
+	if (ret)
+		filter_free(f);
+	return ret;
+}
+
+static int compile(const struct capture_config *c, struct iface_config *i)
 {
 	char err[512] = "not enough memory";
 
-	if (!filter_compile(
-		    &i->compiled, i->filter, tags, RINGTAP_LINKTYPE_ETHERNET, err, sizeof(err)))
+	if (!capture_config_compile(c, &i->compiled, i->filter, c->tags, RINGTAP_LINKTYPE_ETHERNET,
+		    err, sizeof(err)))
 		return 0;
-	return message_fail(
-		-EINVAL, "%s: filter '%s': %s; see pcap-filter(7)", command, i->filter, err);
+	return message_fail(-EINVAL, "%s: filter '%s': %s; see pcap-filter(7)", c->command,
+		i->filter ? i->filter : "", err);
+}
+
+int capture_config_cut(struct capture_config *c, const char *text)
+{
+	const struct cut *before = c->cut_count ? &c->cuts[c->cut_count - 1] : NULL;
+
+	if (before && !before->filter)
+		return message_fail(-EINVAL,
+			"%s: --cut %s: the one before it, without a filter, is for all packets; "
+			"give that last",
+			c->command, text);
+	if (c->cut_count == CUT_MAX)
+		return message_fail(
+			-EINVAL, "%s: --cut: too many; give at most %d", c->command, CUT_MAX);
+	if (cut_parse(&c->cuts[c->cut_count], text))
+		return message_fail(-EINVAL,
+			"%s: --cut %s: unknown length; give headers, l4+N or N up to %d, and "
+			":FILTER for some packets",
+			c->command, text, RINGTAP_SNAPLEN_MAX);
+	c->cut_count++;
+	c->options.lengths = true;
+	return 0;
 }
 
 int sample_check(const char *command, uint32_t n)
@@ -56,7 +91,7 @@ int capture_config_check(struct capture_config *c)
 	for (unsigned i = 0; i < c->iface_count && !ret; i++) {
 		ret = check_texts(c->command, &c->ifaces[i]);
 		if (!ret)
-			ret = compile(c->command, &c->ifaces[i], c->tags);
+			ret = compile(c, &c->ifaces[i]);
 	}
 	return ret;
 }

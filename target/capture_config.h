@@ -8,7 +8,7 @@
 
 #include "base/command.h"
 #include "common/proto.h"
-#include "packet/filter.h"
+#include "packet/cut.h"
 #include "ringtap/reader.h"
 
 #define CAPTURE_IFACES_MAX 64
@@ -35,6 +35,8 @@ struct capture_config {
 	struct iface_config ifaces[CAPTURE_IFACES_MAX];
 	unsigned iface_count;   /* at least 1 once checked */
 	enum ringtap_tags tags; /* what the filters of all interfaces mean */
+	struct cut cuts[CUT_MAX];
+	unsigned cut_count;
 	struct ringtap_capture_options options;
 	bool one_linktype; /* as files of pcap have */
 	bool attach;       /* load the probe where it is missing */
@@ -66,6 +68,11 @@ void capture_config_init(struct capture_config *c, const char *command);
 /* Where no interface is given, the defaults become one. Checks texts and compiles filters. 0, or
  * -EINVAL after a message. */
 int capture_config_check(struct capture_config *c);
+/* Compiles an expression with the cuts, for ports of a link type; otherwise as filter_compile(). */
+int capture_config_compile(const struct capture_config *c, struct filter *f, const char *expression,
+	enum ringtap_tags tags, uint16_t linktype, char *err, size_t err_len);
+/* Adds a cut. 0, or -EINVAL after a message. */
+int capture_config_cut(struct capture_config *c, const char *text);
 /* The largest snaplen of an interface, and the smallest if least is not NULL. */
 uint32_t capture_config_snaplen(const struct capture_config *c, uint32_t *least);
 /* Frees the filters. */

@@ -41,7 +41,7 @@ static bool all_ethernet(const uint16_t *types, unsigned n)
 }
 
 static int put(struct target *t, const struct target *from, unsigned i, uint16_t linktype,
-	const char *command)
+	const struct capture_config *cfg)
 {
 	const char *expression = from->ifaces[i]->filter;
 	unsigned n = t->port_count;
@@ -51,26 +51,27 @@ static int put(struct target *t, const struct target *from, unsigned i, uint16_t
 		return message_fail(-E2BIG,
 			"%s: '%s' needs more than %d targets, one for each link type; leave "
 			"out some",
-			command, t->name, CAPTURE_IFACES_MAX);
+			cfg->command, t->name, CAPTURE_IFACES_MAX);
 	t->ports[n] = from->ports[i];
 	t->ifaces[n] = from->ifaces[i];
 	t->port_count++;
 	if (linktype == RINGTAP_LINKTYPE_ETHERNET || !linktype)
 		return 0;
 	t->ports[n].linktype = linktype;
-	if (filter_compile(
-		    &t->filters[n], expression, RINGTAP_TAGS_AS_IS, linktype, err, sizeof(err)))
+	if (capture_config_compile(cfg, &t->filters[n], expression, RINGTAP_TAGS_AS_IS, linktype,
+		    err, sizeof(err)))
 		return message_fail(-EINVAL,
 			"%s: filter '%s', for ports of '%s' without Ethernet headers: %s; "
 			"see pcap-filter(7)",
-			command, expression, t->name, err);
+			cfg->command, expression ? expression : "", t->name, err);
 	t->ports[n].filter = t->filters[n].insns;
 	t->ports[n].filter_len = t->filters[n].len;
 	return 0;
 }
 
 /* All ports, also those to come, are first of Ethernet. */
-static int add_links(struct target *t, const struct ringtap_list *list, const char *command)
+static int add_links(
+	struct target *t, const struct ringtap_list *list, const struct capture_config *cfg)
 {
 	const struct target from = *t;
 	int ret = 0;
@@ -82,10 +83,10 @@ static int add_links(struct target *t, const struct ringtap_list *list, const ch
 		unsigned n = types_of(list, port, types);
 
 		if (!port || all_ethernet(types, n))
-			ret = put(t, &from, i, 0, command);
+			ret = put(t, &from, i, 0, cfg);
 		for (unsigned k = 0; k < n && !ret; k++)
 			if (types[k] != RINGTAP_LINKTYPE_ETHERNET)
-				ret = put(t, &from, i, types[k], command);
+				ret = put(t, &from, i, types[k], cfg);
 	}
 	return ret;
 }
@@ -123,7 +124,7 @@ int targets_add_links(struct targets *t, const struct capture_config *cfg)
 		if (list && cfg->one_linktype)
 			ret = check_pcap(&t->list[i], list, &one, cfg->command);
 		if (!ret && list && !all_ethernet(types, types_of(list, NULL, types)))
-			ret = add_links(&t->list[i], list, cfg->command);
+			ret = add_links(&t->list[i], list, cfg);
 		ringtap_list_free(list);
 	}
 	return ret;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "target/attach_app.h"
@@ -25,6 +26,7 @@ enum {
 	OPT_FATES,
 	OPT_COMMENT,
 	OPT_SPLIT,
+	OPT_CUT,
 };
 
 #define STOP_KEYS   "duration|filesize|packets|files"
@@ -60,6 +62,11 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{OPTION_SET(OPT_IFDESCR), OPTION_TEXT, 0, "ifdescr", "TEXT", NULL, 0, 0,
 		"Description of the interface in the file"},
 	TAGS_OPTION(struct record_config, capture.tags),
+	{OPTION_SET(OPT_CUT), OPTION_TEXT, 0, "cut", CUT_ARG, NULL, 0, 0,
+		"Capture of each packet only its headers, up to those of TCP, UDP, SCTP or ICMP, these "
+		"and N bytes more (l4+N), or N bytes. With :FILTER for packets that match it; may be "
+		"given several times, and the first that matches applies. Packets without IP are "
+		"whole"},
 	{.kind = OPTION_HEADING, .help = "When to stop"},
 	{TO(stop.packets), OPTION_NUMBER, 'c', "packets", "N", NULL, 1, UINT64_MAX,
 		"Stop after exactly N packets"},
@@ -121,6 +128,10 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{OPTION_SET(OPT_FATES), OPTION_FLAG, 0, "fates", NULL, NULL, 0, 0,
 		"As --ids, and record for each received packet whether the application has offered "
 		"it to a port or, if not, when the probe noticed that"},
+	{TO(capture.options.mbufs), OPTION_FLAG, 0, "metadata", NULL, NULL, 0, 0,
+		"Record what mbufs tell of each packet: whether its checksum was left to the NIC or "
+		"found valid or bad by it, segmentation by the NIC, the mark of a flow rule, and the "
+		"packet type"},
 	SAMPLE_OPTION(struct record_config, capture.options.sample),
 	{.kind = OPTION_HEADING, .help = "Reports"},
 	{TO(quiet), OPTION_FLAG, 'q', "quiet", NULL, NULL, 0, 0,
@@ -259,6 +270,20 @@ static int add_comment(struct record_config *c, const char *text)
 	return 0;
 }
 
+/* For the interfaces of the file, too. */
+static int add_cut(struct record_config *c, const char *text)
+{
+	char *before = c->cuts;
+	int ret = capture_config_cut(&c->capture, text);
+
+	if (ret)
+		return ret;
+	if (asprintf(&c->cuts, "%s%s%s", before ? before : "cut: ", before ? ", " : "", text) < 0)
+		c->cuts = NULL;
+	free(before);
+	return 0;
+}
+
 /* Parses options of -b about names, as dumpcap's. 1: another option. */
 static int set_names(struct record_config *c, const char *text)
 {
@@ -311,6 +336,7 @@ int config_set(void *ctx, int id, const struct option_value *v)
 	case OPT_AUTOSTOP: return set_limit(&c->stop, "-a", STOP_KEYS, v->text);
 	case OPT_RING_BUFFER: return set_ring_buffer(c, v->text);
 	case OPT_COMMENT: return add_comment(c, v->text);
+	case OPT_CUT: return add_cut(c, v->text);
 	case OPT_SPLIT: c->split = SPLIT_INTERFACE + (unsigned)v->number; break;
 	case OPT_ON_FULL:
 		c->capture.options.on_full = v->number ? RINGTAP_WAIT : RINGTAP_DROP;
@@ -403,6 +429,9 @@ static int check_ids(const struct record_config *c)
 	if (c->fates && c->capture.options.sample > 1)
 		return message_fail(
 			-EINVAL, "record: --fates: covers all packets; leave out --sample");
+	if (c->capture.options.mbufs && c->output.pcap)
+		return message_fail(-EINVAL,
+			"record: --metadata: pcap files have no place for it; leave out -P");
 	if (!c->capture.options.ids)
 		return 0;
 	if (c->output.pcap)
@@ -442,4 +471,5 @@ int config_check(struct record_config *c)
 void config_free(struct record_config *c)
 {
 	capture_config_free(&c->capture);
+	free(c->cuts);
 }

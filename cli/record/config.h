@@ -37,6 +37,7 @@ struct record_config {
 	const char *print_name; /* file that gets the names of closed files; "-": standard output */
 	const char *path;       /* "-": standard output; NULL: the default name */
 	const char *comments[COMMENTS_MAX + 1]; /* NULL behind the last */
+	char *cuts;                             /* "cut: " and each --cut; NULL: none */
 	bool quiet, json, fail_on_loss;
 	bool quiet_end; /* the end of an application is reported in the file only */
 	bool fates;     /* ids as well */
@@ -54,7 +55,7 @@ void config_free(struct record_config *c);
 
 #define THREADS_MAX 64
 
-#define RECORD_OPTION_COUNT 41
+#define RECORD_OPTION_COUNT 43
 
 extern const struct option_def record_options[RECORD_OPTION_COUNT];
 

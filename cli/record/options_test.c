@@ -69,6 +69,25 @@ static void ids_need_no_target(void **state)
 	config_free(&c);
 }
 
+/* The first --cut that matches applies, to all interfaces. */
+static void cuts_are_of_all_interfaces(void **state)
+{
+	struct record_config c;
+
+	assert_int_equal(parse(&c, "-i a:0 --cut headers:udp -f ip -i b:0 --cut 96"), 0);
+	assert_true(c.capture.options.lengths);
+	assert_int_equal(c.capture.cut_count, 2);
+	assert_string_equal(c.cuts, "cut: headers:udp, 96");
+	for (unsigned i = 0; i < 2; i++)
+		assert_true(c.capture.ifaces[i].compiled.len > 100);
+	assert_true(c.capture.ifaces[0].compiled.len > c.capture.ifaces[1].compiled.len);
+	config_free(&c);
+	assert_int_equal(parse(&c, "-i a:0"), 0);
+	assert_false(c.capture.options.lengths);
+	assert_null(c.cuts);
+	config_free(&c);
+}
+
 /* A word is of no -i: the options that no -i has taken are its own, wherever they stand. */
 static void words_have_the_options_of_no_interface(void **state)
 {
@@ -372,6 +391,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options_of_interfaces_have_their_place),
 		cmocka_unit_test(ids_need_no_target),
+		cmocka_unit_test(cuts_are_of_all_interfaces),
 		cmocka_unit_test(words_have_the_options_of_no_interface),
 		cmocka_unit_test(limits_and_values),
 		cmocka_unit_test(mistakes_are_named),
