@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "measure/kernel.h"
+#include "measure/machine.h"
 #include "measure/rates.h"
 #include "readings.h"
 #include "verdict.h"
@@ -29,6 +30,8 @@ struct examination {
 	/* From examination_read_kernel(); NULL: not needed, or unknown. The caller frees it. */
 	struct kernel_thread *kernel;
 	unsigned kernel_count;
+	/* At the beginning and the end of the interval. NULL: unknown, as in an incident. */
+	const struct machine_counts *before, *after;
 	char halted[EVIDENCE_LEN]; /* why the process as a whole is stopped; "": it is not */
 };
 

@@ -59,6 +59,18 @@
 /* With less to do the most loaded thread has no trouble. */
 #define LIMIT_UNEVEN_BUSY 0.5
 
+/* ---- placement */
+/* A second: an isolated CPU with nohz_full has one. */
+#define LIMIT_TICKS 10
+/* A second, of devices: more than what happens now and then. */
+#define LIMIT_INTERRUPTS 10
+/* Share of the time: what the kernel's own threads need is less. */
+#define LIMIT_SIBLING 0.1
+/* A second: memory that is used for the first time, now and then, is less. */
+#define LIMIT_FAULTS 10
+/* Share of huge pages: DPDK keeps some at each node for its own tables. */
+#define LIMIT_FAR_SHARE 0.1
+
 /* ---- memory */
 /* Share of packets whose buffer's page is not in a translation cache of 64 entries: half of them
  * wait for a page walk. Threads with time left are not slowed by it. */

@@ -121,6 +121,7 @@ void diagnose(const struct examination *e, struct diagnosis *d)
 	rule_uneven_queues(e, d);
 	rule_scattered(e, d);
 	rule_saturated(e, d);
+	rule_placement(e, d);
 	judge_rest(e, d);
 	qsort(d->verdict, d->count, sizeof(d->verdict[0]), compare);
 }

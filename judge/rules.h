@@ -5,7 +5,7 @@
 
 #include "examination.h"
 
-/* loss.c, growth.c, hang.c, time.c, memory.c */
+/* loss.c, growth.c, hang.c, time.c, memory.c, placement.c */
 void rule_pools(const struct examination *e, struct diagnosis *d);
 void rule_stopped(const struct examination *e, struct diagnosis *d);
 void rule_missed(const struct examination *e, struct diagnosis *d);
@@ -16,8 +16,11 @@ void rule_preempted(const struct examination *e, struct diagnosis *d);
 void rule_small_bursts(const struct examination *e, struct diagnosis *d);
 void rule_uneven_queues(const struct examination *e, struct diagnosis *d);
 void rule_saturated(const struct examination *e, struct diagnosis *d);
+void rule_placement(const struct examination *e, struct diagnosis *d);
 void rule_scattered(const struct examination *e, struct diagnosis *d);
 
+/* Whether a thread did anything at any port. */
+bool thread_works(const struct examination *e, uint32_t thread);
 /* Upper bound of the mbufs that one application's descriptors, caches and bursts take of a pool. */
 uint64_t pool_needed(const struct examination *e, const struct ringtap_pool_stats *p);
 /* Evidence of threads that may poll, of which nothing else is known. True: one of them seems to

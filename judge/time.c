@@ -161,8 +161,7 @@ static void judge_thread(const struct examination *e, uint32_t i, struct diagnos
 			format_count(count, (uint64_t)missed_meanwhile(e, i)));
 }
 
-/* Whether it did anything at any port. */
-static bool works(const struct examination *e, uint32_t thread)
+bool thread_works(const struct examination *e, uint32_t thread)
 {
 	struct tally t;
 
@@ -174,7 +173,7 @@ static bool works(const struct examination *e, uint32_t thread)
 void rule_preempted(const struct examination *e, struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < e->span.to->thread_count; i++)
-		if (works(e, i))
+		if (thread_works(e, i))
 			judge_thread(e, i, d);
 }
 
@@ -193,7 +192,7 @@ void rule_small_bursts(const struct examination *e, struct diagnosis *d)
 		struct tally y, fullest;
 		struct verdict *v;
 
-		if (!works(e, i))
+		if (!thread_works(e, i))
 			continue;
 		rates_thread(&e->span, i, &x);
 		tally_sum(&y, &e->span, ALL, i, RINGTAP_RX);
@@ -383,7 +382,7 @@ void rule_saturated(const struct examination *e, struct diagnosis *d)
 		struct verdict *v;
 		struct tally y;
 
-		if (!works(e, i))
+		if (!thread_works(e, i))
 			continue;
 		rates_thread(&e->span, i, &x);
 		tally_fullest(&y, &e->span, ALL, i);

@@ -18,6 +18,7 @@ struct examined {
 	struct readings readings;
 	struct doctor_packets *packets; /* NULL: not followed */
 	struct counted_interfaces *own; /* NULL: it is not VPP */
+	struct machine_counts before, after;
 };
 
 static void step(struct watch *w, struct examined *list)
@@ -202,6 +203,8 @@ static void judge(const struct watched *a, const struct examined *p,
 		e.packets = doctor_packets_evidence;
 		e.packets_ctx = p->packets;
 	}
+	e.before = &p->before;
+	e.after = &p->after;
 	examination_read_kernel(&e);
 	diagnose(&e, d);
 	add_outside(&e, p, d);
@@ -209,6 +212,15 @@ static void judge(const struct watched *a, const struct examined *p,
 	free(e.kernel);
 	ringtap_snapshot_free(samples);
 	free(d);
+}
+
+/* Before and after the interval. */
+static void count_machine(const struct watch *w, struct examined *list, bool after)
+{
+	for (size_t i = 0; i < w->count; i++)
+		if (w->list[i]->mon)
+			machine_count(after ? &list[i].after : &list[i].before,
+				(pid_t)w->list[i]->info.host_pid);
 }
 
 enum doctor_end doctor_watch(struct watch *w, uint64_t duration_ns, bool packets,
@@ -225,7 +237,9 @@ enum doctor_end doctor_watch(struct watch *w, uint64_t duration_ns, bool packets
 			list[i].own = counted_interfaces_begin(w->list[i]->info.program,
 				(pid_t)w->list[i]->info.host_pid, (pid_t)w->list[i]->info.pid,
 				&begin_ns);
+	count_machine(w, list, false);
 	end = watch_polling(w, list, duration_ns);
+	count_machine(w, list, true);
 	for (size_t i = 0; i < w->count; i++)
 		if (list[i].own)
 			counted_interfaces_end(list[i].own, &end_ns);
@@ -239,6 +253,8 @@ enum doctor_end doctor_watch(struct watch *w, uint64_t duration_ns, bool packets
 		doctor_packets_free(list[i].packets);
 		readings_free(&list[i].readings);
 		counted_interfaces_free(list[i].own);
+		machine_counts_free(&list[i].before);
+		machine_counts_free(&list[i].after);
 	}
 	free(list);
 	return end;

@@ -69,6 +69,7 @@ static int begin(void **state)
 	app->pid = NO_PROCESS;
 	followed = steps = 0;
 	setenv("TZ", "UTC", 1);
+	machine_root = "/nonexistent";
 	return 0;
 }
 

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "common/array.h"
+#include "machine.h"
+#include "rates.h"
+
+const char *machine_root = "";
+
+/* Fields of a line of /proc/stat, proc(5), in ticks. */
+enum { IDLE = 3, IOWAIT = 4, STEAL = 7, FIELDS = 8 };
+
+static FILE *open_path(const char *format, va_list ap)
+{
+	char path[512];
+	int n = snprintf(path, sizeof(path), "%s", machine_root);
+
+	vsnprintf(path + n, sizeof(path) - (size_t)n, format, ap);
+	return fopen(path, "re");
+}
+
+bool machine_line(char *line, size_t size, const char *format, ...)
+{
+	va_list ap;
+	bool ok;
+	FILE *f;
+
+	va_start(ap, format);
+	f = open_path(format, ap);
+	va_end(ap);
+	ok = f && fgets(line, (int)size, f);
+	if (f)
+		fclose(f);
+	if (ok)
+		line[strcspn(line, "\n")] = 0;
+	return ok;
+}
+
+bool machine_number(uint64_t *n, const char *format, ...)
+{
+	va_list ap;
+	bool ok;
+	FILE *f;
+
+	va_start(ap, format);
+	f = open_path(format, ap);
+	va_end(ap);
+	ok = f && fscanf(f, "%" SCNu64, n) == 1 && *n <= INT64_MAX;
+	if (f)
+		fclose(f);
+	return ok;
+}
+
+bool machine_listed(const char *list, uint32_t n)
+{
+	while (isdigit((unsigned char)*list)) {
+		char *end;
+		unsigned long from = strtoul(list, &end, 10), to = from;
+
+		if (*end == '-')
+			to = strtoul(end + 1, &end, 10);
+		if (n >= from && n <= to)
+			return true;
+		list = *end == ',' ? end + 1 : "";
+	}
+	return false;
+}
+
+int machine_node(uint32_t cpu)
+{
+	char list[512];
+
+	for (int node = 0; node < MACHINE_NODES; node++)
+		if (machine_line(
+			    list, sizeof(list), "/sys/devices/system/node/node%d/cpulist", node) &&
+			machine_listed(list, cpu))
+			return node;
+	return -1;
+}
+
+/* ---- counters ---- */
+
+static char *whole(const char *format, ...)
+{
+	char *text = NULL;
+	size_t size = 0;
+	va_list ap;
+	FILE *f;
+
+	va_start(ap, format);
+	f = open_path(format, ap);
+	va_end(ap);
+	if (f && getdelim(&text, &size, 0, f) < 0) {
+		free(text);
+		text = NULL;
+	}
+	if (f)
+		fclose(f);
+	return text;
+}
+
+/* A name may contain anything and is in parentheses. Fields by their numbers in proc(5). */
+static void read_task(struct machine_task *t, const char *stat)
+{
+	const char *at = strrchr(stat, ')');
+
+	for (unsigned field = 3; at && (at = strchr(at + 1, ' ')); field++) {
+		if (field == 10 || field == 12)
+			t->faults += strtoull(at + 1, NULL, 10);
+		else if (field == 41)
+			t->policy = (uint32_t)strtoul(at + 1, NULL, 10);
+	}
+}
+
+/* The last number is that of the innermost namespace. */
+static uint32_t own_tid(const char *status)
+{
+	const char *line = status ? strstr(status, "\nNSpid:") : NULL;
+	char *end = (char *)line + (line ? strlen("\nNSpid:") : 0);
+	unsigned long tid = 0;
+
+	while (line && (*end == ' ' || *end == '\t'))
+		tid = strtoul(end, &end, 10);
+	return (uint32_t)tid;
+}
+
+static void read_tasks(struct machine_counts *c, pid_t pid)
+{
+	char path[512];
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%s/proc/%d/task", machine_root, (int)pid);
+	d = opendir(path);
+	while (d && (e = readdir(d))) {
+		char *stat = whole("/proc/%d/task/%.20s/stat", (int)pid, e->d_name);
+		char *status = whole("/proc/%d/task/%.20s/status", (int)pid, e->d_name);
+		struct machine_task *t = stat ? rt_array_add(c->tasks, c->task_count) : NULL;
+
+		if (t) {
+			*t = (struct machine_task){.tid = own_tid(status)};
+			read_task(t, stat);
+		}
+		free(stat);
+		free(status);
+	}
+	if (d)
+		closedir(d);
+}
+
+void machine_count(struct machine_counts *c, pid_t pid)
+{
+	*c = (struct machine_counts){.mono_ns = now_ns(CLOCK_MONOTONIC),
+		.stat = whole("/proc/stat"),
+		.interrupts = whole("/proc/interrupts")};
+	if (pid > 0)
+		read_tasks(c, pid);
+}
+
+void machine_counts_free(struct machine_counts *c)
+{
+	free(c->stat);
+	free(c->interrupts);
+	free(c->tasks);
+	*c = (struct machine_counts){0};
+}
+
+const struct machine_task *machine_task(const struct machine_counts *c, uint32_t tid)
+{
+	for (unsigned i = 0; tid && i < c->task_count; i++)
+		if (c->tasks[i].tid == tid)
+			return &c->tasks[i];
+	return NULL;
+}
+
+static bool cpu_ticks(const char *stat, uint32_t cpu, uint64_t v[FIELDS])
+{
+	char name[24];
+	const char *line;
+	char *end;
+
+	snprintf(name, sizeof(name), "\ncpu%u ", cpu);
+	line = stat ? strstr(stat, name) : NULL;
+	if (!line)
+		return false;
+	end = (char *)line + strlen(name);
+	for (unsigned i = 0; i < FIELDS; i++)
+		v[i] = strtoull(end, &end, 10);
+	return true;
+}
+
+/* CPUs that are off have no column: the place of one in the first line; -1: it has none. */
+static int column_of(const char *interrupts, uint32_t cpu)
+{
+	const char *end = strchrnul(interrupts, '\n');
+	int column = 0;
+
+	for (const char *at = interrupts; (at = strstr(at, "CPU")) && at < end; at += 3, column++)
+		if (strtoul(at + 3, NULL, 10) == cpu)
+			return column;
+	return -1;
+}
+
+/* Number in a column of a line, whose label ends with a colon; 0: it has none. */
+static uint64_t column(const char *line, int number)
+{
+	const char *at = strchr(line, ':');
+
+	for (int i = 0; at; i++) {
+		char *end;
+		uint64_t n = strtoull(at + 1, &end, 10);
+
+		if (end == at + 1 || *end != ' ')
+			return 0;
+		if (i == number)
+			return n;
+		at = end;
+	}
+	return 0;
+}
+
+static const char *same_line(const char *text, const char *line)
+{
+	size_t n = strcspn(line, ":\n") + 1;
+
+	for (const char *at = text; at && *at; at = strchr(at, '\n')) {
+		at += *at == '\n';
+		if (!strncmp(at, line, n))
+			return at;
+	}
+	return NULL;
+}
+
+/* Its last word is the device's name. */
+static void name_device(struct machine_load *l, const char *line)
+{
+	const char *end = strchrnul(line, '\n'), *name = end;
+	const char *label = line + strspn(line, " ");
+
+	while (name > line && name[-1] != ' ')
+		name--;
+	snprintf(l->most, sizeof(l->most), "%.*s (IRQ %.*s)", (int)(end - name), name,
+		(int)strcspn(label, ":"), label);
+}
+
+/* Lines with a number are those of devices. */
+static void count_interrupts(
+	struct machine_load *l, const char *from, const char *to, uint32_t cpu, double seconds)
+{
+	int number = column_of(to, cpu), before = column_of(from, cpu);
+	uint64_t most = 0, sum = 0;
+
+	if (number < 0 || before < 0)
+		return;
+	for (const char *line = strchr(to, '\n'); line && line[1]; line = strchr(line + 1, '\n')) {
+		const char *old = same_line(from, line + 1), *label = line + 1;
+		uint64_t n = grown(column(line + 1, number), old ? column(old, before) : 0);
+
+		label += strspn(label, " ");
+		if (!strncmp(label, "LOC:", 4))
+			l->ticks = (double)n / seconds;
+		if (!isdigit((unsigned char)*label))
+			continue;
+		sum += n;
+		if (n > most)
+			name_device(l, line + 1);
+		most = n > most ? n : most;
+	}
+	l->interrupts = (double)sum / seconds;
+}
+
+void machine_load(struct machine_load *l, const struct machine_counts *from,
+	const struct machine_counts *to, uint32_t cpu)
+{
+	double seconds = (double)(to->mono_ns - from->mono_ns) / 1e9, total = 0;
+	uint64_t a[FIELDS], b[FIELDS];
+
+	*l = (struct machine_load){.busy = NAN, .stolen = NAN, .ticks = NAN, .interrupts = NAN};
+	if (!(seconds > 0))
+		return;
+	if (from->interrupts && to->interrupts)
+		count_interrupts(l, from->interrupts, to->interrupts, cpu, seconds);
+	if (!cpu_ticks(from->stat, cpu, a) || !cpu_ticks(to->stat, cpu, b))
+		return;
+	for (unsigned i = 0; i < FIELDS; i++)
+		total += (double)grown(b[i], a[i]);
+	if (!(total > 0))
+		return;
+	l->stolen = (double)grown(b[STEAL], a[STEAL]) / total;
+	l->busy = 1 - (double)(grown(b[IDLE], a[IDLE]) + grown(b[IOWAIT], a[IOWAIT])) / total;
+}
+
+/* ---- huge pages ---- */
+
+static void add_pages(const char *line, uint64_t bytes[MACHINE_NODES])
+{
+	const char *size = strstr(line, " kernelpagesize_kB=");
+	uint64_t page = size ? strtoull(strchr(size, '=') + 1, NULL, 10) << 10 : 0;
+
+	for (const char *at = line; (at = strstr(at, " N")); at += 2) {
+		char *end;
+		unsigned long node = strtoul(at + 2, &end, 10);
+
+		if (end > at + 2 && *end == '=' && node < MACHINE_NODES)
+			bytes[node] += page * strtoull(end + 1, NULL, 10);
+	}
+}
+
+bool machine_huge_pages(pid_t pid, uint64_t bytes[MACHINE_NODES])
+{
+	char *text = whole("/proc/%d/numa_maps", (int)pid), *rest = text, *line;
+	bool any = false;
+
+	memset(bytes, 0, MACHINE_NODES * sizeof(*bytes));
+	while (rest && (line = strsep(&rest, "\n"))) {
+		if (!strstr(line, " huge "))
+			continue;
+		add_pages(line, bytes);
+		any = true;
+	}
+	free(text);
+	return any;
+}
