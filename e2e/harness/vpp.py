@@ -1,27 +1,34 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """VPP, in a temporary folder and a network namespace; devtools/vpp-build.sh makes its builds."""
 
+import math
 import os
 import re
 import shutil
 from pathlib import Path
 
-from .paths import private_folder
+from . import pcap
+from .attach import attach
+from .paths import BUILD, private_folder
 from .proc import check, run, until
+from .ringtap import frames_of
 
 FOLDER = Path(os.environ.get("RINGTAP_VPP", "/nonexistent"))
 BUILDS = [build for build in ("shared", "static") if (FOLDER / build / "bin" / "vpp").exists()]
+KINDS = [(build, workers) for build in BUILDS for workers in (1, 0, 4)]
 
 
 class Vpp:
     """Routes between the devices of the namespace, which DPDK's net_af_packet uses: {device: address/length}."""
 
-    def __init__(self, namespace, devices, build="shared", workers=1, env=None):
+    def __init__(self, namespace, devices, build="shared", workers=1, env=None, frame=2048):
         self.build = FOLDER / build
         self.namespace = namespace
         self.dir = private_folder()
         self.cli = self.dir / "cli.sock"
-        self.proc = namespace.start([self.build / "bin" / "vpp", *self._settings(devices, workers)], env=env)
+        if workers + 1 > os.cpu_count():
+            env = {"LD_PRELOAD": str(BUILD / "e2e" / "librt_many_cpus.so"), **(env or {})}
+        self.proc = namespace.start([self.build / "bin" / "vpp", *self._settings(devices, workers, frame)], env=env)
         try:
             until(lambda: self._listens() or not self.proc.alive(), what="its command line")
             assert self.proc.alive(), self.proc.output
@@ -30,14 +37,16 @@ class Vpp:
             self.close()
             raise
 
-    def _settings(self, devices, workers):
-        vdevs = " ".join(f"vdev net_af_packet{i},iface={device}" for i, device in enumerate(devices))
+    def _settings(self, devices, workers, frame):
+        queues = max(workers, 1)
+        ring = f"qpairs={queues},framesz={frame},blocksz={math.lcm(frame, 4096)}"
+        vdevs = " ".join(f"vdev net_af_packet{i},iface={device},{ring}" for i, device in enumerate(devices))
         return (
             f"unix {{ nodaemon runtime-dir {self.dir} cli-listen {self.cli} }} "
             f"api-segment {{ prefix {self.dir.name} }} statseg {{ socket-name {self.dir}/stats.sock }} "
             f"cpu {{ main-core 0 {f'workers {workers}' if workers else ''} }} "
-            "buffers { buffers-per-numa 4096 page-size 4k } "
-            f"dpdk {{ no-pci no-hugetlb {vdevs} }} "
+            f"buffers {{ buffers-per-numa 4096 page-size 4k default data-size {frame} }} "
+            f"dpdk {{ no-pci no-hugetlb dev default {{ num-rx-queues {queues} }} {vdevs} }} "
             f"plugins {{ path {next((self.build / 'lib').glob('*/vpp_plugins'))} "
             "plugin default { disable } "
             + " ".join(f"plugin {p}_plugin.so {{ enable }}" for p in ("acl", "af_packet", "dpdk", "memif", "ping"))
@@ -85,3 +94,40 @@ class Vpp:
     def close(self):
         self.proc.close()
         shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def routed(net, closing, kind, count=2, **kwargs):
+    """VPP of a kind, with the probe, and a host in each of its networks, of which each has the address of all."""
+    hosts = [net.add_host(f"10.99.{i}.1") for i in range(1, count + 1)]
+    devices = {port: f"10.99.{i}.254/24" for i, (_, port) in enumerate(hosts, 1)}
+    vpp = closing(Vpp(net.hub, devices, *kind, **kwargs))
+    hosts = [host for host, _ in hosts]
+    for i, host in enumerate(hosts, 1):
+        host.check(["ip", "route", "add", "default", "via", f"10.99.{i}.254"])
+    # VPP drops what waits for an address.
+    for i in range(2, count + 1):
+        once = [*hosts[0].prefix, "ping", "-q", "-c", "1", "-W", "1", f"10.99.{i}.1"]
+        until(lambda: run(once).returncode == 0, what="addresses are resolved")
+    attach(vpp.pid)
+    return vpp, hosts
+
+
+class Kernel:
+    """tcpdump of packets that arrive at a device: those that a port there receives, or that VPP has sent to it."""
+
+    def __init__(self, namespace, device, count, file, expression="udp"):
+        options = ["-Q", "in", "-B", "16384", "-U", "-c", str(count), "-w", file]
+        self.count, self.file = count, file
+        self.proc = namespace.start(["tcpdump", "-i", device, *options, expression])
+        self.proc.expect("listening on")
+
+    def assert_recorded(self, recorded, port, direction, in_order=True):
+        """They are those of a recording, byte for byte. in_order: False: several threads had them, each in order."""
+        assert self.proc.wait() == 0
+        seen = [data for _, data, _ in pcap.read(self.file)]
+        found = frames_of(recorded, port, direction)
+        assert len(seen) == self.count
+        assert found == seen if in_order else sorted(found) == sorted(seen)
+
+    def close(self):
+        self.proc.close()

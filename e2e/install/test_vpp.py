@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import flight, pcap, pcapng
+from harness import flight, pcapng
 from harness.attach import attach, detach
 from harness.documents import only
 from harness.known import Measuring
 from harness.paths import RINGTAP, probe_object
 from harness.proc import check, run, until
-from harness.ringtap import frames_of, listing
-from harness.vpp import BUILDS, Vpp
+from harness.ringtap import listing
+from harness.vpp import BUILDS, KINDS, Kernel, Vpp, routed
 
 SENT = 200
 SEND = """
@@ -29,7 +29,8 @@ ROUTE = "dpdk-input/no error"  # what VPP calls it
 POLICER = (
     "policer add name slow type 1r2c cir 8 cb 1000 rate kbps round closest conform-action transmit exceed-action drop"
 )
-SHOWN = {"ip4-input/time_expired": "ip4-input/ip4 ttl <= 1"}  # by 'show errors', where it is not the name
+EXPIRED = "ip4-input/time_expired"
+SHOWN = {EXPIRED: "ip4-input/ip4 ttl <= 1"}  # by 'show errors', where it is not the name
 # A closed port would answer, through VPP.
 SINK = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('', 9))\nwhile True: s.recv(2048)"
 # By what VPP counts: commands, what host and TTL the packets have, whether only this counter has the number.
@@ -41,26 +42,18 @@ REASONS = {
         64,
         False,  # 'checked packets' as well
     ),
-    "ip4-input/time_expired": ((), "10.99.2.1", 1, False),  # the sum of two others, of its answers
+    EXPIRED: ((), "10.99.2.1", 1, False),  # the sum of two others, of its answers
     "policer-input/Packets Dropped": ((POLICER, "policer input name slow {}"), "10.99.2.1", 64, True),
 }
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not BUILDS, reason="RINGTAP_VPP names no build")]
 
 
-@pytest.fixture(params=[(build, workers) for build in BUILDS for workers in (1, 0)], ids=lambda p: f"{p[0]}-{p[1]}")
+@pytest.fixture(params=KINDS, ids=lambda p: f"{p[0]}-{p[1]}")
 def router(request, net, closing):
     """VPP, with the probe, and a host in each of its two networks."""
-    hosts = [net.add_host(f"10.99.{i}.1") for i in (1, 2)]
-    vpp = closing(Vpp(net.hub, {port: f"10.99.{i}.254/24" for i, (_, port) in enumerate(hosts, 1)}, *request.param))
-    for i, (host, _) in enumerate(hosts, 1):
-        host.check(["ip", "route", "add", "default", "via", f"10.99.{i}.254"])
-    hosts = [host for host, _ in hosts]
+    vpp, hosts = routed(net, closing, request.param)
     closing(hosts[1].start([sys.executable, "-c", SINK]))
-    # VPP drops what waits for an address.
-    once = ["ping", "-q", "-c", "1", "-W", "1", "10.99.2.1"]
-    until(lambda: run([*hosts[0].prefix, *once]).returncode == 0, what="addresses are resolved")
-    attach(vpp.pid)
     return vpp, hosts
 
 
@@ -111,7 +104,9 @@ def test_the_reason_stands_beside_the_packets(reason, router, closing):
     counters = {c["name"]: c["packets"] for c in own["counters"]}
     assert counters.get(reason) == count > SENT / 2, counters
     # It frees without DPDK: until their mbufs are received again, they are open.
-    assert report["not_offered"] + report["open"] == count and report["unknown"] == 0
+    assert report["not_offered"] + report["open"] + report["unknown"] == count
+    # VPP makes its answers in buffers of packets that it has dropped: to a hook, they may be the same packets.
+    assert report["unknown"] == 0 or reason == EXPIRED
     assert report["offered"] == SENT - count
     assert (own["of_not_offered"], own["equal_to"]) == ((count, [reason]) if only_one else (0, [])), own
 
@@ -183,24 +178,17 @@ def test_interfaces_that_are_not_dpdks_are_named(router, net, closing):
 def test_recorded_packets_are_those_of_the_kernel(router, record, closing, tmp_path):
     """All that it receives and sends, byte for byte and in order."""
     vpp, (a, b) = router
-    devices = ((vpp.namespace, "to1", "net_af_packet0", pcapng.RX), (b, "eth0", "net_af_packet1", pcapng.TX))
-    kernels = []
-    for place, device, *_ in devices:
-        file = tmp_path / f"{device}.pcap"
-        kernels.append(
-            place.start(["tcpdump", "-i", device, "-Q", "in", "-B", "16384", "-U", "-c", "2000", "-w", file, "udp"])
-        )
-        closing(kernels[-1]).expect("listening on")
+    received = closing(Kernel(vpp.namespace, "to1", 2000, tmp_path / "received.pcap"))
+    sent = closing(Kernel(b, "eth0", 2000, tmp_path / "sent.pcap"))
     recorder = record(vpp, "-f", "udp")
     before = udp(b)
     for count in range(100, 2001, 100):  # no more than the queues hold
         send(a, count=100)
         until(lambda: udp(b) - before >= count, what="all packets have arrived")
-    assert [kernel.wait() for kernel in kernels] == [0, 0]
     recorder.finish()
-    for _, device, port, direction in devices:
-        sent = [data for _, data, _ in pcap.read(tmp_path / f"{device}.pcap")]
-        assert len(sent) == 2000 and frames_of(recorder.file(), port, direction) == sent
+    # Each socket's packets are of one worker.
+    received.assert_recorded(recorder.file(), "net_af_packet0", pcapng.RX)
+    sent.assert_recorded(recorder.file(), "net_af_packet1", pcapng.TX)
 
 
 def used(vpp):
@@ -223,6 +211,8 @@ def test_fifty_recordings_and_attaches_under_traffic(router, closing, tmp_path):
             for state in ("down", "up"):
                 vpp.ctl(f"set interface state {vpp.names[0]} {state}")
     flood.close()
+    # A port that was down has to find addresses again.
+    until(lambda: run([*a.prefix, "ping", "-q", "-c", "1", "-W", "1", "10.99.2.1"]).returncode == 0, what="an answer")
     a.ping("10.99.2.1", 10)
     assert vpp.proc.alive() and vpp.proc.output == told
     until(lambda: used(vpp) <= before, what="VPP has its buffers again")

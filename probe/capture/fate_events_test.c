@@ -89,6 +89,29 @@ static void test_reset_flags_are_an_event(void **state)
 	expect_nothing();
 }
 
+/* As VPP does with its buffers, for packets that it makes, and for those that it puts together. */
+static void test_a_pool_that_the_application_fills_says_nothing_of_a_reset(void **state)
+{
+	struct rte_mbuf *m = receive(2, true);
+	uint64_t id = id_of(m);
+
+	m->pool->flags &= ~RTE_MEMPOOL_F_POOL_CREATED;
+	rte_pktmbuf_reset(m);
+	test_offer(m);
+	m->pool->flags |= RTE_MEMPOOL_F_POOL_CREATED;
+	expect_event(id, 2, RT_EVENT_UNKNOWN);
+	assert_int_equal(test_count(2, RT_DIR_RX).unknown, 1);
+	assert_int_equal(test_count(2, RT_DIR_RX).inferred, 0);
+	expect_nothing();
+	m = receive(2, true); /* in a pool of DPDK it was allocated again */
+	id = id_of(m);
+	rte_pktmbuf_reset(m);
+	test_offer(m);
+	expect_event(id, 2, RT_EVENT_NOT_OFFERED);
+	assert_int_equal(test_count(2, RT_DIR_RX).unknown, 1);
+	expect_nothing();
+}
+
 static void test_packets_without_room_are_events(void **state)
 {
 	struct rte_mbuf *m = receive(1, true);
@@ -173,6 +196,7 @@ int main(void)
 		with_events(test_nothing_of_a_packet_is_kept),
 		with_events(test_a_packet_that_was_not_offered_is_an_event_with_its_id),
 		with_events(test_reset_flags_are_an_event),
+		with_events(test_a_pool_that_the_application_fills_says_nothing_of_a_reset),
 		with_events(test_packets_without_room_are_events),
 		with_events(test_packets_that_others_hold_are_none),
 		with_events(test_what_the_filter_refuses_is_no_event),
