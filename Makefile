@@ -59,15 +59,16 @@ builds: probes
 	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) RINGTAP_DPDK_BUILDS=$(abspath $(DPDK_BUILDS)) \
 		$(PYTHON) -m pytest e2e/install/test_builds.py $(PYTEST_ARGS)
 
-# VPP with the DPDK that is installed, and with DPDK inside its plugin: built, kept in VPP_BUILD, and tested with this probe. VPP_GIT and DPDK_GIT name
-# repositories with their tags. 30 minutes, the first time.
+# VPP with the DPDK that is installed, with DPDK inside its plugin, and a later one with its own DPDK: built, kept in VPP_BUILD, and tested with this
+# probe. VPP_GIT and DPDK_GIT name repositories with their tags. An hour, the first time. VPP_BUILDS=shared builds one.
+VPP_BUILDS ?= shared static newest
 VPP_GIT ?=
 VPP_BUILD ?= $(BUILD)/vpp
 vpp: all
 	devtools/deps.sh build test vpp
-	devtools/vpp-build.sh "$(VPP_GIT)" "$(DPDK_GIT)" $(VPP_BUILD)
+	devtools/vpp-build.sh "$(VPP_GIT)" "$(DPDK_GIT)" $(VPP_BUILD) $(VPP_BUILDS)
 	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) RINGTAP_VPP=$(abspath $(VPP_BUILD)) \
-		$(PYTHON) -m pytest e2e/install/test_vpp.py $(PYTEST_ARGS)
+		$(PYTHON) -m pytest e2e/install/test_vpp.py e2e/install/test_vpp_buffers.py $(PYTEST_ARGS)
 
 # The drivers of network cards that QEMU models, in virtual machines behind an emulated IOMMU; 15 minutes. The result is
 # docs/drivers.json. CARDS="igb vmxnet3" tests some, and keeps the results of others.

@@ -14,7 +14,7 @@ from .proc import check, run, until
 from .ringtap import frames_of
 
 FOLDER = Path(os.environ.get("RINGTAP_VPP", "/nonexistent"))
-BUILDS = [build for build in ("shared", "static") if (FOLDER / build / "bin" / "vpp").exists()]
+BUILDS = [build for build in ("shared", "static", "newest") if (FOLDER / build / "bin" / "vpp").exists()]
 KINDS = [(build, workers) for build in BUILDS for workers in (1, 0, 4)]
 
 
@@ -41,15 +41,16 @@ class Vpp:
         queues = max(workers, 1)
         ring = f"qpairs={queues},framesz={frame},blocksz={math.lcm(frame, 4096)}"
         vdevs = " ".join(f"vdev net_af_packet{i},iface={device},{ring}" for i, device in enumerate(devices))
+        folder = next((self.build / "lib").glob("*/vpp_plugins"))
+        plugins = sorted(path.name for path in folder.glob("*_plugin.so"))
         return (
             f"unix {{ nodaemon runtime-dir {self.dir} cli-listen {self.cli} }} "
             f"api-segment {{ prefix {self.dir.name} }} statseg {{ socket-name {self.dir}/stats.sock }} "
             f"cpu {{ main-core 0 {f'workers {workers}' if workers else ''} }} "
             f"buffers {{ buffers-per-numa 4096 page-size 4k default data-size {frame} }} "
             f"dpdk {{ no-pci no-hugetlb dev default {{ num-rx-queues {queues} }} {vdevs} }} "
-            f"plugins {{ path {next((self.build / 'lib').glob('*/vpp_plugins'))} "
-            "plugin default { disable } "
-            + " ".join(f"plugin {p}_plugin.so {{ enable }}" for p in ("acl", "af_packet", "dpdk", "memif", "ping"))
+            f"plugins {{ path {folder} plugin default {{ disable }} "
+            + " ".join(f"plugin {name} {{ enable }}" for name in plugins)
             + " }"
         ).split()
 

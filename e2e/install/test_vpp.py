@@ -13,7 +13,7 @@ from harness.attach import attach, detach
 from harness.documents import only
 from harness.known import Measuring
 from harness.paths import RINGTAP, probe_object
-from harness.proc import check, run, until
+from harness.proc import Proc, check, run, until
 from harness.ringtap import listing
 from harness.vpp import BUILDS, KINDS, Kernel, Vpp, routed
 
@@ -65,6 +65,19 @@ def test_preloaded(build, net, plugin, closing):
     assert str(probe_object(plugin)) in Path(f"/proc/{vpp.pid}/maps").read_text() and "ringtap" not in vpp.proc.output
     attach(vpp.pid)  # without telemetry it has to be started
     assert [port["driver"] for port in only_listed(vpp)["ports"]] == ["net_af_packet"]
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_attached_as_soon_as_it_runs(build, net, closing):
+    """'attach --wait', as ringtap-attach@vpp.service runs it, waits for VPP and its EAL, also after a restart."""
+    _, device = net.add_host("10.99.1.1")
+    attacher = closing(Proc([RINGTAP, "attach", "--wait", "vpp"], tty=True))
+    attacher.expect("Waiting")
+    for _ in range(2):
+        vpp = closing(Vpp(net.hub, {device: "10.99.1.254/24"}, build))
+        attacher.expect(rf"pid {vpp.pid}\)")
+        until(lambda: only_listed(vpp).get("ports"), what="its ports")
+        vpp.close()
 
 
 def only_listed(vpp):
@@ -196,10 +209,16 @@ def used(vpp):
     return int(re.search(r"^default-numa-0 .* (\d+) *$", vpp.ctl("show buffers"), re.M).group(1))
 
 
+def open_files(vpp):
+    """Number of descriptors by what they are of."""
+    names = [re.sub(r"[0-9]+", "N", str(path.readlink())) for path in Path(f"/proc/{vpp.pid}/fd").iterdir()]
+    return {name: names.count(name) for name in names}
+
+
 def test_fifty_recordings_and_attaches_under_traffic(router, closing, tmp_path):
     """Ports go down and up meanwhile; afterwards VPP has all of its buffers, and nothing in its log."""
     vpp, (a, _) = router
-    before, told = used(vpp), vpp.proc.output
+    before, told, files = used(vpp), vpp.proc.output, open_files(vpp)
     flood = closing(a.start(["ping", "-q", "-f", "10.99.2.1"]))
     for n in range(50):
         out = tmp_path / "out.pcapng"
@@ -210,9 +229,12 @@ def test_fifty_recordings_and_attaches_under_traffic(router, closing, tmp_path):
         if n % 10 == 9:
             for state in ("down", "up"):
                 vpp.ctl(f"set interface state {vpp.names[0]} {state}")
+            vpp.ctl("create interface memif id 9 master")
+            vpp.ctl("delete interface memif memif0/9")
     flood.close()
     # A port that was down has to find addresses again.
     until(lambda: run([*a.prefix, "ping", "-q", "-c", "1", "-W", "1", "10.99.2.1"]).returncode == 0, what="an answer")
     a.ping("10.99.2.1", 10)
     assert vpp.proc.alive() and vpp.proc.output == told
     until(lambda: used(vpp) <= before, what="VPP has its buffers again")
+    assert open_files(vpp) == files
