@@ -15,6 +15,7 @@
 #include "target/interfaces.h"
 #include "base/json.h"
 #include "measure/rates.h"
+#include "packet/filter.h"
 #include "target/probe_path.h"
 #include "base/util.h"
 #include "target/which_app.h"
@@ -105,6 +106,22 @@ static const char *port_name(char buf[2 * RINGTAP_NAME_LEN + 4], const struct ri
 	return buf;
 }
 
+static const char *type_name(uint16_t linktype)
+{
+	const char *name = pcap_datalink_val_to_name(filter_dlt(linktype));
+
+	return name ? name : "unknown";
+}
+
+/* Whether a port has packets of another type than Ethernet. */
+static bool has_types(const struct app_view *v)
+{
+	for (size_t i = 0; i < v->port_count; i++)
+		if (ringtap_list_port(v->list, i)->linktype > RINGTAP_LINKTYPE_ETHERNET)
+			return true;
+	return false;
+}
+
 static void add_port(struct sheet *t, const struct ringtap_port_info *p)
 {
 	char mac[FORMAT_LEN], speed[FORMAT_LEN] = "-", name[2 * RINGTAP_NAME_LEN + 4];
@@ -121,6 +138,8 @@ static void add_port(struct sheet *t, const struct ringtap_port_info *p)
 	sheet_put(t, 5, "%u", p->mtu);
 	sheet_put(t, 6, "%u/%u", p->rx_queues, p->tx_queues);
 	sheet_put(t, 7, "%s", p->link_up ? "up" : "down");
+	if (t->columns > 8)
+		sheet_put(t, 8, "%s", type_name(p->linktype));
 }
 
 /* Here and, in another PID namespace, there. */
@@ -181,11 +200,11 @@ static void print_own_interfaces(const struct app_view *v)
 
 static void print_app(const struct app_view *v)
 {
-	struct sheet t = {
-		.heads = {"port", "name", "driver", "mac", "bit/s", "mtu", "rx/txq", "link"},
-		.columns = 8,
+	struct sheet t = {.heads = {"port", "name", "driver", "mac", "bit/s", "mtu", "rx/txq",
+				  "link", "type"},
+		.columns = has_types(v) ? 9 : 8,
 		.numbers = true,
-		.left = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 7,
+		.left = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 7 | 1 << 8,
 		.cut = 1 << 1 | 1 << 2,
 		.dense = true};
 	char pid[48];
@@ -238,6 +257,7 @@ static json_t *port_json(const struct ringtap_port_info *p, size_t app)
 	json_object_set_new(j, "link_mbps", p->link_mbps ? json_count(p->link_mbps) : json_null());
 	json_object_set_new(j, "link_up", json_boolean(p->link_up));
 	json_object_set_new(j, "mtu", json_count(p->mtu));
+	json_object_set_new(j, "linktype", json_count(p->linktype));
 	json_object_set_new(j, "rx_queues", json_count(p->rx_queues));
 	json_object_set_new(j, "tx_queues", json_count(p->tx_queues));
 	return j;

@@ -12,6 +12,7 @@ static const struct ringtap_port_info ports[] = {{.name = "dpdk0",
 							 .mac = {2, 0, 0, 0, 0, 0xff},
 							 .link_mbps = 10000,
 							 .mtu = 1500,
+							 .linktype = 1,
 							 .link_up = true,
 							 .rx_queues = 4,
 							 .tx_queues = 16},
@@ -20,6 +21,7 @@ static const struct ringtap_port_info ports[] = {{.name = "dpdk0",
 		.driver = "net_ring",
 		.port_id = 31,
 		.mtu = 65535,
+		.linktype = 1,
 		.rx_queues = 1,
 		.tx_queues = 1}};
 
@@ -86,6 +88,21 @@ static void applications_ports_and_sessions(void **state)
 		"  session 7: ringtap, pid 99, 3 rings, 16 MiB, 4 taps\n"
 		"bare  (/run/dpdk/bare)\n"
 		"  without the probe; 'ringtap attach bare' loads it\n");
+}
+
+static void link_types_have_a_column(void **state)
+{
+	struct ringtap_port_info two[2] = {ports[0], ports[1]};
+
+	two[1].linktype = RINGTAP_LINKTYPE_RAW;
+	test_apps.app[0].ports = two;
+	assert_int_equal(list(""), STATUS_OK);
+	assert_non_null(strstr(printed, "rx/txq link type\n"));
+	assert_non_null(strstr(printed, "4/16 up   EN10MB\n"));
+	assert_non_null(strstr(printed, "1/1 down RAW\n"));
+	two[1].linktype = 65000;
+	assert_int_equal(list(""), STATUS_OK);
+	assert_non_null(strstr(printed, "1/1 down unknown\n"));
 }
 
 static void a_probe_of_another_version(void **state)
@@ -156,6 +173,7 @@ static void long_names_fit_a_terminal(void **state)
 			.driver = "net_a_driver_with_a_long_name",
 			.port_id = 1023,
 			.mtu = 65535,
+			.linktype = 1,
 			.link_mbps = 400000,
 			.link_up = true,
 			.rx_queues = 128,
@@ -319,6 +337,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_apps(applications_ports_and_sessions),
+		with_apps(link_types_have_a_column),
 		with_apps(processes_without_telemetry_and_probe),
 		with_apps(a_probe_of_another_version),
 		with_apps(applications_that_cannot_be_attached_to),
