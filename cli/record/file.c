@@ -224,7 +224,6 @@ static void describe(const void *ctx, const struct ringtap_interface *info,
 	o->name = cfg->ifname;
 	o->description = cfg->ifdescr;
 	o->filter = cfg->filter;
-	o->comment = r->cfg->cuts;
 }
 
 static int begin_part(struct recorder *r, struct part *p)
