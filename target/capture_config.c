@@ -4,6 +4,7 @@
 
 #include "base/util.h"
 #include "capture_config.h"
+#include "packet/inner.h"
 
 void capture_config_init(struct capture_config *c, const char *command)
 {
@@ -33,7 +34,10 @@ int capture_config_compile(const struct capture_config *c, struct filter *f, con
 
 	if (ret)
 		return ret;
-	ret = cut_apply(f, c->cuts, c->cut_count, tags, linktype, err, err_len);
+	if (c->inner)
+		ret = filter_add_inner(f, expression, tags, linktype, err, err_len);
+	if (!ret)
+		ret = cut_apply(f, c->cuts, c->cut_count, tags, linktype, err, err_len);
 	if (ret)
 		filter_free(f);
 	return ret;

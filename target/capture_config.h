@@ -35,6 +35,7 @@ struct capture_config {
 	struct iface_config ifaces[CAPTURE_IFACES_MAX];
 	unsigned iface_count;   /* at least 1 once checked */
 	enum ringtap_tags tags; /* what the filters of all interfaces mean */
+	bool inner;             /* they apply below tunnels, too */
 	struct cut cuts[CUT_MAX];
 	unsigned cut_count;
 	struct ringtap_capture_options options;
@@ -68,7 +69,8 @@ void capture_config_init(struct capture_config *c, const char *command);
 /* Where no interface is given, the defaults become one. Checks texts and compiles filters. 0, or
  * -EINVAL after a message. */
 int capture_config_check(struct capture_config *c);
-/* Compiles an expression with the cuts, for ports of a link type; otherwise as filter_compile(). */
+/* Compiles an expression with tunnels and cuts, for ports of a link type; otherwise as
+ * filter_compile(). */
 int capture_config_compile(const struct capture_config *c, struct filter *f, const char *expression,
 	enum ringtap_tags tags, uint16_t linktype, char *err, size_t err_len);
 /* Adds a cut. 0, or -EINVAL after a message. */

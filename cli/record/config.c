@@ -62,6 +62,9 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{OPTION_SET(OPT_IFDESCR), OPTION_TEXT, 0, "ifdescr", "TEXT", NULL, 0, 0,
 		"Description of the interface in the file"},
 	TAGS_OPTION(struct record_config, capture.tags),
+	{TO(capture.inner), OPTION_FLAG, 0, "inner", NULL, NULL, 0, 0,
+		"Filters also match a packet with a packet inside that they match: below VXLAN, "
+		"Geneve, GRE, GTP-U, MPLS or IP in IP, up to two of them"},
 	{OPTION_SET(OPT_CUT), OPTION_TEXT, 0, "cut", CUT_ARG, NULL, 0, 0,
 		"Capture of each packet only its headers, up to those of TCP, UDP, SCTP or ICMP, these "
 		"and N bytes more (l4+N), or N bytes. With :FILTER for packets that match it; may be "
@@ -270,7 +273,7 @@ static int add_comment(struct record_config *c, const char *text)
 	return 0;
 }
 
-/* For the interfaces of the file, too. */
+/* For a comment of the file, too. */
 static int add_cut(struct record_config *c, const char *text)
 {
 	char *before = c->cuts;
@@ -457,6 +460,8 @@ int config_check(struct record_config *c)
 	complete_words(c);
 	if (!ret)
 		ret = check_split(c);
+	if (!ret && c->cuts && !c->output.pcap)
+		ret = add_comment(c, c->cuts);
 	if (!ret)
 		ret = check_comment(c);
 	if (!ret)

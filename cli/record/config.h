@@ -55,7 +55,7 @@ void config_free(struct record_config *c);
 
 #define THREADS_MAX 64
 
-#define RECORD_OPTION_COUNT 43
+#define RECORD_OPTION_COUNT 44
 
 extern const struct option_def record_options[RECORD_OPTION_COUNT];
 

@@ -77,7 +77,7 @@ static void cuts_are_of_all_interfaces(void **state)
 	assert_int_equal(parse(&c, "-i a:0 --cut headers:udp -f ip -i b:0 --cut 96"), 0);
 	assert_true(c.capture.options.lengths);
 	assert_int_equal(c.capture.cut_count, 2);
-	assert_string_equal(c.cuts, "cut: headers:udp, 96");
+	assert_string_equal(c.comments[0], "cut: headers:udp, 96");
 	for (unsigned i = 0; i < 2; i++)
 		assert_true(c.capture.ifaces[i].compiled.len > 100);
 	assert_true(c.capture.ifaces[0].compiled.len > c.capture.ifaces[1].compiled.len);
@@ -85,6 +85,22 @@ static void cuts_are_of_all_interfaces(void **state)
 	assert_int_equal(parse(&c, "-i a:0"), 0);
 	assert_false(c.capture.options.lengths);
 	assert_null(c.cuts);
+	config_free(&c);
+}
+
+static void tunnels_are_for_filters(void **state)
+{
+	struct record_config c;
+	uint32_t plain;
+
+	assert_int_equal(parse(&c, "-f udp"), 0);
+	plain = c.capture.ifaces[0].compiled.len;
+	config_free(&c);
+	assert_int_equal(parse(&c, "-f udp --inner"), 0);
+	assert_true(c.capture.ifaces[0].compiled.len > 10 * plain);
+	config_free(&c);
+	assert_int_equal(parse(&c, "--inner"), 0);
+	assert_int_equal(c.capture.ifaces[0].compiled.len, 0);
 	config_free(&c);
 }
 
@@ -392,6 +408,7 @@ int main(void)
 		cmocka_unit_test(options_of_interfaces_have_their_place),
 		cmocka_unit_test(ids_need_no_target),
 		cmocka_unit_test(cuts_are_of_all_interfaces),
+		cmocka_unit_test(tunnels_are_for_filters),
 		cmocka_unit_test(words_have_the_options_of_no_interface),
 		cmocka_unit_test(limits_and_values),
 		cmocka_unit_test(mistakes_are_named),
