@@ -69,6 +69,8 @@ vpp: all
 	devtools/vpp-build.sh "$(VPP_GIT)" "$(DPDK_GIT)" $(VPP_BUILD) $(VPP_BUILDS)
 	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) RINGTAP_VPP=$(abspath $(VPP_BUILD)) \
 		$(PYTHON) -m pytest e2e/install/test_vpp.py e2e/install/test_vpp_buffers.py $(PYTEST_ARGS)
+	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) RINGTAP_VPP=$(abspath $(VPP_BUILD)) \
+		$(PYTHON) -m pytest -s -m nightly e2e/install/test_vpp_cost.py
 
 # The drivers of network cards that QEMU models, in virtual machines behind an emulated IOMMU; 15 minutes. The result is
 # docs/drivers.json. CARDS="igb vmxnet3" tests some, and keeps the results of others.

@@ -32,7 +32,7 @@ sources() {
 	echo "${tag#v}-release" >"$src/scripts/.version"
 	for plugin in "$src"/plugins/*/; do
 		case $(basename "$plugin") in
-		acl | af_packet | dpdk | memif | ping | policer) ;;
+		acl | af_packet | dispatch-trace | dpdk | memif | ping | policer) ;;
 		*) rm -f "$plugin/CMakeLists.txt" ;;
 		esac
 	done
@@ -75,7 +75,7 @@ build() {
 	set --
 	[ "$tag" = v23.06 ] || set -- policer_plugin # it was no plugin before
 	CCACHE_BASEDIR=$folder nice ninja -j "$(nproc)" vpp vppctl acl_plugin af_packet_plugin dpdk_plugin memif_plugin \
-		ping_plugin "$@"
+		ping_plugin dispatch_trace_plugin "$@"
 	touch complete
 }
 

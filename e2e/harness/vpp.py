@@ -19,34 +19,39 @@ KINDS = [(build, workers) for build in BUILDS for workers in (1, 0, 4)]
 
 
 class Vpp:
-    """Routes between the devices of the namespace, which DPDK's net_af_packet uses: {device: address/length}."""
+    """Routes between the devices of the namespace, which DPDK's net_af_packet uses: {device: address/length}.
+    vdevs: DPDK's devices before these."""
 
-    def __init__(self, namespace, devices, build="shared", workers=1, env=None, frame=2048):
+    def __init__(self, namespace, devices, build="shared", workers=1, env=None, frame=2048, vdevs=()):
         self.build = FOLDER / build
         self.namespace = namespace
         self.dir = private_folder()
         self.cli = self.dir / "cli.sock"
         if workers + 1 > os.cpu_count():
             env = {"LD_PRELOAD": str(BUILD / "e2e" / "librt_many_cpus.so"), **(env or {})}
-        self.proc = namespace.start([self.build / "bin" / "vpp", *self._settings(devices, workers, frame)], env=env)
+        self.proc = namespace.start(
+            [self.build / "bin" / "vpp", *self._settings(devices, vdevs, workers, frame)], env=env
+        )
         try:
             until(lambda: self._listens() or not self.proc.alive(), what="its command line")
             assert self.proc.alive(), self.proc.output
-            self.names = self._interfaces(devices)
+            self.names = self._interfaces(devices, len(vdevs))
         except BaseException:
             self.close()
             raise
 
-    def _settings(self, devices, workers, frame):
+    def _settings(self, devices, vdevs, workers, frame):
         queues = max(workers, 1)
         ring = f"qpairs={queues},framesz={frame},blocksz={math.lcm(frame, 4096)}"
-        vdevs = " ".join(f"vdev net_af_packet{i},iface={device},{ring}" for i, device in enumerate(devices))
+        vdevs = [*vdevs, *(f"net_af_packet{i},iface={device},{ring}" for i, device in enumerate(devices))]
+        vdevs = " ".join(f"vdev {vdev}" for vdev in vdevs)
         folder = next((self.build / "lib").glob("*/vpp_plugins"))
         plugins = sorted(path.name for path in folder.glob("*_plugin.so"))
         return (
             f"unix {{ nodaemon runtime-dir {self.dir} cli-listen {self.cli} }} "
             f"api-segment {{ prefix {self.dir.name} }} statseg {{ socket-name {self.dir}/stats.sock }} "
             f"cpu {{ main-core 0 {f'workers {workers}' if workers else ''} }} "
+            "memory { main-heap-size 6G } "
             f"buffers {{ buffers-per-numa 4096 page-size 4k default data-size {frame} }} "
             f"dpdk {{ no-pci no-hugetlb dev default {{ num-rx-queues {queues} }} {vdevs} }} "
             f"plugins {{ path {folder} plugin default {{ disable }} "
@@ -61,10 +66,10 @@ class Vpp:
     def ctl(self, line):
         return check([self.build / "bin" / "vppctl", "-s", self.cli, line])
 
-    def _interfaces(self, devices):
+    def _interfaces(self, devices, others):
         names = re.findall(r"^(Ethernet\d+)", self.ctl("show interface"), re.M)
-        assert len(names) == len(devices), self.ctl("show interface")
-        for name, address in zip(names, devices.values()):
+        assert len(names) == others + len(devices), self.ctl("show interface")
+        for name, address in zip(names[others:], devices.values()):
             self.ctl(f"set interface ip address {name} {address}")
             self.ctl(f"set interface state {name} up")
         return names
