@@ -24,6 +24,7 @@ static int configure(struct record_config *cfg, const struct extcap *e, const ch
 	cfg->capture.options.ids = e->ids;
 	cfg->capture.options.sample = e->sample;
 	cfg->capture.tags = e->tags;
+	cfg->capture.inner = e->inner;
 	cfg->path = e->fifo;
 	/* Wireshark shows all of standard error, with "Error by extcap pipe:" before it. */
 	cfg->quiet = cfg->quiet_end = true;

@@ -18,6 +18,7 @@ struct extcap {
 	const char *reload;
 	const char *filter;
 	enum ringtap_tags tags;
+	bool inner;
 	const char *fifo;
 	/* Options of the capture. */
 	unsigned directions;  /* RINGTAP_RX | RINGTAP_TX; 0: both */

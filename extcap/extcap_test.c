@@ -170,13 +170,13 @@ static void queues_are_those_of_the_port(void **state)
 static void configuration_has_all_options(void **state)
 {
 	static const char *const calls[] = {"direction", "queue", "snapshot-length", "buffer",
-		"timestamp", "ids", "sample", "tags"};
+		"timestamp", "ids", "sample", "tags", "inner"};
 	char text[64];
 	const char *at;
 
 	assert_int_equal(extcap("--extcap-interface ringtap:app0:p1 --extcap-config"), STATUS_OK);
 	at = printed;
-	for (unsigned i = 0; i < 8; i++) {
+	for (unsigned i = 0; i < 9; i++) {
 		snprintf(text, sizeof(text), "arg {number=%u}{call=--%s}", i, calls[i]);
 		at = strstr(at, text);
 		assert_non_null(at);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/command.h"
-#include "packet/filter.h"
+#include "packet/inner.h"
 #include "base/util.h"
 #include "cli/record/config.h"
 #include "extcap.h"
@@ -63,6 +63,7 @@ static const struct option_def options[] = {
 		"Give packets ids (frame.packet_id): what is sent of a received one has the same"},
 	SAMPLE_OPTION(struct extcap, sample),
 	TAGS_OPTION(struct extcap, tags),
+	INNER_OPTION(struct extcap, inner),
 };
 /* clang-format on */
 
@@ -122,7 +123,8 @@ static int check_filter(const struct extcap *e)
 	struct filter f;
 	char err[512] = "not enough memory";
 
-	if (filter_compile(&f, e->filter, e->tags, linktype_of(e->interface), err, sizeof(err)))
+	if (filter_compile_inner(
+		    &f, e->inner, e->filter, e->tags, linktype_of(e->interface), err, sizeof(err)))
 		puts(err);
 	filter_free(&f);
 	return STATUS_OK;

@@ -26,7 +26,8 @@ enum {
 	ARG_TIMESTAMP,
 	ARG_IDS,
 	ARG_SAMPLE,
-	ARG_TAGS
+	ARG_TAGS,
+	ARG_INNER,
 };
 
 /* Braces and line ends separate sentences, and cannot be quoted. */
@@ -198,5 +199,9 @@ int print_config(const struct extcap *e)
 	       "value {arg=%d}{value=as-is}{display=filters mean the frame as it is}"
 	       "{default=false}\n",
 		ARG_TAGS, ARG_TAGS, ARG_TAGS);
+	printf("arg {number=%d}{call=--inner}{display=Below tunnels}{type=boolflag}{tooltip="
+	       "The capture filter also matches packets in VXLAN, Geneve, GRE, GTP-U, MPLS and "
+	       "IP in IP}\n",
+		ARG_INNER);
 	return STATUS_OK;
 }

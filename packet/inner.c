@@ -378,8 +378,8 @@ static int join(struct filter *f, const struct filter *ethernet, const struct fi
 	return ret;
 }
 
-int filter_add_inner(struct filter *f, const char *expression, enum ringtap_tags tags,
-	uint16_t linktype, char *err, size_t err_len)
+static int add(struct filter *f, const char *expression, enum ringtap_tags tags, uint16_t linktype,
+	char *err, size_t err_len)
 {
 	struct filter ethernet, ip;
 	char other[256];
@@ -403,5 +403,17 @@ int filter_add_inner(struct filter *f, const char *expression, enum ringtap_tags
 		ret = join(f, &ethernet, &ip, linktype == RINGTAP_LINKTYPE_ETHERNET, err, err_len);
 	filter_free(&ethernet);
 	filter_free(&ip);
+	return ret;
+}
+
+int filter_compile_inner(struct filter *f, bool inner, const char *expression,
+	enum ringtap_tags tags, uint16_t linktype, char *err, size_t err_len)
+{
+	int ret = filter_compile(f, expression, tags, linktype, err, err_len);
+
+	if (!ret && inner)
+		ret = add(f, expression, tags, linktype, err, err_len);
+	if (ret)
+		filter_free(f);
 	return ret;
 }

@@ -190,11 +190,10 @@ static void check(const char *expression, bool ethernet)
 	char err[256] = "";
 
 	if (filter_compile(&plain, expression, RINGTAP_TAGS_ANY, 1, err, sizeof(err)) ||
-		filter_compile(&f, expression, RINGTAP_TAGS_ANY, linktype, err, sizeof(err)))
-		fail_msg("%s", err);
-	(void)filter_compile(&raw, expression, RINGTAP_TAGS_AS_IS, 101, err, sizeof(err));
-	if (filter_add_inner(&f, expression, RINGTAP_TAGS_ANY, linktype, err, sizeof(err)))
+		filter_compile_inner(
+			&f, true, expression, RINGTAP_TAGS_ANY, linktype, err, sizeof(err)))
 		fail_msg("%s: %s", expression, err);
+	(void)filter_compile(&raw, expression, RINGTAP_TAGS_AS_IS, 101, err, sizeof(err));
 	assert_int_equal(ringtap_filter_check(f.insns, f.len), 0);
 	for (unsigned i = 0; i < FRAMES; i++) {
 		struct frame frame = {.levels = 0};
@@ -239,10 +238,10 @@ static void test_random_bytes(void **unused)
 	struct filter f, plain;
 	char err[256];
 
-	filter_compile(&f, "tcp port 80", RINGTAP_TAGS_ANY, 1, err, sizeof(err));
 	filter_compile(&plain, "tcp port 80", RINGTAP_TAGS_ANY, 1, err, sizeof(err));
-	assert_int_equal(
-		filter_add_inner(&f, "tcp port 80", RINGTAP_TAGS_ANY, 1, err, sizeof(err)), 0);
+	assert_int_equal(filter_compile_inner(
+				 &f, true, "tcp port 80", RINGTAP_TAGS_ANY, 1, err, sizeof(err)),
+		0);
 	for (unsigned i = 0; i < FRAMES; i++) {
 		struct frame frame = {.levels = 0};
 		uint32_t len;
@@ -276,34 +275,33 @@ static void test_expressions_about_ethernet(void **unused)
 	struct filter f;
 	char err[256];
 
-	assert_int_equal(filter_compile(&f, "ether dst 02:00:00:00:00:00 and arp", RINGTAP_TAGS_ANY,
-				 1, err, sizeof(err)),
-		0);
-	assert_false(matches(&f, vxlan, sizeof(vxlan)));
-	assert_int_equal(filter_add_inner(&f, "ether dst 02:00:00:00:00:00 and arp",
-				 RINGTAP_TAGS_ANY, 1, err, sizeof(err)),
-		0);
-	assert_true(matches(&f, vxlan, sizeof(vxlan)));
-	filter_free(&f);
+	for (int inner = 0; inner < 2; inner++) {
+		assert_int_equal(
+			filter_compile_inner(&f, inner, "ether dst 02:00:00:00:00:00 and arp",
+				RINGTAP_TAGS_ANY, 1, err, sizeof(err)),
+			0);
+		assert_int_equal(matches(&f, vxlan, sizeof(vxlan)), inner);
+		filter_free(&f);
+	}
 }
 
 static void test_what_is_too_long_is_refused(void **unused)
 {
 	char text[8192] = "port 1", err[256] = "";
 	struct filter f;
-	uint32_t len;
 
 	for (unsigned i = 2; i < 200; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), " or port %u", i);
-	assert_int_equal(filter_compile(&f, text, RINGTAP_TAGS_ANY, 1, err, sizeof(err)), 0);
-	len = f.len;
 	assert_int_equal(
-		filter_add_inner(&f, text, RINGTAP_TAGS_ANY, 1, err, sizeof(err)), -EINVAL);
-	assert_non_null(strstr(err, "longer than 4096"));
-	assert_int_equal(f.len, len);
+		filter_compile_inner(&f, false, text, RINGTAP_TAGS_ANY, 1, err, sizeof(err)), 0);
 	filter_free(&f);
-	assert_int_equal(filter_compile(&f, NULL, RINGTAP_TAGS_ANY, 1, err, sizeof(err)), 0);
-	assert_int_equal(filter_add_inner(&f, NULL, RINGTAP_TAGS_ANY, 1, err, sizeof(err)), 0);
+	assert_int_equal(
+		filter_compile_inner(&f, true, text, RINGTAP_TAGS_ANY, 1, err, sizeof(err)),
+		-EINVAL);
+	assert_non_null(strstr(err, "longer than 4096"));
+	assert_int_equal(f.len, 0);
+	assert_int_equal(
+		filter_compile_inner(&f, true, NULL, RINGTAP_TAGS_ANY, 1, err, sizeof(err)), 0);
 	assert_int_equal(f.len, 0);
 }
 

@@ -30,12 +30,8 @@ static int check_texts(const char *command, const struct iface_config *i)
 int capture_config_compile(const struct capture_config *c, struct filter *f, const char *expression,
 	enum ringtap_tags tags, uint16_t linktype, char *err, size_t err_len)
 {
-	int ret = filter_compile(f, expression, tags, linktype, err, err_len);
+	int ret = filter_compile_inner(f, c->inner, expression, tags, linktype, err, err_len);
 
-	if (ret)
-		return ret;
-	if (c->inner)
-		ret = filter_add_inner(f, expression, tags, linktype, err, err_len);
 	if (!ret)
 		ret = cut_apply(f, c->cuts, c->cut_count, tags, linktype, err, err_len);
 	if (ret)

@@ -61,6 +61,14 @@ struct capture_config {
 			"matches no tagged packet (as-is)"                                        \
 	}
 
+/* --inner, for a field bool. */
+#define INNER_OPTION(config, field)                                                                \
+	{                                                                                          \
+		OPTION_TO(config, field), OPTION_FLAG, 0, "inner", NULL, NULL, 0, 0,               \
+			"Filters also match a packet with a packet inside that they match: below " \
+			"VXLAN, Geneve, GRE, GTP-U, MPLS or IP in IP, up to two of them"           \
+	}
+
 /* 0, or -EINVAL after a message: not a power of two. */
 int sample_check(const char *command, uint32_t n);
 

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "drops.h"
 #include "dropped_file.h"
+#include "packet/inner.h"
 #include "target/capture_config.h"
 
 #define SNAPLEN_DEFAULT 128
@@ -22,6 +23,7 @@ static const struct option_def options[] = {
 		"Show and write only packets that match this libpcap expression, see "
 		"pcap-filter(7), by the bytes of -s. Counts of queues are those of all packets"},
 	TAGS_OPTION(struct drops, tags),
+	INNER_OPTION(struct drops, inner),
 	{TO(view.s.snaplen), OPTION_BYTES, 's', "snapshot-length", "BYTES", NULL, 64, SAMPLE_BYTES,
 		"Keep BYTES of each packet, rounded up to 64 (default: 128)"},
 	FATES_OPTION_BUFFER,
@@ -176,8 +178,8 @@ static int begin(struct drops *d)
 {
 	char err[256];
 
-	if (filter_compile(&d->filter, d->expression, d->tags, RINGTAP_LINKTYPE_ETHERNET, err,
-		    sizeof(err))) {
+	if (filter_compile_inner(&d->filter, d->inner, d->expression, d->tags,
+		    RINGTAP_LINKTYPE_ETHERNET, err, sizeof(err))) {
 		message_print("drops: filter '%s': %s; see pcap-filter(7)", d->expression, err);
 		return STATUS_USAGE;
 	}

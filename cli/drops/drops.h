@@ -20,6 +20,7 @@ struct drops {
 	struct fates_view view; /* first, for the rows of fates/view.h */
 	const char *expression, *path;
 	enum ringtap_tags tags;
+	bool inner; /* also below tunnels */
 	struct filter filter;
 	struct packet_groups groups;
 	struct dropped_file *file; /* NULL: none */

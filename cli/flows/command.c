@@ -7,6 +7,7 @@
 #include "common/array.h"
 #include "common/proto.h"
 #include "flows.h"
+#include "packet/inner.h"
 #include "target/capture_config.h"
 
 #define ROWS_DEFAULT   20
@@ -36,6 +37,7 @@ static const struct option_def options[] = {
 		"Only packets that match this libpcap expression, see pcap-filter(7); it runs in "
 		"the application"},
 	TAGS_OPTION(struct flows_command, request.tags),
+	INNER_OPTION(struct flows_command, inner),
 	{OPTION_SET(OPT_DIRECTION), OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
 		"Received packets (the default), sent packets, or both: without --ids, a packet that "
 		"is forwarded counts twice then"},
@@ -201,8 +203,8 @@ static int begin(struct flows_command *c)
 	if (c->export.ipfix && c->by != LEDGER_5_TUPLE)
 		return message_fail(
 			STATUS_USAGE, "flows: --ipfix: its flows are 5-tuples; leave out --view");
-	if (filter_compile(&c->request.filter, c->request.expression, c->request.tags,
-		    RINGTAP_LINKTYPE_ETHERNET, err, sizeof(err)))
+	if (filter_compile_inner(&c->request.filter, c->inner, c->request.expression,
+		    c->request.tags, RINGTAP_LINKTYPE_ETHERNET, err, sizeof(err)))
 		return message_fail(STATUS_USAGE, "flows: filter '%s': %s; see pcap-filter(7)",
 			c->request.expression, err);
 	c->view.s.snaplen = c->by == LEDGER_VNI || c->by == LEDGER_INNER ? SNAPLEN_TUNNEL : SNAPLEN;

@@ -25,6 +25,7 @@ struct flows_command {
 	struct ledger ledger;
 	struct dropped dropped;
 	bool fates;          /* --fates */
+	bool inner;          /* the filter also applies below tunnels */
 	enum ledger_view by; /* --view */
 	enum ledger_order order;
 	uint32_t most, rows;

@@ -62,9 +62,7 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{OPTION_SET(OPT_IFDESCR), OPTION_TEXT, 0, "ifdescr", "TEXT", NULL, 0, 0,
 		"Description of the interface in the file"},
 	TAGS_OPTION(struct record_config, capture.tags),
-	{TO(capture.inner), OPTION_FLAG, 0, "inner", NULL, NULL, 0, 0,
-		"Filters also match a packet with a packet inside that they match: below VXLAN, "
-		"Geneve, GRE, GTP-U, MPLS or IP in IP, up to two of them"},
+	INNER_OPTION(struct record_config, capture.inner),
 	{OPTION_SET(OPT_CUT), OPTION_TEXT, 0, "cut", CUT_ARG, NULL, 0, 0,
 		"Capture of each packet only its headers, up to those of TCP, UDP, SCTP or ICMP, these "
 		"and N bytes more (l4+N), or N bytes. With :FILTER for packets that match it; may be "
