@@ -17,10 +17,15 @@ uint16_t rt_hook_rx(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint1
 	void *hook);
 uint16_t rt_hook_tx(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, void *hook);
 
-/* burst/: instead of rte_vhost_dequeue_burst() and rte_vhost_enqueue_burst(). */
+/* burst/: instead of rte_vhost_dequeue_burst() and rte_vhost_enqueue_burst(), and the asynchronous
+ * rte_vhost_async_try_dequeue_burst() and rte_vhost_submit_enqueue_burst(). */
 uint16_t rt_vhost_dequeue(
 	int vid, uint16_t queue, struct rte_mempool *pool, struct rte_mbuf **pkts, uint16_t n);
 uint16_t rt_vhost_enqueue(int vid, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
+uint16_t rt_vhost_try_dequeue(int vid, uint16_t queue, struct rte_mempool *pool,
+	struct rte_mbuf **pkts, uint16_t n, int *flying, int16_t dma, uint16_t vchan);
+uint16_t rt_vhost_submit(int vid, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, uintptr_t dma,
+	uintptr_t vchan);
 
 /* burst/: what ringtap_reason() calls while a session has fates; see capture/reason.h. */
 void rt_reason_given(struct rte_mbuf *m, const char *reason);

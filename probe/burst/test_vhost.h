@@ -16,6 +16,11 @@ TEST_EXPORT uint16_t rte_vhost_dequeue_burst(
 	int vid, uint16_t queue, struct rte_mempool *pool, struct rte_mbuf **pkts, uint16_t n);
 TEST_EXPORT uint16_t rte_vhost_enqueue_burst(
 	int vid, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
+TEST_EXPORT uint16_t rte_vhost_async_try_dequeue_burst(int vid, uint16_t queue,
+	struct rte_mempool *pool, struct rte_mbuf **pkts, uint16_t n, int *flying, int16_t dma,
+	uint16_t vchan);
+TEST_EXPORT uint16_t rte_vhost_submit_enqueue_burst(
+	int vid, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, int16_t dma, uint16_t vchan);
 TEST_EXPORT int rte_vhost_get_ifname(int vid, char *buf, size_t len);
 TEST_EXPORT uint16_t rte_vhost_get_vring_num(int vid);
 TEST_EXPORT int rte_vhost_driver_unregister(const char *path);
@@ -25,6 +30,10 @@ struct test_switch {
 	uint16_t (*dequeue)(int vid, uint16_t queue, struct rte_mempool *pool,
 		struct rte_mbuf **pkts, uint16_t n);
 	uint16_t (*enqueue)(int vid, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
+	uint16_t (*try_dequeue)(int vid, uint16_t queue, struct rte_mempool *pool,
+		struct rte_mbuf **pkts, uint16_t n, int *flying, int16_t dma, uint16_t vchan);
+	uint16_t (*submit)(int vid, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, int16_t dma,
+		uint16_t vchan);
 	int (*name)(int vid, char *buf, size_t len);
 	int (*unregister)(const char *path);
 };

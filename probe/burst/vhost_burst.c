@@ -33,6 +33,24 @@ uint16_t rt_vhost_enqueue(int vid, uint16_t queue, struct rte_mbuf **pkts, uint1
 {
 	struct rt_hook *h = hook_of(vid, queue, RT_DIR_TX);
 
-	return h ? rt_hook_offer(h, &(struct rt_offer){vid, queue, n, pkts})
+	return h ? rt_hook_offer(h, &(struct rt_offer){vid, queue, n, pkts, false, {0, 0}})
 		 : rt_vhost_calls.enqueue(vid, queue, pkts, n);
+}
+
+uint16_t rt_vhost_try_dequeue(int vid, uint16_t queue, struct rte_mempool *pool,
+	struct rte_mbuf **pkts, uint16_t n, int *flying, int16_t dma, uint16_t vchan)
+{
+	uint16_t got = rt_vhost_calls.try_dequeue(vid, queue, pool, pkts, n, flying, dma, vchan);
+	struct rt_hook *h = hook_of(vid, queue, RT_DIR_RX);
+
+	return h ? rt_hook_rx(h->port, h->queue, pkts, got, n, h) : got;
+}
+
+uint16_t rt_vhost_submit(
+	int vid, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, uintptr_t dma, uintptr_t vchan)
+{
+	struct rt_hook *h = hook_of(vid, queue, RT_DIR_TX);
+
+	return h ? rt_hook_offer(h, &(struct rt_offer){vid, queue, n, pkts, true, {dma, vchan}})
+		 : rt_vhost_calls.submit(vid, queue, pkts, n, dma, vchan);
 }

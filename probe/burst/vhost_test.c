@@ -11,8 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <linux/filter.h>
+
 #include <cmocka.h>
 
+#include "probe/capture/copy_bytes.h"
+#include "probe/capture/epb.h"
 #include "probe/capture/request.h"
 #include "probe/dpdk/ports.h"
 #include "probe/hook/hook.h"
@@ -24,6 +28,10 @@
 #define FIRST ((uint16_t)RTE_MAX_ETHPORTS)
 #define TO    0 /* virtqueues of a pair */
 #define FROM  1
+
+#define SUBMIT 48 /* packets; more than are recorded before they are submitted */
+#define FRAMES 5000
+#define BUFFER (16u << 20)
 
 /* ---- the library ---- */
 
@@ -38,6 +46,7 @@ static struct {
 	uint64_t tsc;            /* at the last enqueue */
 	uint32_t ring_at;        /* how busy the ring was at that time */
 	const struct rt_ring *ring;
+	unsigned submits;
 } lib;
 
 TEST_EXPORT uint16_t rte_vhost_dequeue_burst(
@@ -76,6 +85,31 @@ TEST_EXPORT uint16_t rte_vhost_enqueue_burst(
 	while (rt_load(&lib.hold))
 		sched_yield();
 	return RTE_MIN(n, lib.most);
+}
+
+#define DMA   (-2)
+#define VCHAN 0xfedc
+
+TEST_EXPORT uint16_t rte_vhost_async_try_dequeue_burst(int vid, uint16_t queue,
+	struct rte_mempool *pool, struct rte_mbuf **pkts, uint16_t n, int *flying, int16_t dma,
+	uint16_t vchan)
+{
+	assert_true(dma == DMA && vchan == VCHAN);
+	*flying = n - RTE_MIN(n, lib.most);
+	return rte_vhost_dequeue_burst(vid, queue, pool, pkts, n);
+}
+
+/* Another thread may give accepted packets back at once, and fill them. */
+TEST_EXPORT uint16_t rte_vhost_submit_enqueue_burst(
+	int vid, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, int16_t dma, uint16_t vchan)
+{
+	assert_true(dma == DMA && vchan == VCHAN);
+	lib.submits++;
+	n = RTE_MIN(n, lib.most);
+	for (uint16_t i = 0; i < n; i++)
+		memset(rte_pktmbuf_mtod(pkts[i], void *), 0xee, rte_pktmbuf_data_len(pkts[i]));
+	lib.most -= n;
+	return n;
 }
 
 TEST_EXPORT int rte_vhost_get_ifname(int vid, char *buf, size_t len)
@@ -251,18 +285,26 @@ static void test_more_paths_than_ports(void **state)
 	assert_int_equal(poll_path(path[17]), RT_VHOST_NONE);
 }
 
-static struct rt_session *capture(uint32_t on_full)
+static struct rt_session *capture_if(
+	uint32_t on_full, uint64_t buffer, const struct rt_insn *insns, uint32_t insn_count)
 {
 	struct rt_msg_target target = {.queue = RT_QUEUE_ALL,
 		.directions = RT_TARGET_RX | RT_TARGET_TX,
 		.snaplen = 64,
-		.insn_first = RT_NO_FILTER};
-	const struct rt_msg_open open = {.buffer_size = TEST_RING, .on_full = on_full};
-	struct rt_session *s = test_session_open(&open, &target, NULL);
+		.insn_first = insns ? 0 : RT_NO_FILTER,
+		.insn_count = insn_count};
+	const struct rt_msg_open open = {
+		.insn_count = insn_count, .buffer_size = buffer, .on_full = on_full};
+	struct rt_session *s = test_session_open(&open, &target, insns);
 	struct rt_clock_line line = rt_latch_read(&rt_hook_clock);
 
 	test_session_arm(s, &line);
 	return s;
+}
+
+static struct rt_session *capture(uint32_t on_full)
+{
+	return capture_if(on_full, TEST_RING, NULL, 0);
 }
 
 static void test_what_was_accepted_is_recorded_once(void **state)
@@ -295,6 +337,104 @@ static void test_what_was_accepted_is_recorded_once(void **state)
 	assert_true(lib.ring->last_ns >= rt_clock_ns(&line, before));
 	test_session_end(s);
 	assert_int_equal(send_to(1, TO, 1), 1);
+	rt_session_free(s);
+}
+
+static uint16_t try_poll(int vid)
+{
+	struct rte_mbuf *m[BURST];
+	int flying = -1;
+	uint16_t n = app->try_dequeue(vid, FROM, test_pool(), m, BURST, &flying, DMA, VCHAN);
+
+	assert_int_equal(flying, BURST - n);
+	rte_pktmbuf_free_bulk(m, n);
+	return n;
+}
+
+/* Frames of `first`, `first` + 1, ..., again and again until the library has taken them. */
+static void submit_all(uint32_t first, uint16_t n)
+{
+	struct rte_mbuf *m[SUBMIT];
+
+	for (uint16_t i = 0; i < n; i++)
+		m[i] = test_frame(first + i, 60);
+	for (uint16_t i = 0, k; i < n; i += k) {
+		lib.most = test_random() % 3 ? (uint16_t)(test_random() % SUBMIT) : 0;
+		k = app->submit(1, TO, m + i, n - i, DMA, VCHAN);
+		rte_pktmbuf_free_bulk(m + i, k);
+	}
+}
+
+/* The records of this thread's ring are those of frames 0 to n - 1: all, or the odd ones. */
+static void assert_records(const struct rt_session *s, uint32_t n, bool odd)
+{
+	const struct rt_ring *r = &s->rings[rt_thread_self->index];
+	const struct rt_chunks *c = r->chunks;
+	uint64_t at = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint8_t *p;
+
+		if (odd && !(test_byte(i, 0) & 1))
+			continue;
+		p = c->data + ((uint64_t)r->pub_order[at >> c->shift] << c->shift) + (at & r->mask);
+		if (!*(const rt_u32 *)p) { /* RT_CHUNK_END */
+			at = (at | r->mask) + 1;
+			p = c->data + ((uint64_t)r->pub_order[at >> c->shift] << c->shift);
+		}
+		for (uint32_t k = 0; k < 60; k++)
+			assert_int_equal(p[RT_EPB_HEADER + k], test_byte(i, k));
+		at += ((const rt_u32 *)p)[1];
+	}
+	assert_int_equal(at, rt_load(&r->pub->head));
+}
+
+static void test_submitted_packets_are_read_before_and_recorded_once(void **state)
+{
+	const struct rt_insn odd[] = {{BPF_LD | BPF_B | BPF_ABS, 0, 0, 0},
+		{BPF_JMP | BPF_JSET | BPF_K, 0, 1, 1}, {BPF_RET | BPF_K, 0, 0, 65535},
+		{BPF_RET | BPF_K, 0, 0, 0}};
+	struct rt_session *s[2];
+	struct rt_seg_count sum;
+	uint32_t n = 0;
+
+	lib.path[1] = "/run/vm1";
+	assert_int_equal(try_poll(1), BURST); /* makes the port */
+	s[0] = capture_if(RT_ON_FULL_DROP, BUFFER, NULL, 0);
+	s[1] = capture_if(RT_ON_FULL_DROP, BUFFER, odd, 4);
+	for (unsigned burst = 1; n < FRAMES; burst = burst % SUBMIT + 1) {
+		submit_all(n, (uint16_t)burst);
+		n += burst;
+	}
+	assert_true(lib.submits > 2 * n / SUBMIT);
+	for (int i = 0; i < 2; i++) {
+		sum = test_session_sum(s[i]);
+		assert_int_equal(sum.seen, n);
+		assert_int_equal(sum.captured + sum.filtered, n);
+		assert_true(i ? sum.filtered > n / 4 : !sum.filtered);
+		assert_records(s[i], n, i);
+	}
+	lib.most = 3;
+	assert_int_equal(try_poll(1), 3);
+	assert_int_equal(test_session_sum(s[0]).captured, n + 3);
+	for (int i = 0; i < 2; i++) {
+		test_session_end(s[i]);
+		rt_session_free(s[i]);
+	}
+}
+
+/* With a session that samples, or that may wait: as at a driver. */
+static void test_submitted_packets_of_other_sessions(void **state)
+{
+	struct rt_session *s;
+
+	lib.path[1] = "/run/vm1";
+	assert_int_equal(try_poll(1), BURST);
+	s = capture(RT_ON_FULL_WAIT);
+	submit_all(0, SUBMIT);
+	assert_true(test_session_sum(s).captured >= SUBMIT);
+	test_session_end(s);
+	submit_all(0, 1);
 	rt_session_free(s);
 }
 
@@ -410,6 +550,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_more_paths_than_ports, watch, unwatch),
 		cmocka_unit_test_setup_teardown(
 			test_what_was_accepted_is_recorded_once, watch, unwatch),
+		cmocka_unit_test_setup_teardown(
+			test_submitted_packets_are_read_before_and_recorded_once, watch, unwatch),
+		cmocka_unit_test_setup_teardown(
+			test_submitted_packets_of_other_sessions, watch, unwatch),
 		cmocka_unit_test_setup_teardown(
 			test_a_thread_that_is_inside_holds_up_the_end, watch, unwatch),
 		cmocka_unit_test_setup_teardown(

@@ -11,13 +11,19 @@
 
 #define PATH_SIZE 108 /* as in struct sockaddr_un */
 #define DRIVER    "vhost-user"
+#define IMPORTS   6
 
 /* Not in all applications, and not in all packages of headers. Their prototypes are the same from
- * 21.11 to 26.07. */
+ * 21.11 to 26.07, but for that of submit. */
 extern uint16_t rte_vhost_dequeue_burst(int vid, uint16_t queue, struct rte_mempool *pool,
 	struct rte_mbuf **pkts, uint16_t n) __attribute__((weak));
 extern uint16_t rte_vhost_enqueue_burst(int vid, uint16_t queue, struct rte_mbuf **pkts, uint16_t n)
 	__attribute__((weak));
+extern uint16_t rte_vhost_async_try_dequeue_burst(int vid, uint16_t queue, struct rte_mempool *pool,
+	struct rte_mbuf **pkts, uint16_t n, int *flying, int16_t dma, uint16_t vchan)
+	__attribute__((weak));
+extern uint16_t rte_vhost_submit_enqueue_burst(int vid, uint16_t queue, struct rte_mbuf **pkts,
+	uint16_t n, uintptr_t dma, uintptr_t vchan) __attribute__((weak));
 extern int rte_vhost_get_ifname(int vid, char *buf, size_t len) __attribute__((weak));
 extern uint16_t rte_vhost_get_vring_num(int vid) __attribute__((weak));
 extern int rte_vhost_driver_unregister(const char *path) __attribute__((weak));
@@ -190,7 +196,7 @@ static int unregister_called(const char *path)
 
 static const struct rt_import *imports(unsigned i)
 {
-	static struct rt_import list[4];
+	static struct rt_import list[IMPORTS];
 
 	if (!list[0].name) {
 		list[1] = (struct rt_import){"rte_vhost_enqueue_burst",
@@ -199,10 +205,15 @@ static const struct rt_import *imports(unsigned i)
 			(uintptr_t)rte_vhost_get_ifname, (uintptr_t)ifname_called};
 		list[3] = (struct rt_import){"rte_vhost_driver_unregister",
 			(uintptr_t)rte_vhost_driver_unregister, (uintptr_t)unregister_called};
+		list[4] = (struct rt_import){"rte_vhost_async_try_dequeue_burst",
+			(uintptr_t)rte_vhost_async_try_dequeue_burst,
+			(uintptr_t)rt_vhost_try_dequeue};
+		list[5] = (struct rt_import){"rte_vhost_submit_enqueue_burst",
+			(uintptr_t)rte_vhost_submit_enqueue_burst, (uintptr_t)rt_vhost_submit};
 		list[0] = (struct rt_import){"rte_vhost_dequeue_burst",
 			(uintptr_t)rte_vhost_dequeue_burst, (uintptr_t)rt_vhost_dequeue};
 	}
-	return i < 4 ? &list[i] : NULL;
+	return &list[i];
 }
 
 static int divert(void)
@@ -211,9 +222,11 @@ static int divert(void)
 	int slots = 0, n;
 
 	loads = rt_imports_loads();
-	/* The burst functions last: devices are asked for their names by the others. */
-	for (unsigned i = 4; i--;) {
-		p = imports(i);
+	/* The names first: an application asks for that of a device before it polls it. */
+	for (unsigned i = 0; i < IMPORTS; i++) {
+		p = imports((i + 2) % IMPORTS);
+		if (!p->theirs)
+			continue;
 		n = rt_imports_divert(p);
 		if (n < 0)
 			return n;
@@ -224,8 +237,10 @@ static int divert(void)
 
 static void restore(void)
 {
-	for (unsigned i = 0; i < 4; i++)
-		(void)rt_imports_restore(imports(i));
+	for (unsigned i = 0; i < IMPORTS; i++) {
+		if (imports(i)->theirs)
+			(void)rt_imports_restore(imports(i));
+	}
 }
 
 void rt_vhost_begin(void)
@@ -239,6 +254,8 @@ void rt_vhost_begin(void)
 		get_ifname = rte_vhost_get_ifname;
 		driver_unregister = rte_vhost_driver_unregister;
 		rt_vhost_calls.enqueue = rte_vhost_enqueue_burst;
+		rt_vhost_calls.try_dequeue = rte_vhost_async_try_dequeue_burst;
+		rt_vhost_calls.submit = rte_vhost_submit_enqueue_burst;
 		rt_vhost_calls.dequeue = rte_vhost_dequeue_burst;
 	}
 	/* A thread that was inside a diverted call at the end may have taken a port since. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Devices of the vhost library (vhost-user) that the application polls itself: they are no ethdev.
- * Their packets pass by rte_vhost_dequeue_burst() and rte_vhost_enqueue_burst(), whose calls are
- * diverted to probe/burst/vhost_burst.c while ports are followed. A device is a port: by its
- * socket's path, as the number of a device changes with each connection. The port appears at the
- * first poll of the device, and is gone when the application unregisters the path.
+ * Their packets pass by rte_vhost_dequeue_burst() and rte_vhost_enqueue_burst(), or the
+ * asynchronous functions instead of these, whose calls are diverted to probe/burst/vhost_burst.c
+ * while ports are followed. A device is a port: by its socket's path, as the number of a device
+ * changes with each connection. The port appears at the first poll of the device, and is gone when
+ * the application unregisters the path.
  *
  * Ports and their queues are static memory, so a thread may still be in one of our functions after
  * the calls have been restored. Queue n is the pair n of virtqueues.
@@ -30,11 +31,17 @@
 struct rte_mbuf;
 struct rte_mempool;
 
-/* The library's functions. */
+/* The library's functions. Those with a DMA device are NULL where there are none. The last two
+ * arguments of submit are passed on as the registers that they are in: they differ by release, and
+ * 21.11 has none. */
 struct rt_vhost_calls {
 	uint16_t (*dequeue)(int vid, uint16_t queue, struct rte_mempool *pool,
 		struct rte_mbuf **pkts, uint16_t n);
 	uint16_t (*enqueue)(int vid, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
+	uint16_t (*try_dequeue)(int vid, uint16_t queue, struct rte_mempool *pool,
+		struct rte_mbuf **pkts, uint16_t n, int *flying, int16_t dma, uint16_t vchan);
+	uint16_t (*submit)(int vid, uint16_t queue, struct rte_mbuf **pkts, uint16_t n,
+		uintptr_t dma, uintptr_t vchan);
 };
 extern struct rt_vhost_calls rt_vhost_calls;
 
