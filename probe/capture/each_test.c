@@ -214,6 +214,34 @@ static void test_a_filter_computes_the_length_of_each_packet(void **state)
 	check_records(s, of_byte);
 }
 
+/* Different constants, and a computed value. */
+static const struct rt_insn by_kind[] = {
+	{.code = BPF_LD | BPF_B | BPF_ABS, .k = 33},
+	{.code = BPF_JMP | BPF_JGT | BPF_K, .k = 200, .jt = 4},
+	{.code = BPF_JMP | BPF_JGT | BPF_K, .k = 150, .jt = 4},
+	{.code = BPF_JMP | BPF_JGT | BPF_K, .k = 100, .jt = 4},
+	{.code = BPF_ALU | BPF_AND | BPF_K, .k = 15},
+	{.code = BPF_RET | BPF_A},
+	{.code = BPF_RET | BPF_K, .k = 20},
+	{.code = BPF_RET | BPF_K, .k = 262144},
+	{.code = BPF_RET | BPF_K},
+};
+
+static uint32_t of_kind(uint32_t seed)
+{
+	uint32_t v = test_byte(seed, 33);
+
+	return v > 200 ? 20 : v > 150 ? 60 : v > 100 ? 0 : v & 15;
+}
+
+static void test_a_filter_returns_constants_and_values(void **state)
+{
+	struct rt_session *s = open_session(RT_OPEN_LENGTHS, by_kind, RTE_DIM(by_kind));
+
+	pass();
+	check_records(s, of_kind);
+}
+
 static void test_without_lengths_a_filter_refuses_only(void **state)
 {
 	struct rt_session *s = open_session(RT_OPEN_MBUFS, by_byte, RTE_DIM(by_byte));
@@ -268,6 +296,7 @@ int main(void)
 		cmocka_unit_test(test_records_have_what_mbufs_tell),
 		cmocka_unit_test(test_the_longest_options_fit),
 		PORT_TEST(test_a_filter_computes_the_length_of_each_packet),
+		PORT_TEST(test_a_filter_returns_constants_and_values),
 		PORT_TEST(test_without_lengths_a_filter_refuses_only),
 		PORT_TEST(test_a_later_filter_computes_lengths),
 	};

@@ -198,7 +198,23 @@ static uint32_t value_of(
 uint32_t rt_filter_length(
 	const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf *m, unsigned *unreadable)
 {
-	return value_of(dir == RT_DIR_TX && f->tx ? f->tx : f, dir, m, unreadable);
+	struct rte_mbuf *pass[2];
+	struct rt_loop_burst b; /* memory stays as it is */
+
+	if (dir == RT_DIR_TX && f->tx)
+		f = f->tx;
+	if (rt_unlikely(!f->loop.run))
+		return value_of(f, dir, m, unreadable);
+	b.pkts = &m;
+	b.last = &m + 1;
+	b.pass = pass;
+	b.slow_flags = rt_epb_tag_flags(dir) | RTE_MBUF_F_EXTERNAL;
+	f->loop.run(&b);
+	if (rt_unlikely(b.pkts != b.last))
+		return value_of(f, dir, m, unreadable);
+	if (b.pass == pass)
+		return 0;
+	return f->loop.value ? f->loop.value : b.memory[RT_LOOP_VALUE];
 }
 
 unsigned rt_filter_burst(const struct rt_filter *f, enum rt_direction dir, struct rte_mbuf **pkts,

@@ -32,6 +32,7 @@ struct rt_code {
 	 * anything; else it comes from headers' lengths only, and is checked there. */
 	uint32_t reach_by_x;
 	bool reads_len; /* it reads the packet's length */
+	uint32_t value; /* as in struct rt_loop */
 };
 
 static inline void rt_code_put(struct rt_code *c, const void *bytes, uint32_t n)

@@ -81,6 +81,23 @@ static bool find_needs(struct rt_code *c, uint32_t count)
 	return RTE_MAX(c->reach, most) <= REACH_MAX;
 }
 
+/* Filters of libpcap return one value for all packets: only others have to store it. */
+static void find_value(struct rt_code *c, uint32_t count)
+{
+	bool differ = false;
+
+	for (uint32_t n = 0; n < count; n++) {
+		const struct rt_insn *i = &c->insns[n];
+
+		differ |= i->code == (BPF_RET | BPF_A);
+		if (i->code != (BPF_RET | BPF_K) || !i->k)
+			continue;
+		differ |= c->value && c->value != i->k;
+		c->value = i->k;
+	}
+	c->value = differ ? 0 : c->value;
+}
+
 /* The place of an instruction that is jumped to, or of what it does. */
 static uint32_t place(const struct rt_code *c, uint32_t insn)
 {
@@ -88,7 +105,7 @@ static uint32_t place(const struct rt_code *c, uint32_t insn)
 	const struct rt_insn *i = &c->insns[to];
 
 	if (i->code == (BPF_RET | BPF_K))
-		return i->k ? c->pass : c->next;
+		return !i->k ? c->next : c->value ? c->pass : c->at[to];
 	return c->at[to];
 }
 
@@ -106,9 +123,16 @@ static void find_targets(struct rt_code *c, uint32_t count)
 
 static void put_return(struct rt_code *c, uint32_t insn)
 {
-	static const struct rt_insn with_zero = {.code = BPF_JMP | BPF_JEQ | BPF_K};
+	static const struct rt_insn with_zero = {.code = BPF_JMP | BPF_JEQ | BPF_K},
+				    store = {.code = BPF_ST, .k = RT_LOOP_VALUE};
+	const struct rt_insn *i = &c->insns[insn];
 
-	if (c->insns[insn].code == (BPF_RET | BPF_A)) {
+	if (i->code == (BPF_RET | BPF_K) && i->k && !c->value) {
+		rt_emit_load(c, &(const struct rt_insn){.code = BPF_LD | BPF_IMM, .k = i->k});
+		rt_emit_store(c, &store);
+		rt_emit_jump(c, c->pass);
+	} else if (i->code == (BPF_RET | BPF_A)) {
+		rt_emit_store(c, &store);
 		rt_emit_compare(c, &with_zero);
 		rt_emit_jump_if(c, RT_EQUAL, c->next);
 		rt_emit_jump(c, c->pass);
@@ -195,7 +219,8 @@ static int map(struct rt_loop *l, struct rt_code *c, uint32_t count)
 		return -EACCES;
 	}
 	__builtin___clear_cache(p, (char *)p + bytes);
-	*l = (struct rt_loop){.run = (rt_loop_fn)p, .bytes = bytes, .reach = c->reach};
+	*l = (struct rt_loop){
+		.run = (rt_loop_fn)p, .bytes = bytes, .reach = c->reach, .value = c->value};
 	return 0;
 }
 
@@ -212,6 +237,7 @@ int rt_loop_create(struct rt_loop *l, const struct rt_insn *insns, uint32_t coun
 		bool near = find_needs(&c, count);
 
 		find_targets(&c, count);
+		find_value(&c, count);
 		ret = near && emit(&c, count) ? map(l, &c, count) : -ENOTSUP;
 	}
 	free(c.at);

@@ -15,8 +15,10 @@ struct rt_loop_burst {
 	struct rte_mbuf **pkts, **last; /* next packet, and behind the last one */
 	struct rte_mbuf **pass;         /* where the next one that passes is stored */
 	uint64_t slow_flags;            /* ol_flags of packets that are left to the caller */
-	uint32_t memory[16];            /* scratch memory of the program; need not be initialized */
+	uint32_t memory[17];            /* scratch memory of the program; need not be initialized */
 };
+/* Its word with the value of the program for the last packet that passes. */
+#define RT_LOOP_VALUE 16
 
 /* Hot path. Stores the packets that pass, until no packet is left or the next one is to be decided
  * by the caller: it has fewer bytes in its first segment than the program may read, one of the
@@ -29,6 +31,7 @@ struct rt_loop {
 	rt_loop_fn run;
 	size_t bytes;   /* mapped */
 	uint32_t reach; /* bytes that a packet needs in its first segment */
+	uint32_t value; /* returned for all that pass; 0: values differ, and are stored */
 };
 
 /* Compiles a program that rt_program_valid() accepts and that sets scratch memory before it reads
