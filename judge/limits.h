@@ -63,7 +63,7 @@
 /* A second: an isolated CPU with nohz_full has one. */
 #define LIMIT_TICKS 10
 /* A second, of devices: more than what happens now and then. */
-#define LIMIT_INTERRUPTS 10
+#define LIMIT_INTERRUPTS 100
 /* Share of the time: what the kernel's own threads need is less. */
 #define LIMIT_SIBLING 0.1
 /* A second: memory that is used for the first time, now and then, is less. */

@@ -227,9 +227,9 @@ static void interrupts_of_devices(void **state)
 	/* One that has come since. */
 	begin();
 	put("proc/interrupts",
-		"     CPU0  CPU1  CPU2\n 40:  1  2  500  MSI new\nLOC: 1 2 1000 timer\n");
+		"     CPU0  CPU1  CPU2\n 40:  1  2  1500  MSI new\nLOC: 1 2 1000 timer\n");
 	expect("interrupts",
-		"CPU 2 served 50 interrupts of devices a second, most of them of new (IRQ 40)");
+		"CPU 2 served 150 interrupts of devices a second, most of them of new (IRQ 40)");
 }
 
 static void stolen_time(void **state)
