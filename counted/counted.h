@@ -21,7 +21,7 @@ struct counted_value {
 	char name[COUNTED_NAME_LEN]; /* the application's, printable ASCII */
 	const char *meaning;         /* in plain words; NULL: not known */
 	bool mixed;                  /* also of packets that were never received, or were refused */
-	bool apart;          /* packets that have a counter with a reason, or were never received */
+	bool apart; /* packets not dropped, never received, or with a counter for the reason */
 	uint64_t begin, end; /* packets */
 };
 

@@ -38,6 +38,13 @@ static const struct {
 	{"/if/tx-error", "tx-error", "not sent, by the driver"},
 };
 
+/* Ends of names of error counters whose packets go on. */
+static const char *const passed[] = {"/checked packets", "/ACL permit packets",
+	"/existing session packets", "/new sessions added", "/L2 input packets",
+	"/L2 output packets", "/L2 learn packets", "/L2 learn misses", "/L2 learn hit updates",
+	"/L2 mac moves", "/L2 flood packets", "/L2 forward packets", "/L2 forward hits",
+	"/L2 forward misses"};
+
 enum { SIMPLE = 2, COMBINED = 3, NAME_VECTOR = 4, SYMLINK = 6 }; /* stat_directory_type_t */
 
 struct header {
@@ -229,6 +236,16 @@ static int take_losses(
 	return ret;
 }
 
+static bool is_passed(const char *name)
+{
+	const char *reason = strrchr(name, '/');
+
+	for (size_t i = 0; reason && i < sizeof(passed) / sizeof(*passed); i++)
+		if (!strcmp(reason, passed[i]))
+			return true;
+	return false;
+}
+
 static int take_errors(const struct directory *d, void *counted)
 {
 	const size_t prefix = sizeof(ERROR) - 1;
@@ -239,10 +256,15 @@ static int take_errors(const struct directory *d, void *counted)
 
 	for (size_t i = 0; !ret && i < d->count; i++) {
 		const struct entry *one = &d->list[i];
+		bool apart = is_passed(one->name);
+		struct counted_value *v;
 
-		if (is_link(one, &c, ERROR) && c.sums[one->index])
-			counted_put(counted, one->name + prefix, strlen(one->name) - prefix, NULL,
-				c.sums[one->index]);
+		if (!is_link(one, &c, ERROR) || !c.sums[one->index])
+			continue;
+		v = counted_put(counted, one->name + prefix, strlen(one->name) - prefix,
+			apart ? "none: they go on" : NULL, c.sums[one->index]);
+		if (v)
+			v->apart = apart;
 	}
 	free(c.sums);
 	if (!ret)

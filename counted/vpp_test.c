@@ -182,6 +182,16 @@ static void test_errors_are_added_up_over_threads(void **state)
 	assert_string_equal(c.list[1].name, "ip4-input/ip4 ttl <= 1");
 	assert_int_equal(c.list[1].end, 1);
 	counted_free(&c);
+	/* One that is known to count packets that go on is not the reason of others. */
+	add(4, 6, 2, 1, "/err/acl-plugin-in-ip4-fa/checked packets");
+	store();
+	c = begun();
+	assert_int_equal(counted_take_segment(&c, segment_fd), 0);
+	assert_string_equal(c.list[1].meaning, "none: they go on");
+	c.list[0].begin = c.list[1].begin = 0;
+	assert_int_equal(counted_match(&c, 201).packets, 201);
+	assert_true(counted_match(&c, 201).used[0]);
+	counted_free(&c);
 	/* Before any node has registered an error. */
 	add(2, 5, 0, 0, "");
 	assert_takes(0, 0);

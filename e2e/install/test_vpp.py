@@ -40,7 +40,7 @@ REASONS = {
         ("set acl-plugin acl deny proto 17, permit", "set acl-plugin interface {} input acl 0"),
         "10.99.2.1",
         64,
-        False,  # 'checked packets' as well
+        True,
     ),
     EXPIRED: ((), "10.99.2.1", 1, False),  # the sum of two others, of its answers
     "policer-input/Packets Dropped": ((POLICER, "policer input name slow {}"), "10.99.2.1", 64, True),
