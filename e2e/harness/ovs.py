@@ -157,7 +157,11 @@ class Ovs:
         """Each port passes to the next one all that it receives, the last one to the first."""
         self._ofctl("del-flows")
         for name, to in zip(names, [*names[1:], names[0]]):
-            self._ofctl("add-flow", f"in_port={name},actions=output:{to}")
+            self.copy(name, to)
+
+    def copy(self, name, *to):
+        """Packets that the port receives go to each of these."""
+        self._ofctl("add-flow", f"in_port={name},actions=" + ",".join(f"output:{other}" for other in to))
 
     def drop_from(self, name):
         self._ofctl("add-flow", f"in_port={name},actions=drop")

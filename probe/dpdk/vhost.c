@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <rte_log.h>
+
 #include "common/ipc.h"
 #include "imports.h"
 #include "ports.h"
@@ -245,6 +247,8 @@ static void restore(void)
 
 void rt_vhost_begin(void)
 {
+	int slots;
+
 	if (!rte_vhost_dequeue_burst || !rte_vhost_enqueue_burst || !rte_vhost_get_ifname ||
 		!rte_vhost_get_vring_num || !rte_vhost_driver_unregister)
 		return;
@@ -262,7 +266,12 @@ void rt_vhost_begin(void)
 	set_all_gone();
 	rt_store(&current_round,
 		current_round + 2); /* no session is left that has not noticed what has gone */
-	again = divert() > 0;
+	slots = divert();
+	if (slots < 0) /* a security module or a seccomp filter */
+		rte_log(RTE_LOG_WARNING, RTE_LOGTYPE_EAL,
+			"ringtap: vhost-user ports are not visible: cannot divert calls: %s\n",
+			strerror(-slots));
+	again = slots > 0;
 	rt_store(&on, again);
 	if (!again)
 		restore();
