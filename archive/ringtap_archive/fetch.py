@@ -35,6 +35,13 @@ PAGE = """Examples:
 def arguments(parser: Parser) -> None:
     options.archive(parser)
     parser.add_argument("filter", nargs="?", metavar="FILTER", help="what packets, as in pcap-filter(7) (all)")
+    parser.add_argument(
+        "--tags",
+        choices=("any", "as-is"),
+        default="any",
+        help="what FILTER means for packets with VLAN tags: the same as for others, unless it says vlan (any), or what "
+        "libpcap defines (as-is)",
+    )
     parser.add_argument("--where", metavar="SQL", help="what packets, as a condition on the view packets")
     options.window(parser)
     options.recorders(parser)
@@ -176,11 +183,11 @@ class Plan:
         ) + ([self._select(rest, f"flow_id IS NULL AND {condition}")] if rest else [])
 
 
-def _condition(con: DuckEngine, expression: str | None):
+def _condition(con: DuckEngine, expression: str | None, any_tags: bool):
     linktypes = {interface["linktype"] for part in con.parts for interface in part.meta["interfaces"]}
     if not expression:
         return bpf.Condition(bpf.TRUE)
-    return filters.condition(expression, sorted(linktypes or {filters.ETHERNET}))
+    return filters.condition(expression, sorted(linktypes or {filters.ETHERNET}), any_tags)
 
 
 def _comment(args: Namespace):
@@ -245,11 +252,12 @@ def run(args: Namespace) -> Any:
     if args.file == "-" and os.isatty(1):
         raise WrongCommandLine("fetch: -w - writes pcapng, and standard output is a terminal; redirect it")
     with engine.open(args.archive, since=args.since, until=args.until, recorders=args.recorders, memory=MEMORY) as con:
-        condition = _condition(con, args.filter)
+        any_tags = args.tags == "any"
+        condition = _condition(con, args.filter, any_tags)
         plan = Plan(con, condition, args.where)
         plan.check()
         with _opened(args) as file:
-            output = pick.Output(file, plan.parts, con.part, _comment(args), args.filter)
+            output = pick.Output(file, plan.parts, con.part, _comment(args), args.filter, any_tags)
             _copy(plan, output, args.packets)
             output.close()
         return _report(output, plan, args.quiet)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import operator
+import re
 from typing import TYPE_CHECKING
 
 from . import bpf
@@ -27,6 +28,8 @@ _REJECTS_ALL = b"expression rejects all packets"
 _DLT = {100: 11, 101: 12, 102: 15, 103: 16, 106: 19}
 
 ETHERNET = 1
+TPIDS = (0x8100, 0x88A8, 0x9100)
+_JUMP_IF_EQUAL = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
 
 
 class _Program(ctypes.Structure):
@@ -77,16 +80,34 @@ def _libpcap():
     return pcap
 
 
-class Filter:
-    """One expression for one link type."""
+def _behind_tags(expression: str) -> str:
+    """The expression behind no, one and two VLAN tags, by what a packet has. In libpcap's grammar, vlan moves all tests
+    that are right of it."""
+    untagged = " and ".join(f"not ether proto {tpid:#x}" for tpid in TPIDS)
+    plain = f"({untagged} and ({expression}))"
+    return f"{plain} or (vlan and ({plain} or (vlan and ({expression}))))"
 
-    def __init__(self, expression: str, linktype: int = ETHERNET):
+
+class Filter:
+    """One expression for one link type. any_tags: it matches packets with VLAN tags, too, unless it is about tags."""
+
+    def __init__(self, expression: str, linktype: int = ETHERNET, any_tags: bool = False):
         self.linktype = linktype
         self._program = _Program()
         self._header = _Header()
         self._match = None
         self.rejects_all = False
         self._compile(expression)
+        if any_tags and linktype == ETHERNET and not self._is_about_tags(expression):
+            self._free()
+            self._compile(_behind_tags(expression))
+
+    def _is_about_tags(self, expression: str) -> bool:
+        return (
+            self.rejects_all
+            or re.search(r"(?<![\w.-])vlan(?![^\W_])", expression) is not None
+            or any(code == _JUMP_IF_EQUAL and k in TPIDS for code, _, _, k in self.instructions())
+        )
 
     def _compile(self, expression: str):
         pcap = _libpcap()
@@ -104,9 +125,12 @@ class Filter:
             )
         self.rejects_all = True
 
-    def __del__(self):
+    def _free(self):
         if self._match:
             _libpcap().pcap_freecode(ctypes.byref(self._program))
+
+    def __del__(self):
+        self._free()
 
     def instructions(self) -> list[tuple]:
         """(code, jt, jf, k) of the program."""
@@ -140,20 +164,20 @@ class _None:
         return bpf.Condition(bpf.FALSE)
 
 
-def for_linktype(expression: str, linktype: int) -> Any:
+def for_linktype(expression: str, linktype: int, any_tags: bool) -> Any:
     """A filter, or one that matches nothing if the expression is not for packets of this link type."""
     try:
-        return Filter(expression, linktype)
+        return Filter(expression, linktype, any_tags)
     except Refused:
         return _None
 
 
-def condition(expression: str, linktypes: list[int]) -> Condition | None:
+def condition(expression: str, linktypes: list[int], any_tags: bool) -> Condition | None:
     """On packets of interfaces with these link types, a bpf.Condition. Refused if the filter is for none of them."""
     found, refused = [], None
     for linktype in linktypes:
         try:
-            found.append(Filter(expression, linktype).condition())
+            found.append(Filter(expression, linktype, any_tags).condition())
         except Refused as error:
             refused = error
     if refused and not found:

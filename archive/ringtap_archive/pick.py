@@ -140,12 +140,18 @@ class Output:
     """One pcapng of packets of many parts, in the order in which they are added."""
 
     def __init__(
-        self, file: BinaryIO, parts: list[Part], part_of: Callable, comment: str, expression: str | None = None
+        self,
+        file: BinaryIO,
+        parts: list[Part],
+        part_of: Callable,
+        comment: str,
+        expression: str | None = None,
+        any_tags: bool = False,
     ):
         """parts: all that packets may be of; part_of: gives the part of a number."""
         self._file, self._part_of = file, part_of
         self._pending = bytearray(blocks.section(comment))
-        self._expression = expression
+        self._expression, self._any_tags = expression, any_tags
         self._same, self._count = {}, 0  # interfaces by what they are; how many have a number
         self._sources, self._filters = {}, {}
         snaplens = {interface.get("snaplen") or 0 for part in parts for interface in part.meta["interfaces"]}
@@ -205,7 +211,7 @@ class Output:
 
     def _filter(self, linktype: int):
         if self._expression and linktype not in self._filters:
-            self._filters[linktype] = filters.for_linktype(self._expression, linktype)
+            self._filters[linktype] = filters.for_linktype(self._expression, linktype, self._any_tags)
         return self._filters.get(linktype)
 
     def flush(self) -> None:

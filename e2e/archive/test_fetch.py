@@ -8,6 +8,7 @@ import os
 import shutil
 import struct
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 from harness import archived, corpus, pcap, pcapng
@@ -151,7 +152,8 @@ def tcpdump(recording_, expression, folder):
 
 def test_the_packets_that_tcpdump_selects(archive, recordings, tmp_path):
     statuses, errors = archived.many(
-        ["fetch", "-q", "-A", archive, e, "-w", tmp_path / f"{i}.pcapng"] for i, e in enumerate(EXPRESSIONS)
+        ["fetch", "-q", "-A", archive, e, "--tags", "as-is", "-w", tmp_path / f"{i}.pcapng"]
+        for i, e in enumerate(EXPRESSIONS)
     )
     assert not any(statuses), errors
     selective = 0
@@ -164,6 +166,29 @@ def test_the_packets_that_tcpdump_selects(archive, recordings, tmp_path):
             selective += 0 < len(expected) < len(recording_.packets)
         assert not found
     assert selective > 2 * len(EXPRESSIONS)
+
+
+def bare(data):
+    """A frame of Ethernet without up to two tags in front."""
+    for _ in range(2):
+        data = data[:12] + data[16:] if data[12:14] in (b"\x81\x00", b"\x88\xa8", b"\x91\x00") else data
+    return data
+
+
+def test_tags_do_not_matter(archive, recordings, tmp_path):
+    """The default finds what tcpdump finds in the frames without their tags."""
+    sound = next(r for r in recordings if r.name == "sound")
+    source = SimpleNamespace(path=pcap.write(tmp_path / "bare.pcap", [bare(p[1]) for p in sound.packets]))
+    for number, expression in enumerate(["tcp", "not udp", "arp or ip6", "port 53", "vlan and ip"]):
+        found = expect(archive, tmp_path / f"{number}.pcapng", 0, expression, "--recorder", "sound")[0]
+        got = [packet[1] for packet in found["sound", ETHERNET]]
+        if "vlan" in expression:
+            selected = [p[1] for p in tcpdump(sound, expression, tmp_path)]
+        else:
+            selected = [p[1] for p in tcpdump(source, expression, tmp_path)]
+            got = [bare(data) for data in got]
+        assert sorted(got) == sorted(selected), expression
+    assert any(bare(p[1]) != p[1] and bare(p[1])[12:14] == b"\x08\x00" for p in sound.packets)
 
 
 def expect(archive, path, status=0, *words):
@@ -209,6 +234,8 @@ def test_foreign_readers_of_a_pipe(archive, recordings, tmp_path):
         "ringtap_archive.main",
         "fetch",
         "-q",
+        "--tags",
+        "as-is",
         "-A",
         archive,
         "-w",
@@ -378,7 +405,7 @@ def test_a_damaged_index_is_one_line(archive, recordings, tmp_path):
         data = bytearray(path.read_bytes())
         data[4 : len(data) // 2] = bytes(len(data) // 2 - 4)
         path.write_bytes(data)
-        found, errors = expect(tmp_path / "archive", tmp_path / "a.pcapng", 1, *words)
+        found, errors = expect(tmp_path / "archive", tmp_path / "a.pcapng", 1, *words, "--tags", "as-is")
         assert (
             errors.startswith(f"ringtap: archive: fetch: {path.relative_to(tmp_path / 'archive').parent}")
             and errors.count("\n") == 2
