@@ -178,7 +178,8 @@ static int indent(const struct sheet *s)
 	return s->dense ? 0 : 2;
 }
 
-/* The widest of the columns that may give way does, until all fit. */
+/* Spare columns are left out, and have width 0 then; then the widest of the columns that may give
+ * way does, until all fit. */
 static void fit(const struct sheet *s, size_t width[SHEET_COLUMNS])
 {
 	size_t sum = 0, most = (s->width ? s->width : default_width) - (size_t)indent(s);
@@ -190,6 +191,11 @@ static void fit(const struct sheet *s, size_t width[SHEET_COLUMNS])
 				width[c] = text_columns(cell(s, r, c));
 		sum += width[c] + (c ? (size_t)gap(s) : 0);
 	}
+	for (unsigned c = s->columns; c-- > 0 && sum > most;)
+		if (s->spare & 1u << c) {
+			sum -= width[c] + (size_t)gap(s);
+			width[c] = 0;
+		}
 	for (; sum > most; sum--) {
 		unsigned widest = s->columns;
 
@@ -201,6 +207,11 @@ static void fit(const struct sheet *s, size_t width[SHEET_COLUMNS])
 			return;
 		width[widest]--;
 	}
+}
+
+static bool left_out(const struct sheet *s, unsigned c, const size_t width[SHEET_COLUMNS])
+{
+	return s->spare & 1u << c && !width[c];
 }
 
 /* As it is printed; NULL: out of memory. */
@@ -226,8 +237,9 @@ static struct libscols_table *make(const struct sheet *s)
 	scols_table_set_termforce(t, SCOLS_TERMFORCE_NEVER);
 	scols_table_set_column_separator(t, s->dense ? " " : "  ");
 	for (unsigned c = 0; c < s->columns; c++) {
-		struct libscols_column *column = scols_table_new_column(
-			t, s->heads[c], 0, SCOLS_FL_WRAP | (is_left(s, c) ? 0 : SCOLS_FL_RIGHT));
+		struct libscols_column *column = scols_table_new_column(t, s->heads[c], 0,
+			SCOLS_FL_WRAP | (is_left(s, c) ? 0 : SCOLS_FL_RIGHT) |
+				(left_out(s, c, width) ? SCOLS_FL_HIDDEN : 0));
 
 		if (!column)
 			break;
@@ -239,7 +251,8 @@ static struct libscols_table *make(const struct sheet *s)
 		struct libscols_line *line = scols_table_new_line(t, NULL);
 
 		for (unsigned c = 0; line && c < s->columns; c++)
-			scols_line_refer_data(line, c, fitted(s, r, c, width[c]));
+			if (!left_out(s, c, width))
+				scols_line_refer_data(line, c, fitted(s, r, c, width[c]));
 	}
 	return t;
 }

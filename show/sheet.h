@@ -20,6 +20,8 @@ struct sheet {
 	/* Bits of columns: that are on the left; that are folded at blanks, or shortened in their
 	 * middle, where the line has no room. */
 	unsigned left, fold, cut;
+	unsigned spare; /* bits of columns that are left out, the last one first, before one is cut
+			 */
 	char mark;      /* begins each line but the head, if it is not 0: TEXT_ROW */
 	bool dense;     /* one blank between columns, none before them */
 	unsigned width; /* columns in a line; 0: that of sheet_set_width() */

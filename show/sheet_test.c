@@ -75,6 +75,28 @@ static void test_names_without_room_are_shortened(void **state)
 			   " 1 ö             yes\n");
 }
 
+static void assert_flow_printed(unsigned width, const char *expected)
+{
+	struct sheet s = {.heads = {"flow", "rate", "all", "way"},
+		.columns = 4,
+		.cut = 1,
+		.spare = 1 << 2 | 1 << 3,
+		.width = width};
+
+	sheet_add(&s, "10.0.0.1 > 10.0.0.2", "1 k", "12 M", "0 > 1", NULL);
+	assert_printed(&s, expected);
+}
+
+static void test_spare_columns_without_room_are_left_out(void **state)
+{
+	assert_flow_printed(40, "  flow                 rate   all    way\n"
+				"  10.0.0.1 > 10.0.0.2   1 k  12 M  0 > 1\n");
+	assert_flow_printed(39, "  flow                 rate   all\n"
+				"  10.0.0.1 > 10.0.0.2   1 k  12 M\n");
+	assert_flow_printed(26, "  flow                rate\n"
+				"  10.0.0.1… 10.0.0.2   1 k\n");
+}
+
 static void test_notes_are_below_their_rows(void **state)
 {
 	struct sheet s = {.heads = {"pool", "size"}, .columns = 2};
@@ -122,6 +144,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_without_rows),
 		cmocka_unit_test(test_texts_without_room_are_folded),
 		cmocka_unit_test(test_names_without_room_are_shortened),
+		cmocka_unit_test(test_spare_columns_without_room_are_left_out),
 		cmocka_unit_test(test_notes_are_below_their_rows),
 		cmocka_unit_test(test_control_characters_are_not_printed),
 		cmocka_unit_test(test_histograms),

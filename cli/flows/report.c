@@ -199,7 +199,8 @@ static int print_flows(struct flows_command *c, FILE *f)
 		.columns = c->ledger.ids ? 10 : 8,
 		.left = 1 << 6 | 1 << 7,
 		.mark = c->view.screen ? TEXT_ROW : 0,
-		.cut = 1 << 0};
+		.cut = 1 << 0,
+		.spare = 0xf0};
 	int ret = 0;
 
 	if (c->fates)
