@@ -22,7 +22,8 @@ struct serve_options {
 	void *ctx;
 	/* A request has ended, answered or not; NULL: nothing to do. */
 	void (*ended)(void *ctx, struct MHD_Connection *c);
-	bool posts; /* POST has an answer; a body is read and ignored */
+	bool posts;         /* POST has an answer; a body is read and ignored */
+	unsigned silence_s; /* a client that sends and takes nothing for so long is ended; 0: 5 s */
 };
 
 struct serve {

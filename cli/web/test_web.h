@@ -23,6 +23,7 @@ static struct fake_app *app;
 static struct web_options options;
 static struct web web;
 static int port;
+static unsigned silence_s;         /* as the server has it; 0: its default */
 static char shown[TOKEN_MAX + 64]; /* a header line with the token */
 
 static inline int begin_server(bool allow_actions)
@@ -33,7 +34,7 @@ static inline int begin_server(bool allow_actions)
 	fake_apps_begin();
 	app = &fake_apps[0];
 	options = (struct web_options){.allow_actions = allow_actions,
-		.serve = {.command = "web", .listen = "127.0.0.1:0"},
+		.serve = {.command = "web", .listen = "127.0.0.1:0", .silence_s = silence_s},
 		.watch = {.command = "web", .collectors = RINGTAP_POLLS, .latency_every = 1}};
 	assert_int_equal(web_start(&web, &options, url, sizeof(url)), 0);
 	assert_int_equal(sscanf(url, "http://127.0.0.1:%d/?token=", &port), 1);
