@@ -190,7 +190,9 @@ def main():
     unit = kinds.add_parser("unit")
     unit.set_defaults(suite=Unit)
     unit.add_argument("build")
-    unit.add_argument("--multiplier", type=int, default=1, help="of meson's timeouts")
+    unit.add_argument(
+        "--multiplier", type=int, default=4, help="of meson's timeouts, which are those of a quiet machine"
+    )
     unit.add_argument(
         "--changed", action="store_true", help="only tests of what differs from the branch that this one follows"
     )
