@@ -117,7 +117,7 @@ void watch_switch(struct watch *w, unsigned collectors, unsigned latency_every);
 /* Applications that are named, also those that are not there. */
 size_t watch_named(const struct watch *w);
 /* Prints which ports that are named an application lacks, and which it has. Returns enum status. */
-int watch_check_ports(const struct watch *w);
+int watch_check_ports(struct watch *w);
 /* Applications that show statistics. */
 size_t watch_attached(struct watch *w);
 /* Reason n why something is missing: an application without statistics, ports without an entry, a
@@ -126,5 +126,7 @@ size_t watch_attached(struct watch *w);
 bool watch_reason(struct watch *w, size_t n, char line[WATCH_REASON_LEN]);
 /* Prints them, and that there is no application at all. */
 void watch_explain(struct watch *w);
+/* The same and watch_check_ports(), for a command that waits for what is missing. */
+void watch_explain_wait(struct watch *w);
 
 #endif

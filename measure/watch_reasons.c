@@ -21,10 +21,11 @@ size_t watch_named(const struct watch *w)
 	return count;
 }
 
-int watch_check_ports(const struct watch *w)
+int watch_check_ports(struct watch *w)
 {
 	int status = STATUS_OK;
 
+	watch_lock(w);
 	for (size_t i = 0; i < w->count; i++) {
 		const struct watched *a = w->list[i];
 		struct ringtap_list *list = a->port_count && a->mon ? target_ports(a->dir) : NULL;
@@ -37,6 +38,7 @@ int watch_check_ports(const struct watch *w)
 		}
 		ringtap_list_free(list);
 	}
+	watch_unlock(w);
 	return status;
 }
 
@@ -90,4 +92,12 @@ void watch_explain(struct watch *w)
 			"%s: no running DPDK application found; run ringtap as its user or as "
 			"root%s",
 			w->command, w->by_user ? ", with --users for other users" : "");
+}
+
+void watch_explain_wait(struct watch *w)
+{
+	watch_explain(w);
+	watch_check_ports(w);
+	if (!watch_attached(w))
+		message_print("%s: nothing to show yet; waiting for an application", w->command);
 }

@@ -263,6 +263,8 @@ static void no_application_at_all(void **state)
 	w.by_user = true;
 	watch_explain(&w);
 	assert_non_null(strstr(message_last(), "as root, with --users for other users"));
+	watch_explain_wait(&w);
+	assert_string_equal(message_last(), "top: nothing to show yet; waiting for an application");
 }
 
 static void folders_that_cannot_be_read(void **state)

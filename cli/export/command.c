@@ -103,10 +103,8 @@ static int export(struct export_options *c)
 	for (bool first = true; !stop_wait(WATCH_STEP_NS); first = false) {
 		watch_step(w);
 		export_expire(s);
-		if (first && !watch_attached(w)) {
-			watch_explain(w);
-			message_print("export: nothing to export yet; waiting for an application");
-		}
+		if (first)
+			watch_explain_wait(w);
 	}
 	export_stop(s);
 	return STATUS_OK;

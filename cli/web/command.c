@@ -60,6 +60,31 @@ static int set(void *ctx, int id, const struct option_value *v)
 	return o->watch.collectors ? 0 : -EINVAL;
 }
 
+/* Loads the probe where it is missing, if that is requested. */
+static int attach(const struct web_options *o)
+{
+	struct watch w = o->watch;
+	int ret;
+
+	watch_init(&w);
+	ret = watch_attach(&w);
+	watch_free(&w);
+	return ret;
+}
+
+/* Pages come later, and the web's watch with the first: says now what is missing. */
+static void explain(const struct web_options *o)
+{
+	struct watch w = o->watch;
+
+	w.attach = false;
+	w.collectors = RINGTAP_POLLS;
+	watch_init(&w);
+	if (!watch_refresh(&w))
+		watch_explain_wait(&w);
+	watch_free(&w);
+}
+
 static int serve(struct web_options *o)
 {
 	struct web w;
@@ -73,23 +98,12 @@ static int serve(struct web_options *o)
 	/* Scripts wait for this line. */
 	printf("%s\n", url);
 	fflush(stdout);
+	explain(o);
 	stop_after(o->duration_ns);
 	while (!stop_wait(WATCH_STEP_NS))
 		web_step(&w);
 	web_stop(&w);
 	return STATUS_OK;
-}
-
-/* Loads the probe where it is missing, if that is requested. */
-static int attach(const struct web_options *o)
-{
-	struct watch w = o->watch;
-	int ret;
-
-	watch_init(&w);
-	ret = watch_attach(&w);
-	watch_free(&w);
-	return ret;
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -116,8 +130,8 @@ const struct command cmd_web = {
 	.summary = "show DPDK applications in a browser, live",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
-	.operands = "[APP]...",
-	.listed = LIST_APPS,
+	.operands = "[APP[:PORT]]...",
+	.listed = LIST_TARGETS,
 	.operand = watch_name,
 	.set = set,
 	.run = run,

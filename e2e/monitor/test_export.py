@@ -69,7 +69,7 @@ def test_promtool_accepts_the_output(forwarding, export):
 def test_applications_start_and_end(play, export):
     exporter = export()
     exporter.proc.expect(r"no running DPDK application found")
-    exporter.proc.expect(r"nothing to export yet")
+    exporter.proc.expect(r"nothing to show yet")
     first = play()
     first.ring("a")
     exporter.shows(first)
@@ -88,7 +88,8 @@ def test_application_that_does_not_answer(play, export):
     freeze(frozen.proc.pid)
     lively = play()
     lively.ring("b")
-    exporter = export(lively, args=(frozen.prefix,))
+    exporter = export(args=(frozen.prefix, f"{lively.prefix}:0", f"{lively.prefix}:9"))
+    exporter.proc.expect(rf"export: application '{lively.prefix}' has no port '9'")
     until(lambda: exporter.up(frozen) == 0, what="one that cannot be attached to")
     lively.rx(n=5)
     assert exporter.value("ringtap_queue_packets_total", port="net_ring_b", direction="rx") == 5

@@ -247,24 +247,27 @@ def test_latencies_have_a_heat_map(browser, fwd, web):
     """A column a second, with all packets; a second in which the application is stopped has none."""
     roles = "generate:0@1", "oneway:0,1@1", "sink:1@1"
     app = fwd("--ring", "a", "--ring", "b", *(w for r in roles for w in ("--role", r)), "--rate", RATE).running()
-    shown = LiveView(browser, web(args=("--collectors", "polls,latency")), app=app.prefix)
+    server = web(args=("--collectors", "polls,latency", f"{app.prefix}:1", "nosuch"))
+    server.proc.expect("web: no application is called 'nosuch'")
+    shown = LiveView(browser, server, app=app.prefix)
+    assert [row["port"] for row in rows(shown, "ports")] == ["net_ring_b"]
     heat = "view.panels.find(p => p.spec.id === 'latency-heat')"
     until(lambda: shown.ask(f"{heat} !== undefined"))
     sums = f"{heat}.spec.counts.map(c => c.reduce((a, b) => a + b, 0))"
     until(lambda: sum(n > RATE / 2 for n in shown.ask(sums)) > 2)
-    counts, edges, rows, series, drawn = shown.ask(
+    counts, edges, levels, series, drawn = shown.ask(
         f"[{heat}.spec.counts, {heat}.spec.edges_ns, {heat}.spec.y_edges, {heat}.spec.series, {heat}.edges]"
     )
     assert len(edges) == len(counts) + 1 and [s["name"] for s in series] == ["p50", "p99"]
     for column, p50, p99 in zip(counts, *(s["values"] for s in series), strict=True):
-        assert len(column) in (0, len(rows) - 1) and (p50 is None) == (not any(column))
+        assert len(column) in (0, len(levels) - 1) and (p50 is None) == (not any(column))
         if p50 is None:
             continue
         assert drawn[0] <= p50 <= p99 <= drawn[1]
         for value, share in (p50, 0.5), (p99, 0.99):
             # A bucket of the probe, a cycle or 1.6 % wide, may lie across an edge of rows.
             row = bisect_left(list(accumulate(column)), share * sum(column))
-            assert rows[row] / 1.02 - 1 <= value <= rows[row + 1] * 1.02 + 1
+            assert levels[row] / 1.02 - 1 <= value <= levels[row + 1] * 1.02 + 1
     freeze(app.proc.pid)
     try:
         until(lambda: shown.ask(sums)[-1] == 0, what="a column without packets")
