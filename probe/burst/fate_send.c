@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sent packets: see fate.h. Runs in the polling threads. */
 #include "probe/capture/fate_feed.h"
+#include "probe/dpdk/vhost.h"
 #include "probe/dpdk/mempools.h"
 
 /* True for the one thread that settles it. Others may have the same mbuf, or clones of it. */
@@ -15,13 +16,13 @@ static bool settle(struct rt_seg_fate *e, bool alone)
 	return true;
 }
 
-/* Reset as by rte_pktmbuf_alloc(). VPP, which keeps its own lists of free mbufs, resets those of
- * packets that it has made, and of received ones that it has put together: in such a pool it says
- * nothing about the packet. */
-static bool is_reset_by_owner(const struct rte_mbuf *m)
+/* Reset as by rte_pktmbuf_alloc(), which then says nothing about the packet. VPP, which keeps its
+ * own lists of free mbufs, resets those of packets that it has made, and of received ones that it
+ * has put together. What comes from a guest never had a port. */
+static bool is_reset_in_doubt(const struct rte_mbuf *m, uint16_t port)
 {
 	return !rt_fates_has_flag(m) && m->port == RTE_MBUF_PORT_INVALID && m->pool &&
-	       rt_mempool_is_foreign(m->pool);
+	       (rt_port_is_vhost(port) || rt_mempool_is_foreign(m->pool));
 }
 
 /* The packet of an entry that is settled now, by the mbuf that was offered. */
@@ -41,7 +42,7 @@ static void count(struct rt_fate_feed *w, const struct rt_seg_fate *e, const str
 		rt_fates_add(&c->inferred, 1);
 		if (tap->ids & RT_IDS_EVENTS)
 			rt_fates_record(w, tap, c, e, RT_EVENT_INFERRED);
-	} else if (same && is_reset_by_owner(m)) {
+	} else if (same && is_reset_in_doubt(m, rt_load(&tap->port))) {
 		rt_fates_add(&c->unknown, 1);
 		if (tap->ids & RT_IDS_EVENTS)
 			rt_fates_record(w, tap, c, e, RT_EVENT_UNKNOWN);

@@ -350,12 +350,30 @@ static void test_lent_buffers_are_never_not_offered(void **state)
 	assert_int_equal(test_entry(m)->external, 0);
 }
 
+/* It never had a port: it may be the guest's, or the application's in its mbuf. */
+static void test_a_guests_packet_whose_flags_were_reset_is_unknown(void **state)
+{
+	struct rt_tap *tap = (struct rt_tap *)(uintptr_t)test_tap(1, RT_DIR_RX);
+	struct rte_mbuf *m = receive();
+	uint16_t port = tap->port;
+
+	rt_store(&tap->port, RTE_MAX_ETHPORTS);
+	m->ol_flags = 0;
+	m->port = RTE_MBUF_PORT_INVALID;
+	rt_fates_feed(&session->rings[0], test_tap(0, RT_DIR_TX), &m, 1, 1);
+	rt_store(&tap->port, port);
+	truth[1].unknown++;
+	test_check();
+	rte_pktmbuf_free(m);
+}
+
 #define with_ports(f)  cmocka_unit_test_setup_teardown(f, begin, end)
 #define with_pinned(f) cmocka_unit_test_setup_teardown(f, make_pinned, end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		with_ports(test_a_guests_packet_whose_flags_were_reset_is_unknown),
 		with_ports(test_a_new_port_may_have_sent_what_is_not_seen),
 		with_ports(test_new_queues_of_a_port_may_have_sent_what_is_not_seen),
 		with_ports(test_walks_publish_the_time_of_doubt_first),
