@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/util.h"
+#include "base/numbers.h"
 #include "cut.h"
 #include "walk.h"
 
