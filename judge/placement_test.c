@@ -168,14 +168,19 @@ static void begin(void)
 	before.mono_ns = NS_PER_S;
 }
 
-/* Judges, and expects this one verdict, with the text in its evidence; NULL: none. */
-static void expect(const char *verdict, const char *text)
+static void end(void)
 {
 	machine_count(&after, PID);
 	after.mono_ns = before.mono_ns + SECONDS * NS_PER_S;
 	e.before = &before;
 	e.after = &after;
 	d.count = 0;
+}
+
+/* Judges, and expects this one verdict, with the text in its evidence; NULL: none. */
+static void expect(const char *verdict, const char *text)
+{
+	end();
 	rule_placement(&e, &d);
 	machine_counts_free(&before);
 	machine_counts_free(&after);
@@ -320,6 +325,34 @@ static void threads_that_sleep(void **state)
 	expect(NULL, NULL);
 }
 
+/* CPUs 100 … 163. */
+static void put_busy(unsigned ticks)
+{
+	char text[4096] = "cpu  0\n";
+
+	for (unsigned cpu = 100, n = (unsigned)strlen(text); cpu < 100 + VERDICTS_MAX; cpu++)
+		n += (unsigned)snprintf(
+			text + n, sizeof(text) - n, "cpu%u %u 0 0 0 0 0 0 0\n", cpu, ticks);
+	put("proc/stat", text);
+}
+
+/* Many notes leave room for the verdict on the application. */
+static void healthy_with_many_notes(void **state)
+{
+	bool healthy = false;
+
+	put("sys/devices/system/cpu/cpu2/topology/thread_siblings_list", "2,100-163\n");
+	put_busy(0);
+	begin();
+	put_busy(1000);
+	end();
+	diagnose(&e, &d);
+	assert_int_equal(d.count, VERDICTS_MAX);
+	for (unsigned i = 0; i < d.count; i++)
+		healthy = healthy || d.verdict[i].id == VERDICT_HEALTHY;
+	assert_true(healthy);
+}
+
 /* As in a container that hides them, and with files that say nothing. */
 static void files_that_are_missing_or_wrong(void **state)
 {
@@ -375,6 +408,7 @@ int main(void)
 		MACHINE_TEST(page_faults),
 		MACHINE_TEST(real_time_threads),
 		MACHINE_TEST(threads_that_sleep),
+		MACHINE_TEST(healthy_with_many_notes),
 		MACHINE_TEST(files_that_are_missing_or_wrong),
 		MACHINE_TEST(lists_of_cpus),
 	};

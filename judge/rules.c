@@ -121,8 +121,9 @@ void diagnose(const struct examination *e, struct diagnosis *d)
 	rule_uneven_queues(e, d);
 	rule_scattered(e, d);
 	rule_saturated(e, d);
-	rule_placement(e, d);
 	judge_rest(e, d);
+	/* Last: its notes may be many, and there is room for VERDICTS_MAX. */
+	rule_placement(e, d);
 	qsort(d->verdict, d->count, sizeof(d->verdict[0]), compare);
 }
 
