@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rules about the place of polling threads: their CPU, its node, and who else uses it. All are
- * notes: whether they cost packets is for the other rules to say. */
-#include <ctype.h>
+/* Rules about the place of polling threads: their CPU, its node, and what else runs on it. All are
+ * notes: other rules judge lost packets. */
 #include <inttypes.h>
 #include <math.h>
 #include <sched.h>
@@ -65,10 +64,9 @@ static void judge_node(const struct examination *e, const struct seat *s, struct
 		if (!t.calls || !node_of_port(p, &node) || node == (uint64_t)s->node)
 			continue;
 		v = v ? v : note(d, VERDICT_FAR_NODE, 1, s, node_advice);
-		if (v)
-			verdict_add_evidence(v,
-				"it runs on CPU %u of node %d, and uses port %s of node %" PRIu64,
-				s->cpu, s->node, printable(name, sizeof(name), p->name), node);
+		verdict_add_evidence(v,
+			"it runs on CPU %u of node %d, and uses port %s of node %" PRIu64, s->cpu,
+			s->node, printable(name, sizeof(name), p->name), node);
 	}
 	for (uint32_t i = 0; s->node >= 0 && i < f->pool_count; i++) {
 		const struct ringtap_pool_stats *p = ringtap_snapshot_pool(f, i);
@@ -77,11 +75,10 @@ static void judge_node(const struct examination *e, const struct seat *s, struct
 			s->thread->lcore >= p->cache_count || !p->cache[s->thread->lcore])
 			continue;
 		v = v ? v : note(d, VERDICT_FAR_NODE, 1, s, node_advice);
-		if (v)
-			verdict_add_evidence(v,
-				"it runs on CPU %u of node %d, and takes mbufs of mempool %s of node "
-				"%d",
-				s->cpu, s->node, printable(name, sizeof(name), p->name), p->socket);
+		verdict_add_evidence(v,
+			"it runs on CPU %u of node %d, and takes mbufs of mempool %s of node "
+			"%d",
+			s->cpu, s->node, printable(name, sizeof(name), p->name), p->socket);
 	}
 }
 
@@ -90,22 +87,30 @@ static const char huge_advice[] =
 	"/sys/devices/system/node/node*/hugepages; an access to the other node typically takes 50 to "
 	"100 ns more";
 
-/* Pages at nodes where no thread polls. */
-static void judge_huge_pages(
-	const struct examination *e, const struct seat *seats, unsigned count, struct diagnosis *d)
+/* Pages at nodes where no thread polls, not even one that sleeps at times or polls other ports. */
+static void judge_huge_pages(const struct examination *e, struct diagnosis *d)
 {
 	uint64_t bytes[MACHINE_NODES], far = 0, sum = 0;
-	bool near[MACHINE_NODES] = {false};
+	bool near[MACHINE_NODES] = {false}, any = false;
 	char text[2][FORMAT_LEN];
 	struct verdict *v;
 
-	for (unsigned i = 0; i < count; i++) {
-		if (seats[i].node < 0)
+	for (uint32_t i = 0; i < e->span.to->thread_count; i++) {
+		const struct ringtap_thread_stats *thread = ringtap_snapshot_thread(e->span.to, i);
+		struct tally t;
+		int node;
+
+		tally_sum(&t, &e->span, RINGTAP_NO_INDEX, i, 0);
+		if (!thread->alive || !t.calls)
+			continue;
+		node = thread->read_ns ? machine_node(thread->cpu) : -1;
+		if (node < 0)
 			return;
-		near[seats[i].node] = true;
+		near[node] = any = true;
 	}
-	if (!count || !machine_huge_pages((pid_t)e->app->info.host_pid, bytes))
+	if (!any)
 		return;
+	machine_huge_pages((pid_t)e->app->info.host_pid, bytes);
 	for (unsigned i = 0; i < MACHINE_NODES; i++) {
 		sum += bytes[i];
 		far += near[i] ? 0 : bytes[i];
@@ -113,10 +118,9 @@ static void judge_huge_pages(
 	if (!sum || (double)far < LIMIT_FAR_SHARE * (double)sum)
 		return;
 	v = verdict_add(d, VERDICT_FAR_PAGES, GRADE_NOTE, 0.15, huge_advice);
-	if (v)
-		verdict_add_evidence(v,
-			"%s bytes of %s in huge pages are at NUMA nodes where no thread polls",
-			format_count(text[0], far), format_count(text[1], sum));
+	verdict_add_evidence(v,
+		"%s bytes of %s in huge pages are at NUMA nodes where no thread polls",
+		format_count(text[0], far), format_count(text[1], sum));
 }
 
 /* ---- the CPU's time */
@@ -138,13 +142,17 @@ static void append(char *text, size_t size, bool missing, const char *word)
 static void find_missing(char *text, size_t size, uint32_t cpu)
 {
 	char list[4096] = "", *given;
+	bool full = false;
 
 	*text = 0;
 	if (machine_line(list, sizeof(list), "/sys/devices/system/cpu/isolated"))
 		append(text, size, !machine_listed(list, cpu), "isolcpus");
-	if (machine_line(list, sizeof(list), "/sys/devices/system/cpu/nohz_full"))
-		append(text, size, !machine_listed(list, cpu), "nohz_full");
-	if (!machine_line(list, sizeof(list), "/proc/cmdline"))
+	if (machine_line(list, sizeof(list), "/sys/devices/system/cpu/nohz_full")) {
+		full = machine_listed(list, cpu);
+		append(text, size, !full, "nohz_full");
+	}
+	/* The kernel offloads RCU callbacks of CPUs in nohz_full, too. */
+	if (full || !machine_line(list, sizeof(list), "/proc/cmdline"))
 		return;
 	given = strstr(list, "rcu_nocbs=");
 	append(text, size,
@@ -166,10 +174,8 @@ static void judge_ticks(const struct seat *seats, unsigned count, struct diagnos
 			continue;
 		find_missing(missing, sizeof(missing), s->cpu);
 		v = v ? v : verdict_add(d, VERDICT_NOT_ISOLATED, GRADE_NOTE, 0.1, tick_advice);
-		if (v)
-			verdict_add_evidence(v, "%s: CPU %u had %.0f timer ticks a second%s%s",
-				s->name, s->cpu, s->load.ticks, *missing ? "; it is not in " : "",
-				missing);
+		verdict_add_evidence(v, "%s: CPU %u had %.0f timer ticks a second%s%s", s->name,
+			s->cpu, s->load.ticks, *missing ? "; it is not in " : "", missing);
 	}
 }
 
@@ -186,10 +192,9 @@ static void judge_interrupts(const struct seat *s, struct diagnosis *d)
 	if (!(s->load.interrupts >= LIMIT_INTERRUPTS))
 		return;
 	v = note(d, VERDICT_INTERRUPTS, s->load.interrupts / 1e5, s, interrupt_advice);
-	if (v)
-		verdict_add_evidence(v,
-			"its CPU %u served %.0f interrupts of devices a second, most of them of %s",
-			s->cpu, s->load.interrupts, printable(text, sizeof(text), s->load.most));
+	verdict_add_evidence(v,
+		"its CPU %u served %.0f interrupts of devices a second, most of them of %s", s->cpu,
+		s->load.interrupts, printable(text, sizeof(text), s->load.most));
 }
 
 static const char stolen_advice[] =
@@ -202,10 +207,9 @@ static void judge_stolen(const struct seat *s, struct diagnosis *d)
 				    ? note(d, VERDICT_STOLEN, s->load.stolen, s, stolen_advice)
 				    : NULL;
 
-	if (v)
-		verdict_add_evidence(v,
-			"the hypervisor ran others on its CPU %u for %.1f %% of the time (steal)",
-			s->cpu, 100 * s->load.stolen);
+	verdict_add_evidence(v,
+		"the hypervisor ran others on its CPU %u for %.1f %% of the time (steal)", s->cpu,
+		100 * s->load.stolen);
 }
 
 static const char sibling_advice[] =
@@ -230,10 +234,9 @@ static void judge_sibling(const struct examination *e, const struct seat *s, str
 		if (!(l.busy >= LIMIT_SIBLING))
 			continue;
 		v = note(d, VERDICT_SHARED_CORE, l.busy, s, sibling_advice);
-		if (v)
-			verdict_add_evidence(v,
-				"CPU %u, on the same core as its CPU %u, was busy %.1f %% of the time",
-				cpu, s->cpu, 100 * l.busy);
+		verdict_add_evidence(v,
+			"CPU %u, on the same core as its CPU %u, was busy %.1f %% of the time", cpu,
+			s->cpu, 100 * l.busy);
 	}
 }
 
@@ -252,8 +255,6 @@ static void judge_speed(const struct seat *s, struct diagnosis *d)
 		!strcmp(governor, "performance"))
 		return;
 	v = note(d, VERDICT_GOVERNOR, 0.5, s, speed_advice);
-	if (!v)
-		return;
 	verdict_add_evidence(v, "the frequency governor of its CPU %u is %s", s->cpu,
 		printable(text, sizeof(text), governor));
 	if (machine_number(&now, CPUFREQ "scaling_cur_freq", s->cpu) &&
@@ -291,12 +292,11 @@ static void judge_task(const struct examination *e, const struct seat *s, struct
 		runtime >= period)
 		return;
 	v = note(d, VERDICT_THROTTLED, 0.8, s, throttle_advice);
-	if (v)
-		verdict_add_evidence(v,
-			"its policy is %s, and such threads may run for %.0f ms of each %.0f ms: "
-			"where others are ready to run on CPU %u, it stops for %.0f ms at once",
-			to->policy == SCHED_FIFO ? "SCHED_FIFO" : "SCHED_RR", (double)runtime / 1e3,
-			(double)period / 1e3, s->cpu, (double)(period - runtime) / 1e3);
+	verdict_add_evidence(v,
+		"its policy is %s, and such threads may run for %.0f ms of each %.0f ms: "
+		"where others are ready to run on CPU %u, it stops for %.0f ms at once",
+		to->policy == SCHED_FIFO ? "SCHED_FIFO" : "SCHED_RR", (double)runtime / 1e3,
+		(double)period / 1e3, s->cpu, (double)(period - runtime) / 1e3);
 }
 
 void rule_placement(const struct examination *e, struct diagnosis *d)
@@ -321,6 +321,7 @@ void rule_placement(const struct examination *e, struct diagnosis *d)
 		s->node = machine_node(s->cpu);
 		thread_name(s->name, s->thread);
 		machine_load(&s->load, e->before, e->after, s->cpu);
+		machine_interrupts(&s->load, e->before, e->after, s->cpu);
 		judge_node(e, s, d);
 		judge_interrupts(s, d);
 		judge_stolen(s, d);
@@ -330,5 +331,5 @@ void rule_placement(const struct examination *e, struct diagnosis *d)
 		n++;
 	}
 	judge_ticks(seats, n, d);
-	judge_huge_pages(e, seats, n, d);
+	judge_huge_pages(e, d);
 }

@@ -16,9 +16,12 @@
 #define PID     4711
 #define TICKS   1000 /* USER_HZ, times SECONDS */
 
+#define THREADS 10    /* more than are judged */
+#define LINES   60000 /* in /proc/interrupts */
+
 /* One port, whose queue a thread on CPU 2 polls, and two mempools. */
-static struct ringtap_queue_stats queues[2][1];
-static struct ringtap_thread_stats threads[2][1];
+static struct ringtap_queue_stats queues[2][THREADS];
+static struct ringtap_thread_stats threads[2][THREADS];
 static struct ringtap_port_stats ports[2][1];
 static struct ringtap_pool_stats pools[2];
 static const uint16_t in_cache[2][2] = {{0, 32}, {0, 0}};
@@ -42,7 +45,7 @@ static void put(const char *path, const char *text)
 	test_write(path, text, strlen(text));
 }
 
-static void put_task(unsigned faults, unsigned policy)
+static void put_stat_of(const char *path, unsigned faults, unsigned policy)
 {
 	char text[512];
 
@@ -51,7 +54,12 @@ static void put_task(unsigned faults, unsigned policy)
 		"4713 (a) b (c) R 1 4711 4711 0 -1 0 %u 0 5 0 0 0 0 0 20 0 3 0 100 0 0 0 0 0 0 0 0 0 "
 		"0 0 0 0 0 0 17 2 0 %u 0 0 0\n",
 		faults, policy);
-	put("proc/4711/task/4713/stat", text);
+	put(path, text);
+}
+
+static void put_task(unsigned faults, unsigned policy)
+{
+	put_stat_of("proc/4711/task/4713/stat", faults, policy);
 	put("proc/4711/task/4713/status", "Name:\ta b\nNSpid:\t4713\t71\nThreads:\t3\n");
 }
 
@@ -88,18 +96,23 @@ static void identify(unsigned k)
 {
 	snprintf(ports[k][0].name, sizeof(ports[k][0].name), "0000:17:00.0");
 	snprintf(ports[k][0].device, sizeof(ports[k][0].device), "0000:17:00.0");
-	threads[k][0] = (struct ringtap_thread_stats){.lcore = 1,
-		.generation = 1,
-		.alive = true,
-		.tid = 71,
-		.cpu = 2,
-		.cpu_ns = k * SECONDS * NS_PER_S,
-		.busy_cycles = k * SECONDS * (uint64_t)HZ / 2,
-		.idle_cycles = k * SECONDS * (uint64_t)HZ / 2,
-		.read_ns = (100 + k * SECONDS) * NS_PER_S};
-	queues[k][0] = (struct ringtap_queue_stats){
-		.direction = RINGTAP_RX, .max_burst = 32, .polls = k * 1000, .packets = k * 16000};
-	queues[k][0].burst[16] = k * 1000;
+	for (uint32_t i = 0; i < THREADS; i++) {
+		threads[k][i] = (struct ringtap_thread_stats){.lcore = 1,
+			.generation = 1,
+			.alive = true,
+			.tid = 71 + i,
+			.cpu = 2,
+			.cpu_ns = k * SECONDS * NS_PER_S,
+			.busy_cycles = k * SECONDS * (uint64_t)HZ / 2,
+			.idle_cycles = k * SECONDS * (uint64_t)HZ / 2,
+			.read_ns = (100 + k * SECONDS) * NS_PER_S};
+		queues[k][i] = (struct ringtap_queue_stats){.thread = i,
+			.direction = RINGTAP_RX,
+			.max_burst = 32,
+			.polls = k * 1000,
+			.packets = k * 16000};
+		queues[k][i].burst[16] = k * 1000;
+	}
 	snapshots[k] = (struct ringtap_snapshot){.taken_ns = (100 + k * SECONDS) * NS_PER_S,
 		.taken_mono_ns = (5 + k * SECONDS) * NS_PER_S,
 		.tsc_hz = HZ,
@@ -168,6 +181,13 @@ static void begin(void)
 	before.mono_ns = NS_PER_S;
 }
 
+/* Threads that poll. */
+static void count_threads(uint32_t n)
+{
+	for (unsigned k = 0; k < 2; k++)
+		snapshots[k].thread_count = snapshots[k].queue_count = n;
+}
+
 static void end(void)
 {
 	machine_count(&after, PID);
@@ -220,6 +240,35 @@ static void timer_ticks(void **state)
 	put("proc/cmdline", "quiet rcu_nocbs=4-7\n");
 	expect("not_isolated",
 		"250 timer ticks a second; it is not in isolcpus, nohz_full, rcu_nocbs");
+	/* The kernel offloads RCU callbacks of all CPUs in nohz_full. */
+	begin();
+	put_interrupts(9000, 100, 200);
+	put("sys/devices/system/cpu/nohz_full", "2-3\n");
+	expect("not_isolated", "it is not in isolcpus");
+	assert_null(strstr(d.verdict[0].evidence[0], "rcu_nocbs"));
+}
+
+/* As of arm64: the timer has a number. */
+static void put_arm_interrupts(unsigned ticks)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		"           CPU0       CPU2\n"
+		" 11:    5000000   %8u     GICv3  27 Level     arch_timer\n"
+		" 14:          0          0     GICv3  23 Level     arm-pmu\n"
+		"IPI0:      1000       2000       Rescheduling interrupts\n"
+		"Err:          0\n",
+		ticks);
+	put("proc/interrupts", text);
+}
+
+static void timer_ticks_of_arm64(void **state)
+{
+	put_arm_interrupts(1000);
+	begin();
+	put_arm_interrupts(3500);
+	expect("not_isolated", "lcore 1 (71): CPU 2 had 250 timer ticks a second");
 }
 
 static void interrupts_of_devices(void **state)
@@ -235,6 +284,38 @@ static void interrupts_of_devices(void **state)
 		"     CPU0  CPU1  CPU2\n 40:  1  2  1500  MSI new\nLOC: 1 2 1000 timer\n");
 	expect("interrupts",
 		"CPU 2 served 150 interrupts of devices a second, most of them of new (IRQ 40)");
+	/* One between others that remain, and one that has gone. */
+	put_interrupts(1000, 9000, 20000);
+	begin();
+	put("proc/interrupts",
+		"   CPU0  CPU2\n  9: 70  0 acpi\n 40:  0 1100 new\n133:  0  20000 disk\n"
+		"LOC:  0 1000 timer\n");
+	expect("interrupts",
+		"CPU 2 served 110 interrupts of devices a second, most of them of new (IRQ 40)");
+}
+
+static void put_lines(unsigned last)
+{
+	FILE *f = fopen("proc/interrupts", "w");
+
+	assert_non_null(f);
+	fprintf(f, "CPU2\n");
+	for (unsigned i = 0; i < LINES; i++)
+		fprintf(f, "%u: %u nic\n", i, i < LINES - 1 ? 5 : last);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* The time that large hosts' interrupts take grows with their number, not its square. */
+static void many_interrupts(void **state)
+{
+	uint64_t start;
+
+	put_lines(100);
+	begin();
+	put_lines(1600);
+	start = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	expect("interrupts", "150 interrupts of devices a second, most of them of nic (IRQ 59999)");
+	assert_in_range(now_ns(CLOCK_THREAD_CPUTIME_ID) - start, 0, 2 * NS_PER_S);
 }
 
 static void stolen_time(void **state)
@@ -295,11 +376,46 @@ static void huge_pages(void **state)
 	expect(NULL, NULL);
 }
 
+/* The last of many threads, or one that sleeps most of the time, is at the pages' node. */
+static void huge_pages_of_any_thread(void **state)
+{
+	put("proc/4711/numa_maps", "7f00 default huge N0=8 N1=2 kernelpagesize_kB=1048576\n");
+	count_threads(THREADS);
+	begin();
+	expect("far_pages", "at NUMA nodes where no thread polls");
+	threads[1][THREADS - 1].cpu = 5;
+	begin();
+	expect(NULL, NULL);
+	count_threads(2);
+	threads[1][1].cpu = 5;
+	threads[1][1].cpu_ns = SECONDS * NS_PER_S / 4;
+	begin();
+	expect(NULL, NULL);
+	/* Its node is unknown. */
+	threads[1][1].cpu = 9;
+	begin();
+	expect(NULL, NULL);
+}
+
 static void page_faults(void **state)
 {
 	begin();
 	put_task(1100, 0);
 	expect("page_faults", "it had 100 page faults a second");
+}
+
+/* The process has its own files, with the faults of all its threads. */
+static void page_faults_of_other_threads(void **state)
+{
+	threads[1][0].tid = 70;
+	put_stat_of("proc/4711/task/4711/stat", 100, 0);
+	put("proc/4711/task/4711/status", "NSpid:\t4711\t70\n");
+	put("proc/4711/status", "NSpid:\t4711\t70\n");
+	put_stat_of("proc/4711/stat", 1000, 0);
+	begin();
+	assert_int_equal(before.task_count, 2);
+	put_stat_of("proc/4711/stat", 9000, 0);
+	expect(NULL, NULL);
 }
 
 static void real_time_threads(void **state)
@@ -399,13 +515,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		MACHINE_TEST(a_machine_without_faults),
 		MACHINE_TEST(timer_ticks),
+		MACHINE_TEST(timer_ticks_of_arm64),
 		MACHINE_TEST(interrupts_of_devices),
+		MACHINE_TEST(many_interrupts),
 		MACHINE_TEST(stolen_time),
 		MACHINE_TEST(siblings),
 		MACHINE_TEST(governors),
 		MACHINE_TEST(nodes_of_ports_and_mempools),
 		MACHINE_TEST(huge_pages),
+		MACHINE_TEST(huge_pages_of_any_thread),
 		MACHINE_TEST(page_faults),
+		MACHINE_TEST(page_faults_of_other_threads),
 		MACHINE_TEST(real_time_threads),
 		MACHINE_TEST(threads_that_sleep),
 		MACHINE_TEST(healthy_with_many_notes),

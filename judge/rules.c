@@ -56,9 +56,8 @@ static void judge_rest(const struct examination *e, struct diagnosis *d)
 	if (!(e->span.to->collectors & RINGTAP_POLLS)) {
 		v = verdict_add(d, VERDICT_NOT_COUNTED, GRADE_NOTE, 1,
 			"Count them: --collectors polls,busy,gaps,pools");
-		if (v)
-			verdict_add_evidence(v, "the collector polls is off: whether threads poll, "
-						"and are fast enough, is unknown");
+		verdict_add_evidence(v, "the collector polls is off: whether threads poll, "
+					"and are fast enough, is unknown");
 		return;
 	}
 	tally_sum(&rx, &e->span, RINGTAP_NO_INDEX, RINGTAP_NO_INDEX, RINGTAP_RX);
@@ -79,14 +78,11 @@ static void judge_rest(const struct examination *e, struct diagnosis *d)
 	if (fmax(rx_pps, tx_pps) < LIMIT_IDLE_PPS) {
 		v = verdict_add(d, VERDICT_IDLE, GRADE_OK, 0,
 			"Nothing. If there should be traffic, check links and the sender");
-		if (v)
-			verdict_add_evidence(v, "%s polls/s, and all but all of them empty",
-				format_si(rx_text, (double)rx.calls / e->span.seconds));
+		verdict_add_evidence(v, "%s polls/s, and all but all of them empty",
+			format_si(rx_text, (double)rx.calls / e->span.seconds));
 		return;
 	}
 	v = verdict_add(d, VERDICT_HEALTHY, GRADE_OK, 0, "Nothing");
-	if (!v)
-		return;
 	n = known_lost(e);
 	if (n >= 1)
 		snprintf(lost, sizeof(lost), "%s packets, too few for a fault, are",

@@ -83,7 +83,7 @@ void verdict_add_evidence(struct verdict *v, const char *format, ...)
 {
 	va_list ap;
 
-	if (v->evidence_count == EVIDENCE_MAX)
+	if (!v || v->evidence_count == EVIDENCE_MAX)
 		return;
 	va_start(ap, format);
 	vsnprintf(v->evidence[v->evidence_count++], EVIDENCE_LEN, format, ap);

@@ -66,7 +66,7 @@ extern const char *const verdict_names[VERDICT_COUNT];
 extern const char *const verdict_titles[VERDICT_COUNT];
 extern const char *const grade_names[];
 
-/* A new verdict, NULL if there are too many; a line of evidence. */
+/* A new verdict, NULL if there are too many; a line of evidence, none of verdict NULL. */
 struct verdict *verdict_add(struct diagnosis *d, enum verdict_id id, enum grade grade,
 	double gravity, const char *advice);
 void verdict_add_evidence(struct verdict *v, const char *format, ...)

@@ -141,10 +141,15 @@ static void read_tasks(struct machine_counts *c, pid_t pid)
 	snprintf(path, sizeof(path), "%s/proc/%d/task", machine_root, (int)pid);
 	d = opendir(path);
 	while (d && (e = readdir(d))) {
-		char *stat = whole("/proc/%d/task/%.20s/stat", (int)pid, e->d_name);
-		char *status = whole("/proc/%d/task/%.20s/status", (int)pid, e->d_name);
-		struct machine_task *t = stat ? rt_array_add(c->tasks, c->task_count) : NULL;
+		char *stat, *status;
+		struct machine_task *t;
 
+		/* The files above ".." are of the whole process. */
+		if (!isdigit((unsigned char)*e->d_name))
+			continue;
+		stat = whole("/proc/%d/task/%.20s/stat", (int)pid, e->d_name);
+		status = whole("/proc/%d/task/%.20s/status", (int)pid, e->d_name);
+		t = stat ? rt_array_add(c->tasks, c->task_count) : NULL;
 		if (t) {
 			*t = (struct machine_task){.tid = own_tid(status)};
 			read_task(t, stat);
@@ -227,52 +232,59 @@ static uint64_t column(const char *line, int number)
 	return 0;
 }
 
-static const char *same_line(const char *text, const char *line)
+/* NULL: there is none. */
+static const char *next_line(const char *line)
+{
+	line = strchr(line, '\n');
+	return line && line[1] ? line + 1 : NULL;
+}
+
+/* The line with the same label; guess: where it is, if no line was added or removed. */
+static const char *same_line(const char *text, const char *guess, const char *line)
 {
 	size_t n = strcspn(line, ":\n") + 1;
 
-	for (const char *at = text; at && *at; at = strchr(at, '\n')) {
-		at += *at == '\n';
-		if (!strncmp(at, line, n))
-			return at;
-	}
-	return NULL;
+	if (guess && !strncmp(guess, line, n))
+		return guess;
+	while (text && strncmp(text, line, n))
+		text = next_line(text);
+	return text;
 }
 
-/* Its last word is the device's name. */
-static void name_device(struct machine_load *l, const char *line)
+void machine_interrupts(struct machine_load *l, const struct machine_counts *from,
+	const struct machine_counts *to, uint32_t cpu)
 {
-	const char *end = strchrnul(line, '\n'), *name = end;
-	const char *label = line + strspn(line, " ");
-
-	while (name > line && name[-1] != ' ')
-		name--;
-	snprintf(l->most, sizeof(l->most), "%.*s (IRQ %.*s)", (int)(end - name), name,
-		(int)strcspn(label, ":"), label);
-}
-
-/* Lines with a number are those of devices. */
-static void count_interrupts(
-	struct machine_load *l, const char *from, const char *to, uint32_t cpu, double seconds)
-{
-	int number = column_of(to, cpu), before = column_of(from, cpu);
+	double seconds = (double)(to->mono_ns - from->mono_ns) / 1e9;
+	int now = to->interrupts ? column_of(to->interrupts, cpu) : -1;
+	int before = from->interrupts ? column_of(from->interrupts, cpu) : -1;
 	uint64_t most = 0, sum = 0;
+	const char *guess;
 
-	if (number < 0 || before < 0)
+	if (!(seconds > 0) || now < 0 || before < 0)
 		return;
-	for (const char *line = strchr(to, '\n'); line && line[1]; line = strchr(line + 1, '\n')) {
-		const char *old = same_line(from, line + 1), *label = line + 1;
-		uint64_t n = grown(column(line + 1, number), old ? column(old, before) : 0);
+	guess = next_line(from->interrupts);
+	for (const char *line = to->interrupts; (line = next_line(line));) {
+		const char *old = same_line(from->interrupts, guess, line);
+		const char *label = line + strspn(line, " "), *end = strchrnul(label, '\n');
+		const char *name = memrchr(label, ' ', (size_t)(end - label));
+		uint64_t n = grown(column(line, now), old ? column(old, before) : 0);
 
-		label += strspn(label, " ");
-		if (!strncmp(label, "LOC:", 4))
+		guess = old ? next_line(old) : guess;
+		name = name ? name + 1 : label;
+		/* The timer of arm64 has a number as devices have. */
+		if (!strncmp(label, "LOC:", 4) || !strncmp(name, "arch_timer\n", 11)) {
 			l->ticks = (double)n / seconds;
+			continue;
+		}
+		/* Lines without a number are not those of devices. */
 		if (!isdigit((unsigned char)*label))
 			continue;
 		sum += n;
-		if (n > most)
-			name_device(l, line + 1);
-		most = n > most ? n : most;
+		if (n <= most)
+			continue;
+		most = n;
+		snprintf(l->most, sizeof(l->most), "%.*s (IRQ %.*s)", (int)(end - name), name,
+			(int)strcspn(label, ":"), label);
 	}
 	l->interrupts = (double)sum / seconds;
 }
@@ -280,14 +292,10 @@ static void count_interrupts(
 void machine_load(struct machine_load *l, const struct machine_counts *from,
 	const struct machine_counts *to, uint32_t cpu)
 {
-	double seconds = (double)(to->mono_ns - from->mono_ns) / 1e9, total = 0;
 	uint64_t a[FIELDS], b[FIELDS];
+	double total = 0;
 
 	*l = (struct machine_load){.busy = NAN, .stolen = NAN, .ticks = NAN, .interrupts = NAN};
-	if (!(seconds > 0))
-		return;
-	if (from->interrupts && to->interrupts)
-		count_interrupts(l, from->interrupts, to->interrupts, cpu, seconds);
 	if (!cpu_ticks(from->stat, cpu, a) || !cpu_ticks(to->stat, cpu, b))
 		return;
 	for (unsigned i = 0; i < FIELDS; i++)
@@ -314,18 +322,13 @@ static void add_pages(const char *line, uint64_t bytes[MACHINE_NODES])
 	}
 }
 
-bool machine_huge_pages(pid_t pid, uint64_t bytes[MACHINE_NODES])
+void machine_huge_pages(pid_t pid, uint64_t bytes[MACHINE_NODES])
 {
 	char *text = whole("/proc/%d/numa_maps", (int)pid), *rest = text, *line;
-	bool any = false;
 
 	memset(bytes, 0, MACHINE_NODES * sizeof(*bytes));
-	while (rest && (line = strsep(&rest, "\n"))) {
-		if (!strstr(line, " huge "))
-			continue;
-		add_pages(line, bytes);
-		any = true;
-	}
+	while (rest && (line = strsep(&rest, "\n")))
+		if (strstr(line, " huge "))
+			add_pages(line, bytes);
 	free(text);
-	return any;
 }

@@ -49,10 +49,14 @@ struct machine_load {
 	double ticks, interrupts; /* timer interrupts and those of devices, a second */
 	char most[48];            /* the device with most of them */
 };
+/* busy and stolen; the rest is unknown. */
 void machine_load(struct machine_load *l, const struct machine_counts *from,
 	const struct machine_counts *to, uint32_t cpu);
+/* Adds ticks, interrupts and most. */
+void machine_interrupts(struct machine_load *l, const struct machine_counts *from,
+	const struct machine_counts *to, uint32_t cpu);
 
-/* Bytes of huge pages of a process by node. False: not shown, or it has none. */
-bool machine_huge_pages(pid_t pid, uint64_t bytes[MACHINE_NODES]);
+/* Bytes of huge pages of a process by node; 0: not shown, or it has none. */
+void machine_huge_pages(pid_t pid, uint64_t bytes[MACHINE_NODES]);
 
 #endif
