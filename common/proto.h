@@ -145,7 +145,7 @@ enum rt_timestamp { RT_TIMESTAMP_TSC = 0, RT_TIMESTAMP_NIC = 1 };
 /* flags of rt_msg_open */
 #define RT_OPEN_GROWS  1u /* the first memory for chunks may have some; RT_MSG_GROW brings more */
 #define RT_OPEN_SAMPLE 2u /* rt_msg_sample ends the message */
-/* Records have what mbufs tell of offloads: bits 9 to 11 of epb_flags, and epb_verdict. */
+/* Records have metadata of mbufs on offloads: bits 9 to 11 of epb_flags, and epb_verdict. */
 #define RT_OPEN_MBUFS 4u
 /* The value of a target's filter is a snaplen of this packet. */
 #define RT_OPEN_LENGTHS 8u

@@ -53,8 +53,8 @@ static inline const char *rt_record_read(const uint8_t *p, uint64_t left, struct
 #define RT_FLAGS_VALID     (1u << 10) /* the NIC has found the transport checksum valid */
 #define RT_FLAGS_SEGMENTED (1u << 11) /* a TCP or UDP packet that the NIC cuts, or has joined */
 
-/* Value of epb_verdict in such records, in little-endian order: what the NIC told of a received
- * packet. */
+/* Value of epb_verdict in such records, in little-endian order: reported by the NIC for a
+ * received packet. */
 struct rt_verdict {
 	uint8_t type; /* 0: of hardware */
 	uint8_t version;

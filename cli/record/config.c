@@ -130,7 +130,7 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"As --ids, and record for each received packet whether the application has offered "
 		"it to a port or, if not, when the probe noticed that"},
 	{TO(capture.options.mbufs), OPTION_FLAG, 0, "metadata", NULL, NULL, 0, 0,
-		"Record what mbufs tell of each packet: whether its checksum was left to the NIC or "
+		"Record metadata of mbufs for each packet: whether its checksum was left to the NIC or "
 		"found valid or bad by it, segmentation by the NIC, the mark of a flow rule, and the "
 		"packet type"},
 	SAMPLE_OPTION(struct record_config, capture.options.sample),

@@ -66,8 +66,8 @@ static uint8_t l4_checksum(const struct rte_mbuf *m)
 	return checksum(m->ol_flags, RTE_MBUF_F_RX_L4_CKSUM_BAD, RTE_MBUF_F_RX_L4_CKSUM_GOOD);
 }
 
-/* As bits of epb_flags. A checksum of which a driver says "none" is that of a neighbour in the same
- * machine, which has left it to be computed by a NIC. */
+/* As bits of epb_flags. A checksum that a driver reports as "none" is that of a neighbour in the
+ * same machine, which has left it to be computed by a NIC. */
 static uint32_t offloads(const struct rt_tap *tap, const struct rte_mbuf *m)
 {
 	const uint64_t cut = RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_UDP_SEG;
@@ -84,7 +84,7 @@ static uint32_t offloads(const struct rt_tap *tap, const struct rte_mbuf *m)
 	       (m->ol_flags & cut ? RT_FLAGS_SEGMENTED : 0);
 }
 
-/* Nothing if the NIC has told nothing. */
+/* Writes nothing if the NIC has reported nothing. */
 static uint8_t *put_verdict(uint8_t *p, const struct rte_mbuf *m)
 {
 	const uint64_t f = m->ol_flags;

@@ -16,7 +16,7 @@ static bool settle(struct rt_seg_fate *e, bool alone)
 	return true;
 }
 
-/* Reset as by rte_pktmbuf_alloc(), which then says nothing about the packet. VPP, which keeps its
+/* Reset as by rte_pktmbuf_alloc(), also if the packet is the received one. VPP, which keeps its
  * own lists of free mbufs, resets those of packets that it has made, and of received ones that it
  * has put together. What comes from a guest never had a port. */
 static bool is_reset_in_doubt(const struct rte_mbuf *m, uint16_t port)

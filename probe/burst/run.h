@@ -69,7 +69,7 @@ static uint32_t pass_of(const struct rt_tap *tap, const struct rt_filter *filter
 	return rt_filter_burst(filter, tap->direction, &m, 1, &pass, unreadable) ? tap->snaplen : 0;
 }
 
-/* Time stamps of the NIC, lengths and what mbufs tell differ from packet to packet. */
+/* Time stamps of the NIC, lengths and metadata of mbufs differ from packet to packet. */
 static __rte_noinline void push_each(struct rt_ring *r, const struct rt_tap *tap,
 	const struct rt_filter *filter, struct rte_mbuf **pkts, unsigned n, uint64_t ns)
 {
@@ -198,7 +198,9 @@ static __rte_noinline void give_ids(
 		rt_ids_stamp(t, set->port, pkts, n);
 }
 
-static struct rt_ring no_ring; /* the ring of a thread whose counters are not there yet */
+/* The ring of a thread whose counters are not there yet: one object for each including file, in
+ * which alone it is compared. */
+static struct rt_ring no_ring;
 
 /* For taps that may wait, begun_ns is not meant: their rings were not busy then. */
 static inline uint64_t time_at(const struct rt_clock_line *line, uint64_t begun_ns, bool meant)

@@ -224,7 +224,7 @@ static int divert(void)
 	int slots = 0, n;
 
 	loads = rt_imports_loads();
-	/* The names first: an application asks for that of a device before it polls it. */
+	/* The names first: an application requests a device's name before it polls it. */
 	for (unsigned i = 0; i < IMPORTS; i++) {
 		p = imports((i + 2) % IMPORTS);
 		if (!p->theirs)
