@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Packets that an application passes to the vhost library's asynchronous functions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <linux/filter.h>
+
+#include <cmocka.h>
+
+#include "probe/capture/copy_bytes.h"
+#include "probe/capture/epb.h"
+#include "probe/capture/request.h"
+#include "probe/hook/hook.h"
+#include "probe/test_eal.h"
+#include "probe/test_ports.h"
+#include "test_vhost.h"
+
+#define SUBMIT 48 /* packets; more than are recorded before one call */
+#define FRAMES 5000
+
+static uint16_t try_poll(int vid)
+{
+	struct rte_mbuf *m[BURST];
+	int flying = -1;
+	uint16_t n =
+		app->try_dequeue(vid, FROM, test_pool(), m, BURST, &flying, TEST_DMA, TEST_VCHAN);
+
+	assert_int_equal(flying, BURST - n);
+	rte_pktmbuf_free_bulk(m, n);
+	return n;
+}
+
+/* Frames of `first`, `first` + 1, ..., again and again until the library has taken them. Returns
+ * how many were tried. */
+static unsigned submit_all(uint32_t first, uint16_t n)
+{
+	struct rte_mbuf *m[SUBMIT];
+	unsigned tried = 0;
+
+	for (uint16_t i = 0; i < n; i++)
+		m[i] = test_frame(first + i, 60);
+	for (uint16_t i = 0, k; i < n; i += k) {
+		lib.most = test_random() % 3 ? (uint16_t)(test_random() % SUBMIT) : 0;
+		k = app->submit(1, TO, m + i, n - i, TEST_DMA, TEST_VCHAN);
+		rte_pktmbuf_free_bulk(m + i, k);
+		tried += n - i;
+	}
+	return tried;
+}
+
+/* The next record of a ring, after *at bytes; NULL: there is none. */
+static const uint8_t *next_record(const struct rt_ring *r, uint64_t *at)
+{
+	const struct rt_chunks *c = r->chunks;
+	const uint8_t *p;
+
+	if (*at == rt_load(&r->pub->head))
+		return NULL;
+	p = c->data + ((uint64_t)r->pub_order[*at >> c->shift] << c->shift) + (*at & r->mask);
+	if (!*(const rt_u32 *)p) { /* RT_CHUNK_END */
+		*at = (*at | r->mask) + 1;
+		if (*at == rt_load(&r->pub->head))
+			return NULL;
+		p = c->data + ((uint64_t)r->pub_order[*at >> c->shift] << c->shift);
+	}
+	*at += ((const rt_u32 *)p)[1];
+	return p;
+}
+
+static void assert_record(const uint8_t *p, uint32_t seed)
+{
+	assert_non_null(p);
+	for (uint32_t k = 0; k < 60; k++)
+		assert_int_equal(p[RT_EPB_HEADER + k], test_byte(seed, k));
+}
+
+/* The records of this thread's ring are those of frames 0 to n - 1: all, or the odd ones. */
+static void assert_records(const struct rt_session *s, uint32_t n, bool odd)
+{
+	const struct rt_ring *r = &s->rings[rt_thread_self->index];
+	uint64_t at = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!odd || test_byte(i, 0) & 1)
+			assert_record(next_record(r, &at), i);
+	}
+	assert_null(next_record(r, &at));
+}
+
+/* Records of all rings; the last one is that of frame `last`. */
+static void assert_records_are_counted(const struct rt_session *s, uint32_t last)
+{
+	struct rt_seg_count sum = test_session_sum(s);
+	const uint8_t *p, *end = NULL;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < RT_MAX_RINGS; i++) {
+		for (uint64_t at = 0; s->rings[i].used && (p = next_record(&s->rings[i], &at)); n++)
+			end = p;
+	}
+	assert_record(end, last);
+	assert_int_equal(sum.captured, n);
+	assert_int_equal(sum.seen, n);
+}
+
+static void test_submitted_packets_are_read_before_and_recorded_once(void **state)
+{
+	const struct rt_insn odd[] = {{BPF_LD | BPF_B | BPF_ABS, 0, 0, 0},
+		{BPF_JMP | BPF_JSET | BPF_K, 0, 1, 1}, {BPF_RET | BPF_K, 0, 0, 65535},
+		{BPF_RET | BPF_K, 0, 0, 0}};
+	struct rt_session *s[2];
+	struct rt_seg_count sum;
+	uint32_t n = 0;
+
+	lib.path[1] = "/run/vm1";
+	assert_int_equal(try_poll(1), BURST); /* makes the port */
+	s[0] = test_vhost_capture(&(struct rt_msg_open){.buffer_size = 16 << 20}, NULL);
+	s[1] = test_vhost_capture(
+		&(struct rt_msg_open){.buffer_size = 16 << 20, .insn_count = 4}, odd);
+	for (unsigned burst = 1; n < FRAMES; burst = burst % SUBMIT + 1) {
+		submit_all(n, (uint16_t)burst);
+		n += burst;
+	}
+	for (int i = 0; i < 2; i++) {
+		sum = test_session_sum(s[i]);
+		assert_int_equal(sum.seen, n);
+		assert_int_equal(sum.captured + sum.filtered, n);
+		assert_true(i ? sum.filtered > n / 4 : !sum.filtered);
+		assert_records(s[i], n, i);
+	}
+	lib.most = 3;
+	assert_int_equal(try_poll(1), 3);
+	assert_int_equal(test_session_sum(s[0]).captured, n + 3);
+	for (int i = 0; i < 2; i++) {
+		test_session_end(s[i]);
+		rt_session_free(s[i]);
+	}
+}
+
+static void test_submitted_packets_of_a_session_that_may_wait(void **state)
+{
+	struct rt_session *s;
+	unsigned tried;
+
+	lib.path[1] = "/run/vm1";
+	assert_int_equal(try_poll(1), BURST);
+	s = test_vhost_capture(
+		&(struct rt_msg_open){.buffer_size = 16 << 20, .on_full = RT_ON_FULL_WAIT}, NULL);
+	tried = submit_all(0, SUBMIT); /* each try counts */
+	assert_true(tried > SUBMIT);
+	assert_int_equal(test_session_sum(s).captured, tried);
+	assert_records_are_counted(s, SUBMIT - 1);
+	test_session_end(s);
+	submit_all(0, 1);
+	assert_int_equal(test_session_sum(s).captured, tried);
+	rt_session_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			test_submitted_packets_are_read_before_and_recorded_once, test_watch,
+			test_unwatch),
+		cmocka_unit_test_setup_teardown(test_submitted_packets_of_a_session_that_may_wait,
+			test_watch, test_unwatch),
+	};
+
+	test_stats_start();
+	return test_load_app() || cmocka_run_group_tests(tests, NULL, NULL);
+}
