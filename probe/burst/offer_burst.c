@@ -71,6 +71,8 @@ static uint16_t submit_some(const struct rt_tapset *set, const struct rt_offer *
 	if (rt_unlikely(set->uses_ids))
 		rt_ids_use(o->pkts + first, n);
 	accepted = call(o, first, n);
+	if (rt_unlikely(set->uses_ids))
+		rt_ids_unuse(o->pkts + first + accepted, n - accepted);
 	for (uint32_t i = 0; i < set->count; i++) {
 		struct rt_ring *r = ring[i];
 

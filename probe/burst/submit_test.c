@@ -9,8 +9,10 @@
 
 #include <cmocka.h>
 
+#include "common/record.h"
 #include "probe/capture/copy_bytes.h"
 #include "probe/capture/epb.h"
+#include "probe/capture/ids.h"
 #include "probe/capture/request.h"
 #include "probe/hook/hook.h"
 #include "probe/test_eal.h"
@@ -158,6 +160,55 @@ static void test_submitted_packets_of_a_session_that_may_wait(void **state)
 	rt_session_free(s);
 }
 
+static uint64_t *id_of(struct rte_mbuf *m)
+{
+	return RTE_MBUF_DYNFIELD(m, rt_ids.offset, uint64_t *);
+}
+
+/* Packets of a port, half of them without their flags, and one of a frame that was sent before. */
+static void test_refused_packets_keep_their_ids(void **state)
+{
+	const struct rt_msg_open open = {.buffer_size = 16 << 20, .ids = RT_IDS_ON | RT_IDS_INFER};
+	uint64_t at = 0, id[BURST];
+	struct rte_mbuf *m[BURST];
+	struct rt_session *s;
+	const uint8_t *p;
+
+	lib.path[1] = "/run/vm1";
+	assert_int_equal(test_vhost_poll(1, FROM), BURST);
+	s = test_vhost_capture(&open, NULL);
+	assert_int_equal(app->dequeue(1, FROM, test_pool(), m, BURST), BURST);
+	for (unsigned i = 0; i < BURST; i++) {
+		id[i] = *id_of(m[i]);
+		assert_int_not_equal(id[i], 0);
+		m[i]->port = RTE_MAX_ETHPORTS;
+		m[i]->ol_flags = i % 2 ? m[i]->ol_flags : 0;
+	}
+	*id_of(m[4]) |= 1ull << 63; /* see ids.c */
+	id[4] = 0;
+	for (unsigned i = 0; i < BURST;) {
+		lib.most = 0;
+		assert_int_equal(app->submit(1, TO, m + i, BURST - i, TEST_DMA, TEST_VCHAN), 0);
+		lib.most = 3;
+		i += app->submit(1, TO, m + i, BURST - i, TEST_DMA, TEST_VCHAN);
+	}
+	rte_pktmbuf_free_bulk(m, BURST);
+	for (unsigned i = 0; i < 2 * BURST; i++) {
+		struct rt_record r = {0};
+		struct rt_options o;
+
+		p = next_record(&s->rings[rt_thread_self->index], &at);
+		assert_non_null(p);
+		assert_null(rt_record_read(p, ((const rt_u32 *)p)[1], &r));
+		rt_record_options(p, &r, &o);
+		if (i >= BURST)
+			assert_int_equal(o.id, id[i - BURST]);
+	}
+	assert_int_equal(test_session_sum(s).captured, 2 * BURST);
+	test_session_end(s);
+	rt_session_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +217,8 @@ int main(void)
 			test_unwatch),
 		cmocka_unit_test_setup_teardown(test_submitted_packets_of_a_session_that_may_wait,
 			test_watch, test_unwatch),
+		cmocka_unit_test_setup_teardown(
+			test_refused_packets_keep_their_ids, test_watch, test_unwatch),
 	};
 
 	test_stats_start();

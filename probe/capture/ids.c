@@ -12,6 +12,7 @@
 #define THREAD_SHIFT 42
 #define NUMBER_MASK  ((1ull << THREAD_SHIFT) - 1)
 #define USED         (1ull << 63)
+#define USED_LAST    (1ull << 62) /* by the last rt_ids_use(), not before */
 #define PACKET_NS    16 /* less than a thread takes for one, and the numbers last for 19 hours */
 
 #define AHEAD        4  /* packets */
@@ -132,7 +133,18 @@ uint64_t rt_ids_search(const struct rte_mbuf *m, bool infer)
 	return infer ? infer_id(m) : 0;
 }
 
-void rt_ids_use(struct rte_mbuf **pkts, unsigned n)
+static inline uint64_t used(uint64_t id)
+{
+	return id & USED ? id & ~USED_LAST : id | USED | USED_LAST;
+}
+
+static inline uint64_t unused(uint64_t id)
+{
+	return id & USED_LAST ? id & ~(USED | USED_LAST) : id;
+}
+
+static inline __attribute__((always_inline)) void mark(
+	struct rte_mbuf **pkts, unsigned n, uint64_t (*marked)(uint64_t id))
 {
 	const int32_t offset = rt_load(&rt_ids.offset);
 
@@ -144,7 +156,17 @@ void rt_ids_use(struct rte_mbuf **pkts, unsigned n)
 			continue;
 		for (unsigned segs = m->nb_segs; m && segs; m = m->next, segs--) {
 			if (!is_shared(m))
-				*field_of(m, offset) |= USED;
+				*field_of(m, offset) = marked(*field_of(m, offset));
 		}
 	}
+}
+
+void rt_ids_use(struct rte_mbuf **pkts, unsigned n)
+{
+	mark(pkts, n, used);
+}
+
+void rt_ids_unuse(struct rte_mbuf **pkts, unsigned n)
+{
+	mark(pkts, n, unused);
 }

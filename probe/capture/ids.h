@@ -14,7 +14,8 @@
  * time gives, as one before may have had the same place. Packets pass between a primary process (0)
  * and its secondaries, which number themselves (rt_process_number()). The source is the session's:
  * a reader gives one to each of its applications, the same to all processes of one. In the mbuf
- * these bits are free; the top one marks an id as sent (USED below).
+ * these bits are free; the top one marks an id as sent, the next one as sent by the last hook only
+ * (ids.c).
  *
  * Field and flag are not those of latency.c. A latency is measured once, an id is that of each
  * sending: of a packet that the driver refuses and gets again, or that is sent to several ports.
@@ -47,6 +48,8 @@ void rt_ids_stamp(struct rt_thread *t, uint16_t port, struct rte_mbuf **pkts, un
 
 /* In the TX hook, after the last record: no packet is inferred to be one of these again. */
 void rt_ids_use(struct rte_mbuf **pkts, unsigned n);
+/* The last rt_ids_use() of these packets did not happen: they were refused. */
+void rt_ids_unuse(struct rte_mbuf **pkts, unsigned n);
 
 /* The id of a packet whose first segment has no flag, without the source; 0: none. */
 uint64_t rt_ids_search(const struct rte_mbuf *m, bool infer);
