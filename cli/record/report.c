@@ -72,14 +72,16 @@ void report_live(struct recorder *r, uint64_t now)
 {
 	struct ringtap_stats s = {.size = sizeof(s)};
 	char packets[FORMAT_LEN], rate[FORMAT_LEN], lost[FORMAT_LEN];
-	double seconds = (double)(now - r->report_ns) / NS_PER_S;
+	double seconds = (double)(now - r->report_ns) / NS_PER_S, captured;
 	bool tty = isatty(STDERR_FILENO);
 	int len;
 
 	if (ringtap_capture_stats(r->cap, &s) || seconds <= 0)
 		return;
 	format_count(packets, recorder_written(r));
-	format_si(rate, (double)(s.total.captured - r->report_captured) / seconds);
+	/* May have become less: docs/memory-model.md, "Calls of the vhost library". */
+	captured = (double)s.total.captured - (double)r->report_captured;
+	format_si(rate, (captured > 0 ? captured : 0) / seconds);
 	format_count(lost, counts_lost(&s.total));
 	len = fprintf(stderr, "%spackets: %s  rate: %s/s  buffer: %u%%  lost: %s%s",
 		tty ? "\r" : "", packets, rate, buffer_fill_percent(r), lost,

@@ -18,8 +18,8 @@ struct rt_offer {
 };
 
 /* Calls the library's function in the hook, for the packets that the function accepts: what it
- * refuses stays the application's, and counts when it is accepted. Returns their number. Accepted
- * packets of submit are the library's, so that they are read before. */
+ * refuses stays the application's, and counts when it is accepted. Returns their number. Packets
+ * for submit are read before, as accepted ones are the library's. */
 uint16_t rt_hook_offer(struct rt_hook *h, const struct rt_offer *o);
 
 #endif

@@ -33,9 +33,15 @@ static bool in_next_chunk(const struct rt_ring *r, const struct before *b)
 	return (r->head ^ b->head) & ~r->mask;
 }
 
-/* Takes back the records since then. A chunk that has begun stays the ring's. */
+/* Takes back the records since then. A chunk that has begun stays the ring's. seen goes last: as
+ * long as it is higher, rt_epb_mend() finds packets missing. */
 static void take_back(struct rt_ring *r, uint32_t tap, const struct before *b)
 {
+	struct rt_seg_count *c = &r->counts[tap], count = b->count;
+
+	count.seen = c->seen;
+	*c = count;
+	rt_compiler_barrier();
 	if (in_next_chunk(r, b)) {
 		memset(b->chunk + (b->head & r->mask), RT_CHUNK_END, sizeof(uint32_t));
 		r->head &= ~r->mask;
@@ -44,11 +50,13 @@ static void take_back(struct rt_ring *r, uint32_t tap, const struct before *b)
 	}
 	r->gaps = b->gaps;
 	r->pending[tap] = b->pending;
-	r->counts[tap] = b->count;
+	rt_compiler_barrier();
+	c->seen = b->count.seen;
 }
 
 /* Records packets from `first` on, as many as can be taken back, and submits them. Returns how many
- * were accepted, which *all says. */
+ * were accepted; *all: all of them. A thread that leaves in the library's call leaves its rings
+ * open: rt_epb_mend() keeps the records, as the library may have accepted each packet. */
 static uint16_t submit_some(const struct rt_tapset *set, const struct rt_offer *o, uint16_t first,
 	struct rt_ring **ring, uint64_t ns, bool *all)
 {
@@ -64,7 +72,6 @@ static uint16_t submit_some(const struct rt_tapset *set, const struct rt_offer *
 				continue;
 			*b = save(r, set->tap[i]->index);
 			put(r, set->tap[i], &o->pkts[first + n], 1, ns);
-			r->open = 0;
 			whole = whole && !in_next_chunk(r, b);
 		}
 	}
@@ -83,6 +90,8 @@ static uint16_t submit_some(const struct rt_tapset *set, const struct rt_offer *
 		if (accepted < n)
 			take_back(r, set->tap[i]->index, &before[accepted * set->count + i]);
 		rt_ring_publish(r);
+		rt_compiler_barrier();
+		r->open = 0;
 	}
 	*all = accepted == n;
 	return accepted;
@@ -101,7 +110,7 @@ static __rte_noinline uint16_t submit_inside(
 	bool all = o->n;
 
 	work(h, t, o->pkts, o->n, o->n, 0, !exact);
-	if (!exact)
+	if (!exact || !o->n)
 		return call(o, 0, o->n);
 	begin_rings(set, 0, set->count, t, ring);
 	rt_compiler_barrier(); /* as in run_taps() */

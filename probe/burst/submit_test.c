@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets that an application passes to the vhost library's asynchronous functions. */
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,8 +21,9 @@
 #include "probe/test_ports.h"
 #include "test_vhost.h"
 
-#define SUBMIT 48 /* packets; more than are recorded before one call */
-#define FRAMES 5000
+#define SUBMIT  48 /* packets; more than RECORDS */
+#define RECORDS 32 /* that are written before one call */
+#define FRAMES  5000
 
 static uint16_t try_poll(int vid)
 {
@@ -209,6 +212,68 @@ static void test_refused_packets_keep_their_ids(void **state)
 	rt_session_free(s);
 }
 
+static void end_thread(void)
+{
+	pthread_exit(&lib);
+}
+
+static sigjmp_buf jump;
+
+static void jump_out(void)
+{
+	siglongjmp(jump, 1);
+}
+
+static void *submit_some(void *arg)
+{
+	submit_all(0, SUBMIT);
+	return NULL;
+}
+
+static void test_a_thread_that_ends_in_the_call_leaves_its_records(void **state)
+{
+	struct rt_session *s;
+	pthread_t thread;
+	void *ended = NULL;
+
+	lib.path[1] = "/run/vm1";
+	assert_int_equal(try_poll(1), BURST);
+	s = test_vhost_capture(&(struct rt_msg_open){.buffer_size = TEST_RING}, NULL);
+	lib.leaves = end_thread;
+	assert_false(pthread_create(&thread, NULL, submit_some, NULL));
+	pthread_join(thread, &ended);
+	assert_ptr_equal(ended, &lib);
+	test_session_end(s);
+	assert_records_are_counted(s, RECORDS - 1);
+	assert_int_equal(test_session_sum(s).captured, RECORDS);
+	rt_session_free(s);
+}
+
+static void test_a_thread_that_jumps_out_of_the_call_leaves_its_records(void **state)
+{
+	struct rt_session *s;
+
+	lib.path[1] = "/run/vm1";
+	assert_int_equal(try_poll(1), BURST);
+	s = test_vhost_capture(&(struct rt_msg_open){.buffer_size = TEST_RING}, NULL);
+	lib.leaves = jump_out;
+	if (!sigsetjmp(jump, 0))
+		submit_all(0, SUBMIT);
+	lib.leaves = NULL;
+	assert_int_equal(app->submit(1, TO, NULL, 0, TEST_DMA, TEST_VCHAN), 0);
+	lib.leaves = jump_out;
+	if (!sigsetjmp(jump, 0))
+		submit_all(0, 5);
+	lib.leaves = NULL;
+	rt_session_stop(s);
+	assert_int_equal(app->submit(1, TO, NULL, 0, TEST_DMA, TEST_VCHAN), 0);
+	while (!rt_session_stopped(s))
+		sched_yield();
+	assert_records_are_counted(s, 4);
+	assert_int_equal(test_session_sum(s).captured, RECORDS + 5);
+	rt_session_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +284,12 @@ int main(void)
 			test_watch, test_unwatch),
 		cmocka_unit_test_setup_teardown(
 			test_refused_packets_keep_their_ids, test_watch, test_unwatch),
+		cmocka_unit_test_setup_teardown(
+			test_a_thread_that_ends_in_the_call_leaves_its_records, test_watch,
+			test_unwatch),
+		cmocka_unit_test_setup_teardown(
+			test_a_thread_that_jumps_out_of_the_call_leaves_its_records, test_watch,
+			test_unwatch),
 	};
 
 	test_stats_start();
