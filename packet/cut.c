@@ -60,13 +60,16 @@ static void put_headers(struct walk *p, uint16_t linktype, uint32_t beyond)
 static int put_cut(struct walk *p, const struct cut *c, enum ringtap_tags tags, uint16_t linktype,
 	char *err, size_t err_len)
 {
+	char why[256] = "not enough memory";
 	struct filter f;
 	uint32_t *refuses;
 	unsigned n = 0;
-	int ret = filter_compile(&f, c->filter, tags, linktype, err, err_len);
+	int ret = filter_compile(&f, c->filter, tags, linktype, why, sizeof(why));
 
-	if (ret)
+	if (ret) {
+		snprintf(err, err_len, "filter '%s' of --cut: %s", c->filter, why);
 		return ret;
+	}
 	refuses = malloc((f.len + 1) * sizeof(*refuses));
 	if (refuses)
 		n = put_filter(p, &f, refuses);
@@ -98,7 +101,7 @@ int cut_apply(struct filter *f, const struct cut *cuts, unsigned count, enum rin
 	if (cuts[count - 1].filter)
 		put(p, BPF_RET | BPF_K, RINGTAP_SNAPLEN_MAX);
 	if (!ret)
-		ret = walk_take(p, f, err, err_len);
+		ret = walk_take(p, f, "--cut", err, err_len);
 	free(p);
 	return ret;
 }

@@ -180,17 +180,33 @@ static void test_the_headers_of_all_packets_are_found(void **unused)
 /* Frames that end anywhere pass, and have all bytes that they have of their headers. */
 static void test_no_packet_is_refused_by_a_cut(void **unused)
 {
-	struct filter p = compile(NULL, (const char *const[]){"headers", NULL}, 1);
+	static const uint16_t types[] = {RINGTAP_LINKTYPE_ETHERNET, RINGTAP_LINKTYPE_RAW};
 
-	for (unsigned i = 0; i < FRAMES; i++) {
-		struct frame f = make_frame(true);
+	for (unsigned i = 0; i < 2 * FRAMES; i++) {
+		const bool ethernet = i < FRAMES;
+		struct filter p =
+			compile(NULL, (const char *const[]){"headers", NULL}, types[!ethernet]);
+		struct frame f = make_frame(ethernet);
 		uint32_t len = random_below(f.headers + 40), n;
 
 		if (random_below(2)) /* a header may lie about its length */
-			f.bytes[14 + random_below(60)] = (uint8_t)random_below(256);
+			f.bytes[14 * ethernet + random_below(ethernet ? 60 : 10)] =
+				(uint8_t)random_below(256);
 		n = value(&p, f.bytes, len);
 		assert_in_range(n, 1, RINGTAP_SNAPLEN_MAX);
+		filter_free(&p);
 	}
+}
+
+static void test_short_headers_of_ipv4_are_none(void **unused)
+{
+	struct filter p =
+		compile(NULL, (const char *const[]){"headers", NULL}, RINGTAP_LINKTYPE_RAW);
+	uint8_t bytes[64] = {0x40, [9] = 47};
+
+	for (unsigned ihl = 0; ihl < 5; ihl++, bytes[0]++)
+		assert_int_equal(value(&p, bytes, sizeof(bytes)), RINGTAP_SNAPLEN_MAX);
+	assert_int_equal(value(&p, bytes, sizeof(bytes)), 20);
 	filter_free(&p);
 }
 
@@ -293,6 +309,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_headers_of_all_packets_are_found),
 		cmocka_unit_test(test_no_packet_is_refused_by_a_cut),
+		cmocka_unit_test(test_short_headers_of_ipv4_are_none),
 		cmocka_unit_test(test_cuts_have_filters),
 		cmocka_unit_test(test_a_filter_behind_tags_applies),
 		cmocka_unit_test(test_what_is_no_length_is_refused),

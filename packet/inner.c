@@ -114,7 +114,7 @@ static void put_geneve(struct walk *p, struct exits *e)
 
 static void put_gtp(struct walk *p, struct exits *e)
 {
-	uint32_t done[GTP_MAX + 2];
+	uint32_t done[GTP_MAX + 3];
 	unsigned n = 0;
 
 	put_need(p, 16);
@@ -140,7 +140,7 @@ static void put_gtp(struct walk *p, struct exits *e)
 	put(p, BPF_ALU | BPF_SUB | BPF_K, 1);
 	put(p, BPF_MISC | BPF_TAX, 0);
 	/* X is at the type of the next header, which is the last byte of each. */
-	for (unsigned i = 0; i < GTP_MAX; i++) {
+	for (unsigned i = 0; i <= GTP_MAX; i++) {
 		put_need(p, 2);
 		put(p, BPF_LD | BPF_B | BPF_IND, 0);
 		put_if(p, &(const uint32_t){0}, 1, 1);
@@ -372,7 +372,7 @@ static int join(struct filter *f, const struct filter *ethernet, const struct fi
 	int ret = p && refuses ? put_all(p, f, ethernet, ip, from_ethernet, refuses) : -ENOMEM;
 
 	if (!ret)
-		ret = walk_take(p, f, err, err_len);
+		ret = walk_take(p, f, "--inner", err, err_len);
 	free(refuses);
 	free(p);
 	return ret;

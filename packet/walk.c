@@ -74,6 +74,8 @@ static uint32_t put_ipv4(struct walk *p)
 	put(p, BPF_ST, WALK_PROTOCOL);
 	put(p, BPF_LD | BPF_B | BPF_IND, 0);
 	put(p, BPF_ALU | BPF_AND | BPF_K, 15);
+	put_jump(p, BPF_JMP | BPF_JGE | BPF_K, 5, 1, 0);
+	put(p, BPF_RET | BPF_K, p->value);
 	put(p, BPF_ALU | BPF_LSH | BPF_K, 2);
 	put(p, BPF_ALU | BPF_ADD | BPF_X, 0);
 	put(p, BPF_MISC | BPF_TAX, 0);
@@ -222,13 +224,14 @@ unsigned put_filter(struct walk *p, const struct filter *f, uint32_t *refuses)
 	return n;
 }
 
-int walk_take(const struct walk *p, struct filter *f, char *err, size_t err_len)
+int walk_take(const struct walk *p, struct filter *f, const char *option, char *err, size_t err_len)
 {
 	struct ringtap_insn *insns;
 
 	if (p->len > RT_MAX_INSNS) {
-		snprintf(err, err_len, "the program would be longer than %d instructions",
-			RT_MAX_INSNS);
+		snprintf(err, err_len,
+			"%s: the filter would be longer than %d instructions; make it simpler",
+			option, RT_MAX_INSNS);
 		return -EINVAL;
 	}
 	insns = realloc(f->insns, p->len * sizeof(*insns));

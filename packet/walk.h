@@ -44,6 +44,7 @@ void put_ip(struct walk *p, const uint32_t *ipv4, const uint32_t *ipv6, unsigned
  * too, and are listed there. Returns their number. */
 unsigned put_filter(struct walk *p, const struct filter *f, uint32_t *refuses);
 /* Replaces f by the program. 0, -ENOMEM, or -EINVAL with a sentence in err: it is too long. */
-int walk_take(const struct walk *p, struct filter *f, char *err, size_t err_len);
+int walk_take(
+	const struct walk *p, struct filter *f, const char *option, char *err, size_t err_len);
 
 #endif

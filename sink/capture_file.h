@@ -8,7 +8,7 @@
 #include "output.h"
 #include "ringtap/reader.h"
 
-#define COMMENTS_MAX 16
+#define COMMENTS_MAX 17 /* 16 of --capture-comment, and one of --cut */
 
 /* Zeros, but for out, cap and what the file should contain. */
 struct capture_file {

@@ -30,9 +30,12 @@ static int check_texts(const char *command, const struct iface_config *i)
 int capture_config_compile(const struct capture_config *c, struct filter *f, const char *expression,
 	enum ringtap_tags tags, uint16_t linktype, char *err, size_t err_len)
 {
-	int ret = filter_compile_inner(f, c->inner, expression, tags, linktype, err, err_len);
+	char why[512] = "not enough memory";
+	int ret = filter_compile_inner(f, c->inner, expression, tags, linktype, why, sizeof(why));
 
-	if (!ret)
+	if (ret)
+		snprintf(err, err_len, "filter '%s': %s", expression ? expression : "", why);
+	else
 		ret = cut_apply(f, c->cuts, c->cut_count, tags, linktype, err, err_len);
 	if (ret)
 		filter_free(f);
@@ -46,8 +49,7 @@ static int compile(const struct capture_config *c, struct iface_config *i)
 	if (!capture_config_compile(c, &i->compiled, i->filter, c->tags, RINGTAP_LINKTYPE_ETHERNET,
 		    err, sizeof(err)))
 		return 0;
-	return message_fail(-EINVAL, "%s: filter '%s': %s; see pcap-filter(7)", c->command,
-		i->filter ? i->filter : "", err);
+	return message_fail(-EINVAL, "%s: %s; see pcap-filter(7)", c->command, err);
 }
 
 int capture_config_cut(struct capture_config *c, const char *text)

@@ -61,9 +61,8 @@ static int put(struct target *t, const struct target *from, unsigned i, uint16_t
 	if (capture_config_compile(cfg, &t->filters[n], expression, RINGTAP_TAGS_AS_IS, linktype,
 		    err, sizeof(err)))
 		return message_fail(-EINVAL,
-			"%s: filter '%s', for ports of '%s' without Ethernet headers: %s; "
-			"see pcap-filter(7)",
-			cfg->command, expression ? expression : "", t->name, err);
+			"%s: for ports of '%s' without Ethernet headers: %s; see pcap-filter(7)",
+			cfg->command, t->name, err);
 	t->ports[n].filter = t->filters[n].insns;
 	t->ports[n].filter_len = t->filters[n].len;
 	return 0;

@@ -263,10 +263,10 @@ static int add_comment(struct record_config *c, const char *text)
 
 	while (n < COMMENTS_MAX && c->comments[n])
 		n++;
-	if (n == COMMENTS_MAX)
+	if (n == COMMENTS_MAX - (text != c->cuts))
 		return message_fail(-EINVAL,
 			"record: --capture-comment: too many comments; give at most %d",
-			COMMENTS_MAX);
+			COMMENTS_MAX - 1);
 	c->comments[n] = text;
 	return 0;
 }
@@ -279,10 +279,12 @@ static int add_cut(struct record_config *c, const char *text)
 
 	if (ret)
 		return ret;
-	if (asprintf(&c->cuts, "%s%s%s", before ? before : "cut: ", before ? ", " : "", text) < 0)
+	if (asprintf(&c->cuts, "%s%s%s", before ? before : "cut: ", before ? ", " : "", text) < 0) {
 		c->cuts = NULL;
+		ret = message_fail(-ENOMEM, "record: --cut: not enough memory");
+	}
 	free(before);
-	return 0;
+	return ret;
 }
 
 /* Parses options of -b about names, as dumpcap's. 1: another option. */

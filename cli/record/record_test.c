@@ -144,8 +144,10 @@ static void link_types_that_do_not_fit_are_refused(void **state)
 					"file has one; leave out -P, or record them apart");
 	assert_int_equal(record("-w f -f vlan"), STATUS_USAGE);
 	test_assert_has(message_last(),
-		"record: filter 'vlan', for ports of 'app0' without Ethernet headers: no VLAN "
+		"record: for ports of 'app0' without Ethernet headers: filter 'vlan': no VLAN "
 		"support for");
+	assert_int_equal(record("-w f -f udp --cut headers:nosuch"), STATUS_USAGE);
+	test_assert_has(message_last(), "record: filter 'nosuch' of --cut: ");
 	assert_int_equal(fake.attached, 0);
 	assert_int_equal(record("-q -P -w f -i app0:p0"), STATUS_OK);
 }
