@@ -167,7 +167,7 @@ struct ringtap_insn {
 
 enum { RINGTAP_RX = 1, RINGTAP_TX = 2 };
 
-/* Packets to capture. Of the targets of one application, the first that matches a port decides. */
+/* Ports and packets to capture. The first target of an application that matches a port decides. */
 struct ringtap_target {
 	const char *port;    /* name or decimal id; NULL: all ports, also later ones */
 	int queue;           /* -1: all */
@@ -193,7 +193,7 @@ struct ringtap_capture_options {
 	uint64_t buffer_size;
 	enum ringtap_on_full on_full;
 	enum ringtap_timestamp timestamp;
-	/* As in struct ringtap_conn_options, also for filters (0: 8 s) and for the end. */
+	/* As in struct ringtap_conn_options, also for filters (0: 8 s) and the end; rings: 60 s. */
 	int timeout_ms;
 	enum ringtap_ids ids;
 	bool fates;    /* only packets that are not offered, see fates.h */

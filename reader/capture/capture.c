@@ -198,16 +198,18 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 		ret = rt_capture_fail(cap, -ENOTSUP,
 			"its probe is older than fates in files: restart the application with the "
 			"installed probe, or capture without fates");
+	if (is_unknown_option(cap, ret) && (o->mbufs || o->lengths))
+		ret = rt_capture_fail(cap, -ENOTSUP,
+			o->mbufs
+				? "its probe is older than metadata of mbufs and lengths by packet: "
+				  "restart the application with the installed probe, or capture "
+				  "without both"
+				: "its probe is older than lengths by packet: restart the "
+				  "application with the installed probe, or capture without");
 	if (is_unknown_option(cap, ret) && o->sample > 1)
 		ret = rt_capture_fail(cap, -ENOTSUP,
 			"its probe is older than sampling: restart the application with the "
 			"installed probe, or capture all packets");
-	if (is_unknown_option(cap, ret) && (o->mbufs || o->lengths))
-		ret = rt_capture_fail(cap, -ENOTSUP,
-			o->mbufs ? "its probe is older than metadata of mbufs: restart the "
-				   "application with the installed probe, or capture without"
-				 : "its probe is older than lengths by packet: restart the "
-				   "application with the installed probe, or capture without");
 	if (!ret && o->fates && !s->seg.h.fate_bits)
 		ret = rt_capture_fail(cap, -ENOTSUP,
 			"its probe is older than fates of packets: restart the application with the "
