@@ -216,7 +216,7 @@ static int put_loss(
 			v->apart = true;
 	}
 	free(text);
-	return ret;
+	return ret == -EPROTO ? 0 : ret; /* the others have names */
 }
 
 static int take_losses(
@@ -262,7 +262,7 @@ static int take_errors(const struct directory *d, void *counted)
 		if (!is_link(one, &c, ERROR) || !c.sums[one->index])
 			continue;
 		v = counted_put(counted, one->name + prefix, strlen(one->name) - prefix,
-			apart ? "none: they go on" : NULL, c.sums[one->index]);
+			apart ? "not dropped: counted on their way" : NULL, c.sums[one->index]);
 		if (v)
 			v->apart = apart;
 	}
