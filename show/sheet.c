@@ -226,14 +226,12 @@ static char *fitted(const struct sheet *s, unsigned row, unsigned c, size_t widt
 		       : text_shorten(text, strlen(text) + 1, cell(s, row, c), width);
 }
 
-static struct libscols_table *make(const struct sheet *s)
+static struct libscols_table *make(const struct sheet *s, const size_t width[SHEET_COLUMNS])
 {
 	struct libscols_table *t = scols_new_table();
-	size_t width[SHEET_COLUMNS];
 
 	if (!t)
 		return NULL;
-	fit(s, width);
 	scols_table_set_termforce(t, SCOLS_TERMFORCE_NEVER);
 	scols_table_set_column_separator(t, s->dense ? " " : "  ");
 	for (unsigned c = 0; c < s->columns; c++) {
@@ -298,11 +296,20 @@ static void print_rows(const struct sheet *s, struct libscols_table *t, FILE *f)
 
 static void print_all(const struct sheet *s, FILE *f)
 {
-	struct libscols_table *t = make(s);
+	size_t width[SHEET_COLUMNS];
+	struct libscols_table *t;
+	char names[256] = "";
 
+	fit(s, width);
+	t = make(s, width);
 	if (t)
 		print_rows(s, t, f);
 	scols_unref_table(t);
+	for (unsigned c = 0; c < s->columns; c++)
+		if (left_out(s, c, width))
+			text_list_add(names, sizeof(names), s->heads[c]);
+	if (*names)
+		fprintf(f, "  without room: %s\n", names);
 }
 
 void sheet_print(const struct sheet *s, FILE *f)

@@ -92,9 +92,11 @@ static void test_spare_columns_without_room_are_left_out(void **state)
 	assert_flow_printed(40, "  flow                 rate   all    way\n"
 				"  10.0.0.1 > 10.0.0.2   1 k  12 M  0 > 1\n");
 	assert_flow_printed(39, "  flow                 rate   all\n"
-				"  10.0.0.1 > 10.0.0.2   1 k  12 M\n");
+				"  10.0.0.1 > 10.0.0.2   1 k  12 M\n"
+				"  without room: way\n");
 	assert_flow_printed(26, "  flow                rate\n"
-				"  10.0.0.1… 10.0.0.2   1 k\n");
+				"  10.0.0.1… 10.0.0.2   1 k\n"
+				"  without room: all, way\n");
 }
 
 static void test_notes_are_below_their_rows(void **state)

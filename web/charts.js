@@ -153,7 +153,7 @@ class HeatPanel extends Panel {
     // Rows that have something, and all values of the lines.
     const used = spec.y_edges.slice(1).map((_y, j) => spec.counts.some((column) => column[j]));
     const first = Math.max(0, used.indexOf(true)), last = used.lastIndexOf(true);
-    const values = (spec.series ?? []).flatMap((s) => s.values).filter((v) => v !== null);
+    const values = (spec.series ?? []).flatMap((s) => s.values).filter((v) => v !== null && (v > 0 || !spec.log));
     this.edges = [values.reduce((a, b) => Math.min(a, b), spec.y_edges[first]),
       values.reduce((a, b) => Math.max(a, b), last < 0 ? spec.y_edges.at(-1) : spec.y_edges[last + 1])];
   }

@@ -72,7 +72,7 @@ static int attach(const struct web_options *o)
 	return ret;
 }
 
-/* Pages come later, and the web's watch with the first: says now what is missing. */
+/* Pages come later, and the web's watch with the first: names at the start what is missing. */
 static void explain(const struct web_options *o)
 {
 	struct watch w = o->watch;
@@ -98,8 +98,8 @@ static int serve(struct web_options *o)
 	/* Scripts wait for this line. */
 	printf("%s\n", url);
 	fflush(stdout);
-	explain(o);
 	stop_after(o->duration_ns);
+	explain(o);
 	while (!stop_wait(WATCH_STEP_NS))
 		web_step(&w);
 	web_stop(&w);
