@@ -71,7 +71,7 @@ do
 	ringtap.fields = list
 end
 local not_bad = ProtoExpert.new("ringtap.checksum.not_bad.expert",
-	"The checksum is not bad: the packet was captured before the NIC computed it", expert.group.CHECKSUM,
+	"The checksum need not be bad: the packet was captured before the NIC computed one or more of its checksums", expert.group.CHECKSUM,
 	expert.severity.NOTE)
 ringtap.experts = {not_bad}
 
