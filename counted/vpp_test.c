@@ -358,7 +358,7 @@ static void test_packets_that_interfaces_lose(void **state)
 	counted_free(&c);
 
 	segment.names.list[0] = BASE + sizeof(segment);
-	assert_takes(0, 1); /* of the other interface */
+	assert_takes(0, 1); /* that of the other interface */
 }
 
 static void test_interfaces_that_lie(void **state)

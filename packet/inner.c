@@ -71,7 +71,7 @@ static void put_gre(struct walk *p, struct exits *e)
 	put(p, BPF_ST, WALK_NEXT);
 	put(p, BPF_LD | BPF_H | BPF_IND, 0);
 	put(p, BPF_ST, WALK_FLAGS);
-	/* Versions but 0, and its routing of long ago. */
+	/* Versions but 0, and the obsolete routing field (RFC 1701). */
 	put_jump(p, BPF_JMP | BPF_JSET | BPF_K, 0x4007, 0, 1);
 	put_refuse(p);
 	put_step(p, 4);

@@ -32,7 +32,7 @@ void put_step(struct walk *p, uint32_t bytes);
 void put_need(struct walk *p, uint32_t bytes);
 /* If A is one of the values goes on behind, else passes the next n instructions. */
 void put_if(struct walk *p, const uint32_t *values, unsigned count, uint8_t n);
-/* Passes Ethernet's header, tags and MPLS labels. Jumps at the header of IP, for each version: [0]
+/* Skips Ethernet's header, tags and MPLS labels. Jumps at the header of IP, for each version: [0]
  * directly behind Ethernet, [1] below labels. */
 void put_ethernet(struct walk *p, uint32_t ipv4[2], uint32_t ipv6[2]);
 /* A jump for each version of the IP header. */
@@ -40,7 +40,7 @@ void put_by_version(struct walk *p, uint32_t *ipv4, uint32_t *ipv6);
 /* The jumps, at most two each, land at headers of IP, which are passed. Then X is behind them, and
  * the protocol in WALK_PROTOCOL: 255 in a fragment without its header. */
 void put_ip(struct walk *p, const uint32_t *ipv4, const uint32_t *ipv6, unsigned count);
-/* Copies a program that returns constants. Those that let pass lead behind it; refuses: the others,
+/* Copies a program that returns constants. Those that let pass go on after it; refuses: the others,
  * too, and are listed there. Returns their number. */
 unsigned put_filter(struct walk *p, const struct filter *f, uint32_t *refuses);
 /* Replaces f by the program. 0, -ENOMEM, or -EINVAL with a sentence in err: it is too long. */

@@ -23,7 +23,7 @@ struct serve_options {
 	/* A request has ended, answered or not; NULL: nothing to do. */
 	void (*ended)(void *ctx, struct MHD_Connection *c);
 	bool posts;         /* POST has an answer; a body is read and ignored */
-	unsigned silence_s; /* a client that sends and takes nothing for so long is ended; 0: 5 s */
+	unsigned silence_s; /* a connection without traffic for so long is closed; 0: 5 s */
 };
 
 struct serve {
