@@ -13,7 +13,7 @@ const bool rt_trace_own_loop;
 #endif
 
 struct rt_clock_latch rt_hook_clock;
-__thread uint64_t rt_hook_until;
+__thread uint64_t rt_hook_until __attribute__((tls_model("initial-exec")));
 
 /* Not inlined, so that the quick path needs no stack frame. */
 static __rte_noinline uint16_t visit(struct rt_hook *h, struct rt_thread *t, struct rte_mbuf **pkts,
