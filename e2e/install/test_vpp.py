@@ -49,7 +49,7 @@ REASONS = {
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not BUILDS, reason="RINGTAP_VPP names no build")]
 
 
-@pytest.fixture(params=KINDS, ids=lambda p: f"{p[0]}-{p[1]}")
+@pytest.fixture(params=KINDS, ids=["-".join(map(str, kind)) for kind in KINDS])
 def router(request, net, closing):
     """VPP, with the probe, and a host in each of its two networks."""
     vpp, hosts = routed(net, closing, request.param)

@@ -24,7 +24,7 @@ for n in range(int(sys.argv[1])):
 SINK = "import socket; s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); s.bind(('', 9))\nwhile True: s.recv(9000)"
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not BUILDS, reason="RINGTAP_VPP names no build")]
-kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda p: f"{p[0]}-{p[1]}")
+kinds = pytest.mark.parametrize("kind", KINDS, ids=["-".join(map(str, kind)) for kind in KINDS])
 
 
 def send(host, address, size):
