@@ -16,8 +16,8 @@
 #define PID     4711
 #define TICKS   1000 /* USER_HZ, times SECONDS */
 
-#define THREADS 10    /* more than are judged */
-#define LINES   60000 /* in /proc/interrupts */
+#define THREADS 10     /* more than are judged */
+#define LINES   240000 /* in /proc/interrupts */
 
 /* One port, whose queue a thread on CPU 2 polls, and two mempools. */
 static struct ringtap_queue_stats queues[2][THREADS];
@@ -305,17 +305,15 @@ static void put_lines(unsigned last)
 	assert_int_equal(fclose(f), 0);
 }
 
-/* The time that large hosts' interrupts take grows with their number, not its square. */
+/* Their time grows with their number: if it did with its square, the test would last minutes, and
+ * meson would end it. */
 static void many_interrupts(void **state)
 {
-	uint64_t start;
-
 	put_lines(100);
 	begin();
 	put_lines(1600);
-	start = now_ns(CLOCK_THREAD_CPUTIME_ID);
-	expect("interrupts", "150 interrupts of devices a second, most of them of nic (IRQ 59999)");
-	assert_in_range(now_ns(CLOCK_THREAD_CPUTIME_ID) - start, 0, 2 * NS_PER_S);
+	expect("interrupts",
+		"150 interrupts of devices a second, most of them of nic (IRQ 239999)");
 }
 
 static void stolen_time(void **state)
