@@ -43,6 +43,7 @@ collect_ignore = [
         ("install/test_builds.py", "RINGTAP_DPDK_BUILDS"),
         ("install/test_other_dpdk.py", "RINGTAP_ROOTS"),
         ("install/test_vpp.py", "RINGTAP_VPP"),
+        ("install/test_vpp_buffers.py", "RINGTAP_VPP"),
         ("matrix", "RINGTAP_PREFIX"),
         ("attach/test_soak.py", "RINGTAP_SOAK"),
         ("secondary/test_soak.py", "RINGTAP_SOAK"),
