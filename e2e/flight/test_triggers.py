@@ -311,6 +311,6 @@ def test_a_hang_that_never_ends(busy, keep):
     kept.done()
     *_, last = sorted(kept.incidents(3), key=lambda i: i.at("event_to"))
     assert last.condition == "exit" and last["packets"] > 0
-    assert last.at("event_from") == last.at("last_packet")
+    assert last.at("event_from") == last.at("last_packet"), (last["lost"], last["kept_since"])
     assert re.fullmatch(r"the last packets are \d+\.\d s older", last["trigger"]["comment"])
     assert "its last poll was at" in (last.folder / "doctor.txt").read_text()
