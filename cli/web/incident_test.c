@@ -119,7 +119,7 @@ static int begin_patient(void **state)
 {
 	int ret;
 
-	silence_s = 100;
+	silence_s = 10;
 	ret = begin_allowed(state);
 	web.serve.clients.vanished_ms = silence_s * 1000;
 	return ret;
