@@ -27,16 +27,11 @@ static FILE *open_path(const char *format, va_list ap)
 	return fopen(path, "re");
 }
 
-bool machine_line(char *line, size_t size, const char *format, ...)
+static bool read_line(char *line, size_t size, const char *format, va_list ap)
 {
-	va_list ap;
-	bool ok;
-	FILE *f;
+	FILE *f = open_path(format, ap);
+	bool ok = f && fgets(line, (int)size, f);
 
-	va_start(ap, format);
-	f = open_path(format, ap);
-	va_end(ap);
-	ok = f && fgets(line, (int)size, f);
 	if (f)
 		fclose(f);
 	if (ok)
@@ -44,19 +39,27 @@ bool machine_line(char *line, size_t size, const char *format, ...)
 	return ok;
 }
 
-bool machine_number(uint64_t *n, const char *format, ...)
+bool machine_line(char *line, size_t size, const char *format, ...)
 {
 	va_list ap;
 	bool ok;
-	FILE *f;
 
 	va_start(ap, format);
-	f = open_path(format, ap);
+	ok = read_line(line, size, format, ap);
 	va_end(ap);
-	ok = f && fscanf(f, "%" SCNu64, n) == 1 && *n <= INT64_MAX;
-	if (f)
-		fclose(f);
 	return ok;
+}
+
+bool machine_number(uint64_t *n, const char *format, ...)
+{
+	char line[64];
+	va_list ap;
+	bool ok;
+
+	va_start(ap, format);
+	ok = read_line(line, sizeof(line), format, ap);
+	va_end(ap);
+	return ok && sscanf(line, "%" SCNu64, n) == 1 && *n <= INT64_MAX;
 }
 
 bool machine_listed(const char *list, uint32_t n)

@@ -11,17 +11,10 @@
 #include <cmocka.h>
 
 #include "cut.h"
+#include "test_random.h"
 
 #define FRAMES    20000
 #define FRAME_MAX 600u
-
-static uint64_t state = 1;
-
-static uint32_t random_below(uint32_t n)
-{
-	state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t)((state >> 32) * n >> 32);
-}
 
 struct frame {
 	uint8_t bytes[FRAME_MAX];
@@ -29,12 +22,6 @@ struct frame {
 	uint32_t ip;      /* its first header of IP; 0: none */
 	uint8_t protocol;
 };
-
-static void put16(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
 
 static uint32_t put_transport(struct frame *f, uint32_t at)
 {

@@ -12,18 +12,11 @@
 #include <cmocka.h>
 
 #include "inner.h"
+#include "test_random.h"
 
 #define FRAMES    4000
 #define FRAME_MAX 700u
 #define LEVELS    4
-
-static uint64_t state = 1;
-
-static uint32_t random_below(uint32_t n)
-{
-	state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t)((state >> 32) * n >> 32);
-}
 
 /* A packet in tunnels: where each begins, the first at 0. */
 struct frame {
@@ -32,12 +25,6 @@ struct frame {
 	bool ethernet[LEVELS];
 	unsigned levels;
 };
-
-static void put16(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
 
 /* Headers of Ethernet with 0 to 2 tags, for a type. */
 static uint32_t put_ether(struct frame *f, uint32_t at, uint32_t type)

@@ -9,16 +9,9 @@
 
 #include "flow_table.h"
 #include "plain.h"
+#include "test_random.h"
 
 #define FRAME_MAX 80
-
-static uint64_t state = 1;
-
-static uint32_t random_below(uint32_t n)
-{
-	state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t)((state >> 32) * n >> 32);
-}
 
 /* TCP or UDP with random addresses and ports, with a tag or without one. Returns its bytes. */
 static size_t make(uint8_t *p)

@@ -259,8 +259,7 @@ static inline void run_taps(const struct rt_tapset *set, uint32_t first, uint32_
 				&set->tap[i]->session->sampler->state[t->index], pkts, n, ns);
 		else
 			feed(ring[i], set->tap[i], pkts, n, ns);
-		/* Packets have time stamps older than the burst: only last_ns is a lower bound
-		 * of them. */
+		/* Packets have time stamps older than the burst: none is before last_ns. */
 		if (rt_likely(!ring[i]->held))
 			rt_ring_end(ring[i]);
 	}
