@@ -216,6 +216,21 @@ static void test_the_oldest_go_first_and_no_ring_waits(void **state)
 	assert_int_equal(newest(), ns - STEP_NS);
 }
 
+/* A burst that is lost has a time, too. */
+static void test_the_newest_packet_is_one_that_is_kept(void **state)
+{
+	uint64_t last;
+
+	write_chunk(0);
+	put_packet(&ring[1]);
+	put_packet(&ring[1]);
+	last = ns - STEP_NS;
+	ring[1].last_ns = ns + 100 * STEP_NS;
+	rt_ring_publish(&ring[1]);
+	look();
+	assert_int_equal(newest(), last);
+}
+
 /* In whole chunks; the buffer would hold them all. */
 static void test_what_is_older_than_the_limit_goes(void **state)
 {
@@ -541,6 +556,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		with_app(test_packets_are_kept_until_the_buffer_fills),
 		with_app(test_the_oldest_go_first_and_no_ring_waits),
+		with_app(test_the_newest_packet_is_one_that_is_kept),
 		with_app(test_what_is_older_than_the_limit_goes),
 		with_app(test_one_ring_may_have_nearly_all),
 		with_app(test_a_ring_that_falls_silent_stops_no_other),

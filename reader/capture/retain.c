@@ -2,11 +2,12 @@
 /*
  * Keeping packets: the reader gives space back late, oldest first, in whole chunks.
  *
- * Nothing is read but the time of the first record in a chunk. Rings take chunks from those that no
- * ring has, and give back what is before the tail when they begin another chunk (docs/format.md). A
- * ring that writes must always find one: some chunks, the margin, are kept free beside those that
- * the probe reserves. From a ring that begins no other chunk the probe takes them back some time
- * later; until then they count as used, and the rings that write go round in what they have.
+ * Nothing is read but the times of the first record in a chunk and of the newest one. Rings take
+ * chunks from those that no ring has, and give back what is before the tail when they begin another
+ * chunk (docs/format.md). A ring that writes must always find one: some chunks, the margin, are
+ * kept free beside those that the probe reserves. From a ring that begins no other chunk the probe
+ * takes them back some time later; until then they count as used, and the rings that write go round
+ * in what they have.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -327,6 +328,26 @@ EXPORT void ringtap_capture_keep_for(struct ringtap_capture *cap, uint64_t ns)
 	rt_store(&cap->keep_ns, ns);
 }
 
+/* The time of the last record; that of the last burst may be later, as a burst may be lost. A head
+ * at the beginning of a chunk has no record in it yet. */
+static uint64_t last_of(const struct ringtap_capture *cap, const struct rt_in *in)
+{
+	uint64_t last_ns = rt_load(&cap->sources[in->source].seg.rings[in->index].last_ns);
+	uint64_t end = in->head & in->mask;
+	uint32_t id = rt_load(&in->order[in->head >> in->shift & in->order_mask]), len;
+	const uint8_t *chunk;
+	struct rt_record r;
+
+	last_ns = last_ns < in->now_ns ? last_ns : in->now_ns;
+	if (end < RT_EPB_MIN || id >= in->chunk_count)
+		return last_ns;
+	chunk = in->data + ((uint64_t)id << in->shift);
+	memcpy(&len, chunk + end - sizeof(len), sizeof(len));
+	if (len > end || rt_record_read(chunk + end - len, len, &r))
+		return last_ns;
+	return r.ns < in->now_ns ? r.ns : in->now_ns;
+}
+
 EXPORT int ringtap_capture_kept(struct ringtap_capture *cap, struct ringtap_kept *out)
 {
 	struct ringtap_capture *of = cap->window ? cap->window->of : cap;
@@ -338,11 +359,11 @@ EXPORT int ringtap_capture_kept(struct ringtap_capture *cap, struct ringtap_kept
 	v.since_ns = cap->window ? cap->window->since_ns : rt_retain_since(of);
 	for (uint32_t i = 0; i < of->in_count; i++) {
 		const struct rt_in *in = &of->ins[i];
-		uint64_t ns = rt_load(&of->sources[in->source].seg.rings[in->index].last_ns);
+		uint64_t ns = in->head > in->tail ? last_of(of, in) : 0;
 
 		v.bytes += in->head - in->tail;
-		if (in->head > in->tail && ns > v.newest_ns)
-			v.newest_ns = ns < in->now_ns ? ns : in->now_ns;
+		if (ns > v.newest_ns)
+			v.newest_ns = ns;
 	}
 	for (uint32_t i = 0; i < of->source_count; i++) {
 		const struct rt_source *s = &of->sources[i];
