@@ -127,11 +127,13 @@ int serve_listen(struct serve *s, struct serve_options *o, char *url, size_t siz
 	return fd;
 }
 
+/* By poll(): with edges of epoll libmicrohttpd 0.9.75 misses the end of a client whose answer waits
+ * for room, and keeps it as long as one that is silent. */
 int serve_start(struct serve *s, int fd)
 {
-	s->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO |
-					     MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME,
-		0, NULL, NULL, handle, s, MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL,
+	s->daemon = MHD_start_daemon(
+		MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0,
+		NULL, NULL, handle, s, MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL,
 		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CLIENTS_MAX,
 		MHD_OPTION_CONNECTION_TIMEOUT,
 		s->options->silence_s ? s->options->silence_s : SILENCE_S,
