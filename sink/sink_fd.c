@@ -53,8 +53,8 @@ int fd_write(
 				ret = -ECANCELED;
 		} else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
 			ret = wait_writable(fd, patience);
-		} else {
-			ret = -errno;
+		} else { /* ECONNRESET: the reader of a socket has closed it */
+			ret = errno == ECONNRESET ? -EPIPE : -errno;
 		}
 	}
 	return ret;

@@ -9,6 +9,7 @@
 #include "file.h"
 #include "newcomers.h"
 #include "kernel_ports.h"
+#include "listen.h"
 #include "record.h"
 #include "report.h"
 #include "signals.h"
@@ -150,11 +151,29 @@ void recorder_free(struct recorder *r)
 	free(r->error_text);
 }
 
+static int record_once(struct record_config *cfg)
+{
+	struct recorder r = {.cfg = cfg};
+	int status = recorder_run(&r);
+
+	recorder_free(&r);
+	return status;
+}
+
+static int record_all(struct record_config *cfg)
+{
+	struct kernel_ports ports;
+	int status = STATUS_FAILED;
+
+	if (!kernel_ports_begin(&ports, &cfg->capture))
+		status = cfg->listen ? listen_run(cfg, record_once) : record_once(cfg);
+	kernel_ports_end(&ports);
+	return status;
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct record_config cfg;
-	struct recorder r = {.cfg = &cfg};
-	struct kernel_ports ports;
 	int status = STATUS_USAGE;
 	int ret;
 
@@ -163,16 +182,12 @@ static int run(const struct command *self, int argc, char **argv)
 	if (ret <= 0)
 		return ret ? STATUS_USAGE : STATUS_OK;
 	if (!config_check(&cfg)) {
-		if (cfg.dump_filter) {
+		if (cfg.dump_filter)
 			status = dump_filters(&cfg);
-		} else if (cfg.list_interfaces) {
+		else if (cfg.list_interfaces)
 			status = interfaces_list();
-		} else {
-			status = kernel_ports_begin(&ports, &cfg.capture) ? STATUS_FAILED
-									  : recorder_run(&r);
-			recorder_free(&r);
-			kernel_ports_end(&ports);
-		}
+		else
+			status = record_all(&cfg);
 	}
 	config_free(&cfg);
 	return status;

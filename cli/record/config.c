@@ -7,6 +7,7 @@
 
 #include "target/attach_app.h"
 #include "config.h"
+#include "listen.h"
 #include "base/util.h"
 
 enum {
@@ -27,6 +28,7 @@ enum {
 	OPT_COMMENT,
 	OPT_SPLIT,
 	OPT_CUT,
+	OPT_ALLOW,
 };
 
 #define STOP_KEYS   "duration|filesize|packets|files"
@@ -108,6 +110,13 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"others compress (default: 1, which does all)"},
 	{TO(output.no_direct), OPTION_FLAG, 0, "no-direct", NULL, NULL, 0, 0,
 		"Write files on disk through the page cache rather than by io_uring and O_DIRECT"},
+	{TO(listen), OPTION_TEXT, 0, "listen", "[HOST:]PORT|unix:PATH", NULL, 0, 0,
+		"Write to each client that connects a recording of its own, from then on "
+		"(PCAP-over-IP), until a signal comes. HOST is 127.0.0.1 if it is left out. Clients on "
+		"this host must be programs of the same user"},
+	{OPTION_SET(OPT_ALLOW), OPTION_TEXT, 0, "allow", "ADDRESS[/BITS]", NULL, 0, 0,
+		"Take clients of --listen on this other host or network as well: they get all packets, "
+		"without a password and not encrypted. May be given several times"},
 	{.kind = OPTION_HEADING, .help = "How to capture"},
 	{TO(capture.options.buffer_size), OPTION_SIZE, 0, "buffer", "SIZE", NULL, BUFFER_MIN,
 		BUFFER_MAX,
@@ -340,6 +349,7 @@ int config_set(void *ctx, int id, const struct option_value *v)
 	case OPT_RING_BUFFER: return set_ring_buffer(c, v->text);
 	case OPT_COMMENT: return add_comment(c, v->text);
 	case OPT_CUT: return add_cut(c, v->text);
+	case OPT_ALLOW: return listen_allow(c, v->text);
 	case OPT_SPLIT: c->split = SPLIT_INTERFACE + (unsigned)v->number; break;
 	case OPT_ON_FULL:
 		c->capture.options.on_full = v->number ? RINGTAP_WAIT : RINGTAP_DROP;
@@ -460,6 +470,8 @@ int config_check(struct record_config *c)
 	complete_words(c);
 	if (!ret)
 		ret = check_split(c);
+	if (!ret)
+		ret = listen_check(c);
 	if (!ret && c->cuts && !c->output.pcap)
 		ret = add_comment(c, c->cuts);
 	if (!ret)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/command.h"
+#include "serve/peer.h"
 #include "sink/capture_file.h"
 #include "target/capture_config.h"
 #include "ringtap/reader.h"
@@ -19,6 +20,8 @@ struct limits {
 	uint64_t duration_ns;
 	uint64_t interval_ns; /* interval by the wall clock; only for going on */
 };
+
+#define LISTEN_ALLOWED_MAX 16
 
 /* A file for each. */
 enum split { SPLIT_NONE, SPLIT_INTERFACE, SPLIT_DIRECTION };
@@ -36,6 +39,9 @@ struct record_config {
 	const char *html;       /* NULL: no page */
 	const char *print_name; /* file that gets the names of closed files; "-": standard output */
 	const char *path;       /* "-": standard output; NULL: the default name */
+	const char *listen;     /* "[HOST:]PORT" or "unix:PATH", for clients; NULL: a file */
+	struct peer_network allowed[LISTEN_ALLOWED_MAX]; /* clients on other hosts */
+	unsigned allowed_count;
 	const char *comments[COMMENTS_MAX + 1]; /* NULL behind the last */
 	char *cuts;                             /* "cut: " and each --cut; NULL: none */
 	bool quiet, json, fail_on_loss;
@@ -55,7 +61,7 @@ void config_free(struct record_config *c);
 
 #define THREADS_MAX 64
 
-#define RECORD_OPTION_COUNT 44
+#define RECORD_OPTION_COUNT 46
 
 extern const struct option_def record_options[RECORD_OPTION_COUNT];
 
