@@ -8,6 +8,7 @@ const struct command *const commands[] = {
 	&cmd_detach,
 	&cmd_record,
 	&cmd_explain,
+	&cmd_anonymize,
 	&cmd_archive,
 	&cmd_flight,
 	&cmd_run,

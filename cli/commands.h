@@ -5,9 +5,9 @@
 
 #include "base/command.h"
 
-extern const struct command cmd_archive, cmd_attach, cmd_bug_report, cmd_detach, cmd_doctor,
-	cmd_drops, cmd_explain, cmd_export, cmd_flight, cmd_flows, cmd_held, cmd_host, cmd_latency,
-	cmd_list, cmd_memory, cmd_record, cmd_run, cmd_top, cmd_trace, cmd_web;
+extern const struct command cmd_anonymize, cmd_archive, cmd_attach, cmd_bug_report, cmd_detach,
+	cmd_doctor, cmd_drops, cmd_explain, cmd_export, cmd_flight, cmd_flows, cmd_held, cmd_host,
+	cmd_latency, cmd_list, cmd_memory, cmd_record, cmd_run, cmd_top, cmd_trace, cmd_web;
 
 /* All of them, NULL at the end. */
 extern const struct command *const commands[];

@@ -461,8 +461,8 @@ static void more_than_half_of_the_cgroups_limit(void **state)
 static void every_command_is_here(void **state)
 {
 	static const char *const names[] = {"list", "attach", "detach", "record", "explain",
-		"archive", "flight", "run", "host", "top", "web", "doctor", "latency", "memory",
-		"drops", "flows", "held", "export", "trace", "bug-report"};
+		"anonymize", "archive", "flight", "run", "host", "top", "web", "doctor", "latency",
+		"memory", "drops", "flows", "held", "export", "trace", "bug-report"};
 	size_t count = 0;
 
 	while (commands[count])

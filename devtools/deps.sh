@@ -9,7 +9,7 @@ packages() {
 	# With dpkg-dev meson finds the folder of libraries in which Debian's loader looks: without, it takes lib64.
 	build) echo gcc libc6-dev dpkg-dev meson ninja-build pkg-config libdpdk-dev libpcap-dev liburing-dev \
 		libzstd-dev liblz4-dev libjansson-dev libcmocka-dev libncurses-dev libsmartcols-dev libmicrohttpd-dev \
-		libelf-dev systemtap-sdt-dev liblttng-ust-dev python3-cffi python3-dev ;;
+		nettle-dev libelf-dev systemtap-sdt-dev liblttng-ust-dev python3-cffi python3-dev ;;
 	demo) echo dpdk dpdk-dev wireshark-common ;;
 	test) echo jq systemd dpdk dpdk-dev tshark wireshark-common tcpdump ngrep nmap softflowd nfdump nfdump-sflow pmacct python3-pytest \
 		python3-pytest-xdist python3-scapy python3-yaml python3-jsonschema python3-fastjsonschema python3-jinja2 \

@@ -30,7 +30,7 @@ packages() { # Debian 11 has an older meson, and a liburing that is too old
 	sed 's/ bullseye / bookworm /' /etc/apt/sources.list >/etc/apt/sources.list.d/bookworm.list
 	apt-get update
 	apt-get install -y --no-install-recommends ccache gcc libc6-dev meson ninja-build pkg-config patchelf xz-utils libpcap-dev \
-		liburing-dev libzstd-dev liblz4-dev libjansson-dev libncurses-dev libsmartcols-dev libmicrohttpd-dev libelf-dev \
+		liburing-dev libzstd-dev liblz4-dev libjansson-dev libncurses-dev libsmartcols-dev libmicrohttpd-dev nettle-dev libelf-dev \
 		libbsd-dev systemtap-sdt-dev python3
 }
 

@@ -46,16 +46,17 @@ BEGIN {
 	allow("fates", "base common include measure packet show target")
 	allow("flows", "base common fates include measure packet target")
 	allow("usdt", "base common")
-	allow("sink", "base common include")
+	allow("anonymize", "base common packet")
+	allow("sink", "anonymize base common include")
 	allow("recorder", "base common measure target")
 	allow("serve", "base common")
 	allow("web", "base")
-	allow("cli", "base common include target measure packet show judge counted fates flows usdt sink recorder serve web")
+	allow("cli", "base common include target measure packet show judge counted fates flows usdt anonymize sink recorder serve web")
 	allow("extcap", "base include cli target measure packet")
 	allow("bench", "base cli common include probe flows")
 	allow("examples", "include")
 	allow("e2e", "include")
-	allow("fuzz", "archive base cli common counted include inject packet probe reader recorder usdt")
+	allow("fuzz", "anonymize archive base cli common counted include inject packet probe reader recorder usdt")
 }
 function allow(from, to,    n, list, i) {
 	known[from] = 1

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "convert.h"
 #include "output.h"
@@ -10,9 +11,14 @@
 
 int output_init(struct output *o, const struct output_options *options, uint32_t snaplen)
 {
-	*o = (struct output){.pcap = options->pcap, .snaplen = snaplen};
+	*o = (struct output){.pcap = options->pcap,
+		.snaplen = snaplen,
+		.anonymizer = {
+			.names = options->names, .payload = options->payload, .blocks.w.fd = -1}};
 	o->scratch = malloc(SCRATCH);
-	if (!o->scratch || ringtap_packets_create(&o->walk))
+	if (options->names)
+		o->anonymous = malloc(SCRATCH);
+	if (!o->scratch || (options->names && !o->anonymous) || ringtap_packets_create(&o->walk))
 		return -ENOMEM;
 	if (options->compress == COMPRESS_NONE)
 		return 0;
@@ -24,6 +30,8 @@ void output_free(struct output *o)
 	frames_free(o->frames);
 	ringtap_packets_free(o->walk);
 	free(o->scratch);
+	anonymizer_free(&o->anonymizer);
+	free(o->anonymous);
 }
 
 int output_open(struct output *o, const struct output_options *options, const char *path,
@@ -114,7 +122,7 @@ int output_push(struct output *o)
 	return ret;
 }
 
-int output_block(struct output *o, const void *data, size_t len)
+static int put_block(struct output *o, const void *data, size_t len)
 {
 	int ret;
 
@@ -125,6 +133,23 @@ int output_block(struct output *o, const void *data, size_t len)
 		return ret;
 	o->bytes += len;
 	return put_now(o, data, len);
+}
+
+/* Also for pcap: packets need their interfaces. */
+static int put_anonymous_block(struct output *o, const void *data, size_t len)
+{
+	uint8_t *made = malloc(len + ANONYMIZE_MORE);
+	ssize_t n = made ? anonymize_blocks(&o->anonymizer, data, len, made) : -ENOMEM;
+
+	if (n > 0)
+		n = put_block(o, made, (size_t)n);
+	free(made);
+	return (int)n;
+}
+
+int output_block(struct output *o, const void *data, size_t len)
+{
+	return o->anonymous ? put_anonymous_block(o, data, len) : put_block(o, data, len);
 }
 
 /* The usual case: nothing is touched but the list. */
@@ -141,13 +166,38 @@ static int gather(struct output *o, const struct ringtap_run *run, const void *b
 	return 0;
 }
 
+/* Replaces *run, of at most SCRATCH bytes, by one of anonymous packets. They are made of a copy:
+ * the application can write to its memory at any time. */
+static int make_anonymous(struct output *o, struct ringtap_run *run)
+{
+	const void *data = ringtap_run_pcapng(run, o->scratch, SCRATCH);
+	ssize_t n;
+
+	if (!data)
+		return -EBADMSG;
+	if (data != o->scratch)
+		memcpy(o->scratch, data, run->bytes);
+	n = anonymize_blocks(&o->anonymizer, o->scratch, run->bytes, o->anonymous);
+	if (n < 0)
+		return (int)n;
+	run->records = o->anonymous;
+	run->bytes = (uint64_t)n;
+	run->form = 0;
+	run->interfaces = NULL;
+	run->interface_count = o->anonymizer.blocks.count;
+	return 0;
+}
+
 /* A run of at most SCRATCH bytes. */
-static int put_chunk(struct output *o, const struct ringtap_run *run)
+static int put_chunk(struct output *o, struct ringtap_run *run)
 {
 	const void *data = o->scratch;
-	uint64_t len = run->bytes;
-	int ret;
+	uint64_t len;
+	int ret = o->anonymous ? make_anonymous(o, run) : 0;
 
+	if (ret)
+		return ret;
+	len = run->bytes;
 	if (o->pcap) {
 		int64_t n = pcap_convert(o->scratch, o->walk, run);
 
@@ -175,7 +225,7 @@ int output_run(struct output *o, const struct ringtap_run *run)
 	struct ringtap_run rest = *run, chunk;
 	int ret = 0;
 
-	if (!o->pcap && !o->frames && blocks)
+	if (!o->pcap && !o->frames && !o->anonymous && blocks)
 		return gather(o, run, blocks);
 	ret = output_push(o);
 	while (rest.packets && !ret) {

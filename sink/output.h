@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "anonymize/blocks.h"
 #include "frames.h"
 #include "ringtap/reader.h"
 #include "sink.h"
@@ -23,6 +24,8 @@ struct output_options {
 	uint64_t threads;           /* one reads and writes, the others compress */
 	bool pcap;                  /* not pcapng */
 	bool group_read, no_direct; /* as of struct sink_options */
+	struct pseudonyms *names;   /* for anonymous packets and blocks; NULL: as they are */
+	enum payload payload;
 };
 
 struct output {
@@ -30,6 +33,8 @@ struct output {
 	struct frames *frames; /* NULL: no compression */
 	bool pcap;
 	uint8_t *scratch;
+	struct anonymizer anonymizer;
+	uint8_t *anonymous;           /* a chunk; NULL: packets are written as they are */
 	struct ringtap_packets *walk; /* for runs that are not written as they are */
 	uint64_t bytes;               /* bytes in the file, before compression */
 	uint64_t packets;             /* packets in the file */

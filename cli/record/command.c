@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "anonymize/key.h"
 #include "cli/commands.h"
 #include "target/interfaces.h"
 #include "file.h"
@@ -165,6 +166,9 @@ static int record_all(struct record_config *cfg)
 	struct kernel_ports ports;
 	int status = STATUS_FAILED;
 
+	cfg->output.names = cfg->anonymize ? key_open("record", cfg->key) : NULL;
+	if (cfg->anonymize && !cfg->output.names)
+		return status;
 	if (!kernel_ports_begin(&ports, &cfg->capture))
 		status = cfg->listen ? listen_run(cfg, record_once) : record_once(cfg);
 	kernel_ports_end(&ports);

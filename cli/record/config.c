@@ -117,6 +117,15 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 	{OPTION_SET(OPT_ALLOW), OPTION_TEXT, 0, "allow", "ADDRESS[/BITS]", NULL, 0, 0,
 		"Take clients of --listen on this other host or network as well: they get all packets, "
 		"without a password and not encrypted. May be given several times"},
+	{TO(anonymize), OPTION_FLAG, 0, "anonymize", NULL, NULL, 0, 0,
+		"Write pseudonyms instead of addresses, and no names, comments or payload, see "
+		"ringtap-anonymize(1)"},
+	{TO(output.payload), OPTION_CHOICE, 0, "payload", PAYLOAD_CHOICES, PAYLOAD_CHOICES, 0, 0,
+		"With --anonymize, bytes behind the headers are cut off (the default), replaced by "
+		"zeros, or kept, if they are payload of TCP, UDP, SCTP or ICMP echo"},
+	{TO(key), OPTION_FILE, 0, "key", "FILE", NULL, 0, 0,
+		"Key of the pseudonyms of --anonymize; a file that is missing is made (default: a "
+		"random key)"},
 	{.kind = OPTION_HEADING, .help = "How to capture"},
 	{TO(capture.options.buffer_size), OPTION_SIZE, 0, "buffer", "SIZE", NULL, BUFFER_MIN,
 		BUFFER_MAX,
@@ -428,6 +437,30 @@ static int check_comment(const struct record_config *c)
 	return -EINVAL;
 }
 
+/* Names an option that gives an interface a text. */
+static const char *text_option(const struct iface_config *i)
+{
+	return i->ifname ? "--ifname" : i->ifdescr ? "--ifdescr" : NULL;
+}
+
+/* Anonymous files have no texts. */
+static int check_anonymize(const struct record_config *c)
+{
+	const char *text = c->comments[0] ? "--capture-comment" : text_option(&c->capture.defaults);
+
+	for (unsigned i = 0; i < c->capture.iface_count && !text; i++)
+		text = text_option(&c->capture.ifaces[i]);
+	if (c->anonymize && text)
+		return message_fail(-EINVAL,
+			"record: --anonymize: leaves out all names and comments; leave out %s",
+			text);
+	if (!c->anonymize && (c->key || c->output.payload != PAYLOAD_CUT))
+		return message_fail(-EINVAL,
+			"record: %s: for anonymous recordings; add --anonymize, or leave it out",
+			c->key ? "--key" : "--payload");
+	return 0;
+}
+
 static int check_threads(const struct record_config *c)
 {
 	if (c->output.threads == 1 || c->output.compress != COMPRESS_NONE)
@@ -472,6 +505,8 @@ int config_check(struct record_config *c)
 		ret = check_split(c);
 	if (!ret)
 		ret = listen_check(c);
+	if (!ret)
+		ret = check_anonymize(c);
 	if (!ret && c->cuts && !c->output.pcap)
 		ret = add_comment(c, c->cuts);
 	if (!ret)
@@ -488,5 +523,6 @@ int config_check(struct record_config *c)
 void config_free(struct record_config *c)
 {
 	capture_config_free(&c->capture);
+	pseudonyms_free(c->output.names);
 	free(c->cuts);
 }

@@ -35,8 +35,10 @@ struct record_config {
 	struct limits rotate;
 	bool rotating;
 	enum split split;
-	bool time_first;        /* in names of files, before the number */
-	const char *html;       /* NULL: no page */
+	bool time_first;  /* in names of files, before the number */
+	const char *html; /* NULL: no page */
+	const char *key;  /* file with the key of pseudonyms; NULL: a random one */
+	bool anonymize;
 	const char *print_name; /* file that gets the names of closed files; "-": standard output */
 	const char *path;       /* "-": standard output; NULL: the default name */
 	const char *listen;     /* "[HOST:]PORT" or "unix:PATH", for clients; NULL: a file */
@@ -61,7 +63,7 @@ void config_free(struct record_config *c);
 
 #define THREADS_MAX 64
 
-#define RECORD_OPTION_COUNT 46
+#define RECORD_OPTION_COUNT 49
 
 extern const struct option_def record_options[RECORD_OPTION_COUNT];
 

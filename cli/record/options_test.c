@@ -198,6 +198,11 @@ static void mistakes_are_named(void **state)
 		{"--buffer 1Z", "1Z"},
 		{"--compress zip", "zip"},
 		{"-P --capture-comment x", "-P"},
+		{"--anonymize --capture-comment x", "--capture-comment"},
+		{"--anonymize --ifname x", "--ifname"},
+		{"--anonymize -i a:0 --ifdescr x", "--ifdescr"},
+		{"--payload zero", "--payload"},
+		{"--key x", "--key"},
 		{"--capture-comment 1 --capture-comment 2 --capture-comment 3 --capture-comment 4 "
 		 "--capture-comment 5 --capture-comment 6 --capture-comment 7 --capture-comment 8 "
 		 "--capture-comment 9 --capture-comment a --capture-comment b --capture-comment c "
