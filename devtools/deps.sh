@@ -19,7 +19,7 @@ packages() {
 		zsh fish \
 		python3-venv python3-setuptools python3-wheel python3-matplotlib python3-numpy chromium \
 		tmux strace prometheus poppler-utils bpftrace binutils \
-		lttng-tools babeltrace2 ;;
+		lttng-tools babeltrace2 openssh-client dropbear-bin ;;
 	# In the root of a suite: devtools/matrix.sh. With the build's packages come the libraries that ringtap needs.
 	matrix) echo dpdk dpdk-dev make xz-utils libsystemd-dev python3-pytest python3-pytest-xdist python3-scapy python3-yaml \
 		wireshark-common tcpdump iproute2 iputils-ping ethtool procps bpftrace lttng-tools babeltrace2 openvswitch-switch-dpdk ;;

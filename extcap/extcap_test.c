@@ -2,7 +2,10 @@
 /* Requests of Wireshark from the command line to the answer, with applications of the fake reader:
  * each has ports p0, of 4 RX queues, and p1, of 2 TX queues. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/test_util.h"
@@ -110,13 +113,15 @@ static void without_arguments_there_is_help(void **state)
 		assert_in_range(strcspn(line, "\n"), 0, TEXT_WIDTH);
 }
 
+#define SSH_LINE "interface {value=ringtap-ssh}{display=DPDK ports of another host, by SSH}\n"
+
 /* The last of three applications has no probe: it is not there. */
 static void interfaces_are_ports_and_applications(void **state)
 {
 	fake.apps = 3;
 	assert_int_equal(extcap("--extcap-interfaces --extcap-version=4.0"), STATUS_OK);
 	assert_string_equal(printed,
-		"extcap {version=" RINGTAP_VERSION "}{display=ringtap}\n"
+		"extcap {version=" RINGTAP_VERSION "}{display=ringtap}\n" SSH_LINE
 		"interface {value=ringtap:app0:p0}{display=DPDK port p0 of app0}\n"
 		"interface {value=ringtap:app0:p1}{display=DPDK port p1 of app0}\n"
 		"interface {value=ringtap:app0}{display=all DPDK ports of app0}\n"
@@ -125,7 +130,8 @@ static void interfaces_are_ports_and_applications(void **state)
 		"interface {value=ringtap:app1}{display=all DPDK ports of app1}\n");
 	fake.apps = 0;
 	assert_int_equal(extcap("--extcap-interfaces"), STATUS_OK);
-	assert_string_equal(printed, "extcap {version=" RINGTAP_VERSION "}{display=ringtap}\n");
+	assert_string_equal(
+		printed, "extcap {version=" RINGTAP_VERSION "}{display=ringtap}\n" SSH_LINE);
 }
 
 static void link_type_is_that_of_the_port(void **state)
@@ -230,6 +236,83 @@ static void capture_goes_to_the_pipe(void **state)
 	assert_int_equal(test_blocks_read("g").epb, 103);
 }
 
+static void write_program(const char *name, const char *text)
+{
+	test_write(name, text, strlen(text));
+	assert_int_equal(chmod(name, 0700), 0);
+}
+
+/* It replaces the process. Returns its exit status. */
+static int run_extcap(const char *line)
+{
+	pid_t pid;
+	int status;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		_exit(extcap(line));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void assert_text(const char *file, const char *text)
+{
+	char found[1024] = "";
+	FILE *f = fopen(file, "r");
+
+	assert_non_null(f);
+	found[fread(found, 1, sizeof(found) - 1, f)] = '\0';
+	fclose(f);
+	assert_string_equal(found, text);
+}
+
+/* Both shells pass on what Wireshark gives, quotes and all; ssh runs the command as sshd does. */
+static void another_host_gets_the_options(void **state)
+{
+	char *path = getenv("PATH"), *before = strdup(path ? path : "");
+
+	write_program("ssh",
+		"#!/bin/sh\nfor word; do echo \"$word\"; done >words\nexec sh -c \"$word\"\n");
+	write_program("ringtap", "#!/bin/sh\nfor word; do echo \"$word\"; done\n");
+	setenv("PATH", ".:/usr/bin:/bin", 1);
+	assert_int_equal(run_extcap("--capture --fifo f --extcap-interface ringtap-ssh --host r1"),
+		STATUS_OK);
+	assert_text("f", "record\n-q\n-w\n-\n");
+	assert_text("words",
+		"-T\n-o\nBatchMode=yes\n-o\nConnectTimeout=10\n--\nr1\nringtap record -q -w -\n");
+	assert_int_equal(
+		run_extcap("--capture --fifo f --extcap-interface ringtap-ssh --host -oX=y "
+			   "--ssh-port 2222 --user me --key k --target it's;ls$(ls):0 --direction "
+			   "tx --snapshot-length 96 --buffer 64M --queue 3 --timestamp nic --ids "
+			   "--sample 8 --tags as-is --inner --extcap-capture-filter udp_port_53"),
+		STATUS_OK);
+	assert_text("f", "record\n-q\n-w\n-\n-f\nudp port 53\n--direction\ntx\n-s\n96\n"
+			 "--buffer\n65536K\n--sample\n8\n--queue\n3\n--timestamp\nnic\n--ids\n"
+			 "--tags\nas-is\n--inner\n--\nit's;ls$(ls):0\n");
+	unlink("ssh");
+	setenv("PATH", ".", 1);
+	assert_int_equal(run_extcap("--capture --fifo f --extcap-interface ringtap-ssh --host r1"),
+		STATUS_FAILED);
+	setenv("PATH", before, 1);
+	free(before);
+	assert_int_equal(extcap("--capture --fifo f --extcap-interface ringtap-ssh"), STATUS_USAGE);
+	assert_non_null(strstr(message_last(), "ringtap-ssh: no host; give --host"));
+	assert_int_equal(extcap("--capture --fifo no/f --extcap-interface ringtap-ssh --host r1"),
+		STATUS_FAILED);
+	assert_non_null(strstr(message_last(), "cannot write 'no/f'"));
+}
+
+/* Its fields come first. */
+static void another_host_has_fields(void **state)
+{
+	assert_int_equal(extcap("--extcap-interface ringtap-ssh --extcap-config"), STATUS_OK);
+	assert_true(strstr(printed, "{call=--host}") < strstr(printed, "{call=--direction}"));
+	assert_non_null(strstr(printed, "{call=--queue}{display=Queue}{type=string}"));
+	assert_int_equal(extcap("--extcap-interface ringtap-ssh --extcap-dlts"), STATUS_OK);
+	assert_string_equal(printed, "dlt {number=1}{name=EN10MB}{display=Ethernet}\n");
+}
+
 /* Wireshark shows it when the capture ends. */
 static void losses_are_reported(void **state)
 {
@@ -253,6 +336,8 @@ int main(void)
 		with_files(filters_are_checked),
 		with_files(capture_goes_to_the_pipe),
 		with_files(losses_are_reported),
+		with_files(another_host_gets_the_options),
+		with_files(another_host_has_fields),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

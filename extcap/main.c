@@ -64,6 +64,14 @@ static const struct option_def options[] = {
 	SAMPLE_OPTION(struct extcap, sample),
 	TAGS_OPTION(struct extcap, tags),
 	INNER_OPTION(struct extcap, inner),
+	{.kind = OPTION_HEADING, .help = "The other host, with the interface ringtap-ssh"},
+	{TO(remote_host), OPTION_TEXT, 0, "host", "HOST", NULL, 0, 0, "Its name, as for ssh(1)"},
+	{TO(remote_port), OPTION_TEXT, 0, "ssh-port", "PORT", NULL, 0, 0,
+		"Port of its SSH server (default: as ssh(1) is configured, as the next two)"},
+	{TO(remote_user), OPTION_TEXT, 0, "user", "NAME", NULL, 0, 0, "User there"},
+	{TO(remote_key), OPTION_TEXT, 0, "key", "FILE", NULL, 0, 0, "Private key"},
+	{TO(remote_target), OPTION_TEXT, 0, "target", "APP[:PORT]", NULL, 0, 0,
+		"Application or port there (default: all ports of the only application)"},
 };
 /* clang-format on */
 
@@ -134,6 +142,8 @@ static int check_interface(const struct extcap *e)
 {
 	size_t len = strlen(EXTCAP_SCHEME);
 
+	if (is_remote(e->interface))
+		return 0;
 	if (e->interface && !strncmp(e->interface, EXTCAP_SCHEME, len) && e->interface[len])
 		return 0;
 	return message_fail(-EINVAL,
@@ -152,7 +162,7 @@ static int answer(const struct extcap *e)
 	if (e->config)
 		return print_config(e);
 	if (e->capture && e->fifo)
-		return capture(e);
+		return is_remote(e->interface) ? capture_remote(e) : capture(e);
 	if (e->filter && !e->capture)
 		return check_filter(e);
 	return message_fail(STATUS_USAGE,

@@ -28,6 +28,11 @@ enum {
 	ARG_SAMPLE,
 	ARG_TAGS,
 	ARG_INNER,
+	ARG_HOST,
+	ARG_SSH_PORT,
+	ARG_USER,
+	ARG_KEY,
+	ARG_TARGET,
 };
 
 /* Braces and line ends separate sentences, and cannot be quoted. */
@@ -78,6 +83,7 @@ static int each_app(void (*each)(const struct app_view *v, void *ctx), void *ctx
 int print_interfaces(void)
 {
 	printf("extcap {version=" RINGTAP_VERSION "}{display=ringtap}\n");
+	printf("interface {value=" EXTCAP_SSH "}{display=DPDK ports of another host, by SSH}\n");
 	return each_app(print_app, NULL);
 }
 
@@ -103,10 +109,17 @@ static void find_linktype(const struct app_view *v, void *ctx)
 	}
 }
 
+bool is_remote(const char *interface)
+{
+	return interface && !strcmp(interface, EXTCAP_SSH);
+}
+
 uint16_t linktype_of(const char *interface)
 {
 	struct search s = {.interface = interface + strlen(EXTCAP_SCHEME)};
 
+	if (is_remote(interface)) /* unknown until its file comes */
+		return RINGTAP_LINKTYPE_ETHERNET;
 	return !each_app(find_linktype, &s) && s.linktype ? s.linktype : RINGTAP_LINKTYPE_ETHERNET;
 }
 
@@ -154,12 +167,44 @@ static int print_queues(const char *interface)
 	return ret;
 }
 
+static void print_remote(void)
+{
+	printf("arg {number=%d}{call=--host}{display=Host}{type=string}{required=true}{tooltip="
+	       "Where ringtap and the application run; ssh must need no password}\n"
+	       "arg {number=%d}{call=--ssh-port}{display=SSH port}{type=string}"
+	       "{validation=^[0-9]*$}{placeholder=22}{tooltip=Empty: as ssh is configured}\n"
+	       "arg {number=%d}{call=--user}{display=User}{type=string}{tooltip=Empty: as ssh is "
+	       "configured}\n"
+	       "arg {number=%d}{call=--key}{display=Private key}{type=fileselect}{mustexist=true}"
+	       "{tooltip=Empty: as ssh is configured}\n"
+	       "arg {number=%d}{call=--target}{display=Application or port}{type=string}"
+	       "{placeholder=APP:PORT}{tooltip=APP or APP:PORT. Empty: all ports of the only "
+	       "application}\n",
+		ARG_HOST, ARG_SSH_PORT, ARG_USER, ARG_KEY, ARG_TARGET);
+}
+
+static int print_queue(const char *interface)
+{
+	if (is_remote(interface)) {
+		printf("arg {number=%d}{call=--queue}{display=Queue}{type=string}"
+		       "{validation=^([0-9]+|all)$}{default=all}{tooltip=Only this queue}\n",
+			ARG_QUEUE);
+		return STATUS_OK;
+	}
+	printf("arg {number=%d}{call=--queue}{display=Queue}{type=selector}{reload=true}"
+	       "{placeholder=Reload from the application}{tooltip=Only this queue}\n",
+		ARG_QUEUE);
+	return print_queues(interface);
+}
+
 int print_config(const struct extcap *e)
 {
 	if (e->reload && !strcmp(e->reload, "queue"))
 		return print_queues(e->interface);
 	if (e->reload)
 		return STATUS_OK;
+	if (is_remote(e->interface))
+		print_remote();
 	printf("arg "
 	       "{number=%d}{call=--direction}{display=Direction}{type=selector}{tooltip=Received "
 	       "packets, sent packets, or both}\n"
@@ -167,10 +212,7 @@ int print_config(const struct extcap *e)
 	       "value {arg=%d}{value=rx}{display=received}{default=false}\n"
 	       "value {arg=%d}{value=tx}{display=sent}{default=false}\n",
 		ARG_DIRECTION, ARG_DIRECTION, ARG_DIRECTION, ARG_DIRECTION);
-	printf("arg {number=%d}{call=--queue}{display=Queue}{type=selector}{reload=true}"
-	       "{placeholder=Reload from the application}{tooltip=Only this queue}\n",
-		ARG_QUEUE);
-	if (print_queues(e->interface))
+	if (print_queue(e->interface))
 		return STATUS_FAILED;
 	printf("arg {number=%d}{call=--snapshot-length}{display=Bytes of each "
 	       "packet}{type=unsigned}{range=0,%d}{default=0}{tooltip=Largest number of bytes; 0 "
