@@ -117,18 +117,21 @@ static void take_labels(struct pass *p, struct rest *r)
 		pass_by_version(p, r);
 }
 
-/* RFC 2516: version and type 1 | code 1 | session 2 | length 2 | protocol of PPP 2. */
+/* RFC 2516: version and type 1 | code 1 | session 2 | length 2 | protocol of PPP 2, or 1 where it
+ * is odd (RFC 1661). */
 static void take_pppoe(struct pass *p, struct rest *r)
 {
 	const uint8_t *at = r->p;
+	unsigned protocol;
 
 	if (r->len < 8 || at[0] != 0x11 || at[1])
 		return;
-	pass_take(p, r, 8);
-	if (be16(at + 6) == PPP_IP)
-		take_ip(p, TYPE_IP, r);
-	else if (be16(at + 6) == PPP_IPV6)
-		take_ip(p, TYPE_IPV6, r);
+	pass_take(p, r, 6);
+	protocol = at[6] & 1 ? at[6] : be16(at + 6);
+	if (protocol != PPP_IP && protocol != PPP_IPV6)
+		return;
+	pass_take(p, r, at[6] & 1 ? 1 : 2);
+	take_ip(p, protocol == PPP_IP ? TYPE_IP : TYPE_IPV6, r);
 }
 
 /* IEEE 802.2: 1 | 1 | control 1, and with SNAP: 3 | EtherType 2. */

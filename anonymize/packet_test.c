@@ -39,14 +39,14 @@ static void add_header(struct made *m, char what, char next)
 	static const struct {
 		char what;
 		uint16_t type;
-	} types[] = {{'4', 0x0800}, {'6', 0x86dd}, {'a', 0x0806}, {'L', 0x8847}, {'p', 0x8864},
-		{'?', 0x88b5}, {'E', 0x6558}};
+	} types[] = {{'4', 0x0800}, {'5', 0x0800}, {'Q', 0x8864}, {'6', 0x86dd}, {'a', 0x0806},
+		{'L', 0x8847}, {'p', 0x8864}, {'?', 0x88b5}, {'E', 0x6558}};
 	static const struct {
 		char what;
 		uint8_t protocol;
 	} protocols[] = {{'t', 6}, {'u', 17}, {'v', 17}, {'n', 17}, {'G', 47}, {'4', 4}, {'6', 41},
 		{'i', 1}, {'I', 58}, {'N', 58}, {'s', 132}, {'o', 89}, {'d', 33}, {'m', 2},
-		{'l', 136}, {'r', 43}, {'F', 44}, {'-', 59}};
+		{'l', 136}, {'r', 43}, {'F', 44}, {'H', 44}, {'-', 59}};
 	uint16_t type = 0;
 	uint8_t protocol = 0;
 
@@ -67,6 +67,11 @@ static void add_header(struct made *m, char what, char next)
 		ADD(m, 0x46, 0, 1, 0x40, 1, 2, 0, 0, 64, protocol, 3, 4);
 		add_secret(m, 8 + 4);
 		break;
+	case '5': /* a later fragment */
+		ADD(m, 0x45, 0, 1, 0x40, 1, 2, 0, 5, 64, 17, 3, 4);
+		add_secret(m, 8);
+		break;
+	case 'H': ADD(m, 17, 0, 0, 0x40, 0, 0, 0, 1); break;
 	case '6':
 		ADD(m, 0x60, 0, 0, 0, 1, 0x40, protocol, 64);
 		add_secret(m, 32);
@@ -135,8 +140,8 @@ static struct made make(const char *headers)
 static const char *const stacks[] = {"e4t", "e6t", "e4u", "e6u", "e4s", "e6d", "e4l", "e4m", "ea",
 	"e?", "e4o", "e6rt", "e6Fu", "e6ru", "eL4t", "eL6u", "ep4u", "ep6t", "e4i4t", "e4i4u",
 	"e6I6t", "e6I6I6u", "e6N", "e4vE4t", "e6vE6u", "e4vEa", "e4nE4t", "e4n6t", "e4G4t",
-	"e4GE6t", "e6G6u", "e44t", "e46t", "e66t", "e64vEL4G4i4t", "e4GL4u", "e6-",
-	"e444444444444444t"};
+	"e4GE6t", "e6G6u", "e44t", "e46t", "e66t", "e64vEL4G4i4t", "e4GL4u", "e6-", "e5", "e6H",
+	"eQ", "e444444444444444t"};
 
 #define STACKS (sizeof(stacks) / sizeof(stacks[0]))
 
@@ -181,7 +186,7 @@ static void payload_does_not_matter(void **state)
 		n = anonymize_packet(names, PAYLOAD_CUT, 1, m.at, m.len, m.len, a);
 		assert_true(n <= m.len - PAYLOAD);
 		/* All but what is not read is a header. */
-		if (!strpbrk(stacks[s], "?o-") && s != STACKS - 1)
+		if (!strpbrk(stacks[s], "?o-Q") && s != STACKS - 1)
 			assert_int_equal(n, m.len - PAYLOAD);
 		for (size_t i = m.len - PAYLOAD; i < m.len; i++)
 			m.at[i] ^= 0xff;
@@ -345,17 +350,36 @@ static void payload_that_is_kept(void **state)
 /* Traffic of another protocol on the port of a tunnel is payload. */
 static void ports_of_tunnels(void **state)
 {
-	static const uint16_t ports[] = {4789, 6081, 2152};
+	static const struct {
+		uint16_t port;
+		uint8_t begin[8];
+		bool tunnel;
+	} cases[] = {
+		{4789, {0x08, 0, 0, 0, 0, 0, 5, 0}, true},
+		{4789, {0x0c, 0, 0, 3, 0, 0, 5, 0}, true},
+		{4789, {0x08, 0, 0, 1, 0, 0, 5, 0}, false},
+		{4789, {0x08, 0, 0, 0, 0, 0, 5, 1}, false},
+		{6081, {0, 0, 0x65, 0x58, 0, 0, 5, 0}, true},
+		{6081, {0x40, 0, 0x65, 0x58, 0, 0, 5, 0}, false},
+		{6081, {0, 0, 0, 0x58, 0, 0, 5, 0}, false},
+		{2152, {0x30, 255, 0, PAYLOAD - 8, 0, 0, 0, 5}, true},
+		{2152, {0x30, 255, 0, PAYLOAD - 7, 0, 0, 0, 5}, false},
+		{2152, {0x50, 255, 0, PAYLOAD - 8, 0, 0, 0, 5}, false},
+		{2152, {0x30, 254, 0, PAYLOAD - 8, 0, 0, 0, 5}, false},
+		{53, {0x08, 0, 0, 0, 0, 0, 5, 0}, false},
+	};
 	struct pseudonyms *names = pseudonyms_new(key);
 
-	for (unsigned i = 0; i < 300; i++) {
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct made m = make("e4u");
 		uint8_t out[600];
-		size_t begin = m.len - PAYLOAD;
+		const size_t begin = m.len - PAYLOAD;
+		size_t n;
 
-		put16(m.at + begin - 6, ports[i % 3]);
-		assert_int_equal(
-			anonymize_packet(names, PAYLOAD_CUT, 1, m.at, m.len, m.len, out), begin);
+		put16(m.at + begin - 6, cases[i].port);
+		memcpy(m.at + begin, cases[i].begin, 8);
+		n = anonymize_packet(names, PAYLOAD_CUT, 1, m.at, m.len, m.len, out);
+		assert_int_equal(n > begin, cases[i].tunnel);
 	}
 	pseudonyms_free(names);
 }

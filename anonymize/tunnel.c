@@ -5,13 +5,20 @@ enum { PORT_GTP_U = 2152, PORT_VXLAN = 4789, PORT_GENEVE = 6081 };
 
 /* Traffic of another protocol may have these ports: the header must be as it is defined. */
 
-/* RFC 7348: flags 1 | 3 | VNI 3 | 1. */
+enum { VXLAN = 0x08000000, VXLAN_IP = 0x0c000001, VXLAN_IPV6, VXLAN_ETHERNET };
+
+/* RFC 7348, and draft-ietf-nvo3-vxlan-gpe: flags 1 | 2 | next protocol 1 | VNI 3 | 1. */
 static bool take_vxlan(struct pass *p, struct rest *r)
 {
-	if (r->len < 8 || be32(r->p) != 0x08000000 || r->p[7])
+	const uint32_t word = r->len < 8 ? 0 : be32(r->p);
+
+	if ((word != VXLAN && (word < VXLAN_IP || word > VXLAN_ETHERNET)) || r->p[7])
 		return false;
 	pass_take(p, r, 8);
-	pass_ethernet(p, r);
+	if (word == VXLAN || word == VXLAN_ETHERNET)
+		pass_ethernet(p, r);
+	else
+		pass_by_version(p, r);
 	return true;
 }
 

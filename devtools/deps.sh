@@ -13,7 +13,7 @@ packages() {
 	demo) echo dpdk dpdk-dev wireshark-common ;;
 	test) echo jq systemd dpdk dpdk-dev tshark wireshark-common tcpdump ngrep nmap softflowd nfdump nfdump-sflow pmacct python3-pytest \
 		python3-pytest-xdist python3-scapy python3-yaml python3-jsonschema python3-fastjsonschema python3-jinja2 \
-		argus-server argus-client arpalert arpwatch darkstat httpry iftop libnet-pcap-perl netdiscover \
+		python3-cryptography argus-server argus-client arpalert arpwatch darkstat httpry iftop libnet-pcap-perl netdiscover \
 		p0f python3-pcapy tcpflow \
 		openvswitch-switch-dpdk iproute2 iputils-ping ethtool zstd lz4 util-linux procps \
 		zsh fish \

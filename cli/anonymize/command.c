@@ -200,8 +200,9 @@ static int copy(struct work *w)
 			w, n == -EBADMSG ? "the compressed data is damaged" : strerror((int)-n));
 	if (!n)
 		return failed_in(w, "it is empty");
-	return n == sizeof(section) && !memcmp(p, section, sizeof(section)) ? copy_pcapng(w)
-									    : copy_pcap(w);
+	return n >= (ssize_t)sizeof(section) && !memcmp(p, section, sizeof(section))
+		       ? copy_pcapng(w)
+		       : copy_pcap(w);
 }
 
 static void report(const struct work *w)

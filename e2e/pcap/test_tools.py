@@ -16,7 +16,7 @@ from harness.proc import Proc, check, run, until
 from harness.ringtap import TCPDUMP_BUFFER, sessions
 
 RUN = [RINGTAP, "run", "--"]
-FILTERS = ["", "ip6 protochain 58"]
+FILTERS = [nightly(""), "ip6 protochain 58"]
 
 
 @pytest.fixture(scope="module")
