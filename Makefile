@@ -16,7 +16,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 AS_ROOT = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD))
 RUN_E2E = devtools/run_tests.py e2e $(if $(JOBS),--jobs $(JOBS))
 
-.PHONY: all probes matrix matrix-here builds vpp qemu deps demo demo-incident check test nightly results test-unit test-e2e test-archive fuzz-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
+.PHONY: all probes matrix matrix-here builds vpp libpcap qemu deps demo demo-incident check test nightly results test-unit test-e2e test-archive fuzz-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
 	set-prefix install uninstall deb test-deb rpm dist distcheck dist-binary test-dist-binary compat clean
 
 all: $(BUILD)/build.ninja
@@ -71,6 +71,16 @@ vpp: all
 		$(PYTHON) -m pytest e2e/install/test_vpp.py e2e/install/test_vpp_buffers.py $(PYTEST_ARGS)
 	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) RINGTAP_VPP=$(abspath $(VPP_BUILD)) \
 		$(PYTHON) -m pytest -s -m nightly e2e/install/test_vpp_cost.py
+
+# pcap-ringtap.so in a libpcap that loads plug-ins, which is built and kept in LIBPCAP_BUILD. LIBPCAP_GIT names a
+# repository of libpcap with its pull requests. Two minutes.
+LIBPCAP_GIT ?=
+LIBPCAP_BUILD ?= $(BUILD)/libpcap
+libpcap: all
+	devtools/deps.sh build test libpcap
+	devtools/libpcap-build.sh "$(LIBPCAP_GIT)" $(LIBPCAP_BUILD)
+	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) RINGTAP_LIBPCAP=$(abspath $(LIBPCAP_BUILD)) \
+		$(PYTHON) -m pytest e2e/pcap/test_plugin.py $(PYTEST_ARGS)
 
 # The drivers of network cards that QEMU models, in virtual machines behind an emulated IOMMU; 15 minutes. The result is
 # docs/drivers.json. CARDS="igb vmxnet3" tests some, and keeps the results of others.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs the missing Debian packages of the named sets. Quick if none is missing.
-# usage: deps.sh build|demo|test|matrix|builds|vpp|qemu|packages|lint|ci|containers|bench|bench-archive|lab|archive|spark|pictures...
+# usage: deps.sh build|demo|test|matrix|builds|vpp|libpcap|qemu|packages|lint|ci|containers|bench|bench-archive|lab|archive|spark|pictures...
 set -eu
 
 packages() {
@@ -27,6 +27,7 @@ packages() {
 	qemu) echo qemu-system-x86 ipxe-qemu busybox-static cpio kmod debootstrap dpdk dpdk-dev tshark python3-pytest python3-scapy ;;
 	builds) echo python3-pyelftools libnuma-dev ;;
 	vpp) echo cmake clang python3-ply python3-pyelftools libssl-dev uuid-dev libnuma-dev ;;
+	libpcap) echo cmake flex bison tcpdump ;;
 	packages) echo dpkg-dev debhelper dh-python fakeroot lintian debootstrap rpm rpmlint ;;
 	lint) echo git clang-format codespell python3 python3-jsonschema python3-venv abigail-tools mandoc ;;
 	ci) echo ccache g++ clang libclang-rt-14-dev ;;

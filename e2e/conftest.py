@@ -35,13 +35,14 @@ os.environ["RINGTAP_CONTAINERS"] = "no"
 TOOLS = {"babeltrace", "podman", "bpftrace", "browser", "listen", "lttng", "ovs", "prom", "terminal"}
 SLOW_WEIGHT = 15  # seconds of a test that is marked so; others take about one
 
-# Targets of their own run them: `make test-deb`, `make matrix`, `make vpp`, `make soak`, `make test-spark`, and devtools/other-dpdk.sh.
+# Targets of their own run them: `make test-deb`, `make matrix`, `make vpp`, `make libpcap`, `make soak`, `make test-spark`, and devtools/other-dpdk.sh.
 collect_ignore = [
     path
     for path, needs in (
         ("packages", "RINGTAP_PACKAGES"),
         ("install/test_builds.py", "RINGTAP_DPDK_BUILDS"),
         ("install/test_other_dpdk.py", "RINGTAP_ROOTS"),
+        ("pcap/test_plugin.py", "RINGTAP_LIBPCAP"),
         ("install/test_vpp.py", "RINGTAP_VPP"),
         ("install/test_vpp_buffers.py", "RINGTAP_VPP"),
         ("matrix", "RINGTAP_PREFIX"),

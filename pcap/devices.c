@@ -69,28 +69,28 @@ static bool add_app(pcap_if_t ***end, const struct ringtap_apps *apps, size_t nu
 	return ok;
 }
 
-static void add_apps(pcap_if_t **end, const struct ringtap_apps *apps)
+void devices_add(pcap_if_t **end)
 {
+	struct ringtap_apps *apps;
 	bool ok = true;
 
+	if (ringtap_apps_find(&apps))
+		return;
 	while (*end)
 		end = &(*end)->next;
 	for (size_t i = 0; i < ringtap_apps_count(apps) && ok; i++)
 		ok = add_app(&end, apps, i);
+	ringtap_apps_free(apps);
 }
 
 /* DPDK ports are listed also where the system's interfaces cannot be. */
 EXPORT int pcap_findalldevs(pcap_if_t **list, char *err)
 {
-	struct ringtap_apps *apps;
 	int ret = real()->pcap_findalldevs(list, err);
 
-	if (ringtap_apps_find(&apps))
-		return ret;
 	if (ret)
 		*list = NULL;
-	add_apps(list, apps);
-	ringtap_apps_free(apps);
+	devices_add(list);
 	return *list ? 0 : ret;
 }
 

@@ -107,6 +107,11 @@ static inline bool fork_may_read(struct handle *h)
 	return rt_likely(h->generation == fork_generation) || fork_claim(h);
 }
 
+/* ---- devices.c ---- */
+
+/* Adds the DPDK ports of all applications behind *list; its elements and texts are malloc()ed. */
+void devices_add(pcap_if_t **list);
+
 /* ---- name.c ---- */
 
 /* Whether device is ringtap:…, or an alias that is not the name of an interface of the kernel. */

@@ -21,6 +21,16 @@ static void *no_pointer(void)
 	return NULL;
 }
 
+#ifdef RINGTAP_PCAP_PLUGIN
+
+/* The libpcap that has loaded the plug-in. */
+static void *find(const char *name)
+{
+	return real_library() ? dlsym(real_library(), name) : NULL;
+}
+
+#else
+
 /* Not by its plain name: under `ringtap run` this is the name of our shim. */
 static void *open_system(void)
 {
@@ -49,6 +59,8 @@ static void *find(const char *name)
 		lib = open_system();
 	return lib ? dlsym(lib, name) : NULL;
 }
+
+#endif
 
 static void load(void)
 {

@@ -74,4 +74,7 @@ struct real {
  */
 const struct real *real(void);
 
+/* In the plug-in (plugin/host.c): dlopen()'s handle of the libpcap that has loaded it. */
+void *real_library(void);
+
 #endif
