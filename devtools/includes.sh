@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Prints each #include that crosses folders in a direction that is not allowed.
 # Programs and libpcap's drop-in use the public library only. Tests may also use their counterpart:
-# those of the probe and of libpcap the reader, those of common the helpers of base; so do the programs
-# of e2e that compare a whole session with the truth.
+# those of the probe and of libpcap the reader, those of the probe also packet, those of common the
+# helpers of base; so do the programs of e2e that compare a whole session with the truth.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -98,7 +98,8 @@ function command(path) {
 		print file ":" $2 ": a command must not include " target ", which is of another"
 	if (from == to)
 		next
-	if (test && (((from == "probe" || from == "pcap") && to == "reader") || (from == "common" && to == "base")))
+	if (test && (((from == "probe" || from == "pcap") && to == "reader") || (from == "probe" && to == "packet") ||
+		(from == "common" && to == "base")))
 		next
 	if (file ~ /^e2e\/apps\/check_/ && (to == "reader" || to == "common"))
 		next

@@ -16,6 +16,8 @@
 #include "common/program.h"
 #include "ringtap/open.h"
 #include "filter_loop.h"
+#include "packet/cut.h"
+#include "packet/inner.h"
 #include "probe/test_eal.h"
 #include "probe/test_program.h"
 
@@ -239,6 +241,103 @@ static void test_headers_with_options(void **state)
 	pcap_freecode(&prog);
 }
 
+/* Headers of IP with options or extensions, perhaps behind tags or labels and in tunnels: p is at
+ * that of Ethernet. */
+static void put_headers(uint8_t *p, const uint8_t *end, unsigned tunnels)
+{
+	static const uint8_t protocols[] = {6, 17, 17, 17, 132, 60, 44, 51, 47};
+	static const char *const ports[] = {"\x12\xb5" /* VXLAN */, "\x17\xc1", "\x08\x68"};
+	const bool six = test_random() % 2;
+
+	if (p + 28 > end)
+		return;
+	for (p += 12; test_random() % 3 == 0 && p + 60 < end; p += 4)
+		memcpy(p, "\x81\0\0\5", 4);
+	memcpy(p, six ? "\x86\xdd" : "\x08\0", 2);
+	if (test_random() % 8 == 0 && p + 60 < end) {
+		memcpy(p, "\x88\x47\0\0\1\0", 6);
+		p += 4;
+	}
+	p += 2;
+	if (p + (six ? 52 : 32) > end)
+		return;
+	p[0] = (uint8_t)(six ? 0x60 : 0x45 + test_random() % 2);
+	p[six ? 6 : 9] = protocols[test_random() % sizeof(protocols)];
+	if (!six && test_random() % 4)
+		memset(p + 6, 0, 2);
+	p += six ? 40 : 20;
+	memcpy(p + 2, ports[test_random() % 3], 2);
+	p[8] = 8; /* VXLAN's flag */
+	if (tunnels)
+		put_headers(p + 16, end, tunnels - 1);
+}
+
+static uint32_t value_of(const struct rt_loop *l, struct rte_mbuf *m)
+{
+	struct rte_mbuf *pass[2];
+	struct rt_loop_burst b = {.pkts = &m, .last = &m + 1, .pass = pass};
+
+	memset(b.memory, 0x5a, sizeof(b.memory));
+	l->run(&b);
+	if (b.pkts != b.last || b.pass == pass)
+		return 0;
+	return l->value ? l->value : b.memory[RT_LOOP_VALUE];
+}
+
+/* values: packets that the loop refuses or leaves to others, and those with a value. */
+static void check_made(const char *expression, bool inner, const char *cut, unsigned values[2])
+{
+	char err[256] = "";
+	struct cut c = {0};
+	struct filter f;
+	struct rt_loop l;
+	unsigned passed = 0, left = 0;
+
+	if (filter_compile_inner(&f, inner, expression, RINGTAP_TAGS_ANY, 1, err, sizeof(err)) ||
+		(cut && (cut_parse(&c, cut) ||
+				cut_apply(&f, &c, 1, RINGTAP_TAGS_ANY, 1, err, sizeof(err)))))
+		fail_msg("%s, %s: %s", expression, cut, err);
+	assert_int_equal(rt_loop_create(&l, (const struct rt_insn *)f.insns, f.len), 0);
+	for (unsigned round = 0; round < 500; round++) {
+		for (unsigned i = 0; i < BURST; i++) {
+			fill(pkts[i], 60 + test_random() % (ROOM - 60));
+			put_headers(rte_pktmbuf_mtod(pkts[i], uint8_t *),
+				(uint8_t *)(pkts[i] + 1) + ROOM, test_random() % 3);
+		}
+		left += run(&l, (const struct rt_insn *)f.insns, &passed);
+		for (unsigned i = 0; i < BURST; i++) {
+			uint32_t value = value_of(&l, pkts[i]);
+
+			if (value)
+				assert_int_equal(
+					value, bpf_filter((const struct bpf_insn *)f.insns,
+						       rte_pktmbuf_mtod(pkts[i], uint8_t *),
+						       pkts[i]->pkt_len, pkts[i]->data_len));
+			values[value != 0]++;
+		}
+	}
+	assert_in_range(left, 0, 500 * BURST / 4);
+	rt_loop_destroy(&l);
+	filter_free(&f);
+}
+
+static void test_programs_of_tunnels_and_cuts(void **state)
+{
+	static const char *const expressions[] = {NULL, "udp", "port 2152", "ip6 and not udp"};
+	static const char *const cuts[] = {NULL, "headers", "l4+7", "headers:udp", "40:ip6"};
+
+	for (size_t i = 0; i < 4 * 5 * 2; i++) {
+		const char *expression = expressions[i % 4], *cut = cuts[i / 4 % 5];
+		unsigned values[2] = {0};
+
+		if (!expression && !cut)
+			continue;
+		check_made(expression, i / 20, cut, values);
+		if (values[1] < 300 || (expression && values[0] < 300))
+			fail_msg("%s, %s: %u, %u", expression, cut, values[0], values[1]);
+	}
+}
+
 static unsigned left_of(const struct rt_loop *l)
 {
 	struct rte_mbuf *pass[1];
@@ -364,6 +463,7 @@ int main(void)
 		cmocka_unit_test(test_filters_of_any_tags_decide_short_frames),
 		cmocka_unit_test(test_common_filters_decide_short_frames),
 		cmocka_unit_test(test_headers_with_options),
+		cmocka_unit_test(test_programs_of_tunnels_and_cuts),
 		cmocka_unit_test(test_odd_packets_are_left),
 		cmocka_unit_test(test_no_packets),
 		cmocka_unit_test(test_what_has_no_loop),
