@@ -28,7 +28,7 @@ enum {
 };
 
 /* type 1 | code 1 | checksum 2 | 4, by type */
-void pass_icmp(struct pass *p, const struct ip *ip, struct rest *r)
+void pass_icmp(struct pass *p, const struct layer_ip *ip, struct rest *r)
 {
 	const uint8_t *at = rest_take(r, 8);
 
@@ -138,7 +138,7 @@ static void take_neighbour(
 	}
 }
 
-void pass_icmp6(struct pass *p, const struct ip *ip, struct rest *r)
+void pass_icmp6(struct pass *p, const struct layer_ip *ip, struct rest *r)
 {
 	const uint8_t *at = rest_take(r, 8);
 
@@ -180,7 +180,7 @@ void pass_icmp6(struct pass *p, const struct ip *ip, struct rest *r)
 enum { IGMP_QUERY = 0x11, IGMP_REPORT = 0x12, IGMP_REPORT_2 = 0x16, IGMP_LEAVE = 0x17 };
 
 /* RFC 2236: type 1 | time 1 | checksum 2 | group 4. */
-void pass_igmp(struct pass *p, const struct ip *ip, struct rest *r)
+void pass_igmp(struct pass *p, const struct layer_ip *ip, struct rest *r)
 {
 	const uint8_t *at = rest_take(r, 8);
 

@@ -7,7 +7,7 @@ enum { PPP_IP = 0x21, PPP_IPV6 = 0x57 };
 
 /* ---- IP ---- */
 
-static void take_ipv4(struct pass *p, const struct ip *ip, const uint8_t *at)
+static void take_ipv4(struct pass *p, const struct layer_ip *ip, const uint8_t *at)
 {
 	struct summed s = {.in = at,
 		.out = pass_out(p, at),
@@ -26,7 +26,7 @@ enum { ROUTE_SOURCE = 0, ROUTE_MOBILE = 2, ROUTE_SEGMENTS = 4 };
 
 /* RFC 8200 section 4.4, RFC 6275, RFC 8754: next 1 | length 1 | type 1 | segments left 1 | last 1 |
  * 3 | addresses. ip->dst becomes the one that checksums cover. */
-static void take_routes(struct pass *p, struct ip *ip, const uint8_t *at, size_t len)
+static void take_routes(struct pass *p, struct layer_ip *ip, const uint8_t *at, size_t len)
 {
 	size_t count = (len - 8) / 16, final;
 
@@ -43,7 +43,7 @@ static void take_routes(struct pass *p, struct ip *ip, const uint8_t *at, size_t
 }
 
 /* Copies headers that layer_ipv6() has passed. Options are zeros: padding of one byte each. */
-static void take_extensions(struct pass *p, struct ip *ip, const uint8_t *at)
+static void take_extensions(struct pass *p, struct layer_ip *ip, const uint8_t *at)
 {
 	uint8_t protocol = at[6];
 
@@ -65,7 +65,7 @@ static void take_extensions(struct pass *p, struct ip *ip, const uint8_t *at)
 static void take_ip(struct pass *p, uint16_t type, struct rest *r)
 {
 	const uint8_t *at = r->p;
-	struct ip ip;
+	struct layer_ip ip;
 
 	if (p->depth++ >= DEPTH_MAX || !layer_ip(&ip, type, r))
 		return;

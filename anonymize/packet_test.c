@@ -6,7 +6,7 @@
 
 #include "base/test_util.h"
 #include "packet.h"
-#include "packet/layers.h"
+#include "common/layers.h"
 #include "packet/test_random.h"
 
 static const uint8_t key[PSEUDONYM_KEY] = {7, 1, 8};

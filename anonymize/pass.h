@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "packet.h"
-#include "packet/layers.h"
+#include "common/layers.h"
 
 #define DEPTH_MAX 12 /* headers of Ethernet and IP, one in the other */
 
@@ -80,19 +80,19 @@ void pass_by_type(struct pass *p, uint16_t type, struct rest *r); /* an EtherTyp
 void pass_by_version(struct pass *p, struct rest *r);             /* IPv4 or IPv6 */
 
 /* transport.c: what IP carries. */
-void pass_transport(struct pass *p, const struct ip *ip);
+void pass_transport(struct pass *p, const struct layer_ip *ip);
 /* Writes the checksum at an offset of from. covered: bytes of it, also those that are missing.
  * length: in the pseudo header; 0: without one. */
-void pass_checksum(struct pass *p, const struct ip *ip, const uint8_t *from, size_t at,
+void pass_checksum(struct pass *p, const struct layer_ip *ip, const uint8_t *from, size_t at,
 	size_t covered, size_t length, bool optional);
 
 /* tunnel.c: true: it was one. r is behind the header of UDP. */
 bool pass_udp_tunnel(struct pass *p, uint16_t port, struct rest *r);
-void pass_gre(struct pass *p, const struct ip *ip, struct rest *r);
+void pass_gre(struct pass *p, const struct layer_ip *ip, struct rest *r);
 
 /* icmp.c */
-void pass_icmp(struct pass *p, const struct ip *ip, struct rest *r);
-void pass_icmp6(struct pass *p, const struct ip *ip, struct rest *r);
-void pass_igmp(struct pass *p, const struct ip *ip, struct rest *r);
+void pass_icmp(struct pass *p, const struct layer_ip *ip, struct rest *r);
+void pass_icmp6(struct pass *p, const struct layer_ip *ip, struct rest *r);
+void pass_igmp(struct pass *p, const struct layer_ip *ip, struct rest *r);
 
 #endif

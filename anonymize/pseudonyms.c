@@ -6,7 +6,7 @@
 
 #include <nettle/aes.h>
 
-#include "packet/layers.h"
+#include "common/layers.h"
 #include "pseudonyms.h"
 
 #define BLOCK AES_BLOCK_SIZE

@@ -3,7 +3,7 @@
 #include "pass.h"
 
 /* width: bytes of the checksum, which become zeros. */
-static struct summed summed_of(const struct pass *p, const struct ip *ip, const uint8_t *from,
+static struct summed summed_of(const struct pass *p, const struct layer_ip *ip, const uint8_t *from,
 	size_t at, size_t width, size_t covered)
 {
 	const size_t captured = ip->captured - (size_t)(from - ip->p);
@@ -22,7 +22,7 @@ static struct summed summed_of(const struct pass *p, const struct ip *ip, const 
 		.protocol = ip->protocol};
 }
 
-void pass_checksum(struct pass *p, const struct ip *ip, const uint8_t *from, size_t at,
+void pass_checksum(struct pass *p, const struct layer_ip *ip, const uint8_t *from, size_t at,
 	size_t covered, size_t length, bool optional)
 {
 	struct summed s = summed_of(p, ip, from, at, 2, covered);
@@ -67,7 +67,7 @@ static void take_tcp_options(struct pass *p, const uint8_t *at, const uint8_t *e
 	}
 }
 
-static void take_tcp(struct pass *p, const struct ip *ip, struct rest *r)
+static void take_tcp(struct pass *p, const struct layer_ip *ip, struct rest *r)
 {
 	const uint8_t *at = r->p;
 	size_t header;
@@ -89,7 +89,7 @@ sum:
 
 /* ---- UDP ---- */
 
-static void take_udp(struct pass *p, const struct ip *ip, struct rest *r)
+static void take_udp(struct pass *p, const struct layer_ip *ip, struct rest *r)
 {
 	const uint8_t *at = pass_take(p, r, 8);
 	size_t length;
@@ -106,7 +106,7 @@ static void take_udp(struct pass *p, const struct ip *ip, struct rest *r)
 }
 
 /* RFC 3828: the checksum covers the first bytes. */
-static void take_udplite(struct pass *p, const struct ip *ip, struct rest *r)
+static void take_udplite(struct pass *p, const struct layer_ip *ip, struct rest *r)
 {
 	const uint8_t *at = pass_take(p, r, 8);
 	size_t covered;
@@ -123,7 +123,7 @@ static void take_udplite(struct pass *p, const struct ip *ip, struct rest *r)
 /* ---- others ---- */
 
 /* RFC 9260: ports 4 | tag 4 | CRC 4. */
-static void take_sctp(struct pass *p, const struct ip *ip, struct rest *r)
+static void take_sctp(struct pass *p, const struct layer_ip *ip, struct rest *r)
 {
 	const uint8_t *at = pass_take(p, r, 12);
 	struct summed s;
@@ -137,7 +137,7 @@ static void take_sctp(struct pass *p, const struct ip *ip, struct rest *r)
 
 /* RFC 4340: ports 4 | length of the header 1 | CCVal, coverage 1 | checksum 2 | type, extended 1 |
  * number 3, or 7. What follows, by type, and options are zeros, which is padding. */
-static void take_dccp(struct pass *p, const struct ip *ip, struct rest *r)
+static void take_dccp(struct pass *p, const struct layer_ip *ip, struct rest *r)
 {
 	const uint8_t *at = r->p;
 	size_t header, covered = ip->wire;
@@ -152,7 +152,7 @@ static void take_dccp(struct pass *p, const struct ip *ip, struct rest *r)
 	pass_checksum(p, ip, at, 6, covered, ip->wire, false);
 }
 
-void pass_transport(struct pass *p, const struct ip *ip)
+void pass_transport(struct pass *p, const struct layer_ip *ip)
 {
 	struct rest r = {ip->p, ip->captured, ip->wire};
 

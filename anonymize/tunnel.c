@@ -87,7 +87,7 @@ bool pass_udp_tunnel(struct pass *p, uint16_t port, struct rest *r)
 enum { GRE_CHECKSUM = 0x8000, GRE_KEY = 0x2000, GRE_NUMBER = 0x1000, GRE_OTHER = 0x4fff };
 
 /* RFC 2784, RFC 2890: flags 2 | type 2 | checksum 4, key 4, number 4, each by its flag. */
-void pass_gre(struct pass *p, const struct ip *ip, struct rest *r)
+void pass_gre(struct pass *p, const struct layer_ip *ip, struct rest *r)
 {
 	const uint8_t *at = r->p;
 	unsigned flags = r->len >= 4 ? be16(at) : GRE_OTHER;

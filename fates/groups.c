@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "packet/layers.h"
+#include "common/layers.h"
 #include "groups.h"
 
 #define FLOWS_MAX 16384

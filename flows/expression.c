@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "packet/layers.h"
+#include "common/layers.h"
 #include "view.h"
 
 static void put_mac(FILE *f, const char *which, const uint8_t *mac)

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/tunnels.h"
 #include "headers.h"
-#include "layers.h"
 #include "protocols.h"
 
-static void take_tcp(struct headers *h, const struct ip *ip)
+static void take_tcp(struct headers *h, const struct layer_ip *ip)
 {
 	const uint8_t *start = ip->src - (ip->version == 6 ? 8 : 12);
 	size_t before = (size_t)(ip->p - start) + (ip->p[12] >> 4) * 4u;
@@ -18,7 +18,7 @@ static void take_tcp(struct headers *h, const struct ip *ip)
 	h->tcp_payload = (uint16_t)(h->ip_bytes > before ? h->ip_bytes - before : 0);
 }
 
-static void take_ip(struct headers *h, const struct ip *ip)
+static void take_ip(struct headers *h, const struct layer_ip *ip)
 {
 	const uint8_t *ports = layer_ports(ip);
 
@@ -51,7 +51,7 @@ static void take_arp(struct headers *h, const uint8_t *p)
 }
 
 /* Parses the header behind an EtherType. True: *ip is there. */
-static bool read_network(struct headers *h, uint16_t type, struct rest *r, struct ip *ip)
+static bool read_network(struct headers *h, uint16_t type, struct rest *r, struct layer_ip *ip)
 {
 	h->type = type;
 	h->flags |= HAS_TYPE;
@@ -64,7 +64,7 @@ static bool read_network(struct headers *h, uint16_t type, struct rest *r, struc
 	return false;
 }
 
-static bool read_frame(struct headers *h, struct rest *r, struct ip *ip)
+static bool read_frame(struct headers *h, struct rest *r, struct layer_ip *ip)
 {
 	const uint8_t *p = rest_take(r, 12);
 	struct link_type l = {0};
@@ -83,7 +83,7 @@ static bool read_frame(struct headers *h, struct rest *r, struct ip *ip)
 void headers_read(struct headers *h, uint16_t linktype, const uint8_t *data, size_t len)
 {
 	struct rest r = {data, len, len};
-	struct ip ip;
+	struct layer_ip ip;
 
 	*h = (struct headers){0};
 	if (linktype == LINKTYPE_ETHERNET)
@@ -92,61 +92,13 @@ void headers_read(struct headers *h, uint16_t linktype, const uint8_t *data, siz
 
 /* ---- tunnels ---- */
 
-enum { TYPE_FRAME = 0x6558, PORT_VXLAN = 4789, PORT_GENEVE = 6081 };
-
-/* RFC 7348, RFC 8926: UDP 8 | flags or length of options 1 | 1 | type of GENEVE 2 | VNI 3 | 1. */
-static bool enter_udp(struct rest *r, uint16_t *type, uint32_t *vni)
-{
-	const uint8_t *p = rest_take(r, 16);
-	bool vxlan = p && be16(p + 2) == PORT_VXLAN && p[8] & 8;
-
-	if (!vxlan && (!p || be16(p + 2) != PORT_GENEVE || p[8] >> 6))
-		return false;
-	*type = vxlan ? TYPE_FRAME : be16(p + 10);
-	*vni = be32(p + 12) >> 8;
-	return vxlan || rest_take(r, (p[8] & 63) * 4u);
-}
-
-/* RFC 2784, RFC 2890: flags 2 | type 2 | checksum 4, key 4, sequence number 4, each by its flag. */
-static bool enter_gre(struct rest *r, uint16_t *type, uint32_t *vni)
-{
-	const uint8_t *p = rest_take(r, 4), *key;
-
-	if (!p || be16(p) & 0x4007)
-		return false;
-	*type = be16(p + 2);
-	if (p[0] & 0x80 && !rest_take(r, 4))
-		return false;
-	if (p[0] & 0x20) {
-		key = rest_take(r, 4);
-		if (!key)
-			return false;
-		*vni = *type == TYPE_FRAME ? be32(key) >> 8 : be32(key) & 0xffffff;
-	}
-	return !(p[0] & 0x10) || rest_take(r, 4);
-}
-
-static bool enter(const struct ip *ip, struct rest *r, uint16_t *type, uint32_t *vni)
-{
-	if (!ip->whole || ip->fragment & FRAGMENT_OFFSET)
-		return false;
-	*r = (struct rest){ip->p, ip->captured, ip->wire};
-	switch (ip->protocol) {
-	case IPPROTO_UDP: return enter_udp(r, type, vni);
-	case IPPROTO_GRE: return enter_gre(r, type, vni);
-	case IPPROTO_IPIP: *type = TYPE_IP; return true;
-	case IPPROTO_IPV6: *type = TYPE_IPV6; return true;
-	default: return false;
-	}
-}
-
 unsigned headers_inner(
 	struct headers *h, uint32_t *vni, uint16_t linktype, const uint8_t *data, size_t len)
 {
 	struct rest r = {data, len, len};
 	uint16_t type = TYPE_FRAME;
 	unsigned tunnels = 0;
-	struct ip ip;
+	struct layer_ip ip;
 
 	*vni = 0;
 	*h = (struct headers){0};
@@ -157,7 +109,7 @@ unsigned headers_inner(
 		uint32_t number = *vni;
 		bool is_ip;
 
-		if (!enter(&ip, &r, &type, &number))
+		if (!tunnel_enter(&ip, &r, &type, &number))
 			break;
 		is_ip = type == TYPE_FRAME ? read_frame(&inner, &r, &ip)
 					   : read_network(&inner, type, &r, &ip);

@@ -5,7 +5,7 @@
 #define RINGTAP_PACKET_PLAIN_H
 
 #include "flow_key.h"
-#include "layers.h"
+#include "common/layers.h"
 
 /* The key is that of flow_key_of(). Of the headers only flags, vlans, tos, protocol, ip_bytes and
  * those of TCP are written. False: this is another packet, or it is cut off. *w has the words of

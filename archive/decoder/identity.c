@@ -42,7 +42,7 @@ int64_t flow_identity(const struct ends *e)
 }
 
 /* Bytes of the L4 header, and where its checksum is: at, size bytes of it. */
-static size_t l4_header(const struct ip *ip, size_t *at, size_t *size)
+static size_t l4_header(const struct layer_ip *ip, size_t *at, size_t *size)
 {
 	*size = 2;
 	switch (ip->protocol) {
@@ -64,7 +64,7 @@ static size_t l4_header(const struct ip *ip, size_t *at, size_t *size)
 }
 
 /* How many bytes of the payload a digest has. false: the header is cut off. */
-static bool digest_bytes(const struct ip *ip, size_t header, size_t *n)
+static bool digest_bytes(const struct layer_ip *ip, size_t header, size_t *n)
 {
 	*n = header + PAYLOAD < ip->wire ? header + PAYLOAD : ip->wire;
 	if (ip->captured >= *n)
@@ -81,7 +81,7 @@ static void put32(uint8_t *p, uint32_t v)
 		p[i] = (uint8_t)(v >> 8 * i);
 }
 
-bool packet_digest(const struct ends *e, const struct ip *ip, uint32_t *digest)
+bool packet_digest(const struct ends *e, const struct layer_ip *ip, uint32_t *digest)
 {
 	uint64_t words[(DIGEST_MAX + 7) / 8];
 	uint8_t *b = (uint8_t *)words;

@@ -5,11 +5,11 @@
 
 #include <stdbool.h>
 
-#include "packet/layers.h"
+#include "common/layers.h"
 #include "row.h"
 
 int64_t flow_identity(const struct ends *e);
 /* false: there is none, as headers are cut off. */
-bool packet_digest(const struct ends *e, const struct ip *ip, uint32_t *digest);
+bool packet_digest(const struct ends *e, const struct layer_ip *ip, uint32_t *digest);
 
 #endif

@@ -164,7 +164,7 @@ static uint16_t skip_shims(uint16_t type, struct rest *r)
 }
 
 /* Addresses, protocol and the payload. false: no IP packet. */
-static bool read_ip(uint16_t type, struct ends *e, struct ip *ip, struct rest *r)
+static bool read_ip(uint16_t type, struct ends *e, struct layer_ip *ip, struct rest *r)
 {
 	if (!layer_ip(ip, skip_shims(type, r), r))
 		return false;
@@ -180,12 +180,12 @@ static bool read_ip(uint16_t type, struct ends *e, struct ip *ip, struct rest *r
 }
 
 /* Also where the header that names it is cut off behind that. */
-static bool knows_protocol(const struct ip *ip)
+static bool knows_protocol(const struct layer_ip *ip)
 {
 	return ip->whole || !layer_is_extension(ip->protocol) || ip->version == 4;
 }
 
-static bool read_ports(struct ends *e, const struct ip *ip)
+static bool read_ports(struct ends *e, const struct layer_ip *ip)
 {
 	const uint8_t *p = layer_ports(ip);
 
@@ -198,7 +198,7 @@ static bool read_ports(struct ends *e, const struct ip *ip)
 
 /* ---- TCP ---- */
 
-static void read_tcp(struct row *row, const struct ip *ip)
+static void read_tcp(struct row *row, const struct layer_ip *ip)
 {
 	uint32_t header;
 
@@ -223,7 +223,7 @@ static void read_tcp(struct row *row, const struct ip *ip)
 static void read_inner(struct row *row, uint16_t type, struct rest *r)
 {
 	struct ends *e = &row->inner;
-	struct ip ip;
+	struct layer_ip ip;
 
 	if (!read_ip(type, e, &ip, r))
 		return;
@@ -318,7 +318,7 @@ static void read_gtpu(struct row *row, struct rest *r)
 	read_inner(row, guess_type(r), r);
 }
 
-static void read_tunnel(struct row *row, const struct ip *ip)
+static void read_tunnel(struct row *row, const struct layer_ip *ip)
 {
 	struct rest r = {ip->p, ip->captured, ip->wire};
 
@@ -351,7 +351,7 @@ static void read_arp(struct row *row, const struct rest *r)
 
 /* ---- all ---- */
 
-static void read_transport(struct row *row, const struct ip *ip, bool digest)
+static void read_transport(struct row *row, const struct layer_ip *ip, bool digest)
 {
 	if (read_ports(&row->outer, ip))
 		row->has |= HAS(COL_SRC_PORT) | HAS(COL_DST_PORT);
@@ -372,7 +372,7 @@ void packet_read(struct row *row, uint16_t linktype, const uint8_t *data, size_t
 {
 	struct rest r = {data, len, wire > len ? wire : len};
 	uint16_t type = read_link(row, linktype, &r);
-	struct ip ip;
+	struct layer_ip ip;
 
 	if (type == TYPE_ARP || type == TYPE_RARP)
 		read_arp(row, &r);

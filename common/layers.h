@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The headers of a packet, one layer after the other, from the outside in. Packets may be cut
  * anywhere, and nothing in them is trusted. Inline, as it runs for each packet. */
-#ifndef RINGTAP_PACKET_LAYERS_H
-#define RINGTAP_PACKET_LAYERS_H
+#ifndef RINGTAP_COMMON_LAYERS_H
+#define RINGTAP_COMMON_LAYERS_H
 
 #include <endian.h>
 #include <netinet/in.h>
@@ -92,7 +92,7 @@ static inline void layer_type(struct link_type *l, struct rest *r)
 	l->has_type = true;
 }
 
-struct ip {
+struct layer_ip {
 	uint8_t version, tos, ttl;
 	uint8_t protocol; /* protocol of the payload, as far as headers were captured */
 	bool whole;       /* the headers were captured, up to the payload */
@@ -108,7 +108,7 @@ struct ip {
 #define FRAGMENT_OFFSET 0x1fffu
 #define FRAGMENT_MORE   0x8000u
 
-static inline bool layer_ipv4(struct ip *ip, struct rest *r)
+static inline bool layer_ipv4(struct layer_ip *ip, struct rest *r)
 {
 	const uint8_t *p = r->p;
 	size_t header, total;
@@ -121,7 +121,7 @@ static inline bool layer_ipv4(struct ip *ip, struct rest *r)
 		return false;
 	if (total) /* 0: segmented by the NIC, the length is that of the frame */
 		rest_limit(r, total);
-	*ip = (struct ip){.version = 4,
+	*ip = (struct layer_ip){.version = 4,
 		.tos = p[1],
 		.ttl = p[8],
 		.protocol = p[9],
@@ -149,7 +149,7 @@ static inline bool layer_is_extension(uint8_t protocol)
 }
 
 /* Goes on to the payload; whole is false if the headers are cut off before it. */
-static inline void layer_extensions(struct ip *ip, struct rest *r)
+static inline void layer_extensions(struct layer_ip *ip, struct rest *r)
 {
 	for (int i = 0; i < EXTENSIONS_MAX && layer_is_extension(ip->protocol) && r->len; i++) {
 		bool fragment = ip->protocol == IPPROTO_FRAGMENT;
@@ -171,13 +171,13 @@ static inline void layer_extensions(struct ip *ip, struct rest *r)
 	ip->whole = !layer_is_extension(ip->protocol);
 }
 
-static inline bool layer_ipv6(struct ip *ip, struct rest *r)
+static inline bool layer_ipv6(struct layer_ip *ip, struct rest *r)
 {
 	const uint8_t *p = rest_take(r, 40);
 
 	if (!p || p[0] >> 4 != 6)
 		return false;
-	*ip = (struct ip){.version = 6,
+	*ip = (struct layer_ip){.version = 6,
 		.tos = (uint8_t)(p[0] << 4 | p[1] >> 4),
 		.ttl = p[7],
 		.protocol = p[6],
@@ -192,7 +192,7 @@ static inline bool layer_ipv6(struct ip *ip, struct rest *r)
 }
 
 /* type: an EtherType. false: this is no IP packet. */
-static inline bool layer_ip(struct ip *ip, uint16_t type, struct rest *r)
+static inline bool layer_ip(struct layer_ip *ip, uint16_t type, struct rest *r)
 {
 	if (!(type == TYPE_IP ? layer_ipv4(ip, r) : type == TYPE_IPV6 && layer_ipv6(ip, r)))
 		return false;
@@ -209,7 +209,7 @@ static inline bool layer_has_ports(uint8_t protocol)
 }
 
 /* The ports: 4 bytes. NULL: it has none, or they are cut off, or in an earlier fragment. */
-static inline const uint8_t *layer_ports(const struct ip *ip)
+static inline const uint8_t *layer_ports(const struct layer_ip *ip)
 {
 	return ip->whole && !(ip->fragment & FRAGMENT_OFFSET) && ip->captured >= 4 &&
 			       layer_has_ports(ip->protocol)
