@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "probe/above.h"
 #include "probe/capture/epb.h"
+#include "probe/capture/first.h"
 #include "probe/capture/ids.h"
 #include "probe/capture/sample.h"
 #include "probe/hook/hook.h"
@@ -42,6 +43,7 @@ struct bench {
 	uint64_t pending[2];
 	struct rte_mbuf **pkts;
 	unsigned mbufs, samples, next;
+	uint32_t first; /* packets of each flow, which each packet has its own of; 0: all */
 	uint32_t every; /* the session takes one of N packets; 1: all, 0: there is no session */
 	bool ids, sent;
 };
@@ -55,6 +57,18 @@ static int sample_packets(struct bench *b)
 	b->set.only = NULL;
 	return rt_sampler_make(
 		&b->session->sampler, &(struct rt_msg_sample){.secret = {1, 2}, .every = b->every});
+}
+
+static int limit_flows(struct bench *b)
+{
+	const struct rt_msg_first m = {.limit = b->first, .packets = 1, .bits = RT_FIRST_BITS_MAX};
+	struct rt_first_flow *flows = calloc(1, rt_first_bytes(&m));
+
+	if (!flows || rt_first_make(&b->session->first, &m))
+		return -ENOMEM;
+	for (unsigned i = 0; i < RT_MAX_RINGS; i++)
+		b->session->first->state[i].flows = flows;
+	return 0;
 }
 
 /* Any thread gets the slot that it is given: all slots have the same ring, and one is used. */
@@ -86,6 +100,7 @@ static int set_up(struct bench *b, size_t ring_size)
 	b->tap = (struct rt_tap){.session = b->session,
 		.nic_ts_offset = -1,
 		.snaplen = 262144,
+		.first = b->first,
 		.direction = b->sent ? RT_DIR_TX : RT_DIR_RX,
 		.ids = b->ids ? RT_IDS_ON : 0};
 	rt_epb_prepare(&b->tap);
@@ -95,13 +110,24 @@ static int set_up(struct bench *b, size_t ring_size)
 		.tap = {&b->tap},
 		.gives_ids = b->ids && !b->sent,
 		.uses_ids = b->ids && b->sent};
-	if (b->every > 1 && sample_packets(b))
+	if ((b->every > 1 && sample_packets(b)) || (b->first && limit_flows(b)))
 		return -ENOMEM;
 	b->hook.taps = b->every ? &b->set : NULL;
 	rt_clock_take(&point);
 	rt_clock_begin(&clock, &point, &point, 2600000000u);
 	rt_hook_set_clock(&clock.line);
 	return 0;
+}
+
+/* A packet of UDP, from a port of its own. */
+static void put_headers(struct rte_mbuf *m, unsigned i)
+{
+	static const uint8_t head[] = {[12] = 8, [14] = 0x45, [17] = 50, [23] = 17};
+	uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *);
+
+	memset(p, 0, m->data_len);
+	memcpy(p, head, sizeof(head));
+	memcpy(p + 34, &i, sizeof(i));
 }
 
 static int make_packets(struct bench *b, uint16_t len, uint64_t flags)
@@ -115,6 +141,7 @@ static int make_packets(struct bench *b, uint16_t len, uint64_t flags)
 	bench_shuffle(places, b->mbufs);
 	for (unsigned i = 0; i < b->mbufs; i++) {
 		b->pkts[i] = bench_mbuf(pool + (size_t)places[i] * MBUF_STRIDE, len);
+		put_headers(b->pkts[i], i);
 		b->pkts[i]->ol_flags = flags | (b->ids && b->sent ? ID_FLAG : 0);
 		*RTE_MBUF_DYNFIELD(b->pkts[i], rt_ids.offset, uint64_t *) = i + 1;
 	}
@@ -168,6 +195,8 @@ static const char usage[] = "hook_bench: a call of the hook, a line of JSON for 
 			    "  -H        packets have an RSS hash\n"
 			    "  -I        packets have ids\n"
 			    "  -O        packets are sent\n"
+			    "  -F N      the session captures N packets of each flow, of as "
+			    "many as there are mbufs\n"
 			    "  -S N      the session takes one of N packets (1; 0: no session)\n";
 
 int main(int argc, char **argv)
@@ -178,12 +207,13 @@ int main(int argc, char **argv)
 	uint64_t flags = 0;
 	int o, ret;
 
-	while ((o = getopt(argc, argv, "r:m:n:S:IOHh")) != -1) {
+	while ((o = getopt(argc, argv, "r:m:n:S:F:IOHh")) != -1) {
 		switch (o) {
 		case 'r': ring_size = strtoul(optarg, NULL, 0) << 10; break;
 		case 'm': b.mbufs = (unsigned)strtoul(optarg, NULL, 0); break;
 		case 'n': b.samples = (unsigned)strtoul(optarg, NULL, 0); break;
 		case 'S': b.every = (uint32_t)strtoul(optarg, NULL, 0); break;
+		case 'F': b.first = (uint32_t)strtoul(optarg, NULL, 0); break;
 		case 'I': b.ids = true; break;
 		case 'O': b.sent = true; break;
 		case 'H': flags = RTE_MBUF_F_RX_RSS_HASH; break;

@@ -349,7 +349,9 @@ int ringtap_capture_tap(const struct ringtap_capture *cap, unsigned i, struct ri
 		out->counts.filtered = fake.filtered;
 		out->counts.lost[RINGTAP_LOST_MAX - 1] = fake.lost_later;
 		out->counts.not_sampled = fake.not_sampled;
-		out->counts.seen += fake.filtered + fake.lost_later + fake.not_sampled;
+		out->counts.cut = fake.cut;
+		out->counts.evicted = fake.evicted;
+		out->counts.seen += fake.filtered + fake.lost_later + fake.not_sampled + fake.cut;
 	}
 	for (uint32_t app = 0; app < 2; app++)
 		if (i == file_wide(app, 0))
@@ -381,8 +383,10 @@ int ringtap_capture_stats(const struct ringtap_capture *cap, struct ringtap_stat
 	out->total.lost[RINGTAP_LOST_FULL] = fake.lost[0] + fake.lost[1];
 	out->total.lost[RINGTAP_LOST_MAX - 1] = fake.lost_later;
 	out->total.not_sampled = fake.not_sampled;
-	out->total.seen = out->total.captured + fake.filtered + fake.not_sampled + fake.lost[0] +
-			  fake.lost[1] + fake.lost_later;
+	out->total.cut = fake.cut;
+	out->total.evicted = fake.evicted;
+	out->total.seen = out->total.captured + fake.filtered + fake.not_sampled + fake.cut +
+			  fake.lost[0] + fake.lost[1] + fake.lost_later;
 	out->buffer_size = fake.buffer_size;
 	out->buffer_most_used = fake.buffer_most_used;
 	out->longest_pause_ns = fake.longest_pause_ns;

@@ -42,6 +42,7 @@ struct fake {
 	const struct ringtap_snapshot *first, *now; /* statistics; NULL: none */
 	const char *program;                        /* its name, with statistics */
 	uint64_t filtered, lost_later;              /* counted on interface 0 besides */
+	uint64_t cut, evicted;                      /* the same, by a limit of flows */
 	uint64_t not_sampled;                       /* the same; the sample is 8 then */
 	uint64_t lost[2]; /* by the full buffer of an application, on its p0 */
 	uint64_t lost_tx; /* by TX taps of p1 */

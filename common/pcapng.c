@@ -156,8 +156,8 @@ ssize_t rt_pcapng_idb(void *buf, size_t size, const struct rt_pcapng_idb *idb)
 	put16x2(&b, idb->linktype ? idb->linktype : RT_LINKTYPE_ETHERNET, 0);
 	put32(&b, idb->snaplen);
 	option_text(&b, OPT_COMMENT, idb->comment);
-	option_text(&b, OPT_COMMENT, idb->remark[0]);
-	option_text(&b, OPT_COMMENT, idb->remark[1]);
+	for (size_t i = 0; i < sizeof(idb->remark) / sizeof(idb->remark[0]); i++)
+		option_text(&b, OPT_COMMENT, idb->remark[i]);
 	option_text(&b, IF_NAME, idb->name);
 	option_text(&b, IF_DESCRIPTION, idb->description);
 	if (idb->mac)

@@ -64,7 +64,7 @@ struct rt_pcapng_idb {
 	uint16_t linktype;       /* LINKTYPE_…; 0: Ethernet */
 	uint32_t snaplen;        /* bytes; 0: no limit */
 	const char *comment;     /* opt_comment */
-	const char *remark[2];   /* further ones */
+	const char *remark[3];   /* further ones */
 };
 /* if_tsresol is always 9: nanoseconds. */
 ssize_t rt_pcapng_idb(void *buf, size_t size, const struct rt_pcapng_idb *idb);
@@ -83,7 +83,7 @@ ssize_t rt_pcapng_idb(void *buf, size_t size, const struct rt_pcapng_idb *idb);
  *            usrdeliv                      in this capture
  */
 #define RT_PCAPNG_NONE        UINT64_MAX /* leave the option out */
-#define RT_PCAPNG_COMMENTS    4u         /* comments of an ISB */
+#define RT_PCAPNG_COMMENTS    5u         /* comments of an ISB */
 #define RT_PCAPNG_COMMENT_MAX 200u       /* bytes of each */
 #define RT_PCAPNG_ISB_MAX     (24 + RT_PCAPNG_COMMENTS * (4 + RT_PCAPNG_COMMENT_MAX) + 7 * 12 + 4)
 struct rt_pcapng_isb {

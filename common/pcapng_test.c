@@ -139,9 +139,9 @@ static void texts_have_limits(void **state)
 	assert_true(
 		rt_pcapng_idb(buf, sizeof(buf), &(struct rt_pcapng_idb){.filter = longest + 2}) >
 		(ssize_t)RT_PCAPNG_TEXT_MAX);
-	assert_int_equal(
-		rt_pcapng_isb(buf, RT_PCAPNG_ISB_MAX,
-			&(struct rt_pcapng_isb){.comment = {longest, longest, longest, longest}}),
+	assert_int_equal(rt_pcapng_isb(buf, RT_PCAPNG_ISB_MAX,
+				 &(struct rt_pcapng_isb){
+					 .comment = {longest, longest, longest, longest, longest}}),
 		RT_PCAPNG_ISB_MAX);
 }
 

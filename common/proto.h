@@ -150,7 +150,11 @@ enum rt_timestamp { RT_TIMESTAMP_TSC = 0, RT_TIMESTAMP_NIC = 1 };
 /* The value of a target's filter is a snaplen of this packet. */
 #define RT_OPEN_LENGTHS 8u
 
-#define RT_OPEN_ALL (RT_OPEN_GROWS | RT_OPEN_SAMPLE | RT_OPEN_MBUFS | RT_OPEN_LENGTHS)
+/* rt_msg_first ends the message, behind rt_msg_sample. */
+#define RT_OPEN_FIRST 16u
+
+#define RT_OPEN_ALL \
+	(RT_OPEN_GROWS | RT_OPEN_SAMPLE | RT_OPEN_MBUFS | RT_OPEN_LENGTHS | RT_OPEN_FIRST)
 
 #define RT_SAMPLE_MAX (1u << 24)
 
@@ -174,7 +178,7 @@ struct rt_msg_open {
 	uint64_t buffer_size; /* bytes, rounded up by the probe; 0: default */
 	uint64_t buffer_most; /* bytes; limits the default */
 	/* followed by rt_msg_target[target_count], then rt_insn[insn_count], then with
-	 * RT_OPEN_SAMPLE rt_msg_sample */
+	 * RT_OPEN_SAMPLE rt_msg_sample, then with RT_OPEN_FIRST rt_msg_first */
 };
 
 /* Takes one of `every` packets, a power of two from 2 to RT_SAMPLE_MAX, before the filter. Not with
@@ -185,6 +189,20 @@ struct rt_msg_sample {
 	uint32_t reserved; /* 0 */
 };
 static_assert(sizeof(struct rt_msg_sample) == 24, "ends a message");
+
+/* Captures the first bytes or packets of each flow, of those that the filter lets pass. Not with
+ * RT_IDS_FATES. */
+#define RT_FIRST_MAX      (1u << 31)
+#define RT_FIRST_BITS_MIN 8u
+#define RT_FIRST_BITS_MAX 16u /* as large as the counters of all taps that there can be */
+struct rt_msg_first {
+	uint32_t limit;   /* 1 to RT_FIRST_MAX */
+	uint8_t packets;  /* 1: the limit is in packets; 0: in bytes on the wire */
+	uint8_t inner;    /* 1: flows are those of the packet inside of all tunnels */
+	uint8_t bits;     /* a thread remembers 2^bits flows */
+	uint8_t reserved; /* 0 */
+};
+static_assert(sizeof(struct rt_msg_first) == 8, "ends a message");
 
 /* The memory of the session that was requested; the reader makes it. */
 #define RT_NODE_UNKNOWN (-1)

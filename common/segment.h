@@ -191,7 +191,8 @@ static_assert(sizeof(struct rt_seg_ring) == 128, "two lines: the prefetcher take
 
 /* The last entries of a ring's row, behind those of all taps that there can be, are the probe's
  * own: uint64_t by tap, packets that are lost since the last record. seen == captured + filtered +
- * not_sampled + sum(lost). Row r belongs to the thread of ring r; one more row counts for all
+ * not_sampled + cut + sum(lost). With RT_OPEN_FIRST the thread's table of flows is behind them, of
+ * 2^bits entries of 16 bytes. Row r belongs to the thread of ring r; one more row counts for all
  * threads without a ring. Rows of rings that are not used may not be there: reading one allocates
  * its memory. */
 struct rt_seg_count {
@@ -208,8 +209,15 @@ struct rt_seg_count {
 		uint64_t received;
 		uint64_t not_sampled; /* sessions with RT_OPEN_SAMPLE, which have no fates */
 	};
-	uint64_t offered;
-	uint64_t not_offered; /* as far as a hook has noticed it; more are free, see rt_seg_fate */
+	union {
+		uint64_t offered;
+		uint64_t cut; /* sessions with RT_OPEN_FIRST: beyond the limit of its flow */
+	};
+	union {
+		uint64_t not_offered; /* as far as a hook has noticed it; more are free, see
+				       * rt_seg_fate */
+		uint64_t evicted;     /* flows that the table had no room for any more */
+	};
 	uint64_t unknown;
 	uint64_t inferred; /* part of unknown: likely offered, without the flag of its id */
 	union {

@@ -247,6 +247,8 @@ struct rt_seg_count test_session_sum(const struct rt_session *s)
 			c.captured += row[t].captured;
 			c.filtered += row[t].filtered;
 			c.not_sampled += row[t].not_sampled;
+			c.cut += row[t].cut;
+			c.evicted += row[t].evicted;
 			for (int k = 0; k < RT_LOSS_COUNT; k++)
 				c.lost[k] += row[t].lost[k];
 		}
@@ -452,12 +454,15 @@ static void *copy(const void *from, size_t size)
 }
 
 struct rt_msg_sample test_sample = {.secret = {1, 2}, .every = 2};
+struct rt_msg_first test_first;
 
 struct rt_session *test_session_open(const struct rt_msg_open *open,
 	const struct rt_msg_target *target, const struct rt_insn *insns)
 {
-	struct rt_request req = {
-		.open = *open, .targets = copy(target, sizeof(*target)), .sample = test_sample};
+	struct rt_request req = {.open = *open,
+		.targets = copy(target, sizeof(*target)),
+		.sample = test_sample,
+		.first = test_first};
 	char err[RT_TEXT_LEN] = "";
 	struct rt_filter_job *job;
 	struct rt_session *s;

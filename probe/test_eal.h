@@ -37,9 +37,10 @@ void test_shm_make(struct rt_shm *m, uint32_t rings, uint64_t buffer_size, uint3
 /* Memory as a reader makes it for a layout; the caller closes fds. */
 void test_shm_memory(const struct rt_shm *m, int fds[RT_FD_COUNT]);
 
-/* A session with one target, whose program is in insns; with RT_OPEN_SAMPLE that of test_sample.
- * Fails the test if it is refused. */
+/* A session with one target, whose program is in insns; with RT_OPEN_SAMPLE that of test_sample,
+ * with RT_OPEN_FIRST the limit of test_first. Fails the test if it is refused. */
 extern struct rt_msg_sample test_sample;
+extern struct rt_msg_first test_first;
 struct rt_session *test_session_open(const struct rt_msg_open *open,
 	const struct rt_msg_target *target, const struct rt_insn *insns);
 /* Replaces its filter by one instruction, NULL: by none. 0 or -errno, and then a sentence in err

@@ -84,7 +84,7 @@ static bool batch_fill(struct batch *b, struct ringtap_packets *it);
 
 unsigned ringtap_capture_interface_count(const struct ringtap_capture *cap);
 int ringtap_capture_interface(const struct ringtap_capture *cap, unsigned i, struct ringtap_interface *out);
-struct ringtap_counts { uint64_t seen, captured, filtered, bytes; uint64_t lost[...]; uint64_t not_sampled; ...; };
+struct ringtap_counts { uint64_t seen, captured, filtered, bytes; uint64_t lost[...]; uint64_t not_sampled, cut, evicted; ...; };
 struct ringtap_stats {
     size_t size; struct ringtap_counts total; uint64_t delivered, reordered, apps_dead, queues_refused; ...;
 };

@@ -92,10 +92,16 @@ bool test_peer_answer(struct test_peer *p, int sock, uint16_t type)
 
 static void take_open(struct test_peer *p, const void *msg)
 {
+	const char *end;
+
 	memcpy(&p->open, msg, sizeof(p->open));
+	end = (const char *)msg + p->open.h.len;
+	if (p->open.flags & RT_OPEN_FIRST) {
+		end -= sizeof(p->first_of);
+		memcpy(&p->first_of, end, sizeof(p->first_of));
+	}
 	if (p->open.flags & RT_OPEN_SAMPLE)
-		memcpy(&p->sample, (const char *)msg + p->open.h.len - sizeof(p->sample),
-			sizeof(p->sample));
+		memcpy(&p->sample, end - sizeof(p->sample), sizeof(p->sample));
 }
 
 static bool serve(struct test_peer *p, int sock)

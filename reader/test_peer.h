@@ -25,6 +25,7 @@ struct test_peer {
 	struct rt_msg_monitor request; /* the last RT_MSG_MONITOR */
 	struct rt_msg_open open;       /* the last request of a session */
 	struct rt_msg_sample sample;   /* its sample, if it has one */
+	struct rt_msg_first first_of;  /* its limit of flows, if it has one */
 	uint32_t unknown;              /* RT_OPEN_…: it does not know them */
 	uint64_t first; /* bytes of chunks that it requests first; 0: it knows no RT_OPEN_GROWS */
 	const char *telemetry;   /* answer of the telemetry socket; NULL: no such socket */

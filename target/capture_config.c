@@ -74,6 +74,38 @@ int capture_config_cut(struct capture_config *c, const char *text)
 	return 0;
 }
 
+/* N packets, or a size. */
+static int parse_first(const char *text, uint64_t *n, bool *packets)
+{
+	static const char of[] = "/flow";
+	size_t len = strlen(text), tail = strlen(of);
+	char word[FORMAT_LEN];
+
+	if (len <= tail || strcmp(text + len - tail, of) || len - tail >= sizeof(word))
+		return -EINVAL;
+	len -= tail;
+	memcpy(word, text, len);
+	word[len] = 0;
+	*packets = word[len - 1] == 'p';
+	if (!*packets)
+		return parse_size(word, 1, n);
+	word[len - 1] = 0;
+	return parse_count(word, n);
+}
+
+int capture_config_first(struct capture_config *c, const char *text)
+{
+	uint64_t n = 0;
+
+	if (parse_first(text, &n, &c->options.first_packets) || !n || n > RT_FIRST_MAX)
+		return message_fail(-EINVAL,
+			"%s: --first %s: unknown limit; give a size or packets of each flow up to "
+			"2G, as in 32k/flow or 100p/flow",
+			c->command, text);
+	c->options.first = (uint32_t)n;
+	return 0;
+}
+
 int sample_check(const char *command, uint32_t n)
 {
 	if (!n || !(n & (n - 1)))
@@ -88,6 +120,12 @@ int capture_config_check(struct capture_config *c)
 
 	if (sample_check(c->command, c->options.sample))
 		return -EINVAL;
+	if (c->options.first_flows & (c->options.first_flows - 1))
+		return message_fail(-EINVAL,
+			"%s: --first-flows %u: not a power of two; give 256, 512 and so on up to "
+			"65536",
+			c->command, c->options.first_flows);
+	c->options.first_inner = c->inner;
 	if (!c->iface_count)
 		c->ifaces[c->iface_count++] = c->defaults;
 	for (unsigned i = 0; i < c->iface_count && !ret; i++) {

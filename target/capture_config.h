@@ -17,6 +17,10 @@
 #define BUFFER_MIN 65536
 #define BUFFER_MAX (UINT64_C(64) << 30)
 
+#define FIRST_ARG       "SIZE/flow|Np/flow"
+#define FIRST_FLOWS_MIN (1 << RT_FIRST_BITS_MIN)
+#define FIRST_FLOWS_MAX (1 << RT_FIRST_BITS_MAX)
+
 /* One target, or the defaults. Texts are argv's. */
 struct iface_config {
 	const char *spec;   /* as given; NULL: all ports of the only application */
@@ -83,6 +87,8 @@ int capture_config_compile(const struct capture_config *c, struct filter *f, con
 	enum ringtap_tags tags, uint16_t linktype, char *err, size_t err_len);
 /* Adds a cut. 0, or -EINVAL after a message. */
 int capture_config_cut(struct capture_config *c, const char *text);
+/* Sets the limit of flows by FIRST_ARG. 0, or -EINVAL after a message. */
+int capture_config_first(struct capture_config *c, const char *text);
 /* The largest snaplen of an interface, and the smallest if least is not NULL. */
 uint32_t capture_config_snaplen(const struct capture_config *c, uint32_t *least);
 /* Frees the filters. */

@@ -29,6 +29,7 @@ enum {
 	OPT_SPLIT,
 	OPT_CUT,
 	OPT_ALLOW,
+	OPT_FIRST,
 };
 
 #define STOP_KEYS   "duration|filesize|packets|files"
@@ -70,6 +71,15 @@ const struct option_def record_options[RECORD_OPTION_COUNT] = {
 		"and N bytes more (l4+N), or N bytes. With :FILTER for packets that match it; may be "
 		"given several times, and the first that matches applies. Packets without IP are "
 		"whole"},
+	{OPTION_SET(OPT_FIRST), OPTION_TEXT, 0, "first", FIRST_ARG, NULL, 0, 0,
+		"Capture the first SIZE bytes or N packets (as in 100p/flow) of each flow in each "
+		"direction, and cut the rest: a packet is captured if less of its flow came before "
+		"it. A flow is protocol, addresses and ports, with --inner those inside of tunnels; "
+		"packets without IP are captured"},
+	{TO(capture.options.first_flows), OPTION_NUMBER, 0, "first-flows", "N", NULL,
+		FIRST_FLOWS_MIN, FIRST_FLOWS_MAX,
+		"Flows that each polling thread remembers for --first, a power of two; one that is "
+		"evicted begins again (default: 16384)"},
 	{.kind = OPTION_HEADING, .help = "When to stop"},
 	{TO(stop.packets), OPTION_NUMBER, 'c', "packets", "N", NULL, 1, UINT64_MAX,
 		"Stop after exactly N packets"},
@@ -359,6 +369,7 @@ int config_set(void *ctx, int id, const struct option_value *v)
 	case OPT_COMMENT: return add_comment(c, v->text);
 	case OPT_CUT: return add_cut(c, v->text);
 	case OPT_ALLOW: return listen_allow(c, v->text);
+	case OPT_FIRST: c->first = v->text; return capture_config_first(&c->capture, v->text);
 	case OPT_SPLIT: c->split = SPLIT_INTERFACE + (unsigned)v->number; break;
 	case OPT_ON_FULL:
 		c->capture.options.on_full = v->number ? RINGTAP_WAIT : RINGTAP_DROP;
@@ -475,6 +486,9 @@ static int check_ids(const struct record_config *c)
 	if (c->fates && c->capture.options.sample > 1)
 		return message_fail(
 			-EINVAL, "record: --fates: covers all packets; leave out --sample");
+	if (c->fates && c->first)
+		return message_fail(
+			-EINVAL, "record: --fates: covers all packets; leave out --first");
 	if (c->capture.options.mbufs && c->output.pcap)
 		return message_fail(-EINVAL,
 			"record: --metadata: pcap files have no place for it; leave out -P");

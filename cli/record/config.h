@@ -45,6 +45,7 @@ struct record_config {
 	struct peer_network allowed[LISTEN_ALLOWED_MAX]; /* clients on other hosts */
 	unsigned allowed_count;
 	const char *comments[COMMENTS_MAX + 1]; /* NULL behind the last */
+	const char *first;                      /* --first as given; NULL: whole flows */
 	char *cuts;                             /* "cut: " and each --cut; NULL: none */
 	bool quiet, json, fail_on_loss;
 	bool quiet_end; /* the end of an application is reported in the file only */
@@ -63,7 +64,7 @@ void config_free(struct record_config *c);
 
 #define THREADS_MAX 64
 
-#define RECORD_OPTION_COUNT 49
+#define RECORD_OPTION_COUNT 51
 
 extern const struct option_def record_options[RECORD_OPTION_COUNT];
 

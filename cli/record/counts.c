@@ -12,6 +12,8 @@ static void counts_add(struct ringtap_counts *sum, const struct ringtap_counts *
 	sum->captured += c->captured;
 	sum->filtered += c->filtered;
 	sum->not_sampled += c->not_sampled;
+	sum->cut += c->cut;
+	sum->evicted += c->evicted;
 	sum->bytes += c->bytes;
 	for (unsigned i = 0; i < RINGTAP_LOST_MAX; i++)
 		sum->lost[i] += c->lost[i];

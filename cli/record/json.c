@@ -13,6 +13,8 @@ static void set_counts(json_t *j, const struct ringtap_counts *c)
 	json_object_set_new(j, "captured", json_count(c->captured));
 	json_object_set_new(j, "filtered", json_count(c->filtered));
 	json_object_set_new(j, "not_sampled", json_count(c->not_sampled));
+	json_object_set_new(j, "cut", json_count(c->cut));
+	json_object_set_new(j, "flows_evicted", json_count(c->evicted));
 	for (unsigned i = 0; ringtap_loss_name(i); i++)
 		json_object_set_new(lost, ringtap_loss_name(i), json_count(c->lost[i]));
 	json_object_set_new(j, "lost", lost);
@@ -68,6 +70,7 @@ static json_t *json_interface(
 		j, "link_mbps", info.link_mbps ? json_count(info.link_mbps) : json_null());
 	json_object_set_new(j, "snapshot_bytes", json_count(info.snaplen));
 	json_object_set_new(j, "sample", json_count(info.sample));
+	json_object_set_new(j, "first", json_text(r->cfg->first));
 	json_object_set_new(j, "filter",
 		json_text(targets_iface(&r->targets, &r->cfg->capture, &info)->filter));
 	json_object_set_new(j, "removed", json_boolean(info.gone));

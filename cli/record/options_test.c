@@ -88,6 +88,29 @@ static void cuts_are_of_all_interfaces(void **state)
 	config_free(&c);
 }
 
+static void limits_of_flows(void **state)
+{
+	static const struct {
+		const char *line;
+		uint32_t limit;
+		bool packets, inner;
+	} cases[] = {{"--first 32k/flow", 32768, false, false},
+		{"--first 100/flow --inner", 100, false, true},
+		{"--first 2G/flow", 1u << 31, false, false},
+		{"--first 1.5KiB/flow", 1536, false, false},
+		{"--first 100p/flow", 100, true, false},
+		{"--inner --first 2kp/flow", 2000, true, true}};
+	struct record_config c;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(parse(&c, cases[i].line), 0);
+		assert_int_equal(c.capture.options.first, cases[i].limit);
+		assert_int_equal(c.capture.options.first_packets, cases[i].packets);
+		assert_int_equal(c.capture.options.first_inner, cases[i].inner);
+		config_free(&c);
+	}
+}
+
 static void tunnels_are_for_filters(void **state)
 {
 	struct record_config c;
@@ -215,6 +238,17 @@ static void mistakes_are_named(void **state)
 		{"--sample 0", "give 1 to 16777216"},
 		{"--sample 33554432", "give 1 to 16777216"},
 		{"--sample 4 --fates", "leave out --sample"},
+		{"--first 32k/flow --fates", "leave out --first"},
+		{"--first 32k", "unknown limit; give a size or packets"},
+		{"--first /flow", "unknown limit"},
+		{"--first p/flow", "unknown limit"},
+		{"--first 0/flow", "unknown limit"},
+		{"--first 0p/flow", "unknown limit"},
+		{"--first 3G/flow", "unknown limit"},
+		{"--first 1x/flow", "unknown limit"},
+		{"--first 1/flows", "unknown limit"},
+		{"--first 1/flow --first-flows 128", "give 256 to 65536"},
+		{"--first 1/flow --first-flows 1000", "1000: not a power of two"},
 		{"-q=1", "="},
 		{"--json=1", "--json: takes no value"},
 		{"-f foo,bar", "syntax error"},
@@ -413,6 +447,7 @@ int main(void)
 		cmocka_unit_test(options_of_interfaces_have_their_place),
 		cmocka_unit_test(ids_need_no_target),
 		cmocka_unit_test(cuts_are_of_all_interfaces),
+		cmocka_unit_test(limits_of_flows),
 		cmocka_unit_test(tunnels_are_for_filters),
 		cmocka_unit_test(words_have_the_options_of_no_interface),
 		cmocka_unit_test(limits_and_values),

@@ -149,6 +149,8 @@ static json_t *make(const struct recorder *r)
 		snprintf(text, sizeof(text), "one of %u packets", r->cfg->capture.options.sample);
 		view_fact(&v, "sample", text, NULL);
 	}
+	if (r->cfg->first)
+		view_fact(&v, "captured of each flow", r->cfg->first, NULL);
 	if (ringtap_capture_stats(r->cap, &s))
 		return v.document;
 	add_losses(&v, r);

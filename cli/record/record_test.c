@@ -443,9 +443,11 @@ static void summary_as_json(void **state)
 
 	fake.lost[0] = 9;
 	fake.not_sampled = 700;
+	fake.cut = 50;
+	fake.evicted = 6;
 	fflush(stdout);
 	assert_non_null(freopen("json", "w", stdout));
-	assert_int_equal(record("-q --json -w f -c 120 --sample 8"), STATUS_OK);
+	assert_int_equal(record("-q --json -w f -c 120 --sample 8 --first 1k/flow"), STATUS_OK);
 	fflush(stdout);
 	dup2(out, STDOUT_FILENO);
 	close(out);
@@ -455,8 +457,10 @@ static void summary_as_json(void **state)
 	seconds = (double)number(j, "duration_ns") / NS_PER_S;
 	assert_true(rate * seconds > 119 && rate * seconds < 121);
 	assert_int_equal(number(j, "captured"), TOTAL);
-	assert_int_equal(number(j, "seen"), TOTAL + 9 + 700);
+	assert_int_equal(number(j, "seen"), TOTAL + 9 + 700 + 50);
 	assert_int_equal(number(j, "not_sampled"), 700);
+	assert_int_equal(number(j, "cut"), 50);
+	assert_int_equal(number(j, "flows_evicted"), 6);
 	assert_int_equal(number(j, "written"), 120);
 	assert_int_equal(number(j, "discarded"), TOTAL - 120);
 	assert_int_equal(number(json_object_get(j, "lost"), "ring_full"), 9);
@@ -465,6 +469,8 @@ static void summary_as_json(void **state)
 	tap = json_array_get(json_object_get(app, "interfaces"), 0);
 	assert_int_equal(number(tap, "sample"), 8);
 	assert_int_equal(number(tap, "not_sampled"), 700);
+	assert_int_equal(number(tap, "cut"), 50);
+	assert_string_equal(json_string_value(json_object_get(tap, "first")), "1k/flow");
 	tap = json_array_get(
 		json_object_get(json_array_get(json_object_get(app, "interfaces"), 1), "taps"), 0);
 	assert_int_equal(number(tap, "captured"), 51);

@@ -105,10 +105,11 @@ const char *report_label(const struct recorder *r, unsigned i, char out[REPORT_L
 	return out;
 }
 
-/* A table of a sample has one column more. */
-static void add_counts(struct sheet *t, const char *what, const struct ringtap_counts *c)
+/* Tables of a sample and of limited flows have one column more for each. */
+static void add_counts(const struct record_config *cfg, struct sheet *t, const char *what,
+	const struct ringtap_counts *c)
 {
-	unsigned at = t->columns - 2;
+	unsigned at = 4;
 	char text[FORMAT_LEN];
 
 	if (sheet_row(t))
@@ -117,13 +118,18 @@ static void add_counts(struct sheet *t, const char *what, const struct ringtap_c
 	sheet_put_count(t, 1, c->seen);
 	sheet_put_count(t, 2, c->captured);
 	sheet_put_count(t, 3, c->filtered);
-	if (at > 4)
-		sheet_put_count(t, 4, c->not_sampled);
+	if (cfg->capture.options.sample > 1)
+		sheet_put_count(t, at++, c->not_sampled);
+	if (cfg->first)
+		sheet_put_count(t, at++, c->cut);
 	sheet_put_count(t, at, counts_lost(c));
 	sheet_put(t, at + 1, "%s", format_bytes(text, (double)c->bytes));
 	for (unsigned i = 0; i < RINGTAP_LOST_MAX; i++)
 		if (c->lost[i])
 			sheet_note(t, "lost, %s: %s", loss_name(i), format_count(text, c->lost[i]));
+	if (c->evicted)
+		sheet_note(
+			t, "flows evicted, which begin again: %s", format_count(text, c->evicted));
 }
 
 static void add_taps(const struct recorder *r, struct sheet *t, unsigned interface)
@@ -138,7 +144,7 @@ static void add_taps(const struct recorder *r, struct sheet *t, unsigned interfa
 			continue;
 		snprintf(what, sizeof(what), "  %s queue %u",
 			tap.direction == RINGTAP_TX ? "tx" : "rx", tap.queue);
-		add_counts(t, what, &tap.counts);
+		add_counts(r->cfg, t, what, &tap.counts);
 	}
 }
 
@@ -150,7 +156,7 @@ static void add_interface(const struct recorder *r, struct sheet *t, unsigned i)
 	if (i >= r->share_count || ringtap_capture_interface(r->cap, i, &info) ||
 		!report_label(r, i, what))
 		return;
-	add_counts(t, what, &r->shares[i].counts);
+	add_counts(r->cfg, t, what, &r->shares[i].counts);
 	add_taps(r, t, i);
 	if (info.nic_imissed || info.nic_ierrors || info.nic_nombuf || info.nic_oerrors)
 		sheet_note(t,
@@ -193,20 +199,19 @@ static void print_files(const struct recorder *r, FILE *f)
 
 struct sheet report_table(const struct recorder *r, const struct ringtap_stats *s)
 {
-	struct sheet t = {.heads = {"interface", "seen", "captured", "filtered", "lost", "bytes"},
-		.columns = 6,
+	struct sheet t = {.heads = {"interface", "seen", "captured", "filtered"},
+		.columns = 4,
 		.cut = 1 << 0};
 
-	if (r->cfg->capture.options.sample > 1) {
-		t.columns = 7;
-		t.heads[4] = "not sampled";
-		t.heads[5] = "lost";
-		t.heads[6] = "bytes";
-	}
-
+	if (r->cfg->capture.options.sample > 1)
+		t.heads[t.columns++] = "not sampled";
+	if (r->cfg->first)
+		t.heads[t.columns++] = "cut";
+	t.heads[t.columns++] = "lost";
+	t.heads[t.columns++] = "bytes";
 	for (unsigned i = 0; i < r->share_count; i++)
 		add_interface(r, &t, i);
-	add_counts(&t, "total", &s->total);
+	add_counts(r->cfg, &t, "total", &s->total);
 	return t;
 }
 

@@ -27,7 +27,7 @@ static void print(struct recorder *r)
 			continue;
 		matched = targets_iface(&r->targets, &r->cfg->capture, &info)->filter ||
 					  info.sample > 1
-				  ? c->captured + counts_lost(c)
+				  ? c->captured + c->cut + counts_lost(c)
 				  : c->seen;
 		sheet_put(&t, 0, "%s:%s", info.app_name, info.name);
 		sheet_put(&t, 1, "%" PRIu64, c->seen);

@@ -203,6 +203,8 @@ struct ringtap_capture_options {
 	uint32_t sample;
 	bool mbufs;   /* records have metadata of mbufs (docs/format.md); as sample */
 	bool lengths; /* the value of a filter is a snaplen of this packet; as sample */
+	uint32_t first, first_flows; /* the first bytes of each flow, see docs/format.md; 0: all */
+	bool first_packets, first_inner; /* packets instead; flows are those inside of tunnels */
 };
 
 struct ringtap_capture;
@@ -234,15 +236,13 @@ static inline int ringtap_capture_attach(struct ringtap_capture *cap, const char
 		cap, dir, targets, sizeof(*targets), target_count, opts);
 }
 
-/* Lets packets flow, in all applications attached. ringtap_capture_next() does it if it was not
- * done before. 0 or -errno. */
+/* Lets packets flow, as the first ringtap_capture_next() does if it was not done. 0 or -errno. */
 int ringtap_capture_start(struct ringtap_capture *cap);
 
 /* Last error, a sentence without a full stop. Lives until the next call. */
 const char *ringtap_capture_error(const struct ringtap_capture *cap);
 
-/* Packets of one thread, in place in its ring: ringtap_packet_next() reads them,
- * ringtap_run_pcapng() makes them a part of a file. */
+/* Packets of one thread, in place, for ringtap_packet_next() and ringtap_run_pcapng(). */
 struct ringtap_run {
 	size_t size;                /* bytes of this structure; set by ringtap_capture_next() */
 	uint64_t packets;           /* at least 1 */
@@ -480,18 +480,18 @@ enum ringtap_loss {
 
 #define RINGTAP_LOST_MAX 16 /* room for the reasons of later versions; sums add up all of it */
 
-/* A reason of loss as a word ("ring_full", "no_ring", …), as `ringtap record` prints it. NULL: this
- * version has no reason of that number, nor of any above. Static. */
+/* A reason of loss as a word ("ring_full"), as `record` prints it; NULL: no more. Static. */
 const char *ringtap_loss_name(unsigned reason);
 
-/* Packets: seen == captured + filtered + not_sampled + sum(lost), exactly once stopped, within a
- * burst before. It lies within other structures and keeps its size; add up all of lost. */
+/* Packets: seen == captured + filtered + not_sampled + cut + sum(lost), exactly once stopped,
+ * within a burst before. It lies within other structures and keeps its size; add up all of lost. */
 struct ringtap_counts {
 	uint64_t seen, captured, filtered;
 	uint64_t bytes;                  /* bytes of captured packets on the wire */
 	uint64_t lost[RINGTAP_LOST_MAX]; /* by enum ringtap_loss */
 	uint64_t not_sampled;            /* left out by the sample, before the filter */
-	uint64_t reserved[3];
+	uint64_t cut, evicted;           /* beyond the first of its flow; flows forgotten */
+	uint64_t reserved[1];
 };
 
 struct ringtap_tap {

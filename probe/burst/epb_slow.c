@@ -109,7 +109,7 @@ static uint8_t *put_verdict(uint8_t *p, const struct rte_mbuf *m)
 
 void rt_epb_prepare(struct rt_tap *tap)
 {
-	tap->each = tap->nic_ts_offset >= 0 || tap->mbufs || tap->lengths;
+	tap->each = tap->nic_ts_offset >= 0 || tap->mbufs || tap->lengths || tap->first;
 	memset(tap->trailer, 0, sizeof(tap->trailer));
 	memset(tap->trailer_hash, 0, sizeof(tap->trailer_hash));
 	memset(tap->trailer_id, 0, sizeof(tap->trailer_id));
@@ -136,10 +136,12 @@ void rt_epb_lost(struct rt_ring *r, const struct rt_tap *tap, unsigned n)
 	rt_trace_drop(rt_load(&tap->port), tap->queue, n, reason);
 }
 
-void rt_epb_mend(struct rt_ring *r, bool sampled)
+void rt_epb_mend(struct rt_ring *r, uint32_t flags)
 {
 	struct rt_seg_count *c = &r->counts[r->open - 1];
-	uint64_t missing = c->seen - c->captured - c->filtered - (sampled ? c->not_sampled : 0);
+	uint64_t missing = c->seen - c->captured - c->filtered -
+			   (flags & RT_OPEN_SAMPLE ? c->not_sampled : 0) -
+			   (flags & RT_OPEN_FIRST ? c->cut : 0);
 
 	rt_chunks_mend(r);
 	for (unsigned i = 0; i < RT_LOSS_COUNT; i++)
@@ -325,6 +327,14 @@ static uint64_t wire_of(
 		return whole;
 	whole = (uint64_t)*RTE_MBUF_DYNFIELD(m, tap->wire_offset, const uint32_t *) + tag_len;
 	return RTE_MAX(whole, (uint64_t)m->pkt_len + tag_len);
+}
+
+uint64_t rt_epb_wire(const struct rt_tap *tap, const struct rte_mbuf *m)
+{
+	uint64_t tags;
+	uint32_t tag_len = rt_epb_vlan(m, tap->direction, &tags);
+
+	return wire_of(tap, m, (uint64_t)m->pkt_len + tag_len, tag_len);
 }
 
 bool rt_epb_slow(struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t ns)

@@ -97,13 +97,23 @@ static uint16_t submit_some(const struct rt_tapset *set, const struct rt_offer *
 	return accepted;
 }
 
-/* Statistics, fates and samples count what is submitted, as they do at a driver. */
+static bool has_first(const struct rt_tapset *set)
+{
+	for (uint32_t i = 0; i < set->count; i++)
+		if (set->tap[i]->first)
+			return true;
+	return false;
+}
+
+/* Statistics, fates, samples and limits of flows count what is submitted, as they do at a driver.
+ */
 static __rte_noinline uint16_t submit_inside(
 	struct rt_hook *h, struct rt_thread *t, const struct rt_offer *o)
 {
 	/* Pairs with the release in replace(), hook.c. */
 	const struct rt_tapset *set = rt_load_acquire(&h->taps);
-	bool exact = set && set->wait_from == set->count && !set->fates && !set->sampled;
+	bool exact = set && set->wait_from == set->count && !set->fates && !set->sampled &&
+		     !has_first(set);
 	struct rt_ring *ring[RT_HOOK_TAPS];
 	struct rt_clock_line line;
 	uint16_t n = 0;

@@ -11,6 +11,7 @@
 
 #include "probe/capture/epb.h"
 #include "probe/capture/fate.h"
+#include "probe/capture/first.h"
 #include "probe/capture/ids.h"
 #include "probe/capture/sample.h"
 #include "count.h"
@@ -47,6 +48,30 @@ static void push_filtered(struct rt_ring *r, const struct rt_tap *tap,
 	}
 }
 
+/* As push_filtered(), and cuts what is beyond the limit of its flow. */
+static void push_first(struct rt_ring *r, const struct rt_tap *tap, const struct rt_filter *filter,
+	struct rte_mbuf **pkts, unsigned n, uint64_t ns)
+{
+	struct rt_seg_count *c = &r->counts[tap->index];
+	struct rte_mbuf *pass[CHUNK];
+
+	for (unsigned look; n; pkts += look, n -= look) {
+		struct rte_mbuf **from = filter ? pass : pkts;
+		unsigned unreadable = 0, k, kept;
+
+		k = look = n < CHUNK ? n : CHUNK;
+		if (filter)
+			k = rt_filter_burst(filter, tap->direction, pkts, look, pass, &unreadable);
+		c->filtered += look - k - unreadable;
+		kept = rt_first_choose(tap->session->first, r, tap, from, k, pass);
+		c->cut += k - kept;
+		if (kept)
+			rt_epb_push(r, tap, pass, kept, ns);
+		if (rt_unlikely(unreadable))
+			rt_epb_unreadable(r, tap, unreadable);
+	}
+}
+
 /* Packet by packet: waiting for room publishes last_ns in the middle of a burst. */
 static uint64_t stamped_at(
 	struct rt_ring *r, const struct rt_tap *tap, const struct rte_mbuf *m, uint64_t ns)
@@ -69,10 +94,23 @@ static uint32_t pass_of(const struct rt_tap *tap, const struct rt_filter *filter
 	return rt_filter_burst(filter, tap->direction, &m, 1, &pass, unreadable) ? tap->snaplen : 0;
 }
 
+/* Whether the limit of its flow cuts a packet, which then counts. */
+static bool is_cut(struct rt_ring *r, const struct rt_tap *tap, struct rte_mbuf *m)
+{
+	if (!tap->first || rt_first_choose(tap->session->first, r, tap, &m, 1, &m))
+		return false;
+	r->counts[tap->index].cut++;
+	return true;
+}
+
 /* Time stamps of the NIC, lengths and metadata of mbufs differ from packet to packet. */
 static __rte_noinline void push_each(struct rt_ring *r, const struct rt_tap *tap,
 	const struct rt_filter *filter, struct rte_mbuf **pkts, unsigned n, uint64_t ns)
 {
+	if (tap->first && tap->nic_ts_offset < 0 && !tap->mbufs && !tap->lengths) {
+		push_first(r, tap, filter, pkts, n, ns);
+		return;
+	}
 	for (unsigned i = 0; i < n; i++) {
 		uint32_t len = tap->snaplen;
 		unsigned unreadable = 0;
@@ -86,6 +124,8 @@ static __rte_noinline void push_each(struct rt_ring *r, const struct rt_tap *tap
 				r->counts[tap->index].filtered++;
 			continue;
 		}
+		if (is_cut(r, tap, pkts[i]))
+			continue;
 		if (!rt_epb_cut(r, tap, pkts[i], RTE_MIN(len, tap->snaplen), ns))
 			rt_epb_lost(r, tap, 1);
 	}
@@ -169,7 +209,7 @@ static __rte_noinline void mend(const struct rt_session *s, struct rt_ring *r)
 {
 	if (s->fates)
 		rt_fates_mend(s->fates, r);
-	rt_epb_mend(r, s->sampler);
+	rt_epb_mend(r, s->flags);
 }
 
 static inline bool flows(const struct rt_session *s)

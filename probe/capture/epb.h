@@ -73,8 +73,11 @@ void rt_epb_unreadable(struct rt_ring *r, const struct rt_tap *tap, unsigned n);
 void rt_epb_lost(struct rt_ring *r, const struct rt_tap *tap, unsigned n);
 
 /* Finishes the burst that its thread left by a jump out of the hook: its complete records stay,
- * the other packets are lost. sampled: its session takes one of N. */
-void rt_epb_mend(struct rt_ring *r, bool sampled);
+ * the other packets are lost. flags: RT_OPEN_… of its session. */
+void rt_epb_mend(struct rt_ring *r, uint32_t flags);
+
+/* The length of a packet on the wire, stripped tags included. */
+uint64_t rt_epb_wire(const struct rt_tap *tap, const struct rte_mbuf *m);
 
 /* Copies a burst of packets that passed the filter; ns is the burst's time. r->head is advanced but
  * not published. */

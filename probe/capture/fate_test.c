@@ -409,7 +409,7 @@ static void feed(const struct rt_tap *tap, struct rte_mbuf **m)
 
 	if (r->open) {
 		rt_fates_mend(session->fates, r);
-		rt_epb_mend(r, false);
+		rt_epb_mend(r, 0);
 	}
 	if (sigsetjmp(outside, 1))
 		return;

@@ -80,26 +80,44 @@ static int check_open(const struct rt_msg_open *o, size_t len, char *err)
 	if (o->insn_count > RT_MSG_MAX / sizeof(struct rt_insn) ||
 		len != sizeof(*o) + o->target_count * sizeof(struct rt_msg_target) +
 				o->insn_count * sizeof(struct rt_insn) +
-				(o->flags & RT_OPEN_SAMPLE ? sizeof(struct rt_msg_sample) : 0))
+				(o->flags & RT_OPEN_SAMPLE ? sizeof(struct rt_msg_sample) : 0) +
+				(o->flags & RT_OPEN_FIRST ? sizeof(struct rt_msg_first) : 0))
 		return refuse(err, "length disagrees with its contents");
 	return 0;
 }
 
-static int take_sample(struct rt_request *req, const void *at, char *err)
+/* Moves *at behind it. */
+static int take_sample(struct rt_request *req, const char **at, char *err)
 {
 	struct rt_msg_sample *m = &req->sample;
 
 	if (!(req->open.flags & RT_OPEN_SAMPLE))
 		return 0;
-	memcpy(m, at, sizeof(*m));
+	memcpy(m, *at, sizeof(*m));
+	*at += sizeof(*m);
 	if (m->every < 2 || m->every > RT_SAMPLE_MAX || m->every & (m->every - 1) || m->reserved)
 		return refuse(err, "sample is not a power of two up to 16777216");
+	return 0;
+}
+
+static int take_first(struct rt_request *req, const char *at, char *err)
+{
+	struct rt_msg_first *m = &req->first;
+
+	if (!(req->open.flags & RT_OPEN_FIRST))
+		return 0;
+	memcpy(m, at, sizeof(*m));
+	if (!m->limit || m->limit > RT_FIRST_MAX || m->packets > 1 || m->inner > 1 || m->reserved)
+		return refuse(err, "limit of flows is not within 1 to 2147483648");
+	if (m->bits < RT_FIRST_BITS_MIN || m->bits > RT_FIRST_BITS_MAX)
+		return refuse(err, "table of flows is not of 256 to 65536");
 	return 0;
 }
 
 int rt_request_parse(struct rt_request *req, const void *msg, size_t len, char *err)
 {
 	size_t targets_size, insns_size;
+	const char *at;
 	int ret;
 
 	*req = (struct rt_request){0};
@@ -119,8 +137,10 @@ int rt_request_parse(struct rt_request *req, const void *msg, size_t len, char *
 	if (insns_size)
 		memcpy(req->insns, (const char *)msg + sizeof(req->open) + targets_size,
 			insns_size);
-	ret = take_sample(
-		req, (const char *)msg + sizeof(req->open) + targets_size + insns_size, err);
+	at = (const char *)msg + sizeof(req->open) + targets_size + insns_size;
+	ret = take_sample(req, &at, err);
+	if (!ret)
+		ret = take_first(req, at, err);
 	for (uint32_t i = 0; i < req->open.target_count && !ret; i++)
 		ret = check_target(&req->targets[i], req->open.insn_count, err);
 	return ret ? ret : check_fates(req, err);

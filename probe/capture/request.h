@@ -14,6 +14,7 @@ struct rt_request {
 	struct rt_msg_target *targets; /* open.target_count */
 	struct rt_insn *insns;         /* open.insn_count; NULL if 0 */
 	struct rt_msg_sample sample;   /* with RT_OPEN_SAMPLE */
+	struct rt_msg_first first;     /* with RT_OPEN_FIRST */
 	struct rt_filter *
 		*filters; /* the targets' filters, compiled; NULL entries: none; see filter_job.h */
 	uint32_t reader_pid;

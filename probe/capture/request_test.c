@@ -241,6 +241,51 @@ static void test_fates_are_not_of_a_sample(void **state)
 	assert_int_equal(parse_sampled(&m), 0);
 }
 
+struct limited {
+	struct message m;
+	struct rt_msg_sample s;
+	struct rt_msg_first f;
+};
+
+static int parse_limited(const struct limited *m)
+{
+	int ret;
+
+	static_assert(sizeof(*m) == sizeof(m->m) + sizeof(m->s) + sizeof(m->f), "no gap");
+	ret = parse_len(&m->m, sizeof(*m));
+	rt_request_free(&req);
+	return ret;
+}
+
+static void test_limits_of_flows_are_checked(void **state)
+{
+	static const struct rt_msg_first fine[] = {{1, 0, 0, 8, 0}, {RT_FIRST_MAX, 1, 1, 16, 0}},
+					 bad[] = {{0, 0, 0, 8, 0}, {RT_FIRST_MAX + 1, 0, 0, 8, 0},
+						 {1, 2, 0, 8, 0}, {1, 0, 2, 8, 0}, {1, 0, 0, 7, 0},
+						 {1, 0, 0, 17, 0}, {1, 0, 0, 8, 1}};
+	struct limited m = {good(), {.secret = {1, 2}, .every = 4}, fine[0]};
+
+	m.m.open.flags = RT_OPEN_SAMPLE | RT_OPEN_FIRST;
+	for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++) {
+		m.f = fine[i];
+		assert_int_equal(parse_limited(&m), 0);
+		assert_memory_equal(&req.first, &m.f, sizeof(m.f));
+		assert_int_equal(req.sample.every, 4);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		m.f = bad[i];
+		assert_int_equal(parse_limited(&m), -EINVAL);
+	}
+	m.f = fine[0];
+	m.m.open.flags = RT_OPEN_SAMPLE; /* then it is too long */
+	assert_int_equal(parse_limited(&m), -EINVAL);
+	m.m = with_fates();
+	m.m.open.flags = RT_OPEN_SAMPLE | RT_OPEN_FIRST;
+	assert_int_equal(parse_limited(&m), -EINVAL);
+	m.m.open.ids = RT_IDS_ON;
+	assert_int_equal(parse_limited(&m), 0);
+}
+
 static void test_fates_have_no_mbufs_and_lengths(void **state)
 {
 	static const uint16_t flags[] = {RT_OPEN_MBUFS, RT_OPEN_LENGTHS, RT_OPEN_ALL + 1};
@@ -359,6 +404,7 @@ int main(void)
 		cmocka_unit_test(test_fates_are_of_all_packets),
 		cmocka_unit_test(test_a_sample_is_one_of_a_power_of_two),
 		cmocka_unit_test(test_fates_are_not_of_a_sample),
+		cmocka_unit_test(test_limits_of_flows_are_checked),
 		cmocka_unit_test(test_fates_have_no_mbufs_and_lengths),
 		cmocka_unit_test(test_unterminated_port_name_is_refused),
 		cmocka_unit_test(test_directions_are_checked),

@@ -411,7 +411,7 @@ static void test_a_burst_left_by_a_jump_is_mended(void **state)
 	c = &t.ring.counts[0];
 	*c = (struct rt_seg_count){.seen = 10, .captured = 1, .filtered = 2, .not_sampled = 4};
 	t.ring.open = 1;
-	rt_epb_mend(&t.ring, true);
+	rt_epb_mend(&t.ring, RT_OPEN_SAMPLE);
 	assert_int_equal(c->lost[RT_LOSS_NO_RING], 3);
 	assert_int_equal(t.ring.open, 0);
 	test_ring_free(&t);

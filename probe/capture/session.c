@@ -66,6 +66,8 @@ static struct rt_tap *make_tap(struct rt_session *s, uint32_t if_index, enum rt_
 		.sampled = s->sampler,
 		.mbufs = s->flags & RT_OPEN_MBUFS,
 		.lengths = s->flags & RT_OPEN_LENGTHS,
+		.first = s->flags & RT_OPEN_FIRST,
+		.raw = f->port.linktype && f->port.linktype != RT_LINKTYPE_ETHERNET,
 		.ids = s->ids & (RT_IDS_ON | RT_IDS_INFER | RT_IDS_FATES | RT_IDS_EVENTS),
 		.id_source = (uint64_t)(s->ids >> RT_IDS_SOURCE_SHIFT) << RT_ID_SOURCE_SHIFT,
 		.nic_ts_offset = -1};

@@ -28,6 +28,7 @@ static_assert(RT_MAX_RINGS == RT_MAX_THREADS, "a ring for each slot");
 
 struct rt_fates;
 struct rt_filter;
+struct rt_first;
 struct rt_sampler;
 
 enum rt_session_state {
@@ -67,6 +68,7 @@ struct rt_session {
 	uint32_t stopping;          /* a thread that waits for room must leave */
 	struct rt_fates *fates;     /* NULL: records of packets instead */
 	struct rt_sampler *sampler; /* NULL: takes all packets */
+	struct rt_first *first;     /* NULL: flows have no limit */
 
 	/* Control thread only. */
 	enum rt_session_state state;

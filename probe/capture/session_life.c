@@ -12,6 +12,7 @@
 #include "common/fail.h"
 #include "epb.h"
 #include "fate.h"
+#include "first.h"
 #include "ids.h"
 #include "probe/above.h"
 #include "probe/hook/hook.h"
@@ -88,6 +89,18 @@ static uint32_t row_entries(uint32_t taps)
 	return taps + (uint32_t)((taps + PENDING_EACH - 1) / PENDING_EACH);
 }
 
+/* Then the table of flows. */
+static uint32_t flow_entries(const struct rt_session *s)
+{
+	return s->first ? (uint32_t)(rt_first_bytes(&s->first->m) / sizeof(struct rt_seg_count))
+			: 0;
+}
+
+static uint32_t tap_limit(uint32_t entries)
+{
+	return entries - entries / PENDING_EACH;
+}
+
 static int prepare(struct rt_session *s, const struct rt_request *req, char *err)
 {
 	uint32_t queues[2];
@@ -106,6 +119,8 @@ static int prepare(struct rt_session *s, const struct rt_request *req, char *err
 			"no port of this application delivers NIC time stamps");
 	if (req->open.flags & RT_OPEN_SAMPLE && rt_sampler_make(&s->sampler, &req->sample))
 		return -ENOMEM;
+	if (req->open.flags & RT_OPEN_FIRST && rt_first_make(&s->first, &req->first))
+		return -ENOMEM;
 	if (s->ids) {
 		ret = rt_ids_register(err);
 		if (ret)
@@ -113,8 +128,8 @@ static int prepare(struct rt_session *s, const struct rt_request *req, char *err
 	}
 	count_queues(s, queues);
 	s->tap_capacity = (queues[RT_DIR_RX] + queues[RT_DIR_TX]) * 2 + TAPS_SPARE;
-	if (row_entries(s->tap_capacity) > RT_MAX_TAPS)
-		s->tap_capacity = RT_MAX_TAPS - RT_MAX_TAPS / PENDING_EACH;
+	if (row_entries(s->tap_capacity) + flow_entries(s) > RT_MAX_TAPS)
+		s->tap_capacity = tap_limit(RT_MAX_TAPS - flow_entries(s));
 	s->taps = calloc(s->tap_capacity, sizeof(struct rt_tap *));
 	return s->taps ? 0 : -ENOMEM;
 }
@@ -203,6 +218,8 @@ static void set_up_ring(struct rt_session *s, uint32_t i)
 		.counts = row,
 		.pending = (uint64_t *)(row + s->tap_capacity),
 	};
+	if (s->first)
+		s->first->state[i].flows = (void *)(row + row_entries(s->tap_capacity));
 	rt_chunks_empty(&s->chunks, r);
 }
 
@@ -319,7 +336,7 @@ void rt_session_lay_out(struct rt_session *s, struct rt_msg_layout *out, struct 
 {
 	expect_threads(s);
 	rt_shm_lay_out(&s->shm, &(struct rt_shm_numbers){.rings = RT_MAX_RINGS,
-					.taps = row_entries(s->tap_capacity),
+					.taps = row_entries(s->tap_capacity) + flow_entries(s),
 					.rows = rows_wanted(s),
 					.shares = s->share_count,
 					.least = s->least,
@@ -439,7 +456,7 @@ static void mend_rings(struct rt_session *s)
 			continue;
 		if (s->fates)
 			rt_fates_mend(s->fates, r);
-		rt_epb_mend(r, s->sampler);
+		rt_epb_mend(r, s->flags);
 		rt_ring_publish(r);
 	}
 }
@@ -476,5 +493,6 @@ void rt_session_free(struct rt_session *s)
 	rt_chunks_free(&s->chunks);
 	free(s->rings);
 	free(s->sampler);
+	free(s->first);
 	free(s);
 }

@@ -25,12 +25,15 @@ struct rt_tap {
 	uint8_t direction; /* enum rt_direction */
 	bool wait;         /* on-full=wait */
 	bool sampled;      /* its session takes one of N packets */
-	bool each;         /* packets are copied one by one: for time stamps, mbufs or lengths */
+	bool each;         /* packets are judged or copied one by one: for time stamps, mbufs,
+			    * lengths or the first of each flow */
 	int nic_ts_offset; /* offset of the mbuf field; -1: time stamps are the TSC's */
 	uint64_t nic_ts_flag;
 	bool stamped; /* packets are stamped with CLOCK_REALTIME, in order: rt_port_stamped() */
 	bool mbufs;   /* RT_OPEN_MBUFS */
 	bool lengths; /* RT_OPEN_LENGTHS */
+	bool first;   /* RT_OPEN_FIRST */
+	bool raw;     /* its packets begin with a header of IP */
 	struct rt_nic_clock *nic_clock;
 	/* Packets with this flag were cut, and have their length on the wire in this field of the
 	 * mbuf. 0: none. Only of stamped taps: others do not read it. */

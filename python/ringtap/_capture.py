@@ -158,7 +158,7 @@ class Capture:
 
     def stats(self) -> dict[str, int]:
         """Packets: dict of seen, captured, filtered, lost, delivered, reordered; bytes of captured ones.
-        seen == captured + filtered + not_sampled + lost, exactly once the iterator has ended."""
+        seen == captured + filtered + not_sampled + cut + lost, exactly once the iterator has ended."""
         raw = ffi.new("struct ringtap_stats *")
         raw.size = ffi.sizeof("struct ringtap_stats")
         self._session.call(lib.ringtap_capture_stats, raw)
@@ -168,6 +168,7 @@ class Capture:
             "captured": total.captured,
             "filtered": total.filtered,
             "not_sampled": total.not_sampled,
+            "cut": total.cut,
             "bytes": total.bytes,
             "lost": sum(total.lost),
             "delivered": raw.delivered,

@@ -182,6 +182,8 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 	find_folder(s, dir);
 	s->number = number_of(cap, s);
 	s->sample = o->sample > 1 ? o->sample : 1;
+	s->first = o->first;
+	s->first_packets = o->first_packets;
 	s->if_ids = calloc(RT_MAX_IFS, sizeof(*s->if_ids));
 	if (!s->if_ids)
 		return rt_capture_fail(cap, -ENOMEM, "not enough memory");
@@ -198,6 +200,10 @@ static int open_source(struct ringtap_capture *cap, struct rt_source *s, const c
 		ret = rt_capture_fail(cap, -ENOTSUP,
 			"its probe is older than fates in files: restart the application with the "
 			"installed probe, or capture without fates");
+	if (is_unknown_option(cap, ret) && o->first)
+		ret = rt_capture_fail(cap, -ENOTSUP,
+			"its probe is older than limits of flows: restart the application with the "
+			"installed probe, or capture whole flows");
 	if (is_unknown_option(cap, ret) && (o->mbufs || o->lengths))
 		ret = rt_capture_fail(cap, -ENOTSUP,
 			o->mbufs
@@ -266,6 +272,16 @@ static int take_options(struct ringtap_capture *cap, const struct ringtap_captur
 	if ((o->mbufs || o->lengths) && o->fates)
 		return rt_capture_fail(
 			cap, -EINVAL, "fates have no mbufs and lengths: leave these out");
+	if (o->first > RT_FIRST_MAX)
+		return rt_capture_fail(cap, -EINVAL, "first is above 2147483648");
+	if (o->first_flows & (o->first_flows - 1) ||
+		(o->first_flows && (o->first_flows < 1u << RT_FIRST_BITS_MIN ||
+					   o->first_flows > 1u << RT_FIRST_BITS_MAX)))
+		return rt_capture_fail(
+			cap, -EINVAL, "first_flows is not a power of two from 256 to 65536");
+	if (o->first && o->fates)
+		return rt_capture_fail(
+			cap, -EINVAL, "fates cover all packets: leave out the limit of flows");
 	if (o->fate_ids && !o->fates)
 		return rt_capture_fail(cap, -EINVAL, "fate_ids is given without fates");
 	return 0;

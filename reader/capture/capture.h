@@ -27,9 +27,11 @@ struct rt_source {
 	dev_t dev; /* device of its runtime folder */
 	ino_t ino; /* 0: unknown */
 	pid_t secondary;
-	unsigned instance; /* in the folder */
-	uint32_t number;   /* number in ids: that of the first source of the same application */
-	uint32_t sample;   /* takes one of N packets; 1: all */
+	unsigned instance;  /* in the folder */
+	uint32_t number;    /* number in ids: that of the first source of the same application */
+	uint32_t sample;    /* takes one of N packets; 1: all */
+	uint32_t first;     /* limit of each flow; 0: none */
+	bool first_packets; /* it is in packets */
 	struct rt_memory memory;
 	struct rt_segment seg;
 	struct rt_growth *growth; /* NULL: none was needed */

@@ -89,6 +89,8 @@ static void add_counts(
 		sum->lost[i] += rt_load(&c->lost[i]);
 	sum->bytes += rt_load(&c->bytes);
 	sum->not_sampled += s->sample > 1 ? rt_load(&c->not_sampled) : 0;
+	sum->cut += s->first ? rt_load(&c->cut) : 0;
+	sum->evicted += s->first ? rt_load(&c->evicted) : 0;
 }
 
 static struct ringtap_counts sum_tap(const struct rt_source *s, uint32_t tap)

@@ -337,6 +337,72 @@ static void test_packets_not_sampled_count_in_a_sample_only(void **state)
 	}
 }
 
+static void test_limits_of_flows_are_requested(void **state)
+{
+	struct ringtap_capture_options o = {.size = sizeof(o), .sample = 8};
+
+	assert_int_equal(attach(&o), 0);
+	assert_int_equal(peer.open.flags & RT_OPEN_FIRST, 0);
+	o.first = 100;
+	assert_int_equal(attach(&o), 0);
+	assert_int_equal(peer.sample.every, 8);
+	assert_int_equal(peer.first_of.limit, 100);
+	assert_int_equal(peer.first_of.packets | peer.first_of.inner, 0);
+	assert_int_equal(1 << peer.first_of.bits, 16384);
+	o = (struct ringtap_capture_options){.size = sizeof(o),
+		.first = RT_FIRST_MAX,
+		.first_packets = true,
+		.first_inner = true,
+		.first_flows = 256};
+	assert_int_equal(attach(&o), 0);
+	assert_int_equal(peer.first_of.limit, RT_FIRST_MAX);
+	assert_int_equal(peer.first_of.packets & peer.first_of.inner, 1);
+	assert_int_equal(1 << peer.first_of.bits, 256);
+}
+
+static void test_limits_of_flows_are_refused(void **state)
+{
+	static const uint32_t bad[] = {1, 128, 300, 131072};
+	struct ringtap_capture_options o = {.size = sizeof(o), .first = RT_FIRST_MAX + 1};
+
+	assert_int_equal(attach(&o), -EINVAL);
+	assert_non_null(strstr(ringtap_capture_error(cap), "first is above"));
+	o.first = 1;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		o.first_flows = bad[i];
+		assert_int_equal(attach(&o), -EINVAL);
+		assert_non_null(strstr(ringtap_capture_error(cap), "first_flows"));
+	}
+	o.first_flows = 0;
+	o.fates = true;
+	assert_int_equal(attach(&o), -EINVAL);
+	assert_non_null(strstr(ringtap_capture_error(cap), "leave out the limit of flows"));
+	o.fates = false;
+	peer.unknown = RT_OPEN_FIRST;
+	assert_int_equal(attach(&o), -ENOTSUP);
+	assert_non_null(strstr(ringtap_capture_error(cap), "older than limits of flows"));
+}
+
+/* The counters have the places of those of fates. */
+static void test_packets_are_cut_by_a_limit_only(void **state)
+{
+	struct ringtap_capture_options o = {.size = sizeof(o)};
+	struct ringtap_stats s = {.size = sizeof(s)};
+
+	for (o.first = 0; o.first <= 8; o.first += 8) {
+		assert_int_equal(attach(&o), 0);
+		session.counts[0] =
+			(struct rt_seg_count){.seen = 9, .captured = 2, .cut = 7, .evicted = 3};
+		session.h->used[0] = 1;
+		session.h->tap_count = 1;
+		assert_int_equal(ringtap_capture_stats(cap, &s), 0);
+		assert_int_equal(s.total.cut, o.first ? 7 : 0);
+		assert_int_equal(s.total.evicted, o.first ? 3 : 0);
+		ringtap_capture_close(cap);
+		assert_int_equal(ringtap_capture_create(&cap, NULL), 0);
+	}
+}
+
 static void test_unknown_directions_are_refused(void **state)
 {
 	static const unsigned bad[] = {0, 4, RINGTAP_RX | 4, 1u << 31 | RINGTAP_TX};
@@ -461,6 +527,9 @@ int main(void)
 		TEST(test_metadata_and_lengths_are_requested),
 		TEST(test_metadata_and_lengths_of_an_earlier_probe_are_refused),
 		TEST(test_packets_not_sampled_count_in_a_sample_only),
+		TEST(test_limits_of_flows_are_requested),
+		TEST(test_limits_of_flows_are_refused),
+		TEST(test_packets_are_cut_by_a_limit_only),
 		TEST(test_unknown_directions_are_refused),
 		TEST(test_negative_timeouts_are_refused),
 		TEST(test_reasons_of_loss_have_names),

@@ -41,7 +41,8 @@ EXPORT int ringtap_pcapng_interface(const struct ringtap_capture *cap, unsigned 
 	struct ringtap_pcapng_interface_options o;
 	char name[2 * RINGTAP_NAME_LEN + 2], description[2 * RINGTAP_NAME_LEN + 48];
 	bool several = rt_capture_applications(cap) > 1;
-	char own[64] = "", sampling[32] = "";
+	char own[64] = "", sampling[32] = "", first[40] = "";
+	const struct rt_source *s;
 	int ret = OPTIONS_IN(o, struct ringtap_pcapng_interface_options, filter, opts);
 
 	if (!ret)
@@ -59,6 +60,10 @@ EXPORT int ringtap_pcapng_interface(const struct ringtap_capture *cap, unsigned 
 		snprintf(own, sizeof(own), "snapshot length of this interface: %u", info.snaplen);
 	if (info.sample > 1)
 		snprintf(sampling, sizeof(sampling), "sampling: every=%u", info.sample);
+	s = &cap->sources[cap->ifs[i].source];
+	if (s->first)
+		snprintf(first, sizeof(first), "first: %s=%u",
+			s->first_packets ? "packets" : "bytes", s->first);
 	return (int)rt_pcapng_idb(buf, size,
 		&(struct rt_pcapng_idb){.name = o.name ? o.name : name,
 			.description = o.description ? o.description : description,
@@ -67,7 +72,7 @@ EXPORT int ringtap_pcapng_interface(const struct ringtap_capture *cap, unsigned 
 			.hardware = info.driver,
 			.filter = o.filter,
 			.comment = o.comment,
-			.remark = {own, sampling},
+			.remark = {own, sampling, first},
 			.linktype = info.linktype,
 			.snaplen = o.snaplen ? o.snaplen : info.snaplen});
 }
@@ -86,17 +91,19 @@ static struct ringtap_counts sum_interface(const struct ringtap_capture *cap, un
 		sum.seen += t.counts.seen;
 		sum.filtered += t.counts.filtered;
 		sum.not_sampled += t.counts.not_sampled;
+		sum.cut += t.counts.cut;
+		sum.evicted += t.counts.evicted;
 		for (unsigned n = 0; n < RINGTAP_LOST_MAX; n++)
 			sum.lost[0] += t.counts.lost[n];
 	}
 	return sum;
 }
 
-/* Packets that the filter and the sample let pass. What is read while threads count may lack a
- * burst in seen. */
+/* Packets that the filter, the sample and the limit of flows let pass. What is read while threads
+ * count may lack a burst in seen. */
 static uint64_t accepted(const struct ringtap_counts *c)
 {
-	uint64_t left_out = c->filtered + c->not_sampled;
+	uint64_t left_out = c->filtered + c->not_sampled + c->cut;
 
 	return c->seen > left_out ? c->seen - left_out : 0;
 }
@@ -106,7 +113,7 @@ EXPORT int ringtap_pcapng_statistics(const struct ringtap_capture *cap, unsigned
 {
 	struct ringtap_interface info = {.size = sizeof(info)};
 	struct ringtap_pcapng_statistics_options o;
-	char nic[RT_PCAPNG_COMMENT_MAX + 1], sampling[80] = "";
+	char nic[RT_PCAPNG_COMMENT_MAX + 1], sampling[80] = "", first[80] = "";
 	struct ringtap_counts c;
 	int ret = OPTIONS_IN(o, struct ringtap_pcapng_statistics_options, comment, opts);
 
@@ -123,6 +130,9 @@ EXPORT int ringtap_pcapng_statistics(const struct ringtap_capture *cap, unsigned
 	if (info.sample > 1)
 		snprintf(sampling, sizeof(sampling), "sampling: every=%u not_sampled=%" PRIu64,
 			info.sample, c.not_sampled);
+	if (cap->sources[cap->ifs[i].source].first)
+		snprintf(first, sizeof(first), "first: cut=%" PRIu64 " evicted=%" PRIu64, c.cut,
+			c.evicted);
 	return (int)rt_pcapng_isb(buf, size,
 		&(struct rt_pcapng_isb){.interface_id = i,
 			.time_ns = o.end_ns ? o.end_ns : rt_now_ns(CLOCK_REALTIME),
@@ -133,5 +143,5 @@ EXPORT int ringtap_pcapng_statistics(const struct ringtap_capture *cap, unsigned
 			.filteraccept = accepted(&c),
 			.osdrop = c.lost[0],
 			.usrdeliv = o.has_delivered ? o.delivered : RT_PCAPNG_NONE,
-			.comment = {nic, o.comment, o.clock, sampling}});
+			.comment = {nic, o.comment, o.clock, sampling, first}});
 }

@@ -60,15 +60,26 @@ static uint64_t most_of(const struct ringtap_capture_options *o, uint64_t most)
 	return table < RT_BUFFER_MAX ? table : RT_BUFFER_MAX;
 }
 
-/* In front of end: behind instructions, which leave it aligned to 4 bytes only. */
-static void put_sample(struct ringtap_capture *cap, uint32_t every, char *end)
+/* Behind instructions, which leave it aligned to 4 bytes only. Returns its end. */
+static char *put_sample(struct ringtap_capture *cap, uint32_t every, char *at)
 {
 	struct rt_msg_sample m = {.every = every};
 
 	if (!cap->secret.word[0])
 		secret_make(&cap->secret);
 	memcpy(m.secret, cap->secret.word, sizeof(m.secret));
-	memcpy(end - sizeof(m), &m, sizeof(m));
+	memcpy(at, &m, sizeof(m));
+	return at + sizeof(m);
+}
+
+static void put_first(const struct ringtap_capture_options *o, char *at)
+{
+	const struct rt_msg_first m = {.limit = o->first,
+		.packets = o->first_packets,
+		.inner = o->first_inner,
+		.bits = (uint8_t)__builtin_ctz(o->first_flows ? o->first_flows : 16384)};
+
+	memcpy(at, &m, sizeof(m));
 }
 
 int rt_capture_request(struct ringtap_capture *cap, const struct rt_source *s,
@@ -78,12 +89,14 @@ int rt_capture_request(struct ringtap_capture *cap, const struct rt_source *s,
 	struct ringtap_conn *conn = s->conn;
 	size_t insns = 0, len;
 	struct rt_msg_open *m;
+	char *at;
 	int ret;
 
 	for (size_t i = 0; i < count; i++)
 		insns += targets[i].filter ? targets[i].filter_len : 0;
 	len = sizeof(*m) + count * sizeof(struct rt_msg_target) + insns * sizeof(struct rt_insn) +
-	      (o->sample > 1 ? sizeof(struct rt_msg_sample) : 0);
+	      (o->sample > 1 ? sizeof(struct rt_msg_sample) : 0) +
+	      (o->first ? sizeof(struct rt_msg_first) : 0);
 	if (len > RT_MSG_MAX)
 		return rt_capture_fail(cap, -E2BIG, "the filters are too long");
 	m = calloc(1, len);
@@ -93,7 +106,8 @@ int rt_capture_request(struct ringtap_capture *cap, const struct rt_source *s,
 	rt_msg_init(&m->h, m->ids ? RT_MSG_OPEN_IDS : RT_MSG_OPEN, (uint32_t)len);
 	m->on_full = o->on_full == RINGTAP_WAIT ? RT_ON_FULL_WAIT : RT_ON_FULL_DROP;
 	m->flags = (grows ? RT_OPEN_GROWS : 0) | (o->sample > 1 ? RT_OPEN_SAMPLE : 0) |
-		   (o->mbufs ? RT_OPEN_MBUFS : 0) | (o->lengths ? RT_OPEN_LENGTHS : 0);
+		   (o->mbufs ? RT_OPEN_MBUFS : 0) | (o->lengths ? RT_OPEN_LENGTHS : 0) |
+		   (o->first ? RT_OPEN_FIRST : 0);
 	m->timestamp = o->timestamp == RINGTAP_NIC ? RT_TIMESTAMP_NIC : RT_TIMESTAMP_TSC;
 	m->buffer_size = o->buffer_size;
 	m->buffer_most = most_of(o, most);
@@ -101,8 +115,12 @@ int rt_capture_request(struct ringtap_capture *cap, const struct rt_source *s,
 	m->insn_count = (uint32_t)insns;
 	ret = put_targets(cap, conn, targets, count, (struct rt_msg_target *)(m + 1),
 		(struct rt_insn *)((struct rt_msg_target *)(m + 1) + count));
+	at = (char *)m + sizeof(*m) + count * sizeof(struct rt_msg_target) +
+	     insns * sizeof(struct rt_insn);
 	if (o->sample > 1)
-		put_sample(cap, o->sample, (char *)m + len);
+		at = put_sample(cap, o->sample, at);
+	if (o->first)
+		put_first(o, at);
 	if (!ret) {
 		ret = rt_msg_send(conn->fd, &m->h, NULL, 0);
 		if (ret)
