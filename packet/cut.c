@@ -5,6 +5,7 @@
 
 #include "base/numbers.h"
 #include "cut.h"
+#include "inner.h"
 #include "walk.h"
 
 enum { IP_ICMP = 1, IP_TCP = 6, IP_UDP = 17, IP_ICMP6 = 58, IP_SCTP = 132, IP_UDPLITE = 136 };
@@ -57,14 +58,14 @@ static void put_headers(struct walk *p, uint16_t linktype, uint32_t beyond)
 	put_transport(p, beyond);
 }
 
-static int put_cut(struct walk *p, const struct cut *c, enum ringtap_tags tags, uint16_t linktype,
-	char *err, size_t err_len)
+static int put_cut(struct walk *p, const struct cut *c, bool inner, enum ringtap_tags tags,
+	uint16_t linktype, char *err, size_t err_len)
 {
 	char why[256] = "not enough memory";
 	struct filter f;
 	uint32_t *refuses;
 	unsigned n = 0;
-	int ret = filter_compile(&f, c->filter, tags, linktype, why, sizeof(why));
+	int ret = filter_compile_inner(&f, inner, c->filter, tags, linktype, why, sizeof(why));
 
 	if (ret) {
 		snprintf(err, err_len, "filter '%s' of --cut: %s", c->filter, why);
@@ -85,8 +86,8 @@ static int put_cut(struct walk *p, const struct cut *c, enum ringtap_tags tags, 
 	return ret;
 }
 
-int cut_apply(struct filter *f, const struct cut *cuts, unsigned count, enum ringtap_tags tags,
-	uint16_t linktype, char *err, size_t err_len)
+int cut_apply(struct filter *f, const struct cut *cuts, unsigned count, bool inner,
+	enum ringtap_tags tags, uint16_t linktype, char *err, size_t err_len)
 {
 	struct walk *p = count ? calloc(1, sizeof(*p)) : NULL;
 	int ret = count && !p ? -ENOMEM : 0;
@@ -96,7 +97,7 @@ int cut_apply(struct filter *f, const struct cut *cuts, unsigned count, enum rin
 	p->value = RINGTAP_SNAPLEN_MAX;
 	put_filter(p, f, NULL);
 	for (unsigned i = 0; i < count && !ret; i++)
-		ret = put_cut(p, &cuts[i], tags, linktype, err, err_len);
+		ret = put_cut(p, &cuts[i], inner, tags, linktype, err, err_len);
 	/* DPDK's verifier refuses instructions that nothing reaches. */
 	if (cuts[count - 1].filter)
 		put(p, BPF_RET | BPF_K, RINGTAP_SNAPLEN_MAX);

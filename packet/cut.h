@@ -23,9 +23,9 @@ int cut_parse(struct cut *c, const char *text);
 
 /* Makes f a program that lets the same packets pass, with the length to capture of each as its
  * value: by the first cut whose filter matches, and if none does, all of it. The other arguments
- * are those of filter_compile(), for the filters of the cuts. 0, -ENOMEM or -EINVAL; on error f is
- * as before, and err has a sentence. */
-int cut_apply(struct filter *f, const struct cut *cuts, unsigned count, enum ringtap_tags tags,
-	uint16_t linktype, char *err, size_t err_len);
+ * are those of filter_compile_inner(), for the filters of the cuts. 0, -ENOMEM or -EINVAL; on error
+ * f is as before, and err has a sentence. */
+int cut_apply(struct filter *f, const struct cut *cuts, unsigned count, bool inner,
+	enum ringtap_tags tags, uint16_t linktype, char *err, size_t err_len);
 
 #endif

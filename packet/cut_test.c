@@ -135,7 +135,7 @@ static struct filter compile(const char *expression, const char *const *texts, u
 	for (; texts[n]; n++)
 		assert_int_equal(cut_parse(&cuts[n], texts[n]), 0);
 	assert_int_equal(filter_compile(&f, expression, RINGTAP_TAGS_ANY, linktype, err, 256), 0);
-	assert_int_equal(cut_apply(&f, cuts, n, RINGTAP_TAGS_ANY, linktype, err, 256), 0);
+	assert_int_equal(cut_apply(&f, cuts, n, false, RINGTAP_TAGS_ANY, linktype, err, 256), 0);
 	assert_int_equal(ringtap_filter_check(f.insns, f.len), 0);
 	return f;
 }
@@ -248,6 +248,24 @@ static void test_a_filter_behind_tags_applies(void **unused)
 	filter_free(&p);
 }
 
+/* The filter of a cut matches inside of IP in IP; the headers are those outside. */
+static void test_a_filter_below_tunnels_applies(void **unused)
+{
+	static const uint8_t udp[90] = {[12] = 8, [14] = 0x45, [23] = 4, [34] = 0x45, [43] = 17};
+	struct cut c = {.headers = true, .bytes = 5, .filter = "udp"};
+	char err[256];
+
+	for (int inner = 0; inner < 2; inner++) {
+		struct filter f = {.len = 0};
+
+		assert_int_equal(
+			cut_apply(&f, &c, 1, inner, RINGTAP_TAGS_ANY, 1, err, sizeof(err)), 0);
+		assert_int_equal(
+			value(&f, udp, sizeof(udp)), inner ? 14 + 20 + 5 : RINGTAP_SNAPLEN_MAX);
+		filter_free(&f);
+	}
+}
+
 static void test_what_is_no_length_is_refused(void **unused)
 {
 	static const char *const bad[] = {"", "0", "header", "headers+3", "l4", "l4+", "l4+x",
@@ -275,18 +293,19 @@ static void test_errors_leave_the_filter(void **unused)
 
 	assert_int_equal(filter_compile(&f, "udp", RINGTAP_TAGS_ANY, 1, err, sizeof(err)), 0);
 	len = f.len;
-	assert_int_equal(cut_apply(&f, &c, 1, RINGTAP_TAGS_ANY, 1, err, sizeof(err)), -EINVAL);
+	assert_int_equal(
+		cut_apply(&f, &c, 1, false, RINGTAP_TAGS_ANY, 1, err, sizeof(err)), -EINVAL);
 	assert_true(*err);
 	assert_int_equal(f.len, len);
 	for (unsigned i = 0; i < CUT_MAX; i++) {
 		snprintf(text[i], sizeof(text[i]), "port %u", i + 1);
 		many[i] = (struct cut){.headers = true, .bytes = i, .filter = text[i]};
 	}
-	assert_int_equal(
-		cut_apply(&f, many, CUT_MAX, RINGTAP_TAGS_ANY, 1, err, sizeof(err)), -EINVAL);
+	assert_int_equal(cut_apply(&f, many, CUT_MAX, false, RINGTAP_TAGS_ANY, 1, err, sizeof(err)),
+		-EINVAL);
 	assert_non_null(strstr(err, "longer than 4096"));
 	assert_int_equal(f.len, len);
-	assert_int_equal(cut_apply(&f, NULL, 0, RINGTAP_TAGS_ANY, 1, err, sizeof(err)), 0);
+	assert_int_equal(cut_apply(&f, NULL, 0, false, RINGTAP_TAGS_ANY, 1, err, sizeof(err)), 0);
 	assert_int_equal(f.len, len);
 	filter_free(&f);
 }
@@ -299,6 +318,7 @@ int main(void)
 		cmocka_unit_test(test_short_headers_of_ipv4_are_none),
 		cmocka_unit_test(test_cuts_have_filters),
 		cmocka_unit_test(test_a_filter_behind_tags_applies),
+		cmocka_unit_test(test_a_filter_below_tunnels_applies),
 		cmocka_unit_test(test_what_is_no_length_is_refused),
 		cmocka_unit_test(test_errors_leave_the_filter),
 	};

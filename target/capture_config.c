@@ -36,7 +36,7 @@ int capture_config_compile(const struct capture_config *c, struct filter *f, con
 	if (ret)
 		snprintf(err, err_len, "filter '%s': %s", expression ? expression : "", why);
 	else
-		ret = cut_apply(f, c->cuts, c->cut_count, tags, linktype, err, err_len);
+		ret = cut_apply(f, c->cuts, c->cut_count, c->inner, tags, linktype, err, err_len);
 	if (ret)
 		filter_free(f);
 	return ret;

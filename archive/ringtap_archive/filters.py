@@ -29,6 +29,7 @@ _DLT = {100: 11, 101: 12, 102: 15, 103: 16, 106: 19}
 
 ETHERNET = 1
 TPIDS = (0x8100, 0x88A8, 0x9100)
+MAX_INSTRUCTIONS = 4096  # BPF_MAXINSNS
 _JUMP_IF_EQUAL = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
 
 
@@ -98,9 +99,14 @@ class Filter:
         self._match = None
         self.rejects_all = False
         self._compile(expression)
-        if any_tags and linktype == ETHERNET and not self._is_about_tags(expression):
+        # As reader/capture/tags.c: three of a long one would not fit, and libpcap takes seconds for each.
+        short = self._program.count <= MAX_INSTRUCTIONS // 3
+        if any_tags and linktype == ETHERNET and short and not self._is_about_tags(expression):
             self._free()
             self._compile(_behind_tags(expression))
+            if self._program.count > MAX_INSTRUCTIONS:
+                self._free()
+                self._compile(expression)
 
     def _is_about_tags(self, expression: str) -> bool:
         return (

@@ -40,6 +40,7 @@ static const struct option_def options[] = {
 	{TO(filter), OPTION_TEXT, 'f', "filter", "FILTER", NULL, 0, 0,
 		"Only packets that match this libpcap expression, see pcap-filter(7)"},
 	TAGS_OPTION(struct flight_config, tags),
+	INNER_OPTION(struct flight_config, inner),
 	{TO(snaplen), OPTION_BYTES, 's', "snapshot-length", "BYTES", NULL, 0, RINGTAP_SNAPLEN_MAX,
 		"Keep at most BYTES of each packet (default: 0, all)"},
 	{OPTION_SET(OPT_DIRECTION), OPTION_CHOICE, 0, "direction", "rx|tx|both", "rx|tx|both", 0, 0,
@@ -237,6 +238,7 @@ static int configure(struct capture_config *r, const struct flight_config *c)
 	r->options.sample = c->sample;
 	r->defaults.filter = c->filter;
 	r->tags = c->tags;
+	r->inner = c->inner;
 	r->options.ids = requests_ids(c) ? RINGTAP_IDS : 0;
 	r->defaults.snaplen = c->snaplen ? c->snaplen : RINGTAP_SNAPLEN_MAX;
 	r->defaults.directions = c->directions;
@@ -255,7 +257,7 @@ static int compile_triggers(struct flight_config *c)
 	int ret = 0;
 
 	for (unsigned i = 0; i < c->trigger_count && !ret; i++)
-		ret = trigger_compile(&c->triggers[i], c->tags);
+		ret = trigger_compile(&c->triggers[i], c->inner, c->tags);
 	return ret;
 }
 

@@ -416,10 +416,10 @@ static void what_is_parsed(void **state)
 	t = parsed("missed over 1s");
 	assert_float_equal(t.threshold, 0, 0);
 	t = parsed("packet: tcp[tcpflags] & tcp-rst != 0");
-	assert_int_equal(trigger_compile(&t, RINGTAP_TAGS_ANY), 0);
+	assert_int_equal(trigger_compile(&t, false, RINGTAP_TAGS_ANY), 0);
 	n = t.filter.len;
 	filter_free(&t.filter);
-	assert_int_equal(trigger_compile(&t, RINGTAP_TAGS_AS_IS), 0);
+	assert_int_equal(trigger_compile(&t, false, RINGTAP_TAGS_AS_IS), 0);
 	assert_in_range(t.filter.len, 1, n - 1);
 	filter_free(&t.filter);
 }

@@ -16,6 +16,7 @@ struct flight_config {
 	unsigned word_count;                   /* 0: all ports of the only application */
 	const char *filter;
 	enum ringtap_tags tags; /* what it and those of conditions mean */
+	bool inner;
 	uint32_t snaplen;
 	unsigned directions;
 	int queue;            /* -1: all */

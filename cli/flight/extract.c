@@ -12,7 +12,7 @@
 #include "base/packet_file.h"
 #include "base/util.h"
 #include "packet/blocks.h"
-#include "packet/filter.h"
+#include "packet/inner.h"
 #include "common/foreign.h"
 #include "sink/sink.h"
 #include "ringtap/open.h"
@@ -29,7 +29,8 @@ struct extraction {
 	uint64_t packets, written; /* packets in out and in the file, and in the file */
 	const char *expression;    /* NULL: all packets */
 	enum ringtap_tags tags;
-	struct bpf_program filters[TYPES_MAX];
+	bool inner;
+	struct filter filters[TYPES_MAX];
 	uint16_t types[TYPES_MAX]; /* LINKTYPE_… that the filters are for */
 	bool known[TYPES_MAX];     /* the expression has a meaning */
 	unsigned type_count;
@@ -59,22 +60,16 @@ static int put(struct extraction *x, const struct block *b)
 static int compile(struct extraction *x, uint16_t linktype)
 {
 	unsigned n = x->type_count;
-	pcap_t *pcap;
+	char err[512] = "not enough memory";
 	int ret;
 
 	if (n == TYPES_MAX)
 		return -E2BIG;
-	pcap = pcap_open_dead(filter_dlt(linktype), RINGTAP_SNAPLEN_MAX);
-	if (!pcap)
-		return -ENOMEM;
-	ret = ringtap_filter_compile(pcap_compile, x->tags, pcap, &x->filters[n], x->expression, 1,
-		      PCAP_NETMASK_UNKNOWN)
-		      ? -EINVAL
-		      : 0;
+	ret = filter_compile_inner(
+		&x->filters[n], x->inner, x->expression, x->tags, linktype, err, sizeof(err));
 	if (ret)
-		message_print("flight extract: filter '%s': %s; see pcap-filter(7)", x->expression,
-			pcap_geterr(pcap));
-	pcap_close(pcap);
+		message_print(
+			"flight extract: filter '%s': %s; see pcap-filter(7)", x->expression, err);
 	x->types[n] = linktype;
 	x->known[n] = !ret;
 	x->type_count++;
@@ -94,31 +89,29 @@ static void free_filters(struct extraction *x)
 {
 	for (unsigned i = 0; i < x->type_count; i++)
 		if (x->known[i])
-			pcap_freecode(&x->filters[i]);
+			filter_free(&x->filters[i]);
 }
 
 /* A filter is of one link type. Where it means nothing for that of a packet (vlan without
  * Ethernet), that is printed once, and none of its packets match. */
-static bool matches(
-	struct extraction *x, uint16_t linktype, const struct pcap_pkthdr *h, const uint8_t *data)
+static bool matches(struct extraction *x, const struct block *b)
 {
 	unsigned i = 0;
 
-	while (i < x->type_count && x->types[i] != linktype)
+	while (i < x->type_count && x->types[i] != b->linktype)
 		i++;
-	if (i == x->type_count && compile(x, linktype))
+	if (i == x->type_count && compile(x, b->linktype))
 		return false;
-	return x->known[i] && pcap_offline_filter(&x->filters[i], h, data);
+	return x->known[i] && bpf_filter((const struct bpf_insn *)x->filters[i].insns, b->data,
+				      b->length, b->captured);
 }
 
 /* Other blocks than packets stay: sections and interfaces, and the counts of the window. */
 static int put_matching(struct extraction *x, int kind, const struct block *b)
 {
-	const struct pcap_pkthdr h = {.caplen = b->captured, .len = b->length};
-
 	if (kind != BLOCK_PACKET)
 		return put(x, b);
-	if (x->expression && !matches(x, b->linktype, &h, b->data))
+	if (x->expression && !matches(x, b))
 		return 0;
 	x->packets++;
 	return put(x, b);
@@ -232,7 +225,7 @@ static int run(struct extraction *x, const struct extract *e)
 
 int extract_run(const struct extract *e)
 {
-	struct extraction x = {.tags = e->tags};
+	struct extraction x = {.tags = e->tags, .inner = e->inner};
 	int ret = check(&x, e->filter);
 
 	if (ret)

@@ -13,6 +13,7 @@ struct extract {
 	unsigned count;
 	const char *filter; /* NULL: all packets */
 	enum ringtap_tags tags;
+	bool inner;
 	const char *output; /* "-": standard output */
 };
 

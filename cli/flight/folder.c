@@ -167,6 +167,7 @@ static const struct option_def extract_options[] = {
 	{TO(extract.filter), OPTION_TEXT, 'f', "filter", "FILTER", NULL, 0, 0,
 		"Only packets that match this libpcap expression, see pcap-filter(7)"},
 	TAGS_OPTION(struct folder_options, extract.tags),
+	INNER_OPTION(struct folder_options, extract.inner),
 	{TO(extract.output), OPTION_FILE, 'w', "write", "FILE", NULL, 0, 0,
 		"The file to write (default: -, standard output)"},
 };

@@ -41,8 +41,8 @@ static int set_filters(const struct trigger *t, struct ringtap_target *ports, un
 		const struct filter *f = ports[i].linktype ? &compiled[i] : &t->filter;
 
 		if (ports[i].linktype &&
-			filter_compile(&compiled[i], t->expression, RINGTAP_TAGS_AS_IS,
-				ports[i].linktype, err, sizeof(err)))
+			filter_compile_inner(&compiled[i], t->inner, t->expression,
+				RINGTAP_TAGS_AS_IS, ports[i].linktype, err, sizeof(err)))
 			return message_fail(-EINVAL,
 				"flight: --on '%s', for ports without Ethernet headers: %s; "
 				"see pcap-filter(7)",

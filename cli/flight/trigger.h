@@ -8,7 +8,7 @@
 
 #include "judge/examination.h"
 #include "measure/rates.h"
-#include "packet/filter.h"
+#include "packet/inner.h"
 #include "recorder/request.h"
 
 /* In the order of TRIGGER_NAMES. */
@@ -46,6 +46,7 @@ struct trigger {
 	int verdict;            /* enum verdict_id of TRIGGER_DOCTOR, -1: any fault */
 	struct filter filter;   /* TRIGGER_PACKET: for Ethernet */
 	const char *expression; /* its text */
+	bool inner;             /* it also matches below tunnels */
 	char provider[64], event[64]; /* for TRIGGER_USDT */
 	uint64_t before_ns, after_ns, cooldown_ns;
 };
@@ -74,7 +75,7 @@ static inline bool trigger_is_time(enum trigger_kind k)
 /* Parses "gap > 50us" and the like; text lives as long as t. -EINVAL after a message. */
 int trigger_parse(struct trigger *t, const char *text);
 /* Makes t->filter, where it is a TRIGGER_PACKET. -EINVAL after a message. The caller frees it. */
-int trigger_compile(struct trigger *t, enum ringtap_tags tags);
+int trigger_compile(struct trigger *t, bool inner, enum ringtap_tags tags);
 /* The collectors that it needs. */
 unsigned trigger_collectors(const struct trigger *t);
 /* Whether its condition was met between two snapshots; e becomes the first, or worst, case. Not for

@@ -151,12 +151,13 @@ static int parse_packet(struct trigger *t, const char *text)
 	return 0;
 }
 
-int trigger_compile(struct trigger *t, enum ringtap_tags tags)
+int trigger_compile(struct trigger *t, bool inner, enum ringtap_tags tags)
 {
 	char err[512] = "not enough memory";
 
-	if (!filter_compile(
-		    &t->filter, t->expression, tags, RINGTAP_LINKTYPE_ETHERNET, err, sizeof(err)))
+	t->inner = inner;
+	if (!filter_compile_inner(&t->filter, inner, t->expression, tags, RINGTAP_LINKTYPE_ETHERNET,
+		    err, sizeof(err)))
 		return 0;
 	return message_fail(-EINVAL, "flight: --on '%s': %s; see pcap-filter(7)", t->text, err);
 }

@@ -294,8 +294,8 @@ static void check_made(const char *expression, bool inner, const char *cut, unsi
 	unsigned passed = 0, left = 0;
 
 	if (filter_compile_inner(&f, inner, expression, RINGTAP_TAGS_ANY, 1, err, sizeof(err)) ||
-		(cut && (cut_parse(&c, cut) ||
-				cut_apply(&f, &c, 1, RINGTAP_TAGS_ANY, 1, err, sizeof(err)))))
+		(cut && (cut_parse(&c, cut) || cut_apply(&f, &c, 1, inner && !expression,
+						       RINGTAP_TAGS_ANY, 1, err, sizeof(err)))))
 		fail_msg("%s, %s: %s", expression, cut, err);
 	assert_int_equal(rt_loop_create(&l, (const struct rt_insn *)f.insns, f.len), 0);
 	for (unsigned round = 0; round < 500; round++) {
