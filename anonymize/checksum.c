@@ -32,6 +32,11 @@ static uint16_t fold(uint64_t sum)
 	return (uint16_t)sum;
 }
 
+bool checksum_right(const uint8_t *p, size_t len)
+{
+	return fold(add(0, p, len)) == 0xffff;
+}
+
 /* RFC 768, RFC 8200 section 8.1: the addresses, the length, and the protocol. */
 static uint64_t pseudo(const struct summed *s, const uint8_t *src, const uint8_t *dst)
 {

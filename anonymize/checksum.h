@@ -28,4 +28,7 @@ void checksum_put(const struct summed *s, bool optional);
 /* The same for a CRC32c of SCTP (RFC 9260). all: covered bytes, also those that are missing. */
 void crc32c_put(const struct summed *s, size_t all);
 
+/* Whether a header with its own checksum is right. */
+bool checksum_right(const uint8_t *p, size_t len);
+
 #endif

@@ -82,10 +82,36 @@ static void take_ip(struct pass *p, uint16_t type, struct rest *r)
 		pass_transport(p, &ip);
 }
 
-void pass_by_version(struct pass *p, struct rest *r)
+static void take_by_version(struct pass *p, struct rest *r)
 {
 	if (r->len)
 		take_ip(p, r->p[0] >> 4 == 4 ? TYPE_IP : TYPE_IPV6, r);
+}
+
+/* Bytes that a short Ethernet frame may have behind a packet. */
+#define PADDED_MAX 46
+
+/* Ethernet addresses may begin as a header of IP. */
+static bool is_certain(const struct rest *r)
+{
+	const uint8_t *at = r->p;
+	size_t len;
+
+	if (r->len >= 20 && at[0] >> 4 == 4) {
+		len = (at[0] & 15) * 4u;
+		return len >= 20 && len <= r->len && be16(at + 2) <= r->wire &&
+		       checksum_right(at, len);
+	}
+	if (r->len < 40 || at[0] >> 4 != 6)
+		return false;
+	len = be16(at + 4) + 40u;
+	return len == r->wire || (len < r->wire && r->wire <= PADDED_MAX);
+}
+
+void pass_guess(struct pass *p, struct rest *r)
+{
+	if (is_certain(r))
+		take_by_version(p, r);
 }
 
 /* ---- below IP ---- */
@@ -114,7 +140,7 @@ static void take_labels(struct pass *p, struct rest *r)
 		label = pass_take(p, r, 4);
 	while (label && !(label[2] & 1));
 	if (label)
-		pass_by_version(p, r);
+		pass_guess(p, r);
 }
 
 /* RFC 2516: version and type 1 | code 1 | session 2 | length 2 | protocol of PPP 2, or 1 where it
@@ -256,7 +282,7 @@ static void take_family(struct pass *p, struct rest *r)
 	if (r->len < 4 || (be32(r->p) & 0xffffff && be32(r->p) > 0xff))
 		return;
 	pass_take(p, r, 4);
-	pass_by_version(p, r);
+	take_by_version(p, r);
 }
 
 typedef void take_fn(struct pass *p, struct rest *r);
@@ -271,7 +297,7 @@ static take_fn *take_of(uint16_t linktype)
 	case LINK_RAW_BSD:
 	case LINK_RAW_OPENBSD:
 	case LINK_IPV4:
-	case LINK_IPV6: return pass_by_version;
+	case LINK_IPV6: return take_by_version;
 	case LINK_SLL: return take_sll;
 	case LINK_SLL2: return take_sll2;
 	default: return NULL;

@@ -127,13 +127,43 @@ static void add_header(struct made *m, char what, char next)
 
 #define PAYLOAD 100
 
+static uint16_t sum_of(uint32_t sum, const uint8_t *p, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		sum += i % 2 ? p[i] : (uint32_t)p[i] << 8;
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)sum;
+}
+
+/* Behind a label, a packet is IP only if its header is right. */
+static void put_right(struct made *m, size_t begin)
+{
+	uint8_t *ip = m->at + begin;
+	const size_t len = m->len - begin;
+
+	if (ip[0] >> 4 == 6) {
+		put16(ip + 4, (uint32_t)len - 40);
+		return;
+	}
+	put16(ip + 2, (uint32_t)len);
+	put16(ip + 10, 0);
+	put16(ip + 10, (uint16_t)~sum_of(0, ip, (ip[0] & 15) * 4u));
+}
+
 static struct made make(const char *headers)
 {
 	struct made m = {.len = 0};
+	size_t labelled = 0;
 
-	for (const char *h = headers; *h; h++)
+	for (const char *h = headers; *h; h++) {
 		add_header(&m, *h, h[1]);
+		if (*h == 'L' && (h[1] == '4' || h[1] == '6'))
+			labelled = m.len;
+	}
 	add_secret(&m, PAYLOAD);
+	if (labelled)
+		put_right(&m, labelled);
 	return m;
 }
 
@@ -197,6 +227,48 @@ static void payload_does_not_matter(void **state)
 	pseudonyms_free(names);
 }
 
+/* IPv4 and TCP behind the headers of other link types. */
+static void other_links(void **state)
+{
+	static const struct {
+		uint16_t linktype;
+		uint8_t len, mac; /* bytes of the header, and where in it a MAC address stands */
+		uint8_t header[24];
+	} cases[] = {
+		{101, 0, 0, {0}},
+		{228, 0, 0, {0}},
+		{0, 4, 0, {2, 0, 0, 0}},
+		{108, 4, 0, {0, 0, 0, 2}},
+		{113, 16, 6, {0, 4, 0, 1, 0, 6, 2, 0x51, 0x52, 0x53, 0x54, 0x55, 0, 0, 8, 0}},
+		{276, 20, 12,
+			{8, 0, 0, 0, 0, 0, 0, 3, 0, 1, 4, 6, 2, 0x51, 0x52, 0x53, 0x54, 0x55}},
+		{276, 24, 12,
+			{0x81, 0, 0, 0, 0, 0, 0, 3, 0, 1, 4, 6, 2, 0x51, 0x52, 0x53, 0x54, 0x55, 0,
+				0, 0, 7, 8, 0}},
+	};
+	struct pseudonyms *names = pseudonyms_new(key);
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct made m = {.len = 0};
+		uint8_t out[600];
+
+		add(&m, cases[i].header, cases[i].len);
+		add_header(&m, '4', 't');
+		add_header(&m, 't', 0);
+		add_secret(&m, PAYLOAD);
+		assert_true(anonymize_knows(cases[i].linktype));
+		assert_int_equal(anonymize_packet(names, PAYLOAD_CUT, cases[i].linktype, m.at,
+					 m.len, m.len, out),
+			m.len - PAYLOAD);
+		for (size_t k = 0; k + 3 <= m.len - PAYLOAD; k++)
+			assert_false(m.secret[k] && m.secret[k + 1] && m.secret[k + 2] &&
+				     !memcmp(m.at + k, out + k, 3));
+		if (cases[i].mac)
+			assert_memory_not_equal(out + cases[i].mac, m.at + cases[i].mac, 4);
+	}
+	pseudonyms_free(names);
+}
+
 /* Packets of other link types, and of random bytes. */
 static void unknown_is_zeros(void **state)
 {
@@ -217,15 +289,6 @@ static void unknown_is_zeros(void **state)
 }
 
 /* ---- checksums ---- */
-
-static uint16_t sum_of(uint32_t sum, const uint8_t *p, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		sum += i % 2 ? p[i] : (uint32_t)p[i] << 8;
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)sum;
-}
 
 /* Sums of an IPv4 packet with 20 bytes of header, and of its payload. */
 static uint16_t header_sum(const uint8_t *ip)
@@ -347,6 +410,23 @@ static void payload_that_is_kept(void **state)
 	pseudonyms_free(names);
 }
 
+/* Ethernet behind a label, whose address begins as IP. */
+static void ethernet_behind_a_label(void **state)
+{
+	static const uint8_t first[] = {0x45, 0x46, 0x60, 0x6f};
+	struct pseudonyms *names = pseudonyms_new(key);
+
+	for (unsigned i = 0; i < sizeof(first); i++) {
+		struct made m = make("eL");
+		uint8_t out[600];
+
+		m.at[m.len - PAYLOAD] = first[i];
+		assert_int_equal(anonymize_packet(names, PAYLOAD_CUT, 1, m.at, m.len, m.len, out),
+			m.len - PAYLOAD);
+	}
+	pseudonyms_free(names);
+}
+
 /* Traffic of another protocol on the port of a tunnel is payload. */
 static void ports_of_tunnels(void **state)
 {
@@ -389,11 +469,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_secret_is_left),
 		cmocka_unit_test(payload_does_not_matter),
+		cmocka_unit_test(other_links),
 		cmocka_unit_test(unknown_is_zeros),
 		cmocka_unit_test(checksums),
 		cmocka_unit_test(options_of_tcp),
 		cmocka_unit_test(payload_that_is_kept),
 		cmocka_unit_test(ports_of_tunnels),
+		cmocka_unit_test(ethernet_behind_a_label),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,7 +77,8 @@ static inline void pass_payload(struct pass *p, const struct rest *r)
 /* packet.c: a packet inside of another one. */
 void pass_ethernet(struct pass *p, struct rest *r);
 void pass_by_type(struct pass *p, uint16_t type, struct rest *r); /* an EtherType */
-void pass_by_version(struct pass *p, struct rest *r);             /* IPv4 or IPv6 */
+/* IP behind a header that does not name it: only if it is certain. */
+void pass_guess(struct pass *p, struct rest *r);
 
 /* transport.c: what IP carries. */
 void pass_transport(struct pass *p, const struct layer_ip *ip);

@@ -166,8 +166,8 @@ void pass_transport(struct pass *p, const struct layer_ip *ip)
 	case IPPROTO_ICMPV6: pass_icmp6(p, ip, &r); break;
 	case IPPROTO_IGMP: pass_igmp(p, ip, &r); break;
 	case IPPROTO_GRE: pass_gre(p, ip, &r); break;
-	case IPPROTO_IPIP:
-	case IPPROTO_IPV6: pass_by_version(p, &r); break;
+	case IPPROTO_IPIP: pass_by_type(p, TYPE_IP, &r); break;
+	case IPPROTO_IPV6: pass_by_type(p, TYPE_IPV6, &r); break;
 	case IPPROTO_ESP: pass_take(p, &r, 8); break; /* index and number (RFC 4303) */
 	}
 }

@@ -15,10 +15,10 @@ static bool take_vxlan(struct pass *p, struct rest *r)
 	if ((word != VXLAN && (word < VXLAN_IP || word > VXLAN_ETHERNET)) || r->p[7])
 		return false;
 	pass_take(p, r, 8);
-	if (word == VXLAN || word == VXLAN_ETHERNET)
-		pass_ethernet(p, r);
+	if (word == VXLAN_IP || word == VXLAN_IPV6)
+		pass_by_type(p, word == VXLAN_IP ? TYPE_IP : TYPE_IPV6, r);
 	else
-		pass_by_version(p, r);
+		pass_ethernet(p, r);
 	return true;
 }
 
@@ -70,7 +70,7 @@ static bool take_gtp(struct pass *p, struct rest *r)
 		if (!more || (at[0] & GTP_EXTENDED && !take_gtp_headers(p, r, more[3])))
 			return true;
 	}
-	pass_by_version(p, r);
+	pass_guess(p, r); /* or Ethernet */
 	return true;
 }
 
