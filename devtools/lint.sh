@@ -64,6 +64,9 @@ python_code() {
 	.venv-lint/bin/ruff check --quiet --output-format concise . && .venv-lint/bin/ruff format --quiet --diff .
 }
 
+# Where it is installed: go install github.com/rhysd/actionlint/cmd/actionlint@v1.6.26
+workflows() { ! command -v actionlint >/dev/null || actionlint .github/workflows/*.yml; }
+
 retries() { list 'e2e/*.py' | xargs -r "$python" devtools/check_retries.py; }
 
 man_pages() { # section 3, made of the headers
@@ -90,6 +93,7 @@ check 'manual pages' man_pages
 check 'subjects of commits' devtools/check_commits.sh
 check words "$python" devtools/check_words.py
 check 'Markdown' "$python" devtools/check_markdown.py
+check workflows workflows
 check 'table of the matrix' "$python" devtools/matrix_table.py check
 check 'tables of drivers' "$python" devtools/drivers_table.py check
 check 'page of JSON' "$python" devtools/schemas.py check
