@@ -16,7 +16,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 AS_ROOT = $(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD))
 RUN_E2E = devtools/run_tests.py e2e $(if $(JOBS),--jobs $(JOBS))
 
-.PHONY: all probes matrix matrix-here builds vpp libpcap qemu deps demo demo-incident check test nightly results test-unit test-e2e test-archive fuzz-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
+.PHONY: all probes matrix matrix-here builds vpp libpcap qemu kernels cross test-cross deps demo demo-incident check test nightly results test-unit test-e2e test-archive fuzz-archive test-spark archive-demo soak bench bench-archive lab archive report pictures lint abi abi-update format \
 	set-prefix install uninstall deb test-deb rpm dist distcheck dist-binary test-dist-binary compat clean
 
 all: $(BUILD)/build.ninja
@@ -90,6 +90,18 @@ qemu: all
 	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) PYTHON=$(PYTHON) \
 		devtools/qemu.sh $(abspath $(ROOTS)) "$(CARDS)" $(PYTEST_ARGS)
 
+# The smoke tests with kernels of other releases of Debian, in QEMU; half an hour each without other load. The result is
+# docs/kernels.json; with PYTEST_ARGS, which choose some of them, there is none.
+KERNELS ?= bullseye bookworm
+kernels: all
+	devtools/deps.sh build test qemu
+	$(SUDO) env RINGTAP_BUILD=$(abspath $(BUILD)) $(PYTHON) devtools/kernels.py run $(KERNELS) $(if $(PYTEST_ARGS),-- $(PYTEST_ARGS))
+
+# Everything for arm64, in a root of this machine's suite that is kept; test-cross also runs unit tests there, by qemu-user.
+cross test-cross:
+	devtools/deps.sh packages
+	$(SUDO) devtools/cross.sh $(ROOTS) $(if $(findstring test,$@),--test)
+
 deps:
 	devtools/deps.sh build demo test lint
 
@@ -118,7 +130,7 @@ test-e2e: all
 	$(AS_ROOT) $(PYTHON) $(RUN_E2E) $(TESTS) -- $(PYTEST_ARGS)
 
 # What does not gate, by part, each at most 90 minutes: measurements, matrices, soak tests, rare environments.
-PART ?= lab fwd other matrix packages qemu soak archive busy
+PART ?= lab fwd other matrix packages qemu kernels cross soak archive busy
 nightly: all
 	$(SUDO) env PYTEST_ARGS="$(PYTEST_ARGS)" devtools/nightly.sh $(BUILD) $(PART)
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs the missing Debian packages of the named sets. Quick if none is missing.
-# usage: deps.sh build|demo|test|matrix|builds|vpp|libpcap|qemu|packages|lint|ci|containers|bench|bench-archive|lab|archive|spark|pictures...
+# usage: deps.sh build|demo|test|matrix|builds|vpp|libpcap|qemu|packages|lint|ci|cross|containers|bench|bench-archive|lab|archive|spark|pictures...
 set -eu
 
 packages() {
@@ -31,6 +31,9 @@ packages() {
 	packages) echo dpkg-dev debhelper dh-python fakeroot lintian debootstrap rpm rpmlint ;;
 	lint) echo git clang-format codespell python3 python3-jsonschema python3-venv abigail-tools mandoc ;;
 	ci) echo ccache g++ clang libclang-rt-14-dev ;;
+	# In a root: devtools/cross.sh. Libraries of arm64, tools of this machine.
+	cross) echo crossbuild-essential-arm64 qemu-user-static ccache $(packages build | tr ' ' '\n' |
+		sed -E 's/^(lib.*|systemtap-sdt)-dev$/&:arm64/; s/^python3-dev$/libpython3-dev:arm64/') ;;
 	# Not in CI: its tests of containers use unshare(1), and podman where it is installed.
 	containers) echo podman crun buildah debootstrap ;;
 	bench) echo python3-matplotlib iftop pmacct softflowd ;;

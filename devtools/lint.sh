@@ -96,6 +96,7 @@ check 'Markdown' "$python" devtools/check_markdown.py
 check workflows workflows
 check 'table of the matrix' "$python" devtools/matrix_table.py check
 check 'tables of drivers' "$python" devtools/drivers_table.py check
+check 'table of kernels' "$python" devtools/kernels.py check
 check 'page of JSON' "$python" devtools/schemas.py check
 check 'table of results' "$python" devtools/results.py check
 check 'flaky tests' "$python" devtools/check_flaky.py

@@ -15,7 +15,6 @@ from pathlib import Path
 from harness.paths import BUILD, E2E, REPO
 from harness.proc import Proc, until
 
-GUEST = BUILD / "guest"
 # Minimum timeouts. On a busy machine the emulated processor gets a small part of one, and all takes that much longer;
 # a timeout that is not reached costs nothing.
 BOOT_S, ANSWER_S, FRAME_S = 1200, 900, 600
@@ -135,10 +134,14 @@ class Program:
 
 
 class Machine:
-    """cards: the models of QEMU, in order; card N has the PCI address addresses[N] and wire N."""
+    """cards: the models of QEMU, in order; card N has the PCI address addresses[N] and wire N. suite: the release of
+    Debian whose kernel it has, if not this one's; writable: it writes into a copy of the host's root folder."""
 
-    def __init__(self, cards, memory_mb=1536, trace=None, qemu=("qemu-system-x86_64",), iommu=True):
-        subprocess.run([REPO / "devtools" / "guest.sh", GUEST], check=True)
+    def __init__(
+        self, cards, memory_mb=1536, trace=None, qemu=("qemu-system-x86_64",), iommu=True, suite=None, writable=False
+    ):
+        guest = BUILD / f"guest-{suite}" if suite else BUILD / "guest"
+        subprocess.run([REPO / "devtools" / "guest.sh", guest, *([suite] if suite else [])], check=True)
         self.folder = Path(tempfile.mkdtemp(prefix="ringtap-qemu-"))
         self.work = self.folder / "work"
         self.work.mkdir()
@@ -167,11 +170,12 @@ class Machine:
             "-m",
             str(memory_mb),
             "-kernel",
-            GUEST / "vmlinuz",
+            guest / "vmlinuz",
             "-initrd",
-            GUEST / "initramfs",
+            guest / "initramfs",
             "-append",
-            f"console=ttyS0 quiet panic=-1 no_timer_check intel_iommu=on agent={E2E / 'qemu' / 'agent.py'}",
+            f"console=ttyS0 quiet panic=-1 no_timer_check intel_iommu=on agent={E2E / 'qemu' / 'agent.py'}"
+            + " writable" * writable,
             "-virtfs",
             "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap",
             "-virtfs",
