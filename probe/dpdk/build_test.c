@@ -122,7 +122,7 @@ static void test_events_of_all_ports_are_watched_with_any_number_of_ports(void *
 	assert_int_equal(watches, 8);
 }
 
-#define LINE    64
+#define LINE    RTE_CACHE_LINE_SIZE
 #define PRIVATE 64
 #define CACHED  250
 
