@@ -35,7 +35,7 @@ if [ "${1:-}" = --inside ]; then
 	quiet devtools/deps.sh build demo
 	quiet make probes
 	step "Test"
-	quiet meson test -C build
+	quiet meson test -C build --timeout-multiplier 10
 	sed -n '/^Ok:/,$p' out.log
 	step "Install and use"
 	quiet make install DESTDIR=/srv/first
