@@ -293,6 +293,13 @@ void ringtap_capture_close(struct ringtap_capture *cap)
 }
 
 /* The library's own: its functions that write blocks are real here. */
+bool rt_capture_first(const struct ringtap_capture *cap, unsigned i, char *text, size_t size);
+bool rt_capture_first(const struct ringtap_capture *cap, unsigned i, char *text, size_t size)
+{
+	*text = '\0';
+	return false;
+}
+
 uint32_t rt_capture_applications(const struct ringtap_capture *cap);
 uint32_t rt_capture_applications(const struct ringtap_capture *cap)
 {

@@ -234,6 +234,17 @@ static void close_source(struct rt_source *s)
 	free(s->if_ids);
 }
 
+bool rt_capture_first(const struct ringtap_capture *cap, unsigned i, char *text, size_t size)
+{
+	const struct rt_source *s = &cap->sources[cap->ifs[i].source];
+
+	*text = '\0';
+	if (s->first)
+		snprintf(text, size, "first: %s=%u", s->first_packets ? "packets" : "bytes",
+			s->first);
+	return s->first;
+}
+
 uint32_t rt_capture_applications(const struct ringtap_capture *cap)
 {
 	return cap->source_count;

@@ -120,6 +120,9 @@ bool rt_capture_started(const struct ringtap_capture *cap);
 
 /* How many are attached. */
 uint32_t rt_capture_applications(const struct ringtap_capture *cap);
+/* Writes "first: bytes=N" or "first: packets=N" of interface i. False, and "": it has all of each
+ * flow. */
+bool rt_capture_first(const struct ringtap_capture *cap, unsigned i, char *text, size_t size);
 
 /* Adds all interfaces that the probe has announced. */
 void rt_capture_learn_all_ifs(struct ringtap_capture *cap, uint32_t source);

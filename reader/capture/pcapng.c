@@ -42,7 +42,6 @@ EXPORT int ringtap_pcapng_interface(const struct ringtap_capture *cap, unsigned 
 	char name[2 * RINGTAP_NAME_LEN + 2], description[2 * RINGTAP_NAME_LEN + 48];
 	bool several = rt_capture_applications(cap) > 1;
 	char own[64] = "", sampling[32] = "", first[40] = "";
-	const struct rt_source *s;
 	int ret = OPTIONS_IN(o, struct ringtap_pcapng_interface_options, filter, opts);
 
 	if (!ret)
@@ -60,10 +59,7 @@ EXPORT int ringtap_pcapng_interface(const struct ringtap_capture *cap, unsigned 
 		snprintf(own, sizeof(own), "snapshot length of this interface: %u", info.snaplen);
 	if (info.sample > 1)
 		snprintf(sampling, sizeof(sampling), "sampling: every=%u", info.sample);
-	s = &cap->sources[cap->ifs[i].source];
-	if (s->first)
-		snprintf(first, sizeof(first), "first: %s=%u",
-			s->first_packets ? "packets" : "bytes", s->first);
+	rt_capture_first(cap, i, first, sizeof(first));
 	return (int)rt_pcapng_idb(buf, size,
 		&(struct rt_pcapng_idb){.name = o.name ? o.name : name,
 			.description = o.description ? o.description : description,
@@ -130,7 +126,7 @@ EXPORT int ringtap_pcapng_statistics(const struct ringtap_capture *cap, unsigned
 	if (info.sample > 1)
 		snprintf(sampling, sizeof(sampling), "sampling: every=%u not_sampled=%" PRIu64,
 			info.sample, c.not_sampled);
-	if (cap->sources[cap->ifs[i].source].first)
+	if (rt_capture_first(cap, i, first, sizeof(first)))
 		snprintf(first, sizeof(first), "first: cut=%" PRIu64 " evicted=%" PRIu64, c.cut,
 			c.evicted);
 	return (int)rt_pcapng_isb(buf, size,
